@@ -33,15 +33,35 @@ enum loss {
 const char *loss_word(enum loss loss);
 bool loss_find(struct span word, enum loss *ret_loss);
 
+struct claim;
+
+/* What a claim has until its LOCK is answered. */
+struct asking {
+	struct instant asked_at;
+	struct instant wait_until; /* patient: end of the wait, as requested */
+	/* Numbers of searches, see deadlock.c. seen: it followed this claim; ahead: it follows, or has followed, all ahead of it; goal: it has yet to. */
+	uint64_t seen, ahead, goal;
+	struct claim *via;         /* of the search: the claim that waits for this one's owner */
+	char tag[TAG_MAX + 1];     /* of the LOCK */
+};
+
 struct claim {
 	TAILQ_ENTRY(claim) in_lock;
 	TAILQ_ENTRY(claim) in_session;
 	struct session *session;
 	struct lock *lock;
+	struct asking *asking;   /* CLAIM_NEW, CLAIM_WAITING, and CLAIM_HELD until the grant is delivered; else NULL */
 	char *texts;             /* the owner, then the note; heap, NULL: both are empty */
+	int64_t ttl_us, delay_us;
+	struct timer timer;      /* CLAIM_WAITING: end of the wait. Not notified: end of the time to repeat the LOCK, if that is sooner */
+	/* CLAIM_HELD, CLAIM_LOST */
+	int64_t token;
+	struct instant granted_at;
+	struct instant believed; /* of a session without a connection: the belief of its client ends by then */
+	unsigned count;
 	uint16_t owner_n, note_n;
-	enum claim_state state;
-	char tag[TAG_MAX + 1];   /* of the LOCK that waits */
+	enum claim_state state : 8;
+	enum loss loss : 8;      /* CLAIM_LOST: why */
 	bool renew;
 	bool patient;            /* wait > 0: goes on waiting while somebody holds */
 	bool overdue;            /* its wait is over; the round under way decides */
@@ -52,27 +72,6 @@ struct claim {
 	 */
 	bool not_notified;
 	bool here;               /* CLAIM_HELD: the client was told over the present connection, though RESUME may not be answered yet */
-	int64_t ttl_us, delay_us;
-	struct timer timer;      /* CLAIM_WAITING: end of the wait. Not notified: end of the time to repeat the LOCK, if that is sooner */
-	union {
-		struct { /* CLAIM_NEW, CLAIM_WAITING */
-			struct instant asked_at;
-			struct instant wait_until; /* patient: end of the wait, as requested */
-			/*
-			 * Numbers of searches, see deadlock.c. seen: it followed this claim; ahead: it follows, or has followed, all ahead of it; goal: it has
-			 * yet to.
-			 */
-			uint64_t seen, ahead, goal;
-			struct claim *via; /* of the search: the claim that waits for this one's owner */
-		};
-		struct { /* CLAIM_HELD, CLAIM_LOST */
-			int64_t token;
-			struct instant granted_at;
-			struct instant believed; /* of a session without a connection: the belief of its client ends by then */
-			unsigned count;
-			enum loss loss;          /* CLAIM_LOST: why */
-		};
-	};
 };
 TAILQ_HEAD(claims, claim);
 

@@ -27,9 +27,9 @@ static void search_visit(struct search *q, struct contender *k, struct claim *up
 		k->seen_goals = upto ? 0 : UINT_MAX;
 		k->seen_holder = k->in_queue = false;
 	}
-	if (upto && k->seen_goals != UINT_MAX && upto->ahead != search) {
-		upto->ahead = upto->goal = search;
-		upto->via = q->via;
+	if (upto && k->seen_goals != UINT_MAX && upto->asking->ahead != search) {
+		upto->asking->ahead = upto->asking->goal = search;
+		upto->asking->via = q->via;
 		k->seen_goals++;
 	}
 	if (!k->in_queue)
@@ -45,12 +45,12 @@ static bool search_follow(struct search *q, const struct claim *blocker, struct 
 
 	if (s == q->session && span_equal(claim_owner(blocker), q->owner))
 		return true;
-	if (s->waiting == 0 || (blocker->state == CLAIM_WAITING && blocker->seen == q->x->engine->search))
+	if (s->waiting == 0 || (blocker->state == CLAIM_WAITING && blocker->asking->seen == q->x->engine->search))
 		return false;
 	TAILQ_FOREACH(c, &s->claims, in_session) {
 		if (c->state != CLAIM_WAITING || !claim_same_owner(c, blocker))
 			continue;
-		c->seen = q->x->engine->search; /* what it waits for is followed once */
+		c->asking->seen = q->x->engine->search; /* what it waits for is followed once */
 		if (c->lock != l)
 			search_visit(q, c->lock->contender, c);
 	}
@@ -61,7 +61,7 @@ static struct claim *search_next_goal(const struct search *q, const struct conte
 {
 	struct claim *c = k->seen_goals == UINT_MAX ? NULL : k->seen_next;
 
-	while (c && c->goal != q->x->engine->search)
+	while (c && c->asking->goal != q->x->engine->search)
 		c = TAILQ_NEXT(c, in_lock);
 	return c;
 }
@@ -77,7 +77,7 @@ static bool search_stretch(struct search *q, struct lock *l, const struct lock *
 		bool own = l == first && c->session == q->session && span_equal(claim_owner(c), q->owner);
 
 		k->seen_next = TAILQ_NEXT(c, in_lock);
-		c->ahead = q->x->engine->search;
+		c->asking->ahead = q->x->engine->search;
 		if (!own && search_follow(q, c, l))
 			return true;
 	}
@@ -97,7 +97,7 @@ static bool search_lock(struct search *q, struct lock *l, const struct lock *fir
 			return true;
 		if (!q->via)
 			break;
-		q->via->goal = 0;
+		q->via->asking->goal = 0;
 		k->seen_goals--;
 	}
 	return false;
@@ -122,8 +122,8 @@ static struct span search_tell(const struct search *q, const struct lock *first,
 	size_t used = 0;
 
 	path[n++] = last;
-	for (const struct claim *c = q->via; c && n < CYCLE_PATH; c = c->via)
-		path[n++] = c->via ? c->via->lock : first;
+	for (const struct claim *c = q->via; c && n < CYCLE_PATH; c = c->asking->via)
+		path[n++] = c->asking->via ? c->asking->via->lock : first;
 	for (unsigned i = 0; i <= n; i++) {
 		if (i > 0) {
 			memcpy(cycle + used, "<-", 2);

@@ -17,7 +17,7 @@ static void claim_answered(struct commander *x, struct claim *c)
 
 	s->waiting--;
 	s->waits_not_notified -= c->not_notified;
-	session_answered(x->sessions, s, c->not_notified || c->tag[0] != '\0');
+	session_answered(x->sessions, s, c->not_notified || c->asking->tag[0] != '\0');
 }
 
 /* Whether the client can be told now: it has a connection, and either no RESUME is unanswered or this connection has told it of the grant. */
@@ -34,12 +34,12 @@ static void deliver_granted(struct commander *x, struct claim *c, unsigned count
 
 	remember_held(x, c);
 	if (!c->not_notified)
-		tell_granted(x, c, count);
+		tell_granted(x, c, span_of(c->asking->tag), count);
 	else if (session_listens(c))
 		claim_bound(x, c, s->lasting->repeat_until); /* else once RESUME is answered */
 	s->held++;
 	claim_answered(x, c);
-	c->tag[0] = '\0';
+	claim_end_asking(&x->engine->table, c);
 }
 
 static void reply_holder(struct commander *x, struct reply *r, const struct lock *l)
@@ -68,7 +68,7 @@ static void deliver_busy(struct commander *x, struct claim *c)
 	struct reply r;
 
 	metric_add(&x->core->metrics, METRIC_REFUSALS, 1);
-	reply_begin(&r, session_line(x->sessions), span_of(c->tag), "BUSY");
+	reply_begin(&r, session_line(x->sessions), span_of(c->asking->tag), "BUSY");
 	reply_text(&r, "name", lock_name(l));
 	reply_holder(x, &r, l);
 	reply_int(&r, "waiters", l->contender->patient);
@@ -82,9 +82,9 @@ static void deliver_timeout(struct commander *x, struct claim *c)
 	struct reply r;
 
 	metric_add(&x->core->metrics, METRIC_TIMEOUTS, 1);
-	reply_begin(&r, session_line(x->sessions), span_of(c->tag), "TIMEOUT");
+	reply_begin(&r, session_line(x->sessions), span_of(c->asking->tag), "TIMEOUT");
 	reply_text(&r, "name", lock_name(c->lock));
-	reply_ms(&r, "waited_ms", instant_diff(x->core->now, c->asked_at));
+	reply_ms(&r, "waited_ms", instant_diff(x->core->now, c->asking->asked_at));
 	reply_holder(x, &r, c->lock);
 	reply_int(&r, "waiters", c->lock->contender->patient);
 	tell_line(x, c->session, &r);
@@ -150,7 +150,7 @@ static void deliver_refused(struct commander *x, struct claim *c, enum refusal w
 		else if (why == REFUSED_TIMEOUT)
 			deliver_timeout(x, c);
 		else
-			deliver_refusal(x, s, span_of(c->tag), why);
+			deliver_refusal(x, s, span_of(c->asking->tag), why);
 		metric_add(&x->core->metrics, METRIC_FAILURES, why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED);
 	}
 	TAILQ_REMOVE(&s->claims, c, in_session);
@@ -166,7 +166,7 @@ static void deliver_reentered(struct commander *x, struct claim *c, unsigned cou
 			claim_hear(x, holder);
 		else
 			remember_held(x, holder);
-		tell_granted(x, c, count);
+		tell_granted(x, c, span_of(c->asking->tag), count);
 	}
 	metric_add(&x->core->metrics, METRIC_REENTRIES, 1);
 	TAILQ_REMOVE(&c->session->claims, c, in_session);

@@ -72,11 +72,11 @@ static void claim_detach(struct commander *x, struct claim *c)
 
 	c->here = false;
 	if (c->state == CLAIM_WAITING) {
-		c->tag[0] = '\0';
+		c->asking->tag[0] = '\0';
 		s->waits_not_notified += !c->not_notified;
 		c->not_notified = true;
 		if (c->patient && timer_is_set(&c->timer))
-			heap_set(&x->core->timers, &c->timer, c->wait_until); /* claim_bound() may have set it to a sooner moment */
+			heap_set(&x->core->timers, &c->timer, c->asking->wait_until); /* claim_bound() may have set it to a sooner moment */
 	} else if (c->state == CLAIM_HELD) {
 		heap_cancel(&x->core->timers, &c->timer);
 		if (c->lock->lease.state == LEASE_HELD)

@@ -37,7 +37,7 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 	struct contender *k;
 
 	c->lock = l;
-	c->wait_until = wait_until;
+	c->asking->wait_until = wait_until;
 	if (l->lease.state == LEASE_HELD && claim_same_owner(l->holder, c)) {
 		bool more = l->holder->count < HOLDS_MOST;
 

@@ -30,7 +30,7 @@ static void claim_hold(struct engine *e, struct claim *c)
 {
 	struct lock *l = c->lock;
 	struct claim *old = c->not_notified ? NULL : lock_loss_of(l, c->session, claim_owner(c));
-	int64_t waited = instant_diff(e->core->now, c->asked_at);
+	int64_t waited = instant_diff(e->core->now, c->asking->asked_at);
 
 	if (old) {
 		TAILQ_REMOVE(&l->losses, old, in_lock); /* its client hears that it took the name anew: the loss need not be remembered */
@@ -40,7 +40,6 @@ static void claim_hold(struct engine *e, struct claim *c)
 	c->state = CLAIM_HELD;
 	c->count = 1;
 	c->token = l->lease.token;
-	c->believed.us = 0;
 	c->granted_at = e->core->now;
 	l->holder = c;
 	metric_add(&e->core->metrics, METRIC_GRANTS, 1);

@@ -41,6 +41,7 @@ void lock_table_init(struct lock_table *t, struct core *core)
 	}
 	pool_init(&t->contenders, sizeof(struct contender));
 	pool_init(&t->renewals, sizeof(struct renewal));
+	pool_init(&t->askings, sizeof(struct asking));
 	pool_init(&t->claims, sizeof(struct claim));
 	pool_init(&t->pendings, sizeof(struct pending));
 }
@@ -139,6 +140,7 @@ void lock_table_release(struct lock_table *t)
 		pool_release(&t->locks[i]);
 	pool_release(&t->contenders);
 	pool_release(&t->renewals);
+	pool_release(&t->askings);
 	pool_release(&t->claims);
 	pool_release(&t->pendings);
 }
@@ -240,8 +242,20 @@ struct claim *claim_new(struct lock_table *t)
 	return c;
 }
 
+void claim_begin_asking(struct lock_table *t, struct claim *c)
+{
+	c->asking = pool_get(&t->askings);
+}
+
+void claim_end_asking(struct lock_table *t, struct claim *c)
+{
+	pool_put(&t->askings, c->asking);
+	c->asking = NULL;
+}
+
 void claim_free(struct lock_table *t, struct claim *c)
 {
+	pool_put(&t->askings, c->asking);
 	heap_cancel(&t->core->timers, &c->timer);
 	free(c->texts);
 	pool_put(&t->claims, c);

@@ -105,7 +105,7 @@ struct lock_table {
 	struct map map;
 	struct pool locks[LOCK_SIZES]; /* by the length of the name */
 	size_t name_most[LOCK_SIZES];
-	struct pool contenders, renewals, claims, pendings;
+	struct pool contenders, renewals, claims, askings, pendings;
 	uint64_t values; /* how many were made */
 };
 
@@ -161,6 +161,8 @@ static inline int64_t lock_valid_us(const struct lock_table *t, const struct loc
 int64_t lock_retry_us(const struct lock_table *t, const struct lock *l);
 
 struct claim *claim_new(struct lock_table *t);
+void claim_begin_asking(struct lock_table *t, struct claim *c); /* a LOCK begins */
+void claim_end_asking(struct lock_table *t, struct claim *c);   /* it is answered */
 void claim_free(struct lock_table *t, struct claim *c); /* in no list of a lock */
 /* The claim of (session, owner) that holds or has lost; NULL: none. */
 struct claim *lock_claim_of(const struct lock *l, const struct session *session, struct span owner);

@@ -130,12 +130,10 @@ static bool lock_is_repeated(struct commander *x, struct session *s, int64_t wai
 
 	switch (resume_old_place(x, s, request_owner(q), wait > 0, &c)) {
 	case PLACE_TURN:
-		claim_set_tag(c->tag, q->tag);
-		tell_granted(x, c, c->count);
-		c->tag[0] = '\0';
+		tell_granted(x, c, q->tag, c->count);
 		return true;
 	case PLACE_WAITS:
-		claim_set_tag(c->tag, q->tag);
+		claim_set_tag(c->asking->tag, q->tag);
 		claim_set_terms(x, c);
 		claim_set_note(c, request_note(q));
 		s->busy |= q->tag.n == 0;
@@ -172,10 +170,11 @@ static struct claim *claim_of_lock_request(struct commander *x, struct session *
 
 	c->session = s;
 	claim_set_texts(c, request_owner(q), request_note(q));
-	claim_set_tag(c->tag, q->tag);
+	claim_begin_asking(&x->engine->table, c);
+	claim_set_tag(c->asking->tag, q->tag);
 	claim_set_terms(x, c);
 	c->patient = request_has(q, FIELD_WAIT) && q->field[FIELD_WAIT].number > 0;
-	c->asked_at = x->core->now;
+	c->asking->asked_at = x->core->now;
 	TAILQ_INSERT_TAIL(&s->claims, c, in_session);
 	s->waiting++;
 	return c;

@@ -365,7 +365,7 @@ struct claim *session_waiting(const struct session *s, struct span tag)
 	struct claim *c;
 
 	TAILQ_FOREACH(c, &s->claims, in_session) {
-		if (c->state == CLAIM_WAITING && span_equal(span_of(c->tag), tag))
+		if (c->state == CLAIM_WAITING && span_equal(span_of(c->asking->tag), tag))
 			return c;
 	}
 	return NULL;

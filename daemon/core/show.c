@@ -70,7 +70,7 @@ static void row_waiter(struct commander *x, struct session *s, struct span tag, 
 	reply_text(&r, "role", SPAN("waiter"));
 	reply_int(&r, "pos", pos);
 	reply_session(x, &r, c->session);
-	reply_ms(&r, "waited_ms", instant_diff(x->core->now, c->asked_at));
+	reply_ms(&r, "waited_ms", instant_diff(x->core->now, c->asking->asked_at));
 	reply_texts(&r, c);
 	row_end(x, s, &r);
 }

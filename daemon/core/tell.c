@@ -65,12 +65,12 @@ void reply_grant(struct commander *x, struct reply *r, const struct lock *l)
 	l->holder->here = true;
 }
 
-void tell_granted(struct commander *x, struct claim *c, unsigned count)
+void tell_granted(struct commander *x, struct claim *c, struct span tag, unsigned count)
 {
 	const struct lock *l = c->lock;
 	struct reply r;
 
-	reply_begin(&r, session_line(x->sessions), span_of(c->tag), "OK");
+	reply_begin(&r, session_line(x->sessions), tag, "OK");
 	reply_grant(x, &r, l);
 	reply_ms(&r, "ttl_ms", l->lease.ttl_us);
 	reply_int(&r, "count", count);

@@ -51,7 +51,7 @@ void ticket_take(struct engine *e, struct contender *k)
 	}
 	while (!c->patient)
 		c = TAILQ_NEXT(c, in_lock);
-	ticket_begin(e, k, c->asked_at);
+	ticket_begin(e, k, c->asking->asked_at);
 }
 
 struct span ticket_text(const struct engine *e, const struct contender *k)

@@ -31,7 +31,7 @@ void wait_left(struct engine *e, struct contender *k)
 void wait_set_end(struct engine *e, struct claim *c, struct instant until)
 {
 	c->overdue = false;
-	c->wait_until = until;
+	c->asking->wait_until = until;
 	heap_set(&e->core->timers, &c->timer, until);
 }
 

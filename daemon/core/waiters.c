@@ -6,7 +6,7 @@ static struct instant claim_due(const struct claim *c)
 {
 	if (c->overdue)
 		return INSTANT_PAST;
-	return c->patient ? INSTANT_NEVER : instant_add(c->asked_at, WAITERS_HURRY_US);
+	return c->patient ? INSTANT_NEVER : instant_add(c->asking->asked_at, WAITERS_HURRY_US);
 }
 
 struct instant waiters_due(const struct contender *k)
