@@ -3,7 +3,6 @@
 #include "daemon/base/rng.h"
 #include "daemon/base/map.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,24 +30,6 @@ uint64_t rng_below(struct rng *r, uint64_t bound)
 			product = (unsigned __int128)rng_next(r) * bound;
 	}
 	return (uint64_t)(product >> 64);
-}
-
-/* Eight bytes at once: each becomes two digits. Nibbles above 9 get 'a' - '9' - 1 more. */
-void hex_write(uint64_t bits, char out[16])
-{
-	typedef uint8_t bytes __attribute__((vector_size(8)));
-	typedef uint16_t pairs __attribute__((vector_size(16)));
-	bytes in;
-	pairs x;
-
-	bits = htole64(bits);
-	memcpy(&in, &bits, sizeof(in));
-	x = __builtin_convertvector(in, pairs);
-	x = (x | x << 4) & 0x0f0f;
-	x += 0x3030 + ((x + 0x0606) >> 4 & 0x0101) * ('a' - '9' - 1);
-	for (unsigned i = 0; i < 8; i++)
-		x[i] = htole16(x[i]);
-	memcpy(out, &x, sizeof(x));
 }
 
 void rng_hex(struct rng *r, char *out, size_t n)

@@ -39,9 +39,10 @@ struct claim;
 struct asking {
 	struct instant asked_at;
 	struct instant wait_until; /* patient: end of the wait, as requested */
-	/* Numbers of searches, see deadlock.c. seen: it followed this claim; ahead: it follows, or has followed, all ahead of it; goal: it has yet to. */
-	uint64_t seen, ahead, goal;
+	/* Numbers of searches, see deadlock.c. seen: it followed this claim; ahead: it follows, or has followed, all ahead of it. */
+	uint64_t seen, ahead;
 	struct claim *via;         /* of the search: the claim that waits for this one's owner */
+	bool goal;                 /* of the search that `ahead` says: it has yet to follow those */
 	char tag[TAG_MAX + 1];     /* of the LOCK */
 };
 

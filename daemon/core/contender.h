@@ -46,7 +46,7 @@ struct contender {
 	struct instant lead_until;
 	struct {
 		uint32_t value;    /* of round->taken_by; 0: none */
-		uint32_t since_ms; /* when we first saw it, by our clock; as few bits as will do, since each name has these */
+		uint32_t since_ms; /* when we first saw it, by our clock */
 	} stood[NODES_MAX];        /* what was in the way at each store, when a round last heard from it */
 	struct nodeset woken;      /* stores that said that the lock was freed, since the last round began */
 	struct nodeset ticket_at;  /* stores where the ticket may stand in the queue */

@@ -28,7 +28,8 @@ static void search_visit(struct search *q, struct contender *k, struct claim *up
 		k->seen_holder = k->in_queue = false;
 	}
 	if (upto && k->seen_goals != UINT_MAX && upto->asking->ahead != search) {
-		upto->asking->ahead = upto->asking->goal = search;
+		upto->asking->ahead = search;
+		upto->asking->goal = true;
 		upto->asking->via = q->via;
 		k->seen_goals++;
 	}
@@ -61,7 +62,7 @@ static struct claim *search_next_goal(const struct search *q, const struct conte
 {
 	struct claim *c = k->seen_goals == UINT_MAX ? NULL : k->seen_next;
 
-	while (c && c->asking->goal != q->x->engine->search)
+	while (c && !(c->asking->goal && c->asking->ahead == q->x->engine->search))
 		c = TAILQ_NEXT(c, in_lock);
 	return c;
 }
@@ -77,6 +78,7 @@ static bool search_stretch(struct search *q, struct lock *l, const struct lock *
 		bool own = l == first && c->session == q->session && span_equal(claim_owner(c), q->owner);
 
 		k->seen_next = TAILQ_NEXT(c, in_lock);
+		c->asking->goal &= c->asking->ahead == q->x->engine->search;
 		c->asking->ahead = q->x->engine->search;
 		if (!own && search_follow(q, c, l))
 			return true;
@@ -97,7 +99,7 @@ static bool search_lock(struct search *q, struct lock *l, const struct lock *fir
 			return true;
 		if (!q->via)
 			break;
-		q->via->asking->goal = 0;
+		q->via->asking->goal = false;
 		k->seen_goals--;
 	}
 	return false;

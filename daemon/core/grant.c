@@ -156,7 +156,7 @@ bool grant_is_due_elsewhere(const struct engine *e, const struct lock *l)
 static bool lock_may_be_handed_on(const struct engine *e, const struct lock *l)
 {
 	const struct claim *next = TAILQ_FIRST(&l->contender->waiters);
-	int64_t left = instant_diff(lock_deadline(&e->table, l), e->core->now), least = l->lease.ttl_us / 10;
+	int64_t left, least = l->lease.ttl_us / 10;
 
 	if (!next || !next->renew || !l->holder->renew || next->ttl_us != l->lease.ttl_us || next->delay_us != l->lease.delay_us)
 		return false;
@@ -168,6 +168,7 @@ static bool lock_may_be_handed_on(const struct engine *e, const struct lock *l)
 		return false;
 	if (l->lease.token >= l->lease.token_end)
 		return false;
+	left = instant_diff(lock_deadline(&e->table, l), e->core->now);
 	if (left < (least > HANDOFF_LEAST_US ? least : HANDOFF_LEAST_US))
 		return false;
 	if (e->core->conf.foreign && grant_is_due_elsewhere(e, l))
