@@ -160,7 +160,8 @@ CORE := \
 	daemon/core/trust.c \
 	daemon/core/value.c \
 	daemon/core/wait.c \
-	daemon/core/waiters.c
+	daemon/core/waiters.c \
+	daemon/core/who.c
 
 STORE := \
 	daemon/store/keyspace.c \

@@ -9,6 +9,7 @@
 
 #include "daemon/core/parts.h"
 #include "daemon/core/session.h"
+#include "daemon/core/who.h"
 
 struct commander {
 	struct core *core;

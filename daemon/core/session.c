@@ -4,8 +4,6 @@
 
 #include "daemon/base/mem.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define TOO_LONG UINT32_MAX
@@ -102,11 +100,6 @@ static void session_set_peer(struct session *s, const struct peer *peer)
 	s->at_unix = strcmp(peer->address, UNIX_ADDRESS) == 0;
 	if (peer->address[0] && !s->at_unix)
 		s->address = mem_copy(peer->address, strlen(peer->address));
-}
-
-struct span session_address(const struct session *s)
-{
-	return s->at_unix ? SPAN(UNIX_ADDRESS) : span_of(s->address ? s->address : "");
 }
 
 struct session *session_open(struct session_table *t, uint64_t id, const struct peer *peer)
@@ -387,35 +380,10 @@ void session_send(struct session_table *t, struct session *s, const char *line, 
 	effect->send.bytes = (struct span){line, n};
 }
 
-void session_ended(struct session_table *t, const struct session *s, const char *reason)
-{
-	char who[WHO_MAX];
-
-	if (core_may_log(t->core, BURST_HANGUP))
-		core_log(t->core, LOG_INFO, "hang-up", "peer=%s session=%" PRIu64 " reason=%s held=%u waiting=%u",
-		         core_quoted(t->core, (struct span){who, session_who(s, who)}), s->serial, reason, s->held, s->waiting);
-}
-
 void session_hang_up(struct session_table *t, struct session *s, const char *reason)
 {
 	struct effect *effect = effects_add(t->core->out, EFFECT_HANGUP);
 
 	effect->hangup.session = s->id;
 	effect->hangup.reason = span_of(reason);
-}
-
-size_t session_who(const struct session *s, char *out)
-{
-	const char *label = s->label ? s->label : "";
-	const char *blank = s->label ? " " : "";
-	struct span address = session_address(s);
-	int n;
-
-	if (s->is_unix)
-		n = snprintf(out, WHO_MAX, "%s%spid=%" PRId64 " uid=%" PRId64, label, blank, s->pid, s->uid);
-	else if (address.n == 0)
-		n = snprintf(out, WHO_MAX, "%s%ssession=%" PRIu64, label, blank, s->serial);
-	else
-		n = snprintf(out, WHO_MAX, "%s%s%.*s", label, blank, (int)address.n, address.p);
-	return n < 0 ? 0 : (size_t)n < WHO_MAX ? (size_t)n : WHO_MAX - 1;
 }

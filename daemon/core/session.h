@@ -16,7 +16,6 @@ TAILQ_HEAD(listings, listing); /* listing.h */
 #define UNSENT_MAX 16384 /* bytes of answers to lines read ahead; beyond, the session waits until the outer layer has sent them */
 
 #define UNIX_ADDRESS "unix" /* what struct peer says of a Unix socket */
-#define WHO_MAX 384 /* bytes of session_who: the longest label, and the peer */
 
 /* What a session needs to outlive its connection, and to take over another one. Its first HELLO makes it, or RESUME, or its record in the journal. */
 struct lasting {
@@ -36,7 +35,7 @@ struct session {
 	uint64_t serial;         /* number for people and for RESUME */
 	struct lasting *lasting; /* NULL: it was never asked for */
 	char *label;             /* HELLO name=; NULL */
-	char *address;           /* of the peer, as text; NULL: none, or that of all Unix sockets, see session_address() */
+	char *address;           /* of the peer, as text; NULL: none, or that of all Unix sockets, see who.h */
 	struct instant opened_at, heard_at;
 	int64_t heartbeat_us;    /* 0: no heartbeat */
 	struct timer timer;      /* the heartbeat; after the end of input: how long rounds may still answer */
@@ -112,8 +111,6 @@ void session_answered(struct session_table *t, struct session *s, bool tagged);
 void session_wake(struct session_table *t, struct session *s);
 struct session *session_next_ready(struct session_table *t);
 
-/* The peer's address, for people; "": it is not known. */
-struct span session_address(const struct session *s);
 void session_heard(struct session_table *t, struct session *s);
 void session_set_label(struct session *s, struct span label);
 /* The claim that waits under this tag; NULL: none. */
@@ -123,11 +120,5 @@ struct claim *session_waiting(const struct session *s, struct span tag);
 char *session_line(struct session_table *t);
 void session_send(struct session_table *t, struct session *s, const char *line, size_t n);
 void session_hang_up(struct session_table *t, struct session *s, const char *reason);
-
-/* Logs that a session did not end by its own wish. */
-void session_ended(struct session_table *t, const struct session *s, const char *reason);
-
-/* The session for people: "label pid=1 uid=2", "label 10.0.0.5:51234"; of the previous run "label session=3". Returns the length; out has WHO_MAX bytes. */
-size_t session_who(const struct session *s, char *out);
 
 #endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The client of a session, for people. */
+#ifndef CORE_WHO_H
+#define CORE_WHO_H
+
+#include "daemon/core/session.h"
+
+#define WHO_MAX 384 /* bytes of session_who: the longest label, and the peer */
+
+/* The peer's address; "": it is not known. */
+struct span session_address(const struct session *s);
+/* "label pid=1 uid=2", "label 10.0.0.5:51234"; of the previous run "label session=3". Returns the length; out has WHO_MAX bytes. */
+size_t session_who(const struct session *s, char *out);
+/* Logs that a session did not end by its own wish. */
+void session_ended(struct session_table *t, const struct session *s, const char *reason);
+
+#endif
