@@ -12,7 +12,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#define PASS_CALLS 64            /* calls of the memory store that one pass carries out */
+#define PASS_CALLS 256           /* calls of the memory store that one pass carries out: they take about as long as PASS_US */
 #define PASS_US    INT64_C(100)  /* how long events of one pass are handled before answers leave */
 
 /* The wall clock is read once a pass. */
