@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One socket. Output of a loop pass is first tried with one send(2); a bufferevent writes the rest, reads input and reports events.
- * The kernel has taken all bytes that were handed over, less those that wait in the bufferevent. When the connection breaks, that
- * count decides which calls are REFUSED and which UNKNOWN.
+ * One socket. Output of a loop pass is tried with one send(2); what the kernel does not take waits in the stream until the socket is writable. So the
+ * stream counts the bytes that the kernel took, and when the connection breaks, that count decides which calls are REFUSED and which UNKNOWN.
  */
 #include "daemon/redis/link.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 
 #include <errno.h>
-#include <event2/buffer.h>
-#include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -18,6 +15,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#define READ_BYTES      4096         /* of one recv(2); one per pass of the loop, so that the answers of one server do not delay all else */
 #define LATE_REPLIES_US (20 * MSEC) /* time to read replies that arrived while the daemon was stopped, before a stall counts */
 
 enum link_state {
@@ -33,37 +31,57 @@ struct link {
 	struct link_sink sink;
 	enum link_state state;
 	struct stream stream;
-	struct bufferevent *bev;
+	int fd;           /* -1: none */
+	struct event *io; /* fd can be read or, if `full`, written; NULL: it is not watched */
 	struct event *timer;
-	int error;    /* errno of the last failed send(2); the kernel reports it only once */
+	bool full;    /* the kernel did not take all of stream.out: the rest waits until the socket is writable */
+	int error;    /* errno of a failed send(2); 0: none. The kernel reports it only once */
 	bool suspect; /* a stall was seen; if it is still there after LATE_REPLIES_US, the link breaks */
 };
 
 /* --- sending --------------------------------------------------------------------------------------------------------- */
 
-static size_t link_try_send(struct link *l, const char *p, size_t n)
-{
-	ssize_t done;
+static void link_on_ready(evutil_socket_t fd, short what, void *context);
 
-	if (l->state != LINK_READY || evbuffer_get_length(bufferevent_get_output(l->bev)))
-		return 0;
-	done = send(bufferevent_getfd(l->bev), p, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+static void link_ignore(struct link *l)
+{
+	if (l->io)
+		event_free(l->io);
+	l->io = NULL;
+}
+
+static void link_listen(struct link *l)
+{
+	short wants = EV_PERSIST | EV_READ | (l->full ? EV_WRITE : 0);
+
+	if (l->io && event_get_events(l->io) == wants)
+		return;
+	link_ignore(l);
+	l->io = event_new(l->base, l->fd, wants, link_on_ready, l);
+	if (!l->io)
+		mem_exhausted();
+	(void)event_add(l->io, NULL); /* a link whose socket cannot be watched breaks by its timer */
+}
+
+/* An error is kept for link_on_ready, which comes soon: a socket with an error is writable. */
+static void link_send(struct link *l)
+{
+	size_t n = buf_length(&l->stream.out);
+	ssize_t done = n ? send(l->fd, buf_begin(&l->stream.out), n, MSG_DONTWAIT | MSG_NOSIGNAL) : 0;
+
 	if (done < 0 && errno != EAGAIN && errno != EINTR)
-		l->error = errno; /* the bufferevent meets it as well, and reports it */
-	return done < 0 ? 0 : (size_t)done;
+		l->error = errno;
+	if (done > 0)
+		stream_consume(&l->stream, (size_t)done);
+	l->full = done < (ssize_t)n;
 }
 
 static void link_hand_over(struct link *l)
 {
-	const char *p = buf_begin(&l->stream.out);
-	size_t n = buf_length(&l->stream.out), done;
-
-	if (!n)
+	if (l->full || !buf_length(&l->stream.out))
 		return;
-	done = link_try_send(l, p, n);
-	if (done < n && bufferevent_write(l->bev, p + done, n - done) < 0)
-		mem_exhausted();
-	stream_consume(&l->stream);
+	link_send(l);
+	link_listen(l);
 }
 
 void link_call(struct link *l, const struct call *call, uint64_t hash)
@@ -92,7 +110,7 @@ static void link_arm(struct link *l, int64_t us)
 static void link_break(struct link *l, const char *reason)
 {
 	l->state = LINK_BROKEN;
-	bufferevent_disable(l->bev, EV_READ | EV_WRITE);
+	link_ignore(l);
 	evtimer_del(l->timer);
 	l->sink.broken(l->sink.context, reason);
 }
@@ -102,7 +120,7 @@ static bool link_is_connected(const struct link *l)
 	struct sockaddr_storage peer;
 	socklen_t n = sizeof(peer);
 
-	return getpeername(bufferevent_getfd(l->bev), (struct sockaddr *)&peer, &n) == 0;
+	return getpeername(l->fd, (struct sockaddr *)&peer, &n) == 0;
 }
 
 /* How long the oldest command may still be without an answer. */
@@ -185,58 +203,55 @@ static bool link_take(struct link *l, const void *p, size_t n)
 	return true;
 }
 
-/*
- * Reading begins only when the handshake is written. So a failed connect is reported by the write; libevent does not report
- * "connection refused" if the read meets it first.
- */
-static void link_on_written(struct bufferevent *bev, void *context)
-{
-	const struct link *l = context;
-
-	if (l->state == LINK_HANDSHAKE)
-		bufferevent_enable(bev, EV_READ);
-}
-
-static void link_on_read(struct bufferevent *bev, void *context)
-{
-	struct evbuffer *in = bufferevent_get_input(bev);
-	struct link *l = context;
-	size_t n;
-
-	while ((n = evbuffer_get_contiguous_space(in))) {
-		if (!link_take(l, evbuffer_pullup(in, (ssize_t)n), n))
-			return;
-		evbuffer_drain(in, n);
-	}
-}
-
 /* A server that refuses a connection sends the reason before it closes. It is read even if a write noticed the end first. */
 static bool link_take_rest(struct link *l)
 {
 	char rest[4096];
 	ssize_t n;
 
-	while ((n = recv(bufferevent_getfd(l->bev), rest, sizeof(rest), MSG_DONTWAIT)) > 0) {
+	while ((n = recv(l->fd, rest, sizeof(rest), MSG_DONTWAIT)) > 0) {
 		if (!link_take(l, rest, (size_t)n))
 			return false;
 	}
 	return true;
 }
 
-static void link_on_event(struct bufferevent *bev, short what, void *context)
+static void link_read(struct link *l)
+{
+	char bytes[READ_BYTES];
+	ssize_t n = recv(l->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+
+	if (n > 0)
+		(void)link_take(l, bytes, (size_t)n);
+	else if (n == 0)
+		link_break(l, l->state == LINK_READY ? "closed by the server" : "closed by the server during the handshake");
+	else if (errno != EAGAIN && errno != EINTR)
+		link_break(l, strerror(l->error ? l->error : errno));
+}
+
+/* False: the link is broken, and may be closed already. */
+static bool link_write(struct link *l)
+{
+	if (!l->error)
+		link_send(l);
+	if (l->error) {
+		if (link_take_rest(l))
+			link_break(l, strerror(l->error));
+		return false;
+	}
+	link_listen(l);
+	return true;
+}
+
+static void link_on_ready(evutil_socket_t fd, short what, void *context)
 {
 	struct link *l = context;
-	int error = l->error ? l->error : EVUTIL_SOCKET_ERROR();
 
-	(void)bev;
-	if (what & BEV_EVENT_CONNECTED)
+	(void)fd;
+	if ((what & EV_WRITE) && !link_write(l))
 		return;
-	if ((what & BEV_EVENT_WRITING) && !link_take_rest(l))
-		return;
-	if (what & BEV_EVENT_EOF)
-		link_break(l, l->state == LINK_READY ? "closed by the server" : "closed by the server during the handshake");
-	else
-		link_break(l, strerror(error));
+	if (what & EV_READ)
+		link_read(l);
 }
 
 /* --- begin and end --------------------------------------------------------------------------------------------------- */
@@ -248,6 +263,7 @@ struct link *link_new(struct event_base *base, const struct link_conf *conf, uns
 	l->base = base;
 	l->conf = conf;
 	l->sink = *sink;
+	l->fd = -1;
 	l->timer = evtimer_new(base, link_on_timer, l);
 	if (!l->timer)
 		mem_exhausted();
@@ -257,9 +273,10 @@ struct link *link_new(struct event_base *base, const struct link_conf *conf, uns
 
 static void link_hang_up(struct link *l)
 {
-	if (l->bev)
-		bufferevent_free(l->bev);
-	l->bev = NULL;
+	link_ignore(l);
+	if (l->fd >= 0)
+		close(l->fd);
+	l->fd = -1;
 	evtimer_del(l->timer);
 	l->state = LINK_CLOSED;
 }
@@ -311,24 +328,19 @@ int link_dial(struct link *l, const struct sockaddr *address, socklen_t n)
 
 	if (fd < 0)
 		return fd;
-	l->bev = bufferevent_socket_new(l->base, fd, BEV_OPT_CLOSE_ON_FREE);
-	if (!l->bev)
-		mem_exhausted();
-	bufferevent_setcb(l->bev, link_on_read, link_on_written, link_on_event, l);
+	l->fd = fd;
 	l->error = 0;
+	l->full = true;
 	l->suspect = false;
 	l->state = LINK_HANDSHAKE;
 	stream_open(&l->stream, clock_boottime());
-	link_hand_over(l);
-	bufferevent_enable(l->bev, EV_WRITE);
+	link_listen(l);
 	link_arm(l, l->conf->connect_timeout_us);
 	return 0;
 }
 
 void link_close(struct link *l, const char *reason)
 {
-	uint64_t taken = l->bev ? l->stream.handed - evbuffer_get_length(bufferevent_get_output(l->bev)) : 0;
-
 	link_hang_up(l);
-	stream_close(&l->stream, taken, reason);
+	stream_close(&l->stream, l->stream.handed, reason);
 }

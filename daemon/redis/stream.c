@@ -7,7 +7,8 @@
 #include "daemon/redis/handshake.h"
 #include "daemon/redis/failure.h"
 
-#define GARBAGE "garbage"
+#define GARBAGE  "garbage"
+#define OUT_KEEP ((size_t)256 * 1024) /* bytes; a larger buffer frees its memory when it is empty */
 
 /* --- out ------------------------------------------------------------------------------------------------------------- */
 
@@ -89,10 +90,11 @@ void stream_ping(struct stream *s, struct instant now)
 	handshake_ping(&s->out);
 }
 
-void stream_consume(struct stream *s)
+void stream_consume(struct stream *s, size_t n)
 {
-	s->handed += buf_length(&s->out);
-	buf_clear(&s->out);
+	s->handed += n;
+	buf_consume(&s->out, n);
+	buf_trim(&s->out, OUT_KEEP);
 }
 
 /* --- in -------------------------------------------------------------------------------------------------------------- */

@@ -26,7 +26,7 @@ struct stream {
 	unsigned node;
 	bool ready; /* the handshake is done */
 	struct resp resp;
-	struct buf out; /* bytes to send; the owner takes them and calls stream_consume */
+	struct buf out; /* bytes to send; the owner takes some of them and calls stream_consume */
 	struct flight_store store;
 	struct flight_list pending; /* collected, not flushed yet */
 	struct flight_list flying;  /* in flight: flushed, not answered yet, oldest first */
@@ -43,7 +43,7 @@ void stream_open(struct stream *s, struct instant now);                     /* a
 void stream_call(struct stream *s, const struct call *call, uint64_t hash); /* hash: of the lock name */
 void stream_flush(struct stream *s, struct instant now);                    /* if ready: puts the collected calls into out */
 void stream_ping(struct stream *s, struct instant now);
-void stream_consume(struct stream *s); /* the owner has taken all of out */
+void stream_consume(struct stream *s, size_t n); /* the owner has taken n bytes of out */
 
 /* Handles input. NULL, or why the connection is unusable; then only stream_close may follow. Calls to be sent again are put into out. */
 const char *stream_take(struct stream *s, const void *p, size_t n, struct instant now) __attribute__((warn_unused_result));

@@ -102,7 +102,7 @@ static void converse(const uint8_t *data, size_t size, size_t step, size_t first
 		n = at < first ? first - at : size - at < step ? size - at : step;
 		wrong = stream_take(&s, data + at, n, now);
 		stream_flush(&s, now);
-		stream_consume(&s);
+		stream_consume(&s, buf_length(&s.out));
 		if (s.ready && !o->ready_at)
 			o->ready_at = at + n;
 	}

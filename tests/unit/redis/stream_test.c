@@ -56,7 +56,7 @@ static const char *take(const char *text)
 static void shake_hands(void)
 {
 	stream_open(&stream, now);
-	stream_consume(&stream);
+	stream_consume(&stream, buf_length(&stream.out));
 	ck_assert_ptr_null(take(SHA_REPLY SHA_REPLY SHA_REPLY));
 	ck_assert(stream.ready);
 }
@@ -175,7 +175,7 @@ START_TEST(a_flushed_script_cache_is_not_noticed)
 	shake_hands();
 	call(CALL_ACQUIRE, 1, "a");
 	flush();
-	stream_consume(&stream);
+	stream_consume(&stream, buf_length(&stream.out));
 	ck_assert_ptr_null(take(NOSCRIPT));
 	ck_assert_uint_eq(answers.count, 0);
 	ck_assert_uint_eq(said("SCRIPT"), 1);
@@ -191,7 +191,7 @@ START_TEST(calls_that_are_sent_again_come_before_new_ones)
 	shake_hands();
 	call(CALL_ACQUIRE, 1, "a");
 	flush();
-	stream_consume(&stream);
+	stream_consume(&stream, buf_length(&stream.out));
 	call(CALL_RELEASE, 2, "a");
 	ck_assert_ptr_null(take(NOSCRIPT));
 	flush();
@@ -213,7 +213,7 @@ START_TEST(a_call_is_not_sent_again_behind_a_later_one_for_the_same_name)
 	flush();
 	call(CALL_RELEASE, 3, "a");
 	flush();
-	stream_consume(&stream);
+	stream_consume(&stream, buf_length(&stream.out));
 	ck_assert_ptr_null(take(NOSCRIPT));
 	answer_sink_check(&answers, 1, ANSWER_REFUSED, 0);
 	ck_assert_uint_eq(answers.count, 1);
@@ -273,7 +273,7 @@ START_TEST(a_reply_of_another_shape_leaves_its_calls_unknown)
 	call(CALL_PROBE, 2, "");
 	call(CALL_RELEASE, 3, "c");
 	flush();
-	stream_consume(&stream);
+	stream_consume(&stream, buf_length(&stream.out));
 	ck_assert_str_eq(take("*1\r\n:1\r\n"), "garbage");
 	answer_sink_check(&answers, 1, ANSWER_UNKNOWN, 0);
 	ck_assert_uint_eq(answers.count, 1);
@@ -294,7 +294,7 @@ START_TEST(a_call_of_which_no_byte_was_taken_is_refused_and_any_other_unknown)
 	second = stream.handed + buf_length(&stream.out);
 	call(CALL_PROBE, 2, "");
 	flush();
-	stream_consume(&stream);
+	stream_consume(&stream, buf_length(&stream.out));
 	call(CALL_ACQUIRE, 3, "c");
 	stream_close(&stream, _i == 0 ? second : second + 1, "reset");
 	answer_sink_check(&answers, 1, ANSWER_UNKNOWN, 0);
