@@ -181,6 +181,7 @@ REDIS := \
 	daemon/redis/script.c \
 	daemon/redis/stream.c \
 	daemon/redis/upstream.c \
+	daemon/redis/word.c \
 	daemon/redis/failure.c
 
 NET := \

@@ -2,71 +2,26 @@
 /* Formats calls as RESP. Pure: it must never use a clock or a socket. The order and number of arguments are those of lua/prelude.lua. */
 #include "daemon/redis/batch.h"
 #include "daemon/base/mem.h"
+#include "daemon/redis/word.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-#define HEAD_KEYS 3 /* of every script: marker, fence, and whether anybody waits */
+#define HEAD_KEYS  3 /* of every script: marker, fence, and whether anybody waits */
+#define HEAD_WORDS 5 /* words that batch_write formats */
 
-static size_t decimal_put(char *at, uint64_t n)
+static void key_append(struct buf *b, struct span prefix, struct span name)
 {
-	char digits[20];
-	size_t i = sizeof(digits);
+	char *at = buf_reserve(b, prefix.n + name.n + WORD_MOST);
 
-	do
-		digits[--i] = (char)('0' + n % 10);
-	while (n /= 10);
-	memcpy(at, digits + i, sizeof(digits) - i);
-	return sizeof(digits) - i;
-}
-
-/* "$12\r\n" or "*12\r\n" */
-static size_t head_put(char *at, char type, uint64_t n)
-{
-	size_t k = 0;
-
-	at[k++] = type;
-	k += decimal_put(at + k, n);
-	at[k++] = '\r';
-	at[k++] = '\n';
-	return k;
-}
-
-static void array_append(struct buf *b, uint64_t n)
-{
-	buf_commit(b, head_put(buf_reserve(b, 32), '*', n));
-}
-
-static void bulk_append2(struct buf *b, struct span first, struct span second)
-{
-	char *at = buf_reserve(b, first.n + second.n + 32);
-	size_t k = head_put(at, '$', first.n + second.n);
-
-	if (first.n)
-		memcpy(at + k, first.p, first.n);
-	k += first.n;
-	if (second.n)
-		memcpy(at + k, second.p, second.n);
-	k += second.n;
-	at[k++] = '\r';
-	at[k++] = '\n';
-	buf_commit(b, k);
-}
-
-static void bulk_append(struct buf *b, struct span text)
-{
-	bulk_append2(b, text, (struct span){"", 0});
+	word_commit(b, word_text2(at, prefix, name));
 }
 
 static void number_append(struct buf *b, int64_t n)
 {
-	char digits[24];
-	size_t k = 0;
+	char *at = buf_reserve(b, NUMBER_MOST);
 
-	if (n < 0)
-		digits[k++] = '-';
-	k += decimal_put(digits + k, n < 0 ? -(uint64_t)n : (uint64_t)n);
-	bulk_append(b, (struct span){digits, k});
+	word_commit(b, word_number(at, n));
 }
 
 void script_keys_init(struct script_keys *k, const char *prefix, int64_t skew_us, int64_t tolerance_us)
@@ -76,9 +31,9 @@ void script_keys_init(struct script_keys *k, const char *prefix, int64_t skew_us
 	*k = (struct script_keys){.prefix = mem_copy(prefix, strlen(prefix))};
 	buf_init(&name);
 	buf_printf(&name, "redlockd:%s", prefix);
-	bulk_append2(&k->head, (struct span){buf_begin(&name), buf_length(&name)}, SPAN("!meta"));
-	bulk_append2(&k->head, (struct span){buf_begin(&name), buf_length(&name)}, SPAN("!fence"));
-	bulk_append2(&k->head, (struct span){buf_begin(&name), buf_length(&name)}, SPAN("!waits"));
+	key_append(&k->head, (struct span){buf_begin(&name), buf_length(&name)}, SPAN("!meta"));
+	key_append(&k->head, (struct span){buf_begin(&name), buf_length(&name)}, SPAN("!fence"));
+	key_append(&k->head, (struct span){buf_begin(&name), buf_length(&name)}, SPAN("!waits"));
 	buf_release(&name);
 	number_append(&k->skew, skew_us);
 	number_append(&k->ahead, skew_us + tolerance_us);
@@ -161,6 +116,7 @@ static char call_op(const struct call *call)
 }
 
 #define TERMS_WORDS 4
+#define ARGS_MOST   9 /* arguments of an operation, its letter included */
 
 /* The number of arguments of an entry: its operation is counted, its key and terms are not. */
 static unsigned entry_words(const struct entry *e)
@@ -189,74 +145,79 @@ static bool op_has_terms(char op)
 	return op == 'g' || op == 'k' || op == 'K';
 }
 
-static void op_append(struct buf *args, char op)
+static char *op_put(char *at, char op)
 {
-	const char text[] = {'$', '1', '\r', '\n', op, '\r', '\n'};
-
-	buf_append(args, text, sizeof(text));
+	memcpy(at, "$1\r\n", 4);
+	at[4] = op;
+	return word_end(at + 5);
 }
 
 /* Writes the terms of an entry, unless they equal the last ones. A term that its operation ignores keeps the last value. */
-static void terms_use(struct batch *b, char op, const struct terms *of)
+static char *terms_put(char *at, struct batch *b, char op, const struct terms *of)
 {
 	struct terms t = {of->px_ms, op == 'k' ? b->terms.not_after_ms : of->not_after_ms, op == 'g' ? of->reserve_ms : b->terms.reserve_ms};
 
 	if (!op_has_terms(op) ||
 	    (b->termed && t.px_ms == b->terms.px_ms && t.not_after_ms == b->terms.not_after_ms && t.reserve_ms == b->terms.reserve_ms))
-		return;
+		return at;
 	b->terms = t;
 	b->termed = true;
 	b->words += TERMS_WORDS;
-	op_append(&b->args, 't');
-	number_append(&b->args, t.px_ms);
-	number_append(&b->args, t.not_after_ms);
-	number_append(&b->args, t.reserve_ms);
+	at = op_put(at, 't');
+	at = word_number(at, t.px_ms);
+	at = word_number(at, t.not_after_ms);
+	return word_number(at, t.reserve_ms);
 }
 
-static void acquire_append(struct buf *args, const struct call *call)
+static char *acquire_put(char *at, const struct call *call)
 {
-	number_append(args, call->range);
-	number_append(args, call->px_ms);
-	number_append(args, call->not_after_ms);
-	bulk_append(args, call->ticket);
-	number_append(args, call->ticket_ms);
-	number_append(args, call->reserve_ms);
+	at = word_number(at, call->range);
+	at = word_number(at, call->px_ms);
+	at = word_number(at, call->not_after_ms);
+	at = word_text(at, call->ticket);
+	at = word_number(at, call->ticket_ms);
+	return word_number(at, call->reserve_ms);
 }
 
-static void extend_append(struct buf *args, const struct call *call)
+static char *extend_put(char *at, const struct call *call)
 {
-	bulk_append(args, call->new_value);
-	number_append(args, call->px_ms);
-	number_append(args, call->fence);
-	number_append(args, call->beyond);
-	number_append(args, call->not_after_ms);
-	bulk_append(args, call->exact ? (call->at_most ? SPAN("3") : SPAN("2")) : call->create ? SPAN("1") : SPAN("0"));
-	bulk_append(args, call->prior);
+	at = word_text(at, call->new_value);
+	at = word_number(at, call->px_ms);
+	at = word_number(at, call->fence);
+	at = word_number(at, call->beyond);
+	at = word_number(at, call->not_after_ms);
+	at = word_number(at, call->exact ? (call->at_most ? 3 : 2) : call->create);
+	return word_text(at, call->prior);
 }
 
-static void op_fill(struct batch *b, const struct script_keys *k, const struct call *call, char op)
+static char *op_fill(char *at, const struct call *call, char op)
 {
-	bulk_append2(&b->keys, span_of(k->prefix), call->name);
-	op_append(&b->args, op);
+	at = op_put(at, op);
 	if (op != 'l')
-		bulk_append(&b->args, op == 'x' ? call->ticket : call->value);
+		at = word_text(at, op == 'x' ? call->ticket : call->value);
 	if (op_has_terms(op) || op == 'a')
-		number_append(&b->args, call->fence);
+		at = word_number(at, call->fence);
 	if (op == 'a')
-		acquire_append(&b->args, call);
-	else if (op == 'e')
-		extend_append(&b->args, call);
-	else if (op == 'R')
-		bulk_append(&b->args, call->prior);
+		return acquire_put(at, call);
+	if (op == 'e')
+		return extend_put(at, call);
+	return op == 'R' ? word_text(at, call->prior) : at;
 }
 
-static void mark_fill(struct batch *b, const struct script_keys *k, const struct call *call)
+static char *mark_fill(char *at, const struct script_keys *k, const struct call *call)
 {
-	bulk_append(&b->args, call->marker);
-	bulk_append(&b->args, call->new_marker);
-	buf_append(&b->args, buf_begin(&k->skew), buf_length(&k->skew));
-	number_append(&b->args, call->fence);
-	number_append(&b->args, call->not_after_ms);
+	at = word_text(at, call->marker);
+	at = word_text(at, call->new_marker);
+	at = word_copy(at, &k->skew);
+	at = word_number(at, call->fence);
+	return word_number(at, call->not_after_ms);
+}
+
+/* At least as many bytes as the terms and arguments of a call take. */
+static size_t args_most(const struct call *call)
+{
+	return (TERMS_WORDS + ARGS_MOST) * NUMBER_MOST + call->value.n + call->new_value.n + call->prior.n + call->ticket.n + call->marker.n +
+	       call->new_marker.n;
 }
 
 /* Adds an entry whose bytes are in keys and args already; in args they begin at `arg`. */
@@ -277,18 +238,22 @@ void batch_add(struct batch *b, const struct script_keys *k, const struct call *
 {
 	struct entry entry = {.id = call->id, .hash = hash, .kind = call->kind, .op = call_op(call),
 	                      .terms = {call->px_ms, call->not_after_ms, call->reserve_ms}};
+	char *at;
 	size_t arg;
 
 	assert(batch_accepts(b, call));
 	b->script = entry.op ? SCRIPT_BATCH : call->kind == CALL_MARK ? SCRIPT_MARK : SCRIPT_PROBE;
 	if (entry.op && call_is_marked(call))
 		marker_set(b, call->marker);
-	terms_use(b, entry.op, &entry.terms);
-	arg = buf_length(&b->args);
-	if (entry.op)
-		op_fill(b, k, call, entry.op);
-	else if (call->kind == CALL_MARK)
-		mark_fill(b, k, call);
+	at = terms_put(buf_reserve(&b->args, args_most(call)), b, entry.op, &entry.terms);
+	arg = (size_t)(at - buf_begin(&b->args));
+	if (entry.op) {
+		key_append(&b->keys, span_of(k->prefix), call->name);
+		at = op_fill(at, call, entry.op);
+	} else if (call->kind == CALL_MARK) {
+		at = mark_fill(at, k, call);
+	}
+	word_commit(&b->args, at);
 	entry_add(b, entry, arg);
 }
 
@@ -303,7 +268,7 @@ void batch_take(struct batch *b, const struct batch *from, unsigned i)
 		marker_set(b, (struct span){from->marker, from->marker_n});
 	if (e->key_end > key)
 		buf_append(&b->keys, buf_begin(&from->keys) + key, e->key_end - key);
-	terms_use(b, e->op, &e->terms);
+	word_commit(&b->args, terms_put(buf_reserve(&b->args, TERMS_WORDS * NUMBER_MOST), b, e->op, &e->terms));
 	arg = buf_length(&b->args);
 	if (e->arg_end > e->arg)
 		buf_append(&b->args, buf_begin(&from->args) + e->arg, e->arg_end - e->arg);
@@ -314,16 +279,19 @@ void batch_write(const struct batch *b, const struct script_keys *k, const char 
 {
 	unsigned keys = b->script == SCRIPT_BATCH ? b->count : 0;
 	unsigned args = b->script == SCRIPT_BATCH ? 2 + b->words : b->words;
+	struct span script = sha ? span_of(sha) : text;
+	char *at = buf_reserve(out, HEAD_WORDS * NUMBER_MOST + script.n + buf_length(&k->head) + buf_length(&b->keys) + b->marker_n +
+	                                    buf_length(&k->ahead) + buf_length(&b->args));
 
-	array_append(out, 3 + HEAD_KEYS + keys + args);
-	bulk_append(out, sha ? SPAN("EVALSHA") : SPAN("EVAL"));
-	bulk_append(out, sha ? span_of(sha) : text);
-	number_append(out, HEAD_KEYS + keys);
-	buf_append(out, buf_begin(&k->head), buf_length(&k->head));
-	buf_append(out, buf_begin(&b->keys), buf_length(&b->keys));
+	at = word_head(at, '*', 3 + HEAD_KEYS + keys + args);
+	at = word_text(at, sha ? SPAN("EVALSHA") : SPAN("EVAL"));
+	at = word_text(at, script);
+	at = word_number(at, HEAD_KEYS + keys);
+	at = word_copy(at, &k->head);
+	at = word_copy(at, &b->keys);
 	if (b->script == SCRIPT_BATCH) {
-		bulk_append(out, (struct span){b->marker, b->marker_n});
-		buf_append(out, buf_begin(&k->ahead), buf_length(&k->ahead));
+		at = word_text(at, (struct span){b->marker, b->marker_n});
+		at = word_copy(at, &k->ahead);
 	}
-	buf_append(out, buf_begin(&b->args), buf_length(&b->args));
+	word_commit(out, word_copy(at, &b->args));
 }
