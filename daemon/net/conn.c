@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A connection from accept(2) to close(2): one read(2) per readiness, one send(2) per flush, and no buffer but for an unfinished
+ * A connection from accept(2) to close(2): one recv(2) per readiness, one send(2) per flush, and no buffer but for an unfinished
  * line or unsent output. It must never call the sink from inside a call of the owner. It must never touch a connection that a
  * callback may have freed: after each callback hub.current tells whether the connection still exists.
  */
@@ -14,6 +14,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define SHARE_LINES  8
@@ -150,7 +151,7 @@ static bool conn_tell_lines(struct conn *c, size_t n)
 }
 
 /*
- * Passes on the kept input and the input of one read(2). Kept input of line_max bytes or more goes alone, because scratch could not
+ * Passes on the kept input and the input of one recv(2). Kept input of line_max bytes or more goes alone, because scratch could not
  * hold another read. True: there may be more to read, and c exists.
  */
 static bool conn_pump(struct conn *c, bool may_read)
@@ -158,7 +159,7 @@ static bool conn_pump(struct conn *c, bool may_read)
 	struct hub *h = c->hub;
 	size_t n = conn_recall(c);
 	bool asked = may_read && n < h->conf.line_max;
-	ssize_t got = asked ? read(c->fd, h->scratch + n, HUB_READ) : 0;
+	ssize_t got = asked ? recv(c->fd, h->scratch + n, HUB_READ, MSG_DONTWAIT) : 0;
 
 	if (got < 0 && errno != EAGAIN && errno != EINTR) {
 		conn_read_failed(c, errno);

@@ -13,7 +13,7 @@
 
 #include <sys/queue.h>
 
-#define HUB_READ   ((size_t)16384) /* bytes of one read(2) */
+#define HUB_READ   ((size_t)16384) /* bytes of one recv(2) */
 #define HUB_SPARES 64
 
 struct event;
@@ -26,7 +26,7 @@ struct hub {
 	struct net_counts counts;
 	struct slots slots;
 	struct pool conns;
-	/* The read buffer, conf.line_max + HUB_READ bytes: kept input of a connection, then the bytes of one read(2). */
+	/* The read buffer, conf.line_max + HUB_READ bytes: kept input of a connection, then the bytes of one recv(2). */
 	char *scratch;
 	/* The connection for which a callback is running; NULL: none, or the callback has ended that connection. */
 	struct conn *current;

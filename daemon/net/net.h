@@ -4,7 +4,7 @@
  * the low 32 bits, a generation from 1 in the high ones. All callbacks but `writing` come on the loop's thread and never from inside a net_… call. They
  * may call every function but net_free. A line callback may hang up its own session; the bytes of the line stay valid until the callback returns.
  *
- * Each pass of the loop makes one read(2) of at most 16 KiB per ready connection. net_flush makes one send(2) per connection; much unsent output is sent
+ * Each pass of the loop makes one recv(2) of at most 16 KiB per ready connection. net_flush makes one send(2) per connection; much unsent output is sent
  * sooner. The share of a connection in one pass of the loop ends after 8 lines or 4 KiB of answers; further lines wait for the next pass, and all connections
  * with such lines share 50 us of each pass. Each pass accepts at most 8 connections per listening socket. When descriptors run out, accepting pauses and is
  * tried again. Not thread-safe; one event base.
