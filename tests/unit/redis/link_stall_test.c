@@ -137,6 +137,27 @@ START_TEST(bytes_that_the_kernel_does_not_take_at_once_are_sent_later)
 }
 END_TEST
 
+/* The server has nothing to answer before it has all of the command. */
+START_TEST(a_command_that_the_kernel_takes_in_parts_is_sent_to_its_end)
+{
+	static char name[8192];
+	struct call call = {.kind = CALL_ACQUIRE, .name = {name, sizeof(name)}, .value = SPAN("d:1:0"), .marker = SPAN("m"), .px_ms = 1000};
+	char *text = grants(256);
+
+	memset(name, 'n', sizeof(name));
+	link_to_fake_dial_ready();
+	link_to_fake.fake.script = text;
+	bufferevent_disable(link_to_fake.fake.peer[0].bev, EV_READ);
+	for (call.id = 1; call.id <= 256; call.id++)
+		link_call(link_to_fake.link, &call, 1);
+	link_flush(link_to_fake.link);
+	fake_redis_listen(&link_to_fake.fake);
+	AWAIT(link_to_fake.answers.count, 256);
+	ck_assert_uint_eq(link_to_fake.fake.scripts, 1);
+	free(text);
+}
+END_TEST
+
 /* The kernel has room again before the event loop knows. A flush at that moment must queue behind the bytes that still wait. */
 START_TEST(a_flush_while_bytes_wait_queues_behind_them)
 {
@@ -203,6 +224,7 @@ Suite *link_stall_suite(void)
 	tcase_add_test(t, a_link_that_falls_silent_after_a_slow_answer_is_pinged_in_time);
 	tcase_add_test(t, a_ping_without_an_answer_counts_as_a_stall);
 	tcase_add_loop_test(t, bytes_that_the_kernel_does_not_take_at_once_are_sent_later, 0, 2);
+	tcase_add_test(t, a_command_that_the_kernel_takes_in_parts_is_sent_to_its_end);
 	tcase_add_test(t, a_flush_while_bytes_wait_queues_behind_them);
 	tcase_add_test(t, no_byte_of_a_refused_call_was_handed_over);
 	suite_add_tcase(s, t);
@@ -210,6 +232,7 @@ Suite *link_stall_suite(void)
 	tcase_set_timeout(t, 30);
 	tcase_add_checked_fixture(t, link_to_fake_setup_tcp, link_to_fake_teardown);
 	tcase_add_loop_test(t, bytes_that_the_kernel_does_not_take_at_once_are_sent_later, 0, 2);
+	tcase_add_test(t, a_command_that_the_kernel_takes_in_parts_is_sent_to_its_end);
 	tcase_add_test(t, a_flush_while_bytes_wait_queues_behind_them);
 	suite_add_tcase(s, t);
 	return s;
