@@ -25,21 +25,16 @@ static void pump_set_time(struct daemon *d, struct event *event, struct instant 
 	event->wall_us = now.us + d->wall_ahead_us;
 }
 
-static void pump_answer(struct daemon *d, const struct answer *answer, struct instant now)
-{
-	struct event event = {.kind = EVENT_ANSWER, .answer = *answer};
-
-	pump_set_time(d, &event, now);
-	service_step(d->service, &event, &d->effects);
-}
-
+/* The call is an effect that may move as soon as the service steps. */
 static void pump_ask_memory(struct daemon *d, const struct call *call)
 {
 	struct instant now = clock_boottime();
-	struct answer answer;
+	struct event event;
 
-	memory_call(d->memory, call, now, &answer);
-	pump_answer(d, &answer, now);
+	event.kind = EVENT_ANSWER;
+	memory_call(d->memory, call, now, &event.answer);
+	pump_set_time(d, &event, now);
+	service_step(d->service, &event, &d->effects);
 }
 
 /* Each answer of the memory store may cause another call. A pass carries out PASS_CALLS at most; the others wait, in order, for the next pass. */
@@ -95,10 +90,8 @@ static void pump_effects(struct daemon *d)
 	size_t recorded = 0;
 
 	for (size_t i = 0; i < d->effects.count; i++) {
-		struct effect effect = d->effects.item[i];
-
 		recorded = pump_records(d, recorded);
-		pump_effect(d, &effect);
+		pump_effect(d, &d->effects.item[i]);
 	}
 	effects_reset(&d->effects);
 }
@@ -216,8 +209,12 @@ static void on_down(void *context, unsigned node, const char *reason)
 static void on_answer(void *context, const struct answer *answer)
 {
 	struct daemon *d = context;
+	struct event event;
 
-	pump_answer(d, answer, clock_boottime());
+	event.kind = EVENT_ANSWER;
+	event.answer = *answer;
+	pump_set_time(d, &event, clock_boottime());
+	service_step(d->service, &event, &d->effects);
 	pump_effects(d);
 }
 
