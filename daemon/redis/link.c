@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define READ_BYTES      4096         /* of one recv(2); one per pass of the loop, so that the answers of one server do not delay all else */
+#define READ_BYTES      4096        /* of one recv(2). There is one in a pass of the loop: the answers of one server must not delay all else */
 #define LATE_REPLIES_US (20 * MSEC) /* time to read replies that arrived while the daemon was stopped, before a stall counts */
 
 enum link_state {
@@ -43,20 +43,20 @@ struct link {
 
 static void link_on_ready(evutil_socket_t fd, short what, void *context);
 
-static void link_ignore(struct link *l)
+static void link_leave_socket(struct link *l)
 {
 	if (l->io)
 		event_free(l->io);
 	l->io = NULL;
 }
 
-static void link_listen(struct link *l)
+static void link_watch_socket(struct link *l)
 {
 	short wants = EV_PERSIST | EV_READ | (l->full ? EV_WRITE : 0);
 
 	if (l->io && event_get_events(l->io) == wants)
 		return;
-	link_ignore(l);
+	link_leave_socket(l);
 	l->io = event_new(l->base, l->fd, wants, link_on_ready, l);
 	if (!l->io)
 		mem_exhausted();
@@ -81,7 +81,7 @@ static void link_hand_over(struct link *l)
 	if (l->full || !buf_length(&l->stream.out))
 		return;
 	link_send(l);
-	link_listen(l);
+	link_watch_socket(l);
 }
 
 void link_call(struct link *l, const struct call *call, uint64_t hash)
@@ -110,7 +110,7 @@ static void link_arm(struct link *l, int64_t us)
 static void link_break(struct link *l, const char *reason)
 {
 	l->state = LINK_BROKEN;
-	link_ignore(l);
+	link_leave_socket(l);
 	evtimer_del(l->timer);
 	l->sink.broken(l->sink.context, reason);
 }
@@ -206,7 +206,7 @@ static bool link_take(struct link *l, const void *p, size_t n)
 /* A server that refuses a connection sends the reason before it closes. It is read even if a write noticed the end first. */
 static bool link_take_rest(struct link *l)
 {
-	char rest[4096];
+	char rest[READ_BYTES];
 	ssize_t n;
 
 	while ((n = recv(l->fd, rest, sizeof(rest), MSG_DONTWAIT)) > 0) {
@@ -239,7 +239,7 @@ static bool link_write(struct link *l)
 			link_break(l, strerror(l->error));
 		return false;
 	}
-	link_listen(l);
+	link_watch_socket(l);
 	return true;
 }
 
@@ -273,7 +273,7 @@ struct link *link_new(struct event_base *base, const struct link_conf *conf, uns
 
 static void link_hang_up(struct link *l)
 {
-	link_ignore(l);
+	link_leave_socket(l);
 	if (l->fd >= 0)
 		close(l->fd);
 	l->fd = -1;
@@ -334,7 +334,7 @@ int link_dial(struct link *l, const struct sockaddr *address, socklen_t n)
 	l->suspect = false;
 	l->state = LINK_HANDSHAKE;
 	stream_open(&l->stream, clock_boottime());
-	link_listen(l);
+	link_watch_socket(l);
 	link_arm(l, l->conf->connect_timeout_us);
 	return 0;
 }
