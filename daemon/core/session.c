@@ -271,7 +271,7 @@ void session_read_ahead(struct session_table *t, struct session *s, const char *
 	buf_append(s->ahead, &length, sizeof(length));
 	if (p)
 		buf_append(s->ahead, p, n);
-	if (++s->ahead_count >= READ_AHEAD_MAX)
+	if (++s->ahead_count >= READ_AHEAD_LINES || buf_length(s->ahead) >= READ_AHEAD_BYTES)
 		session_set_reading(t, s, false);
 }
 
@@ -290,7 +290,7 @@ bool session_next_line(struct session_table *t, struct session *s, char **ret_li
 		*ret_n = length;
 		buf_consume(s->ahead, length);
 	}
-	if (--s->ahead_count <= READ_AHEAD_MAX / 2)
+	if (--s->ahead_count <= READ_AHEAD_LINES / 2 && buf_length(s->ahead) <= READ_AHEAD_BYTES / 2)
 		session_set_reading(t, s, true);
 	return true;
 }

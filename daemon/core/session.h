@@ -12,7 +12,9 @@
 
 TAILQ_HEAD(listings, listing); /* listing.h */
 
-#define READ_AHEAD_MAX 256
+/* Lines read ahead, and their bytes. At either bound the session is read no further, until both fell to half. The line that reaches a bound is kept whole. */
+#define READ_AHEAD_LINES 256
+#define READ_AHEAD_BYTES 65536
 #define UNSENT_MAX 16384 /* bytes of answers to lines read ahead; beyond, the session waits until the outer layer has sent them */
 
 #define UNIX_ADDRESS "unix" /* what struct peer says of a Unix socket */
@@ -99,7 +101,7 @@ void session_detach(struct session_table *t, struct session *s);
 /* Moves claims, secret and serial of the detached session `from` to `to`, which must have no claims. Frees `from`. */
 void session_take_over(struct session_table *t, struct session *to, struct session *from);
 
-/* Stores a line for later; p NULL: a line that was too long. */
+/* Stores a line for later; p NULL: a line that was too long. Beyond READ_AHEAD_LINES or READ_AHEAD_BYTES the outer layer is told to read no more. */
 void session_read_ahead(struct session_table *t, struct session *s, const char *p, size_t n);
 /* The next stored line, in place; *ret_line NULL: it was too long. False: none. Valid until the next session_read_ahead. */
 bool session_next_line(struct session_table *t, struct session *s, char **ret_line, size_t *ret_n);

@@ -3,6 +3,7 @@
 #include "tests/fixture/held_lock.h"
 
 #include <check.h>
+#include <stdio.h>
 
 /* --- which locks are free at once, and which at D --- */
 
@@ -232,6 +233,52 @@ START_TEST(reading_goes_on_when_half_of_what_was_read_ahead_is_served)
 }
 END_TEST
 
+/* A request of n bytes: spaces follow its words. */
+static void says_padded(unsigned k, const char *words, int n)
+{
+	char line[128 * 1024];
+
+	ck_assert_int_lt(n, (int)sizeof(line));
+	says_bytes(k, line, (size_t)snprintf(line, sizeof(line), "%-*s", n, words));
+}
+
+/* With its length each takes 4 KiB: sixteen are kept, and the first is under way. */
+START_TEST(reading_stops_at_64_KiB_and_goes_on_when_half_of_them_are_served)
+{
+	held_and_waited_for();
+	for (unsigned i = 0; i < 16; i++)
+		says_padded(3, "LOCK a wait=10ms", 4092);
+	ck_assert(is_read(3));
+	says_padded(3, "LOCK a wait=10ms", 4092);
+	ck_assert(!is_read(3));
+	passes(75 * MSEC);
+	ck_assert(!is_read(3));
+	passes(10 * MSEC);
+	ck_assert(is_read(3));
+	passes(SEC);
+	ck_assert_uint_eq(ignores(3), 17);
+}
+END_TEST
+
+START_TEST(a_request_of_more_than_64_KiB_is_kept_whole)
+{
+	held_and_waited_for();
+	says(3, "LOCK a wait=10ms");
+	says(3, "PING");
+	says_padded(3, "@p PING", 100000);
+	hears(3, "@p OK");
+	ck_assert(is_read(3));
+	says_padded(3, "LOCK a wait=10ms", 100000);
+	ck_assert(!is_read(3));
+	passes(11 * MSEC);
+	hears(3, "TIMEOUT *");
+	hears(3, "OK");
+	ck_assert(is_read(3));
+	passes(10 * MSEC);
+	hears(3, "TIMEOUT *");
+}
+END_TEST
+
 START_TEST(lines_that_were_too_long_keep_their_place_among_the_others)
 {
 	held_and_waited_for();
@@ -287,6 +334,8 @@ Suite *session_suite(void)
 	tcase_add_test(order, a_malformed_tag_is_answered_in_its_turn);
 	tcase_add_test(order, reading_stops_at_256_lines_and_goes_on_when_they_are_served);
 	tcase_add_test(order, reading_goes_on_when_half_of_what_was_read_ahead_is_served);
+	tcase_add_test(order, reading_stops_at_64_KiB_and_goes_on_when_half_of_them_are_served);
+	tcase_add_test(order, a_request_of_more_than_64_KiB_is_kept_whole);
 	tcase_add_test(order, lines_that_were_too_long_keep_their_place_among_the_others);
 	tcase_add_test(order, a_quit_that_was_read_ahead_takes_its_turn);
 	suite_add_tcase(suite, order);
