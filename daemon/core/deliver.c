@@ -106,6 +106,10 @@ static void deliver_no_quorum(struct commander *x, struct session *s, struct spa
 		tell_error(x, s, tag, ERROR_QUORUM,
 		           "%u of %u stores can be used, but are too busy: the request was not sent to them in time; wait longer, or send fewer at a time",
 		           usable, nodes);
+	else if (why == REFUSED_NOT_EXTENDED)
+		tell_error(x, s, tag, ERROR_QUORUM,
+			   "%u of %u stores can be used, but are too busy: the lock is still held, but was not extended in time; "
+			   "ask again, or send fewer at a time", usable, nodes);
 	else
 		tell_error(x, s, tag, ERROR_QUORUM, "%u of %u stores can be used, but fewer than %u complied in time; LIST nodes shows them", usable, nodes,
 			   quorum);
@@ -116,6 +120,7 @@ static void deliver_refusal(struct commander *x, struct session *s, struct span 
 	switch (why) {
 	case REFUSED_QUORUM:
 	case REFUSED_NOT_ADMITTED:
+	case REFUSED_NOT_EXTENDED:
 		deliver_no_quorum(x, s, tag, why);
 		break;
 	case REFUSED_KIND:

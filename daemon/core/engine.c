@@ -71,6 +71,7 @@ void engine_extend(struct engine *e, struct claim *c, struct pending *p)
 {
 	struct lock *l = c->lock;
 
+	p->asked_at = e->core->now;
 	TAILQ_INSERT_TAIL(&lease_renewal(&e->table, &l->lease)->extends, p, in_lease);
 	l->lease.renew_ttl_us = c->ttl_us;
 	if (!l->lease.renewal->round)

@@ -35,6 +35,7 @@ struct pending {
 	struct lock *lock;
 	enum verb verb;
 	char tag[TAG_MAX + 1];
+	struct instant asked_at;    /* EXTEND */
 	bool free;                  /* SHOW: a quorum has nothing of that name */
 	struct elsewhere elsewhere; /* SHOW: or, if known, a quorum has this; neither: it is not known */
 };

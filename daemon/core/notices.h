@@ -30,6 +30,7 @@ enum refusal {
 	REFUSED_TIMEOUT,
 	REFUSED_QUORUM,
 	REFUSED_NOT_ADMITTED, /* the stores were busy: it was not asked for, or not given back, in time */
+	REFUSED_NOT_EXTENDED, /* EXTEND: the same; its lease goes on */
 	REFUSED_KIND,
 	REFUSED_CANCELLED,
 	REFUSED_DRAINING,

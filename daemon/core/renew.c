@@ -13,6 +13,7 @@
 #include "daemon/core/ask.h"
 #include "daemon/core/lessee.h"
 #include "daemon/core/move.h"
+#include "daemon/core/waiters.h"
 
 #include <string.h>
 
@@ -148,15 +149,33 @@ static struct instant renew_warn(struct engine *e, struct lease *x)
 	return INSTANT_NEVER;
 }
 
+/* Refuses EXTENDs that were not admitted within a second; returns when the next one will be refused. A renewal of the watchdog waits on. */
+static struct instant renew_refuse_overdue(struct engine *e, struct lease *x)
+{
+	const struct pending *p;
+
+	while ((p = TAILQ_FIRST(&x->renewal->extends))) {
+		struct instant due = instant_add(p->asked_at, WAITERS_HURRY_US);
+
+		if (instant_before(e->core->now, due))
+			return due;
+		notices_extended(&e->notices, x, 1, REFUSED_NOT_EXTENDED);
+	}
+	if (!x->auto_renew)
+		admission_leave(&e->admission, &x->renewal->entry); /* nobody wants it renewed any more */
+	return INSTANT_NEVER;
+}
+
 void renew_due(struct engine *e, struct lease *x)
 {
-	struct instant half = instant_add(lease_deadline(x, e->core->conf.nodes), -x->ttl_us / 2);
+	struct instant half = instant_add(lease_deadline(x, e->core->conf.nodes), -x->ttl_us / 2), next;
 
 	if (admit(e, &lease_renewal(&e->table, x)->entry, half)) {
 		renew_begin(e, x);
 		return;
 	}
-	x->renew_at = renew_warn(e, x);
+	next = renew_refuse_overdue(e, x);
+	x->renew_at = instant_min(next, renew_warn(e, x));
 	lease_schedule(e, x);
 }
 

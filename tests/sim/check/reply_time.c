@@ -15,19 +15,13 @@ static int64_t request_bound(const struct world *w, const struct request_sim *q)
 	return rounds + (q->wait_ms * MSEC) + (q->wait_ms * MSEC) / 50;
 }
 
-/* For a LOCK that does not wait: a second for busy stores and rounds, then the calls under way: leading node, other nodes, second round. */
+/*
+ * For a LOCK that does not wait: a second for busy stores and rounds, then the calls under way: leading node, other nodes, second round. For an EXTEND: a
+ * second for busy stores and for the renewal under way, then its own renewal.
+ */
 static int64_t second_bound(const struct world *w)
 {
 	return SEC + 3 * w->plan->timeout_us + 50 * MSEC;
-}
-
-/*
- * redlock-protocol(7): an EXTEND waits for busy stores, behind the renewals of leases that end sooner, until it is carried out or the lease is over. The one
- * under way when it came ends first.
- */
-static int64_t lease_bound(const struct sim_daemon *d)
-{
-	return d->conf.max_lease_us + d->conf.timeout_us;
 }
 
 /* Rounds wait for busy stores, or links are slower than the plan says. */
@@ -59,12 +53,10 @@ void reply_time_begin(struct request_sim *q)
 	int64_t *due = &w->checker.due[d->index], bound = request_bound(w, q);
 	int64_t from = d->state == DAEMON_STOPPING ? d->thaw_at : w->now; /* this is the last request that the daemon reads before it is stopped */
 
-	if (q->locks && q->wait_ms == 0) {
+	if (q->extends || (q->locks && q->wait_ms == 0)) {
 		q->busy_us = second_bound(w) > bound ? second_bound(w) - bound : 0;
 		bound = second_bound(w) < bound ? second_bound(w) : bound;
 	}
-	if (q->extends)
-		q->busy_us = lease_bound(d);
 	q->due_at = bound == INT64_MAX ? INT64_MAX : from + bound + request_wait_for_resume(q);
 	if (q->due_at < *due)
 		*due = q->due_at;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/admission.c, admit.c: renewals that wait for admission. */
+/* daemon/core/admission.c, admit.c, renew.c: renewals that wait for admission, and the EXTENDs that they are to answer. */
 #include "tests/fixture/full_window.h"
 
 #include <check.h>
@@ -43,9 +43,108 @@ START_TEST(a_short_lease_is_kept_before_long_ones_that_came_first)
 	hears_nothing(4);
 	feels(0, MOOD_WELL);
 	for (unsigned k = 1; k <= 3; k++)
-		hears_of_many(k);
+		ck_assert_uint_eq(ignores(k), MANY); /* some are told that the store is busy */
 	ck_assert_int_eq(figure(0, METRIC_LOSSES), 0);
 	ck_assert_int_eq(figure(0, METRIC_LOCKS_HELD), 3 * MANY + 1);
+}
+END_TEST
+
+#define SECOND_TURNS (SEC / TURN_US)
+#define TOO_BUSY     "ERR QUORUM 1 of 1 stores can be used, but are too busy: the lock is still held, *"
+
+/* So many leases that end before that of session 4, at a store with a window of 1 that answers in turns from now on. */
+static void begins_with_a_longer_lease(unsigned others, const char *terms)
+{
+	begins_with_window(1, 1);
+	for (unsigned i = 0; i < others; i++)
+		says(1, "@%u LOCK short-%u", i, i);
+	ck_assert_uint_eq(ignores(1), others);
+	says(4, "LOCK long ttl=30s %s", terms);
+	hears(4, "OK name=long *");
+	passes(2 * SEC);
+	feels(0, MOOD_SILENT);
+}
+
+static void others_extend(unsigned others)
+{
+	for (unsigned i = 0; i < others; i++)
+		says(1, "@%u EXTEND short-%u", i, i);
+}
+
+START_TEST(an_extend_that_is_not_admitted_within_a_second_is_refused_and_the_lock_is_renewed_as_before)
+{
+	begins_with_a_longer_lease(60, "");
+	others_extend(60);
+	says(4, "EXTEND long ttl=20s");
+	turns_pass(SECOND_TURNS - 1);
+	hears_nothing(4);
+	turns_pass(1);
+	hears(4, TOO_BUSY);
+	says(4, "CHECK long");
+	hears(4, "OK name=long *");
+	feels(0, MOOD_WELL);
+	passes(MSEC);
+	ck_assert(span_equal(cluster.node[0].last[CALL_EXTEND].call.name, SPAN("long")));
+	ck_assert_int_eq(cluster.node[0].last[CALL_EXTEND].call.px_ms, 20000);
+	passes(60 * SEC);
+	hears_nothing(4);
+	ignores(1);
+	ck_assert_int_eq(figure(0, METRIC_RISKS), 0);
+}
+END_TEST
+
+START_TEST(an_extend_that_was_refused_does_not_prolong_a_lease_without_renew)
+{
+	begins_with_a_longer_lease(60, "renew=no");
+	others_extend(60);
+	says(4, "EXTEND long");
+	turns_pass(SECOND_TURNS);
+	hears(4, TOO_BUSY);
+	feels(0, MOOD_WELL);
+	passes(SEC);
+	ck_assert_int_lt(key_ttl_us(0, "long"), 27 * SEC);
+	says(4, "EXTEND long");
+	hears(4, "OK name=long *");
+	ck_assert_int_gt(key_ttl_us(0, "long"), 29 * SEC);
+	ignores(1);
+}
+END_TEST
+
+START_TEST(an_extend_that_was_sent_within_a_second_is_answered_by_its_round)
+{
+	begins_with_a_longer_lease(SECOND_TURNS - 1, "");
+	others_extend(SECOND_TURNS - 1);
+	says(4, "EXTEND long");
+	turns_pass(SECOND_TURNS - 1);
+	ck_assert(span_equal(cluster.node[0].last[CALL_EXTEND].call.name, SPAN("long")));
+	passes(TURN_US + MSEC);
+	hears_nothing(4);
+	feels(0, MOOD_WELL);
+	hears(4, "OK name=long *");
+	ignores(1);
+}
+END_TEST
+
+START_TEST(each_extend_has_a_second_of_its_own_which_a_renewal_under_way_is_part_of)
+{
+	begins_with_a_longer_lease(60, "");
+	says(4, "@1 EXTEND long");
+	says(4, "@2 EXTEND long");
+	others_extend(60);
+	turns_pass(1);
+	hears(4, "@1 OK name=long *");
+	turns_pass(10);
+	says(4, "@3 EXTEND long");
+	turns_pass(SECOND_TURNS - 12);
+	hears_nothing(4);
+	turns_pass(1);
+	hears(4, "@2 " TOO_BUSY);
+	turns_pass(10);
+	hears_nothing(4);
+	turns_pass(1);
+	hears(4, "@3 " TOO_BUSY);
+	feels(0, MOOD_WELL);
+	ignores(1);
 }
 END_TEST
 
@@ -95,6 +194,10 @@ Suite *admission_renewal_suite(void)
 	tcase_add_checked_fixture(tc, NULL, cluster_close);
 	tcase_add_test(tc, an_extend_that_waits_for_admission_is_answered_by_its_own_round_and_not_by_a_late_renewal);
 	tcase_add_test(tc, a_short_lease_is_kept_before_long_ones_that_came_first);
+	tcase_add_test(tc, an_extend_that_is_not_admitted_within_a_second_is_refused_and_the_lock_is_renewed_as_before);
+	tcase_add_test(tc, an_extend_that_was_refused_does_not_prolong_a_lease_without_renew);
+	tcase_add_test(tc, an_extend_that_was_sent_within_a_second_is_answered_by_its_round);
+	tcase_add_test(tc, each_extend_has_a_second_of_its_own_which_a_renewal_under_way_is_part_of);
 	tcase_add_test(tc, a_renewal_that_may_be_admitted_too_late_is_a_RISK_before_the_lock_is_lost);
 	tcase_add_test(tc, after_a_long_stop_a_lease_that_waited_for_admission_is_lost_and_is_no_RISK);
 	suite_add_tcase(suite, tc);
