@@ -54,16 +54,20 @@ void end_session(struct commander *x, struct session *s, enum ending how)
 
 /* --- with grace --- */
 
+/* Where too many sessions are detached, one that has a claim takes the place of one that has none. */
 static bool session_may_stay(struct commander *x, const struct session *s)
 {
 	uint64_t most = x->core->conf.limits.detached;
+	struct session *vacant = TAILQ_EMPTY(&s->claims) ? NULL : TAILQ_FIRST(&x->sessions->vacant);
 
 	if (!s->known)
 		return false;
 	if (most == 0 || x->sessions->detached_count < most)
 		return true;
-	session_ended(x->sessions, s, "too-many-detached");
-	return false;
+	session_ended(x->sessions, vacant ? vacant : s, "too-many-detached");
+	if (vacant)
+		end_session(x, vacant, ENDING_CLEAN);
+	return vacant;
 }
 
 static void claim_detach(struct commander *x, struct claim *c)

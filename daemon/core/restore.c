@@ -185,5 +185,6 @@ void restore_end(struct commander *x)
 			if (c->state == CLAIM_HELD)
 				adopt_start(x->engine, &c->lock->lease);
 		}
+		session_note_vacant(x->sessions, s);
 	}
 }

@@ -16,6 +16,7 @@ void session_table_init(struct session_table *t, struct core *core)
 	pool_init(&t->lastings, sizeof(struct lasting));
 	TAILQ_INIT(&t->ready);
 	TAILQ_INIT(&t->detached);
+	TAILQ_INIT(&t->vacant);
 	map_init(&t->known, (const uint64_t[2]){rng_next(&core->rng), rng_next(&core->rng)});
 }
 
@@ -142,6 +143,8 @@ static void session_disconnect(struct session_table *t, struct session *s)
 static void session_leave_detached(struct session_table *t, struct session *s)
 {
 	TAILQ_REMOVE(&t->detached, s, lasting->in_detached);
+	if (s->lasting->vacant)
+		TAILQ_REMOVE(&t->vacant, s, lasting->in_vacant);
 	t->detached_count--;
 	heap_cancel(&t->core->timers, &s->lasting->grace);
 	metric_add(&t->core->metrics, METRIC_SESSIONS_DETACHED, -1);
@@ -196,6 +199,14 @@ static void session_join_detached(struct session_table *t, struct session *s)
 	metric_add(&t->core->metrics, METRIC_SESSIONS_DETACHED, 1);
 }
 
+void session_note_vacant(struct session_table *t, struct session *s)
+{
+	if (!s->detached || s->lasting->vacant || !TAILQ_EMPTY(&s->claims))
+		return;
+	s->lasting->vacant = true;
+	TAILQ_INSERT_TAIL(&t->vacant, s, lasting->in_vacant);
+}
+
 struct session *session_restore(struct session_table *t, uint64_t serial)
 {
 	struct session *s = session_new(t);
@@ -219,6 +230,7 @@ void session_detach(struct session_table *t, struct session *s)
 	s->ahead_count = 0;
 	session_drop_ahead(s);
 	session_join_detached(t, s);
+	session_note_vacant(t, s);
 }
 
 void session_take_over(struct session_table *t, struct session *to, struct session *from)
@@ -307,8 +319,10 @@ bool session_must_await(struct session_table *t, struct session *s)
 
 void session_answered(struct session_table *t, struct session *s, bool tagged)
 {
-	if (s->detached)
+	if (s->detached) {
+		session_note_vacant(t, s);
 		return;
+	}
 	s->busy &= tagged;
 	/* A tagged answer lets no line go on, but it may be the last answer that a leaving session waits for. */
 	if (s->ready || (tagged && !s->leaving))
@@ -319,6 +333,7 @@ void session_answered(struct session_table *t, struct session *s, bool tagged)
 
 void session_wake(struct session_table *t, struct session *s)
 {
+	session_note_vacant(t, s);
 	if (s->detached || !s->resuming)
 		return;
 	if (s->open > 0)

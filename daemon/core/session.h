@@ -23,7 +23,8 @@ TAILQ_HEAD(listings, listing); /* listing.h */
 struct lasting {
 	struct session *session;
 	struct map_node by_serial; /* in session_table.known: sessions with grace */
-	TAILQ_ENTRY(session) in_detached;
+	TAILQ_ENTRY(session) in_detached, in_vacant;
+	bool vacant;             /* in session_table.vacant */
 	char secret[33];
 	char resume_tag[TAG_MAX + 1];
 	struct timer grace;      /* detached: end of the grace; else: when RESUME stops waiting for adoptions */
@@ -77,6 +78,7 @@ struct session_table {
 	uint32_t slots;
 	struct pool pool, lastings;
 	struct sessions ready, detached;
+	struct sessions vacant; /* of the detached ones those without a claim, in the order in which they lost their connections or their last claims */
 	struct map known;
 	uint64_t serial;
 	unsigned count, detached_count; /* number of sessions with, and without, a connection */
@@ -98,6 +100,8 @@ struct session *session_of_serial(struct session_table *t, uint64_t serial); /* 
 struct session *session_restore(struct session_table *t, uint64_t serial);
 /* Separates the session from its connection, and drops its lines read ahead. */
 void session_detach(struct session_table *t, struct session *s);
+/* A detached session that has no claim left becomes vacant. It stays so, because only a connection brings claims. */
+void session_note_vacant(struct session_table *t, struct session *s);
 /* Moves claims, secret and serial of the detached session `from` to `to`, which must have no claims. Frees `from`. */
 void session_take_over(struct session_table *t, struct session *to, struct session *from);
 

@@ -66,18 +66,41 @@ static uint64_t detached_count(const struct sim_daemon *d)
 	return n;
 }
 
+static bool may_hold_nothing(const struct conn *c)
+{
+	for (int64_t name = 0; name < NAMES_MAX; name++)
+		for (int64_t owner = 0; owner < OWNERS_MAX; owner++)
+			if (c->account[owner][name].count > 0 && !c->unlocking)
+				return false;
+	return true;
+}
+
+/* Where so many sessions are detached, one that holds something takes the place of one that holds nothing, whoever is the first of those. */
+static void detached_crowd(struct conn *c)
+{
+	struct conn *other;
+
+	c->crowded_out = true;
+	TAILQ_FOREACH(other, &c->world->conns, in_world)
+	{
+		if (other->detached_at > 0 && may_hold_nothing(other))
+			other->crowded_out = true;
+	}
+}
+
 /* A connection ends and its session stays: its holds and its queued requests stay until the grace is over and nobody may believe any more. */
 void detached_begin(struct conn *c)
 {
 	struct request_sim *q;
 
-	if (daemon_is_up(c->daemon) && c->daemon->conf.limits.detached > 0)
-		c->crowded_out = detached_count(c->daemon) >= c->daemon->conf.limits.detached;
+	if (daemon_is_up(c->daemon) && c->daemon->conf.limits.detached > 0 && detached_count(c->daemon) >= c->daemon->conf.limits.detached)
+		detached_crowd(c);
 	c->detached_at = c->world->now;
 	c->detached_run_us = host_run_us(&c->daemon->host, c->world->now);
 	detached_wait_on(c, c);
 	TAILQ_FOREACH(q, &c->running, at_daemon)
 	{
+		c->unlocking |= q->ask == ASK_UNLOCK;
 		if (q->ask != ASK_LOCK)
 			continue;
 		detached_wait(c, q->name);

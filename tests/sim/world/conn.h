@@ -87,7 +87,8 @@ struct conn {
 	uint64_t took;                                 /* order in which connections took sessions: the last one has the session */
 	int64_t detached_at;                           /* true time when its session lost this connection; 0: it did not */
 	int64_t detached_run_us;                       /* the same, as host_run_us() of the daemon's host */
-	bool crowded_out;                              /* limits.detached may have ended its session then */
+	bool crowded_out;                              /* limits.detached may have ended its session, then or later */
+	bool unlocking;                                /* an UNLOCK was not answered when its session lost this connection: it may hold less than its account */
 	bool detached[NAMES_MAX];                      /* a LOCK of that name waited when this connection, or one before, was lost */
 	bool taken;                                    /* its client has moved to another daemon: nobody hears what this one says */
 	bool resumed;                                  /* it resumed the session of another connection */

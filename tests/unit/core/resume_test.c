@@ -179,28 +179,6 @@ START_TEST(the_validity_that_a_session_was_told_may_end_before_its_grace)
 }
 END_TEST
 
-START_TEST(more_detached_sessions_than_the_limit_are_not_kept)
-{
-	cluster_open(1);
-	cluster.conf.limits.detached = 1;
-	daemon_starts(0);
-	passes(2 * SEC);
-	s1 = says_hello(1, "grace=20s");
-	says_hello(2, "grace=20s");
-	says(1, "LOCK a");
-	says(2, "LOCK b");
-	ignores(1), ignores(2);
-	goes(1, GONE_HANGUP);
-	goes(2, GONE_HANGUP);
-	ck_assert(was_logged("hang-up * reason=too-many-detached *"));
-	says(3, "LOCK a");
-	hears(3, "BUSY *");
-	says(3, "LOCK b");
-	hears(3, "OK name=b *");
-	ck_assert_int_eq(figure(0, METRIC_SESSIONS_DETACHED), 1);
-}
-END_TEST
-
 /* --- RESUME --- */
 
 START_TEST(a_wrong_number_or_secret_is_not_found)
@@ -366,7 +344,6 @@ Suite *resume_suite(void)
 	tcase_add_test(ends, after_the_grace_the_locks_of_a_closed_session_are_free);
 	tcase_add_test(ends, after_the_grace_the_locks_of_a_session_that_may_be_alive_end_with_the_validity_it_was_told);
 	tcase_add_test(ends, the_validity_that_a_session_was_told_may_end_before_its_grace);
-	tcase_add_test(ends, more_detached_sessions_than_the_limit_are_not_kept);
 	suite_add_tcase(suite, ends);
 	tcase_add_checked_fixture(resume, NULL, cluster_close);
 	tcase_add_test(resume, a_wrong_number_or_secret_is_not_found);
