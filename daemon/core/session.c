@@ -379,11 +379,6 @@ struct claim *session_waiting(const struct session *s, struct span tag)
 	return NULL;
 }
 
-char *session_line(struct session_table *t)
-{
-	return arena_reserve(&t->core->out->arena, REPLY_MAX);
-}
-
 void session_send(struct session_table *t, struct session *s, const char *line, size_t n)
 {
 	struct effect *effect;

@@ -123,7 +123,10 @@ void session_set_label(struct session *s, struct span label);
 struct claim *session_waiting(const struct session *s, struct span tag);
 
 /* Effects. session_line returns room for REPLY_MAX bytes; session_send tells how many were used. */
-char *session_line(struct session_table *t);
+static inline char *session_line(struct session_table *t)
+{
+	return arena_reserve(&t->core->out->arena, REPLY_MAX);
+}
 void session_send(struct session_table *t, struct session *s, const char *line, size_t n);
 void session_hang_up(struct session_table *t, struct session *s, const char *reason);
 
