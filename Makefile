@@ -195,6 +195,7 @@ NET := \
 	daemon/net/listener.c \
 	daemon/net/net.c \
 	daemon/net/output.c \
+	daemon/net/shares.c \
 	daemon/net/slots.c
 
 DAEMON := \

@@ -42,10 +42,23 @@ static unsigned sessions_most(const struct hub *h)
 	return h->conf.sessions_max < h->conf.connections_max ? h->conf.sessions_max : h->conf.connections_max;
 }
 
-static void refuse_session(struct acceptor *a, int fd)
+static const char *refusal_text(const struct hub *h, enum share why, uid_t uid, char *room, size_t size)
 {
-	char line[96];
-	int n = snprintf(line, sizeof(line), "ERR LIMIT clients=%u too many connections\n", sessions_most(a->hub));
+	if (why == SHARE_KEPT)
+		snprintf(room, size, "too many connections; kept for root and the user of the daemon: %u", shares_kept(sessions_most(h)));
+	else if (why == SHARE_USED_UP && uid == SHARES_TCP)
+		snprintf(room, size, "too many connections over TCP; the rest is kept for other users");
+	else if (why == SHARE_USED_UP)
+		snprintf(room, size, "too many connections of uid %u; the rest is kept for other users", uid);
+	else
+		snprintf(room, size, "too many connections");
+	return room;
+}
+
+static void refuse_session(struct acceptor *a, int fd, enum share why, uid_t uid)
+{
+	char line[160], text[120];
+	int n = snprintf(line, sizeof(line), "ERR LIMIT clients=%u %s\n", sessions_most(a->hub), refusal_text(a->hub, why, uid, text, sizeof(text)));
 
 	a->hub->counts.refused++;
 	closing_refuse(a->hub, fd, line, (size_t)n);
@@ -123,17 +136,20 @@ static void accept_retry(evutil_socket_t fd, short what, void *context)
 
 static void accept_one(struct acceptor *a, int fd, const struct sockaddr *address)
 {
+	struct hub *h = a->hub;
+	enum share share;
 	struct peer peer;
 
 	a->pause_us = PAUSE_FIRST;
-	while (hub_is_full(a->hub) && closing_evict(a->hub))
+	while (hub_is_full(h) && closing_evict(h))
 		;
-	if (a->hub->slots.live >= sessions_most(a->hub)) {
-		refuse_session(a, fd);
+	address_peer(fd, address, &peer);
+	share = shares_ask(&h->shares, (uid_t)peer.uid, h->slots.live, sessions_most(h));
+	if (share != SHARE_LEFT) {
+		refuse_session(a, fd, share, (uid_t)peer.uid);
 		return;
 	}
-	address_peer(fd, address, &peer);
-	conn_open(a->hub, fd, &peer);
+	conn_open(h, fd, &peer);
 }
 
 /* accept(2) fails for lack of a descriptor even if no connection waits. */

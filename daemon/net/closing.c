@@ -59,8 +59,7 @@ void closing_begin(struct conn *c)
 		c->is_ready = false;
 	}
 	closing_enter(c, "hung-up");
-	slots_give(&h->slots, c->session);
-	c->session = 0;
+	conn_end_session(c);
 	hub_buf_put(h, c->rest);
 	c->rest = NULL;
 	conn_mark_dirty(c);

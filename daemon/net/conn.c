@@ -265,13 +265,20 @@ struct conn *conn_new(struct hub *h, int fd)
 	return c;
 }
 
+void conn_end_session(struct conn *c)
+{
+	slots_give(&c->hub->slots, c->session);
+	shares_give(&c->hub->shares, c->uid);
+	c->session = 0;
+}
+
 void conn_free(struct conn *c)
 {
 	struct hub *h = c->hub;
 
 	assert(h->current != c);
 	if (c->session)
-		slots_give(&h->slots, c->session);
+		conn_end_session(c);
 	if (event_initialized(&c->event))
 		event_del(&c->event);
 	if (c->is_dirty)
@@ -292,7 +299,9 @@ void conn_open(struct hub *h, int fd, const struct peer *peer)
 
 	c->is_unix = peer->is_unix;
 	c->reading = true;
+	c->uid = (uid_t)peer->uid;
 	c->session = slots_take(&h->slots, c);
+	shares_take(&h->shares, c->uid);
 	h->counts.accepted++;
 	conn_arm(c);
 	h->sink.open(h->sink.context, c->session, peer);

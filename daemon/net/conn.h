@@ -35,6 +35,7 @@ struct conn {
 	TAILQ_ENTRY(conn) dirty;
 	TAILQ_ENTRY(conn) link; /* in hub.ready or hub.closing */
 	int fd;
+	uid_t uid; /* of the peer, see shares.h */
 	unsigned char state, fate; /* enum conn_state; CONN_FAILED: enum gone */
 	bool is_unix, reading, skipping /* a line that is too long */;
 	bool ended;   /* the peer has half-closed its side */
@@ -73,6 +74,7 @@ void conn_end_here(struct conn *c, short events);
  */
 bool conn_is_over(struct conn *c);
 struct conn *conn_new(struct hub *h, int fd);
+void conn_end_session(struct conn *c); /* its number becomes invalid */
 void conn_free(struct conn *c); /* closes the descriptor; calls nothing */
 
 #endif

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define TELL_US    INT64_C(50) /* share of a loop pass for connections in hub.ready */
 #define SPARE_SIZE ((size_t)16 * 1024) /* bytes; a larger spare buffer frees its memory */
@@ -92,6 +93,7 @@ int hub_init(struct hub *h, struct event_base *base, const struct net_conf *conf
 		return -ENOMEM;
 	}
 	slots_init(&h->slots);
+	shares_init(&h->shares, geteuid());
 	pool_init(&h->conns, sizeof(struct conn));
 	TAILQ_INIT(&h->dirty);
 	TAILQ_INIT(&h->ready);
@@ -112,6 +114,7 @@ void hub_release(struct hub *h)
 	event_free(h->tell);
 	event_free(h->deadline);
 	slots_release(&h->slots);
+	shares_release(&h->shares);
 	pool_release(&h->conns);
 	while (h->spares) {
 		struct buf *b = h->spare[--h->spares];

@@ -29,7 +29,7 @@ struct net;
 struct net_conf {
 	size_t line_max;     /* bytes of a line, LF included; a longer line is dropped and reported as too_long */
 	size_t output_max;   /* unsent bytes of a connection; more end it with gone(GONE_OVERFLOW) */
-	unsigned sessions_max; /* further connections get one line "ERR LIMIT clients=<max> …" and are closed */
+	unsigned sessions_max; /* further connections get one line "ERR LIMIT clients=<max> …" and are closed; see shares.h */
 	unsigned connections_max; /* descriptors for connections, closing ones included; bounds the sessions as well */
 	int64_t keepalive_us;  /* TCP keepalive idle time, and TCP_USER_TIMEOUT */
 };

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Clients that take without giving: no client gets more than its share, and the others notice nothing."""
+import contextlib
+import os
 import re
 import resource
 import select
@@ -119,6 +121,39 @@ class Greedy(FuncTest):
         gone.ok("QUIT")
         gone.eof()
         self.client(daemon).ok("PING")
+
+    def client_of(self, daemon, uid):
+        """A client of another user, over the Unix socket."""
+        if os.geteuid():
+            self.skipTest("only root can connect as another user")
+        os.chmod(daemon.folder, 0o711)
+        os.seteuid(uid)
+        try:
+            return self.client(daemon)
+        finally:
+            os.seteuid(0)
+
+    def refusal_of(self, daemon, uid):
+        """What an extra client of this user is told."""
+        with contextlib.closing(self.client_of(daemon, uid)) as extra:
+            return " ".join(line.raw.decode() for line in extra.eof())
+
+    def test_a_greedy_user_leaves_sessions_to_others_and_to_the_administrator(self):
+        daemon = self.daemon({"limits": {"clients": 40}})
+        other = self.client_of(daemon, 64001)
+        other.ok("PING")
+        greedy = [self.client_of(daemon, 64002) for _ in range(36)]
+        for c in greedy:
+            c.ok("PING")
+        self.assertEqual(self.refusal_of(daemon, 64002), "ERR LIMIT clients=40 too many connections of uid 64002; the rest is kept for other users")
+        self.others_notice_nothing(self.client_of(daemon, 64003), "other")
+        self.client_of(daemon, 64003).ok("PING")
+        self.assertEqual(self.refusal_of(daemon, 64004), "ERR LIMIT clients=40 too many connections; kept for root and the user of the daemon: 1")
+        self.client(daemon).ok("LIST sessions")
+        self.assertEqual(self.refusal_of(daemon, 0), "ERR LIMIT clients=40 too many connections")
+        greedy.pop().close()
+        until(lambda: self.refusal_of(daemon, 64002).count("for root"), "one has left", 10)
+        other.ok("PING")
 
     def test_a_daemon_without_descriptors(self):
         """EMFILE: the daemon stops accepting without spinning, serves its sessions, and accepts again once it has descriptors."""

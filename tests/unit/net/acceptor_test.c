@@ -29,9 +29,9 @@ START_TEST(one_connection_too_many_gets_a_line_and_is_closed)
 	int a, b, c;
 
 	net_loop_again(&w, 2);
-	a = net_loop_unix(&w);
-	net_loop_told(&w, "open 0.1\n");
 	b = net_loop_tcp(&w);
+	net_loop_told(&w, "open 0.1\n");
+	a = net_loop_unix(&w);
 	net_loop_told(&w, "open 1.1\n");
 	c = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
 	net_loop_says(&w, c, "PING\n"); /* unread input must not turn the line into a reset */
@@ -44,10 +44,10 @@ START_TEST(one_connection_too_many_gets_a_line_and_is_closed)
 	ck_assert_uint_eq(counts.refused, 1);
 	ck_assert_uint_eq(counts.accepted, 2);
 	close(b);
-	net_loop_told(&w, "eof 1.1\n");
-	net_hangup(w.net, w.session);
+	net_loop_told(&w, "eof 0.1\n");
+	net_hangup(w.net, UINT64_C(1) << 32);
 	b = net_loop_unix(&w);
-	net_loop_told(&w, "open 1.2\n");
+	net_loop_told(&w, "open 0.2\n");
 	close(a);
 	close(b);
 }
@@ -77,6 +77,29 @@ START_TEST(many_connections_too_many_hold_nothing)
 	net_loop_until(&w, net_closing(w.net) == 1);
 	for (i = 0; i < 200; i++)
 		close(fd[i]);
+	net_loop_settle(&w);
+	buf_clear(&w.told);
+}
+END_TEST
+
+START_TEST(the_last_sessions_are_kept_for_the_administrator)
+{
+	int a, b, c, own;
+
+	net_loop_again(&w, 3);
+	a = net_loop_tcp(&w);
+	net_loop_told(&w, "open 0.1\n");
+	b = net_loop_tcp(&w);
+	net_loop_told(&w, "open 1.1\n");
+	c = net_loop_tcp(&w);
+	net_loop_hears(&w, c, "ERR LIMIT clients=3 too many connections; kept for root and the user of the daemon: 1\n");
+	net_loop_eof(&w, c);
+	own = net_loop_unix(&w);
+	net_loop_told(&w, "open 2.1\n");
+	close(a);
+	close(b);
+	close(c);
+	close(own);
 	net_loop_settle(&w);
 	buf_clear(&w.told);
 }
@@ -226,6 +249,7 @@ Suite *acceptor_suite(void)
 	/* 0: Unix, 1: TCP. */
 	tcase_add_loop_test(t, one_connection_too_many_gets_a_line_and_is_closed, 0, 2);
 	tcase_add_loop_test(t, many_connections_too_many_hold_nothing, 0, 2);
+	tcase_add_test(t, the_last_sessions_are_kept_for_the_administrator);
 	tcase_add_test(t, sessions_get_no_more_than_the_descriptors_for_connections);
 	tcase_add_test(t, a_closing_connection_gives_its_share_to_a_new_one);
 	tcase_add_test(t, without_descriptors_accepting_pauses_and_goes_on_when_there_are_some);
