@@ -172,6 +172,7 @@ STORE := \
 REDIS := \
 	daemon/redis/batch.c \
 	daemon/redis/subscriber.c \
+	daemon/redis/departure.c \
 	daemon/redis/flight.c \
 	daemon/redis/handshake.c \
 	daemon/redis/link.c \

@@ -30,6 +30,7 @@ struct daemon {
 	struct effects effects;
 	struct backlog backlog;    /* store: memory */
 	int64_t wall_ahead_us;     /* wall_known: CLOCK_REALTIME - CLOCK_BOOTTIME, as it was at the first step of the loop pass */
+	bool held_back;            /* calls to the stores wait for the next pass */
 	bool wall_known;
 	struct instant pass_end;   /* when the loop pass must end: PASS_US after its first step */
 	struct journal journal;

@@ -8,6 +8,7 @@
 #include "daemon/base/clock.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -120,7 +121,7 @@ static void pump_backlog(struct daemon *d)
 
 bool pump_is_behind(const struct daemon *d)
 {
-	return !backlog_is_empty(&d->backlog);
+	return d->held_back || !backlog_is_empty(&d->backlog);
 }
 
 static void pump_time(struct daemon *d)
@@ -328,12 +329,13 @@ void pump_pass(struct daemon *d)
 	backlog_begin_pass(&d->backlog, PASS_CALLS);
 	pump_backlog(d);
 	pump_journal(d);
-	if (d->upstream)
-		upstream_flush(d->upstream);
+	d->held_back = d->upstream && upstream_flush(d->upstream, d->stopped);
 	net_flush(d->net);
 	pump_arm(d);
 	d->pass_end = INSTANT_NEVER;
 	d->wall_known = false;
+	if (d->held_back)
+		sched_yield(); /* a client that was answered and shares the processor runs now, and may ask for more */
 }
 
 int pump_start(struct daemon *d)

@@ -6,6 +6,7 @@
 #include "daemon/redis/link.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
+#include "daemon/redis/departure.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -31,6 +32,7 @@ struct link {
 	struct link_sink sink;
 	enum link_state state;
 	struct stream stream;
+	struct departure departure;
 	int fd;           /* -1: none */
 	struct event *io; /* fd can be read or, if `full`, written; NULL: it is not watched */
 	struct event *timer;
@@ -86,15 +88,25 @@ static void link_hand_over(struct link *l)
 
 void link_call(struct link *l, const struct call *call, uint64_t hash)
 {
+	departure_collect(&l->departure, call->kind == CALL_RELEASE);
 	stream_call(&l->stream, call, hash);
 }
 
-void link_flush(struct link *l)
+bool link_flush(struct link *l, bool at_once)
 {
+	enum departs departs = DEPARTS_NOW;
+	struct instant now;
+
 	if (l->state != LINK_READY || TAILQ_EMPTY(&l->stream.pending))
-		return;
-	stream_flush(&l->stream, clock_boottime());
-	link_hand_over(l);
+		return false;
+	now = clock_boottime();
+	if (!at_once)
+		departs = departure_decide(&l->departure, now, !TAILQ_EMPTY(&l->stream.flying));
+	if (departs == DEPARTS_NOW) {
+		stream_flush(&l->stream, now);
+		link_hand_over(l);
+	}
+	return departs == DEPARTS_NEXT_PASS;
 }
 
 /* --- timers ---------------------------------------------------------------------------------------------------------- */
@@ -189,6 +201,8 @@ static bool link_take(struct link *l, const void *p, size_t n)
 {
 	struct instant now = clock_boottime();
 	const char *wrong = stream_take(&l->stream, p, n, now);
+
+	departure_reply(&l->departure, l->stream.turnaround_us);
 
 	if (wrong) {
 		link_break(l, wrong);
@@ -332,6 +346,7 @@ int link_dial(struct link *l, const struct sockaddr *address, socklen_t n)
 	l->error = 0;
 	l->full = true;
 	l->suspect = false;
+	departure_init(&l->departure);
 	l->state = LINK_HANDSHAKE;
 	stream_open(&l->stream, clock_boottime());
 	link_watch_socket(l);

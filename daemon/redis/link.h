@@ -34,9 +34,10 @@ void link_free(struct link *l); /* answers no calls */
 /* On a closed link. 0, or a negative errno of socket(2) or connect(2); the link stays closed then. */
 int link_dial(struct link *l, const struct sockaddr *address, socklen_t n) __attribute__((warn_unused_result));
 
-/* On a ready link: collects the call; link_flush sends all collected calls in one write. hash: of the lock name. */
+/* On a ready link: collects the call; link_flush sends the collected calls in one write, see departure.h. hash: of the lock name. */
 void link_call(struct link *l, const struct call *call, uint64_t hash);
-void link_flush(struct link *l);
+/* True: some calls wait for the next pass, which must come without delay. at_once: all that is collected leaves now. */
+bool link_flush(struct link *l, bool at_once);
 
 /* In any state. Calls in flight and collected calls are answered as by stream_close. */
 void link_close(struct link *l, const char *reason);

@@ -341,14 +341,13 @@ bool node_call(struct node *n, const struct call *call, uint64_t hash)
 	return true;
 }
 
-void node_flush(struct node *n)
+bool node_flush(struct node *n, bool at_once)
 {
-	unsigned i;
+	bool again = false;
 
-	if (n->state != NODE_UP)
-		return;
-	for (i = 0; i < n->conf->links; i++)
-		link_flush(n->link[i]);
+	for (unsigned i = 0; n->state == NODE_UP && i < n->conf->links; i++)
+		again |= link_flush(n->link[i], at_once);
+	return again;
 }
 
 const char *node_reason(const struct node *n)

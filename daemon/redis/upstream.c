@@ -175,10 +175,11 @@ void upstream_call(struct upstream *u, const struct call *call)
 		upstream_refuse(u, call);
 }
 
-void upstream_flush(struct upstream *u)
+bool upstream_flush(struct upstream *u, bool at_once)
 {
-	unsigned i;
+	bool again = false;
 
-	for (i = 0; i < u->nodes; i++)
-		node_flush(u->node[i]);
+	for (unsigned i = 0; i < u->nodes; i++)
+		again |= node_flush(u->node[i], at_once);
+	return again;
 }

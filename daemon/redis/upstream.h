@@ -55,9 +55,11 @@ struct upstream_sink {
 struct upstream *upstream_new(struct event_base *base, const struct upstream_conf *conf, const struct upstream_sink *sink);
 void upstream_free(struct upstream *u);                          /* answers no calls */
 void upstream_call(struct upstream *u, const struct call *call); /* copied */
-void upstream_flush(
-	struct upstream *
-		u); /* at the end of a loop pass: sends the collected calls, one script call per link and marker, at most 256 entries each */
+/*
+ * At the end of a loop pass: sends the collected calls, one script call per link and marker, at most 256 entries each. Some may be held back for a moment
+ * (departure.h), unless at_once. True: the next pass must come without delay.
+ */
+bool upstream_flush(struct upstream *u, bool at_once);
 /* Sets the credentials of later handshakes; connections stay. Copies both; NULL: none. */
 void upstream_set_password(struct upstream *u, const char *user, const char *password);
 

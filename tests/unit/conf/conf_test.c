@@ -19,7 +19,7 @@ START_TEST(the_defaults_are_those_of_the_table)
 	ck_assert_ptr_null(conf.redis.set);
 	ck_assert_uint_eq(conf.redis.generation, 1);
 	ck_assert(!conf.redis.foreign);
-	ck_assert_uint_eq(conf.redis.links, 2);
+	ck_assert_uint_eq(conf.redis.links, 1);
 	ck_assert_int_eq(conf.lease, 10 * SECOND);
 	ck_assert_int_eq(conf.min_lease, 100 * MS);
 	ck_assert_int_eq(conf.max_lease, 30 * SECOND);
