@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * When the calls that a link has collected leave. Mostly that is the end of the loop pass. Two kinds of calls are held back for a moment, because together with
- * the next ones they cost server and daemon less:
- * - Calls behind a command that is in flight, if the server answers so soon that it must be near: they leave with its reply. A server carries out the commands of
- *   a connection one after another, so little time is lost.
- * - Releases alone: they wait for one more pass, while the calls before were followed by others at once. Clients that are done with a lock often ask for the next.
- *   A release that waits delays nobody on this host, and UNLOCK promises others no moment: redlock-protocol(7).
+ * When the calls that a link has collected leave. Mostly that is the end of the loop pass. Two kinds of calls are held back for a moment, because they cost
+ * server and daemon less together with the next ones:
+ * - Calls behind a command in flight, if the server is near: they leave with its reply. A server carries out the commands of a connection one after another, so
+ *   little time is lost.
+ * - Releases alone, if the ones before were followed by another call at once: they wait for one more pass. A client that frees a lock often asks for the next.
+ *   Others on this host wait in the daemon, and UNLOCK promises no moment to those on other hosts: redlock-protocol(7).
  * Pure. Not thread-safe.
  */
 #ifndef REDIS_DEPARTURE_H
