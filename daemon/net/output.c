@@ -62,7 +62,11 @@ void conn_mark_dirty(struct conn *c)
 	if (c->is_dirty)
 		return;
 	c->is_dirty = true;
-	TAILQ_INSERT_TAIL(&c->hub->dirty, c, dirty);
+	/* A client that waited for what another has just asked for goes first: others may wait for what it does next. */
+	if (c->hub->current && c->hub->current != c)
+		TAILQ_INSERT_HEAD(&c->hub->dirty, c, dirty);
+	else
+		TAILQ_INSERT_TAIL(&c->hub->dirty, c, dirty);
 }
 
 static bool conn_has_room(const struct conn *c, size_t size)
