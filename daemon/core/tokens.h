@@ -9,7 +9,7 @@
 #include "daemon/core/round.h"
 
 #define TOKENS_RANGE_MOST 1024
-#define TOKENS_AHEAD 16 /* for waiters to come */
+#define TOKENS_AHEAD 64 /* for waiters to come */
 #define TOKENS_NAMES 512 /* places for the names that were contended last: a power of two */
 
 struct tokens {
