@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-#define ONCE_MS 1000 /* how long the daemon repeats a LOCK without a wait when the stores are busy: redlock-protocol(7) */
+#define ONCE_MS 1000 /* how long the daemon keeps a LOCK without a wait, or an EXTEND, when the stores are busy: redlock-protocol(7) */
 
 /* The daemon refuses longer names, too; this check refuses them before anything is sent. */
 static int request_begin(struct redlock *c, struct draft *d, const char *verb, const char *name)
@@ -67,11 +67,11 @@ static int grant_take(struct redlock *c, struct redlock_grant *ret_grant)
 	return redlock_grant(c, ret_grant) ? conn_break(c, -EPROTO, "redlockd's answer lacks fence or valid_ms") : 0;
 }
 
-/* r: the result of sending the request. */
-static int grant_await(struct redlock *c, int r, struct redlock_grant *ret_grant)
+/* r: the result of sending the request, which the daemon may keep for busy_ms. */
+static int grant_await(struct redlock *c, int r, int64_t busy_ms, struct redlock_grant *ret_grant)
 {
 	if (!r)
-		r = await_answer(c, 0);
+		r = await_answer(c, busy_ms);
 	return r ? r : grant_take(c, ret_grant);
 }
 
@@ -132,7 +132,7 @@ static int lock_anchor(struct redlock *c, const char *name, struct redlock_grant
 	if (r)
 		return r;
 	c->pending.anchors = true;
-	r = grant_await(c, exchange_begin(c), ret_grant);
+	r = grant_await(c, exchange_begin(c), 0, ret_grant);
 	if (r == -ECONNABORTED && exchange_refuse(c, name))
 		return c->broken;
 	return r;
@@ -171,7 +171,7 @@ int redlock_check_send(struct redlock *c, const char *name)
 
 int redlock_check(struct redlock *c, const char *name, struct redlock_grant *ret_grant)
 {
-	return grant_await(c, redlock_check_send(c, name), ret_grant);
+	return grant_await(c, redlock_check_send(c, name), 0, ret_grant);
 }
 
 int redlock_extend(struct redlock *c, const char *name, int64_t ttl_ms, struct redlock_grant *ret_grant)
@@ -183,7 +183,7 @@ int redlock_extend(struct redlock *c, const char *name, int64_t ttl_ms, struct r
 		return r;
 	if (ttl_ms > 0)
 		draft_ms(&d, "ttl", ttl_ms);
-	return grant_await(c, request_send(c, &d, PENDING_READ, name), ret_grant);
+	return grant_await(c, request_send(c, &d, PENDING_READ, name), ONCE_MS, ret_grant);
 }
 
 int redlock_unlock(struct redlock *c, const char *name, int64_t keep_ms)

@@ -85,8 +85,8 @@ int redlock_address(char *out, size_t size) REDLOCK_MUST;
 /*
  * Connects to a Unix socket (addr holds a '/' or no ':'; a prefix "unix:" is allowed) or to host:port, [v6]:port; NULL: see
  * redlock_address. timeout_ms, more than 0, bounds connecting. From then on it bounds how long a call waits for an answer, in
- * addition to the wait that the call asked of the daemon; a LOCK without a wait counts a second for that. -EINVAL: a bad
- * timeout_ms or address. -EHOSTUNREACH: a name that does not resolve. Else an errno of connect(2). redlock_errmsg(NULL) says
+ * addition to the wait that the call asked of the daemon; a LOCK without a wait and an EXTEND count a second for that. -EINVAL:
+ * a bad timeout_ms or address. -EHOSTUNREACH: a name that does not resolve. Else an errno of connect(2). redlock_errmsg(NULL) says
  * why.
  */
 int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_connection) REDLOCK_MUST;

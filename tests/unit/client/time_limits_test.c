@@ -136,6 +136,20 @@ START_TEST(a_LOCK_that_does_not_wait_may_take_the_daemon_a_second)
 }
 END_TEST
 
+START_TEST(an_EXTEND_may_take_the_daemon_a_second)
+{
+	struct scripted_session s;
+	pid_t pid;
+
+	scripted_session_begin(&s, HELLO LOCK "< EXTEND n$\n! 0\n> ERR QUORUM busy\n" QUIT);
+	redlock_set_timeout(s.c, 300);
+	pid = pid_leave_in(&s, 700);
+	ck_assert_int_eq(redlock_extend(s.c, "n", 0, &s.grant), REDLOCK_REFUSED);
+	waitpid(pid, NULL, 0);
+	scripted_session_end(&s);
+}
+END_TEST
+
 START_TEST(no_call_lasts_longer_than_it_may_and_the_next_goes_on)
 {
 	struct scripted_session s;
@@ -322,6 +336,7 @@ Suite *time_limits_suite(void)
 	tcase_add_test(tests, a_renewal_that_a_daemon_refuses_since_it_leaves_is_asked_for_at_the_next);
 	tcase_add_test(tests, a_grant_that_came_after_its_caller_gave_up_is_released);
 	tcase_add_test(tests, a_LOCK_that_does_not_wait_may_take_the_daemon_a_second);
+	tcase_add_test(tests, an_EXTEND_may_take_the_daemon_a_second);
 	tcase_add_test(tests, no_call_lasts_longer_than_it_may_and_the_next_goes_on);
 	tcase_add_test(tests, a_RESUME_that_is_not_answered_is_given_up_for_another);
 	tcase_add_test(tests, a_temporary_refusal_is_asked_again);
