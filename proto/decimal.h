@@ -39,4 +39,13 @@ static inline char *decimal_write(char *end, uint64_t rest)
 	return first + (*first == '0');
 }
 
+static inline char *decimal_write_signed(char *end, int64_t value)
+{
+	char *first = decimal_write(end, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+
+	if (value < 0)
+		*--first = '-';
+	return first;
+}
+
 #endif

@@ -47,18 +47,9 @@ static inline char *field_open(const struct reply *r, struct span field, size_t 
 	return at;
 }
 
-static inline char *number_write(char *end, int64_t value)
-{
-	char *first = decimal_write(end, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
-
-	if (value < 0)
-		*--first = '-';
-	return first;
-}
-
 void reply_put_int(struct reply *r, struct span field, int64_t value)
 {
-	char digits[DECIMAL_MAX], *end = digits + DECIMAL_MAX, *first = number_write(end, value);
+	char digits[DECIMAL_MAX], *end = digits + DECIMAL_MAX, *first = decimal_write_signed(end, value);
 	size_t n = (size_t)(end - first);
 	char *to = field_open(r, field, n);
 

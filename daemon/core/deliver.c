@@ -55,9 +55,11 @@ static void reply_holder(struct commander *x, struct reply *r, const struct lock
 		reply_text(r, "holder", SPAN("foreign"));
 		reply_int(r, "ttl_ms", l->contender->elsewhere.pttl_ms);
 	} else if (l->contender->elsewhere.known && l->contender->elsewhere.host[0]) {
-		int n = snprintf(who, sizeof(who), "@%s", l->contender->elsewhere.host);
+		size_t n = strlen(l->contender->elsewhere.host);
 
-		reply_text(r, "holder", (struct span){who, (size_t)n});
+		who[0] = '@';
+		memcpy(who + 1, l->contender->elsewhere.host, n);
+		reply_text(r, "holder", (struct span){who, n + 1});
 	}
 }
 

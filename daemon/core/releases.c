@@ -4,8 +4,8 @@
 #include "daemon/base/mem.h"
 #include "daemon/core/lock.h"
 
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 void releases_init(struct releases *rs, struct call_table *calls)
 {
@@ -61,12 +61,17 @@ struct span release_text(const struct releases *rs, const struct release *r)
 static void release_take_others(const struct releases *rs, struct release *r, struct span prior)
 {
 	struct span value = r->kind == RELEASE_LEAVE ? release_text(rs, r) : SPAN("");
-	size_t size = value.n + 1 + prior.n + 1;
+	char *at;
 
 	if (value.n + prior.n == 0)
 		return;
-	r->others = mem_alloc(size);
-	snprintf(r->others, size, "%.*s%s%.*s", (int)value.n, value.p, value.n > 0 && prior.n > 0 ? " " : "", (int)prior.n, prior.p);
+	at = r->others = mem_alloc(value.n + 1 + prior.n + 1);
+	memcpy(at, value.p, value.n);
+	at += value.n;
+	if (value.n > 0 && prior.n > 0)
+		*at++ = ' ';
+	memcpy(at, prior.p, prior.n);
+	at[prior.n] = '\0';
 }
 
 struct release *release_of_value(struct releases *rs, enum release_kind kind, struct name *name, const struct lease_value *value, struct span prior)

@@ -3,18 +3,23 @@
 
 #include "proto/decimal.h"
 
-#include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #define SECRET_N 32
+#define MOMENT_N 16
 
 void value_make(struct core *core, uint64_t number, struct lease_value *ret_value)
 {
 	ret_value->number = number;
 	ret_value->secret[0] = rng_next(&core->rng);
 	ret_value->secret[1] = rng_next(&core->rng);
+}
+
+/* "<daemon-id>:" in front of `at`, where there is room for the longest. Returns its first character. */
+static char *head_write(const struct core *core, char *at)
+{
+	memcpy(at - sizeof(core->value_head), core->value_head, sizeof(core->value_head)); /* a constant size: a few stores, not a call */
+	return at - core->value_head_n;
 }
 
 /* Written from its end. */
@@ -26,19 +31,32 @@ struct span value_in_text(struct core *core, const struct lease_value *v)
 	hex_write(v->secret[0], at);
 	hex_write(v->secret[1], at + SECRET_N / 2);
 	*--at = ':';
-	at = decimal_write(at, v->number);
-	memcpy(at - sizeof(core->value_head), core->value_head, sizeof(core->value_head)); /* a constant size: a few stores, not a call */
-	at -= core->value_head_n;
+	at = head_write(core, decimal_write(at, v->number));
 	arena_commit(&core->out->arena, VALUE_MAX);
 	return (struct span){at, (size_t)(end - at)};
 }
 
+/* At least MOMENT_N characters in front of `end`, a sign included: so moments of the same length compare like their texts. */
+static char *moment_write(char *end, int64_t us)
+{
+	char *at = decimal_write(end, us < 0 ? 0 - (uint64_t)us : (uint64_t)us);
+
+	while (end - at < MOMENT_N - (us < 0))
+		*--at = '0';
+	if (us < 0)
+		*--at = '-';
+	return at;
+}
+
+/* Written from its end, too. */
 struct span stamp_in_text(struct core *core, const struct stamp *s)
 {
-	char *text = arena_reserve(&core->out->arena, VALUE_MAX);
-	int n = snprintf(text, VALUE_MAX, "%016" PRId64 ":%s:%" PRIu64, s->us, core->daemon_id, s->sequence);
+	char *room = arena_reserve(&core->out->arena, VALUE_MAX), *end = room + VALUE_MAX, *at = decimal_write(end, s->sequence);
 
-	assert(n > 0 && n < VALUE_MAX);
-	arena_commit(&core->out->arena, (size_t)n + 1);
-	return (struct span){text, (size_t)n};
+	_Static_assert(DECIMAL_MAX + 1 + sizeof(core->value_head) + DECIMAL_MAX <= VALUE_MAX, "there is room for the longest stamp");
+	at = head_write(core, at);
+	*--at = ':';
+	at = moment_write(at, s->us);
+	arena_commit(&core->out->arena, VALUE_MAX);
+	return (struct span){at, (size_t)(end - at)};
 }

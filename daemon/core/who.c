@@ -1,28 +1,49 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/core/who.h"
 
+#include "proto/decimal.h"
+
 #include <inttypes.h>
-#include <stdio.h>
 
 struct span session_address(const struct session *s)
 {
 	return s->at_unix ? SPAN(UNIX_ADDRESS) : span_of(s->address ? s->address : "");
 }
 
+static char *who_text(char *at, struct span text)
+{
+	memcpy(at, text.p, text.n);
+	return at + text.n;
+}
+
+static char *who_number(char *at, struct span word, int64_t number)
+{
+	char digits[DECIMAL_MAX], *end = digits + DECIMAL_MAX, *first = decimal_write_signed(end, number);
+
+	at = who_text(at, word);
+	return who_text(at, (struct span){first, (size_t)(end - first)});
+}
+
+/* Each refusal, row and loss shows the holder, so this is written by hand. */
 size_t session_who(const struct session *s, char *out)
 {
-	const char *label = s->label ? s->label : "";
-	const char *blank = s->label ? " " : "";
 	struct span address = session_address(s);
-	int n;
+	char *at = out;
 
-	if (s->is_unix)
-		n = snprintf(out, WHO_MAX, "%s%spid=%" PRId64 " uid=%" PRId64, label, blank, s->pid, s->uid);
-	else if (address.n == 0)
-		n = snprintf(out, WHO_MAX, "%s%ssession=%" PRIu64, label, blank, s->serial);
-	else
-		n = snprintf(out, WHO_MAX, "%s%s%.*s", label, blank, (int)address.n, address.p);
-	return n < 0 ? 0 : (size_t)n < WHO_MAX ? (size_t)n : WHO_MAX - 1;
+	_Static_assert(256 + 1 + 2 * (5 + DECIMAL_MAX) <= WHO_MAX, "there is room for the longest label and two numbers; an address is no longer");
+	if (s->label) {
+		at = who_text(at, span_of(s->label));
+		*at++ = ' ';
+	}
+	if (s->is_unix) {
+		at = who_number(at, SPAN("pid="), s->pid);
+		at = who_number(at, SPAN(" uid="), s->uid);
+	} else if (address.n == 0) {
+		at = who_number(at, SPAN("session="), (int64_t)s->serial);
+	} else {
+		at = who_text(at, address);
+	}
+	return (size_t)(at - out);
 }
 
 void session_ended(struct session_table *t, const struct session *s, const char *reason)

@@ -6,6 +6,8 @@
 #include "daemon/core/session.h"
 
 #include <check.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static struct core core;
@@ -233,6 +235,23 @@ START_TEST(a_ticket_is_a_moment_the_daemon_and_a_number)
 }
 END_TEST
 
+START_TEST(the_moment_of_a_ticket_has_16_characters_or_more)
+{
+	static const int64_t moments[] = {1, 9, 10, 99999, 100000, INT64_C(999999999999999), INT64_C(1000000000000000), INT64_C(1785000000123456),
+	                                  INT64_C(9999999999999999), INT64_C(10000000000000000), INT64_MAX, -1, -10, INT64_C(-99999999999999),
+	                                  INT64_C(-999999999999999), INT64_C(-1000000000000000), INT64_MIN};
+
+	for (unsigned i = 0; i < sizeof(moments) / sizeof(*moments); i++) {
+		struct stamp ticket = {.us = moments[i], .sequence = i * UINT64_C(987654321)};
+		struct span text = stamp_in_text(&core, &ticket);
+		char expected[VALUE_MAX];
+
+		snprintf(expected, sizeof(expected), "%016" PRId64 ":%s:%" PRIu64, ticket.us, core.daemon_id, ticket.sequence);
+		ck_assert_msg(span_equal(text, span_of(expected)), "%.*s instead of %s", (int)text.n, text.p, expected);
+	}
+}
+END_TEST
+
 START_TEST(a_new_value_of_a_lease_begins_anew)
 {
 	struct placed nowhere = placed_nowhere((struct instant){7});
@@ -350,6 +369,7 @@ Suite *lock_suite(void)
 	tcase_add_test(names, a_value_is_daemon_number_and_32_hex_digits_and_never_comes_twice);
 	tcase_add_test(names, a_value_shows_all_of_its_number_and_of_its_secret);
 	tcase_add_test(names, a_ticket_is_a_moment_the_daemon_and_a_number);
+	tcase_add_test(names, the_moment_of_a_ticket_has_16_characters_or_more);
 	tcase_add_test(names, a_new_value_of_a_lease_begins_anew);
 	tcase_add_test(names, a_loss_is_told_a_twentieth_before_the_deadline_within_5_and_250_ms);
 	suite_add_tcase(suite, names);
