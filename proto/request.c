@@ -236,7 +236,7 @@ static void parser_end(struct parser *p)
 	}
 	command = &command_table[p->request->verb];
 	if (p->request->words < command->least)
-		parser_refuse(p, ERROR_ARG, "%s wants %s: %s", command->word, command->words, usage(p->request->verb, form));
+		parser_refuse(p, ERROR_ARG, "a word is missing, %s wants %s: %s", command->word, command->words, usage(p->request->verb, form));
 }
 
 /* GET and POST alone show HTTP; other methods need the version at the end of the line. */
