@@ -229,7 +229,15 @@ static void on_message(void *context, unsigned node, char what, struct span name
 	pump_step(context, &event);
 }
 
-const struct upstream_sink pump_upstream_sink = {.up = on_up, .down = on_down, .answer = on_answer, .message = on_message};
+static void on_subscribed(void *context, unsigned node, const char *refusal)
+{
+	struct event event = {.kind = EVENT_SUBSCRIBED, .node = {.index = node, .reason = span_of(refusal)}};
+
+	pump_step(context, &event);
+}
+
+const struct upstream_sink pump_upstream_sink = {
+	.up = on_up, .down = on_down, .answer = on_answer, .message = on_message, .subscribed = on_subscribed};
 
 static void on_timer(evutil_socket_t fd, short what, void *context)
 {

@@ -112,6 +112,7 @@ enum event_kind {
 	EVENT_NODE_UP,   /* connected, authenticated, scripts loaded */
 	EVENT_NODE_DOWN, /* not connected; EVENT_ANSWER comes first for all its calls in flight */
 	EVENT_ANSWER,
+	EVENT_SUBSCRIBED, /* whether a store publishes for this daemon: the reason says why it refuses to, and is "" when it no longer does. May be repeated */
 	EVENT_WOKEN,     /* a store published: the lock was freed, and the ticket of this daemon is the first */
 	EVENT_WANTED,    /* a store published: another daemon waits for a lock of ours */
 	EVENT_STOP,      /* shut down: waiters are refused, sessions hung up, and nothing is deleted in the stores */
@@ -134,7 +135,7 @@ struct event {
 		} session;
 		struct {
 			unsigned index;
-			struct span reason; /* DOWN */
+			struct span reason; /* DOWN, SUBSCRIBED */
 		} node;
 		struct {
 			unsigned node;

@@ -145,8 +145,8 @@ static void list_nodes(struct commander *x, struct session *s)
 		row_begin(x, x->request.tag, &r);
 		reply_text(&r, "node", span_of(x->core->conf.label[i]));
 		reply_text(&r, "state", span_of(m->stalled ? "slow" : member_state_word(m->state)));
-		if (m->reason[0])
-			reply_text(&r, "reason", span_of(m->reason));
+		if (member_trouble(m)[0])
+			reply_text(&r, "reason", span_of(member_trouble(m)));
 		if (m->state == MEMBER_QUARANTINED)
 			reply_ms(&r, "left_ms", instant_diff(m->quarantine.end, x->core->now));
 		if (m->rtt_us)

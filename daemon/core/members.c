@@ -46,6 +46,27 @@ void members_init(struct members *ms, struct core *core)
 	}
 }
 
+void member_subscribed(struct members *ms, unsigned node, struct span refusal)
+{
+	struct member *m = &ms->node[node];
+	char text[sizeof(m->silent)];
+
+	core_keep(text, sizeof(text), refusal);
+	if (strcmp(text, m->silent) == 0)
+		return;
+	strcpy(m->silent, text);
+	if (*text)
+		core_log(ms->core, LOG_WARN, "subscriber", "node=%s state=refused reason=%s note=\"until then waiters ask it by timer\"",
+		         ms->core->conf.label[node], core_quoted(ms->core, span_of(text)));
+	else
+		core_log(ms->core, LOG_NOTICE, "subscriber", "node=%s state=subscribed", ms->core->conf.label[node]);
+}
+
+const char *member_trouble(const struct member *m)
+{
+	return m->reason[0] ? m->reason : m->silent;
+}
+
 unsigned members_usable(const struct members *ms)
 {
 	unsigned n = 0;

@@ -91,6 +91,7 @@ struct member {
 		struct instant ask_until; /* until then, after the end, the others may tell their fences; earlier than the end: not asked yet */
 		char why[160];
 	} quarantine;
+	char silent[256]; /* why it publishes nothing for this daemon, which was logged; "" = it does, or has not refused */
 	char told[160]; /* what the log was told last, and of which state, so that it is told once and not each second */
 	enum member_state told_of;
 	struct member_clock clock;
@@ -153,6 +154,11 @@ static inline bool member_usable(const struct member *m)
 {
 	return m->state == MEMBER_JOINED && !m->stalled;
 }
+
+/* The store publishes for this daemon, or refuses to. Either is logged once: timers do the work of the messages meanwhile. */
+void member_subscribed(struct members *ms, unsigned node, struct span refusal);
+/* What to tell of this store beside its state; "" if all is well. */
+const char *member_trouble(const struct member *m);
 
 unsigned members_usable(const struct members *ms);
 /* What a quorum has room for. Without a quorum there is nothing to wait for: a round may begin, and learns so at once. */

@@ -261,6 +261,11 @@ static int service_handle(struct service *s, const struct event *event)
 		if (event->answer.node >= s->core.conf.nodes)
 			return -EINVAL;
 		return engine_answer(&s->engine, &event->answer) ? 0 : -EINVAL;
+	case EVENT_SUBSCRIBED:
+		if (event->node.index >= s->core.conf.nodes)
+			return -EINVAL;
+		member_subscribed(&s->engine.members, event->node.index, event->node.reason);
+		return 0;
 	case EVENT_WOKEN:
 		acquire_woken(&s->engine, event->message.name, event->message.node);
 		return 0;

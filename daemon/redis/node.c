@@ -284,14 +284,15 @@ static void node_make_links(struct node *n)
 		.broken = node_on_broken,
 		.script = {.context = n->conf->sink->context, .answer = n->conf->sink->answer},
 	};
-	const struct subscriber_sink subscriber_sink = {.context = n->conf->sink->context, .message = n->conf->sink->message};
+	const struct upstream_sink *to = n->conf->sink;
+	const struct subscriber_sink subscriber_sink = {.context = to->context, .message = to->message, .subscribed = to->subscribed};
 	unsigned i;
 
 	n->link = mem_alloc(n->conf->links * sizeof(struct link *));
 	for (i = 0; i < n->conf->links; i++)
 		n->link[i] = link_new(n->conf->base, n->conf->link, n->index, &sink);
 	if (n->conf->channel)
-		n->subscriber = subscriber_new(n->conf->base, &n->conf->link->stream, n->index, n->conf->channel, &subscriber_sink);
+		n->subscriber = subscriber_new(n->conf->base, &n->conf->link->stream, n->conf->rng, n->index, n->conf->channel, &subscriber_sink);
 }
 
 struct node *node_new(const struct node_conf *conf, unsigned index, const struct upstream_address *address)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* One subscriber connection. Every failure leads to a pause and a new attempt, and never affects the node. */
 #include "daemon/redis/subscriber.h"
+#include "daemon/base/backoff.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
+#include "daemon/redis/failure.h"
 #include "daemon/redis/handshake.h"
 
 #include <event2/buffer.h>
@@ -12,13 +14,16 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define PAUSE_US (500 * MSEC)
-#define PING_US  (10 * SEC) /* interval of PINGs: an unanswered one shows that the connection is dead */
+#define PAUSE_US     (500 * MSEC)
+#define PAUSE_CAP_US (30 * SEC) /* while the server refuses: only an operator can change that */
+#define PING_US      (10 * SEC) /* interval of PINGs: an unanswered one shows that the connection is dead */
 
 struct subscriber {
 	struct event_base *base;
 	const struct stream_conf *conf;
 	struct subscriber_sink sink;
+	struct rng *rng;
+	struct backoff backoff; /* of attempts after a refusal */
 	unsigned node;
 	char *channel;
 	struct sockaddr_storage address;
@@ -28,6 +33,7 @@ struct subscriber {
 	struct resp resp;
 	bool listening; /* the subscription is confirmed */
 	bool asked;     /* a PING is unanswered */
+	bool refused;   /* the server refused the last attempt that it answered */
 };
 
 static void subscriber_arm(struct subscriber *e, int64_t us)
@@ -48,13 +54,42 @@ static void subscriber_hang_up(struct subscriber *e)
 	resp_reset(&e->resp);
 }
 
-static void subscriber_fail(struct subscriber *e, const char *why)
+static void subscriber_end(struct subscriber *e, const char *why, int64_t pause_us)
 {
 	char quoted[320];
 
 	log_event(LOG_DEBUG, "subscriber", "node=%u state=closed why=%s", e->node, log_quote(why, quoted, sizeof(quoted)));
 	subscriber_hang_up(e);
-	subscriber_arm(e, PAUSE_US);
+	subscriber_arm(e, pause_us);
+}
+
+static void subscriber_fail(struct subscriber *e, const char *why)
+{
+	subscriber_end(e, why, PAUSE_US);
+}
+
+/* An error answers AUTH or SUBSCRIBE, or greets a client too many. */
+static void subscriber_refuse(struct subscriber *e)
+{
+	struct span text = resp_text(&e->resp, &e->resp.value[0]);
+	bool unpermitted = failure_is(text, "NOPERM");
+	char reason[128], why[256];
+
+	handshake_reason(text, e->conf->password, reason, sizeof(reason));
+	(void)snprintf(why, sizeof(why), "it refuses SUBSCRIBE: %s%s", reason,
+		       unpermitted ? "; permit +subscribe and &redlockd:*, see REDIS ACCESS in redlockd(8)" : "");
+	e->refused = true;
+	subscriber_end(e, why, backoff_next(&e->backoff, e->rng));
+	e->sink.subscribed(e->sink.context, e->node, why);
+}
+
+static void subscriber_accept(struct subscriber *e)
+{
+	e->listening = true;
+	backoff_reset(&e->backoff);
+	if (e->refused)
+		e->sink.subscribed(e->sink.context, e->node, "");
+	e->refused = false;
 }
 
 /* {"message", channel, what + key} */
@@ -79,8 +114,6 @@ static bool subscriber_hear(struct subscriber *e)
 	const struct resp *r = &e->resp;
 	struct span kind;
 
-	if (resp_is_error(r))
-		return false;
 	if (r->value[0].type != RESP_ARRAY)
 		return true; /* the OK of AUTH */
 	if (r->value[0].children < 2 || r->value[1].type != RESP_STRING)
@@ -89,7 +122,7 @@ static bool subscriber_hear(struct subscriber *e)
 	if (span_equal(kind, SPAN("message")) && r->count == 4 && r->value[3].type == RESP_STRING)
 		subscriber_tell(e);
 	else if (span_equal(kind, SPAN("subscribe")))
-		e->listening = true;
+		subscriber_accept(e);
 	else if (span_equal(kind, SPAN("pong")))
 		e->asked = false;
 	return true;
@@ -109,8 +142,12 @@ static void subscriber_on_read(struct bufferevent *bev, void *context)
 		}
 		evbuffer_drain(in, n);
 		while ((rc = resp_next(&e->resp)) == 1) {
+			if (resp_is_error(&e->resp)) {
+				subscriber_refuse(e);
+				return;
+			}
 			if (!subscriber_hear(e)) {
-				subscriber_fail(e, "refused");
+				subscriber_fail(e, "garbage");
 				return;
 			}
 		}
@@ -185,7 +222,7 @@ static void subscriber_on_timer(evutil_socket_t fd, short what, void *context)
 	}
 }
 
-struct subscriber *subscriber_new(struct event_base *base, const struct stream_conf *conf, unsigned node, const char *channel,
+struct subscriber *subscriber_new(struct event_base *base, const struct stream_conf *conf, struct rng *rng, unsigned node, const char *channel,
 				  const struct subscriber_sink *sink)
 {
 	struct subscriber *e = mem_alloc(sizeof(*e));
@@ -193,6 +230,8 @@ struct subscriber *subscriber_new(struct event_base *base, const struct stream_c
 	e->base = base;
 	e->conf = conf;
 	e->sink = *sink;
+	e->rng = rng;
+	backoff_init(&e->backoff, PAUSE_US, PAUSE_CAP_US);
 	e->node = node;
 	e->channel = mem_copy(channel, strlen(channel));
 	e->timer = evtimer_new(base, subscriber_on_timer, e);

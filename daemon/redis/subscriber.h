@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The subscriber of a node: the connection that receives what the server publishes for this daemon. Nothing depends on it, because timers
- * replace a lost message. It is connected when the node is up, and reconnects by itself until subscriber_close. Not thread-safe.
+ * replace a lost message. It is connected when the node is up, and reconnects by itself until subscriber_close: after half a second, or after pauses
+ * that grow to 30 s as long as the server refuses. Not thread-safe.
  */
 #ifndef REDIS_SUBSCRIBER_H
 #define REDIS_SUBSCRIBER_H
@@ -10,16 +11,19 @@
 #include <sys/socket.h>
 
 struct event_base;
+struct rng;
 struct subscriber;
 
 struct subscriber_sink {
 	void *context;
 	/* what: 'w' woken, 'c' wanted. The name is without the key prefix, and borrowed during the call. */
 	void (*message)(void *context, unsigned node, char what, struct span name);
+	/* Each time that the server refuses: why, and what to do, for people; borrowed. "": it no longer does. */
+	void (*subscribed)(void *context, unsigned node, const char *refusal);
 };
 
 /* channel: "redlockd:<key_prefix>d:<daemon-id>"; copied. */
-struct subscriber *subscriber_new(struct event_base *base, const struct stream_conf *conf, unsigned node, const char *channel,
+struct subscriber *subscriber_new(struct event_base *base, const struct stream_conf *conf, struct rng *rng, unsigned node, const char *channel,
 				  const struct subscriber_sink *sink);
 void subscriber_free(struct subscriber *e);
 void subscriber_open(struct subscriber *e, const struct sockaddr *address, socklen_t n); /* copies the address, also for later attempts */

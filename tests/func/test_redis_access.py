@@ -89,6 +89,30 @@ class Access(AccessTest):
         self.assertEqual(waiter.reply().kind, "OK")
         self.assertNotIn("refused", daemon.log())
 
+    def test_a_user_without_channels_is_told_once_and_waiters_of_two_hosts_poll(self):
+        """Locks work all the same. The daemon says so again once when the user has got the permission."""
+        server = self.redis()
+        server.cli.execute_command("ACL", "SETUSER", "default", "resetchannels")
+        one, other = (self.redis_daemon(server, LEASE_1S) for _ in range(2))
+        one.logged(r"subscriber node=\S+ state=refused reason=.*NOPERM.*permit \+subscribe and &redlockd:\*, see REDIS ACCESS")
+        holder, waiter = self.works(one), self.works(other)
+        reason = holder.ok("LIST nodes").rows[0]
+        self.assertEqual(reason["state"], "joined")
+        self.assertRegex(reason["reason"], "^it refuses SUBSCRIBE: NOPERM ")
+        status, out, err = self.call_redlock(one, "nodes")
+        self.assertEqual(status, 0, err)
+        self.assertIn("it refuses SUBSCRIBE", out)
+        holder.ok("LOCK a")
+        waiter.send("LOCK a wait=10s")
+        waiter.listen(0.5)
+        holder.ok("UNLOCK a")
+        self.assertEqual(waiter.reply().kind, "OK")
+        self.assertEqual(one.log().count("state=refused"), 1, one.log())
+        server.cli.execute_command("ACL", "SETUSER", "default", "allchannels")
+        one.logged(r"subscriber node=\S+ state=subscribed", timeout=35)
+        self.assertNotIn("reason", holder.ok("LIST nodes").rows[0].fields)
+        self.assertEqual(one.log().count("subscriber"), 2, one.log())
+
     def test_a_new_user_and_its_password_take_effect_at_the_next_start(self):
         server = self.redis()
         for user, password in (("old", "one"), ("new", "two")):

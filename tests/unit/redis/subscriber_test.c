@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/redis/subscriber.c: a real server that publishes for us, or refuses to. */
+#include "tests/fixture/real_upstream.h"
+
+#include "daemon/base/clock.h"
+#include <check.h>
+
+static void setup(void)
+{
+	real_upstream_begin(false);
+	real_upstream.conf.daemon_id = "d1";
+}
+
+static void teardown(void)
+{
+	real_upstream_end();
+}
+
+/* A user who may do all but receive messages; these rules come last. */
+static void become_user(const char *rules)
+{
+	char line[128];
+
+	(void)snprintf(line, sizeof(line), "ACL SETUSER u on >secret-4711 resetchannels ~* +@all %s", rules);
+	real_redis_tell_line(&real_upstream.server, line);
+	real_upstream.conf.user = "u";
+	real_upstream.conf.password = "secret-4711";
+}
+
+/* Publishes until somebody receives it, who is the subscriber. */
+static void is_told(void)
+{
+	static const char script[] = "return tostring(redis.call('PUBLISH', 'redlockd:lock:d:d1', 'wlock:a'))";
+	struct instant until = instant_add(clock_boottime(), 20 * SEC);
+	unsigned before = real_upstream.messages;
+
+	while (strcmp(real_redis_tell(&real_upstream.server, "EVAL %s 0", script), "1") != 0) {
+		ck_assert(instant_before(clock_boottime(), until));
+		real_upstream_run(5 * MSEC);
+	}
+	real_upstream_await(&real_upstream.messages, before + 1);
+}
+
+START_TEST(what_is_published_arrives)
+{
+	become_user("&redlockd:*");
+	real_upstream_up();
+	is_told();
+	ck_assert_uint_eq(real_upstream.refusals + real_upstream.subscriptions, 0);
+}
+END_TEST
+
+static const char *const refused[] = {"-subscribe &redlockd:*", "&other:*"};
+
+START_TEST(a_refusal_is_told_with_the_text_of_the_server_and_pauses_grow)
+{
+	struct instant begin;
+	int64_t least = 0;
+
+	become_user(refused[_i]);
+	real_upstream_up();
+	begin = clock_boottime();
+	real_upstream_await(&real_upstream.refusals, 1);
+	ck_assert_msg(!strncmp(real_upstream.refusal, "it refuses SUBSCRIBE: NOPERM ", 29) &&
+			      strstr(real_upstream.refusal, "; permit +subscribe and &redlockd:*, see REDIS ACCESS in redlockd(8)"),
+	              "%s", real_upstream.refusal);
+	real_upstream_run(3 * SEC);
+	ck_assert_uint_ge(real_upstream.refusals, 2);
+	for (unsigned i = 1; i < real_upstream.refusals; i++)
+		least += 250 * MSEC << (i - 1); /* the first pause takes 250 ms or more, each other twice that of the one before */
+	ck_assert_int_le(least, instant_diff(clock_boottime(), begin));
+	ck_assert_uint_eq(real_upstream.downs + real_upstream.subscriptions, 0);
+}
+END_TEST
+
+START_TEST(a_server_that_permits_it_at_last_is_told_once)
+{
+	become_user("&other:*");
+	real_upstream_up();
+	real_upstream_await(&real_upstream.refusals, 2);
+	real_redis_tell_line(&real_upstream.server, "ACL SETUSER u &redlockd:*");
+	real_upstream_await(&real_upstream.subscriptions, 1);
+	is_told();
+	real_redis_tell_line(&real_upstream.server, "CLIENT KILL TYPE pubsub");
+	is_told();
+	ck_assert_uint_eq(real_upstream.subscriptions, 1);
+}
+END_TEST
+
+Suite *subscriber_suite(void)
+{
+	Suite *s = suite_create("subscriber");
+	TCase *t = tcase_create("subscriber");
+
+	tcase_set_timeout(t, 60);
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, what_is_published_arrives);
+	tcase_add_loop_test(t, a_refusal_is_told_with_the_text_of_the_server_and_pauses_grow, 0, sizeof(refused) / sizeof(*refused));
+	tcase_add_test(t, a_server_that_permits_it_at_last_is_told_once);
+	suite_add_tcase(s, t);
+	return s;
+}
