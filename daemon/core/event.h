@@ -112,13 +112,13 @@ enum event_kind {
 	EVENT_NODE_UP,   /* connected, authenticated, scripts loaded */
 	EVENT_NODE_DOWN, /* not connected; EVENT_ANSWER comes first for all its calls in flight */
 	EVENT_ANSWER,
-	EVENT_SUBSCRIBED, /* whether a store publishes for this daemon: the reason says why it refuses to, and is "" when it no longer does. May be repeated */
 	EVENT_WOKEN,     /* a store published: the lock was freed, and the ticket of this daemon is the first */
 	EVENT_WANTED,    /* a store published: another daemon waits for a lock of ours */
 	EVENT_STOP,      /* shut down: waiters are refused, sessions hung up, and nothing is deleted in the stores */
 	EVENT_RESTORE,   /* one journal record of the previous run, in order, before any other event; only in the same boot, so that times compare */
 	EVENT_RESTORED,  /* after the last EVENT_RESTORE; omitted if there was no previous run */
 	EVENT_JOURNAL,   /* EFFECT_JOURNAL can no longer be carried out, or can be again: see there */
+	EVENT_SUBSCRIBED, /* whether a store publishes for this daemon: the reason says why it refuses to, and is "" when it no longer does. May be repeated */
 };
 
 struct event {

@@ -222,6 +222,21 @@ static int on_restored(struct service *s)
 	return 0;
 }
 
+static int on_node(struct service *s, const struct event *event)
+{
+	unsigned node = event->node.index;
+
+	if (node >= s->core.conf.nodes)
+		return -EINVAL;
+	if (event->kind == EVENT_NODE_UP)
+		engine_node_up(&s->engine, node);
+	else if (event->kind == EVENT_NODE_DOWN)
+		engine_node_down(&s->engine, node, event->node.reason);
+	else
+		member_subscribed(&s->engine.members, node, event->node.reason);
+	return 0;
+}
+
 static int service_handle(struct service *s, const struct event *event)
 {
 	/* Any other event ends the restoring. */
@@ -248,24 +263,13 @@ static int service_handle(struct service *s, const struct event *event)
 	case EVENT_GONE:
 		return on_gone(s, event);
 	case EVENT_NODE_UP:
-		if (event->node.index >= s->core.conf.nodes)
-			return -EINVAL;
-		engine_node_up(&s->engine, event->node.index);
-		return 0;
 	case EVENT_NODE_DOWN:
-		if (event->node.index >= s->core.conf.nodes)
-			return -EINVAL;
-		engine_node_down(&s->engine, event->node.index, event->node.reason);
-		return 0;
+	case EVENT_SUBSCRIBED:
+		return on_node(s, event);
 	case EVENT_ANSWER:
 		if (event->answer.node >= s->core.conf.nodes)
 			return -EINVAL;
 		return engine_answer(&s->engine, &event->answer) ? 0 : -EINVAL;
-	case EVENT_SUBSCRIBED:
-		if (event->node.index >= s->core.conf.nodes)
-			return -EINVAL;
-		member_subscribed(&s->engine.members, event->node.index, event->node.reason);
-		return 0;
 	case EVENT_WOKEN:
 		acquire_woken(&s->engine, event->message.name, event->message.node);
 		return 0;

@@ -317,35 +317,6 @@ START_TEST(list_nodes_tells_the_state_of_each)
 }
 END_TEST
 
-START_TEST(a_store_that_refuses_the_subscriber_is_told_once_and_has_that_reason_while_it_is_joined)
-{
-	cluster_begin(3);
-	subscribes(0, 1, "it refuses SUBSCRIBE: NOPERM");
-	ck_assert(was_logged("subscriber node=b state=refused reason=\"it refuses SUBSCRIBE: NOPERM\" note=*"));
-	subscribes(0, 1, "it refuses SUBSCRIBE: NOPERM");
-	ck_assert(!was_logged("subscriber *"));
-	says(1, "LIST nodes");
-	hears(1, "\\* node=a state=joined");
-	hears(1, "\\* node=b state=joined reason=\"it refuses SUBSCRIBE: NOPERM\"");
-	ignores(1);
-	falls(1);
-	says(1, "LIST nodes");
-	hears(1, "\\* node=a *");
-	hears(1, "\\* node=b state=down reason=\"connection lost\"*");
-	ignores(1);
-	comes(1);
-	passes(SEC);
-	ck_assert(!was_logged("subscriber *"));
-	subscribes(0, 1, "");
-	ck_assert(was_logged("subscriber node=b state=subscribed"));
-	subscribes(0, 1, "");
-	ck_assert(!was_logged("subscriber *"));
-	says(1, "LIST nodes");
-	hears(1, "\\* node=a *");
-	hears(1, "\\* node=b state=joined fence=*");
-}
-END_TEST
-
 START_TEST(stats_tells_every_figure)
 {
 	cluster_begin(3);
@@ -390,7 +361,6 @@ Suite *query_suite(void)
 	tcase_add_test(rows, list_shows_a_holder_on_another_host_as_busy_does);
 	tcase_add_test(rows, a_holder_elsewhere_is_not_shown_once_nobody_asks);
 	tcase_add_test(rows, list_nodes_tells_the_state_of_each);
-	tcase_add_test(rows, a_store_that_refuses_the_subscriber_is_told_once_and_has_that_reason_while_it_is_joined);
 	tcase_add_test(rows, stats_tells_every_figure);
 	suite_add_tcase(suite, rows);
 	tcase_add_checked_fixture(pages, NULL, cluster_close);

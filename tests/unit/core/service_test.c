@@ -44,6 +44,7 @@ START_TEST(an_event_about_no_store_or_no_call_is_refused)
 	cluster_begin(3);
 	ck_assert_int_eq(told((struct event){.kind = EVENT_NODE_UP, .node = {.index = 3}}), -EINVAL);
 	ck_assert_int_eq(told((struct event){.kind = EVENT_NODE_DOWN, .node = {.index = 3}}), -EINVAL);
+	ck_assert_int_eq(told((struct event){.kind = EVENT_SUBSCRIBED, .node = {.index = 3}}), -EINVAL);
 	ck_assert_int_eq(told((struct event){.kind = EVENT_ANSWER, .answer = {.call = 0, .node = 3}}), -EINVAL);
 	ck_assert_int_eq(told((struct event){.kind = EVENT_ANSWER, .answer = {.call = 12345, .node = 0}}), -EINVAL);
 	ck_assert_int_eq(told((struct event){.kind = EVENT_ANSWER, .answer = {.call = 0, .node = 0}}), -EINVAL);
