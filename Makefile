@@ -208,6 +208,7 @@ DAEMON := \
 	daemon/main.c \
 	daemon/pump.c \
 	daemon/reach.c \
+	daemon/rest.c \
 	daemon/runtime.c \
 	daemon/stores.c \
 	daemon/supervise.c \

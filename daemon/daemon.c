@@ -7,6 +7,7 @@
 #include "daemon/internal.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <event2/thread.h>
@@ -256,13 +257,33 @@ static int exit_status(int r)
 	}
 }
 
+/* Lets others run who share the processor: a client that was answered may ask for more, and a server may answer. */
+static void daemon_yield(struct daemon *d)
+{
+	struct instant before = clock_boottime();
+
+	sched_yield();
+	rest_note_yield(&d->rest, before, clock_boottime());
+}
+
+/* Whether the loop sleeps until there is an event. */
+static bool daemon_sleeps(struct daemon *d)
+{
+	if (pump_is_behind(d))
+		return false;
+	if (!d->held_back && !rest_polls(&d->rest, clock_boottime()))
+		return true;
+	daemon_yield(d);
+	return false;
+}
+
 static void daemon_loop(struct daemon *d)
 {
 	while (!d->stopped) {
 		if (!d->ready)
 			supervise_tick(d);
 		pump_pass(d);
-		event_base_loop(d->base, pump_is_behind(d) ? EVLOOP_ONCE | EVLOOP_NONBLOCK : EVLOOP_ONCE);
+		event_base_loop(d->base, daemon_sleeps(d) ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK);
 	}
 	/* Carries out the calls that are queued for the memory store. The number of passes is bounded, because renewals never end. */
 	for (unsigned passes = 0; passes == 0 || (pump_is_behind(d) && passes < LAST_PASSES); passes++)

@@ -12,6 +12,7 @@
 #include "daemon/net/net.h"
 #include "daemon/reach.h"
 #include "daemon/redis/upstream.h"
+#include "daemon/rest.h"
 #include "daemon/runtime.h"
 #include "daemon/store/memory.h"
 #include "daemon/store/state.h"
@@ -31,6 +32,8 @@ struct daemon {
 	struct backlog backlog;    /* store: memory */
 	int64_t wall_ahead_us;     /* wall_known: CLOCK_REALTIME - CLOCK_BOOTTIME, as it was at the first step of the loop pass */
 	bool held_back;            /* calls to the stores wait for the next pass */
+	struct instant begun;      /* wall_known: the first step of the loop pass */
+	struct rest rest;
 	bool wall_known;
 	struct instant pass_end;   /* when the loop pass must end: PASS_US after its first step */
 	struct journal journal;

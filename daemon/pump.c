@@ -8,7 +8,6 @@
 #include "daemon/base/clock.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -19,8 +18,10 @@
 /* The wall clock is read once a pass. */
 static void pump_set_time(struct daemon *d, struct event *event, struct instant now)
 {
-	if (!d->wall_known)
+	if (!d->wall_known) {
 		d->wall_ahead_us = clock_wall_us() - now.us;
+		d->begun = now;
+	}
 	d->wall_known = true;
 	event->now = now;
 	event->wall_us = now.us + d->wall_ahead_us;
@@ -121,7 +122,7 @@ static void pump_backlog(struct daemon *d)
 
 bool pump_is_behind(const struct daemon *d)
 {
-	return d->held_back || !backlog_is_empty(&d->backlog);
+	return !backlog_is_empty(&d->backlog);
 }
 
 static void pump_time(struct daemon *d)
@@ -334,16 +335,19 @@ void pump_restore(struct daemon *d)
 /* Writes the journal before anything leaves for clients or stores: after a crash the daemon must know each value that it asked a store to take. */
 void pump_pass(struct daemon *d)
 {
+	struct instant now;
+
 	backlog_begin_pass(&d->backlog, PASS_CALLS);
 	pump_backlog(d);
 	pump_journal(d);
-	d->held_back = d->upstream && upstream_flush(d->upstream, d->stopped);
+	now = clock_boottime();
+	d->held_back = d->upstream && upstream_flush(d->upstream, now, d->stopped || !rest_may_yield(&d->rest, now));
 	net_flush(d->net);
 	pump_arm(d);
+	if (d->wall_known)
+		rest_note_pass(&d->rest, d->begun, clock_boottime());
 	d->pass_end = INSTANT_NEVER;
 	d->wall_known = false;
-	if (d->held_back)
-		sched_yield(); /* a client that was answered and shares the processor runs now, and may ask for more */
 }
 
 int pump_start(struct daemon *d)
@@ -351,6 +355,7 @@ int pump_start(struct daemon *d)
 	effects_init(&d->effects);
 	backlog_init(&d->backlog);
 	backlog_begin_pass(&d->backlog, PASS_CALLS);
+	rest_init(&d->rest);
 	d->armed = d->pass_end = INSTANT_NEVER;
 	d->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
 	if (d->timer_fd < 0)

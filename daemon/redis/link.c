@@ -92,14 +92,12 @@ void link_call(struct link *l, const struct call *call, uint64_t hash)
 	stream_call(&l->stream, call, hash);
 }
 
-bool link_flush(struct link *l, bool at_once)
+bool link_flush(struct link *l, struct instant now, bool at_once)
 {
 	enum departs departs = DEPARTS_NOW;
-	struct instant now;
 
 	if (l->state != LINK_READY || TAILQ_EMPTY(&l->stream.pending))
 		return false;
-	now = clock_boottime();
 	if (!at_once)
 		departs = departure_decide(&l->departure, now, !TAILQ_EMPTY(&l->stream.flying));
 	if (departs == DEPARTS_NOW) {

@@ -37,7 +37,7 @@ int link_dial(struct link *l, const struct sockaddr *address, socklen_t n) __att
 /* On a ready link: collects the call; link_flush sends the collected calls in one write, see departure.h. hash: of the lock name. */
 void link_call(struct link *l, const struct call *call, uint64_t hash);
 /* True: some calls wait for the next pass, which must come without delay. at_once: all that is collected leaves now. */
-bool link_flush(struct link *l, bool at_once);
+bool link_flush(struct link *l, struct instant now, bool at_once);
 
 /* In any state. Calls in flight and collected calls are answered as by stream_close. */
 void link_close(struct link *l, const char *reason);

@@ -342,12 +342,12 @@ bool node_call(struct node *n, const struct call *call, uint64_t hash)
 	return true;
 }
 
-bool node_flush(struct node *n, bool at_once)
+bool node_flush(struct node *n, struct instant now, bool at_once)
 {
 	bool again = false;
 
 	for (unsigned i = 0; n->state == NODE_UP && i < n->conf->links; i++)
-		again |= link_flush(n->link[i], at_once);
+		again |= link_flush(n->link[i], now, at_once);
 	return again;
 }
 

@@ -175,11 +175,11 @@ void upstream_call(struct upstream *u, const struct call *call)
 		upstream_refuse(u, call);
 }
 
-bool upstream_flush(struct upstream *u, bool at_once)
+bool upstream_flush(struct upstream *u, struct instant now, bool at_once)
 {
 	bool again = false;
 
 	for (unsigned i = 0; i < u->nodes; i++)
-		again |= node_flush(u->node[i], at_once);
+		again |= node_flush(u->node[i], now, at_once);
 	return again;
 }

@@ -61,7 +61,7 @@ void upstream_call(struct upstream *u, const struct call *call); /* copied */
  * At the end of a loop pass: sends the collected calls, one script call per link and marker, at most 256 entries each. Some may be held back for a moment
  * (departure.h), unless at_once. True: the next pass must come without delay.
  */
-bool upstream_flush(struct upstream *u, bool at_once);
+bool upstream_flush(struct upstream *u, struct instant now, bool at_once);
 /* Sets the credentials of later handshakes; connections stay. Copies both; NULL: none. */
 void upstream_set_password(struct upstream *u, const char *user, const char *password);
 

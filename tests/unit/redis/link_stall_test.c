@@ -99,7 +99,7 @@ static void flood(unsigned each)
 	for (id = 1; id <= FLOOD; id++) {
 		link_to_fake_acquire(id);
 		if (id % each == 0)
-			(void)link_flush(link_to_fake.link, true);
+			link_to_fake_flush();
 	}
 }
 
@@ -150,7 +150,7 @@ START_TEST(a_command_that_the_kernel_takes_in_parts_is_sent_to_its_end)
 	bufferevent_disable(link_to_fake.fake.peer[0].bev, EV_READ);
 	for (call.id = 1; call.id <= 256; call.id++)
 		link_call(link_to_fake.link, &call, 1);
-	(void)link_flush(link_to_fake.link, true);
+	link_to_fake_flush();
 	fake_redis_listen(&link_to_fake.fake);
 	AWAIT(link_to_fake.answers.count, 256);
 	ck_assert_uint_eq(link_to_fake.fake.scripts, 1);
@@ -175,7 +175,7 @@ START_TEST(a_flush_while_bytes_wait_queues_behind_them)
 	ck_assert_uint_gt(n, 0);
 	for (r = 1; r <= 256; r++)
 		link_to_fake_acquire(FLOOD + (uint64_t)r);
-	(void)link_flush(link_to_fake.link, true);
+	link_to_fake_flush();
 	fake_redis_hear(&link_to_fake.fake, taken, n);
 	fake_redis_listen(&link_to_fake.fake);
 	AWAIT(link_to_fake.answers.count, FLOOD + 256);

@@ -17,7 +17,7 @@ START_TEST(a_link_becomes_ready_and_answers)
 	ck_assert_uint_eq(link_to_fake.fake.auths, 0);
 	link_to_fake_acquire(1);
 	ck_assert_uint_eq(link_to_fake.answers.count, 0);
-	(void)link_flush(link_to_fake.link, true);
+	link_to_fake_flush();
 	AWAIT(link_to_fake.answers.count, 1);
 	answer_sink_check(&link_to_fake.answers, 1, ANSWER_EXECUTED, 'G');
 }
@@ -198,7 +198,7 @@ START_TEST(a_link_can_be_freed_in_any_state)
 	if (_i > 2)
 		link_to_fake_acquire(1);
 	if (_i > 3)
-		(void)link_flush(link_to_fake.link, true);
+		link_to_fake_flush();
 	if (_i > 4)
 		link_to_fake_acquire(2);
 }

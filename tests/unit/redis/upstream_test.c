@@ -156,12 +156,12 @@ START_TEST(a_release_never_overtakes_its_acquire)
 		(void)snprintf(name, sizeof(name), "n%u", (unsigned)id);
 		real_upstream_call_only(CALL_ACQUIRE, id, name);
 		if (id % 3 == 0)
-			(void)upstream_flush(real_upstream.upstream, true);
+			real_upstream_flush();
 		real_upstream_call_only(CALL_RELEASE, id + 1001, name);
 		if (id % 7 == 0)
-			(void)upstream_flush(real_upstream.upstream, true);
+			real_upstream_flush();
 	}
-	(void)upstream_flush(real_upstream.upstream, true);
+	real_upstream_flush();
 	real_upstream_await(&real_upstream.answers.count, 2001);
 	for (id = 100; id < 1100; id++) {
 		answer_sink_check(&real_upstream.answers, id, ANSWER_EXECUTED, 'G');
@@ -183,7 +183,7 @@ START_TEST(a_pass_with_many_calls_is_few_script_calls)
 		(void)snprintf(name, sizeof(name), "n%u", i);
 		real_upstream_call_only(CALL_ACQUIRE, 10 + i, name);
 	}
-	(void)upstream_flush(real_upstream.upstream, true);
+	real_upstream_flush();
 	real_upstream_await(&real_upstream.answers.count, 1001);
 	ck_assert_uint_eq(real_upstream_server_count("commandstats", "cmdstat_evalsha:calls=") - before, 4);
 }
