@@ -271,7 +271,8 @@ static bool daemon_sleeps(struct daemon *d)
 {
 	if (pump_is_behind(d))
 		return false;
-	if (!d->held_back && !rest_polls(&d->rest, clock_boottime()))
+	/* A server on this host needs the processor to answer. */
+	if (!d->held_back && ((d->upstream && upstream_waits(d->upstream)) || !rest_polls(&d->rest, clock_boottime())))
 		return true;
 	daemon_yield(d);
 	return false;

@@ -2,36 +2,17 @@
 /* See departure.h. */
 #include "daemon/redis/departure.h"
 
-#define NEAR_US       INT64_C(100) /* a server that answers sooner is near */
-#define BLOCK         32           /* replies */
 #define AT_ONCE_US    INT64_C(100) /* a call that follows sooner came at once */
 #define FOLLOWED_MOST 8
 
 void departure_init(struct departure *d)
 {
-	*d = (struct departure){.alone = INSTANT_NEVER, .least_us = {INT64_MAX, INT64_MAX}};
+	*d = (struct departure){.alone = INSTANT_NEVER};
 }
 
 void departure_collect(struct departure *d, bool release)
 {
 	d->urgent |= !release;
-}
-
-void departure_reply(struct departure *d, int64_t us)
-{
-	if (d->replies == BLOCK) {
-		d->least_us[0] = d->least_us[1];
-		d->least_us[1] = INT64_MAX;
-		d->replies = 0;
-	}
-	d->replies++;
-	if (us < d->least_us[1])
-		d->least_us[1] = us;
-}
-
-static bool server_is_near(const struct departure *d)
-{
-	return d->least_us[0] < NEAR_US || d->least_us[1] < NEAR_US;
 }
 
 /* Something is collected behind releases that left alone, or beside releases that waited. */
@@ -46,30 +27,25 @@ static void departure_learn(struct departure *d, struct instant now)
 	d->alone = INSTANT_NEVER;
 }
 
-static enum departs departure_of_releases(struct departure *d, struct instant now)
+static bool releases_are_due(struct departure *d, struct instant now)
 {
 	if (d->waited) {
 		d->followed = 0; /* nobody came */
 		d->alone = INSTANT_NEVER;
-		return DEPARTS_NOW;
+		return true;
 	}
 	departure_learn(d, now);
 	d->alone = now;
 	d->waited = d->followed == FOLLOWED_MOST;
-	return d->waited ? DEPARTS_NEXT_PASS : DEPARTS_NOW;
+	return !d->waited;
 }
 
-enum departs departure_decide(struct departure *d, struct instant now, bool flying)
+bool departure_is_due(struct departure *d, struct instant now)
 {
-	enum departs departs = DEPARTS_NOW;
-
-	if (d->urgent || flying)
+	if (d->urgent)
 		departure_learn(d, now);
-	if (flying && server_is_near(d))
-		return DEPARTS_WITH_REPLY;
-	if (!d->urgent)
-		departs = departure_of_releases(d, now);
-	if (departs == DEPARTS_NOW)
-		d->urgent = d->waited = false;
-	return departs;
+	else if (!releases_are_due(d, now))
+		return false;
+	d->urgent = d->waited = false;
+	return true;
 }

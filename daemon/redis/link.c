@@ -94,17 +94,18 @@ void link_call(struct link *l, const struct call *call, uint64_t hash)
 
 bool link_flush(struct link *l, struct instant now, bool at_once)
 {
-	enum departs departs = DEPARTS_NOW;
-
 	if (l->state != LINK_READY || TAILQ_EMPTY(&l->stream.pending))
 		return false;
-	if (!at_once)
-		departs = departure_decide(&l->departure, now, !TAILQ_EMPTY(&l->stream.flying));
-	if (departs == DEPARTS_NOW) {
-		stream_flush(&l->stream, now);
-		link_hand_over(l);
-	}
-	return departs == DEPARTS_NEXT_PASS;
+	if (!at_once && !departure_is_due(&l->departure, now))
+		return true;
+	stream_flush(&l->stream, now);
+	link_hand_over(l);
+	return false;
+}
+
+bool link_waits(const struct link *l)
+{
+	return !TAILQ_EMPTY(&l->stream.flying);
 }
 
 /* --- timers ---------------------------------------------------------------------------------------------------------- */
@@ -199,8 +200,6 @@ static bool link_take(struct link *l, const void *p, size_t n)
 {
 	struct instant now = clock_boottime();
 	const char *wrong = stream_take(&l->stream, p, n, now);
-
-	departure_reply(&l->departure, l->stream.turnaround_us);
 
 	if (wrong) {
 		link_break(l, wrong);

@@ -39,6 +39,8 @@ void link_call(struct link *l, const struct call *call, uint64_t hash);
 /* True: some calls wait for the next pass, which must come without delay. at_once: all that is collected leaves now. */
 bool link_flush(struct link *l, struct instant now, bool at_once);
 
+bool link_waits(const struct link *l); /* for the answer to a command */
+
 /* In any state. Calls in flight and collected calls are answered as by stream_close. */
 void link_close(struct link *l, const char *reason);
 

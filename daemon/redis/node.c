@@ -351,6 +351,15 @@ bool node_flush(struct node *n, struct instant now, bool at_once)
 	return again;
 }
 
+bool node_waits(const struct node *n)
+{
+	bool waits = false;
+
+	for (unsigned i = 0; i < n->conf->links; i++)
+		waits |= link_waits(n->link[i]);
+	return waits;
+}
+
 const char *node_reason(const struct node *n)
 {
 	return n->reason;

@@ -31,6 +31,7 @@ void node_free(struct node *n);                                /* answers no cal
 
 /* False: the node is down, and the caller must answer the call. */
 bool node_call(struct node *n, const struct call *call, uint64_t hash) __attribute__((warn_unused_result));
+bool node_waits(const struct node *n);
 bool node_flush(struct node *n, struct instant now, bool at_once);
 
 /* Why the node is down; "" while it is up or was not tried yet. Valid until the next callback. */

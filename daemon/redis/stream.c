@@ -50,7 +50,6 @@ void stream_open(struct stream *s, struct instant now)
 	resp_reset(&s->resp);
 	buf_clear(&s->out);
 	s->handed = 0;
-	s->turnaround_us = INT64_MAX;
 	s->ready = false;
 	if (s->conf->password) {
 		stream_begin_plain(s, FLIGHT_AUTH, now);
@@ -207,7 +206,6 @@ static const char *stream_take_reply(struct stream *s, struct instant now)
 	if (!f)
 		return resp_is_error(&s->resp) ? stream_reason(s) : GARBAGE;
 	TAILQ_REMOVE(&s->flying, f, next);
-	s->turnaround_us = instant_diff(now, f->sent);
 	wrong = stream_settle(s, f, now);
 	flight_put(&s->store, f);
 	if (!wrong && TAILQ_EMPTY(&s->flying))

@@ -31,7 +31,6 @@ struct stream {
 	struct flight_list pending; /* collected, not flushed yet */
 	struct flight_list flying;  /* in flight: flushed, not answered yet, oldest first */
 	uint64_t handed;            /* bytes of this connection that the owner has taken from out */
-	int64_t turnaround_us;      /* from the last command that was answered to its reply */
 	struct instant last;        /* when a command was last put into out */
 	char sha[SCRIPT_N][SHA_LENGTH + 1];
 	char reason[256];

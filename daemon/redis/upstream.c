@@ -183,3 +183,12 @@ bool upstream_flush(struct upstream *u, struct instant now, bool at_once)
 		again |= node_flush(u->node[i], now, at_once);
 	return again;
 }
+
+bool upstream_waits(const struct upstream *u)
+{
+	bool waits = false;
+
+	for (unsigned i = 0; i < u->nodes; i++)
+		waits |= node_waits(u->node[i]);
+	return waits;
+}

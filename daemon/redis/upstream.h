@@ -62,6 +62,8 @@ void upstream_call(struct upstream *u, const struct call *call); /* copied */
  * (departure.h), unless at_once. True: the next pass must come without delay.
  */
 bool upstream_flush(struct upstream *u, struct instant now, bool at_once);
+bool upstream_waits(const struct upstream *u); /* for the answer to a command */
+
 /* Sets the credentials of later handshakes; connections stay. Copies both; NULL: none. */
 void upstream_set_password(struct upstream *u, const char *user, const char *password);
 
