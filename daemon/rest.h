@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How the loop comes to its next pass. Mostly it sleeps until there is an event. While one event follows another at once it polls for a moment instead: to put a
- * processor to sleep and to wake it costs more than the work of a pass, above all in a virtual machine. Between polls it yields the processor to whoever waits
- * for it. A yield that took long means that somebody else computes there: then the loop sleeps, and so keeps the scheduler's favour, and asks no more for a while.
+ * How the loop comes to its next pass. Mostly it sleeps until there is an event. While one event follows another at once it polls for a moment instead: putting
+ * a processor to sleep and waking it costs more than the work of a pass, above all in a virtual machine. Between polls it yields the processor to whoever waits
+ * for it. A yield that took long means that somebody else computes there: for a while the loop sleeps then, which keeps it in the scheduler's favour.
  * Pure. Not thread-safe.
  */
 #ifndef DAEMON_REST_H
@@ -13,8 +13,8 @@
 #include <stdbool.h>
 
 struct rest {
-	struct instant ended;        /* the last pass that had events */
-	unsigned quick;              /* passes in a row that came at once */
+	struct instant ended; /* the last pass that had events */
+	unsigned quick;       /* passes in a row that came at once */
 	struct instant no_yield_until;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * When the calls that a link has collected leave: at the end of the loop pass. Only releases alone may wait for one more pass, if the ones before were followed by
- * another call at once: a client that frees a lock often asks for the next, and one call for both costs server and daemon little more than one of the two.
+ * When the calls that a link has collected leave: at the end of the loop pass. Only releases alone may wait for one more pass, if the ones before were followed
+ * by another call at once: a client that frees a lock often asks for the next, and one call for both costs server and daemon little more than one of the two.
  * Others on this host wait in the daemon, and UNLOCK promises no moment to those on other hosts: redlock-protocol(7).
  * Pure. Not thread-safe.
  */
