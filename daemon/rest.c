@@ -28,7 +28,7 @@ bool rest_polls(struct rest *r, struct instant now)
 		return false;
 	if (instant_before(now, instant_add(r->ended, POLL_US)))
 		return true;
-	r->quick = 0; /* in vain */
+	r->quick = 0; /* no event came */
 	return false;
 }
 

@@ -96,7 +96,7 @@ bool link_flush(struct link *l, struct instant now, bool at_once)
 {
 	if (l->state != LINK_READY || TAILQ_EMPTY(&l->stream.pending))
 		return false;
-	if (!at_once && !departure_is_due(&l->departure, now))
+	if (!departure_is_due(&l->departure, now) && !at_once)
 		return true;
 	stream_flush(&l->stream, now);
 	link_hand_over(l);

@@ -32,21 +32,12 @@ static unsigned digits_of(uint64_t n)
 	return k + (n >= power[k] || n == 0);
 }
 
-/* Writes two digits at a time in front of end. */
+/* Writes the digits in front of end. */
 static void digits_fill(char *end, uint64_t n)
 {
-	static const char pairs[] =
-		"0001020304050607080910111213141516171819"
-		"2021222324252627282930313233343536373839"
-		"4041424344454647484950515253545556575859"
-		"6061626364656667686970717273747576777879"
-		"8081828384858687888990919293949596979899";
-
-	for (; n >= 100; n /= 100)
-		end = memcpy(end - 2, pairs + 2 * (n % 100), 2);
-	end[-1] = pairs[2 * n + 1];
-	if (n >= 10)
-		end[-2] = pairs[2 * n];
+	do
+		*--end = (char)('0' + n % 10);
+	while (n /= 10);
 }
 
 char *word_digits(char *at, uint64_t n)

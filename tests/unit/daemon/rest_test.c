@@ -62,7 +62,7 @@ START_TEST(an_event_that_comes_later_ends_the_habit)
 }
 END_TEST
 
-START_TEST(a_poll_in_vain_ends_after_50_us_and_sixteen_passes_begin_the_next)
+START_TEST(a_poll_without_an_event_ends_after_50_us_and_sixteen_passes_begin_the_next)
 {
 	passes(17, 10);
 	ck_assert(polls_after(0));
@@ -114,7 +114,7 @@ Suite *rest_suite(void)
 	tcase_add_test(t, the_loop_sleeps_at_first);
 	tcase_add_test(t, it_polls_once_sixteen_passes_came_at_once);
 	tcase_add_test(t, an_event_that_comes_later_ends_the_habit);
-	tcase_add_test(t, a_poll_in_vain_ends_after_50_us_and_sixteen_passes_begin_the_next);
+	tcase_add_test(t, a_poll_without_an_event_ends_after_50_us_and_sixteen_passes_begin_the_next);
 	tcase_add_test(t, an_event_in_time_goes_on_polling);
 	tcase_add_test(t, who_computes_beside_the_loop_has_the_processor_for_a_second);
 	suite_add_tcase(s, t);

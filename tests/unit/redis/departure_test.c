@@ -56,7 +56,7 @@ START_TEST(releases_followed_later_do_not_wait)
 }
 END_TEST
 
-START_TEST(a_release_in_vain_waits_one_pass_and_ends_the_habit)
+START_TEST(a_release_that_nobody_follows_waits_one_pass_and_ends_the_habit)
 {
 	pairs(8, 10);
 	ck_assert(!release_leaves_after(5000));
@@ -108,7 +108,7 @@ Suite *departure_suite(void)
 	tcase_add_checked_fixture(t, begin, NULL);
 	tcase_add_test(t, releases_wait_for_a_pass_once_eight_in_a_row_were_followed_at_once);
 	tcase_add_test(t, releases_followed_later_do_not_wait);
-	tcase_add_test(t, a_release_in_vain_waits_one_pass_and_ends_the_habit);
+	tcase_add_test(t, a_release_that_nobody_follows_waits_one_pass_and_ends_the_habit);
 	tcase_add_test(t, a_pass_that_took_long_ends_the_habit);
 	tcase_add_test(t, a_second_release_does_not_prolong_the_wait);
 	tcase_add_test(t, a_release_beside_another_call_leaves_with_it);
