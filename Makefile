@@ -250,6 +250,7 @@ CLI := \
 	client/invocation.c \
 	client/json.c \
 	client/keeper.c \
+	client/lead.c \
 	client/loss.c \
 	client/main.c \
 	client/ping.c \

@@ -8,6 +8,7 @@
 #include "client/invocation.h"
 
 int run_main(const struct invocation *in);
+int lead_main(const struct invocation *in);
 int ls_main(const struct invocation *in);
 int show_main(const struct invocation *in);
 int clients_main(const struct invocation *in);

@@ -170,3 +170,8 @@ bool family_reap(struct family *f)
 	}
 	return pid < 0 && errno == ECHILD;
 }
+
+int family_code(const struct family *f)
+{
+	return WIFSIGNALED(f->status) ? 128 + WTERMSIG(f->status) : WEXITSTATUS(f->status);
+}

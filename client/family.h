@@ -42,6 +42,8 @@ void family_end(const struct family *f);
 void family_kill(const struct family *f);
 /* Reaps what has ended, without waiting. True: nothing is left. */
 bool family_reap(struct family *f);
+/* How the command ended, as shells tell it: its exit code, or 128 and the number of the signal. Once it has ended. */
+int family_code(const struct family *f);
 /* Marks what the command has left in the background so far: the direct children other than the command. */
 void family_mark_left(struct family *f);
 /* Whether the command, or something of it that was not marked, is still to be reaped. True if nobody can tell. */

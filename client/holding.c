@@ -18,7 +18,6 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -54,6 +53,7 @@ static void __attribute__((format(printf, 3, 4))) holding_says(struct holding *h
 	va_list args;
 
 	h->report->code = code;
+	h->report->lost = false;
 	va_start(args, format);
 	vsnprintf(h->report->text, sizeof(h->report->text), format, args);
 	va_end(args);
@@ -106,6 +106,7 @@ static void holding_stop(struct holding *h, int64_t kill_by, const char *why)
 	}
 	family_mark_left(&h->family);
 	holding_says(h, EXIT_LOST, "%s was lost (%s); the command was stopped", h->name, why);
+	h->report->lost = true;
 	h->state = HOLDING_STOPPING;
 	h->kill_at = kill_by;
 	family_end(&h->family);
@@ -181,11 +182,6 @@ static void holding_ask(struct holding *h, int64_t now)
 
 /* --- the end --- */
 
-static int status_code(int status)
-{
-	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
 /* Waits first for the answer to a CHECK in flight. All waits are short: the end of the session frees the lock, too. */
 static int holding_unlock(struct holding *h, int64_t keep_ms)
 {
@@ -205,11 +201,13 @@ static void holding_finish(struct holding *h)
 	int r = holding_unlock(h, h->task->in->keep_ms);
 
 	h->state = HOLDING_DONE;
-	h->report->code = status_code(h->family.status);
+	h->report->code = family_code(&h->family);
 	if (r == REDLOCK_REFUSED && loss_refused(h->task->c)) {
 		push = loss_push(h->task->c, h->belief.grant.fence);
-		if (!push || loss_is_final(push))
+		if (!push || loss_is_final(push)) {
 			holding_says(h, EXIT_LOST, "%s was lost while the command ran", h->name);
+			h->report->lost = true;
+		}
 	} else if (r && (r == REDLOCK_REFUSED || h->task->in->keep_ms)) {
 		/* The name was to be kept and is free: that is no success. */
 		if (r == REDLOCK_REFUSED && h->task->in->keep_ms && h->report->code == 0)

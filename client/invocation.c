@@ -20,7 +20,7 @@ const struct cli_command cli_commands[CLI_COMMANDS] = {
 
 #define ON(id)  (1u << CLI_##id)
 #define ANY     (~0u)
-#define QUERIES (ANY & ~ON(RUN) & ~ON(TRY))
+#define QUERIES (ANY & ~ON(RUN) & ~ON(TRY) & ~ON(LEAD))
 
 enum option_id {
 #define CLI_OPTION(id, ...) OPTION_##id,

@@ -75,6 +75,7 @@ static bool lock_take(struct keeper_task *task, struct waiting *w, struct keeper
 	w->exit = EXIT_FAILED;
 	if (!front_agrees(task))
 		return false;
+	report->lost = true; /* unless CMD may start */
 	/* The lease is known now. The grace must be as long: a lock can be believed for that long without an answer. */
 	if (ttl_ms > MAX(w->in->ttl_ms, GRACE_MS) && redlock_session_secret(task->c)[0] && !waiting_regreet(w, ttl_ms))
 		return false;
@@ -83,6 +84,7 @@ static bool lock_take(struct keeper_task *task, struct waiting *w, struct keeper
 		return false;
 	}
 	task->grant.ttl_ms = task->grant.ttl_ms ? task->grant.ttl_ms : ttl_ms;
+	report->lost = false;
 	return true;
 }
 

@@ -10,6 +10,7 @@
 #include "client/keeper.h"
 #include "client/loss.h"
 #include "client/person.h"
+#include "client/run.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -32,7 +33,8 @@ static const int passed_on[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUS
 struct front {
 	const struct invocation *in;
 	int keeper, signals; /* descriptors; signals is -1 while signals still end this process */
-	bool grouped, granted;
+	bool grouped;
+	struct run_end end;
 	bool alone;             /* this process began without children: all that it has descend from CMD */
 	pid_t process, command; /* the pids of the keeper and of CMD; 0: CMD does not run yet */
 	sigset_t mask;          /* of signals, as this process found it */
@@ -59,10 +61,13 @@ static bool terminal_told_both(const struct front *f, const struct signalfd_sigi
 	return !f->grouped && info->ssi_code == SI_KERNEL && !(info->ssi_signo == SIGHUP && getsid(0) == getpid());
 }
 
-static void signal_pass(const struct front *f, const struct signalfd_siginfo *info)
+static void signal_pass(struct front *f, const struct signalfd_siginfo *info)
 {
 	int signal = (int)info->ssi_signo;
 
+	/* Another SIGHUP may ask CMD to read its configuration again. */
+	if (signal == SIGTERM || signal == SIGINT || signal == SIGQUIT || (signal == SIGHUP && info->ssi_code == SI_KERNEL))
+		f->end.signal = signal;
 	if (!terminal_told_both(f, info))
 		(void)!send(f->keeper, &signal, sizeof(signal), MSG_NOSIGNAL | MSG_DONTWAIT);
 	/* The shell sees the job stop. The keeper goes on, and so does the lock. */
@@ -70,7 +75,7 @@ static void signal_pass(const struct front *f, const struct signalfd_siginfo *in
 		raise(SIGSTOP);
 }
 
-static void signals_pass(const struct front *f)
+static void signals_pass(struct front *f)
 {
 	struct signalfd_siginfo info;
 
@@ -207,7 +212,7 @@ static void command_outlive(const struct front *f, struct family *family, struct
 /* The keeper may have been killed after it started CMD and before it said so. */
 static bool command_may_run(const struct front *f)
 {
-	return f->command > 0 || (f->granted && f->alone);
+	return f->command > 0 || (f->end.granted && f->alone);
 }
 
 static int keeper_lost(const struct front *f)
@@ -228,23 +233,24 @@ static int keeper_lost(const struct front *f)
 		return EXIT_LOST;
 	}
 	session_end(f, c);
-	complain(f->granted ? "the process that held the lock was killed; so was the command"
+	complain(f->end.granted ? "the process that held the lock was killed; so was the command"
 			    : "the process that waited for the lock was killed");
-	return f->granted ? EXIT_LOST : EXIT_FAILED;
+	return f->end.granted ? EXIT_LOST : EXIT_FAILED;
 }
 
 static int granted(struct front *f)
 {
 	int go = 0, r = signals_take(f);
 
-	f->granted = true;
+	f->end.granted = true;
 	if (r)
 		return r;
 	return send(f->keeper, &go, sizeof(go), MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-static int ended(const struct front *f, const struct keeper_report *report)
+static int ended(struct front *f, const struct keeper_report *report)
 {
+	f->end.lost = report->lost;
 	if (report->text[0])
 		complain("%s", report->text);
 	/* The keeper has nothing left to do; reap it. */
@@ -337,16 +343,30 @@ static int front_run(struct front *f, struct keeper_task *task)
 	return front_wait(f);
 }
 
+static void front_close(const struct front *f)
+{
+	if (f->keeper >= 0)
+		close(f->keeper);
+	if (f->signals >= 0)
+		close(f->signals);
+}
+
+int run_once(const struct invocation *in, struct redlock *c, struct run_end *ret_end)
+{
+	struct front f = {.in = in, .keeper = -1, .signals = -1, .grouped = !isatty(STDIN_FILENO), .alone = has_no_children()};
+	struct keeper_task task = {.in = in, .c = c, .start.argv = in->argv};
+	int r = front_run(&f, &task);
+
+	redlock_close(task.c);
+	front_close(&f);
+	*ret_end = f.end;
+	return r;
+}
+
 int run_main(const struct invocation *in)
 {
-	struct front f = {.in = in, .signals = -1, .grouped = !isatty(STDIN_FILENO), .alone = has_no_children()};
-	struct keeper_task task = {.in = in, .start.argv = in->argv};
-	int r;
+	struct redlock *c = dial(in->addr);
+	struct run_end end;
 
-	task.c = dial(in->addr);
-	if (!task.c)
-		return EXIT_FAILED;
-	r = front_run(&f, &task);
-	redlock_close(task.c);
-	return r;
+	return c ? run_once(in, c, &end) : EXIT_FAILED;
 }

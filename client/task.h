@@ -12,6 +12,7 @@
 struct keeper_report {
 	enum { KEEPER_WAITING, KEEPER_GRANTED, KEEPER_STARTED, KEEPER_ENDED } kind;
 	int code;      /* ENDED: the exit code of redlock */
+	bool lost;     /* ENDED: the lock was lost, and nothing of CMD is left */
 	bool lingers;  /* ENDED: the keeper goes on for a while, until a daemon that is away has heard the end */
 	pid_t command; /* STARTED */
 	char session[64],

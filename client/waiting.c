@@ -24,8 +24,9 @@
 static void label_make(const struct invocation *in, char out[LABEL_BYTES])
 {
 	const char *user = getenv("USER") ? getenv("USER") : getenv("LOGNAME"), *word = strrchr(in->argv[0], '/');
+	const char *verb = in->command == &cli_commands[CLI_LEAD] ? "lead" : "run";
 
-	snprintf(out, LABEL_BYTES, "redlock run %.80s%s%.40s", word ? word + 1 : in->argv[0], user ? "/" : "", user ? user : "");
+	snprintf(out, LABEL_BYTES, "redlock %s %.80s%s%.40s", verb, word ? word + 1 : in->argv[0], user ? "/" : "", user ? user : "");
 }
 
 static int greet(struct waiting *w, int64_t grace_ms)

@@ -329,7 +329,7 @@ class Query(Tool):
         self.assertRegex(out, r"^redlock [0-9]+\.[0-9]+")
         status, out, _ = call(REDLOCK, "--help")
         self.assertEqual(status, 0)
-        for word in ("run", "try", "ls", "show", "ping", "nodes", "stats", "clients", "raw"):
+        for word in ("run", "try", "lead", "ls", "show", "ping", "nodes", "stats", "clients", "raw"):
             self.assertRegex(out, r"\b%s\b" % word)
 
     def test_output_into_a_closed_pipe_ends_the_command(self):

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""redlock lead: one leader at a time, another one when it is gone, and the first one campaigns again."""
+import json
+import os
+import signal
+
+from harness import FuncTest, on_each_store
+from process import until
+from test_cli import Tool
+
+# One line at the beginning of each term. Two terms at a time would both make the door.
+TERM = 'mkdir %s || echo "two leaders"; trap "rmdir %s; exit 5" TERM; echo "$REDLOCK_FENCE"; while :; do sleep 0.02; done'
+
+
+class Terms(FuncTest):
+    """One Redis and two daemons."""
+    COST = 12
+    CONFIG = {"lease": "2s", "max_lease": "4s"}
+
+    def setUp(self):
+        super().setUp()
+        self.server = self.redis()
+        self.d, self.other = [self.redis_daemon(self.server, self.CONFIG) for _ in range(2)]
+        self.lock, door = self.name(), os.path.join(self.folder(), "door")
+        self.script = TERM % (door, door)
+
+    def lead(self, daemon):
+        return self.start_redlock(daemon, "lead", self.lock, "--", "sh", "-c", self.script)
+
+    def waits(self, daemon):
+        with daemon.client() as client:
+            return "waiter" in client.roles(self.lock)
+
+    def term(self, process):
+        """The fence of a term that begins."""
+        return int(process.stdout.readline())
+
+    def two(self):
+        first = self.lead(self.d)
+        fence = self.term(first)
+        second = self.lead(self.other)
+        until(lambda: self.waits(self.other), "the second one campaigns")
+        return first, second, fence
+
+    def test_a_leader_whose_daemon_stands_still_is_followed_and_campaigns_again(self):
+        first, second, fence = self.two()
+        self.d.freeze()
+        fences = [fence, self.term(second)]
+        self.d.thaw()
+        until(lambda: self.waits(self.d), "the first one campaigns again")
+        second.send_signal(signal.SIGTERM)
+        self.assertEqual(second.wait(10), 5)
+        fences.append(self.term(first))
+        self.assertEqual(fences, sorted(set(fences)))
+
+    def test_a_leader_whose_daemon_was_killed_campaigns_again_when_it_is_back(self):
+        first, second, fence = self.two()
+        self.d.kill()
+        fences = [fence, self.term(second)]
+        self.d.start()
+        until(lambda: self.waits(self.d), "the first one campaigns again", 20)
+        second.send_signal(signal.SIGTERM)
+        fences.append(self.term(first))
+        self.assertEqual(fences, sorted(set(fences)))
+
+    def test_a_leader_that_lost_its_key_stands_behind_those_who_wait(self):
+        first = self.lead(self.d)
+        fence = self.term(first)
+        second = self.lead(self.d)
+        until(lambda: self.waits(self.d), "the second one campaigns")
+        self.server.cli.delete("lock:" + self.lock)
+        fences = [fence, self.term(second)]
+        until(lambda: self.waits(self.d), "the first one campaigns again")
+        self.assertEqual(fences, sorted(set(fences)))
+
+
+@on_each_store
+class Shown(Tool):
+    """Who leads, since when, and who is next."""
+    COST = 2
+
+    def test_show_tells_the_leader_and_who_is_next(self):
+        name = self.name()
+        first = self.spawn("lead", name, "--", "sh", "-c", "echo up; exec sleep 1000")
+        self.assertEqual(first.stdout.readline(), b"up\n")
+        second = self.spawn("lead", "--note", "second", name, "--", "sleep", "1000")
+        until(lambda: len(self.connect().roles(name)) == 2, "the second one campaigns")
+        status, out, _ = self.redlock("show", "--json", name)
+        leader, following = [json.loads(line) for line in out.splitlines()]
+        self.assertEqual((status, leader["role"], leader["pid"], following["role"], following["pos"], following["pid"], following["note"]),
+                         (0, "holder", first.pid, "waiter", 1, second.pid, "second"))
+        self.assertTrue(leader["name"].startswith("redlock lead sh"), leader)
+        self.assertGreaterEqual(leader["held_ms"], following["waited_ms"])
