@@ -43,7 +43,7 @@ enum error {
 
 /*
  * TEXT: any bytes, in text. DURATION: number = microseconds, 0 or more. WAIT: a duration or WAIT_FOREVER.
- * BOOL: yes|no, number = 1|0. COUNT: 0 .. COUNT_MAX. MODE: number = enum mode.
+ * BOOL: yes|no, number = 1|0. COUNT: 0 .. COUNT_MAX. PRIORITY: 0 .. 9. MODE: number = enum mode.
  */
 enum value_type {
 #define VALUE(id, ...) VALUE_##id,

@@ -147,6 +147,7 @@ static int64_t value_parse(const struct field_row *row, struct span text)
 	case VALUE_BOOL:
 		return bool_parse(text);
 	case VALUE_COUNT:
+	case VALUE_PRIORITY:
 		return count_parse(text, row->most);
 	case VALUE_MODE:
 		return span_equal(text, SPAN("exclusive")) ? MODE_EXCLUSIVE : SENSELESS;

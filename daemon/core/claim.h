@@ -18,7 +18,7 @@ struct lock;
 
 enum claim_state {
 	CLAIM_NEW,     /* being asked for; in no list of a lock */
-	CLAIM_WAITING, /* among the lock's waiters, first come first served */
+	CLAIM_WAITING, /* among the lock's waiters, see claim_stands_before() */
 	CLAIM_HELD,    /* the lock's holder */
 	CLAIM_LOST,    /* lost while held, not acknowledged, and not known to be taken anew: among the lock's losses */
 };
@@ -34,6 +34,12 @@ const char *loss_word(enum loss loss);
 bool loss_find(struct span word, enum loss *ret_loss);
 
 struct claim;
+
+/*
+ * A higher priority counts as an earlier request, by that much for each level. So nobody waits longer than that for those of higher priorities that come
+ * later: see ALGORITHMS.md, Tickets.
+ */
+#define PRIORITY_US (60 * SEC)
 
 /* What a claim has until its LOCK is answered. */
 struct asking {
@@ -61,6 +67,7 @@ struct claim {
 	struct instant believed; /* of a session without a connection: the belief of its client ends by then */
 	unsigned count;
 	uint16_t owner_n, note_n;
+	uint8_t priority;
 	enum claim_state state : 8;
 	enum loss loss : 8;      /* CLAIM_LOST: why */
 	bool renew;
@@ -89,6 +96,12 @@ static inline struct span claim_note(const struct claim *c)
 static inline bool claim_is_of(const struct claim *c, const struct session *session, struct span owner)
 {
 	return c->session == session && span_equal(claim_owner(c), owner);
+}
+
+/* The order of those who wait: first come first served, where each level of priority counts as PRIORITY_US of waiting. */
+static inline bool claim_stands_before(const struct claim *a, const struct claim *b)
+{
+	return instant_before(instant_add(a->asking->asked_at, -a->priority * PRIORITY_US), instant_add(b->asking->asked_at, -b->priority * PRIORITY_US));
 }
 
 bool claim_same_owner(const struct claim *a, const struct claim *b);

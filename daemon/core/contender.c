@@ -5,6 +5,18 @@
 
 const struct contender contender_none = {.state = CONTENDER_IDLE};
 
+void contender_line_up(struct contender *k, struct claim *c)
+{
+	struct claim *before = TAILQ_LAST(&k->waiters, claims);
+
+	while (before && claim_stands_before(c, before))
+		before = TAILQ_PREV(before, claims, in_lock);
+	if (before)
+		TAILQ_INSERT_AFTER(&k->waiters, before, c, in_lock);
+	else
+		TAILQ_INSERT_HEAD(&k->waiters, c, in_lock);
+}
+
 void elsewhere_note(const struct core *core, struct elsewhere *elsewhere, const struct answer *a)
 {
 	struct span holder = a->found.n > 0 ? a->found : SPAN("");

@@ -36,7 +36,7 @@ struct contender {
 	enum contender_state state;
 	unsigned patient;          /* waiters that go on waiting while somebody holds the name */
 	unsigned impatient;        /* the other waiters */
-	struct claims waiters;     /* claims in CLAIM_WAITING, in the order in which they came */
+	struct claims waiters;     /* claims in CLAIM_WAITING, in the order of claim_stands_before() */
 	struct timer timer;        /* when it is asked for again, or looked after */
 	struct round *round;       /* CONTENDER_ACQUIRING: the undecided round */
 	unsigned lost_rounds;      /* in a row, because they were split or found a holder: the pauses become longer with them */
@@ -51,7 +51,8 @@ struct contender {
 	struct nodeset woken;      /* stores that said that the lock was freed, since the last round began */
 	struct nodeset ticket_at;  /* stores where the ticket may stand in the queue */
 	struct stamp ticket;       /* its place among daemons, by the stores' clock: see ticket.h */
-	struct instant ticket_since; /* the same moment by our clock */
+	struct instant ticket_since; /* since when its waiter waits, by our clock; the ticket itself is earlier by its priority */
+	uint8_t ticket_priority;   /* of its waiter */
 	struct instant handed_since; /* since when the name goes from one claim to the next here; 0: it does not */
 	struct instant want_since; /* since when another daemon wants the name that is held here; 0: none does */
 	unsigned handoffs;         /* of the lease that is held here */
@@ -94,11 +95,17 @@ static inline bool contender_is_kept_off(const struct contender *k)
 	return contender_is_between_rounds(k) && (k->state == CONTENDER_YIELDING || (k->elsewhere.known && !k->elsewhere.outdated));
 }
 
+/* Puts it among the waiters, where its priority belongs. */
+void contender_line_up(struct contender *k, struct claim *c);
+
 /* Into and out of the waiters; the only writers of CLAIM_WAITING. Inline, since each LOCK does both. */
 static inline void contender_enqueue(struct contender *k, struct claim *c)
 {
 	c->state = CLAIM_WAITING;
-	TAILQ_INSERT_TAIL(&k->waiters, c, in_lock);
+	if (c->priority == 0)
+		TAILQ_INSERT_TAIL(&k->waiters, c, in_lock); /* all others have come before */
+	else
+		contender_line_up(k, c);
 	k->patient += c->patient;
 	k->impatient += !c->patient;
 }

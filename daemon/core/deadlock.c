@@ -13,6 +13,8 @@ struct search {
 	const struct session *session;
 	struct span owner;
 	struct claim *via; /* the waiting claim whose blockers are looked at; NULL: the asker */
+	const struct claim *behind; /* the first waiter that the asker would overtake; NULL: none */
+	struct claim place;         /* where the asker would stand: see claim_stands_before() */
 	struct contenders queue;
 };
 
@@ -38,7 +40,25 @@ static void search_visit(struct search *q, struct contender *k, struct claim *up
 	k->in_queue = true;
 }
 
-/* Follows a claim that stands in the way at l. True: the asking owner has it. */
+/* The owner of this claim waits for the asker, which would overtake it. If another LOCK of it stands before the asker, both are granted together. */
+static bool search_overtakes(const struct search *q, const struct claim *blocker)
+{
+	const struct claim *c;
+	bool behind = false;
+
+	if (!q->behind)
+		return false;
+	TAILQ_FOREACH(c, &blocker->session->claims, in_session) {
+		if (c->state != CLAIM_WAITING || c->lock != q->behind->lock || !claim_same_owner(c, blocker))
+			continue;
+		if (!claim_stands_before(&q->place, c))
+			return false;
+		behind = true;
+	}
+	return behind;
+}
+
+/* Follows a claim that stands in the way at l. True: the asking owner has it, or would be in the way of its owner. */
 static bool search_follow(struct search *q, const struct claim *blocker, struct lock *l)
 {
 	const struct session *s = blocker->session;
@@ -48,6 +68,8 @@ static bool search_follow(struct search *q, const struct claim *blocker, struct 
 		return true;
 	if (s->waiting == 0 || (blocker->state == CLAIM_WAITING && blocker->asking->seen == q->x->engine->search))
 		return false;
+	if (search_overtakes(q, blocker))
+		return true;
 	TAILQ_FOREACH(c, &s->claims, in_session) {
 		if (c->state != CLAIM_WAITING || !claim_same_owner(c, blocker))
 			continue;
@@ -73,9 +95,9 @@ static bool search_stretch(struct search *q, struct lock *l, const struct lock *
 	struct contender *k = l->contender;
 	struct claim *c;
 
-	while ((c = k->seen_next) && c != q->via) {
+	while ((c = k->seen_next) && c != q->via && (l != first || c != q->behind)) {
 		/* An earlier request of the asker in the same queue is granted together with this one. */
-		bool own = l == first && c->session == q->session && span_equal(claim_owner(c), q->owner);
+		bool asked = q->via ? claim_is_of(q->via, q->session, q->owner) : l == first, own = asked && claim_is_of(c, q->session, q->owner);
 
 		k->seen_next = TAILQ_NEXT(c, in_lock);
 		c->asking->goal &= c->asking->ahead == q->x->engine->search;
@@ -148,9 +170,32 @@ static bool owner_is_in_the_way(const struct session *s, struct span owner)
 	return false;
 }
 
-bool deadlock_closes(struct commander *x, const struct session *s, struct span owner, struct lock *l, char *cycle, struct span *ret_cycle)
+/* Who is overtaken waits for all of the asker's requests: what these wait for is followed as well. */
+static void search_visit_others(struct search *q, const struct lock *first)
 {
-	struct search q = {.x = x, .session = s, .owner = owner};
+	struct claim *c;
+
+	TAILQ_FOREACH(c, &q->session->claims, in_session) {
+		if (c->state == CLAIM_WAITING && c->lock != first && span_equal(claim_owner(c), q->owner))
+			search_visit(q, c->lock->contender, c);
+	}
+}
+
+static void search_overtake(struct search *q, const struct contender *k)
+{
+	const struct claim *c = TAILQ_LAST(&k->waiters, claims);
+
+	for (; c && claim_stands_before(&q->place, c); c = TAILQ_PREV(c, claims, in_lock))
+		q->behind = c;
+	if (q->behind)
+		search_visit_others(q, q->behind->lock);
+}
+
+bool deadlock_closes(struct commander *x, const struct session *s, struct span owner, unsigned priority, struct lock *l, char *cycle,
+                     struct span *ret_cycle)
+{
+	struct asking asking = {.asked_at = x->core->now};
+	struct search q = {.x = x, .session = s, .owner = owner, .place = {.asking = &asking, .priority = (uint8_t)priority}};
 	struct contender *k;
 
 	if (!owner_is_in_the_way(s, owner))
@@ -158,6 +203,8 @@ bool deadlock_closes(struct commander *x, const struct session *s, struct span o
 	TAILQ_INIT(&q.queue);
 	x->engine->search++;
 	search_visit(&q, lock_contend(&x->engine->table, l), NULL);
+	if (priority > 0)
+		search_overtake(&q, l->contender);
 	while ((k = TAILQ_FIRST(&q.queue))) {
 		TAILQ_REMOVE(&q.queue, k, in_search);
 		k->in_queue = false;

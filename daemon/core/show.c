@@ -71,6 +71,8 @@ static void row_waiter(struct commander *x, struct session *s, struct span tag, 
 	reply_int(&r, "pos", pos);
 	reply_session(x, &r, c->session);
 	reply_ms(&r, "waited_ms", instant_diff(x->core->now, c->asking->asked_at));
+	if (c->priority > 0)
+		reply_int(&r, "priority", c->priority);
 	reply_texts(&r, c);
 	row_end(x, s, &r);
 }

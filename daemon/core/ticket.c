@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Waiting across hosts. Each daemon has one ticket per name in the queues of the stores, and orders its own waiters. It takes the ticket from their clock,
- * so all stores have the same order. The ticket does not change unless that clock is set back, or was not well known. The stores wake the daemon of the first
- * ticket when the lock is freed, and tell the holder's daemon that the lock is wanted. Both messages may be lost, so timers stand behind them.
+ * so all stores have the same order. The ticket does not change unless that clock is set back, or was not well known, or priorities make another waiter the
+ * first. The stores wake the daemon of the first ticket when the lock is freed, and tell the holder's daemon that the lock is wanted. Both messages may be
+ * lost, so timers stand behind them.
  * See ALGORITHMS.md, Tickets.
  */
 #include "daemon/core/ticket.h"
@@ -13,6 +14,14 @@
 
 #define AHEAD_LEAST_US SEC
 
+/* When its waiter asked, by the clock of the stores; earlier by its priority. */
+static int64_t ticket_us(const struct engine *e, const struct contender *k)
+{
+	int64_t us = members_clock_us(&e->members, k->ticket_since), earlier_us = k->ticket_priority * PRIORITY_US;
+
+	return us > earlier_us ? us - earlier_us : 1; /* such a clock is decades behind */
+}
+
 /*
  * The clocks of the stores were set back since the ticket was taken: until they have caught up, all new tickets would be older. A step that is no larger than
  * the clocks may differ does not count, since the Q-th may be another store now; nor does drift.
@@ -21,37 +30,59 @@ static bool ticket_is_ahead(const struct engine *e, const struct contender *k)
 {
 	int64_t slack = 2 * e->core->conf.clock_tol_us + AHEAD_LEAST_US + drift_us(instant_diff(e->core->now, k->ticket_since));
 
-	return members_clock_us(&e->members, k->ticket_since) + slack < k->ticket.us;
+	return ticket_us(e, k) + slack < k->ticket.us;
 }
 
-/* A ticket for a waiter that came at the moment `since`. */
-static void ticket_begin(struct engine *e, struct contender *k, struct instant since)
+static void ticket_begin(struct engine *e, struct contender *k)
 {
-	k->ticket.us = members_clock_us(&e->members, since);
-	k->ticket_since = since;
+	k->ticket.us = ticket_us(e, k);
 	k->ticket.sequence = ++e->tickets;
 }
 
-/*
- * The ticket is the moment when the first waiter asked: the longest wait is first, on whatever host. A request that does not wait may stand before that waiter.
- * The round for that request shows the waiter's ticket all the same, or nobody would wake this daemon.
- */
-void ticket_take(struct engine *e, struct contender *k)
+static const struct claim *ticket_waiter(const struct contender *k)
 {
 	const struct claim *c = TAILQ_FIRST(&k->waiters);
 
-	if (!e->core->conf.shared || !k->patient)
-		return;
-	if (k->ticket.us) {
-		if (ticket_is_ahead(e, k)) {
-			ticket_withdraw(e, k);
-			ticket_begin(e, k, k->ticket_since);
-		}
-		return;
-	}
 	while (!c->patient)
 		c = TAILQ_NEXT(c, in_lock);
-	ticket_begin(e, k, c->asking->asked_at);
+	return c;
+}
+
+/*
+ * The ticket of a waiter that has left serves the next one, unless its priority was higher: that would put a place before others which nobody has asked for.
+ * A waiter of a higher priority may have come since, and stands before that ticket.
+ */
+static bool ticket_suits(const struct contender *k, const struct claim *c)
+{
+	int64_t later_us = instant_diff(c->asking->asked_at, k->ticket_since);
+
+	return c->priority >= k->ticket_priority && later_us >= (c->priority - k->ticket_priority) * PRIORITY_US;
+}
+
+bool ticket_is_outdated(const struct contender *k)
+{
+	return k->ticket.us && k->patient && !ticket_suits(k, ticket_waiter(k));
+}
+
+/*
+ * The ticket is the moment when the first waiter asked: the longest wait is first, on whatever host, where a priority counts as waiting. A request that does
+ * not wait may stand before that waiter. The round for that request shows the waiter's ticket all the same, or nobody would wake this daemon.
+ */
+void ticket_take(struct engine *e, struct contender *k)
+{
+	const struct claim *c;
+
+	if (!e->core->conf.shared || !k->patient)
+		return;
+	c = ticket_waiter(k);
+	if (k->ticket.us && ticket_suits(k, c) && !ticket_is_ahead(e, k))
+		return;
+	ticket_withdraw(e, k);
+	if (!k->ticket.us || !ticket_suits(k, c)) {
+		k->ticket_since = c->asking->asked_at;
+		k->ticket_priority = c->priority;
+	}
+	ticket_begin(e, k);
 }
 
 struct span ticket_text(const struct engine *e, const struct contender *k)
@@ -61,7 +92,7 @@ struct span ticket_text(const struct engine *e, const struct contender *k)
 
 bool ticket_is_unseen(const struct engine *e, const struct contender *k)
 {
-	return e->core->conf.shared && k->patient && nodeset_count(k->ticket_at) < engine_quorum(e);
+	return e->core->conf.shared && k->patient && (nodeset_count(k->ticket_at) < engine_quorum(e) || ticket_is_outdated(k));
 }
 
 /* The stores where a later round queued this ticket again. */
