@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Deadlocks among the sessions of this daemon. The unit is (session, owner). A waiting request waits for the lock's holder and for all that stand
- * in the queue before it; those that it overtakes because of its priority wait for it. If one of these waits, directly or through others, for the asking owner, none of them would ever go on.
+ * in the queue before it. If one of these waits, directly or through others, for the asking owner, none of them would ever go on. Those that the request
+ * overtakes, because of its priority, wait for the asking owner as well.
  * See ALGORITHMS.md, Deadlocks.
  */
 #ifndef CORE_DEADLOCK_H

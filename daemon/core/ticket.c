@@ -17,9 +17,7 @@
 /* When its waiter asked, by the clock of the stores; earlier by its priority. */
 static int64_t ticket_us(const struct engine *e, const struct contender *k)
 {
-	int64_t us = members_clock_us(&e->members, k->ticket_since), earlier_us = k->ticket_priority * PRIORITY_US;
-
-	return us > earlier_us ? us - earlier_us : 1; /* such a clock is decades behind */
+	return members_clock_us(&e->members, k->ticket_since) - k->ticket_priority * PRIORITY_US;
 }
 
 /*
@@ -61,7 +59,7 @@ static bool ticket_suits(const struct contender *k, const struct claim *c)
 
 bool ticket_is_outdated(const struct contender *k)
 {
-	return k->ticket.us && k->patient && !ticket_suits(k, ticket_waiter(k));
+	return k->ticket.us && !ticket_suits(k, ticket_waiter(k));
 }
 
 /*

@@ -6,7 +6,8 @@
 #include "daemon/core/parts.h"
 
 void ticket_take(struct engine *e, struct contender *k); /* takes a ticket for the first patient waiter, unless there is one that still fits */
-bool ticket_is_outdated(const struct contender *k); /* the first waiter is another one, because of its priority, and the ticket is not the right one for it */
+/* Somebody waits. Because of a priority the first waiter is another one, for which the ticket is not the right one. */
+bool ticket_is_outdated(const struct contender *k);
 /* Somebody waits, and fewer than a quorum of stores know the right ticket: no wake-up comes, or too late. */
 bool ticket_is_unseen(const struct engine *e, const struct contender *k);
 struct span ticket_text(const struct engine *e, const struct contender *k); /* in memory of the effects; "" = no ticket */

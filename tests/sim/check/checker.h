@@ -81,6 +81,9 @@ struct ticket {
 	int64_t shown_at[NODES_MAX]; /* true time when it was last shown there */
 	int64_t empty_since;         /* true time since when the daemon has no waiters; 0: it has some */
 	int64_t waits_since;         /* true time since when the daemon has waiters; 0: it has none */
+	int64_t priority;            /* the highest of its waiters before this step */
+	int64_t shown_us;            /* its moment, if it was shown in this step; else 0 */
+	bool ranked;                 /* one of them had a priority since it was first shown */
 };
 
 #define TICKET_MS 3000 /* a queue place lasts so long */

@@ -4,6 +4,7 @@
 
 #define RESERVE_MS     20            /* nodes are asked to keep a free lock at least so long for the first in the queue */
 #define WITHDRAWN_US SEC           /* a daemon without waiters withdraws within this time */
+#define LEVEL_US     (60 * SEC)      /* of priority */
 #define CLOCK_US     (3 * SEC)     /* how far a ticket may be off: the daemon knows the stores' clocks from its last answers */
 #define AHEAD_US     (500 * MSEC)  /* a ticket that is later than its waiter by more was made just after a stop */
 
@@ -75,6 +76,40 @@ static int64_t latest_wall(const struct sim_daemon *d)
 	return last;
 }
 
+static int64_t most_urgent(struct sim_daemon *d, int64_t name)
+{
+	const struct request_sim *q;
+	int64_t priority = 0;
+
+	TAILQ_FOREACH(q, &d->world->checker.waiters[d->index][name], in_waiters)
+	{
+		if (q->wait_ms != 0 && q->priority > priority)
+			priority = q->priority;
+	}
+	return priority;
+}
+
+/*
+ * The place of the first waiter that the daemon has certainly read, and that repeats no LOCK, which would keep its old place. The ticket may be no later.
+ * INT64_MAX: there is none.
+ */
+static int64_t latest_place(struct sim_daemon *d, int64_t name)
+{
+	const struct world *w = d->world;
+	const struct request_sim *q;
+	int64_t latest = INT64_MAX;
+
+	TAILQ_FOREACH(q, &w->checker.waiters[d->index][name], in_waiters)
+	{
+		int64_t place = q->begun_at - q->priority * LEVEL_US;
+
+		if (q->wait_ms != 0 && !q->conn->going && !q->conn->taken && !resumed_is_behind(q) && !track_awaits(q) &&
+		    q->begun_step + 1 < w->checker.step && place < latest)
+			latest = place;
+	}
+	return latest;
+}
+
 /*
  * The first 16 digits of a ticket say when somebody began to wait, by the clocks of the stores. The daemon knows those clocks from its last answers, and a slow
  * answer tells little; it measures how long ago that was by its own clock, which drifts against theirs.
@@ -83,6 +118,7 @@ static void ticket_check(struct sim_daemon *d, const struct call *call, int64_t 
 {
 	const struct world *w = d->world;
 	int64_t us = ticket_us(call->ticket), first = INT64_MAX, last = latest_wall(d), since = ticket_of(d, name)->waits_since, waited = w->now - since;
+	int64_t most = later(most_urgent(d, name), ticket_of(d, name)->priority);
 	int64_t slack = CLOCK_US + d->stopped_us / 100;
 
 	if (since == 0 || w->checker.detached_until[d->index][name] > since)
@@ -92,16 +128,39 @@ static void ticket_check(struct sim_daemon *d, const struct call *call, int64_t 
 
 		first = wall < first ? wall : first;
 	}
-	if (us > last + slack || us < first - waited - waited / 100 - slack)
+	if (us > last + slack || us < first - most * LEVEL_US - waited - waited / 100 - slack)
 		checker_fail(d->world, INVARIANT_S20, name,
-			     "%s: daemon %u waits since %lld us, but its ticket is of %lld, while the stores show %lld", name_of(name),
-			     d->index, (long long)since, (long long)us, (long long)last);
+			     "%s: daemon %u waits since %lld us, with a priority of at most %lld, but its ticket is of %lld, while the stores show %lld",
+			     name_of(name), d->index, (long long)since, (long long)most, (long long)us, (long long)last);
+}
+
+/* The same, after the step: it stands before the tickets of those who came later than its first waiter. */
+static void ticket_check_place(struct sim_daemon *d, const struct ticket *t, int64_t name)
+{
+	int64_t place = latest_place(d, name), waited = d->world->now - place, last = latest_wall(d);
+
+	if (t->shown_us && place < INT64_MAX && t->shown_us > last - waited + waited / 50 + CLOCK_US + d->stopped_us / 100)
+		checker_fail(d->world, INVARIANT_S20, name,
+			     "%s: daemon %u has a waiter whose place is that of %lld us, but its ticket is of %lld, while the stores show %lld",
+			     name_of(name), d->index, (long long)place, (long long)t->shown_us, (long long)last);
 }
 
 /* Just after a long stop a daemon knows the clocks of the stores badly: it corrects a ticket that is later than its waiter. */
 static bool ticket_is_ahead(const struct sim_daemon *d, const struct ticket *t)
 {
 	return d->stopped_us > 0 && ticket_us((struct span){t->text, t->n}) > latest_wall(d) - (d->world->now - t->waits_since) + AHEAD_US;
+}
+
+/*
+ * With priorities a daemon may show one ticket after the other: ticket_check() compares each with those who wait. The last ticket may have been that of a
+ * session without a connection.
+ */
+static bool priorities_count(struct sim_daemon *d, const struct ticket *t, int64_t name)
+{
+	int64_t waited = t->waits_since ? d->world->now - t->waits_since : 0;
+
+	return t->ranked || t->priority > 0 || most_urgent(d, name) > 0 ||
+	       ticket_us((struct span){t->text, t->n}) < latest_wall(d) - waited - waited / 50 - LEVEL_US / 2;
 }
 
 /* A daemon with waiters shows its ticket in every request, and the same one as long as they wait. */
@@ -121,17 +180,20 @@ void tickets_call(struct sim_daemon *d, const struct call *call, int64_t name)
 	t->nodes |= (uint16_t)(1u << call->node);
 	t->shown_at[call->node] = d->world->now;
 	t->empty_since = 0;
+	t->shown_us = ticket_us(call->ticket);
+	if (priorities_count(d, t, name))
+		ticket_check(d, call, name);
 	if (ticket_is(t, call->ticket)) {
 		t->spent = false;
 		return;
 	}
-	if (t->n > 0 && !t->spent && !ticket_is_ahead(d, t) && one_waits_since(d, name, t->step))
+	if (t->n > 0 && !t->spent && !ticket_is_ahead(d, t) && one_waits_since(d, name, t->step) && !priorities_count(d, t, name))
 		checker_fail(d->world, INVARIANT_S20, name, "%s: daemon %u shows the ticket %.*s, but its waiters have %.*s",
 			     name_of(name), d->index, (int)call->ticket.n, call->ticket.p, (int)t->n, t->text);
 	ticket_check(d, call, name);
 	ticket_set(t, call->ticket);
 	t->step = d->world->checker.step;
-	t->spent = false;
+	t->spent = t->ranked = false;
 }
 
 void tickets_granted(struct sim_daemon *d, int64_t name, unsigned node)
@@ -191,6 +253,10 @@ void tickets_step(struct sim_daemon *d)
 	for (int64_t name = 0; name < d->world->plan->names; name++) {
 		struct ticket *t = ticket_of(d, name);
 
+		ticket_check_place(d, t, name);
+		t->shown_us = 0;
+		t->priority = most_urgent(d, name);
+		t->ranked |= t->priority > 0;
 		if (TAILQ_EMPTY(&d->world->checker.waiters[d->index][name]))
 			t->waits_since = 0;
 		else if (t->waits_since == 0)

@@ -77,7 +77,7 @@ static int64_t job_delay_us(const struct task *t)
 void client_lock(struct task *t, int64_t wait_ms)
 {
 	const struct plan *p = t->client->world->plan;
-	char wait[32] = "", delay[32] = "", ttl[32] = "", owner[24];
+	char wait[32] = "", delay[32] = "", priority[32] = "", ttl[32] = "", owner[24];
 	struct request_sim *q;
 	int64_t ttl_ms = plan_lock_ms(p, t->job.ttl_ms), delay_us = job_delay_us(t);
 
@@ -90,10 +90,13 @@ void client_lock(struct task *t, int64_t wait_ms)
 		snprintf(ttl, sizeof(ttl), " ttl=%lldms", (long long)ttl_ms);
 	if (delay_us)
 		snprintf(delay, sizeof(delay), " delay=%lldms", (long long)(delay_us / MSEC));
-	q = client_ask(t->client, ASK_LOCK, t, "LOCK %s%s%s%s%s%s", name_of(t->job.name), ttl, wait, owner,
-		        t->job.renew ? "" : " renew=no", delay);
+	if (t->job.priority)
+		snprintf(priority, sizeof(priority), " priority=%lld", (long long)t->job.priority);
+	q = client_ask(t->client, ASK_LOCK, t, "LOCK %s%s%s%s%s%s%s", name_of(t->job.name), ttl, wait, owner,
+		        t->job.renew ? "" : " renew=no", delay, priority);
 	if (!q)
 		return;
+	q->priority = t->job.priority;
 	q->locks = true;
 	q->wait_ms = wait_ms;
 	q->ttl_ms = ttl_ms;

@@ -63,7 +63,8 @@ enum ending {
 		row(hold_us) row(acts) /* accesses to the resource while holding */                                              \
 		row(careless)          /* acts without checking its deadline: only tokens protect */                           \
 		row(cancel_us) row(extend) /* at which act; 0: never; -1: at each, to extend_ms and ttl_ms in turns */ row(extend_ms) row(reenter) row(ending) \
-		row(keep_ms) /* of END_KEEP; 0: half the lease of the plan */ row(delay) /* where delays are mixed: which, see plan_delay_us() */
+		row(keep_ms) /* of END_KEEP; 0: half the lease of the plan */ row(delay) /* where delays are mixed: which, see plan_delay_us() */ \
+		row(priority)
 struct job {
 #define JOB_ROW(field) int64_t field;
 	JOB_FIELDS(JOB_ROW)
@@ -153,7 +154,7 @@ int64_t plan_set_back_us(const struct plan *p);
 enum rare { RARE_NONE, RARE_HOUR, RARE_CROWD, RARE_BUSY, RARE_BRIEF, RARE_STORM, RARE_THRONG, RARE_N };
 enum rare rare_of(uint64_t seed);
 /* spread.c: kinds of worlds that widen what is drawn elsewhere. */
-enum spread { SPREAD_EVEN, SPREAD_TERMS, SPREAD_RELOADS, SPREAD_BOUNDS, SPREAD_SETS, SPREAD_ROLLS, SPREAD_N };
+enum spread { SPREAD_EVEN, SPREAD_TERMS, SPREAD_RELOADS, SPREAD_BOUNDS, SPREAD_SETS, SPREAD_ROLLS, SPREAD_PRIORITIES, SPREAD_N };
 enum spread spread_find(const char *word); /* SPREAD_N: there is none */
 bool seed_is_spread(uint64_t seed, enum spread kind);
 void spread_shape(struct plan *p);

@@ -8,6 +8,7 @@
  *   reloads    a reload changes lease, min_lease and limits.detached, and some LOCKs have no ttl=
  *   bounds     a next generation has another max_delay and min_lease
  *   sets       a next generation has two servers more or fewer, or one or two more than two
+ *   priorities LOCK priority=, of half of the jobs
  *   rolls      LIST sessions while sessions come and go: in half of the worlds with storms and of crowds, in few others
  */
 #include "tests/sim/plan/plan.h"
@@ -27,6 +28,7 @@ static const struct {
 	[SPREAD_BOUNDS] = {"bounds", 300},
 	[SPREAD_SETS] = {"sets", 300},
 	[SPREAD_ROLLS] = {"rolls", 500},
+	[SPREAD_PRIORITIES] = {"priorities", 200},
 };
 
 /* The stream goes on with what is drawn of that kind. */
@@ -132,6 +134,16 @@ static void draw_bounds(struct plan *p)
 		p->stranger_min_us = stream_skewed(&s, MIN_LEASE_MS, longest / MSEC) * MSEC;
 }
 
+static void draw_priorities(struct plan *p)
+{
+	struct stream s;
+
+	if (!spread_begin((uint64_t)p->seed, SPREAD_PRIORITIES, &s))
+		return;
+	for (unsigned i = 0; i < p->jobs; i++)
+		p->job[i].priority = stream_chance(&s, 50) ? stream_skewed(&s, 1, 9) : 0;
+}
+
 static void draw_rolls(struct plan *p)
 {
 	struct stream s;
@@ -168,4 +180,5 @@ void spread_draw(struct plan *p)
 	}
 	draw_bounds(p);
 	draw_rolls(p);
+	draw_priorities(p);
 }
