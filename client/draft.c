@@ -30,12 +30,18 @@ void draft_quoted(struct draft *d, const char *before, const char *text)
 	d->full |= !n;
 }
 
-void draft_ms(struct draft *d, const char *field, int64_t ms)
+void draft_number(struct draft *d, const char *field, int64_t number)
 {
 	char text[64];
 
-	snprintf(text, sizeof(text), " %s=%" PRId64 "ms", field, ms);
+	snprintf(text, sizeof(text), " %s=%" PRId64, field, number);
 	draft_text(d, text);
+}
+
+void draft_ms(struct draft *d, const char *field, int64_t ms)
+{
+	draft_number(d, field, ms);
+	draft_text(d, "ms");
 }
 
 void draft_begin(struct draft *d, const char *verb, const char *name)

@@ -89,6 +89,14 @@ static const char *exit_set(struct invocation *in, const char *value)
 	return NULL;
 }
 
+static const char *priority_set(struct invocation *in, const char *value)
+{
+	if (value[0] < '0' || value[0] > '9' || value[1])
+		return "is no priority: 0 to 9";
+	in->priority = value[0] - '0';
+	return NULL;
+}
+
 static const char *note_set(struct invocation *in, const char *value)
 {
 	in->note = value;

@@ -41,7 +41,7 @@ struct invocation {
 	char **argv;         /* CMD..., NULL-terminated */
 	const char *addr, *note;
 	int64_t wait_ms, ttl_ms, keep_ms;
-	int busy_exit;
+	int busy_exit, priority;
 	bool json, help, version;
 };
 

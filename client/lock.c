@@ -99,6 +99,8 @@ static void lock_draft(struct draft *d, const struct redlock_options *o, size_t 
 		draft_text(d, " renew=no");
 	if (o->note)
 		draft_quoted(d, " note=", o->note);
+	if (o->priority)
+		draft_number(d, "priority", o->priority);
 }
 
 int redlock_lock_send(struct redlock *c, const char *name, const struct redlock_options *options)

@@ -51,12 +51,13 @@ struct redlock_bytes { /* borrowed, not NUL-terminated; p is NULL when there is 
 	size_t n;
 };
 
-/* Zeroes are the defaults: no wait, the lease of the daemon's configuration, renewed by the daemon, no note. */
+/* Zeroes are the defaults: no wait, the lease of the daemon's configuration, renewed by the daemon, no note, the lowest priority. */
 struct redlock_options {
 	int64_t wait_ms; /* or REDLOCK_FOREVER */
 	int64_t ttl_ms;
 	bool no_renew;
 	const char *note; /* shown to those who ask about the lock or wait for it */
+	int priority;     /* 0 to 9: a higher one stands before lower ones in the queue */
 };
 
 /* Zeroes are the defaults: no label, no grace. */

@@ -168,6 +168,8 @@ static const struct mistake_row {
 	{{"run", "--ttl=0s", "x", "true"}, 125, "redlock: --ttl '0s' must be more than 0\n"},
 	{{"run", "--keep", "soon", "x", "true"}, 125, "redlock: --keep 'soon' is no duration: 500ms, 10s, 1.5s, 2m, 1h\n"},
 	{{"run", "--wait", "99999h", "x", "true"}, 125, "redlock: --wait '99999h' is more than ten years\n"},
+	{{"run", "-p", "10", "x", "true"}, 125, "redlock: --priority '10' is no priority: 0 to 9\n"},
+	{{"lead", "--wait", "1s", "x", "true"}, 125, "redlock: --wait is no option of lead\n"},
 	{{"run", "-E", "256", "x", "true"}, 125, "redlock: --conflict-exit-code '256' is no exit code: 0 to 255\n"},
 	{{"run", "--wiat", "1s", "x", "true"}, 125, "redlock: no option '--wiat'; did you mean '--wait'?\n"},
 	{{"run", "x", "--ttl"}, 125, "redlock: option '--ttl' needs a value\n"},

@@ -63,6 +63,18 @@ START_TEST(a_daemon_that_is_away_is_waited_for_after_the_first_term)
 }
 END_TEST
 
+START_TEST(options_reach_the_daemon)
+{
+	struct outcome o;
+
+	PLAYED(&o,
+	       "< HELLO 1 name=\"redlock lead \n> OK proto=1 session=7\n< LOCK n wait=forever ttl=3000ms note=text priority=7$\n"
+	       "> OK name=n fence=17 valid_ms=3000 ttl_ms=3000 count=1\n" CHECK UNLOCK,
+	       "lead", "--ttl", "3s", "-p7", "--note", "text", "n", "true");
+	ck_assert_msg(o.code == 0, "%d %s", o.code, o.err);
+}
+END_TEST
+
 START_TEST(a_first_campaign_that_is_refused_ends_lead)
 {
 	struct outcome o;
@@ -136,6 +148,7 @@ Suite *lead_suite(void)
 	tcase_add_test(terms, the_end_of_the_command_ends_the_term_and_lead);
 	tcase_add_test(terms, a_term_that_was_lost_before_the_command_began_is_followed_by_another);
 	tcase_add_test(terms, a_daemon_that_is_away_is_waited_for_after_the_first_term);
+	tcase_add_test(terms, options_reach_the_daemon);
 	tcase_add_test(terms, a_first_campaign_that_is_refused_ends_lead);
 	tcase_add_loop_test(signals, no_term_follows_a_signal_that_asks_the_command_to_end, 0, ARRAY_N(endings));
 	tcase_add_test(signals, a_term_follows_SIGHUP);
