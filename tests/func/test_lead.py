@@ -8,8 +8,9 @@ from harness import FuncTest, on_each_store
 from process import until
 from test_cli import Tool
 
-# One line at the beginning of each term. Two terms at a time would both make the door.
-TERM = 'mkdir %s || echo "two leaders"; trap "rmdir %s; exit 5" TERM; echo "$REDLOCK_FENCE"; while :; do sleep 0.02; done'
+# One line at the beginning of each term. The process of the term before must be gone; a zombie is.
+TERM = """last=$(cat %s 2>/dev/null); grep -q "^State:.[^ZX]" "/proc/$last/status" 2>/dev/null && echo "two leaders"
+echo $$ >%s; trap "exit 5" TERM; echo "$REDLOCK_FENCE"; while :; do sleep 0.02; done"""
 
 
 class Terms(FuncTest):
@@ -21,8 +22,8 @@ class Terms(FuncTest):
         super().setUp()
         self.server = self.redis()
         self.d, self.other = [self.redis_daemon(self.server, self.CONFIG) for _ in range(2)]
-        self.lock, door = self.name(), os.path.join(self.folder(), "door")
-        self.script = TERM % (door, door)
+        self.lock, pidfile = self.name(), os.path.join(self.folder(), "pid")
+        self.script = TERM % (pidfile, pidfile)
 
     def lead(self, daemon):
         return self.start_redlock(daemon, "lead", self.lock, "--", "sh", "-c", self.script)
