@@ -168,7 +168,7 @@ int show_main(const struct invocation *in)
 		return EX_USAGE;
 	}
 	r = listing_begin(&l, in, "pos",
-			  "role pos holder name pid uid peer session held_ms waited_ms priority valid_ms ttl_ms fence count owner note");
+			  "role pos holder name pid uid peer session held_ms seen_ms waited_ms priority valid_ms ttl_ms fence count owner note");
 	if (r)
 		return r;
 	snprintf(l.line, sizeof(l.line), "SHOW %s", quoted);

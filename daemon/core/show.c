@@ -5,6 +5,7 @@
 #include "daemon/core/locks.h"
 #include "daemon/core/look.h"
 #include "daemon/core/rows.h"
+#include "daemon/core/split.h"
 
 static void reply_texts(struct reply *r, const struct claim *c)
 {
@@ -50,14 +51,23 @@ static void row_kept(struct commander *x, struct session *s, struct span tag, in
 	row_end(x, s, &r);
 }
 
-static void row_elsewhere(struct commander *x, struct session *s, struct span tag, const struct elsewhere *elsewhere)
+/* The lease there may have gone from session to session meanwhile. */
+static int64_t elsewhere_seen_ms(const struct commander *x, const struct lock *l, const struct elsewhere *elsewhere)
 {
+	return elsewhere == &l->contender->elsewhere && !elsewhere->foreign ? split_seen_ms(x->engine, l->contender) : -1;
+}
+
+static void row_elsewhere(struct commander *x, struct session *s, struct span tag, const struct lock *l, const struct elsewhere *elsewhere)
+{
+	int64_t seen_ms = elsewhere_seen_ms(x, l, elsewhere);
 	struct reply r;
 
 	row_begin(x, tag, &r);
 	reply_text(&r, "role", SPAN("holder"));
 	reply_int(&r, "pos", 0);
 	reply_elsewhere(&r, elsewhere);
+	if (seen_ms >= 0)
+		reply_int(&r, "seen_ms", seen_ms);
 	reply_int(&r, "ttl_ms", elsewhere_ttl_ms(x, elsewhere));
 	row_end(x, s, &r);
 }
@@ -111,7 +121,7 @@ static unsigned row_first(struct commander *x, struct session *s, struct span ta
 	else if (elsewhere->reserved || is_own(x, elsewhere))
 		row_kept(x, s, tag, elsewhere_ttl_ms(x, elsewhere));
 	else
-		row_elsewhere(x, s, tag, elsewhere);
+		row_elsewhere(x, s, tag, l, elsewhere);
 	return 1;
 }
 

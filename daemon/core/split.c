@@ -15,6 +15,7 @@
 #define LASTING_US (100 * MSEC)
 #define PAUSE_LONG_US (300 * MSEC) /* and a few round trips: the key that splits the votes may end any moment, and no message tells of that */
 #define PAUSE_MOST_US SEC
+#define STOOD_MOST_MS  (UINT32_C(30) * 24 * 3600 * 1000) /* a month: what is longer does not count, because since_ms wraps */
 #define RIVAL_LEAST_US (20 * MSEC) /* as long as a second round, see acquire.c */
 
 int split_take_leader(const struct engine *e, struct contender *k)
@@ -40,11 +41,36 @@ void split_remember(const struct engine *e, struct contender *k, const struct ro
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		uint32_t value = split_value(r, i);
 
-		if (!nodeset_has(nodeset_or(r->granted, r->refused), i) || k->stood[i].value == value)
+		if (!nodeset_has(nodeset_or(r->granted, r->refused), i))
 			continue;
+		if (k->stood[i].value != value)
+			k->stood[i].since_ms = split_now_ms(e);
+		else if (split_now_ms(e) - k->stood[i].since_ms > STOOD_MOST_MS)
+			k->stood[i].since_ms = split_now_ms(e) - STOOD_MOST_MS;
 		k->stood[i].value = value;
-		k->stood[i].since_ms = split_now_ms(e);
 	}
+}
+
+/* For how long a quorum has had this value, as far as is known; -1: it has another one, or none. */
+static int64_t split_stood_ms(const struct engine *e, const struct contender *k, uint32_t value)
+{
+	int64_t stood[NODES_MAX];
+
+	for (unsigned i = 0; i < e->core->conf.nodes; i++)
+		stood[i] = k->stood[i].value == value ? (int64_t)(split_now_ms(e) - k->stood[i].since_ms) : -1;
+	return quorum_at_least(stood, e->core->conf.nodes);
+}
+
+int64_t split_seen_ms(const struct engine *e, const struct contender *k)
+{
+	int64_t most = -1;
+
+	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
+		int64_t stood = k->stood[i].value ? split_stood_ms(e, k, k->stood[i].value) : -1;
+
+		most = stood > most ? stood : most;
+	}
+	return most;
 }
 
 /*

@@ -13,6 +13,8 @@ int split_take_leader(const struct engine *e, struct contender *k);
 int split_next_leader(const struct engine *e, const struct round *r, unsigned node);
 /* The round is over: notes what was in the way at which store. */
 void split_remember(const struct engine *e, struct contender *k, const struct round *r);
+/* For how long, at least, one and the same value has been in the way at a quorum; -1: no such value was seen. It stops at some weeks. */
+int64_t split_seen_ms(const struct engine *e, const struct contender *k);
 /* A quorum has answered, and the votes are split: whether by rivals, one of whom may win. False: by the key of a dead daemon. */
 bool split_has_rivals(const struct engine *e, const struct round *r);
 int64_t split_lasting_us(const struct engine *e); /* how long a round waits for a slow store that can help against such a key */

@@ -64,6 +64,18 @@ class Terms(FuncTest):
         fences.append(self.term(first))
         self.assertEqual(fences, sorted(set(fences)))
 
+    def test_the_host_of_a_follower_shows_where_the_leader_is_and_for_how_long_it_was_seen(self):
+        self.two()
+        with self.other.client() as client:
+            def seen():
+                leader, following = client.ok("SHOW " + self.lock).rows
+                self.assertEqual((leader["role"], following["role"], following["pos"]), ("holder", "waiter", "1"))
+                return leader.num("seen_ms")
+            before = seen()
+            client.listen(0.5)
+            self.assertGreaterEqual(seen() - before, 499)
+        self.assertIn("SEEN", self.call_redlock(self.other, "show", self.lock)[1])
+
     def test_a_leader_that_lost_its_key_stands_behind_those_who_wait(self):
         first = self.lead(self.d)
         fence = self.term(first)

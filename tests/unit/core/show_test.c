@@ -39,7 +39,7 @@ START_TEST(SHOW_does_not_ask_the_stores_for_what_the_daemon_knows)
 	hears(1, "\\* role=holder pos=0 session=1 *");
 	hears(1, "OK n=1");
 	says(2, "SHOW a");
-	hears(2, "\\* role=holder pos=0 holder=@h0 ttl_ms=10000");
+	hears(2, "\\* role=holder pos=0 holder=@h0 seen_ms=* ttl_ms=10000");
 	hears(2, "\\* role=waiter pos=1 session=1 *");
 	hears(2, "OK n=2");
 	ck_assert_uint_eq(asked(CALL_LOOK), 0);
@@ -68,6 +68,33 @@ START_TEST(a_name_with_keep_has_no_holder)
 	hears(1, "OK n=2");
 	passes(4100 * MSEC);
 	hears(1, "@w OK name=a *");
+}
+END_TEST
+
+START_TEST(a_daemon_with_waiters_knows_how_long_the_holder_elsewhere_was_seen)
+{
+	two_hosts();
+	says(1, "LOCK a");
+	hears(1, "OK *");
+	says(2, "SHOW a");
+	hears(2, "\\* role=holder pos=0 holder=@h0 ttl_ms=*");
+	hears(2, "OK n=1");
+	passes(3 * SEC);
+	says(2, "@w LOCK a wait=1h");
+	passes(5 * SEC);
+	says(2, "SHOW a");
+	ck_assert_int_eq(number_in(hears(2, "\\* role=holder pos=0 holder=@h0 seen_ms=* ttl_ms=*"), "seen_ms"), 5000);
+	hears(2, "\\* role=waiter *");
+	hears(2, "OK n=2");
+	/* Another lease. */
+	says(1, "UNLOCK a");
+	says(3, "LOCK a");
+	hears(1, "OK *");
+	hears(3, "OK *");
+	passes(3 * SEC);
+	says(2, "SHOW a");
+	ck_assert_int_lt(number_in(hears(2, "\\* role=holder pos=0 holder=@h0 seen_ms=* ttl_ms=*"), "seen_ms"), 3000);
+	ignores(2);
 }
 END_TEST
 
@@ -149,7 +176,7 @@ START_TEST(a_holder_that_was_seen_before_the_stores_failed_is_no_longer_known)
 	says(2, "@w LOCK a wait=1m");
 	passes(300 * MSEC);
 	says(2, "SHOW a");
-	hears(2, "\\* role=holder pos=0 holder=@h0 ttl_ms=9700");
+	hears(2, "\\* role=holder pos=0 holder=@h0 seen_ms=* ttl_ms=9700");
 	hears(2, "\\* role=waiter pos=1 *");
 	hears(2, "OK n=2");
 	for (unsigned i = 0; i < 3; i++)
@@ -312,6 +339,7 @@ Suite *show_suite(void)
 	tcase_add_test(show, a_holder_on_another_host_is_found_at_the_stores);
 	tcase_add_test(show, SHOW_does_not_ask_the_stores_for_what_the_daemon_knows);
 	tcase_add_test(show, a_name_with_keep_has_no_holder);
+	tcase_add_test(show, a_daemon_with_waiters_knows_how_long_the_holder_elsewhere_was_seen);
 	tcase_add_test(show, a_key_of_another_program_is_foreign);
 	tcase_add_test(show, a_lost_lock_is_shown_until_its_validity_has_passed);
 	tcase_add_test(show, two_stores_of_three_that_agree_decide_what_SHOW_says);
