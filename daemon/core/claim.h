@@ -67,9 +67,9 @@ struct claim {
 	struct instant believed; /* of a session without a connection: the belief of its client ends by then */
 	unsigned count;
 	uint16_t owner_n, note_n;
-	uint8_t priority;
 	enum claim_state state : 8;
-	enum loss loss : 8;      /* CLAIM_LOST: why */
+	enum loss loss : 4;      /* CLAIM_LOST: why */
+	unsigned priority : 4;   /* 0 to 9 */
 	bool renew;
 	bool patient;            /* wait > 0: goes on waiting while somebody holds */
 	bool overdue;            /* its wait is over; the round under way decides */

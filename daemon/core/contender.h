@@ -52,11 +52,11 @@ struct contender {
 	struct nodeset ticket_at;  /* stores where the ticket may stand in the queue */
 	struct stamp ticket;       /* its place among daemons, by the stores' clock: see ticket.h */
 	struct instant ticket_since; /* since when its waiter waits, by our clock; the ticket itself is earlier by its priority */
-	uint8_t ticket_priority;   /* of its waiter */
 	struct instant handed_since; /* since when the name goes from one claim to the next here; 0: it does not */
 	struct instant want_since; /* since when another daemon wants the name that is held here; 0: none does */
 	unsigned handoffs;         /* of the lease that is held here */
 	struct elsewhere elsewhere;
+	uint8_t ticket_priority;   /* of the waiter whose ticket it is */
 	bool taught;               /* a round was not won, or found somebody else: what it taught is kept as long as the name is known here */
 	bool seen_holder, in_queue; /* this and what follows: of a search, see deadlock.c */
 	unsigned seen_goals;       /* how many claims there are up to which the waiters are to be followed; UINT_MAX: all are */

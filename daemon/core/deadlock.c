@@ -195,7 +195,7 @@ bool deadlock_closes(struct commander *x, const struct session *s, struct span o
                      struct span *ret_cycle)
 {
 	struct asking asking = {.asked_at = x->core->now};
-	struct search q = {.x = x, .session = s, .owner = owner, .place = {.asking = &asking, .priority = (uint8_t)priority}};
+	struct search q = {.x = x, .session = s, .owner = owner, .place = {.asking = &asking, .priority = priority & 15}};
 	struct contender *k;
 
 	if (!owner_is_in_the_way(s, owner))

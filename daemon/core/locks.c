@@ -22,9 +22,9 @@ static struct span request_note(const struct request *q)
 	return request_has(q, FIELD_NOTE) ? q->field[FIELD_NOTE].text : SPAN("");
 }
 
-static uint8_t request_priority(const struct request *q)
+static unsigned request_priority(const struct request *q)
 {
-	return request_has(q, FIELD_PRIORITY) ? (uint8_t)q->field[FIELD_PRIORITY].number : 0;
+	return request_has(q, FIELD_PRIORITY) ? (unsigned)q->field[FIELD_PRIORITY].number : 0;
 }
 
 static void claim_set_tag(char *tag, struct span from)
@@ -179,7 +179,7 @@ static struct claim *claim_of_lock_request(struct commander *x, struct session *
 	claim_begin_asking(&x->engine->table, c);
 	claim_set_tag(c->asking->tag, q->tag);
 	claim_set_terms(x, c);
-	c->priority = request_priority(q);
+	c->priority = request_priority(q) & 15;
 	c->patient = request_has(q, FIELD_WAIT) && q->field[FIELD_WAIT].number > 0;
 	c->asking->asked_at = x->core->now;
 	TAILQ_INSERT_TAIL(&s->claims, c, in_session);
