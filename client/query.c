@@ -171,7 +171,7 @@ int show_main(const struct invocation *in)
 			  "role pos holder name pid uid peer session held_ms seen_ms waited_ms priority valid_ms ttl_ms fence count owner note");
 	if (r)
 		return r;
-	snprintf(l.line, sizeof(l.line), "SHOW %s", quoted);
+	snprintf(l.line, sizeof(l.line), "SHOW %s all=yes", quoted);
 	r = redlock_request(l.c, l.line, 0, listing_row, &l);
 	known = r || !redlock_line_find(redlock_answer(l.c), "known").p;
 	r = listing_end(&l, r);

@@ -17,20 +17,44 @@ void contender_line_up(struct contender *k, struct claim *c)
 		TAILQ_INSERT_HEAD(&k->waiters, c, in_lock);
 }
 
+/* The host of the daemon whose id the text begins with: "<id>.<host>:…". */
+static void host_note(struct span text, char host[HOST_MAX])
+{
+	const char *dot = memchr(text.p, '.', text.n);
+	const char *colon = memchr(text.p, ':', text.n);
+	size_t n = dot && colon && dot < colon ? (size_t)(colon - dot - 1) : 0;
+
+	n = n < HOST_MAX ? n : HOST_MAX - 1;
+	if (n > 0)
+		memcpy(host, dot + 1, n);
+	host[n] = '\0';
+}
+
 void elsewhere_note(const struct core *core, struct elsewhere *elsewhere, const struct answer *a)
 {
-	struct span holder = a->found.n > 0 ? a->found : SPAN("");
-	const char *dot = memchr(holder.p, '.', holder.n);
-	const char *colon = memchr(holder.p, ':', holder.n);
-	struct span own = span_of(core->daemon_id);
+	struct span holder = answer_holder(a);
 
 	elsewhere->foreign = holder.n == 0 && core->conf.shared;
 	elsewhere->host[0] = '\0';
-	if (dot && colon && dot < colon && !span_starts(holder, own)) {
-		size_t n = (size_t)(colon - dot - 1);
+	if (!span_starts(holder, span_of(core->daemon_id)))
+		host_note(holder, elsewhere->host);
+}
 
-		n = n < sizeof(elsewhere->host) ? n : sizeof(elsewhere->host) - 1;
-		memcpy(elsewhere->host, dot + 1, n);
-		elsewhere->host[n] = '\0';
-	}
+void ticket_seen_note(const struct core *core, struct ticket_seen *seen, const struct answer *a)
+{
+	struct span holder = answer_holder(a), text;
+	int64_t us = 0;
+	size_t i;
+
+	if (a->found.n <= holder.n)
+		return;
+	text = (struct span){holder.p + holder.n + 1, a->found.n - holder.n - 1};
+	for (i = 0; i < text.n && i < 16 && text.p[i] >= '0' && text.p[i] <= '9'; i++)
+		us = us * 10 + (text.p[i] - '0');
+	if (i == text.n || text.p[i] != ':' || us == 0 || (seen->us && seen->us <= us))
+		return;
+	text = (struct span){text.p + i + 1, text.n - i - 1};
+	seen->us = us;
+	seen->own = span_starts(text, span_of(core->daemon_id));
+	host_note(text, seen->host);
 }

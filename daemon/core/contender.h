@@ -15,6 +15,7 @@
 
 struct round;
 
+#define HOST_MAX 41 /* bytes of the name of a host, its NUL included */
 #define TICKET_US (3 * SEC) /* a place in the queue lasts so long unless refreshed */
 
 /* What the stores said last about a name that is not ours. */
@@ -26,7 +27,7 @@ struct elsewhere {
 	bool reserved;      /* free, but kept for an older ticket */
 	int64_t pttl_ms;    /* -1: never expires */
 	struct instant at;
-	char host[41];      /* of the daemon that holds it; "" if unknown, or if it is this one */
+	char host[HOST_MAX]; /* of the daemon that holds it; "" if unknown, or if it is this one */
 };
 
 struct contender {
@@ -117,6 +118,16 @@ static inline void contender_dequeue(struct contender *k, struct claim *c)
 	k->patient -= c->patient;
 	k->impatient -= !c->patient;
 }
+
+/* The ticket of some daemon, as a store showed it. */
+struct ticket_seen {
+	int64_t us;    /* 0: none was seen */
+	bool own;      /* of this daemon */
+	char host[HOST_MAX]; /* of the daemon; "" if unknown */
+};
+
+/* Takes the ticket that the answer to a LOOK shows, if it is older. */
+void ticket_seen_note(const struct core *core, struct ticket_seen *seen, const struct answer *a);
 
 /* Nothing is known of a holder elsewhere any more. */
 static inline void elsewhere_forget(struct elsewhere *elsewhere)

@@ -17,6 +17,8 @@
 #include "daemon/base/peer.h"
 #include "proto/span.h"
 
+#include <string.h>
+
 #define NODES_MAX 9
 #define VALUE_MAX 128 /* bytes of a lock value: <daemon-id>:<number>:<32 hex> */
 #define MARKER_MAX 256
@@ -94,11 +96,22 @@ struct answer {
 	int64_t server_us;    /* the server's clock when the call ran; 0 if unknown */
 	int64_t fence;        /* base of a grant, else the store's fence; -1 if unknown */
 	int64_t pttl_ms;      /* remaining TTL of the key, at most PTTL_MOST_MS; -1 never expires, -2 missing */
-	/* B: the public part "<daemon-id>:<number>" of the value that stands there, "" if no redlockd wrote it. Q, and MARK: the marker. */
+	/*
+	 * B: the public part "<daemon-id>:<number>" of the value that stands there, "" if no redlockd wrote it. LOOK: behind it, after a blank, the first
+	 * ticket of the queue, if there is one; also with K and M. Q, and MARK: the marker.
+	 */
 	struct span found;
 	struct span text;     /* refused, unknown: the reason, for people */
 	const struct probe *probe;
 };
+
+/* Of B: the public part of the value. */
+static inline struct span answer_holder(const struct answer *a)
+{
+	const char *blank = a->found.n > 0 ? memchr(a->found.p, ' ', a->found.n) : NULL;
+
+	return (struct span){a->found.n > 0 ? a->found.p : "", blank ? (size_t)(blank - a->found.p) : a->found.n};
+}
 
 enum event_kind {
 	EVENT_TIME,      /* time passed */

@@ -38,6 +38,7 @@ struct pending {
 	struct instant asked_at;    /* EXTEND */
 	bool free;                  /* SHOW: a quorum has nothing of that name */
 	struct elsewhere elsewhere; /* SHOW: or, if known, a quorum has this; neither: it is not known */
+	struct ticket_seen next;    /* SHOW: the first ticket that any store has */
 };
 
 struct lock {

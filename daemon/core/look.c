@@ -65,6 +65,8 @@ void look_answered(struct engine *e, struct round *r, const struct answer *a)
 
 	if (r->decided)
 		return;
+	if (a->class == ANSWER_EXECUTED && a->code != 'Q')
+		ticket_seen_note(e->core, &r->pending->next, a);
 	if (a->class == ANSWER_EXECUTED && a->code == 'M')
 		nodeset_add(&r->absent, a->node);
 	if (round_same_value_at(r, e->core->conf.nodes, a->node) >= quorum)

@@ -84,7 +84,7 @@ void round_count(struct round *r, const struct answer *a, bool joined)
 	case 'B':
 		nodeset_add(&r->taken, a->node);
 		r->pttl_ms[a->node] = a->pttl_ms;
-		r->taken_by[a->node] = siphash(value_key, a->found.p ? a->found.p : "", a->found.n);
+		r->taken_by[a->node] = siphash(value_key, answer_holder(a).p, answer_holder(a).n);
 		__attribute__((fallthrough));
 	default:
 		nodeset_add(&r->refused, a->node);

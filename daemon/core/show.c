@@ -6,6 +6,7 @@
 #include "daemon/core/look.h"
 #include "daemon/core/rows.h"
 #include "daemon/core/split.h"
+#include "daemon/core/ticket.h"
 
 static void reply_texts(struct reply *r, const struct claim *c)
 {
@@ -87,11 +88,10 @@ static void row_waiter(struct commander *x, struct session *s, struct span tag, 
 	row_end(x, s, &r);
 }
 
-/* Claims that do not wait are no waiters: they are there for one round. */
-static unsigned rows_waiters(struct commander *x, struct session *s, struct span tag, const struct lock *l, size_t begin)
+/* Claims that do not wait are no waiters: they are there for one round. pos: of the one before. Returns that of the last one. */
+static unsigned rows_waiters(struct commander *x, struct session *s, struct span tag, const struct lock *l, size_t begin, unsigned pos)
 {
 	const struct claim *c;
-	unsigned pos = 0;
 
 	TAILQ_FOREACH(c, &l->contender->waiters, in_lock) {
 		if (!c->patient)
@@ -101,6 +101,35 @@ static unsigned rows_waiters(struct commander *x, struct session *s, struct span
 		row_waiter(x, s, tag, c, ++pos);
 	}
 	return pos;
+}
+
+/* Of the waiters here the first patient one has the first place. */
+static bool is_next(const struct commander *x, const struct lock *l, const struct ticket_seen *next)
+{
+	const struct claim *c;
+
+	TAILQ_FOREACH(c, &l->contender->waiters, in_lock) {
+		if (c->patient)
+			return next->us < ticket_place_us(x->engine, c);
+	}
+	return true;
+}
+
+/* A row for the daemon whose ticket is the first, if it stands before all waiters here. Returns the position of that row; 0: there is none. */
+static unsigned row_next(struct commander *x, struct session *s, struct span tag, const struct lock *l, const struct ticket_seen *next)
+{
+	struct elsewhere elsewhere = {.foreign = false};
+	struct reply r;
+
+	if (!next->us || next->own || !is_next(x, l, next))
+		return 0;
+	row_begin(x, tag, &r);
+	reply_text(&r, "role", SPAN("waiter"));
+	reply_int(&r, "pos", 1);
+	memcpy(elsewhere.host, next->host, sizeof(elsewhere.host));
+	reply_elsewhere(&r, &elsewhere);
+	row_end(x, s, &r);
+	return 1;
 }
 
 /* Whether the value that stands there is one of this daemon's, and so nobody's: no session here holds it. The memory store has no others. */
@@ -138,14 +167,16 @@ static void show_done(struct commander *x, struct session *s, struct span tag, u
 	row_end(x, s, &r);
 }
 
-/* is_free: the stores say that the name is free. */
-static void show(struct commander *x, struct session *s, struct span tag, const struct lock *l, const struct elsewhere *elsewhere, bool is_free)
+static const struct pending not_asked;
+
+/* p: what the stores said, or not_asked. */
+static void show(struct commander *x, struct session *s, struct span tag, const struct lock *l, const struct elsewhere *elsewhere, const struct pending *p)
 {
 	size_t begin = s->unsent;
-	unsigned first = row_first(x, s, tag, l, elsewhere);
-	unsigned waiters = rows_waiters(x, s, tag, l, begin);
+	unsigned first = row_first(x, s, tag, l, elsewhere), next = row_next(x, s, tag, l, &p->next);
+	unsigned waiters = rows_waiters(x, s, tag, l, begin, next);
 
-	show_done(x, s, tag, first + waiters, l->contender->patient - waiters, first > 0 || is_free);
+	show_done(x, s, tag, first + waiters, l->contender->patient + next - waiters, first > 0 || p->free);
 }
 
 /* Whether this daemon keeps track of a holder elsewhere, since somebody here waits. What the stores said before they fell silent may be outdated. */
@@ -159,12 +190,16 @@ void show_answer(struct commander *x, struct session *s, const struct pending *p
 	const struct lock *l = p->lock;
 	/* A round of ours has begun since, or is being undone: its value at the stores does not tell who has the name. */
 	bool undecided = !lock_is_idle(l) && is_own(x, &p->elsewhere);
-	static const struct elsewhere nothing;
 
 	if (is_watched(l))
-		show(x, s, span_of(p->tag), l, &l->contender->elsewhere, false);
+		show(x, s, span_of(p->tag), l, &l->contender->elsewhere, p);
 	else
-		show(x, s, span_of(p->tag), l, undecided ? &nothing : &p->elsewhere, p->free);
+		show(x, s, span_of(p->tag), l, undecided ? &not_asked.elsewhere : &p->elsewhere, p);
+}
+
+static bool wants_all(const struct commander *x)
+{
+	return request_has(&x->request, FIELD_ALL) && x->request.field[FIELD_ALL].number;
 }
 
 void serve_SHOW(struct commander *x, struct session *s)
@@ -172,8 +207,8 @@ void serve_SHOW(struct commander *x, struct session *s)
 	struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
 
 	/* Held or kept by this daemon, or being asked for. */
-	if (l && (is_watched(l) || l->lease.state != LEASE_NONE || l->contender->state == CONTENDER_ACQUIRING))
-		show(x, s, x->request.tag, l, &l->contender->elsewhere, false);
+	if (l && !wants_all(x) && (is_watched(l) || l->lease.state != LEASE_NONE || l->contender->state == CONTENDER_ACQUIRING))
+		show(x, s, x->request.tag, l, &l->contender->elsewhere, &not_asked);
 	else if (pendings_within_limit(x, s))
 		look_begin(x->engine, pending_of_request(x, s, lock_find_or_add(&x->engine->table, x->request.word[0])));
 }

@@ -20,6 +20,11 @@ static int64_t ticket_us(const struct engine *e, const struct contender *k)
 	return members_clock_us(&e->members, k->ticket_since) - k->ticket_priority * PRIORITY_US;
 }
 
+int64_t ticket_place_us(const struct engine *e, const struct claim *c)
+{
+	return members_clock_us(&e->members, c->asking->asked_at) - c->priority * PRIORITY_US;
+}
+
 /*
  * The clocks of the stores were set back since the ticket was taken: until they have caught up, all new tickets would be older. A step that is no larger than
  * the clocks may differ does not count, since the Q-th may be another store now; nor does drift.

@@ -10,6 +10,8 @@ void ticket_take(struct engine *e, struct contender *k); /* takes a ticket for t
 bool ticket_is_outdated(const struct contender *k);
 /* Somebody waits, and fewer than a quorum of stores know the right ticket: no wake-up comes, or too late. */
 bool ticket_is_unseen(const struct engine *e, const struct contender *k);
+/* The place that this waiter has among the tickets, by the clock of the stores. */
+int64_t ticket_place_us(const struct engine *e, const struct claim *c);
 struct span ticket_text(const struct engine *e, const struct contender *k); /* in memory of the effects; "" = no ticket */
 void ticket_send(struct engine *e, struct release *r); /* the withdrawal is admitted */
 void ticket_hurry_all(struct engine *e); /* the daemon stops: sends all withdrawals that wait */

@@ -42,9 +42,10 @@ static bool code_is_possible(struct span code, enum call_kind kind)
 	return code.n == 1 && code.p[0] && strchr(codes[kind], code.p[0]);
 }
 
-static size_t found_max(char code)
+/* A look also shows a ticket, see event.h. */
+static size_t found_max(char code, enum call_kind kind)
 {
-	return code == 'Q' ? MARKER_MAX : VALUE_MAX;
+	return code == 'Q' || kind == CALL_LOOK ? MARKER_MAX : VALUE_MAX;
 }
 
 /* {'!', message}: this entry alone was refused. */
@@ -111,7 +112,7 @@ static bool row_parse(const struct resp *r, const struct resp_value *row, const 
 		a.fence = row[2].integer;
 		a.pttl_ms = pttl_of(row[3].integer);
 		a.found = resp_text(r, &row[4]);
-		if (a.found.n > found_max(a.code))
+		if (a.found.n > found_max(a.code, e->kind))
 			return false;
 	}
 	*ret_answer = a;

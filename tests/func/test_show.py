@@ -33,6 +33,26 @@ class Everywhere(QuorumTest):
             self.assertEqual(self.show(daemon, name)[1].fields, {"n": "0"})
             self.assertEqual(self.call_redlock(daemon, "show", name), (1, "", "redlock: %s is free\n" % name))
 
+    def test_every_daemon_knows_which_daemon_is_the_next(self):
+        name, holder, first, second = self.name(), self.client(self.a), self.client(self.daemons[1]), self.client(self.b)
+        holder.ok("LOCK " + name)
+        second.begin("LOCK %s wait=60s" % name)
+        self.queued(name, 1)
+
+        def line(daemon):
+            rows = self.client(daemon).ok("SHOW %s all=yes" % name).rows
+            return [(row["role"], row["pos"], "@" in row.fields.get("holder", "")) for row in rows]
+        self.assertEqual(line(self.a), [("holder", "0", False), ("waiter", "1", True)])
+        self.assertEqual(line(self.b), [("holder", "0", True), ("waiter", "1", False)])
+        self.assertEqual(line(self.daemons[1]), [("holder", "0", True), ("waiter", "1", True)])
+        first.begin("LOCK %s wait=60s priority=1" % name)
+        self.queued(name, 2)
+        self.assertEqual(line(self.a), [("holder", "0", False), ("waiter", "1", True)])
+        self.assertEqual(line(self.daemons[1]), [("holder", "0", True), ("waiter", "1", False)])
+        self.assertEqual(line(self.b), [("holder", "0", True), ("waiter", "1", True), ("waiter", "2", False)])
+        code, out, _ = self.call_redlock(self.b, "show", name)
+        self.assertEqual((code, len(out.splitlines())), (0, 4), out)
+
     def test_every_daemon_shows_a_kept_name(self):
         name, holder = self.name(), self.client(self.a)
         holder.ok("LOCK " + name)

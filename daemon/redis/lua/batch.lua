@@ -18,7 +18,7 @@ while ARGV[a] do
   elseif op == 'x' then
     row = withdraw(key, queue, value)
   elseif op == 'l' then
-    row = look(key)
+    row = look(key, queue)
   else
     row = release(key, queue, value, op == 'R' and ARGV[a + 2] or '')
   end

@@ -6,7 +6,7 @@ while ARGV[i] do
   i = i + WIDTH[ARGV[i]]
 end
 local acquires, renews, releases = asked.g or asked.a, asked.k or asked.K or asked.e, asked.r or asked.R
-local queued = acquires or releases or asked.K or asked.e or asked.x -- whether an entry may use its queue
+local queued = acquires or releases or asked.K or asked.e or asked.x or asked.l -- whether an entry may use its queue
 if anybody == nil then anybody = queued and call('EXISTS', KEYS[3]) ~= 0 end
 
 -- A number as a string: tostring would keep 14 digits only.

@@ -143,12 +143,46 @@ START_TEST(when_the_first_leaves_the_queue_of_a_kept_lock_the_next_is_woken)
 }
 END_TEST
 
+static void look_shows(char code, const char *found)
+{
+	ck_assert_int_eq(call((struct call){.kind = CALL_LOOK, .name = SPAN("a"), .marker = MARKER}), code);
+	ck_assert_uint_eq(answer.found.n, strlen(found));
+	ck_assert_int_eq(memcmp(answer.found.p, found, strlen(found)), 0);
+}
+
+/* The smallest ticket, not the one that was refreshed last; no note, and no ticket that is over. */
+START_TEST(a_look_shows_the_first_ticket_of_the_queue)
+{
+	struct call first = acquiring(SPAN("a"), THEIRS), second = acquiring(SPAN("a"), SPAN("d3:9:22dd"));
+
+	first.ticket = SPAN("1700000000000001:d2:1");
+	second.ticket = SPAN("1700000000000002:d3:1");
+	first.ticket_ms = 3000;
+	second.ticket_ms = 2000;
+	look_shows('M', "");
+	ck_assert_int_eq(acquire(SPAN("a"), MINE), 'G');
+	look_shows('B', "d1:7");
+	ck_assert_int_eq(call(second), 'B');
+	look_shows('B', "d1:7 1700000000000002:d3:1");
+	ck_assert_int_eq(call(first), 'B');
+	look_shows('B', "d1:7 1700000000000001:d2:1");
+	ck_assert_int_eq(call(releasing(SPAN("a"), MINE)), 'R');
+	look_shows('M', " 1700000000000001:d2:1");
+	now_us += 1000 * MSEC;
+	ck_assert_int_eq(call(second), 'G');
+	look_shows('B', "d3:9 1700000000000001:d2:1");
+	now_us += 2000 * MSEC;
+	look_shows('M', "");
+}
+END_TEST
+
 Suite *first_in_queue_suite(void)
 {
 	Suite *s = suite_create("first_in_queue");
 	TCase *grace = cases("grace");
 
 	tcase_add_test(grace, a_released_lock_is_kept_for_the_first_in_the_queue);
+	tcase_add_test(grace, a_look_shows_the_first_ticket_of_the_queue);
 	tcase_add_test(grace, a_free_lock_is_kept_for_the_next_once_the_first_has_left_the_queue);
 	tcase_add_test(grace, a_ticket_leaves_the_queue_though_nothing_tells_any_more_that_somebody_waits);
 	tcase_add_loop_test(grace, when_the_first_leaves_the_queue_of_a_kept_lock_the_next_is_woken, 0, 2);
