@@ -155,12 +155,11 @@ static bool lock_may_wait(struct commander *x, struct session *s, bool patient)
 {
 	struct lock *l = patient ? lock_find(&x->engine->table, x->request.word[0]) : NULL;
 	struct span owner = request_owner(&x->request);
-	unsigned priority = request_priority(&x->request);
 	char room[CYCLE_MAX], *line;
 	struct span cycle;
 	struct reply r;
 
-	if (!l || (l->holder && lock_claim_of(l, s, owner) == l->holder) || !deadlock_closes(x, s, owner, priority, l, room, &cycle))
+	if (!l || (l->holder && lock_claim_of(l, s, owner) == l->holder) || !deadlock_closes(x, s, owner, request_priority(&x->request), l, room, &cycle))
 		return true;
 	line = session_line(x->sessions);
 	reply_begin(&r, line, x->request.tag, "ERR DEADLOCK");
@@ -179,7 +178,8 @@ static struct claim *claim_of_lock_request(struct commander *x, struct session *
 	claim_begin_asking(&x->engine->table, c);
 	claim_set_tag(c->asking->tag, q->tag);
 	claim_set_terms(x, c);
-	c->priority = request_priority(q) & 15;
+	if (request_has(q, FIELD_PRIORITY))
+		c->priority = request_priority(q) & 15;
 	c->patient = request_has(q, FIELD_WAIT) && q->field[FIELD_WAIT].number > 0;
 	c->asking->asked_at = x->core->now;
 	TAILQ_INSERT_TAIL(&s->claims, c, in_session);
