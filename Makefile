@@ -161,6 +161,7 @@ CORE := \
 	daemon/core/value.c \
 	daemon/core/wait.c \
 	daemon/core/waiters.c \
+	daemon/core/watch.c \
 	daemon/core/who.c
 
 STORE := \

@@ -12,6 +12,7 @@
 #include "daemon/core/show.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/wait.h"
+#include "daemon/core/watch.h"
 
 #include <inttypes.h>
 

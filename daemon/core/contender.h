@@ -54,6 +54,7 @@ struct contender {
 	struct instant ticket_since; /* the same moment by our clock */
 	struct instant handed_since; /* since when the name goes from one claim to the next here; 0: it does not */
 	struct instant want_since; /* since when another daemon wants the name that is held here; 0: none does */
+	struct instant contended_at; /* when the holder was last told CONTENDED; 0: never */
 	unsigned handoffs;         /* of the lease that is held here */
 	struct elsewhere elsewhere;
 	bool taught;               /* a round was not won, or found somebody else: what it taught is kept as long as the name is known here */

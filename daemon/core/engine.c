@@ -65,6 +65,8 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 		acquire_begin(e, k, CAUSE_REQUEST);
 	else if (contender_is_between_rounds(k) && !contender_is_kept_off(k) && !c->patient)
 		split_hurry(e, k);
+	if (lock_is_taken(l))
+		wait_announce(e, k);
 }
 
 void engine_extend(struct engine *e, struct claim *c, struct pending *p)

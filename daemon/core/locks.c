@@ -9,6 +9,7 @@
 #include "daemon/core/resume.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/wait.h"
+#include "daemon/core/watch.h"
 
 #include <inttypes.h>
 
@@ -298,6 +299,7 @@ void serve_UNLOCK(struct commander *x, struct session *s)
 		return;
 	}
 	remember_freed(x, c);
+	watch(x, c, WATCH_RELEASED);
 	claim_leave_session(s, c);
 	if (request_has(q, FIELD_SYNC) && q->field[FIELD_SYNC].number)
 		p = pending_of_request(x, s, c->lock);

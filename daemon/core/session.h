@@ -11,6 +11,7 @@
 #include "daemon/core/lock.h"
 
 TAILQ_HEAD(listings, listing); /* listing.h */
+TAILQ_HEAD(watchings, watching); /* watch.c */
 
 /* Lines read ahead, and their bytes. At either bound the session is read no further, until both fell to half. The line that reaches a bound is kept whole. */
 #define READ_AHEAD_LINES 256
@@ -46,6 +47,7 @@ struct session {
 	struct claims claims;    /* all of them, waiting, held and lost */
 	struct pendings pendings;
 	struct listings listings; /* LISTs that are not answered yet */
+	struct watching *watching; /* watch.c: what it is told of; NULL: nothing was asked for */
 	struct buf *ahead;       /* lines read ahead, each as its length and its bytes; NULL: none was yet */
 	uint64_t mistakes;       /* consecutive erroneous requests */
 	int64_t pid, uid;        /* of the peer, if is_unix */
