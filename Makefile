@@ -96,6 +96,7 @@ DAEMON_BASE := \
 
 CORE := \
 	daemon/core/acquire.c \
+	daemon/core/admin.c \
 	daemon/core/admission.c \
 	daemon/core/admit.c \
 	daemon/core/adopt.c \
@@ -189,6 +190,7 @@ REDIS := \
 NET := \
 	daemon/net/acceptor.c \
 	daemon/net/address.c \
+	daemon/net/admin.c \
 	daemon/net/closing.c \
 	daemon/net/conn.c \
 	daemon/net/ending.c \

@@ -2,6 +2,7 @@
 /* See command.h. */
 #include "daemon/core/command.h"
 
+#include "daemon/core/admin.h"
 #include "daemon/core/end.h"
 #include "daemon/core/list.h"
 #include "daemon/core/listing.h"

@@ -195,6 +195,16 @@ void hold_recall_loss(struct engine *e, struct claim *c, struct span name, enum 
 	TAILQ_INSERT_TAIL(&c->lock->losses, c, in_lock);
 }
 
+/* The token is that of one hold alone: if it is the lease's, nobody else has had the lease since. */
+void hold_acknowledge(struct engine *e, struct claim *c)
+{
+	struct lock *l = c->lock;
+
+	if (l->lease.state == LEASE_CLOSING && l->lease.token == c->token)
+		hold_belief_over(e, l);
+	hold_forget(e, c);
+}
+
 void hold_forget(struct engine *e, struct claim *c)
 {
 	struct lock *l = c->lock;

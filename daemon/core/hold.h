@@ -17,7 +17,9 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why);
 void hold_recall_loss(struct engine *e, struct claim *c, struct span name, enum loss why);
 /* Until when the holder of a held lock may believe, if it is told nothing more and nothing is renewed. */
 struct instant hold_belief(const struct engine *e, const struct lock *l);
-/* A loss was acknowledged: forgets and frees the claim. */
+/* An UNLOCK was answered LOST: the holder has acknowledged the loss, and believes in the lease no longer. Forgets and frees the claim. */
+void hold_acknowledge(struct engine *e, struct claim *c);
+/* Forgets a loss, and frees the claim. */
 void hold_forget(struct engine *e, struct claim *c);
 /* A renewal found another value in the place of ours. */
 void hold_contested(struct engine *e, struct lock *l);

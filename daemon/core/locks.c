@@ -277,7 +277,7 @@ static struct claim *claim_to_unlock(struct commander *x, struct session *s)
 	reply_lost(x, s, c);
 	remember_acknowledged(x, c);
 	claim_leave_session(s, c);
-	hold_forget(x->engine, c);
+	hold_acknowledge(x->engine, c);
 	return NULL;
 }
 

@@ -56,7 +56,7 @@ struct session {
 	unsigned waits_not_notified;        /* waiting claims whose requests went with the connection: a repeated LOCK takes one over */
 	unsigned open;           /* resuming: adoptions undecided at the last count, less those decided since */
 	unsigned ahead_count;
-	bool is_unix, is_local;  /* of the peer: see struct peer */
+	bool is_unix, is_local, is_admin; /* of the peer: see struct peer */
 	bool at_unix;            /* its address is UNIX_ADDRESS */
 	bool awaiting;           /* EVENT_SENT was asked for */
 	bool reading;            /* false: EFFECT_READ told the outer layer to stop */
@@ -65,6 +65,7 @@ struct session {
 	bool leaving;            /* half-closed or at the end of input: its requests wait no longer */
 	bool eof;                /* no further line will come */
 	bool over;               /* it is being ended: nothing more is sent */
+	bool killed;             /* KILL: it ends as soon as it was told of what it lost */
 	bool lingered;           /* leaving, and the time of the rounds that may answer it is over */
 	bool known;              /* grace_us > 0: it can be resumed, and is in the journal and in session_table.known */
 	bool detached;           /* without a connection: nothing is sent, and none of its input is served */
