@@ -103,6 +103,7 @@ CORE := \
 	daemon/core/adoption.c \
 	daemon/core/ask.c \
 	daemon/core/bounds.c \
+	daemon/core/break.c \
 	daemon/core/calls.c \
 	daemon/core/claim.c \
 	daemon/core/command.c \
@@ -169,6 +170,7 @@ STORE := \
 	daemon/store/keyspace.c \
 	daemon/store/memory.c \
 	daemon/store/record.c \
+	daemon/store/shown.c \
 	daemon/store/state.c
 
 REDIS := \

@@ -2,8 +2,10 @@
 /* See admin.h. What is taken from a holder by force goes to nobody else before that holder cannot believe in it any more: its client may be alive. */
 #include "daemon/core/admin.h"
 
+#include "daemon/core/break.h"
 #include "daemon/core/end.h"
 #include "daemon/core/hold.h"
+#include "daemon/core/locks.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/tell.h"
 
@@ -20,11 +22,11 @@ static bool admin_is_allowed(struct commander *x, struct session *s)
 	return false;
 }
 
-static void admin_log(struct commander *x, const struct session *by, const char *event, const char *what)
+static void admin_log(struct commander *x, const struct session *by, const char *event, const char *field, const char *value)
 {
 	char who[WHO_MAX];
 
-	core_log(x->core, LOG_NOTICE, event, "%s by=%s", what, core_quoted(x->core, (struct span){who, session_who(by, who)}));
+	core_log(x->core, LOG_NOTICE, event, "%s%s by=%s", field, value, core_quoted(x->core, (struct span){who, session_who(by, who)}));
 }
 
 /* --- KILL --- */
@@ -80,7 +82,7 @@ void serve_KILL(struct commander *x, struct session *s)
 {
 	const struct request *q = &x->request;
 	struct session *victim;
-	char what[32];
+	char number[32];
 	struct reply r;
 
 	if (!request_has(q, FIELD_SESSION)) {
@@ -94,8 +96,8 @@ void serve_KILL(struct commander *x, struct session *s)
 		tell_error(x, s, q->tag, ERROR_NOTFOUND, "this daemon has no session of that number: LIST sessions shows them");
 		return;
 	}
-	snprintf(what, sizeof(what), "session=%" PRIu64, victim->serial);
-	admin_log(x, s, "kill", what);
+	snprintf(number, sizeof(number), "%" PRIu64, victim->serial);
+	admin_log(x, s, "kill", "session=", number);
 	reply_begin(&r, session_line(x->sessions), q->tag, "OK");
 	reply_int(&r, "session", (int64_t)victim->serial);
 	reply_int(&r, "n", session_holds(victim));
@@ -128,17 +130,26 @@ static int64_t lock_closing_us(const struct commander *x, const struct lock *l)
 void serve_BREAK(struct commander *x, struct session *s)
 {
 	struct span name = x->request.word[0];
-	struct lock *l;
+	struct lock *l = lock_find(&x->engine->table, name);
 
-	if (!admin_is_allowed(x, s))
+	if (!admin_is_allowed(x, s) || !pendings_within_limit(x, s))
 		return;
-	l = lock_find(&x->engine->table, name);
+	admin_log(x, s, "break", "name=", core_quoted(x->core, name));
 	if (!l || l->lease.state == LEASE_NONE) {
-		tell_error(x, s, x->request.tag, ERROR_NOTFOUND, "no session of this daemon holds the lock");
+		break_begin(x->engine, pending_of_request(x, s, lock_find_or_add(&x->engine->table, name)));
 		return;
 	}
-	admin_log(x, s, "break", core_quoted(x->core, name));
 	if (l->holder)
 		hold_lose(x->engine, l, LOSS_BROKEN);
 	reply_broken(x, s, x->request.tag, name, lock_closing_us(x, l));
+}
+
+void broken_answer(struct commander *x, struct session *s, const struct pending *p)
+{
+	int64_t here = lock_closing_us(x, p->lock), there = p->elsewhere.pttl_ms * MSEC;
+
+	if (p->free)
+		tell_error(x, s, span_of(p->tag), ERROR_NOTFOUND, "nobody holds the lock; SHOW tells who has it now, if somebody took it meanwhile");
+	else
+		reply_broken(x, s, span_of(p->tag), lock_name(p->lock), here > there ? here : there);
 }

@@ -5,6 +5,9 @@
 
 #include "daemon/core/commander.h"
 
+/* The stores have answered a BREAK. */
+void broken_answer(struct commander *x, struct session *s, const struct pending *p);
+
 void serve_KILL(struct commander *x, struct session *s);
 void serve_BREAK(struct commander *x, struct session *s);
 

@@ -14,6 +14,8 @@ void elsewhere_note(const struct core *core, struct elsewhere *elsewhere, const 
 
 	elsewhere->foreign = holder.n == 0 && core->conf.shared;
 	elsewhere->host[0] = '\0';
+	if (span_starts(holder, SPAN("!")))
+		return; /* broken: nobody holds it, and nobody gets it yet */
 	if (dot && colon && dot < colon && !span_starts(holder, own)) {
 		size_t n = (size_t)(colon - dot - 1);
 

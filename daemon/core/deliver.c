@@ -2,6 +2,7 @@
 /* See deliver.h. */
 #include "daemon/core/deliver.h"
 
+#include "daemon/core/admin.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/show.h"
@@ -240,6 +241,8 @@ static void deliver_pending(struct commander *x, struct pending *p, enum refusal
 		; /* nothing is sent any more */
 	else if (p->verb == VERB_SHOW)
 		show_answer(x, s, p);
+	else if (why == NOT_REFUSED && p->verb == VERB_BREAK)
+		broken_answer(x, s, p);
 	else if (why == NOT_REFUSED)
 		reply_pending_ok(x, p);
 	else

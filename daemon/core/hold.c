@@ -223,3 +223,10 @@ void hold_contested(struct engine *e, struct lock *l)
 	if (l->lease.state == LEASE_HELD && !l->holder->here)
 		l->lease.believed_until = hold_belief(e, l);
 }
+
+/* The key stands there for as long as it would have without that, so the others wait until the holder, who has heard nothing yet, ceases to believe. */
+void hold_broken(struct engine *e, struct lock *l)
+{
+	if (l->lease.state == LEASE_HELD)
+		l->lease.believed_until = hold_belief(e, l);
+}

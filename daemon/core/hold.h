@@ -23,6 +23,8 @@ void hold_acknowledge(struct engine *e, struct claim *c);
 void hold_forget(struct engine *e, struct claim *c);
 /* A renewal found another value in the place of ours. */
 void hold_contested(struct engine *e, struct lock *l);
+/* A store says that somebody has broken the lock. */
+void hold_broken(struct engine *e, struct lock *l);
 /* Nobody has asked in time for what was granted: the lock goes to the next waiter. */
 void hold_lapse(struct engine *e, struct claim *c);
 /* LEASE_CLOSING: nobody believes in the lease any longer. */

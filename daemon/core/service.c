@@ -4,6 +4,7 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/core/acquire.h"
+#include "daemon/core/break.h"
 #include "daemon/core/command.h"
 #include "daemon/core/release.h"
 #include "daemon/core/deliver.h"
@@ -281,6 +282,9 @@ static int service_handle(struct service *s, const struct event *event)
 		return 0;
 	case EVENT_WANTED:
 		grant_wanted(&s->engine, event->message.name);
+		return 0;
+	case EVENT_BROKEN:
+		break_heard(&s->engine, event->message.name);
 		return 0;
 	case EVENT_STOP:
 		on_stop(s);
