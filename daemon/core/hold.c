@@ -195,14 +195,36 @@ void hold_recall_loss(struct engine *e, struct claim *c, struct span name, enum 
 	TAILQ_INSERT_TAIL(&c->lock->losses, c, in_lock);
 }
 
-/* The token is that of one hold alone: if it is the lease's, nobody else has had the lease since. */
+/*
+ * Whether an UNLOCK says that the client does not believe in the lost hold any more. It may not have read LOST when it sent the UNLOCK: then it believes that
+ * it still holds what it locked more often, or has asked for again.
+ */
+static bool loss_is_acknowledged(const struct claim *c)
+{
+	const struct claim *other;
+
+	TAILQ_FOREACH(other, &c->lock->contender->waiters, in_lock)
+		if (claim_same_owner(other, c))
+			return false;
+	return c->count == 1 && !c->asked_again;
+}
+
+/* The token is that of one hold alone: if it is the lease's, nobody else has had the lease since. A lock-delay begins when the lease would have ended. */
 void hold_acknowledge(struct engine *e, struct claim *c)
 {
 	struct lock *l = c->lock;
 
-	if (l->lease.state == LEASE_CLOSING && l->lease.token == c->token)
+	if (l->lease.state == LEASE_CLOSING && l->lease.token == c->token && l->lease.delay_us == 0 && loss_is_acknowledged(c))
 		hold_belief_over(e, l);
 	hold_forget(e, c);
+}
+
+void hold_ask_again(const struct claim *c)
+{
+	struct claim *loss = lock_loss_of(c->lock, c->session, claim_owner(c));
+
+	if (loss)
+		loss->asked_again = true;
 }
 
 void hold_forget(struct engine *e, struct claim *c)

@@ -243,6 +243,7 @@ static void on_ok(struct request_sim *q, struct span line)
 		on_quit(q->conn);
 		break;
 	default:
+		broken_told(q, line);
 		break;
 	}
 }
@@ -354,7 +355,8 @@ static void on_push(struct conn *c, struct span line)
 	well = nothing_is_wrong(world_of(c), &world_of(c)->checker.lease[c->daemon->index][name]);
 	lease_free(c, name, owner);
 	if ((well && span_equal(line_field(line, "reason"), SPAN("quorum"))) ||
-	    (world_of(c)->stage == STAGE_FINALE && owner == OWNERS_MAX - 1 && !c->resumed && !conn_quit_is_queued(c)))
+	    (world_of(c)->stage == STAGE_FINALE && owner == OWNERS_MAX - 1 && !c->resumed && !conn_quit_is_queued(c) &&
+	     !span_equal(line_field(line, "reason"), SPAN("broken")))) /* a BREAK of before may still be queued */
 		checker_fail(world_of(c), INVARIANT_L9, name, "client %u: %.*s", c->client->index, (int)line.n, line.p);
 }
 

@@ -196,6 +196,30 @@ START_TEST(a_lock_that_was_broken_is_granted_when_its_holder_has_acknowledged_th
 }
 END_TEST
 
+/* The client may not have read LOST when it sent the UNLOCK: then it believes in the hold that is left. */
+START_TEST(an_UNLOCK_that_leaves_a_hold_acknowledges_nothing)
+{
+	begins();
+	says(1, "LOCK a");
+	if (_i == 0)
+		says(1, "LOCK a");
+	says(2, "LOCK a wait=1m");
+	says(ADMIN, "BREAK a");
+	if (_i == 1)
+		says(1, "LOCK a");
+	if (_i == 2)
+		says(1, "@t LOCK a wait=1m");
+	ignores(1);
+	says(1, "UNLOCK a");
+	hears(1, "ERR LOST *");
+	passes(9 * SEC);
+	hears_nothing(2);
+	passes(1500 * MSEC);
+	hears(2, GRANT);
+	ignores(ADMIN);
+}
+END_TEST
+
 /* The loss of session 1 is over and was not acknowledged yet: session 2 has lost its own hold since. */
 START_TEST(an_acknowledgement_is_for_one_hold_alone)
 {
@@ -330,9 +354,9 @@ START_TEST(the_lock_delay_of_what_was_broken_is_kept)
 	says(2, "UNLOCK a");
 	hears(2, "ERR LOST *");
 	says(1, "LOCK a wait=1m");
-	passes(4900 * MSEC);
+	passes(14800 * MSEC);
 	hears_nothing(1);
-	passes(1200 * MSEC);
+	passes(1400 * MSEC);
 	hears(1, GRANT);
 }
 END_TEST
@@ -421,6 +445,7 @@ Suite *admin_suite(void)
 	tcase_add_checked_fixture(t, NULL, cluster_close);
 	tcase_add_test(t, a_lock_that_was_broken_is_granted_when_its_validity_is_over);
 	tcase_add_test(t, a_lock_that_was_broken_is_granted_when_its_holder_has_acknowledged_that);
+	tcase_add_loop_test(t, an_UNLOCK_that_leaves_a_hold_acknowledges_nothing, 0, 3);
 	tcase_add_test(t, an_acknowledgement_is_for_one_hold_alone);
 	tcase_add_test(t, a_lock_that_is_lost_for_another_reason_is_free_when_that_is_acknowledged);
 	suite_add_tcase(suite, t);
