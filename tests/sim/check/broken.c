@@ -2,7 +2,7 @@
 /* What BREAK and KILL may do. That nobody is granted what was broken too soon is S1 and S13, as ever: a promise ends no sooner because of them. */
 #include "tests/sim/world/world.h"
 
-/* The session is over: nobody resumes it (S15), and what it held is free when it may be believed in no longer. */
+/* The session is over: nobody resumes it (S27), and what it held is free when it may be believed in no longer. */
 static void secret_is_void(struct world *w, const struct conn *of)
 {
 	char secret[SECRET_TEXT];
@@ -25,7 +25,7 @@ void broken_resumed(const struct request_sim *q)
 
 	TAILQ_FOREACH(c, &q->conn->world->conns, in_world)
 		if (c->daemon == q->conn->daemon && c->run == q->conn->run && c->void_secret[0] && !strcmp(c->void_secret, q->secret))
-			checker_fail(c->world, INVARIANT_S15, -1, "client %u resumes a session that was killed", q->conn->client->index);
+			checker_fail(c->world, INVARIANT_S27, -1, "client %u resumes a session that was killed", q->conn->client->index);
 }
 
 void broken_hung_up(struct conn *c)
@@ -74,16 +74,21 @@ bool broken_allows(const struct flight *f, int64_t name, struct span before, str
 	return false;
 }
 
-/* S23: the key ends no sooner, since its holder may believe as long as it was promised. */
+/* A key that is broken ends no sooner, since its holder may believe as long as it was promised, and it is renewed no more. */
 void broken_ran(struct server *s, const struct flight *f, unsigned i)
 {
 	const struct call *call = &f->call[i];
 	int64_t name = name_number(call->name), expires;
 	struct span value;
 
-	if (call->kind != CALL_BREAK || f->answer[i].code != 'X' || name < 0 || f->count > 1 || !s->live[name])
+	if (name < 0 || f->count > 1 || !s->live[name])
+		return;
+	if (call->kind == CALL_EXTEND && !call->exact && is_vote(&f->answer[i]) && s->was_broken[name])
+		checker_fail(s->world, INVARIANT_S27, name, "%s: node %u renews for daemon %u a value that was broken", name_of(name), s->index,
+			     f->daemon->index);
+	if (call->kind != CALL_BREAK || f->answer[i].code != 'X')
 		return;
 	if (!sim_node_get(s->node, call->name, server_wall(s), &value, &expires) || value.p[0] != '!' || (expires > 0 && expires < s->ends_ms[name]))
-		checker_fail(s->world, INVARIANT_S23, name, "%s: node %u has broken the key for daemon %u, and it ends sooner than before", name_of(name),
+		checker_fail(s->world, INVARIANT_S27, name, "%s: node %u has broken the key for daemon %u, and it ends sooner than before", name_of(name),
 			     s->index, f->daemon->index);
 }

@@ -168,6 +168,7 @@ void keys_before(struct server *s, const struct flight *f)
 		s->named |= (uint16_t)(1u << name);
 		s->live[name] = sim_node_get(s->node, name_span(name), wall_us, &value, &expires);
 		s->ends_ms[name] = s->live[name] ? expires : 0;
+		s->was_broken[name] = s->live[name] && span_starts(value, SPAN("!"));
 		s->taken[name] = false;
 	}
 }
