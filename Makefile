@@ -251,6 +251,7 @@ CLI := \
 	client/descriptors.c \
 	client/dial.c \
 	client/family.c \
+	client/force.c \
 	client/holding.c \
 	client/invocation.c \
 	client/json.c \
@@ -264,7 +265,8 @@ CLI := \
 	client/run.c \
 	client/shortage.c \
 	client/status.c \
-	client/waiting.c
+	client/waiting.c \
+	client/watch.c
 
 # What prints documents from tables.
 TOOLS := \

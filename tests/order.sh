@@ -8,7 +8,7 @@ daemon/core  event metric state core journal value admission flow quorum members
 daemon/core  session who page rows listing remember deadlock tell watch list end resume locks query show admin command deliver hangup restore service
 client       moment person address line channel pushes pauses outcome draft greeting holds pending tracking repeat undecided surplus
 client       conn recovery exchange await farewell lock public
-client       complaint descriptors loss invocation dial json rows place shortage status waiting family belief holding keeper ping query run cli main
+client       complaint descriptors loss invocation dial json rows place shortage status waiting family belief holding keeper ping query watch force run cli main
 '
 
 # arrows folder-of-objects folder sources … : "caller callee" for each call from one file of the folder to another.
