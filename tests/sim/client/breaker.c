@@ -38,6 +38,7 @@ static void breaker_break(struct sim_client *c)
 
 void breaker_fired(struct sim_client *c)
 {
+	static const char *const others[] = {"UNWATCH k", "UNWATCH nothing", "UNSUBSCRIBE", "WATCH", "UNWATCH", "KILL", "BREAK nothing"};
 	const struct world *w = c->world;
 
 	if (w->now > w->plan->length_us)
@@ -51,7 +52,7 @@ void breaker_fired(struct sim_client *c)
 		client_ask(c, ASK_OTHER, NULL, stream_chance(&c->side, 50) ? "WATCH k" : "SUBSCRIBE");
 		break;
 	case 2:
-		client_ask(c, ASK_OTHER, NULL, stream_chance(&c->side, 50) ? "UNWATCH k" : "UNSUBSCRIBE");
+		client_ask(c, ASK_OTHER, NULL, "%s", others[stream_range(&c->side, 0, (int64_t)(sizeof(others) / sizeof(others[0])) - 1)]);
 		break;
 	default:
 		breaker_break(c);
