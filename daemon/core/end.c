@@ -17,10 +17,10 @@ static void drop_pendings(struct session *s)
 	}
 }
 
-/* Until when the client may believe in what it held: one that is certainly gone believes nothing. */
+/* Until when the client may believe in what it held, or has lost: one that is certainly gone, or said so, believes nothing. */
 static struct instant session_believes_until(const struct session *s, const struct claim *c, enum ending how)
 {
-	if (how == ENDING_CLEAN)
+	if (how != ENDING_UNSURE)
 		return INSTANT_PAST;
 	return s->detached ? c->believed : INSTANT_NEVER;
 }

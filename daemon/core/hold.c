@@ -116,6 +116,18 @@ static void claim_abandon_held(struct engine *e, struct lock *l, struct instant 
 	hold_give_back(e, l, CAUSE_SESSION_ENDED);
 }
 
+/*
+ * The client of a lost hold does not believe in it any more. The token is that of one hold alone: if it is the lease's, nobody else has had the lease since. A
+ * lock-delay begins when the lease would have ended.
+ */
+static void loss_over(struct engine *e, const struct claim *c)
+{
+	struct lock *l = c->lock;
+
+	if (l->lease.state == LEASE_CLOSING && l->lease.token == c->token && l->lease.delay_us == 0)
+		hold_belief_over(e, l);
+}
+
 void hold_abandon(struct engine *e, struct claim *c, struct instant until)
 {
 	struct lock *l = c->lock;
@@ -131,13 +143,11 @@ void hold_abandon(struct engine *e, struct claim *c, struct instant until)
 	default:
 		break;
 	}
-	if (c->state != CLAIM_HELD) {
-		claim_free(&e->table, c);
-		lock_drop_if_unused(&e->table, l);
-		return;
-	}
 	l->name.refs++; /* else the lock may be dropped while this hold ends */
-	claim_abandon_held(e, l, until);
+	if (c->state == CLAIM_HELD)
+		claim_abandon_held(e, l, until);
+	else if (c->state == CLAIM_LOST && !instant_before(e->core->now, until))
+		loss_over(e, c);
 	l->name.refs--;
 	claim_free(&e->table, c);
 	lock_drop_if_unused(&e->table, l);
@@ -209,13 +219,10 @@ static bool loss_is_acknowledged(const struct claim *c)
 	return c->count == 1 && !c->asked_again;
 }
 
-/* The token is that of one hold alone: if it is the lease's, nobody else has had the lease since. A lock-delay begins when the lease would have ended. */
 void hold_acknowledge(struct engine *e, struct claim *c)
 {
-	struct lock *l = c->lock;
-
-	if (l->lease.state == LEASE_CLOSING && l->lease.token == c->token && l->lease.delay_us == 0 && loss_is_acknowledged(c))
-		hold_belief_over(e, l);
+	if (loss_is_acknowledged(c))
+		loss_over(e, c);
 	hold_forget(e, c);
 }
 

@@ -196,6 +196,30 @@ START_TEST(a_lock_that_was_broken_is_granted_when_its_holder_has_acknowledged_th
 }
 END_TEST
 
+START_TEST(a_lock_that_was_broken_is_free_when_its_holder_is_gone)
+{
+	begins();
+	if (_i == 2)
+		session_opens_from_afar(1, 0);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	says(2, "LOCK a wait=1m");
+	says(ADMIN, "BREAK a");
+	hears(ADMIN, "OK *");
+	ignores(1);
+	if (_i == 0)
+		says(1, "QUIT"), ignores(1);
+	else
+		goes(1, _i == 1 ? GONE_HANGUP : GONE_RESET);
+	if (_i == 2) {
+		passes(9 * SEC);
+		hears_nothing(2);
+		passes(1500 * MSEC);
+	}
+	hears(2, GRANT);
+}
+END_TEST
+
 /* The client may not have read LOST when it sent the UNLOCK: then it believes in the hold that is left. */
 START_TEST(an_UNLOCK_that_leaves_a_hold_acknowledges_nothing)
 {
@@ -277,6 +301,7 @@ Suite *admin_suite(void)
 	tcase_add_checked_fixture(t, NULL, cluster_close);
 	tcase_add_test(t, a_lock_that_was_broken_is_granted_when_its_validity_is_over);
 	tcase_add_test(t, a_lock_that_was_broken_is_granted_when_its_holder_has_acknowledged_that);
+	tcase_add_loop_test(t, a_lock_that_was_broken_is_free_when_its_holder_is_gone, 0, 3);
 	tcase_add_loop_test(t, an_UNLOCK_that_leaves_a_hold_acknowledges_nothing, 0, 3);
 	tcase_add_test(t, an_acknowledgement_is_for_one_hold_alone);
 	tcase_add_test(t, a_lock_that_is_lost_for_another_reason_is_free_when_that_is_acknowledged);
