@@ -8,8 +8,8 @@
 /* The holder's last UNLOCK (the caller has counted down to it): gives the lock up, and frees the claim. keep_us > 0: the key stays that long.
  * p: answered when a quorum has confirmed the release; NULL: nobody waits for that. */
 void hold_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pending *p);
-/* The session of this claim, whatever its state, has ended. until: how long its client may act on the lock, at most; PAST: it certainly does not any more; NEVER: as
- * long as it may believe. Frees the claim, without a notice. */
+/* The session of this claim, whatever its state, has ended. until: how long its client may act on the lock, at most; PAST: it certainly does not any more;
+ * NEVER: as long as it may believe. Frees the claim, without a notice. */
 void hold_abandon(struct engine *e, struct claim *c, struct instant until);
 /* The holder has lost the lock, and is told so and why. */
 void hold_lose(struct engine *e, struct lock *l, enum loss why);
