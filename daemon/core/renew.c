@@ -320,7 +320,7 @@ static void renew_note_vote(struct engine *e, struct lease *x, const struct roun
 		lessee_denied(e, x, a->code);
 		renew_deny(e, x, a);
 		adoption_note_none(&e->calls, x, a->node, r->calls.sent[a->node]);
-		if (a->code != 'M')
+		if (a->code == 'B' || a->code == 'K')
 			adoption_note_other(x, a->node);
 		x->votes[a->node] = INSTANT_PAST;
 		if (a->code != 'X' && !renew_may_yet_be_placed(e, x, a->node, r->calls.sent[a->node]))

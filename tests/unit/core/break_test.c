@@ -3,6 +3,7 @@
 #include "tests/fixture/cluster.h"
 
 #include <check.h>
+#include <string.h>
 
 #define ADMIN 9
 
@@ -119,19 +120,25 @@ END_TEST
 
 START_TEST(a_daemon_that_returns_does_not_adopt_what_was_broken)
 {
+	char secret[33] = "";
 	int64_t valid_ms;
 
 	two_daemons(3);
 	session_opens_as_admin(ADMIN, 0);
 	says(2, "HELLO 1 grace=20s");
-	ignores(2);
+	memcpy(secret, strstr(hears(2, "OK * session=1 secret=* *"), "secret=") + 7, 32);
 	says(2, "LOCK a");
 	valid_ms = number_in(hears(2, GRANT), "valid_ms");
 	says(ADMIN, "BREAK a");
 	hears(ADMIN, "OK *");
 	says(1, "LOCK a wait=1m");
 	daemon_returns(1);
-	passes((valid_ms - 1) * MSEC);
+	passes(SEC);
+	session_opens(3, 1);
+	says(3, "RESUME 1 %s", secret);
+	hears(3, "OK session=1 n=0");
+	hears(3, "! LOST name=a fence=* reason=broken");
+	passes((valid_ms - 1001) * MSEC);
 	hears_nothing(1);
 	passes(2 * SEC);
 	hears(1, GRANT);
