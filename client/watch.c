@@ -22,13 +22,15 @@ static void field_print(const struct redlock_line *event, size_t i)
 {
 	struct redlock_bytes name = redlock_line_name(event, i), value = redlock_line_value(event, i);
 	char shown[200], age[AGE_BYTES];
+	const char *mark;
 
 	shown_text((struct span){value.p, value.n}, shown, sizeof(shown));
 	if (name.n > 3 && !memcmp(name.p + name.n - 3, "_ms", 3)) {
 		printf("  %.*s %s", (int)name.n - 3, name.p, age_text(strtoll(shown, NULL, 10), age));
 		return;
 	}
-	printf("  %.*s=%s", (int)name.n, name.p, shown);
+	mark = strchr(shown, ' ') ? "\"" : "";
+	printf("  %.*s=%s%s%s", (int)name.n, name.p, mark, shown, mark);
 }
 
 static bool is_among(struct redlock_bytes name, const char *const *words)
@@ -117,7 +119,7 @@ int watch_main(const struct invocation *in)
 	c = dial(in->addr);
 	if (!c)
 		return EX_UNAVAILABLE;
-	r = exit_of(c, redlock_request(c, line, 0, NULL, NULL));
+	r = exit_of(c, redlock_request(c, in->operand ? line : "WATCH", 0, NULL, NULL));
 	if (!r)
 		r = watch_events(c, in->json);
 	redlock_close(c);
