@@ -21,7 +21,7 @@ struct watching {
 	TAILQ_ENTRY(watching) in_watchings;
 	struct session *session;
 	struct instant since;
-	TAILQ_HEAD(, prefix) prefixes;
+	TAILQ_HEAD(prefixes, prefix) prefixes;
 	unsigned count; /* of prefixes */
 	bool subscribed;
 };

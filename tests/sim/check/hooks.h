@@ -143,6 +143,7 @@ void released_step(struct sim_daemon *d);
 
 /* broken.c: BREAK and KILL. */
 void broken_told(struct request_sim *q, struct span line); /* OK, to any request */
+void broken_event(struct conn *c, struct span line); /* an EVENT is told */
 void broken_hung_up(struct conn *c); /* killed */
 void broken_resumed(const struct request_sim *q); /* a RESUME is OK */
 struct span broken_bare(struct span value); /* without the mark of a broken one */

@@ -244,7 +244,6 @@ static void on_ok(struct request_sim *q, struct span line)
 		break;
 	default:
 		broken_told(q, line);
-		break;
 	}
 }
 
@@ -366,7 +365,9 @@ void track_line(struct conn *c, struct span line)
 		return;
 	while (line.n > 0 && (line.p[line.n - 1] == '\n' || line.p[line.n - 1] == '\r'))
 		line.n--;
-	if (span_starts(line, SPAN("! ")))
+	if (span_starts(line, SPAN("! EVENT")))
+		broken_event(c, line);
+	else if (span_starts(line, SPAN("! ")))
 		on_push(c, line);
 	else
 		on_reply(c, line);

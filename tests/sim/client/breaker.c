@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Clients that break locks, of their own daemon or of another, and kill sessions. What the holders believe is checked as ever: nobody is granted a lock before
- * its holder has acknowledged the loss, or cannot believe any more (S1, S13). Some of these clients watch, and must be told what others do.
+ * its holder has acknowledged the loss, or cannot believe any more (S1, S13). Some of these clients watch, and must be told what others do (S28).
  */
 #include "tests/sim/world/world.h"
 
@@ -49,10 +49,10 @@ void breaker_fired(struct sim_client *c)
 		breaker_kill(c);
 		break;
 	case 1:
-		client_ask(c, ASK_OTHER, NULL, stream_chance(&c->side, 50) ? "WATCH k" : "SUBSCRIBE");
+		client_ask(c, ASK_WATCH, NULL, stream_chance(&c->side, 50) ? "WATCH k" : "SUBSCRIBE");
 		break;
 	case 2:
-		client_ask(c, ASK_OTHER, NULL, "%s", others[stream_range(&c->side, 0, (int64_t)(sizeof(others) / sizeof(others[0])) - 1)]);
+		client_ask(c, ASK_WATCH, NULL, "%s", others[stream_range(&c->side, 0, (int64_t)(sizeof(others) / sizeof(others[0])) - 1)]);
 		break;
 	default:
 		breaker_break(c);
