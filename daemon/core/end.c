@@ -22,7 +22,7 @@ static struct instant session_believes_until(const struct session *s, const stru
 {
 	if (how != ENDING_UNSURE)
 		return INSTANT_PAST;
-	return s->detached ? c->believed : INSTANT_NEVER;
+	return s->detached && c->state == CLAIM_HELD ? c->believed : INSTANT_NEVER;
 }
 
 static void session_drop_claims(struct commander *x, struct session *s, bool waiting, enum ending how)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What BREAK and KILL may do, and what WATCH must tell. That nobody is granted what was broken too soon is S1 and S13, as ever: a promise ends no sooner because of them. */
+/*
+ * What BREAK and KILL may do, and what WATCH must tell. That nobody is granted what was broken too soon is S1 and S13, as ever: a promise ends no sooner
+ * because of them.
+ */
 #include "tests/sim/world/world.h"
 
 /* The session is over: nobody resumes it (S27), and what it held is free when it may be believed in no longer. */

@@ -12,7 +12,22 @@
 #include "tests/sim/world/host.h"
 #include "tests/sim/plan/plan.h"
 
-enum ask { ASK_LOCK, ASK_UNLOCK, ASK_CHECK, ASK_EXTEND, ASK_CANCEL, ASK_HELLO, ASK_RESUME, ASK_QUIT, ASK_OTHER, ASK_STORM, ASK_LIST, ASK_BREAK, ASK_KILL, ASK_WATCH };
+enum ask {
+	ASK_LOCK,
+	ASK_UNLOCK,
+	ASK_CHECK,
+	ASK_EXTEND,
+	ASK_CANCEL,
+	ASK_HELLO,
+	ASK_RESUME,
+	ASK_QUIT,
+	ASK_OTHER,
+	ASK_STORM,
+	ASK_LIST,
+	ASK_BREAK,
+	ASK_KILL,
+	ASK_WATCH, /* and what undoes it */
+};
 
 /* One request, seen from both ends. */
 struct request_sim {
