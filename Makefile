@@ -96,12 +96,14 @@ DAEMON_BASE := \
 
 CORE := \
 	daemon/core/acquire.c \
+	daemon/core/admin.c \
 	daemon/core/admission.c \
 	daemon/core/admit.c \
 	daemon/core/adopt.c \
 	daemon/core/adoption.c \
 	daemon/core/ask.c \
 	daemon/core/bounds.c \
+	daemon/core/break.c \
 	daemon/core/calls.c \
 	daemon/core/claim.c \
 	daemon/core/command.c \
@@ -161,12 +163,14 @@ CORE := \
 	daemon/core/value.c \
 	daemon/core/wait.c \
 	daemon/core/waiters.c \
+	daemon/core/watch.c \
 	daemon/core/who.c
 
 STORE := \
 	daemon/store/keyspace.c \
 	daemon/store/memory.c \
 	daemon/store/record.c \
+	daemon/store/shown.c \
 	daemon/store/state.c
 
 REDIS := \
@@ -188,6 +192,7 @@ REDIS := \
 NET := \
 	daemon/net/acceptor.c \
 	daemon/net/address.c \
+	daemon/net/admin.c \
 	daemon/net/closing.c \
 	daemon/net/conn.c \
 	daemon/net/ending.c \
@@ -246,6 +251,7 @@ CLI := \
 	client/descriptors.c \
 	client/dial.c \
 	client/family.c \
+	client/force.c \
 	client/holding.c \
 	client/invocation.c \
 	client/json.c \
@@ -260,7 +266,8 @@ CLI := \
 	client/run.c \
 	client/shortage.c \
 	client/status.c \
-	client/waiting.c
+	client/waiting.c \
+	client/watch.c
 
 # What prints documents from tables.
 TOOLS := \

@@ -15,6 +15,9 @@ int clients_main(const struct invocation *in);
 int nodes_main(const struct invocation *in);
 int stats_main(const struct invocation *in);
 int ping_main(const struct invocation *in);
+int watch_main(const struct invocation *in);
+int break_main(const struct invocation *in);
+int kill_main(const struct invocation *in);
 int raw_main(const struct invocation *in);
 
 #endif

@@ -2,6 +2,11 @@
 /* See dial.h. */
 #include "client/dial.h"
 #include "client/complaint.h"
+#include "client/invocation.h"
+#include "proto/span.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 struct redlock *dial(const char *addr)
 {
@@ -11,4 +16,32 @@ struct redlock *dial(const char *addr)
 		return c;
 	complain("%s", redlock_errmsg(NULL));
 	return NULL;
+}
+
+/* The daemon takes no further connection. That is no mistake of the caller. */
+static bool daemon_is_full(const struct redlock *c)
+{
+	struct redlock_bytes text = redlock_line_reason(redlock_answer(c));
+	struct span reason = {text.p, text.n};
+
+	return !strcmp(redlock_code(c), "LIMIT") &&
+	       (span_starts(reason, SPAN("clients=")) || span_starts(reason, SPAN("descriptors=")));
+}
+
+int exit_of(const struct redlock *c, int outcome)
+{
+	static const char *const usage[] = {"ARG", "SYNTAX", "UNKNOWN", "TOOLONG", "LIMIT"};
+	size_t i;
+
+	if (!outcome)
+		return EXIT_SUCCESS;
+	complain("%s", redlock_errmsg(c));
+	if (outcome == REDLOCK_REFUSED && daemon_is_full(c))
+		return EX_UNAVAILABLE;
+	for (i = 0; outcome == REDLOCK_REFUSED && i < sizeof(usage) / sizeof(usage[0]); i++)
+		if (!strcmp(redlock_code(c), usage[i]))
+			return EX_USAGE;
+	if (outcome == REDLOCK_REFUSED && !strcmp(redlock_code(c), "DENIED"))
+		return EX_NOPERM;
+	return outcome == REDLOCK_REFUSED && !strcmp(redlock_code(c), "NOTFOUND") ? EXIT_NO : EX_UNAVAILABLE;
 }

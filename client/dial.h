@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Opens the connection of a command.
+ * Opens the connection of a command, and judges the answer to its request.
  */
 #ifndef CLIENT_DIAL_H
 #define CLIENT_DIAL_H
@@ -11,5 +11,8 @@
 
 /* Returns NULL after a complaint. addr may be NULL: see redlock_address. */
 struct redlock *dial(const char *addr) REDLOCK_MUST;
+
+/* The exit code that the outcome of a request comes to, after a complaint unless it is 0. */
+int exit_of(const struct redlock *c, int outcome);
 
 #endif

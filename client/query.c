@@ -17,32 +17,6 @@
 
 #define PAGE_ROWS 1000
 
-/* The daemon takes no further connection. That is no mistake of the caller. */
-static bool daemon_is_full(const struct redlock *c)
-{
-	struct redlock_bytes text = redlock_line_reason(redlock_answer(c));
-	struct span reason = {text.p, text.n};
-
-	return !strcmp(redlock_code(c), "LIMIT") &&
-	       (span_starts(reason, SPAN("clients=")) || span_starts(reason, SPAN("descriptors=")));
-}
-
-static int exit_of(const struct redlock *c, int outcome)
-{
-	static const char *const usage[] = {"ARG", "SYNTAX", "UNKNOWN", "TOOLONG", "LIMIT"};
-	size_t i;
-
-	if (!outcome)
-		return EXIT_SUCCESS;
-	complain("%s", redlock_errmsg(c));
-	if (outcome == REDLOCK_REFUSED && daemon_is_full(c))
-		return EX_UNAVAILABLE;
-	for (i = 0; outcome == REDLOCK_REFUSED && i < sizeof(usage) / sizeof(usage[0]); i++)
-		if (!strcmp(redlock_code(c), usage[i]))
-			return EX_USAGE;
-	return outcome == REDLOCK_REFUSED && !strcmp(redlock_code(c), "NOTFOUND") ? EXIT_NO : EX_UNAVAILABLE;
-}
-
 /* --- rows of one request --- */
 
 struct listing {

@@ -5,6 +5,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "daemon/internal.h"
+#include "daemon/net/admin.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -177,6 +178,7 @@ static int stage_net(struct daemon *d)
 		.output_max = d->conf->limits.output,
 		.sessions_max = (unsigned)d->conf->limits.clients,
 		.connections_max = descriptors_for_clients(d->conf, d->systemd.sockets_n),
+		.admin_group = admin_group(),
 		.keepalive_us = KEEPALIVE_US,
 	};
 	struct net_sink sink = pump_net_sink;

@@ -224,9 +224,19 @@ static void on_message(void *context, unsigned node, char what, struct span name
 {
 	struct event event = {.message = {.node = node, .name = name}};
 
-	if (what != 'w' && what != 'c')
+	switch (what) {
+	case 'w':
+		event.kind = EVENT_WOKEN;
+		break;
+	case 'c':
+		event.kind = EVENT_WANTED;
+		break;
+	case 'b':
+		event.kind = EVENT_BROKEN;
+		break;
+	default:
 		return; /* a message of a later version */
-	event.kind = what == 'w' ? EVENT_WOKEN : EVENT_WANTED;
+	}
 	pump_step(context, &event);
 }
 

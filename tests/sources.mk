@@ -60,6 +60,7 @@ SIM := \
 WORLD := \
 	tests/sim/main.c \
 	tests/sim/check/account.c \
+	tests/sim/check/broken.c \
 	tests/sim/check/checker.c \
 	tests/sim/check/delays.c \
 	tests/sim/check/detached.c \
@@ -81,6 +82,7 @@ WORLD := \
 	tests/sim/check/scripts.c \
 	tests/sim/check/tickets.c \
 	tests/sim/check/track.c \
+	tests/sim/client/breaker.c \
 	tests/sim/client/client.c \
 	tests/sim/client/hold.c \
 	tests/sim/client/reply.c \

@@ -9,6 +9,7 @@
 struct peer {
 	bool is_unix;
 	bool is_local;    /* Unix socket or loopback: only this host's kernel can reset the connection */
+	bool is_admin;    /* may send admin requests */
 	int64_t pid, uid; /* SO_PEERCRED; -1 on TCP */
 	char address[64]; /* "10.0.0.5:51234", "[::1]:40000"; "unix" for a Unix socket */
 };

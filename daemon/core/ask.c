@@ -102,6 +102,11 @@ void ask_adopt(struct call_table *t, struct round *r, unsigned node, struct span
 	(void)span_word(&call->prior, &call->value);
 }
 
+void ask_break(struct call_table *t, struct round *r, unsigned node, struct span what)
+{
+	calls_send(t, &r->calls, node, CALL_BREAK)->value = what;
+}
+
 void ask_look(struct call_table *t, struct round *r, unsigned node)
 {
 	(void)calls_send(t, &r->calls, node, CALL_LOOK);

@@ -12,6 +12,8 @@ void ask_adopt(struct call_table *t, struct round *r, unsigned node, struct span
 void ask_extend(struct call_table *t, struct round *r, unsigned node, struct span value, int64_t floor, struct instant put_back);
 /* The second round of an acquire. beyond: the fence is lifted even beyond the limit. */
 void ask_raise(struct call_table *t, struct round *r, unsigned node, struct span value, bool beyond);
+/* what: see lua/break.lua. */
+void ask_break(struct call_table *t, struct round *r, unsigned node, struct span what);
 void ask_look(struct call_table *t, struct round *r, unsigned node);
 
 #endif

@@ -73,6 +73,8 @@ struct claim {
 	bool renew;
 	bool patient;            /* wait > 0: goes on waiting while somebody holds */
 	bool overdue;            /* its wait is over; the round under way decides */
+	bool asked_again;        /* CLAIM_LOST: a LOCK of the same owner came since */
+	bool announced;          /* NOTICE_WAITING was added */
 	bool leaving;            /* its session is half-closed or at the end of input */
 	/*
 	 * The connection was lost, so the client was not told. CLAIM_WAITING: the request went with the connection, and the repeated LOCK takes its place.

@@ -2,6 +2,7 @@
 /* See command.h. */
 #include "daemon/core/command.h"
 
+#include "daemon/core/admin.h"
 #include "daemon/core/end.h"
 #include "daemon/core/list.h"
 #include "daemon/core/listing.h"
@@ -12,6 +13,7 @@
 #include "daemon/core/show.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/wait.h"
+#include "daemon/core/watch.h"
 
 #include <inttypes.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the files that serve sessions share. Requests become calls of the engine, and notices become lines. From the bottom to the top: remember.c tells the
- * journal, tell.c tells sessions; list.c, locks.c, query.c, show.c and resume.c serve requests; end.c ends sessions; command.c reads lines and hands each to
- * its handler; deliver.c turns notices into lines; hangup.c says when a session is over; restore.c replays the journal.
+ * journal, tell.c tells sessions, watch.c those that watch; list.c, locks.c, query.c, show.c and resume.c serve requests; end.c ends sessions; command.c
+ * reads lines and hands each to its handler; deliver.c turns notices into lines; hangup.c says when a session is over; restore.c replays the journal.
  */
 #ifndef CORE_COMMANDER_H
 #define CORE_COMMANDER_H
@@ -22,6 +22,7 @@ struct commander {
 		struct timer timer;
 		struct instant next_at; /* the next slice of a LIST comes no sooner */
 	} lists;
+	struct watchings watchings; /* sessions that watch or have subscribed */
 	bool snapshot;           /* the journal is being told everything */
 	bool distrusts;          /* the journal of the previous run cannot be read: nothing of it is believed */
 };

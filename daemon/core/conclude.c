@@ -2,6 +2,7 @@
 #include "daemon/core/conclude.h"
 
 #include "daemon/core/acquire.h"
+#include "daemon/core/break.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/lessee.h"
 #include "daemon/core/look.h"
@@ -18,7 +19,7 @@ void conclude_adoption(struct engine *e, struct lease *x, const struct round *r,
 		lessee_adopted(e, x, r);
 		break;
 	case ADOPT_DENIED:
-		lessee_lose(e, x, LOSS_EVICTED);
+		lessee_evicted(e, x);
 		break;
 	case ADOPT_OVER:
 		lessee_expire(e, x);
@@ -60,7 +61,7 @@ static void conclude_renewal(struct engine *e, struct round *r, enum renew_outco
 		conclude_adoption(e, r->lease, r, adopt_decide(e, r));
 		break;
 	case RENEW_EVICTED:
-		lessee_lose(e, r->lease, LOSS_EVICTED);
+		lessee_evicted(e, r->lease);
 		break;
 	case RENEW_LEASE_OVER:
 		lessee_expire(e, r->lease);
@@ -89,6 +90,10 @@ static void conclude_expired(struct engine *e, struct round *r)
 		break;
 	case QUESTION_LOOK:
 		look_expired(e, r);
+		break;
+	case QUESTION_HOLDER:
+	case QUESTION_BREAK:
+		break_expired(e, r);
 		break;
 	}
 }
@@ -121,6 +126,10 @@ void conclude_answered(struct engine *e, struct round *r, const struct answer *a
 		break;
 	case QUESTION_LOOK:
 		look_answered(e, r, a);
+		break;
+	case QUESTION_HOLDER:
+	case QUESTION_BREAK:
+		break_answered(e, r, a);
 		break;
 	}
 	retire_round(e, r);

@@ -36,6 +36,8 @@ void elsewhere_note(const struct core *core, struct elsewhere *elsewhere, const 
 
 	elsewhere->foreign = holder.n == 0 && core->conf.shared;
 	elsewhere->host[0] = '\0';
+	if (span_starts(holder, SPAN("!")))
+		return; /* broken: nobody holds it, and nobody gets it yet */
 	if (!span_starts(holder, span_of(core->daemon_id)))
 		host_note(holder, elsewhere->host);
 }

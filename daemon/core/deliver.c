@@ -2,10 +2,12 @@
 /* See deliver.h. */
 #include "daemon/core/deliver.h"
 
+#include "daemon/core/admin.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/show.h"
 #include "daemon/core/tell.h"
+#include "daemon/core/watch.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -40,6 +42,8 @@ static void deliver_granted(struct commander *x, struct claim *c, unsigned count
 	s->held++;
 	claim_answered(x, c);
 	claim_end_asking(&x->engine->table, c);
+	watch(x, c, WATCH_GRANTED);
+	watch_contended(x, c->lock, true);
 }
 
 static void reply_holder(struct commander *x, struct reply *r, const struct lock *l)
@@ -189,6 +193,7 @@ static void deliver_lost(struct commander *x, struct claim *c)
 		         core_quoted(x->core, (struct span){who, session_who(c->session, who)}), c->session->serial,
 		         core_quoted(x->core, lock_name(c->lock)), c->token, loss_word(c->loss));
 	remember_lost(x, c);
+	watch(x, c, WATCH_LOST);
 	c->not_notified = true;
 	if (session_listens(c))
 		tell_lost(x, c);
@@ -236,6 +241,8 @@ static void deliver_pending(struct commander *x, struct pending *p, enum refusal
 		; /* nothing is sent any more */
 	else if (p->verb == VERB_SHOW)
 		show_answer(x, s, p);
+	else if (why == NOT_REFUSED && p->verb == VERB_BREAK)
+		broken_answer(x, s, p);
 	else if (why == NOT_REFUSED)
 		reply_pending_ok(x, p);
 	else
@@ -259,6 +266,8 @@ static void deliver_one(struct commander *x, const struct notice *n)
 		/* The name was taken anew while RESUME is not answered: nothing else would tell the client of the loss. */
 		if (n->claim->state == CLAIM_LOST && n->claim->not_notified && !n->claim->session->detached)
 			tell_lost(x, n->claim);
+		if (n->claim->state == CLAIM_HELD)
+			watch(x, n->claim, WATCH_RELEASED);
 		remember_freed(x, n->claim);
 		TAILQ_REMOVE(&n->claim->session->claims, n->claim, in_session);
 		n->claim->session->held--;
@@ -274,6 +283,13 @@ static void deliver_one(struct commander *x, const struct notice *n)
 	case NOTICE_LOST:
 		deliver_lost(x, n->claim);
 		session_wake(x->sessions, n->claim->session);
+		break;
+	case NOTICE_WAITING:
+		watch(x, n->claim, WATCH_WAITING);
+		watch_contended(x, n->claim->lock, false);
+		break;
+	case NOTICE_WANTED:
+		watch_contended(x, n->claim->lock, false);
 		break;
 	case NOTICE_RISK:
 		deliver_validity(x, n->claim, "! RISK", "left_ms");

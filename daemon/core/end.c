@@ -5,6 +5,7 @@
 #include "daemon/core/hold.h"
 #include "daemon/core/list.h"
 #include "daemon/core/remember.h"
+#include "daemon/core/watch.h"
 
 static void drop_pendings(struct session *s)
 {
@@ -16,12 +17,12 @@ static void drop_pendings(struct session *s)
 	}
 }
 
-/* Until when the client may believe in what it held: one that is certainly gone believes nothing. */
+/* Until when the client may believe in what it held, or has lost: one that is certainly gone, or said so, believes nothing. */
 static struct instant session_believes_until(const struct session *s, const struct claim *c, enum ending how)
 {
-	if (how == ENDING_CLEAN)
+	if (how != ENDING_UNSURE)
 		return INSTANT_PAST;
-	return s->detached ? c->believed : INSTANT_NEVER;
+	return s->detached && c->state == CLAIM_HELD ? c->believed : INSTANT_NEVER;
 }
 
 static void session_drop_claims(struct commander *x, struct session *s, bool waiting, enum ending how)
@@ -33,6 +34,8 @@ static void session_drop_claims(struct commander *x, struct session *s, bool wai
 		if ((c->state == CLAIM_WAITING) != waiting)
 			continue;
 		TAILQ_REMOVE(&s->claims, c, in_session);
+		if (c->state == CLAIM_HELD)
+			watch(x, c, WATCH_RELEASED);
 		if (how == ENDING_QUIT && c->state == CLAIM_HELD)
 			hold_unlock(x->engine, c, 0, NULL);
 		else
@@ -44,6 +47,7 @@ void end_session(struct commander *x, struct session *s, enum ending how)
 {
 	/* Waiting claims go first: a lock that is freed must not be granted to one of them. */
 	s->over = true;
+	watch_drop(x, s);
 	remember_over(x, s);
 	session_drop_claims(x, s, true, how);
 	session_drop_claims(x, s, false, how);
@@ -96,6 +100,7 @@ void leave_connection(struct commander *x, struct session *s, enum ending how)
 		claim_detach(x, c);
 	drop_pendings(s);
 	lists_drop(x, s);
+	watch_drop(x, s);
 	session_detach(x->sessions, s);
 	s->sure = how == ENDING_CLEAN;
 	heap_set(&x->core->timers, &s->lasting->grace, instant_add(x->core->now, s->grace_us));

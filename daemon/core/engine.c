@@ -45,6 +45,8 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 		notices_add(&e->notices, more ? NOTICE_REENTERED : NOTICE_REFUSED, c, NULL, more ? NOT_REFUSED : REFUSED_COUNT);
 		return;
 	}
+	if (l->lease.state == LEASE_CLOSING)
+		hold_ask_again(c);
 	/* If the same owner may hold the lock from the previous run, the adoption decides. */
 	if (!c->patient && lock_is_taken(l) && !(l->lease.state == LEASE_ADOPTING && claim_same_owner(l->holder, c))) {
 		notices_add(&e->notices, NOTICE_REFUSED, c, NULL, REFUSED_BUSY);
@@ -67,6 +69,8 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 		acquire_begin(e, k, CAUSE_UNSEEN); /* the stores are shown its ticket now, not at the next poll */
 	else if (contender_is_between_rounds(k) && !contender_is_kept_off(k) && !c->patient)
 		split_hurry(e, k);
+	if (lock_is_taken(l))
+		wait_announce(e, k);
 }
 
 void engine_extend(struct engine *e, struct claim *c, struct pending *p)

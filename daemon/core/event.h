@@ -36,6 +36,7 @@ enum call_kind {
 	CALL_RELEASE, /* delete the key if the value matches; wakes the first ticket of the queue */
 	CALL_WITHDRAW, /* remove the ticket from the queue of the name */
 	CALL_LOOK,     /* read the key; changes nothing */
+	CALL_BREAK,    /* take the key from its holder by force: see lua/break.lua */
 };
 
 struct call {
@@ -43,7 +44,7 @@ struct call {
 	unsigned node;
 	enum call_kind kind;
 	struct span name;       /* lock name, without the key prefix */
-	struct span value;      /* the value that the key must have; ACQUIRE: the value to set */
+	struct span value;      /* the value that the key must have; ACQUIRE: the value to set; BREAK: what is to be broken, "" asks what there is */
 	struct span new_value;  /* EXTEND: the value afterwards; equal to value unless adopting */
 	struct span prior;      /* EXTEND, RELEASE: prior values that the key may have instead, separated by blanks; "" = none */
 	struct span marker;     /* what the marker must be; MARK: before the call ("" = absent) */
@@ -68,10 +69,12 @@ enum answer_class { ANSWER_EXECUTED, ANSWER_REFUSED, ANSWER_UNKNOWN };
  * The codes of an executed call.
  *   ACQUIRE  G granted (fence = base)  B busy (found, pttl)  W free, but reserved for an older ticket  K a key of another type (pttl)
  *            Q marker differs (found = the marker)  L too late  F range beyond the limit (range 0 is never refused)
- *   EXTEND   E extended  A re-asserted  B other value (found, pttl)  K other type  M missing  Q marker differs  F floor beyond the limit
+ *   EXTEND   E extended  A re-asserted  B other value (found, pttl)  X ours, but broken  K other type  M missing  Q marker differs
+ *            F floor beyond the limit
  *   RELEASE  R released  N no key of that value
  *   WITHDRAW X done
  *   LOOK     M missing  B a value (found, pttl)  K other type (pttl)  Q marker differs
+ *   BREAK    X broken (pttl)  R deleted, as no redlockd wrote it  M missing  B something else (found, pttl)  K other type (pttl)  Q marker differs
  *   PROBE    P           (probe)
  *   MARK     J done      X marker differs (found = the marker)  L too late (found = the marker)
  */
@@ -97,8 +100,9 @@ struct answer {
 	int64_t fence;        /* base of a grant, else the store's fence; -1 if unknown */
 	int64_t pttl_ms;      /* remaining TTL of the key, at most PTTL_MOST_MS; -1 never expires, -2 missing */
 	/*
-	 * B: the public part "<daemon-id>:<number>" of the value that stands there, "" if no redlockd wrote it. LOOK: behind it, after a blank, the first
-	 * ticket of the queue, if there is one; also with K and M. Q, and MARK: the marker.
+	 * B: the public part "<daemon-id>:<number>" of the value that stands there, with "!" in front if it was broken; "" if no redlockd wrote it.
+	 * LOOK: behind it, after a blank, the first ticket of the queue, if there is one; also with K and M. BREAK: "#…" for a foreign value, and nothing
+	 * for "!". Q, and MARK: the marker.
 	 */
 	struct span found;
 	struct span text;     /* refused, unknown: the reason, for people */
@@ -127,6 +131,7 @@ enum event_kind {
 	EVENT_ANSWER,
 	EVENT_WOKEN,     /* a store published: the lock was freed, and the ticket of this daemon is the first */
 	EVENT_WANTED,    /* a store published: another daemon waits for a lock of ours */
+	EVENT_BROKEN,    /* a store published: another daemon has broken a lock of ours, or one that was ours */
 	EVENT_STOP,      /* shut down: waiters are refused, sessions hung up, and nothing is deleted in the stores */
 	EVENT_RESTORE,   /* one journal record of the previous run, in order, before any other event; only in the same boot, so that times compare */
 	EVENT_RESTORED,  /* after the last EVENT_RESTORE; omitted if there was no previous run */
@@ -153,7 +158,7 @@ struct event {
 		struct {
 			unsigned node;
 			struct span name;
-		} message; /* WOKEN, WANTED: may be lost, repeated, late */
+		} message; /* WOKEN, WANTED, BROKEN: may be lost, repeated, late */
 		struct answer answer;
 		struct {
 			struct span record; /* RESTORE */

@@ -70,8 +70,11 @@ static void grant_fold(struct engine *e, struct lock *l)
 
 static void grant_to(struct engine *e, struct claim *c)
 {
+	struct lock *l = c->lock;
+
 	claim_hold(e, c);
-	grant_fold(e, c->lock);
+	grant_fold(e, l);
+	wait_announce(e, l->contender);
 }
 
 /* The lock's lease has the value and the votes that the round has won. */
@@ -204,6 +207,10 @@ void grant_wanted(struct engine *e, struct span name)
 {
 	struct lock *l = lock_find(&e->table, name);
 
-	if (l && l->lease.state == LEASE_HELD && !l->contender->want_since.us)
+	if (!l || l->lease.state != LEASE_HELD)
+		return;
+	if (!l->contender->want_since.us)
 		lock_contend(&e->table, l)->want_since = e->core->now;
+	if (e->watched > 0)
+		notices_add(&e->notices, NOTICE_WANTED, l->holder, NULL, NOT_REFUSED);
 }

@@ -61,6 +61,12 @@ static void half_close(struct commander *x, struct session *s)
 
 void hangup_settle(struct commander *x, struct session *s)
 {
+	if (s->killed) {
+		session_ended(x->sessions, s, "killed");
+		session_hang_up(x->sessions, s, "killed");
+		end_session(x, s, ENDING_UNSURE);
+		return;
+	}
 	if (s->over) {
 		end_connection(x, s, ENDING_UNSURE);
 		return;

@@ -116,6 +116,18 @@ static void claim_abandon_held(struct engine *e, struct lock *l, struct instant 
 	hold_give_back(e, l, CAUSE_SESSION_ENDED);
 }
 
+/*
+ * The client of a lost hold does not believe in it any more. The token is that of one hold alone: if it is the lease's, nobody else has had the lease since. A
+ * lock-delay begins when the lease would have ended.
+ */
+static void loss_over(struct engine *e, const struct claim *c)
+{
+	struct lock *l = c->lock;
+
+	if (l->lease.state == LEASE_CLOSING && l->lease.token == c->token && l->lease.delay_us == 0)
+		hold_belief_over(e, l);
+}
+
 void hold_abandon(struct engine *e, struct claim *c, struct instant until)
 {
 	struct lock *l = c->lock;
@@ -131,13 +143,11 @@ void hold_abandon(struct engine *e, struct claim *c, struct instant until)
 	default:
 		break;
 	}
-	if (c->state != CLAIM_HELD) {
-		claim_free(&e->table, c);
-		lock_drop_if_unused(&e->table, l);
-		return;
-	}
 	l->name.refs++; /* else the lock may be dropped while this hold ends */
-	claim_abandon_held(e, l, until);
+	if (c->state == CLAIM_HELD)
+		claim_abandon_held(e, l, until);
+	else if (c->state == CLAIM_LOST && !instant_before(e->core->now, until))
+		loss_over(e, c);
 	l->name.refs--;
 	claim_free(&e->table, c);
 	lock_drop_if_unused(&e->table, l);
@@ -195,6 +205,35 @@ void hold_recall_loss(struct engine *e, struct claim *c, struct span name, enum 
 	TAILQ_INSERT_TAIL(&c->lock->losses, c, in_lock);
 }
 
+/*
+ * Whether an UNLOCK says that the client does not believe in the lost hold any more. It may not have read LOST when it sent the UNLOCK: then it believes that
+ * it still holds what it locked more often, or has asked for again.
+ */
+static bool loss_is_acknowledged(const struct claim *c)
+{
+	const struct claim *other;
+
+	TAILQ_FOREACH(other, &c->lock->contender->waiters, in_lock)
+		if (claim_same_owner(other, c))
+			return false;
+	return c->count == 1 && !c->asked_again;
+}
+
+void hold_acknowledge(struct engine *e, struct claim *c)
+{
+	if (loss_is_acknowledged(c))
+		loss_over(e, c);
+	hold_forget(e, c);
+}
+
+void hold_ask_again(const struct claim *c)
+{
+	struct claim *loss = lock_loss_of(c->lock, c->session, claim_owner(c));
+
+	if (loss)
+		loss->asked_again = true;
+}
+
 void hold_forget(struct engine *e, struct claim *c)
 {
 	struct lock *l = c->lock;
@@ -211,5 +250,12 @@ void hold_forget(struct engine *e, struct claim *c)
 void hold_contested(struct engine *e, struct lock *l)
 {
 	if (l->lease.state == LEASE_HELD && !l->holder->here)
+		l->lease.believed_until = hold_belief(e, l);
+}
+
+/* The key stands there for as long as it would have without that, so the others wait until the holder, who has heard nothing yet, ceases to believe. */
+void hold_broken(struct engine *e, struct lock *l)
+{
+	if (l->lease.state == LEASE_HELD)
 		l->lease.believed_until = hold_belief(e, l);
 }

@@ -8,8 +8,8 @@
 /* The holder's last UNLOCK (the caller has counted down to it): gives the lock up, and frees the claim. keep_us > 0: the key stays that long.
  * p: answered when a quorum has confirmed the release; NULL: nobody waits for that. */
 void hold_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pending *p);
-/* The session of this claim has ended. until: how long its client may act on the lock, at most; PAST: it certainly does not any more; NEVER: as
- * long as it may believe. Frees the claim, without a notice. */
+/* The session of this claim, whatever its state, has ended. until: how long its client may act on the lock, at most; PAST: it certainly does not any more;
+ * NEVER: as long as it may believe. Frees the claim, without a notice. */
 void hold_abandon(struct engine *e, struct claim *c, struct instant until);
 /* The holder has lost the lock, and is told so and why. */
 void hold_lose(struct engine *e, struct lock *l, enum loss why);
@@ -17,10 +17,16 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why);
 void hold_recall_loss(struct engine *e, struct claim *c, struct span name, enum loss why);
 /* Until when the holder of a held lock may believe, if it is told nothing more and nothing is renewed. */
 struct instant hold_belief(const struct engine *e, const struct lock *l);
-/* A loss was acknowledged: forgets and frees the claim. */
+/* An UNLOCK was answered LOST: the holder has acknowledged the loss, and believes in the lease no longer. Forgets and frees the claim. */
+void hold_acknowledge(struct engine *e, struct claim *c);
+/* LEASE_CLOSING: the owner of this claim asks for the name again. If the loss is its own, it may not have heard of that. */
+void hold_ask_again(const struct claim *c);
+/* Forgets a loss, and frees the claim. */
 void hold_forget(struct engine *e, struct claim *c);
 /* A renewal found another value in the place of ours. */
 void hold_contested(struct engine *e, struct lock *l);
+/* A store says that somebody has broken the lock. */
+void hold_broken(struct engine *e, struct lock *l);
 /* Nobody has asked in time for what was granted: the lock goes to the next waiter. */
 void hold_lapse(struct engine *e, struct claim *c);
 /* LEASE_CLOSING: nobody believes in the lease any longer. */

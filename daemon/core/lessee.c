@@ -13,11 +13,15 @@ void lessee_notify(struct engine *e, struct lease *x, enum notice_kind kind)
 	}
 }
 
-void lessee_contested(struct engine *e, struct lease *x)
+void lessee_denied(struct engine *e, struct lease *x, char code)
 {
+	x->broken |= code == 'X';
 	switch ((enum lessee)x->lessee) {
 	case LEASE_OF_LOCK:
-		hold_contested(e, lock_of_lease(x));
+		if (code == 'X')
+			hold_broken(e, lock_of_lease(x));
+		else if (code == 'B')
+			hold_contested(e, lock_of_lease(x));
 		break;
 	}
 }
@@ -31,9 +35,14 @@ void lessee_lose(struct engine *e, struct lease *x, enum loss why)
 	}
 }
 
+void lessee_evicted(struct engine *e, struct lease *x)
+{
+	lessee_lose(e, x, x->broken ? LOSS_BROKEN : LOSS_EVICTED);
+}
+
 void lessee_expire(struct engine *e, struct lease *x)
 {
-	lessee_lose(e, x, x->auto_renew ? LOSS_QUORUM : LOSS_EXPIRED);
+	lessee_lose(e, x, x->broken ? LOSS_BROKEN : x->auto_renew ? LOSS_QUORUM : LOSS_EXPIRED);
 }
 
 void lessee_belief_over(struct engine *e, struct lease *x)

@@ -6,12 +6,13 @@
 #include "daemon/core/parts.h"
 
 void lessee_notify(struct engine *e, struct lease *x, enum notice_kind kind);
-/* A renewal found another value in the place of ours. */
-void lessee_contested(struct engine *e, struct lease *x);
+/* A renewal did not find our value: the code of its answer. */
+void lessee_denied(struct engine *e, struct lease *x, char code);
 /* This round has confirmed its adoption. */
 void lessee_adopted(struct engine *e, struct lease *x, const struct round *r);
 /* The lease is lost. */
 void lessee_lose(struct engine *e, struct lease *x, enum loss why);
+void lessee_evicted(struct engine *e, struct lease *x); /* … since its keys are not ours any more */
 void lessee_expire(struct engine *e, struct lease *x); /* its loss is due: see lease_loss_is_due() */
 void lessee_belief_over(struct engine *e, struct lease *x); /* LEASE_CLOSING: nobody believes in it any longer */
 

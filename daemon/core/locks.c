@@ -9,6 +9,7 @@
 #include "daemon/core/resume.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/wait.h"
+#include "daemon/core/watch.h"
 
 #include <inttypes.h>
 
@@ -283,7 +284,7 @@ static struct claim *claim_to_unlock(struct commander *x, struct session *s)
 	reply_lost(x, s, c);
 	remember_acknowledged(x, c);
 	claim_leave_session(s, c);
-	hold_forget(x->engine, c);
+	hold_acknowledge(x->engine, c);
 	return NULL;
 }
 
@@ -305,6 +306,7 @@ void serve_UNLOCK(struct commander *x, struct session *s)
 		return;
 	}
 	remember_freed(x, c);
+	watch(x, c, WATCH_RELEASED);
 	claim_leave_session(s, c);
 	if (request_has(q, FIELD_SYNC) && q->field[FIELD_SYNC].number)
 		p = pending_of_request(x, s, c->lock);

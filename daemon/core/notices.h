@@ -17,6 +17,8 @@ enum notice_kind {
 	NOTICE_ADOPTING,  /* claim: the stores are asked for the first time to put its new value in the place of the old */
 	NOTICE_ADOPTED,   /* claim: it holds what it held in the previous run */
 	NOTICE_LENGTHENS, /* claim: the stores are asked for a longer lease than was promised to it so far */
+	NOTICE_WAITING,   /* claim did not get the name at once, and stays in the queue */
+	NOTICE_WANTED,    /* claim: another daemon waits for what it holds */
 	NOTICE_RISK,
 	NOTICE_SAFE,
 	NOTICE_EXTENDED,  /* pending; freed on delivery */

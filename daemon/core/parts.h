@@ -24,6 +24,7 @@ struct engine {
 	uint64_t tickets;
 	struct tokens tokens;   /* fencing tokens that were seen, and what may be asked for */
 	bool draining;
+	unsigned watched;       /* how many sessions want to be told of waiters: see watch.h */
 	struct notices notices;
 	uint64_t search;        /* number of the search for a deadlock under way */
 	struct rng *rng;

@@ -264,7 +264,7 @@ static void renew_deny(struct engine *e, struct lease *x, const struct answer *a
 static bool renew_is_evicted(const struct engine *e, const struct lease *x, const struct answer *a)
 {
 	struct votes truthful;
-	bool tells = nodeset_any(x->renewal->denied) && a->class == ANSWER_EXECUTED && a->code && strchr("ABKM", a->code);
+	bool tells = nodeset_any(x->renewal->denied) && a->class == ANSWER_EXECUTED && a->code && strchr("ABKMX", a->code);
 
 	if (!tells)
 		return false;
@@ -313,17 +313,17 @@ static void renew_note_vote(struct engine *e, struct lease *x, const struct roun
 		adoption_note(x, a->node);
 		x->votes[a->node] = nodeset_has(r->granted, a->node) ? renew_vote(x, r, a->node) : INSTANT_PAST;
 		break;
+	case 'X':
 	case 'B':
 	case 'K':
 	case 'M':
-		if (a->code == 'B')
-			lessee_contested(e, x);
+		lessee_denied(e, x, a->code);
 		renew_deny(e, x, a);
 		adoption_note_none(&e->calls, x, a->node, r->calls.sent[a->node]);
-		if (a->code != 'M')
+		if (a->code == 'B' || a->code == 'K')
 			adoption_note_other(x, a->node);
 		x->votes[a->node] = INSTANT_PAST;
-		if (!renew_may_yet_be_placed(e, x, a->node, r->calls.sent[a->node]))
+		if (a->code != 'X' && !renew_may_yet_be_placed(e, x, a->node, r->calls.sent[a->node]))
 			nodeset_remove(&x->placed.nodes, a->node);
 		break;
 	default: /* Q, F: nothing was changed */

@@ -52,6 +52,7 @@ void round_free(struct rounds *rs, struct round *r)
 void round_count(struct round *r, const struct answer *a, bool joined)
 {
 	static const uint64_t value_key[2] = {0, 0};
+	struct span found;
 
 	if (a->class == ANSWER_UNKNOWN)
 		return;
@@ -84,7 +85,10 @@ void round_count(struct round *r, const struct answer *a, bool joined)
 	case 'B':
 		nodeset_add(&r->taken, a->node);
 		r->pttl_ms[a->node] = a->pttl_ms;
-		r->taken_by[a->node] = siphash(value_key, answer_holder(a).p, answer_holder(a).n);
+		found = answer_holder(a);
+		if (span_starts(found, SPAN("!")))
+			found = (struct span){found.p + 1, found.n - 1};
+		r->taken_by[a->node] = siphash(value_key, found.p, found.n); /* broken or not, it is the same value */
 		__attribute__((fallthrough));
 	default:
 		nodeset_add(&r->refused, a->node);

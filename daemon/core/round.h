@@ -22,6 +22,8 @@ enum question {
 	QUESTION_RENEW,
 	QUESTION_ADOPT, /* as RENEW, but replaces the values of the previous run where they may still stand */
 	QUESTION_LOOK,  /* who has it; see look.c */
+	QUESTION_HOLDER, /* what is to be broken; see break.c */
+	QUESTION_BREAK, /* takes it from its holder by force */
 };
 
 struct round {
@@ -33,7 +35,7 @@ struct round {
 	struct lease *lease;   /* RENEW, ADOPT: what it is about; else NULL */
 	struct lease_value value; /* ACQUIRE, RAISE: its own until it has won; RENEW, ADOPT: the lease's */
 	struct placed placed;  /* ACQUIRE, RAISE: where its value may stand */
-	struct pending *pending; /* LOOK: the SHOW that it answers */
+	struct pending *pending; /* LOOK, HOLDER, BREAK: the SHOW or the BREAK that it answers */
 	unsigned extends;      /* RENEW: how many EXTENDs, from the head of the lease's list, it answers */
 	struct nodeset granted; /* granted, extended */
 	struct nodeset refused; /* did not do it: refused, held by another, missing. ACQUIRE: so its value is not there */
@@ -41,7 +43,7 @@ struct round {
 	struct nodeset queued_behind; /* refused, because an older ticket is first in the queue */
 	struct nodeset wrong_type; /* refused, because a key of another type stands there */
 	struct nodeset range_refused; /* refused, because the range of tokens would run ahead of the store's clock */
-	struct nodeset absent;    /* LOOK: nothing stands there */
+	struct nodeset absent;    /* LOOK, HOLDER, BREAK: nothing stands there */
 	struct nodeset not_asked; /* ACQUIRE: to be asked after the leading store, unless that is taken */
 	struct nodeset left_out;  /* ACQUIRE: to be asked when there is room */
 	int64_t ttl_us, delay_us; /* the TTL of the key is their sum */

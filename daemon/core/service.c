@@ -4,6 +4,7 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/core/acquire.h"
+#include "daemon/core/break.h"
 #include "daemon/core/command.h"
 #include "daemon/core/release.h"
 #include "daemon/core/deliver.h"
@@ -15,6 +16,7 @@
 #include "daemon/core/remember.h"
 #include "daemon/core/restore.h"
 #include "daemon/core/resume.h"
+#include "daemon/core/watch.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -41,6 +43,7 @@ struct service *service_new(const struct core_conf *conf)
 	s->commander.engine = &s->engine;
 	s->commander.sessions = &s->sessions;
 	lists_init(&s->commander);
+	TAILQ_INIT(&s->commander.watchings);
 	return s;
 }
 
@@ -48,9 +51,12 @@ void service_free(struct service *s)
 {
 	if (!s)
 		return;
-	for (uint32_t i = 0; i < s->sessions.slots; i++)
-		if (s->sessions.slot[i])
-			lists_drop(&s->commander, s->sessions.slot[i]);
+	for (uint32_t i = 0; i < s->sessions.slots; i++) {
+		if (!s->sessions.slot[i])
+			continue;
+		lists_drop(&s->commander, s->sessions.slot[i]);
+		watch_drop(&s->commander, s->sessions.slot[i]);
+	}
 	engine_release(&s->engine);
 	session_table_release(&s->sessions);
 	core_release(&s->core);
@@ -196,6 +202,7 @@ static bool on_stop_refuse(struct service *s)
 
 static void on_stop(struct service *s)
 {
+	watch_stop(&s->commander);
 	engine_stop(&s->engine);
 	/* Lines that were read behind the refused requests are served before the hang-up, until there is nothing more to refuse. */
 	for (service_go_on(s); on_stop_refuse(s);)
@@ -275,6 +282,9 @@ static int service_handle(struct service *s, const struct event *event)
 		return 0;
 	case EVENT_WANTED:
 		grant_wanted(&s->engine, event->message.name);
+		return 0;
+	case EVENT_BROKEN:
+		break_heard(&s->engine, event->message.name);
 		return 0;
 	case EVENT_STOP:
 		on_stop(s);

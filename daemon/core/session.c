@@ -96,6 +96,7 @@ static void session_set_peer(struct session *s, const struct peer *peer)
 {
 	s->is_unix = peer->is_unix;
 	s->is_local = peer->is_local;
+	s->is_admin = peer->is_admin;
 	s->pid = peer->pid;
 	s->uid = peer->uid;
 	s->at_unix = strcmp(peer->address, UNIX_ADDRESS) == 0;

@@ -11,6 +11,7 @@
 #include "daemon/core/lock.h"
 
 TAILQ_HEAD(listings, listing); /* listing.h */
+TAILQ_HEAD(watchings, watching); /* watch.c */
 
 /* Lines read ahead, and their bytes. At either bound the session is read no further, until both fell to half. The line that reaches a bound is kept whole. */
 #define READ_AHEAD_LINES 256
@@ -46,6 +47,7 @@ struct session {
 	struct claims claims;    /* all of them, waiting, held and lost */
 	struct pendings pendings;
 	struct listings listings; /* LISTs that are not answered yet */
+	struct watching *watching; /* watch.c: what it is told of; NULL: nothing was asked for */
 	struct buf *ahead;       /* lines read ahead, each as its length and its bytes; NULL: none was yet */
 	uint64_t mistakes;       /* consecutive erroneous requests */
 	int64_t pid, uid;        /* of the peer, if is_unix */
@@ -54,7 +56,7 @@ struct session {
 	unsigned waits_not_notified;        /* waiting claims whose requests went with the connection: a repeated LOCK takes one over */
 	unsigned open;           /* resuming: adoptions undecided at the last count, less those decided since */
 	unsigned ahead_count;
-	bool is_unix, is_local;  /* of the peer: see struct peer */
+	bool is_unix, is_local, is_admin; /* of the peer: see struct peer */
 	bool at_unix;            /* its address is UNIX_ADDRESS */
 	bool awaiting;           /* EVENT_SENT was asked for */
 	bool reading;            /* false: EFFECT_READ told the outer layer to stop */
@@ -63,6 +65,7 @@ struct session {
 	bool leaving;            /* half-closed or at the end of input: its requests wait no longer */
 	bool eof;                /* no further line will come */
 	bool over;               /* it is being ended: nothing more is sent */
+	bool killed;             /* KILL: it ends as soon as it was told of what it lost */
 	bool lingered;           /* leaving, and the time of the rounds that may answer it is over */
 	bool known;              /* grace_us > 0: it can be resumed, and is in the journal and in session_table.known */
 	bool detached;           /* without a connection: nothing is sent, and none of its input is served */

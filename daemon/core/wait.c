@@ -73,9 +73,22 @@ void wait_refuse_part(struct engine *e, struct contender *k, enum refusal why, e
 	}
 }
 
+void wait_announce_all(struct engine *e, struct contender *k)
+{
+	struct claim *c;
+
+	TAILQ_FOREACH(c, &k->waiters, in_lock) {
+		if (!c->patient || c->announced)
+			continue;
+		c->announced = true;
+		notices_add(&e->notices, NOTICE_WAITING, c, NULL, NOT_REFUSED);
+	}
+}
+
 bool wait_continue(struct engine *e, struct contender *k, enum refusal why, enum waiters_part part)
 {
 	wait_refuse_part(e, k, why, part);
+	wait_announce(e, k);
 	if (!TAILQ_EMPTY(&k->waiters))
 		return true;
 	wait_over(e, k, CAUSE_NOBODY_WAITS);

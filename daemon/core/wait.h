@@ -30,4 +30,13 @@ void wait_finish_up(struct engine *e, struct claim *c);
 /* A waiting claim is withdrawn: NOTICE_REFUSED. */
 void wait_withdraw(struct engine *e, struct claim *c, enum refusal why);
 
+void wait_announce_all(struct engine *e, struct contender *k);
+
+/* Those who wait for a holder and were not announced yet are: for WATCH. As long as nobody watches, that costs one test. */
+static inline void wait_announce(struct engine *e, struct contender *k)
+{
+	if (e->watched > 0)
+		wait_announce_all(e, k);
+}
+
 #endif

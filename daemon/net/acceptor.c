@@ -5,6 +5,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "daemon/net/address.h"
+#include "daemon/net/admin.h"
 #include "daemon/net/closing.h"
 #include "daemon/net/conn.h"
 
@@ -144,6 +145,7 @@ static void accept_one(struct acceptor *a, int fd, const struct sockaddr *addres
 	while (hub_is_full(h) && closing_evict(h))
 		;
 	address_peer(fd, address, &peer);
+	peer.is_admin = admin_is_peer(fd, &peer, h->conf.admin_group);
 	share = shares_ask(&h->shares, (uid_t)peer.uid, h->slots.live, sessions_most(h));
 	if (share != SHARE_LEFT) {
 		refuse_session(a, fd, share, (uid_t)peer.uid);

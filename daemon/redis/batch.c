@@ -110,6 +110,8 @@ static char call_op(const struct call *call)
 		return 'x';
 	case CALL_LOOK:
 		return 'l';
+	case CALL_BREAK:
+		return 'b';
 	default:
 		return 0;
 	}
@@ -132,6 +134,7 @@ static unsigned entry_words(const struct entry *e)
 		return 3;
 	case 'r':
 	case 'x':
+	case 'b':
 		return 2;
 	case 'l':
 		return 1;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # embed.sh folder script.lua ... : writes folder/scripts.c, the scripts as C string literals. batch is prelude, common, long, queue, acquire, extend, release,
-# look and batch in one; mark and probe stand alone. Lines of comment become empty lines, to keep scripts short: a server that wants a
+# look, break and batch in one; mark and probe stand alone. Lines of comment become empty lines, to keep scripts short: a server that wants a
 # password breaks the connection, and does not say why, when a script is longer than 16 KiB.
 set -eu
 
@@ -20,7 +20,7 @@ literal() {
 {
 	printf '/* Made by daemon/redis/embed.sh from daemon/redis/lua. */\n#include "daemon/redis/script.h"\n\n'
 	literal batch "$lua/prelude.lua" "$lua/common.lua" "$lua/long.lua" "$lua/queue.lua" "$lua/acquire.lua" "$lua/extend.lua" \
-		"$lua/release.lua" "$lua/look.lua" "$lua/batch.lua"
+		"$lua/release.lua" "$lua/look.lua" "$lua/break.lua" "$lua/batch.lua"
 	literal mark "$lua/mark.lua"
 	literal probe "$lua/probe.lua"
 	printf 'const struct span script_text[SCRIPT_N] = {\n'

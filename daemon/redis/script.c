@@ -13,10 +13,11 @@
 /* The codes of each operation. '!' (a refused entry) and a row that is a number are handled apart. */
 static const char *const codes[] = {
 	[CALL_ACQUIRE] = "GBWKQLF",
-	[CALL_EXTEND] = "EABKMQF",
+	[CALL_EXTEND] = "EABKMQFX",
 	[CALL_RELEASE] = "",
 	[CALL_WITHDRAW] = "",
 	[CALL_LOOK] = "MBKQ",
+	[CALL_BREAK] = "XRMBKQ",
 };
 
 static const struct answer nothing_told = {.fence = -1, .pttl_ms = -2};

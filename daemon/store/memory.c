@@ -9,6 +9,7 @@
 #include "daemon/base/buf.h"
 #include "daemon/base/mem.h"
 #include "daemon/store/keyspace.h"
+#include "daemon/store/shown.h"
 
 #include <stdlib.h>
 
@@ -21,6 +22,7 @@ struct memory {
 	struct buf marker;
 	struct probe probe;
 	char *run_id;
+	char shown[SHOWN_MAX]; /* of the last BREAK */
 };
 
 struct memory *memory_new(const struct memory_conf *conf)
@@ -140,10 +142,23 @@ void memory_each(struct memory *m, struct instant now,
 	free(sorted);
 }
 
+/* The value without the '!' that break.lua puts in front. */
+static struct span key_unbroken(const struct key *key)
+{
+	struct span value = key_value(key);
+
+	return value.n > 0 && value.p[0] == '!' ? (struct span){value.p + 1, value.n - 1} : value;
+}
+
+static bool key_is_broken(const struct key *key)
+{
+	return key_unbroken(key).n < key->value_n;
+}
+
 /* A key that was kept from an earlier run without its value matches no value. */
 static bool key_is(const struct key *key, struct span value)
 {
-	return key->value_n && span_equal(key_value(key), value);
+	return key->value_n && span_equal(key_unbroken(key), value);
 }
 
 /* Whether the key has one of the values, which are separated by blanks. */
@@ -155,37 +170,6 @@ static bool key_is_among(const struct key *key, struct span values)
 		if (key_is(key, value))
 			return true;
 	return false;
-}
-
-static size_t run_of(struct span s, size_t from, bool (*in)(char c))
-{
-	size_t i = from;
-
-	while (i < s.n && in(s.p[i]))
-		i++;
-	return i - from;
-}
-
-static bool is_part(char c)
-{
-	return c != ':';
-}
-
-static bool is_hex(char c)
-{
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
-/* The part of a value that others may see: '^([^:]+:[^:]+):%x+$', at most 128 bytes; "" for a value that no redlockd wrote. */
-static struct span public_part(struct span value)
-{
-	size_t id = run_of(value, 0, is_part);
-	size_t ticket = id < value.n ? run_of(value, id + 1, is_part) : 0;
-	size_t end = id + 1 + ticket;
-
-	if (value.n > VALUE_MAX || !id || !ticket || end + 1 >= value.n || run_of(value, end + 1, is_hex) != value.n - end - 1)
-		return SPAN("");
-	return (struct span){value.p, end};
 }
 
 static void answer_code(struct answer *a, char code, int64_t fence, int64_t pttl_ms)
@@ -206,7 +190,7 @@ static void answer_occupied(const struct memory *m, const struct key *key, struc
 {
 	answer_code(a, key->foreign ? 'K' : 'B', m->fence, memory_pttl(m, key, a->server_us / 1000));
 	if (!key->foreign)
-		a->found = public_part(key_value(key));
+		a->found = shown_public(key_value(key));
 }
 
 /* The SET at the end of a grant or a renewal. As in the scripts, an impossible TTL is an error after the fence was raised. */
@@ -238,7 +222,7 @@ static void call_acquire(struct memory *m, const struct call *c, struct instant 
 	if (c->not_after_ms > 0 && a->server_us / 1000 > c->not_after_ms)
 		return answer_code(a, 'L', m->fence, -2);
 	key = keyspace_get(&m->keys, c->name, now);
-	if (key && !key_is(key, c->value))
+	if (key && (!key_is(key, c->value) || key_is_broken(key)))
 		return answer_occupied(m, key, a);
 	left_ms = key ? memory_pttl(m, key, a->server_us / 1000) : -1;
 	if (left_ms > px_ms)
@@ -267,8 +251,10 @@ static void call_extend(struct memory *m, const struct call *c, struct instant n
 		return answer_code(a, 'M', m->fence, -2);
 	if (key && !key_is(key, c->value) && !key_is(key, c->new_value) && !key_is_among(key, c->prior))
 		return answer_occupied(m, key, a);
+	if (key && key_is_broken(key) && !c->exact)
+		return answer_code(a, 'X', m->fence, -2);
 	left_ms = key ? memory_pttl(m, key, a->server_us / 1000) : -1;
-	again = key && key_is(key, c->new_value);
+	again = key && key_is(key, c->new_value) && !key_is_broken(key);
 	if (!c->exact && left_ms > px_ms)
 		px_ms = left_ms;
 	else if (c->exact && (c->at_most || again) && left_ms >= 0 && left_ms < px_ms)
@@ -304,6 +290,40 @@ static void call_look(struct memory *m, const struct call *c, struct instant now
 	if (key)
 		return answer_occupied(m, key, a);
 	answer_code(a, 'M', m->fence, -2);
+}
+
+/* break.lua. A key whose value is not known is one of the previous run: nobody can renew it, so it is as good as broken. */
+static void call_break(struct memory *m, const struct call *c, struct instant now, struct answer *a)
+{
+	char value[VALUE_MAX + 1] = "!";
+	struct key *key;
+	struct span what;
+	int64_t pttl_ms;
+
+	if (!span_equal(memory_marker(m), c->marker))
+		return answer_unjoined(m, a);
+	key = keyspace_get(&m->keys, c->name, now);
+	if (!key)
+		return answer_code(a, 'M', m->fence, -2);
+	if (key->foreign)
+		return answer_occupied(m, key, a);
+	pttl_ms = memory_pttl(m, key, a->server_us / 1000);
+	what = shown_what(key_unbroken(key), m->shown);
+	if (!span_equal(what, c->value)) {
+		answer_code(a, 'B', m->fence, pttl_ms);
+		a->found = what;
+		return;
+	}
+	if (what.p[0] == '#' && key->value_n) {
+		keyspace_drop(&m->keys, key);
+		return answer_code(a, 'R', m->fence, -2);
+	}
+	if (key->value_n && !key_is_broken(key)) {
+		memcpy(value + 1, key_value(key).p, key->value_n);
+		keyspace_set(&m->keys, key, c->name, (struct span){value, key->value_n + 1U},
+			     pttl_ms != 0 ? key->until : until_of(m, a->server_us / 1000 + 1));
+	}
+	answer_code(a, 'X', m->fence, pttl_ms);
 }
 
 /* mark.lua */
@@ -359,6 +379,9 @@ void memory_call(struct memory *m, const struct call *c, struct instant now, str
 		break;
 	case CALL_LOOK:
 		call_look(m, c, now, &a);
+		break;
+	case CALL_BREAK:
+		call_break(m, c, now, &a);
 		break;
 	case CALL_MARK:
 		call_mark(m, c, &a);

@@ -19,6 +19,8 @@ while ARGV[a] do
     row = withdraw(key, queue, value)
   elseif op == 'l' then
     row = look(key, queue)
+  elseif op == 'b' then
+    row = take(key, queue, value)
   else
     row = release(key, queue, value, op == 'R' and ARGV[a + 2] or '')
   end

@@ -22,7 +22,7 @@ while ARGV[a] do
           rows[row] = base
         end
         if what ~= 't' then row = row + 1 end
-        i = i + ((what == 'r' or what == 'x') and 2 or (what == 'a' or what == 'e') and 9 or what == 't' and 4 or what == 'l' and 1 or 3)
+        i = i + ((what == 'r' or what == 'x') and 2 or (what == 'a' or what == 'e') and 9 or what == 't' and 4 or what == 'l' and 1 or what == 'b' and 2 or 3)
       end
       if call('SET', KEYS[2], string.format('%.0f', top)).err then break end
       written = top
@@ -36,7 +36,7 @@ while ARGV[a] do
     if current == value then
       if call('DEL', key) ~= 1 then break end
       rows[k - 2] = 1
-    elseif op == 'R' or type(current) == 'table' then
+    elseif op == 'R' or current and (type(current) == 'table' or current == '!' .. value) then
       break
     else
       rows[k - 2] = 0

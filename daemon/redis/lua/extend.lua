@@ -13,16 +13,20 @@ end
 -- a longer one promised.
 -- beyond: '0' the floor must be within the limit; else the floor may exceed it: see daemon/core/quorum.h
 -- prior: prior values, separated by blanks; the key may have any of them instead of value.
--- row: E fence px '' | A fence px '' | B fence pttl holder | K fence pttl '' | M fence -2 '' | Q fence -2 marker | F fence -2 '' | ! message
+-- row: E fence px '' | A fence px '' | B fence pttl holder | X fence -2 '' (broken, see break.lua) | K fence pttl '' | M fence -2 '' | Q fence -2 marker
+--      F fence -2 '' | ! message
 local extend = renews and function(key, queue, value, new_value, px, floor, beyond, late, how, prior)
   if not joined then return {'Q', fence, -2, marker} end
   local current = call('GET', key)
+  local bare, broken = unbroken(current)
   local code = 'E'
   if not current then
     if how ~= '1' or late then return {'M', fence, -2, ''} end
     code = 'A'
-  elseif current ~= value and current ~= new_value and not stands_in(prior, current) then
+  elseif bare ~= value and bare ~= new_value and not stands_in(prior, bare) then
     return occupied(key, current)
+  elseif broken and (how == '0' or how == '1') then
+    return {'X', fence, -2, ''}
   elseif how ~= '2' or current == new_value then
     local pttl = call('PTTL', key)
     local err = refused(pttl)

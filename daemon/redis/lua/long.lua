@@ -1,11 +1,11 @@
 -- The long way, for the entries that are left. A function is created only if one of them needs it, because creating it costs as much as a command.
-local WIDTH = {g = 3, a = 9, k = 3, K = 3, e = 9, r = 2, R = 3, x = 2, l = 1, t = 4}
+local WIDTH = {g = 3, a = 9, k = 3, K = 3, e = 9, r = 2, R = 3, x = 2, l = 1, b = 2, t = 4}
 local asked, i = {}, a
 while ARGV[i] do
   asked[ARGV[i]] = true
   i = i + WIDTH[ARGV[i]]
 end
-local acquires, renews, releases = asked.g or asked.a, asked.k or asked.K or asked.e, asked.r or asked.R
+local acquires, renews, releases = asked.g or asked.a, asked.k or asked.K or asked.e, asked.r or asked.R or asked.b
 local queued = acquires or releases or asked.K or asked.e or asked.x or asked.l -- whether an entry may use its queue
 if anybody == nil then anybody = queued and call('EXISTS', KEYS[3]) ~= 0 end
 
@@ -14,6 +14,12 @@ local function digits(n) return string.format('%.0f', n) end
 
 -- The part of a value that others may see: "<daemon-id>:<number>"; '' for a value that no redlockd wrote.
 local function public(value) return #value <= 128 and string.match(value, '^([^:]+:[^:]+):%x+$') or '' end
+
+-- The value without the '!' that break.lua puts in front, and whether it was there.
+local function unbroken(current)
+  local broken = type(current) == 'string' and string.byte(current) == 33
+  return broken and string.sub(current, 2) or current, broken
+end
 
 -- The error of a command (out of memory, read-only, no permission), or false. It must not affect the other entries of the batch.
 local function refused(reply) return type(reply) == 'table' and reply.err end

@@ -10,6 +10,7 @@
 --       R value, prior values         the same, see release.lua
 --       x ticket                      a ticket leaves the queue
 --       l                             a look
+--       b what                        a lock is broken, see break.lua
 --       t px_ms, not_after_ms (0 = none), reserve_ms     no entry, and it has no key: the terms of all g, k and K that follow
 -- reply: {server_us, row, row, …}, a row per entry in order; see each operation. A number is the row of an entry that got what it asked for.
 -- Only the redis.call below may raise an error, before anything is written. All other commands go through pcall.

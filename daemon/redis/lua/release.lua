@@ -3,7 +3,8 @@
 -- row: 1 (released) | 0 (no key of that value) | ! message
 local release = releases and function(key, queue, value, prior)
   local current = call('GET', key)
-  if current ~= value and not stands_in(prior, current) then
+  local bare = unbroken(current)
+  if bare ~= value and not stands_in(prior, bare) then
     local err = unreadable(current)
     if err then return {'!', err} end
     return 0

@@ -141,6 +141,15 @@ void released_adopted(struct sim_daemon *d, const struct call *call, int64_t nam
 void released_ran(struct server *s, const struct flight *f, unsigned i);
 void released_step(struct sim_daemon *d);
 
+/* broken.c: BREAK and KILL. */
+void broken_told(struct request_sim *q, struct span line); /* OK, to any request */
+void broken_event(struct conn *c, struct span line); /* an EVENT is told */
+void broken_hung_up(struct conn *c); /* killed */
+void broken_resumed(const struct request_sim *q); /* a RESUME is OK */
+struct span broken_bare(struct span value); /* without the mark of a broken one */
+bool broken_allows(const struct flight *f, int64_t name, struct span before, struct span after);
+void broken_ran(struct server *s, const struct flight *f, unsigned i);
+
 /* notices.c: notices that sessions must get in time. */
 void notice_awake(struct sim_daemon *d);        /* the daemon starts, or goes on after a stop */
 bool conn_quit_is_queued(const struct conn *c); /* its QUIT is read and waits behind other requests */

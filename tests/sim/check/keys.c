@@ -132,7 +132,7 @@ static void key_changed(void *context, struct span key, struct span before, stru
 {
 	struct server *s = context;
 	const struct flight *f = s->running;
-	struct span prefix = SPAN("lock:");
+	struct span prefix = SPAN("lock:"), bare = broken_bare(before);
 	int64_t name;
 	bool live;
 
@@ -142,8 +142,8 @@ static void key_changed(void *context, struct span key, struct span before, stru
 	if (name >= 0)
 		places_key(s, name, before.n > 0, after.n > 0);
 	live = name >= 0 && (s->live[name] || !(s->named >> name & 1)); /* a key that no call names is not to be touched, live or not */
-	if (live && before.n > 0 && !span_equal(before, after) && (before.n < 16 || memcmp(before.p, f->sender, 16)) &&
-	    !flight_names(f, name, before))
+	if (live && before.n > 0 && !span_equal(before, after) && (bare.n < 16 || memcmp(bare.p, f->sender, 16)) &&
+	    !flight_names(f, name, bare) && !broken_allows(f, name, before, after))
 		checker_fail(s->world, INVARIANT_S8, name, "%s: daemon %u replaced the value %.*s of another on node %u",
 			     name_of(name), f->daemon->index, (int)before.n, before.p, s->index);
 }
@@ -168,6 +168,7 @@ void keys_before(struct server *s, const struct flight *f)
 		s->named |= (uint16_t)(1u << name);
 		s->live[name] = sim_node_get(s->node, name_span(name), wall_us, &value, &expires);
 		s->ends_ms[name] = s->live[name] ? expires : 0;
+		s->was_broken[name] = s->live[name] && span_starts(value, SPAN("!"));
 		s->taken[name] = false;
 	}
 }
@@ -307,6 +308,7 @@ void keys_after(struct server *s, const struct flight *f)
 		places_ran(s, f, i);
 		lateness_check(s, f, &f->answer[i]);
 		released_ran(s, f, i);
+		broken_ran(s, f, i);
 		key_check(s, &f->call[i]);
 	}
 }

@@ -255,7 +255,7 @@ void recount_call(struct sim_daemon *d, const struct call *call)
 
 	if (call->kind == CALL_PROBE)
 		known_node_probe(d, call->node);
-	if (call->kind == CALL_PROBE || call->kind == CALL_MARK || call->kind == CALL_LOOK || name < 0)
+	if (call->kind == CALL_PROBE || call->kind == CALL_MARK || call->kind == CALL_LOOK || call->kind == CALL_BREAK || name < 0)
 		return;
 	if (call->kind == CALL_WITHDRAW) {
 		tickets_withdrawn(d, call, name);
@@ -317,7 +317,7 @@ void recount_answer(struct sim_daemon *d, const struct call *call, const struct 
 		tickets_granted(d, name, call->node);
 	if (a->code == 'E' || a->code == 'A')
 		*until = vote;
-	else if (call->kind == CALL_EXTEND && (a->code == 'B' || a->code == 'K' || a->code == 'M'))
+	else if (call->kind == CALL_EXTEND && (a->code == 'B' || a->code == 'X' || a->code == 'K' || a->code == 'M'))
 		known_node_vote_falls(d, l, call->node, INSTANT_PAST);
 }
 

@@ -204,6 +204,7 @@ void resumed_ok(struct request_sim *q, struct span line)
 	if (q->wrong)
 		checker_fail(q->conn->world, INVARIANT_S12, -1, "client %u resumes session %lld with a wrong secret", q->conn->client->index,
 			     (long long)q->conn->client->session);
+	broken_resumed(q);
 	session_moves(q);
 	conn_is_told(c, line);
 	for (int64_t owner = 0; owner < OWNERS_MAX && rows_are_all(line); owner++)

@@ -243,7 +243,7 @@ static void on_ok(struct request_sim *q, struct span line)
 		on_quit(q->conn);
 		break;
 	default:
-		break;
+		broken_told(q, line);
 	}
 }
 
@@ -354,7 +354,8 @@ static void on_push(struct conn *c, struct span line)
 	well = nothing_is_wrong(world_of(c), &world_of(c)->checker.lease[c->daemon->index][name]);
 	lease_free(c, name, owner);
 	if ((well && span_equal(line_field(line, "reason"), SPAN("quorum"))) ||
-	    (world_of(c)->stage == STAGE_FINALE && owner == OWNERS_MAX - 1 && !c->resumed && !conn_quit_is_queued(c)))
+	    (world_of(c)->stage == STAGE_FINALE && owner == OWNERS_MAX - 1 && !c->resumed && !conn_quit_is_queued(c) &&
+	     !span_equal(line_field(line, "reason"), SPAN("broken")))) /* a BREAK of before may still be queued */
 		checker_fail(world_of(c), INVARIANT_L9, name, "client %u: %.*s", c->client->index, (int)line.n, line.p);
 }
 
@@ -364,7 +365,9 @@ void track_line(struct conn *c, struct span line)
 		return;
 	while (line.n > 0 && (line.p[line.n - 1] == '\n' || line.p[line.n - 1] == '\r'))
 		line.n--;
-	if (span_starts(line, SPAN("! ")))
+	if (span_starts(line, SPAN("! EVENT")))
+		broken_event(c, line);
+	else if (span_starts(line, SPAN("! ")))
 		on_push(c, line);
 	else
 		on_reply(c, line);

@@ -12,7 +12,22 @@
 #include "tests/sim/world/host.h"
 #include "tests/sim/plan/plan.h"
 
-enum ask { ASK_LOCK, ASK_UNLOCK, ASK_CHECK, ASK_EXTEND, ASK_CANCEL, ASK_HELLO, ASK_RESUME, ASK_QUIT, ASK_OTHER, ASK_STORM, ASK_LIST };
+enum ask {
+	ASK_LOCK,
+	ASK_UNLOCK,
+	ASK_CHECK,
+	ASK_EXTEND,
+	ASK_CANCEL,
+	ASK_HELLO,
+	ASK_RESUME,
+	ASK_QUIT,
+	ASK_OTHER,
+	ASK_STORM,
+	ASK_LIST,
+	ASK_BREAK,
+	ASK_KILL,
+	ASK_WATCH, /* and what undoes it */
+};
 
 /* One request, seen from both ends. */
 struct request_sim {
@@ -127,6 +142,10 @@ void roll_begin(struct sim_client *c);
 void roll_fired(struct sim_client *c);
 void roll_ask(struct sim_client *c);
 void list_heard(struct request_sim *q, struct span line, bool row); /* any LIST, at the daemon: a row, or the reply */
+
+/* breaker.c: BREAK, KILL and WATCH, in some worlds. */
+void breaker_begin(struct sim_client *c);
+void breaker_fired(struct sim_client *c);
 
 /* request.c: the requests of jobs. */
 struct request_sim *client_ask(struct sim_client *c, enum ask ask, struct task *t, const char *format, ...)

@@ -169,6 +169,7 @@ static void holds_wait_or_give_back(struct sim_client *c, const struct request_s
 		h->lost = true;
 		h->count = 0;
 		hold_shorten(h, INSTANT_PAST);
+		h->promised = h->promised < c->world->now ? h->promised : c->world->now; /* its UNLOCK may acknowledge a loss */
 		row_unlock(c, h->name, h->owner, h->fence, count);
 	}
 }

@@ -10,6 +10,7 @@
  *   sets       a next generation has two servers more or fewer, or one or two more than two
  *   priorities LOCK priority=, of half of the jobs
  *   rolls      LIST sessions while sessions come and go: in half of the worlds with storms and of crowds, in few others
+ *   breaks     clients BREAK locks and KILL sessions, and watch
  */
 #include "tests/sim/plan/plan.h"
 
@@ -29,6 +30,7 @@ static const struct {
 	[SPREAD_SETS] = {"sets", 300},
 	[SPREAD_ROLLS] = {"rolls", 500},
 	[SPREAD_PRIORITIES] = {"priorities", 200},
+	[SPREAD_BREAKS] = {"breaks", 100},
 };
 
 /* The stream goes on with what is drawn of that kind. */
@@ -153,6 +155,15 @@ static void draw_rolls(struct plan *p)
 		p->rolls = many || (p->grace_ms > 0 && stream_chance(&s, 1));
 }
 
+/* Only where clients ask nothing else beside their jobs. */
+static void draw_breaks(struct plan *p)
+{
+	struct stream s;
+
+	if (spread_begin((uint64_t)p->seed, SPREAD_BREAKS, &s) && !p->chatter_ms && !p->storm && !p->rolls)
+		p->breaks_ms = stream_skewed(&s, 50, 4000);
+}
+
 bool spread_is_shown(const struct plan *p, enum spread kind)
 {
 	switch (kind) {
@@ -160,6 +171,8 @@ bool spread_is_shown(const struct plan *p, enum spread kind)
 		return p->stranger_delay_us || p->stranger_min_us;
 	case SPREAD_ROLLS:
 		return p->rolls;
+	case SPREAD_BREAKS:
+		return p->breaks_ms;
 	case SPREAD_SETS:
 		return plan_changes_servers(p) && (p->changed || plan_nodes_least(p) == 2);
 	default:
@@ -181,4 +194,5 @@ void spread_draw(struct plan *p)
 	draw_bounds(p);
 	draw_rolls(p);
 	draw_priorities(p);
+	draw_breaks(p);
 }

@@ -293,8 +293,8 @@ struct conn *conn_open(struct sim_client *client)
 	c->daemon = client->daemon;
 	c->run = client->daemon->run;
 	c->number = w->conn_count++;
-	c->peer = (struct peer){
-		.is_unix = client->is_unix, .is_local = !client->remote, .pid = 100 + client->index, .uid = 1, .address = "sim"};
+	c->peer = (struct peer){.is_unix = client->is_unix, .is_local = !client->remote, .pid = 100 + client->index, .uid = 1, .address = "sim"};
+	c->peer.is_admin = w->plan->breaks_ms > 0 && client->index != 2; /* one of those that try is none */
 	stream_init(&c->to_daemon, (uint64_t)w->plan->seed, DRAW_TO_DAEMON, who);
 	stream_init(&c->to_client, (uint64_t)w->plan->seed, DRAW_TO_CLIENT, who);
 	buf_init(&c->in);

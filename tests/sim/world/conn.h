@@ -82,6 +82,8 @@ struct conn {
 	struct buf in;
 	bool skipping, reading;
 	char secret[SECRET_TEXT];                      /* the secret of a session with grace; "" */
+	int64_t watched[NAMES_MAX];                    /* the last grant that WATCH told of; 0: none, or its end as well */
+	char void_secret[SECRET_TEXT];                 /* of a session that was killed */
 	int64_t serial;                                /* the number of its session, as HELLO or RESUME told it; 0: not known */
 	uint64_t serial_step;                          /* the step in which it was told */
 	uint64_t took;                                 /* order in which connections took sessions: the last one has the session */

@@ -93,6 +93,8 @@ static void effect_carry_out(struct sim_daemon *d, const struct effect *e, int64
 		break;
 	case EFFECT_HANGUP:
 		c = daemon_conn(d, e->hangup.session);
+		if (c && span_equal(e->hangup.reason, SPAN("killed")))
+			broken_hung_up(c);
 		if (c)
 			conn_hang_up(c, depart);
 		break;

@@ -45,9 +45,10 @@ struct server {
 	bool was_taken; /* it was taken over by a daemon of another configuration */
 	bool blameless;                                        /* it was joined under its present identity, and nothing happened to it since */
 	bool tainted;                                          /* its clock was set, it evicted or was flushed: a daemon may find that out late */
-	uint16_t named;                                        /* bits: the names in the calls of the running command; the next three are known only for them */
+	uint16_t named;                                        /* bits: the names in the calls of the running command; the next four are known only for them */
 	bool live[NAMES_MAX];                                  /* before the command ran: was there a key? */
 	int64_t ends_ms[NAMES_MAX];                            /* and when was the key to end, by the node's clock? */
+	bool was_broken[NAMES_MAX];                            /* and was its value broken? */
 	bool taken[NAMES_MAX];                                 /* the command set a key where there was none */
 	bool stray[NAMES_MAX]; /* the key is not checked: it was set late by a previous run, or perhaps before the memory was lost */
 	uint64_t left_behind[NAMES_MAX];                       /* the value, as a hash, of the last key that UNLOCK keep= or a lock-delay left here */

@@ -86,14 +86,17 @@ void message_fired(struct message *m)
 	daemon_arrive(m->subscriber->daemon, ARRIVAL_MESSAGE, m, m->epoch);
 }
 
-/* 'w' (woken) or 'c' (wanted), then the key, as daemon/redis/subscriber.c and daemon/pump.c read it. */
+/* 'w' (woken), 'c' (wanted) or 'b' (broken), then the key, as daemon/redis/subscriber.c and daemon/pump.c read it. */
 void message_heard(struct message *m)
 {
 	struct sim_daemon *d = m->subscriber->daemon;
 	struct span prefix = SPAN("lock:"), key = {m->text + 1, m->n - 1};
-	struct event event = {.kind = m->text[0] == 'w' ? EVENT_WOKEN : EVENT_WANTED, .message = {.node = d->node_of[m->subscriber->node]}};
+	static const char letters[] = "wcb";
+	static const enum event_kind kinds[] = {EVENT_WOKEN, EVENT_WANTED, EVENT_BROKEN};
+	const char *letter = m->n > 1 ? strchr(letters, m->text[0]) : NULL;
+	struct event event = {.kind = kinds[letter ? letter - letters : 0], .message = {.node = d->node_of[m->subscriber->node]}};
 
-	if (m->epoch == m->subscriber->epoch && m->n > 1 && (m->text[0] == 'w' || m->text[0] == 'c') && span_starts(key, prefix)) {
+	if (m->epoch == m->subscriber->epoch && letter && span_starts(key, prefix)) {
 		event.message.name = (struct span){key.p + prefix.n, key.n - prefix.n};
 		d->world->tally.heard++;
 		world_note(d->world, 11, (uint64_t)event.kind, "d%u hears from n%u: %c %.*s", d->index, m->subscriber->node, m->text[0],

@@ -5,6 +5,7 @@
 #include "client/json.h"
 #include "tests/fixture/fake_daemon.h"
 
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +61,45 @@ START_TEST(json_escapes_any_bytes)
 	PLAYED(&o, "< LIST nodes\n> * name=\"q\\\"b\\\\n\\nt\\tz\\x00e\\x1b d\\x7f \xc3\xa4 \\xff\\xc3\"\n> OK n=1 more=0\n=\n",
 	       "--json", "nodes");
 	ck_assert_str_eq(o.out, "{\"name\":\"q\\\"b\\\\n\\nt\\tz\\u0000e\\u001b d\\u007f \xc3\xa4 \\udcff\\udcc3\"}\n");
+}
+END_TEST
+
+START_TEST(watch_prints_events_until_the_daemon_goes)
+{
+	static const char events[] = "< WATCH \"a b\"$\n> OK prefixes=1\n> ! EVENT kind=granted name=\"a b/1\" session=3 who=\"w pid=1\" fence=17 waiters=0 "
+				     "note=\"n o\"\n> ! DRAIN in_ms=0\n> ! EVENT kind=lost name=42 session=3 who=w fence=17 held_ms=61000 reason=broken\n";
+	struct outcome o;
+
+	PLAYED(&o, events, "watch", "a b");
+	ck_assert_int_eq(o.code, EX_UNAVAILABLE);
+	ck_assert_msg(fnmatch("??:??:??.???  granted   a b/1  w pid=1  fence=17  waiters=0  note=\"n o\"\n"
+			      "??:??:??.???  lost      42  w  fence=17  held 1m01s  reason=broken\n", o.out, 0) == 0, "%s", o.out);
+	PLAYED(&o, events, "watch", "--json", "a b");
+	ck_assert_str_eq(o.out, "{\"kind\":\"granted\",\"name\":\"a b/1\",\"session\":3,\"who\":\"w pid=1\",\"fence\":17,\"waiters\":0,\"note\":\"n o\"}\n"
+				"{\"kind\":\"lost\",\"name\":\"42\",\"session\":3,\"who\":\"w\",\"fence\":17,\"held_ms\":61000,\"reason\":\"broken\"}\n");
+	PLAYED(&o, "< WATCH$\n> ERR LIMIT a session may watch at most 64 prefixes\n=\n", "watch");
+	ck_assert_int_eq(o.code, 64);
+}
+END_TEST
+
+START_TEST(break_and_kill_say_what_they_did)
+{
+	struct outcome o;
+
+	PLAYED(&o, "< BREAK \"a b\"$\n> OK name=\"a b\" free_in_ms=9500\n=\n", "break", "a b");
+	ck_assert_int_eq(o.code, 0);
+	ck_assert_str_eq(o.out, "a b is broken; it is free in 9s, or when its holder has acknowledged that\n");
+	PLAYED(&o, "< BREAK a\n> OK name=a free_in_ms=0\n=\n", "break", "a");
+	ck_assert_str_eq(o.out, "a is broken, and free\n");
+	PLAYED(&o, "< KILL session=12$\n> OK session=12 n=3\n=\n", "kill", "12", "--json");
+	ck_assert_str_eq(o.out, "{\"session\":12,\"n\":3}\n");
+	PLAYED(&o, "< KILL session=12$\n> OK session=12 n=3\n=\n", "kill", "12");
+	ck_assert_str_eq(o.out, "session 12 is ended; it held 3\n");
+	PLAYED(&o, "< BREAK a\n> ERR NOTFOUND nobody holds the lock\n=\n", "break", "a");
+	ck_assert_int_eq(o.code, EXIT_NO);
+	PLAYED(&o, "< KILL session=12\n> ERR DENIED not you\n=\n", "kill", "12");
+	ck_assert_int_eq(o.code, 77);
+	ck_assert_str_eq(o.err, "redlock: DENIED not you\n");
 }
 END_TEST
 
@@ -156,7 +196,8 @@ static const struct mistake_row {
 	{{NULL}, 64, "redlock: no command given; redlock --help lists them\n"},
 	{{"shwo", "x"}, 64, "redlock: no command 'shwo'; did you mean 'show'?\n"},
 	{{"frobnicate"}, 64, "redlock: no command 'frobnicate'; redlock --help lists them\n"},
-	{{"watch"}, 64, "redlock: watch is not in this version (" REDLOCKD_VERSION ")\n"},
+	{{"kill", "x7"}, 64, "redlock: 'x7' is no session: redlock clients shows their numbers\n"},
+	{{"break"}, 64, "redlock: an argument is missing; the usage is: redlock break NAME\n"},
 	{{"doctor"}, 64, "redlock: doctor is not in this version (" REDLOCKD_VERSION ")\n"},
 	{{"run", "--shared", "x", "true"}, 125, "redlock: --shared is not in this version (" REDLOCKD_VERSION ")\n"},
 	{{"run", "x"}, 125, "redlock: an argument is missing; the usage is: redlock run NAME [--] CMD...\n"},
@@ -234,6 +275,8 @@ Suite *cli_suite(void)
 	tcase_add_test(tests, ls_prints_a_table_of_all_pages);
 	tcase_add_test(tests, json_keeps_names_text_and_numbers_numbers);
 	tcase_add_test(tests, json_escapes_any_bytes);
+	tcase_add_test(tests, watch_prints_events_until_the_daemon_goes);
+	tcase_add_test(tests, break_and_kill_say_what_they_did);
 	tcase_add_test(tests, show_says_1_for_a_free_lock);
 	tcase_add_test(tests, ping_says_whether_there_is_a_quorum);
 	tcase_add_test(tests, raw_shows_the_lines_as_they_come);

@@ -30,7 +30,7 @@ static struct call call[CALLS_MAX];
 static char ticket[CALLS_MAX][64];
 static struct answer told[CALLS_MAX];
 static unsigned calls, tolds;
-static unsigned met[CALL_LOOK + 1][128], errors, kept;
+static unsigned met[CALL_BREAK + 1][128], errors, kept;
 
 static const char *const lock_key[NAMES] = {"lock:a", "lock:\xff:\n", "lock:q:a"};
 static const char *const queue_key[NAMES] = {"redlockd:lock:q:a", "redlockd:lock:q:\xff:\n", "redlockd:lock:q:q:a"};
@@ -141,7 +141,8 @@ static struct span ticket_draw(void)
 static struct call call_draw(void)
 {
 	static const enum call_kind kinds[] = {CALL_ACQUIRE, CALL_ACQUIRE, CALL_ACQUIRE, CALL_EXTEND, CALL_EXTEND, CALL_RELEASE,
-					       CALL_RELEASE, CALL_WITHDRAW, CALL_LOOK};
+					       CALL_RELEASE, CALL_WITHDRAW, CALL_LOOK, CALL_BREAK};
+	static const char *const what[] = {"", "d1.h:1", "d1.h:2", "d2.h:1", "#1:x"};
 	const int64_t fences[] = {0, pair.now_us, pair.now_us + 60 * SEC, pair.now_us + 61 * SEC};
 	struct call c = {
 		.id = calls,
@@ -160,6 +161,8 @@ static struct call call_draw(void)
 		.reserve_ms = RESERVE_MS,
 	};
 
+	if (c.kind == CALL_BREAK)
+		c.value = span_of(PICK(what));
 	c.beyond = c.range != 0;
 	c.new_value = chance(80) ? c.value : span_of(PICK(values));
 	if ((c.kind == CALL_EXTEND || c.kind == CALL_RELEASE) && chance(20))
@@ -310,9 +313,9 @@ static void round_play(struct buf *before, struct buf *after)
 /* A run that never met an answer proves nothing about it. */
 static void all_rows_met(void)
 {
-	static const char *const codes[] = {"", "", "GBWKQF!", "EABKMQF!", "RN", "X", "MBKQ"};
+	static const char *const codes[] = {"", "", "GBWKQF!", "EABXKMQF!", "RN", "X", "MBKQ", "XRMBKQ"};
 
-	for (unsigned kind = 0; kind <= CALL_LOOK; kind++)
+	for (unsigned kind = 0; kind <= CALL_BREAK; kind++)
 		for (const char *c = codes[kind]; *c; c++)
 			ck_assert_msg(met[kind][(unsigned char)*c] > 0, "no call of kind %u was answered %c", kind, *c);
 	ck_assert_uint_gt(errors, 0);

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See admin.h. What is taken from a holder by force goes to nobody else before that holder cannot believe in it any more: its client may be alive. */
+#include "daemon/core/admin.h"
+
+#include "daemon/core/break.h"
+#include "daemon/core/end.h"
+#include "daemon/core/hold.h"
+#include "daemon/core/locks.h"
+#include "daemon/core/remember.h"
+#include "daemon/core/tell.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* False: answered. */
+static bool admin_is_allowed(struct commander *x, struct session *s)
+{
+	if (s->is_admin)
+		return true;
+	tell_error(x, s, x->request.tag, ERROR_DENIED,
+		   "%s is for root, the user of the daemon and the group redlock-admin, over the Unix socket", command_table[x->request.verb].word);
+	return false;
+}
+
+static void admin_log(struct commander *x, const struct session *by, const char *event, const char *field, const char *value)
+{
+	char who[WHO_MAX];
+
+	core_log(x->core, LOG_NOTICE, event, "%s%s by=%s", field, value, core_quoted(x->core, (struct span){who, session_who(by, who)}));
+}
+
+/* --- KILL --- */
+
+/* By its number; a session without grace is in no table of numbers. NULL: none. */
+static struct session *session_of_number(const struct session_table *t, uint64_t serial)
+{
+	struct session *s;
+
+	for (uint32_t i = 0; i < t->slots; i++)
+		if (t->slot[i] && t->slot[i]->serial == serial && !t->slot[i]->over)
+			return t->slot[i];
+	TAILQ_FOREACH(s, &t->detached, lasting->in_detached)
+		if (s->serial == serial)
+			return s;
+	return NULL;
+}
+
+static unsigned session_holds(const struct session *s)
+{
+	const struct claim *c;
+	unsigned n = 0;
+
+	TAILQ_FOREACH(c, &s->claims, in_session)
+		n += c->state == CLAIM_HELD;
+	return n;
+}
+
+/* Nobody resumes it any more, not even in the next run. */
+static void session_void_grace(struct commander *x, struct session *s)
+{
+	remember_over(x, s);
+	session_set_known(x->sessions, s, false);
+	s->grace_us = 0;
+}
+
+/* Its client is told of each loss, and then hung up on: hangup_settle() does that, behind the notices. */
+static void kill_connected(struct commander *x, struct session *s)
+{
+	struct claim *c, *next;
+
+	for (c = TAILQ_FIRST(&s->claims); c; c = next) {
+		next = TAILQ_NEXT(c, in_session);
+		if (c->state == CLAIM_HELD)
+			hold_lose(x->engine, c->lock, LOSS_BROKEN);
+	}
+	s->killed = true;
+	s->ahead_count = 0; /* what it has sent is not served */
+	session_answered(x->sessions, s, false);
+}
+
+void serve_KILL(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+	struct session *victim;
+	char number[32];
+	struct reply r;
+
+	if (!request_has(q, FIELD_SESSION)) {
+		tell_mistake(x, s, ERROR_ARG, "KILL needs session=, a number that LIST sessions shows");
+		return;
+	}
+	if (!admin_is_allowed(x, s))
+		return;
+	victim = session_of_number(x->sessions, (uint64_t)q->field[FIELD_SESSION].number);
+	if (!victim) {
+		tell_error(x, s, q->tag, ERROR_NOTFOUND, "this daemon has no session of that number: LIST sessions shows them");
+		return;
+	}
+	snprintf(number, sizeof(number), "%" PRIu64, victim->serial);
+	admin_log(x, s, "kill", "session=", number);
+	reply_begin(&r, session_line(x->sessions), q->tag, "OK");
+	reply_int(&r, "session", (int64_t)victim->serial);
+	reply_int(&r, "n", session_holds(victim));
+	tell_line(x, s, &r);
+	session_void_grace(x, victim);
+	if (victim->detached)
+		end_session(x, victim, ENDING_UNSURE);
+	else
+		kill_connected(x, victim);
+}
+
+/* --- BREAK --- */
+
+static void reply_broken(struct commander *x, struct session *s, struct span tag, struct span name, int64_t free_in_us)
+{
+	struct reply r;
+
+	reply_begin(&r, session_line(x->sessions), tag, "OK");
+	reply_text(&r, "name", name);
+	reply_ms(&r, "free_in_ms", free_in_us > 0 ? free_in_us + MSEC - 1 : 0);
+	tell_line(x, s, &r);
+}
+
+/* How long this daemon keeps the name from others, since its last holder may still believe. */
+static int64_t lock_closing_us(const struct commander *x, const struct lock *l)
+{
+	return l->lease.state == LEASE_CLOSING ? instant_diff(lock_close_at(l), x->core->now) : 0;
+}
+
+void serve_BREAK(struct commander *x, struct session *s)
+{
+	struct span name = x->request.word[0];
+	struct lock *l = lock_find(&x->engine->table, name);
+
+	if (!admin_is_allowed(x, s) || !pendings_within_limit(x, s))
+		return;
+	admin_log(x, s, "break", "name=", core_quoted(x->core, name));
+	if (!l || l->lease.state == LEASE_NONE) {
+		break_begin(x->engine, pending_of_request(x, s, lock_find_or_add(&x->engine->table, name)));
+		return;
+	}
+	if (l->holder)
+		hold_lose(x->engine, l, LOSS_BROKEN);
+	reply_broken(x, s, x->request.tag, name, lock_closing_us(x, l));
+}
+
+void broken_answer(struct commander *x, struct session *s, const struct pending *p)
+{
+	int64_t here = lock_closing_us(x, p->lock), there = p->elsewhere.pttl_ms * MSEC;
+
+	if (p->free)
+		tell_error(x, s, span_of(p->tag), ERROR_NOTFOUND, "nobody holds the lock; SHOW tells who has it now, if somebody took it meanwhile");
+	else
+		reply_broken(x, s, span_of(p->tag), lock_name(p->lock), here > there ? here : there);
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See watch.h. */
+#include "daemon/core/watch.h"
+
+#include "daemon/base/mem.h"
+#include "daemon/core/tell.h"
+
+#include <stdlib.h>
+
+#define PREFIXES_MOST      64            /* of one session */
+#define CONTENDED_APART_US (100 * MSEC)  /* between two CONTENDED about one name */
+
+struct prefix {
+	TAILQ_ENTRY(prefix) next;
+	size_t n;
+	char bytes[];
+};
+
+/* What a session has only while it watches or has subscribed. */
+struct watching {
+	TAILQ_ENTRY(watching) in_watchings;
+	struct session *session;
+	struct instant since;
+	TAILQ_HEAD(prefixes, prefix) prefixes;
+	unsigned count; /* of prefixes */
+	bool subscribed;
+};
+
+static struct watching *watching_of(struct commander *x, struct session *s)
+{
+	struct watching *w = s->watching;
+
+	if (w)
+		return w;
+	w = s->watching = mem_alloc(sizeof(*w));
+	w->session = s;
+	w->since = x->core->now;
+	TAILQ_INIT(&w->prefixes);
+	TAILQ_INSERT_TAIL(&x->watchings, w, in_watchings);
+	x->engine->watched++;
+	return w;
+}
+
+static void watching_forget(struct watching *w, struct prefix *p)
+{
+	TAILQ_REMOVE(&w->prefixes, p, next);
+	w->count--;
+	free(p);
+}
+
+void watch_drop(struct commander *x, struct session *s)
+{
+	struct watching *w = s->watching;
+
+	if (!w)
+		return;
+	while (!TAILQ_EMPTY(&w->prefixes))
+		watching_forget(w, TAILQ_FIRST(&w->prefixes));
+	TAILQ_REMOVE(&x->watchings, w, in_watchings);
+	x->engine->watched--;
+	s->watching = NULL;
+	free(w);
+}
+
+static void watching_drop_if_unused(struct commander *x, struct session *s)
+{
+	if (s->watching && s->watching->count == 0 && !s->watching->subscribed)
+		watch_drop(x, s);
+}
+
+/* --- events --- */
+
+static bool watching_includes(const struct watching *w, struct span name)
+{
+	const struct prefix *p;
+
+	TAILQ_FOREACH(p, &w->prefixes, next)
+		if (span_starts(name, (struct span){p->bytes, p->n}))
+			return true;
+	return false;
+}
+
+/* Each session that watches the name gets the same bytes. */
+static void watch_send(struct commander *x, struct span name, struct instant since, struct span line)
+{
+	const struct watching *w;
+	struct effect *effect;
+
+	TAILQ_FOREACH(w, &x->watchings, in_watchings) {
+		if (w->session->over || instant_before(since, w->since) || !watching_includes(w, name))
+			continue;
+		w->session->unsent += line.n;
+		effect = effects_add(x->core->out, EFFECT_SEND);
+		effect->send.session = w->session->id;
+		effect->send.bytes = line;
+	}
+}
+
+static void event_detail(struct commander *x, struct reply *r, const struct claim *c, enum watch_kind kind)
+{
+	struct instant since = kind == WATCH_WAITING ? c->asking->asked_at : c->granted_at;
+
+	if (kind == WATCH_WAITING)
+		reply_ms(r, "waited_ms", instant_diff(x->core->now, since));
+	else
+		reply_int(r, "fence", c->token);
+	if (kind == WATCH_RELEASED || kind == WATCH_LOST)
+		reply_ms(r, "held_ms", instant_diff(x->core->now, since));
+	if (kind == WATCH_LOST)
+		reply_text(r, "reason", span_of(loss_word(c->loss)));
+	reply_int(r, "waiters", c->lock->contender->patient);
+	if (c->owner_n > 0)
+		reply_text(r, "owner", claim_owner(c));
+	if (c->note_n > 0)
+		reply_text(r, "note", claim_note(c));
+}
+
+void watch_tell(struct commander *x, const struct claim *c, enum watch_kind kind)
+{
+	static const char *const word[] = {
+		[WATCH_GRANTED] = "granted", [WATCH_RELEASED] = "released", [WATCH_LOST] = "lost", [WATCH_WAITING] = "waiting"};
+	char who[WHO_MAX];
+	struct reply r;
+	size_t n;
+
+	reply_begin(&r, session_line(x->sessions), SPAN(""), "! EVENT");
+	reply_text(&r, "kind", span_of(word[kind]));
+	reply_text(&r, "name", lock_name(c->lock));
+	reply_int(&r, "session", (int64_t)c->session->serial);
+	reply_text(&r, "who", (struct span){who, session_who(c->session, who)});
+	event_detail(x, &r, c, kind);
+	n = reply_end(&r);
+	arena_commit(&x->core->out->arena, n);
+	/* A request that waited before a session began to watch is no news to it. */
+	watch_send(x, lock_name(c->lock), kind == WATCH_WAITING ? c->asking->asked_at : INSTANT_NEVER, (struct span){r.start, n});
+}
+
+void watch_tell_contended(struct commander *x, const struct lock *l, bool anew)
+{
+	struct contender *k = l->contender;
+	unsigned waiters = k->patient + (k->want_since.us != 0);
+	const struct claim *c = l->holder;
+	struct reply r;
+
+	if (waiters == 0 || l->lease.state != LEASE_HELD || c->not_notified || !c->session->watching || !c->session->watching->subscribed)
+		return;
+	if (!anew && k->contended_at.us && instant_diff(x->core->now, k->contended_at) < CONTENDED_APART_US)
+		return;
+	k->contended_at = x->core->now;
+	reply_begin(&r, session_line(x->sessions), SPAN(""), "! CONTENDED");
+	reply_text(&r, "name", lock_name(l));
+	reply_int(&r, "fence", c->token);
+	reply_int(&r, "waiters", waiters);
+	if (c->owner_n > 0)
+		reply_text(&r, "owner", claim_owner(c));
+	tell_line(x, c->session, &r);
+}
+
+void watch_stop(struct commander *x)
+{
+	const struct watching *w;
+	struct reply r;
+
+	TAILQ_FOREACH(w, &x->watchings, in_watchings) {
+		if (!w->subscribed)
+			continue;
+		reply_begin(&r, session_line(x->sessions), SPAN(""), "! DRAIN");
+		reply_ms(&r, "in_ms", 0);
+		tell_line(x, w->session, &r);
+	}
+}
+
+/* --- the requests --- */
+
+static struct span request_prefix(const struct request *q)
+{
+	return q->words > 0 ? q->word[0] : SPAN("");
+}
+
+static struct prefix *prefix_find(const struct session *s, struct span text)
+{
+	struct prefix *p;
+
+	if (!s->watching)
+		return NULL;
+	TAILQ_FOREACH(p, &s->watching->prefixes, next)
+		if (span_equal((struct span){p->bytes, p->n}, text))
+			return p;
+	return NULL;
+}
+
+static void watching_add(struct watching *w, struct span text)
+{
+	struct prefix *p = mem_alloc(sizeof(*p) + text.n);
+
+	p->n = text.n;
+	if (text.n > 0)
+		memcpy(p->bytes, text.p, text.n);
+	TAILQ_INSERT_TAIL(&w->prefixes, p, next);
+	w->count++;
+}
+
+static void reply_watched(struct commander *x, struct session *s)
+{
+	struct reply r;
+
+	reply_begin(&r, session_line(x->sessions), x->request.tag, "OK");
+	reply_int(&r, "prefixes", s->watching ? s->watching->count : 0);
+	tell_line(x, s, &r);
+}
+
+void serve_WATCH(struct commander *x, struct session *s)
+{
+	struct span text = request_prefix(&x->request);
+
+	if (text.n > NAME_MAX_BYTES) {
+		tell_mistake(x, s, ERROR_LIMIT, "a prefix may have at most %d bytes, as a name", NAME_MAX_BYTES);
+		return;
+	}
+	if (!prefix_find(s, text)) {
+		if (s->watching && s->watching->count >= PREFIXES_MOST) {
+			tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may watch at most %d prefixes", PREFIXES_MOST);
+			return;
+		}
+		watching_add(watching_of(x, s), text);
+	}
+	reply_watched(x, s);
+}
+
+void serve_UNWATCH(struct commander *x, struct session *s)
+{
+	struct prefix *p = prefix_find(s, request_prefix(&x->request));
+
+	if (!p) {
+		tell_error(x, s, x->request.tag, ERROR_NOTFOUND, "this session does not watch that prefix: UNWATCH takes the word of its WATCH");
+		return;
+	}
+	watching_forget(s->watching, p);
+	watching_drop_if_unused(x, s);
+	reply_watched(x, s);
+}
+
+static void reply_subscribed(struct commander *x, struct session *s)
+{
+	struct reply r;
+
+	reply_begin(&r, session_line(x->sessions), x->request.tag, "OK");
+	tell_line(x, s, &r);
+}
+
+/* Those who wait already were told to nobody: so each lock that is held is looked at. */
+void serve_SUBSCRIBE(struct commander *x, struct session *s)
+{
+	const struct claim *c;
+
+	reply_subscribed(x, s);
+	if (s->watching && s->watching->subscribed)
+		return;
+	watching_of(x, s)->subscribed = true;
+	TAILQ_FOREACH(c, &s->claims, in_session)
+		if (c->state == CLAIM_HELD)
+			watch_tell_contended(x, c->lock, true);
+}
+
+void serve_UNSUBSCRIBE(struct commander *x, struct session *s)
+{
+	if (s->watching)
+		s->watching->subscribed = false;
+	watching_drop_if_unused(x, s);
+	reply_subscribed(x, s);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * WATCH and SUBSCRIBE: what happens to locks at this daemon is told to sessions that asked for it. As long as no session did, each call below costs one test
+ * of engine.watched. Nothing here waits for a client: what one does not read is output like any other, and ends its connection at limits.output.
+ */
+#ifndef CORE_WATCH_H
+#define CORE_WATCH_H
+
+#include "daemon/core/commander.h"
+
+enum watch_kind {
+	WATCH_GRANTED,  /* the claim holds the lock */
+	WATCH_RELEASED, /* its hold is about to end: UNLOCK, the end of its session, or nobody has asked for it in time */
+	WATCH_LOST,     /* it has lost the lock */
+	WATCH_WAITING,  /* it is in the queue, and did not get the lock at once */
+};
+
+void watch_tell(struct commander *x, const struct claim *c, enum watch_kind kind);
+/* Tells the holder, if it has subscribed, that others wait; but not more often than every 100 ms. anew: the holder knows nothing of them yet. */
+void watch_tell_contended(struct commander *x, const struct lock *l, bool anew);
+
+static inline void watch(struct commander *x, const struct claim *c, enum watch_kind kind)
+{
+	if (x->engine->watched > 0)
+		watch_tell(x, c, kind);
+}
+
+static inline void watch_contended(struct commander *x, const struct lock *l, bool anew)
+{
+	if (x->engine->watched > 0)
+		watch_tell_contended(x, l, anew);
+}
+
+/* The daemon stops: tells subscribers DRAIN. */
+void watch_stop(struct commander *x);
+/* The session has no connection any more: it is told nothing from now on. */
+void watch_drop(struct commander *x, struct session *s);
+
+void serve_WATCH(struct commander *x, struct session *s);
+void serve_UNWATCH(struct commander *x, struct session *s);
+void serve_SUBSCRIBE(struct commander *x, struct session *s);
+void serve_UNSUBSCRIBE(struct commander *x, struct session *s);
+
+#endif

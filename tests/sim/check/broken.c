@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What BREAK and KILL may do, and what WATCH must tell. That nobody is granted what was broken too soon is S1 and S13, as ever: a promise ends no sooner
+ * because of them.
+ */
+#include "tests/sim/world/world.h"
+
+/* The session is over: nobody resumes it (S27), and what it held is free when it may be believed in no longer. */
+static void secret_is_void(struct world *w, const struct conn *of)
+{
+	char secret[SECRET_TEXT];
+	struct conn *c;
+
+	memcpy(secret, of->secret, sizeof(secret));
+	TAILQ_FOREACH(c, &w->conns, in_world)
+	{
+		if (!secret[0] || strcmp(c->secret, secret))
+			continue;
+		memcpy(c->void_secret, secret, sizeof(secret));
+		c->secret[0] = '\0';
+	}
+}
+
+/* Its record may be lost with the end of a journal, so only the run that has killed it is held to this. */
+void broken_resumed(const struct request_sim *q)
+{
+	const struct conn *c;
+
+	TAILQ_FOREACH(c, &q->conn->world->conns, in_world)
+		if (c->daemon == q->conn->daemon && c->run == q->conn->run && c->void_secret[0] && !strcmp(c->void_secret, q->secret))
+			checker_fail(c->world, INVARIANT_S27, -1, "client %u resumes a session that was killed", q->conn->client->index);
+}
+
+void broken_hung_up(struct conn *c)
+{
+	secret_is_void(c->world, c);
+}
+
+/* It may have no connection. */
+static void session_is_killed(struct sim_daemon *d, int64_t serial)
+{
+	const struct conn *c;
+
+	TAILQ_FOREACH(c, &d->world->conns, in_world)
+		if (c->daemon == d && c->serial == serial)
+			secret_is_void(d->world, c);
+}
+
+void broken_told(struct request_sim *q, struct span line)
+{
+	struct world *w = q->conn->world;
+
+	if (q->ask == ASK_WATCH)
+		memset(q->conn->watched, 0, sizeof(q->conn->watched)); /* it may have missed something, or may from now on */
+	if (q->ask == ASK_KILL)
+		session_is_killed(q->conn->daemon, line_int(line, "session"));
+	else if (q->ask == ASK_BREAK) /* a value that nobody renews any more blocks the name until it expires */
+		checker_excuse(w, q->name, w->now + (w->plan->max_lease_us + w->plan->delay_us) * 51 / 50 + SEC);
+}
+
+struct span broken_bare(struct span value)
+{
+	return span_starts(value, SPAN("!")) ? (struct span){value.p + 1, value.n - 1} : value;
+}
+
+/* A BREAK of that name only marks the value, and may be of any daemon. */
+bool broken_allows(const struct flight *f, int64_t name, struct span before, struct span after)
+{
+	for (unsigned i = 0; i < f->count; i++) {
+		const struct call *call = &f->call[i];
+
+		if (call->kind != CALL_BREAK || !span_equal(call->name, name_span(name)))
+			continue;
+		if (after.n == 0 && call->value.n > 0 && call->value.p[0] == '#')
+			return true;
+		if (after.n == before.n + 1 && after.p[0] == '!' && !memcmp(after.p + 1, before.p, before.n) && span_starts(before, call->value))
+			return true;
+	}
+	return false;
+}
+
+/* A key that is broken ends no sooner, since its holder may believe as long as it was promised, and it is renewed no more. */
+void broken_ran(struct server *s, const struct flight *f, unsigned i)
+{
+	const struct call *call = &f->call[i];
+	int64_t name = name_number(call->name), expires;
+	struct span value;
+
+	if (name < 0 || f->count > 1 || !s->live[name])
+		return;
+	if (call->kind == CALL_EXTEND && !call->exact && is_vote(&f->answer[i]) && s->was_broken[name])
+		checker_fail(s->world, INVARIANT_S27, name, "%s: node %u renews for daemon %u a value that was broken", name_of(name), s->index,
+			     f->daemon->index);
+	if (call->kind != CALL_BREAK || f->answer[i].code != 'X')
+		return;
+	if (!sim_node_get(s->node, call->name, server_wall(s), &value, &expires) || value.p[0] != '!' || (expires > 0 && expires < s->ends_ms[name]))
+		checker_fail(s->world, INVARIANT_S27, name, "%s: node %u has broken the key for daemon %u, and it ends sooner than before", name_of(name),
+			     s->index, f->daemon->index);
+}
+
+void broken_event(struct conn *c, struct span line)
+{
+	int64_t name = line_name(line), fence = line_int(line, "fence"), *told = name < 0 ? NULL : &c->watched[name];
+	struct span kind = line_field(line, "kind");
+
+	if (!told || span_equal(kind, SPAN("waiting")))
+		return;
+	if (span_equal(kind, SPAN("granted")) ? *told != 0 : *told != 0 && *told != fence)
+		checker_fail(c->world, INVARIANT_S28, name, "%s: client %u watches, was told of the grant %lld and not of its end, and is told: %.*s",
+			     name_of(name), c->client->index, (long long)*told, (int)line.n, line.p);
+	*told = span_equal(kind, SPAN("granted")) ? fence : 0;
+}

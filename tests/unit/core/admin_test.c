@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/admin.c: KILL and BREAK, and what becomes of the locks that they take from their holders. Session 9 is an administrator's. */
+#include "tests/fixture/cluster.h"
+
+#include <check.h>
+#include <string.h>
+
+#define ADMIN 9
+
+static void begins(void)
+{
+	cluster_begin(3);
+	session_opens_as_admin(ADMIN, 0);
+}
+
+START_TEST(only_administrators_may)
+{
+	begins();
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	says(2, "KILL session=2");
+	hears(2, "ERR DENIED KILL is for root, the user of the daemon and the group redlock-admin, over the Unix socket");
+	says(2, "BREAK a");
+	hears(2, "ERR DENIED BREAK is for root, *");
+	session_opens_from_afar(3, 0);
+	says(3, "BREAK a");
+	hears(3, "ERR DENIED *");
+	says(1, "CHECK a");
+	hears(1, "OK *");
+	says(ADMIN, "KILL");
+	hears(ADMIN, "ERR ARG KILL needs session=, a number that LIST sessions shows");
+}
+END_TEST
+
+START_TEST(what_is_not_there_is_not_found)
+{
+	begins();
+	says(ADMIN, "KILL session=77");
+	hears(ADMIN, "ERR NOTFOUND *");
+	says(ADMIN, "BREAK a");
+	hears(ADMIN, "ERR NOTFOUND *");
+}
+END_TEST
+
+/* --- KILL --- */
+
+START_TEST(a_killed_session_is_told_what_it_lost_and_hung_up_on)
+{
+	begins();
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	says(1, "LOCK b owner=o");
+	hears(1, "OK *");
+	says(2, "LOCK c");
+	hears(2, "OK *");
+	says(1, "@w LOCK c wait=1m");
+	says(ADMIN, "@k KILL session=2");
+	hears(ADMIN, "@k OK session=2 n=2");
+	hears(1, "! LOST name=a fence=* reason=broken");
+	hears(1, "! LOST name=b fence=* reason=broken owner=o");
+	ck_assert(hung_up(1));
+	hears_nothing(1);
+	ck_assert(was_logged("kill session=2 by=*"));
+	says(ADMIN, "SHOW c");
+	hears(ADMIN, "\\* role=holder *");
+	hears(ADMIN, "OK n=1");
+}
+END_TEST
+
+START_TEST(what_a_killed_session_held_goes_to_nobody_before_its_validity_is_over)
+{
+	int64_t valid_ms;
+
+	begins();
+	says(1, "LOCK a");
+	valid_ms = number_in(hears(1, GRANT), "valid_ms");
+	says(2, "LOCK a wait=1m");
+	says(ADMIN, "KILL session=2");
+	hears(ADMIN, "OK *");
+	hears(1, "! LOST *");
+	passes(valid_ms * MSEC);
+	hears_nothing(2);
+	passes(300 * MSEC);
+	hears(2, GRANT);
+}
+END_TEST
+
+START_TEST(lines_of_a_killed_session_are_not_served)
+{
+	begins();
+	says(2, "LOCK a");
+	hears(2, GRANT);
+	says(1, "LOCK a wait=1m");
+	says(1, "LOCK b");
+	says(ADMIN, "KILL session=3");
+	ck_assert(hung_up(1));
+	hears(ADMIN, "OK session=3 n=0");
+	says(ADMIN, "SHOW b");
+	hears(ADMIN, "OK n=0");
+	says(2, "UNLOCK a");
+	hears(2, "OK *");
+	passes(SEC);
+	says(ADMIN, "LOCK a");
+	hears(ADMIN, GRANT);
+}
+END_TEST
+
+START_TEST(nobody_resumes_a_killed_session)
+{
+	char secret[33] = "";
+	const char *said;
+
+	begins();
+	says(1, "HELLO 1 grace=20s");
+	said = hears(1, "OK * session=2 secret=* *");
+	memcpy(secret, strstr(said, "secret=") + 7, 32);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	if (_i)
+		goes(1, GONE_HANGUP);
+	says(ADMIN, "KILL session=2");
+	hears(ADMIN, "OK session=2 n=1");
+	if (!_i)
+		ignores(1);
+	ck_assert(journal_ends_with(0, JOURNAL_OVER, ""));
+	says(3, "RESUME 2 %s", secret);
+	hears(3, "ERR NOTFOUND *");
+	says(4, "LOCK a wait=1m");
+	passes(9 * SEC);
+	hears_nothing(4);
+	passes(1500 * MSEC);
+	hears(4, GRANT);
+	daemon_returns(0);
+	says(5, "RESUME 2 %s", secret);
+	hears(5, "ERR NOTFOUND *");
+}
+END_TEST
+
+START_TEST(a_session_may_kill_itself)
+{
+	begins();
+	says(ADMIN, "LOCK a");
+	hears(ADMIN, GRANT);
+	says(ADMIN, "KILL session=1");
+	hears(ADMIN, "OK session=1 n=1");
+	hears(ADMIN, "! LOST name=a *");
+	ck_assert(hung_up(ADMIN));
+}
+END_TEST
+
+/* --- BREAK --- */
+
+START_TEST(a_lock_that_was_broken_is_granted_when_its_validity_is_over)
+{
+	int64_t valid_ms, free_in_ms;
+
+	begins();
+	says(1, "LOCK a");
+	valid_ms = number_in(hears(1, GRANT), "valid_ms");
+	says(2, "LOCK a wait=1m");
+	says(ADMIN, "BREAK a");
+	free_in_ms = number_in(hears(ADMIN, "OK name=a free_in_ms=*"), "free_in_ms");
+	hears(1, "! LOST name=a fence=* reason=broken");
+	ck_assert_int_ge(free_in_ms, valid_ms);
+	ck_assert_int_le(free_in_ms, valid_ms + 300);
+	says(ADMIN, "BREAK a");
+	hears(ADMIN, "OK name=a free_in_ms=*");
+	passes((free_in_ms - 1) * MSEC);
+	hears_nothing(2);
+	passes(MSEC);
+	hears(2, GRANT);
+	ck_assert(was_logged("break name=a by=*"));
+}
+END_TEST
+
+START_TEST(a_lock_that_was_broken_is_granted_when_its_holder_has_acknowledged_that)
+{
+	int64_t fence;
+
+	begins();
+	says(1, "LOCK a");
+	fence = number_in(hears(1, GRANT), "fence");
+	says(2, "LOCK a wait=1m");
+	says(ADMIN, "BREAK a");
+	hears(ADMIN, "OK *");
+	hears(1, "! LOST *");
+	passes(SEC);
+	says(1, "CHECK a");
+	hears(1, "ERR LOST fence=* reason=broken*");
+	hears_nothing(2);
+	says(1, "UNLOCK a");
+	hears(1, "ERR LOST fence=* reason=broken*");
+	ck_assert_int_gt(number_in(hears(2, GRANT), "fence"), fence);
+	says(1, "UNLOCK a");
+	hears(1, "ERR NOTHELD *");
+}
+END_TEST
+
+START_TEST(a_lock_that_was_broken_is_free_when_its_holder_is_gone)
+{
+	begins();
+	if (_i >= 2)
+		session_opens_from_afar(1, 0);
+	if (_i == 3)
+		says(1, "HELLO 1 grace=1s"), ignores(1);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	says(2, "LOCK a wait=1m");
+	says(ADMIN, "BREAK a");
+	hears(ADMIN, "OK *");
+	ignores(1);
+	if (_i == 0)
+		says(1, "QUIT"), ignores(1);
+	else
+		goes(1, _i == 1 ? GONE_HANGUP : GONE_RESET);
+	if (_i >= 2) {
+		passes(9 * SEC);
+		hears_nothing(2);
+		passes(1500 * MSEC);
+	}
+	hears(2, GRANT);
+}
+END_TEST
+
+/* The client may not have read LOST when it sent the UNLOCK: then it believes in the hold that is left. */
+START_TEST(an_UNLOCK_that_leaves_a_hold_acknowledges_nothing)
+{
+	begins();
+	says(1, "LOCK a");
+	if (_i == 0)
+		says(1, "LOCK a");
+	says(2, "LOCK a wait=1m");
+	says(ADMIN, "BREAK a");
+	if (_i == 1)
+		says(1, "LOCK a");
+	if (_i == 2)
+		says(1, "@t LOCK a wait=1m");
+	ignores(1);
+	says(1, "UNLOCK a");
+	hears(1, "ERR LOST *");
+	passes(9 * SEC);
+	hears_nothing(2);
+	passes(1500 * MSEC);
+	hears(2, GRANT);
+	ignores(ADMIN);
+}
+END_TEST
+
+/* The loss of session 1 is over and was not acknowledged yet: session 2 has lost its own hold since. */
+START_TEST(an_acknowledgement_is_for_one_hold_alone)
+{
+	begins();
+	says(1, "LOCK a");
+	says(ADMIN, "BREAK a");
+	passes(11 * SEC);
+	says(2, "LOCK a");
+	hears(2, GRANT);
+	says(ADMIN, "BREAK a");
+	says(3, "LOCK a wait=1m");
+	ignores(2);
+	says(1, "UNLOCK a");
+	ignores(1);
+	passes(SEC);
+	hears_nothing(3);
+	says(2, "UNLOCK a");
+	hears(2, "ERR LOST *");
+	hears(3, GRANT);
+	ignores(ADMIN);
+}
+END_TEST
+
+START_TEST(a_lock_that_is_lost_for_another_reason_is_free_when_that_is_acknowledged)
+{
+	begins();
+	says(1, "LOCK a ttl=5s renew=no");
+	hears(1, "OK *");
+	passes(4900 * MSEC);
+	hears(1, "! LOST *");
+	says(2, "LOCK a");
+	hears(2, "BUSY *");
+	says(1, "UNLOCK a");
+	hears(1, "ERR LOST *");
+	says(2, "LOCK a");
+	hears(2, GRANT);
+}
+END_TEST
+
+Suite *admin_suite(void)
+{
+	Suite *suite = suite_create("admin");
+	TCase *t = tcase_create("kill");
+
+	tcase_add_checked_fixture(t, NULL, cluster_close);
+	tcase_add_test(t, only_administrators_may);
+	tcase_add_test(t, what_is_not_there_is_not_found);
+	tcase_add_test(t, a_killed_session_is_told_what_it_lost_and_hung_up_on);
+	tcase_add_test(t, what_a_killed_session_held_goes_to_nobody_before_its_validity_is_over);
+	tcase_add_test(t, lines_of_a_killed_session_are_not_served);
+	tcase_add_loop_test(t, nobody_resumes_a_killed_session, 0, 2);
+	tcase_add_test(t, a_session_may_kill_itself);
+	suite_add_tcase(suite, t);
+	t = tcase_create("break");
+	tcase_add_checked_fixture(t, NULL, cluster_close);
+	tcase_add_test(t, a_lock_that_was_broken_is_granted_when_its_validity_is_over);
+	tcase_add_test(t, a_lock_that_was_broken_is_granted_when_its_holder_has_acknowledged_that);
+	tcase_add_loop_test(t, a_lock_that_was_broken_is_free_when_its_holder_is_gone, 0, 4);
+	tcase_add_loop_test(t, an_UNLOCK_that_leaves_a_hold_acknowledges_nothing, 0, 3);
+	tcase_add_test(t, an_acknowledgement_is_for_one_hold_alone);
+	tcase_add_test(t, a_lock_that_is_lost_for_another_reason_is_free_when_that_is_acknowledged);
+	suite_add_tcase(suite, t);
+	return suite;
+}

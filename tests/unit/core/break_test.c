@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/break.c: BREAK of what another daemon holds, or nobody that is known. Session 9 is an administrator's. */
+#include "tests/fixture/cluster.h"
+
+#include <check.h>
+#include <string.h>
+
+#define ADMIN 9
+
+/* Session 2 holds a at daemon 1. Returns its valid_ms. */
+static int64_t held_elsewhere(unsigned nodes)
+{
+	two_daemons(nodes);
+	session_opens_as_admin(ADMIN, 0);
+	says(2, "LOCK a");
+	return number_in(hears(2, GRANT), "valid_ms");
+}
+
+START_TEST(the_daemon_of_the_holder_tells_it_at_its_next_renewal)
+{
+	int64_t valid_ms = held_elsewhere(_i), free_in_ms;
+
+	says(1, "LOCK a wait=1m");
+	passes(100 * MSEC);
+	says(ADMIN, "BREAK a");
+	free_in_ms = number_in(hears(ADMIN, "OK name=a free_in_ms=*"), "free_in_ms");
+	ck_assert_int_ge(free_in_ms, valid_ms - 100);
+	hears_nothing(2);
+	passes(3400 * MSEC);
+	hears(2, "! LOST name=a fence=* reason=broken");
+	passes((valid_ms - 3500) * MSEC);
+	hears_nothing(1);
+	passes(SEC);
+	hears(1, GRANT);
+}
+END_TEST
+
+START_TEST(a_message_makes_the_daemon_of_the_holder_look_at_once)
+{
+	held_elsewhere(3);
+	is_broken_elsewhere(1, 0, "a");
+	is_broken_elsewhere(1, 0, "b");
+	passes(MSEC);
+	hears_nothing(2);
+	says(ADMIN, "BREAK a");
+	hears(ADMIN, "OK *");
+	is_broken_elsewhere(1, 0, "a");
+	passes(MSEC);
+	hears(2, "! LOST name=a fence=* reason=broken");
+}
+END_TEST
+
+START_TEST(what_was_broken_is_free_when_the_holder_says_that_it_has_heard)
+{
+	held_elsewhere(3);
+	says(ADMIN, "BREAK a");
+	hears(ADMIN, "OK *");
+	is_broken_elsewhere(1, 0, "a");
+	passes(MSEC);
+	hears(2, "! LOST *");
+	says(1, "LOCK a");
+	hears(1, "BUSY *");
+	says(ADMIN, "SHOW a");
+	hears(ADMIN, "\\* role=kept pos=0 ttl_ms=*");
+	hears(ADMIN, "OK n=1");
+	says(2, "UNLOCK a");
+	hears(2, "ERR LOST *");
+	says(1, "LOCK a");
+	hears(1, GRANT);
+}
+END_TEST
+
+START_TEST(a_holder_that_unlocks_before_it_has_heard_frees_what_was_broken)
+{
+	held_elsewhere(3);
+	says(ADMIN, "BREAK a");
+	hears(ADMIN, "OK *");
+	says(2, "UNLOCK a");
+	hears(2, "OK *");
+	says(1, "LOCK a");
+	hears(1, GRANT);
+}
+END_TEST
+
+START_TEST(the_lock_delay_of_what_was_broken_is_kept)
+{
+	begins_with_delay(3, 5 * SEC);
+	passes(SEC);
+	daemon_starts(1);
+	session_opens(2, 1);
+	session_opens_as_admin(ADMIN, 0);
+	passes(SEC);
+	says(2, "LOCK a delay=5s");
+	hears(2, GRANT);
+	says(ADMIN, "BREAK a");
+	hears(ADMIN, "OK *");
+	is_broken_elsewhere(1, 0, "a");
+	passes(MSEC);
+	hears(2, "! LOST *");
+	says(2, "UNLOCK a");
+	hears(2, "ERR LOST *");
+	says(1, "LOCK a wait=1m");
+	passes(14800 * MSEC);
+	hears_nothing(1);
+	passes(1400 * MSEC);
+	hears(1, GRANT);
+}
+END_TEST
+
+START_TEST(an_EXTEND_of_what_was_broken_is_lost)
+{
+	held_elsewhere(3);
+	says(ADMIN, "BREAK a");
+	hears(ADMIN, "OK *");
+	says(2, "EXTEND a");
+	hears(2, "! LOST name=a fence=* reason=broken");
+	hears(2, "ERR LOST *");
+}
+END_TEST
+
+START_TEST(a_daemon_that_returns_does_not_adopt_what_was_broken)
+{
+	char secret[33] = "";
+	int64_t valid_ms;
+
+	two_daemons(3);
+	session_opens_as_admin(ADMIN, 0);
+	says(2, "HELLO 1 grace=20s");
+	memcpy(secret, strstr(hears(2, "OK * session=1 secret=* *"), "secret=") + 7, 32);
+	says(2, "LOCK a");
+	valid_ms = number_in(hears(2, GRANT), "valid_ms");
+	says(ADMIN, "BREAK a");
+	hears(ADMIN, "OK *");
+	says(1, "LOCK a wait=1m");
+	daemon_returns(1);
+	passes(SEC);
+	session_opens(3, 1);
+	says(3, "RESUME 1 %s", secret);
+	hears(3, "OK session=1 n=0");
+	hears(3, "! LOST name=a fence=* reason=broken");
+	passes((valid_ms - 1001) * MSEC);
+	hears_nothing(1);
+	passes(2 * SEC);
+	hears(1, GRANT);
+}
+END_TEST
+
+START_TEST(a_key_that_no_redlockd_wrote_is_deleted)
+{
+	cluster_begin(3);
+	session_opens_as_admin(ADMIN, 0);
+	for (unsigned i = 0; i < 3; i++)
+		key_is_overwritten(i, "a", "somebody", _i ? 5 * SEC : INT64_MAX / 4);
+	says(1, "LOCK a wait=1m");
+	passes(SEC);
+	says(ADMIN, "BREAK a");
+	hears(ADMIN, "OK name=a free_in_ms=0");
+	passes(SEC);
+	hears(1, GRANT);
+}
+END_TEST
+
+START_TEST(a_minority_of_the_stores_breaks_nothing)
+{
+	held_elsewhere(3);
+	falls(1);
+	falls(2);
+	says(ADMIN, "BREAK a");
+	hears(ADMIN, "ERR QUORUM *");
+	comes(1);
+	comes(2);
+	passes(5 * SEC);
+	says(2, "CHECK a");
+	hears(2, "OK *");
+	all_feel(MOOD_SILENT);
+	says(ADMIN, "BREAK a");
+	passes(60 * MSEC);
+	hears(ADMIN, "ERR QUORUM *");
+	all_feel(MOOD_WELL);
+}
+END_TEST
+
+Suite *break_suite(void)
+{
+	Suite *suite = suite_create("break");
+	TCase *t = tcase_create("elsewhere");
+	tcase_add_checked_fixture(t, NULL, cluster_close);
+	tcase_add_loop_test(t, the_daemon_of_the_holder_tells_it_at_its_next_renewal, 1, 6);
+	tcase_add_test(t, a_message_makes_the_daemon_of_the_holder_look_at_once);
+	tcase_add_test(t, what_was_broken_is_free_when_the_holder_says_that_it_has_heard);
+	tcase_add_test(t, a_holder_that_unlocks_before_it_has_heard_frees_what_was_broken);
+	tcase_add_test(t, the_lock_delay_of_what_was_broken_is_kept);
+	tcase_add_test(t, an_EXTEND_of_what_was_broken_is_lost);
+	tcase_add_test(t, a_daemon_that_returns_does_not_adopt_what_was_broken);
+	tcase_add_loop_test(t, a_key_that_no_redlockd_wrote_is_deleted, 0, 2);
+	tcase_add_test(t, a_minority_of_the_stores_breaks_nothing);
+	suite_add_tcase(suite, t);
+	return suite;
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/watch.c: what sessions are told of the locks of others, and of those who wait for theirs. */
+#include "tests/fixture/cluster.h"
+
+#include <check.h>
+
+#define GRANTED(s, name)  "! EVENT kind=granted name=" name " session=" s " who=* fence=* waiters=0"
+#define RELEASED(s, name) "! EVENT kind=released name=" name " session=" s " who=* fence=* held_ms=* waiters=*"
+
+static void watched(const char *request)
+{
+	cluster_begin(3);
+	says(9, "%s", request);
+	hears(9, "OK prefixes=1");
+}
+
+START_TEST(a_watcher_is_told_of_grants_and_releases_of_its_prefix)
+{
+	watched("WATCH orders/");
+	says(1, "LOCK orders/1 owner=o note=\"on hand\"");
+	hears(1, "OK *");
+	hears(9, "! EVENT kind=granted name=orders/1 session=2 who=\"pid=* uid=*\" fence=* waiters=0 owner=o note=\"on hand\"");
+	says(1, "LOCK orders/1 owner=o");
+	hears(1, "OK * count=2");
+	says(1, "UNLOCK orders/1 owner=o");
+	hears(1, "OK * count=1");
+	hears_nothing(9);
+	passes(1500 * MSEC);
+	says(1, "UNLOCK orders/1 owner=o");
+	hears(1, "OK * count=0");
+	hears(9, "! EVENT kind=released name=orders/1 session=2 who=* fence=* held_ms=1500 waiters=0 owner=o *");
+	says(1, "LOCK other");
+	hears(1, "OK *");
+	hears_nothing(9);
+}
+END_TEST
+
+START_TEST(a_watcher_without_a_prefix_is_told_of_all_names_and_of_its_own_locks)
+{
+	watched("WATCH");
+	says(9, "WATCH a");
+	hears(9, "OK prefixes=2");
+	says(9, "WATCH a");
+	hears(9, "OK prefixes=2");
+	says(9, "LOCK a");
+	hears(9, GRANT);
+	hears(9, GRANTED("1", "a"));
+	hears_nothing(9);
+}
+END_TEST
+
+START_TEST(a_request_that_stays_in_the_queue_is_told_once)
+{
+	watched("WATCH");
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	ignores(9);
+	says(2, "LOCK a");
+	hears(2, "BUSY *");
+	hears_nothing(9);
+	says(2, "LOCK a wait=1m owner=o");
+	hears(9, "! EVENT kind=waiting name=a session=3 who=* waited_ms=0 waiters=1 owner=o");
+	passes(5 * SEC);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	hears(9, RELEASED("2", "a"));
+	hears(2, GRANT);
+	hears(9, "! EVENT kind=granted name=a session=3 *");
+	hears_nothing(9);
+}
+END_TEST
+
+START_TEST(a_request_that_waits_for_another_daemon_is_told_when_a_round_has_found_the_holder)
+{
+	two_daemons(3);
+	says(2, "LOCK a");
+	hears(2, GRANT);
+	says(1, "WATCH");
+	hears(1, "OK *");
+	says(3, "LOCK a wait=1m");
+	hears(1, "! EVENT kind=waiting name=a session=2 *");
+	passes(5 * SEC);
+	hears_nothing(1);
+	says(2, "UNLOCK a");
+	ignores(2);
+	passes(SEC);
+	hears(3, GRANT);
+	hears(1, GRANTED("2", "a"));
+}
+END_TEST
+
+START_TEST(who_waited_before_the_watch_is_no_news)
+{
+	cluster_begin(3);
+	says(1, "LOCK a");
+	says(2, "LOCK a wait=1m");
+	says(3, "LOCK a wait=1m");
+	ignores(1);
+	passes(SEC);
+	says(9, "WATCH");
+	hears(9, "OK *");
+	says(1, "UNLOCK a");
+	ignores(1);
+	hears(9, "! EVENT kind=released * waiters=2");
+	hears(9, "! EVENT kind=granted * waiters=1");
+	hears_nothing(9);
+	ignores(2);
+}
+END_TEST
+
+START_TEST(a_loss_is_told_to_watchers)
+{
+	watched("WATCH");
+	says(1, "LOCK a ttl=1s renew=no");
+	hears(1, "OK *");
+	ignores(9);
+	passes(SEC);
+	hears(1, "! LOST *");
+	hears(9, "! EVENT kind=lost name=a session=2 who=* fence=* held_ms=* reason=expired waiters=0");
+}
+END_TEST
+
+START_TEST(the_end_of_a_session_releases_what_it_held)
+{
+	watched("WATCH");
+	says(1, "LOCK a");
+	says(1, "LOCK b");
+	ignores(1);
+	ignores(9);
+	if (_i)
+		half_closes(1);
+	else
+		says(1, "QUIT"), hears(1, "OK");
+	hears(9, RELEASED("2", "a"));
+	hears(9, RELEASED("2", "b"));
+}
+END_TEST
+
+START_TEST(UNWATCH_ends_it_and_knows_what_is_watched)
+{
+	watched("WATCH a");
+	says(9, "UNWATCH b");
+	hears(9, "ERR NOTFOUND *");
+	says(9, "UNWATCH");
+	hears(9, "ERR NOTFOUND *");
+	says(9, "UNWATCH a");
+	hears(9, "OK prefixes=0");
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	hears_nothing(9);
+}
+END_TEST
+
+START_TEST(a_session_may_watch_so_many_prefixes_and_no_more)
+{
+	watched("WATCH p0");
+	for (unsigned i = 1; i < 64; i++) {
+		says(9, "WATCH p%u", i);
+		hears(9, "OK *");
+	}
+	says(9, "WATCH p64");
+	hears(9, "ERR LIMIT a session may watch at most 64 prefixes");
+	says(9, "WATCH %0513d", 0);
+	hears(9, "ERR LIMIT a prefix may have at most 512 bytes, as a name");
+}
+END_TEST
+
+START_TEST(a_watch_ends_with_its_connection)
+{
+	watched("WATCH");
+	says(9, "HELLO 1 grace=10s");
+	hears(9, "OK *");
+	goes(9, GONE_RESET);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+}
+END_TEST
+
+/* --- SUBSCRIBE --- */
+
+START_TEST(a_holder_that_subscribed_is_told_who_waits)
+{
+	cluster_begin(3);
+	says(1, "SUBSCRIBE");
+	hears(1, "OK");
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	says(2, "LOCK a");
+	hears(2, "BUSY *");
+	hears_nothing(1);
+	says(2, "LOCK a wait=1m");
+	hears(1, "! CONTENDED name=a fence=* waiters=1");
+	passes(50 * MSEC);
+	says(3, "LOCK a wait=1m");
+	hears_nothing(1);
+	passes(50 * MSEC);
+	says(4, "LOCK a wait=1m");
+	hears(1, "! CONTENDED name=a fence=* waiters=3");
+	says(1, "UNSUBSCRIBE");
+	hears(1, "OK");
+	passes(SEC);
+	says(5, "LOCK a wait=1m");
+	hears_nothing(1);
+	says(1, "UNLOCK a");
+	ignores(1);
+	ignores(2);
+}
+END_TEST
+
+START_TEST(a_daemon_elsewhere_that_waits_contends)
+{
+	cluster_begin(3);
+	says(1, "SUBSCRIBE");
+	hears(1, "OK");
+	says(1, "LOCK a owner=o");
+	hears(1, GRANT);
+	is_wanted(0, 0, "a");
+	hears(1, "! CONTENDED name=a fence=* waiters=1 owner=o");
+	is_wanted(0, 1, "a");
+	hears_nothing(1);
+	passes(SEC);
+	is_wanted(0, 1, "a");
+	hears(1, "! CONTENDED name=a fence=* waiters=1 owner=o");
+	is_wanted(0, 1, "b");
+	hears_nothing(1);
+}
+END_TEST
+
+START_TEST(those_who_wait_already_are_told_with_the_grant_and_with_SUBSCRIBE)
+{
+	cluster_begin(3);
+	says(1, "LOCK a");
+	says(2, "SUBSCRIBE");
+	says(2, "LOCK a wait=1m");
+	says(3, "LOCK a wait=1m");
+	ignores(1);
+	hears(2, "OK");
+	says(1, "SUBSCRIBE");
+	hears(1, "OK");
+	hears(1, "! CONTENDED name=a fence=* waiters=2");
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	hears(2, GRANT);
+	hears(2, "! CONTENDED name=a fence=* waiters=1");
+	hears_nothing(2);
+}
+END_TEST
+
+Suite *watch_suite(void)
+{
+	Suite *suite = suite_create("watch");
+	TCase *t = tcase_create("watch");
+
+	tcase_add_checked_fixture(t, NULL, cluster_close);
+	tcase_add_test(t, a_watcher_is_told_of_grants_and_releases_of_its_prefix);
+	tcase_add_test(t, a_watcher_without_a_prefix_is_told_of_all_names_and_of_its_own_locks);
+	tcase_add_test(t, a_request_that_stays_in_the_queue_is_told_once);
+	tcase_add_test(t, a_request_that_waits_for_another_daemon_is_told_when_a_round_has_found_the_holder);
+	tcase_add_test(t, who_waited_before_the_watch_is_no_news);
+	tcase_add_test(t, a_loss_is_told_to_watchers);
+	tcase_add_loop_test(t, the_end_of_a_session_releases_what_it_held, 0, 2);
+	tcase_add_test(t, UNWATCH_ends_it_and_knows_what_is_watched);
+	tcase_add_test(t, a_session_may_watch_so_many_prefixes_and_no_more);
+	tcase_add_test(t, a_watch_ends_with_its_connection);
+	suite_add_tcase(suite, t);
+	t = tcase_create("subscribe");
+	tcase_add_checked_fixture(t, NULL, cluster_close);
+	tcase_add_test(t, a_holder_that_subscribed_is_told_who_waits);
+	tcase_add_test(t, a_daemon_elsewhere_that_waits_contends);
+	tcase_add_test(t, those_who_wait_already_are_told_with_the_grant_and_with_SUBSCRIBE);
+	suite_add_tcase(suite, t);
+	return suite;
+}
