@@ -28,6 +28,28 @@ static struct span adoption_values(const struct adoption *h)
 	return (struct span){h->values, h->n};
 }
 
+static bool values_have(struct span values, struct span value)
+{
+	struct span one;
+
+	while (span_word(&values, &one))
+		if (span_equal(one, value))
+			return true;
+	return false;
+}
+
+bool adoption_is_of(const struct lease *x, struct span value, struct span prior)
+{
+	struct span values = adoption_values(x->renewal->adoption), one;
+
+	if (values_have(values, value))
+		return true;
+	while (span_word(&prior, &one))
+		if (values_have(values, one))
+			return true;
+	return false;
+}
+
 /* As many of the newest values as a record has room for. */
 static struct span values_newest(struct span values)
 {

@@ -36,6 +36,8 @@ struct adoption {
 
 /* Nothing is known of any store yet: the caller sets where the values may stand, and until when. */
 struct adoption *adoption_new(const struct prior_lease *from, struct instant now);
+/* Whether a record with these values is about this lease, which has prior values. */
+bool adoption_is_of(const struct lease *x, struct span value, struct span prior);
 void adoption_over(struct lease *x); /* forgets the values */
 /* LEASE_ADOPTING, given up: its values are not released and end by themselves. A run on a copy of the journal may have renewed them meanwhile. */
 void adoption_leave(struct lease *x);

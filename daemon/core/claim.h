@@ -19,7 +19,7 @@ struct lock;
 enum claim_state {
 	CLAIM_NEW,     /* being asked for; in no list of a lock */
 	CLAIM_WAITING, /* among the lock's waiters, first come first served */
-	CLAIM_HELD,    /* the lock's holder */
+	CLAIM_HELD,    /* the lock's holder, or one of its holders */
 	CLAIM_LOST,    /* lost while held, not acknowledged, and not known to be taken anew: among the lock's losses */
 };
 
@@ -64,8 +64,10 @@ struct claim {
 	enum claim_state state : 8;
 	enum loss loss : 8;      /* CLAIM_LOST: why */
 	bool renew;
+	bool shared;             /* it holds, or asks to hold, together with other readers */
 	bool patient;            /* wait > 0: goes on waiting while somebody holds */
 	bool overdue;            /* its wait is over; the round under way decides */
+	bool ending;             /* its session is being ended: it gets nothing any more */
 	bool leaving;            /* its session is half-closed or at the end of input */
 	/*
 	 * The connection was lost, so the client was not told. CLAIM_WAITING: the request went with the connection, and the repeated LOCK takes its place.

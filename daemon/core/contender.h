@@ -103,6 +103,15 @@ static inline void contender_enqueue(struct contender *k, struct claim *c)
 	k->impatient += !c->patient;
 }
 
+/* Before all others: its owner holds the name, and asks for the other mode. */
+static inline void contender_enqueue_first(struct contender *k, struct claim *c)
+{
+	c->state = CLAIM_WAITING;
+	TAILQ_INSERT_HEAD(&k->waiters, c, in_lock);
+	k->patient += c->patient;
+	k->impatient += !c->patient;
+}
+
 static inline void contender_dequeue(struct contender *k, struct claim *c)
 {
 	c->state = CLAIM_NEW;

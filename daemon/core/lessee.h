@@ -6,6 +6,7 @@
 #include "daemon/core/parts.h"
 
 void lessee_notify(struct engine *e, struct lease *x, enum notice_kind kind);
+void lessee_renewed(struct engine *e, const struct round *r); /* an answer to this renewal was counted */
 /* A renewal found another value in the place of ours. */
 void lessee_contested(struct engine *e, struct lease *x);
 /* This round has confirmed its adoption. */

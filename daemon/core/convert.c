@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See convert.h. */
+#include "daemon/core/convert.h"
+
+#include "daemon/core/holders.h"
+#include "daemon/core/move.h"
+#include "daemon/core/wait.h"
+
+/* The hold that this waiting claim would convert; NULL: none. */
+static struct claim *convert_hold(const struct lock *l, const struct claim *c)
+{
+	struct claim *holder = lock_holder_of(l, c->session, claim_owner(c));
+
+	return holder && holder->shared != c->shared ? holder : NULL;
+}
+
+/* The hold has the other mode and a new token from now on. Its count and its terms stay. */
+static void convert_done(struct engine *e, struct claim *holder, struct claim *c)
+{
+	struct lock *l = holder->lock;
+
+	wait_leave(e, c);
+	lock_remove_holder(l, holder);
+	if (l->share)
+		lock_end_share(&e->table, l);
+	holder->shared = c->shared;
+	holder->token = ++l->lease.token;
+	lock_add_holder(&e->table, l, holder);
+	notices_add(&e->notices, NOTICE_REENTERED, c, NULL, NOT_REFUSED);
+	holders_fold(e, holder);
+}
+
+/* The next renewal asks for a token, and is due now. */
+static void convert_want_token(struct engine *e, struct lease *x)
+{
+	struct renewal *b = lease_renewal(&e->table, x);
+
+	if (b->wants_token || (b->round && b->round->token))
+		return;
+	b->wants_token = true;
+	if (b->round)
+		return;
+	x->renew_at = e->core->now;
+	lease_schedule(e, x);
+}
+
+static void convert_try(struct engine *e, struct claim *holder, struct claim *c)
+{
+	struct lock *l = holder->lock;
+
+	if (lock_holders(l) > 1 || lock_is_haunted(l, e->core->now))
+		return;
+	if (l->lease.token < l->lease.token_end)
+		convert_done(e, holder, c);
+	else
+		convert_want_token(e, &l->lease);
+}
+
+void convert_look(struct engine *e, struct lock *l)
+{
+	struct claim *c = TAILQ_FIRST(&l->contender->waiters), *holder;
+
+	if (!c || c->ending || l->lease.state != LEASE_HELD)
+		return;
+	holder = convert_hold(l, c);
+	if (holder)
+		convert_try(e, holder, c);
+	holders_let_in(e, l);
+}
+
+void convert_ask(struct engine *e, struct claim *c, struct instant until)
+{
+	struct lock *l = c->lock;
+
+	if (!c->patient && (lock_holders(l) > 1 || lock_is_haunted(l, e->core->now))) {
+		notices_add(&e->notices, NOTICE_REFUSED, c, NULL, REFUSED_BUSY);
+		return;
+	}
+	contender_enqueue_first(lock_contend(&e->table, l), c);
+	metric_add(&e->core->metrics, METRIC_WAITERS, c->patient);
+	heap_set(&e->core->timers, &c->timer, until);
+	convert_look(e, l);
+}
+
+/*
+ * A renewal that had its quorum, but no token from it, is followed by another try only after the next one: so a store that never becomes sure costs no more than
+ * every other renewal.
+ */
+void convert_renewed(struct engine *e, const struct round *r)
+{
+	struct lease *x = r->lease;
+	struct lock *l = lock_of_lease(x);
+
+	if (TAILQ_EMPTY(&l->contender->waiters) || x->state != LEASE_HELD || x->value.number != r->value.number)
+		return;
+	if (r->token && nodeset_count(r->lifted) < engine_quorum(e))
+		return;
+	if (r->token > x->token_end) {
+		x->token = r->token - 1;
+		x->token_end = r->token + r->range;
+	}
+	convert_look(e, l);
+}
+
+void convert_withdraw(struct engine *e, const struct claim *holder)
+{
+	struct lock *l = holder->lock;
+	struct claim *c;
+
+	while (l->lease.state == LEASE_HELD && (c = TAILQ_FIRST(&l->contender->waiters)) && convert_hold(l, c) == holder)
+		wait_withdraw(e, c, REFUSED_CANCELLED);
+}
+
+const struct claim *convert_rival(const struct lock *l, const struct session *session, struct span owner)
+{
+	const struct claim *c = TAILQ_FIRST(&l->contender->waiters);
+
+	return c && !c->shared && l->share && convert_hold(l, c) && !claim_is_of(c, session, owner) ? c : NULL;
+}
