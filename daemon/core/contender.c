@@ -5,6 +5,20 @@
 
 const struct contender contender_none = {.state = CONTENDER_IDLE};
 
+void contender_reorder(struct contender *k, struct claim *c)
+{
+	struct claim *later;
+
+	TAILQ_REMOVE(&k->waiters, c, in_lock);
+	TAILQ_FOREACH(later, &k->waiters, in_lock) {
+		if (instant_before(c->asking->asked_at, later->asking->asked_at)) {
+			TAILQ_INSERT_BEFORE(later, c, in_lock);
+			return;
+		}
+	}
+	TAILQ_INSERT_TAIL(&k->waiters, c, in_lock);
+}
+
 void elsewhere_note(const struct core *core, struct elsewhere *elsewhere, const struct answer *a)
 {
 	struct span holder = a->found.n > 0 ? a->found : SPAN("");

@@ -126,6 +126,9 @@ static inline void elsewhere_forget(struct elsewhere *elsewhere)
 	elsewhere->known = elsewhere->split = false;
 }
 
+/* Moves the waiter to the place that it would have if it had come to the end of the line. */
+void contender_reorder(struct contender *k, struct claim *c);
+
 /* Notes whose value the answer shows. */
 void elsewhere_note(const struct core *core, struct elsewhere *elsewhere, const struct answer *a);
 

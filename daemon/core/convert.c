@@ -4,6 +4,7 @@
 
 #include "daemon/core/holders.h"
 #include "daemon/core/move.h"
+#include "daemon/core/rebase.h"
 #include "daemon/core/wait.h"
 
 /* The hold that this waiting claim would convert; NULL: none. */
@@ -35,7 +36,7 @@ static void convert_want_token(struct engine *e, struct lease *x)
 {
 	struct renewal *b = lease_renewal(&e->table, x);
 
-	if (b->wants_token || (b->round && b->round->token))
+	if (b->wants_token || (b->round && b->round->token) || !rebase_is_possible(e, x))
 		return;
 	b->wants_token = true;
 	if (b->round)
@@ -109,6 +110,17 @@ void convert_withdraw(struct engine *e, const struct claim *holder)
 
 	while (l->lease.state == LEASE_HELD && (c = TAILQ_FIRST(&l->contender->waiters)) && convert_hold(l, c) == holder)
 		wait_withdraw(e, c, REFUSED_CANCELLED);
+}
+
+void convert_forfeit(const struct claim *lost)
+{
+	struct contender *k = lost->lock->contender;
+	struct claim *c = TAILQ_FIRST(&k->waiters), *next;
+
+	for (; c && c->shared != lost->shared && claim_same_owner(c, lost); c = next) {
+		next = TAILQ_NEXT(c, in_lock);
+		contender_reorder(k, c);
+	}
 }
 
 const struct claim *convert_rival(const struct lock *l, const struct session *session, struct span owner)

@@ -15,6 +15,8 @@ void convert_look(struct engine *e, struct lock *l);
 void convert_renewed(struct engine *e, const struct round *r);
 /* This hold is about to end: what would convert it is withdrawn. */
 void convert_withdraw(struct engine *e, const struct claim *holder);
+/* This hold was lost: what would have converted it waits as any other from now on. */
+void convert_forfeit(const struct claim *lost);
 /* The waiting claim that would make a hold of another owner exclusive; NULL: none. */
 const struct claim *convert_rival(const struct lock *l, const struct session *session, struct span owner);
 

@@ -198,6 +198,7 @@ void hold_abandon(struct engine *e, struct claim *c, struct instant until)
 
 static void claim_lose(struct engine *e, struct claim *c, enum loss why)
 {
+	convert_forfeit(c);
 	heap_cancel(&e->core->timers, &c->timer);
 	metric_add(&e->core->metrics, METRIC_LOSSES, 1);
 	if (c->not_notified) {

@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/core/rebase.h"
 
+static int64_t rebase_token(const struct engine *e, const struct lease *x)
+{
+	return 1 + (e->tokens.seen > x->token_end ? e->tokens.seen : x->token_end);
+}
+
+bool rebase_is_possible(const struct engine *e, const struct lease *x)
+{
+	return !members_were_set_back(&e->members, rebase_token(e, x) + TOKENS_AHEAD);
+}
+
 void rebase_begin(struct engine *e, struct round *r)
 {
 	struct lease *x = r->lease;
-	int64_t proposal = tokens_proposal(&e->tokens, e->core);
 
 	if (!x->renewal->wants_token)
 		return;
 	x->renewal->wants_token = false;
-	if (proposal <= e->tokens.seen)
-		proposal = e->tokens.seen + 1;
-	r->token = proposal > x->token_end ? proposal : x->token_end + 1;
+	r->token = rebase_token(e, x);
 	r->range = TOKENS_AHEAD;
 	r->sure = x->placed.sure;
 }

@@ -8,6 +8,8 @@
 
 #include "daemon/core/parts.h"
 
+/* False: the clocks of the stores were set back. Only their own next tokens may lie so far ahead of them. */
+bool rebase_is_possible(const struct engine *e, const struct lease *x);
 /* The renewal begins: if its lease wants a token, it asks for one. */
 void rebase_begin(struct engine *e, struct round *r);
 /* A store has answered: perhaps it has extended the key. */

@@ -9,6 +9,7 @@
  *   bounds     a next generation has another max_delay and min_lease
  *   sets       a next generation has two servers more or fewer, or one or two more than two
  *   rolls      LIST sessions while sessions come and go: in half of the worlds with storms and of crowds, in few others
+ *   readers    clients lock some names in both modes, and convert what they hold
  */
 #include "tests/sim/plan/plan.h"
 
@@ -27,6 +28,7 @@ static const struct {
 	[SPREAD_BOUNDS] = {"bounds", 300},
 	[SPREAD_SETS] = {"sets", 300},
 	[SPREAD_ROLLS] = {"rolls", 500},
+	[SPREAD_READERS] = {"readers", 250},
 };
 
 /* The stream goes on with what is drawn of that kind. */
@@ -168,4 +170,5 @@ void spread_draw(struct plan *p)
 	}
 	draw_bounds(p);
 	draw_rolls(p);
+	p->readers = seed_is_spread((uint64_t)p->seed, SPREAD_READERS);
 }

@@ -81,6 +81,7 @@ struct conn {
 	/* the daemon's end */
 	struct buf in;
 	bool skipping, reading;
+	int64_t read_count[2];                         /* how often its session holds r0 …, as far as its lines say */
 	char secret[SECRET_TEXT];                      /* the secret of a session with grace; "" */
 	int64_t serial;                                /* the number of its session, as HELLO or RESUME told it; 0: not known */
 	uint64_t serial_step;                          /* the step in which it was told */
