@@ -90,7 +90,7 @@ void readers_said(struct request_sim *q, struct span line)
 	count = &q->conn->read_count[q->name];
 	if (q->locks) {
 		check_read_token(q->conn, q->name, line_int(line, "fence"), span_equal(line_field(line, "mode"), SPAN("shared")));
-		if (*count == 0 && said == 1 && !q->conn->resumed)
+		if (*count == 0 && said == 1 && !resumed_is_behind(q))
 			check_read_order(q);
 	}
 	if (said > 0)

@@ -159,6 +159,14 @@ static void say_anything(struct sim_client *c, int64_t name)
 	}
 }
 
+/* The path to the daemon breaks: the daemon hears a reset, and the client goes on believing. */
+static void reader_is_cut(struct sim_client *c)
+{
+	c->conn->silent = true;
+	conn_cut(c->conn, GONE_RESET, c->world->now);
+	client_lost_conn(c);
+}
+
 /* Before the bounds are tight the client releases all that it holds, however often. */
 static void reader_ends(struct sim_client *c)
 {
@@ -180,7 +188,9 @@ void reader_fired(struct sim_client *c)
 		reader_ends(c);
 		return;
 	}
-	if (c->conn && !c->conn->left && c->state == CLIENT_RUNNING && c->reading[name].count < COUNT_MOST)
+	if (c->conn && !c->conn->left && c->state == CLIENT_RUNNING && c->remote && stream_chance(&c->reads, 3))
+		reader_is_cut(c);
+	else if (c->conn && !c->conn->left && c->state == CLIENT_RUNNING && c->reading[name].count < COUNT_MOST)
 		say_anything(c, name);
 	else if (c->conn && c->state == CLIENT_RUNNING && c->reading[name].count > 0)
 		say_unlock(c, name);

@@ -189,6 +189,27 @@ START_TEST(an_upgrader_whose_lease_is_lost_waits_on_as_any_writer)
 }
 END_TEST
 
+START_TEST(an_upgrader_whose_lease_is_lost_stands_behind_those_that_asked_before)
+{
+	one_holds(3, "shared");
+	says(2, "LOCK a mode=shared");
+	hears(2, SHARED);
+	says(3, "LOCK a wait=1m");
+	passes(MSEC);
+	says(1, "@u LOCK a wait=1m");
+	all_feel(MOOD_SILENT);
+	passes(11 * SEC);
+	ignores(1);
+	all_feel(MOOD_WELL);
+	passes(10 * SEC);
+	hears(3, EXCLUSIVE);
+	hears_nothing(1);
+	says(3, "UNLOCK a");
+	passes(SEC);
+	hears(1, "@u " EXCLUSIVE);
+}
+END_TEST
+
 /* --- tokens --- */
 
 /* Its grant had no range, so the conversion asks the stores. */
@@ -295,6 +316,7 @@ Suite *convert_suite(void)
 	tcase_add_test(c, unlock_while_an_upgrade_waits_ends_both);
 	tcase_add_test(c, an_upgrade_waits_for_the_belief_of_a_reader_that_went_unsurely);
 	tcase_add_test(c, an_upgrader_whose_lease_is_lost_waits_on_as_any_writer);
+	tcase_add_test(c, an_upgrader_whose_lease_is_lost_stands_behind_those_that_asked_before);
 	tcase_add_test(c, a_token_beyond_the_range_is_asked_for_with_a_renewal);
 	tcase_add_test(c, without_a_quorum_a_conversion_changes_nothing);
 	tcase_add_test(c, a_store_that_puts_the_key_back_gives_no_token_with_that_answer);
