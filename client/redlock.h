@@ -57,6 +57,7 @@ struct redlock_options {
 	int64_t ttl_ms;
 	bool no_renew;
 	const char *note; /* shown to those who ask about the lock or wait for it */
+	bool shared;      /* held together with other readers; asked of what the session holds, it converts the hold: the count stays */
 };
 
 /* Zeroes are the defaults: no label, no grace. */

@@ -84,8 +84,8 @@ void convert_ask(struct engine *e, struct claim *c, struct instant until)
 }
 
 /*
- * A renewal that had its quorum, but no token from it, is followed by another try only after the next one: so a store that never becomes sure costs no more than
- * every other renewal.
+ * A renewal that had its quorum, but no token from it, is followed by another try only after the next one: so a store that never becomes sure costs no more
+ * than every other renewal.
  */
 void convert_renewed(struct engine *e, const struct round *r)
 {

@@ -4,6 +4,7 @@
 
 #include "daemon/core/remember.h"
 #include "daemon/core/resume.h"
+#include "daemon/core/rows.h"
 #include "daemon/core/show.h"
 #include "daemon/core/tell.h"
 

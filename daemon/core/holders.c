@@ -40,8 +40,8 @@ static void holders_begin(struct engine *e, struct claim *c)
 }
 
 /*
- * A LOCK whose connection was lost is counted when it is repeated, not before: nobody waits for its answer. If the session was not notified of the grant either,
- * the first repeated LOCK takes its place in the count.
+ * A LOCK whose connection was lost is counted when it is repeated, not before: nobody waits for its answer. If the session was not notified of the grant
+ * either, the first repeated LOCK takes its place in the count.
  */
 void holders_fold(struct engine *e, struct claim *holder)
 {

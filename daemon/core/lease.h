@@ -115,7 +115,8 @@ static inline bool lease_is_at_rest(const struct lease *x)
 {
 	const struct renewal *b = x->renewal;
 
-	return !b->round && !b->adoption && TAILQ_EMPTY(&b->extends) && !b->entry.waits && !b->wants_token && !nodeset_any(b->denied) && !x->at_risk && x->state != LEASE_ADOPTING;
+	return !b->round && !b->adoption && TAILQ_EMPTY(&b->extends) && !b->entry.waits && !b->wants_token && !nodeset_any(b->denied) && !x->at_risk &&
+	       x->state != LEASE_ADOPTING;
 }
 
 #define LOSS_LEAD_LEAST_US (5 * MSEC)
@@ -141,8 +142,10 @@ static inline void lease_begin(struct lease *x, const struct lease_value *value,
 	x->recorded = false;
 	x->promised.ttl_us = 0;
 	x->promised.until = INSTANT_PAST;
-	if (!renewal_is_none(x->renewal))
-		x->renewal->denied = x->renewal->confirmed = NODESET_NONE, x->renewal->wants_token = false;
+	if (renewal_is_none(x->renewal))
+		return;
+	x->renewal->denied = x->renewal->confirmed = NODESET_NONE;
+	x->renewal->wants_token = false;
 }
 
 /* The stores are about to be asked for such a lease: the holder may be told of it. */

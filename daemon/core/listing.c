@@ -7,7 +7,6 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/core/rows.h"
-#include "daemon/core/tell.h"
 
 #include <stdlib.h>
 

@@ -8,6 +8,7 @@
 #include "daemon/core/hold.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/resume.h"
+#include "daemon/core/rows.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/terms.h"
 #include "daemon/core/wait.h"

@@ -6,6 +6,7 @@
 #include "daemon/core/hold.h"
 #include "daemon/core/lessee.h"
 #include "daemon/core/remember.h"
+#include "daemon/core/rows.h"
 #include "daemon/core/tell.h"
 
 #include <inttypes.h>

@@ -5,7 +5,6 @@
 #include "daemon/core/locks.h"
 #include "daemon/core/look.h"
 #include "daemon/core/rows.h"
-#include "daemon/core/tell.h"
 
 static void reply_texts(struct reply *r, const struct claim *c)
 {

@@ -4,6 +4,8 @@
 
 #include "daemon/core/hold.h"
 #include "daemon/core/remember.h"
+#include "daemon/core/rows.h"
+#include "daemon/core/rows.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -63,12 +65,6 @@ void reply_grant(struct commander *x, struct reply *r, struct claim *holder)
 	reply_int(r, "fence", holder->token);
 	reply_ms(r, "valid_ms", lock_valid_us(&x->engine->table, holder->lock));
 	holder->here = true;
-}
-
-void reply_mode(struct reply *r, const struct claim *holder)
-{
-	if (holder->shared)
-		reply_text(r, "mode", SPAN("shared"));
 }
 
 void tell_granted(struct commander *x, struct claim *holder, struct span tag, unsigned count)

@@ -19,7 +19,6 @@ void count_mistake(struct commander *x, struct session *s);
 
 /* The fields of a hold: name fence valid_ms. From here on its client counts as told over this connection. */
 void reply_grant(struct commander *x, struct reply *r, struct claim *holder);
-void reply_mode(struct reply *r, const struct claim *holder); /* mode=shared; nothing for an exclusive hold */
 /* OK, to a LOCK of this session. */
 void tell_granted(struct commander *x, struct claim *holder, struct span tag, unsigned count);
 /* The client is about to be told that it holds this. So the claim does not lapse, and the journal notes it. An earlier loss is told first. */

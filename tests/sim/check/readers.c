@@ -76,8 +76,8 @@ static void check_read_order(struct request_sim *q)
 			continue;
 		TAILQ_FOREACH(other, &c->running, at_daemon)
 			if (other->ask == ASK_READ && other->locks && other->name == q->name && other->wait_ms != 0 && other->begun_step < q->begun_step)
-				checker_fail(w, INVARIANT_S19, -1, "r%lld: daemon %u granted client %u before client %u, which asked earlier", (long long)q->name,
-					     q->conn->daemon->index, q->conn->client->index, c->client->index);
+				checker_fail(w, INVARIANT_S19, -1, "r%lld: daemon %u granted client %u before client %u, which asked earlier",
+					     (long long)q->name, q->conn->daemon->index, q->conn->client->index, c->client->index);
 	}
 }
 

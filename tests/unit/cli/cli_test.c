@@ -158,7 +158,6 @@ static const struct mistake_row {
 	{{"frobnicate"}, 64, "redlock: no command 'frobnicate'; redlock --help lists them\n"},
 	{{"watch"}, 64, "redlock: watch is not in this version (" REDLOCKD_VERSION ")\n"},
 	{{"doctor"}, 64, "redlock: doctor is not in this version (" REDLOCKD_VERSION ")\n"},
-	{{"run", "--shared", "x", "true"}, 125, "redlock: --shared is not in this version (" REDLOCKD_VERSION ")\n"},
 	{{"run", "x"}, 125, "redlock: an argument is missing; the usage is: redlock run NAME [--] CMD...\n"},
 	{{"try"}, 125, "redlock: an argument is missing; the usage is: redlock try NAME [--] CMD...\n"},
 	{{"show"}, 64, "redlock: an argument is missing; the usage is: redlock show NAME\n"},
