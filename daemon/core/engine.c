@@ -57,10 +57,11 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 			convert_ask(e, c, c->patient ? wait_until : instant_add(e->core->now, adoption_us(e)));
 		return;
 	}
-	if (c->shared && holders_join_at_once(e, c))
-		return;
-	if (c->shared)
+	if (c->shared) {
+		if (holders_join_at_once(e, c))
+			return;
 		tokens_expect(&e->tokens, e->core, &l->name); /* each reader that joins later has a token of its own, as long as the range lasts */
+	}
 	/* If the same owner may hold the lock from the previous run, the adoption decides. */
 	if (!c->patient && lock_is_taken(l) && !holder) {
 		notices_add(&e->notices, NOTICE_REFUSED, c, NULL, REFUSED_BUSY);

@@ -50,7 +50,8 @@ void grant_won(struct engine *e, struct round *r, int64_t fence)
 	holders_add(e, c);
 	l->lease.auto_renew = c->renew;
 	l->lease.renew_at = c->renew ? instant_add(r->calls.begun, l->lease.ttl_us / 3) : INSTANT_NEVER;
-	holders_let_in(e, l);
+	if (l->share)
+		holders_let_in(e, l);
 	wait_refuse_part(e, l->contender, REFUSED_BUSY, WAITERS_IMPATIENT);
 	lease_schedule(e, &l->lease);
 }

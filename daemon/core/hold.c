@@ -16,11 +16,12 @@
 #define YIELD_US (150 * MSEC)
 
 /* The lock has no holder any more. Its lease still stands. */
-static void lock_vacate(struct engine *e, struct lock *l)
+static inline void lock_vacate(struct engine *e, struct lock *l)
 {
 	holders_count_hold(e, l->holder);
 	lock_remove_holder(l, l->holder);
-	lock_end_share(&e->table, l);
+	if (l->share)
+		lock_end_share(&e->table, l);
 	l->lease.believed_until = INSTANT_PAST;
 	l->lease.renew_at = INSTANT_NEVER;
 	lease_end_round(&l->lease);
@@ -106,39 +107,45 @@ static void lock_close(struct engine *e, struct lock *l, struct instant until, e
 		hold_belief_over(e, l);
 }
 
-/* A reader that has gone may believe until then, though the last one that was left has unlocked. */
-static void unlock_haunted(struct engine *e, struct lock *l, struct instant until, struct pending *p)
+/*
+ * A reader unlocks. Others may hold the lock with it; or may believe in it although they have gone: then it is left alone until that is over. False: neither.
+ */
+static bool unlock_shared(struct engine *e, struct claim *c, int64_t keep_us, struct pending *p)
 {
+	struct lock *l = c->lock;
+	struct instant keep = keep_us > 0 ? instant_add(e->core->now, keep_us) : INSTANT_PAST, until = lock_ghost_until(l);
+
+	if (hold_leave_others(e, c, keep) || (keep_us == 0 && !p && grant_hand_on(e, l))) {
+		claim_free(&e->table, c);
+	} else if (!lock_is_haunted(l, e->core->now) || !instant_before(keep, until)) {
+		return false;
+	} else {
+		lock_vacate(e, l);
+		lease_refuse_extends(e, &l->lease, REFUSED_CANCELLED);
+		claim_free(&e->table, c);
+		lock_close(e, l, until, CAUSE_UNLOCKED);
+	}
 	if (p)
 		notices_add(&e->notices, NOTICE_RELEASED, NULL, p, NOT_REFUSED);
-	lock_close(e, l, until, CAUSE_UNLOCKED);
+	return true;
 }
 
 void hold_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pending *p)
 {
 	struct lock *l = c->lock;
-	struct instant keep = keep_us > 0 ? instant_add(e->core->now, keep_us) : INSTANT_PAST, until;
 
 	metric_add(&e->core->metrics, METRIC_RELEASES, 1);
-	convert_withdraw(e, c);
-	if (hold_leave_others(e, c, keep)) {
-		if (p)
-			notices_add(&e->notices, NOTICE_RELEASED, NULL, p, NOT_REFUSED);
-		claim_free(&e->table, c);
+	if (!TAILQ_EMPTY(&l->contender->waiters))
+		convert_withdraw(e, c);
+	if (l->share && unlock_shared(e, c, keep_us, p))
 		return;
-	}
 	if (keep_us == 0 && !p && grant_hand_on(e, l)) {
 		claim_free(&e->table, c);
 		return;
 	}
-	until = instant_max(lock_ghost_until(l), keep);
 	lock_vacate(e, l);
 	lease_refuse_extends(e, &l->lease, REFUSED_CANCELLED);
 	claim_free(&e->table, c);
-	if (instant_before(e->core->now, until) && instant_before(keep, until)) {
-		unlock_haunted(e, l, until, p);
-		return;
-	}
 	release_begin(e, &l->lease, keep_us > 0 ? RELEASE_LEAVE : RELEASE_DELETE, keep_us, p);
 	hold_give_back(e, l, CAUSE_UNLOCKED);
 }

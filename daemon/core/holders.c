@@ -18,7 +18,7 @@ void holders_count_hold(struct engine *e, const struct claim *c)
 	metric_peak(&e->core->metrics, METRIC_HOLD_LONGEST, held);
 }
 
-static void holders_begin(struct engine *e, struct claim *c)
+static inline void holders_begin(struct engine *e, struct claim *c)
 {
 	struct lock *l = c->lock;
 	struct claim *old = c->not_notified ? NULL : lock_loss_of(l, c->session, claim_owner(c));
@@ -62,7 +62,8 @@ void holders_fold(struct engine *e, struct claim *holder)
 void holders_add(struct engine *e, struct claim *c)
 {
 	holders_begin(e, c);
-	holders_fold(e, c);
+	if (!TAILQ_EMPTY(&c->lock->contender->waiters))
+		holders_fold(e, c);
 }
 
 bool holders_are_many(const struct engine *e, const struct lock *l)

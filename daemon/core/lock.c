@@ -266,14 +266,8 @@ void claim_free(struct lock_table *t, struct claim *c)
 	pool_put(&t->claims, c);
 }
 
-void lock_add_holder(struct lock_table *t, struct lock *l, struct claim *c)
+void lock_add_reader(struct lock_table *t, struct lock *l, struct claim *c)
 {
-	assert(c->shared || (!l->holder && !l->share));
-	c->state = CLAIM_HELD;
-	if (!c->shared) {
-		l->holder = c;
-		return;
-	}
 	if (!l->share) {
 		l->share = pool_get(&t->shares);
 		TAILQ_INIT(&l->share->holders);
@@ -284,11 +278,8 @@ void lock_add_holder(struct lock_table *t, struct lock *l, struct claim *c)
 	l->holder = TAILQ_FIRST(&l->share->holders);
 }
 
-void lock_remove_holder(struct lock *l, struct claim *c)
+void lock_remove_reader(struct lock *l, struct claim *c)
 {
-	l->holder = NULL;
-	if (!l->share)
-		return;
 	TAILQ_REMOVE(&l->share->holders, c, in_lock);
 	l->share->count--;
 	l->holder = TAILQ_FIRST(&l->share->holders);

@@ -174,10 +174,28 @@ struct claim *claim_new(struct lock_table *t);
 void claim_begin_asking(struct lock_table *t, struct claim *c); /* a LOCK begins */
 void claim_end_asking(struct lock_table *t, struct claim *c);   /* it is answered */
 void claim_free(struct lock_table *t, struct claim *c); /* in no list of a lock */
-/* Into and out of the holders. A shared claim is alone with other shared ones. */
-void lock_add_holder(struct lock_table *t, struct lock *l, struct claim *c);
-void lock_remove_holder(struct lock *l, struct claim *c);
+void lock_add_reader(struct lock_table *t, struct lock *l, struct claim *c);
+void lock_remove_reader(struct lock *l, struct claim *c);
 void lock_end_share(struct lock_table *t, struct lock *l); /* it has no holder */
+
+/* Into and out of the holders. A shared claim is alone with other shared ones. Inline, since each LOCK does both. */
+static inline void lock_add_holder(struct lock_table *t, struct lock *l, struct claim *c)
+{
+	assert(c->shared || (!l->holder && !l->share));
+	c->state = CLAIM_HELD;
+	if (c->shared)
+		lock_add_reader(t, l, c);
+	else
+		l->holder = c;
+}
+
+static inline void lock_remove_holder(struct lock *l, struct claim *c)
+{
+	l->holder = NULL;
+	if (l->share)
+		lock_remove_reader(l, c);
+}
+
 struct claim *lock_find_reader(const struct lock *l, const struct session *session, struct span owner);
 
 /* The holder that is (session, owner); NULL: that does not hold it. */

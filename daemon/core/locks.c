@@ -44,7 +44,7 @@ static struct instant lock_wait_until(const struct commander *x, int64_t wait)
 	return wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(x->core->now, wait);
 }
 
-static void claim_set_terms(struct commander *x, struct claim *c)
+static inline void claim_set_terms(struct commander *x, struct claim *c)
 {
 	const struct request *q = &x->request;
 

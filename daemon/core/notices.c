@@ -20,10 +20,8 @@ static unsigned notices_count(const struct claim *c)
 {
 	const struct claim *holder = c->lock->holder;
 
-	if (c->lock->share && c->state != CLAIM_HELD)
+	if (c->lock->share)
 		holder = lock_find_reader(c->lock, c->session, claim_owner(c));
-	else if (c->state == CLAIM_HELD)
-		holder = c;
 	return holder ? holder->count : 0;
 }
 

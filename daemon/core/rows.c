@@ -59,9 +59,3 @@ void reply_elsewhere(struct reply *r, const struct elsewhere *elsewhere)
 	else if (elsewhere->host[0])
 		reply_text(r, "holder", span_of(host));
 }
-
-void reply_mode(struct reply *r, const struct claim *c)
-{
-	if (c->shared)
-		reply_text(r, "mode", SPAN("shared"));
-}

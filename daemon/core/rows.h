@@ -16,6 +16,10 @@ bool rows_are_long(const struct commander *x, size_t bytes);
 void reply_session(const struct commander *x, struct reply *r, const struct session *s);
 void reply_elsewhere(struct reply *r, const struct elsewhere *elsewhere);
 /* mode=shared, of a hold or a wait; nothing for an exclusive one. */
-void reply_mode(struct reply *r, const struct claim *c);
+static inline void reply_mode(struct reply *r, const struct claim *c)
+{
+	if (c->shared)
+		reply_text(r, "mode", SPAN("shared"));
+}
 
 #endif

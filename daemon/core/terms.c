@@ -6,13 +6,9 @@
 
 #include <inttypes.h>
 
-bool name_is_allowed(struct commander *x, struct session *s)
+bool refuse_name(struct commander *x, struct session *s)
 {
-	uint64_t most = x->core->conf.limits.name;
-
-	if (x->request.word[0].n <= most)
-		return true;
-	tell_mistake(x, s, ERROR_LIMIT, "a name may have at most %" PRIu64 " bytes (limits.name)", most);
+	tell_mistake(x, s, ERROR_LIMIT, "a name may have at most %" PRIu64 " bytes (limits.name)", x->core->conf.limits.name);
 	return false;
 }
 
@@ -28,10 +24,8 @@ bool ttl_is_allowed(struct commander *x, struct session *s)
 	return false;
 }
 
-bool bound_is_kept(struct commander *x, struct session *s, enum field field, int64_t most, const char *what)
+bool refuse_bound(struct commander *x, struct session *s, enum field field, int64_t most, const char *what)
 {
-	if (!request_has(&x->request, field) || x->request.field[field].number <= most)
-		return true;
 	tell_mistake(x, s, ERROR_LIMIT, "%s may be at most %" PRId64 "ms (%s)", field_table[field].word, most / MSEC, what);
 	return false;
 }

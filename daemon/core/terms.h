@@ -20,9 +20,20 @@ static inline bool request_is_shared(const struct request *q)
 	return request_has(q, FIELD_MODE) && q->field[FIELD_MODE].number == MODE_SHARED;
 }
 
-bool name_is_allowed(struct commander *x, struct session *s);
+bool refuse_name(struct commander *x, struct session *s);
+bool refuse_bound(struct commander *x, struct session *s, enum field field, int64_t most, const char *what);
 bool ttl_is_allowed(struct commander *x, struct session *s);
-bool bound_is_kept(struct commander *x, struct session *s, enum field field, int64_t most, const char *what);
+
+static inline bool name_is_allowed(struct commander *x, struct session *s)
+{
+	return x->request.word[0].n <= x->core->conf.limits.name || refuse_name(x, s);
+}
+
+static inline bool bound_is_kept(struct commander *x, struct session *s, enum field field, int64_t most, const char *what)
+{
+	return !request_has(&x->request, field) || x->request.field[field].number <= most || refuse_bound(x, s, field, most, what);
+}
+
 /* A shared hold ends with its owner's UNLOCK or session, or with the lease of all readers: it has no end and no lock-delay of its own. */
 bool shared_terms_are_allowed(struct commander *x, struct session *s);
 
