@@ -53,6 +53,8 @@ void grant_won(struct engine *e, struct round *r, int64_t fence)
 	if (l->share)
 		holders_let_in(e, l);
 	wait_refuse_part(e, l->contender, REFUSED_BUSY, WAITERS_IMPATIENT);
+	if (l->share)
+		holders_let_in(e, l); /* those behind a writer that does not wait */
 	lease_schedule(e, &l->lease);
 }
 

@@ -93,9 +93,9 @@ void holders_count_handoff(struct engine *e, struct lock *l)
 	metric_add(&e->core->metrics, METRIC_HANDOFFS, 1);
 }
 
-static bool holders_may_join(const struct engine *e, const struct lock *l, const struct claim *c)
+static bool holders_may_join(const struct engine *e, const struct lock *l)
 {
-	return c->shared && !c->ending && l->share && l->lease.state == LEASE_HELD && holders_may_follow(e, l);
+	return l->share && l->lease.state == LEASE_HELD && holders_may_follow(e, l);
 }
 
 /* A reader that asks for a longer lease than the others gets it by the next renewal, which is due now. */
@@ -116,21 +116,28 @@ static void holders_join(struct engine *e, struct lock *l, struct claim *c)
 	holders_count_handoff(e, l);
 	holders_lengthen(e, &l->lease, c->ttl_us);
 	holders_add(e, c);
+	if (l->lease.at_risk)
+		notices_add(&e->notices, NOTICE_RISK, c, NULL, NOT_REFUSED); /* the others were told before */
 }
 
 void holders_let_in(struct engine *e, struct lock *l)
 {
 	struct claim *c;
 
-	while (l->share && (c = TAILQ_FIRST(&l->contender->waiters)) && holders_may_join(e, l, c))
+	while ((c = TAILQ_FIRST(&l->contender->waiters)) && c->shared && !c->ending && holders_may_join(e, l))
 		holders_join(e, l, c);
+}
+
+bool holders_are_open(const struct engine *e, const struct lock *l)
+{
+	return TAILQ_EMPTY(&l->contender->waiters) && holders_may_join(e, l);
 }
 
 bool holders_join_at_once(struct engine *e, struct claim *c)
 {
 	struct lock *l = c->lock;
 
-	if (!TAILQ_EMPTY(&l->contender->waiters) || !holders_may_join(e, l, c))
+	if (!holders_are_open(e, l))
 		return false;
 	contender_enqueue(lock_contend(&e->table, l), c);
 	metric_add(&e->core->metrics, METRIC_WAITERS, c->patient);

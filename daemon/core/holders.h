@@ -11,7 +11,9 @@ void holders_add(struct engine *e, struct claim *c);
 void holders_fold(struct engine *e, struct claim *holder);
 /* Readers hold the lock: those at the head of the line hold it with them, as long as that is allowed. */
 void holders_let_in(struct engine *e, struct lock *l);
-/* A reader asks for a lock that readers hold, and joins them if nobody waits. False: not now. */
+/* A reader that asks now may join those that hold the lock: nobody waits. */
+bool holders_are_open(const struct engine *e, const struct lock *l);
+/* It joins them. False: not now. */
 bool holders_join_at_once(struct engine *e, struct claim *c);
 /* Enough of the lease is left for another holder, and no other daemon has waited for it too long. */
 bool holders_may_follow(const struct engine *e, const struct lock *l);

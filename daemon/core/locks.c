@@ -6,6 +6,7 @@
 #include "daemon/core/deadlock.h"
 #include "daemon/core/engine.h"
 #include "daemon/core/hold.h"
+#include "daemon/core/holders.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/rows.h"
@@ -134,6 +135,20 @@ static bool lock_may_be_upgraded(struct commander *x, struct session *s, const s
 	return false;
 }
 
+/* Each of two owners that hold the lock together would wait for the other, if both wait for it alone as well. */
+static bool waits_in_other_mode(const struct session *s, const struct lock *l, struct span owner, bool shared)
+{
+	const struct claim *c;
+
+	if (s->waiting == 0)
+		return false;
+	TAILQ_FOREACH(c, &s->claims, in_session) {
+		if (c->state == CLAIM_WAITING && c->lock == l && c->shared != shared && span_equal(claim_owner(c), owner))
+			return true;
+	}
+	return false;
+}
+
 /* Only a request that waits can close a cycle, and only behind a lock that this daemon knows. */
 static bool lock_may_wait(struct commander *x, struct session *s, bool patient)
 {
@@ -143,8 +158,12 @@ static bool lock_may_wait(struct commander *x, struct session *s, bool patient)
 	bool shared = request_is_shared(&x->request);
 	char room[CYCLE_MAX];
 
-	if (!l || (holder && (holder->shared == shared || shared)))
+	if (!l || (holder && (holder->shared == shared || shared)) || (shared && holders_are_open(x->engine, l)))
 		return true;
+	if (!holder && waits_in_other_mode(s, l, owner, shared)) {
+		tell_mistake(x, s, ERROR_ARG, "this owner waits for the lock in the other mode: CANCEL that request first, or use another owner");
+		return false;
+	}
 	if (holder && !lock_may_be_upgraded(x, s, l))
 		return false;
 	if (!deadlock_closes(x, s, owner, l, room, &cycle))

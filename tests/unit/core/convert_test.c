@@ -229,6 +229,16 @@ START_TEST(a_token_beyond_the_range_is_asked_for_with_a_renewal)
 }
 END_TEST
 
+START_TEST(a_store_that_granted_after_the_decision_gives_a_token_as_well)
+{
+	one_holds(3, "exclusive");
+	feels(0, MOOD_SILENT);
+	says(1, "LOCK a mode=shared");
+	passes(100 * MSEC);
+	fence_grows(hears(1, SHARED));
+}
+END_TEST
+
 START_TEST(without_a_quorum_a_conversion_changes_nothing)
 {
 	one_holds(3, "exclusive");
@@ -318,6 +328,7 @@ Suite *convert_suite(void)
 	tcase_add_test(c, an_upgrader_whose_lease_is_lost_waits_on_as_any_writer);
 	tcase_add_test(c, an_upgrader_whose_lease_is_lost_stands_behind_those_that_asked_before);
 	tcase_add_test(c, a_token_beyond_the_range_is_asked_for_with_a_renewal);
+	tcase_add_test(c, a_store_that_granted_after_the_decision_gives_a_token_as_well);
 	tcase_add_test(c, without_a_quorum_a_conversion_changes_nothing);
 	tcase_add_test(c, a_store_that_puts_the_key_back_gives_no_token_with_that_answer);
 	tcase_add_test(c, a_store_with_a_renewal_under_way_on_a_broken_connection_gives_no_token);

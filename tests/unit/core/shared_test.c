@@ -311,6 +311,86 @@ START_TEST(readers_of_two_daemons_take_turns_and_so_do_writers)
 }
 END_TEST
 
+START_TEST(a_reader_that_may_join_at_once_is_in_no_deadlock)
+{
+	readers_hold(3, 1);
+	says(2, "LOCK b");
+	hears(2, "OK *");
+	says(1, "LOCK b wait=1m");
+	says(2, "LOCK a mode=shared wait=1m");
+	hears(2, READER);
+	says(2, "UNLOCK b");
+	hears(2, "OK *");
+	hears(1, "OK name=b *");
+}
+END_TEST
+
+START_TEST(a_reader_behind_a_writer_that_waits_for_it_is_in_a_deadlock)
+{
+	readers_hold(3, 1);
+	says(2, "LOCK b");
+	hears(2, "OK *");
+	says(1, "LOCK b wait=1m");
+	says(3, "LOCK a wait=1m");
+	says(2, "LOCK a mode=shared wait=1m");
+	hears(2, "ERR DEADLOCK cycle=a<-b<-a");
+}
+END_TEST
+
+START_TEST(any_of_several_readers_may_close_a_cycle)
+{
+	readers_hold(3, 3);
+	says(4, "LOCK b");
+	hears(4, "OK *");
+	says(2, "LOCK b wait=1m");
+	says(4, "LOCK a wait=1m");
+	hears(4, "ERR DEADLOCK cycle=a<-b<-a");
+}
+END_TEST
+
+START_TEST(an_owner_does_not_wait_in_both_modes)
+{
+	readers_hold(3, 0);
+	says(1, "LOCK a");
+	hears(1, "OK *");
+	says(2, "@1 LOCK a wait=1m");
+	says(2, "@2 LOCK a mode=shared wait=1m");
+	hears(2, "@2 ERR ARG *other mode*");
+	says(2, "@3 LOCK a mode=shared wait=1m owner=x");
+	hears_nothing(2);
+}
+END_TEST
+
+START_TEST(readers_behind_a_writer_that_does_not_wait_hold_with_the_first)
+{
+	cluster_begin(3);
+	all_feel(MOOD_SILENT);
+	says(1, "LOCK a mode=shared");
+	says(2, "LOCK a");
+	says(3, "LOCK a mode=shared wait=1m");
+	all_feel(MOOD_WELL);
+	hears(1, READER);
+	hears(2, "BUSY *");
+	hears(3, READER);
+}
+END_TEST
+
+START_TEST(a_reader_that_joins_a_lease_at_risk_is_told_so)
+{
+	readers_hold(3, 1);
+	feels(0, MOOD_SILENT);
+	feels(1, MOOD_SILENT);
+	passes(4 * SEC);
+	hears(1, "! RISK *");
+	reads(2);
+	hears(2, "! RISK name=a *");
+	all_feel(MOOD_WELL);
+	passes(SEC);
+	hears(1, "! SAFE *");
+	hears(2, "! SAFE *");
+}
+END_TEST
+
 START_TEST(show_and_list_tell_all_readers)
 {
 	readers_hold(3, 2);
@@ -350,6 +430,12 @@ Suite *shared_suite(void)
 	tcase_add_test(c, keep_of_one_reader_counts_when_the_last_one_has_left);
 	tcase_add_test(c, what_a_shared_lock_cannot_have_is_refused);
 	tcase_add_test(c, readers_of_two_daemons_take_turns_and_so_do_writers);
+	tcase_add_test(c, a_reader_that_may_join_at_once_is_in_no_deadlock);
+	tcase_add_test(c, a_reader_behind_a_writer_that_waits_for_it_is_in_a_deadlock);
+	tcase_add_test(c, any_of_several_readers_may_close_a_cycle);
+	tcase_add_test(c, an_owner_does_not_wait_in_both_modes);
+	tcase_add_test(c, readers_behind_a_writer_that_does_not_wait_hold_with_the_first);
+	tcase_add_test(c, a_reader_that_joins_a_lease_at_risk_is_told_so);
 	tcase_add_test(c, show_and_list_tell_all_readers);
 	suite_add_tcase(s, c);
 	return s;
