@@ -124,6 +124,7 @@ static bool unlock_shared(struct engine *e, struct claim *c, int64_t keep_us, st
 		lease_refuse_extends(e, &l->lease, REFUSED_CANCELLED);
 		claim_free(&e->table, c);
 		lock_close(e, l, until, CAUSE_UNLOCKED);
+		wait_refuse_part(e, l->contender, REFUSED_BUSY, WAITERS_IMPATIENT); /* what its owner asked for while it was being adopted */
 	}
 	if (p)
 		notices_add(&e->notices, NOTICE_RELEASED, NULL, p, NOT_REFUSED);

@@ -6,9 +6,19 @@ static int64_t rebase_token(const struct engine *e, const struct lease *x)
 	return 1 + (e->tokens.seen > x->token_end ? e->tokens.seen : x->token_end);
 }
 
+/* A store refuses a floor that lies too far ahead of its clock, and then it does not renew the key, either. */
 bool rebase_is_possible(const struct engine *e, const struct lease *x)
 {
-	return !members_were_set_back(&e->members, rebase_token(e, x) + TOKENS_AHEAD);
+	int64_t floor = rebase_token(e, x) + TOKENS_AHEAD;
+	unsigned able = 0;
+
+	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
+		const struct member *m = &e->members.node[i];
+
+		able += member_usable(m) && m->clock.known &&
+			floor <= member_server_ms_least(m, e->core->now) * MSEC + members_ahead_us(&e->members);
+	}
+	return able >= engine_quorum(e);
 }
 
 void rebase_begin(struct engine *e, struct round *r)

@@ -8,7 +8,7 @@
 
 #include "daemon/core/parts.h"
 
-/* False: the clocks of the stores were set back. Only their own next tokens may lie so far ahead of them. */
+/* False: too few stores can be used, or the clocks of too many lie too far behind their fences. */
 bool rebase_is_possible(const struct engine *e, const struct lease *x);
 /* The renewal begins: if its lease wants a token, it asks for one. */
 void rebase_begin(struct engine *e, struct round *r);
