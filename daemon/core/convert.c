@@ -45,28 +45,22 @@ static void convert_want_token(struct engine *e, struct lease *x)
 	lease_schedule(e, x);
 }
 
-static void convert_try(struct engine *e, struct claim *holder, struct claim *c)
+/* Whether the request at the head of the line may convert the hold of its owner now. */
+static struct claim *convert_ready(const struct engine *e, const struct lock *l)
 {
-	struct lock *l = holder->lock;
+	const struct claim *c = TAILQ_FIRST(&l->contender->waiters);
 
-	if (lock_holders(l) > 1 || lock_is_haunted(l, e->core->now))
-		return;
-	if (l->lease.token < l->lease.token_end)
-		convert_done(e, holder, c);
-	else
-		convert_want_token(e, &l->lease);
+	if (!c || c->ending || l->lease.state != LEASE_HELD || lock_holders(l) > 1 || lock_is_haunted(l, e->core->now))
+		return NULL;
+	return convert_hold(l, c);
 }
 
 void convert_look(struct engine *e, struct lock *l)
 {
-	struct claim *c = TAILQ_FIRST(&l->contender->waiters), *holder;
-
-	if (!c || c->ending || l->lease.state != LEASE_HELD)
-		return;
-	holder = convert_hold(l, c);
-	if (holder)
-		convert_try(e, holder, c);
-	holders_let_in(e, l);
+	if (convert_ready(e, l))
+		convert_want_token(e, &l->lease);
+	else if (l->share)
+		holders_let_in(e, l);
 }
 
 void convert_ask(struct engine *e, struct claim *c, struct instant until)
@@ -91,6 +85,7 @@ void convert_renewed(struct engine *e, const struct round *r)
 {
 	struct lease *x = r->lease;
 	struct lock *l = lock_of_lease(x);
+	struct claim *holder;
 
 	if (TAILQ_EMPTY(&l->contender->waiters) || x->state != LEASE_HELD || x->value.number != r->value.number)
 		return;
@@ -99,6 +94,9 @@ void convert_renewed(struct engine *e, const struct round *r)
 	if (r->token > x->token_end) {
 		x->token = r->token - 1;
 		x->token_end = r->token + r->range;
+		holder = convert_ready(e, l);
+		if (holder)
+			convert_done(e, holder, TAILQ_FIRST(&l->contender->waiters));
 	}
 	convert_look(e, l);
 }

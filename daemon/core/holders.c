@@ -93,9 +93,13 @@ void holders_count_handoff(struct engine *e, struct lock *l)
 	metric_add(&e->core->metrics, METRIC_HANDOFFS, 1);
 }
 
+/*
+ * While somebody may believe in the lease for longer than its votes say, nobody joins: if the lease was adopted, the other run may have made a hold exclusive
+ * since its record was written.
+ */
 static bool holders_may_join(const struct engine *e, const struct lock *l)
 {
-	return l->share && l->lease.state == LEASE_HELD && holders_may_follow(e, l);
+	return l->share && l->lease.state == LEASE_HELD && !instant_before(e->core->now, l->lease.believed_until) && holders_may_follow(e, l);
 }
 
 /* A reader that asks for a longer lease than the others gets it by the next renewal, which is due now. */
