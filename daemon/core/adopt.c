@@ -46,6 +46,7 @@ static void adopt_expect_lease(struct engine *e, struct lease *x, const struct c
 	x->recorded = true;
 	x->token = c->token;
 	x->token_end = c->token;
+	x->token_is_old = true;
 	lease_promise(x, told_us, from->deadline);
 	tokens_saw(&e->tokens, c->token);
 }

@@ -2,6 +2,7 @@
 /* See convert.h. */
 #include "daemon/core/convert.h"
 
+#include "daemon/core/adoption.h"
 #include "daemon/core/holders.h"
 #include "daemon/core/move.h"
 #include "daemon/core/rebase.h"
@@ -31,34 +32,46 @@ static void convert_done(struct engine *e, struct claim *holder, struct claim *c
 	holders_fold(e, holder);
 }
 
-/* The next renewal asks for a token, and is due now. */
-static void convert_want_token(struct engine *e, struct lease *x)
+/*
+ * The next renewal asks for a token, and is due now. A hold that is to be shared is recorded so before the stores are asked, under a new value: a run that
+ * works on an earlier record, in which it is exclusive, cannot adopt it.
+ */
+static void convert_want_token(struct engine *e, struct lock *l)
 {
+	struct lease *x = &l->lease;
 	struct renewal *b = lease_renewal(&e->table, x);
 
-	if (b->wants_token || (b->round && b->round->token) || !rebase_is_possible(e, x))
-		return;
+	if (b->wants_token || b->round || !rebase_is_possible(e, x))
+		return; /* a round that is under way is followed by another look */
+	if (!l->share && x->recorded) {
+		adoption_rotate(&e->table, x);
+		notices_add(&e->notices, NOTICE_ADOPTING, l->holder, NULL, NOT_REFUSED);
+	}
 	b->wants_token = true;
-	if (b->round)
-		return;
 	x->renew_at = e->core->now;
 	lease_schedule(e, x);
 }
 
-/* Whether the request at the head of the line may convert the hold of its owner now. */
+/* Whether the request at the head of the line may convert the hold of its owner now. One whose client is away waits until it is repeated. */
 static struct claim *convert_ready(const struct engine *e, const struct lock *l)
 {
 	const struct claim *c = TAILQ_FIRST(&l->contender->waiters);
 
-	if (!c || c->ending || l->lease.state != LEASE_HELD || lock_holders(l) > 1 || lock_is_haunted(l, e->core->now))
+	if (!c || c->ending || c->not_notified || l->lease.state != LEASE_HELD || lock_holders(l) > 1 || lock_is_haunted(l, e->core->now))
 		return NULL;
 	return convert_hold(l, c);
 }
 
+/* Readers hold an adopted lease. One that would join needs a token that no exclusive hold had. */
+static bool lock_lacks_token(const struct lock *l)
+{
+	return l->share && l->lease.token_is_old;
+}
+
 void convert_look(struct engine *e, struct lock *l)
 {
-	if (convert_ready(e, l))
-		convert_want_token(e, &l->lease);
+	if (convert_ready(e, l) || (l->lease.state == LEASE_HELD && lock_lacks_token(l)))
+		convert_want_token(e, l);
 	else if (l->share)
 		holders_let_in(e, l);
 }
@@ -86,14 +99,16 @@ void convert_renewed(struct engine *e, const struct round *r)
 	struct lease *x = r->lease;
 	struct lock *l = lock_of_lease(x);
 	struct claim *holder;
+	bool idle = TAILQ_EMPTY(&l->contender->waiters) && !r->token && !lock_lacks_token(l);
 
-	if (TAILQ_EMPTY(&l->contender->waiters) || x->state != LEASE_HELD || x->value.number != r->value.number)
+	if (idle || x->state != LEASE_HELD || x->value.number != r->value.number)
 		return;
 	if (r->token && nodeset_count(r->lifted) < engine_quorum(e))
 		return;
 	if (r->token > x->token_end) {
 		x->token = r->token - 1;
 		x->token_end = r->token + r->range;
+		x->token_is_old = false;
 		holder = convert_ready(e, l);
 		if (holder)
 			convert_done(e, holder, TAILQ_FIRST(&l->contender->waiters));
@@ -119,6 +134,13 @@ void convert_forfeit(const struct claim *lost)
 		next = TAILQ_NEXT(c, in_lock);
 		contender_reorder(k, c);
 	}
+}
+
+bool convert_is_asked(const struct claim *holder)
+{
+	const struct claim *c = TAILQ_FIRST(&holder->lock->contender->waiters);
+
+	return c && c->shared && !holder->shared && claim_same_owner(c, holder);
 }
 
 const struct claim *convert_rival(const struct lock *l, const struct session *session, struct span owner)

@@ -17,6 +17,8 @@ void convert_renewed(struct engine *e, const struct round *r);
 void convert_withdraw(struct engine *e, const struct claim *holder);
 /* This hold was lost: what would have converted it waits as any other from now on. */
 void convert_forfeit(const struct claim *lost);
+/* Its owner asks to share this exclusive hold: as soon as the stores agree, it does. */
+bool convert_is_asked(const struct claim *holder);
 /* The waiting claim that would make a hold of another owner exclusive; NULL: none. */
 const struct claim *convert_rival(const struct lock *l, const struct session *session, struct span owner);
 

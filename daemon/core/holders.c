@@ -99,7 +99,9 @@ void holders_count_handoff(struct engine *e, struct lock *l)
  */
 static bool holders_may_join(const struct engine *e, const struct lock *l)
 {
-	return l->share && l->lease.state == LEASE_HELD && !instant_before(e->core->now, l->lease.believed_until) && holders_may_follow(e, l);
+	const struct lease *x = &l->lease;
+
+	return l->share && x->state == LEASE_HELD && !x->token_is_old && !instant_before(e->core->now, x->believed_until) && holders_may_follow(e, l);
 }
 
 /* A reader that asks for a longer lease than the others gets it by the next renewal, which is due now. */

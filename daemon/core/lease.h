@@ -87,6 +87,7 @@ struct lease {
 	uint8_t lessee;            /* what has it: enum lessee */
 	bool auto_renew;           /* the watchdog renews it; else it ends as it was granted */
 	bool at_risk;              /* RISK was told: it is in engine.risks */
+	bool token_is_old;         /* it was adopted with its token, which may be that of an exclusive hold: no reader to come shares it */
 	bool recorded;             /* this value was ever in the journal */
 	struct timer timer;        /* LEASE_HELD: to be renewed, or told lost; LEASE_ADOPTING: next try; LEASE_CLOSING: nobody believes in it any longer */
 	struct renewal *renewal;   /* renewal_none: nothing of what that has */
@@ -139,7 +140,7 @@ static inline void lease_begin(struct lease *x, const struct lease_value *value,
 		free(x->renewal->adoption);
 		x->renewal->adoption = NULL;
 	}
-	x->recorded = false;
+	x->recorded = x->token_is_old = false;
 	x->promised.ttl_us = 0;
 	x->promised.until = INSTANT_PAST;
 	if (renewal_is_none(x->renewal))

@@ -103,6 +103,7 @@ static bool lock_is_repeated(struct commander *x, struct session *s, int64_t wai
 		claim_set_note(c, request_note(q));
 		s->busy |= q->tag.n == 0;
 		wait_set_end(x->engine, c, lock_wait_until(x, wait));
+		convert_look(x->engine, c->lock);
 		return true;
 	case PLACE_NONE:
 		break;

@@ -46,8 +46,9 @@ START_TEST(readers_of_one_lease_are_all_adopted)
 	hears(5, "BUSY *");
 	/* The previous run may have made a hold exclusive since. */
 	says(5, "LOCK a mode=shared wait=1m");
+	passes(8 * SEC);
 	hears_nothing(5);
-	passes(14 * SEC);
+	passes(8 * SEC);
 	hears(5, READER);
 }
 END_TEST
@@ -183,6 +184,71 @@ START_TEST(a_waiting_reader_that_repeats_its_lock_in_the_other_mode_stands_at_th
 }
 END_TEST
 
+START_TEST(a_conversion_waits_for_its_client)
+{
+	int64_t fence;
+
+	two_read();
+	says(1, "LOCK a wait=1m");
+	goes(1, GONE_HANGUP);
+	says(2, "UNLOCK a");
+	passes(SEC);
+	resumes(3, &s1);
+	ck_assert_int_eq(number_in(hears(3, READER_ROW), "fence"), fence1);
+	hears(3, "OK session=* n=1");
+	says(3, "LOCK a wait=1m");
+	passes(MSEC);
+	fence = number_in(hears(3, GRANT), "fence");
+	ck_assert_int_gt(fence, fence2);
+}
+END_TEST
+
+/* Its record from before says that it is exclusive. The run on the copy has heard of no store when the downgrade goes through. */
+START_TEST(a_run_on_a_journal_from_before_a_downgrade_does_not_adopt_the_hold)
+{
+	fence1 = held_with_grace(3, "grace=60s", "", &s1);
+	all_feel(MOOD_SILENT);
+	journal_is_compacted(0);
+	runs_share_values();
+	ck_assert_uint_eq(daemon_inherits(1, 0), 0);
+	journal_is_compacted(0);
+	cluster.daemon[1].stopped = true;
+	all_feel(MOOD_WELL);
+	says(1, "LOCK a mode=shared wait=5s");
+	passes(SEC);
+	hears(1, READER);
+	says(2, "LOCK a mode=shared");
+	hears(2, READER);
+	cluster.daemon[1].stopped = false;
+	wakes(1);
+	passes(2 * SEC);
+	session_opens(5, 1);
+	resumes(5, &s1);
+	passes(3 * SEC);
+	hears(5, "OK session=* n=0");
+	hears(5, "! LOST name=a *");
+	says(2, "CHECK a");
+	hears(2, "OK name=a *mode=shared");
+}
+END_TEST
+
+/* The record says that the hold is shared, with the fence that it had. */
+START_TEST(a_reader_behind_a_downgrade_that_a_restart_cut_off_has_a_larger_fence)
+{
+	fence1 = held_with_grace(3, "grace=60s", "", &s1);
+	all_feel(MOOD_SILENT);
+	says(1, "LOCK a mode=shared wait=1m");
+	passes(MSEC);
+	daemon_returns(0);
+	all_feel(MOOD_WELL);
+	passes(2 * SEC);
+	reader_is_back(3, &s1, fence1);
+	passes(20 * SEC);
+	says(5, "LOCK a mode=shared");
+	ck_assert_int_gt(number_in(hears(5, READER), "fence"), fence1);
+}
+END_TEST
+
 START_TEST(a_lease_that_cannot_be_adopted_is_lost_for_all_readers)
 {
 	two_read();
@@ -213,6 +279,9 @@ Suite *shared_resume_suite(void)
 	tcase_add_test(c, a_converted_hold_is_adopted_in_its_mode);
 	tcase_add_test(c, readers_that_do_not_come_back_leave_one_by_one);
 	tcase_add_test(c, a_waiting_reader_that_repeats_its_lock_in_the_other_mode_stands_at_the_end);
+	tcase_add_test(c, a_conversion_waits_for_its_client);
+	tcase_add_test(c, a_run_on_a_journal_from_before_a_downgrade_does_not_adopt_the_hold);
+	tcase_add_test(c, a_reader_behind_a_downgrade_that_a_restart_cut_off_has_a_larger_fence);
 	tcase_add_test(c, a_lease_that_cannot_be_adopted_is_lost_for_all_readers);
 	suite_add_tcase(s, c);
 	return s;
