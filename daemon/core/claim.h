@@ -63,12 +63,12 @@ struct claim {
 	uint16_t owner_n, note_n;
 	enum claim_state state : 8;
 	enum loss loss : 8;      /* CLAIM_LOST: why */
-	bool renew;
-	bool shared;             /* it holds, or asks to hold, together with other readers */
+	bool renew : 1;
+	bool shared : 1;         /* it holds, or asks to hold, together with other readers */
 	bool patient;            /* wait > 0: goes on waiting while somebody holds */
 	bool overdue;            /* its wait is over; the round under way decides */
-	bool ending;             /* its session is being ended: it gets nothing any more */
-	bool leaving;            /* its session is half-closed or at the end of input */
+	bool ending : 1;         /* its session is being ended: it gets nothing any more */
+	bool leaving : 1;        /* its session is half-closed or at the end of input */
 	/*
 	 * The connection was lost, so the client was not told. CLAIM_WAITING: the request went with the connection, and the repeated LOCK takes its place.
 	 * CLAIM_HELD: its turn came since. CLAIM_LOST: it was lost since.

@@ -87,8 +87,8 @@ struct lease {
 	uint8_t lessee;            /* what has it: enum lessee */
 	bool auto_renew;           /* the watchdog renews it; else it ends as it was granted */
 	bool at_risk;              /* RISK was told: it is in engine.risks */
-	bool token_is_old;         /* it was adopted with its token, which may be that of an exclusive hold: no reader to come shares it */
-	bool recorded;             /* this value was ever in the journal */
+	bool token_is_old : 1;     /* it was adopted with its token, which may be that of an exclusive hold: no reader to come shares it */
+	bool recorded : 1;         /* this value was ever in the journal */
 	struct timer timer;        /* LEASE_HELD: to be renewed, or told lost; LEASE_ADOPTING: next try; LEASE_CLOSING: nobody believes in it any longer */
 	struct renewal *renewal;   /* renewal_none: nothing of what that has */
 	/*
