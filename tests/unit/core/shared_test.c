@@ -1,36 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/holders.c, hold.c: readers of one daemon hold a lock together, a writer holds it alone, and all stand in one line. */
-#include "tests/fixture/cluster.h"
-#include "tests/fixture/resumable.h"
+/* daemon/core/holders.c, hold.c: readers of one daemon hold a lock together, a writer holds it alone. */
+#include "tests/fixture/readers.h"
 
 #include <check.h>
-
-#define READER "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1 mode=shared"
-
-static void reads(unsigned k)
-{
-	says(k, "LOCK a mode=shared");
-	hears(k, READER);
-}
-
-/* A store has joined with a fence that leaves no room for a range: that comes with time. */
-static void stores_have_room(unsigned nodes)
-{
-	cluster_begin(nodes);
-	passes(SEC);
-}
-
-static void readers_hold(unsigned nodes, unsigned readers)
-{
-	stores_have_room(nodes);
-	for (unsigned k = 1; k <= readers; k++)
-		reads(k);
-}
-
-static bool is_free(void)
-{
-	return !key_is_there(0, "a");
-}
 
 START_TEST(readers_hold_a_lock_together_with_one_round)
 {
@@ -95,79 +67,6 @@ START_TEST(readers_beyond_the_range_share_its_last_fence)
 	says(1, "UNLOCK a owner=x");
 	ignores(1);
 	ck_assert_int_gt(number_in(hears(2, GRANT), "fence"), last);
-}
-END_TEST
-
-START_TEST(a_writer_that_waits_is_not_overtaken_by_later_readers)
-{
-	readers_hold(3, 2);
-	says(3, "LOCK a wait=1m");
-	says(4, "LOCK a mode=shared wait=1m");
-	says(5, "LOCK a mode=shared wait=1m");
-	says(6, "LOCK a mode=shared");
-	hears(6, "BUSY *");
-	hears_nothing(3);
-	says(1, "UNLOCK a");
-	hears_nothing(3);
-	hears_nothing(4);
-	says(2, "UNLOCK a");
-	hears(3, GRANT);
-	hears_nothing(4);
-	says(3, "UNLOCK a");
-	hears(4, READER);
-	hears(5, READER);
-}
-END_TEST
-
-START_TEST(readers_behind_a_writer_that_gives_up_join_at_once)
-{
-	readers_hold(3, 1);
-	says(2, "@w LOCK a wait=1m");
-	says(3, "LOCK a mode=shared wait=1m");
-	says(4, "LOCK a wait=1s");
-	says(5, "LOCK a mode=shared wait=1m");
-	hears_nothing(3);
-	says(2, "CANCEL @w");
-	hears(2, "OK");
-	hears(2, "@w ERR CANCELLED *");
-	hears(3, READER);
-	hears_nothing(5);
-	passes(SEC);
-	hears(4, "TIMEOUT *");
-	hears(5, READER);
-}
-END_TEST
-
-START_TEST(readers_behind_a_writer_that_goes_join_at_once)
-{
-	readers_hold(3, 1);
-	says(2, "LOCK a wait=1m");
-	says(2, "LOCK a mode=shared wait=1m owner=x");
-	says(3, "LOCK a mode=shared wait=1m");
-	hears_nothing(3);
-	goes(2, GONE_HANGUP);
-	hears(3, READER);
-	says(1, "UNLOCK a");
-	says(3, "UNLOCK a");
-	ck_assert(is_free());
-}
-END_TEST
-
-START_TEST(a_round_that_is_won_for_a_reader_is_shared_by_all_that_wait_behind_it)
-{
-	cluster_begin(3);
-	all_feel(MOOD_SILENT);
-	says(1, "LOCK a mode=shared");
-	says(2, "LOCK a mode=shared wait=1m");
-	says(3, "LOCK a mode=shared");
-	says(4, "LOCK a wait=1m");
-	says(5, "LOCK a mode=shared wait=1m");
-	all_feel(MOOD_WELL);
-	hears(1, READER);
-	hears(2, READER);
-	hears(3, READER);
-	hears_nothing(4);
-	hears_nothing(5);
 }
 END_TEST
 
@@ -291,90 +190,6 @@ START_TEST(what_a_shared_lock_cannot_have_is_refused)
 }
 END_TEST
 
-START_TEST(readers_of_two_daemons_take_turns_and_so_do_writers)
-{
-	two_daemons(3);
-	reads(1);
-	says(2, "LOCK a mode=shared wait=1m");
-	passes(SEC);
-	hears_nothing(2);
-	says(1, "UNLOCK a");
-	passes(2 * SEC);
-	hears(2, READER);
-	says(1, "LOCK a wait=1m");
-	passes(SEC);
-	hears(1, "OK name=a count=0");
-	hears_nothing(1);
-	says(2, "UNLOCK a");
-	passes(2 * SEC);
-	hears(1, GRANT);
-}
-END_TEST
-
-START_TEST(a_reader_that_may_join_at_once_is_in_no_deadlock)
-{
-	readers_hold(3, 1);
-	says(2, "LOCK b");
-	hears(2, "OK *");
-	says(1, "LOCK b wait=1m");
-	says(2, "LOCK a mode=shared wait=1m");
-	hears(2, READER);
-	says(2, "UNLOCK b");
-	hears(2, "OK *");
-	hears(1, "OK name=b *");
-}
-END_TEST
-
-START_TEST(a_reader_behind_a_writer_that_waits_for_it_is_in_a_deadlock)
-{
-	readers_hold(3, 1);
-	says(2, "LOCK b");
-	hears(2, "OK *");
-	says(1, "LOCK b wait=1m");
-	says(3, "LOCK a wait=1m");
-	says(2, "LOCK a mode=shared wait=1m");
-	hears(2, "ERR DEADLOCK cycle=a<-b<-a");
-}
-END_TEST
-
-START_TEST(any_of_several_readers_may_close_a_cycle)
-{
-	readers_hold(3, 3);
-	says(4, "LOCK b");
-	hears(4, "OK *");
-	says(2, "LOCK b wait=1m");
-	says(4, "LOCK a wait=1m");
-	hears(4, "ERR DEADLOCK cycle=a<-b<-a");
-}
-END_TEST
-
-START_TEST(an_owner_does_not_wait_in_both_modes)
-{
-	readers_hold(3, 0);
-	says(1, "LOCK a");
-	hears(1, "OK *");
-	says(2, "@1 LOCK a wait=1m");
-	says(2, "@2 LOCK a mode=shared wait=1m");
-	hears(2, "@2 ERR ARG *other mode*");
-	says(2, "@3 LOCK a mode=shared wait=1m owner=x");
-	hears_nothing(2);
-}
-END_TEST
-
-START_TEST(readers_behind_a_writer_that_does_not_wait_hold_with_the_first)
-{
-	cluster_begin(3);
-	all_feel(MOOD_SILENT);
-	says(1, "LOCK a mode=shared");
-	says(2, "LOCK a");
-	says(3, "LOCK a mode=shared wait=1m");
-	all_feel(MOOD_WELL);
-	hears(1, READER);
-	hears(2, "BUSY *");
-	hears(3, READER);
-}
-END_TEST
-
 START_TEST(a_reader_that_joins_a_lease_at_risk_is_told_so)
 {
 	readers_hold(3, 1);
@@ -417,10 +232,6 @@ Suite *shared_suite(void)
 	tcase_add_test(c, readers_hold_a_lock_together_with_one_round);
 	tcase_add_test(c, each_reader_has_its_own_fence_and_a_writer_behind_them_a_larger_one);
 	tcase_add_test(c, readers_beyond_the_range_share_its_last_fence);
-	tcase_add_test(c, a_writer_that_waits_is_not_overtaken_by_later_readers);
-	tcase_add_test(c, readers_behind_a_writer_that_gives_up_join_at_once);
-	tcase_add_test(c, readers_behind_a_writer_that_goes_join_at_once);
-	tcase_add_test(c, a_round_that_is_won_for_a_reader_is_shared_by_all_that_wait_behind_it);
 	tcase_add_test(c, the_same_reader_is_reentrant);
 	tcase_add_test(c, a_lease_that_is_lost_is_lost_for_all_readers);
 	tcase_add_test(c, a_reader_that_went_unsurely_keeps_writers_out_but_no_readers);
@@ -429,12 +240,6 @@ Suite *shared_suite(void)
 	tcase_add_test(c, an_extend_of_a_reader_that_leaves_is_cancelled_and_those_of_others_are_answered);
 	tcase_add_test(c, keep_of_one_reader_counts_when_the_last_one_has_left);
 	tcase_add_test(c, what_a_shared_lock_cannot_have_is_refused);
-	tcase_add_test(c, readers_of_two_daemons_take_turns_and_so_do_writers);
-	tcase_add_test(c, a_reader_that_may_join_at_once_is_in_no_deadlock);
-	tcase_add_test(c, a_reader_behind_a_writer_that_waits_for_it_is_in_a_deadlock);
-	tcase_add_test(c, any_of_several_readers_may_close_a_cycle);
-	tcase_add_test(c, an_owner_does_not_wait_in_both_modes);
-	tcase_add_test(c, readers_behind_a_writer_that_does_not_wait_hold_with_the_first);
 	tcase_add_test(c, a_reader_that_joins_a_lease_at_risk_is_told_so);
 	tcase_add_test(c, show_and_list_tell_all_readers);
 	suite_add_tcase(s, c);
