@@ -110,6 +110,7 @@ CORE := \
 	daemon/core/core.c \
 	daemon/core/contender.c \
 	daemon/core/conclude.c \
+	daemon/core/convert.c \
 	daemon/core/deadlock.c \
 	daemon/core/deliver.c \
 	daemon/core/end.c \
@@ -120,6 +121,7 @@ CORE := \
 	daemon/core/grant.c \
 	daemon/core/hangup.c \
 	daemon/core/hold.c \
+	daemon/core/holders.c \
 	daemon/core/lessee.c \
 	daemon/core/journal.c \
 	daemon/core/judge.c \
@@ -142,6 +144,7 @@ CORE := \
 	daemon/core/probe.c \
 	daemon/core/query.c \
 	daemon/core/quorum.c \
+	daemon/core/rebase.c \
 	daemon/core/release.c \
 	daemon/core/releases.c \
 	daemon/core/remember.c \
@@ -157,6 +160,7 @@ CORE := \
 	daemon/core/split.c \
 	daemon/core/state.c \
 	daemon/core/tell.c \
+	daemon/core/terms.c \
 	daemon/core/ticket.c \
 	daemon/core/tokens.c \
 	daemon/core/trust.c \

@@ -103,6 +103,12 @@ static const char *note_set(struct invocation *in, const char *value)
 	return NULL;
 }
 
+static const char *shared_set(struct invocation *in, const char *value)
+{
+	in->shared = !value;
+	return NULL;
+}
+
 static const char *json_set(struct invocation *in, const char *value)
 {
 	in->json = !value;

@@ -42,7 +42,7 @@ struct invocation {
 	const char *addr, *note;
 	int64_t wait_ms, ttl_ms, keep_ms;
 	int busy_exit, priority;
-	bool json, help, version;
+	bool shared, json, help, version;
 };
 
 /*

@@ -95,6 +95,8 @@ static void lock_draft(struct draft *d, const struct redlock_options *o, size_t 
 	*ret_wait_n = d->n - *ret_wait_at;
 	if (o->ttl_ms)
 		draft_ms(d, "ttl", o->ttl_ms);
+	if (o->shared)
+		draft_text(d, " mode=shared");
 	if (o->no_renew)
 		draft_text(d, " renew=no");
 	if (o->note)

@@ -49,8 +49,8 @@ static void place_row(void *arg, const struct redlock_line *row)
 		place->position = redlock_line_number(row, "pos", 0);
 	if (span_equal(role, SPAN("kept")))
 		place->kept_ms = redlock_line_number(row, "ttl_ms", -1);
-	if (!span_equal(role, SPAN("holder")))
-		return;
+	if (!span_equal(role, SPAN("holder")) || place->holder[0])
+		return; /* of several readers the first has it longest */
 	holder_show(row, place->holder, sizeof(place->holder));
 	place->held_ms = redlock_line_number(row, "held_ms", -1);
 }

@@ -109,7 +109,7 @@ static int pages_of(const struct invocation *in, const char *what, const char *k
 
 int ls_main(const struct invocation *in)
 {
-	return pages_of(in, "locks", "name", "name holder held_ms valid_ms ttl_ms fence count waiters session");
+	return pages_of(in, "locks", "name", "name holder held_ms valid_ms ttl_ms fence count mode holders waiters session");
 }
 
 int clients_main(const struct invocation *in)
@@ -142,7 +142,7 @@ int show_main(const struct invocation *in)
 		return EX_USAGE;
 	}
 	r = listing_begin(&l, in, "pos",
-			  "role pos holder name pid uid peer session held_ms seen_ms waited_ms priority valid_ms ttl_ms fence count owner note");
+			  "role pos holder name pid uid peer session held_ms seen_ms waited_ms priority valid_ms ttl_ms fence count mode owner note");
 	if (r)
 		return r;
 	snprintf(l.line, sizeof(l.line), "SHOW %s all=yes", quoted);

@@ -58,6 +58,7 @@ struct redlock_options {
 	bool no_renew;
 	const char *note; /* shown to those who ask about the lock or wait for it */
 	int priority;     /* 0 to 9: a higher one stands before lower ones in the queue */
+	bool shared;      /* held together with other readers; asked of what the session holds, it converts the hold: the count stays */
 };
 
 /* Zeroes are the defaults: no label, no grace. */

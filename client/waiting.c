@@ -119,7 +119,7 @@ static int lock_send(const struct waiting *w)
 {
 	const struct invocation *in = w->in;
 	char note[NOTE_BYTES + 1];
-	struct redlock_options options = {.wait_ms = in->wait_ms, .ttl_ms = in->ttl_ms, .priority = in->priority};
+	struct redlock_options options = {.wait_ms = in->wait_ms, .ttl_ms = in->ttl_ms, .priority = in->priority, .shared = in->shared};
 
 	note_make(in, note);
 	if (note[0])

@@ -51,7 +51,7 @@ enum value_type {
 #undef VALUE
 	VALUE_N
 };
-enum mode { MODE_EXCLUSIVE };
+enum mode { MODE_EXCLUSIVE, MODE_SHARED };
 
 /* What the parser checks in the words of a request. PLAIN: nothing. NAME: 1 to NAME_MAX_BYTES bytes. TAG: '@' and a tag. */
 enum word_kind { WORD_PLAIN, WORD_NAME, WORD_TAG };

@@ -150,7 +150,7 @@ static int64_t value_parse(const struct field_row *row, struct span text)
 	case VALUE_PRIORITY:
 		return count_parse(text, row->most);
 	case VALUE_MODE:
-		return span_equal(text, SPAN("exclusive")) ? MODE_EXCLUSIVE : SENSELESS;
+		return span_equal(text, SPAN("exclusive")) ? MODE_EXCLUSIVE : span_equal(text, SPAN("shared")) ? MODE_SHARED : SENSELESS;
 	default:
 		return SENSELESS;
 	}

@@ -313,6 +313,7 @@ static void acquire_came_late(struct engine *e, struct round *r, unsigned node)
 	if (l->lease.state != LEASE_HELD || !nodeset_has(r->granted, node) || nodeset_has(l->lease.placed.renewal_sent, node))
 		return;
 	l->lease.votes[node] = instant_max(l->lease.votes[node], r->votes.until[node]);
+	nodeset_add(&l->lease.placed.sure, node);
 	lease_schedule(e, &l->lease);
 }
 

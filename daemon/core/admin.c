@@ -71,7 +71,7 @@ static void kill_connected(struct commander *x, struct session *s)
 	for (c = TAILQ_FIRST(&s->claims); c; c = next) {
 		next = TAILQ_NEXT(c, in_session);
 		if (c->state == CLAIM_HELD)
-			hold_lose(x->engine, c->lock, LOSS_BROKEN);
+			hold_lose_one(x->engine, c, LOSS_BROKEN);
 	}
 	s->killed = true;
 	s->ahead_count = 0; /* what it has sent is not served */

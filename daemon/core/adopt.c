@@ -15,6 +15,8 @@
 #include "daemon/core/lessee.h"
 #include "daemon/core/move.h"
 
+#include <stdlib.h>
+
 #define PAUSE_LEAST_US (20 * MSEC)
 
 /*
@@ -44,6 +46,7 @@ static void adopt_expect_lease(struct engine *e, struct lease *x, const struct c
 	x->recorded = true;
 	x->token = c->token;
 	x->token_end = c->token;
+	x->token_is_old = true;
 	lease_promise(x, told_us, from->deadline);
 	tokens_saw(&e->tokens, c->token);
 }
@@ -59,22 +62,47 @@ static void adopt_expect_value(struct engine *e, struct lock *l)
 	votes_clear(l->lease.votes, e->core->conf.nodes);
 }
 
-void adopt_expect(struct engine *e, struct claim *c, const struct prior_lease *from)
+/* One more reader of a lease that is to be adopted: its record tells the values as they were last, and each bound is that of the reader who was told most. */
+static void adopt_expect_more(struct engine *e, struct lock *l, struct claim *c, const struct prior_lease *from)
 {
-	struct lock *l = lock_find_or_add(&e->table, from->name);
-	struct instant told = told_until(e, c, from);
+	struct lease *x = &l->lease;
+	struct adoption *was = x->renewal->adoption;
+	int64_t token = x->token;
 
+	adopt_expect_lease(e, x, c, from, told_until(e, c, from));
+	x->renewal->adoption->until = instant_max(x->renewal->adoption->until, was->until);
+	x->renewal->adoption->hopeless = instant_max(x->renewal->adoption->hopeless, was->hopeless);
+	x->token = x->token_end = token > c->token ? token : c->token;
+	free(was);
+	if (c->ttl_us > x->ttl_us)
+		x->ttl_us = x->renew_ttl_us = c->ttl_us;
+}
+
+static void adopt_expect_first(struct engine *e, struct lock *l, struct claim *c, const struct prior_lease *from)
+{
 	(void)lease_renewal(&e->table, &l->lease);
 	l->lease.renew_ttl_us = c->ttl_us;
 	l->lease.ttl_us = c->renew ? c->ttl_us : from->ttl_us; /* a lease that nobody renews ends as it was told */
 	l->lease.delay_us = c->delay_us;
 	adopt_expect_value(e, l);
-	adopt_expect_lease(e, &l->lease, c, from, told);
-	c->lock = l;
-	c->state = CLAIM_HELD;
-	c->believed = instant_add(told, drift_us(from->ttl_us));
-	l->holder = c;
+	adopt_expect_lease(e, &l->lease, c, from, told_until(e, c, from));
 	lease_move(e, &l->lease, LEASE_ADOPTING, CAUSE_RESTORED);
+}
+
+void adopt_expect(struct engine *e, struct claim *c, const struct prior_lease *from)
+{
+	struct lock *l = lock_find_or_add(&e->table, from->name);
+
+	if (l->holder)
+		adopt_expect_more(e, l, c, from);
+	else
+		adopt_expect_first(e, l, c, from);
+	c->lock = l;
+	c->believed = instant_add(told_until(e, c, from), drift_us(from->ttl_us));
+	lock_add_holder(&e->table, l, c);
+	/* Readers without grace have no record, and may believe as long as those that have one. */
+	if (l->share)
+		l->share->ghost_until = instant_max(l->share->ghost_until, c->believed);
 }
 
 void adopt_start(struct engine *e, struct lease *x)
@@ -90,9 +118,12 @@ void adopt_drop(struct engine *e, struct claim *c)
 		hold_forget(e, c);
 		return;
 	}
-	l->holder = NULL;
-	adoption_over(&l->lease);
-	lease_move(e, &l->lease, LEASE_NONE, CAUSE_SUPERSEDED);
+	lock_remove_holder(l, c);
+	if (!l->holder) {
+		lock_end_share(&e->table, l);
+		adoption_over(&l->lease);
+		lease_move(e, &l->lease, LEASE_NONE, CAUSE_SUPERSEDED);
+	}
 	claim_free(&e->table, c);
 	lock_drop_if_unused(&e->table, l);
 }

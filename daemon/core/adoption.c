@@ -28,6 +28,28 @@ static struct span adoption_values(const struct adoption *h)
 	return (struct span){h->values, h->n};
 }
 
+static bool values_have(struct span values, struct span value)
+{
+	struct span one;
+
+	while (span_word(&values, &one))
+		if (span_equal(one, value))
+			return true;
+	return false;
+}
+
+bool adoption_is_of(const struct lease *x, struct span value, struct span prior)
+{
+	struct span values = adoption_values(x->renewal->adoption), one;
+
+	if (values_have(values, value))
+		return true;
+	while (span_word(&prior, &one))
+		if (values_have(values, one))
+			return true;
+	return false;
+}
+
 /* As many of the newest values as a record has room for. */
 static struct span values_newest(struct span values)
 {
@@ -57,6 +79,24 @@ struct prior_lease adoption_record(struct core *core, const struct lease *x)
 	}
 	left.value = value_in_text(core, &x->value);
 	return left;
+}
+
+void adoption_rotate(struct lock_table *t, struct lease *x)
+{
+	struct prior_lease from = adoption_record(t->core, x);
+	struct nodeset sure = x->placed.sure;
+	struct adoption *was = x->renewal->adoption;
+	struct instant until = x->placed.until;
+
+	x->renewal->adoption = adoption_new(&from, t->core->now);
+	x->renewal->adoption->asked = true;
+	x->renewal->adoption->stands = nodeset_all(t->core->conf.nodes);
+	x->renewal->adoption->until = was ? instant_max(until, was->until) : until;
+	x->renewal->adoption->hopeless = x->renewal->adoption->deadline = INSTANT_NEVER;
+	free(was);
+	lock_value_make(t, &x->value);
+	x->placed = placed_nowhere(t->core->now);
+	x->placed.sure = sure;
 }
 
 bool adoption_is_left(const struct lease *x, unsigned node, struct span *ret_values)

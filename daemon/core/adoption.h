@@ -11,6 +11,7 @@
 
 #include "daemon/core/calls.h"
 #include "daemon/core/lease.h"
+#include "daemon/core/lock.h"
 
 /* A lease as the journal has it. */
 struct prior_lease {
@@ -36,11 +37,16 @@ struct adoption {
 
 /* Nothing is known of any store yet: the caller sets where the values may stand, and until when. */
 struct adoption *adoption_new(const struct prior_lease *from, struct instant now);
+/* Whether a record with these values is about this lease, which has prior values. */
+bool adoption_is_of(const struct lease *x, struct span value, struct span prior);
 void adoption_over(struct lease *x); /* forgets the values */
 /* LEASE_ADOPTING, given up: its values are not released and end by themselves. A run on a copy of the journal may have renewed them meanwhile. */
 void adoption_leave(struct lease *x);
 /* What the next run needs to adopt a lease. The texts are borrowed. */
 struct prior_lease adoption_record(struct core *core, const struct lease *x);
+
+/* LEASE_HELD: the lease gets a new value, in the place of the present one. So a run that knows only records from before cannot adopt it. */
+void adoption_rotate(struct lock_table *t, struct lease *x);
 
 /* What the stores say. A lease without prior values is left alone. */
 void adoption_note(struct lease *x, unsigned node); /* no prior value stands there */

@@ -19,7 +19,7 @@ struct lock;
 enum claim_state {
 	CLAIM_NEW,     /* being asked for; in no list of a lock */
 	CLAIM_WAITING, /* among the lock's waiters, see claim_stands_before() */
-	CLAIM_HELD,    /* the lock's holder */
+	CLAIM_HELD,    /* the lock's holder, or one of its holders */
 	CLAIM_LOST,    /* lost while held, not acknowledged, and not known to be taken anew: among the lock's losses */
 };
 
@@ -70,12 +70,15 @@ struct claim {
 	enum claim_state state : 8;
 	enum loss loss : 4;      /* CLAIM_LOST: why */
 	unsigned priority : 4;   /* 0 to 9 */
-	bool renew;
+	bool renew : 1;
+	bool shared : 1;         /* it holds, or asks to hold, together with other readers */
+	bool converts : 1;       /* CLAIM_WAITING: it asks for the other mode of what its owner holds, and stands before all others */
 	bool patient;            /* wait > 0: goes on waiting while somebody holds */
 	bool overdue;            /* its wait is over; the round under way decides */
-	bool asked_again;        /* CLAIM_LOST: a LOCK of the same owner came since */
-	bool announced;          /* NOTICE_WAITING was added */
-	bool leaving;            /* its session is half-closed or at the end of input */
+	bool asked_again : 1;    /* CLAIM_LOST: a LOCK of the same owner came since */
+	bool announced : 1;      /* NOTICE_WAITING was added */
+	bool ending : 1;         /* its session is being ended: it gets nothing any more */
+	bool leaving : 1;        /* its session is half-closed or at the end of input */
 	/*
 	 * The connection was lost, so the client was not told. CLAIM_WAITING: the request went with the connection, and the repeated LOCK takes its place.
 	 * CLAIM_HELD: its turn came since. CLAIM_LOST: it was lost since.
@@ -100,9 +103,11 @@ static inline bool claim_is_of(const struct claim *c, const struct session *sess
 	return c->session == session && span_equal(claim_owner(c), owner);
 }
 
-/* The order of those who wait: first come first served, where each level of priority counts as PRIORITY_US of waiting. */
+/* The order of those who wait: first come first served, where each level of priority counts as PRIORITY_US of waiting. Who converts a hold is first. */
 static inline bool claim_stands_before(const struct claim *a, const struct claim *b)
 {
+	if (a->converts != b->converts)
+		return a->converts;
 	return instant_before(instant_add(a->asking->asked_at, -a->priority * PRIORITY_US), instant_add(b->asking->asked_at, -b->priority * PRIORITY_US));
 }
 

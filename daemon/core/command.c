@@ -3,6 +3,7 @@
 #include "daemon/core/command.h"
 
 #include "daemon/core/admin.h"
+#include "daemon/core/convert.h"
 #include "daemon/core/end.h"
 #include "daemon/core/list.h"
 #include "daemon/core/listing.h"
@@ -107,6 +108,7 @@ static void serve_CANCEL(struct commander *x, struct session *s)
 {
 	struct span tag = {x->request.word[0].p + 1, x->request.word[0].n - 1}; /* the parser has checked that it is one */
 	struct claim *c = session_waiting(s, tag);
+	struct lock *l = c ? c->lock : NULL;
 
 	if (!c) {
 		tell_error(x, s, x->request.tag, ERROR_NOTFOUND, "no request waits under @%.*s", (int)tag.n, tag.p);
@@ -114,6 +116,7 @@ static void serve_CANCEL(struct commander *x, struct session *s)
 	}
 	command_ok(x, s);
 	wait_withdraw(x->engine, c, REFUSED_CANCELLED);
+	convert_look(x->engine, l);
 }
 
 static void serve_PING(struct commander *x, struct session *s)

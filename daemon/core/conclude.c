@@ -56,6 +56,7 @@ static void conclude_renewal(struct engine *e, struct round *r, enum renew_outco
 {
 	switch (outcome) {
 	case RENEW_GOES_ON:
+		lessee_renewed(e, r);
 		break;
 	case RENEW_IS_ADOPTION:
 		conclude_adoption(e, r->lease, r, adopt_decide(e, r));

@@ -30,6 +30,13 @@ static void host_note(struct span text, char host[HOST_MAX])
 	host[n] = '\0';
 }
 
+void contender_reorder(struct contender *k, struct claim *c)
+{
+	TAILQ_REMOVE(&k->waiters, c, in_lock);
+	c->converts = false;
+	contender_line_up(k, c);
+}
+
 void elsewhere_note(const struct core *core, struct elsewhere *elsewhere, const struct answer *a)
 {
 	struct span holder = answer_holder(a);

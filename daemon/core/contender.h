@@ -112,6 +112,16 @@ static inline void contender_enqueue(struct contender *k, struct claim *c)
 	k->impatient += !c->patient;
 }
 
+/* Before all others: its owner holds the name, and asks for the other mode. */
+static inline void contender_enqueue_first(struct contender *k, struct claim *c)
+{
+	c->state = CLAIM_WAITING;
+	c->converts = true;
+	contender_line_up(k, c);
+	k->patient += c->patient;
+	k->impatient += !c->patient;
+}
+
 static inline void contender_dequeue(struct contender *k, struct claim *c)
 {
 	c->state = CLAIM_NEW;
@@ -135,6 +145,9 @@ static inline void elsewhere_forget(struct elsewhere *elsewhere)
 {
 	elsewhere->known = elsewhere->split = false;
 }
+
+/* Moves the waiter to the place that it would have if it had come to the end of the line. */
+void contender_reorder(struct contender *k, struct claim *c);
 
 /* Notes whose value the answer shows. */
 void elsewhere_note(const struct core *core, struct elsewhere *elsewhere, const struct answer *a);

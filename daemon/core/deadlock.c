@@ -108,14 +108,28 @@ static bool search_stretch(struct search *q, struct lock *l, const struct lock *
 	return false;
 }
 
+/* Follows the holders. The asker may be one of those of the lock that it asks for: it would be alone. */
+static bool search_holders(struct search *q, struct lock *l, const struct lock *first)
+{
+	for (const struct claim *c = l->holder; c; c = lock_next_holder(l, c)) {
+		bool own = l == first && c->session == q->session && span_equal(claim_owner(c), q->owner);
+
+		if (!own && search_follow(q, c, l))
+			return true;
+	}
+	return false;
+}
+
 static bool search_lock(struct search *q, struct lock *l, const struct lock *first)
 {
 	struct contender *k = l->contender;
 
 	q->via = search_next_goal(q, k);
-	if (l->holder && !k->seen_holder && search_follow(q, l->holder, l))
+	if (!k->seen_holder && search_holders(q, l, first))
 		return true;
 	k->seen_holder = true;
+	if (l == first && lock_holder_of(l, q->session, q->owner))
+		return false; /* its request stands before all that wait */
 	for (; k->seen_goals > 0; q->via = search_next_goal(q, k)) {
 		if (search_stretch(q, l, first))
 			return true;

@@ -5,6 +5,7 @@
 #include "daemon/core/admin.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/resume.h"
+#include "daemon/core/rows.h"
 #include "daemon/core/show.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/watch.h"
@@ -55,6 +56,10 @@ static void reply_holder(struct commander *x, struct reply *r, const struct lock
 		reply_ms(r, "held_ms", instant_diff(x->core->now, l->holder->granted_at));
 		if (l->holder->note_n > 0)
 			reply_text(r, "note", claim_note(l->holder));
+		if (l->share) {
+			reply_mode(r, l->holder);
+			reply_int(r, "holders", lock_holders(l));
+		}
 	} else if (l->contender->elsewhere.known && l->contender->elsewhere.foreign) {
 		reply_text(r, "holder", SPAN("foreign"));
 		reply_int(r, "ttl_ms", l->contender->elsewhere.pttl_ms);
@@ -170,14 +175,14 @@ static void deliver_refused(struct commander *x, struct claim *c, enum refusal w
 
 static void deliver_reentered(struct commander *x, struct claim *c, unsigned count)
 {
-	struct claim *holder = c->lock->holder;
+	struct claim *holder = lock_holder_of(c->lock, c->session, claim_owner(c));
 
 	if (!c->not_notified) {
 		if (holder->not_notified)
 			claim_hear(x, holder);
 		else
 			remember_held(x, holder);
-		tell_granted(x, c, span_of(c->asking->tag), count);
+		tell_granted(x, holder, span_of(c->asking->tag), count);
 	}
 	metric_add(&x->core->metrics, METRIC_REENTRIES, 1);
 	TAILQ_REMOVE(&c->session->claims, c, in_session);
@@ -220,7 +225,8 @@ static void reply_pending_ok(struct commander *x, const struct pending *p)
 
 	reply_begin(&r, session_line(x->sessions), span_of(p->tag), "OK");
 	if (p->verb == VERB_EXTEND) {
-		reply_grant(x, &r, p->lock);
+		reply_grant(x, &r, p->claim);
+		reply_mode(&r, p->claim);
 	} else {
 		reply_text(&r, "name", lock_name(p->lock));
 		reply_int(&r, "count", 0);
@@ -236,7 +242,7 @@ static void deliver_pending(struct commander *x, struct pending *p, enum refusal
 		return;
 	TAILQ_REMOVE(&s->pendings, p, in_session);
 	if (why == NOT_REFUSED && p->verb == VERB_EXTEND)
-		remember_held(x, p->lock->holder);
+		remember_held(x, p->claim);
 	if (s->over)
 		; /* nothing is sent any more */
 	else if (p->verb == VERB_SHOW)

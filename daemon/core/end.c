@@ -29,6 +29,10 @@ static void session_drop_claims(struct commander *x, struct session *s, bool wai
 {
 	struct claim *c, *next;
 
+	/* One that leaves a line may let in others: none of this session. */
+	if (waiting && s->waiting > 0)
+		TAILQ_FOREACH(c, &s->claims, in_session)
+			c->ending = true;
 	for (c = TAILQ_FIRST(&s->claims); c; c = next) {
 		next = TAILQ_NEXT(c, in_session);
 		if ((c->state == CLAIM_WAITING) != waiting)

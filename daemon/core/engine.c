@@ -9,6 +9,8 @@
 #include "daemon/core/admit.h"
 #include "daemon/core/adopt.h"
 #include "daemon/core/conclude.h"
+#include "daemon/core/convert.h"
+#include "daemon/core/holders.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/lessee.h"
 #include "daemon/core/member.h"
@@ -31,24 +33,39 @@ static int64_t adoption_us(const struct engine *e)
 	return rounds < WAITERS_HURRY_US ? rounds : WAITERS_HURRY_US;
 }
 
+static void engine_reenter(struct engine *e, struct claim *holder, struct claim *c)
+{
+	bool more = holder->count < HOLDS_MOST;
+
+	holder->count += more;
+	notices_add(&e->notices, more ? NOTICE_REENTERED : NOTICE_REFUSED, c, NULL, more ? NOT_REFUSED : REFUSED_COUNT);
+}
+
 void engine_lock(struct engine *e, struct claim *c, struct span name, struct instant wait_until)
 {
 	struct lock *l = lock_find_or_add(&e->table, name);
+	struct claim *holder;
 	struct contender *k;
 
 	c->lock = l;
 	c->asking->wait_until = wait_until;
-	if (l->lease.state == LEASE_HELD && claim_same_owner(l->holder, c)) {
-		bool more = l->holder->count < HOLDS_MOST;
-
-		l->holder->count += more;
-		notices_add(&e->notices, more ? NOTICE_REENTERED : NOTICE_REFUSED, c, NULL, more ? NOT_REFUSED : REFUSED_COUNT);
+	holder = lock_holder_of(l, c->session, claim_owner(c));
+	if (holder && l->lease.state == LEASE_HELD) {
+		if (holder->shared == c->shared)
+			engine_reenter(e, holder, c);
+		else
+			convert_ask(e, c, c->patient ? wait_until : instant_add(e->core->now, adoption_us(e)));
 		return;
 	}
 	if (l->lease.state == LEASE_CLOSING)
 		hold_ask_again(c);
+	if (c->shared) {
+		if (holders_join_at_once(e, c))
+			return;
+		tokens_expect(&e->tokens, e->core, &l->name); /* each reader that joins later has a token of its own, as long as the range lasts */
+	}
 	/* If the same owner may hold the lock from the previous run, the adoption decides. */
-	if (!c->patient && lock_is_taken(l) && !(l->lease.state == LEASE_ADOPTING && claim_same_owner(l->holder, c))) {
+	if (!c->patient && lock_is_taken(l) && !holder) {
 		notices_add(&e->notices, NOTICE_REFUSED, c, NULL, REFUSED_BUSY);
 		return;
 	}
@@ -57,7 +74,10 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 		elsewhere_forget(&k->elsewhere); /* what the stores said to earlier waiters is old */
 	if (c->patient && l->lease.state == LEASE_HELD)
 		tokens_expect(&e->tokens, e->core, &l->name);
-	contender_enqueue(k, c);
+	if (holder && holder->shared != c->shared)
+		contender_enqueue_first(k, c);
+	else
+		contender_enqueue(k, c);
 	metric_add(&e->core->metrics, METRIC_WAITERS, c->patient);
 	if (c->patient)
 		heap_set(&e->core->timers, &c->timer, wait_until);
@@ -78,8 +98,9 @@ void engine_extend(struct engine *e, struct claim *c, struct pending *p)
 	struct lock *l = c->lock;
 
 	p->asked_at = e->core->now;
+	p->claim = c;
 	TAILQ_INSERT_TAIL(&lease_renewal(&e->table, &l->lease)->extends, p, in_lease);
-	l->lease.renew_ttl_us = c->ttl_us;
+	l->lease.renew_ttl_us = lock_longest_ttl(l);
 	if (!l->lease.renewal->round)
 		renew_due(e, &l->lease);
 }
@@ -119,22 +140,24 @@ static void lease_fired(struct engine *e, struct lease *x)
 	}
 }
 
-/* The claim waits for a name that this daemon has, or may have from the previous run. An impatient claim is here for the adoption alone. */
+/* The claim waits for a name that this daemon has, or may have from the previous run. An impatient claim is here for the adoption, or for a token. */
 static void claim_waited_for_own(struct engine *e, struct claim *c, const struct lease *x)
 {
 	if (c->patient)
 		wait_withdraw(e, c, REFUSED_TIMEOUT);
-	else if (x->state == LEASE_ADOPTING)
+	else if (x->state != LEASE_CLOSING)
 		wait_withdraw(e, c, x->renewal->entry.waits ? REFUSED_NOT_ADMITTED : REFUSED_QUORUM);
 }
 
 /* The claim has waited long enough. Or it was granted while its session was away, and the client has not asked for it. */
 static void claim_fired(struct engine *e, struct claim *c)
 {
+	struct lock *l = c->lock;
+
 	if (c->state == CLAIM_HELD)
 		hold_lapse(e, c);
-	else if (c->lock->lease.state != LEASE_NONE)
-		claim_waited_for_own(e, c, &c->lock->lease);
+	else if (l->lease.state != LEASE_NONE)
+		claim_waited_for_own(e, c, &l->lease), convert_look(e, l);
 	else
 		wait_fired(e, c);
 }

@@ -5,6 +5,7 @@
 #include "daemon/core/grant.h"
 
 #include "daemon/core/acquire.h"
+#include "daemon/core/holders.h"
 #include "daemon/core/release.h"
 #include "daemon/core/move.h"
 #include "daemon/core/ticket.h"
@@ -13,76 +14,13 @@
 
 #include <string.h>
 
-#define HANDOFF_LEAST_US (50 * MSEC)
-#define HANDOFF_TIME_US  (100 * MSEC)
-#define HANDOFFS_MOST    64
-
-/* For the figures of how long locks are held. */
-void grant_count_hold(struct engine *e, const struct claim *c)
-{
-	int64_t held = instant_diff(e->core->now, c->granted_at);
-
-	metric_add(&e->core->metrics, METRIC_HOLD_TOTAL, held);
-	metric_peak(&e->core->metrics, METRIC_HOLD_LONGEST, held);
-}
-
-static void claim_hold(struct engine *e, struct claim *c)
-{
-	struct lock *l = c->lock;
-	struct claim *old = c->not_notified ? NULL : lock_loss_of(l, c->session, claim_owner(c));
-	int64_t waited = instant_diff(e->core->now, c->asking->asked_at);
-
-	if (old) {
-		TAILQ_REMOVE(&l->losses, old, in_lock); /* its client hears that it took the name anew: the loss need not be remembered */
-		notices_add(&e->notices, NOTICE_FORGOTTEN, old, NULL, NOT_REFUSED);
-	}
-	wait_leave(e, c);
-	c->state = CLAIM_HELD;
-	c->count = 1;
-	c->token = l->lease.token;
-	c->granted_at = e->core->now;
-	l->holder = c;
-	metric_add(&e->core->metrics, METRIC_GRANTS, 1);
-	metric_add(&e->core->metrics, METRIC_WAIT_TOTAL, waited);
-	metric_peak(&e->core->metrics, METRIC_WAIT_LONGEST, waited);
-	notices_add(&e->notices, NOTICE_GRANTED, c, NULL, NOT_REFUSED);
-}
-
-/*
- * The other waiting LOCKs of the same owner are granted together with the first, as reentrant. A LOCK whose connection was lost is counted when it is repeated,
- * not before: nobody waits for its answer. If the session was not notified of the grant either, the first repeated LOCK takes its place in the count.
- */
-static void grant_fold(struct engine *e, struct lock *l)
-{
-	struct claim *c, *next;
-	bool heard = !l->holder->not_notified;
-
-	for (c = TAILQ_FIRST(&l->contender->waiters); c; c = next) {
-		next = TAILQ_NEXT(c, in_lock);
-		if (!claim_same_owner(c, l->holder))
-			continue;
-		wait_leave(e, c);
-		l->holder->count += heard && !c->not_notified;
-		heard |= !c->not_notified;
-		notices_add(&e->notices, NOTICE_REENTERED, c, NULL, NOT_REFUSED);
-	}
-}
-
-static void grant_to(struct engine *e, struct claim *c)
-{
-	struct lock *l = c->lock;
-
-	claim_hold(e, c);
-	grant_fold(e, l);
-	wait_announce(e, l->contender);
-}
-
 /* The lock's lease has the value and the votes that the round has won. */
 static void grant_take(struct engine *e, struct lock *l, const struct round *r, int64_t fence)
 {
 	struct lease *x = &l->lease;
 
 	lock_begin_lease(l, &r->value, &r->placed);
+	x->placed.sure = nodeset_or(x->placed.sure, r->granted);
 	memcpy(x->votes, r->votes.until, e->core->conf.nodes * sizeof(x->votes[0]));
 	x->ttl_us = x->renew_ttl_us = r->ttl_us;
 	x->delay_us = r->delay_us;
@@ -109,10 +47,14 @@ void grant_won(struct engine *e, struct round *r, int64_t fence)
 	contender_move(e, l->contender, CONTENDER_IDLE, CAUSE_WON);
 	grant_take(e, l, r, fence);
 	lease_move(e, &l->lease, LEASE_HELD, CAUSE_WON);
-	grant_to(e, c);
+	holders_add(e, c);
 	l->lease.auto_renew = c->renew;
 	l->lease.renew_at = c->renew ? instant_add(r->calls.begun, l->lease.ttl_us / 3) : INSTANT_NEVER;
+	if (l->share)
+		holders_let_in(e, l);
 	wait_refuse_part(e, l->contender, REFUSED_BUSY, WAITERS_IMPATIENT);
+	if (l->share)
+		holders_let_in(e, l); /* those behind a writer that does not wait */
 	lease_schedule(e, &l->lease);
 }
 
@@ -125,30 +67,30 @@ static struct instant adopted_renew_at(const struct engine *e, const struct leas
 }
 
 /* A previous run, and until now another run on a copy of the journal, may have promised the client more than this run asks for. */
-static void adopted_believe(const struct engine *e, struct lock *l)
+static void adopted_believe(const struct engine *e, struct lock *l, struct claim *c)
 {
-	struct claim *c = l->holder;
 	struct instant until = instant_add(e->core->now, l->lease.promised.ttl_us + drift_us(l->lease.promised.ttl_us));
 
 	if (c->renew)
 		c->believed = instant_max(c->believed, until);
-	l->lease.believed_until = c->believed;
+	l->lease.believed_until = instant_max(l->lease.believed_until, c->believed);
 }
 
 void grant_adopted(struct engine *e, struct lock *l, const struct round *r)
 {
+	struct claim *c;
+
 	lease_move(e, &l->lease, LEASE_HELD, CAUSE_CONFIRMED);
-	adopted_believe(e, l);
+	l->lease.believed_until = INSTANT_PAST;
 	l->lease.renew_at = l->holder->renew ? adopted_renew_at(e, &l->lease, r) : INSTANT_NEVER;
-	notices_add(&e->notices, NOTICE_ADOPTED, l->holder, NULL, NOT_REFUSED);
-	grant_fold(e, l);
+	for (c = l->holder; c; c = lock_next_holder(l, c)) {
+		adopted_believe(e, l, c);
+		notices_add(&e->notices, NOTICE_ADOPTED, c, NULL, NOT_REFUSED);
+		holders_fold(e, c);
+	}
+	holders_let_in(e, l);
 	wait_refuse_part(e, l->contender, REFUSED_BUSY, WAITERS_IMPATIENT);
 	lease_schedule(e, &l->lease);
-}
-
-bool grant_is_due_elsewhere(const struct engine *e, const struct lock *l)
-{
-	return l->contender->handed_since.us && instant_diff(e->core->now, l->contender->handed_since) >= HANDOFF_TIME_US;
 }
 
 /*
@@ -159,8 +101,9 @@ bool grant_is_due_elsewhere(const struct engine *e, const struct lock *l)
 static bool lock_may_be_handed_on(const struct engine *e, const struct lock *l)
 {
 	const struct claim *next = TAILQ_FIRST(&l->contender->waiters);
-	int64_t left, least = l->lease.ttl_us / 10;
 
+	if (next && !next->shared && lock_is_haunted(l, e->core->now))
+		return false;
 	if (!next || !next->renew || !l->holder->renew || next->ttl_us != l->lease.ttl_us || next->delay_us != l->lease.delay_us)
 		return false;
 	/* An EXTEND to other terms is under way. */
@@ -171,13 +114,7 @@ static bool lock_may_be_handed_on(const struct engine *e, const struct lock *l)
 		return false;
 	if (l->lease.token >= l->lease.token_end)
 		return false;
-	left = instant_diff(lock_deadline(&e->table, l), e->core->now);
-	if (left < (least > HANDOFF_LEAST_US ? least : HANDOFF_LEAST_US))
-		return false;
-	if (e->core->conf.foreign && grant_is_due_elsewhere(e, l))
-		return false;
-	return !l->contender->want_since.us ||
-	       (l->contender->handoffs < HANDOFFS_MOST && instant_diff(e->core->now, l->contender->want_since) < HANDOFF_TIME_US);
+	return holders_may_follow(e, l);
 }
 
 bool grant_hand_on(struct engine *e, struct lock *l)
@@ -186,16 +123,16 @@ bool grant_hand_on(struct engine *e, struct lock *l)
 
 	if (!lock_may_be_handed_on(e, l))
 		return false;
-	grant_count_hold(e, l->holder);
+	holders_count_hold(e, l->holder);
 	lease_refuse_extends(e, &l->lease, REFUSED_CANCELLED);
-	l->contender->handoffs++;
-	if (e->core->conf.foreign && !l->contender->handed_since.us)
-		l->contender->handed_since = e->core->now;
-	l->holder = NULL;
+	holders_count_handoff(e, l);
+	lock_remove_holder(l, l->holder);
+	if (l->share && !TAILQ_FIRST(&l->contender->waiters)->shared)
+		lock_end_share(&e->table, l);
 	l->lease.token++;
 	lease_safe(e, &l->lease);
-	metric_add(&e->core->metrics, METRIC_HANDOFFS, 1);
-	grant_to(e, TAILQ_FIRST(&l->contender->waiters));
+	holders_add(e, TAILQ_FIRST(&l->contender->waiters));
+	holders_let_in(e, l);
 	/* The lease is renewed at once. If that fails, the new holder is told RISK, and the lease is again in the list of those at risk. */
 	if (at_risk)
 		l->lease.renew_at = e->core->now;

@@ -9,11 +9,8 @@
 void grant_won(struct engine *e, struct round *r, int64_t fence);
 /* The holder is done. Gives the lease to the next local waiter without a round; false: a hand-over is not allowed. */
 bool grant_hand_on(struct engine *e, struct lock *l);
-/* Whether the name has gone from holder to holder here, under one lease or several, for so long that clients elsewhere must get a chance. */
-bool grant_is_due_elsewhere(const struct engine *e, const struct lock *l);
 /* The round has confirmed the adoption: the holder of the previous run holds the lock again. */
 void grant_adopted(struct engine *e, struct lock *l, const struct round *r);
-void grant_count_hold(struct engine *e, const struct claim *c); /* a hold is over: how long it was */
 
 /* A store says that a daemon elsewhere wants the name. That word may be lost, repeated or late. */
 void grant_wanted(struct engine *e, struct span name);

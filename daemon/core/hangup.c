@@ -2,6 +2,7 @@
 /* See hangup.h. */
 #include "daemon/core/hangup.h"
 
+#include "daemon/core/convert.h"
 #include "daemon/core/deliver.h"
 #include "daemon/core/end.h"
 #include "daemon/core/hold.h"
@@ -55,7 +56,7 @@ static void half_close(struct commander *x, struct session *s)
 	for (c = TAILQ_FIRST(&s->claims); c; c = next) {
 		next = TAILQ_NEXT(c, in_session);
 		if (c->state == CLAIM_WAITING && !c->leaving)
-			wait_finish_up(x->engine, c);
+			wait_finish_up(x->engine, c), convert_look(x->engine, c->lock);
 	}
 }
 
@@ -127,7 +128,7 @@ static void session_fell_silent(struct commander *x, struct session *s)
 	for (c = TAILQ_FIRST(&s->claims); c && !s->known; c = next) {
 		next = TAILQ_NEXT(c, in_session);
 		if (c->state == CLAIM_HELD)
-			hold_lose(x->engine, c->lock, LOSS_IDLE);
+			hold_lose_one(x->engine, c, LOSS_IDLE);
 	}
 	deliver_notices(x);
 	session_ended(x->sessions, s, "heartbeat");

@@ -5,6 +5,8 @@
 
 #include "daemon/core/acquire.h"
 #include "daemon/core/adoption.h"
+#include "daemon/core/convert.h"
+#include "daemon/core/holders.h"
 #include "daemon/core/release.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/move.h"
@@ -14,13 +16,38 @@
 #define YIELD_US (150 * MSEC)
 
 /* The lock has no holder any more. Its lease still stands. */
-static void lock_vacate(struct engine *e, struct lock *l)
+static inline void lock_vacate(struct engine *e, struct lock *l)
 {
-	grant_count_hold(e, l->holder);
-	l->holder = NULL;
+	holders_count_hold(e, l->holder);
+	lock_remove_holder(l, l->holder);
+	if (l->share)
+		lock_end_share(&e->table, l);
 	l->lease.believed_until = INSTANT_PAST;
 	l->lease.renew_at = INSTANT_NEVER;
 	lease_end_round(&l->lease);
+	if (!renewal_is_none(l->lease.renewal))
+		l->lease.renewal->wants_token = false;
+}
+
+/* Until when readers that have gone may believe; PAST: none does. */
+static struct instant lock_ghost_until(const struct lock *l)
+{
+	return l->share ? l->share->ghost_until : INSTANT_PAST;
+}
+
+/* The hold ends, and other readers go on. ghost: its client may believe until then. False: it is the last. */
+static bool hold_leave_others(struct engine *e, struct claim *c, struct instant ghost)
+{
+	struct lock *l = c->lock;
+
+	if (lock_holders(l) < 2)
+		return false;
+	holders_count_hold(e, c);
+	lock_remove_holder(l, c);
+	lease_refuse_extends_of(e, &l->lease, c, REFUSED_CANCELLED);
+	l->share->ghost_until = instant_max(l->share->ghost_until, ghost);
+	convert_look(e, l);
+	return true;
 }
 
 /*
@@ -33,7 +60,7 @@ static void hold_give_back(struct engine *e, struct lock *l, enum cause why)
 	bool waited = !TAILQ_EMPTY(&k->waiters);
 
 	lease_move(e, &l->lease, LEASE_NONE, why);
-	if (waited && e->core->conf.foreign && (k->handoffs > 0 || grant_is_due_elsewhere(e, l))) {
+	if (waited && e->core->conf.foreign && (k->handoffs > 0 || holders_are_many(e, l))) {
 		k->handed_since.us = 0;
 		contender_move(e, k, CONTENDER_YIELDING, CAUSE_USED_UP);
 		heap_set(&e->core->timers, &k->timer, instant_add(e->core->now, YIELD_US));
@@ -65,9 +92,9 @@ struct instant hold_belief(const struct engine *e, const struct lock *l)
 }
 
 /* The same for a lease that may yet be adopted: of the votes of the previous run only their end is known. */
-static struct instant holder_belief(const struct engine *e, const struct lock *l)
+static struct instant holder_belief(const struct engine *e, const struct claim *c)
 {
-	return l->lease.state == LEASE_ADOPTING ? l->holder->believed : hold_belief(e, l);
+	return c->lock->lease.state == LEASE_ADOPTING ? c->believed : hold_belief(e, c->lock);
 }
 
 /* Nobody else gets the lock before that moment. */
@@ -80,11 +107,39 @@ static void lock_close(struct engine *e, struct lock *l, struct instant until, e
 		hold_belief_over(e, l);
 }
 
+/*
+ * A reader unlocks. Others may hold the lock with it; or may believe in it although they have gone: then it is left alone until that is over. False: neither.
+ */
+static bool unlock_shared(struct engine *e, struct claim *c, int64_t keep_us, struct pending *p)
+{
+	struct lock *l = c->lock;
+	struct instant keep = keep_us > 0 ? instant_add(e->core->now, keep_us) : INSTANT_PAST, until = lock_ghost_until(l);
+
+	if (hold_leave_others(e, c, keep) || (keep_us == 0 && !p && grant_hand_on(e, l))) {
+		claim_free(&e->table, c);
+	} else if (!lock_is_haunted(l, e->core->now) || !instant_before(keep, until)) {
+		return false;
+	} else {
+		lock_vacate(e, l);
+		lease_refuse_extends(e, &l->lease, REFUSED_CANCELLED);
+		claim_free(&e->table, c);
+		lock_close(e, l, until, CAUSE_UNLOCKED);
+		wait_refuse_part(e, l->contender, REFUSED_BUSY, WAITERS_IMPATIENT); /* what its owner asked for while it was being adopted */
+	}
+	if (p)
+		notices_add(&e->notices, NOTICE_RELEASED, NULL, p, NOT_REFUSED);
+	return true;
+}
+
 void hold_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pending *p)
 {
 	struct lock *l = c->lock;
 
 	metric_add(&e->core->metrics, METRIC_RELEASES, 1);
+	if (!TAILQ_EMPTY(&l->contender->waiters))
+		convert_withdraw(e, c);
+	if (l->share && unlock_shared(e, c, keep_us, p))
+		return;
 	if (keep_us == 0 && !p && grant_hand_on(e, l)) {
 		claim_free(&e->table, c);
 		return;
@@ -96,20 +151,25 @@ void hold_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pend
 	hold_give_back(e, l, CAUSE_UNLOCKED);
 }
 
-static void claim_abandon_held(struct engine *e, struct lock *l, struct instant until)
+static void claim_abandon_held(struct engine *e, struct claim *c, struct instant until)
 {
-	struct instant believed = holder_belief(e, l);
+	struct lock *l = c->lock;
+	struct instant believed = instant_min(holder_belief(e, c), until);
 	bool at_once = !instant_before(e->core->now, until);
 
 	metric_add(&e->core->metrics, METRIC_RELEASES, 1);
+	if (hold_leave_others(e, c, instant_add(instant_max(believed, e->core->now), l->lease.delay_us)))
+		return;
 	if (at_once && l->lease.delay_us == 0 && grant_hand_on(e, l))
 		return;
 	if (l->lease.state == LEASE_ADOPTING && instant_before(INSTANT_PAST, until))
 		adoption_leave(&l->lease);
+	believed = instant_max(believed, lock_ghost_until(l));
+	at_once &= !lock_is_haunted(l, e->core->now);
 	lock_vacate(e, l);
 	lease_refuse_extends(e, &l->lease, REFUSED_CANCELLED);
 	if (!at_once) {
-		lock_close(e, l, instant_min(believed, until), CAUSE_SESSION_ENDED);
+		lock_close(e, l, believed, CAUSE_SESSION_ENDED);
 		return;
 	}
 	release_begin(e, &l->lease, l->lease.delay_us > 0 ? RELEASE_LEAVE : RELEASE_DELETE, l->lease.delay_us, NULL);
@@ -117,14 +177,14 @@ static void claim_abandon_held(struct engine *e, struct lock *l, struct instant 
 }
 
 /*
- * The client of a lost hold does not believe in it any more. The token is that of one hold alone: if it is the lease's, nobody else has had the lease since. A
- * lock-delay begins when the lease would have ended.
+ * The client of a lost hold does not believe in it any more. The token of an exclusive hold is its own: if it is the lease's, nobody else has had the lease
+ * since. Of readers others may believe. A lock-delay begins when the lease would have ended.
  */
 static void loss_over(struct engine *e, const struct claim *c)
 {
 	struct lock *l = c->lock;
 
-	if (l->lease.state == LEASE_CLOSING && l->lease.token == c->token && l->lease.delay_us == 0)
+	if (l->lease.state == LEASE_CLOSING && l->lease.token == c->token && !c->shared && l->lease.delay_us == 0)
 		hold_belief_over(e, l);
 }
 
@@ -136,6 +196,7 @@ void hold_abandon(struct engine *e, struct claim *c, struct instant until)
 	case CLAIM_WAITING:
 		wait_leave(e, c);
 		wait_left(e, l->contender);
+		convert_look(e, l);
 		break;
 	case CLAIM_LOST:
 		TAILQ_REMOVE(&l->losses, c, in_lock);
@@ -145,7 +206,7 @@ void hold_abandon(struct engine *e, struct claim *c, struct instant until)
 	}
 	l->name.refs++; /* else the lock may be dropped while this hold ends */
 	if (c->state == CLAIM_HELD)
-		claim_abandon_held(e, l, until);
+		claim_abandon_held(e, c, until);
 	else if (c->state == CLAIM_LOST && !instant_before(e->core->now, until))
 		loss_over(e, c);
 	l->name.refs--;
@@ -153,46 +214,73 @@ void hold_abandon(struct engine *e, struct claim *c, struct instant until)
 	lock_drop_if_unused(&e->table, l);
 }
 
-void hold_lose(struct engine *e, struct lock *l, enum loss why)
+static void claim_lose(struct engine *e, struct claim *c, enum loss why)
 {
-	struct claim *c = l->holder;
-	/*
-	 * If so many stores have no such key that the others are no quorum, nobody has the lock. An adoption that fails otherwise has no votes that tell how
-	 * long the client may believe. Values in its way may be of the same lease: forgotten, or put there by a run on a copy of the journal.
-	 */
-	bool denied = l->lease.state == LEASE_ADOPTING && why == LOSS_EVICTED && adoption_is_denied(&l->lease, e->core->conf.nodes);
-	struct instant until = denied ? hold_belief(e, l) : holder_belief(e, l);
-
-	if (l->lease.state == LEASE_ADOPTING && !denied)
-		adoption_leave(&l->lease);
-	lock_vacate(e, l);
+	convert_forfeit(c);
 	heap_cancel(&e->core->timers, &c->timer);
 	metric_add(&e->core->metrics, METRIC_LOSSES, 1);
 	if (c->not_notified) {
 		/* The client never heard of the grant. */
 		notices_add(&e->notices, NOTICE_FORGOTTEN, c, NULL, NOT_REFUSED);
-	} else {
-		c->state = CLAIM_LOST;
-		c->loss = why;
-		TAILQ_INSERT_TAIL(&l->losses, c, in_lock);
-		notices_add(&e->notices, NOTICE_LOST, c, NULL, NOT_REFUSED);
+		return;
 	}
+	c->state = CLAIM_LOST;
+	c->loss = why;
+	TAILQ_INSERT_TAIL(&c->lock->losses, c, in_lock);
+	notices_add(&e->notices, NOTICE_LOST, c, NULL, NOT_REFUSED);
+}
+
+void hold_lose(struct engine *e, struct lock *l, enum loss why)
+{
+	struct claim *c;
+	/*
+	 * If so many stores have no such key that the others are no quorum, nobody has the lock. An adoption that fails otherwise has no votes that tell how
+	 * long the client may believe. Values in its way may be of the same lease: forgotten, or put there by a run on a copy of the journal.
+	 */
+	bool denied = l->lease.state == LEASE_ADOPTING && why == LOSS_EVICTED && adoption_is_denied(&l->lease, e->core->conf.nodes);
+	struct instant until = instant_max(denied ? hold_belief(e, l) : holder_belief(e, l->holder), lock_ghost_until(l));
+
+	if (l->lease.state == LEASE_ADOPTING && !denied)
+		adoption_leave(&l->lease);
+	while (lock_holders(l) > 1) {
+		c = l->holder;
+		holders_count_hold(e, c);
+		lock_remove_holder(l, c);
+		claim_lose(e, c, why);
+	}
+	c = l->holder;
+	lock_vacate(e, l);
+	claim_lose(e, c, why);
 	lease_refuse_extends(e, &l->lease, REFUSED_LOST);
 	lock_close(e, l, until, CAUSE_LOST);
 	if (l->lease.state == LEASE_CLOSING)
 		wait_refuse_part(e, l->contender, REFUSED_BUSY, WAITERS_IMPATIENT); /* what its owner asked for while it was being adopted */
 }
 
+void hold_lose_one(struct engine *e, struct claim *c, enum loss why)
+{
+	if (hold_leave_others(e, c, holder_belief(e, c)))
+		claim_lose(e, c, why);
+	else
+		hold_lose(e, c->lock, why);
+}
+
 void hold_lapse(struct engine *e, struct claim *c)
 {
 	struct lock *l = c->lock;
+	struct instant until;
 
 	metric_add(&e->core->metrics, METRIC_RELEASES, 1);
 	notices_add(&e->notices, NOTICE_FORGOTTEN, c, NULL, NOT_REFUSED);
-	if (grant_hand_on(e, l))
+	if (hold_leave_others(e, c, INSTANT_PAST) || grant_hand_on(e, l))
 		return;
+	until = lock_ghost_until(l);
 	lock_vacate(e, l);
 	lease_refuse_extends(e, &l->lease, REFUSED_CANCELLED);
+	if (instant_before(e->core->now, until)) {
+		lock_close(e, l, until, CAUSE_LAPSED);
+		return;
+	}
 	release_begin(e, &l->lease, RELEASE_DELETE, 0, NULL);
 	hold_give_back(e, l, CAUSE_LAPSED);
 }
@@ -249,8 +337,11 @@ void hold_forget(struct engine *e, struct claim *c)
  */
 void hold_contested(struct engine *e, struct lock *l)
 {
-	if (l->lease.state == LEASE_HELD && !l->holder->here)
-		l->lease.believed_until = hold_belief(e, l);
+	const struct claim *c;
+
+	for (c = l->holder; c && l->lease.state == LEASE_HELD; c = lock_next_holder(l, c))
+		if (!c->here)
+			l->lease.believed_until = hold_belief(e, l);
 }
 
 /* The key stands there for as long as it would have without that, so the others wait until the holder, who has heard nothing yet, ceases to believe. */

@@ -27,6 +27,7 @@ struct placed {
 	struct nodeset nodes;        /* stores where it may stand */
 	struct nodeset unanswered;   /* stores with an EXTEND of it in flight */
 	struct nodeset unknown;      /* stores where it is not known whether an EXTEND was carried out: it may be yet */
+	struct nodeset sure;         /* stores that set or extended it, and no earlier call of ours may set it there: they have told their fence since */
 	struct nodeset renewal_sent; /* stores that a renewal of it was sent to: what was sent before it vouches no more */
 	int64_t px_us;               /* the longest that a store was asked to keep it */
 	struct instant until;        /* no store keeps it beyond, once all has been answered */
@@ -69,6 +70,7 @@ struct renewal {
 	struct nodeset denied;     /* stores that deny the vote that they had given: the key was gone; until all votes have been confirmed since */
 	struct nodeset confirmed;  /* stores that have confirmed their vote, asked since denied_at */
 	struct instant denied_at;
+	bool wants_token;          /* the next round asks for a new token: see rebase.h */
 };
 
 /* What all other leases have, most that are held. It is never written to. So questions need not ask whether a lease has a renewal of its own. */
@@ -85,8 +87,9 @@ struct lease {
 	uint8_t lessee;            /* what has it: enum lessee */
 	bool auto_renew;           /* the watchdog renews it; else it ends as it was granted */
 	bool at_risk;              /* RISK was told: it is in engine.risks */
-	bool broken;               /* a store said that somebody has broken it */
-	bool recorded;             /* this value was ever in the journal */
+	bool broken : 1;           /* a store said that somebody has broken it */
+	bool token_is_old : 1;     /* it was adopted with its token, which may be that of an exclusive hold: no reader to come shares it */
+	bool recorded : 1;         /* this value was ever in the journal */
 	struct timer timer;        /* LEASE_HELD: to be renewed, or told lost; LEASE_ADOPTING: next try; LEASE_CLOSING: nobody believes in it any longer */
 	struct renewal *renewal;   /* renewal_none: nothing of what that has */
 	/*
@@ -114,7 +117,8 @@ static inline bool lease_is_at_rest(const struct lease *x)
 {
 	const struct renewal *b = x->renewal;
 
-	return !b->round && !b->adoption && TAILQ_EMPTY(&b->extends) && !b->entry.waits && !nodeset_any(b->denied) && !x->at_risk && x->state != LEASE_ADOPTING;
+	return !b->round && !b->adoption && TAILQ_EMPTY(&b->extends) && !b->entry.waits && !b->wants_token && !nodeset_any(b->denied) && !x->at_risk &&
+	       x->state != LEASE_ADOPTING;
 }
 
 #define LOSS_LEAD_LEAST_US (5 * MSEC)
@@ -137,11 +141,13 @@ static inline void lease_begin(struct lease *x, const struct lease_value *value,
 		free(x->renewal->adoption);
 		x->renewal->adoption = NULL;
 	}
-	x->recorded = x->broken = false;
+	x->recorded = x->broken = x->token_is_old = false;
 	x->promised.ttl_us = 0;
 	x->promised.until = INSTANT_PAST;
-	if (!renewal_is_none(x->renewal))
-		x->renewal->denied = x->renewal->confirmed = NODESET_NONE;
+	if (renewal_is_none(x->renewal))
+		return;
+	x->renewal->denied = x->renewal->confirmed = NODESET_NONE;
+	x->renewal->wants_token = false;
 }
 
 /* The stores are about to be asked for such a lease: the holder may be told of it. */

@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/core/lessee.h"
 
+#include "daemon/core/convert.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/hold.h"
+
+static void lock_notify(struct engine *e, const struct lock *l, enum notice_kind kind)
+{
+	for (struct claim *c = l->holder; c; c = lock_next_holder(l, c))
+		notices_add(&e->notices, kind, c, NULL, NOT_REFUSED);
+}
 
 void lessee_notify(struct engine *e, struct lease *x, enum notice_kind kind)
 {
 	switch ((enum lessee)x->lessee) {
 	case LEASE_OF_LOCK:
-		notices_add(&e->notices, kind, lock_of_lease(x)->holder, NULL, NOT_REFUSED);
+		lock_notify(e, lock_of_lease(x), kind);
 		break;
 	}
 }
@@ -59,6 +66,16 @@ void lessee_adopted(struct engine *e, struct lease *x, const struct round *r)
 	switch ((enum lessee)x->lessee) {
 	case LEASE_OF_LOCK:
 		grant_adopted(e, lock_of_lease(x), r);
+		convert_look(e, lock_of_lease(x));
+		break;
+	}
+}
+
+void lessee_renewed(struct engine *e, const struct round *r)
+{
+	switch ((enum lessee)r->lease->lessee) {
+	case LEASE_OF_LOCK:
+		convert_renewed(e, r);
 		break;
 	}
 }

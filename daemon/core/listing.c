@@ -181,6 +181,9 @@ static void tell_lock(struct commander *x, struct listing *to, const struct lock
 		reply_ms(&r, "held_ms", instant_diff(x->core->now, l->holder->granted_at));
 		reply_ms(&r, "valid_ms", lock_valid_us(&x->engine->table, l));
 		reply_int(&r, "count", l->holder->count);
+		reply_mode(&r, l->holder);
+		if (l->share)
+			reply_int(&r, "holders", lock_holders(l));
 	} else if (l->contender->elsewhere.known) {
 		reply_elsewhere(&r, &l->contender->elsewhere);
 		if (l->contender->elsewhere.foreign)

@@ -44,6 +44,7 @@ void lock_table_init(struct lock_table *t, struct core *core)
 	pool_init(&t->askings, sizeof(struct asking));
 	pool_init(&t->claims, sizeof(struct claim));
 	pool_init(&t->pendings, sizeof(struct pending));
+	pool_init(&t->shares, sizeof(struct share));
 }
 
 /* Nobody writes to it: see contender.h. */
@@ -119,8 +120,11 @@ void lock_table_release(struct lock_table *t)
 		struct pending *p;
 
 		next = map_next(&t->map, node);
-		if (l->holder)
-			claim_free(t, l->holder);
+		while ((c = l->holder)) {
+			lock_remove_holder(l, c);
+			claim_free(t, c);
+		}
+		lock_end_share(t, l);
 		while ((c = TAILQ_FIRST(&l->contender->waiters))) {
 			contender_dequeue(l->contender, c);
 			claim_free(t, c);
@@ -143,6 +147,7 @@ void lock_table_release(struct lock_table *t)
 	pool_release(&t->askings);
 	pool_release(&t->claims);
 	pool_release(&t->pendings);
+	pool_release(&t->shares);
 }
 
 static bool lock_matches(const struct map_node *node, const void *key, size_t n)
@@ -261,6 +266,52 @@ void claim_free(struct lock_table *t, struct claim *c)
 	pool_put(&t->claims, c);
 }
 
+void lock_add_reader(struct lock_table *t, struct lock *l, struct claim *c)
+{
+	if (!l->share) {
+		l->share = pool_get(&t->shares);
+		TAILQ_INIT(&l->share->holders);
+		l->share->ghost_until = INSTANT_PAST;
+	}
+	TAILQ_INSERT_TAIL(&l->share->holders, c, in_lock);
+	l->share->count++;
+	l->holder = TAILQ_FIRST(&l->share->holders);
+}
+
+void lock_remove_reader(struct lock *l, struct claim *c)
+{
+	TAILQ_REMOVE(&l->share->holders, c, in_lock);
+	l->share->count--;
+	l->holder = TAILQ_FIRST(&l->share->holders);
+}
+
+void lock_end_share(struct lock_table *t, struct lock *l)
+{
+	assert(!l->holder);
+	pool_put(&t->shares, l->share);
+	l->share = NULL;
+}
+
+int64_t lock_longest_ttl(const struct lock *l)
+{
+	int64_t longest = 0;
+
+	for (const struct claim *c = l->holder; c; c = lock_next_holder(l, c))
+		longest = c->ttl_us > longest ? c->ttl_us : longest;
+	return longest;
+}
+
+struct claim *lock_find_reader(const struct lock *l, const struct session *session, struct span owner)
+{
+	struct claim *c;
+
+	TAILQ_FOREACH(c, &l->share->holders, in_lock) {
+		if (claim_is_of(c, session, owner))
+			return c;
+	}
+	return NULL;
+}
+
 struct claim *lock_loss_of(const struct lock *l, const struct session *session, struct span owner)
 {
 	struct claim *c;
@@ -274,5 +325,7 @@ struct claim *lock_loss_of(const struct lock *l, const struct session *session, 
 
 struct claim *lock_claim_of(const struct lock *l, const struct session *session, struct span owner)
 {
-	return l->holder && claim_is_of(l->holder, session, owner) ? l->holder : lock_loss_of(l, session, owner);
+	struct claim *c = lock_holder_of(l, session, owner);
+
+	return c ? c : lock_loss_of(l, session, owner);
 }

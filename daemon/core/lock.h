@@ -33,6 +33,7 @@ struct pending {
 	TAILQ_ENTRY(pending) in_lease; /* EXTEND */
 	struct session *session;      /* NULL: it has gone; the answer interests nobody */
 	struct lock *lock;
+	struct claim *claim;        /* EXTEND: the hold */
 	enum verb verb;
 	char tag[TAG_MAX + 1];
 	struct instant asked_at;    /* EXTEND */
@@ -41,9 +42,17 @@ struct pending {
 	struct ticket_seen next;    /* SHOW: the first ticket that any store has */
 };
 
+/* What a lock has while readers hold it, be it only one, or its lease is being adopted for readers. */
+struct share {
+	struct claims holders;      /* claims in CLAIM_HELD, in the order of their grants */
+	unsigned count;
+	struct instant ghost_until; /* a reader that has gone may believe in the lease until then, or an UNLOCK said keep=; PAST: none */
+};
+
 struct lock {
 	struct name name;
-	struct claim *holder;   /* LEASE_HELD, LEASE_ADOPTING */
+	struct claim *holder;   /* LEASE_HELD, LEASE_ADOPTING: who has it; of several readers the one that has it longest */
+	struct share *share;    /* NULL: held by one alone, or not at all */
 	struct claims losses;   /* claims in CLAIM_LOST */
 	struct contender *contender; /* what it asks for, and who waits; contender_none: nothing, and nobody */
 	struct lease lease;       /* what it has. The votes follow, and the name */
@@ -107,7 +116,7 @@ struct lock_table {
 	struct map map;
 	struct pool locks[LOCK_SIZES]; /* by the length of the name */
 	size_t name_most[LOCK_SIZES];
-	struct pool contenders, renewals, claims, askings, pendings;
+	struct pool contenders, renewals, claims, askings, pendings, shares;
 	uint64_t values; /* how many were made */
 };
 
@@ -166,6 +175,57 @@ struct claim *claim_new(struct lock_table *t);
 void claim_begin_asking(struct lock_table *t, struct claim *c); /* a LOCK begins */
 void claim_end_asking(struct lock_table *t, struct claim *c);   /* it is answered */
 void claim_free(struct lock_table *t, struct claim *c); /* in no list of a lock */
+void lock_add_reader(struct lock_table *t, struct lock *l, struct claim *c);
+void lock_remove_reader(struct lock *l, struct claim *c);
+void lock_end_share(struct lock_table *t, struct lock *l); /* it has no holder */
+
+/* Into and out of the holders. A shared claim is alone with other shared ones. Inline, since each LOCK does both. */
+static inline void lock_add_holder(struct lock_table *t, struct lock *l, struct claim *c)
+{
+	assert(c->shared || (!l->holder && !l->share));
+	c->state = CLAIM_HELD;
+	if (c->shared)
+		lock_add_reader(t, l, c);
+	else
+		l->holder = c;
+}
+
+static inline void lock_remove_holder(struct lock *l, struct claim *c)
+{
+	l->holder = NULL;
+	if (l->share)
+		lock_remove_reader(l, c);
+}
+
+struct claim *lock_find_reader(const struct lock *l, const struct session *session, struct span owner);
+
+/* The holder that is (session, owner); NULL: that does not hold it. */
+static inline struct claim *lock_holder_of(const struct lock *l, const struct session *session, struct span owner)
+{
+	if (l->share)
+		return lock_find_reader(l, session, owner);
+	return l->holder && claim_is_of(l->holder, session, owner) ? l->holder : NULL;
+}
+
+/* The next one; NULL: that was the last. The first is l->holder. */
+static inline struct claim *lock_next_holder(const struct lock *l, const struct claim *c)
+{
+	return l->share ? TAILQ_NEXT(c, in_lock) : NULL;
+}
+
+int64_t lock_longest_ttl(const struct lock *l); /* of its holders */
+
+static inline unsigned lock_holders(const struct lock *l)
+{
+	return l->share ? l->share->count : l->holder != NULL;
+}
+
+/* A reader that has gone may still believe. */
+static inline bool lock_is_haunted(const struct lock *l, struct instant now)
+{
+	return l->share && instant_before(now, l->share->ghost_until);
+}
+
 /* The claim of (session, owner) that holds or has lost; NULL: none. */
 struct claim *lock_claim_of(const struct lock *l, const struct session *session, struct span owner);
 /* The loss of (session, owner), also one beside a later grant that its client was not told of; NULL: none. */

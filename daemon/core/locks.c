@@ -2,66 +2,25 @@
 /* See locks.h. */
 #include "daemon/core/locks.h"
 
+#include "daemon/core/convert.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/engine.h"
 #include "daemon/core/hold.h"
+#include "daemon/core/holders.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/resume.h"
+#include "daemon/core/rows.h"
 #include "daemon/core/tell.h"
+#include "daemon/core/terms.h"
 #include "daemon/core/wait.h"
 #include "daemon/core/watch.h"
 
 #include <inttypes.h>
 
-static struct span request_owner(const struct request *q)
-{
-	return request_has(q, FIELD_OWNER) ? q->field[FIELD_OWNER].text : SPAN("");
-}
-
-static struct span request_note(const struct request *q)
-{
-	return request_has(q, FIELD_NOTE) ? q->field[FIELD_NOTE].text : SPAN("");
-}
-
-static unsigned request_priority(const struct request *q)
-{
-	return request_has(q, FIELD_PRIORITY) ? (unsigned)q->field[FIELD_PRIORITY].number : 0;
-}
-
 static void claim_set_tag(char *tag, struct span from)
 {
 	memcpy(tag, from.p, from.n);
 	tag[from.n] = '\0';
-}
-
-static bool name_is_allowed(struct commander *x, struct session *s)
-{
-	uint64_t most = x->core->conf.limits.name;
-
-	if (x->request.word[0].n <= most)
-		return true;
-	tell_mistake(x, s, ERROR_LIMIT, "a name may have at most %" PRIu64 " bytes (limits.name)", most);
-	return false;
-}
-
-static bool ttl_is_allowed(struct commander *x, struct session *s)
-{
-	const struct core_conf *conf = &x->core->conf;
-	int64_t ttl = x->request.field[FIELD_TTL].number;
-
-	if (!request_has(&x->request, FIELD_TTL) || (ttl >= conf->min_lease_us && ttl <= conf->max_lease_us))
-		return true;
-	tell_mistake(x, s, ERROR_LIMIT, "ttl must be from %" PRId64 "ms (min_lease) to %" PRId64 "ms (max_lease)",
-	             conf->min_lease_us / MSEC, conf->max_lease_us / MSEC);
-	return false;
-}
-
-static bool bound_is_kept(struct commander *x, struct session *s, enum field field, int64_t most, const char *what)
-{
-	if (!request_has(&x->request, field) || x->request.field[field].number <= most)
-		return true;
-	tell_mistake(x, s, ERROR_LIMIT, "%s may be at most %" PRId64 "ms (%s)", field_table[field].word, most / MSEC, what);
-	return false;
 }
 
 /* The claim of this request's owner: held or lost. NULL: answered NOTHELD. */
@@ -87,13 +46,14 @@ static struct instant lock_wait_until(const struct commander *x, int64_t wait)
 	return wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(x->core->now, wait);
 }
 
-static void claim_set_terms(struct commander *x, struct claim *c)
+static inline void claim_set_terms(struct commander *x, struct claim *c)
 {
 	const struct request *q = &x->request;
 
 	c->renew = !request_has(q, FIELD_RENEW) || q->field[FIELD_RENEW].number;
 	c->ttl_us = request_has(q, FIELD_TTL) ? q->field[FIELD_TTL].number : x->core->conf.lease_us;
 	c->delay_us = request_has(q, FIELD_DELAY) ? q->field[FIELD_DELAY].number : 0;
+	c->shared = request_is_shared(q);
 }
 
 /* Whether it has as many waiting requests as it may. s->waiting includes those that do not wait for a holder, so if it is too large the claims are counted. */
@@ -134,7 +94,7 @@ static bool lock_is_repeated(struct commander *x, struct session *s, int64_t wai
 	const struct request *q = &x->request;
 	struct claim *c;
 
-	switch (resume_old_place(x, s, request_owner(q), wait > 0, &c)) {
+	switch (resume_old_place(x, s, request_owner(q), request_is_shared(q), wait > 0, &c)) {
 	case PLACE_TURN:
 		tell_granted(x, c, q->tag, c->count);
 		return true;
@@ -144,9 +104,49 @@ static bool lock_is_repeated(struct commander *x, struct session *s, int64_t wai
 		claim_set_note(c, request_note(q));
 		s->busy |= q->tag.n == 0;
 		wait_set_end(x->engine, c, lock_wait_until(x, wait));
+		convert_look(x->engine, c->lock);
 		return true;
 	case PLACE_NONE:
 		break;
+	}
+	return false;
+}
+
+static void tell_cycle(struct commander *x, struct session *s, struct span cycle)
+{
+	char *line = session_line(x->sessions);
+	struct reply r;
+
+	reply_begin(&r, line, x->request.tag, "ERR DEADLOCK");
+	reply_text(&r, "cycle", cycle);
+	session_send(x->sessions, s, line, reply_end(&r));
+}
+
+/* Two owners that hold a name together, and both ask for it alone, would wait for each other. */
+static bool lock_may_be_upgraded(struct commander *x, struct session *s, const struct lock *l)
+{
+	char cycle[2 * NAME_MAX_BYTES + 2];
+	struct span name = lock_name(l);
+
+	if (!convert_rival(l, s, request_owner(&x->request)))
+		return true;
+	memcpy(cycle, name.p, name.n);
+	memcpy(cycle + name.n, "<-", 2);
+	memcpy(cycle + name.n + 2, name.p, name.n);
+	tell_cycle(x, s, (struct span){cycle, 2 * name.n + 2});
+	return false;
+}
+
+/* Each of two owners that hold the lock together would wait for the other, if both wait for it alone as well. */
+static bool waits_in_other_mode(const struct session *s, const struct lock *l, struct span owner, bool shared)
+{
+	const struct claim *c;
+
+	if (s->waiting == 0)
+		return false;
+	TAILQ_FOREACH(c, &s->claims, in_session) {
+		if (c->state == CLAIM_WAITING && c->lock == l && c->shared != shared && span_equal(claim_owner(c), owner))
+			return true;
 	}
 	return false;
 }
@@ -155,17 +155,22 @@ static bool lock_is_repeated(struct commander *x, struct session *s, int64_t wai
 static bool lock_may_wait(struct commander *x, struct session *s, bool patient)
 {
 	struct lock *l = patient ? lock_find(&x->engine->table, x->request.word[0]) : NULL;
-	struct span owner = request_owner(&x->request);
-	char room[CYCLE_MAX], *line;
-	struct span cycle;
-	struct reply r;
+	struct span owner = request_owner(&x->request), cycle;
+	const struct claim *holder = l ? lock_holder_of(l, s, owner) : NULL;
+	bool shared = request_is_shared(&x->request);
+	char room[CYCLE_MAX];
 
-	if (!l || (l->holder && lock_claim_of(l, s, owner) == l->holder) || !deadlock_closes(x, s, owner, request_priority(&x->request), l, room, &cycle))
+	if (!l || (holder && (holder->shared == shared || shared)) || (shared && holders_are_open(x->engine, l)))
 		return true;
-	line = session_line(x->sessions);
-	reply_begin(&r, line, x->request.tag, "ERR DEADLOCK");
-	reply_text(&r, "cycle", cycle);
-	session_send(x->sessions, s, line, reply_end(&r));
+	if (!holder && waits_in_other_mode(s, l, owner, shared)) {
+		tell_mistake(x, s, ERROR_ARG, "this owner waits for the lock in the other mode: CANCEL that request first, or use another owner");
+		return false;
+	}
+	if (holder && !lock_may_be_upgraded(x, s, l))
+		return false;
+	if (!deadlock_closes(x, s, owner, request_priority(&x->request), l, room, &cycle))
+		return true;
+	tell_cycle(x, s, cycle);
 	return false;
 }
 
@@ -194,8 +199,8 @@ void serve_LOCK(struct commander *x, struct session *s)
 	int64_t wait = request_has(q, FIELD_WAIT) ? q->field[FIELD_WAIT].number : 0;
 	struct claim *c;
 
-	if (!name_is_allowed(x, s) || !ttl_is_allowed(x, s) ||
-	    !bound_is_kept(x, s, FIELD_DELAY, x->core->conf.max_delay_us, "max_delay"))
+	if (!name_is_allowed(x, s) || !ttl_is_allowed(x, s) || !bound_is_kept(x, s, FIELD_DELAY, x->core->conf.max_delay_us, "max_delay") ||
+	    (request_is_shared(q) && !shared_terms_are_allowed(x, s)))
 		return;
 	if (x->engine->draining) {
 		tell_error(x, s, q->tag, ERROR_DRAINING, "the daemon is stopping");
@@ -373,7 +378,8 @@ void serve_CHECK(struct commander *x, struct session *s)
 		return;
 	line = session_line(x->sessions);
 	reply_begin(&r, line, x->request.tag, "OK");
-	reply_grant(x, &r, c->lock);
+	reply_grant(x, &r, c);
 	reply_int(&r, "count", c->count);
+	reply_mode(&r, c);
 	session_send(x->sessions, s, line, reply_end(&r));
 }

@@ -86,6 +86,24 @@ void lease_refuse_extends(struct engine *e, struct lease *x, enum refusal why)
 		notices_extended(&e->notices, x, UINT_MAX, why);
 }
 
+void lease_refuse_extends_of(struct engine *e, struct lease *x, const struct claim *holder, enum refusal why)
+{
+	struct pending *p, *next;
+	unsigned i = 0;
+
+	for (p = TAILQ_FIRST(&x->renewal->extends); p; p = next, i++) {
+		next = TAILQ_NEXT(p, in_lease);
+		if (p->claim != holder)
+			continue;
+		if (x->renewal->round && i < x->renewal->round->extends) {
+			x->renewal->round->extends--; /* the round answers so many from the head of the list */
+			i--;
+		}
+		TAILQ_REMOVE(&x->renewal->extends, p, in_lease);
+		notices_add(&e->notices, NOTICE_EXTENDED, NULL, p, why);
+	}
+}
+
 void retire_round(struct engine *e, struct round *r)
 {
 	struct lock *l = lock_of_name(r->calls.name);

@@ -39,6 +39,7 @@ void lease_schedule(struct engine *e, struct lease *x);
 void lease_end_round(struct lease *x);
 /* Answers all EXTENDs that wait with this refusal. */
 void lease_refuse_extends(struct engine *e, struct lease *x, enum refusal why);
+void lease_refuse_extends_of(struct engine *e, struct lease *x, const struct claim *holder, enum refusal why); /* those of this holder */
 /* Frees a round that is decided, or a release that is over, and has no call open. Its name may go with it. */
 void retire_round(struct engine *e, struct round *r);
 void retire_release(struct engine *e, struct release *r);

@@ -15,6 +15,16 @@ void notices_release(struct notices *n)
 	free(n->item);
 }
 
+/* How often the owner of this claim holds the lock now. */
+static unsigned notices_count(const struct claim *c)
+{
+	const struct claim *holder = c->lock->holder;
+
+	if (c->lock->share)
+		holder = lock_find_reader(c->lock, c->session, claim_owner(c));
+	return holder ? holder->count : 0;
+}
+
 void notices_add(struct notices *n, enum notice_kind kind, struct claim *c, struct pending *p, enum refusal why)
 {
 	if (n->count == n->cap) {
@@ -22,7 +32,7 @@ void notices_add(struct notices *n, enum notice_kind kind, struct claim *c, stru
 		n->item = mem_grow(n->item, n->cap, sizeof(*n->item));
 	}
 	n->item[n->count++] = (struct notice){
-		.kind = kind, .refusal = why, .claim = c, .pending = p, .count = c && c->lock->holder ? c->lock->holder->count : 0};
+		.kind = kind, .refusal = why, .claim = c, .pending = p, .count = c ? notices_count(c) : 0};
 	(c ? c->lock : p->lock)->name.refs++;
 }
 

@@ -3,6 +3,7 @@
 #include "daemon/core/remember.h"
 
 #include "daemon/core/adoption.h"
+#include "daemon/core/convert.h"
 #include "daemon/core/journal.h"
 
 static void remember(struct commander *x, const struct journal_record *record)
@@ -57,7 +58,7 @@ void remember_held(struct commander *x, const struct claim *c)
 	                                     .fence = c->token,
 	                                     .ttl_us = left.ttl_us,
 	                                     .delay_us = c->delay_us,
-	                                     .renew = c->renew,
+	                                     .renew = (c->renew ? JOURNAL_RENEWED : 0) | (c->shared || convert_is_asked(c) ? JOURNAL_SHARED : 0),
 	                                     .told = !c->not_notified,
 	                                     .granted_at_us = c->granted_at.us,
 	                                     .deadline_us = left.deadline.us});

@@ -3,8 +3,7 @@
  * The watchdog's round: it asks every usable store to renew the key, with the end of the lease's range of tokens as the floor of the fence. A store where the
  * key is missing puts it back, but only while the votes of the others are a quorum: else the next run of the daemon would take the key for a proof that the
  * lock was held all the time. If so many stores have lost the key that somebody else may have held the lock, the lock is lost. At most one EXTEND of a value is
- * in flight to a store, so answers come in order.
- * See ALGORITHMS.md, Renewal.
+ * in flight to a store, so answers come in order. See ALGORITHMS.md, Renewal.
  */
 #include "daemon/core/renew.h"
 
@@ -13,6 +12,7 @@
 #include "daemon/core/ask.h"
 #include "daemon/core/lessee.h"
 #include "daemon/core/move.h"
+#include "daemon/core/rebase.h"
 #include "daemon/core/waiters.h"
 
 #include <string.h>
@@ -42,9 +42,9 @@ static void renew_ask(struct engine *e, struct round *r, unsigned node, struct s
 	/* A store never shortens the key. But a renewal for a shorter lease lowers the vote as soon as it is sent. */
 	x->votes[node] = instant_min(x->votes[node], vote);
 	if (adoption_is_left(x, node, &from))
-		ask_adopt(&e->calls, r, node, value, x->token_end, from);
+		ask_adopt(&e->calls, r, node, value, round_floor(r), from);
 	else
-		ask_extend(&e->calls, r, node, value, x->token_end, put_back);
+		ask_extend(&e->calls, r, node, value, round_floor(r), put_back);
 	nodeset_add(&x->placed.unanswered, node);
 	nodeset_add(&x->placed.renewal_sent, node);
 }
@@ -58,10 +58,10 @@ static void renew_close(struct engine *e, struct round *r, enum refusal why)
 		heap_cancel(&e->core->timers, &r->timer);
 	notices_extended(&e->notices, x, r->extends, why);
 	lease_schedule(e, x);
-	if (!TAILQ_EMPTY(&x->renewal->extends)) {
-		x->renew_at = e->core->now; /* an EXTEND came while the round was under way */
-		lease_schedule(e, x);
-	}
+	if (TAILQ_EMPTY(&x->renewal->extends) && !x->renewal->wants_token)
+		return;
+	x->renew_at = e->core->now; /* it was wanted while the round was under way */
+	lease_schedule(e, x);
 }
 
 /* The lease that the votes of this renewal count for: at most the present terms, although a late renewal may have asked for longer ones. */
@@ -203,6 +203,7 @@ void renew_begin(struct engine *e, struct lease *x)
 
 	admission_leave(&e->admission, &lease_renewal(&e->table, x)->entry);
 	x->renewal->round = r;
+	rebase_begin(e, r);
 	r->ttl_us = x->renew_ttl_us;
 	x->ttl_us = r->ttl_us < x->ttl_us ? r->ttl_us : x->ttl_us;
 	TAILQ_FOREACH(p, &x->renewal->extends, in_lease)
@@ -299,8 +300,9 @@ static bool renew_may_yet_be_placed(const struct engine *e, const struct lease *
 }
 
 /* What an executed renewal says of the key: its vote, or that the key is not ours. */
-static void renew_note_vote(struct engine *e, struct lease *x, const struct round *r, const struct answer *a)
+static void renew_note_vote(struct engine *e, struct lease *x, struct round *r, const struct answer *a)
 {
+	rebase_note(e, r, a);
 	switch (a->code) {
 	case 'E':
 		renew_confirm(e, x, r, a->node);
@@ -374,9 +376,9 @@ enum renew_outcome renew_answered(struct engine *e, struct round *r, const struc
 	return RENEW_GOES_ON;
 }
 
+/* If this process was stopped for long, the lease may be over: that comes first. */
 enum renew_outcome renew_expired(struct engine *e, struct round *r)
 {
-	/* If this process was stopped for long, the lease may be over: that comes first. */
 	if (lease_loss_is_due(r->lease, e->core->conf.nodes, e->core->now))
 		return RENEW_LEASE_OVER;
 	return renew_decide(e, r);

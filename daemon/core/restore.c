@@ -25,8 +25,14 @@ static void restore_end_session(struct commander *x, struct session *s)
 	session_close(x->sessions, s);
 }
 
+/* Whether the record is of one more reader of the lease that earlier records named. */
+static bool restore_continues(const struct lock *l, const struct journal_record *r)
+{
+	return (r->renew & JOURNAL_SHARED) && l->share && adoption_is_of(&l->lease, r->value, r->prior);
+}
+
 /*
- * Drops what this record supersedes: another holder that an earlier record named, and what this owner held or had lost before. A loss stays beside a turn that
+ * Drops what this record supersedes: other holders that an earlier record named, and what this owner held or had lost before. A loss stays beside a turn that
  * its client was not told of, and survives that turn.
  */
 static void restore_clear(struct commander *x, const struct session *s, const struct journal_record *r)
@@ -34,15 +40,17 @@ static void restore_clear(struct commander *x, const struct session *s, const st
 	bool holds = r->kind == JOURNAL_HELD || r->kind == JOURNAL_ADOPTING;
 	struct lock *l = lock_find(&x->engine->table, r->name);
 	struct claim *loss = l ? lock_loss_of(l, s, r->owner) : NULL;
-	bool own;
+	struct claim *own;
 
 	if (!l)
 		return;
-	own = l->holder && lock_claim_of(l, s, r->owner) == l->holder;
+	own = lock_holder_of(l, s, r->owner);
 	l->name.refs++;
 	if (loss && (holds ? r->told : r->kind == JOURNAL_LOST || !own))
 		restore_drop(x, loss);
-	if (l->holder && (holds || own))
+	if (own)
+		restore_drop(x, own);
+	while (holds && l->holder && !restore_continues(l, r))
 		restore_drop(x, l->holder);
 	l->name.refs--;
 	lock_drop_if_unused(&x->engine->table, l);
@@ -62,7 +70,8 @@ static struct claim *restore_claim(struct commander *x, struct session *s, const
 	claim_set_texts(c, r->owner, r->note);
 	c->token = r->fence;
 	c->count = (unsigned)r->count;
-	c->renew = r->renew;
+	c->renew = r->renew & JOURNAL_RENEWED;
+	c->shared = r->renew & JOURNAL_SHARED;
 	c->ttl_us = at_most(r->ttl_us, x->core->conf.max_lease_us);
 	c->delay_us = at_most(r->delay_us, x->core->conf.max_delay_us);
 	c->granted_at = (struct instant){r->granted_at_us};

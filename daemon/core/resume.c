@@ -6,6 +6,7 @@
 #include "daemon/core/hold.h"
 #include "daemon/core/lessee.h"
 #include "daemon/core/remember.h"
+#include "daemon/core/rows.h"
 #include "daemon/core/tell.h"
 
 #include <inttypes.h>
@@ -34,8 +35,9 @@ static void row_resumed(struct commander *x, struct session *s, struct claim *c)
 
 	claim_hear_row(x, c);
 	reply_begin(&r, session_line(x->sessions), span_of(s->lasting->resume_tag), "*");
-	reply_grant(x, &r, c->lock);
+	reply_grant(x, &r, c);
 	reply_int(&r, "count", c->count);
+	reply_mode(&r, c);
 	if (c->owner_n > 0)
 		reply_text(&r, "owner", claim_owner(c));
 	session_send(x->sessions, s, r.start, reply_end(&r));
@@ -224,7 +226,7 @@ static void wait_drop_not_notified(struct commander *x, struct claim *c)
 	hold_abandon(x->engine, c, INSTANT_PAST);
 }
 
-enum place resume_old_place(struct commander *x, struct session *s, struct span owner, bool patient, struct claim **ret_claim)
+enum place resume_old_place(struct commander *x, struct session *s, struct span owner, bool shared, bool patient, struct claim **ret_claim)
 {
 	struct lock *l = s->resumed ? lock_find(&x->engine->table, x->request.word[0]) : NULL;
 	struct claim *c = l ? lock_claim_of(l, s, owner) : NULL;
@@ -232,12 +234,12 @@ enum place resume_old_place(struct commander *x, struct session *s, struct span 
 	*ret_claim = c;
 	if (c && c->state == CLAIM_HELD && c->not_notified && l->lease.state == LEASE_HELD) {
 		claim_hear(x, c);
-		return PLACE_TURN;
+		return c->shared == shared ? PLACE_TURN : PLACE_NONE; /* in the other mode it is converted */
 	}
 	c = l && s->waits_not_notified > 0 ? wait_not_notified(s, l, owner) : NULL;
 	if (!c)
 		return PLACE_NONE;
-	if (!patient || !c->patient) {
+	if (!patient || !c->patient || c->shared != shared) {
 		wait_drop_not_notified(x, c);
 		return PLACE_NONE;
 	}

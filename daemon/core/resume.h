@@ -22,6 +22,6 @@ enum place {
 	PLACE_TURN,  /* it was granted meanwhile: the claim is the holder */
 	PLACE_WAITS, /* the claim waits, now for this request */
 };
-enum place resume_old_place(struct commander *x, struct session *s, struct span owner, bool patient, struct claim **ret_claim);
+enum place resume_old_place(struct commander *x, struct session *s, struct span owner, bool shared, bool patient, struct claim **ret_claim);
 
 #endif

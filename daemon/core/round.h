@@ -47,8 +47,10 @@ struct round {
 	struct nodeset not_asked; /* ACQUIRE: to be asked after the leading store, unless that is taken */
 	struct nodeset left_out;  /* ACQUIRE: to be asked when there is room */
 	int64_t ttl_us, delay_us; /* the TTL of the key is their sum */
-	int64_t range;         /* ACQUIRE: tokens beyond the first that were asked for */
-	int64_t token;         /* RAISE: the token to be granted */
+	int64_t range;         /* tokens beyond the first that are asked for */
+	struct nodeset sure;   /* RENEW: see struct placed; only these can give the token */
+	struct nodeset lifted; /* RENEW: they did */
+	int64_t token;         /* RAISE: the token to be granted; RENEW: the one that its lease is to have besides, 0: none */
 	struct instant until;  /* ACQUIRE: decided by then */
 	int64_t base[NODES_MAX];    /* granted: the base */
 	int64_t pttl_ms[NODES_MAX]; /* taken: how long the key that stands there will stay; -1: for ever */
@@ -77,6 +79,12 @@ static inline struct round *round_of_calls(struct calls *c)
 static inline struct placed *round_placed(struct round *r)
 {
 	return r->lease ? &r->lease->placed : &r->placed;
+}
+
+/* RENEW: what the fences are lifted to. */
+static inline int64_t round_floor(const struct round *r)
+{
+	return r->token ? r->token + r->range : r->lease->token_end;
 }
 
 static inline int64_t round_px_us(const struct round *r)

@@ -16,19 +16,20 @@ static void reply_texts(struct reply *r, const struct claim *c)
 		reply_text(r, "note", claim_note(c));
 }
 
-static void row_holder(struct commander *x, struct session *s, struct span tag, const struct lock *l)
+static void row_holder(struct commander *x, struct session *s, struct span tag, const struct claim *c)
 {
 	struct reply r;
 
 	row_begin(x, tag, &r);
 	reply_text(&r, "role", SPAN("holder"));
 	reply_int(&r, "pos", 0);
-	reply_session(x, &r, l->holder->session);
-	reply_int(&r, "fence", l->holder->token);
-	reply_ms(&r, "held_ms", instant_diff(x->core->now, l->holder->granted_at));
-	reply_ms(&r, "valid_ms", lock_valid_us(&x->engine->table, l));
-	reply_int(&r, "count", l->holder->count);
-	reply_texts(&r, l->holder);
+	reply_session(x, &r, c->session);
+	reply_int(&r, "fence", c->token);
+	reply_ms(&r, "held_ms", instant_diff(x->core->now, c->granted_at));
+	reply_ms(&r, "valid_ms", lock_valid_us(&x->engine->table, c->lock));
+	reply_int(&r, "count", c->count);
+	reply_mode(&r, c);
+	reply_texts(&r, c);
 	row_end(x, s, &r);
 }
 
@@ -84,6 +85,7 @@ static void row_waiter(struct commander *x, struct session *s, struct span tag, 
 	reply_ms(&r, "waited_ms", instant_diff(x->core->now, c->asking->asked_at));
 	if (c->priority > 0)
 		reply_int(&r, "priority", c->priority);
+	reply_mode(&r, c);
 	reply_texts(&r, c);
 	row_end(x, s, &r);
 }
@@ -138,12 +140,17 @@ static bool is_own(const struct commander *x, const struct elsewhere *elsewhere)
 	return !elsewhere->foreign && (!elsewhere->host[0] || !x->core->conf.shared);
 }
 
-/* Who has it, in one row; 0: nobody, or it is not known. */
-static unsigned row_first(struct commander *x, struct session *s, struct span tag, const struct lock *l, const struct elsewhere *elsewhere)
+/* Who has it; 0: nobody, or it is not known. Of many readers only those whose rows fit. */
+static unsigned rows_holders(struct commander *x, struct session *s, struct span tag, const struct lock *l, const struct elsewhere *elsewhere)
 {
-	if (l->holder)
-		row_holder(x, s, tag, l);
-	else if (l->lease.state == LEASE_CLOSING)
+	size_t begin = s->unsent;
+	unsigned n = 0;
+
+	for (const struct claim *c = l->holder; c && !rows_are_long(x, s->unsent - begin); c = lock_next_holder(l, c), n++)
+		row_holder(x, s, tag, c);
+	if (n > 0)
+		return n;
+	if (l->lease.state == LEASE_CLOSING)
 		row_kept(x, s, tag, instant_diff(lock_close_at(l), x->core->now) / MSEC);
 	else if (!elsewhere->known || elsewhere->outdated)
 		return 0;
@@ -173,10 +180,10 @@ static const struct pending not_asked;
 static void show(struct commander *x, struct session *s, struct span tag, const struct lock *l, const struct elsewhere *elsewhere, const struct pending *p)
 {
 	size_t begin = s->unsent;
-	unsigned first = row_first(x, s, tag, l, elsewhere), next = row_next(x, s, tag, l, &p->next);
-	unsigned waiters = rows_waiters(x, s, tag, l, begin, next);
+	unsigned holders = lock_holders(l), first = rows_holders(x, s, tag, l, elsewhere), next = row_next(x, s, tag, l, &p->next);
+	unsigned waiters = rows_waiters(x, s, tag, l, begin, next), left_out = holders > first ? holders - first : 0;
 
-	show_done(x, s, tag, first + waiters, l->contender->patient + next - waiters, first > 0 || p->free);
+	show_done(x, s, tag, first + waiters, l->contender->patient + next - waiters + left_out, first > 0 || p->free);
 }
 
 /* Whether this daemon keeps track of a holder elsewhere, since somebody here waits. What the stores said before they fell silent may be outdated. */

@@ -4,6 +4,8 @@
 
 #include "daemon/core/hold.h"
 #include "daemon/core/remember.h"
+#include "daemon/core/rows.h"
+#include "daemon/core/rows.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -57,24 +59,24 @@ void tell_mistake(struct commander *x, struct session *s, enum error code, const
 
 /* --- what a session has --- */
 
-void reply_grant(struct commander *x, struct reply *r, const struct lock *l)
+void reply_grant(struct commander *x, struct reply *r, struct claim *holder)
 {
-	reply_text(r, "name", lock_name(l));
-	reply_int(r, "fence", l->holder->token);
-	reply_ms(r, "valid_ms", lock_valid_us(&x->engine->table, l));
-	l->holder->here = true;
+	reply_text(r, "name", lock_name(holder->lock));
+	reply_int(r, "fence", holder->token);
+	reply_ms(r, "valid_ms", lock_valid_us(&x->engine->table, holder->lock));
+	holder->here = true;
 }
 
-void tell_granted(struct commander *x, struct claim *c, struct span tag, unsigned count)
+void tell_granted(struct commander *x, struct claim *holder, struct span tag, unsigned count)
 {
-	const struct lock *l = c->lock;
 	struct reply r;
 
 	reply_begin(&r, session_line(x->sessions), tag, "OK");
-	reply_grant(x, &r, l);
-	reply_ms(&r, "ttl_ms", l->lease.ttl_us);
+	reply_grant(x, &r, holder);
+	reply_ms(&r, "ttl_ms", holder->lock->lease.ttl_us);
 	reply_int(&r, "count", count);
-	tell_line(x, c->session, &r);
+	reply_mode(&r, holder);
+	tell_line(x, holder->session, &r);
 }
 
 static void push_begin(struct commander *x, struct reply *r, const struct claim *c, const char *word)

@@ -17,10 +17,10 @@ void tell_mistake(struct commander *x, struct session *s, enum error code, const
 /* Counts one more mistake in a row. A session that makes too many is told so, and its connection is closed. */
 void count_mistake(struct commander *x, struct session *s);
 
-/* The fields of a held lock: name fence valid_ms. From here on its client counts as told over this connection. */
-void reply_grant(struct commander *x, struct reply *r, const struct lock *l);
-/* OK, to the LOCK with the claim's tag. */
-void tell_granted(struct commander *x, struct claim *c, struct span tag, unsigned count);
+/* The fields of a hold: name fence valid_ms. From here on its client counts as told over this connection. */
+void reply_grant(struct commander *x, struct reply *r, struct claim *holder);
+/* OK, to a LOCK of this session. */
+void tell_granted(struct commander *x, struct claim *holder, struct span tag, unsigned count);
 /* The client is about to be told that it holds this. So the claim does not lapse, and the journal notes it. An earlier loss is told first. */
 void claim_hear(struct commander *x, struct claim *c);
 /* The same for a row of RESUME, where an earlier loss is told behind the OK. */

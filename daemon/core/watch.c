@@ -135,25 +135,36 @@ void watch_tell(struct commander *x, const struct claim *c, enum watch_kind kind
 	watch_send(x, lock_name(c->lock), kind == WATCH_WAITING ? c->asking->asked_at : INSTANT_NEVER, (struct span){r.start, n});
 }
 
-void watch_tell_contended(struct commander *x, const struct lock *l, bool anew)
+/* The patient waiters here, and one for all daemons that want the name. */
+static unsigned lock_waiters(const struct lock *l)
 {
-	struct contender *k = l->contender;
-	unsigned waiters = k->patient + (k->want_since.us != 0);
-	const struct claim *c = l->holder;
+	return l->contender->patient + (l->contender->want_since.us != 0);
+}
+
+static void tell_contended(struct commander *x, const struct claim *c)
+{
+	const struct lock *l = c->lock;
 	struct reply r;
 
-	if (waiters == 0 || l->lease.state != LEASE_HELD || c->not_notified || !c->session->watching || !c->session->watching->subscribed)
-		return;
-	if (!anew && k->contended_at.us && instant_diff(x->core->now, k->contended_at) < CONTENDED_APART_US)
-		return;
-	k->contended_at = x->core->now;
+	l->contender->contended_at = x->core->now;
 	reply_begin(&r, session_line(x->sessions), SPAN(""), "! CONTENDED");
 	reply_text(&r, "name", lock_name(l));
 	reply_int(&r, "fence", c->token);
-	reply_int(&r, "waiters", waiters);
+	reply_int(&r, "waiters", lock_waiters(l));
 	if (c->owner_n > 0)
 		reply_text(&r, "owner", claim_owner(c));
 	tell_line(x, c->session, &r);
+}
+
+void watch_tell_contended(struct commander *x, const struct lock *l, bool anew)
+{
+	struct instant last = l->contender->contended_at;
+
+	if (lock_waiters(l) == 0 || l->lease.state != LEASE_HELD || (!anew && last.us && instant_diff(x->core->now, last) < CONTENDED_APART_US))
+		return;
+	for (const struct claim *c = l->holder; c; c = lock_next_holder(l, c))
+		if (!c->not_notified && c->session->watching && c->session->watching->subscribed)
+			tell_contended(x, c);
 }
 
 void watch_stop(struct commander *x)
@@ -258,8 +269,8 @@ void serve_SUBSCRIBE(struct commander *x, struct session *s)
 		return;
 	watching_of(x, s)->subscribed = true;
 	TAILQ_FOREACH(c, &s->claims, in_session)
-		if (c->state == CLAIM_HELD)
-			watch_tell_contended(x, c->lock, true);
+		if (c->state == CLAIM_HELD && !c->not_notified && c->lock->lease.state == LEASE_HELD && lock_waiters(c->lock) > 0)
+			tell_contended(x, c);
 }
 
 void serve_UNSUBSCRIBE(struct commander *x, struct session *s)

@@ -5,8 +5,8 @@
 set -u
 
 build=$1
-lock_ceiling=7750
-unlock_ceiling=5650
+lock_ceiling=7850
+unlock_ceiling=5700
 passed=0 failed=0
 
 # held figure ceiling what

@@ -76,7 +76,7 @@ int64_t account_last_fence(const struct account *a, unsigned name)
 
 void account_believes(struct account *a, const struct stake *s, struct instant sent, const struct reply_line *line)
 {
-	belief_begins(&a->promises, account_holder_of(s), account_words(a, s->name), instant_add(sent, reply_number(line, "valid_ms", 0) * MSEC));
+	belief_begins(&a->promises, account_holder_of(s), account_words(a, s->name), instant_add(sent, reply_number(line, "valid_ms", 0) * MSEC), false);
 }
 
 void account_stake_gone(struct account *a, struct stake *s)

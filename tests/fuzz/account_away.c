@@ -163,7 +163,7 @@ void account_promise_not_believed(struct account *a, unsigned name, const struct
 		if (s->used && s->name == name && c->away && c->sure && !instant_before(a->now, c->over))
 			belief_ends(&a->promises, account_holder_of(s), account_words(a, name));
 	}
-	promise_nobody_believes(&a->promises, a->now, account_words(a, name));
+	promise_nobody_believes(&a->promises, a->now, account_words(a, name), false);
 	account_silent_loss(a, name, but);
 }
 

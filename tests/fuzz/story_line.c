@@ -64,7 +64,7 @@ static void say_other(struct story *s, unsigned what)
 {
 	static const char *const other[] = {
 		"HELLO 1", "HELLO 1 name=\"x y\" heartbeat=1s", "PING", "HELP", "HELP lock", "STATS", "LIST", "LIST sessions", "LIST nodes",
-		"list locks prefix=a limit=2", "LIST locks after=b", "", "# nothing", "LOCK", "LOCK a mode=shared", "LOCK a delay=1s",
+		"list locks prefix=a limit=2", "LIST locks after=b", "", "# nothing", "LOCK", "LOCK a mode=share", "LOCK a delay=1s",
 		"GET / HTTP/1.1", "@! PING", "\"@a\" PING", "UNLOCK a fence=x", "HELLO 1 grace=1s", "HELLO 1 grace=20s", "HELLO 1 grace=1m heartbeat=2s",
 		"HELLO 1 grace=0", "HELLO 1 grace=2m", "RESUME 1 x"};
 

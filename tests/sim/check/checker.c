@@ -103,6 +103,7 @@ void checker_release(struct world *w)
 	for (unsigned d = 0; d < DAEMONS_MAX; d++)
 		free(w->checker.serials[d].released);
 	free(w->checker.tokens.slot);
+	free(w->checker.read_tokens.item);
 	free(w->checker.delays.row);
 	free(w->checker.adoptions.item);
 }

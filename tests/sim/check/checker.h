@@ -168,6 +168,17 @@ struct token_set {
 	size_t cap, count;
 };
 
+/* readers.c: all tokens of the names r0 … that were told, and the largest ones. */
+struct read_tokens {
+	struct read_token {
+		int64_t name, fence;
+		unsigned client;
+		bool shared;
+	} *item;
+	size_t count, cap;
+	int64_t largest[READ_NAMES], exclusive[READ_NAMES];
+};
+
 /* delays.c: by value, and by name and token. */
 struct delays {
 	struct delay_row {
@@ -190,6 +201,7 @@ struct checker {
 	struct requests waiters[DAEMONS_MAX][NAMES_MAX];          /* LOCKs that the daemon has begun and not answered, in order */
 	struct requests syncs;                                    /* UNLOCKs with sync=yes that began in this step and may not be carried out yet */
 	struct token_set tokens;
+	struct read_tokens read_tokens;
 	struct delays delays;
 	struct adoptions adoptions;
 	struct lineage lineage[DAEMONS_MAX][NAMES_MAX];

@@ -28,6 +28,12 @@ void checker_delay_from(struct world *w, int64_t name, int64_t fence, int64_t la
 void checker_keep(struct world *w, const struct request_sim *q, int64_t fence);
 void checker_undelay(struct world *w, int64_t name, int64_t fence);
 
+/* readers.c: readers together, writers alone. */
+void check_reading(const struct sim_client *c, int64_t name);    /* the client begins to believe, or believes for longer */
+void readers_said(struct request_sim *q, struct span line);     /* an OK of the daemon */
+void readers_released(struct request_sim *q, struct span line);
+void readers_lost(struct conn *c, struct span line);            /* a push */
+
 /* progress.c: how soon free names are granted. */
 void check_progress(struct world *w);
 /* A key that was left behind may block the name until then: liveness is not checked. */

@@ -288,6 +288,8 @@ static void on_reply(struct conn *c, struct span line)
 		return;
 	}
 	storm_said(c, line);
+	if (span_equal(word, SPAN("OK")))
+		readers_said(q, line), readers_released(q, line);
 	list_heard(q, line, false);
 	if (q->ask != ASK_RESUME)
 		resumed_losses_told(c);
@@ -331,6 +333,7 @@ static void on_push(struct conn *c, struct span line)
 	bool well;
 
 	storm_said(c, line);
+	readers_lost(c, line);
 	if (name < 0)
 		return;
 	a = &c->account[owner][name];

@@ -36,6 +36,7 @@ void client_init(struct sim_client *c, struct world *w, unsigned index)
 	TAILQ_INIT(&c->inbox);
 	world_at(w, &c->timer, AT_CLIENT, stream_range(&c->stream, 0, 20 * MSEC));
 	side_requests_begin(c);
+	reader_begin(c);
 }
 
 static void inbox_drop(struct sim_client *c)
@@ -247,5 +248,6 @@ void client_retire(struct sim_client *c, bool quit)
 	heap_cancel(&c->world->heap, &c->timer);
 	heap_cancel(&c->world->heap, &c->thaw);
 	heap_cancel(&c->world->heap, &c->side_timer);
+	heap_cancel(&c->world->heap, &c->reader_timer);
 	c->state = CLIENT_GONE;
 }

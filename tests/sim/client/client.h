@@ -24,10 +24,15 @@ enum ask {
 	ASK_OTHER,
 	ASK_STORM,
 	ASK_LIST,
+	ASK_READ,
 	ASK_BREAK,
 	ASK_KILL,
 	ASK_WATCH, /* and what undoes it */
 };
+
+/* ASK_READ: a request about one of the names r0 … */
+enum reader_ask { READ_OTHER, READ_SHARED, READ_ALONE, READ_UNLOCK };
+#define READ_NAMES 2
 
 /* One request, seen from both ends. */
 struct request_sim {
@@ -49,6 +54,7 @@ struct request_sim {
 	int64_t beat_us;            /* HELLO: heartbeat=; 0: none */
 	bool grace;                 /* HELLO: with grace= */
 	int64_t listed, list_limit; /* LIST: the last name or session that came; how many rows it wants */
+	enum reader_ask reads;      /* ASK_READ; its name is that of name r0 … */
 	bool of_sessions;           /* LIST sessions */
 	bool wrong;                 /* RESUME: with a wrong secret */
 	char secret[SECRET_TEXT];   /* RESUME: the secret of the session */
@@ -97,6 +103,14 @@ struct task {
 	int64_t mine;        /* how often it has locked the name */
 };
 
+/* What a client believes of one of the names r0 … */
+struct reading {
+	bool shared;
+	int64_t count, fence;    /* as last answered, less what it has released since */
+	struct instant deadline; /* by the client's clock; PAST: no belief */
+	int64_t until;           /* in true time */
+};
+
 enum client_state { CLIENT_RUNNING, CLIENT_STALLED, CLIENT_DEAD, CLIENT_GONE };
 
 struct sim_client {
@@ -106,7 +120,9 @@ struct sim_client {
 	bool remote; /* it runs on a host of its own */
 	bool is_unix;
 	struct host own;
-	struct stream stream, side;
+	struct stream stream, side, reads;
+	struct timer reader_timer;
+	struct reading reading[READ_NAMES];
 	enum client_state state;
 	int64_t thaw_at;
 	struct timer timer, thaw, side_timer; /* timer: connects again, sends heartbeats */
@@ -136,6 +152,14 @@ void client_lost_conn(struct sim_client *c);
 /* side_requests.c: what clients ask beside their jobs, in some worlds. */
 void side_requests_begin(struct sim_client *c);
 void side_requests_fired(struct sim_client *c);
+
+/* reader.c: readers and writers, in some worlds. */
+void reader_begin(struct sim_client *c);
+void reader_fired(struct sim_client *c);
+int64_t reader_name(struct span line); /* the number of its name=; -1: no such name */
+void reader_heard(struct sim_client *c, const struct request_sim *q, struct span line, bool ok);
+void reader_pushed(struct sim_client *c, struct span line);
+void reader_disclaim_all(struct sim_client *c);
 
 /* roll.c: LIST sessions, in some worlds. */
 void roll_begin(struct sim_client *c);

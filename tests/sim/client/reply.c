@@ -110,6 +110,7 @@ void client_hear(struct sim_client *c, struct conn *conn, char *text)
 	bool ok;
 
 	if (span_starts(line, SPAN("! "))) {
+		reader_pushed(c, line);
 		hear_push(conn, line);
 		return;
 	}
@@ -131,4 +132,6 @@ void client_hear(struct sim_client *c, struct conn *conn, char *text)
 		resume_hello_heard(c, q, line);
 	else if (q->ask == ASK_RESUME)
 		resume_heard(c, q, ok);
+	else if (q->ask == ASK_READ)
+		reader_heard(c, q, line, ok);
 }

@@ -11,6 +11,7 @@
  *   priorities LOCK priority=, of half of the jobs
  *   rolls      LIST sessions while sessions come and go: in half of the worlds with storms and of crowds, in few others
  *   breaks     clients BREAK locks and KILL sessions, and watch
+ *   readers    clients lock some names in both modes, and convert what they hold
  */
 #include "tests/sim/plan/plan.h"
 
@@ -31,6 +32,7 @@ static const struct {
 	[SPREAD_ROLLS] = {"rolls", 500},
 	[SPREAD_PRIORITIES] = {"priorities", 200},
 	[SPREAD_BREAKS] = {"breaks", 100},
+	[SPREAD_READERS] = {"readers", 250},
 };
 
 /* The stream goes on with what is drawn of that kind. */
@@ -195,4 +197,5 @@ void spread_draw(struct plan *p)
 	draw_rolls(p);
 	draw_priorities(p);
 	draw_breaks(p);
+	p->readers = seed_is_spread((uint64_t)p->seed, SPREAD_READERS);
 }

@@ -49,6 +49,7 @@ enum purpose {
 	DRAW_RENEWAL_SCENE,
 	DRAW_VARY,    /* variations of a plan */
 	DRAW_SPREAD,  /* kinds of worlds that widen what is drawn elsewhere */
+	DRAW_READERS, /* what readers and writers ask */
 };
 
 struct stream {

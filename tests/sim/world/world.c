@@ -64,6 +64,8 @@ static void client_timer_fired(enum sim_timer kind, struct timer *t)
 		client_fired(container_of(t, struct sim_client, timer));
 	else if (kind == AT_SIDE)
 		side_requests_fired(container_of(t, struct sim_client, side_timer));
+	else if (kind == AT_READER)
+		reader_fired(container_of(t, struct sim_client, reader_timer));
 	else
 		client_thaw(container_of(t, struct sim_client, thaw));
 }
@@ -124,6 +126,7 @@ static void world_fire(struct world *w, struct timer *t)
 	case AT_CLIENT:
 	case AT_CLIENT_THAW:
 	case AT_SIDE:
+	case AT_READER:
 		client_timer_fired(kind, t);
 		break;
 	case AT_ACCESS:

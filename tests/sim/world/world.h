@@ -37,6 +37,7 @@ enum sim_timer {
 	AT_CLIENT,
 	AT_CLIENT_THAW,
 	AT_SIDE,
+	AT_READER,
 	AT_ACCESS, /* the next step of an access to a resource */
 	AT_STAGE,
 	AT_IDLE, /* a server has finished a command */

@@ -199,7 +199,6 @@ static const struct mistake_row {
 	{{"kill", "x7"}, 64, "redlock: 'x7' is no session: redlock clients shows their numbers\n"},
 	{{"break"}, 64, "redlock: an argument is missing; the usage is: redlock break NAME\n"},
 	{{"doctor"}, 64, "redlock: doctor is not in this version (" REDLOCKD_VERSION ")\n"},
-	{{"run", "--shared", "x", "true"}, 125, "redlock: --shared is not in this version (" REDLOCKD_VERSION ")\n"},
 	{{"run", "x"}, 125, "redlock: an argument is missing; the usage is: redlock run NAME [--] CMD...\n"},
 	{{"try"}, 125, "redlock: an argument is missing; the usage is: redlock try NAME [--] CMD...\n"},
 	{{"show"}, 64, "redlock: an argument is missing; the usage is: redlock show NAME\n"},

@@ -84,6 +84,11 @@ START_TEST(options_reach_the_daemon)
 		     "count=1\n" CHECK UNLOCK,
 	       "run", "--wait=forever", "n", "sh", "-c", "'exit 3'", "--wait");
 	ck_assert_int_eq(o.code, 127);
+	PLAYED(&o,
+	       HELLO "< LOCK n wait=forever ttl=3000ms mode=shared note=\n> OK name=n fence=17 valid_ms=10000 ttl_ms=10000 "
+		     "count=1 mode=shared\n" CHECK UNLOCK,
+	       "run", "--shared", "-t", "3s", "n", "true");
+	ck_assert_int_eq(o.code, 0);
 }
 END_TEST
 

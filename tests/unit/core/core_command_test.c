@@ -68,7 +68,7 @@ START_TEST(mistakes_are_answered_and_end_nothing)
 	hears(1, "@t ERR ARG *");
 	says_too_much(1);
 	hears(1, "ERR TOOLONG *");
-	says(1, "LOCK a mode=shared");
+	says(1, "LOCK a mode=together");
 	hears(1, "ERR *");
 	says(1, "PING");
 	hears(1, "OK");

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See convert.h. */
+#include "daemon/core/convert.h"
+
+#include "daemon/core/adoption.h"
+#include "daemon/core/holders.h"
+#include "daemon/core/move.h"
+#include "daemon/core/rebase.h"
+#include "daemon/core/wait.h"
+
+/* The hold that this waiting claim would convert; NULL: none. */
+static struct claim *convert_hold(const struct lock *l, const struct claim *c)
+{
+	struct claim *holder = lock_holder_of(l, c->session, claim_owner(c));
+
+	return holder && holder->shared != c->shared ? holder : NULL;
+}
+
+/* The hold has the other mode and a new token from now on. Its count and its terms stay. */
+static void convert_done(struct engine *e, struct claim *holder, struct claim *c)
+{
+	struct lock *l = holder->lock;
+
+	wait_leave(e, c);
+	lock_remove_holder(l, holder);
+	if (l->share)
+		lock_end_share(&e->table, l);
+	holder->shared = c->shared;
+	holder->token = ++l->lease.token;
+	lock_add_holder(&e->table, l, holder);
+	notices_add(&e->notices, NOTICE_REENTERED, c, NULL, NOT_REFUSED);
+	holders_fold(e, holder);
+}
+
+/*
+ * The next renewal asks for a token, and is due now. A hold that is to be shared is recorded so before the stores are asked, under a new value: a run that
+ * works on an earlier record, in which it is exclusive, cannot adopt it.
+ */
+static void convert_want_token(struct engine *e, struct lock *l)
+{
+	struct lease *x = &l->lease;
+	struct renewal *b = lease_renewal(&e->table, x);
+
+	if (b->wants_token || b->round || !rebase_is_possible(e, x))
+		return; /* a round that is under way is followed by another look */
+	if (!l->share && x->recorded) {
+		adoption_rotate(&e->table, x);
+		notices_add(&e->notices, NOTICE_ADOPTING, l->holder, NULL, NOT_REFUSED);
+	}
+	b->wants_token = true;
+	x->renew_at = e->core->now;
+	lease_schedule(e, x);
+}
+
+/* Whether the request at the head of the line may convert the hold of its owner now. One whose client is away waits until it is repeated. */
+static struct claim *convert_ready(const struct engine *e, const struct lock *l)
+{
+	const struct claim *c = TAILQ_FIRST(&l->contender->waiters);
+
+	if (!c || c->ending || c->not_notified || l->lease.state != LEASE_HELD || lock_holders(l) > 1 || lock_is_haunted(l, e->core->now))
+		return NULL;
+	return convert_hold(l, c);
+}
+
+/* Readers hold an adopted lease. One that would join needs a token that no exclusive hold had. */
+static bool lock_lacks_token(const struct lock *l)
+{
+	return l->share && l->lease.token_is_old;
+}
+
+void convert_look(struct engine *e, struct lock *l)
+{
+	if (convert_ready(e, l) || (l->lease.state == LEASE_HELD && lock_lacks_token(l)))
+		convert_want_token(e, l);
+	else if (l->share)
+		holders_let_in(e, l);
+}
+
+void convert_ask(struct engine *e, struct claim *c, struct instant until)
+{
+	struct lock *l = c->lock;
+
+	if (!c->patient && (lock_holders(l) > 1 || lock_is_haunted(l, e->core->now))) {
+		notices_add(&e->notices, NOTICE_REFUSED, c, NULL, REFUSED_BUSY);
+		return;
+	}
+	contender_enqueue_first(lock_contend(&e->table, l), c);
+	metric_add(&e->core->metrics, METRIC_WAITERS, c->patient);
+	heap_set(&e->core->timers, &c->timer, until);
+	convert_look(e, l);
+	wait_announce(e, l->contender);
+}
+
+/*
+ * A renewal that had its quorum, but no token from it, is followed by another try only after the next one: so a store that never becomes sure costs no more
+ * than every other renewal.
+ */
+void convert_renewed(struct engine *e, const struct round *r)
+{
+	struct lease *x = r->lease;
+	struct lock *l = lock_of_lease(x);
+	struct claim *holder;
+	bool idle = TAILQ_EMPTY(&l->contender->waiters) && !r->token && !lock_lacks_token(l);
+
+	if (idle || x->state != LEASE_HELD || x->value.number != r->value.number)
+		return;
+	if (r->token && nodeset_count(r->lifted) < engine_quorum(e))
+		return;
+	if (r->token > x->token_end) {
+		x->token = r->token - 1;
+		x->token_end = r->token + r->range;
+		x->token_is_old = false;
+		holder = convert_ready(e, l);
+		if (holder)
+			convert_done(e, holder, TAILQ_FIRST(&l->contender->waiters));
+	}
+	convert_look(e, l);
+}
+
+void convert_withdraw(struct engine *e, const struct claim *holder)
+{
+	struct lock *l = holder->lock;
+	struct claim *c;
+
+	while (l->lease.state == LEASE_HELD && (c = TAILQ_FIRST(&l->contender->waiters)) && convert_hold(l, c) == holder)
+		wait_withdraw(e, c, REFUSED_CANCELLED);
+}
+
+void convert_forfeit(const struct claim *lost)
+{
+	struct contender *k = lost->lock->contender;
+	struct claim *c = TAILQ_FIRST(&k->waiters), *next;
+
+	for (; c && c->converts && claim_same_owner(c, lost); c = next) {
+		next = TAILQ_NEXT(c, in_lock);
+		contender_reorder(k, c);
+	}
+}
+
+bool convert_is_asked(const struct claim *holder)
+{
+	const struct claim *c = TAILQ_FIRST(&holder->lock->contender->waiters);
+
+	return c && c->shared && !holder->shared && claim_same_owner(c, holder);
+}
+
+const struct claim *convert_rival(const struct lock *l, const struct session *session, struct span owner)
+{
+	const struct claim *c = TAILQ_FIRST(&l->contender->waiters);
+
+	return c && !c->shared && l->share && convert_hold(l, c) && !claim_is_of(c, session, owner) ? c : NULL;
+}

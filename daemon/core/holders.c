@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See holders.h. */
+#include "daemon/core/holders.h"
+
+#include "daemon/core/move.h"
+#include "daemon/core/wait.h"
+
+#define HANDOFF_LEAST_US (50 * MSEC)
+#define HANDOFF_TIME_US  (100 * MSEC)
+#define HANDOFFS_MOST    64
+
+/* For the figures of how long locks are held. */
+void holders_count_hold(struct engine *e, const struct claim *c)
+{
+	int64_t held = instant_diff(e->core->now, c->granted_at);
+
+	metric_add(&e->core->metrics, METRIC_HOLD_TOTAL, held);
+	metric_peak(&e->core->metrics, METRIC_HOLD_LONGEST, held);
+}
+
+static inline void holders_begin(struct engine *e, struct claim *c)
+{
+	struct lock *l = c->lock;
+	struct claim *old = c->not_notified ? NULL : lock_loss_of(l, c->session, claim_owner(c));
+	int64_t waited = instant_diff(e->core->now, c->asking->asked_at);
+
+	if (old) {
+		TAILQ_REMOVE(&l->losses, old, in_lock); /* its client hears that it took the name anew: the loss need not be remembered */
+		notices_add(&e->notices, NOTICE_FORGOTTEN, old, NULL, NOT_REFUSED);
+	}
+	wait_leave(e, c);
+	lock_add_holder(&e->table, l, c);
+	c->count = 1;
+	c->token = l->lease.token;
+	c->granted_at = e->core->now;
+	metric_add(&e->core->metrics, METRIC_GRANTS, 1);
+	metric_add(&e->core->metrics, METRIC_WAIT_TOTAL, waited);
+	metric_peak(&e->core->metrics, METRIC_WAIT_LONGEST, waited);
+	notices_add(&e->notices, NOTICE_GRANTED, c, NULL, NOT_REFUSED);
+}
+
+/*
+ * A LOCK whose connection was lost is counted when it is repeated, not before: nobody waits for its answer. If the session was not notified of the grant
+ * either, the first repeated LOCK takes its place in the count.
+ */
+void holders_fold(struct engine *e, struct claim *holder)
+{
+	struct claim *c, *next;
+	bool heard = !holder->not_notified;
+
+	for (c = TAILQ_FIRST(&holder->lock->contender->waiters); c; c = next) {
+		next = TAILQ_NEXT(c, in_lock);
+		if (c->shared != holder->shared || !claim_same_owner(c, holder))
+			continue;
+		wait_leave(e, c);
+		holder->count += heard && !c->not_notified;
+		heard |= !c->not_notified;
+		notices_add(&e->notices, NOTICE_REENTERED, c, NULL, NOT_REFUSED);
+	}
+}
+
+void holders_add(struct engine *e, struct claim *c)
+{
+	holders_begin(e, c);
+	if (TAILQ_EMPTY(&c->lock->contender->waiters))
+		return;
+	holders_fold(e, c);
+	wait_announce(e, c->lock->contender);
+}
+
+bool holders_are_many(const struct engine *e, const struct lock *l)
+{
+	return l->contender->handed_since.us && instant_diff(e->core->now, l->contender->handed_since) >= HANDOFF_TIME_US;
+}
+
+bool holders_may_follow(const struct engine *e, const struct lock *l)
+{
+	int64_t left = instant_diff(lock_deadline(&e->table, l), e->core->now), least = l->lease.ttl_us / 10;
+
+	if (left < (least > HANDOFF_LEAST_US ? least : HANDOFF_LEAST_US))
+		return false;
+	if (e->core->conf.foreign && holders_are_many(e, l))
+		return false;
+	return !l->contender->want_since.us ||
+	       (l->contender->handoffs < HANDOFFS_MOST && instant_diff(e->core->now, l->contender->want_since) < HANDOFF_TIME_US);
+}
+
+void holders_count_handoff(struct engine *e, struct lock *l)
+{
+	struct contender *k = lock_contend(&e->table, l);
+
+	k->handoffs++;
+	if (e->core->conf.foreign && !k->handed_since.us)
+		k->handed_since = e->core->now;
+	metric_add(&e->core->metrics, METRIC_HANDOFFS, 1);
+}
+
+/*
+ * While somebody may believe in the lease for longer than its votes say, nobody joins: if the lease was adopted, the other run may have made a hold exclusive
+ * since its record was written.
+ */
+static bool holders_may_join(const struct engine *e, const struct lock *l)
+{
+	const struct lease *x = &l->lease;
+
+	return l->share && x->state == LEASE_HELD && !x->token_is_old && !instant_before(e->core->now, x->believed_until) && holders_may_follow(e, l);
+}
+
+/* A reader that asks for a longer lease than the others gets it by the next renewal, which is due now. */
+static void holders_lengthen(struct engine *e, struct lease *x, int64_t ttl_us)
+{
+	if (ttl_us <= x->renew_ttl_us)
+		return;
+	x->renew_ttl_us = ttl_us;
+	x->renew_at = e->core->now;
+	lease_schedule(e, x);
+}
+
+/* When the range of tokens is used up, readers share the last one: whoever is exclusive after them has a larger one. */
+static void holders_join(struct engine *e, struct lock *l, struct claim *c)
+{
+	if (l->lease.token < l->lease.token_end)
+		l->lease.token++;
+	holders_count_handoff(e, l);
+	holders_lengthen(e, &l->lease, c->ttl_us);
+	holders_add(e, c);
+	if (l->lease.at_risk)
+		notices_add(&e->notices, NOTICE_RISK, c, NULL, NOT_REFUSED); /* the others were told before */
+}
+
+void holders_let_in(struct engine *e, struct lock *l)
+{
+	struct claim *c;
+
+	while ((c = TAILQ_FIRST(&l->contender->waiters)) && c->shared && !c->ending && holders_may_join(e, l))
+		holders_join(e, l, c);
+}
+
+bool holders_are_open(const struct engine *e, const struct lock *l)
+{
+	return TAILQ_EMPTY(&l->contender->waiters) && holders_may_join(e, l);
+}
+
+bool holders_join_at_once(struct engine *e, struct claim *c)
+{
+	struct lock *l = c->lock;
+
+	if (!holders_are_open(e, l))
+		return false;
+	contender_enqueue(lock_contend(&e->table, l), c);
+	metric_add(&e->core->metrics, METRIC_WAITERS, c->patient);
+	holders_let_in(e, l);
+	return true;
+}

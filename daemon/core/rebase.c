@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/core/rebase.h"
+
+static int64_t rebase_token(const struct engine *e, const struct lease *x)
+{
+	return 1 + (e->tokens.seen > x->token_end ? e->tokens.seen : x->token_end);
+}
+
+/* A store refuses a floor that lies too far ahead of its clock, and then it does not renew the key, either. */
+bool rebase_is_possible(const struct engine *e, const struct lease *x)
+{
+	int64_t floor = rebase_token(e, x) + TOKENS_AHEAD;
+	unsigned able = 0;
+
+	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
+		const struct member *m = &e->members.node[i];
+
+		able += member_usable(m) && m->clock.known &&
+			floor <= member_server_ms_least(m, e->core->now) * MSEC + members_ahead_us(&e->members);
+	}
+	return able >= engine_quorum(e);
+}
+
+void rebase_begin(struct engine *e, struct round *r)
+{
+	struct lease *x = r->lease;
+
+	if (!x->renewal->wants_token)
+		return;
+	x->renewal->wants_token = false;
+	r->token = rebase_token(e, x);
+	r->range = TOKENS_AHEAD;
+	r->sure = x->placed.sure;
+}
+
+/* No call that was sent before, over an earlier connection, could still set the value when the store was asked. */
+static bool rebase_is_sure(const struct engine *e, const struct round *r, unsigned node)
+{
+	struct instant sent = r->calls.sent[node];
+
+	return !instant_before(sent, calls_overtaken_until(&e->calls, node, r->lease->placed.since, sent));
+}
+
+/* A store whose fence was beyond the floor may have given the token to another value. */
+void rebase_note(struct engine *e, struct round *r, const struct answer *a)
+{
+	if (a->code != 'E' && a->code != 'A')
+		return;
+	if (a->code == 'E' && r->token && nodeset_has(r->sure, a->node) && a->fence == round_floor(r))
+		nodeset_add(&r->lifted, a->node);
+	if (rebase_is_sure(e, r, a->node))
+		nodeset_add(&r->lease->placed.sure, a->node);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Readers and writers of a few names, r0 …, beside the jobs: clients lock them in either mode, convert what they hold, check, extend and release it. What
+ * they believe is as for other locks; a client that asks for the shared mode counts as a reader from then on, whatever the answer.
+ */
+#include "tests/sim/world/world.h"
+
+#define PAUSE_US      (700 * MSEC)
+#define QUIT_AGAIN_US (200 * MSEC)
+#define COUNT_MOST    4
+
+int64_t reader_name(struct span line)
+{
+	struct span name = line_field(line, "name");
+
+	return name.n == 2 && name.p[0] == 'r' && name.p[1] >= '0' && name.p[1] < '0' + READ_NAMES ? name.p[1] - '0' : -1;
+}
+
+static bool reader_asks(const struct sim_client *c, int64_t name, enum reader_ask what)
+{
+	const struct request_sim *q;
+
+	TAILQ_FOREACH(q, &c->conn->open, at_client)
+		if (q->ask == ASK_READ && q->name == name && q->reads == what)
+			return true;
+	return false;
+}
+
+static void reader_disclaim(struct reading *r)
+{
+	r->deadline = INSTANT_PAST;
+	r->until = 0;
+	r->count = 0;
+}
+
+void reader_disclaim_all(struct sim_client *c)
+{
+	for (int64_t name = 0; name < READ_NAMES; name++)
+		reader_disclaim(&c->reading[name]);
+}
+
+/* --- what it hears --------------------------------------------------------------------------------------------------- */
+
+static const struct host *reader_host(const struct sim_client *c)
+{
+	return c->remote ? &c->own : &c->daemon->host;
+}
+
+/* A reply that an UNLOCK or a request for the shared mode has crossed proves nothing. */
+static void reader_believe(struct sim_client *c, const struct request_sim *q, struct span line)
+{
+	struct reading *r = &c->reading[q->name];
+	bool shared = span_equal(line_field(line, "mode"), SPAN("shared"));
+
+	if (q->conn->left || line_int(line, "valid_ms") < 0 || reader_asks(c, q->name, READ_UNLOCK) || (!shared && reader_asks(c, q->name, READ_SHARED)))
+		return;
+	r->shared = shared;
+	r->fence = line_int(line, "fence");
+	if (line_int(line, "count") > 0)
+		r->count = line_int(line, "count");
+	r->deadline = instant_add(q->anchor, line_int(line, "valid_ms") * MSEC);
+	r->until = host_true(reader_host(c), r->deadline);
+	world_note(c->world, 25, (uint64_t)r->until, "c%u believes in r%lld %s fence %lld until %lld", c->index, (long long)q->name,
+		   shared ? "shared" : "alone", (long long)r->fence, (long long)r->until);
+	check_reading(c, q->name);
+}
+
+void reader_heard(struct sim_client *c, const struct request_sim *q, struct span line, bool ok)
+{
+	if (ok && q->reads == READ_UNLOCK)
+		c->reading[q->name].count = line_int(line, "count");
+	else if (ok)
+		reader_believe(c, q, line);
+}
+
+void reader_pushed(struct sim_client *c, struct span line)
+{
+	int64_t name = reader_name(line);
+	struct reading *r = name < 0 ? NULL : &c->reading[name];
+	struct instant end;
+
+	if (!r || r->fence != line_int(line, "fence"))
+		return;
+	if (span_equal(line_word(line, 1), SPAN("LOST"))) {
+		reader_disclaim(r);
+	} else if (span_equal(line_word(line, 1), SPAN("RISK"))) {
+		end = instant_add(client_boot(c), line_int(line, "left_ms") * MSEC);
+		if (!instant_before(end, r->deadline))
+			return;
+		r->deadline = end;
+		r->until = host_true(reader_host(c), end);
+	}
+}
+
+/* --- what it asks ---------------------------------------------------------------------------------------------------- */
+
+static struct request_sim *say(struct sim_client *c, int64_t name, enum reader_ask what, const char *verb, const char *fields)
+{
+	struct request_sim *q = client_ask(c, ASK_READ, NULL, "%s r%lld%s", verb, (long long)name, fields);
+
+	if (!q)
+		return NULL;
+	q->name = name;
+	q->reads = what;
+	return q;
+}
+
+static void say_lock(struct sim_client *c, int64_t name, bool shared)
+{
+	static const int64_t waits[] = {0, 0, 20, 300, 3000};
+	int64_t wait_ms = waits[stream_range(&c->reads, 0, 4)];
+	int64_t ttl_ms = c->world->plan->lease_us / MSEC / (stream_chance(&c->reads, 20) ? 2 : 1);
+	char fields[96];
+	struct request_sim *q;
+
+	snprintf(fields, sizeof(fields), " ttl=%lldms wait=%lldms%s", (long long)ttl_ms, (long long)wait_ms, shared ? " mode=shared" : "");
+	q = say(c, name, shared ? READ_SHARED : READ_ALONE, "LOCK", fields);
+	if (!q)
+		return;
+	q->locks = true;
+	q->wait_ms = wait_ms;
+	c->reading[name].shared |= shared;
+}
+
+static void say_unlock(struct sim_client *c, int64_t name)
+{
+	struct reading *r = &c->reading[name];
+
+	if (!say(c, name, READ_UNLOCK, "UNLOCK", ""))
+		return;
+	if (--r->count <= 0)
+		reader_disclaim(r);
+}
+
+static void say_anything(struct sim_client *c, int64_t name)
+{
+	struct reading *r = &c->reading[name];
+
+	switch (stream_range(&c->reads, 0, 9)) {
+	case 0:
+		say(c, name, READ_OTHER, "CHECK", "");
+		break;
+	case 1:
+		say(c, name, READ_OTHER, "EXTEND", "");
+		break;
+	case 2:
+		say(c, name, READ_OTHER, "SHOW", "");
+		break;
+	case 3:
+	case 4:
+		say_lock(c, name, stream_chance(&c->reads, 60)); /* converts it, or counts up */
+		break;
+	default:
+		if (r->count > 0)
+			say_unlock(c, name);
+		else
+			say_lock(c, name, stream_chance(&c->reads, 65));
+		break;
+	}
+}
+
+/* The path to the daemon breaks: the daemon hears a reset, and the client goes on believing. */
+static void reader_is_cut(struct sim_client *c)
+{
+	c->conn->silent = true;
+	conn_cut(c->conn, GONE_RESET, c->world->now);
+	client_lost_conn(c);
+}
+
+/* Before the bounds are tight the client releases all that it holds, however often. */
+static void reader_ends(struct sim_client *c)
+{
+	bool ready = c->conn && !c->conn->left && c->state == CLIENT_RUNNING;
+
+	reader_disclaim_all(c);
+	for (int64_t i = 0; ready && i < READ_NAMES * COUNT_MOST; i++)
+		say(c, i % READ_NAMES, READ_UNLOCK, "UNLOCK", "");
+	if (!ready && c->state != CLIENT_GONE)
+		world_at(c->world, &c->reader_timer, AT_READER, c->world->now + QUIT_AGAIN_US);
+}
+
+void reader_fired(struct sim_client *c)
+{
+	struct world *w = c->world;
+	int64_t name = stream_range(&c->reads, 0, READ_NAMES - 1);
+
+	if (w->now > w->plan->length_us) {
+		reader_ends(c);
+		return;
+	}
+	if (c->conn && !c->conn->left && c->state == CLIENT_RUNNING && c->remote && stream_chance(&c->reads, 3))
+		reader_is_cut(c);
+	else if (c->conn && !c->conn->left && c->state == CLIENT_RUNNING && c->reading[name].count < COUNT_MOST)
+		say_anything(c, name);
+	else if (c->conn && c->state == CLIENT_RUNNING && c->reading[name].count > 0)
+		say_unlock(c, name);
+	world_at(w, &c->reader_timer, AT_READER, w->now + stream_skewed(&c->reads, MSEC, PAUSE_US));
+}
+
+void reader_begin(struct sim_client *c)
+{
+	const struct plan *p = c->world->plan;
+
+	reader_disclaim_all(c);
+	if (!p->readers || c->index >= CLIENTS_COMMON)
+		return;
+	stream_init(&c->reads, (uint64_t)p->seed, DRAW_READERS, c->index);
+	world_at(c->world, &c->reader_timer, AT_READER, p->warm_us + stream_range(&c->reads, 0, PAUSE_US));
+}

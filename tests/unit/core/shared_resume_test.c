@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/restore.c, adopt.c, resume.c: readers of a lock that come back, to the same run of the daemon or to the next one. */
+#include "tests/fixture/cluster.h"
+#include "tests/fixture/resumable.h"
+
+#include <check.h>
+
+#define READER     "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1 mode=shared"
+#define READER_ROW "\\* name=a fence=* valid_ms=* count=1 mode=shared"
+
+static struct secret s1, s2;
+static int64_t fence1, fence2;
+
+/* Sessions 1 and 2 have grace, and read a. */
+static void two_read(void)
+{
+	cluster_begin(3);
+	passes(2 * SEC);
+	s1 = says_hello(1, "grace=60s");
+	s2 = says_hello(2, "grace=60s");
+	says(1, "LOCK a mode=shared");
+	fence1 = number_in(hears(1, READER), "fence");
+	says(2, "LOCK a mode=shared");
+	fence2 = number_in(hears(2, READER), "fence");
+}
+
+static void reader_is_back(unsigned k, const struct secret *s, int64_t fence)
+{
+	resumes(k, s);
+	ck_assert_int_eq(number_in(hears(k, READER_ROW), "fence"), fence);
+	hears(k, "OK session=* n=1");
+}
+
+START_TEST(readers_of_one_lease_are_all_adopted)
+{
+	unsigned adoptions;
+
+	two_read();
+	daemon_returns(0);
+	passes(2 * SEC);
+	adoptions = (unsigned)figure(0, METRIC_ADOPTIONS);
+	ck_assert_uint_eq(adoptions, 1);
+	reader_is_back(3, &s1, fence1);
+	reader_is_back(4, &s2, fence2);
+	says(5, "LOCK a");
+	hears(5, "BUSY *");
+	/* The previous run may have made a hold exclusive since. */
+	says(5, "LOCK a mode=shared wait=1m");
+	passes(8 * SEC);
+	hears_nothing(5);
+	passes(8 * SEC);
+	hears(5, READER);
+}
+END_TEST
+
+/* 2 has no grace, and no record: when 1 has unlocked, 2 may still read. */
+START_TEST(a_reader_without_grace_keeps_writers_out_behind_a_restart)
+{
+	cluster_begin(3);
+	passes(2 * SEC);
+	s1 = says_hello(1, "grace=60s");
+	says(1, "LOCK a mode=shared");
+	fence1 = number_in(hears(1, READER), "fence");
+	says(2, "LOCK a mode=shared");
+	hears(2, READER);
+	daemon_returns(0);
+	passes(2 * SEC);
+	reader_is_back(3, &s1, fence1);
+	says(3, "UNLOCK a");
+	hears(3, "OK name=a count=0");
+	says(4, "LOCK a wait=1m");
+	passes(7 * SEC);
+	hears_nothing(4);
+	passes(4 * SEC);
+	hears(4, GRANT);
+}
+END_TEST
+
+START_TEST(the_record_of_a_reader_that_unlocked_is_not_adopted_and_the_other_is)
+{
+	two_read();
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	daemon_returns(0);
+	passes(2 * SEC);
+	resumes(3, &s1);
+	hears(3, "OK session=* n=0");
+	reader_is_back(4, &s2, fence2);
+	passes(11 * SEC);
+	says(4, "UNLOCK a");
+	hears(4, "OK *");
+	says(5, "LOCK a");
+	hears(5, GRANT);
+}
+END_TEST
+
+START_TEST(a_run_that_ends_while_it_adopts_leaves_all_values_for_each_reader)
+{
+	two_read();
+	for (unsigned i = 0; i < 3; i++)
+		feels(i, MOOD_LOSSY);
+	daemon_returns(0);
+	passes(300 * MSEC);
+	all_feel(MOOD_WELL);
+	daemon_returns(0);
+	passes(2 * SEC);
+	reader_is_back(3, &s1, fence1);
+	reader_is_back(4, &s2, fence2);
+}
+END_TEST
+
+START_TEST(a_writer_after_readers_supersedes_their_records)
+{
+	two_read();
+	says(1, "UNLOCK a");
+	says(2, "UNLOCK a");
+	ignores(1);
+	ignores(2);
+	says(2, "LOCK a");
+	fence2 = number_in(hears(2, GRANT), "fence");
+	daemon_returns(0);
+	passes(2 * SEC);
+	resumes(3, &s1);
+	hears(3, "OK session=* n=0");
+	is_resumed_as(4, &s2, fence2);
+}
+END_TEST
+
+START_TEST(a_converted_hold_is_adopted_in_its_mode)
+{
+	two_read();
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	says(2, "LOCK a");
+	passes(MSEC);
+	fence2 = number_in(hears(2, GRANT), "fence");
+	daemon_returns(0);
+	passes(2 * SEC);
+	is_resumed_as(4, &s2, fence2);
+	says(5, "LOCK a mode=shared");
+	hears(5, "BUSY *");
+	says(4, "@c LOCK a mode=shared wait=10s");
+	passes(5 * SEC);
+	ck_assert_int_gt(number_in(hears(4, "@c " READER), "fence"), fence2);
+	passes(10 * SEC);
+	says(5, "LOCK a mode=shared");
+	hears(5, READER);
+}
+END_TEST
+
+START_TEST(readers_that_do_not_come_back_leave_one_by_one)
+{
+	two_read();
+	goes(1, GONE_HANGUP);
+	passes(30 * SEC);
+	goes(2, GONE_HANGUP);
+	passes(31 * SEC);
+	says(5, "LOCK a");
+	hears(5, "BUSY *");
+	reader_is_back(4, &s2, fence2);
+	says(4, "UNLOCK a");
+	says(5, "LOCK a");
+	hears(5, GRANT);
+}
+END_TEST
+
+START_TEST(a_waiting_reader_that_repeats_its_lock_in_the_other_mode_stands_at_the_end)
+{
+	cluster_begin(3);
+	passes(2 * SEC);
+	says(1, "LOCK a");
+	hears(1, "OK *");
+	s2 = says_hello(2, "grace=60s");
+	says(2, "LOCK a wait=1m mode=shared");
+	says(3, "LOCK a wait=1m");
+	goes(2, GONE_HANGUP);
+	resumes(4, &s2);
+	hears(4, "OK session=* n=0");
+	says(4, "LOCK a wait=1m");
+	says(1, "UNLOCK a");
+	hears(3, GRANT);
+	says(3, "UNLOCK a");
+	hears(4, GRANT);
+}
+END_TEST
+
+START_TEST(a_conversion_waits_for_its_client)
+{
+	int64_t fence;
+
+	two_read();
+	says(1, "LOCK a wait=1m");
+	goes(1, GONE_HANGUP);
+	says(2, "UNLOCK a");
+	passes(SEC);
+	resumes(3, &s1);
+	ck_assert_int_eq(number_in(hears(3, READER_ROW), "fence"), fence1);
+	hears(3, "OK session=* n=1");
+	says(3, "LOCK a wait=1m");
+	passes(MSEC);
+	fence = number_in(hears(3, GRANT), "fence");
+	ck_assert_int_gt(fence, fence2);
+}
+END_TEST
+
+/* Its record from before says that it is exclusive. The run on the copy has heard of no store when the downgrade goes through. */
+START_TEST(a_run_on_a_journal_from_before_a_downgrade_does_not_adopt_the_hold)
+{
+	fence1 = held_with_grace(3, "grace=60s", "", &s1);
+	all_feel(MOOD_SILENT);
+	journal_is_compacted(0);
+	runs_share_values();
+	ck_assert_uint_eq(daemon_inherits(1, 0), 0);
+	journal_is_compacted(0);
+	cluster.daemon[1].stopped = true;
+	all_feel(MOOD_WELL);
+	says(1, "LOCK a mode=shared wait=5s");
+	passes(SEC);
+	hears(1, READER);
+	says(2, "LOCK a mode=shared");
+	hears(2, READER);
+	cluster.daemon[1].stopped = false;
+	wakes(1);
+	passes(2 * SEC);
+	session_opens(5, 1);
+	resumes(5, &s1);
+	passes(3 * SEC);
+	hears(5, "OK session=* n=0");
+	hears(5, "! LOST name=a *");
+	says(2, "CHECK a");
+	hears(2, "OK name=a *mode=shared");
+}
+END_TEST
+
+/* The record says that the hold is shared, with the fence that it had. */
+START_TEST(a_reader_behind_a_downgrade_that_a_restart_cut_off_has_a_larger_fence)
+{
+	fence1 = held_with_grace(3, "grace=60s", "", &s1);
+	all_feel(MOOD_SILENT);
+	says(1, "LOCK a mode=shared wait=1m");
+	passes(MSEC);
+	daemon_returns(0);
+	all_feel(MOOD_WELL);
+	passes(2 * SEC);
+	reader_is_back(3, &s1, fence1);
+	passes(20 * SEC);
+	says(5, "LOCK a mode=shared");
+	ck_assert_int_gt(number_in(hears(5, READER), "fence"), fence1);
+}
+END_TEST
+
+START_TEST(a_lease_that_cannot_be_adopted_is_lost_for_all_readers)
+{
+	two_read();
+	for (unsigned i = 0; i < 3; i++)
+		memory_remove(cluster.node[i].memory, SPAN("a"));
+	daemon_returns(0);
+	passes(2 * SEC);
+	resumes(3, &s1);
+	hears(3, "OK session=* n=0");
+	hears(3, "! LOST name=a fence=* reason=evicted");
+	resumes(4, &s2);
+	hears(4, "OK session=* n=0");
+	hears(4, "! LOST name=a fence=* reason=evicted");
+}
+END_TEST
+
+Suite *shared_resume_suite(void)
+{
+	Suite *s = suite_create("shared_resume");
+	TCase *c = tcase_create("shared_resume");
+
+	tcase_add_checked_fixture(c, NULL, cluster_close);
+	tcase_add_test(c, readers_of_one_lease_are_all_adopted);
+	tcase_add_test(c, a_reader_without_grace_keeps_writers_out_behind_a_restart);
+	tcase_add_test(c, the_record_of_a_reader_that_unlocked_is_not_adopted_and_the_other_is);
+	tcase_add_test(c, a_run_that_ends_while_it_adopts_leaves_all_values_for_each_reader);
+	tcase_add_test(c, a_writer_after_readers_supersedes_their_records);
+	tcase_add_test(c, a_converted_hold_is_adopted_in_its_mode);
+	tcase_add_test(c, readers_that_do_not_come_back_leave_one_by_one);
+	tcase_add_test(c, a_waiting_reader_that_repeats_its_lock_in_the_other_mode_stands_at_the_end);
+	tcase_add_test(c, a_conversion_waits_for_its_client);
+	tcase_add_test(c, a_run_on_a_journal_from_before_a_downgrade_does_not_adopt_the_hold);
+	tcase_add_test(c, a_reader_behind_a_downgrade_that_a_restart_cut_off_has_a_larger_fence);
+	tcase_add_test(c, a_lease_that_cannot_be_adopted_is_lost_for_all_readers);
+	suite_add_tcase(s, c);
+	return s;
+}

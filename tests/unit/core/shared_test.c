@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/holders.c, hold.c: readers of one daemon hold a lock together, a writer holds it alone. */
+#include "tests/fixture/readers.h"
+
+#include <check.h>
+
+START_TEST(readers_hold_a_lock_together_with_one_round)
+{
+	unsigned rounds;
+
+	readers_hold(3, 1);
+	rounds = asked(CALL_ACQUIRE);
+	reads(2);
+	reads(3);
+	ck_assert_uint_eq(asked(CALL_ACQUIRE), rounds);
+	says(4, "LOCK a");
+	hears(4, "BUSY name=a holder=* held_ms=0 mode=shared holders=3 waiters=0 retry_ms=*");
+	says(1, "UNLOCK a");
+	says(2, "UNLOCK a");
+	hears(1, "OK name=a count=0");
+	hears(2, "OK name=a count=0");
+	ck_assert(!is_free());
+	says(3, "CHECK a");
+	hears(3, "OK name=a fence=* valid_ms=* count=1 mode=shared");
+	says(3, "UNLOCK a");
+	hears(3, "OK name=a count=0");
+	ck_assert(is_free());
+}
+END_TEST
+
+START_TEST(each_reader_has_its_own_fence_and_a_writer_behind_them_a_larger_one)
+{
+	int64_t fence[4];
+
+	stores_have_room(3);
+	for (unsigned k = 1; k <= 3; k++) {
+		says(k, "LOCK a mode=shared");
+		fence[k] = number_in(hears(k, READER), "fence");
+	}
+	ck_assert_int_lt(fence[1], fence[2]);
+	ck_assert_int_lt(fence[2], fence[3]);
+	says(1, "UNLOCK a fence=%lld", (long long)fence[2]);
+	hears(1, "ERR NOTHELD *");
+	for (unsigned k = 1; k <= 3; k++) {
+		says(k, "UNLOCK a fence=%lld", (long long)fence[k]);
+		hears(k, "OK name=a count=0");
+	}
+	says(4, "LOCK a");
+	ck_assert_int_gt(number_in(hears(4, GRANT), "fence"), fence[3]);
+}
+END_TEST
+
+START_TEST(readers_beyond_the_range_share_its_last_fence)
+{
+	int64_t last = 0;
+
+	readers_hold(1, 0);
+	for (unsigned i = 0; i < 80; i++) {
+		says(1, "LOCK a mode=shared owner=%u", i);
+		last = number_in(hears(1, READER), "fence");
+	}
+	says(1, "LOCK a mode=shared owner=x");
+	ck_assert_int_eq(number_in(hears(1, READER), "fence"), last);
+	says(2, "LOCK a wait=1m");
+	for (unsigned i = 0; i < 80; i++)
+		says(1, "UNLOCK a owner=%u", i);
+	says(1, "UNLOCK a owner=x");
+	ignores(1);
+	ck_assert_int_gt(number_in(hears(2, GRANT), "fence"), last);
+}
+END_TEST
+
+START_TEST(the_same_reader_is_reentrant)
+{
+	int64_t fence;
+
+	readers_hold(3, 1);
+	says(2, "LOCK a mode=shared");
+	fence = number_in(hears(2, READER), "fence");
+	says(2, "LOCK a mode=shared");
+	ck_assert_int_eq(number_in(hears(2, "OK name=a fence=* count=2 mode=shared"), "fence"), fence);
+	says(2, "UNLOCK a");
+	hears(2, "OK name=a count=1");
+	says(1, "UNLOCK a");
+	ck_assert(!is_free());
+	says(2, "UNLOCK a");
+	ck_assert(is_free());
+}
+END_TEST
+
+START_TEST(a_lease_that_is_lost_is_lost_for_all_readers)
+{
+	readers_hold(3, 3);
+	all_feel(MOOD_SILENT);
+	passes(11 * SEC);
+	for (unsigned k = 1; k <= 3; k++) {
+		hears(k, "! RISK name=a *");
+		hears(k, "! LOST name=a fence=* reason=quorum");
+		says(k, "CHECK a");
+		hears(k, "ERR LOST *");
+	}
+}
+END_TEST
+
+/* Its client may believe for as long as it was told. */
+START_TEST(a_reader_that_went_unsurely_keeps_writers_out_but_no_readers)
+{
+	cluster_begin(3);
+	session_opens_from_afar(1, 0);
+	reads(1);
+	reads(2);
+	goes(1, GONE_RESET);
+	reads(3);
+	says(2, "UNLOCK a");
+	says(3, "UNLOCK a");
+	ck_assert(!is_free());
+	says(4, "LOCK a wait=1m");
+	passes(9 * SEC);
+	hears_nothing(4);
+	passes(2 * SEC);
+	hears(4, GRANT);
+}
+END_TEST
+
+START_TEST(a_reader_may_ask_for_a_longer_lease_than_the_others)
+{
+	readers_hold(3, 1);
+	says(2, "LOCK a mode=shared ttl=25s");
+	hears(2, "OK name=a fence=* mode=shared");
+	passes(100 * MSEC);
+	says(2, "CHECK a");
+	ck_assert_int_gt(number_in(hears(2, "OK name=a *"), "valid_ms"), 20000);
+}
+END_TEST
+
+START_TEST(an_extend_of_one_reader_shortens_nothing_for_another)
+{
+	readers_hold(3, 2);
+	says(1, "EXTEND a ttl=2s");
+	hears(1, "OK name=a fence=* valid_ms=* mode=shared");
+	says(2, "CHECK a");
+	ck_assert_int_gt(number_in(hears(2, "OK name=a *"), "valid_ms"), 9000);
+}
+END_TEST
+
+START_TEST(an_extend_of_a_reader_that_leaves_is_cancelled_and_those_of_others_are_answered)
+{
+	readers_hold(3, 2);
+	all_feel(MOOD_SILENT);
+	says(1, "@1 EXTEND a");
+	says(2, "@2 EXTEND a");
+	says(1, "@3 EXTEND a");
+	says(1, "@u UNLOCK a");
+	hears(1, "@u OK *");
+	hears(1, "@1 ERR CANCELLED *");
+	hears(1, "@3 ERR CANCELLED *");
+	hears_nothing(2);
+	all_feel(MOOD_WELL);
+	hears(2, "@2 OK name=a *");
+}
+END_TEST
+
+START_TEST(keep_of_one_reader_counts_when_the_last_one_has_left)
+{
+	readers_hold(3, 2);
+	says(1, "UNLOCK a keep=5s");
+	says(2, "UNLOCK a");
+	says(3, "LOCK a");
+	hears(3, "BUSY *");
+	passes(5100 * MSEC);
+	says(3, "LOCK a");
+	hears(3, GRANT);
+}
+END_TEST
+
+START_TEST(what_a_shared_lock_cannot_have_is_refused)
+{
+	cluster_open(1);
+	cluster.conf.max_delay_us = 10 * SEC;
+	daemon_starts(0);
+	passes(2 * SEC);
+	says(1, "LOCK a mode=shared renew=no");
+	hears(1, "ERR ARG *renew=no*");
+	says(1, "LOCK a mode=shared delay=2s");
+	hears(1, "ERR ARG *delay*");
+	says(1, "LOCK a renew=no");
+	hears(1, "OK *");
+	says(1, "LOCK a mode=shared");
+	hears(1, "ERR ARG *");
+}
+END_TEST
+
+START_TEST(a_reader_that_joins_a_lease_at_risk_is_told_so)
+{
+	readers_hold(3, 1);
+	feels(0, MOOD_SILENT);
+	feels(1, MOOD_SILENT);
+	passes(4 * SEC);
+	hears(1, "! RISK *");
+	reads(2);
+	hears(2, "! RISK name=a *");
+	all_feel(MOOD_WELL);
+	passes(SEC);
+	hears(1, "! SAFE *");
+	hears(2, "! SAFE *");
+}
+END_TEST
+
+START_TEST(show_and_list_tell_all_readers)
+{
+	readers_hold(3, 2);
+	says(3, "LOCK a wait=1m");
+	says(4, "LOCK a mode=shared wait=1m");
+	says(5, "SHOW a");
+	hears(5, "\\* role=holder pos=0 * fence=* held_ms=* valid_ms=* count=1 mode=shared");
+	hears(5, "\\* role=holder pos=0 * fence=* held_ms=* valid_ms=* count=1 mode=shared");
+	hears(5, "\\* role=waiter pos=1 * waited_ms=0");
+	hears(5, "\\* role=waiter pos=2 * waited_ms=0 mode=shared");
+	hears(5, "OK n=4");
+	says(5, "LIST");
+	hears(5, "\\* name=a fence=* session=1 * count=1 mode=shared holders=2 waiters=2");
+	hears(5, "OK n=1 more=0");
+}
+END_TEST
+
+Suite *shared_suite(void)
+{
+	Suite *s = suite_create("shared");
+	TCase *c = tcase_create("shared");
+
+	tcase_add_checked_fixture(c, NULL, cluster_close);
+	tcase_add_test(c, readers_hold_a_lock_together_with_one_round);
+	tcase_add_test(c, each_reader_has_its_own_fence_and_a_writer_behind_them_a_larger_one);
+	tcase_add_test(c, readers_beyond_the_range_share_its_last_fence);
+	tcase_add_test(c, the_same_reader_is_reentrant);
+	tcase_add_test(c, a_lease_that_is_lost_is_lost_for_all_readers);
+	tcase_add_test(c, a_reader_that_went_unsurely_keeps_writers_out_but_no_readers);
+	tcase_add_test(c, a_reader_may_ask_for_a_longer_lease_than_the_others);
+	tcase_add_test(c, an_extend_of_one_reader_shortens_nothing_for_another);
+	tcase_add_test(c, an_extend_of_a_reader_that_leaves_is_cancelled_and_those_of_others_are_answered);
+	tcase_add_test(c, keep_of_one_reader_counts_when_the_last_one_has_left);
+	tcase_add_test(c, what_a_shared_lock_cannot_have_is_refused);
+	tcase_add_test(c, a_reader_that_joins_a_lease_at_risk_is_told_so);
+	tcase_add_test(c, show_and_list_tell_all_readers);
+	suite_add_tcase(s, c);
+	return s;
+}
