@@ -160,7 +160,7 @@ static bool lock_may_wait(struct commander *x, struct session *s, bool patient)
 	bool shared = request_is_shared(&x->request);
 	char room[CYCLE_MAX];
 
-	if (!l || (holder && (holder->shared == shared || shared)) || (shared && holders_are_open(x->engine, l)))
+	if (!l || (holder && (holder->shared == shared || shared)) || (shared && holders_are_open(x->engine, l, request_priority(&x->request))))
 		return true;
 	if (!holder && waits_in_other_mode(s, l, owner, shared)) {
 		tell_mistake(x, s, ERROR_ARG, "this owner waits for the lock in the other mode: CANCEL that request first, or use another owner");
