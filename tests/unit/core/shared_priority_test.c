@@ -97,6 +97,27 @@ START_TEST(a_reader_whose_priority_lets_it_join_at_once_is_in_no_deadlock)
 }
 END_TEST
 
+/* It would hold the lock with others, and wait for itself. */
+START_TEST(a_reader_that_waits_for_the_lock_alone_does_not_pass_itself)
+{
+	readers_hold(3, 1);
+	says(2, "@w LOCK a wait=1m");
+	says(2, "@1 LOCK a mode=shared priority=9");
+	hears(2, "@1 ERR ARG *other mode*");
+	says(2, "@2 LOCK a mode=shared wait=1m priority=9");
+	hears(2, "@2 ERR ARG *other mode*");
+	says(1, "UNLOCK a");
+	hears(2, "@w " GRANT);
+	says(2, "UNLOCK a");
+	all_feel(MOOD_SILENT);
+	says(3, "@w LOCK a wait=1m");
+	says(3, "@1 LOCK a mode=shared priority=9");
+	hears(3, "@1 ERR ARG *other mode*");
+	all_feel(MOOD_WELL);
+	hears(3, "@w " GRANT);
+}
+END_TEST
+
 Suite *shared_priority_suite(void)
 {
 	Suite *s = suite_create("shared_priority");
@@ -108,6 +129,7 @@ Suite *shared_priority_suite(void)
 	tcase_add_test(c, readers_of_a_higher_priority_do_not_pass_a_writer_for_ever);
 	tcase_add_test(c, nobody_of_any_priority_stands_before_an_upgrade);
 	tcase_add_test(c, a_reader_whose_priority_lets_it_join_at_once_is_in_no_deadlock);
+	tcase_add_test(c, a_reader_that_waits_for_the_lock_alone_does_not_pass_itself);
 	suite_add_tcase(s, c);
 	return s;
 }
