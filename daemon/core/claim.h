@@ -103,12 +103,24 @@ static inline bool claim_is_of(const struct claim *c, const struct session *sess
 	return c->session == session && span_equal(claim_owner(c), owner);
 }
 
-/* The order of those who wait: first come first served, where each level of priority counts as PRIORITY_US of waiting. Who converts a hold is first. */
+/* When it would have asked with priority 0, to have the place that it has: each level counts as PRIORITY_US of waiting. */
+static inline struct instant claim_place(const struct claim *c)
+{
+	return instant_add(c->asking->asked_at, -c->priority * PRIORITY_US);
+}
+
+/* The order of those who wait: first come first served, by claim_place(). Who converts a hold is first. */
 static inline bool claim_stands_before(const struct claim *a, const struct claim *b)
 {
 	if (a->converts != b->converts)
 		return a->converts;
-	return instant_before(instant_add(a->asking->asked_at, -a->priority * PRIORITY_US), instant_add(b->asking->asked_at, -b->priority * PRIORITY_US));
+	return instant_before(claim_place(a), claim_place(b));
+}
+
+/* Whether a request of this priority that comes now stands before this waiter. */
+static inline bool claim_yields_to(const struct claim *c, struct instant now, unsigned priority)
+{
+	return !c->converts && instant_before(instant_add(now, -(int64_t)priority * PRIORITY_US), claim_place(c));
 }
 
 bool claim_same_owner(const struct claim *a, const struct claim *b);

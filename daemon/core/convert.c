@@ -120,10 +120,13 @@ void convert_renewed(struct engine *e, const struct round *r)
 void convert_withdraw(struct engine *e, const struct claim *holder)
 {
 	struct lock *l = holder->lock;
-	struct claim *c;
+	struct claim *c = TAILQ_FIRST(&l->contender->waiters), *next;
 
-	while (l->lease.state == LEASE_HELD && (c = TAILQ_FIRST(&l->contender->waiters)) && convert_hold(l, c) == holder)
-		wait_withdraw(e, c, REFUSED_CANCELLED);
+	for (; c && c->converts; c = next) {
+		next = TAILQ_NEXT(c, in_lock);
+		if (convert_hold(l, c) == holder)
+			wait_withdraw(e, c, REFUSED_CANCELLED);
+	}
 }
 
 void convert_forfeit(const struct claim *lost)
@@ -131,9 +134,10 @@ void convert_forfeit(const struct claim *lost)
 	struct contender *k = lost->lock->contender;
 	struct claim *c = TAILQ_FIRST(&k->waiters), *next;
 
-	for (; c && c->converts && claim_same_owner(c, lost); c = next) {
+	for (; c && c->converts; c = next) {
 		next = TAILQ_NEXT(c, in_lock);
-		contender_reorder(k, c);
+		if (claim_same_owner(c, lost))
+			contender_reorder(k, c);
 	}
 }
 
@@ -148,5 +152,9 @@ const struct claim *convert_rival(const struct lock *l, const struct session *se
 {
 	const struct claim *c = TAILQ_FIRST(&l->contender->waiters);
 
-	return c && !c->shared && l->share && convert_hold(l, c) && !claim_is_of(c, session, owner) ? c : NULL;
+	for (; l->share && c && c->converts; c = TAILQ_NEXT(c, in_lock)) {
+		if (c->patient && !c->shared && !claim_is_of(c, session, owner))
+			return c;
+	}
+	return NULL;
 }

@@ -44,20 +44,30 @@ static void deliver_granted(struct commander *x, struct claim *c, unsigned count
 	claim_answered(x, c);
 	claim_end_asking(&x->engine->table, c);
 	watch(x, c, WATCH_GRANTED);
-	watch_contended(x, c->lock, true);
+	watch_contended_anew(x, c);
 }
 
-static void reply_holder(struct commander *x, struct reply *r, const struct lock *l)
+/* Who has it longest, other than the owner of this claim: a reader that asks to be alone waits for the others. NULL: nobody else has it. */
+static const struct claim *holder_in_the_way(const struct claim *c)
 {
+	const struct claim *holder = c->lock->holder;
+
+	return holder && claim_same_owner(c, holder) ? lock_next_holder(c->lock, holder) : holder;
+}
+
+static void reply_holder(struct commander *x, struct reply *r, const struct claim *c)
+{
+	const struct lock *l = c->lock;
+	const struct claim *holder = holder_in_the_way(c);
 	char who[WHO_MAX];
 
-	if (l->holder) {
-		reply_text(r, "holder", (struct span){who, session_who(l->holder->session, who)});
-		reply_ms(r, "held_ms", instant_diff(x->core->now, l->holder->granted_at));
-		if (l->holder->note_n > 0)
-			reply_text(r, "note", claim_note(l->holder));
+	if (holder) {
+		reply_text(r, "holder", (struct span){who, session_who(holder->session, who)});
+		reply_ms(r, "held_ms", instant_diff(x->core->now, holder->granted_at));
+		if (holder->note_n > 0)
+			reply_text(r, "note", claim_note(holder));
 		if (l->share) {
-			reply_mode(r, l->holder);
+			reply_mode(r, holder);
 			reply_int(r, "holders", lock_holders(l));
 		}
 	} else if (l->contender->elsewhere.known && l->contender->elsewhere.foreign) {
@@ -78,10 +88,12 @@ static void deliver_busy(struct commander *x, struct claim *c)
 	int64_t retry = lock_retry_us(&x->engine->table, l);
 	struct reply r;
 
+	if (lock_is_haunted(l, x->core->now) && !holder_in_the_way(c))
+		retry = instant_diff(l->share->ghost_until, x->core->now); /* nobody else holds it: a reader that has gone may still believe */
 	metric_add(&x->core->metrics, METRIC_REFUSALS, 1);
 	reply_begin(&r, session_line(x->sessions), span_of(c->asking->tag), "BUSY");
 	reply_text(&r, "name", lock_name(l));
-	reply_holder(x, &r, l);
+	reply_holder(x, &r, c);
 	reply_int(&r, "waiters", l->contender->patient);
 	if (retry >= 0)
 		reply_ms(&r, "retry_ms", retry + MSEC - 1);
@@ -96,7 +108,7 @@ static void deliver_timeout(struct commander *x, struct claim *c)
 	reply_begin(&r, session_line(x->sessions), span_of(c->asking->tag), "TIMEOUT");
 	reply_text(&r, "name", lock_name(c->lock));
 	reply_ms(&r, "waited_ms", instant_diff(x->core->now, c->asking->asked_at));
-	reply_holder(x, &r, c->lock);
+	reply_holder(x, &r, c);
 	reply_int(&r, "waiters", c->lock->contender->patient);
 	tell_line(x, c->session, &r);
 }
@@ -292,10 +304,10 @@ static void deliver_one(struct commander *x, const struct notice *n)
 		break;
 	case NOTICE_WAITING:
 		watch(x, n->claim, WATCH_WAITING);
-		watch_contended(x, n->claim->lock, false);
+		watch_contended(x, n->claim->lock);
 		break;
 	case NOTICE_WANTED:
-		watch_contended(x, n->claim->lock, false);
+		watch_contended(x, n->claim->lock);
 		break;
 	case NOTICE_RISK:
 		deliver_validity(x, n->claim, "! RISK", "left_ms");

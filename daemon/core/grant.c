@@ -89,7 +89,8 @@ void grant_adopted(struct engine *e, struct lock *l, const struct round *r)
 		holders_fold(e, c);
 	}
 	holders_let_in(e, l);
-	wait_refuse_part(e, l->contender, REFUSED_BUSY, WAITERS_IMPATIENT);
+	if (l->share) /* else its owner asks to share it, and has to wait for nobody */
+		wait_refuse_part(e, l->contender, REFUSED_BUSY, WAITERS_IMPATIENT);
 	lease_schedule(e, &l->lease);
 }
 

@@ -136,16 +136,18 @@ void holders_let_in(struct engine *e, struct lock *l)
 		holders_join(e, l, c);
 }
 
-bool holders_are_open(const struct engine *e, const struct lock *l)
+bool holders_are_open(const struct engine *e, const struct lock *l, unsigned priority)
 {
-	return TAILQ_EMPTY(&l->contender->waiters) && holders_may_join(e, l);
+	const struct claim *first = TAILQ_FIRST(&l->contender->waiters);
+
+	return (!first || claim_yields_to(first, e->core->now, priority)) && holders_may_join(e, l);
 }
 
 bool holders_join_at_once(struct engine *e, struct claim *c)
 {
 	struct lock *l = c->lock;
 
-	if (!holders_are_open(e, l))
+	if (!holders_are_open(e, l, c->priority))
 		return false;
 	contender_enqueue(lock_contend(&e->table, l), c);
 	metric_add(&e->core->metrics, METRIC_WAITERS, c->patient);

@@ -11,8 +11,8 @@ void holders_add(struct engine *e, struct claim *c);
 void holders_fold(struct engine *e, struct claim *holder);
 /* Readers hold the lock: those at the head of the line hold it with them, as long as that is allowed. */
 void holders_let_in(struct engine *e, struct lock *l);
-/* A reader that asks now may join those that hold the lock: nobody waits. */
-bool holders_are_open(const struct engine *e, const struct lock *l);
+/* A reader that asks now with this priority may join those that hold the lock: nobody who waits stands before it. */
+bool holders_are_open(const struct engine *e, const struct lock *l, unsigned priority);
 /* It joins them. False: not now. */
 bool holders_join_at_once(struct engine *e, struct claim *c);
 /* Enough of the lease is left for another holder, and no other daemon has waited for it too long. */

@@ -137,17 +137,27 @@ static bool lock_may_be_upgraded(struct commander *x, struct session *s, const s
 	return false;
 }
 
-/* Each of two owners that hold the lock together would wait for the other, if both wait for it alone as well. */
-static bool waits_in_other_mode(const struct session *s, const struct lock *l, struct span owner, bool shared)
+/* This owner waits for the lock in the other mode: if both were granted, it would wait for itself. */
+static bool waits_in_other_mode(struct commander *x, const struct session *s)
 {
+	const struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
+	struct span owner = request_owner(&x->request);
 	const struct claim *c;
 
-	if (s->waiting == 0)
+	if (!l || lock_holder_of(l, s, owner))
 		return false;
 	TAILQ_FOREACH(c, &s->claims, in_session) {
-		if (c->state == CLAIM_WAITING && c->lock == l && c->shared != shared && span_equal(claim_owner(c), owner))
+		if (c->state == CLAIM_WAITING && c->lock == l && c->shared != request_is_shared(&x->request) && span_equal(claim_owner(c), owner))
 			return true;
 	}
+	return false;
+}
+
+static bool mode_is_allowed(struct commander *x, struct session *s)
+{
+	if (s->waiting == 0 || !waits_in_other_mode(x, s))
+		return true;
+	tell_mistake(x, s, ERROR_ARG, "this owner waits for the lock in the other mode: CANCEL that request first, or use another owner");
 	return false;
 }
 
@@ -160,12 +170,8 @@ static bool lock_may_wait(struct commander *x, struct session *s, bool patient)
 	bool shared = request_is_shared(&x->request);
 	char room[CYCLE_MAX];
 
-	if (!l || (holder && (holder->shared == shared || shared)) || (shared && holders_are_open(x->engine, l)))
+	if (!l || (holder && (holder->shared == shared || shared)) || (shared && holders_are_open(x->engine, l, request_priority(&x->request))))
 		return true;
-	if (!holder && waits_in_other_mode(s, l, owner, shared)) {
-		tell_mistake(x, s, ERROR_ARG, "this owner waits for the lock in the other mode: CANCEL that request first, or use another owner");
-		return false;
-	}
 	if (holder && !lock_may_be_upgraded(x, s, l))
 		return false;
 	if (!deadlock_closes(x, s, owner, request_priority(&x->request), l, room, &cycle))
@@ -208,7 +214,7 @@ void serve_LOCK(struct commander *x, struct session *s)
 	}
 	if (lock_is_repeated(x, s, wait) || !lock_within_limits(x, s, wait > 0))
 		return;
-	if (!lock_may_wait(x, s, wait > 0))
+	if (!mode_is_allowed(x, s) || !lock_may_wait(x, s, wait > 0))
 		return;
 	c = claim_of_lock_request(x, s);
 	s->busy |= q->tag.n == 0;

@@ -146,6 +146,8 @@ static void tell_contended(struct commander *x, const struct claim *c)
 	const struct lock *l = c->lock;
 	struct reply r;
 
+	if (c->not_notified || !c->session->watching || !c->session->watching->subscribed)
+		return;
 	l->contender->contended_at = x->core->now;
 	reply_begin(&r, session_line(x->sessions), SPAN(""), "! CONTENDED");
 	reply_text(&r, "name", lock_name(l));
@@ -156,15 +158,26 @@ static void tell_contended(struct commander *x, const struct claim *c)
 	tell_line(x, c->session, &r);
 }
 
-void watch_tell_contended(struct commander *x, const struct lock *l, bool anew)
+/* Others wait for a lock that is held. */
+static bool lock_is_contended(const struct lock *l)
+{
+	return lock_waiters(l) > 0 && l->lease.state == LEASE_HELD;
+}
+
+void watch_tell_contended(struct commander *x, const struct lock *l)
 {
 	struct instant last = l->contender->contended_at;
 
-	if (lock_waiters(l) == 0 || l->lease.state != LEASE_HELD || (!anew && last.us && instant_diff(x->core->now, last) < CONTENDED_APART_US))
+	if (!lock_is_contended(l) || (last.us && instant_diff(x->core->now, last) < CONTENDED_APART_US))
 		return;
 	for (const struct claim *c = l->holder; c; c = lock_next_holder(l, c))
-		if (!c->not_notified && c->session->watching && c->session->watching->subscribed)
-			tell_contended(x, c);
+		tell_contended(x, c);
+}
+
+void watch_tell_contended_anew(struct commander *x, const struct claim *c)
+{
+	if (c->state == CLAIM_HELD && lock_is_contended(c->lock))
+		tell_contended(x, c);
 }
 
 void watch_stop(struct commander *x)
@@ -269,7 +282,7 @@ void serve_SUBSCRIBE(struct commander *x, struct session *s)
 		return;
 	watching_of(x, s)->subscribed = true;
 	TAILQ_FOREACH(c, &s->claims, in_session)
-		if (c->state == CLAIM_HELD && !c->not_notified && c->lock->lease.state == LEASE_HELD && lock_waiters(c->lock) > 0)
+		if (c->state == CLAIM_HELD && lock_is_contended(c->lock))
 			tell_contended(x, c);
 }
 

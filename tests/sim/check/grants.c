@@ -95,11 +95,8 @@ static void check_reserved(struct world *w, struct sim_daemon *d, int64_t name, 
 			     name_of(name), d->index, (long long)fence, nodes);
 }
 
-/*
- * Whether q stands behind the other in the queue of their daemon, whatever its clock: each level of priority counts as a minute of waiting. A request is read
- * in the step after the one in which it began.
- */
-static bool stands_behind(const struct world *w, const struct request_sim *q, const struct request_sim *other)
+/* Each level of priority counts as a minute of waiting. A request is read in the step after the one in which it began. */
+bool stands_behind(const struct world *w, const struct request_sim *q, const struct request_sim *other)
 {
 	int64_t levels_us = (q->priority - other->priority) * 60 * SEC, earlier_us = q->begun_at - other->begun_at;
 

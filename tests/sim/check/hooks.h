@@ -27,6 +27,8 @@ void checker_delay_from(struct world *w, int64_t name, int64_t fence, int64_t la
 /* UNLOCK keep= was answered OK: nobody may be granted the name meanwhile. */
 void checker_keep(struct world *w, const struct request_sim *q, int64_t fence);
 void checker_undelay(struct world *w, int64_t name, int64_t fence);
+/* Whether the LOCK q stands behind the other in the queue of their daemon, whatever its clock. */
+bool stands_behind(const struct world *w, const struct request_sim *q, const struct request_sim *other);
 
 /* readers.c: readers together, writers alone. */
 void check_reading(const struct sim_client *c, int64_t name);    /* the client begins to believe, or believes for longer */

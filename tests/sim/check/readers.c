@@ -63,7 +63,20 @@ static void check_read_token(struct conn *c, int64_t name, int64_t fence, bool s
 		t->exclusive[name] = later(t->exclusive[name], fence);
 }
 
-/* Nobody is granted before an earlier waiter of the same daemon, whatever their modes. */
+/* It asks for itself alone what it reads: nobody stands before it. */
+static bool is_upgrade(const struct world *w, const struct request_sim *q)
+{
+	return q->reads == READ_ALONE && q->conn->read_count[q->name] > 0 && q->begun_step + 1 < w->checker.step;
+}
+
+static bool is_passed(const struct world *w, const struct request_sim *q, const struct request_sim *other)
+{
+	bool waits = other->ask == ASK_READ && other->locks && other->name == q->name && other->wait_ms != 0 && !track_awaits(other);
+
+	return waits && (is_upgrade(w, other) || stands_behind(w, q, other));
+}
+
+/* Nobody is granted before an earlier waiter of the same daemon, or one of a higher priority, whatever their modes. */
 static void check_read_order(struct request_sim *q)
 {
 	struct world *w = q->conn->world;
@@ -75,8 +88,9 @@ static void check_read_order(struct request_sim *q)
 		if (c->daemon != q->conn->daemon || c == q->conn || c->going || c->taken)
 			continue;
 		TAILQ_FOREACH(other, &c->running, at_daemon)
-			if (other->ask == ASK_READ && other->locks && other->name == q->name && other->wait_ms != 0 && other->begun_step < q->begun_step)
-				checker_fail(w, INVARIANT_S19, -1, "r%lld: daemon %u granted client %u before client %u, which asked earlier",
+			if (is_passed(w, q, other))
+				checker_fail(w, INVARIANT_S19, -1,
+					     "r%lld: daemon %u granted client %u before client %u, which asked earlier or has a higher priority",
 					     (long long)q->name, q->conn->daemon->index, q->conn->client->index, c->client->index);
 	}
 }

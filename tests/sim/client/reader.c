@@ -46,6 +46,26 @@ static const struct host *reader_host(const struct sim_client *c)
 	return c->remote ? &c->own : &c->daemon->host;
 }
 
+/* A client that asks for a shorter lease believes in no more from then on, whatever is answered before. */
+static void reader_cap(const struct sim_client *c, struct reading *r, const struct request_sim *extend)
+{
+	struct instant end = instant_add(extend->anchor, extend->ttl_ms * MSEC * 99 / 100 - 3 * MSEC);
+
+	if (!instant_before(end, r->deadline))
+		return;
+	r->deadline = end;
+	r->until = host_true(reader_host(c), end);
+}
+
+static void reader_cap_all(struct sim_client *c, int64_t name, const struct request_sim *answered)
+{
+	const struct request_sim *q;
+
+	TAILQ_FOREACH(q, &c->conn->open, at_client)
+		if (q != answered && q->ask == ASK_READ && q->name == name && q->extends)
+			reader_cap(c, &c->reading[name], q);
+}
+
 /* A reply that an UNLOCK or a request for the shared mode has crossed proves nothing. */
 static void reader_believe(struct sim_client *c, const struct request_sim *q, struct span line)
 {
@@ -60,6 +80,7 @@ static void reader_believe(struct sim_client *c, const struct request_sim *q, st
 		r->count = line_int(line, "count");
 	r->deadline = instant_add(q->anchor, line_int(line, "valid_ms") * MSEC);
 	r->until = host_true(reader_host(c), r->deadline);
+	reader_cap_all(c, q->name, q);
 	world_note(c->world, 25, (uint64_t)r->until, "c%u believes in r%lld %s fence %lld until %lld", c->index, (long long)q->name,
 		   shared ? "shared" : "alone", (long long)r->fence, (long long)r->until);
 	check_reading(c, q->name);
@@ -110,16 +131,33 @@ static void say_lock(struct sim_client *c, int64_t name, bool shared)
 	static const int64_t waits[] = {0, 0, 20, 300, 3000};
 	int64_t wait_ms = waits[stream_range(&c->reads, 0, 4)];
 	int64_t ttl_ms = c->world->plan->lease_us / MSEC / (stream_chance(&c->reads, 20) ? 2 : 1);
+	int64_t priority = c->read_priorities && stream_chance(&c->read_terms, 50) ? stream_skewed(&c->read_terms, 1, 9) : 0;
 	char fields[96];
 	struct request_sim *q;
 
-	snprintf(fields, sizeof(fields), " ttl=%lldms wait=%lldms%s", (long long)ttl_ms, (long long)wait_ms, shared ? " mode=shared" : "");
+	snprintf(fields, sizeof(fields), " ttl=%lldms wait=%lldms priority=%lld%s", (long long)ttl_ms, (long long)wait_ms, (long long)priority,
+		 shared ? " mode=shared" : "");
 	q = say(c, name, shared ? READ_SHARED : READ_ALONE, "LOCK", fields);
 	if (!q)
 		return;
 	q->locks = true;
 	q->wait_ms = wait_ms;
+	q->priority = priority;
 	c->reading[name].shared |= shared;
+}
+
+static void say_extend(struct sim_client *c, int64_t name)
+{
+	int64_t ttl_ms = c->world->plan->lease_us / MSEC / (stream_chance(&c->read_terms, 40) ? 2 : 1);
+	char fields[32];
+	struct request_sim *q;
+
+	snprintf(fields, sizeof(fields), " ttl=%lldms", (long long)ttl_ms);
+	q = say(c, name, READ_OTHER, "EXTEND", fields);
+	if (!q)
+		return;
+	q->ttl_ms = ttl_ms;
+	reader_cap(c, &c->reading[name], q);
 }
 
 static void say_unlock(struct sim_client *c, int64_t name)
@@ -141,7 +179,7 @@ static void say_anything(struct sim_client *c, int64_t name)
 		say(c, name, READ_OTHER, "CHECK", "");
 		break;
 	case 1:
-		say(c, name, READ_OTHER, "EXTEND", "");
+		say_extend(c, name);
 		break;
 	case 2:
 		say(c, name, READ_OTHER, "SHOW", "");
@@ -205,5 +243,8 @@ void reader_begin(struct sim_client *c)
 	if (!p->readers || c->index >= CLIENTS_COMMON)
 		return;
 	stream_init(&c->reads, (uint64_t)p->seed, DRAW_READERS, c->index);
+	stream_init(&c->read_terms, (uint64_t)p->seed, DRAW_READ_TERMS, c->index);
+	for (unsigned i = 0; i < p->jobs; i++)
+		c->read_priorities |= p->job[i].priority > 0;
 	world_at(c->world, &c->reader_timer, AT_READER, p->warm_us + stream_range(&c->reads, 0, PAUSE_US));
 }

@@ -223,6 +223,77 @@ START_TEST(show_and_list_tell_all_readers)
 }
 END_TEST
 
+/* 2 was told of the lease that 1 had asked for, and cannot be told that it is shorter now. */
+START_TEST(an_extend_does_not_shorten_what_another_reader_was_told)
+{
+	stores_have_room(3);
+	session_opens_from_afar(2, 0);
+	says(1, "LOCK a mode=shared ttl=30s");
+	hears(1, "OK *");
+	says(2, "LOCK a mode=shared ttl=5s");
+	hears(2, "OK *");
+	says(3, "LOCK a mode=shared ttl=5s");
+	hears(3, "OK *");
+	passes(11 * SEC);
+	says(2, "CHECK a");
+	ck_assert_int_gt(number_in(hears(2, "OK name=a *"), "valid_ms"), 25000);
+	says(1, "UNLOCK a");
+	says(3, "EXTEND a ttl=6s");
+	hears(3, "OK name=a *");
+	passes(SEC);
+	goes(2, GONE_RESET);
+	says(3, "UNLOCK a");
+	says(4, "LOCK a wait=1m");
+	passes(20 * SEC);
+	hears_nothing(4);
+	passes(12 * SEC);
+	hears(4, GRANT);
+}
+END_TEST
+
+/* That a writer waits is told once to each of those that hold, however many of them came together. */
+START_TEST(readers_that_come_together_are_told_of_a_waiter_once)
+{
+	stores_have_room(3);
+	says(1, "LOCK a");
+	hears(1, "OK *");
+	for (unsigned k = 2; k <= 4; k++) {
+		says(k, "SUBSCRIBE");
+		hears(k, "OK");
+		says(k, "LOCK a mode=shared wait=1m");
+	}
+	says(5, "LOCK a wait=1m");
+	says(1, "UNLOCK a");
+	for (unsigned k = 2; k <= 4; k++) {
+		hears(k, READER);
+		hears(k, "! CONTENDED name=a fence=* waiters=1");
+		hears_nothing(k);
+	}
+}
+END_TEST
+
+START_TEST(a_reader_that_is_refused_the_lock_for_itself_is_told_who_else_has_it)
+{
+	cluster_begin(3);
+	passes(SEC);
+	session_opens_from_afar(3, 0);
+	for (unsigned k = 1; k <= 3; k++) {
+		says(k, "HELLO 1 name=reader-%u", k);
+		hears(k, "OK *");
+		reads(k);
+	}
+	says(1, "LOCK a");
+	hears(1, "BUSY name=a holder=*reader-2* held_ms=0 mode=shared holders=3 waiters=0 *");
+	says(2, "UNLOCK a");
+	says(1, "LOCK a wait=1s");
+	passes(SEC);
+	hears(1, "TIMEOUT name=a waited_ms=1000 holder=*reader-3* held_ms=* mode=shared holders=2 waiters=0");
+	goes(3, GONE_RESET);
+	says(1, "LOCK a");
+	ck_assert_int_ge(number_in(hears(1, "BUSY name=a waiters=0 retry_ms=*"), "retry_ms"), 8000);
+}
+END_TEST
+
 Suite *shared_suite(void)
 {
 	Suite *s = suite_create("shared");
@@ -242,6 +313,9 @@ Suite *shared_suite(void)
 	tcase_add_test(c, what_a_shared_lock_cannot_have_is_refused);
 	tcase_add_test(c, a_reader_that_joins_a_lease_at_risk_is_told_so);
 	tcase_add_test(c, show_and_list_tell_all_readers);
+	tcase_add_test(c, an_extend_does_not_shorten_what_another_reader_was_told);
+	tcase_add_test(c, readers_that_come_together_are_told_of_a_waiter_once);
+	tcase_add_test(c, a_reader_that_is_refused_the_lock_for_itself_is_told_who_else_has_it);
 	suite_add_tcase(s, c);
 	return s;
 }

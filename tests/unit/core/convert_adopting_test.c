@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/convert.c, engine.c: a hold that is being adopted is asked for in the other mode. */
+#include "tests/fixture/adopting.h"
+#include "tests/fixture/readers.h"
+
+#include <check.h>
+
+static struct secret s1, s2;
+
+/* Session 1, with grace, held a in this mode; its daemon is back, and 1 has resumed; no store can be asked. */
+static void resumed_while_adopting(const char *mode)
+{
+	char fields[32];
+
+	snprintf(fields, sizeof(fields), "mode=%s", mode);
+	held_with_grace(3, "grace=30s", fields, &s1);
+	daemon_is_back();
+	resumes(1, &s1);
+	passes(2 * SEC);
+	hears(1, "OK session=* n=0 open=1");
+}
+
+START_TEST(an_upgrade_asked_during_the_adoption_stands_before_those_that_came_earlier)
+{
+	resumed_while_adopting("shared");
+	says(2, "LOCK a wait=1m");
+	says(3, "LOCK a mode=shared wait=1m");
+	says(1, "@u LOCK a wait=1m");
+	all_come();
+	passes(14 * SEC);
+	hears(1, "! SAFE *");
+	hears(1, "@u " GRANT);
+	hears_nothing(2);
+	says(1, "UNLOCK a");
+	hears(2, GRANT);
+}
+END_TEST
+
+START_TEST(a_downgrade_asked_during_the_adoption_stands_before_those_that_came_earlier)
+{
+	resumed_while_adopting("exclusive");
+	says(2, "LOCK a wait=1m");
+	says(1, "@d LOCK a mode=shared wait=1m");
+	all_come();
+	passes(5 * SEC);
+	hears(1, "! SAFE *");
+	hears(1, "@d " READER);
+	hears_nothing(2);
+}
+END_TEST
+
+/* Nobody stands in its way, but no store is sure of its token so soon. */
+START_TEST(a_downgrade_that_does_not_wait_is_not_told_that_its_own_hold_is_in_the_way)
+{
+	resumed_while_adopting("exclusive");
+	says(1, "@d LOCK a mode=shared");
+	all_come();
+	passes(SEC);
+	hears(1, "! SAFE *");
+	hears(1, "@d ERR QUORUM *");
+	says(1, "CHECK a");
+	hears(1, "OK name=a fence=* valid_ms=* count=1");
+}
+END_TEST
+
+START_TEST(unlock_withdraws_the_conversion_that_was_asked_during_the_adoption)
+{
+	resumed_while_adopting("shared");
+	says(2, "LOCK a wait=1m");
+	says(1, "@u LOCK a wait=1m");
+	says(1, "UNLOCK a");
+	hears(1, "OK name=a count=0");
+	hears(1, "@u ERR CANCELLED *");
+	all_come();
+	passes(20 * SEC);
+	hears(2, GRANT);
+	hears_nothing(1);
+}
+END_TEST
+
+/* Whichever holder is told of the loss first. */
+START_TEST(conversions_of_several_readers_whose_adoption_fails_wait_as_any_other)
+{
+	cluster_begin(3);
+	passes(2 * SEC);
+	s1 = says_hello(1, "grace=60s");
+	s2 = says_hello(2, "grace=60s");
+	reads(1);
+	reads(2);
+	daemon_is_back();
+	resumes(1, &s1);
+	resumes(2, &s2);
+	passes(2 * SEC);
+	ignores(1);
+	ignores(2);
+	says(3, "LOCK a wait=1m");
+	says(4, "LOCK a wait=1m");
+	passes(SEC);
+	says(2, "@u LOCK a wait=1m");
+	says(1, "@u LOCK a wait=1m");
+	hears(1, "@u ERR DEADLOCK *");
+	for (unsigned i = 0; i < 3; i++)
+		memory_remove(cluster.node[i].memory, SPAN("a"));
+	all_come();
+	passes(11 * SEC);
+	hears(3, GRANT);
+	says(3, "UNLOCK a");
+	passes(SEC);
+	hears(4, GRANT);
+	ignores(1);
+	ignores(2);
+}
+END_TEST
+
+Suite *convert_adopting_suite(void)
+{
+	Suite *s = suite_create("convert_adopting");
+	TCase *c = tcase_create("convert_adopting");
+
+	tcase_add_checked_fixture(c, NULL, cluster_close);
+	tcase_add_test(c, an_upgrade_asked_during_the_adoption_stands_before_those_that_came_earlier);
+	tcase_add_test(c, a_downgrade_asked_during_the_adoption_stands_before_those_that_came_earlier);
+	tcase_add_test(c, a_downgrade_that_does_not_wait_is_not_told_that_its_own_hold_is_in_the_way);
+	tcase_add_test(c, unlock_withdraws_the_conversion_that_was_asked_during_the_adoption);
+	tcase_add_test(c, conversions_of_several_readers_whose_adoption_fails_wait_as_any_other);
+	suite_add_tcase(s, c);
+	return s;
+}

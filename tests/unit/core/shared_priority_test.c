@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/holders.c, engine.c: readers and writers with priorities stand in one line. */
+#include "tests/fixture/readers.h"
+
+#include <check.h>
+
+START_TEST(a_reader_of_a_higher_priority_joins_before_a_writer_that_waits)
+{
+	readers_hold(3, 1);
+	says(2, "LOCK a wait=1m");
+	says(3, "LOCK a mode=shared wait=1m priority=9");
+	hears(3, READER);
+	says(4, "LOCK a mode=shared priority=1");
+	hears(4, READER);
+	says(5, "LOCK a mode=shared wait=1m");
+	hears_nothing(5);
+	hears_nothing(2);
+	for (unsigned k = 1; k <= 4; k += k == 1 ? 2 : 1)
+		says(k, "UNLOCK a");
+	hears(2, GRANT);
+	hears_nothing(5);
+}
+END_TEST
+
+START_TEST(a_reader_waits_behind_a_writer_of_a_higher_priority)
+{
+	readers_hold(3, 1);
+	says(2, "LOCK a wait=1m priority=5");
+	says(3, "LOCK a mode=shared wait=1m priority=4");
+	says(4, "LOCK a mode=shared wait=1m priority=5");
+	says(5, "LOCK a mode=shared priority=4");
+	hears(5, "BUSY *");
+	says(6, "LOCK a mode=shared priority=6");
+	hears(6, READER);
+	hears_nothing(3);
+	hears_nothing(4);
+	says(1, "UNLOCK a");
+	says(6, "UNLOCK a");
+	hears(2, GRANT);
+	says(2, "UNLOCK a");
+	hears(4, READER);
+	hears(3, READER);
+}
+END_TEST
+
+/* A minute of waiting counts as a level. */
+START_TEST(readers_of_a_higher_priority_do_not_pass_a_writer_for_ever)
+{
+	readers_hold(3, 1);
+	says(2, "LOCK a wait=1h");
+	passes(9 * 60 * SEC - SEC);
+	says(3, "LOCK a mode=shared wait=1m priority=9");
+	hears(3, READER);
+	passes(2 * SEC);
+	says(4, "LOCK a mode=shared wait=1m priority=9");
+	hears_nothing(4);
+	says(1, "UNLOCK a");
+	says(3, "UNLOCK a");
+	hears(2, GRANT);
+}
+END_TEST
+
+START_TEST(nobody_of_any_priority_stands_before_an_upgrade)
+{
+	readers_hold(3, 2);
+	says(1, "@u LOCK a wait=1m");
+	says(3, "LOCK a mode=shared wait=1m priority=9");
+	says(4, "LOCK a wait=1m priority=9");
+	says(5, "LOCK a mode=shared priority=9");
+	hears(5, "BUSY *");
+	hears_nothing(3);
+	says(2, "UNLOCK a");
+	passes(MSEC);
+	hears(1, "@u " GRANT);
+	says(1, "UNLOCK a");
+	hears(3, READER);
+	says(3, "UNLOCK a");
+	hears(4, GRANT);
+}
+END_TEST
+
+/* 1 reads a and waits for b, which 2 holds. */
+START_TEST(a_reader_whose_priority_lets_it_join_at_once_is_in_no_deadlock)
+{
+	readers_hold(3, 1);
+	says(2, "LOCK b");
+	hears(2, "OK *");
+	says(1, "LOCK b wait=1m");
+	says(3, "LOCK a wait=1m");
+	says(2, "LOCK a mode=shared wait=1m");
+	hears(2, "ERR DEADLOCK *");
+	says(2, "LOCK a mode=shared wait=1m priority=1");
+	hears(2, READER);
+	says(2, "UNLOCK b");
+	hears(2, "OK *");
+	hears(1, "OK name=b *");
+}
+END_TEST
+
+/* It would hold the lock with others, and wait for itself. */
+START_TEST(a_reader_that_waits_for_the_lock_alone_does_not_pass_itself)
+{
+	readers_hold(3, 1);
+	says(2, "@w LOCK a wait=1m");
+	says(2, "@1 LOCK a mode=shared priority=9");
+	hears(2, "@1 ERR ARG *other mode*");
+	says(2, "@2 LOCK a mode=shared wait=1m priority=9");
+	hears(2, "@2 ERR ARG *other mode*");
+	says(1, "UNLOCK a");
+	hears(2, "@w " GRANT);
+	says(2, "UNLOCK a");
+	all_feel(MOOD_SILENT);
+	says(3, "@w LOCK a wait=1m");
+	says(3, "@1 LOCK a mode=shared priority=9");
+	hears(3, "@1 ERR ARG *other mode*");
+	all_feel(MOOD_WELL);
+	hears(3, "@w " GRANT);
+}
+END_TEST
+
+Suite *shared_priority_suite(void)
+{
+	Suite *s = suite_create("shared_priority");
+	TCase *c = tcase_create("shared_priority");
+
+	tcase_add_checked_fixture(c, NULL, cluster_close);
+	tcase_add_test(c, a_reader_of_a_higher_priority_joins_before_a_writer_that_waits);
+	tcase_add_test(c, a_reader_waits_behind_a_writer_of_a_higher_priority);
+	tcase_add_test(c, readers_of_a_higher_priority_do_not_pass_a_writer_for_ever);
+	tcase_add_test(c, nobody_of_any_priority_stands_before_an_upgrade);
+	tcase_add_test(c, a_reader_whose_priority_lets_it_join_at_once_is_in_no_deadlock);
+	tcase_add_test(c, a_reader_that_waits_for_the_lock_alone_does_not_pass_itself);
+	suite_add_tcase(s, c);
+	return s;
+}
