@@ -16,14 +16,15 @@ int64_t reader_name(struct span line)
 	return name.n == 2 && name.p[0] == 'r' && name.p[1] >= '0' && name.p[1] < '0' + READ_NAMES ? name.p[1] - '0' : -1;
 }
 
-static bool reader_asks(const struct sim_client *c, int64_t name, enum reader_ask what)
+/* How many such requests are not answered. */
+static unsigned reader_asks(const struct sim_client *c, int64_t name, enum reader_ask what)
 {
 	const struct request_sim *q;
+	unsigned n = 0;
 
 	TAILQ_FOREACH(q, &c->conn->open, at_client)
-		if (q->ask == ASK_READ && q->name == name && q->reads == what)
-			return true;
-	return false;
+		n += q->ask == ASK_READ && q->name == name && q->reads == what;
+	return n;
 }
 
 static void reader_disclaim(struct reading *r)
@@ -86,10 +87,21 @@ static void reader_believe(struct sim_client *c, const struct request_sim *q, st
 	check_reading(c, q->name);
 }
 
+/* The other UNLOCKs under way count as well. */
+static void reader_released(struct sim_client *c, const struct request_sim *q, struct span line)
+{
+	struct reading *r = &c->reading[q->name];
+	int64_t others = reader_asks(c, q->name, READ_UNLOCK);
+
+	r->count = line_int(line, "count") - others;
+	if (r->count <= 0)
+		reader_disclaim(r);
+}
+
 void reader_heard(struct sim_client *c, const struct request_sim *q, struct span line, bool ok)
 {
 	if (ok && q->reads == READ_UNLOCK)
-		c->reading[q->name].count = line_int(line, "count");
+		reader_released(c, q, line);
 	else if (ok)
 		reader_believe(c, q, line);
 }

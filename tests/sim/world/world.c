@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#define EVENTS_MAX 3000000 /* more than any world needs: such a world hangs (S21) */
+#define EVENTS_MAX 10000000 /* more than any world needs: such a world hangs (S21) */
 
 uint64_t hash_bytes(const void *p, size_t n)
 {
