@@ -46,11 +46,16 @@ void checker_sets_back(struct world *w, unsigned node);
 bool outlives_its_lease(const struct world *w, int64_t name);
 int64_t round_trip_us(const struct plan *p); /* a quorum answers within this */
 
-/* track.c: tracks each session by the lines of its daemon. */
-void track_begin(struct request_sim *q);
+/* running.c: the requests that a daemon has begun. */
+void running_begin(struct request_sim *q);
 /* Has the client not read its last replies yet? Its next untagged request begins when it has. */
-bool track_awaits(const struct request_sim *q);
-void track_has_read(struct conn *c); /* the client has read its last replies */
+bool running_awaits(const struct request_sim *q);
+void running_has_read(struct conn *c); /* the client has read its last replies */
+struct request_sim *running_of_line(struct conn *c, struct span line); /* what the line answers; NULL: nothing */
+void running_done(struct request_sim *q); /* answered. Behind an untagged request the next one of its session begins */
+void running_over(struct conn *c);        /* the connection is over */
+
+/* track.c: tracks each session by the lines of its daemon. */
 void track_syncs(struct world *w, int64_t name); /* the UNLOCK sync=yes that began are carried out: those of this name; -1: all */
 void track_line(struct conn *c, struct span line);
 void track_conn_over(struct conn *c);

@@ -71,7 +71,7 @@ static bool is_upgrade(const struct world *w, const struct request_sim *q)
 
 static bool is_passed(const struct world *w, const struct request_sim *q, const struct request_sim *other)
 {
-	bool waits = other->ask == ASK_READ && other->locks && other->name == q->name && other->wait_ms != 0 && !track_awaits(other);
+	bool waits = other->ask == ASK_READ && other->locks && other->name == q->name && other->wait_ms != 0 && !running_awaits(other);
 
 	return waits && (is_upgrade(w, other) || stands_behind(w, q, other));
 }

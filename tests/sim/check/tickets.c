@@ -34,7 +34,7 @@ static bool all_wait(struct sim_daemon *d, int64_t name)
 		return false;
 	TAILQ_FOREACH(q, waiters, in_waiters)
 	{
-		if (q->wait_ms == 0 || q->conn->going || track_awaits(q))
+		if (q->wait_ms == 0 || q->conn->going || running_awaits(q))
 			return false;
 	}
 	return !TAILQ_EMPTY(waiters);
@@ -47,7 +47,7 @@ static bool one_waits_since(struct sim_daemon *d, int64_t name, uint64_t step)
 
 	TAILQ_FOREACH(q, &d->world->checker.waiters[d->index][name], in_waiters)
 	{
-		if (q->wait_ms != 0 && !q->conn->going && !track_awaits(q) && q->begun_step + 1 < step)
+		if (q->wait_ms != 0 && !q->conn->going && !running_awaits(q) && q->begun_step + 1 < step)
 			return true;
 	}
 	return false;
@@ -103,7 +103,7 @@ static int64_t latest_place(struct sim_daemon *d, int64_t name)
 	{
 		int64_t place = q->begun_at - q->priority * LEVEL_US;
 
-		if (q->wait_ms != 0 && !q->conn->going && !q->conn->taken && !resumed_is_behind(q) && !track_awaits(q) &&
+		if (q->wait_ms != 0 && !q->conn->going && !q->conn->taken && !resumed_is_behind(q) && !running_awaits(q) &&
 		    q->begun_step + 1 < w->checker.step && place < latest)
 			latest = place;
 	}
