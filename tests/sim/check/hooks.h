@@ -35,6 +35,8 @@ void check_reading(const struct sim_client *c, int64_t name);    /* the client b
 void readers_said(struct request_sim *q, struct span line);     /* an OK of the daemon */
 void readers_released(struct request_sim *q, struct span line);
 void readers_lost(struct conn *c, struct span line);            /* a push */
+void readers_call(struct sim_daemon *d, const struct call *call);
+void readers_step(struct sim_daemon *d); /* after each step of the daemon */
 
 /* progress.c: how soon free names are granted. */
 void check_progress(struct world *w);
@@ -179,6 +181,11 @@ void lineage_ran(struct server *s, const struct flight *f, unsigned i);
 void lineage_set_back(struct server *s);
 
 /* tickets.c: the tickets that daemons show. */
+int64_t ticket_us(struct span ticket);
+/* The place of a LOCK that the daemon has certainly read, and that repeats no LOCK, which would keep its old place; INT64_MAX: it does not wait. */
+int64_t ticket_place(const struct request_sim *q);
+/* After the step: the ticket that was shown, if any, stands before those of who came later than the waiter of this place. */
+void ticket_check_place(struct sim_daemon *d, int64_t shown_us, int64_t place, int64_t name, const char *word);
 void ticket_set(struct ticket *t, struct span text);
 bool ticket_is(const struct ticket *t, struct span text);
 void tickets_run_begins(struct sim_daemon *d);
