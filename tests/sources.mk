@@ -80,6 +80,7 @@ WORLD := \
 	tests/sim/check/released.c \
 	tests/sim/check/reply_time.c \
 	tests/sim/check/resumed.c \
+	tests/sim/check/running.c \
 	tests/sim/check/scripts.c \
 	tests/sim/check/tickets.c \
 	tests/sim/check/track.c \

@@ -93,14 +93,6 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 		wait_announce(e, k);
 }
 
-/* While several readers hold the lock, an EXTEND shortens nothing: the others may have been told of the longer lease of one that has left. */
-static int64_t engine_extended_us(const struct lock *l)
-{
-	int64_t longest = lock_longest_ttl(l);
-
-	return lock_holders(l) > 1 && longest < l->lease.renew_ttl_us ? l->lease.renew_ttl_us : longest;
-}
-
 void engine_extend(struct engine *e, struct claim *c, struct pending *p)
 {
 	struct lock *l = c->lock;
@@ -108,7 +100,7 @@ void engine_extend(struct engine *e, struct claim *c, struct pending *p)
 	p->asked_at = e->core->now;
 	p->claim = c;
 	TAILQ_INSERT_TAIL(&lease_renewal(&e->table, &l->lease)->extends, p, in_lease);
-	l->lease.renew_ttl_us = engine_extended_us(l);
+	l->lease.renew_ttl_us = lock_extended_ttl(l);
 	if (!l->lease.renewal->round)
 		renew_due(e, &l->lease);
 }

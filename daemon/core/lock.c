@@ -292,9 +292,9 @@ void lock_end_share(struct lock_table *t, struct lock *l)
 	l->share = NULL;
 }
 
-int64_t lock_longest_ttl(const struct lock *l)
+int64_t lock_extended_ttl(const struct lock *l)
 {
-	int64_t longest = 0;
+	int64_t longest = lock_holders(l) > 1 ? l->lease.renew_ttl_us : 0;
 
 	for (const struct claim *c = l->holder; c; c = lock_next_holder(l, c))
 		longest = c->ttl_us > longest ? c->ttl_us : longest;

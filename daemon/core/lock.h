@@ -213,7 +213,11 @@ static inline struct claim *lock_next_holder(const struct lock *l, const struct 
 	return l->share ? TAILQ_NEXT(c, in_lock) : NULL;
 }
 
-int64_t lock_longest_ttl(const struct lock *l); /* of its holders */
+/*
+ * What renewals ask for behind an EXTEND: the longest ttl of its holders. While there are several, no less than now: one may have been told of the longer lease
+ * of another that has left.
+ */
+int64_t lock_extended_ttl(const struct lock *l);
 
 static inline unsigned lock_holders(const struct lock *l)
 {

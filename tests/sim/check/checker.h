@@ -177,6 +177,7 @@ struct read_tokens {
 	} *item;
 	size_t count, cap;
 	int64_t largest[READ_NAMES], exclusive[READ_NAMES];
+	int64_t shown_us[DAEMONS_MAX][READ_NAMES]; /* the ticket that the daemon has shown in this step; 0: none */
 };
 
 /* delays.c: by value, and by name and token. */

@@ -35,6 +35,8 @@ void check_reading(const struct sim_client *c, int64_t name);    /* the client b
 void readers_said(struct request_sim *q, struct span line);     /* an OK of the daemon */
 void readers_released(struct request_sim *q, struct span line);
 void readers_lost(struct conn *c, struct span line);            /* a push */
+void readers_call(struct sim_daemon *d, const struct call *call);
+void readers_step(struct sim_daemon *d); /* after each step of the daemon */
 
 /* progress.c: how soon free names are granted. */
 void check_progress(struct world *w);
@@ -46,11 +48,16 @@ void checker_sets_back(struct world *w, unsigned node);
 bool outlives_its_lease(const struct world *w, int64_t name);
 int64_t round_trip_us(const struct plan *p); /* a quorum answers within this */
 
-/* track.c: tracks each session by the lines of its daemon. */
-void track_begin(struct request_sim *q);
+/* running.c: the requests that a daemon has begun. */
+void running_begin(struct request_sim *q);
 /* Has the client not read its last replies yet? Its next untagged request begins when it has. */
-bool track_awaits(const struct request_sim *q);
-void track_has_read(struct conn *c); /* the client has read its last replies */
+bool running_awaits(const struct request_sim *q);
+void running_has_read(struct conn *c); /* the client has read its last replies */
+struct request_sim *running_of_line(struct conn *c, struct span line); /* what the line answers; NULL: nothing */
+void running_done(struct request_sim *q); /* answered. Behind an untagged request the next one of its session begins */
+void running_over(struct conn *c);        /* the connection is over */
+
+/* track.c: tracks each session by the lines of its daemon. */
 void track_syncs(struct world *w, int64_t name); /* the UNLOCK sync=yes that began are carried out: those of this name; -1: all */
 void track_line(struct conn *c, struct span line);
 void track_conn_over(struct conn *c);
@@ -174,6 +181,11 @@ void lineage_ran(struct server *s, const struct flight *f, unsigned i);
 void lineage_set_back(struct server *s);
 
 /* tickets.c: the tickets that daemons show. */
+int64_t ticket_us(struct span ticket);
+/* The place of a LOCK that the daemon has certainly read, and that repeats no LOCK, which would keep its old place; INT64_MAX: it does not wait. */
+int64_t ticket_place(const struct request_sim *q);
+/* After the step: the ticket that was shown, if any, stands before those of who came later than the waiter of this place. */
+void ticket_check_place(struct sim_daemon *d, int64_t shown_us, int64_t place, int64_t name, const char *word);
 void ticket_set(struct ticket *t, struct span text);
 bool ticket_is(const struct ticket *t, struct span text);
 void tickets_run_begins(struct sim_daemon *d);

@@ -69,7 +69,7 @@ static bool holds_before(const struct sim_daemon *d, int64_t name, const struct 
 /* Did the later request close a cycle? It asked for what the owner of the first one held, and its own owner held what the first one waited for. */
 static void cycle_check(struct sim_daemon *d, const struct request_sim *first, const struct request_sim *last)
 {
-	if (first->begun_step < last->begun_step && !first->conn->going && !last->conn->going && !resumed_is_behind(last) && !track_awaits(last) &&
+	if (first->begun_step < last->begun_step && !first->conn->going && !last->conn->going && !resumed_is_behind(last) && !running_awaits(last) &&
 	    holds_before(d, first->name, last, last->begun_step) && holds_before(d, last->name, first, last->begun_step))
 		checker_fail(d->world, INVARIANT_L15, last->name,
 			     "%s: client %u waits for client %u since %lld us, and the other way round: daemon %u has not answered DEADLOCK",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names that are held by readers together, or by a writer alone (S6); and the line of both (S19). */
+/* Names that are held by readers together, or by a writer alone (S6); and the line of both (S19, S20). */
 #include "tests/sim/world/world.h"
 
 #include <stdlib.h>
@@ -71,7 +71,7 @@ static bool is_upgrade(const struct world *w, const struct request_sim *q)
 
 static bool is_passed(const struct world *w, const struct request_sim *q, const struct request_sim *other)
 {
-	bool waits = other->ask == ASK_READ && other->locks && other->name == q->name && other->wait_ms != 0 && !track_awaits(other);
+	bool waits = other->ask == ASK_READ && other->locks && other->name == q->name && other->wait_ms != 0 && !running_awaits(other);
 
 	return waits && (is_upgrade(w, other) || stands_behind(w, q, other));
 }
@@ -123,4 +123,51 @@ void readers_lost(struct conn *c, struct span line)
 
 	if (name >= 0 && span_equal(line_word(line, 1), SPAN("LOST")))
 		c->read_count[name] = 0;
+}
+
+/* The number of the name r0 …; -1: it is another. */
+static int64_t name_of_call(const struct call *call)
+{
+	int64_t n = call->name.n == 2 && call->name.p[0] == 'r' ? call->name.p[1] - '0' : -1;
+
+	return n < READ_NAMES ? n : -1;
+}
+
+void readers_call(struct sim_daemon *d, const struct call *call)
+{
+	int64_t name = call->kind == CALL_ACQUIRE ? name_of_call(call) : -1;
+
+	if (name >= 0 && call->ticket.n > 0)
+		d->world->checker.read_tokens.shown_us[d->index][name] = ticket_us(call->ticket);
+}
+
+static int64_t first_place(const struct sim_daemon *d, int64_t name)
+{
+	const struct request_sim *q;
+	const struct conn *c;
+	int64_t first = INT64_MAX, place;
+
+	TAILQ_FOREACH(c, &d->world->conns, in_world)
+	{
+		if (c->daemon != d)
+			continue;
+		TAILQ_FOREACH(q, &c->running, at_daemon)
+		{
+			place = q->ask == ASK_READ && q->locks && q->name == name ? ticket_place(q) : INT64_MAX;
+			first = place < first ? place : first;
+		}
+	}
+	return first;
+}
+
+void readers_step(struct sim_daemon *d)
+{
+	for (int64_t name = 0; name < READ_NAMES; name++) {
+		int64_t *shown_us = &d->world->checker.read_tokens.shown_us[d->index][name];
+		const char word[] = {'r', (char)('0' + name), '\0'};
+
+		if (*shown_us)
+			ticket_check_place(d, *shown_us, first_place(d, name), -1, word);
+		*shown_us = 0;
+	}
 }

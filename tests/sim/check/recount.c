@@ -253,6 +253,7 @@ void recount_call(struct sim_daemon *d, const struct call *call)
 {
 	int64_t name = name_number(call->name);
 
+	readers_call(d, call);
 	if (call->kind == CALL_PROBE)
 		known_node_probe(d, call->node);
 	if (call->kind == CALL_PROBE || call->kind == CALL_MARK || call->kind == CALL_LOOK || call->kind == CALL_BREAK || name < 0)
@@ -369,6 +370,7 @@ void recount_step(struct sim_daemon *d)
 	struct world *w = d->world;
 
 	tickets_step(d);
+	readers_step(d);
 	notice_step(d);
 	released_step(d);
 

@@ -93,7 +93,7 @@ static void request_check(struct world *w, struct request_sim *q)
 		q->due_at += q->busy_us;
 		q->busy_us = 0;
 	}
-	if (q->due_at <= w->now && track_awaits(q))
+	if (q->due_at <= w->now && running_awaits(q))
 		q->due_at = INT64_MAX; /* the client has to read first, and may be gone */
 	if (q->due_at <= w->now && !q->conn->taken)
 		checker_fail(w, INVARIANT_L7, q->name,

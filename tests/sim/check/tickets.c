@@ -34,7 +34,7 @@ static bool all_wait(struct sim_daemon *d, int64_t name)
 		return false;
 	TAILQ_FOREACH(q, waiters, in_waiters)
 	{
-		if (q->wait_ms == 0 || q->conn->going || track_awaits(q))
+		if (q->wait_ms == 0 || q->conn->going || running_awaits(q))
 			return false;
 	}
 	return !TAILQ_EMPTY(waiters);
@@ -47,7 +47,7 @@ static bool one_waits_since(struct sim_daemon *d, int64_t name, uint64_t step)
 
 	TAILQ_FOREACH(q, &d->world->checker.waiters[d->index][name], in_waiters)
 	{
-		if (q->wait_ms != 0 && !q->conn->going && !track_awaits(q) && q->begun_step + 1 < step)
+		if (q->wait_ms != 0 && !q->conn->going && !running_awaits(q) && q->begun_step + 1 < step)
 			return true;
 	}
 	return false;
@@ -58,7 +58,7 @@ void tickets_run_begins(struct sim_daemon *d)
 	memset(d->world->checker.ticket[d->index], 0, sizeof(d->world->checker.ticket[d->index]));
 }
 
-static int64_t ticket_us(struct span ticket)
+int64_t ticket_us(struct span ticket)
 {
 	int64_t us = 0;
 
@@ -89,10 +89,14 @@ static int64_t most_urgent(struct sim_daemon *d, int64_t name)
 	return priority;
 }
 
-/*
- * The place of the first waiter that the daemon has certainly read, and that repeats no LOCK, which would keep its old place. The ticket may be no later.
- * INT64_MAX: there is none.
- */
+int64_t ticket_place(const struct request_sim *q)
+{
+	bool waits = q->wait_ms != 0 && !q->conn->going && !q->conn->taken && !resumed_is_behind(q) && !running_awaits(q);
+
+	return waits && q->begun_step + 1 < q->conn->world->checker.step ? q->begun_at - q->priority * LEVEL_US : INT64_MAX;
+}
+
+/* The place of the first waiter. The ticket may be no later. INT64_MAX: there is none. */
 static int64_t latest_place(struct sim_daemon *d, int64_t name)
 {
 	const struct world *w = d->world;
@@ -101,11 +105,9 @@ static int64_t latest_place(struct sim_daemon *d, int64_t name)
 
 	TAILQ_FOREACH(q, &w->checker.waiters[d->index][name], in_waiters)
 	{
-		int64_t place = q->begun_at - q->priority * LEVEL_US;
+		int64_t place = ticket_place(q);
 
-		if (q->wait_ms != 0 && !q->conn->going && !q->conn->taken && !resumed_is_behind(q) && !track_awaits(q) &&
-		    q->begun_step + 1 < w->checker.step && place < latest)
-			latest = place;
+		latest = place < latest ? place : latest;
 	}
 	return latest;
 }
@@ -134,15 +136,14 @@ static void ticket_check(struct sim_daemon *d, const struct call *call, int64_t 
 			     name_of(name), d->index, (long long)since, (long long)most, (long long)us, (long long)last);
 }
 
-/* The same, after the step: it stands before the tickets of those who came later than its first waiter. */
-static void ticket_check_place(struct sim_daemon *d, const struct ticket *t, int64_t name)
+void ticket_check_place(struct sim_daemon *d, int64_t shown_us, int64_t place, int64_t name, const char *word)
 {
-	int64_t place = latest_place(d, name), waited = d->world->now - place, last = latest_wall(d);
+	int64_t waited = d->world->now - place, last = latest_wall(d);
 
-	if (t->shown_us && place < INT64_MAX && t->shown_us > last - waited + waited / 50 + CLOCK_US + d->stopped_us / 100)
+	if (shown_us && place < INT64_MAX && shown_us > last - waited + waited / 50 + CLOCK_US + d->stopped_us / 100)
 		checker_fail(d->world, INVARIANT_S20, name,
-			     "%s: daemon %u has a waiter whose place is that of %lld us, but its ticket is of %lld, while the stores show %lld",
-			     name_of(name), d->index, (long long)place, (long long)t->shown_us, (long long)last);
+			     "%s: daemon %u has a waiter whose place is that of %lld us, but its ticket is of %lld, while the stores show %lld", word,
+			     d->index, (long long)place, (long long)shown_us, (long long)last);
 }
 
 /* Just after a long stop a daemon knows the clocks of the stores badly: it corrects a ticket that is later than its waiter. */
@@ -253,7 +254,7 @@ void tickets_step(struct sim_daemon *d)
 	for (int64_t name = 0; name < d->world->plan->names; name++) {
 		struct ticket *t = ticket_of(d, name);
 
-		ticket_check_place(d, t, name);
+		ticket_check_place(d, t->shown_us, latest_place(d, name), name, name_of(name));
 		t->shown_us = 0;
 		t->priority = most_urgent(d, name);
 		t->ranked |= t->priority > 0;

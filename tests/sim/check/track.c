@@ -25,34 +25,6 @@ static bool is_about_name(const struct request_sim *q)
 	return q->ask == ASK_LOCK || q->ask == ASK_UNLOCK || q->ask == ASK_CHECK || q->ask == ASK_EXTEND;
 }
 
-/* --- requests -------------------------------------------------------------------------------------------------------- */
-
-void track_begin(struct request_sim *q)
-{
-	struct world *w = world_of(q->conn);
-
-	TAILQ_INSERT_TAIL(&q->conn->running, q, at_daemon);
-	q->running = true;
-	q->begun_at = w->now;
-	q->begun_step = w->checker.step;
-	if (q->ask == ASK_LOCK && !q->ttl_ms)
-		q->ttl_ms = q->conn->daemon->conf.lease_us / MSEC;
-	reply_time_begin(q);
-	if (q->ask == ASK_EXTEND)
-		account_asked(q);
-	if (q->ask == ASK_LOCK)
-		TAILQ_INSERT_TAIL(&w->checker.waiters[q->conn->daemon->index][q->name], q, in_waiters);
-	q->late = q->sync;
-	if (q->ask == ASK_UNLOCK && q->sync)
-		TAILQ_INSERT_TAIL(&w->checker.syncs, q, in_syncs);
-}
-
-/* While the daemon waits for the client to read, it begins no untagged request. */
-bool track_awaits(const struct request_sim *q)
-{
-	return !q->tagged && q->conn->awaited_step > 0 && q->begun_step >= q->conn->awaited_step;
-}
-
 /* UNLOCK sync=yes: the name is not held any more, although the reply comes later. */
 static void sync_carried_out(struct request_sim *q)
 {
@@ -77,61 +49,9 @@ void track_syncs(struct world *w, int64_t name)
 
 	for (q = TAILQ_FIRST(&w->checker.syncs); q; q = next) {
 		next = TAILQ_NEXT(q, in_syncs);
-		if ((name < 0 || q->name == name) && !track_awaits(q))
+		if ((name < 0 || q->name == name) && !running_awaits(q))
 			sync_carried_out(q);
 	}
-}
-
-static void request_out(struct request_sim *q)
-{
-	struct world *w = world_of(q->conn);
-
-	TAILQ_REMOVE(&q->conn->running, q, at_daemon);
-	q->running = false;
-	if (q->ask == ASK_UNLOCK && q->sync) {
-		TAILQ_REMOVE(&w->checker.syncs, q, in_syncs);
-		q->sync = false;
-	}
-	if (q->ask == ASK_LOCK)
-		TAILQ_REMOVE(&w->checker.waiters[q->conn->daemon->index][q->name], q, in_waiters);
-}
-
-/* Behind an untagged request that is answered, the next one of its session begins. */
-static void request_done(struct request_sim *q)
-{
-	struct request_sim *next = TAILQ_FIRST(&q->conn->queued);
-
-	request_out(q);
-	if (q->tagged || !next)
-		return;
-	TAILQ_REMOVE(&q->conn->queued, next, at_daemon);
-	track_begin(next);
-}
-
-void track_has_read(struct conn *c)
-{
-	struct request_sim *q;
-
-	TAILQ_FOREACH(q, &c->running, at_daemon)
-		if (track_awaits(q)) {
-			q->begun_step = c->world->checker.step;
-			reply_time_begin(q);
-		}
-	c->awaited_step = 0;
-}
-
-static struct request_sim *request_of_line(struct conn *c, struct span line)
-{
-	struct request_sim *q;
-	unsigned number = 0;
-	bool tagged = line_tag(line, &number);
-
-	TAILQ_FOREACH(q, &c->running, at_daemon)
-	{
-		if (q->tagged == tagged && (!tagged || q->number == number))
-			return q;
-	}
-	return NULL;
 }
 
 /* --- replies --------------------------------------------------------------------------------------------------------- */
@@ -270,7 +190,7 @@ static void on_error(struct request_sim *q, struct span code)
 
 static void on_reply(struct conn *c, struct span line)
 {
-	struct request_sim *q = request_of_line(c, line);
+	struct request_sim *q = running_of_line(c, line);
 	unsigned at = q && q->tagged ? 1 : 0;
 	struct span word = line_word(line, at);
 
@@ -303,7 +223,7 @@ static void on_reply(struct conn *c, struct span line)
 		resumed_refused(q, line_word(line, at + 1));
 	if (span_equal(line_word(line, at + 1), SPAN("INTERNAL")))
 		checker_fail(world_of(c), INVARIANT_S21, -1, "client %u: %.*s", c->client->index, (int)line.n, line.p);
-	request_done(q);
+	running_done(q);
 }
 
 /* A renewal that falls due at half of the lease waits for a call that is under way, and then takes as long again. */
@@ -380,17 +300,12 @@ void track_line(struct conn *c, struct span line)
 
 void track_conn_over(struct conn *c)
 {
-	struct request_sim *q;
-
 	storm_conn_over(c);
 	if (!c->taken)
 		resumed_conn_over(c);
 	if (c->secret[0])
 		detached_begin(c);
-	while ((q = TAILQ_FIRST(&c->running)))
-		request_out(q);
-	while ((q = TAILQ_FIRST(&c->queued)))
-		TAILQ_REMOVE(&c->queued, q, at_daemon);
+	running_over(c);
 	for (int64_t owner = 0; owner < OWNERS_MAX; owner++)
 		for (int64_t name = 0; name < NAMES_MAX; name++) {
 			if (c->account[owner][name].count > 0)

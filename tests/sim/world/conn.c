@@ -146,7 +146,7 @@ static void conn_begin_request(struct conn *c)
 	if (busy && !q->tagged)
 		TAILQ_INSERT_TAIL(&c->queued, q, at_daemon);
 	else
-		track_begin(q);
+		running_begin(q);
 }
 
 static void conn_read_line(struct conn *c, enum line kind, char *line, size_t n)
@@ -231,7 +231,7 @@ void conn_on_packet(struct packet *p)
 		struct event event = {.kind = EVENT_SENT};
 
 		c->heard_at = c->world->now; /* the daemon read nothing from the client while that did not take its replies */
-		track_has_read(c);
+		running_has_read(c);
 		conn_step(c, &event);
 	} else if (c->daemon_open) {
 		c->eof |= p->kind == PACKET_EOF && !c->eof_known;
