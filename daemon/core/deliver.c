@@ -43,8 +43,7 @@ static void deliver_granted(struct commander *x, struct claim *c, unsigned count
 	s->held++;
 	claim_answered(x, c);
 	claim_end_asking(&x->engine->table, c);
-	watch(x, c, WATCH_GRANTED);
-	watch_contended(x, c->lock, true);
+	watch_granted(x, c);
 }
 
 static void reply_holder(struct commander *x, struct reply *r, const struct lock *l)
@@ -291,11 +290,12 @@ static void deliver_one(struct commander *x, const struct notice *n)
 		session_wake(x->sessions, n->claim->session);
 		break;
 	case NOTICE_WAITING:
-		watch(x, n->claim, WATCH_WAITING);
-		watch_contended(x, n->claim->lock, false);
+		if (n->claim->state == CLAIM_WAITING) /* else it was let in meanwhile */
+			watch(x, n->claim, WATCH_WAITING);
+		watch_contended(x, n->claim->lock);
 		break;
 	case NOTICE_WANTED:
-		watch_contended(x, n->claim->lock, false);
+		watch_contended(x, n->claim->lock);
 		break;
 	case NOTICE_RISK:
 		deliver_validity(x, n->claim, "! RISK", "left_ms");

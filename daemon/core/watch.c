@@ -156,14 +156,28 @@ static void tell_contended(struct commander *x, const struct claim *c)
 	tell_line(x, c->session, &r);
 }
 
-void watch_tell_contended(struct commander *x, const struct lock *l, bool anew)
+/* Of a holder that has subscribed. One whose grant is yet to be delivered is told behind that. */
+static bool claim_hears_contended(const struct claim *c)
+{
+	return c->state == CLAIM_HELD && !c->not_notified && !c->asking && c->session->watching && c->session->watching->subscribed &&
+	       c->lock->lease.state == LEASE_HELD && lock_waiters(c->lock) > 0;
+}
+
+void watch_tell_granted(struct commander *x, const struct claim *c)
+{
+	watch_tell(x, c, WATCH_GRANTED);
+	if (claim_hears_contended(c))
+		tell_contended(x, c);
+}
+
+void watch_tell_contended(struct commander *x, const struct lock *l)
 {
 	struct instant last = l->contender->contended_at;
 
-	if (lock_waiters(l) == 0 || l->lease.state != LEASE_HELD || (!anew && last.us && instant_diff(x->core->now, last) < CONTENDED_APART_US))
+	if (last.us && instant_diff(x->core->now, last) < CONTENDED_APART_US)
 		return;
 	for (const struct claim *c = l->holder; c; c = lock_next_holder(l, c))
-		if (!c->not_notified && c->session->watching && c->session->watching->subscribed)
+		if (claim_hears_contended(c))
 			tell_contended(x, c);
 }
 
@@ -269,7 +283,7 @@ void serve_SUBSCRIBE(struct commander *x, struct session *s)
 		return;
 	watching_of(x, s)->subscribed = true;
 	TAILQ_FOREACH(c, &s->claims, in_session)
-		if (c->state == CLAIM_HELD && !c->not_notified && c->lock->lease.state == LEASE_HELD && lock_waiters(c->lock) > 0)
+		if (claim_hears_contended(c))
 			tell_contended(x, c);
 }
 

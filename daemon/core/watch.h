@@ -16,8 +16,10 @@ enum watch_kind {
 };
 
 void watch_tell(struct commander *x, const struct claim *c, enum watch_kind kind);
-/* Tells the holder, if it has subscribed, that others wait; but not more often than every 100 ms. anew: the holder knows nothing of them yet. */
-void watch_tell_contended(struct commander *x, const struct lock *l, bool anew);
+/* The claim was told OK: who watches hears of it, and the claim itself of those who wait for it. */
+void watch_tell_granted(struct commander *x, const struct claim *c);
+/* Tells the holders that have subscribed that others wait; but not more often than every 100 ms. */
+void watch_tell_contended(struct commander *x, const struct lock *l);
 
 static inline void watch(struct commander *x, const struct claim *c, enum watch_kind kind)
 {
@@ -25,10 +27,16 @@ static inline void watch(struct commander *x, const struct claim *c, enum watch_
 		watch_tell(x, c, kind);
 }
 
-static inline void watch_contended(struct commander *x, const struct lock *l, bool anew)
+static inline void watch_granted(struct commander *x, const struct claim *c)
 {
 	if (x->engine->watched > 0)
-		watch_tell_contended(x, l, anew);
+		watch_tell_granted(x, c);
+}
+
+static inline void watch_contended(struct commander *x, const struct lock *l)
+{
+	if (x->engine->watched > 0)
+		watch_tell_contended(x, l);
 }
 
 /* The daemon stops: tells subscribers DRAIN. */

@@ -136,6 +136,40 @@ START_TEST(the_end_of_a_session_releases_what_it_held)
 }
 END_TEST
 
+/* Two waiters of one session end with it; between them stands a reader, who is let in when the first is gone. Nobody watched when they began to wait. */
+START_TEST(a_request_that_ends_with_its_session_is_not_told_any_more)
+{
+	cluster_begin(3);
+	says(1, "LOCK a mode=shared");
+	says(2, "@x LOCK a wait=1m owner=x");
+	says(3, "LOCK a mode=shared wait=1m");
+	says(2, "@y LOCK a wait=1m owner=y");
+	ignores(1);
+	says(9, "WATCH");
+	hears(9, "OK *");
+	goes(2, GONE_HANGUP);
+	hears(3, "OK name=a * mode=shared");
+	hears(9, "! EVENT kind=granted name=a session=3 *");
+	hears_nothing(9);
+}
+END_TEST
+
+/* Readers that are let in behind one another never waited in the line of a name that was held. */
+START_TEST(who_is_let_in_at_once_has_not_waited)
+{
+	watched("WATCH");
+	all_feel(MOOD_SILENT);
+	says(1, "LOCK a mode=shared wait=1m");
+	says(2, "LOCK a mode=shared wait=1m");
+	all_feel(MOOD_WELL);
+	hears(1, "OK *");
+	hears(2, "OK *");
+	hears(9, "! EVENT kind=granted name=a session=2 *");
+	hears(9, "! EVENT kind=granted name=a session=3 *");
+	hears_nothing(9);
+}
+END_TEST
+
 START_TEST(UNWATCH_ends_it_and_knows_what_is_watched)
 {
 	watched("WATCH a");
@@ -248,6 +282,28 @@ START_TEST(those_who_wait_already_are_told_with_the_grant_and_with_SUBSCRIBE)
 }
 END_TEST
 
+/* Readers get the lock together, and each is told of it in turn. */
+START_TEST(nobody_is_told_who_contends_before_its_grant)
+{
+	cluster_begin(3);
+	says(1, "LOCK a");
+	for (unsigned k = 2; k <= 4; k++) {
+		says(k, "SUBSCRIBE");
+		hears(k, "OK");
+		says(k, "LOCK a mode=shared wait=1m");
+	}
+	says(5, "LOCK a wait=1m");
+	ignores(1);
+	says(1, "UNLOCK a");
+	ignores(1);
+	for (unsigned k = 2; k <= 4; k++) {
+		hears(k, "OK name=a * mode=shared");
+		hears(k, "! CONTENDED name=a fence=* waiters=1");
+		hears_nothing(k);
+	}
+}
+END_TEST
+
 Suite *watch_suite(void)
 {
 	Suite *suite = suite_create("watch");
@@ -261,6 +317,8 @@ Suite *watch_suite(void)
 	tcase_add_test(t, who_waited_before_the_watch_is_no_news);
 	tcase_add_test(t, a_loss_is_told_to_watchers);
 	tcase_add_loop_test(t, the_end_of_a_session_releases_what_it_held, 0, 2);
+	tcase_add_test(t, a_request_that_ends_with_its_session_is_not_told_any_more);
+	tcase_add_test(t, who_is_let_in_at_once_has_not_waited);
 	tcase_add_test(t, UNWATCH_ends_it_and_knows_what_is_watched);
 	tcase_add_test(t, a_session_may_watch_so_many_prefixes_and_no_more);
 	tcase_add_test(t, a_watch_ends_with_its_connection);
@@ -270,6 +328,7 @@ Suite *watch_suite(void)
 	tcase_add_test(t, a_holder_that_subscribed_is_told_who_waits);
 	tcase_add_test(t, a_daemon_elsewhere_that_waits_contends);
 	tcase_add_test(t, those_who_wait_already_are_told_with_the_grant_and_with_SUBSCRIBE);
+	tcase_add_test(t, nobody_is_told_who_contends_before_its_grant);
 	suite_add_tcase(suite, t);
 	return suite;
 }
