@@ -326,7 +326,7 @@ static void renew_note_vote(struct engine *e, struct lease *x, struct round *r, 
 		if (a->code == 'B' || a->code == 'K')
 			adoption_note_other(x, a->node);
 		x->votes[a->node] = INSTANT_PAST;
-		if (a->code != 'X' && !renew_may_yet_be_placed(e, x, a->node, r->calls.sent[a->node]))
+		if ((a->code != 'X' || x->state == LEASE_ADOPTING) && !renew_may_yet_be_placed(e, x, a->node, r->calls.sent[a->node]))
 			nodeset_remove(&x->placed.nodes, a->node);
 		break;
 	default: /* Q, F: nothing was changed */

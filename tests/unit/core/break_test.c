@@ -133,12 +133,12 @@ START_TEST(a_daemon_that_returns_does_not_adopt_what_was_broken)
 	hears(ADMIN, "OK *");
 	says(1, "LOCK a wait=1m");
 	daemon_returns(1);
-	passes(SEC);
+	passes(MSEC);
 	session_opens(3, 1);
 	says(3, "RESUME 1 %s", secret);
 	hears(3, "OK session=1 n=0");
 	hears(3, "! LOST name=a fence=* reason=broken");
-	passes((valid_ms - 1001) * MSEC);
+	passes((valid_ms - 2) * MSEC);
 	hears_nothing(1);
 	passes(2 * SEC);
 	hears(1, GRANT);
