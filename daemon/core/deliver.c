@@ -264,6 +264,9 @@ static void deliver_one(struct commander *x, const struct notice *n)
 	case NOTICE_REENTERED:
 		deliver_reentered(x, n->claim, n->count);
 		break;
+	case NOTICE_CONVERTED:
+		watch_granted(x, n->claim);
+		break;
 	case NOTICE_REFUSED:
 		deliver_refused(x, n->claim, n->refusal);
 		break;

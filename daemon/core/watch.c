@@ -3,6 +3,7 @@
 #include "daemon/core/watch.h"
 
 #include "daemon/base/mem.h"
+#include "daemon/core/rows.h"
 #include "daemon/core/tell.h"
 
 #include <stdlib.h>
@@ -108,6 +109,7 @@ static void event_detail(struct commander *x, struct reply *r, const struct clai
 		reply_ms(r, "held_ms", instant_diff(x->core->now, since));
 	if (kind == WATCH_LOST)
 		reply_text(r, "reason", span_of(loss_word(c->loss)));
+	reply_mode(r, c);
 	reply_int(r, "waiters", c->lock->contender->patient);
 	if (c->owner_n > 0)
 		reply_text(r, "owner", claim_owner(c));

@@ -9,7 +9,7 @@
 #include "daemon/core/commander.h"
 
 enum watch_kind {
-	WATCH_GRANTED,  /* the claim holds the lock */
+	WATCH_GRANTED,  /* the claim holds the lock, or has converted its hold */
 	WATCH_RELEASED, /* its hold is about to end: UNLOCK, the end of its session, or nobody has asked for it in time */
 	WATCH_LOST,     /* it has lost the lock */
 	WATCH_WAITING,  /* it is in the queue, and did not get the lock at once */

@@ -120,7 +120,7 @@ struct sim_client {
 	bool remote; /* it runs on a host of its own */
 	bool is_unix;
 	struct host own;
-	struct stream stream, side, reads;
+	struct stream stream, side, reads, breaks;
 	struct timer reader_timer;
 	struct reading reading[READ_NAMES];
 	enum client_state state;
