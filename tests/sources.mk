@@ -84,6 +84,7 @@ WORLD := \
 	tests/sim/check/scripts.c \
 	tests/sim/check/tickets.c \
 	tests/sim/check/track.c \
+	tests/sim/check/watched.c \
 	tests/sim/client/breaker.c \
 	tests/sim/client/client.c \
 	tests/sim/client/hold.c \

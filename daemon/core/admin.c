@@ -121,10 +121,10 @@ static void reply_broken(struct commander *x, struct session *s, struct span tag
 	tell_line(x, s, &r);
 }
 
-/* How long this daemon keeps the name from others, since its last holder may still believe. */
+/* How long this daemon keeps the name from others, since its last holder may still believe, or had a lock-delay. */
 static int64_t lock_closing_us(const struct commander *x, const struct lock *l)
 {
-	return l->lease.state == LEASE_CLOSING ? instant_diff(lock_close_at(l), x->core->now) : 0;
+	return l->lease.state == LEASE_CLOSING ? instant_diff(lock_close_at(l), x->core->now) + l->lease.delay_us : 0;
 }
 
 void serve_BREAK(struct commander *x, struct session *s)

@@ -8,7 +8,6 @@
 #include "daemon/core/break.h"
 
 #include "daemon/core/ask.h"
-#include "daemon/core/hold.h"
 #include "daemon/core/move.h"
 
 #include <string.h>
@@ -43,15 +42,14 @@ void break_begin(struct engine *e, struct pending *p)
 	break_ask(e, p, QUESTION_HOLDER, SPAN(""));
 }
 
-/* A quorum has this value. Meanwhile a session here may have become its holder. */
+/* A quorum has, or had, this value. If a session here has become the holder since, it is not the one that was to be broken. */
 static void break_found(struct engine *e, struct round *r, struct span what)
 {
 	struct pending *p = r->pending;
-	struct lock *l = p->lock;
 	char *text;
 
-	if (l->holder) {
-		hold_lose(e, l, LOSS_BROKEN);
+	if (p->lock->holder) {
+		p->free = true;
 		break_close(e, r, NOT_REFUSED);
 		return;
 	}
@@ -90,7 +88,7 @@ static void broken_answered(struct engine *e, struct round *r, const struct answ
 	}
 	if (nodeset_any(r->calls.open))
 		return;
-	r->pending->free = !nodeset_any(r->granted) && nodeset_count(r->taken) >= quorum; /* its holder has changed */
+	r->pending->free = nodeset_count(nodeset_without(r->taken, r->granted)) >= quorum; /* its holder has changed */
 	r->pending->elsewhere.pttl_ms = round_pttl_ms(r, nodes);
 	break_close(e, r, r->pending->free || nodeset_count(nodeset_or(r->granted, r->absent)) >= quorum ? NOT_REFUSED : REFUSED_QUORUM);
 }

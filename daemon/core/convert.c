@@ -29,6 +29,8 @@ static void convert_done(struct engine *e, struct claim *holder, struct claim *c
 	holder->token = ++l->lease.token;
 	lock_add_holder(&e->table, l, holder);
 	notices_add(&e->notices, NOTICE_REENTERED, c, NULL, NOT_REFUSED);
+	if (e->watched > 0)
+		notices_add(&e->notices, NOTICE_CONVERTED, holder, NULL, NOT_REFUSED);
 	holders_fold(e, holder);
 }
 

@@ -43,8 +43,7 @@ static void deliver_granted(struct commander *x, struct claim *c, unsigned count
 	s->held++;
 	claim_answered(x, c);
 	claim_end_asking(&x->engine->table, c);
-	watch(x, c, WATCH_GRANTED);
-	watch_contended_anew(x, c);
+	watch_granted(x, c);
 }
 
 /* Who has it longest, other than the owner of this claim: a reader that asks to be alone waits for the others. NULL: nobody else has it. */
@@ -277,6 +276,9 @@ static void deliver_one(struct commander *x, const struct notice *n)
 	case NOTICE_REENTERED:
 		deliver_reentered(x, n->claim, n->count);
 		break;
+	case NOTICE_CONVERTED:
+		watch_granted(x, n->claim);
+		break;
 	case NOTICE_REFUSED:
 		deliver_refused(x, n->claim, n->refusal);
 		break;
@@ -303,7 +305,8 @@ static void deliver_one(struct commander *x, const struct notice *n)
 		session_wake(x->sessions, n->claim->session);
 		break;
 	case NOTICE_WAITING:
-		watch(x, n->claim, WATCH_WAITING);
+		if (n->claim->state == CLAIM_WAITING) /* else it was let in meanwhile */
+			watch(x, n->claim, WATCH_WAITING);
 		watch_contended(x, n->claim->lock);
 		break;
 	case NOTICE_WANTED:

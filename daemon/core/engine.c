@@ -58,7 +58,9 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 		return;
 	}
 	if (l->lease.state == LEASE_CLOSING)
-		hold_ask_again(c);
+		hold_ask_again(l, c->session, claim_owner(c));
+	if (holder)
+		holder->asked_again = true; /* it may be lost before the adoption is decided */
 	if (c->shared) {
 		if (holders_join_at_once(e, c))
 			return;

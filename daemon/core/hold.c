@@ -314,9 +314,9 @@ void hold_acknowledge(struct engine *e, struct claim *c)
 	hold_forget(e, c);
 }
 
-void hold_ask_again(const struct claim *c)
+void hold_ask_again(const struct lock *l, const struct session *session, struct span owner)
 {
-	struct claim *loss = lock_loss_of(c->lock, c->session, claim_owner(c));
+	struct claim *loss = lock_loss_of(l, session, owner);
 
 	if (loss)
 		loss->asked_again = true;

@@ -21,8 +21,8 @@ void hold_recall_loss(struct engine *e, struct claim *c, struct span name, enum 
 struct instant hold_belief(const struct engine *e, const struct lock *l);
 /* An UNLOCK was answered LOST: the holder has acknowledged the loss, and believes in the lease no longer. Forgets and frees the claim. */
 void hold_acknowledge(struct engine *e, struct claim *c);
-/* LEASE_CLOSING: the owner of this claim asks for the name again. If the loss is its own, it may not have heard of that. */
-void hold_ask_again(const struct claim *c);
+/* LEASE_CLOSING: this owner asks for the name again. If the loss is its own, it may not have heard of that. */
+void hold_ask_again(const struct lock *l, const struct session *session, struct span owner);
 /* Forgets a loss, and frees the claim. */
 void hold_forget(struct engine *e, struct claim *c);
 /* A renewal found another value in the place of ours. */

@@ -199,6 +199,15 @@ static struct claim *claim_of_lock_request(struct commander *x, struct session *
 	return c;
 }
 
+/* Its owner may not have heard of a loss: until it reads the refusal, it counts on one more hold. */
+static void lock_refused(struct commander *x, const struct session *s)
+{
+	const struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
+
+	if (l && l->lease.state == LEASE_CLOSING)
+		hold_ask_again(l, s, request_owner(&x->request));
+}
+
 void serve_LOCK(struct commander *x, struct session *s)
 {
 	const struct request *q = &x->request;
@@ -212,10 +221,12 @@ void serve_LOCK(struct commander *x, struct session *s)
 		tell_error(x, s, q->tag, ERROR_DRAINING, "the daemon is stopping");
 		return;
 	}
-	if (lock_is_repeated(x, s, wait) || !lock_within_limits(x, s, wait > 0))
+	if (lock_is_repeated(x, s, wait))
 		return;
-	if (!mode_is_allowed(x, s) || !lock_may_wait(x, s, wait > 0))
+	if (!lock_within_limits(x, s, wait > 0) || !mode_is_allowed(x, s) || !lock_may_wait(x, s, wait > 0)) {
+		lock_refused(x, s);
 		return;
+	}
 	c = claim_of_lock_request(x, s);
 	s->busy |= q->tag.n == 0;
 	engine_lock(x->engine, c, q->word[0], lock_wait_until(x, wait));

@@ -11,6 +11,7 @@
 enum notice_kind {
 	NOTICE_GRANTED,   /* claim: the LOCK that asked, now the lock's holder */
 	NOTICE_REENTERED, /* claim was folded into the lock's holder; freed on delivery */
+	NOTICE_CONVERTED, /* claim holds the lock in the other mode, with a new token */
 	NOTICE_REFUSED,   /* claim is out of the lock; freed on delivery */
 	NOTICE_FORGOTTEN, /* claim was a loss whose name is taken anew, or a hold that is over and that nobody was told of; freed on delivery */
 	NOTICE_LOST,      /* claim is among the losses */

@@ -85,6 +85,7 @@ static enum renew_outcome renew_succeeded(struct engine *e, struct round *r)
 	if (lease_loss_is_due(x, e->core->conf.nodes, e->core->now))
 		return RENEW_LEASE_OVER;
 	metric_add(&e->core->metrics, METRIC_RENEWALS, 1);
+	x->broken = false; /* only at a minority */
 	x->promised.ttl_us = r->ttl_us; /* no vote is worth more from now on: see renew_ask() and renew_worth_us() */
 	x->promised.until = lease_deadline(x, e->core->conf.nodes);
 	x->renew_at = x->auto_renew ? instant_add(r->calls.begun, worth_us / 3) : INSTANT_NEVER;
@@ -325,7 +326,7 @@ static void renew_note_vote(struct engine *e, struct lease *x, struct round *r, 
 		if (a->code == 'B' || a->code == 'K')
 			adoption_note_other(x, a->node);
 		x->votes[a->node] = INSTANT_PAST;
-		if (a->code != 'X' && !renew_may_yet_be_placed(e, x, a->node, r->calls.sent[a->node]))
+		if ((a->code != 'X' || x->state == LEASE_ADOPTING) && !renew_may_yet_be_placed(e, x, a->node, r->calls.sent[a->node]))
 			nodeset_remove(&x->placed.nodes, a->node);
 		break;
 	default: /* Q, F: nothing was changed */

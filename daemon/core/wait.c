@@ -78,7 +78,7 @@ void wait_announce_all(struct engine *e, struct contender *k)
 	struct claim *c;
 
 	TAILQ_FOREACH(c, &k->waiters, in_lock) {
-		if (!c->patient || c->announced)
+		if (!c->patient || c->announced || c->ending)
 			continue;
 		c->announced = true;
 		notices_add(&e->notices, NOTICE_WAITING, c, NULL, NOT_REFUSED);

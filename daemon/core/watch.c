@@ -3,6 +3,7 @@
 #include "daemon/core/watch.h"
 
 #include "daemon/base/mem.h"
+#include "daemon/core/rows.h"
 #include "daemon/core/tell.h"
 
 #include <stdlib.h>
@@ -108,6 +109,7 @@ static void event_detail(struct commander *x, struct reply *r, const struct clai
 		reply_ms(r, "held_ms", instant_diff(x->core->now, since));
 	if (kind == WATCH_LOST)
 		reply_text(r, "reason", span_of(loss_word(c->loss)));
+	reply_mode(r, c);
 	reply_int(r, "waiters", c->lock->contender->patient);
 	if (c->owner_n > 0)
 		reply_text(r, "owner", claim_owner(c));
@@ -158,26 +160,29 @@ static void tell_contended(struct commander *x, const struct claim *c)
 	tell_line(x, c->session, &r);
 }
 
-/* Others wait for a lock that is held. */
-static bool lock_is_contended(const struct lock *l)
+/* Of a holder that has subscribed. One whose grant is yet to be delivered is told behind that. */
+static bool claim_hears_contended(const struct claim *c)
 {
-	return lock_waiters(l) > 0 && l->lease.state == LEASE_HELD;
+	return c->state == CLAIM_HELD && !c->not_notified && !c->asking && c->session->watching && c->session->watching->subscribed &&
+	       c->lock->lease.state == LEASE_HELD && lock_waiters(c->lock) > 0;
+}
+
+void watch_tell_granted(struct commander *x, const struct claim *c)
+{
+	watch_tell(x, c, WATCH_GRANTED);
+	if (claim_hears_contended(c))
+		tell_contended(x, c);
 }
 
 void watch_tell_contended(struct commander *x, const struct lock *l)
 {
 	struct instant last = l->contender->contended_at;
 
-	if (!lock_is_contended(l) || (last.us && instant_diff(x->core->now, last) < CONTENDED_APART_US))
+	if (last.us && instant_diff(x->core->now, last) < CONTENDED_APART_US)
 		return;
 	for (const struct claim *c = l->holder; c; c = lock_next_holder(l, c))
-		tell_contended(x, c);
-}
-
-void watch_tell_contended_anew(struct commander *x, const struct claim *c)
-{
-	if (c->state == CLAIM_HELD && lock_is_contended(c->lock))
-		tell_contended(x, c);
+		if (claim_hears_contended(c))
+			tell_contended(x, c);
 }
 
 void watch_stop(struct commander *x)
@@ -282,7 +287,7 @@ void serve_SUBSCRIBE(struct commander *x, struct session *s)
 		return;
 	watching_of(x, s)->subscribed = true;
 	TAILQ_FOREACH(c, &s->claims, in_session)
-		if (c->state == CLAIM_HELD && lock_is_contended(c->lock))
+		if (claim_hears_contended(c))
 			tell_contended(x, c);
 }
 

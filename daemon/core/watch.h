@@ -9,17 +9,17 @@
 #include "daemon/core/commander.h"
 
 enum watch_kind {
-	WATCH_GRANTED,  /* the claim holds the lock */
+	WATCH_GRANTED,  /* the claim holds the lock, or has converted its hold */
 	WATCH_RELEASED, /* its hold is about to end: UNLOCK, the end of its session, or nobody has asked for it in time */
 	WATCH_LOST,     /* it has lost the lock */
 	WATCH_WAITING,  /* it is in the queue, and did not get the lock at once */
 };
 
 void watch_tell(struct commander *x, const struct claim *c, enum watch_kind kind);
+/* The claim was told OK: who watches hears of it, and the claim itself of those who wait for it. */
+void watch_tell_granted(struct commander *x, const struct claim *c);
 /* Tells the holders that have subscribed that others wait; but not more often than every 100 ms. */
 void watch_tell_contended(struct commander *x, const struct lock *l);
-/* Tells this holder, which knows nothing of those who wait yet. */
-void watch_tell_contended_anew(struct commander *x, const struct claim *c);
 
 static inline void watch(struct commander *x, const struct claim *c, enum watch_kind kind)
 {
@@ -27,16 +27,16 @@ static inline void watch(struct commander *x, const struct claim *c, enum watch_
 		watch_tell(x, c, kind);
 }
 
+static inline void watch_granted(struct commander *x, const struct claim *c)
+{
+	if (x->engine->watched > 0)
+		watch_tell_granted(x, c);
+}
+
 static inline void watch_contended(struct commander *x, const struct lock *l)
 {
 	if (x->engine->watched > 0)
 		watch_tell_contended(x, l);
-}
-
-static inline void watch_contended_anew(struct commander *x, const struct claim *c)
-{
-	if (x->engine->watched > 0)
-		watch_tell_contended_anew(x, c);
 }
 
 /* The daemon stops: tells subscribers DRAIN. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What BREAK and KILL may do, and what WATCH must tell. That nobody is granted what was broken too soon is S1 and S13, as ever: a promise ends no sooner
+ * What BREAK and KILL may do. That nobody is granted what was broken too soon is S1 and S13, as ever: a promise ends no sooner
  * because of them.
  */
 #include "tests/sim/world/world.h"
@@ -51,10 +51,10 @@ void broken_told(struct request_sim *q, struct span line)
 	struct world *w = q->conn->world;
 
 	if (q->ask == ASK_WATCH)
-		memset(q->conn->watched, 0, sizeof(q->conn->watched)); /* it may have missed something, or may from now on */
+		watched_anew(q->conn); /* it may have missed something, or may from now on */
 	if (q->ask == ASK_KILL)
 		session_is_killed(q->conn->daemon, line_int(line, "session"));
-	else if (q->ask == ASK_BREAK) /* a value that nobody renews any more blocks the name until it expires */
+	else if (q->ask == ASK_BREAK && q->name >= 0) /* a value that nobody renews any more blocks the name until it expires */
 		checker_excuse(w, q->name, w->now + (w->plan->max_lease_us + w->plan->delay_us) * 51 / 50 + SEC);
 }
 
@@ -96,17 +96,4 @@ void broken_ran(struct server *s, const struct flight *f, unsigned i)
 	if (!sim_node_get(s->node, call->name, server_wall(s), &value, &expires) || value.p[0] != '!' || (expires > 0 && expires < s->ends_ms[name]))
 		checker_fail(s->world, INVARIANT_S27, name, "%s: node %u has broken the key for daemon %u, and it ends sooner than before", name_of(name),
 			     s->index, f->daemon->index);
-}
-
-void broken_event(struct conn *c, struct span line)
-{
-	int64_t name = line_name(line), fence = line_int(line, "fence"), *told = name < 0 ? NULL : &c->watched[name];
-	struct span kind = line_field(line, "kind");
-
-	if (!told || span_equal(kind, SPAN("waiting")))
-		return;
-	if (span_equal(kind, SPAN("granted")) ? *told != 0 : *told != 0 && *told != fence)
-		checker_fail(c->world, INVARIANT_S28, name, "%s: client %u watches, was told of the grant %lld and not of its end, and is told: %.*s",
-			     name_of(name), c->client->index, (long long)*told, (int)line.n, line.p);
-	*told = span_equal(kind, SPAN("granted")) ? fence : 0;
 }

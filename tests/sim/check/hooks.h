@@ -156,9 +156,13 @@ void released_adopted(struct sim_daemon *d, const struct call *call, int64_t nam
 void released_ran(struct server *s, const struct flight *f, unsigned i);
 void released_step(struct sim_daemon *d);
 
+/* watched.c: WATCH and SUBSCRIBE. */
+void watched_anew(struct conn *c);
+void watched_event(struct conn *c, struct span line);     /* an EVENT is told */
+void watched_contended(struct conn *c, struct span line); /* any other push */
+
 /* broken.c: BREAK and KILL. */
 void broken_told(struct request_sim *q, struct span line); /* OK, to any request */
-void broken_event(struct conn *c, struct span line); /* an EVENT is told */
 void broken_hung_up(struct conn *c); /* killed */
 void broken_resumed(const struct request_sim *q); /* a RESUME is OK */
 struct span broken_bare(struct span value); /* without the mark of a broken one */

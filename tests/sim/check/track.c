@@ -254,6 +254,7 @@ static void on_push(struct conn *c, struct span line)
 
 	storm_said(c, line);
 	readers_lost(c, line);
+	watched_contended(c, line);
 	if (name < 0)
 		return;
 	a = &c->account[owner][name];
@@ -289,7 +290,7 @@ void track_line(struct conn *c, struct span line)
 	while (line.n > 0 && (line.p[line.n - 1] == '\n' || line.p[line.n - 1] == '\r'))
 		line.n--;
 	if (span_starts(line, SPAN("! EVENT")))
-		broken_event(c, line);
+		watched_event(c, line);
 	else if (span_starts(line, SPAN("! ")))
 		on_push(c, line);
 	else

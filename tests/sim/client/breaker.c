@@ -27,6 +27,20 @@ static void breaker_kill(struct sim_client *c)
 	client_ask(c, ASK_KILL, NULL, "KILL session=%lld", (long long)number);
 }
 
+/* In worlds with readers, a name of theirs. */
+static bool breaker_reads(struct sim_client *c)
+{
+	return c->world->plan->readers && stream_chance(&c->breaks, 50);
+}
+
+static void breaker_break_read(struct sim_client *c)
+{
+	struct request_sim *q = client_ask(c, ASK_BREAK, NULL, "BREAK r%lld", (long long)stream_range(&c->breaks, 0, READ_NAMES - 1));
+
+	if (q)
+		q->name = -1;
+}
+
 static void breaker_break(struct sim_client *c)
 {
 	int64_t name = stream_range(&c->side, 0, c->world->plan->names - 1);
@@ -49,13 +63,16 @@ void breaker_fired(struct sim_client *c)
 		breaker_kill(c);
 		break;
 	case 1:
-		client_ask(c, ASK_WATCH, NULL, stream_chance(&c->side, 50) ? "WATCH k" : "SUBSCRIBE");
+		client_ask(c, ASK_WATCH, NULL, !stream_chance(&c->side, 50) ? "SUBSCRIBE" : breaker_reads(c) ? "WATCH r" : "WATCH k");
 		break;
 	case 2:
 		client_ask(c, ASK_WATCH, NULL, "%s", others[stream_range(&c->side, 0, (int64_t)(sizeof(others) / sizeof(others[0])) - 1)]);
 		break;
 	default:
-		breaker_break(c);
+		if (breaker_reads(c))
+			breaker_break_read(c);
+		else
+			breaker_break(c);
 		break;
 	}
 	breaker_pause(c);
@@ -68,5 +85,6 @@ void breaker_begin(struct sim_client *c)
 	if (c->index >= BREAKERS)
 		return;
 	stream_init(&c->side, (uint64_t)p->seed, DRAW_SIDE_REQUESTS, c->index);
+	stream_init(&c->breaks, (uint64_t)p->seed, DRAW_BREAKERS, c->index);
 	world_at(c->world, &c->side_timer, AT_SIDE, p->warm_us + stream_range(&c->side, 0, p->breaks_ms * MSEC));
 }

@@ -51,6 +51,7 @@ enum purpose {
 	DRAW_SPREAD,  /* kinds of worlds that widen what is drawn elsewhere */
 	DRAW_READERS, /* what readers and writers ask */
 	DRAW_READ_TERMS, /* … and on which terms */
+	DRAW_BREAKERS, /* what is broken of the names of readers */
 };
 
 struct stream {

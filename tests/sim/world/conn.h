@@ -58,6 +58,16 @@ struct account {
 	int64_t owed;                     /* RESUME shows that the session has lost this grant: LOST is told behind the OK; 0: none */
 };
 
+#define READERS_WATCHED 40 /* more than hold a name at a time */
+
+struct watched_reads {
+	unsigned count;
+	struct watched_read {
+		int64_t session, fence;
+		bool shared;
+	} hold[READERS_WATCHED];
+};
+
 struct conn {
 	TAILQ_ENTRY(conn) in_world;
 	struct world *world;
@@ -84,6 +94,7 @@ struct conn {
 	int64_t read_count[2];                         /* how often its session holds r0 …, as far as its lines say */
 	char secret[SECRET_TEXT];                      /* the secret of a session with grace; "" */
 	int64_t watched[NAMES_MAX];                    /* the last grant that WATCH told of; 0: none, or its end as well */
+	struct watched_reads watched_reads[2];         /* who holds r0 …, as far as WATCH told */
 	char void_secret[SECRET_TEXT];                 /* of a session that was killed */
 	int64_t serial;                                /* the number of its session, as HELLO or RESUME told it; 0: not known */
 	uint64_t serial_step;                          /* the step in which it was told */

@@ -246,6 +246,47 @@ START_TEST(an_UNLOCK_that_leaves_a_hold_acknowledges_nothing)
 }
 END_TEST
 
+/* Its LOCK was on its way beside the UNLOCK: as long as it has not read the refusal, it counts on a hold that is left. */
+START_TEST(a_LOCK_that_is_refused_keeps_an_UNLOCK_from_acknowledging_as_well)
+{
+	begins();
+	says(1, "LOCK a");
+	says(1, "LOCK b");
+	says(2, "@a LOCK a wait=1m");
+	says(2, "@b LOCK b wait=1m");
+	says(ADMIN, "BREAK a");
+	ignores(ADMIN);
+	ignores(1);
+	says(1, "LOCK a wait=1m");
+	hears(1, "ERR DEADLOCK *");
+	says(1, "UNLOCK a");
+	hears(1, "ERR LOST *");
+	passes(9 * SEC);
+	hears_nothing(2);
+	passes(1500 * MSEC);
+	hears(2, "@a OK *");
+}
+END_TEST
+
+START_TEST(the_answer_to_BREAK_reckons_with_a_lock_delay)
+{
+	int64_t valid_ms;
+
+	begins_with_delay(3, 5 * SEC);
+	session_opens_as_admin(ADMIN, 0);
+	says(1, "LOCK a delay=5s");
+	valid_ms = number_in(hears(1, GRANT), "valid_ms");
+	says(2, "LOCK a wait=1m");
+	says(ADMIN, "BREAK a");
+	ck_assert_int_ge(number_in(hears(ADMIN, "OK name=a free_in_ms=*"), "free_in_ms"), valid_ms + 5000);
+	passes((valid_ms + 5000) * MSEC);
+	hears_nothing(2);
+	passes(1500 * MSEC);
+	hears(2, GRANT);
+	ignores(1);
+}
+END_TEST
+
 /* The loss of session 1 is over and was not acknowledged yet: session 2 has lost its own hold since. */
 START_TEST(an_acknowledgement_is_for_one_hold_alone)
 {
@@ -305,6 +346,8 @@ Suite *admin_suite(void)
 	tcase_add_test(t, a_lock_that_was_broken_is_granted_when_its_holder_has_acknowledged_that);
 	tcase_add_loop_test(t, a_lock_that_was_broken_is_free_when_its_holder_is_gone, 0, 4);
 	tcase_add_loop_test(t, an_UNLOCK_that_leaves_a_hold_acknowledges_nothing, 0, 3);
+	tcase_add_test(t, a_LOCK_that_is_refused_keeps_an_UNLOCK_from_acknowledging_as_well);
+	tcase_add_test(t, the_answer_to_BREAK_reckons_with_a_lock_delay);
 	tcase_add_test(t, an_acknowledgement_is_for_one_hold_alone);
 	tcase_add_test(t, a_lock_that_is_lost_for_another_reason_is_free_when_that_is_acknowledged);
 	suite_add_tcase(suite, t);

@@ -133,12 +133,12 @@ START_TEST(a_daemon_that_returns_does_not_adopt_what_was_broken)
 	hears(ADMIN, "OK *");
 	says(1, "LOCK a wait=1m");
 	daemon_returns(1);
-	passes(SEC);
+	passes(MSEC);
 	session_opens(3, 1);
 	says(3, "RESUME 1 %s", secret);
 	hears(3, "OK session=1 n=0");
 	hears(3, "! LOST name=a fence=* reason=broken");
-	passes((valid_ms - 1001) * MSEC);
+	passes((valid_ms - 2) * MSEC);
 	hears_nothing(1);
 	passes(2 * SEC);
 	hears(1, GRANT);
@@ -180,6 +180,74 @@ START_TEST(a_minority_of_the_stores_breaks_nothing)
 }
 END_TEST
 
+/* A minority was broken, and nothing came of it. What the lock is lost for later is something else. */
+START_TEST(a_break_in_vain_is_no_reason_of_a_later_loss)
+{
+	held_elsewhere(3);
+	all_feel(MOOD_SILENT);
+	says(ADMIN, "BREAK a");
+	serves(0, 1);
+	serves(1, 1);
+	serves(0, 1);
+	loses(1, waiting_at(1));
+	loses(2, waiting_at(2));
+	hears(ADMIN, "ERR QUORUM *");
+	all_feel(MOOD_WELL);
+	passes(25 * SEC);
+	says(2, "CHECK a");
+	hears(2, "OK *");
+	ignores(2);
+	all_feel(MOOD_SILENT);
+	passes(12 * SEC);
+	hears(2, "! RISK *");
+	hears(2, "! LOST name=a fence=* reason=quorum");
+	all_feel(MOOD_WELL);
+}
+END_TEST
+
+/* Stores 0 and 2 have the value of the former holder, when store 2 is looked at; then it goes to session 1, by stores 0 and 1. */
+START_TEST(a_lock_that_has_gone_to_a_session_here_meanwhile_is_left_alone)
+{
+	held_elsewhere(3);
+	feels(1, MOOD_SILENT);
+	feels(2, MOOD_TARDY);
+	says(ADMIN, "BREAK a");
+	hears_nothing(ADMIN);
+	says(2, "UNLOCK a");
+	hears(2, "OK *");
+	says(1, "LOCK a wait=1m");
+	serves_daemon(1, 1, 1);
+	serves_daemon(0, 1, 2);
+	hears(1, GRANT);
+	hears_nothing(ADMIN);
+	feels(2, MOOD_WELL);
+	hears(ADMIN, "ERR NOTFOUND *");
+	hears_nothing(1);
+	feels(1, MOOD_WELL);
+	says(1, "CHECK a");
+	hears(1, "OK *");
+}
+END_TEST
+
+/* Its value stands at one store still when that is broken, and the others have the value of its next holder. */
+START_TEST(a_lock_that_has_gone_elsewhere_meanwhile_is_left_alone)
+{
+	held_elsewhere(3);
+	all_feel(MOOD_SILENT);
+	says(ADMIN, "BREAK a");
+	serves(0, 1);
+	serves(1, 1);
+	for (unsigned i = 0; i < 2; i++)
+		key_is_overwritten(i, "a", "d.host:1:00112233445566778899aabbccddeeff", 10 * SEC);
+	serves(2, 2);
+	serves(0, 1);
+	serves(1, 1);
+	hears(ADMIN, "ERR NOTFOUND *");
+	all_feel(MOOD_WELL);
+	ignores(2);
+}
+END_TEST
+
 Suite *break_suite(void)
 {
 	Suite *suite = suite_create("break");
@@ -194,6 +262,9 @@ Suite *break_suite(void)
 	tcase_add_test(t, a_daemon_that_returns_does_not_adopt_what_was_broken);
 	tcase_add_loop_test(t, a_key_that_no_redlockd_wrote_is_deleted, 0, 2);
 	tcase_add_test(t, a_minority_of_the_stores_breaks_nothing);
+	tcase_add_test(t, a_break_in_vain_is_no_reason_of_a_later_loss);
+	tcase_add_test(t, a_lock_that_has_gone_to_a_session_here_meanwhile_is_left_alone);
+	tcase_add_test(t, a_lock_that_has_gone_elsewhere_meanwhile_is_left_alone);
 	suite_add_tcase(suite, t);
 	return suite;
 }

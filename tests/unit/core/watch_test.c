@@ -136,6 +136,69 @@ START_TEST(the_end_of_a_session_releases_what_it_held)
 }
 END_TEST
 
+/* Two waiters of one session end with it; between them stands a reader, who is let in when the first is gone. Nobody watched when they began to wait. */
+START_TEST(a_request_that_ends_with_its_session_is_not_told_any_more)
+{
+	cluster_begin(3);
+	says(1, "LOCK a mode=shared");
+	says(2, "@x LOCK a wait=1m owner=x");
+	says(3, "LOCK a mode=shared wait=1m");
+	says(2, "@y LOCK a wait=1m owner=y");
+	ignores(1);
+	says(9, "WATCH");
+	hears(9, "OK *");
+	goes(2, GONE_HANGUP);
+	hears(3, "OK name=a * mode=shared");
+	hears(9, "! EVENT kind=granted name=a session=3 *");
+	hears_nothing(9);
+}
+END_TEST
+
+/* Readers that are let in behind one another never waited in the line of a name that was held. */
+START_TEST(who_is_let_in_at_once_has_not_waited)
+{
+	watched("WATCH");
+	all_feel(MOOD_SILENT);
+	says(1, "LOCK a mode=shared wait=1m");
+	says(2, "LOCK a mode=shared wait=1m");
+	all_feel(MOOD_WELL);
+	hears(1, "OK *");
+	hears(2, "OK *");
+	hears(9, "! EVENT kind=granted name=a session=2 *");
+	hears(9, "! EVENT kind=granted name=a session=3 *");
+	hears_nothing(9);
+}
+END_TEST
+
+/* Who watches must not take a reader for a second holder of what somebody has alone. */
+START_TEST(a_watcher_is_told_of_modes_and_conversions)
+{
+	int64_t fence;
+
+	watched("WATCH");
+	passes(SEC);
+	says(1, "LOCK a mode=shared");
+	hears(1, "OK *");
+	hears(9, "! EVENT kind=granted name=a session=2 who=* fence=* mode=shared waiters=0");
+	says(1, "LOCK a");
+	passes(MSEC);
+	fence = number_in(hears(1, "OK name=a fence=* count=1"), "fence");
+	ck_assert_int_eq(number_in(hears(9, GRANTED("2", "a")), "fence"), fence);
+	says(2, "LOCK a wait=1m mode=shared");
+	hears(9, "! EVENT kind=waiting name=a session=3 who=* waited_ms=0 mode=shared waiters=1");
+	says(1, "LOCK a mode=shared");
+	passes(MSEC);
+	fence = number_in(hears(1, "OK name=a fence=* count=1 mode=shared"), "fence");
+	ck_assert_int_eq(number_in(hears(9, "! EVENT kind=granted name=a session=2 who=* fence=* mode=shared waiters=*"), "fence"), fence);
+	hears(2, "OK *");
+	hears(9, "! EVENT kind=granted name=a session=3 who=* fence=* mode=shared waiters=0");
+	hears_nothing(9);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	ck_assert_int_eq(number_in(hears(9, "! EVENT kind=released name=a session=2 who=* fence=* held_ms=* mode=shared waiters=0"), "fence"), fence);
+}
+END_TEST
+
 START_TEST(UNWATCH_ends_it_and_knows_what_is_watched)
 {
 	watched("WATCH a");
@@ -248,6 +311,32 @@ START_TEST(those_who_wait_already_are_told_with_the_grant_and_with_SUBSCRIBE)
 }
 END_TEST
 
+/* Readers get the lock together, and each is told of it in turn. */
+START_TEST(nobody_is_told_who_contends_before_its_grant)
+{
+	cluster_begin(3);
+	says(1, "LOCK a");
+	for (unsigned k = 2; k <= 4; k++) {
+		if (!_i)
+			says(k, "SUBSCRIBE"), hears(k, "OK");
+		says(k, "@t LOCK a mode=shared wait=1m");
+	}
+	says(5, "LOCK a wait=1m");
+	for (unsigned k = 3; k <= 4; k++)
+		if (_i)
+			says(k, "SUBSCRIBE"), hears(k, "OK");
+	ignores(1);
+	says(1, "UNLOCK a");
+	ignores(1);
+	for (unsigned k = 2; k <= 4; k++) {
+		hears(k, "@t OK name=a * mode=shared");
+		if (k > 2 || !_i)
+			hears(k, "! CONTENDED name=a fence=* waiters=1");
+		hears_nothing(k);
+	}
+}
+END_TEST
+
 Suite *watch_suite(void)
 {
 	Suite *suite = suite_create("watch");
@@ -261,6 +350,9 @@ Suite *watch_suite(void)
 	tcase_add_test(t, who_waited_before_the_watch_is_no_news);
 	tcase_add_test(t, a_loss_is_told_to_watchers);
 	tcase_add_loop_test(t, the_end_of_a_session_releases_what_it_held, 0, 2);
+	tcase_add_test(t, a_request_that_ends_with_its_session_is_not_told_any_more);
+	tcase_add_test(t, who_is_let_in_at_once_has_not_waited);
+	tcase_add_test(t, a_watcher_is_told_of_modes_and_conversions);
 	tcase_add_test(t, UNWATCH_ends_it_and_knows_what_is_watched);
 	tcase_add_test(t, a_session_may_watch_so_many_prefixes_and_no_more);
 	tcase_add_test(t, a_watch_ends_with_its_connection);
@@ -270,6 +362,7 @@ Suite *watch_suite(void)
 	tcase_add_test(t, a_holder_that_subscribed_is_told_who_waits);
 	tcase_add_test(t, a_daemon_elsewhere_that_waits_contends);
 	tcase_add_test(t, those_who_wait_already_are_told_with_the_grant_and_with_SUBSCRIBE);
+	tcase_add_loop_test(t, nobody_is_told_who_contends_before_its_grant, 0, 2);
 	suite_add_tcase(suite, t);
 	return suite;
 }
