@@ -69,11 +69,17 @@ static bool is_upgrade(const struct world *w, const struct request_sim *q)
 	return q->reads == READ_ALONE && q->conn->read_count[q->name] > 0 && q->begun_step + 1 < w->checker.step;
 }
 
+/* It converted a hold that was lost since: then it stands among those who asked at the same moment in whatever order. */
+static bool is_forfeit(const struct request_sim *q, const struct request_sim *other)
+{
+	return other->begun_at == q->begun_at && other->conn->read_lost_at[other->name] >= other->begun_at;
+}
+
 static bool is_passed(const struct world *w, const struct request_sim *q, const struct request_sim *other)
 {
 	bool waits = other->ask == ASK_READ && other->locks && other->name == q->name && other->wait_ms != 0 && !running_awaits(other);
 
-	return waits && (is_upgrade(w, other) || stands_behind(w, q, other));
+	return waits && (is_upgrade(w, other) || (stands_behind(w, q, other) && !is_forfeit(q, other)));
 }
 
 /* Nobody is granted before an earlier waiter of the same daemon, or one of a higher priority, whatever their modes. */
@@ -121,8 +127,10 @@ void readers_lost(struct conn *c, struct span line)
 {
 	int64_t name = reader_name(line);
 
-	if (name >= 0 && span_equal(line_word(line, 1), SPAN("LOST")))
-		c->read_count[name] = 0;
+	if (name < 0 || !span_equal(line_word(line, 1), SPAN("LOST")))
+		return;
+	c->read_count[name] = 0;
+	c->read_lost_at[name] = c->world->now;
 }
 
 /* The number of the name r0 …; -1: it is another. */

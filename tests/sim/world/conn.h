@@ -92,6 +92,7 @@ struct conn {
 	struct buf in;
 	bool skipping, reading;
 	int64_t read_count[2];                         /* how often its session holds r0 …, as far as its lines say */
+	int64_t read_lost_at[2];                       /* when it was last told LOST of one of them; 0: never */
 	char secret[SECRET_TEXT];                      /* the secret of a session with grace; "" */
 	int64_t watched[NAMES_MAX];                    /* the last grant that WATCH told of; 0: none, or its end as well */
 	struct watched_reads watched_reads[2];         /* who holds r0 …, as far as WATCH told */
