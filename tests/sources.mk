@@ -23,6 +23,7 @@ FIXTURE := \
 	tests/fixture/random_due.c \
 	tests/fixture/random_restarts.c \
 	tests/fixture/random_stores.c \
+	tests/fixture/random_force.c \
 	tests/fixture/random_story.c \
 	tests/fixture/real_redis.c \
 	tests/fixture/real_upstream.c \

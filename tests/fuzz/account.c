@@ -212,6 +212,7 @@ static bool request_take(struct account *a, struct asked *q, const struct reques
 	q->grace_us = q->has_grace ? r->field[FIELD_GRACE].number : 0;
 	q->parts = r->verb == VERB_QUIT;
 	q->patient = request_has(r, FIELD_WAIT) && r->field[FIELD_WAIT].number > 0;
+	q->priority = request_has(r, FIELD_PRIORITY) ? (unsigned)r->field[FIELD_PRIORITY].number : 0;
 	q->refused = request_has(r, FIELD_KEEP) && r->field[FIELD_KEEP].number > BOUND_US;
 	if (r->verb == VERB_CANCEL)
 		tag_keep(q->target, (struct span){r->word[0].p + 1, r->word[0].n - 1});
@@ -257,10 +258,18 @@ static bool request_is_followed(const struct account *a, unsigned k, const struc
 		return !request_has(r, FIELD_GRACE) || grace_is_followed(a, k);
 	case VERB_RESUME:
 		return resume_is_followed(a, k, r);
+	case VERB_LOCK:
+		return !request_has(r, FIELD_MODE) || r->field[FIELD_MODE].number == MODE_EXCLUSIVE;
+	case VERB_WATCH:
+	case VERB_UNWATCH:
+	case VERB_SUBSCRIBE:
+	case VERB_UNSUBSCRIBE:
+	case VERB_BREAK:
+	case VERB_KILL:
+		return k != OBSERVER;
 	case VERB_PING:
 	case VERB_HELP:
 	case VERB_QUIT:
-	case VERB_LOCK:
 	case VERB_UNLOCK:
 	case VERB_EXTEND:
 	case VERB_CHECK:
@@ -358,11 +367,11 @@ void account_ended(struct account *a, unsigned k, bool unsure)
 	struct client *c = &a->client[k];
 
 	PROMISE(c->open);
-	unsure = (unsure || c->flooded) && !c->half_closed;
+	unsure = c->killed || ((unsure || c->flooded) && !c->half_closed);
 	c->open = false;
 	if (c->taken)
 		return;
-	if (c->grace_us > 0 && !c->half_closed)
+	if (c->grace_us > 0 && !c->half_closed && !c->killed)
 		account_detach(a, k, unsure);
 	else
 		account_over(a, k, unsure);

@@ -33,6 +33,7 @@ struct asked {
 	enum error mistake;
 	unsigned name, owner;
 	bool has_fence, has_grace, sync, patient, refused; /* refused: beyond a bound */
+	unsigned priority;
 	bool begun, released, cancelled;
 	bool parts;   /* QUIT: once it is answered, its session is over, with or without grace */
 	bool resumes; /* RESUME: it must be answered OK */
@@ -65,6 +66,8 @@ struct stake {
 struct client {
 	bool open, leaving, eof, flooded; /* leaving: it has half-closed, and its waits are cancelled; eof: it says nothing more */
 	bool half_closed;                      /* QUIT was answered: the session ends for good */
+	bool killed;                           /* KILL was answered: likewise, and its client may believe */
+	bool watches, subscribed;              /* WATCH, SUBSCRIBE was answered */
 	bool taken;                       /* another connection has taken its session: it will be hung up */
 	bool away, sure;                  /* away: without a connection; sure: its client believes in nothing any more */
 	uint64_t serial; /* 0: not known before HELLO */
@@ -98,6 +101,7 @@ struct account {
 	/* What one LIST or SHOW of the observer has shown so far. */
 	struct {
 		unsigned held, waiting;
+		struct instant at;
 		uint64_t order;
 	} shown;
 };
@@ -154,6 +158,8 @@ bool account_is_silent_turn(const struct account *a, unsigned k, unsigned name, 
 bool account_may_be_silent(const struct account *a, unsigned k, unsigned name, int64_t fence);
 /* The client is told of the turn, or has released it. */
 void account_surfaces(struct account *a, unsigned k, unsigned name, unsigned owner);
+/* A session was killed: nobody resumes it. */
+void account_killed(struct account *a, uint64_t serial);
 struct stake *account_stake_new(struct account *a, unsigned k, unsigned name, unsigned owner);
 void account_believes(struct account *a, const struct stake *s, struct instant sent, const struct reply_line *line); /* valid_ms of the line, from then on */
 void account_stake_gone(struct account *a, struct stake *s);

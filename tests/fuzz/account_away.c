@@ -172,6 +172,20 @@ bool account_is_silent_turn(const struct account *a, unsigned k, unsigned name, 
 	return a->text[name].silent.serial == a->client[k].serial && fence == a->text[name].silent.fence;
 }
 
+void account_killed(struct account *a, uint64_t serial)
+{
+	for (unsigned k = 0; k < PARTIES; k++) {
+		if (!account_is_alive(&a->client[k]) || a->client[k].serial != serial)
+			continue;
+		if (k < CLIENTS)
+			a->client[k].killed = true; /* it is hung up on */
+		else
+			account_over(a, k, true);
+		return;
+	}
+	PROMISE(!"a session that nobody has is killed");
+}
+
 /* --- RESUME --- */
 
 static bool asks_the_stores(const struct asked *q)
@@ -241,7 +255,7 @@ void account_row_resumed(struct account *a, unsigned k, const struct asked *q, c
 
 	PROMISE(q->resumes && name < TEXTS && owner < TEXTS);
 	s = account_stake(a, k, name, owner);
-	if (s && s->due && s->fence == fence) {
+	if (s && !s->lost && s->fence == fence) { /* also one that was granted while RESUME was not answered */
 		PROMISE(count == s->count);
 	} else {
 		PROMISE(account_may_be_silent(a, k, name, fence) && count == 1);

@@ -117,14 +117,22 @@ static void row_of_session(struct account *a, unsigned by, const struct reply_li
 	a->shown.held++;
 }
 
-/* The client's first request that waits for the name and has no row yet. */
+/* Each level of priority counts as a minute of waiting. */
+static struct instant stands_at(const struct asked *q)
+{
+	return instant_add(q->sent, -(int64_t)q->priority * 60 * SEC);
+}
+
+/* The client's first request, as it stands in the line, that waits for the name and has no row yet. */
 static struct asked *waiter_of(struct client *c, unsigned name)
 {
-	struct asked *q;
+	struct asked *q, *first = NULL;
 
 	TAILQ_FOREACH(q, &c->asked, next)
-		if (account_is_waiting(q) && q->name == name && !q->seen)
-			return q;
+		if (account_is_waiting(q) && q->name == name && !q->seen && (!first || instant_before(stands_at(q), stands_at(first))))
+			first = q;
+	if (first)
+		return first;
 	TAILQ_FOREACH(q, &c->orphan, next)
 		if (q->name == name && !q->seen)
 			return q;
@@ -154,7 +162,8 @@ static void row_of_waiter(struct account *a, unsigned name, const struct reply_l
 	q->seen = true;
 	if (!order_is_known(a, c, name))
 		return;
-	PROMISE(q->order > a->shown.order);
+	PROMISE(instant_before(a->shown.at, stands_at(q)) || (a->shown.at.us == stands_at(q).us && q->order > a->shown.order));
+	a->shown.at = stands_at(q);
 	a->shown.order = q->order;
 }
 
@@ -181,6 +190,7 @@ static void shown_begin(struct account *a)
 	struct asked *q;
 
 	a->shown.held = a->shown.waiting = 0;
+	a->shown.at = INSTANT_PAST;
 	a->shown.order = 0;
 	for (struct client *c = a->client; c < a->client + PARTIES; c++) {
 		TAILQ_FOREACH(q, &c->asked, next)

@@ -241,6 +241,31 @@ static void resume_answered(struct account *a, unsigned k, const struct asked *q
 	account_resumed(a, k);
 }
 
+/* Whoever may not, or asks for too much, is told so. */
+static void forced(struct account *a, const struct asked *q, const struct reply_line *line)
+{
+	if (line->kind == LINE_OK && q->verb == VERB_KILL)
+		account_killed(a, (uint64_t)reply_number(line, "session", 0));
+	else if (line->kind == LINE_OK)
+		PROMISE(reply_number(line, "free_in_ms", -1) >= 0);
+	else
+		PROMISE(is_error(line, ERROR_DENIED) || is_error(line, ERROR_NOTFOUND) || is_error(line, ERROR_LIMIT) ||
+			is_error(line, q->verb == VERB_KILL ? ERROR_ARG : ERROR_QUORUM));
+}
+
+static void watch_answered(struct client *c, const struct asked *q, const struct reply_line *line)
+{
+	if (q->verb == VERB_SUBSCRIBE || q->verb == VERB_UNSUBSCRIBE) {
+		PROMISE(line->kind == LINE_OK);
+		c->subscribed = q->verb == VERB_SUBSCRIBE;
+	} else if (line->kind == LINE_OK) {
+		c->watches = reply_number(line, "prefixes", -1) > 0;
+		PROMISE(c->watches || q->verb == VERB_UNWATCH);
+	} else {
+		PROMISE(is_error(line, q->verb == VERB_WATCH ? ERROR_LIMIT : ERROR_NOTFOUND));
+	}
+}
+
 static void answered(struct account *a, unsigned k, const struct asked *q, const struct reply_line *line)
 {
 	PROMISE(!is_error(line, ERROR_INTERNAL));
@@ -272,6 +297,16 @@ static void answered(struct account *a, unsigned k, const struct asked *q, const
 	case VERB_RESUME:
 		resume_answered(a, k, q, line);
 		break;
+	case VERB_BREAK:
+	case VERB_KILL:
+		forced(a, q, line);
+		break;
+	case VERB_WATCH:
+	case VERB_UNWATCH:
+	case VERB_SUBSCRIBE:
+	case VERB_UNSUBSCRIBE:
+		watch_answered(&a->client[k], q, line);
+		break;
 	case VERB_PING:
 	case VERB_QUIT:
 		PROMISE(line->kind == LINE_OK);
@@ -287,8 +322,14 @@ static void pushed(struct account *a, unsigned k, const struct reply_line *line)
 	struct span owner = reply_find(line, "owner");
 	struct stake *s = account_stake(a, k, account_text(a, reply_find(line, "name")), account_text(a, owner.p ? owner : SPAN("")));
 
+	if (span_equal(line->code, SPAN("EVENT"))) {
+		PROMISE(a->client[k].watches);
+		return;
+	}
 	PROMISE(s && reply_number(line, "fence", -1) == s->fence);
-	if (span_equal(line->code, SPAN("LOST"))) {
+	if (span_equal(line->code, SPAN("CONTENDED"))) {
+		PROMISE(a->client[k].subscribed && !s->lost && !s->due && reply_number(line, "waiters", 0) > 0);
+	} else if (span_equal(line->code, SPAN("LOST"))) {
 		PROMISE(!s->lost || s->owed || s->again);
 		account_stake_lost(a, s);
 		s->owed = s->again = false;

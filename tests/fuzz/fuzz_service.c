@@ -57,6 +57,10 @@ static void promise_row(struct story *s, uint64_t session, const struct reply_li
 
 	if (!known)
 		return;
+	if (span_equal(reply_find(line, "mode"), SPAN("shared"))) {
+		promise_fence_of_reader(&s->promises, name, fence);
+		return;
+	}
 	promise_fence_is_last(&s->promises, name, fence);
 	known->session = session;
 }
@@ -79,6 +83,10 @@ static void promise_fence(struct story *s, uint64_t session, const struct reply_
 
 	if (!known)
 		return;
+	if (span_equal(reply_find(line, "mode"), SPAN("shared"))) {
+		promise_fence_of_reader(&s->promises, name, fence);
+		return;
+	}
 	PROMISE(fence != promise_last_fence(&s->promises, name) || session == known->session || s->resumes[session & 7]);
 	promise_fence_is_last(&s->promises, name, fence);
 	known->session = session;

@@ -10,6 +10,7 @@ const char *const story_names[STORY_NAMES] = {"a", "b", "\"c d\"", "\"=\\x00\\\"
 static const char *const owners[] = {"", "", " owner=1", " owner=\"2 x\""};
 static const char *const waits[] = {"", " wait=0", " wait=20ms", " wait=2s", " wait=forever", " wait=1m", " WAIT=300ms", " wait=5"};
 static const char *const ttls[] = {"", " ttl=100ms", " ttl=1s", " ttl=30s", " ttl=31s", " ttl=500ms renew=no", " renew=no", " ttl=1s note=\"n o\""};
+static const char *const priorities[] = {"", "", " priority=1", " priority=9"};
 static const char *const fences[] = {"", "", "", " sync=yes", " sync=yes", " keep=300ms", " keep=1m sync=yes", " sync=no"};
 
 unsigned story_byte(struct story *s)
@@ -51,13 +52,26 @@ static void say_lock(struct story *s, const char *verb, unsigned what)
 		say(s, "@%u ", bits >> 5);
 	say(s, "%s %s%s", verb, name, owner);
 	if (verb[0] == 'L')
-		say(s, "%s%s", PICK(waits, more & 7), PICK(ttls, more >> 3 & 7));
+		say(s, "%s%s%s", PICK(waits, more & 7), PICK(ttls, more >> 3 & 7), PICK(priorities, more >> 6));
 	else if (verb[0] == 'E')
 		say(s, "%s", PICK(ttls, more & 3));
 	else if (verb[0] == 'U' && more & 64)
 		say_fence(s, more >> 7);
 	if (verb[0] == 'U')
 		say(s, "%s", PICK(fences, more & 7));
+}
+
+/* Taking locks and sessions from others by force, and watching that. */
+static void say_force(struct story *s, unsigned what)
+{
+	static const char *const watch[] = {"WATCH", "WATCH a", "UNWATCH", "UNWATCH a", "SUBSCRIBE", "UNSUBSCRIBE", "WATCH \"c d\"", "KILL"};
+
+	if (what & 32)
+		say(s, "%sBREAK %s", what & 16 ? "@b " : "", story_names[what & 7]);
+	else if (what & 16)
+		say(s, "KILL session=%llu", (unsigned long long)s->account.client[(what & 15) % PARTIES].serial);
+	else
+		say(s, "%s", PICK(watch, what & 7));
 }
 
 static void say_other(struct story *s, unsigned what)
@@ -125,8 +139,11 @@ void story_line(struct story *s, unsigned what)
 		say(s, "CANCEL @%u", story_byte(s) & 7);
 	else if (what == 17)
 		say(s, "SHOW %s", story_names[story_byte(s) % STORY_NAMES]);
-	else if (what == 18)
-		say_other(s, story_byte(s));
+	else if (what == 18) {
+		unsigned byte = story_byte(s);
+
+		(byte < 192 ? say_other : say_force)(s, byte);
+	}
 	else if (what == 19)
 		say_garbage(s);
 	else if (what == 20) {

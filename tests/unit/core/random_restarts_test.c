@@ -48,6 +48,7 @@ static void client_does_something(void)
 		client_unlocks, client_unlocks, client_unlocks, client_extends, client_extends,  client_checks,
 		client_comes,   client_comes,   client_goes,    client_goes,    client_gives_up,
 		client_cancels, client_cancels, client_half_closes, client_says_hello, client_looks,
+		client_breaks, client_kills, client_watches,
 	};
 	struct client *c = &restarts.client[below(CLIENTS)];
 	unsigned name = below(NAMES), owner = below(OWNERS);
@@ -119,6 +120,7 @@ static void story_begins(uint64_t seed)
 	restarts.copying = kind == 2;
 	restarts.calm = one_in(2);
 	restarts.windowed = one_in(3);
+	restarts.forced = one_in(3);
 	stores = restarts.inner ? 1 : !one_in(4) ? 3 : one_in(2) ? 5 : 1;
 	story("%u stores%s%s", stores, restarts.calm ? ", which stay well" : "", restarts.two ? ", two daemons" : "");
 	cluster_open(stores);
@@ -150,9 +152,9 @@ START_TEST(no_promise_is_broken_in_many_runs)
 		story_ends();
 	}
 	stories_end();
-	printf("random_restarts: %u runs, %u rows of RESUME, %u cuts of max_lease, %u copies and %u losses of a journal\n", met.runs,
-	       met.rows, met.cuts, met.copies, met.journals_lost);
-	ck_assert(met.runs && met.rows && met.cuts && met.copies && met.journals_lost);
+	printf("random_restarts: %u runs, %u rows of RESUME, %u cuts of max_lease, %u copies and %u losses of a journal, %u locks broken, %u sessions killed\n",
+	       met.runs, met.rows, met.cuts, met.copies, met.journals_lost, met.breaks, met.kills);
+	ck_assert(met.runs && met.rows && met.cuts && met.copies && met.journals_lost && met.breaks && met.kills);
 }
 END_TEST
 
