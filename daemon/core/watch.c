@@ -156,6 +156,12 @@ static void tell_contended(struct commander *x, const struct claim *c)
 	tell_line(x, c->session, &r);
 }
 
+/* Its session knows of the grant. Of readers whose turn comes together, some are granted while the answers to others are still to be told. */
+static bool claim_is_told(const struct claim *c)
+{
+	return !c->not_notified && !c->asking;
+}
+
 void watch_tell_contended(struct commander *x, const struct lock *l, bool anew)
 {
 	struct instant last = l->contender->contended_at;
@@ -163,7 +169,7 @@ void watch_tell_contended(struct commander *x, const struct lock *l, bool anew)
 	if (lock_waiters(l) == 0 || l->lease.state != LEASE_HELD || (!anew && last.us && instant_diff(x->core->now, last) < CONTENDED_APART_US))
 		return;
 	for (const struct claim *c = l->holder; c; c = lock_next_holder(l, c))
-		if (!c->not_notified && c->session->watching && c->session->watching->subscribed)
+		if (claim_is_told(c) && c->session->watching && c->session->watching->subscribed)
 			tell_contended(x, c);
 }
 
@@ -269,7 +275,7 @@ void serve_SUBSCRIBE(struct commander *x, struct session *s)
 		return;
 	watching_of(x, s)->subscribed = true;
 	TAILQ_FOREACH(c, &s->claims, in_session)
-		if (c->state == CLAIM_HELD && !c->not_notified && c->lock->lease.state == LEASE_HELD && lock_waiters(c->lock) > 0)
+		if (c->state == CLAIM_HELD && claim_is_told(c) && c->lock->lease.state == LEASE_HELD && lock_waiters(c->lock) > 0)
 			tell_contended(x, c);
 }
 

@@ -248,6 +248,28 @@ START_TEST(those_who_wait_already_are_told_with_the_grant_and_with_SUBSCRIBE)
 }
 END_TEST
 
+START_TEST(readers_whose_turn_comes_together_are_told_who_waits_after_their_grants)
+{
+	cluster_begin(3);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	for (unsigned i = 2; i <= 3; i++) {
+		says(i, "SUBSCRIBE");
+		hears(i, "OK");
+		says(i, "LOCK a mode=shared wait=1m");
+	}
+	says(4, "LOCK a wait=1m");
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	hears(2, "OK *mode=shared");
+	hears(3, "OK *mode=shared");
+	hears(2, "! CONTENDED name=a fence=* waiters=*");
+	hears(3, "! CONTENDED name=a fence=* waiters=1");
+	ignores(2);
+	hears_nothing(3);
+}
+END_TEST
+
 Suite *watch_suite(void)
 {
 	Suite *suite = suite_create("watch");
@@ -270,6 +292,7 @@ Suite *watch_suite(void)
 	tcase_add_test(t, a_holder_that_subscribed_is_told_who_waits);
 	tcase_add_test(t, a_daemon_elsewhere_that_waits_contends);
 	tcase_add_test(t, those_who_wait_already_are_told_with_the_grant_and_with_SUBSCRIBE);
+	tcase_add_test(t, readers_whose_turn_comes_together_are_told_who_waits_after_their_grants);
 	suite_add_tcase(suite, t);
 	return suite;
 }
