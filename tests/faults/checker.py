@@ -1,223 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Reads a history and finds the promises that it breaks. It knows the protocol and the clock, and nothing of the daemon or of the simulator.
 
-S1: beliefs exclude each other. S2: fences are unique. S3: fences are in order. S4: no update behind a lock is lost. S13: valid_ms is truthful.
-S14: answers are truthful after a loss. S15: the count is right. L5: a loss is pushed before an answer tells it. L7: answers come in time.
-S1, S13 and the order of beliefs hold only where no fault breaks the assumptions about time (kind T).
+S1: beliefs exclude each other. S2: fences are unique. S3: fences are in order. S4: no update behind a lock is lost. S6: readers believe together, and writers
+alone. S13: valid_ms is truthful. L7: answers come in time. Those about one client: see reader.py. About the line of a daemon: order.py; WATCH: watched.py; BREAK and KILL: forced.py.
+S1, S6, S13 and the order of beliefs hold only where no fault breaks the assumptions about time (kind T).
 """
 import bisect
 import collections
 
+from forced import check_force
 from history import MS
-
-ABOUT_A_GRANT = ("CHECK", "EXTEND", "UNLOCK")
-
-
-class Violation(collections.namedtuple("Violation", "rule text")):
-    def __str__(self):
-        return "%s: %s" % self
-
-
-class Grant:
-    """One grant to one client, and what the client was told about it. anchors: (asked, told, valid) of each answer, in ns."""
-
-    def __init__(self, client, name, fence, call, told):
-        self.client, self.name, self.fence, self.renew = client, name, fence, call.get("renew", True)
-        self.asked, self.told, self.anchors = call["t"], told, []
-        self.count, self.stretched, self.ttl = 1, False, (call.get("ttl") or 0) * MS
-        self.ended = self.lost = None  # when the client gave the lock up, and when it read of the loss
-
-    def end(self, at):
-        if self.ended is None or at < self.ended:
-            self.ended = at
-
-    def beliefs(self, despite_loss=False):
-        """The intervals in which the client may believe in the lock. despite_loss: as if no LOST had come."""
-        cut = self.ended
-        if self.lost is not None and not despite_loss:
-            cut = self.lost if cut is None else min(cut, self.lost)
-        spans = []
-        for asked, told, valid in self.anchors:
-            until = asked + valid if cut is None else min(asked + valid, cut)
-            if told < until:
-                if spans and told <= spans[-1][1]:
-                    spans[-1] = (spans[-1][0], max(until, spans[-1][1]))
-                else:
-                    spans.append((told, until))
-        return spans
-
-    def __str__(self):
-        return "c%d %s fence=%d" % (self.client, self.name, self.fence)
-
-
-class Reader:
-    """Follows the rows of one client: its grants, its calls, and contradictions within one session."""
-
-    def __init__(self, client, rows, kills, stills):
-        self.client, self.kills, self.stills, self.found = client, kills, stills, []
-        self.grants, self.answered, self.open_calls = [], [], {}
-        self.held, self.was_lost, self.eof_ends, self.daemon = {}, {}, False, None
-        self.taken_up = 0  # how many locks were resumed
-        self.dropped = {}  # the locks of the session before this one, which RESUME may give back
-        self.asked = set()  # names that a dropped session waits for: the same LOCK again gets that grant, with ttl and renew of the first LOCK
-        for row in rows:
-            getattr(self, "on_" + row["e"], lambda _: None)(row)
-        self.close_incarnation(None)
-
-    def violate(self, rule, text, *args):
-        self.found.append(Violation(rule, text % args))
-
-    # --- sessions ----------------------------------------------------------------------------------------------------
-
-    def close_incarnation(self, until):
-        """A killed process believes in nothing: its grants end when the nemesis killed it."""
-        for at in self.kills:
-            if until is None or at <= until:
-                for grant in self.grants:
-                    if grant.told <= at:
-                        grant.end(at)
-
-    def on_start(self, row):
-        self.close_incarnation(row["t"])
-        self.eof_ends, self.daemon = row.get("eof_ends", False), row.get("d")
-        self.forget()
-
-    def forget(self):
-        self.held, self.was_lost, self.open_calls = {}, {}, {}
-
-    def on_open(self, row):
-        self.daemon = row.get("d", self.daemon)
-        self.forget()
-
-    def on_gone(self, row):
-        if row["how"] == "closed" or self.eof_ends:
-            self.give_up(row["t"])
-        self.dropped = self.held or self.dropped
-        self.asked |= {call["name"] for call in self.open_calls.values() if call["q"] == "LOCK"}
-        self.forget()
-
-    def give_up(self, at):
-        for grant in [*self.held.values(), *filter(None, self.was_lost.values())]:
-            grant.end(at)
-
-    # --- requests ----------------------------------------------------------------------------------------------------
-
-    def on_call(self, row):
-        self.open_calls[row["n"]] = row
-        held = self.held.get(row.get("name"))
-        if row["q"] == "UNLOCK" and held and held.count in (1, None):
-            held.end(row["t"])
-        elif row["q"] in ("UNLOCK", "LOCK") and self.was_lost.get(row["name"]):
-            self.was_lost[row["name"]].end(row["t"])  # a client that asks again after a loss has given the lock up
-        elif row["q"] == "QUIT":
-            self.give_up(row["t"])
-        elif row["q"] == "EXTEND" and held:
-            held.stretched = True
-
-    def on_answer(self, row):
-        call = self.open_calls.pop(row["n"], None)
-        if call is None:
-            self.violate("S21", "c%d: an answer without a request: %s", self.client, row)
-            return
-        self.answered.append((call, row, self.daemon))
-        name = call.get("name")
-        if call["q"] in ABOUT_A_GRANT and row["kind"] == "OK":
-            self.truthful(call, row)
-        if call["q"] in ABOUT_A_GRANT and row["code"] == "NOTHELD" and name in self.held and self.held[name].count:
-            self.violate("S15", "%s: %s was answered NOTHELD with count=%d", self.held[name], call["q"], self.held[name].count)
-        if call["q"] in ABOUT_A_GRANT and row["kind"] == "ERR" and row["code"] == "LOST":
-            if name in self.held:
-                self.violate("L5", "%s: %s was answered ERR LOST, and no LOST came before", self.held[name], call["q"])
-            self.lose(name, row)
-        elif call["q"] == "LOCK" and row["kind"] == "OK":
-            self.granted(call, row)
-        elif call["q"] in ("CHECK", "EXTEND") and row["kind"] == "OK":
-            self.anchor(name, call, row)
-        elif call["q"] == "UNLOCK":
-            self.unlocked(name, row)
-        elif call["q"] == "RESUME" and row["kind"] == "OK":
-            self.resumed(call, row)
-        elif call["q"] == "HELLO":
-            self.asked.clear()
-
-    def resumed(self, call, row):
-        """The dropped session held these locks, or was granted them meanwhile."""
-        for name, fence, valid in row.get("rows", []):
-            held = self.dropped.get(name)
-            if not held or held.fence != fence:
-                held = Grant(self.client, name, fence, dict(call, t=0), row["t"])  # the request was sent at an unknown time before
-                self.grants.append(held)
-            self.taken_up += 1
-            held.count = None  # a request on its way when the connection dropped may have counted or not
-            held.anchors.append((call["t"], row["t"], valid * MS))
-            self.held[name] = held
-        self.dropped = {}
-
-    def granted(self, call, row):
-        name, held = call["name"], self.held.get(call["name"])
-        if held and row.get("count", 1) > 1:
-            held.count = held.count + 1 if held.count else row["count"]
-            if row["fence"] != held.fence or row["count"] != held.count:
-                self.violate("S15", "%s: locked again, answered fence=%d count=%d, not count=%d", held, row["fence"], row["count"], held.count)
-        else:
-            held = Grant(self.client, name, row["fence"], call, row["t"])
-            if name in self.asked:
-                held.renew, held.ttl = True, 0
-            if row.get("count", 1) != 1:
-                self.violate("S15", "%s: the first grant has count=%d", held, row["count"])
-            self.grants.append(held)
-            self.held[name] = held
-            self.was_lost.pop(name, None)
-        held.anchors.append((call["t"], row["t"], row["valid"] * MS))
-
-    def anchor(self, name, call, row):
-        held = self.held.get(name)
-        if not held or held.fence != row["fence"]:
-            self.violate("S14", "c%d %s: %s answered OK fence=%d, held is %s", self.client, name, call["q"], row["fence"], held)
-            return
-        held.anchors.append((call["t"], row["t"], row["valid"] * MS))
-        held.count = held.count or row.get("count")
-        held.stretched = held.stretched and call["q"] != "EXTEND"
-
-    def unlocked(self, name, row):
-        held = self.held.get(name)
-        if not held:
-            return
-        if row["kind"] == "OK":
-            held.count = held.count - 1 if held.count else row.get("count", 0)
-            if row.get("count", 0) != held.count:
-                self.violate("S15", "%s: UNLOCK answered count=%d, not %d", held, row.get("count", 0), held.count)
-        if row["kind"] != "OK" or held.count == 0:
-            del self.held[name]
-
-    # --- losses ------------------------------------------------------------------------------------------------------
-
-    def lose(self, name, row):
-        held = self.held.pop(name, None)
-        if held and held.lost is None:
-            held.lost = row["t"]
-        self.was_lost[name] = held or self.was_lost.get(name)
-
-    def on_push(self, row):
-        held = self.held.get(row.get("name"))
-        if row["code"] == "LOST" and held and held.fence == row["fence"]:
-            self.lose(row["name"], row)
-
-    def truthful(self, call, row):
-        """S14: no OK about a grant that is lost, nor about one that has surely ended."""
-        name = call["name"]
-        if name in self.was_lost and name not in self.held:
-            self.violate("S14", "c%d %s: %s answered OK after LOST of %s", self.client, name, call["q"], self.was_lost[name])
-        held = self.held.get(name)
-        if held and held.ttl:  # a stopped daemon renews nothing, and answers the requests of that time when it wakes
-            for still, go in self.stills.get("d%s" % self.daemon, []):
-                if still < call["t"] < go and still + held.ttl + MS < go:
-                    self.violate("S14", "%s: %s was answered OK by a daemon that woke %.1f ms after its end", held, call["q"], (go - still - held.ttl) / MS)
-        if not held or held.renew or held.stretched:
-            return
-        latest = max(told + valid for _, told, valid in held.anchors) + MS  # valid_ms is rounded down
-        if call["t"] > latest:
-            self.violate("S14", "%s: %s answered OK %.1f ms after its end", held, call["q"], (call["t"] - latest) / MS)
+from order import check_line
+from reader import Reader, Violation
+from watched import check_watchers
 
 
 # --- rules over all clients ------------------------------------------------------------------------------------------
@@ -230,44 +25,51 @@ def by_name(grants):
 
 
 def check_overlap(grants, rule, despite_loss):
-    """S1, S13: no two beliefs in one name at one moment. S3: fences grow in the order of beliefs."""
+    """S1, S6, S13: no two beliefs in one name at one moment, unless both are shared. S3: fences grow in the order of beliefs."""
     for name, of_name in by_name(grants).items():
-        spans = sorted((start, end, i) for i, grant in enumerate(of_name) for start, end in grant.beliefs(despite_loss))
-        last = None
-        for start, end, i in spans:
-            if last and of_name[last[2]] is not of_name[i]:
-                before, after = of_name[last[2]], of_name[i]
-                if start < last[1]:
-                    yield Violation(rule, "%s: %s and %s both believe for %.2f ms" % (name, before, after, (min(end, last[1]) - start) / MS))
-                fences = (before.fence, after.fence)
-                if rule == "S1" and after.told > before.told and None not in fences and fences[0] >= fences[1]:
-                    yield Violation("S3", "%s: %s was believed before %s" % (name, before, after))
-            if not last or end > last[1]:
-                last = (start, end, i)
+        spans = sorted((start, end, i, shared) for i, grant in enumerate(of_name) for start, end, shared in grant.beliefs(despite_loss))
+        latest = {}  # of the shared and of the other beliefs so far: the one that ends last
+        for start, end, i, shared in spans:
+            for mode in (False,) if shared else (False, True):
+                if mode in latest and of_name[latest[mode][1]] is not of_name[i]:
+                    until, last, after = latest[mode][0], of_name[latest[mode][1]], of_name[i]
+                    if start < until:
+                        which = "S6" if rule == "S1" and (shared or mode) else rule
+                        yield Violation(which, "%s: %s and %s both believe for %.2f ms" % (name, last, after, (min(end, until) - start) / MS))
+                    if rule == "S1" and after.told > last.told and out_of_order(last, after):
+                        yield Violation("S3", "%s: %s was believed before %s" % (name, last, after))
+            if shared not in latest or end > latest[shared][0]:
+                latest[shared] = (end, i)
+
+
+def out_of_order(before, after):
+    """Readers that hold it together have no order among themselves. A grant to a classic client has no fence."""
+    return None not in (before.fence, after.fence) and before.fence >= after.fence and not (before.shared and after.shared)
 
 
 def check_unique(grants):
     for name, of_name in by_name(grants).items():
         seen = {}
         for grant in of_name:
-            if grant.fence is not None and grant.fence in seen:
+            if grant.fence in seen and grant.fence is not None and not (grant.shared and seen[grant.fence].shared):
                 yield Violation("S2", "%s: %s and %s" % (name, seen[grant.fence], grant))
             seen[grant.fence] = grant
 
 
 def check_order(grants):
-    """S3: a grant that was told before another one was asked for has the smaller fence."""
+    """S3: a grant that was told before another one was asked for has the smaller fence, unless both are shared."""
     for name, of_name in by_name(grants).items():
         of_name = [grant for grant in of_name if grant.fence is not None]
-        told = sorted(of_name, key=lambda grant: grant.told)
-        times, greatest, top = [grant.told for grant in told], [], None
-        for grant in told:
-            top = grant if top is None or grant.fence > top.fence else top
-            greatest.append(top)
-        for grant in of_name:
-            at = bisect.bisect_left(times, grant.asked)
-            if at and greatest[at - 1].fence >= grant.fence:
-                yield Violation("S3", "%s: %s was asked for after %s was told" % (name, grant, greatest[at - 1]))
+        for those in (of_name, [grant for grant in of_name if not grant.shared]):
+            told = sorted(those, key=lambda grant: grant.told)
+            times, greatest, top = [grant.told for grant in told], [], None
+            for grant in told:
+                top = grant if top is None or grant.fence > top.fence else top
+                greatest.append(top)
+            for grant in of_name:
+                at = bisect.bisect_left(times, grant.asked)
+                if grant.shared == (those is not of_name) and at and greatest[at - 1].fence >= grant.fence:
+                    yield Violation("S3", "%s: %s was asked for after %s was told" % (name, grant, greatest[at - 1]))
 
 
 def check_registers(fenced):
@@ -279,8 +81,8 @@ def check_registers(fenced):
 
 def check_counters(history, counts):
     """S4 (kind T): the counter that only the lock protects. A name is not judged if a client was stopped during an update."""
-    tried, done, late = collections.Counter(), collections.Counter(), set()
-    for rows in history.clients.values():
+    tried, done, late, torn = collections.Counter(), collections.Counter(), set(), []
+    for client, rows in history.clients.items():
         for row in rows:
             if row["e"] == "try":
                 tried[row["name"]] += 1
@@ -288,9 +90,22 @@ def check_counters(history, counts):
                 done[row["name"]] += 1
                 if row["late"]:
                     late.add(row["name"])
+            elif row["e"] == "read" and not row["late"] and row["plain"][0] != row["plain"][1]:
+                torn.append((client, row))
     for name, value in counts.items():
         if name not in late and not done[name] <= value <= tried[name]:
             yield Violation("S4", "%s: the counter stands at %d after %d updates, %d begun" % (name, value, done[name], tried[name]))
+    for client, row in torn:
+        if row["name"] not in late:
+            yield Violation("S4", "%s: c%d reads the counter under a shared lock, and it goes from %d to %d" % (row["name"], client, *row["plain"]))
+
+
+def check_reads(history):
+    """S4: a register that a reader has read twice, and that refused neither, was not written in between: no writer has the fence of a reader."""
+    for client, rows in history.clients.items():
+        for row in rows:
+            if row["e"] == "read" and None not in row["fenced"] and row["fenced"][0] != row["fenced"][1]:
+                yield Violation("S4", "%s: c%d reads the fenced register twice, and it goes from %d to %d" % (row["name"], client, *row["fenced"]))
 
 
 def overlap(begin, end, spans):
@@ -328,13 +143,14 @@ class Verdict:
                 stills[row["what"]].append((row.get("still", row["t"]), row.get("go", row["to"])))
         for client, rows in history.clients.items():
             stops["c%d" % client] += [(row["t"], row["to"]) for row in rows if row["e"] == "stalled"]
-        readers = [Reader(client, rows, kills[client], stills) for client, rows in history.clients.items()]
+        readers = self.readers = [Reader(client, rows, kills[client], stills) for client, rows in history.clients.items()]
         times = [row["t"] for rows in history.clients.values() for row in rows[-1:]]
         self.resumed = sum(reader.taken_up for reader in readers)
         self.history, self.grants = history, sorted((grant for reader in readers for grant in reader.grants), key=lambda grant: grant.told)
         self.violations = [violation for reader in readers for violation in reader.found]
         self.violations += [*check_unique(self.grants), *check_order(self.grants), *check_registers(fenced or {})]
         self.violations += check_answers(readers, stops, answer_ms, max(times, default=0))
+        self.violations += [*check_reads(history), *check_watchers(history, readers, kind), *check_force(readers, kind), *check_line(readers, stops)]
         if kind == "T":
             self.violations += [*check_overlap(self.grants, "S1", False), *check_overlap(self.grants, "S13", True)]
             self.violations += check_counters(history, counts or {})
@@ -348,6 +164,28 @@ class Verdict:
         begin, end = self.window()
         times = [begin] + [grant.told for grant in self.grants if begin < grant.told < end] + [end]
         return max((b - a for a, b in zip(times, times[1:])), default=0) / 1e9
+
+    def longest_idle(self):
+        """The longest time, in seconds, for which nobody can believe in a name, and somebody waits for it with LOCK."""
+        changes = collections.defaultdict(list)  # name: (when, how many more believe, how many more wait)
+        for grant in self.grants:
+            for begin, end, _ in grant.beliefs(True):
+                changes[grant.name] += [(begin, 1, 0), (end, -1, 0)]
+        for reader in self.readers:
+            for call, row, _ in reader.answered:
+                if call["q"] == "LOCK" and call.get("wait"):
+                    changes[call["name"]] += [(call["t"], 0, 1), (row["t"], 0, -1)]
+        begin, end = self.window()
+        worst = 0
+        for of_name in changes.values():
+            believe = wait = 0
+            since = None
+            for at, more, waiting in sorted(of_name):
+                if since is not None:
+                    worst = max(worst, min(at, end) - max(since, begin))
+                believe, wait = believe + more, wait + waiting
+                since = None if believe or not wait else at if since is None else since
+        return worst / 1e9
 
     def recovery(self):
         """The longest time from the end of a fault to the next grant, in seconds, if no other fault came between."""

@@ -8,167 +8,16 @@ import os
 import random
 import signal
 import time
+import traceback
 
+import operations
 import process
-import wire
 from history import MS, Log, now
 from registers import Registers
+from session import Gone, Options, Session
 
 MARGIN = 60 * MS  # an update that only the lock protects begins so long before the deadline at the latest
-MODES = {"try": 5, "wait": 6, "short": 3, "hold": 2, "again": 1, "extend": 1, "late": 1, "linger": 1, "drop": 1}
-LINGERING = dict(MODES, linger=5)
-
-
-class Options(dict):
-    """c: its number. d: its daemon, at addr. seed, folder, names, lease_ms, max_lease_ms. eof_ends: the end of the connection ends all beliefs. modes: how
-    often it does what. pause_ms: how long it pauses. stall: the chance to stop itself. network: the pid of a process in its network. aim: the symbolic link
-    that leads it to a daemon, …-<daemon>. grace_ms: its sessions outlive their connections. answer_s: how long it awaits an answer beyond the wait.
-    impatient: it closes a connection without an answer, and does not complain."""
-    DEFAULTS = {"eof_ends": False, "modes": MODES, "pause_ms": 60, "stall": 0.0, "grace_ms": 0, "answer_s": 30, "network": None, "aim": None,
-                "impatient": False}
-
-    def __getattr__(self, key):
-        return self[key] if key in self else self.DEFAULTS[key]
-
-
-class Gone(Exception):
-    """The session has ended."""
-
-
-class Stalling(wire.Client):
-    """A client that now and then stops itself when an answer has arrived, before it reads it."""
-    chance, log = 0.0, None
-
-    def fill(self, timeout):
-        if self.chance and not self.ended and self.poll.poll(max(0, timeout) * 1000) and random.random() < self.chance:
-            at = now()
-            os.kill(os.getpid(), signal.SIGSTOP)
-            self.log.tell("stalled", at=at, to=now())
-        return super().fill(timeout)
-
-
-class Session:
-    def __init__(self, options, log):
-        self.options, self.log, self.serial = options, log, 0
-        self.conn = Stalling(options.addr)
-        self.conn.chance, self.conn.log = options.stall, log
-        self.held = {}  # name: (fence, deadline)
-        log.tell("open", **({"d": int(os.readlink(options.aim).rpartition("-")[2])} if options.aim else {}))
-        self.ticket = None  # for RESUME: the id of the session and its secret
-
-    def take(self, line):
-        """Takes in a push."""
-        if "name" not in line or "fence" not in line:
-            return
-        name, fence = line["name"], line.num("fence")
-        self.log.tell("push", code=line.code, name=name, fence=fence, reason=line.fields.get("reason"))
-        if line.code == "LOST" and self.held.get(name, (None,))[0] == fence:
-            self.held[name] = (fence, 0)
-
-    def pushes(self, before=None):
-        for line in [line for line in self.conn.inbox if line.kind == "!" and (before is None or line.place < before)]:
-            self.conn.inbox.remove(line)
-            self.take(line)
-
-    def gone(self):
-        self.pushes()
-        self.log.tell("gone", how="eof")
-        self.conn.close()
-        raise Gone
-
-    def begin(self, verb, name=None, line=None, wait=0, **about):
-        """Sends a request. Returns what finish() takes."""
-        self.serial += 1
-        asked = self.log.tell("call", n=self.serial, q=verb, name=name, wait=wait, **about)
-        try:
-            self.conn.send(line or "%s %s" % (verb, wire.quoted(name) if name else ""))
-        except OSError:
-            self.gone()
-        return self.serial, asked, name, wait
-
-    def ask(self, *args, **about):
-        return self.finish(self.begin(*args, **about))
-
-    def finish(self, request):
-        serial, asked, name, wait = request
-        try:
-            answer = self.conn.reply(None, wait / 1000 + self.options.answer_s)
-        except (OSError, AssertionError) as error:
-            if isinstance(error, OSError) or self.conn.ended:
-                self.gone()
-            if self.options.impatient:
-                self.close()
-                raise Gone from None
-            raise
-        told = now()
-        self.pushes(answer.place)
-        fields = {key: int(answer.fields[key]) for key in ("fence", "count") if key in answer}
-        if "valid_ms" in answer:
-            fields["valid"] = answer.num("valid_ms")
-        if answer.rows:
-            fields["rows"] = [[row["name"], row.num("fence"), row.num("valid_ms")] for row in answer.rows if "fence" in row]
-        self.log.tell("answer", at=told, n=serial, kind=answer.kind, code=answer.code, text=answer.text, **fields)
-        if answer.kind == "OK" and "valid" in fields:
-            self.held[name] = (fields["fence"], asked + fields["valid"] * MS)
-        elif answer.kind == "ERR" and answer.code in ("LOST", "NOTHELD"):
-            self.held.pop(name, None)
-        self.pushes()
-        return answer
-
-    def listen(self, seconds):
-        self.conn.listen(seconds)
-        self.pushes()
-        if self.conn.ended:
-            self.gone()
-
-    def hello(self):
-        """Asks for grace: a session that outlives its connection."""
-        answer = self.ask("HELLO", line="HELLO 1 grace=%dms" % self.options.grace_ms)
-        if answer.kind == "OK":
-            self.ticket = (answer["session"], answer["secret"])
-
-    def resume(self, ticket):
-        """Resumes a session. Returns the names that it holds."""
-        at = now()
-        answer = self.ask("RESUME", line="RESUME %s %s" % ticket)
-        if answer.kind != "OK":
-            return []
-        self.ticket = ticket
-        for row in answer.rows:
-            self.held[row["name"]] = (row.num("fence"), at + row.num("valid_ms") * MS)
-        return list(self.held)
-
-    def lock(self, name, wait=0, ttl=None, renew=True):
-        text = "LOCK %s wait=%dms%s%s" % (wire.quoted(name), wait, " ttl=%dms" % ttl if ttl else "", "" if renew else " renew=no")
-        answer = self.ask("LOCK", name, text, wait, ttl=ttl or self.options.lease_ms, renew=renew)
-        if answer.kind == "OK" and wait:
-            self.check(name)
-        return answer.kind == "OK"
-
-    def check(self, name):
-        return self.ask("CHECK", name).kind == "OK"
-
-    def unlock(self, name):
-        self.ask("UNLOCK", name)
-        if name in self.held:
-            del self.held[name]
-
-    def deadline(self, name):
-        return self.held.get(name, (None, 0))[1]
-
-    def fence(self, name):
-        return self.held.get(name, (None, 0))[0]
-
-    def close(self):
-        self.log.tell("gone", how="closed")
-        self.conn.close()
-
-
-def enlisted(w, daemon, c):
-    """A session of a row's own, as client c of a world: its history is judged with those of the clients."""
-    log = Log(os.path.join(w.folder, "c%02d.log" % c))
-    log.tell("start", c=c, d=daemon.index, eof_ends=False)
-    return Session(Options(addr=daemon.addr, lease_ms=w.lease_ms), log)
+WAYS_TO_END = ("close", "close", "half", "reset", "quit")
 
 
 class Worker:
@@ -183,7 +32,13 @@ class Worker:
 
     # --- what it does while it holds a lock --------------------------------------------------------------------------
 
-    def act(self, name, think):
+    def act(self, held):
+        """Writes what it holds alone, and reads what it shares."""
+        for name in held:
+            if self.session.fence(name):
+                (self.read if self.session.shared(name) else self.write)(name, self.think())
+
+    def write(self, name, think):
         """Adds one to both values. Only the value without a fence is bound to the deadline."""
         fence = self.session.fence(name)
         value = self.registers.access(name, fence)
@@ -202,77 +57,123 @@ class Worker:
         self.registers.set_count(name, value + 1)
         self.log.tell("done", name=name, late=now() > deadline)
 
+    def read(self, name, think):
+        """Reads both values twice. Nobody may write in between: neither somebody with a fence, nor, before the deadline, somebody without."""
+        fence, deadline = self.session.fence(name), self.session.deadline(name)
+        first, plain = self.registers.access(name, fence, shared=True), self.registers.count(name)
+        time.sleep(think)
+        plain_again = self.registers.count(name)
+        late = now() > deadline
+        self.log.tell("read", name=name, late=late, plain=[plain, plain_again], fenced=[first, self.registers.access(name, fence, shared=True)])
+
     def think(self):
         return self.rng.choice((0, 0, 0.002, 0.005, 0.01, 0.02))
 
     # --- the ways to hold --------------------------------------------------------------------------------------------
 
-    def do_try(self, name):
-        if self.session.lock(name):
-            self.act(name, self.think())
+    def take(self, name, wait=0, **terms):
+        """Takes this lock, or this and others, by an operation of the table. Returns the names that it holds."""
+        operation = operations.drawn(self.rng, self.options, terms.get("renew", True))
+        names = [name, *self.rng.sample([other for other in self.options.names if other != name], operation.names - 1)]
+        return operation.take(self.session, self.rng, names, wait, self.act, **terms)
+
+    def free(self, held):
+        for name in held:
             self.session.unlock(name)
 
+    def do_try(self, name):
+        held = self.take(name)
+        self.act(held)
+        self.free(held)
+
     def do_wait(self, name):
-        if self.session.lock(name, wait=self.rng.randrange(50, 1500)):
-            self.act(name, self.think())
-            self.session.unlock(name)
+        held = self.take(name, wait=self.rng.randrange(50, 1500))
+        self.act(held)
+        self.free(held)
 
     def do_short(self, name):
         ttl = self.rng.randrange(150, self.rng.choice((400, self.options.max_lease_ms)))
-        if self.session.lock(name, ttl=ttl, renew=False):
-            self.act(name, self.think())
+        held = self.take(name, ttl=ttl, renew=False)
+        if held:
+            self.act(held)
             self.session.listen(self.rng.random() ** 2 * ttl / 1000)
-            self.session.unlock(name)
+            self.free(held)
 
     def do_late(self, name):
         """Asks again when the lease has ended: CHECK and UNLOCK must say so."""
         ttl = self.rng.randrange(150, 400)
-        if self.session.lock(name, wait=200, ttl=ttl, renew=False):
-            self.act(name, self.think())
+        held = self.take(name, wait=200, ttl=ttl, renew=False)
+        if held:
+            self.act(held)
             self.session.listen(ttl / 1000 * self.rng.uniform(0.9, 1.3))
-            self.session.check(name)
-            self.session.unlock(name)
+            for name in held:
+                self.session.check(name)
+            self.free(held)
 
     def do_linger(self, name):
         """Holds a lock that nobody renews to its end."""
         ttl = self.options.max_lease_ms
-        if self.session.lock(name, wait=300, ttl=ttl, renew=False):
-            self.act(name, self.think())
+        held = self.take(name, wait=300, ttl=ttl, renew=False)
+        if held:
+            self.act(held)
             self.session.listen(ttl / 1000 * self.rng.uniform(0.2, 1.1))
-            if self.session.check(name):
-                self.act(name, self.think())
-            self.session.unlock(name)
+            self.act([name for name in held if self.session.check(name)])
+            self.free(held)
 
     def do_hold(self, name):
-        if self.session.lock(name, wait=300):
-            end = time.monotonic() + self.options.lease_ms / 1000 * self.rng.uniform(0.3, 2.5)
-            while time.monotonic() < end and not self.stopping and self.session.check(name):
-                self.act(name, self.think())
-                self.session.listen(self.options.lease_ms / 3000)
-            self.session.unlock(name)
+        held = self.take(name, wait=300)
+        end = time.monotonic() + self.options.lease_ms / 1000 * self.rng.uniform(0.3, 2.5)
+        while held and time.monotonic() < end and not self.stopping and all([self.session.check(name) for name in held]):
+            self.act(held)
+            self.session.listen(self.options.lease_ms / 3000)
+        self.free(held)
 
     def do_again(self, name):
-        if self.session.lock(name, wait=100) and self.session.lock(name):
-            self.session.ask("UNLOCK", name)
-            self.act(name, self.think())
-        if self.session.fence(name):
-            self.session.unlock(name)
+        held = self.take(name, wait=100)
+        for name in held:
+            if self.session.lock(name, shared=self.session.shared(name)) and self.session.ask("UNLOCK", name).fields.get("count", "0") == "0":
+                self.session.held.pop(name, None)  # what it asked for has converted the hold, and not counted
+        self.act(held)
+        self.free([name for name in held if self.session.fence(name)])
 
     def do_extend(self, name):
-        if self.session.lock(name, ttl=300, renew=False):
-            for _ in range(self.rng.randrange(1, 5)):
-                self.session.listen(0.1)
-                if self.session.ask("EXTEND", name).kind != "OK":
-                    break
-                self.act(name, self.think())
-            self.session.unlock(name)
+        held = self.take(name, ttl=300, renew=False)
+        for _ in range(self.rng.randrange(1, 5) if held else 0):
+            self.session.listen(0.1)
+            if any([self.session.ask("EXTEND", name).kind != "OK" for name in held]):
+                break
+            self.act(held)
+        self.free(held)
 
     def do_drop(self, name):
         """Ends the session while it holds."""
-        if self.session.lock(name, wait=100):
-            self.act(name, self.think())
-            self.session.close()
+        held = self.take(name, wait=100)
+        if held:
+            self.act(held)
+            self.session.drop(self.rng.choice(WAYS_TO_END))
             raise Gone
+
+    def do_leave(self, name):
+        """Ends the session while it waits, or when its turn has come and it has not heard of that."""
+        mode = self.rng.choice(("exclusive", "shared"))
+        about = {"mode": mode} if mode == "shared" else {}
+        self.session.begin("LOCK", name, "LOCK %s wait=3s mode=%s priority=%d" % (name, mode, self.rng.choice((0, 0, 5))), 3000, **about)
+        time.sleep(self.rng.choice((0, self.rng.random() * 0.2)))
+        self.session.drop(self.rng.choice(("close", "reset")))
+        raise Gone
+
+    # --- what an administrator does ----------------------------------------------------------------------------------
+
+    def do_force(self, name):
+        self.session.ask("BREAK", name)
+
+    def do_kill(self, name):
+        """Ends a session that holds the lock: any but its own."""
+        rows = [row for row in self.session.ask("SHOW", name).rows if row.fields.get("role") == "holder" and "session" in row and row.fields.get(
+            "pid") != str(os.getpid())]
+        if rows:
+            victim = self.rng.choice(rows)
+            self.session.ask("KILL", line="KILL session=" + victim["session"], sid=victim.num("session"), victim=victim.fields.get("name"))
 
     # --- sessions ----------------------------------------------------------------------------------------------------
 
@@ -283,6 +184,10 @@ class Worker:
                 self.session = Session(self.options, self.log)
                 if self.options.grace_ms:
                     self.resume_or_begin(ticket)
+                elif self.options.c % 3:
+                    self.session.hello()
+                if self.rng.random() < 0.5:
+                    self.session.ask("SUBSCRIBE")
                 return
             except (OSError, Gone):
                 time.sleep(self.rng.uniform(0.02, 0.2))
@@ -292,9 +197,7 @@ class Worker:
         held = self.session.resume(ticket) if ticket else []
         end = time.monotonic() + self.options.lease_ms / 1000 * self.rng.choice((0, self.rng.uniform(0.3, 3)))
         while True:
-            for name in held:
-                if self.session.check(name):
-                    self.act(name, self.think())
+            self.act([name for name in held if self.session.check(name)])
             if not held or self.stopping or time.monotonic() > end:
                 break
             self.session.listen(self.options.lease_ms / 3000)
@@ -344,5 +247,7 @@ def run(options):
         worker.live()
     except AssertionError as error:
         worker.log.tell("failed", text=str(error))
+    except Exception:  # pylint: disable=broad-except
+        worker.log.tell("failed", text=traceback.format_exc()[-1500:])
     finally:
         worker.registers.close()

@@ -2,20 +2,22 @@
 """The table of rows. A row is a function of a running World, which injects its faults until the time of the world is over."""
 import collections
 
-Row = collections.namedtuple("Row", "number variant name kind text injects options function short expect net orphans gap")
+Row = collections.namedtuple("Row", "number variant name kind text injects options function short expect net orphans gap prompt")
 ROWS = {}
 
 
-def row(number, name, text, *, injects, kind="T", variant="", short=False, expect=None, net=False, orphans=True, gap=None, **options):
+def row(number, name, text, *, injects, kind="T", variant="", short=False, expect=None, net=False, orphans=True, gap=None, prompt=None,
+        **options):
     """injects: the fault that the row injects, or several. kind: T; X, where only fences protect. expect: the rules of which one must be violated. net: the
     row wants a network of its own. orphans: no key may be left at the end. gap: the most seconds without a grant, where the schedule leaves a quorum or
-    bounds the time without one. options: those of World."""
+    bounds the time without one. prompt: the most seconds for which a name is free while somebody waits for it, where no fault keeps it from him. options: those
+    of World."""
     def note(function):
         key = "%d%s" % (number, variant)
         if key in ROWS:
             raise AssertionError("two rows %s" % key)
         faults = (injects,) if isinstance(injects, str) else injects
-        ROWS[key] = Row(number, variant, name, kind, text, faults, options, function, short, expect, net, orphans, gap)
+        ROWS[key] = Row(number, variant, name, kind, text, faults, options, function, short, expect, net, orphans, gap, prompt)
         return function
     return note
 

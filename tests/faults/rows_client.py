@@ -10,9 +10,9 @@ import classic_client
 import process
 import wire
 from history import MS, now
-from lock_client import MODES
 from process import state_of, until
 from rows import row
+from session import MODES
 
 CROWD = 10000
 
@@ -35,7 +35,7 @@ def wake(w, chance):
 
 
 @row(4, "client-killed", "kill -9 of clients on Unix sockets and TCP; a socket that a child keeps",
-     injects="clients killed with -9", gap=2.0, variant="a", short=True, tcp=True)
+     injects="clients killed with -9", gap=2.0, prompt=2.0, variant="a", short=True, tcp=True)
 def killed(w):
     while w.more():
         for i in w.rng.sample(sorted(w.processes), w.rng.randrange(1, 4)):
@@ -179,8 +179,9 @@ def nonsense(rng):
 
 @row(38, "classic-clients", "clients of the classic algorithm on the same keys, while Redis servers and links stand still",
      injects=("Redis stopped (SIGSTOP)", "links that hold one direction, or both", "classic clients on the same keys"), short=True, clients=14,
-     client={"modes": dict(MODES, hold=0)})
+     client={"modes": dict(MODES, hold=0, force=0)})
 def classic(w):
+    """Nobody breaks locks: that would take one from a classic client at once, which is not told and goes on."""
     for i in range(20, 25):
         options = {"c": i, "folder": w.folder, "names": w.names, "paths": [node.path for node in w.nodes], "seed": "%s/%d" % (w.seed, i), "ttl_ms": 600}
         w.processes[i] = w.context.Process(target=classic_client.run, args=(options,), daemon=True)

@@ -3,10 +3,10 @@
 import contextlib
 import re
 
-from lock_client import enlisted
 from promises import keeps
 from redis_server import FENCE, wall_us
 from rows import row
+from session import enlisted
 from world import MANY
 
 SKEW_US = 60_000_000 + 10_000_000  # how far a fence may be ahead of the clock of its server: the limit, and how far clocks may differ
@@ -106,7 +106,7 @@ def beyond(w):
 
 
 @row(18, "daemon-clock-step", "the wall clock of a daemon's host steps by hours",
-     injects="clocks of daemons stepped", gap=2.0, daemon_clock=True)
+     injects="clocks of daemons stepped", gap=2.0, prompt=2.0, daemon_clock=True)
 def daemon_stepped(w):
     """Leases run by CLOCK_BOOTTIME, so that nothing changes. The servers limit the fences that a daemon proposes by their own clocks."""
     while w.more():

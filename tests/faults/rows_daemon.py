@@ -4,9 +4,9 @@ import contextlib
 import signal
 import time
 
-from lock_client import LINGERING
 from promises import passes_on
 from rows import row
+from session import LINGERING
 
 
 @row(1, "daemon-killed", "kill -9 of a daemon that holds locks, and a restart",

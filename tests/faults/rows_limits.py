@@ -11,9 +11,9 @@ import process
 import wire
 from cgroup import MemoryGroup
 from daemon import Daemon
-from lock_client import MODES
 from process import Skip, memory_kib, merged
 from rows import row
+from session import MODES
 
 
 def refused(w, tree, what, runtime_dir=None):
@@ -101,7 +101,7 @@ def full_and_resumed(w):
 
 
 @row(34, "no-descriptors", "a daemon without file descriptors, which can neither accept connections nor dial Redis",
-     injects="no file descriptors", short=True, tcp=True, client={"modes": dict(MODES, drop=0)})
+     injects="no file descriptors", short=True, tcp=True, restless=False, client={"modes": dict(MODES, drop=0, leave=0, kill=0)})
 def no_descriptors(w):
     """Clients keep their connections, because a new one is accepted only when there are descriptors again."""
     sound = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -259,6 +259,7 @@ def replace(w, prepare, move):
             prepare(old, fresh)
             fresh.start()
             w.daemons[place] = fresh
+            w.start_watcher(fresh)
             move([i for i in w.processes if i % len(w.daemons) == place], fresh)
             if w.rng.random() < 0.5:  # this takes time; without it the old daemon wakes while its leases are valid
                 refused(w, merged(old.tree, {"listen": {"unix": os.path.join(w.folder, "second")}}), "a second daemon beside a stopped one", old.runtime_dir)

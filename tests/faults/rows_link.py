@@ -6,10 +6,10 @@ import re
 import packets
 import process
 import wire
-from lock_client import MODES
 from process import Skip
 from promises import POLL_S, hands_over, passes_dead_head, passes_on
 from rows import row
+from session import MODES
 
 
 def some_links(w):

@@ -7,9 +7,9 @@ import shutil
 import time
 
 import wire
-from lock_client import LINGERING
 from promises import keeps, tells_losses
 from rows import row
+from session import LINGERING
 
 
 @row(8, "redis-blank", "a Redis is killed and started blank; now and then a majority within a lease",

@@ -9,12 +9,12 @@ import time
 import redis
 
 import process
-from lock_client import LINGERING
 from marker import Marker, wait_for
 from process import Skip
 from promises import tells_losses
 from redis_server import FENCE, Redis
 from rows import row
+from session import LINGERING
 from world import MANY
 
 BUSY = """local from = redis.call('TIME') if KEYS[1] then redis.call('SET', KEYS[1], '1', 'PX', 1) end

@@ -2,10 +2,10 @@
 """Rows that must show a violation: daemons in which a mistake of tests/sim/mutant is planted, and clocks beyond the assumptions."""
 import os
 
-from lock_client import enlisted
 from process import BUILD, until
 from redis_server import FENCE
 from rows import row
+from session import enlisted
 
 # Further mistakes, for `run.py --planted`: the row that finds the mistake when it is played with that daemon, the rules that the mistake breaks, and for some
 # how many seconds the row needs.
@@ -22,6 +22,15 @@ PLANTED = {
     "VOTE_FROM_RECEIVE": ("13a", ("S1", "S13")),
     "HANDOFF_UNRECORDED": ("40b", ("S1", "S2", "S13"), 35),
     "ADOPT_UNROTATED": ("40b", ("S1", "S13"), 35),
+    "WRITER_BELIEVED_READER": ("41", ("S6", "S13")),
+    "UPGRADED_WITHOUT_TOKEN": ("41", ("S2", "S3")),
+    "GHOST_FORGOTTEN": ("41", ("S6", "S13")),
+    "PRIORITY_BY_ARRIVAL": ("4a", ("S19",)),
+    "READERS_PASS_WRITERS": ("4a", ("S19",)),
+    "WATCH_UNSAID": ("41", ("S28",)),
+    "BROKEN_FREES_AT_ONCE": ("41", ("S13",)),
+    "BROKEN_RENEWED": ("41", ("S27",)),
+    "KILL_LEAVES_SECRET": ("4b", ("S27",)),
 }
 
 SHORT_HOLDS = {"modes": {"short": 3, "late": 3, "try": 2, "wait": 3}, "pause_ms": 30}

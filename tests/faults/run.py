@@ -86,6 +86,7 @@ def play_once(key, seed, short, folder, program):
         row.function(world.start())
         verdict, recovery = world.finish(row.kind, row.orphans)
         result.update(grants=len(verdict.grants), gap=verdict.longest_gap(), recovery=recovery, violations=world.violations, notes=world.notes)
+        result["idle"] = verdict.longest_idle()
         judge_pauses(row, result, (1.02 * world.max_lease_ms / 1000 + world.lease_ms / 1000 + 1, 5 * world.worst_gap))
         judge(row, result)
     except Skip as skip:
@@ -101,12 +102,16 @@ def play_once(key, seed, short, folder, program):
 
 def judge_pauses(row, result, most):
     """L1: after a fault ends a grant follows, unless another fault begins. L11: grants go on between faults, and beside those that leave a quorum.
+    L6: a free name is granted to who waits for it.
     most: (the most seconds for a recovery, the seconds by which this machine was late)."""
     recovery, late = most
     if result["recovery"] > recovery + late:
         result["violations"] = result["violations"] + ["L1: no grant for %.2f s after a fault, %.2f s at most" % (result["recovery"], recovery + late)]
     if row.gap and result["gap"] > row.gap + late:
         result["violations"] = result["violations"] + ["L11: no grant for %.2f s, %.2f s at most in this row" % (result["gap"], row.gap + late)]
+    if row.prompt and result["idle"] > row.prompt + late:
+        told = "L6: somebody waited for a free name for %.2f s, %.2f s at most in this row" % (result["idle"], row.prompt + late)
+        result["violations"] = result["violations"] + [told]
 
 
 def judge(row, result):
@@ -220,7 +225,7 @@ def check_checker(options):
     """The tests of the checker are the first row: they show that its verdicts can be trusted."""
     tests = unittest.TestResult()
     begin = time.monotonic()
-    unittest.defaultTestLoader.loadTestsFromNames(["test_checker", "test_rows"]).run(tests)
+    unittest.defaultTestLoader.loadTestsFromNames(["test_checker", "test_mix", "test_rows"]).run(tests)
     wrong = ["%s\n%s" % (test, text) for test, text in tests.errors + tests.failures]
     result = {"row": "-", "name": "the checker itself", "grants": 0, "gap": None, "recovery": None, "violations": wrong, "notes": [],
               "status": "failed" if wrong or not tests.testsRun else "passed", "seconds": time.monotonic() - begin}

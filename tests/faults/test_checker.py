@@ -4,8 +4,8 @@ import os
 import tempfile
 import unittest
 
-from checker import MS, Verdict
-from history import History, Log, load
+from checker import Verdict
+from history import MS, History, Log, load
 
 
 class Story:
@@ -18,16 +18,20 @@ class Story:
         self.rows.append({"e": event, "t": int(at * MS), **fields})
         return self
 
-    def ask(self, verb, at, to, kind="OK", name="n", wait=0, renew=True, code=None, **fields):
+    def ask(self, verb, at, to, kind="OK", name="n", wait=0, renew=True, code=None, mode=None, sid=None, answer=(), **fields):
+        """mode: of request and answer, unless `answer` has another one."""
         self.n += 1
-        self.add("call", at, n=self.n, q=verb, name=name, wait=wait, renew=renew)
-        return self.add("answer", to, n=self.n, kind=kind, code=code, **fields) if to is not None else self
+        about = {key: value for key, value in (("mode", mode), ("sid", sid)) if value is not None}
+        self.add("call", at, n=self.n, q=verb, name=name, wait=wait, renew=renew, **about)
+        if to is None:
+            return self
+        return self.add("answer", to, n=self.n, kind=kind, code=code, **{**({"mode": mode} if mode else {}), **fields, **dict(answer)})
 
     def lock(self, at, to, fence, valid=1000, count=1, **options):
         return self.ask("LOCK", at, to, fence=fence, valid=valid, count=count, **options)
 
-    def check(self, at, to, fence, valid=1000):
-        return self.ask("CHECK", at, to, fence=fence, valid=valid, count=1)
+    def check(self, at, to, fence, valid=1000, **options):
+        return self.ask("CHECK", at, to, fence=fence, valid=valid, count=1, **options)
 
     def unlock(self, at, to, count=0, **options):
         return self.ask("UNLOCK", at, to, count=count, **options)

@@ -38,13 +38,16 @@ class Tables(unittest.TestCase):
 class Pauses(unittest.TestCase):
     """The bounds on recoveries and on times without a grant."""
 
-    def judged(self, gap, recovery, most=None, late=0):
-        told = {"gap": gap, "recovery": recovery, "violations": []}
-        run.judge_pauses(types.SimpleNamespace(gap=most), told, (5, late))
+    def judged(self, gap, recovery, most=None, late=0, idle=0, prompt=None):
+        told = {"gap": gap, "recovery": recovery, "idle": idle, "violations": []}
+        run.judge_pauses(types.SimpleNamespace(gap=most, prompt=prompt), told, (5, late))
         return [text[:3].rstrip(":") for text in told["violations"]]
 
     def test_a_row_bounds_the_time_without_a_grant(self):
         self.assertEqual((self.judged(1.1, 0, 1), self.judged(1.1, 0, 1, 0.2), self.judged(30, 0)), (["L11"], [], []))
+
+    def test_a_row_bounds_the_time_for_which_somebody_waits_for_a_free_name(self):
+        self.assertEqual((self.judged(0, 0, idle=2, prompt=1), self.judged(0, 0, late=1.5, idle=2, prompt=1), self.judged(0, 0, idle=9)), (["L6"], [], []))
 
     def test_every_row_bounds_the_recovery_from_a_fault(self):
         self.assertEqual((self.judged(9, 5.1), self.judged(9, 5.1, late=0.2), self.judged(9, 5.1, 8)), (["L1"], [], ["L1", "L11"]))

@@ -10,6 +10,7 @@ import time
 
 import lock_client
 import process
+import watcher
 import wire
 from checker import Verdict
 from daemon import Daemon
@@ -25,13 +26,14 @@ from registers import Registers
 NAMES = ["orders/%d" % i for i in range(8)]
 MANY = ["orders/%d" % i for i in range(40)]  # so many that one is free at every moment: a time without a grant is due to the daemons
 CLIENTS = 20
+WATCHERS = 100  # the number of the first
 
 
 class World(Hosts, Links):
     """options: how many nodes, daemons and clients; remote, how many further hosts; lease_ms, max_lease_ms, timeout_ms; node, tree and client, the options of
     a Redis, a daemon and a client; tcp: every other client dials by TCP; clock, daemon_clock: these run with a clock that a row sets; alloc: allocations
     of daemons can fail; client_proxy: clients dial through the proxy; direct: daemons dial Redis by TCP at this address, not through the proxy; wire: they
-    dial through a LossyWire; program: another daemon; names; seconds."""
+    dial through a LossyWire; program: another daemon; restless: watchers dial again now and then; names; seconds."""
 
     def __init__(self, folder, seed, seconds, **options):
         self.folder, self.seed, self.rng, self.options = folder, seed, random.Random(seed), options
@@ -39,10 +41,12 @@ class World(Hosts, Links):
         self.seconds, self.end, self.violations, self.notes = seconds, None, [], []
         self.names = options.get("names", NAMES)
         self.log = Log(os.path.join(folder, "nemesis.log"))
+        self.logs = {}  # of sessions that the row itself has: see enlisted()
         self.registers = Registers(folder, self.names)
         self.context = multiprocessing.get_context("forkserver")
-        self.context.set_forkserver_preload(["lock_client", "classic_client", "packets", "proxy"])
-        self.nodes, self.daemons, self.processes, self.client_options = [], [], {}, {}
+        self.context.set_forkserver_preload(["lock_client", "classic_client", "packets", "proxy", "watcher"])
+        self.nodes, self.daemons, self.processes, self.watchers, self.client_options = [], [], {}, {}, {}
+        self.verbs = []  # the requests that the daemons know
         self.control, self.proxy, self.wire, self.worst_gap = None, None, None, 0.0
         self.late_at = 0.0  # when this machine was last late
         threading.Thread(target=self.watch, daemon=True).start()
@@ -65,8 +69,12 @@ class World(Hosts, Links):
             self.daemons.append(self.make_daemon(i))
             self.daemons[i].start().joined()
             self.strict(self.daemons[i])
+        with wire.Client(self.daemons[0].addr) as client:
+            self.verbs = [row["verb"] for row in client.ask("HELP").rows]
         for i in range(self.options.get("clients", CLIENTS)):
             self.start_client(i)
+        for daemon in self.daemons if self.processes else ():
+            self.start_watcher(daemon)
         until(lambda: self.grants_seen() or not self.processes, "a first grant", 20)
         self.pause(0.7)
         self.end = time.monotonic() + self.seconds
@@ -129,7 +137,8 @@ class World(Hosts, Links):
     def start_client(self, i, daemon=None, **over):
         daemon = daemon or self.daemons[i % len(self.daemons)]
         options = {"c": i, "d": daemon.index, "addr": self.client_addr(i, daemon), "seed": "%s/%d" % (self.seed, len(self.processes)), "folder": self.folder,
-                   "names": self.names, "lease_ms": self.lease_ms, "max_lease_ms": self.max_lease_ms, "eof_ends": bool(self.options.get("client_proxy"))}
+                   "names": self.names, "lease_ms": self.lease_ms, "max_lease_ms": self.max_lease_ms, "eof_ends": bool(self.options.get("client_proxy")),
+                   "verbs": self.verbs}
         if self.options.get("client_proxy"):
             options["aim"] = self.aim_of(i)
         if self.hosts and self.host_of(i) is not None:
@@ -142,6 +151,14 @@ class World(Hosts, Links):
         worker.start()
         self.processes[i] = worker
         return worker
+
+    def start_watcher(self, daemon):
+        """A session that watches this daemon. Its faults are those of the daemon alone."""
+        c = WATCHERS + daemon.index
+        options = {"c": c, "d": daemon.index, "addr": daemon.addr, "seed": self.seed, "folder": self.folder, "names": self.names,
+                   "restless": self.options.get("restless", True)}
+        self.watchers[c] = self.context.Process(target=watcher.run, args=(options,), daemon=True)
+        self.watchers[c].start()
 
     # --- time --------------------------------------------------------------------------------------------------------
 
@@ -275,18 +292,20 @@ class World(Hosts, Links):
         return worst
 
     def stop_clients(self):
-        for worker in self.processes.values():
+        everybody = {**self.processes, **self.watchers}
+        for worker in everybody.values():
             if worker.is_alive():
                 worker.terminate()
         deadline = time.monotonic() + 30
-        for i, worker in self.processes.items():
+        for i, worker in everybody.items():
             while worker.is_alive() and time.monotonic() < deadline:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(worker.pid, signal.SIGCONT)  # clients that stop themselves do so to the end
                 worker.join(0.2)
             if worker.is_alive():
                 self.fail("L7", "client %d does not end" % i)
-                self.kill_client(i)
+                self.log.tell("kill", c=i)
+                worker.kill()
 
     def quiescent(self):
         """S21: without clients there are no locks and no sessions."""
@@ -354,7 +373,9 @@ class World(Hosts, Links):
         for rows in verdict.history.clients.values():
             for row in rows:
                 if row["e"] == "failed":
-                    self.fail("S21", "a client gave up: " + row["text"][:400])
+                    self.fail("S21", "a client gave up: " + row["text"][-1200:])
+        if self.watchers and not any(row["e"] == "event" for c in self.watchers for row in verdict.history.clients.get(c, ())):
+            self.fail("blind", "no watcher was told of an event")
         self.violations += [str(violation) for violation in verdict.violations]
         return verdict, max(took, verdict.recovery())
 
@@ -363,7 +384,7 @@ class World(Hosts, Links):
         return 6 * self.options.get("timeout_ms", 100) + 50 + 1500 + 10 * self.worst_gap * 1000
 
     def close(self):
-        for worker in self.processes.values():
+        for worker in [*self.processes.values(), *self.watchers.values()]:
             if worker.is_alive():
                 worker.kill()
                 worker.join()
@@ -372,3 +393,5 @@ class World(Hosts, Links):
             self.proxy.kill()
             self.proxy.join()
         self.registers.close()
+        for log in self.logs.values():
+            log.close()

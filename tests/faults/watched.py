@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Compares what sessions that WATCH were told with what clients were granted (S28).
+
+A watcher sends PING again and again. Pushes are in order, so what happened before a PING was sent has been told when it is answered. A watcher knows of what
+was asked after its WATCH was answered, and was over before the last PING that was answered: there it must have been told everything.
+"""
+import bisect
+import collections
+
+from reader import LOCKS, Violation, names_of
+
+
+class Watch:
+    """One connection of a watcher: the events that it was told, of the names that start with prefix, from `since` to `synced`."""
+
+    def __init__(self, daemon, prefix, since):
+        self.daemon, self.prefix, self.since, self.synced, self.events = daemon, prefix, since, since, []
+
+    def covers(self, name, asked, told):
+        return name.startswith(self.prefix) and self.since < asked and told < self.synced
+
+
+def watches_of(history):
+    for rows in history.clients.values():
+        daemon, open_calls, watch = None, {}, None
+        for row in rows:
+            if row["e"] in ("start", "open", "gone"):
+                daemon, watch = row.get("d", daemon), None
+            elif row["e"] == "call":
+                open_calls[row["n"]] = row
+                watch = None if row["q"] == "UNWATCH" else watch
+            elif row["e"] == "answer" and row["kind"] == "OK":
+                call = open_calls.get(row["n"], {"q": None})
+                if call["q"] == "WATCH":
+                    watch = Watch(daemon, call["prefix"], row["t"])
+                    yield watch
+                elif watch and call["q"] == "PING":
+                    watch.synced = call["t"]
+            elif row["e"] == "event" and watch:
+                watch.events.append(row)
+
+
+class Known:
+    """What clients know: each grant by its name and fence, and which requests were never heard of again."""
+
+    def __init__(self, readers):
+        self.readers = readers
+        self.grants = collections.defaultdict(list)
+        for reader in readers:
+            for grant in reader.grants:
+                self.grants[(grant.name, grant.fence)].append(grant)
+        self.unheard = collections.defaultdict(list)
+        for reader in readers:
+            for call in reader.unheard:
+                for name in names_of(call) if call["q"] in LOCKS else ():
+                    self.unheard[name].append(call["t"])
+        for times in self.unheard.values():
+            times.sort()
+
+    def is_possible(self, event):
+        """Somebody was granted that, or asked for it and did not read the answer."""
+        return (event["name"], event["fence"]) in self.grants or bisect.bisect_left(self.unheard[event["name"]], event["t"]) > 0
+
+    def may_be_shared(self, event):
+        grants = self.grants.get((event["name"], event["fence"]))
+        return not grants or any(grant.was_shared() or grant.converted for grant in grants)
+
+
+def check_watchers(history, readers, kind):
+    known = Known(readers)
+    for watch in list(watches_of(history)):  # each is complete only at the end
+        yield from check_truth(watch, known)
+        yield from check_line(watch, known, kind)
+        yield from check_all_told(watch, readers)
+
+
+def check_truth(watch, known):
+    """Who was granted what is told as the clients know it."""
+    for event in watch.events:
+        if event["kind"] != "granted":
+            continue
+        if not known.is_possible(event):
+            yield Violation("S28", "daemon %s tells of a grant that nobody was told of: %s" % (watch.daemon, event))
+        of_fence = known.grants.get((event["name"], event["fence"]), [])
+        if of_fence and event.get("label") and not any("c%02d" % grant.client == event["label"] for grant in of_fence):
+            yield Violation("S28", "daemon %s tells of a grant to %s, and it was to %s" % (watch.daemon, event["label"], of_fence[0]))
+
+
+def check_line(watch, known, kind):
+    """Nobody is granted what the watcher was not told to be free, unless by readers together; and fences grow."""
+    holders, last = collections.defaultdict(dict), {}
+    for event in watch.events:
+        name, session = event["name"], event["session"]
+        if event["kind"] in ("released", "lost"):
+            holders[name].pop(session, None)
+        elif event["kind"] == "granted":
+            for other in holders[name].values():
+                if other["session"] != session and not (known.may_be_shared(other) and known.may_be_shared(event)):
+                    yield Violation("S28", "daemon %s tells of a grant before the end of another hold: %s, %s" % (watch.daemon, other, event))
+            if kind == "T" and event["fence"] <= last.get(name, 0) and not known.may_be_shared(event):
+                yield Violation("S28", "daemon %s tells of fences out of order: %d, %s" % (watch.daemon, last[name], event))
+            last[name] = max(event["fence"], last.get(name, 0))
+            holders[name][session] = event
+
+
+def check_all_told(watch, readers):
+    """Each grant of that daemon is told, and the end of each hold, and each request that waited in vain."""
+    told = collections.defaultdict(set)
+    for event in watch.events:
+        told[event["kind"]].add((event["name"], event.get("fence")))
+        told["label"].add((event["kind"], event["name"], event.get("label")))
+    for reader in readers:
+        for grant in reader.grants:
+            if grant.daemon != watch.daemon or grant.converted or not grant.asked or not watch.covers(grant.name, grant.asked, grant.told):
+                continue
+            if (grant.name, grant.fence) not in told["granted"] and not grant.again:
+                yield Violation("S28", "daemon %s did not tell of %s" % (watch.daemon, grant))
+            if grant.freed and grant.freed < watch.synced and (grant.name, grant.fence) not in told["released"]:
+                yield Violation("S28", "daemon %s did not tell of the end of %s" % (watch.daemon, grant))
+        yield from check_waits_told(watch, reader, told["label"])
+
+
+def check_waits_told(watch, reader, told):
+    if not reader.labelled or reader.resumes:
+        return
+    for call, row, daemon in reader.answered:
+        if call["q"] == "LOCK" and row["kind"] == "TIMEOUT" and daemon == watch.daemon and watch.covers(call["name"], call["t"], row["t"]):
+            if ("waiting", call["name"], "c%02d" % reader.client) not in told:
+                yield Violation("S28", "daemon %s did not tell that c%d waits for %s" % (watch.daemon, reader.client, call["name"]))
