@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Row 41: locks that are broken and sessions that are killed by administrators, while daemons are stopped and killed."""
+"""Row 42: locks that are broken and sessions that are killed by administrators, while daemons are stopped and killed."""
 import contextlib
 
 import wire
-from lock_client import LINGERING
+from session import LINGERING
 from rows import row
 
 
-@row(41, "broken-and-killed", "BREAK of locks and KILL of sessions, also of daemons that stand still, were killed or are just back",
+@row(42, "broken-and-killed", "BREAK of locks and KILL of sessions, also of daemons that stand still, were killed or are just back",
      injects=("locks broken and sessions killed by administrators", "daemons stopped (SIGSTOP)", "daemons killed with -9"), short=True,
      client={"modes": dict(LINGERING, hold=5), "grace_ms": 1500})
 def forced(w):
