@@ -169,7 +169,10 @@ class Verdict:
         """The longest time, in seconds, for which nobody can believe in a name, and somebody waits for it with LOCK."""
         changes = collections.defaultdict(list)  # name: (when, how many more believe, how many more wait)
         for grant in self.grants:
-            for begin, end, _ in grant.beliefs(True):
+            spans = grant.beliefs(True)
+            if grant.broken and grant.was_shared():  # no reader acknowledges that for all: the name is kept until the validity is over
+                spans = [(told, max(told, asked + valid), True) for asked, told, valid in grant.anchors]
+            for begin, end, _ in spans:
                 changes[grant.name] += [(begin, 1, 0), (end, -1, 0)]
         for reader in self.readers:
             for call, row, _ in reader.answered:

@@ -87,7 +87,7 @@ class Worker:
         self.free(held)
 
     def do_wait(self, name):
-        held = self.take(name, wait=self.rng.randrange(50, 1500))
+        held = self.take(name, wait=self.rng.randrange(50, self.rng.choice((1500, 4000))))
         self.act(held)
         self.free(held)
 
@@ -213,7 +213,8 @@ class Worker:
         self.connect()
         while not self.stopping:
             try:
-                getattr(self, "do_" + self.rng.choices(*zip(*modes.items()))[0])(self.rng.choice(names))
+                name = names[0] if self.rng.random() < 0.15 else self.rng.choice(names)  # for that one many wait
+                getattr(self, "do_" + self.rng.choices(*zip(*modes.items()))[0])(name)
                 self.session.listen(self.rng.random() * 2 * self.options.pause_ms / 1000)
             except Gone:
                 self.connect()

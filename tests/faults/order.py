@@ -7,7 +7,7 @@ from history import MS
 from reader import Violation
 
 MINUTE = 60_000 * MS
-QUEUED = 300 * MS  # a request that was sent so long ago stands in the queue, unless its daemon or this machine stood still
+QUEUED = 200 * MS  # a request that was sent so long ago stands in the queue, unless its daemon or this machine stood still
 
 
 class Request:

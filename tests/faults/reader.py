@@ -26,6 +26,7 @@ class Grant:
     def __init__(self, client, name, fence, call, told, daemon=None, shared=False):
         self.client, self.name, self.fence, self.renew, self.daemon = client, name, fence, call.get("renew", True), daemon
         self.asked, self.told, self.anchors = call["t"], told, []
+        self.broken = False  # an administrator took it
         self.again = False  # asked for once more after RESUME: it may have been granted before
         self.count, self.stretched, self.ttl = 1, False, (call.get("ttl") or 0) * MS
         self.ended = self.lost = self.freed = None  # when the client gave the lock up, read of the loss, and read that its last UNLOCK is OK
@@ -263,7 +264,7 @@ class Reader:
     def lose(self, name, row):
         held = self.held.pop(name, None) or self.was_lost.get(name)
         if held and held.lost is None:
-            held.lost = row["t"]
+            held.lost, held.broken = row["t"], row.get("reason") == "broken"
         self.was_lost[name] = held
 
     def on_push(self, row):

@@ -35,7 +35,7 @@ def wake(w, chance):
 
 
 @row(4, "client-killed", "kill -9 of clients on Unix sockets and TCP; a socket that a child keeps",
-     injects="clients killed with -9", gap=2.0, prompt=2.0, variant="a", short=True, tcp=True)
+     injects="clients killed with -9", gap=2.0, prompt=0.6, variant="a", short=True, tcp=True)
 def killed(w):
     while w.more():
         for i in w.rng.sample(sorted(w.processes), w.rng.randrange(1, 4)):

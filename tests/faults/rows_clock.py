@@ -106,7 +106,7 @@ def beyond(w):
 
 
 @row(18, "daemon-clock-step", "the wall clock of a daemon's host steps by hours",
-     injects="clocks of daemons stepped", gap=2.0, prompt=2.0, daemon_clock=True)
+     injects="clocks of daemons stepped", gap=2.0, prompt=0.6, daemon_clock=True)
 def daemon_stepped(w):
     """Leases run by CLOCK_BOOTTIME, so that nothing changes. The servers limit the fences that a daemon proposes by their own clocks."""
     while w.more():

@@ -220,7 +220,7 @@ class Lane:
 
 
 @row(41, "session-drops", "sessions end in each way while they hold or await locks by each operation: the next is granted in time, and not too early",
-     injects="sessions that end while they hold or wait", short=True, tcp=True, prompt=1.5, gap=1.5, clients=8)
+     injects="sessions that end while they hold or wait", short=True, tcp=True, prompt=0.6, gap=1.5, clients=8)
 def drops(w):
     lanes = [Lane(w, number) for number in range(LANES)]
     for lane in lanes:

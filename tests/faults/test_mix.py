@@ -6,7 +6,8 @@ import unittest
 
 import lock_client
 import operations
-from history import MS
+from checker import Verdict
+from history import MS, History
 from registers import Registers
 from session import MODES, Options
 from test_checker import Story, rules
@@ -162,18 +163,37 @@ class Mix(unittest.TestCase):
     def test_who_came_first_is_served_first(self):
         self.shows(["S19"], *self.in_line())
         self.shows([], *self.in_line(fences=(3, 2)))
-        self.shows([], *self.in_line(late=350), kind="X")
+        self.shows([], *self.in_line(late=290), kind="X")
         self.shows([], *self.in_line(daemon=1))
         self.shows([], *self.in_line(), nemesis=[{"e": "stop", "what": "d0", "t": 50 * MS, "to": 500 * MS}])
 
     def test_a_higher_priority_is_served_first_whoever_came_first(self):
         self.shows([], *self.in_line(priorities=(0, 1)))
         self.shows(["S19"], *self.in_line(priorities=(0, 1), fences=(3, 2)))
-        self.shows([], *self.in_line(late=800, priorities=(0, 1), fences=(3, 2)))
+        self.shows([], *self.in_line(late=850, priorities=(0, 1), fences=(3, 2)))
 
     def test_a_reader_does_not_pass_a_writer_that_waits(self):
         self.shows(["S19"], *self.in_line(modes=(None, "shared")))
         self.shows([], *self.in_line(modes=("shared", "shared")))
+
+    # --- L6: a free name is granted ----------------------------------------------------------------------------------
+
+    def idle(self, *stories):
+        verdict = Verdict(History({i: one.rows for i, one in enumerate(stories)}, [{"e": "window", "t": 0, "to": 5000 * MS}]))
+        return round(verdict.longest_idle() * 1000)
+
+    def test_how_long_somebody_waits_for_a_free_name(self):
+        def waits(at, to):
+            return story().lock(at, to, 2, wait=3000).unlock(to + 1, to + 2)
+        self.assertEqual(self.idle(story().lock(0, 10, 1).unlock(500, 501), waits(100, 700)), 200)
+        self.assertEqual(self.idle(story().lock(0, 10, 1), waits(100, 1300)), 300, "its validity ends at 1000")
+        self.assertEqual(self.idle(story().lock(0, 10, 1).unlock(500, 501), waits(600, 700)), 100, "free, and nobody waits")
+
+    def test_what_readers_held_is_not_free_when_one_of_them_acknowledges_that_it_is_broken(self):
+        def broken(how):
+            told = getattr(story(), how)(0, 10, 1).add("push", 105, code="LOST", name="n", fence=1, reason="broken")
+            return told.unlock(200, 201, kind="ERR", code="LOST"), story().lock(150, 1000, 2, wait=3000).unlock(1001, 1002)
+        self.assertEqual((self.idle(*broken("lock")), self.idle(*broken("read"))), (800, 0))
 
     # --- SUBSCRIBE, WATCH --------------------------------------------------------------------------------------------
 
