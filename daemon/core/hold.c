@@ -259,6 +259,7 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 
 void hold_lose_one(struct engine *e, struct claim *c, enum loss why)
 {
+	lease_refuse_extends_of(e, &c->lock->lease, c, REFUSED_LOST);
 	if (hold_leave_others(e, c, holder_belief(e, c)))
 		claim_lose(e, c, why);
 	else
