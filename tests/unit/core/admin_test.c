@@ -160,8 +160,8 @@ START_TEST(a_killed_reader_leaves_the_others_and_its_EXTEND_is_lost)
 	says(2, "@e EXTEND a");
 	says(ADMIN, "KILL session=2");
 	hears(ADMIN, "OK session=2 n=1");
-	hears(1, "@e ERR LOST *");
 	hears(1, "! LOST name=a fence=* reason=broken");
+	hears(1, "@e ERR LOST *");
 	hears_nothing(1);
 	all_feel(MOOD_WELL);
 	hears(2, "@e OK *");
