@@ -111,13 +111,18 @@ void serve_KILL(struct commander *x, struct session *s)
 
 /* --- BREAK --- */
 
+#define NEVER_FREE_US (-1) /* the key never expires */
+
 static void reply_broken(struct commander *x, struct session *s, struct span tag, struct span name, int64_t free_in_us)
 {
 	struct reply r;
 
 	reply_begin(&r, session_line(x->sessions), tag, "OK");
 	reply_text(&r, "name", name);
-	reply_ms(&r, "free_in_ms", free_in_us > 0 ? free_in_us + MSEC - 1 : 0);
+	if (free_in_us < 0)
+		reply_int(&r, "free_in_ms", -1);
+	else
+		reply_ms(&r, "free_in_ms", free_in_us > 0 ? free_in_us + MSEC - 1 : 0);
 	tell_line(x, s, &r);
 }
 
@@ -151,5 +156,5 @@ void broken_answer(struct commander *x, struct session *s, const struct pending 
 	if (p->free)
 		tell_error(x, s, span_of(p->tag), ERROR_NOTFOUND, "nobody holds the lock; SHOW tells who has it now, if somebody took it meanwhile");
 	else
-		reply_broken(x, s, span_of(p->tag), lock_name(p->lock), here > there ? here : there);
+		reply_broken(x, s, span_of(p->tag), lock_name(p->lock), there < 0 ? NEVER_FREE_US : here > there ? here : there);
 }

@@ -76,21 +76,32 @@ static void holder_answered(struct engine *e, struct round *r, const struct answ
 	}
 }
 
-/* The stores where nobody can renew the value any more: broken there, or not there. */
-static void broken_answered(struct engine *e, struct round *r, const struct answer *a)
+/*
+ * What the stores that have answered come to. A store that has no key breaks nothing: the daemon of the holder may put the key back there, as long as it finds
+ * enough others. But if a quorum has none, nobody holds the lock.
+ */
+static enum refusal broken_outcome(const struct engine *e, struct round *r)
 {
 	unsigned nodes = e->core->conf.nodes, quorum = engine_quorum(e);
+	struct nodeset other = nodeset_without(r->taken, r->granted), stopped = nodeset_or(r->taken, r->granted);
 
+	/* Its holder has changed, or has given it up. */
+	r->pending->free = nodeset_count(other) >= quorum || (!nodeset_any(r->granted) && nodeset_count(r->absent) >= quorum);
+	r->pending->elsewhere.pttl_ms = round_pttl_ms(r, nodes);
+	return r->pending->free || nodeset_count(stopped) >= quorum || nodeset_count(r->absent) >= quorum ? NOT_REFUSED : REFUSED_QUORUM;
+}
+
+/* granted: the stores that have broken the value, or deleted it. */
+static void broken_answered(struct engine *e, struct round *r, const struct answer *a)
+{
 	if (a->class == ANSWER_EXECUTED && a->code == 'X') {
-		nodeset_add(&r->granted, a->node);
 		nodeset_add(&r->taken, a->node);
 		r->pttl_ms[a->node] = a->pttl_ms;
 	}
-	if (nodeset_any(r->calls.open))
-		return;
-	r->pending->free = nodeset_count(nodeset_without(r->taken, r->granted)) >= quorum; /* its holder has changed */
-	r->pending->elsewhere.pttl_ms = round_pttl_ms(r, nodes);
-	break_close(e, r, r->pending->free || nodeset_count(nodeset_or(r->granted, r->absent)) >= quorum ? NOT_REFUSED : REFUSED_QUORUM);
+	if (a->class == ANSWER_EXECUTED && (a->code == 'X' || a->code == 'R'))
+		nodeset_add(&r->granted, a->node);
+	if (!nodeset_any(r->calls.open))
+		break_close(e, r, broken_outcome(e, r));
 }
 
 void break_answered(struct engine *e, struct round *r, const struct answer *a)
@@ -108,10 +119,7 @@ void break_answered(struct engine *e, struct round *r, const struct answer *a)
 /* What a quorum has done by now counts, although others are silent. */
 void break_expired(struct engine *e, struct round *r)
 {
-	bool done = r->question == QUESTION_BREAK && nodeset_count(nodeset_or(r->granted, r->absent)) >= engine_quorum(e);
-
-	r->pending->elsewhere.pttl_ms = round_pttl_ms(r, e->core->conf.nodes);
-	break_close(e, r, done ? NOT_REFUSED : REFUSED_QUORUM);
+	break_close(e, r, r->question == QUESTION_BREAK ? broken_outcome(e, r) : REFUSED_QUORUM);
 	retire_round(e, r);
 }
 

@@ -36,7 +36,7 @@ static struct instant lock_ghost_until(const struct lock *l)
 }
 
 /* The hold ends, and other readers go on. ghost: its client may believe until then. False: it is the last. */
-static bool hold_leave_others(struct engine *e, struct claim *c, struct instant ghost)
+static bool hold_part(struct engine *e, struct claim *c, struct instant ghost)
 {
 	struct lock *l = c->lock;
 
@@ -44,10 +44,18 @@ static bool hold_leave_others(struct engine *e, struct claim *c, struct instant 
 		return false;
 	holders_count_hold(e, c);
 	lock_remove_holder(l, c);
-	lease_refuse_extends_of(e, &l->lease, c, REFUSED_CANCELLED);
 	l->share->ghost_until = instant_max(l->share->ghost_until, ghost);
 	convert_look(e, l);
 	return true;
+}
+
+static bool hold_leave_others(struct engine *e, struct claim *c, struct instant ghost)
+{
+	bool others = hold_part(e, c, ghost);
+
+	if (others)
+		lease_refuse_extends_of(e, &c->lock->lease, c, REFUSED_CANCELLED);
+	return others;
 }
 
 /*
@@ -259,10 +267,12 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 
 void hold_lose_one(struct engine *e, struct claim *c, enum loss why)
 {
-	if (hold_leave_others(e, c, holder_belief(e, c)))
-		claim_lose(e, c, why);
-	else
+	if (!hold_part(e, c, holder_belief(e, c))) {
 		hold_lose(e, c->lock, why);
+		return;
+	}
+	claim_lose(e, c, why);
+	lease_refuse_extends_of(e, &c->lock->lease, c, REFUSED_LOST);
 }
 
 void hold_lapse(struct engine *e, struct claim *c)

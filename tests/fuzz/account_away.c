@@ -190,7 +190,7 @@ void account_killed(struct account *a, uint64_t serial)
 
 static bool asks_the_stores(const struct asked *q)
 {
-	return q->begun && (q->verb == VERB_LOCK || q->verb == VERB_UNLOCK || q->verb == VERB_EXTEND || q->verb == VERB_RESUME);
+	return q->begun && (q->verb == VERB_LOCK || q->verb == VERB_UNLOCK || q->verb == VERB_EXTEND || q->verb == VERB_RESUME || q->verb == VERB_BREAK);
 }
 
 static bool has_nothing(const struct account *a, unsigned k, const struct asked *but)

@@ -15,7 +15,7 @@
 /* The serial of a value "<16 hex>.<host>:<serial>:<32 hex>". */
 static uint64_t serial_of(struct span value)
 {
-	const char *colon = memchr(value.p, ':', value.n);
+	const char *colon = value.n > 0 ? memchr(value.p, ':', value.n) : NULL;
 	uint64_t serial = 0;
 
 	if (!colon)

@@ -148,6 +148,33 @@ START_TEST(a_session_may_kill_itself)
 }
 END_TEST
 
+START_TEST(a_killed_reader_leaves_the_others_and_its_EXTEND_is_lost)
+{
+	begins();
+	says(1, "LOCK a mode=shared");
+	says(2, "LOCK a mode=shared");
+	ignores(1);
+	ignores(2);
+	all_feel(MOOD_SILENT);
+	says(1, "@e EXTEND a");
+	says(2, "@e EXTEND a");
+	says(ADMIN, "KILL session=2");
+	hears(ADMIN, "OK session=2 n=1");
+	hears(1, "! LOST name=a fence=* reason=broken");
+	hears(1, "@e ERR LOST *");
+	hears_nothing(1);
+	all_feel(MOOD_WELL);
+	hears(2, "@e OK *");
+	says(3, "LOCK a wait=1m");
+	says(2, "UNLOCK a");
+	hears(2, "OK *");
+	passes(9 * SEC);
+	hears_nothing(3);
+	passes(1500 * MSEC);
+	hears(3, GRANT);
+}
+END_TEST
+
 /* --- BREAK --- */
 
 START_TEST(a_lock_that_was_broken_is_granted_when_its_validity_is_over)
@@ -339,6 +366,7 @@ Suite *admin_suite(void)
 	tcase_add_test(t, lines_of_a_killed_session_are_not_served);
 	tcase_add_loop_test(t, nobody_resumes_a_killed_session, 0, 2);
 	tcase_add_test(t, a_session_may_kill_itself);
+	tcase_add_test(t, a_killed_reader_leaves_the_others_and_its_EXTEND_is_lost);
 	suite_add_tcase(suite, t);
 	t = tcase_create("break");
 	tcase_add_checked_fixture(t, NULL, cluster_close);

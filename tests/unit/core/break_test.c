@@ -248,6 +248,53 @@ START_TEST(a_lock_that_has_gone_elsewhere_meanwhile_is_left_alone)
 }
 END_TEST
 
+/* The holder's daemon may put the key back where it is missing, and renew it where nobody could break it: together these are a quorum. */
+START_TEST(a_store_without_the_key_has_broken_nothing)
+{
+	held_elsewhere(3);
+	key_is_overwritten(1, "a", "x", MSEC);
+	passes(3 * MSEC);
+	all_feel(MOOD_SILENT);
+	says(ADMIN, "BREAK a");
+	serves(0, 1);
+	serves(2, 1);
+	serves(0, 1);
+	serves(1, 2);
+	loses(2, waiting_at(2));
+	hears(ADMIN, "ERR QUORUM *");
+	all_feel(MOOD_WELL);
+	ignores(2);
+}
+END_TEST
+
+START_TEST(what_is_unlocked_meanwhile_is_not_found)
+{
+	held_elsewhere(3);
+	all_feel(MOOD_SILENT);
+	says(ADMIN, "BREAK a");
+	serves(0, 1);
+	serves(1, 1);
+	says(2, "UNLOCK a");
+	hears(2, "OK *");
+	for (unsigned i = 0; i < 3; i++)
+		serves_daemon(1, i, 1);
+	all_feel(MOOD_WELL);
+	hears(ADMIN, "ERR NOTFOUND *");
+}
+END_TEST
+
+/* Somebody has made the key persistent, and its daemon is gone: then it stays. */
+START_TEST(a_key_that_never_expires_is_not_said_to_be_free)
+{
+	cluster_begin(3);
+	session_opens_as_admin(ADMIN, 0);
+	for (unsigned i = 0; i < 3; i++)
+		key_is_overwritten(i, "a", "d.host:1:00112233445566778899aabbccddeeff", -1);
+	says(ADMIN, "BREAK a");
+	hears(ADMIN, "OK name=a free_in_ms=-1");
+}
+END_TEST
+
 Suite *break_suite(void)
 {
 	Suite *suite = suite_create("break");
@@ -265,6 +312,9 @@ Suite *break_suite(void)
 	tcase_add_test(t, a_break_in_vain_is_no_reason_of_a_later_loss);
 	tcase_add_test(t, a_lock_that_has_gone_to_a_session_here_meanwhile_is_left_alone);
 	tcase_add_test(t, a_lock_that_has_gone_elsewhere_meanwhile_is_left_alone);
+	tcase_add_test(t, a_store_without_the_key_has_broken_nothing);
+	tcase_add_test(t, what_is_unlocked_meanwhile_is_not_found);
+	tcase_add_test(t, a_key_that_never_expires_is_not_said_to_be_free);
 	suite_add_tcase(suite, t);
 	return suite;
 }
