@@ -59,7 +59,7 @@ class Shared:
             self.assertGreater(answer.num("fence"), fence)
             fence = answer.num("fence")
         other.ok("LOCK %s mode=shared" % name)
-        c.send("@u LOCK %s wait=30s" % name)
+        c.begin("@u LOCK %s wait=30s" % name)
         self.assertIn("cycle=%s<-%s" % (name, name), other.err("LOCK %s wait=30s" % name, "DEADLOCK").text)
         other.ok("UNLOCK " + name)
         self.assertGreater(c.reply("@u").num("fence"), fence)
