@@ -55,6 +55,7 @@ struct contender {
 	struct instant ticket_since; /* since when its waiter waits, by our clock; the ticket itself is earlier by its priority */
 	struct instant handed_since; /* since when the name goes from one claim to the next here; 0: it does not */
 	struct instant want_since; /* since when another daemon wants the name that is held here; 0: none does */
+	struct instant wanted_at;  /* when another daemon last said so */
 	struct instant contended_at; /* when the holder was last told CONTENDED; 0: never */
 	unsigned handoffs;         /* of the lease that is held here */
 	struct elsewhere elsewhere;

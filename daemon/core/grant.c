@@ -149,6 +149,7 @@ void grant_wanted(struct engine *e, struct span name)
 		return;
 	if (!l->contender->want_since.us)
 		lock_contend(&e->table, l)->want_since = e->core->now;
+	l->contender->wanted_at = e->core->now;
 	if (e->watched > 0)
 		notices_add(&e->notices, NOTICE_WANTED, l->holder, NULL, NOT_REFUSED);
 }

@@ -137,10 +137,12 @@ void watch_tell(struct commander *x, const struct claim *c, enum watch_kind kind
 	watch_send(x, lock_name(c->lock), kind == WATCH_WAITING ? c->asking->asked_at : INSTANT_NEVER, (struct span){r.start, n});
 }
 
-/* The patient waiters here, and one for all daemons that want the name. */
-static unsigned lock_waiters(const struct lock *l)
+/* The patient waiters here, and one for all daemons that want the name: each of them says so again before its ticket ends. */
+static unsigned lock_waiters(const struct commander *x, const struct lock *l)
 {
-	return l->contender->patient + (l->contender->want_since.us != 0);
+	const struct contender *k = l->contender;
+
+	return k->patient + (k->want_since.us && instant_diff(x->core->now, k->wanted_at) < TICKET_US);
 }
 
 static void tell_contended(struct commander *x, const struct claim *c)
@@ -154,23 +156,23 @@ static void tell_contended(struct commander *x, const struct claim *c)
 	reply_begin(&r, session_line(x->sessions), SPAN(""), "! CONTENDED");
 	reply_text(&r, "name", lock_name(l));
 	reply_int(&r, "fence", c->token);
-	reply_int(&r, "waiters", lock_waiters(l));
+	reply_int(&r, "waiters", lock_waiters(x, l));
 	if (c->owner_n > 0)
 		reply_text(&r, "owner", claim_owner(c));
 	tell_line(x, c->session, &r);
 }
 
 /* Of a holder that has subscribed. One whose grant is yet to be delivered is told behind that. */
-static bool claim_hears_contended(const struct claim *c)
+static bool claim_hears_contended(const struct commander *x, const struct claim *c)
 {
 	return c->state == CLAIM_HELD && !c->not_notified && !c->asking && c->session->watching && c->session->watching->subscribed &&
-	       c->lock->lease.state == LEASE_HELD && lock_waiters(c->lock) > 0;
+	       c->lock->lease.state == LEASE_HELD && lock_waiters(x, c->lock) > 0;
 }
 
 void watch_tell_granted(struct commander *x, const struct claim *c)
 {
 	watch_tell(x, c, WATCH_GRANTED);
-	if (claim_hears_contended(c))
+	if (claim_hears_contended(x, c))
 		tell_contended(x, c);
 }
 
@@ -181,7 +183,7 @@ void watch_tell_contended(struct commander *x, const struct lock *l)
 	if (last.us && instant_diff(x->core->now, last) < CONTENDED_APART_US)
 		return;
 	for (const struct claim *c = l->holder; c; c = lock_next_holder(l, c))
-		if (claim_hears_contended(c))
+		if (claim_hears_contended(x, c))
 			tell_contended(x, c);
 }
 
@@ -287,7 +289,7 @@ void serve_SUBSCRIBE(struct commander *x, struct session *s)
 		return;
 	watching_of(x, s)->subscribed = true;
 	TAILQ_FOREACH(c, &s->claims, in_session)
-		if (claim_hears_contended(c))
+		if (claim_hears_contended(x, c))
 			tell_contended(x, c);
 }
 

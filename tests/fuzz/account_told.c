@@ -22,13 +22,14 @@ static bool is_error(const struct reply_line *line, enum error code)
 
 static bool name_leads_to(struct account *a, unsigned name, unsigned k, unsigned owner, bool *visited, bool maybe);
 
-/* Follows the names that this owner of the party waits for; TEXTS: any owner. */
+/* Follows the names that this owner of the party waits for; TEXTS: any owner. maybe: also those that it only waits for the stores to answer about. */
 static bool waits_lead_to(struct account *a, const struct client *c, unsigned as, unsigned k, unsigned owner, bool *visited, bool maybe)
 {
 	const struct asked *q;
 
 	TAILQ_FOREACH(q, &c->asked, next)
-		if (account_is_waiting(q) && (as == TEXTS || q->owner == as) && !visited[q->name] && name_leads_to(a, q->name, k, owner, visited, maybe))
+		if ((account_is_waiting(q) || (maybe && q->verb == VERB_LOCK && q->begun)) && (as == TEXTS || q->owner == as) && !visited[q->name] &&
+		    name_leads_to(a, q->name, k, owner, visited, maybe))
 			return true;
 	TAILQ_FOREACH(q, &c->orphan, next)
 		if (maybe && (as == TEXTS || q->owner == as) && !visited[q->name] && name_leads_to(a, q->name, k, owner, visited, maybe))

@@ -21,6 +21,7 @@ struct known {
 	char name[NAME_MAX_BYTES];
 	size_t n;
 	uint64_t session; /* the one that was told its last fence */
+	bool shared;      /* readers ever held it: a push does not say whether its fence is that of one */
 };
 
 struct story {
@@ -55,10 +56,11 @@ static void promise_row(struct story *s, uint64_t session, const struct reply_li
 	int64_t fence = reply_number(line, "fence", -1);
 	struct known *known = name.n && fence >= 0 && reply_number(line, "valid_ms", -1) >= 0 && !reply_find(line, "held_ms").p ? name_known(s, name) : NULL;
 
-	if (!known)
+	if (!known || (known->shared && line->kind == LINE_PUSH))
 		return;
 	if (span_equal(reply_find(line, "mode"), SPAN("shared"))) {
 		promise_fence_of_reader(&s->promises, name, fence);
+		known->shared = true;
 		return;
 	}
 	promise_fence_is_last(&s->promises, name, fence);
@@ -85,6 +87,7 @@ static void promise_fence(struct story *s, uint64_t session, const struct reply_
 		return;
 	if (span_equal(reply_find(line, "mode"), SPAN("shared"))) {
 		promise_fence_of_reader(&s->promises, name, fence);
+		known->shared = true;
 		return;
 	}
 	PROMISE(fence != promise_last_fence(&s->promises, name) || session == known->session || s->resumes[session & 7]);

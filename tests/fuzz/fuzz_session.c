@@ -39,6 +39,8 @@ static void line_sent(void *context, uint64_t session, struct span bytes)
 	char line[REPLY_MAX];
 	struct reply_line reply;
 
+	if (session == s->going)
+		return; /* told while its end was on its way */
 	s->account.now = s->lone.now;
 	for (; bytes.n; bytes.n -= (size_t)(end + 1 - bytes.p), bytes.p = end + 1) {
 		end = memchr(bytes.p, '\n', bytes.n);
@@ -129,7 +131,9 @@ static void client_goes(struct story *s, unsigned k, enum gone how)
 	tell(s, k, "is gone (%d)", (int)how);
 	s->account.now = s->lone.now;
 	account_ended(&s->account, k, how == GONE_KEEPALIVE || how == GONE_OVERFLOW);
+	s->going = session_id(s, k);
 	PROMISE(lone_service_gone(&s->lone, session_id(s, k), how) == 0);
+	s->going = UINT64_MAX;
 }
 
 static void client_asks(struct story *s, unsigned k, unsigned what)
@@ -250,6 +254,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct story *s = calloc(1, sizeof(*s));
 
 	s->tell = getenv("FUZZ_TELL") != NULL;
+	s->going = UINT64_MAX;
 	s->at = data;
 	s->end = data + size;
 	account_init(&s->account);

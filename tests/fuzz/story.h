@@ -10,6 +10,7 @@ struct story {
 	struct lone_service lone;
 	struct account account;
 	uint64_t generation[CLIENTS], opened;
+	uint64_t going; /* the session whose connection is just going */
 	bool tell;
 	const uint8_t *at, *end; /* what is left of the input */
 	char line[LINE_MAX_DEFAULT];

@@ -273,6 +273,40 @@ START_TEST(an_UNLOCK_that_leaves_a_hold_acknowledges_nothing)
 }
 END_TEST
 
+/* The daemon is back, and the stores have not answered yet whether the lock of its previous run still stands. 1: readers; 2: the session is killed. */
+START_TEST(what_is_being_adopted_can_be_broken)
+{
+	char secret[33] = "";
+	int64_t valid_ms;
+
+	begins();
+	says(1, "HELLO 1 grace=30s");
+	memcpy(secret, strstr(hears(1, "OK * session=2 secret=* *"), "secret=") + 7, 32);
+	says(1, "LOCK a%s", _i == 1 ? " mode=shared" : "");
+	valid_ms = number_in(hears(1, "OK *"), "valid_ms");
+	says(1, "LOCK a owner=o%s", _i == 1 ? " mode=shared" : "");
+	ignores(1);
+	all_feel(MOOD_TARDY);
+	daemon_returns(0);
+	session_opens_as_admin(8, 0);
+	says(4, "LOCK a wait=1m");
+	says(8, _i == 2 ? "KILL session=2" : "BREAK a");
+	hears(8, _i == 2 ? "OK session=2 n=1" : "OK name=a free_in_ms=*");
+	all_feel(MOOD_WELL);
+	says(5, "RESUME 2 %s", secret);
+	hears(5, _i == 2 ? "ERR NOTFOUND *" : "OK session=2 n=0");
+	for (int i = 0; i <= _i && _i < 2; i++)
+		hears(5, "! LOST name=a fence=* reason=broken*");
+	hears_nothing(5);
+	if (!_i)
+		says(5, "UNLOCK a"), hears(5, "ERR LOST *");
+	else
+		passes((valid_ms - 200) * MSEC), hears_nothing(4);
+	passes(11 * SEC);
+	hears(4, GRANT);
+}
+END_TEST
+
 /* Its LOCK was on its way beside the UNLOCK: as long as it has not read the refusal, it counts on a hold that is left. */
 START_TEST(a_LOCK_that_is_refused_keeps_an_UNLOCK_from_acknowledging_as_well)
 {
@@ -374,6 +408,7 @@ Suite *admin_suite(void)
 	tcase_add_test(t, a_lock_that_was_broken_is_granted_when_its_holder_has_acknowledged_that);
 	tcase_add_loop_test(t, a_lock_that_was_broken_is_free_when_its_holder_is_gone, 0, 4);
 	tcase_add_loop_test(t, an_UNLOCK_that_leaves_a_hold_acknowledges_nothing, 0, 3);
+	tcase_add_loop_test(t, what_is_being_adopted_can_be_broken, 0, 3);
 	tcase_add_test(t, a_LOCK_that_is_refused_keeps_an_UNLOCK_from_acknowledging_as_well);
 	tcase_add_test(t, the_answer_to_BREAK_reckons_with_a_lock_delay);
 	tcase_add_test(t, an_acknowledgement_is_for_one_hold_alone);

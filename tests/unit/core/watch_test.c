@@ -291,6 +291,25 @@ START_TEST(a_daemon_elsewhere_that_waits_contends)
 }
 END_TEST
 
+/* A daemon that waits asks each second, and its place in the queue lasts for three. */
+START_TEST(a_daemon_elsewhere_that_has_given_up_does_not_contend)
+{
+	cluster_begin(3);
+	says(1, "SUBSCRIBE");
+	says(1, "LOCK a");
+	is_wanted(0, 0, "a");
+	passes(2 * SEC);
+	is_wanted(0, 0, "a");
+	ignores(1);
+	passes(2 * SEC);
+	says(2, "LOCK a wait=1m");
+	hears(1, "! CONTENDED name=a fence=* waiters=2");
+	passes(SEC);
+	says(3, "LOCK a wait=1m");
+	hears(1, "! CONTENDED name=a fence=* waiters=2");
+}
+END_TEST
+
 START_TEST(those_who_wait_already_are_told_with_the_grant_and_with_SUBSCRIBE)
 {
 	cluster_begin(3);
@@ -361,6 +380,7 @@ Suite *watch_suite(void)
 	tcase_add_checked_fixture(t, NULL, cluster_close);
 	tcase_add_test(t, a_holder_that_subscribed_is_told_who_waits);
 	tcase_add_test(t, a_daemon_elsewhere_that_waits_contends);
+	tcase_add_test(t, a_daemon_elsewhere_that_has_given_up_does_not_contend);
 	tcase_add_test(t, those_who_wait_already_are_told_with_the_grant_and_with_SUBSCRIBE);
 	tcase_add_loop_test(t, nobody_is_told_who_contends_before_its_grant, 0, 2);
 	suite_add_tcase(suite, t);
