@@ -167,6 +167,7 @@ CORE := \
 	daemon/core/value.c \
 	daemon/core/wait.c \
 	daemon/core/waiters.c \
+	daemon/core/waitgraph.c \
 	daemon/core/watch.c \
 	daemon/core/who.c
 
