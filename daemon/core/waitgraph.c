@@ -105,8 +105,10 @@ static bool stands_before(const struct waitgraph *g, int64_t place, unsigned own
 	return place != other_place ? place < other_place : span_order(g->owner[owner].who, g->owner[other].who) < 0;
 }
 
-/* The owner of this row is in the way of the want, unless it goes on. That it waits says so, whatever the modes are: a reader only waits for readers if a writer
- * stands before it, and that one waits for them. */
+/*
+ * The owner of this row is in the way of the want, unless it goes on. The modes do not count: a reader waits for readers only while a writer stands before it,
+ * and that one waits for them.
+ */
 static bool row_is_in_the_way(const struct waitgraph *g, const struct graph_row *r, const struct graph_want *w)
 {
 	const struct graph_want *other = r->want == GRAPH_HOLD ? NULL : &g->want[r->want];
@@ -203,8 +205,10 @@ static bool graph_has_edge(const struct waitgraph *g, unsigned from, unsigned to
 	return g->edge[(size_t)from * g->words + to / 64] >> to % 64 & 1;
 }
 
-/* Breadth first, from this node along the edges, or against them. via[i]: the node before i on a shortest path; NOBODY: it is not reached. The start counts as
- * reached only if a path comes back to it. */
+/*
+ * Breadth first, from this node along the edges, or against them. via[i]: the node before i on a shortest path; NOBODY: it is not reached. The start counts as
+ * reached only if a path comes back to it.
+ */
 static void graph_walk(const struct waitgraph *g, unsigned start, bool backwards, unsigned *via, unsigned *queue)
 {
 	unsigned head = 0, tail = 0;

@@ -10,6 +10,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/store/keyspace.h"
 #include "daemon/store/shown.h"
+#include "daemon/store/table.h"
 
 #include <stdlib.h>
 
@@ -23,6 +24,7 @@ struct memory {
 	struct probe probe;
 	char *run_id;
 	char shown[SHOWN_MAX]; /* of the last BREAK */
+	struct table table;
 };
 
 struct memory *memory_new(const struct memory_conf *conf)
@@ -49,6 +51,7 @@ void memory_free(struct memory *m)
 		return;
 	keyspace_release(&m->keys);
 	buf_release(&m->marker);
+	table_release(&m->table);
 	free(m->run_id);
 	free(m);
 }
@@ -343,6 +346,15 @@ static void call_mark(struct memory *m, const struct call *c, struct answer *a)
 	a->found = memory_marker(m);
 }
 
+/* table.lua */
+static void call_table(struct memory *m, const struct call *c, struct answer *a)
+{
+	bool same = span_equal(memory_marker(m), c->marker);
+
+	answer_code(a, same ? 'T' : 'Q', -1, -2);
+	a->found = same ? table_exchange(&m->table, c, a->server_us) : memory_marker(m);
+}
+
 /* probe.lua */
 static void call_probe(struct memory *m, struct answer *a)
 {
@@ -382,6 +394,9 @@ void memory_call(struct memory *m, const struct call *c, struct instant now, str
 		break;
 	case CALL_BREAK:
 		call_break(m, c, now, &a);
+		break;
+	case CALL_TABLE:
+		call_table(m, c, &a);
 		break;
 	case CALL_MARK:
 		call_mark(m, c, &a);
