@@ -69,18 +69,25 @@ void waittable_free(struct commander *x)
 	x->waittable = NULL;
 }
 
-void waittable_note(struct commander *x, const struct session *s)
+static struct waittable *waittable_new(struct commander *x)
 {
 	static char nothing[1];
-	struct waittable *w = x->waittable;
+	struct waittable *w = mem_alloc(sizeof(*w));
 
-	if (w || s->held == 0 || s->waiting == 0)
-		return;
-	w = x->waittable = mem_alloc(sizeof(*w));
 	w->timer.kind = TIMER_WAITS;
 	w->name.text = nothing;
 	calls_open(&x->engine->calls, &w->calls, CALLS_OF_TABLE, &w->name);
-	heap_set(&x->core->timers, &w->timer, instant_add(x->core->now, waitowner_after_us(x->core)));
+	return w;
+}
+
+void waittable_note(struct commander *x, const struct session *s)
+{
+	if (s->held == 0 || s->waiting == 0)
+		return;
+	if (!x->waittable)
+		x->waittable = waittable_new(x);
+	if (!timer_is_set(&x->waittable->timer))
+		heap_set(&x->core->timers, &x->waittable->timer, instant_add(x->core->now, waitowner_after_us(x->core)));
 }
 
 /* --- what this daemon tells --- */
@@ -160,20 +167,18 @@ static void exchange_with(struct commander *x, unsigned node)
 	call->ticket_ms = TABLE_LIFE_US / MSEC;
 }
 
-/* Whether a store may have members of ours. */
-static bool exchange_all(struct commander *x)
+/* When the last owner has gone, its members are withdrawn. Where that fails they are over soon. */
+static void exchange_all(struct commander *x)
 {
 	struct waittable *w = x->waittable;
-	bool left = false;
 
 	w->exchange++;
 	records_renew(w);
 	for (unsigned i = 0; i < x->core->conf.nodes; i++) {
 		if (member_usable(&x->engine->members.node[i]) && !nodeset_has(w->calls.open, i) && (w->owners.count > 0 || w->store[i].left))
 			exchange_with(x, i);
-		left |= w->store[i].left;
+		w->store[i].left &= w->owners.count > 0;
 	}
-	return left;
 }
 
 /* --- what it makes of a table --- */
@@ -306,15 +311,13 @@ static void number_note(struct waittable *w, unsigned node, int64_t number)
 	}
 }
 
-void waittable_answered(struct commander *x, const struct answer *a)
+static void answer_use(struct commander *x, const struct answer *a)
 {
 	struct waittable *w = x->waittable;
 	struct span list = a->found;
 	int64_t number;
 
-	if (a->call != w->calls.slot || a->class != ANSWER_EXECUTED || a->code != 'T' || w->store[a->node].exchange == 0)
-		return;
-	if (!entry_take_number(&list, &number) || number <= 0)
+	if (a->class != ANSWER_EXECUTED || a->code != 'T' || w->store[a->node].exchange == 0 || !entry_take_number(&list, &number) || number <= 0)
 		return;
 	number_note(w, a->node, number);
 	waitowners_collect(x, &w->owners);
@@ -322,21 +325,32 @@ void waittable_answered(struct commander *x, const struct answer *a)
 		heap_set(&x->core->timers, &w->timer, x->core->now); /* the others are told at once */
 }
 
+void waittable_answered(struct commander *x, const struct answer *a)
+{
+	struct waittable *w = x->waittable;
+
+	if (a->call != w->calls.slot)
+		return;
+	answer_use(x, a);
+	if (!timer_is_set(&w->timer) && !nodeset_any(w->calls.open))
+		waittable_free(x);
+}
+
+/* Without owners it ends, with the last answer to what is under way. */
 void waittable_fired(struct commander *x)
 {
 	struct waittable *w = x->waittable;
-	struct instant every = instant_add(x->core->now, TABLE_EVERY_US);
-	bool left;
 
 	calls_stall(&x->engine->calls, &w->calls);
 	waitowners_collect(x, &w->owners);
-	if (!x->core->conf.shared && judge(x, -1, SPAN(""), 1))
+	if (x->core->conf.shared)
+		exchange_all(x);
+	else if (judge(x, -1, SPAN(""), 1))
 		waitowners_collect(x, &w->owners);
-	left = x->core->conf.shared && exchange_all(x);
-	if (w->owners.count > 0 || left || nodeset_any(w->calls.open))
-		heap_set(&x->core->timers, &w->timer, every);
+	if (w->owners.count > 0)
+		heap_set(&x->core->timers, &w->timer, instant_add(x->core->now, TABLE_EVERY_US));
 	else if (instant_before(w->owners.next, INSTANT_NEVER))
 		heap_set(&x->core->timers, &w->timer, w->owners.next);
-	else
+	else if (!nodeset_any(w->calls.open))
 		waittable_free(x);
 }
