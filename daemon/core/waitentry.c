@@ -18,9 +18,9 @@ bool entry_put_row(struct buf *rows, size_t begin, const struct entry_row *r)
 	return true;
 }
 
-uint64_t entry_row_hash(uint64_t hash, const struct entry_row *r)
+uint64_t entry_row_hash(const struct entry_row *r)
 {
-	const uint64_t key[2] = {hash, (uint64_t)r->kind << 32 | r->request};
+	const uint64_t key[2] = {(uint64_t)r->kind, 0};
 
 	return siphash_word(key, siphash(key, r->name.p, r->name.n) ^ (uint64_t)r->when);
 }

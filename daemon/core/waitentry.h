@@ -37,8 +37,8 @@ struct entry_row {
 
 /* Appends a row. False: it has no room. */
 bool entry_put_row(struct buf *rows, size_t begin, const struct entry_row *r);
-/* What is the same in two texts if and only if the owner has waited and held without a gap: all but the place. */
-uint64_t entry_row_hash(uint64_t hash, const struct entry_row *r);
+/* The same as long as the owner has waited or held without a gap: all but the number of the request and the place. */
+uint64_t entry_row_hash(const struct entry_row *r);
 /* Appends a member to a list of members: each with its length in front. */
 void entry_put(struct buf *list, const struct entry_head *h, struct span rows);
 

@@ -36,7 +36,7 @@ static bool claim_is_wanted(const struct claim *c)
 static void owner_put(struct wait_owners *o, struct wait_owner *owner, const struct entry_row *r)
 {
 	if (entry_put_row(&o->text, owner->rows, r))
-		owner->hash = entry_row_hash(owner->hash, r);
+		owner->hash += entry_row_hash(r); /* whatever their order is */
 }
 
 /* What others are known to wait for comes first, in case that not all has room. */

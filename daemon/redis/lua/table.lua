@@ -32,5 +32,5 @@ while at <= #ARGV[4] do
   at, size = from + n, size + #member + 8
   if size <= TABLE_MAX then redis.call('ZADD', key, digits(number), member) end
 end
-redis.call('PEXPIRE', key, digits(2 * life_us / 1000))
+redis.call('PEXPIRE', key, ARGV[3])
 return {now_us, 'T', digits(number) .. ' ' .. table.concat(others)}

@@ -34,6 +34,13 @@ void readers_said(struct request_sim *q, struct span line);     /* an OK of the 
 void readers_released(struct request_sim *q, struct span line);
 void readers_lost(struct conn *c, struct span line);            /* a push */
 
+/* nests.c: deadlocks among the names n0 …. */
+void nests_begun(struct request_sim *q);
+void nests_said(struct request_sim *q, struct span line);
+void nests_pushed(struct conn *c, struct span line);
+void nests_conn_over(struct conn *c);
+void nests_step(struct world *w);
+
 /* progress.c: how soon free names are granted. */
 void check_progress(struct world *w);
 /* A key that was left behind may block the name until then: liveness is not checked. */

@@ -38,6 +38,7 @@ void track_begin(struct request_sim *q)
 	if (q->ask == ASK_LOCK && !q->ttl_ms)
 		q->ttl_ms = q->conn->daemon->conf.lease_us / MSEC;
 	reply_time_begin(q);
+	nests_begun(q);
 	if (q->ask == ASK_EXTEND)
 		account_asked(q);
 	if (q->ask == ASK_LOCK)
@@ -288,6 +289,7 @@ static void on_reply(struct conn *c, struct span line)
 		return;
 	}
 	storm_said(c, line);
+	nests_said(q, line);
 	if (span_equal(word, SPAN("OK")))
 		readers_said(q, line), readers_released(q, line);
 	list_heard(q, line, false);
@@ -334,6 +336,7 @@ static void on_push(struct conn *c, struct span line)
 
 	storm_said(c, line);
 	readers_lost(c, line);
+	nests_pushed(c, line);
 	if (name < 0)
 		return;
 	a = &c->account[owner][name];
@@ -383,6 +386,7 @@ void track_conn_over(struct conn *c)
 	struct request_sim *q;
 
 	storm_conn_over(c);
+	nests_conn_over(c);
 	if (!c->taken)
 		resumed_conn_over(c);
 	if (c->secret[0])

@@ -50,6 +50,7 @@ enum purpose {
 	DRAW_VARY,    /* variations of a plan */
 	DRAW_SPREAD,  /* kinds of worlds that widen what is drawn elsewhere */
 	DRAW_READERS, /* what readers and writers ask */
+	DRAW_NESTS,   /* what clients ask that hold some names and wait for more */
 };
 
 struct stream {
