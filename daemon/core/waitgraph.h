@@ -6,7 +6,7 @@
  * The graph is reduced: an owner whose requests can all be granted, because those in the way go on, goes on as well, and frees what it holds. Who is left is
  * stuck. A search for a cycle alone would be wrong: a request that is content with any of several names waits in a cycle and goes on all the same.
  * Source: Holt, Some Deadlock Properties of Computer Systems (1972).
- * See ALGORITHMS.md, Deadlocks.
+ * See ALGORITHMS.md, Deadlocks over several daemons.
  */
 #ifndef CORE_WAITGRAPH_H
 #define CORE_WAITGRAPH_H

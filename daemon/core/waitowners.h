@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The owners of this daemon that have waited for long while they hold something: what each waits for and holds, as rows of the wait table. A detached session
- * waits and holds as any other. See ALGORITHMS.md, Deadlocks.
+ * waits and holds as any other. See ALGORITHMS.md, Deadlocks over several daemons.
  */
 #ifndef CORE_WAITOWNERS_H
 #define CORE_WAITOWNERS_H

@@ -6,7 +6,7 @@
  *
  * Two members may be read together that never were true together. So each exchange has a number at its store, which grows, and a member tells between which
  * two of them its owner has waited like this all the time. Only members that have some moment in common are believed.
- * See ALGORITHMS.md, Deadlocks.
+ * See ALGORITHMS.md, Deadlocks over several daemons.
  */
 #ifndef CORE_WAITTABLE_H
 #define CORE_WAITTABLE_H

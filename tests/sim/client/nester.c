@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Clients that hold some names and wait for more, in random order: n0 …, beside the jobs. They run into deadlocks all the time. A client whose request is refused
+ * Clients that hold some names, n0 …, and wait for more, in random order, beside the jobs. They run into deadlocks all the time. A client that is refused
  * releases all that it holds, now or later, and begins anew. They are owners of their own, so jobs do not mix with them. What they believe is not checked: other names show
  * that.
  */

@@ -2,7 +2,7 @@
 /* daemon/core/waittable.c: deadlocks among the sessions of several daemons. */
 #include "daemon/core/waittable.h"
 #include "daemon/core/waitentry.h"
-#include "tests/fixture/cluster.h"
+#include "tests/fixture/resumable.h"
 
 #include <check.h>
 
@@ -159,6 +159,71 @@ START_TEST(an_owner_that_releases_and_takes_again_is_another_one)
 }
 END_TEST
 
+START_TEST(a_deadlock_is_found_although_others_come_to_wait)
+{
+	two_daemons(3);
+	takes(1, "a");
+	for (unsigned i = 0; i < 8; i++) {
+		session_opens(10 + i, 0);
+		says(1, "LOCK c%u", i);
+		hears(1, "OK name=*");
+	}
+	takes(2, "b");
+	says(1, "LOCK b wait=100s");
+	passes(SEC / 10);
+	says(2, "LOCK a wait=100s");
+	for (unsigned i = 0; i < 8; i++) {
+		passes(900 * MSEC);
+		says(10 + i, "LOCK c%u wait=100s", 7 - i);
+	}
+	hears(2, "ERR DEADLOCK cycle=a@h0<-b@h1<-a@h0");
+	hears_nothing(1);
+	cluster_close();
+}
+END_TEST
+
+START_TEST(after_RESUME_a_repeated_LOCK_is_in_the_same_deadlock)
+{
+	struct secret s;
+
+	two_daemons(3);
+	s = says_hello(1, "grace=60s");
+	takes(1, "a");
+	takes(2, "b");
+	says(2, "LOCK a wait=100s");
+	passes(SEC / 10);
+	says(1, "LOCK b wait=100s");
+	passes(SEC);
+	goes(1, GONE_KEEPALIVE);
+	session_opens(3, 0);
+	resumes(3, &s);
+	hears(3, ROW_A);
+	hears(3, "OK *");
+	says(3, "LOCK b wait=100s");
+	passes(FOUND_US);
+	hears(3, "ERR DEADLOCK cycle=b@h1<-a@h0<-b@h1");
+	hears_nothing(2);
+	cluster_close();
+}
+END_TEST
+
+START_TEST(the_time_after_which_it_is_looked_for_can_be_set)
+{
+	cluster_open(1);
+	cluster.conf.deadlock_us = 20 * SEC;
+	daemon_starts(0);
+	daemon_starts(1);
+	passes(3 * SEC);
+	session_opens(2, 1);
+	wait_for_each_other();
+	passes(19 * SEC);
+	ck_assert_uint_eq(asked(CALL_TABLE), 0);
+	passes(9 * SEC);
+	hears(2, "ERR DEADLOCK *");
+	cluster_close();
+}
+END_TEST
+
 START_TEST(a_detached_session_waits_and_holds_as_any_other)
 {
 	two_daemons(3);
@@ -263,6 +328,9 @@ Suite *waittable_suite(void)
 	tcase_add_test(t, a_long_wait_while_holding_is_told_every_two_seconds_and_withdrawn_at_its_end);
 	tcase_add_test(t, what_was_true_one_after_the_other_is_no_deadlock);
 	tcase_add_test(t, an_owner_that_releases_and_takes_again_is_another_one);
+	tcase_add_test(t, a_deadlock_is_found_although_others_come_to_wait);
+	tcase_add_test(t, after_RESUME_a_repeated_LOCK_is_in_the_same_deadlock);
+	tcase_add_test(t, the_time_after_which_it_is_looked_for_can_be_set);
 	tcase_add_test(t, a_detached_session_waits_and_holds_as_any_other);
 	tcase_add_test(t, the_request_of_a_detached_session_is_withdrawn_unheard);
 	tcase_add_test(t, one_store_that_answers_is_enough);
