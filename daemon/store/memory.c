@@ -346,15 +346,6 @@ static void call_mark(struct memory *m, const struct call *c, struct answer *a)
 	a->found = memory_marker(m);
 }
 
-/* table.lua */
-static void call_table(struct memory *m, const struct call *c, struct answer *a)
-{
-	bool same = span_equal(memory_marker(m), c->marker);
-
-	answer_code(a, same ? 'T' : 'Q', -1, -2);
-	a->found = same ? table_exchange(&m->table, c, a->server_us) : memory_marker(m);
-}
-
 /* probe.lua */
 static void call_probe(struct memory *m, struct answer *a)
 {
@@ -396,7 +387,7 @@ void memory_call(struct memory *m, const struct call *c, struct instant now, str
 		call_break(m, c, now, &a);
 		break;
 	case CALL_TABLE:
-		call_table(m, c, &a);
+		table_call(&m->table, memory_marker(m), c, &a);
 		break;
 	case CALL_MARK:
 		call_mark(m, c, &a);

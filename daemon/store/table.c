@@ -59,7 +59,7 @@ static bool member_next(struct span *list, struct span *ret_member)
 	return true;
 }
 
-struct span table_exchange(struct table *t, const struct call *c, int64_t now_us)
+static struct span table_exchange(struct table *t, const struct call *c, int64_t now_us)
 {
 	int64_t life_us = c->ticket_ms * MSEC, number = now_us;
 	struct span rest = c->value, member;
@@ -96,4 +96,13 @@ struct span table_exchange(struct table *t, const struct call *c, int64_t now_us
 	buf_append(&t->shown, buf_begin(&others), buf_length(&others));
 	buf_release(&others);
 	return (struct span){buf_begin(&t->shown), buf_length(&t->shown)};
+}
+
+void table_call(struct table *t, struct span marker, const struct call *c, struct answer *a)
+{
+	bool same = span_equal(marker, c->marker);
+
+	a->class = ANSWER_EXECUTED;
+	a->code = same ? 'T' : 'Q';
+	a->found = same ? table_exchange(t, c, a->server_us) : marker;
 }

@@ -15,7 +15,7 @@ struct table {
 };
 
 void table_release(struct table *t);
-/* An exchange at this time of the store. Returns what the answer tells: valid until the next one. */
-struct span table_exchange(struct table *t, const struct call *c, int64_t now_us);
+/* An exchange with a store of this marker. The answer, which has the time of the store already, is valid until the next one. */
+void table_call(struct table *t, struct span marker, const struct call *c, struct answer *a);
 
 #endif

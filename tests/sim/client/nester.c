@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Clients that hold some names, n0 …, and wait for more, in random order, beside the jobs. They run into deadlocks all the time. A client that is refused
- * releases all that it holds, now or later, and begins anew. They are owners of their own, so jobs do not mix with them. What they believe is not checked: other names show
- * that.
+ * releases all that it holds, now or later, and begins anew. They are owners of their own, so that jobs do not mix with them. What they believe is not
+ * checked: other names show that.
  */
 #include "tests/sim/world/world.h"
 
