@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Deadlocks among the names n0 …: DEADLOCK is answered only if there was one (S29), and in a healed world none lasts (L16). Each owner waits for one name at a
- * time, so an owner is stuck if some holder of that name is, or somebody before it in the queue.
+ * Deadlocks among the names n0 …: DEADLOCK is answered only if there was one (S29), and in a healed world none lasts (L16). Each owner waits for one name at
+ * a time, so an owner is stuck if some holder of that name is, or somebody before it in the queue.
  *
  * There are two views. What may be: a session without a connection may wait and hold for as long as its grace lasts. What certainly is: a connection that
  * stands, what it was told, and what it has not given up.
