@@ -167,6 +167,10 @@ CORE := \
 	daemon/core/value.c \
 	daemon/core/wait.c \
 	daemon/core/waiters.c \
+	daemon/core/waitentry.c \
+	daemon/core/waitgraph.c \
+	daemon/core/waitowners.c \
+	daemon/core/waittable.c \
 	daemon/core/watch.c \
 	daemon/core/who.c
 
@@ -175,7 +179,8 @@ STORE := \
 	daemon/store/memory.c \
 	daemon/store/record.c \
 	daemon/store/shown.c \
-	daemon/store/state.c
+	daemon/store/state.c \
+	daemon/store/table.c
 
 REDIS := \
 	daemon/redis/batch.c \

@@ -63,6 +63,9 @@ struct conf {
 		uint64_t links; /* connections per node */
 	} redis;
 	int64_t lease, min_lease, max_lease, max_delay, max_grace;
+	struct {
+		int64_t after;
+	} deadlock;
 	enum conf_guard guard;
 	char *runtime_dir; /* NULL: chosen at start */
 	struct {

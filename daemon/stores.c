@@ -28,6 +28,7 @@ void core_conf_fill(struct core_conf *to, const struct conf *from)
 	to->max_lease_us = from->max_lease;
 	to->max_delay_us = from->max_delay;
 	to->max_grace_us = from->max_grace;
+	to->deadlock_us = from->deadlock.after;
 	to->skew_us = SKEW_US;
 	to->listed = 0;
 	to->clock_tol_us = clock_tol_us(from->store == STORE_REDIS ? (unsigned)from->redis.nodes : 1, from->max_lease, from->max_delay);

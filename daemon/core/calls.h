@@ -13,6 +13,7 @@
 enum calls_owner {
 	CALLS_OF_ROUND,   /* struct round */
 	CALLS_OF_RELEASE, /* struct release */
+	CALLS_OF_TABLE,   /* struct waittable */
 };
 
 struct calls {

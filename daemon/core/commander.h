@@ -22,6 +22,7 @@ struct commander {
 		struct timer timer;
 		struct instant next_at; /* the next slice of a LIST comes no sooner */
 	} lists;
+	struct waittable *waittable; /* NULL: nobody waits while holding something, see waittable.h */
 	struct watchings watchings; /* sessions that watch or have subscribed */
 	bool snapshot;           /* the journal is being told everything */
 	bool distrusts;          /* the journal of the previous run cannot be read: nothing of it is believed */

@@ -27,6 +27,7 @@ struct core_conf {
 	int64_t timeout_us;           /* of one command on one node */
 	unsigned window;              /* most calls without an answer per node, see flow.h; 0: the default */
 	int64_t soon_us;              /* how long to wait for a session that is closing, or a store that is about to join; 0: timeout_us */
+	int64_t deadlock_us;          /* how long an owner that holds something has waited before it is in the wait table; 0: the default, see waitowners.h */
 	int64_t lease_us, min_lease_us, max_lease_us, max_delay_us;
 	int64_t max_grace_us;         /* the longest grace a session may ask for; 0 refuses it */
 	bool rebooted;                /* all leases that a store, blank at the start, may have forgotten were granted before this boot */
@@ -51,7 +52,8 @@ enum timer_kind {
 	TIMER_ADMISSION,
 	TIMER_SESSION,
 	TIMER_GRACE,
-	TIMER_LISTS
+	TIMER_LISTS,
+	TIMER_WAITS
 };
 
 /* Log lines that come once per session or per lock: each kind is limited by itself. */

@@ -8,6 +8,7 @@
 #include "daemon/core/rows.h"
 #include "daemon/core/show.h"
 #include "daemon/core/tell.h"
+#include "daemon/core/waittable.h"
 #include "daemon/core/watch.h"
 
 #include <inttypes.h>
@@ -43,6 +44,8 @@ static void deliver_granted(struct commander *x, struct claim *c, unsigned count
 	s->held++;
 	claim_answered(x, c);
 	claim_end_asking(&x->engine->table, c);
+	if (s->waiting > 0)
+		waittable_note(x, s);
 	watch_granted(x, c);
 }
 
@@ -171,7 +174,7 @@ static void deliver_refused(struct commander *x, struct claim *c, enum refusal w
 {
 	struct session *s = c->session;
 
-	if (!s->over && !c->not_notified) {
+	if (!s->over && !c->not_notified && why != REFUSED_AND_TOLD) {
 		if (why == REFUSED_BUSY)
 			deliver_busy(x, c);
 		else if (why == REFUSED_TIMEOUT)

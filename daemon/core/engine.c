@@ -309,6 +309,7 @@ void engine_fired(struct engine *e, struct timer *t)
 	case TIMER_SESSION:
 	case TIMER_GRACE:
 	case TIMER_LISTS:
+	case TIMER_WAITS:
 		break;
 	}
 }
@@ -349,7 +350,7 @@ bool engine_answer(struct engine *e, const struct answer *a)
 	fell = engine_lower(e); /* after the vote was counted, and before anything is made of it */
 	if (c && c->owner == CALLS_OF_ROUND)
 		conclude_answered(e, round_of_calls(c), a);
-	else if (c)
+	else if (c && c->owner == CALLS_OF_RELEASE)
 		engine_release_answered(e, release_of_calls(c), a);
 	if (fell)
 		engine_lose_over(e); /* not before: the answer may have renewed a lease */

@@ -37,6 +37,7 @@ enum call_kind {
 	CALL_WITHDRAW, /* remove the ticket from the queue of the name */
 	CALL_LOOK,     /* read the key; changes nothing */
 	CALL_BREAK,    /* take the key from its holder by force: see lua/break.lua */
+	CALL_TABLE,    /* leave members in the wait table, and read those of other daemons: see lua/table.lua. It has no name */
 };
 
 struct call {
@@ -44,7 +45,8 @@ struct call {
 	unsigned node;
 	enum call_kind kind;
 	struct span name;       /* lock name, without the key prefix */
-	struct span value;      /* the value that the key must have; ACQUIRE: the value to set; BREAK: what is to be broken, "" asks what there is */
+	/* The value that the key must have; ACQUIRE: the value to set; BREAK: what to break, "" asks what there is; TABLE: the members, see lua/table.lua */
+	struct span value;
 	struct span new_value;  /* EXTEND: the value afterwards; equal to value unless adopting */
 	struct span prior;      /* EXTEND, RELEASE: prior values that the key may have instead, separated by blanks; "" = none */
 	struct span marker;     /* what the marker must be; MARK: before the call ("" = absent) */
@@ -57,8 +59,9 @@ struct call {
 	bool create;            /* EXTEND: the key may be missing (re-assert) */
 	bool exact;             /* EXTEND, to leave the key: the TTL becomes px_ms even if it was longer; a repetition only lowers it. Else it never shrinks */
 	bool at_most;           /* with exact: the TTL never grows */
-	struct span ticket;     /* ACQUIRE: the ticket to queue if the key is not granted, "" = none; WITHDRAW: the ticket to remove */
-	int64_t ticket_ms;      /* ACQUIRE: how long the ticket stays queued unless refreshed */
+	/* ACQUIRE: the ticket to queue if the key is not granted, "" = none; WITHDRAW: the ticket to remove; TABLE: the id of this daemon. */
+	struct span ticket;
+	int64_t ticket_ms;      /* ACQUIRE: how long the ticket stays queued unless refreshed; TABLE: the same for a member */
 	int64_t reserve_ms;     /* ACQUIRE: how long a free key is reserved for an older ticket */
 };
 
@@ -75,6 +78,7 @@ enum answer_class { ANSWER_EXECUTED, ANSWER_REFUSED, ANSWER_UNKNOWN };
  *   WITHDRAW X done
  *   LOOK     M missing  B a value (found, pttl)  K other type (pttl)  Q marker differs
  *   BREAK    X broken (pttl)  R deleted, as no redlockd wrote it  M missing  B something else (found, pttl)  K other type (pttl)  Q marker differs
+ *   TABLE    T done (found = number of the exchange, blank, members of the others)  Q marker differs
  *   PROBE    P           (probe)
  *   MARK     J done      X marker differs (found = the marker)  L too late (found = the marker)
  */

@@ -13,6 +13,7 @@
 #include "daemon/core/tell.h"
 #include "daemon/core/terms.h"
 #include "daemon/core/wait.h"
+#include "daemon/core/waittable.h"
 #include "daemon/core/watch.h"
 
 #include <inttypes.h>
@@ -112,16 +113,6 @@ static bool lock_is_repeated(struct commander *x, struct session *s, int64_t wai
 	return false;
 }
 
-static void tell_cycle(struct commander *x, struct session *s, struct span cycle)
-{
-	char *line = session_line(x->sessions);
-	struct reply r;
-
-	reply_begin(&r, line, x->request.tag, "ERR DEADLOCK");
-	reply_text(&r, "cycle", cycle);
-	session_send(x->sessions, s, line, reply_end(&r));
-}
-
 /* Two owners that hold a name together, and both ask for it alone, would wait for each other. */
 static bool lock_may_be_upgraded(struct commander *x, struct session *s, const struct lock *l)
 {
@@ -133,7 +124,7 @@ static bool lock_may_be_upgraded(struct commander *x, struct session *s, const s
 	memcpy(cycle, name.p, name.n);
 	memcpy(cycle + name.n, "<-", 2);
 	memcpy(cycle + name.n + 2, name.p, name.n);
-	tell_cycle(x, s, (struct span){cycle, 2 * name.n + 2});
+	tell_cycle(x, s, x->request.tag, (struct span){cycle, 2 * name.n + 2});
 	return false;
 }
 
@@ -176,7 +167,7 @@ static bool lock_may_wait(struct commander *x, struct session *s, bool patient)
 		return false;
 	if (!deadlock_closes(x, s, owner, request_priority(&x->request), l, room, &cycle))
 		return true;
-	tell_cycle(x, s, cycle);
+	tell_cycle(x, s, x->request.tag, cycle);
 	return false;
 }
 
@@ -230,6 +221,8 @@ void serve_LOCK(struct commander *x, struct session *s)
 	c = claim_of_lock_request(x, s);
 	s->busy |= q->tag.n == 0;
 	engine_lock(x->engine, c, q->word[0], lock_wait_until(x, wait));
+	if (wait > 0 && s->held > 0)
+		waittable_note(x, s);
 }
 
 static void reply_unlocked(struct commander *x, struct session *s, unsigned count)

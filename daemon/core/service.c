@@ -16,6 +16,7 @@
 #include "daemon/core/remember.h"
 #include "daemon/core/restore.h"
 #include "daemon/core/resume.h"
+#include "daemon/core/waittable.h"
 #include "daemon/core/watch.h"
 
 #include <assert.h>
@@ -57,6 +58,7 @@ void service_free(struct service *s)
 		lists_drop(&s->commander, s->sessions.slot[i]);
 		watch_drop(&s->commander, s->sessions.slot[i]);
 	}
+	waittable_free(&s->commander);
 	engine_release(&s->engine);
 	session_table_release(&s->sessions);
 	core_release(&s->core);
@@ -115,6 +117,8 @@ static void service_run_timers(struct service *s)
 			hangup_fired(&s->commander, container_of(t, struct session, timer));
 		else if (t->kind == TIMER_GRACE)
 			resume_grace_over(&s->commander, container_of(t, struct lasting, grace)->session);
+		else if (t->kind == TIMER_WAITS)
+			waittable_fired(&s->commander);
 		else if (t->kind == TIMER_LISTS)
 			lists_go_on(&s->commander);
 		else
@@ -276,7 +280,11 @@ static int service_handle(struct service *s, const struct event *event)
 	case EVENT_ANSWER:
 		if (event->answer.node >= s->core.conf.nodes)
 			return -EINVAL;
-		return engine_answer(&s->engine, &event->answer) ? 0 : -EINVAL;
+		if (!engine_answer(&s->engine, &event->answer))
+			return -EINVAL;
+		if (s->commander.waittable)
+			waittable_answered(&s->commander, &event->answer);
+		return 0;
 	case EVENT_WOKEN:
 		acquire_woken(&s->engine, event->message.name, event->message.node);
 		return 0;
@@ -341,6 +349,7 @@ bool service_deadline(const struct service *s, struct instant *ret_when)
 
 void service_reload(struct service *s, const struct core_conf *conf)
 {
+	s->core.conf.deadlock_us = conf->deadlock_us;
 	s->core.conf.lease_us = conf->lease_us;
 	s->core.conf.min_lease_us = conf->min_lease_us;
 	s->core.conf.limits = conf->limits;

@@ -34,6 +34,16 @@ void tell_error(struct commander *x, struct session *s, struct span tag, enum er
 	session_send(x->sessions, s, line, reply_end(&r));
 }
 
+void tell_cycle(struct commander *x, struct session *s, struct span tag, struct span cycle)
+{
+	struct reply r;
+
+	metric_add(&x->core->metrics, METRIC_DEADLOCKS, 1);
+	reply_begin(&r, session_line(x->sessions), tag, "ERR DEADLOCK");
+	reply_text(&r, "cycle", cycle);
+	tell_line(x, s, &r);
+}
+
 void count_mistake(struct commander *x, struct session *s)
 {
 	metric_add(&x->core->metrics, METRIC_MISTAKES, 1);

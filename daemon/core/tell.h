@@ -14,6 +14,8 @@ void tell_error(struct commander *x, struct session *s, struct span tag, enum er
 /* ERR, to the request that is being served, which is not valid. Counts it as a mistake. */
 void tell_mistake(struct commander *x, struct session *s, enum error code, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
+/* ERR DEADLOCK, to the LOCK with this tag. */
+void tell_cycle(struct commander *x, struct session *s, struct span tag, struct span cycle);
 /* Counts one more mistake in a row. A session that makes too many is told so, and its connection is closed. */
 void count_mistake(struct commander *x, struct session *s);
 

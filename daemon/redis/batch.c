@@ -76,11 +76,16 @@ static bool call_is_marked(const struct call *call)
 	return call->kind != CALL_RELEASE && call->kind != CALL_WITHDRAW;
 }
 
+static bool call_is_alone(const struct call *call)
+{
+	return call->kind == CALL_PROBE || call->kind == CALL_MARK || call->kind == CALL_TABLE;
+}
+
 bool batch_accepts(const struct batch *b, const struct call *call)
 {
 	if (!b->count)
 		return true;
-	if (b->script != SCRIPT_BATCH || call->kind == CALL_PROBE || call->kind == CALL_MARK || b->count == BATCH_MAX)
+	if (b->script != SCRIPT_BATCH || call_is_alone(call) || b->count == BATCH_MAX)
 		return false;
 	return !b->marked || !call_is_marked(call) || span_equal((struct span){b->marker, b->marker_n}, call->marker);
 }
@@ -139,7 +144,7 @@ static unsigned entry_words(const struct entry *e)
 	case 'l':
 		return 1;
 	default:
-		return e->kind == CALL_MARK ? 5 : 0;
+		return e->kind == CALL_MARK ? 5 : e->kind == CALL_TABLE ? 4 : 0;
 	}
 }
 
@@ -216,6 +221,14 @@ static char *mark_fill(char *at, const struct script_keys *k, const struct call 
 	return word_number(at, call->not_after_ms);
 }
 
+static char *table_fill(char *at, const struct call *call)
+{
+	at = word_text(at, call->marker);
+	at = word_text(at, call->ticket);
+	at = word_number(at, call->ticket_ms);
+	return word_text(at, call->value);
+}
+
 /* At least as many bytes as the terms and arguments of a call take. */
 static size_t args_most(const struct call *call)
 {
@@ -237,6 +250,12 @@ static void entry_add(struct batch *b, struct entry entry, size_t arg)
 	b->words += entry_words(&entry);
 }
 
+/* Of a call that is alone. */
+static enum script_kind call_script(const struct call *call)
+{
+	return call->kind == CALL_MARK ? SCRIPT_MARK : call->kind == CALL_TABLE ? SCRIPT_TABLE : SCRIPT_PROBE;
+}
+
 void batch_add(struct batch *b, const struct script_keys *k, const struct call *call, uint64_t hash)
 {
 	struct entry entry = {.id = call->id, .hash = hash, .kind = call->kind, .op = call_op(call),
@@ -245,7 +264,7 @@ void batch_add(struct batch *b, const struct script_keys *k, const struct call *
 	size_t arg;
 
 	assert(batch_accepts(b, call));
-	b->script = entry.op ? SCRIPT_BATCH : call->kind == CALL_MARK ? SCRIPT_MARK : SCRIPT_PROBE;
+	b->script = entry.op ? SCRIPT_BATCH : call_script(call);
 	if (entry.op && call_is_marked(call))
 		marker_set(b, call->marker);
 	at = terms_put(buf_reserve(&b->args, args_most(call)), b, entry.op, &entry.terms);
@@ -255,6 +274,8 @@ void batch_add(struct batch *b, const struct script_keys *k, const struct call *
 		at = op_fill(at, call, entry.op);
 	} else if (call->kind == CALL_MARK) {
 		at = mark_fill(at, k, call);
+	} else if (call->kind == CALL_TABLE) {
+		at = table_fill(at, call);
 	}
 	word_commit(&b->args, at);
 	entry_add(b, entry, arg);

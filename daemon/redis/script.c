@@ -150,8 +150,8 @@ static int rows_answer(const struct batch *b, const struct resp *r, unsigned nod
 	return 0;
 }
 
-/* {server_us, code, marker} */
-static int mark_answer(const struct batch *b, const struct resp *r, unsigned node, const struct script_sink *sink)
+/* {server_us, code, text} */
+static int text_answer(const struct batch *b, const struct resp *r, unsigned node, const char *codes_of_script, size_t most, const struct script_sink *sink)
 {
 	struct answer a = nothing_told;
 	struct span code;
@@ -159,14 +159,12 @@ static int mark_answer(const struct batch *b, const struct resp *r, unsigned nod
 	if (!root_matches(r, 3) || r->count != 4 || !is_text(&r->value[2]) || !is_text(&r->value[3]))
 		return -EPROTO;
 	code = resp_text(r, &r->value[2]);
-	if (!span_equal(code, SPAN("J")) && !span_equal(code, SPAN("X")) && !span_equal(code, SPAN("L")))
+	a.found = resp_text(r, &r->value[3]);
+	if (code.n != 1 || !code.p[0] || !strchr(codes_of_script, code.p[0]) || a.found.n > most)
 		return -EPROTO;
 	a.class = ANSWER_EXECUTED;
 	a.code = code.p[0];
 	a.server_us = r->value[1].integer;
-	a.found = resp_text(r, &r->value[3]);
-	if (a.found.n > MARKER_MAX)
-		return -EPROTO;
 	a.call = b->entry[0].id;
 	a.node = node;
 	sink->answer(sink->context, &a);
@@ -296,7 +294,9 @@ int script_answer(const struct batch *b, const struct resp *r, unsigned node, co
 		return -EPROTO;
 	switch (b->script) {
 	case SCRIPT_MARK:
-		return mark_answer(b, r, node, sink);
+		return text_answer(b, r, node, "JXL", MARKER_MAX, sink); /* the marker */
+	case SCRIPT_TABLE:
+		return text_answer(b, r, node, "TQ", RESP_BYTES_MAX, sink);
 	case SCRIPT_PROBE:
 		return probe_answer(b, r, node, sink);
 	default:

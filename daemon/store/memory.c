@@ -10,6 +10,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/store/keyspace.h"
 #include "daemon/store/shown.h"
+#include "daemon/store/table.h"
 
 #include <stdlib.h>
 
@@ -23,6 +24,7 @@ struct memory {
 	struct probe probe;
 	char *run_id;
 	char shown[SHOWN_MAX]; /* of the last BREAK */
+	struct table table;
 };
 
 struct memory *memory_new(const struct memory_conf *conf)
@@ -49,6 +51,7 @@ void memory_free(struct memory *m)
 		return;
 	keyspace_release(&m->keys);
 	buf_release(&m->marker);
+	table_release(&m->table);
 	free(m->run_id);
 	free(m);
 }
@@ -382,6 +385,9 @@ void memory_call(struct memory *m, const struct call *c, struct instant now, str
 		break;
 	case CALL_BREAK:
 		call_break(m, c, now, &a);
+		break;
+	case CALL_TABLE:
+		table_call(&m->table, memory_marker(m), c, &a);
 		break;
 	case CALL_MARK:
 		call_mark(m, c, &a);

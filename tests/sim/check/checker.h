@@ -203,6 +203,7 @@ struct checker {
 	struct requests syncs;                                    /* UNLOCKs with sync=yes that began in this step and may not be carried out yet */
 	struct token_set tokens;
 	struct read_tokens read_tokens;
+	int64_t nests_at; /* true time of the next look */
 	struct delays delays;
 	struct adoptions adoptions;
 	struct lineage lineage[DAEMONS_MAX][NAMES_MAX];

@@ -38,6 +38,13 @@ void readers_lost(struct conn *c, struct span line);            /* a push */
 void readers_call(struct sim_daemon *d, const struct call *call);
 void readers_step(struct sim_daemon *d); /* after each step of the daemon */
 
+/* nests.c: deadlocks among the names n0 …. */
+void nests_begun(struct request_sim *q);
+void nests_said(struct request_sim *q, struct span line);
+void nests_pushed(struct conn *c, struct span line);
+void nests_conn_over(struct conn *c);
+void nests_step(struct world *w);
+
 /* progress.c: how soon free names are granted. */
 void check_progress(struct world *w);
 /* A key that was left behind may block the name until then: liveness is not checked. */

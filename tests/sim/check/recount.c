@@ -372,6 +372,7 @@ void recount_step(struct sim_daemon *d)
 	tickets_step(d);
 	readers_step(d);
 	notice_step(d);
+	nests_step(d->world);
 	released_step(d);
 
 	for (int64_t name = 0; name < w->plan->names; name++) {

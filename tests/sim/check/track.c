@@ -208,6 +208,7 @@ static void on_reply(struct conn *c, struct span line)
 		return;
 	}
 	storm_said(c, line);
+	nests_said(q, line);
 	if (span_equal(word, SPAN("OK")))
 		readers_said(q, line), readers_released(q, line);
 	list_heard(q, line, false);
@@ -255,6 +256,7 @@ static void on_push(struct conn *c, struct span line)
 	storm_said(c, line);
 	readers_lost(c, line);
 	watched_contended(c, line);
+	nests_pushed(c, line);
 	if (name < 0)
 		return;
 	a = &c->account[owner][name];
@@ -302,6 +304,7 @@ void track_line(struct conn *c, struct span line)
 void track_conn_over(struct conn *c)
 {
 	storm_conn_over(c);
+	nests_conn_over(c);
 	if (!c->taken)
 		resumed_conn_over(c);
 	if (c->secret[0])

@@ -37,6 +37,7 @@ void client_init(struct sim_client *c, struct world *w, unsigned index)
 	world_at(w, &c->timer, AT_CLIENT, stream_range(&c->stream, 0, 20 * MSEC));
 	side_requests_begin(c);
 	reader_begin(c);
+	nester_begin(c);
 }
 
 static void inbox_drop(struct sim_client *c)
@@ -249,5 +250,6 @@ void client_retire(struct sim_client *c, bool quit)
 	heap_cancel(&c->world->heap, &c->thaw);
 	heap_cancel(&c->world->heap, &c->side_timer);
 	heap_cancel(&c->world->heap, &c->reader_timer);
+	heap_cancel(&c->world->heap, &c->nest.timer);
 	c->state = CLIENT_GONE;
 }

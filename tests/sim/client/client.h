@@ -25,6 +25,7 @@ enum ask {
 	ASK_STORM,
 	ASK_LIST,
 	ASK_READ,
+	ASK_NEST,
 	ASK_BREAK,
 	ASK_KILL,
 	ASK_WATCH, /* and what undoes it */
@@ -103,6 +104,17 @@ struct task {
 	int64_t mine;        /* how often it has locked the name */
 };
 
+/* A client that locks several of the names n0 …, one after the other. */
+struct nest {
+	struct timer timer;
+	struct stream stream;
+	struct conn *conn;  /* over which it asks */
+	int64_t order[NEST_NAMES], want, have; /* it wants the first `want` of them, and has the first `have` */
+	bool asks;          /* its LOCK is not answered */
+	/* check/nests.c */
+	bool stuck, was_stuck; /* in the last look; since its last wait began */
+};
+
 /* What a client believes of one of the names r0 … */
 struct reading {
 	bool shared;
@@ -124,6 +136,7 @@ struct sim_client {
 	bool read_priorities; /* LOCKs of the names r0 … have priorities in this world */
 	struct timer reader_timer;
 	struct reading reading[READ_NAMES];
+	struct nest nest;
 	enum client_state state;
 	int64_t thaw_at;
 	struct timer timer, thaw, side_timer; /* timer: connects again, sends heartbeats */
@@ -161,6 +174,12 @@ int64_t reader_name(struct span line); /* the number of its name=; -1: no such n
 void reader_heard(struct sim_client *c, const struct request_sim *q, struct span line, bool ok);
 void reader_pushed(struct sim_client *c, struct span line);
 void reader_disclaim_all(struct sim_client *c);
+
+/* nester.c: clients that hold some names and wait for more, in some worlds. */
+void nester_begin(struct sim_client *c);
+void nester_fired(struct sim_client *c);
+int64_t nest_name(struct span line); /* the number of its name=; -1: no such name */
+void nester_heard(struct sim_client *c, const struct request_sim *q, bool ok);
 
 /* roll.c: LIST sessions, in some worlds. */
 void roll_begin(struct sim_client *c);

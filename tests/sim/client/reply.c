@@ -134,4 +134,6 @@ void client_hear(struct sim_client *c, struct conn *conn, char *text)
 		resume_heard(c, q, ok);
 	else if (q->ask == ASK_READ)
 		reader_heard(c, q, line, ok);
+	else if (q->ask == ASK_NEST)
+		nester_heard(c, q, ok);
 }

@@ -12,6 +12,7 @@
  *   rolls      LIST sessions while sessions come and go: in half of the worlds with storms and of crowds, in few others
  *   breaks     clients BREAK locks and KILL sessions, and watch
  *   readers    clients lock some names in both modes, with priorities where jobs have some, and convert what they hold
+ *   circles    clients hold some names and wait for more, in random order, over several daemons; in half of these worlds nothing else is wrong
  */
 #include "tests/sim/plan/plan.h"
 
@@ -33,6 +34,7 @@ static const struct {
 	[SPREAD_PRIORITIES] = {"priorities", 200},
 	[SPREAD_BREAKS] = {"breaks", 100},
 	[SPREAD_READERS] = {"readers", 250},
+	[SPREAD_CIRCLES] = {"circles", 150},
 };
 
 /* The stream goes on with what is drawn of that kind. */
@@ -166,6 +168,18 @@ static void draw_breaks(struct plan *p)
 		p->breaks_ms = stream_skewed(&s, 50, 4000);
 }
 
+/* Where the stores have time for more. */
+static void draw_circles(struct plan *p)
+{
+	struct stream s;
+
+	if (!spread_begin((uint64_t)p->seed, SPREAD_CIRCLES, &s) || p->clients < 2 || p->service_us || p->storm || rare_of((uint64_t)p->seed) != RARE_NONE)
+		return;
+	p->nests = 1;
+	if (stream_chance(&s, 50))
+		p->faults = 0;
+}
+
 bool spread_is_shown(const struct plan *p, enum spread kind)
 {
 	switch (kind) {
@@ -173,6 +187,8 @@ bool spread_is_shown(const struct plan *p, enum spread kind)
 		return p->stranger_delay_us || p->stranger_min_us;
 	case SPREAD_ROLLS:
 		return p->rolls;
+	case SPREAD_CIRCLES:
+		return p->nests;
 	case SPREAD_BREAKS:
 		return p->breaks_ms;
 	case SPREAD_SETS:
@@ -197,5 +213,6 @@ void spread_draw(struct plan *p)
 	draw_rolls(p);
 	draw_priorities(p);
 	draw_breaks(p);
+	draw_circles(p);
 	p->readers = seed_is_spread((uint64_t)p->seed, SPREAD_READERS);
 }

@@ -52,6 +52,7 @@ enum purpose {
 	DRAW_READERS, /* what readers and writers ask */
 	DRAW_READ_TERMS, /* … and on which terms */
 	DRAW_BREAKERS, /* what is broken of the names of readers */
+	DRAW_NESTS,   /* what clients ask that hold some names and wait for more */
 };
 
 struct stream {

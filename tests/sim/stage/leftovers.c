@@ -60,8 +60,12 @@ static void check_key(void *context, struct span key, struct span value, int64_t
 {
 	struct world *w = context;
 
-	/* A queue whose last withdrawal was lost expires by itself, after three times the time of a ticket, and so does what tells that somebody may wait. */
-	if ((span_starts(key, SPAN("redlockd:lock:q:")) || span_equal(key, SPAN("redlockd:lock:!waits"))) && expires_ms > 0)
+	/*
+	 * A queue whose last withdrawal was lost expires by itself, after three times the time of a ticket, and so does what tells that somebody may wait. The
+	 * wait table of a store that was not usable when the last owner had gone expires after the time of a member.
+	 */
+	if ((span_starts(key, SPAN("redlockd:lock:q:")) || span_equal(key, SPAN("redlockd:lock:!waits")) || span_equal(key, SPAN("redlockd:lock:!table"))) &&
+	    expires_ms > 0)
 		return;
 	if (!span_equal(key, SPAN("redlockd:lock:!meta")) && !span_equal(key, SPAN("redlockd:lock:!fence")))
 		checker_fail(w, INVARIANT_L8, -1, "a key is left at the end: %.*s = %.*s until %lld", (int)key.n, key.p, (int)value.n,

@@ -15,6 +15,7 @@
 #include <sys/queue.h>
 
 #define SECRET_TEXT 33
+#define NEST_NAMES 4 /* n0 … */
 #define OUTPUT_MAX (64 * 1024) /* bytes that a client may leave unread */
 
 struct world;
@@ -68,6 +69,17 @@ struct watched_reads {
 	} hold[READERS_WATCHED];
 };
 
+/* What the session has of the names n0 …, as the lines of its daemon say: see check/nests.c. */
+struct nesting {
+	bool holds[NEST_NAMES]; /* it was told so, and has not asked to release it */
+	bool gives[NEST_NAMES]; /* it may hold it: its UNLOCK is not answered, or its wait for it lost its connection */
+	int64_t waits;          /* one more than the number of the name that it waits for; 0: none */
+	uint64_t begun;         /* the step since which it waits … */
+	int64_t since;          /* … and the true time */
+	int64_t held_since[NEST_NAMES];
+	int64_t over_at;        /* true time when its connection ended; 0: it stands */
+};
+
 struct conn {
 	TAILQ_ENTRY(conn) in_world;
 	struct world *world;
@@ -91,6 +103,7 @@ struct conn {
 	/* the daemon's end */
 	struct buf in;
 	bool skipping, reading;
+	struct nesting nest;
 	int64_t read_count[2];                         /* how often its session holds r0 …, as far as its lines say */
 	int64_t read_lost_at[2];                       /* when it was last told LOST of one of them; 0: never */
 	char secret[SECRET_TEXT];                      /* the secret of a session with grace; "" */

@@ -66,6 +66,8 @@ static void client_timer_fired(enum sim_timer kind, struct timer *t)
 		side_requests_fired(container_of(t, struct sim_client, side_timer));
 	else if (kind == AT_READER)
 		reader_fired(container_of(t, struct sim_client, reader_timer));
+	else if (kind == AT_NESTER)
+		nester_fired(container_of(t, struct sim_client, nest.timer));
 	else
 		client_thaw(container_of(t, struct sim_client, thaw));
 }
@@ -127,6 +129,7 @@ static void world_fire(struct world *w, struct timer *t)
 	case AT_CLIENT_THAW:
 	case AT_SIDE:
 	case AT_READER:
+	case AT_NESTER:
 		client_timer_fired(kind, t);
 		break;
 	case AT_ACCESS:

@@ -38,6 +38,7 @@ enum sim_timer {
 	AT_CLIENT_THAW,
 	AT_SIDE,
 	AT_READER,
+	AT_NESTER,
 	AT_ACCESS, /* the next step of an access to a resource */
 	AT_STAGE,
 	AT_IDLE, /* a server has finished a command */

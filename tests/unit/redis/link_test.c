@@ -13,7 +13,7 @@
 START_TEST(a_link_becomes_ready_and_answers)
 {
 	link_to_fake_dial_ready();
-	ck_assert_uint_eq(link_to_fake.fake.loads, 3);
+	ck_assert_uint_eq(link_to_fake.fake.loads, SCRIPT_N);
 	ck_assert_uint_eq(link_to_fake.fake.auths, 0);
 	link_to_fake_acquire(1);
 	ck_assert_uint_eq(link_to_fake.answers.count, 0);

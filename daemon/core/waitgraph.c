@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See waitgraph.h. */
+#include "daemon/core/waitgraph.h"
+
+#include "daemon/base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NOBODY UINT32_MAX
+
+void graph_init(struct waitgraph *g)
+{
+	*g = (struct waitgraph){0};
+}
+
+void graph_clear(struct waitgraph *g)
+{
+	free(g->stuck);
+	free(g->edge);
+	g->stuck = NULL;
+	g->edge = NULL;
+	g->owners = g->wants = g->rows = g->stucks = 0;
+}
+
+void graph_release(struct waitgraph *g)
+{
+	graph_clear(g);
+	free(g->owner);
+	free(g->want);
+	free(g->row);
+	graph_init(g);
+}
+
+static void *graph_room(void *items, unsigned count, unsigned *cap, size_t size)
+{
+	if (count < *cap)
+		return items;
+	*cap = *cap ? 2 * *cap : 32;
+	return mem_grow(items, *cap, size);
+}
+
+static void graph_add_row(struct waitgraph *g, struct span name, unsigned want)
+{
+	g->row = graph_room(g->row, g->rows, &g->row_cap, sizeof(*g->row));
+	g->row[g->rows++] = (struct graph_row){name, g->owners - 1, want};
+}
+
+void graph_add_owner(struct waitgraph *g, const struct graph_owner *o)
+{
+	g->owner = graph_room(g->owner, g->owners, &g->owner_cap, sizeof(*g->owner));
+	g->owner[g->owners] = *o;
+	g->owner[g->owners].want = g->wants;
+	g->owner[g->owners++].wants = 0;
+}
+
+void graph_add_want(struct waitgraph *g, const struct graph_want *w)
+{
+	g->want = graph_room(g->want, g->wants, &g->want_cap, sizeof(*g->want));
+	g->want[g->wants] = *w;
+	g->want[g->wants].owner = g->owners - 1;
+	g->want[g->wants].by = NOBODY;
+	g->owner[g->owners - 1].wants++;
+	graph_add_row(g, w->name, g->wants++);
+}
+
+void graph_add_hold(struct waitgraph *g, struct span name)
+{
+	graph_add_row(g, name, GRAPH_HOLD);
+}
+
+static int span_order(struct span a, struct span b)
+{
+	int order = memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
+
+	return order ? order : (a.n > b.n) - (a.n < b.n);
+}
+
+static int row_order(const void *a, const void *b)
+{
+	return span_order(((const struct graph_row *)a)->name, ((const struct graph_row *)b)->name);
+}
+
+/* Rows of one name stand together, and each want knows where. */
+static void graph_index(struct waitgraph *g)
+{
+	unsigned from, to;
+
+	if (g->rows > 0)
+		qsort(g->row, g->rows, sizeof(*g->row), row_order);
+	for (from = 0; from < g->rows; from = to) {
+		for (to = from + 1; to < g->rows && span_equal(g->row[to].name, g->row[from].name); to++)
+			;
+		for (unsigned i = from; i < to; i++) {
+			if (g->row[i].want == GRAPH_HOLD)
+				continue;
+			g->want[g->row[i].want].from = from;
+			g->want[g->row[i].want].to = to;
+		}
+	}
+}
+
+static bool stands_before(const struct waitgraph *g, int64_t place, unsigned owner, int64_t other_place, unsigned other)
+{
+	return place != other_place ? place < other_place : span_order(g->owner[owner].who, g->owner[other].who) < 0;
+}
+
+/*
+ * The owner of this row is in the way of the want, unless it goes on. The modes do not count: a reader waits for readers only while a writer stands before it,
+ * and that one waits for them.
+ */
+static bool row_is_in_the_way(const struct waitgraph *g, const struct graph_row *r, const struct graph_want *w)
+{
+	const struct graph_want *other = r->want == GRAPH_HOLD ? NULL : &g->want[r->want];
+
+	if (r->owner == w->owner || !g->owner[r->owner].stuck)
+		return false;
+	return !other || (other->firm && stands_before(g, other->place, r->owner, w->place, w->owner));
+}
+
+static bool want_is_blocked(struct waitgraph *g, struct graph_want *w)
+{
+	if (w->by != NOBODY && g->owner[w->by].stuck)
+		return true;
+	for (unsigned i = w->from; i < w->to; i++) {
+		if (!row_is_in_the_way(g, &g->row[i], w))
+			continue;
+		w->by = g->row[i].owner;
+		return true;
+	}
+	return false;
+}
+
+/* All requests of an owner can be granted, as far as the stuck owners are concerned. */
+static bool owner_goes_on(struct waitgraph *g, const struct graph_owner *o)
+{
+	struct graph_want *w = &g->want[o->want], *end = w + o->wants, *first;
+
+	while (w < end) {
+		bool all = true, any = false;
+
+		for (first = w; w < end && w->request == first->request; w++) {
+			bool blocked = want_is_blocked(g, w);
+
+			all &= !blocked;
+			any |= !blocked;
+		}
+		if (!(first->any ? any : all))
+			return false;
+	}
+	return true;
+}
+
+/* Bit j of row i: the i-th stuck owner waits for the j-th. */
+static void graph_connect(struct waitgraph *g)
+{
+	g->words = (g->stucks + 63) / 64;
+	g->edge = mem_alloc((size_t)g->stucks * g->words * sizeof(*g->edge));
+	for (unsigned i = 0; i < g->stucks; i++) {
+		const struct graph_owner *o = &g->owner[g->stuck[i]];
+
+		for (unsigned w = o->want; w < o->want + o->wants; w++)
+			for (unsigned r = g->want[w].from; r < g->want[w].to; r++) {
+				unsigned to = g->owner[g->row[r].owner].node;
+
+				if (row_is_in_the_way(g, &g->row[r], &g->want[w]))
+					g->edge[(size_t)i * g->words + to / 64] |= UINT64_C(1) << to % 64;
+			}
+	}
+}
+
+bool graph_reduce(struct waitgraph *g)
+{
+	unsigned left = g->owners;
+	bool more = true;
+
+	graph_index(g);
+	for (unsigned i = 0; i < g->owners; i++)
+		g->owner[i].stuck = true;
+	while (more) {
+		more = false;
+		for (unsigned i = 0; i < g->owners; i++) {
+			if (!g->owner[i].stuck || !owner_goes_on(g, &g->owner[i]))
+				continue;
+			g->owner[i].stuck = false;
+			left--;
+			more = true;
+		}
+	}
+	if (left == 0)
+		return false;
+	g->stuck = mem_alloc(left * sizeof(*g->stuck));
+	for (unsigned i = 0; i < g->owners; i++) {
+		if (!g->owner[i].stuck)
+			continue;
+		g->owner[i].node = g->stucks;
+		g->stuck[g->stucks++] = i;
+	}
+	graph_connect(g);
+	return true;
+}
+
+static bool graph_has_edge(const struct waitgraph *g, unsigned from, unsigned to)
+{
+	return g->edge[(size_t)from * g->words + to / 64] >> to % 64 & 1;
+}
+
+/*
+ * Breadth first, from this node along the edges, or against them. via[i]: the node before i on a shortest path; NOBODY: it is not reached. The start counts as
+ * reached only if a path comes back to it.
+ */
+static void graph_walk(const struct waitgraph *g, unsigned start, bool backwards, unsigned *via, unsigned *queue)
+{
+	unsigned head = 0, tail = 0;
+
+	for (unsigned i = 0; i < g->stucks; i++)
+		via[i] = NOBODY;
+	queue[tail++] = start;
+	while (head < tail) {
+		unsigned at = queue[head++];
+
+		for (unsigned i = 0; i < g->stucks; i++) {
+			if (via[i] != NOBODY || !(backwards ? graph_has_edge(g, i, at) : graph_has_edge(g, at, i)))
+				continue;
+			via[i] = at;
+			if (i != start)
+				queue[tail++] = i;
+		}
+	}
+}
+
+bool graph_is_victim(const struct waitgraph *g, unsigned owner)
+{
+	unsigned n = g->stucks, start = g->owner[owner].node;
+	unsigned *to = mem_alloc(3 * (size_t)n * sizeof(*to)), *from = to + n, *queue = from + n;
+	bool victim;
+
+	graph_walk(g, start, false, to, queue);
+	graph_walk(g, start, true, from, queue);
+	victim = to[start] != NOBODY;
+	for (unsigned i = 0; victim && i < n; i++) {
+		const struct graph_owner *o = &g->owner[g->stuck[i]];
+
+		if (i != start && to[i] != NOBODY && from[i] != NOBODY && stands_before(g, g->owner[owner].place, owner, o->place, g->stuck[i]))
+			victim = false;
+	}
+	free(to);
+	return victim;
+}
+
+/* The want because of which one waits for the other, between which there is an edge. */
+static const struct graph_want *graph_want_of(const struct waitgraph *g, unsigned from, unsigned to)
+{
+	const struct graph_owner *o = &g->owner[g->stuck[from]];
+
+	for (unsigned w = o->want; w < o->want + o->wants; w++)
+		for (unsigned r = g->want[w].from; r < g->want[w].to; r++)
+			if (g->row[r].owner == g->stuck[to] && row_is_in_the_way(g, &g->row[r], &g->want[w]))
+				return &g->want[w];
+	return NULL;
+}
+
+static size_t text_put(char *out, struct span text)
+{
+	memcpy(out, text.p, text.n);
+	return text.n;
+}
+
+/* "name@host" */
+static size_t part_put(char *out, const struct graph_want *w, const struct graph_owner *holder)
+{
+	size_t n = text_put(out, w->name);
+
+	n += text_put(out + n, SPAN("@"));
+	return n + text_put(out + n, holder->host);
+}
+
+static size_t part_length(const struct graph_want *w, const struct graph_owner *holder)
+{
+	return w->name.n + holder->host.n + 1;
+}
+
+/* The nodes of the path: from the start to itself. Returns how many steps it has. */
+static unsigned graph_path(const struct waitgraph *g, unsigned start, unsigned *via, unsigned *path)
+{
+	unsigned steps = 0;
+
+	graph_walk(g, start, false, via, path);
+	for (unsigned at = via[start]; at != start; at = via[at])
+		steps++;
+	steps++;
+	path[steps] = start;
+	for (unsigned i = steps, at = start; i-- > 0; path[i] = at)
+		at = via[at];
+	return steps;
+}
+
+/* Once the rest might not fit, dots take the place of all but the last part. */
+size_t graph_cycle(const struct waitgraph *g, unsigned owner, char *out, size_t size, const struct graph_want **ret_want)
+{
+	unsigned *via = mem_alloc((2 * (size_t)g->stucks + 1) * sizeof(*via)), *path = via + g->stucks;
+	unsigned steps = graph_path(g, g->owner[owner].node, via, path);
+	const struct graph_want *first = graph_want_of(g, path[0], path[1]);
+	const struct graph_owner *holder = &g->owner[g->stuck[path[1]]];
+	size_t used = part_put(out, first, holder), last = sizeof("<-...<-") + part_length(first, holder);
+
+	for (unsigned i = 1; i < steps; i++) {
+		const struct graph_want *w = graph_want_of(g, path[i], path[i + 1]);
+
+		used += text_put(out + used, SPAN("<-"));
+		holder = &g->owner[g->stuck[path[i + 1]]];
+		if (used + part_length(w, holder) + last > size) {
+			used += text_put(out + used, SPAN("..."));
+			break;
+		}
+		used += part_put(out + used, w, holder);
+	}
+	used += text_put(out + used, SPAN("<-"));
+	used += part_put(out + used, first, &g->owner[g->stuck[path[1]]]);
+	free(via);
+	*ret_want = first;
+	return used;
+}

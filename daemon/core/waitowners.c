@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See waitowners.h. */
+#include "daemon/core/waitowners.h"
+
+#include "daemon/base/mem.h"
+#include "daemon/core/ticket.h"
+
+#include <stdlib.h>
+
+static const uint64_t owner_key[2] = {UINT64_C(0x77616974), UINT64_C(0x6f776e65)};
+
+void waitowners_release(struct wait_owners *o)
+{
+	free(o->item);
+	buf_release(&o->text);
+	*o = (struct wait_owners){0};
+}
+
+static bool claim_waits(const struct claim *c)
+{
+	return c->state == CLAIM_WAITING && c->patient && !c->ending && !c->leaving;
+}
+
+static bool claim_holds(const struct claim *c)
+{
+	return c->state == CLAIM_HELD && !c->ending;
+}
+
+static bool claim_is_wanted(const struct claim *c)
+{
+	const struct contender *k = c->lock->contender;
+
+	return k->want_since.us != 0 || !TAILQ_EMPTY(&k->waiters);
+}
+
+static void owner_put(struct wait_owners *o, struct wait_owner *owner, const struct entry_row *r)
+{
+	if (entry_put_row(&o->text, owner->rows, r))
+		owner->hash += entry_row_hash(r); /* whatever their order is */
+}
+
+/* What others are known to wait for comes first, in case that not all has room. */
+static void owner_put_holds(struct wait_owners *o, struct wait_owner *owner, bool wanted)
+{
+	const struct claim *c;
+
+	TAILQ_FOREACH(c, &owner->first->session->claims, in_session)
+		if (claim_holds(c) && claim_is_wanted(c) == wanted && claim_same_owner(c, owner->first))
+			owner_put(o, owner, &(struct entry_row){.kind = 'h', .when = c->granted_at.us, .name = lock_name(c->lock)});
+}
+
+/* Without a quorum a request waits for the stores, and for no owner. */
+static void owner_put_wants(struct commander *x, struct wait_owners *o, struct wait_owner *owner)
+{
+	unsigned request = 0;
+	const struct claim *c;
+
+	TAILQ_FOREACH(c, &owner->first->session->claims, in_session) {
+		int64_t place;
+
+		if (!claim_waits(c) || c->lock->contender->state == CONTENDER_NO_QUORUM || !claim_same_owner(c, owner->first))
+			continue;
+		place = ticket_place_us(x->engine, c);
+		if (request == 0 || place > owner->place)
+			owner->place = place;
+		owner_put(o, owner,
+		          &(struct entry_row){.kind = 'n', .request = request++, .when = c->asking->asked_at.us, .place = place, .name = lock_name(c->lock)});
+	}
+}
+
+static void owner_add(struct commander *x, struct wait_owners *o, struct claim *first)
+{
+	struct span text = claim_owner(first);
+	struct wait_owner *owner;
+
+	if (o->count == o->cap) {
+		o->cap = o->cap ? 2 * o->cap : 8;
+		o->item = mem_grow(o->item, o->cap, sizeof(*o->item));
+	}
+	owner = &o->item[o->count++];
+	*owner = (struct wait_owner){.first = first, .owner = siphash(owner_key, text.p ? text.p : "", text.n), .rows = buf_length(&o->text)};
+	owner->hash = owner->owner ^ first->session->serial;
+	owner_put_wants(x, o, owner);
+	owner_put_holds(o, owner, true);
+	owner_put_holds(o, owner, false);
+	owner->rows_n = buf_length(&o->text) - owner->rows;
+}
+
+/* Whether this is the first request of its owner that waits, and the owner holds something. */
+static bool claim_begins_owner(const struct claim *c)
+{
+	const struct claim *other;
+	bool holds = false, before = true;
+
+	TAILQ_FOREACH(other, &c->session->claims, in_session) {
+		before &= other != c;
+		if (!claim_same_owner(other, c))
+			continue;
+		if (before && claim_waits(other))
+			return false;
+		holds |= claim_holds(other);
+	}
+	return holds;
+}
+
+static void session_collect(struct commander *x, struct wait_owners *o, struct session *s)
+{
+	int64_t after_us = waitowner_after_us(x->core);
+	struct claim *c;
+
+	if (s->waiting == 0 || s->held == 0 || s->over)
+		return;
+	TAILQ_FOREACH(c, &s->claims, in_session) {
+		struct instant due;
+
+		if (!claim_waits(c) || !claim_begins_owner(c))
+			continue;
+		due = instant_add(c->asking->asked_at, after_us);
+		if (instant_before(x->core->now, due))
+			o->next = instant_min(o->next, due);
+		else
+			owner_add(x, o, c);
+	}
+}
+
+void waitowners_collect(struct commander *x, struct wait_owners *o)
+{
+	struct session *s;
+
+	o->count = 0;
+	o->next = INSTANT_NEVER;
+	buf_clear(&o->text);
+	for (uint32_t i = 0; i < x->sessions->slots; i++)
+		if (x->sessions->slot[i])
+			session_collect(x, o, x->sessions->slot[i]);
+	TAILQ_FOREACH(s, &x->sessions->detached, lasting->in_detached)
+		session_collect(x, o, s);
+}
+
+struct claim *waitowner_claim(const struct wait_owner *owner, struct span name)
+{
+	struct claim *c;
+
+	TAILQ_FOREACH(c, &owner->first->session->claims, in_session)
+		if (claim_waits(c) && claim_same_owner(c, owner->first) && span_equal(lock_name(c->lock), name))
+			return c;
+	return NULL;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The owners of this daemon that have waited for long while they hold something: what each waits for and holds, as rows of the wait table. A detached session
+ * waits and holds as any other. See ALGORITHMS.md, Deadlocks over several daemons.
+ */
+#ifndef CORE_WAITOWNERS_H
+#define CORE_WAITOWNERS_H
+
+#include "daemon/core/commander.h"
+#include "daemon/core/waitentry.h"
+
+/* How long an owner has waited before it counts. */
+static inline int64_t waitowner_after_us(const struct core *core)
+{
+	return core->conf.deadlock_us ? core->conf.deadlock_us : SEC;
+}
+
+struct wait_owner {
+	struct claim *first; /* of its claims that wait, the first: session and owner are its */
+	uint64_t owner;      /* hash of the owner text */
+	uint64_t hash;       /* of the rows: another one if it did not wait and hold like this without a gap */
+	int64_t place;       /* of its last request among the tickets, when it was looked at */
+	size_t rows, rows_n; /* where its rows begin in the text, and how many bytes they have */
+};
+
+struct wait_owners {
+	struct wait_owner *item;
+	unsigned count, cap;
+	struct buf text;
+	struct instant next; /* when the next owner will have waited for long enough; NEVER: none waits while it holds something */
+};
+
+void waitowners_release(struct wait_owners *o);
+/* Looks at all sessions. Before the next event only. */
+void waitowners_collect(struct commander *x, struct wait_owners *o);
+
+static inline struct span waitowner_rows(const struct wait_owners *o, const struct wait_owner *owner)
+{
+	return (struct span){buf_begin(&o->text) + owner->rows, owner->rows_n};
+}
+
+/* The request of this owner that waits for the name; NULL: none. */
+struct claim *waitowner_claim(const struct wait_owner *owner, struct span name);
+
+#endif

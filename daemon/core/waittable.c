@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See waittable.h. */
+#include "daemon/core/waittable.h"
+
+#include "daemon/base/mem.h"
+#include "daemon/core/convert.h"
+#include "daemon/core/deadlock.h"
+#include "daemon/core/tell.h"
+#include "daemon/core/wait.h"
+#include "daemon/core/waitowners.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* An owner as it was when members were exchanged last. */
+struct record {
+	uint64_t hash;
+	uint64_t exchange; /* the first that told of it */
+	int64_t place;
+	int64_t since[NODES_MAX]; /* the number of the first exchange with each store that told of it; 0: none was answered yet */
+};
+
+struct records {
+	struct record *item;
+	unsigned count, cap;
+};
+
+/* A member that is judged. */
+struct judged {
+	struct span member;
+	int64_t since, until;
+	const struct wait_owner *own; /* NULL: of another daemon */
+};
+
+struct waittable {
+	struct timer timer;
+	struct name name; /* of the calls: they are about no lock */
+	struct calls calls;
+	uint64_t exchange; /* how many times members were exchanged */
+	struct wait_owners owners;
+	struct records now, before; /* before: those of the exchange before, while the present ones are made */
+	struct {
+		uint64_t exchange;        /* the last one; 0: none over this connection */
+		int64_t number;           /* of the last answer, as the store counts; 0: none over this connection */
+		struct instant connected; /* the connection */
+		bool left;                /* members of ours may be there */
+	} store[NODES_MAX];
+	struct judged *judged;
+	unsigned judges, judge_cap;
+	struct buf list; /* members of ours */
+	struct waitgraph graph;
+};
+
+void waittable_free(struct commander *x)
+{
+	struct waittable *w = x->waittable;
+
+	if (!w)
+		return;
+	heap_cancel(&x->core->timers, &w->timer);
+	calls_close(&x->engine->calls, &w->calls);
+	waitowners_release(&w->owners);
+	graph_release(&w->graph);
+	buf_release(&w->list);
+	free(w->now.item);
+	free(w->before.item);
+	free(w->judged);
+	free(w);
+	x->waittable = NULL;
+}
+
+static struct waittable *waittable_new(struct commander *x)
+{
+	static char nothing[1];
+	struct waittable *w = mem_alloc(sizeof(*w));
+
+	w->timer.kind = TIMER_WAITS;
+	w->name.text = nothing;
+	calls_open(&x->engine->calls, &w->calls, CALLS_OF_TABLE, &w->name);
+	return w;
+}
+
+void waittable_note(struct commander *x, const struct session *s)
+{
+	if (s->held == 0 || s->waiting == 0)
+		return;
+	if (!x->waittable)
+		x->waittable = waittable_new(x);
+	if (!timer_is_set(&x->waittable->timer))
+		heap_set(&x->core->timers, &x->waittable->timer, instant_add(x->core->now, waitowner_after_us(x->core)));
+}
+
+/* --- what this daemon tells --- */
+
+static const struct record *record_find(const struct records *of, uint64_t hash)
+{
+	for (unsigned i = 0; i < of->count; i++)
+		if (of->item[i].hash == hash)
+			return &of->item[i];
+	return NULL;
+}
+
+/* Those that wait and hold as before keep their record. */
+static void records_renew(struct waittable *w)
+{
+	struct records old = w->before;
+
+	w->before = w->now;
+	w->now = old;
+	w->now.count = 0;
+	if (w->now.cap < w->owners.count) {
+		w->now.cap = w->owners.count;
+		w->now.item = mem_grow(w->now.item, w->now.cap, sizeof(*w->now.item));
+	}
+	for (unsigned i = 0; i < w->owners.count; i++) {
+		const struct wait_owner *o = &w->owners.item[i];
+		const struct record *known = record_find(&w->before, o->hash);
+
+		w->now.item[w->now.count++] = known ? *known : (struct record){.hash = o->hash, .exchange = w->exchange, .place = o->place};
+	}
+}
+
+static void member_put(struct commander *x, struct buf *list, const struct wait_owner *o, const struct record *r, unsigned node, int64_t until)
+{
+	const struct waittable *w = x->waittable;
+
+	entry_put(list,
+	          &(struct entry_head){.daemon = span_of(x->core->daemon_id),
+	                               .session = o->first->session->serial,
+	                               .owner = o->owner,
+	                               .since = r->since[node],
+	                               .until = until,
+	                               .place = r->place},
+	          waitowner_rows(&w->owners, o));
+}
+
+/* A connection that broke may lead to another server now, which counts anew. */
+static void store_meet(struct commander *x, unsigned node)
+{
+	struct waittable *w = x->waittable;
+	struct instant connected = x->engine->members.node[node].up_since;
+
+	if (w->store[node].connected.us == connected.us)
+		return;
+	w->store[node].connected = connected;
+	w->store[node].number = 0;
+	w->store[node].exchange = 0;
+	for (unsigned i = 0; i < w->now.count; i++)
+		w->now.item[i].since[node] = 0;
+}
+
+static void exchange_with(struct commander *x, unsigned node)
+{
+	struct waittable *w = x->waittable;
+	struct span id = span_of(x->core->daemon_id);
+	struct call *call;
+
+	store_meet(x, node);
+	buf_clear(&w->list);
+	for (unsigned i = 0; i < w->owners.count && buf_length(&w->list) < TABLE_MAX / 2; i++)
+		member_put(x, &w->list, &w->owners.item[i], &w->now.item[i], node, w->store[node].number);
+	w->store[node].left = w->owners.count > 0;
+	w->store[node].exchange = w->exchange;
+	call = calls_send(&x->engine->calls, &w->calls, node, CALL_TABLE);
+	call->value = (struct span){arena_copy(&x->core->out->arena, buf_begin(&w->list), buf_length(&w->list)), buf_length(&w->list)};
+	call->ticket = (struct span){arena_copy(&x->core->out->arena, id.p, id.n), id.n};
+	call->ticket_ms = TABLE_LIFE_US / MSEC;
+}
+
+/* When the last owner has gone, its members are withdrawn. Where that fails they are over soon. */
+static void exchange_all(struct commander *x)
+{
+	struct waittable *w = x->waittable;
+
+	w->exchange++;
+	records_renew(w);
+	for (unsigned i = 0; i < x->core->conf.nodes; i++) {
+		if (member_usable(&x->engine->members.node[i]) && !nodeset_has(w->calls.open, i) && (w->owners.count > 0 || w->store[i].left))
+			exchange_with(x, i);
+		w->store[i].left &= w->owners.count > 0;
+	}
+}
+
+/* --- what it makes of a table --- */
+
+static void judged_add(struct waittable *w, const struct judged *j)
+{
+	if (w->judges == w->judge_cap) {
+		w->judge_cap = w->judge_cap ? 2 * w->judge_cap : 16;
+		w->judged = mem_grow(w->judged, w->judge_cap, sizeof(*w->judged));
+	}
+	w->judged[w->judges++] = *j;
+}
+
+/* Our own owners as they are now, if they were told to this store. */
+static void judged_add_own(struct commander *x, int node)
+{
+	struct waittable *w = x->waittable;
+	struct span list;
+
+	buf_clear(&w->list);
+	for (unsigned i = 0; i < w->owners.count; i++) {
+		static const struct record alone = {.since = {1}};
+		const struct record *r = node < 0 ? &alone : record_find(&w->now, w->owners.item[i].hash);
+
+		if (!r || r->since[node < 0 ? 0 : node] == 0)
+			continue;
+		member_put(x, &w->list, &w->owners.item[i], r, node < 0 ? 0 : (unsigned)node, 0);
+		judged_add(w, &(struct judged){.since = r->since[node < 0 ? 0 : node], .until = INT64_MAX, .own = &w->owners.item[i]});
+	}
+	list = (struct span){buf_begin(&w->list), buf_length(&w->list)};
+	for (unsigned i = 0; i < w->judges; i++)
+		if (!entry_next(&list, &w->judged[i].member))
+			abort();
+}
+
+static void judged_add_others(struct waittable *w, struct span list)
+{
+	struct span member, rows;
+	struct entry_head h;
+
+	while (entry_next(&list, &member))
+		if (entry_read(member, &h, &rows) && h.since > 0 && h.since <= h.until)
+			judged_add(w, &(struct judged){.member = member, .since = h.since, .until = h.until});
+}
+
+static bool refuse(struct commander *x, const struct judged *j, unsigned owner)
+{
+	struct waittable *w = x->waittable;
+	struct engine *e = x->engine;
+	char cycle[CYCLE_MAX];
+	const struct graph_want *want;
+	size_t n = graph_cycle(&w->graph, owner, cycle, sizeof(cycle), &want);
+	struct claim *c = waitowner_claim(j->own, want->name);
+	struct lock *l = c ? c->lock : NULL;
+
+	if (!c)
+		return false;
+	if (!c->not_notified)
+		tell_cycle(x, c->session, span_of(c->asking->tag), (struct span){cycle, n});
+	wait_withdraw(e, c, REFUSED_AND_TOLD);
+	convert_look(e, l);
+	return true;
+}
+
+/* Refuses what the members that were true at that moment call for. False: nothing. */
+static bool judge_moment(struct commander *x, int64_t at)
+{
+	struct waittable *w = x->waittable;
+	bool refused = false;
+
+	graph_clear(&w->graph);
+	for (unsigned i = 0; i < w->judges; i++) {
+		struct judged *j = &w->judged[i];
+
+		/* What is not sound, or was not true then, is an owner that goes on. */
+		if (j->since > at || at > j->until || !entry_to_graph(&w->graph, j->member, j->own))
+			graph_add_owner(&w->graph, &(struct graph_owner){.who = SPAN("")});
+	}
+	if (!graph_reduce(&w->graph))
+		return false;
+	for (unsigned i = 0; i < w->judges; i++)
+		if (w->judged[i].own && w->graph.owner[i].stuck && graph_is_victim(&w->graph, i))
+			refused |= refuse(x, &w->judged[i], i);
+	return refused;
+}
+
+/* Looks at each moment that may be common to members: an exchange of one of the daemons. number: of ours. */
+static bool judge(struct commander *x, int node, struct span list, int64_t number)
+{
+	struct waittable *w = x->waittable;
+	int64_t last = INT64_MAX;
+
+	w->judges = 0;
+	judged_add_own(x, node);
+	if (w->judges == 0)
+		return false;
+	judged_add_others(w, list);
+	for (;;) {
+		int64_t at = 0;
+
+		for (unsigned i = 0; i < w->judges; i++) {
+			int64_t until = w->judged[i].own ? number : w->judged[i].until;
+
+			if (until < last && until > at)
+				at = until;
+		}
+		if (at == 0)
+			return false;
+		if (judge_moment(x, at))
+			return true;
+		last = at;
+	}
+}
+
+/* --- events --- */
+
+/* A store counts on, unless it lost its memory and its clock was set back: then what it said before says nothing any more. */
+static void number_note(struct waittable *w, unsigned node, int64_t number)
+{
+	bool anew = number < w->store[node].number;
+
+	w->store[node].number = number;
+	for (unsigned i = 0; i < w->now.count; i++) {
+		struct record *r = &w->now.item[i];
+
+		if (anew)
+			r->since[node] = 0;
+		if (r->since[node] == 0 && r->exchange <= w->store[node].exchange)
+			r->since[node] = number;
+	}
+}
+
+static void answer_use(struct commander *x, const struct answer *a)
+{
+	struct waittable *w = x->waittable;
+	struct span list = a->found;
+	int64_t number;
+
+	if (a->class != ANSWER_EXECUTED || a->code != 'T' || w->store[a->node].exchange == 0 || !entry_take_number(&list, &number) || number <= 0)
+		return;
+	number_note(w, a->node, number);
+	waitowners_collect(x, &w->owners);
+	if (judge(x, (int)a->node, list, number))
+		heap_set(&x->core->timers, &w->timer, x->core->now); /* the others are told at once */
+}
+
+void waittable_answered(struct commander *x, const struct answer *a)
+{
+	struct waittable *w = x->waittable;
+
+	if (a->call != w->calls.slot)
+		return;
+	answer_use(x, a);
+	if (!timer_is_set(&w->timer) && !nodeset_any(w->calls.open))
+		waittable_free(x);
+}
+
+/* Without owners it ends, with the last answer to what is under way. */
+void waittable_fired(struct commander *x)
+{
+	struct waittable *w = x->waittable;
+
+	calls_stall(&x->engine->calls, &w->calls);
+	waitowners_collect(x, &w->owners);
+	if (x->core->conf.shared)
+		exchange_all(x);
+	else if (judge(x, -1, SPAN(""), 1))
+		waitowners_collect(x, &w->owners);
+	if (w->owners.count > 0)
+		heap_set(&x->core->timers, &w->timer, instant_add(x->core->now, TABLE_EVERY_US));
+	else if (instant_before(w->owners.next, INSTANT_NEVER))
+		heap_set(&x->core->timers, &w->timer, w->owners.next);
+	else if (!nodeset_any(w->calls.open))
+		waittable_free(x);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The wait table of the memory store: daemon/redis/lua/table.lua in C. A daemon alone needs none; daemons in tests share such stores. */
+#ifndef STORE_TABLE_H
+#define STORE_TABLE_H
+
+#include "daemon/base/buf.h"
+#include "daemon/core/event.h"
+
+struct table_member;
+
+struct table {
+	struct table_member *item; /* in the order of their numbers, then of their texts */
+	size_t count, cap;
+	struct buf shown; /* the last answer */
+};
+
+void table_release(struct table *t);
+/* An exchange with a store of this marker. The answer, which has the time of the store already, is valid until the next one. */
+void table_call(struct table *t, struct span marker, const struct call *c, struct answer *a);
+
+#endif

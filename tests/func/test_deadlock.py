@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Owners that wait for each other at several daemons, over one server and over three: one of them is refused, and the others go on."""
+import select
+import time
+
+from process import until
+from quorum import QuorumTest
+
+FOUND = 10.0  # seconds within which a deadlock is found
+TABLE = "redlockd:lock:!table"
+
+
+class Circle:
+    """Clients of different daemons, each of which holds a name and waits for that of the next one."""
+    COST = 10
+
+    def circle(self):
+        clients = self.clients(self.DAEMONS)
+        names = ["name-%d" % i for i in range(len(clients))]
+        for client, name in zip(clients, names):
+            client.ok("LOCK " + name)
+        for i, client in enumerate(clients):
+            self.assertEqual(client.begin("LOCK %s wait=60s" % names[(i + 1) % len(names)]), [])
+        return clients, names
+
+    def refused(self, clients):
+        """Waits for the answers of these clients, and returns the first one that has one."""
+        poll, deadline = select.poll(), time.monotonic() + FOUND
+        for client in clients:
+            poll.register(client.sock, select.POLLIN)
+        while not any(client.inbox for client in clients):
+            self.assertLess(time.monotonic(), deadline, "no deadlock is found")
+            for fd, _ in poll.poll(1000):
+                next(client for client in clients if client.sock.fileno() == fd).fill(0)
+        return next(client for client in clients if client.inbox)
+
+    def keys(self):
+        return [server.cli.zcard(TABLE) for server in self.servers]
+
+    def test_the_last_of_a_circle_is_refused_and_the_others_go_on(self):
+        begin = time.monotonic()
+        clients, names = self.circle()
+        last = clients[-1]
+        self.assertIs(self.refused(clients), last)
+        answer = last.reply()
+        self.figure("found after %.1f s" % (time.monotonic() - begin))
+        self.assertEqual(answer.code, "DEADLOCK")
+        told = [part.rsplit("@", 1) for part in answer.text.split("cycle=")[1].strip('"').split("<-")]
+        self.assertEqual([name for name, _ in told], names + names[:1])
+        self.assertTrue(all(host for _, host in told), answer.text)
+        self.assertEqual([client.inbox for client in clients], [[] for _ in clients])
+        for client, name in zip(reversed(clients), reversed(names)):
+            client.ok("UNLOCK " + name)
+            if client is not clients[0]:
+                self.assertEqual(clients[clients.index(client) - 1].reply().kind, "OK")
+        until(lambda: not any(self.keys()), "nothing is left at the servers")
+
+    def test_nobody_pays_where_no_owner_waits_long_while_it_holds_something(self):
+        holder, waiter, brief = self.client(self.a), self.client(self.b), self.client(self.b)
+        holder.ok("LOCK held")
+        self.assertEqual(waiter.begin("LOCK held wait=60s"), [])
+        brief.ok("LOCK other")
+        self.assertEqual(brief.ask("LOCK held wait=500ms").kind, "TIMEOUT")
+        self.assertEqual(any(server.cli.exists(TABLE) for server in self.servers), False)
+        self.assertEqual(brief.begin("LOCK held wait=60s"), [])
+        until(lambda: all(count == 1 for count in self.keys()), "the owner is told to all servers")
+        holder.ok("UNLOCK held")
+        self.assertEqual(waiter.reply().kind, "OK")
+        waiter.ok("UNLOCK held")
+        self.assertEqual(brief.reply().kind, "OK")
+        until(lambda: not any(self.keys()), "nothing is left at the servers")
+
+
+class OverThreeServers(Circle, QuorumTest):
+    STORES, DAEMONS = 3, 3
+
+
+class OverOneServer(Circle, QuorumTest):
+    STORES, DAEMONS = 1, 2
+
+
+class AServerIsGone(QuorumTest):
+    """One of three servers hangs."""
+    STORES, DAEMONS, COST = 3, 2, 8
+
+    def test_the_deadlock_is_found(self):
+        one, two = self.clients(2)
+        one.ok("LOCK a")
+        two.ok("LOCK b")
+        self.servers[0].freeze()
+        self.assertEqual(one.begin("LOCK b wait=60s"), [])
+        self.assertEqual(two.begin("LOCK a wait=60s"), [])
+        self.assertEqual(two.reply().code, "DEADLOCK")
+        self.servers[0].thaw()
+        two.ok("UNLOCK b")
+        self.assertEqual(one.reply().kind, "OK")

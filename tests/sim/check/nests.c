@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Deadlocks among the names n0 …: DEADLOCK is answered only if there was one (S29), and in a healed world none lasts (L16). Each owner waits for one name at
+ * a time, so an owner is stuck if some holder of that name is, or somebody before it in the queue.
+ *
+ * There are two views. What may be: a session without a connection may wait and hold for as long as its grace lasts. What certainly is: a connection that
+ * stands, what it was told, and what it has not given up.
+ */
+#include "tests/sim/world/world.h"
+
+#define FOUND_US (10 * SEC)
+#define LOOK_US  (50 * MSEC)
+
+/* How long a session may go on without its connection. */
+static int64_t lingers_us(const struct world *w)
+{
+	const struct plan *p = w->plan;
+
+	return (p->grace_ms * MSEC + 2 * p->max_lease_us) * 51 / 50 + 3 * SEC;
+}
+
+static bool nest_may_be(const struct conn *c)
+{
+	return !c->nest.over_at || c->world->now - c->nest.over_at < lingers_us(c->world);
+}
+
+static bool nest_is_sure(const struct conn *c)
+{
+	return !c->nest.over_at && c->daemon_open && !c->going && !c->taken && !c->half_closed && !c->eof && c->daemon->state == DAEMON_RUNNING &&
+	       c->run == c->daemon->run;
+}
+
+/* Is this connection in the way of what the other one waits for, if its client goes on only with that? */
+static bool nest_blocks(const struct conn *waiter, const struct conn *holder)
+{
+	int64_t name = waiter->nest.waits - 1;
+
+	if (holder->client == waiter->client || !holder->client->nest.stuck)
+		return false;
+	return holder->nest.holds[name] || holder->nest.gives[name] ||
+	       (holder->nest.waits == waiter->nest.waits && holder->nest.begun < waiter->nest.begun);
+}
+
+/* Does a session of this client wait for what is not given to it, as far as the stuck clients are concerned? It may have resumed one that still waits. */
+static bool nest_is_blocked(const struct sim_client *client)
+{
+	const struct world *w = client->world;
+	const struct conn *c, *other;
+
+	TAILQ_FOREACH(c, &w->conns, in_world)
+	{
+		if (c->client != client || c->nest.waits == 0 || !nest_may_be(c))
+			continue;
+		TAILQ_FOREACH(other, &w->conns, in_world)
+			if (nest_may_be(other) && nest_blocks(c, other))
+				return true;
+	}
+	return false;
+}
+
+/* A wait or a grant may have closed a circle: marks the clients that can never go on. */
+static void nests_note(struct world *w)
+{
+	bool more = true;
+
+	for (unsigned i = 0; i < w->plan->clients; i++)
+		w->client[i].nest.stuck = true;
+	while (more) {
+		more = false;
+		for (unsigned i = 0; i < w->plan->clients; i++) {
+			if (!w->client[i].nest.stuck || nest_is_blocked(&w->client[i]))
+				continue;
+			w->client[i].nest.stuck = false;
+			more = true;
+		}
+	}
+	for (unsigned i = 0; i < w->plan->clients; i++)
+		w->client[i].nest.was_stuck |= w->client[i].nest.stuck;
+}
+
+void nests_begun(struct request_sim *q)
+{
+	struct conn *c = q->conn;
+
+	if (q->ask != ASK_NEST)
+		return;
+	if (!q->locks) {
+		c->nest.gives[q->name] |= c->nest.holds[q->name];
+		c->nest.holds[q->name] = false;
+		return;
+	}
+	c->nest.waits = q->name + 1;
+	c->nest.begun = c->world->checker.step;
+	c->nest.since = c->world->now;
+	c->client->nest.was_stuck = false;
+	nests_note(c->world);
+}
+
+void nests_said(struct request_sim *q, struct span line)
+{
+	struct conn *c = q->conn;
+	unsigned at = q->tagged ? 1 : 0;
+	bool ok = span_equal(line_word(line, at), SPAN("OK"));
+
+	if (q->ask != ASK_NEST)
+		return;
+	if (!q->locks) {
+		c->nest.gives[q->name] = false;
+		return;
+	}
+	if (span_equal(line_word(line, at + 1), SPAN("DEADLOCK")) && !c->client->nest.was_stuck)
+		checker_fail(c->world, INVARIANT_S29, -1, "client %u waits for n%lld since %lld us and is told DEADLOCK, but it was never in one",
+			     c->client->index, (long long)q->name, (long long)q->begun_at);
+	c->nest.waits = 0;
+	if (!ok)
+		return;
+	c->nest.holds[q->name] = true;
+	c->nest.held_since[q->name] = c->world->now;
+	nests_note(c->world);
+}
+
+void nests_pushed(struct conn *c, struct span line)
+{
+	int64_t name = nest_name(line);
+
+	if (name >= 0 && span_equal(line_word(line, 1), SPAN("LOST")))
+		c->nest.holds[name] = false;
+}
+
+/* What the session has may live on, and its wait may become a hold that nobody hears of. */
+void nests_conn_over(struct conn *c)
+{
+	if (!c->world->plan->nests)
+		return;
+	c->nest.over_at = c->world->now;
+	if (c->nest.waits > 0)
+		c->nest.gives[c->nest.waits - 1] = true;
+	nests_note(c->world);
+}
+
+/* Since when nothing is wrong any more that would keep a deadlock hidden. */
+static int64_t calm_since(const struct world *w)
+{
+	const struct plan *p = w->plan;
+
+	return p->faults == 0 ? p->warm_us : p->length_us + plan_quarantine_us(p) + 3 * SEC;
+}
+
+/* Who certainly holds what this connection certainly waits for; NULL: nobody. */
+static const struct conn *nest_next(const struct conn *c)
+{
+	const struct conn *other;
+
+	if (!nest_is_sure(c) || c->nest.waits == 0)
+		return NULL;
+	TAILQ_FOREACH(other, &c->world->conns, in_world)
+		if (other->client != c->client && other->nest.holds[c->nest.waits - 1] && nest_is_sure(other))
+			return other;
+	return NULL;
+}
+
+/* True time since when the circle stands that this connection waits for; INT64_MAX: it waits for none. */
+static int64_t circle_since(const struct conn *c)
+{
+	const struct conn *at;
+	int64_t since = 0;
+
+	for (int64_t i = 0; c && i < c->world->plan->clients; i++)
+		c = nest_next(c); /* into the circle, if there is one */
+	at = c;
+	while (at) {
+		const struct conn *next = nest_next(at);
+
+		if (!next)
+			return INT64_MAX;
+		since = later(since, later(at->nest.since, next->nest.held_since[at->nest.waits - 1]));
+		if (next == c)
+			return since;
+		at = next;
+	}
+	return INT64_MAX;
+}
+
+void nests_step(struct world *w)
+{
+	const struct conn *c;
+
+	if (!w->plan->nests || w->now < w->checker.nests_at || w->stage >= STAGE_FINALE || w->strange)
+		return;
+	w->checker.nests_at = w->now + LOOK_US;
+	TAILQ_FOREACH(c, &w->conns, in_world)
+	{
+		int64_t since = circle_since(c);
+
+		if (since < w->now && w->now - later(since, calm_since(w)) > FOUND_US)
+			checker_fail(w, INVARIANT_L16, -1, "client %u waits for owners that wait for each other since %lld us, and none is told DEADLOCK",
+				     c->client->index, (long long)since);
+	}
+}

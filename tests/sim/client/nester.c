@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Clients that hold some names, n0 …, and wait for more, in random order, beside the jobs. They run into deadlocks all the time. A client that is refused
+ * releases all that it holds, now or later, and begins anew. They are owners of their own, so that jobs do not mix with them. What they believe is not
+ * checked: other names show that.
+ */
+#include "tests/sim/world/world.h"
+
+#define PAUSE_US       (300 * MSEC)
+#define HOLD_US        (4 * SEC)
+#define AGAIN_US       (200 * MSEC)
+#define END_BEFORE_US  SEC
+#define NESTERS        8
+
+int64_t nest_name(struct span line)
+{
+	struct span name = line_field(line, "name");
+
+	return name.n == 2 && name.p[0] == 'n' && name.p[1] >= '0' && name.p[1] < '0' + NEST_NAMES ? name.p[1] - '0' : -1;
+}
+
+static void nester_wakes(struct sim_client *c, int64_t most_us)
+{
+	world_at(c->world, &c->nest.timer, AT_NESTER, c->world->now + stream_skewed(&c->nest.stream, MSEC, most_us));
+}
+
+static void say_unlock(struct sim_client *c, int64_t name)
+{
+	struct request_sim *q = client_ask(c, ASK_NEST, NULL, "UNLOCK n%lld owner=nest", (long long)name);
+
+	if (q)
+		q->name = name;
+}
+
+static void say_lock(struct sim_client *c, int64_t name)
+{
+	int64_t wait_ms = stream_chance(&c->nest.stream, 40) ? -1 : stream_range(&c->nest.stream, 1000, 5000);
+	char wait[32] = "forever";
+	struct request_sim *q;
+
+	if (wait_ms > 0)
+		snprintf(wait, sizeof(wait), "%lldms", (long long)wait_ms);
+	q = client_ask(c, ASK_NEST, NULL, "LOCK n%lld owner=nest wait=%s", (long long)name, wait);
+	if (!q)
+		return;
+	q->name = name;
+	q->locks = true;
+	q->wait_ms = wait_ms;
+	c->nest.asks = true;
+}
+
+/* Other names in another order next time. */
+static void nester_begins(struct sim_client *c)
+{
+	struct nest *n = &c->nest;
+
+	n->have = 0;
+	n->want = stream_range(&n->stream, 2, NEST_NAMES - 1);
+	for (int64_t i = 0; i < NEST_NAMES; i++)
+		n->order[i] = i;
+	for (int64_t i = NEST_NAMES - 1; i > 0; i--) {
+		int64_t k = stream_range(&n->stream, 0, i), name = n->order[i];
+
+		n->order[i] = n->order[k];
+		n->order[k] = name;
+	}
+}
+
+static void nester_releases(struct sim_client *c)
+{
+	for (int64_t i = 0; i < c->nest.have; i++)
+		say_unlock(c, c->nest.order[i]);
+	nester_begins(c);
+}
+
+/* Over a new connection, whose session may hold what an earlier one had. */
+static void nester_meets(struct sim_client *c)
+{
+	c->nest.conn = c->conn;
+	c->nest.asks = false;
+	for (int64_t name = 0; name < NEST_NAMES; name++)
+		say_unlock(c, name);
+	nester_begins(c);
+}
+
+void nester_heard(struct sim_client *c, const struct request_sim *q, bool ok)
+{
+	struct nest *n = &c->nest;
+
+	if (!q->locks || q->conn != n->conn || !n->asks)
+		return;
+	n->asks = false;
+	n->have += ok;
+	if (!ok && n->have > 0 && stream_chance(&n->stream, 50))
+		n->want = n->have; /* it goes on with what it has */
+	else if (!ok)
+		nester_releases(c);
+	nester_wakes(c, n->have == n->want ? HOLD_US : PAUSE_US);
+}
+
+void nester_fired(struct sim_client *c)
+{
+	struct world *w = c->world;
+	struct nest *n = &c->nest;
+	bool ready = c->conn && !c->conn->left && c->state == CLIENT_RUNNING;
+
+	if (w->now > w->plan->length_us + settle_us(w->plan) - END_BEFORE_US) {
+		if (ready)
+			nester_meets(c);
+		return;
+	}
+	if (ready && n->conn != c->conn)
+		nester_meets(c);
+	else if (ready && !n->asks && n->have == n->want)
+		nester_releases(c);
+	else if (ready && !n->asks)
+		say_lock(c, n->order[n->have]);
+	if (!n->asks || !ready || n->conn != c->conn)
+		nester_wakes(c, PAUSE_US);
+	else
+		world_at(w, &n->timer, AT_NESTER, w->now + AGAIN_US); /* the connection may be lost meanwhile */
+}
+
+void nester_begin(struct sim_client *c)
+{
+	const struct plan *p = c->world->plan;
+
+	if (!p->nests || c->index >= NESTERS)
+		return;
+	stream_init(&c->nest.stream, (uint64_t)p->seed, DRAW_NESTS, c->index);
+	nester_begins(c);
+	world_at(c->world, &c->nest.timer, AT_NESTER, p->warm_us + stream_range(&c->nest.stream, 0, PAUSE_US));
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * daemon/core/waitgraph.c: who is stuck, who is refused, and the cycle that is told. A second opinion looks at all sets of owners: a set whose members are all
+ * in each other's way never goes on.
+ */
+#include "daemon/core/waitgraph.h"
+
+#include "daemon/base/rng.h"
+#include "tests/fixture/seed.h"
+
+#include <check.h>
+#include <stdio.h>
+
+#define OWNERS 6
+#define NAMES  5
+#define WANTS  6
+
+static struct waitgraph graph;
+static char cycle[2000];
+
+static const char *const who[OWNERS] = {"a", "b", "c", "d", "e", "f"};
+static const char *const host[OWNERS] = {"ha", "hb", "hc", "hd", "he", "hf"};
+static const char *const name[NAMES] = {"v", "w", "x", "y", "z"};
+
+static void begins(void)
+{
+	graph_release(&graph);
+}
+
+static void comes(unsigned i, int64_t place)
+{
+	graph_add_owner(&graph, &(struct graph_owner){.who = span_of(who[i]), .host = span_of(host[i]), .place = place, .own = true});
+}
+
+static void wants(const char *what, unsigned request, bool any)
+{
+	graph_add_want(&graph, &(struct graph_want){.name = span_of(what), .request = request, .any = any});
+}
+
+static void holds(const char *what)
+{
+	graph_add_hold(&graph, span_of(what));
+}
+
+static const char *told(unsigned i)
+{
+	const struct graph_want *first;
+
+	cycle[graph_cycle(&graph, i, cycle, sizeof(cycle), &first)] = '\0';
+	return cycle;
+}
+
+START_TEST(two_owners_that_wait_for_each_other_are_stuck_and_the_later_one_is_refused)
+{
+	begins();
+	comes(0, 10);
+	holds("x");
+	wants("y", 0, false);
+	comes(1, 20);
+	holds("y");
+	wants("x", 0, false);
+	ck_assert(graph_reduce(&graph));
+	ck_assert(!graph_is_victim(&graph, 0));
+	ck_assert(graph_is_victim(&graph, 1));
+	ck_assert_str_eq(told(1), "x@ha<-y@hb<-x@ha");
+}
+END_TEST
+
+START_TEST(an_owner_that_waits_for_a_cycle_is_stuck_but_not_refused)
+{
+	begins();
+	comes(0, 10);
+	holds("x");
+	wants("y", 0, false);
+	comes(1, 20);
+	holds("y");
+	wants("x", 0, false);
+	comes(2, 30);
+	holds("z");
+	wants("x", 0, false);
+	ck_assert(graph_reduce(&graph));
+	ck_assert(graph.owner[2].stuck);
+	ck_assert(!graph_is_victim(&graph, 2));
+	ck_assert(graph_is_victim(&graph, 1));
+}
+END_TEST
+
+START_TEST(a_request_for_any_name_goes_on_when_one_of_them_becomes_free)
+{
+	begins();
+	comes(0, 10);
+	holds("x");
+	wants("y", 0, true);
+	wants("z", 0, true);
+	comes(1, 20);
+	holds("y");
+	wants("x", 0, false);
+	ck_assert(!graph_reduce(&graph));
+	comes(2, 30);
+	holds("z");
+	wants("x", 0, false);
+	ck_assert(graph_reduce(&graph));
+	ck_assert(graph_is_victim(&graph, 2));
+}
+END_TEST
+
+START_TEST(a_request_for_all_names_keeps_a_free_one_from_those_behind_it)
+{
+	for (int firm = 0; firm < 2; firm++) {
+		begins();
+		comes(0, 10); /* LOCKALL w x, holds nothing */
+		graph_add_want(&graph, &(struct graph_want){.name = SPAN("w"), .place = 10, .firm = firm});
+		graph_add_want(&graph, &(struct graph_want){.name = SPAN("x"), .place = 10, .firm = firm});
+		comes(1, 20);
+		holds("x");
+		graph_add_want(&graph, &(struct graph_want){.name = SPAN("w"), .place = 20});
+		ck_assert_int_eq(graph_reduce(&graph), firm);
+	}
+	ck_assert(graph_is_victim(&graph, 1));
+	ck_assert_str_eq(told(1), "w@ha<-x@hb<-w@ha");
+}
+END_TEST
+
+START_TEST(an_owner_is_not_in_its_own_way)
+{
+	begins();
+	comes(0, 10);
+	holds("x");
+	wants("x", 0, false);
+	ck_assert(!graph_reduce(&graph));
+}
+END_TEST
+
+START_TEST(a_long_cycle_is_told_with_dots)
+{
+	static char text[40][300];
+	const struct graph_want *first;
+	size_t n;
+
+	begins();
+	for (unsigned i = 0; i < 40; i++)
+		snprintf(text[i], sizeof(text[i]), "%0290u", i);
+	for (unsigned i = 0; i < 40; i++) {
+		graph_add_owner(&graph, &(struct graph_owner){.who = span_of(text[i]), .host = SPAN("h"), .place = i});
+		holds(text[i]);
+		wants(text[(i + 1) % 40], 0, false);
+	}
+	ck_assert(graph_reduce(&graph));
+	ck_assert(graph_is_victim(&graph, 39));
+	n = graph_cycle(&graph, 39, cycle, sizeof(cycle), &first);
+	ck_assert_uint_le(n, sizeof(cycle));
+	ck_assert(span_equal(first->name, span_of(text[0])));
+	ck_assert(n > 1000 && memmem(cycle, n, "@h<-...<-", 9) != NULL);
+	ck_assert_mem_eq(cycle + n - 292, cycle, 292);
+}
+END_TEST
+
+/* --- a second opinion ------------------------------------------------------------------------------------------------- */
+
+struct story {
+	unsigned owners;
+	struct told_want {
+		unsigned name, request;
+		bool any, firm;
+		int64_t place;
+	} want[OWNERS][WANTS];
+	unsigned wants[OWNERS];
+	bool holds[OWNERS][NAMES];
+	int64_t place[OWNERS];
+};
+
+static struct story story;
+
+static void story_begins(struct rng *rng)
+{
+	story = (struct story){.owners = 2 + rng_below(rng, OWNERS - 1)};
+	for (unsigned n = 0; n < NAMES; n++)
+		for (unsigned k = rng_below(rng, 6) == 0 ? 2 : 1; k > 0; k--) /* readers hold it together */
+			story.holds[rng_below(rng, story.owners)][n] = true;
+	for (unsigned i = 0; i < story.owners; i++) {
+		story.place[i] = rng_below(rng, 8);
+		for (unsigned request = 0; request < 2 && story.wants[i] < WANTS - 3; request++) {
+			bool any = rng_below(rng, 3) == 0, firm = !any && rng_below(rng, 3) == 0;
+
+			if (rng_below(rng, 3) == 0)
+				continue;
+			for (unsigned k = any || firm ? 2 + rng_below(rng, 2) : 1; k > 0; k--)
+				story.want[i][story.wants[i]++] = (struct told_want){rng_below(rng, NAMES), request, any, firm, rng_below(rng, 8)};
+		}
+	}
+}
+
+static void story_is_told(void)
+{
+	begins();
+	for (unsigned i = 0; i < story.owners; i++) {
+		comes(i, story.place[i]);
+		for (unsigned n = 0; n < NAMES; n++)
+			if (story.holds[i][n])
+				holds(name[n]);
+		for (unsigned k = 0; k < story.wants[i]; k++) {
+			const struct told_want *w = &story.want[i][k];
+
+			graph_add_want(&graph, &(struct graph_want){.name = span_of(name[w->name]), .request = w->request, .any = w->any, .firm = w->firm,
+			                                            .place = w->place});
+		}
+	}
+}
+
+/* Is j in the way of this want of i? */
+static bool is_in_the_way(unsigned i, const struct told_want *w, unsigned j)
+{
+	if (i == j)
+		return false;
+	if (story.holds[j][w->name])
+		return true;
+	for (unsigned k = 0; k < story.wants[j]; k++) {
+		const struct told_want *v = &story.want[j][k];
+
+		if (v->firm && v->name == w->name && (v->place < w->place || (v->place == w->place && j < i)))
+			return true;
+	}
+	return false;
+}
+
+static bool is_blocked(unsigned i, const struct told_want *w, unsigned set)
+{
+	for (unsigned j = 0; j < story.owners; j++)
+		if (set >> j & 1 && is_in_the_way(i, w, j))
+			return true;
+	return false;
+}
+
+/* Some request of i needs what members of the set do not free. */
+static bool is_stuck_in(unsigned i, unsigned set)
+{
+	for (unsigned request = 0; request < 2; request++) {
+		unsigned names = 0, blocked = 0;
+		bool any = false;
+
+		for (unsigned k = 0; k < story.wants[i]; k++) {
+			if (story.want[i][k].request != request)
+				continue;
+			any = story.want[i][k].any;
+			names++;
+			blocked += is_blocked(i, &story.want[i][k], set);
+		}
+		if (names > 0 && (any ? blocked == names : blocked > 0))
+			return true;
+	}
+	return false;
+}
+
+/* The union of all sets in which each member is stuck. */
+static unsigned stuck_set(void)
+{
+	unsigned all = 0;
+
+	for (unsigned set = 1; set < 1U << story.owners; set++) {
+		bool closed = true;
+
+		for (unsigned i = 0; closed && i < story.owners; i++)
+			closed = !(set >> i & 1) || is_stuck_in(i, set);
+		all |= closed ? set : 0;
+	}
+	return all;
+}
+
+static void find_reach(unsigned stuck, bool reach[OWNERS][OWNERS])
+{
+	for (unsigned i = 0; i < story.owners; i++)
+		for (unsigned j = 0; j < story.owners; j++) {
+			reach[i][j] = false;
+			for (unsigned k = 0; k < story.wants[i]; k++)
+				reach[i][j] |= stuck >> i & stuck >> j & 1 && is_in_the_way(i, &story.want[i][k], j);
+		}
+	for (unsigned k = 0; k < story.owners; k++)
+		for (unsigned i = 0; i < story.owners; i++)
+			for (unsigned j = 0; j < story.owners; j++)
+				reach[i][j] |= reach[i][k] && reach[k][j];
+}
+
+static bool is_victim(unsigned i, bool reach[OWNERS][OWNERS])
+{
+	if (!reach[i][i])
+		return false;
+	for (unsigned j = 0; j < story.owners; j++)
+		if (j != i && reach[i][j] && reach[j][i] && (story.place[j] > story.place[i] || (story.place[j] == story.place[i] && j > i)))
+			return false;
+	return true;
+}
+
+/* Each step of the cycle is an edge, and it comes back to the victim. */
+static void cycle_is_right(unsigned victim)
+{
+	const struct graph_want *first;
+	size_t n = graph_cycle(&graph, victim, cycle, sizeof(cycle) - 1, &first);
+	unsigned at = victim, from = 0;
+
+	cycle[n] = '\0';
+	ck_assert(first->owner == victim);
+	for (;;) {
+		char what = cycle[from], there = cycle[from + 3];
+		bool edge = false;
+
+		ck_assert_msg(cycle[from + 1] == '@' && cycle[from + 2] == 'h', "%s", cycle);
+		for (unsigned k = 0; k < story.wants[at]; k++)
+			edge |= name[story.want[at][k].name][0] == what && is_in_the_way(at, &story.want[at][k], (unsigned)(there - 'a'));
+		ck_assert_msg(edge, "%s: no step to %s", cycle, cycle + from);
+		at = (unsigned)(there - 'a');
+		from += 4;
+		if (at == victim)
+			break;
+		ck_assert_msg(cycle[from] == '<', "%s", cycle);
+		from += 2;
+	}
+	ck_assert_msg(cycle[from] == '<' && cycle[from + 2] == cycle[0] && cycle[from + 5] == cycle[3] && cycle[from + 6] == '\0', "%s", cycle);
+}
+
+START_TEST(random_graphs_are_reduced_as_a_second_opinion_says)
+{
+	uint64_t seed[2] = {seed_pick("waitgraph"), 1};
+	unsigned refused = 0, graphs_stuck = 0;
+	struct rng rng;
+
+	rng_init(&rng, seed);
+	for (unsigned i = 0; i < 60000; i++) {
+		bool reach[OWNERS][OWNERS];
+		unsigned stuck;
+
+		story_begins(&rng);
+		story_is_told();
+		stuck = stuck_set();
+		ck_assert_msg(graph_reduce(&graph) == (stuck != 0), "graph %u", i);
+		if (!stuck)
+			continue;
+		graphs_stuck++;
+		find_reach(stuck, reach);
+		for (unsigned o = 0; o < story.owners; o++) {
+			ck_assert_msg(graph.owner[o].stuck == (stuck >> o & 1), "graph %u, owner %u", i, o);
+			if (!(stuck >> o & 1))
+				continue;
+			ck_assert_msg(graph_is_victim(&graph, o) == is_victim(o, reach), "graph %u, owner %u", i, o);
+			if (!is_victim(o, reach))
+				continue;
+			refused++;
+			cycle_is_right(o);
+		}
+	}
+	ck_assert_uint_gt(graphs_stuck, 5000);
+	ck_assert_uint_gt(refused, 5000);
+	graph_release(&graph);
+}
+END_TEST
+
+Suite *waitgraph_suite(void)
+{
+	Suite *s = suite_create("waitgraph");
+	TCase *t = tcase_create("waitgraph");
+
+	tcase_add_test(t, two_owners_that_wait_for_each_other_are_stuck_and_the_later_one_is_refused);
+	tcase_add_test(t, an_owner_that_waits_for_a_cycle_is_stuck_but_not_refused);
+	tcase_add_test(t, a_request_for_any_name_goes_on_when_one_of_them_becomes_free);
+	tcase_add_test(t, a_request_for_all_names_keeps_a_free_one_from_those_behind_it);
+	tcase_add_test(t, an_owner_is_not_in_its_own_way);
+	tcase_add_test(t, a_long_cycle_is_told_with_dots);
+	tcase_add_test(t, random_graphs_are_reduced_as_a_second_opinion_says);
+	suite_add_tcase(s, t);
+	return s;
+}

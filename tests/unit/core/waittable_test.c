@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/waittable.c: deadlocks among the sessions of several daemons. */
+#include "daemon/core/waittable.h"
+#include "daemon/core/waitentry.h"
+#include "tests/fixture/resumable.h"
+
+#include <check.h>
+
+#define FOUND_US (10 * SEC) /* a deadlock is found by then */
+
+/* Session k, and what it holds. */
+static void takes(unsigned k, const char *name)
+{
+	says(k, "LOCK %s", name);
+	hears(k, "OK name=*");
+}
+
+/* Session 1 at daemon 0 has a and waits for b, session 2 at daemon 1 has b and waits for a. */
+static void wait_for_each_other(void)
+{
+	takes(1, "a");
+	takes(2, "b");
+	says(1, "LOCK b wait=100s");
+	passes(SEC / 10);
+	says(2, "LOCK a wait=100s");
+}
+
+static void it_is_found(unsigned nodes)
+{
+	two_daemons(nodes);
+	wait_for_each_other();
+	passes(FOUND_US);
+	ck_assert_str_eq(hears(2, "ERR DEADLOCK *"), "ERR DEADLOCK cycle=a@h0<-b@h1<-a@h0");
+	hears_nothing(1);
+	says(2, "UNLOCK b");
+	hears(2, "OK *");
+	passes(SEC);
+	hears(1, "OK name=b *");
+	cluster_close();
+}
+
+START_TEST(the_later_of_two_that_wait_for_each_other_is_refused_and_the_other_goes_on)
+{
+	it_is_found(1);
+	it_is_found(3);
+	it_is_found(5);
+}
+END_TEST
+
+START_TEST(three_daemons_in_a_circle_lose_one_request)
+{
+	three_daemons(3);
+	takes(1, "a");
+	takes(2, "b");
+	takes(3, "c");
+	says(1, "LOCK b wait=100s");
+	passes(SEC / 10);
+	says(3, "LOCK a wait=100s");
+	passes(SEC / 10);
+	says(2, "LOCK c wait=100s");
+	passes(FOUND_US);
+	ck_assert_str_eq(hears(2, "ERR DEADLOCK *"), "ERR DEADLOCK cycle=c@h2<-a@h0<-b@h1<-c@h2");
+	hears_nothing(1);
+	hears_nothing(3);
+	cluster_close();
+}
+END_TEST
+
+START_TEST(nobody_pays_where_no_owner_waits_long_while_it_holds)
+{
+	two_daemons(3);
+	takes(1, "a");
+	says(2, "@w LOCK a wait=60s"); /* it holds nothing */
+	passes(20 * SEC);
+	session_opens(3, 0);
+	says(3, "@w LOCK a wait=60s owner=x");
+	takes(3, "c"); /* held by another owner of this session */
+	passes(20 * SEC);
+	takes(2, "d owner=y");
+	ck_assert_uint_eq(asked(CALL_TABLE), 0);
+	session_opens(4, 1);
+	takes(4, "e");
+	says(4, "LOCK a wait=900ms");
+	passes(5 * SEC);
+	hears(4, "TIMEOUT *");
+	ck_assert_uint_eq(asked(CALL_TABLE), 0);
+	cluster_close();
+}
+END_TEST
+
+START_TEST(a_long_wait_while_holding_is_told_every_two_seconds_and_withdrawn_at_its_end)
+{
+	unsigned before;
+
+	two_daemons(3);
+	takes(1, "a");
+	takes(2, "b");
+	says(2, "LOCK a wait=11s");
+	passes(1500 * MSEC);
+	ck_assert_uint_eq(asked(CALL_TABLE), 3);
+	passes(8 * SEC);
+	ck_assert_uint_eq(asked(CALL_TABLE), 15);
+	passes(5 * SEC);
+	hears(2, "TIMEOUT *");
+	before = asked(CALL_TABLE);
+	ck_assert_uint_le(before, 21);
+	passes(60 * SEC);
+	ck_assert_uint_eq(asked(CALL_TABLE), before);
+	cluster_close();
+}
+END_TEST
+
+START_TEST(what_was_true_one_after_the_other_is_no_deadlock)
+{
+	two_daemons(3);
+	takes(1, "a");
+	takes(2, "b");
+	says(2, "@1 LOCK a wait=100s");
+	passes(7 * SEC); /* the stores have been told of it twice */
+	cluster.daemon[1].stopped = true;
+	says(1, "LOCK b wait=1500ms"); /* what daemon 1 said stays at the stores for some time */
+	passes(4 * SEC);
+	hears(1, "TIMEOUT *");
+	cluster.daemon[1].stopped = false;
+	passes(0);
+	says(2, "CANCEL @1");
+	hears(2, "OK");
+	hears(2, "@1 ERR CANCELLED *");
+	says(1, "LOCK b wait=100s");
+	passes(20 * SEC);
+	hears_nothing(1);
+	cluster_close();
+}
+END_TEST
+
+START_TEST(an_owner_that_releases_and_takes_again_is_another_one)
+{
+	two_daemons(3);
+	takes(1, "a");
+	takes(2, "b");
+	says(1, "LOCK b wait=100s");
+	passes(SEC / 10);
+	says(2, "@a LOCK a wait=100s");
+	for (unsigned i = 0; i < 20; i++) {
+		passes(1700 * MSEC);
+		says(2, "@u UNLOCK b");
+		hears(2, "@u OK *");
+		for (unsigned node = 0; node < 3; node++)
+			is_woken(0, node, "b");
+		hears(1, "OK name=b *");
+		says(1, "UNLOCK b");
+		hears(1, "OK *");
+		says(2, "@l LOCK b");
+		hears(2, "@l OK *");
+		says(1, "LOCK b wait=100s");
+	}
+	hears_nothing(1);
+	cluster_close();
+}
+END_TEST
+
+START_TEST(a_deadlock_is_found_although_others_come_to_wait)
+{
+	two_daemons(3);
+	takes(1, "a");
+	for (unsigned i = 0; i < 8; i++) {
+		session_opens(10 + i, 0);
+		says(1, "LOCK c%u", i);
+		hears(1, "OK name=*");
+	}
+	takes(2, "b");
+	says(1, "LOCK b wait=100s");
+	passes(SEC / 10);
+	says(2, "LOCK a wait=100s");
+	for (unsigned i = 0; i < 8; i++) {
+		passes(900 * MSEC);
+		says(10 + i, "LOCK c%u wait=100s", 7 - i);
+	}
+	hears(2, "ERR DEADLOCK cycle=a@h0<-b@h1<-a@h0");
+	hears_nothing(1);
+	cluster_close();
+}
+END_TEST
+
+START_TEST(after_RESUME_a_repeated_LOCK_is_in_the_same_deadlock)
+{
+	struct secret s;
+
+	two_daemons(3);
+	s = says_hello(1, "grace=60s");
+	takes(1, "a");
+	takes(2, "b");
+	says(2, "LOCK a wait=100s");
+	passes(SEC / 10);
+	says(1, "LOCK b wait=100s");
+	passes(SEC);
+	goes(1, GONE_KEEPALIVE);
+	session_opens(3, 0);
+	resumes(3, &s);
+	hears(3, ROW_A);
+	hears(3, "OK *");
+	says(3, "LOCK b wait=100s");
+	passes(FOUND_US);
+	hears(3, "ERR DEADLOCK cycle=b@h1<-a@h0<-b@h1");
+	hears_nothing(2);
+	cluster_close();
+}
+END_TEST
+
+START_TEST(the_time_after_which_it_is_looked_for_can_be_set)
+{
+	cluster_open(1);
+	cluster.conf.deadlock_us = 20 * SEC;
+	daemon_starts(0);
+	daemon_starts(1);
+	passes(3 * SEC);
+	session_opens(2, 1);
+	wait_for_each_other();
+	passes(19 * SEC);
+	ck_assert_uint_eq(asked(CALL_TABLE), 0);
+	passes(9 * SEC);
+	hears(2, "ERR DEADLOCK *");
+	cluster_close();
+}
+END_TEST
+
+START_TEST(a_detached_session_waits_and_holds_as_any_other)
+{
+	two_daemons(3);
+	says(1, "HELLO 1 grace=60s");
+	hears(1, "OK *");
+	takes(1, "a");
+	takes(2, "b");
+	says(1, "LOCK b wait=100s");
+	goes(1, GONE_KEEPALIVE);
+	passes(SEC / 10);
+	says(2, "LOCK a wait=100s");
+	passes(FOUND_US);
+	hears(2, "ERR DEADLOCK cycle=a@h0<-b@h1<-a@h0");
+	cluster_close();
+}
+END_TEST
+
+START_TEST(the_request_of_a_detached_session_is_withdrawn_unheard)
+{
+	two_daemons(3);
+	says(1, "HELLO 1 grace=60s");
+	hears(1, "OK *");
+	takes(1, "a");
+	takes(2, "b");
+	says(2, "LOCK a wait=100s");
+	passes(SEC / 10);
+	says(1, "LOCK b wait=100s");
+	goes(1, GONE_KEEPALIVE);
+	passes(FOUND_US);
+	hears_nothing(2);
+	passes(100 * SEC); /* the grace is over */
+	hears(2, "OK name=a *");
+	cluster_close();
+}
+END_TEST
+
+START_TEST(one_store_that_answers_is_enough)
+{
+	two_daemons(3);
+	wait_for_each_other();
+	feels(0, MOOD_SILENT);
+	feels(1, MOOD_SILENT);
+	passes(9 * SEC);
+	hears(1, "! *");
+	hears(2, "! *");
+	cluster_close();
+}
+END_TEST
+
+START_TEST(readers_of_two_hosts_that_both_wait_to_write_lose_one)
+{
+	two_daemons(3);
+	session_opens(3, 0);
+	says(1, "LOCK a mode=shared");
+	hears(1, "OK *");
+	says(3, "LOCK a mode=shared");
+	hears(3, "OK *");
+	takes(2, "b");
+	says(1, "LOCK b wait=100s");
+	passes(SEC / 10);
+	says(2, "LOCK a wait=100s");
+	passes(FOUND_US);
+	hears(2, "ERR DEADLOCK cycle=a@h0<-b@h1<-a@h0");
+	hears_nothing(1);
+	cluster_close();
+}
+END_TEST
+
+START_TEST(garbage_in_the_table_refuses_nobody)
+{
+	static const char *const lists[] = {"", "x", "3:ab", "-3:abc", "99999999999999999999:a", "3", ":abc"};
+	static const char *const members[] = {"", "d.h", "d.h 1", "d.h 1 0", "d.h -1 0 1 2 3 ", "d.h 1 0 1 2 3", " 1 0 1 2 3 ", "d.h 1 0 1 2 3 n0,1,1,4:abc",
+	                                      "d.h 1 0 1 2 3 z0,1,1,1:b", "d.h 1 0 1 2 3 h0,1,1,2:b", "d.h 1 0 1 2 3 n-1,1,1,1:b", "d.h 1 0 1 2 3 n0,1,1,-1:b",
+	                                      "d.h 1 0 1 2 3 n0,1,1,513:b", "d.h 1 0 1 2 3 n0,1,1", "d.h 1 0 1 2 3 n0,1,1,1:bb"};
+	struct waitgraph graph;
+	struct span member;
+
+	graph_init(&graph);
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		struct span list = span_of(lists[i]);
+
+		ck_assert_msg(!entry_next(&list, &member), "%s", lists[i]);
+	}
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+		ck_assert_msg(!entry_to_graph(&graph, span_of(members[i]), false), "%s", members[i]);
+	ck_assert_uint_eq(graph.owners, 0);
+	ck_assert(entry_to_graph(&graph, SPAN("d.h 1 0 1 2 3 n0,1,-1,1:bh0,1,0,1:c"), false));
+	ck_assert_uint_eq(graph.wants, 1);
+	ck_assert(span_equal(graph.owner[0].host, SPAN("h")));
+	graph_release(&graph);
+}
+END_TEST
+
+Suite *waittable_suite(void)
+{
+	Suite *s = suite_create("waittable");
+	TCase *t = tcase_create("waittable");
+
+	tcase_add_test(t, the_later_of_two_that_wait_for_each_other_is_refused_and_the_other_goes_on);
+	tcase_add_test(t, three_daemons_in_a_circle_lose_one_request);
+	tcase_add_test(t, nobody_pays_where_no_owner_waits_long_while_it_holds);
+	tcase_add_test(t, a_long_wait_while_holding_is_told_every_two_seconds_and_withdrawn_at_its_end);
+	tcase_add_test(t, what_was_true_one_after_the_other_is_no_deadlock);
+	tcase_add_test(t, an_owner_that_releases_and_takes_again_is_another_one);
+	tcase_add_test(t, a_deadlock_is_found_although_others_come_to_wait);
+	tcase_add_test(t, after_RESUME_a_repeated_LOCK_is_in_the_same_deadlock);
+	tcase_add_test(t, the_time_after_which_it_is_looked_for_can_be_set);
+	tcase_add_test(t, a_detached_session_waits_and_holds_as_any_other);
+	tcase_add_test(t, the_request_of_a_detached_session_is_withdrawn_unheard);
+	tcase_add_test(t, one_store_that_answers_is_enough);
+	tcase_add_test(t, readers_of_two_hosts_that_both_wait_to_write_lose_one);
+	tcase_add_test(t, garbage_in_the_table_refuses_nobody);
+	suite_add_tcase(s, t);
+	return s;
+}
