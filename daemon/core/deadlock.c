@@ -64,6 +64,8 @@ static bool search_follow(struct search *q, const struct claim *blocker, struct 
 	const struct session *s = blocker->session;
 	struct claim *c;
 
+	if (s->principal)
+		return false; /* a group keeps nothing from others for as long as it waits itself */
 	if (s == q->session && span_equal(claim_owner(blocker), q->owner))
 		return true;
 	if (s->waiting == 0 || (blocker->state == CLAIM_WAITING && blocker->asking->seen == q->x->engine->search))

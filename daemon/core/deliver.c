@@ -3,6 +3,7 @@
 #include "daemon/core/deliver.h"
 
 #include "daemon/core/admin.h"
+#include "daemon/core/group.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/rows.h"
@@ -43,6 +44,8 @@ static void deliver_granted(struct commander *x, struct claim *c, unsigned count
 	s->held++;
 	claim_answered(x, c);
 	claim_end_asking(&x->engine->table, c);
+	if (!LIST_EMPTY(&s->groups))
+		groups_make_due(x, s); /* one of them may ask for this name, too */
 	watch(x, c, WATCH_GRANTED);
 	watch_contended(x, c->lock, true);
 }
@@ -72,33 +75,32 @@ static void reply_holder(struct commander *x, struct reply *r, const struct lock
 	}
 }
 
-static void deliver_busy(struct commander *x, struct claim *c)
+void deliver_busy(struct commander *x, struct session *s, struct span tag, const struct lock *l)
 {
-	const struct lock *l = c->lock;
 	int64_t retry = lock_retry_us(&x->engine->table, l);
 	struct reply r;
 
 	metric_add(&x->core->metrics, METRIC_REFUSALS, 1);
-	reply_begin(&r, session_line(x->sessions), span_of(c->asking->tag), "BUSY");
+	reply_begin(&r, session_line(x->sessions), tag, "BUSY");
 	reply_text(&r, "name", lock_name(l));
 	reply_holder(x, &r, l);
 	reply_int(&r, "waiters", l->contender->patient);
 	if (retry >= 0)
 		reply_ms(&r, "retry_ms", retry + MSEC - 1);
-	tell_line(x, c->session, &r);
+	tell_line(x, s, &r);
 }
 
-static void deliver_timeout(struct commander *x, struct claim *c)
+void deliver_timeout(struct commander *x, struct session *s, struct span tag, const struct lock *l, struct instant asked_at)
 {
 	struct reply r;
 
 	metric_add(&x->core->metrics, METRIC_TIMEOUTS, 1);
-	reply_begin(&r, session_line(x->sessions), span_of(c->asking->tag), "TIMEOUT");
-	reply_text(&r, "name", lock_name(c->lock));
-	reply_ms(&r, "waited_ms", instant_diff(x->core->now, c->asking->asked_at));
-	reply_holder(x, &r, c->lock);
-	reply_int(&r, "waiters", c->lock->contender->patient);
-	tell_line(x, c->session, &r);
+	reply_begin(&r, session_line(x->sessions), tag, "TIMEOUT");
+	reply_text(&r, "name", lock_name(l));
+	reply_ms(&r, "waited_ms", instant_diff(x->core->now, asked_at));
+	reply_holder(x, &r, l);
+	reply_int(&r, "waiters", l->contender->patient);
+	tell_line(x, s, &r);
 }
 
 /* Too few stores can be used; or those that can be used were busy, or did not comply. How many have answered is not known here. */
@@ -126,7 +128,7 @@ static void deliver_no_quorum(struct commander *x, struct session *s, struct spa
 			   quorum);
 }
 
-static void deliver_refusal(struct commander *x, struct session *s, struct span tag, enum refusal why)
+void deliver_refusal(struct commander *x, struct session *s, struct span tag, enum refusal why)
 {
 	switch (why) {
 	case REFUSED_QUORUM:
@@ -162,9 +164,9 @@ static void deliver_refused(struct commander *x, struct claim *c, enum refusal w
 
 	if (!s->over && !c->not_notified) {
 		if (why == REFUSED_BUSY)
-			deliver_busy(x, c);
+			deliver_busy(x, s, span_of(c->asking->tag), c->lock);
 		else if (why == REFUSED_TIMEOUT)
-			deliver_timeout(x, c);
+			deliver_timeout(x, s, span_of(c->asking->tag), c->lock, c->asking->asked_at);
 		else
 			deliver_refusal(x, s, span_of(c->asking->tag), why);
 		metric_add(&x->core->metrics, METRIC_FAILURES, why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED);
@@ -316,7 +318,8 @@ void deliver_notices(struct commander *x)
 	for (size_t i = 0; i < x->engine->notices.count; i++) {
 		const struct notice n = x->engine->notices.item[i];
 
-		deliver_one(x, &n);
+		if (!n.claim || !n.claim->session->principal || !group_note(x, &n))
+			deliver_one(x, &n);
 		notices_delivered(&x->engine->notices, &n);
 	}
 	x->engine->notices.count = 0;

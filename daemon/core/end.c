@@ -2,10 +2,22 @@
 /* See end.h. */
 #include "daemon/core/end.h"
 
+#include "daemon/core/group.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/list.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/watch.h"
+
+void end_all(struct commander *x)
+{
+	for (uint32_t i = 0; i < x->sessions->slots; i++) {
+		if (!x->sessions->slot[i])
+			continue;
+		lists_drop(x, x->sessions->slot[i]);
+		watch_drop(x, x->sessions->slot[i]);
+	}
+	groups_free_all(x);
+}
 
 static void drop_pendings(struct session *s)
 {
@@ -53,7 +65,9 @@ void end_session(struct commander *x, struct session *s, enum ending how)
 	s->over = true;
 	watch_drop(x, s);
 	remember_over(x, s);
+	groups_end(x, s, true);
 	session_drop_claims(x, s, true, how);
+	groups_end(x, s, false);
 	session_drop_claims(x, s, false, how);
 	drop_pendings(s);
 	lists_drop(x, s);
@@ -66,7 +80,7 @@ void end_session(struct commander *x, struct session *s, enum ending how)
 static bool session_may_stay(struct commander *x, const struct session *s)
 {
 	uint64_t most = x->core->conf.limits.detached;
-	struct session *vacant = TAILQ_EMPTY(&s->claims) ? NULL : TAILQ_FIRST(&x->sessions->vacant);
+	struct session *vacant = TAILQ_EMPTY(&s->claims) && LIST_EMPTY(&s->groups) ? NULL : TAILQ_FIRST(&x->sessions->vacant);
 
 	if (!s->known)
 		return false;
@@ -102,6 +116,7 @@ void leave_connection(struct commander *x, struct session *s, enum ending how)
 
 	TAILQ_FOREACH(c, &s->claims, in_session)
 		claim_detach(x, c);
+	groups_detach(x, s);
 	drop_pendings(s);
 	lists_drop(x, s);
 	watch_drop(x, s);

@@ -307,6 +307,8 @@ void engine_fired(struct engine *e, struct timer *t)
 	case TIMER_SESSION:
 	case TIMER_GRACE:
 	case TIMER_LISTS:
+	case TIMER_INSISTING:
+	case TIMER_LAPSE:
 		break;
 	}
 }

@@ -5,6 +5,7 @@
 #include "daemon/core/convert.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/engine.h"
+#include "daemon/core/group.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/holders.h"
 #include "daemon/core/remember.h"
@@ -57,7 +58,7 @@ static inline void claim_set_terms(struct commander *x, struct claim *c)
 }
 
 /* Whether it has as many waiting requests as it may. s->waiting includes those that do not wait for a holder, so if it is too large the claims are counted. */
-static bool session_waits_enough(const struct session *s, uint64_t most)
+bool session_waits_enough(const struct session *s, uint64_t most)
 {
 	const struct claim *c;
 	uint64_t n = 0;
@@ -66,7 +67,7 @@ static bool session_waits_enough(const struct session *s, uint64_t most)
 		return false;
 	TAILQ_FOREACH(c, &s->claims, in_session)
 		n += c->state == CLAIM_WAITING && c->patient;
-	return n >= most;
+	return n + groups_patient(s) >= most;
 }
 
 static bool lock_within_limits(struct commander *x, struct session *s, bool patient)
@@ -112,7 +113,7 @@ static bool lock_is_repeated(struct commander *x, struct session *s, int64_t wai
 	return false;
 }
 
-static void tell_cycle(struct commander *x, struct session *s, struct span cycle)
+void tell_cycle(struct commander *x, struct session *s, struct span cycle)
 {
 	char *line = session_line(x->sessions);
 	struct reply r;
