@@ -75,6 +75,7 @@ WORLD := \
 	tests/sim/check/notices.c \
 	tests/sim/check/places.c \
 	tests/sim/check/progress.c \
+	tests/sim/check/gathered.c \
 	tests/sim/check/readers.c \
 	tests/sim/check/recount.c \
 	tests/sim/check/released.c \
@@ -87,6 +88,7 @@ WORLD := \
 	tests/sim/client/client.c \
 	tests/sim/client/hold.c \
 	tests/sim/client/reply.c \
+	tests/sim/client/gatherer.c \
 	tests/sim/client/reader.c \
 	tests/sim/client/request.c \
 	tests/sim/client/resource.c \

@@ -37,14 +37,23 @@ static struct instant session_believes_until(const struct session *s, const stru
 	return s->detached && c->state == CLAIM_HELD ? c->believed : INSTANT_NEVER;
 }
 
+/* A claim that leaves a line may let in others: none of this session. */
+static void session_claims_are_ending(struct session *s)
+{
+	struct claim *c;
+
+	if (s->waiting == 0)
+		return;
+	TAILQ_FOREACH(c, &s->claims, in_session)
+		c->ending = true;
+	groups_are_ending(s);
+}
+
 static void session_drop_claims(struct commander *x, struct session *s, bool waiting, enum ending how)
 {
 	struct claim *c, *next;
 
-	/* One that leaves a line may let in others: none of this session. */
-	if (waiting && s->waiting > 0)
-		TAILQ_FOREACH(c, &s->claims, in_session)
-			c->ending = true;
+	groups_end(x, s, waiting);
 	for (c = TAILQ_FIRST(&s->claims); c; c = next) {
 		next = TAILQ_NEXT(c, in_session);
 		if ((c->state == CLAIM_WAITING) != waiting)
@@ -65,9 +74,8 @@ void end_session(struct commander *x, struct session *s, enum ending how)
 	s->over = true;
 	watch_drop(x, s);
 	remember_over(x, s);
-	groups_end(x, s, true);
+	session_claims_are_ending(s);
 	session_drop_claims(x, s, true, how);
-	groups_end(x, s, false);
 	session_drop_claims(x, s, false, how);
 	drop_pendings(s);
 	lists_drop(x, s);

@@ -4,6 +4,7 @@
 
 #include "daemon/core/award.h"
 #include "daemon/core/holders.h"
+#include "daemon/core/waiters.h"
 
 #define INSIST_MOST_US (64 * SEC)
 #define INSIST_PART    4 /* between two times of insisting it is polite for so many times as long */
@@ -67,7 +68,7 @@ static struct part *group_refused(struct commander *x, struct group *g)
 	for (unsigned i = 0; i < g->parts; i++) {
 		struct part *p = &g->part[i];
 
-		if (part_is_had(x, g, p) || p->claim)
+		if (part_is_had(x, g, p) || p->claim || p->why == NOT_REFUSED)
 			continue;
 		if (p->why == REFUSED_BUSY)
 			return p;
@@ -114,6 +115,11 @@ static void group_drop_lost(struct commander *x, struct group *g)
 
 /* --- LOCKALL --- */
 
+static bool is_trouble(enum refusal why)
+{
+	return why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED;
+}
+
 /* It cannot have this name now. It has given back all that it had, and waits for the name, or is refused. */
 static void all_is_refused(struct commander *x, struct group *g, struct part *p)
 {
@@ -121,7 +127,7 @@ static void all_is_refused(struct commander *x, struct group *g, struct part *p)
 
 	if (x->engine->draining) {
 		group_refuse(x, g, p, REFUSED_DRAINING);
-	} else if (may_wait && (p->why == REFUSED_BUSY || p->why == REFUSED_QUORUM || p->why == REFUSED_NOT_ADMITTED)) {
+	} else if (may_wait && (p->why == REFUSED_BUSY || is_trouble(p->why))) {
 		g->state = GROUP_WAITING;
 		g->next = (unsigned)(p - g->part);
 		part_ask(x, g, p, true);
@@ -158,6 +164,10 @@ static void all_tried(struct commander *x, struct group *g)
 	if (group_count(x, g, true) > 0)
 		return;
 	p = group_refused(x, g);
+	if (!p) {
+		group_ask(x, g, false); /* the client has given back what it held */
+		return;
+	}
 	group_drop_parts(x, g, NULL);
 	all_is_refused(x, g, p);
 }
@@ -236,10 +246,16 @@ static void all_relent(struct commander *x, struct group *g)
 
 /* --- LOCKANY --- */
 
+/* The stores are in trouble, or slow: to ask for more names would take as long again for each. */
+static bool any_has_tried_enough(const struct commander *x, const struct group *g)
+{
+	return (g->next > 0 && is_trouble(g->part[g->next - 1].why)) || instant_diff(x->core->now, g->asked_at) >= WAITERS_HURRY_US;
+}
+
 /* Asks for the names one after the other, as long as each is refused. */
 static bool any_try(struct commander *x, struct group *g)
 {
-	for (; g->next < g->parts; g->next++) {
+	for (; g->next < g->parts && !any_has_tried_enough(x, g); g->next++) {
 		struct part *p = &g->part[g->next];
 
 		if (part_is_taken(x, g, p)) {
@@ -255,10 +271,10 @@ static bool any_try(struct commander *x, struct group *g)
 
 static bool any_may_wait_for(const struct part *p)
 {
-	return p->why == REFUSED_BUSY || p->why == REFUSED_QUORUM || p->why == REFUSED_NOT_ADMITTED;
+	return p->why == NOT_REFUSED || p->why == REFUSED_BUSY || is_trouble(p->why);
 }
 
-/* All names were refused once: it waits for all of them, if it may. */
+/* No name can be had at once: it waits for all of them, if it may. */
 static void any_wait(struct commander *x, struct group *g)
 {
 	bool may_wait = g->patient && !g->leaving && !x->engine->draining && instant_before(x->core->now, g->wait_until), waits = false;
@@ -319,7 +335,7 @@ bool gather_next(struct commander *x)
 	x->gathered = true;
 	group_drop_lost(x, g);
 	if (g->state == GROUP_CANCELLED)
-		group_refuse(x, g, NULL, REFUSED_CANCELLED);
+		group_drop_parts(x, g, NULL), group_refuse(x, g, NULL, REFUSED_CANCELLED);
 	else if (g->any)
 		any_go_on(x, g);
 	else

@@ -86,7 +86,6 @@ void groups_make_due(struct commander *x, struct session *s)
 
 void group_cancel(struct commander *x, struct group *g)
 {
-	group_drop_parts(x, g, NULL);
 	heap_cancel(&x->core->timers, &g->insisting);
 	g->state = GROUP_CANCELLED;
 	group_make_due(x, g);
@@ -152,6 +151,7 @@ void part_ask(struct commander *x, struct group *g, struct part *p, bool patient
 	struct claim *c = claim_new(t);
 
 	p->claim = c;
+	p->why = NOT_REFUSED;
 	part_forget_refusal(x, p);
 	c->session = &g->agent;
 	claim_set_texts(c, group_owner(g), (struct span){g->note, g->note_n});
@@ -280,6 +280,16 @@ void groups_free_all(struct commander *x)
 		groups_release(x->sessions->slot[i]);
 	TAILQ_FOREACH(s, &x->sessions->detached, lasting->in_detached)
 		groups_release(s);
+}
+
+void groups_are_ending(struct session *s)
+{
+	struct group *g;
+	struct claim *c;
+
+	LIST_FOREACH(g, &s->groups, in_session)
+		TAILQ_FOREACH(c, &g->agent.claims, in_session)
+			c->ending = true;
 }
 
 void groups_end(struct commander *x, struct session *s, bool waiting)

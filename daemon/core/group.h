@@ -13,7 +13,7 @@ enum group_state {
 	GROUP_NEW,       /* it has asked for nothing */
 	GROUP_TRYING,    /* it asks for each name that it has not, and waits for no holder. LOCKANY: for one name after the other */
 	GROUP_WAITING,   /* LOCKALL: it has nothing, and waits in the queue of one name. LOCKANY: in the queues of all */
-	GROUP_CANCELLED, /* it has nothing, asks for nothing, and is about to be answered */
+	GROUP_CANCELLED, /* it is about to give back what it has, and to be answered */
 	GROUP_INSISTING, /* LOCKALL: it keeps what it has for a while, and waits in the queues of all other names */
 };
 
@@ -71,7 +71,7 @@ static inline struct group *group_of(const struct claim *c)
 struct group *group_new(struct commander *x, struct session *s);
 /* After RESUME the client repeats the request, by this one. */
 void group_repeat(struct commander *x, struct group *g);
-/* CANCEL: it gives back what it has, and is answered. */
+/* It gives back what it has, and is answered, before the step ends: not now, since notices may speak of its parts. */
 void group_cancel(struct commander *x, struct group *g);
 /* It is looked at before the step ends. */
 void group_make_due(struct commander *x, struct group *g);
@@ -89,7 +89,9 @@ bool group_note(struct commander *x, const struct notice *n);
 /* The group is answered, or has no client left: gives back what it has. */
 void group_free(struct commander *x, struct group *g);
 
-/* The session ends. waiting: its groups leave the queues; else they give back what they have, and are no more. */
+/* The session ends: parts get nothing any more. */
+void groups_are_ending(struct session *s);
+/* Then, waiting: its groups leave the queues; else they give back what they have, and are no more. */
 void groups_end(struct commander *x, struct session *s, bool waiting);
 void groups_free_all(struct commander *x); /* those of all sessions: the daemon ends, and tells nobody */
 /* Its connection is lost, and it goes on without. */

@@ -31,8 +31,10 @@ enum ask {
 };
 
 /* ASK_READ: a request about one of the names r0 … */
-enum reader_ask { READ_OTHER, READ_SHARED, READ_ALONE, READ_UNLOCK };
-#define READ_NAMES 2
+enum reader_ask { READ_OTHER, READ_SHARED, READ_ALONE, READ_UNLOCK, READ_ALL, READ_ANY };
+#define READ_NAMES 4 /* the first READ_FEW of them in worlds without groups */
+#define READ_FEW   2
+#define READ_MOST  4 /* how often a client holds one of them, more or less */
 
 /* One request, seen from both ends. */
 struct request_sim {
@@ -55,6 +57,8 @@ struct request_sim {
 	bool grace;                 /* HELLO: with grace= */
 	int64_t listed, list_limit; /* LIST: the last name or session that came; how many rows it wants */
 	enum reader_ask reads;      /* ASK_READ; its name is that of name r0 … */
+	unsigned group, told, rows; /* READ_ALL, READ_ANY: bits of the names; those in rows of the daemon; those in rows that the client has read */
+	char row[READ_NAMES][160];  /* the latter */
 	bool of_sessions;           /* LIST sessions */
 	bool wrong;                 /* RESUME: with a wrong secret */
 	char secret[SECRET_TEXT];   /* RESUME: the secret of the session */
@@ -160,6 +164,14 @@ int64_t reader_name(struct span line); /* the number of its name=; -1: no such n
 void reader_heard(struct sim_client *c, const struct request_sim *q, struct span line, bool ok);
 void reader_pushed(struct sim_client *c, struct span line);
 void reader_disclaim_all(struct sim_client *c);
+
+bool reader_asks(const struct sim_client *c, int64_t name, enum reader_ask what); /* such a request is not answered yet */
+struct request_sim *reader_say(struct sim_client *c, int64_t name, enum reader_ask what, const char *verb, const char *fields);
+void reader_believe(struct sim_client *c, const struct request_sim *q, int64_t name, struct span line);
+/* gatherer.c: LOCKALL and LOCKANY of these names, in some worlds. */
+void gatherer_ask(struct sim_client *c);
+void gatherer_row(struct request_sim *q, struct span line);
+void gatherer_heard(struct sim_client *c, const struct request_sim *q, struct span line);
 
 /* roll.c: LIST sessions, in some worlds. */
 void roll_begin(struct sim_client *c);

@@ -12,6 +12,7 @@
  *   rolls      LIST sessions while sessions come and go: in half of the worlds with storms and of crowds, in few others
  *   breaks     clients BREAK locks and KILL sessions, and watch
  *   readers    clients lock some names in both modes, and convert what they hold
+ *   gathers    clients LOCKALL and LOCKANY some names, beside what readers do with them
  */
 #include "tests/sim/plan/plan.h"
 
@@ -33,6 +34,7 @@ static const struct {
 	[SPREAD_PRIORITIES] = {"priorities", 200},
 	[SPREAD_BREAKS] = {"breaks", 100},
 	[SPREAD_READERS] = {"readers", 250},
+	[SPREAD_GATHERS] = {"gathers", 150},
 };
 
 /* The stream goes on with what is drawn of that kind. */
@@ -198,4 +200,5 @@ void spread_draw(struct plan *p)
 	draw_priorities(p);
 	draw_breaks(p);
 	p->readers = seed_is_spread((uint64_t)p->seed, SPREAD_READERS);
+	p->gathers = seed_is_spread((uint64_t)p->seed, SPREAD_GATHERS);
 }

@@ -81,7 +81,7 @@ struct conn {
 	/* the daemon's end */
 	struct buf in;
 	bool skipping, reading;
-	int64_t read_count[2];                         /* how often its session holds r0 …, as far as its lines say */
+	int64_t read_count[4];                         /* how often its session holds r0 …, as far as its lines say */
 	char secret[SECRET_TEXT];                      /* the secret of a session with grace; "" */
 	int64_t watched[NAMES_MAX];                    /* the last grant that WATCH told of; 0: none, or its end as well */
 	char void_secret[SECRET_TEXT];                 /* of a session that was killed */

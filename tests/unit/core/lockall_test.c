@@ -104,6 +104,21 @@ START_TEST(what_the_owner_gives_back_meanwhile_is_asked_for_again)
 }
 END_TEST
 
+START_TEST(what_the_owner_gives_back_while_the_others_are_asked_for_is_asked_for_as_well)
+{
+	cluster_begin(3);
+	takes(1, "a");
+	all_feel(MOOD_TARDY);
+	says(1, "@w LOCKALL a b");
+	gives_back(1, "a");
+	all_feel(MOOD_WELL);
+	passes(10 * MSEC);
+	hears_all(1, "@w ", "ab");
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert(key_is_there(i, "a"));
+}
+END_TEST
+
 START_TEST(a_lock_of_the_same_owner_that_waits_is_granted_together_with_the_lockall)
 {
 	cluster_begin(1);
@@ -209,6 +224,40 @@ START_TEST(the_last_line_of_a_session_ends_the_wait_of_its_lockall)
 }
 END_TEST
 
+/* Session 2 waits for a with a LOCK of its own and with a LOCKALL, both as readers, behind a writer. */
+static void readers_wait_in_a_session(void)
+{
+	cluster_begin(1);
+	passes(SEC);
+	says(1, "LOCK a mode=shared");
+	hears(1, "OK *");
+	says(2, "@w LOCK a owner=w wait=1m");
+	says(2, "@x LOCK a owner=x wait=1m mode=shared");
+	says(2, "@y LOCKALL a b owner=y wait=1m mode=shared");
+	says(2, "@z LOCK a owner=z wait=1m mode=shared");
+}
+
+START_TEST(nothing_is_granted_to_a_group_while_its_session_says_its_last_line)
+{
+	readers_wait_in_a_session();
+	half_closes(2);
+	passes(SEC);
+	ignores(2);
+	ck_assert(hung_up(2));
+	gives_back(1, "a");
+	ck_assert(!key_is_there(0, "a") && !key_is_there(0, "b"));
+}
+END_TEST
+
+START_TEST(nothing_is_granted_to_a_group_while_its_session_ends)
+{
+	readers_wait_in_a_session();
+	goes(2, GONE_HANGUP);
+	gives_back(1, "a");
+	ck_assert(!key_is_there(0, "a") && !key_is_there(0, "b"));
+}
+END_TEST
+
 START_TEST(a_daemon_that_stops_refuses_its_lockalls)
 {
 	cluster_begin(1);
@@ -285,6 +334,7 @@ Suite *lockall_suite(void)
 	tcase_add_test(t, lockall_names_each_lock_once);
 	tcase_add_test(t, what_the_owner_holds_already_is_counted_up);
 	tcase_add_test(t, what_the_owner_gives_back_meanwhile_is_asked_for_again);
+	tcase_add_test(t, what_the_owner_gives_back_while_the_others_are_asked_for_is_asked_for_as_well);
 	tcase_add_test(t, a_lock_of_the_same_owner_that_waits_is_granted_together_with_the_lockall);
 	tcase_add_test(t, a_lock_of_the_same_owner_that_is_granted_before_counts_for_the_lockall);
 	tcase_add_test(t, lockall_holds_names_together_with_readers);
@@ -292,6 +342,8 @@ Suite *lockall_suite(void)
 	tcase_add_test(t, the_end_of_a_session_frees_all_that_it_has_by_lockall);
 	tcase_add_test(t, lockall_can_be_cancelled);
 	tcase_add_test(t, the_last_line_of_a_session_ends_the_wait_of_its_lockall);
+	tcase_add_test(t, nothing_is_granted_to_a_group_while_its_session_says_its_last_line);
+	tcase_add_test(t, nothing_is_granted_to_a_group_while_its_session_ends);
 	tcase_add_test(t, a_daemon_that_stops_refuses_its_lockalls);
 	tcase_add_test(t, lockall_without_a_quorum_is_told_so);
 	tcase_add_test(t, a_session_waits_with_no_more_lockalls_than_it_may);
