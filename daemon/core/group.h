@@ -42,6 +42,7 @@ struct group {
 	struct instant asked_at, wait_until;
 	struct instant insist_at; /* LOCKALL: it does not insist before */
 	int64_t insist_us;        /* and then for so long */
+	uint64_t seen;            /* number of the last search that came here: see deadlock.c */
 	unsigned priority;
 	bool any;                 /* LOCKANY */
 	bool renew, shared, patient;
