@@ -239,6 +239,7 @@ CLIENT := \
 	client/holds.c \
 	client/line.c \
 	client/lock.c \
+	client/many.c \
 	client/moment.c \
 	client/outcome.c \
 	client/pauses.c \
@@ -272,6 +273,7 @@ CLI := \
 	client/query.c \
 	client/rows.c \
 	client/run.c \
+	client/several.c \
 	client/shortage.c \
 	client/status.c \
 	client/waiting.c \
