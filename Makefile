@@ -102,6 +102,7 @@ CORE := \
 	daemon/core/adopt.c \
 	daemon/core/adoption.c \
 	daemon/core/ask.c \
+	daemon/core/award.c \
 	daemon/core/bounds.c \
 	daemon/core/break.c \
 	daemon/core/calls.c \
@@ -118,7 +119,9 @@ CORE := \
 	daemon/core/event.c \
 	daemon/core/fences.c \
 	daemon/core/flow.c \
+	daemon/core/gather.c \
 	daemon/core/grant.c \
+	daemon/core/group.c \
 	daemon/core/hangup.c \
 	daemon/core/hold.c \
 	daemon/core/holders.c \
@@ -131,6 +134,7 @@ CORE := \
 	daemon/core/list.c \
 	daemon/core/listing.c \
 	daemon/core/lock.c \
+	daemon/core/lockall.c \
 	daemon/core/locks.c \
 	daemon/core/look.c \
 	daemon/core/member.c \
@@ -240,6 +244,7 @@ CLIENT := \
 	client/holds.c \
 	client/line.c \
 	client/lock.c \
+	client/many.c \
 	client/moment.c \
 	client/outcome.c \
 	client/pauses.c \
@@ -273,6 +278,7 @@ CLI := \
 	client/query.c \
 	client/rows.c \
 	client/run.c \
+	client/several.c \
 	client/shortage.c \
 	client/status.c \
 	client/waiting.c \

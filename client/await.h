@@ -7,6 +7,8 @@
 
 #include "client/redlock.h"
 
+#define ONCE_MS 1000 /* how long the daemon keeps a LOCK without a wait, or an EXTEND, when the stores are busy: redlock-protocol(7) */
+
 /*
  * Waits for the outcome of the request in flight, wait_ms longer than the timeout of the connection. Then gives the request up:
  * -ECONNABORTED if the session goes on (exchange_give_up), else the connection breaks with -ETIMEDOUT.

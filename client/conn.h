@@ -58,6 +58,8 @@ struct redlock {
 	int64_t resume_us; /* read before RESUME was sent, or the CHECK after it */
 	char asked[NAME_MAX_BYTES + 1]; /* LINK_CHECKING, LINK_RELEASING: the name for which CHECK or UNLOCK was sent */
 
+	int64_t rows_ttl_ms; /* what the rows of the last LOCKALL told; 0: nothing yet */
+
 	char code[CODE_BYTES];
 	char message[MESSAGE_BYTES];
 };

@@ -51,3 +51,23 @@ void draft_begin(struct draft *d, const char *verb, const char *name)
 	draft_text(d, verb);
 	draft_quoted(d, " ", name);
 }
+
+void draft_options(struct draft *d, const struct redlock_options *o, size_t *ret_wait_at, size_t *ret_wait_n)
+{
+	*ret_wait_at = d->n;
+	if (o->wait_ms < 0)
+		draft_text(d, " wait=forever");
+	else if (o->wait_ms)
+		draft_ms(d, "wait", o->wait_ms);
+	*ret_wait_n = d->n - *ret_wait_at;
+	if (o->ttl_ms)
+		draft_ms(d, "ttl", o->ttl_ms);
+	if (o->shared)
+		draft_text(d, " mode=shared");
+	if (o->no_renew)
+		draft_text(d, " renew=no");
+	if (o->note)
+		draft_quoted(d, " note=", o->note);
+	if (o->priority)
+		draft_number(d, "priority", o->priority);
+}

@@ -5,6 +5,7 @@
 #ifndef CLIENT_DRAFT_H
 #define CLIENT_DRAFT_H
 
+#include "client/redlock.h"
 #include "proto/proto.h"
 
 struct draft {
@@ -22,5 +23,7 @@ void draft_quoted(struct draft *d, const char *before, const char *text);
 void draft_number(struct draft *d, const char *field, int64_t number);
 /* " field=…ms" */
 void draft_ms(struct draft *d, const char *field, int64_t ms);
+/* The options of a LOCK. Tells where " wait=…" stands. */
+void draft_options(struct draft *d, const struct redlock_options *o, size_t *ret_wait_at, size_t *ret_wait_n);
 
 #endif

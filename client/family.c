@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -174,4 +175,14 @@ bool family_reap(struct family *f)
 int family_code(const struct family *f)
 {
 	return WIFSIGNALED(f->status) ? 128 + WTERMSIG(f->status) : WEXITSTATUS(f->status);
+}
+
+int family_fd(void)
+{
+	sigset_t child;
+
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	signal(SIGCHLD, SIG_DFL); /* some parents leave it ignored, which would lose the exit code */
+	return signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
 }

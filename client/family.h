@@ -49,4 +49,7 @@ void family_mark_left(struct family *f);
 /* Whether the command, or something of it that was not marked, is still to be reaped. True if nobody can tell. */
 bool family_lives(const struct family *f);
 
+/* A descriptor that is readable when a child has ended. A negative number: errno says why not. */
+int family_fd(void);
+
 #endif

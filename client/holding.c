@@ -7,6 +7,7 @@
 #include "client/family.h"
 #include "client/loss.h"
 #include "client/person.h"
+#include "client/several.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -42,6 +43,7 @@ struct holding {
 	int children, timer; /* signalfd of SIGCHLD, timerfd */
 	struct belief belief;
 	int64_t kill_at, give_up_at;
+	unsigned asked; /* the name that CHECK is asked about */
 	bool front_gone;
 	bool may_hold;  /* CMD is stopped although nobody said that the lock was lost */
 	char name[200]; /* for a person */
@@ -122,7 +124,7 @@ static void holding_stop_now(struct holding *h, const char *why)
 
 static void holding_hear_push(struct holding *h)
 {
-	const struct redlock_line *push = loss_push(h->task->c, h->belief.grant.fence);
+	const struct redlock_line *push = loss_push(h->task->c, h->task->grants, h->task->names_n);
 	struct redlock_bytes reason;
 	char why[32];
 
@@ -136,17 +138,36 @@ static void holding_hear_push(struct holding *h)
 		holding_stop(h, belief_kill_at(&h->belief), why);
 }
 
+static void holding_ask_next(struct holding *h)
+{
+	int r = redlock_check_send(h->task->c, h->task->names[h->asked]);
+
+	if (r)
+		holding_stop(h, belief_kill_at(&h->belief), redlock_errmsg(h->task->c));
+}
+
+/* A CHECK was answered. Behind the last name the belief is that in the one that ends first. */
+static void holding_told(struct holding *h, const struct redlock_grant *grant)
+{
+	h->task->grants[h->asked] = *grant;
+	if (++h->asked < h->task->names_n)
+		holding_ask_next(h);
+	else
+		belief_set(&h->belief, several_first(h->task));
+}
+
 static void holding_hear_answer(struct holding *h)
 {
 	int r = redlock_finish(h->task->c, 0);
 	struct redlock_grant grant;
+	bool told = r == REDLOCK_OK && !redlock_grant(h->task->c, &grant);
 
-	if (r == REDLOCK_OK && !redlock_grant(h->task->c, &grant))
-		belief_set(&h->belief, &grant);
+	if (told && grant.fence == h->task->grants[h->asked].fence)
+		holding_told(h, &grant);
 	else if (r == REDLOCK_REFUSED && !loss_refused(h->task->c))
 		belief_untold(&h->belief, redlock_now_us());
 	else
-		holding_stop_now(h, redlock_code(h->task->c));
+		holding_stop_now(h, told ? "it is another grant" : redlock_code(h->task->c));
 }
 
 static bool holding_listens(const struct holding *h)
@@ -173,11 +194,9 @@ static void holding_listen(struct holding *h)
 
 static void holding_ask(struct holding *h, int64_t now)
 {
-	int r = redlock_check_send(h->task->c, h->task->in->operand);
-
+	h->asked = 0;
 	belief_asked(&h->belief, now);
-	if (r)
-		holding_stop(h, belief_kill_at(&h->belief), redlock_errmsg(h->task->c));
+	holding_ask_next(h);
 }
 
 /* --- the end --- */
@@ -189,7 +208,7 @@ static int holding_unlock(struct holding *h, int64_t keep_ms)
 	int r = redlock_in_flight(c) ? redlock_finish(c, UNLOCK_MS) : 0;
 
 	redlock_set_timeout(c, UNLOCK_MS);
-	return r < 0 ? r : redlock_unlock(c, h->task->in->operand, keep_ms);
+	return r < 0 ? r : several_unlock(h->task, keep_ms);
 }
 
 /*
@@ -203,7 +222,7 @@ static void holding_finish(struct holding *h)
 	h->state = HOLDING_DONE;
 	h->report->code = family_code(&h->family);
 	if (r == REDLOCK_REFUSED && loss_refused(h->task->c)) {
-		push = loss_push(h->task->c, h->belief.grant.fence);
+		push = loss_push(h->task->c, h->task->grants, h->task->names_n);
 		if (!push || loss_is_final(push)) {
 			holding_says(h, EXIT_LOST, "%s was lost while the command ran", h->name);
 			h->report->lost = true;
@@ -344,22 +363,9 @@ static void holding_loop(struct holding *h)
 
 static int holding_open(struct holding *h)
 {
-	sigset_t child;
-
-	sigemptyset(&child);
-	sigaddset(&child, SIGCHLD);
-	signal(SIGCHLD, SIG_DFL); /* some parents leave it ignored, which would lose the exit code */
-	h->children = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+	h->children = family_fd();
 	h->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
 	return h->children < 0 || h->timer < 0 ? -errno : 0;
-}
-
-static int holding_environment(const struct keeper_task *task)
-{
-	char fence[24];
-
-	snprintf(fence, sizeof(fence), "%lld", (long long)task->grant.fence);
-	return setenv("REDLOCK_NAME", task->in->operand, 1) || setenv("REDLOCK_FENCE", fence, 1) ? -errno : 0;
 }
 
 static void holding_start(struct holding *h)
@@ -368,7 +374,7 @@ static void holding_start(struct holding *h)
 	int r = holding_open(h);
 
 	if (!r)
-		r = holding_environment(task);
+		r = several_environment(task);
 	if (!r)
 		r = family_start(&h->family, &task->start);
 	if (r < 0)
@@ -387,7 +393,7 @@ void holding_run(const struct keeper_task *task, struct keeper_report *ret_repor
 {
 	struct holding h = {.task = task, .state = HOLDING_DONE, .report = ret_report};
 
-	shown_text(span_of(task->in->operand), h.name, sizeof(h.name));
+	several_shown(task->names, task->names_n, h.name, sizeof(h.name));
 	belief_set(&h.belief, &task->grant);
 	holding_start(&h);
 	if (h.state == HOLDING_DONE)

@@ -109,6 +109,12 @@ static const char *shared_set(struct invocation *in, const char *value)
 	return NULL;
 }
 
+static const char *any_set(struct invocation *in, const char *value)
+{
+	in->any = !value;
+	return NULL;
+}
+
 static const char *json_set(struct invocation *in, const char *value)
 {
 	in->json = !value;
@@ -294,11 +300,17 @@ static int operand_take(struct invocation *in, const char *word)
 {
 	if (!in->command)
 		return command_take(in, word);
+	if (in->command->most > 1 && in->names_n < NAMES_MOST) {
+		in->names[in->names_n++] = word;
+		in->operand = in->names[0];
+		return 0;
+	}
 	if (in->operand || !in->command->most) {
 		complain("'%s' is too much: redlock %s %s", word, in->command->word, in->command->operands);
 		return EX_USAGE;
 	}
-	in->operand = word;
+	in->operand = in->names[0] = word;
+	in->names_n = 1;
 	return 0;
 }
 
@@ -315,8 +327,19 @@ static int options_fit(const struct invocation *in, uint32_t given)
 	return 0;
 }
 
+static int names_fit(const struct invocation *in)
+{
+	if (in->any && in->names_n < 2) {
+		complain("--any needs two or more names; the usage is: redlock %s %s", in->command->word, in->command->operands);
+		return usage_exit(in);
+	}
+	return 0;
+}
+
 static int invocation_whole(const struct invocation *in, uint32_t given)
 {
+	int r;
+
 	if (in->help || in->version)
 		return 0;
 	if (!in->command) {
@@ -327,7 +350,19 @@ static int invocation_whole(const struct invocation *in, uint32_t given)
 		complain("an argument is missing; the usage is: redlock %s %s", in->command->word, in->command->operands);
 		return usage_exit(in);
 	}
-	return options_fit(in, given);
+	r = options_fit(in, given);
+	return r ? r : names_fit(in);
+}
+
+/* Whether a "--" is still to come: all words before it are names. */
+static bool more_names(const struct invocation *in, int argc, char **argv, bool literal)
+{
+	if (in->command->most == 1 || literal)
+		return false;
+	for (int i = optind; i < argc; i++)
+		if (!strcmp(argv[i], "--"))
+			return true;
+	return false;
 }
 
 int invocation_parse(int argc, char **argv, struct invocation *ret_in)
@@ -341,7 +376,7 @@ int invocation_parse(int argc, char **argv, struct invocation *ret_in)
 		r = options_take(argc, argv, &in, &given, &literal);
 		if (r)
 			return r;
-		if (optind >= argc || (in.command && in.command->wraps && in.operand))
+		if (optind >= argc || (in.command && in.command->wraps && in.operand && !more_names(&in, argc, argv, literal)))
 			break;
 		r = operand_take(&in, argv[optind++]);
 		if (r)

@@ -20,6 +20,8 @@ enum wrapper_exit {
 /* All other commands exit with EXIT_SUCCESS, EXIT_NO, EX_USAGE or EX_UNAVAILABLE. */
 #define EXIT_NO 1
 
+#define NAMES_MOST 64
+
 struct cli_command {
 	const char *word, *operands;
 	unsigned least, most;
@@ -38,11 +40,13 @@ extern const struct cli_command cli_commands[CLI_COMMANDS];
 struct invocation {
 	const struct cli_command *command;
 	const char *operand; /* NAME, PREFIX or LINE; NULL if not given */
+	const char *names[NAMES_MOST]; /* of run and try: operand, and further names */
+	unsigned names_n;
 	char **argv;         /* CMD..., NULL-terminated */
 	const char *addr, *note;
 	int64_t wait_ms, ttl_ms, keep_ms;
 	int busy_exit, priority;
-	bool shared, json, help, version;
+	bool shared, any, json, help, version;
 };
 
 /*

@@ -9,6 +9,7 @@
 #include "client/descriptors.h"
 #include "client/dial.h"
 #include "client/holding.h"
+#include "client/several.h"
 #include "client/waiting.h"
 
 #include <errno.h>
@@ -22,7 +23,6 @@
 #include <unistd.h>
 
 #define FAREWELL_MS 1000
-#define SETTLE_MS   100
 
 static void report_send(const struct keeper_task *task, struct keeper_report *report, int kind)
 {
@@ -44,20 +44,6 @@ static bool front_agrees(const struct keeper_task *task)
 	return n == sizeof(go);
 }
 
-/* CHECK again after QUORUM: a daemon that restarted since the grant learns soon whether the stores have the lock. */
-static int grant_check(struct keeper_task *task)
-{
-	struct pollfd front = {.fd = task->front};
-	int64_t until = redlock_now_us() + ANSWER_TIMEOUT_MS * INT64_C(1000);
-	int r;
-
-	do
-		r = redlock_check(task->c, task->in->operand, &task->grant);
-	while (r == REDLOCK_REFUSED && !strcmp(redlock_code(task->c), "QUORUM") && redlock_now_us() < until &&
-	       poll(&front, 1, SETTLE_MS) == 0);
-	return r;
-}
-
 /*
  * True: CMD may start. The validity counts from a CHECK, because the LOCK may have waited for long, and redlock may have been
  * stopped since. Only the answer to LOCK tells the ttl.
@@ -69,8 +55,12 @@ static bool lock_take(struct keeper_task *task, struct waiting *w, struct keeper
 	if (!waiting_greet(w))
 		return false;
 	report_send(task, report, KEEPER_WAITING);
-	if (!waiting_take(w, &ttl_ms))
+	if (!waiting_take(w, &ttl_ms, &report->name))
 		return false;
+	if (task->in->any) {
+		task->names = &task->in->names[report->name];
+		task->names_n = 1;
+	}
 	report_send(task, report, KEEPER_GRANTED);
 	w->exit = EXIT_FAILED;
 	if (!front_agrees(task))
@@ -79,7 +69,7 @@ static bool lock_take(struct keeper_task *task, struct waiting *w, struct keeper
 	/* The lease is known now. The grace must be as long: a lock can be believed for that long without an answer. */
 	if (ttl_ms > MAX(w->in->ttl_ms, GRACE_MS) && redlock_session_secret(task->c)[0] && !waiting_regreet(w, ttl_ms))
 		return false;
-	if (grant_check(task)) {
+	if (several_check(task)) {
 		complain("%s", redlock_errmsg(task->c));
 		return false;
 	}
@@ -125,7 +115,7 @@ static void linger(const struct keeper_task *task)
 	}
 	redlock_set_timeout(c, FAREWELL_MS);
 	if (keeps_name(task) && !redlock_in_flight(c))
-		(void)!redlock_unlock(c, task->in->operand, task->in->keep_ms);
+		(void)!several_unlock(task, task->in->keep_ms);
 	redlock_close(c);
 }
 
@@ -133,7 +123,11 @@ void keeper_main(struct keeper_task *task)
 {
 	struct waiting waiting = {.in = task->in, .c = task->c, .front = task->front};
 	struct keeper_report report = {.code = EXIT_FAILED};
+	struct redlock_grant grants[NAMES_MOST];
 
+	task->names = task->in->names;
+	task->names_n = task->in->names_n;
+	task->grants = grants;
 	if (lock_take(task, &waiting, &report))
 		holding_run(task, &report);
 	else

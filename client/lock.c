@@ -10,8 +10,6 @@
 
 #include <errno.h>
 
-#define ONCE_MS 1000 /* how long the daemon keeps a LOCK without a wait, or an EXTEND, when the stores are busy: redlock-protocol(7) */
-
 /* The daemon refuses longer names, too; this check refuses them before anything is sent. */
 static int request_begin(struct redlock *c, struct draft *d, const char *verb, const char *name)
 {
@@ -84,27 +82,6 @@ int64_t redlock_left_us(const struct redlock_grant *grant)
 
 /* --- LOCK --- */
 
-/* Appends the options to the line, and tells where " wait=…" is. */
-static void lock_draft(struct draft *d, const struct redlock_options *o, size_t *ret_wait_at, size_t *ret_wait_n)
-{
-	*ret_wait_at = d->n;
-	if (o->wait_ms < 0)
-		draft_text(d, " wait=forever");
-	else if (o->wait_ms)
-		draft_ms(d, "wait", o->wait_ms);
-	*ret_wait_n = d->n - *ret_wait_at;
-	if (o->ttl_ms)
-		draft_ms(d, "ttl", o->ttl_ms);
-	if (o->shared)
-		draft_text(d, " mode=shared");
-	if (o->no_renew)
-		draft_text(d, " renew=no");
-	if (o->note)
-		draft_quoted(d, " note=", o->note);
-	if (o->priority)
-		draft_number(d, "priority", o->priority);
-}
-
 int redlock_lock_send(struct redlock *c, const char *name, const struct redlock_options *options)
 {
 	static const struct redlock_options none;
@@ -115,7 +92,7 @@ int redlock_lock_send(struct redlock *c, const char *name, const struct redlock_
 
 	if (r)
 		return r;
-	lock_draft(&d, o, &wait_at, &wait_n);
+	draft_options(&d, o, &wait_at, &wait_n);
 	r = request_set(c, &d, PENDING_LOCK, name);
 	if (!r && c->greeting.resumes && holds_reserve(&c->holds, name))
 		r = conn_break(c, -ENOMEM, "out of memory");

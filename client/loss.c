@@ -9,12 +9,21 @@ static bool bytes_are(struct redlock_bytes bytes, const char *text)
 	return bytes.n == strlen(text) && !memcmp(bytes.p, text, bytes.n);
 }
 
-const struct redlock_line *loss_push(struct redlock *c, int64_t fence)
+static bool fence_is_of(int64_t fence, const struct redlock_grant *grants, unsigned n)
+{
+	unsigned i = 0;
+
+	while (i < n && grants[i].fence != fence)
+		i++;
+	return i < n;
+}
+
+const struct redlock_line *loss_push(struct redlock *c, const struct redlock_grant *grants, unsigned n)
 {
 	const struct redlock_line *push;
 
 	while ((push = redlock_next_push(c)))
-		if (bytes_are(redlock_line_code(push), "LOST") && redlock_line_number(push, "fence", 0) == fence)
+		if (bytes_are(redlock_line_code(push), "LOST") && fence_is_of(redlock_line_number(push, "fence", 0), grants, n))
 			return push;
 	return NULL;
 }

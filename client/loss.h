@@ -7,8 +7,8 @@
 
 #include "client/redlock.h"
 
-/* The push LOST of the grant with this fence, or NULL. Drops the pushes before it. */
-const struct redlock_line *loss_push(struct redlock *c, int64_t fence);
+/* The push LOST of one of these grants, or NULL. Drops the pushes before it. */
+const struct redlock_line *loss_push(struct redlock *c, const struct redlock_grant *grants, unsigned n);
 /* The stores or an administrator took the lock away: nothing protects it until the old deadline. */
 bool loss_is_final(const struct redlock_line *push);
 /* Whether the last answer refused because the session does not hold the lock. */

@@ -107,7 +107,9 @@ void redlock_close(struct redlock *c);
  * redlock_lock and redlock_lock_send take. A lock that RESUME does not bring back is lost. The library tells the loss once by a
  * push "! LOST name=… fence=… reason=…": evicted means that somebody else may hold the lock already, expired that it is free when
  * until_us has passed. redlock_check, redlock_extend and redlock_unlock tell it as REDLOCK_REFUSED with "LOST", until an unlock
- * has told it or a lock takes the name anew. A LOCK that waits keeps its place in the queue and its deadline.
+ * has told it or a lock takes the name anew. A LOCK that waits keeps its place in the queue and its deadline. The library does not
+ * track what redlock_lock_all and redlock_lock_any take: CHECK tells whether it was lost. When the connection breaks while they wait
+ * they return -ECONNABORTED; called again, they find their place in the queue, or what was granted meanwhile.
  */
 int redlock_hello(struct redlock *c, const struct redlock_session *session) REDLOCK_MUST;
 /* What RESUME takes; "" if the daemon has not told them. They change when the session was lost and another one opened. */
@@ -131,6 +133,15 @@ const char *redlock_code(const struct redlock *c);
 /* Takes a lock, and asks CHECK for the grant: a LOCK may have waited for long. All outcomes. *ret_grant is set by 0 alone. */
 int redlock_lock(struct redlock *c, const char *name, const struct redlock_options *options,
 		 struct redlock_grant *ret_grant) REDLOCK_MUST;
+/*
+ * Takes all of these 2 to 64 locks, or none of them, and asks CHECK for each grant. All outcomes. ret_grants has room for n, and is set by 0 alone. Each lock
+ * is released by itself.
+ */
+int redlock_lock_all(struct redlock *c, const char *const *names, size_t n, const struct redlock_options *options,
+		     struct redlock_grant *ret_grants) REDLOCK_MUST;
+/* Takes one of these 2 to 64 locks, the first that is free: names[*ret_which]. All outcomes. */
+int redlock_lock_any(struct redlock *c, const char *const *names, size_t n, const struct redlock_options *options, size_t *ret_which,
+		     struct redlock_grant *ret_grant) REDLOCK_MUST;
 /*
  * keep_ms > 0: nobody gets the lock for that long. REDLOCK_REFUSED with "LOST" or "NOTHELD": the session did not hold it any
  * more.
@@ -194,6 +205,10 @@ int redlock_process(struct redlock *c) REDLOCK_MUST;
 /* These send and do not wait for the answer; -EBUSY while another request is in flight. */
 int redlock_send(struct redlock *c, const char *line) REDLOCK_MUST;
 int redlock_lock_send(struct redlock *c, const char *name, const struct redlock_options *options) REDLOCK_MUST;
+/* LOCKALL, or LOCKANY. The answer does not tell what is left of a lock that was waited for: ask CHECK for each. */
+int redlock_lock_many_send(struct redlock *c, bool any, const char *const *names, size_t n, const struct redlock_options *options) REDLOCK_MUST;
+/* The lease that the rows of the last LOCKALL told; 0: there were none yet. */
+int64_t redlock_many_ttl_ms(const struct redlock *c);
 int redlock_check_send(struct redlock *c, const char *name) REDLOCK_MUST;
 bool redlock_in_flight(const struct redlock *c);
 /*

@@ -11,6 +11,7 @@
 #include "client/loss.h"
 #include "client/person.h"
 #include "client/run.h"
+#include "client/several.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -38,6 +39,7 @@ struct front {
 	bool alone;             /* this process began without children: all that it has descend from CMD */
 	pid_t process, command; /* the pids of the keeper and of CMD; 0: CMD does not run yet */
 	sigset_t mask;          /* of signals, as this process found it */
+	unsigned name;          /* with --any: which of the names is held */
 	char session[64], secret[128];
 };
 
@@ -116,15 +118,21 @@ static void session_end(const struct front *f, struct redlock *c)
 	redlock_close(c);
 }
 
+static unsigned names_held(const struct front *f)
+{
+	return f->in->any ? 1 : f->in->names_n;
+}
+
 /* Takes the session over, or asks whether it still holds the lock. False: the lock is lost. */
 static bool session_holds(const struct front *f, struct redlock **c)
 {
 	struct redlock_grant grant;
-	int r;
+	int r = 0;
 
 	if (!*c)
 		return session_take(f, c) != SESSION_GONE;
-	r = redlock_check(*c, f->in->operand, &grant);
+	for (unsigned i = 0; !r && i < names_held(f); i++)
+		r = redlock_check(*c, f->in->names[f->in->any ? f->name : i], &grant);
 	if (r == REDLOCK_REFUSED && loss_refused(*c))
 		return false;
 	if (r < 0) {
@@ -194,7 +202,7 @@ static void command_outlive(const struct front *f, struct family *family, struct
 	struct timespec pause = {0, 200000000};
 	char name[200]; /* for a person */
 
-	shown_text(span_of(f->in->operand), name, sizeof(name));
+	several_shown(f->in->names + (f->in->any ? f->name : 0), names_held(f), name, sizeof(name));
 	if (stderr_is_ready())
 		complain("the process that held the lock was killed, and the command could not be; redlock holds on to %s", name);
 	sigprocmask(SIG_SETMASK, &f->mask, NULL);
@@ -268,6 +276,7 @@ static int report_take(struct front *f, const struct keeper_report *report)
 		return ended(f, report);
 	if (report->kind == KEEPER_STARTED)
 		f->command = report->command;
+	f->name = report->name;
 	memcpy(f->session, report->session, sizeof(f->session));
 	memcpy(f->secret, report->secret, sizeof(f->secret));
 	if (report->kind == KEEPER_GRANTED)

@@ -13,6 +13,7 @@ struct keeper_report {
 	enum { KEEPER_WAITING, KEEPER_GRANTED, KEEPER_STARTED, KEEPER_ENDED } kind;
 	int code;      /* ENDED: the exit code of redlock */
 	bool lost;     /* ENDED: the lock was lost, and nothing of CMD is left */
+	unsigned name; /* GRANTED: with --any, which of the names is held */
 	bool lingers;  /* ENDED: the keeper goes on for a while, until a daemon that is away has heard the end */
 	pid_t command; /* STARTED */
 	char session[64],
@@ -23,7 +24,10 @@ struct keeper_report {
 struct keeper_task {
 	const struct invocation *in;
 	struct redlock *c;          /* opened, and not used yet */
-	struct redlock_grant grant; /* as the last CHECK told it */
+	const char *const *names;   /* what is held: all names, or with --any one of them */
+	unsigned names_n;
+	struct redlock_grant *grants; /* of each, as the last CHECK told it */
+	struct redlock_grant grant; /* the one of these that ends first */
 	struct family_start start;
 	int front; /* the keeper's end of the socket pair */
 };

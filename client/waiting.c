@@ -115,15 +115,19 @@ static void note_make(const struct invocation *in, char out[NOTE_BYTES + 1])
 	out[at == NOTE_BYTES ? text_whole(out, at) : at] = '\0';
 }
 
-static int lock_send(const struct waiting *w)
+/* until: the end of the wait. Before it a millisecond is left at least, so that the end is TIMEOUT and not BUSY. */
+static int lock_send(const struct waiting *w, int64_t until)
 {
 	const struct invocation *in = w->in;
 	char note[NOTE_BYTES + 1];
-	struct redlock_options options = {.wait_ms = in->wait_ms, .ttl_ms = in->ttl_ms, .priority = in->priority, .shared = in->shared};
+	int64_t left_ms = until == INT64_MAX || in->wait_ms == 0 ? in->wait_ms : MAX(1, (until - redlock_now_us() + 999) / 1000);
+	struct redlock_options options = {.wait_ms = left_ms, .ttl_ms = in->ttl_ms, .priority = in->priority, .shared = in->shared};
 
 	note_make(in, note);
 	if (note[0])
 		options.note = note;
+	if (in->names_n > 1)
+		return redlock_lock_many_send(w->c, in->any, in->names, in->names_n, &options);
 	return redlock_lock_send(w->c, in->operand, &options);
 }
 
@@ -139,6 +143,11 @@ static void wait_sleep(struct waiting *w, int64_t until)
 		w->abandoned = fds[1].revents != 0;
 }
 
+static int64_t moment_of_end(const struct waiting *w, const struct status *status)
+{
+	return w->in->wait_ms < 0 ? INT64_MAX : status->began_us + w->in->wait_ms * 1000;
+}
+
 /* The outcome of the LOCK that was sent; -ETIMEDOUT when no answer came, not even TIMEOUT. */
 static int answer_await(struct waiting *w, struct status *status)
 {
@@ -148,7 +157,12 @@ static int answer_await(struct waiting *w, struct status *status)
 
 	for (;;) {
 		r = redlock_finish(w->c, 0);
-		if (r != -EAGAIN)
+		/* The library does not repeat a request for several names. */
+		if (r == -ECONNABORTED && w->in->names_n > 1 && redlock_now_us() < until)
+			r = lock_send(w, moment_of_end(w, status));
+		if (r != -EAGAIN && r != 0)
+			return r;
+		if (!r && !redlock_in_flight(w->c))
 			return r;
 		if (redlock_now_us() >= until)
 			return -ETIMEDOUT;
@@ -165,7 +179,7 @@ static void holder_complain(const struct waiting *w, int outcome)
 	struct place place = {.session = redlock_session_id(w->c)};
 	char name[LABEL_BYTES], age[AGE_BYTES];
 
-	if (outcome == REDLOCK_BUSY || place_ask(w->c, w->in->operand, &place) || (!place.holder[0] && place.kept_ms < 0)) {
+	if (outcome == REDLOCK_BUSY || w->in->names_n > 1 || place_ask(w->c, w->in->operand, &place) || (!place.holder[0] && place.kept_ms < 0)) {
 		complain("%s", redlock_errmsg(w->c));
 		return;
 	}
@@ -197,19 +211,32 @@ static bool not_granted(struct waiting *w, int outcome)
 	return false;
 }
 
-bool waiting_take(struct waiting *w, int64_t *ret_ttl_ms)
+static unsigned name_of_answer(const struct waiting *w)
+{
+	struct redlock_bytes name = redlock_line_find(redlock_answer(w->c), "name");
+	unsigned i = 0;
+
+	while (i < w->in->names_n - 1 && (strlen(w->in->names[i]) != name.n || memcmp(w->in->names[i], name.p, name.n) != 0))
+		i++;
+	return i;
+}
+
+bool waiting_take(struct waiting *w, int64_t *ret_ttl_ms, unsigned *ret_name)
 {
 	struct redlock_grant granted;
 	struct status status;
 	int r;
 
 	status_begin(&status, w->in->addr, w->in->operand, w->c);
-	r = lock_send(w);
+	r = lock_send(w, moment_of_end(w, &status));
 	if (!r)
 		r = answer_await(w, &status);
 	status_end(&status, w->abandoned);
 	if (r)
 		return not_granted(w, r);
+	*ret_name = w->in->any ? name_of_answer(w) : 0;
 	*ret_ttl_ms = redlock_grant(w->c, &granted) ? 0 : granted.ttl_ms;
+	if (w->in->names_n > 1 && !w->in->any)
+		*ret_ttl_ms = redlock_many_ttl_ms(w->c);
 	return true;
 }

@@ -22,7 +22,8 @@ struct waiting {
 bool waiting_greet(struct waiting *w) REDLOCK_MUST;
 /* Asks for a longer grace, when the lease is known. False: likewise. */
 bool waiting_regreet(struct waiting *w, int64_t grace_ms) REDLOCK_MUST;
-/* Takes the lock, and waits for it as --wait says. *ret_ttl_ms: the lease, 0 if not told. False: likewise. */
-bool waiting_take(struct waiting *w, int64_t *ret_ttl_ms) REDLOCK_MUST;
+/* Takes the lock, and waits for it as --wait says. *ret_ttl_ms: the lease, 0 if not told. *ret_name: with --any, which of the
+ * names was taken. False: likewise. */
+bool waiting_take(struct waiting *w, int64_t *ret_ttl_ms, unsigned *ret_name) REDLOCK_MUST;
 
 #endif

@@ -77,6 +77,7 @@ WORLD := \
 	tests/sim/check/notices.c \
 	tests/sim/check/places.c \
 	tests/sim/check/progress.c \
+	tests/sim/check/gathered.c \
 	tests/sim/check/readers.c \
 	tests/sim/check/recount.c \
 	tests/sim/check/released.c \
@@ -92,6 +93,7 @@ WORLD := \
 	tests/sim/client/hold.c \
 	tests/sim/client/reply.c \
 	tests/sim/client/nester.c \
+	tests/sim/client/gatherer.c \
 	tests/sim/client/reader.c \
 	tests/sim/client/request.c \
 	tests/sim/client/resource.c \

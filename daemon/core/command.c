@@ -5,8 +5,10 @@
 #include "daemon/core/admin.h"
 #include "daemon/core/convert.h"
 #include "daemon/core/end.h"
+#include "daemon/core/group.h"
 #include "daemon/core/list.h"
 #include "daemon/core/listing.h"
+#include "daemon/core/lockall.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/query.h"
 #include "daemon/core/remember.h"
@@ -108,8 +110,14 @@ static void serve_CANCEL(struct commander *x, struct session *s)
 {
 	struct span tag = {x->request.word[0].p + 1, x->request.word[0].n - 1}; /* the parser has checked that it is one */
 	struct claim *c = session_waiting(s, tag);
+	struct group *g = c ? NULL : group_waiting(s, tag);
 	struct lock *l = c ? c->lock : NULL;
 
+	if (!c && g) {
+		command_ok(x, s);
+		group_cancel(x, g);
+		return;
+	}
 	if (!c) {
 		tell_error(x, s, x->request.tag, ERROR_NOTFOUND, "no request waits under @%.*s", (int)tag.n, tag.p);
 		return;
@@ -150,7 +158,7 @@ static bool tag_is_in_use(const struct session *s, struct span tag)
 	const struct pending *p;
 	const struct listing *l;
 
-	if (s->waiting > 0 && session_waiting(s, tag))
+	if (s->waiting > 0 && (session_waiting(s, tag) || group_waiting(s, tag)))
 		return true;
 	if (s->resuming && span_equal(span_of(s->lasting->resume_tag), tag))
 		return true;

@@ -23,8 +23,13 @@ struct commander {
 		struct instant next_at; /* the next slice of a LIST comes no sooner */
 	} lists;
 	struct waittable *waittable; /* NULL: nobody waits while holding something, see waittable.h */
+	TAILQ_HEAD(, group) groups_due; /* those to be looked at before the step ends: see gather.c */
+	bool gathered;           /* groups have asked for names or given them back since the engine has settled */
 	struct watchings watchings; /* sessions that watch or have subscribed */
 	bool snapshot;           /* the journal is being told everything */
+	bool more;               /* the records that are being written are of one LOCKALL, and it has more of them */
+	struct session *torn;    /* restoring: the last records are of a LOCKALL of that session, and it should have more; NULL: they are not */
+	unsigned torn_count;     /* number of those records */
 	bool distrusts;          /* the journal of the previous run cannot be read: nothing of it is believed */
 };
 

@@ -53,7 +53,9 @@ enum timer_kind {
 	TIMER_SESSION,
 	TIMER_GRACE,
 	TIMER_LISTS,
-	TIMER_WAITS
+	TIMER_WAITS,
+	TIMER_INSISTING,
+	TIMER_LAPSE
 };
 
 /* Log lines that come once per session or per lock: each kind is limited by itself. */

@@ -3,6 +3,8 @@
  * claim in a queue once, and only if it has reached a claim that waits behind it. */
 #include "daemon/core/deadlock.h"
 
+#include "daemon/core/group.h"
+
 #include <limits.h>
 #include <string.h>
 
@@ -15,6 +17,8 @@ struct search {
 	struct claim *via; /* the waiting claim whose blockers are looked at; NULL: the asker */
 	const struct claim *behind; /* the first waiter that the asker would overtake; NULL: none */
 	struct claim place;         /* where the asker would stand: see claim_stands_before() */
+	const struct lock *through[CYCLE_PATH]; /* of the cycle: names of groups at its end, the last one first */
+	unsigned throughs;
 	struct contenders queue;
 };
 
@@ -58,26 +62,65 @@ static bool search_overtakes(const struct search *q, const struct claim *blocker
 	return behind;
 }
 
-/* Follows a claim that stands in the way at l. True: the asking owner has it, or would be in the way of its owner. */
+static bool search_follow(struct search *q, const struct claim *blocker, struct lock *l);
+
+/* A LOCKALL waits for the holders of all its names, and for those who wait there, since it stands behind them. */
+static bool search_name(struct search *q, struct lock *l)
+{
+	const struct claim *c;
+	bool found = false;
+
+	for (c = l->holder; c && !found; c = lock_next_holder(l, c))
+		found = search_follow(q, c, l);
+	for (c = TAILQ_FIRST(&l->contender->waiters); c && !found; c = TAILQ_NEXT(c, in_lock))
+		found = search_follow(q, c, l);
+	if (found && q->throughs < CYCLE_PATH)
+		q->through[q->throughs++] = l;
+	return found;
+}
+
+/* Follows the LOCKALLs of the owner, each once. A LOCKANY goes on as soon as it gets any of its names, so it is in nobody's way. */
+static bool search_groups(struct search *q, const struct session *s, struct span owner)
+{
+	struct group *g;
+
+	LIST_FOREACH(g, &s->groups, in_session) {
+		if (g->any || g->seen == q->x->engine->search || !span_equal(group_owner(g), owner))
+			continue;
+		g->seen = q->x->engine->search;
+		for (unsigned i = 0; i < g->parts; i++) {
+			struct lock *l = lock_find(&q->x->engine->table, part_name(&g->part[i]));
+
+			if (l && !lock_holder_of(l, s, owner) && search_name(q, l))
+				return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Follows a claim that stands in the way at l. True: the asking owner has it, or would be in the way of its owner. A group keeps nothing from others for as
+ * long as it waits itself. But when it has all its names, its owner keeps them as long as it waits for something else.
+ */
 static bool search_follow(struct search *q, const struct claim *blocker, struct lock *l)
 {
-	const struct session *s = blocker->session;
+	const struct session *s = blocker->session->principal ? blocker->session->principal : blocker->session;
 	struct claim *c;
 
 	if (s == q->session && span_equal(claim_owner(blocker), q->owner))
-		return true;
+		return s == blocker->session;
 	if (s->waiting == 0 || (blocker->state == CLAIM_WAITING && blocker->asking->seen == q->x->engine->search))
 		return false;
 	if (search_overtakes(q, blocker))
 		return true;
 	TAILQ_FOREACH(c, &s->claims, in_session) {
-		if (c->state != CLAIM_WAITING || !claim_same_owner(c, blocker))
+		if (c->state != CLAIM_WAITING || !claim_is_of(c, s, claim_owner(blocker)))
 			continue;
 		c->asking->seen = q->x->engine->search; /* what it waits for is followed once */
 		if (c->lock != l)
 			search_visit(q, c->lock->contender, c);
 	}
-	return false;
+	return s == blocker->session && !LIST_EMPTY(&s->groups) && search_groups(q, s, claim_owner(blocker));
 }
 
 static struct claim *search_next_goal(const struct search *q, const struct contender *k)
@@ -159,6 +202,8 @@ static struct span search_tell(const struct search *q, const struct lock *first,
 	unsigned n = 0;
 	size_t used = 0;
 
+	while (n < q->throughs && n < CYCLE_PATH / 2)
+		path[n] = q->through[n], n++;
 	path[n++] = last;
 	for (const struct claim *c = q->via; c && n < CYCLE_PATH; c = c->asking->via)
 		path[n++] = c->asking->via ? c->asking->via->lock : first;

@@ -3,6 +3,7 @@
 #include "daemon/core/deliver.h"
 
 #include "daemon/core/admin.h"
+#include "daemon/core/group.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/rows.h"
@@ -44,23 +45,22 @@ static void deliver_granted(struct commander *x, struct claim *c, unsigned count
 	s->held++;
 	claim_answered(x, c);
 	claim_end_asking(&x->engine->table, c);
+	if (!LIST_EMPTY(&s->groups))
+		groups_make_due(x, s); /* one of them may ask for this name, too */
 	if (s->waiting > 0)
 		waittable_note(x, s);
 	watch_granted(x, c);
 }
 
-/* Who has it longest, other than the owner of this claim: a reader that asks to be alone waits for the others. NULL: nobody else has it. */
-static const struct claim *holder_in_the_way(const struct claim *c)
+/* Who has it longest, other than this owner: a reader that asks to be alone waits for the others. NULL: nobody else has it. */
+static const struct claim *holder_in_the_way(const struct lock *l, const struct session *s, struct span owner)
 {
-	const struct claim *holder = c->lock->holder;
-
-	return holder && claim_same_owner(c, holder) ? lock_next_holder(c->lock, holder) : holder;
+	return l->holder && claim_is_of(l->holder, s, owner) ? lock_next_holder(l, l->holder) : l->holder;
 }
 
-static void reply_holder(struct commander *x, struct reply *r, const struct claim *c)
+static void reply_holder(struct commander *x, struct reply *r, const struct lock *l, const struct session *s, struct span owner)
 {
-	const struct lock *l = c->lock;
-	const struct claim *holder = holder_in_the_way(c);
+	const struct claim *holder = holder_in_the_way(l, s, owner);
 	char who[WHO_MAX];
 
 	if (holder) {
@@ -84,35 +84,34 @@ static void reply_holder(struct commander *x, struct reply *r, const struct clai
 	}
 }
 
-static void deliver_busy(struct commander *x, struct claim *c)
+void deliver_busy(struct commander *x, struct session *s, struct span tag, const struct lock *l, struct span owner)
 {
-	const struct lock *l = c->lock;
 	int64_t retry = lock_retry_us(&x->engine->table, l);
 	struct reply r;
 
-	if (lock_is_haunted(l, x->core->now) && !holder_in_the_way(c))
+	if (lock_is_haunted(l, x->core->now) && !holder_in_the_way(l, s, owner))
 		retry = instant_diff(l->share->ghost_until, x->core->now); /* nobody else holds it: a reader that has gone may still believe */
 	metric_add(&x->core->metrics, METRIC_REFUSALS, 1);
-	reply_begin(&r, session_line(x->sessions), span_of(c->asking->tag), "BUSY");
+	reply_begin(&r, session_line(x->sessions), tag, "BUSY");
 	reply_text(&r, "name", lock_name(l));
-	reply_holder(x, &r, c);
+	reply_holder(x, &r, l, s, owner);
 	reply_int(&r, "waiters", l->contender->patient);
 	if (retry >= 0)
 		reply_ms(&r, "retry_ms", retry + MSEC - 1);
-	tell_line(x, c->session, &r);
+	tell_line(x, s, &r);
 }
 
-static void deliver_timeout(struct commander *x, struct claim *c)
+void deliver_timeout(struct commander *x, struct session *s, struct span tag, const struct lock *l, struct span owner, struct instant asked_at)
 {
 	struct reply r;
 
 	metric_add(&x->core->metrics, METRIC_TIMEOUTS, 1);
-	reply_begin(&r, session_line(x->sessions), span_of(c->asking->tag), "TIMEOUT");
-	reply_text(&r, "name", lock_name(c->lock));
-	reply_ms(&r, "waited_ms", instant_diff(x->core->now, c->asking->asked_at));
-	reply_holder(x, &r, c);
-	reply_int(&r, "waiters", c->lock->contender->patient);
-	tell_line(x, c->session, &r);
+	reply_begin(&r, session_line(x->sessions), tag, "TIMEOUT");
+	reply_text(&r, "name", lock_name(l));
+	reply_ms(&r, "waited_ms", instant_diff(x->core->now, asked_at));
+	reply_holder(x, &r, l, s, owner);
+	reply_int(&r, "waiters", l->contender->patient);
+	tell_line(x, s, &r);
 }
 
 /* Too few stores can be used; or those that can be used were busy, or did not comply. How many have answered is not known here. */
@@ -140,7 +139,7 @@ static void deliver_no_quorum(struct commander *x, struct session *s, struct spa
 			   quorum);
 }
 
-static void deliver_refusal(struct commander *x, struct session *s, struct span tag, enum refusal why)
+void deliver_refusal(struct commander *x, struct session *s, struct span tag, enum refusal why)
 {
 	switch (why) {
 	case REFUSED_QUORUM:
@@ -176,9 +175,9 @@ static void deliver_refused(struct commander *x, struct claim *c, enum refusal w
 
 	if (!s->over && !c->not_notified && why != REFUSED_AND_TOLD) {
 		if (why == REFUSED_BUSY)
-			deliver_busy(x, c);
+			deliver_busy(x, s, span_of(c->asking->tag), c->lock, claim_owner(c));
 		else if (why == REFUSED_TIMEOUT)
-			deliver_timeout(x, c);
+			deliver_timeout(x, s, span_of(c->asking->tag), c->lock, claim_owner(c), c->asking->asked_at);
 		else
 			deliver_refusal(x, s, span_of(c->asking->tag), why);
 		metric_add(&x->core->metrics, METRIC_FAILURES, why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED);
@@ -334,7 +333,8 @@ void deliver_notices(struct commander *x)
 	for (size_t i = 0; i < x->engine->notices.count; i++) {
 		const struct notice n = x->engine->notices.item[i];
 
-		deliver_one(x, &n);
+		if (!n.claim || !n.claim->session->principal || !group_note(x, &n))
+			deliver_one(x, &n);
 		notices_delivered(&x->engine->notices, &n);
 	}
 	x->engine->notices.count = 0;

@@ -2,10 +2,22 @@
 /* See end.h. */
 #include "daemon/core/end.h"
 
+#include "daemon/core/group.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/list.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/watch.h"
+
+void end_all(struct commander *x)
+{
+	for (uint32_t i = 0; i < x->sessions->slots; i++) {
+		if (!x->sessions->slot[i])
+			continue;
+		lists_drop(x, x->sessions->slot[i]);
+		watch_drop(x, x->sessions->slot[i]);
+	}
+	groups_free_all(x);
+}
 
 static void drop_pendings(struct session *s)
 {
@@ -25,14 +37,23 @@ static struct instant session_believes_until(const struct session *s, const stru
 	return s->detached && c->state == CLAIM_HELD ? c->believed : INSTANT_NEVER;
 }
 
+/* A claim that leaves a line may let in others: none of this session. */
+static void session_claims_are_ending(struct session *s)
+{
+	struct claim *c;
+
+	if (s->waiting == 0)
+		return;
+	TAILQ_FOREACH(c, &s->claims, in_session)
+		c->ending = true;
+	groups_are_ending(s);
+}
+
 static void session_drop_claims(struct commander *x, struct session *s, bool waiting, enum ending how)
 {
 	struct claim *c, *next;
 
-	/* One that leaves a line may let in others: none of this session. */
-	if (waiting && s->waiting > 0)
-		TAILQ_FOREACH(c, &s->claims, in_session)
-			c->ending = true;
+	groups_end(x, s, waiting);
 	for (c = TAILQ_FIRST(&s->claims); c; c = next) {
 		next = TAILQ_NEXT(c, in_session);
 		if ((c->state == CLAIM_WAITING) != waiting)
@@ -53,6 +74,7 @@ void end_session(struct commander *x, struct session *s, enum ending how)
 	s->over = true;
 	watch_drop(x, s);
 	remember_over(x, s);
+	session_claims_are_ending(s);
 	session_drop_claims(x, s, true, how);
 	session_drop_claims(x, s, false, how);
 	drop_pendings(s);
@@ -66,7 +88,7 @@ void end_session(struct commander *x, struct session *s, enum ending how)
 static bool session_may_stay(struct commander *x, const struct session *s)
 {
 	uint64_t most = x->core->conf.limits.detached;
-	struct session *vacant = TAILQ_EMPTY(&s->claims) ? NULL : TAILQ_FIRST(&x->sessions->vacant);
+	struct session *vacant = TAILQ_EMPTY(&s->claims) && LIST_EMPTY(&s->groups) ? NULL : TAILQ_FIRST(&x->sessions->vacant);
 
 	if (!s->known)
 		return false;
@@ -102,6 +124,7 @@ void leave_connection(struct commander *x, struct session *s, enum ending how)
 
 	TAILQ_FOREACH(c, &s->claims, in_session)
 		claim_detach(x, c);
+	groups_detach(x, s);
 	drop_pendings(s);
 	lists_drop(x, s);
 	watch_drop(x, s);

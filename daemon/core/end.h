@@ -16,6 +16,8 @@ enum ending {
 	ENDING_CLEAN,  /* EOF, hang-up: the client does not act any more */
 	ENDING_UNSURE, /* the client may be alive and believe */
 };
+/* The daemon ends: frees what sessions have outside the tables. Tells nobody. */
+void end_all(struct commander *x);
 /* Withdraws, frees, forgets all claims of the session and closes it. */
 void end_session(struct commander *x, struct session *s, enum ending how);
 /* Its connection is no more: with grace the session is detached, else it ends. The session's pointer is dead afterwards. */

@@ -5,6 +5,7 @@
 #include "daemon/core/convert.h"
 #include "daemon/core/deliver.h"
 #include "daemon/core/end.h"
+#include "daemon/core/gather.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/wait.h"
@@ -20,7 +21,7 @@ static bool session_waits(const struct session *s, bool patient)
 		if (c->state == CLAIM_WAITING && !c->not_notified && c->patient == patient)
 			return true;
 	}
-	return false;
+	return groups_wait(s, patient);
 }
 
 /*
@@ -58,6 +59,7 @@ static void half_close(struct commander *x, struct session *s)
 		if (c->state == CLAIM_WAITING && !c->leaving)
 			wait_finish_up(x->engine, c), convert_look(x->engine, c->lock);
 	}
+	gather_finish_up(x, s);
 }
 
 void hangup_settle(struct commander *x, struct session *s)

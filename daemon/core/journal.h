@@ -8,7 +8,8 @@
  *   HELD     the session holds the lock with these values from now on: after a grant, a hand-over, a change of the count, an EXTEND, an adoption. It
  *            supersedes every earlier record of the name, so only the session of the last record can adopt the value; but a shared hold supersedes no
  *            other shared hold of the same lease. A longer lease is recorded
- *            before the stores are asked for it, because they may grant it although EXTEND was answered ERR
+ *            before the stores are asked for it, because they may grant it although EXTEND was answered ERR. The records of one LOCKALL follow each
+ *            other, all but the last with JOURNAL_MORE: if the file ends between them, all of them are void
  *   ADOPTING as HELD, while the stores are asked to replace prior values, any of which may still be there, by this value. It is written before the
  *            stores are asked, so that the next run knows all values even if this run ends within that round trip
  *   FREED    (session, owner) no longer holds the name, and no loss of it is remembered
@@ -31,6 +32,7 @@
 
 #define JOURNAL_RENEWED    1    /* kept by the watchdog */
 #define JOURNAL_SHARED     2    /* held by a reader, be it with others */
+#define JOURNAL_MORE       4    /* of a LOCKALL: the next record is of the same; it is void without that */
 
 enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FREED, JOURNAL_LOST, JOURNAL_ADOPTING };
 
@@ -54,7 +56,7 @@ enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FRE
 	NUMBER(FENCE, fence, 1, COUNT_MAX, "") \
 	NUMBER(TTL, ttl_us, 1, DURATION_MAX, "the longest lease that may have been told") \
 	NUMBER(DELAY, delay_us, 0, DURATION_MAX, "the lock-delay") \
-	NUMBER(RENEW, renew, 0, 3, "JOURNAL_RENEWED, JOURNAL_SHARED, or both") \
+	NUMBER(RENEW, renew, 0, 7, "the sum of JOURNAL_RENEWED, JOURNAL_SHARED and JOURNAL_MORE, as far as they are true") \
 	NUMBER(TOLD, told, 0, 1, "the client may know of it; else its turn came while it was away") \
 	NUMBER(GRANTED, granted_at_us, INT64_MIN, INT64_MAX, "the moment of the grant") \
 	NUMBER(DEADLINE, deadline_us, INT64_MIN, INT64_MAX, "the latest D that may be told; the watchdog moves it on without a record") \

@@ -5,6 +5,7 @@
 #include "daemon/core/convert.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/engine.h"
+#include "daemon/core/group.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/holders.h"
 #include "daemon/core/remember.h"
@@ -58,7 +59,7 @@ static inline void claim_set_terms(struct commander *x, struct claim *c)
 }
 
 /* Whether it has as many waiting requests as it may. s->waiting includes those that do not wait for a holder, so if it is too large the claims are counted. */
-static bool session_waits_enough(const struct session *s, uint64_t most)
+bool session_waits_enough(const struct session *s, uint64_t most)
 {
 	const struct claim *c;
 	uint64_t n = 0;
@@ -67,7 +68,7 @@ static bool session_waits_enough(const struct session *s, uint64_t most)
 		return false;
 	TAILQ_FOREACH(c, &s->claims, in_session)
 		n += c->state == CLAIM_WAITING && c->patient;
-	return n >= most;
+	return n + groups_patient(s) >= most;
 }
 
 static bool lock_within_limits(struct commander *x, struct session *s, bool patient)

@@ -15,4 +15,8 @@ bool pendings_within_limit(struct commander *x, struct session *s);
 /* Notes that the request being served asks the stores about this lock, and is answered later. */
 struct pending *pending_of_request(struct commander *x, struct session *s, struct lock *l);
 
+/* Whether the session has as many waiting requests as it may. */
+bool session_waits_enough(const struct session *s, uint64_t most);
+/* The request would close this cycle. */
+
 #endif

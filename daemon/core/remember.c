@@ -58,7 +58,8 @@ void remember_held(struct commander *x, const struct claim *c)
 	                                     .fence = c->token,
 	                                     .ttl_us = left.ttl_us,
 	                                     .delay_us = c->delay_us,
-	                                     .renew = (c->renew ? JOURNAL_RENEWED : 0) | (c->shared || convert_is_asked(c) ? JOURNAL_SHARED : 0),
+	                                     .renew = (c->renew ? JOURNAL_RENEWED : 0) | (c->shared || convert_is_asked(c) ? JOURNAL_SHARED : 0) |
+	                                              (x->more ? JOURNAL_MORE : 0),
 	                                     .told = !c->not_notified,
 	                                     .granted_at_us = c->granted_at.us,
 	                                     .deadline_us = left.deadline.us});

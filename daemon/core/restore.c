@@ -145,6 +145,23 @@ static int restore_lost(struct commander *x, struct session *s, const struct jou
 	return 0;
 }
 
+/* Notes whether the LOCKALL whose records are being read has more of them. */
+static void restore_note_torn(struct commander *x, struct session *s, const struct journal_record *r)
+{
+	bool more = (r->kind == JOURNAL_HELD || r->kind == JOURNAL_ADOPTING) && (r->renew & JOURNAL_MORE);
+
+	x->torn_count = !more ? 0 : s == x->torn ? x->torn_count + 1 : 1;
+	x->torn = more ? s : NULL;
+}
+
+/* The file ends before the last record of a LOCKALL, so nobody was told of what it took. */
+static void restore_drop_torn(struct commander *x)
+{
+	for (; x->torn && x->torn_count > 0; x->torn_count--)
+		restore_drop(x, TAILQ_LAST(&x->torn->claims, claims));
+	x->torn = NULL;
+}
+
 static int restore_one(struct commander *x, const struct journal_record *r)
 {
 	struct session *s = session_of_serial(x->sessions, (uint64_t)r->session);
@@ -174,9 +191,12 @@ int restore_record(struct commander *x, struct span record)
 	struct journal_record r;
 	struct session *s;
 
-	if (!x->distrusts && journal_decode(record, &r) == 0 && restore_one(x, &r) == 0)
+	if (!x->distrusts && journal_decode(record, &r) == 0 && restore_one(x, &r) == 0) {
+		restore_note_torn(x, session_of_serial(x->sessions, (uint64_t)r.session), &r);
 		return 0;
+	}
 	x->distrusts = true;
+	x->torn = NULL;
 	while ((s = TAILQ_FIRST(&x->sessions->detached)))
 		restore_end_session(x, s);
 	return -EBADMSG;
@@ -188,6 +208,7 @@ void restore_end(struct commander *x)
 	struct session *s;
 	struct claim *c;
 
+	restore_drop_torn(x);
 	TAILQ_FOREACH(s, &x->sessions->detached, lasting->in_detached) {
 		heap_set(&x->core->timers, &s->lasting->grace, instant_add(x->core->now, s->grace_us > least ? s->grace_us : least));
 		TAILQ_FOREACH(c, &s->claims, in_session) {

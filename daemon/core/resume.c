@@ -3,6 +3,7 @@
 #include "daemon/core/resume.h"
 
 #include "daemon/core/end.h"
+#include "daemon/core/group.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/lessee.h"
 #include "daemon/core/remember.h"
@@ -61,6 +62,7 @@ static void resume_tell_rest(struct commander *x, struct session *s)
 	struct claim *c;
 
 	s->lasting->repeat_until = resume_repeat_until(x, s);
+	groups_bound(x, s, s->lasting->repeat_until);
 	TAILQ_FOREACH(c, &s->claims, in_session) {
 		if (c->state == CLAIM_LOST && c->not_notified)
 			tell_lost(x, c);
@@ -166,6 +168,7 @@ static void resume_take_over(struct commander *x, struct session *s, struct sess
 		leave_connection(x, from, ENDING_CLEAN);
 	}
 	remember_over(x, s);
+	groups_take_over(s, from);
 	session_take_over(x->sessions, s, from);
 	remember_session(x, s);
 }
@@ -175,7 +178,7 @@ void serve_RESUME(struct commander *x, struct session *s)
 	const struct request *q = &x->request;
 	struct session *from;
 
-	if (!TAILQ_EMPTY(&s->claims) || !TAILQ_EMPTY(&s->pendings) || s->resuming) {
+	if (!TAILQ_EMPTY(&s->claims) || !LIST_EMPTY(&s->groups) || !TAILQ_EMPTY(&s->pendings) || s->resuming) {
 		tell_mistake(x, s, ERROR_ARG,
 			     "RESUME is for a session that holds nothing, waits for nothing and has lost nothing: send it over a new connection");
 		return;

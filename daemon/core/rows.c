@@ -32,8 +32,10 @@ bool rows_are_long(const struct commander *x, size_t bytes)
 
 void reply_session(const struct commander *x, struct reply *r, const struct session *s)
 {
-	struct span address = session_address(s);
+	struct span address;
 
+	s = s->principal ? s->principal : s;
+	address = session_address(s);
 	reply_int(r, "session", (int64_t)s->serial);
 	if (s->label)
 		reply_text(r, "name", span_of(s->label));

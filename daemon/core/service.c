@@ -10,6 +10,7 @@
 #include "daemon/core/deliver.h"
 #include "daemon/core/end.h"
 #include "daemon/core/engine.h"
+#include "daemon/core/gather.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/hangup.h"
 #include "daemon/core/list.h"
@@ -45,6 +46,7 @@ struct service *service_new(const struct core_conf *conf)
 	s->commander.sessions = &s->sessions;
 	lists_init(&s->commander);
 	TAILQ_INIT(&s->commander.watchings);
+	TAILQ_INIT(&s->commander.groups_due);
 	return s;
 }
 
@@ -52,17 +54,23 @@ void service_free(struct service *s)
 {
 	if (!s)
 		return;
-	for (uint32_t i = 0; i < s->sessions.slots; i++) {
-		if (!s->sessions.slot[i])
-			continue;
-		lists_drop(&s->commander, s->sessions.slot[i]);
-		watch_drop(&s->commander, s->sessions.slot[i]);
-	}
 	waittable_free(&s->commander);
+	end_all(&s->commander);
 	engine_release(&s->engine);
 	session_table_release(&s->sessions);
 	core_release(&s->core);
 	free(s);
+}
+
+/* Notices become lines. What they say of groups makes these go on, which may make further notices. */
+static inline void service_deliver(struct service *s)
+{
+	if (s->engine.notices.count > 0)
+		deliver_notices(&s->commander);
+	while (!TAILQ_EMPTY(&s->commander.groups_due)) {
+		gather_next(&s->commander);
+		deliver_notices(&s->commander);
+	}
 }
 
 /* Serves one line. False: the session is no more. */
@@ -71,7 +79,7 @@ static bool session_serve(struct service *s, uint64_t id, char *line, size_t n)
 	struct session *session = session_find(&s->sessions, id);
 
 	command_line(&s->commander, session, line, n);
-	deliver_notices(&s->commander);
+	service_deliver(s);
 	session = session_find(&s->sessions, id);
 	if (session && (session->over || session->leaving))
 		hangup_settle(&s->commander, session);
@@ -85,24 +93,32 @@ static void session_go_on(struct service *s, struct session *session)
 	size_t n;
 
 	if (resume_goes_on(&s->commander, session))
-		deliver_notices(&s->commander); /* losses are told before the next line is served: it may end their claims */
+		service_deliver(s); /* losses are told before the next line is served: it may end their claims */
 	while (!session->busy && !session_must_await(&s->sessions, session) && session_next_line(&s->sessions, session, &line, &n))
 		if (!session_serve(s, id, line, n))
 			return;
 	hangup_settle(&s->commander, session);
 }
 
-static void service_go_on(struct service *s)
+static void service_settle(struct service *s)
 {
 	struct session *session;
 
-	deliver_notices(&s->commander);
+	s->commander.gathered = false;
 	engine_settle(&s->engine);
-	deliver_notices(&s->commander);
+	service_deliver(s);
 	while ((session = session_next_ready(&s->sessions))) {
 		session_go_on(s, session);
-		deliver_notices(&s->commander); /* its end may concern others */
+		service_deliver(s); /* its end may concern others */
 	}
+}
+
+static void service_go_on(struct service *s)
+{
+	service_deliver(s);
+	do
+		service_settle(s);
+	while (s->commander.gathered);
 }
 
 static void service_run_timers(struct service *s)
@@ -121,9 +137,11 @@ static void service_run_timers(struct service *s)
 			waittable_fired(&s->commander);
 		else if (t->kind == TIMER_LISTS)
 			lists_go_on(&s->commander);
+		else if (t->kind == TIMER_INSISTING || t->kind == TIMER_LAPSE)
+			gather_fired(&s->commander, t);
 		else
 			engine_fired(&s->engine, t);
-		deliver_notices(&s->commander);
+		service_deliver(s);
 	}
 }
 
@@ -196,7 +214,7 @@ static bool on_stop_refuse(struct service *s)
 {
 	bool some = release_answer_syncs(&s->engine);
 
-	deliver_notices(&s->commander);
+	service_deliver(s);
 	some |= lists_stop(&s->commander);
 	for (uint32_t i = 0; i < s->sessions.slots; i++)
 		if (s->sessions.slot[i] && !s->sessions.slot[i]->over)

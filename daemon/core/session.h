@@ -12,6 +12,7 @@
 
 TAILQ_HEAD(listings, listing); /* listing.h */
 TAILQ_HEAD(watchings, watching); /* watch.c */
+LIST_HEAD(groups, group); /* group.h */
 
 /* Lines read ahead, and their bytes. At either bound the session is read no further, until both fell to half. The line that reaches a bound is kept whole. */
 #define READ_AHEAD_LINES 256
@@ -47,12 +48,14 @@ struct session {
 	struct claims claims;    /* all of them, waiting, held and lost */
 	struct pendings pendings;
 	struct listings listings; /* LISTs that are not answered yet */
+	struct groups groups;    /* LOCKALLs and LOCKANYs that are not answered yet */
+	struct session *principal; /* of the agent of a group: the session that the group is of. Else NULL */
 	struct watching *watching; /* watch.c: what it is told of; NULL: nothing was asked for */
 	struct buf *ahead;       /* lines read ahead, each as its length and its bytes; NULL: none was yet */
 	uint64_t mistakes;       /* consecutive erroneous requests */
 	int64_t pid, uid;        /* of the peer, if is_unix */
 	size_t unsent;           /* bytes sent since the last EVENT_SENT */
-	unsigned held, waiting;  /* number of claims held or lost; number of LOCKs not answered yet */
+	unsigned held, waiting;  /* number of claims held or lost; number of LOCKs not answered yet; a LOCKALL or LOCKANY counts as one for each name */
 	unsigned waits_not_notified;        /* waiting claims whose requests went with the connection: a repeated LOCK takes one over */
 	unsigned open;           /* resuming: adoptions undecided at the last count, less those decided since */
 	unsigned ahead_count;

@@ -27,19 +27,20 @@ static char *who_number(char *at, struct span word, int64_t number)
 /* Each refusal, row and loss shows the holder, so this is written by hand. */
 size_t session_who(const struct session *s, char *out)
 {
-	struct span address = session_address(s);
+	const struct session *whose = s->principal ? s->principal : s;
+	struct span address = session_address(whose);
 	char *at = out;
 
 	_Static_assert(256 + 1 + 2 * (5 + DECIMAL_MAX) <= WHO_MAX, "there is room for the longest label and two numbers; an address is no longer");
-	if (s->label) {
-		at = who_text(at, span_of(s->label));
+	if (whose->label) {
+		at = who_text(at, span_of(whose->label));
 		*at++ = ' ';
 	}
-	if (s->is_unix) {
-		at = who_number(at, SPAN("pid="), s->pid);
-		at = who_number(at, SPAN(" uid="), s->uid);
+	if (whose->is_unix) {
+		at = who_number(at, SPAN("pid="), whose->pid);
+		at = who_number(at, SPAN(" uid="), whose->uid);
 	} else if (address.n == 0) {
-		at = who_number(at, SPAN("session="), (int64_t)s->serial);
+		at = who_number(at, SPAN("session="), (int64_t)whose->serial);
 	} else {
 		at = who_text(at, address);
 	}

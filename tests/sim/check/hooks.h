@@ -33,6 +33,7 @@ bool stands_behind(const struct world *w, const struct request_sim *q, const str
 /* readers.c: readers together, writers alone. */
 void check_reading(const struct sim_client *c, int64_t name);    /* the client begins to believe, or believes for longer */
 void readers_said(struct request_sim *q, struct span line);     /* an OK of the daemon */
+void readers_granted(struct request_sim *q, int64_t name, struct span line); /* a row, or an OK, says so */
 void readers_released(struct request_sim *q, struct span line);
 void readers_lost(struct conn *c, struct span line);            /* a push */
 void readers_call(struct sim_daemon *d, const struct call *call);
@@ -44,6 +45,10 @@ void nests_said(struct request_sim *q, struct span line);
 void nests_pushed(struct conn *c, struct span line);
 void nests_conn_over(struct conn *c);
 void nests_step(struct world *w);
+
+/* gathered.c: LOCKALL and LOCKANY. */
+void gathered_row(struct request_sim *q, struct span line);
+void gathered_said(struct request_sim *q, struct span line, struct span word); /* the reply to any request about one of these names */
 
 /* progress.c: how soon free names are granted. */
 void check_progress(struct world *w);

@@ -75,15 +75,15 @@ static bool is_forfeit(const struct request_sim *q, const struct request_sim *ot
 	return other->begun_at == q->begun_at && other->conn->read_lost_at[other->name] >= other->begun_at;
 }
 
-static bool is_passed(const struct world *w, const struct request_sim *q, const struct request_sim *other)
+static bool is_passed(const struct world *w, const struct request_sim *q, int64_t name, const struct request_sim *other)
 {
-	bool waits = other->ask == ASK_READ && other->locks && other->name == q->name && other->wait_ms != 0 && !running_awaits(other);
+	bool waits = other->ask == ASK_READ && other->locks && other->name == name && other->wait_ms != 0 && !running_awaits(other);
 
 	return waits && (is_upgrade(w, other) || (stands_behind(w, q, other) && !is_forfeit(q, other)));
 }
 
 /* Nobody is granted before an earlier waiter of the same daemon, or one of a higher priority, whatever their modes. */
-static void check_read_order(struct request_sim *q)
+static void check_read_order(struct request_sim *q, int64_t name)
 {
 	struct world *w = q->conn->world;
 	const struct request_sim *other;
@@ -94,10 +94,10 @@ static void check_read_order(struct request_sim *q)
 		if (c->daemon != q->conn->daemon || c == q->conn || c->going || c->taken)
 			continue;
 		TAILQ_FOREACH(other, &c->running, at_daemon)
-			if (is_passed(w, q, other))
+			if (is_passed(w, q, name, other))
 				checker_fail(w, INVARIANT_S19, -1,
 					     "r%lld: daemon %u granted client %u before client %u, which asked earlier or has a higher priority",
-					     (long long)q->name, q->conn->daemon->index, q->conn->client->index, c->client->index);
+					     (long long)name, q->conn->daemon->index, q->conn->client->index, c->client->index);
 	}
 }
 
@@ -105,16 +105,23 @@ void readers_said(struct request_sim *q, struct span line)
 {
 	int64_t *count, said = line_int(line, "count");
 
-	if (q->ask != ASK_READ || line_field(line, "fence").n == 0 || span_equal(line_word(line, 1), SPAN("*")))
+	if (q->ask != ASK_READ || q->reads == READ_ALL || q->reads == READ_ANY || line_field(line, "fence").n == 0 || span_equal(line_word(line, 1), SPAN("*")))
 		return;
 	count = &q->conn->read_count[q->name];
 	if (q->locks) {
 		check_read_token(q->conn, q->name, line_int(line, "fence"), span_equal(line_field(line, "mode"), SPAN("shared")));
 		if (*count == 0 && said == 1 && !resumed_is_behind(q))
-			check_read_order(q);
+			check_read_order(q, q->name);
 	}
 	if (said > 0)
 		*count = said;
+}
+
+void readers_granted(struct request_sim *q, int64_t name, struct span line)
+{
+	check_read_token(q->conn, name, line_int(line, "fence"), span_equal(line_field(line, "mode"), SPAN("shared")));
+	if (line_int(line, "count") == 1 && !resumed_is_behind(q) && q->priority == 0)
+		check_read_order(q, name);
 }
 
 void readers_released(struct request_sim *q, struct span line)

@@ -2,6 +2,15 @@
 /* Every request is answered within its wait and a bound (L7). */
 #include "tests/sim/world/world.h"
 
+/*
+ * For a LOCK that does not wait: a second for busy stores and rounds, then the calls under way: leading node, other nodes, second round. For an EXTEND: a
+ * second for busy stores and for the renewal under way, then its own renewal.
+ */
+static int64_t second_bound(const struct world *w)
+{
+	return SEC + 3 * w->plan->timeout_us + 50 * MSEC;
+}
+
 /* The wait of the request, and what a few rounds take: a request that does not wait may meet three split votes. */
 static int64_t request_bound(const struct world *w, const struct request_sim *q)
 {
@@ -10,18 +19,11 @@ static int64_t request_bound(const struct world *w, const struct request_sim *q)
 
 	if (q->wait_ms < 0)
 		return INT64_MAX;
+	if (q->group)
+		rounds = 2 * (rounds > second_bound(w) ? rounds : second_bound(w)); /* it waits in one queue, and then asks for the other names */
 	if (q->ask == ASK_LIST)
 		rounds += 2 * STORM_NAMES * MSEC; /* lists are answered in slices, one a millisecond, by turns */
 	return rounds + (q->wait_ms * MSEC) + (q->wait_ms * MSEC) / 50;
-}
-
-/*
- * For a LOCK that does not wait: a second for busy stores and rounds, then the calls under way: leading node, other nodes, second round. For an EXTEND: a
- * second for busy stores and for the renewal under way, then its own renewal.
- */
-static int64_t second_bound(const struct world *w)
-{
-	return SEC + 3 * w->plan->timeout_us + 50 * MSEC;
 }
 
 /* Rounds wait for busy stores, or links are slower than the plan says. */

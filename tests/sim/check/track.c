@@ -204,11 +204,13 @@ static void on_reply(struct conn *c, struct span line)
 	if (span_equal(word, SPAN("*"))) {
 		if (q->ask == ASK_RESUME)
 			resumed_row(q, line);
+		gathered_row(q, line);
 		list_heard(q, line, true);
 		return;
 	}
 	storm_said(c, line);
 	nests_said(q, line);
+	gathered_said(q, line, word);
 	if (span_equal(word, SPAN("OK")))
 		readers_said(q, line), readers_released(q, line);
 	list_heard(q, line, false);

@@ -32,8 +32,8 @@ enum ask {
 };
 
 /* ASK_READ: a request about one of the names r0 … */
-enum reader_ask { READ_OTHER, READ_SHARED, READ_ALONE, READ_UNLOCK };
-#define READ_NAMES 2
+enum reader_ask { READ_OTHER, READ_SHARED, READ_ALONE, READ_UNLOCK, READ_ALL, READ_ANY };
+#define READ_MOST  4 /* how often a client holds one of them, more or less */
 
 /* One request, seen from both ends. */
 struct request_sim {
@@ -56,6 +56,8 @@ struct request_sim {
 	bool grace;                 /* HELLO: with grace= */
 	int64_t listed, list_limit; /* LIST: the last name or session that came; how many rows it wants */
 	enum reader_ask reads;      /* ASK_READ; its name is that of name r0 … */
+	unsigned group, told, rows; /* READ_ALL, READ_ANY: bits of the names; those in rows of the daemon; those in rows that the client has read */
+	char row[READ_NAMES][160];  /* the latter */
 	bool of_sessions;           /* LIST sessions */
 	bool wrong;                 /* RESUME: with a wrong secret */
 	char secret[SECRET_TEXT];   /* RESUME: the secret of the session */
@@ -180,6 +182,13 @@ void nester_begin(struct sim_client *c);
 void nester_fired(struct sim_client *c);
 int64_t nest_name(struct span line); /* the number of its name=; -1: no such name */
 void nester_heard(struct sim_client *c, const struct request_sim *q, bool ok);
+unsigned reader_asks(const struct sim_client *c, int64_t name, enum reader_ask what); /* how many such requests are not answered */
+struct request_sim *reader_say(struct sim_client *c, int64_t name, enum reader_ask what, const char *verb, const char *fields);
+void reader_believe(struct sim_client *c, const struct request_sim *q, int64_t name, struct span line);
+/* gatherer.c: LOCKALL and LOCKANY of these names, in some worlds. */
+void gatherer_ask(struct sim_client *c);
+void gatherer_row(struct request_sim *q, struct span line);
+void gatherer_heard(struct sim_client *c, const struct request_sim *q, struct span line);
 
 /* roll.c: LIST sessions, in some worlds. */
 void roll_begin(struct sim_client *c);

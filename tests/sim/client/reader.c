@@ -7,7 +7,6 @@
 
 #define PAUSE_US      (700 * MSEC)
 #define QUIT_AGAIN_US (200 * MSEC)
-#define COUNT_MOST    4
 
 int64_t reader_name(struct span line)
 {
@@ -16,8 +15,7 @@ int64_t reader_name(struct span line)
 	return name.n == 2 && name.p[0] == 'r' && name.p[1] >= '0' && name.p[1] < '0' + READ_NAMES ? name.p[1] - '0' : -1;
 }
 
-/* How many such requests are not answered. */
-static unsigned reader_asks(const struct sim_client *c, int64_t name, enum reader_ask what)
+unsigned reader_asks(const struct sim_client *c, int64_t name, enum reader_ask what)
 {
 	const struct request_sim *q;
 	unsigned n = 0;
@@ -68,12 +66,12 @@ static void reader_cap_all(struct sim_client *c, int64_t name, const struct requ
 }
 
 /* A reply that an UNLOCK or a request for the shared mode has crossed proves nothing. */
-static void reader_believe(struct sim_client *c, const struct request_sim *q, struct span line)
+void reader_believe(struct sim_client *c, const struct request_sim *q, int64_t name, struct span line)
 {
-	struct reading *r = &c->reading[q->name];
+	struct reading *r = &c->reading[name];
 	bool shared = span_equal(line_field(line, "mode"), SPAN("shared"));
 
-	if (q->conn->left || line_int(line, "valid_ms") < 0 || reader_asks(c, q->name, READ_UNLOCK) || (!shared && reader_asks(c, q->name, READ_SHARED)))
+	if (q->conn->left || line_int(line, "valid_ms") < 0 || reader_asks(c, name, READ_UNLOCK) || (!shared && reader_asks(c, name, READ_SHARED)))
 		return;
 	r->shared = shared;
 	r->fence = line_int(line, "fence");
@@ -81,10 +79,10 @@ static void reader_believe(struct sim_client *c, const struct request_sim *q, st
 		r->count = line_int(line, "count");
 	r->deadline = instant_add(q->anchor, line_int(line, "valid_ms") * MSEC);
 	r->until = host_true(reader_host(c), r->deadline);
-	reader_cap_all(c, q->name, q);
-	world_note(c->world, 25, (uint64_t)r->until, "c%u believes in r%lld %s fence %lld until %lld", c->index, (long long)q->name,
+	reader_cap_all(c, name, q);
+	world_note(c->world, 25, (uint64_t)r->until, "c%u believes in r%lld %s fence %lld until %lld", c->index, (long long)name,
 		   shared ? "shared" : "alone", (long long)r->fence, (long long)r->until);
-	check_reading(c, q->name);
+	check_reading(c, name);
 }
 
 /* The other UNLOCKs under way count as well. */
@@ -102,8 +100,10 @@ void reader_heard(struct sim_client *c, const struct request_sim *q, struct span
 {
 	if (ok && q->reads == READ_UNLOCK)
 		reader_released(c, q, line);
+	else if (ok && (q->reads == READ_ALL || q->reads == READ_ANY))
+		gatherer_heard(c, q, line);
 	else if (ok)
-		reader_believe(c, q, line);
+		reader_believe(c, q, q->name, line);
 }
 
 void reader_pushed(struct sim_client *c, struct span line)
@@ -127,7 +127,7 @@ void reader_pushed(struct sim_client *c, struct span line)
 
 /* --- what it asks ---------------------------------------------------------------------------------------------------- */
 
-static struct request_sim *say(struct sim_client *c, int64_t name, enum reader_ask what, const char *verb, const char *fields)
+struct request_sim *reader_say(struct sim_client *c, int64_t name, enum reader_ask what, const char *verb, const char *fields)
 {
 	struct request_sim *q = client_ask(c, ASK_READ, NULL, "%s r%lld%s", verb, (long long)name, fields);
 
@@ -149,7 +149,7 @@ static void say_lock(struct sim_client *c, int64_t name, bool shared)
 
 	snprintf(fields, sizeof(fields), " ttl=%lldms wait=%lldms priority=%lld%s", (long long)ttl_ms, (long long)wait_ms, (long long)priority,
 		 shared ? " mode=shared" : "");
-	q = say(c, name, shared ? READ_SHARED : READ_ALONE, "LOCK", fields);
+	q = reader_say(c, name, shared ? READ_SHARED : READ_ALONE, "LOCK", fields);
 	if (!q)
 		return;
 	q->locks = true;
@@ -165,7 +165,7 @@ static void say_extend(struct sim_client *c, int64_t name)
 	struct request_sim *q;
 
 	snprintf(fields, sizeof(fields), " ttl=%lldms", (long long)ttl_ms);
-	q = say(c, name, READ_OTHER, "EXTEND", fields);
+	q = reader_say(c, name, READ_OTHER, "EXTEND", fields);
 	if (!q)
 		return;
 	q->ttl_ms = ttl_ms;
@@ -176,7 +176,7 @@ static void say_unlock(struct sim_client *c, int64_t name)
 {
 	struct reading *r = &c->reading[name];
 
-	if (!say(c, name, READ_UNLOCK, "UNLOCK", ""))
+	if (!reader_say(c, name, READ_UNLOCK, "UNLOCK", ""))
 		return;
 	if (--r->count <= 0)
 		reader_disclaim(r);
@@ -188,13 +188,13 @@ static void say_anything(struct sim_client *c, int64_t name)
 
 	switch (stream_range(&c->reads, 0, 9)) {
 	case 0:
-		say(c, name, READ_OTHER, "CHECK", "");
+		reader_say(c, name, READ_OTHER, "CHECK", "");
 		break;
 	case 1:
 		say_extend(c, name);
 		break;
 	case 2:
-		say(c, name, READ_OTHER, "SHOW", "");
+		reader_say(c, name, READ_OTHER, "SHOW", "");
 		break;
 	case 3:
 	case 4:
@@ -217,14 +217,14 @@ static void reader_is_cut(struct sim_client *c)
 	client_lost_conn(c);
 }
 
-/* Before the bounds are tight the client releases all that it holds, however often. */
+/* Before the bounds are tight the client releases all that it holds, however often; a group may have counted up once more. */
 static void reader_ends(struct sim_client *c)
 {
 	bool ready = c->conn && !c->conn->left && c->state == CLIENT_RUNNING;
 
 	reader_disclaim_all(c);
-	for (int64_t i = 0; ready && i < READ_NAMES * COUNT_MOST; i++)
-		say(c, i % READ_NAMES, READ_UNLOCK, "UNLOCK", "");
+	for (int64_t i = 0; ready && i < READ_NAMES * (READ_MOST + 2); i++)
+		reader_say(c, i % READ_NAMES, READ_UNLOCK, "UNLOCK", "");
 	if (!ready && c->state != CLIENT_GONE)
 		world_at(c->world, &c->reader_timer, AT_READER, c->world->now + QUIT_AGAIN_US);
 }
@@ -232,7 +232,7 @@ static void reader_ends(struct sim_client *c)
 void reader_fired(struct sim_client *c)
 {
 	struct world *w = c->world;
-	int64_t name = stream_range(&c->reads, 0, READ_NAMES - 1);
+	int64_t name = stream_range(&c->reads, 0, (w->plan->gathers ? READ_NAMES : READ_FEW) - 1);
 
 	if (w->now > w->plan->length_us) {
 		reader_ends(c);
@@ -240,7 +240,9 @@ void reader_fired(struct sim_client *c)
 	}
 	if (c->conn && !c->conn->left && c->state == CLIENT_RUNNING && c->remote && stream_chance(&c->reads, 3))
 		reader_is_cut(c);
-	else if (c->conn && !c->conn->left && c->state == CLIENT_RUNNING && c->reading[name].count < COUNT_MOST)
+	else if (w->plan->gathers && stream_chance(&c->reads, 30))
+		gatherer_ask(c);
+	else if (c->conn && !c->conn->left && c->state == CLIENT_RUNNING && c->reading[name].count < READ_MOST)
 		say_anything(c, name);
 	else if (c->conn && c->state == CLIENT_RUNNING && c->reading[name].count > 0)
 		say_unlock(c, name);
@@ -252,7 +254,7 @@ void reader_begin(struct sim_client *c)
 	const struct plan *p = c->world->plan;
 
 	reader_disclaim_all(c);
-	if (!p->readers || c->index >= CLIENTS_COMMON)
+	if ((!p->readers && !p->gathers) || c->index >= CLIENTS_COMMON)
 		return;
 	stream_init(&c->reads, (uint64_t)p->seed, DRAW_READERS, c->index);
 	stream_init(&c->read_terms, (uint64_t)p->seed, DRAW_READ_TERMS, c->index);

@@ -118,6 +118,8 @@ void client_hear(struct sim_client *c, struct conn *conn, char *text)
 	word = line_word(line, q && q->tagged ? 1 : 0);
 	if (q && q->ask == ASK_RESUME && span_equal(word, SPAN("*")))
 		resume_row_heard(c, q, line);
+	if (q && span_equal(word, SPAN("*")))
+		gatherer_row(q, line);
 	if (!q || span_equal(word, SPAN("*")))
 		return;
 	TAILQ_REMOVE(&conn->open, q, at_client);

@@ -13,6 +13,7 @@
  *   breaks     clients BREAK locks and KILL sessions, and watch
  *   readers    clients lock some names in both modes, with priorities where jobs have some, and convert what they hold
  *   circles    clients hold some names and wait for more, in random order, over several daemons; in half of these worlds nothing else is wrong
+ *   gathers    clients LOCKALL and LOCKANY some names, beside what readers do with them
  */
 #include "tests/sim/plan/plan.h"
 
@@ -35,6 +36,7 @@ static const struct {
 	[SPREAD_BREAKS] = {"breaks", 100},
 	[SPREAD_READERS] = {"readers", 250},
 	[SPREAD_CIRCLES] = {"circles", 150},
+	[SPREAD_GATHERS] = {"gathers", 150},
 };
 
 /* The stream goes on with what is drawn of that kind. */
@@ -215,4 +217,5 @@ void spread_draw(struct plan *p)
 	draw_breaks(p);
 	draw_circles(p);
 	p->readers = seed_is_spread((uint64_t)p->seed, SPREAD_READERS);
+	p->gathers = seed_is_spread((uint64_t)p->seed, SPREAD_GATHERS);
 }

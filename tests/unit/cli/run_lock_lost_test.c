@@ -107,7 +107,9 @@ static _Noreturn void keeps_what_was_lost_behind_its_CHECK(const char *addr)
 {
 	struct invocation in = {.operand = "n"};
 	char sleeps[] = "sleep", three[] = "3", *argv[] = {sleeps, three, NULL};
-	struct keeper_task task = {.in = &in, .start = {.argv = argv, .grouped = true}};
+	static const char *const names[] = {"n"};
+	static struct redlock_grant grant;
+	struct keeper_task task = {.in = &in, .names = names, .names_n = 1, .grants = &grant, .start = {.argv = argv, .grouped = true}};
 	struct keeper_report report = {.code = EXIT_FAILED};
 	struct pollfd fd = {.events = POLLIN};
 	int ends[2];
@@ -119,6 +121,7 @@ static _Noreturn void keeps_what_was_lost_behind_its_CHECK(const char *addr)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) || redlock_open(addr, 1000, &task.c) || redlock_lock(task.c, "n", NULL, &task.grant))
 		_exit(EXIT_FAILED);
 	task.front = ends[1];
+	grant = task.grant;
 	fd.fd = redlock_fd(task.c);
 	/* Unless it was read behind the answer. */
 	(void)!poll(&fd, 1, 300);

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The public functions about several locks at once (redlock.h). */
+#include "client/await.h"
+#include "client/conn.h"
+#include "client/draft.h"
+
+#include <errno.h>
+
+#define NAMES_MOST 64
+
+static int names_flaw(struct redlock *c, const char *const *names, size_t n)
+{
+	if (n < 2 || n > NAMES_MOST)
+		return conn_says(c, -EINVAL, "2 to %d names are taken at once", NAMES_MOST);
+	for (size_t i = 0; i < n; i++)
+		if (!*names[i] || strlen(names[i]) > NAME_MAX_BYTES)
+			return conn_says(c, -EINVAL, "a name has 1 to %d bytes", NAME_MAX_BYTES);
+	return 0;
+}
+
+static void row_told(void *arg, const struct redlock_line *row)
+{
+	struct redlock *c = arg;
+
+	c->rows_ttl_ms = redlock_line_number(row, "ttl_ms", 0);
+}
+
+int redlock_lock_many_send(struct redlock *c, bool any, const char *const *names, size_t n, const struct redlock_options *options)
+{
+	static const struct redlock_options none;
+	size_t wait_at, wait_n;
+	struct draft d;
+	int r = names_flaw(c, names, n);
+
+	if (r)
+		return r;
+	draft_begin(&d, any ? "LOCKANY" : "LOCKALL", names[0]);
+	for (size_t i = 1; i < n; i++)
+		draft_quoted(&d, " ", names[i]);
+	draft_options(&d, options ? options : &none, &wait_at, &wait_n);
+	if (d.full)
+		return conn_says(c, -EMSGSIZE, "the request is too long");
+	d.line[d.n] = '\0';
+	r = redlock_send(c, d.line);
+	if (r)
+		return r;
+	c->rows_ttl_ms = 0;
+	c->row = row_told;
+	c->row_arg = c;
+	return 0;
+}
+
+int64_t redlock_many_ttl_ms(const struct redlock *c)
+{
+	return c->rows_ttl_ms;
+}
+
+static int many_await(struct redlock *c, int r, const struct redlock_options *options)
+{
+	return r ? r : await_answer(c, options && options->wait_ms ? options->wait_ms : ONCE_MS);
+}
+
+/* Asks CHECK for one of the grants. If it is lost already, the others are given back, and CHECK tells the loss again. */
+static int grant_anchor(struct redlock *c, const char *const *names, size_t n, size_t i, struct redlock_grant *ret_grant)
+{
+	int r = redlock_check(c, names[i], ret_grant), freed = 0;
+
+	if (r <= 0)
+		return r;
+	for (size_t k = 0; freed >= 0 && k < n; k++)
+		if (k != i)
+			freed = redlock_unlock(c, names[k], 0);
+	return freed < 0 ? freed : redlock_check(c, names[i], ret_grant);
+}
+
+int redlock_lock_all(struct redlock *c, const char *const *names, size_t n, const struct redlock_options *options, struct redlock_grant *ret_grants)
+{
+	struct redlock_grant grants[NAMES_MOST];
+	int r = many_await(c, redlock_lock_many_send(c, false, names, n, options), options);
+
+	for (size_t i = 0; !r && i < n; i++)
+		r = grant_anchor(c, names, n, i, &grants[i]);
+	for (size_t i = 0; !r && i < n; i++) {
+		ret_grants[i] = grants[i];
+		ret_grants[i].ttl_ms = c->rows_ttl_ms;
+	}
+	return r;
+}
+
+static size_t name_of_answer(const struct redlock *c, const char *const *names, size_t n)
+{
+	struct redlock_bytes name = redlock_line_find(redlock_answer(c), "name");
+	size_t i = 0;
+
+	while (i < n && !span_equal((struct span){name.p, name.n}, span_of(names[i])))
+		i++;
+	return i;
+}
+
+int redlock_lock_any(struct redlock *c, const char *const *names, size_t n, const struct redlock_options *options, size_t *ret_which,
+		     struct redlock_grant *ret_grant)
+{
+	int r = many_await(c, redlock_lock_many_send(c, true, names, n, options), options);
+	struct redlock_grant granted = {0};
+	size_t which = r ? n : name_of_answer(c, names, n);
+
+	if (r)
+		return r;
+	if (which == n || redlock_grant(c, &granted))
+		return conn_break(c, -EPROTO, "redlockd's answer lacks name, fence or valid_ms");
+	r = redlock_check(c, names[which], ret_grant);
+	if (r)
+		return r;
+	ret_grant->ttl_ms = ret_grant->ttl_ms ? ret_grant->ttl_ms : granted.ttl_ms;
+	*ret_which = which;
+	return 0;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See several.h. */
+#include "client/several.h"
+#include "client/dial.h"
+#include "client/person.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SETTLE_MS 100
+
+void several_shown(const char *const *names, unsigned n, char *out, size_t size)
+{
+	size_t at = 0;
+
+	for (unsigned i = 0; i < n && at + 8 + 2 < size; i++) {
+		if (i > 0)
+			at = text_add(out, at, size, ", ");
+		at += shown_text(span_of(names[i]), out + at, size - at);
+	}
+}
+
+/* CHECK again after QUORUM: a daemon that restarted since the grant learns soon whether the stores have the lock. */
+static int name_check(struct keeper_task *task, unsigned i)
+{
+	struct pollfd front = {.fd = task->front};
+	int64_t until = redlock_now_us() + ANSWER_TIMEOUT_MS * INT64_C(1000);
+	int r;
+
+	do
+		r = redlock_check(task->c, task->names[i], &task->grants[i]);
+	while (r == REDLOCK_REFUSED && !strcmp(redlock_code(task->c), "QUORUM") && redlock_now_us() < until &&
+	       poll(&front, 1, SETTLE_MS) == 0);
+	return r;
+}
+
+/* A request that was repeated after its connection broke may have counted twice. */
+static int name_hold_once(struct keeper_task *task, unsigned i)
+{
+	int64_t count = task->names_n > 1 || task->in->any ? task->grants[i].count : 1;
+	int r = 0;
+
+	for (; !r && count > 1; count--)
+		r = redlock_unlock(task->c, task->names[i], 0);
+	return r;
+}
+
+int several_check(struct keeper_task *task)
+{
+	int r = 0;
+
+	for (unsigned i = 0; !r && i < task->names_n; i++) {
+		r = name_check(task, i);
+		if (!r)
+			r = name_hold_once(task, i);
+	}
+	if (!r)
+		task->grant = *several_first(task);
+	return r;
+}
+
+const struct redlock_grant *several_first(const struct keeper_task *task)
+{
+	const struct redlock_grant *first = &task->grants[0];
+
+	for (unsigned i = 1; i < task->names_n; i++)
+		if (task->grants[i].until_us < first->until_us)
+			first = &task->grants[i];
+	return first;
+}
+
+int several_unlock(const struct keeper_task *task, int64_t keep_ms)
+{
+	int r = 0;
+
+	for (unsigned i = 0; !r && i < task->names_n; i++)
+		r = redlock_unlock(task->c, task->names[i], keep_ms);
+	return r;
+}
+
+static int name_environment(const struct keeper_task *task, unsigned i)
+{
+	char name[32] = "REDLOCK_NAME", fence[32] = "REDLOCK_FENCE", value[24];
+
+	if (i > 0) {
+		snprintf(name, sizeof(name), "REDLOCK_NAME_%u", i + 1);
+		snprintf(fence, sizeof(fence), "REDLOCK_FENCE_%u", i + 1);
+	}
+	snprintf(value, sizeof(value), "%lld", (long long)task->grants[i].fence);
+	return setenv(name, task->names[i], 1) || setenv(fence, value, 1) ? -errno : 0;
+}
+
+int several_environment(const struct keeper_task *task)
+{
+	int r = 0;
+
+	for (unsigned i = 0; !r && i < task->names_n; i++)
+		r = name_environment(task, i);
+	return r;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See award.h. */
+#include "daemon/core/award.h"
+
+#include "daemon/core/deliver.h"
+#include "daemon/core/holders.h"
+#include "daemon/core/remember.h"
+#include "daemon/core/resume.h"
+#include "daemon/core/rows.h"
+#include "daemon/core/tell.h"
+#include "daemon/core/watch.h"
+
+static bool group_is_told(const struct group *g)
+{
+	return !g->not_notified && !g->session->over && !g->session->detached;
+}
+
+void group_answered(struct commander *x, struct group *g)
+{
+	struct session *s = g->session;
+	bool tagged = g->not_notified || g->tag[0] != '\0';
+
+	group_free(x, g);
+	session_answered(x->sessions, s, tagged);
+}
+
+void group_refuse(struct commander *x, struct group *g, const struct part *p, enum refusal why)
+{
+	struct session *s = g->session;
+
+	if (why == REFUSED_BUSY && g->patient)
+		why = g->leaving ? REFUSED_CANCELLED : REFUSED_TIMEOUT;
+	if (!group_is_told(g))
+		;
+	else if (why == REFUSED_BUSY && p->seen)
+		deliver_busy(x, s, span_of(g->tag), p->seen, group_owner(g));
+	else if (why == REFUSED_TIMEOUT && p->seen)
+		deliver_timeout(x, s, span_of(g->tag), p->seen, group_owner(g), g->asked_at);
+	else
+		deliver_refusal(x, s, span_of(g->tag), why);
+	metric_add(&x->core->metrics, METRIC_FAILURES, why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED);
+	group_answered(x, g);
+}
+
+static void group_tell(struct commander *x, const struct group *g, struct claim *c, const char *word, unsigned count)
+{
+	struct reply r;
+
+	reply_begin(&r, session_line(x->sessions), span_of(g->tag), word);
+	reply_grant(x, &r, c);
+	reply_ms(&r, "ttl_ms", c->lock->lease.ttl_us);
+	reply_int(&r, "count", count);
+	reply_mode(&r, c);
+	tell_line(x, g->session, &r);
+}
+
+/* The client held it before: it holds it once more. A turn that it was not told of is not counted up. */
+static void part_count_up(struct commander *x, struct group *g, struct claim *own)
+{
+	if (g->not_notified)
+		return;
+	if (own->not_notified) {
+		claim_hear(x, own);
+		return;
+	}
+	own->count += own->count < HOLDS_MOST;
+	remember_held(x, own);
+}
+
+/* The claim is the client's from now on. */
+static void part_give(struct commander *x, struct group *g, struct part *p)
+{
+	struct session *s = g->session;
+	struct claim *c = p->claim;
+
+	TAILQ_REMOVE(&g->agent.claims, c, in_session);
+	TAILQ_INSERT_TAIL(&s->claims, c, in_session);
+	c->session = s;
+	c->not_notified = g->not_notified;
+	s->held++;
+	if (!c->not_notified)
+		claim_forget_loss(x, c);
+	else if (!s->detached && !s->resuming)
+		claim_bound(x, c, s->lasting->repeat_until);
+	remember_held(x, c);
+	watch(x, c, WATCH_GRANTED);
+}
+
+/* What the client has of the name now. */
+static struct claim *part_claim(const struct commander *x, const struct group *g, const struct part *p)
+{
+	return p->claim ? p->claim : group_own(x, g, p);
+}
+
+static void group_fold(struct commander *x, struct claim *c)
+{
+	if (!TAILQ_EMPTY(&c->lock->contender->waiters))
+		holders_fold(x->engine, c);
+}
+
+/* Of what the client holds already the group has no part. Returns how many parts it has. */
+static unsigned group_drop_owned(struct commander *x, struct group *g)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < g->parts; i++) {
+		if (group_own(x, g, &g->part[i]))
+			part_drop(x, g, &g->part[i]);
+		n += g->part[i].claim != NULL;
+	}
+	return n;
+}
+
+/* The records of what is new stand together, before those of what is counted up. */
+static void group_give(struct commander *x, struct group *g)
+{
+	unsigned left = group_drop_owned(x, g);
+
+	for (unsigned i = 0; i < g->parts; i++) {
+		if (!g->part[i].claim)
+			continue;
+		x->more = --left > 0;
+		part_give(x, g, &g->part[i]);
+	}
+	for (unsigned i = 0; i < g->parts; i++)
+		if (!g->part[i].claim)
+			part_count_up(x, g, group_own(x, g, &g->part[i]));
+}
+
+void group_win_all(struct commander *x, struct group *g)
+{
+	struct reply r;
+
+	group_give(x, g);
+	for (unsigned i = 0; i < g->parts; i++) {
+		struct claim *c = part_claim(x, g, &g->part[i]);
+
+		g->part[i].claim = NULL;
+		if (!g->not_notified)
+			group_tell(x, g, c, "*", c->count);
+		group_fold(x, c);
+	}
+	if (!g->not_notified) {
+		reply_begin(&r, session_line(x->sessions), span_of(g->tag), "OK");
+		reply_int(&r, "n", g->parts);
+		tell_line(x, g->session, &r);
+	}
+	for (unsigned i = 0; i < g->parts; i++)
+		watch_those_who_wait(x, group_own(x, g, &g->part[i]));
+	group_answered(x, g);
+}
+
+void group_win_one(struct commander *x, struct group *g, struct part *p)
+{
+	struct claim *own = group_own(x, g, p), *c = own ? own : p->claim;
+
+	group_drop_parts(x, g, own ? NULL : p);
+	if (own)
+		part_count_up(x, g, own);
+	else
+		part_give(x, g, p);
+	p->claim = NULL;
+	if (!g->not_notified)
+		group_tell(x, g, c, "OK", c->count);
+	group_fold(x, c);
+	watch_those_who_wait(x, c);
+	group_answered(x, g);
+}

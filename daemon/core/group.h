@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A group is a LOCKALL or a LOCKANY that is not answered yet. It asks for each of its names by an ordinary claim, a part. Parts belong to no client: their
+ * session is the agent of the group, so what a group has of a name does not count as a hold of its client until the group has all that it asks for. Then the
+ * claims become the client's. See ALGORITHMS.md, Groups.
+ */
+#ifndef CORE_GROUP_H
+#define CORE_GROUP_H
+
+#include "daemon/core/commander.h"
+
+enum group_state {
+	GROUP_NEW,       /* it has asked for nothing */
+	GROUP_TRYING,    /* it asks for each name that it has not, and waits for no holder. LOCKANY: for one name after the other */
+	GROUP_WAITING,   /* LOCKALL: it has nothing, and waits in the queue of one name. LOCKANY: in the queues of all */
+	GROUP_CANCELLED, /* it is about to give back what it has, and to be answered */
+	GROUP_INSISTING, /* LOCKALL: it keeps what it has for a while, and waits in the queues of all other names */
+};
+
+struct part {
+	char *name;
+	size_t n;
+	struct claim *claim; /* NULL: this name is not asked for */
+	struct lock *seen;   /* what the refusal was about, kept alive; NULL: it was not refused */
+	enum refusal why;    /* of the last refusal */
+};
+
+struct group {
+	LIST_ENTRY(group) in_session;
+	TAILQ_ENTRY(group) in_due;
+	struct session *session;
+	struct session agent; /* of the parts' claims; in no table */
+	struct timer insisting; /* INSISTING: it keeps what it has until then */
+	struct timer lapse;   /* its session was resumed, and the client has not repeated the request: how long it may yet do so */
+	enum group_state state;
+	unsigned parts;
+	unsigned next;        /* LOCKANY, TRYING: the name that is asked for. LOCKALL, WAITING: the name that it waits for */
+	struct part *part;
+	char *owner, *note;
+	size_t owner_n, note_n;
+	int64_t ttl_us, delay_us;
+	struct instant asked_at, wait_until;
+	struct instant insist_at; /* LOCKALL: it does not insist before */
+	int64_t insist_us;        /* and then for so long */
+	uint64_t seen;            /* number of the last search that came here: see deadlock.c */
+	unsigned priority;
+	bool any;                 /* LOCKANY */
+	bool renew, shared, patient;
+	bool due;                 /* in commander.groups_due */
+	bool leaving;             /* its session has sent its last line: it waits for no holder any more */
+	bool not_notified;        /* its connection was lost: a repeated request takes its place */
+	char tag[TAG_MAX + 1];
+};
+
+static inline struct span group_owner(const struct group *g)
+{
+	return (struct span){g->owner, g->owner_n};
+}
+
+static inline struct span part_name(const struct part *p)
+{
+	return (struct span){p->name, p->n};
+}
+
+/* The group that has the claim as a part; NULL: none has. */
+static inline struct group *group_of(const struct claim *c)
+{
+	return c->session->principal ? container_of(c->session, struct group, agent) : NULL;
+}
+
+/* For the session and on the terms of its request, which is LOCKALL or LOCKANY. It is due. */
+struct group *group_new(struct commander *x, struct session *s);
+/* After RESUME the client repeats the request, by this one. */
+void group_repeat(struct commander *x, struct group *g);
+/* It gives back what it has, and is answered, before the step ends: not now, since notices may speak of its parts. */
+void group_cancel(struct commander *x, struct group *g);
+/* It is looked at before the step ends. */
+void group_make_due(struct commander *x, struct group *g);
+void groups_make_due(struct commander *x, struct session *s); /* all those of the session */
+
+/* The client's own hold of that name; NULL: it has none. */
+struct claim *group_own(const struct commander *x, const struct group *g, const struct part *p);
+/* Asks for that name. patient: until the wait of the group is over. */
+void part_ask(struct commander *x, struct group *g, struct part *p, bool patient);
+/* Gives back what it has of the name, or leaves the queue. */
+void part_drop(struct commander *x, struct group *g, struct part *p);
+void group_drop_parts(struct commander *x, struct group *g, const struct part *but);
+/* Notes what a notice says of a part. True: nobody is to be told. */
+bool group_note(struct commander *x, const struct notice *n);
+/* The group is answered, or has no client left: gives back what it has. */
+void group_free(struct commander *x, struct group *g);
+
+/* The session ends: parts get nothing any more. */
+void groups_are_ending(struct session *s);
+/* Then, waiting: its groups leave the queues; else they give back what they have, and are no more. */
+void groups_end(struct commander *x, struct session *s, bool waiting);
+void groups_free_all(struct commander *x); /* those of all sessions: the daemon ends, and tells nobody */
+/* Its connection is lost, and it goes on without. */
+void groups_detach(struct commander *x, struct session *s);
+/* RESUME: `to` takes over what waits in `from`. */
+void groups_take_over(struct session *to, struct session *from);
+/* RESUME is answered: what is not asked for again by then lapses. */
+void groups_bound(struct commander *x, struct session *s, struct instant until);
+struct group *group_waiting(const struct session *s, struct span tag); /* under this tag; NULL: none */
+bool groups_wait(const struct session *s, bool patient);
+unsigned groups_patient(const struct session *s);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See lockall.h. */
+#include "daemon/core/lockall.h"
+
+#include "daemon/core/deadlock.h"
+#include "daemon/core/locks.h"
+#include "daemon/core/tell.h"
+#include "daemon/core/terms.h"
+
+#include <inttypes.h>
+
+static bool names_are_allowed(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+
+	for (unsigned i = 0; i < q->words; i++) {
+		if (q->word[i].n > x->core->conf.limits.name)
+			return refuse_name(x, s);
+		for (unsigned k = 0; k < i; k++) {
+			if (!span_equal(q->word[i], q->word[k]))
+				continue;
+			tell_mistake(x, s, ERROR_ARG, "the names %u and %u are the same: name each lock once", k + 1, i + 1);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* What the owner holds already is counted up, if it is held in the mode that is asked for. */
+static bool own_hold_suits(struct commander *x, struct session *s, unsigned i)
+{
+	const struct request *q = &x->request;
+	const struct lock *l = lock_find(&x->engine->table, q->word[i]);
+	const struct claim *holder = l ? lock_holder_of(l, s, request_owner(q)) : NULL;
+
+	if (holder && l->lease.state == LEASE_ADOPTING) {
+		tell_error(x, s, q->tag, ERROR_QUORUM,
+		           "the daemon was restarted, and fewer than %u of %u stores have confirmed name %u since: ask again in a moment",
+		           quorum_of(x->core->conf.nodes), x->core->conf.nodes, i + 1);
+		return false;
+	}
+	if (!holder || holder->shared == request_is_shared(q))
+		return true;
+	tell_mistake(x, s, ERROR_ARG, "this owner holds name %u in the other mode: UNLOCK it, or convert it by LOCK, first", i + 1);
+	return false;
+}
+
+static bool own_holds_suit(struct commander *x, struct session *s)
+{
+	for (unsigned i = 0; i < x->request.words; i++)
+		if (!own_hold_suits(x, s, i))
+			return false;
+	return true;
+}
+
+static bool terms_are_allowed(struct commander *x, struct session *s)
+{
+	return names_are_allowed(x, s) && ttl_is_allowed(x, s) && bound_is_kept(x, s, FIELD_DELAY, x->core->conf.max_delay_us, "max_delay") &&
+	       (!request_is_shared(&x->request) || shared_terms_are_allowed(x, s));
+}
+
+static bool group_is_within_limits(struct commander *x, struct session *s, bool patient)
+{
+	const struct core_conf *conf = &x->core->conf;
+
+	if (patient && session_waits_enough(s, conf->limits.waiting)) {
+		tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " waiting requests (limits.waiting)",
+		           conf->limits.waiting);
+		return false;
+	}
+	if (s->held + s->waiting + x->request.words <= conf->limits.locks)
+		return true;
+	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " locks (limits.locks)", conf->limits.locks);
+	return false;
+}
+
+/* A LOCKALL that waits for a name waits for its holder. */
+static bool group_may_wait(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+	char room[CYCLE_MAX];
+	struct span cycle;
+
+	for (unsigned i = 0; i < q->words; i++) {
+		struct lock *l = lock_find(&x->engine->table, q->word[i]);
+
+		if (!l || lock_holder_of(l, s, request_owner(q)) || !deadlock_closes(x, s, request_owner(q), request_priority(q), l, room, &cycle))
+			continue;
+		tell_cycle(x, s, x->request.tag, cycle);
+		return false;
+	}
+	return true;
+}
+
+static bool words_name(const struct request *q, struct span name)
+{
+	for (unsigned i = 0; i < q->words; i++)
+		if (span_equal(q->word[i], name))
+			return true;
+	return false;
+}
+
+static bool group_is_repeated_by(const struct group *g, const struct request *q)
+{
+	if (!g->not_notified || g->any != (q->verb == VERB_LOCKANY) || g->shared != request_is_shared(q) || g->parts != q->words)
+		return false;
+	if (!g->patient || !request_has(q, FIELD_WAIT) || q->field[FIELD_WAIT].number == 0 || !span_equal(group_owner(g), request_owner(q)))
+		return false;
+	for (unsigned i = 0; i < g->parts; i++)
+		if (!words_name(q, part_name(&g->part[i])))
+			return false;
+	return true;
+}
+
+/* A request repeated after RESUME has its old place. What was granted meanwhile the client holds already. */
+static bool group_is_repeated(struct commander *x, struct session *s)
+{
+	struct group *g;
+
+	LIST_FOREACH(g, &s->groups, in_session) {
+		if (!group_is_repeated_by(g, &x->request))
+			continue;
+		group_repeat(x, g);
+		s->busy |= x->request.tag.n == 0;
+		return true;
+	}
+	return false;
+}
+
+static bool group_is_patient(const struct request *q)
+{
+	return request_has(q, FIELD_WAIT) && q->field[FIELD_WAIT].number > 0;
+}
+
+void serve_LOCKALL(struct commander *x, struct session *s)
+{
+	bool patient = group_is_patient(&x->request);
+
+	if (!terms_are_allowed(x, s))
+		return;
+	if (x->engine->draining) {
+		tell_error(x, s, x->request.tag, ERROR_DRAINING, "the daemon is stopping");
+		return;
+	}
+	if (group_is_repeated(x, s) || !own_holds_suit(x, s) || !group_is_within_limits(x, s, patient) || (patient && !group_may_wait(x, s)))
+		return;
+	group_new(x, s);
+	s->busy |= x->request.tag.n == 0;
+}
+
+void serve_LOCKANY(struct commander *x, struct session *s)
+{
+	if (!terms_are_allowed(x, s))
+		return;
+	if (x->engine->draining) {
+		tell_error(x, s, x->request.tag, ERROR_DRAINING, "the daemon is stopping");
+		return;
+	}
+	if (group_is_repeated(x, s) || !own_holds_suit(x, s) || !group_is_within_limits(x, s, group_is_patient(&x->request)))
+		return;
+	group_new(x, s);
+	s->busy |= x->request.tag.n == 0;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/deadlock.c: cycles that lead through a LOCKALL. */
+#include "tests/fixture/groups.h"
+
+#include <check.h>
+
+START_TEST(a_lock_that_a_waiting_lockall_waits_for_is_a_deadlock)
+{
+	cluster_begin(1);
+	takes(1, "x");
+	takes(2, "a");
+	takes(3, "b");
+	says(1, "@w LOCKALL a b wait=1m"); /* it stands in the queue of a alone */
+	says(3, "LOCK x wait=1m");
+	hears(3, "ERR DEADLOCK cycle=x<-b<-x");
+	gives_back(3, "b");
+	gives_back(2, "a");
+	passes(10 * MSEC);
+	hears_all(1, "@w ", "ab");
+}
+END_TEST
+
+START_TEST(a_lockall_that_another_lockall_waits_for_is_a_deadlock)
+{
+	cluster_begin(1);
+	takes(1, "x");
+	takes(2, "a");
+	takes(3, "b");
+	says(1, "@w LOCKALL a b wait=1m");
+	says(3, "LOCKALL c x wait=1m");
+	hears(3, "ERR DEADLOCK cycle=x<-b<-x");
+	ignores(1);
+}
+END_TEST
+
+START_TEST(a_cycle_through_two_lockalls_is_told_in_full)
+{
+	cluster_begin(1);
+	takes(1, "x");
+	takes(2, "y");
+	takes(3, "z");
+	takes(4, "h");
+	says(1, "@w LOCKALL h y wait=1m");
+	says(2, "@w LOCKALL h z wait=1m");
+	says(3, "LOCK x wait=1m");
+	hears(3, "ERR DEADLOCK cycle=x<-y<-z<-x");
+	ignores(1);
+	ignores(2);
+}
+END_TEST
+
+START_TEST(what_a_lockall_keeps_for_a_while_closes_no_cycle)
+{
+	cluster_begin(1);
+	takes(1, "a");
+	takes(2, "b");
+	says(3, "@w LOCKALL a b wait=1m");
+	passes(2 * SEC);
+	gives_back(1, "a");
+	passes(MSEC);
+	ck_assert(key_is_there(0, "a")); /* it insists */
+	says(2, "@a LOCK a wait=1m");
+	hears_nothing(2);
+	passes(SEC);
+	hears(2, "@a OK name=a *");
+	gives_back(2, "a");
+	gives_back(2, "b");
+	passes(10 * MSEC);
+	hears_all(3, "@w ", "ab");
+}
+END_TEST
+
+START_TEST(a_lock_behind_a_lockall_whose_owner_waits_for_the_asker_is_a_deadlock)
+{
+	cluster_begin(1);
+	takes(1, "h");
+	takes(2, "y");
+	says(3, "@w LOCKALL h b wait=1m");
+	says(3, "@y LOCK y wait=1m");
+	says(2, "LOCK h wait=1m");
+	hears(2, "ERR DEADLOCK cycle=h<-y<-h");
+	ignores(3);
+}
+END_TEST
+
+START_TEST(a_lockany_that_waits_is_in_nobodys_way)
+{
+	cluster_begin(1);
+	takes(1, "x");
+	takes(2, "a");
+	takes(3, "b");
+	says(1, "@w LOCKANY a b wait=1m");
+	says(3, "@x LOCK x wait=1m");
+	gives_back(2, "a");
+	hears(1, "@w OK name=a *");
+	gives_back(1, "x");
+	hears(3, "@x OK name=x *");
+}
+END_TEST
+
+Suite *lockall_deadlock_suite(void)
+{
+	Suite *s = suite_create("lockall_deadlock");
+	TCase *t = tcase_create("lockall_deadlock");
+
+	tcase_add_checked_fixture(t, NULL, cluster_close);
+	tcase_add_test(t, a_lock_that_a_waiting_lockall_waits_for_is_a_deadlock);
+	tcase_add_test(t, a_lockall_that_another_lockall_waits_for_is_a_deadlock);
+	tcase_add_test(t, a_cycle_through_two_lockalls_is_told_in_full);
+	tcase_add_test(t, what_a_lockall_keeps_for_a_while_closes_no_cycle);
+	tcase_add_test(t, a_lock_behind_a_lockall_whose_owner_waits_for_the_asker_is_a_deadlock);
+	tcase_add_test(t, a_lockany_that_waits_is_in_nobodys_way);
+	suite_add_tcase(s, t);
+	return s;
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/lockall.c, gather.c: LOCKALL takes all names or none. */
+#include "tests/fixture/groups.h"
+
+#include <check.h>
+
+START_TEST(lockall_takes_all_names_and_tells_them_in_the_order_given)
+{
+	unsigned rounds;
+
+	cluster_begin(3);
+	rounds = asked(CALL_ACQUIRE);
+	says(1, "LOCKALL b a c");
+	hears_all(1, "", "bac");
+	ck_assert_uint_eq(asked(CALL_ACQUIRE), rounds + 9);
+	says(2, "LOCK c");
+	hears(2, "BUSY name=c holder=*");
+	gives_back(1, "c");
+	takes(2, "c");
+	gives_back(1, "a");
+	gives_back(1, "b");
+	ck_assert(!key_is_there(0, "a") && !key_is_there(0, "b"));
+	ignores(2);
+}
+END_TEST
+
+START_TEST(lockall_that_is_refused_names_the_first_that_is_held_and_leaves_nothing)
+{
+	cluster_begin(3);
+	takes(1, "b");
+	takes(1, "c");
+	passes(2 * SEC);
+	says(2, "LOCKALL a c b d");
+	hears(2, "BUSY name=c holder=* held_ms=2000 waiters=0 retry_ms=*");
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert(!key_is_there(i, "a") && !key_is_there(i, "d"));
+	takes(3, "a");
+	takes(3, "d");
+}
+END_TEST
+
+START_TEST(lockall_that_finds_a_holder_elsewhere_leaves_nothing)
+{
+	two_daemons(3);
+	takes(1, "b");
+	says(2, "LOCKALL a b c");
+	hears(2, "BUSY name=b holder=@* waiters=0 retry_ms=*");
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert(!key_is_there(i, "a") && !key_is_there(i, "c"));
+	takes(1, "a");
+	takes(1, "c");
+	says(2, "UNLOCK a");
+	hears(2, "ERR NOTHELD *");
+}
+END_TEST
+
+START_TEST(lockall_names_each_lock_once)
+{
+	cluster_begin(1);
+	says(1, "LOCKALL a b a");
+	hears(1, "ERR ARG the names 1 and 3 are the same: *");
+	says(1, "LOCKALL a");
+	hears(1, "ERR ARG *");
+	says(1, "LOCKALL a b keep=1s");
+	hears(1, "ERR ARG *");
+	ck_assert(!key_is_there(0, "a"));
+}
+END_TEST
+
+START_TEST(what_the_owner_holds_already_is_counted_up)
+{
+	int64_t fence;
+	const char *line;
+
+	cluster_begin(1);
+	says(1, "LOCK a");
+	fence = number_in(hears(1, GRANT), "fence");
+	says(1, "LOCKALL b a");
+	hears(1, "\\* name=b fence=* count=1");
+	line = hears(1, "\\* name=a fence=* count=2");
+	ck_assert_int_eq(number_in(line, "fence"), fence);
+	hears(1, "OK n=2");
+	takes(2, "c");
+	says(1, "LOCKALL a c");
+	hears(1, "BUSY name=c *");
+	says(1, "CHECK a");
+	hears(1, "OK name=a fence=* count=2");
+	says(1, "LOCKALL a d owner=x");
+	hears(1, "BUSY name=a *");
+}
+END_TEST
+
+START_TEST(what_the_owner_gives_back_meanwhile_is_asked_for_again)
+{
+	cluster_begin(1);
+	takes(1, "a");
+	takes(2, "b");
+	says(1, "@w LOCKALL a b wait=1m");
+	gives_back(1, "a");
+	ck_assert(!key_is_there(0, "a"));
+	gives_back(2, "b");
+	passes(10 * MSEC);
+	hears_all(1, "@w ", "ab");
+}
+END_TEST
+
+START_TEST(what_the_owner_gives_back_while_the_others_are_asked_for_is_asked_for_as_well)
+{
+	cluster_begin(3);
+	takes(1, "a");
+	all_feel(MOOD_TARDY);
+	says(1, "@w LOCKALL a b");
+	gives_back(1, "a");
+	all_feel(MOOD_WELL);
+	passes(10 * MSEC);
+	hears_all(1, "@w ", "ab");
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert(key_is_there(i, "a"));
+}
+END_TEST
+
+START_TEST(a_lock_of_the_same_owner_that_waits_is_granted_together_with_the_lockall)
+{
+	cluster_begin(1);
+	takes(2, "a");
+	says(1, "@x LOCKALL a b wait=1m");
+	says(1, "@y LOCK a wait=1m");
+	gives_back(2, "a");
+	passes(10 * MSEC);
+	hears_all(1, "@x ", "ab");
+	hears(1, "@y OK name=a fence=* count=2");
+}
+END_TEST
+
+START_TEST(a_lock_of_the_same_owner_that_is_granted_before_counts_for_the_lockall)
+{
+	cluster_begin(1);
+	takes(2, "a");
+	takes(2, "b");
+	says(1, "@y LOCK a wait=1m");
+	says(1, "@x LOCKALL a b wait=1m");
+	gives_back(2, "a");
+	hears(1, "@y OK name=a fence=* count=1");
+	gives_back(2, "b");
+	passes(10 * MSEC);
+	hears(1, "@x \\* name=a fence=* count=2");
+	hears(1, "@x \\* name=b fence=* count=1");
+	hears(1, "@x OK n=2");
+}
+END_TEST
+
+START_TEST(lockall_holds_names_together_with_readers)
+{
+	cluster_begin(1);
+	passes(SEC);
+	says(1, "LOCKALL a b mode=shared");
+	hears_all(1, "", "ab");
+	says(2, "LOCKALL b a mode=shared");
+	hears_all(2, "", "ba");
+	says(3, "LOCKALL c b");
+	hears(3, "BUSY name=b holder=* mode=shared holders=2 *");
+	says(1, "LOCKALL a c");
+	hears(1, "ERR ARG this owner holds name 1 in the other mode*");
+	ck_assert(!key_is_there(0, "c"));
+}
+END_TEST
+
+START_TEST(the_end_of_the_session_ends_its_lockall)
+{
+	cluster_begin(1);
+	takes(1, "a");
+	says(2, "LOCKALL a b wait=1m");
+	passes(2 * SEC);
+	goes(2, GONE_HANGUP);
+	gives_back(1, "a");
+	takes(3, "a");
+	takes(3, "b");
+	says(3, "SHOW a");
+	hears(3, "\\* role=holder *");
+	hears(3, "OK n=1");
+}
+END_TEST
+
+START_TEST(the_end_of_a_session_frees_all_that_it_has_by_lockall)
+{
+	cluster_begin(3);
+	says(1, "LOCKALL a b c");
+	hears_all(1, "", "abc");
+	goes(1, GONE_HANGUP);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert(!key_is_there(i, "a") && !key_is_there(i, "b") && !key_is_there(i, "c"));
+}
+END_TEST
+
+START_TEST(lockall_can_be_cancelled)
+{
+	cluster_begin(1);
+	takes(1, "b");
+	says(2, "@w LOCKALL a b wait=1m");
+	passes(2 * SEC);
+	says(2, "CANCEL @w");
+	hears(2, "OK");
+	hears(2, "@w ERR CANCELLED *");
+	gives_back(1, "b");
+	ck_assert(!key_is_there(0, "a") && !key_is_there(0, "b"));
+	says(2, "CANCEL @w");
+	hears(2, "ERR NOTFOUND *");
+}
+END_TEST
+
+START_TEST(the_last_line_of_a_session_ends_the_wait_of_its_lockall)
+{
+	cluster_begin(1);
+	takes(1, "b");
+	says(2, "LOCKALL a b wait=1m");
+	half_closes(2);
+	passes(100 * MSEC);
+	hears(2, "ERR CANCELLED *");
+	ck_assert(hung_up(2));
+	says(3, "LOCKALL c d");
+	half_closes(3);
+	passes(100 * MSEC);
+	hears_all(3, "", "cd");
+}
+END_TEST
+
+/* Session 2 waits for a with a LOCK of its own and with a LOCKALL, both as readers, behind a writer. */
+static void readers_wait_in_a_session(void)
+{
+	cluster_begin(1);
+	passes(SEC);
+	says(1, "LOCK a mode=shared");
+	hears(1, "OK *");
+	says(2, "@w LOCK a owner=w wait=1m");
+	says(2, "@x LOCK a owner=x wait=1m mode=shared");
+	says(2, "@y LOCKALL a b owner=y wait=1m mode=shared");
+	says(2, "@z LOCK a owner=z wait=1m mode=shared");
+}
+
+START_TEST(nothing_is_granted_to_a_group_while_its_session_says_its_last_line)
+{
+	readers_wait_in_a_session();
+	half_closes(2);
+	passes(SEC);
+	ignores(2);
+	ck_assert(hung_up(2));
+	gives_back(1, "a");
+	ck_assert(!key_is_there(0, "a") && !key_is_there(0, "b"));
+}
+END_TEST
+
+START_TEST(nothing_is_granted_to_a_group_while_its_session_ends)
+{
+	readers_wait_in_a_session();
+	goes(2, GONE_HANGUP);
+	gives_back(1, "a");
+	ck_assert(!key_is_there(0, "a") && !key_is_there(0, "b"));
+}
+END_TEST
+
+START_TEST(a_daemon_that_stops_refuses_its_lockalls)
+{
+	cluster_begin(1);
+	takes(1, "b");
+	says(2, "LOCKALL a b wait=1m");
+	daemon_ends(0);
+	ck_assert(!key_is_there(0, "a"));
+}
+END_TEST
+
+START_TEST(lockall_without_a_quorum_is_told_so)
+{
+	cluster_begin(3);
+	falls(0);
+	falls(1);
+	says(1, "LOCKALL a b");
+	passes(SEC);
+	hears(1, "ERR QUORUM *");
+	says(1, "LOCKALL a b wait=1s");
+	passes(2 * SEC);
+	hears(1, "ERR QUORUM *");
+	says(1, "LOCKALL a b wait=1m");
+	passes(SEC);
+	comes(0);
+	passes(5 * SEC);
+	hears_all(1, "", "ab");
+}
+END_TEST
+
+START_TEST(a_session_waits_with_no_more_lockalls_than_it_may)
+{
+	cluster_open(1);
+	cluster.conf.limits.waiting = 2;
+	cluster.conf.limits.locks = 7;
+	daemon_starts(0);
+	passes(SEC);
+	takes(2, "a");
+	says(1, "@1 LOCKALL a b wait=1m");
+	says(1, "@2 LOCKALL a c wait=1m");
+	says(1, "@3 LOCKALL a d wait=1m");
+	hears(1, "@3 ERR LIMIT *limits.waiting*");
+	says(1, "@4 LOCK a wait=1m");
+	hears(1, "@4 ERR LIMIT *limits.waiting*");
+	says(1, "@5 LOCKALL e f g h");
+	hears(1, "@5 ERR LIMIT *limits.locks*");
+	says(1, "@6 LOCKALL e f g");
+	hears_all(1, "@6 ", "efg");
+}
+END_TEST
+
+START_TEST(lockall_whose_names_wait_for_its_owner_is_a_deadlock)
+{
+	cluster_begin(1);
+	takes(1, "a");
+	takes(2, "b");
+	says(2, "@w LOCK a wait=1m");
+	says(1, "LOCKALL c b wait=1m");
+	hears(1, "ERR DEADLOCK cycle=*");
+	says(1, "LOCKALL c b");
+	hears(1, "BUSY name=b *");
+	ignores(2);
+}
+END_TEST
+
+Suite *lockall_suite(void)
+{
+	Suite *s = suite_create("lockall");
+	TCase *t = tcase_create("lockall");
+
+	tcase_add_checked_fixture(t, NULL, cluster_close);
+	tcase_add_test(t, lockall_takes_all_names_and_tells_them_in_the_order_given);
+	tcase_add_test(t, lockall_that_is_refused_names_the_first_that_is_held_and_leaves_nothing);
+	tcase_add_test(t, lockall_that_finds_a_holder_elsewhere_leaves_nothing);
+	tcase_add_test(t, lockall_names_each_lock_once);
+	tcase_add_test(t, what_the_owner_holds_already_is_counted_up);
+	tcase_add_test(t, what_the_owner_gives_back_meanwhile_is_asked_for_again);
+	tcase_add_test(t, what_the_owner_gives_back_while_the_others_are_asked_for_is_asked_for_as_well);
+	tcase_add_test(t, a_lock_of_the_same_owner_that_waits_is_granted_together_with_the_lockall);
+	tcase_add_test(t, a_lock_of_the_same_owner_that_is_granted_before_counts_for_the_lockall);
+	tcase_add_test(t, lockall_holds_names_together_with_readers);
+	tcase_add_test(t, the_end_of_the_session_ends_its_lockall);
+	tcase_add_test(t, the_end_of_a_session_frees_all_that_it_has_by_lockall);
+	tcase_add_test(t, lockall_can_be_cancelled);
+	tcase_add_test(t, the_last_line_of_a_session_ends_the_wait_of_its_lockall);
+	tcase_add_test(t, nothing_is_granted_to_a_group_while_its_session_says_its_last_line);
+	tcase_add_test(t, nothing_is_granted_to_a_group_while_its_session_ends);
+	tcase_add_test(t, a_daemon_that_stops_refuses_its_lockalls);
+	tcase_add_test(t, lockall_without_a_quorum_is_told_so);
+	tcase_add_test(t, a_session_waits_with_no_more_lockalls_than_it_may);
+	tcase_add_test(t, lockall_whose_names_wait_for_its_owner_is_a_deadlock);
+	suite_add_tcase(s, t);
+	return s;
+}

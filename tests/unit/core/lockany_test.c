@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/lockall.c, gather.c: LOCKANY takes one of its names, the first that is free. */
+#include "tests/fixture/groups.h"
+
+#include <check.h>
+
+START_TEST(lockany_takes_the_first_name_that_is_free_and_no_other)
+{
+	cluster_begin(3);
+	takes(1, "a");
+	says(2, "LOCKANY a b c");
+	hears(2, "OK name=b fence=* valid_ms=* ttl_ms=10000 count=1");
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert(!key_is_there(i, "c"));
+	says(3, "LOCKANY a b");
+	hears(3, "BUSY name=a holder=* held_ms=0 waiters=0 retry_ms=*");
+	gives_back(2, "b");
+}
+END_TEST
+
+START_TEST(lockany_passes_names_that_are_held_elsewhere)
+{
+	two_daemons(3);
+	takes(1, "a");
+	takes(1, "b");
+	says(2, "LOCKANY a b c");
+	hears(2, "OK name=c fence=* count=1");
+	says(2, "LOCKANY a b");
+	hears(2, "BUSY name=a holder=@* waiters=0 retry_ms=*");
+}
+END_TEST
+
+START_TEST(lockany_waits_for_all_its_names_and_leaves_the_other_queues_with_the_first_grant)
+{
+	cluster_begin(3);
+	takes(1, "a");
+	takes(2, "b");
+	says(3, "@w LOCKANY a b wait=1m");
+	says(4, "SHOW a");
+	hears(4, "\\* role=holder *");
+	hears(4, "\\* role=waiter pos=1 *");
+	hears(4, "OK n=2");
+	gives_back(2, "b");
+	hears(3, "@w OK name=b fence=* count=1");
+	says(4, "SHOW a");
+	hears(4, "\\* role=holder *");
+	hears(4, "OK n=1");
+	gives_back(1, "a");
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert(!key_is_there(i, "a"));
+	hears_nothing(3);
+}
+END_TEST
+
+START_TEST(lockany_has_one_name_when_two_are_freed_at_once)
+{
+	cluster_begin(3);
+	takes(1, "a");
+	takes(1, "b");
+	says(2, "@w LOCKANY a b wait=1m");
+	goes(1, GONE_HANGUP);
+	hears(2, "@w OK name=? fence=* count=1");
+	hears_nothing(2);
+	ck_assert(key_is_there(0, "a") + key_is_there(0, "b") == 1);
+	ck_assert(key_is_there(1, "a") + key_is_there(1, "b") == 1);
+}
+END_TEST
+
+START_TEST(lockany_that_waits_in_vain_is_told_timeout)
+{
+	cluster_begin(1);
+	takes(1, "a");
+	takes(1, "b");
+	says(2, "LOCKANY b a wait=3s");
+	passes(3 * SEC);
+	hears(2, "TIMEOUT name=b waited_ms=3000 holder=* held_ms=3000 *");
+	hears_nothing(2);
+	gives_back(1, "a");
+	ck_assert(!key_is_there(0, "a"));
+}
+END_TEST
+
+START_TEST(lockany_counts_up_what_its_owner_holds_already)
+{
+	cluster_begin(1);
+	takes(1, "b");
+	says(1, "LOCKANY a b");
+	hears(1, "OK name=b fence=* count=2");
+	ck_assert(!key_is_there(0, "a"));
+}
+END_TEST
+
+START_TEST(lockany_is_cancelled_in_all_queues)
+{
+	cluster_begin(1);
+	takes(1, "a");
+	takes(1, "b");
+	says(2, "@w LOCKANY a b wait=1m");
+	says(2, "CANCEL @w");
+	hears(2, "OK");
+	hears(2, "@w ERR CANCELLED *");
+	gives_back(1, "a");
+	gives_back(1, "b");
+	ck_assert(!key_is_there(0, "a") && !key_is_there(0, "b"));
+}
+END_TEST
+
+START_TEST(a_name_that_is_won_after_another_was_granted_is_given_back)
+{
+	two_daemons(3);
+	takes(1, "a");
+	takes(2, "b");
+	session_opens(3, 1);
+	says(3, "@w LOCKANY a b wait=1m");
+	passes(10 * MSEC);
+	all_feel(MOOD_TARDY);
+	gives_back(1, "a");
+	passes(5 * MSEC);
+	gives_back(2, "b");
+	all_feel(MOOD_WELL);
+	passes(100 * MSEC);
+	hears(3, "@w OK name=? fence=* count=1");
+	hears_nothing(3);
+	passes(SEC);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert(key_is_there(i, "a") + key_is_there(i, "b") == 1);
+}
+END_TEST
+
+START_TEST(lockany_of_readers_joins_those_who_hold_a_name)
+{
+	cluster_begin(1);
+	passes(SEC);
+	says(1, "LOCKALL b c mode=shared");
+	hears_all(1, "", "bc");
+	takes(2, "a");
+	says(3, "LOCKANY a b c mode=shared");
+	hears(3, "OK name=b fence=* count=1 mode=shared");
+}
+END_TEST
+
+START_TEST(lockany_passes_a_name_that_no_lock_may_have)
+{
+	cluster_begin(1);
+	key_is_overwritten(0, "a", "someone", -1);
+	says(1, "LOCKANY a b");
+	hears(1, "OK name=b *");
+}
+END_TEST
+
+Suite *lockany_suite(void)
+{
+	Suite *s = suite_create("lockany");
+	TCase *t = tcase_create("lockany");
+
+	tcase_add_checked_fixture(t, NULL, cluster_close);
+	tcase_add_test(t, lockany_takes_the_first_name_that_is_free_and_no_other);
+	tcase_add_test(t, lockany_passes_names_that_are_held_elsewhere);
+	tcase_add_test(t, lockany_waits_for_all_its_names_and_leaves_the_other_queues_with_the_first_grant);
+	tcase_add_test(t, lockany_has_one_name_when_two_are_freed_at_once);
+	tcase_add_test(t, lockany_that_waits_in_vain_is_told_timeout);
+	tcase_add_test(t, lockany_counts_up_what_its_owner_holds_already);
+	tcase_add_test(t, lockany_is_cancelled_in_all_queues);
+	tcase_add_test(t, a_name_that_is_won_after_another_was_granted_is_given_back);
+	tcase_add_test(t, lockany_of_readers_joins_those_who_hold_a_name);
+	tcase_add_test(t, lockany_passes_a_name_that_no_lock_may_have);
+	suite_add_tcase(s, t);
+	return s;
+}
