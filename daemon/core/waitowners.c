@@ -64,7 +64,7 @@ static void owner_put_wants(struct commander *x, struct wait_owners *o, struct w
 		if (request == 0 || place > owner->place)
 			owner->place = place;
 		owner_put(o, owner,
-		          &(struct entry_row){.kind = 'n', .request = request++, .when = c->asking->asked_at.us, .place = place, .name = lock_name(c->lock)});
+		          &(struct entry_row){.kind = 'n', .request = request++, .when = c->asking->asked_at.us, .name = lock_name(c->lock)});
 	}
 }
 
