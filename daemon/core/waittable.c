@@ -127,8 +127,8 @@ static void member_put(struct commander *x, struct buf *list, const struct wait_
 
 	entry_put(list,
 	          &(struct entry_head){.daemon = span_of(x->core->daemon_id),
-	                               .session = o->first->session->serial,
-	                               .owner = o->owner,
+	                               .session = o->session->serial,
+	                               .owner = o->owner_hash,
 	                               .since = r->since[node],
 	                               .until = until,
 	                               .place = r->place},
