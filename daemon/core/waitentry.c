@@ -13,7 +13,7 @@ bool entry_put_row(struct buf *rows, size_t begin, const struct entry_row *r)
 {
 	if (buf_length(rows) - begin + r->name.n + ENTRY_HEAD_MAX / 2 > ENTRY_MAX)
 		return false;
-	buf_printf(rows, "%c%u,%" PRId64 ",%" PRId64 ",%zu:", r->kind, r->request, r->when, r->place, r->name.n);
+	buf_printf(rows, "%c%u,%" PRId64 ",%zu:", r->kind, r->request, r->when, r->name.n);
 	buf_append(rows, r->name.p, r->name.n);
 	return true;
 }
@@ -109,9 +109,9 @@ int entry_read_row(struct span *rows, struct entry_row *ret_row)
 		return 0;
 	r.kind = rows->p[0];
 	*rows = (struct span){rows->p + 1, rows->n - 1};
-	if (!strchr("nafh", r.kind) || r.kind == '\0' || !take_number(rows, ',', &request) || request < 0 || request > UINT32_MAX)
+	if (!strchr("nah", r.kind) || r.kind == '\0' || !take_number(rows, ',', &request) || request < 0 || request > UINT32_MAX)
 		return -1;
-	if (!take_number(rows, ',', &r.when) || !take_number(rows, ',', &r.place) || !take_number(rows, ':', &n) || n > NAME_MAX_BYTES)
+	if (!take_number(rows, ',', &r.when) || !take_number(rows, ':', &n) || n > NAME_MAX_BYTES)
 		return -1;
 	if (!take_bytes(rows, n, &r.name))
 		return -1;
@@ -151,8 +151,7 @@ bool entry_to_graph(struct waitgraph *g, struct span member, bool own)
 		if (r.kind == 'h')
 			graph_add_hold(g, r.name);
 		else
-			graph_add_want(g, &(struct graph_want){
-						  .name = r.name, .place = r.place, .request = r.request, .any = r.kind == 'a', .firm = r.kind == 'f'});
+			graph_add_want(g, &(struct graph_want){.name = r.name, .request = r.request, .any = r.kind == 'a'});
 	}
 	return true;
 }

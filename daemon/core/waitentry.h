@@ -4,10 +4,9 @@
  * machine. What it reads may be anything, since a store can be written to by others.
  *
  *   member  <daemon-id> <session> <hash of the owner> <since> <until> <place> <row>…
- *   row     n<request>,<when>,<place>,<length>:<name>   a request that needs the name, and all others of its number
- *           a<request>,…                                a request that any of the names of its number is enough for
- *           f<request>,…                                as n; the name is kept free for it, see waitgraph.h
- *           h0,<when>,0,<length>:<name>                 a name that the owner holds, and since when
+ *   row     n<request>,<when>,<length>:<name>   a request that needs the name, and all others of its number
+ *           a<request>,<when>,<length>:<name>   a request that any of the names of its number is enough for
+ *           h0,<when>,<length>:<name>           a name that the owner holds, and since when
  */
 #ifndef CORE_WAITENTRY_H
 #define CORE_WAITENTRY_H
@@ -29,15 +28,15 @@ struct entry_head {
 };
 
 struct entry_row {
-	char kind; /* n, a, f or h */
+	char kind; /* n, a or h */
 	unsigned request;
-	int64_t when, place;
+	int64_t when;
 	struct span name;
 };
 
 /* Appends a row. False: it has no room. */
 bool entry_put_row(struct buf *rows, size_t begin, const struct entry_row *r);
-/* The same as long as the owner has waited or held without a gap: all but the number of the request and the place. */
+/* The same as long as the owner has waited or held without a gap: all but the number of the request. */
 uint64_t entry_row_hash(const struct entry_row *r);
 /* Appends a member to a list of members: each with its length in front. */
 void entry_put(struct buf *list, const struct entry_head *h, struct span rows);

@@ -20,7 +20,7 @@ void graph_clear(struct waitgraph *g)
 	free(g->edge);
 	g->stuck = NULL;
 	g->edge = NULL;
-	g->owners = g->wants = g->rows = g->stucks = 0;
+	g->owners = g->wants = g->holds = g->stucks = 0;
 }
 
 void graph_release(struct waitgraph *g)
@@ -28,7 +28,7 @@ void graph_release(struct waitgraph *g)
 	graph_clear(g);
 	free(g->owner);
 	free(g->want);
-	free(g->row);
+	free(g->hold);
 	graph_init(g);
 }
 
@@ -38,12 +38,6 @@ static void *graph_room(void *items, unsigned count, unsigned *cap, size_t size)
 		return items;
 	*cap = *cap ? 2 * *cap : 32;
 	return mem_grow(items, *cap, size);
-}
-
-static void graph_add_row(struct waitgraph *g, struct span name, unsigned want)
-{
-	g->row = graph_room(g->row, g->rows, &g->row_cap, sizeof(*g->row));
-	g->row[g->rows++] = (struct graph_row){name, g->owners - 1, want};
 }
 
 void graph_add_owner(struct waitgraph *g, const struct graph_owner *o)
@@ -61,12 +55,13 @@ void graph_add_want(struct waitgraph *g, const struct graph_want *w)
 	g->want[g->wants].owner = g->owners - 1;
 	g->want[g->wants].by = NOBODY;
 	g->owner[g->owners - 1].wants++;
-	graph_add_row(g, w->name, g->wants++);
+	g->wants++;
 }
 
 void graph_add_hold(struct waitgraph *g, struct span name)
 {
-	graph_add_row(g, name, GRAPH_HOLD);
+	g->hold = graph_room(g->hold, g->holds, &g->hold_cap, sizeof(*g->hold));
+	g->hold[g->holds++] = (struct graph_hold){name, g->owners - 1};
 }
 
 static int span_order(struct span a, struct span b)
@@ -76,46 +71,46 @@ static int span_order(struct span a, struct span b)
 	return order ? order : (a.n > b.n) - (a.n < b.n);
 }
 
-static int row_order(const void *a, const void *b)
+static int hold_order(const void *a, const void *b)
 {
-	return span_order(((const struct graph_row *)a)->name, ((const struct graph_row *)b)->name);
+	return span_order(((const struct graph_hold *)a)->name, ((const struct graph_hold *)b)->name);
 }
 
-/* Rows of one name stand together, and each want knows where. */
+/* The first hold whose name is not before this one, or not behind it. */
+static unsigned graph_search(const struct waitgraph *g, struct span name, bool behind)
+{
+	unsigned from = 0, to = g->holds;
+
+	while (from < to) {
+		unsigned at = from + (to - from) / 2;
+		int order = span_order(g->hold[at].name, name);
+
+		if (order < 0 || (behind && order == 0))
+			from = at + 1;
+		else
+			to = at;
+	}
+	return from;
+}
+
+/* Holds of one name stand together, and each want knows where. */
 static void graph_index(struct waitgraph *g)
 {
-	unsigned from, to;
-
-	if (g->rows > 0)
-		qsort(g->row, g->rows, sizeof(*g->row), row_order);
-	for (from = 0; from < g->rows; from = to) {
-		for (to = from + 1; to < g->rows && span_equal(g->row[to].name, g->row[from].name); to++)
-			;
-		for (unsigned i = from; i < to; i++) {
-			if (g->row[i].want == GRAPH_HOLD)
-				continue;
-			g->want[g->row[i].want].from = from;
-			g->want[g->row[i].want].to = to;
-		}
+	if (g->holds > 0)
+		qsort(g->hold, g->holds, sizeof(*g->hold), hold_order);
+	for (unsigned i = 0; i < g->wants; i++) {
+		g->want[i].from = graph_search(g, g->want[i].name, false);
+		g->want[i].to = graph_search(g, g->want[i].name, true);
 	}
 }
 
-static bool stands_before(const struct waitgraph *g, int64_t place, unsigned owner, int64_t other_place, unsigned other)
-{
-	return place != other_place ? place < other_place : span_order(g->owner[owner].who, g->owner[other].who) < 0;
-}
-
 /*
- * The owner of this row is in the way of the want, unless it goes on. The modes do not count: a reader waits for readers only while a writer stands before it,
- * and that one waits for them.
+ * This holder is in the way of the want, unless it goes on. The modes do not count: a reader waits for readers only while a writer stands before it, and that
+ * one waits for them.
  */
-static bool row_is_in_the_way(const struct waitgraph *g, const struct graph_row *r, const struct graph_want *w)
+static bool is_in_the_way(const struct waitgraph *g, const struct graph_hold *h, const struct graph_want *w)
 {
-	const struct graph_want *other = r->want == GRAPH_HOLD ? NULL : &g->want[r->want];
-
-	if (r->owner == w->owner || !g->owner[r->owner].stuck)
-		return false;
-	return !other || (other->firm && stands_before(g, other->place, r->owner, w->place, w->owner));
+	return h->owner != w->owner && g->owner[h->owner].stuck;
 }
 
 static bool want_is_blocked(struct waitgraph *g, struct graph_want *w)
@@ -123,9 +118,9 @@ static bool want_is_blocked(struct waitgraph *g, struct graph_want *w)
 	if (w->by != NOBODY && g->owner[w->by].stuck)
 		return true;
 	for (unsigned i = w->from; i < w->to; i++) {
-		if (!row_is_in_the_way(g, &g->row[i], w))
+		if (!is_in_the_way(g, &g->hold[i], w))
 			continue;
-		w->by = g->row[i].owner;
+		w->by = g->hold[i].owner;
 		return true;
 	}
 	return false;
@@ -161,9 +156,9 @@ static void graph_connect(struct waitgraph *g)
 
 		for (unsigned w = o->want; w < o->want + o->wants; w++)
 			for (unsigned r = g->want[w].from; r < g->want[w].to; r++) {
-				unsigned to = g->owner[g->row[r].owner].node;
+				unsigned to = g->owner[g->hold[r].owner].node;
 
-				if (row_is_in_the_way(g, &g->row[r], &g->want[w]))
+				if (is_in_the_way(g, &g->hold[r], &g->want[w]))
 					g->edge[(size_t)i * g->words + to / 64] |= UINT64_C(1) << to % 64;
 			}
 	}
@@ -229,6 +224,12 @@ static void graph_walk(const struct waitgraph *g, unsigned start, bool backwards
 	}
 }
 
+/* All daemons have the same order. */
+static bool came_before(const struct graph_owner *a, const struct graph_owner *b)
+{
+	return a->place != b->place ? a->place < b->place : span_order(a->who, b->who) < 0;
+}
+
 bool graph_is_victim(const struct waitgraph *g, unsigned owner)
 {
 	unsigned n = g->stucks, start = g->owner[owner].node;
@@ -239,9 +240,7 @@ bool graph_is_victim(const struct waitgraph *g, unsigned owner)
 	graph_walk(g, start, true, from, queue);
 	victim = to[start] != NOBODY;
 	for (unsigned i = 0; victim && i < n; i++) {
-		const struct graph_owner *o = &g->owner[g->stuck[i]];
-
-		if (i != start && to[i] != NOBODY && from[i] != NOBODY && stands_before(g, g->owner[owner].place, owner, o->place, g->stuck[i]))
+		if (i != start && to[i] != NOBODY && from[i] != NOBODY && came_before(&g->owner[owner], &g->owner[g->stuck[i]]))
 			victim = false;
 	}
 	free(to);
@@ -255,7 +254,7 @@ static const struct graph_want *graph_want_of(const struct waitgraph *g, unsigne
 
 	for (unsigned w = o->want; w < o->want + o->wants; w++)
 		for (unsigned r = g->want[w].from; r < g->want[w].to; r++)
-			if (g->row[r].owner == g->stuck[to] && row_is_in_the_way(g, &g->row[r], &g->want[w]))
+			if (g->hold[r].owner == g->stuck[to])
 				return &g->want[w];
 	return NULL;
 }

@@ -19,11 +19,9 @@
 /* One name that an owner waits for. */
 struct graph_want {
 	struct span name;
-	int64_t place;    /* in the queue of the name: smaller comes first */
 	unsigned request; /* the names of one request stand behind each other, and have the same number */
 	bool any;         /* one of the names of the request is enough; false: it needs all of them */
-	bool firm;        /* the name is kept free for it: who stands behind it in the queue does not pass, though it does not hold the name */
-	unsigned owner, from, to; /* whose it is; the rows of the name: of the graph */
+	unsigned owner, from, to; /* whose it is; the holds of the name: of the graph */
 	unsigned by;              /* who was found in the way last: of the reduction */
 };
 
@@ -36,20 +34,17 @@ struct graph_owner {
 	unsigned node;         /* its number among the stuck ones */
 };
 
-/* A name that somebody holds, or waits for. */
-struct graph_row {
+struct graph_hold {
 	struct span name;
 	unsigned owner;
-	unsigned want; /* GRAPH_HOLD: it holds the name */
 };
-#define GRAPH_HOLD UINT32_MAX
 
 struct waitgraph {
 	struct graph_owner *owner;
 	struct graph_want *want;
-	struct graph_row *row;
-	unsigned owners, wants, rows;
-	unsigned owner_cap, want_cap, row_cap;
+	struct graph_hold *hold;
+	unsigned owners, wants, holds;
+	unsigned owner_cap, want_cap, hold_cap;
 	unsigned *stuck, stucks; /* result: the numbers of the stuck owners */
 	uint64_t *edge;          /* of the stuck owners: bit j of row i is set if i waits for j */
 	unsigned words;          /* of a row */

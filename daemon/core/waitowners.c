@@ -44,8 +44,8 @@ static void owner_put_holds(struct wait_owners *o, struct wait_owner *owner, boo
 {
 	const struct claim *c;
 
-	TAILQ_FOREACH(c, &owner->first->session->claims, in_session)
-		if (claim_holds(c) && claim_is_wanted(c) == wanted && claim_same_owner(c, owner->first))
+	TAILQ_FOREACH(c, &owner->session->claims, in_session)
+		if (claim_holds(c) && claim_is_wanted(c) == wanted && span_equal(claim_owner(c), owner->owner))
 			owner_put(o, owner, &(struct entry_row){.kind = 'h', .when = c->granted_at.us, .name = lock_name(c->lock)});
 }
 
@@ -55,22 +55,21 @@ static void owner_put_wants(struct commander *x, struct wait_owners *o, struct w
 	unsigned request = 0;
 	const struct claim *c;
 
-	TAILQ_FOREACH(c, &owner->first->session->claims, in_session) {
+	TAILQ_FOREACH(c, &owner->session->claims, in_session) {
 		int64_t place;
 
-		if (!claim_waits(c) || c->lock->contender->state == CONTENDER_NO_QUORUM || !claim_same_owner(c, owner->first))
+		if (!claim_waits(c) || c->lock->contender->state == CONTENDER_NO_QUORUM || !span_equal(claim_owner(c), owner->owner))
 			continue;
 		place = ticket_place_us(x->engine, c);
 		if (request == 0 || place > owner->place)
 			owner->place = place;
 		owner_put(o, owner,
-		          &(struct entry_row){.kind = 'n', .request = request++, .when = c->asking->asked_at.us, .place = place, .name = lock_name(c->lock)});
+		          &(struct entry_row){.kind = 'n', .request = request++, .when = c->asking->asked_at.us, .name = lock_name(c->lock)});
 	}
 }
 
-static void owner_add(struct commander *x, struct wait_owners *o, struct claim *first)
+static void owner_add(struct commander *x, struct wait_owners *o, struct session *s, struct span text)
 {
-	struct span text = claim_owner(first);
 	struct wait_owner *owner;
 
 	if (o->count == o->cap) {
@@ -78,8 +77,8 @@ static void owner_add(struct commander *x, struct wait_owners *o, struct claim *
 		o->item = mem_grow(o->item, o->cap, sizeof(*o->item));
 	}
 	owner = &o->item[o->count++];
-	*owner = (struct wait_owner){.first = first, .owner = siphash(owner_key, text.p ? text.p : "", text.n), .rows = buf_length(&o->text)};
-	owner->hash = owner->owner ^ first->session->serial;
+	*owner = (struct wait_owner){.session = s, .owner = text, .owner_hash = siphash(owner_key, text.p ? text.p : "", text.n), .rows = buf_length(&o->text)};
+	owner->hash = owner->owner_hash ^ s->serial;
 	owner_put_wants(x, o, owner);
 	owner_put_holds(o, owner, true);
 	owner_put_holds(o, owner, false);
@@ -119,7 +118,7 @@ static void session_collect(struct commander *x, struct wait_owners *o, struct s
 		if (instant_before(x->core->now, due))
 			o->next = instant_min(o->next, due);
 		else
-			owner_add(x, o, c);
+			owner_add(x, o, s, claim_owner(c));
 	}
 }
 
@@ -141,8 +140,8 @@ struct claim *waitowner_claim(const struct wait_owner *owner, struct span name)
 {
 	struct claim *c;
 
-	TAILQ_FOREACH(c, &owner->first->session->claims, in_session)
-		if (claim_waits(c) && claim_same_owner(c, owner->first) && span_equal(lock_name(c->lock), name))
+	TAILQ_FOREACH(c, &owner->session->claims, in_session)
+		if (claim_waits(c) && span_equal(claim_owner(c), owner->owner) && span_equal(lock_name(c->lock), name))
 			return c;
 	return NULL;
 }

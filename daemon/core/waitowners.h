@@ -16,8 +16,9 @@ static inline int64_t waitowner_after_us(const struct core *core)
 }
 
 struct wait_owner {
-	struct claim *first; /* of its claims that wait, the first: session and owner are its */
-	uint64_t owner;      /* hash of the owner text */
+	struct session *session;
+	struct span owner;   /* its text, borrowed from a claim */
+	uint64_t owner_hash;
 	uint64_t hash;       /* of the rows: another one if it did not wait and hold like this without a gap */
 	int64_t place;       /* of its last request among the tickets, when it was looked at */
 	size_t rows, rows_n; /* where its rows begin in the text, and how many bytes they have */

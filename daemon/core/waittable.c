@@ -36,7 +36,8 @@ struct waittable {
 	struct timer timer;
 	struct name name; /* of the calls: they are about no lock */
 	struct calls calls;
-	uint64_t exchange; /* how many times members were exchanged */
+	uint64_t exchange; /* how many times members were exchanged … */
+	struct instant exchanged; /* … and when last */
 	struct wait_owners owners;
 	struct records now, before; /* before: those of the exchange before, while the present ones are made */
 	struct {
@@ -126,8 +127,8 @@ static void member_put(struct commander *x, struct buf *list, const struct wait_
 
 	entry_put(list,
 	          &(struct entry_head){.daemon = span_of(x->core->daemon_id),
-	                               .session = o->first->session->serial,
-	                               .owner = o->owner,
+	                               .session = o->session->serial,
+	                               .owner = o->owner_hash,
 	                               .since = r->since[node],
 	                               .until = until,
 	                               .place = r->place},
@@ -173,6 +174,7 @@ static void exchange_all(struct commander *x)
 	struct waittable *w = x->waittable;
 
 	w->exchange++;
+	w->exchanged = x->core->now;
 	records_renew(w);
 	for (unsigned i = 0; i < x->core->conf.nodes; i++) {
 		if (member_usable(&x->engine->members.node[i]) && !nodeset_has(w->calls.open, i) && (w->owners.count > 0 || w->store[i].left))
@@ -192,7 +194,13 @@ static void judged_add(struct waittable *w, const struct judged *j)
 	w->judged[w->judges++] = *j;
 }
 
-/* Our own owners as they are now, if they were told to this store. */
+/* Of a member that was not exchanged twice it is not known when it was true. */
+static int64_t since_of(int64_t since)
+{
+	return since > 0 ? since : INT64_MAX;
+}
+
+/* Our own owners as they are now. */
 static void judged_add_own(struct commander *x, int node)
 {
 	struct waittable *w = x->waittable;
@@ -203,10 +211,10 @@ static void judged_add_own(struct commander *x, int node)
 		static const struct record alone = {.since = {1}};
 		const struct record *r = node < 0 ? &alone : record_find(&w->now, w->owners.item[i].hash);
 
-		if (!r || r->since[node < 0 ? 0 : node] == 0)
+		if (!r)
 			continue;
 		member_put(x, &w->list, &w->owners.item[i], r, node < 0 ? 0 : (unsigned)node, 0);
-		judged_add(w, &(struct judged){.since = r->since[node < 0 ? 0 : node], .until = INT64_MAX, .own = &w->owners.item[i]});
+		judged_add(w, &(struct judged){.since = since_of(r->since[node < 0 ? 0 : node]), .until = INT64_MAX, .own = &w->owners.item[i]});
 	}
 	list = (struct span){buf_begin(&w->list), buf_length(&w->list)};
 	for (unsigned i = 0; i < w->judges; i++)
@@ -220,8 +228,8 @@ static void judged_add_others(struct waittable *w, struct span list)
 	struct entry_head h;
 
 	while (entry_next(&list, &member))
-		if (entry_read(member, &h, &rows) && h.since > 0 && h.since <= h.until)
-			judged_add(w, &(struct judged){.member = member, .since = h.since, .until = h.until});
+		if (entry_read(member, &h, &rows))
+			judged_add(w, &(struct judged){.member = member, .since = since_of(h.since), .until = h.until});
 }
 
 static bool refuse(struct commander *x, const struct judged *j, unsigned owner)
@@ -243,54 +251,73 @@ static bool refuse(struct commander *x, const struct judged *j, unsigned owner)
 	return true;
 }
 
-/* Refuses what the members that were true at that moment call for. False: nothing. */
-static bool judge_moment(struct commander *x, int64_t at)
+/* The graph of the members that were true at that moment; EVER: of all. False: nobody is stuck. */
+#define EVER INT64_MIN
+static bool graph_of_moment(struct waittable *w, int64_t at)
 {
-	struct waittable *w = x->waittable;
-	bool refused = false;
-
 	graph_clear(&w->graph);
 	for (unsigned i = 0; i < w->judges; i++) {
 		struct judged *j = &w->judged[i];
 
 		/* What is not sound, or was not true then, is an owner that goes on. */
-		if (j->since > at || at > j->until || !entry_to_graph(&w->graph, j->member, j->own))
+		if ((at != EVER && (j->since > at || at > j->until)) || !entry_to_graph(&w->graph, j->member, j->own))
 			graph_add_owner(&w->graph, &(struct graph_owner){.who = SPAN("")});
 	}
-	if (!graph_reduce(&w->graph))
-		return false;
+	return graph_reduce(&w->graph);
+}
+
+static bool an_own_is_stuck(const struct waittable *w)
+{
+	bool stuck = false;
+
+	for (unsigned i = 0; i < w->judges; i++)
+		stuck |= w->judged[i].own && w->graph.owner[i].stuck;
+	return stuck;
+}
+
+static bool refuse_victims(struct commander *x)
+{
+	struct waittable *w = x->waittable;
+	bool refused = false;
+
 	for (unsigned i = 0; i < w->judges; i++)
 		if (w->judged[i].own && w->graph.owner[i].stuck && graph_is_victim(&w->graph, i))
 			refused |= refuse(x, &w->judged[i], i);
 	return refused;
 }
 
-/* Looks at each moment that may be common to members: an exchange of one of the daemons. number: of ours. */
-static bool judge(struct commander *x, int node, struct span list, int64_t number)
+/* The last moment before this one that may be common to members: an exchange of one of the daemons. number: of ours. 0: there is none. */
+static int64_t moment_before(const struct waittable *w, int64_t last, int64_t number)
+{
+	int64_t at = 0;
+
+	for (unsigned i = 0; i < w->judges; i++) {
+		int64_t until = w->judged[i].own ? number : w->judged[i].until;
+
+		if (until < last && until > at)
+			at = until;
+	}
+	return at;
+}
+
+enum judgement { NO_DEADLOCK, SUSPECTED, REFUSED };
+
+/* Each moment has a part of all members, so nobody is stuck then who is not stuck among all. */
+static enum judgement judge(struct commander *x, int node, struct span list, int64_t number)
 {
 	struct waittable *w = x->waittable;
-	int64_t last = INT64_MAX;
 
 	w->judges = 0;
 	judged_add_own(x, node);
 	if (w->judges == 0)
-		return false;
+		return NO_DEADLOCK;
 	judged_add_others(w, list);
-	for (;;) {
-		int64_t at = 0;
-
-		for (unsigned i = 0; i < w->judges; i++) {
-			int64_t until = w->judged[i].own ? number : w->judged[i].until;
-
-			if (until < last && until > at)
-				at = until;
-		}
-		if (at == 0)
-			return false;
-		if (judge_moment(x, at))
-			return true;
-		last = at;
-	}
+	if (!graph_of_moment(w, EVER) || !an_own_is_stuck(w))
+		return NO_DEADLOCK;
+	for (int64_t at = moment_before(w, INT64_MAX, number); at > 0; at = moment_before(w, at, number))
+		if (graph_of_moment(w, at) && refuse_victims(x))
+			return REFUSED;
+	return SUSPECTED;
 }
 
 /* --- events --- */
@@ -321,8 +348,16 @@ static void answer_use(struct commander *x, const struct answer *a)
 		return;
 	number_note(w, a->node, number);
 	waitowners_collect(x, &w->owners);
-	if (judge(x, (int)a->node, list, number))
-		heap_set(&x->core->timers, &w->timer, x->core->now); /* the others are told at once */
+	switch (judge(x, (int)a->node, list, number)) {
+	case NO_DEADLOCK:
+		break;
+	case SUSPECTED: /* two exchanges more will tell */
+		heap_set(&x->core->timers, &w->timer, instant_min(w->timer.at, instant_add(w->exchanged, TABLE_AGAIN_US)));
+		break;
+	case REFUSED: /* the others are told at once */
+		heap_set(&x->core->timers, &w->timer, x->core->now);
+		break;
+	}
 }
 
 void waittable_answered(struct commander *x, const struct answer *a)
@@ -345,7 +380,7 @@ void waittable_fired(struct commander *x)
 	waitowners_collect(x, &w->owners);
 	if (x->core->conf.shared)
 		exchange_all(x);
-	else if (judge(x, -1, SPAN(""), 1))
+	else if (judge(x, -1, SPAN(""), 1) == REFUSED)
 		waitowners_collect(x, &w->owners);
 	if (w->owners.count > 0)
 		heap_set(&x->core->timers, &w->timer, instant_add(x->core->now, TABLE_EVERY_US));

@@ -14,6 +14,7 @@
 #include "daemon/core/commander.h"
 
 #define TABLE_EVERY_US (2 * SEC) /* how often members are exchanged */
+#define TABLE_AGAIN_US (500 * MSEC) /* the same while it seems that some wait for each other */
 #define TABLE_LIFE_US  (5 * SEC) /* how long a member stays that is not refreshed */
 
 /* A request of this session waits, or a lock was granted to it while others wait. */

@@ -104,20 +104,18 @@ START_TEST(a_request_for_any_name_goes_on_when_one_of_them_becomes_free)
 }
 END_TEST
 
-START_TEST(a_request_for_all_names_keeps_a_free_one_from_those_behind_it)
+START_TEST(a_request_for_all_names_waits_for_each_of_them)
 {
-	for (int firm = 0; firm < 2; firm++) {
-		begins();
-		comes(0, 10); /* LOCKALL w x, holds nothing */
-		graph_add_want(&graph, &(struct graph_want){.name = SPAN("w"), .place = 10, .firm = firm});
-		graph_add_want(&graph, &(struct graph_want){.name = SPAN("x"), .place = 10, .firm = firm});
-		comes(1, 20);
-		holds("x");
-		graph_add_want(&graph, &(struct graph_want){.name = SPAN("w"), .place = 20});
-		ck_assert_int_eq(graph_reduce(&graph), firm);
-	}
-	ck_assert(graph_is_victim(&graph, 1));
-	ck_assert_str_eq(told(1), "w@ha<-x@hb<-w@ha");
+	begins();
+	comes(0, 10);
+	holds("x");
+	wants("y", 0, false);
+	wants("z", 0, false); /* nobody has it */
+	comes(1, 20);
+	holds("y");
+	wants("x", 0, false);
+	ck_assert(graph_reduce(&graph));
+	ck_assert_str_eq(told(1), "x@ha<-y@hb<-x@ha");
 }
 END_TEST
 
@@ -161,8 +159,7 @@ struct story {
 	unsigned owners;
 	struct told_want {
 		unsigned name, request;
-		bool any, firm;
-		int64_t place;
+		bool any;
 	} want[OWNERS][WANTS];
 	unsigned wants[OWNERS];
 	bool holds[OWNERS][NAMES];
@@ -180,12 +177,12 @@ static void story_begins(struct rng *rng)
 	for (unsigned i = 0; i < story.owners; i++) {
 		story.place[i] = rng_below(rng, 8);
 		for (unsigned request = 0; request < 2 && story.wants[i] < WANTS - 3; request++) {
-			bool any = rng_below(rng, 3) == 0, firm = !any && rng_below(rng, 3) == 0;
+			bool any = rng_below(rng, 3) == 0, all = !any && rng_below(rng, 3) == 0;
 
 			if (rng_below(rng, 3) == 0)
 				continue;
-			for (unsigned k = any || firm ? 2 + rng_below(rng, 2) : 1; k > 0; k--)
-				story.want[i][story.wants[i]++] = (struct told_want){rng_below(rng, NAMES), request, any, firm, rng_below(rng, 8)};
+			for (unsigned k = any || all ? 2 + rng_below(rng, 2) : 1; k > 0; k--)
+				story.want[i][story.wants[i]++] = (struct told_want){rng_below(rng, NAMES), request, any};
 		}
 	}
 }
@@ -201,8 +198,7 @@ static void story_is_told(void)
 		for (unsigned k = 0; k < story.wants[i]; k++) {
 			const struct told_want *w = &story.want[i][k];
 
-			graph_add_want(&graph, &(struct graph_want){.name = span_of(name[w->name]), .request = w->request, .any = w->any, .firm = w->firm,
-			                                            .place = w->place});
+			graph_add_want(&graph, &(struct graph_want){.name = span_of(name[w->name]), .request = w->request, .any = w->any});
 		}
 	}
 }
@@ -210,17 +206,7 @@ static void story_is_told(void)
 /* Is j in the way of this want of i? */
 static bool is_in_the_way(unsigned i, const struct told_want *w, unsigned j)
 {
-	if (i == j)
-		return false;
-	if (story.holds[j][w->name])
-		return true;
-	for (unsigned k = 0; k < story.wants[j]; k++) {
-		const struct told_want *v = &story.want[j][k];
-
-		if (v->firm && v->name == w->name && (v->place < w->place || (v->place == w->place && j < i)))
-			return true;
-	}
-	return false;
+	return i != j && story.holds[j][w->name];
 }
 
 static bool is_blocked(unsigned i, const struct told_want *w, unsigned set)
@@ -361,7 +347,7 @@ Suite *waitgraph_suite(void)
 	tcase_add_test(t, two_owners_that_wait_for_each_other_are_stuck_and_the_later_one_is_refused);
 	tcase_add_test(t, an_owner_that_waits_for_a_cycle_is_stuck_but_not_refused);
 	tcase_add_test(t, a_request_for_any_name_goes_on_when_one_of_them_becomes_free);
-	tcase_add_test(t, a_request_for_all_names_keeps_a_free_one_from_those_behind_it);
+	tcase_add_test(t, a_request_for_all_names_waits_for_each_of_them);
 	tcase_add_test(t, an_owner_is_not_in_its_own_way);
 	tcase_add_test(t, a_long_cycle_is_told_with_dots);
 	tcase_add_test(t, random_graphs_are_reduced_as_a_second_opinion_says);
