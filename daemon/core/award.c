@@ -146,7 +146,7 @@ void group_win_all(struct commander *x, struct group *g)
 		tell_line(x, g->session, &r);
 	}
 	for (unsigned i = 0; i < g->parts; i++)
-		watch_those_who_wait(x, group_own(x, g, &g->part[i]));
+		watch_who_waits(x, group_own(x, g, &g->part[i]));
 	group_answered(x, g);
 }
 
@@ -163,6 +163,6 @@ void group_win_one(struct commander *x, struct group *g, struct part *p)
 	if (!g->not_notified)
 		group_tell(x, g, c, "OK", c->count);
 	group_fold(x, c);
-	watch_those_who_wait(x, c);
+	watch_who_waits(x, c);
 	group_answered(x, g);
 }

@@ -169,11 +169,16 @@ static bool claim_hears_contended(const struct commander *x, const struct claim 
 	       c->lock->lease.state == LEASE_HELD && lock_waiters(x, c->lock) > 0;
 }
 
+void watch_tell_who_waits(struct commander *x, const struct claim *c)
+{
+	if (claim_hears_contended(x, c))
+		tell_contended(x, c);
+}
+
 void watch_tell_granted(struct commander *x, const struct claim *c)
 {
 	watch_tell(x, c, WATCH_GRANTED);
-	if (claim_hears_contended(x, c))
-		tell_contended(x, c);
+	watch_tell_who_waits(x, c);
 }
 
 void watch_tell_contended(struct commander *x, const struct lock *l)

@@ -18,6 +18,8 @@ enum watch_kind {
 void watch_tell(struct commander *x, const struct claim *c, enum watch_kind kind);
 /* The claim was told OK: who watches hears of it, and the claim itself of those who wait for it. */
 void watch_tell_granted(struct commander *x, const struct claim *c);
+/* The latter alone. */
+void watch_tell_who_waits(struct commander *x, const struct claim *c);
 /* Tells the holders that have subscribed that others wait; but not more often than every 100 ms. */
 void watch_tell_contended(struct commander *x, const struct lock *l);
 
@@ -31,6 +33,12 @@ static inline void watch_granted(struct commander *x, const struct claim *c)
 {
 	if (x->engine->watched > 0)
 		watch_tell_granted(x, c);
+}
+
+static inline void watch_who_waits(struct commander *x, const struct claim *c)
+{
+	if (x->engine->watched > 0)
+		watch_tell_who_waits(x, c);
 }
 
 static inline void watch_contended(struct commander *x, const struct lock *l)
