@@ -333,8 +333,7 @@ static void on_push(struct conn *c, struct span line)
 	bool well;
 
 	storm_said(c, line);
-	readers_lost(c, line);
-	watched_contended(c, line);
+	readers_lost(c, line), watched_contended(c, line);
 	if (name < 0)
 		return;
 	a = &c->account[owner][name];
