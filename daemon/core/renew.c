@@ -85,7 +85,7 @@ static enum renew_outcome renew_succeeded(struct engine *e, struct round *r)
 	if (lease_loss_is_due(x, e->core->conf.nodes, e->core->now))
 		return RENEW_LEASE_OVER;
 	metric_add(&e->core->metrics, METRIC_RENEWALS, 1);
-	x->broken = false; /* only at a minority */
+	x->broken = false; /* if at all, at a minority */
 	x->promised.ttl_us = r->ttl_us; /* no vote is worth more from now on: see renew_ask() and renew_worth_us() */
 	x->promised.until = lease_deadline(x, e->core->conf.nodes);
 	x->renew_at = x->auto_renew ? instant_add(r->calls.begun, worth_us / 3) : INSTANT_NEVER;
@@ -180,10 +180,7 @@ void renew_due(struct engine *e, struct lease *x)
 	lease_schedule(e, x);
 }
 
-/*
- * A longer lease is in the journal before the stores are asked for it: they may grant it, and CHECK, SAFE or RESUME tell of it, although EXTEND was
- * answered ERR.
- */
+/* A longer lease is in the journal before the stores are asked for it: they may grant it, and CHECK, SAFE or RESUME tell of it, whatever EXTEND says. */
 static void renew_promise(struct engine *e, const struct round *r)
 {
 	struct lease *x = r->lease;

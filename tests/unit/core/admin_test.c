@@ -200,79 +200,6 @@ START_TEST(a_lock_that_was_broken_is_granted_when_its_validity_is_over)
 }
 END_TEST
 
-START_TEST(a_lock_that_was_broken_is_granted_when_its_holder_has_acknowledged_that)
-{
-	int64_t fence;
-
-	begins();
-	says(1, "LOCK a");
-	fence = number_in(hears(1, GRANT), "fence");
-	says(2, "LOCK a wait=1m");
-	says(ADMIN, "BREAK a");
-	hears(ADMIN, "OK *");
-	hears(1, "! LOST *");
-	passes(SEC);
-	says(1, "CHECK a");
-	hears(1, "ERR LOST fence=* reason=broken*");
-	hears_nothing(2);
-	says(1, "UNLOCK a");
-	hears(1, "ERR LOST fence=* reason=broken*");
-	ck_assert_int_gt(number_in(hears(2, GRANT), "fence"), fence);
-	says(1, "UNLOCK a");
-	hears(1, "ERR NOTHELD *");
-}
-END_TEST
-
-START_TEST(a_lock_that_was_broken_is_free_when_its_holder_is_gone)
-{
-	begins();
-	if (_i >= 2)
-		session_opens_from_afar(1, 0);
-	if (_i == 3)
-		says(1, "HELLO 1 grace=1s"), ignores(1);
-	says(1, "LOCK a");
-	hears(1, GRANT);
-	says(2, "LOCK a wait=1m");
-	says(ADMIN, "BREAK a");
-	hears(ADMIN, "OK *");
-	ignores(1);
-	if (_i == 0)
-		says(1, "QUIT"), ignores(1);
-	else
-		goes(1, _i == 1 ? GONE_HANGUP : GONE_RESET);
-	if (_i >= 2) {
-		passes(9 * SEC);
-		hears_nothing(2);
-		passes(1500 * MSEC);
-	}
-	hears(2, GRANT);
-}
-END_TEST
-
-/* The client may not have read LOST when it sent the UNLOCK: then it believes in the hold that is left. */
-START_TEST(an_UNLOCK_that_leaves_a_hold_acknowledges_nothing)
-{
-	begins();
-	says(1, "LOCK a");
-	if (_i == 0)
-		says(1, "LOCK a");
-	says(2, "LOCK a wait=1m");
-	says(ADMIN, "BREAK a");
-	if (_i == 1)
-		says(1, "LOCK a");
-	if (_i == 2)
-		says(1, "@t LOCK a wait=1m");
-	ignores(1);
-	says(1, "UNLOCK a");
-	hears(1, "ERR LOST *");
-	passes(9 * SEC);
-	hears_nothing(2);
-	passes(1500 * MSEC);
-	hears(2, GRANT);
-	ignores(ADMIN);
-}
-END_TEST
-
 /* The daemon is back, and the stores have not answered yet whether the lock of its previous run still stands. 1: readers; 2: the session is killed. */
 START_TEST(what_is_being_adopted_can_be_broken)
 {
@@ -307,28 +234,6 @@ START_TEST(what_is_being_adopted_can_be_broken)
 }
 END_TEST
 
-/* Its LOCK was on its way beside the UNLOCK: as long as it has not read the refusal, it counts on a hold that is left. */
-START_TEST(a_LOCK_that_is_refused_keeps_an_UNLOCK_from_acknowledging_as_well)
-{
-	begins();
-	says(1, "LOCK a");
-	says(1, "LOCK b");
-	says(2, "@a LOCK a wait=1m");
-	says(2, "@b LOCK b wait=1m");
-	says(ADMIN, "BREAK a");
-	ignores(ADMIN);
-	ignores(1);
-	says(1, "LOCK a wait=1m");
-	hears(1, "ERR DEADLOCK *");
-	says(1, "UNLOCK a");
-	hears(1, "ERR LOST *");
-	passes(9 * SEC);
-	hears_nothing(2);
-	passes(1500 * MSEC);
-	hears(2, "@a OK *");
-}
-END_TEST
-
 START_TEST(the_answer_to_BREAK_reckons_with_a_lock_delay)
 {
 	int64_t valid_ms;
@@ -345,45 +250,6 @@ START_TEST(the_answer_to_BREAK_reckons_with_a_lock_delay)
 	passes(1500 * MSEC);
 	hears(2, GRANT);
 	ignores(1);
-}
-END_TEST
-
-/* The loss of session 1 is over and was not acknowledged yet: session 2 has lost its own hold since. */
-START_TEST(an_acknowledgement_is_for_one_hold_alone)
-{
-	begins();
-	says(1, "LOCK a");
-	says(ADMIN, "BREAK a");
-	passes(11 * SEC);
-	says(2, "LOCK a");
-	hears(2, GRANT);
-	says(ADMIN, "BREAK a");
-	says(3, "LOCK a wait=1m");
-	ignores(2);
-	says(1, "UNLOCK a");
-	ignores(1);
-	passes(SEC);
-	hears_nothing(3);
-	says(2, "UNLOCK a");
-	hears(2, "ERR LOST *");
-	hears(3, GRANT);
-	ignores(ADMIN);
-}
-END_TEST
-
-START_TEST(a_lock_that_is_lost_for_another_reason_is_free_when_that_is_acknowledged)
-{
-	begins();
-	says(1, "LOCK a ttl=5s renew=no");
-	hears(1, "OK *");
-	passes(4900 * MSEC);
-	hears(1, "! LOST *");
-	says(2, "LOCK a");
-	hears(2, "BUSY *");
-	says(1, "UNLOCK a");
-	hears(1, "ERR LOST *");
-	says(2, "LOCK a");
-	hears(2, GRANT);
 }
 END_TEST
 
@@ -405,14 +271,8 @@ Suite *admin_suite(void)
 	t = tcase_create("break");
 	tcase_add_checked_fixture(t, NULL, cluster_close);
 	tcase_add_test(t, a_lock_that_was_broken_is_granted_when_its_validity_is_over);
-	tcase_add_test(t, a_lock_that_was_broken_is_granted_when_its_holder_has_acknowledged_that);
-	tcase_add_loop_test(t, a_lock_that_was_broken_is_free_when_its_holder_is_gone, 0, 4);
-	tcase_add_loop_test(t, an_UNLOCK_that_leaves_a_hold_acknowledges_nothing, 0, 3);
 	tcase_add_loop_test(t, what_is_being_adopted_can_be_broken, 0, 3);
-	tcase_add_test(t, a_LOCK_that_is_refused_keeps_an_UNLOCK_from_acknowledging_as_well);
 	tcase_add_test(t, the_answer_to_BREAK_reckons_with_a_lock_delay);
-	tcase_add_test(t, an_acknowledgement_is_for_one_hold_alone);
-	tcase_add_test(t, a_lock_that_is_lost_for_another_reason_is_free_when_that_is_acknowledged);
 	suite_add_tcase(suite, t);
 	return suite;
 }
