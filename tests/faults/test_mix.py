@@ -220,6 +220,7 @@ class Mix(unittest.TestCase):
 
     def test_a_watcher_is_told_of_no_grant_that_nobody_had(self):
         self.shows(["S28"], story(), self.watched((110, "granted", 0, 1)))
+        self.shows([], story(), self.watched((110, "granted", 0, 1)), nemesis=[{"e": "strangers", "t": 0, "names": ["n"]}])
         self.shows([], story().ask("LOCK", 100, None), self.watched((110, "granted", 0, 1)), answer_ms=10 ** 6)
         self.shows(["S28"], story().lock(100, 110, 1, valid=100), self.watched((110, "granted", 5, 1)))
 

@@ -43,8 +43,8 @@ def watches_of(history):
 class Known:
     """What clients know: each grant by its name and fence, and which requests were never heard of again."""
 
-    def __init__(self, readers):
-        self.readers = readers
+    def __init__(self, history, readers):
+        self.strangers = {name for row in history.nemesis if row["e"] == "strangers" for name in row["names"]}
         self.grants = collections.defaultdict(list)
         for reader in readers:
             for grant in reader.grants:
@@ -58,8 +58,10 @@ class Known:
             times.sort()
 
     def is_possible(self, event):
-        """Somebody was granted that, or asked for it and did not read the answer."""
-        return (event["name"], event["fence"]) in self.grants or bisect.bisect_left(self.unheard[event["name"]], event["t"]) > 0
+        """Somebody was granted that, or asked for it and did not read the answer, or was one without a history."""
+        if event["name"] in self.strangers or (event["name"], event["fence"]) in self.grants:
+            return True
+        return bisect.bisect_left(self.unheard[event["name"]], event["t"]) > 0
 
     def may_be_shared(self, event):
         grants = self.grants.get((event["name"], event["fence"]))
@@ -67,7 +69,7 @@ class Known:
 
 
 def check_watchers(history, readers, kind):
-    known = Known(readers)
+    known = Known(history, readers)
     for watch in list(watches_of(history)):  # each is complete only at the end
         yield from check_truth(watch, known)
         yield from check_line(watch, known, kind)
