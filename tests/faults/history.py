@@ -9,7 +9,7 @@ Events of a client (file c<number>.log, in the order in which the client saw the
   answer  n, kind, code, fence, valid, count, text   its answer; t is the moment after the last byte; valid in ms. mode, name, session, free_in_ms: where the
                                 answer has them; rows of RESUME and LOCKALL: [name, fence, valid, mode]
   push    code, name, fence     a push was read; reason: of a loss
-  event   kind, name, session, label, fence   ! EVENT was read; label: that of the session, if it has told one
+  event   kind, name, session, label, fence, shared   ! EVENT was read; label: that of the session, if it has told one
   gone    how                   the session has ended: closed (by the client; t is the moment before) or eof
   stalled t, to                 the client stopped itself
   try, done   name, late        an update of the counter that only the lock protects; late: the deadline passed during the update

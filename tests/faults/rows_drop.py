@@ -57,6 +57,7 @@ class Lane:
         cases += [(self.drops_while_it_waits, key, how) for key in keys if operations.TABLE[key].waits for how in ("close", "half")]
         cases += [(self.drops_while_it_upgrades, None, how) for how in ("close", "half", "reset")]
         cases += [(self.drops_beside_a_reader, "shared", how) for how in SURE + UNSURE if not how.startswith("BREAK")]
+        cases += [(self.drops_before_a_line, "shared", how) for how in SURE]
         while w.more():
             self.rng.shuffle(cases)
             for case, key, how in cases:
@@ -155,7 +156,7 @@ class Lane:
         waiting = self.waiters(held, shared)
         if held:
             self.end(holder, held, how, here)
-        at_once = how in SURE and not (shared and how.startswith("BREAK"))  # no reader acknowledges the loss for all
+        at_once = how in SURE and not (shared and how.startswith("BREAK"))  # what readers held is kept until the validity is over
         self.are_granted("%s, %s" % (key, how), here, waiting, AT_ONCE if at_once else self.late)
         leaves(holder)
         return bool(held)
@@ -201,6 +202,23 @@ class Lane:
             reader.unlock(name)
             self.are_granted("one of two readers, %s" % how, here, waiting, AT_ONCE if how in SURE else self.late)
         leaves(holder, reader)
+        return held
+
+    def drops_before_a_line(self, _, how, here):
+        """A reader ends. The writer that waits behind it is granted before a reader that came later: the history shows the order of their fences."""
+        name, = self.names(1)
+        holder, late = self.session(here, 0, how == "reset"), self.session(here, 2)
+        held = holder.lock(name, shared=True)
+        if held:
+            writer = self.session(here, 3)
+            first = (name, here, writer, writer.begin("LOCK", name, "LOCK %s wait=20s" % name, 20000))
+            time.sleep(0.3)
+            second = (name, here, late, late.begin("LOCK", name, "LOCK %s wait=20s mode=shared" % name, 20000, mode="shared"))
+            time.sleep(0.05)
+            self.end(holder, [name], how, here)
+            self.are_granted("a reader before a line, %s" % how, here, [first], AT_ONCE)
+            self.are_granted("a writer before a reader", here, [second], AT_ONCE)
+        leaves(holder, late)
         return held
 
     def drops_while_it_upgrades(self, _, how, here):
