@@ -2,7 +2,8 @@
 """Reads a history and finds the promises that it breaks. It knows the protocol and the clock, and nothing of the daemon or of the simulator.
 
 S1: beliefs exclude each other. S2: fences are unique. S3: fences are in order. S4: no update behind a lock is lost. S6: readers believe together, and writers
-alone. S13: valid_ms is truthful. L7: answers come in time. Those about one client: see reader.py. About the line of a daemon: order.py; WATCH: watched.py; BREAK and KILL: forced.py.
+alone. S13: valid_ms is truthful. L7: answers come in time. Those about one client: see reader.py. About the line of a daemon: order.py; WATCH: watched.py;
+BREAK and KILL: forced.py.
 S1, S6, S13 and the order of beliefs hold only where no fault breaks the assumptions about time (kind T).
 """
 import bisect

@@ -4,12 +4,12 @@
 Events of a client (file c<number>.log, in the order in which the client saw them):
   start   c, d (its daemon), eof_ends (whether the end of its connection ends what it may believe)
   open    d                     a new connection; d: the daemon from now on, where that may change
-  call    n, q, name, wait, ttl, renew    a request; t is the moment before it was sent. mode: of a shared LOCK; priority; names: of LOCKALL and LOCKANY; prefix: of
-                                WATCH; sid: the session that RESUME or KILL names
+  call    n, q, name, wait, ttl, renew    a request; t is the moment before it was sent. mode: of a shared LOCK; priority; names: of LOCKALL and LOCKANY;
+                                prefix: of WATCH; sid: the session that RESUME or KILL names
   answer  n, kind, code, fence, valid, count, text   its answer; t is the moment after the last byte; valid in ms. mode, name, session, free_in_ms: where the
                                 answer has them; rows of RESUME and LOCKALL: [name, fence, valid, mode]
   push    code, name, fence     a push was read; reason: of a loss
-  event   kind, name, session, label, fence   ! EVENT was read; label: that of the session, if it has told one
+  event   kind, name, session, label, fence, shared   ! EVENT was read; label: that of the session, if it has told one
   gone    how                   the session has ended: closed (by the client; t is the moment before) or eof
   stalled t, to                 the client stopped itself
   try, done   name, late        an update of the counter that only the lock protects; late: the deadline passed during the update
@@ -17,6 +17,7 @@ Events of a client (file c<number>.log, in the order in which the client saw the
 Events of the nemesis (nemesis.log):
   window  to                    the time of the faults, from t to `to`
   fault, heal  what             a fault begins, a fault ends
+  strangers names               clients without a history lock these names, too
   kill    c                     client c is about to be killed
   stop    what, to              a client or a daemon (c3, d0) or the whole machine (host) stood still; surely so between still and go, where these are given
 """

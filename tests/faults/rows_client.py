@@ -150,6 +150,7 @@ def garbage(w):
             until(lambda: sum(process.descriptors_of(daemon.pid) for daemon in w.daemons) > len(idle), "all are accepted", 20)
         except AssertionError as error:
             w.fail("S21", "%d idle connections: %s" % (len(idle), error))
+        w.log.tell("strangers", names=w.names[:2])  # see nonsense()
         w.end = max(w.end, time.monotonic() + w.seconds / 2)  # the crowd took a part of the time
         while w.more():
             daemon = w.rng.choice(w.daemons)

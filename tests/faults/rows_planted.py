@@ -26,7 +26,7 @@ PLANTED = {
     "UPGRADED_WITHOUT_TOKEN": ("41", ("S2", "S3")),
     "GHOST_FORGOTTEN": ("41", ("S6", "S13")),
     "PRIORITY_BY_ARRIVAL": ("4a", ("S19",), 20),
-    "READERS_PASS_WRITERS": ("4a", ("S19",), 20),
+    "READERS_PASS_WRITERS": ("41", ("S19",)),
     "WATCH_UNSAID": ("41", ("S28",)),
     "BROKEN_FREES_AT_ONCE": ("41", ("S13",)),
     "BROKEN_RENEWED": ("41", ("S27",)),

@@ -203,11 +203,12 @@ class Mix(unittest.TestCase):
         self.shows(["S14"], story().lock(0, 10, 1).unlock(11, 12).add("push", 20, code="CONTENDED", name="n", fence=1))
 
     def watched(self, *events, until=900, begin=5):
-        """A watcher of daemon 0: events are (at, kind, session, fence)."""
+        """A watcher of daemon 0: events are (at, kind, session, fence, whether it is shared)."""
         told = story().ask("WATCH", begin - 1, begin, name=None)
         told.rows[-2]["prefix"] = "n"
-        for at, kind, session, *fence in events:
-            told.add("event", at, kind=kind, name="n", session=session, label="c%02d" % session, **({"fence": fence[0]} if fence else {}))
+        for at, kind, session, *more in events:
+            told.add("event", at, kind=kind, name="n", session=session, label="c%02d" % session, shared=more[1:] == [True],
+                     **({"fence": more[0]} if more else {}))
         return told.ask("PING", until, until + 1, name=None)
 
     def test_a_watcher_is_told_each_grant_and_its_end(self):
@@ -220,18 +221,32 @@ class Mix(unittest.TestCase):
 
     def test_a_watcher_is_told_of_no_grant_that_nobody_had(self):
         self.shows(["S28"], story(), self.watched((110, "granted", 0, 1)))
+        self.shows([], story(), self.watched((110, "granted", 0, 1)), nemesis=[{"e": "strangers", "t": 0, "names": ["n"]}])
         self.shows([], story().ask("LOCK", 100, None), self.watched((110, "granted", 0, 1)), answer_ms=10 ** 6)
         self.shows(["S28"], story().lock(100, 110, 1, valid=100), self.watched((110, "granted", 5, 1)))
 
     def test_a_watcher_is_told_that_a_lock_is_free_before_it_is_told_of_the_next_grant(self):
         def two(first, second, *events):
             return first(story(), 100, 110, 1).unlock(150, 151), second(story(), 160, 170, 2).unlock(200, 210), self.watched(*events)
-        told = (110, "granted", 0, 1), (151, "released", 0, 1), (170, "granted", 1, 2), (210, "released", 1, 2)
-        early = told[0], told[2], told[1], told[3]
-        self.shows([], *two(Story.lock, Story.lock, *told))
-        self.shows(["S28"], *two(Story.lock, Story.lock, *early))
-        self.shows(["S28"], *two(MixedStory.read, Story.lock, *early))
-        self.shows([], *two(MixedStory.read, MixedStory.read, *early))
+
+        def told(first, second):
+            granted = (110, "granted", 0, 1, first), (170, "granted", 1, 2, second)
+            return granted[0], (151, "released", 0, 1), granted[1], (210, "released", 1, 2)
+
+        def early(first, second):
+            events = told(first, second)
+            return events[0], events[2], events[1], events[3]
+        self.shows([], *two(Story.lock, Story.lock, *told(False, False)))
+        self.shows(["S28"], *two(Story.lock, Story.lock, *early(False, False)))
+        self.shows(["S28"], *two(MixedStory.read, Story.lock, *early(True, False)))
+        self.shows([], *two(MixedStory.read, MixedStory.read, *early(True, True)))
+
+    def test_a_watcher_is_told_the_mode_and_conversions(self):
+        client = story().lock(100, 110, 1).read(120, 130, 2).unlock(200, 210)
+        granted, converted, released = (110, "granted", 0, 1), (130, "granted", 0, 2, True), (205, "released", 0, 2, True)
+        self.shows([], client, self.watched(granted, converted, released))
+        self.shows(["S28"], client, self.watched(granted, released))
+        self.shows(["S28"], client, self.watched(granted, (130, "granted", 0, 2), released))
 
     def test_a_watcher_is_told_fences_in_order(self):
         client = story().lock(100, 110, 5).unlock(150, 151).lock(160, 170, 4).unlock(200, 210)

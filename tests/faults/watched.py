@@ -43,8 +43,8 @@ def watches_of(history):
 class Known:
     """What clients know: each grant by its name and fence, and which requests were never heard of again."""
 
-    def __init__(self, readers):
-        self.readers = readers
+    def __init__(self, history, readers):
+        self.strangers = {name for row in history.nemesis if row["e"] == "strangers" for name in row["names"]}
         self.grants = collections.defaultdict(list)
         for reader in readers:
             for grant in reader.grants:
@@ -58,19 +58,17 @@ class Known:
             times.sort()
 
     def is_possible(self, event):
-        """Somebody was granted that, or asked for it and did not read the answer."""
-        return (event["name"], event["fence"]) in self.grants or bisect.bisect_left(self.unheard[event["name"]], event["t"]) > 0
-
-    def may_be_shared(self, event):
-        grants = self.grants.get((event["name"], event["fence"]))
-        return not grants or any(grant.was_shared() or grant.converted for grant in grants)
+        """Somebody was granted that, or asked for it and did not read the answer, or was one without a history."""
+        if event["name"] in self.strangers or (event["name"], event["fence"]) in self.grants:
+            return True
+        return bisect.bisect_left(self.unheard[event["name"]], event["t"]) > 0
 
 
 def check_watchers(history, readers, kind):
-    known = Known(readers)
+    known = Known(history, readers)
     for watch in list(watches_of(history)):  # each is complete only at the end
         yield from check_truth(watch, known)
-        yield from check_line(watch, known, kind)
+        yield from check_line(watch, kind)
         yield from check_all_told(watch, readers)
 
 
@@ -84,10 +82,12 @@ def check_truth(watch, known):
         of_fence = known.grants.get((event["name"], event["fence"]), [])
         if of_fence and event.get("label") and not any("c%02d" % grant.client == event["label"] for grant in of_fence):
             yield Violation("S28", "daemon %s tells of a grant to %s, and it was to %s" % (watch.daemon, event["label"], of_fence[0]))
+        if of_fence and not any(grant.shared == event["shared"] for grant in of_fence):
+            yield Violation("S28", "daemon %s tells of another mode than that of %s: %s" % (watch.daemon, of_fence[0], event))
 
 
-def check_line(watch, known, kind):
-    """Nobody is granted what the watcher was not told to be free, unless by readers together; and fences grow."""
+def check_line(watch, kind):
+    """Nobody is granted what the watcher was not told to be free, unless by readers together; and fences grow. A conversion is a grant to the same session."""
     holders, last = collections.defaultdict(dict), {}
     for event in watch.events:
         name, session = event["name"], event["session"]
@@ -95,9 +95,9 @@ def check_line(watch, known, kind):
             holders[name].pop(session, None)
         elif event["kind"] == "granted":
             for other in holders[name].values():
-                if other["session"] != session and not (known.may_be_shared(other) and known.may_be_shared(event)):
+                if other["session"] != session and not (other["shared"] and event["shared"]):
                     yield Violation("S28", "daemon %s tells of a grant before the end of another hold: %s, %s" % (watch.daemon, other, event))
-            if kind == "T" and event["fence"] <= last.get(name, 0) and not known.may_be_shared(event):
+            if kind == "T" and event["fence"] <= last.get(name, 0) and not event["shared"]:
                 yield Violation("S28", "daemon %s tells of fences out of order: %d, %s" % (watch.daemon, last[name], event))
             last[name] = max(event["fence"], last.get(name, 0))
             holders[name][session] = event
@@ -111,7 +111,7 @@ def check_all_told(watch, readers):
         told["label"].add((event["kind"], event["name"], event.get("label")))
     for reader in readers:
         for grant in reader.grants:
-            if grant.daemon != watch.daemon or grant.converted or not grant.asked or not watch.covers(grant.name, grant.asked, grant.told):
+            if grant.daemon != watch.daemon or not grant.asked or not watch.covers(grant.name, grant.asked, grant.told):
                 continue
             if (grant.name, grant.fence) not in told["granted"] and not grant.again:
                 yield Violation("S28", "daemon %s did not tell of %s" % (watch.daemon, grant))

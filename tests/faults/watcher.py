@@ -20,6 +20,7 @@ class Listener(Session):
             super().take(line)
             return
         fields = {key: int(line.fields[key]) for key in ("fence", "session") if key in line}
+        fields["shared"] = line.fields.get("mode") == "shared"
         label = re.match(r"c\d+(?= )", line["who"])  # of a session that has told none: its pid or its address
         self.log.tell("event", kind=line["kind"], name=line["name"], label=label and label.group(), **fields)
 
