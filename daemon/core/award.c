@@ -21,6 +21,7 @@ void group_answered(struct commander *x, struct group *g)
 	bool tagged = g->not_notified || g->tag[0] != '\0';
 
 	group_free(x, g);
+	groups_make_due(x, s); /* another one of the same owner may ask for what this one has got */
 	session_answered(x->sessions, s, tagged);
 }
 

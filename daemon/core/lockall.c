@@ -74,22 +74,29 @@ static bool group_is_within_limits(struct commander *x, struct session *s, bool 
 	return false;
 }
 
-/* A LOCKALL that waits for a name waits for its holder. */
+/* Would a wait for this name alone close a cycle? */
+static bool name_closes(struct commander *x, struct session *s, struct span name, char *room, struct span *ret_cycle)
+{
+	const struct request *q = &x->request;
+	struct lock *l = lock_find(&x->engine->table, name);
+
+	return l && !lock_holder_of(l, s, request_owner(q)) &&
+	       deadlock_closes(x, s, request_owner(q), request_priority(q), l, room, ret_cycle);
+}
+
+/* A LOCKALL waits for the holder of each name; a LOCKANY for any of them, so it closes a cycle if it would with each name. */
 static bool group_may_wait(struct commander *x, struct session *s)
 {
 	const struct request *q = &x->request;
+	bool any = q->verb == VERB_LOCKANY, closes = false;
 	char room[CYCLE_MAX];
 	struct span cycle;
 
-	for (unsigned i = 0; i < q->words; i++) {
-		struct lock *l = lock_find(&x->engine->table, q->word[i]);
-
-		if (!l || lock_holder_of(l, s, request_owner(q)) || !deadlock_closes(x, s, request_owner(q), request_priority(q), l, room, &cycle))
-			continue;
-		tell_cycle(x, s, x->request.tag, cycle);
-		return false;
-	}
-	return true;
+	for (unsigned i = 0; i < q->words && (i == 0 || closes == any); i++)
+		closes = name_closes(x, s, q->word[i], room, &cycle);
+	if (closes)
+		tell_cycle(x, s, q->tag, cycle);
+	return !closes;
 }
 
 static bool words_name(const struct request *q, struct span name)
@@ -132,7 +139,7 @@ static bool group_is_patient(const struct request *q)
 	return request_has(q, FIELD_WAIT) && q->field[FIELD_WAIT].number > 0;
 }
 
-void serve_LOCKALL(struct commander *x, struct session *s)
+static void serve_group(struct commander *x, struct session *s)
 {
 	bool patient = group_is_patient(&x->request);
 
@@ -148,16 +155,12 @@ void serve_LOCKALL(struct commander *x, struct session *s)
 	s->busy |= x->request.tag.n == 0;
 }
 
+void serve_LOCKALL(struct commander *x, struct session *s)
+{
+	serve_group(x, s);
+}
+
 void serve_LOCKANY(struct commander *x, struct session *s)
 {
-	if (!terms_are_allowed(x, s))
-		return;
-	if (x->engine->draining) {
-		tell_error(x, s, x->request.tag, ERROR_DRAINING, "the daemon is stopping");
-		return;
-	}
-	if (group_is_repeated(x, s) || !own_holds_suit(x, s) || !group_is_within_limits(x, s, group_is_patient(&x->request)))
-		return;
-	group_new(x, s);
-	s->busy |= x->request.tag.n == 0;
+	serve_group(x, s);
 }

@@ -98,6 +98,27 @@ START_TEST(a_lockany_that_waits_is_in_nobodys_way)
 }
 END_TEST
 
+START_TEST(a_lockany_is_a_deadlock_if_it_is_with_each_of_its_names)
+{
+	cluster_begin(1);
+	takes(1, "x");
+	takes(2, "a");
+	takes(3, "b");
+	says(2, "@x LOCK x wait=1m");
+	says(1, "@1 LOCKANY a b wait=1m");
+	hears_nothing(1); /* the holder of b goes on */
+	says(1, "CANCEL @1");
+	ignores(1);
+	says(3, "@x LOCK x wait=1m");
+	says(1, "@2 LOCKANY a b wait=1m");
+	hears(1, "@2 ERR DEADLOCK cycle=b<-x<-b");
+	says(1, "@3 LOCKANY a b c wait=1m");
+	hears(1, "@3 OK name=c *");
+	ignores(2);
+	ignores(3);
+}
+END_TEST
+
 Suite *lockall_deadlock_suite(void)
 {
 	Suite *s = suite_create("lockall_deadlock");
@@ -110,6 +131,7 @@ Suite *lockall_deadlock_suite(void)
 	tcase_add_test(t, what_a_lockall_keeps_for_a_while_closes_no_cycle);
 	tcase_add_test(t, a_lock_behind_a_lockall_whose_owner_waits_for_the_asker_is_a_deadlock);
 	tcase_add_test(t, a_lockany_that_waits_is_in_nobodys_way);
+	tcase_add_test(t, a_lockany_is_a_deadlock_if_it_is_with_each_of_its_names);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -149,6 +149,23 @@ START_TEST(a_lock_of_the_same_owner_that_is_granted_before_counts_for_the_lockal
 }
 END_TEST
 
+START_TEST(what_one_lockall_got_counts_for_another_of_the_same_owner)
+{
+	cluster_begin(1);
+	takes(2, "a");
+	says(1, "@x LOCKALL a b wait=1m");
+	says(1, "@y LOCKALL c a wait=1m");
+	says(1, "@z LOCKANY d a wait=1m owner=z");
+	hears(1, "@z OK name=d *");
+	gives_back(2, "a");
+	passes(10 * MSEC);
+	hears_all(1, "@x ", "ab");
+	hears(1, "@y \\* name=c fence=* count=1");
+	hears(1, "@y \\* name=a fence=* count=2");
+	hears(1, "@y OK n=2");
+}
+END_TEST
+
 START_TEST(lockall_holds_names_together_with_readers)
 {
 	cluster_begin(1);
@@ -258,6 +275,23 @@ START_TEST(nothing_is_granted_to_a_group_while_its_session_ends)
 }
 END_TEST
 
+START_TEST(nothing_is_granted_to_one_group_by_another_while_their_session_ends)
+{
+	cluster_begin(1);
+	passes(SEC);
+	says(1, "LOCK a mode=shared");
+	hears(1, "OK *");
+	takes(3, "c");
+	says(2, "@x LOCKALL c a owner=x wait=1m mode=shared");
+	says(2, "@w LOCKALL a b owner=w wait=1m");
+	gives_back(3, "c"); /* now the first one stands behind the second */
+	passes(10 * MSEC);
+	goes(2, GONE_HANGUP);
+	gives_back(1, "a");
+	ck_assert(!key_is_there(0, "a") && !key_is_there(0, "b") && !key_is_there(0, "c"));
+}
+END_TEST
+
 START_TEST(a_daemon_that_stops_refuses_its_lockalls)
 {
 	cluster_begin(1);
@@ -337,6 +371,7 @@ Suite *lockall_suite(void)
 	tcase_add_test(t, what_the_owner_gives_back_while_the_others_are_asked_for_is_asked_for_as_well);
 	tcase_add_test(t, a_lock_of_the_same_owner_that_waits_is_granted_together_with_the_lockall);
 	tcase_add_test(t, a_lock_of_the_same_owner_that_is_granted_before_counts_for_the_lockall);
+	tcase_add_test(t, what_one_lockall_got_counts_for_another_of_the_same_owner);
 	tcase_add_test(t, lockall_holds_names_together_with_readers);
 	tcase_add_test(t, the_end_of_the_session_ends_its_lockall);
 	tcase_add_test(t, the_end_of_a_session_frees_all_that_it_has_by_lockall);
@@ -344,6 +379,7 @@ Suite *lockall_suite(void)
 	tcase_add_test(t, the_last_line_of_a_session_ends_the_wait_of_its_lockall);
 	tcase_add_test(t, nothing_is_granted_to_a_group_while_its_session_says_its_last_line);
 	tcase_add_test(t, nothing_is_granted_to_a_group_while_its_session_ends);
+	tcase_add_test(t, nothing_is_granted_to_one_group_by_another_while_their_session_ends);
 	tcase_add_test(t, a_daemon_that_stops_refuses_its_lockalls);
 	tcase_add_test(t, lockall_without_a_quorum_is_told_so);
 	tcase_add_test(t, a_session_waits_with_no_more_lockalls_than_it_may);

@@ -5,35 +5,61 @@
 #include <check.h>
 #include <fnmatch.h>
 
-/* a and b are held in turn, so that one of them is taken whenever the other is free. */
-static void holders_take_turns(unsigned turns, int64_t held_us)
+/* Sessions that hold a name in turn, each for as long, so that somebody always holds it and another one waits for it. */
+struct turn {
+	const char *name;
+	unsigned session;
+	int64_t hold_us, until_us; /* 0: it waits */
+};
+
+static void turn_goes_on(struct turn *t)
 {
-	for (unsigned i = 0; i < turns; i++) {
-		says(1, "@a LOCK a wait=1m");
-		passes(held_us);
-		says(1, "UNLOCK b");
-		says(2, "@b LOCK b wait=1m");
-		passes(held_us);
-		says(1, "UNLOCK a");
-		says(2, "UNLOCK b");
-		says(1, "@b LOCK b wait=1m");
-		passes(held_us);
+	if (t->until_us && t->until_us <= cluster.now.us) {
+		gives_back(t->session, t->name);
+		t->until_us = 0;
+		says(t->session, "LOCK %s wait=1h", t->name);
+	}
+	if (!t->until_us && !unanswered(t->session)) {
+		hears(t->session, "OK name=? fence=* count=1");
+		t->until_us = cluster.now.us + t->hold_us;
 	}
 }
 
-START_TEST(lockall_is_served_although_one_of_its_names_is_always_held)
+/* Returns after how long session 9 is told OK, which asks for all names. */
+static int64_t served_after(struct turn *turns, unsigned n)
 {
-	cluster_begin(1);
-	takes(1, "b");
-	says(3, "@w LOCKALL a b wait=1h");
-	holders_take_turns(30, SEC);
-	for (const char *line = next_line(3);; line = next_line(3)) {
-		ck_assert_ptr_nonnull(line);
-		if (!fnmatch("@w OK n=2", line, 0))
-			break;
+	int64_t begun_us = cluster.now.us;
+
+	for (unsigned i = 0; i < n; i++)
+		says(turns[i].session, "LOCK %s wait=1h", turns[i].name);
+	says(9, "@w LOCKALL a b wait=1h");
+	while (unanswered(9)) {
+		for (unsigned i = 0; i < n; i++)
+			turn_goes_on(&turns[i]);
+		passes(5 * MSEC);
+		ck_assert_int_lt(cluster.now.us - begun_us, 600 * SEC);
 	}
-	ignores(1);
-	ignores(2);
+	for (unsigned k = 1; k <= 9; k++)
+		ignores(k);
+	return cluster.now.us - begun_us;
+}
+
+START_TEST(lockall_is_served_although_its_names_are_never_free)
+{
+	struct turn turns[] = {{"a", 1, 800 * MSEC, 0}, {"a", 2, 800 * MSEC, 0}, {"b", 3, SEC, 0}, {"b", 4, SEC, 0}};
+
+	cluster_begin(1);
+	/* Behind each holder another one waits, so it waits for up to two seconds for one name while it keeps the other. */
+	ck_assert_int_le(served_after(turns, 4), 20 * 2 * SEC);
+}
+END_TEST
+
+START_TEST(lockall_is_served_soon_where_names_are_held_briefly)
+{
+	struct turn turns[] = {{"a", 1, 20 * MSEC, 0}, {"a", 2, 30 * MSEC, 0}, {"b", 3, 25 * MSEC, 0}, {"b", 4, 35 * MSEC, 0}};
+
+	cluster_begin(1);
+	ck_assert_int_le(served_after(turns, 4), 3 * SEC);
 }
 END_TEST
 
@@ -178,7 +204,8 @@ Suite *lockall_wait_suite(void)
 	TCase *t = tcase_create("lockall_wait");
 
 	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, lockall_is_served_although_one_of_its_names_is_always_held);
+	tcase_add_test(t, lockall_is_served_although_its_names_are_never_free);
+	tcase_add_test(t, lockall_is_served_soon_where_names_are_held_briefly);
 	tcase_add_test(t, lockall_that_insists_keeps_a_free_name_for_a_while_and_gives_it_back);
 	tcase_add_test(t, lockalls_in_opposite_orders_do_not_block_each_other);
 	tcase_add_test(t, lockalls_of_two_daemons_in_opposite_orders_do_not_block_each_other);
