@@ -168,6 +168,37 @@ START_TEST(a_first_waiter_that_comes_during_a_round_is_queued_at_once)
 }
 END_TEST
 
+/* The votes of the first round are split. The second is of a request that does not wait, and came behind a waiter that has left. */
+START_TEST(a_waiter_that_has_left_leaves_no_ticket_to_a_request_that_does_not_wait)
+{
+	unsigned before[3], asked = 0;
+
+	cluster_begin(3);
+	key_is_overwritten(0, "a", "0123456789abcdef.x:1:00", 200 * MSEC);
+	key_is_overwritten(1, "a", "0123456789abcdef.y:1:00", 200 * MSEC);
+	all_feel(MOOD_SILENT);
+	says(1, "@high LOCK a wait=1m priority=8");
+	says(2, "LOCK a");
+	says(1, "CANCEL @high");
+	all_feel(MOOD_WELL);
+	hears(1, "OK");
+	hears(1, "@high ERR CANCELLED *");
+	for (unsigned i = 0; i < 3; i++)
+		before[i] = cluster.node[i].count[CALL_ACQUIRE];
+	all_feel(MOOD_SILENT);
+	passes(20 * MSEC);
+	for (unsigned i = 0; i < 3; i++) {
+		if (cluster.node[i].count[CALL_ACQUIRE] == before[i])
+			continue;
+		asked++;
+		ck_assert_uint_eq(cluster.node[i].last[CALL_ACQUIRE].call.ticket.n, 0);
+	}
+	ck_assert_uint_gt(asked, 0);
+	all_feel(MOOD_WELL);
+	ignores(2);
+}
+END_TEST
+
 /* --- deadlocks --- */
 
 /* 1 holds a, 2 waits for it and for c, which 3 holds. */
@@ -240,6 +271,7 @@ Suite *priority_suite(void)
 	tcase_add_test(priority, a_ticket_is_a_minute_older_for_each_level);
 	tcase_add_test(priority, the_ticket_is_that_of_the_first_waiter);
 	tcase_add_test(priority, a_first_waiter_that_comes_during_a_round_is_queued_at_once);
+	tcase_add_test(priority, a_waiter_that_has_left_leaves_no_ticket_to_a_request_that_does_not_wait);
 	tcase_add_test(priority, those_that_are_overtaken_are_not_waited_for);
 	tcase_add_test(priority, who_would_be_overtaken_may_close_the_cycle);
 	tcase_add_test(priority, an_owner_with_another_place_before_is_not_overtaken);
