@@ -86,6 +86,8 @@ static void part_give(struct commander *x, struct group *g, struct part *p)
 	remember_held(x, c);
 	watch(x, c, WATCH_GRANTED);
 	watch_contended(x, c->lock, true);
+	if (c->lock->lease.at_risk)
+		notices_add(&x->engine->notices, NOTICE_RISK, c, NULL, NOT_REFUSED); /* nobody was told when the renewal was missed */
 }
 
 /* What the client has of the name now. */
