@@ -85,6 +85,8 @@ static void part_give(struct commander *x, struct group *g, struct part *p)
 		claim_bound(x, c, s->lasting->repeat_until);
 	remember_held(x, c);
 	watch(x, c, WATCH_GRANTED);
+	if (c->lock->lease.at_risk)
+		notices_add(&x->engine->notices, NOTICE_RISK, c, NULL, NOT_REFUSED); /* nobody was told when the renewal was missed */
 }
 
 /* What the client has of the name now. */

@@ -238,8 +238,11 @@ bool group_note(struct commander *x, const struct notice *n)
 
 /* --- the end --- */
 
-static void group_release(struct group *g)
+static void group_release(struct commander *x, struct group *g)
 {
+	heap_cancel(&x->core->timers, &g->insisting);
+	heap_cancel(&x->core->timers, &g->lapse);
+	LIST_REMOVE(g, in_session);
 	for (unsigned i = 0; i < g->parts; i++)
 		free(g->part[i].name);
 	free(g->part);
@@ -251,25 +254,18 @@ static void group_release(struct group *g)
 void group_free(struct commander *x, struct group *g)
 {
 	group_drop_parts(x, g, NULL);
-	heap_cancel(&x->core->timers, &g->insisting);
-	heap_cancel(&x->core->timers, &g->lapse);
 	if (g->due)
 		TAILQ_REMOVE(&x->groups_due, g, in_due);
-	LIST_REMOVE(g, in_session);
 	g->session->waiting -= g->parts;
 	for (unsigned i = 0; i < g->parts; i++)
 		part_forget_refusal(x, &g->part[i]);
-	group_release(g);
+	group_release(x, g);
 }
 
-static void groups_release(struct session *s)
+static void groups_release(struct commander *x, struct session *s)
 {
-	struct group *g;
-
-	while (s && (g = LIST_FIRST(&s->groups))) {
-		LIST_REMOVE(g, in_session);
-		group_release(g);
-	}
+	while (s && !LIST_EMPTY(&s->groups))
+		group_release(x, LIST_FIRST(&s->groups));
 }
 
 void groups_free_all(struct commander *x)
@@ -277,9 +273,9 @@ void groups_free_all(struct commander *x)
 	struct session *s;
 
 	for (uint32_t i = 0; i < x->sessions->slots; i++)
-		groups_release(x->sessions->slot[i]);
+		groups_release(x, x->sessions->slot[i]);
 	TAILQ_FOREACH(s, &x->sessions->detached, lasting->in_detached)
-		groups_release(s);
+		groups_release(x, s);
 }
 
 void groups_are_ending(struct session *s)

@@ -198,6 +198,35 @@ START_TEST(a_name_that_is_broken_before_the_lockall_is_answered_is_asked_for_aga
 }
 END_TEST
 
+START_TEST(a_lease_that_is_at_risk_when_the_lockall_is_answered_is_told_so)
+{
+	cluster_begin(3);
+	passes(SEC);
+	takes(1, "b");
+	says(2, "@b LOCK b wait=1m"); /* so the next lease of b has a range of tokens, and can be handed over */
+	gives_back(1, "b");
+	hears(2, "@b OK *");
+	gives_back(2, "b");
+	says(1, "LOCK b ttl=450ms");
+	hears(1, "OK *");
+	says(2, "LOCK a ttl=450ms");
+	hears(2, "OK *");
+	says(3, "@w LOCKALL a b wait=1m ttl=450ms");
+	passes(2 * SEC);
+	gives_back(2, "a");
+	passes(MSEC);
+	all_feel(MOOD_SILENT);
+	passes(210 * MSEC);
+	ignores(1);
+	hears_nothing(3);
+	says(1, "UNLOCK b");
+	hears_all(3, "@w ", "ab");
+	hears(3, "! RISK name=a *");
+	all_feel(MOOD_WELL);
+	ignores(3);
+}
+END_TEST
+
 Suite *lockall_wait_suite(void)
 {
 	Suite *s = suite_create("lockall_wait");
@@ -213,6 +242,7 @@ Suite *lockall_wait_suite(void)
 	tcase_add_test(t, lockall_that_waits_keeps_no_free_name_from_others);
 	tcase_add_test(t, lockall_that_waits_in_vain_is_told_timeout);
 	tcase_add_test(t, a_name_that_is_broken_before_the_lockall_is_answered_is_asked_for_again);
+	tcase_add_test(t, a_lease_that_is_at_risk_when_the_lockall_is_answered_is_told_so);
 	suite_add_tcase(s, t);
 	return s;
 }
