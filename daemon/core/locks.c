@@ -112,28 +112,12 @@ static bool lock_is_repeated(struct commander *x, struct session *s, int64_t wai
 	return false;
 }
 
-static void tell_cycle(struct commander *x, struct session *s, struct span cycle)
-{
-	char *line = session_line(x->sessions);
-	struct reply r;
-
-	reply_begin(&r, line, x->request.tag, "ERR DEADLOCK");
-	reply_text(&r, "cycle", cycle);
-	session_send(x->sessions, s, line, reply_end(&r));
-}
-
 /* Two owners that hold a name together, and both ask for it alone, would wait for each other. */
 static bool lock_may_be_upgraded(struct commander *x, struct session *s, const struct lock *l)
 {
-	char cycle[2 * NAME_MAX_BYTES + 2];
-	struct span name = lock_name(l);
-
 	if (!convert_rival(l, s, request_owner(&x->request)))
 		return true;
-	memcpy(cycle, name.p, name.n);
-	memcpy(cycle + name.n, "<-", 2);
-	memcpy(cycle + name.n + 2, name.p, name.n);
-	tell_cycle(x, s, (struct span){cycle, 2 * name.n + 2});
+	tell_rivals(x, s, x->request.tag, l);
 	return false;
 }
 
@@ -170,7 +154,7 @@ static bool lock_may_wait(struct commander *x, struct session *s, bool patient)
 		return false;
 	if (!deadlock_closes(x, s, owner, request_priority(&x->request), l, room, &cycle))
 		return true;
-	tell_cycle(x, s, cycle);
+	tell_cycle(x, s, x->request.tag, cycle);
 	return false;
 }
 
@@ -188,6 +172,7 @@ static struct claim *claim_of_lock_request(struct commander *x, struct session *
 		c->priority = request_priority(q) & 15;
 	c->patient = request_has(q, FIELD_WAIT) && q->field[FIELD_WAIT].number > 0;
 	c->asking->asked_at = x->core->now;
+	c->asking->order = ++x->engine->asked;
 	TAILQ_INSERT_TAIL(&s->claims, c, in_session);
 	s->waiting++;
 	return c;

@@ -177,6 +177,7 @@ struct read_tokens {
 	} *item;
 	size_t count, cap;
 	int64_t largest[READ_NAMES], exclusive[READ_NAMES];
+	int64_t alone_at[READ_NAMES]; /* when somebody last had it alone, as far as lines say; NEVER: nobody knows */
 };
 
 /* delays.c: by value, and by name and token. */

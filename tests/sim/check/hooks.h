@@ -33,6 +33,8 @@ void check_reading(const struct sim_client *c, int64_t name);    /* the client b
 void readers_said(struct request_sim *q, struct span line);     /* an OK of the daemon */
 void readers_released(struct request_sim *q, struct span line);
 void readers_lost(struct conn *c, struct span line);            /* a push */
+void readers_conn_over(struct conn *c);
+void readers_begin(struct request_sim *q);
 
 /* progress.c: how soon free names are granted. */
 void check_progress(struct world *w);

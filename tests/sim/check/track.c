@@ -42,6 +42,7 @@ void track_begin(struct request_sim *q)
 		account_asked(q);
 	if (q->ask == ASK_LOCK)
 		TAILQ_INSERT_TAIL(&w->checker.waiters[q->conn->daemon->index][q->name], q, in_waiters);
+	readers_begin(q);
 	q->late = q->sync;
 	if (q->ask == ASK_UNLOCK && q->sync)
 		TAILQ_INSERT_TAIL(&w->checker.syncs, q, in_syncs);
@@ -382,7 +383,7 @@ void track_conn_over(struct conn *c)
 {
 	struct request_sim *q;
 
-	storm_conn_over(c);
+	storm_conn_over(c), readers_conn_over(c);
 	if (!c->taken)
 		resumed_conn_over(c);
 	if (c->secret[0])

@@ -82,6 +82,7 @@ struct conn {
 	struct buf in;
 	bool skipping, reading;
 	int64_t read_count[2];                         /* how often its session holds r0 …, as far as its lines say */
+	bool read_alone[2];                            /* and alone */
 	char secret[SECRET_TEXT];                      /* the secret of a session with grace; "" */
 	int64_t watched[NAMES_MAX];                    /* the last grant that WATCH told of; 0: none, or its end as well */
 	char void_secret[SECRET_TEXT];                 /* of a session that was killed */
