@@ -117,15 +117,9 @@ static bool lock_is_repeated(struct commander *x, struct session *s, int64_t wai
 /* Two owners that hold a name together, and both ask for it alone, would wait for each other. */
 static bool lock_may_be_upgraded(struct commander *x, struct session *s, const struct lock *l)
 {
-	char cycle[2 * NAME_MAX_BYTES + 2];
-	struct span name = lock_name(l);
-
 	if (!convert_rival(l, s, request_owner(&x->request)))
 		return true;
-	memcpy(cycle, name.p, name.n);
-	memcpy(cycle + name.n, "<-", 2);
-	memcpy(cycle + name.n + 2, name.p, name.n);
-	tell_cycle(x, s, x->request.tag, (struct span){cycle, 2 * name.n + 2});
+	tell_rivals(x, s, x->request.tag, l);
 	return false;
 }
 
@@ -186,6 +180,7 @@ static struct claim *claim_of_lock_request(struct commander *x, struct session *
 		c->priority = request_priority(q) & 15;
 	c->patient = request_has(q, FIELD_WAIT) && q->field[FIELD_WAIT].number > 0;
 	c->asking->asked_at = x->core->now;
+	c->asking->order = ++x->engine->asked;
 	TAILQ_INSERT_TAIL(&s->claims, c, in_session);
 	s->waiting++;
 	return c;
