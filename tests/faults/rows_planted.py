@@ -25,7 +25,6 @@ PLANTED = {
     "WRITER_BELIEVED_READER": ("41", ("S6", "S13")),
     "UPGRADED_WITHOUT_TOKEN": ("41", ("S2", "S3")),
     "CONVERSION_UNTOLD": ("41", ("S28",)),
-    "CONTENDED_BEFORE_OK": ("41", ("S14",)),
     "GHOST_FORGOTTEN": ("41", ("S6", "S13")),
     "PRIORITY_BY_ARRIVAL": ("4a", ("S19",), 20),
     "READERS_PASS_WRITERS": ("41", ("S19",)),
