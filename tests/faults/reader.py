@@ -217,8 +217,8 @@ class Reader:
         else:
             held = Grant(self.client, name, row["fence"], call, row["t"], self.daemon, shared)
             if name in self.asked:
-                held.renew, held.ttl, held.again = True, 0, True
-            if count != 1:
+                held.renew, held.ttl, held.again, held.count = True, 0, True, count
+            elif count != 1:
                 self.violate("S15", "%s: the first grant has count=%d", held, count)
             self.grants.append(held)
             self.held[name] = held
