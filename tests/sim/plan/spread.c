@@ -177,6 +177,8 @@ bool spread_is_shown(const struct plan *p, enum spread kind)
 		return p->rolls;
 	case SPREAD_BREAKS:
 		return p->breaks_ms;
+	case SPREAD_GATHERS:
+		return p->gathers;
 	case SPREAD_SETS:
 		return plan_changes_servers(p) && (p->changed || plan_nodes_least(p) == 2);
 	default:
@@ -200,5 +202,5 @@ void spread_draw(struct plan *p)
 	draw_priorities(p);
 	draw_breaks(p);
 	p->readers = seed_is_spread((uint64_t)p->seed, SPREAD_READERS);
-	p->gathers = seed_is_spread((uint64_t)p->seed, SPREAD_GATHERS);
+	p->gathers = seed_is_spread((uint64_t)p->seed, SPREAD_GATHERS) && rare_of((uint64_t)p->seed) != RARE_HOUR; /* it would not end in time */
 }
