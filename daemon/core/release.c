@@ -111,7 +111,7 @@ void release_begin(struct engine *e, struct lease *x, enum release_kind kind, in
 		r->delay_us = x->delay_us;
 		r->px_us = px_us;
 		r->pending = p;
-		r->shared = kind == RELEASE_LEAVE ? x->shared : nodeset_any(x->placed.shares);
+		r->shared = x->shared || (kind == RELEASE_DELETE && nodeset_any(x->placed.shares));
 		/* The key that is left behind has a fresh value, which no EXTEND under way names. */
 		if (kind == RELEASE_LEAVE)
 			lock_value_make(&e->table, &r->value);

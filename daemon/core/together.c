@@ -15,6 +15,15 @@ void together_ask_again(struct engine *e, struct lease *x, struct instant at)
 	lease_schedule(e, x);
 }
 
+/*
+ * If the lease is adopted, the other run may have made a hold exclusive since its record was written. Until nobody can believe that any more, a store that has
+ * the value alone keeps it so. One that has it beside other shares shows that nobody has it alone.
+ */
+static bool together_keeps_alone(const struct engine *e, const struct lease *x)
+{
+	return x->state == LEASE_ADOPTING || instant_before(e->core->now, x->believed_until);
+}
+
 void together_begin(struct engine *e, struct round *r)
 {
 	struct lease *x = r->lease;
@@ -22,7 +31,7 @@ void together_begin(struct engine *e, struct round *r)
 	if (!lock_of_lease(x)->share || !e->core->conf.shared)
 		return;
 	x->shared = true;
-	r->form = FORM_SHARED;
+	r->form = together_keeps_alone(e, x) ? FORM_ALONE : FORM_SHARED;
 }
 
 void together_upgrade(struct engine *e, struct round *r)
@@ -137,7 +146,7 @@ void together_line_up(struct engine *e, struct lock *l)
 			together_ask_again(e, &l->lease, e->core->now);
 		else if (l->lease.renewal->upgrade_at.us)
 			l->lease.renewal->upgrade_at.us = 0;
-	} else if (!k->ticket.us || ticket_is_outdated(k)) {
+	} else if (!together_keeps_alone(e, &l->lease) && (!k->ticket.us || ticket_is_outdated(k))) {
 		together_ask_again(e, &l->lease, e->core->now);
 	}
 	if (k->patient && l->lease.shared)

@@ -7,6 +7,7 @@ while ARGV[i] do
 end
 local acquires, renews, releases = asked.g or asked.a or asked.s, asked.k or asked.K or asked.e or asked.n or asked.u, asked.r or asked.R or asked.b
 local queued = acquires or releases or asked.K or asked.e or asked.n or asked.u or asked.x or asked.l -- whether an entry may use its queue
+local wakes = queued and (releases or renews or asked.s or asked.x)
 if anybody == nil then anybody = queued and call('EXISTS', KEYS[3]) ~= 0 end
 
 -- A number as a string: tostring would keep 14 digits only.

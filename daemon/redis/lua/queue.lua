@@ -30,20 +30,20 @@ end
 -- How a ticket ends tells what it is for. ':s': a reader is the first of its daemon that waits; with 16 digits behind it: since when the first writer there
 -- waits. ':u': a reader waits to hold the lock alone. Otherwise a writer is the first. Where a ticket stands in the way of readers that came later: nil:
 -- nowhere.
-local bar_of = queued and function(ticket)
+local bar_of = wakes and function(ticket)
   local kind, since = string.match(ticket, ':([su])(%d*)$')
   if not kind then return string.sub(ticket, 1, 16) end
   return kind == 'u' and '0' or since ~= '' and since or nil
 end
 
 -- Whether that ticket stands in the way of a reader with this one.
-local bars = queued and function(other, ticket)
+local bars = asked.s and function(other, ticket)
   local bar = other ~= ticket and bar_of(other)
   return bar and (ticket == '' or bar < string.sub(ticket, 1, 16))
 end
 
 -- The first place where any but our own ticket does; nil: none does.
-local queue_bar = queued and function(line, own)
+local queue_bar = wakes and function(line, own)
   local least
   for _, ticket in ipairs(line and line.tickets or {}) do
     local bar = ticket ~= own and bar_of(ticket)
@@ -53,7 +53,7 @@ local queue_bar = queued and function(line, own)
 end
 
 -- Whether any ticket does.
-local queue_bars = queued and function(line, ticket)
+local queue_bars = asked.s and function(line, ticket)
   for _, other in ipairs(line and line.tickets or {}) do
     if bars(other, ticket) then return true end
   end
@@ -109,13 +109,13 @@ local tell = queued and function(daemon, what, key)
   call('PUBLISH', channel, what .. key)
 end
 
-local tell_ticket = queued and function(ticket, key)
+local tell_ticket = wakes and function(ticket, key)
   tell(string.match(ticket, '^%d+:([^:]+)'), 'w', key)
 end
 
 -- Wakes whose turn it may be. shares: how many stand; nil: none. If a reader is the first, all readers up to the next writer are. Where shares stand, these
 -- readers are, and when one share is left, who waits to have it alone.
-local wake_head = queued and function(key, line, shares)
+local wake_head = wakes and function(key, line, shares)
   if not line or not line.head then return end
   if not shares and not string.find(line.head, ':s%d*$') then return tell_ticket(line.head, key) end
   local least = queue_bar(line)

@@ -3,9 +3,6 @@
 -- One string has one fate: no share outlives another by an eviction, and whoever reads the key sees that it is taken.
 local SHARES_MOST = 256
 
--- When a share of that TTL ends.
-local function share_ends(px) return math.min(now_ms + math.max(px, 1), 9007199254740992) end
-
 -- The shares that are not over; nil: bare is no such text.
 local function shares_in(bare)
   if type(bare) ~= 'string' or string.byte(bare) ~= 82 then return nil end
@@ -16,16 +13,6 @@ local function shares_in(bare)
     if tonumber(ends) >= now_ms then list[#list + 1] = {ends = tonumber(ends), value = value} end
   end
   return #text > 1 and table.concat(text, ' ') == bare and list or nil
-end
-
--- The text of the key, and its TTL.
-local function shares_text(list)
-  local text, last = {'R'}, now_ms + 1
-  for _, share in ipairs(list) do
-    text[#text + 1] = string.format('%016.0f,', share.ends) .. share.value
-    last = math.max(last, share.ends)
-  end
-  return table.concat(text, ' '), last - now_ms
 end
 
 -- The value without the '!' that break.lua puts in front, and whether it was there.
@@ -42,13 +29,4 @@ local function standing(key)
   local list = shares_in(bare)
   if list and #list == 0 then return nil end
   return current, list, broken, bare
-end
-
--- Whether the current value is one of the prior values, which are separated by blanks.
-local function stands_in(prior, current)
-  if prior == '' or type(current) ~= 'string' then return false end
-  for value in string.gmatch(prior, '[^ ]+') do
-    if value == current then return true end
-  end
-  return false
 end

@@ -1,13 +1,35 @@
 -- What is done to a share, see shares.lua.
 
-local share_of = queued and function(list, value)
+-- When a share of that TTL ends.
+local share_ends = (asked.s or renews) and function(px) return math.min(now_ms + math.max(px, 1), 9007199254740992) end
+
+-- The text of the key, and its TTL.
+local shares_text = (asked.s or renews or asked.R) and function(list)
+  local text, last = {'R'}, now_ms + 1
+  for _, share in ipairs(list) do
+    text[#text + 1] = string.format('%016.0f,', share.ends) .. share.value
+    last = math.max(last, share.ends)
+  end
+  return table.concat(text, ' '), last - now_ms
+end
+
+-- Whether the current value is one of the prior values, which are separated by blanks.
+local stands_in = (renews or asked.R) and function(prior, current)
+  if prior == '' or type(current) ~= 'string' then return false end
+  for value in string.gmatch(prior, '[^ ]+') do
+    if value == current then return true end
+  end
+  return false
+end
+
+local share_of = asked.s and function(list, value)
   for _, share in ipairs(list) do
     if share.value == value then return share end
   end
 end
 
 -- The value has a share until then, or for longer if it had.
-local share_put = acquires and function(list, value, ends)
+local share_put = asked.s and function(list, value, ends)
   local share = share_of(list, value)
   if not share then
     share = {ends = ends, value = value}
@@ -23,7 +45,7 @@ local tell_readers = queued and function(list, what, key)
 end
 
 -- Takes our values out of the list. Returns the other shares; when the last of ours ends, nil: there was none; and whether the new value was among them.
-local share_split = (renews or releases) and function(list, value, new_value, prior)
+local share_split = (renews or asked.R) and function(list, value, new_value, prior)
   local others, ends, again = {}, nil, false
   for _, share in ipairs(list) do
     if share.value == value or share.value == new_value or stands_in(prior, share.value) then
@@ -35,7 +57,7 @@ local share_split = (renews or releases) and function(list, value, new_value, pr
   return others, ends, again
 end
 
-local share_write = (renews or releases) and function(key, list, broken)
+local share_write = (renews or asked.R) and function(key, list, broken)
   local text, px = shares_text(list)
   return refused(call('SET', key, broken and '!' .. text or text, 'PX', px))
 end
@@ -118,7 +140,7 @@ local share_extend = renews and function(key, queue, current, list, broken, bare
 end
 
 -- The shares of these values are over. Other readers may go on; when the last one has gone, the key is deleted.
-local share_release = releases and function(key, queue, list, broken, value, prior)
+local share_release = asked.R and function(key, queue, list, broken, value, prior)
   local others, ends = share_split(list, value, value, prior)
   if not ends then return 0 end
   local err

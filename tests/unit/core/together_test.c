@@ -231,6 +231,24 @@ START_TEST(a_break_ends_the_holds_of_all_daemons)
 }
 END_TEST
 
+START_TEST(a_break_by_a_daemon_that_has_a_share_ends_the_others_as_well)
+{
+	both_read(3);
+	session_opens_as_admin(ADMIN, 0);
+	says(ADMIN, "BREAK a");
+	hears(1, "! LOST name=a fence=* reason=broken");
+	ck_assert_int_gt(number_in(hears(ADMIN, "OK name=a free_in_ms=*"), "free_in_ms"), 9000);
+	is_broken_elsewhere(1, 0, "a");
+	passes(MSEC);
+	hears(2, "! LOST name=a fence=* reason=broken");
+	says(1, "UNLOCK a");
+	hears(1, "ERR LOST *");
+	passes(11 * SEC);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+}
+END_TEST
+
 START_TEST(keep_of_a_reader_keeps_writers_of_other_daemons_out_but_no_readers)
 {
 	both_read(3);
@@ -265,6 +283,7 @@ Suite *together_suite(void)
 	tcase_add_test(c, the_share_of_a_daemon_that_died_ends_with_its_lease);
 	tcase_add_test(c, a_daemon_that_returns_adopts_its_share_beside_others);
 	tcase_add_test(c, a_break_ends_the_holds_of_all_daemons);
+	tcase_add_test(c, a_break_by_a_daemon_that_has_a_share_ends_the_others_as_well);
 	tcase_add_test(c, keep_of_a_reader_keeps_writers_of_other_daemons_out_but_no_readers);
 	suite_add_tcase(s, c);
 	return s;
