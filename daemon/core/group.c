@@ -348,6 +348,24 @@ struct group *group_waiting(const struct session *s, struct span tag)
 	return NULL;
 }
 
+static bool group_has_name(const struct group *g, struct span name)
+{
+	for (unsigned i = 0; i < g->parts; i++)
+		if (span_equal(part_name(&g->part[i]), name))
+			return true;
+	return false;
+}
+
+bool groups_wait_in_other_mode(const struct session *s, struct span name, struct span owner, bool shared)
+{
+	const struct group *g;
+
+	LIST_FOREACH(g, &s->groups, in_session)
+		if (g->shared != shared && span_equal(group_owner(g), owner) && group_has_name(g, name))
+			return true;
+	return false;
+}
+
 bool groups_wait(const struct session *s, bool patient)
 {
 	const struct group *g;
