@@ -75,6 +75,8 @@ void ticket_take(struct engine *e, struct contender *k)
 {
 	const struct claim *c;
 
+	if (e->core->conf.shared && !k->patient && k->ticket_priority > 0)
+		ticket_spend(e, k, NODESET_NONE); /* whose ticket it was has left, and the others do not wait */
 	if (!e->core->conf.shared || !k->patient)
 		return;
 	c = ticket_waiter(k);
