@@ -312,7 +312,7 @@ START_TEST(nothing_is_granted_to_one_group_by_another_while_their_session_ends)
 }
 END_TEST
 
-START_TEST(a_daemon_that_stops_refuses_its_lockalls)
+START_TEST(a_daemon_that_is_killed_leaves_nothing_of_a_lockall_that_waits)
 {
 	cluster_begin(1);
 	takes(1, "b");
@@ -401,7 +401,7 @@ Suite *lockall_suite(void)
 	tcase_add_test(t, nothing_is_granted_to_a_group_while_its_session_says_its_last_line);
 	tcase_add_test(t, nothing_is_granted_to_a_group_while_its_session_ends);
 	tcase_add_test(t, nothing_is_granted_to_one_group_by_another_while_their_session_ends);
-	tcase_add_test(t, a_daemon_that_stops_refuses_its_lockalls);
+	tcase_add_test(t, a_daemon_that_is_killed_leaves_nothing_of_a_lockall_that_waits);
 	tcase_add_test(t, lockall_without_a_quorum_is_told_so);
 	tcase_add_test(t, a_session_waits_with_no_more_lockalls_than_it_may);
 	tcase_add_test(t, lockall_whose_names_wait_for_its_owner_is_a_deadlock);
