@@ -122,14 +122,14 @@ void together_open(struct engine *e, struct lock *l)
 	together_ask_again(e, &l->lease, e->core->now);
 }
 
-/* Somebody waits here to hold alone what readers share. */
+/* Somebody waits here to hold alone what readers share, or what one that has gone may believe in. */
 static bool together_has_writer(const struct lock *l)
 {
 	const struct claim *c;
 
 	TAILQ_FOREACH(c, &l->contender->waiters, in_lock)
 		if (c->patient && !c->shared)
-			return l->lease.state == LEASE_HELD && l->lease.shared;
+			return (l->lease.state == LEASE_HELD || l->lease.state == LEASE_CLOSING) && l->lease.shared;
 	return false;
 }
 

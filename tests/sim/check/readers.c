@@ -79,7 +79,8 @@ static bool is_passed(const struct world *w, const struct request_sim *q, int64_
 {
 	bool waits = other->ask == ASK_READ && other->locks && other->name == name && other->wait_ms != 0 && !running_awaits(other);
 
-	return waits && (is_upgrade(w, other) || (stands_behind(w, q, other) && !is_forfeit(q, other)));
+	/* A LOCKALL may have had this name, among others, long before it had all of them. */
+	return waits && ((is_upgrade(w, other) && q->reads != READ_ALL) || (stands_behind(w, q, other) && !is_forfeit(q, other)));
 }
 
 /* Nobody is granted before an earlier waiter of the same daemon, or one of a higher priority, whatever their modes. */
@@ -232,7 +233,7 @@ void readers_conn_over(struct conn *c)
 	const struct request_sim *q;
 
 	for (int64_t name = 0; name < READ_NAMES; name++) {
-		if (c->read_alone[name])
+		if (c->read_alone[name] || c->read_count[name] > 0)
 			c->world->checker.read_tokens.alone_at[name] = NEVER;
 		TAILQ_FOREACH(q, &c->running, at_daemon)
 			if (waits_in_line(q, name))

@@ -44,6 +44,30 @@ START_TEST(an_upgrade_waits_for_the_readers_of_other_daemons)
 }
 END_TEST
 
+/* A waiter of its daemon gives up meanwhile. */
+START_TEST(a_writer_keeps_its_place_while_a_reader_that_has_gone_may_believe)
+{
+	unsigned before;
+
+	two_daemons(_i);
+	says(1, "LOCK a mode=shared");
+	hears(1, READER);
+	says(3, "LOCK a wait=1m");
+	says(4, "LOCK a wait=1s");
+	passes(100 * MSEC);
+	ck_assert_uint_gt(cluster.node[0].last[CALL_EXTEND].call.ticket.n, 0);
+	goes(1, GONE_KEEPALIVE);
+	before = cluster.node[0].count[CALL_WITHDRAW];
+	passes(1500 * MSEC);
+	hears(4, "TIMEOUT *");
+	ck_assert_uint_eq(cluster.node[0].count[CALL_WITHDRAW], before);
+	says(3, "QUIT");
+	passes(SEC);
+	hears(3, "OK *");
+	ck_assert_uint_gt(cluster.node[0].count[CALL_WITHDRAW], before);
+}
+END_TEST
+
 START_TEST(an_upgrade_that_gives_up_lets_readers_of_other_daemons_in)
 {
 	two_daemons(3);
@@ -274,6 +298,7 @@ Suite *together_suite(void)
 
 	tcase_add_checked_fixture(c, NULL, cluster_close);
 	tcase_add_loop_test(c, an_upgrade_waits_for_the_readers_of_other_daemons, 1, 4);
+	tcase_add_loop_test(c, a_writer_keeps_its_place_while_a_reader_that_has_gone_may_believe, 1, 4);
 	tcase_add_test(c, an_upgrade_that_gives_up_lets_readers_of_other_daemons_in);
 	tcase_add_test(c, an_answer_from_before_the_value_was_shared_again_makes_nobody_a_writer);
 	tcase_add_test(c, the_vote_for_a_share_does_not_count_for_a_writer);
