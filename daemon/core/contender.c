@@ -42,6 +42,7 @@ void elsewhere_note(const struct core *core, struct elsewhere *elsewhere, const 
 	struct span holder = answer_holder(a);
 
 	elsewhere->foreign = holder.n == 0 && core->conf.shared;
+	elsewhere->shared = a->code == 'S';
 	elsewhere->host[0] = '\0';
 	if (span_starts(holder, SPAN("!")))
 		return; /* broken: nobody holds it, and nobody gets it yet */

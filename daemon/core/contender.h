@@ -24,6 +24,7 @@ struct elsewhere {
 	bool outdated;      /* … but there was no quorum of answers since */
 	bool split;         /* a quorum answered, and nobody has it: votes are split */
 	bool foreign;       /* no redlockd wrote it */
+	bool shared;        /* readers have it */
 	bool reserved;      /* free, but kept for an older ticket */
 	int64_t pttl_ms;    /* -1: never expires */
 	struct instant at;

@@ -81,6 +81,8 @@ static void reply_holder(struct commander *x, struct reply *r, const struct lock
 		who[0] = '@';
 		memcpy(who + 1, l->contender->elsewhere.host, n);
 		reply_text(r, "holder", (struct span){who, n + 1});
+		if (l->contender->elsewhere.shared)
+			reply_text(r, "mode", SPAN("shared"));
 	}
 }
 

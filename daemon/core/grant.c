@@ -110,8 +110,10 @@ static bool lock_may_be_handed_on(const struct engine *e, const struct lock *l)
 {
 	const struct claim *next = TAILQ_FIRST(&l->contender->waiters);
 
-	if (next && !next->shared && (lock_is_haunted(l, e->core->now) || l->lease.shared))
+	if (next && !next->shared && lock_is_haunted(l, e->core->now))
 		return false;
+	if (l->lease.shared)
+		return false; /* readers elsewhere may have it, and a reader that waits here has not joined because it would pass a writer */
 	if (!next || !next->renew || !l->holder->renew || next->ttl_us != l->lease.ttl_us || next->delay_us != l->lease.delay_us)
 		return false;
 	/* An EXTEND to other terms is under way. */

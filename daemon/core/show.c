@@ -71,6 +71,8 @@ static void row_elsewhere(struct commander *x, struct session *s, struct span ta
 	if (seen_ms >= 0)
 		reply_int(&r, "seen_ms", seen_ms);
 	reply_int(&r, "ttl_ms", elsewhere_ttl_ms(x, elsewhere));
+	if (elsewhere->shared)
+		reply_text(&r, "mode", SPAN("shared"));
 	row_end(x, s, &r);
 }
 

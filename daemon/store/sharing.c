@@ -53,7 +53,7 @@ static int64_t share_end_ms(const struct call *c, int64_t ends_ms, bool again, i
 
 	if (!c->exact)
 		return at_least(last, ends_ms);
-	return (c->at_most || again) && ends_ms < last ? ends_ms : last;
+	return (c->at_most || again) && ends_ms < last ? at_least(ends_ms, now_ms + 1) : last;
 }
 
 /* False: refused. */

@@ -109,7 +109,7 @@ local share_extend = renews and function(key, queue, current, list, broken, bare
   end
   local last = share_ends(px)
   if leaves and (how == '3' or again) then
-    last = math.min(last, ends)
+    last = math.max(math.min(last, ends), now_ms + 1)
   elseif not leaves then
     last = math.max(last, ends or 0)
   end

@@ -14,8 +14,8 @@ static void secret_is_void(struct world *w, const struct conn *of)
 	memcpy(secret, of->secret, sizeof(secret));
 	TAILQ_FOREACH(c, &w->conns, in_world)
 	{
-		if (!secret[0] || strcmp(c->secret, secret))
-			continue;
+		if (!secret[0] || strcmp(c->secret, secret) || c->daemon != of->daemon || c->run != of->run)
+			continue; /* a daemon on a copy of the journal has a session of its own */
 		memcpy(c->void_secret, secret, sizeof(secret));
 		c->secret[0] = '\0';
 	}

@@ -20,6 +20,24 @@ static int64_t both_read(unsigned nodes)
 	return first > second ? first : second;
 }
 
+START_TEST(who_is_refused_for_readers_of_another_daemon_is_told_so)
+{
+	two_daemons(3);
+	reads(2);
+	says(1, "LOCK a");
+	hears(1, "BUSY name=a holder=@h1 mode=shared waiters=0 retry_ms=*");
+	says(1, "SHOW a");
+	hears(1, "\\* role=holder pos=0 * ttl_ms=* mode=shared");
+	hears(1, "OK n=1");
+	says(2, "UNLOCK a");
+	hears(2, "OK *");
+	says(2, "LOCK a");
+	hears(2, GRANT);
+	says(1, "LOCK a");
+	hears(1, "BUSY name=a holder=@h1 waiters=0 retry_ms=*");
+}
+END_TEST
+
 START_TEST(an_upgrade_waits_for_the_readers_of_other_daemons)
 {
 	int64_t fence = both_read(_i);
@@ -297,6 +315,7 @@ Suite *together_suite(void)
 	TCase *c = tcase_create("together");
 
 	tcase_add_checked_fixture(c, NULL, cluster_close);
+	tcase_add_test(c, who_is_refused_for_readers_of_another_daemon_is_told_so);
 	tcase_add_loop_test(c, an_upgrade_waits_for_the_readers_of_other_daemons, 1, 4);
 	tcase_add_loop_test(c, a_writer_keeps_its_place_while_a_reader_that_has_gone_may_believe, 1, 4);
 	tcase_add_test(c, an_upgrade_that_gives_up_lets_readers_of_other_daemons_in);
