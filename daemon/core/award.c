@@ -12,7 +12,7 @@
 
 static bool group_is_told(const struct group *g)
 {
-	return !g->not_notified && !g->session->over && !g->session->detached;
+	return !g->told && !g->not_notified && !g->session->over && !g->session->detached;
 }
 
 void group_answered(struct commander *x, struct group *g)

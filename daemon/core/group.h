@@ -48,6 +48,7 @@ struct group {
 	bool renew, shared, patient;
 	bool due;                 /* in commander.groups_due */
 	bool leaving;             /* its session has sent its last line: it waits for no holder any more */
+	bool told;                /* its client was told why it is refused */
 	bool not_notified;        /* its connection was lost: a repeated request takes its place */
 	char tag[TAG_MAX + 1];
 };

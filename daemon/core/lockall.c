@@ -6,6 +6,7 @@
 #include "daemon/core/locks.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/terms.h"
+#include "daemon/core/waittable.h"
 
 #include <inttypes.h>
 
@@ -153,6 +154,8 @@ static void serve_group(struct commander *x, struct session *s)
 		return;
 	group_new(x, s);
 	s->busy |= x->request.tag.n == 0;
+	if (patient && s->held > 0)
+		waittable_note(x, s);
 }
 
 void serve_LOCKALL(struct commander *x, struct session *s)

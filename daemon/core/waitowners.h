@@ -7,6 +7,7 @@
 #define CORE_WAITOWNERS_H
 
 #include "daemon/core/commander.h"
+#include "daemon/core/group.h"
 #include "daemon/core/waitentry.h"
 
 /* How long an owner has waited before it counts. */
@@ -40,7 +41,7 @@ static inline struct span waitowner_rows(const struct wait_owners *o, const stru
 	return (struct span){buf_begin(&o->text) + owner->rows, owner->rows_n};
 }
 
-/* The request of this owner that waits for the name; NULL: none. */
-struct claim *waitowner_claim(const struct wait_owner *owner, struct span name);
+/* Its request that waits for the name is answered DEADLOCK, with the cycle, and withdrawn. False: there is none. */
+bool waitowner_refuse(struct commander *x, const struct wait_owner *owner, struct span name, struct span cycle);
 
 #endif

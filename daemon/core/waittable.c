@@ -3,10 +3,7 @@
 #include "daemon/core/waittable.h"
 
 #include "daemon/base/mem.h"
-#include "daemon/core/convert.h"
 #include "daemon/core/deadlock.h"
-#include "daemon/core/tell.h"
-#include "daemon/core/wait.h"
 #include "daemon/core/waitowners.h"
 
 #include <inttypes.h>
@@ -234,21 +231,11 @@ static void judged_add_others(struct waittable *w, struct span list)
 
 static bool refuse(struct commander *x, const struct judged *j, unsigned owner)
 {
-	struct waittable *w = x->waittable;
-	struct engine *e = x->engine;
 	char cycle[CYCLE_MAX];
 	const struct graph_want *want;
-	size_t n = graph_cycle(&w->graph, owner, cycle, sizeof(cycle), &want);
-	struct claim *c = waitowner_claim(j->own, want->name);
-	struct lock *l = c ? c->lock : NULL;
+	size_t n = graph_cycle(&x->waittable->graph, owner, cycle, sizeof(cycle), &want);
 
-	if (!c)
-		return false;
-	if (!c->not_notified)
-		tell_cycle(x, c->session, span_of(c->asking->tag), (struct span){cycle, n});
-	wait_withdraw(e, c, REFUSED_AND_TOLD);
-	convert_look(e, l);
-	return true;
+	return waitowner_refuse(x, j->own, want->name, (struct span){cycle, n});
 }
 
 /* The graph of the members that were true at that moment; EVER: of all. False: nobody is stuck. */

@@ -292,6 +292,62 @@ START_TEST(readers_of_two_hosts_that_both_wait_to_write_lose_one)
 }
 END_TEST
 
+/* Session 1 at daemon 0 has a and asks for others together; session 2 at daemon 1 has b, session 3 there has c. */
+static void asks_for_several(const char *request)
+{
+	two_daemons(3);
+	session_opens(3, 1);
+	takes(1, "a");
+	takes(2, "b");
+	takes(3, "c");
+	says(1, "%s", request);
+	passes(SEC / 10);
+}
+
+START_TEST(a_LOCKALL_is_in_a_deadlock_by_each_of_its_names)
+{
+	asks_for_several("LOCKALL b c wait=100s");
+	says(2, "LOCK a wait=100s");
+	passes(FOUND_US);
+	hears(2, "ERR DEADLOCK cycle=a@h0<-b@h1<-a@h0");
+	hears_nothing(1);
+	cluster_close();
+}
+END_TEST
+
+START_TEST(a_LOCKALL_that_came_last_is_refused)
+{
+	two_daemons(3);
+	takes(1, "a");
+	takes(2, "b");
+	says(2, "LOCK a wait=100s");
+	passes(SEC / 10);
+	says(1, "LOCKALL c b wait=100s");
+	passes(FOUND_US);
+	hears(1, "ERR DEADLOCK cycle=b@h1<-a@h0<-b@h1");
+	hears_nothing(2);
+	says(1, "UNLOCK a");
+	passes(2 * SEC);
+	hears(2, "OK name=a *");
+	cluster_close();
+}
+END_TEST
+
+START_TEST(a_LOCKANY_is_in_a_deadlock_only_by_all_of_its_names)
+{
+	asks_for_several("LOCKANY b c wait=100s");
+	says(2, "LOCK a wait=100s");
+	passes(2 * FOUND_US);
+	hears_nothing(1);
+	hears_nothing(2);
+	says(3, "LOCK a wait=100s");
+	passes(FOUND_US);
+	hears(3, "ERR DEADLOCK *");
+	hears_nothing(1);
+	cluster_close();
+}
+END_TEST
+
 START_TEST(garbage_in_the_table_refuses_nobody)
 {
 	static const char *const lists[] = {"", "x", "3:ab", "-3:abc", "99999999999999999999:a", "3", ":abc"};
@@ -335,6 +391,9 @@ Suite *waittable_suite(void)
 	tcase_add_test(t, the_request_of_a_detached_session_is_withdrawn_unheard);
 	tcase_add_test(t, one_store_that_answers_is_enough);
 	tcase_add_test(t, readers_of_two_hosts_that_both_wait_to_write_lose_one);
+	tcase_add_test(t, a_LOCKALL_is_in_a_deadlock_by_each_of_its_names);
+	tcase_add_test(t, a_LOCKALL_that_came_last_is_refused);
+	tcase_add_test(t, a_LOCKANY_is_in_a_deadlock_only_by_all_of_its_names);
 	tcase_add_test(t, garbage_in_the_table_refuses_nobody);
 	suite_add_tcase(s, t);
 	return s;
