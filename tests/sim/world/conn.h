@@ -106,11 +106,11 @@ struct conn {
 	struct buf in;
 	bool skipping, reading;
 	struct nesting nest;
-	int64_t read_count[READ_NAMES];                         /* how often its session holds r0 …, as far as its lines say */
-	int64_t read_lost_at[READ_NAMES];                       /* when it was last told LOST of one of them; 0: never */
+	int64_t read_count[READ_NAMES];                /* how often its session holds r0 …, as far as its lines say */
+	int64_t read_lost_at[READ_NAMES];              /* when it was last told LOST of one of them; 0: never */
 	char secret[SECRET_TEXT];                      /* the secret of a session with grace; "" */
 	int64_t watched[NAMES_MAX];                    /* the last grant that WATCH told of; 0: none, or its end as well */
-	struct watched_reads watched_reads[READ_NAMES];         /* who holds r0 …, as far as WATCH told */
+	struct watched_reads watched_reads[READ_NAMES]; /* who holds r0 …, as far as WATCH told */
 	char void_secret[SECRET_TEXT];                 /* of a session that was killed */
 	int64_t serial;                                /* the number of its session, as HELLO or RESUME told it; 0: not known */
 	uint64_t serial_step;                          /* the step in which it was told */
