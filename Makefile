@@ -166,6 +166,7 @@ CORE := \
 	daemon/core/tell.c \
 	daemon/core/terms.c \
 	daemon/core/ticket.c \
+	daemon/core/together.c \
 	daemon/core/tokens.c \
 	daemon/core/trust.c \
 	daemon/core/value.c \
@@ -179,9 +180,12 @@ CORE := \
 	daemon/core/who.c
 
 STORE := \
+	daemon/store/breaking.c \
 	daemon/store/keyspace.c \
 	daemon/store/memory.c \
 	daemon/store/record.c \
+	daemon/store/share_list.c \
+	daemon/store/sharing.c \
 	daemon/store/shown.c \
 	daemon/store/state.c \
 	daemon/store/table.c

@@ -14,6 +14,7 @@
 #include "daemon/core/round.h"
 #include "daemon/core/split.h"
 #include "daemon/core/ticket.h"
+#include "daemon/core/together.h"
 #include "daemon/core/wait.h"
 
 #define STRAGGLER_LEAST_US MSEC
@@ -107,6 +108,7 @@ static struct round *acquire_new_round(struct engine *e, struct contender *k)
 	r->placed = placed_nowhere(e->core->now);
 	r->ttl_us = head->ttl_us;
 	r->delay_us = head->delay_us;
+	r->form = contender_form(e->core, head);
 	return r;
 }
 
@@ -182,6 +184,7 @@ static void acquire_raise(struct engine *e, struct round *first)
 	r->placed = first->placed;
 	r->ttl_us = first->ttl_us;
 	r->delay_us = first->delay_us;
+	r->form = first->form;
 	r->range = first->range;
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
 		if (nodeset_has(first->granted, i) && first->base[i] <= r->token) {
@@ -310,7 +313,8 @@ static void acquire_came_late(struct engine *e, struct round *r, unsigned node)
 {
 	struct lock *l = lock_of_name(r->calls.name);
 
-	if (l->lease.state != LEASE_HELD || !nodeset_has(r->granted, node) || nodeset_has(l->lease.placed.renewal_sent, node))
+	if (l->lease.state != LEASE_HELD || !nodeset_has(r->granted, node) || nodeset_has(l->lease.placed.renewal_sent, node) ||
+	    (r->form == FORM_SHARED && !l->lease.shared)) /* a share does not keep others out */
 		return;
 	l->lease.votes[node] = instant_max(l->lease.votes[node], r->votes.until[node]);
 	nodeset_add(&l->lease.placed.sure, node);
@@ -338,7 +342,7 @@ enum round_outcome acquire_answered(struct engine *e, struct round *r, const str
 	/* A refusal says that the value does not stand there, unless a renewal that was sent since has put it there. */
 	if (placed && r->question == QUESTION_ACQUIRE && nodeset_has(r->refused, a->node) && !nodeset_has(placed->renewal_sent, a->node))
 		nodeset_remove(&placed->nodes, a->node);
-	if (a->class == ANSWER_EXECUTED && (a->code == 'B' || a->code == 'K') && l->contender->state == CONTENDER_ACQUIRING) {
+	if (a->class == ANSWER_EXECUTED && (a->code == 'B' || a->code == 'S' || a->code == 'K') && l->contender->state == CONTENDER_ACQUIRING) {
 		elsewhere_note(e->core, &l->contender->elsewhere, a);
 		l->contender->taught = true;
 	}
@@ -367,6 +371,7 @@ void acquire_woken(struct engine *e, struct span name, unsigned node)
 	if (!l)
 		return;
 	k = l->contender;
+	together_woken(e, l, node);
 	if (k->state != CONTENDER_ACQUIRING && k->state != CONTENDER_HELD_ELSEWHERE && k->state != CONTENDER_BACKING_OFF)
 		return;
 	nodeset_add(&k->woken, node);

@@ -132,6 +132,14 @@ static int64_t lock_closing_us(const struct commander *x, const struct lock *l)
 	return l->lease.state == LEASE_CLOSING ? instant_diff(lock_close_at(l), x->core->now) + l->lease.delay_us : 0;
 }
 
+/* This daemon alone has it, or leaves it alone for its last holder. */
+static void break_here(struct commander *x, struct session *s, struct lock *l)
+{
+	if (l->holder)
+		hold_lose(x->engine, l, LOSS_BROKEN);
+	reply_broken(x, s, x->request.tag, lock_name(l), lock_closing_us(x, l));
+}
+
 void serve_BREAK(struct commander *x, struct session *s)
 {
 	struct span name = x->request.word[0];
@@ -140,13 +148,13 @@ void serve_BREAK(struct commander *x, struct session *s)
 	if (!admin_is_allowed(x, s) || !pendings_within_limit(x, s))
 		return;
 	admin_log(x, s, "break", "name=", core_quoted(x->core, name));
-	if (!l || l->lease.state == LEASE_NONE) {
-		break_begin(x->engine, pending_of_request(x, s, lock_find_or_add(&x->engine->table, name)));
+	if (l && l->holder && l->lease.shared) {
+		hold_lose(x->engine, l, LOSS_BROKEN); /* readers of other daemons may have it as well */
+	} else if (l && l->lease.state != LEASE_NONE) {
+		break_here(x, s, l);
 		return;
 	}
-	if (l->holder)
-		hold_lose(x->engine, l, LOSS_BROKEN);
-	reply_broken(x, s, x->request.tag, name, lock_closing_us(x, l));
+	break_begin(x->engine, pending_of_request(x, s, lock_find_or_add(&x->engine->table, name)));
 }
 
 void broken_answer(struct commander *x, struct session *s, const struct pending *p)

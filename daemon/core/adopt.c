@@ -14,6 +14,7 @@
 #include "daemon/core/hold.h"
 #include "daemon/core/lessee.h"
 #include "daemon/core/move.h"
+#include "daemon/core/together.h"
 
 #include <stdlib.h>
 
@@ -171,9 +172,9 @@ static void adopt_ask(struct engine *e, struct round *r, unsigned node, struct s
 	/* For a lease that nobody renews each round asks for less time. That counts as soon as the store may have set it. */
 	x->votes[node] = instant_min(x->votes[node], vote_until(e->core->now, r->ttl_us));
 	if (adoption_is_left(x, node, &from))
-		ask_adopt(&e->calls, r, node, value, x->token_end, from);
+		(void)ask_adopt(&e->calls, r, node, value, x->token_end, from);
 	else
-		ask_extend(&e->calls, r, node, value, x->token_end, INSTANT_PAST);
+		(void)ask_extend(&e->calls, r, node, value, x->token_end, INSTANT_PAST);
 	nodeset_add(&x->placed.unanswered, node);
 	nodeset_add(&x->placed.renewal_sent, node);
 }
@@ -194,6 +195,7 @@ static void adopt_begin(struct engine *e, struct lease *x)
 	struct round *r = round_new(&e->rounds, QUESTION_ADOPT, x->name, x);
 
 	x->renewal->round = r;
+	together_begin(e, r);
 	if (!x->renewal->adoption->asked) {
 		x->renewal->adoption->asked = true;
 		lessee_notify(e, x, NOTICE_ADOPTING);

@@ -19,6 +19,8 @@ static void ask_note_placed(struct call_table *t, struct round *r, unsigned node
 
 	member_note_width(t->members, m, m->clock.high - m->clock.low);
 	placed_add(round_placed(r), node, px_us, until);
+	if (r->form == FORM_SHARED)
+		nodeset_add(&round_placed(r)->shares, node);
 }
 
 /* Sends a call that may place the value, on the terms of the round. */
@@ -30,6 +32,7 @@ static struct call *ask_to_place(struct call_table *t, struct round *r, unsigned
 	if (kind == CALL_EXTEND)
 		call->new_value = value;
 	call->px_ms = whole_ms(round_px_us(r));
+	call->form = r->form;
 	ask_note_placed(t, r, node);
 	return call;
 }
@@ -71,7 +74,7 @@ void ask_acquire(struct call_table *t, struct round *r, unsigned node, struct sp
 	call->not_after_ms = ask_acquire_by_ms(t, r, node);
 }
 
-void ask_extend(struct call_table *t, struct round *r, unsigned node, struct span value, int64_t floor, struct instant put_back)
+struct call *ask_extend(struct call_table *t, struct round *r, unsigned node, struct span value, int64_t floor, struct instant put_back)
 {
 	struct call *call = ask_to_place(t, r, node, value, CALL_EXTEND);
 
@@ -80,6 +83,7 @@ void ask_extend(struct call_table *t, struct round *r, unsigned node, struct spa
 	call->beyond = members_were_set_back(t->members, floor);
 	if (call->create)
 		call->not_after_ms = ask_not_after_ms(t, node, put_back);
+	return call;
 }
 
 void ask_raise(struct call_table *t, struct round *r, unsigned node, struct span value, bool beyond)
@@ -90,7 +94,7 @@ void ask_raise(struct call_table *t, struct round *r, unsigned node, struct span
 	call->beyond = beyond;
 }
 
-void ask_adopt(struct call_table *t, struct round *r, unsigned node, struct span value, int64_t floor, struct span from)
+struct call *ask_adopt(struct call_table *t, struct round *r, unsigned node, struct span value, int64_t floor, struct span from)
 {
 	struct call *call = ask_to_place(t, r, node, value, CALL_EXTEND);
 	char *text = arena_alloc(&t->core->out->arena, from.n);
@@ -100,6 +104,7 @@ void ask_adopt(struct call_table *t, struct round *r, unsigned node, struct span
 	memcpy(text, from.p, from.n);
 	call->prior = (struct span){text, from.n};
 	(void)span_word(&call->prior, &call->value);
+	return call;
 }
 
 void ask_break(struct call_table *t, struct round *r, unsigned node, struct span what)

@@ -48,6 +48,7 @@ struct asking {
 	/* Numbers of searches, see deadlock.c. seen: it followed this claim; ahead: it follows, or has followed, all ahead of it. */
 	uint64_t seen, ahead;
 	struct claim *via;         /* of the search: the claim that waits for this one's owner */
+	uint32_t order;            /* among those that were asked at the same moment */
 	bool goal;                 /* of the search that `ahead` says: it has yet to follow those */
 	char tag[TAG_MAX + 1];     /* of the LOCK */
 };
@@ -114,7 +115,7 @@ static inline bool claim_stands_before(const struct claim *a, const struct claim
 {
 	if (a->converts != b->converts)
 		return a->converts;
-	return instant_before(claim_place(a), claim_place(b));
+	return instant_diff(claim_place(a), claim_place(b)) < (a->asking->order < b->asking->order);
 }
 
 /* Whether a request of this priority that comes now stands before this waiter. */

@@ -83,7 +83,8 @@ static inline bool contender_is_none(const struct contender *k)
 /* It has nothing that contender_none has not. */
 static inline bool contender_is_blank(const struct contender *k)
 {
-	return k->state == CONTENDER_IDLE && !k->taught && k->handed_since.us == 0 && k->want_since.us == 0 && k->handoffs == 0 && TAILQ_EMPTY(&k->waiters);
+	return k->state == CONTENDER_IDLE && !k->taught && k->handed_since.us == 0 && k->want_since.us == 0 && k->handoffs == 0 && k->ticket.us == 0 &&
+	       TAILQ_EMPTY(&k->waiters);
 }
 
 /* Somebody waits for it, and no round is under way. */
@@ -100,6 +101,12 @@ static inline bool contender_is_kept_off(const struct contender *k)
 
 /* Puts it among the waiters, where its priority belongs. */
 void contender_line_up(struct contender *k, struct claim *c);
+
+/* How the stores are to have what is asked for on behalf of this claim. The memory store has one daemon: nobody is there to share with. */
+static inline enum form contender_form(const struct core *core, const struct claim *head)
+{
+	return head->shared && core->conf.shared ? FORM_SHARED : FORM_ALONE;
+}
 
 /* Into and out of the waiters; the only writers of CLAIM_WAITING. Inline, since each LOCK does both. */
 static inline void contender_enqueue(struct contender *k, struct claim *c)

@@ -3,9 +3,12 @@
 #include "daemon/core/convert.h"
 
 #include "daemon/core/adoption.h"
+#include "daemon/core/grant.h"
 #include "daemon/core/holders.h"
 #include "daemon/core/move.h"
 #include "daemon/core/rebase.h"
+#include "daemon/core/ticket.h"
+#include "daemon/core/together.h"
 #include "daemon/core/wait.h"
 
 /* The hold that this waiting claim would convert; NULL: none. */
@@ -25,6 +28,8 @@ static void convert_done(struct engine *e, struct claim *holder, struct claim *c
 	lock_remove_holder(l, holder);
 	if (l->share)
 		lock_end_share(&e->table, l);
+	if (!c->shared)
+		ticket_spend(e, l->contender, NODESET_NONE);
 	holder->shared = c->shared;
 	holder->token = ++l->lease.token;
 	lock_add_holder(&e->table, l, holder);
@@ -32,6 +37,16 @@ static void convert_done(struct engine *e, struct claim *holder, struct claim *c
 	if (e->watched > 0)
 		notices_add(&e->notices, NOTICE_CONVERTED, holder, NULL, NOT_REFUSED);
 	holders_fold(e, holder);
+}
+
+/* Whether the request at the head of the line may convert the hold of its owner now. One whose client is away waits until it is repeated. */
+static struct claim *convert_ready(const struct engine *e, const struct lock *l)
+{
+	const struct claim *c = TAILQ_FIRST(&l->contender->waiters);
+
+	if (!c || c->ending || c->not_notified || l->lease.state != LEASE_HELD || lock_holders(l) > 1 || lock_is_haunted(l, e->core->now))
+		return NULL;
+	return convert_hold(l, c);
 }
 
 /*
@@ -45,6 +60,10 @@ static void convert_want_token(struct engine *e, struct lock *l)
 
 	if (b->wants_token || b->round || !rebase_is_possible(e, x))
 		return; /* a round that is under way is followed by another look */
+	if (x->shared && convert_ready(e, l)) {
+		together_ask_again(e, x, instant_max(e->core->now, b->upgrade_at)); /* that renewal asks for the token as well */
+		return;
+	}
 	if (!l->share && x->recorded) {
 		adoption_rotate(&e->table, x);
 		notices_add(&e->notices, NOTICE_ADOPTING, l->holder, NULL, NOT_REFUSED);
@@ -54,24 +73,30 @@ static void convert_want_token(struct engine *e, struct lock *l)
 	lease_schedule(e, x);
 }
 
-/* Whether the request at the head of the line may convert the hold of its owner now. One whose client is away waits until it is repeated. */
-static struct claim *convert_ready(const struct engine *e, const struct lock *l)
-{
-	const struct claim *c = TAILQ_FIRST(&l->contender->waiters);
-
-	if (!c || c->ending || c->not_notified || l->lease.state != LEASE_HELD || lock_holders(l) > 1 || lock_is_haunted(l, e->core->now))
-		return NULL;
-	return convert_hold(l, c);
-}
-
 /* Readers hold an adopted lease. One that would join needs a token that no exclusive hold had. */
 static bool lock_lacks_token(const struct lock *l)
 {
 	return l->share && l->lease.token_is_old;
 }
 
+void convert_begin(struct engine *e, struct round *r)
+{
+	struct lock *l = lock_of_lease(r->lease);
+	struct renewal *b = r->lease->renewal;
+	bool mends = b->mends;
+
+	b->upgrade = NULL;
+	b->mends = false;
+	if (!r->lease->shared || mends || instant_before(e->core->now, b->upgrade_at) || !convert_ready(e, l) || !rebase_is_possible(e, r->lease))
+		return;
+	b->wants_token = true;
+	together_upgrade(e, r);
+}
+
 void convert_look(struct engine *e, struct lock *l)
 {
+	if (l->lease.shared)
+		together_line_up(e, l);
 	if (convert_ready(e, l) || (l->lease.state == LEASE_HELD && lock_lacks_token(l)))
 		convert_want_token(e, l);
 	else if (l->share)
@@ -97,25 +122,69 @@ void convert_ask(struct engine *e, struct claim *c, struct instant until)
  * A renewal that had its quorum, but no token from it, is followed by another try only after the next one: so a store that never becomes sure costs no more
  * than every other renewal.
  */
-void convert_renewed(struct engine *e, const struct round *r)
+/* Readers elsewhere have shares, too; or too few stores have answered. */
+static void convert_missed(struct engine *e, struct lock *l, struct round *r)
+{
+	struct claim *c = TAILQ_FIRST(&l->contender->waiters);
+	bool over = together_missed(e, r);
+
+	if (!convert_ready(e, l) || c->shared)
+		return;
+	if (r->forestalled)
+		wait_withdraw(e, c, REFUSED_DEADLOCK);
+	else if (over && !c->patient)
+		wait_withdraw(e, c, nodeset_any(nodeset_without(r->granted, r->alone)) ? REFUSED_BUSY : REFUSED_QUORUM);
+	else
+		return;
+	convert_look(e, l);
+}
+
+/* A quorum has the value alone. If another renewal was sent since, it asked to share it again; and if the request was given up, nobody wants that any more. */
+static bool convert_is_won(const struct engine *e, const struct lock *l, const struct round *r)
+{
+	return nodeset_count(r->lifted) >= engine_quorum(e) && l->lease.renewal->upgrade == r && convert_ready(e, l) && l->holder->shared;
+}
+
+/* A renewal tells whether a writer elsewhere waits. If no store of a quorum knows of one, whoever waited has given up. */
+static void convert_hear_writer(struct engine *e, struct lock *l, const struct round *r)
+{
+	if (!l->lease.shared || !l->share || r->form != FORM_SHARED || l->lease.state != LEASE_HELD || l->lease.value.number != r->value.number)
+		return;
+	if (r->writer_us)
+		grant_barred(e, l, r->writer_us);
+	else if (l->contender->want_since.us && nodeset_count(r->granted) >= engine_quorum(e))
+		l->contender->want_since.us = 0;
+}
+
+void convert_renewed(struct engine *e, struct round *r)
 {
 	struct lease *x = r->lease;
 	struct lock *l = lock_of_lease(x);
 	struct claim *holder;
-	bool idle = TAILQ_EMPTY(&l->contender->waiters) && !r->token && !lock_lacks_token(l);
+	bool idle;
 
+	convert_hear_writer(e, l, r);
+	idle = TAILQ_EMPTY(&l->contender->waiters) && !r->token && !lock_lacks_token(l);
 	if (idle || x->state != LEASE_HELD || x->value.number != r->value.number)
 		return;
+	if (r->form == FORM_UPGRADE && x->shared && !convert_is_won(e, l, r)) {
+		convert_missed(e, l, r);
+		return;
+	}
 	if (r->token && nodeset_count(r->lifted) < engine_quorum(e))
 		return;
+	if (r->form == FORM_UPGRADE && x->shared)
+		together_is_alone(e, r);
 	if (r->token > x->token_end) {
 		x->token = r->token - 1;
 		x->token_end = r->token + r->range;
 		x->token_is_old = false;
 		holder = convert_ready(e, l);
-		if (holder)
+		if (holder && !(holder->shared && x->shared))
 			convert_done(e, holder, TAILQ_FIRST(&l->contender->waiters));
 	}
+	if (l->share && !x->shared)
+		together_open(e, l);
 	convert_look(e, l);
 }
 

@@ -11,8 +11,10 @@
 void convert_ask(struct engine *e, struct claim *c, struct instant until);
 /* The line of a held lock may move: a waiter or a holder has left, or the lease was renewed. Converts the first waiter if it can be, and lets readers in. */
 void convert_look(struct engine *e, struct lock *l);
+/* A renewal begins: perhaps it asks to have a share alone. */
+void convert_begin(struct engine *e, struct round *r);
 /* An answer to this renewal was counted. */
-void convert_renewed(struct engine *e, const struct round *r);
+void convert_renewed(struct engine *e, struct round *r);
 /* This hold is about to end: what would convert it is withdrawn. */
 void convert_withdraw(struct engine *e, const struct claim *holder);
 /* This hold was lost: what would have converted it waits as any other from now on. */

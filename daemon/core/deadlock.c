@@ -253,7 +253,7 @@ static void search_overtake(struct search *q, const struct contender *k)
 bool deadlock_closes(struct commander *x, const struct session *s, struct span owner, unsigned priority, struct lock *l, char *cycle,
                      struct span *ret_cycle)
 {
-	struct asking asking = {.asked_at = x->core->now};
+	struct asking asking = {.asked_at = x->core->now, .order = UINT32_MAX};
 	struct search q = {.x = x, .session = s, .owner = owner, .place = {.asking = &asking, .priority = priority & 15}};
 	struct contender *k;
 

@@ -178,6 +178,8 @@ static void deliver_refused(struct commander *x, struct claim *c, enum refusal w
 			deliver_busy(x, s, span_of(c->asking->tag), c->lock, claim_owner(c));
 		else if (why == REFUSED_TIMEOUT)
 			deliver_timeout(x, s, span_of(c->asking->tag), c->lock, claim_owner(c), c->asking->asked_at);
+		else if (why == REFUSED_DEADLOCK)
+			tell_rivals(x, s, span_of(c->asking->tag), c->lock);
 		else
 			deliver_refusal(x, s, span_of(c->asking->tag), why);
 		metric_add(&x->core->metrics, METRIC_FAILURES, why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED);

@@ -20,6 +20,7 @@
 #include "daemon/core/round.h"
 #include "daemon/core/split.h"
 #include "daemon/core/ticket.h"
+#include "daemon/core/together.h"
 #include "daemon/core/wait.h"
 #include "daemon/core/waiters.h"
 
@@ -87,12 +88,14 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 		heap_set(&e->core->timers, &c->timer, instant_add(e->core->now, adoption_us(e)));
 	if (lock_is_idle(l) || k->state == CONTENDER_NO_QUORUM || k->state == CONTENDER_QUEUED)
 		acquire_begin(e, k, CAUSE_REQUEST);
-	else if (k->state == CONTENDER_HELD_ELSEWHERE && c->priority > 0 && c->patient && ticket_is_outdated(k))
+	else if (k->state == CONTENDER_HELD_ELSEWHERE && c->patient && (c->priority > 0 || k->ticket.kind == STAMP_READER) && ticket_is_outdated(k))
 		acquire_begin(e, k, CAUSE_UNSEEN); /* the stores are shown its ticket now, not at the next poll */
 	else if (contender_is_between_rounds(k) && !contender_is_kept_off(k) && !c->patient)
 		split_hurry(e, k);
 	if (lock_is_taken(l))
 		wait_announce(e, k);
+	if (l->lease.shared && c->patient)
+		together_line_up(e, l);
 }
 
 void engine_extend(struct engine *e, struct claim *c, struct pending *p)

@@ -40,6 +40,13 @@ enum call_kind {
 	CALL_TABLE,    /* leave members in the wait table, and read those of other daemons: see lua/table.lua. It has no name */
 };
 
+/* How an ACQUIRE or an EXTEND would have the key, and a RELEASE may find it: see lua/shares.lua. */
+enum form {
+	FORM_ALONE,  /* the value stands alone; a RELEASE need not look for it among shares */
+	FORM_SHARED, /* it has a share of the key, beside others */
+	FORM_UPGRADE, /* EXTEND: a share that is to stand alone from now on. The fence passes the floor */
+};
+
 struct call {
 	uint64_t id;
 	unsigned node;
@@ -59,9 +66,13 @@ struct call {
 	bool create;            /* EXTEND: the key may be missing (re-assert) */
 	bool exact;             /* EXTEND, to leave the key: the TTL becomes px_ms even if it was longer; a repetition only lowers it. Else it never shrinks */
 	bool at_most;           /* with exact: the TTL never grows */
-	/* ACQUIRE: the ticket to queue if the key is not granted, "" = none; WITHDRAW: the ticket to remove; TABLE: the id of this daemon. */
+	uint8_t form;           /* ACQUIRE, EXTEND, RELEASE: enum form */
+	/*
+	 * ACQUIRE: the ticket to queue if the key is not granted, EXTEND of a share: in any case, "" = none; WITHDRAW: to remove; TABLE: the id of this
+	 * daemon.
+	 */
 	struct span ticket;
-	int64_t ticket_ms;      /* ACQUIRE: how long the ticket stays queued unless refreshed; TABLE: the same for a member */
+	int64_t ticket_ms;      /* ACQUIRE, EXTEND: how long the ticket stays queued unless refreshed; TABLE: the same for a member */
 	int64_t reserve_ms;     /* ACQUIRE: how long a free key is reserved for an older ticket */
 };
 
@@ -71,12 +82,14 @@ enum answer_class { ANSWER_EXECUTED, ANSWER_REFUSED, ANSWER_UNKNOWN };
 /*
  * The codes of an executed call.
  *   ACQUIRE  G granted (fence = base)  B busy (found, pttl)  W free, but reserved for an older ticket  K a key of another type (pttl)
+ *            S shares stand, and this one may not join them (found, pttl). G of a share: found = since when a writer waits, by its ticket, "" = none
  *            Q marker differs (found = the marker)  L too late  F range beyond the limit (range 0 is never refused)
  *   EXTEND   E extended  A re-asserted  B other value (found, pttl)  X ours, but broken  K other type  M missing  Q marker differs
- *            F floor beyond the limit
+ *            F floor beyond the limit  S extended, beside other shares (found = the ticket of somebody who asked to hold it alone before)
+ *            E of a share: found as with G
  *   RELEASE  R released  N no key of that value
  *   WITHDRAW X done
- *   LOOK     M missing  B a value (found, pttl)  K other type (pttl)  Q marker differs
+ *   LOOK     M missing  B a value (found, pttl)  S shares (found, pttl)  K other type (pttl)  Q marker differs
  *   BREAK    X broken (pttl)  R deleted, as no redlockd wrote it  M missing  B something else (found, pttl)  K other type (pttl)  Q marker differs
  *   TABLE    T done (found = number of the exchange, blank, members of the others)  Q marker differs
  *   PROBE    P           (probe)

@@ -324,12 +324,10 @@ static void any_go_on(struct commander *x, struct group *g)
 
 /* --- */
 
-bool gather_next(struct commander *x)
+void gather_next(struct commander *x)
 {
 	struct group *g = TAILQ_FIRST(&x->groups_due);
 
-	if (!g)
-		return false;
 	TAILQ_REMOVE(&x->groups_due, g, in_due);
 	g->due = false;
 	x->gathered = true;
@@ -340,7 +338,6 @@ bool gather_next(struct commander *x)
 		any_go_on(x, g);
 	else
 		all_go_on(x, g);
-	return true;
 }
 
 void gather_fired(struct commander *x, struct timer *t)
@@ -357,8 +354,6 @@ void gather_finish_up(struct commander *x, struct session *s)
 	struct group *g;
 
 	LIST_FOREACH(g, &s->groups, in_session) {
-		if (g->leaving)
-			continue;
 		g->leaving = true;
 		if (g->state == GROUP_WAITING || g->state == GROUP_INSISTING)
 			group_cancel(x, g);

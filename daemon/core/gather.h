@@ -5,8 +5,8 @@
 
 #include "daemon/core/group.h"
 
-/* Looks at one of the groups that are due. False: there is none. Call when no notice is left, and deliver notices afterwards. */
-bool gather_next(struct commander *x);
+/* Looks at the first of the groups that are due, of which there is one. Call when no notice is left, and deliver notices afterwards. */
+void gather_next(struct commander *x);
 /* TIMER_INSISTING: it has kept what it has for long enough. TIMER_LAPSE: the client has not repeated the request. */
 void gather_fired(struct commander *x, struct timer *t);
 /* The session has sent its last line: its groups wait for no holder any more. A group that asks without waiting is still answered. */

@@ -9,6 +9,7 @@
 #include "daemon/core/release.h"
 #include "daemon/core/move.h"
 #include "daemon/core/ticket.h"
+#include "daemon/core/together.h"
 #include "daemon/core/wait.h"
 #include "daemon/core/waiters.h"
 
@@ -24,6 +25,7 @@ static void grant_take(struct engine *e, struct lock *l, const struct round *r, 
 	memcpy(x->votes, r->votes.until, e->core->conf.nodes * sizeof(x->votes[0]));
 	x->ttl_us = x->renew_ttl_us = r->ttl_us;
 	x->delay_us = r->delay_us;
+	x->shared = r->form == FORM_SHARED;
 	x->token = fence;
 	x->token_end = fence + r->range;
 	lease_promise(x, r->ttl_us, vote_until(calls_sent_last(&e->calls, &r->calls, r->calls.asked), r->ttl_us)); /* no late vote can be better */
@@ -37,7 +39,7 @@ void grant_won(struct engine *e, struct round *r, int64_t fence)
 	if (l->contender->ticket.us)
 		ticket_spend(e, l->contender, r->granted);
 	elsewhere_forget(&l->contender->elsewhere);
-	if (!c || c->ttl_us != r->ttl_us || c->delay_us != r->delay_us) {
+	if (!c || c->ttl_us != r->ttl_us || c->delay_us != r->delay_us || contender_form(e->core, c) != r->form) {
 		/* The round asked on the terms of a waiter that has left. */
 		release_round(e, r);
 		contender_move(e, l->contender, CONTENDER_IDLE, CAUSE_WON_FOR_NOBODY);
@@ -50,12 +52,17 @@ void grant_won(struct engine *e, struct round *r, int64_t fence)
 	holders_add(e, c);
 	l->lease.auto_renew = c->renew;
 	l->lease.renew_at = c->renew ? instant_add(r->calls.begun, l->lease.ttl_us / 3) : INSTANT_NEVER;
-	if (l->share)
+	if (l->share) {
+		if (r->writer_us)
+			grant_barred(e, l, r->writer_us);
 		holders_let_in(e, l);
+	}
 	wait_refuse_part(e, l->contender, REFUSED_BUSY, WAITERS_IMPATIENT);
 	if (l->share)
 		holders_let_in(e, l); /* those behind a writer that does not wait */
 	lease_schedule(e, &l->lease);
+	if (l->lease.shared)
+		together_line_up(e, l);
 }
 
 /* Votes of earlier rounds may end sooner than those of this one: renews no later than half a ttl before D. */
@@ -103,7 +110,7 @@ static bool lock_may_be_handed_on(const struct engine *e, const struct lock *l)
 {
 	const struct claim *next = TAILQ_FIRST(&l->contender->waiters);
 
-	if (next && !next->shared && lock_is_haunted(l, e->core->now))
+	if (next && !next->shared && (lock_is_haunted(l, e->core->now) || l->lease.shared))
 		return false;
 	if (!next || !next->renew || !l->holder->renew || next->ttl_us != l->lease.ttl_us || next->delay_us != l->lease.delay_us)
 		return false;
@@ -138,7 +145,30 @@ bool grant_hand_on(struct engine *e, struct lock *l)
 	if (at_risk)
 		l->lease.renew_at = e->core->now;
 	lease_schedule(e, &l->lease);
+	if (l->share && l->contender->want_since.us)
+		together_open(e, l);
 	return true;
+}
+
+void grant_barred(struct engine *e, struct lock *l, int64_t writer_us)
+{
+	struct contender *k = lock_contend(&e->table, l);
+
+	if (!k->want_since.us)
+		k->want_since = e->core->now;
+	l->share->want_at = e->core->now;
+	l->share->want_us = writer_us;
+}
+
+/* It may be a reader that waits, which may join if the stores share the lease. */
+static void grant_wanted_of_readers(struct engine *e, struct lock *l)
+{
+	if (holders_want_is_over(e, l)) {
+		l->share->want_us = 0;
+		lock_contend(&e->table, l)->want_since = e->core->now;
+	}
+	l->share->want_at = e->core->now;
+	together_open(e, l);
 }
 
 void grant_wanted(struct engine *e, struct span name)
@@ -147,6 +177,8 @@ void grant_wanted(struct engine *e, struct span name)
 
 	if (!l || l->lease.state != LEASE_HELD)
 		return;
+	if (l->share)
+		grant_wanted_of_readers(e, l);
 	if (!l->contender->want_since.us)
 		lock_contend(&e->table, l)->want_since = e->core->now;
 	l->contender->wanted_at = e->core->now;

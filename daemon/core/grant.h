@@ -13,6 +13,8 @@ bool grant_hand_on(struct engine *e, struct lock *l);
 void grant_adopted(struct engine *e, struct lock *l, const struct round *r);
 
 /* A store says that a daemon elsewhere wants the name. That word may be lost, repeated or late. */
+/* Readers have the lock, and by its ticket a writer elsewhere waits since then: those that came later do not join them. */
+void grant_barred(struct engine *e, struct lock *l, int64_t writer_us);
 void grant_wanted(struct engine *e, struct span name);
 
 #endif

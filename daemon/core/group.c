@@ -54,7 +54,7 @@ struct group *group_new(struct commander *x, struct session *s)
 	g->owner_n = request_owner(q).n;
 	g->note = text_copy(request_note(q));
 	g->note_n = request_note(q).n;
-	memcpy(g->tag, q->tag.p ? q->tag.p : "", q->tag.n);
+	memcpy(g->tag, q->tag.p, q->tag.n);
 	g->parts = q->words;
 	g->part = mem_alloc(g->parts * sizeof(*g->part));
 	for (unsigned i = 0; i < g->parts; i++) {
@@ -118,7 +118,7 @@ void group_repeat(struct commander *x, struct group *g)
 	heap_cancel(&x->core->timers, &g->lapse);
 	if (!g->any)
 		group_reorder(g, q);
-	memcpy(g->tag, q->tag.p ? q->tag.p : "", q->tag.n);
+	memcpy(g->tag, q->tag.p, q->tag.n);
 	g->tag[q->tag.n] = '\0';
 	g->wait_until = wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(x->core->now, wait);
 	for (unsigned i = 0; i < g->parts; i++)
@@ -202,22 +202,24 @@ void group_drop_parts(struct commander *x, struct group *g, const struct part *b
 
 static struct part *part_of(struct group *g, const struct claim *c)
 {
-	for (unsigned i = 0; i < g->parts; i++)
-		if (g->part[i].claim == c)
-			return &g->part[i];
-	return NULL;
+	struct part *p = g->part;
+
+	while (p->claim != c)
+		p++;
+	return p;
 }
 
 bool group_note(struct commander *x, const struct notice *n)
 {
 	struct group *g = group_of(n->claim);
-	struct part *p = part_of(g, n->claim);
+	struct part *p;
 
 	switch (n->kind) {
 	case NOTICE_GRANTED:
 		claim_end_asking(&x->engine->table, n->claim);
 		break;
 	case NOTICE_REFUSED:
+		p = part_of(g, n->claim);
 		p->claim = NULL;
 		p->why = n->refusal;
 		p->seen = n->claim->lock;
@@ -341,9 +343,27 @@ struct group *group_waiting(const struct session *s, struct span tag)
 	struct group *g;
 
 	LIST_FOREACH(g, &s->groups, in_session)
-		if (tag.n > 0 && span_equal(span_of(g->tag), tag))
+		if (span_equal(span_of(g->tag), tag))
 			return g;
 	return NULL;
+}
+
+static bool group_has_name(const struct group *g, struct span name)
+{
+	for (unsigned i = 0; i < g->parts; i++)
+		if (span_equal(part_name(&g->part[i]), name))
+			return true;
+	return false;
+}
+
+bool groups_wait_in_other_mode(const struct session *s, struct span name, struct span owner, bool shared)
+{
+	const struct group *g;
+
+	LIST_FOREACH(g, &s->groups, in_session)
+		if (g->shared != shared && span_equal(group_owner(g), owner) && group_has_name(g, name))
+			return true;
+	return false;
 }
 
 bool groups_wait(const struct session *s, bool patient)

@@ -3,11 +3,13 @@
 #include "daemon/core/holders.h"
 
 #include "daemon/core/move.h"
+#include "daemon/core/ticket.h"
 #include "daemon/core/wait.h"
 
 #define HANDOFF_LEAST_US (50 * MSEC)
 #define HANDOFF_TIME_US  (100 * MSEC)
 #define HANDOFFS_MOST    64
+#define WANT_LASTS_US    (TICKET_US + SEC)
 
 /* For the figures of how long locks are held. */
 void holders_count_hold(struct engine *e, const struct claim *c)
@@ -73,15 +75,27 @@ bool holders_are_many(const struct engine *e, const struct lock *l)
 	return l->contender->handed_since.us && instant_diff(e->core->now, l->contender->handed_since) >= HANDOFF_TIME_US;
 }
 
-bool holders_may_follow(const struct engine *e, const struct lock *l)
+/* A daemon that waits says so with each question, every second. */
+bool holders_want_is_over(const struct engine *e, const struct lock *l)
+{
+	return l->lease.shared && l->share && instant_diff(e->core->now, l->share->want_at) > WANT_LASTS_US;
+}
+
+/* Enough of the lease is left. */
+static bool holders_have_time(const struct engine *e, const struct lock *l)
 {
 	int64_t left = instant_diff(lock_deadline(&e->table, l), e->core->now), least = l->lease.ttl_us / 10;
 
 	if (left < (least > HANDOFF_LEAST_US ? least : HANDOFF_LEAST_US))
 		return false;
-	if (e->core->conf.foreign && holders_are_many(e, l))
+	return !(e->core->conf.foreign && holders_are_many(e, l));
+}
+
+bool holders_may_follow(const struct engine *e, const struct lock *l)
+{
+	if (!holders_have_time(e, l))
 		return false;
-	return !l->contender->want_since.us ||
+	return !l->contender->want_since.us || holders_want_is_over(e, l) ||
 	       (l->contender->handoffs < HANDOFFS_MOST && instant_diff(e->core->now, l->contender->want_since) < HANDOFF_TIME_US);
 }
 
@@ -95,15 +109,29 @@ void holders_count_handoff(struct engine *e, struct lock *l)
 	metric_add(&e->core->metrics, METRIC_HANDOFFS, 1);
 }
 
+/* Where daemons share a name, a reader does not pass a writer of another daemon that came before. c: NULL: it comes now. */
+static bool holders_are_barred(const struct engine *e, const struct lock *l, const struct claim *c)
+{
+	const struct contender *k = l->contender;
+
+	if (!k->want_since.us || holders_want_is_over(e, l))
+		return false;
+	if (!c)
+		return true;
+	return l->share->want_us ? ticket_place_us(e, c) >= l->share->want_us : !instant_before(c->asking->asked_at, k->want_since);
+}
+
 /*
  * While somebody may believe in the lease for longer than its votes say, nobody joins: if the lease was adopted, the other run may have made a hold exclusive
  * since its record was written.
  */
-static bool holders_may_join(const struct engine *e, const struct lock *l)
+static bool holders_may_join(const struct engine *e, const struct lock *l, const struct claim *c)
 {
 	const struct lease *x = &l->lease;
 
-	return l->share && x->state == LEASE_HELD && !x->token_is_old && !instant_before(e->core->now, x->believed_until) && holders_may_follow(e, l);
+	if (!l->share || x->state != LEASE_HELD || x->token_is_old || instant_before(e->core->now, x->believed_until))
+		return false;
+	return x->shared ? holders_have_time(e, l) && !holders_are_barred(e, l, c) : holders_may_follow(e, l);
 }
 
 /* A reader that asks for a longer lease than the others gets it by the next renewal, which is due now. */
@@ -132,7 +160,7 @@ void holders_let_in(struct engine *e, struct lock *l)
 {
 	struct claim *c;
 
-	while ((c = TAILQ_FIRST(&l->contender->waiters)) && c->shared && !c->ending && holders_may_join(e, l))
+	while ((c = TAILQ_FIRST(&l->contender->waiters)) && c->shared && !c->ending && holders_may_join(e, l, c))
 		holders_join(e, l, c);
 }
 
@@ -140,7 +168,7 @@ bool holders_are_open(const struct engine *e, const struct lock *l, unsigned pri
 {
 	const struct claim *first = TAILQ_FIRST(&l->contender->waiters);
 
-	return (!first || claim_yields_to(first, e->core->now, priority)) && holders_may_join(e, l);
+	return (!first || claim_yields_to(first, e->core->now, priority)) && holders_may_join(e, l, NULL);
 }
 
 bool holders_join_at_once(struct engine *e, struct claim *c)

@@ -17,6 +17,8 @@ bool holders_are_open(const struct engine *e, const struct lock *l, unsigned pri
 bool holders_join_at_once(struct engine *e, struct claim *c);
 /* Enough of the lease is left for another holder, and no other daemon has waited for it too long. */
 bool holders_may_follow(const struct engine *e, const struct lock *l);
+/* Readers hold the lock, and no daemon has said for a while that it waits for it: whoever did has given up. */
+bool holders_want_is_over(const struct engine *e, const struct lock *l);
 /* Whether the name has gone from holder to holder here, under one lease or several, for so long that clients elsewhere must get a chance. */
 bool holders_are_many(const struct engine *e, const struct lock *l);
 /* One more holder has the lease, without a round. */

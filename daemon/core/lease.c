@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/core/lease.h"
 
+#include <string.h>
+
 const struct renewal renewal_none;
 
 void placed_note_answer(struct placed *p, const struct answer *a)
@@ -19,6 +21,15 @@ void lease_promise(struct lease *x, int64_t ttl_us, struct instant until)
 struct instant lease_tell_at(const struct lease *x, unsigned nodes)
 {
 	return instant_add(lease_deadline(x, nodes), -loss_lead_us(x->ttl_us));
+}
+
+struct instant lease_others_until(const struct lease *x, unsigned nodes, unsigned node)
+{
+	struct votes others;
+
+	memcpy(others.until, x->votes, nodes * sizeof(x->votes[0]));
+	others.until[node] = INSTANT_PAST;
+	return votes_deadline(others.until, nodes);
 }
 
 int64_t lease_valid_us(const struct lease *x, unsigned nodes, struct instant now)

@@ -28,6 +28,7 @@ struct placed {
 	struct nodeset unanswered;   /* stores with an EXTEND of it in flight */
 	struct nodeset unknown;      /* stores where it is not known whether an EXTEND was carried out: it may be yet */
 	struct nodeset sure;         /* stores that set or extended it, and no earlier call of ours may set it there: they have told their fence since */
+	struct nodeset shares;       /* stores where it may be among shares: they were asked for that, and a call may yet arrive that asks for it */
 	struct nodeset renewal_sent; /* stores that a renewal of it was sent to: what was sent before it vouches no more */
 	int64_t px_us;               /* the longest that a store was asked to keep it */
 	struct instant until;        /* no store keeps it beyond, once all has been answered */
@@ -71,6 +72,9 @@ struct renewal {
 	struct nodeset confirmed;  /* stores that have confirmed their vote, asked since denied_at */
 	struct instant denied_at;
 	bool wants_token;          /* the next round asks for a new token: see rebase.h */
+	const struct round *upgrade; /* the last round, if it asked to have a share alone */
+	bool mends;                /* some store may have the value alone, since a round asked for that in vain: the next round asks to share it */
+	struct instant upgrade_at; /* not before this moment the stores are asked to have the value alone; 0: they were not, or it is */
 };
 
 /* What all other leases have, most that are held. It is never written to. So questions need not ask whether a lease has a renewal of its own. */
@@ -90,6 +94,7 @@ struct lease {
 	bool broken : 1;           /* a store said that somebody has broken it */
 	bool token_is_old : 1;     /* it was adopted with its token, which may be that of an exclusive hold: no reader to come shares it */
 	bool recorded : 1;         /* this value was ever in the journal */
+	bool shared : 1;           /* at the stores it has a share of the key, beside those of other daemons; else it stands there alone: see together.h */
 	struct timer timer;        /* LEASE_HELD: to be renewed, or told lost; LEASE_ADOPTING: next try; LEASE_CLOSING: nobody believes in it any longer */
 	struct renewal *renewal;   /* renewal_none: nothing of what that has */
 	/*
@@ -117,8 +122,8 @@ static inline bool lease_is_at_rest(const struct lease *x)
 {
 	const struct renewal *b = x->renewal;
 
-	return !b->round && !b->adoption && TAILQ_EMPTY(&b->extends) && !b->entry.waits && !b->wants_token && !nodeset_any(b->denied) && !x->at_risk &&
-	       x->state != LEASE_ADOPTING;
+	return !b->round && !b->adoption && TAILQ_EMPTY(&b->extends) && !b->entry.waits && !b->wants_token && !b->mends && b->upgrade_at.us == 0 &&
+	       !nodeset_any(b->denied) && !x->at_risk && x->state != LEASE_ADOPTING;
 }
 
 #define LOSS_LEAD_LEAST_US (5 * MSEC)
@@ -141,13 +146,15 @@ static inline void lease_begin(struct lease *x, const struct lease_value *value,
 		free(x->renewal->adoption);
 		x->renewal->adoption = NULL;
 	}
-	x->recorded = x->broken = x->token_is_old = false;
+	x->recorded = x->broken = x->token_is_old = x->shared = false;
 	x->promised.ttl_us = 0;
 	x->promised.until = INSTANT_PAST;
 	if (renewal_is_none(x->renewal))
 		return;
 	x->renewal->denied = x->renewal->confirmed = NODESET_NONE;
-	x->renewal->wants_token = false;
+	x->renewal->wants_token = x->renewal->mends = false;
+	x->renewal->upgrade_at.us = 0;
+	x->renewal->upgrade = NULL;
 }
 
 /* The stores are about to be asked for such a lease: the holder may be told of it. */
@@ -165,6 +172,9 @@ static inline bool lease_loss_is_due(const struct lease *x, unsigned nodes, stru
 {
 	return !instant_before(now, lease_tell_at(x, nodes));
 }
+
+/* Until when the votes of the other stores are a quorum without this one. */
+struct instant lease_others_until(const struct lease *x, unsigned nodes, unsigned node);
 
 /* How much validity a client may be told, in microseconds: no more than the next renewal leaves, which may ask for a shorter lease. */
 int64_t lease_valid_us(const struct lease *x, unsigned nodes, struct instant now);

@@ -71,7 +71,7 @@ void lessee_adopted(struct engine *e, struct lease *x, const struct round *r)
 	}
 }
 
-void lessee_renewed(struct engine *e, const struct round *r)
+void lessee_renewed(struct engine *e, struct round *r)
 {
 	switch ((enum lessee)r->lease->lessee) {
 	case LEASE_OF_LOCK:

@@ -6,7 +6,7 @@
 #include "daemon/core/parts.h"
 
 void lessee_notify(struct engine *e, struct lease *x, enum notice_kind kind);
-void lessee_renewed(struct engine *e, const struct round *r); /* an answer to this renewal was counted */
+void lessee_renewed(struct engine *e, struct round *r); /* an answer to this renewal was counted */
 /* A renewal did not find our value: the code of its answer. */
 void lessee_denied(struct engine *e, struct lease *x, char code);
 /* This round has confirmed its adoption. */

@@ -272,6 +272,7 @@ void lock_add_reader(struct lock_table *t, struct lock *l, struct claim *c)
 		l->share = pool_get(&t->shares);
 		TAILQ_INIT(&l->share->holders);
 		l->share->ghost_until = INSTANT_PAST;
+		l->share->want_at = t->core->now;
 	}
 	TAILQ_INSERT_TAIL(&l->share->holders, c, in_lock);
 	l->share->count++;

@@ -46,6 +46,8 @@ struct pending {
 struct share {
 	struct claims holders;      /* claims in CLAIM_HELD, in the order of their grants */
 	unsigned count;
+	struct instant want_at;     /* when a daemon elsewhere last said that it waits */
+	int64_t want_us;            /* the moment in its ticket, if it is a writer; 0: not known */
 	struct instant ghost_until; /* a reader that has gone may believe in the lease until then, or an UNLOCK said keep=; PAST: none */
 };
 

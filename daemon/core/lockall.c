@@ -41,7 +41,7 @@ static bool own_hold_suits(struct commander *x, struct session *s, unsigned i)
 		return false;
 	}
 	if (!holder || holder->shared == request_is_shared(q))
-		return true;
+		return mode_is_allowed(x, s, q->word[i]);
 	tell_mistake(x, s, ERROR_ARG, "this owner holds name %u in the other mode: UNLOCK it, or convert it by LOCK, first", i + 1);
 	return false;
 }

@@ -117,37 +117,33 @@ static bool lock_is_repeated(struct commander *x, struct session *s, int64_t wai
 /* Two owners that hold a name together, and both ask for it alone, would wait for each other. */
 static bool lock_may_be_upgraded(struct commander *x, struct session *s, const struct lock *l)
 {
-	char cycle[2 * NAME_MAX_BYTES + 2];
-	struct span name = lock_name(l);
-
 	if (!convert_rival(l, s, request_owner(&x->request)))
 		return true;
-	memcpy(cycle, name.p, name.n);
-	memcpy(cycle + name.n, "<-", 2);
-	memcpy(cycle + name.n + 2, name.p, name.n);
-	tell_cycle(x, s, x->request.tag, (struct span){cycle, 2 * name.n + 2});
+	tell_rivals(x, s, x->request.tag, l);
 	return false;
 }
 
-/* This owner waits for the lock in the other mode: if both were granted, it would wait for itself. */
-static bool waits_in_other_mode(struct commander *x, const struct session *s)
+static bool waits_in_other_mode(const struct commander *x, const struct session *s, struct span name)
 {
-	const struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
+	const struct lock *l = lock_find(&x->engine->table, name);
 	struct span owner = request_owner(&x->request);
+	bool shared = request_is_shared(&x->request);
 	const struct claim *c;
 
+	if (groups_wait_in_other_mode(s, name, owner, shared))
+		return true;
 	if (!l || lock_holder_of(l, s, owner))
 		return false;
 	TAILQ_FOREACH(c, &s->claims, in_session) {
-		if (c->state == CLAIM_WAITING && c->lock == l && c->shared != request_is_shared(&x->request) && span_equal(claim_owner(c), owner))
+		if (c->state == CLAIM_WAITING && c->lock == l && c->shared != shared && span_equal(claim_owner(c), owner))
 			return true;
 	}
 	return false;
 }
 
-static bool mode_is_allowed(struct commander *x, struct session *s)
+bool mode_is_allowed(struct commander *x, struct session *s, struct span name)
 {
-	if (s->waiting == 0 || !waits_in_other_mode(x, s))
+	if ((s->waiting == 0 && LIST_EMPTY(&s->groups)) || !waits_in_other_mode(x, s, name))
 		return true;
 	tell_mistake(x, s, ERROR_ARG, "this owner waits for the lock in the other mode: CANCEL that request first, or use another owner");
 	return false;
@@ -186,6 +182,7 @@ static struct claim *claim_of_lock_request(struct commander *x, struct session *
 		c->priority = request_priority(q) & 15;
 	c->patient = request_has(q, FIELD_WAIT) && q->field[FIELD_WAIT].number > 0;
 	c->asking->asked_at = x->core->now;
+	c->asking->order = ++x->engine->asked;
 	TAILQ_INSERT_TAIL(&s->claims, c, in_session);
 	s->waiting++;
 	return c;
@@ -215,7 +212,7 @@ void serve_LOCK(struct commander *x, struct session *s)
 	}
 	if (lock_is_repeated(x, s, wait))
 		return;
-	if (!lock_within_limits(x, s, wait > 0) || !mode_is_allowed(x, s) || !lock_may_wait(x, s, wait > 0)) {
+	if (!lock_within_limits(x, s, wait > 0) || !mode_is_allowed(x, s, q->word[0]) || !lock_may_wait(x, s, wait > 0)) {
 		lock_refused(x, s);
 		return;
 	}

@@ -22,6 +22,7 @@ struct engine {
 	struct timer admission_timer;
 	struct instant retry_next; /* no release or withdrawal is repeated before this moment: see release_retry_at() */
 	uint64_t tickets;
+	uint32_t asked;         /* how many LOCKs */
 	struct tokens tokens;   /* fencing tokens that were seen, and what may be asked for */
 	bool draining;
 	unsigned watched;       /* how many sessions want to be told of waiters: see watch.h */

@@ -29,12 +29,11 @@ void rebase_begin(struct engine *e, struct round *r)
 		return;
 	x->renewal->wants_token = false;
 	r->token = rebase_token(e, x);
-	r->range = TOKENS_AHEAD;
+	r->range = r->form == FORM_UPGRADE ? 0 : TOKENS_AHEAD;
 	r->sure = x->placed.sure;
 }
 
-/* No call that was sent before, over an earlier connection, could still set the value when the store was asked. */
-static bool rebase_is_sure(const struct engine *e, const struct round *r, unsigned node)
+bool rebase_is_sure(const struct engine *e, const struct round *r, unsigned node)
 {
 	struct instant sent = r->calls.sent[node];
 
@@ -44,9 +43,11 @@ static bool rebase_is_sure(const struct engine *e, const struct round *r, unsign
 /* A store whose fence was beyond the floor may have given the token to another value. */
 void rebase_note(struct engine *e, struct round *r, const struct answer *a)
 {
+	bool sure = r->form == FORM_UPGRADE ? rebase_is_sure(e, r, a->node) : nodeset_has(r->sure, a->node);
+
 	if (a->code != 'E' && a->code != 'A')
 		return;
-	if (a->code == 'E' && r->token && nodeset_has(r->sure, a->node) && a->fence == round_floor(r))
+	if (a->code == 'E' && r->token && sure && a->fence == round_floor(r))
 		nodeset_add(&r->lifted, a->node);
 	if (rebase_is_sure(e, r, a->node))
 		nodeset_add(&r->lease->placed.sure, a->node);

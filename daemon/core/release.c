@@ -111,6 +111,7 @@ void release_begin(struct engine *e, struct lease *x, enum release_kind kind, in
 		r->delay_us = x->delay_us;
 		r->px_us = px_us;
 		r->pending = p;
+		r->shared = x->shared || (kind == RELEASE_DELETE && nodeset_any(x->placed.shares));
 		/* The key that is left behind has a fresh value, which no EXTEND under way names. */
 		if (kind == RELEASE_LEAVE)
 			lock_value_make(&e->table, &r->value);
@@ -131,6 +132,7 @@ void release_round(struct engine *e, struct round *round)
 		return;
 	r = release_of_value(&e->releases, RELEASE_DELETE, round->calls.name, &round->value, SPAN(""));
 	r->value_since = p->since;
+	r->shared = round->form == FORM_SHARED;
 	release_start(e, r, p->nodes, release_until(p));
 }
 

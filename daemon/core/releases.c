@@ -162,6 +162,8 @@ void release_send_to(struct releases *rs, struct release *r, unsigned node, stru
 	static const enum call_kind kind[] = {[RELEASE_DELETE] = CALL_RELEASE, [RELEASE_LEAVE] = CALL_EXTEND, [RELEASE_TICKET] = CALL_WITHDRAW};
 	struct call *call = calls_send(rs->calls, &r->calls, node, kind[r->kind]);
 
+	call->form = r->shared ? FORM_SHARED : FORM_ALONE;
+
 	switch (r->kind) {
 	case RELEASE_DELETE:
 		call->value = text;

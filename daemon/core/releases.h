@@ -26,6 +26,7 @@ struct release {
 	struct admission_entry entry;
 	struct timer timer;           /* next try */
 	enum release_kind kind;
+	bool shared;                  /* DELETE: its values may be among shares; LEAVE: it is left as a share */
 	bool outstanding;             /* DELETE, LEAVE: some store has not confirmed yet */
 	struct pending *pending;      /* UNLOCK sync=yes */
 	struct nodeset unconfirmed;   /* DELETE, LEAVE: still to be confirmed */

@@ -12,39 +12,34 @@
 #include "daemon/core/ask.h"
 #include "daemon/core/lessee.h"
 #include "daemon/core/move.h"
+#include "daemon/core/convert.h"
 #include "daemon/core/rebase.h"
+#include "daemon/core/together.h"
 #include "daemon/core/waiters.h"
 
 #include <string.h>
 
 #define RETRY_LEAST_US (20 * MSEC)
 
-/* Until when the votes of the other stores are a quorum without this one. */
-static struct instant others_hold(const struct engine *e, const struct lease *x, unsigned node)
-{
-	struct votes others;
-
-	memcpy(others.until, x->votes, e->core->conf.nodes * sizeof(x->votes[0]));
-	others.until[node] = INSTANT_PAST;
-	return votes_deadline(others.until, e->core->conf.nodes);
-}
-
-static void renew_ask(struct engine *e, struct round *r, unsigned node, struct span value)
+static void renew_ask(struct engine *e, struct round *r, unsigned node, struct span value, struct span ticket)
 {
 	struct lease *x = r->lease;
 	struct instant vote = vote_until(e->core->now, r->ttl_us);
 	bool alive = instant_before(e->core->now, x->votes[node]);
-	struct instant put_back = others_hold(e, x, node);
+	struct instant put_back = lease_others_until(x, e->core->conf.nodes, node);
 	struct span from;
+	struct call *call;
 
 	if (!alive && !instant_before(e->core->now, put_back))
 		return;
 	/* A store never shortens the key. But a renewal for a shorter lease lowers the vote as soon as it is sent. */
 	x->votes[node] = instant_min(x->votes[node], vote);
 	if (adoption_is_left(x, node, &from))
-		ask_adopt(&e->calls, r, node, value, round_floor(r), from);
+		call = ask_adopt(&e->calls, r, node, value, round_floor(r), from);
 	else
-		ask_extend(&e->calls, r, node, value, round_floor(r), put_back);
+		call = ask_extend(&e->calls, r, node, value, round_floor(r), put_back);
+	if (ticket.n > 0)
+		together_show(e, x, call, ticket);
 	nodeset_add(&x->placed.unanswered, node);
 	nodeset_add(&x->placed.renewal_sent, node);
 }
@@ -196,12 +191,15 @@ static void renew_promise(struct engine *e, const struct round *r)
 void renew_begin(struct engine *e, struct lease *x)
 {
 	struct round *r = round_new(&e->rounds, QUESTION_RENEW, x->name, x);
-	struct span value = value_in_text(e->core, &x->value);
+	struct span value = value_in_text(e->core, &x->value), ticket;
 	struct pending *p;
 
 	admission_leave(&e->admission, &lease_renewal(&e->table, x)->entry);
 	x->renewal->round = r;
+	together_begin(e, r);
+	convert_begin(e, r);
 	rebase_begin(e, r);
+	ticket = together_ticket(e, r);
 	r->ttl_us = x->renew_ttl_us;
 	x->ttl_us = r->ttl_us < x->ttl_us ? r->ttl_us : x->ttl_us;
 	TAILQ_FOREACH(p, &x->renewal->extends, in_lease)
@@ -209,7 +207,7 @@ void renew_begin(struct engine *e, struct lease *x)
 	renew_promise(e, r);
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
 		if (renew_may_ask(&e->members.node[i]) && !nodeset_has(x->placed.unanswered, i))
-			renew_ask(e, r, i, value);
+			renew_ask(e, r, i, value, ticket);
 	heap_set(&e->core->timers, &r->timer, instant_add(e->core->now, e->core->conf.timeout_us));
 	x->renew_at = INSTANT_NEVER;
 	lease_schedule(e, x);
@@ -301,12 +299,14 @@ static bool renew_may_yet_be_placed(const struct engine *e, const struct lease *
 static void renew_note_vote(struct engine *e, struct lease *x, struct round *r, const struct answer *a)
 {
 	rebase_note(e, r, a);
+	together_note(e, r, a);
 	switch (a->code) {
+	case 'S':
 	case 'E':
 		renew_confirm(e, x, r, a->node);
 		renew_note_end(e, x, a);
 		adoption_note(x, a->node);
-		x->votes[a->node] = renew_vote(x, r, a->node);
+		x->votes[a->node] = nodeset_has(r->granted, a->node) ? renew_vote(x, r, a->node) : INSTANT_PAST;
 		break;
 	case 'A':
 		renew_deny(e, x, a);

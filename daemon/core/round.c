@@ -39,6 +39,7 @@ struct round *round_new(struct rounds *rs, enum question question, struct name *
 	r->value = lease->value;
 	r->ttl_us = lease->ttl_us;
 	r->delay_us = lease->delay_us;
+	r->form = lease->shared ? FORM_SHARED : FORM_ALONE;
 	return r;
 }
 
@@ -47,6 +48,40 @@ void round_free(struct rounds *rs, struct round *r)
 	heap_cancel(&rs->calls->core->timers, &r->timer);
 	calls_close(rs->calls, &r->calls);
 	pool_put(&rs->pool, r);
+}
+
+static void round_add_granted(struct round *r, const struct answer *a)
+{
+	nodeset_add(&r->granted, a->node);
+	r->base[a->node] = a->fence;
+	r->votes.until[a->node] = vote_until(r->calls.sent[a->node], r->ttl_us);
+}
+
+/* Since when a writer elsewhere waits. It is never 0: a writer that has a share stands before all, and is shown as "0". */
+static void round_count_writer(struct round *r, struct span since)
+{
+	int64_t us = 0;
+
+	for (size_t i = 0; i < since.n && since.p[i] >= '0' && since.p[i] <= '9' && us < INT64_MAX / 10 - 9; i++)
+		us = us * 10 + (since.p[i] - '0');
+	us = us > 0 ? us : 1;
+	if (since.n > 0 && (r->writer_us == 0 || us < r->writer_us))
+		r->writer_us = us;
+}
+
+#define TAKEN_BY_READERS 1
+
+/* Other shares stand there. Which ones does not matter: that of one daemon may stand at some stores, and that of another at others. */
+static void round_count_shared(struct round *r, const struct answer *a)
+{
+	if (r->form == FORM_UPGRADE) {
+		round_add_granted(r, a);
+		return;
+	}
+	nodeset_add(&r->taken, a->node);
+	nodeset_add(&r->refused, a->node);
+	r->pttl_ms[a->node] = a->pttl_ms;
+	r->taken_by[a->node] = TAKEN_BY_READERS;
 }
 
 void round_count(struct round *r, const struct answer *a, bool joined)
@@ -60,6 +95,8 @@ void round_count(struct round *r, const struct answer *a, bool joined)
 		nodeset_add(&r->refused, a->node);
 		return;
 	}
+	if (r->form == FORM_SHARED && (a->code == 'G' || a->code == 'E' || a->code == 'A'))
+		round_count_writer(r, a->found);
 	switch (a->code) {
 	case 'G':
 	case 'A':
@@ -67,9 +104,7 @@ void round_count(struct round *r, const struct answer *a, bool joined)
 			break;
 		__attribute__((fallthrough));
 	case 'E':
-		nodeset_add(&r->granted, a->node);
-		r->base[a->node] = a->fence;
-		r->votes.until[a->node] = vote_until(r->calls.sent[a->node], r->ttl_us);
+		round_add_granted(r, a);
 		break;
 	case 'F':
 		nodeset_add(&r->range_refused, a->node);
@@ -78,6 +113,9 @@ void round_count(struct round *r, const struct answer *a, bool joined)
 	case 'W':
 		nodeset_add(&r->queued_behind, a->node);
 		nodeset_add(&r->refused, a->node);
+		break;
+	case 'S':
+		round_count_shared(r, a);
 		break;
 	case 'K':
 		nodeset_add(&r->wrong_type, a->node);

@@ -11,6 +11,9 @@ void tell_line(struct commander *x, struct session *s, struct reply *r);
 /* ERR, to the request with this tag. */
 void tell_error(struct commander *x, struct session *s, struct span tag, enum error code, const char *format, ...)
 	__attribute__((format(printf, 5, 6)));
+/* ERR DEADLOCK, with the cycle; the two that share this lock would both hold it alone. */
+void tell_cycle(struct commander *x, struct session *s, struct span tag, struct span cycle);
+void tell_rivals(struct commander *x, struct session *s, struct span tag, const struct lock *l);
 /* ERR, to the request that is being served, which is not valid. Counts it as a mistake. */
 void tell_mistake(struct commander *x, struct session *s, enum error code, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));

@@ -36,10 +36,32 @@ static bool ticket_is_ahead(const struct engine *e, const struct contender *k)
 	return ticket_us(e, k) + slack < k->ticket.us;
 }
 
-static void ticket_begin(struct engine *e, struct contender *k)
+/* A ticket of a reader tells where the first writer behind it stands: readers elsewhere that came later are not to pass that writer. */
+static const struct claim *ticket_writer(const struct contender *k)
 {
+	const struct claim *c;
+
+	TAILQ_FOREACH(c, &k->waiters, in_lock)
+		if (c->patient && !c->shared)
+			break;
+	return c;
+}
+
+static enum stamp_kind ticket_kind(const struct claim *c)
+{
+	if (c->shared)
+		return STAMP_READER;
+	return c->converts && c->lock->lease.shared ? STAMP_UPGRADE : STAMP_WRITER;
+}
+
+static void ticket_begin(struct engine *e, struct contender *k, const struct claim *c)
+{
+	const struct claim *writer = c->shared ? ticket_writer(k) : NULL;
+
 	k->ticket.us = ticket_us(e, k);
 	k->ticket.sequence = ++e->tickets;
+	k->ticket.kind = ticket_kind(c);
+	k->ticket.writer_us = writer ? ticket_place_us(e, writer) : 0;
 }
 
 static const struct claim *ticket_waiter(const struct contender *k)
@@ -62,9 +84,17 @@ static bool ticket_suits(const struct contender *k, const struct claim *c)
 	return c->priority >= k->ticket_priority && later_us >= (c->priority - k->ticket_priority) * PRIORITY_US;
 }
 
+/* It tells what this waiter is, and whether a writer stands behind a reader. */
+static bool ticket_tells(const struct contender *k, const struct claim *c)
+{
+	return k->ticket.kind == ticket_kind(c) && (!c->shared || !k->ticket.writer_us == !ticket_writer(k));
+}
+
 bool ticket_is_outdated(const struct contender *k)
 {
-	return k->ticket.us && !ticket_suits(k, ticket_waiter(k));
+	const struct claim *c = k->ticket.us ? ticket_waiter(k) : NULL;
+
+	return c && !(ticket_suits(k, c) && ticket_tells(k, c));
 }
 
 /*
@@ -83,14 +113,14 @@ void ticket_take(struct engine *e, struct contender *k)
 		return;
 	}
 	c = ticket_waiter(k);
-	if (k->ticket.us && ticket_suits(k, c) && !ticket_is_ahead(e, k))
+	if (k->ticket.us && ticket_suits(k, c) && ticket_tells(k, c) && !ticket_is_ahead(e, k))
 		return;
 	ticket_withdraw(e, k);
-	if (!k->ticket.us || !ticket_suits(k, c)) {
+	if (!k->ticket.us || !ticket_suits(k, c) || !ticket_tells(k, c)) {
 		k->ticket_since = c->asking->asked_at;
 		k->ticket_priority = c->priority;
 	}
-	ticket_begin(e, k);
+	ticket_begin(e, k, c);
 }
 
 struct span ticket_text(const struct engine *e, const struct contender *k)

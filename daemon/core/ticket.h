@@ -6,7 +6,7 @@
 #include "daemon/core/parts.h"
 
 void ticket_take(struct engine *e, struct contender *k); /* takes a ticket for the first patient waiter, unless there is one that still fits */
-/* Somebody waits. Because of a priority the first waiter is another one, for which the ticket is not the right one. */
+/* Somebody waits, and the ticket is not the right one: because of a priority the first waiter is another one, or a writer has come behind readers. */
 bool ticket_is_outdated(const struct contender *k);
 /* Somebody waits, and fewer than a quorum of stores know the right ticket: no wake-up comes, or too late. */
 bool ticket_is_unseen(const struct engine *e, const struct contender *k);

@@ -48,12 +48,23 @@ static char *moment_write(char *end, int64_t us)
 	return at;
 }
 
+static char *kind_write(char *end, const struct stamp *s)
+{
+	if (s->kind == STAMP_WRITER)
+		return end;
+	if (s->kind == STAMP_READER && s->writer_us)
+		end = moment_write(end, s->writer_us);
+	*--end = s->kind == STAMP_READER ? 's' : 'u';
+	*--end = ':';
+	return end;
+}
+
 /* Written from its end, too. */
 struct span stamp_in_text(struct core *core, const struct stamp *s)
 {
-	char *room = arena_reserve(&core->out->arena, VALUE_MAX), *end = room + VALUE_MAX, *at = decimal_write(end, s->sequence);
+	char *room = arena_reserve(&core->out->arena, VALUE_MAX), *end = room + VALUE_MAX, *at = decimal_write(kind_write(end, s), s->sequence);
 
-	_Static_assert(DECIMAL_MAX + 1 + sizeof(core->value_head) + DECIMAL_MAX <= VALUE_MAX, "there is room for the longest stamp");
+	_Static_assert(DECIMAL_MAX + 1 + sizeof(core->value_head) + DECIMAL_MAX + 2 + DECIMAL_MAX <= VALUE_MAX, "there is room for the longest stamp");
 	at = head_write(core, at);
 	*--at = ':';
 	at = moment_write(at, s->us);

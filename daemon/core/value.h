@@ -17,10 +17,19 @@ struct lease_value {
 void value_make(struct core *core, uint64_t number, struct lease_value *ret_value);
 struct span value_in_text(struct core *core, const struct lease_value *v);
 
-/* "<moment, 16 digits>:<daemon-id>:<sequence>": a place in the queue of a name, see ticket.h. */
+/* What the first of those who wait is, and how the text of a stamp ends. */
+enum stamp_kind {
+	STAMP_WRITER,
+	STAMP_READER,  /* ":s" */
+	STAMP_UPGRADE, /* ":u": it has a share, and would have it alone */
+};
+
+/* "<moment, 16 digits>:<daemon-id>:<sequence>", and an end that tells the kind: a place in the queue of a name, see ticket.h. */
 struct stamp {
 	int64_t us; /* 0: none */
 	uint64_t sequence;
+	enum stamp_kind kind;
+	int64_t writer_us; /* READER: the moment of the first writer behind it, as 16 more digits; 0: there is none */
 };
 
 struct span stamp_in_text(struct core *core, const struct stamp *s);

@@ -26,6 +26,8 @@ void wait_left(struct engine *e, struct contender *k)
 {
 	if (TAILQ_EMPTY(&k->waiters) && contender_is_between_rounds(k))
 		wait_over(e, k, CAUSE_NOBODY_WAITS);
+	else if (TAILQ_EMPTY(&k->waiters) && k->ticket.us && k->state == CONTENDER_IDLE)
+		ticket_spend(e, k, NODESET_NONE); /* it was shown with renewals */
 }
 
 void wait_set_end(struct engine *e, struct claim *c, struct instant until)

@@ -104,13 +104,17 @@ static char call_op(const struct call *call)
 {
 	switch (call->kind) {
 	case CALL_ACQUIRE:
+		if (call->form == FORM_SHARED)
+			return 's';
 		return call->range == 0 && call->ticket.n == 0 ? 'g' : 'a';
 	case CALL_EXTEND:
+		if (call->form != FORM_ALONE)
+			return call->form == FORM_SHARED ? 'n' : 'u';
 		if (call->exact || call->beyond || call->prior.n > 0 || !span_equal(call->value, call->new_value))
 			return 'e';
 		return call->create ? 'K' : 'k';
 	case CALL_RELEASE:
-		return call->prior.n > 0 ? 'R' : 'r';
+		return call->prior.n > 0 || call->form != FORM_ALONE ? 'R' : 'r';
 	case CALL_WITHDRAW:
 		return 'x';
 	case CALL_LOOK:
@@ -123,13 +127,17 @@ static char call_op(const struct call *call)
 }
 
 #define TERMS_WORDS 4
-#define ARGS_MOST   9 /* arguments of an operation, its letter included */
+#define ARGS_MOST   11 /* arguments of an operation, its letter included */
 
 /* The number of arguments of an entry: its operation is counted, its key and terms are not. */
 static unsigned entry_words(const struct entry *e)
 {
 	switch (e->op) {
+	case 'n':
+	case 'u':
+		return 11;
 	case 'a':
+	case 's':
 	case 'e':
 		return 9;
 	case 'g':
@@ -203,12 +211,14 @@ static char *op_fill(char *at, const struct call *call, char op)
 	at = op_put(at, op);
 	if (op != 'l')
 		at = word_text(at, op == 'x' ? call->ticket : call->value);
-	if (op_has_terms(op) || op == 'a')
+	if (op_has_terms(op) || op == 'a' || op == 's')
 		at = word_number(at, call->fence);
-	if (op == 'a')
+	if (op == 'a' || op == 's')
 		return acquire_put(at, call);
 	if (op == 'e')
 		return extend_put(at, call);
+	if (op == 'n' || op == 'u')
+		return word_number(word_text(extend_put(at, call), call->ticket), call->ticket_ms);
 	return op == 'R' ? word_text(at, call->prior) : at;
 }
 

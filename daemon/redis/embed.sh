@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# embed.sh folder script.lua ... : writes folder/scripts.c, the scripts as C string literals. batch is prelude, common, long, queue, acquire, extend, release,
-# look, break and batch in one; mark, probe and table stand alone. Lines of comment become empty lines, to keep scripts short: a server that wants a
-# password breaks the connection, and does not say why, when a script is longer than 16 KiB.
+# embed.sh folder script.lua ... : writes folder/scripts.c, the scripts as C string literals. batch is prelude, common, shares, long, queue, sharing,
+# acquire, extend, release, look, break and batch in one; mark, probe and table stand alone. Lines of comment become empty lines, to keep scripts short: a server
+# that wants a password breaks the connection, and does not say why, when a script is longer than 16 KiB. The batch is: so it is loaded last.
 set -eu
 
 folder=$1
@@ -19,8 +19,8 @@ literal() {
 
 {
 	printf '/* Made by daemon/redis/embed.sh from daemon/redis/lua. */\n#include "daemon/redis/script.h"\n\n'
-	literal batch "$lua/prelude.lua" "$lua/common.lua" "$lua/long.lua" "$lua/queue.lua" "$lua/acquire.lua" "$lua/extend.lua" \
-		"$lua/release.lua" "$lua/look.lua" "$lua/break.lua" "$lua/batch.lua"
+	literal batch "$lua/prelude.lua" "$lua/common.lua" "$lua/shares.lua" "$lua/long.lua" "$lua/queue.lua" "$lua/sharing.lua" \
+		"$lua/acquire.lua" "$lua/extend.lua" "$lua/release.lua" "$lua/look.lua" "$lua/break.lua" "$lua/batch.lua"
 	literal mark "$lua/mark.lua"
 	literal probe "$lua/probe.lua"
 	literal table "$lua/table.lua"

@@ -12,11 +12,11 @@
 
 /* The codes of each operation. '!' (a refused entry) and a row that is a number are handled apart. */
 static const char *const codes[] = {
-	[CALL_ACQUIRE] = "GBWKQLF",
-	[CALL_EXTEND] = "EABKMQFX",
+	[CALL_ACQUIRE] = "GBWKQLFS",
+	[CALL_EXTEND] = "EABKMQFXS",
 	[CALL_RELEASE] = "",
 	[CALL_WITHDRAW] = "",
-	[CALL_LOOK] = "MBKQ",
+	[CALL_LOOK] = "MBKQS",
 	[CALL_BREAK] = "XRMBKQ",
 };
 
@@ -43,10 +43,10 @@ static bool code_is_possible(struct span code, enum call_kind kind)
 	return code.n == 1 && code.p[0] && strchr(codes[kind], code.p[0]);
 }
 
-/* A look also shows a ticket, see event.h. */
+/* A look also shows a ticket, and so may a renewal, see event.h. */
 static size_t found_max(char code, enum call_kind kind)
 {
-	return code == 'Q' || kind == CALL_LOOK ? MARKER_MAX : VALUE_MAX;
+	return code == 'Q' || code == 'S' || kind == CALL_LOOK ? MARKER_MAX : VALUE_MAX;
 }
 
 /* {'!', message}: this entry alone was refused. */

@@ -59,7 +59,7 @@ void stream_open(struct stream *s, struct instant now)
 		stream_begin_plain(s, FLIGHT_SELECT, now);
 		handshake_select(&s->out, s->conf->database);
 	}
-	for (script = 0; script < SCRIPT_N; script++)
+	for (script = SCRIPT_N; script-- > 0;) /* the longest one is the last: a server that wants a password says so to the first */
 		stream_write_load(s, script, now);
 }
 

@@ -4,28 +4,11 @@
  * Redis counts in milliseconds: a key is live while the server's clock, cut to milliseconds, is not beyond its expiry.
  * It must never read a clock, allocate under a steady load, or fail.
  */
-#include "daemon/store/memory.h"
+#include "daemon/store/memory_part.h"
 
-#include "daemon/base/buf.h"
 #include "daemon/base/mem.h"
-#include "daemon/store/keyspace.h"
-#include "daemon/store/shown.h"
-#include "daemon/store/table.h"
 
 #include <stdlib.h>
-
-#define PX_MAX (INT64_C(1) << 53) /* beyond, a Lua number is no longer an integer */
-
-struct memory {
-	struct keyspace keys;
-	int64_t epoch_us, skew_us, tolerance_us;
-	int64_t fence;
-	struct buf marker;
-	struct probe probe;
-	char *run_id;
-	char shown[SHOWN_MAX]; /* of the last BREAK */
-	struct table table;
-};
 
 struct memory *memory_new(const struct memory_conf *conf)
 {
@@ -33,6 +16,7 @@ struct memory *memory_new(const struct memory_conf *conf)
 
 	keyspace_init(&m->keys, conf->seed);
 	buf_init(&m->marker);
+	buf_init(&m->text);
 	m->epoch_us = conf->epoch_us;
 	m->skew_us = conf->skew_us;
 	m->tolerance_us = conf->tolerance_us;
@@ -52,6 +36,7 @@ void memory_free(struct memory *m)
 	keyspace_release(&m->keys);
 	buf_release(&m->marker);
 	table_release(&m->table);
+	buf_release(&m->text);
 	free(m->run_id);
 	free(m);
 }
@@ -83,7 +68,7 @@ void memory_set_fence(struct memory *m, int64_t fence)
 }
 
 /* A key that expires at when_ms exists during that millisecond, and not in the next. */
-static struct instant until_of(const struct memory *m, int64_t when_ms)
+struct instant until_of(const struct memory *m, int64_t when_ms)
 {
 	return (struct instant){(when_ms + 1) * 1000 - m->epoch_us};
 }
@@ -98,7 +83,7 @@ static struct instant until_round(const struct memory *m, struct instant until)
 	return until_of(m, (server + 999) / 1000 - 1);
 }
 
-static int64_t memory_pttl(const struct memory *m, const struct key *key, int64_t now_ms)
+int64_t memory_pttl(const struct memory *m, const struct key *key, int64_t now_ms)
 {
 	if (key->until.us == INSTANT_NEVER.us)
 		return -1;
@@ -145,37 +130,33 @@ void memory_each(struct memory *m, struct instant now,
 	free(sorted);
 }
 
-/* The value without the '!' that break.lua puts in front. */
-static struct span key_unbroken(const struct key *key)
+void standing_read(struct memory *m, struct standing *s, int64_t now_ms)
 {
-	struct span value = key_value(key);
-
-	return value.n > 0 && value.p[0] == '!' ? (struct span){value.p + 1, value.n - 1} : value;
+	s->broken = s->bare.p[0] == '!';
+	if (s->broken)
+		s->bare = (struct span){s->bare.p + 1, s->bare.n - 1};
+	s->shared = share_list_read(&m->shares, s->bare, now_ms);
+	if (s->shared && m->shares.count == 0)
+		*s = (struct standing){.key = s->key};
 }
 
-static bool key_is_broken(const struct key *key)
+bool call_names_prior(const struct call *c, struct span value)
 {
-	return key_unbroken(key).n < key->value_n;
-}
+	struct span prior = c->prior, one;
 
-/* A key that was kept from an earlier run without its value matches no value. */
-static bool key_is(const struct key *key, struct span value)
-{
-	return key->value_n && span_equal(key_unbroken(key), value);
-}
-
-/* Whether the key has one of the values, which are separated by blanks. */
-static bool key_is_among(const struct key *key, struct span values)
-{
-	struct span value;
-
-	while (span_word(&values, &value))
-		if (key_is(key, value))
+	while (span_word(&prior, &one))
+		if (span_equal(value, one))
 			return true;
 	return false;
 }
 
-static void answer_code(struct answer *a, char code, int64_t fence, int64_t pttl_ms)
+/* A key that was kept from an earlier run without its value matches no value. */
+static bool stands_as(const struct standing *s, struct span value)
+{
+	return s->there && s->key->value_n && !s->shared && span_equal(s->bare, value);
+}
+
+void answer_code(struct answer *a, char code, int64_t fence, int64_t pttl_ms)
 {
 	a->class = ANSWER_EXECUTED;
 	a->code = code;
@@ -183,21 +164,38 @@ static void answer_code(struct answer *a, char code, int64_t fence, int64_t pttl
 	a->pttl_ms = pttl_ms < PTTL_MOST_MS ? pttl_ms : PTTL_MOST_MS;
 }
 
-static void answer_unjoined(const struct memory *m, struct answer *a)
+void answer_unjoined(const struct memory *m, struct answer *a)
 {
 	answer_code(a, 'Q', m->fence, -2);
 	a->found = memory_marker(m);
 }
 
-static void answer_occupied(const struct memory *m, const struct key *key, struct answer *a)
+/* The public part of the share that ends last; one that is broken is shown with its '!', like any other broken value. */
+static void answer_shared(struct memory *m, const struct standing *s, struct answer *a)
 {
-	answer_code(a, key->foreign ? 'K' : 'B', m->fence, memory_pttl(m, key, a->server_us / 1000));
-	if (!key->foreign)
-		a->found = shown_public(key_value(key));
+	const struct share_end *last = share_list_last(&m->shares);
+	struct span shown = shown_public(last->value);
+
+	answer_code(a, 'S', m->fence, last->ends_ms - a->server_us / 1000);
+	a->found = shown;
+	if (!s->broken)
+		return;
+	m->shown[0] = '!';
+	if (shown.n > 0)
+		memcpy(m->shown + 1, shown.p, shown.n);
+	a->found = (struct span){m->shown, 1 + shown.n};
 }
 
-/* The SET at the end of a grant or a renewal. As in the scripts, an impossible TTL is an error after the fence was raised. */
-static bool answer_set(struct memory *m, struct key *key, const struct call *c, struct span value, int64_t px_ms, struct answer *a)
+void answer_occupied(struct memory *m, const struct standing *s, struct answer *a)
+{
+	if (s->shared)
+		return answer_shared(m, s, a);
+	answer_code(a, s->key->foreign ? 'K' : 'B', m->fence, memory_pttl(m, s->key, a->server_us / 1000));
+	if (!s->key->foreign)
+		a->found = shown_public(key_value(s->key));
+}
+
+bool answer_set(struct memory *m, struct key *key, const struct call *c, struct span value, int64_t px_ms, struct answer *a)
 {
 	if (px_ms <= 0 || px_ms > PX_MAX) {
 		a->class = ANSWER_UNKNOWN;
@@ -208,26 +206,22 @@ static bool answer_set(struct memory *m, struct key *key, const struct call *c, 
 	return true;
 }
 
-/* No fence may exceed this. */
-static int64_t memory_limit(const struct memory *m, const struct answer *a)
-{
-	return a->server_us + m->skew_us + m->tolerance_us;
-}
-
 /* acquire.lua */
 static void call_acquire(struct memory *m, const struct call *c, struct instant now, struct answer *a)
 {
 	int64_t limit = memory_limit(m, a), base = m->fence + 1, px_ms = c->px_ms, left_ms;
-	struct key *key;
+	struct standing s;
+	bool again;
 
 	if (!span_equal(memory_marker(m), c->marker))
 		return answer_unjoined(m, a);
-	if (c->not_after_ms > 0 && a->server_us / 1000 > c->not_after_ms)
+	if (call_is_late(c, a))
 		return answer_code(a, 'L', m->fence, -2);
-	key = keyspace_get(&m->keys, c->name, now);
-	if (key && (!key_is(key, c->value) || key_is_broken(key)))
-		return answer_occupied(m, key, a);
-	left_ms = key ? memory_pttl(m, key, a->server_us / 1000) : -1;
+	s = memory_standing(m, c, now, a);
+	again = stands_as(&s, c->value) && !s.broken;
+	if (s.there && !again && !(s.shared && c->form == FORM_SHARED && share_may_join(m, c, &s)))
+		return answer_occupied(m, &s, a);
+	left_ms = again ? memory_pttl(m, s.key, a->server_us / 1000) : -1;
 	if (left_ms > px_ms)
 		px_ms = left_ms;
 	if (c->fence > base && c->fence <= limit)
@@ -235,29 +229,32 @@ static void call_acquire(struct memory *m, const struct call *c, struct instant 
 	if (c->range > 0 && base + c->range > limit)
 		return answer_code(a, 'F', m->fence, -2);
 	m->fence = base + c->range;
-	if (answer_set(m, key, c, c->value, px_ms, a))
+	if (c->form == FORM_SHARED && !again)
+		share_acquire(m, c, &s, base, a);
+	else if (answer_set(m, s.key, c, c->value, px_ms, a))
 		answer_code(a, 'G', base, px_ms);
 }
 
 /* extend.lua */
 static void call_extend(struct memory *m, const struct call *c, struct instant now, struct answer *a)
 {
-	bool late = c->not_after_ms > 0 && a->server_us / 1000 > c->not_after_ms;
 	int64_t px_ms = c->px_ms, left_ms;
-	struct key *key;
+	struct standing s;
 	bool again;
 
 	if (!span_equal(memory_marker(m), c->marker))
 		return answer_unjoined(m, a);
-	key = keyspace_get(&m->keys, c->name, now);
-	if (!key && (!c->create || c->exact || late))
+	s = memory_standing(m, c, now, a);
+	if (s.shared || c->form != FORM_ALONE)
+		return share_extend(m, c, &s, a);
+	if (!s.there && (!c->create || c->exact || call_is_late(c, a)))
 		return answer_code(a, 'M', m->fence, -2);
-	if (key && !key_is(key, c->value) && !key_is(key, c->new_value) && !key_is_among(key, c->prior))
-		return answer_occupied(m, key, a);
-	if (key && key_is_broken(key) && !c->exact)
+	if (s.there && (!s.key->value_n || !call_names(c, s.bare)))
+		return answer_occupied(m, &s, a);
+	if (s.broken && !c->exact)
 		return answer_code(a, 'X', m->fence, -2);
-	left_ms = key ? memory_pttl(m, key, a->server_us / 1000) : -1;
-	again = key && key_is(key, c->new_value) && !key_is_broken(key);
+	left_ms = s.there ? memory_pttl(m, s.key, a->server_us / 1000) : -1;
+	again = stands_as(&s, c->new_value) && !s.broken;
 	if (!c->exact && left_ms > px_ms)
 		px_ms = left_ms;
 	else if (c->exact && (c->at_most || again) && left_ms >= 0 && left_ms < px_ms)
@@ -267,66 +264,34 @@ static void call_extend(struct memory *m, const struct call *c, struct instant n
 			return answer_code(a, 'F', m->fence, -2);
 		m->fence = c->fence;
 	}
-	if (answer_set(m, key, c, c->new_value, px_ms, a))
-		answer_code(a, key ? 'E' : 'A', m->fence, px_ms);
+	if (answer_set(m, s.key, c, c->new_value, px_ms, a))
+		answer_code(a, s.there ? 'E' : 'A', m->fence, px_ms);
 }
 
 /* release.lua; ignores the marker, and tells no fence */
 static void call_release(struct memory *m, const struct call *c, struct instant now, struct answer *a)
 {
-	struct key *key = keyspace_get(&m->keys, c->name, now);
+	struct standing s = memory_standing(m, c, now, a);
 
-	if (!key || (!key_is(key, c->value) && !key_is_among(key, c->prior)))
+	if (s.shared && (c->form != FORM_ALONE || c->prior.n > 0)) /* else the script looks for none */
+		return share_release(m, c, &s, a);
+	if (!s.there || !s.key->value_n || s.shared || !call_names(c, s.bare))
 		return answer_code(a, 'N', -1, -2);
-	keyspace_drop(&m->keys, key);
+	keyspace_drop(&m->keys, s.key);
 	answer_code(a, 'R', -1, -2);
 }
 
 /* look.lua */
 static void call_look(struct memory *m, const struct call *c, struct instant now, struct answer *a)
 {
-	const struct key *key;
+	struct standing s;
 
 	if (!span_equal(memory_marker(m), c->marker))
 		return answer_unjoined(m, a);
-	key = keyspace_get(&m->keys, c->name, now);
-	if (key)
-		return answer_occupied(m, key, a);
+	s = memory_standing(m, c, now, a);
+	if (s.there)
+		return answer_occupied(m, &s, a);
 	answer_code(a, 'M', m->fence, -2);
-}
-
-/* break.lua. A key whose value is not known is one of the previous run: nobody can renew it, so it is as good as broken. */
-static void call_break(struct memory *m, const struct call *c, struct instant now, struct answer *a)
-{
-	char value[VALUE_MAX + 1] = "!";
-	struct key *key;
-	struct span what;
-	int64_t pttl_ms;
-
-	if (!span_equal(memory_marker(m), c->marker))
-		return answer_unjoined(m, a);
-	key = keyspace_get(&m->keys, c->name, now);
-	if (!key)
-		return answer_code(a, 'M', m->fence, -2);
-	if (key->foreign)
-		return answer_occupied(m, key, a);
-	pttl_ms = memory_pttl(m, key, a->server_us / 1000);
-	what = shown_what(key_unbroken(key), m->shown);
-	if (!span_equal(what, c->value)) {
-		answer_code(a, 'B', m->fence, pttl_ms);
-		a->found = what;
-		return;
-	}
-	if (what.p[0] == '#' && key->value_n) {
-		keyspace_drop(&m->keys, key);
-		return answer_code(a, 'R', m->fence, -2);
-	}
-	if (key->value_n && !key_is_broken(key)) {
-		memcpy(value + 1, key_value(key).p, key->value_n);
-		keyspace_set(&m->keys, key, c->name, (struct span){value, key->value_n + 1U},
-			     pttl_ms != 0 ? key->until : until_of(m, a->server_us / 1000 + 1));
-	}
-	answer_code(a, 'X', m->fence, pttl_ms);
 }
 
 /* mark.lua */
@@ -384,7 +349,7 @@ void memory_call(struct memory *m, const struct call *c, struct instant now, str
 		call_look(m, c, now, &a);
 		break;
 	case CALL_BREAK:
-		call_break(m, c, now, &a);
+		memory_break(m, c, now, &a);
 		break;
 	case CALL_TABLE:
 		table_call(&m->table, memory_marker(m), c, &a);

@@ -7,7 +7,7 @@ from history import MS
 from reader import Violation
 
 MINUTE = 60_000 * MS
-QUEUED = 200 * MS  # a request that was sent so long ago stands in the queue, unless its daemon or this machine stood still
+QUEUED = 200 * MS  # a request that was sent so long ago stands in the queue, unless its client, its daemon or this machine stood still
 
 
 class Request:
@@ -36,22 +36,24 @@ def check_line(readers, stops):
         for grant in reader.grants:
             if not grant.was_shared() and grant.freed and grant.fence:
                 ends[grant.name].append((grant.fence, grant.ended))
-    still = sorted(span for what, spans in stops.items() if what == "host" or what[0] == "d" for span in spans)
+    still = [span for what, spans in stops.items() if what == "host" or what[0] == "d" for span in spans]
     for (name, _), requests in line.items():
         give_ups = sorted(ends[name])
         for request in requests:  # fences are in the order of grants: so it was granted after the exclusive hold before it had ended
             at = bisect.bisect_left(give_ups, (request.grant.fence, 0))
             request.after = max(request.asked, give_ups[at - 1][1] if at else 0)
-        yield from check_name(requests, still)
+        yield from check_name(requests, still, stops)
 
 
-def check_name(requests, still):
+def check_name(requests, still, stops):
     requests.sort(key=lambda request: request.grant.fence)
     for i, request in enumerate(requests):
         for later in requests[i + 1:i + 40]:
             if later.grant.shared and request.grant.shared or later.grant.fence == request.grant.fence:
                 continue
-            if later.place + QUEUED < request.place and later.asked + QUEUED < request.after and not stood(still, later.asked, request.after):
+            if later.place + QUEUED >= request.place or later.asked + QUEUED >= request.after:
+                continue
+            if not stood(still + stops.get("c%d" % later.grant.client, []), later.asked, request.after):
                 yield Violation("S19", "%s was granted before %s, which asked %.0f ms earlier, counting its priority" % (
                     request.grant, later.grant, (request.place - later.place) / MS))
 

@@ -217,8 +217,8 @@ class Reader:
         else:
             held = Grant(self.client, name, row["fence"], call, row["t"], self.daemon, shared)
             if name in self.asked:
-                held.renew, held.ttl, held.again = True, 0, True
-            if count != 1:
+                held.renew, held.ttl, held.again, held.count = True, 0, True, count
+            elif count != 1:
                 self.violate("S15", "%s: the first grant has count=%d", held, count)
             self.grants.append(held)
             self.held[name] = held
@@ -273,7 +273,7 @@ class Reader:
             self.broken.append((row, self.daemon))
         if row["code"] == "LOST" and held and held.fence == row["fence"]:
             self.lose(row["name"], row)
-        granted_unheard = row.get("name") in self.asked  # to the session, while it had no connection: the client may not know of it yet
+        granted_unheard = self.resumes and row.get("name") in self.asked  # to the session, while it had no connection: the client may not know of it yet
         if row["code"] == "CONTENDED" and not (held and held.fence == row["fence"]) and not granted_unheard:
             self.violate("S14", "c%d %s: CONTENDED fence=%d, held is %s", self.client, row["name"], row["fence"], held)
 

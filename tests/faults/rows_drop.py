@@ -57,7 +57,7 @@ class Lane:
         cases += [(self.drops_while_it_waits, key, how) for key in keys if operations.TABLE[key].waits for how in ("close", "half")]
         cases += [(self.drops_while_it_upgrades, None, how) for how in ("close", "half", "reset")]
         cases += [(self.drops_beside_a_reader, "shared", how) for how in SURE + UNSURE if not how.startswith("BREAK")]
-        cases += [(self.drops_before_a_line, "shared", how) for how in SURE]
+        cases += [(case, "shared", how) for case in (self.drops_before_a_line, self.drops_before_readers) for how in SURE if not how.startswith("BREAK")]
         while w.more():
             self.rng.shuffle(cases)
             for case, key, how in cases:
@@ -219,6 +219,23 @@ class Lane:
             self.are_granted("a reader before a line, %s" % how, here, [first], AT_ONCE)
             self.are_granted("a writer before a reader", here, [second], AT_ONCE)
         leaves(holder, late)
+        return held
+
+    def drops_before_readers(self, _, how, here):
+        """A writer ends, and the readers that wait are granted together. They have subscribed: the history shows that each is told who waits after its OK."""
+        name, = self.names(1)
+        holder, readers, writer = self.session(here, 0, how == "reset"), [self.session(here, 2 + i) for i in range(2)], self.session(here, 4)
+        held = holder.lock(name)
+        if held:
+            for reader in readers:
+                reader.ask("SUBSCRIBE")
+            waiting = [(name, here, one, one.begin("LOCK", name, "LOCK %s wait=20s mode=shared" % name, 20000, mode="shared")) for one in readers]
+            time.sleep(0.05)
+            waiting.append((name, here, writer, writer.begin("LOCK", name, "LOCK %s wait=20s" % name, 20000)))
+            time.sleep(0.05)
+            self.end(holder, [name], how, here)
+            self.are_granted("a writer before readers, %s" % how, here, waiting, AT_ONCE)
+        leaves(holder)
         return held
 
     def drops_while_it_upgrades(self, _, how, here):

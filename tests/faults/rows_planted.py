@@ -24,6 +24,7 @@ PLANTED = {
     "ADOPT_UNROTATED": ("40b", ("S1", "S13"), 35),
     "WRITER_BELIEVED_READER": ("41", ("S6", "S13")),
     "UPGRADED_WITHOUT_TOKEN": ("41", ("S2", "S3")),
+    "CONVERSION_UNTOLD": ("41", ("S28",)),
     "GHOST_FORGOTTEN": ("41", ("S6", "S13")),
     "PRIORITY_BY_ARRIVAL": ("4a", ("S19",), 20),
     "READERS_PASS_WRITERS": ("41", ("S19",)),

@@ -88,6 +88,17 @@ class Mix(unittest.TestCase):
         self.shows(["S6", "S13"], resumed(None, 2, story().read(0, 10, 1)), story().read(400, 410, 3))
         self.shows(["S6"], resumed(None, 1, story().read(0, 10, 1)))
 
+    def test_a_lock_that_was_granted_unheard_after_RESUME_may_have_been_counted(self):
+        def counted(*resume):
+            told = story().ask("LOCK", 0, None, mode="shared", wait=900).add("gone", 100, how="eof").add("open", 200)
+            if resume:
+                told.ask("RESUME", 210, 211, name=None)
+            else:
+                told.ask("HELLO", 210, 211, name=None)
+            return told.read(300, 310, 4, count=2).unlock(320, 321, count=1).unlock(330, 331)
+        self.shows([], counted("RESUME"))
+        self.shows(["S15"], counted())
+
     # --- S4: what readers read ---------------------------------------------------------------------------------------
 
     def test_a_reader_that_sees_an_update(self):
@@ -165,7 +176,8 @@ class Mix(unittest.TestCase):
         self.shows([], *self.in_line(fences=(3, 2)))
         self.shows([], *self.in_line(late=290), kind="X")
         self.shows([], *self.in_line(daemon=1))
-        self.shows([], *self.in_line(), nemesis=[{"e": "stop", "what": "d0", "t": 50 * MS, "to": 500 * MS}])
+        for what in ("d0", "c1"):
+            self.shows([], *self.in_line(), nemesis=[{"e": "stop", "what": what, "t": 50 * MS, "to": 500 * MS}])
 
     def test_a_higher_priority_is_served_first_whoever_came_first(self):
         self.shows([], *self.in_line(priorities=(0, 1)))

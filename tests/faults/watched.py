@@ -82,7 +82,7 @@ def check_truth(watch, known):
         of_fence = known.grants.get((event["name"], event["fence"]), [])
         if of_fence and event.get("label") and not any("c%02d" % grant.client == event["label"] for grant in of_fence):
             yield Violation("S28", "daemon %s tells of a grant to %s, and it was to %s" % (watch.daemon, event["label"], of_fence[0]))
-        if of_fence and not any(grant.shared == event["shared"] for grant in of_fence):
+        if of_fence and not any(grant.modes[0][1] == event["shared"] or not grant.asked for grant in of_fence):  # RESUME tells the mode of later
             yield Violation("S28", "daemon %s tells of another mode than that of %s: %s" % (watch.daemon, of_fence[0], event))
 
 

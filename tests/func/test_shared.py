@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """LOCK mode=shared: readers of a daemon together, writers alone, one line for both; and redlock run --shared."""
 import subprocess
+import time
 
 from harness import on_each_store
-from quorum import QuorumTest
+from quorum import QuorumTest, next_served
 
 
 @on_each_store
@@ -80,20 +81,86 @@ class Shared:
 
 class SharedAcrossDaemons(QuorumTest):
     """Two daemons on three servers."""
-    COST = 5
+    COST = 9
 
-    def test_readers_occupy_the_lock_key_and_daemons_take_turns(self):
-        one, two = self.client(self.a), self.client(self.a)
-        far, writer = self.client(self.b), self.client(self.b)
-        fence = max(c.ok("LOCK docs mode=shared").num("fence") for c in (one, two))
+    def readers(self, name):
+        """One of each daemon."""
+        here, there = self.client(self.a), self.client(self.b)
+        fences = [c.ok("LOCK %s mode=shared" % name).num("fence") for c in (here, there)]
+        return here, there, max(fences)
+
+    def test_readers_of_two_daemons_hold_it_together_and_keep_others_out(self):
+        here, there, fence = self.readers("docs")
+        writer = self.client(self.a)
         for server in self.servers:
             self.assertFalse(server.cli.set("lock:docs", "classic", nx=True, px=1000))
-        self.assertEqual(far.begin("LOCK docs mode=shared wait=30s"), [])
+            self.assertTrue(server.cli.get("lock:docs").startswith(b"R 0"))
         self.assertEqual(writer.begin("LOCK docs wait=30s"), [])
-        one.ok("UNLOCK docs")
-        two.ok("UNLOCK docs")
-        granted = far.reply()
-        self.assertEqual(granted["mode"], "shared")
+        here.ok("UNLOCK docs")
+        self.assertEqual(there.ok("CHECK docs")["mode"], "shared")
+        self.assertEqual(writer.inbox, [])
+        there.ok("UNLOCK docs")
+        granted = writer.reply()
         self.assertGreater(granted.num("fence"), fence)
-        far.ok("UNLOCK docs")
-        self.assertGreater(writer.reply().num("fence"), granted.num("fence"))
+        self.assertFalse(self.servers[0].cli.get("lock:docs").startswith(b"R"))
+        self.assertEqual(here.begin("LOCK docs mode=shared wait=30s"), [])
+        self.assertEqual(there.begin("LOCK docs mode=shared wait=30s"), [])
+        writer.ok("UNLOCK docs")
+        for c in (here, there):
+            self.assertGreater(c.reply().num("fence"), granted.num("fence"))
+
+    def test_a_reader_waits_behind_a_writer_of_another_daemon(self):
+        first, writer, late, far = (self.client(d) for d in (self.a, self.b, self.a, self.b))
+        first.ok("LOCK docs mode=shared")
+        self.assertEqual(writer.begin("LOCK docs wait=30s"), [])
+        self.queued("docs", 1)
+        time.sleep(0.2)
+        late.send("LOCK docs mode=shared wait=30s")
+        far.send("LOCK docs mode=shared wait=30s")
+        first.ok("UNLOCK docs")
+        self.assertEqual(next_served(self, [writer, late, far], 0.05), writer)
+        writer.ok("UNLOCK docs")
+        self.assertEqual([c.reply()["mode"] for c in (late, far)], ["shared", "shared"])
+
+    def test_a_writer_that_waits_behind_readers_of_its_daemon_is_in_line_everywhere(self):
+        first, writer, far = (self.client(d) for d in (self.a, self.a, self.b))
+        first.ok("LOCK docs mode=shared")
+        self.assertEqual(writer.begin("LOCK docs wait=30s"), [])
+        self.queued("docs", 1)
+        self.assertEqual(far.begin("LOCK docs mode=shared wait=30s"), [])
+        first.ok("UNLOCK docs")
+        self.assertEqual(writer.reply().kind, "OK")
+        self.assertEqual(far.inbox, [])
+        writer.ok("UNLOCK docs")
+        self.assertEqual(far.reply()["mode"], "shared")
+
+    def test_an_upgrade_waits_for_readers_elsewhere_and_the_second_is_a_deadlock(self):
+        here, there, fence = self.readers("docs")
+        here.busy("LOCK docs")
+        here.send("@u LOCK docs wait=30s")
+        self.queued("docs", 1)
+        there.send("@v LOCK docs wait=30s")
+        self.assertIn("cycle=docs<-docs", there.reply("@v").text)
+        self.assertEqual(there.ok("CHECK docs")["mode"], "shared")
+        there.ok("UNLOCK docs")
+        granted = here.reply("@u")
+        self.assertGreater(granted.num("fence"), fence)
+        there.busy("LOCK docs mode=shared")
+        self.assertEqual(there.begin("LOCK docs mode=shared wait=30s"), [])
+        here.ok("LOCK docs mode=shared")
+        self.assertEqual(there.reply()["mode"], "shared")
+
+    def test_the_share_of_a_daemon_that_died_ends_with_its_lease(self):
+        here, there, _ = self.readers("docs")
+        writer = self.client(self.a)
+        self.assertEqual(writer.begin("LOCK docs wait=30s"), [])
+        here.ok("UNLOCK docs")
+        began = time.monotonic()
+        self.b.kill()
+        self.assertEqual(writer.reply().kind, "OK")
+        self.assertLess(time.monotonic() - began, 5)
+
+
+class SharedOnOneServer(SharedAcrossDaemons):
+    """The same with one server."""
+    STORES = 1

@@ -3,9 +3,12 @@
 -- The key may already have our value, because a renewal on a newer connection overtook this call and set the key again. That renewal may have asked for a
 -- longer lease, so the TTL never shrinks, as in extend.lua.
 -- A ticket is queued if the key cannot be granted, and the holder's daemon is told that the name is wanted.
--- row: base (granted with the TTL that it asked for) | G base px '' | B fence pttl holder | W fence 0 '' (free, but reserved for an older ticket)
---      K fence pttl '' | Q fence -2 marker | L fence -2 '' (late) | F fence -2 '' (range beyond the limit) | ! message
-local acquire = acquires and function(key, queue, value, px, proposal, range, late, ticket, ticket_ms, reserve_ms)
+-- shared: the value is that of a share: it may stand beside other shares. It raises the fence like any other, so whoever is exclusive afterwards has a larger
+-- token. Where shares stand, a reader that would pass a writer in the queue is refused.
+-- row: base (granted with the TTL that it asked for) | G base px '' or since (of a share: since when a writer waits) | B fence pttl holder
+--      W fence 0 '' (free, but reserved for an older ticket)
+--      S fence pttl holder (readers hold it) | K fence pttl '' | Q fence -2 marker | L fence -2 '' (late) | F fence -2 '' (range beyond the limit) | ! message
+local acquire = acquires and function(key, queue, value, px, proposal, range, late, ticket, ticket_ms, reserve_ms, shared)
   if not joined then return {'Q', fence, -2, marker} end
   if late then return {'L', fence, -2, ''} end
   local base = fence + 1
@@ -13,29 +16,34 @@ local acquire = acquires and function(key, queue, value, px, proposal, range, la
   -- A range beyond the limit is refused. A single token never is, because a clock that was set back would stop all grants.
   local beyond = range > 0 and base + range > limit_us
   -- A free key that nobody waits for takes one command. All else, errors too, takes more.
-  if not anybody and not beyond and not fence_raise(base + range) then
+  if not anybody and not beyond and not shared and not fence_raise(base + range) then
     local done = call('SET', key, value, 'PX', px, 'NX')
     if done and not done.err then
       fence = base + range
       return base
     end
   end
-  local current = call('GET', key)
-  if current and current ~= value then
+  local current, list, broken = standing(key)
+  local line = (not current or list) and queue_line(queue) or nil
+  local joins = list and shared and not broken and (share_of(list, value) or #list < SHARES_MOST and not queue_bars(line, ticket))
+  if current and current ~= value and not joins then
     if ticket ~= '' then
       queue_join(queue, ticket, ticket_ms)
-      if type(current) == 'string' then tell(string.match(public(current), '^([^:]+):'), 'c', key) end
+      if list and not shared then
+        tell_readers(list, 'c', key)
+      elseif type(current) == 'string' and not list then
+        tell(string.match(public(current), '^([^:]+):'), 'c', key)
+      end
     end
-    return occupied(key, current)
+    return occupied(key, current, list, broken)
   end
-  if current then
+  if current and not list then
     local pttl = call('PTTL', key)
     local err = refused(pttl)
     if err then return {'!', err} end
     px = math.max(px, pttl)
   end
-  local line = not current and queue_line(queue) or nil
-  if line and queue_keeps(queue, line, ticket, reserve_ms) then
+  if not current and line and queue_keeps(queue, line, ticket, reserve_ms, shared) then
     if ticket ~= '' then queue_join(queue, ticket, ticket_ms) end
     return {'W', fence, 0, ''}
   end
@@ -43,8 +51,14 @@ local acquire = acquires and function(key, queue, value, px, proposal, range, la
   local err = fence_raise(base + range)
   if err then return {'!', err} end
   fence = base + range
-  err = refused(call('SET', key, value, 'PX', px))
+  local text, key_px = value, px
+  if shared and current ~= value then
+    local share = share_put(list or {}, value, share_ends(px))
+    px = share.ends - now_ms
+    text, key_px = shares_text(list or {share})
+  end
+  err = refused(call('SET', key, text, 'PX', key_px))
   if err then return {'!', err} end
   if line then queue_served(queue, line, ticket) end
-  return {'G', base, px, ''}
+  return {'G', base, px, shared and queue_bar(line, ticket) or ''}
 end

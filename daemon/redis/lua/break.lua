@@ -1,15 +1,15 @@
 -- Takes the key from its holder by force: nobody can renew it any more, and nobody gets it before its holder has released it or its TTL is over. So '!' is put
 -- in front of the value, which then equals no value; the TTL stays. The holder's daemon is told. Only a key that no redlockd wrote is deleted, since nobody
--- would release it: what: '' tells what stands there; '<daemon-id>:<number>' breaks that value; '#…' deletes that foreign value.
+-- would release it: what: '' tells what stands there; '<daemon-id>:<number>' breaks that value; '+' breaks all shares; '#…' deletes that foreign value.
 -- row: X fence pttl '' (broken) | R fence -2 '' (deleted) | M fence -2 '' (missing) | B fence pttl what (something else) | K fence pttl '' | Q fence -2 marker
 --      ! message
 local take = asked.b and function(key, queue, what)
   if not joined then return {'Q', fence, -2, marker} end
-  local current, pttl = call('GET', key), call('PTTL', key)
+  local current, list, broken, bare = standing(key)
+  local pttl = call('PTTL', key)
   if not current then return {'M', fence, -2, ''} end
   if type(current) == 'table' or refused(pttl) then return occupied(key, current) end
-  local bare, broken = unbroken(current)
-  local stands = public(bare)
+  local stands = list and '+' or public(bare)
   if stands == '' then stands = '#' .. #bare .. ':' .. string.sub(bare, 1, 100) end
   if stands ~= what then return {'B', fence, pttl, stands} end
   if string.sub(what, 1, 1) == '#' then
@@ -25,6 +25,6 @@ local take = asked.b and function(key, queue, what)
     local err = refused(done)
     if err then return {'!', err} end
   end
-  tell(string.match(what, '^([^:]+):'), 'b', key)
+  if list then tell_readers(list, 'b', key) else tell(string.match(what, '^([^:]+):'), 'b', key) end
   return {'X', fence, pttl, ''}
 end

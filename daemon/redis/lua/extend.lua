@@ -1,24 +1,18 @@
--- Whether the current value is one of the prior values, which are separated by blanks.
-local function stands_in(prior, current)
-  if prior == '' or type(current) ~= 'string' then return false end
-  for value in string.gmatch(prior, '[^ ]+') do
-    if value == current then return true end
-  end
-  return false
-end
-
 -- Renews the key, raises the fence to a floor, and replaces the value when a lease is adopted.
 -- how: '0' the key must exist; '1' a missing key is set again, unless the call is late; '2' the key is left behind: its TTL becomes px even if it was
 -- longer, once; '3' the key is left behind, and its TTL becomes px at most. With '0' and '1' the TTL never shrinks: a late renewal must not shorten what
 -- a longer one promised.
 -- beyond: '0' the floor must be within the limit; else the floor may exceed it: see daemon/core/quorum.h
 -- prior: prior values, separated by blanks; the key may have any of them instead of value.
+-- form: 'x' as one that holds it alone; 'n', 'u': see sharing.lua
 -- row: E fence px '' | A fence px '' | B fence pttl holder | X fence -2 '' (broken, see break.lua) | K fence pttl '' | M fence -2 '' | Q fence -2 marker
---      F fence -2 '' | ! message
-local extend = renews and function(key, queue, value, new_value, px, floor, beyond, late, how, prior)
+--      F fence -2 '' | S fence px ticket (extended, beside other shares: see sharing.lua) | ! message
+local extend = renews and function(key, queue, value, new_value, px, floor, beyond, late, how, prior, form, ticket, ticket_ms)
   if not joined then return {'Q', fence, -2, marker} end
-  local current = call('GET', key)
-  local bare, broken = unbroken(current)
+  local current, list, broken, bare = standing(key)
+  if list or form ~= 'x' then
+    return share_extend(key, queue, current, list, broken, bare, value, new_value, px, floor, beyond, late, how, prior, form, ticket, ticket_ms)
+  end
   local code = 'E'
   if not current then
     if how ~= '1' or late then return {'M', fence, -2, ''} end

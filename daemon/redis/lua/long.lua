@@ -1,12 +1,13 @@
 -- The long way, for the entries that are left. A function is created only if one of them needs it, because creating it costs as much as a command.
-local WIDTH = {g = 3, a = 9, k = 3, K = 3, e = 9, r = 2, R = 3, x = 2, l = 1, b = 2, t = 4}
+local WIDTH = {g = 3, a = 9, s = 9, k = 3, K = 3, e = 9, n = 11, u = 11, r = 2, R = 3, x = 2, l = 1, b = 2, t = 4}
 local asked, i = {}, a
 while ARGV[i] do
   asked[ARGV[i]] = true
   i = i + WIDTH[ARGV[i]]
 end
-local acquires, renews, releases = asked.g or asked.a, asked.k or asked.K or asked.e, asked.r or asked.R or asked.b
-local queued = acquires or releases or asked.K or asked.e or asked.x or asked.l -- whether an entry may use its queue
+local acquires, renews, releases = asked.g or asked.a or asked.s, asked.k or asked.K or asked.e or asked.n or asked.u, asked.r or asked.R or asked.b
+local queued = acquires or releases or asked.K or asked.e or asked.n or asked.u or asked.x or asked.l -- whether an entry may use its queue
+local wakes = queued and (releases or renews or asked.s or asked.x)
 if anybody == nil then anybody = queued and call('EXISTS', KEYS[3]) ~= 0 end
 
 -- A number as a string: tostring would keep 14 digits only.
@@ -14,12 +15,6 @@ local function digits(n) return string.format('%.0f', n) end
 
 -- The part of a value that others may see: "<daemon-id>:<number>"; '' for a value that no redlockd wrote.
 local function public(value) return #value <= 128 and string.match(value, '^([^:]+:[^:]+):%x+$') or '' end
-
--- The value without the '!' that break.lua puts in front, and whether it was there.
-local function unbroken(current)
-  local broken = type(current) == 'string' and string.byte(current) == 33
-  return broken and string.sub(current, 2) or current, broken
-end
 
 -- The error of a command (out of memory, read-only, no permission), or false. It must not affect the other entries of the batch.
 local function refused(reply) return type(reply) == 'table' and reply.err end
@@ -30,8 +25,17 @@ local function unreadable(current)
   return err and not string.find(err, 'WRONGTYPE', 1, true) and err
 end
 
--- The row for a key that is not ours. current is a table (the WRONGTYPE error) if the key is of another type.
-local function occupied(key, current)
+-- The row for a key that is not ours, as standing() found it. current is a table (the WRONGTYPE error) if the key is of another type. Of shares the one that
+-- ends last is shown.
+local function occupied(key, current, list, broken)
+  if list then
+    local last = list[1]
+    for _, share in ipairs(list) do
+      if share.ends > last.ends then last = share end
+    end
+    local shown = public(last.value)
+    return {'S', fence, last.ends - now_ms, broken and '!' .. shown or shown}
+  end
   local pttl = call('PTTL', key)
   local err = unreadable(current) or refused(pttl)
   if err then return {'!', err} end

@@ -9,12 +9,12 @@ local look_head = asked.l and function(queue)
 end
 
 -- Reads the key and its queue; changes nothing.
--- row: M fence -2 next (missing) | B fence pttl holder+next | K fence pttl next | Q fence -2 marker | ! message
+-- row: M fence -2 next (missing) | B fence pttl holder+next | S fence pttl holder+next (readers) | K fence pttl next | Q fence -2 marker | ! message
 -- next: see look_head
 local look = asked.l and function(key, queue)
   if not joined then return {'Q', fence, -2, marker} end
-  local current = call('GET', key)
-  local row = current and occupied(key, current) or {'M', fence, -2, ''}
+  local current, list, broken = standing(key)
+  local row = current and occupied(key, current, list, broken) or {'M', fence, -2, ''}
   if #row == 4 then row[4] = row[4] .. look_head(queue) end
   return row
 end

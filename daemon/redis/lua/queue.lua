@@ -27,17 +27,50 @@ local queue_line = queued and function(queue)
   return {tickets = tickets, since = since, head = head}
 end
 
+-- How a ticket ends tells what it is for. ':s': a reader is the first of its daemon that waits; with 16 digits behind it: since when the first writer there
+-- waits. ':u': a reader waits to hold the lock alone. Otherwise a writer is the first. Where a ticket stands in the way of readers that came later: nil:
+-- nowhere.
+local bar_of = wakes and function(ticket)
+  local kind, since = string.match(ticket, ':([su])(%d*)$')
+  if not kind then return string.sub(ticket, 1, 16) end
+  return kind == 'u' and '0' or since ~= '' and since or nil
+end
+
+-- Whether that ticket stands in the way of a reader with this one.
+local bars = asked.s and function(other, ticket)
+  local bar = other ~= ticket and bar_of(other)
+  return bar and (ticket == '' or bar < string.sub(ticket, 1, 16))
+end
+
+-- The first place where any but our own ticket does; nil: none does.
+local queue_bar = wakes and function(line, own)
+  local least
+  for _, ticket in ipairs(line and line.tickets or {}) do
+    local bar = ticket ~= own and bar_of(ticket)
+    if bar and (not least or bar < least) then least = bar end
+  end
+  return least
+end
+
+-- Whether any ticket does.
+local queue_bars = asked.s and function(line, ticket)
+  for _, other in ipairs(line and line.tickets or {}) do
+    if bars(other, ticket) then return true end
+  end
+  return false
+end
+
 -- The free lock is reserved for this ticket from now on.
 local queue_note = queued and function(queue, ticket)
   call('ZADD', queue, now_ms + NOTE_MS, '~' .. ticket)
 end
 
 -- Whether a free lock is reserved for an older ticket. A ticket that leaves the lock unused for reserve_ms is passed over, and only that ticket.
-local queue_keeps = acquires and function(queue, line, ticket, reserve_ms)
+local queue_keeps = acquires and function(queue, line, ticket, reserve_ms, shared)
   local kept = false
   reserve_ms = tonumber(reserve_ms)
   for _, older in ipairs(line.tickets) do
-    if ticket == '' or older < ticket then
+    if shared and bars(older, ticket) or not shared and (ticket == '' or older < ticket) then
       local since = line.since[older]
       if not since then queue_note(queue, older) end
       kept = kept or not since or now_ms - since < reserve_ms
@@ -59,7 +92,7 @@ local queue_served = queued and function(queue, line, ticket)
 end
 
 -- KEYS[3] lasts at least as long as any queue.
-local queue_join = asked.a and function(queue, ticket, ticket_ms)
+local queue_join = (asked.a or asked.s or asked.n or asked.u) and function(queue, ticket, ticket_ms)
   ticket_ms = tonumber(ticket_ms)
   local left = call('PTTL', KEYS[3])
   if type(left) ~= 'number' or left < 3 * ticket_ms then call('SET', KEYS[3], '1', 'PX', 6 * ticket_ms) end
@@ -76,8 +109,20 @@ local tell = queued and function(daemon, what, key)
   call('PUBLISH', channel, what .. key)
 end
 
-local wake_head = queued and function(key, line)
-  if line and line.head then tell(string.match(line.head, '^%d+:([^:]+)'), 'w', key) end
+local tell_ticket = wakes and function(ticket, key)
+  tell(string.match(ticket, '^%d+:([^:]+)'), 'w', key)
+end
+
+-- Wakes whose turn it may be. shares: how many stand; nil: none. If a reader is the first, all readers up to the next writer are. Where shares stand, these
+-- readers are, and when one share is left, who waits to have it alone.
+local wake_head = wakes and function(key, line, shares)
+  if not line or not line.head then return end
+  if not shares and not string.find(line.head, ':s%d*$') then return tell_ticket(line.head, key) end
+  local least = queue_bar(line)
+  for _, ticket in ipairs(line.tickets) do
+    local reads = string.find(ticket, ':s%d*$') and not (least and least < string.sub(ticket, 1, 16))
+    if reads or shares == 1 and string.find(ticket, ':u$') then tell_ticket(ticket, key) end
+  end
 end
 
 -- A key that was set again is taken. If a key was left behind, the first ticket was told a longer TTL before, so it is woken.
@@ -91,7 +136,7 @@ local queue_renewed = queued and renews and function(key, queue, code, how)
 end
 
 -- Removes the ticket. If the lock is free, the first ticket is woken, and its reserved time begins if it was not the first before. Of a key that was left
--- behind only the first was told how soon it ends: who becomes the first is woken as well.
+-- behind only the first was told how soon it ends: who becomes the first is woken as well. Where readers hold the lock, others may join them now.
 -- KEYS[3] may be gone before a queue: evicted, or over while the clock was ahead and nobody used that queue. So the ticket is looked for all the same.
 -- row: 1
 local withdraw = asked.x and function(key, queue, ticket)
@@ -100,8 +145,9 @@ local withdraw = asked.x and function(key, queue, ticket)
   anybody = true
   local line = queue_line(queue)
   local moved_up = line and line.head and left ~= 0 and ticket < line.head
-  local free = call('EXISTS', key) == 0
+  local current, list = standing(key)
+  local free = not current
   if free and moved_up then queue_note(queue, line.head) end
-  if free or moved_up then wake_head(key, line) end
+  if free or moved_up or list then wake_head(key, line, list and #list) end
   return 1
 end

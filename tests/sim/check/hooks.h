@@ -49,6 +49,8 @@ void nests_step(struct world *w);
 /* gathered.c: LOCKALL and LOCKANY. */
 void gathered_row(struct request_sim *q, struct span line);
 void gathered_said(struct request_sim *q, struct span line, struct span word); /* the reply to any request about one of these names */
+void readers_conn_over(struct conn *c);
+void readers_begin(struct request_sim *q);
 
 /* progress.c: how soon free names are granted. */
 void check_progress(struct world *w);

@@ -101,6 +101,88 @@ static void check_read_order(struct request_sim *q, int64_t name)
 	}
 }
 
+/* --- readers and writers of several daemons (S20) --- */
+
+#define TURN_US (1300 * MSEC) /* a poll, a hand-over, and some rounds */
+#define NEVER   (INT64_MAX / 2)
+
+/* Its session has the name alone from now on, or not any more. */
+static void reader_is_alone(struct conn *c, int64_t name, bool alone)
+{
+	if (c->read_alone[name] || alone)
+		c->world->checker.read_tokens.alone_at[name] = later(c->world->checker.read_tokens.alone_at[name], c->world->now);
+	c->read_alone[name] = alone;
+}
+
+/* Nothing is wrong, and every message arrives, so a writer is soon in line at all stores. */
+static bool turns_are_kept(const struct world *w)
+{
+	const struct plan *p = w->plan;
+
+	return p->faults == 0 && w->class == CLASS_T && !w->strange && p->heard_percent == 100 && p->service_us == 0 && p->window == 0;
+}
+
+static bool waits_in_line(const struct request_sim *q, int64_t name)
+{
+	return q->ask == ASK_READ && q->locks && q->name == name && q->wait_ms != 0;
+}
+
+/* The ticket of a waiter that has left serves the next one, so the place of a daemon is as old as its line. */
+void readers_begin(struct request_sim *q)
+{
+	const struct request_sim *other;
+	const struct conn *c;
+
+	q->line_since = q->conn->world->now;
+	if (q->ask != ASK_READ || !waits_in_line(q, q->name))
+		return;
+	TAILQ_FOREACH(c, &q->conn->world->conns, in_world)
+		TAILQ_FOREACH(other, &c->running, at_daemon)
+			if (other != q && c->daemon == q->conn->daemon && waits_in_line(other, q->name) && other->line_since < q->line_since)
+				q->line_since = other->line_since;
+}
+
+/*
+ * While only readers have the name, none of a daemon that came to the line long after a writer elsewhere is granted it. Behind a writer that has it the
+ * daemons take turns as for any other name: the waiters of its own daemon show no ticket meanwhile.
+ */
+static void check_read_turn(const struct request_sim *q)
+{
+	struct world *w = q->conn->world;
+	int64_t alone_at = w->checker.read_tokens.alone_at[q->name];
+	const struct request_sim *other;
+	const struct conn *c;
+
+	if (!turns_are_kept(w))
+		return;
+	TAILQ_FOREACH(c, &w->conns, in_world)
+	{
+		if (c->daemon == q->conn->daemon || c->going || c->taken)
+			continue;
+		TAILQ_FOREACH(other, &c->running, at_daemon)
+			if (other->reads == READ_ALONE && waits_in_line(other, q->name) &&
+			    later(other->begun_at, alone_at) + TURN_US + 50 * round_trip_us(w->plan) < q->line_since)
+				checker_fail(w, INVARIANT_S20, -1, "r%lld: client %u reads at daemon %u, and client %u of daemon %u waits to write since %lld",
+					     (long long)q->name, q->conn->client->index, q->conn->daemon->index, c->client->index, c->daemon->index,
+					     (long long)other->begun_at);
+	}
+}
+
+/* For the report: how often readers of several daemons had a name together. */
+static void note_together(const struct request_sim *q)
+{
+	struct world *w = q->conn->world;
+
+	for (unsigned i = 0; i < w->plan->clients; i++) {
+		const struct sim_client *other = &w->client[i];
+
+		if (other->conn && other->conn->daemon != q->conn->daemon && other->reading[q->name].shared && other->reading[q->name].until > w->now) {
+			w->tally.together++;
+			return;
+		}
+	}
+}
+
 void readers_said(struct request_sim *q, struct span line)
 {
 	int64_t *count, said = line_int(line, "count");
@@ -109,9 +191,17 @@ void readers_said(struct request_sim *q, struct span line)
 		return;
 	count = &q->conn->read_count[q->name];
 	if (q->locks) {
-		check_read_token(q->conn, q->name, line_int(line, "fence"), span_equal(line_field(line, "mode"), SPAN("shared")));
-		if (*count == 0 && said == 1 && !resumed_is_behind(q))
+		bool shared = span_equal(line_field(line, "mode"), SPAN("shared"));
+
+		check_read_token(q->conn, q->name, line_int(line, "fence"), shared);
+		reader_is_alone(q->conn, q->name, !shared);
+		if (*count == 0 && said == 1 && !resumed_is_behind(q)) {
 			check_read_order(q, q->name);
+			if (shared) {
+				check_read_turn(q);
+				note_together(q);
+			}
+		}
 	}
 	if (said > 0)
 		*count = said;
@@ -119,15 +209,35 @@ void readers_said(struct request_sim *q, struct span line)
 
 void readers_granted(struct request_sim *q, int64_t name, struct span line)
 {
-	check_read_token(q->conn, name, line_int(line, "fence"), span_equal(line_field(line, "mode"), SPAN("shared")));
+	bool shared = span_equal(line_field(line, "mode"), SPAN("shared"));
+
+	check_read_token(q->conn, name, line_int(line, "fence"), shared);
+	reader_is_alone(q->conn, name, !shared);
 	if (line_int(line, "count") == 1 && !resumed_is_behind(q) && q->priority == 0)
 		check_read_order(q, name);
 }
 
 void readers_released(struct request_sim *q, struct span line)
 {
-	if (q->ask == ASK_READ && q->reads == READ_UNLOCK)
-		q->conn->read_count[q->name] = line_int(line, "count") > 0 ? line_int(line, "count") : 0;
+	if (q->ask != ASK_READ || q->reads != READ_UNLOCK)
+		return;
+	q->conn->read_count[q->name] = line_int(line, "count") > 0 ? line_int(line, "count") : 0;
+	if (q->conn->read_count[q->name] == 0)
+		reader_is_alone(q->conn, q->name, false);
+}
+
+/* Whether its session goes on, with what it holds and waits for, the lines do not say. */
+void readers_conn_over(struct conn *c)
+{
+	const struct request_sim *q;
+
+	for (int64_t name = 0; name < READ_NAMES; name++) {
+		if (c->read_alone[name])
+			c->world->checker.read_tokens.alone_at[name] = NEVER;
+		TAILQ_FOREACH(q, &c->running, at_daemon)
+			if (waits_in_line(q, name))
+				c->world->checker.read_tokens.alone_at[name] = NEVER;
+	}
 }
 
 void readers_lost(struct conn *c, struct span line)
@@ -137,6 +247,7 @@ void readers_lost(struct conn *c, struct span line)
 	if (name < 0 || !span_equal(line_word(line, 1), SPAN("LOST")))
 		return;
 	c->read_count[name] = 0;
+	reader_is_alone(c, name, false);
 	c->read_lost_at[name] = c->world->now;
 }
 

@@ -18,6 +18,7 @@ void running_begin(struct request_sim *q)
 		account_asked(q);
 	if (q->ask == ASK_LOCK)
 		TAILQ_INSERT_TAIL(&w->checker.waiters[q->conn->daemon->index][q->name], q, in_waiters);
+	readers_begin(q);
 	q->late = q->sync;
 	if (q->ask == ASK_UNLOCK && q->sync)
 		TAILQ_INSERT_TAIL(&w->checker.syncs, q, in_syncs);

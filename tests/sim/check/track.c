@@ -305,7 +305,7 @@ void track_line(struct conn *c, struct span line)
 
 void track_conn_over(struct conn *c)
 {
-	storm_conn_over(c);
+	storm_conn_over(c), readers_conn_over(c);
 	nests_conn_over(c);
 	if (!c->taken)
 		resumed_conn_over(c);

@@ -68,6 +68,7 @@ struct request_sim {
 	bool running;
 	int64_t begun_at; /* true time when the daemon began it */
 	uint64_t begun_step;
+	int64_t line_since;         /* ASK_READ: since when somebody waits for that name at its daemon without a gap */
 	int64_t due_at;  /* true time by which it must be answered; INT64_MAX: no bound */
 	int64_t busy_us; /* so much later if rounds wait for busy stores */
 	bool ended;      /* UNLOCK sync=yes: the hold already ended when the stores were asked */

@@ -36,20 +36,37 @@ static unsigned draw_names(struct sim_client *c, char *out, size_t size)
 	return names;
 }
 
+/* The fields that are no matter to the client itself. */
+static void draw_terms(struct sim_client *c, bool shared, char *out, size_t size)
+{
+	int64_t lease_ms = c->world->plan->lease_us / MSEC;
+	int n = 0;
+
+	out[0] = '\0';
+	if (shared)
+		n = snprintf(out, size, " mode=shared");
+	else if (stream_chance(&c->reads, 10))
+		n = snprintf(out, size, " renew=no");
+	if (stream_chance(&c->reads, 40))
+		snprintf(out + n, size - (size_t)n, " ttl=%lldms", (long long)lease_ms / (stream_chance(&c->reads, 50) ? 2 : 1));
+}
+
 static void say_group(struct sim_client *c)
 {
 	static const int64_t waits[] = {0, 0, 20, 300, 3000, 10000};
 	int64_t wait_ms = waits[stream_range(&c->reads, 0, 5)];
 	bool any = stream_chance(&c->reads, 30), shared = stream_chance(&c->reads, 20);
 	int64_t priority = stream_chance(&c->reads, 10);
-	char names[64];
+	char names[64], wait[32] = "", terms[64];
 	unsigned group = draw_names(c, names, sizeof(names));
 	struct request_sim *q;
 
+	draw_terms(c, shared, terms, sizeof(terms));
 	if (!group)
 		return;
-	q = client_ask(c, ASK_READ, NULL, "%s%s wait=%lldms%s%s", any ? "LOCKANY" : "LOCKALL", names, (long long)wait_ms, shared ? " mode=shared" : "",
-		       priority ? " priority=1" : "");
+	if (wait_ms > 0)
+		snprintf(wait, sizeof(wait), " wait=%lldms", (long long)wait_ms);
+	q = client_ask(c, ASK_READ, NULL, "%s%s%s%s%s", any ? "LOCKANY" : "LOCKALL", names, wait, terms, priority ? " priority=1" : "");
 	if (!q)
 		return;
 	q->name = 0;

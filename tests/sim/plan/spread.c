@@ -193,6 +193,8 @@ bool spread_is_shown(const struct plan *p, enum spread kind)
 		return p->nests;
 	case SPREAD_BREAKS:
 		return p->breaks_ms;
+	case SPREAD_GATHERS:
+		return p->gathers;
 	case SPREAD_SETS:
 		return plan_changes_servers(p) && (p->changed || plan_nodes_least(p) == 2);
 	default:
@@ -217,5 +219,5 @@ void spread_draw(struct plan *p)
 	draw_breaks(p);
 	draw_circles(p);
 	p->readers = seed_is_spread((uint64_t)p->seed, SPREAD_READERS);
-	p->gathers = seed_is_spread((uint64_t)p->seed, SPREAD_GATHERS);
+	p->gathers = seed_is_spread((uint64_t)p->seed, SPREAD_GATHERS) && rare_of((uint64_t)p->seed) != RARE_HOUR; /* it would not end in time */
 }

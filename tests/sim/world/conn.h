@@ -108,6 +108,7 @@ struct conn {
 	struct nesting nest;
 	int64_t read_count[READ_NAMES];                /* how often its session holds r0 …, as far as its lines say */
 	int64_t read_lost_at[READ_NAMES];              /* when it was last told LOST of one of them; 0: never */
+	bool read_alone[READ_NAMES];                   /* and alone */
 	char secret[SECRET_TEXT];                      /* the secret of a session with grace; "" */
 	int64_t watched[NAMES_MAX];                    /* the last grant that WATCH told of; 0: none, or its end as well */
 	struct watched_reads watched_reads[READ_NAMES]; /* who holds r0 …, as far as WATCH told */

@@ -75,9 +75,9 @@ static void effect_call(struct sim_daemon *d, const struct call *call, int64_t d
 	mine.node = d->server_of[call->node];
 	call = &mine;
 	world_note(d->world, (uint64_t)call->kind << 8 | call->node,
-		   hash_bytes(call->value.p ? call->value.p : "", call->value.n), "d%u calls n%u %s %.*s %.*s px=%lld", d->index,
+		   hash_bytes(call->value.p ? call->value.p : "", call->value.n), "d%u calls n%u %s %.*s %.*s px=%lld %.*s", d->index,
 		   call->node, call_word(call->kind), (int)call->name.n, call->name.p, (int)call->value.n, call->value.p,
-		   (long long)call->px_ms);
+		   (long long)call->px_ms, (int)call->ticket.n, call->ticket.p ? call->ticket.p : "");
 	track_syncs(d->world, name_number(call->name));
 	recount_call(d, call);
 	link_call(&d->link[call->node], call, depart);

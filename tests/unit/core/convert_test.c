@@ -227,11 +227,12 @@ START_TEST(each_conversion_asks_the_stores_for_a_token)
 	says(1, "LOCK a mode=shared");
 	passes(MSEC);
 	fence_grows(hears(1, SHARED));
-	ck_assert_uint_eq(asked(CALL_EXTEND), extends + 3);
+	ck_assert_uint_ge(asked(CALL_EXTEND), extends + 3);
+	extends = asked(CALL_EXTEND);
 	says(1, "LOCK a");
 	passes(MSEC);
 	fence_grows(hears(1, EXCLUSIVE));
-	ck_assert_uint_eq(asked(CALL_EXTEND), extends + 6);
+	ck_assert_uint_eq(asked(CALL_EXTEND), extends + 3);
 }
 END_TEST
 

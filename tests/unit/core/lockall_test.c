@@ -166,6 +166,26 @@ START_TEST(what_one_lockall_got_counts_for_another_of_the_same_owner)
 }
 END_TEST
 
+START_TEST(an_owner_does_not_wait_in_both_modes)
+{
+	cluster_begin(1);
+	passes(SEC);
+	says(2, "LOCK b mode=shared");
+	hears(2, "OK *");
+	says(1, "@alone LOCK b wait=1m");
+	says(1, "@all LOCKALL a b mode=shared");
+	hears(1, "@all ERR ARG this owner waits for the lock in the other mode*");
+	says(1, "@other LOCKALL a b mode=shared owner=o");
+	ignores(1);
+	says(3, "@all LOCKALL a b wait=1m");
+	says(3, "@shared LOCK b mode=shared");
+	hears(3, "@shared ERR ARG this owner waits for the lock in the other mode*");
+	says(3, "@any LOCKANY c b mode=shared");
+	hears(3, "@any ERR ARG this owner waits for the lock in the other mode*");
+	hears_nothing(3);
+}
+END_TEST
+
 START_TEST(lockall_holds_names_together_with_readers)
 {
 	cluster_begin(1);
@@ -372,6 +392,7 @@ Suite *lockall_suite(void)
 	tcase_add_test(t, a_lock_of_the_same_owner_that_waits_is_granted_together_with_the_lockall);
 	tcase_add_test(t, a_lock_of_the_same_owner_that_is_granted_before_counts_for_the_lockall);
 	tcase_add_test(t, what_one_lockall_got_counts_for_another_of_the_same_owner);
+	tcase_add_test(t, an_owner_does_not_wait_in_both_modes);
 	tcase_add_test(t, lockall_holds_names_together_with_readers);
 	tcase_add_test(t, the_end_of_the_session_ends_its_lockall);
 	tcase_add_test(t, the_end_of_a_session_frees_all_that_it_has_by_lockall);

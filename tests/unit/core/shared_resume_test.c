@@ -232,6 +232,37 @@ START_TEST(a_run_on_a_journal_from_before_a_downgrade_does_not_adopt_the_hold)
 }
 END_TEST
 
+/* The run on the copy adopts a hold that was shared, and has been made exclusive since. */
+START_TEST(a_run_on_a_journal_from_before_an_upgrade_lets_no_readers_of_other_daemons_in)
+{
+	fence1 = held_with_grace(3, "grace=60s", " mode=shared", &s1);
+	daemon_starts(2);
+	passes(2 * SEC);
+	session_opens(6, 2);
+	all_feel(MOOD_SILENT);
+	journal_is_compacted(0);
+	runs_share_values();
+	ck_assert_uint_eq(daemon_inherits(1, 0), 0);
+	journal_is_compacted(0);
+	cluster.daemon[1].stopped = true;
+	all_feel(MOOD_WELL);
+	says(1, "LOCK a wait=5s");
+	passes(SEC);
+	ignores(1);
+	says(1, "CHECK a");
+	ck_assert_int_gt(number_in(hears(1, "OK name=a fence=* valid_ms=* count=1"), "fence"), fence1);
+	cluster.daemon[1].stopped = false;
+	wakes(1);
+	passes(SEC);
+	says(6, "LOCK a mode=shared");
+	passes(SEC);
+	hears(6, "BUSY *");
+	says(6, "LOCK a mode=shared wait=1m");
+	passes(15 * SEC);
+	hears(6, READER);
+}
+END_TEST
+
 /* The record says that the hold is shared, with the fence that it had. */
 START_TEST(a_reader_behind_a_downgrade_that_a_restart_cut_off_has_a_larger_fence)
 {
@@ -281,6 +312,7 @@ Suite *shared_resume_suite(void)
 	tcase_add_test(c, a_waiting_reader_that_repeats_its_lock_in_the_other_mode_stands_at_the_end);
 	tcase_add_test(c, a_conversion_waits_for_its_client);
 	tcase_add_test(c, a_run_on_a_journal_from_before_a_downgrade_does_not_adopt_the_hold);
+	tcase_add_test(c, a_run_on_a_journal_from_before_an_upgrade_lets_no_readers_of_other_daemons_in);
 	tcase_add_test(c, a_reader_behind_a_downgrade_that_a_restart_cut_off_has_a_larger_fence);
 	tcase_add_test(c, a_lease_that_cannot_be_adopted_is_lost_for_all_readers);
 	suite_add_tcase(s, c);

@@ -59,10 +59,11 @@ static void answer_check(const struct random_calls *t, const struct call *c, con
 
 	if (answer_equal(mine, theirs))
 		return;
-	ck_abort_msg("seed %llu: kind %d name '%.*s' value '%.*s' px %lld fence %lld range %lld not_after %lld beyond %d create %d exact %d at_most %d\n"
+	ck_abort_msg("seed %llu: kind %d name '%.*s' value '%.*s' px %lld fence %lld range %lld not_after %lld "
+		     "form %d beyond %d create %d exact %d at_most %d\n"
 		     "%s: %s\nredis:  %s",
 		     (unsigned long long)t->seed, (int)c->kind, (int)c->name.n, c->name.p, (int)c->value.n, c->value.p,
-		     (long long)c->px_ms, (long long)c->fence, (long long)c->range, (long long)c->not_after_ms, c->beyond, c->create,
+		     (long long)c->px_ms, (long long)c->fence, (long long)c->range, (long long)c->not_after_ms, (int)c->form, c->beyond, c->create,
 		     c->exact, c->at_most, who,
 		     answer_print(mine, a, sizeof(a)), answer_print(theirs, b, sizeof(b)));
 }
@@ -206,7 +207,7 @@ static void state_compare(struct random_calls *t)
 /* A run that never met an answer proves nothing about it. */
 static void all_rows_met(void)
 {
-	static const char *const codes[] = {"P", "JX", "GBKQLF!", "EABXKMQF!", "RN", "X", "MBKQ", "XRMBKQ", "TQ"};
+	static const char *const codes[] = {"P", "JX", "GBSKQLF!", "EABSXKMQF!", "RN", "X", "MBSKQ", "XRMBKQ", "TQ"};
 	unsigned kind;
 	const char *c;
 

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/together.c, convert.c: readers of several daemons hold a lock together. The cluster sees to it that nobody believes in it alone meanwhile. */
+#include "tests/fixture/readers.h"
+
+#include <check.h>
+
+#define ADMIN 6
+#define ALONE "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
+
+/* Session 1 of daemon 0 and session 2 of daemon 1 hold a. */
+static int64_t both_read(unsigned nodes)
+{
+	int64_t first, second;
+
+	two_daemons(nodes);
+	says(1, "LOCK a mode=shared");
+	first = number_in(hears(1, READER), "fence");
+	says(2, "LOCK a mode=shared");
+	second = number_in(hears(2, READER), "fence");
+	return first > second ? first : second;
+}
+
+START_TEST(an_upgrade_waits_for_the_readers_of_other_daemons)
+{
+	int64_t fence = both_read(_i);
+
+	says(1, "LOCK a");
+	passes(100 * MSEC);
+	hears(1, "BUSY *");
+	says(1, "LOCK a wait=1m");
+	passes(20 * SEC);
+	hears_nothing(1);
+	says(2, "UNLOCK a");
+	passes(2 * SEC);
+	ck_assert_int_gt(number_in(hears(1, ALONE), "fence"), fence);
+	hears(2, "OK *count=0");
+	says(2, "LOCK a mode=shared");
+	hears(2, "BUSY *");
+	passes(20 * SEC);
+	says(1, "UNLOCK a");
+	hears(1, "OK *count=0");
+	says(2, "LOCK a");
+	hears(2, GRANT);
+}
+END_TEST
+
+START_TEST(an_upgrade_that_gives_up_lets_readers_of_other_daemons_in)
+{
+	two_daemons(3);
+	reads(1);
+	/* Store 0 alone has answered: it does not share the value any more. */
+	feels(1, MOOD_SILENT);
+	feels(2, MOOD_SILENT);
+	says(1, "@u LOCK a wait=20ms");
+	passes(20 * MSEC);
+	hears(1, "@u TIMEOUT *");
+	feels(1, MOOD_WELL);
+	passes(100 * MSEC);
+	says(2, "LOCK a mode=shared");
+	passes(100 * MSEC);
+	hears(2, READER);
+	feels(2, MOOD_WELL);
+	passes(SEC);
+	ignores(1);
+}
+END_TEST
+
+static void serves_all_of_daemon_1(unsigned node)
+{
+	struct parcel *p;
+	unsigned n = 0;
+
+	TAILQ_FOREACH(p, &cluster.daemon[1].queue[node], link)
+	n++;
+	serves_daemon(1, node, n);
+}
+
+/* Stores 0 and 1 let the value stand alone, and are asked to share it again, as 3 and 4 have another share. Then store 2 answers, where that share was, too. */
+START_TEST(an_answer_from_before_the_value_was_shared_again_makes_nobody_a_writer)
+{
+	two_daemons(5);
+	feels(0, MOOD_SILENT);
+	feels(1, MOOD_SILENT);
+	says(2, "LOCK a mode=shared");
+	hears(2, READER);
+	passes(100 * MSEC);
+	feels(0, MOOD_WELL);
+	feels(1, MOOD_WELL);
+	reads(1);
+	feels(2, MOOD_SILENT);
+	says(1, "@u LOCK a wait=1m");
+	passes(1200 * MSEC);
+	says(2, "UNLOCK a");
+	hears(2, "OK *count=0");
+	serves_all_of_daemon_1(2);
+	says(2, "LOCK a mode=shared");
+	passes(300 * MSEC);
+	hears(2, READER);
+	feels(2, MOOD_WELL);
+	hears_nothing(1);
+	says(2, "CHECK a");
+	hears(2, "OK *mode=shared");
+	says(2, "UNLOCK a");
+	hears(2, "OK *count=0");
+	passes(3 * SEC);
+	hears(1, "@u " ALONE);
+}
+END_TEST
+
+/* Store 2 hangs, and has the value among shares: nobody is kept out there. Then the clock of store 1 jumps, so that its vote is over. */
+START_TEST(the_vote_for_a_share_does_not_count_for_a_writer)
+{
+	two_daemons(3);
+	reads(1);
+	feels(2, MOOD_SILENT);
+	says(1, "LOCK a wait=1m");
+	passes(MSEC);
+	hears(1, ALONE);
+	cluster.node[1].clock_us += 9900 * MSEC;
+	passes(1100 * MSEC);
+	hears(1, "! LOST *");
+}
+END_TEST
+
+START_TEST(a_share_is_not_handed_on_to_a_writer)
+{
+	both_read(3);
+	says(3, "LOCK a wait=1m");
+	says(1, "UNLOCK a");
+	hears(1, "OK *count=0");
+	passes(5 * SEC);
+	hears_nothing(3);
+	says(2, "UNLOCK a");
+	passes(2 * SEC);
+	hears(3, GRANT);
+}
+END_TEST
+
+START_TEST(a_writer_that_becomes_a_reader_lets_readers_of_other_daemons_in)
+{
+	two_daemons(3);
+	passes(SEC);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	says(2, "LOCK a mode=shared wait=1m");
+	passes(SEC);
+	hears_nothing(2);
+	says(1, "LOCK a mode=shared");
+	passes(MSEC);
+	hears(1, READER);
+	passes(2 * SEC);
+	hears(2, READER);
+}
+END_TEST
+
+/* A lease that is handed on stands alone at the stores until somebody elsewhere waits. */
+START_TEST(a_reader_to_whom_a_writer_handed_on_lets_readers_of_other_daemons_in)
+{
+	unsigned rounds;
+
+	two_daemons(3);
+	passes(SEC);
+	says(1, "LOCK a");
+	says(3, "LOCK a wait=1m");
+	says(1, "UNLOCK a");
+	says(1, "LOCK a wait=1m");
+	says(3, "UNLOCK a");
+	ck_assert_uint_eq(ignores(1) + ignores(3), 5);
+	rounds = asked(CALL_ACQUIRE);
+	says(3, "LOCK a mode=shared wait=1m");
+	says(1, "UNLOCK a");
+	hears(1, "OK *count=0");
+	hears(3, READER);
+	ck_assert_uint_eq(asked(CALL_ACQUIRE), rounds);
+	says(2, "LOCK a mode=shared wait=1m");
+	hears_nothing(2);
+	is_wanted(0, 0, "a");
+	passes(2 * SEC);
+	hears(2, READER);
+}
+END_TEST
+
+START_TEST(the_share_of_a_daemon_that_died_ends_with_its_lease)
+{
+	both_read(3);
+	says(1, "LOCK a wait=1m");
+	daemon_ends(1);
+	passes(9 * SEC);
+	hears_nothing(1);
+	passes(3 * SEC);
+	hears(1, ALONE);
+}
+END_TEST
+
+START_TEST(a_daemon_that_returns_adopts_its_share_beside_others)
+{
+	two_daemons(3);
+	reads(1);
+	says(2, "HELLO 1 grace=30s");
+	hears(2, "OK *");
+	reads(2);
+	says(1, "LOCK a wait=1m");
+	daemon_returns(1);
+	passes(20 * SEC);
+	hears_nothing(1);
+	passes(30 * SEC);
+	hears(1, ALONE);
+}
+END_TEST
+
+START_TEST(a_break_ends_the_holds_of_all_daemons)
+{
+	both_read(3);
+	daemon_starts(2);
+	passes(2 * SEC);
+	session_opens_as_admin(ADMIN, 2);
+	says(ADMIN, "BREAK a");
+	hears(ADMIN, "OK name=a free_in_ms=*");
+	is_broken_elsewhere(0, 0, "a");
+	is_broken_elsewhere(1, 0, "a");
+	passes(MSEC);
+	hears(1, "! LOST name=a fence=* reason=broken");
+	hears(2, "! LOST name=a fence=* reason=broken");
+	says(1, "UNLOCK a");
+	hears(1, "ERR LOST *");
+	says(ADMIN, "LOCK a mode=shared");
+	hears(ADMIN, "BUSY *");
+	passes(11 * SEC);
+	says(ADMIN, "LOCK a");
+	hears(ADMIN, GRANT);
+}
+END_TEST
+
+START_TEST(a_break_by_a_daemon_that_has_a_share_ends_the_others_as_well)
+{
+	both_read(3);
+	session_opens_as_admin(ADMIN, 0);
+	says(ADMIN, "BREAK a");
+	hears(1, "! LOST name=a fence=* reason=broken");
+	ck_assert_int_gt(number_in(hears(ADMIN, "OK name=a free_in_ms=*"), "free_in_ms"), 9000);
+	is_broken_elsewhere(1, 0, "a");
+	passes(MSEC);
+	hears(2, "! LOST name=a fence=* reason=broken");
+	says(1, "UNLOCK a");
+	hears(1, "ERR LOST *");
+	passes(11 * SEC);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+}
+END_TEST
+
+START_TEST(keep_of_a_reader_keeps_writers_of_other_daemons_out_but_no_readers)
+{
+	both_read(3);
+	says(1, "UNLOCK a keep=5s");
+	hears(1, "OK *count=0");
+	says(2, "UNLOCK a");
+	hears(2, "OK *count=0");
+	says(2, "LOCK a");
+	hears(2, "BUSY *");
+	reads(2);
+	says(2, "UNLOCK a");
+	hears(2, "OK *count=0");
+	passes(5100 * MSEC);
+	says(2, "LOCK a");
+	hears(2, GRANT);
+}
+END_TEST
+
+Suite *together_suite(void)
+{
+	Suite *s = suite_create("together");
+	TCase *c = tcase_create("together");
+
+	tcase_add_checked_fixture(c, NULL, cluster_close);
+	tcase_add_loop_test(c, an_upgrade_waits_for_the_readers_of_other_daemons, 1, 4);
+	tcase_add_test(c, an_upgrade_that_gives_up_lets_readers_of_other_daemons_in);
+	tcase_add_test(c, an_answer_from_before_the_value_was_shared_again_makes_nobody_a_writer);
+	tcase_add_test(c, the_vote_for_a_share_does_not_count_for_a_writer);
+	tcase_add_test(c, a_share_is_not_handed_on_to_a_writer);
+	tcase_add_test(c, a_writer_that_becomes_a_reader_lets_readers_of_other_daemons_in);
+	tcase_add_test(c, a_reader_to_whom_a_writer_handed_on_lets_readers_of_other_daemons_in);
+	tcase_add_test(c, the_share_of_a_daemon_that_died_ends_with_its_lease);
+	tcase_add_test(c, a_daemon_that_returns_adopts_its_share_beside_others);
+	tcase_add_test(c, a_break_ends_the_holds_of_all_daemons);
+	tcase_add_test(c, a_break_by_a_daemon_that_has_a_share_ends_the_others_as_well);
+	tcase_add_test(c, keep_of_a_reader_keeps_writers_of_other_daemons_out_but_no_readers);
+	suite_add_tcase(s, c);
+	return s;
+}
