@@ -129,18 +129,18 @@ static bool want_is_blocked(struct waitgraph *g, struct graph_want *w)
 /* All requests of an owner can be granted, as far as the stuck owners are concerned. */
 static bool owner_goes_on(struct waitgraph *g, const struct graph_owner *o)
 {
-	struct graph_want *w = &g->want[o->want], *end = w + o->wants, *first;
+	unsigned w = o->want, end = o->want + o->wants, first;
 
 	while (w < end) {
 		bool all = true, any = false;
 
-		for (first = w; w < end && w->request == first->request; w++) {
-			bool blocked = want_is_blocked(g, w);
+		for (first = w; w < end && g->want[w].request == g->want[first].request; w++) {
+			bool blocked = want_is_blocked(g, &g->want[w]);
 
 			all &= !blocked;
 			any |= !blocked;
 		}
-		if (!(first->any ? any : all))
+		if (!(g->want[first].any ? any : all))
 			return false;
 	}
 	return true;

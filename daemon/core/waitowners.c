@@ -3,7 +3,10 @@
 #include "daemon/core/waitowners.h"
 
 #include "daemon/base/mem.h"
+#include "daemon/core/convert.h"
+#include "daemon/core/tell.h"
 #include "daemon/core/ticket.h"
+#include "daemon/core/wait.h"
 
 #include <stdlib.h>
 
@@ -177,7 +180,7 @@ void waitowners_collect(struct commander *x, struct wait_owners *o)
 		session_collect(x, o, s);
 }
 
-struct claim *waitowner_claim(const struct wait_owner *owner, struct span name)
+static struct claim *owner_claim(const struct wait_owner *owner, struct span name)
 {
 	struct claim *c;
 
@@ -187,7 +190,7 @@ struct claim *waitowner_claim(const struct wait_owner *owner, struct span name)
 	return NULL;
 }
 
-struct group *waitowner_group(const struct wait_owner *owner, struct span name)
+static struct group *owner_group(const struct wait_owner *owner, struct span name)
 {
 	struct group *g;
 
@@ -199,4 +202,34 @@ struct group *waitowner_group(const struct wait_owner *owner, struct span name)
 				return g;
 	}
 	return NULL;
+}
+
+static void claim_refuse(struct commander *x, struct claim *c, struct span cycle)
+{
+	struct lock *l = c->lock;
+
+	if (!c->not_notified)
+		tell_cycle(x, c->session, span_of(c->asking->tag), cycle);
+	wait_withdraw(x->engine, c, REFUSED_AND_TOLD);
+	convert_look(x->engine, l);
+}
+
+static void group_refuse_told(struct commander *x, struct group *g, struct span cycle)
+{
+	if (!g->not_notified)
+		tell_cycle(x, g->session, span_of(g->tag), cycle);
+	g->told = true;
+	group_cancel(x, g);
+}
+
+bool waitowner_refuse(struct commander *x, const struct wait_owner *owner, struct span name, struct span cycle)
+{
+	struct claim *c = owner_claim(owner, name);
+	struct group *g = c ? NULL : owner_group(owner, name);
+
+	if (c)
+		claim_refuse(x, c, cycle);
+	else if (g)
+		group_refuse_told(x, g, cycle);
+	return c || g;
 }

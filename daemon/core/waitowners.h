@@ -41,9 +41,7 @@ static inline struct span waitowner_rows(const struct wait_owners *o, const stru
 	return (struct span){buf_begin(&o->text) + owner->rows, owner->rows_n};
 }
 
-/* The LOCK of this owner that waits for the name; NULL: none. */
-struct claim *waitowner_claim(const struct wait_owner *owner, struct span name);
-/* The same for its LOCKALLs and LOCKANYs. */
-struct group *waitowner_group(const struct wait_owner *owner, struct span name);
+/* Its request that waits for the name is answered DEADLOCK, with the cycle, and withdrawn. False: there is none. */
+bool waitowner_refuse(struct commander *x, const struct wait_owner *owner, struct span name, struct span cycle);
 
 #endif

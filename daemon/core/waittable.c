@@ -3,10 +3,7 @@
 #include "daemon/core/waittable.h"
 
 #include "daemon/base/mem.h"
-#include "daemon/core/convert.h"
 #include "daemon/core/deadlock.h"
-#include "daemon/core/tell.h"
-#include "daemon/core/wait.h"
 #include "daemon/core/waitowners.h"
 
 #include <inttypes.h>
@@ -232,38 +229,13 @@ static void judged_add_others(struct waittable *w, struct span list)
 			judged_add(w, &(struct judged){.member = member, .since = since_of(h.since), .until = h.until});
 }
 
-static void claim_refuse(struct commander *x, struct claim *c, struct span cycle)
-{
-	struct lock *l = c->lock;
-
-	if (!c->not_notified)
-		tell_cycle(x, c->session, span_of(c->asking->tag), cycle);
-	wait_withdraw(x->engine, c, REFUSED_AND_TOLD);
-	convert_look(x->engine, l);
-}
-
-static void group_refuse_told(struct commander *x, struct group *g, struct span cycle)
-{
-	if (!g->not_notified)
-		tell_cycle(x, g->session, span_of(g->tag), cycle);
-	g->told = true;
-	group_cancel(x, g);
-}
-
 static bool refuse(struct commander *x, const struct judged *j, unsigned owner)
 {
-	struct waittable *w = x->waittable;
 	char cycle[CYCLE_MAX];
 	const struct graph_want *want;
-	size_t n = graph_cycle(&w->graph, owner, cycle, sizeof(cycle), &want);
-	struct claim *c = waitowner_claim(j->own, want->name);
-	struct group *g = c ? NULL : waitowner_group(j->own, want->name);
+	size_t n = graph_cycle(&x->waittable->graph, owner, cycle, sizeof(cycle), &want);
 
-	if (c)
-		claim_refuse(x, c, (struct span){cycle, n});
-	else if (g)
-		group_refuse_told(x, g, (struct span){cycle, n});
-	return c || g;
+	return waitowner_refuse(x, j->own, want->name, (struct span){cycle, n});
 }
 
 /* The graph of the members that were true at that moment; EVER: of all. False: nobody is stuck. */

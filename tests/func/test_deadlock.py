@@ -94,3 +94,39 @@ class AServerIsGone(QuorumTest):
         self.servers[0].thaw()
         two.ok("UNLOCK b")
         self.assertEqual(one.reply().kind, "OK")
+
+
+class AWriterBetween(QuorumTest):
+    """A reader waits for a reader of another host, because a writer stands between them."""
+    STORES, DAEMONS, COST = 3, 3, 8
+
+    def test_the_deadlock_of_the_readers_is_found(self):
+        one, two, writer = self.clients(3)
+        one.ok("LOCK a mode=shared")
+        two.ok("LOCK b")
+        self.assertEqual(writer.begin("LOCK a wait=60s"), [])
+        self.queued("a", 1)
+        self.assertEqual(one.begin("LOCK b wait=60s"), [])
+        self.assertEqual(two.begin("LOCK a mode=shared wait=60s"), [])
+        self.assertEqual(two.reply().code, "DEADLOCK")
+        two.ok("UNLOCK b")
+        self.assertEqual(one.reply().kind, "OK")
+        one.ok("UNLOCK a")
+        self.assertEqual(writer.reply().kind, "OK")
+
+
+class SeveralAtOnce(QuorumTest):
+    """LOCKALL waits for all of its names, and LOCKANY for any of them."""
+    STORES, DAEMONS, COST = 1, 2, 12
+
+    def test_a_LOCKALL_is_refused_and_a_LOCKANY_waits(self):
+        one, two, free = self.client(self.a), self.client(self.b), self.client(self.b)
+        one.ok("LOCK a")
+        two.ok("LOCK b")
+        free.ok("LOCK c")
+        self.assertEqual(two.begin("LOCK a wait=60s"), [])
+        self.assertEqual(one.begin("LOCKALL c b wait=60s"), [])
+        self.assertEqual(one.reply().code, "DEADLOCK")
+        self.assertEqual(one.begin("@any LOCKANY b c wait=60s"), [])
+        free.ok("UNLOCK c")
+        self.assertEqual(one.reply("@any")["name"], "c")
