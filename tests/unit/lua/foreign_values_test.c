@@ -37,7 +37,7 @@ static const char *const queue_key[NAMES] = {"redlockd:lock:q:a", "redlockd:lock
 static const char *const common_key[] = {"redlockd:lock:!meta", "redlockd:lock:!fence", "redlockd:lock:!waits"};
 static const char *const values[] = {"d1.h:1:0af", "d1.h:2:ff00", "d2.h:1:abcdef"};
 
-/* What somebody does to a key. The letter names the key, the rest is the command, with @ for the key, # for a moment in ms and _ for a blank in a word. */
+/* What somebody does to a key. The letter names the key, the rest is the command: @ is the key, # a moment in ms, _ a blank in a word. */
 static const char *const spoils[] = {
 	"lDEL @",      "lSET @ x",         "lSET @ d1.h:1:0af", "lSET @ d1.h:2:ff00 PX 70", "lSET @ \xff.\n:b:aa", "lHSET @ f 1",  "lPERSIST @",
 	"lPEXPIRE @ 1", "lSET @ R_0009700000000000,d1.h:1:0af", "lSET @ !R_0009700000000000,d1.h:2:ff00_0009700000000001,d2.h:1:abcdef PX 9000",
@@ -100,17 +100,15 @@ static void time_passes(void)
 
 static struct span blanks_put(struct span word, char *text)
 {
-	memcpy(text, word.p, word.n);
 	for (size_t i = 0; i < word.n; i++)
-		if (text[i] == '_')
-			text[i] = ' ';
+		text[i] = word.p[i] == '_' ? ' ' : word.p[i];
 	return (struct span){text, word.n};
 }
 
 static void is_spoilt(void)
 {
 	const char *spoil = PICK(spoils), *key, *end;
-	char text[128];
+	char text[8 * 64];
 	unsigned name = (unsigned)rng_below(&rng, NAMES);
 	struct span word[8];
 	char moment[24];
@@ -121,8 +119,7 @@ static void is_spoilt(void)
 	for (spoil++; n < 8; spoil = end + 1) {
 		end = strchrnul(spoil, ' ');
 		word[n++] = *spoil == '@' ? span_of(key) : *spoil == '#' ? span_of(moment) : (struct span){spoil, (size_t)(end - spoil)};
-		if (memchr(word[n - 1].p, '_', word[n - 1].n))
-			word[n - 1] = blanks_put(word[n - 1], text);
+		word[n - 1] = blanks_put(word[n - 1], text + (n - 1) * 64);
 		if (!*end)
 			break;
 	}
@@ -140,16 +137,15 @@ static void is_mended(void)
 	tell("SET", common_key[1], fence);
 }
 
-static const char *const kinds_of_tickets[] = {"", "", ":s", ":s1699999999000000", ":u"};
-
 static struct span ticket_draw(void)
 {
+	static const char *const kinds[] = {"", "", ":s", ":s1699999999000000", ":u"};
 	char *text = ticket[calls];
 
 	if (chance(30))
 		return SPAN("");
 	snprintf(text, sizeof(ticket[0]), "%016lld:d%u.h:1%s", (long long)(pair.now_us + (int64_t)rng_below(&rng, 3 * SEC)) - 3 * SEC,
-	         (unsigned)rng_below(&rng, 3), PICK(kinds_of_tickets));
+	         (unsigned)rng_below(&rng, 3), PICK(kinds));
 	return span_of(text);
 }
 
@@ -178,8 +174,7 @@ static struct call call_draw(void)
 
 	if (c.kind == CALL_BREAK)
 		c.value = span_of(PICK(what));
-	if (chance(50))
-		c.form = c.kind != CALL_ACQUIRE && chance(30) ? FORM_UPGRADE : FORM_SHARED;
+	c.form = chance(50) ? FORM_ALONE : c.kind != CALL_ACQUIRE && chance(30) ? FORM_UPGRADE : FORM_SHARED;
 	c.beyond = c.range != 0;
 	c.new_value = chance(80) ? c.value : span_of(PICK(values));
 	if ((c.kind == CALL_EXTEND || c.kind == CALL_RELEASE) && chance(20))
