@@ -115,11 +115,19 @@ static void reader_is_alone(struct conn *c, int64_t name, bool alone)
 	c->read_alone[name] = alone;
 }
 
-/* Nothing is wrong, and every message arrives, so a writer is soon in line at all stores. */
+/*
+ * Nothing is wrong, and every message arrives, so a writer is soon in line at all stores. Who has a priority, or asks for several names, stands elsewhere in the
+ * line than where it came.
+ */
 static bool turns_are_kept(const struct world *w)
 {
 	const struct plan *p = w->plan;
 
+	for (unsigned i = 0; i < p->jobs; i++)
+		if (p->job[i].priority > 0)
+			return false;
+	if (p->gathers)
+		return false;
 	return p->faults == 0 && w->class == CLASS_T && !w->strange && p->heard_percent == 100 && p->service_us == 0 && p->window == 0;
 }
 
