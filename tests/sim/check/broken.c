@@ -14,9 +14,10 @@ static void secret_is_void(struct world *w, const struct conn *of)
 	memcpy(secret, of->secret, sizeof(secret));
 	TAILQ_FOREACH(c, &w->conns, in_world)
 	{
-		if (!secret[0] || strcmp(c->secret, secret) || c->daemon != of->daemon || c->run != of->run)
-			continue; /* a daemon on a copy of the journal has a session of its own */
-		memcpy(c->void_secret, secret, sizeof(secret));
+		if (!secret[0] || strcmp(c->secret, secret))
+			continue;
+		if (c->daemon == of->daemon && c->run == of->run) /* a daemon on a copy of the journal has a session of its own */
+			memcpy(c->void_secret, secret, sizeof(secret));
 		c->secret[0] = '\0';
 	}
 }
