@@ -78,12 +78,12 @@ int redlock_lock_all(struct redlock *c, const char *const *names, size_t n, cons
 	struct redlock_grant grants[NAMES_MOST];
 	int r = many_await(c, redlock_lock_many_send(c, false, names, n, options), options);
 
-	for (size_t i = 0; !r && i < n; i++)
-		r = grant_anchor(c, names, n, i, &grants[i]);
 	for (size_t i = 0; !r && i < n; i++) {
-		ret_grants[i] = grants[i];
-		ret_grants[i].ttl_ms = c->rows_ttl_ms;
+		r = grant_anchor(c, names, n, i, &grants[i]);
+		grants[i].ttl_ms = c->rows_ttl_ms;
 	}
+	if (!r)
+		memcpy(ret_grants, grants, n * sizeof(*grants));
 	return r;
 }
 

@@ -97,8 +97,8 @@ static void owner_put_wants(struct commander *x, struct wait_owners *o, struct w
 		place = ticket_place_us(x->engine, c);
 		if (request == 0 || place > owner->place)
 			owner->place = place;
-		owner_put(o, owner,
-		          &(struct entry_row){.kind = 'n', .request = request++, .when = c->asking->asked_at.us, .name = lock_name(c->lock)});
+		owner_put(o, owner, &(struct entry_row){.kind = 'n', .request = request, .when = c->asking->asked_at.us, .name = lock_name(c->lock)});
+		request++;
 	}
 	owner_put_groups(x, o, owner, request);
 }

@@ -116,8 +116,8 @@ static void reader_is_alone(struct conn *c, int64_t name, bool alone)
 }
 
 /*
- * Nothing is wrong, and every message arrives, so a writer is soon in line at all stores. Who has a priority, or asks for several names, stands elsewhere in the
- * line than where it came.
+ * Nothing is wrong, and every message arrives, so a writer is soon in line at all stores. Who has a priority, or asks for several names, stands
+ * elsewhere in the line than where it came.
  */
 static bool turns_are_kept(const struct world *w)
 {
