@@ -143,7 +143,7 @@ void readers_begin(struct request_sim *q)
 	const struct conn *c;
 
 	q->line_since = q->conn->world->now;
-	if (q->ask != ASK_READ || !waits_in_line(q, q->name))
+	if (!waits_in_line(q, q->name) || !turns_are_kept(q->conn->world))
 		return;
 	TAILQ_FOREACH(c, &q->conn->world->conns, in_world)
 		TAILQ_FOREACH(other, &c->running, at_daemon)
