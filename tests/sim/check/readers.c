@@ -79,7 +79,9 @@ static bool is_passed(const struct world *w, const struct request_sim *q, int64_
 {
 	bool waits = other->ask == ASK_READ && other->locks && other->name == name && other->wait_ms != 0 && !running_awaits(other);
 
-	/* A LOCKALL may have had this name, among others, long before it had all of them. */
+	/* A LOCKALL may have had this name, among others, long before it had all of them, and before the other came. */
+	if (q->reads == READ_ALL && other->priority != q->priority)
+		return false;
 	return waits && ((is_upgrade(w, other) && q->reads != READ_ALL) || (stands_behind(w, q, other) && !is_forfeit(q, other)));
 }
 
