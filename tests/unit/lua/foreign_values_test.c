@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #define NOW       INT64_C(1700000000123456)
-#define ROUNDS    8000
+#define ROUNDS    8000 /* and more, up to six times as many, until the rarest answer was met */
 #define CALLS_MAX 4
 #define WORDS_MAX (6 + 2 * CALLS_MAX + 2 + 16 * CALLS_MAX)
 #define NAMES     3
@@ -349,7 +349,7 @@ START_TEST(foreign_values_in_our_keys_break_no_promise)
 	redis_pair_clock(&pair, NOW);
 	redis_pair_reset(&pair);
 	is_mended();
-	for (unsigned i = 0; i < ROUNDS; i++) {
+	for (unsigned i = 0; i < ROUNDS || (i < 6 * ROUNDS && met[CALL_EXTEND]['!'] == 0); i++) {
 		snprintf(pair.note, sizeof(pair.note), "seed %llu, round %u,", (unsigned long long)seed, i);
 		round_play(&before, &after);
 	}
