@@ -63,7 +63,7 @@ static void session_void_grace(struct commander *x, struct session *s)
 	s->grace_us = 0;
 }
 
-/* Its client is told of each loss, and then hung up on: hangup_settle() does that, behind the notices. */
+/* Its client is told each loss, and then hung up on: hangup_settle() does that, behind the notices. */
 static void kill_connected(struct commander *x, struct session *s)
 {
 	struct claim *c, *next;

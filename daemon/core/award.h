@@ -9,7 +9,7 @@
 void group_win_all(struct commander *x, struct group *g);
 /* It has this one, which is all that it wants. */
 void group_win_one(struct commander *x, struct group *g, struct part *p);
-/* p: the name that is told of. */
+/* p: the name that the answer is about. */
 void group_refuse(struct commander *x, struct group *g, const struct part *p, enum refusal why);
 /* It has no client that could be told. */
 void group_answered(struct commander *x, struct group *g);

@@ -73,7 +73,7 @@ struct renewal {
 	struct instant denied_at;
 	bool wants_token;          /* the next round asks for a new token: see rebase.h */
 	const struct round *upgrade; /* the last round, if it asked to have a share alone */
-	bool mends;                /* some store may have the value alone, since a round asked for that in vain: the next round asks to share it */
+	bool mends;                /* some store may have the value alone, since a round asked for that and did not get it: the next round asks to share it */
 	struct instant upgrade_at; /* not before this moment the stores are asked to have the value alone; 0: they were not, or it is */
 };
 

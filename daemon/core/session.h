@@ -50,7 +50,7 @@ struct session {
 	struct listings listings; /* LISTs that are not answered yet */
 	struct groups groups;    /* LOCKALLs and LOCKANYs that are not answered yet */
 	struct session *principal; /* of the agent of a group: the session that the group is of. Else NULL */
-	struct watching *watching; /* watch.c: what it is told of; NULL: nothing was asked for */
+	struct watching *watching; /* watch.c: what it watches; NULL: nothing was asked for */
 	struct buf *ahead;       /* lines read ahead, each as its length and its bytes; NULL: none was yet */
 	uint64_t mistakes;       /* consecutive erroneous requests */
 	int64_t pid, uid;        /* of the peer, if is_unix */

@@ -78,7 +78,7 @@ START_TEST(unlock_withdraws_the_conversion_that_was_asked_during_the_adoption)
 }
 END_TEST
 
-/* Whichever holder is told of the loss first. */
+/* Whichever holder is told the loss first. */
 START_TEST(conversions_of_several_readers_whose_adoption_fails_wait_as_any_other)
 {
 	cluster_begin(3);
