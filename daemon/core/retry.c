@@ -101,7 +101,6 @@ void retry_after(struct engine *e, struct round *r, enum round_outcome why)
 	if (r->question == QUESTION_RAISE && nodeset_any(r->range_refused))
 		tokens_be_modest(&e->tokens, e->core);
 	if (TAILQ_EMPTY(&k->waiters)) {
-		ticket_spend(e, k, r->granted);
 		contender_move(e, k, CONTENDER_IDLE, CAUSE_NOBODY_WAITS);
 		return;
 	}
