@@ -152,7 +152,8 @@ static inline struct renewal *lease_renewal(struct lock_table *t, struct lease *
 /* Its lease has this value from now on. */
 void lock_begin_lease(struct lock *l, const struct lease_value *value, const struct placed *placed);
 /* A fresh value, for one attempt. */
-void lock_value_make(struct lock_table *t, struct lease_value *ret_value);
+/* since_us: since when the name is held with it, by the stores' clock. */
+void lock_value_make(struct lock_table *t, int64_t since_us, struct lease_value *ret_value);
 
 /* Of its lease: see lease.h. */
 static inline struct instant lock_deadline(const struct lock_table *t, const struct lock *l)
