@@ -38,6 +38,7 @@ struct pending {
 	char tag[TAG_MAX + 1];
 	struct instant asked_at;    /* EXTEND */
 	bool free;                  /* SHOW: a quorum has nothing of that name */
+	bool broken;                /* BREAK: sessions of this daemon have lost it */
 	struct elsewhere elsewhere; /* SHOW: or, if known, a quorum has this; neither: it is not known */
 	struct ticket_seen next;    /* SHOW: the first ticket that any store has */
 };
