@@ -81,7 +81,7 @@ struct prior_lease adoption_record(struct core *core, const struct lease *x)
 	return left;
 }
 
-void adoption_rotate(struct lock_table *t, struct lease *x)
+void adoption_rotate(struct lock_table *t, struct lease *x, int64_t since_us)
 {
 	struct prior_lease from = adoption_record(t->core, x);
 	struct nodeset sure = x->placed.sure;
@@ -94,7 +94,7 @@ void adoption_rotate(struct lock_table *t, struct lease *x)
 	x->renewal->adoption->until = was ? instant_max(until, was->until) : until;
 	x->renewal->adoption->hopeless = x->renewal->adoption->deadline = INSTANT_NEVER;
 	free(was);
-	lock_value_make(t, &x->value);
+	lock_value_make(t, since_us, &x->value);
 	x->placed = placed_nowhere(t->core->now);
 	x->placed.sure = sure;
 }

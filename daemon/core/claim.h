@@ -76,6 +76,7 @@ struct claim {
 	bool converts : 1;       /* CLAIM_WAITING: it asks for the other mode of what its owner holds, and stands before all others */
 	bool patient;            /* wait > 0: goes on waiting while somebody holds */
 	bool overdue;            /* its wait is over; the round under way decides */
+	bool alone : 1;          /* CLAIM_LOST: it was the only reader, and none that had gone before could believe */
 	bool asked_again : 1;    /* CLAIM_LOST: a LOCK of the same owner came since, or while it was being adopted */
 	bool announced : 1;      /* NOTICE_WAITING was added */
 	bool ending : 1;         /* its session is being ended: it gets nothing any more */

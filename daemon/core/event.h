@@ -117,7 +117,7 @@ struct answer {
 	int64_t fence;        /* base of a grant, else the store's fence; -1 if unknown */
 	int64_t pttl_ms;      /* remaining TTL of the key, at most PTTL_MOST_MS; -1 never expires, -2 missing */
 	/*
-	 * B: the public part "<daemon-id>:<number>" of the value that stands there, with "!" in front if it was broken; "" if no redlockd wrote it.
+	 * B: the public part "<daemon-id>:<number>:<12 hex>" of the value that stands there, with "!" in front if it was broken; "" if no redlockd wrote it.
 	 * LOOK: behind it, after a blank, the first ticket of the queue, if there is one; also with K and M. BREAK: "#…" for a foreign value, and nothing
 	 * for "!". Q, and MARK: the marker.
 	 */

@@ -186,13 +186,14 @@ static void claim_abandon_held(struct engine *e, struct claim *c, struct instant
 
 /*
  * The client of a lost hold does not believe in it any more. The token of an exclusive hold is its own: if it is the lease's, nobody else has had the lease
- * since. Of readers others may believe. A lock-delay begins when the lease would have ended.
+ * since. Of readers others may believe, unless it was alone: those of other daemons have shares of their own. A lock-delay begins when the lease would have
+ * ended.
  */
 static void loss_over(struct engine *e, const struct claim *c)
 {
 	struct lock *l = c->lock;
 
-	if (l->lease.state == LEASE_CLOSING && l->lease.token == c->token && !c->shared && l->lease.delay_us == 0)
+	if (l->lease.state == LEASE_CLOSING && l->lease.token == c->token && (!c->shared || c->alone) && l->lease.delay_us == 0)
 		hold_belief_over(e, l);
 }
 
@@ -247,6 +248,7 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 	 */
 	bool denied = l->lease.state == LEASE_ADOPTING && why == LOSS_EVICTED && adoption_is_denied(&l->lease, e->core->conf.nodes);
 	struct instant until = instant_max(denied ? hold_belief(e, l) : holder_belief(e, l->holder), lock_ghost_until(l));
+	bool alone = lock_holders(l) == 1 && !lock_is_haunted(l, e->core->now);
 
 	if (l->lease.state == LEASE_ADOPTING && !denied)
 		adoption_leave(&l->lease);
@@ -257,6 +259,7 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 		claim_lose(e, c, why);
 	}
 	c = l->holder;
+	c->alone = alone;
 	lock_vacate(e, l);
 	claim_lose(e, c, why);
 	lease_refuse_extends(e, &l->lease, REFUSED_LOST);

@@ -38,6 +38,7 @@ struct pending {
 	char tag[TAG_MAX + 1];
 	struct instant asked_at;    /* EXTEND */
 	bool free;                  /* SHOW: a quorum has nothing of that name */
+	bool broken;                /* BREAK: sessions of this daemon have lost it */
 	struct elsewhere elsewhere; /* SHOW: or, if known, a quorum has this; neither: it is not known */
 	struct ticket_seen next;    /* SHOW: the first ticket that any store has */
 };
@@ -152,7 +153,8 @@ static inline struct renewal *lease_renewal(struct lock_table *t, struct lease *
 /* Its lease has this value from now on. */
 void lock_begin_lease(struct lock *l, const struct lease_value *value, const struct placed *placed);
 /* A fresh value, for one attempt. */
-void lock_value_make(struct lock_table *t, struct lease_value *ret_value);
+/* since_us: since when the name is held with it, by the stores' clock. */
+void lock_value_make(struct lock_table *t, int64_t since_us, struct lease_value *ret_value);
 
 /* Of its lease: see lease.h. */
 static inline struct instant lock_deadline(const struct lock_table *t, const struct lock *l)

@@ -68,6 +68,7 @@ static void row_elsewhere(struct commander *x, struct session *s, struct span ta
 	reply_text(&r, "role", SPAN("holder"));
 	reply_int(&r, "pos", 0);
 	reply_elsewhere(&r, elsewhere);
+	reply_elsewhere_held(x, &r, elsewhere);
 	if (seen_ms >= 0)
 		reply_int(&r, "seen_ms", seen_ms);
 	reply_int(&r, "ttl_ms", elsewhere_ttl_ms(x, elsewhere));

@@ -6,13 +6,40 @@
 #include <string.h>
 
 #define SECRET_N 32
+#define SINCE_N  12 /* the first digits of these */
+#define AHEAD_MOST_US (5 * SEC) /* clocks of stores that are used differ by less */
+#define HELD_MOST_US  (INT64_C(365) * 86400 * SEC)
 #define MOMENT_N 16
 
-void value_make(struct core *core, uint64_t number, struct lease_value *ret_value)
+void value_make(struct core *core, uint64_t number, int64_t since_us, struct lease_value *ret_value)
 {
 	ret_value->number = number;
-	ret_value->secret[0] = rng_next(&core->rng);
+	ret_value->secret[0] = rng_next(&core->rng) << 4 * SINCE_N | ((uint64_t)(since_us / MSEC) & ((UINT64_C(1) << 4 * SINCE_N) - 1));
 	ret_value->secret[1] = rng_next(&core->rng);
+}
+
+static int64_t digit_of(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+int64_t value_held_us(struct span public, int64_t now_us)
+{
+	const char *id = public.n > 0 ? memchr(public.p, ':', public.n) : NULL;
+	const char *number = id ? memchr(id + 1, ':', (size_t)(public.p + public.n - id - 1)) : NULL;
+	int64_t since_ms = 0, held_us;
+
+	if (!number || public.p + public.n - number != 1 + SINCE_N)
+		return -1;
+	for (unsigned i = SINCE_N; i > 0; i--) {
+		if (digit_of(number[i]) < 0)
+			return -1;
+		since_ms = since_ms * 16 + digit_of(number[i]);
+	}
+	held_us = now_us - since_ms * MSEC;
+	if (held_us < -AHEAD_MOST_US || held_us > HELD_MOST_US)
+		return -1;
+	return held_us > 0 ? held_us : 0;
 }
 
 /* "<daemon-id>:" in front of `at`, where there is room for the longest. Returns its first character. */

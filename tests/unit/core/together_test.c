@@ -25,7 +25,7 @@ START_TEST(who_is_refused_for_readers_of_another_daemon_is_told_so)
 	two_daemons(3);
 	reads(2);
 	says(1, "LOCK a");
-	hears(1, "BUSY name=a holder=@h1 mode=shared waiters=0 retry_ms=*");
+	hears(1, "BUSY name=a holder=@h1 held_ms=* mode=shared waiters=0 retry_ms=*");
 	says(1, "SHOW a");
 	hears(1, "\\* role=holder pos=0 * ttl_ms=* mode=shared");
 	hears(1, "OK n=1");
@@ -34,7 +34,7 @@ START_TEST(who_is_refused_for_readers_of_another_daemon_is_told_so)
 	says(2, "LOCK a");
 	hears(2, GRANT);
 	says(1, "LOCK a");
-	hears(1, "BUSY name=a holder=@h1 waiters=0 retry_ms=*");
+	hears(1, "BUSY name=a holder=@h1 held_ms=0 waiters=0 retry_ms=*");
 }
 END_TEST
 
