@@ -148,8 +148,9 @@ void serve_BREAK(struct commander *x, struct session *s)
 	if (!admin_is_allowed(x, s) || !pendings_within_limit(x, s))
 		return;
 	admin_log(x, s, "break", "name=", core_quoted(x->core, name));
-	if (l && l->holder && l->lease.shared) {
-		hold_lose(x->engine, l, LOSS_BROKEN); /* readers of other daemons may have it as well */
+	if (l && l->lease.state != LEASE_NONE && l->lease.shared) {
+		if (l->holder)
+			hold_lose(x->engine, l, LOSS_BROKEN); /* readers of other daemons may have it as well */
 	} else if (l && l->lease.state != LEASE_NONE) {
 		break_here(x, s, l);
 		return;
