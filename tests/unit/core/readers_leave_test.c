@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/hold.c, admin.c: readers of daemon 0 leave, and what they leave behind holds for other daemons, too. */
+/* daemon/core/hold.c, releases.c, admin.c: readers of daemon 0 leave, and what they leave behind holds for other daemons, too. */
 #include "tests/fixture/readers.h"
 
 #include <check.h>
@@ -79,6 +79,23 @@ START_TEST(a_break_while_a_reader_that_has_gone_may_believe_ends_the_holds_of_ot
 }
 END_TEST
 
+/* A share that is left behind keeps no other out: a renewal over an earlier connection may put the old one beside it. */
+START_TEST(a_late_renewal_leaves_no_share_beside_the_one_that_is_left_behind)
+{
+	two_daemons(3);
+	reads(1);
+	feels(2, MOOD_SILENT);
+	says(1, "EXTEND a");
+	breaks(2);
+	says(1, "UNLOCK a keep=1s");
+	arrives(2);
+	ignores(1);
+	ck_assert(key_is_there(2, "a"));
+	passes(1500 * MSEC);
+	ck_assert(!key_is_there(2, "a"));
+}
+END_TEST
+
 Suite *readers_leave_suite(void)
 {
 	Suite *s = suite_create("readers_leave");
@@ -89,6 +106,7 @@ Suite *readers_leave_suite(void)
 	tcase_add_loop_test(c, keep_of_one_reader_beyond_the_lease_counts_when_the_session_of_the_last_one_ends, 0, 2);
 	tcase_add_loop_test(c, the_longer_keep_counts, 0, 2);
 	tcase_add_test(c, a_break_while_a_reader_that_has_gone_may_believe_ends_the_holds_of_other_daemons);
+	tcase_add_test(c, a_late_renewal_leaves_no_share_beside_the_one_that_is_left_behind);
 	suite_add_tcase(s, c);
 	return s;
 }
