@@ -160,9 +160,9 @@ void serve_BREAK(struct commander *x, struct session *s)
 
 void broken_answer(struct commander *x, struct session *s, const struct pending *p)
 {
-	int64_t here = lock_closing_us(x, p->lock), there = p->elsewhere.pttl_ms * MSEC;
+	int64_t here = lock_closing_us(x, p->lock), there = p->free ? 0 : p->elsewhere.pttl_ms * MSEC;
 
-	if (p->free)
+	if (p->free && here <= 0)
 		tell_error(x, s, span_of(p->tag), ERROR_NOTFOUND, "nobody holds the lock; SHOW tells who has it now, if somebody took it meanwhile");
 	else
 		reply_broken(x, s, span_of(p->tag), lock_name(p->lock), there < 0 ? NEVER_FREE_US : here > there ? here : there);

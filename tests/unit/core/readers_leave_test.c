@@ -79,6 +79,22 @@ START_TEST(a_break_while_a_reader_that_has_gone_may_believe_ends_the_holds_of_ot
 }
 END_TEST
 
+/* Somebody has deleted the keys, but the reader has not heard of that. */
+START_TEST(a_break_that_ends_a_hold_here_says_so_whatever_the_stores_have)
+{
+	two_daemons(3);
+	reads(1);
+	for (unsigned i = 0; i < 3; i++)
+		memory_remove(cluster.node[i].memory, SPAN("a"));
+	session_opens_as_admin(ADMIN, 0);
+	says(ADMIN, "BREAK a");
+	hears(1, "! LOST name=a fence=* reason=broken");
+	ck_assert_int_gt(number_in(hears(ADMIN, "OK name=a free_in_ms=*"), "free_in_ms"), 9000);
+	says(ADMIN, "BREAK b");
+	hears(ADMIN, "ERR NOTFOUND *");
+}
+END_TEST
+
 /* A share that is left behind keeps no other out: a renewal over an earlier connection may put the old one beside it. */
 START_TEST(a_late_renewal_leaves_no_share_beside_the_one_that_is_left_behind)
 {
@@ -106,6 +122,7 @@ Suite *readers_leave_suite(void)
 	tcase_add_loop_test(c, keep_of_one_reader_beyond_the_lease_counts_when_the_session_of_the_last_one_ends, 0, 2);
 	tcase_add_loop_test(c, the_longer_keep_counts, 0, 2);
 	tcase_add_test(c, a_break_while_a_reader_that_has_gone_may_believe_ends_the_holds_of_other_daemons);
+	tcase_add_test(c, a_break_that_ends_a_hold_here_says_so_whatever_the_stores_have);
 	tcase_add_test(c, a_late_renewal_leaves_no_share_beside_the_one_that_is_left_behind);
 	suite_add_tcase(s, c);
 	return s;
