@@ -145,17 +145,17 @@ void serve_BREAK(struct commander *x, struct session *s)
 	struct span name = x->request.word[0];
 	struct lock *l = lock_find(&x->engine->table, name);
 	struct pending *p;
-	bool here = l && l->holder && l->lease.shared;
+	bool here = l && l->holder;
 
 	if (!admin_is_allowed(x, s) || !pendings_within_limit(x, s))
 		return;
 	admin_log(x, s, "break", "name=", core_quoted(x->core, name));
-	if (here) {
-		hold_lose(x->engine, l, LOSS_BROKEN); /* readers of other daemons may have it as well */
-	} else if (l && l->lease.state != LEASE_NONE) {
+	if (l && l->lease.state != LEASE_NONE && !l->lease.shared) {
 		break_here(x, s, l);
 		return;
 	}
+	if (here)
+		hold_lose(x->engine, l, LOSS_BROKEN); /* readers of other daemons may have it as well */
 	p = pending_of_request(x, s, lock_find_or_add(&x->engine->table, name));
 	p->broken = here;
 	break_begin(x->engine, p);
@@ -165,7 +165,7 @@ void broken_answer(struct commander *x, struct session *s, const struct pending 
 {
 	int64_t here = lock_closing_us(x, p->lock), there = p->free ? 0 : p->elsewhere.pttl_ms * MSEC;
 
-	if (p->free && !p->broken)
+	if (p->free && !p->broken && here <= 0)
 		tell_error(x, s, span_of(p->tag), ERROR_NOTFOUND, "nobody holds the lock; SHOW tells who has it now, if somebody took it meanwhile");
 	else
 		reply_broken(x, s, span_of(p->tag), lock_name(p->lock), there < 0 ? NEVER_FREE_US : here > there ? here : there);

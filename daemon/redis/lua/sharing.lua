@@ -69,12 +69,14 @@ local share_show = (asked.n or asked.u) and function(key, queue, others, ticket,
   tell_readers(others, 'c', key)
 end
 
--- Of those that wait to have their share alone the first one that is older than this; '': none.
+-- Of those that wait elsewhere to have their share alone the first one that is older than this; '': none. A ticket of the same daemon is one whose withdrawal
+-- was lost.
 local upgrade_before = asked.u and function(queue, ticket)
-  local first = ''
+  local first, own = '', string.match(ticket, '^%d+:([^:]+)')
   local line = ticket ~= '' and queue_line(queue) or nil
   for _, other in ipairs(line and line.tickets or {}) do
-    if string.find(other, ':u$') and other < ticket and (first == '' or other < first) then first = other end
+    local daemon = string.match(other, '^%d+:([^:]+):.*:u$')
+    if daemon and daemon ~= own and other < ticket and (first == '' or other < first) then first = other end
   end
   return first
 end
