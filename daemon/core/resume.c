@@ -229,6 +229,26 @@ static void wait_drop_not_notified(struct commander *x, struct claim *c)
 	hold_abandon(x->engine, c, INSTANT_PAST);
 }
 
+void resume_drop_group(struct commander *x, struct group *g)
+{
+	struct session *s = g->session;
+
+	group_free(x, g);
+	groups_make_due(x, s);
+}
+
+void resume_make_way(struct commander *x, struct session *s, struct span name, struct span owner, bool shared)
+{
+	struct lock *l = s->waits_not_notified > 0 ? lock_find(&x->engine->table, name) : NULL;
+	struct claim *c = l ? wait_not_notified(s, l, owner) : NULL;
+	struct group *g;
+
+	if (c && c->shared != shared)
+		wait_drop_not_notified(x, c);
+	while ((g = group_in_other_mode(s, name, owner, shared)) && g->not_notified)
+		resume_drop_group(x, g);
+}
+
 enum place resume_old_place(struct commander *x, struct session *s, struct span owner, bool shared, bool patient, struct claim **ret_claim)
 {
 	struct lock *l = s->resumed ? lock_find(&x->engine->table, x->request.word[0]) : NULL;
