@@ -99,6 +99,7 @@ static bool lock_is_repeated(struct commander *x, struct session *s, int64_t wai
 	switch (resume_old_place(x, s, request_owner(q), request_is_shared(q), wait > 0, &c)) {
 	case PLACE_TURN:
 		tell_granted(x, c, q->tag, c->count);
+		watch_who_waits(x, c);
 		return true;
 	case PLACE_WAITS:
 		claim_set_tag(c->asking->tag, q->tag);
