@@ -194,9 +194,10 @@ static void deliver_refused(struct commander *x, struct claim *c, enum refusal w
 static void deliver_reentered(struct commander *x, struct claim *c, unsigned count)
 {
 	struct claim *holder = lock_holder_of(c->lock, c->session, claim_owner(c));
+	bool hears = !c->not_notified && holder->not_notified;
 
 	if (!c->not_notified) {
-		if (holder->not_notified)
+		if (hears)
 			claim_hear(x, holder);
 		else
 			remember_held(x, holder);
@@ -205,6 +206,8 @@ static void deliver_reentered(struct commander *x, struct claim *c, unsigned cou
 	metric_add(&x->core->metrics, METRIC_REENTRIES, 1);
 	TAILQ_REMOVE(&c->session->claims, c, in_session);
 	claim_answered(x, c);
+	if (hears && !c->converts) /* else NOTICE_CONVERTED follows */
+		watch_who_waits(x, holder);
 }
 
 static void deliver_lost(struct commander *x, struct claim *c)

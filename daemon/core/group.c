@@ -356,14 +356,14 @@ static bool group_has_name(const struct group *g, struct span name)
 	return false;
 }
 
-bool groups_wait_in_other_mode(const struct session *s, struct span name, struct span owner, bool shared)
+struct group *group_in_other_mode(const struct session *s, struct span name, struct span owner, bool shared)
 {
-	const struct group *g;
+	struct group *g;
 
 	LIST_FOREACH(g, &s->groups, in_session)
 		if (g->shared != shared && span_equal(group_owner(g), owner) && group_has_name(g, name))
-			return true;
-	return false;
+			return g;
+	return NULL;
 }
 
 bool groups_wait(const struct session *s, bool patient)

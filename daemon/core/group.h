@@ -104,8 +104,8 @@ void groups_take_over(struct session *to, struct session *from);
 void groups_bound(struct commander *x, struct session *s, struct instant until);
 struct group *group_waiting(const struct session *s, struct span tag); /* under this tag, which is not empty; NULL: none */
 bool groups_wait(const struct session *s, bool patient);
-/* Whether this owner waits for that name by a group of the other mode. */
-bool groups_wait_in_other_mode(const struct session *s, struct span name, struct span owner, bool shared);
+/* By which this owner waits for that name in the other mode; NULL: there is none. */
+struct group *group_in_other_mode(const struct session *s, struct span name, struct span owner, bool shared);
 unsigned groups_patient(const struct session *s);
 
 #endif

@@ -306,6 +306,7 @@ void hold_lapse(struct engine *e, struct claim *c)
 
 	metric_add(&e->core->metrics, METRIC_RELEASES, 1);
 	notices_add(&e->notices, NOTICE_FORGOTTEN, c, NULL, NOT_REFUSED);
+	convert_forfeit(c);
 	if (hold_leave_others(e, c, INSTANT_PAST) || grant_hand_on(e, l))
 		return;
 	until = lock_ghost_until(l);

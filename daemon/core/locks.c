@@ -99,6 +99,7 @@ static bool lock_is_repeated(struct commander *x, struct session *s, int64_t wai
 	switch (resume_old_place(x, s, request_owner(q), request_is_shared(q), wait > 0, &c)) {
 	case PLACE_TURN:
 		tell_granted(x, c, q->tag, c->count);
+		watch_who_waits(x, c);
 		return true;
 	case PLACE_WAITS:
 		claim_set_tag(c->asking->tag, q->tag);
@@ -123,14 +124,16 @@ static bool lock_may_be_upgraded(struct commander *x, struct session *s, const s
 	return false;
 }
 
-static bool waits_in_other_mode(const struct commander *x, const struct session *s, struct span name)
+static bool waits_in_other_mode(struct commander *x, struct session *s, struct span name)
 {
 	const struct lock *l = lock_find(&x->engine->table, name);
 	struct span owner = request_owner(&x->request);
 	bool shared = request_is_shared(&x->request);
 	const struct claim *c;
 
-	if (groups_wait_in_other_mode(s, name, owner, shared))
+	if (s->resumed)
+		resume_make_way(x, s, name, owner, shared);
+	if (group_in_other_mode(s, name, owner, shared))
 		return true;
 	if (!l || lock_holder_of(l, s, owner))
 		return false;
