@@ -180,11 +180,12 @@ static void claim_abandon_held(struct engine *e, struct claim *c, struct instant
 {
 	struct lock *l = c->lock;
 	struct instant believed = instant_min(holder_belief(e, c), until);
+	struct instant delayed = instant_add(instant_max(believed, e->core->now), l->lease.delay_us);
 	bool at_once = !instant_before(e->core->now, until);
-	int64_t kept_us, leave_us;
+	int64_t kept_us, leave_us = instant_diff(delayed, e->core->now);
 
 	metric_add(&e->core->metrics, METRIC_RELEASES, 1);
-	if (hold_leave_others(e, c, instant_add(instant_max(believed, e->core->now), l->lease.delay_us)))
+	if (hold_leave_others(e, c, delayed))
 		return;
 	if (at_once && l->lease.delay_us == 0 && grant_hand_on(e, l))
 		return;
@@ -199,7 +200,7 @@ static void claim_abandon_held(struct engine *e, struct claim *c, struct instant
 		lock_close(e, l, believed, CAUSE_SESSION_ENDED);
 		return;
 	}
-	leave_us = kept_us + l->lease.delay_us;
+	leave_us = kept_us > leave_us ? kept_us : leave_us;
 	release_begin(e, &l->lease, leave_us > 0 ? RELEASE_LEAVE : RELEASE_DELETE, leave_us, NULL);
 	hold_give_back(e, l, CAUSE_SESSION_ENDED);
 }

@@ -150,6 +150,17 @@ class SharedAcrossDaemons(QuorumTest):
         here.ok("LOCK docs mode=shared")
         self.assertEqual(there.reply()["mode"], "shared")
 
+    def test_keep_of_a_reader_outlasts_the_lease_of_the_last_one(self):
+        one, two, writer = (self.client(d) for d in (self.a, self.a, self.b))
+        for c in (one, two):
+            c.ok("LOCK docs mode=shared ttl=500ms")
+        began = time.monotonic()
+        one.ok("UNLOCK docs keep=1500ms")
+        two.ok("UNLOCK docs")
+        self.assertEqual(writer.begin("LOCK docs wait=30s"), [])
+        self.assertEqual(writer.reply().kind, "OK")
+        self.assertGreater(time.monotonic() - began, 1.4)
+
     def test_the_share_of_a_daemon_that_died_ends_with_its_lease(self):
         here, there, _ = self.readers("docs")
         writer = self.client(self.a)
