@@ -137,6 +137,7 @@ CORE := \
 	daemon/core/lockall.c \
 	daemon/core/locks.c \
 	daemon/core/look.c \
+	daemon/core/lower.c \
 	daemon/core/member.c \
 	daemon/core/members.c \
 	daemon/core/metric.c \

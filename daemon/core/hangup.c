@@ -149,3 +149,19 @@ void hangup_fired(struct commander *x, struct session *s)
 	s->lingered = true;
 	hangup_settle(x, s);
 }
+
+/*
+ * A reset by this host's own kernel is as good as an EOF. So is a reset after the client has closed its side: nobody was left there to be answered.
+ * In all other cases the client may be alive behind a broken path.
+ */
+void hangup_gone(struct commander *x, struct session *s, enum gone how)
+{
+	static const char *const word[] = {
+		[GONE_HANGUP] = "hangup", [GONE_RESET] = "reset", [GONE_KEEPALIVE] = "keepalive", [GONE_OVERFLOW] = "overflow"};
+	bool sure = how == GONE_HANGUP || (how == GONE_RESET && (s->is_local || s->leaving));
+
+	s->over = true;
+	if (!sure)
+		session_ended(x->sessions, s, word[how]);
+	end_connection(x, s, sure ? ENDING_CLEAN : ENDING_UNSURE);
+}

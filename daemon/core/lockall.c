@@ -61,6 +61,20 @@ static bool terms_are_allowed(struct commander *x, struct session *s)
 	       (!request_is_shared(&x->request) || shared_terms_are_allowed(x, s));
 }
 
+/* How many of the names would be further locks: not one that the owner holds, nor a loss that it takes anew. */
+static unsigned names_further(struct commander *x, const struct session *s)
+{
+	const struct request *q = &x->request;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < q->words; i++) {
+		const struct lock *l = lock_find(&x->engine->table, q->word[i]);
+
+		n += !l || !lock_claim_of(l, s, request_owner(q));
+	}
+	return n;
+}
+
 static bool group_is_within_limits(struct commander *x, struct session *s, bool patient)
 {
 	const struct core_conf *conf = &x->core->conf;
@@ -70,7 +84,7 @@ static bool group_is_within_limits(struct commander *x, struct session *s, bool 
 		           conf->limits.waiting);
 		return false;
 	}
-	if (s->held + s->waiting + x->request.words <= conf->limits.locks)
+	if (s->held + s->waiting + names_further(x, s) <= conf->limits.locks)
 		return true;
 	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " locks (limits.locks)", conf->limits.locks);
 	return false;

@@ -188,24 +188,13 @@ static int on_sent(struct service *s, const struct event *event)
 	return 0;
 }
 
-/*
- * A reset by this host's own kernel is as good as an EOF. So is a reset after the client has closed its side: nobody was left there to be answered.
- * In all other cases the client may be alive behind a broken path.
- */
 static int on_gone(struct service *s, const struct event *event)
 {
-	static const char *const word[] = {
-		[GONE_HANGUP] = "hangup", [GONE_RESET] = "reset", [GONE_KEEPALIVE] = "keepalive", [GONE_OVERFLOW] = "overflow"};
 	struct session *session = session_find(&s->sessions, event->session.id);
-	bool sure;
 
 	if (!session)
 		return -EINVAL;
-	sure = event->session.how == GONE_HANGUP || (event->session.how == GONE_RESET && (session->is_local || session->leaving));
-	session->over = true;
-	if (!sure)
-		session_ended(&s->sessions, session, word[event->session.how]);
-	end_connection(&s->commander, session, sure ? ENDING_CLEAN : ENDING_UNSURE);
+	hangup_gone(&s->commander, session, event->session.how);
 	return 0;
 }
 
