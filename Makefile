@@ -240,6 +240,7 @@ DAEMON := \
 CLIENT := \
 	client/address.c \
 	client/await.c \
+	client/bundle.c \
 	client/channel.c \
 	client/conn.c \
 	client/draft.c \

@@ -6,6 +6,7 @@
 #include "client/await.h"
 #include "client/draft.h"
 #include "client/exchange.h"
+#include "client/lock.h"
 #include "client/moment.h"
 
 #include <errno.h>
@@ -102,8 +103,7 @@ int redlock_lock_send(struct redlock *c, const char *name, const struct redlock_
 	return exchange_begin(c);
 }
 
-/* Asks CHECK for the grant that LOCK told. */
-static int lock_anchor(struct redlock *c, const char *name, struct redlock_grant *ret_grant)
+int lock_anchor(struct redlock *c, const char *name, struct redlock_grant *ret_grant)
 {
 	struct draft d;
 	int r = request_begin(c, &d, "CHECK", name);
