@@ -287,6 +287,7 @@ CLI := \
 	client/shortage.c \
 	client/status.c \
 	client/waiting.c \
+	client/wakeups.c \
 	client/watch.c
 
 # What prints documents from tables.
