@@ -288,6 +288,7 @@ CLI := \
 	client/shortage.c \
 	client/status.c \
 	client/waiting.c \
+	client/wakeups.c \
 	client/watch.c
 
 # What prints documents from tables.
