@@ -182,6 +182,24 @@ static void draw_circles(struct plan *p)
 		p->faults = 0;
 }
 
+/* Somebody deletes keys of readers, at one node at a time. */
+static void draw_deletions(struct plan *p)
+{
+	struct stream s;
+
+	stream_init(&s, (uint64_t)p->seed, DRAW_DELETIONS, 0);
+	if (!p->readers || p->nodes < 3 || !stream_chance(&s, 40))
+		return;
+	for (int64_t n = stream_skewed(&s, 4, 60), one = stream_range(&s, 0, p->nodes - 1), any = stream_chance(&s, 40); n > 0 && p->faults < FAULTS_MAX; n--) {
+		struct fault *f = &p->fault[p->faults++];
+
+		*f = (struct fault){.kind = FAULT_NODE_DELETE_ONE, .for_us = MSEC};
+		f->at_us = stream_range(&s, p->warm_us, p->length_us);
+		f->a = any ? stream_range(&s, 0, p->nodes - 1) : one;
+		f->b = stream_chance(&s, 80) ? p->names + stream_range(&s, 0, 3) : stream_range(&s, 0, p->names - 1);
+	}
+}
+
 bool spread_is_shown(const struct plan *p, enum spread kind)
 {
 	switch (kind) {
@@ -220,4 +238,5 @@ void spread_draw(struct plan *p)
 	draw_circles(p);
 	p->readers = seed_is_spread((uint64_t)p->seed, SPREAD_READERS);
 	p->gathers = seed_is_spread((uint64_t)p->seed, SPREAD_GATHERS) && rare_of((uint64_t)p->seed) != RARE_HOUR; /* it would not end in time */
+	draw_deletions(p);
 }

@@ -3,6 +3,7 @@
 #include "tests/sim/world/world.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 /* Error replies of a server in trouble; only the first word matters. */
 static const char *const error_text[] = {
@@ -15,6 +16,7 @@ static const char *const error_text[] = {
 	"CLUSTERDOWN The cluster is down",
 	"ERR something that nobody has heard of",
 };
+#define DELETE_SLACK_MS 3 /* a vote ends that much before its key */
 #define ERROR_TEXTS (int64_t)(sizeof(error_text) / sizeof(error_text[0]))
 
 static struct server *server_of(struct world *w, const struct fault *f)
@@ -25,6 +27,65 @@ static struct server *server_of(struct world *w, const struct fault *f)
 static struct span fault_name(const struct world *w, const struct fault *f)
 {
 	return span_of(name_of(f->b % w->plan->names));
+}
+
+/* What stands in front of a share of the text; none: the value is held alone. */
+static const char *share_after(const char *text, const char *end, struct span *ret_value, int64_t *ret_ends)
+{
+	const char *value = text + sizeof(" 0123456789012345,") - 1;
+
+	if (value > end || text[0] != ' ')
+		return NULL;
+	*ret_ends = strtoll(text, NULL, 10);
+	ret_value->p = value;
+	while (value < end && *value != ' ')
+		value++;
+	ret_value->n = (size_t)(value - ret_value->p);
+	return value;
+}
+
+/* How long the server keeps this value, in ms; 0: it does not. */
+static int64_t node_keeps(const struct server *s, struct span name, bool shared, struct span value)
+{
+	int64_t now = server_wall(s) / MSEC, ends;
+	struct span text, other;
+
+	if (s->down || !sim_node_get(s->node, name, server_wall(s), &text, &ends))
+		return 0;
+	if (!shared)
+		return span_equal(text, value) ? ends - now : 0;
+	for (const char *at = text.p + 1; text.p[0] == 'R' && (at = share_after(at, text.p + text.n, &other, &ends));)
+		if (span_equal(other, value))
+			return ends > now ? ends - now : 0;
+	return 0;
+}
+
+static bool others_keep(struct world *w, const struct server *s, struct span name, bool shared, struct span value, int64_t left)
+{
+	for (int64_t i = 0; i < w->plan->nodes; i++)
+		if (&w->server[i] != s && node_keeps(&w->server[i], name, shared, value) + DELETE_SLACK_MS < left)
+			return false;
+	return true;
+}
+
+/* All who hold the name have the votes of all nodes, so that each keeps a quorum. */
+static bool node_delete_one(struct world *w, struct server *s, const struct fault *f)
+{
+	int64_t which = f->b % (w->plan->names + READ_NAMES);
+	const char word[] = {'r', (char)('0' + which - w->plan->names), '\0'};
+	struct span name = which < w->plan->names ? span_of(name_of(which)) : span_of(word);
+	int64_t now = server_wall(s) / MSEC, ends;
+	struct span text, value;
+
+	if (s->down || w->plan->nodes < 3 || !sim_node_get(s->node, name, server_wall(s), &text, &ends) || text.n == 0 || text.p[0] == '!')
+		return false;
+	if (text.p[0] != 'R' && !others_keep(w, s, name, false, text, ends - now))
+		return false;
+	for (const char *at = text.p + 1; text.p[0] == 'R' && (at = share_after(at, text.p + text.n, &value, &ends));)
+		if (ends >= now && !others_keep(w, s, name, true, value, ends - now))
+			return false;
+	sim_node_delete(s->node, name);
+	return true;
 }
 
 static bool node_fault_of_store(struct world *w, struct server *s, const struct fault *f)
@@ -45,6 +106,8 @@ static bool node_fault_of_store(struct world *w, struct server *s, const struct 
 	case FAULT_NODE_DELETE:
 		sim_node_delete(s->node, fault_name(w, f));
 		return true;
+	case FAULT_NODE_DELETE_ONE:
+		return node_delete_one(w, s, f);
 	case FAULT_FOREIGN_KEY:
 	case FAULT_FOREIGN_HASH:
 		if (s->down || sim_node_get(s->node, fault_name(w, f), server_wall(s), &value, &old))
