@@ -326,7 +326,7 @@ START_TEST(a_reader_that_does_not_wait_joins_soon_after_a_writer_of_another_daem
 	reads(3);
 	is_wanted(0, 0, "a");
 	for (int tries = 0; tries < 10; tries++) {
-		says(4, "LOCK a mode=shared");
+		says(4, "LOCKALL b a mode=shared");
 		hears(4, "BUSY *");
 		passes(50 * MSEC);
 	}
