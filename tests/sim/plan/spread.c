@@ -182,21 +182,29 @@ static void draw_circles(struct plan *p)
 		p->faults = 0;
 }
 
-/* Somebody deletes keys of readers, at one node at a time. */
+/* Somebody deletes keys, mostly those of readers: all at one node, or each at some node. */
 static void draw_deletions(struct plan *p)
 {
 	struct stream s;
+	int64_t count, node;
+	bool any;
 
 	stream_init(&s, (uint64_t)p->seed, DRAW_DELETIONS, 0);
-	if (!p->readers || p->nodes < 3 || !stream_chance(&s, 40))
+	if (!p->readers || p->nodes < 3 || !stream_chance(&s, 25))
 		return;
-	for (int64_t n = stream_skewed(&s, 4, 60), one = stream_range(&s, 0, p->nodes - 1), any = stream_chance(&s, 40); n > 0 && p->faults < FAULTS_MAX; n--) {
+	any = stream_chance(&s, 40);
+	node = stream_range(&s, 0, p->nodes - 1);
+	for (count = stream_skewed(&s, 4, 60); count > 0 && p->faults < FAULTS_MAX; count--) {
 		struct fault *f = &p->fault[p->faults++];
 
-		*f = (struct fault){.kind = FAULT_NODE_DELETE_ONE, .for_us = MSEC};
-		f->at_us = stream_range(&s, p->warm_us, p->length_us);
-		f->a = any ? stream_range(&s, 0, p->nodes - 1) : one;
-		f->b = stream_chance(&s, 80) ? p->names + stream_range(&s, 0, 3) : stream_range(&s, 0, p->names - 1);
+		*f = (struct fault){.kind = FAULT_NODE_DELETE_ONE, .a = node, .b = p->names};
+		f->at_us = stream_range(&s, p->warm_us, p->length_us - 100 * MSEC);
+		if (any)
+			f->a = stream_range(&s, 0, p->nodes - 1);
+		if (stream_chance(&s, 80))
+			f->b += stream_range(&s, 0, 3);
+		else
+			f->b = stream_range(&s, 0, p->names - 1);
 	}
 }
 

@@ -29,14 +29,14 @@ static struct span fault_name(const struct world *w, const struct fault *f)
 	return span_of(name_of(f->b % w->plan->names));
 }
 
-/* What stands in front of a share of the text; none: the value is held alone. */
-static const char *share_after(const char *text, const char *end, struct span *ret_value, int64_t *ret_ends)
+/* Reads the next share of a key that readers hold; NULL: there is none. See daemon/redis/lua/shares.lua. */
+static const char *share_next(const char *at, const char *end, struct span *ret_value, int64_t *ret_ends)
 {
-	const char *value = text + sizeof(" 0123456789012345,") - 1;
+	const char *value = at + sizeof(" 0123456789012345,") - 1;
 
-	if (value > end || text[0] != ' ')
+	if (value > end || *at != ' ')
 		return NULL;
-	*ret_ends = strtoll(text, NULL, 10);
+	*ret_ends = strtoll(at, NULL, 10);
 	ret_value->p = value;
 	while (value < end && *value != ' ')
 		value++;
@@ -44,44 +44,47 @@ static const char *share_after(const char *text, const char *end, struct span *r
 	return value;
 }
 
-/* How long the server keeps this value, in ms; 0: it does not. */
+static bool is_shared(struct span text)
+{
+	return span_starts(text, SPAN("R "));
+}
+
+/* For how long the server keeps this value in this form, in ms; 0: it does not. */
 static int64_t node_keeps(const struct server *s, struct span name, bool shared, struct span value)
 {
 	int64_t now = server_wall(s) / MSEC, ends;
 	struct span text, other;
 
-	if (s->down || !sim_node_get(s->node, name, server_wall(s), &text, &ends))
+	if (s->down || !sim_node_get(s->node, name, server_wall(s), &text, &ends) || is_shared(text) != shared)
 		return 0;
 	if (!shared)
-		return span_equal(text, value) ? ends - now : 0;
-	for (const char *at = text.p + 1; text.p[0] == 'R' && (at = share_after(at, text.p + text.n, &other, &ends));)
-		if (span_equal(other, value))
-			return ends > now ? ends - now : 0;
+		return span_equal(text, value) && ends > now ? ends - now : 0;
+	for (const char *at = text.p + 1; (at = share_next(at, text.p + text.n, &other, &ends));)
+		if (span_equal(other, value) && ends > now)
+			return ends - now;
 	return 0;
 }
 
-static bool others_keep(struct world *w, const struct server *s, struct span name, bool shared, struct span value, int64_t left)
+static bool others_keep(const struct world *w, const struct server *s, struct span name, bool shared, struct span value, int64_t for_ms)
 {
 	for (int64_t i = 0; i < w->plan->nodes; i++)
-		if (&w->server[i] != s && node_keeps(&w->server[i], name, shared, value) + DELETE_SLACK_MS < left)
+		if (&w->server[i] != s && node_keeps(&w->server[i], name, shared, value) + DELETE_SLACK_MS < for_ms)
 			return false;
 	return true;
 }
 
-/* All who hold the name have the votes of all nodes, so that each keeps a quorum. */
-static bool node_delete_one(struct world *w, struct server *s, const struct fault *f)
+/* Only where each who holds the name has a quorum without the vote of this node. */
+static bool node_delete_one(const struct world *w, struct server *s, const struct fault *f)
 {
-	int64_t which = f->b % (w->plan->names + READ_NAMES);
+	int64_t which = f->b % (w->plan->names + READ_NAMES), now = server_wall(s) / MSEC, ends;
 	const char word[] = {'r', (char)('0' + which - w->plan->names), '\0'};
-	struct span name = which < w->plan->names ? span_of(name_of(which)) : span_of(word);
-	int64_t now = server_wall(s) / MSEC, ends;
-	struct span text, value;
+	struct span name = span_of(which < w->plan->names ? name_of(which) : word), text, value;
 
 	if (s->down || w->plan->nodes < 3 || !sim_node_get(s->node, name, server_wall(s), &text, &ends) || text.n == 0 || text.p[0] == '!')
 		return false;
-	if (text.p[0] != 'R' && !others_keep(w, s, name, false, text, ends - now))
+	if (!is_shared(text) && !others_keep(w, s, name, false, text, ends - now))
 		return false;
-	for (const char *at = text.p + 1; text.p[0] == 'R' && (at = share_after(at, text.p + text.n, &value, &ends));)
+	for (const char *at = text.p + 1; is_shared(text) && (at = share_next(at, text.p + text.n, &value, &ends));)
 		if (ends >= now && !others_keep(w, s, name, true, value, ends - now))
 			return false;
 	sim_node_delete(s->node, name);
