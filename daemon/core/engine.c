@@ -71,6 +71,8 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 	/* If the same owner may hold the lock from the previous run, the adoption decides. */
 	if (!c->patient && lock_is_taken(l) && !holder) {
 		notices_add(&e->notices, NOTICE_REFUSED, c, NULL, REFUSED_BUSY);
+		if (c->shared)
+			together_refused(e, l);
 		return;
 	}
 	k = lock_contend(&e->table, l);

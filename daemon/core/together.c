@@ -122,6 +122,12 @@ void together_open(struct engine *e, struct lock *l)
 	together_ask_again(e, &l->lease, e->core->now);
 }
 
+void together_refused(struct engine *e, struct lock *l)
+{
+	if (l->lease.shared && l->share && l->contender->want_since.us)
+		together_ask_again(e, &l->lease, instant_max(e->core->now, instant_add(l->share->want_at, POLL_US)));
+}
+
 /* Somebody waits here to hold alone what readers share, or what one that has gone may believe in. */
 static bool together_has_writer(const struct lock *l)
 {

@@ -24,6 +24,8 @@ void together_ask_again(struct engine *e, struct lease *x, struct instant at);
 void together_woken(struct engine *e, struct lock *l, unsigned node);
 /* Readers hold the lock here, and somebody elsewhere waits: it may be a reader. The lease is shared by the next renewal, which is due now. */
 void together_open(struct engine *e, struct lock *l);
+/* A reader that does not wait was refused for a writer elsewhere: the stores are asked whether that writer is still there, once a second. */
+void together_refused(struct engine *e, struct lock *l);
 
 /*
  * The line of the lock has changed. If a writer waits behind this share, its ticket is shown to the stores, with each renewal; else it is withdrawn. While

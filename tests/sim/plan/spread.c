@@ -182,6 +182,32 @@ static void draw_circles(struct plan *p)
 		p->faults = 0;
 }
 
+/* Somebody deletes keys, mostly those of readers: all at one node, or each at some node. */
+static void draw_deletions(struct plan *p)
+{
+	struct stream s;
+	int64_t count, node;
+	bool any;
+
+	stream_init(&s, (uint64_t)p->seed, DRAW_DELETIONS, 0);
+	if (!p->readers || p->nodes < 3 || !stream_chance(&s, 25))
+		return;
+	any = stream_chance(&s, 40);
+	node = stream_range(&s, 0, p->nodes - 1);
+	for (count = stream_skewed(&s, 4, 60); count > 0 && p->faults < FAULTS_MAX; count--) {
+		struct fault *f = &p->fault[p->faults++];
+
+		*f = (struct fault){.kind = FAULT_NODE_DELETE_ONE, .a = node, .b = p->names};
+		f->at_us = stream_range(&s, p->warm_us, p->length_us - 100 * MSEC);
+		if (any)
+			f->a = stream_range(&s, 0, p->nodes - 1);
+		if (stream_chance(&s, 80))
+			f->b += stream_range(&s, 0, 3);
+		else
+			f->b = stream_range(&s, 0, p->names - 1);
+	}
+}
+
 bool spread_is_shown(const struct plan *p, enum spread kind)
 {
 	switch (kind) {
@@ -220,4 +246,5 @@ void spread_draw(struct plan *p)
 	draw_circles(p);
 	p->readers = seed_is_spread((uint64_t)p->seed, SPREAD_READERS);
 	p->gathers = seed_is_spread((uint64_t)p->seed, SPREAD_GATHERS) && rare_of((uint64_t)p->seed) != RARE_HOUR; /* it would not end in time */
+	draw_deletions(p);
 }
