@@ -90,6 +90,7 @@ DAEMON_BASE := \
 	daemon/base/log.c \
 	daemon/base/map.c \
 	daemon/base/mem.c \
+	daemon/base/netstring.c \
 	daemon/base/pack.c \
 	daemon/base/pool.c \
 	daemon/base/rng.c
@@ -125,6 +126,7 @@ CORE := \
 	daemon/core/hangup.c \
 	daemon/core/hold.c \
 	daemon/core/holders.c \
+	daemon/core/home.c \
 	daemon/core/lessee.c \
 	daemon/core/journal.c \
 	daemon/core/judge.c \
@@ -181,8 +183,10 @@ CORE := \
 
 STORE := \
 	daemon/store/breaking.c \
+	daemon/store/home.c \
 	daemon/store/keyspace.c \
 	daemon/store/memory.c \
+	daemon/store/rate.c \
 	daemon/store/record.c \
 	daemon/store/share_list.c \
 	daemon/store/sharing.c \

@@ -14,6 +14,7 @@
 struct core_conf {
 	unsigned nodes;               /* 1 .. NODES_MAX */
 	const char *label[NODES_MAX]; /* of each node, for people */
+	const char *home[NODES_MAX];  /* what each node is called, by all daemons alike: see home.h. NULL: its label */
 	const char *store;            /* "memory", "redis" */
 	bool foreign;                 /* clients that poll use the same names: hand-overs leave them a chance */
 	bool shared;                  /* other daemons, and other programs, may write keys to the stores */
@@ -54,6 +55,7 @@ enum timer_kind {
 	TIMER_GRACE,
 	TIMER_LISTS,
 	TIMER_WAITS,
+	TIMER_HOME,
 	TIMER_INSISTING,
 	TIMER_LAPSE
 };
