@@ -13,6 +13,7 @@
 #include "daemon/core/gather.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/hangup.h"
+#include "daemon/core/home.h"
 #include "daemon/core/list.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/restore.h"
@@ -55,6 +56,7 @@ void service_free(struct service *s)
 	if (!s)
 		return;
 	waittable_free(&s->commander);
+	home_release(&s->engine);
 	end_all(&s->commander);
 	engine_release(&s->engine);
 	session_table_release(&s->sessions);
