@@ -27,7 +27,8 @@ static void rater_asks(struct sim_client *c)
 	struct request_sim *q;
 
 	cost = stream_chance(&c->rates, 70) ? 1 : stream_range(&c->rates, 0, x.limit);
-	q = client_ask(c, ASK_RATE, NULL, "RATE m%lld limit=%lld per=%lldms cost=%lld", (long long)name, (long long)x.limit, (long long)x.per_ms, (long long)cost);
+	q = client_ask(c, ASK_RATE, NULL, "RATE m%lld limit=%lld per=%lldms cost=%lld", (long long)name, (long long)x.limit, (long long)x.per_ms,
+	               (long long)cost);
 	if (!q)
 		return;
 	q->name = name;
