@@ -261,6 +261,7 @@ CLIENT := \
 	client/person.c \
 	client/pushes.c \
 	client/public.c \
+	client/rate.c \
 	client/recovery.c \
 	client/repeat.c \
 	client/surplus.c \
@@ -280,6 +281,7 @@ CLI := \
 	client/json.c \
 	client/keeper.c \
 	client/lead.c \
+	client/limit.c \
 	client/loss.c \
 	client/main.c \
 	client/ping.c \
