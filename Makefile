@@ -90,6 +90,7 @@ DAEMON_BASE := \
 	daemon/base/log.c \
 	daemon/base/map.c \
 	daemon/base/mem.c \
+	daemon/base/netstring.c \
 	daemon/base/pack.c \
 	daemon/base/pool.c \
 	daemon/base/rng.c
@@ -125,6 +126,7 @@ CORE := \
 	daemon/core/hangup.c \
 	daemon/core/hold.c \
 	daemon/core/holders.c \
+	daemon/core/home.c \
 	daemon/core/lessee.c \
 	daemon/core/journal.c \
 	daemon/core/judge.c \
@@ -148,6 +150,7 @@ CORE := \
 	daemon/core/parts.c \
 	daemon/core/probe.c \
 	daemon/core/query.c \
+	daemon/core/rate.c \
 	daemon/core/quorum.c \
 	daemon/core/rebase.c \
 	daemon/core/release.c \
@@ -182,8 +185,10 @@ CORE := \
 
 STORE := \
 	daemon/store/breaking.c \
+	daemon/store/home.c \
 	daemon/store/keyspace.c \
 	daemon/store/memory.c \
+	daemon/store/rate.c \
 	daemon/store/record.c \
 	daemon/store/share_list.c \
 	daemon/store/sharing.c \
@@ -258,6 +263,7 @@ CLIENT := \
 	client/person.c \
 	client/pushes.c \
 	client/public.c \
+	client/rate.c \
 	client/recovery.c \
 	client/repeat.c \
 	client/surplus.c \
@@ -277,6 +283,7 @@ CLI := \
 	client/json.c \
 	client/keeper.c \
 	client/lead.c \
+	client/limit.c \
 	client/loss.c \
 	client/main.c \
 	client/ping.c \

@@ -45,6 +45,7 @@ struct invocation {
 	char **argv;         /* CMD..., NULL-terminated */
 	const char *addr, *note;
 	int64_t wait_ms, ttl_ms, keep_ms;
+	int64_t limit, per_ms, cost; /* of rate */
 	int busy_exit, priority;
 	bool shared, any, json, help, version;
 };

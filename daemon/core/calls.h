@@ -14,6 +14,7 @@ enum calls_owner {
 	CALLS_OF_ROUND,   /* struct round */
 	CALLS_OF_RELEASE, /* struct release */
 	CALLS_OF_TABLE,   /* struct waittable */
+	CALLS_OF_HOME,    /* struct home_question */
 };
 
 struct calls {

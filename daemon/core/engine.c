@@ -11,6 +11,7 @@
 #include "daemon/core/conclude.h"
 #include "daemon/core/convert.h"
 #include "daemon/core/holders.h"
+#include "daemon/core/home.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/lessee.h"
 #include "daemon/core/lower.h"
@@ -260,6 +261,9 @@ void engine_fired(struct engine *e, struct timer *t)
 	case TIMER_ADMISSION:
 		engine_admission_fired(e);
 		break;
+	case TIMER_HOME:
+		home_fired(e, t);
+		break;
 	case TIMER_SESSION:
 	case TIMER_GRACE:
 	case TIMER_LISTS:
@@ -308,6 +312,8 @@ bool engine_answer(struct engine *e, const struct answer *a)
 		conclude_answered(e, round_of_calls(c), a);
 	else if (c && c->owner == CALLS_OF_RELEASE)
 		engine_release_answered(e, release_of_calls(c), a);
+	else if (c && c->owner == CALLS_OF_HOME)
+		home_answered(e, c, a);
 	if (fell)
 		lower_lose_over(e); /* not before: the answer may have renewed a lease */
 	return known;
@@ -329,6 +335,8 @@ void engine_settle(struct engine *e)
 	if (e->members.gained)
 		release_resume_all(e);
 	engine_admit(e);
+	if (!TAILQ_EMPTY(&e->homes.waiting))
+		home_settle(e);
 	if (!e->members.gained)
 		return;
 	e->members.gained = false;

@@ -38,6 +38,7 @@ enum call_kind {
 	CALL_LOOK,     /* read the key; changes nothing */
 	CALL_BREAK,    /* take the key from its holder by force: see lua/break.lua */
 	CALL_TABLE,    /* leave members in the wait table, and read those of other daemons: see lua/table.lua. It has no name */
+	CALL_HOME,     /* a question to the home of a rate limit or of a queue: see home.h and lua/home.lua. Its name is that of the limit or queue */
 };
 
 /* How an ACQUIRE or an EXTEND would have the key, and a RELEASE may find it: see lua/shares.lua. */
@@ -52,7 +53,10 @@ struct call {
 	unsigned node;
 	enum call_kind kind;
 	struct span name;       /* lock name, without the key prefix */
-	/* The value that the key must have; ACQUIRE: the value to set; BREAK: what to break, "" asks what there is; TABLE: the members, see lua/table.lua */
+	/*
+	 * The value that the key must have; ACQUIRE: the value to set; BREAK: what to break, "" asks what there is; TABLE: the members, see lua/table.lua;
+	 * HOME: the operation and its arguments, see netstring.h
+	 */
 	struct span value;
 	struct span new_value;  /* EXTEND: the value afterwards; equal to value unless adopting */
 	struct span prior;      /* EXTEND, RELEASE: prior values that the key may have instead, separated by blanks; "" = none */
@@ -69,7 +73,7 @@ struct call {
 	uint8_t form;           /* ACQUIRE, EXTEND, RELEASE: enum form */
 	/*
 	 * ACQUIRE: the ticket to queue if the key is not granted, EXTEND of a share: in any case, "" = none; WITHDRAW: to remove; TABLE: the id of this
-	 * daemon.
+	 * daemon; HOME: what this daemon calls the store.
 	 */
 	struct span ticket;
 	int64_t ticket_ms;      /* ACQUIRE, EXTEND: how long the ticket stays queued unless refreshed; TABLE: the same for a member */
@@ -92,6 +96,7 @@ enum answer_class { ANSWER_EXECUTED, ANSWER_REFUSED, ANSWER_UNKNOWN };
  *   LOOK     M missing  B a value (found, pttl)  S shares (found, pttl)  K other type (pttl)  Q marker differs
  *   BREAK    X broken (pttl)  R deleted, as no redlockd wrote it  M missing  B something else (found, pttl)  K other type (pttl)  Q marker differs
  *   TABLE    T done (found = number of the exchange, blank, members of the others)  Q marker differs
+ *   HOME     Q marker differs  N the store goes by another name (found)  else as the operation says (found)
  *   PROBE    P           (probe)
  *   MARK     J done      X marker differs (found = the marker)  L too late (found = the marker)
  */

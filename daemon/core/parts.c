@@ -17,6 +17,9 @@ void engine_init(struct engine *e, struct core *core)
 	TAILQ_INIT(&e->no_quorum);
 	TAILQ_INIT(&e->risks);
 	TAILQ_INIT(&e->adopting);
+	TAILQ_INIT(&e->homes.asked);
+	TAILQ_INIT(&e->homes.waiting);
+	TAILQ_INIT(&e->homes.told);
 	admission_init(&e->admission);
 	e->admission_timer.kind = TIMER_ADMISSION;
 }

@@ -8,6 +8,9 @@
 #include "daemon/core/round.h"
 #include "daemon/core/tokens.h"
 
+struct home_question;
+TAILQ_HEAD(home_questions, home_question); /* home.h */
+
 struct engine {
 	struct core *core;
 	struct members members;
@@ -24,6 +27,10 @@ struct engine {
 	uint64_t tickets;
 	uint32_t asked;         /* how many LOCKs */
 	struct tokens tokens;   /* fencing tokens that were seen, and what may be asked for */
+	struct {
+		struct home_questions asked, waiting, told; /* sent; to be sent as soon as the store can be asked; with an outcome that nobody has taken yet */
+		bool misnamed[NODES_MAX]; /* it goes by another name: that was logged */
+	} homes;
 	bool draining;
 	unsigned watched;       /* how many sessions want to be told of waiters: see watch.h */
 	struct notices notices;

@@ -13,6 +13,7 @@
 #include "daemon/core/gather.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/hangup.h"
+#include "daemon/core/home.h"
 #include "daemon/core/list.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/restore.h"
@@ -55,6 +56,7 @@ void service_free(struct service *s)
 	if (!s)
 		return;
 	waittable_free(&s->commander);
+	home_release(&s->engine);
 	end_all(&s->commander);
 	engine_release(&s->engine);
 	session_table_release(&s->sessions);
@@ -113,12 +115,22 @@ static void service_settle(struct service *s)
 	}
 }
 
+/* What homes have said, once a step. True: there was something, and sessions may go on. */
+static inline bool service_deliver_homes(struct service *s)
+{
+	if (TAILQ_EMPTY(&s->engine.homes.told))
+		return false;
+	while (!TAILQ_EMPTY(&s->engine.homes.told))
+		deliver_home(&s->commander);
+	return true;
+}
+
 static void service_go_on(struct service *s)
 {
 	service_deliver(s);
 	do
 		service_settle(s);
-	while (s->commander.gathered);
+	while (s->commander.gathered || service_deliver_homes(s));
 }
 
 static void service_run_timers(struct service *s)
@@ -357,6 +369,7 @@ bool service_deadline(const struct service *s, struct instant *ret_when)
 void service_reload(struct service *s, const struct core_conf *conf)
 {
 	s->core.conf.deadlock_us = conf->deadlock_us;
+	s->core.conf.home_lost = conf->home_lost;
 	s->core.conf.lease_us = conf->lease_us;
 	s->core.conf.min_lease_us = conf->min_lease_us;
 	s->core.conf.limits = conf->limits;

@@ -2,6 +2,7 @@
 /* Formats calls as RESP. Pure: it must never use a clock or a socket. The order and number of arguments are those of lua/prelude.lua. */
 #include "daemon/redis/batch.h"
 #include "daemon/base/mem.h"
+#include "daemon/base/netstring.h"
 #include "daemon/redis/word.h"
 
 #include <assert.h>
@@ -78,7 +79,7 @@ static bool call_is_marked(const struct call *call)
 
 static bool call_is_alone(const struct call *call)
 {
-	return call->kind == CALL_PROBE || call->kind == CALL_MARK || call->kind == CALL_TABLE;
+	return call->kind <= CALL_MARK || call->kind >= CALL_TABLE;
 }
 
 bool batch_accepts(const struct batch *b, const struct call *call)
@@ -128,6 +129,7 @@ static char call_op(const struct call *call)
 
 #define TERMS_WORDS 4
 #define ARGS_MOST   11 /* arguments of an operation, its letter included */
+#define HOME_WORDS_MAX 64 /* arguments of a HOME */
 
 /* The number of arguments of an entry: its operation is counted, its key and terms are not. */
 static unsigned entry_words(const struct entry *e)
@@ -152,7 +154,7 @@ static unsigned entry_words(const struct entry *e)
 	case 'l':
 		return 1;
 	default:
-		return e->kind == CALL_MARK ? 5 : e->kind == CALL_TABLE ? 4 : 0;
+		return e->kind == CALL_MARK ? 5 : e->kind == CALL_TABLE ? 4 : e->words;
 	}
 }
 
@@ -239,11 +241,27 @@ static char *table_fill(char *at, const struct call *call)
 	return word_text(at, call->value);
 }
 
+static char *home_fill(char *at, const struct call *call, uint8_t *ret_words)
+{
+	struct span rest = call->value, word;
+	uint8_t words = 3;
+
+	at = word_text(at, call->marker);
+	at = word_text(at, call->ticket);
+	at = word_text(at, call->name);
+	for (; words < HOME_WORDS_MAX && netstring_next(&rest, &word); words++)
+		at = word_text(at, word);
+	*ret_words = words;
+	return at;
+}
+
 /* At least as many bytes as the terms and arguments of a call take. */
 static size_t args_most(const struct call *call)
 {
+	size_t more = call->kind == CALL_HOME ? HOME_WORDS_MAX * NUMBER_MOST + call->name.n : 0;
+
 	return (TERMS_WORDS + ARGS_MOST) * NUMBER_MOST + call->value.n + call->new_value.n + call->prior.n + call->ticket.n + call->marker.n +
-	       call->new_marker.n;
+	       call->new_marker.n + more;
 }
 
 /* Adds an entry whose bytes are in keys and args already; in args they begin at `arg`. */
@@ -263,7 +281,7 @@ static void entry_add(struct batch *b, struct entry entry, size_t arg)
 /* Of a call that is alone. */
 static enum script_kind call_script(const struct call *call)
 {
-	return call->kind == CALL_MARK ? SCRIPT_MARK : call->kind == CALL_TABLE ? SCRIPT_TABLE : SCRIPT_PROBE;
+	return call->kind == CALL_MARK ? SCRIPT_MARK : call->kind == CALL_TABLE ? SCRIPT_TABLE : call->kind == CALL_HOME ? SCRIPT_HOME : SCRIPT_PROBE;
 }
 
 void batch_add(struct batch *b, const struct script_keys *k, const struct call *call, uint64_t hash)
@@ -286,6 +304,8 @@ void batch_add(struct batch *b, const struct script_keys *k, const struct call *
 		at = mark_fill(at, k, call);
 	} else if (call->kind == CALL_TABLE) {
 		at = table_fill(at, call);
+	} else if (call->kind == CALL_HOME) {
+		at = home_fill(at, call, &entry.words);
 	}
 	word_commit(&b->args, at);
 	entry_add(b, entry, arg);

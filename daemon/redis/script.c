@@ -20,6 +20,8 @@ static const char *const codes[] = {
 	[CALL_BREAK] = "XRMBKQ",
 };
 
+#define RATE_CODES "YTF" /* of lua/rate.lua */
+
 static const struct answer nothing_told = {.fence = -1, .pttl_ms = -2};
 
 static bool is_text(const struct resp_value *v)
@@ -297,6 +299,8 @@ int script_answer(const struct batch *b, const struct resp *r, unsigned node, co
 		return text_answer(b, r, node, "JXL", MARKER_MAX, sink); /* the marker */
 	case SCRIPT_TABLE:
 		return text_answer(b, r, node, "TQ", RESP_BYTES_MAX, sink);
+	case SCRIPT_HOME:
+		return text_answer(b, r, node, "QN" RATE_CODES, RESP_BYTES_MAX, sink);
 	case SCRIPT_PROBE:
 		return probe_answer(b, r, node, sink);
 	default:

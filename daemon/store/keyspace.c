@@ -42,6 +42,7 @@ static struct key *key_new(struct keyspace *s, struct span name, size_t value_n)
 	struct key *key = i < KEY_CLASSES ? pool_get(&s->pool[i]) : mem_alloc(sizeof(*key) + bytes);
 
 	key->cap = i < KEY_CLASSES ? key_room(i) : (uint32_t)bytes;
+	s->large += i < KEY_CLASSES ? 0 : key->cap;
 	key->name_n = (uint32_t)name.n;
 	memcpy(key->bytes, name.p, name.n);
 	map_insert(&s->names, &key->node, s->looked_up);
@@ -52,6 +53,7 @@ static void key_free(struct keyspace *s, struct key *key)
 {
 	unsigned i = key_class(key->cap);
 
+	s->large -= i < KEY_CLASSES ? 0 : key->cap;
 	if (i < KEY_CLASSES)
 		pool_put(&s->pool[i], key);
 	else

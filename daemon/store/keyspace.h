@@ -28,6 +28,7 @@ struct keyspace {
 	struct map names;
 	struct heap deadlines;
 	struct pool pool[KEY_CLASSES];
+	size_t large;       /* bytes of keys that no pool has */
 	uint64_t looked_up; /* the hash of the name that keyspace_find looked for last */
 };
 

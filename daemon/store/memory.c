@@ -17,6 +17,7 @@ struct memory *memory_new(const struct memory_conf *conf)
 	keyspace_init(&m->keys, conf->seed);
 	buf_init(&m->marker);
 	buf_init(&m->text);
+	memcpy(m->seed, conf->seed, sizeof(m->seed));
 	m->epoch_us = conf->epoch_us;
 	m->skew_us = conf->skew_us;
 	m->tolerance_us = conf->tolerance_us;
@@ -36,6 +37,7 @@ void memory_free(struct memory *m)
 	keyspace_release(&m->keys);
 	buf_release(&m->marker);
 	table_release(&m->table);
+	home_free(m->home);
 	buf_release(&m->text);
 	free(m->run_id);
 	free(m);
@@ -353,6 +355,11 @@ void memory_call(struct memory *m, const struct call *c, struct instant now, str
 		break;
 	case CALL_TABLE:
 		table_call(&m->table, memory_marker(m), c, &a);
+		break;
+	case CALL_HOME:
+		if (!m->home)
+			m->home = home_new(m->seed);
+		home_call(m->home, memory_marker(m), m->epoch_us, c, now, &a);
 		break;
 	case CALL_MARK:
 		call_mark(m, c, &a);

@@ -4,6 +4,7 @@
 #define STORE_MEMORY_PART_H
 
 #include "daemon/base/buf.h"
+#include "daemon/store/home.h"
 #include "daemon/store/keyspace.h"
 #include "daemon/store/memory.h"
 #include "daemon/store/share_list.h"
@@ -23,6 +24,8 @@ struct memory {
 	struct share_list shares;  /* of the key of the last call */
 	struct buf text;       /* of those that it leaves */
 	struct table table;
+	struct home *home; /* NULL: it was not asked yet */
+	uint64_t seed[2];
 };
 
 /* What stands at the key of a call: standing() of lua/shares.lua. */

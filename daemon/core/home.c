@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See home.h. It knows nothing of what is asked. A call that was given up is still answered: its question lives until then. */
+#include "daemon/core/home.h"
+
+#include "daemon/base/mem.h"
+#include "daemon/core/probe.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct span node_name(const struct core *core, unsigned node)
+{
+	const char *name = core->conf.home[node];
+
+	return span_of(name ? name : core->conf.label[node]);
+}
+
+static uint64_t home_weight(enum home_of of, struct span node, struct span name)
+{
+	static const uint64_t fixed[2] = {0, 0};
+	const uint64_t key[2] = {siphash(fixed, node.p, node.n), of == HOME_OF_RATE ? 1 : 2};
+
+	return siphash(key, name.p, name.n);
+}
+
+unsigned home_node(const struct core *core, enum home_of of, struct span name, unsigned place)
+{
+	struct nodeset before = NODESET_NONE;
+	unsigned first = 0;
+
+	for (unsigned k = 0; k <= place; k++) {
+		uint64_t most = 0;
+		bool found = false;
+
+		for (unsigned i = 0; i < core->conf.nodes; i++) {
+			uint64_t weight = home_weight(of, node_name(core, i), name);
+
+			if (nodeset_has(before, i) || (found && weight <= most))
+				continue;
+			found = true;
+			most = weight;
+			first = i;
+		}
+		nodeset_add(&before, first);
+	}
+	return first;
+}
+
+struct home_question *home_question_new(struct engine *e, enum home_of of, struct span name)
+{
+	struct home_question *q = mem_alloc(sizeof(*q));
+
+	q->of = of;
+	q->name.text = mem_copy(name.p, name.n);
+	q->name.n = (uint16_t)name.n;
+	q->timer.kind = TIMER_HOME;
+	buf_init(&q->words);
+	calls_open(&e->calls, &q->calls, CALLS_OF_HOME, &q->name);
+	return q;
+}
+
+static void home_question_end(struct engine *e, struct home_question *q)
+{
+	heap_cancel(&e->core->timers, &q->timer);
+	calls_close(&e->calls, &q->calls);
+	buf_release(&q->words);
+	free(q->name.text);
+	free(q);
+}
+
+void home_question_free(struct engine *e, struct home_question *q)
+{
+	q->left = true;
+	q->pending = NULL;
+	if (nodeset_any(q->calls.open))
+		TAILQ_INSERT_TAIL(&e->homes.asked, q, in_list);
+	else
+		home_question_end(e, q);
+}
+
+struct home_question *home_next_told(struct engine *e)
+{
+	struct home_question *q = TAILQ_FIRST(&e->homes.told);
+
+	if (q)
+		TAILQ_REMOVE(&e->homes.told, q, in_list);
+	return q;
+}
+
+#define TEXT_MAX 512
+
+static struct span __attribute__((format(printf, 2, 3))) home_text(struct core *core, const char *format, ...)
+{
+	char *text = arena_reserve(&core->out->arena, TEXT_MAX);
+	va_list list;
+	int n;
+
+	va_start(list, format);
+	n = vsnprintf(text, TEXT_MAX, format, list);
+	va_end(list);
+	n = n < 0 ? 0 : n < TEXT_MAX ? n : TEXT_MAX - 1;
+	arena_commit(&core->out->arena, (size_t)n);
+	return (struct span){text, (size_t)n};
+}
+
+/* It is in no list. */
+static void home_conclude(struct engine *e, struct home_question *q, enum home_outcome outcome, struct span text)
+{
+	q->outcome = outcome;
+	q->text = text;
+	heap_cancel(&e->core->timers, &q->timer);
+	TAILQ_INSERT_TAIL(&e->homes.told, q, in_list);
+}
+
+static bool home_may_answer(const struct member *m, const struct home_question *q)
+{
+	if (!m->connected || m->stalled || m->state == MEMBER_REFUSED || m->state == MEMBER_DOWN)
+		return false;
+	return q->joined ? m->state == MEMBER_JOINED : m->ours && m->marker && *m->marker;
+}
+
+/* It may do so in a moment: it was not reached or probed yet, or its marker has changed. */
+static bool home_is_awaited(const struct member *m)
+{
+	return m->state == MEMBER_DOWN ? !m->reason[0] : m->connected && !m->stalled && m->asked != ASKED_NOTHING;
+}
+
+static void home_refuse(struct engine *e, struct home_question *q)
+{
+	const struct member *m = &e->members.node[q->node];
+	const char *why = m->stalled ? "slow" : home_may_answer(m, q) ? "busy" : member_state_word(m->state);
+
+	home_conclude(e, q, HOME_REFUSED, home_text(e->core, "%s is %s%s%s", e->core->conf.label[q->node], why, m->reason[0] ? ": " : "", m->reason));
+}
+
+static void home_send(struct engine *e, struct home_question *q)
+{
+	struct member *m = &e->members.node[q->node];
+	struct call *call = calls_send(&e->calls, &q->calls, q->node, CALL_HOME);
+
+	if (!q->joined)
+		call->marker = span_of(m->marker);
+	call->value = (struct span){buf_begin(&q->words), buf_length(&q->words)};
+	call->ticket = node_name(e->core, q->node);
+	TAILQ_INSERT_TAIL(&e->homes.asked, q, in_list);
+	heap_set(&e->core->timers, &q->timer, instant_add(e->core->now, e->core->conf.timeout_us));
+}
+
+/* It is in no list. */
+static void home_try(struct engine *e, struct home_question *q)
+{
+	const struct member *m = &e->members.node[q->node];
+	bool may = home_may_answer(m, q);
+
+	if (may && flow_has_room(&m->flow)) {
+		home_send(e, q);
+	} else if ((may || home_is_awaited(m)) && instant_before(e->core->now, q->until)) {
+		TAILQ_INSERT_TAIL(&e->homes.waiting, q, in_list);
+		heap_set(&e->core->timers, &q->timer, q->until);
+	} else {
+		home_refuse(e, q);
+	}
+}
+
+void home_ask(struct engine *e, struct home_question *q, unsigned place)
+{
+	q->outcome = HOME_OPEN;
+	q->place = place;
+	q->node = home_node(e->core, q->of, name_text(&q->name), place);
+	q->until = instant_add(e->core->now, core_soon_us(e->core));
+	home_try(e, q);
+}
+
+void home_settle(struct engine *e)
+{
+	struct home_question *q, *last = TAILQ_LAST(&e->homes.waiting, home_questions);
+
+	while ((q = TAILQ_FIRST(&e->homes.waiting))) {
+		TAILQ_REMOVE(&e->homes.waiting, q, in_list);
+		home_try(e, q);
+		if (q == last)
+			break;
+	}
+}
+
+/* This daemon calls the store otherwise than whoever used it first: its homes are not those of the others. */
+static void home_is_misnamed(struct engine *e, struct home_question *q, struct span named)
+{
+	const char *label = e->core->conf.label[q->node], *as = core_quoted(e->core, named);
+
+	if (!e->homes.misnamed[q->node])
+		core_log(e->core, LOG_ERROR, "misnamed",
+		         "node=%s named=%s note=\"limits and queues are refused there: all daemons must call it alike, see redis.nodes\"", label, as);
+	e->homes.misnamed[q->node] = true;
+	q->misnamed = true;
+	home_conclude(e, q, HOME_REFUSED,
+	              home_text(e->core, "%s goes by the name %s among the other daemons: redis.nodes must call it so here, too", label, as));
+}
+
+static void home_said(struct engine *e, struct home_question *q, const struct answer *a)
+{
+	struct member *m = &e->members.node[q->node];
+
+	q->code = a->code;
+	if (a->code == 'Q') {
+		if (m->asked == ASKED_NOTHING && m->connected)
+			member_probe(&e->members, m);
+		home_try(e, q);
+	} else if (a->code == 'N') {
+		home_is_misnamed(e, q, a->found);
+	} else {
+		e->homes.misnamed[q->node] = false;
+		home_conclude(e, q, HOME_ANSWERED, a->found);
+	}
+}
+
+void home_answered(struct engine *e, struct calls *c, const struct answer *a)
+{
+	struct home_question *q = container_of(c, struct home_question, calls);
+
+	if (q->left) {
+		if (!nodeset_any(c->open)) {
+			TAILQ_REMOVE(&e->homes.asked, q, in_list);
+			home_question_end(e, q);
+		}
+		return;
+	}
+	if (q->outcome != HOME_OPEN || a->node != q->node)
+		return; /* it was given up before */
+	TAILQ_REMOVE(&e->homes.asked, q, in_list);
+	heap_cancel(&e->core->timers, &q->timer);
+	if (a->class == ANSWER_EXECUTED)
+		home_said(e, q, a);
+	else
+		home_conclude(e, q, a->class == ANSWER_REFUSED ? HOME_REFUSED : HOME_UNKNOWN, a->text);
+}
+
+void home_fired(struct engine *e, struct timer *t)
+{
+	struct home_question *q = container_of(t, struct home_question, timer);
+
+	if (nodeset_has(q->calls.open, q->node)) {
+		TAILQ_REMOVE(&e->homes.asked, q, in_list);
+		calls_stall(&e->calls, &q->calls);
+		home_conclude(e, q, HOME_UNKNOWN, SPAN("no answer in time"));
+	} else {
+		TAILQ_REMOVE(&e->homes.waiting, q, in_list);
+		home_refuse(e, q);
+	}
+}
+
+static void homes_free(struct engine *e, struct home_questions *list)
+{
+	struct home_question *q;
+
+	while ((q = TAILQ_FIRST(list))) {
+		TAILQ_REMOVE(list, q, in_list);
+		if (q->pending)
+			pool_put(&e->table.pendings, q->pending);
+		q->calls.open = NODESET_NONE;
+		home_question_end(e, q);
+	}
+}
+
+void home_release(struct engine *e)
+{
+	homes_free(e, &e->homes.asked);
+	homes_free(e, &e->homes.waiting);
+	homes_free(e, &e->homes.told);
+}

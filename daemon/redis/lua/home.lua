@@ -1,0 +1,20 @@
+-- A question to the home of a rate limit or of a queue (daemon/core/home.h). Each operation has a file of its own, which stands behind this one.
+-- The store keeps what the first daemon called it, and answers no daemon that calls it otherwise: that one would look for homes elsewhere than all others.
+-- KEYS: 1 marker, 2 fence, 3 there if anybody may wait
+-- ARGV: 1 expected marker, 2 what the daemon calls this store, 3 name of the limit or queue, 4 operation, then its arguments
+-- reply: {server_us, code, text}   Q marker differs (text = it)   N the store goes by another name (text = it)   else as the operation says
+local call = redis.call
+local clock = call('TIME')
+local now_us = clock[1] * 1000000 + clock[2]
+local now_ms = math.floor(now_us / 1000)
+local marker = string.sub(call('GET', KEYS[1]) or '', 1, 256)
+if marker ~= ARGV[1] then return {now_us, 'Q', marker} end
+local base = string.sub(KEYS[1], 1, -6) -- "redlockd:<prefix>"
+local named = call('GET', base .. '!home')
+if not named then
+  call('SET', base .. '!home', ARGV[2])
+elseif named ~= ARGV[2] then
+  return {now_us, 'N', string.sub(named, 1, 256)}
+end
+local name, op = ARGV[3], ARGV[4]
+local function digits(n) return string.format('%.0f', n) end

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the memory store keeps as the home of rate limits and queues: daemon/redis/lua/home.lua in C. */
+#ifndef STORE_HOME_H
+#define STORE_HOME_H
+
+#include "daemon/store/rate.h"
+
+struct home {
+	struct buf name; /* what the first daemon called this store; "" = none has */
+	struct buf said; /* the text of the last answer */
+	struct rates rates;
+};
+
+struct home *home_new(const uint64_t seed[2]);
+void home_free(struct home *h);
+/* A question to a store of this marker. The answer, which has the time of the store already, is valid until the next one. */
+void home_call(struct home *h, struct span marker, int64_t epoch_us, const struct call *c, struct instant now, struct answer *a);
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See rate.h, and rate.lua for what is kept and why. */
+#include "daemon/store/rate.h"
+
+#include "daemon/base/netstring.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define PAIRS     1024
+#define WRAP      INT64_C(1000000000000000)
+#define KEYS_MAX  100000             /* limits, and … */
+#define LARGE_MAX (64 * 1024 * 1024) /* … bytes of those with many pairs: beyond, no further one is kept */
+
+/* The first is the head: the longest window, and what had been consumed before the first pair. */
+struct pair {
+	int64_t at, sum;
+};
+
+struct work {
+	struct pair *pair; /* 0: the head */
+	size_t n;          /* pairs behind it */
+};
+
+void rates_init(struct rates *r, const uint64_t seed[2])
+{
+	keyspace_init(&r->keys, seed);
+	buf_init(&r->work);
+}
+
+void rates_release(struct rates *r)
+{
+	keyspace_release(&r->keys);
+	buf_release(&r->work);
+}
+
+static int64_t wrapped(int64_t n)
+{
+	return n < 0 ? n + WRAP : n % WRAP;
+}
+
+/* Copies what stands there, with room for one pair more. */
+static struct work work_begin(struct rates *r, const struct key *key)
+{
+	static const struct pair none;
+	struct span value = key ? key_value(key) : (struct span){(const char *)&none, sizeof(none)};
+	struct work w;
+
+	buf_clear(&r->work);
+	w.pair = (struct pair *)(void *)buf_reserve(&r->work, value.n + sizeof(struct pair));
+	memcpy(w.pair, value.p, value.n);
+	w.n = value.n / sizeof(struct pair) - 1;
+	return w;
+}
+
+/* The first pair, from `low` on, that is at `at` or later; n + 1: none. */
+static size_t first_at(const struct work *w, size_t low, int64_t at)
+{
+	size_t high = w->n + 1;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (w->pair[middle].at >= at)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* The clock was set back: what lies ahead of it was consumed by now; true: that is so. Then what all windows have left behind goes. */
+static bool work_settle(struct work *w, int64_t now_us)
+{
+	size_t ahead = first_at(w, 1, now_us + 1), live;
+
+	bool set_back = ahead <= w->n;
+
+	if (set_back) {
+		w->pair[ahead] = (struct pair){now_us, w->pair[w->n].sum};
+		w->n = ahead;
+	}
+	live = first_at(w, 1, now_us - w->pair[0].at + 1);
+	w->pair[0].sum = w->pair[live - 1].sum;
+	memmove(&w->pair[1], &w->pair[live], (w->n - live + 1) * sizeof(struct pair));
+	w->n -= live - 1;
+	return set_back;
+}
+
+/* One pair a ms; of a larger limit one for each 64th of the window, which counts as of its last consumption. */
+static void work_consume(struct work *w, int64_t now_us, int64_t limit, int64_t per, int64_t cost)
+{
+	int64_t slice = limit > 1000 && per > 64000 ? per / 64 : 1000, total = w->pair[w->n].sum;
+	bool same = w->n > 0 && w->pair[w->n].at / slice == now_us / slice;
+
+	if (!same)
+		w->n++;
+	w->pair[w->n] = (struct pair){now_us, wrapped(total + cost)};
+	if (w->n <= PAIRS)
+		return;
+	for (size_t i = w->n % 2 == 0 ? 2 : 1, to = 1; i <= w->n; i += 2, to++) /* windows of several lengths: half of the pairs go */
+		w->pair[to] = w->pair[i];
+	w->n = (w->n + 1) / 2;
+}
+
+static void said_set(struct buf *said, int64_t left, int64_t when_us)
+{
+	buf_clear(said);
+	buf_printf(said, "%" PRId64 " %" PRId64, left, (when_us + 999) / 1000);
+}
+
+/* The pair from which on enough has left the window for this cost. */
+static size_t work_enough(const struct work *w, size_t from, int64_t limit, int64_t cost)
+{
+	size_t i = from;
+
+	while (i < w->n && wrapped(w->pair[w->n].sum - w->pair[i].sum) + cost > limit)
+		i++;
+	return i;
+}
+
+/* The code of the answer: Y, T, or F: no further limit is kept. */
+static char work_judge(struct work *w, int64_t now_us, const int64_t argument[3], struct buf *said)
+{
+	int64_t limit = argument[0], per = argument[1], cost = argument[2], total = w->pair[w->n].sum, used;
+	size_t from = first_at(w, 1, now_us - per + 1);
+
+	used = wrapped(total - w->pair[from - 1].sum);
+	if (used + cost > limit) {
+		said_set(said, limit > used ? limit - used : 0, w->pair[work_enough(w, from, limit, cost)].at + per - now_us);
+		return 'T';
+	}
+	if (wrapped(total - w->pair[0].sum) + cost >= WRAP) {
+		said_set(said, 0, w->pair[1].at + w->pair[0].at - now_us);
+		return 'T';
+	}
+	if (cost > 0)
+		work_consume(w, now_us, limit, per, cost);
+	said_set(said, limit - used - cost, used + cost > 0 ? w->pair[w->n].at + per - now_us : 0);
+	return 'Y';
+}
+
+bool rate_call(struct rates *r, int64_t epoch_us, const struct call *c, struct span arguments, struct instant now, struct buf *said, struct answer *a)
+{
+	int64_t argument[3], now_us = a->server_us;
+	struct key *key;
+	struct work w;
+	bool set_back;
+
+	for (unsigned i = 0; i < 3; i++)
+		if (!netstring_next_int(&arguments, &argument[i]))
+			return false;
+	keyspace_reclaim(&r->keys, now);
+	key = keyspace_get(&r->keys, c->name, now);
+	buf_clear(said);
+	a->code = 'F';
+	if (!key && (r->keys.names.count >= KEYS_MAX || r->keys.large >= LARGE_MAX))
+		return true;
+	w = work_begin(r, key);
+	set_back = work_settle(&w, now_us);
+	if (w.pair[0].at < argument[1])
+		w.pair[0].at = argument[1];
+	a->code = work_judge(&w, now_us, argument, said);
+	if (set_back || (a->code == 'Y' && argument[2] > 0))
+		keyspace_set(&r->keys, key, c->name, (struct span){(const char *)w.pair, (w.n + 1) * sizeof(struct pair)},
+			     (struct instant){(now_us / 1000 + w.pair[0].at / 1000 + 3) * 1000 - epoch_us});
+	return true;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Rate limits of the memory store: daemon/redis/lua/rate.lua in C. */
+#ifndef STORE_RATE_H
+#define STORE_RATE_H
+
+#include "daemon/base/buf.h"
+#include "daemon/core/event.h"
+#include "daemon/store/keyspace.h"
+
+struct rates {
+	struct keyspace keys; /* value: struct rate_head, then pairs */
+	struct buf work;      /* the pairs of the last call */
+};
+
+void rates_init(struct rates *r, const uint64_t seed[2]);
+void rates_release(struct rates *r);
+/* Operation r with these arguments. The text of the answer goes to `said`. False: they are not sound. */
+bool rate_call(struct rates *r, int64_t epoch_us, const struct call *c, struct span arguments, struct instant now, struct buf *said, struct answer *a);
+
+#endif
