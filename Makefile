@@ -92,7 +92,8 @@ DAEMON_BASE := \
 	daemon/base/mem.c \
 	daemon/base/pack.c \
 	daemon/base/pool.c \
-	daemon/base/rng.c
+	daemon/base/rng.c \
+	daemon/base/roll.c
 
 CORE := \
 	daemon/core/acquire.c \
