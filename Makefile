@@ -142,6 +142,8 @@ CORE := \
 	daemon/core/members.c \
 	daemon/core/metric.c \
 	daemon/core/move.c \
+	daemon/core/names.c \
+	daemon/core/noted.c \
 	daemon/core/notices.c \
 	daemon/core/observe.c \
 	daemon/core/page.c \
@@ -170,6 +172,7 @@ CORE := \
 	daemon/core/together.c \
 	daemon/core/tokens.c \
 	daemon/core/trust.c \
+	daemon/core/user.c \
 	daemon/core/value.c \
 	daemon/core/wait.c \
 	daemon/core/waiters.c \
@@ -184,6 +187,7 @@ STORE := \
 	daemon/store/breaking.c \
 	daemon/store/keyspace.c \
 	daemon/store/memory.c \
+	daemon/store/names.c \
 	daemon/store/record.c \
 	daemon/store/share_list.c \
 	daemon/store/sharing.c \
@@ -278,6 +282,7 @@ CLI := \
 	client/lead.c \
 	client/loss.c \
 	client/main.c \
+	client/names.c \
 	client/ping.c \
 	client/place.c \
 	client/query.c \

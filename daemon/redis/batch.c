@@ -78,7 +78,7 @@ static bool call_is_marked(const struct call *call)
 
 static bool call_is_alone(const struct call *call)
 {
-	return call->kind == CALL_PROBE || call->kind == CALL_MARK || call->kind == CALL_TABLE;
+	return call->kind == CALL_PROBE || call->kind == CALL_MARK || call->kind == CALL_TABLE || call->kind == CALL_NAMES;
 }
 
 bool batch_accepts(const struct batch *b, const struct call *call)
@@ -152,7 +152,7 @@ static unsigned entry_words(const struct entry *e)
 	case 'l':
 		return 1;
 	default:
-		return e->kind == CALL_MARK ? 5 : e->kind == CALL_TABLE ? 4 : 0;
+		return e->kind == CALL_MARK ? 5 : e->kind == CALL_TABLE || e->kind == CALL_NAMES ? 4 : 0;
 	}
 }
 
@@ -239,6 +239,14 @@ static char *table_fill(char *at, const struct call *call)
 	return word_text(at, call->value);
 }
 
+static char *names_fill(char *at, const struct call *call)
+{
+	at = word_text(at, call->marker);
+	at = word_number(at, call->range);
+	at = word_number(at, call->ticket_ms);
+	return word_text(at, call->value);
+}
+
 /* At least as many bytes as the terms and arguments of a call take. */
 static size_t args_most(const struct call *call)
 {
@@ -263,7 +271,16 @@ static void entry_add(struct batch *b, struct entry entry, size_t arg)
 /* Of a call that is alone. */
 static enum script_kind call_script(const struct call *call)
 {
-	return call->kind == CALL_MARK ? SCRIPT_MARK : call->kind == CALL_TABLE ? SCRIPT_TABLE : SCRIPT_PROBE;
+	switch (call->kind) {
+	case CALL_MARK:
+		return SCRIPT_MARK;
+	case CALL_TABLE:
+		return SCRIPT_TABLE;
+	case CALL_NAMES:
+		return SCRIPT_NAMES;
+	default:
+		return SCRIPT_PROBE;
+	}
 }
 
 void batch_add(struct batch *b, const struct script_keys *k, const struct call *call, uint64_t hash)
@@ -286,6 +303,8 @@ void batch_add(struct batch *b, const struct script_keys *k, const struct call *
 		at = mark_fill(at, k, call);
 	} else if (call->kind == CALL_TABLE) {
 		at = table_fill(at, call);
+	} else if (call->kind == CALL_NAMES) {
+		at = names_fill(at, call);
 	}
 	word_commit(&b->args, at);
 	entry_add(b, entry, arg);

@@ -36,6 +36,7 @@ void memory_free(struct memory *m)
 	keyspace_release(&m->keys);
 	buf_release(&m->marker);
 	table_release(&m->table);
+	names_release(&m->names);
 	buf_release(&m->text);
 	free(m->run_id);
 	free(m);
@@ -353,6 +354,9 @@ void memory_call(struct memory *m, const struct call *c, struct instant now, str
 		break;
 	case CALL_TABLE:
 		table_call(&m->table, memory_marker(m), c, &a);
+		break;
+	case CALL_NAMES:
+		names_call(&m->names, memory_marker(m), c, &a);
 		break;
 	case CALL_MARK:
 		call_mark(m, c, &a);

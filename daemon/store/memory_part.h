@@ -6,6 +6,7 @@
 #include "daemon/base/buf.h"
 #include "daemon/store/keyspace.h"
 #include "daemon/store/memory.h"
+#include "daemon/store/names.h"
 #include "daemon/store/share_list.h"
 #include "daemon/store/shown.h"
 #include "daemon/store/table.h"
@@ -23,6 +24,7 @@ struct memory {
 	struct share_list shares;  /* of the key of the last call */
 	struct buf text;       /* of those that it leaves */
 	struct table table;
+	struct names names;
 };
 
 /* What stands at the key of a call: standing() of lua/shares.lua. */
