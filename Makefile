@@ -93,7 +93,8 @@ DAEMON_BASE := \
 	daemon/base/netstring.c \
 	daemon/base/pack.c \
 	daemon/base/pool.c \
-	daemon/base/rng.c
+	daemon/base/rng.c \
+	daemon/base/roll.c
 
 CORE := \
 	daemon/core/acquire.c \
@@ -144,6 +145,8 @@ CORE := \
 	daemon/core/members.c \
 	daemon/core/metric.c \
 	daemon/core/move.c \
+	daemon/core/names.c \
+	daemon/core/noted.c \
 	daemon/core/notices.c \
 	daemon/core/observe.c \
 	daemon/core/page.c \
@@ -173,6 +176,7 @@ CORE := \
 	daemon/core/together.c \
 	daemon/core/tokens.c \
 	daemon/core/trust.c \
+	daemon/core/user.c \
 	daemon/core/value.c \
 	daemon/core/wait.c \
 	daemon/core/waiters.c \
@@ -188,6 +192,7 @@ STORE := \
 	daemon/store/home.c \
 	daemon/store/keyspace.c \
 	daemon/store/memory.c \
+	daemon/store/names.c \
 	daemon/store/rate.c \
 	daemon/store/record.c \
 	daemon/store/share_list.c \
@@ -286,6 +291,7 @@ CLI := \
 	client/limit.c \
 	client/loss.c \
 	client/main.c \
+	client/names.c \
 	client/ping.c \
 	client/place.c \
 	client/query.c \

@@ -198,6 +198,14 @@ DRIVE := \
 	tests/bench/drive/stream.c \
 	tests/load/gen.c
 
+# The market: an example of libredlock, and a benchmark.
+MARKET := \
+	tests/bench/market/actor.c \
+	tests/bench/market/guard.c \
+	tests/bench/market/main.c \
+	tests/bench/market/shop.c \
+	tests/bench/market/sums.c
+
 # Further programs.
 PROGRAMS := \
 	tests/conf/tool.c \

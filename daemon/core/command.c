@@ -10,6 +10,7 @@
 #include "daemon/core/listing.h"
 #include "daemon/core/lockall.h"
 #include "daemon/core/locks.h"
+#include "daemon/core/names.h"
 #include "daemon/core/query.h"
 #include "daemon/core/rate.h"
 #include "daemon/core/remember.h"

@@ -6,6 +6,7 @@
 #include "daemon/core/group.h"
 #include "daemon/core/home.h"
 #include "daemon/core/rate.h"
+#include "daemon/core/noted.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/rows.h"
@@ -40,6 +41,7 @@ static void deliver_granted(struct commander *x, struct claim *c, unsigned count
 	struct session *s = c->session;
 
 	remember_held(x, c);
+	noted_add(x, c);
 	if (!c->not_notified)
 		tell_granted(x, c, span_of(c->asking->tag), count);
 	else if (session_listens(c))

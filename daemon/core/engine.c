@@ -270,6 +270,8 @@ void engine_fired(struct engine *e, struct timer *t)
 	case TIMER_WAITS:
 	case TIMER_INSISTING:
 	case TIMER_LAPSE:
+	case TIMER_NOTES:
+	case TIMER_INQUIRY:
 		break;
 	}
 }

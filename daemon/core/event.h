@@ -39,6 +39,7 @@ enum call_kind {
 	CALL_BREAK,    /* take the key from its holder by force: see lua/break.lua */
 	CALL_TABLE,    /* leave members in the wait table, and read those of other daemons: see lua/table.lua. It has no name */
 	CALL_HOME,     /* a question to the home of a rate limit or of a queue: see home.h and lua/home.lua. Its name is that of the limit or queue */
+	CALL_NAMES,    /* tell which names were locked, and by whom, or ask for such names: see lua/names.lua. It has no name */
 };
 
 /* How an ACQUIRE or an EXTEND would have the key, and a RELEASE may find it: see lua/shares.lua. */
@@ -55,7 +56,7 @@ struct call {
 	struct span name;       /* lock name, without the key prefix */
 	/*
 	 * The value that the key must have; ACQUIRE: the value to set; BREAK: what to break, "" asks what there is; TABLE: the members, see lua/table.lua;
-	 * HOME: the operation and its arguments, see netstring.h
+	 * HOME: the operation and its arguments, see netstring.h; NAMES: what is asked, see lua/names.lua
 	 */
 	struct span value;
 	struct span new_value;  /* EXTEND: the value afterwards; equal to value unless adopting */
@@ -64,7 +65,7 @@ struct call {
 	struct span new_marker; /* MARK */
 	int64_t px_ms;          /* ACQUIRE, EXTEND: TTL of the key */
 	int64_t fence;          /* ACQUIRE: proposal; EXTEND, MARK: floor, 0 = none */
-	int64_t range;          /* ACQUIRE: number of tokens reserved beyond the first */
+	int64_t range;          /* ACQUIRE: number of tokens reserved beyond the first; NAMES: how many names a store keeps */
 	int64_t not_after_ms;   /* ACQUIRE, MARK, and EXTEND of a missing key: server time after which the call does nothing; 0 = none */
 	bool beyond;            /* EXTEND: the floor may exceed the limit, see quorum.h */
 	bool create;            /* EXTEND: the key may be missing (re-assert) */
@@ -76,7 +77,7 @@ struct call {
 	 * daemon; HOME: what this daemon calls the store.
 	 */
 	struct span ticket;
-	int64_t ticket_ms;      /* ACQUIRE, EXTEND: how long the ticket stays queued unless refreshed; TABLE: the same for a member */
+	int64_t ticket_ms;      /* ACQUIRE, EXTEND: how long the ticket stays queued unless refreshed; TABLE: the same for a member; NAMES: for a name */
 	int64_t reserve_ms;     /* ACQUIRE: how long a free key is reserved for an older ticket */
 };
 
@@ -97,6 +98,7 @@ enum answer_class { ANSWER_EXECUTED, ANSWER_REFUSED, ANSWER_UNKNOWN };
  *   BREAK    X broken (pttl)  R deleted, as no redlockd wrote it  M missing  B something else (found, pttl)  K other type (pttl)  Q marker differs
  *   TABLE    T done (found = number of the exchange, blank, members of the others)  Q marker differs
  *   HOME     Q marker differs  N the store goes by another name (found)  else as the operation says (found)
+ *   NAMES    T done (found = names, each with its length and ':' in front; or how many were forgotten)  Q marker differs
  *   PROBE    P           (probe)
  *   MARK     J done      X marker differs (found = the marker)  L too late (found = the marker)
  */

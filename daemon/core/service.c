@@ -15,6 +15,8 @@
 #include "daemon/core/hangup.h"
 #include "daemon/core/home.h"
 #include "daemon/core/list.h"
+#include "daemon/core/names.h"
+#include "daemon/core/noted.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/restore.h"
 #include "daemon/core/resume.h"
@@ -48,6 +50,7 @@ struct service *service_new(const struct core_conf *conf)
 	lists_init(&s->commander);
 	TAILQ_INIT(&s->commander.watchings);
 	TAILQ_INIT(&s->commander.groups_due);
+	TAILQ_INIT(&s->commander.inquiries);
 	return s;
 }
 
@@ -57,9 +60,11 @@ void service_free(struct service *s)
 		return;
 	waittable_free(&s->commander);
 	home_release(&s->engine);
+	names_free(&s->commander);
 	end_all(&s->commander);
 	engine_release(&s->engine);
 	session_table_release(&s->sessions);
+	noted_free(&s->commander);
 	core_release(&s->core);
 	free(s);
 }
@@ -147,6 +152,10 @@ static void service_run_timers(struct service *s)
 			resume_grace_over(&s->commander, container_of(t, struct lasting, grace)->session);
 		else if (t->kind == TIMER_WAITS)
 			waittable_fired(&s->commander);
+		else if (t->kind == TIMER_NOTES)
+			noted_fired(&s->commander);
+		else if (t->kind == TIMER_INQUIRY)
+			names_fired(&s->commander, t);
 		else if (t->kind == TIMER_LISTS)
 			lists_go_on(&s->commander);
 		else if (t->kind == TIMER_INSISTING || t->kind == TIMER_LAPSE)
@@ -303,6 +312,8 @@ static int service_handle(struct service *s, const struct event *event)
 			return -EINVAL;
 		if (s->commander.waittable)
 			waittable_answered(&s->commander, &event->answer);
+		if (s->commander.asked_names > 0)
+			names_answered(&s->commander, &event->answer);
 		return 0;
 	case EVENT_WOKEN:
 		acquire_woken(&s->engine, event->message.name, event->message.node);

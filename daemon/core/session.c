@@ -158,6 +158,7 @@ void session_close(struct session_table *t, struct session *s)
 		session_leave_detached(t, s);
 	else
 		session_disconnect(t, s);
+	user_leave(s->user);
 	session_free(t, s);
 }
 

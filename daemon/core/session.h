@@ -9,6 +9,7 @@
 
 #include "daemon/base/buf.h"
 #include "daemon/core/lock.h"
+#include "daemon/core/user.h"
 
 TAILQ_HEAD(listings, listing); /* listing.h */
 TAILQ_HEAD(watchings, watching); /* watch.c */
@@ -50,6 +51,7 @@ struct session {
 	struct listings listings; /* LISTs that are not answered yet */
 	struct groups groups;    /* LOCKALLs and LOCKANYs that are not answered yet */
 	struct session *principal; /* of the agent of a group: the session that the group is of. Else NULL */
+	struct user *user;       /* user.h; NULL: nothing was granted to it yet */
 	struct watching *watching; /* watch.c: what it watches; NULL: nothing was asked for */
 	struct buf *ahead;       /* lines read ahead, each as its length and its bytes; NULL: none was yet */
 	uint64_t mistakes;       /* consecutive erroneous requests */

@@ -154,7 +154,7 @@ static unsigned entry_words(const struct entry *e)
 	case 'l':
 		return 1;
 	default:
-		return e->kind == CALL_MARK ? 5 : e->kind == CALL_TABLE ? 4 : e->words;
+		return e->kind == CALL_MARK ? 5 : e->kind == CALL_TABLE || e->kind == CALL_NAMES ? 4 : e->words;
 	}
 }
 
@@ -255,6 +255,14 @@ static char *home_fill(char *at, const struct call *call, uint8_t *ret_words)
 	return at;
 }
 
+static char *names_fill(char *at, const struct call *call)
+{
+	at = word_text(at, call->marker);
+	at = word_number(at, call->range);
+	at = word_number(at, call->ticket_ms);
+	return word_text(at, call->value);
+}
+
 /* At least as many bytes as the terms and arguments of a call take. */
 static size_t args_most(const struct call *call)
 {
@@ -281,7 +289,18 @@ static void entry_add(struct batch *b, struct entry entry, size_t arg)
 /* Of a call that is alone. */
 static enum script_kind call_script(const struct call *call)
 {
-	return call->kind == CALL_MARK ? SCRIPT_MARK : call->kind == CALL_TABLE ? SCRIPT_TABLE : call->kind == CALL_HOME ? SCRIPT_HOME : SCRIPT_PROBE;
+	switch (call->kind) {
+	case CALL_MARK:
+		return SCRIPT_MARK;
+	case CALL_TABLE:
+		return SCRIPT_TABLE;
+	case CALL_NAMES:
+		return SCRIPT_NAMES;
+	case CALL_HOME:
+		return SCRIPT_HOME;
+	default:
+		return SCRIPT_PROBE;
+	}
 }
 
 void batch_add(struct batch *b, const struct script_keys *k, const struct call *call, uint64_t hash)
@@ -306,6 +325,8 @@ void batch_add(struct batch *b, const struct script_keys *k, const struct call *
 		at = table_fill(at, call);
 	} else if (call->kind == CALL_HOME) {
 		at = home_fill(at, call, &entry.words);
+	} else if (call->kind == CALL_NAMES) {
+		at = names_fill(at, call);
 	}
 	word_commit(&b->args, at);
 	entry_add(b, entry, arg);

@@ -275,6 +275,76 @@ static void places_locate(const struct items *s, const struct range *r, int64_t 
 	*ret_n = start <= stop ? stop - start + 1 : 0;
 }
 
+/* --- ranges by name: all members have the same score ------------------------------------------------------------------ */
+
+struct lex_bound {
+	struct span name;
+	int end; /* -1: before all names, 1: behind all names */
+	bool open;
+};
+
+static bool lex_bound_read(struct span word, struct lex_bound *ret)
+{
+	char first = word.n ? word.p[0] : 0;
+
+	*ret = (struct lex_bound){.end = first == '-' ? -1 : first == '+' ? 1 : 0, .open = first == '('};
+	if (ret->end)
+		return word.n == 1;
+	if (first != '(' && first != '[')
+		return false;
+	ret->name = (struct span){word.p + 1, word.n - 1};
+	return true;
+}
+
+static int lex_compare(struct span name, const struct lex_bound *bound)
+{
+	size_t n = name.n < bound->name.n ? name.n : bound->name.n;
+	int order = n ? memcmp(name.p, bound->name.p, n) : 0;
+
+	if (bound->end)
+		return -bound->end;
+	return order ? order : (name.n > bound->name.n) - (name.n < bound->name.n);
+}
+
+static bool lex_within(struct span name, const struct lex_bound *min, const struct lex_bound *max)
+{
+	int low = lex_compare(name, min), high = lex_compare(name, max);
+
+	return (min->open ? low > 0 : low >= 0) && (max->open ? high < 0 : high <= 0);
+}
+
+static void lex_write(const struct items *s, const struct lex_bound bound[2], const struct range *r, struct buf *out)
+{
+	struct buf names = {0};
+	int64_t place = 0, count = 0;
+
+	for (size_t i = 0; s && i < s->count; i++) {
+		if (!lex_within(s->item[i].name, &bound[0], &bound[1]) || place++ < r->offset || r->offset < 0 || (r->count >= 0 && count >= r->count))
+			continue;
+		wire_bulk(&names, s->item[i].name);
+		count++;
+	}
+	wire_array(out, (size_t)count);
+	buf_append(out, buf_begin(&names), buf_length(&names));
+	buf_release(&names);
+}
+
+void model_run_zrangebylex(struct model *m, const struct span *word, size_t n, struct buf *out)
+{
+	struct range r = {.by_score = true};
+	struct lex_bound bound[2];
+	struct datum *datum;
+
+	if (!range_options_parse(word, n, false, out, &r))
+		return;
+	if (!lex_bound_read(word[2], &bound[0]) || !lex_bound_read(word[3], &bound[1])) {
+		wire_error(out, "ERR min or max not valid string range item");
+		return;
+	}
+	if (zset_look(m, word[1], out, &datum))
+		lex_write(datum ? &datum->items : NULL, bound, &r, out);
+}
+
 static void range_write(struct model *m, struct span key, const struct range *r, struct buf *out)
 {
 	struct datum *datum;
