@@ -24,7 +24,9 @@ struct commander {
 	} lists;
 	struct waittable *waittable; /* NULL: nobody waits while holding something, see waittable.h */
 	TAILQ_HEAD(, group) groups_due; /* those to be looked at before the step ends: see gather.c */
-	bool gathered;           /* groups have asked for names or given them back since the engine has settled */
+	struct map semaphores;   /* those of which somebody here has or wants a permit: see semaphore.h */
+	TAILQ_HEAD(, permit) permits_due; /* those to be looked at before the step ends: see obtain.c */
+	bool gathered;           /* groups or permits have asked for names or given them back since the engine has settled */
 	struct watchings watchings; /* sessions that watch or have subscribed */
 	bool snapshot;           /* the journal is being told everything */
 	bool more;               /* the records that are being written are of one LOCKALL, and it has more of them */

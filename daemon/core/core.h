@@ -55,7 +55,8 @@ enum timer_kind {
 	TIMER_LISTS,
 	TIMER_WAITS,
 	TIMER_INSISTING,
-	TIMER_LAPSE
+	TIMER_LAPSE,
+	TIMER_PERMIT
 };
 
 /* Log lines that come once per session or per lock: each kind is limited by itself. */

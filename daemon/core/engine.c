@@ -50,6 +50,10 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 
 	c->lock = l;
 	c->asking->wait_until = wait_until;
+	if (l->limit != c->limit && !lock_use_as(l, c->limit)) {
+		notices_add(&e->notices, NOTICE_REFUSED, c, NULL, REFUSED_IN_USE);
+		return;
+	}
 	holder = lock_holder_of(l, c->session, claim_owner(c));
 	if (holder && l->lease.state == LEASE_HELD) {
 		if (holder->shared == c->shared)
@@ -315,6 +319,7 @@ void engine_fired(struct engine *e, struct timer *t)
 	case TIMER_WAITS:
 	case TIMER_INSISTING:
 	case TIMER_LAPSE:
+	case TIMER_PERMIT:
 		break;
 	}
 }
