@@ -69,7 +69,8 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 	if (c->shared) {
 		if (holders_join_at_once(e, c))
 			return;
-		tokens_expect(&e->tokens, e->core, &l->name); /* each reader that joins later has a token of its own, as long as the range lasts */
+		if (c->limit == 0)
+			tokens_expect(&e->tokens, e->core, &l->name); /* each reader that joins later has a token of its own, as long as the range lasts */
 	}
 	/* If the same owner may hold the lock from the previous run, the adoption decides. */
 	if (!c->patient && lock_is_taken(l) && !holder) {

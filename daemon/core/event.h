@@ -25,7 +25,7 @@
 /*
  * Names that begin so are no names of clients, but slots of semaphores: their keys are "redlockd:<key_prefix>s:" and the rest of the name.
  */
-#define SLOT_PREFIX   "\0s:"
+#define SLOT_PREFIX   "\001s:"
 #define SLOT_NAME_MAX 528 /* bytes of the longest */
 #define PTTL_MOST_MS (INT64_MAX / 4 / MSEC) /* a longer TTL is reported as this, so that its microseconds fit int64_t */
 

@@ -49,6 +49,7 @@ static void permit_fails(struct commander *x, struct permit *p, enum refusal why
 		return;
 	}
 	permit_drop_all(x, p);
+	p->mark.why = NOT_REFUSED;
 	permit_enter(p, PERMIT_WAITING);
 	heap_set(&x->core->timers, &p->timer, p->wait_until);
 	permit_watch(x, p, WATCH_WAITING);
