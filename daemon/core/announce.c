@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/core/announce.h"
 
+#include "daemon/core/rows.h"
 #include "daemon/core/tell.h"
 
 void reply_permit(struct reply *r, const struct permit *p)
@@ -56,16 +57,6 @@ void permit_tell_extended(struct commander *x, const struct pending *p)
 	tell_line(x, p->session, &r);
 }
 
-static unsigned semaphore_waiters(const struct semaphore *m)
-{
-	const struct permit *p;
-	unsigned n = 0;
-
-	TAILQ_FOREACH(p, &m->line, in_line)
-		n++;
-	return n;
-}
-
 void permit_watch_tell(struct commander *x, const struct permit *p, enum watch_kind kind)
 {
 	static const char *const word[] = {
@@ -99,4 +90,58 @@ void permit_watch_tell(struct commander *x, const struct permit *p, enum watch_k
 	n = reply_end(&r);
 	arena_commit(&x->core->out->arena, n);
 	watch_send(x, semaphore_name(p->semaphore), kind == WATCH_WAITING ? p->asked_at : INSTANT_NEVER, (struct span){r.start, n});
+}
+
+/* --- rows of SHOW --- */
+
+static void row_permit(struct commander *x, struct session *s, const struct permit *p, unsigned pos)
+{
+	char text[SLOTS_TEXT];
+	struct reply r;
+
+	row_begin(x, x->request.tag, &r);
+	reply_text(&r, "role", pos == 0 ? SPAN("holder") : SPAN("waiter"));
+	reply_int(&r, "pos", pos);
+	reply_session(x, &r, p->session);
+	if (pos == 0) {
+		reply_text(&r, "permit", permit_text(p, text));
+		reply_int(&r, "fence", p->fence);
+		reply_ms(&r, "held_ms", instant_diff(x->core->now, p->granted_at));
+		reply_ms(&r, "valid_ms", permit_valid_us(x, p));
+	} else {
+		reply_ms(&r, "waited_ms", instant_diff(x->core->now, p->asked_at));
+	}
+	reply_int(&r, "limit", p->semaphore->limit);
+	reply_int(&r, "weight", p->weight);
+	if (pos > 0 && p->priority > 0)
+		reply_int(&r, "priority", p->priority);
+	if (p->owner_n > 0)
+		reply_text(&r, "owner", permit_owner(p));
+	if (p->note_n > 0)
+		reply_text(&r, "note", (struct span){p->note, p->note_n});
+	row_end(x, s, &r);
+}
+
+void semaphore_show(struct commander *x, struct session *s, const struct semaphore *m)
+{
+	size_t begin = s->unsent;
+	unsigned rows = 0, left_out = 0, pos = 0;
+	const struct permit *p;
+
+	TAILQ_FOREACH(p, &m->others, in_line) {
+		if (p->state != PERMIT_HELD)
+			continue;
+		if (rows_are_long(x, s->unsent - begin))
+			left_out++;
+		else
+			row_permit(x, s, p, 0), rows++;
+	}
+	TAILQ_FOREACH(p, &m->line, in_line) {
+		pos++;
+		if (rows_are_long(x, s->unsent - begin))
+			left_out++;
+		else
+			row_permit(x, s, p, pos), rows++;
+	}
+	rows_done(x, s, x->request.tag, rows, left_out > 0 ? (int64_t)left_out : -1);
 }

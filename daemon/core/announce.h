@@ -16,6 +16,8 @@ void permit_tell(struct commander *x, const struct permit *p, const char *word, 
 unsigned semaphore_free_slots(const struct semaphore *m);
 /* OK of an ACQUIRE, also one that is repeated. */
 void permit_tell_granted(struct commander *x, struct permit *p, struct span tag);
+/* SHOW: rows for the permits that sessions of this daemon have, and those that wait. */
+void semaphore_show(struct commander *x, struct session *s, const struct semaphore *m);
 void permit_watch_tell(struct commander *x, const struct permit *p, enum watch_kind kind);
 static inline void permit_watch(struct commander *x, const struct permit *p, enum watch_kind kind)
 {

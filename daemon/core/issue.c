@@ -69,18 +69,15 @@ static void tell_full(struct commander *x, const struct permit *p, const char *w
 {
 	struct semaphore *m = p->semaphore;
 	struct reply r;
-	unsigned waiters = 0, left = semaphore_free_slots(m);
-	const struct permit *q;
+	unsigned left = semaphore_free_slots(m);
 
-	TAILQ_FOREACH(q, &m->line, in_line)
-		waiters += q != p;
 	reply_begin(&r, session_line(x->sessions), span_of(p->tag), word);
 	reply_text(&r, "name", semaphore_name(m));
 	if (word[0] == 'T')
 		reply_ms(&r, "waited_ms", instant_diff(x->core->now, p->asked_at));
 	reply_int(&r, "limit", m->limit);
 	reply_int(&r, "free", left < p->weight ? left : p->weight - 1); /* other daemons may have what seems to be free here */
-	reply_int(&r, "waiters", waiters);
+	reply_int(&r, "waiters", semaphore_waiters(m)); /* it has left the line */
 	tell_line(x, p->session, &r);
 }
 

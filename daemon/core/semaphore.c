@@ -74,12 +74,13 @@ void permit_release(struct permit *p)
 	free(p);
 }
 
-static void permits_release(struct permits *list)
+static void permits_release(struct commander *x, struct permits *list)
 {
 	struct permit *p;
 
 	while ((p = TAILQ_FIRST(list))) {
 		TAILQ_REMOVE(list, p, in_line);
+		pool_put(&x->engine->table.pendings, p->extend);
 		permit_release(p);
 	}
 }
@@ -91,8 +92,8 @@ void semaphores_free_all(struct commander *x)
 	while ((node = map_next(&x->semaphores, NULL))) {
 		struct semaphore *m = container_of(node, struct semaphore, node);
 
-		permits_release(&m->line);
-		permits_release(&m->others);
+		permits_release(x, &m->line);
+		permits_release(x, &m->others);
 		semaphore_free(x, m);
 	}
 	map_release(&x->semaphores);
@@ -237,4 +238,14 @@ int64_t permit_valid_us(const struct commander *x, const struct permit *p)
 		least = valid < least ? valid : least;
 	}
 	return least;
+}
+
+unsigned semaphore_waiters(const struct semaphore *m)
+{
+	const struct permit *p;
+	unsigned n = 0;
+
+	TAILQ_FOREACH(p, &m->line, in_line)
+		n++;
+	return n;
 }

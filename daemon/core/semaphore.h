@@ -97,6 +97,7 @@ static inline bool permit_is_asking(const struct permit *p)
 struct semaphore *semaphore_find(struct commander *x, struct span name); /* NULL: nobody here has or wants a permit */
 struct semaphore *semaphore_find_or_add(struct commander *x, struct span name, unsigned limit);
 void semaphore_drop_if_unused(struct commander *x, struct semaphore *m);
+unsigned semaphore_waiters(const struct semaphore *m);
 void semaphores_init(struct commander *x);
 void semaphores_free_all(struct commander *x); /* the daemon ends, and tells nobody */
 

@@ -128,8 +128,8 @@ static void say_acquire(struct sim_client *c)
 	int64_t priority = stream_chance(t, 10);
 	struct request_sim *q;
 
-	q = client_ask(c, ASK_PERMIT, NULL, "ACQUIRE p%lld limit=%lld weight=%lld ttl=%lldms wait=%lldms%s", (long long)name, (long long)limit, (long long)weight,
-		       (long long)ttl_ms, (long long)wait_ms, priority ? " priority=1" : "");
+	q = client_ask(c, ASK_PERMIT, NULL, "ACQUIRE p%lld limit=%lld weight=%lld ttl=%lldms wait=%lldms%s", (long long)name, (long long)limit,
+		       (long long)weight, (long long)ttl_ms, (long long)wait_ms, priority ? " priority=1" : "");
 	if (!q)
 		return;
 	q->name = name;
@@ -174,9 +174,10 @@ static void say_anything(struct sim_client *c, struct seating *s)
 
 static void say_lock(struct sim_client *c)
 {
-	struct request_sim *q = client_ask(c, ASK_OTHER, NULL, "LOCK p%lld wait=10ms renew=no ttl=%lldms", (long long)stream_range(&c->permits.stream, 0, SEMAPHORES - 1),
-					   (long long)c->world->plan->lease_us / MSEC / 2);
+	int64_t name = stream_range(&c->permits.stream, 0, SEMAPHORES - 1), ttl_ms = c->world->plan->lease_us / MSEC / 2;
+	struct request_sim *q;
 
+	q = client_ask(c, ASK_OTHER, NULL, "LOCK p%lld wait=10ms renew=no ttl=%lldms", (long long)name, (long long)ttl_ms);
 	if (!q)
 		return;
 	q->wait_ms = 10;

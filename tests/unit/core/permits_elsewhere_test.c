@@ -36,6 +36,9 @@ START_TEST(another_limit_elsewhere_is_told_and_a_lock_elsewhere)
 	hears(2, "ERR KIND *");
 	says(2, "LOCK a mode=shared");
 	hears(2, "ERR KIND *");
+	says(2, "SHOW a");
+	hears(2, "\\* role=holder pos=0 holder=@* ttl_ms=* limit=2");
+	hears(2, "OK n=1");
 	says(2, "ACQUIRE a limit=2");
 	hears(2, "OK *");
 	says(1, "LOCK b mode=shared");

@@ -255,6 +255,35 @@ START_TEST(break_takes_all_permits_and_keeps_the_slots_until_nobody_believes)
 }
 END_TEST
 
+START_TEST(show_and_list_tell_of_the_semaphore_and_not_of_its_slots)
+{
+	cluster_begin(3);
+	says(1, "ACQUIRE a limit=3 weight=2 note=n");
+	says(2, "ACQUIRE a limit=3 weight=2 wait=1m owner=o");
+	ignores(1);
+	says(3, "SHOW a");
+	hears(3, "\\* role=holder pos=0 session=* permit=?,? fence=* held_ms=0 valid_ms=* limit=3 weight=2 note=n");
+	hears(3, "\\* role=waiter pos=1 session=* waited_ms=0 limit=3 weight=2 owner=o");
+	hears(3, "OK n=2");
+	says(3, "LIST");
+	hears(3, "\\* name=a kind=semaphore limit=3 held=2 waiters=1");
+	hears(3, "OK n=1 more=0");
+}
+END_TEST
+
+START_TEST(a_session_that_is_killed_loses_its_permits)
+{
+	cluster_begin(3);
+	session_opens_as_admin(9, 0);
+	says(1, "ACQUIRE a limit=1");
+	ignores(1);
+	says(9, "KILL session=2");
+	hears(9, "OK session=2 n=1");
+	hears(1, "! LOST name=a permit=0 fence=* reason=broken");
+	ck_assert(hung_up(1));
+}
+END_TEST
+
 START_TEST(what_makes_no_sense_is_refused)
 {
 	cluster_begin(1);
@@ -309,6 +338,8 @@ Suite *permits_suite(void)
 	tcase_add_test(t, a_slot_that_is_lost_is_the_loss_of_the_permit_and_its_other_slots_stay_until_nobody_believes);
 	tcase_add_test(t, watchers_hear_of_permits_under_the_name_of_the_semaphore);
 	tcase_add_test(t, break_takes_all_permits_and_keeps_the_slots_until_nobody_believes);
+	tcase_add_test(t, show_and_list_tell_of_the_semaphore_and_not_of_its_slots);
+	tcase_add_test(t, a_session_that_is_killed_loses_its_permits);
 	tcase_add_test(t, what_makes_no_sense_is_refused);
 	tcase_add_test(t, a_wait_without_a_quorum_keeps_its_place);
 	suite_add_tcase(s, t);
