@@ -14,8 +14,8 @@
 #define HOLDS_MOST (1U << 30) /* of one owner at once; only waiting LOCKs that are granted together may exceed it */
 
 /*
- * What a name is used as, see ALGORITHMS.md, Semaphores: 0 as a lock; 1 to LIMIT_MOST as the mark of a semaphore of that limit; SLOT_OF_SEMAPHORE as one of
- * its slots.
+ * What a name is used as: 0 as a lock; 1 to LIMIT_MOST as the mark of a semaphore of that limit; SLOT_OF_SEMAPHORE as one of its slots.
+ * See ALGORITHMS.md, Semaphores.
  */
 #define LIMIT_MOST        1024
 #define SLOT_OF_SEMAPHORE 0xffff
