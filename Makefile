@@ -103,6 +103,7 @@ CORE := \
 	daemon/core/admit.c \
 	daemon/core/adopt.c \
 	daemon/core/adoption.c \
+	daemon/core/announce.c \
 	daemon/core/ask.c \
 	daemon/core/award.c \
 	daemon/core/bounds.c \
@@ -129,6 +130,7 @@ CORE := \
 	daemon/core/holders.c \
 	daemon/core/home.c \
 	daemon/core/lessee.c \
+	daemon/core/issue.c \
 	daemon/core/journal.c \
 	daemon/core/judge.c \
 	daemon/core/meet.c \
@@ -149,8 +151,10 @@ CORE := \
 	daemon/core/noted.c \
 	daemon/core/notices.c \
 	daemon/core/observe.c \
+	daemon/core/obtain.c \
 	daemon/core/page.c \
 	daemon/core/parts.c \
+	daemon/core/permits.c \
 	daemon/core/probe.c \
 	daemon/core/query.c \
 	daemon/core/rate.c \
@@ -165,6 +169,9 @@ CORE := \
 	daemon/core/retry.c \
 	daemon/core/round.c \
 	daemon/core/rows.c \
+	daemon/core/seats.c \
+	daemon/core/semaphore.c \
+	daemon/core/semaphores.c \
 	daemon/core/service.c \
 	daemon/core/session.c \
 	daemon/core/show.c \

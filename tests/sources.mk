@@ -79,6 +79,7 @@ WORLD := \
 	tests/sim/check/places.c \
 	tests/sim/check/progress.c \
 	tests/sim/check/gathered.c \
+	tests/sim/check/permitted.c \
 	tests/sim/check/readers.c \
 	tests/sim/check/recount.c \
 	tests/sim/check/released.c \
@@ -96,6 +97,7 @@ WORLD := \
 	tests/sim/client/nester.c \
 	tests/sim/client/rater.c \
 	tests/sim/client/gatherer.c \
+	tests/sim/client/permitter.c \
 	tests/sim/client/reader.c \
 	tests/sim/client/request.c \
 	tests/sim/client/resource.c \

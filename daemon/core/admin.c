@@ -6,6 +6,7 @@
 #include "daemon/core/end.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/locks.h"
+#include "daemon/core/permits.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/tell.h"
 
@@ -48,10 +49,13 @@ static struct session *session_of_number(const struct session_table *t, uint64_t
 static unsigned session_holds(const struct session *s)
 {
 	const struct claim *c;
+	const struct permit *p;
 	unsigned n = 0;
 
 	TAILQ_FOREACH(c, &s->claims, in_session)
 		n += c->state == CLAIM_HELD;
+	TAILQ_FOREACH(p, &s->permits, in_session)
+		n += p->state == PERMIT_HELD;
 	return n;
 }
 
@@ -73,6 +77,7 @@ static void kill_connected(struct commander *x, struct session *s)
 		if (c->state == CLAIM_HELD)
 			hold_lose_one(x->engine, c, LOSS_BROKEN);
 	}
+	permits_lose(x, s, LOSS_BROKEN);
 	s->killed = true;
 	s->ahead_count = 0; /* what it has sent is not served */
 	session_answered(x->sessions, s, false);

@@ -59,6 +59,7 @@ static void adopt_expect_value(struct engine *e, struct lock *l, struct instant 
 	struct lease_value value;
 
 	lock_value_make(&e->table, members_one_clock_us(&e->members, since), &value);
+	value.limit = lock_mark(l);
 	lock_begin_lease(l, &value, &nowhere);
 	votes_clear(l->lease.votes, e->core->conf.nodes);
 }

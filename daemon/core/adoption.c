@@ -87,6 +87,7 @@ void adoption_rotate(struct lock_table *t, struct lease *x, int64_t since_us)
 	struct nodeset sure = x->placed.sure;
 	struct adoption *was = x->renewal->adoption;
 	struct instant until = x->placed.until;
+	unsigned limit = x->value.limit;
 
 	x->renewal->adoption = adoption_new(&from, t->core->now);
 	x->renewal->adoption->asked = true;
@@ -95,6 +96,7 @@ void adoption_rotate(struct lock_table *t, struct lease *x, int64_t since_us)
 	x->renewal->adoption->hopeless = x->renewal->adoption->deadline = INSTANT_NEVER;
 	free(was);
 	lock_value_make(t, since_us, &x->value);
+	x->value.limit = limit;
 	x->placed = placed_nowhere(t->core->now);
 	x->placed.sure = sure;
 }

@@ -15,6 +15,7 @@
 #include "daemon/core/rate.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/resume.h"
+#include "daemon/core/semaphores.h"
 #include "daemon/core/show.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/wait.h"
@@ -113,11 +114,17 @@ static void serve_CANCEL(struct commander *x, struct session *s)
 	struct span tag = {x->request.word[0].p + 1, x->request.word[0].n - 1}; /* the parser has checked that it is one */
 	struct claim *c = session_waiting(s, tag);
 	struct group *g = c ? NULL : group_waiting(s, tag);
+	struct permit *p = c || g ? NULL : permit_waiting(s, tag);
 	struct lock *l = c ? c->lock : NULL;
 
 	if (!c && g) {
 		command_ok(x, s);
 		group_cancel(x, g);
+		return;
+	}
+	if (p) {
+		command_ok(x, s);
+		permit_cancel(x, p);
 		return;
 	}
 	if (!c) {
@@ -160,7 +167,7 @@ static bool tag_is_in_use(const struct session *s, struct span tag)
 	const struct pending *p;
 	const struct listing *l;
 
-	if (s->waiting > 0 && (session_waiting(s, tag) || group_waiting(s, tag)))
+	if (s->waiting > 0 && (session_waiting(s, tag) || group_waiting(s, tag) || permit_waiting(s, tag)))
 		return true;
 	if (s->resuming && span_equal(span_of(s->lasting->resume_tag), tag))
 		return true;

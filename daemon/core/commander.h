@@ -27,7 +27,9 @@ struct commander {
 	unsigned asked_names;        /* calls to stores about names that are not answered */
 	TAILQ_HEAD(inquiries, inquiry) inquiries; /* what the stores are asked for COMPLETE, RECENT and FORGET */
 	TAILQ_HEAD(, group) groups_due; /* those to be looked at before the step ends: see gather.c */
-	bool gathered;           /* groups have asked for names or given them back since the engine has settled */
+	struct map semaphores;   /* those of which somebody here has or wants a permit: see semaphore.h */
+	TAILQ_HEAD(, permit) permits_due; /* those to be looked at before the step ends: see obtain.c */
+	bool gathered;           /* groups or permits have asked for names or given them back since the engine has settled */
 	struct watchings watchings; /* sessions that watch or have subscribed */
 	bool snapshot;           /* the journal is being told everything */
 	bool more;               /* the records that are being written are of one LOCKALL, and it has more of them */

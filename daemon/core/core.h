@@ -64,7 +64,8 @@ enum timer_kind {
 	TIMER_INSISTING,
 	TIMER_LAPSE,
 	TIMER_NOTES,
-	TIMER_INQUIRY
+	TIMER_INQUIRY,
+	TIMER_PERMIT
 };
 
 /* Log lines that come once per session or per lock: each kind is limited by itself. */

@@ -7,6 +7,7 @@
 #include "daemon/core/home.h"
 #include "daemon/core/rate.h"
 #include "daemon/core/noted.h"
+#include "daemon/core/permits.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/rows.h"
@@ -158,6 +159,9 @@ void deliver_refusal(struct commander *x, struct session *s, struct span tag, en
 		tell_error(x, s, tag, ERROR_KIND,
 			   "the stores have a key of another type under this name; redlockd leaves it alone: take another name, or remove that key");
 		break;
+	case REFUSED_IN_USE:
+		tell_error(x, s, tag, ERROR_KIND, "the name is in use by a semaphore: take another name, or ask when nobody has a permit of it");
+		break;
 	case REFUSED_CANCELLED:
 		tell_error(x, s, tag, ERROR_CANCELLED, "the waiting request was withdrawn");
 		break;
@@ -259,6 +263,14 @@ static void reply_pending_ok(struct commander *x, const struct pending *p)
 	tell_line(x, p->session, &r);
 }
 
+static void pending_tell_done(struct commander *x, const struct pending *p)
+{
+	if (p->permit)
+		permit_tell_extended(x, p);
+	else
+		reply_pending_ok(x, p);
+}
+
 static void deliver_pending(struct commander *x, struct pending *p, enum refusal why)
 {
 	struct session *s = p->session;
@@ -266,7 +278,7 @@ static void deliver_pending(struct commander *x, struct pending *p, enum refusal
 	if (!s)
 		return;
 	TAILQ_REMOVE(&s->pendings, p, in_session);
-	if (why == NOT_REFUSED && p->verb == VERB_EXTEND)
+	if (why == NOT_REFUSED && p->verb == VERB_EXTEND && !p->permit)
 		remember_held(x, p->claim);
 	if (s->over)
 		; /* nothing is sent any more */
@@ -275,7 +287,7 @@ static void deliver_pending(struct commander *x, struct pending *p, enum refusal
 	else if (why == NOT_REFUSED && p->verb == VERB_BREAK)
 		broken_answer(x, s, p);
 	else if (why == NOT_REFUSED)
-		reply_pending_ok(x, p);
+		pending_tell_done(x, p);
 	else
 		deliver_refusal(x, s, span_of(p->tag), why);
 	session_answered(x->sessions, s, p->tag[0] != '\0');
@@ -340,12 +352,27 @@ static void deliver_one(struct commander *x, const struct notice *n)
 	}
 }
 
+static bool is_of_permit(const struct session *s)
+{
+	return s && s->of_permit;
+}
+
+/* What is about a part of a group, or about a claim of a permit, is told to no client as it is. False: it is about neither. */
+static bool deliver_within(struct commander *x, const struct notice *n)
+{
+	if (is_of_permit(n->claim ? n->claim->session : n->pending ? n->pending->session : NULL)) {
+		permits_note(x, n);
+		return true;
+	}
+	return n->claim && n->claim->session->principal && group_note(x, n);
+}
+
 void deliver_notices(struct commander *x)
 {
 	for (size_t i = 0; i < x->engine->notices.count; i++) {
 		const struct notice n = x->engine->notices.item[i];
 
-		if (!n.claim || !n.claim->session->principal || !group_note(x, &n))
+		if (!deliver_within(x, &n))
 			deliver_one(x, &n);
 		notices_delivered(&x->engine->notices, &n);
 	}

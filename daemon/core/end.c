@@ -5,6 +5,7 @@
 #include "daemon/core/group.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/list.h"
+#include "daemon/core/permits.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/watch.h"
 
@@ -17,6 +18,7 @@ void end_all(struct commander *x)
 		watch_drop(x, x->sessions->slot[i]);
 	}
 	groups_free_all(x);
+	semaphores_free_all(x);
 }
 
 static void drop_pendings(struct session *s)
@@ -47,6 +49,7 @@ static void session_claims_are_ending(struct session *s)
 	TAILQ_FOREACH(c, &s->claims, in_session)
 		c->ending = true;
 	groups_are_ending(s);
+	permits_are_ending(s);
 }
 
 static void session_drop_claims(struct commander *x, struct session *s, bool waiting, enum ending how)
@@ -54,6 +57,7 @@ static void session_drop_claims(struct commander *x, struct session *s, bool wai
 	struct claim *c, *next;
 
 	groups_end(x, s, waiting);
+	permits_end(x, s, waiting, how != ENDING_UNSURE);
 	for (c = TAILQ_FIRST(&s->claims); c; c = next) {
 		next = TAILQ_NEXT(c, in_session);
 		if ((c->state == CLAIM_WAITING) != waiting)
@@ -88,7 +92,7 @@ void end_session(struct commander *x, struct session *s, enum ending how)
 static bool session_may_stay(struct commander *x, const struct session *s)
 {
 	uint64_t most = x->core->conf.limits.detached;
-	struct session *vacant = TAILQ_EMPTY(&s->claims) && LIST_EMPTY(&s->groups) ? NULL : TAILQ_FIRST(&x->sessions->vacant);
+	struct session *vacant = TAILQ_EMPTY(&s->claims) && TAILQ_EMPTY(&s->permits) && LIST_EMPTY(&s->groups) ? NULL : TAILQ_FIRST(&x->sessions->vacant);
 
 	if (!s->known)
 		return false;
@@ -125,6 +129,7 @@ void leave_connection(struct commander *x, struct session *s, enum ending how)
 	TAILQ_FOREACH(c, &s->claims, in_session)
 		claim_detach(x, c);
 	groups_detach(x, s);
+	permits_detach(x, s);
 	drop_pendings(s);
 	lists_drop(x, s);
 	watch_drop(x, s);

@@ -52,6 +52,10 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 
 	c->lock = l;
 	c->asking->wait_until = wait_until;
+	if (l->limit != c->limit && !lock_use_as(l, c->limit)) {
+		notices_add(&e->notices, NOTICE_REFUSED, c, NULL, REFUSED_IN_USE);
+		return;
+	}
 	holder = lock_holder_of(l, c->session, claim_owner(c));
 	if (holder && l->lease.state == LEASE_HELD) {
 		if (holder->shared == c->shared)
@@ -67,7 +71,8 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 	if (c->shared) {
 		if (holders_join_at_once(e, c))
 			return;
-		tokens_expect(&e->tokens, e->core, &l->name); /* each reader that joins later has a token of its own, as long as the range lasts */
+		if (c->limit == 0)
+			tokens_expect(&e->tokens, e->core, &l->name); /* each reader that joins later has a token of its own, as long as the range lasts */
 	}
 	/* If the same owner may hold the lock from the previous run, the adoption decides. */
 	if (!c->patient && lock_is_taken(l) && !holder) {
@@ -272,6 +277,7 @@ void engine_fired(struct engine *e, struct timer *t)
 	case TIMER_LAPSE:
 	case TIMER_NOTES:
 	case TIMER_INQUIRY:
+	case TIMER_PERMIT:
 		break;
 	}
 }

@@ -22,6 +22,11 @@
 #define NODES_MAX 9
 #define VALUE_MAX 128 /* bytes of a lock value: <daemon-id>:<number>:<32 hex> */
 #define MARKER_MAX 256
+/*
+ * Names that begin so are no names of clients, but slots of semaphores: their keys are "redlockd:<key_prefix>s:" and the rest of the name.
+ */
+#define SLOT_PREFIX   "\001s:"
+#define SLOT_NAME_MAX 528 /* bytes of the longest */
 #define PTTL_MOST_MS (INT64_MAX / 4 / MSEC) /* a longer TTL is reported as this, so that its microseconds fit int64_t */
 
 /*

@@ -66,7 +66,7 @@ static inline struct span part_name(const struct part *p)
 /* The group that has the claim as a part; NULL: none has. */
 static inline struct group *group_of(const struct claim *c)
 {
-	return c->session->principal ? container_of(c->session, struct group, agent) : NULL;
+	return c->session->principal && !c->session->of_permit ? container_of(c->session, struct group, agent) : NULL;
 }
 
 /* For the session and on the terms of its request, which is LOCKALL or LOCKANY. It is due. */

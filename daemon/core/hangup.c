@@ -7,6 +7,7 @@
 #include "daemon/core/end.h"
 #include "daemon/core/gather.h"
 #include "daemon/core/hold.h"
+#include "daemon/core/permits.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/wait.h"
 
@@ -21,7 +22,7 @@ static bool session_waits(const struct session *s, bool patient)
 		if (c->state == CLAIM_WAITING && !c->not_notified && c->patient == patient)
 			return true;
 	}
-	return groups_wait(s, patient);
+	return groups_wait(s, patient) || permits_wait(s, patient);
 }
 
 /*
@@ -60,6 +61,7 @@ static void half_close(struct commander *x, struct session *s)
 			wait_finish_up(x->engine, c), convert_look(x->engine, c->lock);
 	}
 	gather_finish_up(x, s);
+	permits_finish_up(x, s);
 }
 
 void hangup_settle(struct commander *x, struct session *s)
@@ -132,6 +134,8 @@ static void session_fell_silent(struct commander *x, struct session *s)
 		if (c->state == CLAIM_HELD)
 			hold_lose_one(x->engine, c, LOSS_IDLE);
 	}
+	if (!s->known)
+		permits_lose(x, s, LOSS_IDLE);
 	deliver_notices(x);
 	session_ended(x->sessions, s, "heartbeat");
 	session_hang_up(x->sessions, s, "heartbeat");

@@ -25,6 +25,7 @@ enum admission_owner {
 };
 
 struct session;
+struct permit;
 struct lock;
 
 /* A request in flight that is not a waiting LOCK: EXTEND, UNLOCK sync=yes, and SHOW. */
@@ -37,6 +38,7 @@ struct pending {
 	enum verb verb;
 	char tag[TAG_MAX + 1];
 	struct instant asked_at;    /* EXTEND */
+	struct permit *permit;      /* EXTEND of a permit: see permits.h; NULL: of a lock */
 	bool free;                  /* SHOW: a quorum has nothing of that name */
 	bool broken;                /* BREAK: sessions of this daemon have lost it */
 	struct elsewhere elsewhere; /* SHOW: or, if known, a quorum has this; neither: it is not known */
@@ -54,6 +56,7 @@ struct share {
 
 struct lock {
 	struct name name;
+	uint16_t limit;         /* what the name is used as, see claim.h; of an idle one it means nothing */
 	struct claim *holder;   /* LEASE_HELD, LEASE_ADOPTING: who has it; of several readers the one that has it longest */
 	struct share *share;    /* NULL: held by one alone, or not at all */
 	struct claims losses;   /* claims in CLAIM_LOST */
@@ -65,6 +68,21 @@ struct lock {
 static inline bool lock_is_idle(const struct lock *l)
 {
 	return l->contender->state == CONTENDER_IDLE && l->lease.state == LEASE_NONE;
+}
+
+/* The limit that its values tell. */
+static inline unsigned lock_mark(const struct lock *l)
+{
+	return l->limit <= LIMIT_MOST ? l->limit : 0;
+}
+
+/* A name that nobody has or waits for here may be used as anything; what it is used as elsewhere the stores tell. False: it is used as something else. */
+static inline bool lock_use_as(struct lock *l, unsigned limit)
+{
+	if (!lock_is_idle(l))
+		return false;
+	l->limit = (uint16_t)limit;
+	return true;
 }
 
 /* Somebody has it, or it is left alone for others: a request that does not wait is refused at once. */

@@ -8,6 +8,7 @@
 #include "daemon/core/group.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/holders.h"
+#include "daemon/core/permits.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/rows.h"
@@ -68,7 +69,7 @@ bool session_waits_enough(const struct session *s, uint64_t most)
 		return false;
 	TAILQ_FOREACH(c, &s->claims, in_session)
 		n += c->state == CLAIM_WAITING && c->patient;
-	return n + groups_patient(s) >= most;
+	return n + groups_patient(s) + permits_patient(s) >= most;
 }
 
 static bool lock_within_limits(struct commander *x, struct session *s, bool patient)
@@ -161,7 +162,7 @@ static bool lock_may_wait(struct commander *x, struct session *s, bool patient)
 	bool shared = request_is_shared(&x->request);
 	char room[CYCLE_MAX];
 
-	if (!l || (holder && (holder->shared == shared || shared)) || (shared && holders_are_open(x->engine, l, request_priority(&x->request))))
+	if (!l || l->limit > 0 || (holder && (holder->shared == shared || shared)) || (shared && holders_are_open(x->engine, l, request_priority(&x->request))))
 		return true;
 	if (holder && !lock_may_be_upgraded(x, s, l))
 		return false;
@@ -365,7 +366,7 @@ bool pendings_within_limit(struct commander *x, struct session *s)
 	return false;
 }
 
-void serve_EXTEND(struct commander *x, struct session *s)
+void lock_extend(struct commander *x, struct session *s)
 {
 	struct claim *c;
 
@@ -379,7 +380,7 @@ void serve_EXTEND(struct commander *x, struct session *s)
 	engine_extend(x->engine, c, pending_of_request(x, s, c->lock));
 }
 
-void serve_CHECK(struct commander *x, struct session *s)
+void lock_check(struct commander *x, struct session *s)
 {
 	struct claim *c = claim_held(x, s);
 	char *line;

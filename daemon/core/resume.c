@@ -6,6 +6,7 @@
 #include "daemon/core/group.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/lessee.h"
+#include "daemon/core/permits.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/rows.h"
 #include "daemon/core/tell.h"
@@ -64,6 +65,7 @@ static void resume_tell_rest(struct commander *x, struct session *s)
 
 	s->lasting->repeat_until = resume_repeat_until(x, s);
 	groups_bound(x, s, s->lasting->repeat_until);
+	permits_bound(x, s, s->lasting->repeat_until);
 	TAILQ_FOREACH(c, &s->claims, in_session) {
 		if (c->state == CLAIM_LOST && c->not_notified)
 			tell_lost(x, c);
@@ -98,6 +100,7 @@ static void resume_answer(struct commander *x, struct session *s)
 		row_resumed(x, s, c);
 		n++;
 	}
+	n += permits_tell_resumed(x, s);
 	reply_begin(&r, session_line(x->sessions), span_of(s->lasting->resume_tag), "OK");
 	reply_int(&r, "session", (int64_t)s->serial);
 	reply_int(&r, "n", n);
@@ -172,6 +175,7 @@ static void resume_take_over(struct commander *x, struct session *s, struct sess
 	}
 	remember_over(x, s);
 	groups_take_over(s, from);
+	permits_take_over(s, from);
 	session_take_over(x->sessions, s, from);
 	remember_session(x, s);
 }
@@ -181,7 +185,7 @@ void serve_RESUME(struct commander *x, struct session *s)
 	const struct request *q = &x->request;
 	struct session *from;
 
-	if (!TAILQ_EMPTY(&s->claims) || !LIST_EMPTY(&s->groups) || !TAILQ_EMPTY(&s->pendings) || s->resuming) {
+	if (!TAILQ_EMPTY(&s->claims) || !TAILQ_EMPTY(&s->permits) || !LIST_EMPTY(&s->groups) || !TAILQ_EMPTY(&s->pendings) || s->resuming) {
 		tell_mistake(x, s, ERROR_ARG,
 			     "RESUME is for a session that holds nothing, waits for nothing and has lost nothing: send it over a new connection");
 		return;

@@ -17,6 +17,7 @@
 #include "daemon/core/list.h"
 #include "daemon/core/names.h"
 #include "daemon/core/noted.h"
+#include "daemon/core/obtain.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/restore.h"
 #include "daemon/core/resume.h"
@@ -51,6 +52,7 @@ struct service *service_new(const struct core_conf *conf)
 	TAILQ_INIT(&s->commander.watchings);
 	TAILQ_INIT(&s->commander.groups_due);
 	TAILQ_INIT(&s->commander.inquiries);
+	semaphores_init(&s->commander);
 	return s;
 }
 
@@ -69,13 +71,17 @@ void service_free(struct service *s)
 	free(s);
 }
 
-/* Notices become lines. What they say of groups makes these go on, which may make further notices. */
+/* Notices become lines. What they say of groups and permits makes these go on, which may make further notices. */
 static inline void service_deliver(struct service *s)
 {
 	if (s->engine.notices.count > 0)
 		deliver_notices(&s->commander);
 	while (!TAILQ_EMPTY(&s->commander.groups_due)) {
 		gather_next(&s->commander);
+		deliver_notices(&s->commander);
+	}
+	while (__builtin_expect(!TAILQ_EMPTY(&s->commander.permits_due), 0)) {
+		obtain_next(&s->commander);
 		deliver_notices(&s->commander);
 	}
 }
@@ -160,6 +166,8 @@ static void service_run_timers(struct service *s)
 			lists_go_on(&s->commander);
 		else if (t->kind == TIMER_INSISTING || t->kind == TIMER_LAPSE)
 			gather_fired(&s->commander, t);
+		else if (t->kind == TIMER_PERMIT)
+			obtain_fired(&s->commander, container_of(t, struct permit, timer));
 		else
 			engine_fired(&s->engine, t);
 		service_deliver(s);

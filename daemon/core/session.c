@@ -75,6 +75,7 @@ static struct session *session_new(struct session_table *t)
 	s->timer.kind = TIMER_SESSION;
 	s->reading = true;
 	TAILQ_INIT(&s->claims);
+	TAILQ_INIT(&s->permits);
 	TAILQ_INIT(&s->pendings);
 	TAILQ_INIT(&s->listings);
 	return s;
@@ -203,7 +204,7 @@ static void session_join_detached(struct session_table *t, struct session *s)
 
 void session_note_vacant(struct session_table *t, struct session *s)
 {
-	if (!s->detached || s->lasting->vacant || !TAILQ_EMPTY(&s->claims) || !LIST_EMPTY(&s->groups))
+	if (!s->detached || s->lasting->vacant || !TAILQ_EMPTY(&s->claims) || !TAILQ_EMPTY(&s->permits) || !LIST_EMPTY(&s->groups))
 		return;
 	s->lasting->vacant = true;
 	TAILQ_INSERT_TAIL(&t->vacant, s, lasting->in_vacant);

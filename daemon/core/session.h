@@ -14,6 +14,7 @@
 TAILQ_HEAD(listings, listing); /* listing.h */
 TAILQ_HEAD(watchings, watching); /* watch.c */
 LIST_HEAD(groups, group); /* group.h */
+TAILQ_HEAD(permits, permit); /* semaphore.h */
 
 /* Lines read ahead, and their bytes. At either bound the session is read no further, until both fell to half. The line that reaches a bound is kept whole. */
 #define READ_AHEAD_LINES 256
@@ -50,7 +51,8 @@ struct session {
 	struct pendings pendings;
 	struct listings listings; /* LISTs that are not answered yet */
 	struct groups groups;    /* LOCKALLs and LOCKANYs that are not answered yet */
-	struct session *principal; /* of the agent of a group: the session that the group is of. Else NULL */
+	struct permits permits;  /* ACQUIREs that are not answered yet, and permits that it has or has lost */
+	struct session *principal; /* of the agent of a group or a permit: the session that that is of. Else NULL */
 	struct user *user;       /* user.h; NULL: nothing was granted to it yet */
 	struct watching *watching; /* watch.c: what it watches; NULL: nothing was asked for */
 	struct buf *ahead;       /* lines read ahead, each as its length and its bytes; NULL: none was yet */
@@ -76,6 +78,7 @@ struct session {
 	bool detached;           /* without a connection: nothing is sent, and none of its input is served */
 	bool sure;               /* detached: the client itself closed the connection */
 	bool resuming;           /* its RESUME is not answered yet */
+	bool of_permit;          /* an agent: that of a permit */
 	bool resumed;            /* it has taken over another session, whose LOCKs may be repeated */
 };
 TAILQ_HEAD(sessions, session);

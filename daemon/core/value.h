@@ -16,6 +16,7 @@
 struct lease_value {
 	uint64_t number; /* 0: there was none yet */
 	uint64_t secret[2];
+	unsigned limit;  /* of a semaphore's mark: its limit, which the text tells behind the number, as "~16"; else 0 */
 };
 
 void value_make(struct core *core, uint64_t number, int64_t since_us, struct lease_value *ret_value);
@@ -25,6 +26,8 @@ struct span value_in_text(struct core *core, const struct lease_value *v);
  * and passes for a moment of the last year once in 9,000 times.
  */
 int64_t value_held_us(struct span public, int64_t now_us);
+/* The limit that the public part of such a value tells; 0: it is not that of a mark. */
+unsigned value_limit(struct span holder);
 
 /* What the first of those who wait is, and how the text of a stamp ends. */
 enum stamp_kind {

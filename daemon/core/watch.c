@@ -81,8 +81,7 @@ static bool watching_includes(const struct watching *w, struct span name)
 	return false;
 }
 
-/* Each session that watches the name gets the same bytes. */
-static void watch_send(struct commander *x, struct span name, struct instant since, struct span line)
+void watch_send(struct commander *x, struct span name, struct instant since, struct span line)
 {
 	const struct watching *w;
 	struct effect *effect;

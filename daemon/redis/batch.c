@@ -25,6 +25,17 @@ static void number_append(struct buf *b, int64_t n)
 	word_commit(b, word_number(at, n));
 }
 
+/* A slot of a semaphore has a key that no name of a client has. */
+static void name_append(struct buf *b, const struct script_keys *k, struct span name)
+{
+	size_t n = sizeof(SLOT_PREFIX) - 1;
+
+	if (name.p[0] == SLOT_PREFIX[0] && span_starts(name, SPAN(SLOT_PREFIX)))
+		key_append(b, span_of(k->slots), (struct span){name.p + n, name.n - n});
+	else
+		key_append(b, span_of(k->prefix), name);
+}
+
 void script_keys_init(struct script_keys *k, const char *prefix, int64_t skew_us, int64_t tolerance_us)
 {
 	struct buf name;
@@ -35,6 +46,8 @@ void script_keys_init(struct script_keys *k, const char *prefix, int64_t skew_us
 	key_append(&k->head, (struct span){buf_begin(&name), buf_length(&name)}, SPAN("!meta"));
 	key_append(&k->head, (struct span){buf_begin(&name), buf_length(&name)}, SPAN("!fence"));
 	key_append(&k->head, (struct span){buf_begin(&name), buf_length(&name)}, SPAN("!waits"));
+	buf_append(&name, "s:", 3);
+	k->slots = mem_copy(buf_begin(&name), buf_length(&name) - 1);
 	buf_release(&name);
 	number_append(&k->skew, skew_us);
 	number_append(&k->ahead, skew_us + tolerance_us);
@@ -43,6 +56,7 @@ void script_keys_init(struct script_keys *k, const char *prefix, int64_t skew_us
 void script_keys_release(struct script_keys *k)
 {
 	free(k->prefix);
+	free(k->slots);
 	buf_release(&k->head);
 	buf_release(&k->skew);
 	buf_release(&k->ahead);
@@ -317,7 +331,7 @@ void batch_add(struct batch *b, const struct script_keys *k, const struct call *
 	at = terms_put(buf_reserve(&b->args, args_most(call)), b, entry.op, &entry.terms);
 	arg = (size_t)(at - buf_begin(&b->args));
 	if (entry.op) {
-		key_append(&b->keys, span_of(k->prefix), call->name);
+		name_append(&b->keys, k, call->name);
 		at = op_fill(at, call, entry.op);
 	} else if (call->kind == CALL_MARK) {
 		at = mark_fill(at, k, call);

@@ -17,6 +17,7 @@ enum script_kind { SCRIPT_BATCH, SCRIPT_MARK, SCRIPT_PROBE, SCRIPT_TABLE, SCRIPT
 /* Arguments that all script calls of an upstream share. */
 struct script_keys {
 	char *prefix;    /* of the lock keys */
+	char *slots;     /* of the keys of slots: see SLOT_PREFIX */
 	struct buf head; /* the keys that every call begins with, as RESP */
 	struct buf skew;  /* as RESP: skew_us, for MARK */
 	struct buf ahead; /* as RESP: skew_us + tolerance_us, for the batch script */

@@ -28,6 +28,12 @@ local share_of = asked.s and function(list, value)
   end
 end
 
+-- A share is that of a reader, or the mark of a semaphore, whose value tells the limit behind its number. All at one key are of one kind.
+local limit_of = (asked.s or asked.n) and function(value) return string.match(value, '^[^:]*:%d+~(%d+):') end
+local share_suits = (asked.s or asked.n) and function(list, value)
+  return #list == 0 or limit_of(list[1].value) == limit_of(value)
+end
+
 -- The value has a share until then, or for longer if it had.
 local share_put = asked.s and function(list, value, ends)
   local share = share_of(list, value)
@@ -100,7 +106,7 @@ local share_extend = renews and function(key, queue, current, list, broken, bare
   end
   if current and ends and broken and not leaves then return {'X', fence, -2, ''} end
   if not ends then
-    local may = form == 'n' and how == '1' and not late and not alone and not broken and #others < SHARES_MOST
+    local may = form == 'n' and how == '1' and not late and not alone and not broken and #others < SHARES_MOST and share_suits(others, new_value)
     if not may and not current then return {'M', fence, -2, ''} end
     if not may then
       local row = occupied(key, current, list, broken)

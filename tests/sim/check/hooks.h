@@ -52,6 +52,10 @@ void metered_lost(struct server *s);
 void metered_release(struct server *s);
 void metered_said(struct request_sim *q, struct span line, struct span word);
 
+/* permitted.c: permits of semaphores. */
+void check_permit(const struct sim_client *c, const struct seating *s); /* the client begins to believe, or believes for longer */
+void permitted_said(struct request_sim *q, struct span line);           /* an OK of the daemon */
+
 /* gathered.c: LOCKALL and LOCKANY. */
 void gathered_row(struct request_sim *q, struct span line);
 void gathered_said(struct request_sim *q, struct span line, struct span word); /* the reply to any request about one of these names */

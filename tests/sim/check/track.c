@@ -213,7 +213,7 @@ static void on_reply(struct conn *c, struct span line)
 	metered_said(q, line, word);
 	gathered_said(q, line, word);
 	if (span_equal(word, SPAN("OK")))
-		readers_said(q, line), readers_released(q, line);
+		readers_said(q, line), readers_released(q, line), permitted_said(q, line);
 	list_heard(q, line, false);
 	if (q->ask != ASK_RESUME)
 		resumed_losses_told(c);

@@ -29,6 +29,7 @@ enum ask {
 	ASK_RATE,
 	ASK_BREAK,
 	ASK_KILL,
+	ASK_PERMIT,
 	ASK_WATCH, /* and what undoes it */
 };
 
@@ -128,6 +129,27 @@ struct reading {
 	int64_t until;           /* in true time */
 };
 
+/* A permit that a client believes in, of one of the semaphores p0 … */
+struct seating {
+	bool live;
+	bool asked;              /* its release was asked for: nothing revives the belief */
+	int64_t name, limit, weight, fence;
+	uint64_t slots;          /* bits */
+	struct instant deadline; /* by the client's clock */
+	int64_t until;           /* in true time */
+	char permit[32];
+};
+#define SEMAPHORES   3
+#define SEATINGS     6
+#define SLOTS_WATCHED 8
+
+struct permitting {
+	struct timer timer;
+	struct stream stream;
+	struct conn *conn;       /* over which it asks */
+	struct seating has[SEATINGS];
+};
+
 enum client_state { CLIENT_RUNNING, CLIENT_STALLED, CLIENT_DEAD, CLIENT_GONE };
 
 struct sim_client {
@@ -144,6 +166,7 @@ struct sim_client {
 	struct nest nest;
 	struct stream rates;
 	struct timer rate_timer;
+	struct permitting permits;
 	enum client_state state;
 	int64_t thaw_at;
 	struct timer timer, thaw, side_timer; /* timer: connects again, sends heartbeats */
@@ -203,6 +226,14 @@ struct rate_terms rate_terms(const struct plan *p, int64_t name); /* of the name
 int64_t rate_name(struct span name); /* its number; -1: another name */
 void rater_begin(struct sim_client *c);
 void rater_fired(struct sim_client *c);
+/* permitter.c: permits of semaphores, in some worlds. */
+void permitter_begin(struct sim_client *c);
+void permitter_fired(struct sim_client *c);
+int64_t permit_name(struct span line); /* the number of its name=; -1: no such name */
+uint64_t permit_slots(struct span text); /* "0,2": 5 */
+void permitter_heard(struct sim_client *c, const struct request_sim *q, struct span line, bool ok);
+void permitter_pushed(struct sim_client *c, struct span line);
+void permitter_disclaim_all(struct sim_client *c);
 
 /* roll.c: LIST sessions, in some worlds. */
 void roll_begin(struct sim_client *c);

@@ -14,6 +14,7 @@
  *   readers    clients lock some names in both modes, with priorities where jobs have some, and convert what they hold
  *   circles    clients hold some names and wait for more, in random order, over several daemons; in half of these worlds nothing else is wrong
  *   rates      clients use rate limits
+ *   permits    clients ask for permits of semaphores
  *   gathers    clients LOCKALL and LOCKANY some names, beside what readers do with them
  */
 #include "tests/sim/plan/plan.h"
@@ -39,6 +40,7 @@ static const struct {
 	[SPREAD_CIRCLES] = {"circles", 150},
 	[SPREAD_GATHERS] = {"gathers", 150},
 	[SPREAD_RATES] = {"rates", 120},
+	[SPREAD_PERMITS] = {"permits", 150},
 };
 
 /* The stream goes on with what is drawn of that kind. */
@@ -234,6 +236,8 @@ bool spread_is_shown(const struct plan *p, enum spread kind)
 		return p->breaks_ms;
 	case SPREAD_GATHERS:
 		return p->gathers;
+	case SPREAD_PERMITS:
+		return p->permits;
 	case SPREAD_SETS:
 		return plan_changes_servers(p) && (p->changed || plan_nodes_least(p) == 2);
 	default:
@@ -259,6 +263,7 @@ void spread_draw(struct plan *p)
 	draw_circles(p);
 	draw_rates(p);
 	p->readers = seed_is_spread((uint64_t)p->seed, SPREAD_READERS);
+	p->permits = seed_is_spread((uint64_t)p->seed, SPREAD_PERMITS) && rare_of((uint64_t)p->seed) != RARE_HOUR;
 	p->gathers = seed_is_spread((uint64_t)p->seed, SPREAD_GATHERS) && rare_of((uint64_t)p->seed) != RARE_HOUR; /* it would not end in time */
 	draw_deletions(p);
 }

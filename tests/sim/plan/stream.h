@@ -55,6 +55,7 @@ enum purpose {
 	DRAW_NESTS,   /* what clients ask that hold some names and wait for more */
 	DRAW_DELETIONS, /* keys that one node loses */
 	DRAW_RATES,   /* rate limits, and what clients use of them */
+	DRAW_PERMITS, /* what clients ask of semaphores */
 };
 
 struct stream {
