@@ -184,6 +184,7 @@ CORE := \
 STORE := \
 	daemon/store/breaking.c \
 	daemon/store/home.c \
+	daemon/store/jobs.c \
 	daemon/store/keyspace.c \
 	daemon/store/memory.c \
 	daemon/store/rate.c \

@@ -280,7 +280,9 @@ static void entry_add(struct batch *b, struct entry entry, size_t arg)
 /* Of a call that is alone. */
 static enum script_kind call_script(const struct call *call)
 {
-	return call->kind == CALL_MARK ? SCRIPT_MARK : call->kind == CALL_TABLE ? SCRIPT_TABLE : call->kind == CALL_HOME ? SCRIPT_HOME : SCRIPT_PROBE;
+	if (call->kind == CALL_HOME)
+		return span_starts(call->value, SPAN("1:j")) ? SCRIPT_JOBS : SCRIPT_HOME;
+	return call->kind == CALL_MARK ? SCRIPT_MARK : call->kind == CALL_TABLE ? SCRIPT_TABLE : SCRIPT_PROBE;
 }
 
 void batch_add(struct batch *b, const struct script_keys *k, const struct call *call, uint64_t hash)
