@@ -149,6 +149,7 @@ CORE := \
 	daemon/core/parts.c \
 	daemon/core/probe.c \
 	daemon/core/query.c \
+	daemon/core/rate.c \
 	daemon/core/quorum.c \
 	daemon/core/rebase.c \
 	daemon/core/release.c \

@@ -132,7 +132,7 @@ static int url_refuse(const char *text, char why[WHY_MAX])
 	return strchr(text, '@') ? VALUE_SECRET : VALUE_BAD;
 }
 
-int address_parse(const char *text, struct conf_address *ret_address, char why[WHY_MAX])
+static int bare_parse(const char *text, struct conf_address *ret_address, char why[WHY_MAX])
 {
 	struct halves h = {0};
 	uint16_t port = REDIS_PORT;
@@ -149,8 +149,28 @@ int address_parse(const char *text, struct conf_address *ret_address, char why[W
 	return 0;
 }
 
+int address_parse(const char *text, struct conf_address *ret_address, char why[WHY_MAX])
+{
+	size_t n = strspn(text, host_letters);
+	char show[SHOW_MAX];
+	int r;
+
+	if (text[n] != '=')
+		return bare_parse(text, ret_address, why);
+	if (n < 1 || n > NODE_NAME_MAX)
+		return value_refuse(why, "'%s' has no name before '='; a name has 1 to %d characters of A-Z a-z 0-9 . _ -, as in red1=10.0.0.1:6379",
+		                    text_show(text, show), NODE_NAME_MAX);
+	r = bare_parse(text + n + 1, ret_address, why);
+	if (r)
+		return r;
+	ret_address->name = conf_strdup(text);
+	ret_address->name[n] = '\0';
+	return 0;
+}
+
 void address_release(struct conf_address *a)
 {
+	free(a->name);
 	free(a->label);
 	free(a->path);
 	free(a->host);

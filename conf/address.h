@@ -18,9 +18,16 @@
 /* Formats the reason; returns VALUE_BAD. */
 int value_refuse(char why[WHY_MAX], const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* host:port, host, [v6]:port, unix:/path. On success *ret_address owns its strings. */
+#define NODE_NAME_MAX 64 /* bytes of what a node is called */
+
+/* host:port, host, [v6]:port, unix:/path, each with NAME= in front or without. On success *ret_address owns its strings. */
 int address_parse(const char *text, struct conf_address *ret_address, char why[WHY_MAX]);
 void address_release(struct conf_address *a);
+/* What daemons call the node. */
+static inline const char *address_name(const struct conf_address *a)
+{
+	return a->name ? a->name : a->label;
+}
 bool address_equal(const struct conf_address *a, const struct conf_address *b);
 
 /* host:port or [v6]:port, port 0 allowed; usual is the default, for the hints. The caller frees *ret_host. */

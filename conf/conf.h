@@ -23,7 +23,8 @@ enum conf_key {
 };
 
 struct conf_address { /* of a Redis node */
-	char *label;  /* as written */
+	char *label;  /* as written, without a name */
+	char *name;   /* NAME=…; NULL: its label is its name */
 	char *path;   /* unix:/… ; else NULL */
 	char *host;
 	uint16_t port;
@@ -31,6 +32,7 @@ struct conf_address { /* of a Redis node */
 
 enum conf_store { STORE_MEMORY, STORE_REDIS };
 enum conf_guard { GUARD_STRICT, GUARD_TRUST_FIRST_START };
+enum conf_home_lost { HOME_LOST_CLOSED, HOME_LOST_OPEN, HOME_LOST_NEXT };
 
 /* Where a value comes from: a file or a --set; source NULL: the default of the table. */
 struct conf_source;
@@ -66,6 +68,9 @@ struct conf {
 	struct {
 		int64_t after;
 	} deadlock;
+	struct {
+		enum conf_home_lost home_lost;
+	} rate;
 	enum conf_guard guard;
 	char *runtime_dir; /* NULL: chosen at start */
 	struct {

@@ -86,6 +86,12 @@ static void item_add(struct reader *r, struct list *list, struct conf_address *a
 			address_release(a);
 			return;
 		}
+		if (!strcmp(address_name(&list->node[i]), address_name(a))) {
+			complain(r, place, "two nodes are called '%s'", address_name(a));
+			list->bad = true;
+			address_release(a);
+			return;
+		}
 	}
 	if (list->count == CONF_NODES_MAX) {
 		complain(r, place, "at most %d nodes", CONF_NODES_MAX);

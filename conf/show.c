@@ -6,6 +6,7 @@
 #include "conf/words.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -44,7 +45,8 @@ static bool nodes_equal(const struct conf *a, const struct conf *b)
 	if (a->redis.nodes != b->redis.nodes)
 		return false;
 	for (size_t i = 0; i < a->redis.nodes; i++)
-		if (!address_equal(&a->redis.node[i], &b->redis.node[i]))
+		if (!address_equal(&a->redis.node[i], &b->redis.node[i]) ||
+		    strcmp(address_name(&a->redis.node[i]), address_name(&b->redis.node[i])))
 			return false;
 	return true;
 }
@@ -121,12 +123,24 @@ static void listener_print(const struct conf *c, FILE *out)
 	value_print_text(text, out);
 }
 
+static void node_print(const struct conf_address *a, FILE *out)
+{
+	char *text;
+
+	if (!a->name) {
+		value_print_text(a->label, out);
+	} else if (asprintf(&text, "%s=%s", a->name, a->label) >= 0) {
+		value_print_text(text, out);
+		free(text);
+	}
+}
+
 static void nodes_print(const struct conf *c, FILE *out)
 {
 	fputc('[', out);
 	for (size_t i = 0; i < c->redis.nodes; i++) {
 		fputs(i ? ", " : "", out);
-		value_print_text(c->redis.node[i].label, out);
+		node_print(&c->redis.node[i], out);
 	}
 	fputc(']', out);
 }

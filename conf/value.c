@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert(sizeof(enum conf_store) == sizeof(int) && sizeof(enum conf_guard) == sizeof(int), "a CHOICE is as wide as int");
+_Static_assert(sizeof(enum conf_store) == sizeof(int) && sizeof(enum conf_guard) == sizeof(int) &&
+		       sizeof(enum conf_home_lost) == sizeof(int),
+	       "a CHOICE is as wide as int");
 
 static void *field_of(struct conf *c, const struct setting *s)
 {

@@ -19,6 +19,8 @@
 
 void core_conf_fill(struct core_conf *to, const struct conf *from)
 {
+	static const enum home_lost home_lost[] = {[HOME_LOST_CLOSED] = LOST_CLOSED, [HOME_LOST_OPEN] = LOST_OPEN, [HOME_LOST_NEXT] = LOST_NEXT};
+
 	to->generation = from->redis.generation;
 	to->timeout_us = from->store == STORE_MEMORY ? MEMORY_TIMEOUT_US : from->redis.timeout;
 	to->soon_us = from->redis.timeout;
@@ -29,6 +31,7 @@ void core_conf_fill(struct core_conf *to, const struct conf *from)
 	to->max_delay_us = from->max_delay;
 	to->max_grace_us = from->max_grace;
 	to->deadlock_us = from->deadlock.after;
+	to->home_lost = home_lost[from->rate.home_lost];
 	to->skew_us = SKEW_US;
 	to->listed = 0;
 	to->clock_tol_us = clock_tol_us(from->store == STORE_REDIS ? (unsigned)from->redis.nodes : 1, from->max_lease, from->max_delay);
@@ -79,8 +82,10 @@ static int configure_redis(struct daemon *d)
 	d->core_conf.foreign = c->redis.foreign;
 	d->core_conf.set = d->set_name;
 	d->core_conf.nodes = (unsigned)c->redis.nodes;
-	for (size_t i = 0; i < c->redis.nodes; i++)
+	for (size_t i = 0; i < c->redis.nodes; i++) {
 		d->core_conf.label[i] = c->redis.node[i].label;
+		d->core_conf.home[i] = c->redis.node[i].name;
+	}
 	d->core_conf.trust_first_start = c->guard == GUARD_TRUST_FIRST_START;
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include "daemon/core/lockall.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/query.h"
+#include "daemon/core/rate.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/show.h"

@@ -11,6 +11,9 @@
 #include "daemon/core/event.h"
 #include "daemon/core/metric.h"
 
+/* What becomes of RATE while the home of its limit is lost: refused; admitted without being counted; counted at the next store, from nothing. */
+enum home_lost { LOST_CLOSED, LOST_OPEN, LOST_NEXT };
+
 struct core_conf {
 	unsigned nodes;               /* 1 .. NODES_MAX */
 	const char *label[NODES_MAX]; /* of each node, for people */
@@ -29,6 +32,7 @@ struct core_conf {
 	unsigned window;              /* most calls without an answer per node, see flow.h; 0: the default */
 	int64_t soon_us;              /* how long to wait for a session that is closing, or a store that is about to join; 0: timeout_us */
 	int64_t deadlock_us;          /* how long an owner that holds something has waited before it is in the wait table; 0: the default, see waitowners.h */
+	enum home_lost home_lost;
 	int64_t lease_us, min_lease_us, max_lease_us, max_delay_us;
 	int64_t max_grace_us;         /* the longest grace a session may ask for; 0 refuses it */
 	bool rebooted;                /* all leases that a store, blank at the start, may have forgotten were granted before this boot */

@@ -4,6 +4,8 @@
 
 #include "daemon/core/admin.h"
 #include "daemon/core/group.h"
+#include "daemon/core/home.h"
+#include "daemon/core/rate.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/rows.h"
@@ -342,4 +344,14 @@ void deliver_notices(struct commander *x)
 		notices_delivered(&x->engine->notices, &n);
 	}
 	x->engine->notices.count = 0;
+}
+
+void deliver_home(struct commander *x)
+{
+	struct home_question *q = home_next_told(x->engine);
+
+	if (q->of == HOME_OF_RATE)
+		rate_told(x, q);
+	else
+		home_question_free(x->engine, q);
 }

@@ -192,6 +192,7 @@ static void home_is_misnamed(struct engine *e, struct home_question *q, struct s
 		core_log(e->core, LOG_ERROR, "misnamed",
 		         "node=%s named=%s note=\"limits and queues are refused there: all daemons must call it alike, see redis.nodes\"", label, as);
 	e->homes.misnamed[q->node] = true;
+	q->misnamed = true;
 	home_conclude(e, q, HOME_REFUSED,
 	              home_text(e->core, "%s goes by the name %s among the other daemons: redis.nodes must call it so here, too", label, as));
 }

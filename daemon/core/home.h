@@ -35,6 +35,7 @@ struct home_question {
 	bool left;               /* delivered: it lives only until its call is answered */
 	struct buf words;        /* the operation and its arguments: see netstring.h */
 	enum home_outcome outcome;
+	bool misnamed;           /* REFUSED: the other daemons call the store otherwise */
 	char code;               /* of the answer … */
 	struct span text;        /* … and its text, as long as the step lasts */
 	struct pending *pending; /* the request that it is for; NULL: for none. Whoever takes it from `told` frees it */
@@ -49,7 +50,7 @@ unsigned home_node(const struct core *core, enum home_of of, struct span name, u
 
 /* A question that is to be sent. Its maker puts the operation and the arguments into `words`, and sets joined, pending and about. */
 struct home_question *home_question_new(struct engine *e, enum home_of of, struct span name);
-/* Asks the store at this place. Its outcome comes later, or at once. May be called again with a question that was taken from `told` (but UNKNOWN). */
+/* Asks the store at this place. The outcome comes later, or at once. A question that was taken from `told` may be asked again at another place. */
 void home_ask(struct engine *e, struct home_question *q, unsigned place);
 /* Takes the next one whose outcome is known; NULL: there is none. */
 struct home_question *home_next_told(struct engine *e);

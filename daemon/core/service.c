@@ -67,6 +67,8 @@ static inline void service_deliver(struct service *s)
 {
 	if (s->engine.notices.count > 0)
 		deliver_notices(&s->commander);
+	while (!TAILQ_EMPTY(&s->engine.homes.told))
+		deliver_home(&s->commander);
 	while (!TAILQ_EMPTY(&s->commander.groups_due)) {
 		gather_next(&s->commander);
 		deliver_notices(&s->commander);
@@ -368,6 +370,7 @@ bool service_deadline(const struct service *s, struct instant *ret_when)
 void service_reload(struct service *s, const struct core_conf *conf)
 {
 	s->core.conf.deadlock_us = conf->deadlock_us;
+	s->core.conf.home_lost = conf->home_lost;
 	s->core.conf.lease_us = conf->lease_us;
 	s->core.conf.min_lease_us = conf->min_lease_us;
 	s->core.conf.limits = conf->limits;

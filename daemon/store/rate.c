@@ -40,7 +40,7 @@ static int64_t wrapped(int64_t n)
 }
 
 /* Copies what stands there, with room for one pair more. */
-static struct work work_begin(struct rates *r, const struct key *key, int64_t per)
+static struct work work_begin(struct rates *r, const struct key *key)
 {
 	static const struct pair none;
 	struct span value = key ? key_value(key) : (struct span){(const char *)&none, sizeof(none)};
@@ -50,8 +50,6 @@ static struct work work_begin(struct rates *r, const struct key *key, int64_t pe
 	w.pair = (struct pair *)(void *)buf_reserve(&r->work, value.n + sizeof(struct pair));
 	memcpy(w.pair, value.p, value.n);
 	w.n = value.n / sizeof(struct pair) - 1;
-	if (w.pair[0].at < per)
-		w.pair[0].at = per;
 	return w;
 }
 
@@ -71,30 +69,33 @@ static size_t first_at(const struct work *w, size_t low, int64_t at)
 	return low;
 }
 
-/* The clock was set back: what lies ahead of it was consumed by now. Then what all windows have left behind goes. */
-static void work_settle(struct work *w, int64_t now_ms)
+/* The clock was set back: what lies ahead of it was consumed by now; true: that is so. Then what all windows have left behind goes. */
+static bool work_settle(struct work *w, int64_t now_us)
 {
-	size_t ahead = first_at(w, 1, now_ms + 1), live;
+	size_t ahead = first_at(w, 1, now_us + 1), live;
 
-	if (ahead <= w->n) {
-		w->pair[ahead] = (struct pair){now_ms, w->pair[w->n].sum};
+	bool set_back = ahead <= w->n;
+
+	if (set_back) {
+		w->pair[ahead] = (struct pair){now_us, w->pair[w->n].sum};
 		w->n = ahead;
 	}
-	live = first_at(w, 1, now_ms - w->pair[0].at);
+	live = first_at(w, 1, now_us - w->pair[0].at + 1);
 	w->pair[0].sum = w->pair[live - 1].sum;
 	memmove(&w->pair[1], &w->pair[live], (w->n - live + 1) * sizeof(struct pair));
 	w->n -= live - 1;
+	return set_back;
 }
 
 /* One pair a ms; of a larger limit one for each 64th of the window, which counts as of its last consumption. */
-static void work_consume(struct work *w, int64_t now_ms, int64_t limit, int64_t per, int64_t cost)
+static void work_consume(struct work *w, int64_t now_us, int64_t limit, int64_t per, int64_t cost)
 {
-	int64_t slice = limit > 1000 && per >= 128 ? per / 64 : 1, total = w->pair[w->n].sum;
-	bool same = w->n > 0 && w->pair[w->n].at / slice == now_ms / slice;
+	int64_t slice = limit > 1000 && per > 64000 ? per / 64 : 1000, total = w->pair[w->n].sum;
+	bool same = w->n > 0 && w->pair[w->n].at / slice == now_us / slice;
 
 	if (!same)
 		w->n++;
-	w->pair[w->n] = (struct pair){now_ms, wrapped(total + cost)};
+	w->pair[w->n] = (struct pair){now_us, wrapped(total + cost)};
 	if (w->n <= PAIRS)
 		return;
 	for (size_t i = w->n % 2 == 0 ? 2 : 1, to = 1; i <= w->n; i += 2, to++) /* windows of several lengths: half of the pairs go */
@@ -102,10 +103,10 @@ static void work_consume(struct work *w, int64_t now_ms, int64_t limit, int64_t 
 	w->n = (w->n + 1) / 2;
 }
 
-static void said_set(struct buf *said, int64_t left, int64_t when_ms)
+static void said_set(struct buf *said, int64_t left, int64_t when_us)
 {
 	buf_clear(said);
-	buf_printf(said, "%" PRId64 " %" PRId64, left, when_ms);
+	buf_printf(said, "%" PRId64 " %" PRId64, left, (when_us + 999) / 1000);
 }
 
 /* The pair from which on enough has left the window for this cost. */
@@ -119,31 +120,32 @@ static size_t work_enough(const struct work *w, size_t from, int64_t limit, int6
 }
 
 /* The code of the answer: G, B, or F: no further limit is kept. */
-static char work_judge(struct work *w, int64_t now_ms, const int64_t argument[3], struct buf *said)
+static char work_judge(struct work *w, int64_t now_us, const int64_t argument[3], struct buf *said)
 {
 	int64_t limit = argument[0], per = argument[1], cost = argument[2], total = w->pair[w->n].sum, used;
-	size_t from = first_at(w, 1, now_ms - per);
+	size_t from = first_at(w, 1, now_us - per + 1);
 
 	used = wrapped(total - w->pair[from - 1].sum);
 	if (used + cost > limit) {
-		said_set(said, limit > used ? limit - used : 0, w->pair[work_enough(w, from, limit, cost)].at + per + 1 - now_ms);
+		said_set(said, limit > used ? limit - used : 0, w->pair[work_enough(w, from, limit, cost)].at + per - now_us);
 		return 'B';
 	}
 	if (wrapped(total - w->pair[0].sum) + cost >= WRAP) {
-		said_set(said, 0, w->pair[1].at + w->pair[0].at + 1 - now_ms);
+		said_set(said, 0, w->pair[1].at + w->pair[0].at - now_us);
 		return 'B';
 	}
 	if (cost > 0)
-		work_consume(w, now_ms, limit, per, cost);
-	said_set(said, limit - used - cost, used + cost > 0 ? w->pair[w->n].at + per + 1 - now_ms : 0);
+		work_consume(w, now_us, limit, per, cost);
+	said_set(said, limit - used - cost, used + cost > 0 ? w->pair[w->n].at + per - now_us : 0);
 	return 'G';
 }
 
 bool rate_call(struct rates *r, int64_t epoch_us, const struct call *c, struct span arguments, struct instant now, struct buf *said, struct answer *a)
 {
-	int64_t argument[3], now_ms = a->server_us / 1000;
+	int64_t argument[3], now_us = a->server_us;
 	struct key *key;
 	struct work w;
+	bool set_back;
 
 	for (unsigned i = 0; i < 3; i++)
 		if (!netstring_next_int(&arguments, &argument[i]))
@@ -154,11 +156,13 @@ bool rate_call(struct rates *r, int64_t epoch_us, const struct call *c, struct s
 	a->code = 'F';
 	if (!key && (r->keys.names.count >= KEYS_MAX || r->keys.large >= LARGE_MAX))
 		return true;
-	w = work_begin(r, key, argument[1]);
-	work_settle(&w, now_ms);
-	a->code = work_judge(&w, now_ms, argument, said);
-	if (a->code == 'G' && argument[2] > 0)
+	w = work_begin(r, key);
+	set_back = work_settle(&w, now_us);
+	if (w.pair[0].at < argument[1])
+		w.pair[0].at = argument[1];
+	a->code = work_judge(&w, now_us, argument, said);
+	if (set_back || (a->code == 'G' && argument[2] > 0))
 		keyspace_set(&r->keys, key, c->name, (struct span){(const char *)w.pair, (w.n + 1) * sizeof(struct pair)},
-			     (struct instant){(now_ms + w.pair[0].at + 2) * 1000 - epoch_us});
+			     (struct instant){(now_us / 1000 + w.pair[0].at / 1000 + 3) * 1000 - epoch_us});
 	return true;
 }

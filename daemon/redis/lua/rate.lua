@@ -1,20 +1,21 @@
--- r: a rate limit. At most `limit` in any window of `per_ms`, by this server's clock: what is refused consumes nothing.
--- ARGV: 5 limit, 6 per_ms, 7 cost
+-- r: a rate limit. At most `limit` in any window of `per_us`, by this server's clock: what is refused consumes nothing.
+-- ARGV: 5 limit, 6 per_us, 7 cost
 -- reply: G admitted, text "left reset_ms"   B refused, text "left retry_ms"
--- The key: the longest window that was asked for (ms), and how much had been consumed before the first pair; then pairs, in order: when, in ms, and how much had
--- been consumed by then. So the sum of a window is one difference. Both are digits, 14 and 15, and the second counts modulo 10^15: what is remembered never
+-- The key: the longest window that was asked for, and how much had been consumed before the first pair; then pairs, in order: when, and how much had been consumed
+-- by then. So the sum of a window is one difference. Both are digits, 16 of microseconds and 15, and the second counts modulo 10^15: what is remembered never
 -- comes to so much. To let the consumption of a pair count as of the next one, it is enough to cut the pair out: that admits no more.
 if op == 'r' then
-  local PAIR, PAIRS, WRAP = 29, 1024, 1000000000000000 -- PAIR: bytes, also of the head
+  local PAIR, PAIRS, WRAP = 31, 1024, 1000000000000000 -- PAIR: bytes, also of the head
   local limit, per, cost = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
   local key = base .. 'r:' .. name
   local text = call('GET', key) or ''
-  local function pair(at, sum) return string.format('%014.0f%015.0f', at, sum % WRAP) end
+  local function pair(at, sum) return string.format('%016.0f%015.0f', at, sum % WRAP) end
   if #text < PAIR or #text % PAIR ~= 0 then text = pair(per, 0) end
   local n = #text / PAIR - 1
-  local function at(i) return tonumber(string.sub(text, i * PAIR + 1, i * PAIR + 14)) end -- at(0): the longest window
-  local function sum(i) return tonumber(string.sub(text, i * PAIR + 15, i * PAIR + PAIR)) end
+  local function at(i) return tonumber(string.sub(text, i * PAIR + 1, i * PAIR + 16)) end -- at(0): the longest window
+  local function sum(i) return tonumber(string.sub(text, i * PAIR + 17, i * PAIR + PAIR)) end
   local function put(after, when, total) text, n = string.sub(text, 1, (after + 1) * PAIR) .. pair(when, total), after + 1 end
+  local function in_ms(us) return digits(math.ceil(us / 1000)) end
   -- The first pair, from `low` on, for which it is true; n + 1: none.
   local function first(low, is)
     local high = n + 1
@@ -26,31 +27,34 @@ if op == 'r' then
   end
   -- The clock was set back: what lies ahead of it was consumed by now.
   local total = sum(n)
-  local ahead = first(1, function(i) return at(i) > now_ms end)
-  if ahead <= n then put(ahead - 1, now_ms, total) end
-  local longest = math.max(at(0), per)
+  local ahead = first(1, function(i) return at(i) > now_us end)
+  local longest, set_back = at(0), ahead <= n
+  if set_back then put(ahead - 1, now_us, total) end
   -- What all windows have left behind goes.
-  local live = first(1, function(i) return at(i) + longest >= now_ms end)
+  local live = first(1, function(i) return at(i) + longest > now_us end)
+  longest = math.max(longest, per)
   text, n = pair(longest, sum(live - 1)) .. string.sub(text, live * PAIR + 1), n - live + 1
-  local from = first(1, function(i) return at(i) + per >= now_ms end)
+  local function keep() call('SET', key, text, 'PX', digits(math.floor(longest / 1000) + 2)) end
+  if set_back then keep() end
+  local from = first(1, function(i) return at(i) + per > now_us end)
   local used = (total - sum(from - 1)) % WRAP
   if used + cost > limit then
     local enough = first(from, function(i) return (total - sum(i)) % WRAP + cost <= limit end)
-    return {now_us, 'B', digits(math.max(limit - used, 0)) .. ' ' .. digits(at(enough) + per + 1 - now_ms)}
+    return {now_us, 'B', digits(math.max(limit - used, 0)) .. ' ' .. in_ms(at(enough) + per - now_us)}
   end
-  if (total - sum(0)) % WRAP + cost >= WRAP then return {now_us, 'B', '0 ' .. digits(at(1) + longest + 1 - now_ms)} end
+  if (total - sum(0)) % WRAP + cost >= WRAP then return {now_us, 'B', '0 ' .. in_ms(at(1) + longest - now_us)} end
   if cost > 0 then
     -- One pair a ms; of a larger limit one for each 64th of the window, which counts as of its last consumption.
-    local slice = limit > 1000 and math.max(math.floor(per / 64), 1) or 1
-    local same = n > 0 and math.floor(at(n) / slice) == math.floor(now_ms / slice)
-    put(same and n - 1 or n, now_ms, total + cost)
+    local slice = limit > 1000 and math.max(math.floor(per / 64), 1000) or 1000
+    local same = n > 0 and math.floor(at(n) / slice) == math.floor(now_us / slice)
+    put(same and n - 1 or n, now_us, total + cost)
     if n > PAIRS then
       -- Windows of several lengths: half of the pairs go.
       local kept = {string.sub(text, 1, PAIR)}
       for i = n % 2 == 0 and 2 or 1, n, 2 do kept[#kept + 1] = string.sub(text, i * PAIR + 1, i * PAIR + PAIR) end
       text, n = table.concat(kept), #kept - 1
     end
-    call('SET', key, text, 'PX', longest + 1)
+    keep()
   end
-  return {now_us, 'G', digits(limit - used - cost) .. ' ' .. digits(used + cost > 0 and at(n) + per + 1 - now_ms or 0)}
+  return {now_us, 'G', digits(limit - used - cost) .. ' ' .. in_ms(used + cost > 0 and at(n) + per - now_us or 0)}
 end

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See rate.h. How uses are counted stands in lua/rate.lua. */
+#include "daemon/core/rate.h"
+
+#include "daemon/base/netstring.h"
+#include "daemon/core/locks.h"
+#include "daemon/core/tell.h"
+#include "daemon/core/terms.h"
+
+#include <inttypes.h>
+
+#define RATE_MOST INT64_C(1000000000) /* of a limit: a store's script counts exactly as long as it is no larger */
+
+static int64_t field_or(const struct request *q, enum field field, int64_t otherwise)
+{
+	return request_has(q, field) ? q->field[field].number : otherwise;
+}
+
+static bool rate_is_allowed(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+	int64_t limit = field_or(q, FIELD_LIMIT, 0), per = field_or(q, FIELD_PER, 0), cost = field_or(q, FIELD_COST, 1);
+
+	if (!name_is_allowed(x, s))
+		return false;
+	if (limit < 1 || per < 1)
+		tell_mistake(x, s, ERROR_ARG, "RATE needs limit= and per=, both above 0, as in limit=20 per=60s");
+	else if (limit > RATE_MOST)
+		tell_mistake(x, s, ERROR_LIMIT, "the limit of a RATE may be at most %" PRId64, RATE_MOST);
+	else if (cost > limit)
+		tell_mistake(x, s, ERROR_ARG, "a cost of %" PRId64 " is above the limit of %" PRId64 ": it would never be admitted", cost, limit);
+	else
+		return pendings_within_limit(x, s);
+	return false;
+}
+
+void serve_RATE(struct commander *x, struct session *s)
+{
+	const struct request *r = &x->request;
+	struct home_question *q;
+
+	if (!rate_is_allowed(x, s))
+		return;
+	q = home_question_new(x->engine, HOME_OF_RATE, r->word[0]);
+	q->pending = pending_of_request(x, s, NULL);
+	netstring_put(&q->words, SPAN("r"));
+	netstring_put_int(&q->words, r->field[FIELD_LIMIT].number);
+	netstring_put_int(&q->words, r->field[FIELD_PER].number);
+	netstring_put_int(&q->words, field_or(r, FIELD_COST, 1));
+	home_ask(x->engine, q, 0);
+}
+
+/* "left when_ms", as the store says it. */
+static bool rate_read(struct span text, int64_t *ret_left, int64_t *ret_when_ms)
+{
+	int64_t n[2] = {0, 0};
+	unsigned at = 0;
+
+	for (size_t i = 0; i < text.n; i++) {
+		if (text.p[i] == ' ' && at == 0)
+			at = 1;
+		else if (text.p[i] < '0' || text.p[i] > '9' || n[at] > INT64_MAX / 100)
+			return false;
+		else
+			n[at] = 10 * n[at] + (text.p[i] - '0');
+	}
+	*ret_left = n[0];
+	*ret_when_ms = n[1];
+	return at == 1;
+}
+
+static void reply_rate(struct commander *x, const struct pending *p, bool admitted, int64_t left, int64_t when_ms)
+{
+	struct reply r;
+
+	metric_add(&x->core->metrics, admitted ? METRIC_RATES_ADMITTED : METRIC_RATES_REFUSED, 1);
+	reply_begin(&r, session_line(x->sessions), span_of(p->tag), admitted ? "OK" : "BUSY");
+	if (admitted)
+		reply_int(&r, "left", left);
+	reply_int(&r, admitted ? "reset_ms" : "retry_ms", when_ms);
+	if (!admitted)
+		reply_int(&r, "left", left);
+	tell_line(x, p->session, &r);
+}
+
+static void reply_unmetered(struct commander *x, const struct pending *p)
+{
+	struct reply r;
+
+	metric_add(&x->core->metrics, METRIC_RATES_UNMETERED, 1);
+	reply_begin(&r, session_line(x->sessions), span_of(p->tag), "OK");
+	reply_int(&r, "left", 0);
+	reply_int(&r, "reset_ms", 0);
+	reply_text(&r, "unmetered", SPAN("yes"));
+	tell_line(x, p->session, &r);
+}
+
+static void rate_judged(struct commander *x, const struct home_question *q)
+{
+	const struct pending *p = q->pending;
+	int64_t left, when_ms;
+
+	metric_add(&x->core->metrics, METRIC_RATES_NEXT, q->place > 0);
+	if (q->code == 'F')
+		tell_error(x, p->session, span_of(p->tag), ERROR_LIMIT, "the memory store keeps no further rate limit until some are over");
+	else if (rate_read(q->text, &left, &when_ms))
+		reply_rate(x, p, q->code == 'G', left, when_ms);
+	else
+		tell_error(x, p->session, span_of(p->tag), ERROR_INTERNAL, "the store has told no numbers");
+}
+
+static void rate_lost(struct commander *x, const struct home_question *q)
+{
+	const struct pending *p = q->pending;
+
+	if (x->core->conf.home_lost == LOST_OPEN && !q->misnamed) {
+		reply_unmetered(x, p);
+		return;
+	}
+	metric_add(&x->core->metrics, METRIC_RATES_FAILED, 1);
+	tell_error(x, p->session, span_of(p->tag), ERROR_UNAVAILABLE, "the store that keeps this limit cannot be used: %.*s%s", (int)q->text.n,
+	           q->text.p ? q->text.p : "", q->outcome == HOME_UNKNOWN ? "; it may have counted this request" : "");
+}
+
+void rate_told(struct commander *x, struct home_question *q)
+{
+	struct pending *p = q->pending;
+	struct session *s = p->session;
+
+	if (s && q->outcome != HOME_ANSWERED && !q->misnamed && x->core->conf.home_lost == LOST_NEXT && q->place + 1 < x->core->conf.nodes) {
+		home_ask(x->engine, q, q->place + 1);
+		return;
+	}
+	if (s) {
+		TAILQ_REMOVE(&s->pendings, p, in_session);
+		if (q->outcome == HOME_ANSWERED)
+			rate_judged(x, q);
+		else
+			rate_lost(x, q);
+		session_answered(x->sessions, s, p->tag[0] != '\0');
+	}
+	pool_put(&x->engine->table.pendings, p);
+	home_question_free(x->engine, q);
+}
