@@ -114,6 +114,7 @@ CORE := \
 	daemon/core/conclude.c \
 	daemon/core/convert.c \
 	daemon/core/deadlock.c \
+	daemon/core/defer.c \
 	daemon/core/deliver.c \
 	daemon/core/end.c \
 	daemon/core/engine.c \
@@ -127,6 +128,8 @@ CORE := \
 	daemon/core/hold.c \
 	daemon/core/holders.c \
 	daemon/core/home.c \
+	daemon/core/job.c \
+	daemon/core/jobs.c \
 	daemon/core/lessee.c \
 	daemon/core/journal.c \
 	daemon/core/judge.c \
@@ -161,11 +164,14 @@ CORE := \
 	daemon/core/retry.c \
 	daemon/core/round.c \
 	daemon/core/rows.c \
+	daemon/core/runner.c \
 	daemon/core/service.c \
 	daemon/core/session.c \
 	daemon/core/show.c \
 	daemon/core/split.c \
 	daemon/core/state.c \
+	daemon/core/survey.c \
+	daemon/core/take.c \
 	daemon/core/tell.c \
 	daemon/core/terms.c \
 	daemon/core/ticket.c \

@@ -183,6 +183,8 @@ static void engine_lower_votes(struct engine *e, unsigned node)
 	struct map_node *at = NULL;
 
 	e->members.votes_fall_us[node] = 0;
+	e->fell_us[node] += sooner_us;
+	e->fell = true;
 	while ((at = map_next(&e->table.map, at))) {
 		struct lock *l = container_of(at, struct lock, name.node);
 
@@ -319,6 +321,10 @@ void engine_fired(struct engine *e, struct timer *t)
 	case TIMER_WAITS:
 	case TIMER_INSISTING:
 	case TIMER_LAPSE:
+	case TIMER_JOB:
+	case TIMER_QUEUE:
+	case TIMER_TAKE:
+	case TIMER_ORDER:
 		break;
 	}
 }

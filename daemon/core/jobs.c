@@ -103,3 +103,22 @@ int64_t job_valid_us(const struct job *job, struct instant now)
 
 	return left < 0 ? 0 : left < job->ttl_us ? left : job->ttl_us;
 }
+
+struct job_queue *job_queue_find(const struct commander *x, struct span name)
+{
+	struct job_queue *queue;
+
+	LIST_FOREACH(queue, &x->queues, in_all)
+		if (span_equal(queue->name, name))
+			return queue;
+	return NULL;
+}
+
+void job_queue_note(struct commander *x, struct span name)
+{
+	struct job_queue *queue = job_queue_find(x, name);
+
+	if (!queue)
+		return;
+	queue->again = x->queue_due = true;
+}

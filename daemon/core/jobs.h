@@ -15,7 +15,7 @@
 #define JOB_OWNER_MAX (4 + NAME_MAX_BYTES + 1 + JOB_ID_MAX) /* see job_owner() */
 
 /* Who asked the home. The first member of what home_question.about points to. */
-enum job_asker { ASKER_JOB, ASKER_QUEUE, ASKER_ORDER, ASKER_SURVEY };
+enum job_asker { ASKER_GONE, ASKER_JOB, ASKER_QUEUE, ASKER_ORDER, ASKER_SURVEY };
 
 enum job_state {
 	JOB_HELD,     /* the session has it, and the watchdog renews its lease */
@@ -71,6 +71,7 @@ struct take {
 	struct timer timer;          /* patient: the end of the wait */
 	int64_t ttl_us;
 	bool patient;
+	bool late;                   /* it came when the home had been asked already: what that says may be old */
 	char tag[TAG_MAX + 1];
 };
 TAILQ_HEAD(takes, take);
@@ -89,7 +90,8 @@ struct job_queue {
 	int64_t ttl_us;              /* … and for how long */
 	struct timer timer;          /* when to look again: something is due, or a message may have been lost */
 	bool again;                  /* something may be due since the pass began */
-	bool told;                   /* the home knows that this daemon waits */
+	bool told;                   /* the home knows that this daemon waits … */
+	bool stays;                  /* … and if it gives a job, others wait still */
 	bool trouble;                /* the home did not answer the last time */
 	char why[128];               /* trouble: for people */
 	/* The pass: jobs whose locks others hold are left out, until nothing more is due. */
@@ -111,10 +113,20 @@ void job_free(struct commander *x, struct job *job);
 void job_set_session(struct job *job, struct session *s);
 /* Any session's job of that id that is not ending; queue "" is any queue. *ret_more: there are others in other queues. NULL: it has none. */
 struct job *job_find(const struct session *s, struct span queue, struct span id, bool *ret_more);
+/* The queue for which a TAKE waits here; NULL: none does. */
+struct job_queue *job_queue_find(const struct commander *x, struct span name);
+/* Something may be due there: TAKEs look before the step ends. */
+void job_queue_note(struct commander *x, struct span name);
 /* The owner of its lock: "job:<queue>/<id>", written into JOB_OWNER_MAX bytes. */
 struct span job_owner(const struct job *job, char *out);
 /* When a loss is told. */
 struct instant job_tell_at(const struct job *job);
+/* The session can be told now. */
+static inline bool session_hears(const struct session *s)
+{
+	return s && !s->over && !s->detached && !s->resuming;
+}
+
 /* How much validity a client may be told. */
 int64_t job_valid_us(const struct job *job, struct instant now);
 

@@ -8,6 +8,7 @@
 #include "daemon/core/group.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/holders.h"
+#include "daemon/core/job.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/rows.h"
@@ -378,10 +379,15 @@ void serve_EXTEND(struct commander *x, struct session *s)
 
 void serve_CHECK(struct commander *x, struct session *s)
 {
-	struct claim *c = claim_held(x, s);
+	struct claim *c;
 	char *line;
 	struct reply r;
 
+	if (request_has(&x->request, FIELD_JOB)) {
+		job_check(x, s);
+		return;
+	}
+	c = claim_held(x, s);
 	if (!c)
 		return;
 	line = session_line(x->sessions);

@@ -8,6 +8,7 @@
 #include "daemon/core/lessee.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/rows.h"
+#include "daemon/core/runner.h"
 #include "daemon/core/tell.h"
 
 #include <inttypes.h>
@@ -24,7 +25,7 @@ static unsigned session_count_open(struct session *s)
 {
 	const struct claim *c;
 
-	s->open = 0;
+	s->open = jobs_open(s);
 	TAILQ_FOREACH(c, &s->claims, in_session)
 	s->open += claim_is_open(c);
 	return s->open;
@@ -63,6 +64,7 @@ static void resume_tell_rest(struct commander *x, struct session *s)
 
 	s->lasting->repeat_until = resume_repeat_until(x, s);
 	groups_bound(x, s, s->lasting->repeat_until);
+	jobs_tell_lost(x, s);
 	TAILQ_FOREACH(c, &s->claims, in_session) {
 		if (c->state == CLAIM_LOST && c->not_notified)
 			tell_lost(x, c);
@@ -78,7 +80,7 @@ static void resume_answer(struct commander *x, struct session *s)
 {
 	uint64_t most = x->core->conf.limits.output / 4;
 	size_t begin = s->unsent;
-	int64_t n = 0, more = 0, open = 0;
+	int64_t n = 0, more = 0, open = jobs_open(s);
 	struct claim *c;
 	struct reply r;
 
@@ -97,6 +99,7 @@ static void resume_answer(struct commander *x, struct session *s)
 		row_resumed(x, s, c);
 		n++;
 	}
+	n += jobs_tell(x, s, span_of(s->lasting->resume_tag));
 	reply_begin(&r, session_line(x->sessions), span_of(s->lasting->resume_tag), "OK");
 	reply_int(&r, "session", (int64_t)s->serial);
 	reply_int(&r, "n", n);
@@ -169,6 +172,7 @@ static void resume_take_over(struct commander *x, struct session *s, struct sess
 	}
 	remember_over(x, s);
 	groups_take_over(s, from);
+	jobs_take_over(s, from);
 	session_take_over(x->sessions, s, from);
 	remember_session(x, s);
 }
@@ -178,7 +182,7 @@ void serve_RESUME(struct commander *x, struct session *s)
 	const struct request *q = &x->request;
 	struct session *from;
 
-	if (!TAILQ_EMPTY(&s->claims) || !LIST_EMPTY(&s->groups) || !TAILQ_EMPTY(&s->pendings) || s->resuming) {
+	if (!session_is_empty(s) || !LIST_EMPTY(&s->takes) || !TAILQ_EMPTY(&s->pendings) || s->resuming) {
 		tell_mistake(x, s, ERROR_ARG,
 			     "RESUME is for a session that holds nothing, waits for nothing and has lost nothing: send it over a new connection");
 		return;
