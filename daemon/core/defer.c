@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See defer.h. A DEFER, and a RETRY of a job that has failed too often, are orders to the home. An order is acknowledged only once the home has said that it was
- * carried out. If an answer stays out it is given again: it has the same id, so that does no harm.
+ * See defer.h. A DEFER, and a RETRY of a job that has failed too often, are orders to the home. An order is acknowledged only once the home has said that it
+ * was carried out. If an answer stays out it is given again: it has the same id, so that does no harm.
  */
 #include "daemon/core/defer.h"
 

@@ -123,7 +123,7 @@ static void job_renewed(struct commander *x, struct job *job, struct instant sen
 
 static void job_renewal_told(struct commander *x, struct job *job, const struct home_question *q)
 {
-	if (q->outcome == HOME_ANSWERED && q->code == 'E') {
+	if (q->outcome == HOME_ANSWERED && q->code == 'K') {
 		job_renewed(x, job, q->calls.sent[q->node]);
 	} else if (q->outcome == HOME_ANSWERED) {
 		job_lose(x, job, LOSS_EVICTED);
@@ -224,7 +224,8 @@ static void job_ended(struct commander *x, struct job *job, enum ended how)
 		if (how == ENDED)
 			reply_ended(x, job, s, span_of(p->tag));
 		else if (how == ENDED_LOST)
-			tell_error(x, s, span_of(p->tag), ERROR_LOST, "the lease of the job was over before this request, so it is due again, or another session has it");
+			tell_error(x, s, span_of(p->tag), ERROR_LOST,
+			           "the lease of the job was over before this request, so it is due again, or another session has it");
 		else
 			tell_error(x, s, span_of(p->tag), ERROR_UNAVAILABLE,
 			           "the home of the queue did not answer as long as the lease lasted: the job may be %s, or be due again",

@@ -373,7 +373,7 @@ void take_told(struct commander *x, struct home_question *q)
 			job_text_set(&queue->after_id, id);
 		}
 		break;
-	case 'A':
+	case 'W':
 		(void)netstring_next_int(&text, &ms);
 		queue->refused = 0;
 		pass_over(x, queue, ms);

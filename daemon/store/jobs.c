@@ -376,7 +376,7 @@ static char op_take(struct job_op *o)
 		return 'L';
 	if (!o->queue) {
 		tell_number(o, -1);
-		return 'A';
+		return 'W';
 	}
 	queue_sweep(o, attempts);
 	i = place_behind(o, after_ms, after_id);
@@ -392,7 +392,7 @@ static char op_take(struct job_op *o)
 		}
 	}
 	tell_number(o, queue_next_ms(o, o->queue));
-	return 'A';
+	return 'W';
 }
 
 static char op_renew(struct job_op *o)
@@ -410,7 +410,7 @@ static char op_renew(struct job_op *o)
 	text_replace(&j->value, new_value);
 	if (j->ms < until)
 		job_move(o->queue, j, LEASED, until);
-	return 'E';
+	return 'K';
 }
 
 static char op_done(struct job_op *o)

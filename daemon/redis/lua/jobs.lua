@@ -8,10 +8,10 @@
 --   defer id payload lock delay_ms most         D left_ms (due so soon)   F count (there are `most` already)
 --         an id that is due or leased stays as it is
 --   take value ttl_ms attempts not_after_ms daemon life_ms more after_ms after_id lock…
---         J id attempt lock payload due_ms (of the clock)   A next_ms (nothing is due; in so long something may be, -1 = not known)
+--         J id attempt lock payload due_ms (of the clock)   W next_ms (nothing is due; in so long something may be, -1 = not known)
 --         C after_ms after_id (call again)   L (late)
 --         daemon waits for life_ms, 0 = it does not; more: it goes on waiting after a J, for others. Only jobs behind `after`, and of no such lock
---   renew value new_value ttl_ms [before]       E   M (no job has any of these values)
+--   renew value new_value ttl_ms [before]       K   M (no job has any of these values)
 --   done value                                  R   M
 --   retry value delay_ms attempts               R   M         the attempt has failed
 --   back value wakes                            R   M         there was no attempt
@@ -171,7 +171,7 @@ function operation.take(value, ttl_ms, attempts, not_after_ms, daemon, life_ms, 
     end
     if i == 2 * SCAN - 1 then return reply('C', when, id) end
   end
-  return reply('A', next_ms(due, leased))
+  return reply('W', next_ms(due, leased))
 end
 
 function operation.renew(value, new_value, ttl_ms, before)
@@ -186,7 +186,7 @@ function operation.renew(value, new_value, ttl_ms, before)
     call('HSET', jobs, 'v' .. new_value, id)
   end
   if tonumber(call('ZSCORE', leased, id) or '0') < now_ms + ttl_ms then call('ZADD', leased, digits(now_ms + ttl_ms), id) end
-  return reply('E')
+  return reply('K')
 end
 
 function operation.done(value)
