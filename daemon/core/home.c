@@ -72,6 +72,7 @@ static void home_question_end(struct engine *e, struct home_question *q)
 void home_question_free(struct engine *e, struct home_question *q)
 {
 	q->left = true;
+	q->pending = NULL;
 	if (nodeset_any(q->calls.open))
 		TAILQ_INSERT_TAIL(&e->homes.asked, q, in_list);
 	else

@@ -54,7 +54,7 @@ struct home_question *home_question_new(struct engine *e, enum home_of of, struc
 void home_ask(struct engine *e, struct home_question *q, unsigned place);
 /* Takes the next one whose outcome is known; NULL: there is none. */
 struct home_question *home_next_told(struct engine *e);
-/* It was taken from `told`, and is done with. */
+/* It was taken from `told`, and is done with. Its pending was freed. */
 void home_question_free(struct engine *e, struct home_question *q);
 
 /* For the engine. */

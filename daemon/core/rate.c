@@ -104,7 +104,7 @@ static void rate_judged(struct commander *x, const struct home_question *q)
 	if (q->code == 'F')
 		tell_error(x, p->session, span_of(p->tag), ERROR_LIMIT, "the memory store keeps no further rate limit until some are over");
 	else if (rate_read(q->text, &left, &when_ms))
-		reply_rate(x, p, q->code == 'G', left, when_ms);
+		reply_rate(x, p, q->code == 'Y', left, when_ms);
 	else
 		tell_error(x, p->session, span_of(p->tag), ERROR_INTERNAL, "the store has told no numbers");
 }

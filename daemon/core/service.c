@@ -15,6 +15,7 @@
 #include "daemon/core/gather.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/hangup.h"
+#include "daemon/core/home.h"
 #include "daemon/core/list.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/restore.h"
@@ -60,6 +61,7 @@ void service_free(struct service *s)
 	waittable_free(&s->commander);
 	orders_free_all(&s->commander);
 	end_all(&s->commander);
+	home_release(&s->engine);
 	engine_release(&s->engine);
 	session_table_release(&s->sessions);
 	core_release(&s->core);

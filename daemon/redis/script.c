@@ -20,7 +20,7 @@ static const char *const codes[] = {
 	[CALL_BREAK] = "XRMBKQ",
 };
 
-#define RATE_CODES "GBF" /* of lua/rate.lua */
+#define RATE_CODES "YTF" /* of lua/rate.lua */
 #define JOB_CODES  "DFJWCLKRMT" /* of lua/jobs.lua */
 
 static const struct answer nothing_told = {.fence = -1, .pttl_ms = -2};

@@ -119,7 +119,7 @@ static size_t work_enough(const struct work *w, size_t from, int64_t limit, int6
 	return i;
 }
 
-/* The code of the answer: G, B, or F: no further limit is kept. */
+/* The code of the answer: Y, T, or F: no further limit is kept. */
 static char work_judge(struct work *w, int64_t now_us, const int64_t argument[3], struct buf *said)
 {
 	int64_t limit = argument[0], per = argument[1], cost = argument[2], total = w->pair[w->n].sum, used;
@@ -128,16 +128,16 @@ static char work_judge(struct work *w, int64_t now_us, const int64_t argument[3]
 	used = wrapped(total - w->pair[from - 1].sum);
 	if (used + cost > limit) {
 		said_set(said, limit > used ? limit - used : 0, w->pair[work_enough(w, from, limit, cost)].at + per - now_us);
-		return 'B';
+		return 'T';
 	}
 	if (wrapped(total - w->pair[0].sum) + cost >= WRAP) {
 		said_set(said, 0, w->pair[1].at + w->pair[0].at - now_us);
-		return 'B';
+		return 'T';
 	}
 	if (cost > 0)
 		work_consume(w, now_us, limit, per, cost);
 	said_set(said, limit - used - cost, used + cost > 0 ? w->pair[w->n].at + per - now_us : 0);
-	return 'G';
+	return 'Y';
 }
 
 bool rate_call(struct rates *r, int64_t epoch_us, const struct call *c, struct span arguments, struct instant now, struct buf *said, struct answer *a)
@@ -161,7 +161,7 @@ bool rate_call(struct rates *r, int64_t epoch_us, const struct call *c, struct s
 	if (w.pair[0].at < argument[1])
 		w.pair[0].at = argument[1];
 	a->code = work_judge(&w, now_us, argument, said);
-	if (set_back || (a->code == 'G' && argument[2] > 0))
+	if (set_back || (a->code == 'Y' && argument[2] > 0))
 		keyspace_set(&r->keys, key, c->name, (struct span){(const char *)w.pair, (w.n + 1) * sizeof(struct pair)},
 			     (struct instant){(now_us / 1000 + w.pair[0].at / 1000 + 3) * 1000 - epoch_us});
 	return true;

@@ -1,6 +1,6 @@
 -- r: a rate limit. At most `limit` in any window of `per_us`, by this server's clock: what is refused consumes nothing.
 -- ARGV: 5 limit, 6 per_us, 7 cost
--- reply: G admitted, text "left reset_ms"   B refused, text "left retry_ms"
+-- reply: Y admitted, text "left reset_ms"   T refused: too many, text "left retry_ms"
 -- The key: the longest window that was asked for, and how much had been consumed before the first pair; then pairs, in order: when, and how much had been consumed
 -- by then. So the sum of a window is one difference. Both are digits, 16 of microseconds and 15, and the second counts modulo 10^15: what is remembered never
 -- comes to so much. To let the consumption of a pair count as of the next one, it is enough to cut the pair out: that admits no more.
@@ -40,9 +40,9 @@ if op == 'r' then
   local used = (total - sum(from - 1)) % WRAP
   if used + cost > limit then
     local enough = first(from, function(i) return (total - sum(i)) % WRAP + cost <= limit end)
-    return {now_us, 'B', digits(math.max(limit - used, 0)) .. ' ' .. in_ms(at(enough) + per - now_us)}
+    return {now_us, 'T', digits(math.max(limit - used, 0)) .. ' ' .. in_ms(at(enough) + per - now_us)}
   end
-  if (total - sum(0)) % WRAP + cost >= WRAP then return {now_us, 'B', '0 ' .. in_ms(at(1) + longest - now_us)} end
+  if (total - sum(0)) % WRAP + cost >= WRAP then return {now_us, 'T', '0 ' .. in_ms(at(1) + longest - now_us)} end
   if cost > 0 then
     -- One pair a ms; of a larger limit one for each 64th of the window, which counts as of its last consumption.
     local slice = limit > 1000 and math.max(math.floor(per / 64), 1000) or 1000
@@ -56,5 +56,5 @@ if op == 'r' then
     end
     keep()
   end
-  return {now_us, 'G', digits(limit - used - cost) .. ' ' .. in_ms(used + cost > 0 and at(n) + per - now_us or 0)}
+  return {now_us, 'Y', digits(limit - used - cost) .. ' ' .. in_ms(used + cost > 0 and at(n) + per - now_us or 0)}
 end

@@ -205,6 +205,8 @@ struct checker {
 	struct token_set tokens;
 	struct read_tokens read_tokens;
 	int64_t nests_at; /* true time of the next look */
+	unsigned home[RATE_NAMES]; /* 1 + the server that counts the uses of that name; 0: none has yet */
+	int64_t admitted[DAEMONS_MAX][RATE_NAMES]; /* what stores admitted for a daemon, less the OKs that it told */
 	struct delays delays;
 	struct adoptions adoptions;
 	struct lineage lineage[DAEMONS_MAX][NAMES_MAX];

@@ -46,6 +46,12 @@ void nests_pushed(struct conn *c, struct span line);
 void nests_conn_over(struct conn *c);
 void nests_step(struct world *w);
 
+/* metered.c: rate limits. */
+void metered_ran(struct server *s, const struct flight *f);
+void metered_lost(struct server *s);
+void metered_release(struct server *s);
+void metered_said(struct request_sim *q, struct span line, struct span word);
+
 /* gathered.c: LOCKALL and LOCKANY. */
 void gathered_row(struct request_sim *q, struct span line);
 void gathered_said(struct request_sim *q, struct span line, struct span word); /* the reply to any request about one of these names */

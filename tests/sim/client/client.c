@@ -38,6 +38,7 @@ void client_init(struct sim_client *c, struct world *w, unsigned index)
 	side_requests_begin(c);
 	reader_begin(c);
 	nester_begin(c);
+	rater_begin(c);
 }
 
 static void inbox_drop(struct sim_client *c)

@@ -26,6 +26,7 @@ enum ask {
 	ASK_LIST,
 	ASK_READ,
 	ASK_NEST,
+	ASK_RATE,
 	ASK_BREAK,
 	ASK_KILL,
 	ASK_WATCH, /* and what undoes it */
@@ -55,6 +56,7 @@ struct request_sim {
 	int64_t beat_us;            /* HELLO: heartbeat=; 0: none */
 	bool grace;                 /* HELLO: with grace= */
 	int64_t listed, list_limit; /* LIST: the last name or session that came; how many rows it wants */
+	int64_t cost;               /* ASK_RATE */
 	enum reader_ask reads;      /* ASK_READ; its name is that of name r0 … */
 	unsigned group, told, rows; /* READ_ALL, READ_ANY: bits of the names; those in rows of the daemon; those in rows that the client has read */
 	char row[READ_NAMES][160];  /* the latter */
@@ -140,6 +142,8 @@ struct sim_client {
 	struct timer reader_timer;
 	struct reading reading[READ_NAMES];
 	struct nest nest;
+	struct stream rates;
+	struct timer rate_timer;
 	enum client_state state;
 	int64_t thaw_at;
 	struct timer timer, thaw, side_timer; /* timer: connects again, sends heartbeats */
@@ -190,6 +194,15 @@ void reader_believe(struct sim_client *c, const struct request_sim *q, int64_t n
 void gatherer_ask(struct sim_client *c);
 void gatherer_row(struct request_sim *q, struct span line);
 void gatherer_heard(struct sim_client *c, const struct request_sim *q, struct span line);
+
+/* rater.c: rate limits, in some worlds. */
+struct rate_terms {
+	int64_t limit, per_ms;
+};
+struct rate_terms rate_terms(const struct plan *p, int64_t name); /* of the name m0 … */
+int64_t rate_name(struct span name); /* its number; -1: another name */
+void rater_begin(struct sim_client *c);
+void rater_fired(struct sim_client *c);
 
 /* roll.c: LIST sessions, in some worlds. */
 void roll_begin(struct sim_client *c);

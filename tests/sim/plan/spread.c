@@ -13,6 +13,7 @@
  *   breaks     clients BREAK locks and KILL sessions, and watch
  *   readers    clients lock some names in both modes, with priorities where jobs have some, and convert what they hold
  *   circles    clients hold some names and wait for more, in random order, over several daemons; in half of these worlds nothing else is wrong
+ *   rates      clients use rate limits
  *   gathers    clients LOCKALL and LOCKANY some names, beside what readers do with them
  */
 #include "tests/sim/plan/plan.h"
@@ -37,6 +38,7 @@ static const struct {
 	[SPREAD_READERS] = {"readers", 250},
 	[SPREAD_CIRCLES] = {"circles", 150},
 	[SPREAD_GATHERS] = {"gathers", 150},
+	[SPREAD_RATES] = {"rates", 120},
 };
 
 /* The stream goes on with what is drawn of that kind. */
@@ -182,6 +184,15 @@ static void draw_circles(struct plan *p)
 		p->faults = 0;
 }
 
+/* All daemons have the same stores, and these have time for more. */
+static void draw_rates(struct plan *p)
+{
+	struct stream s;
+
+	if (spread_begin((uint64_t)p->seed, SPREAD_RATES, &s) && !p->stranger && !p->service_us && !p->storm && rare_of((uint64_t)p->seed) == RARE_NONE)
+		p->rates = stream_range(&s, RATES_CLOSED, RATES_NEXT);
+}
+
 bool spread_is_shown(const struct plan *p, enum spread kind)
 {
 	switch (kind) {
@@ -191,6 +202,8 @@ bool spread_is_shown(const struct plan *p, enum spread kind)
 		return p->rolls;
 	case SPREAD_CIRCLES:
 		return p->nests;
+	case SPREAD_RATES:
+		return p->rates;
 	case SPREAD_BREAKS:
 		return p->breaks_ms;
 	case SPREAD_GATHERS:
@@ -218,6 +231,7 @@ void spread_draw(struct plan *p)
 	draw_priorities(p);
 	draw_breaks(p);
 	draw_circles(p);
+	draw_rates(p);
 	p->readers = seed_is_spread((uint64_t)p->seed, SPREAD_READERS);
 	p->gathers = seed_is_spread((uint64_t)p->seed, SPREAD_GATHERS) && rare_of((uint64_t)p->seed) != RARE_HOUR; /* it would not end in time */
 }

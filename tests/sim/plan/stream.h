@@ -53,6 +53,7 @@ enum purpose {
 	DRAW_READ_TERMS, /* … and on which terms */
 	DRAW_BREAKERS, /* what is broken of the names of readers */
 	DRAW_NESTS,   /* what clients ask that hold some names and wait for more */
+	DRAW_RATES,   /* rate limits, and what clients use of them */
 };
 
 struct stream {

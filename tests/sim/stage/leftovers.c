@@ -62,12 +62,14 @@ static void check_key(void *context, struct span key, struct span value, int64_t
 
 	/*
 	 * A queue whose last withdrawal was lost expires by itself, after three times the time of a ticket, and so does what tells that somebody may wait. The
-	 * wait table of a store that was not usable when the last owner had gone expires after the time of a member.
+	 * wait table of a store that was not usable when the last owner had gone expires after the time of a member. What was used of a rate limit expires with the
+	 * longest window. The name of the store stays.
 	 */
-	if ((span_starts(key, SPAN("redlockd:lock:q:")) || span_equal(key, SPAN("redlockd:lock:!waits")) || span_equal(key, SPAN("redlockd:lock:!table"))) &&
+	if ((span_starts(key, SPAN("redlockd:lock:q:")) || span_equal(key, SPAN("redlockd:lock:!waits")) || span_equal(key, SPAN("redlockd:lock:!table")) ||
+	     span_starts(key, SPAN("redlockd:lock:r:"))) &&
 	    expires_ms > 0)
 		return;
-	if (!span_equal(key, SPAN("redlockd:lock:!meta")) && !span_equal(key, SPAN("redlockd:lock:!fence")))
+	if (!span_equal(key, SPAN("redlockd:lock:!meta")) && !span_equal(key, SPAN("redlockd:lock:!fence")) && !span_equal(key, SPAN("redlockd:lock:!home")))
 		checker_fail(w, INVARIANT_L8, -1, "a key is left at the end: %.*s = %.*s until %lld", (int)key.n, key.p, (int)value.n,
 			     value.p, (long long)expires_ms);
 }

@@ -88,6 +88,7 @@ void daemon_configure(struct sim_daemon *d, bool strange)
 		.timeout_us = p->timeout_us,
 		.window = (unsigned)p->window,
 		.lease_us = p->lease_us,
+		.home_lost = p->rates == RATES_NEXT ? LOST_NEXT : p->rates == RATES_OPEN ? LOST_OPEN : LOST_CLOSED,
 		.min_lease_us = MIN_LEASE_MS * MSEC,
 		.max_lease_us = p->max_lease_us,
 		.max_delay_us = p->delay_us,

@@ -85,6 +85,7 @@ void server_release(struct server *s)
 		TAILQ_REMOVE(&s->backlog, f, in_backlog);
 		flight_drop(f);
 	}
+	metered_release(s);
 	sim_node_free(s->node);
 }
 
@@ -180,6 +181,7 @@ void server_lost_memory(struct server *s)
 {
 	s->lost_at = s->world->now;
 	s->blameless = false;
+	metered_lost(s);
 	s->fence = sim_node_fence(s->node);
 	s->lease_lost |= s->marked_by == 0;
 	s->marked_by = -1;

@@ -14,6 +14,17 @@ struct world;
 struct flight;
 TAILQ_HEAD(flights, flight);
 
+/* A use that the store admitted. */
+struct metered_use {
+	int64_t name, at, cost; /* at: by its clock */
+};
+
+struct metered {
+	struct metered_use *use;
+	unsigned uses, cap;
+	bool restored; /* it may remember more than this: it was set back to a snapshot */
+};
+
 struct server {
 	struct world *world;
 	unsigned index;
@@ -31,6 +42,7 @@ struct server {
 	int64_t ahead_us;   /* how far its clock was set forward, in all */
 	int64_t ahead_at;   /* true time when it was last set forward, or came back from further ahead, to where daemons accept it; 0: never */
 	/* the checker's */
+	struct metered metered;
 	int64_t fence;                                         /* its fence after the last command; never falls, unless it loses its memory */
 	int64_t fence_most;                                    /* the largest fence that it ever had */
 	const struct flight *running;                          /* the command that runs now, and may change keys */

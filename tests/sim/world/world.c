@@ -68,6 +68,8 @@ static void client_timer_fired(enum sim_timer kind, struct timer *t)
 		reader_fired(container_of(t, struct sim_client, reader_timer));
 	else if (kind == AT_NESTER)
 		nester_fired(container_of(t, struct sim_client, nest.timer));
+	else if (kind == AT_RATER)
+		rater_fired(container_of(t, struct sim_client, rate_timer));
 	else
 		client_thaw(container_of(t, struct sim_client, thaw));
 }
@@ -130,6 +132,7 @@ static void world_fire(struct world *w, struct timer *t)
 	case AT_SIDE:
 	case AT_READER:
 	case AT_NESTER:
+	case AT_RATER:
 		client_timer_fired(kind, t);
 		break;
 	case AT_ACCESS:

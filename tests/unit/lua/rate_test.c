@@ -116,7 +116,7 @@ static char rate(int64_t limit, int64_t per_us, int64_t cost)
 {
 	char code = ask("", "one", "n", limit, per_us, cost);
 
-	if (code == 'G') {
+	if (code == 'Y') {
 		admitted[admissions].at = t.now.us;
 		admitted[admissions++].cost = cost;
 	}
@@ -148,19 +148,19 @@ START_TEST(twenty_in_sixty_seconds_are_admitted_and_the_next_when_the_first_has_
 {
 	begins(1);
 	for (int i = 0; i < 20; i++) {
-		ck_assert_int_eq(rate(20, 60 * SEC, 1), 'G');
+		ck_assert_int_eq(rate(20, 60 * SEC, 1), 'Y');
 		ck_assert_int_eq(told_left(), 19 - i);
 		ck_assert_int_eq(told_ms(), 60000);
 		passes(SEC);
 	}
-	ck_assert_int_eq(rate(20, 60 * SEC, 1), 'B');
+	ck_assert_int_eq(rate(20, 60 * SEC, 1), 'T');
 	ck_assert_int_eq(told_ms(), 40000);
 	passes(40 * SEC - 1);
-	ck_assert_int_eq(rate(20, 60 * SEC, 1), 'B');
+	ck_assert_int_eq(rate(20, 60 * SEC, 1), 'T');
 	ck_assert_int_eq(told_ms(), 1);
 	passes(1);
-	ck_assert_int_eq(rate(20, 60 * SEC, 1), 'G');
-	ck_assert_int_eq(rate(20, 60 * SEC, 1), 'B');
+	ck_assert_int_eq(rate(20, 60 * SEC, 1), 'Y');
+	ck_assert_int_eq(rate(20, 60 * SEC, 1), 'T');
 	ck_assert_int_eq(told_ms(), 1000);
 	random_end(&t);
 }
@@ -169,18 +169,18 @@ END_TEST
 START_TEST(what_is_refused_consumes_nothing_and_a_cost_of_0_only_asks)
 {
 	begins(2);
-	ck_assert_int_eq(rate(5, SEC, 0), 'G');
+	ck_assert_int_eq(rate(5, SEC, 0), 'Y');
 	ck_assert_str_eq(told_text, "5 0");
-	ck_assert_int_eq(rate(5, SEC, 4), 'G');
+	ck_assert_int_eq(rate(5, SEC, 4), 'Y');
 	passes(500 * MSEC);
 	for (int i = 0; i < 10; i++)
-		ck_assert_int_eq(rate(5, SEC, 2), 'B');
+		ck_assert_int_eq(rate(5, SEC, 2), 'T');
 	ck_assert_str_eq(told_text, "1 500");
-	ck_assert_int_eq(rate(5, SEC, 1), 'G');
-	ck_assert_int_eq(rate(5, SEC, 0), 'G');
+	ck_assert_int_eq(rate(5, SEC, 1), 'Y');
+	ck_assert_int_eq(rate(5, SEC, 0), 'Y');
 	ck_assert_str_eq(told_text, "0 1000");
 	passes(SEC);
-	ck_assert_int_eq(rate(5, SEC, 5), 'G');
+	ck_assert_int_eq(rate(5, SEC, 5), 'Y');
 	random_end(&t);
 }
 END_TEST
@@ -189,13 +189,13 @@ START_TEST(a_clock_that_is_set_back_frees_nothing)
 {
 	begins(3);
 	for (int i = 0; i < 10; i++, passes(SEC))
-		ck_assert_int_eq(rate(10, 60 * SEC, 1), 'G');
+		ck_assert_int_eq(rate(10, 60 * SEC, 1), 'Y');
 	back_us = 3600 * SEC - MSEC;
 	passes(0);
 	for (int i = 0; i < 59; i++, passes(SEC))
-		ck_assert_int_eq(rate(10, 60 * SEC, 1), 'B');
+		ck_assert_int_eq(rate(10, 60 * SEC, 1), 'T');
 	passes(SEC);
-	ck_assert_int_eq(rate(10, 60 * SEC, 10), 'G');
+	ck_assert_int_eq(rate(10, 60 * SEC, 10), 'Y');
 	random_end(&t);
 }
 END_TEST
@@ -204,10 +204,10 @@ START_TEST(a_store_answers_no_daemon_that_calls_it_otherwise)
 {
 	begins(4);
 	ck_assert_int_eq(ask("j|other", "one", "n", 1, SEC, 1), 'Q');
-	ck_assert_int_eq(ask("", "one", "n", 1, SEC, 1), 'G');
+	ck_assert_int_eq(ask("", "one", "n", 1, SEC, 1), 'Y');
 	ck_assert_int_eq(ask("", "two", "m", 1, SEC, 1), 'N');
 	ck_assert_str_eq(told_text, "one");
-	ck_assert_int_eq(ask("", "one", "m", 1, SEC, 1), 'G');
+	ck_assert_int_eq(ask("", "one", "m", 1, SEC, 1), 'Y');
 	random_end(&t);
 }
 END_TEST
@@ -218,11 +218,11 @@ START_TEST(a_name_with_windows_of_many_lengths_stays_small)
 
 	begins(5);
 	for (int i = 0; i < 3000; i++) {
-		ck_assert_int_eq(ask("", "one", "n", 1000, i == 0 ? 3600 * SEC : 2 * MSEC, 1), 'G');
+		ck_assert_int_eq(ask("", "one", "n", 1000, i == 0 ? 3600 * SEC : 2 * MSEC, 1), 'Y');
 		passes(MSEC);
 	}
-	ck_assert_int_eq(ask("", "one", "n", 3001, 3600 * SEC, 2), 'B');
-	ck_assert_int_eq(ask("", "one", "n", 3001, 3600 * SEC, 1), 'G');
+	ck_assert_int_eq(ask("", "one", "n", 3001, 3600 * SEC, 2), 'T');
+	ck_assert_int_eq(ask("", "one", "n", 3001, 3600 * SEC, 1), 'Y');
 	length = clocked_redis_tell(&real, "STRLEN redlockd:lock:r:n");
 	ck_assert_int_lt(length->integer, 40000);
 	freeReplyObject(length);
@@ -248,7 +248,7 @@ static int64_t pause_draw(const struct terms_of_trial *x)
 {
 	if (random_chance(&t, 40))
 		return (int64_t)rng_below(&t.rng, 1500);
-	if (random_chance(&t, 10) && told.code == 'B')
+	if (random_chance(&t, 10) && told.code == 'T')
 		return told_ms() * MSEC;
 	return (int64_t)rng_below(&t.rng, 2 * (uint64_t)x->per_us * (uint64_t)x->most / (uint64_t)x->limit + 1);
 }
@@ -273,15 +273,15 @@ START_TEST(no_window_ever_has_more_than_the_limit_and_nobody_is_refused_without_
 			char code = rate(x.limit, x.per_us, cost);
 
 			ck_assert_int_le(used(x.per_us), x.limit);
-			ck_assert_msg(code == 'G' || back_us > 0 || more + cost > x.limit, "seed %llu: refused, though %lld of %lld are used", (unsigned long long)seed + i,
+			ck_assert_msg(code == 'Y' || back_us > 0 || more + cost > x.limit, "seed %llu: refused, though %lld of %lld are used", (unsigned long long)seed + i,
 			              (long long)more, (long long)x.limit);
-			ck_assert_msg(before == 0 || code == 'G' || cost > before || back_us > 0, "seed %llu: refused after the time that it was told", (unsigned long long)seed + i);
-			refused += code == 'B';
+			ck_assert_msg(before == 0 || code == 'Y' || cost > before || back_us > 0, "seed %llu: refused after the time that it was told", (unsigned long long)seed + i);
+			refused += code == 'T';
 			sum++;
 			before = 0;
 			if (set_back && random_chance(&t, 3))
 				back_us += (int64_t)rng_below(&t.rng, 3 * (uint64_t)x.per_us);
-			if (code == 'B' && random_chance(&t, 20)) {
+			if (code == 'T' && random_chance(&t, 20)) {
 				passes(told_ms() * MSEC);
 				before = cost;
 			} else {
@@ -316,7 +316,7 @@ START_TEST(requests_of_many_terms_for_one_name_are_judged_alike_everywhere)
 		}
 		random_end(&t);
 	}
-	ck_assert(code['G'] > 0 && code['B'] > 0);
+	ck_assert(code['Y'] > 0 && code['T'] > 0);
 }
 END_TEST
 
