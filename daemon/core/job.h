@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What becomes of a job that a session has: the watchdog renews its lease at the home of its queue; it is lost, done, failed or given back. See ALGORITHMS.md,
- * Jobs.
+ * What becomes of a job that a session has: the watchdog renews its lease at the home of its queue; it is lost, done, failed or given back.
+ * See ALGORITHMS.md, Jobs.
  */
 #ifndef CORE_JOB_H
 #define CORE_JOB_H
