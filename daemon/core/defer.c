@@ -56,8 +56,12 @@ static void order_free(struct commander *x, struct order *o)
 
 void orders_free_all(struct commander *x)
 {
-	while (!LIST_EMPTY(&x->all_orders))
-		order_free(x, LIST_FIRST(&x->all_orders));
+	struct order *o;
+
+	while ((o = LIST_FIRST(&x->all_orders))) {
+		pool_put(&x->engine->table.pendings, o->pending);
+		order_free(x, o);
+	}
 }
 
 /* words: the arguments behind the id. */

@@ -80,8 +80,10 @@ void jobs_free_all(struct commander *x)
 {
 	struct job *job;
 
-	while ((job = LIST_FIRST(&x->jobs)))
+	while ((job = LIST_FIRST(&x->jobs))) {
+		pool_put(&x->engine->table.pendings, job->pending);
 		job_free(x, job);
+	}
 }
 
 /* --- the previous run --- */

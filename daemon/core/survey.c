@@ -71,8 +71,12 @@ static void survey_free(struct survey *v)
 
 void surveys_free_all(struct commander *x)
 {
-	while (!LIST_EMPTY(&x->surveys))
-		survey_free(LIST_FIRST(&x->surveys));
+	struct survey *v;
+
+	while ((v = LIST_FIRST(&x->surveys))) {
+		pool_put(&x->engine->table.pendings, v->pending);
+		survey_free(v);
+	}
 }
 
 /* Its session is answered, or has gone. */

@@ -54,6 +54,7 @@ enum purpose {
 	DRAW_BREAKERS, /* what is broken of the names of readers */
 	DRAW_NESTS,   /* what clients ask that hold some names and wait for more */
 	DRAW_RATES,   /* rate limits, and what clients use of them */
+	DRAW_CHORES,  /* what clients defer and take */
 };
 
 struct stream {

@@ -70,6 +70,8 @@ static void client_timer_fired(enum sim_timer kind, struct timer *t)
 		nester_fired(container_of(t, struct sim_client, nest.timer));
 	else if (kind == AT_RATER)
 		rater_fired(container_of(t, struct sim_client, rate_timer));
+	else if (kind == AT_WORKER)
+		worker_fired(container_of(t, struct sim_client, work.timer));
 	else
 		client_thaw(container_of(t, struct sim_client, thaw));
 }
@@ -133,6 +135,7 @@ static void world_fire(struct world *w, struct timer *t)
 	case AT_READER:
 	case AT_NESTER:
 	case AT_RATER:
+	case AT_WORKER:
 		client_timer_fired(kind, t);
 		break;
 	case AT_ACCESS:

@@ -40,6 +40,7 @@ enum sim_timer {
 	AT_READER,
 	AT_NESTER,
 	AT_RATER,
+	AT_WORKER,
 	AT_ACCESS, /* the next step of an access to a resource */
 	AT_STAGE,
 	AT_IDLE, /* a server has finished a command */
