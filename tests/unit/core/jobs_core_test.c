@@ -287,6 +287,26 @@ START_TEST(a_done_whose_answer_is_lost_is_repeated)
 }
 END_TEST
 
+START_TEST(the_lock_of_a_job_stays_until_its_home_has_said_that_the_job_is_done)
+{
+	cluster_begin(3);
+	says(1, "DEFER mail hello lock=l id=a");
+	hears(1, "OK *");
+	says(2, "TAKE mail");
+	hears(2, "OK *");
+	feels(home(), MOOD_SILENT);
+	says(2, "DONE a");
+	passes(10 * MSEC);
+	hears_nothing(2);
+	says(3, "LOCK l");
+	hears(3, "BUSY name=l *");
+	feels(home(), MOOD_WELL);
+	hears(2, "OK queue=mail job=a");
+	says(3, "LOCK l");
+	hears(3, "OK name=l *");
+}
+END_TEST
+
 START_TEST(a_take_whose_answer_is_lost_costs_no_attempt)
 {
 	cluster_begin(3);
@@ -359,6 +379,7 @@ Suite *jobs_core_suite(void)
 	tcase_add_test(c, a_job_whose_home_falls_silent_is_lost_before_the_lease_is_over);
 	tcase_add_test(c, a_home_that_may_have_lost_its_memory_hands_out_no_job_until_it_has_joined);
 	tcase_add_test(c, a_done_whose_answer_is_lost_is_repeated);
+	tcase_add_test(c, the_lock_of_a_job_stays_until_its_home_has_said_that_the_job_is_done);
 	tcase_add_test(c, a_take_whose_answer_is_lost_costs_no_attempt);
 	tcase_add_test(c, a_take_is_cancelled_and_refused_when_the_daemon_stops);
 	tcase_add_test(c, what_is_wrong_with_a_request_is_said);
