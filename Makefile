@@ -116,6 +116,7 @@ CORE := \
 	daemon/core/conclude.c \
 	daemon/core/convert.c \
 	daemon/core/deadlock.c \
+	daemon/core/defer.c \
 	daemon/core/deliver.c \
 	daemon/core/end.c \
 	daemon/core/engine.c \
@@ -129,6 +130,8 @@ CORE := \
 	daemon/core/hold.c \
 	daemon/core/holders.c \
 	daemon/core/home.c \
+	daemon/core/job.c \
+	daemon/core/jobs.c \
 	daemon/core/lessee.c \
 	daemon/core/issue.c \
 	daemon/core/journal.c \
@@ -169,6 +172,7 @@ CORE := \
 	daemon/core/retry.c \
 	daemon/core/round.c \
 	daemon/core/rows.c \
+	daemon/core/runner.c \
 	daemon/core/seats.c \
 	daemon/core/semaphore.c \
 	daemon/core/semaphores.c \
@@ -177,6 +181,8 @@ CORE := \
 	daemon/core/show.c \
 	daemon/core/split.c \
 	daemon/core/state.c \
+	daemon/core/survey.c \
+	daemon/core/take.c \
 	daemon/core/tell.c \
 	daemon/core/terms.c \
 	daemon/core/ticket.c \
@@ -197,6 +203,7 @@ CORE := \
 STORE := \
 	daemon/store/breaking.c \
 	daemon/store/home.c \
+	daemon/store/jobs.c \
 	daemon/store/keyspace.c \
 	daemon/store/memory.c \
 	daemon/store/names.c \

@@ -71,10 +71,13 @@ struct conf {
 	struct {
 		enum conf_home_lost home_lost;
 	} rate;
+	struct {
+		uint64_t attempts;
+	} jobs;
 	enum conf_guard guard;
 	char *runtime_dir; /* NULL: chosen at start */
 	struct {
-		uint64_t line, clients, detached, locks, waiting, output, name, mistakes;
+		uint64_t line, clients, detached, locks, waiting, jobs, output, name, mistakes;
 	} limits;
 	struct {
 		int level; /* 0 error .. 4 debug */

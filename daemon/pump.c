@@ -234,6 +234,9 @@ static void on_message(void *context, unsigned node, char what, struct span name
 	case 'b':
 		event.kind = EVENT_BROKEN;
 		break;
+	case 't':
+		event.kind = EVENT_DUE;
+		break;
 	default:
 		return; /* a message of a later version */
 	}

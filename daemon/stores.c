@@ -38,6 +38,8 @@ void core_conf_fill(struct core_conf *to, const struct conf *from)
 	to->tell_moves = from->log.level == LOG_DEBUG;
 	to->limits.locks = from->limits.locks;
 	to->limits.waiting = from->limits.waiting;
+	to->limits.jobs = from->limits.jobs;
+	to->limits.attempts = from->jobs.attempts;
 	to->limits.detached = from->limits.detached;
 	to->limits.name = from->limits.name;
 	to->limits.mistakes = from->limits.mistakes;

@@ -74,6 +74,7 @@ WORLD := \
 	tests/sim/check/known_node.c \
 	tests/sim/check/lineage.c \
 	tests/sim/check/metered.c \
+	tests/sim/check/chores.c \
 	tests/sim/check/nests.c \
 	tests/sim/check/notices.c \
 	tests/sim/check/places.c \
@@ -96,6 +97,7 @@ WORLD := \
 	tests/sim/client/reply.c \
 	tests/sim/client/nester.c \
 	tests/sim/client/rater.c \
+	tests/sim/client/worker.c \
 	tests/sim/client/gatherer.c \
 	tests/sim/client/permitter.c \
 	tests/sim/client/reader.c \

@@ -8,6 +8,7 @@
 #include "daemon/core/remember.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/rows.h"
+#include "daemon/core/take.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/watch.h"
 
@@ -30,6 +31,11 @@ void group_refuse(struct commander *x, struct group *g, const struct part *p, en
 {
 	struct session *s = g->session;
 
+	if (g->take) {
+		take_refused(x, g->take, why);
+		group_free(x, g);
+		return;
+	}
 	if (why == REFUSED_BUSY && g->patient)
 		why = g->leaving ? REFUSED_CANCELLED : REFUSED_TIMEOUT;
 	if (!group_is_told(g))
@@ -132,10 +138,34 @@ static void group_give(struct commander *x, struct group *g)
 			part_count_up(x, g, group_own(x, g, &g->part[i]));
 }
 
+/* The lock of a job that a TAKE was given: both are the session's, or neither is. */
+static void group_win_take(struct commander *x, struct group *g)
+{
+	struct take *take = g->take;
+	struct claim *c;
+
+	if (!take_may_win(x, take)) {
+		take_refused(x, take, REFUSED_BUSY);
+		group_free(x, g);
+		return;
+	}
+	group_give(x, g);
+	c = part_claim(x, g, &g->part[0]);
+	g->part[0].claim = NULL;
+	group_free(x, g);
+	take_won(x, take, c);
+	group_fold(x, c);
+	watch_who_waits(x, c);
+}
+
 void group_win_all(struct commander *x, struct group *g)
 {
 	struct reply r;
 
+	if (g->take) {
+		group_win_take(x, g);
+		return;
+	}
 	group_give(x, g);
 	for (unsigned i = 0; i < g->parts; i++) {
 		struct claim *c = part_claim(x, g, &g->part[i]);

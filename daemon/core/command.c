@@ -4,6 +4,7 @@
 
 #include "daemon/core/admin.h"
 #include "daemon/core/convert.h"
+#include "daemon/core/defer.h"
 #include "daemon/core/end.h"
 #include "daemon/core/group.h"
 #include "daemon/core/list.h"
@@ -17,6 +18,7 @@
 #include "daemon/core/resume.h"
 #include "daemon/core/semaphores.h"
 #include "daemon/core/show.h"
+#include "daemon/core/take.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/wait.h"
 #include "daemon/core/watch.h"
@@ -116,7 +118,13 @@ static void serve_CANCEL(struct commander *x, struct session *s)
 	struct group *g = c ? NULL : group_waiting(s, tag);
 	struct permit *p = c || g ? NULL : permit_waiting(s, tag);
 	struct lock *l = c ? c->lock : NULL;
+	struct take *take = take_waiting(s, tag);
 
+	if (take) {
+		command_ok(x, s);
+		take_cancel(x, take);
+		return;
+	}
 	if (!c && g) {
 		command_ok(x, s);
 		group_cancel(x, g);
@@ -167,7 +175,7 @@ static bool tag_is_in_use(const struct session *s, struct span tag)
 	const struct pending *p;
 	const struct listing *l;
 
-	if (s->waiting > 0 && (session_waiting(s, tag) || group_waiting(s, tag) || permit_waiting(s, tag)))
+	if (s->waiting > 0 && (session_waiting(s, tag) || group_waiting(s, tag) || permit_waiting(s, tag) || take_waiting(s, tag)))
 		return true;
 	if (s->resuming && span_equal(span_of(s->lasting->resume_tag), tag))
 		return true;

@@ -31,6 +31,12 @@ struct commander {
 	TAILQ_HEAD(, permit) permits_due; /* those to be looked at before the step ends: see obtain.c */
 	bool gathered;           /* groups or permits have asked for names or given them back since the engine has settled */
 	struct watchings watchings; /* sessions that watch or have subscribed */
+	LIST_HEAD(, job) jobs;   /* those that sessions have, and those that the home is to be told of */
+	LIST_HEAD(, job_queue) queues; /* those that a TAKE waits for */
+	LIST_HEAD(, order) all_orders; /* DEFERs that are not answered yet */
+	LIST_HEAD(, survey) surveys; /* likewise LIST jobs and LIST queues */
+	bool queue_due;          /* something may be due in one of them: they are looked at before the step ends */
+	uint64_t orders;         /* how many ids of jobs were made */
 	bool snapshot;           /* the journal is being told everything */
 	bool more;               /* the records that are being written are of one LOCKALL, and it has more of them */
 	struct session *torn;    /* restoring: the last records are of a LOCKALL of that session, and it should have more; NULL: they are not */

@@ -42,6 +42,8 @@ struct core_conf {
 	int64_t clock_tol_us;         /* how far a store's clock may be off the median of the others; 0: not checked */
 	struct {
 		uint64_t locks, waiting; /* per session */
+		uint64_t jobs;           /* per queue */
+		uint64_t attempts;       /* after so many that failed a job is not due any more */
 		uint64_t detached;       /* detached sessions; 0: no bound */
 		uint64_t name, mistakes, line;
 		uint64_t output; /* unsent bytes per session, of which rows of one answer fill a quarter; 0: no bound */
@@ -65,7 +67,11 @@ enum timer_kind {
 	TIMER_LAPSE,
 	TIMER_NOTES,
 	TIMER_INQUIRY,
-	TIMER_PERMIT
+	TIMER_PERMIT,
+	TIMER_JOB,
+	TIMER_QUEUE,
+	TIMER_TAKE,
+	TIMER_ORDER
 };
 
 /* Log lines that come once per session or per lock: each kind is limited by itself. */

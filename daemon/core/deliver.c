@@ -3,8 +3,10 @@
 #include "daemon/core/deliver.h"
 
 #include "daemon/core/admin.h"
+#include "daemon/core/defer.h"
 #include "daemon/core/group.h"
 #include "daemon/core/home.h"
+#include "daemon/core/job.h"
 #include "daemon/core/rate.h"
 #include "daemon/core/noted.h"
 #include "daemon/core/permits.h"
@@ -12,6 +14,8 @@
 #include "daemon/core/resume.h"
 #include "daemon/core/rows.h"
 #include "daemon/core/show.h"
+#include "daemon/core/survey.h"
+#include "daemon/core/take.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/waittable.h"
 #include "daemon/core/watch.h"
@@ -379,6 +383,29 @@ void deliver_notices(struct commander *x)
 	x->engine->notices.count = 0;
 }
 
+static void deliver_job(struct commander *x, struct home_question *q)
+{
+	switch (q->about ? *(const enum job_asker *)q->about : ASKER_GONE) {
+	case ASKER_JOB:
+		job_told(x, q);
+		break;
+	case ASKER_QUEUE:
+		take_told(x, q);
+		break;
+	case ASKER_ORDER:
+		order_told(x, q);
+		break;
+	case ASKER_SURVEY:
+		survey_told(x, q);
+		break;
+	case ASKER_GONE:
+		break;
+	}
+	home_question_free(x->engine, q);
+	if (x->queue_due)
+		takes_look(x);
+}
+
 void deliver_home(struct commander *x)
 {
 	struct home_question *q = home_next_told(x->engine);
@@ -386,5 +413,5 @@ void deliver_home(struct commander *x)
 	if (q->of == HOME_OF_RATE)
 		rate_told(x, q);
 	else
-		home_question_free(x->engine, q);
+		deliver_job(x, q);
 }

@@ -7,6 +7,9 @@
 #include "daemon/core/list.h"
 #include "daemon/core/permits.h"
 #include "daemon/core/remember.h"
+#include "daemon/core/runner.h"
+#include "daemon/core/survey.h"
+#include "daemon/core/take.h"
 #include "daemon/core/watch.h"
 
 void end_all(struct commander *x)
@@ -17,6 +20,9 @@ void end_all(struct commander *x)
 		lists_drop(x, x->sessions->slot[i]);
 		watch_drop(x, x->sessions->slot[i]);
 	}
+	takes_free_all(x);
+	jobs_free_all(x);
+	surveys_free_all(x);
 	groups_free_all(x);
 	semaphores_free_all(x);
 }
@@ -79,6 +85,8 @@ void end_session(struct commander *x, struct session *s, enum ending how)
 	watch_drop(x, s);
 	remember_over(x, s);
 	session_claims_are_ending(s);
+	takes_end(x, s);
+	jobs_end(x, s, how != ENDING_UNSURE);
 	session_drop_claims(x, s, true, how);
 	session_drop_claims(x, s, false, how);
 	drop_pendings(s);
@@ -92,7 +100,7 @@ void end_session(struct commander *x, struct session *s, enum ending how)
 static bool session_may_stay(struct commander *x, const struct session *s)
 {
 	uint64_t most = x->core->conf.limits.detached;
-	struct session *vacant = TAILQ_EMPTY(&s->claims) && TAILQ_EMPTY(&s->permits) && LIST_EMPTY(&s->groups) ? NULL : TAILQ_FIRST(&x->sessions->vacant);
+	struct session *vacant = session_is_empty(s) ? NULL : TAILQ_FIRST(&x->sessions->vacant);
 
 	if (!s->known)
 		return false;
@@ -128,6 +136,7 @@ void leave_connection(struct commander *x, struct session *s, enum ending how)
 
 	TAILQ_FOREACH(c, &s->claims, in_session)
 		claim_detach(x, c);
+	takes_end(x, s);
 	groups_detach(x, s);
 	permits_detach(x, s);
 	drop_pendings(s);

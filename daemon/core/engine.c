@@ -278,6 +278,10 @@ void engine_fired(struct engine *e, struct timer *t)
 	case TIMER_NOTES:
 	case TIMER_INQUIRY:
 	case TIMER_PERMIT:
+	case TIMER_JOB:
+	case TIMER_QUEUE:
+	case TIMER_TAKE:
+	case TIMER_ORDER:
 		break;
 	}
 }

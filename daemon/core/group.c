@@ -36,9 +36,9 @@ static void group_set_terms(struct commander *x, struct group *g)
 	g->insist_at = instant_add(x->core->now, INSIST_PART * g->insist_us);
 }
 
-struct group *group_new(struct commander *x, struct session *s)
+/* Without terms, and not due. */
+static struct group *group_begin(struct session *s, const struct span *name, unsigned names, struct span owner, struct span note)
 {
-	const struct request *q = &x->request;
 	struct group *g = mem_alloc(sizeof(*g));
 
 	g->session = s;
@@ -50,20 +50,40 @@ struct group *group_new(struct commander *x, struct session *s)
 	g->agent.serial = s->serial;
 	g->insisting.kind = TIMER_INSISTING;
 	g->lapse.kind = TIMER_LAPSE;
-	g->owner = text_copy(request_owner(q));
-	g->owner_n = request_owner(q).n;
-	g->note = text_copy(request_note(q));
-	g->note_n = request_note(q).n;
-	memcpy(g->tag, q->tag.p, q->tag.n);
-	g->parts = q->words;
+	g->owner = text_copy(owner);
+	g->owner_n = owner.n;
+	g->note = text_copy(note);
+	g->note_n = note.n;
+	g->parts = names;
 	g->part = mem_alloc(g->parts * sizeof(*g->part));
 	for (unsigned i = 0; i < g->parts; i++) {
-		g->part[i].name = text_copy(q->word[i]);
-		g->part[i].n = q->word[i].n;
+		g->part[i].name = text_copy(name[i]);
+		g->part[i].n = name[i].n;
 	}
-	group_set_terms(x, g);
 	LIST_INSERT_HEAD(&s->groups, g, in_session);
 	s->waiting += g->parts;
+	return g;
+}
+
+struct group *group_new(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+	struct group *g = group_begin(s, q->word, q->words, request_owner(q), request_note(q));
+
+	memcpy(g->tag, q->tag.p, q->tag.n);
+	group_set_terms(x, g);
+	group_make_due(x, g);
+	return g;
+}
+
+struct group *group_new_of_take(struct commander *x, struct session *s, struct take *take, struct span name, struct span owner, int64_t ttl_us)
+{
+	struct group *g = group_begin(s, &name, 1, owner, SPAN(""));
+
+	g->take = take;
+	g->renew = true;
+	g->ttl_us = ttl_us;
+	g->asked_at = g->wait_until = x->core->now;
 	group_make_due(x, g);
 	return g;
 }

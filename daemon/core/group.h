@@ -9,6 +9,8 @@
 
 #include "daemon/core/commander.h"
 
+struct take;
+
 enum group_state {
 	GROUP_NEW,       /* it has asked for nothing */
 	GROUP_TRYING,    /* it asks for each name that it has not, and waits for no holder. LOCKANY: for one name after the other */
@@ -46,6 +48,7 @@ struct group {
 	unsigned priority;
 	bool any;                 /* LOCKANY */
 	bool renew, shared, patient;
+	struct take *take;        /* the TAKE whose job has this lock: that is told, and no client; NULL: none */
 	bool due;                 /* in commander.groups_due */
 	bool leaving;             /* its session has sent its last line: it waits for no holder any more */
 	bool told;                /* its client was told why it is refused */
@@ -71,6 +74,8 @@ static inline struct group *group_of(const struct claim *c)
 
 /* For the session and on the terms of its request, which is LOCKALL or LOCKANY. It is due. */
 struct group *group_new(struct commander *x, struct session *s);
+/* For the lock of a job that a TAKE of this session was given. */
+struct group *group_new_of_take(struct commander *x, struct session *s, struct take *take, struct span name, struct span owner, int64_t ttl_us);
 /* After RESUME the client repeats the request, by this one. */
 void group_repeat(struct commander *x, struct group *g);
 /* It gives back what it has, and is answered, before the step ends: not now, since notices may speak of its parts. */

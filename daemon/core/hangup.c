@@ -8,6 +8,7 @@
 #include "daemon/core/gather.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/permits.h"
+#include "daemon/core/take.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/wait.h"
 
@@ -22,7 +23,7 @@ static bool session_waits(const struct session *s, bool patient)
 		if (c->state == CLAIM_WAITING && !c->not_notified && c->patient == patient)
 			return true;
 	}
-	return groups_wait(s, patient) || permits_wait(s, patient);
+	return groups_wait(s, patient) || permits_wait(s, patient) || takes_wait(s, patient);
 }
 
 /*
@@ -62,6 +63,7 @@ static void half_close(struct commander *x, struct session *s)
 	}
 	gather_finish_up(x, s);
 	permits_finish_up(x, s);
+	takes_finish_up(x, s);
 }
 
 void hangup_settle(struct commander *x, struct session *s)
@@ -99,7 +101,7 @@ static void refuse_stopping(struct commander *x, struct session *s, const char *
 
 bool hangup_refuse(struct commander *x, struct session *s)
 {
-	bool some = s->resuming || !TAILQ_EMPTY(&s->pendings);
+	bool some = s->resuming || !TAILQ_EMPTY(&s->pendings) || !LIST_EMPTY(&s->takes);
 	struct pending *p;
 
 	if (s->resuming) {
@@ -107,6 +109,7 @@ bool hangup_refuse(struct commander *x, struct session *s)
 		heap_cancel(&x->core->timers, &s->lasting->grace);
 		refuse_stopping(x, s, s->lasting->resume_tag);
 	}
+	takes_refuse(x, s);
 	while ((p = TAILQ_FIRST(&s->pendings))) {
 		TAILQ_REMOVE(&s->pendings, p, in_session);
 		p->session = NULL;

@@ -34,6 +34,8 @@ static const uint32_t kind_parts[] = {
 	[JOURNAL_HELD] = HELD_PARTS,
 	[JOURNAL_ADOPTING] = HELD_PARTS | P(PRIOR) | P(PRIOR_UNTIL),
 	[JOURNAL_FREED] = P(SESSION) | P(NAME) | P(OWNER),
+	[JOURNAL_JOB] = P(SESSION) | P(QUEUE) | P(JOB) | P(LOCK) | P(VALUE) | P(BEFORE) | P(ATTEMPT) | P(TTL),
+	[JOURNAL_JOB_OVER] = P(SESSION) | P(QUEUE) | P(JOB),
 	[JOURNAL_LOST] = P(SESSION) | P(NAME) | P(OWNER) | P(FENCE) | P(REASON),
 };
 
@@ -115,7 +117,7 @@ int journal_decode(struct span bytes, struct journal_record *ret_record)
 	if (bytes.n < 2 || bytes.p[0] != JOURNAL_VERSION)
 		return -EBADMSG;
 	kind = (unsigned char)bytes.p[1];
-	if (kind < JOURNAL_SESSION || kind > JOURNAL_ADOPTING)
+	if (kind < JOURNAL_SESSION || kind > JOURNAL_KIND_LAST)
 		return -EBADMSG;
 	r.kind = (enum journal_kind)kind;
 	rest = (struct span){bytes.p + 2, bytes.n - 2};

@@ -14,6 +14,8 @@
  *            stores are asked, so that the next run knows all values even if this run ends within that round trip
  *   FREED    (session, owner) no longer holds the name, and no loss of it is remembered
  *   LOST     (session, owner) has lost the name: the loss is remembered, the value can no longer be adopted
+ *   JOB      the session has the job, by a lease of this value, or of the one before it. It supersedes every earlier record of this job and session
+ *   JOB_OVER it no longer has it
  *
  * A record is: version (1 byte), kind (1 byte), then the parts of that kind in the order of JOURNAL_PARTS. A number is 8 bytes, a text 2 bytes of length
  * and its bytes, all little-endian. The reader is strict: it refuses a record with a part beyond its bounds, a missing byte or a surplus byte.
@@ -34,7 +36,8 @@
 #define JOURNAL_SHARED     2    /* held by a reader, be it with others */
 #define JOURNAL_MORE       4    /* of a LOCKALL: the next record is of the same; it is void without that */
 
-enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FREED, JOURNAL_LOST, JOURNAL_ADOPTING };
+enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FREED, JOURNAL_LOST, JOURNAL_ADOPTING, JOURNAL_JOB, JOURNAL_JOB_OVER };
+#define JOURNAL_KIND_LAST JOURNAL_JOB_OVER
 
 /*
  * NUMBER(id, member, least, most, what it is), TEXT(id, member, least bytes, most bytes, what it is).
@@ -47,7 +50,7 @@ enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FRE
 	NUMBER(GRACE, grace_us, 1, DURATION_MAX, "HELLO grace=") \
 	NUMBER(HEARTBEAT, heartbeat_us, 0, DURATION_MAX, "HELLO heartbeat=, 0 for none") \
 	TEXT(NAME, name, 1, NAME_MAX_BYTES, "the lock") \
-	TEXT(OWNER, owner, 0, 256, "of the session") \
+	TEXT(OWNER, owner, 0, 640, "of the session; of the lock of a job, the job") \
 	TEXT(NOTE, note, 0, 256, "") \
 	TEXT(VALUE, value, 1, 127, "what stands at the stores") \
 	TEXT(PRIOR, prior, 1, JOURNAL_PRIORS * 128 - 1, "what stood there before and may still, newest first, separated by blanks") \
@@ -60,7 +63,12 @@ enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FRE
 	NUMBER(TOLD, told, 0, 1, "the client may know of it; else its turn came while it was away") \
 	NUMBER(GRANTED, granted_at_us, INT64_MIN, INT64_MAX, "the moment of the grant") \
 	NUMBER(DEADLINE, deadline_us, INT64_MIN, INT64_MAX, "the latest D that may be told; the watchdog moves it on without a record") \
-	TEXT(REASON, reason, 1, 16, "of the loss, as LOST says it")
+	TEXT(REASON, reason, 1, 16, "of the loss, as LOST says it") \
+	TEXT(QUEUE, queue, 1, NAME_MAX_BYTES, "of the job") \
+	TEXT(JOB, job, 1, 64, "its id") \
+	TEXT(LOCK, lock, 0, NAME_MAX_BYTES, "its lock; empty: none") \
+	TEXT(BEFORE, before, 0, 127, "a value that may stand at the home instead; empty: none") \
+	NUMBER(ATTEMPT, attempt, 1, UINT32_MAX, "which attempt it is")
 
 struct journal_record {
 	enum journal_kind kind;

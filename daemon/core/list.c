@@ -5,6 +5,7 @@
 #include "daemon/core/listing.h"
 #include "daemon/core/probe.h"
 #include "daemon/core/rows.h"
+#include "daemon/core/survey.h"
 #include "daemon/core/tell.h"
 
 #include <inttypes.h>
@@ -174,8 +175,12 @@ void serve_LIST(struct commander *x, struct session *s)
 	}
 	if (span_equal(what, SPAN("nodes")))
 		list_nodes(x, s);
+	else if (span_equal(what, SPAN("jobs")) && lists_within_limit(x, s))
+		survey_jobs(x, s, most);
+	else if (span_equal(what, SPAN("queues")) && lists_within_limit(x, s))
+		survey_queues(x, s, most);
 	else if (!of_sessions && !span_equal(what, SPAN("locks")))
-		tell_mistake(x, s, ERROR_ARG, "LIST takes locks, sessions or nodes");
+		tell_mistake(x, s, ERROR_ARG, "LIST takes locks, sessions, nodes, queues or jobs");
 	else if (lists_within_limit(x, s))
 		list_table(x, s, of_sessions, most);
 }

@@ -9,6 +9,7 @@
 #include "daemon/core/hold.h"
 #include "daemon/core/holders.h"
 #include "daemon/core/permits.h"
+#include "daemon/core/job.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/rows.h"
@@ -382,10 +383,15 @@ void lock_extend(struct commander *x, struct session *s)
 
 void lock_check(struct commander *x, struct session *s)
 {
-	struct claim *c = claim_held(x, s);
+	struct claim *c;
 	char *line;
 	struct reply r;
 
+	if (request_has(&x->request, FIELD_JOB)) {
+		job_check(x, s);
+		return;
+	}
+	c = claim_held(x, s);
 	if (!c)
 		return;
 	line = session_line(x->sessions);

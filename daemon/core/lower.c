@@ -14,6 +14,8 @@ static void lower_votes_of(struct engine *e, unsigned node)
 	struct map_node *at = NULL;
 
 	e->members.votes_fall_us[node] = 0;
+	e->fell_us[node] += sooner_us;
+	e->fell = true;
 	while ((at = map_next(&e->table.map, at))) {
 		struct lock *l = container_of(at, struct lock, name.node);
 

@@ -31,6 +31,8 @@ struct engine {
 		struct home_questions asked, waiting, told; /* sent; to be sent as soon as the store can be asked; with an outcome that nobody has taken yet */
 		bool misnamed[NODES_MAX]; /* it goes by another name: that was logged */
 	} homes;
+	int64_t fell_us[NODES_MAX]; /* the votes of this store end that much sooner: for those that keep votes of their own, see job.h. 0: they do not */
+	bool fell;              /* so it is with some */
 	bool draining;
 	unsigned watched;       /* how many sessions want to be told of waiters: see watch.h */
 	struct notices notices;

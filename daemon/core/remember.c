@@ -4,6 +4,7 @@
 
 #include "daemon/core/adoption.h"
 #include "daemon/core/convert.h"
+#include "daemon/core/jobs.h"
 #include "daemon/core/journal.h"
 
 static void remember(struct commander *x, const struct journal_record *record)
@@ -85,11 +86,38 @@ void remember_lost(struct commander *x, const struct claim *c)
 		                                     .reason = span_of(loss_word(c->loss))});
 }
 
+void remember_job(struct commander *x, const struct job *job)
+{
+	struct span value = value_in_text(x->core, &job->value);
+
+	if (is_remembered(x, job->session))
+		remember(x, &(struct journal_record){.kind = JOURNAL_JOB,
+		                                     .session = (int64_t)job->session->serial,
+		                                     .queue = job->queue,
+		                                     .job = job->id,
+		                                     .lock = job->lock,
+		                                     .value = value,
+		                                     .before = job->prior[0],
+		                                     .attempt = job->attempt,
+		                                     .ttl_us = job->ttl_us});
+}
+
+void remember_job_over(struct commander *x, const struct job *job)
+{
+	if (is_remembered(x, job->session))
+		remember(x, &(struct journal_record){
+			.kind = JOURNAL_JOB_OVER, .session = (int64_t)job->session->serial, .queue = job->queue, .job = job->id});
+}
+
 void remember_all_of(struct commander *x, const struct session *s)
 {
 	const struct claim *c;
+	const struct job *job;
 
 	remember_session(x, s);
+	LIST_FOREACH(job, &s->jobs, in_session)
+		if (job->state == JOB_HELD || job->state == JOB_ADOPTING)
+			remember_job(x, job);
 	TAILQ_FOREACH(c, &s->claims, in_session) {
 		if (c->state == CLAIM_HELD)
 			remember_held(x, c);

@@ -13,6 +13,10 @@ void remember_held(struct commander *x, const struct claim *c); /* it holds its 
 void remember_freed(struct commander *x, const struct claim *c);
 void remember_lost(struct commander *x, const struct claim *c);
 
+struct job;
+void remember_job(struct commander *x, const struct job *job);      /* its session has it */
+void remember_job_over(struct commander *x, const struct job *job); /* it no longer has it */
+
 /* Every record that the journal needs now. */
 void remember_all(struct commander *x);
 

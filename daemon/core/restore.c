@@ -6,6 +6,7 @@
 #include "daemon/core/adoption.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/journal.h"
+#include "daemon/core/runner.h"
 
 #include <errno.h>
 
@@ -22,6 +23,7 @@ static void restore_end_session(struct commander *x, struct session *s)
 
 	while ((c = TAILQ_FIRST(&s->claims)))
 		restore_drop(x, c);
+	jobs_end(x, s, false);
 	session_close(x->sessions, s);
 }
 
@@ -180,6 +182,12 @@ static int restore_one(struct commander *x, const struct journal_record *r)
 	case JOURNAL_HELD:
 	case JOURNAL_ADOPTING:
 		return s ? restore_held(x, s, r) : -EBADMSG;
+	case JOURNAL_JOB:
+		return s && job_restore(x, s, r) ? 0 : -EBADMSG;
+	case JOURNAL_JOB_OVER:
+		if (s)
+			job_restore_over(x, s, r);
+		return 0;
 	case JOURNAL_LOST:
 		return s ? restore_lost(x, s, r) : -EBADMSG;
 	}
@@ -215,6 +223,7 @@ void restore_end(struct commander *x)
 			if (c->state == CLAIM_HELD)
 				adopt_start(x->engine, &c->lock->lease);
 		}
+		jobs_adopt(x, s);
 		session_note_vacant(x->sessions, s);
 	}
 }

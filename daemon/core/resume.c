@@ -9,6 +9,7 @@
 #include "daemon/core/permits.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/rows.h"
+#include "daemon/core/runner.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/watch.h"
 
@@ -26,7 +27,7 @@ static unsigned session_count_open(struct session *s)
 {
 	const struct claim *c;
 
-	s->open = 0;
+	s->open = jobs_open(s);
 	TAILQ_FOREACH(c, &s->claims, in_session)
 	s->open += claim_is_open(c);
 	return s->open;
@@ -66,6 +67,7 @@ static void resume_tell_rest(struct commander *x, struct session *s)
 	s->lasting->repeat_until = resume_repeat_until(x, s);
 	groups_bound(x, s, s->lasting->repeat_until);
 	permits_bound(x, s, s->lasting->repeat_until);
+	jobs_tell_lost(x, s);
 	TAILQ_FOREACH(c, &s->claims, in_session) {
 		if (c->state == CLAIM_LOST && c->not_notified)
 			tell_lost(x, c);
@@ -81,7 +83,7 @@ static void resume_answer(struct commander *x, struct session *s)
 {
 	uint64_t most = x->core->conf.limits.output / 4;
 	size_t begin = s->unsent;
-	int64_t n = 0, more = 0, open = 0;
+	int64_t n = 0, more = 0, open = jobs_open(s);
 	struct claim *c;
 	struct reply r;
 
@@ -101,6 +103,7 @@ static void resume_answer(struct commander *x, struct session *s)
 		n++;
 	}
 	n += permits_tell_resumed(x, s);
+	n += jobs_tell(x, s, span_of(s->lasting->resume_tag));
 	reply_begin(&r, session_line(x->sessions), span_of(s->lasting->resume_tag), "OK");
 	reply_int(&r, "session", (int64_t)s->serial);
 	reply_int(&r, "n", n);
@@ -176,6 +179,7 @@ static void resume_take_over(struct commander *x, struct session *s, struct sess
 	remember_over(x, s);
 	groups_take_over(s, from);
 	permits_take_over(s, from);
+	jobs_take_over(s, from);
 	session_take_over(x->sessions, s, from);
 	remember_session(x, s);
 }
@@ -185,7 +189,7 @@ void serve_RESUME(struct commander *x, struct session *s)
 	const struct request *q = &x->request;
 	struct session *from;
 
-	if (!TAILQ_EMPTY(&s->claims) || !TAILQ_EMPTY(&s->permits) || !LIST_EMPTY(&s->groups) || !TAILQ_EMPTY(&s->pendings) || s->resuming) {
+	if (!session_is_empty(s) || !LIST_EMPTY(&s->takes) || !TAILQ_EMPTY(&s->pendings) || s->resuming) {
 		tell_mistake(x, s, ERROR_ARG,
 			     "RESUME is for a session that holds nothing, waits for nothing and has lost nothing: send it over a new connection");
 		return;

@@ -6,6 +6,8 @@
 #include "daemon/core/acquire.h"
 #include "daemon/core/break.h"
 #include "daemon/core/command.h"
+#include "daemon/core/defer.h"
+#include "daemon/core/job.h"
 #include "daemon/core/release.h"
 #include "daemon/core/deliver.h"
 #include "daemon/core/end.h"
@@ -21,6 +23,7 @@
 #include "daemon/core/remember.h"
 #include "daemon/core/restore.h"
 #include "daemon/core/resume.h"
+#include "daemon/core/take.h"
 #include "daemon/core/waittable.h"
 #include "daemon/core/watch.h"
 
@@ -61,9 +64,10 @@ void service_free(struct service *s)
 	if (!s)
 		return;
 	waittable_free(&s->commander);
-	home_release(&s->engine);
 	names_free(&s->commander);
+	orders_free_all(&s->commander);
 	end_all(&s->commander);
+	home_release(&s->engine);
 	engine_release(&s->engine);
 	session_table_release(&s->sessions);
 	noted_free(&s->commander);
@@ -144,6 +148,29 @@ static void service_go_on(struct service *s)
 	while (s->commander.gathered || service_deliver_homes(s));
 }
 
+/* Votes fell: a job that this has ended is lost before another line is served. */
+static void __attribute__((cold, noinline)) service_lower(struct service *s)
+{
+	s->engine.fell = false;
+	for (unsigned i = 0; i < s->core.conf.nodes; i++) {
+		if (s->engine.fell_us[i])
+			jobs_lower(&s->commander, i, s->engine.fell_us[i]);
+		s->engine.fell_us[i] = 0;
+	}
+}
+
+static void service_job_fired(struct service *s, struct timer *t)
+{
+	if (t->kind == TIMER_JOB)
+		job_fired(&s->commander, container_of(t, struct job, timer));
+	else if (t->kind == TIMER_QUEUE)
+		takes_fired(&s->commander, container_of(t, struct job_queue, timer));
+	else if (t->kind == TIMER_TAKE)
+		take_fired(&s->commander, container_of(t, struct take, timer));
+	else
+		order_fired(&s->commander, t);
+}
+
 static void service_run_timers(struct service *s)
 {
 	struct timer *t = heap_first(&s->core.timers);
@@ -168,8 +195,12 @@ static void service_run_timers(struct service *s)
 			gather_fired(&s->commander, t);
 		else if (t->kind == TIMER_PERMIT)
 			obtain_fired(&s->commander, container_of(t, struct permit, timer));
+		else if (t->kind >= TIMER_JOB)
+			service_job_fired(s, t);
 		else
 			engine_fired(&s->engine, t);
+		if (s->engine.fell)
+			service_lower(s);
 		service_deliver(s);
 	}
 }
@@ -318,6 +349,8 @@ static int service_handle(struct service *s, const struct event *event)
 			return -EINVAL;
 		if (!engine_answer(&s->engine, &event->answer))
 			return -EINVAL;
+		if (s->engine.fell)
+			service_lower(s);
 		if (s->commander.waittable)
 			waittable_answered(&s->commander, &event->answer);
 		if (s->commander.asked_names > 0)
@@ -331,6 +364,9 @@ static int service_handle(struct service *s, const struct event *event)
 		return 0;
 	case EVENT_BROKEN:
 		break_heard(&s->engine, event->message.name);
+		return 0;
+	case EVENT_DUE:
+		takes_wake(&s->commander, event->message.name);
 		return 0;
 	case EVENT_STOP:
 		on_stop(s);

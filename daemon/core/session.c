@@ -204,7 +204,7 @@ static void session_join_detached(struct session_table *t, struct session *s)
 
 void session_note_vacant(struct session_table *t, struct session *s)
 {
-	if (!s->detached || s->lasting->vacant || !TAILQ_EMPTY(&s->claims) || !TAILQ_EMPTY(&s->permits) || !LIST_EMPTY(&s->groups))
+	if (!s->detached || s->lasting->vacant || !session_is_empty(s))
 		return;
 	s->lasting->vacant = true;
 	TAILQ_INSERT_TAIL(&t->vacant, s, lasting->in_vacant);

@@ -15,6 +15,8 @@ TAILQ_HEAD(listings, listing); /* listing.h */
 TAILQ_HEAD(watchings, watching); /* watch.c */
 LIST_HEAD(groups, group); /* group.h */
 TAILQ_HEAD(permits, permit); /* semaphore.h */
+LIST_HEAD(jobs, job); /* jobs.h */
+LIST_HEAD(take_list, take); /* jobs.h */
 
 /* Lines read ahead, and their bytes. At either bound the session is read no further, until both fell to half. The line that reaches a bound is kept whole. */
 #define READ_AHEAD_LINES 256
@@ -51,6 +53,8 @@ struct session {
 	struct pendings pendings;
 	struct listings listings; /* LISTs that are not answered yet */
 	struct groups groups;    /* LOCKALLs and LOCKANYs that are not answered yet */
+	struct jobs jobs;        /* that it has taken */
+	struct take_list takes;  /* TAKEs that are not answered yet */
 	struct permits permits;  /* ACQUIREs that are not answered yet, and permits that it has or has lost */
 	struct session *principal; /* of the agent of a group or a permit: the session that that is of. Else NULL */
 	struct user *user;       /* user.h; NULL: nothing was granted to it yet */
@@ -127,6 +131,12 @@ void session_answered(struct session_table *t, struct session *s, bool tagged);
 /* RESUME waits for one adoption less. After the last one that was counted the session becomes ready. */
 void session_wake(struct session_table *t, struct session *s);
 struct session *session_next_ready(struct session_table *t);
+
+/* It has no claim, no group and no job. */
+static inline bool session_is_empty(const struct session *s)
+{
+	return TAILQ_EMPTY(&s->claims) && TAILQ_EMPTY(&s->permits) && LIST_EMPTY(&s->groups) && LIST_EMPTY(&s->jobs);
+}
 
 void session_heard(struct session_table *t, struct session *s);
 void session_set_label(struct session *s, struct span label);

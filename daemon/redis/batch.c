@@ -311,7 +311,7 @@ static enum script_kind call_script(const struct call *call)
 	case CALL_NAMES:
 		return SCRIPT_NAMES;
 	case CALL_HOME:
-		return SCRIPT_HOME;
+		return span_starts(call->value, SPAN("1:j")) ? SCRIPT_JOBS : SCRIPT_HOME;
 	default:
 		return SCRIPT_PROBE;
 	}

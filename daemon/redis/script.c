@@ -21,6 +21,7 @@ static const char *const codes[] = {
 };
 
 #define RATE_CODES "YTF" /* of lua/rate.lua */
+#define JOB_CODES  "DFJWCLKRMT" /* of lua/jobs.lua */
 
 static const struct answer nothing_told = {.fence = -1, .pttl_ms = -2};
 
@@ -302,6 +303,8 @@ int script_answer(const struct batch *b, const struct resp *r, unsigned node, co
 		return text_answer(b, r, node, "TQ", RESP_BYTES_MAX, sink);
 	case SCRIPT_HOME:
 		return text_answer(b, r, node, "QN" RATE_CODES, RESP_BYTES_MAX, sink);
+	case SCRIPT_JOBS:
+		return text_answer(b, r, node, "QN" JOB_CODES, RESP_BYTES_MAX, sink);
 	case SCRIPT_PROBE:
 		return probe_answer(b, r, node, sink);
 	default:

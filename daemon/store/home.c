@@ -12,6 +12,7 @@ struct home *home_new(const uint64_t seed[2])
 	struct home *h = mem_alloc(sizeof(*h));
 
 	rates_init(&h->rates, seed);
+	jobs_init(&h->jobs, seed);
 	return h;
 }
 
@@ -22,6 +23,7 @@ void home_free(struct home *h)
 	buf_release(&h->name);
 	buf_release(&h->said);
 	rates_release(&h->rates);
+	jobs_release(&h->jobs);
 	free(h);
 }
 
@@ -43,6 +45,9 @@ static bool home_do(struct home *h, int64_t epoch_us, const struct call *c, stru
 	switch (op.p[0]) {
 	case 'r':
 		return rate_call(&h->rates, epoch_us, c, rest, now, &h->said, a);
+	case 'j':
+		jobs_call(&h->jobs, c, rest, &h->said, a);
+		return true;
 	default:
 		return false;
 	}

@@ -3,12 +3,14 @@
 #ifndef STORE_HOME_H
 #define STORE_HOME_H
 
+#include "daemon/store/jobs.h"
 #include "daemon/store/rate.h"
 
 struct home {
 	struct buf name; /* what the first daemon called this store; "" = none has */
 	struct buf said; /* the text of the last answer */
 	struct rates rates;
+	struct job_store jobs;
 };
 
 struct home *home_new(const uint64_t seed[2]);

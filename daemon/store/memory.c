@@ -361,6 +361,7 @@ void memory_call(struct memory *m, const struct call *c, struct instant now, str
 		if (!m->home)
 			m->home = home_new(m->seed);
 		home_call(m->home, memory_marker(m), m->epoch_us, c, now, &a);
+		break;
 	case CALL_NAMES:
 		names_call(&m->names, memory_marker(m), c, &a);
 		break;

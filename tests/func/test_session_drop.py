@@ -20,6 +20,9 @@ class Holder:
     def __init__(self, test, request):
         self.test, self.request, self.name = test, request, request.split()[1]
 
+    def check(self):
+        return "CHECK " + self.name
+
     def nc(self, addr):
         nc = Nc(addr)
         self.test.addCleanup(nc.close)
@@ -54,10 +57,24 @@ class Holder:
         def cut():
             """Returns the moment until which the client believes in the lock."""
             asked = time.monotonic()
-            believed = asked + client.ok("CHECK " + self.name).num("valid_ms") / 1000
+            believed = asked + client.ok(self.check()).num("valid_ms") / 1000
             relay.cut()
             return believed
         return cut
+
+
+class Worker(Holder):
+    """A session that has a job of a queue."""
+
+    def nc(self, addr):
+        nc = Nc(addr)
+        self.test.addCleanup(nc.close)
+        nc.type(self.request)
+        nc.see("OK queue=.*")
+        return nc
+
+    def check(self):
+        return "CHECK %s job=a" % self.name
 
 
 WAYS = [Holder.closes, Holder.is_killed, Holder.is_killed_over_tcp, Holder.is_reset, Holder.is_cut_off]
@@ -127,6 +144,16 @@ class Dropped:
             self.assertEqual(low.inbox + middle.inbox, [], way)
             self.drops("close", high.close, middle)
             self.drops("close", middle.close, low)
+
+    def test_a_job_is_given_to_the_next_that_waits(self):
+        for way in WAYS:
+            name, client = "%s-%s" % (self.name(), way.__name__), self.connect()
+            client.ok("DEFER %s work id=a lock=%s-l" % (name, name))
+            drop = way(Worker(self, "TAKE " + name))
+            first, second = self.waits("TAKE %s wait=30s" % name), self.waits("TAKE %s wait=30s" % name)
+            job = self.drops(way.__name__, drop, first)
+            self.assertEqual((job["job"], job["attempt"], job["name"]), ("a", "2", name + "-l"), way)
+            self.assertEqual(second.inbox, [], way)
 
     def test_a_waiter_that_drops_is_passed_over(self):
         name, holder = self.name(), self.connect()

@@ -190,6 +190,16 @@ struct delays {
 	size_t cap, count;
 };
 
+/* A job of the queues w0 …, see chores.c. */
+struct chore {
+	unsigned home;        /* the server that has stored it */
+	bool stored;
+	bool acknowledged;    /* its DEFER was answered OK */
+	bool finished;        /* its home has done with it */
+	bool told_done;       /* its DONE was answered OK since */
+	bool excused;         /* its home has lost memory */
+};
+
 struct checker {
 	struct violation violation;
 	struct lease lease[DAEMONS_MAX][NAMES_MAX];
@@ -208,6 +218,8 @@ struct checker {
 	int64_t nests_at; /* true time of the next look */
 	unsigned home[RATE_NAMES]; /* 1 + the server that counts the uses of that name; 0: none has yet */
 	int64_t admitted[DAEMONS_MAX][RATE_NAMES]; /* what stores admitted for a daemon, less the OKs that it told */
+	struct chore chore[CHORES_MAX];
+	int64_t chores; /* how many clients have thought of */
 	struct delays delays;
 	struct adoptions adoptions;
 	struct lineage lineage[DAEMONS_MAX][NAMES_MAX];

@@ -56,6 +56,13 @@ void metered_said(struct request_sim *q, struct span line, struct span word);
 void check_permit(const struct sim_client *c, const struct seating *s); /* the client begins to believe, or believes for longer */
 void permitted_said(struct request_sim *q, struct span line);           /* an OK of the daemon */
 
+/* chores.c: deferred work. */
+void chores_ran(struct server *s, const struct flight *f);
+void chores_lost(struct server *s);
+void chores_said(struct request_sim *q, struct span line, struct span word);
+void check_chore(const struct sim_client *c);
+void check_chores_left(struct world *w);
+
 /* gathered.c: LOCKALL and LOCKANY. */
 void gathered_row(struct request_sim *q, struct span line);
 void gathered_said(struct request_sim *q, struct span line, struct span word); /* the reply to any request about one of these names */

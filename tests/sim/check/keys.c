@@ -306,6 +306,8 @@ void keys_after(struct server *s, const struct flight *f)
 	scripts_ran(s, f);
 	if (s->world->plan->rates)
 		metered_ran(s, f);
+	if (s->world->plan->chores)
+		chores_ran(s, f);
 	if (fence < s->fence)
 		checker_fail(s->world, INVARIANT_S18, -1, "node %u: its fence fell from %lld to %lld", s->index,
 			     (long long)s->fence, (long long)fence);

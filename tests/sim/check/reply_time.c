@@ -11,6 +11,14 @@ static int64_t second_bound(const struct world *w)
 	return SEC + 3 * w->plan->timeout_us + 50 * MSEC;
 }
 
+/* A DEFER is repeated for a second, and DONE and RETRY as long as the lease lasts. A TAKE may ask for the locks of several chores, one after the other. */
+static int64_t chore_bound(const struct world *w, const struct request_sim *q)
+{
+	if (q->chore == CHORE_DONE || q->chore == CHORE_RETRY)
+		return w->plan->max_lease_us;
+	return q->chore == CHORE_TAKE ? (CHORE_LOCKS + 1) * second_bound(w) : SEC + 200 * MSEC;
+}
+
 /* The wait of the request, and what a few rounds take: a request that does not wait may meet three split votes. */
 static int64_t request_bound(const struct world *w, const struct request_sim *q)
 {
@@ -19,6 +27,8 @@ static int64_t request_bound(const struct world *w, const struct request_sim *q)
 
 	if (q->wait_ms < 0)
 		return INT64_MAX;
+	if (q->ask == ASK_CHORE)
+		rounds += chore_bound(w, q);
 	if (q->group)
 		rounds = 2 * (rounds > second_bound(w) ? rounds : second_bound(w)); /* it waits in one queue, and then asks for the other names */
 	if (q->ask == ASK_LIST)

@@ -211,6 +211,7 @@ static void on_reply(struct conn *c, struct span line)
 	storm_said(c, line);
 	nests_said(q, line);
 	metered_said(q, line, word);
+	chores_said(q, line, word);
 	gathered_said(q, line, word);
 	if (span_equal(word, SPAN("OK")))
 		readers_said(q, line), readers_released(q, line), permitted_said(q, line);

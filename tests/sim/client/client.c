@@ -40,6 +40,7 @@ void client_init(struct sim_client *c, struct world *w, unsigned index)
 	nester_begin(c);
 	rater_begin(c);
 	permitter_begin(c);
+	worker_begin(c);
 }
 
 static void inbox_drop(struct sim_client *c)

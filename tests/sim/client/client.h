@@ -27,11 +27,18 @@ enum ask {
 	ASK_READ,
 	ASK_NEST,
 	ASK_RATE,
+	ASK_CHORE,
 	ASK_BREAK,
 	ASK_KILL,
 	ASK_PERMIT,
 	ASK_WATCH, /* and what undoes it */
 };
+
+/* ASK_CHORE: a request about the queues w0 … */
+enum chore_ask { CHORE_DEFER, CHORE_TAKE, CHORE_CHECK, CHORE_DONE, CHORE_RETRY };
+#define CHORE_QUEUES 2
+#define CHORES_MAX   600
+#define CHORE_LOCKS  3
 
 /* ASK_READ: a request about one of the names r0 … */
 enum reader_ask { READ_OTHER, READ_SHARED, READ_ALONE, READ_UNLOCK, READ_ALL, READ_ANY };
@@ -58,6 +65,7 @@ struct request_sim {
 	bool grace;                 /* HELLO: with grace= */
 	int64_t listed, list_limit; /* LIST: the last name or session that came; how many rows it wants */
 	int64_t cost;               /* ASK_RATE */
+	enum chore_ask chore;       /* ASK_CHORE; its name is the number of the chore */
 	enum reader_ask reads;      /* ASK_READ; its name is that of name r0 … */
 	unsigned group, told, rows; /* READ_ALL, READ_ANY: bits of the names; those in rows of the daemon; those in rows that the client has read */
 	char row[READ_NAMES][160];  /* the latter */
@@ -121,6 +129,18 @@ struct nest {
 	bool stuck, was_stuck; /* in the last look; since its last wait began */
 };
 
+/* A client that takes chores. */
+struct work {
+	struct timer timer;
+	struct stream stream;
+	struct conn *conn;       /* over which it asks */
+	bool asks;               /* its TAKE is not answered */
+	int64_t chore;           /* that it has; -1: none */
+	int64_t again;           /* a DEFER of this one is repeated; -1: of none */
+	struct instant deadline; /* of its belief, by its own clock; PAST: it has none */
+	int64_t until;           /* in true time */
+};
+
 /* What a client believes of one of the names r0 … */
 struct reading {
 	bool shared;
@@ -167,6 +187,7 @@ struct sim_client {
 	struct stream rates;
 	struct timer rate_timer;
 	struct permitting permits;
+	struct work work;
 	enum client_state state;
 	int64_t thaw_at;
 	struct timer timer, thaw, side_timer; /* timer: connects again, sends heartbeats */
@@ -234,6 +255,14 @@ uint64_t permit_slots(struct span text); /* "0,2": 5 */
 void permitter_heard(struct sim_client *c, const struct request_sim *q, struct span line, bool ok);
 void permitter_pushed(struct sim_client *c, struct span line);
 void permitter_disclaim_all(struct sim_client *c);
+
+/* worker.c: deferred work, in some worlds. */
+int64_t chore_number(struct span id); /* -1: it is none */
+void worker_begin(struct sim_client *c);
+void worker_fired(struct sim_client *c);
+void worker_heard(struct sim_client *c, const struct request_sim *q, struct span line, bool ok);
+void worker_pushed(struct sim_client *c, struct span line);
+void worker_disclaim(struct sim_client *c);
 
 /* roll.c: LIST sessions, in some worlds. */
 void roll_begin(struct sim_client *c);

@@ -189,6 +189,7 @@ void session_disclaim_all(struct sim_client *c)
 	c->secret[0] = '\0';
 	reader_disclaim_all(c);
 	permitter_disclaim_all(c);
+	worker_disclaim(c);
 	conn_disclaim_all(c->conn);
 }
 
@@ -200,6 +201,7 @@ void client_disclaim_all(struct sim_client *c)
 		c->conn->left = true;
 	reader_disclaim_all(c);
 	permitter_disclaim_all(c);
+	worker_disclaim(c);
 	TAILQ_FOREACH(h, &c->world->holds, in_world)
 	{
 		if (h->client != c)

@@ -15,6 +15,7 @@
  *   circles    clients hold some names and wait for more, in random order, over several daemons; in half of these worlds nothing else is wrong
  *   rates      clients use rate limits
  *   permits    clients ask for permits of semaphores
+ *   chores     clients defer work, and take it
  *   gathers    clients LOCKALL and LOCKANY some names, beside what readers do with them
  */
 #include "tests/sim/plan/plan.h"
@@ -41,6 +42,7 @@ static const struct {
 	[SPREAD_GATHERS] = {"gathers", 150},
 	[SPREAD_RATES] = {"rates", 120},
 	[SPREAD_PERMITS] = {"permits", 150},
+	[SPREAD_CHORES] = {"chores", 150},
 };
 
 /* The stream goes on with what is drawn of that kind. */
@@ -221,6 +223,14 @@ static void draw_rates(struct plan *p)
 		p->rates = stream_range(&s, RATES_CLOSED, RATES_NEXT);
 }
 
+static void draw_chores(struct plan *p)
+{
+	struct stream s;
+
+	if (spread_begin((uint64_t)p->seed, SPREAD_CHORES, &s) && !p->stranger && !p->service_us && !p->storm && rare_of((uint64_t)p->seed) == RARE_NONE)
+		p->chores = 1;
+}
+
 bool spread_is_shown(const struct plan *p, enum spread kind)
 {
 	switch (kind) {
@@ -232,6 +242,8 @@ bool spread_is_shown(const struct plan *p, enum spread kind)
 		return p->nests;
 	case SPREAD_RATES:
 		return p->rates;
+	case SPREAD_CHORES:
+		return p->chores;
 	case SPREAD_BREAKS:
 		return p->breaks_ms;
 	case SPREAD_GATHERS:
@@ -262,6 +274,7 @@ void spread_draw(struct plan *p)
 	draw_breaks(p);
 	draw_circles(p);
 	draw_rates(p);
+	draw_chores(p);
 	p->readers = seed_is_spread((uint64_t)p->seed, SPREAD_READERS);
 	p->permits = seed_is_spread((uint64_t)p->seed, SPREAD_PERMITS) && rare_of((uint64_t)p->seed) != RARE_HOUR;
 	p->gathers = seed_is_spread((uint64_t)p->seed, SPREAD_GATHERS) && rare_of((uint64_t)p->seed) != RARE_HOUR; /* it would not end in time */

@@ -56,6 +56,7 @@ enum purpose {
 	DRAW_DELETIONS, /* keys that one node loses */
 	DRAW_RATES,   /* rate limits, and what clients use of them */
 	DRAW_PERMITS, /* what clients ask of semaphores */
+	DRAW_CHORES,  /* what clients defer and take */
 };
 
 struct stream {

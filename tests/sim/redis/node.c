@@ -300,6 +300,17 @@ bool sim_node_place(struct sim_node *n, struct span name, struct span ticket, in
 	return true;
 }
 
+bool sim_node_has_field(struct sim_node *n, struct span key, struct span field)
+{
+	const struct datum *datum;
+
+	buf_clear(&n->key);
+	buf_append(&n->key, n->marker_key, strlen(n->marker_key) - strlen("!meta"));
+	buf_append(&n->key, key.p, key.n);
+	datum = data_peek(&n->redis.model.data, (struct span){buf_begin(&n->key), buf_length(&n->key)});
+	return datum && datum->type == DATUM_HASH && items_find(&datum->items, field) < datum->items.count;
+}
+
 static int64_t expiry_of(const struct datum *datum)
 {
 	return datum->expires_ms == DATUM_FOREVER ? 0 : datum->expires_ms;

@@ -182,6 +182,7 @@ void server_lost_memory(struct server *s)
 	s->lost_at = s->world->now;
 	s->blameless = false;
 	metered_lost(s);
+	chores_lost(s);
 	s->fence = sim_node_fence(s->node);
 	s->lease_lost |= s->marked_by == 0;
 	s->marked_by = -1;

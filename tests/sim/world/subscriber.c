@@ -91,14 +91,14 @@ static struct span slot_name(struct span key, size_t cut, char out[SLOT_NAME_MAX
 	return (struct span){out, (size_t)snprintf(out, SLOT_NAME_MAX, "%s%.*s", SLOT_PREFIX, (int)(key.n - cut), key.p + cut)};
 }
 
-/* 'w' (woken), 'c' (wanted) or 'b' (broken), then the key, as daemon/redis/subscriber.c and daemon/pump.c read it. */
+/* 'w' (woken), 'c' (wanted), 'b' (broken) or 't' (due), then the key, as daemon/redis/subscriber.c and daemon/pump.c read it. */
 void message_heard(struct message *m)
 {
 	struct sim_daemon *d = m->subscriber->daemon;
 	struct span prefix = SPAN("lock:"), slots = SPAN("redlockd:lock:s:"), key = {m->text + 1, m->n - 1};
 	char slot[SLOT_NAME_MAX];
-	static const char letters[] = "wcb";
-	static const enum event_kind kinds[] = {EVENT_WOKEN, EVENT_WANTED, EVENT_BROKEN};
+	static const char letters[] = "wcbt";
+	static const enum event_kind kinds[] = {EVENT_WOKEN, EVENT_WANTED, EVENT_BROKEN, EVENT_DUE};
 	const char *letter = m->n > 1 ? strchr(letters, m->text[0]) : NULL;
 	struct event event = {.kind = kinds[letter ? letter - letters : 0], .message = {.node = d->node_of[m->subscriber->node]}};
 

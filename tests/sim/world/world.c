@@ -72,6 +72,8 @@ static void client_timer_fired(enum sim_timer kind, struct timer *t)
 		rater_fired(container_of(t, struct sim_client, rate_timer));
 	else if (kind == AT_PERMITTER)
 		permitter_fired(container_of(t, struct sim_client, permits.timer));
+	else if (kind == AT_WORKER)
+		worker_fired(container_of(t, struct sim_client, work.timer));
 	else
 		client_thaw(container_of(t, struct sim_client, thaw));
 }
@@ -136,6 +138,7 @@ static void world_fire(struct world *w, struct timer *t)
 	case AT_NESTER:
 	case AT_RATER:
 	case AT_PERMITTER:
+	case AT_WORKER:
 		client_timer_fired(kind, t);
 		break;
 	case AT_ACCESS:

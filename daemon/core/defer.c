@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * See defer.h. A DEFER, and a RETRY of a job that has failed too often, are orders to the home. An order is acknowledged only once the home has said that it
+ * was carried out. If an answer stays out it is given again: it has the same id, so that does no harm.
+ */
+#include "daemon/core/defer.h"
+
+#include "daemon/base/mem.h"
+#include "daemon/base/netstring.h"
+#include "daemon/core/job.h"
+#include "daemon/core/locks.h"
+#include "daemon/core/tell.h"
+#include "daemon/core/terms.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define ORDER_US SEC          /* how long an order is given again, if it is not known whether it was carried out */
+#define AGAIN_US (100 * MSEC)
+
+struct order {
+	enum job_asker asker;
+	LIST_ENTRY(order) in_all;
+	struct span queue, id;      /* owned */
+	struct span words;          /* owned: the arguments behind the id, as they are sent */
+	struct pending *pending;
+	struct home_question *question;
+	struct timer timer;
+	struct instant until;
+	bool unsure;                /* it may have been carried out */
+};
+
+/* --- orders --- */
+
+static void order_ask(struct commander *x, struct order *o)
+{
+	struct home_question *q = o->question = job_question(x, o->queue, o->pending->verb == VERB_DEFER ? "defer" : "revive", o);
+
+	netstring_put(&q->words, o->id);
+	buf_append(&q->words, o->words.p, o->words.n);
+	home_ask(x->engine, q, 0);
+}
+
+static void order_free(struct commander *x, struct order *o)
+{
+	if (o->question)
+		o->question->about = NULL;
+	heap_cancel(&x->core->timers, &o->timer);
+	LIST_REMOVE(o, in_all);
+	job_text_free(&o->queue);
+	job_text_free(&o->id);
+	job_text_free(&o->words);
+	free(o);
+}
+
+void orders_free_all(struct commander *x)
+{
+	struct order *o;
+
+	while ((o = LIST_FIRST(&x->all_orders))) {
+		pool_put(&x->engine->table.pendings, o->pending);
+		order_free(x, o);
+	}
+}
+
+/* words: the arguments behind the id. */
+static void order_new(struct commander *x, struct session *s, struct span queue, struct span id, struct buf *words)
+{
+	struct order *o = mem_alloc(sizeof(*o));
+
+	o->asker = ASKER_ORDER;
+	o->queue = job_text_keep(queue);
+	o->id = job_text_keep(id);
+	o->words = job_text_keep((struct span){buf_begin(words), buf_length(words)});
+	o->timer.kind = TIMER_ORDER;
+	o->until = instant_add(x->core->now, ORDER_US);
+	o->pending = pending_of_request(x, s, NULL);
+	LIST_INSERT_HEAD(&x->all_orders, o, in_all);
+	order_ask(x, o);
+}
+
+static void reply_order(struct commander *x, const struct order *o, struct span told)
+{
+	int64_t due_ms = 0;
+	struct reply r;
+
+	reply_begin(&r, session_line(x->sessions), span_of(o->pending->tag), "OK");
+	reply_text(&r, "queue", o->queue);
+	reply_text(&r, "job", o->id);
+	if (o->pending->verb == VERB_DEFER && netstring_next_int(&told, &due_ms))
+		reply_int(&r, "due_ms", due_ms);
+	tell_line(x, o->pending->session, &r);
+}
+
+static void order_answer(struct commander *x, const struct order *o, const struct home_question *q)
+{
+	struct session *s = o->pending->session;
+	struct span tag = span_of(o->pending->tag), text = q->text;
+	int64_t count = 0;
+
+	if (q->outcome != HOME_ANSWERED && o->unsure) {
+		tell_error(x, s, tag, ERROR_UNAVAILABLE, "id=%.*s may be stored: repeat the request with this id. The home of the queue did not answer: %.*s",
+		           (int)o->id.n, o->id.p, (int)text.n, text.p);
+	} else if (q->outcome != HOME_ANSWERED) {
+		tell_error(x, s, tag, ERROR_UNAVAILABLE, "the home of the queue cannot be used: %.*s", (int)text.n, text.p);
+	} else if (q->code == 'F') {
+		(void)netstring_next_int(&text, &count);
+		tell_error(x, s, tag, ERROR_LIMIT, "the queue has %" PRId64 " jobs, and may have at most %" PRIu64 " (limits.jobs)", count,
+		           x->core->conf.limits.jobs);
+	} else if (q->code == 'M') {
+		tell_error(x, s, tag, ERROR_NOTFOUND, "this session does not have the job, and none of that id has failed for good in that queue");
+	} else {
+		reply_order(x, o, text);
+		metric_add(&x->core->metrics, METRIC_JOBS_DEFERRED, o->pending->verb == VERB_DEFER);
+	}
+}
+
+static void order_conclude(struct commander *x, struct order *o, const struct home_question *q)
+{
+	struct pending *p = o->pending;
+	struct session *s = p->session;
+
+	if (s) {
+		TAILQ_REMOVE(&s->pendings, p, in_session);
+		order_answer(x, o, q);
+		session_answered(x->sessions, s, p->tag[0] != '\0');
+	}
+	pool_put(&x->engine->table.pendings, p);
+	if (q->outcome == HOME_ANSWERED && (q->code == 'D' || q->code == 'R'))
+		job_queue_note(x, o->queue);
+	order_free(x, o);
+}
+
+void order_told(struct commander *x, struct home_question *q)
+{
+	struct order *o = q->about;
+
+	o->question = NULL;
+	o->unsure |= q->outcome == HOME_UNKNOWN;
+	if (q->outcome == HOME_ANSWERED || !o->unsure || !o->pending->session || !instant_before(x->core->now, o->until))
+		order_conclude(x, o, q);
+	else
+		heap_set(&x->core->timers, &o->timer, instant_add(x->core->now, AGAIN_US));
+}
+
+void order_fired(struct commander *x, struct timer *t)
+{
+	order_ask(x, container_of(t, struct order, timer));
+}
+
+/* --- DEFER --- */
+
+static bool text_is_allowed(struct commander *x, struct session *s, struct span text, const char *what, uint64_t most)
+{
+	if (text.n > 0 && text.n <= most)
+		return true;
+	if (text.n == 0)
+		tell_mistake(x, s, ERROR_ARG, "the %s has no text: 1 to %" PRIu64 " bytes are right", what, most);
+	else
+		tell_mistake(x, s, ERROR_LIMIT, "the %s may have at most %" PRIu64 " bytes", what, most);
+	return false;
+}
+
+/* A TAKE answers all of it in one line. */
+static bool texts_fit(const struct span *text, size_t n)
+{
+	char room[JOB_TEXT_MAX];
+	size_t used = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t quoted = quote(text[i], room, sizeof(room) - used);
+
+		if (quoted == 0)
+			return false;
+		used += quoted;
+	}
+	return true;
+}
+
+static struct span field_text(const struct request *q, enum field f)
+{
+	return request_has(q, f) ? q->field[f].text : SPAN("");
+}
+
+static bool defer_is_allowed(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+	const struct span texts[] = {q->word[0], q->word[1], field_text(q, FIELD_LOCK), field_text(q, FIELD_ID)};
+
+	if (!text_is_allowed(x, s, q->word[0], "name of the queue", x->core->conf.limits.name) ||
+	    (request_has(q, FIELD_LOCK) && !text_is_allowed(x, s, texts[2], "name of the lock", x->core->conf.limits.name)) ||
+	    (request_has(q, FIELD_ID) && !text_is_allowed(x, s, texts[3], "id", JOB_ID_MAX)) ||
+	    !bound_is_kept(x, s, FIELD_DELAY, DURATION_MAX, "ten years"))
+		return false;
+	if (x->engine->draining)
+		tell_error(x, s, q->tag, ERROR_DRAINING, "the daemon is stopping");
+	else if (!texts_fit(texts, 4))
+		tell_mistake(x, s, ERROR_LIMIT, "queue, payload, lock and id may have at most %d bytes together, as replies quote them", JOB_TEXT_MAX);
+	else
+		return pendings_within_limit(x, s);
+	return false;
+}
+
+/* Ids of jobs that are due in the same millisecond are in the order of the DEFERs of this daemon. */
+static struct span id_make(struct commander *x, char *out)
+{
+	int n = snprintf(out, JOB_ID_MAX, "%.16s-%010" PRIu64, x->core->daemon_id, ++x->orders);
+
+	return (struct span){out, (size_t)n};
+}
+
+static int64_t delay_ms(const struct request *q)
+{
+	return request_has(q, FIELD_DELAY) ? whole_ms(q->field[FIELD_DELAY].number) : 0;
+}
+
+void serve_DEFER(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+	char room[JOB_ID_MAX];
+	struct buf words = {0};
+
+	if (!defer_is_allowed(x, s))
+		return;
+	netstring_put(&words, q->word[1]);
+	netstring_put(&words, field_text(q, FIELD_LOCK));
+	netstring_put_int(&words, delay_ms(q));
+	netstring_put_int(&words, (int64_t)x->core->conf.limits.jobs);
+	order_new(x, s, q->word[0], request_has(q, FIELD_ID) ? q->field[FIELD_ID].text : id_make(x, room), &words);
+	buf_release(&words);
+}
+
+/* --- DONE and RETRY --- */
+
+/* The job that the session has; NULL: answered, or it has none of that id. */
+static struct job *job_of_request(struct commander *x, struct session *s, bool *ret_answered)
+{
+	const struct request *q = &x->request;
+	bool more;
+	struct job *job = job_find(s, field_text(q, FIELD_QUEUE), q->word[0], &more);
+
+	*ret_answered = job != NULL;
+	if (!job)
+		return NULL;
+	if (more) {
+		tell_mistake(x, s, ERROR_ARG, "this session has a job of that id in several queues: say queue=");
+	} else if (job->state == JOB_LOST) {
+		tell_error(x, s, q->tag, ERROR_LOST, "reason=%s: lost before this request", loss_word(job->loss));
+		job_acknowledge(x, job);
+	} else if (job->state == JOB_ADOPTING) {
+		tell_error(x, s, q->tag, ERROR_UNAVAILABLE, "%s", job_is_adopted_text);
+	} else {
+		*ret_answered = !pendings_within_limit(x, s);
+		return *ret_answered ? NULL : job;
+	}
+	return NULL;
+}
+
+void serve_DONE(struct commander *x, struct session *s)
+{
+	bool answered;
+	struct job *job = job_of_request(x, s, &answered);
+
+	if (job)
+		job_end(x, job, JOB_DONE, pending_of_request(x, s, NULL));
+	else if (!answered)
+		tell_error(x, s, x->request.tag, ERROR_NOTHELD, "this session does not have the job");
+}
+
+/* Of a job that the session does not have: it may have failed for good, and is to be due again. */
+static void retry_dead(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+	struct buf words = {0};
+
+	if (!request_has(q, FIELD_QUEUE)) {
+		tell_error(x, s, q->tag, ERROR_NOTHELD, "this session does not have the job. To make one due again that has failed for good, say its queue=");
+		return;
+	}
+	if (!text_is_allowed(x, s, q->word[0], "id", JOB_ID_MAX) ||
+	    !text_is_allowed(x, s, q->field[FIELD_QUEUE].text, "name of the queue", x->core->conf.limits.name) || !pendings_within_limit(x, s))
+		return;
+	netstring_put_int(&words, delay_ms(q));
+	order_new(x, s, q->field[FIELD_QUEUE].text, q->word[0], &words);
+	buf_release(&words);
+}
+
+void serve_RETRY(struct commander *x, struct session *s)
+{
+	bool answered;
+	struct job *job;
+
+	if (!bound_is_kept(x, s, FIELD_DELAY, DURATION_MAX, "ten years"))
+		return;
+	job = job_of_request(x, s, &answered);
+	if (job) {
+		job->delay_us = delay_ms(&x->request) * MSEC;
+		job_end(x, job, JOB_FAILED, pending_of_request(x, s, NULL));
+	} else if (!answered) {
+		retry_dead(x, s);
+	}
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The requests DEFER, DONE and RETRY. */
+#ifndef CORE_DEFER_H
+#define CORE_DEFER_H
+
+#include "daemon/core/jobs.h"
+
+struct order;
+
+void serve_DEFER(struct commander *x, struct session *s);
+void serve_DONE(struct commander *x, struct session *s);
+void serve_RETRY(struct commander *x, struct session *s);
+
+void order_told(struct commander *x, struct home_question *q);
+void order_fired(struct commander *x, struct timer *t);
+void orders_free_all(struct commander *x);
+
+#endif

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See job.h. */
+#include "daemon/core/job.h"
+
+#include "daemon/base/netstring.h"
+#include "daemon/core/hold.h"
+#include "daemon/core/remember.h"
+#include "daemon/core/tell.h"
+#include "daemon/core/watch.h"
+
+const char job_is_adopted_text[] = "the daemon was restarted, and the home of the queue has not confirmed the job since: ask again in a moment";
+
+#define AGAIN_US (100 * MSEC) /* before a home is asked again that did not answer */
+
+struct home_question *job_question(struct commander *x, struct span queue, const char *op, void *about)
+{
+	struct home_question *q = home_question_new(x->engine, HOME_OF_QUEUE, queue);
+
+	netstring_put(&q->words, SPAN("j"));
+	netstring_put(&q->words, span_of(op));
+	q->about = about;
+	return q;
+}
+
+/* --- what sessions are told --- */
+
+static void push_begin(struct commander *x, struct reply *r, const struct job *job, const char *word)
+{
+	reply_begin(r, session_line(x->sessions), SPAN(""), word);
+	reply_text(r, "queue", job->queue);
+	reply_text(r, "job", job->id);
+}
+
+void job_tell_lost(struct commander *x, struct job *job)
+{
+	struct reply r;
+
+	job->not_notified = false;
+	push_begin(x, &r, job, "! LOST");
+	reply_text(&r, "reason", span_of(loss_word(job->loss)));
+	tell_line(x, job->session, &r);
+}
+
+static void tell_job_validity(struct commander *x, const struct job *job, const char *word, const char *field)
+{
+	struct reply r;
+
+	if (!session_hears(job->session))
+		return;
+	push_begin(x, &r, job, word);
+	reply_ms(&r, field, job_valid_us(job, x->core->now));
+	tell_line(x, job->session, &r);
+}
+
+static void job_lose(struct commander *x, struct job *job, enum loss why)
+{
+	struct session *s = job->session;
+
+	metric_add(&x->core->metrics, METRIC_JOBS_LOST, 1);
+	heap_cancel(&x->core->timers, &job->timer);
+	if (job->question)
+		job->question->about = NULL;
+	job->question = NULL;
+	job->state = JOB_LOST;
+	job->loss = why;
+	remember_job_over(x, job);
+	if (session_hears(s))
+		job_tell_lost(x, job);
+	else
+		job->not_notified = true;
+	session_wake(x->sessions, s);
+}
+
+/* --- the lease --- */
+
+void job_schedule(struct commander *x, struct job *job)
+{
+	struct instant tell_at = job_tell_at(job);
+
+	heap_set(&x->core->timers, &job->timer, job->question ? tell_at : instant_min(tell_at, job->renew_at));
+}
+
+static void job_vote(struct job *job, struct instant sent)
+{
+	job->until = instant_max(job->until, vote_until(sent, job->ttl_us));
+	job->renew_at = instant_add(sent, job->ttl_us / 3);
+}
+
+static void job_renew(struct commander *x, struct job *job)
+{
+	struct span value = value_in_text(x->core, &job->value);
+	bool adopts = job->state == JOB_ADOPTING;
+	struct home_question *q = job->question = job_question(x, job->queue, "renew", job);
+
+	netstring_put(&q->words, adopts ? job->prior[0] : value);
+	netstring_put(&q->words, value);
+	netstring_put_int(&q->words, whole_ms(job->ttl_us));
+	if (adopts && job->prior[1].n > 0)
+		netstring_put(&q->words, job->prior[1]);
+	home_ask(x->engine, q, 0);
+}
+
+static void job_renewed(struct commander *x, struct job *job, struct instant sent)
+{
+	bool adopted = job->state == JOB_ADOPTING;
+
+	if (adopted) {
+		job->state = JOB_HELD;
+		job->until = INSTANT_PAST;
+		job_text_free(&job->prior[0]);
+		job_text_free(&job->prior[1]);
+	}
+	job_vote(job, sent);
+	if (adopted)
+		remember_job(x, job);
+	if (job->at_risk || adopted)
+		tell_job_validity(x, job, "! SAFE", "valid_ms");
+	job->at_risk = false;
+	job_schedule(x, job);
+	if (adopted)
+		session_wake(x->sessions, job->session);
+}
+
+static void job_renewal_told(struct commander *x, struct job *job, const struct home_question *q)
+{
+	if (q->outcome == HOME_ANSWERED && q->code == 'K') {
+		job_renewed(x, job, q->calls.sent[q->node]);
+	} else if (q->outcome == HOME_ANSWERED) {
+		job_lose(x, job, LOSS_EVICTED);
+	} else {
+		if (!job->at_risk && job->state == JOB_HELD)
+			tell_job_validity(x, job, "! RISK", "left_ms");
+		job->at_risk = true;
+		job->renew_at = instant_add(x->core->now, AGAIN_US);
+		job_schedule(x, job);
+	}
+}
+
+void job_hold(struct commander *x, struct job *job, struct session *s, struct instant sent)
+{
+	job->state = JOB_HELD;
+	job->taken_at = x->core->now;
+	job->until = INSTANT_PAST;
+	job_vote(job, sent);
+	job_set_session(job, s);
+	job_schedule(x, job);
+	remember_job(x, job);
+	metric_add(&x->core->metrics, METRIC_JOBS_TAKEN, 1);
+}
+
+/* --- the end --- */
+
+static void job_tell_home(struct commander *x, struct job *job)
+{
+	static const char *const op[] = {[JOB_DONE] = "done", [JOB_FAILED] = "retry", [JOB_BACK] = "back"};
+	struct home_question *q = job->question = job_question(x, job->queue, op[job->end], job);
+
+	netstring_put(&q->words, value_in_text(x->core, &job->value));
+	if (job->end == JOB_FAILED) {
+		netstring_put_int(&q->words, whole_ms(job->delay_us));
+		netstring_put_int(&q->words, (int64_t)x->core->conf.limits.attempts);
+	} else if (job->end == JOB_BACK) {
+		netstring_put_int(&q->words, job->wakes);
+	}
+	home_ask(x->engine, q, 0);
+}
+
+void job_unlock(struct commander *x, struct session *s, const struct job *job)
+{
+	char owner[JOB_OWNER_MAX];
+	struct lock *l = job->lock.n > 0 ? lock_find(&x->engine->table, job->lock) : NULL;
+	struct claim *c = l ? lock_claim_of(l, s, job_owner(job, owner)) : NULL;
+
+	if (!c || (c->state != CLAIM_HELD && c->state != CLAIM_LOST))
+		return;
+	remember_freed(x, c);
+	TAILQ_REMOVE(&s->claims, c, in_session);
+	s->held--;
+	if (c->state == CLAIM_HELD) {
+		watch(x, c, WATCH_RELEASED);
+		hold_unlock(x->engine, c, 0, NULL);
+	} else {
+		hold_acknowledge(x->engine, c);
+	}
+}
+
+void job_end(struct commander *x, struct job *job, enum job_end end, struct pending *p)
+{
+	if (job->question)
+		job->question->about = NULL;
+	job->question = NULL;
+	job->state = JOB_ENDING;
+	job->end = end;
+	job->pending = p;
+	job_tell_home(x, job);
+	heap_set(&x->core->timers, &job->timer, instant_max(job->until, x->core->now));
+}
+
+static void reply_ended(struct commander *x, const struct job *job, struct session *s, struct span tag)
+{
+	struct reply r;
+
+	reply_begin(&r, session_line(x->sessions), tag, "OK");
+	reply_text(&r, "queue", job->queue);
+	reply_text(&r, "job", job->id);
+	tell_line(x, s, &r);
+}
+
+enum ended { ENDED, ENDED_LOST, ENDED_UNKNOWN };
+
+/* Its lock goes once the home has said what becomes of the job: so nobody runs the job beside it. */
+static void job_ended(struct commander *x, struct job *job, enum ended how)
+{
+	struct pending *p = job->pending;
+	struct session *s = job->session;
+
+	if (s) {
+		remember_job_over(x, job);
+		job_unlock(x, s, job);
+	}
+	metric_add(&x->core->metrics, job->end == JOB_DONE ? METRIC_JOBS_DONE : METRIC_JOBS_RETURNED, how == ENDED);
+	if (p && p->session) {
+		TAILQ_REMOVE(&p->session->pendings, p, in_session);
+		if (how == ENDED)
+			reply_ended(x, job, s, span_of(p->tag));
+		else if (how == ENDED_LOST)
+			tell_error(x, s, span_of(p->tag), ERROR_LOST,
+			           "the lease of the job was over before this request, so it is due again, or another session has it");
+		else
+			tell_error(x, s, span_of(p->tag), ERROR_UNAVAILABLE,
+			           "the home of the queue did not answer as long as the lease lasted: the job may be %s, or be due again",
+			           job->end == JOB_DONE ? "done" : "given back");
+		session_answered(x->sessions, s, p->tag[0] != '\0');
+	}
+	if (p)
+		pool_put(&x->engine->table.pendings, p);
+	if (how == ENDED && (job->end == JOB_FAILED || job->wakes))
+		job_queue_note(x, job->queue);
+	job_free(x, job);
+	if (s)
+		session_note_vacant(x->sessions, s);
+}
+
+/* That no job has the value means that an earlier try was carried out, if one may have been, and if the lease is not over. */
+static void job_end_told(struct commander *x, struct job *job, const struct home_question *q)
+{
+	bool over = !instant_before(x->core->now, job->until);
+
+	if (q->outcome == HOME_ANSWERED && (q->code == 'R' || (job->unsure && !over))) {
+		job_ended(x, job, ENDED);
+	} else if (q->outcome == HOME_ANSWERED) {
+		job_ended(x, job, ENDED_LOST);
+	} else if (over) {
+		job_ended(x, job, ENDED_UNKNOWN);
+	} else {
+		job->unsure |= q->outcome == HOME_UNKNOWN;
+		heap_set(&x->core->timers, &job->timer, instant_min(job->until, instant_add(x->core->now, AGAIN_US)));
+	}
+}
+
+void job_check(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+	bool more;
+	struct job *job = job_find(s, q->word[0], q->field[FIELD_JOB].text, &more);
+	struct reply r;
+
+	if (!job) {
+		tell_error(x, s, q->tag, ERROR_NOTHELD, "this session does not have the job");
+	} else if (job->state == JOB_LOST) {
+		tell_error(x, s, q->tag, ERROR_LOST, "reason=%s: lost before this request", loss_word(job->loss));
+	} else if (job->state == JOB_ADOPTING) {
+		tell_error(x, s, q->tag, ERROR_UNAVAILABLE, "%s", job_is_adopted_text);
+	} else {
+		reply_begin(&r, session_line(x->sessions), q->tag, "OK");
+		reply_text(&r, "queue", job->queue);
+		reply_text(&r, "job", job->id);
+		reply_int(&r, "attempt", job->attempt);
+		reply_ms(&r, "valid_ms", job_valid_us(job, x->core->now));
+		tell_line(x, s, &r);
+	}
+}
+
+void job_acknowledge(struct commander *x, struct job *job)
+{
+	struct session *s = job->session;
+
+	job_unlock(x, s, job);
+	job_free(x, job);
+	session_note_vacant(x->sessions, s);
+}
+
+void job_told(struct commander *x, struct home_question *q)
+{
+	struct job *job = q->about;
+
+	job->question = NULL;
+	if (job->state == JOB_ENDING)
+		job_end_told(x, job, q);
+	else
+		job_renewal_told(x, job, q);
+}
+
+void job_fired(struct commander *x, struct job *job)
+{
+	if (job->state == JOB_ENDING) {
+		if (!instant_before(x->core->now, job->until))
+			job_ended(x, job, ENDED_UNKNOWN);
+		else if (!job->question)
+			job_tell_home(x, job);
+	} else if (!instant_before(x->core->now, job_tell_at(job))) {
+		job_lose(x, job, LOSS_QUORUM);
+	} else {
+		if (!job->question)
+			job_renew(x, job);
+		job_schedule(x, job);
+	}
+}
+
+void jobs_lower(struct commander *x, unsigned node, int64_t sooner_us)
+{
+	struct job *job, *next;
+
+	for (job = LIST_FIRST(&x->jobs); job; job = next) {
+		next = LIST_NEXT(job, in_all);
+		if (job->state != JOB_HELD || home_node(x->core, HOME_OF_QUEUE, job->queue, 0) != node)
+			continue;
+		job->until = instant_add(job->until, -sooner_us);
+		if (instant_before(x->core->now, job_tell_at(job)))
+			job_schedule(x, job);
+		else
+			job_lose(x, job, LOSS_QUORUM);
+	}
+}

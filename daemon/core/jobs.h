@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The jobs that sessions of this daemon have taken, and the TAKEs that wait. A job is kept at the home of its queue; a TAKE leases it: a value stands there in
+ * its name until a moment, and one vote, that of the home, vouches for it. A value machine: it asks no store and tells nobody; job.c and take.c act.
+ * See ALGORITHMS.md, Jobs.
+ */
+#ifndef CORE_JOBS_H
+#define CORE_JOBS_H
+
+#include "daemon/core/commander.h"
+#include "daemon/core/home.h"
+
+#define JOB_ID_MAX   64  /* bytes */
+#define JOB_TEXT_MAX 7168 /* bytes of queue, lock, id and payload together, as replies quote them: a row and a TAKE are one line */
+#define JOB_OWNER_MAX (4 + NAME_MAX_BYTES + 1 + JOB_ID_MAX) /* see job_owner() */
+
+/* Who asked the home. The first member of what home_question.about points to. */
+enum job_asker { ASKER_GONE, ASKER_JOB, ASKER_QUEUE, ASKER_ORDER, ASKER_SURVEY };
+
+enum job_state {
+	JOB_HELD,     /* the session has it, and the watchdog renews its lease */
+	JOB_ADOPTING, /* the session of a previous run had it: the home is asked to put a new value in the place of the old */
+	JOB_LOST,     /* the session had it, and has not heard, or not said, that it knows of the loss */
+	JOB_ENDING,   /* done, failed, or given back: the home is to be told */
+};
+
+/* What becomes of a job in JOB_ENDING. */
+enum job_end {
+	JOB_DONE,
+	JOB_FAILED, /* RETRY, or the end of its session */
+	JOB_BACK,   /* nobody was told that he has it: there was no attempt */
+};
+
+struct job {
+	enum job_asker asker;
+	enum job_state state;
+	LIST_ENTRY(job) in_session;
+	LIST_ENTRY(job) in_all;      /* commander.jobs */
+	struct session *session;     /* NULL: JOB_ENDING, and nobody is to be answered */
+	struct span queue, id, lock; /* owned; lock "": none. id "": of a TAKE whose answer is not known */
+	struct lease_value value;
+	struct span prior[2];        /* owned; ADOPTING: the values that may stand there instead; "": none */
+	unsigned attempt;
+	int64_t ttl_us;
+	struct instant until;        /* D: the vote of the home */
+	struct instant renew_at;
+	struct instant taken_at;
+	struct timer timer;          /* HELD, ADOPTING: to be renewed, or told lost; ENDING: to be told again, or given up */
+	struct home_question *question; /* the one under way; NULL: none */
+	bool at_risk;                /* RISK was told */
+	bool not_notified;           /* LOST: the client was not told */
+	bool unsure;                 /* ENDING: an answer stayed out, so it may have been carried out */
+	enum loss loss;
+	enum job_end end;
+	int64_t delay_us;            /* FAILED */
+	bool wakes;                  /* BACK: others may have it at once */
+	struct pending *pending;     /* ENDING: the request; NULL: none */
+};
+
+/* A TAKE that is not answered yet. */
+struct take {
+	LIST_ENTRY(take) in_session;
+	TAILQ_ENTRY(take) in_queue;
+	struct session *session;
+	struct job_queue *queue;
+	struct group *group;         /* asks for the lock of the job that it was given; NULL: it was given none, and is among queue.waiting */
+	struct job *job;             /* that job, which is not the session's yet; NULL: none */
+	struct span payload;         /* owned; of that job */
+	int64_t due_ms;              /* likewise */
+	struct instant asked_at, wait_until;
+	struct timer timer;          /* patient: the end of the wait */
+	int64_t ttl_us;
+	bool patient;
+	bool late;                   /* it came when the home had been asked already: what that says may be old */
+	char tag[TAG_MAX + 1];
+};
+TAILQ_HEAD(takes, take);
+
+#define BUSY_LOCKS 16 /* that a pass remembers */
+
+/* A queue for which a TAKE waits here. */
+struct job_queue {
+	enum job_asker asker;
+	LIST_ENTRY(job_queue) in_all; /* commander.queues */
+	struct span name;            /* owned */
+	struct takes waiting;        /* first come first served */
+	unsigned asking;             /* how many TAKEs ask for the lock of a job */
+	struct home_question *question; /* under way, for the first one; NULL: none */
+	struct lease_value value;    /* that it asks for … */
+	int64_t ttl_us;              /* … and for how long */
+	struct timer timer;          /* when to look again: something is due, or a message may have been lost */
+	bool again;                  /* something may be due since the pass began */
+	bool told;                   /* the home knows that this daemon waits … */
+	bool stays;                  /* … and if it gives a job, others wait still */
+	bool trouble;                /* the home did not answer the last time */
+	char why[128];               /* trouble: for people */
+	/* The pass: jobs whose locks others hold are left out, until nothing more is due. */
+	unsigned refused;            /* how many it has given back */
+	struct span busy[BUSY_LOCKS]; /* owned: locks that were refused last */
+	int64_t after_ms;            /* only jobs behind this one … */
+	struct span after_id;        /* … owned; "": all */
+};
+
+/* Texts of jobs may be any bytes. An owned text is a copy of its own; "" is none. */
+struct span job_text_keep(struct span text);
+void job_text_free(struct span *text);
+void job_text_set(struct span *text, struct span to);
+
+/* A job of this queue. It is in no session. */
+struct job *job_new(struct commander *x, struct span queue, struct span id, struct span lock);
+void job_free(struct commander *x, struct job *job);
+/* The session gets the job, or no longer has it; NULL: nobody has it. */
+void job_set_session(struct job *job, struct session *s);
+/* Any session's job of that id that is not ending; queue "" is any queue. *ret_more: there are others in other queues. NULL: it has none. */
+struct job *job_find(const struct session *s, struct span queue, struct span id, bool *ret_more);
+/* The queue for which a TAKE waits here; NULL: none does. */
+struct job_queue *job_queue_find(const struct commander *x, struct span name);
+/* Something may be due there: TAKEs look before the step ends. */
+void job_queue_note(struct commander *x, struct span name);
+/* The owner of its lock: "job:<queue>/<id>", written into JOB_OWNER_MAX bytes. */
+struct span job_owner(const struct job *job, char *out);
+/* When a loss is told. */
+struct instant job_tell_at(const struct job *job);
+/* The session can be told now. */
+static inline bool session_hears(const struct session *s)
+{
+	return s && !s->over && !s->detached && !s->resuming;
+}
+
+/* How much validity a client may be told. */
+int64_t job_valid_us(const struct job *job, struct instant now);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See runner.h. */
+#include "daemon/core/runner.h"
+
+#include "daemon/core/job.h"
+#include "daemon/core/remember.h"
+#include "daemon/core/rows.h"
+
+/* --- sessions --- */
+
+/* One whose end is under way goes on to be told. */
+static void job_leave(struct commander *x, struct job *job, bool sure)
+{
+	if (job->state == JOB_ENDING) {
+		job_set_session(job, NULL);
+		return;
+	}
+	if (job->state != JOB_HELD || !sure) {
+		job_free(x, job);
+		return;
+	}
+	job_set_session(job, NULL);
+	job_end(x, job, JOB_FAILED, NULL);
+}
+
+void jobs_end(struct commander *x, struct session *s, bool sure)
+{
+	while (!LIST_EMPTY(&s->jobs))
+		job_leave(x, LIST_FIRST(&s->jobs), sure);
+}
+
+void jobs_take_over(struct session *to, struct session *from)
+{
+	while (!LIST_EMPTY(&from->jobs))
+		job_set_session(LIST_FIRST(&from->jobs), to);
+}
+
+unsigned jobs_open(const struct session *s)
+{
+	const struct job *job;
+	unsigned n = 0;
+
+	LIST_FOREACH(job, &s->jobs, in_session)
+		n += job->state == JOB_ADOPTING;
+	return n;
+}
+
+unsigned jobs_tell(struct commander *x, struct session *s, struct span tag)
+{
+	struct job *job;
+	struct reply r;
+	unsigned n = 0;
+
+	LIST_FOREACH(job, &s->jobs, in_session) {
+		if (job->state != JOB_HELD)
+			continue;
+		row_begin(x, tag, &r);
+		reply_text(&r, "queue", job->queue);
+		reply_text(&r, "job", job->id);
+		reply_int(&r, "attempt", job->attempt);
+		reply_ms(&r, "valid_ms", job_valid_us(job, x->core->now));
+		if (job->lock.n > 0)
+			reply_text(&r, "name", job->lock);
+		row_end(x, s, &r);
+		n++;
+	}
+	return n;
+}
+
+void jobs_tell_lost(struct commander *x, struct session *s)
+{
+	struct job *job;
+
+	LIST_FOREACH(job, &s->jobs, in_session)
+		if (job->state == JOB_LOST && job->not_notified)
+			job_tell_lost(x, job);
+}
+
+void jobs_free_all(struct commander *x)
+{
+	struct job *job;
+
+	while ((job = LIST_FIRST(&x->jobs))) {
+		pool_put(&x->engine->table.pendings, job->pending);
+		job_free(x, job);
+	}
+}
+
+/* --- the previous run --- */
+
+void job_restore_over(struct commander *x, struct session *s, const struct journal_record *r)
+{
+	bool more;
+	struct job *job = job_find(s, r->queue, r->job, &more);
+
+	if (job)
+		job_free(x, job);
+}
+
+/* The value of the record may stand at the home, or the one before it. */
+bool job_restore(struct commander *x, struct session *s, const struct journal_record *r)
+{
+	struct job *job;
+
+	if (r->value.n >= VALUE_MAX || r->before.n >= VALUE_MAX)
+		return false;
+	job_restore_over(x, s, r);
+	job = job_new(x, r->queue, r->job, r->lock);
+	job->state = JOB_ADOPTING;
+	job->prior[0] = job_text_keep(r->value);
+	job->prior[1] = job_text_keep(r->before);
+	job->attempt = (unsigned)r->attempt;
+	job->ttl_us = r->ttl_us < x->core->conf.max_lease_us ? r->ttl_us : x->core->conf.max_lease_us;
+	job_set_session(job, s);
+	return true;
+}
+
+/* The home is asked when the step is over: no store is connected yet. The new value is in the journal before. */
+void jobs_adopt(struct commander *x, struct session *s)
+{
+	struct job *job;
+
+	LIST_FOREACH(job, &s->jobs, in_session) {
+		lock_value_make(&x->engine->table, members_one_clock_us(&x->engine->members, x->core->now), &job->value);
+		job->until = instant_add(x->core->now, job->ttl_us);
+		job->renew_at = x->core->now;
+		remember_job(x, job);
+		job_schedule(x, job);
+	}
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What becomes of the jobs of a session when it ends, loses its connection, is resumed, or was one of the previous run. */
+#ifndef CORE_RUNNER_H
+#define CORE_RUNNER_H
+
+#include "daemon/core/journal.h"
+#include "daemon/core/jobs.h"
+
+/* The session ends. sure: its client is gone, or said so; else its jobs are due again when their leases are over. */
+void jobs_end(struct commander *x, struct session *s, bool sure);
+/* RESUME: `to` has what `from` had. */
+void jobs_take_over(struct session *to, struct session *from);
+/* How many of its jobs are being adopted. */
+unsigned jobs_open(const struct session *s);
+/* A row for each that it has. Returns how many. */
+unsigned jobs_tell(struct commander *x, struct session *s, struct span tag);
+void jobs_tell_lost(struct commander *x, struct session *s); /* what it was not told of */
+
+/* A record of the previous run: the session had this job. False: it is not sound. */
+bool job_restore(struct commander *x, struct session *s, const struct journal_record *r);
+void job_restore_over(struct commander *x, struct session *s, const struct journal_record *r);
+void jobs_adopt(struct commander *x, struct session *s); /* after the last record */
+
+void jobs_free_all(struct commander *x);
+
+#endif

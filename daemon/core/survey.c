@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * See survey.h. The jobs of a queue are told as they come, in the order of its home: due, leased, dead. Queues have homes of their own: each store is asked for
+ * those that it keeps, and what all have said is sorted.
+ */
+#include "daemon/core/survey.h"
+
+#include "daemon/base/mem.h"
+#include "daemon/base/netstring.h"
+#include "daemon/core/job.h"
+#include "daemon/core/page.h"
+#include "daemon/core/rows.h"
+#include "daemon/core/tell.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define FIGURES 4 /* of a queue: due, leased, dead, next_ms + 1 */
+
+struct survey {
+	enum job_asker asker;
+	LIST_ENTRY(survey) in_all;
+	struct pending *pending;
+	struct home_question *question;
+	bool of_queues;
+	struct span name;           /* owned: the queue; of queues: how their names begin */
+	struct span after;          /* owned; of queues: behind which name */
+	int64_t from;               /* where the next piece begins */
+	unsigned place;             /* of queues: which store is asked */
+	unsigned missing;           /* of queues: how many stores could not be asked */
+	size_t most, told, bytes;
+	struct page page;           /* of queues: a name, and behind it its figures, 8 bytes each */
+};
+
+static void survey_ask(struct commander *x, struct survey *v)
+{
+	struct home_question *q = v->question = job_question(x, v->of_queues ? SPAN("*") : v->name, v->of_queues ? "queues" : "list", v);
+
+	netstring_put_int(&q->words, v->from);
+	home_ask(x->engine, q, v->place);
+}
+
+static struct survey *survey_new(struct commander *x, struct session *s, size_t most)
+{
+	const struct request *q = &x->request;
+	struct survey *v = mem_alloc(sizeof(*v));
+	struct pending *p = v->pending = pool_get(&x->engine->table.pendings);
+
+	p->session = s;
+	p->verb = q->verb;
+	memcpy(p->tag, q->tag.p ? q->tag.p : "", q->tag.n);
+	TAILQ_INSERT_TAIL(&s->pendings, p, in_session);
+	s->busy |= q->tag.n == 0;
+	v->asker = ASKER_SURVEY;
+	v->most = v->page.most = most;
+	v->name = job_text_keep(request_has(q, FIELD_PREFIX) ? q->field[FIELD_PREFIX].text : SPAN(""));
+	LIST_INSERT_HEAD(&x->surveys, v, in_all);
+	return v;
+}
+
+static void survey_free(struct survey *v)
+{
+	if (v->question)
+		v->question->about = NULL;
+	LIST_REMOVE(v, in_all);
+	page_release(&v->page);
+	job_text_free(&v->name);
+	job_text_free(&v->after);
+	free(v);
+}
+
+void surveys_free_all(struct commander *x)
+{
+	struct survey *v;
+
+	while ((v = LIST_FIRST(&x->surveys))) {
+		pool_put(&x->engine->table.pendings, v->pending);
+		survey_free(v);
+	}
+}
+
+/* Its session is answered, or has gone. */
+static void survey_over(struct commander *x, struct survey *v)
+{
+	struct pending *p = v->pending;
+	struct session *s = p->session;
+
+	if (s) {
+		TAILQ_REMOVE(&s->pendings, p, in_session);
+		session_answered(x->sessions, s, p->tag[0] != '\0');
+	}
+	pool_put(&x->engine->table.pendings, p);
+	survey_free(v);
+}
+
+/* --- the request --- */
+
+static bool decimal_read(struct span text, int64_t *ret_n)
+{
+	int64_t n = 0;
+
+	for (size_t i = 0; i < text.n; i++) {
+		if (text.p[i] < '0' || text.p[i] > '9' || i > 8)
+			return false;
+		n = 10 * n + (text.p[i] - '0');
+	}
+	*ret_n = n;
+	return text.n > 0;
+}
+
+void survey_jobs(struct commander *x, struct session *s, size_t most)
+{
+	const struct request *q = &x->request;
+	int64_t from = 0;
+	struct survey *v;
+
+	if (!request_has(q, FIELD_PREFIX) || q->field[FIELD_PREFIX].text.n == 0) {
+		tell_mistake(x, s, ERROR_ARG, "LIST jobs needs prefix=, the name of the queue");
+	} else if (request_has(q, FIELD_AFTER) && !decimal_read(q->field[FIELD_AFTER].text, &from)) {
+		tell_mistake(x, s, ERROR_ARG, "after= of LIST jobs is a number, as the page before has told it");
+	} else {
+		v = survey_new(x, s, most);
+		v->from = from;
+		survey_ask(x, v);
+	}
+}
+
+void survey_queues(struct commander *x, struct session *s, size_t most)
+{
+	struct survey *v = survey_new(x, s, most);
+
+	v->of_queues = true;
+	if (request_has(&x->request, FIELD_AFTER))
+		v->after = job_text_keep(x->request.field[FIELD_AFTER].text);
+	survey_ask(x, v);
+}
+
+/* --- jobs --- */
+
+static bool tell_job(struct commander *x, struct survey *v, struct span *text)
+{
+	struct session *s = v->pending->session;
+	struct span id, state, lock, payload;
+	size_t unsent = s->unsent;
+	int64_t ms, failed;
+	struct reply r;
+
+	if (!netstring_next(text, &id) || !netstring_next(text, &state) || !netstring_next_int(text, &ms) || !netstring_next_int(text, &failed) ||
+	    !netstring_next(text, &lock) || !netstring_next(text, &payload))
+		return false;
+	row_begin(x, span_of(v->pending->tag), &r);
+	reply_text(&r, "queue", v->name);
+	reply_text(&r, "job", id);
+	reply_text(&r, "state", state);
+	reply_int(&r, span_equal(state, SPAN("due")) ? "due_ms" : span_equal(state, SPAN("dead")) ? "dead_ms" : "lease_ms", ms);
+	reply_int(&r, "failed", failed);
+	if (lock.n > 0)
+		reply_text(&r, "name", lock);
+	reply_text(&r, "payload", payload);
+	row_end(x, s, &r);
+	v->told++;
+	v->bytes += s->unsent - unsent;
+	return true;
+}
+
+/* after: where the next page begins; less than 0: there is none. */
+static void jobs_done(struct commander *x, struct survey *v, int64_t after)
+{
+	struct reply r;
+
+	reply_begin(&r, session_line(x->sessions), span_of(v->pending->tag), "OK");
+	reply_int(&r, "n", (int64_t)v->told);
+	if (after >= 0)
+		reply_int(&r, "after", after);
+	tell_line(x, v->pending->session, &r);
+	survey_over(x, v);
+}
+
+static void jobs_told(struct commander *x, struct survey *v, const struct home_question *q)
+{
+	struct span text = q->text;
+	int64_t next;
+
+	if (q->outcome != HOME_ANSWERED || q->code != 'T' || !netstring_next_int(&text, &next)) {
+		tell_error(x, v->pending->session, span_of(v->pending->tag), ERROR_UNAVAILABLE, "the home of the queue cannot be used: %.*s", (int)q->text.n,
+		           q->text.p ? q->text.p : "");
+		survey_over(x, v);
+		return;
+	}
+	while (v->told < v->most && !rows_are_long(x, v->bytes) && tell_job(x, v, &text))
+		v->from++;
+	if (text.n > 0) {
+		jobs_done(x, v, v->from);
+	} else if (next >= 0 && v->told < v->most) {
+		v->from = next;
+		survey_ask(x, v);
+	} else {
+		jobs_done(x, v, next);
+	}
+}
+
+/* --- queues --- */
+
+static char *figure_put(char *at, int64_t n)
+{
+	for (unsigned i = 0; i < 8; i++)
+		at[i] = (char)((uint64_t)n >> (56 - 8 * i));
+	return at + 8;
+}
+
+static int64_t figure_get(const char *at)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < 8; i++)
+		n = n << 8 | (unsigned char)at[i];
+	return (int64_t)n;
+}
+
+static bool queue_add(struct survey *v, struct span *text)
+{
+	char key[NAME_MAX_BYTES + FIGURES * 8], *at = key;
+	int64_t figure[FIGURES];
+	struct span name;
+
+	if (!netstring_next(text, &name) || name.n > NAME_MAX_BYTES)
+		return false;
+	for (unsigned i = 0; i < FIGURES; i++)
+		if (!netstring_next_int(text, &figure[i]))
+			return false;
+	if (!span_starts(name, v->name) || (v->after.n > 0 && span_compare(name, v->after) <= 0))
+		return true;
+	memcpy(at, name.p, name.n);
+	at += name.n;
+	for (unsigned i = 0; i < FIGURES; i++)
+		at = figure_put(at, figure[i] + (i == FIGURES - 1));
+	(void)page_add(&v->page, (struct span){key, (size_t)(at - key)});
+	return true;
+}
+
+static void tell_queue(struct commander *x, struct survey *v, size_t i)
+{
+	static const char *const field[FIGURES] = {"due", "leased", "dead", "next_ms"};
+	struct span key = page_name(&v->page, i);
+	const char *figure = key.p + key.n - FIGURES * 8;
+	struct session *s = v->pending->session;
+	size_t unsent = s->unsent;
+	struct reply r;
+
+	row_begin(x, span_of(v->pending->tag), &r);
+	reply_text(&r, "queue", (struct span){key.p, key.n - FIGURES * 8});
+	for (unsigned k = 0; k < FIGURES; k++) {
+		int64_t n = figure_get(figure + 8 * k) - (k == FIGURES - 1);
+
+		if (n >= 0)
+			reply_int(&r, field[k], n);
+	}
+	row_end(x, s, &r);
+	v->told++;
+	v->bytes += s->unsent - unsent;
+}
+
+static void queues_done(struct commander *x, struct survey *v)
+{
+	struct reply r;
+	size_t i;
+
+	while (page_sort(&v->page) > 0)
+		;
+	for (i = 0; i < v->page.n && !rows_are_long(x, v->bytes); i++)
+		tell_queue(x, v, i);
+	reply_begin(&r, session_line(x->sessions), span_of(v->pending->tag), "OK");
+	reply_int(&r, "n", (int64_t)v->told);
+	reply_int(&r, "more", (int64_t)(v->page.more + v->page.n - i));
+	if (v->missing > 0)
+		reply_int(&r, "missing", v->missing);
+	tell_line(x, v->pending->session, &r);
+	survey_over(x, v);
+}
+
+static void queues_told(struct commander *x, struct survey *v, const struct home_question *q)
+{
+	bool heard = q->outcome == HOME_ANSWERED && q->code == 'T';
+	struct span text = q->text;
+	int64_t next = -1;
+
+	v->missing += !heard;
+	if (heard && netstring_next_int(&text, &next))
+		while (queue_add(v, &text))
+			;
+	if (next >= 0) {
+		v->from = next;
+	} else {
+		v->from = 0;
+		v->place++;
+	}
+	if (v->place < x->core->conf.nodes) {
+		survey_ask(x, v);
+	} else if (v->missing == x->core->conf.nodes) {
+		tell_error(x, v->pending->session, span_of(v->pending->tag), ERROR_UNAVAILABLE, "no store can be asked for its queues: %.*s", (int)q->text.n,
+		           q->text.p ? q->text.p : "");
+		survey_over(x, v);
+	} else {
+		queues_done(x, v);
+	}
+}
+
+void survey_told(struct commander *x, struct home_question *q)
+{
+	struct survey *v = q->about;
+
+	v->question = NULL;
+	if (!v->pending->session)
+		survey_over(x, v);
+	else if (v->of_queues)
+		queues_told(x, v, q);
+	else
+		jobs_told(x, v, q);
+}

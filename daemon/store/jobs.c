@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See jobs.h. Each operation is that of the script, and must change with it. */
+#include "daemon/store/jobs.h"
+
+#include "daemon/base/mem.h"
+#include "daemon/base/netstring.h"
+
+#include <stdlib.h>
+
+#define SWEEP 32
+#define SCAN  128
+#define ROWS  64
+#define BYTES 65536
+
+enum { DUE, LEASED, DEAD, KINDS };
+
+struct job_row {
+	struct map_node by_id;
+	struct span id, payload, lock, value; /* owned; value: of its lease, "" = none */
+	int64_t due_ms, failed;
+	int64_t ms; /* its place in the list of its kind */
+	unsigned kind;
+};
+
+/* In the order of ms, then of the ids. */
+struct job_list {
+	struct job_row **row;
+	size_t count, cap;
+};
+
+struct job_queue {
+	struct span name;
+	struct map ids;
+	struct job_list list[KINDS];
+};
+
+struct job_op {
+	struct job_store *store;
+	struct job_queue *queue; /* NULL: it has no jobs */
+	struct buf *said;
+	int64_t now_ms;
+	struct span rest; /* words that are not read yet */
+};
+
+/* --- lists --- */
+
+static int id_order(struct span a, struct span b)
+{
+	size_t n = a.n < b.n ? a.n : b.n;
+	int order = n > 0 ? memcmp(a.p, b.p, n) : 0;
+
+	return order ? order : (a.n > b.n) - (a.n < b.n);
+}
+
+/* The first place that is not before this. */
+static size_t list_place(const struct job_list *l, int64_t ms, struct span id)
+{
+	size_t low = 0, high = l->count;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+		const struct job_row *j = l->row[mid];
+
+		if (j->ms < ms || (j->ms == ms && id_order(j->id, id) < 0))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static void job_leave(struct job_queue *q, struct job_row *j)
+{
+	struct job_list *l = &q->list[j->kind];
+	size_t i = list_place(l, j->ms, j->id);
+
+	memmove(&l->row[i], &l->row[i + 1], (l->count - i - 1) * sizeof(struct job_row *));
+	l->count--;
+}
+
+static void job_enter(struct job_queue *q, struct job_row *j, unsigned kind, int64_t ms)
+{
+	struct job_list *l = &q->list[kind];
+	size_t i = list_place(l, ms, j->id);
+
+	if (l->count == l->cap) {
+		l->cap = l->cap ? 2 * l->cap : 8;
+		l->row = mem_grow(l->row, l->cap, sizeof(struct job_row *));
+	}
+	memmove(&l->row[i + 1], &l->row[i], (l->count - i) * sizeof(struct job_row *));
+	l->row[i] = j;
+	l->count++;
+	j->kind = kind;
+	j->ms = ms;
+}
+
+static void job_move(struct job_queue *q, struct job_row *j, unsigned kind, int64_t ms)
+{
+	job_leave(q, j);
+	job_enter(q, j, kind, ms);
+}
+
+/* --- jobs and queues --- */
+
+static struct span text_keep(struct span text)
+{
+	return (struct span){mem_copy(text.p, text.n), text.n};
+}
+
+static void text_drop(struct span *text)
+{
+	free((void *)(uintptr_t)text->p);
+	*text = SPAN("");
+	text->p = NULL;
+}
+
+static void text_replace(struct span *text, struct span by)
+{
+	struct span kept = by.n > 0 ? text_keep(by) : (struct span){NULL, 0};
+
+	text_drop(text);
+	*text = kept;
+}
+
+static bool id_matches(const struct map_node *node, const void *key, size_t n)
+{
+	const struct job_row *j = container_of(node, struct job_row, by_id);
+
+	return span_equal(j->id, (struct span){key, n});
+}
+
+static struct job_row *job_find(const struct job_queue *q, struct span id)
+{
+	struct map_node *node = q ? map_find(&q->ids, map_hash(&q->ids, id.p, id.n), id.p, id.n, id_matches) : NULL;
+
+	return node ? container_of(node, struct job_row, by_id) : NULL;
+}
+
+static struct job_row *job_of(const struct job_queue *q, struct span value)
+{
+	for (size_t i = 0; q && i < q->list[LEASED].count; i++)
+		if (span_equal(q->list[LEASED].row[i]->value, value))
+			return q->list[LEASED].row[i];
+	return NULL;
+}
+
+static void job_free(struct job_row *j)
+{
+	text_drop(&j->id);
+	text_drop(&j->payload);
+	text_drop(&j->lock);
+	text_drop(&j->value);
+	free(j);
+}
+
+static size_t queue_place(const struct job_store *s, struct span name)
+{
+	size_t low = 0, high = s->count;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (id_order(s->queue[mid]->name, name) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static struct job_queue *queue_find(const struct job_store *s, struct span name)
+{
+	size_t i = queue_place(s, name);
+
+	return i < s->count && span_equal(s->queue[i]->name, name) ? s->queue[i] : NULL;
+}
+
+static struct job_queue *queue_add(struct job_store *s, struct span name)
+{
+	size_t i = queue_place(s, name);
+	struct job_queue *q = mem_alloc(sizeof(*q));
+
+	q->name = text_keep(name);
+	map_init(&q->ids, s->seed);
+	if (s->count == s->cap) {
+		s->cap = s->cap ? 2 * s->cap : 8;
+		s->queue = mem_grow(s->queue, s->cap, sizeof(struct job_queue *));
+	}
+	memmove(&s->queue[i + 1], &s->queue[i], (s->count - i) * sizeof(struct job_queue *));
+	s->queue[i] = q;
+	s->count++;
+	return q;
+}
+
+static void queue_free(struct job_queue *q)
+{
+	for (unsigned k = 0; k < KINDS; k++) {
+		for (size_t i = 0; i < q->list[k].count; i++)
+			job_free(q->list[k].row[i]);
+		free(q->list[k].row);
+	}
+	map_release(&q->ids);
+	text_drop(&q->name);
+	free(q);
+}
+
+static void queue_drop(struct job_store *s, struct job_queue *q)
+{
+	size_t i = queue_place(s, q->name);
+
+	memmove(&s->queue[i], &s->queue[i + 1], (s->count - i - 1) * sizeof(struct job_queue *));
+	s->count--;
+	queue_free(q);
+}
+
+void jobs_init(struct job_store *s, const uint64_t seed[2])
+{
+	*s = (struct job_store){.seed = {seed[0], seed[1]}};
+}
+
+void jobs_release(struct job_store *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		queue_free(s->queue[i]);
+	free(s->queue);
+}
+
+/* --- what operations share --- */
+
+static struct span next_word(struct job_op *o)
+{
+	struct span word;
+
+	return netstring_next(&o->rest, &word) ? word : SPAN("");
+}
+
+static int64_t next_number(struct job_op *o)
+{
+	int64_t n;
+
+	return netstring_next_int(&o->rest, &n) ? n : 0;
+}
+
+static void tell(struct job_op *o, struct span word)
+{
+	netstring_put(o->said, word);
+}
+
+static void tell_number(struct job_op *o, int64_t n)
+{
+	netstring_put_int(o->said, n);
+}
+
+static void job_end_lease(struct job_row *j)
+{
+	text_replace(&j->value, SPAN(""));
+}
+
+static void job_fail(struct job_op *o, struct job_row *j, int64_t delay_ms, int64_t attempts)
+{
+	job_end_lease(j);
+	j->failed++;
+	j->due_ms = o->now_ms + delay_ms;
+	if (j->failed < attempts)
+		job_move(o->queue, j, DUE, j->due_ms);
+	else
+		job_move(o->queue, j, DEAD, o->now_ms);
+}
+
+static size_t queue_jobs(const struct job_queue *q)
+{
+	return q ? q->list[DUE].count + q->list[LEASED].count + q->list[DEAD].count : 0;
+}
+
+static int64_t queue_next_ms(const struct job_op *o, const struct job_queue *q)
+{
+	const struct job_list *due = &q->list[DUE], *leased = &q->list[LEASED];
+	size_t i = list_place(due, o->now_ms + 1, SPAN(""));
+	int64_t next = INT64_MAX;
+
+	if (i < due->count)
+		next = due->row[i]->ms;
+	if (leased->count > 0 && leased->row[0]->ms < next)
+		next = leased->row[0]->ms;
+	return next == INT64_MAX ? -1 : next > o->now_ms ? next - o->now_ms : 0;
+}
+
+/* --- operations --- */
+
+static char op_defer(struct job_op *o, struct span name)
+{
+	struct span id = next_word(o), payload = next_word(o), lock = next_word(o);
+	int64_t delay_ms = next_number(o), most = next_number(o);
+	struct job_row *j = job_find(o->queue, id);
+
+	if (j && j->kind != DEAD) {
+		tell_number(o, j->kind == DUE && j->due_ms > o->now_ms ? j->due_ms - o->now_ms : 0);
+		return 'D';
+	}
+	if ((int64_t)queue_jobs(o->queue) - (j != NULL) >= most) {
+		tell_number(o, (int64_t)queue_jobs(o->queue));
+		return 'F';
+	}
+	if (!o->queue)
+		o->queue = queue_add(o->store, name);
+	if (j) {
+		job_leave(o->queue, j);
+	} else {
+		j = mem_alloc(sizeof(*j));
+		j->id = text_keep(id);
+		map_insert(&o->queue->ids, &j->by_id, map_hash(&o->queue->ids, id.p, id.n));
+	}
+	text_replace(&j->payload, payload);
+	text_replace(&j->lock, lock);
+	j->failed = 0;
+	j->due_ms = o->now_ms + delay_ms;
+	job_enter(o->queue, j, DUE, j->due_ms);
+	tell_number(o, delay_ms);
+	return 'D';
+}
+
+static void queue_sweep(struct job_op *o, int64_t attempts)
+{
+	struct job_list *l = &o->queue->list[LEASED];
+
+	for (unsigned i = 0; i < SWEEP && l->count > 0 && l->row[0]->ms <= o->now_ms; i++)
+		job_fail(o, l->row[0], 0, attempts);
+}
+
+static bool lock_is_named(struct span lock, struct span locks)
+{
+	struct span word;
+
+	while (lock.n > 0 && netstring_next(&locks, &word))
+		if (span_equal(word, lock))
+			return true;
+	return false;
+}
+
+static size_t place_behind(const struct job_op *o, int64_t after_ms, struct span after_id)
+{
+	const struct job_list *due = &o->queue->list[DUE];
+	size_t i = list_place(due, after_ms, after_id);
+
+	if (after_id.n == 0)
+		return 0;
+	if (i < due->count && due->row[i]->ms == after_ms && span_equal(due->row[i]->id, after_id))
+		return i + 1;
+	return list_place(due, after_ms, SPAN(""));
+}
+
+static char job_take(struct job_op *o, struct job_row *j, struct span value, int64_t ttl_ms)
+{
+	text_replace(&j->value, value);
+	job_move(o->queue, j, LEASED, o->now_ms + ttl_ms);
+	tell(o, j->id);
+	tell_number(o, j->failed + 1);
+	tell(o, j->lock);
+	tell(o, j->payload);
+	tell_number(o, j->due_ms);
+	return 'J';
+}
+
+static char op_take(struct job_op *o)
+{
+	struct span value = next_word(o), after_id;
+	int64_t ttl_ms = next_number(o), attempts = next_number(o), not_after_ms = next_number(o), after_ms;
+	size_t i, end;
+
+	(void)next_word(o);
+	(void)next_number(o);
+	(void)next_number(o);
+	after_ms = next_number(o);
+	after_id = next_word(o);
+	if (not_after_ms > 0 && o->now_ms > not_after_ms)
+		return 'L';
+	if (!o->queue) {
+		tell_number(o, -1);
+		return 'W';
+	}
+	queue_sweep(o, attempts);
+	i = place_behind(o, after_ms, after_id);
+	for (end = i + SCAN; i < end && i < o->queue->list[DUE].count && o->queue->list[DUE].row[i]->ms <= o->now_ms; i++) {
+		struct job_row *j = o->queue->list[DUE].row[i];
+
+		if (!lock_is_named(j->lock, o->rest))
+			return job_take(o, j, value, ttl_ms);
+		if (i + 1 == end) {
+			tell_number(o, j->ms);
+			tell(o, j->id);
+			return 'C';
+		}
+	}
+	tell_number(o, queue_next_ms(o, o->queue));
+	return 'W';
+}
+
+static char op_renew(struct job_op *o)
+{
+	struct span value = next_word(o), new_value = next_word(o);
+	int64_t until = o->now_ms + next_number(o);
+	struct job_row *j = job_of(o->queue, value);
+
+	if (!j)
+		j = job_of(o->queue, new_value);
+	if (!j && netstring_next(&o->rest, &value))
+		j = job_of(o->queue, value);
+	if (!j)
+		return 'M';
+	text_replace(&j->value, new_value);
+	if (j->ms < until)
+		job_move(o->queue, j, LEASED, until);
+	return 'K';
+}
+
+static char op_done(struct job_op *o)
+{
+	struct job_row *j = job_of(o->queue, next_word(o));
+
+	if (!j)
+		return 'M';
+	job_leave(o->queue, j);
+	map_remove(&o->queue->ids, &j->by_id);
+	job_free(j);
+	if (queue_jobs(o->queue) == 0)
+		queue_drop(o->store, o->queue);
+	return 'R';
+}
+
+static char op_retry(struct job_op *o)
+{
+	struct job_row *j = job_of(o->queue, next_word(o));
+	int64_t delay_ms = next_number(o), attempts = next_number(o);
+
+	if (!j)
+		return 'M';
+	job_fail(o, j, delay_ms, attempts);
+	return 'R';
+}
+
+static char op_back(struct job_op *o)
+{
+	struct job_row *j = job_of(o->queue, next_word(o));
+
+	if (!j)
+		return 'M';
+	job_end_lease(j);
+	job_move(o->queue, j, DUE, j->due_ms);
+	return 'R';
+}
+
+static char op_revive(struct job_op *o)
+{
+	struct job_row *j = job_find(o->queue, next_word(o));
+
+	if (!j || j->kind != DEAD)
+		return 'M';
+	j->failed = 0;
+	j->due_ms = o->now_ms + next_number(o);
+	job_move(o->queue, j, DUE, j->due_ms);
+	return 'R';
+}
+
+static size_t tell_job(struct job_op *o, const struct job_row *j)
+{
+	static const char *const word[KINDS] = {"due", "leased", "dead"};
+	int64_t ms = j->kind == DEAD ? o->now_ms - j->ms : j->ms - o->now_ms;
+	size_t before = buf_length(o->said);
+
+	tell(o, j->id);
+	tell(o, span_of(word[j->kind]));
+	tell_number(o, ms > 0 ? ms : 0);
+	tell_number(o, j->failed);
+	tell(o, j->lock);
+	tell(o, j->payload);
+	return buf_length(o->said) - before;
+}
+
+/* The first row is told once the others are known. */
+static char tell_next(struct job_op *o, int64_t next)
+{
+	struct buf *shown = o->said;
+	struct span rows = {mem_copy(buf_begin(shown), buf_length(shown)), buf_length(shown)};
+
+	buf_clear(shown);
+	tell_number(o, next);
+	buf_append(shown, rows.p, rows.n);
+	text_drop(&rows);
+	return 'T';
+}
+
+static char op_list(struct job_op *o)
+{
+	size_t from = (size_t)next_number(o), place = from, n = 0, bytes = 0;
+
+	for (unsigned k = 0; o->queue && k < KINDS; k++) {
+		const struct job_list *l = &o->queue->list[k];
+
+		for (; from < l->count; from++, place++) {
+			if (n == ROWS || bytes > BYTES)
+				return tell_next(o, (int64_t)place);
+			bytes += tell_job(o, l->row[from]);
+			n++;
+		}
+		from -= l->count;
+	}
+	return tell_next(o, -1);
+}
+
+static char op_queues(struct job_op *o)
+{
+	size_t from = (size_t)next_number(o), i;
+
+	for (i = from; i < o->store->count && i < from + ROWS; i++) {
+		const struct job_queue *q = o->store->queue[i];
+
+		tell(o, q->name);
+		for (unsigned k = 0; k < KINDS; k++)
+			tell_number(o, (int64_t)q->list[k].count);
+		tell_number(o, queue_next_ms(o, q));
+	}
+	return tell_next(o, i == from + ROWS ? (int64_t)i : -1);
+}
+
+static char job_op_run(struct job_op *o, struct span name)
+{
+	struct span op = next_word(o);
+
+	if (span_equal(op, SPAN("defer")))
+		return op_defer(o, name);
+	if (span_equal(op, SPAN("take")))
+		return op_take(o);
+	if (span_equal(op, SPAN("renew")))
+		return op_renew(o);
+	if (span_equal(op, SPAN("done")))
+		return op_done(o);
+	if (span_equal(op, SPAN("retry")))
+		return op_retry(o);
+	if (span_equal(op, SPAN("back")))
+		return op_back(o);
+	if (span_equal(op, SPAN("revive")))
+		return op_revive(o);
+	if (span_equal(op, SPAN("list")))
+		return op_list(o);
+	if (span_equal(op, SPAN("queues")))
+		return op_queues(o);
+	return 'R'; /* leave */
+}
+
+void jobs_call(struct job_store *s, const struct call *c, struct span rest, struct buf *said, struct answer *a)
+{
+	struct job_op o = {.store = s, .queue = queue_find(s, c->name), .said = said, .now_ms = a->server_us / 1000, .rest = rest};
+
+	buf_clear(said);
+	a->code = job_op_run(&o, c->name);
+}

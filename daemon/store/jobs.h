@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The jobs of the memory store: daemon/redis/lua/jobs.lua in C, except that nobody is woken, because a memory store has one daemon. They last as long as the
+ * store.
+ */
+#ifndef STORE_JOBS_H
+#define STORE_JOBS_H
+
+#include "daemon/base/buf.h"
+#include "daemon/base/map.h"
+#include "daemon/core/event.h"
+
+struct job_queue;
+
+struct job_store {
+	struct job_queue **queue; /* those that have jobs, in the order of their names */
+	size_t count, cap;
+	uint64_t seed[2];
+};
+
+void jobs_init(struct job_store *s, const uint64_t seed[2]);
+void jobs_release(struct job_store *s);
+/* One operation; rest: its arguments. The answer has the time of the store already; its text is written to `said`. */
+void jobs_call(struct job_store *s, const struct call *c, struct span rest, struct buf *said, struct answer *a);
+
+#endif

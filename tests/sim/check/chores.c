@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Deferred work: what is told of a chore is true of its home (S32), and no two clients ever believe in one (S33). A home that lost its memory, or returned to
+ * an earlier state, excuses what it forgot.
+ */
+#include "daemon/base/netstring.h"
+#include "tests/sim/world/world.h"
+
+#include <stdio.h>
+
+static struct chore *chore_of(struct world *w, int64_t number)
+{
+	return number >= 0 ? &w->checker.chore[number] : NULL;
+}
+
+/* --- at the home ----------------------------------------------------------------------------------------------------- */
+
+static void chore_stored(struct server *s, struct span rest)
+{
+	struct span id;
+	struct chore *h;
+
+	if (!netstring_next(&rest, &id) || !(h = chore_of(s->world, chore_number(id))))
+		return;
+	h->stored = true;
+	h->home = s->index;
+	h->excused |= s->ahead_us > 0;
+	h->finished = h->told_done = false; /* a DEFER that is repeated after the chore was done brings it back */
+}
+
+static void chore_taken(struct server *s, const struct answer *a)
+{
+	struct span rest = a->found, id;
+	struct chore *h;
+
+	if (!span_starts(sim_node_marker(s->node), SPAN("j")))
+		checker_fail(s->world, INVARIANT_S32, -1, "node %u hands out a chore before it has joined", s->index);
+	if (!netstring_next(&rest, &id) || !(h = chore_of(s->world, chore_number(id))))
+		return;
+	if (h->told_done && !h->excused)
+		checker_fail(s->world, INVARIANT_S32, -1, "node %u hands out c%lld again, which was told to be done", s->index,
+			     (long long)chore_number(id));
+}
+
+/* Which chore was done is seen by what is no longer there. */
+static void chores_finished(struct server *s)
+{
+	struct world *w = s->world;
+
+	for (int64_t i = 0; i < w->checker.chores; i++) {
+		struct chore *h = &w->checker.chore[i];
+		char key[64], field[32];
+
+		if (!h->stored || h->finished || h->home != s->index)
+			continue;
+		snprintf(key, sizeof(key), "j:w%lld", (long long)(i % CHORE_QUEUES));
+		snprintf(field, sizeof(field), "hc%lld", (long long)i);
+		h->finished = !sim_node_has_field(s->node, span_of(key), span_of(field));
+	}
+}
+
+void chores_ran(struct server *s, const struct flight *f)
+{
+	for (unsigned i = 0; i < f->count; i++) {
+		struct span rest = f->call[i].value, op;
+
+		if (f->call[i].kind != CALL_HOME || f->answer[i].class != ANSWER_EXECUTED || !span_starts(rest, SPAN("1:j")))
+			continue;
+		(void)netstring_next(&rest, &op);
+		if (!netstring_next(&rest, &op))
+			continue;
+		if (span_equal(op, SPAN("defer")) && f->answer[i].code == 'D')
+			chore_stored(s, rest);
+		else if (span_equal(op, SPAN("take")) && f->answer[i].code == 'J')
+			chore_taken(s, &f->answer[i]);
+		else if (span_equal(op, SPAN("done")) && f->answer[i].code == 'R')
+			chores_finished(s);
+	}
+}
+
+void chores_lost(struct server *s)
+{
+	struct world *w = s->world;
+
+	for (int64_t i = 0; i < w->checker.chores; i++)
+		if (w->checker.chore[i].home == s->index)
+			w->checker.chore[i].excused = true;
+}
+
+/* --- at the clients -------------------------------------------------------------------------------------------------- */
+
+void chores_said(struct request_sim *q, struct span line, struct span word)
+{
+	struct world *w = q->conn->world;
+	struct chore *h;
+
+	(void)line;
+	if (q->ask != ASK_CHORE || !span_equal(word, SPAN("OK")) || q->chore == CHORE_TAKE || q->chore == CHORE_CHECK)
+		return;
+	h = &w->checker.chore[q->name];
+	if (q->chore == CHORE_DEFER && !h->stored && !h->excused)
+		checker_fail(w, INVARIANT_S32, -1, "c%lld: DEFER is told OK, and no node has stored it", (long long)q->name);
+	if (q->chore == CHORE_DEFER)
+		h->acknowledged = true;
+	if (q->chore != CHORE_DONE)
+		return;
+	if (!h->finished && !h->excused)
+		checker_fail(w, INVARIANT_S32, -1, "c%lld: DONE is told OK, and node %u still has it", (long long)q->name, h->home);
+	h->told_done = h->finished;
+}
+
+/* A client begins to believe in its chore, or believes for longer. */
+void check_chore(const struct sim_client *c)
+{
+	struct world *w = c->world;
+	const struct chore *h = &w->checker.chore[c->work.chore];
+
+	if (w->server[h->home].ahead_us > 0)
+		return; /* leases of this home end early where its clock was set forward: see redlock-protocol(7) */
+	for (unsigned i = 0; i < w->plan->clients; i++) {
+		const struct work *other = &w->client[i].work;
+
+		if (i != c->index && other->chore == c->work.chore && other->until > w->now && c->work.until > w->now)
+			checker_fail(w, INVARIANT_S33, -1, "client %u believes in c%lld until %lld us, client %u until %lld us", c->index,
+				     (long long)c->work.chore, (long long)c->work.until, i, (long long)other->until);
+	}
+}
+
+/* All have left: what was acknowledged, and was not done, is at its home. */
+void check_chores_left(struct world *w)
+{
+	for (int64_t i = 0; i < w->checker.chores; i++) {
+		const struct chore *h = &w->checker.chore[i];
+		char key[64], field[32];
+
+		if (!h->acknowledged || h->finished || h->excused)
+			continue;
+		snprintf(key, sizeof(key), "j:w%lld", (long long)(i % CHORE_QUEUES));
+		snprintf(field, sizeof(field), "hc%lld", (long long)i);
+		if (!sim_node_has_field(w->server[h->home].node, span_of(key), span_of(field)))
+			checker_fail(w, INVARIANT_S32, -1, "c%lld was acknowledged and not done, and node %u has lost it", (long long)i, h->home);
+	}
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/runner.c, job.c: jobs of sessions that lose their connection, of the previous run of a daemon, and of hosts that stood still. */
+#include "daemon/core/home.h"
+#include "tests/fixture/resumable.h"
+
+#include <check.h>
+
+#define ROW "\\* queue=mail job=a attempt=1 valid_ms=*"
+
+static struct secret s1;
+
+static unsigned home(void)
+{
+	struct core core = {.conf = cluster.conf};
+
+	return home_node(&core, HOME_OF_QUEUE, SPAN("mail"), 0);
+}
+
+/* Session 1, which has grace, has a job with these fields of its DEFER. */
+static void has_a_job(const char *fields, const char *take)
+{
+	cluster_begin(3);
+	s1 = says_hello(1, "grace=20s");
+	says(1, "DEFER mail x id=a%s", fields);
+	hears(1, "OK *");
+	says(1, "TAKE mail%s", take);
+	hears(1, "OK queue=mail job=a *");
+}
+
+START_TEST(a_job_is_kept_for_the_grace_and_is_a_row_of_resume)
+{
+	has_a_job(" lock=l", " ttl=1s");
+	goes(1, GONE_RESET);
+	passes(10 * SEC);
+	says(2, "TAKE mail");
+	hears(2, "BUSY *");
+	resumes(3, &s1);
+	hears(3, "\\* name=l *owner=job:mail/a");
+	hears(3, ROW " name=l");
+	hears(3, "OK session=* n=2");
+	says(3, "DONE a");
+	hears(3, "OK *");
+	says(2, "TAKE mail");
+	hears(2, "BUSY *");
+}
+END_TEST
+
+START_TEST(a_job_whose_grace_is_over_is_given_back)
+{
+	has_a_job("", " ttl=1s");
+	goes(1, GONE_HANGUP);
+	passes(21 * SEC);
+	says(2, "TAKE mail");
+	hears(2, "OK queue=mail job=a attempt=2 *");
+}
+END_TEST
+
+START_TEST(the_next_run_adopts_a_job_and_its_lock)
+{
+	has_a_job(" lock=l", "");
+	daemon_returns(0);
+	passes(SEC);
+	says(2, "TAKE mail");
+	hears(2, "BUSY *");
+	resumes(3, &s1);
+	hears(3, "\\* name=l *owner=job:mail/a");
+	hears(3, ROW " name=l");
+	hears(3, "OK session=* n=2");
+	passes(20 * SEC);
+	says(3, "CHECK mail job=a");
+	hears(3, "OK *");
+	says(3, "DONE a");
+	hears(3, "OK *");
+}
+END_TEST
+
+START_TEST(a_job_is_adopted_although_the_run_between_never_heard_of_its_home)
+{
+	has_a_job("", "");
+	feels(home(), _i ? MOOD_LOSSY : MOOD_SILENT);
+	daemon_returns(0);
+	passes(SEC);
+	feels(home(), MOOD_WELL);
+	daemon_returns(0);
+	passes(SEC);
+	resumes(3, &s1);
+	hears(3, ROW);
+	hears(3, "OK session=* n=1");
+}
+END_TEST
+
+START_TEST(a_job_that_the_next_run_cannot_adopt_is_lost)
+{
+	has_a_job("", " ttl=2s");
+	falls(home());
+	daemon_returns(0);
+	passes(SEC);
+	resumes(3, &s1);
+	hears_nothing(3);
+	passes(2 * SEC);
+	hears(3, "OK session=* n=0");
+	hears(3, "! LOST queue=mail job=a reason=quorum");
+}
+END_TEST
+
+START_TEST(of_two_runs_on_copies_of_a_journal_one_has_the_job)
+{
+	has_a_job("", "");
+	journal_is_compacted(0);
+	runs_share_values();
+	ck_assert_uint_eq(daemon_inherits(1, 0), 0);
+	passes(4 * SEC);
+	hears(1, "! LOST queue=mail job=a reason=evicted");
+	session_opens(3, 1);
+	resumes(3, &s1);
+	hears(3, ROW);
+	hears(3, "OK session=* n=1");
+}
+END_TEST
+
+START_TEST(a_job_that_was_done_is_not_adopted)
+{
+	has_a_job("", "");
+	says(1, "DONE a");
+	hears(1, "OK *");
+	daemon_returns(0);
+	passes(SEC);
+	resumes(3, &s1);
+	hears(3, "OK session=* n=0");
+}
+END_TEST
+
+START_TEST(a_job_ends_earlier_by_as_long_as_its_host_stood_still)
+{
+	has_a_job("", " ttl=5s");
+	passes(3 * SEC);
+	clocks_go_on_without_us(20 * SEC);
+	passes(3 * SEC);
+	hears(1, "! LOST queue=mail job=a reason=*");
+}
+END_TEST
+
+START_TEST(a_waiting_take_goes_with_its_connection)
+{
+	cluster_begin(3);
+	s1 = says_hello(1, "grace=20s");
+	says(1, "TAKE mail wait=forever");
+	goes(1, GONE_RESET);
+	says(2, "DEFER mail x id=a");
+	hears(2, "OK *");
+	says(2, "TAKE mail");
+	hears(2, "OK queue=mail job=a attempt=1 *");
+	resumes(3, &s1);
+	hears(3, "OK session=* n=0");
+}
+END_TEST
+
+START_TEST(a_daemon_that_stops_refuses_takes_and_leaves_jobs_to_their_leases)
+{
+	has_a_job("", "");
+	says(2, "TAKE mail wait=forever");
+	daemon_ends(0);
+	daemon_starts(0);
+	passes(SEC);
+	says(3, "TAKE mail wait=forever");
+	passes(8 * SEC);
+	hears_nothing(3);
+	passes(2 * SEC);
+	hears(3, "OK queue=mail job=a attempt=2 *");
+}
+END_TEST
+
+Suite *jobs_resume_suite(void)
+{
+	Suite *s = suite_create("jobs_resume");
+	TCase *c = tcase_create("jobs");
+
+	tcase_add_checked_fixture(c, NULL, cluster_close);
+	tcase_add_test(c, a_job_is_kept_for_the_grace_and_is_a_row_of_resume);
+	tcase_add_test(c, a_job_whose_grace_is_over_is_given_back);
+	tcase_add_test(c, the_next_run_adopts_a_job_and_its_lock);
+	tcase_add_loop_test(c, a_job_is_adopted_although_the_run_between_never_heard_of_its_home, 0, 2);
+	tcase_add_test(c, a_job_that_the_next_run_cannot_adopt_is_lost);
+	tcase_add_test(c, of_two_runs_on_copies_of_a_journal_one_has_the_job);
+	tcase_add_test(c, a_job_that_was_done_is_not_adopted);
+	tcase_add_test(c, a_job_ends_earlier_by_as_long_as_its_host_stood_still);
+	tcase_add_test(c, a_waiting_take_goes_with_its_connection);
+	tcase_add_test(c, a_daemon_that_stops_refuses_takes_and_leaves_jobs_to_their_leases);
+	suite_add_tcase(s, c);
+	return s;
+}
