@@ -346,12 +346,15 @@ void deliver_notices(struct commander *x)
 	x->engine->notices.count = 0;
 }
 
-void deliver_home(struct commander *x)
+bool deliver_homes(struct commander *x)
 {
-	struct home_question *q = home_next_told(x->engine);
+	struct home_question *q;
 
-	if (q->of == HOME_OF_RATE)
-		rate_told(x, q);
-	else
-		home_question_free(x->engine, q);
+	while ((q = home_next_told(x->engine))) {
+		if (q->of == HOME_OF_RATE)
+			rate_told(x, q);
+		else
+			home_question_free(x->engine, q);
+	}
+	return true;
 }
