@@ -130,22 +130,12 @@ static void service_settle(struct service *s)
 	}
 }
 
-/* What homes have said, once a step. True: there was something, and sessions may go on. */
-static inline bool service_deliver_homes(struct service *s)
-{
-	if (TAILQ_EMPTY(&s->engine.homes.told))
-		return false;
-	while (!TAILQ_EMPTY(&s->engine.homes.told))
-		deliver_home(&s->commander);
-	return true;
-}
-
 static void service_go_on(struct service *s)
 {
 	service_deliver(s);
 	do
 		service_settle(s);
-	while (s->commander.gathered || service_deliver_homes(s));
+	while (s->commander.gathered || (!TAILQ_EMPTY(&s->engine.homes.told) && deliver_homes(&s->commander)));
 }
 
 /* Votes fell: a job that this has ended is lost before another line is served. */
