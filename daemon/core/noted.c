@@ -220,15 +220,17 @@ void noted_ask(struct commander *x, struct calls *c, unsigned node, struct span 
 	x->asked_names++;
 }
 
+/* Where no store can be used, what is due waits for the next grant. */
 void noted_fired(struct commander *x)
 {
+	bool usable = members_usable(&x->engine->members) > 0;
 	struct noted *w = x->noted;
 
 	noted_look(x);
 	calls_stall(&x->engine->calls, &w->calls);
-	if (is_due(w) && !nodeset_any(w->calls.open) && members_usable(&x->engine->members) > 0)
+	if (is_due(w) && !nodeset_any(w->calls.open) && usable)
 		tell(x);
-	if (is_due(w))
+	if (is_due(w) && usable)
 		heap_set(&x->core->timers, &w->timer, instant_add(x->core->now, NOTES_EVERY_US));
 }
 

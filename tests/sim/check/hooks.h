@@ -46,6 +46,13 @@ void nests_pushed(struct conn *c, struct span line);
 void nests_conn_over(struct conn *c);
 void nests_step(struct world *w);
 
+/* named.c: COMPLETE and RECENT. */
+void named_run_begins(struct sim_daemon *d);
+void named_granted(const struct request_sim *q, struct span line);
+void named_begin(struct request_sim *q);
+void named_row(struct request_sim *q, struct span line);
+void named_said(struct request_sim *q, struct span line, bool ok);
+
 /* gathered.c: LOCKALL and LOCKANY. */
 void gathered_row(struct request_sim *q, struct span line);
 void gathered_said(struct request_sim *q, struct span line, struct span word); /* the reply to any request about one of these names */

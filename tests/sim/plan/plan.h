@@ -99,6 +99,7 @@ struct job {
 		row(mixed_delays) /* each job has its own delay= */                                                                \
 		row(nests) /* clients hold some names and wait for more, in random order */                                       \
 		row(gathers) /* clients ask for several of these names at once, and lock them in both modes */ \
+		row(notes) /* daemons note which names are locked, and clients ask for them */                                      \
 		row(readers) /* clients lock some names in both modes */                                                           \
 		row(service_us) /* that a node takes for each call, one after the other; 0: none */
 struct plan {
@@ -160,7 +161,7 @@ enum rare rare_of(uint64_t seed);
 /* spread.c: kinds of worlds that widen what is drawn elsewhere. */
 enum spread {
 	SPREAD_EVEN, SPREAD_TERMS, SPREAD_RELOADS, SPREAD_BOUNDS, SPREAD_SETS, SPREAD_ROLLS, SPREAD_PRIORITIES,
-	SPREAD_BREAKS, SPREAD_READERS, SPREAD_CIRCLES, SPREAD_GATHERS, SPREAD_N
+	SPREAD_BREAKS, SPREAD_READERS, SPREAD_CIRCLES, SPREAD_GATHERS, SPREAD_NOTES, SPREAD_N
 };
 enum spread spread_find(const char *word); /* SPREAD_N: there is none */
 bool seed_is_spread(uint64_t seed, enum spread kind);

@@ -14,6 +14,7 @@
  *   readers    clients lock some names in both modes, with priorities where jobs have some, and convert what they hold
  *   circles    clients hold some names and wait for more, in random order, over several daemons; in half of these worlds nothing else is wrong
  *   gathers    clients LOCKALL and LOCKANY some names, beside what readers do with them
+ *   notes      daemons note which names are locked; clients COMPLETE, ask for RECENT and FORGET
  */
 #include "tests/sim/plan/plan.h"
 
@@ -37,6 +38,7 @@ static const struct {
 	[SPREAD_READERS] = {"readers", 250},
 	[SPREAD_CIRCLES] = {"circles", 150},
 	[SPREAD_GATHERS] = {"gathers", 150},
+	[SPREAD_NOTES] = {"notes", 150},
 };
 
 /* The stream goes on with what is drawn of that kind. */
@@ -182,6 +184,14 @@ static void draw_circles(struct plan *p)
 		p->faults = 0;
 }
 
+static void draw_notes(struct plan *p)
+{
+	struct stream s;
+
+	if (spread_begin((uint64_t)p->seed, SPREAD_NOTES, &s) && !p->chatter_ms && !p->storm && !p->rolls && !p->breaks_ms)
+		p->notes = rare_of((uint64_t)p->seed) == RARE_NONE;
+}
+
 bool spread_is_shown(const struct plan *p, enum spread kind)
 {
 	switch (kind) {
@@ -195,6 +205,8 @@ bool spread_is_shown(const struct plan *p, enum spread kind)
 		return p->breaks_ms;
 	case SPREAD_GATHERS:
 		return p->gathers;
+	case SPREAD_NOTES:
+		return p->notes;
 	case SPREAD_SETS:
 		return plan_changes_servers(p) && (p->changed || plan_nodes_least(p) == 2);
 	default:
@@ -218,6 +230,7 @@ void spread_draw(struct plan *p)
 	draw_priorities(p);
 	draw_breaks(p);
 	draw_circles(p);
+	draw_notes(p);
 	p->readers = seed_is_spread((uint64_t)p->seed, SPREAD_READERS);
 	p->gathers = seed_is_spread((uint64_t)p->seed, SPREAD_GATHERS) && rare_of((uint64_t)p->seed) != RARE_HOUR; /* it would not end in time */
 }
