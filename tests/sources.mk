@@ -43,6 +43,7 @@ SIM := \
 	tests/sim/redis/model.c \
 	tests/sim/redis/model_hash.c \
 	tests/sim/redis/model_key.c \
+	tests/sim/redis/model_lex.c \
 	tests/sim/redis/model_server.c \
 	tests/sim/redis/model_string.c \
 	tests/sim/redis/model_zset.c \
@@ -75,6 +76,7 @@ WORLD := \
 	tests/sim/check/lineage.c \
 	tests/sim/check/metered.c \
 	tests/sim/check/chores.c \
+	tests/sim/check/named.c \
 	tests/sim/check/nests.c \
 	tests/sim/check/notices.c \
 	tests/sim/check/places.c \
@@ -95,6 +97,7 @@ WORLD := \
 	tests/sim/client/client.c \
 	tests/sim/client/hold.c \
 	tests/sim/client/reply.c \
+	tests/sim/client/namer.c \
 	tests/sim/client/nester.c \
 	tests/sim/client/rater.c \
 	tests/sim/client/worker.c \

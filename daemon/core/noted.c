@@ -193,7 +193,21 @@ static bool is_due(const struct noted *w)
 	return !TAILQ_EMPTY(&w->known.due) || !TAILQ_EMPTY(&w->users.due);
 }
 
-/* Each store that can be used is told the same. */
+/* A store that owes the answer to an earlier call is left out. */
+static bool can_be_told(const struct commander *x, unsigned node)
+{
+	return member_usable(&x->engine->members.node[node]) && !nodeset_has(x->noted->calls.open, node);
+}
+
+static bool some_can_be_told(const struct commander *x)
+{
+	for (unsigned i = 0; i < x->core->conf.nodes; i++)
+		if (can_be_told(x, i))
+			return true;
+	return false;
+}
+
+/* Each store that can be told is told the same. */
 static void tell(struct commander *x)
 {
 	struct noted *w = x->noted;
@@ -206,7 +220,7 @@ static void tell(struct commander *x)
 	text = (struct span){arena_copy(&x->core->out->arena, buf_begin(&out), buf_length(&out)), buf_length(&out)};
 	buf_release(&out);
 	for (unsigned i = 0; i < x->core->conf.nodes; i++)
-		if (member_usable(&x->engine->members.node[i]))
+		if (can_be_told(x, i))
 			noted_ask(x, &w->calls, i, text);
 }
 
@@ -220,15 +234,16 @@ void noted_ask(struct commander *x, struct calls *c, unsigned node, struct span 
 	x->asked_names++;
 }
 
+/* Where no store can be used, what is due waits for the next grant. */
 void noted_fired(struct commander *x)
 {
 	struct noted *w = x->noted;
 
 	noted_look(x);
 	calls_stall(&x->engine->calls, &w->calls);
-	if (is_due(w) && !nodeset_any(w->calls.open) && members_usable(&x->engine->members) > 0)
+	if (is_due(w) && some_can_be_told(x))
 		tell(x);
-	if (is_due(w))
+	if (is_due(w) && members_usable(&x->engine->members) > 0)
 		heap_set(&x->core->timers, &w->timer, instant_add(x->core->now, NOTES_EVERY_US));
 }
 
@@ -240,11 +255,10 @@ void noted_answered(struct commander *x, const struct answer *a)
 	w->told |= a->class == ANSWER_EXECUTED && a->code == 'T';
 	if (w->told || nodeset_any(w->calls.open))
 		return;
-	/* No store was told: these names come again. */
+	/* No store was told: these names come again with the next grant. So a store that refuses them for ever is not asked without end. */
 	TAILQ_FOREACH(item, &w->known.by_age, by_age)
 		if (item->stamp == w->telling) {
 			item->stamp = 0;
 			roll_set_due(&w->known, item, true);
 		}
-	noted_begin(x);
 }

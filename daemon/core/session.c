@@ -63,8 +63,7 @@ static void session_table_cover(struct session_table *t, uint32_t slot)
 		return;
 	t->slots = 2 * slot + 64;
 	t->slot = mem_grow(t->slot, t->slots, sizeof(struct session *));
-	for (uint32_t i = old; i < t->slots; i++)
-		t->slot[i] = NULL;
+	memset(&t->slot[old], 0, (t->slots - old) * sizeof(struct session *));
 }
 
 static struct session *session_new(struct session_table *t)

@@ -63,6 +63,13 @@ void chores_said(struct request_sim *q, struct span line, struct span word);
 void check_chore(const struct sim_client *c);
 void check_chores_left(struct world *w);
 
+/* named.c: COMPLETE and RECENT. */
+void named_run_begins(struct sim_daemon *d);
+void named_granted(const struct request_sim *q, struct span line);
+void named_begin(struct request_sim *q);
+void named_row(struct request_sim *q, struct span line);
+void named_said(struct request_sim *q, struct span line, bool ok);
+
 /* gathered.c: LOCKALL and LOCKANY. */
 void gathered_row(struct request_sim *q, struct span line);
 void gathered_said(struct request_sim *q, struct span line, struct span word); /* the reply to any request about one of these names */

@@ -32,6 +32,9 @@ enum ask {
 	ASK_KILL,
 	ASK_PERMIT,
 	ASK_WATCH, /* and what undoes it */
+	ASK_COMPLETE,
+	ASK_RECENT,
+	ASK_FORGET,
 };
 
 /* ASK_CHORE: a request about the queues w0 … */
@@ -69,6 +72,11 @@ struct request_sim {
 	enum reader_ask reads;      /* ASK_READ; its name is that of name r0 … */
 	unsigned group, told, rows; /* READ_ALL, READ_ANY: bits of the names; those in rows of the daemon; those in rows that the client has read */
 	char row[READ_NAMES][160];  /* the latter */
+	const char *prefix;         /* COMPLETE, RECENT: what names must start with */
+	bool full;                  /* … all of them are asked for */
+	unsigned granted;           /* … bits of the names k0 … that must be told; `told` has those in rows */
+	int64_t last;               /* RECENT: which of them must come first; -1: it is not known */
+	char at_name[16];           /* COMPLETE: the name of the row before */
 	bool of_sessions;           /* LIST sessions */
 	bool wrong;                 /* RESUME: with a wrong secret */
 	char secret[SECRET_TEXT];   /* RESUME: the secret of the session */
@@ -273,6 +281,10 @@ void list_heard(struct request_sim *q, struct span line, bool row); /* any LIST,
 /* breaker.c: BREAK, KILL and WATCH, in some worlds. */
 void breaker_begin(struct sim_client *c);
 void breaker_fired(struct sim_client *c);
+
+/* namer.c: COMPLETE, RECENT and FORGET, in some worlds. */
+void namer_begin(struct sim_client *c);
+void namer_fired(struct sim_client *c);
 
 /* request.c: the requests of jobs. */
 struct request_sim *client_ask(struct sim_client *c, enum ask ask, struct task *t, const char *format, ...)

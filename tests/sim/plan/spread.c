@@ -17,6 +17,7 @@
  *   permits    clients ask for permits of semaphores
  *   chores     clients defer work, and take it
  *   gathers    clients LOCKALL and LOCKANY some names, beside what readers do with them
+ *   notes      daemons note which names are locked; clients COMPLETE, ask for RECENT and FORGET
  */
 #include "tests/sim/plan/plan.h"
 
@@ -43,6 +44,7 @@ static const struct {
 	[SPREAD_RATES] = {"rates", 120},
 	[SPREAD_PERMITS] = {"permits", 150},
 	[SPREAD_CHORES] = {"chores", 150},
+	[SPREAD_NOTES] = {"notes", 150},
 };
 
 /* The stream goes on with what is drawn of that kind. */
@@ -231,6 +233,14 @@ static void draw_chores(struct plan *p)
 		p->chores = 1;
 }
 
+static void draw_notes(struct plan *p)
+{
+	struct stream s;
+
+	if (spread_begin((uint64_t)p->seed, SPREAD_NOTES, &s) && !p->chatter_ms && !p->storm && !p->rolls && !p->breaks_ms)
+		p->notes = rare_of((uint64_t)p->seed) == RARE_NONE;
+}
+
 bool spread_is_shown(const struct plan *p, enum spread kind)
 {
 	switch (kind) {
@@ -250,6 +260,8 @@ bool spread_is_shown(const struct plan *p, enum spread kind)
 		return p->gathers;
 	case SPREAD_PERMITS:
 		return p->permits;
+	case SPREAD_NOTES:
+		return p->notes;
 	case SPREAD_SETS:
 		return plan_changes_servers(p) && (p->changed || plan_nodes_least(p) == 2);
 	default:
@@ -275,6 +287,7 @@ void spread_draw(struct plan *p)
 	draw_circles(p);
 	draw_rates(p);
 	draw_chores(p);
+	draw_notes(p);
 	p->readers = seed_is_spread((uint64_t)p->seed, SPREAD_READERS);
 	p->permits = seed_is_spread((uint64_t)p->seed, SPREAD_PERMITS) && rare_of((uint64_t)p->seed) != RARE_HOUR;
 	p->gathers = seed_is_spread((uint64_t)p->seed, SPREAD_GATHERS) && rare_of((uint64_t)p->seed) != RARE_HOUR; /* it would not end in time */

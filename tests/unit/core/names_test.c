@@ -322,6 +322,21 @@ START_TEST(one_store_that_answers_is_enough)
 }
 END_TEST
 
+START_TEST(a_store_that_does_not_answer_keeps_no_name_from_the_others)
+{
+	together(3);
+	feels(0, MOOD_SILENT);
+	takes(1, "a");
+	passes(2 * NOTES_EVERY_US);
+	takes(1, "b");
+	passes(2 * NOTES_EVERY_US);
+	says(2, "COMPLETE");
+	passes(SEC);
+	ck_assert_str_eq(heard(2), "a b");
+	cluster_close();
+}
+END_TEST
+
 START_TEST(where_no_store_can_be_asked_forget_says_so_unless_it_is_known_here)
 {
 	together(1);
@@ -337,16 +352,17 @@ START_TEST(where_no_store_can_be_asked_forget_says_so_unless_it_is_known_here)
 }
 END_TEST
 
-START_TEST(names_of_which_no_store_was_told_go_out_again)
+START_TEST(names_of_which_no_store_was_told_go_out_again_with_the_next)
 {
 	together(1);
 	takes(1, "a");
-	feels(0, MOOD_REFUSING);
 	refuses(0, "OOM no memory");
-	passes(NOTES_EVERY_US + SEC / 2);
+	passes(600 * SEC);
+	ck_assert_uint_eq(asked(CALL_NAMES), 1); /* a store that refuses for ever is not asked without end */
 	feels(0, MOOD_WELL);
+	takes(1, "b");
 	passes(2 * NOTES_EVERY_US);
-	answers(2, "COMPLETE", "a");
+	answers(2, "COMPLETE", "a b");
 	cluster_close();
 }
 END_TEST
@@ -388,8 +404,9 @@ Suite *names_suite(void)
 	tcase_add_test(t, a_daemon_that_was_started_again_knows_them_from_the_stores);
 	tcase_add_test(t, without_an_answer_in_time_what_is_known_here_is_told_as_a_part);
 	tcase_add_test(t, one_store_that_answers_is_enough);
+	tcase_add_test(t, a_store_that_does_not_answer_keeps_no_name_from_the_others);
 	tcase_add_test(t, where_no_store_can_be_asked_forget_says_so_unless_it_is_known_here);
-	tcase_add_test(t, names_of_which_no_store_was_told_go_out_again);
+	tcase_add_test(t, names_of_which_no_store_was_told_go_out_again_with_the_next);
 	tcase_add_test(t, a_session_may_go_while_the_stores_are_asked);
 	suite_add_tcase(s, t);
 	return s;
