@@ -23,6 +23,7 @@ struct commander {
 		struct instant next_at; /* the next slice of a LIST comes no sooner */
 	} lists;
 	struct waittable *waittable; /* NULL: nobody waits while holding something, see waittable.h */
+	unsigned due;            /* how many groups and permits are */
 	TAILQ_HEAD(, group) groups_due; /* those to be looked at before the step ends: see gather.c */
 	struct map semaphores;   /* those of which somebody here has or wants a permit: see semaphore.h */
 	TAILQ_HEAD(, permit) permits_due; /* those to be looked at before the step ends: see obtain.c */

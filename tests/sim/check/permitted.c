@@ -6,7 +6,8 @@ static void check_pair(const struct sim_client *c, const struct seating *s, cons
 {
 	if (s->limit == other->limit && !(s->slots & other->slots))
 		return;
-	checker_fail(c->world, INVARIANT_S5, -1, "p%lld: client %u believes in permit %s of limit %lld until %lld us, client %u in %s of limit %lld until %lld us",
+	checker_fail(c->world, INVARIANT_S5, -1,
+		     "p%lld: client %u believes in permit %s of limit %lld until %lld us, client %u in %s of limit %lld until %lld us",
 		     (long long)s->name, c->index, s->permit, (long long)s->limit, (long long)s->until, d->index, other->permit, (long long)other->limit,
 		     (long long)other->until);
 }
@@ -29,8 +30,8 @@ void check_permit(const struct sim_client *c, const struct seating *s)
 				check_pair(c, s, &w->client[i], other);
 		}
 	if (weights > s->limit)
-		checker_fail(w, INVARIANT_S5, -1, "p%lld: clients believe in permits of weight %lld, and the limit is %lld", (long long)s->name, (long long)weights,
-			     (long long)s->limit);
+		checker_fail(w, INVARIANT_S5, -1, "p%lld: clients believe in permits of weight %lld, and the limit is %lld", (long long)s->name,
+			     (long long)weights, (long long)s->limit);
 }
 
 static bool has_priorities(const struct request_sim *q, const struct request_sim *other)
