@@ -46,6 +46,7 @@ struct invocation {
 	const char *addr, *note;
 	int64_t wait_ms, ttl_ms, keep_ms;
 	int busy_exit, priority;
+	int slots, weight; /* of a semaphore; slots 0: it is a lock */
 	bool shared, any, json, help, version;
 };
 
