@@ -89,7 +89,7 @@ int redlock_lock_send(struct redlock *c, const char *name, const struct redlock_
 	const struct redlock_options *o = options ? options : &none;
 	struct draft d;
 	size_t wait_at, wait_n;
-	int r = request_begin(c, &d, "LOCK", name);
+	int r = request_begin(c, &d, o->slots > 0 ? "ACQUIRE" : "LOCK", name);
 
 	if (r)
 		return r;

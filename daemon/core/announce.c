@@ -43,6 +43,7 @@ void permit_tell_granted(struct commander *x, struct permit *p, struct span tag)
 	reply_permit(&r, p);
 	reply_ms(&r, "valid_ms", permit_valid_us(x, p));
 	reply_ms(&r, "ttl_ms", p->ttl_us);
+	reply_int(&r, "count", 1);
 	reply_int(&r, "free", semaphore_free_slots(p->semaphore));
 	tell_line(x, p->session, &r);
 }

@@ -26,6 +26,7 @@ struct commander {
 	struct noted *noted;         /* NULL: nothing was granted yet, see noted.h */
 	unsigned asked_names;        /* calls to stores about names that are not answered */
 	TAILQ_HEAD(inquiries, inquiry) inquiries; /* what the stores are asked for COMPLETE, RECENT and FORGET */
+	unsigned due;            /* how many groups and permits are */
 	TAILQ_HEAD(, group) groups_due; /* those to be looked at before the step ends: see gather.c */
 	struct map semaphores;   /* those of which somebody here has or wants a permit: see semaphore.h */
 	TAILQ_HEAD(, permit) permits_due; /* those to be looked at before the step ends: see obtain.c */

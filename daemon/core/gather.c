@@ -333,6 +333,7 @@ void gather_next(struct commander *x)
 
 	TAILQ_REMOVE(&x->groups_due, g, in_due);
 	g->due = false;
+	x->due--;
 	x->gathered = true;
 	group_drop_lost(x, g);
 	if (g->state == GROUP_CANCELLED)

@@ -93,6 +93,7 @@ void group_make_due(struct commander *x, struct group *g)
 	if (g->due)
 		return;
 	g->due = true;
+	x->due++;
 	TAILQ_INSERT_TAIL(&x->groups_due, g, in_due);
 }
 
@@ -276,8 +277,10 @@ static void group_release(struct commander *x, struct group *g)
 void group_free(struct commander *x, struct group *g)
 {
 	group_drop_parts(x, g, NULL);
-	if (g->due)
+	if (g->due) {
 		TAILQ_REMOVE(&x->groups_due, g, in_due);
+		x->due--;
+	}
 	g->session->waiting -= g->parts;
 	for (unsigned i = 0; i < g->parts; i++)
 		part_forget_refusal(x, &g->part[i]);

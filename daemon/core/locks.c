@@ -306,7 +306,7 @@ static struct claim *claim_to_unlock(struct commander *x, struct session *s)
 	return NULL;
 }
 
-void serve_UNLOCK(struct commander *x, struct session *s)
+void lock_unlock(struct commander *x, struct session *s)
 {
 	const struct request *q = &x->request;
 	int64_t keep = request_has(q, FIELD_KEEP) ? q->field[FIELD_KEEP].number : 0;

@@ -6,8 +6,8 @@
 #include "daemon/core/commander.h"
 
 void serve_LOCK(struct commander *x, struct session *s);
-void serve_UNLOCK(struct commander *x, struct session *s);
-void lock_extend(struct commander *x, struct session *s); /* EXTEND, CHECK of a lock */
+void lock_unlock(struct commander *x, struct session *s); /* UNLOCK, EXTEND, CHECK of a lock */
+void lock_extend(struct commander *x, struct session *s);
 void lock_check(struct commander *x, struct session *s);
 
 /* Whether the session may have one more request at the stores; false: the request was refused. */

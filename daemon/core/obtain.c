@@ -114,6 +114,7 @@ static bool mark_is_refused(const struct permit *p)
 static void go_on_trying(struct commander *x, struct permit *p)
 {
 	unsigned had = permit_slots_had(x, p);
+	bool again = p->stalled;
 
 	permit_stall(p, false);
 	if (permit_is_complete(x, p)) {
@@ -124,7 +125,7 @@ static void go_on_trying(struct commander *x, struct permit *p)
 		permit_fails(x, p, p->mark.why);
 	} else if (permit_trouble(p) != NOT_REFUSED) {
 		permit_fails(x, p, permit_trouble(p));
-	} else if (had + slots_untried(p) < p->weight && others_try(p)) {
+	} else if (had + slots_untried(p) < p->weight && !p->patient && !again && others_try(p)) {
 		permit_stall(p, true);
 	} else if (had + slots_untried(p) < p->weight || instant_diff(x->core->now, p->asked_at) >= WAITERS_HURRY_US) {
 		permit_fails(x, p, REFUSED_BUSY);
@@ -212,6 +213,7 @@ void obtain_next(struct commander *x)
 
 	TAILQ_REMOVE(&x->permits_due, p, in_due);
 	p->due = false;
+	x->due--;
 	x->gathered = true;
 	if (permit_is_asking(p))
 		permit_drop_lost(x, p);

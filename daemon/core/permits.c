@@ -256,6 +256,7 @@ unsigned permits_tell_resumed(struct commander *x, struct session *s)
 		reply_begin(&r, session_line(x->sessions), span_of(s->lasting->resume_tag), "*");
 		reply_permit(&r, p);
 		reply_ms(&r, "valid_ms", permit_valid_us(x, p));
+		reply_int(&r, "count", 1);
 		reply_int(&r, "limit", p->semaphore->limit);
 		reply_int(&r, "weight", p->weight);
 		if (p->owner_n > 0)

@@ -205,8 +205,10 @@ void permit_free(struct commander *x, struct permit *p)
 
 	permit_drop_all(x, p);
 	heap_cancel(&x->core->timers, &p->timer);
-	if (p->due)
+	if (p->due) {
 		TAILQ_REMOVE(&x->permits_due, p, in_due);
+		x->due--;
+	}
 	permit_enter(p, PERMIT_LOST);
 	p->session->held--;
 	TAILQ_REMOVE(&m->others, p, in_line);

@@ -157,6 +157,7 @@ void permit_make_due(struct commander *x, struct permit *p)
 	if (p->due)
 		return;
 	p->due = true;
+	x->due++;
 	TAILQ_INSERT_TAIL(&x->permits_due, p, in_due);
 }
 

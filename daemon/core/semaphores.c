@@ -165,28 +165,49 @@ static struct permit *permit_held(struct commander *x, struct session *s)
 	return NULL;
 }
 
-void serve_RELEASE(struct commander *x, struct session *s)
+/* Gives the permit back; the answer has how many slots are free then, or, as for a lock, how often it is held. */
+static void permit_give_back(struct commander *x, struct session *s, struct permit *p)
 {
-	struct permit *p = permit_of_request(x, s);
-	struct semaphore *m;
 	struct reply r;
 
-	if (!p) {
-		tell_not_held(x, s);
-		return;
-	}
 	if (p->state == PERMIT_LOST) {
 		tell_lost_before(x, s, p);
 		permit_end(x, p);
 		return;
 	}
-	m = p->semaphore;
 	permit_watch(x, p, WATCH_RELEASED);
 	reply_begin(&r, session_line(x->sessions), x->request.tag, "OK");
 	reply_text(&r, "name", x->request.word[0]);
-	reply_int(&r, "free", semaphore_free_slots(m) + p->weight);
+	if (x->request.verb == VERB_RELEASE)
+		reply_int(&r, "free", semaphore_free_slots(p->semaphore) + p->weight);
+	else
+		reply_int(&r, "count", 0);
 	tell_line(x, s, &r);
 	permit_end(x, p);
+}
+
+void serve_RELEASE(struct commander *x, struct session *s)
+{
+	struct permit *p = permit_of_request(x, s);
+
+	if (p)
+		permit_give_back(x, s, p);
+	else
+		tell_not_held(x, s);
+}
+
+/* For clients that treat a permit like a lock. */
+void serve_UNLOCK(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+	struct permit *p = TAILQ_EMPTY(&s->permits) ? NULL : permit_of_request(x, s);
+
+	if (!p)
+		lock_unlock(x, s);
+	else if (request_has(q, FIELD_FENCE) && q->field[FIELD_FENCE].number != p->fence)
+		tell_not_held(x, s);
+	else
+		permit_give_back(x, s, p);
 }
 
 /* --- EXTEND and CHECK --- */

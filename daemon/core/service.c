@@ -75,19 +75,23 @@ void service_free(struct service *s)
 	free(s);
 }
 
+/* Not inlined: mostly there is no group and no permit. */
+static void __attribute__((noinline)) service_go_on_with(struct service *s)
+{
+	if (!TAILQ_EMPTY(&s->commander.groups_due))
+		gather_next(&s->commander);
+	else
+		obtain_next(&s->commander);
+	deliver_notices(&s->commander);
+}
+
 /* Notices become lines. What they say of groups and permits makes these go on, which may make further notices. */
 static inline void service_deliver(struct service *s)
 {
 	if (s->engine.notices.count > 0)
 		deliver_notices(&s->commander);
-	while (!TAILQ_EMPTY(&s->commander.groups_due)) {
-		gather_next(&s->commander);
-		deliver_notices(&s->commander);
-	}
-	while (__builtin_expect(!TAILQ_EMPTY(&s->commander.permits_due), 0)) {
-		obtain_next(&s->commander);
-		deliver_notices(&s->commander);
-	}
+	while (s->commander.due > 0)
+		service_go_on_with(s);
 }
 
 /* Serves one line. False: the session is no more. */

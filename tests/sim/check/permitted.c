@@ -6,7 +6,8 @@ static void check_pair(const struct sim_client *c, const struct seating *s, cons
 {
 	if (s->limit == other->limit && !(s->slots & other->slots))
 		return;
-	checker_fail(c->world, INVARIANT_S5, -1, "p%lld: client %u believes in permit %s of limit %lld until %lld us, client %u in %s of limit %lld until %lld us",
+	checker_fail(c->world, INVARIANT_S5, -1,
+		     "p%lld: client %u believes in permit %s of limit %lld until %lld us, client %u in %s of limit %lld until %lld us",
 		     (long long)s->name, c->index, s->permit, (long long)s->limit, (long long)s->until, d->index, other->permit, (long long)other->limit,
 		     (long long)other->until);
 }
@@ -29,13 +30,14 @@ void check_permit(const struct sim_client *c, const struct seating *s)
 				check_pair(c, s, &w->client[i], other);
 		}
 	if (weights > s->limit)
-		checker_fail(w, INVARIANT_S5, -1, "p%lld: clients believe in permits of weight %lld, and the limit is %lld", (long long)s->name, (long long)weights,
-			     (long long)s->limit);
+		checker_fail(w, INVARIANT_S5, -1, "p%lld: clients believe in permits of weight %lld, and the limit is %lld", (long long)s->name,
+			     (long long)weights, (long long)s->limit);
 }
 
-static bool has_priorities(const struct request_sim *q, const struct request_sim *other)
+/* One that may repeat a request from before a RESUME stands where that stood. */
+static bool places_are_known(const struct request_sim *q, const struct request_sim *other)
 {
-	return q->priority != other->priority;
+	return q->priority == other->priority && !resumed_is_behind(other);
 }
 
 /* A request that tries to find free slots stands in no line yet: that takes a second at most, and the rounds of that. */
@@ -51,7 +53,7 @@ static void check_permit_order(const struct request_sim *q)
 		if (c->daemon != q->conn->daemon || c == q->conn || c->going || c->taken)
 			continue;
 		TAILQ_FOREACH(other, &c->running, at_daemon)
-			if (other->ask == ASK_PERMIT && other->locks && other->name == q->name && !has_priorities(q, other) && other->wait_ms != 0 &&
+			if (other->ask == ASK_PERMIT && other->locks && other->name == q->name && places_are_known(q, other) && other->wait_ms != 0 &&
 			    other->list_limit == q->list_limit && other->begun_at + slack < q->begun_at)
 				checker_fail(w, INVARIANT_S5, -1, "p%lld: daemon %u served client %u before client %u, which waits since %lld us",
 					     (long long)q->name, c->daemon->index, q->conn->client->index, c->client->index, (long long)other->begun_at);

@@ -49,7 +49,8 @@ static struct seating *seating_of(struct sim_client *c, struct span line)
 	for (unsigned i = 0; i < SEATINGS; i++) {
 		struct seating *s = &c->permits.has[i];
 
-		if (s->live && s->name == permit_name(line) && s->fence == line_int(line, "fence") && span_equal(line_field(line, "permit"), span_of(s->permit)))
+		if (s->live && s->name == permit_name(line) && s->fence == line_int(line, "fence") &&
+		    span_equal(line_field(line, "permit"), span_of(s->permit)))
 			return s;
 	}
 	return NULL;

@@ -3,14 +3,15 @@
 #include "tests/fixture/cluster.h"
 
 #include <check.h>
+#include <stdio.h>
 
 START_TEST(a_semaphore_grants_as_many_permits_as_its_limit_and_no_more)
 {
 	cluster_begin(3);
 	says(1, "ACQUIRE a limit=2");
-	hears(1, "OK name=a permit=? fence=* valid_ms=* ttl_ms=10000 free=1");
+	hears(1, "OK name=a permit=? fence=* valid_ms=* ttl_ms=10000 count=1 free=1");
 	says(2, "ACQUIRE a limit=2");
-	hears(2, "OK name=a permit=? fence=* valid_ms=* ttl_ms=10000 free=0");
+	hears(2, "OK name=a permit=? fence=* valid_ms=* ttl_ms=10000 count=1 free=0");
 	says(3, "ACQUIRE a limit=2");
 	hears(3, "BUSY name=a limit=2 free=0 waiters=0");
 	says(1, "RELEASE a");
@@ -45,7 +46,7 @@ START_TEST(a_weight_is_granted_as_a_whole_or_not_at_all)
 
 	cluster_begin(3);
 	says(1, "ACQUIRE a limit=4 weight=3");
-	fence = number_in(hears(1, "OK name=a permit=?,?,? fence=* valid_ms=* ttl_ms=10000 free=1"), "fence");
+	fence = number_in(hears(1, "OK name=a permit=?,?,? fence=* valid_ms=* ttl_ms=10000 count=1 free=1"), "fence");
 	says(2, "ACQUIRE a limit=4 weight=2");
 	hears(2, "BUSY name=a limit=4 free=1 waiters=0");
 	says(2, "ACQUIRE a limit=4");
@@ -196,6 +197,50 @@ START_TEST(release_extend_and_check_name_a_permit_or_mean_the_one_granted_last)
 }
 END_TEST
 
+START_TEST(unlock_of_a_semaphore_gives_a_permit_back_and_with_its_fence_no_other)
+{
+	int64_t fence;
+
+	cluster_begin(3);
+	says(1, "ACQUIRE a limit=3");
+	fence = number_in(hears(1, "OK *"), "fence");
+	says(1, "UNLOCK a fence=%lld", (long long)fence + 1);
+	hears(1, "ERR NOTHELD *");
+	says(1, "UNLOCK a fence=%lld", (long long)fence);
+	hears(1, "OK name=a count=0");
+	says(1, "UNLOCK a");
+	hears(1, "ERR NOTHELD *");
+}
+END_TEST
+
+START_TEST(a_session_with_grace_keeps_its_permit_and_its_place)
+{
+	const char *secret;
+	char line[128];
+	int64_t id;
+
+	cluster_begin(3);
+	says(1, "HELLO 1 grace=20s");
+	secret = hears(1, "OK proto=1 *");
+	id = number_in(secret, "session");
+	snprintf(line, sizeof(line), "RESUME %lld %.32s", (long long)id, strstr(secret, "secret=") + 7);
+	says(1, "ACQUIRE a limit=2");
+	hears(1, "OK *");
+	says(1, "@w ACQUIRE a limit=2 weight=2 wait=1m owner=o");
+	goes(1, GONE_HANGUP);
+	passes(12 * SEC);
+	says(3, "ACQUIRE a limit=2");
+	hears(3, "BUSY *");
+	says(2, "%s", line);
+	hears(2, "\\* name=a permit=? fence=* valid_ms=* count=1 limit=2 weight=1");
+	hears(2, "OK session=* n=1");
+	says(2, "@r ACQUIRE a limit=2 weight=2 wait=1m owner=o");
+	says(2, "RELEASE a");
+	hears(2, "OK name=a free=2");
+	hears(2, "@r OK name=a permit=0,1 *");
+}
+END_TEST
+
 START_TEST(a_slot_that_is_lost_is_the_loss_of_the_permit_and_its_other_slots_stay_until_nobody_believes)
 {
 	cluster_begin(3);
@@ -335,6 +380,8 @@ Suite *permits_suite(void)
 	tcase_add_test(t, a_wait_that_is_over_is_told_and_leaves_nothing);
 	tcase_add_test(t, what_a_session_has_is_free_when_it_ends_and_the_next_is_served);
 	tcase_add_test(t, release_extend_and_check_name_a_permit_or_mean_the_one_granted_last);
+	tcase_add_test(t, unlock_of_a_semaphore_gives_a_permit_back_and_with_its_fence_no_other);
+	tcase_add_test(t, a_session_with_grace_keeps_its_permit_and_its_place);
 	tcase_add_test(t, a_slot_that_is_lost_is_the_loss_of_the_permit_and_its_other_slots_stay_until_nobody_believes);
 	tcase_add_test(t, watchers_hear_of_permits_under_the_name_of_the_semaphore);
 	tcase_add_test(t, break_takes_all_permits_and_keeps_the_slots_until_nobody_believes);
