@@ -260,6 +260,7 @@ CLIENT := \
 	client/holds.c \
 	client/line.c \
 	client/lock.c \
+	client/deferred.c \
 	client/many.c \
 	client/moment.c \
 	client/outcome.c \
@@ -278,6 +279,7 @@ CLI := \
 	client/belief.c \
 	client/cli.c \
 	client/complaint.c \
+	client/deferring.c \
 	client/descriptors.c \
 	client/dial.c \
 	client/family.c \
@@ -298,6 +300,8 @@ CLI := \
 	client/shortage.c \
 	client/status.c \
 	client/waiting.c \
+	client/work.c \
+	client/working.c \
 	client/watch.c
 
 # What prints documents from tables.
