@@ -274,6 +274,7 @@ CLIENT := \
 	client/holds.c \
 	client/line.c \
 	client/lock.c \
+	client/deferred.c \
 	client/many.c \
 	client/moment.c \
 	client/outcome.c \
@@ -293,6 +294,7 @@ CLI := \
 	client/belief.c \
 	client/cli.c \
 	client/complaint.c \
+	client/deferring.c \
 	client/descriptors.c \
 	client/dial.c \
 	client/family.c \
@@ -316,6 +318,8 @@ CLI := \
 	client/status.c \
 	client/waiting.c \
 	client/wakeups.c \
+	client/work.c \
+	client/working.c \
 	client/watch.c
 
 # What prints documents from tables.

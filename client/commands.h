@@ -9,6 +9,11 @@
 
 int run_main(const struct invocation *in);
 int lead_main(const struct invocation *in);
+int work_main(const struct invocation *in);
+int defer_main(const struct invocation *in);
+int retry_main(const struct invocation *in);
+int queues_main(const struct invocation *in);
+int jobs_main(const struct invocation *in);
 int ls_main(const struct invocation *in);
 int show_main(const struct invocation *in);
 int clients_main(const struct invocation *in);

@@ -20,14 +20,19 @@ void draft_text(struct draft *d, const char *text)
 	draft_span(d, span_of(text));
 }
 
-void draft_quoted(struct draft *d, const char *before, const char *text)
+void draft_bytes(struct draft *d, const char *before, struct redlock_bytes text)
 {
 	char quoted[LINE_MAX_DEFAULT];
-	size_t n = quote(span_of(text), quoted, sizeof(quoted));
+	size_t n = quote((struct span){text.p, text.n}, quoted, sizeof(quoted));
 
 	draft_text(d, before);
 	draft_span(d, (struct span){quoted, n});
 	d->full |= !n;
+}
+
+void draft_quoted(struct draft *d, const char *before, const char *text)
+{
+	draft_bytes(d, before, (struct redlock_bytes){text, strlen(text)});
 }
 
 void draft_number(struct draft *d, const char *field, int64_t number)

@@ -19,6 +19,8 @@ void draft_begin(struct draft *d, const char *verb, const char *name);
 void draft_text(struct draft *d, const char *text);
 /* Appends `before` as it is, then text, quoted where it must be. */
 void draft_quoted(struct draft *d, const char *before, const char *text);
+/* The same for any bytes. */
+void draft_bytes(struct draft *d, const char *before, struct redlock_bytes text);
 /* " field=…" */
 void draft_number(struct draft *d, const char *field, int64_t number);
 /* " field=…ms" */

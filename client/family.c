@@ -13,13 +13,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static _Noreturn void command_exec(const struct family_start *how, pid_t parent, int report)
+static _Noreturn void command_exec(const struct family_start *how, pid_t parent, int input, int report)
 {
 	int error;
 
 	setpgid(0, how->grouped ? 0 : how->group);
 	/* The kernel kills the command when the parent ends; the parent may have ended before this call. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
+		_exit(EXIT_FAILURE);
+	if (input >= 0 && dup2(input, STDIN_FILENO) < 0)
 		_exit(EXIT_FAILURE);
 	sigprocmask(SIG_SETMASK, how->mask, NULL);
 	execvp(how->argv[0], how->argv);
@@ -41,17 +43,39 @@ static int exec_outcome(int fd)
 	return n == sizeof(error) ? error : 0;
 }
 
+/* A descriptor from which the input can be read, -1: there is none; or another negative errno. */
+static int input_open(const struct family_start *how)
+{
+	int ends[2], r = 0;
+
+	if (!how->input)
+		return -1;
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	if (how->input_n > 0 && write(ends[1], how->input, how->input_n) != (ssize_t)how->input_n)
+		r = -EIO;
+	close(ends[1]);
+	if (!r)
+		return ends[0];
+	close(ends[0]);
+	return r;
+}
+
 int family_start(struct family *ret_family, const struct family_start *how)
 {
 	struct family f = {.grouped = how->grouped};
 	pid_t parent = getpid();
-	int report[2], r;
+	int report[2], input = input_open(how), r;
 
+	if (input < -1)
+		return input;
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) || pipe2(report, O_CLOEXEC))
 		return -errno;
 	f.command = fork();
 	if (f.command == 0)
-		command_exec(how, parent, report[1]);
+		command_exec(how, parent, input, report[1]);
+	if (input >= 0)
+		close(input);
 	r = f.command < 0 ? -errno : 0;
 	close(report[1]);
 	if (!r)

@@ -26,6 +26,8 @@ struct family_start {
 	char **argv;  /* NULL-terminated; looked up in $PATH */
 	bool grouped; /* a process group of its own, else group */
 	pid_t group;
+	const char *input;    /* what the command reads from its standard input, input_n bytes, at most those of a pipe; NULL: that of this process */
+	size_t input_n;
 	const sigset_t *mask; /* the signals that are blocked when the command starts */
 };
 

@@ -121,7 +121,7 @@ static void holding_stop_now(struct holding *h, const char *why)
 
 static void holding_hear_push(struct holding *h)
 {
-	const struct redlock_line *push = loss_push(h->task->c, h->task->grants, h->task->names_n);
+	const struct redlock_line *push = several_loss(h->task);
 	struct redlock_bytes reason;
 	char why[32];
 
@@ -137,7 +137,7 @@ static void holding_hear_push(struct holding *h)
 
 static void holding_ask_next(struct holding *h)
 {
-	int r = redlock_check_send(h->task->c, h->task->names[h->asked]);
+	int r = several_check_send(h->task, h->asked);
 
 	if (r)
 		holding_stop(h, belief_kill_at(&h->belief), redlock_errmsg(h->task->c));
@@ -157,7 +157,7 @@ static void holding_hear_answer(struct holding *h)
 {
 	int r = redlock_finish(h->task->c, 0);
 	struct redlock_grant grant;
-	bool told = r == REDLOCK_OK && !redlock_grant(h->task->c, &grant);
+	bool told = r == REDLOCK_OK && !several_grant(h->task, &grant);
 
 	if (told && grant.fence == h->task->grants[h->asked].fence)
 		holding_told(h, &grant);
@@ -205,7 +205,7 @@ static int holding_unlock(struct holding *h, int64_t keep_ms)
 	int r = redlock_in_flight(c) ? redlock_finish(c, UNLOCK_MS) : 0;
 
 	redlock_set_timeout(c, UNLOCK_MS);
-	return r < 0 ? r : several_unlock(h->task, keep_ms);
+	return r < 0 ? r : several_unlock(h->task, keep_ms, h->family.ended && family_code(&h->family) == 0);
 }
 
 /*
@@ -219,7 +219,7 @@ static void holding_finish(struct holding *h)
 	h->state = HOLDING_DONE;
 	h->report->code = family_code(&h->family);
 	if (r == REDLOCK_REFUSED && loss_refused(h->task->c)) {
-		push = loss_push(h->task->c, h->task->grants, h->task->names_n);
+		push = several_loss(h->task);
 		if (!push || loss_is_final(push)) {
 			holding_says(h, EXIT_LOST, "%s was lost while the command ran", h->name);
 			h->report->lost = true;

@@ -20,7 +20,7 @@ const struct cli_command cli_commands[CLI_COMMANDS] = {
 
 #define ON(id)  (1u << CLI_##id)
 #define ANY     (~0u)
-#define QUERIES (ANY & ~ON(RUN) & ~ON(TRY) & ~ON(LEAD))
+#define QUERIES (ANY & ~ON(RUN) & ~ON(TRY) & ~ON(LEAD) & ~ON(WORK))
 
 enum option_id {
 #define CLI_OPTION(id, ...) OPTION_##id,
@@ -76,6 +76,29 @@ static const char *ttl_set(struct invocation *in, const char *value)
 static const char *keep_set(struct invocation *in, const char *value)
 {
 	return duration_set(value, &in->keep_ms);
+}
+
+static const char *delay_set(struct invocation *in, const char *value)
+{
+	return duration_set(value, &in->delay_ms);
+}
+
+static const char *defer_to_set(struct invocation *in, const char *value)
+{
+	in->defer_to = value;
+	return *value ? NULL : "is empty";
+}
+
+static const char *lock_set(struct invocation *in, const char *value)
+{
+	in->lock = value;
+	return *value ? NULL : "is empty";
+}
+
+static const char *id_set(struct invocation *in, const char *value)
+{
+	in->id = value;
+	return *value ? NULL : "is empty";
 }
 
 static const char *exit_set(struct invocation *in, const char *value)
@@ -388,6 +411,10 @@ static int names_fit(const struct invocation *in)
 		complain(in->slots ? "--weight is more than --slots" : "--weight needs --slots");
 		return usage_exit(in);
 	}
+	if (in->defer_to && in->names_n > 1) {
+		complain("--or-defer is for one name; the usage is: redlock %s %s", in->command->word, in->command->operands);
+		return usage_exit(in);
+	}
 	return 0;
 }
 
@@ -438,6 +465,8 @@ int invocation_parse(int argc, char **argv, struct invocation *ret_in)
 			return r;
 	}
 	in.argv = argv + optind;
+	if (in.defer_to && !(given >> OPTION_WAIT & 1))
+		in.wait_ms = 0;
 	r = invocation_whole(&in, given);
 	if (!r)
 		*ret_in = in;

@@ -44,12 +44,19 @@ struct invocation {
 	unsigned names_n;
 	char **argv;         /* CMD..., NULL-terminated */
 	const char *addr, *note;
-	int64_t wait_ms, ttl_ms, keep_ms;
+	const char *defer_to, *lock, *id;
+	int64_t wait_ms, ttl_ms, keep_ms, delay_ms;
 	int64_t limit, per_ms, cost; /* of rate */
 	int busy_exit, priority;
 	int slots, weight; /* of a semaphore; slots 0: it is a lock */
 	bool shared, any, json, help, version;
 };
+
+/* The command is work. */
+static inline bool works(const struct invocation *in)
+{
+	return in->command == &cli_commands[CLI_WORK];
+}
 
 /*
  * 0; or the exit code, after one line on stderr that says what is wrong. The exit code of a mistake is that of the command, if

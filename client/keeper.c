@@ -11,6 +11,7 @@
 #include "client/holding.h"
 #include "client/several.h"
 #include "client/waiting.h"
+#include "client/working.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -44,6 +45,19 @@ static bool front_agrees(const struct keeper_task *task)
 	return n == sizeof(go);
 }
 
+/* The locks, or a job. */
+static bool things_take(struct keeper_task *task, struct waiting *w, int64_t *ret_ttl_ms, struct keeper_report *report)
+{
+	if (!task->job)
+		return waiting_take(w, ret_ttl_ms, &report->name);
+	if (!working_take(w, task->job))
+		return false;
+	*ret_ttl_ms = task->job->ttl_ms;
+	task->start.input = task->job->payload;
+	task->start.input_n = task->job->payload_n;
+	return true;
+}
+
 /*
  * True: CMD may start. The validity counts from a CHECK, because the LOCK may have waited for long, and redlock may have been
  * stopped since. Only the answer to LOCK tells the ttl.
@@ -55,7 +69,7 @@ static bool lock_take(struct keeper_task *task, struct waiting *w, struct keeper
 	if (!waiting_greet(w))
 		return false;
 	report_send(task, report, KEEPER_WAITING);
-	if (!waiting_take(w, &ttl_ms, &report->name))
+	if (!things_take(task, w, &ttl_ms, report))
 		return false;
 	if (task->in->any) {
 		task->names = &task->in->names[report->name];
@@ -115,7 +129,7 @@ static void linger(const struct keeper_task *task)
 	}
 	redlock_set_timeout(c, FAREWELL_MS);
 	if (keeps_name(task) && !redlock_in_flight(c))
-		(void)!several_unlock(task, task->in->keep_ms);
+		(void)!several_unlock(task, task->in->keep_ms, false);
 	redlock_close(c);
 }
 
@@ -124,7 +138,9 @@ void keeper_main(struct keeper_task *task)
 	struct waiting waiting = {.in = task->in, .c = task->c, .front = task->front};
 	struct keeper_report report = {.code = EXIT_FAILED};
 	struct redlock_grant grants[NAMES_MOST];
+	struct redlock_job job = {.payload = NULL};
 
+	task->job = works(task->in) ? &job : NULL;
 	task->names = task->in->names;
 	task->names_n = task->in->names_n;
 	task->grants = grants;

@@ -81,8 +81,14 @@ static int page_ask(struct listing *l, const char *what, const char *prefix)
 }
 
 /* A page without rows is the last, even if the daemon announces more. */
-static bool page_more(const struct listing *l)
+static bool page_more(struct listing *l)
 {
+	int64_t after = redlock_line_number(redlock_answer(l->c), "after", -1);
+
+	if (after >= 0) { /* of jobs */
+		snprintf(l->after, sizeof(l->after), "%lld", (long long)after);
+		return l->got;
+	}
 	return l->got && l->after[0] && redlock_line_number(redlock_answer(l->c), "more", 0) > 0;
 }
 
@@ -115,6 +121,16 @@ int ls_main(const struct invocation *in)
 int clients_main(const struct invocation *in)
 {
 	return pages_of(in, "sessions", "session", "session name pid uid peer held waiting age_ms idle_ms");
+}
+
+int queues_main(const struct invocation *in)
+{
+	return pages_of(in, "queues", "queue", "queue due leased dead next_ms");
+}
+
+int jobs_main(const struct invocation *in)
+{
+	return pages_of(in, "jobs", "job", "job state due_ms lease_ms dead_ms failed name payload");
 }
 
 int nodes_main(const struct invocation *in)

@@ -178,6 +178,38 @@ struct redlock_rate {
  */
 int redlock_rate(struct redlock *c, const char *name, int64_t limit, int64_t per_ms, int64_t cost, struct redlock_rate *ret_rate) REDLOCK_MUST;
 
+/* --- deferred work; the library repeats none of these requests when the connection breaks: they return -ECONNABORTED then --- */
+
+#define REDLOCK_JOB_BYTES  65  /* an id of a job, and a NUL */
+#define REDLOCK_NAME_BYTES 513 /* likewise a name */
+
+struct redlock_deferral {
+	int64_t delay_ms; /* the job is due so much later */
+	const char *lock; /* granted together with the job; NULL: none */
+	const char *id;   /* while a job of this id is due or taken, it is the same job, so the request may be repeated; NULL: the daemon makes one */
+};
+
+/* A job that the session has. It may act on it until until_us, as CHECK told it last, and not after a push LOST. */
+struct redlock_job {
+	char id[REDLOCK_JOB_BYTES], lock[REDLOCK_NAME_BYTES]; /* lock: "" if it has none */
+	int64_t attempt;  /* 1, 2 … */
+	int64_t fence;    /* of the lock; 0: it has none */
+	int64_t ttl_ms, until_us;
+	char *payload;    /* payload_n bytes and a NUL; the caller frees it */
+	size_t payload_n;
+};
+
+/* Puts a job into a queue. All outcomes; with 0 its home has stored it. ret_id has room for REDLOCK_JOB_BYTES, or is NULL. */
+int redlock_defer(struct redlock *c, const char *queue, struct redlock_bytes payload, const struct redlock_deferral *options, char *ret_id) REDLOCK_MUST;
+/* Takes the first job that is due: wait_ms and ttl_ms of the options. All outcomes. *ret_job is set by 0 alone. */
+int redlock_take(struct redlock *c, const char *queue, const struct redlock_options *options, struct redlock_job *ret_job) REDLOCK_MUST;
+/* Whether the session still has it, and until when. */
+int redlock_check_job(struct redlock *c, const char *queue, const char *id, struct redlock_grant *ret_grant) REDLOCK_MUST;
+/* The job is done: it is no more, and its lock is free. REDLOCK_REFUSED with "LOST" or "NOTHELD": it may be run again. */
+int redlock_done(struct redlock *c, const char *queue, const char *id) REDLOCK_MUST;
+/* It has failed: it is due again after delay_ms, unless it has failed too often. */
+int redlock_retry(struct redlock *c, const char *queue, const char *id, int64_t delay_ms) REDLOCK_MUST;
+
 /* --- any request --- */
 
 /*
@@ -231,6 +263,7 @@ int redlock_lock_many_send(struct redlock *c, bool any, const char *const *names
 /* The lease that the rows of the last LOCKALL told; 0: there were none yet. */
 int64_t redlock_many_ttl_ms(const struct redlock *c);
 int redlock_check_send(struct redlock *c, const char *name) REDLOCK_MUST;
+int redlock_check_job_send(struct redlock *c, const char *queue, const char *id) REDLOCK_MUST;
 bool redlock_in_flight(const struct redlock *c);
 /*
  * The outcome of what was sent. Waits at most timeout_ms (REDLOCK_FOREVER: without end), and returns -EAGAIN if no answer came.
@@ -238,6 +271,10 @@ bool redlock_in_flight(const struct redlock *c);
 int redlock_finish(struct redlock *c, int64_t timeout_ms) REDLOCK_MUST;
 /* The grant of the last answer, if that was OK to LOCK, EXTEND or CHECK; -EINVAL otherwise. */
 int redlock_grant(const struct redlock *c, struct redlock_grant *ret_grant) REDLOCK_MUST;
+/* Likewise of an OK to CHECK of a job. */
+/* The job of the last answer, if that was OK to TAKE. Its until_us is 0: ask CHECK. */
+int redlock_taken(struct redlock *c, struct redlock_job *ret_job) REDLOCK_MUST;
+int redlock_job_grant(const struct redlock *c, struct redlock_grant *ret_grant) REDLOCK_MUST;
 
 #ifdef __cplusplus
 }

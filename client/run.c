@@ -131,7 +131,9 @@ static bool session_holds(const struct front *f, struct redlock **c)
 
 	if (!*c)
 		return session_take(f, c) != SESSION_GONE;
-	for (unsigned i = 0; !r && i < names_held(f); i++)
+	if (works(f->in))
+		r = redlock_request(*c, "PING", 0, NULL, NULL);
+	for (unsigned i = 0; !r && !works(f->in) && i < names_held(f); i++)
 		r = redlock_check(*c, f->in->names[f->in->any ? f->name : i], &grant);
 	if (r == REDLOCK_REFUSED && loss_refused(*c))
 		return false;

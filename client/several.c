@@ -2,7 +2,9 @@
 /* See several.h. */
 #include "client/several.h"
 #include "client/dial.h"
+#include "client/loss.h"
 #include "client/person.h"
+#include "client/working.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -52,6 +54,8 @@ int several_check(struct keeper_task *task)
 {
 	int r = 0;
 
+	if (task->job)
+		return working_check(task);
 	for (unsigned i = 0; !r && i < task->names_n; i++) {
 		r = name_check(task, i);
 		if (!r)
@@ -60,6 +64,21 @@ int several_check(struct keeper_task *task)
 	if (!r)
 		task->grant = *several_first(task);
 	return r;
+}
+
+int several_check_send(const struct keeper_task *task, unsigned i)
+{
+	return task->job ? working_check_send(task) : redlock_check_send(task->c, task->names[i]);
+}
+
+int several_grant(const struct keeper_task *task, struct redlock_grant *ret_grant)
+{
+	return task->job ? working_grant(task, ret_grant) : redlock_grant(task->c, ret_grant);
+}
+
+const struct redlock_line *several_loss(const struct keeper_task *task)
+{
+	return task->job ? working_loss(task) : loss_push(task->c, task->grants, task->names_n);
 }
 
 const struct redlock_grant *several_first(const struct keeper_task *task)
@@ -72,10 +91,12 @@ const struct redlock_grant *several_first(const struct keeper_task *task)
 	return first;
 }
 
-int several_unlock(const struct keeper_task *task, int64_t keep_ms)
+int several_unlock(const struct keeper_task *task, int64_t keep_ms, bool done)
 {
 	int r = 0;
 
+	if (task->job)
+		return working_end(task, done);
 	for (unsigned i = 0; !r && i < task->names_n; i++)
 		r = redlock_unlock(task->c, task->names[i], keep_ms);
 	return r;
@@ -97,6 +118,8 @@ int several_environment(const struct keeper_task *task)
 {
 	int r = 0;
 
+	if (task->job)
+		return working_environment(task);
 	for (unsigned i = 0; !r && i < task->names_n; i++)
 		r = name_environment(task, i);
 	return r;

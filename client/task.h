@@ -29,6 +29,7 @@ struct keeper_task {
 	struct redlock_grant *grants; /* of each, as the last CHECK told it */
 	struct redlock_grant grant; /* the one of these that ends first */
 	struct family_start start;
+	struct redlock_job *job; /* work: what is held, in the place of names; NULL: names are */
 	int front; /* the keeper's end of the socket pair */
 };
 

@@ -115,7 +115,7 @@ bool tracking_push(struct holds *holds, const struct pending *p, const struct re
 {
 	struct hold *h;
 
-	if (!span_equal(push->code, SPAN("LOST")) || reply_find(push, "owner").p)
+	if (!span_equal(push->code, SPAN("LOST")) || reply_find(push, "owner").p || reply_find(push, "job").p)
 		return true;
 	h = holds_find(holds, reply_find(push, "name"));
 	if (!h)
@@ -164,7 +164,7 @@ void tracking_row(struct holds *holds, struct pending *p, const struct reply_lin
 		.asked_us = asked_us,
 	};
 
-	if (reply_find(line, "owner").p)
+	if (reply_find(line, "owner").p || reply_find(line, "job").p)
 		return;
 	if (!h && p->in_flight && span_equal(name, span_of(p->name)))
 		p->row = row;

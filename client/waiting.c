@@ -2,6 +2,7 @@
 /* See waiting.h. */
 #include "client/waiting.h"
 #include "client/complaint.h"
+#include "client/deferring.h"
 #include "client/dial.h"
 #include "client/person.h"
 #include "client/place.h"
@@ -24,7 +25,7 @@
 static void label_make(const struct invocation *in, char out[LABEL_BYTES])
 {
 	const char *user = getenv("USER") ? getenv("USER") : getenv("LOGNAME"), *word = strrchr(in->argv[0], '/');
-	const char *verb = in->command == &cli_commands[CLI_LEAD] ? "lead" : "run";
+	const char *verb = in->command == &cli_commands[CLI_LEAD] ? "lead" : works(in) ? "work" : "run";
 
 	snprintf(out, LABEL_BYTES, "redlock %s %.80s%s%.40s", verb, word ? word + 1 : in->argv[0], user ? "/" : "", user ? user : "");
 }
@@ -207,7 +208,11 @@ static bool not_granted(struct waiting *w, int outcome)
 	w->exit = taken ? w->in->busy_exit : EXIT_FAILED;
 	if (taken)
 		holder_complain(w, outcome);
-	else if (!w->abandoned)
+	if (taken && w->in->defer_to && !defer_instead(w->in, w->c))
+		w->exit = EXIT_FAILED;
+	else if (taken && w->in->defer_to)
+		w->exit = EXIT_SUCCESS;
+	else if (!taken && !w->abandoned)
 		complain("%s", trouble(w, outcome));
 	return false;
 }

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The public functions about deferred work (redlock.h). They are ordinary requests: the library does not repeat them. */
+#include "client/await.h"
+#include "client/conn.h"
+#include "client/draft.h"
+#include "client/moment.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define END_MS 30000 /* how long the daemon may repeat a DONE or a RETRY at the home of the queue: as long as the lease lasts */
+
+static int name_flaw(struct redlock *c, const char *name, size_t most, const char *what)
+{
+	size_t n = strlen(name);
+
+	return n > 0 && n <= most ? 0 : conn_says(c, -EINVAL, "%s has 1 to %zu bytes", what, most);
+}
+
+static int draft_ask(struct redlock *c, struct draft *d, int64_t wait_ms)
+{
+	if (d->full)
+		return conn_says(c, -EMSGSIZE, "the request is too long");
+	d->line[d->n] = '\0';
+	return redlock_request(c, d->line, wait_ms, NULL, NULL);
+}
+
+/* A field of the last answer as a string; "" if there is none, or if it does not fit. */
+static void field_copy(const struct redlock *c, const char *field, char *out, size_t size)
+{
+	struct redlock_bytes text = redlock_line_find(redlock_answer(c), field);
+	size_t n = text.n < size ? text.n : 0;
+
+	if (n > 0)
+		memcpy(out, text.p, n);
+	out[n] = '\0';
+}
+
+int redlock_defer(struct redlock *c, const char *queue, struct redlock_bytes payload, const struct redlock_deferral *options, char *ret_id)
+{
+	static const struct redlock_deferral none;
+	const struct redlock_deferral *o = options ? options : &none;
+	struct draft d;
+	int r = name_flaw(c, queue, NAME_MAX_BYTES, "the name of a queue");
+
+	if (!r && o->lock)
+		r = name_flaw(c, o->lock, NAME_MAX_BYTES, "the name of a lock");
+	if (!r && o->id)
+		r = name_flaw(c, o->id, REDLOCK_JOB_BYTES - 1, "the id of a job");
+	if (r)
+		return r;
+	draft_begin(&d, "DEFER", queue);
+	draft_bytes(&d, " ", payload);
+	if (o->delay_ms > 0)
+		draft_ms(&d, "delay", o->delay_ms);
+	if (o->lock)
+		draft_quoted(&d, " lock=", o->lock);
+	if (o->id)
+		draft_quoted(&d, " id=", o->id);
+	r = draft_ask(c, &d, ONCE_MS);
+	if (!r && ret_id)
+		field_copy(c, "job", ret_id, REDLOCK_JOB_BYTES);
+	return r;
+}
+
+int redlock_taken(struct redlock *c, struct redlock_job *ret_job)
+{
+	const struct redlock_line *answer = redlock_answer(c);
+	struct redlock_bytes payload = redlock_line_find(answer, "payload");
+	struct redlock_job job = {
+		.attempt = redlock_line_number(answer, "attempt", 0),
+		.fence = redlock_line_number(answer, "fence", 0),
+		.ttl_ms = redlock_line_number(answer, "ttl_ms", 0),
+		.payload_n = payload.n,
+	};
+
+	field_copy(c, "job", job.id, sizeof(job.id));
+	field_copy(c, "name", job.lock, sizeof(job.lock));
+	if (!job.id[0] || !payload.p)
+		return conn_break(c, -EPROTO, "redlockd's answer lacks job or payload");
+	job.payload = malloc(payload.n + 1);
+	if (!job.payload)
+		return conn_break(c, -ENOMEM, "out of memory");
+	memcpy(job.payload, payload.p, payload.n);
+	job.payload[payload.n] = '\0';
+	*ret_job = job;
+	return 0;
+}
+
+/* The validity counts from a CHECK, because the TAKE may have waited for long. */
+int redlock_take(struct redlock *c, const char *queue, const struct redlock_options *options, struct redlock_job *ret_job)
+{
+	struct redlock_job job;
+	int64_t wait_ms = options ? options->wait_ms : 0;
+	struct redlock_grant grant;
+	struct draft d;
+	int r = name_flaw(c, queue, NAME_MAX_BYTES, "the name of a queue");
+
+	if (r)
+		return r;
+	draft_begin(&d, "TAKE", queue);
+	if (wait_ms < 0)
+		draft_text(&d, " wait=forever");
+	else if (wait_ms)
+		draft_ms(&d, "wait", wait_ms);
+	if (options && options->ttl_ms)
+		draft_ms(&d, "ttl", options->ttl_ms);
+	r = draft_ask(c, &d, wait_ms < 0 ? wait_ms : wait_ms + ONCE_MS);
+	if (!r)
+		r = redlock_taken(c, &job);
+	if (r)
+		return r;
+	r = redlock_check_job(c, queue, job.id, &grant);
+	if (r) {
+		free(job.payload);
+		return r;
+	}
+	job.until_us = grant.until_us;
+	*ret_job = job;
+	return 0;
+}
+
+int redlock_check_job_send(struct redlock *c, const char *queue, const char *id)
+{
+	struct draft d;
+
+	draft_begin(&d, "CHECK", queue);
+	draft_quoted(&d, " job=", id);
+	if (d.full)
+		return conn_says(c, -EMSGSIZE, "the request is too long");
+	d.line[d.n] = '\0';
+	return redlock_send(c, d.line);
+}
+
+int redlock_job_grant(const struct redlock *c, struct redlock_grant *ret_grant)
+{
+	int64_t valid = redlock_line_number(redlock_answer(c), "valid_ms", -1);
+
+	if (!c->answered || c->answer.parsed.kind != LINE_OK || valid < 0 || valid > DURATION_MAX / US_PER_MS)
+		return -EINVAL;
+	*ret_grant = (struct redlock_grant){.valid_ms = valid, .until_us = c->answer_sent_us + valid * US_PER_MS};
+	return 0;
+}
+
+int redlock_check_job(struct redlock *c, const char *queue, const char *id, struct redlock_grant *ret_grant)
+{
+	int r = redlock_check_job_send(c, queue, id);
+
+	if (!r)
+		r = await_answer(c, 0);
+	if (!r && redlock_job_grant(c, ret_grant))
+		r = conn_break(c, -EPROTO, "redlockd's answer lacks valid_ms");
+	return r;
+}
+
+static int job_ask(struct redlock *c, const char *verb, const char *queue, const char *id, int64_t delay_ms)
+{
+	struct draft d;
+
+	draft_begin(&d, verb, id);
+	draft_quoted(&d, " queue=", queue);
+	if (delay_ms > 0)
+		draft_ms(&d, "delay", delay_ms);
+	return draft_ask(c, &d, END_MS);
+}
+
+int redlock_done(struct redlock *c, const char *queue, const char *id)
+{
+	return job_ask(c, "DONE", queue, id, 0);
+}
+
+int redlock_retry(struct redlock *c, const char *queue, const char *id, int64_t delay_ms)
+{
+	return job_ask(c, "RETRY", queue, id, delay_ms);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See deferring.h. */
+#include "client/deferring.h"
+#include "client/complaint.h"
+#include "client/person.h"
+
+#include <string.h>
+
+#define TEXT_MOST 6000 /* bytes of a command line that is deferred */
+
+/* Appends a word of a command line, so that a shell reads it as it is. False: it does not fit. */
+static bool word_add(char *out, size_t *at, const char *word)
+{
+	size_t n = *at;
+
+	if (n > 0)
+		out[n++] = ' ';
+	out[n++] = '\'';
+	for (; *word; word++) {
+		if (n + 8 > TEXT_MOST)
+			return false;
+		if (*word == '\'') {
+			memcpy(out + n, "'\\''", 4);
+			n += 4;
+		} else {
+			out[n++] = *word;
+		}
+	}
+	out[n++] = '\'';
+	*at = n;
+	return true;
+}
+
+bool defer_instead(const struct invocation *in, struct redlock *c)
+{
+	struct redlock_deferral options = {.lock = in->operand};
+	char text[TEXT_MOST + 8], id[REDLOCK_JOB_BYTES], name[200];
+	size_t n = 0;
+	int r;
+
+	for (char **word = in->argv; *word; word++) {
+		if (word_add(text, &n, *word))
+			continue;
+		complain("the command line is too long to be deferred: %d bytes at most", TEXT_MOST);
+		return false;
+	}
+	text[n++] = '\n';
+	r = redlock_defer(c, in->defer_to, (struct redlock_bytes){text, n}, &options, id);
+	if (r) {
+		complain("%s", redlock_errmsg(c));
+		return false;
+	}
+	shown_text(span_of(in->defer_to), name, sizeof(name));
+	complain("deferred: job %s of %s", id, name);
+	return true;
+}

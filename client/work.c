@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * work: runs CMD for one job of a queue after the other. Each job has a session and a keeper of its own, so whatever becomes of CMD, of the keeper or of the
+ * connection, the job is done, or is given back. Also defer, retry, queues and jobs.
+ */
+#include "client/commands.h"
+#include "client/complaint.h"
+#include "client/dial.h"
+#include "client/json.h"
+#include "client/person.h"
+#include "client/run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PAUSE_MS   500
+#define TRUSTED_US 1000000 /* a request that was served for so long has no mistake */
+#define INPUT_MOST 8000
+
+static struct redlock *redial(const char *addr)
+{
+	const struct timespec pause = {0, PAUSE_MS * 1000000L};
+	struct redlock *c = dial(addr);
+
+	while (!c) {
+		nanosleep(&pause, NULL);
+		if (redlock_open(addr, ANSWER_TIMEOUT_MS, &c))
+			c = NULL;
+	}
+	return c;
+}
+
+/* A CMD that cannot be executed would fail for every job. */
+static bool goes_on(const struct run_end *end, int code, bool begun)
+{
+	if (end->signal)
+		return false;
+	if (end->granted)
+		return code != EXIT_CANNOT_EXEC && code != EXIT_NOT_FOUND;
+	return begun && code == EXIT_FAILED;
+}
+
+int work_main(const struct invocation *in)
+{
+	const struct timespec pause = {0, PAUSE_MS * 1000000L};
+	struct redlock *c = dial(in->addr);
+	struct run_end end;
+	bool begun = false;
+	sigset_t mask;
+	int code;
+
+	if (!c)
+		return EXIT_FAILED;
+	sigprocmask(SIG_BLOCK, NULL, &mask);
+	for (;;) {
+		int64_t from = redlock_now_us();
+
+		code = run_once(in, c, &end);
+		begun |= end.granted || redlock_now_us() - from > TRUSTED_US;
+		if (!goes_on(&end, code, begun))
+			break;
+		sigprocmask(SIG_SETMASK, &mask, NULL);
+		if (!end.granted)
+			nanosleep(&pause, NULL);
+		c = redial(in->addr);
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			;
+	}
+	return end.signal ? 128 + end.signal : code;
+}
+
+/* --- defer, retry --- */
+
+/* -1: after a complaint. */
+static ssize_t input_read(char *out)
+{
+	size_t n = fread(out, 1, INPUT_MOST + 1, stdin);
+
+	if (ferror(stdin))
+		complain("cannot read the input: %s", strerror(errno));
+	else if (n > INPUT_MOST)
+		complain("the input is too long: a payload has some 7000 bytes at most");
+	else
+		return (ssize_t)n;
+	return -1;
+}
+
+int defer_main(const struct invocation *in)
+{
+	struct redlock_deferral options = {.delay_ms = in->delay_ms, .lock = in->lock, .id = in->id};
+	char text[INPUT_MOST + 1], id[REDLOCK_JOB_BYTES];
+	struct redlock_bytes payload = {in->names_n > 1 ? in->names[1] : text, 0};
+	ssize_t n = in->names_n > 1 ? (ssize_t)strlen(in->names[1]) : input_read(text);
+	struct redlock *c = n < 0 ? NULL : dial(in->addr);
+	int r;
+
+	if (!c)
+		return n < 0 ? EX_USAGE : EX_UNAVAILABLE;
+	payload.n = (size_t)n;
+	r = exit_of(c, redlock_defer(c, in->operand, payload, &options, id));
+	if (!r && in->json)
+		json_line(stdout, redlock_answer(c), false);
+	else if (!r)
+		puts(id);
+	redlock_close(c);
+	return fflush(stdout) || ferror(stdout) ? EX_UNAVAILABLE : r;
+}
+
+int retry_main(const struct invocation *in)
+{
+	struct redlock *c;
+	int r;
+
+	if (in->names_n < 2) {
+		complain("an argument is missing; the usage is: redlock %s %s", in->command->word, in->command->operands);
+		return EX_USAGE;
+	}
+	c = dial(in->addr);
+	if (!c)
+		return EX_UNAVAILABLE;
+	r = exit_of(c, redlock_retry(c, in->operand, in->names[1], in->delay_ms));
+	if (!r && in->json)
+		json_line(stdout, redlock_answer(c), false);
+	redlock_close(c);
+	return fflush(stdout) || ferror(stdout) ? EX_UNAVAILABLE : r;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See working.h. */
+#include "client/working.h"
+#include "client/complaint.h"
+#include "client/dial.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+
+#define PAUSE_MS     500   /* before a TAKE that the daemon cannot serve now is sent again */
+#define POLL_MOST_MS 60000
+
+void working_release(struct redlock_job *job)
+{
+	free(job->payload);
+	job->payload = NULL;
+}
+
+static bool code_is(const struct redlock *c, const char *code)
+{
+	return !strcmp(redlock_code(c), code);
+}
+
+static int64_t left_ms(int64_t until)
+{
+	return until == INT64_MAX ? REDLOCK_FOREVER : MAX(1, (until - redlock_now_us() + 999) / 1000);
+}
+
+static int take_send(const struct waiting *w, int64_t until)
+{
+	char line[4 * REDLOCK_NAME_BYTES + 96], quoted[4 * REDLOCK_NAME_BYTES], wait[40] = "", ttl[40] = "";
+	const struct invocation *in = w->in;
+
+	if (redlock_quote((struct redlock_bytes){in->operand, strlen(in->operand)}, quoted, sizeof(quoted)))
+		return -EMSGSIZE;
+	if (until == INT64_MAX)
+		snprintf(wait, sizeof(wait), " wait=forever");
+	else if (in->wait_ms > 0)
+		snprintf(wait, sizeof(wait), " wait=%lldms", (long long)left_ms(until));
+	if (in->ttl_ms > 0)
+		snprintf(ttl, sizeof(ttl), " ttl=%lldms", (long long)in->ttl_ms);
+	snprintf(line, sizeof(line), "TAKE %s%s%s", quoted, wait, ttl);
+	return redlock_send(w->c, line);
+}
+
+/* False: redlock is gone. */
+static bool take_sleep(struct waiting *w, int64_t most_ms)
+{
+	struct pollfd fds[] = {{.fd = redlock_fd(w->c), .events = redlock_events(w->c)}, {.fd = w->front, .events = 0}};
+	int64_t due = redlock_due_us(w->c), left = due == INT64_MAX ? most_ms : MAX(0, MIN(most_ms, (due - redlock_now_us()) / 1000 + 1));
+
+	if (poll(fds, 2, (int)left) > 0)
+		w->abandoned = fds[1].revents != 0;
+	return !w->abandoned;
+}
+
+/* The outcome of the TAKE that was sent. */
+static int take_await(struct waiting *w, int64_t until)
+{
+	int64_t most = until == INT64_MAX ? INT64_MAX : until + ANSWER_TIMEOUT_MS * INT64_C(1000);
+	int r;
+
+	while ((r = redlock_finish(w->c, 0)) == -EAGAIN) {
+		if (redlock_now_us() >= most)
+			return -ETIMEDOUT;
+		if (!take_sleep(w, most == INT64_MAX ? POLL_MOST_MS : MIN(POLL_MOST_MS, (most - redlock_now_us()) / 1000 + 1)))
+			return -ECANCELED;
+	}
+	return r;
+}
+
+/* The daemon or the home of the queue cannot serve it now. */
+static bool take_is_repeated(const struct waiting *w, int r)
+{
+	return r == -ECONNABORTED ||
+	       (r == REDLOCK_REFUSED && (code_is(w->c, "UNAVAILABLE") || code_is(w->c, "QUORUM") || code_is(w->c, "DRAINING")));
+}
+
+bool working_take(struct waiting *w, struct redlock_job *ret_job)
+{
+	int64_t until = w->in->wait_ms < 0 ? INT64_MAX : redlock_now_us() + w->in->wait_ms * 1000;
+	bool told = false;
+	int r;
+
+	for (;;) {
+		r = take_send(w, until);
+		if (!r)
+			r = take_await(w, until);
+		if (!take_is_repeated(w, r) || w->in->wait_ms == 0 || redlock_now_us() >= until)
+			break;
+		if (r == REDLOCK_REFUSED && !told)
+			complain("%s", redlock_errmsg(w->c));
+		told |= r == REDLOCK_REFUSED;
+		if (r == REDLOCK_REFUSED && !take_sleep(w, PAUSE_MS))
+			break;
+	}
+	if (!r)
+		r = redlock_taken(w->c, ret_job);
+	if (!r)
+		return true;
+	w->exit = r == REDLOCK_BUSY || r == REDLOCK_TIMEOUT ? EXIT_SUCCESS : EXIT_FAILED;
+	if (w->exit && !w->abandoned)
+		complain("%s", r == -ETIMEDOUT ? "redlockd does not answer" : redlock_errmsg(w->c));
+	return false;
+}
+
+int working_check_send(const struct keeper_task *task)
+{
+	return redlock_check_job_send(task->c, task->in->operand, task->job->id);
+}
+
+int working_grant(const struct keeper_task *task, struct redlock_grant *ret_grant)
+{
+	int r = redlock_job_grant(task->c, ret_grant);
+
+	if (!r)
+		ret_grant->ttl_ms = task->job->ttl_ms;
+	return r;
+}
+
+int working_check(struct keeper_task *task)
+{
+	int r = redlock_check_job(task->c, task->in->operand, task->job->id, &task->grants[0]);
+
+	task->grants[0].ttl_ms = task->job->ttl_ms;
+	task->grant = task->grants[0];
+	return r;
+}
+
+static bool field_is(const struct redlock_line *line, const char *field, const char *text)
+{
+	struct redlock_bytes value = redlock_line_find(line, field);
+
+	return value.p && value.n == strlen(text) && !memcmp(value.p, text, value.n);
+}
+
+static bool tells_loss(const struct keeper_task *task, const struct redlock_line *push)
+{
+	struct redlock_bytes code = redlock_line_code(push);
+
+	if (code.n != 4 || memcmp(code.p, "LOST", 4) != 0)
+		return false;
+	if (field_is(push, "job", task->job->id))
+		return field_is(push, "queue", task->in->operand);
+	return task->job->lock[0] && field_is(push, "name", task->job->lock) && redlock_line_number(push, "fence", 0) == task->job->fence;
+}
+
+const struct redlock_line *working_loss(const struct keeper_task *task)
+{
+	const struct redlock_line *push;
+
+	while ((push = redlock_next_push(task->c)))
+		if (tells_loss(task, push))
+			return push;
+	return NULL;
+}
+
+int working_end(const struct keeper_task *task, bool done)
+{
+	return done ? redlock_done(task->c, task->in->operand, task->job->id) : redlock_retry(task->c, task->in->operand, task->job->id, task->in->delay_ms);
+}
+
+int working_environment(const struct keeper_task *task)
+{
+	const struct redlock_job *job = task->job;
+	char attempt[24], fence[24];
+
+	snprintf(attempt, sizeof(attempt), "%lld", (long long)job->attempt);
+	snprintf(fence, sizeof(fence), "%lld", (long long)job->fence);
+	if (setenv("REDLOCK_QUEUE", task->in->operand, 1) || setenv("REDLOCK_JOB", job->id, 1) || setenv("REDLOCK_ATTEMPT", attempt, 1))
+		return -errno;
+	if (job->lock[0] && (setenv("REDLOCK_NAME", job->lock, 1) || setenv("REDLOCK_FENCE", fence, 1)))
+		return -errno;
+	return 0;
+}

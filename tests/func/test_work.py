@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""redlock work, defer, retry, queues, jobs, and run --or-defer."""
+import json
+import os
+import signal
+import subprocess
+import time
+
+from harness import FuncTest, on_each_store
+from process import until
+
+
+@on_each_store
+class Work:
+    """One daemon."""
+    COST, CONFIG = 20, {"jobs": {"attempts": 3}, "lease": "2s"}
+
+    def defer(self, queue, text, *options):
+        status, out, _ = self.call_redlock(self.d, "defer", *options, queue, text)
+        self.assertEqual(status, 0)
+        return out.strip()
+
+    def work(self, queue, *command, wait="300ms"):
+        return self.call_redlock(self.d, "work", "--wait", wait, queue, "--", *command)
+
+    def jobs(self, queue):
+        _, out, _ = self.call_redlock(self.d, "jobs", "--json", queue)
+        return [json.loads(line) for line in out.splitlines()]
+
+    def test_the_payload_is_the_input_and_the_job_is_done(self):
+        q = self.name()
+        self.defer(q, "one\ntwo", "--id", "a", "--lock", q + "-l")
+        status, out, _ = self.work(q, "sh", "-c", 'cat; echo " $REDLOCK_QUEUE $REDLOCK_JOB $REDLOCK_ATTEMPT $REDLOCK_NAME ${REDLOCK_FENCE:+f}"')
+        self.assertEqual((status, out), (0, "one\ntwo %s a 1 %s-l f\n" % (q, q)))
+        self.assertEqual(self.jobs(q), [])
+
+    def test_a_job_that_crashes_its_command_does_not_end_the_loop(self):
+        q = self.name()
+        self.defer(q, "kill -9 $$", "--id", "bad")
+        for i in range(3):
+            self.defer(q, "echo %d" % i)
+        status, out, _ = self.work(q, "sh")
+        self.assertEqual((status, sorted(out.split())), (0, ["0", "1", "2"]))
+        self.assertEqual([(job["job"], job["state"], job["failed"]) for job in self.jobs(q)], [("bad", "dead", 3)])
+        self.assertEqual(self.call_redlock(self.d, "retry", q, "bad")[0], 0)
+        self.assertEqual([job["state"] for job in self.jobs(q)], ["due"])
+        self.assertEqual(self.call_redlock(self.d, "retry", q, "other")[0], 1)
+
+    def test_a_command_that_cannot_be_executed_ends_the_loop(self):
+        q = self.name()
+        self.defer(q, "x")
+        self.assertEqual(self.work(q, "/no/such/command")[0], 127)
+
+    def test_run_or_defer_puts_the_command_off_until_the_lock_is_free(self):
+        q, name, c = self.name(), self.name(), self.connect()
+        c.ok("LOCK " + name)
+        status, _, err = self.call_redlock(self.d, "run", "--or-defer", q, name, "--", "echo", "it's", "a  b")
+        self.assertEqual(status, 0)
+        self.assertIn("deferred", err)
+        begin = time.monotonic()
+        work = self.start_redlock(self.d, "work", "--wait", "3s", q, "--", "sh", stdout=subprocess.PIPE)
+        time.sleep(0.5)
+        c.ok("UNLOCK " + name)
+        self.assertEqual(work.stdout.readline(), b"it's a  b\n")
+        self.assertGreaterEqual(time.monotonic() - begin, 0.5)
+        self.assertEqual(work.wait(10), 0)
+        status, out, _ = self.call_redlock(self.d, "run", "--or-defer", q, name, "--", "echo", "free")
+        self.assertEqual((status, out), (0, "free\n"))
+
+    def test_a_worker_that_is_killed_gives_its_job_to_another(self):
+        q = self.name()
+        self.defer(q, "x", "--id", "a")
+        for number in (signal.SIGKILL, signal.SIGTERM):
+            work = self.start_redlock(self.d, "work", q, "--", "sh", "-c", "echo $$ $REDLOCK_ATTEMPT; exec sleep 100", stdout=subprocess.PIPE)
+            pid, attempt = work.stdout.readline().split()
+            work.send_signal(number)
+            work.wait(10)
+            until(lambda: not os.path.exists("/proc/%d" % int(pid)), "its command is stopped")
+            self.assertEqual(int(attempt), 1 if number == signal.SIGKILL else 2)
+        status, out, _ = self.work(q, "sh", "-c", "echo $REDLOCK_ATTEMPT")
+        self.assertEqual((status, out), (0, "3\n"))
+
+    def test_a_worker_whose_job_is_lost_stops_its_command_in_time_and_goes_on(self):
+        q = self.name()
+        self.defer(q, "x", "--id", "a", "--lock", q + "-l")
+        work = self.start_redlock(self.d, "work", q, "--", "sh", "-c", "echo $$ $REDLOCK_ATTEMPT; exec sleep 100", stdout=subprocess.PIPE)
+        first, _ = work.stdout.readline().split()
+        admin = self.connect()
+        admin.ok("BREAK %s-l" % q)
+        second, attempt = work.stdout.readline().split()
+        self.assertFalse(os.path.exists("/proc/%d" % int(first)))
+        self.assertEqual(int(attempt), 2)
+        work.send_signal(signal.SIGTERM)
+        self.assertEqual(work.wait(10), 128 + signal.SIGTERM)
+
+
+class WorkOverRestarts(FuncTest):
+    """One Redis, one daemon that comes and goes."""
+    COST = 10
+
+    def test_a_worker_waits_for_its_daemon(self):
+        d = self.redis_daemon(self.redis(), {"lease": "2s", "max_lease": "4s"})
+        work = self.start_redlock(d, "work", "q", "--", "cat", stdout=subprocess.PIPE)
+        for text in ("one", "two"):
+            self.assertEqual(self.call_redlock(d, "defer", "q", text + "\n")[0], 0)
+            self.assertEqual(work.stdout.readline().decode(), text + "\n")
+            d.restart()
+        work.send_signal(signal.SIGTERM)
+        work.wait(10)
