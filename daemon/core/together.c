@@ -45,6 +45,11 @@ void together_upgrade(struct engine *e, struct round *r)
 	lock_of_lease(x)->contender->woken = NODESET_NONE;
 }
 
+bool together_asks(const struct round *r)
+{
+	return r->form == FORM_UPGRADE && r->lease->renewal->upgrade == r;
+}
+
 /*
  * A store that shares the value does not keep others out for one who holds it alone. Nor does one that may yet carry out a call of ours which shares it: that
  * call was sent over an earlier connection.

@@ -14,6 +14,8 @@ void together_begin(struct engine *e, struct round *r);
 void together_upgrade(struct engine *e, struct round *r);
 /* An answer to a renewal. It does not count as granted if the store does not have the value as the lease is held now. */
 void together_note(struct engine *e, struct round *r, const struct answer *a);
+/* The round is such a renewal, and none was sent since. */
+bool together_asks(const struct round *r);
 /* A quorum has the value alone: only the votes of these stores count from now on. */
 void together_is_alone(struct engine *e, struct round *r);
 /* … but not yet. Returns whether this round can give it no more; then the stores are asked again a little later. */
