@@ -32,7 +32,7 @@ struct engine {
 		struct {
 			enum { NAME_UNKNOWN, NAME_ASKED, NAME_SAME, NAME_OTHER } is; /* whether the other daemons call the store as this one does */
 			struct instant at;                                           /* when that was last learned, or asked in vain */
-			uint64_t marker;                                             /* the store's at that time, as a hash: if it has another now, it may have forgotten */
+			uint64_t marker; /* the store's then, as a hash: if it has another now, it may have forgotten its name */
 		} name[NODES_MAX];
 	} homes;
 	bool draining;
