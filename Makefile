@@ -269,6 +269,7 @@ CLIENT := \
 	client/person.c \
 	client/pushes.c \
 	client/public.c \
+	client/rate.c \
 	client/recovery.c \
 	client/repeat.c \
 	client/surplus.c \
@@ -289,6 +290,7 @@ CLI := \
 	client/json.c \
 	client/keeper.c \
 	client/lead.c \
+	client/limit.c \
 	client/loss.c \
 	client/main.c \
 	client/ping.c \

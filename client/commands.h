@@ -23,6 +23,7 @@ int ping_main(const struct invocation *in);
 int watch_main(const struct invocation *in);
 int break_main(const struct invocation *in);
 int kill_main(const struct invocation *in);
+int rate_main(const struct invocation *in);
 int raw_main(const struct invocation *in);
 
 #endif

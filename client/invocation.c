@@ -120,6 +120,31 @@ static const char *priority_set(struct invocation *in, const char *value)
 	return NULL;
 }
 
+static const char *count_set(const char *value, int64_t *ret_n)
+{
+	size_t digits = strspn(value, "0123456789");
+
+	if (!digits || digits > 10 || value[digits])
+		return "is no number: 0 to 9999999999";
+	*ret_n = strtoll(value, NULL, 10);
+	return NULL;
+}
+
+static const char *limit_set(struct invocation *in, const char *value)
+{
+	return count_set(value, &in->limit);
+}
+
+static const char *cost_set(struct invocation *in, const char *value)
+{
+	return count_set(value, &in->cost);
+}
+
+static const char *per_set(struct invocation *in, const char *value)
+{
+	return duration_set(value, &in->per_ms);
+}
+
 static const char *note_set(struct invocation *in, const char *value)
 {
 	in->note = value;
@@ -394,7 +419,7 @@ static bool more_names(const struct invocation *in, int argc, char **argv, bool 
 
 int invocation_parse(int argc, char **argv, struct invocation *ret_in)
 {
-	struct invocation in = {.wait_ms = REDLOCK_FOREVER, .busy_exit = EXIT_NOT_ACQUIRED};
+	struct invocation in = {.wait_ms = REDLOCK_FOREVER, .busy_exit = EXIT_NOT_ACQUIRED, .cost = 1};
 	bool literal = false;
 	uint32_t given = 0;
 	int r;

@@ -46,6 +46,7 @@ struct invocation {
 	const char *addr, *note;
 	const char *defer_to, *lock, *id;
 	int64_t wait_ms, ttl_ms, keep_ms, delay_ms;
+	int64_t limit, per_ms, cost; /* of rate */
 	int busy_exit, priority;
 	bool shared, any, json, help, version;
 };

@@ -373,12 +373,15 @@ static void deliver_job(struct commander *x, struct home_question *q)
 		takes_look(x);
 }
 
-void deliver_home(struct commander *x)
+bool deliver_homes(struct commander *x)
 {
-	struct home_question *q = home_next_told(x->engine);
+	struct home_question *q;
 
-	if (q->of == HOME_OF_RATE)
-		rate_told(x, q);
-	else
-		deliver_job(x, q);
+	while ((q = home_next_told(x->engine))) {
+		if (q->of == HOME_OF_RATE)
+			rate_told(x, q);
+		else
+			deliver_job(x, q);
+	}
+	return true;
 }

@@ -115,7 +115,7 @@ static void home_conclude(struct engine *e, struct home_question *q, enum home_o
 
 static bool home_may_answer(const struct member *m, const struct home_question *q)
 {
-	if (!m->connected || m->stalled || m->state == MEMBER_REFUSED || m->state == MEMBER_DOWN)
+	if (!m->connected || m->stalled || m->state == MEMBER_REFUSED || m->state == MEMBER_DOWN || (q->denied && q->denied == m->marker))
 		return false;
 	return q->joined ? m->state == MEMBER_JOINED : m->ours && m->marker && *m->marker;
 }
@@ -129,7 +129,8 @@ static bool home_is_awaited(const struct member *m)
 static void home_refuse(struct engine *e, struct home_question *q)
 {
 	const struct member *m = &e->members.node[q->node];
-	const char *why = m->stalled ? "slow" : home_may_answer(m, q) ? "busy" : member_state_word(m->state);
+	bool denied = q->denied && q->denied == m->marker && m->connected && !m->stalled;
+	const char *why = m->stalled ? "slow" : denied ? "of another configuration now" : home_may_answer(m, q) ? "busy" : member_state_word(m->state);
 
 	home_conclude(e, q, HOME_REFUSED, home_text(e->core, "%s is %s%s%s", e->core->conf.label[q->node], why, m->reason[0] ? ": " : "", m->reason));
 }
@@ -139,6 +140,7 @@ static void home_send(struct engine *e, struct home_question *q)
 	struct member *m = &e->members.node[q->node];
 	struct call *call = calls_send(&e->calls, &q->calls, q->node, CALL_HOME);
 
+	q->marker = m->marker;
 	if (!q->joined)
 		call->marker = span_of(m->marker);
 	call->value = (struct span){buf_begin(&q->words), buf_length(&q->words)};
@@ -167,6 +169,7 @@ void home_ask(struct engine *e, struct home_question *q, unsigned place)
 {
 	q->outcome = HOME_OPEN;
 	q->place = place;
+	q->denied = NULL;
 	q->node = home_node(e->core, q->of, name_text(&q->name), place);
 	q->until = instant_add(e->core->now, core_soon_us(e->core));
 	home_try(e, q);
@@ -204,6 +207,7 @@ static void home_said(struct engine *e, struct home_question *q, const struct an
 
 	q->code = a->code;
 	if (a->code == 'Q') {
+		q->denied = q->marker;
 		if (m->asked == ASKED_NOTHING && m->connected)
 			member_probe(&e->members, m);
 		home_try(e, q);

@@ -32,6 +32,8 @@ struct home_question {
 	enum home_of of;
 	unsigned place, node;    /* see home_node */
 	bool joined;             /* only a store that has joined may answer; else also one in quarantine: it remembers what it was told since */
+	const char *marker;      /* with which it was sent last … */
+	const char *denied;      /* … and which the store does not have: it is asked again once another is known. NULL: none */
 	bool left;               /* delivered: it lives only until its call is answered */
 	struct buf words;        /* the operation and its arguments: see netstring.h */
 	enum home_outcome outcome;

@@ -73,8 +73,6 @@ static inline void service_deliver(struct service *s)
 {
 	if (s->engine.notices.count > 0)
 		deliver_notices(&s->commander);
-	while (!TAILQ_EMPTY(&s->engine.homes.told))
-		deliver_home(&s->commander);
 	while (!TAILQ_EMPTY(&s->commander.groups_due)) {
 		gather_next(&s->commander);
 		deliver_notices(&s->commander);
@@ -126,7 +124,7 @@ static void service_go_on(struct service *s)
 	service_deliver(s);
 	do
 		service_settle(s);
-	while (s->commander.gathered);
+	while (s->commander.gathered || (!TAILQ_EMPTY(&s->engine.homes.told) && deliver_homes(&s->commander)));
 }
 
 /* Votes fell: a job that this has ended is lost before another line is served. */

@@ -79,7 +79,7 @@ static bool call_is_marked(const struct call *call)
 
 static bool call_is_alone(const struct call *call)
 {
-	return call->kind == CALL_PROBE || call->kind == CALL_MARK || call->kind == CALL_TABLE || call->kind == CALL_HOME;
+	return call->kind <= CALL_MARK || call->kind >= CALL_TABLE;
 }
 
 bool batch_accepts(const struct batch *b, const struct call *call)
@@ -258,9 +258,10 @@ static char *home_fill(char *at, const struct call *call, uint8_t *ret_words)
 /* At least as many bytes as the terms and arguments of a call take. */
 static size_t args_most(const struct call *call)
 {
-	size_t words = TERMS_WORDS + (call->kind == CALL_HOME ? HOME_WORDS_MAX : ARGS_MOST);
+	size_t more = call->kind == CALL_HOME ? HOME_WORDS_MAX * NUMBER_MOST + call->name.n : 0;
 
-	return words * NUMBER_MOST + call->value.n + call->new_value.n + call->prior.n + call->ticket.n + call->marker.n + call->new_marker.n + call->name.n;
+	return (TERMS_WORDS + ARGS_MOST) * NUMBER_MOST + call->value.n + call->new_value.n + call->prior.n + call->ticket.n + call->marker.n +
+	       call->new_marker.n + more;
 }
 
 /* Adds an entry whose bytes are in keys and args already; in args they begin at `arg`. */

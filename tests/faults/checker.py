@@ -3,7 +3,7 @@
 
 S1: beliefs exclude each other. S2: fences are unique. S3: fences are in order. S4: no update behind a lock is lost. S6: readers believe together, and writers
 alone. S13: valid_ms is truthful. L7: answers come in time. Those about one client: see reader.py. About the line of a daemon: order.py; WATCH: watched.py;
-BREAK and KILL: forced.py.
+BREAK and KILL: forced.py; RATE: metered.py.
 S1, S6, S13 and the order of beliefs hold only where no fault breaks the assumptions about time (kind T).
 """
 import bisect
@@ -11,6 +11,7 @@ import collections
 
 from forced import check_force
 from history import MS
+from metered import check_rates
 from order import check_line
 from reader import Reader, Violation
 from watched import check_watchers
@@ -152,6 +153,7 @@ class Verdict:
         self.violations += [*check_unique(self.grants), *check_order(self.grants), *check_registers(fenced or {})]
         self.violations += check_answers(readers, stops, answer_ms, max(times, default=0))
         self.violations += [*check_reads(history), *check_watchers(history, readers, kind), *check_force(readers, kind), *check_line(readers, stops)]
+        self.violations += [Violation("S31", text) for text in check_rates(readers, history.nemesis)]
         if kind == "T":
             self.violations += [*check_overlap(self.grants, "S1", False), *check_overlap(self.grants, "S13", True)]
             self.violations += check_counters(history, counts or {})

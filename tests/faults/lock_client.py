@@ -164,6 +164,14 @@ class Worker:
 
     # --- what an administrator does ----------------------------------------------------------------------------------
 
+    def do_rate(self, name):
+        """Uses a rate limit some times. All clients use the same few."""
+        if "RATE" not in self.options.verbs:
+            return
+        of = self.rng.randrange(3)
+        for _ in range(self.rng.randrange(1, 8)):
+            self.session.rate("faults/rate/%d" % of, 5 + 10 * of, (300, 1000, 4000)[of], self.rng.choice((1, 1, 1, 2, 5)))
+
     def do_force(self, name):
         self.session.ask("BREAK", name)
 

@@ -9,7 +9,7 @@ import wire
 from history import MS, Log, now
 
 # How often a client does what: see Worker.do_…
-MODES = {"try": 5, "wait": 6, "short": 3, "hold": 2, "again": 1, "extend": 1, "late": 1, "linger": 1, "drop": 1, "leave": 0.5, "force": 0.3, "kill": 0.1}
+MODES = {"try": 5, "wait": 6, "short": 3, "hold": 2, "again": 1, "extend": 1, "late": 1, "linger": 1, "drop": 1, "leave": 0.5, "force": 0.3, "kill": 0.1, "rate": 0.7}
 LINGERING = dict(MODES, linger=5)
 
 
@@ -198,6 +198,11 @@ class Session:
         for name in got if wait else ():
             self.check(name)
         return got
+
+    def rate(self, name, limit, per_ms, cost):
+        """Uses a rate limit."""
+        line = "RATE %s limit=%d per=%dms cost=%d" % (wire.quoted(name), limit, per_ms, cost)
+        return self.ask("RATE", name, line, limit=limit, per=per_ms, cost=cost)
 
     def check(self, name):
         return self.ask("CHECK", name).kind == "OK"

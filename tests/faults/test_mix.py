@@ -288,6 +288,29 @@ class Mix(unittest.TestCase):
         self.shows(["S7"], self.several("LOCKANY", 0, 10, answer=dict(got, name="o")))
 
 
+class Rates(unittest.TestCase):
+    @staticmethod
+    def uses(times, cost=1, took=10):
+        told = Story()
+        for at in times:
+            told.ask("RATE", at, at + took, kind="OK").rows[-2].update(limit=3, per=1000, cost=cost)
+        return told
+
+    def test_no_window_has_more_uses_than_the_limit(self):
+        self.assertEqual(rules(self.uses([0, 100, 200, 900])), ["S31"])
+        self.assertEqual(rules(self.uses([0, 100]), self.uses([500, 600])), ["S31"])
+        self.assertEqual(rules(self.uses([0, 900], cost=2)), ["S31"])
+
+    def test_uses_that_may_lie_further_apart_are_allowed(self):
+        self.assertEqual(rules(self.uses([0, 100, 200, 1000, 1100, 1200])), [])
+        self.assertEqual(rules(self.uses([0, 100, 200, 900], took=200)), [])
+
+    def test_a_fault_allows_as_many_again(self):
+        fault = [{"e": "fault", "t": 300 * MS, "what": "node"}, {"e": "heal", "t": 400 * MS, "what": "node"}]
+        self.assertEqual(rules(self.uses([0, 100, 200, 500, 600, 700]), nemesis=fault), [])
+        self.assertEqual(rules(self.uses([0, 100, 200, 500, 600, 700, 800]), nemesis=fault), ["S31"])
+
+
 class Table(unittest.TestCase):
     """The table of operations, on sessions that only note what they are asked."""
 

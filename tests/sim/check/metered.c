@@ -31,7 +31,7 @@ static void metered_add(struct metered *m, int64_t name, int64_t at, int64_t cos
 		if (!m->use)
 			abort();
 	}
-	m->use[m->uses++] = (struct metered_use){name, at, cost};
+	m->use[m->uses++] = (struct metered_use){.name = name, .at = at, .cost = cost};
 }
 
 /* Forgets what has left its window by the clock of the store, and pulls back what lies ahead. */
@@ -46,19 +46,20 @@ static void metered_settle(struct server *s)
 
 		if (use.at + rate_terms(s->world->plan, use.name).per_ms * MSEC + SLACK_US <= now)
 			continue;
-		if (use.at > now)
+		use.past |= use.at + rate_terms(s->world->plan, use.name).per_ms * MSEC <= now;
+		if (use.at > now && !use.past)
 			use.at = now;
 		m->use[left++] = use;
 	}
 	m->uses = left;
 }
 
-static int64_t metered_used(const struct metered *m, int64_t name, int64_t since)
+static int64_t metered_used(const struct metered *m, int64_t name, int64_t since, bool past)
 {
 	int64_t sum = 0;
 
 	for (unsigned i = 0; i < m->uses; i++)
-		sum += m->use[i].name == name && m->use[i].at > since ? m->use[i].cost : 0;
+		sum += m->use[i].name == name && m->use[i].at > since && (past || !m->use[i].past) ? m->use[i].cost : 0;
 	return sum;
 }
 
@@ -90,7 +91,8 @@ static void judged(struct server *s, const struct flight *f, unsigned i, int64_t
 	struct world *w = s->world;
 	struct rate_terms x = rate_terms(w->plan, name);
 	int64_t now = server_wall(s), cost = cost_of(&f->call[i]);
-	int64_t used = metered_used(&s->metered, name, now - x.per_ms * MSEC), longer = metered_used(&s->metered, name, now - x.per_ms * MSEC - SLACK_US);
+	int64_t used = metered_used(&s->metered, name, now - x.per_ms * MSEC, false);
+	int64_t longer = metered_used(&s->metered, name, now - x.per_ms * MSEC - SLACK_US, true);
 	bool admitted = f->answer[i].code == 'Y';
 
 	home_check(s, name);

@@ -27,11 +27,19 @@ static void rater_asks(struct sim_client *c)
 	struct request_sim *q;
 
 	cost = stream_chance(&c->rates, 70) ? 1 : stream_range(&c->rates, 0, x.limit);
-	q = client_ask(c, ASK_RATE, NULL, "RATE m%lld limit=%lld per=%lldms cost=%lld", (long long)name, (long long)x.limit, (long long)x.per_ms, (long long)cost);
+	q = client_ask(c, ASK_RATE, NULL, "RATE m%lld limit=%lld per=%lldms cost=%lld", (long long)name, (long long)x.limit, (long long)x.per_ms,
+	               (long long)cost);
 	if (!q)
 		return;
 	q->name = name;
 	q->cost = cost;
+}
+
+static void rater_errs(struct sim_client *c)
+{
+	static const char *const wrong[] = {"RATE m0", "RATE m0 limit=0 per=1s", "RATE m0 limit=3 per=1s cost=4", "RATE m0 limit=2000000000 per=1s", "RATE"};
+
+	client_ask(c, ASK_OTHER, NULL, "%s", wrong[stream_range(&c->rates, 0, (int64_t)(sizeof(wrong) / sizeof(wrong[0])) - 1)]);
 }
 
 /* In turns often and seldom, so that limits are used up and windows pass. */
@@ -42,7 +50,10 @@ void rater_fired(struct sim_client *c)
 
 	if (w->now > w->plan->length_us + settle_us(w->plan) - SEC)
 		return;
-	rater_asks(c);
+	if (stream_chance(&c->rates, 2))
+		rater_errs(c);
+	else
+		rater_asks(c);
 	world_at(c->world, &c->rate_timer, AT_RATER, w->now + stream_skewed(&c->rates, MSEC, most));
 }
 

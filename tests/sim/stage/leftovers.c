@@ -62,8 +62,8 @@ static void check_key(void *context, struct span key, struct span value, int64_t
 
 	/*
 	 * A queue whose last withdrawal was lost expires by itself, after three times the time of a ticket, and so does what tells that somebody may wait. The
-	 * wait table of a store that was not usable when the last owner had gone expires after the time of a member. What was used of a rate limit expires with the
-	 * longest window. The name of the store stays.
+	 * wait table of a store that was not usable when the last owner had gone expires after the time of a member. What was used of a rate
+	 * limit expires with the longest window. The name of the store stays.
 	 */
 	if ((span_starts(key, SPAN("redlockd:lock:q:")) || span_equal(key, SPAN("redlockd:lock:!waits")) || span_equal(key, SPAN("redlockd:lock:!table")) ||
 	     span_starts(key, SPAN("redlockd:lock:r:"))) &&

@@ -17,6 +17,7 @@ TAILQ_HEAD(flights, flight);
 /* A use that the store admitted. */
 struct metered_use {
 	int64_t name, at, cost; /* at: by its clock */
+	bool past;              /* it has left its window: a clock that is set back since does not bring it back */
 };
 
 struct metered {

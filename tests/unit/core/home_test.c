@@ -228,6 +228,22 @@ START_TEST(a_daemon_that_calls_a_store_otherwise_is_refused_there_and_locks_go_o
 }
 END_TEST
 
+START_TEST(each_request_is_judged_by_its_own_window_over_the_same_uses)
+{
+	cluster_begin(1);
+	uses_up(1, 1);
+	passes(10 * SEC);
+	says(1, "RATE n limit=2 per=1s cost=2");
+	hears(1, "OK left=0 reset_ms=1000");
+	passes(10 * SEC);
+	says(1, "RATE n limit=2 per=1s");
+	hears(1, "OK left=1 reset_ms=1000");
+	says(1, "RATE n limit=4 per=60s");
+	hears(1, "BUSY retry_ms=40000 left=0");
+	cluster_close();
+}
+END_TEST
+
 START_TEST(the_answer_to_a_session_that_has_gone_is_nobodys)
 {
 	cluster_begin(3);
@@ -298,6 +314,7 @@ Suite *home_suite(void)
 	tcase_add_test(c, a_store_in_quarantine_counts_for_it_remembers_what_it_was_told_since);
 	tcase_add_test(c, a_question_is_asked_again_when_the_marker_has_changed);
 	tcase_add_test(c, a_daemon_that_calls_a_store_otherwise_is_refused_there_and_locks_go_on);
+	tcase_add_test(c, each_request_is_judged_by_its_own_window_over_the_same_uses);
 	tcase_add_test(c, the_answer_to_a_session_that_has_gone_is_nobodys);
 	tcase_add_test(c, what_makes_no_sense_is_refused);
 	tcase_add_test(c, many_questions_wait_until_the_store_has_room);

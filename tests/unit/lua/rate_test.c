@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Rate limits: lua/rate.lua on a real Redis and on a simulated one, and daemon/store/rate.c say the same to the same questions. And what they say is held against
- * a plain list of all that was admitted: no window has more than the limit, though the clock is set back; and nobody is refused without need. The clock
- * of Redis stands where the test puts it. REDLOCKD_SEED=n repeats it.
+ * Rate limits: lua/rate.lua on a real Redis and on a simulated one, and daemon/store/rate.c say the same to the same questions. And what they say is held
+ * against a plain list of all that was admitted: no window has more than the limit, though the clock is set back; and nobody is refused without need. The
+ * clock of Redis stands where the test puts it. REDLOCKD_SEED=n repeats it.
  */
 #include "daemon/base/netstring.h"
 #include "tests/fixture/random_calls.h"
@@ -79,9 +79,9 @@ static void reply_await(void)
 static void same(const char *who, const struct answer *a)
 {
 	ck_assert_msg(a->class == told.class && a->code == told.code && a->server_us == told.server_us && span_equal(a->found, span_of(told_text)),
-	              "%s: class %d code %c '%.*s' at %lld; redis: class %d code %c '%s' at %lld: %.*s", who, a->class, a->code ? a->code : '-', (int)a->found.n,
-	              a->found.p ? a->found.p : "", (long long)a->server_us, told.class, told.code ? told.code : '-', told_text, (long long)told.server_us,
-	              (int)told.text.n, told.text.p ? told.text.p : "");
+	              "%s: class %d code %c '%.*s' at %lld; redis: class %d code %c '%s' at %lld: %.*s", who, a->class, a->code ? a->code : '-',
+	              (int)a->found.n, a->found.p ? a->found.p : "", (long long)a->server_us, told.class, told.code ? told.code : '-', told_text,
+	              (long long)told.server_us, (int)told.text.n, told.text.p ? told.text.p : "");
 }
 
 /* All three are asked, and say the same. Returns the code. */
@@ -273,9 +273,10 @@ START_TEST(no_window_ever_has_more_than_the_limit_and_nobody_is_refused_without_
 			char code = rate(x.limit, x.per_us, cost);
 
 			ck_assert_int_le(used(x.per_us), x.limit);
-			ck_assert_msg(code == 'Y' || back_us > 0 || more + cost > x.limit, "seed %llu: refused, though %lld of %lld are used", (unsigned long long)seed + i,
-			              (long long)more, (long long)x.limit);
-			ck_assert_msg(before == 0 || code == 'Y' || cost > before || back_us > 0, "seed %llu: refused after the time that it was told", (unsigned long long)seed + i);
+			ck_assert_msg(code == 'Y' || back_us > 0 || more + cost > x.limit, "seed %llu: refused, though %lld of %lld are used",
+			              (unsigned long long)seed + i, (long long)more, (long long)x.limit);
+			ck_assert_msg(before == 0 || code == 'Y' || cost > before || back_us > 0, "seed %llu: refused after the time that it was told",
+			              (unsigned long long)seed + i);
 			refused += code == 'T';
 			sum++;
 			before = 0;

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Rate limits: redlock_rate() of redlock.h. */
+#include "client/draft.h"
+#include "client/person.h"
+
+#include <errno.h>
+#include <string.h>
+
+int redlock_rate(struct redlock *c, const char *name, int64_t limit, int64_t per_ms, int64_t cost, struct redlock_rate *ret_rate)
+{
+	const struct redlock_line *answer;
+	struct redlock_bytes unmetered;
+	struct draft d;
+	int r;
+
+	draft_begin(&d, "RATE", name);
+	draft_number(&d, "limit", limit);
+	draft_ms(&d, "per", per_ms);
+	draft_number(&d, "cost", cost);
+	if (d.full)
+		return -EINVAL; /* a name of 512 bytes fits, however it is quoted */
+	d.line[d.n] = '\0';
+	r = redlock_request(c, d.line, 0, NULL, NULL);
+	if (r != REDLOCK_OK && r != REDLOCK_BUSY)
+		return r;
+	answer = redlock_answer(c);
+	unmetered = redlock_line_find(answer, "unmetered");
+	*ret_rate = (struct redlock_rate){
+		.left = redlock_line_number(answer, "left", 0),
+		.reset_ms = redlock_line_number(answer, "reset_ms", 0),
+		.retry_ms = redlock_line_number(answer, "retry_ms", 0),
+		.unmetered = unmetered.n == 3 && !memcmp(unmetered.p, "yes", 3),
+	};
+	return r;
+}
