@@ -162,22 +162,6 @@ int redlock_check(struct redlock *c, const char *name, struct redlock_grant *ret
 /* How much of a grant is left by the local clock, at least 0; asks nobody. */
 int64_t redlock_left_us(const struct redlock_grant *grant);
 
-/* --- rate limits; name is 1 to 512 bytes --- */
-
-struct redlock_rate {
-	int64_t left;     /* how many more uses would be admitted now */
-	int64_t reset_ms; /* OK: in how long all are available again; else 0 */
-	int64_t retry_ms; /* BUSY: in how long this cost would be admitted; else 0 */
-	bool unmetered;   /* OK, but not counted: the store that keeps the limit cannot be used, and rate.home_lost is open */
-};
-
-/*
- * Counts `cost` uses of the name, if that makes no more than `limit` in the last per_ms. REDLOCK_BUSY: it would, and nothing was counted. Both set
- * *ret_rate. A cost of 0 only asks. REDLOCK_REFUSED with "UNAVAILABLE": the store that keeps the limit cannot be used. -ECONNABORTED: nobody
- * can tell whether it was counted.
- */
-int redlock_rate(struct redlock *c, const char *name, int64_t limit, int64_t per_ms, int64_t cost, struct redlock_rate *ret_rate) REDLOCK_MUST;
-
 /* --- deferred work; the library repeats none of these requests when the connection breaks: they return -ECONNABORTED then --- */
 
 #define REDLOCK_JOB_BYTES  65  /* an id of a job, and a NUL */
@@ -209,6 +193,22 @@ int redlock_check_job(struct redlock *c, const char *queue, const char *id, stru
 int redlock_done(struct redlock *c, const char *queue, const char *id) REDLOCK_MUST;
 /* It has failed: it is due again after delay_ms, unless it has failed too often. */
 int redlock_retry(struct redlock *c, const char *queue, const char *id, int64_t delay_ms) REDLOCK_MUST;
+
+/* --- rate limits; name is 1 to 512 bytes --- */
+
+struct redlock_rate {
+	int64_t left;     /* how many more uses would be admitted now */
+	int64_t reset_ms; /* OK: in how long all are available again; else 0 */
+	int64_t retry_ms; /* BUSY: in how long this cost would be admitted; else 0 */
+	bool unmetered;   /* OK, but not counted: the store that keeps the limit cannot be used, and rate.home_lost is open */
+};
+
+/*
+ * Counts `cost` uses of the name, if that makes no more than `limit` in the last per_ms. REDLOCK_BUSY: it would, and nothing was counted. Both set
+ * *ret_rate. A cost of 0 only asks. REDLOCK_REFUSED with "UNAVAILABLE": the store that keeps the limit cannot be used. -ECONNABORTED: nobody
+ * can tell whether it was counted.
+ */
+int redlock_rate(struct redlock *c, const char *name, int64_t limit, int64_t per_ms, int64_t cost, struct redlock_rate *ret_rate) REDLOCK_MUST;
 
 /* --- any request --- */
 
