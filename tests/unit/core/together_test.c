@@ -336,36 +336,6 @@ START_TEST(a_reader_that_does_not_wait_joins_soon_after_a_writer_of_another_daem
 }
 END_TEST
 
-/* Store 0 alone has no other share, and store 1 does not answer. */
-START_TEST(an_upgrade_that_a_silent_store_leaves_open_is_over_with_the_timeout)
-{
-	unsigned asked;
-
-	two_daemons(3);
-	reads(1);
-	refuses(0, "OOM");
-	reads(2);
-	feels(0, MOOD_WELL);
-	passes(500 * MSEC);
-	feels(1, MOOD_SILENT);
-	asked = cluster.node[0].count[CALL_EXTEND];
-	says(1, _i ? "@u LOCK a wait=1m" : "@u LOCK a");
-	passes(MSEC);
-	ck_assert_uint_eq(cluster.node[0].count[CALL_EXTEND], asked + 1);
-	hears_nothing(1);
-	passes(100 * MSEC);
-	ck_assert_uint_gt(cluster.node[0].count[CALL_EXTEND], asked + 1);
-	if (!_i)
-		hears(1, "@u BUSY *");
-	feels(1, MOOD_WELL);
-	says(2, "UNLOCK a");
-	hears(2, "OK *");
-	passes(1100 * MSEC);
-	if (_i)
-		hears(1, "@u OK name=a fence=* valid_ms=* ttl_ms=10000 count=1");
-}
-END_TEST
-
 Suite *together_suite(void)
 {
 	Suite *s = suite_create("together");
@@ -387,7 +357,6 @@ Suite *together_suite(void)
 	tcase_add_test(c, a_break_by_a_daemon_that_has_a_share_ends_the_others_as_well);
 	tcase_add_test(c, keep_of_a_reader_keeps_writers_of_other_daemons_out_but_no_readers);
 	tcase_add_loop_test(c, a_reader_that_does_not_wait_joins_soon_after_a_writer_of_another_daemon_has_given_up, 1, 4);
-	tcase_add_loop_test(c, an_upgrade_that_a_silent_store_leaves_open_is_over_with_the_timeout, 0, 2);
 	suite_add_tcase(s, c);
 	return s;
 }
