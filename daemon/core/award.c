@@ -14,7 +14,7 @@
 
 static bool group_is_told(const struct group *g)
 {
-	return !g->told && !g->not_notified && !g->session->over && !g->session->detached;
+	return !g->told && !g->not_notified;
 }
 
 void group_answered(struct commander *x, struct group *g)
@@ -40,9 +40,9 @@ void group_refuse(struct commander *x, struct group *g, const struct part *p, en
 		why = g->leaving ? REFUSED_CANCELLED : REFUSED_TIMEOUT;
 	if (!group_is_told(g))
 		;
-	else if (why == REFUSED_BUSY && p->seen)
+	else if (why == REFUSED_BUSY)
 		deliver_busy(x, s, span_of(g->tag), p->seen, group_owner(g));
-	else if (why == REFUSED_TIMEOUT && p->seen)
+	else if (why == REFUSED_TIMEOUT)
 		deliver_timeout(x, s, span_of(g->tag), p->seen, group_owner(g), g->asked_at);
 	else
 		deliver_refusal(x, s, span_of(g->tag), why);

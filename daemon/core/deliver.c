@@ -57,7 +57,7 @@ static void deliver_granted(struct commander *x, struct claim *c, unsigned count
 	if (!LIST_EMPTY(&s->groups))
 		groups_make_due(x, s); /* one of them may ask for this name, too */
 	if (s->waiting > 0)
-		waittable_note(x, s);
+		waittable_note(x);
 	watch_granted(x, c);
 }
 
@@ -337,10 +337,10 @@ static void deliver_one(struct commander *x, const struct notice *n)
 	case NOTICE_WAITING:
 		if (n->claim->state == CLAIM_WAITING) /* else it was let in meanwhile */
 			watch(x, n->claim, WATCH_WAITING);
-		watch_contended(x, n->claim->lock);
+		watch_tell_contended(x, n->claim->lock);
 		break;
 	case NOTICE_WANTED:
-		watch_contended(x, n->claim->lock);
+		watch_tell_contended(x, n->claim->lock);
 		break;
 	case NOTICE_RISK:
 		deliver_validity(x, n->claim, "! RISK", "left_ms");

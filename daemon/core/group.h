@@ -66,10 +66,10 @@ static inline struct span part_name(const struct part *p)
 	return (struct span){p->name, p->n};
 }
 
-/* The group that has the claim as a part; NULL: none has. */
+/* The group that has the claim as a part. */
 static inline struct group *group_of(const struct claim *c)
 {
-	return c->session->principal && !c->session->of_permit ? container_of(c->session, struct group, agent) : NULL;
+	return container_of(c->session, struct group, agent);
 }
 
 /* For the session and on the terms of its request, which is LOCKALL or LOCKANY. It is due. */

@@ -178,7 +178,7 @@ static void serve_group(struct commander *x, struct session *s)
 	group_new(x, s);
 	s->busy |= x->request.tag.n == 0;
 	if (patient && s->held > 0)
-		waittable_note(x, s);
+		waittable_note(x);
 }
 
 void serve_LOCKALL(struct commander *x, struct session *s)

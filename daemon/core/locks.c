@@ -225,7 +225,7 @@ void serve_LOCK(struct commander *x, struct session *s)
 	s->busy |= q->tag.n == 0;
 	engine_lock(x->engine, c, q->word[0], lock_wait_until(x, wait));
 	if (wait > 0 && s->held > 0)
-		waittable_note(x, s);
+		waittable_note(x);
 }
 
 static void reply_unlocked(struct commander *x, struct session *s, unsigned count)

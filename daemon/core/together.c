@@ -170,7 +170,7 @@ void together_line_up(struct engine *e, struct lock *l)
 	} else if (!together_keeps_alone(e, &l->lease) && (!k->ticket.us || ticket_is_outdated(k))) {
 		together_ask_again(e, &l->lease, e->core->now);
 	}
-	if (k->patient && l->lease.shared)
+	if (k->patient)
 		together_ask_again(e, &l->lease, instant_add(e->core->now, POLL_US));
 }
 

@@ -149,8 +149,6 @@ static void tell_contended(struct commander *x, const struct claim *c)
 	const struct lock *l = c->lock;
 	struct reply r;
 
-	if (c->not_notified || !c->session->watching || !c->session->watching->subscribed)
-		return;
 	l->contender->contended_at = x->core->now;
 	reply_begin(&r, session_line(x->sessions), SPAN(""), "! CONTENDED");
 	reply_text(&r, "name", lock_name(l));

@@ -63,6 +63,32 @@ START_TEST(the_last_line_of_a_session_ends_the_wait_of_its_lockall)
 }
 END_TEST
 
+/* Its stores have not answered: it tries the names to the end, and waits for none of them. */
+START_TEST(the_last_line_of_a_session_lets_its_lockall_try_and_no_more)
+{
+	const char *verb = _i == 0 ? "LOCKALL" : "LOCKANY";
+
+	two_daemons(3);
+	session_opens(3, 1);
+	takes(1, "a");
+	takes(1, "b");
+	all_feel(MOOD_SILENT);
+	says(2, "%s a b wait=1m", verb);
+	half_closes(2);
+	says(3, "%s c d wait=1m", verb);
+	half_closes(3);
+	hears_nothing(2);
+	all_feel(MOOD_WELL);
+	passes(100 * MSEC);
+	hears(2, "ERR CANCELLED *");
+	ck_assert(hung_up(2));
+	if (_i == 0)
+		hears_all(3, "", "cd");
+	else
+		hears(3, "OK name=c *");
+}
+END_TEST
+
 /* Session 2 waits for a with a LOCK of its own and with a LOCKALL, both as readers, behind a writer. */
 static void readers_wait_in_a_session(void)
 {
@@ -134,6 +160,7 @@ Suite *lockall_end_suite(void)
 	tcase_add_test(t, the_end_of_a_session_frees_all_that_it_has_by_lockall);
 	tcase_add_test(t, lockall_can_be_cancelled);
 	tcase_add_test(t, the_last_line_of_a_session_ends_the_wait_of_its_lockall);
+	tcase_add_loop_test(t, the_last_line_of_a_session_lets_its_lockall_try_and_no_more, 0, 2);
 	tcase_add_test(t, nothing_is_granted_to_a_group_while_its_session_says_its_last_line);
 	tcase_add_test(t, nothing_is_granted_to_a_group_while_its_session_ends);
 	tcase_add_test(t, nothing_is_granted_to_one_group_by_another_while_their_session_ends);

@@ -330,6 +330,28 @@ START_TEST(the_memory_store_shows_what_it_has)
 }
 END_TEST
 
+START_TEST(of_many_readers_SHOW_tells_those_whose_rows_fit)
+{
+	const char *line;
+	unsigned rows = 0;
+
+	cluster_open(1);
+	cluster.conf.limits.output = 4096;
+	daemon_starts(0);
+	passes(SEC);
+	for (unsigned k = 2; k < 60; k++) {
+		says(k, "LOCK a mode=shared owner=%0120u", k);
+		hears(k, "OK *");
+	}
+	says(1, "SHOW a all=no");
+	for (line = next_line(1); line && line[0] == '*'; line = next_line(1))
+		rows++;
+	ck_assert_uint_gt(rows, 2);
+	ck_assert_int_eq(number_in(line, "n"), rows);
+	ck_assert_int_eq(number_in(line, "more"), 58 - rows);
+}
+END_TEST
+
 Suite *show_suite(void)
 {
 	Suite *suite = suite_create("show");
@@ -351,6 +373,7 @@ Suite *show_suite(void)
 	tcase_add_test(show, looks_in_flight_are_bounded_and_end_with_their_session);
 	tcase_add_test(show, many_SHOWs_cost_nobody_a_lease);
 	tcase_add_test(show, the_memory_store_shows_what_it_has);
+	tcase_add_test(show, of_many_readers_SHOW_tells_those_whose_rows_fit);
 	suite_add_tcase(suite, show);
 	return suite;
 }

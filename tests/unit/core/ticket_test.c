@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/ticket.c: tickets, the places of daemons in the queue for a name. */
+#include "daemon/core/contender.h"
 #include "tests/fixture/cluster.h"
 
 #include <check.h>
@@ -305,6 +306,31 @@ START_TEST(a_waiter_that_comes_while_the_leading_node_is_asked_is_known_to_the_o
 }
 END_TEST
 
+/* What an answer to a LOOK shows behind the holder. */
+static struct ticket_seen ticket_seen_in(const char *found)
+{
+	static struct core core = {.daemon_id = "0123.me"};
+	struct answer a = {.found = span_of(found)};
+	struct ticket_seen seen = {0};
+
+	ticket_seen_note(&core, &seen, &a);
+	return seen;
+}
+
+START_TEST(what_is_no_ticket_is_not_taken_for_one)
+{
+	static const char *const odd[] = {"d.h:1", "d.h:1 ", "d.h:1 123", "d.h:1 x", "d.h:1 12-4:d.h", "d.h:1 12a4:d.h", "d.h:1 0:d.h",
+	                                  "d.h:1 12345678901234567:d.h"};
+
+	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++)
+		ck_assert_msg(!ticket_seen_in(odd[i]).us, "%s", odd[i]);
+	ck_assert_int_eq(ticket_seen_in("d.h:1 12:0.one:1").us, 12);
+	ck_assert_str_eq(ticket_seen_in("d.h:1 12:0.one:1").host, "one");
+	ck_assert(ticket_seen_in("d.h:1 12:0123.me:1").own);
+	cluster_open(1);
+}
+END_TEST
+
 Suite *ticket_suite(void);
 Suite *ticket_suite(void)
 {
@@ -325,6 +351,7 @@ Suite *ticket_suite(void)
 	tcase_add_test(ticket, a_round_of_a_lock_without_wait_shows_the_ticket_of_the_waiter_behind_it);
 	tcase_add_test(ticket, a_key_that_ends_within_the_millisecond_is_asked_for_again_at_once);
 	tcase_add_test(ticket, a_waiter_that_comes_while_the_leading_node_is_asked_is_known_to_the_others);
+	tcase_add_test(ticket, what_is_no_ticket_is_not_taken_for_one);
 	suite_add_tcase(suite, ticket);
 	return suite;
 }
