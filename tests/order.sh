@@ -5,7 +5,7 @@
 
 standing='
 daemon/core  event metric state core journal value admission flow quorum members fences bounds judge meet jump probe observe trust member claim contender lease lock notices calls round ask tokens releases parts admit move adoption release ticket waiters wait split rebase together acquire retry holders grant convert hold lessee renew adopt look break conclude engine
-daemon/core  session who page rows remember waitgraph waitentry tell watch terms group semaphore listing seats announce permits waitowners deadlock waittable list end resume locks lockall semaphores query show admin command deliver award gather issue obtain hangup restore service
+daemon/core  session who page rows semaphore listing remember waitgraph waitentry tell watch terms group seats announce permits waitowners deadlock waittable list end resume locks lockall semaphores query show admin command deliver award gather issue obtain hangup recall restore service
 client       moment person address line channel pushes pauses outcome draft greeting holds pending tracking repeat undecided surplus
 client       conn recovery exchange await farewell lock public many
 client       complaint descriptors loss invocation dial json rows place shortage status waiting family belief several holding keeper ping query watch force run lead cli main

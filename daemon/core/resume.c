@@ -25,7 +25,7 @@ static unsigned session_count_open(struct session *s)
 {
 	const struct claim *c;
 
-	s->open = 0;
+	s->open = permits_open(s);
 	TAILQ_FOREACH(c, &s->claims, in_session)
 	s->open += claim_is_open(c);
 	return s->open;
@@ -80,7 +80,7 @@ static void resume_answer(struct commander *x, struct session *s)
 {
 	uint64_t most = x->core->conf.limits.output / 4;
 	size_t begin = s->unsent;
-	int64_t n = 0, more = 0, open = 0;
+	int64_t n = 0, more = 0, open = permits_open(s);
 	struct claim *c;
 	struct reply r;
 
