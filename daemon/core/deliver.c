@@ -282,7 +282,9 @@ static void deliver_pending(struct commander *x, struct pending *p, enum refusal
 	if (!s)
 		return;
 	TAILQ_REMOVE(&s->pendings, p, in_session);
-	if (why == NOT_REFUSED && p->verb == VERB_EXTEND && !p->permit)
+	if (why == NOT_REFUSED && p->verb == VERB_EXTEND && p->permit)
+		remember_permit(x, p->permit);
+	else if (why == NOT_REFUSED && p->verb == VERB_EXTEND)
 		remember_held(x, p->claim);
 	if (s->over)
 		; /* nothing is sent any more */

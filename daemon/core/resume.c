@@ -27,7 +27,7 @@ static unsigned session_count_open(struct session *s)
 {
 	const struct claim *c;
 
-	s->open = jobs_open(s);
+	s->open = jobs_open(s) + permits_open(s);
 	TAILQ_FOREACH(c, &s->claims, in_session)
 	s->open += claim_is_open(c);
 	return s->open;
@@ -83,7 +83,7 @@ static void resume_answer(struct commander *x, struct session *s)
 {
 	uint64_t most = x->core->conf.limits.output / 4;
 	size_t begin = s->unsent;
-	int64_t n = 0, more = 0, open = jobs_open(s);
+	int64_t n = 0, more = 0, open = jobs_open(s) + permits_open(s);
 	struct claim *c;
 	struct reply r;
 
