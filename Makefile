@@ -149,6 +149,7 @@ CORE := \
 	daemon/core/notices.c \
 	daemon/core/observe.c \
 	daemon/core/page.c \
+	daemon/core/pass.c \
 	daemon/core/parts.c \
 	daemon/core/probe.c \
 	daemon/core/query.c \
@@ -191,6 +192,7 @@ CORE := \
 STORE := \
 	daemon/store/breaking.c \
 	daemon/store/home.c \
+	daemon/store/job_rows.c \
 	daemon/store/jobs.c \
 	daemon/store/keyspace.c \
 	daemon/store/memory.c \

@@ -5,7 +5,7 @@
 
 standing='
 daemon/core  event metric state core journal value admission flow quorum members fences bounds judge meet jump probe observe trust member claim contender lease lock notices calls round ask tokens releases parts admit move adoption release ticket waiters wait split rebase together acquire retry holders grant convert hold lessee renew adopt look break home conclude engine
-daemon/core  session who jobs page rows listing remember waitgraph waitentry tell watch terms group job take runner waitowners deadlock waittable survey list end resume locks lockall rate defer query show admin command deliver award gather hangup restore service
+daemon/core  session who jobs page rows listing remember waitgraph waitentry tell watch terms group job take pass runner waitowners deadlock waittable survey list end resume locks lockall rate defer query show admin command deliver award gather hangup restore service
 client       moment person address line channel pushes pauses outcome draft greeting holds pending tracking repeat undecided surplus
 client       conn recovery exchange await farewell lock public many rate deferred
 client       complaint descriptors loss invocation dial json rows place shortage status deferring waiting family belief working several holding keeper ping query watch force limit run lead work cli main
