@@ -96,7 +96,7 @@ enum answer_class { ANSWER_EXECUTED, ANSWER_REFUSED, ANSWER_UNKNOWN };
  *   LOOK     M missing  B a value (found, pttl)  S shares (found, pttl)  K other type (pttl)  Q marker differs
  *   BREAK    X broken (pttl)  R deleted, as no redlockd wrote it  M missing  B something else (found, pttl)  K other type (pttl)  Q marker differs
  *   TABLE    T done (found = number of the exchange, blank, members of the others)  Q marker differs
- *   HOME     Q marker differs  N the store goes by another name (found)  else as the operation says (found)
+ *   HOME     Q marker differs  N the store goes by another name (found)  H it has the name of the call, or none  else as the operation says (found)
  *   PROBE    P           (probe)
  *   MARK     J done      X marker differs (found = the marker)  L too late (found = the marker)
  */

@@ -3,6 +3,7 @@
 #include "daemon/core/home.h"
 
 #include "daemon/base/mem.h"
+#include "daemon/base/netstring.h"
 #include "daemon/core/probe.h"
 
 #include <stdarg.h>
@@ -104,9 +105,39 @@ static struct span __attribute__((format(printf, 2, 3))) home_text(struct core *
 	return (struct span){text, (size_t)n};
 }
 
+/* What this daemon calls the stores is tried again so long after an answer that keeps it from asking, and after none. */
+#define NAME_AGAIN_US SEC
+
+static uint64_t marker_hash(const struct engine *e, unsigned node)
+{
+	static const uint64_t fixed[2] = {0, 0};
+	struct span marker = span_of(e->members.node[node].marker);
+
+	return siphash(fixed, marker.p, marker.n);
+}
+
+/* A store that went by another name and has none now has forgotten it: those that gave it will do so again. */
+static void name_learned(struct engine *e, unsigned node, enum home_outcome outcome, struct span name)
+{
+	bool was_other = e->homes.name[node].is == NAME_OTHER, said = outcome == HOME_ANSWERED;
+	bool other = said && name.n > 0 ? !span_equal(name, node_name(e->core, node)) : was_other;
+
+	e->homes.name[node].at = e->core->now;
+	e->homes.name[node].marker = marker_hash(e, node);
+	if (other && !was_other)
+		core_log(e->core, LOG_ERROR, "misnamed", "node=%s named=%s note=\"RATE is refused here: all daemons must call it alike, see redis.nodes\"",
+		         e->core->conf.label[node], core_quoted(e->core, name));
+	e->homes.name[node].is = other ? NAME_OTHER : said ? NAME_SAME : NAME_UNKNOWN;
+}
+
 /* It is in no list. */
 static void home_conclude(struct engine *e, struct home_question *q, enum home_outcome outcome, struct span text)
 {
+	if (q->of == HOME_OF_NONE) {
+		name_learned(e, q->node, outcome, text);
+		home_question_free(e, q);
+		return;
+	}
 	q->outcome = outcome;
 	q->text = text;
 	heap_cancel(&e->core->timers, &q->timer);
@@ -149,15 +180,68 @@ static void home_send(struct engine *e, struct home_question *q)
 	heap_set(&e->core->timers, &q->timer, instant_add(e->core->now, e->core->conf.timeout_us));
 }
 
+/* Asks a store what it is called. give: it takes the name that this daemon has for it, if it has none. */
+static void name_ask(struct engine *e, unsigned node, bool give)
+{
+	struct home_question *q = home_question_new(e, HOME_OF_NONE, SPAN(""));
+
+	q->node = node;
+	netstring_put(&q->words, SPAN("n"));
+	netstring_put_int(&q->words, give);
+	e->homes.name[node].is = e->homes.name[node].is == NAME_OTHER ? NAME_OTHER : NAME_ASKED;
+	e->homes.name[node].at = e->core->now;
+	home_send(e, q);
+}
+
+/* The first store that goes by another name; -1: none does, as far as is known. */
+static int names_other(const struct engine *e)
+{
+	for (unsigned i = 0; i < e->core->conf.nodes; i++)
+		if (e->homes.name[i].is == NAME_OTHER)
+			return (int)i;
+	return -1;
+}
+
+/* Asks the stores in reach whose names are not known, and those that go by other names now and then. True: nothing is to be waited for. */
+static bool names_are_known(struct engine *e)
+{
+	struct home_question probe = {.joined = false};
+	bool known = true, give = names_other(e) < 0;
+
+	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
+		struct instant again = instant_add(e->homes.name[i].at, NAME_AGAIN_US);
+		bool asked = e->homes.name[i].is == NAME_ASKED;
+
+		if (e->homes.name[i].is == NAME_SAME && e->homes.name[i].marker == marker_hash(e, i))
+			continue;
+		if (e->homes.name[i].is != NAME_SAME && !asked && instant_before(e->core->now, again))
+			continue;
+		if (!asked && home_may_answer(&e->members.node[i], &probe))
+			name_ask(e, i, give);
+		known &= e->homes.name[i].is != NAME_ASKED;
+	}
+	return known;
+}
+
+static void home_refuse_misnamed(struct engine *e, struct home_question *q)
+{
+	q->misnamed = true;
+	home_conclude(e, q, HOME_REFUSED,
+	              home_text(e->core, "%s goes by another name among the other daemons: redis.nodes must call it so here, too",
+	                        e->core->conf.label[names_other(e)]));
+}
+
 /* It is in no list. */
 static void home_try(struct engine *e, struct home_question *q)
 {
 	const struct member *m = &e->members.node[q->node];
-	bool may = home_may_answer(m, q);
+	bool known = names_are_known(e), may = home_may_answer(m, q);
 
-	if (may && flow_has_room(&m->flow)) {
+	if (names_other(e) >= 0) {
+		home_refuse_misnamed(e, q);
+	} else if (known && may && flow_has_room(&m->flow)) {
 		home_send(e, q);
-	} else if ((may || home_is_awaited(m)) && instant_before(e->core->now, q->until)) {
+	} else if ((!known || may || home_is_awaited(m)) && instant_before(e->core->now, q->until)) {
 		TAILQ_INSERT_TAIL(&e->homes.waiting, q, in_list);
 		heap_set(&e->core->timers, &q->timer, q->until);
 	} else {
@@ -171,7 +255,7 @@ void home_ask(struct engine *e, struct home_question *q, unsigned place)
 	q->place = place;
 	q->denied = NULL;
 	q->node = home_node(e->core, q->of, name_text(&q->name), place);
-	q->until = instant_add(e->core->now, core_soon_us(e->core));
+	q->until = instant_add(e->core->now, core_soon_us(e->core) + e->core->conf.timeout_us);
 	home_try(e, q);
 }
 
@@ -187,34 +271,22 @@ void home_settle(struct engine *e)
 	}
 }
 
-/* This daemon calls the store otherwise than whoever used it first: its homes are not those of the others. */
-static void home_is_misnamed(struct engine *e, struct home_question *q, struct span named)
-{
-	const char *label = e->core->conf.label[q->node], *as = core_quoted(e->core, named);
-
-	if (!e->homes.misnamed[q->node])
-		core_log(e->core, LOG_ERROR, "misnamed",
-		         "node=%s named=%s note=\"limits and queues are refused there: all daemons must call it alike, see redis.nodes\"", label, as);
-	e->homes.misnamed[q->node] = true;
-	q->misnamed = true;
-	home_conclude(e, q, HOME_REFUSED,
-	              home_text(e->core, "%s goes by the name %s among the other daemons: redis.nodes must call it so here, too", label, as));
-}
-
 static void home_said(struct engine *e, struct home_question *q, const struct answer *a)
 {
 	struct member *m = &e->members.node[q->node];
 
 	q->code = a->code;
-	if (a->code == 'Q') {
+	if (a->code == 'Q' && q->of == HOME_OF_NONE) {
+		home_conclude(e, q, HOME_REFUSED, SPAN(""));
+	} else if (a->code == 'Q') {
 		q->denied = q->marker;
 		if (m->asked == ASKED_NOTHING && m->connected)
 			member_probe(&e->members, m);
 		home_try(e, q);
-	} else if (a->code == 'N') {
-		home_is_misnamed(e, q, a->found);
+	} else if (a->code == 'N' && q->of != HOME_OF_NONE) {
+		name_learned(e, q->node, HOME_ANSWERED, a->found);
+		home_try(e, q);
 	} else {
-		e->homes.misnamed[q->node] = false;
 		home_conclude(e, q, HOME_ANSWERED, a->found);
 	}
 }

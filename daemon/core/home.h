@@ -4,7 +4,8 @@
  * call of lua/home.lua, about one name. How it ended is found in `told` before the step is over: an answer, certainly not carried out, or not known.
  *
  * The home is the store with the largest weight for the name (see home_node). Weights go by what the configuration calls the stores, so all daemons must call
- * them alike: each store keeps its name, and answers no daemon that calls it otherwise. That daemon cannot use limits and queues there; locks need no names.
+ * them alike. Each store keeps its name: the first daemon gives it. Before its first question a daemon asks all stores in reach for their names. If one goes
+ * by another name, the daemon asks none of them anything about limits and queues: its homes are not those of the others. Locks need no names.
  * See ALGORITHMS.md, Home.
  */
 #ifndef CORE_HOME_H
@@ -13,8 +14,8 @@
 #include "daemon/base/buf.h"
 #include "daemon/core/parts.h"
 
-/* What a question is about. Both have name spaces of their own. */
-enum home_of { HOME_OF_RATE, HOME_OF_QUEUE };
+/* What a question is about. Limits and queues have name spaces of their own. NONE: what the store is called; such a question stays in home.c. */
+enum home_of { HOME_OF_RATE, HOME_OF_QUEUE, HOME_OF_NONE };
 
 enum home_outcome {
 	HOME_OPEN,     /* not known yet */
@@ -37,7 +38,7 @@ struct home_question {
 	bool left;               /* delivered: it lives only until its call is answered */
 	struct buf words;        /* the operation and its arguments: see netstring.h */
 	enum home_outcome outcome;
-	bool misnamed;           /* REFUSED: the other daemons call the store otherwise */
+	bool misnamed;           /* REFUSED: the other daemons call a store otherwise */
 	char code;               /* of the answer … */
 	struct span text;        /* … and its text, as long as the step lasts */
 	struct pending *pending; /* the request that it is for; NULL: for none. Whoever takes it from `told` frees it */

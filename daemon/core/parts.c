@@ -20,6 +20,8 @@ void engine_init(struct engine *e, struct core *core)
 	TAILQ_INIT(&e->homes.asked);
 	TAILQ_INIT(&e->homes.waiting);
 	TAILQ_INIT(&e->homes.told);
+	for (unsigned i = 0; i < NODES_MAX; i++)
+		e->homes.name[i].at = INSTANT_PAST;
 	admission_init(&e->admission);
 	e->admission_timer.kind = TIMER_ADMISSION;
 }

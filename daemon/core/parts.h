@@ -29,7 +29,11 @@ struct engine {
 	struct tokens tokens;   /* fencing tokens that were seen, and what may be asked for */
 	struct {
 		struct home_questions asked, waiting, told; /* sent; to be sent as soon as the store can be asked; with an outcome that nobody has taken yet */
-		bool misnamed[NODES_MAX]; /* it goes by another name: that was logged */
+		struct {
+			enum { NAME_UNKNOWN, NAME_ASKED, NAME_SAME, NAME_OTHER } is; /* whether the other daemons call the store as this one does */
+			struct instant at;                                           /* when that was last learned, or asked in vain */
+			uint64_t marker; /* the store's then, as a hash: if it has another now, it may have forgotten its name */
+		} name[NODES_MAX];
 	} homes;
 	int64_t fell_us[NODES_MAX]; /* the votes of this store end that much sooner: for those that keep votes of their own, see job.h. 0: they do not */
 	bool fell;              /* so it is with some */

@@ -27,12 +27,18 @@ void home_free(struct home *h)
 	free(h);
 }
 
-/* Whether this is what the store is called. The first daemon decides. */
-static bool home_goes_by(struct home *h, struct span name)
+/* Whether this is what the store is called, or it has no name. Each operation but n gives it one, and n if it says so. */
+static bool home_goes_by(struct home *h, struct span name, struct span words)
 {
-	if (buf_length(&h->name) == 0)
+	struct span op;
+	int64_t give = 0;
+	bool named = buf_length(&h->name) > 0, asks = netstring_next(&words, &op) && span_equal(op, SPAN("n"));
+
+	if (asks && !netstring_next_int(&words, &give))
+		give = 0;
+	if (!named && (!asks || give))
 		buf_append(&h->name, name.p, name.n);
-	return span_equal(name, (struct span){buf_begin(&h->name), buf_length(&h->name)});
+	return !named || span_equal(name, (struct span){buf_begin(&h->name), buf_length(&h->name)});
 }
 
 /* False: there is no such operation, or its arguments are not sound. */
@@ -43,6 +49,11 @@ static bool home_do(struct home *h, int64_t epoch_us, const struct call *c, stru
 	if (!netstring_next(&rest, &op) || op.n != 1)
 		return false;
 	switch (op.p[0]) {
+	case 'n':
+		a->code = 'H';
+		buf_clear(&h->said);
+		buf_append(&h->said, buf_begin(&h->name), buf_length(&h->name));
+		return true;
 	case 'r':
 		return rate_call(&h->rates, epoch_us, c, rest, now, &h->said, a);
 	case 'j':
@@ -59,7 +70,7 @@ void home_call(struct home *h, struct span marker, int64_t epoch_us, const struc
 	if (!span_equal(marker, c->marker)) {
 		a->code = 'Q';
 		a->found = marker;
-	} else if (!home_goes_by(h, c->ticket)) {
+	} else if (!home_goes_by(h, c->ticket, c->value)) {
 		a->code = 'N';
 		a->found = (struct span){buf_begin(&h->name), buf_length(&h->name)};
 	} else if (home_do(h, epoch_us, c, now, a)) {

@@ -90,7 +90,7 @@ class World(Hosts, Links):
             path = os.path.join(self.folder, "link-%d-%d" % (i, node.index))
             if not os.path.exists(path):
                 self.tell("open", (i, node.index), path, node.path)
-            addresses.append("unix:" + path)
+            addresses.append("n%d=unix:%s" % (node.index, path))  # daemons reach a node by different paths, and call it alike
         tree = {"store": "redis", "lease": "%dms" % self.lease_ms, "max_lease": "%dms" % self.max_lease_ms, "redis": {
             "nodes": addresses, "set": "faults", "timeout": "%dms" % self.options.get("timeout_ms", 100)}}
         port = None

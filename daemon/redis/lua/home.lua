@@ -10,11 +10,14 @@ local now_ms = math.floor(now_us / 1000)
 local marker = string.sub(call('GET', KEYS[1]) or '', 1, 256)
 if marker ~= ARGV[1] then return {now_us, 'Q', marker} end
 local base = string.sub(KEYS[1], 1, -6) -- "redlockd:<prefix>"
+local name, op = ARGV[3], ARGV[4]
 local named = call('GET', base .. '!home')
-if not named then
+if not named and (op ~= 'n' or ARGV[5] == '1') then
   call('SET', base .. '!home', ARGV[2])
-elseif named ~= ARGV[2] then
+  named = ARGV[2]
+elseif named and named ~= ARGV[2] then
   return {now_us, 'N', string.sub(named, 1, 256)}
 end
-local name, op = ARGV[3], ARGV[4]
+-- n: what the store is called. ARGV: 5 '1': a store without a name takes this one. H: it goes by this name, or text '': by none
+if op == 'n' then return {now_us, 'H', named or ''} end
 local function digits(n) return string.format('%.0f', n) end

@@ -41,8 +41,8 @@ START_TEST(daemons_count_together_at_one_store_of_three)
 	hears(1, "BUSY retry_ms=60000 left=0");
 	says(2, "RATE n " LIMIT);
 	hears(2, "BUSY retry_ms=60000 left=0");
-	ck_assert_uint_eq(cluster.node[home("n", 0)].count[CALL_HOME], 5);
-	ck_assert_uint_eq(asked(CALL_HOME), 5);
+	ck_assert_uint_eq(cluster.node[home("n", 0)].count[CALL_HOME], 2 + 5); /* each daemon asks each store once for its name */
+	ck_assert_uint_eq(asked(CALL_HOME), 6 + 5);
 	passes(60 * SEC);
 	uses_up(2, 3);
 	ck_assert_int_eq(figure(0, METRIC_RATES_ADMITTED), 2);
@@ -128,11 +128,11 @@ START_TEST(without_its_home_the_next_store_counts_if_the_configuration_says_so)
 	uses_up(1, 3);
 	says(1, "RATE n " LIMIT);
 	hears(1, "BUSY *");
-	ck_assert_uint_eq(cluster.node[second].count[CALL_HOME], 4);
+	ck_assert_uint_eq(cluster.node[second].count[CALL_HOME], 1 + 4);
 	ck_assert_int_eq(figure(0, METRIC_RATES_NEXT), 4);
 	falls(second);
 	uses_up(1, 1);
-	ck_assert_uint_eq(cluster.node[third].count[CALL_HOME], 1);
+	ck_assert_uint_eq(cluster.node[third].count[CALL_HOME], 1 + 1);
 	falls(third);
 	says(1, "RATE n " LIMIT);
 	hears(1, "ERR UNAVAILABLE *");
@@ -144,6 +144,8 @@ START_TEST(a_home_that_does_not_answer_in_time_is_lost_and_its_late_answer_is_no
 {
 	cluster_begin(3);
 	home_lost_is(LOST_NEXT);
+	says(1, "RATE other " LIMIT);
+	hears(1, "OK *");
 	feels(home("n", 0), MOOD_TARDY);
 	says(1, "RATE n " LIMIT);
 	hears_nothing(1);
@@ -228,6 +230,66 @@ START_TEST(a_daemon_that_calls_a_store_otherwise_is_refused_there_and_locks_go_o
 }
 END_TEST
 
+static void other_daemon_calls_them(const char *first, const char *second, const char *third)
+{
+	cluster_begin(3);
+	uses_up(1, 1);
+	cluster.conf.home[0] = first;
+	cluster.conf.home[1] = second;
+	cluster.conf.home[2] = third;
+	daemon_starts(1);
+	passes(SEC);
+	session_opens(2, 1);
+}
+
+START_TEST(a_daemon_that_calls_any_store_otherwise_counts_nowhere)
+{
+	other_daemon_calls_them("b", "a", "c");
+	for (unsigned i = 0; i < 20; i++) {
+		says(2, "RATE n%u " LIMIT, i);
+		hears(2, "ERR UNAVAILABLE * goes by another name *");
+	}
+	cluster_close();
+	other_daemon_calls_them("x", "b", "c");
+	for (unsigned i = 0; i < 20; i++) {
+		says(2, "RATE n%u " LIMIT, i);
+		hears(2, "ERR UNAVAILABLE *: a goes by another name *");
+	}
+	cluster_close();
+}
+END_TEST
+
+START_TEST(a_daemon_that_calls_a_store_otherwise_gives_no_names)
+{
+	other_daemon_calls_them("x", "b", "c");
+	says(2, "RATE n " LIMIT);
+	hears(2, "ERR UNAVAILABLE *");
+	restarts_blank(0);
+	passes(2 * SEC);
+	says(2, "RATE n " LIMIT);
+	passes(SEC);
+	says(2, "RATE n " LIMIT);
+	ignores(2);
+	for (unsigned i = 0; i < 20; i++) {
+		says(1, "RATE n%u " LIMIT, i);
+		hears(1, "OK left=2 *");
+	}
+	cluster_close();
+}
+END_TEST
+
+START_TEST(a_store_that_is_silent_keeps_no_limit_of_another_from_being_counted)
+{
+	cluster_begin(3);
+	feels(home("n", 1), MOOD_SILENT);
+	says(1, "RATE n " LIMIT);
+	passes(2 * cluster.conf.timeout_us);
+	hears(1, "OK left=2 *");
+	feels(home("n", 1), MOOD_WELL);
+	cluster_close();
+}
+END_TEST
+
 START_TEST(each_request_is_judged_by_its_own_window_over_the_same_uses)
 {
 	cluster_begin(1);
@@ -276,7 +338,7 @@ START_TEST(what_makes_no_sense_is_refused)
 	hears(1, "OK left=3 reset_ms=0");
 	says(1, "LOCK n");
 	hears(1, "OK name=n *");
-	ck_assert_uint_eq(asked(CALL_HOME), 1);
+	ck_assert_uint_eq(asked(CALL_HOME), 1 + 1);
 	cluster_close();
 }
 END_TEST
@@ -314,6 +376,9 @@ Suite *home_suite(void)
 	tcase_add_test(c, a_store_in_quarantine_counts_for_it_remembers_what_it_was_told_since);
 	tcase_add_test(c, a_question_is_asked_again_when_the_marker_has_changed);
 	tcase_add_test(c, a_daemon_that_calls_a_store_otherwise_is_refused_there_and_locks_go_on);
+	tcase_add_test(c, a_daemon_that_calls_any_store_otherwise_counts_nowhere);
+	tcase_add_test(c, a_daemon_that_calls_a_store_otherwise_gives_no_names);
+	tcase_add_test(c, a_store_that_is_silent_keeps_no_limit_of_another_from_being_counted);
 	tcase_add_test(c, each_request_is_judged_by_its_own_window_over_the_same_uses);
 	tcase_add_test(c, the_answer_to_a_session_that_has_gone_is_nobodys);
 	tcase_add_test(c, what_makes_no_sense_is_refused);
