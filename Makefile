@@ -156,6 +156,7 @@ CORE := \
 	daemon/core/observe.c \
 	daemon/core/obtain.c \
 	daemon/core/page.c \
+	daemon/core/pass.c \
 	daemon/core/parts.c \
 	daemon/core/permits.c \
 	daemon/core/probe.c \
@@ -204,6 +205,7 @@ CORE := \
 STORE := \
 	daemon/store/breaking.c \
 	daemon/store/home.c \
+	daemon/store/job_rows.c \
 	daemon/store/jobs.c \
 	daemon/store/keyspace.c \
 	daemon/store/memory.c \

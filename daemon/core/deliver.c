@@ -15,6 +15,7 @@
 #include "daemon/core/rows.h"
 #include "daemon/core/show.h"
 #include "daemon/core/survey.h"
+#include "daemon/core/pass.h"
 #include "daemon/core/take.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/waittable.h"

@@ -23,6 +23,7 @@
 #include "daemon/core/remember.h"
 #include "daemon/core/restore.h"
 #include "daemon/core/resume.h"
+#include "daemon/core/pass.h"
 #include "daemon/core/take.h"
 #include "daemon/core/waittable.h"
 #include "daemon/core/watch.h"

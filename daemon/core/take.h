@@ -1,29 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * TAKE: a job of a queue that is due is leased to the session, and its lock is granted with it, if it has one. The TAKEs of a queue ask its home one after the
- * other. Those that wait do not poll: the home tells the daemon when something is due, and each answer says when the next job will be. See ALGORITHMS.md, Jobs.
- */
+/* A TAKE that is not answered yet: how it gets a job with its lock, how it ends without, and what becomes of it when its session ends. */
 #ifndef CORE_TAKE_H
 #define CORE_TAKE_H
 
 #include "daemon/core/jobs.h"
-#include "daemon/core/notices.h"
 
-void serve_TAKE(struct commander *x, struct session *s);
+struct job_queue *queue_new(struct commander *x, struct span name);
+/* Nobody waits here any more. A question under way is waited for: what it brings is given back. */
+void queue_close_if_unused(struct commander *x, struct job_queue *queue);
 
-/* Something may be due in this queue. */
-void takes_wake(struct commander *x, struct span queue);
-/* The same for all of which job_queue_note() was told. */
-void takes_look(struct commander *x);
-void take_told(struct commander *x, struct home_question *q);
-void takes_fired(struct commander *x, struct job_queue *queue);
-void take_fired(struct commander *x, struct take *take);
-
+/* A job with so much of its lease left is worth having. */
+bool job_is_worth_it(const struct commander *x, const struct job *job);
 /* The lease of its job is still long enough. */
 bool take_may_win(const struct commander *x, const struct take *take);
-/* What became of the lock of its job: the session of the take has the claim; or it was refused. The group is about to be freed. */
+/* It gets its job. claim: the session has the lock of the job; NULL: that has none. */
 void take_won(struct commander *x, struct take *take, const struct claim *claim);
-void take_refused(struct commander *x, struct take *take, enum refusal why);
+/* The job goes back to its place, and the TAKE waits on. */
+void take_give_back(struct commander *x, struct take *take, bool wakes);
+/* Nothing is due, as far as is known: in so many ms something may be; -1: not known. */
+void take_is_over(struct commander *x, struct take *take, int64_t retry_ms);
+void take_refuse(struct commander *x, struct take *take, enum error code, const char *text);
 
 struct take *take_waiting(const struct session *s, struct span tag); /* under this tag, which is not empty; NULL: none */
 void take_cancel(struct commander *x, struct take *take);

@@ -304,7 +304,7 @@ int script_answer(const struct batch *b, const struct resp *r, unsigned node, co
 	case SCRIPT_HOME:
 		return text_answer(b, r, node, "QNH" RATE_CODES, RESP_BYTES_MAX, sink);
 	case SCRIPT_JOBS:
-		return text_answer(b, r, node, "QN" JOB_CODES, RESP_BYTES_MAX, sink);
+		return text_answer(b, r, node, "QNH" JOB_CODES, RESP_BYTES_MAX, sink);
 	case SCRIPT_PROBE:
 		return probe_answer(b, r, node, sink);
 	default:

@@ -4,35 +4,12 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/base/netstring.h"
-
-#include <stdlib.h>
+#include "daemon/store/job_rows.h"
 
 #define SWEEP 32
 #define SCAN  128
 #define ROWS  64
 #define BYTES 65536
-
-enum { DUE, LEASED, DEAD, KINDS };
-
-struct job_row {
-	struct map_node by_id;
-	struct span id, payload, lock, value; /* owned; value: of its lease, "" = none */
-	int64_t due_ms, failed;
-	int64_t ms; /* its place in the list of its kind */
-	unsigned kind;
-};
-
-/* In the order of ms, then of the ids. */
-struct job_list {
-	struct job_row **row;
-	size_t count, cap;
-};
-
-struct job_queue {
-	struct span name;
-	struct map ids;
-	struct job_list list[KINDS];
-};
 
 struct job_op {
 	struct job_store *store;
@@ -41,189 +18,6 @@ struct job_op {
 	int64_t now_ms;
 	struct span rest; /* words that are not read yet */
 };
-
-/* --- lists --- */
-
-static int id_order(struct span a, struct span b)
-{
-	size_t n = a.n < b.n ? a.n : b.n;
-	int order = n > 0 ? memcmp(a.p, b.p, n) : 0;
-
-	return order ? order : (a.n > b.n) - (a.n < b.n);
-}
-
-/* The first place that is not before this. */
-static size_t list_place(const struct job_list *l, int64_t ms, struct span id)
-{
-	size_t low = 0, high = l->count;
-
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-		const struct job_row *j = l->row[mid];
-
-		if (j->ms < ms || (j->ms == ms && id_order(j->id, id) < 0))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
-static void job_leave(struct job_queue *q, struct job_row *j)
-{
-	struct job_list *l = &q->list[j->kind];
-	size_t i = list_place(l, j->ms, j->id);
-
-	memmove(&l->row[i], &l->row[i + 1], (l->count - i - 1) * sizeof(struct job_row *));
-	l->count--;
-}
-
-static void job_enter(struct job_queue *q, struct job_row *j, unsigned kind, int64_t ms)
-{
-	struct job_list *l = &q->list[kind];
-	size_t i = list_place(l, ms, j->id);
-
-	if (l->count == l->cap) {
-		l->cap = l->cap ? 2 * l->cap : 8;
-		l->row = mem_grow(l->row, l->cap, sizeof(struct job_row *));
-	}
-	memmove(&l->row[i + 1], &l->row[i], (l->count - i) * sizeof(struct job_row *));
-	l->row[i] = j;
-	l->count++;
-	j->kind = kind;
-	j->ms = ms;
-}
-
-static void job_move(struct job_queue *q, struct job_row *j, unsigned kind, int64_t ms)
-{
-	job_leave(q, j);
-	job_enter(q, j, kind, ms);
-}
-
-/* --- jobs and queues --- */
-
-static struct span text_keep(struct span text)
-{
-	return (struct span){mem_copy(text.p, text.n), text.n};
-}
-
-static void text_drop(struct span *text)
-{
-	free((void *)(uintptr_t)text->p);
-	*text = SPAN("");
-	text->p = NULL;
-}
-
-static void text_replace(struct span *text, struct span by)
-{
-	struct span kept = by.n > 0 ? text_keep(by) : (struct span){NULL, 0};
-
-	text_drop(text);
-	*text = kept;
-}
-
-static bool id_matches(const struct map_node *node, const void *key, size_t n)
-{
-	const struct job_row *j = container_of(node, struct job_row, by_id);
-
-	return span_equal(j->id, (struct span){key, n});
-}
-
-static struct job_row *job_find(const struct job_queue *q, struct span id)
-{
-	struct map_node *node = q ? map_find(&q->ids, map_hash(&q->ids, id.p, id.n), id.p, id.n, id_matches) : NULL;
-
-	return node ? container_of(node, struct job_row, by_id) : NULL;
-}
-
-static struct job_row *job_of(const struct job_queue *q, struct span value)
-{
-	for (size_t i = 0; q && i < q->list[LEASED].count; i++)
-		if (span_equal(q->list[LEASED].row[i]->value, value))
-			return q->list[LEASED].row[i];
-	return NULL;
-}
-
-static void job_free(struct job_row *j)
-{
-	text_drop(&j->id);
-	text_drop(&j->payload);
-	text_drop(&j->lock);
-	text_drop(&j->value);
-	free(j);
-}
-
-static size_t queue_place(const struct job_store *s, struct span name)
-{
-	size_t low = 0, high = s->count;
-
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (id_order(s->queue[mid]->name, name) < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
-static struct job_queue *queue_find(const struct job_store *s, struct span name)
-{
-	size_t i = queue_place(s, name);
-
-	return i < s->count && span_equal(s->queue[i]->name, name) ? s->queue[i] : NULL;
-}
-
-static struct job_queue *queue_add(struct job_store *s, struct span name)
-{
-	size_t i = queue_place(s, name);
-	struct job_queue *q = mem_alloc(sizeof(*q));
-
-	q->name = text_keep(name);
-	map_init(&q->ids, s->seed);
-	if (s->count == s->cap) {
-		s->cap = s->cap ? 2 * s->cap : 8;
-		s->queue = mem_grow(s->queue, s->cap, sizeof(struct job_queue *));
-	}
-	memmove(&s->queue[i + 1], &s->queue[i], (s->count - i) * sizeof(struct job_queue *));
-	s->queue[i] = q;
-	s->count++;
-	return q;
-}
-
-static void queue_free(struct job_queue *q)
-{
-	for (unsigned k = 0; k < KINDS; k++) {
-		for (size_t i = 0; i < q->list[k].count; i++)
-			job_free(q->list[k].row[i]);
-		free(q->list[k].row);
-	}
-	map_release(&q->ids);
-	text_drop(&q->name);
-	free(q);
-}
-
-static void queue_drop(struct job_store *s, struct job_queue *q)
-{
-	size_t i = queue_place(s, q->name);
-
-	memmove(&s->queue[i], &s->queue[i + 1], (s->count - i - 1) * sizeof(struct job_queue *));
-	s->count--;
-	queue_free(q);
-}
-
-void jobs_init(struct job_store *s, const uint64_t seed[2])
-{
-	*s = (struct job_store){.seed = {seed[0], seed[1]}};
-}
-
-void jobs_release(struct job_store *s)
-{
-	for (size_t i = 0; i < s->count; i++)
-		queue_free(s->queue[i]);
-	free(s->queue);
-}
 
 /* --- what operations share --- */
 
@@ -253,7 +47,7 @@ static void tell_number(struct job_op *o, int64_t n)
 
 static void job_end_lease(struct job_row *j)
 {
-	text_replace(&j->value, SPAN(""));
+	job_row_text_replace(&j->value, SPAN(""));
 }
 
 static void job_fail(struct job_op *o, struct job_row *j, int64_t delay_ms, int64_t attempts)
@@ -262,9 +56,9 @@ static void job_fail(struct job_op *o, struct job_row *j, int64_t delay_ms, int6
 	j->failed++;
 	j->due_ms = o->now_ms + delay_ms;
 	if (j->failed < attempts)
-		job_move(o->queue, j, DUE, j->due_ms);
+		job_row_move(o->queue, j, DUE, j->due_ms);
 	else
-		job_move(o->queue, j, DEAD, o->now_ms);
+		job_row_move(o->queue, j, DEAD, o->now_ms);
 }
 
 static size_t queue_jobs(const struct job_queue *q)
@@ -275,7 +69,7 @@ static size_t queue_jobs(const struct job_queue *q)
 static int64_t queue_next_ms(const struct job_op *o, const struct job_queue *q)
 {
 	const struct job_list *due = &q->list[DUE], *leased = &q->list[LEASED];
-	size_t i = list_place(due, o->now_ms + 1, SPAN(""));
+	size_t i = job_list_place(due, o->now_ms + 1, SPAN(""));
 	int64_t next = INT64_MAX;
 
 	if (i < due->count)
@@ -291,7 +85,7 @@ static char op_defer(struct job_op *o, struct span name)
 {
 	struct span id = next_word(o), payload = next_word(o), lock = next_word(o);
 	int64_t delay_ms = next_number(o), most = next_number(o);
-	struct job_row *j = job_find(o->queue, id);
+	struct job_row *j = job_row_find(o->queue, id);
 
 	if (j && j->kind != DEAD) {
 		tell_number(o, j->kind == DUE && j->due_ms > o->now_ms ? j->due_ms - o->now_ms : 0);
@@ -302,19 +96,19 @@ static char op_defer(struct job_op *o, struct span name)
 		return 'F';
 	}
 	if (!o->queue)
-		o->queue = queue_add(o->store, name);
+		o->queue = job_rows_add(o->store, name);
 	if (j) {
-		job_leave(o->queue, j);
+		job_row_leave(o->queue, j);
 	} else {
 		j = mem_alloc(sizeof(*j));
-		j->id = text_keep(id);
+		j->id = job_row_text_keep(id);
 		map_insert(&o->queue->ids, &j->by_id, map_hash(&o->queue->ids, id.p, id.n));
 	}
-	text_replace(&j->payload, payload);
-	text_replace(&j->lock, lock);
+	job_row_text_replace(&j->payload, payload);
+	job_row_text_replace(&j->lock, lock);
 	j->failed = 0;
 	j->due_ms = o->now_ms + delay_ms;
-	job_enter(o->queue, j, DUE, j->due_ms);
+	job_row_enter(o->queue, j, DUE, j->due_ms);
 	tell_number(o, delay_ms);
 	return 'D';
 }
@@ -340,19 +134,19 @@ static bool lock_is_named(struct span lock, struct span locks)
 static size_t place_behind(const struct job_op *o, int64_t after_ms, struct span after_id)
 {
 	const struct job_list *due = &o->queue->list[DUE];
-	size_t i = list_place(due, after_ms, after_id);
+	size_t i = job_list_place(due, after_ms, after_id);
 
 	if (after_id.n == 0)
 		return 0;
 	if (i < due->count && due->row[i]->ms == after_ms && span_equal(due->row[i]->id, after_id))
 		return i + 1;
-	return list_place(due, after_ms, SPAN(""));
+	return job_list_place(due, after_ms, SPAN(""));
 }
 
 static char job_take(struct job_op *o, struct job_row *j, struct span value, int64_t ttl_ms)
 {
-	text_replace(&j->value, value);
-	job_move(o->queue, j, LEASED, o->now_ms + ttl_ms);
+	job_row_text_replace(&j->value, value);
+	job_row_move(o->queue, j, LEASED, o->now_ms + ttl_ms);
 	tell(o, j->id);
 	tell_number(o, j->failed + 1);
 	tell(o, j->lock);
@@ -399,37 +193,37 @@ static char op_renew(struct job_op *o)
 {
 	struct span value = next_word(o), new_value = next_word(o);
 	int64_t until = o->now_ms + next_number(o);
-	struct job_row *j = job_of(o->queue, value);
+	struct job_row *j = job_row_of(o->queue, value);
 
 	if (!j)
-		j = job_of(o->queue, new_value);
+		j = job_row_of(o->queue, new_value);
 	if (!j && netstring_next(&o->rest, &value))
-		j = job_of(o->queue, value);
+		j = job_row_of(o->queue, value);
 	if (!j)
 		return 'M';
-	text_replace(&j->value, new_value);
+	job_row_text_replace(&j->value, new_value);
 	if (j->ms < until)
-		job_move(o->queue, j, LEASED, until);
+		job_row_move(o->queue, j, LEASED, until);
 	return 'K';
 }
 
 static char op_done(struct job_op *o)
 {
-	struct job_row *j = job_of(o->queue, next_word(o));
+	struct job_row *j = job_row_of(o->queue, next_word(o));
 
 	if (!j)
 		return 'M';
-	job_leave(o->queue, j);
+	job_row_leave(o->queue, j);
 	map_remove(&o->queue->ids, &j->by_id);
-	job_free(j);
+	job_row_free(j);
 	if (queue_jobs(o->queue) == 0)
-		queue_drop(o->store, o->queue);
+		job_rows_drop(o->store, o->queue);
 	return 'R';
 }
 
 static char op_retry(struct job_op *o)
 {
-	struct job_row *j = job_of(o->queue, next_word(o));
+	struct job_row *j = job_row_of(o->queue, next_word(o));
 	int64_t delay_ms = next_number(o), attempts = next_number(o);
 
 	if (!j)
@@ -440,24 +234,24 @@ static char op_retry(struct job_op *o)
 
 static char op_back(struct job_op *o)
 {
-	struct job_row *j = job_of(o->queue, next_word(o));
+	struct job_row *j = job_row_of(o->queue, next_word(o));
 
 	if (!j)
 		return 'M';
 	job_end_lease(j);
-	job_move(o->queue, j, DUE, j->due_ms);
+	job_row_move(o->queue, j, DUE, j->due_ms);
 	return 'R';
 }
 
 static char op_revive(struct job_op *o)
 {
-	struct job_row *j = job_find(o->queue, next_word(o));
+	struct job_row *j = job_row_find(o->queue, next_word(o));
 
 	if (!j || j->kind != DEAD)
 		return 'M';
 	j->failed = 0;
 	j->due_ms = o->now_ms + next_number(o);
-	job_move(o->queue, j, DUE, j->due_ms);
+	job_row_move(o->queue, j, DUE, j->due_ms);
 	return 'R';
 }
 
@@ -485,7 +279,7 @@ static char tell_next(struct job_op *o, int64_t next)
 	buf_clear(shown);
 	tell_number(o, next);
 	buf_append(shown, rows.p, rows.n);
-	text_drop(&rows);
+	job_row_text_drop(&rows);
 	return 'T';
 }
 
@@ -549,7 +343,7 @@ static char job_op_run(struct job_op *o, struct span name)
 
 void jobs_call(struct job_store *s, const struct call *c, struct span rest, struct buf *said, struct answer *a)
 {
-	struct job_op o = {.store = s, .queue = queue_find(s, c->name), .said = said, .now_ms = a->server_us / 1000, .rest = rest};
+	struct job_op o = {.store = s, .queue = job_rows_find(s, c->name), .said = said, .now_ms = a->server_us / 1000, .rest = rest};
 
 	buf_clear(said);
 	a->code = job_op_run(&o, c->name);

@@ -3,12 +3,13 @@
 
 S1: beliefs exclude each other. S2: fences are unique. S3: fences are in order. S4: no update behind a lock is lost. S6: readers believe together, and writers
 alone. S13: valid_ms is truthful. L7: answers come in time. Those about one client: see reader.py. About the line of a daemon: order.py; WATCH: watched.py;
-BREAK and KILL: forced.py; RATE: metered.py.
+BREAK and KILL: forced.py; RATE: metered.py; jobs: deferred.py.
 S1, S6, S13 and the order of beliefs hold only where no fault breaks the assumptions about time (kind T).
 """
 import bisect
 import collections
 
+from deferred import check_jobs
 from forced import check_force
 from history import MS
 from metered import check_rates
@@ -154,6 +155,7 @@ class Verdict:
         self.violations += check_answers(readers, stops, answer_ms, max(times, default=0))
         self.violations += [*check_reads(history), *check_watchers(history, readers, kind), *check_force(readers, kind), *check_line(readers, stops)]
         self.violations += [Violation("S31", text) for text in check_rates(readers, history.nemesis)]
+        self.violations += [Violation(rule, text) for rule, text in check_jobs(readers, history.nemesis, kind)]
         if kind == "T":
             self.violations += [*check_overlap(self.grants, "S1", False), *check_overlap(self.grants, "S13", True)]
             self.violations += check_counters(history, counts or {})

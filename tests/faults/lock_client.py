@@ -25,7 +25,7 @@ class Worker:
         self.options, self.rng = options, random.Random("%s/%s" % (options.seed, options.c))
         self.log = Log(os.path.join(options.folder, "c%02d.log" % options.c))
         self.registers = Registers(options.folder, options.names)
-        self.session, self.stopping = None, False
+        self.session, self.stopping, self.jobs = None, False, 0
 
     def stop(self, *_):
         self.stopping = True
@@ -171,6 +171,22 @@ class Worker:
         of = self.rng.randrange(3)
         for _ in range(self.rng.randrange(1, 8)):
             self.session.rate("faults/rate/%d" % of, 5 + 10 * of, (300, 1000, 4000)[of], self.rng.choice((1, 1, 1, 2, 5)))
+
+    def do_job(self, name):
+        """Defers a job or two, and takes one: it is done, fails, or is left to the end of its lease."""
+        if "TAKE" not in self.options.verbs:
+            return
+        queue = "faults/jobs/%d" % self.rng.randrange(3)
+        for _ in range(self.rng.randrange(3)):
+            self.jobs += 1
+            self.session.defer(queue, "c%02d-%d-%d" % (self.options.c, os.getpid(), self.jobs), self.rng.choice((0, 0, 50, 300)))
+        job = self.session.take_job(queue, self.rng.choice((0, 100, 400)), self.rng.choice((self.options.lease_ms, 400)))
+        for _ in range(self.rng.randrange(4) if job else 0):
+            self.session.listen(0.05)
+            if not self.session.check_job(queue, job):
+                return
+        if job and self.rng.random() < 0.9:
+            self.session.end_job(self.rng.choice(("DONE", "DONE", "RETRY")), queue, job)
 
     def do_force(self, name):
         self.session.ask("BREAK", name)

@@ -75,6 +75,7 @@ class Reader:
         self.dropped = {}  # the locks of the session before this one, which RESUME may give back
         self.asked = set()  # names that a dropped session waits for: the same LOCK again gets that grant, with ttl and renew of the first LOCK
         self.unheard = []  # calls for locks whose answer the client never read
+        self.gave_up = []  # when it gave up all that it had
         self.broken = []  # pushes of a loss by force
         self.labelled = any(row["e"] == "call" and row["q"] == "HELLO" for row in rows)  # events name it
         self.resumes = any(row["e"] == "call" and row["q"] == "RESUME" for row in rows)
@@ -117,6 +118,7 @@ class Reader:
         self.forget()
 
     def give_up(self, at):
+        self.gave_up.append(at)
         for grant in [*self.held.values(), *filter(None, self.was_lost.values())]:
             grant.end(at)
 

@@ -9,7 +9,7 @@ import wire
 from history import MS, Log, now
 
 # How often a client does what: see Worker.do_…
-MODES = {"try": 5, "wait": 6, "short": 3, "hold": 2, "again": 1, "extend": 1, "late": 1, "linger": 1, "drop": 1, "leave": 0.5, "force": 0.3, "kill": 0.1, "rate": 0.7}
+MODES = {"try": 5, "wait": 6, "short": 3, "hold": 2, "again": 1, "extend": 1, "late": 1, "linger": 1, "drop": 1, "leave": 0.5, "force": 0.3, "kill": 0.1, "rate": 0.7, "job": 1.2}
 LINGERING = dict(MODES, linger=5)
 
 
@@ -129,7 +129,7 @@ class Session:
         fields = {key: int(answer.fields[key]) for key in ("fence", "count", "session", "free_in_ms") if answer.fields.get(key, "").isdigit()}
         if "valid_ms" in answer:
             fields["valid"] = answer.num("valid_ms")
-        fields.update({key: answer.fields[key] for key in ("mode", "name") if key in answer})
+        fields.update({key: answer.fields[key] for key in ("mode", "name", "job") if key in answer})
         if answer.rows and answer.kind == "OK":
             fields["rows"] = [[row["name"], row.num("fence"), row.num("valid_ms"), row.fields.get("mode")] for row in answer.rows
                               if "fence" in row and "valid_ms" in row and "name" in row and "role" not in row]
@@ -203,6 +203,24 @@ class Session:
         """Uses a rate limit."""
         line = "RATE %s limit=%d per=%dms cost=%d" % (wire.quoted(name), limit, per_ms, cost)
         return self.ask("RATE", name, line, limit=limit, per=per_ms, cost=cost)
+
+    # --- jobs --------------------------------------------------------------------------------------------------------
+
+    def defer(self, queue, job, delay_ms):
+        """The daemon repeats it for a second."""
+        self.ask("DEFER", line="DEFER %s work id=%s delay=%dms" % (queue, job, delay_ms), wait=1000, job=job)
+
+    def take_job(self, queue, wait, ttl_ms):
+        """Returns the id of the job that it has, or None. The validity counts from a CHECK if it has waited."""
+        answer = self.ask("TAKE", line="TAKE %s wait=%dms ttl=%dms" % (queue, wait, ttl_ms), wait=wait + 1000)
+        return answer["job"] if answer.kind == "OK" and self.check_job(queue, answer["job"]) else None
+
+    def check_job(self, queue, job):
+        return self.ask("CHECKJOB", line="CHECK %s job=%s" % (queue, job), job=job).kind == "OK"
+
+    def end_job(self, verb, queue, job):
+        """The daemon repeats it as long as the lease lasts."""
+        self.ask(verb, line="%s %s queue=%s" % (verb, job, queue), wait=self.options.lease_ms, job=job)
 
     def check(self, name):
         return self.ask("CHECK", name).kind == "OK"

@@ -311,6 +311,32 @@ class Rates(unittest.TestCase):
         self.assertEqual(rules(self.uses([0, 100, 200, 500, 600, 700, 800]), nemesis=fault), ["S31"])
 
 
+class Jobs(unittest.TestCase):
+    @staticmethod
+    def has(at, job="j", valid=1000, **more):
+        return Story().ask("TAKE", at, at + 10, kind="OK", job=job, valid=valid, **more)
+
+    @staticmethod
+    def ends(told, verb, at, to, job="j", **more):
+        told.ask(verb, at, to, **more)
+        next(row for row in reversed(told.rows) if row["e"] == "call")["job"] = job
+        return told
+
+    def test_two_clients_never_believe_in_one_job(self):
+        self.assertEqual(rules(self.has(0), self.has(500)), ["S33"])
+        self.assertEqual(rules(self.has(0), self.has(500, job="other")), [])
+        self.assertEqual(rules(self.has(0), self.has(1000)), [])
+        self.assertEqual(rules(self.ends(self.has(0), "RETRY", 400, 410), self.has(500)), [])
+        self.assertEqual(rules(self.ends(self.has(0), "RETRY", 400, None), self.has(500)), [])
+
+    def test_a_job_that_is_done_is_not_handed_out_again(self):
+        done = self.ends(self.has(0), "DONE", 400, 410)
+        self.assertEqual(rules(done, self.has(500)), ["S32"])
+        self.assertEqual(rules(done, self.has(405)), [])
+        fault = [{"e": "fault", "t": 300 * MS, "what": "node"}, {"e": "heal", "t": 400 * MS, "what": "node"}]
+        self.assertEqual(rules(done, self.has(500), nemesis=fault), [])
+
+
 class Table(unittest.TestCase):
     """The table of operations, on sessions that only note what they are asked."""
 

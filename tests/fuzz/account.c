@@ -267,15 +267,17 @@ static bool request_is_followed(const struct account *a, unsigned k, const struc
 	case VERB_BREAK:
 	case VERB_KILL:
 		return k != OBSERVER;
+	case VERB_CHECK:
+		return !request_has(r, FIELD_JOB);
+	case VERB_LIST:
+		return r->words == 0 || !(span_equal(r->word[0], SPAN("jobs")) || span_equal(r->word[0], SPAN("queues")));
 	case VERB_PING:
 	case VERB_HELP:
 	case VERB_QUIT:
 	case VERB_UNLOCK:
 	case VERB_EXTEND:
-	case VERB_CHECK:
 	case VERB_CANCEL:
 	case VERB_SHOW:
-	case VERB_LIST:
 	case VERB_COMPLETE:
 	case VERB_RECENT:
 	case VERB_FORGET:

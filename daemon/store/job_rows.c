@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See job_rows.h. */
+#include "daemon/store/job_rows.h"
+
+#include "daemon/base/mem.h"
+
+#include <stdlib.h>
+
+/* --- lists --- */
+
+static int id_order(struct span a, struct span b)
+{
+	size_t n = a.n < b.n ? a.n : b.n;
+	int order = n > 0 ? memcmp(a.p, b.p, n) : 0;
+
+	return order ? order : (a.n > b.n) - (a.n < b.n);
+}
+
+size_t job_list_place(const struct job_list *l, int64_t ms, struct span id)
+{
+	size_t low = 0, high = l->count;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+		const struct job_row *j = l->row[mid];
+
+		if (j->ms < ms || (j->ms == ms && id_order(j->id, id) < 0))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+void job_row_leave(struct job_queue *q, struct job_row *j)
+{
+	struct job_list *l = &q->list[j->kind];
+	size_t i = job_list_place(l, j->ms, j->id);
+
+	memmove(&l->row[i], &l->row[i + 1], (l->count - i - 1) * sizeof(struct job_row *));
+	l->count--;
+}
+
+void job_row_enter(struct job_queue *q, struct job_row *j, unsigned kind, int64_t ms)
+{
+	struct job_list *l = &q->list[kind];
+	size_t i = job_list_place(l, ms, j->id);
+
+	if (l->count == l->cap) {
+		l->cap = l->cap ? 2 * l->cap : 8;
+		l->row = mem_grow(l->row, l->cap, sizeof(struct job_row *));
+	}
+	memmove(&l->row[i + 1], &l->row[i], (l->count - i) * sizeof(struct job_row *));
+	l->row[i] = j;
+	l->count++;
+	j->kind = kind;
+	j->ms = ms;
+}
+
+void job_row_move(struct job_queue *q, struct job_row *j, unsigned kind, int64_t ms)
+{
+	job_row_leave(q, j);
+	job_row_enter(q, j, kind, ms);
+}
+
+/* --- jobs and queues --- */
+
+struct span job_row_text_keep(struct span text)
+{
+	return (struct span){mem_copy(text.p, text.n), text.n};
+}
+
+void job_row_text_drop(struct span *text)
+{
+	free((void *)(uintptr_t)text->p);
+	*text = SPAN("");
+	text->p = NULL;
+}
+
+void job_row_text_replace(struct span *text, struct span by)
+{
+	struct span kept = by.n > 0 ? job_row_text_keep(by) : (struct span){NULL, 0};
+
+	job_row_text_drop(text);
+	*text = kept;
+}
+
+static bool id_matches(const struct map_node *node, const void *key, size_t n)
+{
+	const struct job_row *j = container_of(node, struct job_row, by_id);
+
+	return span_equal(j->id, (struct span){key, n});
+}
+
+struct job_row *job_row_find(const struct job_queue *q, struct span id)
+{
+	struct map_node *node = q ? map_find(&q->ids, map_hash(&q->ids, id.p, id.n), id.p, id.n, id_matches) : NULL;
+
+	return node ? container_of(node, struct job_row, by_id) : NULL;
+}
+
+struct job_row *job_row_of(const struct job_queue *q, struct span value)
+{
+	for (size_t i = 0; q && i < q->list[LEASED].count; i++)
+		if (span_equal(q->list[LEASED].row[i]->value, value))
+			return q->list[LEASED].row[i];
+	return NULL;
+}
+
+void job_row_free(struct job_row *j)
+{
+	job_row_text_drop(&j->id);
+	job_row_text_drop(&j->payload);
+	job_row_text_drop(&j->lock);
+	job_row_text_drop(&j->value);
+	free(j);
+}
+
+static size_t queue_place(const struct job_store *s, struct span name)
+{
+	size_t low = 0, high = s->count;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (id_order(s->queue[mid]->name, name) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+struct job_queue *job_rows_find(const struct job_store *s, struct span name)
+{
+	size_t i = queue_place(s, name);
+
+	return i < s->count && span_equal(s->queue[i]->name, name) ? s->queue[i] : NULL;
+}
+
+struct job_queue *job_rows_add(struct job_store *s, struct span name)
+{
+	size_t i = queue_place(s, name);
+	struct job_queue *q = mem_alloc(sizeof(*q));
+
+	q->name = job_row_text_keep(name);
+	map_init(&q->ids, s->seed);
+	if (s->count == s->cap) {
+		s->cap = s->cap ? 2 * s->cap : 8;
+		s->queue = mem_grow(s->queue, s->cap, sizeof(struct job_queue *));
+	}
+	memmove(&s->queue[i + 1], &s->queue[i], (s->count - i) * sizeof(struct job_queue *));
+	s->queue[i] = q;
+	s->count++;
+	return q;
+}
+
+static void job_rows_free(struct job_queue *q)
+{
+	for (unsigned k = 0; k < KINDS; k++) {
+		for (size_t i = 0; i < q->list[k].count; i++)
+			job_row_free(q->list[k].row[i]);
+		free(q->list[k].row);
+	}
+	map_release(&q->ids);
+	job_row_text_drop(&q->name);
+	free(q);
+}
+
+void job_rows_drop(struct job_store *s, struct job_queue *q)
+{
+	size_t i = queue_place(s, q->name);
+
+	memmove(&s->queue[i], &s->queue[i + 1], (s->count - i - 1) * sizeof(struct job_queue *));
+	s->count--;
+	job_rows_free(q);
+}
+
+void jobs_init(struct job_store *s, const uint64_t seed[2])
+{
+	*s = (struct job_store){.seed = {seed[0], seed[1]}};
+}
+
+void jobs_release(struct job_store *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		job_rows_free(s->queue[i]);
+	free(s->queue);
+}

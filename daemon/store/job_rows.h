@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The jobs of the queues of a memory store, in lists by their kinds. */
+#ifndef STORE_JOB_ROWS_H
+#define STORE_JOB_ROWS_H
+
+#include "daemon/store/jobs.h"
+
+enum { DUE, LEASED, DEAD, KINDS };
+
+struct job_row {
+	struct map_node by_id;
+	struct span id, payload, lock, value; /* owned; value: of its lease, "" = none */
+	int64_t due_ms, failed;
+	int64_t ms; /* its place in the list of its kind */
+	unsigned kind;
+};
+
+/* In the order of ms, then of the ids. */
+struct job_list {
+	struct job_row **row;
+	size_t count, cap;
+};
+
+struct job_queue {
+	struct span name;
+	struct map ids;
+	struct job_list list[KINDS];
+};
+
+/* The first place that is not before this. */
+size_t job_list_place(const struct job_list *l, int64_t ms, struct span id);
+/* Out of the list of its kind, into one, from one to another. */
+void job_row_leave(struct job_queue *q, struct job_row *j);
+void job_row_enter(struct job_queue *q, struct job_row *j, unsigned kind, int64_t ms);
+void job_row_move(struct job_queue *q, struct job_row *j, unsigned kind, int64_t ms);
+/* Owned texts. */
+struct span job_row_text_keep(struct span text);
+void job_row_text_drop(struct span *text);
+void job_row_text_replace(struct span *text, struct span by);
+/* NULL: there is none. q: may be NULL. job_row_of: by the value of its lease. */
+struct job_row *job_row_find(const struct job_queue *q, struct span id);
+struct job_row *job_row_of(const struct job_queue *q, struct span value);
+void job_row_free(struct job_row *j);
+struct job_queue *job_rows_find(const struct job_store *s, struct span name);
+struct job_queue *job_rows_add(struct job_store *s, struct span name);
+/* It has no jobs. */
+void job_rows_drop(struct job_store *s, struct job_queue *q);
+
+#endif

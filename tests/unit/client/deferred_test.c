@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* client/deferred.c: jobs, against a scripted daemon. */
+#include "client/redlock.h"
+#include "tests/fixture/fake_daemon.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct fake_daemon f;
+static struct redlock *c;
+
+static void begins(const char *script)
+{
+	fake_daemon_begin(&f, script);
+	ck_assert_int_eq(redlock_open(f.addr, PATIENCE, &c), 0);
+}
+
+static void ends(void)
+{
+	redlock_close(c);
+	fake_daemon_end(&f);
+}
+
+static struct redlock_bytes bytes(const char *text)
+{
+	return (struct redlock_bytes){text, strlen(text)};
+}
+
+START_TEST(defer_quotes_what_it_sends_and_tells_the_id)
+{
+	const struct redlock_deferral options = {.delay_ms = 1500, .lock = "a b", .id = "x"};
+	char id[REDLOCK_JOB_BYTES];
+
+	begins("< DEFER mail \"one two\" delay=1500ms lock=\"a b\" id=x$\n> OK queue=mail job=x due_ms=1500\n"
+	       "< DEFER mail \"\"$\n> OK queue=mail job=made-1 due_ms=0\n=\n");
+	ck_assert_int_eq(redlock_defer(c, "mail", bytes("one two"), &options, NULL), 0);
+	ck_assert_int_eq(redlock_defer(c, "mail", bytes(""), NULL, id), 0);
+	ck_assert_str_eq(id, "made-1");
+	ends();
+}
+END_TEST
+
+START_TEST(take_asks_CHECK_and_keeps_the_payload)
+{
+	const struct redlock_options options = {.wait_ms = REDLOCK_FOREVER, .ttl_ms = 4000};
+	struct redlock_job job;
+	int64_t before = redlock_now_us();
+
+	begins("< TAKE mail wait=forever ttl=4000ms$\n> OK queue=mail job=x attempt=2 valid_ms=1 ttl_ms=4000 name=l fence=7 payload=\"a\\x00b\"\n"
+	       "< CHECK mail job=x$\n> OK queue=mail job=x attempt=2 valid_ms=3900\n< DONE x queue=mail$\n> OK queue=mail job=x\n"
+	       "< RETRY x queue=mail delay=10ms$\n> ERR NOTHELD gone\n=\n");
+	ck_assert_int_eq(redlock_take(c, "mail", &options, &job), 0);
+	ck_assert_str_eq(job.id, "x");
+	ck_assert_str_eq(job.lock, "l");
+	ck_assert_int_eq(job.attempt, 2);
+	ck_assert_int_eq(job.fence, 7);
+	ck_assert_int_eq(job.ttl_ms, 4000);
+	ck_assert_int_ge(job.until_us, before + 3900000);
+	ck_assert_uint_eq(job.payload_n, 3);
+	ck_assert_int_eq(memcmp(job.payload, "a\0b", 4), 0);
+	free(job.payload);
+	ck_assert_int_eq(redlock_done(c, "mail", job.id), 0);
+	ck_assert_int_eq(redlock_retry(c, "mail", job.id, 10), REDLOCK_REFUSED);
+	ck_assert_str_eq(redlock_code(c), "NOTHELD");
+	ends();
+}
+END_TEST
+
+START_TEST(take_that_gets_nothing_tells_so)
+{
+	struct redlock_job job;
+
+	begins("< TAKE mail$\n> BUSY queue=mail retry_ms=20\n< TAKE mail$\n> OK queue=mail job=x attempt=1 valid_ms=9 ttl_ms=10 payload=a\n"
+	       "< CHECK mail job=x$\n> ERR LOST reason=quorum\n=\n");
+	ck_assert_int_eq(redlock_take(c, "mail", NULL, &job), REDLOCK_BUSY);
+	ck_assert_int_eq(redlock_take(c, "mail", NULL, &job), REDLOCK_REFUSED);
+	ck_assert_str_eq(redlock_code(c), "LOST");
+	ends();
+}
+END_TEST
+
+START_TEST(what_is_too_long_or_empty_is_not_sent)
+{
+	static char much[9000];
+	const struct redlock_deferral no_lock = {.lock = ""}, long_id = {.id = much};
+	struct redlock_job job;
+
+	memset(much, 'x', sizeof(much) - 1);
+	begins("=\n");
+	ck_assert_int_eq(redlock_defer(c, "", bytes("x"), NULL, NULL), -EINVAL);
+	ck_assert_int_eq(redlock_defer(c, "q", bytes("x"), &no_lock, NULL), -EINVAL);
+	ck_assert_int_eq(redlock_defer(c, "q", bytes("x"), &long_id, NULL), -EINVAL);
+	ck_assert_int_eq(redlock_defer(c, "q", bytes(much), NULL, NULL), -EMSGSIZE);
+	ck_assert_int_eq(redlock_take(c, "", NULL, &job), -EINVAL);
+	ends();
+}
+END_TEST
+
+Suite *deferred_suite(void)
+{
+	Suite *s = suite_create("deferred");
+	TCase *t = tcase_create("jobs");
+
+	tcase_add_test(t, defer_quotes_what_it_sends_and_tells_the_id);
+	tcase_add_test(t, take_asks_CHECK_and_keeps_the_payload);
+	tcase_add_test(t, take_that_gets_nothing_tells_so);
+	tcase_add_test(t, what_is_too_long_or_empty_is_not_sent);
+	suite_add_tcase(s, t);
+	return s;
+}
