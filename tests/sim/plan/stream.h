@@ -53,6 +53,7 @@ enum purpose {
 	DRAW_READ_TERMS, /* … and on which terms */
 	DRAW_BREAKERS, /* what is broken of the names of readers */
 	DRAW_NESTS,   /* what clients ask that hold some names and wait for more */
+	DRAW_READ_FIELDS, /* further fields of what readers and writers ask */
 };
 
 struct stream {
