@@ -142,6 +142,7 @@ struct request_sim *reader_say(struct sim_client *c, int64_t name, enum reader_a
 static void say_lock(struct sim_client *c, int64_t name, bool shared)
 {
 	static const int64_t waits[] = {0, 0, 20, 300, 3000};
+	static const char *const mode[2][2] = {{"", " mode=exclusive"}, {" mode=shared", " mode=shared renew=yes delay=0s"}};
 	int64_t wait_ms = waits[stream_range(&c->reads, 0, 4)];
 	int64_t ttl_ms = c->world->plan->lease_us / MSEC / (stream_chance(&c->reads, 20) ? 2 : 1);
 	int64_t priority = c->read_priorities && stream_chance(&c->read_terms, 50) ? stream_skewed(&c->read_terms, 1, 9) : 0;
@@ -150,7 +151,7 @@ static void say_lock(struct sim_client *c, int64_t name, bool shared)
 	struct request_sim *q;
 
 	snprintf(fields, sizeof(fields), " ttl=%lldms wait=%lldms priority=%lld%s%s", (long long)ttl_ms, (long long)wait_ms, (long long)priority,
-		 shared ? " mode=shared" : said ? " mode=exclusive" : "", noted ? " note=reads" : "");
+		 mode[shared][said], noted ? " note=reads" : "");
 	q = reader_say(c, name, shared ? READ_SHARED : READ_ALONE, "LOCK", fields);
 	if (!q)
 		return;
