@@ -65,7 +65,7 @@ static void note_pending(struct commander *x, const struct notice *n)
 /* What the name of the mark is used as instead. */
 static unsigned limit_in_use(const struct permit *p, const struct lock *l)
 {
-	return lock_is_idle(l) || l->limit == p->semaphore->limit ? l->contender->elsewhere.limit : l->limit;
+	return lock_is_idle(l) || l->lease.limit == p->semaphore->limit ? l->contender->elsewhere.limit : l->lease.limit;
 }
 
 bool permit_is_adopting(const struct permit *p)

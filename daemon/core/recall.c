@@ -151,7 +151,7 @@ int recall_seat(struct commander *x, struct session *s, const struct journal_rec
 	p->ttl_us = c->ttl_us;
 	p->not_notified = !r->told;
 	TAILQ_INSERT_TAIL(&p->agent.claims, c, in_session);
-	lock_find_or_add(&x->engine->table, r->name)->limit = c->limit;
+	lock_find_or_add(&x->engine->table, r->name)->lease.limit = c->limit;
 	adopt_expect(x->engine, c, from);
 	return 0;
 }

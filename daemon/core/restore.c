@@ -137,7 +137,7 @@ static int restore_held(struct commander *x, struct session *s, const struct jou
 		return recall_seat(x, s, r, &from);
 	c = restore_claim(x, s, r);
 	c->not_notified = !r->told;
-	lock_find_or_add(&x->engine->table, r->name)->limit = 0;
+	lock_find_or_add(&x->engine->table, r->name)->lease.limit = 0;
 	adopt_expect(x->engine, c, &from);
 	return 0;
 }

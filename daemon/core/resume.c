@@ -127,7 +127,7 @@ static void resume_finish(struct commander *x, struct session *s)
 
 bool resume_goes_on(struct commander *x, struct session *s)
 {
-	if (!s->resuming || s->open > 0 || session_count_open(s) > 0)
+	if (s->open > 0 || session_count_open(s) > 0)
 		return false;
 	resume_finish(x, s);
 	return true;

@@ -9,7 +9,7 @@ struct group;
 
 void serve_RESUME(struct commander *x, struct session *s);
 
-/* Answers a RESUME that waits for adoptions, if none is left. True: it was answered, and notices may be waiting. */
+/* Of a session that is resuming: answers the RESUME, if no adoption is left that it waits for. True: it was answered, and notices may be waiting. */
 bool resume_goes_on(struct commander *x, struct session *s);
 /* TIMER_GRACE: nobody has resumed the session; or RESUME waits no longer. */
 void resume_grace_over(struct commander *x, struct session *s);

@@ -102,10 +102,10 @@ bool semaphore_owns(const struct lock *l, struct span *ret_name)
 {
 	struct span name = lock_name(l);
 
-	if (l->limit == 0)
+	if (l->lease.limit == 0)
 		return false;
 	*ret_name = name;
-	if (l->limit != SLOT_OF_SEMAPHORE)
+	if (l->lease.limit != SLOT_OF_SEMAPHORE)
 		return true;
 	name = (struct span){name.p + sizeof(SLOT_PREFIX) - 1, name.n - (sizeof(SLOT_PREFIX) - 1)};
 	while (name.n > 0 && name.p[name.n - 1] != '#')
