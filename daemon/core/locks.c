@@ -128,13 +128,14 @@ static bool lock_may_be_upgraded(struct commander *x, struct session *s, const s
 
 static bool waits_in_other_mode(struct commander *x, struct session *s, struct span name)
 {
-	const struct lock *l = lock_find(&x->engine->table, name);
 	struct span owner = request_owner(&x->request);
 	bool shared = request_is_shared(&x->request);
+	const struct lock *l;
 	const struct claim *c;
 
 	if (s->resumed)
 		resume_make_way(x, s, name, owner, shared);
+	l = lock_find(&x->engine->table, name);
 	if (group_in_other_mode(s, name, owner, shared))
 		return true;
 	if (!l || lock_holder_of(l, s, owner))

@@ -253,6 +253,73 @@ START_TEST(a_request_in_the_other_mode_ends_the_lockall_that_was_not_repeated)
 }
 END_TEST
 
+/* When the connection breaks, one LOCKALL insists, and keeps a; the other waits for a. */
+START_TEST(what_a_lockall_gives_back_is_not_granted_to_another_that_makes_way_as_well)
+{
+	static const char *const asks[] = {"LOCK a mode=shared", "LOCKALL a b mode=shared", "LOCKALL a b"};
+
+	for (unsigned i = 0; i < 3; i++) {
+		cluster_begin(1);
+		takes(1, "a");
+		takes(3, "b");
+		s2 = says_hello(2, "grace=20s");
+		says(2, "@1 LOCKALL a b wait=1m");
+		says(2, "@2 LOCKALL a b wait=1m");
+		passes(2 * SEC);
+		gives_back(1, "a");
+		passes(MSEC);
+		goes(2, GONE_RESET);
+		resumes(4, &s2);
+		hears(4, "OK session=* n=0");
+		says(4, "%s", asks[i]);
+		hears(4, i == 0 ? "OK name=a *mode=shared" : "BUSY name=b *");
+		gives_back(3, "b");
+		passes(10 * MSEC);
+		ck_assert(key_is_there(0, "a") == (i == 0) && !key_is_there(0, "b"));
+		if (i < 2)
+			cluster_close();
+	}
+}
+END_TEST
+
+START_TEST(all_locks_that_were_not_repeated_make_way_for_one_in_the_other_mode)
+{
+	cluster_begin(1);
+	takes(1, "b");
+	s2 = says_hello(2, "grace=20s");
+	says(2, "@1 LOCK b wait=1m");
+	says(2, "@2 LOCK b wait=1m");
+	says(2, "@3 LOCK b wait=1m");
+	goes(2, GONE_RESET);
+	resumes(4, &s2);
+	hears(4, "OK session=* n=0");
+	says(4, "LOCK b mode=shared wait=1m");
+	gives_back(1, "b");
+	passes(10 * MSEC);
+	hears(4, "OK name=b *mode=shared");
+}
+END_TEST
+
+/* Nobody else of this daemon is concerned with the name. */
+START_TEST(the_only_lock_that_waits_for_another_daemon_makes_way)
+{
+	two_daemons(1);
+	takes(1, "a");
+	session_opens(3, 1);
+	session_opens(4, 1);
+	s2 = says_hello(3, "grace=20s");
+	says(3, "LOCK a wait=1m");
+	passes(100 * MSEC);
+	goes(3, GONE_RESET);
+	resumes(4, &s2);
+	hears(4, "OK session=* n=0");
+	says(4, "LOCK a mode=shared wait=1m");
+	gives_back(1, "a");
+	passes(5 * SEC);
+	hears(4, "OK name=a *mode=shared");
+}
+END_TEST
+
 START_TEST(a_lockall_in_the_other_mode_ends_the_lock_that_was_not_repeated)
 {
 	waits_and_drops("LOCK b wait=1m", "grace=20s");
@@ -287,6 +354,9 @@ Suite *lockall_resume_suite(void)
 	tcase_add_loop_test(t, a_lockall_repeated_before_its_stores_answer_takes_the_names, 0, 3);
 	tcase_add_test(t, a_request_in_the_other_mode_ends_the_lockall_that_was_not_repeated);
 	tcase_add_test(t, a_lockall_in_the_other_mode_ends_the_lock_that_was_not_repeated);
+	tcase_add_test(t, what_a_lockall_gives_back_is_not_granted_to_another_that_makes_way_as_well);
+	tcase_add_test(t, all_locks_that_were_not_repeated_make_way_for_one_in_the_other_mode);
+	tcase_add_test(t, the_only_lock_that_waits_for_another_daemon_makes_way);
 	suite_add_tcase(s, t);
 	return s;
 }
