@@ -129,7 +129,7 @@ static bool holders_may_join(const struct engine *e, const struct lock *l, const
 {
 	const struct lease *x = &l->lease;
 
-	if (l->limit > 0) /* no hold of a mark is ever exclusive, and nobody is told its token */
+	if (l->lease.limit > 0) /* no hold of a mark is ever exclusive, and nobody is told its token */
 		return l->share && x->state == LEASE_HELD && holders_have_time(e, l);
 	if (!l->share || x->state != LEASE_HELD || x->token_is_old || instant_before(e->core->now, x->believed_until))
 		return false;
