@@ -122,6 +122,9 @@ START_TEST(a_break_that_ends_a_hold_here_says_so_whatever_the_stores_have)
 	says(ADMIN, "BREAK a");
 	hears(1, "! LOST name=a fence=* reason=broken");
 	ck_assert_int_gt(number_in(hears(ADMIN, "OK name=a free_in_ms=*"), "free_in_ms"), 9000);
+	passes(SEC);
+	says(ADMIN, "BREAK a");
+	ck_assert_int_gt(number_in(hears(ADMIN, "OK name=a free_in_ms=*"), "free_in_ms"), 8000);
 	says(ADMIN, "BREAK b");
 	hears(ADMIN, "ERR NOTFOUND *");
 }
