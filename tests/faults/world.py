@@ -336,13 +336,14 @@ class World(Hosts, Links):
         return ["%s on node %d" % (key, node.index) for node in self.nodes if node.serves() for key in node.lock_keys()]
 
     def check_times(self):
-        """S16: every key of a daemon but marker and fence expires: a lock within the longest lease, a queue within three times the time of a ticket."""
+        """S16: every key of a daemon but marker, fence and jobs expires: a lock within the longest lease, a queue within three times the time of a ticket."""
+        kept = tuple("redlockd:lock:" + kind for kind in ("!", "j:", "jd:", "jl:", "jx:"))
         longest = {"lock:": self.max_lease_ms, "redlockd:lock:": 3 * 3000}
         for node in self.nodes:
             for prefix, most in longest.items() if node.serves() else ():
                 for key in node.lock_keys(prefix):
                     ttl = node.cli.pttl(key)
-                    if not key.startswith("redlockd:lock:!") and (ttl == -1 or ttl > most):
+                    if not key.startswith(kept) and (ttl == -1 or ttl > most):
                         self.fail("S16", "%s on node %d expires in %d ms" % (key, node.index, ttl))
 
     def check_orphans(self):
