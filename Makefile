@@ -122,6 +122,7 @@ CORE := \
 	daemon/core/engine.c \
 	daemon/core/event.c \
 	daemon/core/fences.c \
+	daemon/core/fire.c \
 	daemon/core/flow.c \
 	daemon/core/gather.c \
 	daemon/core/grant.c \
@@ -180,6 +181,7 @@ CORE := \
 	daemon/core/semaphores.c \
 	daemon/core/service.c \
 	daemon/core/session.c \
+	daemon/core/settle.c \
 	daemon/core/show.c \
 	daemon/core/split.c \
 	daemon/core/state.c \
@@ -294,6 +296,7 @@ CLIENT := \
 	client/undecided.c
 
 CLI := \
+	client/arguments.c \
 	client/belief.c \
 	client/cli.c \
 	client/complaint.c \
@@ -303,7 +306,6 @@ CLI := \
 	client/family.c \
 	client/force.c \
 	client/holding.c \
-	client/invocation.c \
 	client/json.c \
 	client/keeper.c \
 	client/lead.c \
@@ -311,6 +313,7 @@ CLI := \
 	client/loss.c \
 	client/main.c \
 	client/names.c \
+	client/options.c \
 	client/ping.c \
 	client/place.c \
 	client/query.c \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* From the command line to the command. */
 #include "client/cli.h"
+#include "client/arguments.h"
 #include "client/commands.h"
 
 #include <errno.h>

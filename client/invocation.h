@@ -58,12 +58,4 @@ static inline bool works(const struct invocation *in)
 	return in->command == &cli_commands[CLI_WORK];
 }
 
-/*
- * 0; or the exit code, after one line on stderr that says what is wrong. The exit code of a mistake is that of the command, if
- * the command is known by then.
- */
-int invocation_parse(int argc, char **argv, struct invocation *ret_in);
-/* The summary of all commands, or of one, on stdout. */
-void usage_print(const struct cli_command *only);
-
 #endif

@@ -3,19 +3,13 @@
 #include "daemon/core/deliver.h"
 
 #include "daemon/core/admin.h"
-#include "daemon/core/defer.h"
 #include "daemon/core/group.h"
-#include "daemon/core/home.h"
-#include "daemon/core/job.h"
-#include "daemon/core/rate.h"
 #include "daemon/core/noted.h"
 #include "daemon/core/permits.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/rows.h"
 #include "daemon/core/show.h"
-#include "daemon/core/survey.h"
-#include "daemon/core/pass.h"
 #include "daemon/core/take.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/waittable.h"
@@ -386,40 +380,4 @@ void deliver_notices(struct commander *x)
 		notices_delivered(&x->engine->notices, &n);
 	}
 	x->engine->notices.count = 0;
-}
-
-static void deliver_job(struct commander *x, struct home_question *q)
-{
-	switch (q->about ? *(const enum job_asker *)q->about : ASKER_GONE) {
-	case ASKER_JOB:
-		job_told(x, q);
-		break;
-	case ASKER_QUEUE:
-		take_told(x, q);
-		break;
-	case ASKER_ORDER:
-		order_told(x, q);
-		break;
-	case ASKER_SURVEY:
-		survey_told(x, q);
-		break;
-	case ASKER_GONE:
-		break;
-	}
-	home_question_free(x->engine, q);
-	if (x->queue_due)
-		takes_look(x);
-}
-
-bool deliver_homes(struct commander *x)
-{
-	struct home_question *q;
-
-	while ((q = home_next_told(x->engine))) {
-		if (q->of == HOME_OF_RATE)
-			rate_told(x, q);
-		else
-			deliver_job(x, q);
-	}
-	return true;
 }

@@ -7,8 +7,6 @@
 
 /* Tells all notices, in order, to the sessions that they concern. Delivering makes no notices. */
 void deliver_notices(struct commander *x);
-/* Tells the outcomes of questions to homes, which are in `told`: see home.h. True: sessions may go on. */
-bool deliver_homes(struct commander *x);
 
 /* What a request is told that was refused: somebody has the name; its wait is over, it began then; any other reason. */
 void deliver_busy(struct commander *x, struct session *s, struct span tag, const struct lock *l, struct span owner);

@@ -1,29 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One step: what is due, then the event, then what became possible. The order in which things happen is decided here and nowhere else. */
+/* One step: what is due (fire.c), then the event, then what became possible (settle.c). The order in which these happen is decided here and nowhere else. */
 #include "daemon/core/service.h"
 
 #include "daemon/base/mem.h"
 #include "daemon/core/acquire.h"
 #include "daemon/core/break.h"
-#include "daemon/core/command.h"
 #include "daemon/core/defer.h"
-#include "daemon/core/job.h"
 #include "daemon/core/release.h"
-#include "daemon/core/deliver.h"
 #include "daemon/core/end.h"
 #include "daemon/core/engine.h"
-#include "daemon/core/gather.h"
+#include "daemon/core/fire.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/hangup.h"
 #include "daemon/core/home.h"
 #include "daemon/core/list.h"
 #include "daemon/core/names.h"
 #include "daemon/core/noted.h"
-#include "daemon/core/obtain.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/restore.h"
-#include "daemon/core/resume.h"
 #include "daemon/core/pass.h"
+#include "daemon/core/semaphore.h"
+#include "daemon/core/settle.h"
 #include "daemon/core/take.h"
 #include "daemon/core/waittable.h"
 #include "daemon/core/watch.h"
@@ -76,131 +73,6 @@ void service_free(struct service *s)
 	free(s);
 }
 
-/* Not inlined: mostly there is no group and no permit. */
-static void __attribute__((noinline)) service_go_on_with(struct service *s)
-{
-	if (!TAILQ_EMPTY(&s->commander.groups_due))
-		gather_next(&s->commander);
-	else
-		obtain_next(&s->commander);
-	deliver_notices(&s->commander);
-}
-
-/* Notices become lines. What they say of groups and permits makes these go on, which may make further notices. */
-static inline void service_deliver(struct service *s)
-{
-	if (s->engine.notices.count > 0)
-		deliver_notices(&s->commander);
-	while (s->commander.due > 0)
-		service_go_on_with(s);
-}
-
-/* Serves one line. False: the session is no more. */
-static bool session_serve(struct service *s, struct session *session, char *line, size_t n)
-{
-	uint64_t id = session->id;
-
-	command_line(&s->commander, session, line, n);
-	service_deliver(s);
-	session = session_find(&s->sessions, id);
-	if (!session || !(session->over || session->leaving))
-		return session != NULL;
-	hangup_settle(&s->commander, session);
-	return session_find(&s->sessions, id) != NULL;
-}
-
-static void session_go_on(struct service *s, struct session *session)
-{
-	char *line;
-	size_t n;
-
-	if (session->resuming && resume_goes_on(&s->commander, session))
-		service_deliver(s); /* losses are told before the next line is served: it may end their claims */
-	while (!session->busy && !session_must_await(&s->sessions, session) && session_next_line(&s->sessions, session, &line, &n))
-		if (!session_serve(s, session, line, n))
-			return;
-	if (session->killed || session->over || session->leaving)
-		hangup_settle(&s->commander, session);
-}
-
-static void service_settle(struct service *s)
-{
-	struct session *session;
-
-	s->commander.gathered = false;
-	engine_settle(&s->engine);
-	service_deliver(s);
-	while ((session = session_next_ready(&s->sessions))) {
-		session_go_on(s, session);
-		service_deliver(s); /* its end may concern others */
-	}
-}
-
-static void service_go_on(struct service *s)
-{
-	service_deliver(s);
-	do
-		service_settle(s);
-	while (s->commander.gathered || (!TAILQ_EMPTY(&s->engine.homes.told) && deliver_homes(&s->commander)));
-}
-
-/* Votes fell: a job that this has ended is lost before another line is served. */
-static void __attribute__((cold, noinline)) service_lower(struct service *s)
-{
-	s->engine.fell = false;
-	for (unsigned i = 0; i < s->core.conf.nodes; i++) {
-		if (s->engine.fell_us[i])
-			jobs_lower(&s->commander, i, s->engine.fell_us[i]);
-		s->engine.fell_us[i] = 0;
-	}
-}
-
-static void service_job_fired(struct service *s, struct timer *t)
-{
-	if (t->kind == TIMER_JOB)
-		job_fired(&s->commander, container_of(t, struct job, timer));
-	else if (t->kind == TIMER_QUEUE)
-		takes_fired(&s->commander, container_of(t, struct job_queue, timer));
-	else if (t->kind == TIMER_TAKE)
-		take_fired(&s->commander, container_of(t, struct take, timer));
-	else
-		order_fired(&s->commander, t);
-}
-
-static void service_run_timers(struct service *s)
-{
-	struct timer *t = heap_first(&s->core.timers);
-
-	if (t && !instant_before(s->core.now, t->at))
-		metric_peak(&s->core.metrics, METRIC_GAP_LONGEST, instant_diff(s->core.now, t->at));
-	for (; t && !instant_before(s->core.now, t->at); t = heap_first(&s->core.timers)) {
-		heap_cancel(&s->core.timers, t);
-		if (t->kind == TIMER_SESSION)
-			hangup_fired(&s->commander, container_of(t, struct session, timer));
-		else if (t->kind == TIMER_GRACE)
-			resume_grace_over(&s->commander, container_of(t, struct lasting, grace)->session);
-		else if (t->kind == TIMER_WAITS)
-			waittable_fired(&s->commander);
-		else if (t->kind == TIMER_NOTES)
-			noted_fired(&s->commander);
-		else if (t->kind == TIMER_INQUIRY)
-			names_fired(&s->commander, t);
-		else if (t->kind == TIMER_LISTS)
-			lists_go_on(&s->commander);
-		else if (t->kind == TIMER_INSISTING || t->kind == TIMER_LAPSE)
-			gather_fired(&s->commander, t);
-		else if (t->kind == TIMER_PERMIT)
-			obtain_fired(&s->commander, container_of(t, struct permit, timer));
-		else if (t->kind >= TIMER_JOB)
-			service_job_fired(s, t);
-		else
-			engine_fired(&s->engine, t);
-		if (s->engine.fell)
-			service_lower(s);
-		service_deliver(s);
-	}
-}
-
 static int on_line(struct service *s, const struct event *event)
 {
 	struct session *session = session_find(&s->sessions, event->session.id);
@@ -213,7 +85,7 @@ static int on_line(struct service *s, const struct event *event)
 	if ((session->busy || session->ahead_count > 0) && !(line && line_is_tagged(line, n)))
 		session_read_ahead(&s->sessions, session, line, n);
 	else
-		session_serve(s, session, line, n);
+		settle_line(&s->commander, session, line, n);
 	return 0;
 }
 
@@ -240,7 +112,7 @@ static int on_sent(struct service *s, const struct event *event)
 	session->awaiting = false;
 	session->unsent = 0;
 	session_heard(&s->sessions, session);
-	session_go_on(s, session);
+	settle_session(&s->commander, session);
 	return 0;
 }
 
@@ -259,7 +131,7 @@ static bool on_stop_refuse(struct service *s)
 {
 	bool some = release_answer_syncs(&s->engine);
 
-	service_deliver(s);
+	settle_notices(&s->commander);
 	some |= lists_stop(&s->commander);
 	for (uint32_t i = 0; i < s->sessions.slots; i++)
 		if (s->sessions.slot[i] && !s->sessions.slot[i]->over)
@@ -272,8 +144,8 @@ static void on_stop(struct service *s)
 	watch_stop(&s->commander);
 	engine_stop(&s->engine);
 	/* Lines that were read behind the refused requests are served before the hang-up, until there is nothing more to refuse. */
-	for (service_go_on(s); on_stop_refuse(s);)
-		service_go_on(s);
+	for (settle(&s->commander); on_stop_refuse(s);)
+		settle(&s->commander);
 	for (uint32_t i = 0; i < s->sessions.slots; i++)
 		if (s->sessions.slot[i] && !s->sessions.slot[i]->over)
 			session_hang_up(&s->sessions, s->sessions.slot[i], "shutdown");
@@ -346,7 +218,7 @@ static int service_handle(struct service *s, const struct event *event)
 		if (!engine_answer(&s->engine, &event->answer))
 			return -EINVAL;
 		if (s->engine.fell)
-			service_lower(s);
+			settle_fallen(&s->commander);
 		if (s->commander.waittable)
 			waittable_answered(&s->commander, &event->answer);
 		if (s->commander.asked_names > 0)
@@ -389,9 +261,9 @@ int service_step(struct service *s, const struct event *event, struct effects *r
 	/* Before the timers: what they end now was still held in the snapshot that this event follows, so it is to be recorded. */
 	if (event->kind == EVENT_JOURNAL)
 		s->core.journal_off = !event->journal.ok;
-	service_run_timers(s);
+	fire_timers(&s->commander);
 	r = service_handle(s, event);
-	service_go_on(s);
+	settle(&s->commander);
 	s->core.metrics.value[METRIC_NAMES] = (int64_t)s->engine.table.map.count;
 	s->core.metrics.value[METRIC_TIMERS] = (int64_t)s->core.timers.count;
 	s->core.out = NULL;

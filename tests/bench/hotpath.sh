@@ -5,8 +5,8 @@
 set -u
 
 build=$1
-lock_ceiling=7915
-unlock_ceiling=5700
+lock_ceiling=7740
+unlock_ceiling=5560
 passed=0 failed=0
 
 # held figure ceiling what

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Turns the words of the command line into an invocation, and prints the usage texts, both by the rows of cli.def. Options may
- * stand before and after the command and NAME; from CMD on, no word is an option of redlock.
+ * Turns the words of the command line into an invocation, and prints the usage texts, both by the rows of cli.def; options.c takes the values of options.
+ * Options may stand before and after the command and NAME; from CMD on, no word is an option of redlock.
  */
-#include "client/invocation.h"
+#include "client/arguments.h"
+
 #include "client/complaint.h"
+#include "client/options.h"
 #include "proto/proto.h"
 
 #include <getopt.h>
@@ -12,206 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct cli_command cli_commands[CLI_COMMANDS] = {
-#define CLI_COMMAND(id, word, operands, least, most, wraps, function, help)                                                      \
-	[CLI_##id] = {word, operands, least, most, wraps, help},
-#include "client/cli.def"
-};
-
-#define ON(id)  (1u << CLI_##id)
-#define ANY     (~0u)
-#define QUERIES (ANY & ~ON(RUN) & ~ON(TRY) & ~ON(LEAD) & ~ON(WORK))
-
-enum option_id {
-#define CLI_OPTION(id, ...) OPTION_##id,
-#include "client/cli.def"
-	OPTIONS
-};
-
 static const char *const later[] = {
 #define CLI_LATER(word) word,
-#include "client/cli.def"
-};
-
-/* --- values: each setter returns NULL, or what is wrong with the value --- */
-
-static const char *addr_set(struct invocation *in, const char *value)
-{
-	in->addr = value;
-	return *value ? NULL : "is empty";
-}
-
-static const char *duration_set(const char *value, int64_t *ret_ms)
-{
-	static char hint[96];
-	int64_t us = strcmp(value, "0") ? duration_parse(span_of(value), false) : 0;
-
-	if (us >= 0) {
-		*ret_ms = (us + 999) / 1000;
-		return NULL;
-	}
-	if (us == DURATION_TOO_LARGE)
-		return "is more than ten years";
-	if (us != DURATION_NO_UNIT)
-		return "is no duration: 500ms, 10s, 1.5s, 2m, 1h";
-	snprintf(hint, sizeof(hint), "lacks a unit; did you mean %.32ss?", value);
-	return hint;
-}
-
-static const char *wait_set(struct invocation *in, const char *value)
-{
-	if (strcmp(value, "forever") != 0)
-		return duration_set(value, &in->wait_ms);
-	in->wait_ms = REDLOCK_FOREVER;
-	return NULL;
-}
-
-static const char *ttl_set(struct invocation *in, const char *value)
-{
-	const char *wrong = duration_set(value, &in->ttl_ms);
-
-	return wrong || in->ttl_ms ? wrong : "must be more than 0";
-}
-
-static const char *keep_set(struct invocation *in, const char *value)
-{
-	return duration_set(value, &in->keep_ms);
-}
-
-static const char *delay_set(struct invocation *in, const char *value)
-{
-	return duration_set(value, &in->delay_ms);
-}
-
-static const char *defer_to_set(struct invocation *in, const char *value)
-{
-	in->defer_to = value;
-	return *value ? NULL : "is empty";
-}
-
-static const char *lock_set(struct invocation *in, const char *value)
-{
-	in->lock = value;
-	return *value ? NULL : "is empty";
-}
-
-static const char *id_set(struct invocation *in, const char *value)
-{
-	in->id = value;
-	return *value ? NULL : "is empty";
-}
-
-static const char *exit_set(struct invocation *in, const char *value)
-{
-	size_t digits = strspn(value, "0123456789");
-	unsigned long code = strtoul(value, NULL, 10);
-
-	if (!digits || digits > 3 || value[digits] || code > 255)
-		return "is no exit code: 0 to 255";
-	in->busy_exit = (int)code;
-	return NULL;
-}
-
-static const char *priority_set(struct invocation *in, const char *value)
-{
-	if (value[0] < '0' || value[0] > '9' || value[1])
-		return "is no priority: 0 to 9";
-	in->priority = value[0] - '0';
-	return NULL;
-}
-
-static const char *count_set(const char *value, int64_t *ret_n)
-{
-	size_t digits = strspn(value, "0123456789");
-
-	if (!digits || digits > 10 || value[digits])
-		return "is no number: 0 to 9999999999";
-	*ret_n = strtoll(value, NULL, 10);
-	return NULL;
-}
-
-static const char *limit_set(struct invocation *in, const char *value)
-{
-	return count_set(value, &in->limit);
-}
-
-static const char *cost_set(struct invocation *in, const char *value)
-{
-	return count_set(value, &in->cost);
-}
-
-static const char *per_set(struct invocation *in, const char *value)
-{
-	return duration_set(value, &in->per_ms);
-}
-
-static const char *slots_at_most_set(int *out, const char *value, int most)
-{
-	int n = 0;
-
-	for (; *value >= '0' && *value <= '9' && n <= most; value++)
-		n = 10 * n + *value - '0';
-	if (*value || n < 1 || n > most)
-		return most > 8 ? "is no number of slots: 1 to 1024" : "is no weight: 1 to 8";
-	*out = n;
-	return NULL;
-}
-
-static const char *slots_set(struct invocation *in, const char *value)
-{
-	return slots_at_most_set(&in->slots, value, 1024);
-}
-
-static const char *weight_set(struct invocation *in, const char *value)
-{
-	return slots_at_most_set(&in->weight, value, 8);
-}
-
-static const char *note_set(struct invocation *in, const char *value)
-{
-	in->note = value;
-	return NULL;
-}
-
-static const char *shared_set(struct invocation *in, const char *value)
-{
-	in->shared = !value;
-	return NULL;
-}
-
-static const char *any_set(struct invocation *in, const char *value)
-{
-	in->any = !value;
-	return NULL;
-}
-
-static const char *json_set(struct invocation *in, const char *value)
-{
-	in->json = !value;
-	return NULL;
-}
-
-static const char *help_set(struct invocation *in, const char *value)
-{
-	in->help = !value;
-	return NULL;
-}
-
-static const char *version_set(struct invocation *in, const char *value)
-{
-	in->version = !value;
-	return NULL;
-}
-
-static const struct option_row {
-	const char *word;
-	int letter;
-	const char *argument;
-	uint32_t commands;
-	const char *(*set)(struct invocation *in, const char *value);
-	const char *help;
-} rows[OPTIONS] = {
-#define CLI_OPTION(id, ...) [OPTION_##id] = {__VA_ARGS__},
 #include "client/cli.def"
 };
 
@@ -223,11 +27,11 @@ static void usage_rows(uint32_t commands)
 	size_t i;
 
 	for (i = 0; i < OPTIONS; i++) {
-		if (!(rows[i].commands & commands))
+		if (!(option_rows[i].commands & commands))
 			continue;
-		snprintf(left, sizeof(left), "-%c, --%s%s%s", rows[i].letter, rows[i].word, rows[i].argument ? " " : "",
-			 rows[i].argument ? rows[i].argument : "");
-		printf("  %-30s  %s\n", left, rows[i].help);
+		snprintf(left, sizeof(left), "-%c, --%s%s%s", option_rows[i].letter, option_rows[i].word, option_rows[i].argument ? " " : "",
+			 option_rows[i].argument ? option_rows[i].argument : "");
+		printf("  %-30s  %s\n", left, option_rows[i].help);
 	}
 }
 
@@ -247,7 +51,7 @@ void usage_print(const struct cli_command *only)
 		printf("  %-22s  %s\n", left, cli_commands[i].help);
 	}
 	printf("\n");
-	usage_rows(ANY);
+	usage_rows(ANY_COMMAND);
 	printf("\nDurations carry a unit: 500ms, 10s, 1.5s, 2m, 1h. See redlock(1).\n");
 }
 
@@ -299,7 +103,7 @@ static int option_unknown(const struct invocation *in, const char *word)
 	size_t i;
 
 	for (i = 0; i < OPTIONS; i++)
-		words[i] = rows[i].word;
+		words[i] = option_rows[i].word;
 	near = strncmp(word, "--", 2) ? NULL : nearest_word((struct span){word + 2, strcspn(word + 2, "=")}, words, OPTIONS);
 	if (later_find(word))
 		complain("%s is not in this version (%s)", word, REDLOCKD_VERSION);
@@ -316,13 +120,13 @@ static int option_take(struct invocation *in, uint32_t *given, int letter)
 	size_t i;
 
 	/* getopt returns no other letters. */
-	for (i = 0; i < OPTIONS - 1 && rows[i].letter != letter; i++)
+	for (i = 0; i < OPTIONS - 1 && option_rows[i].letter != letter; i++)
 		;
 	*given |= 1u << i;
-	wrong = rows[i].set(in, rows[i].argument ? optarg : NULL);
+	wrong = option_rows[i].set(in, option_rows[i].argument ? optarg : NULL);
 	if (!wrong)
 		return 0;
-	complain("--%s '%s' %s", rows[i].word, optarg, wrong);
+	complain("--%s '%s' %s", option_rows[i].word, optarg, wrong);
 	return usage_exit(in);
 }
 
@@ -334,10 +138,10 @@ static void getopt_tables(struct option longs[OPTIONS + 1], char letters[2 * OPT
 	letters += sprintf(letters, "+:");
 	memset(longs, 0, (OPTIONS + 1) * sizeof(*longs));
 	for (i = 0; i < OPTIONS; i++) {
-		longs[i].name = rows[i].word;
-		longs[i].has_arg = rows[i].argument ? required_argument : no_argument;
-		longs[i].val = rows[i].letter;
-		letters += sprintf(letters, "%c%s", rows[i].letter, rows[i].argument ? ":" : "");
+		longs[i].name = option_rows[i].word;
+		longs[i].has_arg = option_rows[i].argument ? required_argument : no_argument;
+		longs[i].val = option_rows[i].letter;
+		letters += sprintf(letters, "%c%s", option_rows[i].letter, option_rows[i].argument ? ":" : "");
 	}
 }
 
@@ -389,9 +193,9 @@ static int options_fit(const struct invocation *in, uint32_t given)
 	size_t i;
 
 	for (i = 0; i < OPTIONS; i++) {
-		if (!(given >> i & 1) || rows[i].commands >> (in->command - cli_commands) & 1)
+		if (!(given >> i & 1) || option_rows[i].commands >> (in->command - cli_commands) & 1)
 			continue;
-		complain("--%s is no option of %s", rows[i].word, in->command->word);
+		complain("--%s is no option of %s", option_rows[i].word, in->command->word);
 		return usage_exit(in);
 	}
 	return 0;

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See options.h. Each setter returns NULL, or what is wrong with the value. */
+#include "client/options.h"
+
+#include "proto/proto.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *addr_set(struct invocation *in, const char *value)
+{
+	in->addr = value;
+	return *value ? NULL : "is empty";
+}
+
+static const char *duration_set(const char *value, int64_t *ret_ms)
+{
+	static char hint[96];
+	int64_t us = strcmp(value, "0") ? duration_parse(span_of(value), false) : 0;
+
+	if (us >= 0) {
+		*ret_ms = (us + 999) / 1000;
+		return NULL;
+	}
+	if (us == DURATION_TOO_LARGE)
+		return "is more than ten years";
+	if (us != DURATION_NO_UNIT)
+		return "is no duration: 500ms, 10s, 1.5s, 2m, 1h";
+	snprintf(hint, sizeof(hint), "lacks a unit; did you mean %.32ss?", value);
+	return hint;
+}
+
+static const char *wait_set(struct invocation *in, const char *value)
+{
+	if (strcmp(value, "forever") != 0)
+		return duration_set(value, &in->wait_ms);
+	in->wait_ms = REDLOCK_FOREVER;
+	return NULL;
+}
+
+static const char *ttl_set(struct invocation *in, const char *value)
+{
+	const char *wrong = duration_set(value, &in->ttl_ms);
+
+	return wrong || in->ttl_ms ? wrong : "must be more than 0";
+}
+
+static const char *keep_set(struct invocation *in, const char *value)
+{
+	return duration_set(value, &in->keep_ms);
+}
+
+static const char *delay_set(struct invocation *in, const char *value)
+{
+	return duration_set(value, &in->delay_ms);
+}
+
+static const char *defer_to_set(struct invocation *in, const char *value)
+{
+	in->defer_to = value;
+	return *value ? NULL : "is empty";
+}
+
+static const char *lock_set(struct invocation *in, const char *value)
+{
+	in->lock = value;
+	return *value ? NULL : "is empty";
+}
+
+static const char *id_set(struct invocation *in, const char *value)
+{
+	in->id = value;
+	return *value ? NULL : "is empty";
+}
+
+static const char *exit_set(struct invocation *in, const char *value)
+{
+	size_t digits = strspn(value, "0123456789");
+	unsigned long code = strtoul(value, NULL, 10);
+
+	if (!digits || digits > 3 || value[digits] || code > 255)
+		return "is no exit code: 0 to 255";
+	in->busy_exit = (int)code;
+	return NULL;
+}
+
+static const char *priority_set(struct invocation *in, const char *value)
+{
+	if (value[0] < '0' || value[0] > '9' || value[1])
+		return "is no priority: 0 to 9";
+	in->priority = value[0] - '0';
+	return NULL;
+}
+
+static const char *count_set(const char *value, int64_t *ret_n)
+{
+	size_t digits = strspn(value, "0123456789");
+
+	if (!digits || digits > 10 || value[digits])
+		return "is no number: 0 to 9999999999";
+	*ret_n = strtoll(value, NULL, 10);
+	return NULL;
+}
+
+static const char *limit_set(struct invocation *in, const char *value)
+{
+	return count_set(value, &in->limit);
+}
+
+static const char *cost_set(struct invocation *in, const char *value)
+{
+	return count_set(value, &in->cost);
+}
+
+static const char *per_set(struct invocation *in, const char *value)
+{
+	return duration_set(value, &in->per_ms);
+}
+
+static const char *slots_at_most_set(int *out, const char *value, int most)
+{
+	int n = 0;
+
+	for (; *value >= '0' && *value <= '9' && n <= most; value++)
+		n = 10 * n + *value - '0';
+	if (*value || n < 1 || n > most)
+		return most > 8 ? "is no number of slots: 1 to 1024" : "is no weight: 1 to 8";
+	*out = n;
+	return NULL;
+}
+
+static const char *slots_set(struct invocation *in, const char *value)
+{
+	return slots_at_most_set(&in->slots, value, 1024);
+}
+
+static const char *weight_set(struct invocation *in, const char *value)
+{
+	return slots_at_most_set(&in->weight, value, 8);
+}
+
+static const char *note_set(struct invocation *in, const char *value)
+{
+	in->note = value;
+	return NULL;
+}
+
+static const char *shared_set(struct invocation *in, const char *value)
+{
+	in->shared = !value;
+	return NULL;
+}
+
+static const char *any_set(struct invocation *in, const char *value)
+{
+	in->any = !value;
+	return NULL;
+}
+
+static const char *json_set(struct invocation *in, const char *value)
+{
+	in->json = !value;
+	return NULL;
+}
+
+static const char *help_set(struct invocation *in, const char *value)
+{
+	in->help = !value;
+	return NULL;
+}
+
+static const char *version_set(struct invocation *in, const char *value)
+{
+	in->version = !value;
+	return NULL;
+}
+
+const struct cli_command cli_commands[CLI_COMMANDS] = {
+#define CLI_COMMAND(id, word, operands, least, most, wraps, function, help)                                                      \
+	[CLI_##id] = {word, operands, least, most, wraps, help},
+#include "client/cli.def"
+};
+
+#define ON(id)  (1u << CLI_##id)
+#define ANY     ANY_COMMAND
+#define QUERIES (ANY & ~ON(RUN) & ~ON(TRY) & ~ON(LEAD) & ~ON(WORK))
+
+const struct option_row option_rows[OPTIONS] = {
+#define CLI_OPTION(id, ...) [OPTION_##id] = {__VA_ARGS__},
+#include "client/cli.def"
+};

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See settle.h. */
+#include "daemon/core/settle.h"
+
+#include "daemon/core/command.h"
+#include "daemon/core/defer.h"
+#include "daemon/core/engine.h"
+#include "daemon/core/gather.h"
+#include "daemon/core/hangup.h"
+#include "daemon/core/home.h"
+#include "daemon/core/job.h"
+#include "daemon/core/obtain.h"
+#include "daemon/core/pass.h"
+#include "daemon/core/rate.h"
+#include "daemon/core/resume.h"
+#include "daemon/core/survey.h"
+
+void settle_due(struct commander *x)
+{
+	if (!TAILQ_EMPTY(&x->groups_due))
+		gather_next(x);
+	else
+		obtain_next(x);
+	deliver_notices(x);
+}
+
+bool settle_line(struct commander *x, struct session *session, char *line, size_t n)
+{
+	uint64_t id = session->id;
+
+	command_line(x, session, line, n);
+	settle_notices(x);
+	session = session_find(x->sessions, id);
+	if (!session || !(session->over || session->leaving))
+		return session != NULL;
+	hangup_settle(x, session);
+	return session_find(x->sessions, id) != NULL;
+}
+
+void settle_session(struct commander *x, struct session *session)
+{
+	char *line;
+	size_t n;
+
+	if (session->resuming && resume_goes_on(x, session))
+		settle_notices(x); /* losses are told before the next line is served: it may end their claims */
+	while (!session->busy && !session_must_await(x->sessions, session) && session_next_line(x->sessions, session, &line, &n))
+		if (!settle_line(x, session, line, n))
+			return;
+	if (session->killed || session->over || session->leaving)
+		hangup_settle(x, session);
+}
+
+static void settle_job(struct commander *x, struct home_question *q)
+{
+	switch (q->about ? *(const enum job_asker *)q->about : ASKER_GONE) {
+	case ASKER_JOB:
+		job_told(x, q);
+		break;
+	case ASKER_QUEUE:
+		take_told(x, q);
+		break;
+	case ASKER_ORDER:
+		order_told(x, q);
+		break;
+	case ASKER_SURVEY:
+		survey_told(x, q);
+		break;
+	case ASKER_GONE:
+		break;
+	}
+	home_question_free(x->engine, q);
+	if (x->queue_due)
+		takes_look(x);
+}
+
+/* Tells the outcomes of questions to homes, which are in `told`: see home.h. True: sessions may go on. */
+static bool settle_homes(struct commander *x)
+{
+	struct home_question *q;
+
+	while ((q = home_next_told(x->engine))) {
+		if (q->of == HOME_OF_RATE)
+			rate_told(x, q);
+		else
+			settle_job(x, q);
+	}
+	return true;
+}
+
+static void settle_once(struct commander *x)
+{
+	struct session *session;
+
+	x->gathered = false;
+	engine_settle(x->engine);
+	settle_notices(x);
+	while ((session = session_next_ready(x->sessions))) {
+		settle_session(x, session);
+		settle_notices(x); /* its end may concern others */
+	}
+}
+
+void settle(struct commander *x)
+{
+	settle_notices(x);
+	do
+		settle_once(x);
+	while (x->gathered || (!TAILQ_EMPTY(&x->engine->homes.told) && settle_homes(x)));
+}
+
+void __attribute__((cold)) settle_fallen(struct commander *x)
+{
+	struct engine *e = x->engine;
+
+	e->fell = false;
+	for (unsigned i = 0; i < x->core->conf.nodes; i++) {
+		if (e->fell_us[i])
+			jobs_lower(x, i, e->fell_us[i]);
+		e->fell_us[i] = 0;
+	}
+}
