@@ -17,11 +17,11 @@ void together_ask_again(struct engine *e, struct lease *x, struct instant at)
 
 /*
  * If the lease is adopted, the other run may have made a hold exclusive since its record was written. Until nobody can believe that any more, a store that has
- * the value alone keeps it so. One that has it beside other shares shows that nobody has it alone.
+ * the value alone keeps it so. One that has it beside other shares shows that nobody has it alone. The mark of a semaphore is never held alone.
  */
 static bool together_keeps_alone(const struct engine *e, const struct lease *x)
 {
-	return x->state == LEASE_ADOPTING || instant_before(e->core->now, x->believed_until);
+	return x->value.limit == 0 && (x->state == LEASE_ADOPTING || instant_before(e->core->now, x->believed_until));
 }
 
 void together_begin(struct engine *e, struct round *r)

@@ -9,6 +9,7 @@ from harness import FuncTest, on_each_store, safety
 from ledger import Workers
 from process import until
 from quorum import QuorumTest
+from resumable import resume, with_grace
 from wire import Client
 
 
@@ -147,6 +148,20 @@ class SemaphoresOfThree(Crowd, QuorumTest):
         self.assertEqual(waiter.begin("ACQUIRE %s limit=2 weight=2 wait=30s" % name), [])
         self.a.kill()
         self.assertEqual(waiter.reply(timeout=20).kind, "OK")
+
+    def test_a_permit_outlives_its_daemon_with_its_session(self):
+        name, client, other = self.name(), self.client(self.a), self.client(self.b)
+        ticket = with_grace(client)
+        permit = client.ok("ACQUIRE %s limit=3 weight=2" % name)
+        self.a.restart()
+        back = self.client(self.a)
+        row = resume(back, ticket)[name]
+        with safety():
+            self.assertEqual((row["permit"], row["fence"]), (permit["permit"], permit["fence"]))
+        other.busy("ACQUIRE %s limit=3 weight=2" % name)
+        other.ok("ACQUIRE %s limit=3" % name)
+        back.ok("RELEASE %s permit=%s" % (name, permit["permit"]))
+        other.ok("ACQUIRE %s limit=3 weight=2 wait=20s" % name, 30)
 
     def test_a_crowd(self):
         self.crowd([daemon.addr for daemon in self.daemons])

@@ -163,9 +163,7 @@ static void say_anything(struct sim_client *c, struct seating *s)
 	char ttl[32];
 
 	snprintf(ttl, sizeof(ttl), " ttl=%lldms", (long long)c->world->plan->lease_us / MSEC);
-	if (s->until <= c->world->now)
-		disclaim(s);
-	else if (stream_chance(t, 15))
+	if (stream_chance(t, 15))
 		say_about(c, "CHECK", s, "");
 	else if (stream_chance(t, 15))
 		say_about(c, "EXTEND", s, ttl);
@@ -195,13 +193,19 @@ static struct request_sim *acquire_open(const struct sim_client *c)
 	return NULL;
 }
 
+/* One that it believes in. Of an earlier permit it says nothing more: a later one may have the same slots. */
 static struct seating *draw_seating(struct sim_client *c)
 {
 	int64_t from = stream_range(&c->permits.stream, 0, SEATINGS - 1);
 
-	for (int64_t i = 0; i < SEATINGS; i++)
-		if (c->permits.has[(from + i) % SEATINGS].live)
-			return &c->permits.has[(from + i) % SEATINGS];
+	for (int64_t i = 0; i < SEATINGS; i++) {
+		struct seating *s = &c->permits.has[(from + i) % SEATINGS];
+
+		if (s->live && s->until <= c->world->now)
+			disclaim(s);
+		else if (s->live)
+			return s;
+	}
 	return NULL;
 }
 

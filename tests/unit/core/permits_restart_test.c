@@ -52,6 +52,23 @@ START_TEST(permits_are_adopted_by_the_next_run_of_the_daemon)
 }
 END_TEST
 
+START_TEST(other_daemons_share_the_slots_with_a_daemon_that_was_started_again)
+{
+	two_daemons(3);
+	begins_with_grace(1);
+	says(1, "ACQUIRE a limit=3 weight=2");
+	hears(1, "OK *");
+	daemon_returns(0);
+	passes(100 * MSEC);
+	says(2, "ACQUIRE a limit=3 weight=2");
+	hears(2, "BUSY *");
+	says(2, "ACQUIRE a limit=3");
+	hears(2, "OK name=a permit=? *");
+	says(2, "ACQUIRE a limit=2");
+	hears(2, "ERR LIMIT limit=3 *");
+}
+END_TEST
+
 START_TEST(a_permit_that_was_released_is_not_adopted)
 {
 	cluster_begin(3);
@@ -123,6 +140,7 @@ Suite *permits_restart_suite(void)
 
 	tcase_add_checked_fixture(t, NULL, cluster_close);
 	tcase_add_test(t, permits_are_adopted_by_the_next_run_of_the_daemon);
+	tcase_add_test(t, other_daemons_share_the_slots_with_a_daemon_that_was_started_again);
 	tcase_add_test(t, a_permit_that_was_released_is_not_adopted);
 	tcase_add_test(t, a_permit_of_which_a_slot_is_gone_is_lost_and_the_other_slot_is_kept_until_nobody_believes);
 	tcase_add_test(t, a_permit_whose_session_does_not_come_back_is_free_when_its_grace_is_over);
