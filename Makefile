@@ -93,7 +93,8 @@ DAEMON_BASE := \
 	daemon/base/netstring.c \
 	daemon/base/pack.c \
 	daemon/base/pool.c \
-	daemon/base/rng.c
+	daemon/base/rng.c \
+	daemon/base/roll.c
 
 CORE := \
 	daemon/core/acquire.c \
@@ -102,6 +103,7 @@ CORE := \
 	daemon/core/admit.c \
 	daemon/core/adopt.c \
 	daemon/core/adoption.c \
+	daemon/core/announce.c \
 	daemon/core/ask.c \
 	daemon/core/award.c \
 	daemon/core/bounds.c \
@@ -131,6 +133,7 @@ CORE := \
 	daemon/core/job.c \
 	daemon/core/jobs.c \
 	daemon/core/lessee.c \
+	daemon/core/issue.c \
 	daemon/core/journal.c \
 	daemon/core/judge.c \
 	daemon/core/meet.c \
@@ -142,15 +145,20 @@ CORE := \
 	daemon/core/lockall.c \
 	daemon/core/locks.c \
 	daemon/core/look.c \
+	daemon/core/lower.c \
 	daemon/core/member.c \
 	daemon/core/members.c \
 	daemon/core/metric.c \
 	daemon/core/move.c \
+	daemon/core/names.c \
+	daemon/core/noted.c \
 	daemon/core/notices.c \
 	daemon/core/observe.c \
+	daemon/core/obtain.c \
 	daemon/core/page.c \
 	daemon/core/pass.c \
 	daemon/core/parts.c \
+	daemon/core/permits.c \
 	daemon/core/probe.c \
 	daemon/core/query.c \
 	daemon/core/rate.c \
@@ -166,6 +174,9 @@ CORE := \
 	daemon/core/round.c \
 	daemon/core/rows.c \
 	daemon/core/runner.c \
+	daemon/core/seats.c \
+	daemon/core/semaphore.c \
+	daemon/core/semaphores.c \
 	daemon/core/service.c \
 	daemon/core/session.c \
 	daemon/core/show.c \
@@ -179,6 +190,7 @@ CORE := \
 	daemon/core/together.c \
 	daemon/core/tokens.c \
 	daemon/core/trust.c \
+	daemon/core/user.c \
 	daemon/core/value.c \
 	daemon/core/wait.c \
 	daemon/core/waiters.c \
@@ -196,6 +208,7 @@ STORE := \
 	daemon/store/jobs.c \
 	daemon/store/keyspace.c \
 	daemon/store/memory.c \
+	daemon/store/names.c \
 	daemon/store/rate.c \
 	daemon/store/record.c \
 	daemon/store/share_list.c \
@@ -253,6 +266,7 @@ DAEMON := \
 CLIENT := \
 	client/address.c \
 	client/await.c \
+	client/bundle.c \
 	client/channel.c \
 	client/conn.c \
 	client/draft.c \
@@ -295,6 +309,7 @@ CLI := \
 	client/limit.c \
 	client/loss.c \
 	client/main.c \
+	client/names.c \
 	client/ping.c \
 	client/place.c \
 	client/query.c \
@@ -304,6 +319,7 @@ CLI := \
 	client/shortage.c \
 	client/status.c \
 	client/waiting.c \
+	client/wakeups.c \
 	client/work.c \
 	client/working.c \
 	client/watch.c

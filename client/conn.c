@@ -43,7 +43,7 @@ void conn_lost(struct redlock *c, int err, const char *why)
 {
 	conn_says(c, err, "%s", why);
 	channel_close(&c->channel);
-	if (c->link == LINK_UP && c->pending.in_flight && !c->pending.name[0]) {
+	if (c->link == LINK_UP && c->pending.in_flight && !pending_is_repeated(&c->pending)) {
 		c->pending.in_flight = c->answered = false;
 		c->aborted = true;
 	}

@@ -70,7 +70,7 @@ int conn_says(struct redlock *c, int err, const char *format, ...) __attribute__
 int conn_break(struct redlock *c, int err, const char *why);
 /* The one writer of link. It sets due_us, too. */
 void conn_move(struct redlock *c, enum link to);
-/* The connection of a session with grace is gone: the link is down. Aborts a request that was sent and is about no lock. */
+/* The connection of a session with grace is gone: the link is down. Aborts a request that was sent and is not repeated. */
 void conn_lost(struct redlock *c, int err, const char *why);
 
 /* Sends what can be sent without waiting. With grace a failure drops what is unsent; reading finds the end. */

@@ -67,6 +67,10 @@ void draft_options(struct draft *d, const struct redlock_options *o, size_t *ret
 	*ret_wait_n = d->n - *ret_wait_at;
 	if (o->ttl_ms)
 		draft_ms(d, "ttl", o->ttl_ms);
+	if (o->slots > 0)
+		draft_number(d, "limit", o->slots);
+	if (o->slots > 0 && o->weight > 0)
+		draft_number(d, "weight", o->weight);
 	if (o->shared)
 		draft_text(d, " mode=shared");
 	if (o->no_renew)

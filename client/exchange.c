@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See exchange.h. */
 #include "client/exchange.h"
+#include "client/bundle.h"
 #include "client/moment.h"
 #include "client/recovery.h"
 #include "client/surplus.h"
@@ -73,6 +74,8 @@ static int pending_hear(struct redlock *c)
 	const struct reply_line *line = &c->passing.parsed;
 
 	if (line->kind == LINE_ROW) {
+		if (c->greeting.resumes)
+			bundle_row(&c->holds, line);
 		if (c->row)
 			c->row(c->row_arg, &c->passing);
 		return 0;

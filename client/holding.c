@@ -8,18 +8,15 @@
 #include "client/loss.h"
 #include "client/person.h"
 #include "client/several.h"
+#include "client/wakeups.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #define GRACE_US       200000 /* from SIGTERM to SIGKILL when somebody else may hold the lock already */
@@ -40,7 +37,7 @@ struct holding {
 	const struct keeper_task *task;
 	struct family family;
 	enum holding_state state;
-	int children, timer; /* signalfd of SIGCHLD, timerfd */
+	struct wakeups wakeups;
 	struct belief belief;
 	int64_t kill_at, give_up_at;
 	unsigned asked; /* the name that CHECK is asked about */
@@ -73,7 +70,7 @@ static void holding_kill(struct holding *h, int64_t now)
 /* The end of the session would give the lock to somebody else while CMD runs on. */
 static void holding_hold_on(struct holding *h)
 {
-	const int kept[] = {h->task->front, h->children, h->timer, redlock_fd(h->task->c)};
+	const int kept[] = {h->task->front, h->wakeups.children, h->wakeups.timer, redlock_fd(h->task->c)};
 
 	h->state = HOLDING_ON;
 	if (h->front_gone)
@@ -326,24 +323,16 @@ static void holding_front(struct holding *h)
 
 static void holding_sleep(struct holding *h)
 {
-	int64_t at = holding_deadline(h);
-	struct itimerspec when = {.it_value = {at > 0 ? at / 1000000 : 0, at > 0 ? at % 1000000 * 1000 + 1 : 1}};
 	struct pollfd fds[] = {
-		{.fd = h->children, .events = POLLIN},
-		{.fd = h->timer, .events = POLLIN},
 		{.fd = h->front_gone ? -1 : h->task->front, .events = POLLIN},
 		{.fd = holding_listens(h) ? redlock_fd(h->task->c) : -1, .events = redlock_events(h->task->c)},
 	};
-	struct signalfd_siginfo drained;
 
-	timerfd_settime(h->timer, TFD_TIMER_ABSTIME, &when, NULL);
-	if (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) < 0)
+	if (!wakeups_await(&h->wakeups, holding_deadline(h), fds))
 		return;
-	while (read(h->children, &drained, sizeof(drained)) > 0)
-		;
-	if (fds[2].revents)
+	if (fds[0].revents)
 		holding_front(h);
-	if (holding_listens(h) && (fds[3].revents || redlock_now_us() >= redlock_due_us(h->task->c)))
+	if (holding_listens(h) && (fds[1].revents || redlock_now_us() >= redlock_due_us(h->task->c)))
 		holding_listen(h);
 }
 
@@ -361,17 +350,10 @@ static void holding_loop(struct holding *h)
 
 /* --- the beginning --- */
 
-static int holding_open(struct holding *h)
-{
-	h->children = family_fd();
-	h->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-	return h->children < 0 || h->timer < 0 ? -errno : 0;
-}
-
 static void holding_start(struct holding *h)
 {
 	const struct keeper_task *task = h->task;
-	int r = holding_open(h);
+	int r = wakeups_open(&h->wakeups);
 
 	if (!r)
 		r = several_environment(task);

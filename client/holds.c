@@ -72,3 +72,16 @@ void holds_forget(struct holds *holds, struct hold *h)
 	LIST_REMOVE(h, next);
 	free(h);
 }
+
+void holds_unbundle(struct holds *holds)
+{
+	struct hold *h, *next;
+
+	for (h = LIST_FIRST(&holds->all); h; h = next) {
+		next = LIST_NEXT(h, next);
+		if (h->in_bundle && h->state == HOLD_ASKED)
+			holds_forget(holds, h);
+		else
+			h->in_bundle = false;
+	}
+}

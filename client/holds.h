@@ -18,7 +18,7 @@ struct hold_row {
 };
 
 enum hold_state {
-	HOLD_ASKED,    /* its LOCK is in flight */
+	HOLD_ASKED,    /* its LOCK, LOCKALL or LOCKANY is in flight */
 	HOLD_HELD,     /* an answer granted it, and nothing since has told of its loss */
 	HOLD_LOST,     /* RESUME did not bring it back; until an UNLOCK is told so, or a LOCK takes it anew */
 	HOLD_UNWANTED, /* its LOCK was given up while the connection was away, and may have been granted all the same */
@@ -35,6 +35,9 @@ struct hold {
 	bool unlock_given_up; /* an UNLOCK was given up that may have counted, asked for while the lock was believed */
 	bool unlock_counted;  /* that UNLOCK has counted; count does not show it, since the caller does not know */
 	struct hold_row row;
+	bool in_bundle;        /* the LOCKALL or LOCKANY in flight asks for it */
+	bool gone;            /* … and CHECK after RESUME told that the session does not hold it */
+	struct hold_row part; /* … and a row of the answer granted it */
 	int64_t fence, until_us;
 	int64_t count; /* how often the caller believes it holds the lock */
 	char name[NAME_MAX_BYTES + 1];
@@ -54,5 +57,7 @@ struct hold *holds_find(const struct holds *holds, struct span name);
 /* Before a LOCK, so that a grant is never lost to a lack of memory. -ENOMEM. */
 int holds_reserve(struct holds *holds, const char *name) REDLOCK_MUST;
 void holds_forget(struct holds *holds, struct hold *h);
+/* No LOCKALL or LOCKANY is in flight any more. What it asked for and did not get is forgotten. */
+void holds_unbundle(struct holds *holds);
 
 #endif

@@ -145,6 +145,28 @@ static const char *per_set(struct invocation *in, const char *value)
 	return duration_set(value, &in->per_ms);
 }
 
+static const char *slots_at_most_set(int *out, const char *value, int most)
+{
+	int n = 0;
+
+	for (; *value >= '0' && *value <= '9' && n <= most; value++)
+		n = 10 * n + *value - '0';
+	if (*value || n < 1 || n > most)
+		return most > 8 ? "is no number of slots: 1 to 1024" : "is no weight: 1 to 8";
+	*out = n;
+	return NULL;
+}
+
+static const char *slots_set(struct invocation *in, const char *value)
+{
+	return slots_at_most_set(&in->slots, value, 1024);
+}
+
+static const char *weight_set(struct invocation *in, const char *value)
+{
+	return slots_at_most_set(&in->weight, value, 8);
+}
+
 static const char *note_set(struct invocation *in, const char *value)
 {
 	in->note = value;
@@ -379,6 +401,14 @@ static int names_fit(const struct invocation *in)
 {
 	if (in->any && in->names_n < 2) {
 		complain("--any needs two or more names; the usage is: redlock %s %s", in->command->word, in->command->operands);
+		return usage_exit(in);
+	}
+	if (in->slots && (in->names_n > 1 || in->shared || in->keep_ms > 0)) {
+		complain("--slots is for one name, and not for %s", in->names_n > 1 ? "several" : in->shared ? "--shared" : "--keep");
+		return usage_exit(in);
+	}
+	if (in->weight > (in->slots ? in->slots : 0)) {
+		complain(in->slots ? "--weight is more than --slots" : "--weight needs --slots");
 		return usage_exit(in);
 	}
 	if (in->defer_to && in->names_n > 1) {

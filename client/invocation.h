@@ -48,6 +48,7 @@ struct invocation {
 	int64_t wait_ms, ttl_ms, keep_ms, delay_ms;
 	int64_t limit, per_ms, cost; /* of rate */
 	int busy_exit, priority;
+	int slots, weight; /* of a semaphore; slots 0: it is a lock */
 	bool shared, any, json, help, version;
 };
 

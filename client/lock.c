@@ -6,6 +6,7 @@
 #include "client/await.h"
 #include "client/draft.h"
 #include "client/exchange.h"
+#include "client/lock.h"
 #include "client/moment.h"
 
 #include <errno.h>
@@ -88,7 +89,7 @@ int redlock_lock_send(struct redlock *c, const char *name, const struct redlock_
 	const struct redlock_options *o = options ? options : &none;
 	struct draft d;
 	size_t wait_at, wait_n;
-	int r = request_begin(c, &d, "LOCK", name);
+	int r = request_begin(c, &d, o->slots > 0 ? "ACQUIRE" : "LOCK", name);
 
 	if (r)
 		return r;
@@ -102,8 +103,7 @@ int redlock_lock_send(struct redlock *c, const char *name, const struct redlock_
 	return exchange_begin(c);
 }
 
-/* Asks CHECK for the grant that LOCK told. */
-static int lock_anchor(struct redlock *c, const char *name, struct redlock_grant *ret_grant)
+int lock_anchor(struct redlock *c, const char *name, struct redlock_grant *ret_grant)
 {
 	struct draft d;
 	int r = request_begin(c, &d, "CHECK", name);

@@ -3,6 +3,10 @@
 #include "client/await.h"
 #include "client/conn.h"
 #include "client/draft.h"
+#include "client/exchange.h"
+#include "client/bundle.h"
+#include "client/lock.h"
+#include "client/moment.h"
 
 #include <errno.h>
 
@@ -28,6 +32,7 @@ static void row_told(void *arg, const struct redlock_line *row)
 int redlock_lock_many_send(struct redlock *c, bool any, const char *const *names, size_t n, const struct redlock_options *options)
 {
 	static const struct redlock_options none;
+	const struct redlock_options *o = options ? options : &none;
 	size_t wait_at, wait_n;
 	struct draft d;
 	int r = names_flaw(c, names, n);
@@ -37,11 +42,18 @@ int redlock_lock_many_send(struct redlock *c, bool any, const char *const *names
 	draft_begin(&d, any ? "LOCKANY" : "LOCKALL", names[0]);
 	for (size_t i = 1; i < n; i++)
 		draft_quoted(&d, " ", names[i]);
-	draft_options(&d, options ? options : &none, &wait_at, &wait_n);
+	draft_options(&d, o, &wait_at, &wait_n);
+	if (c->broken)
+		return c->broken;
+	if (c->pending.in_flight)
+		return conn_says(c, -EBUSY, "another request is in flight");
 	if (d.full)
 		return conn_says(c, -EMSGSIZE, "the request is too long");
-	d.line[d.n] = '\0';
-	r = redlock_send(c, d.line);
+	if (c->greeting.resumes && bundle_begin(&c->holds, names, n))
+		return conn_break(c, -ENOMEM, "out of memory");
+	pending_set(&c->pending, any ? PENDING_LOCKANY : PENDING_LOCKALL, "", d.line, d.n);
+	pending_wait(&c->pending, wait_at, wait_n, o->wait_ms ? moment_after(o->wait_ms) : 0);
+	r = exchange_begin(c);
 	if (r)
 		return r;
 	c->rows_ttl_ms = 0;
@@ -60,11 +72,22 @@ static int many_await(struct redlock *c, int r, const struct redlock_options *op
 	return r ? r : await_answer(c, options && options->wait_ms ? options->wait_ms : ONCE_MS);
 }
 
+/* Gives back all grants, as soon as redlockd is there again. */
+static int grants_refuse(struct redlock *c, const char *const *names, size_t n)
+{
+	for (size_t k = 0; k < n; k++)
+		if (exchange_refuse(c, names[k]))
+			return c->broken;
+	return -ECONNABORTED;
+}
+
 /* Asks CHECK for one of the grants. If it is lost already, the others are given back, and CHECK tells the loss again. */
 static int grant_anchor(struct redlock *c, const char *const *names, size_t n, size_t i, struct redlock_grant *ret_grant)
 {
-	int r = redlock_check(c, names[i], ret_grant), freed = 0;
+	int r = lock_anchor(c, names[i], ret_grant), freed = 0;
 
+	if (r == -ECONNABORTED)
+		return grants_refuse(c, names, n);
 	if (r <= 0)
 		return r;
 	for (size_t k = 0; freed >= 0 && k < n; k++)
@@ -108,7 +131,7 @@ int redlock_lock_any(struct redlock *c, const char *const *names, size_t n, cons
 		return r;
 	if (which == n || redlock_grant(c, &granted))
 		return conn_break(c, -EPROTO, "redlockd's answer lacks name, fence or valid_ms");
-	r = redlock_check(c, names[which], ret_grant);
+	r = lock_anchor(c, names[which], ret_grant);
 	if (r)
 		return r;
 	ret_grant->ttl_ms = ret_grant->ttl_ms ? ret_grant->ttl_ms : granted.ttl_ms;

@@ -36,6 +36,21 @@ bool pending_is(const struct pending *p, enum pending_kind kind, const char *nam
 	return p->in_flight && p->kind == kind && !strcmp(p->name, name);
 }
 
+bool pending_is_repeated(const struct pending *p)
+{
+	return p->kind != PENDING_ONCE && p->kind != PENDING_HELLO;
+}
+
+bool pending_locks(const struct pending *p)
+{
+	return p->kind == PENDING_LOCK || p->kind == PENDING_LOCKALL || p->kind == PENDING_LOCKANY;
+}
+
+bool pending_asks_for(const struct pending *p, const struct hold *h)
+{
+	return p->in_flight && (h->in_bundle || pending_is(p, PENDING_LOCK, h->name));
+}
+
 void pending_wait_rest(struct pending *p, int64_t now)
 {
 	int64_t left = (p->wait_until_us - now) / US_PER_MS;
@@ -68,7 +83,7 @@ void pending_fence(struct pending *p, int64_t fence)
 
 bool pending_goes_on(const struct pending *p, const struct reply_line *answer, int64_t now)
 {
-	bool waits = p->kind == PENDING_READ || (p->kind == PENDING_LOCK && now < p->wait_until_us);
+	bool waits = p->kind == PENDING_READ || (pending_locks(p) && now < p->wait_until_us);
 
 	if (answer->kind != LINE_ERR)
 		return false;

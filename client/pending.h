@@ -13,17 +13,19 @@ enum pending_kind {
 	PENDING_HELLO, /* not repeated; its answer opens a session */
 	PENDING_READ,  /* CHECK, EXTEND: repeated, which does no harm */
 	PENDING_LOCK,
+	PENDING_LOCKALL, /* this and the next: its names are those that are in_bundle */
+	PENDING_LOCKANY,
 	PENDING_UNLOCK,
 };
 
 struct pending {
 	bool in_flight;
 	enum pending_kind kind;
-	char name[NAME_MAX_BYTES + 1]; /* "" for the first two */
+	char name[NAME_MAX_BYTES + 1]; /* "" for the first two, and for several names */
 	char line[LINE_MAX_DEFAULT];
 	size_t n;
-	size_t wait_at, wait_n; /* LOCK: where " wait=…" stands in line */
-	int64_t wait_until_us;  /* LOCK: 0 does not wait; INT64_MAX for ever */
+	size_t wait_at, wait_n; /* of a request that may wait: where " wait=…" stands in line */
+	int64_t wait_until_us;  /* likewise: 0 does not wait; INT64_MAX for ever */
 	int64_t asked_us;       /* when the caller asked; the line may be sent more than once */
 	int64_t sent_us;        /* read before it was last sent, or before the RESUME or CHECK whose row answers it */
 	bool sent;              /* over some connection: the daemon may have done it */
@@ -35,12 +37,18 @@ struct pending {
 
 /* Sets the next request, of n bytes; name is "" unless the request is about a lock. */
 void pending_set(struct pending *p, enum pending_kind kind, const char *name, const char *line, size_t n);
-/* LOCK: until when it waits, and where " wait=…" stands in its line. */
+/* Until when it waits, and where " wait=…" stands in its line. */
 void pending_wait(struct pending *p, size_t at, size_t n, int64_t until_us);
 /* The request is in flight from now on; it is not sent yet. */
 void pending_begin(struct pending *p, int64_t now);
 bool pending_is(const struct pending *p, enum pending_kind kind, const char *name);
-/* LOCK asks for the rest of its wait. At least a millisecond is left, so that the end is TIMEOUT and not BUSY. */
+/* Whether it is about locks, and so goes on over the next connection. */
+bool pending_is_repeated(const struct pending *p);
+/* Whether it asks for locks: only then it may wait. */
+bool pending_locks(const struct pending *p);
+/* Whether it is in flight and asks for this lock. */
+bool pending_asks_for(const struct pending *p, const struct hold *h);
+/* The request asks for the rest of its wait. At least a millisecond is left, so that the end is TIMEOUT and not BUSY. */
 void pending_wait_rest(struct pending *p, int64_t now);
 /* UNLOCK is to free the grant with this fence only. */
 void pending_fence(struct pending *p, int64_t fence);

@@ -5,10 +5,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static enum repeat repeat_done(const struct pending *p, const struct hold_row *grant, int64_t count, struct repeat_answer *ret)
+static enum repeat repeat_done(const char *of, const struct hold_row *grant, int64_t count, struct repeat_answer *ret)
 {
 	char name[4 * NAME_MAX_BYTES + 3];
-	size_t n = quote(span_of(p->name), name, sizeof(name) - 1);
+	size_t n = quote(span_of(of), name, sizeof(name) - 1);
 
 	name[n] = '\0';
 	n = (size_t)snprintf(ret->line, sizeof(ret->line), "OK name=%s count=%" PRId64, name, count);
@@ -33,17 +33,17 @@ enum repeat repeat_known(const struct holds *holds, const struct pending *p, str
 	if (!h)
 		return REPEAT_SEND;
 	if (p->kind == PENDING_UNLOCK && h->state == HOLD_FREED)
-		return repeat_done(p, NULL, 0, ret_answer);
+		return repeat_done(p->name, NULL, 0, ret_answer);
 	if (p->kind == PENDING_UNLOCK && h->unlock_counted)
-		return repeat_done(p, NULL, h->count - 1, ret_answer);
+		return repeat_done(p->name, NULL, h->count - 1, ret_answer);
 	return h->state == HOLD_LOST && p->kind != PENDING_LOCK ? repeat_lost(ret_answer) : REPEAT_SEND;
 }
 
 /*
- * The session holds a grant that no answer told, of this LOCK or of one that was given up before. Sent again, LOCK would count
- * twice.
+ * The session holds a grant that no answer told, of this request or of one that was given up before. Sent again, it would
+ * count twice.
  */
-static bool lock_was_granted(const struct hold *h, const struct pending *p)
+bool repeat_was_granted(const struct hold *h, const struct pending *p)
 {
 	if (!h || !h->row.told)
 		return false;
@@ -52,12 +52,46 @@ static bool lock_was_granted(const struct hold *h, const struct pending *p)
 
 static enum repeat lock_repeat(const struct hold *h, struct pending *p, int64_t now, struct repeat_answer *ret_answer)
 {
-	if (lock_was_granted(h, p)) {
+	if (repeat_was_granted(h, p)) {
 		p->sent_us = h->row.asked_us;
-		return repeat_done(p, &h->row, h->row.count ? h->row.count : 1, ret_answer);
+		return repeat_done(p->name, &h->row, h->row.count ? h->row.count : 1, ret_answer);
 	}
 	pending_wait_rest(p, now);
 	return REPEAT_SEND;
+}
+
+bool repeat_has_all(const struct holds *holds, const struct pending *p)
+{
+	const struct hold *h;
+
+	LIST_FOREACH(h, &holds->all, next)
+		if (h->in_bundle && !repeat_was_granted(h, p))
+			return false;
+	return true;
+}
+
+/* A LOCKALL of which only some were granted has given them back by now (bundle_is_torn). */
+static enum repeat several_repeat(const struct holds *holds, struct pending *p, int64_t now, struct repeat_answer *ret_answer)
+{
+	struct hold *h, *granted = NULL;
+
+	LIST_FOREACH(h, &holds->all, next) {
+		h->part.told = false;
+		if (!h->in_bundle || !repeat_was_granted(h, p))
+			continue;
+		granted = h;
+		h->part = h->row;
+		h->part.count = h->row.count ? h->row.count : 1;
+	}
+	if (!granted || (p->kind == PENDING_LOCKALL && !repeat_has_all(holds, p))) {
+		pending_wait_rest(p, now);
+		return REPEAT_SEND;
+	}
+	p->sent_us = granted->row.asked_us;
+	if (p->kind == PENDING_LOCKANY)
+		return repeat_done(granted->name, &granted->part, granted->part.count, ret_answer);
+	ret_answer->n = (size_t)snprintf(ret_answer->line, sizeof(ret_answer->line), "OK");
+	return REPEAT_DONE;
 }
 
 static enum repeat unlock_repeat(const struct hold *h, struct pending *p, struct repeat_answer *ret_answer)
@@ -66,9 +100,9 @@ static enum repeat unlock_repeat(const struct hold *h, struct pending *p, struct
 
 	/* An UNLOCK that was never sent is still to be done. */
 	if (p->gone || (p->sent && (!row->told || (h && h->fence != row->fence))))
-		return repeat_done(p, NULL, 0, ret_answer);
+		return repeat_done(p->name, NULL, 0, ret_answer);
 	if (h && row->told && row->count && row->count < h->count && (p->sent || h->unlock_given_up))
-		return repeat_done(p, NULL, h->count - 1, ret_answer);
+		return repeat_done(p->name, NULL, h->count - 1, ret_answer);
 	if (h || row->told)
 		pending_fence(p, h ? h->fence : row->fence);
 	return REPEAT_SEND;
@@ -83,6 +117,8 @@ enum repeat repeat_resumed(const struct holds *holds, struct pending *p, int64_t
 		return known;
 	if (p->kind == PENDING_LOCK)
 		return lock_repeat(h, p, now, ret_answer);
+	if (pending_locks(p))
+		return several_repeat(holds, p, now, ret_answer);
 	return p->kind == PENDING_UNLOCK ? unlock_repeat(h, p, ret_answer) : REPEAT_SEND;
 }
 
@@ -90,7 +126,7 @@ enum repeat repeat_later(const struct holds *holds, struct pending *p, int64_t n
 {
 	enum repeat known = repeat_known(holds, p, ret_answer);
 
-	if (known == REPEAT_SEND && p->kind == PENDING_LOCK)
+	if (known == REPEAT_SEND && pending_locks(p))
 		pending_wait_rest(p, now);
 	return known;
 }

@@ -28,4 +28,9 @@ enum repeat repeat_later(const struct holds *holds, struct pending *p, int64_t n
 enum repeat repeat_resumed(const struct holds *holds, struct pending *p, int64_t now,
 			   struct repeat_answer *ret_answer) REDLOCK_MUST;
 
+/* After RESUME: whether p, which asks for this lock, was granted it, though no answer told so. */
+bool repeat_was_granted(const struct hold *h, const struct pending *p);
+/* Likewise all names of the LOCKALL. */
+bool repeat_has_all(const struct holds *holds, const struct pending *p);
+
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See surplus.h. */
 #include "client/surplus.h"
+#include "client/bundle.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,8 +10,10 @@
 
 void surplus_given_up(struct holds *holds, const struct pending *p)
 {
-	struct hold *h = holds_find(holds, span_of(p->name));
+	struct hold *h = p->name[0] ? holds_find(holds, span_of(p->name)) : NULL;
 
+	if (!p->name[0])
+		bundle_given_up(holds, p);
 	if (!h)
 		return;
 	if (p->kind == PENDING_LOCK && h->state == HOLD_ASKED)
@@ -55,7 +58,9 @@ const struct hold *surplus_next(struct holds *holds, const struct pending *p)
 
 	holds->surplus = false;
 	LIST_FOREACH(h, &holds->all, next) {
-		if (pending_is(p, PENDING_LOCK, h->name))
+		if (bundle_is_torn(holds, p, h))
+			return h;
+		if (pending_asks_for(p, h))
 			continue;
 		if (hold_has_surplus(h))
 			return h;

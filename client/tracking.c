@@ -29,19 +29,30 @@ static int64_t count_split(struct holds *holds, struct hold *h, int64_t told, in
 	return expected;
 }
 
-static void hold_granted(struct holds *holds, struct hold *h, const struct pending *p, const struct reply_line *line)
+static void hold_take(struct holds *holds, struct hold *h, const struct pending *p, const struct hold_row *told)
 {
-	int64_t expected = (h->state == HOLD_HELD ? h->count : 0) + (p->kind == PENDING_LOCK),
-		told = reply_number(line, "count", 0);
+	int64_t expected = (h->state == HOLD_HELD ? h->count : 0) + pending_locks(p);
 
-	h->unlock_counted |= h->unlock_given_up && told && told < expected;
-	if (told)
-		h->count = count_split(holds, h, told + h->unlock_counted, expected);
+	h->unlock_counted |= h->unlock_given_up && told->count && told->count < expected;
+	if (told->count)
+		h->count = count_split(holds, h, told->count + h->unlock_counted, expected);
 	else if (h->state != HOLD_HELD)
 		h->count = 1;
 	h->state = HOLD_HELD;
-	h->fence = reply_number(line, "fence", h->fence);
-	h->until_us = p->sent_us + reply_number(line, "valid_ms", 0) * US_PER_MS;
+	h->fence = told->fence;
+	h->until_us = p->sent_us + told->valid_ms * US_PER_MS;
+}
+
+static void hold_granted(struct holds *holds, struct hold *h, const struct pending *p, const struct reply_line *line)
+{
+	const struct hold_row told = {
+		.told = true,
+		.fence = reply_number(line, "fence", h->fence),
+		.valid_ms = reply_number(line, "valid_ms", 0),
+		.count = reply_number(line, "count", 0),
+	};
+
+	hold_take(holds, h, p, &told);
 }
 
 static void hold_unlocked(struct holds *holds, struct hold *h, const struct reply_line *line)
@@ -57,10 +68,25 @@ static void hold_unlocked(struct holds *holds, struct hold *h, const struct repl
 		holds_forget(holds, h);
 }
 
+/* The rows have told what LOCKALL got; LOCKANY has none, and tells it here. */
+static void bundle_answered(struct holds *holds, const struct pending *p, const struct reply_line *answer)
+{
+	struct hold *h, *one = p->kind == PENDING_LOCKANY ? holds_find(holds, reply_find(answer, "name")) : NULL;
+
+	if (answer->kind == LINE_OK && one && one->in_bundle)
+		hold_granted(holds, one, p, answer);
+	LIST_FOREACH(h, &holds->all, next)
+		if (answer->kind == LINE_OK && p->kind == PENDING_LOCKALL && h->in_bundle && h->part.told)
+			hold_take(holds, h, p, &h->part);
+	holds_unbundle(holds);
+}
+
 void tracking_answer(struct holds *holds, const struct pending *p, const struct reply_line *answer)
 {
 	struct hold *h = p->name[0] ? holds_find(holds, span_of(p->name)) : NULL;
 
+	if (p->kind == PENDING_LOCKALL || p->kind == PENDING_LOCKANY)
+		bundle_answered(holds, p, answer);
 	if (!h)
 		return;
 	/* A loss that the daemon told needs no tracking: the daemon tells it again. */
@@ -77,7 +103,7 @@ void tracking_answer(struct holds *holds, const struct pending *p, const struct 
 /* A LOCK in flight takes the name anew: its grant is tracked, or given back if the LOCK is given up. */
 static void hold_lost(struct holds *holds, struct hold *h, const struct pending *p)
 {
-	if (!pending_is(p, PENDING_LOCK, h->name)) {
+	if (!pending_asks_for(p, h)) {
 		holds_forget(holds, h);
 		return;
 	}
@@ -123,7 +149,7 @@ void tracking_resume(struct holds *holds, struct pending *p)
 	holds->surplus = false;
 	holds->open = holds->more = 0;
 	LIST_FOREACH(h, &holds->all, next)
-		h->seen = h->row.told = false;
+		h->seen = h->row.told = h->gone = false;
 }
 
 void tracking_row(struct holds *holds, struct pending *p, const struct reply_line *line, int64_t asked_us)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See undecided.h. */
 #include "client/undecided.h"
+#include "client/bundle.h"
 #include "client/tracking.h"
 
 bool undecided_resumed(struct holds *holds, const struct reply_line *answer)
@@ -32,7 +33,7 @@ static bool hold_is_undecided(const struct holds *holds, const struct hold *h)
 
 static bool pending_is_undecided(const struct holds *holds, const struct pending *p)
 {
-	const struct hold *h = p->in_flight ? holds_find(holds, span_of(p->name)) : NULL;
+	const struct hold *h = p->in_flight && p->name[0] ? holds_find(holds, span_of(p->name)) : NULL;
 
 	if (!p->in_flight || p->gone || (holds->open <= 0 && holds->more <= 0) || (h ? h->row.told : p->row.told))
 		return false;
@@ -46,7 +47,9 @@ const char *undecided_next(const struct holds *holds, const struct pending *p)
 	LIST_FOREACH(h, &holds->all, next)
 		if (hold_is_undecided(holds, h))
 			return h->name;
-	return pending_is_undecided(holds, p) ? p->name : NULL;
+	if (holds->open > 0 || holds->more > 0)
+		return pending_is_undecided(holds, p) ? p->name : bundle_undecided(holds, p);
+	return NULL;
 }
 
 /* Decides the request in flight by the answer to CHECK of its lock. False: it stays undecided. */
@@ -66,6 +69,13 @@ static bool pending_decide(const struct holds *holds, struct pending *p, const s
 bool undecided_checked(struct holds *holds, struct pending *p, const char *name, const struct reply_line *answer,
 		       int64_t asked_us)
 {
+	struct hold *h = holds_find(holds, span_of(name));
+
+	if (h && h->in_bundle) {
+		h->gone = tracking_says_lost(answer);
+		tracking_checked(holds, p, name, answer, asked_us);
+		return h->gone || h->row.told;
+	}
 	tracking_checked(holds, p, name, answer, asked_us);
 	return !pending_is_undecided(holds, p) || strcmp(name, p->name) != 0 || pending_decide(holds, p, answer);
 }

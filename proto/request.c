@@ -103,7 +103,11 @@ static void parser_word(struct parser *p, struct span word)
 	char shown[SHOWN_MAX], form[USAGE_MAX];
 
 	if (p->request->words == command->most) {
-		parser_refuse(p, ERROR_ARG, "unexpected word %s: %s", text_shown(word, shown), usage(p->request->verb, form));
+		if (command->kind == WORD_NAME && command->most > 1)
+			parser_refuse(p, ERROR_ARG, "%s takes at most %u names; %s is one too many", command->word, command->most,
+			              text_shown(word, shown));
+		else
+			parser_refuse(p, ERROR_ARG, "unexpected word %s: %s", text_shown(word, shown), usage(p->request->verb, form));
 		return;
 	}
 	p->request->word[p->request->words++] = word;

@@ -43,6 +43,7 @@ SIM := \
 	tests/sim/redis/model.c \
 	tests/sim/redis/model_hash.c \
 	tests/sim/redis/model_key.c \
+	tests/sim/redis/model_lex.c \
 	tests/sim/redis/model_server.c \
 	tests/sim/redis/model_string.c \
 	tests/sim/redis/model_zset.c \
@@ -75,11 +76,13 @@ WORLD := \
 	tests/sim/check/lineage.c \
 	tests/sim/check/metered.c \
 	tests/sim/check/chores.c \
+	tests/sim/check/named.c \
 	tests/sim/check/nests.c \
 	tests/sim/check/notices.c \
 	tests/sim/check/places.c \
 	tests/sim/check/progress.c \
 	tests/sim/check/gathered.c \
+	tests/sim/check/permitted.c \
 	tests/sim/check/readers.c \
 	tests/sim/check/recount.c \
 	tests/sim/check/released.c \
@@ -94,10 +97,12 @@ WORLD := \
 	tests/sim/client/client.c \
 	tests/sim/client/hold.c \
 	tests/sim/client/reply.c \
+	tests/sim/client/namer.c \
 	tests/sim/client/nester.c \
 	tests/sim/client/rater.c \
 	tests/sim/client/worker.c \
 	tests/sim/client/gatherer.c \
+	tests/sim/client/permitter.c \
 	tests/sim/client/reader.c \
 	tests/sim/client/request.c \
 	tests/sim/client/resource.c \
@@ -199,6 +204,14 @@ DRIVE := \
 	tests/bench/drive/redis.c \
 	tests/bench/drive/stream.c \
 	tests/load/gen.c
+
+# The market: an example of libredlock, and a benchmark.
+MARKET := \
+	tests/bench/market/actor.c \
+	tests/bench/market/guard.c \
+	tests/bench/market/main.c \
+	tests/bench/market/shop.c \
+	tests/bench/market/sums.c
 
 # Further programs.
 PROGRAMS := \

@@ -120,6 +120,10 @@ $(O)/drive: $(call obj,$(DRIVE)) $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^ $(LIBS_REDIS)
 
+$(O)/market: $(call obj,$(MARKET)) $(O)/libredlock.a
+	$(call say,LD)
+	$(Q)$(LINK) -o $@ $^ $(LIBS_REDIS)
+
 $(O)/ceiling: $(O)/tests/bench/ceiling.o $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^
@@ -132,7 +136,7 @@ $(O)/script_bench: $(O)/tests/bench/script_bench.o $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
 
--include $(call depends,$(UNIT) $(FIXTURE) $(SIM) $(WORLD) $(FUZZ) $(ACCOUNT) $(STORY) $(SAME) $(LOAD) $(DRIVE) $(PROGRAMS))
+-include $(call depends,$(UNIT) $(FIXTURE) $(SIM) $(WORLD) $(FUZZ) $(ACCOUNT) $(STORY) $(SAME) $(LOAD) $(DRIVE) $(MARKET) $(PROGRAMS))
 
 # --- tests: each of these targets ends with the line "N passed, N failed" --------------------------------------------
 
@@ -155,7 +159,7 @@ UNIT_PATIENCE ?= 8
 unit: $(O)/unit ## unit tests; UNIT_ARGS= names the suites to run
 	@CK_TIMEOUT_MULTIPLIER=$(UNIT_PATIENCE) $(O)/unit $(UNIT_ARGS)
 
-func: all $(O)/clock_shim.so ## function tests: real daemons, real Redis servers; FUNC_ARGS= names the tests to run
+func: all $(O)/clock_shim.so $(O)/market ## function tests: real daemons, real Redis servers; FUNC_ARGS= names the tests to run
 	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/func/run.py $(FUNC_ARGS)
 
 # GUARD_OFF and RAISE_ANYWHERE are played by rows that must show a violation.
@@ -208,6 +212,10 @@ bench-full: all $(BENCH_PROGRAMS) ## the benchmarks for longer, and what a pair 
 	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/bench/run.py --full --json $(O)/bench-full.json $(SCENARIO)
 bench-short: all $(BENCH_PROGRAMS) ## each benchmark for a moment, to see that it works
 	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/bench/run.py --short
+
+MARKET_SECONDS ?= 5
+market: all $(O)/market ## a market on a real Redis, without a lock, with redlockd's and with SET NX PX: bought, retries, waits; MARKET_SECONDS= (5) for each cell
+	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/bench/market.py --seconds $(MARKET_SECONDS) $(MARKET_ARGS)
 
 bench-contend: $(O)/contend ## K daemons ask N stores for one name at once: time and commands until the first grant
 	@$(O)/contend
@@ -292,4 +300,4 @@ $(O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
 
-.PHONY: check fuzz-minimise sim sim-coverage sim-coverage-again bench bench-full bench-contend mutants sweep vary fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) same asan ubsan sanitize build-sanitized build-fuzzers
+.PHONY: check fuzz-minimise sim sim-coverage sim-coverage-again bench bench-full bench-contend market mutants sweep vary fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) same asan ubsan sanitize build-sanitized build-fuzzers

@@ -104,7 +104,8 @@ static struct round *acquire_new_round(struct engine *e, struct contender *k)
 	const struct claim *head = TAILQ_FIRST(&k->waiters);
 	struct round *r = round_new(&e->rounds, QUESTION_ACQUIRE, k->name, NULL);
 
-	lock_value_make(&e->table, &r->value);
+	lock_value_make(&e->table, members_one_clock_us(&e->members, e->core->now), &r->value);
+	r->value.limit = lock_mark(lock_of_contender(k));
 	r->placed = placed_nowhere(e->core->now);
 	r->ttl_us = head->ttl_us;
 	r->delay_us = head->delay_us;

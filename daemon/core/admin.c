@@ -6,6 +6,7 @@
 #include "daemon/core/end.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/locks.h"
+#include "daemon/core/permits.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/tell.h"
 
@@ -48,10 +49,13 @@ static struct session *session_of_number(const struct session_table *t, uint64_t
 static unsigned session_holds(const struct session *s)
 {
 	const struct claim *c;
+	const struct permit *p;
 	unsigned n = 0;
 
 	TAILQ_FOREACH(c, &s->claims, in_session)
 		n += c->state == CLAIM_HELD;
+	TAILQ_FOREACH(p, &s->permits, in_session)
+		n += p->state == PERMIT_HELD;
 	return n;
 }
 
@@ -73,6 +77,7 @@ static void kill_connected(struct commander *x, struct session *s)
 		if (c->state == CLAIM_HELD)
 			hold_lose_one(x->engine, c, LOSS_BROKEN);
 	}
+	permits_lose(x, s, LOSS_BROKEN);
 	s->killed = true;
 	s->ahead_count = 0; /* what it has sent is not served */
 	session_answered(x->sessions, s, false);
@@ -144,24 +149,28 @@ void serve_BREAK(struct commander *x, struct session *s)
 {
 	struct span name = x->request.word[0];
 	struct lock *l = lock_find(&x->engine->table, name);
+	struct pending *p;
+	bool here = l && l->holder;
 
 	if (!admin_is_allowed(x, s) || !pendings_within_limit(x, s))
 		return;
 	admin_log(x, s, "break", "name=", core_quoted(x->core, name));
-	if (l && l->holder && l->lease.shared) {
-		hold_lose(x->engine, l, LOSS_BROKEN); /* readers of other daemons may have it as well */
-	} else if (l && l->lease.state != LEASE_NONE) {
+	if (l && l->lease.state != LEASE_NONE && !l->lease.shared) {
 		break_here(x, s, l);
 		return;
 	}
-	break_begin(x->engine, pending_of_request(x, s, lock_find_or_add(&x->engine->table, name)));
+	if (here)
+		hold_lose(x->engine, l, LOSS_BROKEN); /* readers of other daemons may have it as well */
+	p = pending_of_request(x, s, lock_find_or_add(&x->engine->table, name));
+	p->broken = here;
+	break_begin(x->engine, p);
 }
 
 void broken_answer(struct commander *x, struct session *s, const struct pending *p)
 {
-	int64_t here = lock_closing_us(x, p->lock), there = p->elsewhere.pttl_ms * MSEC;
+	int64_t here = lock_closing_us(x, p->lock), there = p->free ? 0 : p->elsewhere.pttl_ms * MSEC;
 
-	if (p->free)
+	if (p->free && !p->broken && here <= 0)
 		tell_error(x, s, span_of(p->tag), ERROR_NOTFOUND, "nobody holds the lock; SHOW tells who has it now, if somebody took it meanwhile");
 	else
 		reply_broken(x, s, span_of(p->tag), lock_name(p->lock), there < 0 ? NEVER_FREE_US : here > there ? here : there);

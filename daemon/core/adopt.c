@@ -52,13 +52,14 @@ static void adopt_expect_lease(struct engine *e, struct lease *x, const struct c
 	tokens_saw(&e->tokens, c->token);
 }
 
-/* Makes the value that is to replace those of the previous run. */
-static void adopt_expect_value(struct engine *e, struct lock *l)
+/* Makes the value that is to replace those of the previous run. It is held since then. */
+static void adopt_expect_value(struct engine *e, struct lock *l, struct instant since)
 {
 	struct placed nowhere = placed_nowhere(e->core->now);
 	struct lease_value value;
 
-	lock_value_make(&e->table, &value);
+	lock_value_make(&e->table, members_one_clock_us(&e->members, since), &value);
+	value.limit = lock_mark(l);
 	lock_begin_lease(l, &value, &nowhere);
 	votes_clear(l->lease.votes, e->core->conf.nodes);
 }
@@ -85,7 +86,7 @@ static void adopt_expect_first(struct engine *e, struct lock *l, struct claim *c
 	l->lease.renew_ttl_us = c->ttl_us;
 	l->lease.ttl_us = c->renew ? c->ttl_us : from->ttl_us; /* a lease that nobody renews ends as it was told */
 	l->lease.delay_us = c->delay_us;
-	adopt_expect_value(e, l);
+	adopt_expect_value(e, l, c->granted_at);
 	adopt_expect_lease(e, &l->lease, c, from, told_until(e, c, from));
 	lease_move(e, &l->lease, LEASE_ADOPTING, CAUSE_RESTORED);
 }

@@ -81,12 +81,13 @@ struct prior_lease adoption_record(struct core *core, const struct lease *x)
 	return left;
 }
 
-void adoption_rotate(struct lock_table *t, struct lease *x)
+void adoption_rotate(struct lock_table *t, struct lease *x, int64_t since_us)
 {
 	struct prior_lease from = adoption_record(t->core, x);
 	struct nodeset sure = x->placed.sure;
 	struct adoption *was = x->renewal->adoption;
 	struct instant until = x->placed.until;
+	unsigned limit = x->value.limit;
 
 	x->renewal->adoption = adoption_new(&from, t->core->now);
 	x->renewal->adoption->asked = true;
@@ -94,7 +95,8 @@ void adoption_rotate(struct lock_table *t, struct lease *x)
 	x->renewal->adoption->until = was ? instant_max(until, was->until) : until;
 	x->renewal->adoption->hopeless = x->renewal->adoption->deadline = INSTANT_NEVER;
 	free(was);
-	lock_value_make(t, &x->value);
+	lock_value_make(t, since_us, &x->value);
+	x->value.limit = limit;
 	x->placed = placed_nowhere(t->core->now);
 	x->placed.sure = sure;
 }

@@ -4,6 +4,7 @@
 
 #include "daemon/core/deliver.h"
 #include "daemon/core/holders.h"
+#include "daemon/core/noted.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/rows.h"
@@ -14,7 +15,7 @@
 
 static bool group_is_told(const struct group *g)
 {
-	return !g->told && !g->not_notified && !g->session->over && !g->session->detached;
+	return !g->told && !g->not_notified;
 }
 
 void group_answered(struct commander *x, struct group *g)
@@ -40,9 +41,9 @@ void group_refuse(struct commander *x, struct group *g, const struct part *p, en
 		why = g->leaving ? REFUSED_CANCELLED : REFUSED_TIMEOUT;
 	if (!group_is_told(g))
 		;
-	else if (why == REFUSED_BUSY && p->seen)
+	else if (why == REFUSED_BUSY)
 		deliver_busy(x, s, span_of(g->tag), p->seen, group_owner(g));
-	else if (why == REFUSED_TIMEOUT && p->seen)
+	else if (why == REFUSED_TIMEOUT)
 		deliver_timeout(x, s, span_of(g->tag), p->seen, group_owner(g), g->asked_at);
 	else
 		deliver_refusal(x, s, span_of(g->tag), why);
@@ -91,6 +92,7 @@ static void part_give(struct commander *x, struct group *g, struct part *p)
 	else if (!s->detached && !s->resuming)
 		claim_bound(x, c, s->lasting->repeat_until);
 	remember_held(x, c);
+	noted_add(x, c);
 	watch(x, c, WATCH_GRANTED);
 	if (c->lock->lease.at_risk)
 		notices_add(&x->engine->notices, NOTICE_RISK, c, NULL, NOT_REFUSED); /* nobody was told when the renewal was missed */

@@ -13,6 +13,13 @@
 
 #define HOLDS_MOST (1U << 30) /* of one owner at once; only waiting LOCKs that are granted together may exceed it */
 
+/*
+ * What a name is used as: 0 as a lock; 1 to LIMIT_MOST as the mark of a semaphore of that limit; SLOT_OF_SEMAPHORE as one of its slots.
+ * See ALGORITHMS.md, Semaphores.
+ */
+#define LIMIT_MOST        1024
+#define SLOT_OF_SEMAPHORE 0xffff
+
 struct session;
 struct lock;
 
@@ -68,6 +75,7 @@ struct claim {
 	struct instant believed; /* of a session without a connection: the belief of its client ends by then */
 	unsigned count;
 	uint16_t owner_n, note_n;
+	uint16_t limit;          /* what it would use the name as; 0: as a lock */
 	enum claim_state state : 8;
 	enum loss loss : 4;      /* CLAIM_LOST: why */
 	unsigned priority : 4;   /* 0 to 9 */
@@ -76,6 +84,7 @@ struct claim {
 	bool converts : 1;       /* CLAIM_WAITING: it asks for the other mode of what its owner holds, and stands before all others */
 	bool patient;            /* wait > 0: goes on waiting while somebody holds */
 	bool overdue;            /* its wait is over; the round under way decides */
+	bool alone : 1;          /* CLAIM_LOST: it was the only reader, and none that had gone before could believe */
 	bool asked_again : 1;    /* CLAIM_LOST: a LOCK of the same owner came since, or while it was being adopted */
 	bool announced : 1;      /* NOTICE_WAITING was added */
 	bool ending : 1;         /* its session is being ended: it gets nothing any more */

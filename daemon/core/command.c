@@ -11,10 +11,12 @@
 #include "daemon/core/listing.h"
 #include "daemon/core/lockall.h"
 #include "daemon/core/locks.h"
+#include "daemon/core/names.h"
 #include "daemon/core/query.h"
 #include "daemon/core/rate.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/resume.h"
+#include "daemon/core/semaphores.h"
 #include "daemon/core/show.h"
 #include "daemon/core/pass.h"
 #include "daemon/core/take.h"
@@ -115,6 +117,7 @@ static void serve_CANCEL(struct commander *x, struct session *s)
 	struct span tag = {x->request.word[0].p + 1, x->request.word[0].n - 1}; /* the parser has checked that it is one */
 	struct claim *c = session_waiting(s, tag);
 	struct group *g = c ? NULL : group_waiting(s, tag);
+	struct permit *p = c || g ? NULL : permit_waiting(s, tag);
 	struct lock *l = c ? c->lock : NULL;
 	struct take *take = take_waiting(s, tag);
 
@@ -126,6 +129,11 @@ static void serve_CANCEL(struct commander *x, struct session *s)
 	if (!c && g) {
 		command_ok(x, s);
 		group_cancel(x, g);
+		return;
+	}
+	if (p) {
+		command_ok(x, s);
+		permit_cancel(x, p);
 		return;
 	}
 	if (!c) {
@@ -168,7 +176,7 @@ static bool tag_is_in_use(const struct session *s, struct span tag)
 	const struct pending *p;
 	const struct listing *l;
 
-	if (s->waiting > 0 && (session_waiting(s, tag) || group_waiting(s, tag) || take_waiting(s, tag)))
+	if (s->waiting > 0 && (session_waiting(s, tag) || group_waiting(s, tag) || permit_waiting(s, tag) || take_waiting(s, tag)))
 		return true;
 	if (s->resuming && span_equal(span_of(s->lasting->resume_tag), tag))
 		return true;

@@ -23,8 +23,14 @@ struct commander {
 		struct instant next_at; /* the next slice of a LIST comes no sooner */
 	} lists;
 	struct waittable *waittable; /* NULL: nobody waits while holding something, see waittable.h */
+	struct noted *noted;         /* NULL: nothing was granted yet, see noted.h */
+	unsigned asked_names;        /* calls to stores about names that are not answered */
+	TAILQ_HEAD(inquiries, inquiry) inquiries; /* what the stores are asked for COMPLETE, RECENT and FORGET */
+	unsigned due;            /* how many groups and permits are */
 	TAILQ_HEAD(, group) groups_due; /* those to be looked at before the step ends: see gather.c */
-	bool gathered;           /* groups have asked for names or given them back since the engine has settled */
+	struct map semaphores;   /* those of which somebody here has or wants a permit: see semaphore.h */
+	TAILQ_HEAD(, permit) permits_due; /* those to be looked at before the step ends: see obtain.c */
+	bool gathered;           /* groups or permits have asked for names or given them back since the engine has settled */
 	struct watchings watchings; /* sessions that watch or have subscribed */
 	LIST_HEAD(, job) jobs;   /* those that sessions have, and those that the home is to be told of */
 	LIST_HEAD(, job_queue) queues; /* those that a TAKE waits for */

@@ -26,7 +26,9 @@ struct elsewhere {
 	bool foreign;       /* no redlockd wrote it */
 	bool shared;        /* readers have it */
 	bool reserved;      /* free, but kept for an older ticket */
+	unsigned limit;     /* of the semaphore whose mark it is, as it last refused a request; 0: it is none */
 	int64_t pttl_ms;    /* -1: never expires */
+	int64_t held_us;    /* for how long it was held there at `at`; -1: not known */
 	struct instant at;
 	char host[HOST_MAX]; /* of the daemon that holds it; "" if unknown, or if it is this one */
 };

@@ -65,7 +65,7 @@ static void convert_want_token(struct engine *e, struct lock *l)
 		return;
 	}
 	if (!l->share && x->recorded) {
-		adoption_rotate(&e->table, x);
+		adoption_rotate(&e->table, x, members_one_clock_us(&e->members, l->holder->granted_at));
 		notices_add(&e->notices, NOTICE_ADOPTING, l->holder, NULL, NOT_REFUSED);
 	}
 	b->wants_token = true;

@@ -26,6 +26,7 @@ struct core_conf {
 	const char *host;             /* announced in values */
 	uint64_t seed[2];
 	unsigned listed;              /* a LIST of more entries is answered in slices, see listing.h; 0: the default */
+	bool names;                   /* note which names are locked, and by whom: see noted.h */
 	bool trust_first_start;       /* see member.h */
 	bool tell_moves;              /* log each change of state of a name, at level debug */
 	int64_t timeout_us;           /* of one command on one node */
@@ -64,6 +65,9 @@ enum timer_kind {
 	TIMER_HOME,
 	TIMER_INSISTING,
 	TIMER_LAPSE,
+	TIMER_NOTES,
+	TIMER_INQUIRY,
+	TIMER_PERMIT,
 	TIMER_JOB,
 	TIMER_QUEUE,
 	TIMER_TAKE,

@@ -8,6 +8,8 @@
 #include "daemon/core/home.h"
 #include "daemon/core/job.h"
 #include "daemon/core/rate.h"
+#include "daemon/core/noted.h"
+#include "daemon/core/permits.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/rows.h"
@@ -45,6 +47,7 @@ static void deliver_granted(struct commander *x, struct claim *c, unsigned count
 	struct session *s = c->session;
 
 	remember_held(x, c);
+	noted_add(x, c);
 	if (!c->not_notified)
 		tell_granted(x, c, span_of(c->asking->tag), count);
 	else if (session_listens(c))
@@ -55,7 +58,7 @@ static void deliver_granted(struct commander *x, struct claim *c, unsigned count
 	if (!LIST_EMPTY(&s->groups))
 		groups_make_due(x, s); /* one of them may ask for this name, too */
 	if (s->waiting > 0)
-		waittable_note(x, s);
+		waittable_note(x);
 	watch_granted(x, c);
 }
 
@@ -88,6 +91,7 @@ static void reply_holder(struct commander *x, struct reply *r, const struct lock
 		who[0] = '@';
 		memcpy(who + 1, l->contender->elsewhere.host, n);
 		reply_text(r, "holder", (struct span){who, n + 1});
+		reply_elsewhere_held(x, r, &l->contender->elsewhere);
 		if (l->contender->elsewhere.shared)
 			reply_text(r, "mode", SPAN("shared"));
 	}
@@ -160,6 +164,9 @@ void deliver_refusal(struct commander *x, struct session *s, struct span tag, en
 		tell_error(x, s, tag, ERROR_KIND,
 			   "the stores have a key of another type under this name; redlockd leaves it alone: take another name, or remove that key");
 		break;
+	case REFUSED_IN_USE:
+		tell_error(x, s, tag, ERROR_KIND, "the name is in use by a semaphore: take another name, or ask when nobody has a permit of it");
+		break;
 	case REFUSED_CANCELLED:
 		tell_error(x, s, tag, ERROR_CANCELLED, "the waiting request was withdrawn");
 		break;
@@ -200,9 +207,10 @@ static void deliver_refused(struct commander *x, struct claim *c, enum refusal w
 static void deliver_reentered(struct commander *x, struct claim *c, unsigned count)
 {
 	struct claim *holder = lock_holder_of(c->lock, c->session, claim_owner(c));
+	bool hears = !c->not_notified && holder->not_notified;
 
 	if (!c->not_notified) {
-		if (holder->not_notified)
+		if (hears)
 			claim_hear(x, holder);
 		else
 			remember_held(x, holder);
@@ -211,6 +219,8 @@ static void deliver_reentered(struct commander *x, struct claim *c, unsigned cou
 	metric_add(&x->core->metrics, METRIC_REENTRIES, 1);
 	TAILQ_REMOVE(&c->session->claims, c, in_session);
 	claim_answered(x, c);
+	if (hears && !c->converts) /* else NOTICE_CONVERTED follows */
+		watch_who_waits(x, holder);
 }
 
 static void deliver_lost(struct commander *x, struct claim *c)
@@ -258,6 +268,14 @@ static void reply_pending_ok(struct commander *x, const struct pending *p)
 	tell_line(x, p->session, &r);
 }
 
+static void pending_tell_done(struct commander *x, const struct pending *p)
+{
+	if (p->permit)
+		permit_tell_extended(x, p);
+	else
+		reply_pending_ok(x, p);
+}
+
 static void deliver_pending(struct commander *x, struct pending *p, enum refusal why)
 {
 	struct session *s = p->session;
@@ -265,7 +283,7 @@ static void deliver_pending(struct commander *x, struct pending *p, enum refusal
 	if (!s)
 		return;
 	TAILQ_REMOVE(&s->pendings, p, in_session);
-	if (why == NOT_REFUSED && p->verb == VERB_EXTEND)
+	if (why == NOT_REFUSED && p->verb == VERB_EXTEND && !p->permit)
 		remember_held(x, p->claim);
 	if (s->over)
 		; /* nothing is sent any more */
@@ -274,7 +292,7 @@ static void deliver_pending(struct commander *x, struct pending *p, enum refusal
 	else if (why == NOT_REFUSED && p->verb == VERB_BREAK)
 		broken_answer(x, s, p);
 	else if (why == NOT_REFUSED)
-		reply_pending_ok(x, p);
+		pending_tell_done(x, p);
 	else
 		deliver_refusal(x, s, span_of(p->tag), why);
 	session_answered(x->sessions, s, p->tag[0] != '\0');
@@ -320,10 +338,10 @@ static void deliver_one(struct commander *x, const struct notice *n)
 	case NOTICE_WAITING:
 		if (n->claim->state == CLAIM_WAITING) /* else it was let in meanwhile */
 			watch(x, n->claim, WATCH_WAITING);
-		watch_contended(x, n->claim->lock);
+		watch_tell_contended(x, n->claim->lock);
 		break;
 	case NOTICE_WANTED:
-		watch_contended(x, n->claim->lock);
+		watch_tell_contended(x, n->claim->lock);
 		break;
 	case NOTICE_RISK:
 		deliver_validity(x, n->claim, "! RISK", "left_ms");
@@ -339,12 +357,27 @@ static void deliver_one(struct commander *x, const struct notice *n)
 	}
 }
 
+static bool is_of_permit(const struct session *s)
+{
+	return s && s->of_permit;
+}
+
+/* What is about a part of a group, or about a claim of a permit, is told to no client as it is. False: it is about neither. */
+static bool deliver_within(struct commander *x, const struct notice *n)
+{
+	if (is_of_permit(n->claim ? n->claim->session : n->pending ? n->pending->session : NULL)) {
+		permits_note(x, n);
+		return true;
+	}
+	return n->claim && n->claim->session->principal && group_note(x, n);
+}
+
 void deliver_notices(struct commander *x)
 {
 	for (size_t i = 0; i < x->engine->notices.count; i++) {
 		const struct notice n = x->engine->notices.item[i];
 
-		if (!n.claim || !n.claim->session->principal || !group_note(x, &n))
+		if (!deliver_within(x, &n))
 			deliver_one(x, &n);
 		notices_delivered(&x->engine->notices, &n);
 	}

@@ -5,6 +5,7 @@
 #include "daemon/core/group.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/list.h"
+#include "daemon/core/permits.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/runner.h"
 #include "daemon/core/survey.h"
@@ -23,6 +24,7 @@ void end_all(struct commander *x)
 	jobs_free_all(x);
 	surveys_free_all(x);
 	groups_free_all(x);
+	semaphores_free_all(x);
 }
 
 static void drop_pendings(struct session *s)
@@ -53,6 +55,7 @@ static void session_claims_are_ending(struct session *s)
 	TAILQ_FOREACH(c, &s->claims, in_session)
 		c->ending = true;
 	groups_are_ending(s);
+	permits_are_ending(s);
 }
 
 static void session_drop_claims(struct commander *x, struct session *s, bool waiting, enum ending how)
@@ -60,6 +63,7 @@ static void session_drop_claims(struct commander *x, struct session *s, bool wai
 	struct claim *c, *next;
 
 	groups_end(x, s, waiting);
+	permits_end(x, s, waiting, how != ENDING_UNSURE);
 	for (c = TAILQ_FIRST(&s->claims); c; c = next) {
 		next = TAILQ_NEXT(c, in_session);
 		if ((c->state == CLAIM_WAITING) != waiting)
@@ -134,6 +138,7 @@ void leave_connection(struct commander *x, struct session *s, enum ending how)
 		claim_detach(x, c);
 	takes_end(x, s);
 	groups_detach(x, s);
+	permits_detach(x, s);
 	drop_pendings(s);
 	lists_drop(x, s);
 	watch_drop(x, s);

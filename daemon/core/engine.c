@@ -14,6 +14,7 @@
 #include "daemon/core/home.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/lessee.h"
+#include "daemon/core/lower.h"
 #include "daemon/core/member.h"
 #include "daemon/core/move.h"
 #include "daemon/core/release.h"
@@ -51,6 +52,10 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 
 	c->lock = l;
 	c->asking->wait_until = wait_until;
+	if (l->limit != c->limit && !lock_use_as(l, c->limit)) {
+		notices_add(&e->notices, NOTICE_REFUSED, c, NULL, REFUSED_IN_USE);
+		return;
+	}
 	holder = lock_holder_of(l, c->session, claim_owner(c));
 	if (holder && l->lease.state == LEASE_HELD) {
 		if (holder->shared == c->shared)
@@ -66,11 +71,14 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 	if (c->shared) {
 		if (holders_join_at_once(e, c))
 			return;
-		tokens_expect(&e->tokens, e->core, &l->name); /* each reader that joins later has a token of its own, as long as the range lasts */
+		if (c->limit == 0)
+			tokens_expect(&e->tokens, e->core, &l->name); /* each reader that joins later has a token of its own, as long as the range lasts */
 	}
 	/* If the same owner may hold the lock from the previous run, the adoption decides. */
 	if (!c->patient && lock_is_taken(l) && !holder) {
 		notices_add(&e->notices, NOTICE_REFUSED, c, NULL, REFUSED_BUSY);
+		if (c->shared)
+			together_refused(e, l);
 		return;
 	}
 	k = lock_contend(&e->table, l);
@@ -176,60 +184,6 @@ static void engine_release_fired(struct engine *e, struct release *r)
 		release_fired(e, r);
 }
 
-/* A store's clock jumped ahead, or its server is behind another address now: all its votes end that much sooner. */
-static void engine_lower_votes(struct engine *e, unsigned node)
-{
-	int64_t sooner_us = e->members.votes_fall_us[node];
-	struct map_node *at = NULL;
-
-	e->members.votes_fall_us[node] = 0;
-	e->fell_us[node] += sooner_us;
-	e->fell = true;
-	while ((at = map_next(&e->table.map, at))) {
-		struct lock *l = container_of(at, struct lock, name.node);
-
-		if (l->contender->state == CONTENDER_ACQUIRING && l->contender->round)
-			l->contender->round->votes.until[node] = instant_add(l->contender->round->votes.until[node], -sooner_us);
-		if (l->lease.state != LEASE_HELD && l->lease.state != LEASE_ADOPTING)
-			continue;
-		if (l->lease.state == LEASE_HELD)
-			l->lease.believed_until = hold_belief(e, l);
-		l->lease.votes[node] = instant_add(l->lease.votes[node], -sooner_us);
-		if (l->lease.state == LEASE_HELD)
-			lease_schedule(e, &l->lease); /* of an adoption they are counted when the next vote comes */
-	}
-}
-
-/* False: no votes fell. */
-static bool engine_lower(struct engine *e)
-{
-	bool fell = false;
-
-	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
-		if (!e->members.votes_fall_us[i])
-			continue;
-		engine_lower_votes(e, i);
-		fell = true;
-	}
-	return fell;
-}
-
-/*
- * Votes fell: a lease that this has ended is lost before another line is served, which would be told OK. The notice of each loss keeps its name in the table
- * that is walked.
- */
-static void __attribute__((cold)) engine_lose_over(struct engine *e)
-{
-	struct map_node *at = NULL;
-
-	while ((at = map_next(&e->table.map, at))) {
-		struct lock *l = container_of(at, struct lock, name.node);
-
-		if (l->lease.state == LEASE_HELD && lock_is_over(&e->table, l))
-			lessee_expire(e, &l->lease);
-	}
-}
-
 static void engine_release_admitted(struct engine *e, struct release *r)
 {
 	if (r->kind == RELEASE_TICKET)
@@ -306,8 +260,8 @@ void engine_fired(struct engine *e, struct timer *t)
 		break;
 	case TIMER_MEMBER:
 		member_fired(&e->members, container_of(t, struct member, timer));
-		if (engine_lower(e))
-			engine_lose_over(e);
+		if (lower_votes(e))
+			lower_lose_over(e);
 		break;
 	case TIMER_ADMISSION:
 		engine_admission_fired(e);
@@ -321,6 +275,9 @@ void engine_fired(struct engine *e, struct timer *t)
 	case TIMER_WAITS:
 	case TIMER_INSISTING:
 	case TIMER_LAPSE:
+	case TIMER_NOTES:
+	case TIMER_INQUIRY:
+	case TIMER_PERMIT:
 	case TIMER_JOB:
 	case TIMER_QUEUE:
 	case TIMER_TAKE:
@@ -362,7 +319,7 @@ bool engine_answer(struct engine *e, const struct answer *a)
 
 	if (known && a->fence > e->tokens.seen && engine_trusts_fence(e, a))
 		e->tokens.seen = a->fence;
-	fell = engine_lower(e); /* after the vote was counted, and before anything is made of it */
+	fell = lower_votes(e); /* after the vote was counted, and before anything is made of it */
 	if (c && c->owner == CALLS_OF_ROUND)
 		conclude_answered(e, round_of_calls(c), a);
 	else if (c && c->owner == CALLS_OF_RELEASE)
@@ -370,7 +327,7 @@ bool engine_answer(struct engine *e, const struct answer *a)
 	else if (c && c->owner == CALLS_OF_HOME)
 		home_answered(e, c, a);
 	if (fell)
-		engine_lose_over(e); /* not before: the answer may have renewed a lease */
+		lower_lose_over(e); /* not before: the answer may have renewed a lease */
 	return known;
 }
 

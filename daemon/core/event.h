@@ -22,6 +22,11 @@
 #define NODES_MAX 9
 #define VALUE_MAX 128 /* bytes of a lock value: <daemon-id>:<number>:<32 hex> */
 #define MARKER_MAX 256
+/*
+ * Names that begin so are no names of clients, but slots of semaphores: their keys are "redlockd:<key_prefix>s:" and the rest of the name.
+ */
+#define SLOT_PREFIX   "\001s:"
+#define SLOT_NAME_MAX 528 /* bytes of the longest */
 #define PTTL_MOST_MS (INT64_MAX / 4 / MSEC) /* a longer TTL is reported as this, so that its microseconds fit int64_t */
 
 /*
@@ -39,6 +44,7 @@ enum call_kind {
 	CALL_BREAK,    /* take the key from its holder by force: see lua/break.lua */
 	CALL_TABLE,    /* leave members in the wait table, and read those of other daemons: see lua/table.lua. It has no name */
 	CALL_HOME,     /* a question to the home of a rate limit or of a queue: see home.h and lua/home.lua. Its name is that of the limit or queue */
+	CALL_NAMES,    /* tell which names were locked, and by whom, or ask for such names: see lua/names.lua. It has no name */
 };
 
 /* How an ACQUIRE or an EXTEND would have the key, and a RELEASE may find it: see lua/shares.lua. */
@@ -55,7 +61,7 @@ struct call {
 	struct span name;       /* lock name, without the key prefix */
 	/*
 	 * The value that the key must have; ACQUIRE: the value to set; BREAK: what to break, "" asks what there is; TABLE: the members, see lua/table.lua;
-	 * HOME: the operation and its arguments, see netstring.h
+	 * HOME: the operation and its arguments, see netstring.h; NAMES: what is asked, see lua/names.lua
 	 */
 	struct span value;
 	struct span new_value;  /* EXTEND: the value afterwards; equal to value unless adopting */
@@ -64,7 +70,7 @@ struct call {
 	struct span new_marker; /* MARK */
 	int64_t px_ms;          /* ACQUIRE, EXTEND: TTL of the key */
 	int64_t fence;          /* ACQUIRE: proposal; EXTEND, MARK: floor, 0 = none */
-	int64_t range;          /* ACQUIRE: number of tokens reserved beyond the first */
+	int64_t range;          /* ACQUIRE: number of tokens reserved beyond the first; NAMES: how many names a store keeps */
 	int64_t not_after_ms;   /* ACQUIRE, MARK, and EXTEND of a missing key: server time after which the call does nothing; 0 = none */
 	bool beyond;            /* EXTEND: the floor may exceed the limit, see quorum.h */
 	bool create;            /* EXTEND: the key may be missing (re-assert) */
@@ -76,7 +82,7 @@ struct call {
 	 * daemon; HOME: what this daemon calls the store.
 	 */
 	struct span ticket;
-	int64_t ticket_ms;      /* ACQUIRE, EXTEND: how long the ticket stays queued unless refreshed; TABLE: the same for a member */
+	int64_t ticket_ms;      /* ACQUIRE, EXTEND: how long the ticket stays queued unless refreshed; TABLE: the same for a member; NAMES: for a name */
 	int64_t reserve_ms;     /* ACQUIRE: how long a free key is reserved for an older ticket */
 };
 
@@ -97,6 +103,7 @@ enum answer_class { ANSWER_EXECUTED, ANSWER_REFUSED, ANSWER_UNKNOWN };
  *   BREAK    X broken (pttl)  R deleted, as no redlockd wrote it  M missing  B something else (found, pttl)  K other type (pttl)  Q marker differs
  *   TABLE    T done (found = number of the exchange, blank, members of the others)  Q marker differs
  *   HOME     Q marker differs  N the store goes by another name (found)  H it has the name of the call, or none  else as the operation says (found)
+ *   NAMES    T done (found = names, each with its length and ':' in front; or how many were forgotten)  Q marker differs
  *   PROBE    P           (probe)
  *   MARK     J done      X marker differs (found = the marker)  L too late (found = the marker)
  */
@@ -122,7 +129,7 @@ struct answer {
 	int64_t fence;        /* base of a grant, else the store's fence; -1 if unknown */
 	int64_t pttl_ms;      /* remaining TTL of the key, at most PTTL_MOST_MS; -1 never expires, -2 missing */
 	/*
-	 * B: the public part "<daemon-id>:<number>" of the value that stands there, with "!" in front if it was broken; "" if no redlockd wrote it.
+	 * B: the public part "<daemon-id>:<number>:<12 hex>" of the value that stands there, with "!" in front if it was broken; "" if no redlockd wrote it.
 	 * LOOK: behind it, after a blank, the first ticket of the queue, if there is one; also with K and M. BREAK: "#…" for a foreign value, and nothing
 	 * for "!". Q, and MARK: the marker.
 	 */

@@ -4,6 +4,7 @@
 
 #include "daemon/core/award.h"
 #include "daemon/core/holders.h"
+#include "daemon/core/together.h"
 #include "daemon/core/waiters.h"
 
 #define INSIST_MOST_US (64 * SEC)
@@ -55,6 +56,8 @@ static struct part *group_taken(struct commander *x, struct group *g)
 		if (!part_is_taken(x, g, &g->part[i]))
 			continue;
 		part_see(x, &g->part[i], REFUSED_BUSY);
+		if (g->shared)
+			together_refused(x->engine, g->part[i].seen);
 		return &g->part[i];
 	}
 	return NULL;
@@ -330,6 +333,7 @@ void gather_next(struct commander *x)
 
 	TAILQ_REMOVE(&x->groups_due, g, in_due);
 	g->due = false;
+	x->due--;
 	x->gathered = true;
 	group_drop_lost(x, g);
 	if (g->state == GROUP_CANCELLED)

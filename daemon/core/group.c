@@ -93,6 +93,7 @@ void group_make_due(struct commander *x, struct group *g)
 	if (g->due)
 		return;
 	g->due = true;
+	x->due++;
 	TAILQ_INSERT_TAIL(&x->groups_due, g, in_due);
 }
 
@@ -276,8 +277,10 @@ static void group_release(struct commander *x, struct group *g)
 void group_free(struct commander *x, struct group *g)
 {
 	group_drop_parts(x, g, NULL);
-	if (g->due)
+	if (g->due) {
 		TAILQ_REMOVE(&x->groups_due, g, in_due);
+		x->due--;
+	}
 	g->session->waiting -= g->parts;
 	for (unsigned i = 0; i < g->parts; i++)
 		part_forget_refusal(x, &g->part[i]);
@@ -376,14 +379,14 @@ static bool group_has_name(const struct group *g, struct span name)
 	return false;
 }
 
-bool groups_wait_in_other_mode(const struct session *s, struct span name, struct span owner, bool shared)
+struct group *group_in_other_mode(const struct session *s, struct span name, struct span owner, bool shared)
 {
-	const struct group *g;
+	struct group *g;
 
 	LIST_FOREACH(g, &s->groups, in_session)
 		if (g->shared != shared && span_equal(group_owner(g), owner) && group_has_name(g, name))
-			return true;
-	return false;
+			return g;
+	return NULL;
 }
 
 bool groups_wait(const struct session *s, bool patient)

@@ -66,10 +66,10 @@ static inline struct span part_name(const struct part *p)
 	return (struct span){p->name, p->n};
 }
 
-/* The group that has the claim as a part; NULL: none has. */
+/* The group that has the claim as a part. */
 static inline struct group *group_of(const struct claim *c)
 {
-	return c->session->principal ? container_of(c->session, struct group, agent) : NULL;
+	return container_of(c->session, struct group, agent);
 }
 
 /* For the session and on the terms of its request, which is LOCKALL or LOCKANY. It is due. */
@@ -109,8 +109,8 @@ void groups_take_over(struct session *to, struct session *from);
 void groups_bound(struct commander *x, struct session *s, struct instant until);
 struct group *group_waiting(const struct session *s, struct span tag); /* under this tag, which is not empty; NULL: none */
 bool groups_wait(const struct session *s, bool patient);
-/* Whether this owner waits for that name by a group of the other mode. */
-bool groups_wait_in_other_mode(const struct session *s, struct span name, struct span owner, bool shared);
+/* By which this owner waits for that name in the other mode; NULL: there is none. */
+struct group *group_in_other_mode(const struct session *s, struct span name, struct span owner, bool shared);
 unsigned groups_patient(const struct session *s);
 
 #endif

@@ -7,6 +7,7 @@
 #include "daemon/core/end.h"
 #include "daemon/core/gather.h"
 #include "daemon/core/hold.h"
+#include "daemon/core/permits.h"
 #include "daemon/core/take.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/wait.h"
@@ -22,7 +23,7 @@ static bool session_waits(const struct session *s, bool patient)
 		if (c->state == CLAIM_WAITING && !c->not_notified && c->patient == patient)
 			return true;
 	}
-	return groups_wait(s, patient) || takes_wait(s, patient);
+	return groups_wait(s, patient) || permits_wait(s, patient) || takes_wait(s, patient);
 }
 
 /*
@@ -61,6 +62,7 @@ static void half_close(struct commander *x, struct session *s)
 			wait_finish_up(x->engine, c), convert_look(x->engine, c->lock);
 	}
 	gather_finish_up(x, s);
+	permits_finish_up(x, s);
 	takes_finish_up(x, s);
 }
 
@@ -135,6 +137,8 @@ static void session_fell_silent(struct commander *x, struct session *s)
 		if (c->state == CLAIM_HELD)
 			hold_lose_one(x->engine, c, LOSS_IDLE);
 	}
+	if (!s->known)
+		permits_lose(x, s, LOSS_IDLE);
 	deliver_notices(x);
 	session_ended(x->sessions, s, "heartbeat");
 	session_hang_up(x->sessions, s, "heartbeat");
@@ -151,4 +155,20 @@ void hangup_fired(struct commander *x, struct session *s)
 	}
 	s->lingered = true;
 	hangup_settle(x, s);
+}
+
+/*
+ * A reset by this host's own kernel is as good as an EOF. So is a reset after the client has closed its side: nobody was left there to be answered.
+ * In all other cases the client may be alive behind a broken path.
+ */
+void hangup_gone(struct commander *x, struct session *s, enum gone how)
+{
+	static const char *const word[] = {
+		[GONE_HANGUP] = "hangup", [GONE_RESET] = "reset", [GONE_KEEPALIVE] = "keepalive", [GONE_OVERFLOW] = "overflow"};
+	bool sure = how == GONE_HANGUP || (how == GONE_RESET && (s->is_local || s->leaving));
+
+	s->over = true;
+	if (!sure)
+		session_ended(x->sessions, s, word[how]);
+	end_connection(x, s, sure ? ENDING_CLEAN : ENDING_UNSURE);
 }

@@ -11,5 +11,7 @@ void hangup_settle(struct commander *x, struct session *s);
 void hangup_fired(struct commander *x, struct session *s);
 /* The daemon stops: refuses the RESUME and the pendings of this session. True: there were some. */
 bool hangup_refuse(struct commander *x, struct session *s);
+/* EVENT_GONE: the connection is no more. Ends the session, unless its grace keeps it; its pointer is dead then. */
+void hangup_gone(struct commander *x, struct session *s, enum gone how);
 
 #endif

@@ -35,6 +35,20 @@ static struct instant lock_ghost_until(const struct lock *l)
 	return l->share ? l->share->ghost_until : INSTANT_PAST;
 }
 
+/*
+ * How long the key of readers is to be left behind: one that has gone asked for more than the lease lasts, which nobody renews from now on. 0: the lease lasts
+ * as long, all but the drift of a clock.
+ */
+static int64_t lock_kept_us(const struct engine *e, const struct lock *l)
+{
+	struct instant until = lock_ghost_until(l);
+	int64_t left = instant_diff(until, e->core->now);
+
+	if (l->lease.state != LEASE_HELD || left <= 0)
+		return 0;
+	return instant_before(instant_add(hold_belief(e, l), drift_us(left)), until) ? left : 0;
+}
+
 /* The hold ends, and other readers go on. ghost: its client may believe until then. False: it is the last. */
 static bool hold_part(struct engine *e, struct claim *c, struct instant ghost)
 {
@@ -125,7 +139,7 @@ static bool unlock_shared(struct engine *e, struct claim *c, int64_t keep_us, st
 
 	if (hold_leave_others(e, c, keep) || (keep_us == 0 && !p && grant_hand_on(e, l))) {
 		claim_free(&e->table, c);
-	} else if (!lock_is_haunted(l, e->core->now) || !instant_before(keep, until)) {
+	} else if (!lock_is_haunted(l, e->core->now) || !instant_before(keep, until) || lock_kept_us(e, l) > 0) {
 		return false;
 	} else {
 		lock_vacate(e, l);
@@ -142,6 +156,7 @@ static bool unlock_shared(struct engine *e, struct claim *c, int64_t keep_us, st
 void hold_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pending *p)
 {
 	struct lock *l = c->lock;
+	int64_t kept_us;
 
 	metric_add(&e->core->metrics, METRIC_RELEASES, 1);
 	if (!TAILQ_EMPTY(&l->contender->waiters))
@@ -152,6 +167,8 @@ void hold_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pend
 		claim_free(&e->table, c);
 		return;
 	}
+	kept_us = l->share ? lock_kept_us(e, l) : 0;
+	keep_us = kept_us > keep_us ? kept_us : keep_us;
 	lock_vacate(e, l);
 	lease_refuse_extends(e, &l->lease, REFUSED_CANCELLED);
 	claim_free(&e->table, c);
@@ -163,10 +180,12 @@ static void claim_abandon_held(struct engine *e, struct claim *c, struct instant
 {
 	struct lock *l = c->lock;
 	struct instant believed = instant_min(holder_belief(e, c), until);
+	struct instant delayed = instant_add(instant_max(believed, e->core->now), l->lease.delay_us);
 	bool at_once = !instant_before(e->core->now, until);
+	int64_t kept_us, leave_us = instant_diff(delayed, e->core->now);
 
 	metric_add(&e->core->metrics, METRIC_RELEASES, 1);
-	if (hold_leave_others(e, c, instant_add(instant_max(believed, e->core->now), l->lease.delay_us)))
+	if (hold_leave_others(e, c, delayed))
 		return;
 	if (at_once && l->lease.delay_us == 0 && grant_hand_on(e, l))
 		return;
@@ -174,25 +193,28 @@ static void claim_abandon_held(struct engine *e, struct claim *c, struct instant
 		adoption_leave(&l->lease);
 	believed = instant_max(believed, lock_ghost_until(l));
 	at_once &= !lock_is_haunted(l, e->core->now);
+	kept_us = lock_kept_us(e, l);
 	lock_vacate(e, l);
 	lease_refuse_extends(e, &l->lease, REFUSED_CANCELLED);
-	if (!at_once) {
+	if (!at_once && kept_us == 0) {
 		lock_close(e, l, believed, CAUSE_SESSION_ENDED);
 		return;
 	}
-	release_begin(e, &l->lease, l->lease.delay_us > 0 ? RELEASE_LEAVE : RELEASE_DELETE, l->lease.delay_us, NULL);
+	leave_us = kept_us > leave_us ? kept_us : leave_us;
+	release_begin(e, &l->lease, leave_us > 0 ? RELEASE_LEAVE : RELEASE_DELETE, leave_us, NULL);
 	hold_give_back(e, l, CAUSE_SESSION_ENDED);
 }
 
 /*
  * The client of a lost hold does not believe in it any more. The token of an exclusive hold is its own: if it is the lease's, nobody else has had the lease
- * since. Of readers others may believe. A lock-delay begins when the lease would have ended.
+ * since. Of readers others may believe, unless it was alone: those of other daemons have shares of their own. A lock-delay begins when the lease would have
+ * ended.
  */
 static void loss_over(struct engine *e, const struct claim *c)
 {
 	struct lock *l = c->lock;
 
-	if (l->lease.state == LEASE_CLOSING && l->lease.token == c->token && !c->shared && l->lease.delay_us == 0)
+	if (l->lease.state == LEASE_CLOSING && l->lease.token == c->token && (!c->shared || c->alone) && l->lease.delay_us == 0)
 		hold_belief_over(e, l);
 }
 
@@ -247,6 +269,7 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 	 */
 	bool denied = l->lease.state == LEASE_ADOPTING && why == LOSS_EVICTED && adoption_is_denied(&l->lease, e->core->conf.nodes);
 	struct instant until = instant_max(denied ? hold_belief(e, l) : holder_belief(e, l->holder), lock_ghost_until(l));
+	bool alone = lock_holders(l) == 1 && !lock_is_haunted(l, e->core->now);
 
 	if (l->lease.state == LEASE_ADOPTING && !denied)
 		adoption_leave(&l->lease);
@@ -257,6 +280,7 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 		claim_lose(e, c, why);
 	}
 	c = l->holder;
+	c->alone = alone;
 	lock_vacate(e, l);
 	claim_lose(e, c, why);
 	lease_refuse_extends(e, &l->lease, REFUSED_LOST);
@@ -279,19 +303,22 @@ void hold_lapse(struct engine *e, struct claim *c)
 {
 	struct lock *l = c->lock;
 	struct instant until;
+	int64_t kept_us;
 
 	metric_add(&e->core->metrics, METRIC_RELEASES, 1);
 	notices_add(&e->notices, NOTICE_FORGOTTEN, c, NULL, NOT_REFUSED);
+	convert_forfeit(c);
 	if (hold_leave_others(e, c, INSTANT_PAST) || grant_hand_on(e, l))
 		return;
 	until = lock_ghost_until(l);
+	kept_us = lock_kept_us(e, l);
 	lock_vacate(e, l);
 	lease_refuse_extends(e, &l->lease, REFUSED_CANCELLED);
-	if (instant_before(e->core->now, until)) {
+	if (kept_us == 0 && instant_before(e->core->now, until)) {
 		lock_close(e, l, until, CAUSE_LAPSED);
 		return;
 	}
-	release_begin(e, &l->lease, RELEASE_DELETE, 0, NULL);
+	release_begin(e, &l->lease, kept_us > 0 ? RELEASE_LEAVE : RELEASE_DELETE, kept_us, NULL);
 	hold_give_back(e, l, CAUSE_LAPSED);
 }
 

@@ -114,7 +114,8 @@ static bool holders_are_barred(const struct engine *e, const struct lock *l, con
 {
 	const struct contender *k = l->contender;
 
-	if (!k->want_since.us || holders_want_is_over(e, l))
+	/* Who wants the name of a semaphore as a lock is refused there. */
+	if (!k->want_since.us || l->limit > 0 || holders_want_is_over(e, l))
 		return false;
 	if (!c)
 		return true;

@@ -7,6 +7,7 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/core/rows.h"
+#include "daemon/core/semaphore.h"
 
 #include <stdlib.h>
 
@@ -99,7 +100,7 @@ void listing_free(struct listing *l)
 
 static bool is_listed(const struct lock *l, struct span prefix)
 {
-	return !lock_is_idle(l) && span_starts(lock_name(l), prefix);
+	return !lock_is_idle(l) && l->limit != SLOT_OF_SEMAPHORE && span_starts(lock_name(l), prefix);
 }
 
 static void seek_looks_ahead(const struct map_node *ahead)
@@ -167,6 +168,17 @@ static unsigned seek_sessions(struct commander *x, struct listing *l)
 
 /* --- telling --- */
 
+/* Of a semaphore LIST tells how much of it this daemon's sessions have, and how many wait for more. */
+static void tell_semaphore(struct commander *x, struct reply *r, const struct lock *l)
+{
+	const struct semaphore *m = semaphore_find(x, lock_name(l));
+
+	reply_text(r, "kind", SPAN("semaphore"));
+	reply_int(r, "limit", l->limit);
+	reply_int(r, "held", m ? m->held : 0);
+	reply_int(r, "waiters", m ? semaphore_waiters(m) : 0);
+}
+
 static void tell_lock(struct commander *x, struct listing *to, const struct lock *l)
 {
 	char who[WHO_MAX];
@@ -174,6 +186,11 @@ static void tell_lock(struct commander *x, struct listing *to, const struct lock
 
 	row_begin(x, span_of(to->tag), &r);
 	reply_text(&r, "name", lock_name(l));
+	if (l->limit > 0) {
+		tell_semaphore(x, &r, l);
+		row_end(x, to->session, &r);
+		return;
+	}
 	if (l->holder) {
 		reply_int(&r, "fence", l->holder->token);
 		reply_int(&r, "session", (int64_t)l->holder->session->serial);
@@ -228,7 +245,7 @@ static bool tell_row(struct commander *x, struct listing *l, size_t i)
 		return s != NULL;
 	} else {
 		const struct lock *lock = lock_find(&x->engine->table, page_name(&l->page, i));
-		bool there = lock && !lock_is_idle(lock);
+		bool there = lock && !lock_is_idle(lock) && lock->limit != SLOT_OF_SEMAPHORE;
 
 		if (there)
 			tell_lock(x, l, lock);

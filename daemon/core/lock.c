@@ -215,9 +215,9 @@ void lock_begin_lease(struct lock *l, const struct lease_value *value, const str
 	l->contender->want_since.us = 0;
 }
 
-void lock_value_make(struct lock_table *t, struct lease_value *ret_value)
+void lock_value_make(struct lock_table *t, int64_t since_us, struct lease_value *ret_value)
 {
-	value_make(t->core, ++t->values, ret_value);
+	value_make(t->core, ++t->values, since_us, ret_value);
 }
 
 int64_t lock_retry_us(const struct lock_table *t, const struct lock *l)

@@ -25,6 +25,7 @@ enum admission_owner {
 };
 
 struct session;
+struct permit;
 struct lock;
 
 /* A request in flight that is not a waiting LOCK: EXTEND, UNLOCK sync=yes, and SHOW. */
@@ -37,7 +38,9 @@ struct pending {
 	enum verb verb;
 	char tag[TAG_MAX + 1];
 	struct instant asked_at;    /* EXTEND */
+	struct permit *permit;      /* EXTEND of a permit: see permits.h; NULL: of a lock */
 	bool free;                  /* SHOW: a quorum has nothing of that name */
+	bool broken;                /* BREAK: sessions of this daemon have lost it */
 	struct elsewhere elsewhere; /* SHOW: or, if known, a quorum has this; neither: it is not known */
 	struct ticket_seen next;    /* SHOW: the first ticket that any store has */
 };
@@ -53,6 +56,7 @@ struct share {
 
 struct lock {
 	struct name name;
+	uint16_t limit;         /* what the name is used as, see claim.h; of an idle one it means nothing */
 	struct claim *holder;   /* LEASE_HELD, LEASE_ADOPTING: who has it; of several readers the one that has it longest */
 	struct share *share;    /* NULL: held by one alone, or not at all */
 	struct claims losses;   /* claims in CLAIM_LOST */
@@ -64,6 +68,21 @@ struct lock {
 static inline bool lock_is_idle(const struct lock *l)
 {
 	return l->contender->state == CONTENDER_IDLE && l->lease.state == LEASE_NONE;
+}
+
+/* The limit that its values tell. */
+static inline unsigned lock_mark(const struct lock *l)
+{
+	return l->limit <= LIMIT_MOST ? l->limit : 0;
+}
+
+/* A name that nobody has or waits for here may be used as anything; what it is used as elsewhere the stores tell. False: it is used as something else. */
+static inline bool lock_use_as(struct lock *l, unsigned limit)
+{
+	if (!lock_is_idle(l))
+		return false;
+	l->limit = (uint16_t)limit;
+	return true;
 }
 
 /* Somebody has it, or it is left alone for others: a request that does not wait is refused at once. */
@@ -152,7 +171,8 @@ static inline struct renewal *lease_renewal(struct lock_table *t, struct lease *
 /* Its lease has this value from now on. */
 void lock_begin_lease(struct lock *l, const struct lease_value *value, const struct placed *placed);
 /* A fresh value, for one attempt. */
-void lock_value_make(struct lock_table *t, struct lease_value *ret_value);
+/* since_us: since when the name is held with it, by the stores' clock. */
+void lock_value_make(struct lock_table *t, int64_t since_us, struct lease_value *ret_value);
 
 /* Of its lease: see lease.h. */
 static inline struct instant lock_deadline(const struct lock_table *t, const struct lock *l)

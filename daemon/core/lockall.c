@@ -4,6 +4,7 @@
 
 #include "daemon/core/deadlock.h"
 #include "daemon/core/locks.h"
+#include "daemon/core/resume.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/terms.h"
 #include "daemon/core/waittable.h"
@@ -60,6 +61,20 @@ static bool terms_are_allowed(struct commander *x, struct session *s)
 	       (!request_is_shared(&x->request) || shared_terms_are_allowed(x, s));
 }
 
+/* How many of the names would be further locks: not one that the owner holds, nor a loss that it takes anew. */
+static unsigned names_further(struct commander *x, const struct session *s)
+{
+	const struct request *q = &x->request;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < q->words; i++) {
+		const struct lock *l = lock_find(&x->engine->table, q->word[i]);
+
+		n += !l || !lock_claim_of(l, s, request_owner(q));
+	}
+	return n;
+}
+
 static bool group_is_within_limits(struct commander *x, struct session *s, bool patient)
 {
 	const struct core_conf *conf = &x->core->conf;
@@ -69,7 +84,7 @@ static bool group_is_within_limits(struct commander *x, struct session *s, bool 
 		           conf->limits.waiting);
 		return false;
 	}
-	if (s->held + s->waiting + x->request.words <= conf->limits.locks)
+	if (s->held + s->waiting + names_further(x, s) <= conf->limits.locks)
 		return true;
 	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " locks (limits.locks)", conf->limits.locks);
 	return false;
@@ -112,7 +127,7 @@ static bool group_is_repeated_by(const struct group *g, const struct request *q)
 {
 	if (!g->not_notified || g->any != (q->verb == VERB_LOCKANY) || g->shared != request_is_shared(q) || g->parts != q->words)
 		return false;
-	if (!g->patient || !request_has(q, FIELD_WAIT) || q->field[FIELD_WAIT].number == 0 || !span_equal(group_owner(g), request_owner(q)))
+	if (!span_equal(group_owner(g), request_owner(q)))
 		return false;
 	for (unsigned i = 0; i < g->parts; i++)
 		if (!words_name(q, part_name(&g->part[i])))
@@ -120,14 +135,22 @@ static bool group_is_repeated_by(const struct group *g, const struct request *q)
 	return true;
 }
 
-/* A request repeated after RESUME has its old place. What was granted meanwhile the client holds already. */
-static bool group_is_repeated(struct commander *x, struct session *s)
+/*
+ * A request repeated after RESUME has its old place, if both wait; else it takes the place of the earlier one. What was granted meanwhile the client holds
+ * already.
+ */
+static bool group_is_repeated(struct commander *x, struct session *s, bool patient)
 {
-	struct group *g;
+	struct group *g, *next;
 
-	LIST_FOREACH(g, &s->groups, in_session) {
+	for (g = LIST_FIRST(&s->groups); g; g = next) {
+		next = LIST_NEXT(g, in_session);
 		if (!group_is_repeated_by(g, &x->request))
 			continue;
+		if (!g->patient || !patient) {
+			resume_drop_group(x, g);
+			continue;
+		}
 		group_repeat(x, g);
 		s->busy |= x->request.tag.n == 0;
 		return true;
@@ -150,12 +173,12 @@ static void serve_group(struct commander *x, struct session *s)
 		tell_error(x, s, x->request.tag, ERROR_DRAINING, "the daemon is stopping");
 		return;
 	}
-	if (group_is_repeated(x, s) || !own_holds_suit(x, s) || !group_is_within_limits(x, s, patient) || (patient && !group_may_wait(x, s)))
+	if (group_is_repeated(x, s, patient) || !own_holds_suit(x, s) || !group_is_within_limits(x, s, patient) || (patient && !group_may_wait(x, s)))
 		return;
 	group_new(x, s);
 	s->busy |= x->request.tag.n == 0;
 	if (patient && s->held > 0)
-		waittable_note(x, s);
+		waittable_note(x);
 }
 
 void serve_LOCKALL(struct commander *x, struct session *s)

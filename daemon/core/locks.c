@@ -8,6 +8,7 @@
 #include "daemon/core/group.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/holders.h"
+#include "daemon/core/permits.h"
 #include "daemon/core/job.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/resume.h"
@@ -69,7 +70,7 @@ bool session_waits_enough(const struct session *s, uint64_t most)
 		return false;
 	TAILQ_FOREACH(c, &s->claims, in_session)
 		n += c->state == CLAIM_WAITING && c->patient;
-	return n + groups_patient(s) >= most;
+	return n + groups_patient(s) + permits_patient(s) >= most;
 }
 
 static bool lock_within_limits(struct commander *x, struct session *s, bool patient)
@@ -100,6 +101,7 @@ static bool lock_is_repeated(struct commander *x, struct session *s, int64_t wai
 	switch (resume_old_place(x, s, request_owner(q), request_is_shared(q), wait > 0, &c)) {
 	case PLACE_TURN:
 		tell_granted(x, c, q->tag, c->count);
+		watch_who_waits(x, c);
 		return true;
 	case PLACE_WAITS:
 		claim_set_tag(c->asking->tag, q->tag);
@@ -124,14 +126,16 @@ static bool lock_may_be_upgraded(struct commander *x, struct session *s, const s
 	return false;
 }
 
-static bool waits_in_other_mode(const struct commander *x, const struct session *s, struct span name)
+static bool waits_in_other_mode(struct commander *x, struct session *s, struct span name)
 {
 	const struct lock *l = lock_find(&x->engine->table, name);
 	struct span owner = request_owner(&x->request);
 	bool shared = request_is_shared(&x->request);
 	const struct claim *c;
 
-	if (groups_wait_in_other_mode(s, name, owner, shared))
+	if (s->resumed)
+		resume_make_way(x, s, name, owner, shared);
+	if (group_in_other_mode(s, name, owner, shared))
 		return true;
 	if (!l || lock_holder_of(l, s, owner))
 		return false;
@@ -159,7 +163,7 @@ static bool lock_may_wait(struct commander *x, struct session *s, bool patient)
 	bool shared = request_is_shared(&x->request);
 	char room[CYCLE_MAX];
 
-	if (!l || (holder && (holder->shared == shared || shared)) || (shared && holders_are_open(x->engine, l, request_priority(&x->request))))
+	if (!l || l->limit > 0 || (holder && (holder->shared == shared || shared)) || (shared && holders_are_open(x->engine, l, request_priority(&x->request))))
 		return true;
 	if (holder && !lock_may_be_upgraded(x, s, l))
 		return false;
@@ -221,7 +225,7 @@ void serve_LOCK(struct commander *x, struct session *s)
 	s->busy |= q->tag.n == 0;
 	engine_lock(x->engine, c, q->word[0], lock_wait_until(x, wait));
 	if (wait > 0 && s->held > 0)
-		waittable_note(x, s);
+		waittable_note(x);
 }
 
 static void reply_unlocked(struct commander *x, struct session *s, unsigned count)
@@ -302,7 +306,7 @@ static struct claim *claim_to_unlock(struct commander *x, struct session *s)
 	return NULL;
 }
 
-void serve_UNLOCK(struct commander *x, struct session *s)
+void lock_unlock(struct commander *x, struct session *s)
 {
 	const struct request *q = &x->request;
 	int64_t keep = request_has(q, FIELD_KEEP) ? q->field[FIELD_KEEP].number : 0;
@@ -363,7 +367,7 @@ bool pendings_within_limit(struct commander *x, struct session *s)
 	return false;
 }
 
-void serve_EXTEND(struct commander *x, struct session *s)
+void lock_extend(struct commander *x, struct session *s)
 {
 	struct claim *c;
 
@@ -377,7 +381,7 @@ void serve_EXTEND(struct commander *x, struct session *s)
 	engine_extend(x->engine, c, pending_of_request(x, s, c->lock));
 }
 
-void serve_CHECK(struct commander *x, struct session *s)
+void lock_check(struct commander *x, struct session *s)
 {
 	struct claim *c;
 	char *line;

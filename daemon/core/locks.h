@@ -6,9 +6,9 @@
 #include "daemon/core/commander.h"
 
 void serve_LOCK(struct commander *x, struct session *s);
-void serve_UNLOCK(struct commander *x, struct session *s);
-void serve_EXTEND(struct commander *x, struct session *s);
-void serve_CHECK(struct commander *x, struct session *s);
+void lock_unlock(struct commander *x, struct session *s); /* UNLOCK, EXTEND, CHECK of a lock */
+void lock_extend(struct commander *x, struct session *s);
+void lock_check(struct commander *x, struct session *s);
 
 /* Whether the session may have one more request at the stores; false: the request was refused. */
 bool pendings_within_limit(struct commander *x, struct session *s);

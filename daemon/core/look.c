@@ -55,6 +55,7 @@ static void look_found(struct engine *e, struct round *r, const struct answer *a
 
 	seen->known = true;
 	elsewhere_note(e->core, seen, a);
+	seen->limit = value_limit(answer_holder(a));
 	seen->pttl_ms = round_pttl_ms(r, e->core->conf.nodes);
 	seen->at = e->core->now;
 }

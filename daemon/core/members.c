@@ -277,6 +277,17 @@ int64_t members_clock_us(const struct members *ms, struct instant when)
 	return when.us + most;
 }
 
+int64_t members_one_clock_us(const struct members *ms, struct instant when)
+{
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		const struct member_clock *clock = &ms->node[i].clock;
+
+		if (clock->known && member_usable(&ms->node[i]))
+			return when.us + clock->high;
+	}
+	return ms->core->wall_us - instant_diff(ms->core->now, when);
+}
+
 /* Highest random weight (Thaler, Ravishankar 1998): when a store is gone, only the names that it led move. Neither seed nor position enters. */
 uint64_t member_weight(struct span name, struct span run_id)
 {

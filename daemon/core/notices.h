@@ -35,6 +35,7 @@ enum refusal {
 	REFUSED_NOT_ADMITTED, /* the stores were busy: it was not asked for, or not given back, in time */
 	REFUSED_NOT_EXTENDED, /* EXTEND: the same; its lease goes on */
 	REFUSED_KIND,
+	REFUSED_IN_USE, /* the name is in use as another kind, lock or semaphore, or as a semaphore of another limit */
 	REFUSED_AND_TOLD, /* LOCK: its client was told why */
 	REFUSED_CANCELLED,
 	REFUSED_DRAINING,

@@ -53,7 +53,7 @@ static void queue_ask(struct commander *x, struct job_queue *queue)
 	unsigned patient = takes_patient(queue);
 	struct home_question *q = queue->question = job_question(x, queue->name, "take", queue);
 
-	lock_value_make(&x->engine->table, &queue->value);
+	lock_value_make(&x->engine->table, members_one_clock_us(&x->engine->members, x->core->now), &queue->value);
 	queue->ttl_us = first->ttl_us;
 	queue->stays = patient > (first->patient ? 1 : 0);
 	q->joined = true;

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/core/rebase.h"
 
-static int64_t rebase_token(const struct engine *e, const struct lease *x)
-{
-	return 1 + (e->tokens.seen > x->token_end ? e->tokens.seen : x->token_end);
-}
+#define AHEAD_US (10 * MSEC) /* the clocks of the daemons may differ: the others grant tokens by theirs */
 
 /* A store refuses a floor that lies too far ahead of its clock, and then it does not renew the key, either. */
-bool rebase_is_possible(const struct engine *e, const struct lease *x)
+static bool rebase_is_within(const struct engine *e, int64_t floor)
 {
-	int64_t floor = rebase_token(e, x) + TOKENS_AHEAD;
 	unsigned able = 0;
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
@@ -19,6 +15,24 @@ bool rebase_is_possible(const struct engine *e, const struct lease *x)
 			floor <= member_server_ms_least(m, e->core->now) * MSEC + members_ahead_us(&e->members);
 	}
 	return able >= engine_quorum(e);
+}
+
+static int64_t rebase_least(const struct engine *e, const struct lease *x)
+{
+	return 1 + (e->tokens.seen > x->token_end ? e->tokens.seen : x->token_end);
+}
+
+/* Stores may have given tokens to other daemons since this one looked. A floor by the clock, as what grants propose, is beyond those, too. */
+static int64_t rebase_token(const struct engine *e, const struct lease *x)
+{
+	int64_t least = rebase_least(e, x), by_clock = e->core->wall_us + AHEAD_US;
+
+	return by_clock > least && rebase_is_within(e, by_clock + TOKENS_AHEAD) ? by_clock : least;
+}
+
+bool rebase_is_possible(const struct engine *e, const struct lease *x)
+{
+	return rebase_is_within(e, rebase_least(e, x) + TOKENS_AHEAD);
 }
 
 void rebase_begin(struct engine *e, struct round *r)

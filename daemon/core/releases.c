@@ -120,7 +120,7 @@ struct instant release_overtaken_until(const struct releases *rs, const struct r
 {
 	struct instant until = calls_overtaken_until(rs->calls, a->node, r->value_since, r->calls.begun);
 
-	if (r->kind != RELEASE_LEAVE || a->code != 'E')
+	if (r->kind != RELEASE_LEAVE || a->code != 'E' || r->shared)
 		return until;
 	return instant_before(until, vote_until(r->calls.sent[a->node], a->pttl_ms * MSEC)) ? INSTANT_PAST : until;
 }

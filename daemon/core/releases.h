@@ -91,7 +91,10 @@ static inline void release_undo_put_off(struct release *r, struct nodeset nodes)
 
 /* Notes what an answer says of the key. */
 void release_note(const struct releases *rs, struct release *r, const struct answer *a);
-/* Until when a command that was sent to the store over an earlier connection may still set the key. A key that was left behind keeps it out while it stands. */
+/*
+ * Until when a command that was sent to the store over an earlier connection may still set the key. A key that was left behind keeps it out while it stands; a
+ * share does not.
+ */
 struct instant release_overtaken_until(const struct releases *rs, const struct release *r, const struct answer *a);
 
 /* Nothing is to be told, and no answer is awaited. */

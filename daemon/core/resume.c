@@ -6,10 +6,12 @@
 #include "daemon/core/group.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/lessee.h"
+#include "daemon/core/permits.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/rows.h"
 #include "daemon/core/runner.h"
 #include "daemon/core/tell.h"
+#include "daemon/core/watch.h"
 
 #include <inttypes.h>
 
@@ -64,6 +66,7 @@ static void resume_tell_rest(struct commander *x, struct session *s)
 
 	s->lasting->repeat_until = resume_repeat_until(x, s);
 	groups_bound(x, s, s->lasting->repeat_until);
+	permits_bound(x, s, s->lasting->repeat_until);
 	jobs_tell_lost(x, s);
 	TAILQ_FOREACH(c, &s->claims, in_session) {
 		if (c->state == CLAIM_LOST && c->not_notified)
@@ -99,6 +102,7 @@ static void resume_answer(struct commander *x, struct session *s)
 		row_resumed(x, s, c);
 		n++;
 	}
+	n += permits_tell_resumed(x, s);
 	n += jobs_tell(x, s, span_of(s->lasting->resume_tag));
 	reply_begin(&r, session_line(x->sessions), span_of(s->lasting->resume_tag), "OK");
 	reply_int(&r, "session", (int64_t)s->serial);
@@ -109,6 +113,8 @@ static void resume_answer(struct commander *x, struct session *s)
 		reply_int(&r, "open", open);
 	session_send(x->sessions, s, r.start, reply_end(&r));
 	resume_tell_rest(x, s);
+	TAILQ_FOREACH(c, &s->claims, in_session)
+		watch_who_waits(x, c);
 }
 
 static void resume_finish(struct commander *x, struct session *s)
@@ -172,6 +178,7 @@ static void resume_take_over(struct commander *x, struct session *s, struct sess
 	}
 	remember_over(x, s);
 	groups_take_over(s, from);
+	permits_take_over(s, from);
 	jobs_take_over(s, from);
 	session_take_over(x->sessions, s, from);
 	remember_session(x, s);
@@ -233,6 +240,26 @@ static void wait_drop_not_notified(struct commander *x, struct claim *c)
 	hold_abandon(x->engine, c, INSTANT_PAST);
 }
 
+void resume_drop_group(struct commander *x, struct group *g)
+{
+	struct session *s = g->session;
+
+	group_free(x, g);
+	groups_make_due(x, s);
+}
+
+void resume_make_way(struct commander *x, struct session *s, struct span name, struct span owner, bool shared)
+{
+	struct lock *l = s->waits_not_notified > 0 ? lock_find(&x->engine->table, name) : NULL;
+	struct claim *c = l ? wait_not_notified(s, l, owner) : NULL;
+	struct group *g;
+
+	if (c && c->shared != shared)
+		wait_drop_not_notified(x, c);
+	while ((g = group_in_other_mode(s, name, owner, shared)) && g->not_notified)
+		resume_drop_group(x, g);
+}
+
 enum place resume_old_place(struct commander *x, struct session *s, struct span owner, bool shared, bool patient, struct claim **ret_claim)
 {
 	struct lock *l = s->resumed ? lock_find(&x->engine->table, x->request.word[0]) : NULL;
@@ -240,8 +267,10 @@ enum place resume_old_place(struct commander *x, struct session *s, struct span 
 
 	*ret_claim = c;
 	if (c && c->state == CLAIM_HELD && c->not_notified && l->lease.state == LEASE_HELD) {
+		if (c->shared != shared)
+			return PLACE_NONE; /* it is converted, and told by the answer; if that is refused, it lapses */
 		claim_hear(x, c);
-		return c->shared == shared ? PLACE_TURN : PLACE_NONE; /* in the other mode it is converted */
+		return PLACE_TURN;
 	}
 	c = l && s->waits_not_notified > 0 ? wait_not_notified(s, l, owner) : NULL;
 	if (!c)

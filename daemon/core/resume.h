@@ -5,6 +5,8 @@
 
 #include "daemon/core/commander.h"
 
+struct group;
+
 void serve_RESUME(struct commander *x, struct session *s);
 
 /* Answers a RESUME that waits for adoptions, if none is left. True: it was answered, and notices may be waiting. */
@@ -15,6 +17,11 @@ void resume_grace_over(struct commander *x, struct session *s);
 void claim_bound(struct commander *x, struct claim *c, struct instant until);
 /* Until when a session that is back may repeat a LOCK: for its grace from now on, or the default lease if that is longer. */
 struct instant resume_repeat_until(const struct commander *x, const struct session *s);
+
+/* A request that was not repeated, and that nobody is to be told of, ends: another of its client takes its place. */
+void resume_drop_group(struct commander *x, struct group *g);
+/* Ends those of the owner that wait for that name in the other mode. */
+void resume_make_way(struct commander *x, struct session *s, struct span name, struct span owner, bool shared);
 
 /* A LOCK in a session that was resumed may be the repetition of one whose connection dropped. */
 enum place {

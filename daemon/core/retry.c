@@ -63,6 +63,14 @@ static void retry_held_elsewhere(struct engine *e, struct contender *k, const st
 		retry_pause(e, k, poll);
 }
 
+/* Somebody uses the name as another kind, or as a semaphore of another limit. */
+static bool retry_is_in_use(struct engine *e, struct contender *k, const struct round *r)
+{
+	unsigned limit = lock_of_contender(k)->limit;
+
+	return limit != SLOT_OF_SEMAPHORE && round_is_in_use(r, e->core->conf.nodes, limit, &k->elsewhere.limit);
+}
+
 /* Nobody has a quorum. The next try comes after a pause of random length. */
 static void retry_split(struct engine *e, struct contender *k, const struct round *r, bool leader_taken)
 {
@@ -101,7 +109,6 @@ void retry_after(struct engine *e, struct round *r, enum round_outcome why)
 	if (r->question == QUESTION_RAISE && nodeset_any(r->range_refused))
 		tokens_be_modest(&e->tokens, e->core);
 	if (TAILQ_EMPTY(&k->waiters)) {
-		ticket_spend(e, k, r->granted);
 		contender_move(e, k, CONTENDER_IDLE, CAUSE_NOBODY_WAITS);
 		return;
 	}
@@ -119,7 +126,12 @@ void retry_after(struct engine *e, struct round *r, enum round_outcome why)
 		wait_over(e, k, CAUSE_WRONG_TYPE);
 		break;
 	case ROUND_HELD_ELSEWHERE:
-		retry_held_elsewhere(e, k, r);
+		if (retry_is_in_use(e, k, r)) {
+			wait_refuse_part(e, k, REFUSED_IN_USE, WAITERS_ALL);
+			wait_over(e, k, CAUSE_WRONG_TYPE);
+		} else {
+			retry_held_elsewhere(e, k, r);
+		}
 		break;
 	default:
 		retry_no_answer(e, k);

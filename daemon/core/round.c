@@ -70,6 +70,31 @@ static void round_count_writer(struct round *r, struct span since)
 }
 
 #define TAKEN_BY_READERS 1
+#define USE_UNKNOWN      0xffff
+
+/* What the name is used as at that store. Nobody uses a key that is broken. */
+static void round_note_use(struct round *r, const struct answer *a)
+{
+	struct span holder = answer_holder(a);
+
+	r->taken_limit[a->node] = span_starts(holder, SPAN("!")) ? USE_UNKNOWN : (uint16_t)value_limit(holder);
+}
+
+bool round_is_in_use(const struct round *r, unsigned nodes, unsigned limit, unsigned *ret_other)
+{
+	unsigned others = 0, other = 0;
+
+	for (unsigned i = 0; i < nodes; i++) {
+		if (!nodeset_has(r->taken, i) || r->taken_limit[i] == USE_UNKNOWN || r->taken_limit[i] == limit)
+			continue;
+		others++;
+		other = r->taken_limit[i];
+	}
+	if (others < quorum_of(nodes))
+		return false;
+	*ret_other = other;
+	return true;
+}
 
 /* Other shares stand there. Which ones does not matter: that of one daemon may stand at some stores, and that of another at others. */
 static void round_count_shared(struct round *r, const struct answer *a)
@@ -81,6 +106,7 @@ static void round_count_shared(struct round *r, const struct answer *a)
 	nodeset_add(&r->taken, a->node);
 	nodeset_add(&r->refused, a->node);
 	r->pttl_ms[a->node] = a->pttl_ms;
+	round_note_use(r, a);
 	r->taken_by[a->node] = TAKEN_BY_READERS;
 }
 
@@ -123,6 +149,7 @@ void round_count(struct round *r, const struct answer *a, bool joined)
 	case 'B':
 		nodeset_add(&r->taken, a->node);
 		r->pttl_ms[a->node] = a->pttl_ms;
+		round_note_use(r, a);
 		found = answer_holder(a);
 		if (span_starts(found, SPAN("!")))
 			found = (struct span){found.p + 1, found.n - 1};

@@ -58,6 +58,7 @@ struct round {
 	struct instant until;  /* ACQUIRE: decided by then */
 	int64_t base[NODES_MAX];    /* granted: the base */
 	int64_t pttl_ms[NODES_MAX]; /* taken: how long the key that stands there will stay; -1: for ever */
+	uint16_t taken_limit[NODES_MAX]; /* taken: what the name is used as there, see claim.h; USE_UNKNOWN */
 	uint64_t taken_by[NODES_MAX]; /* taken: a hash of the value that stands there, the same for all foreign values */
 	struct votes votes;
 };
@@ -131,6 +132,8 @@ enum round_outcome {
 	ROUND_NO_ANSWER,      /* fewer useful answers than a quorum */
 };
 
+/* Whether a quorum says that somebody uses the name as something else than `limit` tells, see claim.h; and as what. */
+bool round_is_in_use(const struct round *r, unsigned nodes, unsigned limit, unsigned *ret_other);
 /* Of an ACQUIRE or a RAISE. A grant must be worth having at the moment `now`. ROUND_WON sets *ret_token. */
 enum round_outcome round_outcome(const struct round *r, unsigned nodes, struct instant now, int64_t *ret_token);
 /* Why a round is not won. */

@@ -61,3 +61,9 @@ void reply_elsewhere(struct reply *r, const struct elsewhere *elsewhere)
 	else if (elsewhere->host[0])
 		reply_text(r, "holder", span_of(host));
 }
+
+void reply_elsewhere_held(const struct commander *x, struct reply *r, const struct elsewhere *elsewhere)
+{
+	if (elsewhere->held_us >= 0)
+		reply_ms(r, "held_ms", elsewhere->held_us + instant_diff(x->core->now, elsewhere->at));
+}

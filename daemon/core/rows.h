@@ -15,6 +15,8 @@ bool rows_are_long(const struct commander *x, size_t bytes);
 /* Fields for SHOW and LIST: of a session; without a connection also since when, and for how much longer; of a holder elsewhere, as the stores said last. */
 void reply_session(const struct commander *x, struct reply *r, const struct session *s);
 void reply_elsewhere(struct reply *r, const struct elsewhere *elsewhere);
+/* For how long the daemon there holds it, if that is known: also for BUSY. */
+void reply_elsewhere_held(const struct commander *x, struct reply *r, const struct elsewhere *elsewhere);
 /* mode=shared, of a hold or a wait; nothing for an exclusive one. */
 static inline void reply_mode(struct reply *r, const struct claim *c)
 {

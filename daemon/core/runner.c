@@ -121,7 +121,7 @@ void jobs_adopt(struct commander *x, struct session *s)
 	struct job *job;
 
 	LIST_FOREACH(job, &s->jobs, in_session) {
-		lock_value_make(&x->engine->table, &job->value);
+		lock_value_make(&x->engine->table, members_one_clock_us(&x->engine->members, x->core->now), &job->value);
 		job->until = instant_add(x->core->now, job->ttl_us);
 		job->renew_at = x->core->now;
 		remember_job(x, job);

@@ -17,6 +17,9 @@
 #include "daemon/core/hangup.h"
 #include "daemon/core/home.h"
 #include "daemon/core/list.h"
+#include "daemon/core/names.h"
+#include "daemon/core/noted.h"
+#include "daemon/core/obtain.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/restore.h"
 #include "daemon/core/resume.h"
@@ -52,6 +55,8 @@ struct service *service_new(const struct core_conf *conf)
 	lists_init(&s->commander);
 	TAILQ_INIT(&s->commander.watchings);
 	TAILQ_INIT(&s->commander.groups_due);
+	TAILQ_INIT(&s->commander.inquiries);
+	semaphores_init(&s->commander);
 	return s;
 }
 
@@ -60,24 +65,34 @@ void service_free(struct service *s)
 	if (!s)
 		return;
 	waittable_free(&s->commander);
+	names_free(&s->commander);
 	orders_free_all(&s->commander);
 	end_all(&s->commander);
 	home_release(&s->engine);
 	engine_release(&s->engine);
 	session_table_release(&s->sessions);
+	noted_free(&s->commander);
 	core_release(&s->core);
 	free(s);
 }
 
-/* Notices become lines. What they say of groups makes these go on, which may make further notices. */
+/* Not inlined: mostly there is no group and no permit. */
+static void __attribute__((noinline)) service_go_on_with(struct service *s)
+{
+	if (!TAILQ_EMPTY(&s->commander.groups_due))
+		gather_next(&s->commander);
+	else
+		obtain_next(&s->commander);
+	deliver_notices(&s->commander);
+}
+
+/* Notices become lines. What they say of groups and permits makes these go on, which may make further notices. */
 static inline void service_deliver(struct service *s)
 {
 	if (s->engine.notices.count > 0)
 		deliver_notices(&s->commander);
-	while (!TAILQ_EMPTY(&s->commander.groups_due)) {
-		gather_next(&s->commander);
-		deliver_notices(&s->commander);
-	}
+	while (s->commander.due > 0)
+		service_go_on_with(s);
 }
 
 /* Serves one line. False: the session is no more. */
@@ -165,10 +180,16 @@ static void service_run_timers(struct service *s)
 			resume_grace_over(&s->commander, container_of(t, struct lasting, grace)->session);
 		else if (t->kind == TIMER_WAITS)
 			waittable_fired(&s->commander);
+		else if (t->kind == TIMER_NOTES)
+			noted_fired(&s->commander);
+		else if (t->kind == TIMER_INQUIRY)
+			names_fired(&s->commander, t);
 		else if (t->kind == TIMER_LISTS)
 			lists_go_on(&s->commander);
 		else if (t->kind == TIMER_INSISTING || t->kind == TIMER_LAPSE)
 			gather_fired(&s->commander, t);
+		else if (t->kind == TIMER_PERMIT)
+			obtain_fired(&s->commander, container_of(t, struct permit, timer));
 		else if (t->kind >= TIMER_JOB)
 			service_job_fired(s, t);
 		else
@@ -222,24 +243,13 @@ static int on_sent(struct service *s, const struct event *event)
 	return 0;
 }
 
-/*
- * A reset by this host's own kernel is as good as an EOF. So is a reset after the client has closed its side: nobody was left there to be answered.
- * In all other cases the client may be alive behind a broken path.
- */
 static int on_gone(struct service *s, const struct event *event)
 {
-	static const char *const word[] = {
-		[GONE_HANGUP] = "hangup", [GONE_RESET] = "reset", [GONE_KEEPALIVE] = "keepalive", [GONE_OVERFLOW] = "overflow"};
 	struct session *session = session_find(&s->sessions, event->session.id);
-	bool sure;
 
 	if (!session)
 		return -EINVAL;
-	sure = event->session.how == GONE_HANGUP || (event->session.how == GONE_RESET && (session->is_local || session->leaving));
-	session->over = true;
-	if (!sure)
-		session_ended(&s->sessions, session, word[event->session.how]);
-	end_connection(&s->commander, session, sure ? ENDING_CLEAN : ENDING_UNSURE);
+	hangup_gone(&s->commander, session, event->session.how);
 	return 0;
 }
 
@@ -338,6 +348,8 @@ static int service_handle(struct service *s, const struct event *event)
 			service_lower(s);
 		if (s->commander.waittable)
 			waittable_answered(&s->commander, &event->answer);
+		if (s->commander.asked_names > 0)
+			names_answered(&s->commander, &event->answer);
 		return 0;
 	case EVENT_WOKEN:
 		acquire_woken(&s->engine, event->message.name, event->message.node);

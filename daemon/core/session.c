@@ -63,8 +63,7 @@ static void session_table_cover(struct session_table *t, uint32_t slot)
 		return;
 	t->slots = 2 * slot + 64;
 	t->slot = mem_grow(t->slot, t->slots, sizeof(struct session *));
-	for (uint32_t i = old; i < t->slots; i++)
-		t->slot[i] = NULL;
+	memset(&t->slot[old], 0, (t->slots - old) * sizeof(struct session *));
 }
 
 static struct session *session_new(struct session_table *t)
@@ -75,6 +74,7 @@ static struct session *session_new(struct session_table *t)
 	s->timer.kind = TIMER_SESSION;
 	s->reading = true;
 	TAILQ_INIT(&s->claims);
+	TAILQ_INIT(&s->permits);
 	TAILQ_INIT(&s->pendings);
 	TAILQ_INIT(&s->listings);
 	return s;
@@ -158,6 +158,7 @@ void session_close(struct session_table *t, struct session *s)
 		session_leave_detached(t, s);
 	else
 		session_disconnect(t, s);
+	user_leave(s->user);
 	session_free(t, s);
 }
 

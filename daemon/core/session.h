@@ -9,10 +9,12 @@
 
 #include "daemon/base/buf.h"
 #include "daemon/core/lock.h"
+#include "daemon/core/user.h"
 
 TAILQ_HEAD(listings, listing); /* listing.h */
 TAILQ_HEAD(watchings, watching); /* watch.c */
 LIST_HEAD(groups, group); /* group.h */
+TAILQ_HEAD(permits, permit); /* semaphore.h */
 LIST_HEAD(jobs, job); /* jobs.h */
 LIST_HEAD(take_list, take); /* jobs.h */
 
@@ -53,7 +55,9 @@ struct session {
 	struct groups groups;    /* LOCKALLs and LOCKANYs that are not answered yet */
 	struct jobs jobs;        /* that it has taken */
 	struct take_list takes;  /* TAKEs that are not answered yet */
-	struct session *principal; /* of the agent of a group: the session that the group is of. Else NULL */
+	struct permits permits;  /* ACQUIREs that are not answered yet, and permits that it has or has lost */
+	struct session *principal; /* of the agent of a group or a permit: the session that that is of. Else NULL */
+	struct user *user;       /* user.h; NULL: nothing was granted to it yet */
 	struct watching *watching; /* watch.c: what it watches; NULL: nothing was asked for */
 	struct buf *ahead;       /* lines read ahead, each as its length and its bytes; NULL: none was yet */
 	uint64_t mistakes;       /* consecutive erroneous requests */
@@ -78,6 +82,7 @@ struct session {
 	bool detached;           /* without a connection: nothing is sent, and none of its input is served */
 	bool sure;               /* detached: the client itself closed the connection */
 	bool resuming;           /* its RESUME is not answered yet */
+	bool of_permit;          /* an agent: that of a permit */
 	bool resumed;            /* it has taken over another session, whose LOCKs may be repeated */
 };
 TAILQ_HEAD(sessions, session);
@@ -130,7 +135,7 @@ struct session *session_next_ready(struct session_table *t);
 /* It has no claim, no group and no job. */
 static inline bool session_is_empty(const struct session *s)
 {
-	return TAILQ_EMPTY(&s->claims) && LIST_EMPTY(&s->groups) && LIST_EMPTY(&s->jobs);
+	return TAILQ_EMPTY(&s->claims) && TAILQ_EMPTY(&s->permits) && LIST_EMPTY(&s->groups) && LIST_EMPTY(&s->jobs);
 }
 
 void session_heard(struct session_table *t, struct session *s);

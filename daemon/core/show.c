@@ -2,6 +2,7 @@
 /* See show.h. */
 #include "daemon/core/show.h"
 
+#include "daemon/core/announce.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/look.h"
 #include "daemon/core/rows.h"
@@ -68,10 +69,13 @@ static void row_elsewhere(struct commander *x, struct session *s, struct span ta
 	reply_text(&r, "role", SPAN("holder"));
 	reply_int(&r, "pos", 0);
 	reply_elsewhere(&r, elsewhere);
+	reply_elsewhere_held(x, &r, elsewhere);
 	if (seen_ms >= 0)
 		reply_int(&r, "seen_ms", seen_ms);
 	reply_int(&r, "ttl_ms", elsewhere_ttl_ms(x, elsewhere));
-	if (elsewhere->shared)
+	if (elsewhere->limit > 0)
+		reply_int(&r, "limit", elsewhere->limit);
+	else if (elsewhere->shared)
 		reply_text(&r, "mode", SPAN("shared"));
 	row_end(x, s, &r);
 }
@@ -214,7 +218,12 @@ static bool wants_all(const struct commander *x)
 void serve_SHOW(struct commander *x, struct session *s)
 {
 	struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
+	const struct semaphore *m = semaphore_find(x, x->request.word[0]);
 
+	if (m) {
+		semaphore_show(x, s, m);
+		return;
+	}
 	/* Held or kept by this daemon, or being asked for. */
 	if (l && !wants_all(x) && (is_watched(l) || l->lease.state != LEASE_NONE || l->contender->state == CONTENDER_ACQUIRING))
 		show(x, s, x->request.tag, l, &l->contender->elsewhere, &not_asked);

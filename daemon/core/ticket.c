@@ -105,13 +105,8 @@ void ticket_take(struct engine *e, struct contender *k)
 {
 	const struct claim *c;
 
-	if (!e->core->conf.shared)
+	if (!e->core->conf.shared || !k->patient)
 		return;
-	if (!k->patient) {
-		if (k->ticket_priority > 0)
-			ticket_spend(e, k, NODESET_NONE); /* of a waiter that has left: a request that does not wait has no such place */
-		return;
-	}
 	c = ticket_waiter(k);
 	if (k->ticket.us && ticket_suits(k, c) && ticket_tells(k, c) && !ticket_is_ahead(e, k))
 		return;

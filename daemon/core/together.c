@@ -45,6 +45,17 @@ void together_upgrade(struct engine *e, struct round *r)
 	lock_of_lease(x)->contender->woken = NODESET_NONE;
 }
 
+bool together_asks(const struct round *r)
+{
+	return r->form == FORM_UPGRADE && r->lease->renewal->upgrade == r;
+}
+
+/* Readers may join where the value does not stand alone. What is in the way there is often the share of a round that failed, or a release under way. */
+static void together_complete(struct engine *e, struct lease *x)
+{
+	together_ask_again(e, x, instant_add(e->core->now, e->core->conf.timeout_us));
+}
+
 /*
  * A store that shares the value does not keep others out for one who holds it alone. Nor does one that may yet carry out a call of ours which shares it: that
  * call was sent over an earlier connection.
@@ -65,6 +76,8 @@ void together_note(struct engine *e, struct round *r, const struct answer *a)
 	}
 	if (!x->shared && nodeset_has(x->placed.shares, a->node))
 		nodeset_remove(&r->granted, a->node);
+	if (!x->shared && r->form == FORM_UPGRADE && !nodeset_has(r->alone, a->node))
+		together_complete(e, x);
 }
 
 void together_is_alone(struct engine *e, struct round *r)
@@ -80,6 +93,8 @@ void together_is_alone(struct engine *e, struct round *r)
 			x->votes[i] = INSTANT_PAST;
 	r->granted = nodeset_and(r->granted, r->lifted);
 	lease_schedule(e, x);
+	if (nodeset_any(nodeset_without(r->calls.asked, nodeset_or(r->alone, r->calls.open))))
+		together_complete(e, x);
 }
 
 /* A store that has the value alone keeps readers out for nobody: it is asked to share it again, now. */
@@ -122,6 +137,12 @@ void together_open(struct engine *e, struct lock *l)
 	together_ask_again(e, &l->lease, e->core->now);
 }
 
+void together_refused(struct engine *e, struct lock *l)
+{
+	if (l->lease.shared && l->share && l->contender->want_since.us)
+		together_ask_again(e, &l->lease, instant_max(e->core->now, instant_add(l->share->want_at, POLL_US)));
+}
+
 /* Somebody waits here to hold alone what readers share, or what one that has gone may believe in. */
 static bool together_has_writer(const struct lock *l)
 {
@@ -149,7 +170,7 @@ void together_line_up(struct engine *e, struct lock *l)
 	} else if (!together_keeps_alone(e, &l->lease) && (!k->ticket.us || ticket_is_outdated(k))) {
 		together_ask_again(e, &l->lease, e->core->now);
 	}
-	if (k->patient && l->lease.shared)
+	if (k->patient)
 		together_ask_again(e, &l->lease, instant_add(e->core->now, POLL_US));
 }
 

@@ -14,6 +14,8 @@ void together_begin(struct engine *e, struct round *r);
 void together_upgrade(struct engine *e, struct round *r);
 /* An answer to a renewal. It does not count as granted if the store does not have the value as the lease is held now. */
 void together_note(struct engine *e, struct round *r, const struct answer *a);
+/* The round is such a renewal, and none was sent since. */
+bool together_asks(const struct round *r);
 /* A quorum has the value alone: only the votes of these stores count from now on. */
 void together_is_alone(struct engine *e, struct round *r);
 /* … but not yet. Returns whether this round can give it no more; then the stores are asked again a little later. */
@@ -24,6 +26,8 @@ void together_ask_again(struct engine *e, struct lease *x, struct instant at);
 void together_woken(struct engine *e, struct lock *l, unsigned node);
 /* Readers hold the lock here, and somebody elsewhere waits: it may be a reader. The lease is shared by the next renewal, which is due now. */
 void together_open(struct engine *e, struct lock *l);
+/* A reader that does not wait was refused for a writer elsewhere: the stores are asked whether that writer is still there, once a second. */
+void together_refused(struct engine *e, struct lock *l);
 
 /*
  * The line of the lock has changed. If a writer waits behind this share, its ticket is shown to the stores, with each renewal; else it is withdrawn. While

@@ -6,13 +6,42 @@
 #include <string.h>
 
 #define SECRET_N 32
+#define SINCE_N  12 /* the first digits of these */
+#define AHEAD_MOST_US (5 * SEC) /* clocks of stores that are used differ by less */
+#define HELD_MOST_US  (INT64_C(365) * 86400 * SEC)
 #define MOMENT_N 16
+#define LIMIT_N  6 /* "~1024", of which decimal_write() may write a pair of digits more */
 
-void value_make(struct core *core, uint64_t number, struct lease_value *ret_value)
+void value_make(struct core *core, uint64_t number, int64_t since_us, struct lease_value *ret_value)
 {
 	ret_value->number = number;
-	ret_value->secret[0] = rng_next(&core->rng);
+	ret_value->limit = 0;
+	ret_value->secret[0] = rng_next(&core->rng) << 4 * SINCE_N | ((uint64_t)(since_us / MSEC) & ((UINT64_C(1) << 4 * SINCE_N) - 1));
 	ret_value->secret[1] = rng_next(&core->rng);
+}
+
+static int64_t digit_of(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+int64_t value_held_us(struct span public, int64_t now_us)
+{
+	const char *id = public.n > 0 ? memchr(public.p, ':', public.n) : NULL;
+	const char *number = id ? memchr(id + 1, ':', (size_t)(public.p + public.n - id - 1)) : NULL;
+	int64_t since_ms = 0, held_us;
+
+	if (!number || public.p + public.n - number != 1 + SINCE_N)
+		return -1;
+	for (unsigned i = SINCE_N; i > 0; i--) {
+		if (digit_of(number[i]) < 0)
+			return -1;
+		since_ms = since_ms * 16 + digit_of(number[i]);
+	}
+	held_us = now_us - since_ms * MSEC;
+	if (held_us < -AHEAD_MOST_US || held_us > HELD_MOST_US)
+		return -1;
+	return held_us > 0 ? held_us : 0;
 }
 
 /* "<daemon-id>:" in front of `at`, where there is room for the longest. Returns its first character. */
@@ -27,13 +56,29 @@ struct span value_in_text(struct core *core, const struct lease_value *v)
 {
 	char *room = arena_reserve(&core->out->arena, VALUE_MAX), *end = room + VALUE_MAX, *at = end - SECRET_N;
 
-	_Static_assert(sizeof(core->value_head) + DECIMAL_MAX + 1 + SECRET_N <= VALUE_MAX, "there is room for the longest value");
+	_Static_assert(sizeof(core->value_head) + DECIMAL_MAX + LIMIT_N + 1 + SECRET_N <= VALUE_MAX, "there is room for the longest value");
 	hex_write(v->secret[0], at);
 	hex_write(v->secret[1], at + SECRET_N / 2);
 	*--at = ':';
+	if (v->limit) {
+		at = decimal_write(at, v->limit);
+		*--at = '~';
+	}
 	at = head_write(core, decimal_write(at, v->number));
 	arena_commit(&core->out->arena, VALUE_MAX);
 	return (struct span){at, (size_t)(end - at)};
+}
+
+unsigned value_limit(struct span holder)
+{
+	const char *colon = memchr(holder.p, ':', holder.n), *mark = colon ? memchr(colon, '~', (size_t)(holder.p + holder.n - colon)) : NULL;
+	unsigned limit = 0;
+
+	if (!mark)
+		return 0;
+	for (const char *p = mark + 1; p < holder.p + holder.n && *p >= '0' && *p <= '9' && limit < 100000; p++)
+		limit = limit * 10 + (unsigned)(*p - '0');
+	return limit;
 }
 
 /* At least MOMENT_N characters in front of `end`, a sign included: so moments of the same length compare like their texts. */

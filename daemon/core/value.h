@@ -8,14 +8,26 @@
 
 #include "daemon/core/core.h"
 
-/* "<daemon-id>:<number>:<32 hex>": fresh for every attempt, never used again. */
+/*
+ * "<daemon-id>:<number>:<32 hex>": fresh for every attempt, never used again. The first 12 hex digits tell since when this daemon holds the name, in ms of the
+ * stores' clock, the lowest digit first. The stores show them to others, with all that stands in front. The other 80 bits are a secret: nobody who was not
+ * told it guesses it within a lease, at whatever rate a store answers.
+ */
 struct lease_value {
 	uint64_t number; /* 0: there was none yet */
 	uint64_t secret[2];
+	unsigned limit;  /* of a semaphore's mark: its limit, which the text tells behind the number, as "~16"; else 0 */
 };
 
-void value_make(struct core *core, uint64_t number, struct lease_value *ret_value);
+void value_make(struct core *core, uint64_t number, int64_t since_us, struct lease_value *ret_value);
 struct span value_in_text(struct core *core, const struct lease_value *v);
+/*
+ * For how long a value is held, whose public part this is, when the stores' clock shows now_us; -1: it does not tell. What an earlier version wrote is random,
+ * and passes for a moment of the last year once in 9,000 times.
+ */
+int64_t value_held_us(struct span public, int64_t now_us);
+/* The limit that the public part of such a value tells; 0: it is not that of a mark. */
+unsigned value_limit(struct span holder);
 
 /* What the first of those who wait is, and how the text of a stamp ends. */
 enum stamp_kind {

@@ -22,12 +22,19 @@ void wait_over(struct engine *e, struct contender *k, enum cause why)
 		contender_move(e, k, CONTENDER_IDLE, why);
 }
 
+/* The place ends with the last who waits, though a round that has shown it be under way: who comes later is not to have a place from before. */
+static void wait_end_place(struct engine *e, struct contender *k)
+{
+	if (k->patient == 0 && k->ticket.us)
+		ticket_spend(e, k, NODESET_NONE);
+}
+
 void wait_left(struct engine *e, struct contender *k)
 {
 	if (TAILQ_EMPTY(&k->waiters) && contender_is_between_rounds(k))
 		wait_over(e, k, CAUSE_NOBODY_WAITS);
-	else if (TAILQ_EMPTY(&k->waiters) && k->ticket.us && k->state == CONTENDER_IDLE)
-		ticket_spend(e, k, NODESET_NONE); /* it was shown with renewals */
+	else
+		wait_end_place(e, k);
 }
 
 void wait_set_end(struct engine *e, struct claim *c, struct instant until)
@@ -90,6 +97,7 @@ void wait_announce_all(struct engine *e, struct contender *k)
 bool wait_continue(struct engine *e, struct contender *k, enum refusal why, enum waiters_part part)
 {
 	wait_refuse_part(e, k, why, part);
+	wait_end_place(e, k);
 	wait_announce(e, k);
 	if (!TAILQ_EMPTY(&k->waiters))
 		return true;

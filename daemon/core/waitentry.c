@@ -122,7 +122,7 @@ int entry_read_row(struct span *rows, struct entry_row *ret_row)
 
 struct span entry_host(struct span daemon)
 {
-	const char *dot = daemon.n > 0 ? memchr(daemon.p, '.', daemon.n) : NULL;
+	const char *dot = memchr(daemon.p, '.', daemon.n);
 	struct span host = dot ? (struct span){dot + 1, daemon.n - (size_t)(dot + 1 - daemon.p)} : daemon;
 
 	return host.n < 64 ? host : (struct span){host.p, 63};

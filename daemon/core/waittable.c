@@ -78,10 +78,8 @@ static struct waittable *waittable_new(struct commander *x)
 	return w;
 }
 
-void waittable_note(struct commander *x, const struct session *s)
+void waittable_note(struct commander *x)
 {
-	if (s->held == 0 || s->waiting == 0)
-		return;
 	if (!x->waittable)
 		x->waittable = waittable_new(x);
 	if (!timer_is_set(&x->waittable->timer))

@@ -18,7 +18,7 @@
 #define TABLE_LIFE_US  (5 * SEC) /* how long a member stays that is not refreshed */
 
 /* A request of this session waits, or a lock was granted to it while others wait. */
-void waittable_note(struct commander *x, const struct session *s);
+void waittable_note(struct commander *x);
 void waittable_fired(struct commander *x);
 /* Looks whether this is the answer to an exchange. The engine has tracked it already. */
 void waittable_answered(struct commander *x, const struct answer *a);

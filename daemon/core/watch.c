@@ -81,8 +81,7 @@ static bool watching_includes(const struct watching *w, struct span name)
 	return false;
 }
 
-/* Each session that watches the name gets the same bytes. */
-static void watch_send(struct commander *x, struct span name, struct instant since, struct span line)
+void watch_send(struct commander *x, struct span name, struct instant since, struct span line)
 {
 	const struct watching *w;
 	struct effect *effect;
@@ -150,8 +149,6 @@ static void tell_contended(struct commander *x, const struct claim *c)
 	const struct lock *l = c->lock;
 	struct reply r;
 
-	if (c->not_notified || !c->session->watching || !c->session->watching->subscribed)
-		return;
 	l->contender->contended_at = x->core->now;
 	reply_begin(&r, session_line(x->sessions), SPAN(""), "! CONTENDED");
 	reply_text(&r, "name", lock_name(l));

@@ -20,8 +20,11 @@ void watch_tell(struct commander *x, const struct claim *c, enum watch_kind kind
 void watch_tell_granted(struct commander *x, const struct claim *c);
 /* The latter alone. */
 void watch_tell_who_waits(struct commander *x, const struct claim *c);
-/* Tells the holders that have subscribed that others wait; but not more often than every 100 ms. */
+/* Tells the holders that have subscribed that others wait; but not more often than every 100 ms. For the notices that are made only where sessions watch. */
 void watch_tell_contended(struct commander *x, const struct lock *l);
+
+/* Each session that watches the name, and has since that moment, gets the same bytes: an EVENT of its own kind. */
+void watch_send(struct commander *x, struct span name, struct instant since, struct span line);
 
 static inline void watch(struct commander *x, const struct claim *c, enum watch_kind kind)
 {
@@ -39,12 +42,6 @@ static inline void watch_who_waits(struct commander *x, const struct claim *c)
 {
 	if (x->engine->watched > 0)
 		watch_tell_who_waits(x, c);
-}
-
-static inline void watch_contended(struct commander *x, const struct lock *l)
-{
-	if (x->engine->watched > 0)
-		watch_tell_contended(x, l);
 }
 
 /* The daemon stops: tells subscribers DRAIN. */

@@ -25,6 +25,17 @@ static void number_append(struct buf *b, int64_t n)
 	word_commit(b, word_number(at, n));
 }
 
+/* A slot of a semaphore has a key that no name of a client has. */
+static void name_append(struct buf *b, const struct script_keys *k, struct span name)
+{
+	size_t n = sizeof(SLOT_PREFIX) - 1;
+
+	if (name.p[0] == SLOT_PREFIX[0] && span_starts(name, SPAN(SLOT_PREFIX)))
+		key_append(b, span_of(k->slots), (struct span){name.p + n, name.n - n});
+	else
+		key_append(b, span_of(k->prefix), name);
+}
+
 void script_keys_init(struct script_keys *k, const char *prefix, int64_t skew_us, int64_t tolerance_us)
 {
 	struct buf name;
@@ -35,6 +46,8 @@ void script_keys_init(struct script_keys *k, const char *prefix, int64_t skew_us
 	key_append(&k->head, (struct span){buf_begin(&name), buf_length(&name)}, SPAN("!meta"));
 	key_append(&k->head, (struct span){buf_begin(&name), buf_length(&name)}, SPAN("!fence"));
 	key_append(&k->head, (struct span){buf_begin(&name), buf_length(&name)}, SPAN("!waits"));
+	buf_append(&name, "s:", 3);
+	k->slots = mem_copy(buf_begin(&name), buf_length(&name) - 1);
 	buf_release(&name);
 	number_append(&k->skew, skew_us);
 	number_append(&k->ahead, skew_us + tolerance_us);
@@ -43,6 +56,7 @@ void script_keys_init(struct script_keys *k, const char *prefix, int64_t skew_us
 void script_keys_release(struct script_keys *k)
 {
 	free(k->prefix);
+	free(k->slots);
 	buf_release(&k->head);
 	buf_release(&k->skew);
 	buf_release(&k->ahead);
@@ -154,7 +168,7 @@ static unsigned entry_words(const struct entry *e)
 	case 'l':
 		return 1;
 	default:
-		return e->kind == CALL_MARK ? 5 : e->kind == CALL_TABLE ? 4 : e->words;
+		return e->kind == CALL_MARK ? 5 : e->kind == CALL_TABLE || e->kind == CALL_NAMES ? 4 : e->words;
 	}
 }
 
@@ -255,6 +269,14 @@ static char *home_fill(char *at, const struct call *call, uint8_t *ret_words)
 	return at;
 }
 
+static char *names_fill(char *at, const struct call *call)
+{
+	at = word_text(at, call->marker);
+	at = word_number(at, call->range);
+	at = word_number(at, call->ticket_ms);
+	return word_text(at, call->value);
+}
+
 /* At least as many bytes as the terms and arguments of a call take. */
 static size_t args_most(const struct call *call)
 {
@@ -281,9 +303,18 @@ static void entry_add(struct batch *b, struct entry entry, size_t arg)
 /* Of a call that is alone. */
 static enum script_kind call_script(const struct call *call)
 {
-	if (call->kind == CALL_HOME)
+	switch (call->kind) {
+	case CALL_MARK:
+		return SCRIPT_MARK;
+	case CALL_TABLE:
+		return SCRIPT_TABLE;
+	case CALL_NAMES:
+		return SCRIPT_NAMES;
+	case CALL_HOME:
 		return span_starts(call->value, SPAN("1:j")) ? SCRIPT_JOBS : SCRIPT_HOME;
-	return call->kind == CALL_MARK ? SCRIPT_MARK : call->kind == CALL_TABLE ? SCRIPT_TABLE : SCRIPT_PROBE;
+	default:
+		return SCRIPT_PROBE;
+	}
 }
 
 void batch_add(struct batch *b, const struct script_keys *k, const struct call *call, uint64_t hash)
@@ -300,7 +331,7 @@ void batch_add(struct batch *b, const struct script_keys *k, const struct call *
 	at = terms_put(buf_reserve(&b->args, args_most(call)), b, entry.op, &entry.terms);
 	arg = (size_t)(at - buf_begin(&b->args));
 	if (entry.op) {
-		key_append(&b->keys, span_of(k->prefix), call->name);
+		name_append(&b->keys, k, call->name);
 		at = op_fill(at, call, entry.op);
 	} else if (call->kind == CALL_MARK) {
 		at = mark_fill(at, k, call);
@@ -308,6 +339,8 @@ void batch_add(struct batch *b, const struct script_keys *k, const struct call *
 		at = table_fill(at, call);
 	} else if (call->kind == CALL_HOME) {
 		at = home_fill(at, call, &entry.words);
+	} else if (call->kind == CALL_NAMES) {
+		at = names_fill(at, call);
 	}
 	word_commit(&b->args, at);
 	entry_add(b, entry, arg);

@@ -92,16 +92,33 @@ static void subscriber_accept(struct subscriber *e)
 	e->refused = false;
 }
 
+/* A key of a slot, without what all of these begin with. */
+static void subscriber_tell_slot(struct subscriber *e, char what, struct span rest)
+{
+	char name[SLOT_NAME_MAX];
+	size_t n = sizeof(SLOT_PREFIX) - 1;
+
+	if (n + rest.n > sizeof(name))
+		return;
+	memcpy(name, SLOT_PREFIX, n);
+	memcpy(name + n, rest.p, rest.n);
+	e->sink.message(e->sink.context, e->node, what, (struct span){name, n + rest.n});
+}
+
 /* {"message", channel, what + key} */
 static void subscriber_tell(struct subscriber *e)
 {
-	struct span payload = resp_text(&e->resp, &e->resp.value[3]), prefix = span_of(e->conf->keys.prefix);
+	struct span payload = resp_text(&e->resp, &e->resp.value[3]), prefix = span_of(e->conf->keys.prefix), slots = span_of(e->conf->keys.slots);
 	char what;
 
 	if (payload.n < 1)
 		return;
 	what = payload.p[0];
 	payload = (struct span){payload.p + 1, payload.n - 1};
+	if (span_starts(payload, slots)) {
+		subscriber_tell_slot(e, what, (struct span){payload.p + slots.n, payload.n - slots.n});
+		return;
+	}
 	if (!span_starts(payload, prefix))
 		return;
 	payload = (struct span){payload.p + prefix.n, payload.n - prefix.n};

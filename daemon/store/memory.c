@@ -38,6 +38,7 @@ void memory_free(struct memory *m)
 	buf_release(&m->marker);
 	table_release(&m->table);
 	home_free(m->home);
+	names_release(&m->names);
 	buf_release(&m->text);
 	free(m->run_id);
 	free(m);
@@ -360,6 +361,9 @@ void memory_call(struct memory *m, const struct call *c, struct instant now, str
 		if (!m->home)
 			m->home = home_new(m->seed);
 		home_call(m->home, memory_marker(m), m->epoch_us, c, now, &a);
+		break;
+	case CALL_NAMES:
+		names_call(&m->names, memory_marker(m), c, &a);
 		break;
 	case CALL_MARK:
 		call_mark(m, c, &a);

@@ -7,6 +7,7 @@
 #include "daemon/store/home.h"
 #include "daemon/store/keyspace.h"
 #include "daemon/store/memory.h"
+#include "daemon/store/names.h"
 #include "daemon/store/share_list.h"
 #include "daemon/store/shown.h"
 #include "daemon/store/table.h"
@@ -26,6 +27,7 @@ struct memory {
 	struct table table;
 	struct home *home; /* NULL: it was not asked yet */
 	uint64_t seed[2];
+	struct names names;
 };
 
 /* What stands at the key of a call: standing() of lua/shares.lua. */

@@ -64,6 +64,33 @@ struct share_end *share_list_of(struct share_list *s, struct span value)
 	return NULL;
 }
 
+static size_t digits(const char *p, const char *end)
+{
+	const char *at = p;
+
+	while (at < end && *at >= '0' && *at <= '9')
+		at++;
+	return (size_t)(at - p);
+}
+
+/* '^[^:]*:%d+~(%d+):'; "" if it is none. */
+static struct span limit_of(struct span value)
+{
+	const char *end = value.p + value.n, *at = value.n > 0 ? memchr(value.p, ':', value.n) : NULL;
+	size_t n = at ? digits(at + 1, end) : 0;
+
+	if (n == 0 || at + 1 + n == end || at[1 + n] != '~')
+		return SPAN("");
+	at += n + 2;
+	n = digits(at, end);
+	return n > 0 && at + n < end && at[n] == ':' ? (struct span){at, n} : SPAN("");
+}
+
+bool share_list_suits(const struct share_list *s, struct span value)
+{
+	return s->count == 0 || span_equal(limit_of(s->share[0].value), limit_of(value));
+}
+
 static bool is_among(struct span values, struct span value)
 {
 	struct span one;

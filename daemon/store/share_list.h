@@ -23,6 +23,8 @@ bool share_list_read(struct share_list *s, struct span text, int64_t now_ms);
 /* The one that ends last. There is one. */
 const struct share_end *share_list_last(const struct share_list *s);
 struct share_end *share_list_of(struct share_list *s, struct span value); /* NULL: it has none */
+/* A share is that of a reader, or the mark of a semaphore, whose value tells the limit. Whether the others at the key are of the kind of this value. */
+bool share_list_suits(const struct share_list *s, struct span value);
 /* Takes out the shares of the call's values. Returns when the last of them ends, -1: there was none; and whether its new value was among them. */
 int64_t share_list_take(struct share_list *s, const struct call *c, bool *ret_again);
 void share_list_put(struct share_list *s, struct span value, int64_t ends_ms); /* at the end */

@@ -27,7 +27,7 @@ static bool shares_set(struct memory *m, const struct call *c, const struct stan
 
 bool share_may_join(struct memory *m, const struct call *c, const struct standing *s)
 {
-	return !s->broken && (share_list_of(&m->shares, c->value) || m->shares.count < SHARES_MOST);
+	return !s->broken && (share_list_of(&m->shares, c->value) || (share_list_suits(&m->shares, c->value) && m->shares.count < SHARES_MOST));
 }
 
 void share_acquire(struct memory *m, const struct call *c, const struct standing *s, int64_t base, struct answer *a)
@@ -75,7 +75,7 @@ static bool share_raise(struct memory *m, const struct call *c, struct answer *a
 static bool share_may_be_put_back(struct memory *m, const struct call *c, const struct standing *s, struct answer *a)
 {
 	bool may = c->form == FORM_SHARED && c->create && !c->exact && !call_is_late(c, a) && !(s->there && !s->shared) && !s->broken &&
-	           m->shares.count < SHARES_MOST;
+	           m->shares.count < SHARES_MOST && share_list_suits(&m->shares, c->new_value);
 
 	if (may)
 		return true;

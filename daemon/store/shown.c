@@ -6,6 +6,9 @@
 
 #include <stdio.h>
 
+#define SECRET_N 32
+#define SINCE_N  12
+
 static size_t run_of(struct span s, size_t from, bool (*in)(char c))
 {
 	size_t i = from;
@@ -33,7 +36,7 @@ struct span shown_public(struct span value)
 
 	if (value.n > VALUE_MAX || !id || !ticket || end + 1 >= value.n || run_of(value, end + 1, is_hex) != value.n - end - 1)
 		return SPAN("");
-	return (struct span){value.p, end};
+	return (struct span){value.p, value.n - end - 1 == SECRET_N ? end + 1 + SINCE_N : end};
 }
 
 #define SHOWN_BYTES 100 /* of a value that no redlockd wrote */

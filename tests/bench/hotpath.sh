@@ -5,7 +5,7 @@
 set -u
 
 build=$1
-lock_ceiling=7850
+lock_ceiling=7915
 unlock_ceiling=5700
 passed=0 failed=0
 

@@ -62,5 +62,23 @@ class QuorumTest(FuncTest):
         """Waits until so many daemons are queued on every server."""
         until(lambda: self.tickets(name) >= count, "%d tickets for %s" % (count, name))
 
+    def order(self, holder, clients):
+        """
+        Lets all lock and unlock "queue", one after the other. Returns their numbers in the order of the grants. Each fence is larger than the one before.
+        Each unlocks when the other daemons that wait are queued again: the order is that of the requests, whichever daemon is quicker to queue again.
+        """
+        order, fence, waiting = [], holder.ok("CHECK queue").num("fence"), list(clients)
+        while waiting:
+            self.queued("queue", len({client.sock.getpeername() for client in waiting} - {holder.sock.getpeername()}))
+            holder.ok("UNLOCK queue")
+            holder = next_served(self, waiting, 0.001)
+            waiting.remove(holder)
+            answer = holder.reply()
+            self.assertEqual(answer.kind, "OK")
+            self.assertGreater(answer.num("fence"), fence)
+            fence = answer.num("fence")
+            order.append(clients.index(holder))
+        return order
+
     def ledger(self):
         return Ledger(self.folder("redlockd-ledger-"))

@@ -151,6 +151,29 @@ class OnRedis(RunTest):
         with daemon.client() as client:
             return "waiter" in client.roles(name)
 
+    def test_a_run_that_waits_for_several_locks_is_served_after_a_restart_of_its_daemon(self):
+        for options, most in (([], 2), (["--any"], 1)):
+            names = [self.name(), self.name()]
+            with self.other.client("holder") as holder:
+                for name in names:
+                    holder.ok("LOCK " + name)
+                process = self.start_redlock(self.d, "run", *options, *names, "--", "sh", "-c", REPORT + "read line", stdin=subprocess.PIPE)
+                until(lambda: any(self.waits(self.d, name) for name in names), "it waits")
+                self.d.kill()
+                self.d.start()
+                until(lambda: any(self.waits(self.d, name) for name in names), "it waits again", 15)
+                self.assertIsNone(process.poll())
+                for name in names:
+                    holder.ok("UNLOCK " + name)
+                self.assertTrue(process.stdout.readline().split())
+                with self.d.client() as client:
+                    held = [row for name in names for row in client.ok("SHOW " + name).rows if row["role"] == "holder"]
+                self.assertEqual([row["count"] for row in held], ["1"] * most, held)
+                code, out, err = self.ended(process)
+            self.assertEqual((code, out, err), (1, "", ""))
+            for name in names:
+                self.free_soon(self.d, name)
+
     def test_a_wait_that_ends_while_the_daemon_restarts_is_124(self):
         name = self.name()
         with self.other.client("holder") as holder:

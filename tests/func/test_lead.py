@@ -32,6 +32,10 @@ class Terms(FuncTest):
         with daemon.client() as client:
             return "waiter" in client.roles(self.lock)
 
+    def rows(self, daemon):
+        with daemon.client() as client:
+            return client.ok("SHOW " + self.lock).rows
+
     def term(self, process):
         """The fence of a term that begins."""
         return int(process.stdout.readline())
@@ -75,6 +79,20 @@ class Terms(FuncTest):
             client.listen(0.5)
             self.assertGreaterEqual(seen() - before, 499)
         self.assertIn("SEEN", self.call_redlock(self.other, "show", self.lock)[1])
+
+    def test_who_leads_since_when_is_told_at_both_hosts_also_after_the_daemon_was_killed(self):
+        first = self.lead(self.d)
+        self.term(first)
+        with self.other.client() as client:
+            def held():
+                return client.ok("SHOW " + self.lock).rows[0].num("held_ms")
+            client.listen(0.5)
+            before = held()
+            self.assertGreaterEqual(before, 499)
+            self.d.kill()
+            self.d.start()
+            until(lambda: any(row["role"] == "holder" and "detached_ms" not in row.fields for row in self.rows(self.d)), "the leader is back", 20)
+            self.assertGreaterEqual(held(), before)
 
     def test_a_leader_that_lost_its_key_stands_behind_those_who_wait(self):
         first = self.lead(self.d)

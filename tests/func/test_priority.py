@@ -18,21 +18,6 @@ class InOrder(QuorumTest):
             client.listen(0.005)  # two requests within one round trip have no order
         return clients
 
-    def order(self, holder, clients):
-        """The numbers of the clients in the order of their grants; each unlocks when the other daemons that wait are queued again."""
-        order, fence, waiting = [], holder.ok("CHECK queue").num("fence"), list(clients)
-        while waiting:
-            self.queued("queue", len({client.sock.getpeername() for client in waiting} - {holder.sock.getpeername()}))
-            holder.ok("UNLOCK queue")
-            holder = next_served(self, waiting, 0.001)
-            waiting.remove(holder)
-            answer = holder.reply()
-            self.assertEqual(answer.kind, "OK")
-            self.assertGreater(answer.num("fence"), fence)
-            fence = answer.num("fence")
-            order.append(clients.index(holder))
-        return order
-
     def test_a_higher_one_stands_before_all_lower_ones(self):
         holder = self.client(self.a)
         holder.ok("LOCK queue ttl=1s")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A session that drops frees its lock at once for the next waiter: of readers, among priorities, and of a leader. By close, kill -9, and a cut network."""
+"""A session that drops frees its lock or permit at once for the next: of readers, among priorities, of a leader. By close, kill -9, and a cut network."""
 import os
 import signal
 import time
@@ -136,6 +136,22 @@ class Dropped:
         for way, name, drop in self.each_way("LOCK %s"):
             readers = [self.waits("LOCK %s wait=30s mode=shared" % name) for _ in range(3)]
             self.assertEqual(self.drops(way, drop, *readers)["mode"], "shared", way)
+
+    def test_a_permit_is_free_for_the_first_in_line_and_others_stay(self):
+        for way, name, drop in self.each_way("ACQUIRE %s limit=2"):
+            other = self.connect()
+            other.ok("ACQUIRE %s limit=2" % name)
+            first, late = self.waits("ACQUIRE %s limit=2 wait=30s" % name), self.waits("ACQUIRE %s limit=2 wait=30s" % name)
+            self.drops(way, drop, first)
+            self.assertEqual(late.inbox, [], way)
+            other.ok("CHECK " + name)
+            other.close()
+            self.assertEqual(late.reply().kind, "OK", way)
+
+    def test_the_slots_of_a_wide_permit_are_free_together(self):
+        for way, name, drop in self.each_way("ACQUIRE %s limit=3 weight=3"):
+            wide, narrow = self.waits("ACQUIRE %s limit=3 weight=2 wait=30s" % name), self.waits("ACQUIRE %s limit=3 wait=30s" % name)
+            self.drops(way, drop, wide, narrow)
 
     def test_the_next_is_the_one_with_the_highest_priority(self):
         for way, name, drop in self.each_way("LOCK %s priority=2"):

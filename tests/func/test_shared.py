@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """LOCK mode=shared: readers of a daemon together, writers alone, one line for both; and redlock run --shared."""
+import re
 import subprocess
 import time
 
 from harness import on_each_store
+from process import until
 from quorum import QuorumTest, next_served
 
 
@@ -150,6 +152,17 @@ class SharedAcrossDaemons(QuorumTest):
         here.ok("LOCK docs mode=shared")
         self.assertEqual(there.reply()["mode"], "shared")
 
+    def test_keep_of_a_reader_outlasts_the_lease_of_the_last_one(self):
+        one, two, writer = (self.client(d) for d in (self.a, self.a, self.b))
+        for c in (one, two):
+            c.ok("LOCK docs mode=shared ttl=500ms")
+        began = time.monotonic()
+        one.ok("UNLOCK docs keep=1500ms")
+        two.ok("UNLOCK docs")
+        self.assertEqual(writer.begin("LOCK docs wait=30s"), [])
+        self.assertEqual(writer.reply().kind, "OK")
+        self.assertGreater(time.monotonic() - began, 1.4)
+
     def test_the_share_of_a_daemon_that_died_ends_with_its_lease(self):
         here, there, _ = self.readers("docs")
         writer = self.client(self.a)
@@ -164,3 +177,38 @@ class SharedAcrossDaemons(QuorumTest):
 class SharedOnOneServer(SharedAcrossDaemons):
     """The same with one server."""
     STORES = 1
+
+
+class SharedAndDeleted(QuorumTest):
+    """Somebody deletes the key at one server while all have it: whoever holds it, and converts it, keeps the others out."""
+
+    def delete_at(self, server):
+        values = [None]
+
+        def whole():
+            values[:] = [re.findall(rb"[^ ,]+:[^ ,]+:[^ ,]+", other.cli.get("lock:docs") or b"") for other in self.servers]
+            return values[0] and len({tuple(sorted(found)) for found in values}) == 1
+        until(whole, "all servers have the key")
+        self.assertEqual(server.cli.delete("lock:docs"), 1)
+
+    def test_deleted_at_one_server_with_conversions(self):
+        for server in self.servers:
+            holder, far = self.client(self.a), self.client(self.b)
+            holder.ok("LOCK docs mode=shared")
+            self.delete_at(server)
+            far.busy("LOCK docs")
+            far.ok("LOCK docs mode=shared")
+            far.ok("UNLOCK docs sync=yes")
+            fence = holder.ok("LOCK docs wait=30s").num("fence")
+            far.busy("LOCK docs mode=shared")
+            self.delete_at(server)
+            far.busy("LOCK docs")
+            far.busy("LOCK docs mode=shared")
+            self.assertEqual(holder.ok("CHECK docs").num("fence"), fence)
+            holder.ok("LOCK docs mode=shared wait=30s")
+            self.delete_at(server)
+            far.busy("LOCK docs")
+            self.assertGreater(far.ok("LOCK docs mode=shared wait=30s").num("fence"), fence)
+            far.ok("UNLOCK docs sync=yes")
+            holder.ok("UNLOCK docs sync=yes")
+            self.assertEqual(holder.inbox + far.inbox, [])

@@ -5,6 +5,7 @@ import os
 import socket
 import struct
 import termios
+import time
 
 from process import until
 from quorum import QuorumTest
@@ -32,6 +33,18 @@ class Everywhere(QuorumTest):
         for daemon in self.daemons:
             self.assertEqual(self.show(daemon, name)[1].fields, {"n": "0"})
             self.assertEqual(self.call_redlock(daemon, "show", name), (1, "", "redlock: %s is free\n" % name))
+
+    def test_every_daemon_knows_since_when_it_is_held_though_nobody_waits(self):
+        name, holder = self.name(), self.client(self.a)
+        before = time.monotonic()
+        holder.ok("LOCK " + name)
+        holder.listen(0.3)
+        for daemon in self.daemons:
+            row, _ = self.show(daemon, name)
+            self.assertTrue(250 <= row.num("held_ms") <= (time.monotonic() - before) * 1000 + 50, row)
+        self.assertIn("HELD", self.call_redlock(self.b, "show", name)[1])
+        busy = self.client(self.b).busy("LOCK " + name)
+        self.assertGreaterEqual(busy.num("held_ms"), 250, busy)
 
     def test_every_daemon_knows_which_daemon_is_the_next(self):
         name, holder, first, second = self.name(), self.client(self.a), self.client(self.daemons[1]), self.client(self.b)

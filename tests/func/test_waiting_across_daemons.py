@@ -33,26 +33,6 @@ class InOrder(QuorumTest):
         self.queued("queue", 1)
         return holder, clients
 
-    def order(self, holder, clients):
-        """Lets all lock and unlock, one after the other. Returns their numbers in the order of the grants. Each fence is larger than the one before."""
-        order, fence, waiting = [], holder.ok("CHECK queue").num("fence"), list(clients)
-        while waiting:
-            self.other_daemon_is_queued(holder, waiting)
-            holder.ok("UNLOCK queue")
-            holder = next_served(self, waiting, 0.001)
-            waiting.remove(holder)
-            answer = holder.reply()
-            self.assertEqual(answer.kind, "OK")
-            self.assertGreater(answer.num("fence"), fence)
-            fence = answer.num("fence")
-            order.append(clients.index(holder))
-        return order
-
-    def other_daemon_is_queued(self, holder, waiting):
-        """Waits until the other daemon is queued again: the test is about the order of requests, not about which daemon is quicker to queue again."""
-        if {client.sock.getpeername() for client in waiting} - {holder.sock.getpeername()}:
-            self.queued("queue", 1)
-
     def test_two_daemons_take_turns(self):
         """Each waiter has a ttl of its own, so that no daemon hands the lock over by itself. A head of the queue that is slow to come may be passed once."""
         order = self.order(*self.queue(16, lambda i: "ttl=%dms" % (1500 + 10 * i)))

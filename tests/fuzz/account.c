@@ -278,6 +278,9 @@ static bool request_is_followed(const struct account *a, unsigned k, const struc
 	case VERB_EXTEND:
 	case VERB_CANCEL:
 	case VERB_SHOW:
+	case VERB_COMPLETE:
+	case VERB_RECENT:
+	case VERB_FORGET:
 	case VERB_STATS:
 		return true;
 	default:

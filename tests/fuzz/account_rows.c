@@ -218,7 +218,7 @@ void account_row(struct account *a, unsigned k, struct asked *q, const struct re
 	else if (q->verb == VERB_RESUME)
 		account_row_resumed(a, k, q, line);
 	else
-		PROMISE(q->verb == VERB_LIST || q->verb == VERB_HELP || q->verb == VERB_STATS);
+		PROMISE(q->verb == VERB_LIST || q->verb == VERB_HELP || q->verb == VERB_STATS || q->verb == VERB_COMPLETE || q->verb == VERB_RECENT);
 }
 
 /* Nobody holds a name without a row: a session without a connection has lost it, or a turn that its client was not told of is over. */

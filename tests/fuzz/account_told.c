@@ -312,6 +312,9 @@ static void answered(struct account *a, unsigned k, const struct asked *q, const
 	case VERB_QUIT:
 		PROMISE(line->kind == LINE_OK);
 		break;
+	case VERB_FORGET:
+		PROMISE(line->kind == LINE_OK || is_error(line, ERROR_NOTFOUND));
+		break;
 	default:
 		account_rows_done(a, k, q, line);
 		break;

@@ -26,6 +26,9 @@ local acquire = acquires and function(key, queue, value, px, proposal, range, la
   local current, list, broken = standing(key)
   local line = (not current or list) and queue_line(queue) or nil
   local joins = list and shared and not broken and (share_of(list, value) or #list < SHARES_MOST and not queue_bars(line, ticket))
+  if list and shared and not broken and not share_of(list, value) and (limit_of(value) or limit_of(list[1].value)) then
+    joins = #list < SHARES_MOST and share_suits(list, value) -- whoever wants the name of a semaphore as a lock is refused
+  end
   if current and current ~= value and not joins then
     if ticket ~= '' then
       queue_join(queue, ticket, ticket_ms)

@@ -1,6 +1,6 @@
 -- Takes the key from its holder by force: nobody can renew it any more, and nobody gets it before its holder has released it or its TTL is over. So '!' is put
 -- in front of the value, which then equals no value; the TTL stays. The holder's daemon is told. Only a key that no redlockd wrote is deleted, since nobody
--- would release it: what: '' tells what stands there; '<daemon-id>:<number>' breaks that value; '+' breaks all shares; '#…' deletes that foreign value.
+-- would release it: what: '' tells what stands there; '<daemon-id>:<number>:<12 hex>' breaks that value; '+' breaks all shares; '#…' deletes that foreign value.
 -- row: X fence pttl '' (broken) | R fence -2 '' (deleted) | M fence -2 '' (missing) | B fence pttl what (something else) | K fence pttl '' | Q fence -2 marker
 --      ! message
 local take = asked.b and function(key, queue, what)

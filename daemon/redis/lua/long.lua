@@ -13,8 +13,11 @@ if anybody == nil then anybody = queued and call('EXISTS', KEYS[3]) ~= 0 end
 -- A number as a string: tostring would keep 14 digits only.
 local function digits(n) return string.format('%.0f', n) end
 
--- The part of a value that others may see: "<daemon-id>:<number>"; '' for a value that no redlockd wrote.
-local function public(value) return #value <= 128 and string.match(value, '^([^:]+:[^:]+):%x+$') or '' end
+-- The part of a value that others may see: "<daemon-id>:<number>", and of 32 hex digits the 12 that tell since when; '' for a value that no redlockd wrote.
+local function public(value)
+  local id, secret = string.match(value, '^([^:]+:[^:]+):(%x+)$')
+  return id and #value <= 128 and (#secret == 32 and id .. ':' .. string.sub(secret, 1, 12) or id) or ''
+end
 
 -- The error of a command (out of memory, read-only, no permission), or false. It must not affect the other entries of the batch.
 local function refused(reply) return type(reply) == 'table' and reply.err end

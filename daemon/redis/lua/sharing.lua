@@ -28,6 +28,12 @@ local share_of = asked.s and function(list, value)
   end
 end
 
+-- A share is that of a reader, or the mark of a semaphore, whose value tells the limit behind its number. All at one key are of one kind.
+local limit_of = (asked.s or asked.n) and function(value) return string.match(value, '^[^:]*:%d+~(%d+):') end
+local share_suits = (asked.s or asked.n) and function(list, value)
+  return #list == 0 or limit_of(list[1].value) == limit_of(value)
+end
+
 -- The value has a share until then, or for longer if it had.
 local share_put = asked.s and function(list, value, ends)
   local share = share_of(list, value)
@@ -69,12 +75,14 @@ local share_show = (asked.n or asked.u) and function(key, queue, others, ticket,
   tell_readers(others, 'c', key)
 end
 
--- Of those that wait to have their share alone the first one that is older than this; '': none.
+-- Of those that wait elsewhere to have their share alone the first one that is older than this; '': none. A ticket of the same daemon is one whose withdrawal
+-- was lost.
 local upgrade_before = asked.u and function(queue, ticket)
-  local first = ''
+  local first, own = '', string.match(ticket, '^%d+:([^:]+)')
   local line = ticket ~= '' and queue_line(queue) or nil
   for _, other in ipairs(line and line.tickets or {}) do
-    if string.find(other, ':u$') and other < ticket and (first == '' or other < first) then first = other end
+    local daemon = string.match(other, '^%d+:([^:]+):.*:u$')
+    if daemon and daemon ~= own and other < ticket and (first == '' or other < first) then first = other end
   end
   return first
 end
@@ -98,7 +106,7 @@ local share_extend = renews and function(key, queue, current, list, broken, bare
   end
   if current and ends and broken and not leaves then return {'X', fence, -2, ''} end
   if not ends then
-    local may = form == 'n' and how == '1' and not late and not alone and not broken and #others < SHARES_MOST
+    local may = form == 'n' and how == '1' and not late and not alone and not broken and #others < SHARES_MOST and share_suits(others, new_value)
     if not may and not current then return {'M', fence, -2, ''} end
     if not may then
       local row = occupied(key, current, list, broken)

@@ -52,12 +52,23 @@ void metered_lost(struct server *s);
 void metered_release(struct server *s);
 void metered_said(struct request_sim *q, struct span line, struct span word);
 
+/* permitted.c: permits of semaphores. */
+void check_permit(const struct sim_client *c, const struct seating *s); /* the client begins to believe, or believes for longer */
+void permitted_said(struct request_sim *q, struct span line);           /* an OK of the daemon */
+
 /* chores.c: deferred work. */
 void chores_ran(struct server *s, const struct flight *f);
 void chores_lost(struct server *s);
 void chores_said(struct request_sim *q, struct span line, struct span word);
 void check_chore(const struct sim_client *c);
 void check_chores_left(struct world *w);
+
+/* named.c: COMPLETE and RECENT. */
+void named_run_begins(struct sim_daemon *d);
+void named_granted(const struct request_sim *q, struct span line);
+void named_begin(struct request_sim *q);
+void named_row(struct request_sim *q, struct span line);
+void named_said(struct request_sim *q, struct span line, bool ok);
 
 /* gathered.c: LOCKALL and LOCKANY. */
 void gathered_row(struct request_sim *q, struct span line);

@@ -118,8 +118,8 @@ static void reader_is_alone(struct conn *c, int64_t name, bool alone)
 }
 
 /*
- * Nothing is wrong, and every message arrives, so a writer is soon in line at all stores. Who has a priority, or asks for several names, stands
- * elsewhere in the line than where it came.
+ * Nothing is wrong, and every message arrives at once, so a writer is soon in line at all stores, and asks within the time that a free name is reserved for
+ * it. Who has a priority, or asks for several names, stands elsewhere in the line than where it came.
  */
 static bool turns_are_kept(const struct world *w)
 {
@@ -130,7 +130,8 @@ static bool turns_are_kept(const struct world *w)
 			return false;
 	if (p->gathers)
 		return false;
-	return p->faults == 0 && w->class == CLASS_T && !w->strange && p->heard_percent == 100 && p->service_us == 0 && p->window == 0;
+	return p->faults == 0 && w->class == CLASS_T && !w->strange && p->heard_percent == 100 && p->echo_percent == 0 && p->service_us == 0 &&
+	       p->window == 0;
 }
 
 static bool waits_in_line(const struct request_sim *q, int64_t name)

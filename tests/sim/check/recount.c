@@ -67,6 +67,7 @@ void recount_run_begins(struct sim_daemon *d)
 	released_run_begins(d);
 	notice_awake(d);
 	tickets_run_begins(d);
+	named_run_begins(d);
 }
 
 /* --- votes ----------------------------------------------------------------------------------------------------------- */

@@ -19,6 +19,8 @@ void running_begin(struct request_sim *q)
 	if (q->ask == ASK_LOCK)
 		TAILQ_INSERT_TAIL(&w->checker.waiters[q->conn->daemon->index][q->name], q, in_waiters);
 	readers_begin(q);
+	if (q->ask >= ASK_COMPLETE)
+		named_begin(q);
 	q->late = q->sync;
 	if (q->ask == ASK_UNLOCK && q->sync)
 		TAILQ_INSERT_TAIL(&w->checker.syncs, q, in_syncs);

@@ -144,6 +144,7 @@ static void on_ok(struct request_sim *q, struct span line)
 	}
 	switch (q->ask) {
 	case ASK_LOCK:
+		named_granted(q, line);
 		on_locked(q, line);
 		break;
 	case ASK_UNLOCK:
@@ -206,6 +207,7 @@ static void on_reply(struct conn *c, struct span line)
 			resumed_row(q, line);
 		gathered_row(q, line);
 		list_heard(q, line, true);
+		named_row(q, line);
 		return;
 	}
 	storm_said(c, line);
@@ -214,8 +216,9 @@ static void on_reply(struct conn *c, struct span line)
 	chores_said(q, line, word);
 	gathered_said(q, line, word);
 	if (span_equal(word, SPAN("OK")))
-		readers_said(q, line), readers_released(q, line);
+		readers_said(q, line), readers_released(q, line), permitted_said(q, line);
 	list_heard(q, line, false);
+	named_said(q, line, span_equal(word, SPAN("OK")));
 	if (q->ask != ASK_RESUME)
 		resumed_losses_told(c);
 	if (q->ask == ASK_UNLOCK && q->sync)
@@ -295,6 +298,8 @@ void track_line(struct conn *c, struct span line)
 		return;
 	while (line.n > 0 && (line.p[line.n - 1] == '\n' || line.p[line.n - 1] == '\r'))
 		line.n--;
+	if (line_int(line, "fence") >= 0)
+		c->daemon->granted_at = world_of(c)->now;
 	if (span_starts(line, SPAN("! EVENT")))
 		watched_event(c, line);
 	else if (span_starts(line, SPAN("! ")))

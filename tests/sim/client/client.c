@@ -39,6 +39,7 @@ void client_init(struct sim_client *c, struct world *w, unsigned index)
 	reader_begin(c);
 	nester_begin(c);
 	rater_begin(c);
+	permitter_begin(c);
 	worker_begin(c);
 }
 

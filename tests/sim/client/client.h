@@ -30,7 +30,11 @@ enum ask {
 	ASK_CHORE,
 	ASK_BREAK,
 	ASK_KILL,
+	ASK_PERMIT,
 	ASK_WATCH, /* and what undoes it */
+	ASK_COMPLETE,
+	ASK_RECENT,
+	ASK_FORGET,
 };
 
 /* ASK_CHORE: a request about the queues w0 … */
@@ -68,6 +72,11 @@ struct request_sim {
 	enum reader_ask reads;      /* ASK_READ; its name is that of name r0 … */
 	unsigned group, told, rows; /* READ_ALL, READ_ANY: bits of the names; those in rows of the daemon; those in rows that the client has read */
 	char row[READ_NAMES][160];  /* the latter */
+	const char *prefix;         /* COMPLETE, RECENT: what names must start with */
+	bool full;                  /* … all of them are asked for */
+	unsigned granted;           /* … bits of the names k0 … that must be told; `told` has those in rows */
+	int64_t last;               /* RECENT: which of them must come first; -1: it is not known */
+	char at_name[16];           /* COMPLETE: the name of the row before */
 	bool of_sessions;           /* LIST sessions */
 	bool wrong;                 /* RESUME: with a wrong secret */
 	char secret[SECRET_TEXT];   /* RESUME: the secret of the session */
@@ -148,6 +157,27 @@ struct reading {
 	int64_t until;           /* in true time */
 };
 
+/* A permit that a client believes in, of one of the semaphores p0 … */
+struct seating {
+	bool live;
+	bool asked;              /* its release was asked for: nothing revives the belief */
+	int64_t name, limit, weight, fence;
+	uint64_t slots;          /* bits */
+	struct instant deadline; /* by the client's clock */
+	int64_t until;           /* in true time */
+	char permit[32];
+};
+#define SEMAPHORES   3
+#define SEATINGS     6
+#define SLOTS_WATCHED 8
+
+struct permitting {
+	struct timer timer;
+	struct stream stream;
+	struct conn *conn;       /* over which it asks */
+	struct seating has[SEATINGS];
+};
+
 enum client_state { CLIENT_RUNNING, CLIENT_STALLED, CLIENT_DEAD, CLIENT_GONE };
 
 struct sim_client {
@@ -164,6 +194,7 @@ struct sim_client {
 	struct nest nest;
 	struct stream rates;
 	struct timer rate_timer;
+	struct permitting permits;
 	struct work work;
 	enum client_state state;
 	int64_t thaw_at;
@@ -224,6 +255,14 @@ struct rate_terms rate_terms(const struct plan *p, int64_t name); /* of the name
 int64_t rate_name(struct span name); /* its number; -1: another name */
 void rater_begin(struct sim_client *c);
 void rater_fired(struct sim_client *c);
+/* permitter.c: permits of semaphores, in some worlds. */
+void permitter_begin(struct sim_client *c);
+void permitter_fired(struct sim_client *c);
+int64_t permit_name(struct span line); /* the number of its name=; -1: no such name */
+uint64_t permit_slots(struct span text); /* "0,2": 5 */
+void permitter_heard(struct sim_client *c, const struct request_sim *q, struct span line, bool ok);
+void permitter_pushed(struct sim_client *c, struct span line);
+void permitter_disclaim_all(struct sim_client *c);
 
 /* worker.c: deferred work, in some worlds. */
 int64_t chore_number(struct span id); /* -1: it is none */
@@ -242,6 +281,10 @@ void list_heard(struct request_sim *q, struct span line, bool row); /* any LIST,
 /* breaker.c: BREAK, KILL and WATCH, in some worlds. */
 void breaker_begin(struct sim_client *c);
 void breaker_fired(struct sim_client *c);
+
+/* namer.c: COMPLETE, RECENT and FORGET, in some worlds. */
+void namer_begin(struct sim_client *c);
+void namer_fired(struct sim_client *c);
 
 /* request.c: the requests of jobs. */
 struct request_sim *client_ask(struct sim_client *c, enum ask ask, struct task *t, const char *format, ...)

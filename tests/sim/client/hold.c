@@ -188,6 +188,7 @@ void session_disclaim_all(struct sim_client *c)
 	}
 	c->secret[0] = '\0';
 	reader_disclaim_all(c);
+	permitter_disclaim_all(c);
 	worker_disclaim(c);
 	conn_disclaim_all(c->conn);
 }
@@ -199,6 +200,7 @@ void client_disclaim_all(struct sim_client *c)
 	if (c->conn)
 		c->conn->left = true;
 	reader_disclaim_all(c);
+	permitter_disclaim_all(c);
 	worker_disclaim(c);
 	TAILQ_FOREACH(h, &c->world->holds, in_world)
 	{

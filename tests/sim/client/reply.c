@@ -111,6 +111,7 @@ void client_hear(struct sim_client *c, struct conn *conn, char *text)
 
 	if (span_starts(line, SPAN("! "))) {
 		reader_pushed(c, line);
+		permitter_pushed(c, line);
 		worker_pushed(c, line);
 		hear_push(conn, line);
 		return;
@@ -137,6 +138,8 @@ void client_hear(struct sim_client *c, struct conn *conn, char *text)
 		resume_heard(c, q, ok);
 	else if (q->ask == ASK_READ)
 		reader_heard(c, q, line, ok);
+	else if (q->ask == ASK_PERMIT)
+		permitter_heard(c, q, line, ok);
 	else if (q->ask == ASK_NEST)
 		nester_heard(c, q, ok);
 	else if (q->ask == ASK_CHORE)

@@ -111,6 +111,10 @@ void side_requests_fired(struct sim_client *c)
 		breaker_fired(c);
 		return;
 	}
+	if (w->plan->notes && !w->plan->chatter_ms) {
+		namer_fired(c);
+		return;
+	}
 	if (w->now > w->plan->length_us)
 		return; /* in the healed world the bounds are tight */
 	if (stream_chance(&c->side, w->plan->reloads ? RELOADS_MANY : RELOADS))
@@ -132,6 +136,8 @@ void side_requests_begin(struct sim_client *c)
 		roll_begin(c);
 	else if (!p->storm && !p->chatter_ms && p->breaks_ms)
 		breaker_begin(c);
+	else if (!p->storm && !p->chatter_ms && p->notes)
+		namer_begin(c);
 	if (storm_begin(c) || !p->chatter_ms || c->index >= CLIENTS_COMMON)
 		return; /* only some of a crowd: the LISTs of hundreds would take long */
 	stream_init(&c->side, (uint64_t)p->seed, DRAW_SIDE_REQUESTS, c->index);

@@ -100,7 +100,9 @@ struct job {
 		row(nests) /* clients hold some names and wait for more, in random order */                                       \
 		row(gathers) /* clients ask for several of these names at once, and lock them in both modes */ \
 		row(rates) /* clients use rate limits: enum rates */ \
+		row(permits) /* clients ask for permits of semaphores */                                                            \
 		row(chores) /* clients defer work, and take it */ \
+		row(notes) /* daemons note which names are locked, and clients ask for them */                                      \
 		row(readers) /* clients lock some names in both modes */                                                           \
 		row(service_us) /* that a node takes for each call, one after the other; 0: none */
 struct plan {
@@ -166,7 +168,7 @@ enum rare rare_of(uint64_t seed);
 /* spread.c: kinds of worlds that widen what is drawn elsewhere. */
 enum spread {
 	SPREAD_EVEN, SPREAD_TERMS, SPREAD_RELOADS, SPREAD_BOUNDS, SPREAD_SETS, SPREAD_ROLLS, SPREAD_PRIORITIES,
-	SPREAD_BREAKS, SPREAD_READERS, SPREAD_CIRCLES, SPREAD_GATHERS, SPREAD_RATES, SPREAD_CHORES, SPREAD_N
+	SPREAD_BREAKS, SPREAD_READERS, SPREAD_CIRCLES, SPREAD_GATHERS, SPREAD_RATES, SPREAD_PERMITS, SPREAD_CHORES, SPREAD_NOTES, SPREAD_N
 };
 enum spread spread_find(const char *word); /* SPREAD_N: there is none */
 bool seed_is_spread(uint64_t seed, enum spread kind);

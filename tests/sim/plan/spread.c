@@ -14,8 +14,10 @@
  *   readers    clients lock some names in both modes, with priorities where jobs have some, and convert what they hold
  *   circles    clients hold some names and wait for more, in random order, over several daemons; in half of these worlds nothing else is wrong
  *   rates      clients use rate limits
+ *   permits    clients ask for permits of semaphores
  *   chores     clients defer work, and take it
  *   gathers    clients LOCKALL and LOCKANY some names, beside what readers do with them
+ *   notes      daemons note which names are locked; clients COMPLETE, ask for RECENT and FORGET
  */
 #include "tests/sim/plan/plan.h"
 
@@ -40,7 +42,9 @@ static const struct {
 	[SPREAD_CIRCLES] = {"circles", 150},
 	[SPREAD_GATHERS] = {"gathers", 150},
 	[SPREAD_RATES] = {"rates", 120},
+	[SPREAD_PERMITS] = {"permits", 150},
 	[SPREAD_CHORES] = {"chores", 150},
+	[SPREAD_NOTES] = {"notes", 150},
 };
 
 /* The stream goes on with what is drawn of that kind. */
@@ -186,6 +190,32 @@ static void draw_circles(struct plan *p)
 		p->faults = 0;
 }
 
+/* Somebody deletes keys, mostly those of readers: all at one node, or each at some node. */
+static void draw_deletions(struct plan *p)
+{
+	struct stream s;
+	int64_t count, node;
+	bool any;
+
+	stream_init(&s, (uint64_t)p->seed, DRAW_DELETIONS, 0);
+	if (!p->readers || p->nodes < 3 || !stream_chance(&s, 25))
+		return;
+	any = stream_chance(&s, 40);
+	node = stream_range(&s, 0, p->nodes - 1);
+	for (count = stream_skewed(&s, 4, 60); count > 0 && p->faults < FAULTS_MAX; count--) {
+		struct fault *f = &p->fault[p->faults++];
+
+		*f = (struct fault){.kind = FAULT_NODE_DELETE_ONE, .a = node, .b = p->names};
+		f->at_us = stream_range(&s, p->warm_us, p->length_us - 100 * MSEC);
+		if (any)
+			f->a = stream_range(&s, 0, p->nodes - 1);
+		if (stream_chance(&s, 80))
+			f->b += stream_range(&s, 0, 3);
+		else
+			f->b = stream_range(&s, 0, p->names - 1);
+	}
+}
+
 /* All daemons have the same stores, and these have time for more. */
 static void draw_rates(struct plan *p)
 {
@@ -201,6 +231,14 @@ static void draw_chores(struct plan *p)
 
 	if (spread_begin((uint64_t)p->seed, SPREAD_CHORES, &s) && !p->stranger && !p->service_us && !p->storm && rare_of((uint64_t)p->seed) == RARE_NONE)
 		p->chores = 1;
+}
+
+static void draw_notes(struct plan *p)
+{
+	struct stream s;
+
+	if (spread_begin((uint64_t)p->seed, SPREAD_NOTES, &s) && !p->chatter_ms && !p->storm && !p->rolls && !p->breaks_ms)
+		p->notes = rare_of((uint64_t)p->seed) == RARE_NONE;
 }
 
 bool spread_is_shown(const struct plan *p, enum spread kind)
@@ -220,6 +258,10 @@ bool spread_is_shown(const struct plan *p, enum spread kind)
 		return p->breaks_ms;
 	case SPREAD_GATHERS:
 		return p->gathers;
+	case SPREAD_PERMITS:
+		return p->permits;
+	case SPREAD_NOTES:
+		return p->notes;
 	case SPREAD_SETS:
 		return plan_changes_servers(p) && (p->changed || plan_nodes_least(p) == 2);
 	default:
@@ -245,6 +287,9 @@ void spread_draw(struct plan *p)
 	draw_circles(p);
 	draw_rates(p);
 	draw_chores(p);
+	draw_notes(p);
 	p->readers = seed_is_spread((uint64_t)p->seed, SPREAD_READERS);
+	p->permits = seed_is_spread((uint64_t)p->seed, SPREAD_PERMITS) && rare_of((uint64_t)p->seed) != RARE_HOUR;
 	p->gathers = seed_is_spread((uint64_t)p->seed, SPREAD_GATHERS) && rare_of((uint64_t)p->seed) != RARE_HOUR; /* it would not end in time */
+	draw_deletions(p);
 }

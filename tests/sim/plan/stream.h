@@ -53,7 +53,9 @@ enum purpose {
 	DRAW_READ_TERMS, /* … and on which terms */
 	DRAW_BREAKERS, /* what is broken of the names of readers */
 	DRAW_NESTS,   /* what clients ask that hold some names and wait for more */
+	DRAW_DELETIONS, /* keys that one node loses */
 	DRAW_RATES,   /* rate limits, and what clients use of them */
+	DRAW_PERMITS, /* what clients ask of semaphores */
 	DRAW_CHORES,  /* what clients defer and take */
 };
 

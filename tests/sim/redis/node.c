@@ -62,6 +62,7 @@ struct sim_node *sim_node_new(const struct sim_node_conf *conf)
 	buf_init(&n->command);
 	buf_init(&n->reply);
 	buf_init(&n->key);
+	buf_init(&n->slot);
 	arena_init(&n->arena);
 	memo_init(&n->memo);
 	sim_node_name(n, conf->run_id);
@@ -84,6 +85,7 @@ void sim_node_free(struct sim_node *n)
 	buf_release(&n->command);
 	buf_release(&n->reply);
 	buf_release(&n->key);
+	buf_release(&n->slot);
 	free(n->words.item);
 	arena_release(&n->arena);
 	memo_release(&n->memo);
@@ -205,8 +207,23 @@ void sim_node_publish_to(struct sim_node *n, int64_t (*published)(void *context,
 
 /* --- what others do to a key ----------------------------------------------------------------------------------------- */
 
+/* A slot of a semaphore. Its key is not kept beside the name. */
+static struct span slot_key(struct sim_node *n, struct span name)
+{
+	size_t head = strlen(n->keys.slots), cut = sizeof(SLOT_PREFIX) - 1;
+
+	buf_clear(&n->slot);
+	buf_append(&n->slot, n->keys.slots, head);
+	buf_append(&n->slot, name.p + cut, name.n - cut);
+	n->name_n = SIZE_MAX;
+	n->name_found.known = false;
+	return (struct span){buf_begin(&n->slot), buf_length(&n->slot)};
+}
+
 static struct span key_of(struct sim_node *n, struct span name)
 {
+	if (span_starts(name, SPAN(SLOT_PREFIX)))
+		return slot_key(n, name);
 	if (n->name_at + name.n > n->name_cap)
 		n->name = mem_grow(n->name, n->name_cap = n->name_at + name.n, 1);
 	if (name.n)

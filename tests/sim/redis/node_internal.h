@@ -27,7 +27,7 @@ struct sim_node {
 	/* Of the call under way; arena is the memory of its answers. */
 	struct batch batch;
 	struct resp resp;
-	struct buf command, reply, key;
+	struct buf command, reply, key, slot;
 	char *name; /* the key prefix, and behind it the name that was last looked up */
 	size_t name_at, name_n, name_cap;
 	struct found name_found; /* of the name that was last looked up */

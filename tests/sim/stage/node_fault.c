@@ -3,6 +3,7 @@
 #include "tests/sim/world/world.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 /* Error replies of a server in trouble; only the first word matters. */
 static const char *const error_text[] = {
@@ -15,6 +16,7 @@ static const char *const error_text[] = {
 	"CLUSTERDOWN The cluster is down",
 	"ERR something that nobody has heard of",
 };
+#define DELETE_SLACK_MS 3 /* a vote ends that much before its key */
 #define ERROR_TEXTS (int64_t)(sizeof(error_text) / sizeof(error_text[0]))
 
 static struct server *server_of(struct world *w, const struct fault *f)
@@ -25,6 +27,68 @@ static struct server *server_of(struct world *w, const struct fault *f)
 static struct span fault_name(const struct world *w, const struct fault *f)
 {
 	return span_of(name_of(f->b % w->plan->names));
+}
+
+/* Reads the next share of a key that readers hold; NULL: there is none. See daemon/redis/lua/shares.lua. */
+static const char *share_next(const char *at, const char *end, struct span *ret_value, int64_t *ret_ends)
+{
+	const char *value = at + sizeof(" 0123456789012345,") - 1;
+
+	if (value > end || *at != ' ')
+		return NULL;
+	*ret_ends = strtoll(at, NULL, 10);
+	ret_value->p = value;
+	while (value < end && *value != ' ')
+		value++;
+	ret_value->n = (size_t)(value - ret_value->p);
+	return value;
+}
+
+static bool is_shared(struct span text)
+{
+	return span_starts(text, SPAN("R "));
+}
+
+/* For how long the server keeps this value in this form, in ms; 0: it does not. */
+static int64_t node_keeps(const struct server *s, struct span name, bool shared, struct span value)
+{
+	int64_t now = server_wall(s) / MSEC, ends;
+	struct span text, other;
+
+	if (s->down || !sim_node_get(s->node, name, server_wall(s), &text, &ends) || is_shared(text) != shared)
+		return 0;
+	if (!shared)
+		return span_equal(text, value) && ends > now ? ends - now : 0;
+	for (const char *at = text.p + 1; (at = share_next(at, text.p + text.n, &other, &ends));)
+		if (span_equal(other, value) && ends > now)
+			return ends - now;
+	return 0;
+}
+
+static bool others_keep(const struct world *w, const struct server *s, struct span name, bool shared, struct span value, int64_t for_ms)
+{
+	for (int64_t i = 0; i < w->plan->nodes; i++)
+		if (&w->server[i] != s && node_keeps(&w->server[i], name, shared, value) + DELETE_SLACK_MS < for_ms)
+			return false;
+	return true;
+}
+
+/* Only where each who holds the name has a quorum without the vote of this node. */
+static bool node_delete_one(const struct world *w, struct server *s, const struct fault *f)
+{
+	int64_t which = f->b % (w->plan->names + READ_NAMES), now = server_wall(s) / MSEC, ends;
+	const char word[] = {'r', (char)('0' + which - w->plan->names), '\0'};
+	struct span name = span_of(which < w->plan->names ? name_of(which) : word), text, value;
+
+	if (s->down || w->plan->nodes < 3 || !sim_node_get(s->node, name, server_wall(s), &text, &ends) || text.n == 0 || text.p[0] == '!')
+		return false;
+	if (!is_shared(text) && !others_keep(w, s, name, false, text, ends - now))
+		return false;
+	for (const char *at = text.p + 1; is_shared(text) && (at = share_next(at, text.p + text.n, &value, &ends));)
+		if (ends >= now && !others_keep(w, s, name, true, value, ends - now))
+			return false;
+	sim_node_delete(s->node, name);
+	return true;
 }
 
 static bool node_fault_of_store(struct world *w, struct server *s, const struct fault *f)
@@ -45,6 +109,8 @@ static bool node_fault_of_store(struct world *w, struct server *s, const struct 
 	case FAULT_NODE_DELETE:
 		sim_node_delete(s->node, fault_name(w, f));
 		return true;
+	case FAULT_NODE_DELETE_ONE:
+		return node_delete_one(w, s, f);
 	case FAULT_FOREIGN_KEY:
 	case FAULT_FOREIGN_HASH:
 		if (s->down || sim_node_get(s->node, fault_name(w, f), server_wall(s), &value, &old))

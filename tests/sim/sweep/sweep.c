@@ -128,6 +128,7 @@ static void tally_add(struct tally *to, const struct tally *t)
 	to->resumed += t->resumed;
 	to->adopted += t->adopted;
 	to->together += t->together;
+	to->permits += t->permits;
 	to->handed_on += t->handed_on;
 	to->partial += t->partial;
 	for (int i = 0; i < FAULT_N; i++)
@@ -265,9 +266,9 @@ void sweep_print(const struct sweep_result *r)
 	       (long long)r->tally.published, (long long)r->tally.heard, (long long)r->tally.handed_on, (long long)r->tally.most_waited,
 	       (long long)r->tally.most_names, (long long)r->tally.admission_waits);
 	printf("commands of which a store refused some calls: %lld\n", (long long)r->tally.partial);
-	printf("journal: %lld records, %lld restored; %lld sessions resumed, %lld leases adopted; %lld readers joined those of other daemons\n",
+	printf("journal: %lld records, %lld restored; %lld sessions resumed, %lld leases adopted; %lld readers joined those of other daemons; %lld permits\n",
 	       (long long)r->tally.records, (long long)r->tally.restored, (long long)r->tally.resumed, (long long)r->tally.adopted,
-	       (long long)r->tally.together);
+	       (long long)r->tally.together, (long long)r->tally.permits);
 	printf("longest wait for a free name in a healed world: %lld ms; after an UNLOCK, where all wake-ups arrive: %lld ms; "
 	       "while a minority of the nodes flaps: %lld ms\n",
 	       (long long)r->longest_free / 1000, (long long)r->longest_woken / 1000, (long long)r->longest_flapping / 1000);

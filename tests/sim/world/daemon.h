@@ -34,6 +34,13 @@ struct arrival {
 };
 TAILQ_HEAD(arrivals, arrival);
 
+/* Of the names k0 …, bits: see check/named.c. By user: 1 is the one of the Unix socket. */
+struct named {
+	unsigned granted, recent[2];
+	unsigned forgetting[2][NAMES_MAX]; /* FORGETs that are not answered */
+	int64_t last[2];                   /* granted last; -1: it is not known */
+};
+
 struct sim_daemon {
 	struct world *world;
 	unsigned index;
@@ -58,6 +65,8 @@ struct sim_daemon {
 	uint16_t servers;                 /* bits: those of its configuration */
 	unsigned server_of[NODES_MAX], node_of[NODES_MAX]; /* which server each of its nodes is, and the other way round */
 	int64_t deaf_until;               /* true time until which no published message arrives */
+	struct named named;
+	int64_t granted_at;               /* true time when it last told of a grant */
 	bool strange;                     /* it has another configuration than the others */
 	bool halted;                      /* its host stands still */
 	int64_t waiting, admission_waits; /* of its metrics, after its last step */

@@ -86,18 +86,26 @@ void message_fired(struct message *m)
 	daemon_arrive(m->subscriber->daemon, ARRIVAL_MESSAGE, m, m->epoch);
 }
 
+static struct span slot_name(struct span key, size_t cut, char out[SLOT_NAME_MAX])
+{
+	return (struct span){out, (size_t)snprintf(out, SLOT_NAME_MAX, "%s%.*s", SLOT_PREFIX, (int)(key.n - cut), key.p + cut)};
+}
+
 /* 'w' (woken), 'c' (wanted), 'b' (broken) or 't' (due), then the key, as daemon/redis/subscriber.c and daemon/pump.c read it. */
 void message_heard(struct message *m)
 {
 	struct sim_daemon *d = m->subscriber->daemon;
-	struct span prefix = SPAN("lock:"), key = {m->text + 1, m->n - 1};
+	struct span prefix = SPAN("lock:"), slots = SPAN("redlockd:lock:s:"), key = {m->text + 1, m->n - 1};
+	char slot[SLOT_NAME_MAX];
 	static const char letters[] = "wcbt";
 	static const enum event_kind kinds[] = {EVENT_WOKEN, EVENT_WANTED, EVENT_BROKEN, EVENT_DUE};
 	const char *letter = m->n > 1 ? strchr(letters, m->text[0]) : NULL;
 	struct event event = {.kind = kinds[letter ? letter - letters : 0], .message = {.node = d->node_of[m->subscriber->node]}};
 
-	if (m->epoch == m->subscriber->epoch && letter && span_starts(key, prefix)) {
+	if (m->epoch == m->subscriber->epoch && letter && (span_starts(key, prefix) || span_starts(key, slots))) {
 		event.message.name = (struct span){key.p + prefix.n, key.n - prefix.n};
+		if (!span_starts(key, prefix))
+			event.message.name = slot_name(key, slots.n, slot);
 		d->world->tally.heard++;
 		world_note(d->world, 11, (uint64_t)event.kind, "d%u hears from n%u: %c %.*s", d->index, m->subscriber->node, m->text[0],
 			   (int)event.message.name.n, event.message.name.p);

@@ -70,6 +70,8 @@ static void client_timer_fired(enum sim_timer kind, struct timer *t)
 		nester_fired(container_of(t, struct sim_client, nest.timer));
 	else if (kind == AT_RATER)
 		rater_fired(container_of(t, struct sim_client, rate_timer));
+	else if (kind == AT_PERMITTER)
+		permitter_fired(container_of(t, struct sim_client, permits.timer));
 	else if (kind == AT_WORKER)
 		worker_fired(container_of(t, struct sim_client, work.timer));
 	else
@@ -135,6 +137,7 @@ static void world_fire(struct world *w, struct timer *t)
 	case AT_READER:
 	case AT_NESTER:
 	case AT_RATER:
+	case AT_PERMITTER:
 	case AT_WORKER:
 		client_timer_fired(kind, t);
 		break;

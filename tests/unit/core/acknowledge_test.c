@@ -5,6 +5,7 @@
 #include <check.h>
 
 #define ADMIN 9
+#define READS "OK name=a fence=* valid_ms=* mode=shared"
 
 static void begins(void)
 {
@@ -146,6 +147,105 @@ START_TEST(a_lock_that_is_lost_for_another_reason_is_free_when_that_is_acknowled
 }
 END_TEST
 
+START_TEST(a_reader_that_was_alone_frees_the_lock_as_it_acknowledges)
+{
+	begins();
+	says(1, "LOCK a mode=shared");
+	hears(1, READS);
+	if (_i == 1) {
+		says(3, "LOCK a mode=shared");
+		hears(3, READS);
+		says(3, "UNLOCK a");
+		hears(3, "OK *");
+	}
+	says(2, "LOCK a wait=1m");
+	says(ADMIN, "BREAK a");
+	hears(ADMIN, "OK *");
+	hears(1, "! LOST *");
+	passes(SEC);
+	hears_nothing(2);
+	if (_i == 2)
+		says(1, "QUIT"), ignores(1);
+	else
+		says(1, "UNLOCK a"), hears(1, "ERR LOST *");
+	hears(2, GRANT);
+	passes(SEC);
+	says(2, "CHECK a");
+	hears(2, "OK *");
+}
+END_TEST
+
+/* The acknowledgement comes before the stores have answered BREAK, and some of them have nothing to break any more. */
+START_TEST(BREAK_of_a_reader_that_acknowledges_at_once_is_OK)
+{
+	begins();
+	says(1, "LOCK a mode=shared");
+	hears(1, READS);
+	all_feel(MOOD_SILENT);
+	says(ADMIN, "BREAK a");
+	hears(1, "! LOST *");
+	says(1, "UNLOCK a");
+	hears(1, "ERR LOST *");
+	all_feel(MOOD_WELL);
+	passes(SEC);
+	hears(ADMIN, "OK name=a free_in_ms=0");
+	says(2, "LOCK a");
+	hears(2, GRANT);
+}
+END_TEST
+
+/* 3 believes in the lease as well: it held it with 1 when it was broken, or has gone before without a word. */
+START_TEST(a_reader_that_was_not_alone_acknowledges_for_itself)
+{
+	begins();
+	if (_i >= 1)
+		session_opens_from_afar(3, 0);
+	says(3, "LOCK a mode=shared");
+	says(1, "LOCK a mode=shared");
+	ignores(3);
+	hears(1, READS);
+	if (_i == 1)
+		goes(3, GONE_RESET);
+	says(2, "LOCK a wait=1m");
+	says(ADMIN, "BREAK a");
+	hears(ADMIN, "OK *");
+	ignores(3);
+	hears(1, "! LOST *");
+	says(1, "UNLOCK a");
+	hears(1, "ERR LOST *");
+	passes(8 * SEC);
+	hears_nothing(2);
+	passes(2500 * MSEC);
+	hears(2, GRANT);
+}
+END_TEST
+
+/* Its own daemon has nothing to wait for any more; the reader of the other one may believe. */
+START_TEST(a_reader_acknowledges_for_its_own_daemon)
+{
+	two_daemons(3);
+	session_opens_as_admin(ADMIN, 0);
+	says(1, "LOCK a mode=shared");
+	hears(1, READS);
+	says(2, "LOCK a mode=shared");
+	hears(2, READS);
+	says(3, "LOCK a wait=1m");
+	says(ADMIN, "BREAK a");
+	hears(ADMIN, "OK *");
+	hears(1, "! LOST *");
+	says(1, "UNLOCK a");
+	hears(1, "ERR LOST *");
+	is_broken_elsewhere(1, 0, "a");
+	passes(SEC);
+	hears(2, "! LOST *");
+	hears_nothing(3);
+	says(2, "UNLOCK a");
+	hears(2, "ERR LOST *");
+	passes(SEC);
+	hears(3, GRANT);
+}
+END_TEST
+
 Suite *acknowledge_suite(void)
 {
 	Suite *suite = suite_create("acknowledge");
@@ -158,6 +258,10 @@ Suite *acknowledge_suite(void)
 	tcase_add_test(t, a_LOCK_that_is_refused_keeps_an_UNLOCK_from_acknowledging_as_well);
 	tcase_add_test(t, an_acknowledgement_is_for_one_hold_alone);
 	tcase_add_test(t, a_lock_that_is_lost_for_another_reason_is_free_when_that_is_acknowledged);
+	tcase_add_loop_test(t, a_reader_that_was_alone_frees_the_lock_as_it_acknowledges, 0, 3);
+	tcase_add_test(t, BREAK_of_a_reader_that_acknowledges_at_once_is_OK);
+	tcase_add_loop_test(t, a_reader_that_was_not_alone_acknowledges_for_itself, 0, 2);
+	tcase_add_test(t, a_reader_acknowledges_for_its_own_daemon);
 	suite_add_tcase(suite, t);
 	return suite;
 }

@@ -253,6 +253,24 @@ START_TEST(the_answer_to_BREAK_reckons_with_a_lock_delay)
 }
 END_TEST
 
+START_TEST(breaks_in_flight_are_bounded)
+{
+	cluster_open(3);
+	cluster.conf.limits.waiting = 2;
+	daemon_starts(0);
+	passes(SEC);
+	session_opens_as_admin(1, 0);
+	all_feel(MOOD_SILENT);
+	says(1, "@1 BREAK a");
+	says(1, "@2 BREAK b");
+	says(1, "@3 BREAK c");
+	hears(1, "@3 ERR LIMIT *2 requests in flight*");
+	all_feel(MOOD_WELL);
+	hears(1, "@1 ERR NOTFOUND *");
+	hears(1, "@2 ERR NOTFOUND *");
+}
+END_TEST
+
 Suite *admin_suite(void)
 {
 	Suite *suite = suite_create("admin");
@@ -273,6 +291,7 @@ Suite *admin_suite(void)
 	tcase_add_test(t, a_lock_that_was_broken_is_granted_when_its_validity_is_over);
 	tcase_add_loop_test(t, what_is_being_adopted_can_be_broken, 0, 3);
 	tcase_add_test(t, the_answer_to_BREAK_reckons_with_a_lock_delay);
+	tcase_add_test(t, breaks_in_flight_are_bounded);
 	suite_add_tcase(suite, t);
 	return suite;
 }

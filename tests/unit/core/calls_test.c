@@ -23,7 +23,7 @@ static void lease_anew(void)
 	struct placed nowhere = placed_nowhere(core.now);
 	struct lease_value value;
 
-	lock_value_make(&locks, &value);
+	lock_value_make(&locks, 0, &value);
 	lock_begin_lease(lock, &value, &nowhere);
 }
 

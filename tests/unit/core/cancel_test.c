@@ -16,6 +16,11 @@ START_TEST(a_tag_in_flight_cannot_be_used_again_until_it_is_answered)
 	hears(2, "@x TIMEOUT *");
 	says(2, "@x PING");
 	hears(2, "@x OK");
+	says(2, "@y LOCKALL a b wait=1s");
+	says(2, "@y PING");
+	hears(2, "@y ERR TAGINUSE *");
+	passes(SEC);
+	hears(2, "@y TIMEOUT *");
 	ignores(1);
 }
 END_TEST

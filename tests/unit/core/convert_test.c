@@ -317,6 +317,28 @@ START_TEST(a_store_whose_fence_is_beyond_the_floor_gives_no_token)
 }
 END_TEST
 
+/* The stores joined long ago, so that tokens follow the clocks of the daemons. */
+START_TEST(grants_of_other_daemons_do_not_delay_a_conversion)
+{
+	static const char *const mode[] = {"shared", "exclusive"};
+
+	two_daemons(3);
+	passes(70 * SEC);
+	says(1, "LOCK a");
+	hears(1, EXCLUSIVE);
+	for (unsigned i = 0; i < 8; i++) {
+		for (unsigned k = 0; k < 3; k++) {
+			says(2, "LOCK b%u-%u", i, k);
+			hears(2, "OK *");
+			passes(20 * MSEC);
+		}
+		says(1, "LOCK a mode=%s", mode[i % 2]);
+		passes(2 * MSEC);
+		hears(1, i % 2 == 0 ? SHARED : EXCLUSIVE);
+	}
+}
+END_TEST
+
 Suite *convert_suite(void)
 {
 	Suite *s = suite_create("convert");
@@ -340,6 +362,7 @@ Suite *convert_suite(void)
 	tcase_add_test(c, a_store_that_puts_the_key_back_gives_no_token_with_that_answer);
 	tcase_add_test(c, a_store_with_a_renewal_under_way_on_a_broken_connection_gives_no_token);
 	tcase_add_test(c, a_store_whose_fence_is_beyond_the_floor_gives_no_token);
+	tcase_add_test(c, grants_of_other_daemons_do_not_delay_a_conversion);
 	suite_add_tcase(s, c);
 	return s;
 }

@@ -271,7 +271,7 @@ START_TEST(a_holder_on_another_host_is_shown_with_its_host)
 	passes(SEC);
 	session_opens(2, 1);
 	says(2, "LOCK a");
-	hears(2, "BUSY name=a holder=@h0 waiters=0 retry_ms=*");
+	hears(2, "BUSY name=a holder=@h0 held_ms=1000 waiters=0 retry_ms=*");
 	says(2, "LOCK a wait=1m");
 	says(1, "UNLOCK a");
 	passes(SEC);

@@ -198,7 +198,7 @@ START_TEST(a_value_is_daemon_number_and_32_hex_digits_and_never_comes_twice)
 	for (unsigned i = 1; i < 300; i++) {
 		char *rest;
 
-		lock_value_make(&table, &value);
+		lock_value_make(&table, 0, &value);
 		value_copy(&value, text);
 		ck_assert_str_ne(text, last);
 		strcpy(last, text);
@@ -262,7 +262,7 @@ START_TEST(a_new_value_of_a_lease_begins_anew)
 	l->lease.recorded = true;
 	lock_contend(&table, l)->handoffs = 1;
 	l->contender->want_since.us = 7;
-	lock_value_make(&table, &value);
+	lock_value_make(&table, 0, &value);
 	lock_begin_lease(l, &value, &nowhere);
 	ck_assert(!nodeset_any(l->lease.placed.nodes) && !nodeset_any(l->lease.placed.unanswered) && !nodeset_any(l->lease.placed.renewal_sent));
 	ck_assert_int_eq(l->lease.placed.since.us, 7);

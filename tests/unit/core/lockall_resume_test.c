@@ -181,6 +181,65 @@ START_TEST(what_a_group_has_while_it_waits_is_not_in_the_journal)
 }
 END_TEST
 
+START_TEST(a_lockall_repeated_without_a_wait_ends_the_one_that_waits)
+{
+	waits_and_drops("LOCKALL a b wait=1m", "grace=20s");
+	resumes(4, &s2);
+	hears(4, "OK session=* n=0");
+	says(4, "LOCKALL a b");
+	hears(4, "BUSY name=b *");
+	gives_back(1, "b");
+	passes(10 * MSEC);
+	ck_assert(!key_is_there(0, "a") && !key_is_there(0, "b"));
+}
+END_TEST
+
+START_TEST(a_lockall_repeated_before_its_stores_answer_takes_the_names)
+{
+	cluster_begin(3);
+	s2 = says_hello(2, "grace=20s");
+	all_feel(MOOD_SILENT);
+	says(2, "LOCKALL a b");
+	goes(2, GONE_RESET);
+	resumes(4, &s2);
+	hears(4, "OK session=* n=0");
+	says(4, "LOCKALL a b");
+	all_feel(MOOD_WELL);
+	passes(SEC);
+	hears_all(4, "", "ab");
+}
+END_TEST
+
+START_TEST(a_request_in_the_other_mode_ends_the_lockall_that_was_not_repeated)
+{
+	static const char *const asks[] = {"LOCK a mode=shared", "LOCKALL a c mode=shared", "LOCKALL a b mode=shared wait=1m", "LOCKANY a c mode=shared"};
+
+	for (unsigned i = 0; i < 4; i++) {
+		waits_and_drops("LOCKALL a b wait=1m", "grace=20s");
+		resumes(4, &s2);
+		hears(4, "OK session=* n=0");
+		says(4, "%s", asks[i]);
+		gives_back(1, "b");
+		passes(10 * MSEC);
+		hears(4, "*name=a *mode=shared");
+		if (i < 3)
+			cluster_close();
+	}
+}
+END_TEST
+
+START_TEST(a_lockall_in_the_other_mode_ends_the_lock_that_was_not_repeated)
+{
+	waits_and_drops("LOCK b wait=1m", "grace=20s");
+	resumes(4, &s2);
+	hears(4, "OK session=* n=0");
+	says(4, "LOCKALL a b mode=shared wait=1m");
+	gives_back(1, "b");
+	passes(10 * MSEC);
+	hears_all(4, "", "ab");
+}
+END_TEST
+
 Suite *lockall_resume_suite(void)
 {
 	Suite *s = suite_create("lockall_resume");
@@ -198,6 +257,10 @@ Suite *lockall_resume_suite(void)
 	tcase_add_test(t, what_a_lockall_took_is_adopted_by_the_next_run);
 	tcase_add_test(t, a_lockall_whose_records_are_torn_was_told_to_nobody);
 	tcase_add_test(t, what_a_group_has_while_it_waits_is_not_in_the_journal);
+	tcase_add_test(t, a_lockall_repeated_without_a_wait_ends_the_one_that_waits);
+	tcase_add_test(t, a_lockall_repeated_before_its_stores_answer_takes_the_names);
+	tcase_add_test(t, a_request_in_the_other_mode_ends_the_lockall_that_was_not_repeated);
+	tcase_add_test(t, a_lockall_in_the_other_mode_ends_the_lock_that_was_not_repeated);
 	suite_add_tcase(s, t);
 	return s;
 }

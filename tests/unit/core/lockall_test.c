@@ -202,126 +202,6 @@ START_TEST(lockall_holds_names_together_with_readers)
 }
 END_TEST
 
-START_TEST(the_end_of_the_session_ends_its_lockall)
-{
-	cluster_begin(1);
-	takes(1, "a");
-	says(2, "LOCKALL a b wait=1m");
-	passes(2 * SEC);
-	goes(2, GONE_HANGUP);
-	gives_back(1, "a");
-	takes(3, "a");
-	takes(3, "b");
-	says(3, "SHOW a");
-	hears(3, "\\* role=holder *");
-	hears(3, "OK n=1");
-}
-END_TEST
-
-START_TEST(the_end_of_a_session_frees_all_that_it_has_by_lockall)
-{
-	cluster_begin(3);
-	says(1, "LOCKALL a b c");
-	hears_all(1, "", "abc");
-	goes(1, GONE_HANGUP);
-	for (unsigned i = 0; i < 3; i++)
-		ck_assert(!key_is_there(i, "a") && !key_is_there(i, "b") && !key_is_there(i, "c"));
-}
-END_TEST
-
-START_TEST(lockall_can_be_cancelled)
-{
-	cluster_begin(1);
-	takes(1, "b");
-	says(2, "@w LOCKALL a b wait=1m");
-	passes(2 * SEC);
-	says(2, "CANCEL @w");
-	hears(2, "OK");
-	hears(2, "@w ERR CANCELLED *");
-	gives_back(1, "b");
-	ck_assert(!key_is_there(0, "a") && !key_is_there(0, "b"));
-	says(2, "CANCEL @w");
-	hears(2, "ERR NOTFOUND *");
-}
-END_TEST
-
-START_TEST(the_last_line_of_a_session_ends_the_wait_of_its_lockall)
-{
-	cluster_begin(1);
-	takes(1, "b");
-	says(2, "LOCKALL a b wait=1m");
-	half_closes(2);
-	passes(100 * MSEC);
-	hears(2, "ERR CANCELLED *");
-	ck_assert(hung_up(2));
-	says(3, "LOCKALL c d");
-	half_closes(3);
-	passes(100 * MSEC);
-	hears_all(3, "", "cd");
-}
-END_TEST
-
-/* Session 2 waits for a with a LOCK of its own and with a LOCKALL, both as readers, behind a writer. */
-static void readers_wait_in_a_session(void)
-{
-	cluster_begin(1);
-	passes(SEC);
-	says(1, "LOCK a mode=shared");
-	hears(1, "OK *");
-	says(2, "@w LOCK a owner=w wait=1m");
-	says(2, "@x LOCK a owner=x wait=1m mode=shared");
-	says(2, "@y LOCKALL a b owner=y wait=1m mode=shared");
-	says(2, "@z LOCK a owner=z wait=1m mode=shared");
-}
-
-START_TEST(nothing_is_granted_to_a_group_while_its_session_says_its_last_line)
-{
-	readers_wait_in_a_session();
-	half_closes(2);
-	passes(SEC);
-	ignores(2);
-	ck_assert(hung_up(2));
-	gives_back(1, "a");
-	ck_assert(!key_is_there(0, "a") && !key_is_there(0, "b"));
-}
-END_TEST
-
-START_TEST(nothing_is_granted_to_a_group_while_its_session_ends)
-{
-	readers_wait_in_a_session();
-	goes(2, GONE_HANGUP);
-	gives_back(1, "a");
-	ck_assert(!key_is_there(0, "a") && !key_is_there(0, "b"));
-}
-END_TEST
-
-START_TEST(nothing_is_granted_to_one_group_by_another_while_their_session_ends)
-{
-	cluster_begin(1);
-	passes(SEC);
-	says(1, "LOCK a mode=shared");
-	hears(1, "OK *");
-	takes(3, "c");
-	says(2, "@x LOCKALL c a owner=x wait=1m mode=shared");
-	says(2, "@w LOCKALL a b owner=w wait=1m");
-	gives_back(3, "c"); /* now the first one stands behind the second */
-	passes(10 * MSEC);
-	goes(2, GONE_HANGUP);
-	gives_back(1, "a");
-	ck_assert(!key_is_there(0, "a") && !key_is_there(0, "b") && !key_is_there(0, "c"));
-}
-END_TEST
-
-START_TEST(a_daemon_that_is_killed_leaves_nothing_of_a_lockall_that_waits)
-{
-	cluster_begin(1);
-	takes(1, "b");
-	says(2, "LOCKALL a b wait=1m");
-	daemon_ends(0);
-	ck_assert(!key_is_there(0, "a"));
-}
-END_TEST
-
 START_TEST(lockall_without_a_quorum_is_told_so)
 {
 	cluster_begin(3);
@@ -362,6 +242,23 @@ START_TEST(a_session_waits_with_no_more_lockalls_than_it_may)
 }
 END_TEST
 
+START_TEST(a_session_that_has_all_locks_that_it_may_takes_them_once_more)
+{
+	cluster_open(1);
+	cluster.conf.limits.locks = 3;
+	daemon_starts(0);
+	passes(SEC);
+	says(1, "LOCKALL a b c");
+	hears_all(1, "", "abc");
+	says(1, "LOCKALL c a");
+	hears_all(1, "", "ca");
+	says(1, "LOCKANY b c");
+	hears(1, "OK name=b * count=2");
+	says(1, "LOCKALL a b owner=x");
+	hears(1, "ERR LIMIT *limits.locks*");
+}
+END_TEST
+
 START_TEST(lockall_whose_names_wait_for_its_owner_is_a_deadlock)
 {
 	cluster_begin(1);
@@ -394,16 +291,9 @@ Suite *lockall_suite(void)
 	tcase_add_test(t, what_one_lockall_got_counts_for_another_of_the_same_owner);
 	tcase_add_test(t, an_owner_does_not_wait_in_both_modes);
 	tcase_add_test(t, lockall_holds_names_together_with_readers);
-	tcase_add_test(t, the_end_of_the_session_ends_its_lockall);
-	tcase_add_test(t, the_end_of_a_session_frees_all_that_it_has_by_lockall);
-	tcase_add_test(t, lockall_can_be_cancelled);
-	tcase_add_test(t, the_last_line_of_a_session_ends_the_wait_of_its_lockall);
-	tcase_add_test(t, nothing_is_granted_to_a_group_while_its_session_says_its_last_line);
-	tcase_add_test(t, nothing_is_granted_to_a_group_while_its_session_ends);
-	tcase_add_test(t, nothing_is_granted_to_one_group_by_another_while_their_session_ends);
-	tcase_add_test(t, a_daemon_that_is_killed_leaves_nothing_of_a_lockall_that_waits);
 	tcase_add_test(t, lockall_without_a_quorum_is_told_so);
 	tcase_add_test(t, a_session_waits_with_no_more_lockalls_than_it_may);
+	tcase_add_test(t, a_session_that_has_all_locks_that_it_may_takes_them_once_more);
 	tcase_add_test(t, lockall_whose_names_wait_for_its_owner_is_a_deadlock);
 	suite_add_tcase(s, t);
 	return s;

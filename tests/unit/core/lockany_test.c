@@ -148,6 +148,23 @@ START_TEST(lockany_passes_a_name_that_no_lock_may_have)
 }
 END_TEST
 
+START_TEST(a_group_does_not_wait_for_a_key_of_another_type)
+{
+	cluster_begin(1);
+	memory_put_foreign(cluster.node[0].memory, SPAN("a"), INSTANT_NEVER);
+	takes(1, "b");
+	says(2, "LOCKANY a b wait=1m");
+	hears_nothing(2);
+	gives_back(1, "b");
+	hears(2, "OK name=b *");
+	memory_put_foreign(cluster.node[0].memory, SPAN("d"), INSTANT_NEVER);
+	says(3, "LOCKANY a d wait=1m");
+	hears(3, "ERR KIND *");
+	says(3, "LOCKALL a c wait=1m");
+	hears(3, "ERR KIND *");
+}
+END_TEST
+
 Suite *lockany_suite(void)
 {
 	Suite *s = suite_create("lockany");
@@ -164,6 +181,7 @@ Suite *lockany_suite(void)
 	tcase_add_test(t, a_name_that_is_won_after_another_was_granted_is_given_back);
 	tcase_add_test(t, lockany_of_readers_joins_those_who_hold_a_name);
 	tcase_add_test(t, lockany_passes_a_name_that_no_lock_may_have);
+	tcase_add_test(t, a_group_does_not_wait_for_a_key_of_another_type);
 	suite_add_tcase(s, t);
 	return s;
 }

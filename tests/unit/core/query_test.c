@@ -108,7 +108,7 @@ START_TEST(list_shows_a_holder_on_another_host_as_busy_does)
 	hears(2, "\\* name=a holder=@h0 waiters=1");
 	hears(2, "OK n=1 more=0");
 	says(2, "SHOW a");
-	hears(2, "\\* role=holder pos=0 holder=@h0 seen_ms=* ttl_ms=*");
+	hears(2, "\\* role=holder pos=0 holder=@h0 held_ms=* seen_ms=* ttl_ms=*");
 	ignores(1);
 	ignores(2);
 }

@@ -114,6 +114,28 @@ START_TEST(whatever_comes_behind_the_records_ends_the_restoring)
 }
 END_TEST
 
+/* The records of a name come from one lease. Where they do not, since the one in between tells another name, the last one counts. */
+START_TEST(a_later_record_of_a_name_supersedes_one_that_was_never_taken_back)
+{
+	struct secret s2;
+
+	held_with_grace(3, "grace=30s name=w1", _i == 0 ? "" : "mode=shared", &s1);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	s2 = says_hello(2, "grace=30s name=w2");
+	says(2, "LOCK a %s", _i == 1 ? "" : "mode=shared");
+	hears(2, "OK name=a *");
+	ck_assert_uint_eq(journal_length(0), 5);
+	journal_says(0, 2, 1 + 1 + 8 + 2, 'b'); /* version, kind, session, length, and the name */
+	daemon_returns(0);
+	resumes(3, &s1);
+	hears(3, "OK session=* n=0");
+	resumes(4, &s2);
+	hears(4, "\\* name=a *");
+	hears(4, "OK session=* n=1");
+}
+END_TEST
+
 Suite *restore_damage_suite(void)
 {
 	Suite *suite = suite_create("restore_damage");
@@ -126,6 +148,7 @@ Suite *restore_damage_suite(void)
 	tcase_add_test(cases, records_come_first_or_not_at_all);
 	tcase_add_test(cases, a_value_that_is_too_long_makes_the_whole_journal_worthless);
 	tcase_add_test(cases, whatever_comes_behind_the_records_ends_the_restoring);
+	tcase_add_loop_test(cases, a_later_record_of_a_name_supersedes_one_that_was_never_taken_back, 0, 3);
 	suite_add_tcase(suite, cases);
 	return suite;
 }

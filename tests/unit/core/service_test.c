@@ -115,10 +115,12 @@ START_TEST(a_request_behind_one_that_a_stop_refuses_is_answered)
 	says(1, "LOCK b wait=1m");
 	says(1, "UNLOCK a");
 	says(1, "LOCK c");
+	says(1, "LOCKALL c d");
 	hears_nothing(1);
 	ck_assert_int_eq(daemon_step(0, &stop), 0);
 	hears(1, "ERR DRAINING *");
 	hears(1, "OK name=a count=0");
+	hears(1, "ERR DRAINING *");
 	hears(1, "ERR DRAINING *");
 	ck_assert(hung_up(1));
 	ignores(2);

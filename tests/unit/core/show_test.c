@@ -15,7 +15,7 @@ START_TEST(a_holder_on_another_host_is_found_at_the_stores)
 	two_hosts();
 	says(1, "LOCK a");
 	says(2, "SHOW a");
-	hears(2, "\\* role=holder pos=0 holder=@h0 ttl_ms=10000");
+	hears(2, "\\* role=holder pos=0 holder=@h0 held_ms=0 ttl_ms=10000");
 	hears(2, "OK n=1");
 	ck_assert_uint_eq(asked(CALL_LOOK), 3);
 	/* Nothing is left of the look. */
@@ -39,7 +39,7 @@ START_TEST(SHOW_does_not_ask_the_stores_for_what_the_daemon_knows)
 	hears(1, "\\* role=holder pos=0 session=1 *");
 	hears(1, "OK n=1");
 	says(2, "SHOW a");
-	hears(2, "\\* role=holder pos=0 holder=@h0 seen_ms=* ttl_ms=10000");
+	hears(2, "\\* role=holder pos=0 holder=@h0 held_ms=* seen_ms=* ttl_ms=10000");
 	hears(2, "\\* role=waiter pos=1 session=1 *");
 	hears(2, "OK n=2");
 	ck_assert_uint_eq(asked(CALL_LOOK), 0);
@@ -59,7 +59,7 @@ START_TEST(a_name_with_keep_has_no_holder)
 	hears(1, "OK n=1");
 	/* To others it looks as if it were held there. */
 	says(2, "SHOW a");
-	hears(2, "\\* role=holder pos=0 holder=@h0 ttl_ms=4000");
+	hears(2, "\\* role=holder pos=0 holder=@h0 held_ms=1000 ttl_ms=4000");
 	hears(2, "OK n=1");
 	says(1, "@w LOCK a wait=1m");
 	says(1, "SHOW a");
@@ -77,13 +77,13 @@ START_TEST(a_daemon_with_waiters_knows_how_long_the_holder_elsewhere_was_seen)
 	says(1, "LOCK a");
 	hears(1, "OK *");
 	says(2, "SHOW a");
-	hears(2, "\\* role=holder pos=0 holder=@h0 ttl_ms=*");
+	hears(2, "\\* role=holder pos=0 holder=@h0 held_ms=0 ttl_ms=*");
 	hears(2, "OK n=1");
 	passes(3 * SEC);
 	says(2, "@w LOCK a wait=1h");
 	passes(5 * SEC);
 	says(2, "SHOW a");
-	ck_assert_int_eq(number_in(hears(2, "\\* role=holder pos=0 holder=@h0 seen_ms=* ttl_ms=*"), "seen_ms"), 5000);
+	ck_assert_int_eq(number_in(hears(2, "\\* role=holder pos=0 holder=@h0 held_ms=* seen_ms=* ttl_ms=*"), "seen_ms"), 5000);
 	hears(2, "\\* role=waiter *");
 	hears(2, "OK n=2");
 	/* Another lease. */
@@ -93,7 +93,7 @@ START_TEST(a_daemon_with_waiters_knows_how_long_the_holder_elsewhere_was_seen)
 	hears(3, "OK *");
 	passes(3 * SEC);
 	says(2, "SHOW a");
-	ck_assert_int_lt(number_in(hears(2, "\\* role=holder pos=0 holder=@h0 seen_ms=* ttl_ms=*"), "seen_ms"), 3000);
+	ck_assert_int_lt(number_in(hears(2, "\\* role=holder pos=0 holder=@h0 held_ms=* seen_ms=* ttl_ms=*"), "seen_ms"), 3000);
 	ignores(2);
 }
 END_TEST
@@ -176,7 +176,7 @@ START_TEST(a_holder_that_was_seen_before_the_stores_failed_is_no_longer_known)
 	says(2, "@w LOCK a wait=1m");
 	passes(300 * MSEC);
 	says(2, "SHOW a");
-	hears(2, "\\* role=holder pos=0 holder=@h0 seen_ms=* ttl_ms=9700");
+	hears(2, "\\* role=holder pos=0 holder=@h0 held_ms=* seen_ms=* ttl_ms=9700");
 	hears(2, "\\* role=waiter pos=1 *");
 	hears(2, "OK n=2");
 	for (unsigned i = 0; i < 3; i++)
@@ -330,6 +330,28 @@ START_TEST(the_memory_store_shows_what_it_has)
 }
 END_TEST
 
+START_TEST(of_many_readers_SHOW_tells_those_whose_rows_fit)
+{
+	const char *line;
+	unsigned rows = 0;
+
+	cluster_open(1);
+	cluster.conf.limits.output = 4096;
+	daemon_starts(0);
+	passes(SEC);
+	for (unsigned k = 2; k < 60; k++) {
+		says(k, "LOCK a mode=shared owner=%0120u", k);
+		hears(k, "OK *");
+	}
+	says(1, "SHOW a all=no");
+	for (line = next_line(1); line && line[0] == '*'; line = next_line(1))
+		rows++;
+	ck_assert_uint_gt(rows, 2);
+	ck_assert_int_eq(number_in(line, "n"), rows);
+	ck_assert_int_eq(number_in(line, "more"), 58 - rows);
+}
+END_TEST
+
 Suite *show_suite(void)
 {
 	Suite *suite = suite_create("show");
@@ -351,6 +373,7 @@ Suite *show_suite(void)
 	tcase_add_test(show, looks_in_flight_are_bounded_and_end_with_their_session);
 	tcase_add_test(show, many_SHOWs_cost_nobody_a_lease);
 	tcase_add_test(show, the_memory_store_shows_what_it_has);
+	tcase_add_test(show, of_many_readers_SHOW_tells_those_whose_rows_fit);
 	suite_add_tcase(suite, show);
 	return suite;
 }

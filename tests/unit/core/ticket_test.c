@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/ticket.c: tickets, the places of daemons in the queue for a name. */
+#include "daemon/core/contender.h"
 #include "tests/fixture/cluster.h"
 
 #include <check.h>
@@ -185,6 +186,59 @@ START_TEST(a_waiter_that_comes_during_a_round_without_a_ticket_is_queued_at_once
 }
 END_TEST
 
+static int64_t us_of(struct ticket ticket)
+{
+	return strtoll(ticket.text, NULL, 10);
+}
+
+/* Otherwise it would overtake those of other daemons that came before it. */
+START_TEST(who_comes_when_the_last_waiter_has_left_during_a_round_has_a_place_of_its_own)
+{
+	struct ticket left = waits_behind_another_daemon("@first LOCK a wait=1m");
+	unsigned asked, withdrawn = cluster.node[0].count[CALL_WITHDRAW];
+
+	passes(10 * SEC);
+	asked = cluster.node[0].count[CALL_ACQUIRE];
+	all_feel(MOOD_SILENT);
+	while (cluster.node[0].count[CALL_ACQUIRE] == asked)
+		passes(MSEC);
+	says(1, "CANCEL @first");
+	hears(1, "OK");
+	says(1, "LOCK a wait=1m");
+	all_feel(MOOD_WELL);
+	passes(SEC);
+	ck_assert_uint_eq(cluster.node[0].count[CALL_WITHDRAW], withdrawn + 1);
+	ck_assert_int_eq(strncmp(cluster.node[0].last[CALL_WITHDRAW].ticket, left.text, strlen(left.text)), 0);
+	ck_assert_int_gt(us_of(last_ticket()), us_of(left) + 9 * SEC);
+	ignores(1);
+	ignores(2);
+}
+END_TEST
+
+/* Session 3 does not wait, and asks on while the waiter leaves. */
+START_TEST(a_waiter_that_comes_behind_a_request_without_wait_has_no_place_of_one_that_left_before)
+{
+	struct ticket left = waits_behind_another_daemon("@first LOCK a wait=1m");
+	unsigned asked;
+
+	passes(10 * SEC);
+	asked = cluster.node[0].count[CALL_ACQUIRE];
+	all_feel(MOOD_SILENT);
+	while (cluster.node[0].count[CALL_ACQUIRE] == asked)
+		passes(MSEC);
+	says(3, "LOCK a");
+	says(1, "CANCEL @first");
+	hears(1, "OK");
+	says(1, "LOCK a wait=1m");
+	all_feel(MOOD_WELL);
+	passes(SEC);
+	hears(3, "BUSY *");
+	ck_assert_int_gt(us_of(last_ticket()), us_of(left) + 9 * SEC);
+	ignores(1);
+	ignores(2);
+}
+END_TEST
+
 /* The votes of the first round are split, and the second is of both. */
 START_TEST(a_round_of_a_lock_without_wait_shows_the_ticket_of_the_waiter_behind_it)
 {
@@ -252,6 +306,31 @@ START_TEST(a_waiter_that_comes_while_the_leading_node_is_asked_is_known_to_the_o
 }
 END_TEST
 
+/* What an answer to a LOOK shows behind the holder. */
+static struct ticket_seen ticket_seen_in(const char *found)
+{
+	static struct core core = {.daemon_id = "0123.me"};
+	struct answer a = {.found = span_of(found)};
+	struct ticket_seen seen = {0};
+
+	ticket_seen_note(&core, &seen, &a);
+	return seen;
+}
+
+START_TEST(what_is_no_ticket_is_not_taken_for_one)
+{
+	static const char *const odd[] = {"d.h:1", "d.h:1 ", "d.h:1 123", "d.h:1 x", "d.h:1 12-4:d.h", "d.h:1 12a4:d.h", "d.h:1 0:d.h",
+	                                  "d.h:1 12345678901234567:d.h"};
+
+	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++)
+		ck_assert_msg(!ticket_seen_in(odd[i]).us, "%s", odd[i]);
+	ck_assert_int_eq(ticket_seen_in("d.h:1 12:0.one:1").us, 12);
+	ck_assert_str_eq(ticket_seen_in("d.h:1 12:0.one:1").host, "one");
+	ck_assert(ticket_seen_in("d.h:1 12:0123.me:1").own);
+	cluster_open(1);
+}
+END_TEST
+
 Suite *ticket_suite(void);
 Suite *ticket_suite(void)
 {
@@ -267,9 +346,12 @@ Suite *ticket_suite(void)
 	tcase_add_test(ticket, a_daemon_without_a_quorum_leaves_the_queue_and_returns_with_the_same_ticket);
 	tcase_add_test(ticket, a_waiter_whose_clocks_are_set_back_gets_a_ticket_by_the_new_time);
 	tcase_add_test(ticket, a_waiter_that_comes_during_a_round_without_a_ticket_is_queued_at_once);
+	tcase_add_test(ticket, who_comes_when_the_last_waiter_has_left_during_a_round_has_a_place_of_its_own);
+	tcase_add_test(ticket, a_waiter_that_comes_behind_a_request_without_wait_has_no_place_of_one_that_left_before);
 	tcase_add_test(ticket, a_round_of_a_lock_without_wait_shows_the_ticket_of_the_waiter_behind_it);
 	tcase_add_test(ticket, a_key_that_ends_within_the_millisecond_is_asked_for_again_at_once);
 	tcase_add_test(ticket, a_waiter_that_comes_while_the_leading_node_is_asked_is_known_to_the_others);
+	tcase_add_test(ticket, what_is_no_ticket_is_not_taken_for_one);
 	suite_add_tcase(suite, ticket);
 	return suite;
 }

@@ -25,7 +25,7 @@ START_TEST(who_is_refused_for_readers_of_another_daemon_is_told_so)
 	two_daemons(3);
 	reads(2);
 	says(1, "LOCK a");
-	hears(1, "BUSY name=a holder=@h1 mode=shared waiters=0 retry_ms=*");
+	hears(1, "BUSY name=a holder=@h1 held_ms=* mode=shared waiters=0 retry_ms=*");
 	says(1, "SHOW a");
 	hears(1, "\\* role=holder pos=0 * ttl_ms=* mode=shared");
 	hears(1, "OK n=1");
@@ -34,7 +34,7 @@ START_TEST(who_is_refused_for_readers_of_another_daemon_is_told_so)
 	says(2, "LOCK a");
 	hears(2, GRANT);
 	says(1, "LOCK a");
-	hears(1, "BUSY name=a holder=@h1 waiters=0 retry_ms=*");
+	hears(1, "BUSY name=a holder=@h1 held_ms=0 waiters=0 retry_ms=*");
 }
 END_TEST
 
@@ -308,6 +308,34 @@ START_TEST(keep_of_a_reader_keeps_writers_of_other_daemons_out_but_no_readers)
 }
 END_TEST
 
+/* No store tells a share that the ticket of the writer is withdrawn, and nobody waits who would ask for it. */
+START_TEST(a_reader_that_does_not_wait_joins_soon_after_a_writer_of_another_daemon_has_given_up)
+{
+	unsigned asked;
+
+	two_daemons(_i);
+	reads(1);
+	says(2, "LOCK a wait=1500ms");
+	is_wanted(0, 0, "a");
+	passes(1600 * MSEC);
+	hears(2, "TIMEOUT *");
+	asked = cluster.node[0].count[CALL_EXTEND];
+	says(3, "LOCK a mode=shared");
+	hears(3, "BUSY *");
+	passes(MSEC);
+	reads(3);
+	is_wanted(0, 0, "a");
+	for (int tries = 0; tries < 10; tries++) {
+		says(4, "LOCKALL b a mode=shared");
+		hears(4, "BUSY *");
+		passes(50 * MSEC);
+	}
+	ck_assert_uint_eq(cluster.node[0].count[CALL_EXTEND], asked + 1);
+	passes(SEC);
+	reads(4);
+}
+END_TEST
+
 Suite *together_suite(void)
 {
 	Suite *s = suite_create("together");
@@ -328,6 +356,7 @@ Suite *together_suite(void)
 	tcase_add_test(c, a_break_ends_the_holds_of_all_daemons);
 	tcase_add_test(c, a_break_by_a_daemon_that_has_a_share_ends_the_others_as_well);
 	tcase_add_test(c, keep_of_a_reader_keeps_writers_of_other_daemons_out_but_no_readers);
+	tcase_add_loop_test(c, a_reader_that_does_not_wait_joins_soon_after_a_writer_of_another_daemon_has_given_up, 1, 4);
 	suite_add_tcase(s, c);
 	return s;
 }

@@ -50,7 +50,8 @@ static const char *told(unsigned i)
 	return cycle;
 }
 
-START_TEST(two_owners_that_wait_for_each_other_are_stuck_and_the_later_one_is_refused)
+/* Owner 0 has x and wants y; owner 1, which came later, has y and wants x. */
+static void two_wait_for_each_other(void)
 {
 	begins();
 	comes(0, 10);
@@ -59,6 +60,11 @@ START_TEST(two_owners_that_wait_for_each_other_are_stuck_and_the_later_one_is_re
 	comes(1, 20);
 	holds("y");
 	wants("x", 0, false);
+}
+
+START_TEST(two_owners_that_wait_for_each_other_are_stuck_and_the_later_one_is_refused)
+{
+	two_wait_for_each_other();
 	ck_assert(graph_reduce(&graph));
 	ck_assert(!graph_is_victim(&graph, 0));
 	ck_assert(graph_is_victim(&graph, 1));
@@ -68,13 +74,7 @@ END_TEST
 
 START_TEST(an_owner_that_waits_for_a_cycle_is_stuck_but_not_refused)
 {
-	begins();
-	comes(0, 10);
-	holds("x");
-	wants("y", 0, false);
-	comes(1, 20);
-	holds("y");
-	wants("x", 0, false);
+	two_wait_for_each_other();
 	comes(2, 30);
 	holds("z");
 	wants("x", 0, false);

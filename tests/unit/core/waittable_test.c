@@ -353,7 +353,8 @@ START_TEST(garbage_in_the_table_refuses_nobody)
 	static const char *const lists[] = {"", "x", "3:ab", "-3:abc", "99999999999999999999:a", "3", ":abc"};
 	static const char *const members[] = {"", "d.h", "d.h 1", "d.h 1 0", "d.h -1 0 1 2 3 ", "d.h 1 0 1 2 3", " 1 0 1 2 3 ", "d.h 1 0 1 2 3 n0,1,4:abc",
 	                                      "d.h 1 0 1 2 3 z0,1,1:b", "d.h 1 0 1 2 3 h0,1,2:b", "d.h 1 0 1 2 3 n-1,1,1:b", "d.h 1 0 1 2 3 n0,1,-1:b",
-	                                      "d.h 1 0 1 2 3 n0,1,513:b", "d.h 1 0 1 2 3 n0,1", "d.h 1 0 1 2 3 n0,1,1:bb"};
+	                                      "d.h 1 0 1 2 3 n0,1,513:b", "d.h 1 0 1 2 3 n0,1", "d.h 1 0 1 2 3 n0,1,1:bb", "d.h 1 0 x 2 3 ",
+	                                      "d.h 1 0 1 x 3 ", "d.h 1 0 1 2 3 nx,1,1:b", "d.h 1 0 1 2 3 n4294967296,1,1:b", "d.h 1 0 1 2 3 n0,1,x:b"};
 	struct waitgraph graph;
 	struct span member;
 

@@ -216,6 +216,21 @@ START_TEST(who_would_have_its_share_alone_stands_before_all_and_is_woken_when_on
 }
 END_TEST
 
+/* The withdrawal of that ticket was lost with a connection. */
+START_TEST(a_ticket_of_an_earlier_request_of_its_daemon_is_no_rival_of_an_upgrade)
+{
+	ck_assert_int_eq(shares(FIRST), 'G');
+	ck_assert_int_eq(shares(SECOND), 'G');
+	ck_assert_int_eq(renews(FIRST, FORM_UPGRADE, 0, SPAN("1700000000000001:d1:1:u")), 'S');
+	ck_assert_int_eq(renews(FIRST, FORM_UPGRADE, 0, SPAN("1700000000000009:d1:2:u")), 'S');
+	ck_assert(is_shown(""));
+	ck_assert_int_eq(renews(SECOND, FORM_UPGRADE, 0, SPAN("1700000000000008:d2:1:u")), 'S');
+	ck_assert(is_shown("1700000000000001:d1:1:u"));
+	ck_assert_int_eq(renews(FIRST, FORM_UPGRADE, 0, SPAN("1700000000000009:d1:2:u")), 'S');
+	ck_assert(is_shown("1700000000000008:d2:1:u"));
+}
+END_TEST
+
 START_TEST(all_shares_are_broken_together)
 {
 	struct call c = {.kind = CALL_BREAK, .name = A, .marker = MARKER, .value = SPAN("")};
@@ -251,6 +266,7 @@ Suite *readers_key_suite(void)
 	tcase_add_test(c, a_writer_that_gives_up_behind_readers_lets_the_next_readers_know);
 	tcase_add_test(c, a_release_wakes_all_readers_up_to_the_first_writer);
 	tcase_add_test(c, who_would_have_its_share_alone_stands_before_all_and_is_woken_when_one_is_left);
+	tcase_add_test(c, a_ticket_of_an_earlier_request_of_its_daemon_is_no_rival_of_an_upgrade);
 	tcase_add_test(c, all_shares_are_broken_together);
 	suite_add_tcase(s, c);
 	return s;

@@ -143,6 +143,8 @@ static const struct {
 	{"PING x", ERROR_ARG, "unexpected word 'x': PING"},
 	{"LOCK", ERROR_ARG, "a word is missing, LOCK wants name: LOCK name [wait="},
 	{"LOCK x y", ERROR_ARG, "unexpected word 'y': LOCK name"},
+	{"LOCKANY 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 "
+	 "49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64 x", ERROR_ARG, "LOCKANY takes at most 64 names; 'x' is one too many"},
 	{"LOCK wait=5s", ERROR_ARG, "a word is missing, LOCK wants name"},
 	{"LOCK ''", ERROR_ARG, "empty name"},
 	{"LOCK a=b", ERROR_ARG, "no field 'a'; a word that holds '=' must be quoted"},

@@ -90,7 +90,9 @@ START_TEST(the_handshake_is_one_piece)
 	ck_assert_uint_eq(said("*3\r\n$4\r\nAUTH\r\n$7\r\nredlock\r\n$14\r\nhunter2hunter2\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n"),
 			  1);
 	ck_assert_uint_eq(said("*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n"), SCRIPT_N);
-	ck_assert_ptr_null(take("+OK\r\n+OK\r\n" SHA_REPLY SHA_REPLY SHA_REPLY SHA_REPLY SHA_REPLY));
+	ck_assert_ptr_null(take("+OK\r\n+OK\r\n"));
+	for (unsigned i = 1; i < SCRIPT_N; i++)
+		ck_assert_ptr_null(take(SHA_REPLY));
 	ck_assert(!stream.ready);
 	ck_assert_ptr_null(take(SHA_REPLY));
 	ck_assert(stream.ready);

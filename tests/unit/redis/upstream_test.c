@@ -44,7 +44,7 @@ START_TEST(each_call_is_answered_as_the_script_says)
 	real_upstream_send(&call);
 	real_upstream_answered(6);
 	answer_sink_check(&real_upstream.answers, 6, ANSWER_EXECUTED, 'B');
-	ck_assert_str_eq(answer_sink_find(&real_upstream.answers, 6)->found, "d1:7");
+	ck_assert_str_eq(answer_sink_find(&real_upstream.answers, 6)->found, "d1:7:00ff00ff00ff");
 	ck_assert_int_gt(answer_sink_find(&real_upstream.answers, 6)->pttl_ms, 0);
 	real_upstream_expect(CALL_RELEASE, 7, "n", 'R');
 	real_upstream_expect(CALL_RELEASE, 8, "n", 'N');

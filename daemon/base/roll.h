@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A roll of names, at most so many: in the order of their bytes, and by when each was noted last. One more makes room for itself: the oldest goes.
+ * Noting, finding and removing take the logarithm of their number (a skip list; how high an item stands is drawn from a hash of its name).
+ */
+#ifndef BASE_ROLL_H
+#define BASE_ROLL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#define ROLL_HEIGHT 9
+
+struct roll_item {
+	TAILQ_ENTRY(roll_item) by_age, in_due;
+	int64_t stamp; /* the owner's */
+	bool due;      /* in roll.due */
+	uint8_t height;
+	uint16_t n, cap;
+	char *text;                /* behind the links */
+	struct roll_item *next[];  /* the next of at least that height */
+};
+TAILQ_HEAD(roll_items, roll_item);
+
+struct roll {
+	uint64_t key[2];
+	struct roll_items by_age; /* the oldest comes first */
+	struct roll_items due;    /* a list of the owner's */
+	struct roll_item *first[ROLL_HEIGHT];
+	size_t count, most;
+};
+
+void roll_init(struct roll *r, const uint64_t key[2], size_t most);
+void roll_release(struct roll *r);
+
+struct roll_item *roll_find(const struct roll *r, const char *name, size_t n); /* NULL: it is not there */
+/* Makes it the newest. *ret_new, unless NULL: it was not there before; then its stamp is 0. A name has at most 65504 bytes. */
+struct roll_item *roll_note(struct roll *r, const char *name, size_t n, bool *ret_new);
+void roll_remove(struct roll *r, struct roll_item *item);
+void roll_set_due(struct roll *r, struct roll_item *item, bool due);
+
+/* The first name that is not before this one; NULL: none. The next one is roll_next(). */
+struct roll_item *roll_from(const struct roll *r, const char *name, size_t n);
+
+static inline struct roll_item *roll_next(const struct roll_item *item)
+{
+	return item->next[0];
+}
+
+#endif

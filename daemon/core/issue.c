@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See issue.h. */
+#include "daemon/core/issue.h"
+
+#include "daemon/core/deliver.h"
+#include "daemon/core/resume.h"
+#include "daemon/core/tell.h"
+
+#include <stdlib.h>
+
+/* The ACQUIRE is answered, or has no client left that could be. */
+static void permit_answered(struct commander *x, struct session *s, bool tagged)
+{
+	session_answered(x->sessions, s, tagged);
+}
+
+static bool permit_is_tagged(const struct permit *p)
+{
+	return p->not_notified || p->tag[0] != '\0';
+}
+
+static int by_number(const void *a, const void *b)
+{
+	return (int)*(const uint16_t *)a - (int)*(const uint16_t *)b;
+}
+
+/*
+ * The token of a permit is larger than those of all permits before that had one of its slots. A permit of several slots has the largest of their tokens, so
+ * none of its slots may be handed on with the next token of its own range, which may be smaller: the next holder asks the stores.
+ */
+static void permit_set_fence(struct permit *p)
+{
+	p->fence = 0;
+	for (unsigned i = 0; i < p->seats; i++) {
+		struct claim *c = p->seat[i].claim;
+
+		p->fence = c->token > p->fence ? c->token : p->fence;
+		p->slot[i] = p->seat[i].slot;
+		if (p->weight > 1)
+			c->lock->lease.token_end = c->lock->lease.token;
+	}
+	qsort(p->slot, p->weight, sizeof(p->slot[0]), by_number);
+}
+
+void permit_win(struct commander *x, struct permit *p)
+{
+	struct session *s = p->session;
+	bool tagged = permit_is_tagged(p);
+
+	permit_drop_slots(x, p, p->weight);
+	seat_drop(x, p, &p->gate);
+	heap_cancel(&x->core->timers, &p->timer);
+	permit_enter(p, PERMIT_HELD);
+	p->granted_at = x->core->now;
+	permit_set_fence(p);
+	if (!p->not_notified)
+		permit_tell_granted(x, p, span_of(p->tag));
+	else if (s->detached || s->resuming)
+		p->believed = INSTANT_PAST;
+	else
+		heap_set(&x->core->timers, &p->timer, s->lasting->repeat_until);
+	permit_watch(x, p, WATCH_GRANTED);
+	permit_note_risk(x, p);
+	permit_answered(x, s, tagged);
+	semaphore_stir(x, p->semaphore);
+}
+
+static void tell_full(struct commander *x, const struct permit *p, const char *word)
+{
+	struct semaphore *m = p->semaphore;
+	struct reply r;
+	unsigned left = semaphore_free_slots(m);
+
+	reply_begin(&r, session_line(x->sessions), span_of(p->tag), word);
+	reply_text(&r, "name", semaphore_name(m));
+	if (word[0] == 'T')
+		reply_ms(&r, "waited_ms", instant_diff(x->core->now, p->asked_at));
+	reply_int(&r, "limit", m->limit);
+	reply_int(&r, "free", left < p->weight ? left : p->weight - 1); /* other daemons may have what seems to be free here */
+	reply_int(&r, "waiters", semaphore_waiters(m)); /* it has left the line */
+	tell_line(x, p->session, &r);
+}
+
+static void tell_in_use(struct commander *x, const struct permit *p)
+{
+	if (p->other)
+		tell_error(x, p->session, span_of(p->tag), ERROR_LIMIT,
+		           "limit=%u is that of this semaphore at present: ask with the same limit, or when nobody has a permit of it", p->other);
+	else
+		tell_error(x, p->session, span_of(p->tag), ERROR_KIND, "the name is in use by a lock: take another name, or ask when nobody holds the lock");
+}
+
+static void permit_tell_refused(struct commander *x, const struct permit *p, enum refusal why)
+{
+	if (why == REFUSED_BUSY) {
+		metric_add(&x->core->metrics, METRIC_REFUSALS, 1);
+		tell_full(x, p, "BUSY");
+	} else if (why == REFUSED_TIMEOUT) {
+		metric_add(&x->core->metrics, METRIC_TIMEOUTS, 1);
+		tell_full(x, p, "TIMEOUT");
+	} else if (why == REFUSED_IN_USE) {
+		tell_in_use(x, p);
+	} else {
+		deliver_refusal(x, p->session, span_of(p->tag), why);
+	}
+}
+
+void permit_refuse(struct commander *x, struct permit *p, enum refusal why)
+{
+	struct session *s = p->session;
+	bool tagged = permit_is_tagged(p);
+
+	if (why == REFUSED_BUSY && p->patient)
+		why = p->leaving ? REFUSED_CANCELLED : REFUSED_TIMEOUT;
+	permit_enter(p, PERMIT_CANCELLED);
+	if (!p->not_notified && !s->over && !s->detached)
+		permit_tell_refused(x, p, why);
+	metric_add(&x->core->metrics, METRIC_FAILURES, why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED);
+	permit_end(x, p);
+	permit_answered(x, s, tagged);
+}

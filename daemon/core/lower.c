@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See lower.h. */
+#include "daemon/core/lower.h"
+
+#include "daemon/core/hold.h"
+#include "daemon/core/lessee.h"
+#include "daemon/core/move.h"
+#include "daemon/core/round.h"
+
+/* A store's clock jumped ahead, or its server is behind another address now: all its votes end that much sooner. */
+static void lower_votes_of(struct engine *e, unsigned node)
+{
+	int64_t sooner_us = e->members.votes_fall_us[node];
+	struct map_node *at = NULL;
+
+	e->members.votes_fall_us[node] = 0;
+	e->fell_us[node] += sooner_us;
+	e->fell = true;
+	while ((at = map_next(&e->table.map, at))) {
+		struct lock *l = container_of(at, struct lock, name.node);
+
+		if (l->contender->state == CONTENDER_ACQUIRING && l->contender->round)
+			l->contender->round->votes.until[node] = instant_add(l->contender->round->votes.until[node], -sooner_us);
+		if (l->lease.state != LEASE_HELD && l->lease.state != LEASE_ADOPTING)
+			continue;
+		if (l->lease.state == LEASE_HELD)
+			l->lease.believed_until = hold_belief(e, l);
+		l->lease.votes[node] = instant_add(l->lease.votes[node], -sooner_us);
+		if (l->lease.state == LEASE_HELD)
+			lease_schedule(e, &l->lease); /* of an adoption they are counted when the next vote comes */
+	}
+}
+
+bool lower_votes(struct engine *e)
+{
+	bool fell = false;
+
+	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
+		if (!e->members.votes_fall_us[i])
+			continue;
+		lower_votes_of(e, i);
+		fell = true;
+	}
+	return fell;
+}
+
+/* The notice of each loss keeps its name in the table that is walked. */
+void __attribute__((cold)) lower_lose_over(struct engine *e)
+{
+	struct map_node *at = NULL;
+
+	while ((at = map_next(&e->table.map, at))) {
+		struct lock *l = container_of(at, struct lock, name.node);
+
+		if (l->lease.state == LEASE_HELD && lock_is_over(&e->table, l))
+			lessee_expire(e, &l->lease);
+	}
+}

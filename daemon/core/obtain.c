@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See obtain.h. */
+#include "daemon/core/obtain.h"
+
+#include "daemon/core/issue.h"
+#include "daemon/core/waiters.h"
+
+static bool is_trouble(enum refusal why)
+{
+	return why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED;
+}
+
+/* What was lost before the client was told of it interests nobody. */
+static void drop_lost(struct commander *x, struct permit *p, struct seat *seat)
+{
+	if (!seat->claim || seat_is_asked(seat) || seat_is_had(x, seat))
+		return;
+	seat_drop(x, p, seat);
+	seat->why = NOT_REFUSED;
+}
+
+static void permit_drop_lost(struct commander *x, struct permit *p)
+{
+	drop_lost(x, p, &p->mark);
+	drop_lost(x, p, &p->gate);
+	for (unsigned i = 0; i < p->seats; i++)
+		drop_lost(x, p, &p->seat[i]);
+}
+
+static bool permit_is_complete(const struct commander *x, const struct permit *p)
+{
+	return seat_is_had(x, &p->mark) && permit_slots_had(x, p) >= p->weight;
+}
+
+static void permit_stall(struct permit *p, bool stalled)
+{
+	p->semaphore->stalled += stalled;
+	p->semaphore->stalled -= p->stalled;
+	p->stalled = stalled;
+}
+
+/* It cannot have its slots now. It keeps nothing, and stands in line, or is refused. */
+static void permit_fails(struct commander *x, struct permit *p, enum refusal why)
+{
+	bool may_wait = p->patient && !p->leaving && !x->engine->draining && instant_before(x->core->now, p->wait_until);
+
+	if (!may_wait || (why != REFUSED_BUSY && !is_trouble(why))) {
+		permit_refuse(x, p, x->engine->draining ? REFUSED_DRAINING : why);
+		return;
+	}
+	permit_drop_all(x, p);
+	p->mark.why = NOT_REFUSED;
+	permit_enter(p, PERMIT_WAITING);
+	heap_set(&x->core->timers, &p->timer, p->wait_until);
+	permit_watch(x, p, WATCH_WAITING);
+	semaphore_stir(x, p->semaphore);
+}
+
+/* --- trying --- */
+
+/* How many slots no permit of this daemon has or asks for, and this one has not tried. */
+static unsigned slots_untried(const struct permit *p)
+{
+	const struct semaphore *m = p->semaphore;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < m->limit; i++)
+		n += m->used[i] == 0;
+	return n;
+}
+
+/* Whether another permit that tries may give back slots. */
+static bool others_try(const struct permit *p)
+{
+	const struct permit *q;
+
+	TAILQ_FOREACH(q, &p->semaphore->others, in_line)
+		if (q != p && q->state == PERMIT_TRYING && !q->stalled)
+			return true;
+	return false;
+}
+
+/* Asks for the next slots, twice as many each time: a store that is asked for all at once refuses them to others meanwhile. */
+static void try_slots(struct commander *x, struct permit *p)
+{
+	struct semaphore *m = p->semaphore;
+	unsigned from = m->next, n = p->step ? p->step : p->weight;
+
+	p->step = 2 * n;
+	for (unsigned i = 0; i < m->limit && n > 0; i++) {
+		unsigned slot = (from + i) % m->limit;
+
+		if (m->used[slot] > 0)
+			continue;
+		permit_ask_slot(x, p, slot, false);
+		n--;
+	}
+}
+
+static enum refusal permit_trouble(const struct permit *p)
+{
+	for (unsigned i = 0; i < p->seats; i++)
+		if (!p->seat[i].claim && p->seat[i].why != NOT_REFUSED && p->seat[i].why != REFUSED_BUSY && p->seat[i].why != REFUSED_KIND)
+			return p->seat[i].why;
+	return NOT_REFUSED;
+}
+
+/* The name of the mark is somebody's, or the stores are in trouble. */
+static bool mark_is_refused(const struct permit *p)
+{
+	return !p->mark.claim && p->mark.why != NOT_REFUSED;
+}
+
+static void go_on_trying(struct commander *x, struct permit *p)
+{
+	unsigned had = permit_slots_had(x, p);
+	bool again = p->stalled;
+
+	permit_stall(p, false);
+	if (permit_is_complete(x, p)) {
+		permit_win(x, p);
+	} else if (permit_slots_asked(p) > 0 || seat_is_asked(&p->mark)) {
+		return;
+	} else if (mark_is_refused(p)) {
+		permit_fails(x, p, p->mark.why);
+	} else if (permit_trouble(p) != NOT_REFUSED) {
+		permit_fails(x, p, permit_trouble(p));
+	} else if (had + slots_untried(p) < p->weight && !p->patient && !again && others_try(p)) {
+		permit_stall(p, true);
+	} else if (had + slots_untried(p) < p->weight || instant_diff(x->core->now, p->asked_at) >= WAITERS_HURRY_US) {
+		permit_fails(x, p, REFUSED_BUSY);
+	} else {
+		if (!p->mark.claim)
+			permit_ask_mark(x, p, false);
+		if (had < p->weight)
+			try_slots(x, p);
+	}
+}
+
+/* Those that wait in line are served first, unless this one stands before them. */
+static void begin(struct commander *x, struct permit *p)
+{
+	const struct permit *first = TAILQ_FIRST(&p->semaphore->line);
+
+	if (p->step == 0 && first && !permit_stands_before(p, first))
+		permit_fails(x, p, REFUSED_BUSY);
+	else
+		go_on_trying(x, p);
+}
+
+/* --- first in line --- */
+
+static void ask_all_slots(struct commander *x, struct permit *p)
+{
+	for (unsigned slot = 0; slot < p->semaphore->limit; slot++) {
+		const struct seat *seat = slot < p->seats && p->seat[slot].slot == slot ? &p->seat[slot] : NULL;
+
+		if (!seat || (!seat->claim && seat->why == NOT_REFUSED))
+			permit_ask_slot(x, p, slot, true);
+	}
+}
+
+/* A wide permit keeps the slots that it gets until they are enough. No two of them do so at once, or each could wait for the other: they enter by a gate. */
+static void go_on_as_first(struct commander *x, struct permit *p)
+{
+	if (permit_is_complete(x, p)) {
+		permit_win(x, p);
+	} else if (mark_is_refused(p)) {
+		permit_refuse(x, p, p->mark.why);
+	} else if (permit_trouble(p) != NOT_REFUSED) {
+		permit_refuse(x, p, permit_trouble(p));
+	} else if (!p->gate.claim && p->gate.why != NOT_REFUSED) {
+		permit_refuse(x, p, p->gate.why);
+	} else if (p->weight > 1 && !seat_is_had(x, &p->gate)) {
+		permit_drop_slots(x, p, 0);
+		if (!p->gate.claim)
+			permit_ask_gate(x, p);
+	} else {
+		if (!p->mark.claim)
+			permit_ask_mark(x, p, true);
+		ask_all_slots(x, p);
+	}
+}
+
+static void go_on_in_line(struct commander *x, struct permit *p)
+{
+	bool first = TAILQ_FIRST(&p->semaphore->line) == p;
+
+	if (first) {
+		permit_enter(p, PERMIT_FIRST);
+		go_on_as_first(x, p);
+	} else if (p->state == PERMIT_FIRST) {
+		permit_drop_all(x, p); /* another one came before it, by its priority */
+		permit_enter(p, PERMIT_WAITING);
+	}
+}
+
+/* --- */
+
+static void permit_look(struct commander *x, struct permit *p)
+{
+	const struct seat *lost = !seat_is_had(x, &p->mark) ? &p->mark : NULL;
+
+	for (unsigned i = 0; i < p->seats && !lost; i++)
+		lost = !seat_is_had(x, &p->seat[i]) ? &p->seat[i] : NULL;
+	if (lost && lost->claim->state == CLAIM_LOST)
+		permit_lose(x, p, lost->claim->loss);
+}
+
+void obtain_next(struct commander *x)
+{
+	struct permit *p = TAILQ_FIRST(&x->permits_due);
+
+	TAILQ_REMOVE(&x->permits_due, p, in_due);
+	p->due = false;
+	x->due--;
+	x->gathered = true;
+	if (permit_is_asking(p))
+		permit_drop_lost(x, p);
+	switch (p->state) {
+	case PERMIT_TRYING:
+		begin(x, p);
+		break;
+	case PERMIT_WAITING:
+	case PERMIT_FIRST:
+		go_on_in_line(x, p);
+		break;
+	case PERMIT_CANCELLED:
+		permit_refuse(x, p, REFUSED_CANCELLED);
+		break;
+	case PERMIT_HELD:
+		permit_look(x, p);
+		break;
+	case PERMIT_LOST:
+		break;
+	}
+}
+
+/* A wait that ends while no quorum of stores can be used tells so. */
+static enum refusal timeout_why(const struct commander *x)
+{
+	return members_usable(&x->engine->members) < engine_quorum(x->engine) ? REFUSED_QUORUM : REFUSED_TIMEOUT;
+}
+
+void obtain_fired(struct commander *x, struct permit *p)
+{
+	x->gathered = true;
+	if (p->state == PERMIT_WAITING || p->state == PERMIT_FIRST)
+		permit_refuse(x, p, timeout_why(x));
+	else if (p->not_notified && p->state == PERMIT_HELD)
+		permit_end(x, p);
+}

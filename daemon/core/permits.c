@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See permits.h. */
+#include "daemon/core/permits.h"
+
+#include "daemon/core/hold.h"
+#include "daemon/core/rows.h"
+#include "daemon/core/tell.h"
+
+#include <inttypes.h>
+
+void semaphore_stir(struct commander *x, struct semaphore *m)
+{
+	struct permit *p;
+
+	TAILQ_FOREACH(p, &m->line, in_line)
+		if ((p->state == PERMIT_WAITING) == (p == TAILQ_FIRST(&m->line)))
+			permit_make_due(x, p);
+	if (m->stalled == 0)
+		return;
+	TAILQ_FOREACH(p, &m->others, in_line)
+		if (p->stalled)
+			permit_make_due(x, p);
+}
+
+static bool leases_are_at_risk(const struct permit *p)
+{
+	bool at_risk = p->mark.claim && p->mark.claim->lock->lease.at_risk;
+
+	for (unsigned i = 0; i < p->seats; i++)
+		at_risk |= p->seat[i].claim && p->seat[i].claim->lock->lease.at_risk;
+	return at_risk;
+}
+
+void permit_note_risk(struct commander *x, struct permit *p)
+{
+	bool at_risk = leases_are_at_risk(p);
+
+	if (p->state != PERMIT_HELD || p->at_risk == at_risk)
+		return;
+	p->at_risk = at_risk;
+	permit_tell(x, p, at_risk ? "! RISK" : "! SAFE", at_risk ? "left_ms" : "valid_ms");
+}
+
+/* All of its claims have been extended, or cannot be. */
+static void permit_extended(struct commander *x, struct permit *p, enum refusal why)
+{
+	struct pending *client = p->extend;
+
+	p->extend = NULL;
+	notices_add(&x->engine->notices, NOTICE_EXTENDED, NULL, client, why);
+}
+
+static void note_pending(struct commander *x, const struct notice *n)
+{
+	struct permit *p = permit_of(n->pending->session);
+
+	TAILQ_REMOVE(&p->agent.pendings, n->pending, in_session);
+	if (n->refusal != NOT_REFUSED)
+		p->extended = n->refusal;
+	if (--p->extending == 0)
+		permit_extended(x, p, p->extended);
+}
+
+/* What the name of the mark is used as instead. */
+static unsigned limit_in_use(const struct permit *p, const struct lock *l)
+{
+	return lock_is_idle(l) || l->limit == p->semaphore->limit ? l->contender->elsewhere.limit : l->limit;
+}
+
+void permits_note(struct commander *x, const struct notice *n)
+{
+	struct permit *p;
+	struct seat *seat;
+
+	if (!n->claim) {
+		note_pending(x, n);
+		return;
+	}
+	p = permit_of(n->claim->session);
+	seat = permit_seat(p, n->claim);
+	switch (n->kind) {
+	case NOTICE_GRANTED:
+		claim_end_asking(&x->engine->table, n->claim);
+		break;
+	case NOTICE_REFUSED:
+	case NOTICE_FORGOTTEN:
+		TAILQ_REMOVE(&p->agent.claims, n->claim, in_session);
+		if (!seat)
+			return;
+		seat->claim = NULL;
+		seat->why = n->kind == NOTICE_REFUSED ? n->refusal : NOT_REFUSED;
+		if (seat == &p->mark && n->refusal == REFUSED_IN_USE)
+			p->other = limit_in_use(p, n->claim->lock);
+		break;
+	case NOTICE_LOST:
+		break; /* the claim says so itself */
+	case NOTICE_RISK:
+	case NOTICE_SAFE:
+		permit_note_risk(x, p);
+		return;
+	default:
+		return;
+	}
+	permit_make_due(x, p);
+}
+
+static void permit_drop_extend(struct commander *x, struct permit *p, enum refusal why)
+{
+	struct pending *part;
+
+	while ((part = TAILQ_FIRST(&p->agent.pendings))) {
+		TAILQ_REMOVE(&p->agent.pendings, part, in_session);
+		part->session = NULL;
+	}
+	p->extending = 0;
+	if (!p->extend)
+		return;
+	p->extend->permit = NULL;
+	permit_extended(x, p, why);
+}
+
+void permit_lose(struct commander *x, struct permit *p, enum loss why)
+{
+	char who[WHO_MAX];
+
+	p->loss = why;
+	permit_drop_extend(x, p, REFUSED_LOST);
+	if (core_may_log(x->core, BURST_LOST))
+		core_log(x->core, LOG_WARN, "lost", "peer=%s session=%" PRIu64 " name=%s fence=%" PRId64 " reason=%s",
+		         core_quoted(x->core, (struct span){who, session_who(p->session, who)}), p->session->serial,
+		         core_quoted(x->core, semaphore_name(p->semaphore)), p->fence, loss_word(why));
+	permit_watch(x, p, WATCH_LOST);
+	permit_tell(x, p, "! LOST", NULL);
+	permit_abandon(x, p, INSTANT_NEVER);
+	permit_enter(p, PERMIT_LOST);
+	if (p->not_notified)
+		permit_end(x, p); /* the client never heard of it */
+	else
+		p->not_notified = p->session->detached || p->session->resuming;
+}
+
+void permits_lose(struct commander *x, struct session *s, enum loss why)
+{
+	struct permit *p, *next;
+
+	for (p = TAILQ_FIRST(&s->permits); p; p = next) {
+		next = TAILQ_NEXT(p, in_session);
+		if (p->state == PERMIT_HELD)
+			permit_lose(x, p, why);
+	}
+}
+
+void permit_end(struct commander *x, struct permit *p)
+{
+	struct semaphore *m = p->semaphore;
+
+	permit_drop_extend(x, p, REFUSED_CANCELLED);
+	if (p->stalled)
+		m->stalled--;
+	permit_free(x, p);
+	semaphore_stir(x, m);
+	semaphore_drop_if_unused(x, m);
+}
+
+void permit_cancel(struct commander *x, struct permit *p)
+{
+	permit_enter(p, PERMIT_CANCELLED);
+	permit_make_due(x, p);
+}
+
+/* --- with their sessions --- */
+
+void permits_are_ending(struct session *s)
+{
+	struct permit *p;
+	struct claim *c;
+
+	TAILQ_FOREACH(p, &s->permits, in_session)
+		TAILQ_FOREACH(c, &p->agent.claims, in_session)
+			c->ending = true;
+}
+
+/* A session without a connection has been told when its client ceases to believe; what such a client does not know of it does not believe in. */
+static void permit_leave(struct commander *x, struct permit *p, bool sure)
+{
+	if (p->state == PERMIT_HELD)
+		permit_watch(x, p, WATCH_RELEASED);
+	if (p->state == PERMIT_HELD && !sure && !p->not_notified)
+		permit_abandon(x, p, p->session->detached ? p->believed : INSTANT_NEVER);
+	permit_end(x, p);
+}
+
+void permits_end(struct commander *x, struct session *s, bool waiting, bool sure)
+{
+	struct permit *p, *next;
+
+	for (p = TAILQ_FIRST(&s->permits); p; p = next) {
+		next = TAILQ_NEXT(p, in_session);
+		if (permit_is_asking(p) == waiting)
+			permit_leave(x, p, sure);
+	}
+}
+
+/* Until when the client may believe: as long as each of its leases lasts. */
+static struct instant permit_belief(const struct commander *x, const struct permit *p)
+{
+	struct instant until = hold_belief(x->engine, p->mark.claim->lock);
+
+	for (unsigned i = 0; i < p->seats; i++)
+		until = instant_max(until, hold_belief(x->engine, p->seat[i].claim->lock));
+	return until;
+}
+
+void permits_detach(struct commander *x, struct session *s)
+{
+	struct permit *p;
+
+	TAILQ_FOREACH(p, &s->permits, in_session) {
+		p->tag[0] = '\0';
+		p->leaving = false;
+		if (permit_is_asking(p))
+			p->not_notified = true;
+		else if (p->state == PERMIT_HELD)
+			p->believed = p->not_notified ? INSTANT_PAST : permit_belief(x, p);
+		if (p->state == PERMIT_HELD)
+			heap_cancel(&x->core->timers, &p->timer);
+		else if (timer_is_set(&p->timer))
+			heap_set(&x->core->timers, &p->timer, p->wait_until); /* permits_bound() may have set it to a sooner moment */
+		permit_drop_extend(x, p, REFUSED_CANCELLED);
+	}
+}
+
+void permits_take_over(struct session *to, struct session *from)
+{
+	struct permit *p;
+
+	while ((p = TAILQ_FIRST(&from->permits))) {
+		TAILQ_REMOVE(&from->permits, p, in_session);
+		TAILQ_INSERT_TAIL(&to->permits, p, in_session);
+		p->session = p->agent.principal = to;
+		p->agent.serial = from->serial;
+	}
+}
+
+unsigned permits_tell_resumed(struct commander *x, struct session *s)
+{
+	struct permit *p;
+	struct reply r;
+	unsigned n = 0;
+
+	TAILQ_FOREACH(p, &s->permits, in_session) {
+		if (p->state != PERMIT_HELD || permit_valid_us(x, p) <= 0)
+			continue;
+		p->not_notified = false;
+		heap_cancel(&x->core->timers, &p->timer);
+		reply_begin(&r, session_line(x->sessions), span_of(s->lasting->resume_tag), "*");
+		reply_permit(&r, p);
+		reply_ms(&r, "valid_ms", permit_valid_us(x, p));
+		reply_int(&r, "count", 1);
+		reply_int(&r, "limit", p->semaphore->limit);
+		reply_int(&r, "weight", p->weight);
+		if (p->owner_n > 0)
+			reply_text(&r, "owner", permit_owner(p));
+		session_send(x->sessions, s, r.start, reply_end(&r));
+		n++;
+	}
+	return n;
+}
+
+void permits_bound(struct commander *x, struct session *s, struct instant until)
+{
+	struct permit *p;
+
+	TAILQ_FOREACH(p, &s->permits, in_session) {
+		if (!p->not_notified)
+			continue;
+		if (p->state == PERMIT_LOST) {
+			p->not_notified = false;
+			permit_tell(x, p, "! LOST", NULL);
+		} else if (!timer_is_set(&p->timer) || instant_before(until, p->timer.at)) {
+			heap_set(&x->core->timers, &p->timer, until);
+		}
+	}
+}
+
+struct permit *permit_waiting(const struct session *s, struct span tag)
+{
+	struct permit *p;
+
+	TAILQ_FOREACH(p, &s->permits, in_session)
+		if (permit_is_asking(p) && span_equal(span_of(p->tag), tag))
+			return p;
+	return NULL;
+}
+
+bool permits_wait(const struct session *s, bool patient)
+{
+	const struct permit *p;
+
+	TAILQ_FOREACH(p, &s->permits, in_session)
+		if (permit_is_asking(p) && !p->not_notified && p->patient == patient)
+			return true;
+	return false;
+}
+
+unsigned permits_patient(const struct session *s)
+{
+	const struct permit *p;
+	unsigned n = 0;
+
+	TAILQ_FOREACH(p, &s->permits, in_session)
+		n += permit_is_asking(p) && p->patient;
+	return n;
+}
+
+void permits_finish_up(struct commander *x, struct session *s)
+{
+	struct permit *p;
+
+	TAILQ_FOREACH(p, &s->permits, in_session) {
+		p->leaving = true;
+		if (p->state == PERMIT_WAITING || p->state == PERMIT_FIRST)
+			permit_cancel(x, p);
+	}
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See seats.h. The names of slots begin with bytes that the stores know: daemon/redis/batch.c gives them keys of their own. */
+#include "daemon/core/seats.h"
+
+#include "daemon/base/mem.h"
+#include "daemon/core/engine.h"
+#include "daemon/core/hold.h"
+#include "proto/decimal.h"
+
+static struct span part_name(struct permit *p, char out[SLOT_NAME_MAX], const char *what, size_t n)
+{
+	struct span name = semaphore_name(p->semaphore);
+	char *at = out + sizeof(SLOT_PREFIX) - 1;
+
+	_Static_assert(SLOT_NAME_MAX >= sizeof(SLOT_PREFIX) - 1 + NAME_MAX_BYTES + 1 + 4, "there is room for the longest name");
+
+	memcpy(out, SLOT_PREFIX, sizeof(SLOT_PREFIX) - 1);
+	memcpy(at, name.p, name.n);
+	at += name.n;
+	*at++ = '#';
+	memcpy(at, what, n);
+	return (struct span){out, (size_t)(at - out) + n};
+}
+
+static void seat_ask(struct commander *x, struct permit *p, struct seat *seat, struct span name, unsigned limit, bool patient)
+{
+	struct lock_table *t = &x->engine->table;
+	struct claim *c = claim_new(t);
+
+	seat->claim = c;
+	seat->why = NOT_REFUSED;
+	c->session = &p->agent;
+	claim_set_texts(c, permit_owner(p), (struct span){p->note, p->note_n});
+	claim_begin_asking(t, c);
+	c->asking->asked_at = p->asked_at;
+	c->asking->order = p->order;
+	c->renew = true;
+	c->ttl_us = p->ttl_us;
+	c->limit = (uint16_t)limit;
+	c->shared = limit != SLOT_OF_SEMAPHORE;
+	c->priority = p->priority & 15;
+	c->patient = patient;
+	TAILQ_INSERT_TAIL(&p->agent.claims, c, in_session);
+	/* The end of the wait is the permit's. */
+	engine_lock(x->engine, c, name, patient ? INSTANT_NEVER : x->core->now);
+}
+
+void permit_ask_mark(struct commander *x, struct permit *p, bool patient)
+{
+	seat_ask(x, p, &p->mark, semaphore_name(p->semaphore), p->semaphore->limit, patient);
+}
+
+void permit_ask_gate(struct commander *x, struct permit *p)
+{
+	char out[SLOT_NAME_MAX];
+
+	seat_ask(x, p, &p->gate, part_name(p, out, "gate", 4), SLOT_OF_SEMAPHORE, true);
+}
+
+static struct seat *permit_seat_of(struct permit *p, unsigned slot)
+{
+	for (unsigned i = 0; i < p->seats; i++)
+		if (p->seat[i].slot == slot)
+			return &p->seat[i];
+	if (p->seats == p->cap) {
+		p->cap = p->cap ? 2 * p->cap : 4;
+		p->seat = mem_grow(p->seat, p->cap, sizeof(*p->seat));
+	}
+	p->seat[p->seats] = (struct seat){.slot = (uint16_t)slot};
+	p->semaphore->used[slot] = (uint8_t)(p->semaphore->used[slot] + permit_uses(p->state));
+	return &p->seat[p->seats++];
+}
+
+void permit_ask_slot(struct commander *x, struct permit *p, unsigned slot, bool patient)
+{
+	char out[SLOT_NAME_MAX], digits[DECIMAL_MAX], *at = decimal_write(digits + sizeof(digits), slot);
+
+	seat_ask(x, p, permit_seat_of(p, slot), part_name(p, out, at, (size_t)(digits + sizeof(digits) - at)), SLOT_OF_SEMAPHORE, patient);
+}
+
+bool permit_has_slot(const struct permit *p, unsigned slot)
+{
+	for (unsigned i = 0; i < p->seats; i++)
+		if (p->seat[i].slot == slot)
+			return true;
+	return false;
+}
+
+bool seat_is_asked(const struct seat *seat)
+{
+	return seat->claim && seat->claim->state != CLAIM_HELD && seat->claim->state != CLAIM_LOST;
+}
+
+bool seat_is_had(const struct commander *x, const struct seat *seat)
+{
+	const struct claim *c = seat->claim;
+
+	return c && c->state == CLAIM_HELD && c->lock->lease.state == LEASE_HELD && !lock_is_over(&x->engine->table, c->lock);
+}
+
+void seat_drop(struct commander *x, struct permit *p, struct seat *seat)
+{
+	struct claim *c = seat->claim;
+
+	if (!c)
+		return;
+	seat->claim = NULL;
+	TAILQ_REMOVE(&p->agent.claims, c, in_session);
+	if (c->state == CLAIM_HELD)
+		hold_unlock(x->engine, c, 0, NULL);
+	else if (c->state == CLAIM_LOST)
+		hold_acknowledge(x->engine, c);
+	else
+		hold_abandon(x->engine, c, INSTANT_PAST);
+}
+
+void permit_drop_slots(struct commander *x, struct permit *p, unsigned keep)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < p->seats; i++)
+		if (seat_is_asked(&p->seat[i]))
+			seat_drop(x, p, &p->seat[i]);
+	for (unsigned i = 0; i < p->seats; i++) {
+		struct seat seat = p->seat[i];
+
+		if (n < keep && seat_is_had(x, &seat)) {
+			p->seat[n++] = seat;
+			continue;
+		}
+		if (permit_uses(p->state))
+			p->semaphore->used[seat.slot]--;
+		if (seat.claim)
+			p->semaphore->next = seat.slot;
+		seat_drop(x, p, &seat);
+	}
+	p->seats = n;
+}
+
+void permit_drop_all(struct commander *x, struct permit *p)
+{
+	permit_drop_slots(x, p, 0);
+	seat_drop(x, p, &p->gate);
+	seat_drop(x, p, &p->mark); /* last: it stands while a slot does */
+}
+
+static void seat_abandon(struct commander *x, struct permit *p, struct seat *seat, struct instant until)
+{
+	struct claim *c = seat->claim;
+
+	if (!c)
+		return;
+	seat->claim = NULL;
+	TAILQ_REMOVE(&p->agent.claims, c, in_session);
+	hold_abandon(x->engine, c, until);
+}
+
+void permit_abandon(struct commander *x, struct permit *p, struct instant until)
+{
+	for (unsigned i = 0; i < p->seats; i++) {
+		struct seat *seat = &p->seat[i];
+
+		seat_abandon(x, p, seat, seat->claim && seat->claim->state == CLAIM_HELD ? until : INSTANT_PAST);
+		if (permit_uses(p->state))
+			p->semaphore->used[seat->slot]--;
+	}
+	p->seats = 0;
+	seat_drop(x, p, &p->gate);
+	seat_abandon(x, p, &p->mark, until);
+}
+
+unsigned permit_slots_had(const struct commander *x, const struct permit *p)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < p->seats; i++)
+		n += seat_is_had(x, &p->seat[i]);
+	return n;
+}
+
+unsigned permit_slots_asked(const struct permit *p)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < p->seats; i++)
+		n += seat_is_asked(&p->seat[i]);
+	return n;
+}
+
+struct seat *permit_seat(struct permit *p, const struct claim *c)
+{
+	if (p->mark.claim == c)
+		return &p->mark;
+	if (p->gate.claim == c)
+		return &p->gate;
+	for (unsigned i = 0; i < p->seats; i++)
+		if (p->seat[i].claim == c)
+			return &p->seat[i];
+	return NULL;
+}
+
+void permit_free(struct commander *x, struct permit *p)
+{
+	struct semaphore *m = p->semaphore;
+
+	permit_drop_all(x, p);
+	heap_cancel(&x->core->timers, &p->timer);
+	if (p->due) {
+		TAILQ_REMOVE(&x->permits_due, p, in_due);
+		x->due--;
+	}
+	permit_enter(p, PERMIT_LOST);
+	p->session->held--;
+	TAILQ_REMOVE(&m->others, p, in_line);
+	TAILQ_REMOVE(&p->session->permits, p, in_session);
+	permit_release(p);
+}

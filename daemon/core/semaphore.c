@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See semaphore.h. The names of slots begin with bytes that the stores know: daemon/redis/batch.c gives them keys of their own. */
+#include "daemon/core/semaphore.h"
+
+#include "daemon/base/mem.h"
+#include "daemon/core/terms.h"
+#include "proto/decimal.h"
+
+#include <stdlib.h>
+
+/* --- semaphores --- */
+
+static bool semaphore_matches(const struct map_node *node, const void *key, size_t n)
+{
+	const struct semaphore *m = container_of(node, struct semaphore, node);
+
+	return m->n == n && memcmp(m->name, key, n) == 0;
+}
+
+void semaphores_init(struct commander *x)
+{
+	map_init(&x->semaphores, x->engine->table.map.key);
+	TAILQ_INIT(&x->permits_due);
+}
+
+struct semaphore *semaphore_find(struct commander *x, struct span name)
+{
+	struct map_node *node;
+
+	if (x->semaphores.count == 0)
+		return NULL;
+	node = map_find(&x->semaphores, map_hash(&x->semaphores, name.p, name.n), name.p, name.n, semaphore_matches);
+	return node ? container_of(node, struct semaphore, node) : NULL;
+}
+
+struct semaphore *semaphore_find_or_add(struct commander *x, struct span name, unsigned limit)
+{
+	struct semaphore *m = semaphore_find(x, name);
+	uint64_t hash;
+
+	if (m)
+		return m;
+	hash = map_hash(&x->semaphores, name.p, name.n);
+	m = mem_alloc(sizeof(*m));
+	m->name = mem_copy(name.p, name.n);
+	m->n = name.n;
+	m->limit = limit;
+	/* Daemons begin with different slots, so they seldom meet while there are enough. */
+	m->next = (unsigned)(siphash(x->semaphores.key, x->core->daemon_id, strlen(x->core->daemon_id)) ^ hash) % limit;
+	TAILQ_INIT(&m->line);
+	TAILQ_INIT(&m->others);
+	map_insert(&x->semaphores, &m->node, hash);
+	return m;
+}
+
+static void semaphore_free(struct commander *x, struct semaphore *m)
+{
+	map_remove(&x->semaphores, &m->node);
+	free(m->name);
+	free(m);
+}
+
+void semaphore_drop_if_unused(struct commander *x, struct semaphore *m)
+{
+	if (TAILQ_EMPTY(&m->line) && TAILQ_EMPTY(&m->others))
+		semaphore_free(x, m);
+}
+
+void permit_release(struct permit *p)
+{
+	free(p->seat);
+	free(p->owner);
+	free(p->note);
+	free(p);
+}
+
+static void permits_release(struct commander *x, struct permits *list)
+{
+	struct permit *p;
+
+	while ((p = TAILQ_FIRST(list))) {
+		TAILQ_REMOVE(list, p, in_line);
+		pool_put(&x->engine->table.pendings, p->extend);
+		permit_release(p);
+	}
+}
+
+void semaphores_free_all(struct commander *x)
+{
+	struct map_node *node;
+
+	while ((node = map_next(&x->semaphores, NULL))) {
+		struct semaphore *m = container_of(node, struct semaphore, node);
+
+		permits_release(x, &m->line);
+		permits_release(x, &m->others);
+		semaphore_free(x, m);
+	}
+	map_release(&x->semaphores);
+}
+
+bool semaphore_owns(const struct lock *l, struct span *ret_name)
+{
+	struct span name = lock_name(l);
+
+	if (l->limit == 0)
+		return false;
+	*ret_name = name;
+	if (l->limit != SLOT_OF_SEMAPHORE)
+		return true;
+	name = (struct span){name.p + sizeof(SLOT_PREFIX) - 1, name.n - (sizeof(SLOT_PREFIX) - 1)};
+	while (name.n > 0 && name.p[name.n - 1] != '#')
+		name.n--;
+	*ret_name = (struct span){name.p, name.n - (name.n > 0)};
+	return true;
+}
+
+/* --- permits --- */
+
+struct permit *permit_new(struct commander *x, struct session *s, struct semaphore *m, unsigned weight)
+{
+	const struct request *q = &x->request;
+	int64_t wait = request_has(q, FIELD_WAIT) ? q->field[FIELD_WAIT].number : 0;
+	struct permit *p = mem_alloc(sizeof(*p));
+
+	p->session = s;
+	p->semaphore = m;
+	p->agent.principal = s;
+	p->agent.over = p->agent.detached = p->agent.of_permit = true;
+	p->agent.serial = s->serial;
+	TAILQ_INIT(&p->agent.claims);
+	TAILQ_INIT(&p->agent.permits);
+	TAILQ_INIT(&p->agent.pendings);
+	TAILQ_INIT(&p->agent.listings);
+	p->timer.kind = TIMER_PERMIT;
+	p->weight = weight;
+	p->priority = request_priority(q);
+	p->order = ++x->engine->asked;
+	p->owner_n = request_owner(q).n;
+	p->owner = p->owner_n > 0 ? mem_copy(request_owner(q).p, p->owner_n) : NULL;
+	p->note_n = request_note(q).n;
+	p->note = p->note_n > 0 ? mem_copy(request_note(q).p, p->note_n) : NULL;
+	p->ttl_us = request_has(q, FIELD_TTL) ? q->field[FIELD_TTL].number : x->core->conf.lease_us;
+	p->patient = wait > 0;
+	p->asked_at = x->core->now;
+	p->wait_until = wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(x->core->now, wait);
+	memcpy(p->tag, q->tag.p ? q->tag.p : "", q->tag.n);
+	p->state = PERMIT_TRYING;
+	TAILQ_INSERT_TAIL(&m->others, p, in_line);
+	TAILQ_INSERT_TAIL(&s->permits, p, in_session);
+	s->waiting++;
+	return p;
+}
+
+void permit_make_due(struct commander *x, struct permit *p)
+{
+	if (p->due)
+		return;
+	p->due = true;
+	x->due++;
+	TAILQ_INSERT_TAIL(&x->permits_due, p, in_due);
+}
+
+static struct instant permit_place(const struct permit *p)
+{
+	return instant_add(p->asked_at, -(int64_t)p->priority * PRIORITY_US);
+}
+
+bool permit_stands_before(const struct permit *p, const struct permit *q)
+{
+	return instant_diff(permit_place(p), permit_place(q)) < (p->order < q->order);
+}
+
+static bool permit_stands_in_line(enum permit_state state)
+{
+	return state == PERMIT_WAITING || state == PERMIT_FIRST;
+}
+
+/* Whether the slots of its seats are its own, as far as other permits of this daemon are concerned. */
+bool permit_uses(enum permit_state state)
+{
+	return state == PERMIT_TRYING || state == PERMIT_HELD;
+}
+
+static void permit_line_up(struct permit *p)
+{
+	struct permit *before = TAILQ_LAST(&p->semaphore->line, permits);
+
+	while (before && permit_stands_before(p, before))
+		before = TAILQ_PREV(before, permits, in_line);
+	if (before)
+		TAILQ_INSERT_AFTER(&p->semaphore->line, before, p, in_line);
+	else
+		TAILQ_INSERT_HEAD(&p->semaphore->line, p, in_line);
+}
+
+void permit_enter(struct permit *p, enum permit_state state)
+{
+	struct semaphore *m = p->semaphore;
+	bool was = permit_stands_in_line(p->state), is = permit_stands_in_line(state);
+
+	if (was != is) {
+		TAILQ_REMOVE(was ? &m->line : &m->others, p, in_line);
+		if (is)
+			permit_line_up(p);
+		else
+			TAILQ_INSERT_TAIL(&m->others, p, in_line);
+	}
+	for (unsigned i = 0; i < p->seats && permit_uses(p->state) != permit_uses(state); i++)
+		m->used[p->seat[i].slot] = (uint8_t)(m->used[p->seat[i].slot] + (permit_uses(state) ? 1 : -1));
+	m->held += (state == PERMIT_HELD) * p->weight;
+	m->held -= (p->state == PERMIT_HELD) * p->weight;
+	if (permit_is_asking(p) && state >= PERMIT_HELD) {
+		p->session->waiting--;
+		p->session->held++;
+	}
+	p->state = state;
+}
+
+struct span permit_text(const struct permit *p, char out[SLOTS_TEXT])
+{
+	char *end = out + SLOTS_TEXT, *at = end;
+
+	for (unsigned i = p->weight; i-- > 0;) {
+		at = decimal_write(at, p->slot[i]);
+		if (i > 0)
+			*--at = ',';
+	}
+	return (struct span){at, (size_t)(end - at)};
+}
+
+int64_t permit_valid_us(const struct commander *x, const struct permit *p)
+{
+	int64_t least = lock_valid_us(&x->engine->table, p->mark.claim->lock);
+
+	for (unsigned i = 0; i < p->seats; i++) {
+		int64_t valid = lock_valid_us(&x->engine->table, p->seat[i].claim->lock);
+
+		least = valid < least ? valid : least;
+	}
+	return least;
+}
+
+unsigned semaphore_waiters(const struct semaphore *m)
+{
+	const struct permit *p;
+	unsigned n = 0;
+
+	TAILQ_FOREACH(p, &m->line, in_line)
+		n++;
+	return n;
+}

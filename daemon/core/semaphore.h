@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A semaphore of limit L is L slots, each a name of its own with an ordinary lease, and a mark: the name itself, which all daemons with permits hold together
+ * as readers do, and whose values tell the limit. A permit is the mark and one slot for each unit of its weight. Its claims belong to no client: their session
+ * is the agent of the permit, from the ACQUIRE to the RELEASE. See ALGORITHMS.md, Semaphores.
+ */
+#ifndef CORE_SEMAPHORE_H
+#define CORE_SEMAPHORE_H
+
+#include "daemon/core/commander.h"
+
+#define WEIGHT_MOST 8
+#define SLOTS_TEXT  64 /* bytes of "3,7": WEIGHT_MOST numbers of at most 4 digits */
+
+enum permit_state {
+	PERMIT_TRYING,    /* it asks for free slots, some at a time, and waits for nobody */
+	PERMIT_WAITING,   /* it stands in the line of its semaphore, and has nothing */
+	PERMIT_FIRST,     /* the first of the line: it stands in the queues of all slots. One of weight 2 or more enters by the gate first */
+	PERMIT_CANCELLED, /* it is about to be answered */
+	PERMIT_HELD,
+	PERMIT_LOST,      /* its client was told, and has not released it yet */
+};
+
+/* What a permit asks for, or has. */
+struct seat {
+	struct claim *claim; /* NULL: it is not asked for */
+	enum refusal why;    /* of the last refusal */
+	uint16_t slot;
+};
+
+struct permit {
+	TAILQ_ENTRY(permit) in_session, in_due;
+	TAILQ_ENTRY(permit) in_line; /* WAITING, FIRST: semaphore.line; else semaphore.others */
+	struct session *session;
+	struct session agent;  /* of the claims; in no table */
+	struct semaphore *semaphore;
+	struct timer timer;    /* WAITING, FIRST: the end of the wait. Not notified: end of the time to repeat the ACQUIRE, if that is sooner */
+	enum permit_state state;
+	unsigned weight, priority, order;
+	struct seat mark, gate;
+	struct seat *seat;     /* of slots. HELD: one for each unit of its weight */
+	unsigned seats, cap;
+	uint16_t slot[WEIGHT_MOST]; /* HELD, LOST: which slots it has or had, in order */
+	unsigned step;         /* TRYING: how many slots are asked for at a time */
+	char *owner, *note;
+	size_t owner_n, note_n;
+	int64_t ttl_us, fence;
+	struct instant asked_at, wait_until, granted_at;
+	struct instant believed; /* of a session without a connection: the belief of its client ends by then */
+	enum loss loss;        /* LOST: why */
+	struct pending *extend; /* an EXTEND of its client; NULL: none */
+	unsigned extending;    /* the EXTENDs of its claims for that which are not answered yet */
+	enum refusal extended; /* what these were answered so far */
+	unsigned other;        /* the limit with which the name is in use instead; 0: as a lock */
+	bool patient, due;
+	bool not_notified;     /* its connection was lost: the client does not know of it, or a repeated ACQUIRE takes its place */
+	bool leaving;          /* its session has sent its last line: it waits for nobody any more */
+	bool stalled;          /* see semaphore.stalled */
+	bool at_risk;          /* RISK was told */
+	char tag[TAG_MAX + 1]; /* of the ACQUIRE */
+};
+
+struct semaphore {
+	struct map_node node;
+	char *name;
+	size_t n;
+	unsigned limit;
+	unsigned held;         /* sum of the weights of those in PERMIT_HELD */
+	unsigned stalled;      /* how many in PERMIT_TRYING ask for nothing, as others try all slots that may be free */
+	unsigned next;         /* the slot that was given back last, or any: the first to be tried */
+	struct permits line;   /* in the order in which they are served */
+	struct permits others;
+	uint8_t used[LIMIT_MOST]; /* how many permits of this daemon have or ask for each slot, those in PERMIT_FIRST aside */
+};
+
+static inline struct span semaphore_name(const struct semaphore *m)
+{
+	return (struct span){m->name, m->n};
+}
+
+static inline struct span permit_owner(const struct permit *p)
+{
+	return (struct span){p->owner, p->owner_n};
+}
+
+/* The permit that the claim is of. */
+static inline struct permit *permit_of(const struct session *agent)
+{
+	return agent->of_permit ? container_of(agent, struct permit, agent) : NULL;
+}
+
+static inline bool permit_is_asking(const struct permit *p)
+{
+	return p->state < PERMIT_HELD;
+}
+
+struct semaphore *semaphore_find(struct commander *x, struct span name); /* NULL: nobody here has or wants a permit */
+struct semaphore *semaphore_find_or_add(struct commander *x, struct span name, unsigned limit);
+void semaphore_drop_if_unused(struct commander *x, struct semaphore *m);
+unsigned semaphore_waiters(const struct semaphore *m);
+void semaphores_init(struct commander *x);
+void semaphores_free_all(struct commander *x); /* the daemon ends, and tells nobody */
+
+/* The name under which a lock is a part of a semaphore; false: it is none. ret_name: that of the semaphore. */
+bool semaphore_owns(const struct lock *l, struct span *ret_name);
+
+/* For the session and on the terms of its ACQUIRE. */
+struct permit *permit_new(struct commander *x, struct session *s, struct semaphore *m, unsigned weight);
+void permit_release(struct permit *p); /* its memory alone */
+void permit_make_due(struct commander *x, struct permit *p);
+void permit_enter(struct permit *p, enum permit_state state); /* into the state, and the list that belongs to it */
+/* Whether in that state the slots of its seats are its own, as far as other permits of this daemon are concerned. */
+bool permit_uses(enum permit_state state);
+/* Whether p stands before q in the line. */
+bool permit_stands_before(const struct permit *p, const struct permit *q);
+
+/* "3,7" */
+struct span permit_text(const struct permit *p, char out[SLOTS_TEXT]);
+int64_t permit_valid_us(const struct commander *x, const struct permit *p);
+
+#endif

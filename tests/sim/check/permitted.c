@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* S5: what clients believe of the permits of one semaphore, and the tokens and the order in which they are granted. */
+#include "tests/sim/world/world.h"
+
+static void check_pair(const struct sim_client *c, const struct seating *s, const struct sim_client *d, const struct seating *other)
+{
+	if (s->limit == other->limit && !(s->slots & other->slots))
+		return;
+	checker_fail(c->world, INVARIANT_S5, -1,
+		     "p%lld: client %u believes in permit %s of limit %lld until %lld us, client %u in %s of limit %lld until %lld us",
+		     (long long)s->name, c->index, s->permit, (long long)s->limit, (long long)s->until, d->index, other->permit, (long long)other->limit,
+		     (long long)other->until);
+}
+
+void check_permit(const struct sim_client *c, const struct seating *s)
+{
+	struct world *w = c->world;
+	int64_t weights = 0;
+
+	if (s->until <= w->now)
+		return; /* the reply was read late */
+	for (unsigned i = 0; i < w->plan->clients; i++)
+		for (unsigned k = 0; k < SEATINGS; k++) {
+			const struct seating *other = &w->client[i].permits.has[k];
+
+			if (!other->live || other->name != s->name || other->until <= w->now)
+				continue;
+			weights += other->weight;
+			if (other != s)
+				check_pair(c, s, &w->client[i], other);
+		}
+	if (weights > s->limit)
+		checker_fail(w, INVARIANT_S5, -1, "p%lld: clients believe in permits of weight %lld, and the limit is %lld", (long long)s->name,
+			     (long long)weights, (long long)s->limit);
+}
+
+/* One that may repeat a request from before a RESUME stands where that stood. */
+static bool places_are_known(const struct request_sim *q, const struct request_sim *other)
+{
+	return q->priority == other->priority && !resumed_is_behind(other);
+}
+
+/* A request that tries to find free slots stands in no line yet: that takes a second at most, and the rounds of that. */
+static void check_permit_order(const struct request_sim *q)
+{
+	struct world *w = q->conn->world;
+	int64_t slack = 2 * (SEC + 8 * w->plan->timeout_us);
+	const struct request_sim *other;
+	const struct conn *c;
+
+	TAILQ_FOREACH(c, &w->conns, in_world)
+	{
+		if (c->daemon != q->conn->daemon || c == q->conn || c->going || c->taken)
+			continue;
+		TAILQ_FOREACH(other, &c->running, at_daemon)
+			if (other->ask == ASK_PERMIT && other->locks && other->name == q->name && places_are_known(q, other) && other->wait_ms != 0 &&
+			    other->list_limit == q->list_limit && other->begun_at + slack < q->begun_at)
+				checker_fail(w, INVARIANT_S5, -1, "p%lld: daemon %u served client %u before client %u, which waits since %lld us",
+					     (long long)q->name, c->daemon->index, q->conn->client->index, c->client->index, (long long)other->begun_at);
+	}
+}
+
+void permitted_said(struct request_sim *q, struct span line)
+{
+	struct world *w = q->conn->world;
+	int64_t fence = line_int(line, "fence");
+	uint64_t slots = permit_slots(line_field(line, "permit"));
+
+	if (q->ask != ASK_PERMIT || !q->locks)
+		return;
+	w->tally.permits++;
+	if (!resumed_is_behind(q)) /* else it may be a turn that came while its session had no connection */
+		check_permit_order(q);
+	for (unsigned i = 0; i < SLOTS_WATCHED; i++) {
+		int64_t *last = &w->checker.slot_fence[q->name][i];
+
+		if (!(slots >> i & 1))
+			continue;
+		if (fence <= *last && w->tokens_are_safe && w->class == CLASS_T)
+			checker_fail(w, INVARIANT_S5, -1, "p%lld: fence %lld of slot %u comes after %lld", (long long)q->name, (long long)fence, i,
+				     (long long)*last);
+		*last = later(*last, fence);
+	}
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/base/roll.c. */
+#include "daemon/base/roll.h"
+#include "daemon/base/rng.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+static const uint64_t key[2] = {1, 2};
+
+static struct roll_item *note(struct roll *r, const char *name)
+{
+	return roll_note(r, name, strlen(name), NULL);
+}
+
+static bool has(const struct roll *r, const char *name)
+{
+	return roll_find(r, name, strlen(name));
+}
+
+/* The names in their order, with blanks between. */
+static const char *names(const struct roll *r, const char *from)
+{
+	static char out[256];
+	size_t n = 0;
+
+	out[0] = 0;
+	for (const struct roll_item *i = roll_from(r, from, strlen(from)); i; i = roll_next(i))
+		n += (size_t)snprintf(out + n, sizeof(out) - n, "%s%.*s", n > 0 ? " " : "", (int)i->n, i->text);
+	return out;
+}
+
+START_TEST(names_stand_in_the_order_of_their_bytes)
+{
+	struct roll r;
+
+	roll_init(&r, key, 10);
+	ck_assert_str_eq(names(&r, ""), "");
+	note(&r, "b");
+	note(&r, "\xff");
+	note(&r, "ab");
+	note(&r, "a");
+	ck_assert_str_eq(names(&r, ""), "a ab b \xff");
+	ck_assert_str_eq(names(&r, "aa"), "ab b \xff");
+	ck_assert_str_eq(names(&r, "b"), "b \xff");
+	ck_assert_str_eq(names(&r, "c"), "\xff");
+	roll_release(&r);
+}
+END_TEST
+
+START_TEST(one_more_than_there_is_room_for_takes_the_place_of_the_oldest)
+{
+	struct roll r;
+
+	roll_init(&r, key, 3);
+	note(&r, "a");
+	note(&r, "b");
+	note(&r, "c");
+	note(&r, "a"); /* again: now b is the oldest */
+	roll_set_due(&r, roll_find(&r, "b", 1), true);
+	note(&r, "d");
+	ck_assert_str_eq(names(&r, ""), "a c d");
+	ck_assert(TAILQ_EMPTY(&r.due));
+	ck_assert_uint_eq(r.count, 3);
+	roll_release(&r);
+}
+END_TEST
+
+START_TEST(an_item_that_makes_room_leaves_nothing_to_the_next)
+{
+	struct roll r;
+	struct roll_item *item;
+	bool new;
+
+	roll_init(&r, key, 1);
+	for (int i = 0; i < 100; i++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "%.*s%d", i % 50, "a long name, and a longer one, and one that is longer", i);
+		item = roll_note(&r, name, strlen(name), &new);
+		ck_assert(new);
+		ck_assert_int_eq(item->stamp, 0);
+		ck_assert(!item->due);
+		ck_assert_str_eq(names(&r, ""), name);
+		item->stamp = i + 1;
+		roll_set_due(&r, item, true);
+	}
+	roll_release(&r);
+}
+END_TEST
+
+/* What was noted when, as a plain table. */
+START_TEST(a_roll_does_what_a_table_does)
+{
+	struct roll r;
+	struct rng rng;
+	unsigned when[64] = {0}, now = 0, most = 20;
+
+	rng_init(&rng, key);
+	roll_init(&r, key, most);
+	for (int i = 0; i < 20000; i++) {
+		unsigned k = (unsigned)rng_below(&rng, 64), count = 0, oldest = 64;
+		char name[4];
+
+		snprintf(name, sizeof(name), "%02u", k);
+		if (rng_below(&rng, 4) == 0) {
+			struct roll_item *item = roll_find(&r, name, 2);
+
+			ck_assert_int_eq(item != NULL, when[k] > 0);
+			if (item)
+				roll_remove(&r, item);
+			when[k] = 0;
+		} else {
+			note(&r, name);
+			when[k] = ++now;
+		}
+		for (unsigned j = 0; j < 64; j++) {
+			count += when[j] > 0;
+			if (when[j] > 0 && (oldest == 64 || when[j] < when[oldest]))
+				oldest = j;
+		}
+		if (count > most)
+			when[oldest] = 0, count--;
+		ck_assert_uint_eq(r.count, count);
+		for (unsigned j = 0; j < 64; j++) {
+			snprintf(name, sizeof(name), "%02u", j);
+			ck_assert_int_eq(has(&r, name), when[j] > 0);
+		}
+	}
+	roll_release(&r);
+}
+END_TEST
+
+Suite *roll_suite(void)
+{
+	Suite *s = suite_create("roll");
+	TCase *t = tcase_create("roll");
+
+	tcase_add_test(t, names_stand_in_the_order_of_their_bytes);
+	tcase_add_test(t, one_more_than_there_is_room_for_takes_the_place_of_the_oldest);
+	tcase_add_test(t, an_item_that_makes_room_leaves_nothing_to_the_next);
+	tcase_add_test(t, a_roll_does_what_a_table_does);
+	suite_add_tcase(s, t);
+	return s;
+}

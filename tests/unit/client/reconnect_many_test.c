@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * client/bundle.c: LOCKALL and LOCKANY across connections that break, against a scripted daemon. Nothing counts twice, and nothing is kept that nobody asks
+ * for.
+ */
+#include "tests/fixture/scripted_session.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define OF_A    "name=a fence=5 valid_ms=9000 count=1"
+#define OF_B    "name=b fence=6 valid_ms=9000 count=1"
+#define ROW_A   "> * " OF_A "\n"
+#define ROW_B   "> * " OF_B "\n"
+#define ROWS    ROW_A ROW_B "> OK n=2\n"
+#define CHECK_A "< CHECK a$\n> OK " OF_A "\n"
+#define CHECK_B "< CHECK b$\n> OK " OF_B "\n"
+#define CHECKS  CHECK_A CHECK_B
+#define ALL     "< LOCKALL a b$\n"
+#define ANY     "< LOCKANY a b$\n"
+#define ANEW    "> ERR NOTFOUND none\n< HELLO 1 name=me grace=5000ms$\n> OK session=8 secret=s8\n"
+
+static const char *const names[] = {"a", "b"};
+static struct redlock_grant grants[2];
+
+static int all(struct scripted_session *s)
+{
+	return redlock_lock_all(s->c, names, 2, NULL, grants);
+}
+
+/* Takes b. */
+static int any(struct scripted_session *s)
+{
+	size_t which = 0;
+	int r = redlock_lock_any(s->c, names, 2, NULL, &which, &grants[1]);
+
+	ck_assert(r || which == 1);
+	return r;
+}
+
+/* A request, its answer in two parts, what the daemon tells over the next connection, and what it is asked there. */
+static const struct exchange {
+	const char *request, *rows, *answer, *resumed, *again;
+	int (*call)(struct scripted_session *s);
+} exchanges[] = {
+	/* not granted yet: asked again */
+	{"LOCKALL a b", ROW_A ROW_B, "OK n=2", "> OK session=7 n=0\n", ALL ROWS CHECKS, all},
+	{"LOCKANY a b", "", "OK " OF_B, "> OK session=7 n=0\n", ANY "> OK " OF_B "\n" CHECK_B, any},
+	/* granted, but the answer was lost: not asked again, or it would count twice */
+	{"LOCKALL a b", ROW_A ROW_B, "OK n=2", ROW_A ROW_B "> OK session=7 n=2\n", CHECKS, all},
+	{"LOCKANY a b", "", "OK " OF_B, ROW_B "> OK session=7 n=1\n", CHECK_B, any},
+	/* one was lost meanwhile: the other is given back first */
+	{"LOCKALL a b", ROW_A ROW_B, "OK n=2", ROW_A "> OK session=7 n=1\n", "< UNLOCK a fence=5$\n> OK name=a count=0\n" ALL ROWS CHECKS, all},
+	{"LOCKALL a b", ROW_A ROW_B, "OK n=2", ROW_B "> OK session=7 n=1\n", "< UNLOCK b fence=6$\n> ERR LOST gone\n" ALL ROWS CHECKS, all},
+	/* a new session has to ask anew */
+	{"LOCKALL a b", ROW_A ROW_B, "OK n=2", ANEW, ALL ROWS CHECKS, all},
+	{"LOCKANY a b", "", "OK " OF_B, ANEW, ANY "> OK " OF_B "\n" CHECK_B, any},
+	/* RESUME leaves open what the session holds */
+	{"LOCKALL a b", ROW_A ROW_B, "OK n=2", ROW_A "> OK session=7 n=1 open=1\n",
+	 "< CHECK b$\n> ERR QUORUM not confirmed yet\n" CHECK_B CHECKS, all},
+	{"LOCKALL a b", ROW_A ROW_B, "OK n=2", "> OK session=7 n=0 more=2\n", CHECK_B CHECK_A CHECKS, all},
+	{"LOCKALL a b", ROW_A ROW_B, "OK n=2", "> OK session=7 n=0 open=2\n",
+	 "< CHECK b$\n> ERR NOTHELD no\n< CHECK a$\n> ERR NOTHELD no\n" ALL ROWS CHECKS, all},
+	{"LOCKANY a b", "", "OK " OF_B, "> OK session=7 n=0 open=2\n", CHECK_B "< CHECK a$\n> ERR NOTHELD no\n" CHECK_B, any},
+};
+
+static void exchange_play(const struct exchange *x, const char *cut)
+{
+	struct scripted_session s;
+	char script[2000];
+	int r;
+
+	memset(grants, 0, sizeof(grants));
+	snprintf(script, sizeof(script), HELLO "%s+\n" RESUME "%s%s" QUIT, cut, x->resumed, x->again);
+	scripted_session_open(&s, script, PATIENCE);
+	r = x->call(&s);
+	ck_assert_msg(r == 0, "%d: %s; %s", r, redlock_errmsg(s.c), script);
+	ck_assert_int_eq(grants[1].fence, 6);
+	ck_assert_int_eq(grants[0].fence, x->call == all ? 5 : 0);
+	ck_assert_ptr_null(redlock_next_push(s.c));
+	scripted_session_end(&s);
+}
+
+START_TEST(a_drop_at_any_byte_of_the_request_changes_nothing)
+{
+	const struct exchange *x = &exchanges[_i];
+	char cut[32];
+	/* If the connection ends before the request is sent, what RESUME leaves open need not be known. */
+	bool sent = strstr(x->resumed, "open=") || strstr(x->resumed, "more=");
+
+	for (size_t n = sent; n <= strlen(x->request); n++) {
+		snprintf(cut, sizeof(cut), "# %zu\n", n);
+		exchange_play(x, cut);
+	}
+}
+END_TEST
+
+START_TEST(a_drop_at_any_byte_of_the_answer_changes_nothing)
+{
+	const struct exchange *x = &exchanges[_i];
+	char cut[400];
+
+	if (*x->rows) {
+		snprintf(cut, sizeof(cut), "< %s$\n" ROW_A, x->request);
+		exchange_play(x, cut);
+	}
+	for (size_t n = 0; n <= strlen(x->answer); n++) {
+		snprintf(cut, sizeof(cut), "< %s$\n%s>> %.*s\n", x->request, x->rows, (int)n, x->answer);
+		exchange_play(x, cut);
+	}
+}
+END_TEST
+
+START_TEST(it_is_repeated_within_its_wait)
+{
+	const struct redlock_options wait = {.wait_ms = 10000};
+	struct scripted_session s;
+
+	scripted_session_open(&s, HELLO "< LOCKALL a b wait=10000ms note=x$\n- 50\n+\n" RESUME "> OK session=7 n=0\n< LOCKALL a b wait=9\n" ROWS CHECKS QUIT,
+			      PATIENCE);
+	ck_assert_int_eq(redlock_lock_all(s.c, names, 2, &(struct redlock_options){.wait_ms = 10000, .note = "x"}, grants), 0);
+	scripted_session_end(&s);
+	scripted_session_open(&s, HELLO "< LOCKANY a b wait=10000ms$\n> ERR DRAINING leaving\n+\n" RESUME "> OK session=7 n=0\n< LOCKANY a b wait=9\n"
+			      "> TIMEOUT name=a\n" QUIT, PATIENCE);
+	ck_assert_int_eq(redlock_lock_any(s.c, names, 2, &wait, &(size_t){0}, grants), REDLOCK_TIMEOUT);
+	scripted_session_end(&s);
+}
+END_TEST
+
+/* The session holds a by a LOCK of before. */
+START_TEST(what_was_held_before_is_held_once_more)
+{
+	static const char *const after[] = {
+		/* it was granted */
+		"> * name=a fence=5 valid_ms=9000 count=2\n" ROW_B "> OK session=7 n=2\n< CHECK a$\n> OK name=a fence=5 valid_ms=9000 count=2\n" CHECK_B,
+		/* not yet */
+		ROW_A "> OK session=7 n=1\n" ALL ROWS "< CHECK a$\n> OK name=a fence=5 valid_ms=9000 count=2\n" CHECK_B,
+		/* b was lost since */
+		"> * name=a fence=5 valid_ms=9000 count=2\n> OK session=7 n=1\n< UNLOCK a fence=5$\n> OK name=a count=1\n" ALL ROWS
+		"< CHECK a$\n> OK name=a fence=5 valid_ms=9000 count=2\n" CHECK_B,
+	};
+	struct scripted_session s;
+	struct redlock_grant before;
+	char script[2000];
+
+	snprintf(script, sizeof(script), HELLO "< LOCK a$\n> OK " OF_A " ttl_ms=9\n" CHECK_A ALL "+\n" RESUME "%s< UNLOCK a$\n> OK name=a count=1\n" QUIT,
+		 after[_i]);
+	scripted_session_open(&s, script, PATIENCE);
+	ck_assert_int_eq(redlock_lock(s.c, "a", NULL, &before), 0);
+	ck_assert_int_eq(all(&s), 0);
+	ck_assert_int_eq(grants[0].count, 2);
+	ck_assert_int_eq(redlock_unlock(s.c, "a", 0), 0);
+	ck_assert_ptr_null(redlock_next_push(s.c));
+	scripted_session_end(&s);
+}
+END_TEST
+
+/* It is told as a loss when RESUME does not bring it back. */
+START_TEST(each_lock_of_a_group_is_tracked)
+{
+	struct scripted_session s;
+
+	scripted_session_open(&s, HELLO ALL ROWS CHECKS "< PING$\n+\n" RESUME ROW_A "> OK session=7 n=1\n" QUIT, PATIENCE);
+	ck_assert_int_eq(all(&s), 0);
+	ck_assert_int_eq(redlock_request(s.c, "PING", 0, NULL, NULL), -ECONNABORTED);
+	while (redlock_away(s.c))
+		ck_assert_int_eq(redlock_process(s.c), 0);
+	scripted_session_lost_once(&s, "! LOST name=b fence=6 reason=evicted");
+	scripted_session_end(&s);
+}
+END_TEST
+
+START_TEST(what_nobody_waits_for_any_more_is_given_back)
+{
+	const struct redlock_options brief = {.wait_ms = 20};
+	struct scripted_session s;
+
+	scripted_session_open(&s, HELLO "< LOCKALL a b wait=20ms$\n- 400\n+\n" RESUME ROW_A ROW_B
+			      "> OK session=7 n=2\n< UNLOCK b fence=6$\n> OK name=b count=0\n"
+			      "< UNLOCK a fence=5$\n> OK name=a count=0\n< PING$\n> OK\n" QUIT, 50);
+	ck_assert_int_eq(redlock_lock_all(s.c, names, 2, &brief, grants), -ECONNABORTED);
+	ck_assert_int_eq(redlock_set_timeout(s.c, PATIENCE), 0);
+	ck_assert_int_eq(redlock_request(s.c, "PING", 0, NULL, NULL), 0);
+	scripted_session_end(&s);
+	/* the connection breaks behind the answer, and CHECK is given up */
+	scripted_session_open(&s, HELLO ALL ROWS "< CHECK a$\n- 400\n+\n" RESUME ROW_A ROW_B "> OK session=7 n=2\n< UNLOCK b fence=6$\n> OK name=b count=0\n"
+			      "< UNLOCK a fence=5$\n> OK name=a count=0\n< PING$\n> OK\n" QUIT, 50);
+	ck_assert_int_eq(all(&s), -ECONNABORTED);
+	ck_assert_int_eq(redlock_set_timeout(s.c, PATIENCE), 0);
+	ck_assert_int_eq(redlock_request(s.c, "PING", 0, NULL, NULL), 0);
+	scripted_session_end(&s);
+}
+END_TEST
+
+Suite *reconnect_many_suite(void)
+{
+	Suite *suite = suite_create("reconnect_many");
+	TCase *t = tcase_create("reconnect_many");
+
+	tcase_add_loop_test(t, a_drop_at_any_byte_of_the_request_changes_nothing, 0, ARRAY_N(exchanges));
+	tcase_add_loop_test(t, a_drop_at_any_byte_of_the_answer_changes_nothing, 0, ARRAY_N(exchanges));
+	tcase_add_test(t, it_is_repeated_within_its_wait);
+	tcase_add_loop_test(t, what_was_held_before_is_held_once_more, 0, 3);
+	tcase_add_test(t, each_lock_of_a_group_is_tracked);
+	tcase_add_test(t, what_nobody_waits_for_any_more_is_given_back);
+	tcase_set_timeout(t, 30);
+	suite_add_tcase(suite, t);
+	return suite;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/obtain.c, retry.c; daemon/store/sharing.c: permits of several daemons, over the same stores. */
+#include "tests/fixture/cluster.h"
+
+#include <check.h>
+
+START_TEST(daemons_grant_as_many_permits_together_as_the_limit)
+{
+	unsigned granted = 0;
+
+	three_daemons(3);
+	for (unsigned k = 1; k <= 3; k++)
+		for (unsigned i = 0; i < 4; i++) {
+			says(k, "ACQUIRE a limit=5");
+			granted += strncmp(next_line(k), "OK ", 3) == 0;
+		}
+	ck_assert_uint_eq(granted, 5);
+	says(1, "RELEASE a");
+	hears(1, "OK *");
+	passes(10 * MSEC);
+	says(3, "ACQUIRE a limit=5");
+	hears(3, "OK *");
+}
+END_TEST
+
+START_TEST(another_limit_elsewhere_is_told_and_a_lock_elsewhere)
+{
+	two_daemons(3);
+	says(1, "ACQUIRE a limit=2");
+	hears(1, "OK *");
+	says(2, "ACQUIRE a limit=3");
+	hears(2, "ERR LIMIT limit=2 *");
+	says(2, "ACQUIRE a limit=3 wait=1m");
+	hears(2, "ERR LIMIT limit=2 *");
+	says(2, "LOCK a wait=1m");
+	hears(2, "ERR KIND *");
+	says(2, "LOCK a mode=shared");
+	hears(2, "ERR KIND *");
+	says(2, "SHOW a");
+	hears(2, "\\* role=holder pos=0 holder=@* ttl_ms=* limit=2");
+	hears(2, "OK n=1");
+	says(2, "ACQUIRE a limit=2");
+	hears(2, "OK *");
+	says(1, "LOCK b mode=shared");
+	hears(1, "OK *");
+	says(2, "ACQUIRE b limit=2 wait=1m");
+	hears(2, "ERR KIND *");
+	says(1, "LOCK c");
+	hears(1, "OK *");
+	says(2, "ACQUIRE c limit=2 wait=1m");
+	hears(2, "ERR KIND *");
+}
+END_TEST
+
+START_TEST(a_release_wakes_who_waits_at_another_daemon)
+{
+	two_daemons(3);
+	says(1, "ACQUIRE a limit=1");
+	hears(1, "OK *");
+	says(2, "ACQUIRE a limit=1 wait=1m");
+	passes(100 * MSEC);
+	hears_nothing(2);
+	says(1, "RELEASE a");
+	hears(1, "OK *");
+	passes(1500 * MSEC);
+	hears(2, "OK *");
+}
+END_TEST
+
+START_TEST(a_wide_request_of_one_daemon_is_not_passed_by_narrow_ones_of_others)
+{
+	three_daemons(3);
+	says(1, "ACQUIRE a limit=2");
+	says(1, "ACQUIRE a limit=2");
+	ignores(1);
+	says(2, "ACQUIRE a limit=2 weight=2 wait=1m");
+	passes(100 * MSEC);
+	says(3, "@n ACQUIRE a limit=2 wait=1m");
+	passes(100 * MSEC);
+	says(1, "RELEASE a");
+	hears(1, "OK *");
+	passes(5 * SEC);
+	hears_nothing(3);
+	session_opens(4, 2);
+	says(4, "ACQUIRE a limit=2");
+	hears(4, "BUSY *");
+	says(1, "RELEASE a");
+	hears(1, "OK *");
+	passes(3 * SEC);
+	hears(2, "OK name=a permit=0,1 *");
+	hears_nothing(3);
+	says(2, "RELEASE a");
+	hears(2, "OK *");
+	passes(3 * SEC);
+	hears(3, "@n OK *");
+}
+END_TEST
+
+START_TEST(two_wide_requests_do_not_wait_for_each_other)
+{
+	three_daemons(3);
+	says(1, "ACQUIRE a limit=4 weight=4");
+	hears(1, "OK *");
+	says(2, "ACQUIRE a limit=4 weight=3 wait=1m");
+	says(3, "ACQUIRE a limit=4 weight=3 wait=1m");
+	passes(100 * MSEC);
+	says(1, "RELEASE a");
+	hears(1, "OK *");
+	passes(3 * SEC);
+	hears(2, "OK name=a permit=?,?,? *");
+	hears_nothing(3);
+	says(2, "RELEASE a");
+	hears(2, "OK *");
+	passes(3 * SEC);
+	hears(3, "OK name=a permit=?,?,? *");
+}
+END_TEST
+
+START_TEST(a_daemon_that_dies_leaks_no_permit)
+{
+	two_daemons(3);
+	says(1, "ACQUIRE a limit=2 weight=2");
+	hears(1, "OK *");
+	daemon_ends(0);
+	says(2, "ACQUIRE a limit=2 weight=2 wait=1m");
+	passes(5 * SEC);
+	hears_nothing(2);
+	passes(6 * SEC);
+	hears(2, "OK *");
+	says(2, "RELEASE a");
+	hears(2, "OK *");
+	says(2, "LOCK a");
+	hears(2, "OK *");
+}
+END_TEST
+
+START_TEST(a_mark_whose_key_is_deleted_is_put_back_and_one_that_another_limit_took_is_lost)
+{
+	two_daemons(3);
+	says(1, "ACQUIRE a limit=2");
+	hears(1, "OK *");
+	is_flushed(0);
+	passes(5 * SEC);
+	hears_nothing(1);
+	says(2, "ACQUIRE a limit=3");
+	hears(2, "ERR LIMIT limit=2 *");
+}
+END_TEST
+
+Suite *permits_elsewhere_suite(void)
+{
+	Suite *s = suite_create("permits_elsewhere");
+	TCase *t = tcase_create("permits_elsewhere");
+
+	tcase_add_checked_fixture(t, NULL, cluster_close);
+	tcase_add_test(t, daemons_grant_as_many_permits_together_as_the_limit);
+	tcase_add_test(t, another_limit_elsewhere_is_told_and_a_lock_elsewhere);
+	tcase_add_test(t, a_release_wakes_who_waits_at_another_daemon);
+	tcase_add_test(t, a_wide_request_of_one_daemon_is_not_passed_by_narrow_ones_of_others);
+	tcase_add_test(t, two_wide_requests_do_not_wait_for_each_other);
+	tcase_add_test(t, a_daemon_that_dies_leaks_no_permit);
+	tcase_add_test(t, a_mark_whose_key_is_deleted_is_put_back_and_one_that_another_limit_took_is_lost);
+	suite_add_tcase(s, t);
+	return s;
+}

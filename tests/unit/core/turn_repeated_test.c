@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/resume.c: a turn that the client was not told of, and the request that tells it. */
+#include "tests/fixture/groups.h"
+#include "tests/fixture/resumable.h"
+
+#include <check.h>
+
+#define CONTENDED_A "! CONTENDED name=a fence=* waiters=*"
+
+static struct secret s2;
+
+/* Session 2 waits for a, which session 1 holds, and loses its connection. */
+static void waits_for_a(const char *mode)
+{
+	cluster_begin(1);
+	takes(1, "a");
+	s2 = says_hello(2, "grace=15s");
+	says(2, "LOCK a wait=1m%s", mode);
+	goes(2, GONE_RESET);
+}
+
+/* It is resumed as session 4, which has subscribed. Then its turn comes, and session 3 waits behind it. */
+static void gets_its_turn(const char *mode)
+{
+	waits_for_a(mode);
+	resumes(4, &s2);
+	hears(4, "OK session=* n=0");
+	says(4, "SUBSCRIBE");
+	hears(4, "OK");
+	says(3, "LOCK a wait=1m");
+	gives_back(1, "a");
+	passes(10 * MSEC);
+	hears_nothing(4);
+}
+
+START_TEST(who_hears_of_its_turn_by_the_lock_repeated_hears_who_waits)
+{
+	gets_its_turn("");
+	says(4, "LOCK a wait=1m");
+	hears(4, "OK name=a * count=1");
+	hears(4, CONTENDED_A);
+	hears_nothing(4);
+}
+END_TEST
+
+START_TEST(who_hears_of_its_turn_by_a_row_hears_who_waits)
+{
+	waits_for_a("");
+	says(3, "LOCK a wait=1m");
+	gives_back(1, "a");
+	passes(10 * MSEC);
+	says(4, "SUBSCRIBE");
+	hears(4, "OK");
+	resumes(4, &s2);
+	hears(4, "\\* name=a *");
+	hears(4, "OK session=* n=1");
+	hears(4, CONTENDED_A);
+	hears_nothing(4);
+}
+END_TEST
+
+START_TEST(a_turn_asked_for_in_the_other_mode_is_told_by_the_answer)
+{
+	static const char *const from[] = {"", " mode=shared"}, *const to[] = {" mode=shared", ""};
+
+	for (unsigned i = 0; i < 2; i++) {
+		gets_its_turn(from[i]);
+		says(4, "LOCK a wait=1m%s", to[i]);
+		passes(5 * SEC);
+		hears(4, "OK name=a * count=1*");
+		hears(4, CONTENDED_A);
+		hears_nothing(4);
+		if (i == 0)
+			cluster_close();
+	}
+}
+END_TEST
+
+START_TEST(a_turn_whose_other_mode_is_refused_lapses)
+{
+	waits_for_a(" mode=shared");
+	resumes(4, &s2);
+	hears(4, "OK session=* n=0");
+	gives_back(1, "a");
+	passes(10 * MSEC);
+	says(5, "LOCK a mode=shared");
+	hears(5, "OK name=a *");
+	says(4, "LOCK a");
+	hears(4, "BUSY name=a *");
+	passes(15 * SEC);
+	says(5, "LOCK a wait=5s");
+	passes(5 * SEC);
+	hears(5, "OK name=a * count=1");
+}
+END_TEST
+
+/* Its owner waits to have it alone, behind session 3, once the turn has lapsed. */
+START_TEST(a_turn_lapses_while_its_owner_asks_for_the_other_mode)
+{
+	waits_for_a(" mode=shared");
+	resumes(4, &s2);
+	hears(4, "OK session=* n=0");
+	gives_back(1, "a");
+	passes(10 * MSEC);
+	says(5, "LOCK a mode=shared");
+	hears(5, "OK name=a *");
+	says(3, "LOCK a wait=1m");
+	says(4, "LOCK a wait=1m");
+	passes(16 * SEC);
+	gives_back(5, "a");
+	passes(10 * MSEC);
+	hears_nothing(4);
+	hears(3, "OK name=a *");
+	gives_back(3, "a");
+	hears(4, "OK name=a * count=1");
+}
+END_TEST
+
+Suite *turn_repeated_suite(void)
+{
+	Suite *s = suite_create("turn_repeated");
+	TCase *t = tcase_create("turn_repeated");
+
+	tcase_add_checked_fixture(t, NULL, cluster_close);
+	tcase_add_test(t, who_hears_of_its_turn_by_the_lock_repeated_hears_who_waits);
+	tcase_add_test(t, who_hears_of_its_turn_by_a_row_hears_who_waits);
+	tcase_add_test(t, a_turn_asked_for_in_the_other_mode_is_told_by_the_answer);
+	tcase_add_test(t, a_turn_whose_other_mode_is_refused_lapses);
+	tcase_add_test(t, a_turn_lapses_while_its_owner_asks_for_the_other_mode);
+	suite_add_tcase(s, t);
+	return s;
+}

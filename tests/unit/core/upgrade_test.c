@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/together.c: an upgrade where some stores do not answer, or have other shares. */
+#include "tests/fixture/readers.h"
+
+#include <check.h>
+
+/*
+ * A reader elsewhere asks, and its share stands at store 2 alone, until it gives up. The upgrade has stores 0 and 1. Where others may join is soon put right:
+ * else a deletion at one store would let a reader in.
+ */
+START_TEST(an_upgrade_that_meets_a_share_at_one_store_soon_has_that_store_as_well)
+{
+	two_daemons(3);
+	reads(1);
+	feels(0, MOOD_SILENT);
+	feels(1, MOOD_SILENT);
+	says(2, "LOCK a mode=shared");
+	says(1, "LOCK a");
+	passes(MSEC);
+	serves_daemon(0, 0, 1);
+	serves_daemon(0, 1, 1);
+	hears(1, GRANT);
+	passes(60 * MSEC);
+	feels(0, MOOD_WELL);
+	feels(1, MOOD_WELL);
+	passes(100 * MSEC);
+	ignores(2);
+	key_is_overwritten(0, "a", "somebody:0:else", MSEC);
+	passes(MSEC);
+	says(2, "LOCK a mode=shared");
+	passes(100 * MSEC);
+	hears(2, "BUSY *");
+}
+END_TEST
+
+/* Store 0 alone has no other share, and store 1 does not answer. */
+START_TEST(an_upgrade_that_a_silent_store_leaves_open_is_over_with_the_timeout)
+{
+	unsigned asked;
+
+	two_daemons(3);
+	reads(1);
+	refuses(0, "OOM");
+	reads(2);
+	feels(0, MOOD_WELL);
+	passes(500 * MSEC);
+	feels(1, MOOD_SILENT);
+	asked = cluster.node[0].count[CALL_EXTEND];
+	says(1, _i ? "@u LOCK a wait=1m" : "@u LOCK a");
+	passes(MSEC);
+	ck_assert_uint_eq(cluster.node[0].count[CALL_EXTEND], asked + 1);
+	hears_nothing(1);
+	passes(100 * MSEC);
+	ck_assert_uint_gt(cluster.node[0].count[CALL_EXTEND], asked + 1);
+	if (!_i)
+		hears(1, "@u BUSY *");
+	feels(1, MOOD_WELL);
+	says(2, "UNLOCK a");
+	hears(2, "OK *");
+	passes(1100 * MSEC);
+	if (_i)
+		hears(1, "@u OK name=a fence=* valid_ms=* ttl_ms=10000 count=1");
+}
+END_TEST
+
+Suite *upgrade_suite(void)
+{
+	Suite *s = suite_create("upgrade");
+	TCase *c = tcase_create("upgrade");
+
+	tcase_add_checked_fixture(c, NULL, cluster_close);
+	tcase_add_test(c, an_upgrade_that_meets_a_share_at_one_store_soon_has_that_store_as_well);
+	tcase_add_loop_test(c, an_upgrade_that_a_silent_store_leaves_open_is_over_with_the_timeout, 0, 2);
+	suite_add_tcase(s, c);
+	return s;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/waitowners.c, waittable.c: deadlocks within one daemon, and which of several owners of a session is refused. */
+#include "tests/fixture/groups.h"
+
+#include <check.h>
+
+#define FOUND_US (10 * SEC) /* a deadlock is found by then */
+
+/* Session 1 has a, and waits for b or c, which 2 and 3 have. Both of them wait for a, in this daemon. */
+START_TEST(a_LOCKANY_that_waits_for_its_own_daemon_alone_is_in_a_deadlock)
+{
+	cluster_open(1);
+	if (_i == 1) {
+		cluster.conf.store = "memory";
+		cluster.conf.shared = false;
+	}
+	daemon_starts(0);
+	passes(SEC);
+	takes(1, "a");
+	takes(2, "b");
+	takes(3, "c");
+	says(1, "LOCKANY b c wait=100s");
+	passes(SEC / 10);
+	says(2, "LOCK a wait=100s");
+	passes(SEC / 10);
+	says(3, "LOCK a wait=100s");
+	hears_nothing(3);
+	passes(FOUND_US);
+	hears(3, "ERR DEADLOCK cycle=*");
+	hears_nothing(1);
+	hears_nothing(2);
+	gives_back(3, "c");
+	hears(1, "OK name=c *");
+}
+END_TEST
+
+/* Session 1 has a, and waits for b, which 2 has, by a LOCKALL. Another owner of that session waits for b as well, and holds nothing. */
+START_TEST(of_several_owners_of_a_session_the_one_that_holds_is_refused)
+{
+	two_daemons(3);
+	takes(1, "a");
+	takes(2, "b");
+	says(2, "LOCK a wait=100s");
+	passes(SEC / 10);
+	says(1, "@y LOCKALL c b wait=100s");
+	says(1, "@x LOCKALL d b owner=x wait=100s");
+	passes(FOUND_US);
+	hears(1, "@y ERR DEADLOCK *");
+	hears_nothing(1);
+	hears_nothing(2);
+}
+END_TEST
+
+Suite *waitowners_suite(void)
+{
+	Suite *s = suite_create("waitowners");
+	TCase *t = tcase_create("waitowners");
+
+	tcase_add_checked_fixture(t, NULL, cluster_close);
+	tcase_add_loop_test(t, a_LOCKANY_that_waits_for_its_own_daemon_alone_is_in_a_deadlock, 0, 2);
+	tcase_add_test(t, of_several_owners_of_a_session_the_one_that_holds_is_refused);
+	suite_add_tcase(s, t);
+	return s;
+}
