@@ -236,7 +236,9 @@ void permits_end(struct commander *x, struct session *s, bool waiting, bool sure
 
 	for (p = TAILQ_FIRST(&s->permits); p; p = next) {
 		next = TAILQ_NEXT(p, in_session);
-		if (permit_is_asking(p) == waiting)
+		if (waiting)
+			permit_drop_asked(x, p);
+		else
 			permit_leave(x, p, sure);
 	}
 }

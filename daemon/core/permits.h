@@ -27,7 +27,7 @@ unsigned permits_open(const struct session *s); /* how many of the session are s
 
 /* The session ends: permits that it waits for get nothing any more. */
 void permits_are_ending(struct session *s);
-/* Then, waiting: those that it asks for are no more; else those that it has. sure: its client believes in nothing any more. */
+/* Then, waiting: they leave the queues; else they give back what they have, and are no more. sure: its client believes in nothing any more. */
 void permits_end(struct commander *x, struct session *s, bool waiting, bool sure);
 /* Its connection is lost, and it goes on without. */
 void permits_detach(struct commander *x, struct session *s);

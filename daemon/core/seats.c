@@ -115,13 +115,30 @@ void seat_drop(struct commander *x, struct permit *p, struct seat *seat)
 		hold_abandon(x->engine, c, INSTANT_PAST);
 }
 
+static void seat_drop_asked(struct commander *x, struct permit *p, struct seat *seat)
+{
+	if (seat_is_asked(seat))
+		seat_drop(x, p, seat);
+}
+
+static void slots_drop_asked(struct commander *x, struct permit *p)
+{
+	for (unsigned i = 0; i < p->seats; i++)
+		seat_drop_asked(x, p, &p->seat[i]);
+}
+
+void permit_drop_asked(struct commander *x, struct permit *p)
+{
+	slots_drop_asked(x, p);
+	seat_drop_asked(x, p, &p->gate);
+	seat_drop_asked(x, p, &p->mark);
+}
+
 void permit_drop_slots(struct commander *x, struct permit *p, unsigned keep)
 {
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < p->seats; i++)
-		if (seat_is_asked(&p->seat[i]))
-			seat_drop(x, p, &p->seat[i]);
+	slots_drop_asked(x, p);
 	for (unsigned i = 0; i < p->seats; i++) {
 		struct seat seat = p->seat[i];
 

@@ -46,7 +46,7 @@ static void group_said(struct request_sim *q, struct span line, bool ok)
 
 void gathered_said(struct request_sim *q, struct span line, struct span word)
 {
-	bool ok = span_equal(word, SPAN("OK")), held = q->conn->read_count[q->name] > 0;
+	bool ok = span_equal(word, SPAN("OK")), held;
 
 	if (q->ask != ASK_READ)
 		return;
@@ -56,6 +56,7 @@ void gathered_said(struct request_sim *q, struct span line, struct span word)
 	}
 	if (!counts_are_known(q->conn) || line_field(line, "role").n > 0)
 		return;
+	held = q->conn->read_count[q->name] > 0;
 	if (ok && !held && (q->reads == READ_UNLOCK || (q->reads == READ_OTHER && line_field(line, "fence").n > 0)))
 		fail(q, "OK for what the session does not hold", line);
 	if (span_equal(line_word(line, 2), SPAN("NOTHELD")) && held)
