@@ -41,6 +41,7 @@ struct contender {
 	unsigned patient;          /* waiters that go on waiting while somebody holds the name */
 	unsigned impatient;        /* the other waiters */
 	struct claims waiters;     /* claims in CLAIM_WAITING, in the order of claim_stands_before() */
+	struct claims losses;      /* claims in CLAIM_LOST: they stand here, since few names that are held have any */
 	struct timer timer;        /* when it is asked for again, or looked after */
 	struct round *round;       /* CONTENDER_ACQUIRING: the undecided round */
 	unsigned lost_rounds;      /* in a row, because they were split or found a holder: the pauses become longer with them */
@@ -87,7 +88,7 @@ static inline bool contender_is_none(const struct contender *k)
 static inline bool contender_is_blank(const struct contender *k)
 {
 	return k->state == CONTENDER_IDLE && !k->taught && k->handed_since.us == 0 && k->want_since.us == 0 && k->handoffs == 0 && k->ticket.us == 0 &&
-	       TAILQ_EMPTY(&k->waiters);
+	       TAILQ_EMPTY(&k->waiters) && TAILQ_EMPTY(&k->losses);
 }
 
 /* Somebody waits for it, and no round is under way. */

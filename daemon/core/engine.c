@@ -317,13 +317,14 @@ bool engine_answer(struct engine *e, const struct answer *a)
 {
 	bool probe = member_owns_call(a->call);
 	struct calls *c = probe ? NULL : engine_note_answer(e, a);
-	bool known = probe ? member_answered(&e->members, a) : c != NULL, fell;
+	bool known = probe ? member_answered(&e->members, a) : c != NULL, fell = false;
 
 	if (known && a->fence > e->tokens.seen && engine_trusts_fence(e, a))
 		e->tokens.seen = a->fence;
-	fell = e->members.votes_fall;
-	if (fell)
+	if (e->members.votes_fall) {
 		lower_votes(e); /* after the vote was counted, and before anything is made of it */
+		fell = true;
+	}
 	if (c && c->owner == CALLS_OF_ROUND)
 		conclude_answered(e, round_of_calls(c), a);
 	else if (c && c->owner == CALLS_OF_RELEASE)

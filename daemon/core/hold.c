@@ -229,7 +229,7 @@ void hold_abandon(struct engine *e, struct claim *c, struct instant until)
 		convert_look(e, l);
 		break;
 	case CLAIM_LOST:
-		TAILQ_REMOVE(&l->losses, c, in_lock);
+		TAILQ_REMOVE(&l->contender->losses, c, in_lock);
 		break;
 	default:
 		break;
@@ -256,7 +256,7 @@ static void claim_lose(struct engine *e, struct claim *c, enum loss why)
 	}
 	c->state = CLAIM_LOST;
 	c->loss = why;
-	TAILQ_INSERT_TAIL(&c->lock->losses, c, in_lock);
+	TAILQ_INSERT_TAIL(&lock_contend(&e->table, c->lock)->losses, c, in_lock);
 	notices_add(&e->notices, NOTICE_LOST, c, NULL, NOT_REFUSED);
 }
 
@@ -327,7 +327,7 @@ void hold_recall_loss(struct engine *e, struct claim *c, struct span name, enum 
 	c->lock = lock_find_or_add(&e->table, name);
 	c->state = CLAIM_LOST;
 	c->loss = why;
-	TAILQ_INSERT_TAIL(&c->lock->losses, c, in_lock);
+	TAILQ_INSERT_TAIL(&lock_contend(&e->table, c->lock)->losses, c, in_lock);
 }
 
 /*
@@ -363,7 +363,7 @@ void hold_forget(struct engine *e, struct claim *c)
 {
 	struct lock *l = c->lock;
 
-	TAILQ_REMOVE(&l->losses, c, in_lock);
+	TAILQ_REMOVE(&l->contender->losses, c, in_lock);
 	claim_free(&e->table, c);
 	lock_drop_if_unused(&e->table, l);
 }

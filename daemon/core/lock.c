@@ -62,6 +62,7 @@ void lock_make_contender(struct lock_table *t, struct lock *l)
 	k->entry.class = ADMISSION_ASK;
 	k->entry.owner = OWNER_CONTENDER;
 	TAILQ_INIT(&k->waiters);
+	TAILQ_INIT(&k->losses);
 	l->contender = k;
 }
 
@@ -129,8 +130,8 @@ void lock_table_release(struct lock_table *t)
 			contender_dequeue(l->contender, c);
 			claim_free(t, c);
 		}
-		while ((c = TAILQ_FIRST(&l->losses))) {
-			TAILQ_REMOVE(&l->losses, c, in_lock);
+		while ((c = TAILQ_FIRST(&l->contender->losses))) {
+			TAILQ_REMOVE(&l->contender->losses, c, in_lock);
 			claim_free(t, c);
 		}
 		while ((p = TAILQ_FIRST(&l->lease.renewal->extends))) {
@@ -179,7 +180,6 @@ static struct lock *lock_add(struct lock_table *t, struct span name, uint64_t ha
 	l->lease.lessee = LEASE_OF_LOCK;
 	l->lease.renewal = no_renewal();
 	l->lease.renew_at = INSTANT_NEVER;
-	TAILQ_INIT(&l->losses);
 	map_insert(&t->map, &l->name.node, hash);
 	return l;
 }
@@ -198,7 +198,7 @@ void lock_drop_if_unused(struct lock_table *t, struct lock *l)
 		lock_drop_contender(t, l);
 	if (!renewal_is_none(l->lease.renewal) && lease_is_at_rest(&l->lease))
 		lease_drop_renewal(t, &l->lease);
-	if (l->name.refs > 0 || !lock_is_idle(l) || !TAILQ_EMPTY(&l->contender->waiters) || !TAILQ_EMPTY(&l->losses) ||
+	if (l->name.refs > 0 || !lock_is_idle(l) || !TAILQ_EMPTY(&l->contender->waiters) || !TAILQ_EMPTY(&l->contender->losses) ||
 	    !TAILQ_EMPTY(&l->lease.renewal->extends))
 		return;
 	assert(!timer_is_set(&l->contender->timer) && !timer_is_set(&l->lease.timer));
@@ -317,7 +317,7 @@ struct claim *lock_loss_of(const struct lock *l, const struct session *session, 
 {
 	struct claim *c;
 
-	TAILQ_FOREACH(c, &l->losses, in_lock) {
+	TAILQ_FOREACH(c, &l->contender->losses, in_lock) {
 		if (claim_is_of(c, session, owner))
 			return c;
 	}

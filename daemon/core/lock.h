@@ -58,8 +58,7 @@ struct lock {
 	struct name name;
 	struct claim *holder;   /* LEASE_HELD, LEASE_ADOPTING: who has it; of several readers the one that has it longest */
 	struct share *share;    /* NULL: held by one alone, or not at all */
-	struct claims losses;   /* claims in CLAIM_LOST */
-	struct contender *contender; /* what it asks for, and who waits; contender_none: nothing, and nobody */
+	struct contender *contender; /* what it asks for, who waits, and who has lost it; contender_none: nothing, and nobody */
 	struct lease lease;       /* what it has. The votes follow, and the name */
 };
 
@@ -149,7 +148,7 @@ struct lock *lock_find_or_add(struct lock_table *t, struct span name);
 void lock_drop_if_unused(struct lock_table *t, struct lock *l);
 void lock_make_contender(struct lock_table *t, struct lock *l);
 
-/* The contender of a name that is about to be waited for, its own from now on. */
+/* The contender of a name that is about to be waited for, or was lost: its own from now on. */
 static inline struct contender *lock_contend(struct lock_table *t, struct lock *l)
 {
 	if (contender_is_none(l->contender))
