@@ -289,7 +289,8 @@ void spread_draw(struct plan *p)
 	draw_chores(p);
 	draw_notes(p);
 	p->readers = seed_is_spread((uint64_t)p->seed, SPREAD_READERS);
-	p->permits = seed_is_spread((uint64_t)p->seed, SPREAD_PERMITS) && rare_of((uint64_t)p->seed) != RARE_HOUR;
+	/* Who waits for a permit asks for each slot every second: a window of a call or two is too narrow for that. */
+	p->permits = seed_is_spread((uint64_t)p->seed, SPREAD_PERMITS) && rare_of((uint64_t)p->seed) != RARE_HOUR && (p->window == 0 || p->window > 3);
 	p->gathers = seed_is_spread((uint64_t)p->seed, SPREAD_GATHERS) && rare_of((uint64_t)p->seed) != RARE_HOUR; /* it would not end in time */
 	draw_deletions(p);
 }
