@@ -164,6 +164,7 @@ CORE := \
 	daemon/core/rate.c \
 	daemon/core/quorum.c \
 	daemon/core/rebase.c \
+	daemon/core/recall.c \
 	daemon/core/release.c \
 	daemon/core/releases.c \
 	daemon/core/remember.c \

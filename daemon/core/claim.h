@@ -93,8 +93,8 @@ struct claim {
 	 * The connection was lost, so the client was not told. CLAIM_WAITING: the request went with the connection, and the repeated LOCK takes its place.
 	 * CLAIM_HELD: its turn came since. CLAIM_LOST: it was lost since.
 	 */
-	bool not_notified;
-	bool here;               /* CLAIM_HELD: the client was told over the present connection, though RESUME may not be answered yet */
+	bool not_notified : 1;
+	bool here : 1;           /* CLAIM_HELD: the client was told over the present connection, though RESUME may not be answered yet */
 };
 TAILQ_HEAD(claims, claim);
 

@@ -283,7 +283,9 @@ static void deliver_pending(struct commander *x, struct pending *p, enum refusal
 	if (!s)
 		return;
 	TAILQ_REMOVE(&s->pendings, p, in_session);
-	if (why == NOT_REFUSED && p->verb == VERB_EXTEND && !p->permit)
+	if (why == NOT_REFUSED && p->verb == VERB_EXTEND && p->permit)
+		remember_permit(x, p->permit);
+	else if (why == NOT_REFUSED && p->verb == VERB_EXTEND)
 		remember_held(x, p->claim);
 	if (s->over)
 		; /* nothing is sent any more */
@@ -357,19 +359,21 @@ static void deliver_one(struct commander *x, const struct notice *n)
 	}
 }
 
-static bool is_of_permit(const struct session *s)
-{
-	return s && s->of_permit;
-}
-
 /* What is about a part of a group, or about a claim of a permit, is told to no client as it is. False: it is about neither. */
-static bool deliver_within(struct commander *x, const struct notice *n)
+static bool __attribute__((noinline)) deliver_to_agent(struct commander *x, const struct notice *n, const struct session *agent)
 {
-	if (is_of_permit(n->claim ? n->claim->session : n->pending ? n->pending->session : NULL)) {
+	if (agent->of_permit) {
 		permits_note(x, n);
 		return true;
 	}
-	return n->claim && n->claim->session->principal && group_note(x, n);
+	return n->claim && group_note(x, n);
+}
+
+static inline bool deliver_within(struct commander *x, const struct notice *n)
+{
+	const struct session *s = n->claim ? n->claim->session : n->pending ? n->pending->session : NULL;
+
+	return s && s->principal && deliver_to_agent(x, n, s);
 }
 
 void deliver_notices(struct commander *x)

@@ -52,7 +52,7 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 
 	c->lock = l;
 	c->asking->wait_until = wait_until;
-	if (l->limit != c->limit && !lock_use_as(l, c->limit)) {
+	if (l->lease.limit != c->limit && !lock_use_as(l, c->limit)) {
 		notices_add(&e->notices, NOTICE_REFUSED, c, NULL, REFUSED_IN_USE);
 		return;
 	}
@@ -260,8 +260,10 @@ void engine_fired(struct engine *e, struct timer *t)
 		break;
 	case TIMER_MEMBER:
 		member_fired(&e->members, container_of(t, struct member, timer));
-		if (lower_votes(e))
+		if (e->members.votes_fall) {
+			lower_votes(e);
 			lower_lose_over(e);
+		}
 		break;
 	case TIMER_ADMISSION:
 		engine_admission_fired(e);
@@ -319,7 +321,9 @@ bool engine_answer(struct engine *e, const struct answer *a)
 
 	if (known && a->fence > e->tokens.seen && engine_trusts_fence(e, a))
 		e->tokens.seen = a->fence;
-	fell = lower_votes(e); /* after the vote was counted, and before anything is made of it */
+	fell = e->members.votes_fall;
+	if (fell)
+		lower_votes(e); /* after the vote was counted, and before anything is made of it */
 	if (c && c->owner == CALLS_OF_ROUND)
 		conclude_answered(e, round_of_calls(c), a);
 	else if (c && c->owner == CALLS_OF_RELEASE)

@@ -303,14 +303,21 @@ void groups_free_all(struct commander *x)
 		groups_release(x, s);
 }
 
+void group_is_ending(struct group *g)
+{
+	struct claim *c;
+
+	g->ending = true;
+	TAILQ_FOREACH(c, &g->agent.claims, in_session)
+		c->ending = true;
+}
+
 void groups_are_ending(struct session *s)
 {
 	struct group *g;
-	struct claim *c;
 
 	LIST_FOREACH(g, &s->groups, in_session)
-		TAILQ_FOREACH(c, &g->agent.claims, in_session)
-			c->ending = true;
+		group_is_ending(g);
 }
 
 void groups_end(struct commander *x, struct session *s, bool waiting)
@@ -319,6 +326,8 @@ void groups_end(struct commander *x, struct session *s, bool waiting)
 
 	for (g = LIST_FIRST(&s->groups); g; g = next) {
 		next = LIST_NEXT(g, in_session);
+		if (!g->ending)
+			continue;
 		if (waiting)
 			group_drop_part_of(x, g, true, NULL);
 		else
@@ -384,7 +393,7 @@ struct group *group_in_other_mode(const struct session *s, struct span name, str
 	struct group *g;
 
 	LIST_FOREACH(g, &s->groups, in_session)
-		if (g->shared != shared && span_equal(group_owner(g), owner) && group_has_name(g, name))
+		if (!g->ending && g->shared != shared && span_equal(group_owner(g), owner) && group_has_name(g, name))
 			return g;
 	return NULL;
 }

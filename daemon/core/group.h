@@ -52,6 +52,7 @@ struct group {
 	bool due;                 /* in commander.groups_due */
 	bool leaving;             /* its session has sent its last line: it waits for no holder any more */
 	bool told;                /* its client was told why it is refused */
+	bool ending;              /* its parts get nothing any more */
 	bool not_notified;        /* its connection was lost: a repeated request takes its place */
 	char tag[TAG_MAX + 1];
 };
@@ -96,9 +97,10 @@ bool group_note(struct commander *x, const struct notice *n);
 /* The group is answered, or has no client left: gives back what it has. */
 void group_free(struct commander *x, struct group *g);
 
-/* The session ends: parts get nothing any more. */
-void groups_are_ending(struct session *s);
-/* Then, waiting: its groups leave the queues; else they give back what they have, and are no more. */
+/* Its parts get nothing any more. */
+void group_is_ending(struct group *g);
+void groups_are_ending(struct session *s); /* all those of the session */
+/* Then, waiting: those that are ending leave the queues; else they give back what they have, and are no more. */
 void groups_end(struct commander *x, struct session *s, bool waiting);
 void groups_free_all(struct commander *x); /* those of all sessions: the daemon ends, and tells nobody */
 /* Its connection is lost, and it goes on without. */

@@ -114,8 +114,7 @@ static bool holders_are_barred(const struct engine *e, const struct lock *l, con
 {
 	const struct contender *k = l->contender;
 
-	/* Who wants the name of a semaphore as a lock is refused there. */
-	if (!k->want_since.us || l->limit > 0 || holders_want_is_over(e, l))
+	if (!k->want_since.us || holders_want_is_over(e, l))
 		return false;
 	if (!c)
 		return true;
@@ -130,6 +129,8 @@ static bool holders_may_join(const struct engine *e, const struct lock *l, const
 {
 	const struct lease *x = &l->lease;
 
+	if (l->lease.limit > 0) /* no hold of a mark is ever exclusive, and nobody is told its token */
+		return l->share && x->state == LEASE_HELD && holders_have_time(e, l);
 	if (!l->share || x->state != LEASE_HELD || x->token_is_old || instant_before(e->core->now, x->believed_until))
 		return false;
 	return x->shared ? holders_have_time(e, l) && !holders_are_barred(e, l, c) : holders_may_follow(e, l);

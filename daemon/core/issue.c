@@ -3,6 +3,7 @@
 #include "daemon/core/issue.h"
 
 #include "daemon/core/deliver.h"
+#include "daemon/core/remember.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/tell.h"
 
@@ -28,7 +29,7 @@ static int by_number(const void *a, const void *b)
  * The token of a permit is larger than those of all permits before that had one of its slots. A permit of several slots has the largest of their tokens, so
  * none of its slots may be handed on with the next token of its own range, which may be smaller: the next holder asks the stores.
  */
-static void permit_set_fence(struct permit *p)
+void permit_set_fence(struct permit *p)
 {
 	p->fence = 0;
 	for (unsigned i = 0; i < p->seats; i++) {
@@ -53,6 +54,7 @@ void permit_win(struct commander *x, struct permit *p)
 	permit_enter(p, PERMIT_HELD);
 	p->granted_at = x->core->now;
 	permit_set_fence(p);
+	remember_permit(x, p);
 	if (!p->not_notified)
 		permit_tell_granted(x, p, span_of(p->tag));
 	else if (s->detached || s->resuming)

@@ -30,11 +30,13 @@
 #define JOURNAL_VERSION    1
 #define JOURNAL_RECORD_MAX 2048 /* most bytes of one record */
 
+#define JOURNAL_NAME_MAX   528  /* that of a slot is longer than any that a client names */
 #define JOURNAL_PRIORS     3    /* most prior values of one record: runs that ended one after the other may leave several */
 
 #define JOURNAL_RENEWED    1    /* kept by the watchdog */
 #define JOURNAL_SHARED     2    /* held by a reader, be it with others */
 #define JOURNAL_MORE       4    /* of a LOCKALL: the next record is of the same; it is void without that */
+#define JOURNAL_PERMIT     8    /* of a permit: see recall.h */
 
 enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FREED, JOURNAL_LOST, JOURNAL_ADOPTING, JOURNAL_JOB, JOURNAL_JOB_OVER };
 #define JOURNAL_KIND_LAST JOURNAL_JOB_OVER
@@ -49,8 +51,8 @@ enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FRE
 	TEXT(LABEL, label, 0, 256, "HELLO name=") \
 	NUMBER(GRACE, grace_us, 1, DURATION_MAX, "HELLO grace=") \
 	NUMBER(HEARTBEAT, heartbeat_us, 0, DURATION_MAX, "HELLO heartbeat=, 0 for none") \
-	TEXT(NAME, name, 1, NAME_MAX_BYTES, "the lock") \
-	TEXT(OWNER, owner, 0, 640, "of the session; of the lock of a job, the job") \
+	TEXT(NAME, name, 1, JOURNAL_NAME_MAX, "the lock, or a slot of a semaphore") \
+	TEXT(OWNER, owner, 0, 640, "of the session; of the lock of a job: the job; of a permit: what recall.h says") \
 	TEXT(NOTE, note, 0, 256, "") \
 	TEXT(VALUE, value, 1, 127, "what stands at the stores") \
 	TEXT(PRIOR, prior, 1, JOURNAL_PRIORS * 128 - 1, "what stood there before and may still, newest first, separated by blanks") \
@@ -59,7 +61,7 @@ enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FRE
 	NUMBER(FENCE, fence, 1, COUNT_MAX, "") \
 	NUMBER(TTL, ttl_us, 1, DURATION_MAX, "the longest lease that may have been told") \
 	NUMBER(DELAY, delay_us, 0, DURATION_MAX, "the lock-delay") \
-	NUMBER(RENEW, renew, 0, 7, "the sum of JOURNAL_RENEWED, JOURNAL_SHARED and JOURNAL_MORE, as far as they are true") \
+	NUMBER(RENEW, renew, 0, 15, "the sum of JOURNAL_RENEWED to JOURNAL_PERMIT, as far as they are true") \
 	NUMBER(TOLD, told, 0, 1, "the client may know of it; else its turn came while it was away") \
 	NUMBER(GRANTED, granted_at_us, INT64_MIN, INT64_MAX, "the moment of the grant") \
 	NUMBER(DEADLINE, deadline_us, INT64_MIN, INT64_MAX, "the latest D that may be told; the watchdog moves it on without a record") \

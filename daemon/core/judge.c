@@ -298,7 +298,7 @@ static void judge_note_move(struct members *ms, struct member *m, struct span ru
 		came |= other != m && span_equal(run_id, span_of(other->run_id));
 	}
 	if (left)
-		ms->votes_fall_us[m->index] += members_bound_us(ms); /* no vote is worth more */
+		members_lower(ms, m->index, members_bound_us(ms)); /* no vote is worth more */
 	if (left || came) {
 		m->fence_joined = 0;
 		m->vouched.marker[0] = '\0';

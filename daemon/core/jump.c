@@ -75,7 +75,7 @@ bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct i
 	if (!jump)
 		return false;
 	c->sure = ms->core->now;
-	ms->votes_fall_us[m->index] += jump;
+	members_lower(ms, m->index, jump);
 	m->jump.open = true;
 	m->jump.seen = ms->core->now;
 	m->jump.looked = INSTANT_NEVER;
@@ -309,7 +309,7 @@ static void jump_close(struct members *ms, struct member *m, struct move rest)
 	m->jump.open = false;
 	if (rest.least <= 0)
 		return;
-	ms->votes_fall_us[m->index] += rest.most;
+	members_lower(ms, m->index, rest.most);
 	m->clock.high += rest.most;
 	m->clock.firm = clock_now(&m->clock);
 }
@@ -373,7 +373,7 @@ void jump_is_ours(struct members *ms, struct member *m)
 		struct member *other = &ms->node[i];
 
 		if (!other->jump.open)
-			ms->votes_fall_us[i] += stop.most;
+			members_lower(ms, i, stop.most);
 		clock_allow(m, other, how[i], elsewhere);
 		if (other->jump.open && how[i] == LIKE && !jump_is_sum(other, stop))
 			jump_close(ms, other, (struct move){whole.least - jump_move(other).most, whole.most - jump_move(other).least});

@@ -87,7 +87,8 @@ static inline bool renewal_is_none(const struct renewal *b)
 
 struct lease {
 	struct name *name;         /* of the key */
-	enum lease_state state;
+	uint16_t limit;            /* what the name is used as, see claim.h; of an idle one it means nothing */
+	enum lease_state state : 8;
 	uint8_t lessee;            /* what has it: enum lessee */
 	bool auto_renew;           /* the watchdog renews it; else it ends as it was granted */
 	bool at_risk;              /* RISK was told: it is in engine.risks */

@@ -100,7 +100,7 @@ void listing_free(struct listing *l)
 
 static bool is_listed(const struct lock *l, struct span prefix)
 {
-	return !lock_is_idle(l) && l->limit != SLOT_OF_SEMAPHORE && span_starts(lock_name(l), prefix);
+	return !lock_is_idle(l) && l->lease.limit != SLOT_OF_SEMAPHORE && span_starts(lock_name(l), prefix);
 }
 
 static void seek_looks_ahead(const struct map_node *ahead)
@@ -111,7 +111,7 @@ static void seek_looks_ahead(const struct map_node *ahead)
 		return;
 	__builtin_prefetch(l);
 	__builtin_prefetch(l + 1); /* its name */
-	__builtin_prefetch(&l->lease.state);
+	__builtin_prefetch(&l->lease);
 }
 
 static unsigned seek_locks(struct commander *x, struct listing *l)
@@ -174,7 +174,7 @@ static void tell_semaphore(struct commander *x, struct reply *r, const struct lo
 	const struct semaphore *m = semaphore_find(x, lock_name(l));
 
 	reply_text(r, "kind", SPAN("semaphore"));
-	reply_int(r, "limit", l->limit);
+	reply_int(r, "limit", l->lease.limit);
 	reply_int(r, "held", m ? m->held : 0);
 	reply_int(r, "waiters", m ? semaphore_waiters(m) : 0);
 }
@@ -186,7 +186,7 @@ static void tell_lock(struct commander *x, struct listing *to, const struct lock
 
 	row_begin(x, span_of(to->tag), &r);
 	reply_text(&r, "name", lock_name(l));
-	if (l->limit > 0) {
+	if (l->lease.limit > 0) {
 		tell_semaphore(x, &r, l);
 		row_end(x, to->session, &r);
 		return;
@@ -245,7 +245,7 @@ static bool tell_row(struct commander *x, struct listing *l, size_t i)
 		return s != NULL;
 	} else {
 		const struct lock *lock = lock_find(&x->engine->table, page_name(&l->page, i));
-		bool there = lock && !lock_is_idle(lock) && lock->limit != SLOT_OF_SEMAPHORE;
+		bool there = lock && !lock_is_idle(lock) && lock->lease.limit != SLOT_OF_SEMAPHORE;
 
 		if (there)
 			tell_lock(x, l, lock);

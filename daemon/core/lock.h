@@ -56,7 +56,6 @@ struct share {
 
 struct lock {
 	struct name name;
-	uint16_t limit;         /* what the name is used as, see claim.h; of an idle one it means nothing */
 	struct claim *holder;   /* LEASE_HELD, LEASE_ADOPTING: who has it; of several readers the one that has it longest */
 	struct share *share;    /* NULL: held by one alone, or not at all */
 	struct claims losses;   /* claims in CLAIM_LOST */
@@ -73,7 +72,7 @@ static inline bool lock_is_idle(const struct lock *l)
 /* The limit that its values tell. */
 static inline unsigned lock_mark(const struct lock *l)
 {
-	return l->limit <= LIMIT_MOST ? l->limit : 0;
+	return l->lease.limit <= LIMIT_MOST ? l->lease.limit : 0;
 }
 
 /* A name that nobody has or waits for here may be used as anything; what it is used as elsewhere the stores tell. False: it is used as something else. */
@@ -81,7 +80,7 @@ static inline bool lock_use_as(struct lock *l, unsigned limit)
 {
 	if (!lock_is_idle(l))
 		return false;
-	l->limit = (uint16_t)limit;
+	l->lease.limit = (uint16_t)limit;
 	return true;
 }
 

@@ -141,21 +141,22 @@ static bool group_is_repeated_by(const struct group *g, const struct request *q)
  */
 static bool group_is_repeated(struct commander *x, struct session *s, bool patient)
 {
-	struct group *g, *next;
+	struct group *g, *last = NULL;
 
-	for (g = LIST_FIRST(&s->groups); g; g = next) {
-		next = LIST_NEXT(g, in_session);
+	LIST_FOREACH(g, &s->groups, in_session) {
 		if (!group_is_repeated_by(g, &x->request))
 			continue;
-		if (!g->patient || !patient) {
-			resume_drop_group(x, g);
-			continue;
-		}
-		group_repeat(x, g);
-		s->busy |= x->request.tag.n == 0;
-		return true;
+		if (g->patient && patient)
+			break;
+		group_is_ending(last = g);
 	}
-	return false;
+	if (last)
+		resume_end_groups(x, s);
+	if (!g)
+		return false;
+	group_repeat(x, g);
+	s->busy |= x->request.tag.n == 0;
+	return true;
 }
 
 static bool group_is_patient(const struct request *q)

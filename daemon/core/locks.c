@@ -128,13 +128,14 @@ static bool lock_may_be_upgraded(struct commander *x, struct session *s, const s
 
 static bool waits_in_other_mode(struct commander *x, struct session *s, struct span name)
 {
-	const struct lock *l = lock_find(&x->engine->table, name);
 	struct span owner = request_owner(&x->request);
 	bool shared = request_is_shared(&x->request);
+	const struct lock *l;
 	const struct claim *c;
 
 	if (s->resumed)
 		resume_make_way(x, s, name, owner, shared);
+	l = lock_find(&x->engine->table, name);
 	if (group_in_other_mode(s, name, owner, shared))
 		return true;
 	if (!l || lock_holder_of(l, s, owner))
@@ -146,24 +147,25 @@ static bool waits_in_other_mode(struct commander *x, struct session *s, struct s
 	return false;
 }
 
-bool mode_is_allowed(struct commander *x, struct session *s, struct span name)
+bool mode_is_free(struct commander *x, struct session *s, struct span name)
 {
-	if ((s->waiting == 0 && LIST_EMPTY(&s->groups)) || !waits_in_other_mode(x, s, name))
+	if (!waits_in_other_mode(x, s, name))
 		return true;
 	tell_mistake(x, s, ERROR_ARG, "this owner waits for the lock in the other mode: CANCEL that request first, or use another owner");
 	return false;
 }
 
 /* Only a request that waits can close a cycle, and only behind a lock that this daemon knows. */
-static bool lock_may_wait(struct commander *x, struct session *s, bool patient)
+static bool lock_may_wait(struct commander *x, struct session *s)
 {
-	struct lock *l = patient ? lock_find(&x->engine->table, x->request.word[0]) : NULL;
+	struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
 	struct span owner = request_owner(&x->request), cycle;
 	const struct claim *holder = l ? lock_holder_of(l, s, owner) : NULL;
 	bool shared = request_is_shared(&x->request);
 	char room[CYCLE_MAX];
 
-	if (!l || l->limit > 0 || (holder && (holder->shared == shared || shared)) || (shared && holders_are_open(x->engine, l, request_priority(&x->request))))
+	if (!l || l->lease.limit > 0 || (holder && (holder->shared == shared || shared)) ||
+	    (shared && holders_are_open(x->engine, l, request_priority(&x->request))))
 		return true;
 	if (holder && !lock_may_be_upgraded(x, s, l))
 		return false;
@@ -217,7 +219,7 @@ void serve_LOCK(struct commander *x, struct session *s)
 	}
 	if (lock_is_repeated(x, s, wait))
 		return;
-	if (!lock_within_limits(x, s, wait > 0) || !mode_is_allowed(x, s, q->word[0]) || !lock_may_wait(x, s, wait > 0)) {
+	if (!lock_within_limits(x, s, wait > 0) || !mode_is_allowed(x, s, q->word[0]) || (wait > 0 && !lock_may_wait(x, s))) {
 		lock_refused(x, s);
 		return;
 	}

@@ -31,17 +31,12 @@ static void lower_votes_of(struct engine *e, unsigned node)
 	}
 }
 
-bool lower_votes(struct engine *e)
+void lower_votes(struct engine *e)
 {
-	bool fell = false;
-
-	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
-		if (!e->members.votes_fall_us[i])
-			continue;
-		lower_votes_of(e, i);
-		fell = true;
-	}
-	return fell;
+	e->members.votes_fall = false;
+	for (unsigned i = 0; i < e->core->conf.nodes; i++)
+		if (e->members.votes_fall_us[i])
+			lower_votes_of(e, i);
 }
 
 /* The notice of each loss keeps its name in the table that is walked. */

@@ -5,8 +5,8 @@
 
 #include "daemon/core/parts.h"
 
-/* False: no votes fell. */
-bool lower_votes(struct engine *e);
+/* Lowers the votes that fall: members.votes_fall. */
+void lower_votes(struct engine *e);
 /* Votes fell: a lease that this has ended is lost before another line is served, which would be told OK. */
 void lower_lose_over(struct engine *e);
 

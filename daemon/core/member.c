@@ -155,7 +155,7 @@ static void member_has_moved(struct members *ms, const struct member *m)
 {
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		if (i != m->index && strcmp(ms->node[i].run_id, m->run_id) == 0)
-			ms->votes_fall_us[i] += members_bound_us(ms); /* no vote is worth more */
+			members_lower(ms, i, members_bound_us(ms)); /* no vote is worth more */
 	}
 }
 

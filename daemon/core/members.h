@@ -130,7 +130,15 @@ struct members {
 	bool gained;        /* a node became usable; cleared by those who retry what waits for a quorum */
 	/* By how much the votes of each node fall: its clock jumped, this host stood still, or its server moved. The engine lowers them and clears this. */
 	int64_t votes_fall_us[NODES_MAX];
+	bool votes_fall;    /* some of them do */
 };
+
+/* All votes of this node end that much sooner. */
+static inline void members_lower(struct members *ms, unsigned node, int64_t sooner_us)
+{
+	ms->votes_fall_us[node] += sooner_us;
+	ms->votes_fall = true;
+}
 
 void members_init(struct members *ms, struct core *core);
 

@@ -139,7 +139,7 @@ void noted_look(struct commander *x)
 	struct noted *w = x->noted;
 	struct note note;
 
-	if (!w || w->count == 0)
+	if (w->count == 0)
 		return;
 	for (const char *at = buf_begin(&w->notes), *end = at + buf_length(&w->notes); at < end; at += sizeof(note) + note.n) {
 		memcpy(&note, at, sizeof(note));

@@ -52,7 +52,7 @@ static inline void noted_add(struct commander *x, const struct claim *c)
 		noted_grant(x, c);
 }
 
-/* Looks at the notes now. */
+/* Looks at the notes now. There is a struct noted. */
 void noted_look(struct commander *x);
 void noted_fired(struct commander *x);
 /* A store has answered a call of noted.calls. The engine has tracked it already. */

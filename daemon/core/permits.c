@@ -3,6 +3,7 @@
 #include "daemon/core/permits.h"
 
 #include "daemon/core/hold.h"
+#include "daemon/core/remember.h"
 #include "daemon/core/rows.h"
 #include "daemon/core/tell.h"
 
@@ -64,7 +65,36 @@ static void note_pending(struct commander *x, const struct notice *n)
 /* What the name of the mark is used as instead. */
 static unsigned limit_in_use(const struct permit *p, const struct lock *l)
 {
-	return lock_is_idle(l) || l->limit == p->semaphore->limit ? l->contender->elsewhere.limit : l->limit;
+	return lock_is_idle(l) || l->lease.limit == p->semaphore->limit ? l->contender->elsewhere.limit : l->lease.limit;
+}
+
+bool permit_is_adopting(const struct permit *p)
+{
+	const struct claim *c;
+
+	TAILQ_FOREACH(c, &p->agent.claims, in_session)
+		if (c->state == CLAIM_HELD && c->lock->lease.state == LEASE_ADOPTING)
+			return true;
+	return false;
+}
+
+unsigned permits_open(const struct session *s)
+{
+	const struct permit *p;
+	unsigned n = 0;
+
+	TAILQ_FOREACH(p, &s->permits, in_session)
+		n += permit_is_adopting(p);
+	return n;
+}
+
+/* A claim of it is held again. RESUME waits until all are; if it did not, the client is told now. */
+static void permit_adopted(struct commander *x, struct permit *p)
+{
+	if (permit_is_adopting(p))
+		return;
+	permit_tell(x, p, "! SAFE", "valid_ms");
+	session_wake(x->sessions, p->session);
 }
 
 void permits_note(struct commander *x, const struct notice *n)
@@ -92,8 +122,16 @@ void permits_note(struct commander *x, const struct notice *n)
 		if (seat == &p->mark && n->refusal == REFUSED_IN_USE)
 			p->other = limit_in_use(p, n->claim->lock);
 		break;
-	case NOTICE_LOST:
-		break; /* the claim says so itself */
+	case NOTICE_LOST: /* the claim says so itself */
+		session_wake(x->sessions, p->session);
+		break;
+	case NOTICE_ADOPTING:
+	case NOTICE_LENGTHENS:
+		remember_permit(x, p);
+		return;
+	case NOTICE_ADOPTED:
+		permit_adopted(x, p);
+		return;
 	case NOTICE_RISK:
 	case NOTICE_SAFE:
 		permit_note_risk(x, p);
@@ -129,6 +167,7 @@ void permit_lose(struct commander *x, struct permit *p, enum loss why)
 		core_log(x->core, LOG_WARN, "lost", "peer=%s session=%" PRIu64 " name=%s fence=%" PRId64 " reason=%s",
 		         core_quoted(x->core, (struct span){who, session_who(p->session, who)}), p->session->serial,
 		         core_quoted(x->core, semaphore_name(p->semaphore)), p->fence, loss_word(why));
+	remember_permit_freed(x, p);
 	permit_watch(x, p, WATCH_LOST);
 	permit_tell(x, p, "! LOST", NULL);
 	permit_abandon(x, p, INSTANT_NEVER);
@@ -154,6 +193,7 @@ void permit_end(struct commander *x, struct permit *p)
 {
 	struct semaphore *m = p->semaphore;
 
+	remember_permit_freed(x, p);
 	permit_drop_extend(x, p, REFUSED_CANCELLED);
 	if (p->stalled)
 		m->stalled--;
@@ -220,7 +260,7 @@ void permits_detach(struct commander *x, struct session *s)
 		p->leaving = false;
 		if (permit_is_asking(p))
 			p->not_notified = true;
-		else if (p->state == PERMIT_HELD)
+		else if (p->state == PERMIT_HELD && !permit_is_adopting(p))
 			p->believed = p->not_notified ? INSTANT_PAST : permit_belief(x, p);
 		if (p->state == PERMIT_HELD)
 			heap_cancel(&x->core->timers, &p->timer);
@@ -249,9 +289,12 @@ unsigned permits_tell_resumed(struct commander *x, struct session *s)
 	unsigned n = 0;
 
 	TAILQ_FOREACH(p, &s->permits, in_session) {
-		if (p->state != PERMIT_HELD || permit_valid_us(x, p) <= 0)
+		if (p->state != PERMIT_HELD || permit_is_adopting(p) || permit_valid_us(x, p) <= 0)
 			continue;
-		p->not_notified = false;
+		if (p->not_notified) {
+			p->not_notified = false;
+			remember_permit(x, p);
+		}
 		heap_cancel(&x->core->timers, &p->timer);
 		reply_begin(&r, session_line(x->sessions), span_of(s->lasting->resume_tag), "*");
 		reply_permit(&r, p);
@@ -272,7 +315,7 @@ void permits_bound(struct commander *x, struct session *s, struct instant until)
 	struct permit *p;
 
 	TAILQ_FOREACH(p, &s->permits, in_session) {
-		if (!p->not_notified)
+		if (!p->not_notified || permit_is_adopting(p))
 			continue;
 		if (p->state == PERMIT_LOST) {
 			p->not_notified = false;

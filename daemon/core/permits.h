@@ -21,6 +21,10 @@ void permit_end(struct commander *x, struct permit *p);
 /* It is about to be answered CANCELLED: not now, since notices may speak of its claims. */
 void permit_cancel(struct commander *x, struct permit *p);
 
+/* The stores have not confirmed yet that it is held since the previous run. */
+bool permit_is_adopting(const struct permit *p);
+unsigned permits_open(const struct session *s); /* how many of the session are so */
+
 /* The session ends: permits that it waits for get nothing any more. */
 void permits_are_ending(struct session *s);
 /* Then, waiting: those that it asks for are no more; else those that it has. sure: its client believes in nothing any more. */

@@ -7,6 +7,12 @@
 #include "daemon/core/jobs.h"
 #include "daemon/core/journal.h"
 
+#include <stdio.h>
+
+#define OWNER_ROOM 320
+
+_Static_assert(JOURNAL_NAME_MAX >= SLOT_NAME_MAX, "the name of a slot fits into a record");
+
 static void remember(struct commander *x, const struct journal_record *record)
 {
 	char *bytes = arena_reserve(&x->core->out->arena, JOURNAL_RECORD_MAX);
@@ -38,19 +44,18 @@ void remember_over(struct commander *x, const struct session *s)
 		remember(x, &(struct journal_record){.kind = JOURNAL_OVER, .session = (int64_t)s->serial});
 }
 
-void remember_held(struct commander *x, const struct claim *c)
+/* The owner as the record is to have it; flags: further bits of JOURNAL_PARTS, RENEW. */
+static void remember_hold(struct commander *x, const struct session *s, const struct claim *c, struct span owner, int64_t flags, bool told)
 {
 	struct lock *l = c->lock;
 	struct prior_lease left;
 
-	if (!is_remembered(x, c->session))
-		return;
 	l->lease.recorded = true;
 	left = adoption_record(x->core, &l->lease);
 	remember(x, &(struct journal_record){.kind = left.prior.n > 0 ? JOURNAL_ADOPTING : JOURNAL_HELD,
-	                                     .session = (int64_t)c->session->serial,
+	                                     .session = (int64_t)s->serial,
 	                                     .name = left.name,
-	                                     .owner = claim_owner(c),
+	                                     .owner = owner,
 	                                     .note = claim_note(c),
 	                                     .value = left.value,
 	                                     .prior = left.prior,
@@ -59,20 +64,72 @@ void remember_held(struct commander *x, const struct claim *c)
 	                                     .fence = c->token,
 	                                     .ttl_us = left.ttl_us,
 	                                     .delay_us = c->delay_us,
-	                                     .renew = (c->renew ? JOURNAL_RENEWED : 0) | (c->shared || convert_is_asked(c) ? JOURNAL_SHARED : 0) |
-	                                              (x->more ? JOURNAL_MORE : 0),
-	                                     .told = !c->not_notified,
+	                                     .renew = (c->renew ? JOURNAL_RENEWED : 0) | (c->shared || convert_is_asked(c) ? JOURNAL_SHARED : 0) | flags,
+	                                     .told = told,
 	                                     .granted_at_us = c->granted_at.us,
 	                                     .deadline_us = left.deadline.us});
 }
 
+void remember_held(struct commander *x, const struct claim *c)
+{
+	if (is_remembered(x, c->session))
+		remember_hold(x, c->session, c, claim_owner(c), x->more ? JOURNAL_MORE : 0, !c->not_notified);
+}
+
+static void remember_free(struct commander *x, const struct session *s, const struct claim *c, struct span owner)
+{
+	remember(x, &(struct journal_record){.kind = JOURNAL_FREED, .session = (int64_t)s->serial, .name = lock_name(c->lock), .owner = owner});
+}
+
+/* --- permits --- */
+
+/* See recall.h. */
+static struct span seat_owner(struct commander *x, const struct permit *p)
+{
+	char *room = arena_reserve(&x->core->out->arena, OWNER_ROOM);
+	int n = snprintf(room, OWNER_ROOM, SEAT_OWNER "%u %u %u ", p->order, p->semaphore->limit, p->weight);
+
+	if (p->owner_n > 0)
+		memcpy(room + n, p->owner, p->owner_n);
+	arena_commit(&x->core->out->arena, OWNER_ROOM);
+	return (struct span){room, (size_t)n + p->owner_n};
+}
+
+static void remember_seat(struct commander *x, const struct permit *p, const struct claim *c, bool held)
+{
+	if (!c || (held && c->state != CLAIM_HELD))
+		return;
+	if (held)
+		remember_hold(x, p->session, c, seat_owner(x, p), JOURNAL_PERMIT, !p->not_notified);
+	else
+		remember_free(x, p->session, c, seat_owner(x, p));
+}
+
+static void remember_seats(struct commander *x, const struct permit *p, bool held)
+{
+	if (!is_remembered(x, p->session) || p->state != PERMIT_HELD)
+		return;
+	remember_seat(x, p, p->mark.claim, held);
+	for (unsigned i = 0; i < p->seats; i++)
+		remember_seat(x, p, p->seat[i].claim, held);
+}
+
+void remember_permit(struct commander *x, const struct permit *p)
+{
+	remember_seats(x, p, true);
+}
+
+void remember_permit_freed(struct commander *x, const struct permit *p)
+{
+	remember_seats(x, p, false);
+}
+
+/* --- */
+
 void remember_freed(struct commander *x, const struct claim *c)
 {
 	if (is_remembered(x, c->session))
-		remember(x, &(struct journal_record){.kind = JOURNAL_FREED,
-		                                     .session = (int64_t)c->session->serial,
-		                                     .name = lock_name(c->lock),
-		                                     .owner = claim_owner(c)});
+		remember_free(x, c->session, c, claim_owner(c));
 }
 
 void remember_lost(struct commander *x, const struct claim *c)
@@ -111,6 +168,7 @@ void remember_job_over(struct commander *x, const struct job *job)
 
 void remember_all_of(struct commander *x, const struct session *s)
 {
+	const struct permit *p;
 	const struct claim *c;
 	const struct job *job;
 
@@ -124,6 +182,8 @@ void remember_all_of(struct commander *x, const struct session *s)
 		else if (c->state == CLAIM_LOST)
 			remember_lost(x, c);
 	}
+	TAILQ_FOREACH(p, &s->permits, in_session)
+		remember_permit(x, p);
 }
 
 void remember_all(struct commander *x)

@@ -3,7 +3,7 @@
 #ifndef CORE_REMEMBER_H
 #define CORE_REMEMBER_H
 
-#include "daemon/core/commander.h"
+#include "daemon/core/semaphore.h"
 
 /* Records, as effects. They are written before the lines of the same step are sent. */
 void remember_session(struct commander *x, const struct session *s);
@@ -11,6 +11,8 @@ void remember_all_of(struct commander *x, const struct session *s); /* and of wh
 void remember_over(struct commander *x, const struct session *s);
 void remember_held(struct commander *x, const struct claim *c); /* it holds its lock, on the terms of this moment */
 void remember_freed(struct commander *x, const struct claim *c);
+void remember_permit(struct commander *x, const struct permit *p); /* if it is held: all of its claims */
+void remember_permit_freed(struct commander *x, const struct permit *p);
 void remember_lost(struct commander *x, const struct claim *c);
 
 struct job;

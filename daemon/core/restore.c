@@ -6,12 +6,17 @@
 #include "daemon/core/adoption.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/journal.h"
+#include "daemon/core/recall.h"
 #include "daemon/core/runner.h"
 
 #include <errno.h>
 
 static void restore_drop(struct commander *x, struct claim *c)
 {
+	if (c->session->of_permit) {
+		recall_drop(x, c);
+		return;
+	}
 	TAILQ_REMOVE(&c->session->claims, c, in_session);
 	c->session->held--;
 	adopt_drop(x->engine, c);
@@ -24,6 +29,7 @@ static void restore_end_session(struct commander *x, struct session *s)
 	while ((c = TAILQ_FIRST(&s->claims)))
 		restore_drop(x, c);
 	jobs_end(x, s, false);
+	recall_drop_all(x, s);
 	session_close(x->sessions, s);
 }
 
@@ -127,8 +133,11 @@ static int restore_held(struct commander *x, struct session *s, const struct jou
 	if (!values_are_sound(r->value, 1, 1) || !values_are_sound(r->prior, r->kind == JOURNAL_ADOPTING, JOURNAL_PRIORS))
 		return -EBADMSG;
 	restore_clear(x, s, r);
+	if (r->renew & JOURNAL_PERMIT)
+		return recall_seat(x, s, r, &from);
 	c = restore_claim(x, s, r);
 	c->not_notified = !r->told;
+	lock_find_or_add(&x->engine->table, r->name)->lease.limit = 0;
 	adopt_expect(x->engine, c, &from);
 	return 0;
 }
@@ -176,7 +185,7 @@ static int restore_one(struct commander *x, const struct journal_record *r)
 			restore_end_session(x, s);
 		return 0;
 	case JOURNAL_FREED:
-		if (s)
+		if (s && !recall_freed(x, s, r))
 			restore_clear(x, s, r);
 		return 0;
 	case JOURNAL_HELD:
@@ -224,6 +233,7 @@ void restore_end(struct commander *x)
 				adopt_start(x->engine, &c->lock->lease);
 		}
 		jobs_adopt(x, s);
+		recall_end(x, s);
 		session_note_vacant(x->sessions, s);
 	}
 }

@@ -27,7 +27,7 @@ static unsigned session_count_open(struct session *s)
 {
 	const struct claim *c;
 
-	s->open = jobs_open(s);
+	s->open = jobs_open(s) + permits_open(s);
 	TAILQ_FOREACH(c, &s->claims, in_session)
 	s->open += claim_is_open(c);
 	return s->open;
@@ -83,7 +83,7 @@ static void resume_answer(struct commander *x, struct session *s)
 {
 	uint64_t most = x->core->conf.limits.output / 4;
 	size_t begin = s->unsent;
-	int64_t n = 0, more = 0, open = jobs_open(s);
+	int64_t n = 0, more = 0, open = jobs_open(s) + permits_open(s);
 	struct claim *c;
 	struct reply r;
 
@@ -127,7 +127,7 @@ static void resume_finish(struct commander *x, struct session *s)
 
 bool resume_goes_on(struct commander *x, struct session *s)
 {
-	if (!s->resuming || s->open > 0 || session_count_open(s) > 0)
+	if (s->open > 0 || session_count_open(s) > 0)
 		return false;
 	resume_finish(x, s);
 	return true;
@@ -230,6 +230,18 @@ static struct claim *wait_not_notified(const struct session *s, const struct loc
 	return NULL;
 }
 
+static struct claim *wait_in_other_mode(struct commander *x, const struct session *s, struct span name, struct span owner, bool shared)
+{
+	struct lock *l = s->waits_not_notified > 0 ? lock_find(&x->engine->table, name) : NULL;
+	struct claim *c;
+
+	TAILQ_FOREACH(c, &s->claims, in_session) {
+		if (l && c->lock == l && c->state == CLAIM_WAITING && c->not_notified && c->shared != shared && span_equal(claim_owner(c), owner))
+			return c;
+	}
+	return NULL;
+}
+
 static void wait_drop_not_notified(struct commander *x, struct claim *c)
 {
 	struct session *s = c->session;
@@ -240,24 +252,25 @@ static void wait_drop_not_notified(struct commander *x, struct claim *c)
 	hold_abandon(x->engine, c, INSTANT_PAST);
 }
 
-void resume_drop_group(struct commander *x, struct group *g)
+void resume_end_groups(struct commander *x, struct session *s)
 {
-	struct session *s = g->session;
-
-	group_free(x, g);
+	/* All leave the queues first: what one gives back must not be granted to another. */
+	groups_end(x, s, true);
+	groups_end(x, s, false);
 	groups_make_due(x, s);
 }
 
 void resume_make_way(struct commander *x, struct session *s, struct span name, struct span owner, bool shared)
 {
-	struct lock *l = s->waits_not_notified > 0 ? lock_find(&x->engine->table, name) : NULL;
-	struct claim *c = l ? wait_not_notified(s, l, owner) : NULL;
-	struct group *g;
+	struct group *g, *last = NULL;
+	struct claim *c;
 
-	if (c && c->shared != shared)
+	for (; (g = group_in_other_mode(s, name, owner, shared)) && g->not_notified; last = g)
+		group_is_ending(g);
+	while ((c = wait_in_other_mode(x, s, name, owner, shared)))
 		wait_drop_not_notified(x, c);
-	while ((g = group_in_other_mode(s, name, owner, shared)) && g->not_notified)
-		resume_drop_group(x, g);
+	if (last)
+		resume_end_groups(x, s);
 }
 
 enum place resume_old_place(struct commander *x, struct session *s, struct span owner, bool shared, bool patient, struct claim **ret_claim)

@@ -5,11 +5,9 @@
 
 #include "daemon/core/commander.h"
 
-struct group;
-
 void serve_RESUME(struct commander *x, struct session *s);
 
-/* Answers a RESUME that waits for adoptions, if none is left. True: it was answered, and notices may be waiting. */
+/* Of a session that is resuming: answers the RESUME, if no adoption is left that it waits for. True: it was answered, and notices may be waiting. */
 bool resume_goes_on(struct commander *x, struct session *s);
 /* TIMER_GRACE: nobody has resumed the session; or RESUME waits no longer. */
 void resume_grace_over(struct commander *x, struct session *s);
@@ -18,8 +16,8 @@ void claim_bound(struct commander *x, struct claim *c, struct instant until);
 /* Until when a session that is back may repeat a LOCK: for its grace from now on, or the default lease if that is longer. */
 struct instant resume_repeat_until(const struct commander *x, const struct session *s);
 
-/* A request that was not repeated, and that nobody is to be told of, ends: another of its client takes its place. */
-void resume_drop_group(struct commander *x, struct group *g);
+/* Requests that were not repeated, and that nobody is to be told of, end, where groups are ending: another of their client takes their place. */
+void resume_end_groups(struct commander *x, struct session *s);
 /* Ends those of the owner that wait for that name in the other mode. */
 void resume_make_way(struct commander *x, struct session *s, struct span name, struct span owner, bool shared);
 

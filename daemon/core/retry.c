@@ -66,7 +66,7 @@ static void retry_held_elsewhere(struct engine *e, struct contender *k, const st
 /* Somebody uses the name as another kind, or as a semaphore of another limit. */
 static bool retry_is_in_use(struct engine *e, struct contender *k, const struct round *r)
 {
-	unsigned limit = lock_of_contender(k)->limit;
+	unsigned limit = lock_of_contender(k)->lease.limit;
 
 	return limit != SLOT_OF_SEMAPHORE && round_is_in_use(r, e->core->conf.nodes, limit, &k->elsewhere.limit);
 }

@@ -5,6 +5,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/core/engine.h"
 #include "daemon/core/hold.h"
+#include "daemon/core/terms.h"
 #include "proto/decimal.h"
 
 static struct span part_name(struct permit *p, char out[SLOT_NAME_MAX], const char *what, size_t n)
@@ -57,7 +58,7 @@ void permit_ask_gate(struct commander *x, struct permit *p)
 	seat_ask(x, p, &p->gate, part_name(p, out, "gate", 4), SLOT_OF_SEMAPHORE, true);
 }
 
-static struct seat *permit_seat_of(struct permit *p, unsigned slot)
+struct seat *permit_seat_of(struct permit *p, unsigned slot)
 {
 	for (unsigned i = 0; i < p->seats; i++)
 		if (p->seat[i].slot == slot)
@@ -214,4 +215,48 @@ void permit_free(struct commander *x, struct permit *p)
 	TAILQ_REMOVE(&m->others, p, in_line);
 	TAILQ_REMOVE(&p->session->permits, p, in_session);
 	permit_release(p);
+}
+
+/* --- permits --- */
+
+struct permit *permit_add(struct commander *x, struct session *s, struct semaphore *m, unsigned weight)
+{
+	struct permit *p = mem_alloc(sizeof(*p));
+
+	p->session = s;
+	p->semaphore = m;
+	p->agent.principal = s;
+	p->agent.over = p->agent.detached = p->agent.of_permit = true;
+	p->agent.serial = s->serial;
+	TAILQ_INIT(&p->agent.claims);
+	TAILQ_INIT(&p->agent.permits);
+	TAILQ_INIT(&p->agent.pendings);
+	TAILQ_INIT(&p->agent.listings);
+	p->timer.kind = TIMER_PERMIT;
+	p->weight = weight;
+	p->asked_at = x->core->now;
+	p->state = PERMIT_TRYING;
+	TAILQ_INSERT_TAIL(&m->others, p, in_line);
+	TAILQ_INSERT_TAIL(&s->permits, p, in_session);
+	s->waiting++;
+	return p;
+}
+
+struct permit *permit_new(struct commander *x, struct session *s, struct semaphore *m, unsigned weight)
+{
+	const struct request *q = &x->request;
+	int64_t wait = request_has(q, FIELD_WAIT) ? q->field[FIELD_WAIT].number : 0;
+	struct permit *p = permit_add(x, s, m, weight);
+
+	p->priority = request_priority(q);
+	p->order = ++x->engine->asked;
+	p->owner_n = request_owner(q).n;
+	p->owner = p->owner_n > 0 ? mem_copy(request_owner(q).p, p->owner_n) : NULL;
+	p->note_n = request_note(q).n;
+	p->note = p->note_n > 0 ? mem_copy(request_note(q).p, p->note_n) : NULL;
+	p->ttl_us = request_has(q, FIELD_TTL) ? q->field[FIELD_TTL].number : x->core->conf.lease_us;
+	p->patient = wait > 0;
+	p->wait_until = wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(x->core->now, wait);
+	memcpy(p->tag, q->tag.p ? q->tag.p : "", q->tag.n);
+	return p;
 }

@@ -5,6 +5,11 @@
 
 #include "daemon/core/semaphore.h"
 
+/* For the session; permit_new(): on the terms of its ACQUIRE. */
+struct permit *permit_add(struct commander *x, struct session *s, struct semaphore *m, unsigned weight);
+struct permit *permit_new(struct commander *x, struct session *s, struct semaphore *m, unsigned weight);
+/* The seat of that slot; made if there is none. */
+struct seat *permit_seat_of(struct permit *p, unsigned slot);
 /* Asks for it. patient: until the permit leaves the queue. */
 void permit_ask_mark(struct commander *x, struct permit *p, bool patient);
 void permit_ask_gate(struct commander *x, struct permit *p);

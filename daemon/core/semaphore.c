@@ -3,7 +3,6 @@
 #include "daemon/core/semaphore.h"
 
 #include "daemon/base/mem.h"
-#include "daemon/core/terms.h"
 #include "proto/decimal.h"
 
 #include <stdlib.h>
@@ -103,10 +102,10 @@ bool semaphore_owns(const struct lock *l, struct span *ret_name)
 {
 	struct span name = lock_name(l);
 
-	if (l->limit == 0)
+	if (l->lease.limit == 0)
 		return false;
 	*ret_name = name;
-	if (l->limit != SLOT_OF_SEMAPHORE)
+	if (l->lease.limit != SLOT_OF_SEMAPHORE)
 		return true;
 	name = (struct span){name.p + sizeof(SLOT_PREFIX) - 1, name.n - (sizeof(SLOT_PREFIX) - 1)};
 	while (name.n > 0 && name.p[name.n - 1] != '#')
@@ -116,41 +115,6 @@ bool semaphore_owns(const struct lock *l, struct span *ret_name)
 }
 
 /* --- permits --- */
-
-struct permit *permit_new(struct commander *x, struct session *s, struct semaphore *m, unsigned weight)
-{
-	const struct request *q = &x->request;
-	int64_t wait = request_has(q, FIELD_WAIT) ? q->field[FIELD_WAIT].number : 0;
-	struct permit *p = mem_alloc(sizeof(*p));
-
-	p->session = s;
-	p->semaphore = m;
-	p->agent.principal = s;
-	p->agent.over = p->agent.detached = p->agent.of_permit = true;
-	p->agent.serial = s->serial;
-	TAILQ_INIT(&p->agent.claims);
-	TAILQ_INIT(&p->agent.permits);
-	TAILQ_INIT(&p->agent.pendings);
-	TAILQ_INIT(&p->agent.listings);
-	p->timer.kind = TIMER_PERMIT;
-	p->weight = weight;
-	p->priority = request_priority(q);
-	p->order = ++x->engine->asked;
-	p->owner_n = request_owner(q).n;
-	p->owner = p->owner_n > 0 ? mem_copy(request_owner(q).p, p->owner_n) : NULL;
-	p->note_n = request_note(q).n;
-	p->note = p->note_n > 0 ? mem_copy(request_note(q).p, p->note_n) : NULL;
-	p->ttl_us = request_has(q, FIELD_TTL) ? q->field[FIELD_TTL].number : x->core->conf.lease_us;
-	p->patient = wait > 0;
-	p->asked_at = x->core->now;
-	p->wait_until = wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(x->core->now, wait);
-	memcpy(p->tag, q->tag.p ? q->tag.p : "", q->tag.n);
-	p->state = PERMIT_TRYING;
-	TAILQ_INSERT_TAIL(&m->others, p, in_line);
-	TAILQ_INSERT_TAIL(&s->permits, p, in_session);
-	s->waiting++;
-	return p;
-}
 
 void permit_make_due(struct commander *x, struct permit *p)
 {

@@ -21,6 +21,9 @@ enum permit_state {
 	PERMIT_LOST,      /* its client was told, and has not released it yet */
 };
 
+/* How the owner of a record of a permit begins: see recall.h. */
+#define SEAT_OWNER "\001permit "
+
 /* What a permit asks for, or has. */
 struct seat {
 	struct claim *claim; /* NULL: it is not asked for */
@@ -104,8 +107,6 @@ void semaphores_free_all(struct commander *x); /* the daemon ends, and tells nob
 /* The name under which a lock is a part of a semaphore; false: it is none. ret_name: that of the semaphore. */
 bool semaphore_owns(const struct lock *l, struct span *ret_name);
 
-/* For the session and on the terms of its ACQUIRE. */
-struct permit *permit_new(struct commander *x, struct session *s, struct semaphore *m, unsigned weight);
 void permit_release(struct permit *p); /* its memory alone */
 void permit_make_due(struct commander *x, struct permit *p);
 void permit_enter(struct permit *p, enum permit_state state); /* into the state, and the list that belongs to it */

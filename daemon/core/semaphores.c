@@ -4,6 +4,7 @@
 
 #include "daemon/core/engine.h"
 #include "daemon/core/locks.h"
+#include "daemon/core/remember.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/terms.h"
 
@@ -72,11 +73,12 @@ static bool permit_is_repeated(struct commander *x, struct session *s)
 	struct permit *p;
 
 	TAILQ_FOREACH(p, &s->permits, in_session) {
-		if (!permit_is_repeated_by(p, q) || p->state == PERMIT_LOST || (permit_is_asking(p) && (wait == 0 || !p->patient)))
+		if (!permit_is_repeated_by(p, q) || permit_is_adopting(p) || p->state == PERMIT_LOST || (permit_is_asking(p) && (wait == 0 || !p->patient)))
 			continue;
 		p->not_notified = false;
 		heap_cancel(&x->core->timers, &p->timer);
 		if (p->state == PERMIT_HELD) {
+			remember_permit(x, p);
 			permit_tell_granted(x, p, q->tag);
 			return true;
 		}
@@ -160,6 +162,10 @@ static struct permit *permit_held(struct commander *x, struct session *s)
 		tell_not_held(x, s);
 	else if (p->state == PERMIT_LOST)
 		tell_lost_before(x, s, p);
+	else if (permit_is_adopting(p))
+		tell_error(x, s, x->request.tag, ERROR_QUORUM,
+		           "the daemon was restarted, and fewer than %u of %u stores have confirmed the permit since: ask again in a moment",
+		           quorum_of(x->core->conf.nodes), x->core->conf.nodes);
 	else
 		return p;
 	return NULL;

@@ -96,30 +96,31 @@ static inline void service_deliver(struct service *s)
 }
 
 /* Serves one line. False: the session is no more. */
-static bool session_serve(struct service *s, uint64_t id, char *line, size_t n)
+static bool session_serve(struct service *s, struct session *session, char *line, size_t n)
 {
-	struct session *session = session_find(&s->sessions, id);
+	uint64_t id = session->id;
 
 	command_line(&s->commander, session, line, n);
 	service_deliver(s);
 	session = session_find(&s->sessions, id);
-	if (session && (session->over || session->leaving))
-		hangup_settle(&s->commander, session);
+	if (!session || !(session->over || session->leaving))
+		return session != NULL;
+	hangup_settle(&s->commander, session);
 	return session_find(&s->sessions, id) != NULL;
 }
 
 static void session_go_on(struct service *s, struct session *session)
 {
-	uint64_t id = session->id;
 	char *line;
 	size_t n;
 
-	if (resume_goes_on(&s->commander, session))
+	if (session->resuming && resume_goes_on(&s->commander, session))
 		service_deliver(s); /* losses are told before the next line is served: it may end their claims */
 	while (!session->busy && !session_must_await(&s->sessions, session) && session_next_line(&s->sessions, session, &line, &n))
-		if (!session_serve(s, id, line, n))
+		if (!session_serve(s, session, line, n))
 			return;
-	hangup_settle(&s->commander, session);
+	if (session->killed || session->over || session->leaving)
+		hangup_settle(&s->commander, session);
 }
 
 static void service_settle(struct service *s)
@@ -212,7 +213,7 @@ static int on_line(struct service *s, const struct event *event)
 	if ((session->busy || session->ahead_count > 0) && !(line && line_is_tagged(line, n)))
 		session_read_ahead(&s->sessions, session, line, n);
 	else
-		session_serve(s, event->session.id, line, n);
+		session_serve(s, session, line, n);
 	return 0;
 }
 

@@ -103,6 +103,17 @@ class Shared(FuncTest):
         for key in ("redlockd:lock:!names", "redlockd:lock:!seen", user):
             self.assertGreater(server.cli.pttl(key), 29 * 86400 * 1000, key)
 
+    def test_a_key_that_was_deleted_takes_the_other_with_it(self):
+        """Else names would stay that nothing makes room for."""
+        server = self.redis()
+        c = self.client(self.daemon(on_redis([server])).joined())
+        takes(c, "a")
+        until(lambda: server.cli.zcard("redlockd:lock:!seen") == 2, "the server is told", 3)
+        server.cli.delete("redlockd:lock:!seen")
+        takes(c, "b")
+        until(lambda: server.cli.zcard("redlockd:lock:!seen") == 1, "the server is told", 3)
+        self.assertEqual(server.cli.zrange("redlockd:lock:!names", 0, -1), [b"b"])
+
     def test_locks_do_without_the_keys_and_without_the_commands(self):
         server = self.redis()
         server.cli.execute_command("ACL", "SETUSER", "default", "-zrangebylex", "-zcard")

@@ -32,11 +32,13 @@ static void key_check(struct server *s, const struct call *call)
 			     (long long)expires, (long long)server_wall(s));
 }
 
-/* The value as the call would have it: alone, or among shares. */
+/* The value as the call would have it: alone, or among shares. What is left behind may be broken, and stays so. */
 static bool stands_as_asked(const struct call *call, const struct answer *a, struct span key, struct span value)
 {
 	const char *at;
 
+	if ((call->exact || call->at_most) && span_starts(key, SPAN("!")))
+		key = (struct span){key.p + 1, key.n - 1};
 	if (call->form == FORM_ALONE || (call->form == FORM_UPGRADE && a->code == 'E'))
 		return span_equal(key, value);
 	if (span_equal(key, value))

@@ -106,6 +106,7 @@ void nests_said(struct request_sim *q, struct span line)
 		return;
 	if (!q->locks) {
 		c->nest.gives[q->name] = false;
+		c->nest.holds[q->name] = ok && line_int(line, "count") > 0;
 		return;
 	}
 	if (span_equal(line_word(line, at + 1), SPAN("DEADLOCK")) && !c->client->nest.was_stuck)

@@ -40,14 +40,28 @@ static void say_forget(struct sim_client *c)
 		q->name = name;
 }
 
+/* What is refused, and what no invariant follows. */
+static void say_other(struct sim_client *c)
+{
+	static const char *const other[] = {"RECENT", "RECENT limit=101", "COMPLETE limit=1001", "COMPLETE \"\\xff\"", "FORGET nothing", "FORGET"};
+	int64_t what = stream_range(&c->side, 0, 6);
+
+	if (what == 6)
+		client_ask(c, ASK_OTHER, NULL, "COMPLETE %0*d", 600, 0);
+	else
+		client_ask(c, ASK_OTHER, NULL, "%s", other[what]);
+}
+
 void namer_fired(struct sim_client *c)
 {
 	if (c->world->now > c->world->plan->length_us)
 		return; /* in the healed world the bounds are tight */
 	if (stream_chance(&c->side, 50))
 		say_complete(c);
-	else if (stream_chance(&c->side, 80))
+	else if (stream_chance(&c->side, 70))
 		say_recent(c);
+	else if (stream_chance(&c->side, 30))
+		say_other(c);
 	else
 		say_forget(c);
 	world_at(c->world, &c->side_timer, AT_SIDE, c->world->now + stream_skewed(&c->side, MSEC, PAUSE_US));

@@ -98,11 +98,22 @@ void nester_heard(struct sim_client *c, const struct request_sim *q, bool ok)
 	nester_wakes(c, n->have == n->want ? HOLD_US : PAUSE_US);
 }
 
+/* What the session has by then is told with the answer to RESUME: an UNLOCK before that finds what is still waited for not held. */
+static bool nester_resumes(const struct sim_client *c)
+{
+	const struct request_sim *q;
+
+	TAILQ_FOREACH(q, &c->conn->open, at_client)
+		if (q->ask == ASK_RESUME)
+			return true;
+	return false;
+}
+
 void nester_fired(struct sim_client *c)
 {
 	struct world *w = c->world;
 	struct nest *n = &c->nest;
-	bool ready = c->conn && !c->conn->left && c->state == CLIENT_RUNNING;
+	bool ready = c->conn && !c->conn->left && c->state == CLIENT_RUNNING && (n->conn == c->conn || !nester_resumes(c));
 
 	if (w->now > w->plan->length_us + settle_us(w->plan) - END_BEFORE_US) {
 		if (ready)

@@ -7,6 +7,7 @@
 
 #define PAUSE_US      (700 * MSEC)
 #define QUIT_AGAIN_US (200 * MSEC)
+#define KEEP_MOST_MS  400
 
 int64_t reader_name(struct span line)
 {
@@ -141,14 +142,16 @@ struct request_sim *reader_say(struct sim_client *c, int64_t name, enum reader_a
 static void say_lock(struct sim_client *c, int64_t name, bool shared)
 {
 	static const int64_t waits[] = {0, 0, 20, 300, 3000};
+	static const char *const mode[2][2] = {{"", " mode=exclusive"}, {" mode=shared", " mode=shared renew=yes delay=0s"}};
 	int64_t wait_ms = waits[stream_range(&c->reads, 0, 4)];
 	int64_t ttl_ms = c->world->plan->lease_us / MSEC / (stream_chance(&c->reads, 20) ? 2 : 1);
 	int64_t priority = c->read_priorities && stream_chance(&c->read_terms, 50) ? stream_skewed(&c->read_terms, 1, 9) : 0;
+	bool noted = stream_chance(&c->read_fields, 20), said = stream_chance(&c->read_fields, 20);
 	char fields[96];
 	struct request_sim *q;
 
-	snprintf(fields, sizeof(fields), " ttl=%lldms wait=%lldms priority=%lld%s", (long long)ttl_ms, (long long)wait_ms, (long long)priority,
-		 shared ? " mode=shared" : "");
+	snprintf(fields, sizeof(fields), " ttl=%lldms wait=%lldms priority=%lld%s%s", (long long)ttl_ms, (long long)wait_ms, (long long)priority,
+		 mode[shared][said], noted ? " note=reads" : "");
 	q = reader_say(c, name, shared ? READ_SHARED : READ_ALONE, "LOCK", fields);
 	if (!q)
 		return;
@@ -172,11 +175,17 @@ static void say_extend(struct sim_client *c, int64_t name)
 	reader_cap(c, &c->reading[name], q);
 }
 
+/* With keep= nobody else is to have the name alone for a while, whoever else reads it. */
 static void say_unlock(struct sim_client *c, int64_t name)
 {
 	struct reading *r = &c->reading[name];
+	int64_t keep_ms = stream_skewed(&c->read_fields, 1, KEEP_MOST_MS);
+	bool keeps = stream_chance(&c->read_fields, 10) && keep_ms * MSEC < c->world->plan->length_us - c->world->now;
+	char fields[32] = "";
 
-	if (!reader_say(c, name, READ_UNLOCK, "UNLOCK", ""))
+	if (keeps)
+		snprintf(fields, sizeof(fields), " keep=%lldms", (long long)keep_ms);
+	if (!reader_say(c, name, READ_UNLOCK, "UNLOCK", fields))
 		return;
 	if (--r->count <= 0)
 		reader_disclaim(r);
@@ -229,6 +238,14 @@ static void reader_ends(struct sim_client *c)
 		world_at(c->world, &c->reader_timer, AT_READER, c->world->now + QUIT_AGAIN_US);
 }
 
+/* What no reader may ask for. */
+static void say_refused(struct sim_client *c, int64_t name)
+{
+	bool delays = stream_chance(&c->read_fields, 50);
+
+	client_ask(c, ASK_OTHER, NULL, "LOCK r%lld mode=shared %s", (long long)name, delays ? "delay=1ms" : "renew=no");
+}
+
 void reader_fired(struct sim_client *c)
 {
 	struct world *w = c->world;
@@ -238,6 +255,8 @@ void reader_fired(struct sim_client *c)
 		reader_ends(c);
 		return;
 	}
+	if (c->conn && !c->conn->left && c->state == CLIENT_RUNNING && stream_chance(&c->read_fields, 2))
+		say_refused(c, name);
 	if (c->conn && !c->conn->left && c->state == CLIENT_RUNNING && c->remote && stream_chance(&c->reads, 3))
 		reader_is_cut(c);
 	else if (w->plan->gathers && stream_chance(&c->reads, 30))
@@ -258,6 +277,7 @@ void reader_begin(struct sim_client *c)
 		return;
 	stream_init(&c->reads, (uint64_t)p->seed, DRAW_READERS, c->index);
 	stream_init(&c->read_terms, (uint64_t)p->seed, DRAW_READ_TERMS, c->index);
+	stream_init(&c->read_fields, (uint64_t)p->seed, DRAW_READ_FIELDS, c->index);
 	for (unsigned i = 0; i < p->jobs; i++)
 		c->read_priorities |= p->job[i].priority > 0;
 	world_at(c->world, &c->reader_timer, AT_READER, p->warm_us + stream_range(&c->reads, 0, PAUSE_US));

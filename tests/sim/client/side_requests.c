@@ -23,9 +23,9 @@ static const char *const fixed[] = {
 static void say_fixed(struct sim_client *c)
 {
 	const char *text = fixed[stream_range(&c->side, 0, (int64_t)(sizeof(fixed) / sizeof(fixed[0])) - 1)];
-	bool all = seed_is_spread((uint64_t)c->world->plan->seed, SPREAD_PRIORITIES) && !strncmp(text, "SHOW k", 6);
+	bool all = seed_is_spread((uint64_t)c->world->plan->seed, SPREAD_PRIORITIES);
 
-	client_ask(c, ASK_OTHER, NULL, "%s%s", text, all ? " all=yes" : "");
+	client_ask(c, ASK_OTHER, NULL, "%s%s", text, strncmp(text, "SHOW k", 6) != 0 ? "" : all ? " all=yes" : " all=no");
 }
 
 /* The client holds the name until it happens to send UNLOCK, or its session ends. */

@@ -57,6 +57,7 @@ enum purpose {
 	DRAW_RATES,   /* rate limits, and what clients use of them */
 	DRAW_PERMITS, /* what clients ask of semaphores */
 	DRAW_CHORES,  /* what clients defer and take */
+	DRAW_READ_FIELDS, /* further fields of what readers and writers ask */
 };
 
 struct stream {

@@ -110,6 +110,29 @@ START_TEST(another_request_does_not_take_the_place_of_a_lockall)
 }
 END_TEST
 
+/* It insists: it has a, and waits for b. */
+START_TEST(a_lockall_that_insists_is_repeated_and_keeps_what_it_has)
+{
+	cluster_begin(1);
+	takes(1, "b");
+	takes(3, "a");
+	s2 = says_hello(2, "grace=20s");
+	says(2, "LOCKALL a b wait=1h");
+	goes(2, GONE_RESET);
+	passes(2 * SEC);
+	gives_back(3, "a");
+	resumes(4, &s2);
+	hears(4, "OK session=* n=0");
+	says(4, "@x LOCKALL b a wait=1h owner=x");
+	says(4, "@again LOCKALL b a wait=1h");
+	ck_assert(key_is_there(0, "a"));
+	gives_back(1, "b");
+	passes(10 * MSEC);
+	hears_all(4, "@again ", "ba");
+	hears_nothing(4);
+}
+END_TEST
+
 START_TEST(a_lockany_keeps_its_places_and_what_it_gets_is_a_row)
 {
 	cluster_begin(1);
@@ -196,14 +219,16 @@ END_TEST
 
 START_TEST(a_lockall_repeated_before_its_stores_answer_takes_the_names)
 {
+	static const char *const asks[] = {"LOCKALL a b", "LOCKALL a b wait=1m", "LOCKALL a b wait=forever"};
+
 	cluster_begin(3);
 	s2 = says_hello(2, "grace=20s");
 	all_feel(MOOD_SILENT);
-	says(2, "LOCKALL a b");
+	says(2, "%s", asks[_i]);
 	goes(2, GONE_RESET);
 	resumes(4, &s2);
 	hears(4, "OK session=* n=0");
-	says(4, "LOCKALL a b");
+	says(4, "%s", asks[_i]);
 	all_feel(MOOD_WELL);
 	passes(SEC);
 	hears_all(4, "", "ab");
@@ -225,6 +250,73 @@ START_TEST(a_request_in_the_other_mode_ends_the_lockall_that_was_not_repeated)
 		if (i < 3)
 			cluster_close();
 	}
+}
+END_TEST
+
+/* When the connection breaks, one LOCKALL insists, and keeps a; the other waits for a. */
+START_TEST(what_a_lockall_gives_back_is_not_granted_to_another_that_makes_way_as_well)
+{
+	static const char *const asks[] = {"LOCK a mode=shared", "LOCKALL a b mode=shared", "LOCKALL a b"};
+
+	for (unsigned i = 0; i < 3; i++) {
+		cluster_begin(1);
+		takes(1, "a");
+		takes(3, "b");
+		s2 = says_hello(2, "grace=20s");
+		says(2, "@1 LOCKALL a b wait=1m");
+		says(2, "@2 LOCKALL a b wait=1m");
+		passes(2 * SEC);
+		gives_back(1, "a");
+		passes(MSEC);
+		goes(2, GONE_RESET);
+		resumes(4, &s2);
+		hears(4, "OK session=* n=0");
+		says(4, "%s", asks[i]);
+		hears(4, i == 0 ? "OK name=a *mode=shared" : "BUSY name=b *");
+		gives_back(3, "b");
+		passes(10 * MSEC);
+		ck_assert(key_is_there(0, "a") == (i == 0) && !key_is_there(0, "b"));
+		if (i < 2)
+			cluster_close();
+	}
+}
+END_TEST
+
+START_TEST(all_locks_that_were_not_repeated_make_way_for_one_in_the_other_mode)
+{
+	cluster_begin(1);
+	takes(1, "b");
+	s2 = says_hello(2, "grace=20s");
+	says(2, "@1 LOCK b wait=1m");
+	says(2, "@2 LOCK b wait=1m");
+	says(2, "@3 LOCK b wait=1m");
+	goes(2, GONE_RESET);
+	resumes(4, &s2);
+	hears(4, "OK session=* n=0");
+	says(4, "LOCK b mode=shared wait=1m");
+	gives_back(1, "b");
+	passes(10 * MSEC);
+	hears(4, "OK name=b *mode=shared");
+}
+END_TEST
+
+/* Nobody else of this daemon is concerned with the name. */
+START_TEST(the_only_lock_that_waits_for_another_daemon_makes_way)
+{
+	two_daemons(1);
+	takes(1, "a");
+	session_opens(3, 1);
+	session_opens(4, 1);
+	s2 = says_hello(3, "grace=20s");
+	says(3, "LOCK a wait=1m");
+	passes(100 * MSEC);
+	goes(3, GONE_RESET);
+	resumes(4, &s2);
+	hears(4, "OK session=* n=0");
+	says(4, "LOCK a mode=shared wait=1m");
+	gives_back(1, "a");
+	passes(5 * SEC);
+	hears(4, "OK name=a *mode=shared");
 }
 END_TEST
 
@@ -253,14 +345,18 @@ Suite *lockall_resume_suite(void)
 	tcase_add_test(t, what_a_lockall_got_and_nobody_asks_for_lapses);
 	tcase_add_test(t, a_lockall_ends_with_the_grace_of_its_session);
 	tcase_add_test(t, another_request_does_not_take_the_place_of_a_lockall);
+	tcase_add_test(t, a_lockall_that_insists_is_repeated_and_keeps_what_it_has);
 	tcase_add_test(t, a_lockany_keeps_its_places_and_what_it_gets_is_a_row);
 	tcase_add_test(t, what_a_lockall_took_is_adopted_by_the_next_run);
 	tcase_add_test(t, a_lockall_whose_records_are_torn_was_told_to_nobody);
 	tcase_add_test(t, what_a_group_has_while_it_waits_is_not_in_the_journal);
 	tcase_add_test(t, a_lockall_repeated_without_a_wait_ends_the_one_that_waits);
-	tcase_add_test(t, a_lockall_repeated_before_its_stores_answer_takes_the_names);
+	tcase_add_loop_test(t, a_lockall_repeated_before_its_stores_answer_takes_the_names, 0, 3);
 	tcase_add_test(t, a_request_in_the_other_mode_ends_the_lockall_that_was_not_repeated);
 	tcase_add_test(t, a_lockall_in_the_other_mode_ends_the_lock_that_was_not_repeated);
+	tcase_add_test(t, what_a_lockall_gives_back_is_not_granted_to_another_that_makes_way_as_well);
+	tcase_add_test(t, all_locks_that_were_not_repeated_make_way_for_one_in_the_other_mode);
+	tcase_add_test(t, the_only_lock_that_waits_for_another_daemon_makes_way);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -273,6 +273,26 @@ START_TEST(lockall_whose_names_wait_for_its_owner_is_a_deadlock)
 }
 END_TEST
 
+START_TEST(the_terms_of_a_lockall_keep_the_bounds_of_those_of_a_lock)
+{
+	begins_with_delay(1, 5 * SEC);
+	says(1, "LOCKALL a b delay=6s");
+	hears(1, "ERR LIMIT *max_delay*");
+	says(1, "LOCKALL a b ttl=1h");
+	hears(1, "ERR LIMIT *max_lease*");
+	cluster.conf.limits.name = 100;
+	service_reload(cluster.daemon[0].service, &cluster.conf);
+	says(1, "LOCKALL a %0101u", 0);
+	hears(1, "ERR LIMIT *name*");
+	says(1, "LOCKALL a b delay=5s renew=yes wait=forever");
+	hears_all(1, "", "ab");
+	says(2, "LOCKALL a b wait=0");
+	hears(2, "BUSY name=a *");
+	gives_back(1, "a");
+	gives_back(1, "b");
+}
+END_TEST
+
 Suite *lockall_suite(void)
 {
 	Suite *s = suite_create("lockall");
@@ -295,6 +315,7 @@ Suite *lockall_suite(void)
 	tcase_add_test(t, a_session_waits_with_no_more_lockalls_than_it_may);
 	tcase_add_test(t, a_session_that_has_all_locks_that_it_may_takes_them_once_more);
 	tcase_add_test(t, lockall_whose_names_wait_for_its_owner_is_a_deadlock);
+	tcase_add_test(t, the_terms_of_a_lockall_keep_the_bounds_of_those_of_a_lock);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/hold.c, releases.c, admin.c: readers of daemon 0 leave, and what they leave behind holds for other daemons, too. */
 #include "tests/fixture/readers.h"
+#include "tests/fixture/resumable.h"
 
 #include <check.h>
 
@@ -61,6 +62,37 @@ START_TEST(the_longer_keep_counts)
 END_TEST
 
 /* The reader of daemon 0 has gone and may believe, and nobody holds the lock there any more. */
+/* Session 3 gets the lock together with session 1. It had lost its connection while it waited, and its client does not ask again. */
+START_TEST(keep_of_one_reader_counts_when_the_turn_of_the_last_one_lapses)
+{
+	const int64_t keep_s = _i == 0 ? 25 : 30;
+	struct secret s3;
+
+	two_daemons(3);
+	says(5, "LOCK a");
+	hears(5, GRANT);
+	s3 = says_hello(3, "grace=20s");
+	says(3, "LOCK a mode=shared wait=1m");
+	says(1, "LOCK a mode=shared wait=1m");
+	goes(3, GONE_RESET);
+	resumes(4, &s3);
+	hears(4, "OK session=* n=0");
+	says(5, "UNLOCK a");
+	hears(5, "OK *");
+	passes(SEC);
+	hears(1, "OK name=a *");
+	says(1, "UNLOCK a keep=%llds", (long long)keep_s);
+	hears(1, "OK *count=0");
+	passes((keep_s - 1) * SEC);
+	says(2, "LOCK a");
+	hears(2, "BUSY *");
+	passes(2 * SEC);
+	says(2, "LOCK a");
+	hears(2, GRANT);
+	hears_nothing(4);
+}
+END_TEST
+
 START_TEST(a_break_while_a_reader_that_has_gone_may_believe_ends_the_holds_of_other_daemons)
 {
 	two_daemons(3);
@@ -90,6 +122,9 @@ START_TEST(a_break_that_ends_a_hold_here_says_so_whatever_the_stores_have)
 	says(ADMIN, "BREAK a");
 	hears(1, "! LOST name=a fence=* reason=broken");
 	ck_assert_int_gt(number_in(hears(ADMIN, "OK name=a free_in_ms=*"), "free_in_ms"), 9000);
+	passes(SEC);
+	says(ADMIN, "BREAK a");
+	ck_assert_int_gt(number_in(hears(ADMIN, "OK name=a free_in_ms=*"), "free_in_ms"), 8000);
 	says(ADMIN, "BREAK b");
 	hears(ADMIN, "ERR NOTFOUND *");
 }
@@ -121,6 +156,7 @@ Suite *readers_leave_suite(void)
 	tcase_add_test(c, keep_of_one_reader_beyond_the_lease_counts_when_the_last_one_has_left);
 	tcase_add_loop_test(c, keep_of_one_reader_beyond_the_lease_counts_when_the_session_of_the_last_one_ends, 0, 2);
 	tcase_add_loop_test(c, the_longer_keep_counts, 0, 2);
+	tcase_add_loop_test(c, keep_of_one_reader_counts_when_the_turn_of_the_last_one_lapses, 0, 2);
 	tcase_add_test(c, a_break_while_a_reader_that_has_gone_may_believe_ends_the_holds_of_other_daemons);
 	tcase_add_test(c, a_break_that_ends_a_hold_here_says_so_whatever_the_stores_have);
 	tcase_add_test(c, a_late_renewal_leaves_no_share_beside_the_one_that_is_left_behind);

@@ -82,6 +82,8 @@ START_TEST(a_value_that_tells_no_likely_moment_tells_none)
 	ck_assert_int_eq(held_us("d.h:7:6e5d4c3b2a10", then - 5 * SEC), 0);
 	ck_assert_int_eq(held_us("d.h:7:6e5d4c3b2a10", then - 5 * SEC - 1), -1);
 	ck_assert_int_eq(held_us("d.h:7:6e5d4c3b2ag0", then), -1);
+	ck_assert_int_eq(held_us("d.h:7:6e5d4c3b2aA0", then), -1);
+	ck_assert_int_eq(held_us("d.h:7:6e5d4c3b2a-0", then), -1);
 	ck_assert_int_eq(held_us("d.h:7:6e5d4c3b2a1", then), -1);
 	ck_assert_int_eq(held_us("d.h:7:6e5d4c3b2a100", then), -1);
 	ck_assert_int_eq(held_us("d.h:7:ffffffffffff", then), -1);

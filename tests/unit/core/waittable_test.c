@@ -356,12 +356,11 @@ START_TEST(garbage_in_the_table_refuses_nobody)
 	                                      "d.h 1 0 1 2 3 n0,1,513:b", "d.h 1 0 1 2 3 n0,1", "d.h 1 0 1 2 3 n0,1,1:bb", "d.h 1 0 x 2 3 ",
 	                                      "d.h 1 0 1 x 3 ", "d.h 1 0 1 2 3 nx,1,1:b", "d.h 1 0 1 2 3 n4294967296,1,1:b", "d.h 1 0 1 2 3 n0,1,x:b"};
 	struct waitgraph graph;
-	struct span member;
+	struct span list, member;
 
 	graph_init(&graph);
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
-		struct span list = span_of(lists[i]);
-
+		list = span_of(lists[i]);
 		ck_assert_msg(!entry_next(&list, &member), "%s", lists[i]);
 	}
 	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)

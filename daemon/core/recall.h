@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Permits of the previous run. Each claim of a permit has a record of its own, with JOURNAL_PERMIT, under the name of the mark or of a slot. Its owner is
+ * SEAT_OWNER, a number of the permit, the limit and the weight, each with a blank behind it, and then the owner as the client gave it. A permit of which not
+ * all records are there was not told to its client.
+ */
+#ifndef CORE_RECALL_H
+#define CORE_RECALL_H
+
+#include "daemon/core/adoption.h"
+#include "daemon/core/journal.h"
+#include "daemon/core/permits.h"
+
+/* A record HELD or ADOPTING of the session, with the values that it names. The name has no other holder but of the same lease. -EBADMSG. */
+int recall_seat(struct commander *x, struct session *s, const struct journal_record *r, const struct prior_lease *from);
+/* A record FREED. False: it is of no permit of the session. */
+bool recall_freed(struct commander *x, struct session *s, const struct journal_record *r);
+/* The claim of a permit that another record supersedes. */
+void recall_drop(struct commander *x, struct claim *c);
+void recall_drop_all(struct commander *x, struct session *s); /* the session was over */
+/* All records are read: the permits that are whole are asked for at the stores, and the others are dropped. */
+void recall_end(struct commander *x, struct session *s);
+
+#endif

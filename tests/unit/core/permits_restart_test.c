@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/recall.c: permits outlive their daemon, with the sessions that have them. */
+#include "tests/fixture/cluster.h"
+
+#include <check.h>
+#include <stdio.h>
+
+static char resume[128];
+
+static void begins_with_grace(unsigned k)
+{
+	const char *line;
+
+	says(k, "HELLO 1 grace=20s");
+	line = hears(k, "OK proto=1 *");
+	snprintf(resume, sizeof(resume), "RESUME %lld %.32s", (long long)number_in(line, "session"), strstr(line, "secret=") + 7);
+}
+
+START_TEST(permits_are_adopted_by_the_next_run_of_the_daemon)
+{
+	cluster_begin(3);
+	begins_with_grace(1);
+	says(1, "ACQUIRE a limit=4 weight=2");
+	hears(1, "OK name=a permit=?,? *");
+	says(1, "ACQUIRE a limit=4 owner=o");
+	hears(1, "OK name=a permit=? *");
+	daemon_returns(0);
+	says(2, "%s", resume);
+	passes(100 * MSEC);
+	hears(2, "\\* name=a permit=?,? fence=* valid_ms=* count=1 limit=4 weight=2");
+	hears(2, "\\* name=a permit=? fence=* valid_ms=* count=1 limit=4 weight=1 owner=o");
+	hears(2, "OK session=* n=2");
+	says(3, "ACQUIRE a limit=4 weight=2");
+	hears(3, "BUSY name=a limit=4 free=1 waiters=0");
+	says(3, "ACQUIRE a limit=5");
+	hears(3, "ERR LIMIT limit=4 *");
+	says(3, "ACQUIRE a limit=4");
+	hears(3, "OK name=a permit=? * free=0");
+	says(3, "RELEASE a");
+	hears(3, "OK name=a free=1");
+	says(2, "CHECK a");
+	hears(2, "OK name=a permit=?,? *");
+	says(2, "RELEASE a");
+	hears(2, "OK name=a free=3");
+	says(2, "RELEASE a owner=o");
+	hears(2, "OK name=a free=4");
+	says(3, "LOCK a");
+	hears(3, "ERR KIND *"); /* a permit of a session without grace may still be believed in */
+	passes(12 * SEC);
+	says(3, "LOCK a");
+	hears(3, "OK *");
+}
+END_TEST
+
+START_TEST(a_permit_that_was_released_is_not_adopted)
+{
+	cluster_begin(3);
+	begins_with_grace(1);
+	says(1, "ACQUIRE a limit=2");
+	says(1, "ACQUIRE a limit=2");
+	says(1, "RELEASE a");
+	ignores(1);
+	daemon_returns(0);
+	says(2, "%s", resume);
+	passes(100 * MSEC);
+	hears(2, "\\* name=a permit=? fence=* valid_ms=* count=1 limit=2 weight=1");
+	hears(2, "OK session=* n=1");
+}
+END_TEST
+
+START_TEST(a_permit_of_which_a_slot_is_gone_is_lost_and_the_other_slot_is_kept_until_nobody_believes)
+{
+	cluster_begin(3);
+	begins_with_grace(1);
+	says(1, "ACQUIRE a limit=2 weight=2");
+	hears(1, "OK *");
+	for (unsigned i = 0; i < 3; i++)
+		key_is_overwritten(i, SLOT_PREFIX "a#0", "someone", 1000 * SEC);
+	daemon_returns(0);
+	says(2, "%s", resume);
+	passes(15 * SEC);
+	hears(2, "OK session=* n=0*");
+	hears(2, "! LOST name=a permit=0,1 fence=* reason=*");
+	says(2, "CHECK a");
+	hears(2, "ERR LOST *");
+	says(2, "RELEASE a");
+	hears(2, "ERR LOST *");
+}
+END_TEST
+
+START_TEST(a_permit_whose_session_does_not_come_back_is_free_when_its_grace_is_over)
+{
+	cluster_begin(3);
+	begins_with_grace(1);
+	says(1, "ACQUIRE a limit=1");
+	hears(1, "OK *");
+	daemon_returns(0);
+	says(2, "ACQUIRE a limit=1 wait=1m");
+	passes(15 * SEC);
+	hears_nothing(2);
+	passes(20 * SEC);
+	hears(2, "OK name=a permit=0 *");
+}
+END_TEST
+
+START_TEST(a_permit_of_which_a_record_is_missing_is_dropped)
+{
+	cluster_begin(3);
+	begins_with_grace(1);
+	says(1, "ACQUIRE a limit=2 weight=2");
+	hears(1, "OK *");
+	journal_loses_tail(0, 1);
+	daemon_returns(0);
+	says(2, "%s", resume);
+	hears(2, "OK session=* n=0");
+}
+END_TEST
+
+Suite *permits_restart_suite(void)
+{
+	Suite *s = suite_create("permits_restart");
+	TCase *t = tcase_create("permits_restart");
+
+	tcase_add_checked_fixture(t, NULL, cluster_close);
+	tcase_add_test(t, permits_are_adopted_by_the_next_run_of_the_daemon);
+	tcase_add_test(t, a_permit_that_was_released_is_not_adopted);
+	tcase_add_test(t, a_permit_of_which_a_slot_is_gone_is_lost_and_the_other_slot_is_kept_until_nobody_believes);
+	tcase_add_test(t, a_permit_whose_session_does_not_come_back_is_free_when_its_grace_is_over);
+	tcase_add_test(t, a_permit_of_which_a_record_is_missing_is_dropped);
+	suite_add_tcase(s, t);
+	return s;
+}
