@@ -104,7 +104,8 @@ class SharedAcrossDaemons(QuorumTest):
         there.ok("UNLOCK docs")
         granted = writer.reply()
         self.assertGreater(granted.num("fence"), fence)
-        self.assertFalse(self.servers[0].cli.get("lock:docs").startswith(b"R"))
+        values = [server.cli.get("lock:docs") for server in self.servers]  # one server may have been asked before it was released there
+        self.assertGreaterEqual(len([v for v in values if v and not v.startswith(b"R")]), 2, values)
         self.assertEqual(here.begin("LOCK docs mode=shared wait=30s"), [])
         self.assertEqual(there.begin("LOCK docs mode=shared wait=30s"), [])
         writer.ok("UNLOCK docs")
