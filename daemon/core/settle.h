@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What became possible: notices and outcomes of homes are delivered, groups and permits go on, and sessions that are ready are served. It follows each timer and each event. */
+/*
+ * What became possible: notices and outcomes of homes are delivered, groups and permits go on, and sessions that are ready are served. It follows each timer
+ * and each event.
+ */
 #ifndef CORE_SETTLE_H
 #define CORE_SETTLE_H
 
