@@ -206,6 +206,7 @@ static void lease_admitted(struct engine *e, struct lease *x)
 /* Not inlined: engine_admit mostly finds that nobody waits. */
 static void __attribute__((noinline)) engine_admitted(struct engine *e, struct admission_entry *x)
 {
+	e->admitted++;
 	switch ((enum admission_owner)x->owner) {
 	case OWNER_CONTENDER:
 		acquire_start(e, container_of(x, struct contender, entry), CAUSE_ADMITTED);

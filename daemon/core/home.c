@@ -231,6 +231,24 @@ static void home_refuse_misnamed(struct engine *e, struct home_question *q)
 	                        e->core->conf.label[names_other(e)]));
 }
 
+/*
+ * A question needs one store and a round needs a quorum that has room at one moment: either could keep the other waiting for ever. So while rounds wait, the
+ * last place in the window of a store is theirs. A question may take it, or one that a round has overdrawn, once for each round that is admitted.
+ */
+static bool home_has_room(struct engine *e, unsigned node)
+{
+	const struct flow *f = &e->members.node[node].flow;
+
+	if (admission_is_idle(&e->admission))
+		return flow_has_room(f);
+	if (f->open + 1 < f->window)
+		return true;
+	if (flow_is_overdrawn(f) || e->homes.turn[node] == e->admitted)
+		return false;
+	e->homes.turn[node] = e->admitted;
+	return true;
+}
+
 /* It is in no list. */
 static void home_try(struct engine *e, struct home_question *q)
 {
@@ -239,7 +257,7 @@ static void home_try(struct engine *e, struct home_question *q)
 
 	if (names_other(e) >= 0) {
 		home_refuse_misnamed(e, q);
-	} else if (known && may && flow_has_room(&m->flow)) {
+	} else if (known && may && home_has_room(e, q->node)) {
 		home_send(e, q);
 	} else if ((!known || may || home_is_awaited(m)) && instant_before(e->core->now, q->until)) {
 		TAILQ_INSERT_TAIL(&e->homes.waiting, q, in_list);

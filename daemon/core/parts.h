@@ -23,6 +23,7 @@ struct engine {
 	struct leases adopting;  /* those in LEASE_ADOPTING */
 	struct admission admission;
 	struct timer admission_timer;
+	uint32_t admitted;      /* how many that had waited for admission */
 	struct instant retry_next; /* no release or withdrawal is repeated before this moment: see release_retry_at() */
 	uint64_t tickets;
 	uint32_t asked;         /* how many LOCKs */
@@ -34,6 +35,7 @@ struct engine {
 			struct instant at;                                           /* when that was last learned, or asked in vain */
 			uint64_t marker; /* the store's then, as a hash: if it has another now, it may have forgotten its name */
 		} name[NODES_MAX];
+		uint32_t turn[NODES_MAX]; /* `admitted` when a question was sent to the store in place of a round that waited */
 	} homes;
 	int64_t fell_us[NODES_MAX]; /* the votes of this store end that much sooner: for those that keep votes of their own, see job.h. 0: they do not */
 	bool fell;              /* so it is with some */

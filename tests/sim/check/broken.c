@@ -32,8 +32,10 @@ void broken_resumed(const struct request_sim *q)
 			checker_fail(c->world, INVARIANT_S27, -1, "client %u resumes a session that was killed", q->conn->client->index);
 }
 
+/* Its RESUME may be under way: the session is that of this connection all the same. */
 void broken_hung_up(struct conn *c)
 {
+	resumed_conn_over(c);
 	secret_is_void(c->world, c);
 }
 

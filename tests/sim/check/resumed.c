@@ -184,8 +184,10 @@ static void session_moves(struct request_sim *q)
 
 	conn_takes(c, q->secret);
 	c->resumed = true;
-	if (from)
+	if (from) {
+		c->serial = from->serial;
 		detached_move(c, from);
+	}
 	for (int64_t owner = 0; from && owner < OWNERS_MAX; owner++)
 		for (int64_t name = 0; name < NAMES_MAX; name++)
 			account_moves(&c->account[owner][name], &from->account[owner][name], is_torn(from, c));
