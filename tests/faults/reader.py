@@ -29,7 +29,8 @@ class Grant:
         self.broken = False  # an administrator took it
         self.again = False  # asked for once more after RESUME: it may have been granted before
         self.count, self.stretched, self.ttl = 1, False, (call.get("ttl") or 0) * MS
-        self.ended = self.lost = self.freed = None  # when the client gave the lock up, read of the loss, and read that its last UNLOCK is OK
+        self.ended = self.lost = None  # when the client gave the lock up, and read of the loss
+        self.freed = None  # its last UNLOCK is OK: (the daemon that says so, asked, told). After RESUME that may be another daemon than that of the grant
         self.shared, self.converted = shared, False  # as the last answer told; whether it was a hold of the other mode before
         self.modes = [(0, shared)]  # (from when, whether the client trusts in no more than a shared hold)
 
@@ -165,7 +166,7 @@ class Reader:
         elif call["q"] in ("CHECK", "EXTEND") and row["kind"] == "OK":
             self.anchor(name, call, row)
         elif call["q"] == "UNLOCK":
-            self.unlocked(name, row)
+            self.unlocked(name, call, row)
         elif call["q"] == "RESUME" and row["kind"] == "OK":
             self.resumed(call, row)
         elif call["q"] == "HELLO":
@@ -249,7 +250,7 @@ class Reader:
         held.count = held.count or row.get("count")
         held.stretched = held.stretched and call["q"] != "EXTEND"
 
-    def unlocked(self, name, row):
+    def unlocked(self, name, call, row):
         held = self.held.get(name)
         if not held:
             return
@@ -257,7 +258,7 @@ class Reader:
             held.count = held.count - 1 if held.count else row.get("count", 0)
             if row.get("count", 0) != held.count:
                 self.violate("S15", "%s: UNLOCK answered count=%d, not %d", held, row.get("count", 0), held.count)
-            held.freed = None if held.count else row["t"]
+            held.freed = None if held.count else (self.daemon, call["t"], row["t"])
         if row["kind"] != "OK" or held.count == 0:
             del self.held[name]
 

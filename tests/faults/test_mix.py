@@ -230,6 +230,18 @@ class Mix(unittest.TestCase):
         self.shows(["S28"], client, self.watched((110, "granted", 0, 1)))
         self.shows([], client, self.watched(until=90))
         self.shows([], client, self.watched(begin=105, until=108))
+        self.shows([], client, self.watched((205, "released", 0, 1), begin=150))
+        self.shows(["S28"], client, self.watched(begin=150))
+
+    def test_a_watcher_is_told_of_an_UNLOCK_by_the_daemon_that_frees_the_lock_whichever_granted_it(self):
+        def moved(granted, freed):
+            client = story(daemon=granted).lock(100, 110, 1).add("gone", 120, how="eof").add("open", 130, d=freed)
+            return client.ask("RESUME", 140, 150, name=None, rows=[["n", 1, 900]]).unlock(200, 210)
+        grant, end = (110, "granted", 0, 1), (205, "released", 0, 1)
+        self.shows([], moved(0, 4), self.watched(grant))
+        self.shows(["S28"], moved(0, 4), self.watched())
+        self.shows([], moved(4, 0), self.watched(end))
+        self.shows(["S28"], moved(4, 0), self.watched())
 
     def test_a_watcher_is_told_of_no_grant_that_nobody_had(self):
         self.shows(["S28"], story(), self.watched((110, "granted", 0, 1)))

@@ -104,18 +104,19 @@ def check_line(watch, kind):
 
 
 def check_all_told(watch, readers):
-    """Each grant of that daemon is told, and the end of each hold, and each request that waited in vain."""
+    """Each grant of that daemon is told, each UNLOCK there that ends a hold, whoever granted it, and each request that waited in vain."""
     told = collections.defaultdict(set)
     for event in watch.events:
         told[event["kind"]].add((event["name"], event.get("fence")))
         told["label"].add((event["kind"], event["name"], event.get("label")))
     for reader in readers:
         for grant in reader.grants:
-            if grant.daemon != watch.daemon or not grant.asked or not watch.covers(grant.name, grant.asked, grant.told):
-                continue
-            if (grant.name, grant.fence) not in told["granted"] and not grant.again:
-                yield Violation("S28", "daemon %s did not tell of %s" % (watch.daemon, grant))
-            if grant.freed and grant.freed < watch.synced and (grant.name, grant.fence) not in told["released"]:
+            lock = (grant.name, grant.fence)
+            if grant.daemon == watch.daemon and grant.asked and not grant.again and watch.covers(grant.name, grant.asked, grant.told):
+                if lock not in told["granted"]:
+                    yield Violation("S28", "daemon %s did not tell of %s" % (watch.daemon, grant))
+            daemon, *span = grant.freed or (None, 0, 0)
+            if daemon == watch.daemon and watch.covers(grant.name, *span) and lock not in told["released"]:
                 yield Violation("S28", "daemon %s did not tell of the end of %s" % (watch.daemon, grant))
         yield from check_waits_told(watch, reader, told["label"])
 
