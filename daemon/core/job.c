@@ -326,7 +326,9 @@ void jobs_lower(struct commander *x, unsigned node, int64_t sooner_us)
 		if (job->state != JOB_HELD || home_node(x->core, HOME_OF_QUEUE, job->queue, 0) != node)
 			continue;
 		job->until = instant_add(job->until, -sooner_us);
-		if (instant_before(x->core->now, job_tell_at(job)))
+		if (!job->session) /* its lock is asked for: job_hold() counts the vote from here */
+			job->renew_at = instant_add(job->renew_at, -sooner_us);
+		else if (instant_before(x->core->now, job_tell_at(job)))
 			job_schedule(x, job);
 		else
 			job_lose(x, job, LOSS_QUORUM);

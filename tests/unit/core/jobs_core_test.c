@@ -252,6 +252,24 @@ START_TEST(a_job_whose_home_falls_silent_is_lost_before_the_lease_is_over)
 }
 END_TEST
 
+START_TEST(a_job_whose_home_jumps_ahead_while_its_lock_is_asked_for_is_not_handed_out)
+{
+	cluster_begin(3);
+	passes(61 * SEC);
+	says(1, "DEFER mail hello lock=orders/1 id=a");
+	hears(1, "OK *");
+	for (unsigned i = 0; i < 3; i++)
+		feels(i, i == home() ? MOOD_WELL : MOOD_SILENT);
+	says(2, "TAKE mail ttl=2s");
+	hears_nothing(2);
+	cluster.node[home()].clock_us += 1900 * MSEC;
+	says(3, "LOCK orders/2"); /* the answer shows it */
+	all_feel(MOOD_WELL);
+	hears(2, "ERR QUORUM *");
+	ignores(3);
+}
+END_TEST
+
 START_TEST(a_home_that_may_have_lost_its_memory_hands_out_no_job_until_it_has_joined)
 {
 	cluster_begin(3);
@@ -377,6 +395,7 @@ Suite *jobs_core_suite(void)
 	tcase_add_test(c, a_defer_is_acknowledged_only_when_the_home_has_stored_it);
 	tcase_add_test(c, a_defer_whose_answer_is_lost_is_repeated_and_is_one_job);
 	tcase_add_test(c, a_job_whose_home_falls_silent_is_lost_before_the_lease_is_over);
+	tcase_add_test(c, a_job_whose_home_jumps_ahead_while_its_lock_is_asked_for_is_not_handed_out);
 	tcase_add_test(c, a_home_that_may_have_lost_its_memory_hands_out_no_job_until_it_has_joined);
 	tcase_add_test(c, a_done_whose_answer_is_lost_is_repeated);
 	tcase_add_test(c, the_lock_of_a_job_stays_until_its_home_has_said_that_the_job_is_done);
