@@ -249,8 +249,10 @@ static bool home_has_room(struct engine *e, unsigned node)
 	return true;
 }
 
-/* It is in no list. */
-static void home_try(struct engine *e, struct home_question *q)
+enum trial { TRIAL_OVER, TRIAL_WAITS, TRIAL_NO_ROOM, TRIAL_NAMES_UNKNOWN };
+
+/* Sends or refuses it, unless it has to wait. It is in no list. */
+static enum trial home_attempt(struct engine *e, struct home_question *q)
 {
 	const struct member *m = &e->members.node[q->node];
 	bool known = names_are_known(e), may = home_may_answer(m, q);
@@ -260,11 +262,20 @@ static void home_try(struct engine *e, struct home_question *q)
 	} else if (known && may && home_has_room(e, q->node)) {
 		home_send(e, q);
 	} else if ((!known || may || home_is_awaited(m)) && instant_before(e->core->now, q->until)) {
-		TAILQ_INSERT_TAIL(&e->homes.waiting, q, in_list);
-		heap_set(&e->core->timers, &q->timer, q->until);
+		return !known ? TRIAL_NAMES_UNKNOWN : may ? TRIAL_NO_ROOM : TRIAL_WAITS;
 	} else {
 		home_refuse(e, q);
 	}
+	return TRIAL_OVER;
+}
+
+/* It is in no list. */
+static void home_try(struct engine *e, struct home_question *q)
+{
+	if (home_attempt(e, q) == TRIAL_OVER)
+		return;
+	TAILQ_INSERT_TAIL(&e->homes.waiting, q, in_list);
+	heap_set(&e->core->timers, &q->timer, q->until);
 }
 
 void home_ask(struct engine *e, struct home_question *q, unsigned place)
@@ -277,15 +288,27 @@ void home_ask(struct engine *e, struct home_question *q, unsigned place)
 	home_try(e, q);
 }
 
+/* In a crowd most wait for room at the same store: the first that finds none speaks for those behind it. */
 void home_settle(struct engine *e)
 {
-	struct home_question *q, *last = TAILQ_LAST(&e->homes.waiting, home_questions);
+	struct nodeset full = NODESET_NONE;
+	enum trial trial = TRIAL_OVER;
+	struct home_question *q, *next;
 
-	while ((q = TAILQ_FIRST(&e->homes.waiting))) {
+	for (q = TAILQ_FIRST(&e->homes.waiting); q && trial != TRIAL_NAMES_UNKNOWN && nodeset_count(full) < e->core->conf.nodes; q = next) {
+		next = TAILQ_NEXT(q, in_list);
+		if (nodeset_has(full, q->node))
+			continue;
 		TAILQ_REMOVE(&e->homes.waiting, q, in_list);
-		home_try(e, q);
-		if (q == last)
-			break;
+		trial = home_attempt(e, q);
+		if (trial == TRIAL_NO_ROOM)
+			nodeset_add(&full, q->node);
+		if (trial == TRIAL_OVER)
+			continue;
+		if (next)
+			TAILQ_INSERT_BEFORE(next, q, in_list);
+		else
+			TAILQ_INSERT_TAIL(&e->homes.waiting, q, in_list);
 	}
 }
 
