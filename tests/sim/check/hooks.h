@@ -49,6 +49,7 @@ void nests_step(struct world *w);
 /* metered.c: rate limits. */
 void metered_ran(struct server *s, const struct flight *f);
 void metered_lost(struct server *s);
+void metered_settle(struct server *s); /* before its clock is set back: a key that is over by then may be gone */
 void metered_release(struct server *s);
 void metered_said(struct request_sim *q, struct span line, struct span word);
 

@@ -35,7 +35,7 @@ static void metered_add(struct metered *m, int64_t name, int64_t at, int64_t cos
 }
 
 /* Forgets what has left its window by the clock of the store, and pulls back what lies ahead. */
-static void metered_settle(struct server *s)
+void metered_settle(struct server *s)
 {
 	struct metered *m = &s->metered;
 	int64_t now = server_wall(s);

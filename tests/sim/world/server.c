@@ -67,6 +67,8 @@ void server_step(struct server *s, int64_t us)
 	int64_t most = clock_tol_us((unsigned)p->nodes, p->max_lease_us, p->delay_us) + 2 * p->node_offset_us + p->daemon_offset_us;
 	bool was_off = s->host.offset_us - s->right_us > most;
 
+	if (us < 0)
+		metered_settle(s);
 	s->tainted |= us != 0;
 	s->host.offset_us += us;
 	s->stepped_us += us < 0 ? -us : 0;
