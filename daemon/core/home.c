@@ -125,7 +125,7 @@ static void name_learned(struct engine *e, unsigned node, enum home_outcome outc
 	e->homes.name[node].at = e->core->now;
 	e->homes.name[node].marker = marker_hash(e, node);
 	if (other && !was_other)
-		core_log(e->core, LOG_ERROR, "misnamed", "node=%s named=%s note=\"RATE is refused here: all daemons must call it alike, see redis.nodes\"",
+		core_log(e->core, LOG_ERROR, "misnamed", "node=%s named=%s note=\"RATE and jobs are refused: all daemons must call it alike, see redis.nodes\"",
 		         e->core->conf.label[node], core_quoted(e->core, name));
 	e->homes.name[node].is = other ? NAME_OTHER : said ? NAME_SAME : NAME_UNKNOWN;
 }
