@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the files that serve sessions share. Requests become calls of the engine, and notices become lines. From the bottom to the top: remember.c tells the
- * journal, tell.c tells sessions, watch.c those that watch; list.c, locks.c, query.c, show.c and resume.c serve requests; end.c ends sessions; command.c
- * reads lines and hands each to its handler; deliver.c turns notices into lines; hangup.c says when a session is over; restore.c replays the journal.
+ * journal, tell.c tells sessions, watch.c those that watch; list.c, locks.c, owned.c, query.c, show.c and resume.c serve requests; end.c ends sessions;
+ * command.c reads lines and hands each to its handler; deliver.c turns notices into lines; hangup.c says when a session is over; restore.c replays the
+ * journal.
  */
 #ifndef CORE_COMMANDER_H
 #define CORE_COMMANDER_H

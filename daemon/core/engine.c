@@ -19,6 +19,7 @@
 #include "daemon/core/move.h"
 #include "daemon/core/release.h"
 #include "daemon/core/renew.h"
+#include "daemon/core/retry.h"
 #include "daemon/core/round.h"
 #include "daemon/core/split.h"
 #include "daemon/core/ticket.h"
@@ -361,7 +362,7 @@ void engine_settle(struct engine *e)
 	if (members_usable(&e->members) < engine_quorum(e))
 		return;
 	renew_make_due(e);
-	acquire_quorum_back(e);
+	retry_quorum_back(e);
 }
 
 void engine_stop(struct engine *e)

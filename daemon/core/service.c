@@ -3,7 +3,6 @@
 #include "daemon/core/service.h"
 
 #include "daemon/base/mem.h"
-#include "daemon/core/acquire.h"
 #include "daemon/core/break.h"
 #include "daemon/core/defer.h"
 #include "daemon/core/release.h"
@@ -18,6 +17,7 @@
 #include "daemon/core/noted.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/restore.h"
+#include "daemon/core/retry.h"
 #include "daemon/core/pass.h"
 #include "daemon/core/semaphore.h"
 #include "daemon/core/settle.h"
@@ -82,7 +82,7 @@ static int on_line(struct service *s, const struct event *event)
 	if (!session || session->eof)
 		return -EINVAL;
 	session_heard(&s->sessions, session);
-	if ((session->busy || session->ahead_count > 0) && !(line && line_is_tagged(line, n)))
+	if ((session->busy || session->ahead.count > 0) && !(line && line_is_tagged(line, n)))
 		session_read_ahead(&s->sessions, session, line, n);
 	else
 		settle_line(&s->commander, session, line, n);
@@ -225,7 +225,7 @@ static int service_handle(struct service *s, const struct event *event)
 			names_answered(&s->commander, &event->answer);
 		return 0;
 	case EVENT_WOKEN:
-		acquire_woken(&s->engine, event->message.name, event->message.node);
+		retry_woken(&s->engine, event->message.name, event->message.node);
 		return 0;
 	case EVENT_WANTED:
 		grant_wanted(&s->engine, event->message.name);
