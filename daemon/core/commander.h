@@ -33,7 +33,7 @@ struct commander {
 	TAILQ_HEAD(, permit) permits_due; /* those to be looked at before the step ends: see obtain.c */
 	bool gathered;           /* groups or permits have asked for names or given them back since the engine has settled */
 	struct watchings watchings; /* sessions that watch or have subscribed */
-	LIST_HEAD(, job) jobs;   /* those that sessions have, and those that the home is to be told of */
+	LIST_HEAD(, job) jobs;   /* those that sessions have, and those whose end the home does not know yet */
 	LIST_HEAD(, job_queue) queues; /* those that a TAKE waits for */
 	LIST_HEAD(, order) all_orders; /* DEFERs that are not answered yet */
 	LIST_HEAD(, survey) surveys; /* likewise LIST jobs and LIST queues */

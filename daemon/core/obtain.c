@@ -10,7 +10,7 @@ static bool is_trouble(enum refusal why)
 	return why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED;
 }
 
-/* What was lost before the client was told of it interests nobody. */
+/* What was lost before the client heard that it had it interests nobody. */
 static void drop_lost(struct commander *x, struct seat *seat)
 {
 	if (!seat->claim || seat_is_asked(seat) || seat_is_had(x, seat))

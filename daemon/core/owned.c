@@ -49,7 +49,7 @@ static void claim_leave_session(struct session *s, struct claim *c)
 	s->held--;
 }
 
-/* What this UNLOCK is about: the latest grant; or, if it has that fence, a loss beside a turn that the client was not told of. NULL: answered. */
+/* What this UNLOCK is about: the latest grant; or, if it has that fence, a loss beside a turn that the client does not know yet. NULL: answered. */
 static struct claim *claim_of_fence(struct commander *x, struct session *s)
 {
 	const struct request *q = &x->request;
