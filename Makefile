@@ -103,6 +103,8 @@ CORE := \
 	daemon/core/admit.c \
 	daemon/core/adopt.c \
 	daemon/core/adoption.c \
+	daemon/core/agent.c \
+	daemon/core/ahead.c \
 	daemon/core/announce.c \
 	daemon/core/ask.c \
 	daemon/core/award.c \
@@ -127,6 +129,7 @@ CORE := \
 	daemon/core/gather.c \
 	daemon/core/grant.c \
 	daemon/core/group.c \
+	daemon/core/groups.c \
 	daemon/core/hangup.c \
 	daemon/core/hold.c \
 	daemon/core/holders.c \
@@ -156,9 +159,11 @@ CORE := \
 	daemon/core/notices.c \
 	daemon/core/observe.c \
 	daemon/core/obtain.c \
+	daemon/core/owned.c \
 	daemon/core/page.c \
 	daemon/core/pass.c \
 	daemon/core/parts.c \
+	daemon/core/pending.c \
 	daemon/core/permits.c \
 	daemon/core/probe.c \
 	daemon/core/query.c \

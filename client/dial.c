@@ -7,6 +7,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#define PAUSE_MS 500
 
 struct redlock *dial(const char *addr)
 {
@@ -16,6 +19,25 @@ struct redlock *dial(const char *addr)
 		return c;
 	complain("%s", redlock_errmsg(NULL));
 	return NULL;
+}
+
+void redial_pause(void)
+{
+	const struct timespec pause = {0, PAUSE_MS * 1000000L};
+
+	nanosleep(&pause, NULL);
+}
+
+struct redlock *redial(const char *addr)
+{
+	struct redlock *c = dial(addr);
+
+	while (!c) {
+		redial_pause();
+		if (redlock_open(addr, ANSWER_TIMEOUT_MS, &c))
+			c = NULL;
+	}
+	return c;
 }
 
 /* The daemon takes no further connection. That is no mistake of the caller. */

@@ -12,6 +12,10 @@
 /* Returns NULL after a complaint. addr may be NULL: see redlock_address. */
 struct redlock *dial(const char *addr) REDLOCK_MUST;
 
+/* The same for as long as it takes, for a command that has been served before: the daemon may be away. Complains once. */
+struct redlock *redial(const char *addr) REDLOCK_MUST;
+void redial_pause(void); /* between two tries */
+
 /* The exit code that the outcome of a request comes to, after a complaint unless it is 0. */
 int exit_of(const struct redlock *c, int outcome);
 

@@ -10,29 +10,6 @@
 
 #include <signal.h>
 #include <sys/wait.h>
-#include <time.h>
-
-#define PAUSE_MS 500
-
-static void lead_pause(void)
-{
-	const struct timespec pause = {0, PAUSE_MS * 1000000L};
-
-	nanosleep(&pause, NULL);
-}
-
-/* For as long as it takes: the daemon that lost the lock may be away. Complains once. */
-static struct redlock *redial(const char *addr)
-{
-	struct redlock *c = dial(addr);
-
-	while (!c) {
-		lead_pause();
-		if (redlock_open(addr, ANSWER_TIMEOUT_MS, &c))
-			c = NULL;
-	}
-	return c;
-}
 
 /* Nobody else waits for a keeper that lingered, or for what CMD left in the background. */
 static void reap_left(void)
@@ -65,7 +42,7 @@ int lead_main(const struct invocation *in)
 		led = true;
 		sigprocmask(SIG_SETMASK, &mask, NULL);
 		if (!end.granted)
-			lead_pause();
+			redial_pause();
 		c = redial(in->addr);
 		reap_left();
 	}

@@ -15,25 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
-#define PAUSE_MS   500
 #define TRUSTED_US 1000000 /* a request that was served for so long has no mistake */
 #define INPUT_MOST 8000
-
-static struct redlock *redial(const char *addr)
-{
-	const struct timespec pause = {0, PAUSE_MS * 1000000L};
-	struct redlock *c = dial(addr);
-
-	while (!c) {
-		nanosleep(&pause, NULL);
-		if (redlock_open(addr, ANSWER_TIMEOUT_MS, &c))
-			c = NULL;
-	}
-	return c;
-}
 
 /* A CMD that cannot be executed would fail for every job. */
 static bool goes_on(const struct run_end *end, int code, bool begun)
@@ -47,7 +31,6 @@ static bool goes_on(const struct run_end *end, int code, bool begun)
 
 int work_main(const struct invocation *in)
 {
-	const struct timespec pause = {0, PAUSE_MS * 1000000L};
 	struct redlock *c = dial(in->addr);
 	struct run_end end;
 	bool begun = false;
@@ -66,7 +49,7 @@ int work_main(const struct invocation *in)
 			break;
 		sigprocmask(SIG_SETMASK, &mask, NULL);
 		if (!end.granted)
-			nanosleep(&pause, NULL);
+			redial_pause();
 		c = redial(in->addr);
 		while (waitpid(-1, NULL, WNOHANG) > 0)
 			;

@@ -19,8 +19,4 @@ enum round_outcome acquire_expired(struct engine *e, struct round *r, int64_t *r
  */
 bool acquire_ask_more(struct engine *e, struct round *r);
 
-/* A store published that the name was freed. Such a message may be lost, repeated or late. */
-void acquire_woken(struct engine *e, struct span name, unsigned node);
-void acquire_quorum_back(struct engine *e); /* enough usable stores again: asks for all names in CONTENDER_NO_QUORUM */
-
 #endif

@@ -5,7 +5,7 @@
 #include "daemon/core/break.h"
 #include "daemon/core/end.h"
 #include "daemon/core/hold.h"
-#include "daemon/core/locks.h"
+#include "daemon/core/pending.h"
 #include "daemon/core/permits.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/tell.h"
@@ -79,7 +79,7 @@ static void kill_connected(struct commander *x, struct session *s)
 	}
 	permits_lose(x, s, LOSS_BROKEN);
 	s->killed = true;
-	s->ahead_count = 0; /* what it has sent is not served */
+	s->ahead.count = 0; /* what it has sent is not served */
 	session_answered(x->sessions, s, false);
 }
 

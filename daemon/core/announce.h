@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What clients, and those that watch, are told of permits. */
+/* The lines about permits: to their clients, and to sessions that watch. */
 #ifndef CORE_ANNOUNCE_H
 #define CORE_ANNOUNCE_H
 

@@ -3,6 +3,7 @@
 #include "daemon/core/award.h"
 
 #include "daemon/core/deliver.h"
+#include "daemon/core/groups.h"
 #include "daemon/core/holders.h"
 #include "daemon/core/noted.h"
 #include "daemon/core/remember.h"
@@ -117,7 +118,7 @@ static unsigned group_drop_owned(struct commander *x, struct group *g)
 
 	for (unsigned i = 0; i < g->parts; i++) {
 		if (group_own(x, g, &g->part[i]))
-			part_drop(x, g, &g->part[i]);
+			part_drop(x, &g->part[i]);
 		n += g->part[i].claim != NULL;
 	}
 	return n;

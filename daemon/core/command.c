@@ -6,7 +6,7 @@
 #include "daemon/core/convert.h"
 #include "daemon/core/defer.h"
 #include "daemon/core/end.h"
-#include "daemon/core/group.h"
+#include "daemon/core/groups.h"
 #include "daemon/core/list.h"
 #include "daemon/core/listing.h"
 #include "daemon/core/lockall.h"

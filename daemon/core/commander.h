@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the files that serve sessions share. Requests become calls of the engine, and notices become lines. From the bottom to the top: remember.c tells the
- * journal, tell.c tells sessions, watch.c those that watch; list.c, locks.c, query.c, show.c and resume.c serve requests; end.c ends sessions; command.c
- * reads lines and hands each to its handler; deliver.c turns notices into lines; hangup.c says when a session is over; restore.c replays the journal.
+ * journal, tell.c tells sessions, watch.c those that watch; list.c, locks.c, owned.c, query.c, show.c and resume.c serve requests; end.c ends sessions;
+ * command.c reads lines and hands each to its handler; deliver.c turns notices into lines; hangup.c says when a session is over; restore.c replays the
+ * journal.
  */
 #ifndef CORE_COMMANDER_H
 #define CORE_COMMANDER_H
@@ -32,7 +33,7 @@ struct commander {
 	TAILQ_HEAD(, permit) permits_due; /* those to be looked at before the step ends: see obtain.c */
 	bool gathered;           /* groups or permits have asked for names or given them back since the engine has settled */
 	struct watchings watchings; /* sessions that watch or have subscribed */
-	LIST_HEAD(, job) jobs;   /* those that sessions have, and those that the home is to be told of */
+	LIST_HEAD(, job) jobs;   /* those that sessions have, and those whose end the home does not know yet */
 	LIST_HEAD(, job_queue) queues; /* those that a TAKE waits for */
 	LIST_HEAD(, order) all_orders; /* DEFERs that are not answered yet */
 	LIST_HEAD(, survey) surveys; /* likewise LIST jobs and LIST queues */

@@ -8,7 +8,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/base/netstring.h"
 #include "daemon/core/job.h"
-#include "daemon/core/locks.h"
+#include "daemon/core/pending.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/terms.h"
 

@@ -3,7 +3,7 @@
 #include "daemon/core/deliver.h"
 
 #include "daemon/core/admin.h"
-#include "daemon/core/group.h"
+#include "daemon/core/groups.h"
 #include "daemon/core/noted.h"
 #include "daemon/core/permits.h"
 #include "daemon/core/remember.h"

@@ -2,7 +2,7 @@
 /* See end.h. */
 #include "daemon/core/end.h"
 
-#include "daemon/core/group.h"
+#include "daemon/core/groups.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/list.h"
 #include "daemon/core/permits.h"

@@ -19,6 +19,7 @@
 #include "daemon/core/move.h"
 #include "daemon/core/release.h"
 #include "daemon/core/renew.h"
+#include "daemon/core/retry.h"
 #include "daemon/core/round.h"
 #include "daemon/core/split.h"
 #include "daemon/core/ticket.h"
@@ -44,11 +45,40 @@ static void engine_reenter(struct engine *e, struct claim *holder, struct claim 
 	notices_add(&e->notices, more ? NOTICE_REENTERED : NOTICE_REFUSED, c, NULL, more ? NOT_REFUSED : REFUSED_COUNT);
 }
 
+/* The claim waits, and the stores are asked if its coming makes that worth while. holder: what the same owner has; NULL: nothing. */
+static void engine_contend(struct engine *e, struct lock *l, struct claim *c, const struct claim *holder)
+{
+	struct contender *k = lock_contend(&e->table, l);
+
+	if (lock_is_idle(l))
+		elsewhere_forget(&k->elsewhere); /* what the stores said to earlier waiters is old */
+	if (c->patient && l->lease.state == LEASE_HELD)
+		tokens_expect(&e->tokens, e->core, &l->name);
+	if (holder && holder->shared != c->shared)
+		contender_enqueue_first(k, c);
+	else
+		contender_enqueue(k, c);
+	metric_add(&e->core->metrics, METRIC_WAITERS, c->patient);
+	if (c->patient)
+		heap_set(&e->core->timers, &c->timer, c->asking->wait_until);
+	else if (l->lease.state == LEASE_ADOPTING)
+		heap_set(&e->core->timers, &c->timer, instant_add(e->core->now, adoption_us(e)));
+	if (lock_is_idle(l) || k->state == CONTENDER_NO_QUORUM || k->state == CONTENDER_QUEUED)
+		acquire_begin(e, k, CAUSE_REQUEST);
+	else if (k->state == CONTENDER_HELD_ELSEWHERE && c->patient && (c->priority > 0 || k->ticket.kind == STAMP_READER) && ticket_is_outdated(k))
+		acquire_begin(e, k, CAUSE_UNSEEN); /* the stores are shown its ticket now, not at the next poll */
+	else if (contender_is_between_rounds(k) && !contender_is_kept_off(k) && !c->patient)
+		split_hurry(e, k);
+	if (lock_is_taken(l))
+		wait_announce(e, k);
+	if (l->lease.shared && c->patient)
+		together_line_up(e, l);
+}
+
 void engine_lock(struct engine *e, struct claim *c, struct span name, struct instant wait_until)
 {
 	struct lock *l = lock_find_or_add(&e->table, name);
 	struct claim *holder;
-	struct contender *k;
 
 	c->lock = l;
 	c->asking->wait_until = wait_until;
@@ -81,30 +111,7 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 			together_refused(e, l);
 		return;
 	}
-	k = lock_contend(&e->table, l);
-	if (lock_is_idle(l))
-		elsewhere_forget(&k->elsewhere); /* what the stores said to earlier waiters is old */
-	if (c->patient && l->lease.state == LEASE_HELD)
-		tokens_expect(&e->tokens, e->core, &l->name);
-	if (holder && holder->shared != c->shared)
-		contender_enqueue_first(k, c);
-	else
-		contender_enqueue(k, c);
-	metric_add(&e->core->metrics, METRIC_WAITERS, c->patient);
-	if (c->patient)
-		heap_set(&e->core->timers, &c->timer, wait_until);
-	else if (l->lease.state == LEASE_ADOPTING)
-		heap_set(&e->core->timers, &c->timer, instant_add(e->core->now, adoption_us(e)));
-	if (lock_is_idle(l) || k->state == CONTENDER_NO_QUORUM || k->state == CONTENDER_QUEUED)
-		acquire_begin(e, k, CAUSE_REQUEST);
-	else if (k->state == CONTENDER_HELD_ELSEWHERE && c->patient && (c->priority > 0 || k->ticket.kind == STAMP_READER) && ticket_is_outdated(k))
-		acquire_begin(e, k, CAUSE_UNSEEN); /* the stores are shown its ticket now, not at the next poll */
-	else if (contender_is_between_rounds(k) && !contender_is_kept_off(k) && !c->patient)
-		split_hurry(e, k);
-	if (lock_is_taken(l))
-		wait_announce(e, k);
-	if (l->lease.shared && c->patient)
-		together_line_up(e, l);
+	engine_contend(e, l, c, holder);
 }
 
 void engine_extend(struct engine *e, struct claim *c, struct pending *p)
@@ -361,7 +368,7 @@ void engine_settle(struct engine *e)
 	if (members_usable(&e->members) < engine_quorum(e))
 		return;
 	renew_make_due(e);
-	acquire_quorum_back(e);
+	retry_quorum_back(e);
 }
 
 void engine_stop(struct engine *e)

@@ -111,7 +111,7 @@ static void group_drop_lost(struct commander *x, struct group *g)
 
 		if (!p->claim || p->claim->state != CLAIM_LOST)
 			continue;
-		part_drop(x, g, p);
+		part_drop(x, p);
 		part_see(x, p, REFUSED_BUSY);
 	}
 }
@@ -184,7 +184,7 @@ static void all_waited(struct commander *x, struct group *g)
 			all_is_refused(x, g, p); /* also if it was granted and lost at once */
 	} else if (instant_before(x->core->now, g->insist_at)) {
 		if (part_is_asked(p))
-			part_drop(x, g, p); /* the client itself has got it */
+			part_drop(x, p); /* the client itself has got it */
 		all_try(x, g);
 	} else {
 		all_insist(x, g);

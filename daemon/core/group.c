@@ -3,8 +3,8 @@
 #include "daemon/core/group.h"
 
 #include "daemon/base/mem.h"
+#include "daemon/core/agent.h"
 #include "daemon/core/engine.h"
-#include "daemon/core/hold.h"
 #include "daemon/core/terms.h"
 #include "daemon/core/wait.h"
 
@@ -42,12 +42,7 @@ static struct group *group_begin(struct session *s, const struct span *name, uns
 	struct group *g = mem_alloc(sizeof(*g));
 
 	g->session = s;
-	g->agent.principal = s;
-	g->agent.over = g->agent.detached = true;
-	TAILQ_INIT(&g->agent.claims);
-	TAILQ_INIT(&g->agent.pendings);
-	TAILQ_INIT(&g->agent.listings);
-	g->agent.serial = s->serial;
+	agent_init(&g->agent, s);
 	g->insisting.kind = TIMER_INSISTING;
 	g->lapse.kind = TIMER_LAPSE;
 	g->owner = text_copy(owner);
@@ -70,7 +65,7 @@ struct group *group_new(struct commander *x, struct session *s)
 	const struct request *q = &x->request;
 	struct group *g = group_begin(s, q->word, q->words, request_owner(q), request_note(q));
 
-	memcpy(g->tag, q->tag.p, q->tag.n);
+	request_keep_tag(q, g->tag);
 	group_set_terms(x, g);
 	group_make_due(x, g);
 	return g;
@@ -95,14 +90,6 @@ void group_make_due(struct commander *x, struct group *g)
 	g->due = true;
 	x->due++;
 	TAILQ_INSERT_TAIL(&x->groups_due, g, in_due);
-}
-
-void groups_make_due(struct commander *x, struct session *s)
-{
-	struct group *g;
-
-	LIST_FOREACH(g, &s->groups, in_session)
-		group_make_due(x, g);
 }
 
 void group_cancel(struct commander *x, struct group *g)
@@ -139,8 +126,7 @@ void group_repeat(struct commander *x, struct group *g)
 	heap_cancel(&x->core->timers, &g->lapse);
 	if (!g->any)
 		group_reorder(g, q);
-	memcpy(g->tag, q->tag.p, q->tag.n);
-	g->tag[q->tag.n] = '\0';
+	request_keep_tag(q, g->tag);
 	g->wait_until = wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(x->core->now, wait);
 	for (unsigned i = 0; i < g->parts; i++)
 		if (g->part[i].claim && g->part[i].claim->state == CLAIM_WAITING && g->part[i].claim->patient)
@@ -168,40 +154,28 @@ static void part_forget_refusal(struct commander *x, struct part *p)
 
 void part_ask(struct commander *x, struct group *g, struct part *p, bool patient)
 {
-	struct lock_table *t = &x->engine->table;
-	struct claim *c = claim_new(t);
+	struct claim *c = agent_claim(x->engine, &g->agent, group_owner(g), (struct span){g->note, g->note_n}, x->core->now);
 
 	p->claim = c;
 	p->why = NOT_REFUSED;
 	part_forget_refusal(x, p);
-	c->session = &g->agent;
-	claim_set_texts(c, group_owner(g), (struct span){g->note, g->note_n});
-	claim_begin_asking(t, c);
-	c->asking->asked_at = x->core->now;
 	c->renew = g->renew;
 	c->ttl_us = g->ttl_us;
 	c->delay_us = g->delay_us;
 	c->shared = g->shared;
 	c->priority = g->priority & 15;
 	c->patient = patient;
-	TAILQ_INSERT_TAIL(&g->agent.claims, c, in_session);
 	engine_lock(x->engine, c, part_name(p), patient ? g->wait_until : x->core->now);
 }
 
-void part_drop(struct commander *x, struct group *g, struct part *p)
+void part_drop(struct commander *x, struct part *p)
 {
 	struct claim *c = p->claim;
 
 	if (!c)
 		return;
 	p->claim = NULL;
-	TAILQ_REMOVE(&g->agent.claims, c, in_session);
-	if (c->state == CLAIM_HELD)
-		hold_unlock(x->engine, c, 0, NULL);
-	else if (c->state == CLAIM_LOST)
-		hold_acknowledge(x->engine, c);
-	else
-		hold_abandon(x->engine, c, INSTANT_PAST);
+	agent_drop(x->engine, c);
 }
 
 /* Those that wait first: what is given back must not be granted to a group that is about to leave. */
@@ -211,7 +185,7 @@ static void group_drop_part_of(struct commander *x, struct group *g, bool waitin
 		struct part *p = &g->part[i];
 
 		if (p != but && p->claim && (p->claim->state == CLAIM_WAITING) == waiting)
-			part_drop(x, g, p);
+			part_drop(x, p);
 	}
 }
 
@@ -219,6 +193,11 @@ void group_drop_parts(struct commander *x, struct group *g, const struct part *b
 {
 	group_drop_part_of(x, g, true, but);
 	group_drop_part_of(x, g, false, but);
+}
+
+void group_leave_queues(struct commander *x, struct group *g)
+{
+	group_drop_part_of(x, g, true, NULL);
 }
 
 static struct part *part_of(struct group *g, const struct claim *c)
@@ -261,7 +240,7 @@ bool group_note(struct commander *x, const struct notice *n)
 
 /* --- the end --- */
 
-static void group_release(struct commander *x, struct group *g)
+void group_release(struct commander *x, struct group *g)
 {
 	heap_cancel(&x->core->timers, &g->insisting);
 	heap_cancel(&x->core->timers, &g->lapse);
@@ -287,22 +266,6 @@ void group_free(struct commander *x, struct group *g)
 	group_release(x, g);
 }
 
-static void groups_release(struct commander *x, struct session *s)
-{
-	while (s && !LIST_EMPTY(&s->groups))
-		group_release(x, LIST_FIRST(&s->groups));
-}
-
-void groups_free_all(struct commander *x)
-{
-	struct session *s;
-
-	for (uint32_t i = 0; i < x->sessions->slots; i++)
-		groups_release(x, x->sessions->slot[i]);
-	TAILQ_FOREACH(s, &x->sessions->detached, lasting->in_detached)
-		groups_release(x, s);
-}
-
 void group_is_ending(struct group *g)
 {
 	struct claim *c;
@@ -310,110 +273,4 @@ void group_is_ending(struct group *g)
 	g->ending = true;
 	TAILQ_FOREACH(c, &g->agent.claims, in_session)
 		c->ending = true;
-}
-
-void groups_are_ending(struct session *s)
-{
-	struct group *g;
-
-	LIST_FOREACH(g, &s->groups, in_session)
-		group_is_ending(g);
-}
-
-void groups_end(struct commander *x, struct session *s, bool waiting)
-{
-	struct group *g, *next;
-
-	for (g = LIST_FIRST(&s->groups); g; g = next) {
-		next = LIST_NEXT(g, in_session);
-		if (!g->ending)
-			continue;
-		if (waiting)
-			group_drop_part_of(x, g, true, NULL);
-		else
-			group_free(x, g);
-	}
-}
-
-/* --- the connection --- */
-
-void groups_detach(struct commander *x, struct session *s)
-{
-	struct group *g;
-
-	LIST_FOREACH(g, &s->groups, in_session) {
-		g->tag[0] = '\0';
-		g->not_notified = true;
-		g->leaving = false;
-		heap_cancel(&x->core->timers, &g->lapse);
-	}
-}
-
-void groups_take_over(struct session *to, struct session *from)
-{
-	struct group *g;
-
-	while ((g = LIST_FIRST(&from->groups))) {
-		LIST_REMOVE(g, in_session);
-		LIST_INSERT_HEAD(&to->groups, g, in_session);
-		g->session = g->agent.principal = to;
-		g->agent.serial = from->serial;
-	}
-}
-
-void groups_bound(struct commander *x, struct session *s, struct instant until)
-{
-	struct group *g;
-
-	LIST_FOREACH(g, &s->groups, in_session)
-		if (g->not_notified)
-			heap_set(&x->core->timers, &g->lapse, until);
-}
-
-struct group *group_waiting(const struct session *s, struct span tag)
-{
-	struct group *g;
-
-	LIST_FOREACH(g, &s->groups, in_session)
-		if (span_equal(span_of(g->tag), tag))
-			return g;
-	return NULL;
-}
-
-static bool group_has_name(const struct group *g, struct span name)
-{
-	for (unsigned i = 0; i < g->parts; i++)
-		if (span_equal(part_name(&g->part[i]), name))
-			return true;
-	return false;
-}
-
-struct group *group_in_other_mode(const struct session *s, struct span name, struct span owner, bool shared)
-{
-	struct group *g;
-
-	LIST_FOREACH(g, &s->groups, in_session)
-		if (!g->ending && g->shared != shared && span_equal(group_owner(g), owner) && group_has_name(g, name))
-			return g;
-	return NULL;
-}
-
-bool groups_wait(const struct session *s, bool patient)
-{
-	const struct group *g;
-
-	LIST_FOREACH(g, &s->groups, in_session)
-		if (!g->not_notified && g->patient == patient)
-			return true;
-	return false;
-}
-
-unsigned groups_patient(const struct session *s)
-{
-	const struct group *g;
-	unsigned n = 0;
-
-	LIST_FOREACH(g, &s->groups, in_session)
-		n += g->patient;
-	return n;
 }

@@ -83,14 +83,13 @@ void group_repeat(struct commander *x, struct group *g);
 void group_cancel(struct commander *x, struct group *g);
 /* It is looked at before the step ends. */
 void group_make_due(struct commander *x, struct group *g);
-void groups_make_due(struct commander *x, struct session *s); /* all those of the session */
 
 /* The client's own hold of that name; NULL: it has none. */
 struct claim *group_own(const struct commander *x, const struct group *g, const struct part *p);
 /* Asks for that name. patient: until the wait of the group is over. */
 void part_ask(struct commander *x, struct group *g, struct part *p, bool patient);
 /* Gives back what it has of the name, or leaves the queue. */
-void part_drop(struct commander *x, struct group *g, struct part *p);
+void part_drop(struct commander *x, struct part *p);
 void group_drop_parts(struct commander *x, struct group *g, const struct part *but);
 /* Notes what a notice says of a part. True: nobody is to be told. */
 bool group_note(struct commander *x, const struct notice *n);
@@ -99,20 +98,7 @@ void group_free(struct commander *x, struct group *g);
 
 /* Its parts get nothing any more. */
 void group_is_ending(struct group *g);
-void groups_are_ending(struct session *s); /* all those of the session */
-/* Then, waiting: those that are ending leave the queues; else they give back what they have, and are no more. */
-void groups_end(struct commander *x, struct session *s, bool waiting);
-void groups_free_all(struct commander *x); /* those of all sessions: the daemon ends, and tells nobody */
-/* Its connection is lost, and it goes on without. */
-void groups_detach(struct commander *x, struct session *s);
-/* RESUME: `to` takes over what waits in `from`. */
-void groups_take_over(struct session *to, struct session *from);
-/* RESUME is answered: what is not asked for again by then lapses. */
-void groups_bound(struct commander *x, struct session *s, struct instant until);
-struct group *group_waiting(const struct session *s, struct span tag); /* under this tag, which is not empty; NULL: none */
-bool groups_wait(const struct session *s, bool patient);
-/* By which this owner waits for that name in the other mode; NULL: there is none. */
-struct group *group_in_other_mode(const struct session *s, struct span name, struct span owner, bool shared);
-unsigned groups_patient(const struct session *s);
+void group_leave_queues(struct commander *x, struct group *g);
+void group_release(struct commander *x, struct group *g); /* the daemon ends: gives nothing back */
 
 #endif

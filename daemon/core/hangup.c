@@ -6,6 +6,7 @@
 #include "daemon/core/deliver.h"
 #include "daemon/core/end.h"
 #include "daemon/core/gather.h"
+#include "daemon/core/groups.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/permits.h"
 #include "daemon/core/take.h"
@@ -39,7 +40,7 @@ static void hangup_with_grace(struct commander *x, struct session *s)
 	blocked = session_waits(s, true);
 	if (!s->eof && !(blocked && s->busy))
 		return; /* lines not read yet are served first, unless they stand behind a request that waits */
-	if (s->ahead_count > 0 && !(blocked && s->busy))
+	if (s->ahead.count > 0 && !(blocked && s->busy))
 		return;
 	if (blocked && !s->lingered) {
 		/* A round under way may still answer it. */
@@ -86,7 +87,7 @@ void hangup_settle(struct commander *x, struct session *s)
 	}
 	half_close(x, s);
 	deliver_notices(x);
-	if (!s->eof || s->busy || s->ready || s->resuming || s->ahead_count > 0 || s->waiting > 0 || !TAILQ_EMPTY(&s->pendings) ||
+	if (!s->eof || s->busy || s->ready || s->resuming || s->ahead.count > 0 || s->waiting > 0 || !TAILQ_EMPTY(&s->pendings) ||
 	    !TAILQ_EMPTY(&s->listings))
 		return;
 	session_hang_up(x->sessions, s, "eof");

@@ -49,7 +49,7 @@ void permit_win(struct commander *x, struct permit *p)
 	bool tagged = permit_is_tagged(p);
 
 	permit_drop_slots(x, p, p->weight);
-	seat_drop(x, p, &p->gate);
+	seat_drop(x, &p->gate);
 	heap_cancel(&x->core->timers, &p->timer);
 	permit_enter(p, PERMIT_HELD);
 	p->granted_at = x->core->now;

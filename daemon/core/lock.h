@@ -168,8 +168,7 @@ static inline struct renewal *lease_renewal(struct lock_table *t, struct lease *
 
 /* Its lease has this value from now on. */
 void lock_begin_lease(struct lock *l, const struct lease_value *value, const struct placed *placed);
-/* A fresh value, for one attempt. */
-/* since_us: since when the name is held with it, by the stores' clock. */
+/* A fresh value, for one attempt. since_us: since when the name is held with it, by the stores' clock. */
 void lock_value_make(struct lock_table *t, int64_t since_us, struct lease_value *ret_value);
 
 /* Of its lease: see lease.h. */

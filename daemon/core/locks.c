@@ -5,14 +5,11 @@
 #include "daemon/core/convert.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/engine.h"
-#include "daemon/core/group.h"
+#include "daemon/core/groups.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/holders.h"
 #include "daemon/core/permits.h"
-#include "daemon/core/job.h"
-#include "daemon/core/remember.h"
 #include "daemon/core/resume.h"
-#include "daemon/core/rows.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/terms.h"
 #include "daemon/core/wait.h"
@@ -20,30 +17,6 @@
 #include "daemon/core/watch.h"
 
 #include <inttypes.h>
-
-static void claim_set_tag(char *tag, struct span from)
-{
-	memcpy(tag, from.p, from.n);
-	tag[from.n] = '\0';
-}
-
-/* The claim of this request's owner: held or lost. NULL: answered NOTHELD. */
-static struct claim *claim_of_request(struct commander *x, struct session *s)
-{
-	struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
-	struct claim *c = l ? lock_claim_of(l, s, request_owner(&x->request)) : NULL;
-
-	if (!c)
-		tell_error(x, s, x->request.tag, ERROR_NOTHELD, "this session does not hold the lock%s",
-		           request_has(&x->request, FIELD_OWNER) ? " as this owner" : "");
-	return c;
-}
-
-static void reply_lost(struct commander *x, struct session *s, const struct claim *c)
-{
-	tell_error(x, s, x->request.tag, ERROR_LOST, "fence=%" PRId64 " reason=%s: lost before this request", c->token,
-	           loss_word(c->loss));
-}
 
 static struct instant lock_wait_until(const struct commander *x, int64_t wait)
 {
@@ -104,7 +77,7 @@ static bool lock_is_repeated(struct commander *x, struct session *s, int64_t wai
 		watch_who_waits(x, c);
 		return true;
 	case PLACE_WAITS:
-		claim_set_tag(c->asking->tag, q->tag);
+		request_keep_tag(q, c->asking->tag);
 		claim_set_terms(x, c);
 		claim_set_note(c, request_note(q));
 		s->busy |= q->tag.n == 0;
@@ -183,7 +156,7 @@ static struct claim *claim_of_lock_request(struct commander *x, struct session *
 	c->session = s;
 	claim_set_texts(c, request_owner(q), request_note(q));
 	claim_begin_asking(&x->engine->table, c);
-	claim_set_tag(c->asking->tag, q->tag);
+	request_keep_tag(q, c->asking->tag);
 	claim_set_terms(x, c);
 	if (request_has(q, FIELD_PRIORITY))
 		c->priority = request_priority(q) & 15;
@@ -228,178 +201,4 @@ void serve_LOCK(struct commander *x, struct session *s)
 	engine_lock(x->engine, c, q->word[0], lock_wait_until(x, wait));
 	if (wait > 0 && s->held > 0)
 		waittable_note(x);
-}
-
-static void reply_unlocked(struct commander *x, struct session *s, unsigned count)
-{
-	char *line = session_line(x->sessions);
-	struct reply r;
-
-	reply_begin(&r, line, x->request.tag, "OK");
-	reply_text(&r, "name", x->request.word[0]);
-	reply_int(&r, "count", count);
-	session_send(x->sessions, s, line, reply_end(&r));
-}
-
-struct pending *pending_of_request(struct commander *x, struct session *s, struct lock *l)
-{
-	struct pending *p = pool_get(&x->engine->table.pendings);
-
-	p->session = s;
-	p->lock = l;
-	p->verb = x->request.verb;
-	claim_set_tag(p->tag, x->request.tag);
-	TAILQ_INSERT_TAIL(&s->pendings, p, in_session);
-	s->busy |= x->request.tag.n == 0;
-	return p;
-}
-
-static void claim_leave_session(struct session *s, struct claim *c)
-{
-	TAILQ_REMOVE(&s->claims, c, in_session);
-	s->held--;
-}
-
-/* What this UNLOCK is about: the latest grant; or, if it has that fence, a loss beside a turn that the client was not told of. NULL: answered. */
-static struct claim *claim_of_fence(struct commander *x, struct session *s)
-{
-	const struct request *q = &x->request;
-	struct claim *c = claim_of_request(x, s), *loss;
-
-	if (!c || !request_has(q, FIELD_FENCE) || q->field[FIELD_FENCE].number == c->token)
-		return c;
-	loss = lock_loss_of(c->lock, s, request_owner(q));
-	if (loss && q->field[FIELD_FENCE].number == loss->token)
-		return loss;
-	tell_error(x, s, q->tag, ERROR_NOTHELD,
-	           "this session does not hold the grant with fence=%" PRId64 ", and nothing was released: its latest has fence=%" PRId64,
-	           q->field[FIELD_FENCE].number, c->token);
-	return NULL;
-}
-
-/* If a turn stands beside the loss, the next run takes the first FREED for the end of the turn. So the turn is recorded anew behind both. */
-static void remember_acknowledged(struct commander *x, const struct claim *loss)
-{
-	const struct claim *latest = lock_claim_of(loss->lock, loss->session, claim_owner(loss));
-
-	if (latest != loss)
-		remember_freed(x, latest);
-	remember_freed(x, loss);
-	if (latest != loss)
-		remember_held(x, latest);
-}
-
-/* The claim that this UNLOCK may end; NULL: answered. */
-static struct claim *claim_to_unlock(struct commander *x, struct session *s)
-{
-	struct claim *c = claim_of_fence(x, s);
-
-	if (!c)
-		return NULL;
-	if (c->state == CLAIM_HELD) {
-		if (c->not_notified)
-			claim_hear(x, c);
-		return c;
-	}
-	reply_lost(x, s, c);
-	remember_acknowledged(x, c);
-	claim_leave_session(s, c);
-	hold_acknowledge(x->engine, c);
-	return NULL;
-}
-
-void lock_unlock(struct commander *x, struct session *s)
-{
-	const struct request *q = &x->request;
-	int64_t keep = request_has(q, FIELD_KEEP) ? q->field[FIELD_KEEP].number : 0;
-	struct pending *p = NULL;
-	struct claim *c;
-
-	if (!bound_is_kept(x, s, FIELD_KEEP, x->core->conf.max_lease_us, "max_lease"))
-		return;
-	c = claim_to_unlock(x, s);
-	if (!c)
-		return;
-	if (--c->count > 0) {
-		remember_held(x, c);
-		reply_unlocked(x, s, c->count);
-		return;
-	}
-	remember_freed(x, c);
-	watch(x, c, WATCH_RELEASED);
-	claim_leave_session(s, c);
-	if (request_has(q, FIELD_SYNC) && q->field[FIELD_SYNC].number)
-		p = pending_of_request(x, s, c->lock);
-	else
-		reply_unlocked(x, s, 0);
-	hold_unlock(x->engine, c, keep, p);
-	session_wake(x->sessions, s); /* its RESUME may wait for the adoption of this lock */
-}
-
-/* The claim if it is held; NULL: answered. */
-static struct claim *claim_held(struct commander *x, struct session *s)
-{
-	struct claim *c = claim_of_request(x, s);
-
-	if (c && c->state == CLAIM_LOST) {
-		reply_lost(x, s, c);
-		return NULL;
-	}
-	if (c && c->lock->lease.state == LEASE_ADOPTING) {
-		tell_error(x, s, x->request.tag, ERROR_QUORUM,
-		           "the daemon was restarted, and fewer than %u of %u stores have confirmed the lock since: ask again in a moment",
-		           quorum_of(x->core->conf.nodes), x->core->conf.nodes);
-		return NULL;
-	}
-	if (c)
-		claim_hear(x, c);
-	return c;
-}
-
-bool pendings_within_limit(struct commander *x, struct session *s)
-{
-	uint64_t most = x->core->conf.limits.waiting, n = 0;
-	const struct pending *p;
-
-	TAILQ_FOREACH(p, &s->pendings, in_session)
-		n++;
-	if (n < most)
-		return true;
-	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " requests in flight at the stores (limits.waiting)", most);
-	return false;
-}
-
-void lock_extend(struct commander *x, struct session *s)
-{
-	struct claim *c;
-
-	if (!ttl_is_allowed(x, s))
-		return;
-	c = claim_held(x, s);
-	if (!c || !pendings_within_limit(x, s))
-		return;
-	if (request_has(&x->request, FIELD_TTL))
-		c->ttl_us = x->request.field[FIELD_TTL].number;
-	engine_extend(x->engine, c, pending_of_request(x, s, c->lock));
-}
-
-void lock_check(struct commander *x, struct session *s)
-{
-	struct claim *c;
-	char *line;
-	struct reply r;
-
-	if (request_has(&x->request, FIELD_JOB)) {
-		job_check(x, s);
-		return;
-	}
-	c = claim_held(x, s);
-	if (!c)
-		return;
-	line = session_line(x->sessions);
-	reply_begin(&r, line, x->request.tag, "OK");
-	reply_grant(x, &r, c);
-	reply_int(&r, "count", c->count);
-	reply_mode(&r, c);
-	session_send(x->sessions, s, line, reply_end(&r));
 }

@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* LOCK, UNLOCK, EXTEND, CHECK: what they ask of the engine, and the bounds that a request must keep. */
+/* LOCK: what it asks of the engine, and the bounds that a request that waits must keep. */
 #ifndef CORE_LOCKS_H
 #define CORE_LOCKS_H
 
 #include "daemon/core/commander.h"
 
 void serve_LOCK(struct commander *x, struct session *s);
-void lock_unlock(struct commander *x, struct session *s); /* UNLOCK, EXTEND, CHECK of a lock */
-void lock_extend(struct commander *x, struct session *s);
-void lock_check(struct commander *x, struct session *s);
-
-/* Whether the session may have one more request at the stores; false: the request was refused. */
-bool pendings_within_limit(struct commander *x, struct session *s);
-/* Notes that the request being served asks the stores about this lock, and is answered later. */
-struct pending *pending_of_request(struct commander *x, struct session *s, struct lock *l);
 
 /* Whether the session has as many waiting requests as it may. */
 bool session_waits_enough(const struct session *s, uint64_t most);

@@ -3,7 +3,7 @@
 #include "daemon/core/names.h"
 
 #include "daemon/base/mem.h"
-#include "daemon/core/locks.h"
+#include "daemon/core/pending.h"
 #include "daemon/core/rows.h"
 #include "daemon/core/tell.h"
 

@@ -2,7 +2,7 @@
 /*
  * Which names were locked, and by whom: for COMPLETE and RECENT. A grant costs no more than its name appended to a list. The list is looked at once a second,
  * or when somebody asks: then the names join those known here, those of their users, and, if others share the stores, one call tells each store of what is new.
- * A store is told of a name once an hour. Nothing of this concerns any lock: what fails is left out.
+ * A name goes to a store once an hour at most. Nothing of this concerns any lock: what fails is left out.
  * See ALGORITHMS.md, Names.
  */
 #ifndef CORE_NOTED_H

@@ -10,21 +10,21 @@ static bool is_trouble(enum refusal why)
 	return why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED;
 }
 
-/* What was lost before the client was told of it interests nobody. */
-static void drop_lost(struct commander *x, struct permit *p, struct seat *seat)
+/* What was lost before the client heard that it had it interests nobody. */
+static void drop_lost(struct commander *x, struct seat *seat)
 {
 	if (!seat->claim || seat_is_asked(seat) || seat_is_had(x, seat))
 		return;
-	seat_drop(x, p, seat);
+	seat_drop(x, seat);
 	seat->why = NOT_REFUSED;
 }
 
 static void permit_drop_lost(struct commander *x, struct permit *p)
 {
-	drop_lost(x, p, &p->mark);
-	drop_lost(x, p, &p->gate);
+	drop_lost(x, &p->mark);
+	drop_lost(x, &p->gate);
 	for (unsigned i = 0; i < p->seats; i++)
-		drop_lost(x, p, &p->seat[i]);
+		drop_lost(x, &p->seat[i]);
 }
 
 static bool permit_is_complete(const struct commander *x, const struct permit *p)

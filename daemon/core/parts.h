@@ -32,7 +32,7 @@ struct engine {
 		struct home_questions asked, waiting, told; /* sent; to be sent as soon as the store can be asked; with an outcome that nobody has taken yet */
 		struct {
 			enum { NAME_UNKNOWN, NAME_ASKED, NAME_SAME, NAME_OTHER } is; /* whether the other daemons call the store as this one does */
-			struct instant at;                                           /* when that was last learned, or asked in vain */
+			struct instant at;                                           /* when that was last learned, or asked without an answer */
 			uint64_t marker; /* the store's then, as a hash: if it has another now, it may have forgotten its name */
 		} name[NODES_MAX];
 		uint32_t turn[NODES_MAX]; /* `admitted` when a question was sent to the store in place of a round that waited */

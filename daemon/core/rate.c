@@ -3,7 +3,7 @@
 #include "daemon/core/rate.h"
 
 #include "daemon/base/netstring.h"
-#include "daemon/core/locks.h"
+#include "daemon/core/pending.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/terms.h"
 

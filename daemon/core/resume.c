@@ -3,7 +3,7 @@
 #include "daemon/core/resume.h"
 
 #include "daemon/core/end.h"
-#include "daemon/core/group.h"
+#include "daemon/core/groups.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/lessee.h"
 #include "daemon/core/permits.h"

@@ -16,7 +16,7 @@ void claim_bound(struct commander *x, struct claim *c, struct instant until);
 /* Until when a session that is back may repeat a LOCK: for its grace from now on, or the default lease if that is longer. */
 struct instant resume_repeat_until(const struct commander *x, const struct session *s);
 
-/* Requests that were not repeated, and that nobody is to be told of, end, where groups are ending: another of their client takes their place. */
+/* Where groups are ending: requests that were not repeated end, without an answer. Another one of their client takes their place. */
 void resume_end_groups(struct commander *x, struct session *s);
 /* Ends those of the owner that wait for that name in the other mode. */
 void resume_make_way(struct commander *x, struct session *s, struct span name, struct span owner, bool shared);

@@ -12,6 +12,7 @@
 #include "daemon/core/round.h"
 #include "daemon/core/split.h"
 #include "daemon/core/ticket.h"
+#include "daemon/core/together.h"
 #include "daemon/core/wait.h"
 #include "daemon/core/waiters.h"
 
@@ -136,5 +137,42 @@ void retry_after(struct engine *e, struct round *r, enum round_outcome why)
 	default:
 		retry_no_answer(e, k);
 		break;
+	}
+}
+
+void retry_woken(struct engine *e, struct span name, unsigned node)
+{
+	struct lock *l = lock_find(&e->table, name);
+	struct contender *k;
+	struct instant soon;
+
+	if (!l)
+		return;
+	k = l->contender;
+	together_woken(e, l, node);
+	if (k->state != CONTENDER_ACQUIRING && k->state != CONTENDER_HELD_ELSEWHERE && k->state != CONTENDER_BACKING_OFF)
+		return;
+	nodeset_add(&k->woken, node);
+	if (k->state == CONTENDER_ACQUIRING)
+		return; /* the round under way may have asked too early: if it fails, retry_after() and split.c look at woken */
+	if (nodeset_count(k->woken) >= engine_quorum(e)) {
+		acquire_begin(e, k, CAUSE_WOKEN);
+		return;
+	}
+	/* The other stores are about to say so, too. If such a message is lost, that costs one round trip. */
+	soon = instant_add(e->core->now, members_rtt_us(&e->members) + MSEC);
+	if (!timer_is_set(&k->timer) || instant_before(soon, k->timer.at))
+		heap_set(&e->core->timers, &k->timer, soon);
+}
+
+void retry_quorum_back(struct engine *e)
+{
+	const struct contender *last = TAILQ_LAST(&e->no_quorum, contenders), *k = NULL;
+
+	while (k != last) {
+		struct contender *first = TAILQ_FIRST(&e->no_quorum);
+
+		k = first;
+		acquire_begin(e, first, CAUSE_QUORUM_BACK); /* if it finds no quorum after all, it goes to the end of the list */
 	}
 }

@@ -14,7 +14,7 @@ void jobs_take_over(struct session *to, struct session *from);
 unsigned jobs_open(const struct session *s);
 /* A row for each that it has. Returns how many. */
 unsigned jobs_tell(struct commander *x, struct session *s, struct span tag);
-void jobs_tell_lost(struct commander *x, struct session *s); /* what it was not told of */
+void jobs_tell_lost(struct commander *x, struct session *s); /* the losses that its client does not know yet */
 
 /* A record of the previous run: the session had this job. False: it is not sound. */
 bool job_restore(struct commander *x, struct session *s, const struct journal_record *r);

@@ -3,6 +3,7 @@
 #include "daemon/core/seats.h"
 
 #include "daemon/base/mem.h"
+#include "daemon/core/agent.h"
 #include "daemon/core/engine.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/terms.h"
@@ -25,15 +26,10 @@ static struct span part_name(struct permit *p, char out[SLOT_NAME_MAX], const ch
 
 static void seat_ask(struct commander *x, struct permit *p, struct seat *seat, struct span name, unsigned limit, bool patient)
 {
-	struct lock_table *t = &x->engine->table;
-	struct claim *c = claim_new(t);
+	struct claim *c = agent_claim(x->engine, &p->agent, permit_owner(p), (struct span){p->note, p->note_n}, p->asked_at);
 
 	seat->claim = c;
 	seat->why = NOT_REFUSED;
-	c->session = &p->agent;
-	claim_set_texts(c, permit_owner(p), (struct span){p->note, p->note_n});
-	claim_begin_asking(t, c);
-	c->asking->asked_at = p->asked_at;
 	c->asking->order = p->order;
 	c->renew = true;
 	c->ttl_us = p->ttl_us;
@@ -41,7 +37,6 @@ static void seat_ask(struct commander *x, struct permit *p, struct seat *seat, s
 	c->shared = limit != SLOT_OF_SEMAPHORE;
 	c->priority = p->priority & 15;
 	c->patient = patient;
-	TAILQ_INSERT_TAIL(&p->agent.claims, c, in_session);
 	/* The end of the wait is the permit's. */
 	engine_lock(x->engine, c, name, patient ? INSTANT_NEVER : x->core->now);
 }
@@ -99,39 +94,33 @@ bool seat_is_had(const struct commander *x, const struct seat *seat)
 	return c && c->state == CLAIM_HELD && c->lock->lease.state == LEASE_HELD && !lock_is_over(&x->engine->table, c->lock);
 }
 
-void seat_drop(struct commander *x, struct permit *p, struct seat *seat)
+void seat_drop(struct commander *x, struct seat *seat)
 {
 	struct claim *c = seat->claim;
 
 	if (!c)
 		return;
 	seat->claim = NULL;
-	TAILQ_REMOVE(&p->agent.claims, c, in_session);
-	if (c->state == CLAIM_HELD)
-		hold_unlock(x->engine, c, 0, NULL);
-	else if (c->state == CLAIM_LOST)
-		hold_acknowledge(x->engine, c);
-	else
-		hold_abandon(x->engine, c, INSTANT_PAST);
+	agent_drop(x->engine, c);
 }
 
-static void seat_drop_asked(struct commander *x, struct permit *p, struct seat *seat)
+static void seat_drop_asked(struct commander *x, struct seat *seat)
 {
 	if (seat_is_asked(seat))
-		seat_drop(x, p, seat);
+		seat_drop(x, seat);
 }
 
 static void slots_drop_asked(struct commander *x, struct permit *p)
 {
 	for (unsigned i = 0; i < p->seats; i++)
-		seat_drop_asked(x, p, &p->seat[i]);
+		seat_drop_asked(x, &p->seat[i]);
 }
 
 void permit_drop_asked(struct commander *x, struct permit *p)
 {
 	slots_drop_asked(x, p);
-	seat_drop_asked(x, p, &p->gate);
-	seat_drop_asked(x, p, &p->mark);
+	seat_drop_asked(x, &p->gate);
+	seat_drop_asked(x, &p->mark);
 }
 
 void permit_drop_slots(struct commander *x, struct permit *p, unsigned keep)
@@ -150,7 +139,7 @@ void permit_drop_slots(struct commander *x, struct permit *p, unsigned keep)
 			p->semaphore->used[seat.slot]--;
 		if (seat.claim)
 			p->semaphore->next = seat.slot;
-		seat_drop(x, p, &seat);
+		seat_drop(x, &seat);
 	}
 	p->seats = n;
 }
@@ -158,8 +147,8 @@ void permit_drop_slots(struct commander *x, struct permit *p, unsigned keep)
 void permit_drop_all(struct commander *x, struct permit *p)
 {
 	permit_drop_slots(x, p, 0);
-	seat_drop(x, p, &p->gate);
-	seat_drop(x, p, &p->mark); /* last: it stands while a slot does */
+	seat_drop(x, &p->gate);
+	seat_drop(x, &p->mark); /* last: it stands while a slot does */
 }
 
 static void seat_abandon(struct commander *x, struct permit *p, struct seat *seat, struct instant until)
@@ -183,7 +172,7 @@ void permit_abandon(struct commander *x, struct permit *p, struct instant until)
 			p->semaphore->used[seat->slot]--;
 	}
 	p->seats = 0;
-	seat_drop(x, p, &p->gate);
+	seat_drop(x, &p->gate);
 	seat_abandon(x, p, &p->mark, until);
 }
 
@@ -242,13 +231,8 @@ struct permit *permit_add(struct commander *x, struct session *s, struct semapho
 
 	p->session = s;
 	p->semaphore = m;
-	p->agent.principal = s;
-	p->agent.over = p->agent.detached = p->agent.of_permit = true;
-	p->agent.serial = s->serial;
-	TAILQ_INIT(&p->agent.claims);
-	TAILQ_INIT(&p->agent.permits);
-	TAILQ_INIT(&p->agent.pendings);
-	TAILQ_INIT(&p->agent.listings);
+	agent_init(&p->agent, s);
+	p->agent.of_permit = true;
 	p->timer.kind = TIMER_PERMIT;
 	p->weight = weight;
 	p->asked_at = x->core->now;

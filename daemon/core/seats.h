@@ -17,7 +17,7 @@ void permit_ask_slot(struct commander *x, struct permit *p, unsigned slot, bool 
 bool seat_is_asked(const struct seat *seat);
 bool seat_is_had(const struct commander *x, const struct seat *seat); /* held, and its lease not over */
 /* Gives back what it has of the name, or leaves the queue. */
-void seat_drop(struct commander *x, struct permit *p, struct seat *seat);
+void seat_drop(struct commander *x, struct seat *seat);
 void permit_drop_asked(struct commander *x, struct permit *p); /* it leaves all queues */
 /* First those that wait: what is given back must not be granted to a permit that is about to leave. keep: so many that it has stay. */
 void permit_drop_slots(struct commander *x, struct permit *p, unsigned keep);

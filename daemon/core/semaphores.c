@@ -4,6 +4,8 @@
 
 #include "daemon/core/engine.h"
 #include "daemon/core/locks.h"
+#include "daemon/core/owned.h"
+#include "daemon/core/pending.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/terms.h"

@@ -3,7 +3,6 @@
 #include "daemon/core/service.h"
 
 #include "daemon/base/mem.h"
-#include "daemon/core/acquire.h"
 #include "daemon/core/break.h"
 #include "daemon/core/defer.h"
 #include "daemon/core/release.h"
@@ -18,6 +17,7 @@
 #include "daemon/core/noted.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/restore.h"
+#include "daemon/core/retry.h"
 #include "daemon/core/pass.h"
 #include "daemon/core/semaphore.h"
 #include "daemon/core/settle.h"
@@ -73,6 +73,14 @@ void service_free(struct service *s)
 	free(s);
 }
 
+static int on_open(struct service *s, const struct event *event)
+{
+	if (session_find(&s->sessions, event->session.id))
+		return -EINVAL;
+	session_open(&s->sessions, event->session.id, event->session.peer);
+	return 0;
+}
+
 static int on_line(struct service *s, const struct event *event)
 {
 	struct session *session = session_find(&s->sessions, event->session.id);
@@ -82,7 +90,7 @@ static int on_line(struct service *s, const struct event *event)
 	if (!session || session->eof)
 		return -EINVAL;
 	session_heard(&s->sessions, session);
-	if ((session->busy || session->ahead_count > 0) && !(line && line_is_tagged(line, n)))
+	if ((session->busy || session->ahead.count > 0) && !(line && line_is_tagged(line, n)))
 		session_read_ahead(&s->sessions, session, line, n);
 	else
 		settle_line(&s->commander, session, line, n);
@@ -183,6 +191,19 @@ static int on_node(struct service *s, const struct event *event)
 	return 0;
 }
 
+static int on_answer(struct service *s, const struct answer *a)
+{
+	if (a->node >= s->core.conf.nodes || !engine_answer(&s->engine, a))
+		return -EINVAL;
+	if (s->engine.fell)
+		settle_fallen(&s->commander);
+	if (s->commander.waittable)
+		waittable_answered(&s->commander, a);
+	if (s->commander.asked_names > 0)
+		names_answered(&s->commander, a);
+	return 0;
+}
+
 static int service_handle(struct service *s, const struct event *event)
 {
 	/* Any other event ends the restoring. */
@@ -194,10 +215,7 @@ static int service_handle(struct service *s, const struct event *event)
 	case EVENT_TIME:
 		return 0;
 	case EVENT_OPEN:
-		if (session_find(&s->sessions, event->session.id))
-			return -EINVAL;
-		session_open(&s->sessions, event->session.id, event->session.peer);
-		return 0;
+		return on_open(s, event);
 	case EVENT_LINE:
 	case EVENT_TOO_LONG:
 		return on_line(s, event);
@@ -213,19 +231,9 @@ static int service_handle(struct service *s, const struct event *event)
 	case EVENT_SUBSCRIBED:
 		return on_node(s, event);
 	case EVENT_ANSWER:
-		if (event->answer.node >= s->core.conf.nodes)
-			return -EINVAL;
-		if (!engine_answer(&s->engine, &event->answer))
-			return -EINVAL;
-		if (s->engine.fell)
-			settle_fallen(&s->commander);
-		if (s->commander.waittable)
-			waittable_answered(&s->commander, &event->answer);
-		if (s->commander.asked_names > 0)
-			names_answered(&s->commander, &event->answer);
-		return 0;
+		return on_answer(s, &event->answer);
 	case EVENT_WOKEN:
-		acquire_woken(&s->engine, event->message.name, event->message.node);
+		retry_woken(&s->engine, event->message.name, event->message.node);
 		return 0;
 	case EVENT_WANTED:
 		grant_wanted(&s->engine, event->message.name);

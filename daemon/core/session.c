@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The session table, read-ahead, and the effects that concern one session. */
+/* The session table, and the effects that concern one session. */
 #include "daemon/core/session.h"
 
 #include "daemon/base/mem.h"
 
 #include <stdlib.h>
-
-#define TOO_LONG UINT32_MAX
 
 void session_table_init(struct session_table *t, struct core *core)
 {
@@ -20,18 +18,9 @@ void session_table_init(struct session_table *t, struct core *core)
 	map_init(&t->known, (const uint64_t[2]){rng_next(&core->rng), rng_next(&core->rng)});
 }
 
-static void session_drop_ahead(struct session *s)
-{
-	if (!s->ahead)
-		return;
-	buf_release(s->ahead);
-	free(s->ahead);
-	s->ahead = NULL;
-}
-
 static void session_free(struct session_table *t, struct session *s)
 {
-	session_drop_ahead(s);
+	ahead_release(&s->ahead);
 	pool_put(&t->lastings, s->lasting);
 	free(s->address);
 	free(s->label);
@@ -229,8 +218,7 @@ void session_detach(struct session_table *t, struct session *s)
 	s->busy = s->ready = s->leaving = s->eof = s->over = s->lingered = s->resuming = s->awaiting = false;
 	s->reading = true;
 	s->unsent = 0;
-	s->ahead_count = 0;
-	session_drop_ahead(s);
+	ahead_release(&s->ahead);
 	session_join_detached(t, s);
 	session_note_vacant(t, s);
 }
@@ -278,40 +266,22 @@ static void session_set_reading(struct session_table *t, struct session *s, bool
 
 void session_read_ahead(struct session_table *t, struct session *s, const char *p, size_t n)
 {
-	uint32_t length = p ? (uint32_t)n : TOO_LONG;
-
-	if (!s->ahead)
-		s->ahead = mem_alloc(sizeof(*s->ahead));
-	buf_append(s->ahead, &length, sizeof(length));
-	if (p)
-		buf_append(s->ahead, p, n);
-	if (++s->ahead_count >= READ_AHEAD_LINES || buf_length(s->ahead) >= READ_AHEAD_BYTES)
+	if (ahead_add(&s->ahead, p, n))
 		session_set_reading(t, s, false);
 }
 
 bool session_next_line(struct session_table *t, struct session *s, char **ret_line, size_t *ret_n)
 {
-	uint32_t length;
-
-	if (s->ahead_count == 0)
+	if (s->ahead.count == 0)
 		return false;
-	memcpy(&length, buf_begin(s->ahead), sizeof(length));
-	buf_consume(s->ahead, sizeof(length));
-	*ret_line = NULL;
-	*ret_n = 0;
-	if (length != TOO_LONG) {
-		*ret_line = buf_begin(s->ahead);
-		*ret_n = length;
-		buf_consume(s->ahead, length);
-	}
-	if (--s->ahead_count <= READ_AHEAD_LINES / 2 && buf_length(s->ahead) <= READ_AHEAD_BYTES / 2)
+	if (ahead_next(&s->ahead, ret_line, ret_n))
 		session_set_reading(t, s, true);
 	return true;
 }
 
 bool session_must_await(struct session_table *t, struct session *s)
 {
-	if (s->unsent <= UNSENT_MAX || s->ahead_count == 0)
+	if (s->unsent <= UNSENT_MAX || s->ahead.count == 0)
 		return false;
 	if (!s->awaiting)
 		effects_add(t->core->out, EFFECT_AWAIT)->await.session = s->id;

@@ -7,7 +7,7 @@
 #ifndef CORE_SESSION_H
 #define CORE_SESSION_H
 
-#include "daemon/base/buf.h"
+#include "daemon/core/ahead.h"
 #include "daemon/core/lock.h"
 #include "daemon/core/user.h"
 
@@ -18,9 +18,6 @@ TAILQ_HEAD(permits, permit); /* semaphore.h */
 LIST_HEAD(jobs, job); /* jobs.h */
 LIST_HEAD(take_list, take); /* jobs.h */
 
-/* Lines read ahead, and their bytes. At either bound the session is read no further, until both fell to half. The line that reaches a bound is kept whole. */
-#define READ_AHEAD_LINES 256
-#define READ_AHEAD_BYTES 65536
 #define UNSENT_MAX 16384 /* bytes of answers to lines read ahead; beyond, the session waits until the outer layer has sent them */
 
 #define UNIX_ADDRESS "unix" /* what struct peer says of a Unix socket */
@@ -59,14 +56,13 @@ struct session {
 	struct session *principal; /* of the agent of a group or a permit: the session that that is of. Else NULL */
 	struct user *user;       /* user.h; NULL: nothing was granted to it yet */
 	struct watching *watching; /* watch.c: what it watches; NULL: nothing was asked for */
-	struct buf *ahead;       /* lines read ahead, each as its length and its bytes; NULL: none was yet */
+	struct ahead ahead;      /* lines read ahead */
 	uint64_t mistakes;       /* consecutive erroneous requests */
 	int64_t pid, uid;        /* of the peer, if is_unix */
 	size_t unsent;           /* bytes sent since the last EVENT_SENT */
 	unsigned held, waiting;  /* number of claims held or lost; number of LOCKs not answered yet; a LOCKALL or LOCKANY counts as one for each name */
 	unsigned waits_not_notified;        /* waiting claims whose requests went with the connection: a repeated LOCK takes one over */
 	unsigned open;           /* resuming: adoptions undecided at the last count, less those decided since */
-	unsigned ahead_count;
 	bool is_unix, is_local, is_admin; /* of the peer: see struct peer */
 	bool at_unix;            /* its address is UNIX_ADDRESS */
 	bool awaiting;           /* EVENT_SENT was asked for */

@@ -3,8 +3,8 @@
 #include "daemon/core/show.h"
 
 #include "daemon/core/announce.h"
-#include "daemon/core/locks.h"
 #include "daemon/core/look.h"
+#include "daemon/core/pending.h"
 #include "daemon/core/rows.h"
 #include "daemon/core/split.h"
 #include "daemon/core/ticket.h"

@@ -25,6 +25,13 @@ static inline bool request_is_shared(const struct request *q)
 	return request_has(q, FIELD_MODE) && q->field[FIELD_MODE].number == MODE_SHARED;
 }
 
+/* out has room for TAG_MAX + 1 bytes. */
+static inline void request_keep_tag(const struct request *q, char *out)
+{
+	memcpy(out, q->tag.p, q->tag.n);
+	out[q->tag.n] = '\0';
+}
+
 bool refuse_name(struct commander *x, struct session *s);
 bool refuse_bound(struct commander *x, struct session *s, enum field field, int64_t most, const char *what);
 bool ttl_is_allowed(struct commander *x, struct session *s);

@@ -17,7 +17,7 @@ struct user {
 	TAILQ_ENTRY(user) in_due;
 	unsigned refs;  /* sessions */
 	unsigned notes; /* of this second: see noted.h */
-	bool due;       /* the stores are to be told of names in recent.due */
+	bool due;       /* names in recent.due are to go to the stores */
 	struct roll recent;
 	size_t n;
 	char name[];    /* "UID@HOST", or an address without its port */

@@ -104,7 +104,7 @@ def check_line(watch, kind):
 
 
 def check_all_told(watch, readers):
-    """Each grant of that daemon is told, each UNLOCK there that ends a hold, whoever granted it, and each request that waited in vain."""
+    """Each grant of that daemon is told, each UNLOCK there that ends a hold, whoever granted it, and each request that waited and was not granted."""
     told = collections.defaultdict(set)
     for event in watch.events:
         told[event["kind"]].add((event["name"], event.get("fence")))

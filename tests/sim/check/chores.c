@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Deferred work: what is told of a chore is true of its home (S32), and no two clients ever believe in one (S33). A home that lost its memory, or returned to
- * an earlier state, excuses what it forgot.
+ * Deferred work: what a line says about a chore is true of its home (S32), and no two clients ever believe in one (S33). A home that lost its memory, or
+ * returned to an earlier state, excuses what it forgot.
  */
 #include "daemon/base/netstring.h"
 #include "tests/sim/world/world.h"

@@ -66,7 +66,7 @@ struct sim_daemon {
 	unsigned server_of[NODES_MAX], node_of[NODES_MAX]; /* which server each of its nodes is, and the other way round */
 	int64_t deaf_until;               /* true time until which no published message arrives */
 	struct named named;
-	int64_t granted_at;               /* true time when it last told of a grant */
+	int64_t granted_at;               /* true time of the last grant that it told */
 	bool strange;                     /* it has another configuration than the others */
 	bool halted;                      /* its host stands still */
 	int64_t waiting, admission_waits; /* of its metrics, after its last step */

@@ -1,27 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* client/deferred.c: jobs, against a scripted daemon. */
-#include "client/redlock.h"
-#include "tests/fixture/fake_daemon.h"
+#include "tests/fixture/client_of_fake.h"
 
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-static struct fake_daemon f;
-static struct redlock *c;
-
-static void begins(const char *script)
-{
-	fake_daemon_begin(&f, script);
-	ck_assert_int_eq(redlock_open(f.addr, PATIENCE, &c), 0);
-}
-
-static void ends(void)
-{
-	redlock_close(c);
-	fake_daemon_end(&f);
-}
 
 static struct redlock_bytes bytes(const char *text)
 {

@@ -1,29 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* client/many.c: several locks at once, against a scripted daemon. */
-#include "client/redlock.h"
-#include "tests/fixture/fake_daemon.h"
+#include "tests/fixture/client_of_fake.h"
 
-#include <check.h>
 #include <errno.h>
 #include <string.h>
 
 #define ROWS "> * name=a fence=5 valid_ms=9000 ttl_ms=9500 count=1\n> * name=\"b c\" fence=6 valid_ms=9000 ttl_ms=9500 count=1\n> OK n=2\n"
 
 static const char *const names[] = {"a", "b c"};
-static struct fake_daemon f;
-static struct redlock *c;
-
-static void begins(const char *script)
-{
-	fake_daemon_begin(&f, script);
-	ck_assert_int_eq(redlock_open(f.addr, PATIENCE, &c), 0);
-}
-
-static void ends(void)
-{
-	redlock_close(c);
-	fake_daemon_end(&f);
-}
 
 START_TEST(lock_all_asks_CHECK_for_each_grant)
 {

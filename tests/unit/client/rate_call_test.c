@@ -1,32 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* client/rate.c: a use of a rate limit, against a scripted daemon. */
-#include "client/redlock.h"
-#include "tests/fixture/fake_daemon.h"
+#include "tests/fixture/client_of_fake.h"
 
-#include <check.h>
 #include <errno.h>
 #include <string.h>
 
-static struct fake_daemon f;
-static struct redlock *c;
 static struct redlock_rate rate;
 
-static void begins(const char *script)
+static void asks(const char *script)
 {
-	fake_daemon_begin(&f, script);
-	ck_assert_int_eq(redlock_open(f.addr, PATIENCE, &c), 0);
+	begins(script);
 	memset(&rate, 0x55, sizeof(rate));
-}
-
-static void ends(void)
-{
-	redlock_close(c);
-	fake_daemon_end(&f);
 }
 
 START_TEST(an_admitted_use_tells_what_is_left)
 {
-	begins("< RATE \"web 1\" limit=20 per=60000ms cost=3$\n> OK left=17 reset_ms=60000\n=\n");
+	asks("< RATE \"web 1\" limit=20 per=60000ms cost=3$\n> OK left=17 reset_ms=60000\n=\n");
 	ck_assert_int_eq(redlock_rate(c, "web 1", 20, 60000, 3, &rate), 0);
 	ck_assert_int_eq(rate.left, 17);
 	ck_assert_int_eq(rate.reset_ms, 60000);
@@ -38,7 +27,7 @@ END_TEST
 
 START_TEST(a_refused_use_tells_when_it_would_be_admitted)
 {
-	begins("< RATE n limit=20 per=60000ms cost=1$\n> BUSY retry_ms=1840 left=0\n=\n");
+	asks("< RATE n limit=20 per=60000ms cost=1$\n> BUSY retry_ms=1840 left=0\n=\n");
 	ck_assert_int_eq(redlock_rate(c, "n", 20, 60000, 1, &rate), REDLOCK_BUSY);
 	ck_assert_int_eq(rate.retry_ms, 1840);
 	ck_assert_int_eq(rate.left, 0);
@@ -48,7 +37,7 @@ END_TEST
 
 START_TEST(a_use_that_is_not_counted_says_so)
 {
-	begins("< RATE n limit=1 per=1ms cost=1$\n> OK left=0 reset_ms=0 unmetered=yes\n=\n");
+	asks("< RATE n limit=1 per=1ms cost=1$\n> OK left=0 reset_ms=0 unmetered=yes\n=\n");
 	ck_assert_int_eq(redlock_rate(c, "n", 1, 1, 1, &rate), 0);
 	ck_assert(rate.unmetered);
 	ends();
@@ -57,7 +46,7 @@ END_TEST
 
 START_TEST(without_the_store_that_counts_it_is_refused)
 {
-	begins("< RATE n limit=1 per=1ms cost=1$\n> ERR UNAVAILABLE the store that keeps this limit cannot be used\n=\n");
+	asks("< RATE n limit=1 per=1ms cost=1$\n> ERR UNAVAILABLE the store that keeps this limit cannot be used\n=\n");
 	ck_assert_int_eq(redlock_rate(c, "n", 1, 1, 1, &rate), REDLOCK_REFUSED);
 	ck_assert_str_eq(redlock_code(c), "UNAVAILABLE");
 	ends();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/group.c: sessions that wait for several names and lose their connection; journals that end within a LOCKALL. */
+/* daemon/core/groups.c: sessions that wait for several names and lose their connection; journals that end within a LOCKALL. */
 #include "tests/fixture/groups.h"
 #include "tests/fixture/resumable.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/resume.c: a turn that the client was not told of, and the request that tells it. */
+/* daemon/core/resume.c: a turn that the client does not know yet, and the request that tells it. */
 #include "tests/fixture/groups.h"
 #include "tests/fixture/resumable.h"
 

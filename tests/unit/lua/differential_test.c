@@ -9,7 +9,6 @@
 
 #include <check.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #define TRIALS  8
 #define BATCHES 1000
@@ -82,25 +81,12 @@ static void answer_compare(void *context, const struct answer *redis)
 	seen[c->kind][(unsigned char)(mine.code ? mine.code : '!')]++;
 }
 
-static void reply_await(struct random_calls *t)
-{
-	char bytes[16384];
-	ssize_t n;
-
-	do {
-		n = read(real.redis->fd, bytes, sizeof(bytes));
-		ck_assert_int_gt(n, 0);
-		ck_assert_int_eq(resp_feed(&t->resp, bytes, (size_t)n), 0);
-	} while (resp_next(&t->resp) == 0);
-}
-
 /* One script call, as the daemon sends it and reads it. */
 static void batch_carry_out(struct random_calls *t)
 {
 	const struct script_sink sink = {t, answer_compare};
 	struct span marker = random_chance(t, 90) ? memory_marker(t->memory) : random_marker(t);
 	unsigned n = 1 + (unsigned)rng_below(&t->rng, CALLS_MAX);
-	struct buf out = {0};
 	char copy[MARKER_MAX];
 
 	memcpy(copy, marker.n ? marker.p : "", marker.n);
@@ -112,11 +98,8 @@ static void batch_carry_out(struct random_calls *t)
 			break;
 		batch_add(&t->batch, &t->keys, &t->call[t->calls], 0);
 	}
-	batch_write(&t->batch, &t->keys, NULL, script_text[t->batch.script], &out);
-	ck_assert_int_eq(write(real.redis->fd, buf_begin(&out), buf_length(&out)), (ssize_t)buf_length(&out));
-	buf_release(&out);
 	sim_node_call(t->node, t->call, t->calls, random_clock(t), t->simulated);
-	reply_await(t);
+	random_exchange(t);
 	ck_assert_int_eq(script_answer(&t->batch, &t->resp, 0, &sink), 0);
 	ck_assert_uint_eq(t->answered, t->calls);
 }

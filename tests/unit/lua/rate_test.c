@@ -10,7 +10,6 @@
 
 #include <check.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #define TRIALS   60
 #define REQUESTS 400
@@ -64,18 +63,6 @@ static void keep(void *context, const struct answer *a)
 	told_text[a->found.n] = '\0';
 }
 
-static void reply_await(void)
-{
-	char bytes[4096];
-	ssize_t n;
-
-	do {
-		n = read(real.redis->fd, bytes, sizeof(bytes));
-		ck_assert_int_gt(n, 0);
-		ck_assert_int_eq(resp_feed(&t.resp, bytes, (size_t)n), 0);
-	} while (resp_next(&t.resp) == 0);
-}
-
 static void same(const char *who, const struct answer *a)
 {
 	ck_assert_msg(a->class == told.class && a->code == told.code && a->server_us == told.server_us && span_equal(a->found, span_of(told_text)),
@@ -90,7 +77,6 @@ static char ask(const char *marker, const char *store, const char *name, int64_t
 	const struct script_sink sink = {NULL, keep};
 	struct call c = {.id = 7, .kind = CALL_HOME, .name = span_of(name), .marker = span_of(marker), .ticket = span_of(store)};
 	struct answer other;
-	struct buf out = {0};
 
 	buf_clear(&words);
 	netstring_put(&words, SPAN("r"));
@@ -100,10 +86,7 @@ static char ask(const char *marker, const char *store, const char *name, int64_t
 	c.value = (struct span){buf_begin(&words), buf_length(&words)};
 	batch_reset(&t.batch);
 	batch_add(&t.batch, &t.keys, &c, 0);
-	batch_write(&t.batch, &t.keys, NULL, script_text[t.batch.script], &out);
-	ck_assert_int_eq(write(real.redis->fd, buf_begin(&out), buf_length(&out)), (ssize_t)buf_length(&out));
-	buf_release(&out);
-	reply_await();
+	random_exchange(&t);
 	ck_assert_int_eq(script_answer(&t.batch, &t.resp, 0, &sink), 0);
 	sim_node_call(t.node, &c, 1, random_clock(&t) - back_us, &other);
 	same("model", &other);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The agent of a group or a permit: the session of its claims, which is in no table and has no client. What it has does not count as holds of the client.
+ */
+#ifndef CORE_AGENT_H
+#define CORE_AGENT_H
+
+#include "daemon/core/parts.h"
+#include "daemon/core/session.h"
+
+/* Of zeroed memory. principal: the session that the group or the permit is of. */
+void agent_init(struct session *agent, struct session *principal);
+/* A claim of the agent that has yet to ask, by engine_lock(). */
+struct claim *agent_claim(struct engine *e, struct session *agent, struct span owner, struct span note, struct instant asked_at);
+/* Gives back what the claim has, or leaves the queue. */
+void agent_drop(struct engine *e, struct claim *c);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See pending.h. */
+#include "daemon/core/pending.h"
+
+#include "daemon/core/tell.h"
+#include "daemon/core/terms.h"
+
+#include <inttypes.h>
+
+bool pendings_within_limit(struct commander *x, struct session *s)
+{
+	uint64_t most = x->core->conf.limits.waiting, n = 0;
+	const struct pending *p;
+
+	TAILQ_FOREACH(p, &s->pendings, in_session)
+		n++;
+	if (n < most)
+		return true;
+	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " requests in flight at the stores (limits.waiting)", most);
+	return false;
+}
+
+struct pending *pending_of_request(struct commander *x, struct session *s, struct lock *l)
+{
+	struct pending *p = pool_get(&x->engine->table.pendings);
+
+	p->session = s;
+	p->lock = l;
+	p->verb = x->request.verb;
+	request_keep_tag(&x->request, p->tag);
+	TAILQ_INSERT_TAIL(&s->pendings, p, in_session);
+	s->busy |= x->request.tag.n == 0;
+	return p;
+}

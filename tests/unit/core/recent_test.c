@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/names.c, user.c and noted.c: RECENT and FORGET. */
+#include "tests/fixture/noted_names.h"
+
+START_TEST(the_name_that_was_locked_last_comes_first)
+{
+	alone();
+	answers(1, "RECENT", "");
+	takes(1, "a/1");
+	takes(1, "b");
+	takes(1, "a/2");
+	answers(1, "RECENT", "a/2 b a/1");
+	takes(1, "b");
+	answers(1, "RECENT", "b a/2 a/1");
+	answers(1, "RECENT limit=1", "b");
+	answers(1, "RECENT prefix=a/", "a/2 a/1");
+	cluster_close();
+}
+END_TEST
+
+START_TEST(a_hundred_are_remembered)
+{
+	alone();
+	takes_numbers(150, 3);
+	answers(1, "RECENT limit=3", "149 148 147");
+	answers(1, "RECENT prefix=05", "059 058 057 056 055 054 053 052 051 050");
+	answers(1, "RECENT prefix=04", "");
+	answers(1, "COMPLETE 00 limit=1", "000");
+	cluster_close();
+}
+END_TEST
+
+START_TEST(each_user_has_names_of_its_own)
+{
+	alone();
+	session_opens_from_afar(3, 0);
+	takes(1, "a");
+	takes(3, "b");
+	answers(1, "RECENT", "a");
+	answers(3, "RECENT", "b");
+	session_opens(4, 0); /* another session of the same user */
+	answers(4, "RECENT", "a");
+	says(4, "FORGET b");
+	hears(4, "ERR NOTFOUND *");
+	answers(3, "RECENT", "b");
+	cluster_close();
+}
+END_TEST
+
+START_TEST(what_is_forgotten_comes_back_when_it_is_locked_again)
+{
+	together(3);
+	takes(1, "a");
+	takes(1, "b");
+	passes(2 * SEC);
+	says(1, "FORGET a");
+	hears(1, "OK name=a");
+	answers(1, "RECENT", "b");
+	says(1, "FORGET a");
+	hears(1, "ERR NOTFOUND *");
+	passes(2 * SEC);
+	answers(1, "RECENT", "b");
+	answers(1, "COMPLETE a", "a"); /* it is still a name */
+	takes(1, "a");
+	answers(1, "RECENT", "a b");
+	cluster_close();
+}
+END_TEST
+
+START_TEST(a_daemon_that_was_started_again_knows_them_from_the_stores)
+{
+	together(3);
+	takes(1, "a");
+	takes(1, "b");
+	takes(1, "a");
+	passes(2 * SEC);
+	daemon_ends(0);
+	daemon_starts(0);
+	passes(2 * SEC);
+	session_opens(3, 0);
+	answers(3, "RECENT", "a b");
+	takes(3, "c");
+	answers(3, "RECENT", "c a b");
+	says(3, "FORGET b");
+	hears(3, "OK name=b");
+	answers(3, "RECENT", "c a");
+	answers(3, "COMPLETE", "a b c");
+	cluster_close();
+}
+END_TEST
+
+Suite *recent_suite(void)
+{
+	Suite *s = suite_create("recent");
+	TCase *t = tcase_create("recent");
+
+	tcase_add_test(t, the_name_that_was_locked_last_comes_first);
+	tcase_add_test(t, a_hundred_are_remembered);
+	tcase_add_test(t, each_user_has_names_of_its_own);
+	tcase_add_test(t, what_is_forgotten_comes_back_when_it_is_locked_again);
+	tcase_add_test(t, a_daemon_that_was_started_again_knows_them_from_the_stores);
+	suite_add_tcase(s, t);
+	return s;
+}

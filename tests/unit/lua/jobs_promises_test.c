@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/redis/lua/jobs.lua, daemon/store/jobs.c: what is promised of jobs, operation by operation. */
+#include "tests/fixture/jobs_alike.h"
+
+#include <check.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+/* An operation with its arguments as text, each behind a blank; "-" is an empty one. Returns the code. */
+static char __attribute__((format(printf, 1, 2))) say(const char *format, ...)
+{
+	char text[1024];
+	struct buf words = {0};
+	struct span rest, word;
+	va_list list;
+	char code;
+
+	va_start(list, format);
+	vsnprintf(text, sizeof(text), format, list);
+	va_end(list);
+	rest = span_of(text);
+	netstring_put(&words, SPAN("j"));
+	while (span_word(&rest, &word))
+		netstring_put(&words, span_equal(word, SPAN("-")) ? SPAN("") : word);
+	code = alike_run(SPAN("mail"), &words);
+	buf_release(&words);
+	return code;
+}
+
+/* The text of the last answer, with blanks between the words. */
+static const char *told(void)
+{
+	static char out[4096];
+	struct span rest = alike.last.found, word;
+	size_t n = 0;
+
+	while (netstring_next(&rest, &word))
+		n += (size_t)snprintf(out + n, sizeof(out) - n, "%s%.*s", n > 0 ? " " : "", (int)word.n, word.p);
+	out[n] = 0;
+	return out;
+}
+
+static void begin(void)
+{
+	random_begin(&alike.calls, &alike.real, 1);
+}
+
+static void end(void)
+{
+	random_end(&alike.calls);
+}
+
+#define TAKE(value) "take " value " 1000 3 0 d1 0 0 0 -"
+
+START_TEST(a_job_is_taken_when_it_is_due_and_in_that_order)
+{
+	ck_assert_int_eq(say("defer late x - 100 10"), 'D');
+	ck_assert_str_eq(told(), "100");
+	ck_assert_int_eq(say("defer second x - 50 10"), 'D');
+	ck_assert_int_eq(say("defer first x - 0 10"), 'D');
+	ck_assert_int_eq(say(TAKE("v1")), 'J');
+	ck_assert_str_eq(told(), "first 1  x 1700000000000");
+	ck_assert_int_eq(say(TAKE("v2")), 'W');
+	ck_assert_str_eq(told(), "50");
+	alike_pass_ms(200);
+	ck_assert_int_eq(say(TAKE("v2")), 'J');
+	ck_assert_str_eq(told(), "second 1  x 1700000000050");
+	ck_assert_int_eq(say(TAKE("v3")), 'J');
+	ck_assert_str_eq(told(), "late 1  x 1700000000100");
+}
+END_TEST
+
+START_TEST(the_same_id_is_the_same_job_while_it_is_due_or_leased)
+{
+	say("defer a x - 0 10");
+	ck_assert_int_eq(say("defer a other - 70 10"), 'D');
+	ck_assert_str_eq(told(), "0");
+	ck_assert_int_eq(say(TAKE("v1")), 'J');
+	ck_assert_int_eq(say("defer a other - 70 10"), 'D');
+	ck_assert_int_eq(say(TAKE("v2")), 'W');
+	ck_assert_int_eq(say("done v1"), 'R');
+	ck_assert_int_eq(say(TAKE("v2")), 'W');
+	ck_assert_int_eq(say("defer a other - 0 10"), 'D');
+	ck_assert_int_eq(say(TAKE("v2")), 'J');
+	ck_assert_str_eq(told(), "a 1  other 1700000000000");
+}
+END_TEST
+
+START_TEST(a_lease_that_is_over_counts_as_a_failed_attempt_and_its_value_is_dead)
+{
+	say("defer a x - 0 10");
+	say(TAKE("v1"));
+	alike_pass_ms(999);
+	ck_assert_int_eq(say("renew v1 v1 1000"), 'K');
+	alike_pass_ms(1000);
+	ck_assert_int_eq(say(TAKE("v2")), 'J');
+	ck_assert_str_eq(told(), "a 2  x 1700000001999");
+	ck_assert_int_eq(say("renew v1 v1 1000"), 'M');
+	ck_assert_int_eq(say("done v1"), 'M');
+	ck_assert_int_eq(say("retry v1 0 3"), 'M');
+	ck_assert_int_eq(say("back v1 0"), 'M');
+	ck_assert_int_eq(say("done v2"), 'R');
+}
+END_TEST
+
+START_TEST(a_lease_that_was_not_swept_up_yet_may_be_renewed_and_done)
+{
+	say("defer a x - 0 10");
+	say(TAKE("v1"));
+	alike_pass_ms(5000);
+	ck_assert_int_eq(say("renew v1 v1 1000"), 'K');
+	ck_assert_int_eq(say(TAKE("v2")), 'W');
+	ck_assert_int_eq(say("done v1"), 'R');
+}
+END_TEST
+
+START_TEST(a_job_that_fails_too_often_is_dead_until_somebody_revives_it)
+{
+	say("defer a x - 0 10");
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert_int_eq(say(TAKE("v1")), 'J');
+		ck_assert_int_eq(say("retry v1 0 3"), 'R');
+	}
+	ck_assert_int_eq(say(TAKE("v1")), 'J');
+	ck_assert_str_eq(told(), "a 3  x 1700000000000");
+	alike_pass_ms(1000);
+	ck_assert_int_eq(say(TAKE("v2")), 'W');
+	alike_pass_ms(10);
+	say("list 0");
+	ck_assert_str_eq(told(), "-1 a dead 10 3  x");
+	ck_assert_int_eq(say("revive b 0"), 'M');
+	ck_assert_int_eq(say("revive a 0"), 'R');
+	ck_assert_int_eq(say(TAKE("v2")), 'J');
+	ck_assert_str_eq(told(), "a 1  x 1700000001010");
+}
+END_TEST
+
+START_TEST(a_job_that_is_given_back_has_its_place_and_its_attempts)
+{
+	say("defer a x lock 0 10");
+	say("defer b x - 1 10");
+	alike_pass_ms(10);
+	ck_assert_int_eq(say(TAKE("v1")), 'J');
+	ck_assert_int_eq(say("back v1 0"), 'R');
+	ck_assert_int_eq(say(TAKE("v2") " lock"), 'J');
+	ck_assert_str_eq(told(), "b 1  x 1700000000001");
+	ck_assert_int_eq(say(TAKE("v3")), 'J');
+	ck_assert_str_eq(told(), "a 1 lock x 1700000000000");
+}
+END_TEST
+
+START_TEST(only_so_many_jobs_are_kept_and_a_dead_one_counts)
+{
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_int_eq(say("defer id%u x - 0 3", i), 'D');
+	ck_assert_int_eq(say("defer id3 x - 0 3"), 'F');
+	ck_assert_str_eq(told(), "3");
+	ck_assert_int_eq(say("defer id2 x - 0 3"), 'D');
+	say("take v1 1000 1 0 d1 0 0 0 -");
+	say("retry v1 0 1");
+	ck_assert_int_eq(say("defer id3 x - 0 3"), 'F');
+	ck_assert_int_eq(say("defer id0 y - 0 3"), 'D');
+}
+END_TEST
+
+START_TEST(a_take_looks_at_a_bounded_number_of_jobs_and_goes_on_behind_them)
+{
+	for (unsigned i = 0; i < 200; i++)
+		say("defer id%03u x held 0 1000", i);
+	say("defer zlast x - 0 1000");
+	ck_assert_int_eq(say(TAKE("v1") " held"), 'C');
+	ck_assert_str_eq(told(), "1700000000000 id127");
+	ck_assert_int_eq(say("take v1 1000 3 0 d1 0 0 1700000000000 id127 held"), 'J');
+	ck_assert_str_eq(told(), "zlast 1  x 1700000000000");
+	say("queues 0");
+	ck_assert_str_eq(told(), "-1 mail 200 1 0 1000");
+}
+END_TEST
+
+START_TEST(a_late_take_takes_nothing)
+{
+	say("defer a x - 0 10");
+	alike_pass_ms(10);
+	ck_assert_int_eq(say("take v1 1000 3 1700000000009 d1 0 0 0 -"), 'L');
+	ck_assert_int_eq(say("take v1 1000 3 1700000000010 d1 0 0 0 -"), 'J');
+}
+END_TEST
+
+START_TEST(the_last_job_done_leaves_no_key_behind)
+{
+	redisReply *keys;
+
+	say("defer a x - 0 10");
+	say(TAKE("v1"));
+	say("done v1");
+	keys = clocked_redis_tell(&alike.real, "KEYS redlockd:*");
+	ck_assert_uint_eq(keys->elements, 1); /* the name of the store */
+	freeReplyObject(keys);
+}
+END_TEST
+
+Suite *jobs_promises_suite(void)
+{
+	Suite *s = suite_create("jobs promises");
+	TCase *t = tcase_create("promises");
+
+	tcase_set_timeout(t, 60);
+	tcase_add_unchecked_fixture(t, alike_start, alike_stop);
+	tcase_add_checked_fixture(t, begin, end);
+	tcase_add_test(t, a_job_is_taken_when_it_is_due_and_in_that_order);
+	tcase_add_test(t, the_same_id_is_the_same_job_while_it_is_due_or_leased);
+	tcase_add_test(t, a_lease_that_is_over_counts_as_a_failed_attempt_and_its_value_is_dead);
+	tcase_add_test(t, a_lease_that_was_not_swept_up_yet_may_be_renewed_and_done);
+	tcase_add_test(t, a_job_that_fails_too_often_is_dead_until_somebody_revives_it);
+	tcase_add_test(t, a_job_that_is_given_back_has_its_place_and_its_attempts);
+	tcase_add_test(t, only_so_many_jobs_are_kept_and_a_dead_one_counts);
+	tcase_add_test(t, a_take_looks_at_a_bounded_number_of_jobs_and_goes_on_behind_them);
+	tcase_add_test(t, a_late_take_takes_nothing);
+	tcase_add_test(t, the_last_job_done_leaves_no_key_behind);
+	suite_add_tcase(s, t);
+	return s;
+}
