@@ -38,7 +38,7 @@ struct commander {
 	LIST_HEAD(, order) all_orders; /* DEFERs that are not answered yet */
 	LIST_HEAD(, survey) surveys; /* likewise LIST jobs and LIST queues */
 	bool queue_due;          /* something may be due in one of them: they are looked at before the step ends */
-	uint64_t orders;         /* how many ids of jobs were made */
+	uint64_t orders;         /* how many nonces of DEFERs were made */
 	bool snapshot;           /* the journal is being told everything */
 	bool more;               /* the records that are being written are of one LOCKALL, and it has more of them */
 	struct session *torn;    /* restoring: the last records are of a LOCKALL of that session, and it should have more; NULL: they are not */

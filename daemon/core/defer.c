@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * See defer.h. A DEFER, and a RETRY of a job that has failed too often, are orders to the home. An order is acknowledged only once the home has said that it
- * was carried out. If an answer stays out it is given again: it has the same id, so that does no harm.
+ * was carried out. If an answer stays out it is given again. A DEFER has a nonce, the same in all its tries, so the home carries it out once. It carries out no
+ * try after the client was told that the outcome is not known.
  */
 #include "daemon/core/defer.h"
 
@@ -16,7 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ORDER_US SEC          /* how long an order is given again, if it is not known whether it was carried out */
+#define ORDER_US SEC          /* how long an order is given again, beyond the time of an answer, if it is not known whether it was carried out */
 #define AGAIN_US (100 * MSEC)
 
 struct order {
@@ -64,6 +65,11 @@ void orders_free_all(struct commander *x)
 	}
 }
 
+static struct instant order_until(const struct commander *x)
+{
+	return instant_add(x->core->now, ORDER_US + x->core->conf.timeout_us);
+}
+
 /* words: the arguments behind the id. */
 static void order_new(struct commander *x, struct session *s, struct span queue, struct span id, struct buf *words)
 {
@@ -74,7 +80,7 @@ static void order_new(struct commander *x, struct session *s, struct span queue,
 	o->id = job_text_keep(id);
 	o->words = job_text_keep((struct span){buf_begin(words), buf_length(words)});
 	o->timer.kind = TIMER_ORDER;
-	o->until = instant_add(x->core->now, ORDER_US);
+	o->until = order_until(x);
 	o->pending = pending_of_request(x, s, NULL);
 	LIST_INSERT_HEAD(&x->all_orders, o, in_all);
 	order_ask(x, o);
@@ -96,13 +102,14 @@ static void reply_order(struct commander *x, const struct order *o, struct span 
 static void order_answer(struct commander *x, const struct order *o, const struct home_question *q)
 {
 	struct session *s = o->pending->session;
-	struct span tag = span_of(o->pending->tag), text = q->text;
+	bool late = q->outcome == HOME_ANSWERED && q->code == 'L';
+	struct span tag = span_of(o->pending->tag), text = late ? SPAN("it was reached too late") : q->text;
 	int64_t count = 0;
 
-	if (q->outcome != HOME_ANSWERED && o->unsure) {
+	if ((late || q->outcome != HOME_ANSWERED) && o->unsure) {
 		tell_error(x, s, tag, ERROR_UNAVAILABLE, "id=%.*s may be stored: repeat the request with this id. The home of the queue did not answer: %.*s",
 		           (int)o->id.n, o->id.p, (int)text.n, text.p);
-	} else if (q->outcome != HOME_ANSWERED) {
+	} else if (late || q->outcome != HOME_ANSWERED) {
 		tell_error(x, s, tag, ERROR_UNAVAILABLE, "the home of the queue cannot be used: %.*s", (int)text.n, text.p);
 	} else if (q->code == 'F') {
 		(void)netstring_next_int(&text, &count);
@@ -202,8 +209,8 @@ static bool defer_is_allowed(struct commander *x, struct session *s)
 	return false;
 }
 
-/* Ids of jobs that are due in the same millisecond are in the order of the DEFERs of this daemon. */
-static struct span id_make(struct commander *x, char *out)
+/* Also the id of the job, if the request has none: ids of jobs that are due in the same millisecond are in the order of the DEFERs of this daemon. */
+static struct span nonce_make(struct commander *x, char *out)
 {
 	int n = snprintf(out, JOB_ID_MAX, "%.16s-%010" PRIu64, x->core->daemon_id, ++x->orders);
 
@@ -215,19 +222,29 @@ static int64_t delay_ms(const struct request *q)
 	return request_has(q, FIELD_DELAY) ? whole_ms(q->field[FIELD_DELAY].number) : 0;
 }
 
+/* By the clock of the home; 0: that clock is not known. */
+static int64_t defer_not_after_ms(const struct commander *x, struct span queue)
+{
+	return member_server_ms(&x->engine->members.node[home_node(x->core, HOME_OF_QUEUE, queue, 0)], order_until(x));
+}
+
 void serve_DEFER(struct commander *x, struct session *s)
 {
 	const struct request *q = &x->request;
 	char room[JOB_ID_MAX];
 	struct buf words = {0};
+	struct span nonce;
 
 	if (!defer_is_allowed(x, s))
 		return;
+	nonce = nonce_make(x, room);
 	netstring_put(&words, q->word[1]);
 	netstring_put(&words, field_text(q, FIELD_LOCK));
 	netstring_put_int(&words, delay_ms(q));
 	netstring_put_int(&words, (int64_t)x->core->conf.limits.jobs);
-	order_new(x, s, q->word[0], request_has(q, FIELD_ID) ? q->field[FIELD_ID].text : id_make(x, room), &words);
+	netstring_put(&words, nonce);
+	netstring_put_int(&words, defer_not_after_ms(x, q->word[0]));
+	order_new(x, s, q->word[0], request_has(q, FIELD_ID) ? q->field[FIELD_ID].text : nonce, &words);
 	buf_release(&words);
 }
 

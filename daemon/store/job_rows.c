@@ -107,13 +107,29 @@ struct job_row *job_row_of(const struct job_queue *q, struct span value)
 	return NULL;
 }
 
-void job_row_free(struct job_row *j)
+static void job_row_free(struct job_row *j)
 {
 	job_row_text_drop(&j->id);
 	job_row_text_drop(&j->payload);
 	job_row_text_drop(&j->lock);
 	job_row_text_drop(&j->value);
 	free(j);
+}
+
+struct job_row *job_row_add(struct job_queue *q, struct span id)
+{
+	struct job_row *j = mem_alloc(sizeof(*j));
+
+	j->id = job_row_text_keep(id);
+	map_insert(&q->ids, &j->by_id, map_hash(&q->ids, id.p, id.n));
+	return j;
+}
+
+void job_row_remove(struct job_queue *q, struct job_row *j)
+{
+	job_row_leave(q, j);
+	map_remove(&q->ids, &j->by_id);
+	job_row_free(j);
 }
 
 static size_t queue_place(const struct job_store *s, struct span name)
@@ -138,13 +154,20 @@ struct job_queue *job_rows_find(const struct job_store *s, struct span name)
 	return i < s->count && span_equal(s->queue[i]->name, name) ? s->queue[i] : NULL;
 }
 
-struct job_queue *job_rows_add(struct job_store *s, struct span name)
+static struct job_queue *job_rows_new(const struct job_store *s, struct span name)
 {
-	size_t i = queue_place(s, name);
 	struct job_queue *q = mem_alloc(sizeof(*q));
 
 	q->name = job_row_text_keep(name);
 	map_init(&q->ids, s->seed);
+	return q;
+}
+
+struct job_queue *job_rows_add(struct job_store *s, struct span name)
+{
+	size_t i = queue_place(s, name);
+	struct job_queue *q = job_rows_new(s, name);
+
 	if (s->count == s->cap) {
 		s->cap = s->cap ? 2 * s->cap : 8;
 		s->queue = mem_grow(s->queue, s->cap, sizeof(struct job_queue *));
@@ -179,11 +202,13 @@ void job_rows_drop(struct job_store *s, struct job_queue *q)
 void jobs_init(struct job_store *s, const uint64_t seed[2])
 {
 	*s = (struct job_store){.seed = {seed[0], seed[1]}};
+	s->deferred = job_rows_new(s, SPAN(""));
 }
 
 void jobs_release(struct job_store *s)
 {
 	for (size_t i = 0; i < s->count; i++)
 		job_rows_free(s->queue[i]);
+	job_rows_free(s->deferred);
 	free(s->queue);
 }

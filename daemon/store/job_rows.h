@@ -40,7 +40,9 @@ void job_row_text_replace(struct span *text, struct span by);
 /* NULL: there is none. q: may be NULL. job_row_of: by the value of its lease. */
 struct job_row *job_row_find(const struct job_queue *q, struct span id);
 struct job_row *job_row_of(const struct job_queue *q, struct span value);
-void job_row_free(struct job_row *j);
+/* A job of this id, which is in no list yet; and one that is no more. */
+struct job_row *job_row_add(struct job_queue *q, struct span id);
+void job_row_remove(struct job_queue *q, struct job_row *j);
 struct job_queue *job_rows_find(const struct job_store *s, struct span name);
 struct job_queue *job_rows_add(struct job_store *s, struct span name);
 /* It has no jobs. */

@@ -10,6 +10,7 @@
 #define SCAN  128
 #define ROWS  64
 #define BYTES 65536
+#define KEEP_MS (INT64_C(15) * 1000)
 
 struct job_op {
 	struct job_store *store;
@@ -81,29 +82,58 @@ static int64_t queue_next_ms(const struct job_op *o, const struct job_queue *q)
 
 /* --- operations --- */
 
+static bool defer_was_carried_out(const struct job_op *o, struct span nonce)
+{
+	const struct job_row *j = job_row_find(o->store->deferred, nonce);
+
+	return j && j->ms >= o->now_ms;
+}
+
+static void defer_note(struct job_op *o, struct span nonce, int64_t not_after_ms)
+{
+	struct job_queue *q = o->store->deferred;
+	int64_t until_ms = o->now_ms + KEEP_MS;
+	struct job_row *j;
+
+	for (unsigned i = 0; i < SWEEP && q->list[DUE].count > 0 && q->list[DUE].row[0]->ms < o->now_ms; i++)
+		job_row_remove(q, q->list[DUE].row[0]);
+	j = job_row_find(q, nonce);
+	if (j)
+		job_row_leave(q, j);
+	else
+		j = job_row_add(q, nonce);
+	job_row_enter(q, j, DUE, not_after_ms > 0 && not_after_ms < until_ms ? not_after_ms : until_ms);
+}
+
 static char op_defer(struct job_op *o, struct span name)
 {
-	struct span id = next_word(o), payload = next_word(o), lock = next_word(o);
-	int64_t delay_ms = next_number(o), most = next_number(o);
+	struct span id = next_word(o), payload = next_word(o), lock = next_word(o), nonce;
+	int64_t delay_ms = next_number(o), most = next_number(o), not_after_ms;
 	struct job_row *j = job_row_find(o->queue, id);
+	bool again;
 
-	if (j && j->kind != DEAD) {
-		tell_number(o, j->kind == DUE && j->due_ms > o->now_ms ? j->due_ms - o->now_ms : 0);
+	nonce = next_word(o);
+	not_after_ms = next_number(o);
+	if (not_after_ms > 0 && o->now_ms > not_after_ms)
+		return 'L';
+	again = defer_was_carried_out(o, nonce);
+	if (again || (j && j->kind != DEAD)) {
+		if (!again)
+			defer_note(o, nonce, not_after_ms);
+		tell_number(o, j && j->kind == DUE && j->due_ms > o->now_ms ? j->due_ms - o->now_ms : 0);
 		return 'D';
 	}
 	if ((int64_t)queue_jobs(o->queue) - (j != NULL) >= most) {
 		tell_number(o, (int64_t)queue_jobs(o->queue));
 		return 'F';
 	}
+	defer_note(o, nonce, not_after_ms);
 	if (!o->queue)
 		o->queue = job_rows_add(o->store, name);
-	if (j) {
+	if (j)
 		job_row_leave(o->queue, j);
-	} else {
-		j = mem_alloc(sizeof(*j));
-		j->id = job_row_text_keep(id);
-		map_insert(&o->queue->ids, &j->by_id, map_hash(&o->queue->ids, id.p, id.n));
-	}
+	else
+		j = job_row_add(o->queue, id);
 	job_row_text_replace(&j->payload, payload);
 	job_row_text_replace(&j->lock, lock);
 	j->failed = 0;
@@ -213,9 +243,7 @@ static char op_done(struct job_op *o)
 
 	if (!j)
 		return 'M';
-	job_row_leave(o->queue, j);
-	map_remove(&o->queue->ids, &j->by_id);
-	job_row_free(j);
+	job_row_remove(o->queue, j);
 	if (queue_jobs(o->queue) == 0)
 		job_rows_drop(o->store, o->queue);
 	return 'R';

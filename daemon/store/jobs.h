@@ -15,6 +15,8 @@ struct job_queue;
 struct job_store {
 	struct job_queue **queue; /* those that have jobs, in the order of their names */
 	size_t count, cap;
+	/* No queue: the DEFERs that were carried out, each by its nonce, in the list DUE by the moment from which on no try of it may be. */
+	struct job_queue *deferred;
 	uint64_t seed[2];
 };
 

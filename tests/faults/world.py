@@ -340,6 +340,8 @@ class World(Hosts, Links):
         if key.startswith("lock:"):
             return self.max_lease_ms
         kind = key[len("redlockd:lock:"):]
+        if kind == "!deferred":
+            return 15000
         if kind.startswith(("!", "j:", "jd:", "jl:", "jx:")):
             return None
         return 30 * 24 * 3600 * 1000 if kind.startswith("u:") else 3 * 3000

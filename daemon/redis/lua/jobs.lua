@@ -4,9 +4,11 @@
 --   jd:<queue> ids by the moment when they are due (ms)       jl:<queue> those that are leased, by the end of the lease
 --   jx:<queue> those that have failed too often, by the moment of the last failure
 --   jw:<queue> hash: daemon that waits for a job -> "since, until when unless refreshed" (ms)     !queues names of queues that have jobs
+--   !deferred  nonces of the DEFERs that were carried out, by the moment from which on no try of them may be (ms)
 -- ARGV: 4 j, 5 operation, then its arguments; the text of a reply is a list of words, each with its length and ':' in front
---   defer id payload lock delay_ms most         D left_ms (due so soon)   F count (there are `most` already)
---         an id that is due or leased stays as it is
+--   defer id payload lock delay_ms most nonce not_after_ms
+--         D left_ms (due so soon)   F count (there are `most` already)   L (late)
+--         an id that is due or leased stays as it is, and a nonce that was answered D changes nothing; not_after_ms 0: not known
 --   take value ttl_ms attempts not_after_ms daemon life_ms more after_ms after_id lock…
 --         J id attempt lock payload due_ms (of the clock)   W next_ms (nothing is due; in so long something may be, -1 = not known)
 --         C after_ms after_id (call again)   L (late)
@@ -21,8 +23,10 @@
 --   queues from                                 T next_from, then of each queue: name due leased dead next_ms
 op = ARGV[5]
 local SWEEP, SCAN, ROWS, BYTES = 32, 128, 64, 65536
+local KEEP_MS = 15000 -- longer than any daemon repeats a DEFER
 local jobs, due, leased, dead, waiting, queues = base .. 'j:' .. name, base .. 'jd:' .. name, base .. 'jl:' .. name, base .. 'jx:' .. name,
   base .. 'jw:' .. name, base .. '!queues'
+local deferred = base .. '!deferred'
 
 local function reply(code, ...)
   local text = {...}
@@ -95,12 +99,26 @@ end
 
 local operation = {}
 
-function operation.defer(id, payload, lock, delay_ms, most)
+-- This DEFER is carried out: no other try of it will be.
+local function defer_note(nonce, not_after_ms)
+  local over = call('ZRANGEBYSCORE', deferred, '-inf', '(' .. digits(now_ms), 'LIMIT', 0, SWEEP)
+  if #over > 0 then call('ZREM', deferred, unpack(over)) end
+  call('ZADD', deferred, digits(not_after_ms > 0 and math.min(not_after_ms, now_ms + KEEP_MS) or now_ms + KEEP_MS), nonce)
+  call('PEXPIRE', deferred, KEEP_MS)
+end
+
+function operation.defer(id, payload, lock, delay_ms, most, nonce, not_after_ms)
+  if not_after_ms > 0 and now_ms > not_after_ms then return reply('L') end
   local n_due, n_leased, n_dead = counts(name)
   local job = job_read(id)
-  if job and job.value ~= '-' then return reply('D', 0) end
-  if job and call('ZSCORE', due, id) then return reply('D', math.max(job.due - now_ms, 0)) end
+  local is_due = job and job.value == '-' and call('ZSCORE', due, id)
+  local again = tonumber(call('ZSCORE', deferred, nonce) or '-1') >= now_ms
+  if again or is_due or job and job.value ~= '-' then
+    if not again then defer_note(nonce, not_after_ms) end
+    return reply('D', is_due and math.max(job.due - now_ms, 0) or 0)
+  end
   if n_due + n_leased + n_dead - (call('ZSCORE', dead, id) and 1 or 0) >= tonumber(most) then return reply('F', n_due + n_leased + n_dead) end
+  defer_note(nonce, not_after_ms)
   call('ZADD', queues, 0, name)
   call('ZREM', dead, id)
   call('HSET', jobs, 'p' .. id, payload)
@@ -278,7 +296,7 @@ end
 
 -- Which arguments are numbers.
 local NUMBERS = {
-  defer = {4, 5}, take = {2, 3, 4, 6, 7, 8}, renew = {3}, done = {}, retry = {2, 3}, back = {}, revive = {2}, leave = {}, list = {1}, queues = {1}
+  defer = {4, 5, 7}, take = {2, 3, 4, 6, 7, 8}, renew = {3}, done = {}, retry = {2, 3}, back = {}, revive = {2}, leave = {}, list = {1}, queues = {1}
 }
 local argument = {unpack(ARGV, 6)}
 for _, i in ipairs(NUMBERS[op]) do argument[i] = tonumber(argument[i]) end

@@ -197,6 +197,8 @@ struct chore {
 	bool acknowledged;    /* its DEFER was answered OK */
 	bool finished;        /* its home has done with it */
 	bool told_done;       /* its DONE was answered OK since */
+	bool renewed;         /* another DEFER has stored it again before its DONE was answered */
+	uint64_t nonce;       /* hash of that of the last DEFER that its home has carried out */
 	bool excused;         /* its home has lost memory */
 };
 

@@ -15,17 +15,46 @@ static struct chore *chore_of(struct world *w, int64_t number)
 
 /* --- at the home ----------------------------------------------------------------------------------------------------- */
 
+static bool chore_is_there(const struct server *s, int64_t number)
+{
+	char key[64], field[32];
+
+	snprintf(key, sizeof(key), "j:w%lld", (long long)(number % CHORE_QUEUES));
+	snprintf(field, sizeof(field), "hc%lld", (long long)number);
+	return sim_node_has_field(s->node, span_of(key), span_of(field));
+}
+
+static uint64_t defer_nonce(struct span rest)
+{
+	static const uint64_t fixed[2] = {0, 0};
+	struct span word = SPAN("");
+
+	for (unsigned i = 0; i < 5; i++)
+		(void)netstring_next(&rest, &word); /* payload lock delay_ms most, then the nonce */
+	return siphash(fixed, word.p, word.n);
+}
+
+/* Another DEFER after the chore was done brings it back; another try of the same one does not. */
 static void chore_stored(struct server *s, struct span rest)
 {
 	struct span id;
 	struct chore *h;
+	uint64_t nonce;
 
 	if (!netstring_next(&rest, &id) || !(h = chore_of(s->world, chore_number(id))))
 		return;
+	nonce = defer_nonce(rest);
+	h->excused |= s->ahead_us > 0;
+	if (h->finished && !chore_is_there(s, chore_number(id)))
+		return;
+	if (h->finished && h->nonce == nonce && !h->excused)
+		checker_fail(s->world, INVARIANT_S32, -1, "node %u stores c%lld again, which was done, for a DEFER that it has carried out", s->index,
+			     (long long)chore_number(id));
 	h->stored = true;
 	h->home = s->index;
-	h->excused |= s->ahead_us > 0;
-	h->finished = h->told_done = false; /* a DEFER that is repeated after the chore was done brings it back */
+	h->nonce = nonce;
+	h->renewed |= h->finished && !h->told_done;
+	h->finished = h->told_done = false;
 }
 
 static void chore_taken(struct server *s, const struct answer *a)
@@ -49,13 +78,9 @@ static void chores_finished(struct server *s)
 
 	for (int64_t i = 0; i < w->checker.chores; i++) {
 		struct chore *h = &w->checker.chore[i];
-		char key[64], field[32];
 
-		if (!h->stored || h->finished || h->home != s->index)
-			continue;
-		snprintf(key, sizeof(key), "j:w%lld", (long long)(i % CHORE_QUEUES));
-		snprintf(field, sizeof(field), "hc%lld", (long long)i);
-		h->finished = !sim_node_has_field(s->node, span_of(key), span_of(field));
+		if (h->stored && !h->finished && h->home == s->index)
+			h->finished = !chore_is_there(s, i);
 	}
 }
 
@@ -104,9 +129,10 @@ void chores_said(struct request_sim *q, struct span line, struct span word)
 		h->acknowledged = true;
 	if (q->chore != CHORE_DONE)
 		return;
-	if (!h->finished && !h->excused)
+	if (!h->finished && !h->excused && !h->renewed)
 		checker_fail(w, INVARIANT_S32, -1, "c%lld: DONE is told OK, and node %u still has it", (long long)q->name, h->home);
 	h->told_done = h->finished;
+	h->renewed = false;
 }
 
 /* A client begins to believe in its chore, or believes for longer. */
@@ -131,13 +157,8 @@ void check_chores_left(struct world *w)
 {
 	for (int64_t i = 0; i < w->checker.chores; i++) {
 		const struct chore *h = &w->checker.chore[i];
-		char key[64], field[32];
 
-		if (!h->acknowledged || h->finished || h->excused)
-			continue;
-		snprintf(key, sizeof(key), "j:w%lld", (long long)(i % CHORE_QUEUES));
-		snprintf(field, sizeof(field), "hc%lld", (long long)i);
-		if (!sim_node_has_field(w->server[h->home].node, span_of(key), span_of(field)))
+		if (h->acknowledged && !h->finished && !h->excused && !chore_is_there(&w->server[h->home], i))
 			checker_fail(w, INVARIANT_S32, -1, "c%lld was acknowledged and not done, and node %u has lost it", (long long)i, h->home);
 	}
 }
