@@ -6,12 +6,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* An operation with its arguments as text, each behind a blank; "-" is an empty one. Returns the code. */
+/* An operation with its arguments as text, each behind a blank; "-" is an empty one. A defer without a nonce gets one of its own. Returns the code. */
 static char __attribute__((format(printf, 1, 2))) say(const char *format, ...)
 {
+	static int64_t nonces;
 	char text[1024];
 	struct buf words = {0};
 	struct span rest, word;
+	unsigned n;
 	va_list list;
 	char code;
 
@@ -20,8 +22,12 @@ static char __attribute__((format(printf, 1, 2))) say(const char *format, ...)
 	va_end(list);
 	rest = span_of(text);
 	netstring_put(&words, SPAN("j"));
-	while (span_word(&rest, &word))
+	for (n = 0; span_word(&rest, &word); n++)
 		netstring_put(&words, span_equal(word, SPAN("-")) ? SPAN("") : word);
+	if (n == 6 && span_starts(span_of(text), SPAN("defer "))) {
+		netstring_put_int(&words, ++nonces);
+		netstring_put(&words, SPAN("0"));
+	}
 	code = alike_run(SPAN("mail"), &words);
 	buf_release(&words);
 	return code;
@@ -177,6 +183,32 @@ START_TEST(a_take_looks_at_a_bounded_number_of_jobs_and_goes_on_behind_them)
 }
 END_TEST
 
+START_TEST(a_defer_that_was_carried_out_changes_nothing_any_more)
+{
+	ck_assert_int_eq(say("defer a x - 100 10 nonce 1700000001000"), 'D');
+	alike_pass_ms(40);
+	ck_assert_int_eq(say("defer a x - 100 10 nonce 1700000001000"), 'D');
+	ck_assert_str_eq(told(), "60");
+	ck_assert_int_eq(say("defer a x - 0 10 other 1700000001000"), 'D');
+	alike_pass_ms(60);
+	ck_assert_int_eq(say("take v1 1000 1 0 d1 0 0 0 -"), 'J');
+	ck_assert_int_eq(say("retry v1 0 1"), 'R');
+	ck_assert_int_eq(say("defer a x - 100 10 nonce 1700000001000"), 'D');
+	ck_assert_int_eq(say("revive a 0"), 'R');
+	ck_assert_int_eq(say(TAKE("v2")), 'J');
+	ck_assert_int_eq(say("done v2"), 'R');
+	ck_assert_int_eq(say("defer a x - 100 10 nonce 1700000001000"), 'D');
+	ck_assert_str_eq(told(), "0");
+	ck_assert_int_eq(say("defer a x - 0 10 other 1700000001000"), 'D');
+	ck_assert_int_eq(say(TAKE("v3")), 'W');
+	alike_pass_ms(901);
+	ck_assert_int_eq(say("defer a x - 0 10 nonce 1700000001000"), 'L');
+	ck_assert_int_eq(say(TAKE("v3")), 'W');
+	ck_assert_int_eq(say("defer a x - 0 10 third 1700000002000"), 'D');
+	ck_assert_int_eq(say(TAKE("v3")), 'J');
+}
+END_TEST
+
 START_TEST(a_late_take_takes_nothing)
 {
 	say("defer a x - 0 10");
@@ -186,13 +218,14 @@ START_TEST(a_late_take_takes_nothing)
 }
 END_TEST
 
-START_TEST(the_last_job_done_leaves_no_key_behind)
+START_TEST(the_last_job_done_leaves_no_key_behind_but_what_ends_by_itself)
 {
 	redisReply *keys;
 
 	say("defer a x - 0 10");
 	say(TAKE("v1"));
 	say("done v1");
+	alike_pass_ms(15001);
 	keys = clocked_redis_tell(&alike.real, "KEYS redlockd:*");
 	ck_assert_uint_eq(keys->elements, 1); /* the name of the store */
 	freeReplyObject(keys);
@@ -216,7 +249,8 @@ Suite *jobs_promises_suite(void)
 	tcase_add_test(t, only_so_many_jobs_are_kept_and_a_dead_one_counts);
 	tcase_add_test(t, a_take_looks_at_a_bounded_number_of_jobs_and_goes_on_behind_them);
 	tcase_add_test(t, a_late_take_takes_nothing);
-	tcase_add_test(t, the_last_job_done_leaves_no_key_behind);
+	tcase_add_test(t, a_defer_that_was_carried_out_changes_nothing_any_more);
+	tcase_add_test(t, the_last_job_done_leaves_no_key_behind_but_what_ends_by_itself);
 	suite_add_tcase(s, t);
 	return s;
 }
