@@ -42,6 +42,8 @@ void rebase_begin(struct engine *e, struct round *r)
 	if (!x->renewal->wants_token)
 		return;
 	x->renewal->wants_token = false;
+	if (!rebase_is_possible(e, x))
+		return; /* the clocks were set back meanwhile; the end of this round is followed by another look */
 	r->token = rebase_token(e, x);
 	r->range = r->form == FORM_UPGRADE ? 0 : TOKENS_AHEAD;
 	r->sure = x->placed.sure;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/convert.c, rebase.c: an owner that holds a lock asks for it in the other mode. */
-#include "tests/fixture/cluster.h"
+#include "tests/fixture/full_window.h"
 
 #include <check.h>
 
@@ -317,6 +317,30 @@ START_TEST(a_store_whose_fence_is_beyond_the_floor_gives_no_token)
 }
 END_TEST
 
+/* The floor of a renewal that waited for room lies beyond the limit by then: the store would be lifted beyond it, or refuse the renewal. */
+START_TEST(a_conversion_asks_for_no_token_once_the_clock_was_set_back)
+{
+	int64_t before;
+
+	begins_with_window(1, 1);
+	says(1, "LOCK a");
+	fence = number_in(hears(1, "OK name=a *"), "fence");
+	all_feel(MOOD_SILENT);
+	says(2, "LOCK b");
+	says(1, "@c LOCK a mode=shared wait=1m");
+	passes(MSEC);
+	cluster.node[0].clock_us -= 67 * SEC;
+	before = memory_fence(cluster.node[0].memory);
+	all_feel(MOOD_WELL);
+	passes(10 * MSEC);
+	ignores(2);
+	ck_assert_int_le(memory_fence(cluster.node[0].memory), before + 1);
+	passes(20 * SEC);
+	says(1, "CHECK a");
+	hears(1, "OK name=a *");
+}
+END_TEST
+
 /* The stores joined long ago, so that tokens follow the clocks of the daemons. */
 START_TEST(grants_of_other_daemons_do_not_delay_a_conversion)
 {
@@ -362,6 +386,7 @@ Suite *convert_suite(void)
 	tcase_add_test(c, a_store_that_puts_the_key_back_gives_no_token_with_that_answer);
 	tcase_add_test(c, a_store_with_a_renewal_under_way_on_a_broken_connection_gives_no_token);
 	tcase_add_test(c, a_store_whose_fence_is_beyond_the_floor_gives_no_token);
+	tcase_add_test(c, a_conversion_asks_for_no_token_once_the_clock_was_set_back);
 	tcase_add_test(c, grants_of_other_daemons_do_not_delay_a_conversion);
 	suite_add_tcase(s, c);
 	return s;
