@@ -6,9 +6,10 @@
 #include <check.h>
 
 /* The daemon knows the names of its stores, and each of these answers only when it is told to. */
-static void begins_with_window(unsigned window)
+static void begins(unsigned window, enum home_lost lost)
 {
 	cluster_open(3);
+	cluster.conf.home_lost = lost;
 	cluster.conf.window = window;
 	cluster.conf.limits.waiting = 1024;
 	daemon_starts(0);
@@ -39,7 +40,7 @@ START_TEST(questions_that_wait_let_a_round_pass)
 {
 	static const unsigned windows[] = {1, 4};
 
-	begins_with_window(windows[_i]);
+	begins(windows[_i], LOST_CLOSED);
 	for (unsigned i = 0; i < 100; i++)
 		says(1, "@t%u RATE m%u limit=100 per=60s", i, i);
 	says(2, "LOCK a wait=0");
@@ -52,12 +53,31 @@ END_TEST
 
 START_TEST(rounds_that_wait_let_a_question_pass)
 {
-	begins_with_window(1);
+	begins(1, LOST_CLOSED);
 	for (unsigned i = 0; i < 40; i++)
 		says(1, "@t%u LOCK m%u wait=0", i, i);
 	says(2, "RATE n limit=100 per=60s");
 	stores_answer_a_call_each(4);
 	hears(2, "OK left=98 *");
+	ends();
+}
+END_TEST
+
+/* Each home has its crowd. If a request might wait as long at each of them, all would hear so much later that there was no room. */
+START_TEST(a_request_that_goes_to_the_next_home_waits_no_longer_for_that)
+{
+	int64_t most;
+
+	begins(1, LOST_NEXT);
+	most = cluster.conf.soon_us + 2 * cluster.conf.timeout_us;
+	for (unsigned i = 0; i < 900; i++)
+		says(1, "@t%u RATE m%u limit=100 per=60s", i, i);
+	for (int64_t us = 0, i = 0; us < most + 20 * MSEC; us += 10 * MSEC, i++) {
+		passes(10 * MSEC);
+		serves((unsigned)(i % 3), waiting_at((unsigned)(i % 3)) ? 1 : 0);
+	}
+	(void)ignores(1);
+	ck_assert_uint_eq(unanswered(1), 0);
 	ends();
 }
 END_TEST
@@ -69,6 +89,7 @@ Suite *home_room_suite(void)
 
 	tcase_add_loop_test(c, questions_that_wait_let_a_round_pass, 0, 2);
 	tcase_add_test(c, rounds_that_wait_let_a_question_pass);
+	tcase_add_test(c, a_request_that_goes_to_the_next_home_waits_no_longer_for_that);
 	suite_add_tcase(s, c);
 	return s;
 }
