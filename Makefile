@@ -214,6 +214,7 @@ STORE := \
 	daemon/store/home.c \
 	daemon/store/job_rows.c \
 	daemon/store/jobs.c \
+	daemon/store/keyfile.c \
 	daemon/store/keyspace.c \
 	daemon/store/memory.c \
 	daemon/store/names.c \

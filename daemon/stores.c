@@ -106,7 +106,7 @@ static bool listens_beyond_this_host(const struct daemon *d)
 
 static int memory_open(struct daemon *d)
 {
-	static const char *const word[] = {[STATE_FIRST] = "first", [STATE_CLEAN] = "clean", [STATE_CRASH] = "crash"};
+	static const char *const word[] = {[STATE_FIRST] = "first", [STATE_CLEAN] = "clean", [STATE_KEPT] = "kept", [STATE_CRASH] = "crash"};
 	char boot_id[64], run_id[41] = "";
 	struct state_conf state_conf = {.dir = d->runtime.dir, .boot_id = boot_id, .remote = listens_beyond_this_host(d),
 	                                .lease_us = d->conf->max_lease + d->conf->max_delay,
@@ -117,6 +117,10 @@ static int memory_open(struct daemon *d)
 	struct rng rng;
 	int r;
 
+	rng_seed_from_system(memory_conf.seed);
+	rng_init(&rng, memory_conf.seed);
+	rng_hex(&rng, run_id, 40);
+	state_conf.keyfile = 1 + (uint32_t)rng_below(&rng, UINT32_MAX);
 	runtime_boot_id(boot_id, sizeof(boot_id));
 	state_conf.now = clock_boottime();
 	state_conf.began = runtime_began();
@@ -125,15 +129,14 @@ static int memory_open(struct daemon *d)
 	if (r < 0)
 		return r;
 	d->state_open = true;
-	log_event(found == STATE_CRASH ? LOG_WARN : LOG_INFO, "state", "found=%s%s%s", d->state.rebooted ? "reboot" : word[found], *why ? " why=" : "",
-	          why);
-	rng_seed_from_system(memory_conf.seed);
-	rng_init(&rng, memory_conf.seed);
-	rng_hex(&rng, run_id, 40);
 	rng_seed_from_system(memory_conf.seed);
 	memory_conf.epoch_us = d->state.epoch_us;
+	memory_conf.file = d->state.keys;
 	d->memory = memory_new(&memory_conf);
 	state_restore(&d->state, d->memory);
+	found = d->state.found;
+	log_event(found == STATE_CRASH ? LOG_WARN : LOG_INFO, "state", "found=%s%s%s", d->state.rebooted ? "reboot" : word[found], *why ? " why=" : "",
+	          why);
 	d->core_conf.trust_first_start = found != STATE_CRASH;
 	d->core_conf.rebooted = d->state.rebooted;
 	d->core_conf.past_lease_us = d->state.past.lease_us;
@@ -254,11 +257,11 @@ void stores_stop(struct daemon *d)
 
 void stores_release(struct daemon *d)
 {
+	memory_free(d->memory);
 	if (d->state_open)
 		state_close(&d->state);
 	if (d->upstream)
 		upstream_free(d->upstream);
-	memory_free(d->memory);
 	free(d->set_name);
 }
 

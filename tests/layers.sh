@@ -18,7 +18,7 @@ proto         @pure stdio.h proto/
 conf          @libc yaml.h conf/
 daemon/base   @libc sanitizer/asan_interface.h daemon/base/ proto/span.h
 daemon/core   @pure stdio.h proto/ daemon/core/ daemon/base/ !daemon/base/clock.h
-daemon/store  @pure stdio.h fcntl.h unistd.h sys/stat.h daemon/store/ daemon/core/event.h daemon/base/ !daemon/base/clock.h proto/span.h
+daemon/store  @pure stdio.h dirent.h fcntl.h unistd.h sys/mman.h sys/stat.h daemon/store/ daemon/core/event.h daemon/base/ !daemon/base/clock.h proto/span.h
 daemon/redis  @libc hiredis/ event2/ daemon/redis/ daemon/core/event.h daemon/base/ proto/span.h
 daemon/net    @libc event2/ daemon/net/ daemon/base/
 daemon        @libc event2/ daemon/ conf/ proto/

@@ -43,7 +43,14 @@ void pool_grow(struct pool *p)
 	slab->size = n * p->size;
 	slab->next = p->slabs;
 	p->slabs = slab;
+	pool_add(p, slab->bytes, slab->size);
+}
+
+void pool_add(struct pool *p, void *memory, size_t bytes)
+{
+	size_t n = bytes / p->size;
+
 	/* Links backwards, so that objects are handed out in the order of their addresses. */
 	while (n--)
-		pool_link(p, slab->bytes + n * p->size);
+		pool_link(p, (char *)memory + n * p->size);
 }

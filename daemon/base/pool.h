@@ -24,6 +24,7 @@ struct pool {
 void pool_init(struct pool *p, size_t size);
 void pool_release(struct pool *p);
 void pool_grow(struct pool *p); /* the slow path of pool_get */
+void pool_add(struct pool *p, void *memory, size_t bytes); /* cuts memory that the caller owns into objects; aligned to 16 bytes */
 
 /* The first word of a free object links the free list. */
 static inline void pool_link(struct pool *p, void *object)

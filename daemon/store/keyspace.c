@@ -3,13 +3,14 @@
 #include "daemon/store/keyspace.h"
 
 #include "daemon/base/mem.h"
+#include "daemon/store/keyfile.h"
 
 #include <stdlib.h>
 
 #define RECLAIM 64
 
-/* Bytes of a key. Most fit the first size; the last holds the longest name and value. A larger key is allocated by itself. */
-static const uint32_t key_size[KEY_CLASSES] = {144, 176, 224, 288, 704};
+/* Bytes of a key. Most fit the first size; the fifth holds the longest name with the value of one holder, the last 256 readers. A larger one stands by itself. */
+static const uint32_t key_size[KEY_CLASSES] = {144, 176, 224, 288, 704, 1792, 4608, 12288, 49152};
 
 static uint32_t key_room(unsigned size)
 {
@@ -25,21 +26,64 @@ static unsigned key_class(size_t bytes)
 	return i;
 }
 
-void keyspace_init(struct keyspace *s, const uint64_t seed[2])
+/* The process may be killed between any two stores: they are made in the order of the text. */
+static void store_in_order(void)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+uint32_t keyspace_layout(void)
+{
+	return (uint32_t)(sizeof(struct key) << 24 | offsetof(struct key, until) << 16 | offsetof(struct key, name_n) << 8 | offsetof(struct key, state));
+}
+
+bool keyspace_read(const void *object, size_t size, struct span *ret_name, struct span *ret_value, struct instant *ret_until)
+{
+	const struct key *key = object;
+	size_t room = size < sizeof(*key) ? 0 : size - offsetof(struct key, bytes);
+
+	if (size < sizeof(*key) || key->state == KEY_NONE || key->name_n > room)
+		return false;
+	*ret_name = key_name(key);
+	*ret_value = key->state == KEY_WHOLE && key->value_n <= room - key->name_n ? key_value(key) : SPAN("");
+	*ret_until = key->until;
+	return true;
+}
+
+void keyspace_init(struct keyspace *s, const uint64_t seed[2], struct keyfile *file)
 {
 	unsigned i;
 
+	s->file = file;
 	map_init(&s->names, seed);
 	heap_init(&s->deadlines);
 	for (i = 0; i < KEY_CLASSES; i++)
 		pool_init(&s->pool[i], key_size[i]);
 }
 
+static struct key *key_of_pool(struct keyspace *s, unsigned i)
+{
+	struct pool *p = &s->pool[i];
+	size_t bytes = 0;
+	void *slab;
+
+	if (!p->free && s->file && (slab = keyfile_slab(s->file, p->size, &bytes)))
+		pool_add(p, slab, bytes);
+	return pool_get(p);
+}
+
+static struct key *key_of_its_own(struct keyspace *s, size_t bytes)
+{
+	if (s->file)
+		keyfile_lose(s->file);
+	return mem_alloc(sizeof(struct key) + bytes);
+}
+
 static struct key *key_new(struct keyspace *s, struct span name, size_t value_n)
 {
 	size_t bytes = name.n + value_n;
 	unsigned i = key_class(bytes);
-	struct key *key = i < KEY_CLASSES ? pool_get(&s->pool[i]) : mem_alloc(sizeof(*key) + bytes);
+	struct key *key = i < KEY_CLASSES ? key_of_pool(s, i) : key_of_its_own(s, bytes);
 
 	key->cap = i < KEY_CLASSES ? key_room(i) : (uint32_t)bytes;
 	s->large += i < KEY_CLASSES ? 0 : key->cap;
@@ -93,6 +137,8 @@ struct key *keyspace_find(struct keyspace *s, struct span name)
 
 void keyspace_drop(struct keyspace *s, struct key *key)
 {
+	key->state = KEY_NONE;
+	store_in_order();
 	heap_cancel(&s->deadlines, &key->timer);
 	map_remove(&s->names, &key->node);
 	key_free(s, key);
@@ -108,19 +154,40 @@ struct key *keyspace_get(struct keyspace *s, struct span name, struct instant no
 	return NULL;
 }
 
-struct key *keyspace_set(struct keyspace *s, struct key *key, struct span name, struct span value, struct instant until)
+/* A process that is killed in here leaves the later deadline; and of a key that it was to change, the value only while that is whole. */
+static void key_write(struct key *key, struct span value, struct instant until)
 {
-	if (key && name.n + value.n > key->cap) {
-		keyspace_drop(s, key);
-		key = NULL;
+	if (key->state == KEY_WHOLE) {
+		if (instant_before(key->until, until))
+			key->until = until;
+		store_in_order();
+		key->state = KEY_CHANGING;
+		store_in_order();
 	}
-	if (!key)
-		key = key_new(s, name, value.n);
 	key->value_n = (uint32_t)value.n;
-	key->foreign = false;
 	if (value.n)
 		memcpy(key->bytes + key->name_n, value.p, value.n);
+	if (key->state == KEY_NONE)
+		key->until = until;
+	store_in_order();
+	key->state = KEY_WHOLE;
+	store_in_order();
 	key->until = until;
+}
+
+struct key *keyspace_set(struct keyspace *s, struct key *key, struct span name, struct span value, struct instant until)
+{
+	struct key *small = key && name.n + value.n > key->cap ? key : NULL;
+
+	if (!key || small)
+		key = key_new(s, name, value.n);
+	key->foreign = false;
+	if (key->state == KEY_WHOLE && span_equal(key_value(key), value))
+		key->until = until;
+	else
+		key_write(key, value, until);
+	if (small)
+		keyspace_drop(s, small); /* the next run takes the longer one of two keys for the later one */
 	if (!timer_is_set(&key->timer) || instant_before(until, key->timer.at))
 		heap_set(&s->deadlines, &key->timer, until);
 	return key;

@@ -3,6 +3,9 @@
  * Keys with a deadline: the database of the memory store. A key exists before its deadline, not at or after it. An expired key is
  * freed when keyspace_get meets it, or by keyspace_reclaim, so memory follows the number of live keys. A steady load allocates
  * nothing: a key contains its name and value, and comes from a pool of one of a few sizes. Not thread-safe.
+ *
+ * With a keyfile the keys outlive the process. A key that was being changed when it ended keeps its name, and the later of its two deadlines; a change is
+ * there after it returned.
  */
 #ifndef STORE_KEYSPACE_H
 #define STORE_KEYSPACE_H
@@ -12,7 +15,16 @@
 #include "daemon/base/pool.h"
 #include "proto/span.h"
 
-#define KEY_CLASSES 5
+#define KEY_CLASSES 9
+
+struct keyfile;
+
+/* What a key that another run left is worth. */
+enum key_state {
+	KEY_NONE,     /* there is no key: nothing was written yet, or it was dropped */
+	KEY_CHANGING, /* its value is in part the old one and in part the new one */
+	KEY_WHOLE
+};
 
 struct key {
 	struct map_node node;
@@ -21,6 +33,7 @@ struct key {
 	uint32_t name_n, value_n;
 	uint32_t cap; /* size of bytes */
 	bool foreign; /* a key of another type, without a value */
+	uint8_t state; /* for the next run */
 	char bytes[]; /* the name, then the value */
 };
 
@@ -29,11 +42,15 @@ struct keyspace {
 	struct heap deadlines;
 	struct pool pool[KEY_CLASSES];
 	size_t large;       /* bytes of keys that no pool has */
+	struct keyfile *file; /* NULL: keys end with the process */
 	uint64_t looked_up; /* the hash of the name that keyspace_find looked for last */
 };
 
-void keyspace_init(struct keyspace *s, const uint64_t seed[2]);
-void keyspace_release(struct keyspace *s);
+void keyspace_init(struct keyspace *s, const uint64_t seed[2], struct keyfile *file);
+void keyspace_release(struct keyspace *s); /* before the keyfile is freed */
+uint32_t keyspace_layout(void); /* of the keys in a keyfile */
+/* What an object of a keyfile holds. A value that is not whole is "". False: no key. */
+bool keyspace_read(const void *object, size_t size, struct span *ret_name, struct span *ret_value, struct instant *ret_until);
 
 struct key *keyspace_find(struct keyspace *s, struct span name);                    /* may be expired; NULL: none */
 struct key *keyspace_get(struct keyspace *s, struct span name, struct instant now); /* drops an expired key; NULL: none */

@@ -14,7 +14,7 @@ struct memory *memory_new(const struct memory_conf *conf)
 {
 	struct memory *m = mem_alloc(sizeof(*m));
 
-	keyspace_init(&m->keys, conf->seed);
+	keyspace_init(&m->keys, conf->seed, conf->file);
 	buf_init(&m->marker);
 	buf_init(&m->text);
 	memcpy(m->seed, conf->seed, sizeof(m->seed));

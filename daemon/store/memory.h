@@ -10,6 +10,7 @@
 #include "daemon/core/event.h"
 
 struct memory;
+struct keyfile;
 
 struct memory_conf {
 	uint64_t seed[2];
@@ -17,6 +18,7 @@ struct memory_conf {
 	int64_t skew_us;      /* how far ahead of the clock a join lifts the fence */
 	int64_t tolerance_us; /* how much further than skew_us the fence may run */
 	const char *run_id; /* copied */
+	struct keyfile *file; /* NULL: the keys end with the process. It must outlive the store */
 };
 
 struct memory *memory_new(const struct memory_conf *conf);

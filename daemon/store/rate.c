@@ -24,7 +24,7 @@ struct work {
 
 void rates_init(struct rates *r, const uint64_t seed[2])
 {
-	keyspace_init(&r->keys, seed);
+	keyspace_init(&r->keys, seed, NULL);
 	buf_init(&r->work);
 }
 

@@ -12,7 +12,7 @@
 #define HEADER   ((size_t)144)
 #define CHECKSUM ((size_t)8)
 #define NAME     ((size_t)16) /* before the bytes of a name and its value */
-#define REMOTE   UINT64_C(1)
+#define REMOTE   1U
 
 enum {
 	AT_VERSION = 8,
@@ -22,6 +22,7 @@ enum {
 	AT_FENCE = 32,
 	AT_WRITTEN = 40,
 	AT_FLAGS = 48,
+	AT_KEYFILE = 52,
 	AT_COUNT = 56,
 	AT_BYTES = 64,
 	AT_BOOT = 72,
@@ -46,7 +47,8 @@ void record_begin(struct buf *b, const struct record *record)
 	put_u64(at + AT_CLOCK, (uint64_t)record->clock_us);
 	put_u64(at + AT_FENCE, (uint64_t)record->fence);
 	put_u64(at + AT_WRITTEN, (uint64_t)record->written.us);
-	put_u64(at + AT_FLAGS, record->remote ? REMOTE : 0);
+	put_u32(at + AT_FLAGS, record->remote ? REMOTE : 0);
+	put_u32(at + AT_KEYFILE, record->keyfile);
 	memcpy(at + AT_BOOT, record->boot_id, strnlen(record->boot_id, RECORD_BOOT_MAX - 1));
 	put_u64(at + AT_LEASE, (uint64_t)record->lease_us);
 	buf_commit(b, HEADER);
@@ -130,7 +132,8 @@ int record_read(struct span bytes, struct record *ret_record, const char **ret_w
 
 	if (!why) {
 		r.clean = get_u32(bytes.p + AT_KIND) == 'C';
-		r.remote = get_u64(bytes.p + AT_FLAGS) & REMOTE;
+		r.remote = get_u32(bytes.p + AT_FLAGS) & REMOTE;
+		r.keyfile = get_u32(bytes.p + AT_KEYFILE);
 		r.epoch_us = get_i64(bytes.p + AT_EPOCH);
 		r.clock_us = get_i64(bytes.p + AT_CLOCK);
 		r.fence = get_i64(bytes.p + AT_FENCE);

@@ -3,7 +3,7 @@
  * The format of a state file: little-endian; a header of fixed size, names with values and deadlines, and a checksum over all of
  * it. A file that is cut, damaged, too long or of another version is refused. Pure: no files, no clocks.
  *
- *   0 magic   8 version   12 kind ('R' running, 'C' clean)   16 epoch_us   24 clock_us   32 fence   40 written_us   48 flags (1 remote)
+ *   0 magic   8 version   12 kind ('R' running, 'C' clean)   16 epoch_us   24 clock_us   32 fence   40 written_us   48 flags (1 remote)   52 keyfile
  *   56 names  64 bytes of names   72 boot id, padded with NUL   136 lease_us   144 {u32 length of the name, u32 of the value, i64 until_us, name, value} …
  *   then u64 SipHash-2-4
  */
@@ -23,6 +23,7 @@ struct record {
 	int64_t epoch_us; /* server clock - CLOCK_BOOTTIME, in this boot */
 	int64_t clock_us; /* clean: the server clock when the file was written; else: a bound that the server clock does not pass */
 	int64_t fence;
+	uint32_t keyfile; /* running: the names are in the keyfile of this id; 0: in none */
 	int64_t lease_us; /* longest lease plus lock-delay that may have been granted before the file was written */
 	struct instant written;
 	uint64_t count;    /* number of names; set by record_read */

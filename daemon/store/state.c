@@ -7,6 +7,8 @@
 #include "daemon/store/state.h"
 
 #include "daemon/base/file.h"
+#include "daemon/store/keyfile.h"
+#include "daemon/store/keyspace.h"
 #include "daemon/store/memory.h"
 
 #include <errno.h>
@@ -108,14 +110,19 @@ static enum state_found state_judge(struct state *s, const struct state_conf *co
 	enum boot boot = state_boot(s, conf->now);
 	int64_t epoch = boot == BOOT_SAME ? s->past.epoch_us : s->past.clock_us - conf->now.us;
 
-	if (epoch > s->epoch_us)
+	/* The deadlines of readers stand in the values of keys, by this clock: where names are kept, it goes on as if there had been no restart. */
+	if (epoch > s->epoch_us || s->past.clean || boot == BOOT_SAME)
 		s->epoch_us = epoch;
 	if (boot == BOOT_OTHER && !s->past.remote)
 		return STATE_FIRST;
 	/* If this boot is not the same, each deadline keeps its remaining time, from now: the time between the runs is unknown. */
 	s->shift_us = boot == BOOT_SAME ? 0 : conf->now.us - s->past.written.us;
 	s->rebooted = boot == BOOT_OTHER && !s->past.clean;
-	return s->past.clean ? STATE_CLEAN : STATE_CRASH;
+	if (s->past.clean)
+		return STATE_CLEAN;
+	if (boot != BOOT_SAME || s->past.keyfile == 0)
+		return STATE_CRASH;
+	return keyfile_read(s->dir, s->past.keyfile, keyspace_layout(), NULL, NULL) == 0 ? STATE_KEPT : STATE_CRASH;
 }
 
 /*
@@ -137,7 +144,7 @@ int state_open(struct state *s, const struct state_conf *conf, enum state_found 
 	const char *why = "";
 	int r;
 
-	*s = (struct state){.epoch_us = conf->wall_us - conf->now.us, .due = conf->now};
+	*s = (struct state){.epoch_us = conf->wall_us - conf->now.us, .due = conf->now, .opened = conf->now};
 	s->dir = open(conf->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->dir < 0)
 		return -errno;
@@ -153,9 +160,29 @@ int state_open(struct state *s, const struct state_conf *conf, enum state_found 
 		r = record_read((struct span){buf_begin(&s->file), buf_length(&s->file)}, &s->past, &why);
 	s->found = r < 0 ? STATE_CRASH : r > 0 ? state_without_file(s, conf, &why) : state_judge(s, conf);
 	s->past_until = instant_add(conf->now, 2 * s->past.lease_us); /* twice the lease, because clocks of clients may be slower */
+	if (conf->keyfile)
+		s->keys_error = keyfile_new(s->dir, conf->keyfile, keyspace_layout(), &s->keys);
 	*ret_found = s->found;
 	*ret_why = why;
 	return 0;
+}
+
+struct restoring {
+	struct state *state;
+	struct memory *memory;
+};
+
+/* Two keys of one name: the run was killed as it put a longer one in the place of the other. */
+static void state_restore_key(void *context, const void *object, size_t size)
+{
+	const struct restoring *o = context;
+	struct span name, value, other;
+	struct instant until, now = o->state->opened;
+
+	if (!keyspace_read(object, size, &name, &value, &until) || !instant_before(now, until))
+		return;
+	if (!memory_get(o->memory, name, now, &other, &(struct instant){0}) || other.n < value.n)
+		memory_put(o->memory, name, value, until);
 }
 
 void state_restore(struct state *s, struct memory *m)
@@ -166,6 +193,8 @@ void state_restore(struct state *s, struct memory *m)
 	memory_set_fence(m, s->past.fence);
 	while (s->found == STATE_CLEAN && record_next(&names, &name))
 		memory_put(m, name.name, name.value, instant_add(name.until, s->shift_us));
+	if (s->found == STATE_KEPT && keyfile_read(s->dir, s->past.keyfile, keyspace_layout(), state_restore_key, &(struct restoring){s, m}) < 0)
+		s->found = STATE_CRASH;
 	s->past.names = SPAN("");
 	buf_release(&s->file);
 }
@@ -179,6 +208,7 @@ static void state_record(struct state *s, const struct memory *m, struct instant
 	s->mine.written = now;
 	s->mine.lease_us = s->lease_us;
 	s->mine.remote = s->remote;
+	s->mine.keyfile = clean || !s->keys || keyfile_lost(s->keys) ? 0 : keyfile_id(s->keys);
 	if (!instant_before(now, s->past_until))
 		return;
 	if (s->past.lease_us > s->lease_us)
@@ -200,6 +230,8 @@ int state_mark(struct state *s, const struct memory *m, struct instant now)
 	if (r && !s->marked && file_overwrite(s, bytes, true) == 0)
 		r = 0;
 	buf_release(&b);
+	if (!r && !s->marked)
+		keyfile_remove_others(s->dir, s->mine.keyfile);
 	s->marked = !r;
 	s->due = instant_add(now, r ? STATE_RETRY_US : STATE_RENEW_US);
 	return r;
@@ -208,6 +240,11 @@ int state_mark(struct state *s, const struct memory *m, struct instant now)
 struct instant state_due(const struct state *s)
 {
 	return s->due;
+}
+
+bool state_loses_names(const struct state *s)
+{
+	return s->keys ? keyfile_lost(s->keys) : s->keys_error != 0;
 }
 
 static void state_visit(void *context, struct span name, struct span value, struct instant until)
@@ -230,6 +267,8 @@ int state_finish(struct state *s, struct memory *m, struct instant now)
 	bytes = (struct span){buf_begin(&b), buf_length(&b)};
 	r = bytes.n > STATE_FILE_MAX ? -EFBIG : file_replace(s, bytes);
 	buf_release(&b);
+	if (!r && s->keys)
+		keyfile_remove(s->dir, keyfile_id(s->keys));
 	return r;
 }
 
@@ -238,5 +277,7 @@ void state_close(struct state *s)
 	if (s->dir >= 0)
 		close(s->dir);
 	s->dir = -1;
+	keyfile_free(s->keys);
+	s->keys = NULL;
 	buf_release(&s->file);
 }

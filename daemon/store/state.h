@@ -5,7 +5,8 @@
  *   found         previous run                                  names                              guard of this run
  *   STATE_FIRST   none, or a reboot that no client survived     none                               trust: join at once
  *   STATE_CLEAN   a clean end                                   kept until their deadlines         trust: join at once
- *   STATE_CRASH   no clean end, or no sound file                unknown                            strict: refuse everything for G
+ *   STATE_KEPT    no clean end, in this boot, and its keyfile   kept until their deadlines         trust: join at once
+ *   STATE_CRASH   no clean end otherwise, or no sound file      unknown                            strict: refuse everything for G
  *
  * The directory may not survive a reboot or the end of a container. So if other hosts can reach the daemon, a missing file counts as a crash
  * until the boot, or the start of the container, is G ago: from then on no client believes in a lease from before. After a crash in an earlier boot G
@@ -20,7 +21,7 @@
  * Use, in this order, with the directory locked against a second daemon and before the first listener is opened:
  *
  *   state_open(&state, &conf, &found, &why)    log found and why; end on an error: the directory cannot be opened
- *   memory_new({.epoch_us = state.epoch_us, …})
+ *   memory_new({.epoch_us = state.epoch_us, .file = state.keys, …})
  *   state_restore(&state, memory)              names and fence
  *   state_mark(&state, memory, now)            from here on a crash is detected; on error see below
  *   …
@@ -31,6 +32,9 @@
  *
  * A run that ends during its quarantine cannot report a clean end for the run before it: state_finish then leaves the mark (STATE_UNSURE), and
  * the next run finds a crash.
+ *
+ * The mark names the keyfile of its run (keyfile.h), once this has all names of the run before. So at every moment the file names a keyfile that holds all
+ * that is believed. If there is no space for the keyfile, or for one of its keys, the mark names none from the next time on; see state_loses_names.
  *
  * Errors (negative errno: -ENOSPC, -EROFS, -EACCES, -EDQUOT …) are logged, and the daemon goes on. As long as no mark could be written, not
  * even in place over the old file, the next run would find the old file after a crash: log that at level error. A failed
@@ -43,6 +47,7 @@
 #include "daemon/base/buf.h"
 #include "daemon/store/record.h"
 
+struct keyfile;
 struct memory;
 
 /*
@@ -54,7 +59,7 @@ struct memory;
 #define STATE_RETRY_US   (5 * SEC)
 #define STATE_FILE_MAX   ((size_t)1 << 29) /* bytes; a larger file is not read, and never written */
 
-enum state_found { STATE_FIRST, STATE_CLEAN, STATE_CRASH };
+enum state_found { STATE_FIRST, STATE_CLEAN, STATE_KEPT, STATE_CRASH };
 
 enum { STATE_UNSURE = 1 };
 
@@ -62,6 +67,7 @@ enum { STATE_UNSURE = 1 };
 struct state_conf {
 	const char *dir;
 	const char *boot_id;
+	uint32_t keyfile; /* a number that no other run has had; 0: the names of this run end with it if it crashes */
 	bool remote; /* clients on other hosts can reach the daemon: it listens beyond Unix sockets and loopback */
 	int64_t lease_us; /* longest lease and lock-delay of this run: max_lease + max_delay */
 	int64_t guard_us; /* G: after this time no client believes in such a lease */
@@ -73,11 +79,14 @@ struct state_conf {
 struct state {
 	int64_t epoch_us; /* for memory_conf */
 	int dir;
+	struct keyfile *keys; /* of this run; NULL: none */
+	int keys_error;       /* why there is none, a negative errno; 0: it is not wanted */
 	enum state_found found;
 	bool rebooted; /* STATE_CRASH: the unknown leases were granted before this boot, so G counts from the boot */
 	bool marked;        /* a mark of this run is in the file */
 	struct record mine; /* what this run writes */
 	struct instant due; /* of the next mark */
+	struct instant opened;
 	struct buf file; /* the file of the previous run, until state_restore */
 	struct record past;
 	int64_t shift_us; /* difference from the deadlines of the previous run to ours */
@@ -92,6 +101,8 @@ int state_open(struct state *s, const struct state_conf *conf, enum state_found 
 void state_restore(struct state *s, struct memory *m);
 int state_mark(struct state *s, const struct memory *m, struct instant now) __attribute__((warn_unused_result));
 struct instant state_due(const struct state *s);
+/* After a crash of this run the names would not be known, because the keyfile could not be written. */
+bool state_loses_names(const struct state *s);
 /* 0, STATE_UNSURE, or a negative errno (-EFBIG: more than STATE_FILE_MAX). */
 int state_finish(struct state *s, struct memory *m, struct instant now) __attribute__((warn_unused_result));
 void state_close(struct state *s);

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See keyfile.h. It knows nothing of keys, only of the slabs in which they lie. */
+#include "daemon/store/keyfile.h"
+
+#include "daemon/base/mem.h"
+#include "daemon/base/poison.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAGIC      "redlockK"
+#define VERSION    1U
+#define SLAB_MAGIC 0x736c6162U
+#define PAGE       ((size_t)4096)
+#define SLAB_LEAST ((size_t)16 * 1024)
+#define SLAB_MOST  ((size_t)1 << 20)
+#define NAME_MAX_  32
+#define PREFIX     "keys-"
+
+struct file_head {
+	char magic[8];
+	uint32_t version, layout, id, lost;
+};
+
+struct slab_head {
+	uint32_t magic, object;
+	uint64_t bytes, sum;
+	char unused[40];
+};
+
+struct mapped {
+	struct mapped *next;
+	void *at;
+	size_t bytes;
+};
+
+struct keyfile {
+	int fd;
+	struct file_head *head; /* mapped */
+	size_t bytes;           /* of the file */
+	struct mapped *slabs;
+};
+
+static void file_name(char *out, uint32_t id)
+{
+	snprintf(out, NAME_MAX_, PREFIX "%08x", (unsigned)id);
+}
+
+static size_t up_to(size_t n, size_t unit)
+{
+	return (n + unit - 1) / unit * unit;
+}
+
+/* The next bytes of the file, reserved and mapped; NULL and errno. */
+static void *file_grow(struct keyfile *f, size_t bytes)
+{
+	void *at;
+	int r;
+
+	if ((int64_t)(f->bytes + bytes) > KEYFILE_MAX) {
+		errno = EFBIG;
+		return NULL;
+	}
+	do
+		r = posix_fallocate(f->fd, (off_t)f->bytes, (off_t)bytes);
+	while (r == EINTR);
+	if (r) {
+		errno = r;
+		return NULL;
+	}
+	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, f->fd, (off_t)f->bytes);
+	if (at == MAP_FAILED)
+		return NULL;
+	f->bytes += bytes;
+	return at;
+}
+
+int keyfile_new(int dir, uint32_t id, uint32_t layout, struct keyfile **ret)
+{
+	struct keyfile *f = mem_alloc(sizeof(*f));
+	char name[NAME_MAX_];
+	int r;
+
+	file_name(name, id);
+	f->fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (f->fd >= 0)
+		f->head = file_grow(f, PAGE);
+	if (!f->head) {
+		r = -errno;
+		if (f->fd >= 0)
+			keyfile_remove(dir, id);
+		keyfile_free(f);
+		return r;
+	}
+	*f->head = (struct file_head){.magic = MAGIC, .version = VERSION, .layout = layout, .id = id};
+	*ret = f;
+	return 0;
+}
+
+void keyfile_free(struct keyfile *f)
+{
+	if (!f)
+		return;
+	for (struct mapped *m = f->slabs, *next; m; m = next) {
+		next = m->next;
+		memory_unpoison(m->at, m->bytes);
+		munmap(m->at, m->bytes);
+		free(m);
+	}
+	if (f->head)
+		munmap(f->head, PAGE);
+	if (f->fd >= 0)
+		close(f->fd);
+	free(f);
+}
+
+static uint64_t slab_sum(const struct slab_head *head)
+{
+	return (head->bytes << 32 | head->object) ^ UINT64_C(0x9e3779b97f4a7c15);
+}
+
+/* The process may be killed between any two stores. The slab is there with the last of them. */
+static void slab_begin(struct slab_head *head, size_t object, size_t bytes)
+{
+	head->object = (uint32_t)object;
+	head->bytes = bytes;
+	head->sum = slab_sum(head);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	head->magic = SLAB_MAGIC;
+}
+
+/* Slabs grow with the file, so that there are few of them. */
+static size_t slab_bytes(const struct keyfile *f, size_t object)
+{
+	size_t bytes = f->bytes / 8, least = sizeof(struct slab_head) + 4 * object;
+
+	bytes = bytes < SLAB_LEAST ? SLAB_LEAST : bytes > SLAB_MOST ? SLAB_MOST : bytes;
+	return up_to(bytes < least ? least : bytes, PAGE);
+}
+
+void *keyfile_slab(struct keyfile *f, size_t object, size_t *ret_bytes)
+{
+	size_t bytes = slab_bytes(f, object);
+	struct mapped *m;
+	struct slab_head *head;
+
+	if (keyfile_lost(f))
+		return NULL;
+	head = file_grow(f, bytes);
+	if (!head) {
+		keyfile_lose(f);
+		return NULL;
+	}
+	slab_begin(head, object, bytes);
+	m = mem_alloc(sizeof(*m));
+	*m = (struct mapped){f->slabs, head, bytes};
+	f->slabs = m;
+	*ret_bytes = bytes - sizeof(*head);
+	return head + 1;
+}
+
+void keyfile_lose(struct keyfile *f)
+{
+	f->head->lost = 1;
+}
+
+bool keyfile_lost(const struct keyfile *f)
+{
+	return f->head->lost;
+}
+
+uint32_t keyfile_id(const struct keyfile *f)
+{
+	return f->head->id;
+}
+
+/* The file as one map; NULL and errno. */
+static const char *file_map(int dir, uint32_t id, size_t *ret_bytes)
+{
+	char name[NAME_MAX_];
+	struct stat st;
+	void *at = NULL;
+	int fd;
+
+	file_name(name, id);
+	fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return NULL;
+	errno = EBADMSG;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= (off_t)PAGE && st.st_size <= KEYFILE_MAX) {
+		*ret_bytes = (size_t)st.st_size;
+		at = mmap(NULL, *ret_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+	}
+	close(fd);
+	return at == MAP_FAILED ? NULL : at;
+}
+
+static bool slab_is_sound(const struct slab_head *head, size_t left)
+{
+	return head->magic == SLAB_MAGIC && head->sum == slab_sum(head) && head->bytes >= PAGE && head->bytes <= left && head->bytes % PAGE == 0 &&
+	       head->object >= 16;
+}
+
+/* Visits the objects of the slab at this place. Returns its bytes; 0: it is none. */
+static size_t slab_visit(const char *at, size_t left, void (*visit)(void *context, const void *object, size_t size), void *context)
+{
+	struct slab_head head;
+
+	memcpy(&head, at, sizeof(head));
+	if (!slab_is_sound(&head, left))
+		return 0;
+	for (size_t i = sizeof(head); visit && i + head.object <= head.bytes; i += head.object)
+		visit(context, at + i, head.object);
+	return head.bytes;
+}
+
+/* The run was killed as it grew the file: no key is in there. */
+static bool slab_is_unfinished(const char *at, size_t n)
+{
+	return n % PAGE == 0 && ((const struct slab_head *)(const void *)at)->magic == 0;
+}
+
+static int slabs_visit(const char *at, size_t bytes, void (*visit)(void *context, const void *object, size_t size), void *context)
+{
+	size_t done = PAGE, n;
+
+	while (done < bytes) {
+		n = bytes - done < PAGE ? 0 : slab_visit(at + done, bytes - done, visit, context);
+		if (n == 0)
+			return slab_is_unfinished(at + done, bytes - done) ? 0 : -EBADMSG;
+		done += n;
+	}
+	return 0;
+}
+
+int keyfile_read(int dir, uint32_t id, uint32_t layout, void (*visit)(void *context, const void *object, size_t size), void *context)
+{
+	struct file_head head;
+	size_t bytes = 0;
+	const char *at = file_map(dir, id, &bytes);
+	int r = -errno;
+
+	if (!at)
+		return r;
+	memcpy(&head, at, sizeof(head));
+	if (memcmp(head.magic, MAGIC, sizeof(head.magic)) != 0 || head.version != VERSION || head.layout != layout || head.id != id)
+		r = -EBADMSG;
+	else if (head.lost)
+		r = -EXDEV;
+	else
+		r = slabs_visit(at, bytes, NULL, NULL);
+	if (!r)
+		r = slabs_visit(at, bytes, visit, context);
+	munmap((void *)(uintptr_t)at, bytes);
+	return r;
+}
+
+void keyfile_remove(int dir, uint32_t id)
+{
+	char name[NAME_MAX_];
+
+	file_name(name, id);
+	unlinkat(dir, name, 0);
+}
+
+void keyfile_remove_others(int dir, uint32_t id)
+{
+	char name[NAME_MAX_];
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+
+	file_name(name, id);
+	if (!d) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	for (struct dirent *e = readdir(d); e; e = readdir(d))
+		if (strncmp(e->d_name, PREFIX, strlen(PREFIX)) == 0 && strcmp(e->d_name, name) != 0)
+			unlinkat(dir, e->d_name, 0);
+	closedir(d);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The keys of the memory store in memory that outlives the process: `<runtime_dir>/keys-<id>`, a file that is mapped and shared. A process that is killed
+ * has written each of its stores in program order, and the kernel keeps the pages. So this costs no call and no copy for a key.
+ *
+ *   0 magic   8 version   12 layout of a key   16 id   20 lost: some keys are not in the file   then, from 4096 on, slabs: a header of 64 bytes
+ *   (magic, size of an object, bytes of the slab), and objects
+ *
+ * It is for a crash of the daemon, not for one of the host: nothing is synced. All space is reserved before it is mapped, so a full device is an error
+ * here and no SIGBUS later. Errors are negative errnos. Not thread-safe.
+ */
+#ifndef STORE_KEYFILE_H
+#define STORE_KEYFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define KEYFILE_MAX ((int64_t)1 << 34) /* bytes; a file that would be larger loses keys */
+
+struct keyfile;
+
+/* layout: files of another layout are not read. id: not 0. The folder must stay open. */
+int keyfile_new(int dir, uint32_t id, uint32_t layout, struct keyfile **ret) __attribute__((warn_unused_result));
+void keyfile_free(struct keyfile *f); /* unmaps and closes it; the file stays */
+/* A slab for objects of this size, zero-filled, aligned to 16 bytes. NULL: there is no space, and keyfile_lost is true from now on. */
+void *keyfile_slab(struct keyfile *f, size_t object, size_t *ret_bytes);
+void keyfile_lose(struct keyfile *f); /* a key is elsewhere: the file no longer holds all */
+bool keyfile_lost(const struct keyfile *f);
+uint32_t keyfile_id(const struct keyfile *f);
+
+/* Visits all objects of a file that another run left. -ENOENT; -EBADMSG: it is damaged, or of another layout; -EXDEV: it does not hold all keys. */
+int keyfile_read(int dir, uint32_t id, uint32_t layout, void (*visit)(void *context, const void *object, size_t size), void *context)
+	__attribute__((warn_unused_result));
+void keyfile_remove(int dir, uint32_t id);
+void keyfile_remove_others(int dir, uint32_t id); /* those of earlier runs */
+
+#endif
