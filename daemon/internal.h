@@ -42,6 +42,7 @@ struct daemon {
 	struct memory *memory;     /* store: memory */
 	struct state state;
 	bool state_open;
+	bool names_lost; /* that is in the log */
 	char host[256];
 	char unix_path[4200];
 	char *set_name;

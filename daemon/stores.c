@@ -149,6 +149,10 @@ static void memory_mark(struct daemon *d)
 
 	if (r < 0)
 		log_event(LOG_ERROR, "state", "dir=%s error=\"%s\" note=\"after a crash the next start may trust an old file\"", d->runtime.dir, strerror(-r));
+	if (!d->names_lost && state_loses_names(&d->state))
+		log_event(LOG_WARN, "state", "dir=%s error=\"%s\" note=\"names cannot be kept: after a crash the next start refuses all for max_lease\"",
+		          d->runtime.dir, d->state.keys ? "no space for more names" : strerror(-d->state.keys_error));
+	d->names_lost = state_loses_names(&d->state);
 }
 
 static int configure_memory(struct daemon *d)
@@ -267,6 +271,6 @@ void stores_release(struct daemon *d)
 
 void stores_tick(struct daemon *d)
 {
-	if (d->memory && !instant_before(clock_boottime(), state_due(&d->state)))
+	if (d->memory && !instant_before(clock_boottime(), state_due(&d->state, d->memory)))
 		memory_mark(d);
 }

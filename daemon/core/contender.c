@@ -47,8 +47,8 @@ void elsewhere_note(const struct core *core, struct elsewhere *elsewhere, const 
 	elsewhere->host[0] = '\0';
 	if (span_starts(holder, SPAN("!")))
 		return; /* broken: nobody holds it, and nobody gets it yet */
-	if (!span_starts(holder, span_of(core->daemon_id)))
-		host_note(holder, elsewhere->host);
+	if (core->conf.shared && !span_starts(holder, span_of(core->daemon_id)))
+		host_note(holder, elsewhere->host); /* at the memory store it is a run that has ended */
 }
 
 void ticket_seen_note(const struct core *core, struct ticket_seen *seen, const struct answer *a)

@@ -9,7 +9,7 @@
 
 #define RECLAIM 64
 
-/* Bytes of a key. Most fit the first size; the fifth holds the longest name with the value of one holder, the last 256 readers. A larger one stands by itself. */
+/* Bytes of a key. Most fit the first size; the fifth holds the longest name with the value of one holder, the last 256 readers. A larger key is allocated. */
 static const uint32_t key_size[KEY_CLASSES] = {144, 176, 224, 288, 704, 1792, 4608, 12288, 49152};
 
 static uint32_t key_room(unsigned size)

@@ -110,8 +110,7 @@ static enum state_found state_judge(struct state *s, const struct state_conf *co
 	enum boot boot = state_boot(s, conf->now);
 	int64_t epoch = boot == BOOT_SAME ? s->past.epoch_us : s->past.clock_us - conf->now.us;
 
-	/* The deadlines of readers stand in the values of keys, by this clock: where names are kept, it goes on as if there had been no restart. */
-	if (epoch > s->epoch_us || s->past.clean || boot == BOOT_SAME)
+	if (epoch > s->epoch_us)
 		s->epoch_us = epoch;
 	if (boot == BOOT_OTHER && !s->past.remote)
 		return STATE_FIRST;
@@ -199,6 +198,17 @@ void state_restore(struct state *s, struct memory *m)
 	buf_release(&s->file);
 }
 
+bool state_loses_names(const struct state *s)
+{
+	return s->keys ? keyfile_lost(s->keys) : s->keys_error != 0;
+}
+
+/* After a crash without names, those of the run before are over once the store has joined. */
+static bool state_knows_names(const struct state *s, const struct memory *m)
+{
+	return s->found != STATE_CRASH || span_starts(memory_marker(m), SPAN("j"));
+}
+
 static void state_record(struct state *s, const struct memory *m, struct instant now, bool clean)
 {
 	s->mine.clean = clean;
@@ -208,7 +218,7 @@ static void state_record(struct state *s, const struct memory *m, struct instant
 	s->mine.written = now;
 	s->mine.lease_us = s->lease_us;
 	s->mine.remote = s->remote;
-	s->mine.keyfile = clean || !s->keys || keyfile_lost(s->keys) ? 0 : keyfile_id(s->keys);
+	s->mine.keyfile = clean || !state_knows_names(s, m) || !s->keys || keyfile_lost(s->keys) ? 0 : keyfile_id(s->keys);
 	if (!instant_before(now, s->past_until))
 		return;
 	if (s->past.lease_us > s->lease_us)
@@ -231,20 +241,17 @@ int state_mark(struct state *s, const struct memory *m, struct instant now)
 		r = 0;
 	buf_release(&b);
 	if (!r && !s->marked)
-		keyfile_remove_others(s->dir, s->mine.keyfile);
+		keyfile_remove_others(s->dir, s->keys ? keyfile_id(s->keys) : 0);
 	s->marked = !r;
 	s->due = instant_add(now, r ? STATE_RETRY_US : STATE_RENEW_US);
 	return r;
 }
 
-struct instant state_due(const struct state *s)
+struct instant state_due(const struct state *s, const struct memory *m)
 {
-	return s->due;
-}
+	bool joined_since = s->found == STATE_CRASH && s->marked && !s->mine.keyfile && !state_loses_names(s) && s->keys && state_knows_names(s, m);
 
-bool state_loses_names(const struct state *s)
-{
-	return s->keys ? keyfile_lost(s->keys) : s->keys_error != 0;
+	return joined_since ? s->opened : s->due;
 }
 
 static void state_visit(void *context, struct span name, struct span value, struct instant until)
@@ -258,7 +265,7 @@ int state_finish(struct state *s, struct memory *m, struct instant now)
 	struct span bytes;
 	int r;
 
-	if (s->found == STATE_CRASH && !span_starts(memory_marker(m), SPAN("j")))
+	if (!state_knows_names(s, m))
 		return STATE_UNSURE;
 	state_record(s, m, now, true);
 	record_begin(&b, &s->mine);

@@ -25,7 +25,7 @@
  *   state_restore(&state, memory)              names and fence
  *   state_mark(&state, memory, now)            from here on a crash is detected; on error see below
  *   …
- *   when state_due(&state) is reached          state_mark again, before the event of that pass is stepped
+ *   when state_due(&state, memory) is reached          state_mark again, before the event of that pass is stepped
  *   …
  *   state_finish(&state, memory, now)          the service has stopped: no grant comes after it
  *   state_close(&state)
@@ -33,8 +33,9 @@
  * A run that ends during its quarantine cannot report a clean end for the run before it: state_finish then leaves the mark (STATE_UNSURE), and
  * the next run finds a crash.
  *
- * The mark names the keyfile of its run (keyfile.h), once this has all names of the run before. So at every moment the file names a keyfile that holds all
- * that is believed. If there is no space for the keyfile, or for one of its keys, the mark names none from the next time on; see state_loses_names.
+ * The mark names the keyfile of its run (keyfile.h), once this has all names of the run before, or these are over. So the file never names a keyfile that
+ * does not hold all that is believed. If there is no space for the keyfile, or for one of its keys, the mark names none from the next time on; see
+ * state_loses_names.
  *
  * Errors (negative errno: -ENOSPC, -EROFS, -EACCES, -EDQUOT …) are logged, and the daemon goes on. As long as no mark could be written, not
  * even in place over the old file, the next run would find the old file after a crash: log that at level error. A failed
@@ -100,7 +101,7 @@ int state_open(struct state *s, const struct state_conf *conf, enum state_found 
 	__attribute__((warn_unused_result));
 void state_restore(struct state *s, struct memory *m);
 int state_mark(struct state *s, const struct memory *m, struct instant now) __attribute__((warn_unused_result));
-struct instant state_due(const struct state *s);
+struct instant state_due(const struct state *s, const struct memory *m);
 /* After a crash of this run the names would not be known, because the keyfile could not be written. */
 bool state_loses_names(const struct state *s);
 /* 0, STATE_UNSURE, or a negative errno (-EFBIG: more than STATE_FILE_MAX). */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a daemon on the memory store knows of the run before it: after a clean end, a crash, a reboot of the host, in a new container."""
 import os
+import signal
 import stat
 import time
 
@@ -12,8 +13,102 @@ CONF = {"lease": "2s", "max_lease": "3s"}
 MAX_LEASE = 3.0
 
 
+class Kept(FuncTest):
+    """After kill -9 the next daemon with the same runtime directory knows what is believed."""
+    COST = 15
+
+    def next_run(self, daemon):
+        return self.daemon(CONF, runtime_dir=daemon.runtime_dir)
+
+    def test_names_that_somebody_may_believe_in_are_refused_and_all_others_granted_at_once(self):
+        first = self.daemon(CONF)
+        c = self.client(first)
+        fence = c.ok("LOCK held").num("fence")
+        c.ok('LOCK "odd name\\x00"')
+        c.ok("LOCK freed")
+        c.ok("UNLOCK freed")
+        until_when = believed(c, "held")
+        first.kill()
+        second = self.next_run(first)
+        self.assertIn("found=kept", second.log())
+        c = self.client(second)
+        c.ok("LOCK freed")
+        c.ok("LOCK never-seen")
+        busy = c.busy("LOCK held")
+        self.assertTrue(0 < busy.num("retry_ms") <= 2100, busy)
+        self.assertNotIn("holder=", str(busy))
+        c.busy('LOCK "odd name\\x00"')
+        granted = c.ok("LOCK held wait=10s")
+        self.assertGreaterEqual(granted.at, until_when, "the client of the first daemon may still believe in its lock")
+        self.assertLess(granted.at, until_when + 1.5)
+        self.assertGreater(granted.num("fence"), fence)
+
+    def test_readers_and_permits_and_groups_are_believed_as_well(self):
+        first = self.daemon(CONF)
+        c, other = self.client(first), self.client(first)
+        c.ok("LOCK read mode=shared ttl=3s")
+        other.ok("LOCK read mode=shared ttl=3s")
+        c.ok("ACQUIRE licences limit=2 ttl=3s")
+        c.ok("LOCKALL p q ttl=3s")
+        until_when = believed(c, "read")
+        first.kill()
+        second = self.client(self.next_run(first))
+        for request in ("LOCK read", "LOCK p", "LOCK q", "ACQUIRE licences limit=2"):
+            second.busy(request)
+        self.assertGreaterEqual(second.ok("LOCK read wait=10s").at, until_when)
+
+    def test_a_daemon_that_is_killed_again_and_again_frees_nothing_early(self):
+        daemon = self.daemon({"lease": "4s", "max_lease": "4s"})
+        c = self.client(daemon)
+        c.ok("LOCK held")
+        until_when = believed(c, "held")
+        daemon.kill()
+        for _ in range(5):
+            daemon = self.daemon({"lease": "4s", "max_lease": "4s"}, runtime_dir=daemon.runtime_dir)
+            self.client(daemon).busy("LOCK held")
+            daemon.kill()
+        daemon = self.daemon({"lease": "4s", "max_lease": "4s"}, runtime_dir=daemon.runtime_dir)
+        self.assertGreaterEqual(self.client(daemon).ok("LOCK held wait=10s", 11).at, until_when)
+        daemon.finish()
+        self.assertEqual([f for f in os.listdir(daemon.runtime_dir) if f.startswith("keys-")], [])
+
+    def test_what_was_answered_before_the_kill_is_known_after_it(self):
+        """The kill comes while requests are on their way: each OK that the client has read counts."""
+        daemon = self.daemon(CONF)
+        for i in range(8):
+            c = self.client(daemon)
+            c.send(*["LOCK n%d-%d ttl=3s" % (i, k) for k in range(400)])
+            answers = [c.reply() for _ in range(50 * i + 1)]
+            os.kill(daemon.process.pid, signal.SIGKILL)
+            daemon.kill()
+            daemon = self.next_run(daemon)
+            after = self.client(daemon)
+            for answer in answers:
+                after.busy("LOCK " + answer["name"])
+
+    def test_a_keyfile_that_cannot_be_written_is_told_and_costs_the_quarantine(self):
+        first = self.daemon(CONF, start=False)
+        first.argv = ["prlimit", "--fsize=65536", *first.command()]
+        first.start()
+        c = self.client(first)
+        c.send(*["LOCK many-%d" % i for i in range(1000)])
+        for _ in range(1000):
+            self.assertEqual(c.reply().kind, "OK")
+        first.kill()
+        second = self.next_run(first)
+        self.assertIn("found=crash", second.log())
+        second.kill()
+
+
+def forget(daemon):
+    """The names of a daemon that was killed: as if there had been no space for them."""
+    for f in os.listdir(daemon.runtime_dir):
+        if f.startswith("keys-"):
+            os.unlink(os.path.join(daemon.runtime_dir, f))
+
+
 class State(FuncTest):
-    """What the next daemon with the same runtime directory knows of the last one."""
+    """What the next daemon with the same runtime directory knows of the last one, or does not know."""
     COST = 40
 
     def next_run(self, daemon):
@@ -55,10 +150,11 @@ class State(FuncTest):
         c.ok("LOCK b")
         self.assertGreater(c.ok("LOCK a wait=5s").num("fence"), fence)
 
-    def test_after_a_crash_everything_is_refused_for_max_lease(self):
+    def test_after_a_crash_without_the_names_everything_is_refused_for_max_lease(self):
         first = self.daemon(CONF)
         fence = self.client(first).ok("LOCK held").num("fence")
         first.kill()
+        forget(first)
         begin = time.monotonic()
         second = self.next_run(first)
         c, waiter = self.client(second), self.client(second)
@@ -77,6 +173,7 @@ class State(FuncTest):
         c.ok("LOCK held ttl=4s")
         until_when = believed(c, "held")
         first.kill()
+        forget(first)
         second = self.daemon({"max_lease": "1s", "lease": "1s"}, runtime_dir=first.runtime_dir)
         granted = self.client(second).ok("LOCK held wait=20s", 21)
         self.assertGreaterEqual(granted.at, until_when)
@@ -85,6 +182,7 @@ class State(FuncTest):
         first = self.daemon(CONF)
         self.client(first).ok("LOCK held")
         first.kill()
+        forget(first)
         second = self.next_run(first)
         self.client(second).listen(1)
         second.kill()
@@ -98,6 +196,7 @@ class State(FuncTest):
         c.ok("LOCK held ttl=3s")
         until_when = believed(c, "held")
         first.kill()
+        forget(first)
         second = self.next_run(first)
         self.client(second).ok("PING")
         second.finish()

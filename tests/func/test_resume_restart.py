@@ -265,8 +265,28 @@ class Stopped(RestartTest):
 
 
 class OnMemory(RestartTest):
-    """On the memory store a clean end keeps the locks, and a crash keeps nothing."""
-    COST = 11
+    """On the memory store locks outlive a clean end and a crash."""
+    COST = 14
+
+    def test_after_a_crash_locks_are_resumed(self):
+        daemon = self.daemon(CONF)
+        ticket, client, fences = self.holding(daemon, "LOCK a", "LOCK b", "LOCK b", "LOCK c")
+        client.ok("UNLOCK c")
+        self.client(daemon).ok("LOCK theirs")
+        for turn in range(2):
+            daemon.restart()
+            other = self.client(daemon)
+            for name in ("a", "b", "theirs")[:3 if turn == 0 else 2]:
+                other.busy("LOCK " + name)
+            other.ok("LOCK c")
+            other.ok("UNLOCK c")
+            back, held = self.resumed(daemon, ticket)
+            self.assertEqual(held, {name: fences[name] for name in "ab"})
+            self.assertEqual(back.ok("CHECK b").num("count"), 2)
+        back.listen(3.5)
+        self.assertEqual(back.inbox, [], "a lock is not renewed")
+        back.ok("UNLOCK a")
+        self.assertGreater(other.ok("LOCK a wait=1s").num("fence"), fences["a"])
 
     def test_after_a_clean_end_locks_are_resumed(self):
         daemon = self.daemon(CONF)
@@ -301,12 +321,16 @@ class OnMemory(RestartTest):
         daemon.start()
         self.assertEqual(self.resumed(daemon, ticket)[1], {})
 
-    def test_after_a_crash_there_is_nothing_to_resume(self):
+    def test_after_a_crash_without_the_names_there_is_nothing_to_resume(self):
         """The daemon grants nothing for max_lease, because it does not know the locks of sessions without grace."""
         daemon = self.daemon(CONF)
         ticket, _, fences = self.holding(daemon, "LOCK a")
         begin = time.monotonic()
-        daemon.restart()
+        daemon.kill()
+        for f in os.listdir(daemon.runtime_dir):
+            if f.startswith("keys-"):
+                os.unlink(os.path.join(daemon.runtime_dir, f))
+        daemon.start()
         client = self.client(daemon)
         client.err(str(ticket), "NOTFOUND")
         self.assertFalse(os.path.exists(daemon.journal))

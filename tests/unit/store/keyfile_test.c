@@ -119,39 +119,6 @@ START_TEST(a_keyfile_of_another_boot_counts_for_nothing)
 }
 END_TEST
 
-static void share(struct store_run *l, const char *value, int64_t px_ms)
-{
-	struct answer a;
-
-	store_run_call(l, (struct call){.kind = CALL_ACQUIRE, .name = SPAN("read"), .value = span_of(value), .px_ms = px_ms, .form = FORM_SHARED}, &a);
-	ck_assert_int_eq(a.code, 'G');
-}
-
-/* When readers end stands in the value, by the clock of the store. */
-START_TEST(readers_are_believed_as_long_as_before_when_the_wall_clock_was_set_meanwhile)
-{
-	for (unsigned clean = 0; clean < 2; clean++) {
-		struct store_run l;
-
-		store_run_begin(&l, BOOT);
-		share(&l, "d0.h0:1:0123456789ab000000000000000000ff", 10000);
-		share(&l, "d0.h0:2:0123456789ab000000000000000000ff", 10000);
-		if (clean)
-			store_run_end(&l);
-		else
-			store_run_crash(&l);
-		here.wall_us += 30 * SEC;
-		here.now.us += 9 * SEC;
-		store_run_begin(&l, BOOT);
-		ck_assert_int_eq(store_run_acquire(&l, SPAN("read"), 10000), 'S');
-		here.now.us += 1100 * MSEC;
-		ck_assert_int_eq(store_run_acquire(&l, SPAN("read"), 100), 'G');
-		store_run_end(&l);
-		here.now.us += SEC;
-	}
-}
-END_TEST
-
 START_TEST(many_names_of_all_lengths_are_kept)
 {
 	struct store_run l;
@@ -195,8 +162,10 @@ START_TEST(a_damaged_keyfile_is_a_crash)
 		int fd;
 
 		store_run_begin(&l, BOOT);
-		if (l.found == STATE_CRASH)
+		if (l.found == STATE_CRASH) {
 			store_run_join(&l);
+			ck_assert_int_eq(state_mark(&l.state, l.memory, here.now), 0);
+		}
 		ck_assert_int_eq(store_run_acquire(&l, SPAN("held"), 10000), 'G');
 		keyfile_path(&l, path);
 		store_run_crash(&l);
@@ -232,8 +201,33 @@ START_TEST(a_key_that_finds_no_space_makes_the_next_crash_one_without_names)
 	ck_assert_int_eq(next_run_finds(BOOT), STATE_CRASH);
 	store_run_begin(&l, BOOT);
 	store_run_join(&l);
+	ck_assert_int_eq(state_mark(&l.state, l.memory, here.now), 0);
 	ck_assert(!state_loses_names(&l.state));
 	ck_assert_int_eq(store_run_acquire(&l, SPAN("held"), 10000), 'G');
+	store_run_crash(&l);
+	ck_assert_int_eq(next_run_finds(BOOT), STATE_KEPT);
+}
+END_TEST
+
+/* The names of the first run are unknown until the quarantine is over. */
+START_TEST(a_run_that_is_killed_in_its_quarantine_vouches_for_nothing)
+{
+	struct store_run l;
+
+	here.keyfiles = false;
+	store_run_begin(&l, BOOT);
+	store_run_crash(&l);
+	here.keyfiles = true;
+	store_run_begin(&l, BOOT);
+	ck_assert_int_eq(l.found, STATE_CRASH);
+	store_run_crash(&l);
+	store_run_begin(&l, BOOT);
+	ck_assert_int_eq(l.found, STATE_CRASH);
+	ck_assert(instant_before(here.now, state_due(&l.state, l.memory)));
+	store_run_join(&l);
+	ck_assert(!instant_before(here.now, state_due(&l.state, l.memory)));
+	ck_assert_int_eq(state_mark(&l.state, l.memory, here.now), 0);
+	ck_assert(instant_before(here.now, state_due(&l.state, l.memory)));
 	store_run_crash(&l);
 	ck_assert_int_eq(next_run_finds(BOOT), STATE_KEPT);
 }
@@ -414,10 +408,10 @@ Suite *keyfile_suite(void)
 	tcase_add_test(c, a_run_that_is_killed_before_its_first_mark_changes_nothing);
 	tcase_add_test(c, names_outlive_several_crashes_and_a_clean_end);
 	tcase_add_test(c, a_keyfile_of_another_boot_counts_for_nothing);
-	tcase_add_test(c, readers_are_believed_as_long_as_before_when_the_wall_clock_was_set_meanwhile);
 	tcase_add_test(c, many_names_of_all_lengths_are_kept);
 	tcase_add_test(c, a_damaged_keyfile_is_a_crash);
 	tcase_add_test(c, a_key_that_finds_no_space_makes_the_next_crash_one_without_names);
+	tcase_add_test(c, a_run_that_is_killed_in_its_quarantine_vouches_for_nothing);
 	tcase_add_test(c, without_a_keyfile_the_names_of_a_crash_are_unknown);
 	suite_add_tcase(s, c);
 	tcase_set_timeout(k, 120);

@@ -97,7 +97,7 @@ START_TEST(a_folder_that_cannot_be_written_is_told_and_tried_again)
 	store_run_open(&l, BOOT);
 	ck_assert_int_eq(l.found, STATE_CLEAN);
 	ck_assert_int_eq(state_mark(&l.state, l.memory, here.now), -EACCES);
-	ck_assert_int_eq(state_due(&l.state).us, here.now.us + STATE_RETRY_US);
+	ck_assert_int_eq(state_due(&l.state, l.memory).us, here.now.us + STATE_RETRY_US);
 	ck_assert_int_eq(chmod(here.dir, 0700), 0);
 	ck_assert_int_eq(state_mark(&l.state, l.memory, here.now), 0);
 	store_run_crash(&l);

@@ -260,8 +260,8 @@ START_TEST(the_mark_is_renewed_long_before_the_clock_passes_it)
 
 	store_run_begin(&l, BOOT);
 	for (i = 0; i < 3; i++) {
-		ck_assert_int_eq(state_due(&l.state).us, here.now.us + STATE_RENEW_US);
-		here.now = state_due(&l.state);
+		ck_assert_int_eq(state_due(&l.state, l.memory).us, here.now.us + STATE_RENEW_US);
+		here.now = state_due(&l.state, l.memory);
 		ck_assert_int_eq(state_mark(&l.state, l.memory, here.now), 0);
 	}
 	clock = memory_clock(l.memory, here.now);
