@@ -241,6 +241,15 @@ static void job_ended(struct commander *x, struct job *job, enum ended how)
 		session_note_vacant(x->sessions, s);
 }
 
+/* Once the lease is over the home is not told any more. It may be over sooner than was known. */
+static void job_end_by(struct commander *x, struct job *job)
+{
+	struct instant end = instant_max(job->until, x->core->now);
+
+	if (!timer_is_set(&job->timer) || instant_before(end, job->timer.at))
+		heap_set(&x->core->timers, &job->timer, end);
+}
+
 /* That no job has the value means that an earlier try was carried out, if one may have been, and if the lease is not over. */
 static void job_end_told(struct commander *x, struct job *job, const struct home_question *q)
 {
@@ -323,10 +332,12 @@ void jobs_lower(struct commander *x, unsigned node, int64_t sooner_us)
 
 	for (job = LIST_FIRST(&x->jobs); job; job = next) {
 		next = LIST_NEXT(job, in_all);
-		if (job->state != JOB_HELD || home_node(x->core, HOME_OF_QUEUE, job->queue, 0) != node)
+		if ((job->state != JOB_HELD && job->state != JOB_ENDING) || home_node(x->core, HOME_OF_QUEUE, job->queue, 0) != node)
 			continue;
 		job->until = instant_add(job->until, -sooner_us);
-		if (!job->session) /* its lock is asked for: job_hold() counts the vote from here */
+		if (job->state == JOB_ENDING)
+			job_end_by(x, job);
+		else if (!job->session) /* its lock is asked for: job_hold() counts the vote from here */
 			job->renew_at = instant_add(job->renew_at, -sooner_us);
 		else if (instant_before(x->core->now, job_tell_at(job)))
 			job_schedule(x, job);

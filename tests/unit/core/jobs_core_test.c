@@ -287,6 +287,29 @@ START_TEST(a_home_that_may_have_lost_its_memory_hands_out_no_job_until_it_has_jo
 }
 END_TEST
 
+/* That no job has the value says nothing: the lease may be over. */
+START_TEST(a_done_of_unknown_outcome_is_not_acknowledged_once_its_home_has_jumped_ahead)
+{
+	two_daemons(3);
+	passes(61 * SEC);
+	says(1, "DEFER mail hello id=a");
+	hears(1, "OK *");
+	says(1, "TAKE mail ttl=3s");
+	hears(1, "OK *");
+	feels(home(), MOOD_SILENT);
+	says(1, "DONE a");
+	loses(home(), 1);
+	cluster.node[home()].clock_us += 4 * SEC;
+	feels(home(), MOOD_WELL);
+	says(2, "TAKE mail");
+	ignores(2);
+	says(3, "LOCK orders/2"); /* the answer shows the jump */
+	ignores(3);
+	passes(200 * MSEC);
+	hears(1, "ERR UNAVAILABLE *");
+}
+END_TEST
+
 START_TEST(a_done_whose_answer_is_lost_is_repeated)
 {
 	cluster_begin(3);
@@ -397,6 +420,7 @@ Suite *jobs_core_suite(void)
 	tcase_add_test(c, a_job_whose_home_falls_silent_is_lost_before_the_lease_is_over);
 	tcase_add_test(c, a_job_whose_home_jumps_ahead_while_its_lock_is_asked_for_is_not_handed_out);
 	tcase_add_test(c, a_home_that_may_have_lost_its_memory_hands_out_no_job_until_it_has_joined);
+	tcase_add_test(c, a_done_of_unknown_outcome_is_not_acknowledged_once_its_home_has_jumped_ahead);
 	tcase_add_test(c, a_done_whose_answer_is_lost_is_repeated);
 	tcase_add_test(c, the_lock_of_a_job_stays_until_its_home_has_said_that_the_job_is_done);
 	tcase_add_test(c, a_take_whose_answer_is_lost_costs_no_attempt);
