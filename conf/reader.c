@@ -164,6 +164,75 @@ static void list_read(struct reader *r, const struct setting *s, struct source_p
 	origin_set(r, s, place, NULL);
 }
 
+/* NOLINTBEGIN(misc-no-recursion): no key of a branch is a branch. */
+static void value_read(struct reader *r, const struct setting *s, struct source_place place);
+
+/* Whether there are keys that begin with the path of s and a dot: s may hold them, as a mapping. */
+static bool is_branch(const struct setting *s)
+{
+	return s->key == KEY_REDIS_TLS;
+}
+
+/* The key of a branch: "ca_file" in redis.tls is redis.tls.ca_file. NULL: there is none. */
+static const struct setting *twig_find(const struct setting *s, const char *leaf)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s.%s", s->path, leaf);
+	return setting_find_path(path);
+}
+
+static void twig_unknown(struct reader *r, const struct setting *s, const char *name)
+{
+	char path[128], hint[HINT_MAX] = "", show[SHOW_MAX];
+
+	snprintf(path, sizeof(path), "%s.%s", s->path, name);
+	setting_hint_path(path, hint);
+	complain(r, yaml_place(&r->yaml), "%s has no key '%s'%s", s->path, text_show(name, show), hint);
+	/* It may have been meant for any that is not met. */
+	for (size_t i = 0; i < CONF_KEYS; i++)
+		if (!strncmp(setting_table[i].path, path, strlen(s->path) + 1) && !r->key_line[i])
+			value_spoil(r, &setting_table[i]);
+}
+
+/* Reads one key of a branch, and its value. */
+static void twig_read(struct reader *r, const struct setting *s)
+{
+	const yaml_event_t *e = &r->yaml.event;
+	struct source_place place = yaml_place(&r->yaml);
+	const char *name = e->type == YAML_SCALAR_EVENT ? (const char *)e->data.scalar.value : NULL;
+	const struct setting *twig = name && strlen(name) == e->data.scalar.length ? twig_find(s, name) : NULL;
+
+	if (twig && !r->key_line[twig->key]) {
+		r->key_line[twig->key] = place.line;
+		yaml_next(&r->yaml);
+		value_read(r, twig, place);
+		return;
+	}
+	if (twig)
+		complain(r, place, "duplicate key '%s' (first in line %u)", name, r->key_line[twig->key]);
+	else if (!name)
+		complain(r, place, "a key is a plain word; this is %s", yaml_kind(&r->yaml));
+	else
+		twig_unknown(r, s, text_printable(name, e->data.scalar.length) ? name : "?");
+	yaml_skip(&r->yaml);
+	yaml_next(&r->yaml);
+	yaml_skip(&r->yaml);
+}
+
+/* A mapping in place of the value of s, which is yes then. */
+static void branch_read(struct reader *r, const struct setting *s, struct source_place place)
+{
+	char why[WHY_MAX];
+	bool written;
+
+	if (value_parse(r->conf, s, "yes", 3, &written, why))
+		value_spoil(r, s);
+	origin_set(r, s, place, NULL);
+	while (yaml_next(&r->yaml) != YAML_MAPPING_END_EVENT && !r->yaml.over)
+		twig_read(r, s);
+}
+
 /* Reads the value of a key, from its first event to its last. place: of the key. */
 static void value_read(struct reader *r, const struct setting *s, struct source_place place)
 {
@@ -174,6 +243,9 @@ static void value_read(struct reader *r, const struct setting *s, struct source_
 			 r->assignment ? "" : "; leave the line out, or make it a comment, to get the default");
 	} else if (type == YAML_SEQUENCE_START_EVENT && setting_is_list(s)) {
 		list_read(r, s, place);
+		return;
+	} else if (type == YAML_MAPPING_START_EVENT && is_branch(s)) {
+		branch_read(r, s, place);
 		return;
 	} else if (type == YAML_SCALAR_EVENT && !setting_is_list(s)) {
 		scalar_read(r, s);
@@ -186,6 +258,7 @@ static void value_read(struct reader *r, const struct setting *s, struct source_
 	value_spoil(r, s);
 	yaml_skip(&r->yaml);
 }
+/* NOLINTEND(misc-no-recursion) */
 
 /* NOLINTBEGIN(misc-no-recursion): sections exist at the top only, so there are at most two levels. */
 static void section_read(struct reader *r, const struct section *section);

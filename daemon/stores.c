@@ -95,10 +95,10 @@ static int configure_redis(struct daemon *d)
 /* Passed sockets replace the configured ones. */
 static bool listens_beyond_this_host(const struct daemon *d)
 {
-	bool beyond = false;
+	bool beyond = reach_of_host(d->conf->listen.tls_host);
 
 	if (d->systemd.sockets_n == 0)
-		return reach_of_host(d->conf->listen.tcp_host);
+		return beyond || reach_of_host(d->conf->listen.tcp_host);
 	for (size_t i = 0; i < d->systemd.sockets_n; i++)
 		beyond |= reach_of_socket(d->systemd.sockets[i].fd);
 	return beyond;
