@@ -192,6 +192,13 @@ static int password_first(const struct conf *c, char **ret_password)
 	return r;
 }
 
+static void secret_free(char *text)
+{
+	if (text)
+		explicit_bzero(text, strlen(text));
+	free(text);
+}
+
 static int redis_start(struct daemon *d)
 {
 	const struct conf *c = d->conf;
@@ -223,11 +230,15 @@ static int redis_start(struct daemon *d)
 		                                       .host = c->redis.node[i].host,
 		                                       .port = c->redis.node[i].port};
 	conf.password = password;
+	conf.server_name = c->redis.tls.server_name;
+	conf.tls = c->redis.tls.on ? credentials_redis(&d->credentials, c) : NULL;
+	if (c->redis.tls.on && !conf.tls) {
+		secret_free(password);
+		return -EINVAL;
+	}
 	sink.context = d;
 	d->upstream = upstream_new(d->base, &conf, &sink);
-	if (password)
-		explicit_bzero(password, strlen(password));
-	free(password);
+	secret_free(password);
 	return d->upstream ? 0 : -ENOMEM;
 }
 

@@ -4,7 +4,6 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
-#include "tls/context.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -81,7 +80,7 @@ static void reload_tls(struct daemon *d)
 		net_set_tls(d->net, context);
 	context = d->upstream && d->conf->redis.tls.on ? credentials_redis(&d->credentials, d->conf) : NULL;
 	if (context)
-		tls_context_free(context);
+		upstream_set_tls(d->upstream, context);
 }
 
 /* The limit of descriptors may have changed as well. */

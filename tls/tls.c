@@ -17,7 +17,7 @@ static SSL *connection_new(SSL_CTX *context, int fd)
 {
 	SSL *t = SSL_new(context);
 
-	if (t && SSL_set_fd(t, fd))
+	if (t && (fd < 0 || SSL_set_fd(t, fd)))
 		return t;
 	SSL_free(t);
 	ERR_clear_error();
@@ -142,7 +142,6 @@ ssize_t tls_recv(struct ssl_st *t, void *bytes, size_t size)
 	if (SSL_get_error(t, r) == SSL_ERROR_ZERO_RETURN)
 		return 0;
 	errno = errno_of(t, r, errno, EBUSY);
-	ERR_clear_error();
 	return -1;
 }
 
@@ -160,8 +159,14 @@ ssize_t tls_send(struct ssl_st *t, const void *bytes, size_t size)
 	if (done)
 		return (ssize_t)done; /* an error shows again */
 	errno = errno_of(t, r, errno, EAGAIN);
-	ERR_clear_error();
 	return -1;
+}
+
+const char *tls_reason(void)
+{
+	const char *reason = ERR_reason_error_string(ERR_peek_error());
+
+	return reason ? reason : strerror(EPROTO);
 }
 
 /* --- who it is ------------------------------------------------------------------------------------------------------- */

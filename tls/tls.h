@@ -16,7 +16,7 @@
 struct ssl_st;
 struct ssl_ctx_st;
 
-/* Both keep the context as long as they exist. NULL: out of memory. */
+/* Both keep the context as long as they exist. fd -1: the caller sets it. NULL: out of memory. */
 struct ssl_st *tls_serve(struct ssl_ctx_st *context, int fd);
 /* name: what the certificate of the server must be for, a host name or an address. */
 struct ssl_st *tls_dial(struct ssl_ctx_st *context, int fd, const char *name);
@@ -37,6 +37,8 @@ enum tls_shake tls_shake(struct ssl_st *t, char *why, size_t size);
 ssize_t tls_recv(struct ssl_st *t, void *bytes, size_t size);
 /* As send(2), but after EAGAIN the next call must begin with the same bytes. A part that was not taken cannot be read by the peer. */
 ssize_t tls_send(struct ssl_st *t, const void *bytes, size_t size);
+/* After a call that failed with EPROTO: what was wrong. */
+const char *tls_reason(void);
 void tls_end(struct ssl_st *t); /* sends close_notify, if the socket takes it at once; only tls_recv and tls_free may follow */
 
 /* The subject of the peer's certificate, as in "CN=db3,O=Example" (RFC 2253, in UTF-8). False: it showed none, or the subject is too long. */
