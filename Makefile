@@ -305,9 +305,14 @@ CLIENT := \
 	client/rate.c \
 	client/recovery.c \
 	client/repeat.c \
+	client/secure.c \
 	client/surplus.c \
 	client/tracking.c \
 	client/undecided.c
+
+# What a program needs OpenSSL for.
+CLIENT_TLS := \
+	client/use_tls.c
 
 CLI := \
 	client/arguments.c \
@@ -361,24 +366,29 @@ $(O)/redlockd: $(call obj,$(DAEMON) $(NET) $(REDIS) $(STORE) $(CORE) $(DAEMON_BA
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
 
-$(O)/redlock: $(call obj,$(CLI) $(CLIENT) $(TLS) $(PROTO))
+$(O)/redlock: $(call obj,$(CLI) $(CLIENT) $(CLIENT_TLS) $(TLS) $(PROTO))
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^ $(LIBS_TLS)
 
 # Everything but main.c, for tests and fuzzers to pick from, and the fixture in which fuzzers and the hot path run the service.
-PARTS := tests/fixture/lone_service.c $(PROTO) $(TLS) $(CONF) $(DAEMON_BASE) $(CORE) $(STORE) $(REDIS) $(NET) $(filter-out %/main.c,$(DAEMON)) $(CLIENT) $(filter-out %/main.c,$(CLI))
+PARTS := tests/fixture/lone_service.c $(PROTO) $(TLS) $(CONF) $(DAEMON_BASE) $(CORE) $(STORE) $(REDIS) $(NET) $(filter-out %/main.c,$(DAEMON)) $(CLIENT) $(CLIENT_TLS) $(filter-out %/main.c,$(CLI))
 $(O)/parts.a: $(call obj,$(PARTS)) $(O)/gen/scripts.o
 	@rm -f $@
 	$(call say,AR)
 	$(Q)$(AR) qcs $@ $^
 
-# For programs that link the client library: of its names only redlock_… are seen outside.
-$(O)/libredlock.a: $(call obj,$(CLIENT) $(TLS) $(PROTO))
-	$(Q)$(LD) -r -o $(O)/libredlock.o $^
-	$(Q)$(OBJCOPY) --wildcard --keep-global-symbol='redlock_*' $(O)/libredlock.o
+# For programs that link the client library: of its names only redlock_… are seen outside. What needs OpenSSL is an object of its own.
+LIBREDLOCK := $(O)/libredlock.o $(O)/libredlock_tls.o
+$(O)/libredlock.o: $(call obj,$(CLIENT) $(PROTO))
+$(O)/libredlock_tls.o: $(call obj,$(CLIENT_TLS) $(TLS))
+$(LIBREDLOCK):
+	$(Q)$(LD) -r -o $@ $^
+	$(Q)$(OBJCOPY) --wildcard --keep-global-symbol='redlock_*' $@
+
+$(O)/libredlock.a: $(LIBREDLOCK)
 	@rm -f $@
 	$(call say,AR)
-	$(Q)$(AR) qcs $@ $(O)/libredlock.o
+	$(Q)$(AR) qcs $@ $^
 
 $(O)/%.o: %.c Makefile | $(FIRST)
 	@mkdir -p $(@D)
@@ -467,7 +477,7 @@ stats: | $(FIRST) ## how long functions and files are
 
 # What analyses one file at a time leaves build/lint/file.gcc (an object) and file.tidy (its report) behind: a file that has not changed is not
 # looked at again. -j is as many as there are processors.
-PRODUCT := $(sort $(PROTO) $(TLS) $(CONF) $(DAEMON) $(NET) $(REDIS) $(STORE) $(CORE) $(DAEMON_BASE) $(CLIENT) $(CLI) proto/docgen.c conf/docgen.c daemon/figures.c daemon/states.c)
+PRODUCT := $(sort $(PROTO) $(TLS) $(CONF) $(DAEMON) $(NET) $(REDIS) $(STORE) $(CORE) $(DAEMON_BASE) $(CLIENT) $(CLIENT_TLS) $(CLI) proto/docgen.c conf/docgen.c daemon/figures.c daemon/states.c)
 LINT_FLAGS = $(filter-out -MMD -MP -W%,$(BASEFLAGS))
 LINTED := $(foreach f,$(PRODUCT:%.c=$(O)/lint/%),$(f).gcc $(f).tidy)
 

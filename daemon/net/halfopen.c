@@ -9,6 +9,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "daemon/net/acceptor.h"
+#include "daemon/net/closing.h"
 #include "daemon/net/conn.h"
 #include "tls/context.h"
 #include "tls/tls.h"
@@ -117,6 +118,17 @@ static void halfopen_done(struct halfopen *o)
 	acceptor_take(h, fd, &peer, tls);
 }
 
+/* The peer has been told what was wrong. A close with unread input would be a reset, and take that from it. */
+static void halfopen_refuse(struct halfopen *o, const char *why)
+{
+	struct hub *h = o->hub;
+	int fd = o->fd;
+
+	o->fd = -1;
+	halfopen_fail(o, why);
+	closing_refuse(h, fd, NULL, "", 0);
+}
+
 static void halfopen_step(struct halfopen *o)
 {
 	char why[256];
@@ -132,7 +144,7 @@ static void halfopen_step(struct halfopen *o)
 		halfopen_watch(o, EV_WRITE);
 		break;
 	case TLS_FAILED:
-		halfopen_fail(o, why);
+		halfopen_refuse(o, why);
 		break;
 	}
 }
