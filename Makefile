@@ -72,6 +72,7 @@ CONF := \
 	conf/check.c \
 	conf/conf.c \
 	conf/file.c \
+	conf/list.c \
 	conf/live.c \
 	conf/load.c \
 	conf/number.c \
@@ -242,6 +243,7 @@ REDIS := \
 	daemon/redis/resolver.c \
 	daemon/redis/resp.c \
 	daemon/redis/script.c \
+	daemon/redis/socket.c \
 	daemon/redis/stream.c \
 	daemon/redis/upstream.c \
 	daemon/redis/word.c \

@@ -5,6 +5,7 @@
  */
 #include "conf/reader.h"
 
+#include "conf/list.h"
 #include "conf/value.h"
 #include "conf/words.h"
 #include "conf/yaml.h"
@@ -39,14 +40,6 @@ static void value_spoil(struct reader *r, const struct setting *s)
 	r->conf->origin[s->key].bad = true;
 }
 
-static void value_complain(struct reader *r, int outcome, const char *why)
-{
-	if (outcome == VALUE_SECRET)
-		report_secret(r->yaml.report, r->yaml.source, yaml_place(&r->yaml), "%s", why);
-	else
-		complain(r, yaml_place(&r->yaml), "%s", why);
-}
-
 static void scalar_read(struct reader *r, const struct setting *s)
 {
 	const yaml_event_t *e = &r->yaml.event;
@@ -64,84 +57,8 @@ static void scalar_read(struct reader *r, const struct setting *s)
 		origin_set(r, s, yaml_place(&r->yaml), written ? text : NULL);
 		return;
 	}
-	value_complain(r, outcome, why);
+	list_complain(&r->yaml, outcome, why);
 	value_spoil(r, s);
-}
-
-/* The valid addresses of a list that is being read. */
-struct list {
-	struct conf_address node[CONF_NODES_MAX];
-	size_t count;
-	bool bad;
-};
-
-static void item_add(struct reader *r, struct list *list, struct conf_address *a)
-{
-	struct source_place place = yaml_place(&r->yaml);
-
-	for (size_t i = 0; i < list->count; i++) {
-		if (address_equal(&list->node[i], a)) {
-			complain(r, place, "'%s' stands in the list twice", a->label);
-			list->bad = true;
-			address_release(a);
-			return;
-		}
-		if (!strcmp(address_name(&list->node[i]), address_name(a))) {
-			complain(r, place, "two nodes are called '%s'", address_name(a));
-			list->bad = true;
-			address_release(a);
-			return;
-		}
-	}
-	if (list->count == CONF_NODES_MAX) {
-		complain(r, place, "at most %d nodes", CONF_NODES_MAX);
-		list->bad = true;
-		address_release(a);
-		return;
-	}
-	list->node[list->count++] = *a;
-}
-
-static void item_read(struct reader *r, struct list *list)
-{
-	const yaml_event_t *e = &r->yaml.event;
-	const char *text = (const char *)e->data.scalar.value;
-	struct conf_address a;
-	char why[WHY_MAX];
-	int outcome;
-
-	list->bad = list->bad || yaml_is_continued(&r->yaml);
-	if (yaml_is_continued(&r->yaml)) /* reported already */
-		return;
-	if (!text_printable(text, e->data.scalar.length)) {
-		complain(r, yaml_place(&r->yaml), "an address holds no control characters");
-		list->bad = true;
-		return;
-	}
-	outcome = address_parse(text, &a, why);
-	if (!outcome) {
-		item_add(r, list, &a);
-		return;
-	}
-	value_complain(r, outcome, why);
-	list->bad = true;
-}
-
-static void items_read(struct reader *r, struct list *list)
-{
-	while (yaml_next(&r->yaml) != YAML_SEQUENCE_END_EVENT && !r->yaml.over) {
-		if (r->yaml.event.type == YAML_SCALAR_EVENT) {
-			item_read(r, list);
-			continue;
-		}
-		if (r->yaml.event.type == YAML_SEQUENCE_START_EVENT)
-			complain(r, yaml_place(&r->yaml),
-				 "a list within the list; an IPv6 address must be quoted: \"[::1]:6379\"");
-		else if (r->yaml.event.type == YAML_MAPPING_START_EVENT)
-			complain(r, yaml_place(&r->yaml), "an address is one word, host:port without a blank");
-		list->bad = true;
-		yaml_skip(&r->yaml);
-	}
 }
 
 static void list_read(struct reader *r, const struct setting *s, struct source_place place)
@@ -149,7 +66,7 @@ static void list_read(struct reader *r, const struct setting *s, struct source_p
 	struct list list = {.bad = false};
 	struct source_place start = yaml_place(&r->yaml);
 
-	items_read(r, &list);
+	list_items(&r->yaml, &list);
 	if (!list.count && !list.bad && !r->yaml.over) {
 		complain(r, start, "%s needs at least one address", s->path);
 		list.bad = true;
