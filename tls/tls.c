@@ -10,14 +10,58 @@
 #include <openssl/x509v3.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 /* --- begin and end --------------------------------------------------------------------------------------------------- */
+
+/* As OpenSSL's own, but it raises no SIGPIPE. */
+static int quiet_write(BIO *bio, const char *bytes, int n)
+{
+	ssize_t sent = send(BIO_get_fd(bio, NULL), bytes, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+	BIO_clear_retry_flags(bio);
+	if (sent < 0 && BIO_sock_should_retry(-1))
+		BIO_set_retry_write(bio);
+	return (int)sent;
+}
+
+static BIO_METHOD *quiet_new(void)
+{
+	const BIO_METHOD *usual = BIO_s_socket();
+	BIO_METHOD *m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK | BIO_TYPE_DESCRIPTOR, "socket");
+
+	if (m && BIO_meth_set_write(m, quiet_write) && BIO_meth_set_read(m, BIO_meth_get_read(usual)) && BIO_meth_set_puts(m, BIO_meth_get_puts(usual)) &&
+	    BIO_meth_set_ctrl(m, BIO_meth_get_ctrl(usual)) && BIO_meth_set_create(m, BIO_meth_get_create(usual)) &&
+	    BIO_meth_set_destroy(m, BIO_meth_get_destroy(usual)))
+		return m;
+	BIO_meth_free(m);
+	return NULL;
+}
+
+static BIO_METHOD *quiet;
+static CRYPTO_ONCE quiet_once = CRYPTO_ONCE_STATIC_INIT;
+
+static void quiet_make(void)
+{
+	quiet = quiet_new();
+}
+
+static bool connection_set_fd(SSL *t, int fd)
+{
+	BIO *bio = CRYPTO_THREAD_run_once(&quiet_once, quiet_make) && quiet ? BIO_new(quiet) : NULL;
+
+	if (!bio)
+		return false;
+	BIO_set_fd(bio, fd, BIO_NOCLOSE);
+	SSL_set_bio(t, bio, bio);
+	return true;
+}
 
 static SSL *connection_new(SSL_CTX *context, int fd)
 {
 	SSL *t = SSL_new(context);
 
-	if (t && (fd < 0 || SSL_set_fd(t, fd)))
+	if (t && (fd < 0 || connection_set_fd(t, fd)))
 		return t;
 	SSL_free(t);
 	ERR_clear_error();

@@ -43,7 +43,7 @@ bool conn_takes_input(const struct conn *c)
 {
 	if (c->state >= CONN_CLOSING)
 		return !c->ended;
-	return c->state == CONN_OPEN && conn_wants_lines(c) && !c->stuck;
+	return c->state == CONN_OPEN && conn_wants_lines(c) && !secure_must_write(c);
 }
 
 /*

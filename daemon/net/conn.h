@@ -46,7 +46,7 @@ struct conn {
 	bool queued; /* its share of this pass is used up; the lines in rest wait for the next one */
 	bool is_dirty, is_ready, is_refused;
 	bool is_tls; /* part of a struct secure_conn */
-	bool stuck;  /* TLS must write before it can read: no input is taken until the socket is writable */
+	bool stuck;  /* TLS must write before it can read, see secure.h */
 };
 
 _Static_assert(sizeof(struct conn) == 224, "an idle session is no larger than net.h says");

@@ -23,6 +23,15 @@ void secure_goodbye(struct conn *c);   /* the peer of TLS is told that nothing f
 ssize_t secure_recv(struct conn *c, void *bytes, size_t size);
 ssize_t secure_send(struct conn *c, const void *bytes, size_t size);
 
+/*
+ * Whether no input is taken until the socket is writable: TLS must answer first, or a record is on its way. A demand for new keys that is read in between
+ * would make OpenSSL mix its answer with that record, and fail.
+ */
+static inline bool secure_must_write(const struct conn *c)
+{
+	return c->is_tls && (c->stuck || c->blocked);
+}
+
 /* As recv(2) and send(2) that do not wait. */
 static inline ssize_t conn_get(struct conn *c, void *bytes, size_t size)
 {
