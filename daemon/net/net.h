@@ -9,9 +9,10 @@
  * with such lines share 50 us of each pass. Each pass accepts at most 8 connections per listening socket. When descriptors run out, accepting pauses and is
  * tried again. Not thread-safe; one event base.
  *
- * A connection inside TLS becomes a session when its handshake is done; what is said here of recv(2) and send(2) goes for its records, of 16 KiB at most.
+ * A connection inside TLS becomes a session when its handshake is done. What is said here of recv(2) and send(2) goes for its records of at most 16 KiB.
  *
- * An idle session takes 320 bytes: 224 for its record, the rest for its slot and libevent. TLS takes some 20 KiB besides. Buffers exist only for an unfinished line and unsent output.
+ * An idle session takes 320 bytes: 224 for its record, the rest for its slot and libevent; OpenSSL takes some 15 KiB besides. Buffers exist only for an
+ * unfinished line and unsent output.
  *
  * A client that does not read its answers must wait: while more than NET_OUTPUT_MARK bytes, or a quarter of output_max, are unsent, its lines are neither
  * read nor passed on. So answers alone never cause an overflow; notices that the client did not ask for may.
