@@ -8,6 +8,7 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -90,7 +91,9 @@ static bool expect_name(SSL *t, const char *name)
 	if (is_address(name))
 		return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(t), name) == 1;
 	SSL_set_hostflags(t, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-	return SSL_set1_host(t, name) == 1 && SSL_set_tlsext_host_name(t, name) == 1;
+	/* SSL_set_tlsext_host_name, without its cast. */
+	return SSL_set1_host(t, name) == 1 &&
+	       SSL_ctrl(t, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, (void *)(uintptr_t)name) == 1;
 }
 
 struct ssl_st *tls_dial(struct ssl_ctx_st *context, int fd, const char *name)
