@@ -46,7 +46,8 @@ say       = @$(if $(V),:,$(if $(findstring s,$(firstword -$(MAKEFLAGS))),:,echo)
 COMPILE   = $(CC) $(BASEFLAGS) $(HARDEN) $(CPPFLAGS) $(CFLAGS)
 LINK      = $(CC) $(HARDEN) $(HARDEN_LD) $(CFLAGS) $(LDFLAGS)
 
-LIBS_LOOP  := -levent_core -levent_pthreads
+LIBS_TLS   := -lssl -lcrypto
+LIBS_LOOP  := -levent_openssl -levent_core -levent_pthreads $(LIBS_TLS)
 LIBS_REDIS := -lhiredis -pthread
 LIBS_CONF  := -lyaml
 # --- sources, one a line ---------------------------------------------------------------------------------------------
@@ -62,10 +63,16 @@ PROTO := \
 	proto/text.c \
 	proto/token.c
 
+TLS := \
+	tls/context.c \
+	tls/tls.c
+
 CONF := \
 	conf/address.c \
 	conf/check.c \
 	conf/conf.c \
+	conf/file.c \
+	conf/list.c \
 	conf/live.c \
 	conf/load.c \
 	conf/number.c \
@@ -237,6 +244,7 @@ REDIS := \
 	daemon/redis/resolver.c \
 	daemon/redis/resp.c \
 	daemon/redis/script.c \
+	daemon/redis/socket.c \
 	daemon/redis/stream.c \
 	daemon/redis/upstream.c \
 	daemon/redis/word.c \
@@ -249,16 +257,19 @@ NET := \
 	daemon/net/closing.c \
 	daemon/net/conn.c \
 	daemon/net/ending.c \
+	daemon/net/halfopen.c \
 	daemon/net/hub.c \
 	daemon/net/lines.c \
 	daemon/net/listener.c \
 	daemon/net/net.c \
 	daemon/net/output.c \
+	daemon/net/secure.c \
 	daemon/net/shares.c \
 	daemon/net/slots.c
 
 DAEMON := \
 	daemon/backlog.c \
+	daemon/credentials.c \
 	daemon/daemon.c \
 	daemon/descriptors.c \
 	daemon/frame.c \
@@ -297,9 +308,14 @@ CLIENT := \
 	client/rate.c \
 	client/recovery.c \
 	client/repeat.c \
+	client/secure.c \
 	client/surplus.c \
 	client/tracking.c \
 	client/undecided.c
+
+# What a program needs OpenSSL for.
+CLIENT_TLS := \
+	client/use_tls.c
 
 CLI := \
 	client/arguments.c \
@@ -349,28 +365,33 @@ FIRST := $(filter deps,$(MAKECMDGOALS))
 
 all: $(O)/redlockd $(O)/redlock ## build the daemon and the command line (the default)
 
-$(O)/redlockd: $(call obj,$(DAEMON) $(NET) $(REDIS) $(STORE) $(CORE) $(DAEMON_BASE) $(CONF) $(PROTO)) $(O)/gen/scripts.o
+$(O)/redlockd: $(call obj,$(DAEMON) $(NET) $(REDIS) $(STORE) $(CORE) $(DAEMON_BASE) $(CONF) $(TLS) $(PROTO)) $(O)/gen/scripts.o
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
 
-$(O)/redlock: $(call obj,$(CLI) $(CLIENT) $(PROTO))
+$(O)/redlock: $(call obj,$(CLI) $(CLIENT) $(CLIENT_TLS) $(TLS) $(PROTO))
 	$(call say,LD)
-	$(Q)$(LINK) -o $@ $^
+	$(Q)$(LINK) -o $@ $^ $(LIBS_TLS)
 
 # Everything but main.c, for tests and fuzzers to pick from, and the fixture in which fuzzers and the hot path run the service.
-PARTS := tests/fixture/lone_service.c $(PROTO) $(CONF) $(DAEMON_BASE) $(CORE) $(STORE) $(REDIS) $(NET) $(filter-out %/main.c,$(DAEMON)) $(CLIENT) $(filter-out %/main.c,$(CLI))
+PARTS := tests/fixture/lone_service.c $(PROTO) $(TLS) $(CONF) $(DAEMON_BASE) $(CORE) $(STORE) $(REDIS) $(NET) $(filter-out %/main.c,$(DAEMON)) $(CLIENT) $(CLIENT_TLS) $(filter-out %/main.c,$(CLI))
 $(O)/parts.a: $(call obj,$(PARTS)) $(O)/gen/scripts.o
 	@rm -f $@
 	$(call say,AR)
 	$(Q)$(AR) qcs $@ $^
 
-# For programs that link the client library: of its names only redlock_… are seen outside.
-$(O)/libredlock.a: $(call obj,$(CLIENT) $(PROTO))
-	$(Q)$(LD) -r -o $(O)/libredlock.o $^
-	$(Q)$(OBJCOPY) --wildcard --keep-global-symbol='redlock_*' $(O)/libredlock.o
+# For programs that link the client library: of its names only redlock_… are seen outside. What needs OpenSSL is an object of its own.
+LIBREDLOCK := $(O)/libredlock.o $(O)/libredlock_tls.o
+$(O)/libredlock.o: $(call obj,$(CLIENT) $(PROTO))
+$(O)/libredlock_tls.o: $(call obj,$(CLIENT_TLS) $(TLS))
+$(LIBREDLOCK):
+	$(Q)$(LD) -r -o $@ $^
+	$(Q)$(OBJCOPY) --wildcard --keep-global-symbol='redlock_*' $@
+
+$(O)/libredlock.a: $(LIBREDLOCK)
 	@rm -f $@
 	$(call say,AR)
-	$(Q)$(AR) qcs $@ $(O)/libredlock.o
+	$(Q)$(AR) qcs $@ $^
 
 $(O)/%.o: %.c Makefile | $(FIRST)
 	@mkdir -p $(@D)
@@ -392,8 +413,8 @@ depends = $(patsubst %.c,$(O)/%.d,$(1))
 
 # --- to start with ---------------------------------------------------------------------------------------------------
 
-PACKAGES_BUILD := gcc libc6-dev libevent-dev libhiredis-dev libyaml-dev netcat-openbsd
-PACKAGES_CHECK := pkg-config check libsubunit-dev redis-server python3 python3-redis valgrind clang libclang-rt-14-dev \
+PACKAGES_BUILD := gcc libc6-dev libevent-dev libhiredis-dev libssl-dev libyaml-dev netcat-openbsd
+PACKAGES_CHECK := pkg-config check libsubunit-dev openssl redis-server python3 python3-redis valgrind clang libclang-rt-14-dev \
                   liblua5.1-0-dev libluajit-5.1-dev mandoc universal-ctags shellcheck procps cppcheck
 PACKAGES_COVERAGE := llvm
 # Each is also the name of a command, by which `make lint` knows what is missing.
@@ -459,7 +480,7 @@ stats: | $(FIRST) ## how long functions and files are
 
 # What analyses one file at a time leaves build/lint/file.gcc (an object) and file.tidy (its report) behind: a file that has not changed is not
 # looked at again. -j is as many as there are processors.
-PRODUCT := $(sort $(PROTO) $(CONF) $(DAEMON) $(NET) $(REDIS) $(STORE) $(CORE) $(DAEMON_BASE) $(CLIENT) $(CLI) proto/docgen.c conf/docgen.c daemon/figures.c daemon/states.c)
+PRODUCT := $(sort $(PROTO) $(TLS) $(CONF) $(DAEMON) $(NET) $(REDIS) $(STORE) $(CORE) $(DAEMON_BASE) $(CLIENT) $(CLIENT_TLS) $(CLI) proto/docgen.c conf/docgen.c daemon/figures.c daemon/states.c)
 LINT_FLAGS = $(filter-out -MMD -MP -W%,$(BASEFLAGS))
 LINTED := $(foreach f,$(PRODUCT:%.c=$(O)/lint/%),$(f).gcc $(f).tidy)
 

@@ -18,6 +18,8 @@
 #define SYSTEM_SOCKET "/run/redlockd/redlockd.sock"
 #define TCP_DEFAULT   "127.0.0.1:7420"
 #define PORT_DEFAULT  "7420"
+#define TLS_SCHEME    "tls://"
+#define TLS_PORT      "7422"
 #define ADDRESS_MAX   512
 
 static int address_put(char *out, size_t size, const char *directory, const char *rest)
@@ -169,6 +171,31 @@ static const char *tcp_split(char *text, const char **ret_host, const char **ret
 	return NULL;
 }
 
+/* The part of the address behind tls://. NULL: it does not begin so. */
+static const char *tls_rest(const char *addr)
+{
+	return strncmp(addr, TLS_SCHEME, strlen(TLS_SCHEME)) ? NULL : addr + strlen(TLS_SCHEME);
+}
+
+/* The same, of the form host:port, in copy. A host alone, or in brackets, is one of the port 7422. */
+static bool tls_copy(const char *addr, char copy[ADDRESS_MAX])
+{
+	const char *rest = tls_rest(addr), *bracket = rest ? strrchr(rest, ']') : NULL, *port = rest ? strchr(bracket ? bracket : rest, ':') : NULL;
+	int n = rest ? snprintf(copy, ADDRESS_MAX, "%s%s", rest, port ? "" : ":" TLS_PORT) : -1;
+
+	return n >= 0 && n < ADDRESS_MAX;
+}
+
+bool address_is_tls(const char *addr, char *ret_host, size_t size)
+{
+	const char *host, *port;
+	char copy[ADDRESS_MAX];
+
+	if (!tls_copy(addr, copy) || tcp_split(copy, &host, &port))
+		return false;
+	return snprintf(ret_host, size, "%s", host) < (int)size;
+}
+
 static bool address_is_unix(const char *addr)
 {
 	return strchr(addr, '/') || !strchr(addr, ':');
@@ -181,6 +208,11 @@ const char *address_flaw(const char *addr)
 
 	if (!*addr || !strcmp(addr, "unix:"))
 		return "an address is a Unix path or host:port";
+	if (tls_rest(addr)) {
+		if (!*tls_rest(addr) || strchr(addr + strlen(TLS_SCHEME), '/'))
+			return "an address inside TLS is tls://host:port";
+		return tls_copy(addr, copy) ? tcp_split(copy, &host, &port) : NULL;
+	}
 	if (!strncmp(addr, "unix:", 5) || address_is_unix(addr) || strlen(addr) >= sizeof(copy))
 		return NULL;
 	memcpy(copy, addr, strlen(addr) + 1);
@@ -192,6 +224,11 @@ int address_connect(const char *addr, int64_t timeout_ms, struct address *ret_ad
 	const char *host, *port;
 	char copy[ADDRESS_MAX];
 
+	if (tls_rest(addr)) {
+		if (address_flaw(addr))
+			return -EINVAL;
+		return tls_copy(addr, copy) && !tcp_split(copy, &host, &port) ? host_connect(host, port, timeout_ms, ret_address) : -ENAMETOOLONG;
+	}
 	if (!strncmp(addr, "unix:", 5))
 		return unix_connect(addr + 5, timeout_ms, ret_address);
 	if (address_is_unix(addr))

@@ -19,6 +19,8 @@ int address_connect(const char *addr, int64_t timeout_ms, struct address *ret_ad
 int address_again(const struct address *address, bool *ret_pending) REDLOCK_MUST;
 /* 1: a pending connection is established; 0: not yet; else the negative errno with which it failed. */
 int address_connected(int fd) REDLOCK_MUST;
+/* Whether the address is tls://…; *ret_host, of size bytes, is its host then: what the certificate of the daemon must be for. */
+bool address_is_tls(const char *addr, char *ret_host, size_t size);
 /* What is wrong with an address, for a person; NULL: nothing. */
 const char *address_flaw(const char *addr);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See channel.h. */
 #include "client/channel.h"
+#include "client/secure.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -8,6 +9,9 @@
 
 void channel_close(struct channel *ch)
 {
+	if (ch->tls)
+		secure()->free(ch->tls);
+	ch->tls = NULL;
 	if (ch->fd >= 0)
 		close(ch->fd);
 	ch->fd = -1;
@@ -43,12 +47,17 @@ bool channel_unsent(const struct channel *ch)
 	return ch->out_at < ch->out_n;
 }
 
+static ssize_t bytes_send(struct channel *ch, const char *bytes, size_t n)
+{
+	return ch->tls ? secure()->send(ch->tls, bytes, n) : send(ch->fd, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 int channel_flush(struct channel *ch)
 {
 	ssize_t n;
 
 	while (channel_unsent(ch)) {
-		n = send(ch->fd, ch->out + ch->out_at, ch->out_n - ch->out_at, MSG_NOSIGNAL | MSG_DONTWAIT);
+		n = bytes_send(ch, ch->out + ch->out_at, ch->out_n - ch->out_at);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
@@ -67,9 +76,19 @@ void channel_mute(struct channel *ch)
 
 /* --- in --- */
 
+/* TLS may keep bytes for which there was no room: read until nothing comes. */
+static ssize_t bytes_recv(struct channel *ch, char *bytes, size_t n)
+{
+	ssize_t got = ch->tls ? secure()->recv(ch->tls, bytes, n) : recv(ch->fd, bytes, n, MSG_DONTWAIT);
+
+	if (got < 0 && errno == EBUSY)
+		errno = EAGAIN;
+	return got;
+}
+
 int channel_read(struct channel *ch)
 {
-	ssize_t n = recv(ch->fd, ch->in + ch->in_n, sizeof(ch->in) - ch->in_n, MSG_DONTWAIT);
+	ssize_t n = bytes_recv(ch, ch->in + ch->in_n, sizeof(ch->in) - ch->in_n);
 
 	if (n < 0 && (errno == EINTR || (errno == EAGAIN && !ch->mute)))
 		return errno == EINTR;

@@ -10,6 +10,7 @@
 
 struct channel {
 	int fd;      /* -1: none */
+	struct ssl_st *tls; /* NULL: plain */
 	bool closed; /* the other side has closed the connection */
 	bool mute;   /* sending failed, and nothing is sent any more; what has arrived is still read, up to the end */
 	char in[2 * REPLY_MAX];
@@ -18,7 +19,7 @@ struct channel {
 	size_t out_at, out_n; /* out[out_at .. out_n) is unsent */
 };
 
-/* Closes the descriptor. What was unsent and what was not taken is dropped. */
+/* Closes the descriptor, and says nothing about it inside TLS. What was unsent and what was not taken is dropped. */
 void channel_close(struct channel *ch);
 /* Replaces whatever is unsent by a line; n is less than LINE_MAX_DEFAULT. */
 void channel_put(struct channel *ch, const char *line, size_t n);

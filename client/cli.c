@@ -2,7 +2,9 @@
 /* From the command line to the command. */
 #include "client/cli.h"
 #include "client/arguments.h"
+#include "client/address.h"
 #include "client/commands.h"
+#include "client/complaint.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,9 +31,20 @@ static int descriptors_fill(void)
 	return 0;
 }
 
+/* Other commands do without OpenSSL. */
+static bool is_secure(const char *addr)
+{
+	char standard[512], host[256];
+
+	if (!addr && redlock_address(standard, sizeof(standard)))
+		return false;
+	return address_is_tls(addr ? addr : standard, host, sizeof(host));
+}
+
 int cli_main(int argc, char **argv)
 {
 	struct invocation in;
+	char why[256];
 	int r;
 
 	if (descriptors_fill())
@@ -46,6 +59,10 @@ int cli_main(int argc, char **argv)
 	if (in.help) {
 		usage_print(in.command);
 		return EXIT_SUCCESS;
+	}
+	if (is_secure(in.addr) && redlock_use_tls(&in.tls, why, sizeof(why))) {
+		complain("%s", why);
+		return in.command->wraps ? EXIT_FAILED : EX_USAGE;
 	}
 	return run[in.command - cli_commands](&in);
 }

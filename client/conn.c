@@ -77,7 +77,7 @@ int redlock_fd(const struct redlock *c)
 short redlock_events(const struct redlock *c)
 {
 	if (c->link == LINK_CONNECTING)
-		return POLLOUT;
+		return c->channel.tls ? c->shake_wants : POLLOUT;
 	return channel_unsent(&c->channel) ? POLLIN | POLLOUT : POLLIN;
 }
 

@@ -22,7 +22,7 @@
 enum link {
 	LINK_UP,
 	LINK_DOWN,       /* the next attempt begins at due_us; all states below are given up at due_us */
-	LINK_CONNECTING, /* connect(2) has not ended */
+	LINK_CONNECTING, /* connect(2) has not ended, or the handshake of TLS */
 	LINK_RESUMING,   /* RESUME was sent */
 	LINK_GREETING,   /* the session is gone; HELLO was sent for another */
 	LINK_CHECKING,   /* CHECK was sent, or will be at again_us, for an undecided lock (undecided.h) */
@@ -31,6 +31,7 @@ enum link {
 
 struct redlock {
 	int broken; /* 0, or the errno that ended it; the descriptor stays open, because a close frees what the session holds */
+	pid_t user; /* the process that made the first request; 0: there was none */
 	int64_t timeout_ms;
 	struct channel channel;
 
@@ -51,6 +52,8 @@ struct redlock {
 	struct greeting greeting;
 	struct holds holds;
 	struct address address;
+	char host[256];    /* inside TLS: that of the address; "": it is plain */
+	short shake_wants; /* LINK_CONNECTING, once channel.tls is there: what its handshake waits for */
 	struct pauses pauses;
 	enum link link;
 	int64_t due_us;

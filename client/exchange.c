@@ -4,11 +4,14 @@
 #include "client/bundle.h"
 #include "client/moment.h"
 #include "client/recovery.h"
+#include "client/secure.h"
 #include "client/surplus.h"
 #include "client/tracking.h"
 #include "client/undecided.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #define PUT_OFF_US 200000 /* from an answer that did not end the request until it is sent again */
 
@@ -19,6 +22,8 @@ int exchange_begin(struct redlock *c)
 
 	c->row = NULL;
 	c->aborted = false;
+	if (!c->user)
+		c->user = getpid();
 	pending_begin(&c->pending, redlock_now_us());
 	if (c->greeting.resumes)
 		what = repeat_known(&c->holds, &c->pending, &answer);
@@ -113,7 +118,12 @@ static int lines_hear(struct redlock *c)
 static int channel_ended(struct redlock *c, int err)
 {
 	const char *why = c->channel.closed ? "redlockd closed the connection" : "the connection to redlockd broke";
+	char text[MESSAGE_BYTES / 2];
 
+	if (c->channel.tls && err == -EPROTO) {
+		snprintf(text, sizeof(text), "the connection to redlockd broke: %s", secure()->reason());
+		why = text;
+	}
 	if (!c->greeting.resumes)
 		return conn_break(c, err, why);
 	conn_lost(c, err, why);

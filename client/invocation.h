@@ -44,6 +44,7 @@ struct invocation {
 	unsigned names_n;
 	char **argv;         /* CMD..., NULL-terminated */
 	const char *addr, *note;
+	struct redlock_tls tls;
 	const char *defer_to, *lock, *id;
 	int64_t wait_ms, ttl_ms, keep_ms, delay_ms;
 	int64_t limit, per_ms, cost; /* of rate */

@@ -14,6 +14,30 @@ static const char *addr_set(struct invocation *in, const char *value)
 	return *value ? NULL : "is empty";
 }
 
+static const char *tls_ca_set(struct invocation *in, const char *value)
+{
+	in->tls.ca_file = value;
+	return *value ? NULL : "is empty";
+}
+
+static const char *tls_cert_set(struct invocation *in, const char *value)
+{
+	in->tls.cert_file = value;
+	return *value ? NULL : "is empty";
+}
+
+static const char *tls_key_set(struct invocation *in, const char *value)
+{
+	in->tls.key_file = value;
+	return *value ? NULL : "is empty";
+}
+
+static const char *tls_name_set(struct invocation *in, const char *value)
+{
+	in->tls.server_name = value;
+	return *value ? NULL : "is empty";
+}
+
 static const char *duration_set(const char *value, int64_t *ret_ms)
 {
 	static char hint[96];

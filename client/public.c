@@ -8,11 +8,14 @@
 #include "client/moment.h"
 #include "client/person.h"
 #include "client/recovery.h"
+#include "client/secure.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define ADDRESS_BYTES 512
 #define NOT_A_TIMEOUT "a timeout is more than 0 ms"
@@ -66,6 +69,25 @@ static int open_unreached(int err, const char *addr)
 			   flaw ? "" : open_hint(-err));
 }
 
+/* The handshake of TLS. */
+static int open_shake(struct redlock *c, int64_t until)
+{
+	struct pollfd fd = {.fd = c->channel.fd};
+	char why[MESSAGE_BYTES / 2];
+	enum tls_shake wants;
+
+	c->channel.tls = secure()->dial(c->channel.fd, c->host);
+	if (!c->channel.tls)
+		return open_failed(-ENOMEM, "out of memory");
+	while ((wants = secure()->shake(c->channel.tls, why, sizeof(why))) == TLS_READ || wants == TLS_WRITE) {
+		if (redlock_now_us() >= until)
+			return open_failed(-ETIMEDOUT, "redlockd at %s does not answer the handshake of TLS; does it listen there by listen.tls?", c->host);
+		fd.events = wants == TLS_READ ? POLLIN : POLLOUT;
+		(void)!poll(&fd, 1, moment_poll_ms(until));
+	}
+	return wants == TLS_DONE ? 0 : open_failed(-EPROTO, "no TLS with redlockd at %s: %s", c->host, why);
+}
+
 int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_connection)
 {
 	char standard[ADDRESS_BYTES];
@@ -80,12 +102,22 @@ int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_conn
 	if (!c)
 		return open_failed(-ENOMEM, "out of memory");
 	redlock_init(c, timeout_ms);
+	if (address_is_tls(addr ? addr : standard, c->host, sizeof(c->host)) && !secure()) {
+		free(c);
+		return open_failed(-EPROTONOSUPPORT, "this program speaks no TLS: it must call redlock_use_tls before it opens %s", addr ? addr : standard);
+	}
 	r = address_connect(addr ? addr : standard, timeout_ms, &c->address);
 	if (r < 0) {
 		free(c);
 		return open_unreached(r, addr ? addr : standard);
 	}
 	c->channel.fd = r;
+	r = *c->host ? open_shake(c, moment_after(timeout_ms)) : 0;
+	if (r) {
+		channel_close(&c->channel);
+		free(c);
+		return r;
+	}
 	*ret_connection = c;
 	return 0;
 }
@@ -103,6 +135,9 @@ void redlock_close(struct redlock *c)
 	if (!c)
 		return;
 	farewell(c);
+	/* Another process that has this connection must not end it. */
+	if (c->channel.tls && c->user == getpid() && c->link != LINK_CONNECTING)
+		secure()->end(c->channel.tls);
 	holds_release(&c->holds);
 	pushes_release(&c->pushes);
 	channel_close(&c->channel);

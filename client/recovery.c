@@ -4,11 +4,13 @@
 #include "client/moment.h"
 #include "client/person.h"
 #include "client/repeat.h"
+#include "client/secure.h"
 #include "client/surplus.h"
 #include "client/tracking.h"
 #include "client/undecided.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 
 #define UNDECIDED_US 100000 /* from one CHECK of an undecided lock to the next */
@@ -117,6 +119,40 @@ static int attempt_refused(struct redlock *c)
 	return 0;
 }
 
+/* Inside TLS the handshake comes first. */
+static int attempt_shake(struct redlock *c)
+{
+	char why[SHOWN_BYTES - 64], text[SHOWN_BYTES];
+
+	switch (secure()->shake(c->channel.tls, why, sizeof(why))) {
+	case TLS_DONE:
+		return session_resume(c);
+	case TLS_FAILED:
+		snprintf(text, sizeof(text), "redlockd is away: %s", why);
+		conn_lost(c, -EPROTO, text);
+		return 0;
+	case TLS_READ:
+		c->shake_wants = POLLIN;
+		break;
+	case TLS_WRITE:
+		c->shake_wants = POLLOUT;
+		break;
+	}
+	recovery_limit(c);
+	return 0;
+}
+
+static int attempt_connected(struct redlock *c)
+{
+	if (!*c->host)
+		return session_resume(c);
+	c->channel.tls = secure()->dial(c->channel.fd, c->host);
+	if (c->channel.tls)
+		return attempt_shake(c);
+	attempt_failed(c, -ENOMEM);
+	return 0;
+}
+
 static int attempt_begin(struct redlock *c)
 {
 	bool pending;
@@ -128,15 +164,17 @@ static int attempt_begin(struct redlock *c)
 	}
 	c->channel.fd = fd;
 	conn_move(c, LINK_CONNECTING);
-	return pending ? 0 : session_resume(c);
+	return pending ? 0 : attempt_connected(c);
 }
 
 static int attempt_look(struct redlock *c)
 {
 	int r = address_connected(c->channel.fd);
 
+	if (c->channel.tls)
+		return attempt_shake(c);
 	if (r > 0)
-		return session_resume(c);
+		return attempt_connected(c);
 	if (r < 0)
 		attempt_failed(c, r);
 	else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libredlock: a small blocking client of redlockd; libc only (libredlock(3), redlock-protocol(7)).
+ * libredlock: a small blocking client of redlockd; libc only, but for redlock_use_tls (libredlock(3), redlock-protocol(7)).
  *
  * Results. 0 is success. A positive enum redlock_outcome is the daemon's answer, and the caller handles it. A negative errno has
  * ended the connection: only redlock_close is left. Exceptions are -EINVAL, -EMSGSIZE, -EBUSY, -EAGAIN and -ECONNABORTED, after
@@ -18,7 +18,8 @@
  *
  * Threads. One thread at a time uses a connection; connections are independent of each other. After fork(2) one of the two
  * processes may go on using a connection, and the other may only close it; the session ends when both have closed it. With grace
- * the process that called redlock_hello goes on, and its close ends the session.
+ * the process that called redlock_hello goes on, and its close ends the session. Inside TLS the process that made the
+ * first request goes on, and its close ends the session.
  *
  * A connection has one request in flight at a time. getaddrinfo(3) resolves host names, and has no deadline.
  */
@@ -89,9 +90,25 @@ struct redlock_grant {
  */
 int redlock_address(char *out, size_t size) REDLOCK_MUST;
 
+struct redlock_tls { /* NULL: what the environment says, or else the default */
+	const char *ca_file;     /* authorities of the daemon, in PEM; $REDLOCK_TLS_CA, else those of the system */
+	const char *cert_file;   /* what a daemon gets that asks for a certificate, with its chain; $REDLOCK_TLS_CERT, else none */
+	const char *key_file;    /* the key of that certificate, without a passphrase; $REDLOCK_TLS_KEY */
+	const char *server_name; /* what the certificate of the daemon must be for; $REDLOCK_TLS_NAME, else the host of the address */
+};
+
+/*
+ * Reads these files; NULL: those that the environment names. From now on redlock_open of this process takes addresses
+ * tls://HOST:PORT. A program that calls this links with OpenSSL: -lredlock -lssl -lcrypto. Call it while no other thread uses the
+ * library; again, to read the files again. -EINVAL: a file cannot be used; else the errno of reading it; in both cases why, of
+ * size bytes, tells more, and what was in use stays.
+ */
+int redlock_use_tls(const struct redlock_tls *tls, char *why, size_t size) REDLOCK_MUST;
+
 /*
  * Connects to a Unix socket (addr holds a '/' or no ':'; a prefix "unix:" is allowed) or to host:port, [v6]:port; NULL: see
- * redlock_address. timeout_ms, more than 0, bounds connecting. From then on it bounds how long a call waits for an answer, in
+ * redlock_address. tls://host:port is a connection inside TLS, see redlock_use_tls: without that -EPROTONOSUPPORT. -EPROTO: its
+ * handshake failed. timeout_ms, more than 0, bounds connecting. From then on it bounds how long a call waits for an answer, in
  * addition to the wait that the call asked of the daemon; a LOCK without a wait and an EXTEND count a second for that. -EINVAL:
  * a bad timeout_ms or address. -EHOSTUNREACH: a name that does not resolve. Else an errno of connect(2). redlock_errmsg(NULL) says
  * why.

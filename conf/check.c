@@ -8,6 +8,8 @@
 #include "conf/report.h"
 #include "conf/schema.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #define RESERVED    "redlockd:"
@@ -59,10 +61,44 @@ static const char *by_default(const struct conf *c, enum conf_key key)
 
 static void listeners_check(const struct conf *c, struct conf_report *report)
 {
-	bool both = good(c, KEY_LISTEN_UNIX) && good(c, KEY_LISTEN_TCP);
+	bool all = good(c, KEY_LISTEN_UNIX) && good(c, KEY_LISTEN_TCP) && good(c, KEY_LISTEN_TLS);
 
-	if (both && !c->listen.tcp_host && c->listen.unix_path && !*c->listen.unix_path)
+	if (all && !c->listen.tcp_host && !c->listen.tls_host && c->listen.unix_path && !*c->listen.unix_path)
 		ERROR_AT(c, KEY_LISTEN_TCP, report, "nobody could connect: listen.unix and listen.tcp are both switched off");
+}
+
+/* key needs another one, which has no value. */
+static void need_check(const struct conf *c, enum conf_key key, enum conf_key other, struct conf_report *report)
+{
+	if (good(c, key) && good(c, other))
+		ERROR_AT(c, key, report, "%s needs %s, as in %s: %s", setting_table[key].path, setting_table[other].path, setting_leaf(&setting_table[other]),
+			 setting_table[other].example);
+}
+
+static void tls_check(const struct conf *c, struct conf_report *report)
+{
+	if (c->listen.tls_host && !c->tls.cert_file)
+		need_check(c, KEY_LISTEN_TLS, KEY_TLS_CERT_FILE, report);
+	else if (c->listen.tls_host && !c->tls.key_file)
+		need_check(c, KEY_LISTEN_TLS, KEY_TLS_KEY_FILE, report);
+	for (int key = KEY_TLS_CERT_FILE; key <= KEY_TLS_CLIENT_CA_FILE; key++)
+		if (!given(c, KEY_LISTEN_TLS) && given(c, (enum conf_key)key) && good(c, KEY_LISTEN_TLS))
+			WARNING_AT(c, (enum conf_key)key, report,
+				   "this file is not used: listen.tls is no, the default (did you mean to add 'tls: 0.0.0.0:7422' under 'listen'?)");
+}
+
+static void redis_tls_check(const struct conf *c, struct conf_report *report)
+{
+	bool on = c->redis.tls.on || !good(c, KEY_REDIS_TLS);
+
+	for (int key = KEY_REDIS_TLS_CA_FILE; key <= KEY_REDIS_TLS_SERVER_NAME; key++)
+		if (!on && given(c, (enum conf_key)key))
+			ERROR_AT(c, (enum conf_key)key, report, "%s is set, but redis.tls is no%s (did you mean to set redis.tls to yes?)",
+				 setting_table[key].path, by_default(c, KEY_REDIS_TLS));
+	if (c->redis.tls.cert_file && !c->redis.tls.key_file)
+		need_check(c, KEY_REDIS_TLS_CERT_FILE, KEY_REDIS_TLS_KEY_FILE, report);
+	if (c->redis.tls.key_file && !c->redis.tls.cert_file)
+		need_check(c, KEY_REDIS_TLS_KEY_FILE, KEY_REDIS_TLS_CERT_FILE, report);
 }
 
 /* a may not be longer than b. */
@@ -152,11 +188,24 @@ static void line_check(const struct conf *c, struct conf_report *report)
 			   by_default(c, KEY_LIMITS_LINE));
 }
 
+void conf_refuse(const struct conf *c, enum conf_key key, struct conf_report *report, const char *format, ...)
+{
+	char text[WHY_MAX];
+	va_list values;
+
+	va_start(values, format);
+	vsnprintf(text, sizeof(text), format, values);
+	va_end(values);
+	ERROR_AT(c, key, report, "%s", text);
+}
+
 int conf_check(struct conf *c, struct conf_report *report)
 {
 	unsigned before = report->errors;
 
 	listeners_check(c, report);
+	tls_check(c, report);
+	redis_tls_check(c, report);
 	leases_check(c, report);
 	store_check(c, report);
 	prefix_check(c, report);

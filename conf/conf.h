@@ -49,7 +49,12 @@ struct conf {
 		char *unix_path; /* NULL: the default, under the runtime directory; "" = no */
 		char *tcp_host;  /* NULL = no */
 		uint16_t tcp_port;
+		char *tls_host;  /* NULL = no */
+		uint16_t tls_port;
 	} listen;
+	struct {
+		char *cert_file, *key_file, *client_ca_file; /* NULL: none */
+	} tls;
 	enum conf_store store;
 	struct {
 		struct conf_address node[CONF_NODES_MAX];
@@ -61,6 +66,11 @@ struct conf {
 		bool foreign;
 		char *user; /* NULL: AUTH with the password alone */
 		char *password_file; /* NULL: no AUTH; a relative name is looked up in $CREDENTIALS_DIRECTORY first, then beside the configuration file */
+		struct {
+			bool on;
+			char *ca_file; /* NULL: the authorities of the system */
+			char *cert_file, *key_file, *server_name; /* NULL: none */
+		} tls;
 		uint64_t database;
 		uint64_t links; /* connections per node */
 	} redis;
@@ -151,5 +161,15 @@ bool conf_may_be_read_again(const char *path);
 /* Whether a reload may use the password of *fresh; call it before conf_take_live. If redis.user differs, its password waits with it for the restart. */
 bool conf_password_is_live(const struct conf *now, const struct conf *fresh);
 int conf_password_again(const struct conf *c, char **ret_password) __attribute__((warn_unused_result));
+
+/*
+ * The content of the file that this key names, as one text of *ret_n bytes and a NUL, which the caller frees; NULL if the key has no value. It must be a
+ * regular file of at most 1 MiB, so that reading it never blocks. 0; -ENOTSUP, -EFBIG; or a negative errno of reading it.
+ */
+int conf_file(const struct conf *c, enum conf_key key, char **ret_text, size_t *ret_n) __attribute__((warn_unused_result));
+/* The name of that file, as the configuration has it; NULL: none. */
+const char *conf_file_name(const struct conf *c, enum conf_key key);
+/* Adds an error at the place of this key. */
+void conf_refuse(const struct conf *c, enum conf_key key, struct conf_report *report, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include "conf/reader.h"
 
+#include "conf/list.h"
 #include "conf/value.h"
 #include "conf/words.h"
 #include "conf/yaml.h"
@@ -39,14 +40,6 @@ static void value_spoil(struct reader *r, const struct setting *s)
 	r->conf->origin[s->key].bad = true;
 }
 
-static void value_complain(struct reader *r, int outcome, const char *why)
-{
-	if (outcome == VALUE_SECRET)
-		report_secret(r->yaml.report, r->yaml.source, yaml_place(&r->yaml), "%s", why);
-	else
-		complain(r, yaml_place(&r->yaml), "%s", why);
-}
-
 static void scalar_read(struct reader *r, const struct setting *s)
 {
 	const yaml_event_t *e = &r->yaml.event;
@@ -64,84 +57,8 @@ static void scalar_read(struct reader *r, const struct setting *s)
 		origin_set(r, s, yaml_place(&r->yaml), written ? text : NULL);
 		return;
 	}
-	value_complain(r, outcome, why);
+	list_complain(&r->yaml, outcome, why);
 	value_spoil(r, s);
-}
-
-/* The valid addresses of a list that is being read. */
-struct list {
-	struct conf_address node[CONF_NODES_MAX];
-	size_t count;
-	bool bad;
-};
-
-static void item_add(struct reader *r, struct list *list, struct conf_address *a)
-{
-	struct source_place place = yaml_place(&r->yaml);
-
-	for (size_t i = 0; i < list->count; i++) {
-		if (address_equal(&list->node[i], a)) {
-			complain(r, place, "'%s' stands in the list twice", a->label);
-			list->bad = true;
-			address_release(a);
-			return;
-		}
-		if (!strcmp(address_name(&list->node[i]), address_name(a))) {
-			complain(r, place, "two nodes are called '%s'", address_name(a));
-			list->bad = true;
-			address_release(a);
-			return;
-		}
-	}
-	if (list->count == CONF_NODES_MAX) {
-		complain(r, place, "at most %d nodes", CONF_NODES_MAX);
-		list->bad = true;
-		address_release(a);
-		return;
-	}
-	list->node[list->count++] = *a;
-}
-
-static void item_read(struct reader *r, struct list *list)
-{
-	const yaml_event_t *e = &r->yaml.event;
-	const char *text = (const char *)e->data.scalar.value;
-	struct conf_address a;
-	char why[WHY_MAX];
-	int outcome;
-
-	list->bad = list->bad || yaml_is_continued(&r->yaml);
-	if (yaml_is_continued(&r->yaml)) /* reported already */
-		return;
-	if (!text_printable(text, e->data.scalar.length)) {
-		complain(r, yaml_place(&r->yaml), "an address holds no control characters");
-		list->bad = true;
-		return;
-	}
-	outcome = address_parse(text, &a, why);
-	if (!outcome) {
-		item_add(r, list, &a);
-		return;
-	}
-	value_complain(r, outcome, why);
-	list->bad = true;
-}
-
-static void items_read(struct reader *r, struct list *list)
-{
-	while (yaml_next(&r->yaml) != YAML_SEQUENCE_END_EVENT && !r->yaml.over) {
-		if (r->yaml.event.type == YAML_SCALAR_EVENT) {
-			item_read(r, list);
-			continue;
-		}
-		if (r->yaml.event.type == YAML_SEQUENCE_START_EVENT)
-			complain(r, yaml_place(&r->yaml),
-				 "a list within the list; an IPv6 address must be quoted: \"[::1]:6379\"");
-		else if (r->yaml.event.type == YAML_MAPPING_START_EVENT)
-			complain(r, yaml_place(&r->yaml), "an address is one word, host:port without a blank");
-		list->bad = true;
-		yaml_skip(&r->yaml);
-	}
 }
 
 static void list_read(struct reader *r, const struct setting *s, struct source_place place)
@@ -149,7 +66,7 @@ static void list_read(struct reader *r, const struct setting *s, struct source_p
 	struct list list = {.bad = false};
 	struct source_place start = yaml_place(&r->yaml);
 
-	items_read(r, &list);
+	list_items(&r->yaml, &list);
 	if (!list.count && !list.bad && !r->yaml.over) {
 		complain(r, start, "%s needs at least one address", s->path);
 		list.bad = true;
@@ -164,6 +81,75 @@ static void list_read(struct reader *r, const struct setting *s, struct source_p
 	origin_set(r, s, place, NULL);
 }
 
+/* NOLINTBEGIN(misc-no-recursion): no key of a branch is a branch. */
+static void value_read(struct reader *r, const struct setting *s, struct source_place place);
+
+/* Whether there are keys that begin with the path of s and a dot: s may hold them, as a mapping. */
+static bool is_branch(const struct setting *s)
+{
+	return s->key == KEY_REDIS_TLS;
+}
+
+/* The key of a branch: "ca_file" in redis.tls is redis.tls.ca_file. NULL: there is none. */
+static const struct setting *twig_find(const struct setting *s, const char *leaf)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s.%s", s->path, leaf);
+	return setting_find_path(path);
+}
+
+static void twig_unknown(struct reader *r, const struct setting *s, const char *name)
+{
+	char path[128], hint[HINT_MAX] = "", show[SHOW_MAX];
+
+	snprintf(path, sizeof(path), "%s.%s", s->path, name);
+	setting_hint_path(path, hint);
+	complain(r, yaml_place(&r->yaml), "%s has no key '%s'%s", s->path, text_show(name, show), hint);
+	/* It may have been meant for any that is not met. */
+	for (size_t i = 0; i < CONF_KEYS; i++)
+		if (!strncmp(setting_table[i].path, path, strlen(s->path) + 1) && !r->key_line[i])
+			value_spoil(r, &setting_table[i]);
+}
+
+/* Reads one key of a branch, and its value. */
+static void twig_read(struct reader *r, const struct setting *s)
+{
+	const yaml_event_t *e = &r->yaml.event;
+	struct source_place place = yaml_place(&r->yaml);
+	const char *name = e->type == YAML_SCALAR_EVENT ? (const char *)e->data.scalar.value : NULL;
+	const struct setting *twig = name && strlen(name) == e->data.scalar.length ? twig_find(s, name) : NULL;
+
+	if (twig && !r->key_line[twig->key]) {
+		r->key_line[twig->key] = place.line;
+		yaml_next(&r->yaml);
+		value_read(r, twig, place);
+		return;
+	}
+	if (twig)
+		complain(r, place, "duplicate key '%s' (first in line %u)", name, r->key_line[twig->key]);
+	else if (!name)
+		complain(r, place, "a key is a plain word; this is %s", yaml_kind(&r->yaml));
+	else
+		twig_unknown(r, s, text_printable(name, e->data.scalar.length) ? name : "?");
+	yaml_skip(&r->yaml);
+	yaml_next(&r->yaml);
+	yaml_skip(&r->yaml);
+}
+
+/* A mapping in place of the value of s, which is yes then. */
+static void branch_read(struct reader *r, const struct setting *s, struct source_place place)
+{
+	char why[WHY_MAX];
+	bool written;
+
+	if (value_parse(r->conf, s, "yes", 3, &written, why))
+		value_spoil(r, s);
+	origin_set(r, s, place, NULL);
+	while (yaml_next(&r->yaml) != YAML_MAPPING_END_EVENT && !r->yaml.over)
+		twig_read(r, s);
+}
+
 /* Reads the value of a key, from its first event to its last. place: of the key. */
 static void value_read(struct reader *r, const struct setting *s, struct source_place place)
 {
@@ -174,6 +160,9 @@ static void value_read(struct reader *r, const struct setting *s, struct source_
 			 r->assignment ? "" : "; leave the line out, or make it a comment, to get the default");
 	} else if (type == YAML_SEQUENCE_START_EVENT && setting_is_list(s)) {
 		list_read(r, s, place);
+		return;
+	} else if (type == YAML_MAPPING_START_EVENT && is_branch(s)) {
+		branch_read(r, s, place);
 		return;
 	} else if (type == YAML_SCALAR_EVENT && !setting_is_list(s)) {
 		scalar_read(r, s);
@@ -186,6 +175,7 @@ static void value_read(struct reader *r, const struct setting *s, struct source_
 	value_spoil(r, s);
 	yaml_skip(&r->yaml);
 }
+/* NOLINTEND(misc-no-recursion) */
 
 /* NOLINTBEGIN(misc-no-recursion): sections exist at the top only, so there are at most two levels. */
 static void section_read(struct reader *r, const struct section *section);

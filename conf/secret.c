@@ -4,46 +4,17 @@
  */
 #include "conf/conf.h"
 
+#include "conf/file.h"
 #include "conf/source.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define PASSWORD_MAX 4096
-
-/* Joins folder[0..n), "/" and name; false if the path is too long. */
-static bool path_join(const char *folder, size_t n, const char *name, char ret_path[PATH_MAX])
-{
-	int length = snprintf(ret_path, PATH_MAX, "%.*s/%s", (int)n, folder, name);
-
-	errno = ENAMETOOLONG; /* if it is too long */
-	return length > 0 && length < PATH_MAX;
-}
-
-/* A relative name is looked up in $CREDENTIALS_DIRECTORY, then beside the configuration file, then in the working directory. */
-static int password_open(const struct conf *c, int how)
-{
-	const char *name = c->redis.password_file, *credentials = getenv("CREDENTIALS_DIRECTORY");
-	const struct conf_source *source = c->origin[KEY_REDIS_PASSWORD_FILE].source;
-	const char *slash = source ? strrchr(source->label, '/') : NULL;
-	char path[PATH_MAX];
-	int fd = -1;
-
-	if (*name == '/')
-		return open(name, how);
-	if (credentials && path_join(credentials, strlen(credentials), name, path))
-		fd = open(path, how);
-	if (fd >= 0 || (credentials && errno != ENOENT))
-		return fd;
-	if (slash && path_join(source->label, (size_t)(slash - source->label), name, path))
-		return open(path, how);
-	return open(name, how);
-}
 
 static ssize_t password_read(int fd, char *text, size_t size)
 {
@@ -92,7 +63,7 @@ static int password_get(const struct conf *c, bool again, char **ret_password)
 		*ret_password = NULL;
 		return 0;
 	}
-	fd = password_open(c, O_RDONLY | O_CLOEXEC | (again ? O_NONBLOCK : 0));
+	fd = file_open(c, KEY_REDIS_PASSWORD_FILE, again ? O_NONBLOCK : 0);
 	if (fd < 0)
 		return -errno;
 	r = again && (fstat(fd, &st) || !S_ISREG(st.st_mode)) ? -ENOTSUP : password_of(fd, ret_password);

@@ -20,6 +20,11 @@ static const char *text_in(const struct conf *c, const struct setting *s)
 	return *(char *const *)field_in(c, s);
 }
 
+static uint16_t port_in(const struct conf *c, const struct setting *s)
+{
+	return s->key == KEY_LISTEN_TLS ? c->listen.tls_port : c->listen.tcp_port;
+}
+
 bool value_is_set(const struct conf *c, const struct setting *s)
 {
 	switch (s->type) {
@@ -65,7 +70,7 @@ bool value_equal(const struct conf *a, const struct conf *b, const struct settin
 	case TYPE_DURATION:
 		return !memcmp(field_in(a, s), field_in(b, s), sizeof(uint64_t));
 	case TYPE_LISTENER:
-		return text_equal(a->listen.tcp_host, b->listen.tcp_host) && a->listen.tcp_port == b->listen.tcp_port;
+		return text_equal(text_in(a, s), text_in(b, s)) && port_in(a, s) == port_in(b, s);
 	case TYPE_NODES:
 		return nodes_equal(a, b);
 	default:
@@ -110,16 +115,16 @@ static void choice_print(const struct conf *c, const struct setting *s, FILE *ou
 		fputs(word, out);
 }
 
-static void listener_print(const struct conf *c, FILE *out)
+static void listener_print(const struct conf *c, const struct setting *s, FILE *out)
 {
+	const char *host = text_in(c, s);
 	char text[300];
 
-	if (!c->listen.tcp_host) {
+	if (!host) {
 		fputs("no", out);
 		return;
 	}
-	snprintf(text, sizeof(text), strchr(c->listen.tcp_host, ':') ? "[%s]:%u" : "%s:%u", c->listen.tcp_host,
-		 c->listen.tcp_port);
+	snprintf(text, sizeof(text), strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, port_in(c, s));
 	value_print_text(text, out);
 }
 
@@ -183,7 +188,7 @@ void value_print(const struct conf *c, const struct setting *s, FILE *out)
 		number_print(c, s, out);
 		break;
 	case TYPE_LISTENER:
-		listener_print(c, out);
+		listener_print(c, s, out);
 		break;
 	case TYPE_NODES:
 		nodes_print(c, out);

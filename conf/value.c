@@ -154,11 +154,11 @@ static int listen_parse(struct conf *c, const struct setting *s, const char *tex
 	char *host = NULL;
 	uint16_t port = 0;
 
-	if (!says_no(text) && listener_parse(text, s->given, &host, &port, why))
+	if (!says_no(text) && listener_parse(text, says_no(s->given) ? "127.0.0.1:7422" : s->given, &host, &port, why))
 		return VALUE_BAD;
-	free(c->listen.tcp_host);
-	c->listen.tcp_host = host;
-	c->listen.tcp_port = port;
+	free(*(char **)field_of(c, s));
+	*(char **)field_of(c, s) = host;
+	*(s->key == KEY_LISTEN_TLS ? &c->listen.tls_port : &c->listen.tcp_port) = port;
 	return 0;
 }
 

@@ -130,10 +130,28 @@ static int listen_failed(const char *what, const char *where, int r)
 	return r;
 }
 
+static bool is_passed_tls(const struct systemd_socket *s)
+{
+	return strcmp(s->name, "tls") == 0;
+}
+
+static bool has_passed_tls(const struct daemon *d)
+{
+	for (size_t i = 0; i < d->systemd.sockets_n; i++)
+		if (is_passed_tls(&d->systemd.sockets[i]))
+			return true;
+	return false;
+}
+
+bool daemon_speaks_tls(const struct daemon *d)
+{
+	return d->conf->listen.tls_host || has_passed_tls(d);
+}
+
 static int listen_passed(struct daemon *d)
 {
 	for (size_t i = 0; i < d->systemd.sockets_n; i++) {
-		int r = net_listen_fd(d->net, d->systemd.sockets[i].fd);
+		int r = net_listen_fd(d->net, d->systemd.sockets[i].fd, is_passed_tls(&d->systemd.sockets[i]));
 
 		if (r < 0)
 			return listen_failed("passed", d->systemd.sockets[i].name, r);
@@ -142,9 +160,9 @@ static int listen_passed(struct daemon *d)
 }
 
 /* "127.0.0.1:7420", "[::1]:7420" */
-const char *tcp_text(const struct conf *c, char *out, size_t size)
+const char *tcp_text(const char *host, uint16_t port, char *out, size_t size)
 {
-	snprintf(out, size, strchr(c->listen.tcp_host, ':') ? "[%s]:%u" : "%s:%u", c->listen.tcp_host, (unsigned)c->listen.tcp_port);
+	snprintf(out, size, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, (unsigned)port);
 	return out;
 }
 
@@ -166,7 +184,7 @@ static int listen_configured(struct daemon *d)
 	if (c->listen.tcp_host) {
 		r = net_listen_tcp(d->net, c->listen.tcp_host, c->listen.tcp_port);
 		if (r < 0)
-			return listen_failed("tcp", tcp_text(c, where, sizeof(where)), r);
+			return listen_failed("tcp", tcp_text(c->listen.tcp_host, c->listen.tcp_port, where, sizeof(where)), r);
 	}
 	return 0;
 }
@@ -193,9 +211,32 @@ static void stage_net_stop(struct daemon *d)
 	net_free(d->net);
 }
 
-/* Passed sockets replace the configured ones. This stage is the last, so that a client connects to a daemon that is ready. */
+static int listen_tls(struct daemon *d)
+{
+	const struct conf *c = d->conf;
+	struct ssl_ctx_st *context = credentials_listen(&d->credentials, c);
+	char where[300];
+	int r;
+
+	if (!context)
+		return -EINVAL;
+	net_set_tls(d->net, context);
+	if (has_passed_tls(d))
+		return 0;
+	r = net_listen_tls(d->net, c->listen.tls_host, c->listen.tls_port);
+	return r < 0 ? listen_failed("tls", tcp_text(c->listen.tls_host, c->listen.tls_port, where, sizeof(where)), r) : 0;
+}
+
+/*
+ * Passed sockets replace the configured ones, but listen.tls only if one of them is called tls. This stage is the last, so that a client connects to a daemon
+ * that is ready.
+ */
 static int stage_listen(struct daemon *d)
 {
+	int r = daemon_speaks_tls(d) ? listen_tls(d) : 0;
+
+	if (r < 0)
+		return r;
 	return d->systemd.sockets_n > 0 ? listen_passed(d) : listen_configured(d);
 }
 
@@ -303,6 +344,7 @@ int daemon_run(struct conf *conf, const struct daemon_args *args)
 	d->args = args;
 	d->timer_fd = -1;
 	d->started = clock_boottime();
+	credentials_init(&d->credentials);
 	/* Between the first mark of the state file and the last one an end without supervise_end counts as a crash. */
 	supervise_hold_signals(true);
 	while (r >= 0 && started < STAGES) {

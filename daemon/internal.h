@@ -6,6 +6,7 @@
 #include "daemon/backlog.h"
 #include "daemon/base/rng.h"
 #include "daemon/core/service.h"
+#include "daemon/credentials.h"
 #include "daemon/daemon.h"
 #include "daemon/descriptors.h"
 #include "daemon/journal.h"
@@ -38,6 +39,7 @@ struct daemon {
 	struct instant pass_end;   /* when the loop pass must end: PASS_US after its first step */
 	struct journal journal;
 	struct net *net;
+	struct credentials credentials;
 	struct upstream *upstream; /* store: redis */
 	struct memory *memory;     /* store: memory */
 	struct state state;
@@ -60,7 +62,8 @@ struct daemon {
 };
 
 /* daemon.c */
-const char *tcp_text(const struct conf *c, char *out, size_t size);
+const char *tcp_text(const char *host, uint16_t port, char *out, size_t size);
+bool daemon_speaks_tls(const struct daemon *d); /* at listen.tls, or at a passed socket called tls */
 
 /* pump.c: one event in, its effects out. */
 void pump_step(struct daemon *d, struct event *event);

@@ -4,6 +4,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
+#include "daemon/credentials.h"
 
 #include <fcntl.h>
 #include <getopt.h>
@@ -90,6 +91,15 @@ static void options_read(struct options *o, int argc, char **argv)
 	}
 }
 
+/* The files that the configuration names. */
+static int credentials_read(const struct conf *conf, struct conf_report *report)
+{
+	int r = credentials_check(conf, report);
+
+	conf_report_print(report);
+	return r;
+}
+
 /* Mistakes end the start, so standard error gets all of them, however slow its reader is. A daemon that starts logs its warnings, and does not wait. */
 static int run(const struct options *o)
 {
@@ -102,7 +112,7 @@ static int run(const struct options *o)
 	report.out = open_memstream(&text, &n);
 	if (!report.out)
 		mem_exhausted();
-	status = conf_read(&conf, o->args.config, o->args.sets, o->args.set_count, &report) < 0 ? EX_CONFIG : EX_OK;
+	status = conf_read(&conf, o->args.config, o->args.sets, o->args.set_count, &report) < 0 || credentials_read(&conf, &report) < 0 ? EX_CONFIG : EX_OK;
 	if (fclose(report.out))
 		mem_exhausted();
 	if (status == EX_OK) {
@@ -125,6 +135,8 @@ static int with_configuration(const struct options *o)
 	int status = EX_OK;
 
 	if (conf_read(&conf, o->args.config, o->args.sets, o->args.set_count, &report) < 0)
+		status = EX_CONFIG;
+	else if (o->action == ACTION_CHECK && credentials_read(&conf, &report) < 0)
 		status = EX_CONFIG;
 	else if (o->action == ACTION_DUMP)
 		conf_dump(&conf, stdout);

@@ -95,10 +95,10 @@ static int configure_redis(struct daemon *d)
 /* Passed sockets replace the configured ones. */
 static bool listens_beyond_this_host(const struct daemon *d)
 {
-	bool beyond = false;
+	bool beyond = reach_of_host(d->conf->listen.tls_host);
 
 	if (d->systemd.sockets_n == 0)
-		return reach_of_host(d->conf->listen.tcp_host);
+		return beyond || reach_of_host(d->conf->listen.tcp_host);
 	for (size_t i = 0; i < d->systemd.sockets_n; i++)
 		beyond |= reach_of_socket(d->systemd.sockets[i].fd);
 	return beyond;
@@ -199,6 +199,13 @@ static int password_first(const struct conf *c, char **ret_password)
 	return r;
 }
 
+static void secret_free(char *text)
+{
+	if (text)
+		explicit_bzero(text, strlen(text));
+	free(text);
+}
+
 static int redis_start(struct daemon *d)
 {
 	const struct conf *c = d->conf;
@@ -230,11 +237,15 @@ static int redis_start(struct daemon *d)
 		                                       .host = c->redis.node[i].host,
 		                                       .port = c->redis.node[i].port};
 	conf.password = password;
+	conf.server_name = c->redis.tls.server_name;
+	conf.tls = c->redis.tls.on ? credentials_redis(&d->credentials, c) : NULL;
+	if (c->redis.tls.on && !conf.tls) {
+		secret_free(password);
+		return -EINVAL;
+	}
 	sink.context = d;
 	d->upstream = upstream_new(d->base, &conf, &sink);
-	if (password)
-		explicit_bzero(password, strlen(password));
-	free(password);
+	secret_free(password);
 	return d->upstream ? 0 : -ENOMEM;
 }
 

@@ -71,6 +71,18 @@ static void reload_password(struct daemon *d)
 	free(password);
 }
 
+/* Files that cannot be used leave the former ones in use. */
+static void reload_tls(struct daemon *d)
+{
+	struct ssl_ctx_st *context = daemon_speaks_tls(d) ? credentials_listen(&d->credentials, d->conf) : NULL;
+
+	if (context)
+		net_set_tls(d->net, context);
+	context = d->upstream && d->conf->redis.tls.on ? credentials_redis(&d->credentials, d->conf) : NULL;
+	if (context)
+		upstream_set_tls(d->upstream, context);
+}
+
 /* The limit of descriptors may have changed as well. */
 static void reload_limits(struct daemon *d)
 {
@@ -94,6 +106,7 @@ static void reload_apply(struct daemon *d, struct conf *fresh)
 	reload_limits(d);
 	if (password_is_live)
 		reload_password(d);
+	reload_tls(d);
 }
 
 /* The report is collected in memory and then logged, so that a slow reader of standard error cannot block the loop. */
@@ -151,14 +164,17 @@ static void on_signal(evutil_socket_t number, short what, void *context)
 /* Passed sockets replace the configured ones. */
 static void supervise_ready(struct daemon *d)
 {
-	char tcp[300] = "no", passed[32] = "";
+	const struct conf *c = d->conf;
+	char tcp[300] = "no", tls[300] = "", where[290], passed[32] = "";
 
 	if (d->systemd.sockets_n > 0)
 		snprintf(passed, sizeof(passed), " passed=%zu", d->systemd.sockets_n);
-	else if (d->conf->listen.tcp_host)
-		tcp_text(d->conf, tcp, sizeof(tcp));
-	log_event(LOG_NOTICE, "ready", "version=%s store=%s nodes=%u unix=%s tcp=%s%s runtime=%s", REDLOCKD_VERSION, d->core_conf.store,
-	          d->core_conf.nodes, d->unix_path[0] ? d->unix_path : "no", tcp, passed, d->runtime.dir);
+	else if (c->listen.tcp_host)
+		tcp_text(c->listen.tcp_host, c->listen.tcp_port, tcp, sizeof(tcp));
+	if (c->listen.tls_host)
+		snprintf(tls, sizeof(tls), " tls=%s", tcp_text(c->listen.tls_host, c->listen.tls_port, where, sizeof(where)));
+	log_event(LOG_NOTICE, "ready", "version=%s store=%s nodes=%u unix=%s tcp=%s%s%s runtime=%s", REDLOCKD_VERSION, d->core_conf.store,
+	          d->core_conf.nodes, d->unix_path[0] ? d->unix_path : "no", tcp, tls, passed, d->runtime.dir);
 	d->owes_ready = true;
 	d->ready = true;
 }
@@ -194,9 +210,12 @@ void supervise_tick(struct daemon *d)
 
 static void on_tick(evutil_socket_t fd, short what, void *context)
 {
+	struct daemon *d = context;
+
 	(void)fd, (void)what;
-	stores_tick(context);
-	supervise_tick(context);
+	stores_tick(d);
+	supervise_tick(d);
+	credentials_tick(&d->credentials, d->conf);
 }
 
 void supervise_hold_signals(bool hold)

@@ -57,6 +57,23 @@ C
 ${CC:-cc} -Wall -Wextra -Werror -std=c11 -I"$scratch/usr/usr/include" -o "$scratch/program" "$scratch/program.c" -L"$scratch/usr/usr/lib" -lredlock &&
 	"$scratch/program"
 verdict $? "a program does not link against the installed library, or does not run"
+cat >"$scratch/secure.c" <<'C'
+#include <redlock.h>
+#include <stdio.h>
+int main(void)
+{
+	struct redlock_tls tls = {.ca_file = "/nonexistent/ca.pem"};
+	char why[256];
+	struct redlock *c;
+
+	puts(redlock_use_tls(&tls, why, sizeof(why)) ? why : "?");
+	return redlock_open("tls://localhost:1", 1000, &c) ? 0 : 1;
+}
+C
+said=$(${CC:-cc} -Wall -Wextra -Werror -std=c11 -I"$scratch/usr/usr/include" -o "$scratch/secure" "$scratch/secure.c" -L"$scratch/usr/usr/lib" -lredlock -lssl -lcrypto &&
+	"$scratch/secure")
+[ "$said" = '/nonexistent/ca.pem: cannot be read: No such file or directory' ]
+verdict $? "a program that uses TLS does not link against the installed library, or does not run: $said"
 strangers=$(nm -g --defined-only "$scratch/usr/usr/lib/libredlock.a" | awk 'NF == 3 && $3 !~ /^redlock_/ { print $3 }')
 [ -z "$strangers" ]
 verdict $? "libredlock.a exports names without the prefix redlock_: $strangers"

@@ -15,14 +15,15 @@ trap 'rm -rf "$scratch"' EXIT
 # without I/O and time, @libc all headers of libc and the kernel. Headers of other libraries must be named.
 includes='
 proto         @pure stdio.h proto/
+tls           @libc openssl/ tls/
 conf          @libc yaml.h conf/
 daemon/base   @libc sanitizer/asan_interface.h daemon/base/ proto/span.h
 daemon/core   @pure stdio.h proto/ daemon/core/ daemon/base/ !daemon/base/clock.h
 daemon/store  @pure stdio.h dirent.h fcntl.h unistd.h sys/mman.h sys/stat.h daemon/store/ daemon/core/event.h daemon/base/ !daemon/base/clock.h proto/span.h
-daemon/redis  @libc hiredis/ event2/ daemon/redis/ daemon/core/event.h daemon/base/ proto/span.h
-daemon/net    @libc event2/ daemon/net/ daemon/base/
-daemon        @libc event2/ daemon/ conf/ proto/
-client        @libc client/ proto/
+daemon/redis  @libc hiredis/ event2/ tls/ daemon/redis/ daemon/core/event.h daemon/base/ proto/span.h
+daemon/net    @libc event2/ tls/ daemon/net/ daemon/base/
+daemon        @libc event2/ daemon/ conf/ proto/ tls/context.h
+client        @libc client/ proto/ tls/
 '
 pure='assert.h ctype.h endian.h errno.h inttypes.h limits.h stdarg.h stdbool.h stddef.h stdint.h stdlib.h string.h strings.h sys/queue.h'
 
@@ -143,6 +144,10 @@ done
 
 plant proto '<time.h>'
 plant proto '"daemon/base/buf.h"'
+plant tls '"daemon/base/mem.h"'
+plant tls '"proto/proto.h"'
+plant daemon/core '"tls/tls.h"'
+plant daemon/net '<openssl/ssl.h>'
 plant conf '"daemon/base/mem.h"'
 plant conf '"proto/proto.h"'
 plant daemon/base '"daemon/core/event.h"'
@@ -210,7 +215,7 @@ printf '\t%0152d\n\t%0153d\n' 0 0 >"$scratch/wide.c"
 [ "$(wide "$scratch/wide.c")" = "$scratch/wide.c:2" ]
 verdict $? "a line of 161 columns is not found"
 # shellcheck disable=SC2046 # one word for each file
-too_wide=$(wide $(find daemon proto client conf tests -name '*.[ch]') daemon/core/*.md)
+too_wide=$(wide $(find daemon proto tls client conf tests -name '*.[ch]') daemon/core/*.md)
 [ -z "$too_wide" ]
 verdict $? "wider than 160 columns: $too_wide"
 

@@ -35,5 +35,5 @@ report() {
 		END { printf "%s: %d files, %d lines\n%s", title, files, total, long }'
 }
 
-report product proto conf daemon client
+report product proto tls conf daemon client
 report tests tests

@@ -81,6 +81,17 @@ struct lasting *session_lasting(struct session_table *t, struct session *s)
 	return l;
 }
 
+/* Both, one behind the other. */
+static char *texts_copy(const char *first, const char *second)
+{
+	size_t n = strlen(first) + 1, more = strlen(second) + 1;
+	char *copy = mem_alloc(n + more);
+
+	memcpy(copy, first, n);
+	memcpy(copy + n, second, more);
+	return copy;
+}
+
 static void session_set_peer(struct session *s, const struct peer *peer)
 {
 	s->is_unix = peer->is_unix;
@@ -89,7 +100,10 @@ static void session_set_peer(struct session *s, const struct peer *peer)
 	s->pid = peer->pid;
 	s->uid = peer->uid;
 	s->at_unix = strcmp(peer->address, UNIX_ADDRESS) == 0;
-	if (peer->address[0] && !s->at_unix)
+	s->has_subject = peer->subject != NULL;
+	if (s->has_subject)
+		s->address = texts_copy(peer->address, peer->subject);
+	else if (peer->address[0] && !s->at_unix)
 		s->address = mem_copy(peer->address, strlen(peer->address));
 }
 

@@ -41,7 +41,7 @@ struct session {
 	uint64_t serial;         /* number for people and for RESUME */
 	struct lasting *lasting; /* NULL: it was never asked for */
 	char *label;             /* HELLO name=; NULL */
-	char *address;           /* of the peer, as text; NULL: none, or that of all Unix sockets, see who.h */
+	char *address;           /* of the peer, as text; NULL: none, or that of all Unix sockets; then, if has_subject, its subject. See who.h */
 	struct instant opened_at, heard_at;
 	int64_t heartbeat_us;    /* 0: no heartbeat */
 	struct timer timer;      /* the heartbeat; after the end of input: how long rounds may still answer */
@@ -65,6 +65,7 @@ struct session {
 	unsigned open;           /* resuming: adoptions undecided at the last count, less those decided since */
 	bool is_unix, is_local, is_admin; /* of the peer: see struct peer */
 	bool at_unix;            /* its address is UNIX_ADDRESS */
+	bool has_subject;        /* it has shown a certificate */
 	bool awaiting;           /* EVENT_SENT was asked for */
 	bool reading;            /* false: EFFECT_READ told the outer layer to stop */
 	bool busy;               /* an untagged request is under way */

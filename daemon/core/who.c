@@ -10,6 +10,11 @@ struct span session_address(const struct session *s)
 	return s->at_unix ? SPAN(UNIX_ADDRESS) : span_of(s->address ? s->address : "");
 }
 
+struct span session_subject(const struct session *s)
+{
+	return span_of(s->has_subject ? s->address + strlen(s->address) + 1 : "");
+}
+
 static char *who_text(char *at, struct span text)
 {
 	memcpy(at, text.p, text.n);

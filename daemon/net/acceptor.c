@@ -8,6 +8,7 @@
 #include "daemon/net/admin.h"
 #include "daemon/net/closing.h"
 #include "daemon/net/conn.h"
+#include "daemon/net/halfopen.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,6 +29,7 @@ struct accept_source {
 	SLIST_ENTRY(accept_source) link;
 	struct acceptor *acceptor;
 	struct listener listener;
+	bool tls;
 	struct event *event;
 };
 
@@ -56,13 +58,13 @@ static const char *refusal_text(const struct hub *h, enum share why, uid_t uid, 
 	return room;
 }
 
-static void refuse_session(struct acceptor *a, int fd, enum share why, uid_t uid)
+static void refuse_session(struct hub *h, int fd, struct ssl_st *tls, enum share why, uid_t uid)
 {
 	char line[160], text[120];
-	int n = snprintf(line, sizeof(line), "ERR LIMIT clients=%u %s\n", sessions_most(a->hub), refusal_text(a->hub, why, uid, text, sizeof(text)));
+	int n = snprintf(line, sizeof(line), "ERR LIMIT clients=%u %s\n", sessions_most(h), refusal_text(h, why, uid, text, sizeof(text)));
 
-	a->hub->counts.refused++;
-	closing_refuse(a->hub, fd, line, (size_t)n);
+	h->counts.refused++;
+	closing_refuse(h, fd, tls, line, (size_t)n);
 }
 
 /* Accepts one waiting connection with the reserved descriptor, and refuses it. The descriptor is reserved again afterwards. */
@@ -81,7 +83,7 @@ static void refuse_waiting(struct acceptor *a, int listening)
 		n = snprintf(line, sizeof(line), "ERR LIMIT descriptors=%llu no descriptor left for another connection\n",
 			     (unsigned long long)limit.rlim_cur);
 		a->hub->counts.refused++;
-		closing_say(fd, line, (size_t)n);
+		closing_say(fd, NULL, line, (size_t)n);
 	}
 	a->reserve = reserve_open();
 }
@@ -135,23 +137,31 @@ static void accept_retry(evutil_socket_t fd, short what, void *context)
 
 /* --- accepting ----------------------------------------------------------------------------------------------------- */
 
-static void accept_one(struct acceptor *a, int fd, const struct sockaddr *address)
+void acceptor_take(struct hub *h, int fd, const struct peer *peer, struct ssl_st *tls)
 {
-	struct hub *h = a->hub;
-	enum share share;
+	enum share share = shares_ask(&h->shares, (uid_t)peer->uid, h->slots.live, sessions_most(h));
+
+	if (share != SHARE_LEFT)
+		refuse_session(h, fd, tls, share, (uid_t)peer->uid);
+	else
+		conn_open(h, fd, peer, tls);
+}
+
+/* Makes room for one more: connections that are being closed anyhow come first, then handshakes. */
+static void accept_one(struct accept_source *s, int fd, const struct sockaddr *address)
+{
+	struct hub *h = s->acceptor->hub;
 	struct peer peer;
 
-	a->pause_us = PAUSE_FIRST;
-	while (hub_is_full(h) && closing_evict(h))
+	s->acceptor->pause_us = PAUSE_FIRST;
+	while (hub_is_full(h) && (closing_evict(h) || halfopen_evict(h)))
 		;
 	address_peer(fd, address, &peer);
 	peer.is_admin = admin_is_peer(fd, &peer, h->conf.admin_group);
-	share = shares_ask(&h->shares, (uid_t)peer.uid, h->slots.live, sessions_most(h));
-	if (share != SHARE_LEFT) {
-		refuse_session(a, fd, share, (uid_t)peer.uid);
-		return;
-	}
-	conn_open(h, fd, &peer);
+	if (s->tls)
+		halfopen_begin(h, fd, &peer);
+	else
+		acceptor_take(h, fd, &peer, NULL);
 }
 
 /* accept(2) fails for lack of a descriptor even if no connection waits. */
@@ -184,8 +194,8 @@ static bool accept_failed(struct acceptor *a, int listening, int error)
 	case ENFILE:
 		if (!somebody_waits(listening))
 			return false;
-		/* A closing connection can be closed at once, which frees its descriptor. */
-		if (closing_evict(a->hub))
+		/* A closing connection or a handshake can be closed at once, which frees its descriptor. */
+		if (closing_evict(a->hub) || halfopen_evict(a->hub))
 			return true;
 		break;
 	}
@@ -206,7 +216,7 @@ static void accept_ready(evutil_socket_t listening, short what, void *context)
 		int fd = accept4(listening, (struct sockaddr *)&address, &n, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd >= 0)
-			accept_one(a, fd, (const struct sockaddr *)&address);
+			accept_one(s, fd, (const struct sockaddr *)&address);
 		else if (!accept_failed(a, listening, errno))
 			return;
 	}
@@ -233,12 +243,13 @@ static void source_free(struct accept_source *s)
 	free(s);
 }
 
-int acceptor_add(struct acceptor *a, const struct listener *l)
+int acceptor_add(struct acceptor *a, const struct listener *l, bool tls)
 {
 	struct accept_source *s = mem_alloc(sizeof(*s));
 
 	s->acceptor = a;
 	s->listener = *l;
+	s->tls = tls;
 	s->event = event_new(a->hub->base, l->fd, EV_READ | EV_PERSIST, accept_ready, s);
 	if (!s->event || (!a->paused && event_add(s->event, NULL))) {
 		source_free(s);

@@ -14,6 +14,8 @@
 #include "daemon/net/listener.h"
 
 struct accept_source;
+struct peer;
+struct ssl_st;
 
 struct acceptor {
 	struct hub *hub;
@@ -27,8 +29,11 @@ struct acceptor {
 
 int acceptor_init(struct acceptor *a, struct hub *h) __attribute__((warn_unused_result));
 void acceptor_release(struct acceptor *a);
-/* Takes ownership of the listener, also on failure. 0 or -errno. */
-int acceptor_add(struct acceptor *a, const struct listener *l) __attribute__((warn_unused_result));
+/* Takes ownership of the listener, also on failure. tls: its connections begin with a handshake. 0 or -errno. */
+int acceptor_add(struct acceptor *a, const struct listener *l, bool tls) __attribute__((warn_unused_result));
 void acceptor_stop(struct acceptor *a); /* closes all listening sockets */
+
+/* A session for an accepted socket, or a refusal. Takes ownership of fd, and of tls after its handshake; NULL: plain. Only from the loop. */
+void acceptor_take(struct hub *h, int fd, const struct peer *peer, struct ssl_st *tls);
 
 #endif

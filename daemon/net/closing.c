@@ -5,6 +5,8 @@
  */
 #include "daemon/net/closing.h"
 #include "daemon/base/clock.h"
+#include "daemon/net/secure.h"
+#include "tls/tls.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -66,15 +68,15 @@ void closing_begin(struct conn *c)
 	conn_arm(c);
 }
 
-void closing_refuse(struct hub *h, int fd, const char *line, size_t n)
+void closing_refuse(struct hub *h, int fd, struct ssl_st *tls, const char *line, size_t n)
 {
 	struct conn *c;
 
 	if (h->refused_n >= CLOSING_REFUSED_MAX || hub_is_full(h)) {
-		closing_say(fd, line, n);
+		closing_say(fd, tls, line, n);
 		return;
 	}
-	c = conn_new(h, fd);
+	c = secure_conn_new(h, fd, tls);
 	c->is_refused = true;
 	c->out = hub_buf_get(h);
 	buf_append(c->out, line, n);
@@ -114,6 +116,7 @@ void closing_ready(struct conn *c, short what)
 
 void closing_flushed(struct conn *c)
 {
+	secure_goodbye(c);
 	shutdown(c->fd, SHUT_WR);
 	if (c->ended) {
 		conn_free(c);
@@ -134,10 +137,15 @@ static void closing_shut(int fd)
 		;
 }
 
-void closing_say(int fd, const char *line, size_t n)
+void closing_say(int fd, struct ssl_st *tls, const char *line, size_t n)
 {
+	ssize_t sent = tls ? tls_send(tls, line, n) : send(fd, line, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+	if (tls)
+		tls_end(tls);
+	tls_free(tls);
 	/* A socket that does not take the line at once is closed without it. */
-	if (send(fd, line, n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n)
+	if (sent == (ssize_t)n)
 		closing_shut(fd);
 	close(fd);
 }
@@ -147,6 +155,7 @@ static void closing_finish(struct conn *c)
 {
 	if (c->state == CONN_CLOSING && !c->blocked)
 		(void)conn_write(c);
+	secure_goodbye(c);
 	closing_shut(c->fd);
 	conn_free(c);
 }

@@ -14,8 +14,8 @@
 
 /* Begins to close the connection of a session. The session's number becomes invalid, and no callback follows. */
 void closing_begin(struct conn *c);
-/* Sends one line to a connection that never becomes a session, and closes it. Takes ownership of fd. */
-void closing_refuse(struct hub *h, int fd, const char *line, size_t n);
+/* Sends one line to a connection that never becomes a session, and closes it. Takes ownership of fd, and of tls; NULL: plain. */
+void closing_refuse(struct hub *h, int fd, struct ssl_st *tls, const char *line, size_t n);
 
 /* For conn.c and hub.c; the first two may free c. */
 void closing_ready(struct conn *c, short what); /* the socket is ready */
@@ -25,6 +25,6 @@ void closing_expire(struct hub *h);             /* closes the connections whose 
 bool closing_evict(struct hub *h);              /* closes the oldest, to free its descriptor; false: there is none */
 
 /* Sends one line if the socket takes it at once, then closes fd. */
-void closing_say(int fd, const char *line, size_t n);
+void closing_say(int fd, struct ssl_st *tls, const char *line, size_t n);
 
 #endif

@@ -8,13 +8,13 @@
 #include "daemon/base/log.h"
 #include "daemon/net/closing.h"
 #include "daemon/net/lines.h"
+#include "daemon/net/secure.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #define SHARE_LINES  8
@@ -43,7 +43,7 @@ bool conn_takes_input(const struct conn *c)
 {
 	if (c->state >= CONN_CLOSING)
 		return !c->ended;
-	return c->state == CONN_OPEN && conn_wants_lines(c);
+	return c->state == CONN_OPEN && conn_wants_lines(c) && !secure_must_write(c);
 }
 
 /*
@@ -54,7 +54,7 @@ static short conn_wants(const struct conn *c)
 {
 	int wants = EV_PERSIST | EV_READ | EV_CLOSED;
 
-	if (c->blocked)
+	if (c->blocked || c->stuck)
 		wants |= EV_WRITE;
 	if (!conn_takes_input(c))
 		wants |= EV_ET;
@@ -159,7 +159,7 @@ static bool conn_pump(struct conn *c, bool may_read)
 	struct hub *h = c->hub;
 	size_t n = conn_recall(c);
 	bool asked = may_read && n < h->conf.line_max;
-	ssize_t got = asked ? recv(c->fd, h->scratch + n, HUB_READ, MSG_DONTWAIT) : 0;
+	ssize_t got = asked ? conn_get(c, h->scratch + n, HUB_READ) : 0;
 
 	if (got < 0 && errno != EAGAIN && errno != EINTR) {
 		conn_read_failed(c, errno);
@@ -203,7 +203,7 @@ static void conn_ready(evutil_socket_t fd, short what, void *context)
 		return;
 	}
 	if (what & EV_WRITE) {
-		c->blocked = false;
+		c->blocked = c->stuck = false;
 		conn_flush(c);
 		if (c->rest || c->awaits)
 			conn_want_telling(c);
@@ -256,15 +256,6 @@ void conn_told(struct conn *c)
 
 /* --- begin and end ------------------------------------------------------------------------------------------------- */
 
-struct conn *conn_new(struct hub *h, int fd)
-{
-	struct conn *c = pool_get(&h->conns);
-
-	c->hub = h;
-	c->fd = fd;
-	return c;
-}
-
 void conn_end_session(struct conn *c)
 {
 	slots_give(&c->hub->slots, c->session);
@@ -290,12 +281,12 @@ void conn_free(struct conn *c)
 	hub_buf_put(h, c->rest);
 	hub_buf_put(h, c->out);
 	close(c->fd);
-	pool_put(&h->conns, c);
+	secure_conn_free(c);
 }
 
-void conn_open(struct hub *h, int fd, const struct peer *peer)
+void conn_open(struct hub *h, int fd, const struct peer *peer, struct ssl_st *tls)
 {
-	struct conn *c = conn_new(h, fd);
+	struct conn *c = secure_conn_new(h, fd, tls);
 
 	c->is_unix = peer->is_unix;
 	c->reading = true;

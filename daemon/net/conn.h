@@ -45,10 +45,16 @@ struct conn {
 	bool blocked; /* the socket is full: waits until it is writable, net_flush skips it */
 	bool queued; /* its share of this pass is used up; the lines in rest wait for the next one */
 	bool is_dirty, is_ready, is_refused;
+	bool is_tls; /* part of a struct secure_conn */
+	bool stuck;  /* TLS must write before it can read, see secure.h */
 };
 
-/* Takes ownership of fd, which is non-blocking. Only from the loop: calls sink.open. */
-void conn_open(struct hub *h, int fd, const struct peer *peer);
+_Static_assert(sizeof(struct conn) == 224, "an idle session is no larger than net.h says");
+
+struct ssl_st;
+
+/* Takes ownership of fd, which is non-blocking, and of tls: NULL, or a handshake is done. Only from the loop: calls sink.open. */
+void conn_open(struct hub *h, int fd, const struct peer *peer, struct ssl_st *tls);
 void conn_send(struct conn *c, const void *bytes, size_t size);
 void conn_read(struct conn *c, bool on);
 void conn_await_sent(struct conn *c);
@@ -73,7 +79,6 @@ void conn_end_here(struct conn *c, short events);
  * closed, is the end. True: the sink has been called, and c may be freed.
  */
 bool conn_is_over(struct conn *c);
-struct conn *conn_new(struct hub *h, int fd);
 void conn_end_session(struct conn *c); /* its number becomes invalid */
 void conn_free(struct conn *c); /* closes the descriptor; calls nothing */
 

@@ -5,6 +5,8 @@
 #include "daemon/base/mem.h"
 #include "daemon/net/closing.h"
 #include "daemon/net/conn.h"
+#include "daemon/net/halfopen.h"
+#include "daemon/net/secure.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -87,7 +89,7 @@ int hub_init(struct hub *h, struct event_base *base, const struct net_conf *conf
 	*h = (struct hub){.base = base, .conf = *conf, .sink = *sink};
 	h->tell = event_new(base, -1, 0, hub_tell, h);
 	h->deadline = evtimer_new(base, hub_deadline, h);
-	if (!h->tell || !h->deadline) {
+	if (!h->tell || !h->deadline || halfopen_init(h) < 0) {
 		if (h->tell)
 			event_free(h->tell);
 		return -ENOMEM;
@@ -95,6 +97,7 @@ int hub_init(struct hub *h, struct event_base *base, const struct net_conf *conf
 	slots_init(&h->slots);
 	shares_init(&h->shares, geteuid());
 	pool_init(&h->conns, sizeof(struct conn));
+	pool_init(&h->secure_conns, sizeof(struct secure_conn));
 	TAILQ_INIT(&h->dirty);
 	TAILQ_INIT(&h->ready);
 	TAILQ_INIT(&h->closing);
@@ -111,11 +114,13 @@ void hub_release(struct hub *h)
 		conn_free(c);
 	while (closing_evict(h))
 		;
+	halfopen_release(h);
 	event_free(h->tell);
 	event_free(h->deadline);
 	slots_release(&h->slots);
 	shares_release(&h->shares);
 	pool_release(&h->conns);
+	pool_release(&h->secure_conns);
 	while (h->spares) {
 		struct buf *b = h->spare[--h->spares];
 

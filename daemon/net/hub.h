@@ -7,6 +7,7 @@
 #define NET_HUB_H
 
 #include "daemon/base/buf.h"
+#include "daemon/base/instant.h"
 #include "daemon/base/pool.h"
 #include "daemon/net/net.h"
 #include "daemon/net/shares.h"
@@ -18,7 +19,21 @@
 #define HUB_SPARES 64
 
 struct event;
+struct ssl_ctx_st;
 TAILQ_HEAD(conn_list, conn);
+TAILQ_HEAD(halfopen_list, halfopen);
+
+/* halfopen.h */
+struct halfopens {
+	struct ssl_ctx_st *context; /* of the handshakes that begin; NULL: none */
+	struct halfopen_list all;   /* oldest first */
+	struct halfopen_list ready; /* whose sockets are ready: for the next turn */
+	unsigned n;                 /* length of all */
+	struct event *turn;         /* runs through ready */
+	struct event *deadline;     /* expires with the oldest */
+	uint64_t failed;            /* not logged yet */
+	struct instant quiet_until; /* no log line about a failure before this */
+};
 
 struct hub {
 	struct event_base *base;
@@ -27,7 +42,7 @@ struct hub {
 	struct net_counts counts;
 	struct slots slots;
 	struct shares shares; /* of the sessions */
-	struct pool conns;
+	struct pool conns, secure_conns; /* secure.h */
 	/* The read buffer, conf.line_max + HUB_READ bytes: kept input of a connection, then the bytes of one recv(2). */
 	char *scratch;
 	/* The connection for which a callback is running; NULL: none, or the callback has ended that connection. */
@@ -42,6 +57,7 @@ struct hub {
 	/* A connection has a buffer only while there is something in it. These are spare. */
 	struct buf *spare[HUB_SPARES];
 	unsigned spares;
+	struct halfopens halfopen;
 };
 
 /* 0; -ENOTSUP if the base lacks early close or edge triggers (that is, no epoll); -ENOMEM. */
@@ -54,10 +70,10 @@ void hub_buf_put(struct hub *h, struct buf *b); /* NULL is allowed */
 
 void hub_flush(struct hub *h);
 
-/* Every connection has its descriptor: sessions, and those that are closing. */
+/* Every connection has its descriptor: sessions, those that are closing, and handshakes. */
 static inline bool hub_is_full(const struct hub *h)
 {
-	return h->slots.live + h->closing_n >= h->conf.connections_max;
+	return h->slots.live + h->closing_n + h->halfopen.n >= h->conf.connections_max;
 }
 
 #endif

@@ -5,7 +5,9 @@
 #include "daemon/net/acceptor.h"
 #include "daemon/net/closing.h"
 #include "daemon/net/conn.h"
+#include "daemon/net/halfopen.h"
 #include "daemon/net/hub.h"
+#include "tls/context.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -45,10 +47,10 @@ int net_listen_unix(struct net *n, const char *path)
 	struct listener l;
 	int r = listener_unix(path, &l);
 
-	return r < 0 ? r : acceptor_add(&n->acceptor, &l);
+	return r < 0 ? r : acceptor_add(&n->acceptor, &l, false);
 }
 
-int net_listen_tcp(struct net *n, const char *host, uint16_t port)
+static int listen_tcp(struct net *n, const char *host, uint16_t port, bool tls)
 {
 	struct listener l[LISTENER_ADDRESSES_MAX];
 	int i, count = listener_tcp(host, port, n->hub.conf.keepalive_us, l), r = count < 0 ? count : 0;
@@ -57,21 +59,38 @@ int net_listen_tcp(struct net *n, const char *host, uint16_t port)
 		if (r < 0)
 			listener_release(&l[i]);
 		else
-			r = acceptor_add(&n->acceptor, &l[i]);
+			r = acceptor_add(&n->acceptor, &l[i], tls);
 	return r;
 }
 
-int net_listen_fd(struct net *n, int fd)
+int net_listen_tcp(struct net *n, const char *host, uint16_t port)
+{
+	return listen_tcp(n, host, port, false);
+}
+
+int net_listen_tls(struct net *n, const char *host, uint16_t port)
+{
+	return listen_tcp(n, host, port, true);
+}
+
+void net_set_tls(struct net *n, struct ssl_ctx_st *context)
+{
+	tls_context_free(n->hub.halfopen.context);
+	n->hub.halfopen.context = context;
+}
+
+int net_listen_fd(struct net *n, int fd, bool tls)
 {
 	struct listener l;
 	int r = listener_fd(fd, n->hub.conf.keepalive_us, &l);
 
-	return r < 0 ? r : acceptor_add(&n->acceptor, &l);
+	return r < 0 ? r : acceptor_add(&n->acceptor, &l, tls);
 }
 
 void net_stop_listening(struct net *n)
 {
 	acceptor_stop(&n->acceptor);
+	halfopen_drop(&n->hub);
 }
 
 void net_send(struct net *n, uint64_t session, const void *bytes, size_t size)

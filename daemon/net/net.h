@@ -9,7 +9,10 @@
  * with such lines share 50 us of each pass. Each pass accepts at most 8 connections per listening socket. When descriptors run out, accepting pauses and is
  * tried again. Not thread-safe; one event base.
  *
- * An idle session takes 320 bytes: 224 for its record, the rest for its slot and libevent. Buffers exist only for an unfinished line and unsent output.
+ * A connection inside TLS becomes a session when its handshake is done. What is said here of recv(2) and send(2) goes for its records of at most 16 KiB.
+ *
+ * An idle session takes 320 bytes: 224 for its record, the rest for its slot and libevent; OpenSSL takes some 15 KiB besides. Buffers exist only for an
+ * unfinished line and unsent output.
  *
  * A client that does not read its answers must wait: while more than NET_OUTPUT_MARK bytes, or a quarter of output_max, are unsent, its lines are neither
  * read nor passed on. So answers alone never cause an overflow; notices that the client did not ask for may.
@@ -22,6 +25,7 @@
 #include <stdint.h>
 
 struct event_base;
+struct ssl_ctx_st;
 struct net;
 
 #define NET_OUTPUT_MARK ((size_t)256 * 1024)
@@ -57,15 +61,20 @@ void net_free(struct net *n);
 int net_listen_unix(struct net *n, const char *path);
 /* host: a numeric address, a name (all its addresses; resolving blocks, so only at start), NULL or "*" for every address. 0 or -errno. */
 int net_listen_tcp(struct net *n, const char *host, uint16_t port);
+/* The same, inside TLS; see halfopen.h. Without net_set_tls its connections are closed. */
+int net_listen_tls(struct net *n, const char *host, uint16_t port);
 /* fd: a listening Unix or TCP socket passed by the service manager, else -EINVAL. Owned on success; the path of a Unix socket is never unlinked. */
-int net_listen_fd(struct net *n, int fd);
-void net_stop_listening(struct net *n); /* closes the listening sockets, and unlinks a Unix socket that is still ours */
+int net_listen_fd(struct net *n, int fd, bool tls);
+void net_stop_listening(struct net *n); /* closes the listening sockets, ends handshakes, and unlinks a Unix socket that is still ours */
 
 void net_send(struct net *n, uint64_t session, const void *bytes, size_t size); /* copies the bytes; ignored if the session is gone */
 void net_hangup(struct net *n, uint64_t session); /* closes after the unsent output is written, within 1 s; no callback follows */
 void net_read(struct net *n, uint64_t session, bool on); /* lines that wait are delivered in order once reading resumes */
 void net_await_sent(struct net *n, uint64_t session); /* asks for `sent` */
 void net_flush(struct net *n); /* at the end of a loop pass: writes what was sent */
+
+/* Takes ownership. Handshakes that begin from now on use it; sessions and handshakes that there are keep the former one. */
+void net_set_tls(struct net *n, struct ssl_ctx_st *context);
 
 /* Applies from now on; existing sessions stay. */
 void net_set_limits(struct net *n, size_t output_max, unsigned sessions_max, unsigned connections_max);

@@ -5,9 +5,9 @@
  */
 #include "daemon/net/closing.h"
 #include "daemon/net/conn.h"
+#include "daemon/net/secure.h"
 
 #include <errno.h>
-#include <sys/socket.h>
 
 bool conn_is_full(const struct conn *c)
 {
@@ -26,7 +26,7 @@ int conn_write(struct conn *c)
 	if (c->hub->sink.writing)
 		c->hub->sink.writing(c->hub->sink.context);
 	do
-		sent = send(c->fd, buf_begin(c->out), n, MSG_NOSIGNAL | MSG_DONTWAIT);
+		sent = conn_put(c, buf_begin(c->out), n);
 	while (sent < 0 && errno == EINTR);
 	if (sent < 0)
 		return errno == EAGAIN ? 1 : -errno;

@@ -7,20 +7,22 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "daemon/redis/departure.h"
+#include "daemon/redis/socket.h"
+#include "tls/tls.h"
 
 #include <errno.h>
 #include <event2/event.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #define READ_BYTES      4096        /* of one recv(2). There is one in a pass of the loop: the answers of one server must not delay all else */
+#define READ_MOST       TLS_RECORD
 #define LATE_REPLIES_US (20 * MSEC) /* time to read replies that arrived while the daemon was stopped, before a stall counts */
 
 enum link_state {
 	LINK_CLOSED,    /* no socket */
+	LINK_SHAKING,   /* connecting, or in the handshake of TLS; the timer is the connect timeout */
 	LINK_HANDSHAKE, /* connecting, or in the handshake; the timer is the connect timeout */
 	LINK_READY,     /* takes calls; the timer checks for stalls and silence */
 	LINK_BROKEN,    /* the sink got `broken`; waits for link_close */
@@ -34,6 +36,8 @@ struct link {
 	struct stream stream;
 	struct departure departure;
 	int fd;           /* -1: none */
+	struct ssl_st *tls; /* NULL: plain */
+	const char *name;
 	struct event *io; /* fd can be read or, if `full`, written; NULL: it is not watched */
 	struct event *timer;
 	bool full;    /* the kernel did not take all of stream.out: the rest waits until the socket is writable */
@@ -65,11 +69,22 @@ static void link_watch_socket(struct link *l)
 	(void)event_add(l->io, NULL); /* a link whose socket cannot be watched breaks by its timer */
 }
 
+static ssize_t link_put(struct link *l, const void *bytes, size_t n)
+{
+	return l->tls ? tls_send(l->tls, bytes, n) : send(l->fd, bytes, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* TLS passes on a record or nothing, so there must be room for one. */
+static ssize_t link_get(struct link *l, char bytes[READ_MOST])
+{
+	return l->tls ? tls_recv(l->tls, bytes, READ_MOST) : recv(l->fd, bytes, READ_BYTES, MSG_DONTWAIT);
+}
+
 /* An error is kept for link_on_ready, which comes soon: a socket with an error is writable. */
 static void link_send(struct link *l)
 {
 	size_t n = buf_length(&l->stream.out);
-	ssize_t done = n ? send(l->fd, buf_begin(&l->stream.out), n, MSG_DONTWAIT | MSG_NOSIGNAL) : 0;
+	ssize_t done = n ? link_put(l, buf_begin(&l->stream.out), n) : 0;
 
 	if (done < 0 && errno != EAGAIN && errno != EINTR)
 		l->error = errno;
@@ -177,7 +192,7 @@ static void link_on_timer(evutil_socket_t fd, short what, void *context)
 	struct instant now = clock_boottime();
 
 	(void)fd, (void)what;
-	if (l->state == LINK_HANDSHAKE) {
+	if (l->state == LINK_SHAKING || l->state == LINK_HANDSHAKE) {
 		link_break(l, link_is_connected(l) ? "handshake timed out" : "connect timed out");
 		return;
 	}
@@ -217,10 +232,10 @@ static bool link_take(struct link *l, const void *p, size_t n)
 /* A server that refuses a connection sends the reason before it closes. It is read even if a write noticed the end first. */
 static bool link_take_rest(struct link *l)
 {
-	char rest[READ_BYTES];
+	char rest[READ_MOST];
 	ssize_t n;
 
-	while ((n = recv(l->fd, rest, sizeof(rest), MSG_DONTWAIT)) > 0) {
+	while ((n = link_get(l, rest)) > 0) {
 		if (!link_take(l, rest, (size_t)n))
 			return false;
 	}
@@ -229,15 +244,42 @@ static bool link_take_rest(struct link *l)
 
 static void link_read(struct link *l)
 {
-	char bytes[READ_BYTES];
-	ssize_t n = recv(l->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+	char bytes[READ_MOST];
+	ssize_t n = link_get(l, bytes);
 
 	if (n > 0)
 		(void)link_take(l, bytes, (size_t)n);
 	else if (n == 0)
 		link_break(l, l->state == LINK_READY ? "closed by the server" : "closed by the server during the handshake");
-	else if (errno != EAGAIN && errno != EINTR)
+	else if (errno == EPROTO)
+		link_break(l, tls_reason());
+	else if (errno != EAGAIN && errno != EINTR && errno != EBUSY)
 		link_break(l, strerror(l->error ? l->error : errno));
+}
+
+static void link_shake(struct link *l)
+{
+	char why[256];
+
+	switch (tls_shake(l->tls, why, sizeof(why))) {
+	case TLS_DONE:
+		l->state = LINK_HANDSHAKE;
+		l->full = false;
+		link_hand_over(l);
+		link_watch_socket(l);
+		break;
+	case TLS_FAILED:
+		link_break(l, why);
+		break;
+	case TLS_READ:
+		l->full = false;
+		link_watch_socket(l);
+		break;
+	case TLS_WRITE:
+		l->full = true;
+		link_watch_socket(l);
+		break;
+	}
 }
 
 /* False: the link is broken, and may be closed already. */
@@ -259,6 +301,10 @@ static void link_on_ready(evutil_socket_t fd, short what, void *context)
 	struct link *l = context;
 
 	(void)fd;
+	if (l->state == LINK_SHAKING) {
+		link_shake(l);
+		return;
+	}
 	if ((what & EV_WRITE) && !link_write(l))
 		return;
 	if (what & EV_READ)
@@ -282,9 +328,16 @@ struct link *link_new(struct event_base *base, const struct link_conf *conf, uns
 	return l;
 }
 
+void link_expect(struct link *l, const char *name)
+{
+	l->name = name;
+}
+
 static void link_hang_up(struct link *l)
 {
 	link_leave_socket(l);
+	tls_free(l->tls);
+	l->tls = NULL;
 	if (l->fd >= 0)
 		close(l->fd);
 	l->fd = -1;
@@ -302,49 +355,25 @@ void link_free(struct link *l)
 	free(l);
 }
 
-static void socket_set(int fd, int level, int option, int value)
-{
-	(void)setsockopt(fd, level, option, &value, sizeof(value)); /* failure is harmless */
-}
-
-static void socket_set_tcp(int fd, int64_t stall_us)
-{
-	socket_set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-	socket_set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-	socket_set(fd, IPPROTO_TCP, TCP_KEEPIDLE, 15);
-	socket_set(fd, IPPROTO_TCP, TCP_KEEPINTVL, 5);
-	socket_set(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
-	socket_set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, (int)(stall_us / MSEC));
-}
-
-static int socket_dial(const struct sockaddr *address, socklen_t n, int64_t stall_us)
-{
-	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), error;
-
-	if (fd < 0)
-		return -errno;
-	if (address->sa_family != AF_UNIX)
-		socket_set_tcp(fd, stall_us);
-	if (connect(fd, address, n) < 0 && errno != EINPROGRESS) {
-		error = errno;
-		close(fd);
-		return -error;
-	}
-	return fd;
-}
-
 int link_dial(struct link *l, const struct sockaddr *address, socklen_t n)
 {
 	int fd = socket_dial(address, n, l->conf->stall_us);
+	struct ssl_st *tls = NULL;
 
 	if (fd < 0)
 		return fd;
+	if (l->conf->tls && l->name) {
+		tls = tls_dial(l->conf->tls, fd, l->name);
+		if (!tls)
+			mem_exhausted();
+	}
 	l->fd = fd;
 	l->error = 0;
 	l->full = true;
 	l->suspect = false;
 	departure_init(&l->departure);
-	l->state = LINK_HANDSHAKE;
+	l->state = tls ? LINK_SHAKING : LINK_HANDSHAKE;
+	l->tls = tls;
 	stream_open(&l->stream, clock_boottime());
 	link_watch_socket(l);
 	link_arm(l, l->conf->connect_timeout_us);

@@ -12,12 +12,14 @@
 
 struct event_base;
 struct link;
+struct ssl_ctx_st;
 
 /* Owned by the upstream, shared by all its links. */
 struct link_conf {
 	struct stream_conf stream;
 	int64_t connect_timeout_us; /* for connect and handshake together */
 	int64_t stall_us, ping_us;
+	struct ssl_ctx_st *tls; /* of connections that are dialled from now on; NULL: they are plain */
 };
 
 struct link_sink {
@@ -30,6 +32,7 @@ struct link_sink {
 
 struct link *link_new(struct event_base *base, const struct link_conf *conf, unsigned node, const struct link_sink *sink);
 void link_free(struct link *l); /* answers no calls */
+void link_expect(struct link *l, const char *name); /* what the certificate must be for; borrowed. Without it the link is plain */
 
 /* On a closed link. 0, or a negative errno of socket(2) or connect(2); the link stays closed then. */
 int link_dial(struct link *l, const struct sockaddr *address, socklen_t n) __attribute__((warn_unused_result));

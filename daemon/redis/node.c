@@ -276,6 +276,15 @@ static char *text_copy(const char *text)
 	return text ? mem_copy(text, strlen(text)) : NULL;
 }
 
+/* A server at a Unix socket speaks no TLS. */
+static void node_expect_name(struct node *n, const char *name)
+{
+	for (unsigned i = 0; i < n->conf->links; i++)
+		link_expect(n->link[i], name);
+	if (n->subscriber)
+		subscriber_expect(n->subscriber, &n->conf->link->tls, name);
+}
+
 static void node_make_links(struct node *n)
 {
 	struct link_sink sink = {
@@ -293,6 +302,8 @@ static void node_make_links(struct node *n)
 		n->link[i] = link_new(n->conf->base, n->conf->link, n->index, &sink);
 	if (n->conf->channel)
 		n->subscriber = subscriber_new(n->conf->base, &n->conf->link->stream, n->conf->rng, n->index, n->conf->channel, &subscriber_sink);
+	if (!n->path)
+		node_expect_name(n, n->conf->server_name ? n->conf->server_name : n->host);
 }
 
 struct node *node_new(const struct node_conf *conf, unsigned index, const struct upstream_address *address)

@@ -22,6 +22,7 @@ struct node_conf {
 	struct rng *rng;
 	unsigned links;
 	const char *channel; /* of the subscriber; NULL: none */
+	const char *server_name; /* of TLS; NULL: the host of the address */
 	const struct upstream_sink *sink;
 };
 

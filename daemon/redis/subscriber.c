@@ -6,9 +6,11 @@
 #include "daemon/base/mem.h"
 #include "daemon/redis/failure.h"
 #include "daemon/redis/handshake.h"
+#include "tls/tls.h"
 
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
+#include <event2/bufferevent_ssl.h>
 #include <event2/event.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +28,8 @@ struct subscriber {
 	struct backoff backoff; /* of attempts after a refusal */
 	unsigned node;
 	char *channel;
+	struct ssl_ctx_st *const *tls; /* NULL: plain */
+	const char *name;
 	struct sockaddr_storage address;
 	socklen_t address_n; /* 0: closed */
 	struct bufferevent *bev;
@@ -200,6 +204,19 @@ static void subscriber_greet(struct subscriber *e)
 	subscriber_say(e, &out);
 }
 
+static struct bufferevent *subscriber_wrap(struct subscriber *e, int fd)
+{
+	struct ssl_st *tls = e->tls && *e->tls ? tls_dial(*e->tls, -1, e->name) : NULL;
+	struct bufferevent *bev;
+
+	if (!tls)
+		return bufferevent_socket_new(e->base, fd, BEV_OPT_CLOSE_ON_FREE);
+	bev = bufferevent_openssl_socket_new(e->base, -1, tls, BUFFEREVENT_SSL_CONNECTING, BEV_OPT_CLOSE_ON_FREE);
+	if (bev)
+		bufferevent_setfd(bev, fd);
+	return bev;
+}
+
 static void subscriber_dial(struct subscriber *e)
 {
 	int fd = socket(e->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -208,7 +225,7 @@ static void subscriber_dial(struct subscriber *e)
 		subscriber_arm(e, PAUSE_US);
 		return;
 	}
-	e->bev = bufferevent_socket_new(e->base, fd, BEV_OPT_CLOSE_ON_FREE);
+	e->bev = subscriber_wrap(e, fd);
 	if (!e->bev)
 		mem_exhausted();
 	bufferevent_setcb(e->bev, subscriber_on_read, NULL, subscriber_on_event, e);
@@ -256,6 +273,12 @@ struct subscriber *subscriber_new(struct event_base *base, const struct stream_c
 		mem_exhausted();
 	resp_init(&e->resp);
 	return e;
+}
+
+void subscriber_expect(struct subscriber *e, struct ssl_ctx_st *const *context, const char *name)
+{
+	e->tls = context;
+	e->name = name;
 }
 
 void subscriber_free(struct subscriber *e)

@@ -13,6 +13,7 @@
 struct event_base;
 struct rng;
 struct subscriber;
+struct ssl_ctx_st;
 
 struct subscriber_sink {
 	void *context;
@@ -26,6 +27,8 @@ struct subscriber_sink {
 struct subscriber *subscriber_new(struct event_base *base, const struct stream_conf *conf, struct rng *rng, unsigned node, const char *channel,
 				  const struct subscriber_sink *sink);
 void subscriber_free(struct subscriber *e);
+/* Attempts use TLS if *context is not NULL then; the certificate must be for name. Both are borrowed. */
+void subscriber_expect(struct subscriber *e, struct ssl_ctx_st *const *context, const char *name);
 void subscriber_open(struct subscriber *e, const struct sockaddr *address, socklen_t n); /* copies the address, also for later attempts */
 void subscriber_close(struct subscriber *e);
 

@@ -8,6 +8,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/base/rng.h"
 #include "daemon/redis/node.h"
+#include "tls/context.h"
 
 #include <assert.h>
 #include <event2/event.h>
@@ -29,7 +30,7 @@ struct upstream {
 	struct upstream_sink sink;
 	struct link_conf link;
 	struct node_conf conf;
-	char *channel;
+	char *channel, *server_name;
 	struct resolver *resolver;
 	struct rng rng;
 	uint64_t key[2]; /* key of the hash that pins a name to a link */
@@ -110,6 +111,12 @@ void upstream_set_password(struct upstream *u, const char *user, const char *pas
 	u->link.stream.password = new_password;
 }
 
+void upstream_set_tls(struct upstream *u, struct ssl_ctx_st *context)
+{
+	tls_context_free(u->link.tls);
+	u->link.tls = context;
+}
+
 static void upstream_configure(struct upstream *u, struct event_base *base, const struct upstream_conf *conf)
 {
 	if (conf->daemon_id && asprintf(&u->channel, "redlockd:%sd:%s", conf->key_prefix, conf->daemon_id) < 0)
@@ -120,6 +127,8 @@ static void upstream_configure(struct upstream *u, struct event_base *base, cons
 	u->link.connect_timeout_us = conf->connect_timeout_us;
 	u->link.stall_us = conf->stall_us;
 	u->link.ping_us = conf->ping_us;
+	u->link.tls = conf->tls;
+	u->server_name = text_copy(conf->server_name);
 	u->conf = (struct node_conf){
 		.base = base,
 		.link = &u->link,
@@ -127,6 +136,7 @@ static void upstream_configure(struct upstream *u, struct event_base *base, cons
 		.rng = &u->rng,
 		.links = conf->links,
 		.channel = u->channel,
+		.server_name = u->server_name,
 		.sink = &u->sink,
 	};
 }
@@ -163,6 +173,8 @@ void upstream_free(struct upstream *u)
 	free(u->telling.item);
 	script_keys_release(&u->link.stream.keys);
 	free(u->channel);
+	free(u->server_name);
+	tls_context_free(u->link.tls);
 	free(u->link.stream.user);
 	secret_free(u->link.stream.password);
 	free(u);

@@ -18,6 +18,7 @@
 #include "daemon/core/event.h"
 
 struct event_base;
+struct ssl_ctx_st;
 struct upstream;
 
 struct upstream_address {
@@ -36,6 +37,8 @@ struct upstream_conf {
 	const char *user;           /* NULL: AUTH with the password alone */
 	const char *password;       /* NULL: no AUTH */
 	unsigned database;          /* SELECT when not 0 */
+	struct ssl_ctx_st *tls;     /* owned from now on; NULL: connections are plain. Those to Unix sockets always are */
+	const char *server_name;    /* that certificates must be for; NULL: the host of each address */
 	int64_t connect_timeout_us; /* for connect and handshake together */
 	int64_t stall_us;           /* a link whose oldest call waits longer is closed, and the node dialled again */
 	int64_t ping_us;            /* PING on a link that was idle that long */
@@ -66,5 +69,7 @@ bool upstream_waits(const struct upstream *u); /* for the answer to a command */
 
 /* Sets the credentials of later handshakes; connections stay. Copies both; NULL: none. */
 void upstream_set_password(struct upstream *u, const char *user, const char *password);
+/* Later connections use this context, and it is owned; those that there are keep theirs. */
+void upstream_set_tls(struct upstream *u, struct ssl_ctx_st *context);
 
 #endif

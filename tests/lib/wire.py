@@ -119,7 +119,9 @@ class Line:
 
 
 def connect(addr):
-    """Dials addr: the path of a Unix socket, or (host, port)."""
+    """Dials addr: the path of a Unix socket, or (host, port). A socket that is connected is taken as it is."""
+    if isinstance(addr, socket.socket):
+        return addr
     if isinstance(addr, str):
         sock = socket.socket(socket.AF_UNIX)
         sock.connect(addr)  # before the timeout is set: with one, a full backlog is EAGAIN at once

@@ -38,6 +38,18 @@ START_TEST(the_longest_label_and_the_longest_numbers_are_told_whole)
 }
 END_TEST
 
+START_TEST(the_subject_stands_behind_the_address)
+{
+	static char both[] = "10.0.0.5:51234\0CN=db3";
+	struct session shown = {.address = both, .has_subject = true}, hidden = {.address = both};
+
+	is_told_as(&shown, "10.0.0.5:51234");
+	ck_assert(span_equal(session_subject(&shown), SPAN("CN=db3")));
+	ck_assert_uint_eq(session_subject(&hidden).n, 0);
+	ck_assert_uint_eq(session_subject(&(struct session){.at_unix = true}).n, 0);
+}
+END_TEST
+
 Suite *who_suite(void)
 {
 	Suite *s = suite_create("who");
@@ -45,6 +57,7 @@ Suite *who_suite(void)
 
 	tcase_add_test(tc, a_client_is_its_label_and_its_process_its_address_or_its_session);
 	tcase_add_test(tc, the_longest_label_and_the_longest_numbers_are_told_whole);
+	tcase_add_test(tc, the_subject_stands_behind_the_address);
 	suite_add_tcase(s, tc);
 	return s;
 }

@@ -210,7 +210,7 @@ START_TEST(a_port_is_listened_on_by_number_or_name)
 	w.port = ntohs(a.sin_port);
 	ck_assert_int_eq(net_listen_tcp(w.net, _i ? loopback_name() : "127.0.0.1", w.port), 0);
 	ck_assert_int_eq(net_listen_tcp(w.net, "127.0.0.1", w.port), -EADDRINUSE);
-	ck_assert_int_eq(net_listen_fd(w.net, 0), -EINVAL);
+	ck_assert_int_eq(net_listen_fd(w.net, 0, false), -EINVAL);
 	fd = net_loop_tcp(&w);
 	net_loop_told(&w, "open 0.1\n");
 	close(fd);

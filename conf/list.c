@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads the items of a list. After a mistake reading goes on, so one run reports all mistakes. */
+#include "conf/list.h"
+
+#include "conf/words.h"
+
+#include <string.h>
+
+#define complain(y, place, ...) report_error((y)->report, (y)->source, (place), __VA_ARGS__)
+
+void list_complain(struct yaml *y, int outcome, const char *why)
+{
+	if (outcome == VALUE_SECRET)
+		report_secret(y->report, y->source, yaml_place(y), "%s", why);
+	else
+		complain(y, yaml_place(y), "%s", why);
+}
+
+static void item_add(struct yaml *y, struct list *list, struct conf_address *a)
+{
+	struct source_place place = yaml_place(y);
+
+	for (size_t i = 0; i < list->count; i++) {
+		if (address_equal(&list->node[i], a)) {
+			complain(y, place, "'%s' stands in the list twice", a->label);
+			list->bad = true;
+			address_release(a);
+			return;
+		}
+		if (!strcmp(address_name(&list->node[i]), address_name(a))) {
+			complain(y, place, "two nodes are called '%s'", address_name(a));
+			list->bad = true;
+			address_release(a);
+			return;
+		}
+	}
+	if (list->count == CONF_NODES_MAX) {
+		complain(y, place, "at most %d nodes", CONF_NODES_MAX);
+		list->bad = true;
+		address_release(a);
+		return;
+	}
+	list->node[list->count++] = *a;
+}
+
+static void item_read(struct yaml *y, struct list *list)
+{
+	const yaml_event_t *e = &y->event;
+	const char *text = (const char *)e->data.scalar.value;
+	struct conf_address a;
+	char why[WHY_MAX];
+	int outcome;
+
+	list->bad = list->bad || yaml_is_continued(y);
+	if (yaml_is_continued(y)) /* reported already */
+		return;
+	if (!text_printable(text, e->data.scalar.length)) {
+		complain(y, yaml_place(y), "an address holds no control characters");
+		list->bad = true;
+		return;
+	}
+	outcome = address_parse(text, &a, why);
+	if (!outcome) {
+		item_add(y, list, &a);
+		return;
+	}
+	list_complain(y, outcome, why);
+	list->bad = true;
+}
+
+void list_items(struct yaml *y, struct list *list)
+{
+	while (yaml_next(y) != YAML_SEQUENCE_END_EVENT && !y->over) {
+		if (y->event.type == YAML_SCALAR_EVENT) {
+			item_read(y, list);
+			continue;
+		}
+		if (y->event.type == YAML_SEQUENCE_START_EVENT)
+			complain(y, yaml_place(y),
+				 "a list within the list; an IPv6 address must be quoted: \"[::1]:6379\"");
+		else if (y->event.type == YAML_MAPPING_START_EVENT)
+			complain(y, yaml_place(y), "an address is one word, host:port without a blank");
+		list->bad = true;
+		yaml_skip(y);
+	}
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A list of addresses that is being read. Internal to conf.
+ */
+#ifndef CONF_LIST_H
+#define CONF_LIST_H
+
+#include "conf/address.h"
+#include "conf/yaml.h"
+
+struct list {
+	struct conf_address node[CONF_NODES_MAX]; /* the valid ones */
+	size_t count;
+	bool bad;
+};
+
+/* Reads the items up to the end of the list, which has begun. */
+void list_items(struct yaml *y, struct list *list);
+/* Reports what is wrong with the present scalar; outcome: VALUE_BAD or VALUE_SECRET. */
+void list_complain(struct yaml *y, int outcome, const char *why);
+
+#endif

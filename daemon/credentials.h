@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Certificates, keys and authorities: from the files of the configuration to contexts for TLS. They are few, and read at start and at a reload. */
+#ifndef DAEMON_CREDENTIALS_H
+#define DAEMON_CREDENTIALS_H
+
+#include "conf/conf.h"
+#include "daemon/base/instant.h"
+
+struct ssl_ctx_st;
+
+/* When the certificates that are in use end, and whether that was told. */
+struct credentials {
+	int64_t listen_ends, redis_ends; /* seconds of CLOCK_REALTIME; INT64_MAX: there is none */
+	struct instant tell_at;
+};
+
+/* Reads and checks all files that are in use. Adds an error at the place of the key for each that is wrong. 0, or -1 if there was one. */
+int credentials_check(const struct conf *c, struct conf_report *report) __attribute__((warn_unused_result));
+
+void credentials_init(struct credentials *k);
+/* What the listener of listen.tls, or a connection to Redis, uses; the caller frees it. NULL: it cannot be used, and the log tells why. */
+struct ssl_ctx_st *credentials_listen(struct credentials *k, const struct conf *c);
+struct ssl_ctx_st *credentials_redis(struct credentials *k, const struct conf *c);
+
+/* Logs once a day which certificate ends within three weeks, or has ended. */
+void credentials_tick(struct credentials *k, const struct conf *c);
+
+#endif

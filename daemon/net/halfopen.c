@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Handshakes in the order in which they began, which is the order in which their time is over: one timer serves all. One whose socket is ready is queued, and
+ * not watched until its step was made.
+ */
+#include "daemon/net/halfopen.h"
+
+#include "daemon/base/clock.h"
+#include "daemon/base/log.h"
+#include "daemon/base/mem.h"
+#include "daemon/net/acceptor.h"
+#include "daemon/net/closing.h"
+#include "daemon/net/conn.h"
+#include "tls/context.h"
+#include "tls/tls.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LOG_EVERY   (1 * SEC)
+#define SUBJECT_MAX 257 /* bytes, with its NUL; a longer subject is none */
+
+struct halfopen {
+	struct hub *hub;
+	struct event event;
+	TAILQ_ENTRY(halfopen) link;   /* in hub.halfopen.all */
+	TAILQ_ENTRY(halfopen) queued; /* in hub.halfopen.ready */
+	bool is_queued;
+	struct instant deadline;
+	struct ssl_st *tls; /* NULL: a session has it */
+	int fd;             /* -1: a session has it */
+	struct peer peer;
+};
+
+/* --- the list -------------------------------------------------------------------------------------------------------- */
+
+static void deadline_set(struct hub *h, int64_t us)
+{
+	const struct timeval t = {.tv_sec = us / SEC, .tv_usec = us % SEC};
+
+	evtimer_add(h->halfopen.deadline, &t);
+}
+
+static void halfopen_free(struct halfopen *o)
+{
+	struct hub *h = o->hub;
+
+	TAILQ_REMOVE(&h->halfopen.all, o, link);
+	h->halfopen.n--;
+	if (o->is_queued)
+		TAILQ_REMOVE(&h->halfopen.ready, o, queued);
+	event_del(&o->event);
+	tls_free(o->tls);
+	if (o->fd >= 0)
+		close(o->fd);
+	free(o);
+}
+
+/* Strangers cause these, so there is one line in LOG_EVERY at most, which counts the others. */
+static void halfopen_fail(struct halfopen *o, const char *why)
+{
+	struct halfopens *all = &o->hub->halfopen;
+	struct instant now = clock_boottime();
+	char quoted[320];
+
+	all->failed++;
+	if (!instant_before(now, all->quiet_until)) {
+		log_event(LOG_INFO, "tls-handshake", "peer=%s error=%s failed=%llu", o->peer.address, log_quote(why, quoted, sizeof(quoted)),
+		          (unsigned long long)all->failed);
+		all->quiet_until = instant_add(now, LOG_EVERY);
+		all->failed = 0;
+	}
+	halfopen_free(o);
+}
+
+bool halfopen_evict(struct hub *h)
+{
+	struct halfopen *o = TAILQ_FIRST(&h->halfopen.all);
+
+	if (!o)
+		return false;
+	halfopen_fail(o, "given up for a newer one, since there are too many");
+	return true;
+}
+
+static void on_deadline(evutil_socket_t fd, short what, void *context)
+{
+	struct hub *h = context;
+	struct instant now = clock_boottime();
+	struct halfopen *o;
+
+	(void)fd, (void)what;
+	while ((o = TAILQ_FIRST(&h->halfopen.all)) && !instant_before(now, o->deadline))
+		halfopen_fail(o, "not done in 5 s");
+	if (o)
+		deadline_set(h, instant_diff(o->deadline, now));
+}
+
+/* --- steps ----------------------------------------------------------------------------------------------------------- */
+
+static void halfopen_watch(struct halfopen *o, short what);
+
+static void halfopen_done(struct halfopen *o)
+{
+	struct hub *h = o->hub;
+	struct peer peer = o->peer;
+	struct ssl_st *tls = o->tls;
+	char subject[SUBJECT_MAX];
+	int fd = o->fd;
+
+	if (tls_subject(tls, subject, sizeof(subject)))
+		peer.subject = subject;
+	o->tls = NULL;
+	o->fd = -1;
+	halfopen_free(o);
+	acceptor_take(h, fd, &peer, tls);
+}
+
+/* The peer has been told what was wrong. A close with unread input would be a reset, and take that from it. */
+static void halfopen_refuse(struct halfopen *o, const char *why)
+{
+	struct hub *h = o->hub;
+	int fd = o->fd;
+
+	o->fd = -1;
+	halfopen_fail(o, why);
+	closing_refuse(h, fd, NULL, "", 0);
+}
+
+static void halfopen_step(struct halfopen *o)
+{
+	char why[256];
+
+	switch (tls_shake(o->tls, why, sizeof(why))) {
+	case TLS_DONE:
+		halfopen_done(o);
+		break;
+	case TLS_READ:
+		halfopen_watch(o, EV_READ);
+		break;
+	case TLS_WRITE:
+		halfopen_watch(o, EV_WRITE);
+		break;
+	case TLS_FAILED:
+		halfopen_refuse(o, why);
+		break;
+	}
+}
+
+static void on_turn(evutil_socket_t fd, short what, void *context)
+{
+	struct hub *h = context;
+	struct instant end = instant_add(clock_boottime(), HALFOPEN_PASS_US);
+	struct halfopen *o;
+
+	(void)fd, (void)what;
+	while ((o = TAILQ_FIRST(&h->halfopen.ready))) {
+		TAILQ_REMOVE(&h->halfopen.ready, o, queued);
+		o->is_queued = false;
+		halfopen_step(o);
+		if (!TAILQ_EMPTY(&h->halfopen.ready) && !instant_before(clock_boottime(), end)) {
+			event_active(h->halfopen.turn, EV_TIMEOUT, 1);
+			event_base_loopbreak(h->base);
+			return;
+		}
+	}
+}
+
+static void on_ready(evutil_socket_t fd, short what, void *context)
+{
+	struct halfopen *o = context;
+
+	(void)fd, (void)what;
+	TAILQ_INSERT_TAIL(&o->hub->halfopen.ready, o, queued);
+	o->is_queued = true;
+	event_active(o->hub->halfopen.turn, EV_TIMEOUT, 1);
+}
+
+/* Once. One that cannot be watched ends by its deadline. */
+static void halfopen_watch(struct halfopen *o, short what)
+{
+	if (!event_assign(&o->event, o->hub->base, o->fd, what, on_ready, o))
+		(void)event_add(&o->event, NULL);
+}
+
+/* --- begin and end --------------------------------------------------------------------------------------------------- */
+
+void halfopen_begin(struct hub *h, int fd, const struct peer *peer)
+{
+	struct ssl_st *tls = h->halfopen.context ? tls_serve(h->halfopen.context, fd) : NULL;
+	struct halfopen *o;
+
+	if (!tls) {
+		close(fd);
+		return;
+	}
+	if (h->halfopen.n >= HALFOPEN_MAX)
+		halfopen_evict(h);
+	o = mem_alloc(sizeof(*o));
+	o->hub = h;
+	o->fd = fd;
+	o->tls = tls;
+	o->peer = *peer;
+	o->deadline = instant_add(clock_boottime(), HALFOPEN_US);
+	if (TAILQ_EMPTY(&h->halfopen.all))
+		deadline_set(h, HALFOPEN_US);
+	TAILQ_INSERT_TAIL(&h->halfopen.all, o, link);
+	h->halfopen.n++;
+	halfopen_watch(o, EV_READ);
+}
+
+int halfopen_init(struct hub *h)
+{
+	TAILQ_INIT(&h->halfopen.all);
+	TAILQ_INIT(&h->halfopen.ready);
+	h->halfopen.turn = event_new(h->base, -1, 0, on_turn, h);
+	h->halfopen.deadline = evtimer_new(h->base, on_deadline, h);
+	return h->halfopen.turn && h->halfopen.deadline ? 0 : -ENOMEM;
+}
+
+void halfopen_drop(struct hub *h)
+{
+	struct halfopen *o;
+
+	while ((o = TAILQ_FIRST(&h->halfopen.all)))
+		halfopen_free(o);
+}
+
+void halfopen_release(struct hub *h)
+{
+	halfopen_drop(h);
+	if (h->halfopen.turn)
+		event_free(h->halfopen.turn);
+	if (h->halfopen.deadline)
+		event_free(h->halfopen.deadline);
+	tls_context_free(h->halfopen.context);
+}

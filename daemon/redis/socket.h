@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The socket of a connection to a server. */
+#ifndef REDIS_SOCKET_H
+#define REDIS_SOCKET_H
+
+#include <stdint.h>
+#include <sys/socket.h>
+
+/* A non-blocking socket that connects to the address, or a negative errno. stall_us: bytes that are not acknowledged for so long end the connection. */
+int socket_dial(const struct sockaddr *address, socklen_t n, int64_t stall_us) __attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""TLS to Redis: real servers with a TLS port, and what must be refused."""
+import os
+import shutil
+import signal
+
+from authority import Authority
+from harness import FuncTest
+from process import REDLOCKD, WAIT, call, free_port, merged
+from redis_server import Redis
+
+
+class RedisTls(FuncTest):
+    COST = 10
+
+    @classmethod
+    def setUpClass(cls):
+        cls.ca, cls.other = Authority("servers"), Authority("others")
+        cls.addClassCleanup(cls.ca.remove)
+        cls.addClassCleanup(cls.other.remove)
+        cls.pair = cls.ca.sign("/CN=redis", names="DNS:redis,IP:127.0.0.1")
+        cls.client = cls.ca.sign("/CN=redlockd", names="DNS:redlockd")
+
+    def tls_server(self, pair=None, clients="no", ca=None):
+        """A server that speaks nothing but TLS, besides the Unix socket of the test."""
+        cert, key = pair or self.pair
+        port = free_port()
+        server = Redis(args=["--tls-port", str(port), "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", ca or self.ca.cert,
+                             "--tls-auth-clients", clients])
+        server.secure = "127.0.0.1:%d" % port
+        self.addCleanup(server.stop)
+        return server.start()
+
+    def tls_daemon(self, servers, tls=None, **options):
+        tree = {"store": "redis", "redis": {"nodes": [s.secure for s in servers], "tls": merged({"ca_file": self.ca.cert}, tls)}}
+        return self.daemon(tree, **options)
+
+    def works(self, daemon, servers):
+        daemon.joined()
+        holder, waiter = self.client_of(daemon), self.client_of(daemon)
+        holder.ok("LOCK a")
+        for server in servers:
+            self.assertEqual(server.cli.exists("lock:a"), 1)
+        waiter.begin("@w LOCK a wait=20s")
+        holder.ok("UNLOCK a sync=yes")
+        self.assertEqual(waiter.reply("@w").kind, "OK")
+        holder.ok("LOCKALL %s" % " ".join("many/%d" % i for i in range(60)))
+
+    def client_of(self, daemon):
+        client = daemon.client()
+        self.addCleanup(client.close)
+        return client
+
+    def never_up(self, daemon, why):
+        daemon.logged(why)
+        self.client_of(daemon).err("LOCK a", "QUORUM")
+
+    def test_one_and_three_servers(self):
+        for count in (1, 3):
+            servers = [self.tls_server() for _ in range(count)]
+            self.works(self.tls_daemon(servers), servers)
+            for server in servers:
+                self.assertEqual(len(server.cli.client_list(_type="pubsub")), 1, "nobody subscribes")
+
+    def test_two_daemons_wake_each_other(self):
+        server = self.tls_server()
+        one, two = self.tls_daemon([server]).joined(), self.tls_daemon([server]).joined()
+        holder, waiter = self.client_of(one), self.client_of(two)
+        holder.ok("LOCK a")
+        waiter.begin("@w LOCK a wait=20s")
+        holder.ok("UNLOCK a")
+        self.assertEqual(waiter.reply("@w", 2).kind, "OK")
+
+    def test_a_server_that_wants_a_certificate(self):
+        server = self.tls_server(clients="yes")
+        self.never_up(self.tls_daemon([server]), r"state=down .*(certificate required|alert|reset)")
+        self.works(self.tls_daemon([server], {"cert_file": self.client[0], "key_file": self.client[1]}), [server])
+
+    def test_a_name_that_is_not_in_the_certificate(self):
+        server = self.tls_server()
+        self.never_up(self.tls_daemon([server], {"server_name": "elsewhere"}), r"state=down .*certificate refused: hostname mismatch")
+        self.works(self.tls_daemon([server], {"server_name": "redis"}), [server])
+        named = self.tls_server(self.ca.sign("/CN=redis", names="DNS:redis"))
+        self.never_up(self.tls_daemon([named]), r"state=down .*certificate refused: IP address mismatch")
+
+    def test_an_authority_that_is_not_trusted(self):
+        server = self.tls_server(self.other.sign("/CN=redis"), ca=self.other.cert)
+        self.never_up(self.tls_daemon([server]), r"state=down .*certificate refused: (unable to get local issuer|self.signed)")
+        plain = self.redis(tcp=True)
+        plain.secure = "127.0.0.1:%d" % plain.port
+        self.never_up(self.tls_daemon([plain]), r"state=down .*(wrong version number|packet length|handshake timed out|closed)")
+
+    def test_the_system_does_not_trust_it_either(self):
+        server = self.tls_server()
+        daemon = self.daemon({"store": "redis", "redis": {"nodes": [server.secure], "tls": "yes"}})
+        self.never_up(daemon, r"state=down .*certificate refused: (unable to get local issuer|self.signed)")
+
+    def test_a_reload_takes_a_new_authority(self):
+        """The authority is replaced while the daemon runs; what is connected stays."""
+        server, ca = self.tls_server(), os.path.join(self.folder(), "ca.pem")
+        shutil.copy(self.ca.cert, ca)
+        daemon = self.tls_daemon([server], {"ca_file": ca}).joined()
+        client = self.client_of(daemon)
+        client.ok("LOCK a")
+        with open(ca, "w") as out:
+            out.write(open(self.other.cert).read())
+        mark = daemon.log_size()
+        daemon.send_signal(signal.SIGHUP)
+        server.cut_connections("normal")
+        daemon.logged(r"state=down .*certificate refused", mark)
+        with open(ca, "a") as out:
+            out.write(open(self.ca.cert).read())
+        daemon.send_signal(signal.SIGHUP)
+        daemon.logged(r"state=joined", daemon.log_size(), 2 * WAIT)
+        client.ok("LOCK b wait=5s")
+
+    def test_a_unix_socket_needs_no_tls(self):
+        server, secure = self.redis(), self.tls_server()
+        daemon = self.daemon({"store": "redis", "redis": {"nodes": [server.node, secure.secure], "tls": {"ca_file": self.ca.cert}}})
+        self.works(daemon, [server, secure])
+
+    def test_wrong_files(self):
+        folder = self.folder()
+        path = os.path.join(folder, "c.yaml")
+        with open(path, "w") as out:
+            out.write("store: redis\nredis:\n  nodes: [127.0.0.1:1]\n  tls: {ca_file: /nonexistent/ca.pem}\n")
+        status, _, complaint = call(REDLOCKD, "--config", path, "--check-config")
+        self.assertEqual(status, 78)
+        self.assertIn("c.yaml:4:18: error: /nonexistent/ca.pem: cannot be read: No such file or directory", complaint)

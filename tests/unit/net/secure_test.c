@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/net/secure.c, halfopen.c: connections inside TLS. What an openssl client sees of the daemon: tests/func/test_tls.py. */
+#include "tests/fixture/net_loop.h"
+#include "tls/context.h"
+
+#include <arpa/inet.h>
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/ec.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define SMALL 4096 /* bytes of a receive buffer that fills soon */
+
+static struct net_loop w;
+static SSL_CTX *clients;
+static uint16_t port;
+
+struct client {
+	int fd;
+	SSL *tls;
+};
+
+/* --- certificate and listener -------------------------------------------------------------------------------------- */
+
+static X509 *certificate_of(EVP_PKEY *key)
+{
+	X509 *x = X509_new();
+
+	X509_set_version(x, X509_VERSION_3);
+	X509_gmtime_adj(X509_getm_notBefore(x), 0);
+	X509_gmtime_adj(X509_getm_notAfter(x), 3600);
+	X509_set_pubkey(x, key);
+	X509_NAME_add_entry_by_txt(X509_get_subject_name(x), "CN", MBSTRING_ASC, (const unsigned char *)"test", -1, -1, 0);
+	X509_set_issuer_name(x, X509_get_subject_name(x));
+	ck_assert_int_gt(X509_sign(x, key, EVP_sha256()), 0);
+	return x;
+}
+
+static struct tls_pem pem_of(BIO *bio)
+{
+	char *text;
+	long n = BIO_get_mem_data(bio, &text);
+
+	ck_assert_int_gt(n, 0);
+	return (struct tls_pem){text, (size_t)n};
+}
+
+static void identity_use(struct net *net)
+{
+	EVP_PKEY *key = EVP_EC_gen("P-256");
+	X509 *x = certificate_of(key);
+	BIO *cert = BIO_new(BIO_s_mem()), *secret = BIO_new(BIO_s_mem());
+	struct tls_pem part[TLS_PARTS] = {{0}};
+	struct ssl_ctx_st *context;
+	struct tls_fault fault;
+
+	ck_assert(PEM_write_bio_X509(cert, x) && PEM_write_bio_PrivateKey(secret, key, NULL, NULL, 0, NULL, NULL));
+	part[TLS_CERT] = pem_of(cert);
+	part[TLS_KEY] = pem_of(secret);
+	ck_assert_int_eq(tls_context_server(part, &context, &fault), 0);
+	net_set_tls(net, context);
+	BIO_free(cert);
+	BIO_free(secret);
+	X509_free(x);
+	EVP_PKEY_free(key);
+}
+
+static int listening(void)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t n = sizeof(a);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	ck_assert(!bind(fd, (struct sockaddr *)&a, n) && !listen(fd, 100) && !getsockname(fd, (struct sockaddr *)&a, &n));
+	port = ntohs(a.sin_port);
+	return fd;
+}
+
+static void begin(struct net_conf conf)
+{
+	net_loop_init(&w, conf);
+	identity_use(w.net);
+	ck_assert_int_eq(net_listen_fd(w.net, listening(), true), 0);
+}
+
+static void setup(void)
+{
+	signal(SIGPIPE, SIG_IGN); /* of the clients */
+	clients = SSL_CTX_new(TLS_client_method());
+	SSL_CTX_set_mode(clients, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+	begin(NET_LOOP_CONF);
+}
+
+static void teardown(void)
+{
+	net_loop_release(&w);
+	SSL_CTX_free(clients);
+}
+
+/* --- clients ------------------------------------------------------------------------------------------------------- */
+
+static struct client client_dials(int receives)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(port)};
+	struct client c = {.fd = socket(AF_INET, SOCK_STREAM, 0), .tls = SSL_new(clients)};
+
+	if (receives)
+		setsockopt(c.fd, SOL_SOCKET, SO_RCVBUF, &receives, sizeof(receives));
+	ck_assert_int_eq(connect(c.fd, (struct sockaddr *)&a, sizeof(a)), 0);
+	ck_assert_int_eq(fcntl(c.fd, F_SETFL, O_NONBLOCK), 0);
+	SSL_set_fd(c.tls, c.fd);
+	SSL_set_connect_state(c.tls);
+	return c;
+}
+
+static struct client client_opens(int receives)
+{
+	struct client c = client_dials(receives);
+
+	net_loop_until(&w, SSL_do_handshake(c.tls) == 1);
+	net_loop_told(&w, "open 0.1\n");
+	return c;
+}
+
+static void client_says(struct client c, const char *text)
+{
+	net_loop_until(&w, SSL_write(c.tls, text, (int)strlen(text)) == (int)strlen(text));
+}
+
+static void client_drops(struct client c)
+{
+	SSL_free(c.tls);
+	close(c.fd);
+}
+
+/* Reads n bytes, and returns the last of them in tail. */
+static void client_reads(struct client c, size_t n, char *tail, size_t tail_n)
+{
+	static char bytes[65536];
+
+	for (size_t done = 0; done < n;) {
+		int got = SSL_read(c.tls, bytes, (int)(n - done < sizeof(bytes) ? n - done : sizeof(bytes)));
+
+		if (got > 0) {
+			done += (size_t)got;
+			if (done == n && tail)
+				memcpy(tail, bytes + got - tail_n, tail_n);
+			continue;
+		}
+		ck_assert_int_eq(SSL_get_error(c.tls, got), SSL_ERROR_WANT_READ);
+		net_loop_pass(&w);
+	}
+}
+
+/* How many records of data have arrived and were not read. */
+static unsigned records(struct client c, size_t least)
+{
+	unsigned char bytes[8192];
+	ssize_t n = 0;
+	unsigned count = 0;
+
+	net_loop_until(&w, (n = recv(c.fd, bytes, sizeof(bytes), MSG_PEEK)) >= (ssize_t)least);
+	for (ssize_t at = 0; at + 5 <= n; at += 5 + (bytes[at + 3] << 8 | bytes[at + 4]))
+		count += bytes[at] == 23;
+	return count;
+}
+
+/* --- tests --------------------------------------------------------------------------------------------------------- */
+
+START_TEST(answers_of_one_pass_leave_in_one_record)
+{
+	struct client c = client_opens(0);
+
+	w.on_line = net_loop_says_ok;
+	client_says(c, "A\nB\nC\nD\nE\n");
+	net_loop_told(&w, "line 0.1 A\nline 0.1 B\nline 0.1 C\nline 0.1 D\nline 0.1 E\n");
+	net_loop_settle(&w);
+	ck_assert_uint_eq(records(c, 5 * 3 + 22), 1);
+	client_drops(c);
+}
+END_TEST
+
+START_TEST(a_line_may_come_in_many_records)
+{
+	struct client c = client_opens(0);
+
+	for (const char *at = "PING 1\r\nPING 2\n"; *at; at++)
+		client_says(c, (char[]){*at, '\0'});
+	net_loop_told(&w, "line 0.1 PING 1\nline 0.1 PING 2\n");
+	client_drops(c);
+}
+END_TEST
+
+START_TEST(long_output_goes_out_as_the_peer_reads)
+{
+	static char bytes[1024 * 1024];
+	struct client c = client_opens(SMALL);
+	char tail[4];
+
+	memset(bytes, 'x', sizeof(bytes));
+	memcpy(bytes + sizeof(bytes) - 4, "end\n", 4);
+	net_send(w.net, w.session, bytes, sizeof(bytes));
+	net_loop_pass(&w);
+	client_reads(c, sizeof(bytes), tail, sizeof(tail));
+	ck_assert_mem_eq(tail, "end\n", 4);
+	client_drops(c);
+}
+END_TEST
+
+START_TEST(a_peer_that_does_not_read_is_disconnected)
+{
+	static char bytes[1024 * 1024];
+	struct client c = client_opens(SMALL);
+
+	for (unsigned i = 0; i < 32; i++) {
+		net_send(w.net, w.session, bytes, sizeof(bytes));
+		net_loop_pass(&w);
+	}
+	net_loop_told(&w, "gone 0.1 overflow\n");
+	client_drops(c);
+}
+END_TEST
+
+START_TEST(close_notify_is_the_end_and_its_lack_a_reset)
+{
+	struct client c = client_opens(0);
+
+	client_says(c, "LAST\nrest");
+	if (_i)
+		SSL_shutdown(c.tls);
+	client_drops(c);
+	net_loop_told(&w, _i ? "line 0.1 LAST\neof 0.1\n" : "line 0.1 LAST\ngone 0.1 reset\n");
+}
+END_TEST
+
+START_TEST(after_its_close_notify_a_peer_still_gets_answers)
+{
+	struct client c = client_opens(0);
+	char tail[3];
+
+	client_says(c, "LAST\n");
+	ck_assert_int_eq(SSL_shutdown(c.tls), 0);
+	net_loop_told(&w, "line 0.1 LAST\neof 0.1\n");
+	net_send(w.net, w.session, "OK\n", 3);
+	net_hangup(w.net, w.session);
+	client_reads(c, 3, tail, 3);
+	ck_assert_mem_eq(tail, "OK\n", 3);
+	net_loop_until(&w, SSL_shutdown(c.tls) == 1); /* the close_notify of the daemon */
+	client_drops(c);
+}
+END_TEST
+
+START_TEST(lines_wait_while_reading_is_off)
+{
+	struct client c = client_opens(0);
+
+	net_read(w.net, w.session, false);
+	client_says(c, "A\n");
+	client_says(c, "B\n");
+	net_loop_settle(&w);
+	net_loop_at_rest(&w);
+	net_read(w.net, w.session, true);
+	net_loop_told(&w, "line 0.1 A\nline 0.1 B\n");
+	client_drops(c);
+}
+END_TEST
+
+/* The answer to a demand for new keys cannot go out while the peer reads nothing. */
+START_TEST(demands_for_new_keys_of_a_peer_that_reads_nothing_do_not_spin)
+{
+	static char bytes[32 * 1024];
+	struct client c = client_opens(SMALL);
+	struct net_counts before, after;
+	size_t sent = 0;
+
+	do {
+		net_counts(w.net, &before);
+		net_send(w.net, w.session, bytes, sizeof(bytes));
+		net_loop_pass(&w);
+		net_counts(w.net, &after);
+		sent += sizeof(bytes);
+	} while (after.bytes_out - before.bytes_out == sizeof(bytes));
+	for (unsigned i = 0; i < 20; i++) {
+		ck_assert_int_eq(SSL_key_update(c.tls, SSL_KEY_UPDATE_REQUESTED), 1);
+		client_says(c, "PING\n");
+		net_loop_pass(&w);
+	}
+	net_loop_settle(&w);
+	buf_clear(&w.told);
+	net_loop_at_rest(&w);
+	client_reads(c, sent, NULL, 0);
+	client_says(c, "LAST\n");
+	net_loop_until(&w, buf_length(&w.told) >= 14 && !memcmp(buf_begin(&w.told) + buf_length(&w.told) - 14, "line 0.1 LAST\n", 14));
+	client_drops(c);
+}
+END_TEST
+
+START_TEST(one_session_too_many_is_refused_inside_tls)
+{
+	struct client one, two;
+	char line[16];
+
+	net_loop_release(&w);
+	begin((struct net_conf){.line_max = 64, .output_max = 65536, .sessions_max = 1, .connections_max = 100, .keepalive_us = INT64_C(60000000)});
+	one = client_opens(0);
+	two = client_dials(0);
+	net_loop_until(&w, SSL_do_handshake(two.tls) == 1);
+	client_reads(two, 14, line, 14);
+	ck_assert_mem_eq(line, "ERR LIMIT clie", 14);
+	client_drops(two);
+	client_drops(one);
+	net_loop_told(&w, "gone 0.1 reset\n");
+}
+END_TEST
+
+START_TEST(handshakes_end_when_listening_does)
+{
+	struct client c = client_dials(0);
+	char byte;
+
+	ck_assert_int_eq(SSL_do_handshake(c.tls), -1);
+	net_loop_pass(&w);
+	net_stop_listening(w.net);
+	net_loop_until(&w, SSL_read(c.tls, &byte, 1) <= 0 && SSL_get_error(c.tls, 0) != SSL_ERROR_WANT_READ);
+	client_drops(c);
+	ck_assert_uint_eq(net_sessions(w.net), 0);
+}
+END_TEST
+
+Suite *secure_suite(void)
+{
+	Suite *s = suite_create("secure");
+	TCase *tc = tcase_create("secure");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, answers_of_one_pass_leave_in_one_record);
+	tcase_add_test(tc, a_line_may_come_in_many_records);
+	tcase_add_test(tc, long_output_goes_out_as_the_peer_reads);
+	tcase_add_test(tc, a_peer_that_does_not_read_is_disconnected);
+	tcase_add_loop_test(tc, close_notify_is_the_end_and_its_lack_a_reset, 0, 2);
+	tcase_add_test(tc, after_its_close_notify_a_peer_still_gets_answers);
+	tcase_add_test(tc, lines_wait_while_reading_is_off);
+	tcase_add_test(tc, demands_for_new_keys_of_a_peer_that_reads_nothing_do_not_spin);
+	tcase_add_test(tc, one_session_too_many_is_refused_inside_tls);
+	tcase_add_test(tc, handshakes_end_when_listening_does);
+	suite_add_tcase(s, tc);
+	return s;
+}
