@@ -310,10 +310,13 @@ CLI := \
 	client/dial.c \
 	client/family.c \
 	client/force.c \
+	client/hold.c \
 	client/holding.c \
 	client/json.c \
 	client/keeper.c \
+	client/keeping.c \
 	client/lead.c \
+	client/letting.c \
 	client/limit.c \
 	client/loss.c \
 	client/main.c \
@@ -321,6 +324,7 @@ CLI := \
 	client/options.c \
 	client/ping.c \
 	client/place.c \
+	client/process.c \
 	client/query.c \
 	client/rows.c \
 	client/run.c \

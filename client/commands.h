@@ -8,6 +8,7 @@
 #include "client/invocation.h"
 
 int run_main(const struct invocation *in);
+int hold_main(const struct invocation *in);
 int lead_main(const struct invocation *in);
 int work_main(const struct invocation *in);
 int defer_main(const struct invocation *in);
