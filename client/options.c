@@ -174,6 +174,12 @@ static const char *any_set(struct invocation *in, const char *value)
 	return NULL;
 }
 
+static const char *quiet_set(struct invocation *in, const char *value)
+{
+	in->quiet = !value;
+	return NULL;
+}
+
 static const char *json_set(struct invocation *in, const char *value)
 {
 	in->json = !value;
@@ -200,7 +206,8 @@ const struct cli_command cli_commands[CLI_COMMANDS] = {
 
 #define ON(id)  (1u << CLI_##id)
 #define ANY     ANY_COMMAND
-#define QUERIES (ANY & ~ON(RUN) & ~ON(TRY) & ~ON(LEAD) & ~ON(WORK) & ~ON(HOLD))
+#define WAITS   (ON(RUN) | ON(TRY) | ON(HOLD) | ON(LEAD) | ON(WORK))
+#define QUERIES (ANY & ~WAITS)
 
 const struct option_row option_rows[OPTIONS] = {
 #define CLI_OPTION(id, ...) [OPTION_##id] = {__VA_ARGS__},

@@ -206,7 +206,7 @@ static bool not_granted(struct waiting *w, int outcome)
 	bool taken = outcome == REDLOCK_BUSY || outcome == REDLOCK_TIMEOUT;
 
 	w->exit = taken ? w->in->busy_exit : EXIT_FAILED;
-	if (taken)
+	if (taken && !w->in->quiet)
 		holder_complain(w, outcome);
 	if (taken && w->in->defer_to && !defer_instead(w->in, w->c))
 		w->exit = EXIT_FAILED;
@@ -233,7 +233,7 @@ bool waiting_take(struct waiting *w, int64_t *ret_ttl_ms, unsigned *ret_name)
 	struct status status;
 	int r;
 
-	status_begin(&status, w->in->addr, w->in->operand, w->c);
+	status_begin(&status, w->in->addr, w->in->operand, w->c, w->in->quiet);
 	r = lock_send(w, moment_of_end(w, &status));
 	if (!r)
 		r = answer_await(w, &status);
