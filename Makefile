@@ -339,6 +339,7 @@ CLI := \
 
 # What prints documents from tables.
 TOOLS := \
+	client/completion.c \
 	conf/docgen.c \
 	daemon/figures.c \
 	daemon/states.c
@@ -350,7 +351,7 @@ obj = $(patsubst %.c,$(O)/%.o,$(1))
 # Of several goals in one make, deps comes before all others.
 FIRST := $(filter deps,$(MAKECMDGOALS))
 
-all: $(O)/redlockd $(O)/redlock ## build the daemon and the command line (the default)
+all: $(O)/redlockd $(O)/redlock completions ## build the daemon and the command line (the default)
 
 $(O)/redlockd: $(call obj,$(DAEMON) $(NET) $(REDIS) $(STORE) $(CORE) $(DAEMON_BASE) $(CONF) $(PROTO)) $(O)/gen/scripts.o
 	$(call say,LD)
@@ -396,7 +397,7 @@ depends = $(patsubst %.c,$(O)/%.d,$(1))
 # --- to start with ---------------------------------------------------------------------------------------------------
 
 PACKAGES_BUILD := gcc libc6-dev libevent-dev libhiredis-dev libyaml-dev netcat-openbsd
-PACKAGES_CHECK := pkg-config check libsubunit-dev redis-server python3 python3-redis valgrind clang libclang-rt-14-dev \
+PACKAGES_CHECK := pkg-config check libsubunit-dev redis-server zsh fish python3 python3-redis valgrind clang libclang-rt-14-dev \
                   liblua5.1-0-dev libluajit-5.1-dev mandoc universal-ctags shellcheck procps cppcheck
 PACKAGES_COVERAGE := llvm
 # Each is also the name of a command, by which `make lint` knows what is missing.
@@ -419,6 +420,17 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile tests/tests.mk | awk -F'|' '{ printf "  %-14s %s\n", $$1, $$2 }'
 
 # --- documents that are printed from tables ---------------------------------------------------------------------------
+
+# The completions of shells: what they must know of redlock comes from cli.def, and what they do with it from client/completion.
+COMPLETIONS := $(addprefix $(O)/completion.,bash zsh fish)
+$(O)/completion: $(call obj,client/completion.c client/options.c $(PROTO))
+	$(call say,LD)
+	$(Q)$(LINK) -o $@ $^
+
+completions: $(COMPLETIONS)
+
+$(COMPLETIONS): $(O)/completion.%: client/completion/redlock.% $(O)/completion
+	$(Q)$(O)/completion $* >$@ && cat $< >>$@
 
 # Renders the example file and the keys of redlockd.yaml(5) from conf/schema.def; `make rendered` brings both up to date.
 $(O)/conf-docgen: $(call obj,conf/docgen.c $(CONF))
@@ -462,7 +474,7 @@ stats: | $(FIRST) ## how long functions and files are
 
 # What analyses one file at a time leaves build/lint/file.gcc (an object) and file.tidy (its report) behind: a file that has not changed is not
 # looked at again. -j is as many as there are processors.
-PRODUCT := $(sort $(PROTO) $(CONF) $(DAEMON) $(NET) $(REDIS) $(STORE) $(CORE) $(DAEMON_BASE) $(CLIENT) $(CLI) proto/docgen.c conf/docgen.c daemon/figures.c daemon/states.c)
+PRODUCT := $(sort $(PROTO) $(CONF) $(DAEMON) $(NET) $(REDIS) $(STORE) $(CORE) $(DAEMON_BASE) $(CLIENT) $(CLI) client/completion.c proto/docgen.c conf/docgen.c daemon/figures.c daemon/states.c)
 LINT_FLAGS = $(filter-out -MMD -MP -W%,$(BASEFLAGS))
 LINTED := $(foreach f,$(PRODUCT:%.c=$(O)/lint/%),$(f).gcc $(f).tidy)
 
@@ -491,14 +503,18 @@ clean: ## remove what was built
 MAN := proto/redlock-protocol.7 conf/redlockd.yaml.5 daemon/redlockd.8 client/redlock.1 client/libredlock.3
 CONFDIR := $(SYSCONFDIR)/redlockd
 SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
+COMPLETION_bash := $(PREFIX)/share/bash-completion/completions/redlock
+COMPLETION_zsh := $(PREFIX)/share/zsh/site-functions/_redlock
+COMPLETION_fish := $(PREFIX)/share/fish/vendor_completions.d/redlock.fish
 manual = $(MANDIR)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 
-install: $(O)/redlockd $(O)/redlock $(O)/libredlock.a ## install below DESTDIR/PREFIX; a configuration that is there stays
+install: $(O)/redlockd $(O)/redlock $(O)/libredlock.a $(COMPLETIONS) ## install below DESTDIR/PREFIX; a configuration that is there stays
 	$(INSTALL) -D -m 755 $(O)/redlockd $(DESTDIR)$(SBINDIR)/redlockd
 	$(INSTALL) -D -m 755 $(O)/redlock $(DESTDIR)$(BINDIR)/redlock
 	$(INSTALL) -D -m 644 client/redlock.h $(DESTDIR)$(INCDIR)/redlock.h
 	$(INSTALL) -D -m 644 $(O)/libredlock.a $(DESTDIR)$(LIBDIR)/libredlock.a
 	$(foreach m,$(MAN),$(INSTALL) -D -m 644 $(m) $(DESTDIR)$(call manual,$(m)) &&) :
+	$(foreach s,bash zsh fish,$(INSTALL) -D -m 644 $(O)/completion.$(s) $(DESTDIR)$(COMPLETION_$(s)) &&) :
 	$(INSTALL) -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(CONFDIR)
 	sed -e 's|@SBINDIR@|$(SBINDIR)|g' -e 's|@SYSCONFDIR@|$(SYSCONFDIR)|g' redlockd.service >$(DESTDIR)$(UNITDIR)/redlockd.service
 	$(INSTALL) -D -m 644 redlockd.sysusers $(DESTDIR)$(SYSUSERSDIR)/redlockd.conf
@@ -506,7 +522,8 @@ install: $(O)/redlockd $(O)/redlock $(O)/libredlock.a ## install below DESTDIR/P
 
 uninstall: ## remove what install put there; the configuration stays
 	rm -f $(DESTDIR)$(SBINDIR)/redlockd $(DESTDIR)$(BINDIR)/redlock $(DESTDIR)$(INCDIR)/redlock.h $(DESTDIR)$(LIBDIR)/libredlock.a
+	rm -f $(addprefix $(DESTDIR),$(COMPLETION_bash) $(COMPLETION_zsh) $(COMPLETION_fish))
 	rm -f $(foreach m,$(MAN),$(DESTDIR)$(call manual,$(m))) $(DESTDIR)$(UNITDIR)/redlockd.service $(DESTDIR)$(SYSUSERSDIR)/redlockd.conf
 
-.PHONY: all deps run help rendered stats lint lint-files clean install uninstall
+.PHONY: all completions deps run help rendered stats lint lint-files clean install uninstall
 .DELETE_ON_ERROR:
