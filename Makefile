@@ -308,7 +308,9 @@ CLI := \
 	client/deferring.c \
 	client/descriptors.c \
 	client/dial.c \
+	client/doctor.c \
 	client/family.c \
+	client/finding.c \
 	client/force.c \
 	client/hold.c \
 	client/holding.c \
@@ -333,6 +335,7 @@ CLI := \
 	client/status.c \
 	client/waiting.c \
 	client/wakeups.c \
+	client/ward.c \
 	client/work.c \
 	client/working.c \
 	client/watch.c

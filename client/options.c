@@ -180,6 +180,12 @@ static const char *quiet_set(struct invocation *in, const char *value)
 	return NULL;
 }
 
+static const char *print_acl_set(struct invocation *in, const char *value)
+{
+	in->print_acl = !value;
+	return NULL;
+}
+
 static const char *json_set(struct invocation *in, const char *value)
 {
 	in->json = !value;
