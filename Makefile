@@ -303,6 +303,7 @@ CLIENT := \
 CLI := \
 	client/arguments.c \
 	client/belief.c \
+	client/board.c \
 	client/cli.c \
 	client/complaint.c \
 	client/deferring.c \
@@ -330,9 +331,11 @@ CLI := \
 	client/query.c \
 	client/rows.c \
 	client/run.c \
+	client/screen.c \
 	client/several.c \
 	client/shortage.c \
 	client/status.c \
+	client/top.c \
 	client/waiting.c \
 	client/wakeups.c \
 	client/ward.c \

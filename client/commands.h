@@ -21,6 +21,7 @@ int clients_main(const struct invocation *in);
 int nodes_main(const struct invocation *in);
 int stats_main(const struct invocation *in);
 int doctor_main(const struct invocation *in);
+int top_main(const struct invocation *in);
 int ping_main(const struct invocation *in);
 int complete_main(const struct invocation *in);
 int recent_main(const struct invocation *in);

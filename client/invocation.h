@@ -51,7 +51,7 @@ struct invocation {
 	int busy_exit, priority;
 	int slots, weight; /* of a semaphore; slots 0: it is a lock */
 	pid_t pid;         /* of hold: that of the script; 0: not given */
-	bool release, shared, any, quiet, print_acl, json, help, version;
+	bool release, shared, any, quiet, print_acl, once, json, help, version;
 };
 
 /* The command is work. */

@@ -186,6 +186,12 @@ static const char *print_acl_set(struct invocation *in, const char *value)
 	return NULL;
 }
 
+static const char *once_set(struct invocation *in, const char *value)
+{
+	in->once = !value;
+	return NULL;
+}
+
 static const char *json_set(struct invocation *in, const char *value)
 {
 	in->json = !value;
@@ -213,7 +219,7 @@ const struct cli_command cli_commands[CLI_COMMANDS] = {
 #define ON(id)  (1u << CLI_##id)
 #define ANY     ANY_COMMAND
 #define WAITS   (ON(RUN) | ON(TRY) | ON(HOLD) | ON(LEAD) | ON(WORK))
-#define QUERIES (ANY & ~WAITS)
+#define QUERIES (ANY & ~WAITS & ~ON(TOP))
 
 const struct option_row option_rows[OPTIONS] = {
 #define CLI_OPTION(id, ...) [OPTION_##id] = {__VA_ARGS__},
