@@ -316,7 +316,7 @@ static int queue_print(FILE *out, const struct board_lock *l, struct redlock *c,
 /* How many rows fit; the selected one is among them. */
 static size_t rows_fit(const struct board *b, struct board_view *view, unsigned lines)
 {
-	unsigned others = lines + 2 + 2 + QUEUE_SHOWN + 2; /* the columns, and the queue with its title, each behind an empty line; and one for what is left out */
+	unsigned others = lines + 2 + 2 + QUEUE_SHOWN + 2; /* the columns and the queue, each behind an empty line; what is left out of both; the keys */
 	size_t fit = view->height == 0 ? b->n : view->height > others + 1 ? view->height - others : 1;
 
 	if (view->selected >= b->n)

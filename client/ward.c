@@ -24,7 +24,8 @@ static const struct trouble {
 	{"permission", "permission", FINDING_FAIL, "set redis.password_file, and give its user what redlock doctor --print-acl prints"},
 	{"cluster", "cluster", FINDING_FAIL, "name a server that is not in cluster mode"},
 	{"writes", "writes", FINDING_FAIL, "see that the server can save to its disk and has memory left"},
-	{"configuration", "configuration", FINDING_FAIL, "give all daemons the same redis.nodes, redis.set, max_lease and max_delay, or raise redis.generation"},
+	{"configuration", "configuration", FINDING_FAIL,
+	 "give all daemons the same redis.nodes, redis.set, max_lease and max_delay, or raise redis.generation"},
 	{"clock", "clocks", FINDING_WARN, "run chrony or another NTP client on all hosts"},
 	{"loading", "loading", FINDING_WARN, "wait until the server has loaded its data"},
 };
