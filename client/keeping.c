@@ -250,8 +250,7 @@ int keeping_run(struct keeper_task *task, const struct keeping_for *whom)
 		if (!k.done)
 			keeping_sleep(&k);
 	}
-	if (!k.kill_at || k.code == EXIT_LOST)
-		keeping_unlock(&k);
+	keeping_unlock(&k); /* also after a loss: a daemon that did not answer may still have the lock */
 	redlock_close(task->c);
 	letting_answer(k.asker, k.code);
 	return k.code;
