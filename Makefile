@@ -320,17 +320,23 @@ CLIENT_TLS := \
 CLI := \
 	client/arguments.c \
 	client/belief.c \
+	client/board.c \
 	client/cli.c \
 	client/complaint.c \
 	client/deferring.c \
 	client/descriptors.c \
 	client/dial.c \
+	client/doctor.c \
 	client/family.c \
+	client/finding.c \
 	client/force.c \
+	client/hold.c \
 	client/holding.c \
 	client/json.c \
 	client/keeper.c \
+	client/keeping.c \
 	client/lead.c \
+	client/letting.c \
 	client/limit.c \
 	client/loss.c \
 	client/main.c \
@@ -338,20 +344,25 @@ CLI := \
 	client/options.c \
 	client/ping.c \
 	client/place.c \
+	client/process.c \
 	client/query.c \
 	client/rows.c \
 	client/run.c \
+	client/screen.c \
 	client/several.c \
 	client/shortage.c \
 	client/status.c \
+	client/top.c \
 	client/waiting.c \
 	client/wakeups.c \
+	client/ward.c \
 	client/work.c \
 	client/working.c \
 	client/watch.c
 
 # What prints documents from tables.
 TOOLS := \
+	client/completion.c \
 	conf/docgen.c \
 	daemon/figures.c \
 	daemon/states.c
@@ -363,7 +374,7 @@ obj = $(patsubst %.c,$(O)/%.o,$(1))
 # Of several goals in one make, deps comes before all others.
 FIRST := $(filter deps,$(MAKECMDGOALS))
 
-all: $(O)/redlockd $(O)/redlock ## build the daemon and the command line (the default)
+all: $(O)/redlockd $(O)/redlock completions ## build the daemon and the command line (the default)
 
 $(O)/redlockd: $(call obj,$(DAEMON) $(NET) $(REDIS) $(STORE) $(CORE) $(DAEMON_BASE) $(CONF) $(TLS) $(PROTO)) $(O)/gen/scripts.o
 	$(call say,LD)
@@ -414,7 +425,7 @@ depends = $(patsubst %.c,$(O)/%.d,$(1))
 # --- to start with ---------------------------------------------------------------------------------------------------
 
 PACKAGES_BUILD := gcc libc6-dev libevent-dev libhiredis-dev libssl-dev libyaml-dev netcat-openbsd
-PACKAGES_CHECK := pkg-config check libsubunit-dev openssl redis-server python3 python3-redis valgrind clang libclang-rt-14-dev \
+PACKAGES_CHECK := pkg-config check libsubunit-dev openssl redis-server zsh fish python3 python3-redis valgrind clang libclang-rt-14-dev \
                   liblua5.1-0-dev libluajit-5.1-dev mandoc universal-ctags shellcheck procps cppcheck
 PACKAGES_COVERAGE := llvm
 # Each is also the name of a command, by which `make lint` knows what is missing.
@@ -437,6 +448,17 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile tests/tests.mk | awk -F'|' '{ printf "  %-14s %s\n", $$1, $$2 }'
 
 # --- documents that are printed from tables ---------------------------------------------------------------------------
+
+# The completions of shells: what they must know of redlock comes from cli.def, and what they do with it from client/completion.
+COMPLETIONS := $(addprefix $(O)/completion.,bash zsh fish)
+$(O)/completion: $(call obj,client/completion.c client/options.c $(PROTO))
+	$(call say,LD)
+	$(Q)$(LINK) -o $@ $^
+
+completions: $(COMPLETIONS)
+
+$(COMPLETIONS): $(O)/completion.%: client/completion/redlock.% $(O)/completion
+	$(Q)$(O)/completion $* >$@ && cat $< >>$@
 
 # Renders the example file and the keys of redlockd.yaml(5) from conf/schema.def; `make rendered` brings both up to date.
 $(O)/conf-docgen: $(call obj,conf/docgen.c $(CONF))
@@ -480,7 +502,7 @@ stats: | $(FIRST) ## how long functions and files are
 
 # What analyses one file at a time leaves build/lint/file.gcc (an object) and file.tidy (its report) behind: a file that has not changed is not
 # looked at again. -j is as many as there are processors.
-PRODUCT := $(sort $(PROTO) $(TLS) $(CONF) $(DAEMON) $(NET) $(REDIS) $(STORE) $(CORE) $(DAEMON_BASE) $(CLIENT) $(CLIENT_TLS) $(CLI) proto/docgen.c conf/docgen.c daemon/figures.c daemon/states.c)
+PRODUCT := $(sort $(PROTO) $(TLS) $(CONF) $(DAEMON) $(NET) $(REDIS) $(STORE) $(CORE) $(DAEMON_BASE) $(CLIENT) $(CLIENT_TLS) $(CLI) client/completion.c proto/docgen.c conf/docgen.c daemon/figures.c daemon/states.c)
 LINT_FLAGS = $(filter-out -MMD -MP -W%,$(BASEFLAGS))
 LINTED := $(foreach f,$(PRODUCT:%.c=$(O)/lint/%),$(f).gcc $(f).tidy)
 
@@ -509,14 +531,18 @@ clean: ## remove what was built
 MAN := proto/redlock-protocol.7 conf/redlockd.yaml.5 daemon/redlockd.8 client/redlock.1 client/libredlock.3
 CONFDIR := $(SYSCONFDIR)/redlockd
 SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
+COMPLETION_bash := $(PREFIX)/share/bash-completion/completions/redlock
+COMPLETION_zsh := $(PREFIX)/share/zsh/site-functions/_redlock
+COMPLETION_fish := $(PREFIX)/share/fish/vendor_completions.d/redlock.fish
 manual = $(MANDIR)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 
-install: $(O)/redlockd $(O)/redlock $(O)/libredlock.a ## install below DESTDIR/PREFIX; a configuration that is there stays
+install: $(O)/redlockd $(O)/redlock $(O)/libredlock.a $(COMPLETIONS) ## install below DESTDIR/PREFIX; a configuration that is there stays
 	$(INSTALL) -D -m 755 $(O)/redlockd $(DESTDIR)$(SBINDIR)/redlockd
 	$(INSTALL) -D -m 755 $(O)/redlock $(DESTDIR)$(BINDIR)/redlock
 	$(INSTALL) -D -m 644 client/redlock.h $(DESTDIR)$(INCDIR)/redlock.h
 	$(INSTALL) -D -m 644 $(O)/libredlock.a $(DESTDIR)$(LIBDIR)/libredlock.a
 	$(foreach m,$(MAN),$(INSTALL) -D -m 644 $(m) $(DESTDIR)$(call manual,$(m)) &&) :
+	$(foreach s,bash zsh fish,$(INSTALL) -D -m 644 $(O)/completion.$(s) $(DESTDIR)$(COMPLETION_$(s)) &&) :
 	$(INSTALL) -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(CONFDIR)
 	sed -e 's|@SBINDIR@|$(SBINDIR)|g' -e 's|@SYSCONFDIR@|$(SYSCONFDIR)|g' redlockd.service >$(DESTDIR)$(UNITDIR)/redlockd.service
 	$(INSTALL) -D -m 644 redlockd.sysusers $(DESTDIR)$(SYSUSERSDIR)/redlockd.conf
@@ -524,7 +550,8 @@ install: $(O)/redlockd $(O)/redlock $(O)/libredlock.a ## install below DESTDIR/P
 
 uninstall: ## remove what install put there; the configuration stays
 	rm -f $(DESTDIR)$(SBINDIR)/redlockd $(DESTDIR)$(BINDIR)/redlock $(DESTDIR)$(INCDIR)/redlock.h $(DESTDIR)$(LIBDIR)/libredlock.a
+	rm -f $(addprefix $(DESTDIR),$(COMPLETION_bash) $(COMPLETION_zsh) $(COMPLETION_fish))
 	rm -f $(foreach m,$(MAN),$(DESTDIR)$(call manual,$(m))) $(DESTDIR)$(UNITDIR)/redlockd.service $(DESTDIR)$(SYSUSERSDIR)/redlockd.conf
 
-.PHONY: all deps run help rendered stats lint lint-files clean install uninstall
+.PHONY: all completions deps run help rendered stats lint lint-files clean install uninstall
 .DELETE_ON_ERROR:

@@ -60,7 +60,7 @@ void usage_print(const struct cli_command *only)
 /* The exit code of a mistake: that of the command, if it is known. */
 static int usage_exit(const struct invocation *in)
 {
-	return in->command && in->command->wraps ? EXIT_FAILED : EX_USAGE;
+	return in->command && (in->command->wraps || in->command == &cli_commands[CLI_HOLD]) ? EXIT_FAILED : EX_USAGE;
 }
 
 static const char *later_find(const char *word)
@@ -181,7 +181,7 @@ static int operand_take(struct invocation *in, const char *word)
 	}
 	if (in->operand || !in->command->most) {
 		complain("'%s' is too much: redlock %s %s", word, in->command->word, in->command->operands);
-		return EX_USAGE;
+		return usage_exit(in);
 	}
 	in->operand = in->names[0] = word;
 	in->names_n = 1;

@@ -8,6 +8,7 @@
 #include "client/invocation.h"
 
 int run_main(const struct invocation *in);
+int hold_main(const struct invocation *in);
 int lead_main(const struct invocation *in);
 int work_main(const struct invocation *in);
 int defer_main(const struct invocation *in);
@@ -19,6 +20,8 @@ int show_main(const struct invocation *in);
 int clients_main(const struct invocation *in);
 int nodes_main(const struct invocation *in);
 int stats_main(const struct invocation *in);
+int doctor_main(const struct invocation *in);
+int top_main(const struct invocation *in);
 int ping_main(const struct invocation *in);
 int complete_main(const struct invocation *in);
 int recent_main(const struct invocation *in);

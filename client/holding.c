@@ -328,7 +328,7 @@ static void holding_sleep(struct holding *h)
 		{.fd = holding_listens(h) ? redlock_fd(h->task->c) : -1, .events = redlock_events(h->task->c)},
 	};
 
-	if (!wakeups_await(&h->wakeups, holding_deadline(h), fds))
+	if (!wakeups_await(&h->wakeups, holding_deadline(h), fds, 2))
 		return;
 	if (fds[0].revents)
 		holding_front(h);

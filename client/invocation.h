@@ -6,6 +6,7 @@
 #define CLIENT_INVOCATION_H
 
 #include "client/redlock.h"
+#include <sys/types.h>
 #include <sysexits.h>
 
 /* run and try exit with these, else with the code of CMD, or with 128 + the signal that ended it. */
@@ -17,7 +18,7 @@ enum wrapper_exit {
 	EXIT_NOT_FOUND = 127,
 };
 
-/* All other commands exit with EXIT_SUCCESS, EXIT_NO, EX_USAGE or EX_UNAVAILABLE. */
+/* hold exits with these as well. All other commands exit with EXIT_SUCCESS, EXIT_NO, EX_USAGE or EX_UNAVAILABLE. */
 #define EXIT_NO 1
 
 #define NAMES_MOST 64
@@ -50,7 +51,8 @@ struct invocation {
 	int64_t limit, per_ms, cost; /* of rate */
 	int busy_exit, priority;
 	int slots, weight; /* of a semaphore; slots 0: it is a lock */
-	bool shared, any, json, help, version;
+	pid_t pid;         /* of hold: that of the script; 0: not given */
+	bool release, shared, any, quiet, print_acl, once, json, help, version;
 };
 
 /* The command is work. */

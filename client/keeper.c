@@ -135,7 +135,7 @@ static void linger(const struct keeper_task *task)
 
 void keeper_main(struct keeper_task *task)
 {
-	struct waiting waiting = {.in = task->in, .c = task->c, .front = task->front};
+	struct waiting waiting = {.in = task->in, .c = task->c, .front = task->front, .signals = -1};
 	struct keeper_report report = {.code = EXIT_FAILED};
 	struct redlock_grant grants[NAMES_MOST];
 	struct redlock_job job = {.payload = NULL};

@@ -164,6 +164,22 @@ static const char *weight_set(struct invocation *in, const char *value)
 	return slots_at_most_set(&in->weight, value, 8);
 }
 
+static const char *pid_set(struct invocation *in, const char *value)
+{
+	int64_t pid;
+
+	if (count_set(value, &pid) || pid < 1 || pid > INT32_MAX)
+		return "is no process id; in a shell script it is $$";
+	in->pid = (pid_t)pid;
+	return NULL;
+}
+
+static const char *release_set(struct invocation *in, const char *value)
+{
+	in->release = !value;
+	return NULL;
+}
+
 static const char *note_set(struct invocation *in, const char *value)
 {
 	in->note = value;
@@ -179,6 +195,24 @@ static const char *shared_set(struct invocation *in, const char *value)
 static const char *any_set(struct invocation *in, const char *value)
 {
 	in->any = !value;
+	return NULL;
+}
+
+static const char *quiet_set(struct invocation *in, const char *value)
+{
+	in->quiet = !value;
+	return NULL;
+}
+
+static const char *print_acl_set(struct invocation *in, const char *value)
+{
+	in->print_acl = !value;
+	return NULL;
+}
+
+static const char *once_set(struct invocation *in, const char *value)
+{
+	in->once = !value;
 	return NULL;
 }
 
@@ -208,7 +242,8 @@ const struct cli_command cli_commands[CLI_COMMANDS] = {
 
 #define ON(id)  (1u << CLI_##id)
 #define ANY     ANY_COMMAND
-#define QUERIES (ANY & ~ON(RUN) & ~ON(TRY) & ~ON(LEAD) & ~ON(WORK))
+#define WAITS   (ON(RUN) | ON(TRY) | ON(HOLD) | ON(LEAD) | ON(WORK))
+#define QUERIES (ANY & ~WAITS & ~ON(TOP))
 
 const struct option_row option_rows[OPTIONS] = {
 #define CLI_OPTION(id, ...) [OPTION_##id] = {__VA_ARGS__},

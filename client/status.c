@@ -125,11 +125,11 @@ void status_tick(struct status *s)
 	s->due_us = redlock_now_us() + TICK_US;
 }
 
-void status_begin(struct status *s, const char *addr, const char *name, const struct redlock *c)
+void status_begin(struct status *s, const char *addr, const char *name, const struct redlock *c, bool quiet)
 {
 	*s = (struct status){.addr = addr, .name = name, .c = c, .began_us = redlock_now_us(), .terminal = isatty(STDERR_FILENO)};
 	/* Spreads the requests of processes that began at the same moment. */
-	s->due_us = s->began_us + TICK_US + (s->terminal ? 0 : getpid() % 1000 * (TICK_US / 1000));
+	s->due_us = quiet ? INT64_MAX : s->began_us + TICK_US + (s->terminal ? 0 : getpid() % 1000 * (TICK_US / 1000));
 }
 
 void status_end(struct status *s, bool leave)

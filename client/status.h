@@ -18,8 +18,8 @@ struct status {
 	bool terminal, drawn;
 };
 
-/* addr, name and c are borrowed until status_end. */
-void status_begin(struct status *s, const char *addr, const char *name, const struct redlock *c);
+/* addr, name and c are borrowed until status_end. quiet: nothing is ever said. */
+void status_begin(struct status *s, const char *addr, const char *name, const struct redlock *c, bool quiet);
 /* Does what is due. */
 void status_tick(struct status *s);
 /* leave: redlock is gone, and what was drawn stays. */

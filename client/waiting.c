@@ -25,7 +25,7 @@
 static void label_make(const struct invocation *in, char out[LABEL_BYTES])
 {
 	const char *user = getenv("USER") ? getenv("USER") : getenv("LOGNAME"), *word = strrchr(in->argv[0], '/');
-	const char *verb = in->command == &cli_commands[CLI_LEAD] ? "lead" : works(in) ? "work" : "run";
+	const char *verb = in->command == &cli_commands[CLI_TRY] ? "run" : in->command->word;
 
 	snprintf(out, LABEL_BYTES, "redlock %s %.80s%s%.40s", verb, word ? word + 1 : in->argv[0], user ? "/" : "", user ? user : "");
 }
@@ -136,13 +136,13 @@ static int lock_send(const struct waiting *w, int64_t until)
 /* Waits until something comes or is due, or until redlock is gone. */
 static void wait_sleep(struct waiting *w, int64_t until)
 {
-	struct pollfd fds[] = {{.fd = redlock_fd(w->c), .events = redlock_events(w->c)}, {.fd = w->front, .events = 0}};
+	struct pollfd fds[] = {{.fd = redlock_fd(w->c), .events = redlock_events(w->c)}, {.fd = w->front, .events = 0}, {.fd = w->signals, .events = POLLIN}};
 	int64_t at = MIN(until, redlock_due_us(w->c)), left = at == INT64_MAX ? -1 : (at - redlock_now_us()) / 1000 + 1;
 
 	if (at != INT64_MAX && left < 0)
 		left = 0;
-	if (poll(fds, 2, (int)MIN(left, POLL_MOST_MS)) > 0)
-		w->abandoned = fds[1].revents != 0;
+	if (poll(fds, 3, (int)MIN(left, POLL_MOST_MS)) > 0)
+		w->abandoned = fds[1].revents || fds[2].revents;
 }
 
 static int64_t moment_of_end(const struct waiting *w, const struct status *status)
@@ -206,7 +206,7 @@ static bool not_granted(struct waiting *w, int outcome)
 	bool taken = outcome == REDLOCK_BUSY || outcome == REDLOCK_TIMEOUT;
 
 	w->exit = taken ? w->in->busy_exit : EXIT_FAILED;
-	if (taken)
+	if (taken && !w->in->quiet)
 		holder_complain(w, outcome);
 	if (taken && w->in->defer_to && !defer_instead(w->in, w->c))
 		w->exit = EXIT_FAILED;
@@ -233,7 +233,7 @@ bool waiting_take(struct waiting *w, int64_t *ret_ttl_ms, unsigned *ret_name)
 	struct status status;
 	int r;
 
-	status_begin(&status, w->in->addr, w->in->operand, w->c);
+	status_begin(&status, w->in->addr, w->in->operand, w->c, w->in->quiet);
 	r = lock_send(w, moment_of_end(w, &status));
 	if (!r)
 		r = answer_await(w, &status);

@@ -14,7 +14,8 @@ struct waiting {
 	const struct invocation *in;
 	struct redlock *c;
 	int front;      /* the end towards redlock: it hangs up when redlock is gone */
-	bool abandoned; /* redlock is gone */
+	int signals;    /* a descriptor: the wait ends when it is readable; -1: none */
+	bool abandoned; /* redlock is gone, or a signal came */
 	int exit;       /* the exit code of redlock if there was no grant */
 };
 

@@ -13,7 +13,8 @@ struct wakeups {
 
 /* 0, or a negative errno. */
 int wakeups_open(struct wakeups *w);
-/* Sleeps until at_us, or until a child has ended or one of the two descriptors is ready, as their revents tell. False: the sleep was interrupted. */
-bool wakeups_await(const struct wakeups *w, int64_t at_us, struct pollfd more[2]);
+/* Sleeps until at_us, or until a child has ended or one of the n descriptors is ready, as their revents tell. False: the sleep was interrupted. */
+#define WAKEUPS_MORE 4
+bool wakeups_await(const struct wakeups *w, int64_t at_us, struct pollfd *more, unsigned n);
 
 #endif

@@ -34,6 +34,7 @@ install_into usr /usr
 lies "$scratch/usr" /usr/sbin/redlockd /usr/bin/redlock /usr/include/redlock.h /usr/lib/libredlock.a /usr/lib/sysusers.d/redlockd.conf \
 	/usr/share/man/man1/redlock.1 /usr/share/man/man3/libredlock.3 /usr/share/man/man5/redlockd.yaml.5 \
 	/usr/share/man/man7/redlock-protocol.7 /usr/share/man/man8/redlockd.8 \
+	/usr/share/bash-completion/completions/redlock /usr/share/zsh/site-functions/_redlock /usr/share/fish/vendor_completions.d/redlock.fish \
 	/lib/systemd/system/redlockd.service /etc/redlockd/redlockd.yaml
 unit_names "$scratch/usr/lib/systemd/system/redlockd.service" 'ExecStart=/usr/sbin/redlockd --config /etc/redlockd/redlockd.yaml'
 

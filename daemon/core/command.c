@@ -100,6 +100,7 @@ static void serve_HELLO(struct commander *x, struct session *s)
 	reply_text(&r, "store", span_of(x->core->conf.store));
 	reply_int(&r, "nodes", x->core->conf.nodes);
 	reply_int(&r, "quorum", quorum_of(x->core->conf.nodes));
+	reply_ms(&r, "lease_ms", x->core->conf.lease_us);
 	reply_ms(&r, "max_lease_ms", x->core->conf.max_lease_us);
 	reply_ms(&r, "max_grace_ms", x->core->conf.max_grace_us);
 	session_send(x->sessions, s, line, reply_end(&r));

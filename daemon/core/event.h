@@ -116,6 +116,7 @@ struct probe {
 	int64_t evicted;     /* evicted_keys since its start */
 	bool loading;
 	bool own_data;       /* since its start it took no data from another server; false: it did, or does not tell (before Redis 7.0) */
+	bool unsaved;        /* it has saved nothing to disk since its start: no append-only file, no snapshot; false: it did, or does not tell */
 	bool bgsave_failed;  /* rdb_last_bgsave_status is not ok, or aof_last_write_status is not ok */
 };
 

@@ -123,6 +123,24 @@ const char *judge_refusal(struct members *ms, const struct answer *a)
 	return NULL;
 }
 
+const char *judge_cause(struct span reason)
+{
+	static const struct {
+		const char *part, *cause;
+	} row[] = {
+		{"only a master", "replica"},       {"maxmemory-policy is", "evicts"},    {"the same server as", "duplicate"},
+		{"cluster mode", "cluster"},        {"is loading its data", "loading"},   {"REDIS ACCESS", "permission"},
+		{"is not permitted", "permission"}, {"NOPERM", "permission"},             {"NOAUTH", "permission"},
+		{"WRONGPASS", "permission"},        {"refuses writes", "writes"},         {"its clock is", "clock"},
+		{"configuration", "configuration"}, {"generation", "configuration"},
+	};
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+		if (text_has(reason, row[i].part))
+			return row[i].cause;
+	return "other";
+}
+
 /* Why a node must not be used whatever its marker says; NULL if it may. */
 static const char *judge_fitness(struct members *ms, const struct member *m, const struct probe *probe)
 {
@@ -338,6 +356,7 @@ struct judgement judge_probe(struct members *ms, struct member *m, const struct 
 	if (!probe->bgsave_failed)
 		m->misconf = false;
 	judge_note_move(ms, m, probe->run_id);
+	m->unsaved = probe->unsaved;
 	core_keep(m->run_id, sizeof(m->run_id), probe->run_id);
 	core_keep(m->replid, sizeof(m->replid), probe->replid);
 	reason = judge_fitness(ms, m, probe);

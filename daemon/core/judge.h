@@ -37,4 +37,7 @@ bool judge_is_misconf(const struct answer *a);
 /* Why a node that refused a probe or a join cannot be used until its administrator acts; NULL if the refusal may pass by itself. */
 const char *judge_refusal(struct members *ms, const struct answer *a);
 
+/* One word for such a reason, by which a program tells them apart; "other" for any that has none. */
+const char *judge_cause(struct span reason);
+
 #endif

@@ -2,6 +2,7 @@
 /* See list.h. */
 #include "daemon/core/list.h"
 
+#include "daemon/core/judge.h"
 #include "daemon/core/listing.h"
 #include "daemon/core/probe.h"
 #include "daemon/core/rows.h"
@@ -137,6 +138,12 @@ static void list_table(struct commander *x, struct session *s, bool of_sessions,
 	listing_free(l);
 }
 
+/* How far its clock is ahead of this host's. */
+static int64_t node_clock_us(const struct core *core, const struct member *m)
+{
+	return m->clock.low + (m->clock.high - m->clock.low) / 2 + core->now.us - core->wall_us;
+}
+
 static void list_nodes(struct commander *x, struct session *s)
 {
 	for (unsigned i = 0; i < x->core->conf.nodes; i++) {
@@ -148,12 +155,18 @@ static void list_nodes(struct commander *x, struct session *s)
 		reply_text(&r, "state", span_of(m->stalled ? "slow" : member_state_word(m->state)));
 		if (member_trouble(m)[0])
 			reply_text(&r, "reason", span_of(member_trouble(m)));
+		if (member_trouble(m)[0] && m->state != MEMBER_QUARANTINED)
+			reply_text(&r, "cause", span_of(judge_cause(span_of(member_trouble(m)))));
 		if (m->state == MEMBER_QUARANTINED)
 			reply_ms(&r, "left_ms", instant_diff(m->quarantine.end, x->core->now));
 		if (m->rtt_us)
 			reply_int(&r, "rtt_us", m->rtt_us);
 		if (m->fence_seen)
 			reply_int(&r, "fence", m->fence_seen);
+		if (m->connected && m->clock.known)
+			reply_int(&r, "clock_ms", node_clock_us(x->core, m) / MSEC);
+		if (m->connected && m->unsaved)
+			reply_text(&r, "saves", SPAN("no"));
 		row_end(x, s, &r);
 	}
 	rows_done(x, s, x->request.tag, x->core->conf.nodes, 0);

@@ -70,6 +70,7 @@ struct member {
 		int64_t low, high; /* ahead: what its clock was then, as bounds of (server clock - CLOCK_BOOTTIME), microseconds */
 		int64_t stop_us;   /* ahead: stops of this host that were found since, though they may lie before it: for how long, at least */
 	} met;
+	bool unsaved;   /* its last probe: see struct probe */
 	bool misconf;   /* a write was refused by -MISCONF since the last healthy probe */
 	bool blank;     /* its last probe found no marker while trust was open, and nothing else wrong */
 	struct {

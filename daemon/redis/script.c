@@ -207,6 +207,8 @@ enum probe_field {
 	PROBE_AOF,
 	PROBE_REPLID2,
 	PROBE_REPL_INPUT,
+	PROBE_AOF_ON,
+	PROBE_SNAPSHOT,
 	PROBE_N
 };
 
@@ -240,6 +242,7 @@ static struct probe probe_of(const struct resp *r)
 		.policy = probe_text(r, PROBE_POLICY),
 		.loading = span_equal(probe_text(r, PROBE_LOADING), SPAN("1")),
 		.bgsave_failed = status_is_bad(probe_text(r, PROBE_BGSAVE)) || status_is_bad(probe_text(r, PROBE_AOF)),
+		.unsaved = span_equal(probe_text(r, PROBE_AOF_ON), SPAN("0")) && span_equal(probe_text(r, PROBE_SNAPSHOT), SPAN("-1")),
 		.own_data = data_is_its_own(probe_text(r, PROBE_REPLID2), probe_text(r, PROBE_REPL_INPUT)),
 	};
 

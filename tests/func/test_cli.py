@@ -198,6 +198,32 @@ class Run(Tool):
         self.assertIn(name.encode(), said)
         self.assertEqual(process.wait(10), 0)
 
+    def test_a_terminal_shows_the_place_in_the_queue(self):
+        name, holder, first = "tty-%d" % os.getpid(), self.connect("the-long-job"), self.connect()
+        holder.ok("LOCK " + name)
+        first.begin("LOCK %s wait=60s" % name)
+        master, slave = self.terminal()
+        process = self.spawn("run", name, "--", "true", stderr=slave, stdin=slave)
+        os.close(slave)
+        self.assertRegex(self.terminal_shows(master, b"2nd in line, held by the-long-job"), rb"waiting for %s  00:0\d  2nd in line" % name.encode())
+        first.close()
+        self.assertIn(b"1st in line", self.terminal_shows(master, b"1st in line"))
+        holder.ok("UNLOCK " + name)
+        self.assertEqual(process.wait(10), 0)
+
+    def test_quiet_says_nothing_about_the_wait(self):
+        name, holder = self.name(), self.connect("the-long-job")
+        holder.ok("LOCK " + name)
+        self.assertEqual(self.redlock("try", "--quiet", name, "--", "true"), (124, "", ""))
+        master, slave = self.terminal()
+        process = self.spawn("run", "-q", "--wait", "2500ms", name, "--", "true", stderr=slave, stdin=slave)
+        os.close(slave)
+        self.assertEqual(process.wait(10), 124)
+        try:
+            self.assertEqual(os.read(master, 100), b"")
+        except OSError:  # the terminal is closed, and nothing was left in it
+            pass
+
     def test_a_terminal_whose_output_is_stopped_delays_no_command(self):
         """As after ^S: a run that waited for the terminal would hold the lock and run nothing."""
         name, holder = self.name(), self.connect()

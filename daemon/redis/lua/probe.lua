@@ -1,7 +1,7 @@
 -- Health and membership in one reply. The script reads INFO itself, so marker, identity and clock are of the same moment.
 -- KEYS: 1 marker, 2 fence
 -- reply: {server_us, marker, fence, run_id, replid, version, role, maxmemory, policy, evicted, loading, bgsave, aof write,
---         replid2, bytes of replication read}
+--         replid2, bytes of replication read, append-only file, seconds of the last snapshot}
 --        a field that the server lacks, or that the user may not read, is ''
 local clock = redis.call('TIME')
 local now_us = clock[1] * 1000000 + clock[2]
@@ -19,4 +19,5 @@ return {now_us, string.sub(redis.call('GET', KEYS[1]) or '', 1, 256), redis.call
   say(server, '\nrun_id:'), say(replication, '\nmaster_replid:'), say(server, '\nredis_version:'), say(replication, '\nrole:'),
   say(memory, '\nmaxmemory:'), say(memory, '\nmaxmemory_policy:'), say(stats, '\nevicted_keys:'),
   say(persistence, '\nloading:'), say(persistence, '\nrdb_last_bgsave_status:'), say(persistence, '\naof_last_write_status:'),
-  say(replication, '\nmaster_replid2:'), say(stats, '\ntotal_net_repl_input_bytes:')}
+  say(replication, '\nmaster_replid2:'), say(stats, '\ntotal_net_repl_input_bytes:'),
+  say(persistence, '\naof_enabled:'), say(persistence, '\nrdb_last_bgsave_time_sec:')}

@@ -198,7 +198,7 @@ static const struct mistake_row {
 	{{"frobnicate"}, 64, "redlock: no command 'frobnicate'; redlock --help lists them\n"},
 	{{"kill", "x7"}, 64, "redlock: 'x7' is no session: redlock clients shows their numbers\n"},
 	{{"break"}, 64, "redlock: an argument is missing; the usage is: redlock break NAME\n"},
-	{{"doctor"}, 64, "redlock: doctor is not in this version (" REDLOCKD_VERSION ")\n"},
+	{{"slowlog"}, 64, "redlock: slowlog is not in this version (" REDLOCKD_VERSION ")\n"},
 	{{"run", "x"}, 125, "redlock: an argument is missing; the usage is: redlock run NAME [[NAME...] --] CMD...\n"},
 	{{"try"}, 125, "redlock: an argument is missing; the usage is: redlock try NAME [[NAME...] --] CMD...\n"},
 	{{"run", "--any", "x", "true"}, 125, "redlock: --any needs two or more names; the usage is: redlock run NAME [[NAME...] --] CMD...\n"},

@@ -6,6 +6,7 @@
 #include "tests/fixture/held_lock.h"
 
 #include <check.h>
+#include <stdio.h>
 
 START_TEST(a_replica_is_refused_and_welcome_once_it_is_a_master)
 {
@@ -18,11 +19,23 @@ START_TEST(a_replica_is_refused_and_welcome_once_it_is_a_master)
 }
 END_TEST
 
+/* LIST nodes tells the refusal of the first store in a word, too. */
+static void check_cause(const char *cause)
+{
+	char row[80];
+
+	snprintf(row, sizeof(row), "\\* node=a state=refused reason=* cause=%s *", cause);
+	says(1, "LIST nodes");
+	hears(1, row);
+	ignores(1);
+}
+
 START_TEST(a_store_that_loads_its_data_is_refused)
 {
 	cluster_begin(3);
 	cluster.node[0].probe.loading = true;
 	store_becomes("refused: it is loading its data");
+	check_cause("loading");
 }
 END_TEST
 
@@ -31,6 +44,7 @@ START_TEST(a_store_that_does_not_permit_info_is_refused_and_told_what_to_allow)
 	cluster_begin(3);
 	cluster.node[0].probe.run_id = SPAN("");
 	store_becomes("refused: INFO is not permitted or tells no run_id: allow the command 'info'");
+	check_cause("permission");
 	cluster.node[0].probe.run_id.p = NULL;
 }
 END_TEST
@@ -41,6 +55,7 @@ START_TEST(a_store_that_may_evict_locks_is_refused_and_told_what_to_set)
 	cluster.node[0].probe.maxmemory = 1000000;
 	cluster.node[0].probe.policy = SPAN("volatile-lru");
 	store_becomes("refused: maxmemory-policy is volatile-lru, which evicts locks: set noeviction");
+	check_cause("evicts");
 }
 END_TEST
 
@@ -60,6 +75,10 @@ START_TEST(the_same_server_twice_counts_once)
 	daemon_starts(0);
 	passes(3 * SEC);
 	ck_assert_str_eq(store_state(0, 1), "refused: it is the same server as a");
+	says(1, "LIST nodes");
+	hears(1, "\\* node=a state=joined *");
+	hears(1, "\\* node=b state=refused reason=* cause=duplicate *");
+	ignores(1);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 2);
 	falls(2);

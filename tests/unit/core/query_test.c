@@ -310,8 +310,8 @@ START_TEST(list_nodes_tells_the_state_of_each)
 	restarts_blank(2);
 	passes(2100 * MSEC);
 	says(1, "LIST nodes");
-	hears(1, "\\* node=a state=joined *fence=*");
-	hears(1, "\\* node=b state=down reason=\"connection lost\"*");
+	hears(1, "\\* node=a state=joined *fence=* clock_ms=*");
+	hears(1, "\\* node=b state=down reason=\"connection lost\" cause=other*");
 	hears(1, "\\* node=c state=quarantine reason=*blank* left_ms=28503*");
 	hears(1, "OK n=3 more=0");
 }

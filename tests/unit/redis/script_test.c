@@ -252,11 +252,12 @@ START_TEST(a_holder_longer_than_any_value_is_garbage)
 }
 END_TEST
 
-#define PROBE_HEAD "*15\r\n:1761234567890123\r\n$3\r\nj|m\r\n"
+#define PROBE_HEAD "*17\r\n:1761234567890123\r\n$3\r\nj|m\r\n"
 #define PROBE_TAIL                                                                                                               \
 	"$2\r\nru\r\n$2\r\nre\r\n$6\r\n7.0.15\r\n$6\r\nmaster\r\n$9\r\n104857600\r\n$10\r\nnoeviction\r\n$1\r\n7\r\n$1\r\n0\r\n"
 
-#define PROBE_OWN "$4\r\n0000\r\n$1\r\n0\r\n"
+#define PROBE_SAVES "$1\r\n1\r\n$2\r\n-1\r\n"
+#define PROBE_OWN   "$4\r\n0000\r\n$1\r\n0\r\n" PROBE_SAVES
 
 START_TEST(a_probe_tells_what_the_server_said)
 {
@@ -289,7 +290,7 @@ START_TEST(a_probe_sees_whose_data_it_is)
 	char text[512];
 
 	add(CALL_PROBE, 9);
-	snprintf(text, sizeof(text), PROBE_HEAD "$1\r\n0\r\n" PROBE_TAIL "$2\r\nok\r\n$2\r\nok\r\n%s", row[_i].told);
+	snprintf(text, sizeof(text), PROBE_HEAD "$1\r\n0\r\n" PROBE_TAIL "$2\r\nok\r\n$2\r\nok\r\n%s" PROBE_SAVES, row[_i].told);
 	ck_assert_int_eq(answer_text(text), 0);
 	ck_assert(told_probe.own_data == row[_i].own);
 }
@@ -299,8 +300,8 @@ START_TEST(a_probe_of_a_server_that_may_not_tell_is_a_probe)
 {
 	add(CALL_PROBE, 9);
 	ck_assert_int_eq(
-		answer_text("*15\r\n:5\r\n$0\r\n\r\n$1\r\n0\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
-			    "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"),
+		answer_text("*17\r\n:5\r\n$0\r\n\r\n$1\r\n0\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
+			    "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"),
 		0);
 	check_answer(0, 9, ANSWER_EXECUTED, 'P');
 	ck_assert_uint_eq(told_probe.run_id.n, 0);
@@ -319,6 +320,24 @@ START_TEST(a_probe_sees_that_saving_failed)
 }
 END_TEST
 
+START_TEST(a_probe_sees_that_nothing_was_saved)
+{
+	static const struct {
+		const char *told;
+		bool unsaved;
+	} row[] = {
+		{"$1\r\n0\r\n$2\r\n-1\r\n", true}, {"$1\r\n1\r\n$2\r\n-1\r\n", false},
+		{"$1\r\n0\r\n$1\r\n0\r\n", false}, {"$0\r\n\r\n$0\r\n\r\n", false},
+	};
+	char text[512];
+
+	add(CALL_PROBE, 9);
+	snprintf(text, sizeof(text), PROBE_HEAD "$1\r\n0\r\n" PROBE_TAIL "$2\r\nok\r\n$2\r\nok\r\n$4\r\n0000\r\n$1\r\n0\r\n%s", row[_i].told);
+	ck_assert_int_eq(answer_text(text), 0);
+	ck_assert(told_probe.unsaved == row[_i].unsaved);
+}
+END_TEST
+
 START_TEST(a_fence_key_that_holds_no_number_is_no_garbage_but_no_answer_either)
 {
 	add(CALL_PROBE, 9);
@@ -332,12 +351,12 @@ START_TEST(a_probe_of_another_shape_is_garbage)
 {
 	add(CALL_PROBE, 9);
 	ck_assert_int_eq(answer_text("*2\r\n:1\r\n$3\r\nj|m\r\n"), -EPROTO);
-	ck_assert_int_eq(answer_text("*15\r\n:5\r\n:1\r\n$1\r\n0\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
-				     "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"),
+	ck_assert_int_eq(answer_text("*17\r\n:5\r\n:1\r\n$1\r\n0\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
+				     "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"),
 			 -EPROTO);
 	ck_assert_int_eq(
-		answer_text("*15\r\n:5\r\n$0\r\n\r\n*1\r\n$1\r\n0\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
-			    "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"),
+		answer_text("*17\r\n:5\r\n$0\r\n\r\n*1\r\n$1\r\n0\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
+			    "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"),
 		-EPROTO);
 	ck_assert_uint_eq(tolds, 0);
 }
@@ -378,6 +397,7 @@ Suite *script_suite(void)
 	tcase_add_test(t, a_probe_of_a_server_that_may_not_tell_is_a_probe);
 	tcase_add_test(t, a_probe_sees_that_saving_failed);
 	tcase_add_loop_test(t, a_probe_sees_whose_data_it_is, 0, 5);
+	tcase_add_loop_test(t, a_probe_sees_that_nothing_was_saved, 0, 4);
 	tcase_add_test(t, a_fence_key_that_holds_no_number_is_no_garbage_but_no_answer_either);
 	tcase_add_test(t, a_probe_of_another_shape_is_garbage);
 	tcase_add_test(t, a_join_is_done_or_late_or_finds_another_marker);

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hold: a lock for a shell script. Without --pid it is held until standard input ends. With --pid a process in the background holds it until that process has
+ * ended, and redlock itself ends when the lock is granted. In both cases the fence is printed at the grant. A script that dies frees the lock: the kernel
+ * closes its pipe, or tells that the process has ended.
+ */
+#include "client/commands.h"
+#include "client/complaint.h"
+#include "client/descriptors.h"
+#include "client/dial.h"
+#include "client/keeping.h"
+#include "client/letting.h"
+#include "client/process.h"
+#include "client/several.h"
+#include "client/waiting.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct script {
+	struct invocation in; /* argv is the name of the script, for the label */
+	struct keeper_task task;
+	struct redlock_grant grant;
+	char word[64], *words[2], command[256];
+};
+
+/* --- the lock --- */
+
+/* 0, or the exit code. front hangs up when nobody waits for the lock any more. */
+static int script_take(struct script *s, int front, int signals)
+{
+	struct waiting w = {.in = &s->in, .front = front, .signals = signals, .exit = EXIT_FAILED};
+	unsigned name;
+	int64_t ttl_ms;
+
+	w.c = s->task.c = dial(s->in.addr);
+	if (!w.c)
+		return EXIT_FAILED;
+	s->task.front = front;
+	if (!waiting_greet(&w) || !waiting_take(&w, &ttl_ms, &name))
+		return w.exit;
+	if (ttl_ms > MAX(s->in.ttl_ms, GRACE_MS) && redlock_session_secret(w.c)[0] && !waiting_regreet(&w, ttl_ms))
+		return w.exit;
+	/* The validity counts from a CHECK, because the LOCK may have waited for long. */
+	if (several_check(&s->task)) {
+		complain("%s", redlock_errmsg(w.c));
+		return EXIT_LOST;
+	}
+	s->task.grant.ttl_ms = s->task.grant.ttl_ms ? s->task.grant.ttl_ms : ttl_ms;
+	return 0;
+}
+
+static void script_init(struct script *s, const struct invocation *in, pid_t pid)
+{
+	memset(s, 0, sizeof(*s));
+	process_name(pid, s->word, sizeof(s->word));
+	s->words[0] = s->word;
+	s->in = *in;
+	s->in.argv = s->words;
+	process_command(pid, s->command, sizeof(s->command));
+	if (!s->in.note && s->command[0])
+		s->in.note = s->command;
+	s->task.in = &s->in;
+	s->task.names = s->in.names;
+	s->task.names_n = 1;
+	s->task.grants = &s->grant;
+}
+
+static int fence_print(int64_t fence)
+{
+	printf("%" PRId64 "\n", fence);
+	return fflush(stdout) || ferror(stdout) ? EXIT_FAILED : 0;
+}
+
+/* --- until the input ends --- */
+
+/* A shell starts background commands with this input. It would end at once, and so would the lock. */
+static bool input_is_null(void)
+{
+	struct stat st;
+
+	return fstat(STDIN_FILENO, &st) || (S_ISCHR(st.st_mode) && major(st.st_rdev) == 1 && minor(st.st_rdev) == 3);
+}
+
+static int hold_for_input(const struct invocation *in)
+{
+	struct keeping_for whom = {.process = -1, .input = STDIN_FILENO, .listening = -1, .signals = keeping_signals()};
+	struct script s;
+	int r;
+
+	if (input_is_null()) {
+		complain("standard input is closed or /dev/null, so nothing would end the lock: give --pid $$, or a pipe as input");
+		return EXIT_FAILED;
+	}
+	script_init(&s, in, getppid());
+	r = script_take(&s, STDIN_FILENO, whom.signals);
+	if (!r)
+		r = fence_print(s.task.grant.fence);
+	if (!r)
+		return keeping_run(&s.task, &whom);
+	redlock_close(s.task.c);
+	return r;
+}
+
+/* --- until a process ends --- */
+
+/* Of what this process inherited it keeps standard error alone: there it tells a loss. */
+static void descriptors_leave(const struct script *s, const struct keeping_for *whom)
+{
+	int kept[] = {whom->process, whom->signals, whom->listening, redlock_fd(s->task.c), fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)};
+
+	descriptors_drop(kept, sizeof(kept) / sizeof(kept[0]));
+	if (kept[4] >= 0)
+		dup2(kept[4], STDERR_FILENO);
+}
+
+/* Runs in the background. report: the fence goes there at the grant; it hangs up when redlock has gone. */
+static _Noreturn void background(const struct invocation *in, int process, int report)
+{
+	struct keeping_for whom = {.process = process, .listening = -1, .signals = keeping_signals()};
+	struct script s;
+	int r;
+
+	script_init(&s, in, in->pid);
+	r = script_take(&s, report, whom.signals);
+	if (r) {
+		redlock_close(s.task.c);
+		_exit(r);
+	}
+	whom.listening = letting_listen(in->pid, in->operand); /* without it, the end of the process still frees the lock */
+	setsid();
+	/* Nobody waits for the lock any more. */
+	if (write(report, &s.task.grant.fence, sizeof(s.task.grant.fence)) < 0) {
+		redlock_close(s.task.c);
+		_exit(EXIT_FAILED);
+	}
+	descriptors_leave(&s, &whom);
+	_exit(keeping_run(&s.task, &whom));
+}
+
+/* Waits for the fence, the end of the background, or that of the script. */
+static int background_await(pid_t child, int process, int report)
+{
+	struct pollfd fds[] = {{.fd = report, .events = POLLIN}, {.fd = process, .events = POLLIN}};
+	int64_t fence;
+	int status;
+
+	while (poll(fds, 2, -1) < 0 && errno == EINTR)
+		;
+	if (fds[0].revents && read(report, &fence, sizeof(fence)) == sizeof(fence))
+		return fence_print(fence);
+	if (!fds[0].revents) /* the script has ended: the background gives up when this process has gone */
+		return EXIT_FAILED;
+	return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILED;
+}
+
+static int hold_for_process(const struct invocation *in)
+{
+	int process = process_open(in->pid), ends[2];
+	pid_t child;
+
+	if (process < 0) {
+		complain(process == -EPERM ? "process %d is another user's, so redlock could not stop it when the lock is lost"
+					   : "there is no process %d", (int)in->pid);
+		return EXIT_FAILED;
+	}
+	if (pipe(ends) || (child = fork()) < 0) {
+		complain("cannot start: %s", strerror(errno));
+		return EXIT_FAILED;
+	}
+	if (child == 0) {
+		close(ends[0]);
+		background(in, process, ends[1]);
+	}
+	close(ends[1]);
+	return background_await(child, process, ends[0]);
+}
+
+/* --- letting go --- */
+
+/* A shell may have become redlock, for the last command of a script: then the lock is held for this very process. */
+static int release(const struct invocation *in)
+{
+	pid_t pid = in->pid ? in->pid : getppid();
+	int r = letting_ask(pid, in->operand);
+
+	if (r < 0 && !in->pid)
+		r = letting_ask(getpid(), in->operand);
+	if (r >= 0)
+		return r;
+	complain("nothing holds this lock for process %d", (int)pid);
+	return EXIT_NO;
+}
+
+int hold_main(const struct invocation *in)
+{
+	if (in->release)
+		return release(in);
+	return in->pid ? hold_for_process(in) : hold_for_input(in);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Another process, told apart from a later one with the same number. */
+#ifndef CLIENT_PROCESS_H
+#define CLIENT_PROCESS_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/* A descriptor that is readable when the process has ended, or a negative errno: -EPERM if this user may not signal it. */
+int process_open(pid_t pid);
+/* Signals the process of the descriptor. */
+void process_signal(int fd, int signal);
+/* Its name for a person, as ps(1) shows it; "process" if nobody can tell. */
+void process_name(pid_t pid, char *out, size_t size);
+/* Its command line, cut at size; "" if nobody can tell. */
+void process_command(pid_t pid, char *out, size_t size);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* top: a view of stores and locks that is drawn anew each second. It reads, and changes nothing. */
+#include "client/board.h"
+#include "client/commands.h"
+#include "client/complaint.h"
+#include "client/dial.h"
+#include "client/screen.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TICK_MS    1000
+#define TIMEOUT_MS 1000
+#define PAGE_ROWS  10
+
+struct top {
+	const struct invocation *in;
+	struct redlock *c; /* NULL: the daemon is away */
+	struct board board;
+	struct board_view view;
+};
+
+static void top_leave(struct top *t)
+{
+	redlock_close(t->c);
+	t->c = NULL;
+	t->board.server[0] = '\0'; /* the next one may be another */
+}
+
+static void top_draw(struct top *t)
+{
+	char *text = NULL;
+	size_t n = 0;
+	FILE *out = open_memstream(&text, &n);
+	int r = -1;
+
+	if (!out)
+		return;
+	screen_size(&t->view.width, &t->view.height);
+	if (t->c)
+		r = board_print(out, &t->board, t->c, &t->view);
+	if (!t->c || r)
+		fprintf(out, "%s\r\n\033[K", redlock_errmsg(t->c));
+	fputs("q quits; up and down choose a lock, left and right the order\r", out);
+	fclose(out);
+	screen_draw(text, n);
+	free(text);
+	if (r && t->c)
+		top_leave(t);
+}
+
+/* The selected lock stays selected, wherever it stands now. */
+static void top_ask(struct top *t)
+{
+	struct board *b = &t->board;
+	char *selected = t->view.selected < b->n ? strdup(b->lock[t->view.selected].name) : NULL;
+
+	if (!t->c && redlock_open(t->in->addr, TIMEOUT_MS, &t->c))
+		t->c = NULL;
+	if (t->c && board_ask(b, t->c, t->view.order))
+		top_leave(t);
+	for (size_t i = 0; selected && t->view.selected > 0 && i < b->n; i++)
+		if (!strcmp(b->lock[i].name, selected)) {
+			t->view.selected = i;
+			break;
+		}
+	free(selected);
+}
+
+/* False: the user quits. */
+static bool top_key(struct top *t, enum screen_key key)
+{
+	struct board_view *v = &t->view;
+	size_t last = t->board.n ? t->board.n - 1 : 0;
+
+	if (key == KEY_UP || key == KEY_PAGE_UP)
+		v->selected -= key == KEY_UP ? v->selected > 0 : v->selected < PAGE_ROWS ? v->selected : PAGE_ROWS;
+	if (key == KEY_DOWN || key == KEY_PAGE_DOWN)
+		v->selected += key == KEY_DOWN ? v->selected < last : last - v->selected < PAGE_ROWS ? last - v->selected : PAGE_ROWS;
+	if (key == KEY_LEFT || key == KEY_RIGHT) {
+		v->order = (v->order + (key == KEY_LEFT ? BOARD_ORDERS - 1 : 1)) % BOARD_ORDERS;
+		v->selected = 0;
+	}
+	return key != KEY_QUIT;
+}
+
+static void top_loop(struct top *t)
+{
+	int64_t due_us = 0, now;
+	enum screen_key key = KEY_NONE;
+
+	while (top_key(t, key)) {
+		now = redlock_now_us();
+		if (now >= due_us || key == KEY_LEFT || key == KEY_RIGHT) {
+			top_ask(t);
+			due_us = now + TICK_MS * 1000;
+		}
+		top_draw(t);
+		key = screen_key((due_us - redlock_now_us()) / 1000 + 1);
+	}
+}
+
+static int top_once(struct top *t)
+{
+	int r;
+
+	t->c = dial(t->in->addr);
+	if (!t->c)
+		return EX_UNAVAILABLE;
+	r = board_ask(&t->board, t->c, BOARD_CONTENDED);
+	t->view.width = 80;
+	if (!r)
+		r = board_print(stdout, &t->board, t->c, &t->view);
+	r = exit_of(t->c, r);
+	return fflush(stdout) || ferror(stdout) ? EX_UNAVAILABLE : r;
+}
+
+int top_main(const struct invocation *in)
+{
+	struct top t = {.in = in, .view.marks = !in->once};
+	int r = EXIT_SUCCESS;
+
+	if (in->once) {
+		r = top_once(&t);
+	} else if (screen_open()) {
+		top_loop(&t);
+		screen_close();
+	} else {
+		complain("top needs a terminal; top --once prints what it would show");
+		r = EX_USAGE;
+	}
+	board_release(&t.board);
+	redlock_close(t.c);
+	return r;
+}
