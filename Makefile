@@ -120,6 +120,7 @@ CORE := \
 	daemon/core/deadlock.c \
 	daemon/core/defer.c \
 	daemon/core/deliver.c \
+	daemon/core/drain.c \
 	daemon/core/end.c \
 	daemon/core/engine.c \
 	daemon/core/event.c \
@@ -308,6 +309,7 @@ CLI := \
 	client/deferring.c \
 	client/descriptors.c \
 	client/dial.c \
+	client/drain.c \
 	client/family.c \
 	client/force.c \
 	client/holding.c \

@@ -71,7 +71,8 @@ enum timer_kind {
 	TIMER_JOB,
 	TIMER_QUEUE,
 	TIMER_TAKE,
-	TIMER_ORDER
+	TIMER_ORDER,
+	TIMER_DRAIN,
 };
 
 /* Log lines that come once per session or per lock: each kind is limited by itself. */

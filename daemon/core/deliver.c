@@ -165,7 +165,7 @@ void deliver_refusal(struct commander *x, struct session *s, struct span tag, en
 		tell_error(x, s, tag, ERROR_CANCELLED, "the waiting request was withdrawn");
 		break;
 	case REFUSED_DRAINING:
-		tell_error(x, s, tag, ERROR_DRAINING, "the daemon is stopping");
+		tell_draining(x, s, tag);
 		break;
 	case REFUSED_COUNT:
 		tell_error(x, s, tag, ERROR_LIMIT, "an owner holds a lock at most %u times at once", HOLDS_MOST);

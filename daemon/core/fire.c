@@ -3,6 +3,7 @@
 #include "daemon/core/fire.h"
 
 #include "daemon/core/defer.h"
+#include "daemon/core/drain.h"
 #include "daemon/core/engine.h"
 #include "daemon/core/gather.h"
 #include "daemon/core/hangup.h"
@@ -41,6 +42,8 @@ static void timer_fired(struct commander *x, struct timer *t)
 		noted_fired(x);
 	else if (t->kind == TIMER_INQUIRY)
 		names_fired(x, t);
+	else if (t->kind == TIMER_DRAIN)
+		drain_fired(x);
 	else if (t->kind == TIMER_LISTS)
 		lists_go_on(x);
 	else if (t->kind == TIMER_INSISTING || t->kind == TIMER_LAPSE)

@@ -5,6 +5,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/core/break.h"
 #include "daemon/core/defer.h"
+#include "daemon/core/drain.h"
 #include "daemon/core/release.h"
 #include "daemon/core/end.h"
 #include "daemon/core/engine.h"
@@ -149,8 +150,8 @@ static bool on_stop_refuse(struct service *s)
 
 static void on_stop(struct service *s)
 {
-	watch_stop(&s->commander);
 	engine_stop(&s->engine);
+	watch_drain(&s->commander);
 	/* Lines that were read behind the refused requests are served before the hang-up, until there is nothing more to refuse. */
 	for (settle(&s->commander); on_stop_refuse(s);)
 		settle(&s->commander);
@@ -311,10 +312,21 @@ void service_reload(struct service *s, const struct core_conf *conf)
 size_t service_status(const struct service *s, char *out, size_t size)
 {
 	const struct metrics *m = &s->core.metrics;
-	int n = snprintf(out, size, "%u/%u stores, %u sessions, %lld locks", members_usable(&s->engine.members), s->core.conf.nodes,
-	                 s->sessions.count, (long long)m->value[METRIC_LOCKS_HELD]);
+	int n = snprintf(out, size, "%u/%u stores, %u sessions, %lld locks, %lld waiters%s", members_usable(&s->engine.members), s->core.conf.nodes,
+	                 s->sessions.count, (long long)m->value[METRIC_LOCKS_HELD], (long long)m->value[METRIC_WAITERS],
+	                 s->engine.stopping ? ", stopping" : s->engine.draining ? ", draining" : "");
 
 	return n < 0 ? 0 : (size_t)n < size ? (size_t)n : size - 1;
+}
+
+bool service_is_draining(const struct service *s)
+{
+	return s->engine.draining;
+}
+
+bool service_is_drained(const struct service *s)
+{
+	return drain_is_over(&s->commander);
 }
 
 bool service_is_settled(const struct service *s)

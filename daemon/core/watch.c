@@ -189,18 +189,23 @@ void watch_tell_contended(struct commander *x, const struct lock *l)
 			tell_contended(x, c);
 }
 
-void watch_stop(struct commander *x)
+/* in_ms=-1: as long as somebody holds. */
+static void tell_drain(struct commander *x, struct session *s)
 {
-	const struct watching *w;
 	struct reply r;
 
-	TAILQ_FOREACH(w, &x->watchings, in_watchings) {
-		if (!w->subscribed)
-			continue;
-		reply_begin(&r, session_line(x->sessions), SPAN(""), "! DRAIN");
-		reply_ms(&r, "in_ms", 0);
-		tell_line(x, w->session, &r);
-	}
+	reply_begin(&r, session_line(x->sessions), SPAN(""), "! DRAIN");
+	reply_drain_end(x, &r);
+	tell_line(x, s, &r);
+}
+
+void watch_drain(struct commander *x)
+{
+	const struct watching *w;
+
+	TAILQ_FOREACH(w, &x->watchings, in_watchings)
+		if (w->subscribed)
+			tell_drain(x, w->session);
 }
 
 /* --- the requests --- */
@@ -293,6 +298,8 @@ void serve_SUBSCRIBE(struct commander *x, struct session *s)
 	TAILQ_FOREACH(c, &s->claims, in_session)
 		if (claim_hears_contended(x, c))
 			tell_contended(x, c);
+	if (x->engine->draining)
+		tell_drain(x, s);
 }
 
 void serve_UNSUBSCRIBE(struct commander *x, struct session *s)
