@@ -105,6 +105,8 @@ CORE := \
 	daemon/core/adoption.c \
 	daemon/core/agent.c \
 	daemon/core/ahead.c \
+	daemon/core/alarm.c \
+	daemon/core/alarms.c \
 	daemon/core/announce.c \
 	daemon/core/ask.c \
 	daemon/core/award.c \
@@ -185,6 +187,7 @@ CORE := \
 	daemon/core/seats.c \
 	daemon/core/semaphore.c \
 	daemon/core/semaphores.c \
+	daemon/core/slow.c \
 	daemon/core/service.c \
 	daemon/core/session.c \
 	daemon/core/settle.c \

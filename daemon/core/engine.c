@@ -293,6 +293,8 @@ void engine_fired(struct engine *e, struct timer *t)
 	case TIMER_TAKE:
 	case TIMER_ORDER:
 	case TIMER_DRAIN:
+	case TIMER_ALARM:
+	case TIMER_FAILURES:
 		break;
 	}
 }

@@ -2,6 +2,7 @@
 /* See fire.h. */
 #include "daemon/core/fire.h"
 
+#include "daemon/core/alarm.h"
 #include "daemon/core/defer.h"
 #include "daemon/core/drain.h"
 #include "daemon/core/engine.h"
@@ -44,6 +45,10 @@ static void timer_fired(struct commander *x, struct timer *t)
 		names_fired(x, t);
 	else if (t->kind == TIMER_DRAIN)
 		drain_fired(x);
+	else if (t->kind == TIMER_ALARM)
+		alarm_fired(x, t);
+	else if (t->kind == TIMER_FAILURES)
+		alarm_count_failures(x);
 	else if (t->kind == TIMER_LISTS)
 		lists_go_on(x);
 	else if (t->kind == TIMER_INSISTING || t->kind == TIMER_LAPSE)

@@ -3,6 +3,8 @@
 #include "daemon/core/service.h"
 
 #include "daemon/base/mem.h"
+#include "daemon/core/alarm.h"
+#include "daemon/core/alarms.h"
 #include "daemon/core/break.h"
 #include "daemon/core/defer.h"
 #include "daemon/core/drain.h"
@@ -55,6 +57,7 @@ struct service *service_new(const struct core_conf *conf)
 	TAILQ_INIT(&s->commander.groups_due);
 	TAILQ_INIT(&s->commander.inquiries);
 	semaphores_init(&s->commander);
+	alarm_configure(&s->commander);
 	return s;
 }
 
@@ -70,6 +73,7 @@ void service_free(struct service *s)
 	engine_release(&s->engine);
 	session_table_release(&s->sessions);
 	noted_free(&s->commander);
+	alarms_free(&s->core);
 	core_release(&s->core);
 	free(s);
 }
@@ -307,6 +311,13 @@ void service_reload(struct service *s, const struct core_conf *conf)
 	s->core.conf.limits = conf->limits;
 	s->core.conf.listed = conf->listed;
 	s->core.conf.tell_moves = conf->tell_moves;
+	s->core.conf.alarm_held_us = conf->alarm_held_us;
+	s->core.conf.alarm_waited_us = conf->alarm_waited_us;
+	s->core.conf.alarm_failures = conf->alarm_failures;
+	s->core.conf.slow_wait_us = conf->slow_wait_us;
+	s->core.conf.slow_hold_us = conf->slow_hold_us;
+	s->core.conf.slow_store_us = conf->slow_store_us;
+	alarm_configure(&s->commander);
 }
 
 size_t service_status(const struct service *s, char *out, size_t size)
