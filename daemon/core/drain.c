@@ -69,13 +69,13 @@ void drain_fired(struct commander *x)
 	x->drain.over = true;
 }
 
-/* What is asked of the stores is answered soon, and then it is known whether somebody holds. */
+/* What is asked of the stores is answered soon, and then it is known whether somebody holds. A LIST may take as long as its client reads slowly. */
 static bool sessions_are_answered(const struct session_table *t)
 {
 	for (uint32_t i = 0; i < t->slots; i++) {
 		const struct session *s = t->slot[i];
 
-		if (s && !s->over && (s->waiting > 0 || s->resuming || !TAILQ_EMPTY(&s->pendings) || !TAILQ_EMPTY(&s->listings)))
+		if (s && !s->over && (s->waiting > 0 || s->resuming || !TAILQ_EMPTY(&s->pendings)))
 			return false;
 	}
 	return true;

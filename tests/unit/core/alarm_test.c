@@ -174,7 +174,7 @@ START_TEST(a_new_configuration_is_about_what_is_held_already)
 }
 END_TEST
 
-START_TEST(a_lock_of_the_previous_run_is_told_again)
+START_TEST(what_was_held_in_the_previous_run_is_told_again)
 {
 	char resume[100];
 	const char *greeting;
@@ -186,12 +186,18 @@ START_TEST(a_lock_of_the_previous_run_is_told_again)
 	snprintf(resume, sizeof(resume), "RESUME %lld %.32s", (long long)number_in(greeting, "session"), strstr(greeting, "secret=") + 7);
 	says(1, "LOCK a");
 	hears(1, GRANT);
-	passes(9 * SEC);
+	passes(5 * SEC);
+	says(1, "ACQUIRE s limit=2");
+	hears(1, "OK *");
+	passes(4 * SEC);
 	daemon_returns(0);
 	says(2, "%s", resume);
 	passes(SEC);
 	hears(2, ROW_A);
 	ck_assert(was_logged("alarm kind=held name=a * held_ms=1*"));
+	passes(5 * SEC);
+	ck_assert(was_logged("alarm kind=held name=s * held_ms=1*"));
+	ck_assert_int_eq(figure(0, METRIC_ALARMS_HELD), 2);
 }
 END_TEST
 
@@ -302,7 +308,7 @@ Suite *alarm_suite(void)
 	tcase_add_test(t, a_group_that_waits_is_one_request);
 	tcase_add_test(t, permits_are_told_as_locks_are);
 	tcase_add_test(t, a_new_configuration_is_about_what_is_held_already);
-	tcase_add_test(t, a_lock_of_the_previous_run_is_told_again);
+	tcase_add_test(t, what_was_held_in_the_previous_run_is_told_again);
 	tcase_add_test(t, LOCKs_that_fail_are_told_when_they_are_too_many_of_the_last_minute);
 	tcase_add_test(t, a_wait_a_hold_and_a_call_that_took_long_are_logged_at_their_end);
 	tcase_add_test(t, a_granted_wait_is_logged);
