@@ -134,8 +134,8 @@ void alarm_count_failures(struct commander *x)
 
 	if (above && !a->failures.told) {
 		metric_add(&x->core->metrics, METRIC_ALARMS_FAILURES, 1);
-		core_log(x->core, LOG_WARN, "alarm", "kind=failures percent=%" PRId64 " failed=%" PRId64 " of=%" PRId64 " seconds=%d", lately * 100 / of, lately, of,
-		         ALARM_SECONDS);
+		core_log(x->core, LOG_WARN, "alarm", "kind=failures percent=%" PRId64 " failed=%" PRId64 " of=%" PRId64 " seconds=%d",
+		         lately * 100 / of, lately, of, ALARM_SECONDS);
 	}
 	a->failures.told = above;
 	a->failures.failed[at] = failed;
