@@ -42,8 +42,6 @@ int64_t alarms_after_us(const struct core *c, enum alarm_kind kind)
 
 void alarms_configure(struct core *c)
 {
-	uint64_t key[2];
-
 	if (c->conf.alarm_held_us == 0 && c->conf.alarm_waited_us == 0 && c->conf.alarm_failures == 0) {
 		alarms_free(c);
 		return;
@@ -51,9 +49,7 @@ void alarms_configure(struct core *c)
 	if (c->alarms)
 		return;
 	c->alarms = mem_alloc(sizeof(*c->alarms));
-	key[0] = rng_next(&c->rng);
-	key[1] = rng_next(&c->rng);
-	map_init(&c->alarms->map, key);
+	map_init(&c->alarms->map, c->conf.seed); /* the keys are addresses, which no client chooses */
 	pool_init(&c->alarms->pool, sizeof(struct alarm));
 	c->alarms->failures.timer.kind = TIMER_FAILURES;
 }
