@@ -112,6 +112,8 @@ CORE := \
 	daemon/core/adoption.c \
 	daemon/core/agent.c \
 	daemon/core/ahead.c \
+	daemon/core/alarm.c \
+	daemon/core/alarms.c \
 	daemon/core/announce.c \
 	daemon/core/ask.c \
 	daemon/core/award.c \
@@ -127,6 +129,7 @@ CORE := \
 	daemon/core/deadlock.c \
 	daemon/core/defer.c \
 	daemon/core/deliver.c \
+	daemon/core/drain.c \
 	daemon/core/end.c \
 	daemon/core/engine.c \
 	daemon/core/event.c \
@@ -191,6 +194,7 @@ CORE := \
 	daemon/core/seats.c \
 	daemon/core/semaphore.c \
 	daemon/core/semaphores.c \
+	daemon/core/slow.c \
 	daemon/core/service.c \
 	daemon/core/session.c \
 	daemon/core/settle.c \
@@ -327,6 +331,7 @@ CLI := \
 	client/descriptors.c \
 	client/dial.c \
 	client/doctor.c \
+	client/drain.c \
 	client/family.c \
 	client/finding.c \
 	client/force.c \

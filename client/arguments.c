@@ -57,6 +57,22 @@ void usage_print(const struct cli_command *only)
 
 /* --- parsing --- */
 
+/* Another option has the same name and letter, and that is the one that is meant: see cli.def. */
+static bool option_is_hidden(const struct invocation *in, size_t i)
+{
+	size_t command = in->command ? (size_t)(in->command - cli_commands) : 0;
+	size_t first = i;
+
+	for (size_t j = 0; j < OPTIONS; j++) {
+		if (option_rows[j].letter != option_rows[i].letter || j == i)
+			continue;
+		if (in->command && option_rows[j].commands >> command & 1)
+			return true;
+		first = j < first ? j : first;
+	}
+	return first != i && !(in->command && option_rows[i].commands >> command & 1);
+}
+
 /* The exit code of a mistake: that of the command, if it is known. */
 static int usage_exit(const struct invocation *in)
 {
@@ -120,7 +136,7 @@ static int option_take(struct invocation *in, uint32_t *given, int letter)
 	size_t i;
 
 	/* getopt returns no other letters. */
-	for (i = 0; i < OPTIONS - 1 && option_rows[i].letter != letter; i++)
+	for (i = 0; i < OPTIONS - 1 && (option_rows[i].letter != letter || option_is_hidden(in, i)); i++)
 		;
 	*given |= 1u << i;
 	wrong = option_rows[i].set(in, option_rows[i].argument ? optarg : NULL);
@@ -130,7 +146,7 @@ static int option_take(struct invocation *in, uint32_t *given, int letter)
 	return usage_exit(in);
 }
 
-static void getopt_tables(struct option longs[OPTIONS + 1], char letters[2 * OPTIONS + 3])
+static void getopt_tables(const struct invocation *in, struct option longs[OPTIONS + 1], char letters[2 * OPTIONS + 3])
 {
 	size_t i;
 
@@ -138,9 +154,12 @@ static void getopt_tables(struct option longs[OPTIONS + 1], char letters[2 * OPT
 	letters += sprintf(letters, "+:");
 	memset(longs, 0, (OPTIONS + 1) * sizeof(*longs));
 	for (i = 0; i < OPTIONS; i++) {
-		longs[i].name = option_rows[i].word;
-		longs[i].has_arg = option_rows[i].argument ? required_argument : no_argument;
-		longs[i].val = option_rows[i].letter;
+		if (option_is_hidden(in, i))
+			continue;
+		longs->name = option_rows[i].word;
+		longs->has_arg = option_rows[i].argument ? required_argument : no_argument;
+		longs->val = option_rows[i].letter;
+		longs++;
 		letters += sprintf(letters, "%c%s", option_rows[i].letter, option_rows[i].argument ? ":" : "");
 	}
 }
@@ -152,7 +171,7 @@ static int options_take(int argc, char **argv, struct invocation *in, uint32_t *
 	char letters[2 * OPTIONS + 3];
 	int letter, before, r = 0;
 
-	getopt_tables(longs, letters);
+	getopt_tables(in, longs, letters);
 	opterr = 0;
 	while (!r && !*literal) {
 		before = optind;

@@ -29,6 +29,7 @@ int forget_main(const struct invocation *in);
 int watch_main(const struct invocation *in);
 int break_main(const struct invocation *in);
 int kill_main(const struct invocation *in);
+int drain_main(const struct invocation *in);
 int rate_main(const struct invocation *in);
 int raw_main(const struct invocation *in);
 

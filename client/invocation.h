@@ -49,10 +49,12 @@ struct invocation {
 	const char *defer_to, *lock, *id;
 	int64_t wait_ms, ttl_ms, keep_ms, delay_ms;
 	int64_t limit, per_ms, cost; /* of rate */
+	int64_t in_ms; /* of drain, if it is bounded */
 	int busy_exit, priority;
 	int slots, weight; /* of a semaphore; slots 0: it is a lock */
 	pid_t pid;         /* of hold: that of the script; 0: not given */
-	bool release, shared, any, quiet, print_acl, once, json, help, version;
+	bool release, bounded, stay; /* of drain: --in was given; --wait */
+	bool shared, any, quiet, print_acl, once, json, help, version;
 };
 
 /* The command is work. */

@@ -186,6 +186,18 @@ static const char *note_set(struct invocation *in, const char *value)
 	return NULL;
 }
 
+static const char *in_set(struct invocation *in, const char *value)
+{
+	in->bounded = true;
+	return duration_set(value, &in->in_ms);
+}
+
+static const char *stay_set(struct invocation *in, const char *value)
+{
+	in->stay = !value;
+	return NULL;
+}
+
 static const char *shared_set(struct invocation *in, const char *value)
 {
 	in->shared = !value;

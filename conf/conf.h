@@ -84,6 +84,13 @@ struct conf {
 	struct {
 		uint64_t attempts;
 	} jobs;
+	struct {
+		int64_t held, waited; /* 0: never */
+		uint64_t failures;    /* per cent; 0: never */
+	} alarm;
+	struct {
+		int64_t wait, hold, store; /* 0: never */
+	} slow;
 	enum conf_guard guard;
 	char *runtime_dir; /* NULL: chosen at start */
 	struct {

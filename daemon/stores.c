@@ -31,6 +31,12 @@ void core_conf_fill(struct core_conf *to, const struct conf *from)
 	to->max_delay_us = from->max_delay;
 	to->max_grace_us = from->max_grace;
 	to->deadlock_us = from->deadlock.after;
+	to->alarm_held_us = from->alarm.held;
+	to->alarm_waited_us = from->alarm.waited;
+	to->alarm_failures = from->alarm.failures;
+	to->slow_wait_us = from->slow.wait;
+	to->slow_hold_us = from->slow.hold;
+	to->slow_store_us = from->slow.store;
 	to->home_lost = home_lost[from->rate.home_lost];
 	to->skew_us = SKEW_US;
 	to->listed = 0;

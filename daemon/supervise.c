@@ -36,7 +36,7 @@ static void supervise_end(struct daemon *d, const char *why)
 	if (d->stopping)
 		return;
 	d->stopping = true;
-	log_event(LOG_NOTICE, "stopping", "signal=%s", why);
+	log_event(LOG_NOTICE, "stopping", "%s", why);
 	d->owes_stopping = true;
 	supervise_tell(d);
 	net_stop_listening(d->net);
@@ -158,7 +158,7 @@ static void on_signal(evutil_socket_t number, short what, void *context)
 	if (number == SIGHUP)
 		supervise_reload(context);
 	else
-		supervise_end(context, number == SIGTERM ? "TERM" : "INT");
+		supervise_end(context, number == SIGTERM ? "signal=TERM" : "signal=INT");
 }
 
 /* Passed sockets replace the configured ones. */
@@ -204,6 +204,8 @@ void supervise_tick(struct daemon *d)
 		d->watchdog_at = instant_add(now, d->systemd.watchdog_us / 3);
 	}
 	supervise_status(d, now);
+	if (service_is_drained(d->service))
+		supervise_end(d, "reason=drained");
 	if (d->stopping && ((net_sessions(d->net) == 0 && net_closing(d->net) == 0) || !instant_before(now, d->stop_at)))
 		d->stopped = true;
 }

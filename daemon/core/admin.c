@@ -3,6 +3,7 @@
 #include "daemon/core/admin.h"
 
 #include "daemon/core/break.h"
+#include "daemon/core/drain.h"
 #include "daemon/core/end.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/pending.h"
@@ -28,6 +29,27 @@ static void admin_log(struct commander *x, const struct session *by, const char 
 	char who[WHO_MAX];
 
 	core_log(x->core, LOG_NOTICE, event, "%s%s by=%s", field, value, core_quoted(x->core, (struct span){who, session_who(by, who)}));
+}
+
+/* --- DRAIN --- */
+
+void serve_DRAIN(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+	bool bounded = request_has(q, FIELD_IN);
+	char text[32] = "forever";
+	struct reply r;
+
+	if (!admin_is_allowed(x, s))
+		return;
+	if (bounded)
+		snprintf(text, sizeof(text), "%" PRId64, q->field[FIELD_IN].number / MSEC);
+	admin_log(x, s, "drain", bounded ? "in_ms=" : "in=", text);
+	drain_begin(x, bounded ? q->field[FIELD_IN].number : -1);
+	reply_begin(&r, session_line(x->sessions), q->tag, "OK");
+	reply_int(&r, "locks", x->core->metrics.value[METRIC_LOCKS_HELD]);
+	reply_drain_end(x, &r);
+	tell_line(x, s, &r);
 }
 
 /* --- KILL --- */

@@ -8,6 +8,7 @@
 /* The stores have answered a BREAK. */
 void broken_answer(struct commander *x, struct session *s, const struct pending *p);
 
+void serve_DRAIN(struct commander *x, struct session *s);
 void serve_KILL(struct commander *x, struct session *s);
 void serve_BREAK(struct commander *x, struct session *s);
 

@@ -2,6 +2,7 @@
 #include "daemon/core/announce.h"
 
 #include "daemon/core/rows.h"
+#include "daemon/core/slow.h"
 #include "daemon/core/tell.h"
 
 void reply_permit(struct reply *r, const struct permit *p)
@@ -58,6 +59,19 @@ void permit_tell_extended(struct commander *x, const struct pending *p)
 	tell_line(x, p->session, &r);
 }
 
+/* For alarms and the slow log. */
+static void permit_attend(struct commander *x, const struct permit *p, enum watch_kind kind)
+{
+	if (kind == WATCH_WAITING) {
+		alarms_set(x->core, ALARM_OF_PERMIT, p, ALARM_WAITED, p->asked_at);
+	} else if (kind == WATCH_GRANTED) {
+		slow_wait(x, p->session, semaphore_name(p->semaphore), p->asked_at, "granted");
+		alarms_set(x->core, ALARM_OF_PERMIT, p, ALARM_HELD, p->granted_at);
+	} else {
+		slow_hold(x, p->session, semaphore_name(p->semaphore), p->granted_at, kind == WATCH_LOST ? loss_word(p->loss) : "released");
+	}
+}
+
 void permit_watch_tell(struct commander *x, const struct permit *p, enum watch_kind kind)
 {
 	static const char *const word[] = {
@@ -66,6 +80,10 @@ void permit_watch_tell(struct commander *x, const struct permit *p, enum watch_k
 	struct reply r;
 	size_t n;
 
+	if (x->attends)
+		permit_attend(x, p, kind);
+	if (TAILQ_EMPTY(&x->watchings))
+		return;
 	reply_begin(&r, session_line(x->sessions), SPAN(""), "! EVENT");
 	reply_text(&r, "kind", span_of(word[kind]));
 	reply_text(&r, "name", semaphore_name(p->semaphore));
@@ -114,6 +132,7 @@ static void row_permit(struct commander *x, struct session *s, const struct perm
 	}
 	reply_int(&r, "limit", p->semaphore->limit);
 	reply_int(&r, "weight", p->weight);
+	reply_alarm(x, &r, p, pos == 0 ? ALARM_HELD : ALARM_WAITED);
 	if (pos > 0 && p->priority > 0)
 		reply_int(&r, "priority", p->priority);
 	if (p->owner_n > 0)

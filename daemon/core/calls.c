@@ -5,6 +5,7 @@
 #include "daemon/core/member.h"
 #include "daemon/core/observe.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +61,17 @@ static struct instant calls_sent(const struct member *m, const struct answer *a,
 	return a->server_us && m->clock.known ? instant_min(sent, earliest) : sent;
 }
 
+/* Each answer that came late by slow.store, whatever it says. */
+static void calls_tell_slow(const struct call_table *t, const struct calls *c, const struct answer *a)
+{
+	static const char *const word[] = {[ANSWER_EXECUTED] = "executed", [ANSWER_REFUSED] = "refused", [ANSWER_UNKNOWN] = "unknown"};
+	int64_t us = instant_diff(t->core->now, c->sent[a->node]);
+
+	if (us >= t->core->conf.slow_store_us && core_may_log(t->core, BURST_SLOW))
+		core_log(t->core, LOG_NOTICE, "slow", "kind=store node=%s name=%s took_ms=%" PRId64 " outcome=%s", t->core->conf.label[a->node],
+		         core_quoted(t->core, name_text(c->name)), us / MSEC, word[a->class]);
+}
+
 struct calls *calls_answered(struct call_table *t, const struct answer *a)
 {
 	struct calls *c = a->call < t->slots ? t->slot[a->call] : NULL;
@@ -68,6 +80,8 @@ struct calls *calls_answered(struct call_table *t, const struct answer *a)
 	if (!c || !nodeset_has(c->open, a->node))
 		return NULL;
 	m = &t->members->node[a->node];
+	if (t->core->conf.slow_store_us > 0)
+		calls_tell_slow(t, c, a);
 	nodeset_remove(&c->open, a->node);
 	flow_answered(&m->flow, c->sent[a->node], t->core->now, a->class == ANSWER_EXECUTED, t->core->conf.timeout_us);
 	member_observe(t->members, a, c->sent[a->node]);

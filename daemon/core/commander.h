@@ -38,6 +38,11 @@ struct commander {
 	LIST_HEAD(, order) all_orders; /* DEFERs that are not answered yet */
 	LIST_HEAD(, survey) surveys; /* likewise LIST jobs and LIST queues */
 	bool queue_due;          /* something may be due in one of them: they are looked at before the step ends */
+	struct {
+		struct timer timer; /* set: when it ends though somebody holds */
+		bool over;          /* then it does, whoever holds */
+	} drain;                 /* engine.draining: see drain.h */
+	bool attends;            /* alarms or the slow log want to be told of grants and waits: see alarm.h. engine.watched counts that as a session */
 	uint64_t orders;         /* how many nonces of DEFERs were made */
 	bool snapshot;           /* the journal is being told everything */
 	bool more;               /* the records that are being written are of one LOCKALL, and it has more of them */

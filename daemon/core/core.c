@@ -65,7 +65,8 @@ void core_log(struct core *c, enum log_level level, const char *event, const cha
 
 bool core_may_log(struct core *c, enum burst_kind kind)
 {
-	static const char *const word[] = {[BURST_LOST] = "lost", [BURST_HANGUP] = "hang-up", [BURST_REASSERTED] = "reasserted"};
+	static const char *const word[] = {[BURST_LOST] = "lost", [BURST_HANGUP] = "hang-up", [BURST_REASSERTED] = "reasserted",
+	                                   [BURST_ALARM] = "alarm", [BURST_SLOW] = "slow"};
 	struct burst *b = &c->burst[kind];
 
 	if (!instant_before(c->now, b->until)) {

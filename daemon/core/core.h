@@ -34,6 +34,9 @@ struct core_conf {
 	int64_t soon_us;              /* how long to wait for a session that is closing, or a store that is about to join; 0: timeout_us */
 	int64_t deadlock_us;          /* how long an owner that holds something has waited before it is in the wait table; 0: the default, see waitowners.h */
 	enum home_lost home_lost;
+	int64_t alarm_held_us, alarm_waited_us; /* see alarms.h; 0: no such alarm */
+	uint64_t alarm_failures;      /* per cent of the last minute's LOCKs; 0: no alarm */
+	int64_t slow_wait_us, slow_hold_us, slow_store_us; /* see slow.h; 0: not logged */
 	int64_t lease_us, min_lease_us, max_lease_us, max_delay_us;
 	int64_t max_grace_us;         /* the longest grace a session may ask for; 0 refuses it */
 	bool rebooted;                /* all leases that a store, blank at the start, may have forgotten were granted before this boot */
@@ -71,11 +74,14 @@ enum timer_kind {
 	TIMER_JOB,
 	TIMER_QUEUE,
 	TIMER_TAKE,
-	TIMER_ORDER
+	TIMER_ORDER,
+	TIMER_DRAIN,
+	TIMER_ALARM,
+	TIMER_FAILURES,
 };
 
 /* Log lines that come once per session or per lock: each kind is limited by itself. */
-enum burst_kind { BURST_LOST, BURST_HANGUP, BURST_REASSERTED, BURST_N };
+enum burst_kind { BURST_LOST, BURST_HANGUP, BURST_REASSERTED, BURST_ALARM, BURST_SLOW, BURST_N };
 
 struct core {
 	struct core_conf conf;
@@ -86,6 +92,7 @@ struct core {
 	struct effects *out; /* only while a step runs */
 	bool journal_off;    /* EFFECT_JOURNAL cannot be carried out */
 	struct metrics metrics;
+	struct alarms *alarms; /* alarms.h; NULL: none is asked for */
 	struct burst {
 		struct instant until; /* end of the present second */
 		unsigned said, left_out;

@@ -200,8 +200,8 @@ static bool defer_is_allowed(struct commander *x, struct session *s)
 	    (request_has(q, FIELD_ID) && !text_is_allowed(x, s, texts[3], "id", JOB_ID_MAX)) ||
 	    !bound_is_kept(x, s, FIELD_DELAY, DURATION_MAX, "ten years"))
 		return false;
-	if (x->engine->draining)
-		tell_error(x, s, q->tag, ERROR_DRAINING, "the daemon is stopping");
+	if (x->engine->stopping)
+		tell_draining(x, s, q->tag);
 	else if (!texts_fit(texts, 4))
 		tell_mistake(x, s, ERROR_LIMIT, "queue, payload, lock and id may have at most %d bytes together, as replies quote them", JOB_TEXT_MAX);
 	else

@@ -3,6 +3,7 @@
 #include "daemon/core/deliver.h"
 
 #include "daemon/core/admin.h"
+#include "daemon/core/alarms.h"
 #include "daemon/core/groups.h"
 #include "daemon/core/noted.h"
 #include "daemon/core/permits.h"
@@ -10,6 +11,7 @@
 #include "daemon/core/resume.h"
 #include "daemon/core/rows.h"
 #include "daemon/core/show.h"
+#include "daemon/core/slow.h"
 #include "daemon/core/take.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/waittable.h"
@@ -47,6 +49,8 @@ static void deliver_granted(struct commander *x, struct claim *c, unsigned count
 	else if (session_listens(c))
 		claim_bound(x, c, s->lasting->repeat_until); /* else once RESUME is answered */
 	s->held++;
+	if (x->attends)
+		slow_wait(x, s, lock_name(c->lock), c->asking->asked_at, "granted");
 	claim_answered(x, c);
 	claim_end_asking(&x->engine->table, c);
 	if (!LIST_EMPTY(&s->groups))
@@ -113,6 +117,7 @@ void deliver_timeout(struct commander *x, struct session *s, struct span tag, co
 	struct reply r;
 
 	metric_add(&x->core->metrics, METRIC_TIMEOUTS, 1);
+	slow_wait(x, s, lock_name(l), asked_at, "timeout");
 	reply_begin(&r, session_line(x->sessions), tag, "TIMEOUT");
 	reply_text(&r, "name", lock_name(l));
 	reply_ms(&r, "waited_ms", instant_diff(x->core->now, asked_at));
@@ -165,7 +170,7 @@ void deliver_refusal(struct commander *x, struct session *s, struct span tag, en
 		tell_error(x, s, tag, ERROR_CANCELLED, "the waiting request was withdrawn");
 		break;
 	case REFUSED_DRAINING:
-		tell_error(x, s, tag, ERROR_DRAINING, "the daemon is stopping");
+		tell_draining(x, s, tag);
 		break;
 	case REFUSED_COUNT:
 		tell_error(x, s, tag, ERROR_LIMIT, "an owner holds a lock at most %u times at once", HOLDS_MOST);
@@ -244,6 +249,7 @@ static void deliver_adopted(struct commander *x, struct claim *c)
 	deliver_validity(x, c, "! SAFE", "valid_ms");
 	if (c->not_notified && session_listens(c))
 		claim_bound(x, c, resume_repeat_until(x, c->session));
+	alarms_set(x->core, ALARM_OF_CLAIM, c, ALARM_HELD, c->granted_at);
 	session_wake(x->sessions, c->session);
 }
 

@@ -292,6 +292,9 @@ void engine_fired(struct engine *e, struct timer *t)
 	case TIMER_QUEUE:
 	case TIMER_TAKE:
 	case TIMER_ORDER:
+	case TIMER_DRAIN:
+	case TIMER_ALARM:
+	case TIMER_FAILURES:
 		break;
 	}
 }
@@ -375,7 +378,7 @@ void engine_stop(struct engine *e)
 {
 	struct map_node *at = NULL;
 
-	e->draining = true;
+	e->draining = e->stopping = true;
 	release_hurry_all(e);
 	ticket_hurry_all(e);
 	while ((at = map_next(&e->table.map, at))) {

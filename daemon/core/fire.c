@@ -2,7 +2,9 @@
 /* See fire.h. */
 #include "daemon/core/fire.h"
 
+#include "daemon/core/alarm.h"
 #include "daemon/core/defer.h"
+#include "daemon/core/drain.h"
 #include "daemon/core/engine.h"
 #include "daemon/core/gather.h"
 #include "daemon/core/hangup.h"
@@ -41,6 +43,12 @@ static void timer_fired(struct commander *x, struct timer *t)
 		noted_fired(x);
 	else if (t->kind == TIMER_INQUIRY)
 		names_fired(x, t);
+	else if (t->kind == TIMER_DRAIN)
+		drain_fired(x);
+	else if (t->kind == TIMER_ALARM)
+		alarm_fired(x, t);
+	else if (t->kind == TIMER_FAILURES)
+		alarm_count_failures(x);
 	else if (t->kind == TIMER_LISTS)
 		lists_go_on(x);
 	else if (t->kind == TIMER_INSISTING || t->kind == TIMER_LAPSE)

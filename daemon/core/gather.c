@@ -337,7 +337,7 @@ void gather_next(struct commander *x)
 	x->gathered = true;
 	group_drop_lost(x, g);
 	if (g->state == GROUP_CANCELLED)
-		group_drop_parts(x, g, NULL), group_refuse(x, g, NULL, REFUSED_CANCELLED);
+		group_drop_parts(x, g, NULL), group_refuse(x, g, NULL, x->engine->draining ? REFUSED_DRAINING : REFUSED_CANCELLED);
 	else if (g->any)
 		any_go_on(x, g);
 	else

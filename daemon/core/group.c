@@ -4,6 +4,7 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/core/agent.h"
+#include "daemon/core/alarms.h"
 #include "daemon/core/engine.h"
 #include "daemon/core/terms.h"
 #include "daemon/core/wait.h"
@@ -244,6 +245,7 @@ void group_release(struct commander *x, struct group *g)
 {
 	heap_cancel(&x->core->timers, &g->insisting);
 	heap_cancel(&x->core->timers, &g->lapse);
+	alarms_forget(x->core, &g->agent);
 	LIST_REMOVE(g, in_session);
 	for (unsigned i = 0; i < g->parts; i++)
 		free(g->part[i].name);

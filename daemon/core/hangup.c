@@ -96,7 +96,7 @@ void hangup_settle(struct commander *x, struct session *s)
 
 static void refuse_stopping(struct commander *x, struct session *s, const char *tag)
 {
-	tell_error(x, s, span_of(tag), ERROR_DRAINING, "the daemon is stopping");
+	tell_draining(x, s, span_of(tag));
 	session_answered(x->sessions, s, tag[0] != '\0');
 }
 
@@ -148,7 +148,7 @@ static void session_fell_silent(struct commander *x, struct session *s)
 
 void hangup_fired(struct commander *x, struct session *s)
 {
-	if (x->engine->draining)
+	if (x->engine->stopping)
 		return; /* it was hung up on when the daemon stopped, and its client may believe until the deadline */
 	if (!s->leaving) {
 		session_fell_silent(x, s);

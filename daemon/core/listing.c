@@ -168,6 +168,18 @@ static unsigned seek_sessions(struct commander *x, struct listing *l)
 
 /* --- telling --- */
 
+/* The first permit of which one was told stands for all. */
+static void reply_semaphore_alarm(struct commander *x, struct reply *r, const struct semaphore *m)
+{
+	const struct permit *p;
+
+	TAILQ_FOREACH(p, &m->others, in_line)
+		if (alarms_told(x->core, p, ALARM_HELD))
+			break;
+	if (p)
+		reply_alarm(x, r, p, ALARM_HELD);
+}
+
 /* Of a semaphore LIST tells how much of it this daemon's sessions have, and how many wait for more. */
 static void tell_semaphore(struct commander *x, struct reply *r, const struct lock *l)
 {
@@ -177,6 +189,8 @@ static void tell_semaphore(struct commander *x, struct reply *r, const struct lo
 	reply_int(r, "limit", l->lease.limit);
 	reply_int(r, "held", m ? m->held : 0);
 	reply_int(r, "waiters", m ? semaphore_waiters(m) : 0);
+	if (m && x->core->alarms)
+		reply_semaphore_alarm(x, r, m);
 }
 
 static void tell_lock(struct commander *x, struct listing *to, const struct lock *l)
@@ -198,6 +212,7 @@ static void tell_lock(struct commander *x, struct listing *to, const struct lock
 		reply_ms(&r, "held_ms", instant_diff(x->core->now, l->holder->granted_at));
 		reply_ms(&r, "valid_ms", lock_valid_us(&x->engine->table, l));
 		reply_int(&r, "count", l->holder->count);
+		reply_alarm(x, &r, l->holder, ALARM_HELD);
 		reply_mode(&r, l->holder);
 		if (l->share)
 			reply_int(&r, "holders", lock_holders(l));

@@ -3,6 +3,7 @@
 #include "daemon/core/lock.h"
 
 #include "daemon/base/mem.h"
+#include "daemon/core/alarms.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -262,6 +263,7 @@ void claim_free(struct lock_table *t, struct claim *c)
 {
 	pool_put(&t->askings, c->asking);
 	heap_cancel(&t->core->timers, &c->timer);
+	alarms_forget(t->core, c);
 	free(c->texts);
 	pool_put(&t->claims, c);
 }

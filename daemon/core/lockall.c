@@ -171,7 +171,7 @@ static void serve_group(struct commander *x, struct session *s)
 	if (!terms_are_allowed(x, s))
 		return;
 	if (x->engine->draining) {
-		tell_error(x, s, x->request.tag, ERROR_DRAINING, "the daemon is stopping");
+		tell_draining(x, s, x->request.tag);
 		return;
 	}
 	if (group_is_repeated(x, s, patient) || !own_holds_suit(x, s) || !group_is_within_limits(x, s, patient) || (patient && !group_may_wait(x, s)))

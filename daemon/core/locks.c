@@ -177,6 +177,14 @@ static void lock_refused(struct commander *x, const struct session *s)
 		hold_ask_again(l, s, request_owner(&x->request));
 }
 
+/* The owner holds it, or may hold it from the previous run. */
+static bool lock_is_own(struct commander *x, const struct session *s)
+{
+	const struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
+
+	return l && lock_holder_of(l, s, request_owner(&x->request));
+}
+
 void serve_LOCK(struct commander *x, struct session *s)
 {
 	const struct request *q = &x->request;
@@ -186,8 +194,8 @@ void serve_LOCK(struct commander *x, struct session *s)
 	if (!name_is_allowed(x, s) || !ttl_is_allowed(x, s) || !bound_is_kept(x, s, FIELD_DELAY, x->core->conf.max_delay_us, "max_delay") ||
 	    (request_is_shared(q) && !shared_terms_are_allowed(x, s)))
 		return;
-	if (x->engine->draining) {
-		tell_error(x, s, q->tag, ERROR_DRAINING, "the daemon is stopping");
+	if (x->engine->draining && !lock_is_own(x, s)) {
+		tell_draining(x, s, q->tag);
 		return;
 	}
 	if (lock_is_repeated(x, s, wait))

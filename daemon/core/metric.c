@@ -7,3 +7,8 @@ const struct metric_row metric_table[METRIC_N] = {
 #include "daemon/core/metric.def"
 #undef METRIC
 };
+
+int64_t metrics_answered(const struct metrics *m)
+{
+	return m->value[METRIC_FAILURES] + m->value[METRIC_GRANTS] + m->value[METRIC_REENTRIES] + m->value[METRIC_REFUSALS] + m->value[METRIC_TIMEOUTS];
+}

@@ -26,6 +26,9 @@ struct metrics {
 	int64_t value[METRIC_N];
 };
 
+/* LOCKs that were answered by the stores, by a holder, or by the lack of a quorum. */
+int64_t metrics_answered(const struct metrics *m);
+
 static inline void metric_add(struct metrics *m, enum metric which, int64_t n)
 {
 	m->value[which] += n;

@@ -226,7 +226,7 @@ void obtain_next(struct commander *x)
 		go_on_in_line(x, p);
 		break;
 	case PERMIT_CANCELLED:
-		permit_refuse(x, p, REFUSED_CANCELLED);
+		permit_refuse(x, p, x->engine->draining ? REFUSED_DRAINING : REFUSED_CANCELLED);
 		break;
 	case PERMIT_HELD:
 		permit_look(x, p);

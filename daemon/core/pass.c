@@ -246,14 +246,14 @@ void take_told(struct commander *x, struct home_question *q)
 
 /* --- the lock of a job was refused --- */
 
-static const char *refusal_text(enum refusal why)
+static const char *refusal_text(const struct commander *x, enum refusal why)
 {
 	switch (why) {
 	case REFUSED_QUORUM:
 	case REFUSED_NOT_ADMITTED:
 		return "too few stores can be asked for the lock of the job";
 	case REFUSED_DRAINING:
-		return "the daemon is stopping";
+		return draining_text(x);
 	default:
 		return "the request was withdrawn";
 	}
@@ -267,7 +267,7 @@ void take_refused(struct commander *x, struct take *take, enum refusal why)
 	queue_note_busy(queue, take->job, take->due_ms);
 	take_give_back(x, take, why == REFUSED_DRAINING || why == REFUSED_CANCELLED);
 	if (why == REFUSED_DRAINING || why == REFUSED_CANCELLED || (trouble && !take->patient)) {
-		take_refuse(x, take, trouble ? ERROR_QUORUM : why == REFUSED_DRAINING ? ERROR_DRAINING : ERROR_CANCELLED, refusal_text(why));
+		take_refuse(x, take, trouble ? ERROR_QUORUM : why == REFUSED_DRAINING ? ERROR_DRAINING : ERROR_CANCELLED, refusal_text(x, why));
 	} else if (!instant_before(x->core->now, take->wait_until) && take->patient) {
 		take_is_over(x, take, -1);
 	} else if (queue->refused >= PASS_MOST || trouble) {
@@ -290,7 +290,7 @@ static bool take_is_allowed(struct commander *x, struct session *s, bool patient
 	if (!name_is_allowed(x, s) || !ttl_is_allowed(x, s))
 		return false;
 	if (x->engine->draining) {
-		tell_error(x, s, x->request.tag, ERROR_DRAINING, "the daemon is stopping");
+		tell_draining(x, s, x->request.tag);
 		return false;
 	}
 	LIST_FOREACH(take, &s->takes, in_session)

@@ -39,11 +39,9 @@ void serve_HELP(struct commander *x, struct session *s)
 
 static int64_t failure_rate(const struct metrics *m)
 {
-	int64_t failures = m->value[METRIC_FAILURES];
-	int64_t granted = m->value[METRIC_GRANTS] + m->value[METRIC_REENTRIES];
-	int64_t all = failures + granted + m->value[METRIC_REFUSALS] + m->value[METRIC_TIMEOUTS];
+	int64_t all = metrics_answered(m);
 
-	return all > 0 ? failures * 1000000 / all : 0;
+	return all > 0 ? m->value[METRIC_FAILURES] * 1000000 / all : 0;
 }
 
 void serve_STATS(struct commander *x, struct session *s)

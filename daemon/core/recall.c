@@ -4,6 +4,7 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/core/adopt.h"
+#include "daemon/core/alarms.h"
 #include "daemon/core/issue.h"
 
 #include <errno.h>
@@ -192,6 +193,7 @@ void recall_end(struct commander *x, struct session *s)
 		}
 		permit_enter(p, PERMIT_HELD);
 		permit_set_fence(p);
+		alarms_set(x->core, ALARM_OF_PERMIT, p, ALARM_HELD, p->granted_at);
 		adopt_start(x->engine, &p->mark.claim->lock->lease);
 		for (unsigned i = 0; i < p->seats; i++)
 			adopt_start(x->engine, &p->seat[i].claim->lock->lease);

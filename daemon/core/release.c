@@ -9,7 +9,7 @@
 /* Whether releases to this store are put off: they would only wait there. While the daemon stops none is, since there is no later. */
 static bool release_store_is_busy(const struct engine *e, unsigned node)
 {
-	return flow_is_overdrawn(&e->members.node[node].flow) && !e->draining;
+	return flow_is_overdrawn(&e->members.node[node].flow) && !e->stopping;
 }
 
 /* Whether some store can be told now. A busy one counts only if the stores without the value are no quorum: then the name would be asked for in vain. */
@@ -77,7 +77,7 @@ void release_go_on(struct engine *e, struct release *r)
 /* Queues the release for admission, before each try: a store that comes back, or refuses all, may have many releases to get. False: it may begin now. */
 static bool release_queue(struct engine *e, struct release *r)
 {
-	if (e->draining || !release_is_due(e, r) || admit(e, &r->entry, INSTANT_PAST))
+	if (e->stopping || !release_is_due(e, r) || admit(e, &r->entry, INSTANT_PAST))
 		return false;
 	heap_set(&e->core->timers, &r->timer, r->until);
 	return true;

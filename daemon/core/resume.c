@@ -194,8 +194,8 @@ void serve_RESUME(struct commander *x, struct session *s)
 			     "RESUME is for a session that holds nothing, waits for nothing and has lost nothing: send it over a new connection");
 		return;
 	}
-	if (x->engine->draining) {
-		tell_error(x, s, q->tag, ERROR_DRAINING, "the daemon is stopping");
+	if (x->engine->stopping) {
+		tell_draining(x, s, q->tag);
 		return;
 	}
 	from = session_of_request(x);

@@ -51,6 +51,12 @@ void reply_session(const struct commander *x, struct reply *r, const struct sess
 	}
 }
 
+void reply_alarm(const struct commander *x, struct reply *r, const void *about, enum alarm_kind kind)
+{
+	if (alarms_told(x->core, about, kind))
+		reply_text(r, "alarm", kind == ALARM_HELD ? SPAN("held") : SPAN("waited"));
+}
+
 void reply_elsewhere(struct reply *r, const struct elsewhere *elsewhere)
 {
 	char host[sizeof(elsewhere->host) + 1] = "@";

@@ -3,6 +3,7 @@
 #ifndef CORE_ROWS_H
 #define CORE_ROWS_H
 
+#include "daemon/core/alarms.h"
 #include "daemon/core/commander.h"
 
 void row_begin(struct commander *x, struct span tag, struct reply *r);
@@ -14,6 +15,8 @@ bool rows_are_long(const struct commander *x, size_t bytes);
 
 /* Fields for SHOW and LIST: of a session; without a connection also since when, and for how much longer; of a holder elsewhere, as the stores said last. */
 void reply_session(const struct commander *x, struct reply *r, const struct session *s);
+/* alarm=, if one was told of this claim or permit. */
+void reply_alarm(const struct commander *x, struct reply *r, const void *about, enum alarm_kind kind);
 void reply_elsewhere(struct reply *r, const struct elsewhere *elsewhere);
 /* For how long the daemon there holds it, if that is known: also for BUSY. */
 void reply_elsewhere_held(const struct commander *x, struct reply *r, const struct elsewhere *elsewhere);

@@ -4,6 +4,7 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/core/agent.h"
+#include "daemon/core/alarms.h"
 #include "daemon/core/engine.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/terms.h"
@@ -220,6 +221,7 @@ void permit_free(struct commander *x, struct permit *p)
 	p->session->held--;
 	TAILQ_REMOVE(&m->others, p, in_line);
 	TAILQ_REMOVE(&p->session->permits, p, in_session);
+	alarms_forget(x->core, p);
 	permit_release(p);
 }
 

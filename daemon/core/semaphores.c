@@ -103,7 +103,7 @@ void serve_ACQUIRE(struct commander *x, struct session *s)
 	if (!name_is_allowed(x, s) || !ttl_is_allowed(x, s) || !weight_is_allowed(x, s))
 		return;
 	if (x->engine->draining) {
-		tell_error(x, s, q->tag, ERROR_DRAINING, "the daemon is stopping");
+		tell_draining(x, s, q->tag);
 		return;
 	}
 	m = semaphore_find(x, q->word[0]);

@@ -3,8 +3,11 @@
 #include "daemon/core/service.h"
 
 #include "daemon/base/mem.h"
+#include "daemon/core/alarm.h"
+#include "daemon/core/alarms.h"
 #include "daemon/core/break.h"
 #include "daemon/core/defer.h"
+#include "daemon/core/drain.h"
 #include "daemon/core/release.h"
 #include "daemon/core/end.h"
 #include "daemon/core/engine.h"
@@ -54,6 +57,7 @@ struct service *service_new(const struct core_conf *conf)
 	TAILQ_INIT(&s->commander.groups_due);
 	TAILQ_INIT(&s->commander.inquiries);
 	semaphores_init(&s->commander);
+	alarm_configure(&s->commander);
 	return s;
 }
 
@@ -69,6 +73,7 @@ void service_free(struct service *s)
 	engine_release(&s->engine);
 	session_table_release(&s->sessions);
 	noted_free(&s->commander);
+	alarms_free(&s->core);
 	core_release(&s->core);
 	free(s);
 }
@@ -149,8 +154,8 @@ static bool on_stop_refuse(struct service *s)
 
 static void on_stop(struct service *s)
 {
-	watch_stop(&s->commander);
 	engine_stop(&s->engine);
+	watch_drain(&s->commander);
 	/* Lines that were read behind the refused requests are served before the hang-up, until there is nothing more to refuse. */
 	for (settle(&s->commander); on_stop_refuse(s);)
 		settle(&s->commander);
@@ -306,15 +311,33 @@ void service_reload(struct service *s, const struct core_conf *conf)
 	s->core.conf.limits = conf->limits;
 	s->core.conf.listed = conf->listed;
 	s->core.conf.tell_moves = conf->tell_moves;
+	s->core.conf.alarm_held_us = conf->alarm_held_us;
+	s->core.conf.alarm_waited_us = conf->alarm_waited_us;
+	s->core.conf.alarm_failures = conf->alarm_failures;
+	s->core.conf.slow_wait_us = conf->slow_wait_us;
+	s->core.conf.slow_hold_us = conf->slow_hold_us;
+	s->core.conf.slow_store_us = conf->slow_store_us;
+	alarm_configure(&s->commander);
 }
 
 size_t service_status(const struct service *s, char *out, size_t size)
 {
 	const struct metrics *m = &s->core.metrics;
-	int n = snprintf(out, size, "%u/%u stores, %u sessions, %lld locks", members_usable(&s->engine.members), s->core.conf.nodes,
-	                 s->sessions.count, (long long)m->value[METRIC_LOCKS_HELD]);
+	int n = snprintf(out, size, "%u/%u stores, %u sessions, %lld locks, %lld waiters%s", members_usable(&s->engine.members), s->core.conf.nodes,
+	                 s->sessions.count, (long long)m->value[METRIC_LOCKS_HELD], (long long)m->value[METRIC_WAITERS],
+	                 s->engine.stopping ? ", stopping" : s->engine.draining ? ", draining" : "");
 
 	return n < 0 ? 0 : (size_t)n < size ? (size_t)n : size - 1;
+}
+
+bool service_is_draining(const struct service *s)
+{
+	return s->engine.draining;
+}
+
+bool service_is_drained(const struct service *s)
+{
+	return drain_is_over(&s->commander);
 }
 
 bool service_is_settled(const struct service *s)

@@ -33,8 +33,12 @@ bool service_deadline(const struct service *s, struct instant *ret_when);
 /* Applies those values of conf that may change at run time, and no others. */
 void service_reload(struct service *s, const struct core_conf *conf);
 
-/* "1/1 stores, 12 sessions, 3 locks": for the supervisor. Returns the length; cut at size. */
+/* "1/1 stores, 12 sessions, 3 locks, 2 waiters, draining": for the supervisor. Returns the length; cut at size. */
 size_t service_status(const struct service *s, char *out, size_t size);
+/* Whether the daemon grants nothing new, because it drains or stops. */
+bool service_is_draining(const struct service *s);
+/* Whether a drain is over: it is time for EVENT_STOP. To be asked again and again, as no event tells it. */
+bool service_is_drained(const struct service *s);
 /* Whether each store was examined once: joined, quarantined, refused or down. */
 bool service_is_settled(const struct service *s);
 /* "<16 hex>.<host>": random at each start; part of every value that this service leaves at a store. */

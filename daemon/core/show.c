@@ -30,6 +30,7 @@ static void row_holder(struct commander *x, struct session *s, struct span tag, 
 	reply_ms(&r, "valid_ms", lock_valid_us(&x->engine->table, c->lock));
 	reply_int(&r, "count", c->count);
 	reply_mode(&r, c);
+	reply_alarm(x, &r, c, ALARM_HELD);
 	reply_texts(&r, c);
 	row_end(x, s, &r);
 }
@@ -92,6 +93,7 @@ static void row_waiter(struct commander *x, struct session *s, struct span tag, 
 	if (c->priority > 0)
 		reply_int(&r, "priority", c->priority);
 	reply_mode(&r, c);
+	reply_alarm(x, &r, c, ALARM_WAITED);
 	reply_texts(&r, c);
 	row_end(x, s, &r);
 }

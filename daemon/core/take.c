@@ -237,7 +237,7 @@ void takes_end(struct commander *x, struct session *s)
 void takes_refuse(struct commander *x, struct session *s)
 {
 	while (!LIST_EMPTY(&s->takes))
-		take_refuse(x, LIST_FIRST(&s->takes), ERROR_DRAINING, "the daemon is stopping");
+		take_refuse(x, LIST_FIRST(&s->takes), ERROR_DRAINING, draining_text(x));
 }
 
 void takes_free_all(struct commander *x)

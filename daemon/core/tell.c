@@ -34,6 +34,27 @@ void tell_error(struct commander *x, struct session *s, struct span tag, enum er
 	session_send(x->sessions, s, line, reply_end(&r));
 }
 
+const char *draining_text(const struct commander *x)
+{
+	return x->engine->stopping ? "the daemon is stopping"
+	                           : "the daemon drains: it grants nothing new, and stops when nobody holds anything; ask again when it is back";
+}
+
+void tell_draining(struct commander *x, struct session *s, struct span tag)
+{
+	tell_error(x, s, tag, ERROR_DRAINING, "%s", draining_text(x));
+}
+
+void reply_drain_end(const struct commander *x, struct reply *r)
+{
+	if (x->engine->stopping || x->drain.over)
+		reply_int(r, "in_ms", 0);
+	else if (timer_is_set(&x->drain.timer))
+		reply_ms(r, "in_ms", instant_diff(x->drain.timer.at, x->core->now));
+	else
+		reply_int(r, "in_ms", -1);
+}
+
 void tell_cycle(struct commander *x, struct session *s, struct span tag, struct span cycle)
 {
 	struct reply r;

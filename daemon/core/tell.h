@@ -11,6 +11,11 @@ void tell_line(struct commander *x, struct session *s, struct reply *r);
 /* ERR, to the request with this tag. */
 void tell_error(struct commander *x, struct session *s, struct span tag, enum error code, const char *format, ...)
 	__attribute__((format(printf, 5, 6)));
+/* ERR DRAINING, and what it says. */
+void tell_draining(struct commander *x, struct session *s, struct span tag);
+/* in_ms, how long the daemon still waits for holders; -1: as long as there are any. */
+void reply_drain_end(const struct commander *x, struct reply *r);
+const char *draining_text(const struct commander *x);
 /* ERR DEADLOCK, with the cycle; the two that share this lock would both hold it alone. */
 void tell_cycle(struct commander *x, struct session *s, struct span tag, struct span cycle);
 void tell_rivals(struct commander *x, struct session *s, struct span tag, const struct lock *l);

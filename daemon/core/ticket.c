@@ -153,7 +153,7 @@ void ticket_send(struct engine *e, struct release *r)
 
 		if (!nodeset_has(nodes, i) || !m->connected)
 			continue;
-		if (flow_is_overdrawn(&m->flow) && !e->draining) {
+		if (flow_is_overdrawn(&m->flow) && !e->stopping) {
 			nodeset_add(&r->unsent, i);
 			continue;
 		}
@@ -177,7 +177,7 @@ static void ticket_send_withdraw(struct engine *e, struct contender *k, struct n
 	r->unsent = nodes;
 	r->until = instant_add(e->core->now, e->core->conf.timeout_us + TICKET_US); /* an ACQUIRE may be carried out that late, and queue it again */
 	r->ticket = k->ticket;
-	if (e->draining || admit(e, &r->entry, INSTANT_PAST))
+	if (e->stopping || admit(e, &r->entry, INSTANT_PAST))
 		ticket_send(e, r);
 }
 

@@ -3,7 +3,9 @@
 #include "daemon/core/watch.h"
 
 #include "daemon/base/mem.h"
+#include "daemon/core/alarms.h"
 #include "daemon/core/rows.h"
+#include "daemon/core/slow.h"
 #include "daemon/core/tell.h"
 
 #include <stdlib.h>
@@ -116,6 +118,27 @@ static void event_detail(struct commander *x, struct reply *r, const struct clai
 		reply_text(r, "note", claim_note(c));
 }
 
+/* For alarms and the slow log. A group that waits is one request, whatever name it waits for. */
+static void watch_attend(struct commander *x, const struct claim *c, enum watch_kind kind)
+{
+	struct session *s = c->session;
+
+	switch (kind) {
+	case WATCH_GRANTED:
+		alarms_set(x->core, ALARM_OF_CLAIM, c, ALARM_HELD, c->granted_at);
+		break;
+	case WATCH_WAITING:
+		alarms_set(x->core, s->principal ? ALARM_OF_GROUP : ALARM_OF_CLAIM, s->principal ? (const void *)s : c, ALARM_WAITED, c->asking->asked_at);
+		break;
+	case WATCH_RELEASED:
+		slow_hold(x, s, lock_name(c->lock), c->granted_at, "released");
+		break;
+	case WATCH_LOST:
+		slow_hold(x, s, lock_name(c->lock), c->granted_at, loss_word(c->loss));
+		break;
+	}
+}
+
 void watch_tell(struct commander *x, const struct claim *c, enum watch_kind kind)
 {
 	static const char *const word[] = {
@@ -124,6 +147,10 @@ void watch_tell(struct commander *x, const struct claim *c, enum watch_kind kind
 	struct reply r;
 	size_t n;
 
+	if (x->attends)
+		watch_attend(x, c, kind);
+	if (TAILQ_EMPTY(&x->watchings))
+		return;
 	reply_begin(&r, session_line(x->sessions), SPAN(""), "! EVENT");
 	reply_text(&r, "kind", span_of(word[kind]));
 	reply_text(&r, "name", lock_name(c->lock));
@@ -189,18 +216,23 @@ void watch_tell_contended(struct commander *x, const struct lock *l)
 			tell_contended(x, c);
 }
 
-void watch_stop(struct commander *x)
+/* in_ms=-1: as long as somebody holds. */
+static void tell_drain(struct commander *x, struct session *s)
 {
-	const struct watching *w;
 	struct reply r;
 
-	TAILQ_FOREACH(w, &x->watchings, in_watchings) {
-		if (!w->subscribed)
-			continue;
-		reply_begin(&r, session_line(x->sessions), SPAN(""), "! DRAIN");
-		reply_ms(&r, "in_ms", 0);
-		tell_line(x, w->session, &r);
-	}
+	reply_begin(&r, session_line(x->sessions), SPAN(""), "! DRAIN");
+	reply_drain_end(x, &r);
+	tell_line(x, s, &r);
+}
+
+void watch_drain(struct commander *x)
+{
+	const struct watching *w;
+
+	TAILQ_FOREACH(w, &x->watchings, in_watchings)
+		if (w->subscribed)
+			tell_drain(x, w->session);
 }
 
 /* --- the requests --- */
@@ -293,6 +325,8 @@ void serve_SUBSCRIBE(struct commander *x, struct session *s)
 	TAILQ_FOREACH(c, &s->claims, in_session)
 		if (claim_hears_contended(x, c))
 			tell_contended(x, c);
+	if (x->engine->draining)
+		tell_drain(x, s);
 }
 
 void serve_UNSUBSCRIBE(struct commander *x, struct session *s)

@@ -44,8 +44,8 @@ static inline void watch_who_waits(struct commander *x, const struct claim *c)
 		watch_tell_who_waits(x, c);
 }
 
-/* The daemon stops: tells subscribers DRAIN. */
-void watch_stop(struct commander *x);
+/* The daemon drains or stops: tells subscribers DRAIN. */
+void watch_drain(struct commander *x);
 /* The session has no connection any more: it is told nothing from now on. */
 void watch_drop(struct commander *x, struct session *s);
 

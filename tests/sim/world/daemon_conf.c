@@ -74,6 +74,16 @@ static unsigned listed_at_once(const struct plan *p)
 	return p->rolls ? 4 + (unsigned)p->clients / 3 : 0;
 }
 
+/* Alarms and the slow log decide nothing, but follow every hold and every wait to its end. */
+static void daemon_set_alarms(struct sim_daemon *d)
+{
+	if (d->world->plan->seed % 4 != 1)
+		return;
+	d->conf.alarm_held_us = 20 * MSEC;
+	d->conf.alarm_waited_us = 10 * MSEC;
+	d->conf.slow_wait_us = d->conf.slow_hold_us = d->conf.slow_store_us = 10 * MSEC;
+}
+
 void daemon_configure(struct sim_daemon *d, bool strange)
 {
 	const struct plan *p = d->world->plan;
@@ -104,4 +114,5 @@ void daemon_configure(struct sim_daemon *d, bool strange)
 	nodes_number(d);
 	if (d->strange)
 		daemon_configure_stranger(d);
+	daemon_set_alarms(d);
 }

@@ -260,7 +260,7 @@ START_TEST(the_supervisor_hears_the_state_of_the_daemon)
 	says(1, "LOCK a");
 	hears(1, GRANT);
 	service_status(cluster.daemon[0].service, text, sizeof(text));
-	ck_assert_str_eq(text, "2/3 stores, 1 sessions, 1 locks");
+	ck_assert_str_eq(text, "2/3 stores, 1 sessions, 1 locks, 0 waiters");
 	ck_assert_uint_eq(service_status(cluster.daemon[0].service, tiny, sizeof(tiny)), 3);
 	ck_assert_str_eq(tiny, "2/3");
 }

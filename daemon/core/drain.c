@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See drain.h. */
+#include "daemon/core/drain.h"
+
+#include "daemon/core/group.h"
+#include "daemon/core/jobs.h"
+#include "daemon/core/permits.h"
+#include "daemon/core/take.h"
+#include "daemon/core/wait.h"
+#include "daemon/core/watch.h"
+
+/* A claim that converts belongs to an owner that holds the name, so it stays. */
+static void refuse_claims(struct commander *x, struct session *s)
+{
+	struct claim *c, *next;
+
+	for (c = TAILQ_FIRST(&s->claims); c; c = next) {
+		next = TAILQ_NEXT(c, in_session);
+		if (c->state == CLAIM_WAITING && !lock_holder_of(c->lock, s, claim_owner(c)))
+			wait_withdraw(x->engine, c, REFUSED_DRAINING);
+	}
+}
+
+/* Groups and permits are answered before the step ends. They give back what they have of it. */
+static void refuse_waiting(struct commander *x, struct session *s)
+{
+	struct group *g;
+	struct permit *p;
+
+	takes_refuse(x, s);
+	refuse_claims(x, s);
+	LIST_FOREACH(g, &s->groups, in_session)
+		group_cancel(x, g);
+	TAILQ_FOREACH(p, &s->permits, in_session)
+		if (p->state != PERMIT_HELD && p->state != PERMIT_LOST)
+			permit_cancel(x, p);
+}
+
+static void refuse_all(struct commander *x)
+{
+	struct session_table *t = x->sessions;
+	struct session *s;
+
+	for (uint32_t i = 0; i < t->slots; i++)
+		if (t->slot[i] && !t->slot[i]->over)
+			refuse_waiting(x, t->slot[i]);
+	TAILQ_FOREACH(s, &t->detached, lasting->in_detached)
+		refuse_waiting(x, s);
+}
+
+void drain_begin(struct commander *x, int64_t in_us)
+{
+	bool first = !x->engine->draining;
+
+	x->engine->draining = true;
+	x->core->metrics.value[METRIC_DRAINING] = 1;
+	x->drain.over = false;
+	x->drain.timer.kind = TIMER_DRAIN;
+	heap_cancel(&x->core->timers, &x->drain.timer);
+	if (in_us >= 0)
+		heap_set(&x->core->timers, &x->drain.timer, instant_add(x->core->now, in_us));
+	if (first)
+		refuse_all(x);
+	watch_drain(x);
+}
+
+void drain_fired(struct commander *x)
+{
+	x->drain.over = true;
+}
+
+/* What is asked of the stores is answered soon, and then it is known whether somebody holds. A LIST may take as long as its client reads slowly. */
+static bool sessions_are_answered(const struct session_table *t)
+{
+	for (uint32_t i = 0; i < t->slots; i++) {
+		const struct session *s = t->slot[i];
+
+		if (s && !s->over && (s->waiting > 0 || s->resuming || !TAILQ_EMPTY(&s->pendings)))
+			return false;
+	}
+	return true;
+}
+
+bool drain_is_over(const struct commander *x)
+{
+	const struct engine *e = x->engine;
+
+	if (!e->draining || e->stopping)
+		return false;
+	return x->drain.over || (x->core->metrics.value[METRIC_LOCKS_HELD] == 0 && TAILQ_EMPTY(&e->adopting) && LIST_EMPTY(&x->jobs) &&
+	                         sessions_are_answered(x->sessions));
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/alarm.c, daemon/core/slow.c: what is told of long holds and waits, of LOCKs that fail, and of slow stores, and how often. */
+#include "tests/fixture/cluster.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The service as it is reconfigured. */
+static void alarms_are(int64_t held_us, int64_t waited_us, unsigned failures)
+{
+	cluster.conf.alarm_held_us = held_us;
+	cluster.conf.alarm_waited_us = waited_us;
+	cluster.conf.alarm_failures = failures;
+	service_reload(cluster.daemon[0].service, &cluster.conf);
+}
+
+static void slow_is(int64_t wait_us, int64_t hold_us, int64_t store_us)
+{
+	cluster.conf.slow_wait_us = wait_us;
+	cluster.conf.slow_hold_us = hold_us;
+	cluster.conf.slow_store_us = store_us;
+	service_reload(cluster.daemon[0].service, &cluster.conf);
+}
+
+START_TEST(a_lock_that_is_held_for_long_is_told_once_a_grant)
+{
+	cluster_begin(3);
+	alarms_are(10 * SEC, 0, 0);
+	says(1, "HELLO 1 name=worker");
+	hears(1, "OK *");
+	says(1, "LOCK a note=\"n o\"");
+	hears(1, GRANT);
+	passes(10 * SEC - MSEC);
+	ck_assert(!was_logged("alarm *"));
+	passes(MSEC);
+	ck_assert(was_logged("alarm kind=held name=a holder=\"worker *\" session=* held_ms=10000 fence=* note=\"n o\""));
+	passes(60 * SEC);
+	ck_assert(!was_logged("alarm *"));
+	ck_assert_int_eq(figure(0, METRIC_ALARMS_HELD), 1);
+	says(1, "UNLOCK a");
+	says(1, "LOCK a");
+	hears(1, "OK *");
+	hears(1, GRANT);
+	says(1, "LIST");
+	hears(1, "\\* name=a fence=* count=1 waiters=0");
+	hears(1, "OK *");
+	passes(10 * SEC);
+	ck_assert_int_eq(figure(0, METRIC_ALARMS_HELD), 2);
+	says(1, "LIST");
+	hears(1, "\\* name=a fence=* count=1 alarm=held *");
+	hears(1, "OK *");
+	says(1, "SHOW a");
+	hears(1, "\\* role=holder * count=1 alarm=held*");
+	hears(1, "OK *");
+}
+END_TEST
+
+START_TEST(a_lock_that_is_freed_in_time_is_not_told)
+{
+	int64_t timers;
+
+	cluster_begin(3);
+	alarms_are(SEC, SEC, 0);
+	timers = figure(0, METRIC_TIMERS);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	says(2, "LOCK a wait=1m");
+	passes(500 * MSEC);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	hears(2, "OK *");
+	passes(900 * MSEC);
+	says(2, "UNLOCK a");
+	hears(2, "OK *");
+	passes(10 * SEC);
+	ck_assert(!was_logged("alarm *"));
+	ck_assert_int_eq(figure(0, METRIC_TIMERS), timers);
+}
+END_TEST
+
+START_TEST(a_request_that_waits_for_long_is_told_once)
+{
+	cluster_begin(3);
+	alarms_are(0, 5 * SEC, 0);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	says(2, "LOCK a wait=1m note=why");
+	passes(5 * SEC);
+	ck_assert(was_logged("alarm kind=waited name=a waiter=* session=* waited_ms=5000 note=why"));
+	passes(20 * SEC);
+	ck_assert_int_eq(figure(0, METRIC_ALARMS_WAITED), 1);
+	says(1, "SHOW a");
+	hears(1, "\\* role=holder *");
+	hears(1, "\\* role=waiter * alarm=waited*");
+	hears(1, "OK *");
+	says(1, "UNLOCK a");
+	hears(2, "OK *");
+	passes(20 * SEC);
+	ck_assert(!was_logged("alarm *"));
+	ck_assert_int_eq(figure(0, METRIC_ALARMS_HELD), 0);
+}
+END_TEST
+
+/* It waits for one name after the other. */
+START_TEST(a_group_that_waits_is_one_request)
+{
+	cluster_begin(3);
+	alarms_are(0, 5 * SEC, 0);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	says(1, "LOCK b");
+	hears(1, "OK *");
+	says(2, "LOCKALL a b wait=1m");
+	passes(3 * SEC);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	passes(3 * SEC);
+	ck_assert(was_logged("alarm kind=waited name=[ab] waiter=* session=* waited_ms=* names=2"));
+	passes(20 * SEC);
+	ck_assert_int_eq(figure(0, METRIC_ALARMS_WAITED), 1);
+}
+END_TEST
+
+START_TEST(permits_are_told_as_locks_are)
+{
+	cluster_begin(3);
+	alarms_are(10 * SEC, 5 * SEC, 0);
+	says(1, "ACQUIRE s limit=1");
+	hears(1, "OK *");
+	says(2, "ACQUIRE s limit=1 wait=1m");
+	passes(5 * SEC);
+	ck_assert(was_logged("alarm kind=waited name=s waiter=* waited_ms=5000*"));
+	passes(5 * SEC);
+	ck_assert(was_logged("alarm kind=held name=s holder=* held_ms=10000 fence=*"));
+	says(1, "LIST");
+	hears(1, "\\* name=s kind=semaphore limit=1 held=1 waiters=1 alarm=held*");
+	hears(1, "OK *");
+	says(1, "RELEASE s");
+	hears(1, "OK *");
+	hears(2, "OK *");
+	passes(5 * SEC);
+	says(2, "RELEASE s");
+	hears(2, "OK *");
+	passes(20 * SEC);
+	ck_assert_int_eq(figure(0, METRIC_ALARMS_WAITED), 1);
+	ck_assert_int_eq(figure(0, METRIC_ALARMS_HELD), 1);
+}
+END_TEST
+
+START_TEST(a_new_configuration_is_about_what_is_held_already)
+{
+	int64_t timers;
+
+	cluster_begin(3);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	says(2, "LOCK a wait=5m");
+	timers = figure(0, METRIC_TIMERS);
+	passes(8 * SEC);
+	alarms_are(10 * SEC, 9 * SEC, 0);
+	passes(1 * SEC);
+	ck_assert(was_logged("alarm kind=waited *"));
+	passes(1 * SEC);
+	ck_assert(was_logged("alarm kind=held * held_ms=10000 *"));
+	alarms_are(20 * SEC, 20 * SEC, 0);
+	passes(30 * SEC);
+	ck_assert(!was_logged("alarm *"));
+	alarms_are(0, 0, 0);
+	ck_assert_int_eq(figure(0, METRIC_TIMERS), timers);
+	alarms_are(SEC, 0, 0);
+	wakes(0);
+	ck_assert(was_logged("alarm kind=held *"));
+}
+END_TEST
+
+START_TEST(what_was_held_in_the_previous_run_is_told_again)
+{
+	char resume[100];
+	const char *greeting;
+
+	cluster_begin(3);
+	alarms_are(10 * SEC, 0, 0);
+	says(1, "HELLO 1 grace=1m");
+	greeting = hears(1, "OK proto=1 *");
+	snprintf(resume, sizeof(resume), "RESUME %lld %.32s", (long long)number_in(greeting, "session"), strstr(greeting, "secret=") + 7);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	passes(5 * SEC);
+	says(1, "ACQUIRE s limit=2");
+	hears(1, "OK *");
+	passes(4 * SEC);
+	daemon_returns(0);
+	says(2, "%s", resume);
+	passes(SEC);
+	hears(2, ROW_A);
+	ck_assert(was_logged("alarm kind=held name=a * held_ms=1*"));
+	passes(5 * SEC);
+	ck_assert(was_logged("alarm kind=held name=s * held_ms=1*"));
+	ck_assert_int_eq(figure(0, METRIC_ALARMS_HELD), 2);
+}
+END_TEST
+
+/* --- failures --- */
+
+static void locks_fail(unsigned n, const char *answer)
+{
+	for (unsigned i = 0; i < n; i++) {
+		says(1, "LOCK name%u", i);
+		hears(1, answer);
+		says(1, "UNLOCK name%u", i);
+		ignores(1);
+	}
+}
+
+START_TEST(LOCKs_that_fail_are_told_when_they_are_too_many_of_the_last_minute)
+{
+	cluster_begin(3);
+	alarms_are(0, 0, 50);
+	locks_fail(10, "OK *");
+	falls(0);
+	falls(1);
+	locks_fail(9, "ERR QUORUM *");
+	passes(SEC);
+	ck_assert(!was_logged("alarm *"));
+	locks_fail(1, "ERR QUORUM *");
+	passes(SEC);
+	ck_assert(was_logged("alarm kind=failures percent=50 failed=10 of=20 seconds=60"));
+	locks_fail(10, "ERR QUORUM *");
+	passes(10 * SEC);
+	ck_assert(!was_logged("alarm *"));
+	passes(60 * SEC);
+	locks_fail(20, "ERR QUORUM *");
+	passes(SEC);
+	ck_assert(was_logged("alarm kind=failures percent=100 failed=20 of=20 *"));
+	ck_assert_int_eq(figure(0, METRIC_ALARMS_FAILURES), 2);
+	alarms_are(0, 0, 0);
+}
+END_TEST
+
+/* --- the slow log --- */
+
+START_TEST(a_wait_a_hold_and_a_call_that_took_long_are_logged_at_their_end)
+{
+	cluster_begin(3);
+	slow_is(SEC, 2 * SEC, 30 * MSEC);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	says(2, "LOCK a wait=10s");
+	says(3, "LOCK a wait=1s");
+	passes(2 * SEC);
+	hears(3, "TIMEOUT *");
+	ck_assert(was_logged("slow kind=wait name=a peer=* session=* waited_ms=1000 outcome=timeout"));
+	says(1, "UNLOCK a");
+	hears(2, "OK *");
+	ck_assert(was_logged("slow kind=hold name=a peer=* session=* held_ms=2000 outcome=released"));
+	says(2, "UNLOCK a");
+	hears(2, "OK *");
+	ck_assert(!was_logged("slow *"));
+	feels(0, MOOD_TARDY);
+	says(1, "LOCK b");
+	passes(30 * MSEC);
+	feels(0, MOOD_WELL);
+	ck_assert(was_logged("slow kind=store node=* name=b took_ms=30 outcome=executed"));
+}
+END_TEST
+
+START_TEST(a_granted_wait_is_logged)
+{
+	cluster_begin(3);
+	slow_is(SEC, 0, 0);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	says(2, "LOCK a wait=10s");
+	passes(2 * SEC);
+	says(1, "UNLOCK a");
+	hears(2, "OK *");
+	ck_assert(was_logged("slow kind=wait name=a peer=* session=* waited_ms=2000 outcome=granted"));
+}
+END_TEST
+
+START_TEST(many_at_once_are_logged_by_their_number)
+{
+	cluster_begin(3);
+	alarms_are(SEC, 0, 0);
+	for (unsigned i = 0; i < 50; i++) {
+		says(1, "LOCK name%u", i);
+		hears(1, "OK *");
+	}
+	passes(SEC);
+	ck_assert_int_eq(figure(0, METRIC_ALARMS_HELD), 50);
+	says(1, "LOCK more");
+	hears(1, "OK *");
+	passes(2 * SEC);
+	ck_assert(was_logged("left-out event=alarm lines=30"));
+}
+END_TEST
+
+Suite *alarm_suite(void)
+{
+	Suite *s = suite_create("alarm");
+	TCase *t = tcase_create("alarm");
+
+	tcase_add_checked_fixture(t, NULL, cluster_close);
+	tcase_add_test(t, a_lock_that_is_held_for_long_is_told_once_a_grant);
+	tcase_add_test(t, a_lock_that_is_freed_in_time_is_not_told);
+	tcase_add_test(t, a_request_that_waits_for_long_is_told_once);
+	tcase_add_test(t, a_group_that_waits_is_one_request);
+	tcase_add_test(t, permits_are_told_as_locks_are);
+	tcase_add_test(t, a_new_configuration_is_about_what_is_held_already);
+	tcase_add_test(t, what_was_held_in_the_previous_run_is_told_again);
+	tcase_add_test(t, LOCKs_that_fail_are_told_when_they_are_too_many_of_the_last_minute);
+	tcase_add_test(t, a_wait_a_hold_and_a_call_that_took_long_are_logged_at_their_end);
+	tcase_add_test(t, a_granted_wait_is_logged);
+	tcase_add_test(t, many_at_once_are_logged_by_their_number);
+	suite_add_tcase(s, t);
+	return s;
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/drain.c: DRAIN, who is refused, who goes on, and when it is over. Session 9 is an administrator's. */
+#include "tests/fixture/cluster.h"
+#include "tests/fixture/cluster_part.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ADMIN 9
+
+static void begins(unsigned nodes)
+{
+	cluster_begin(nodes);
+	session_opens_as_admin(ADMIN, 0);
+}
+
+static bool is_drained(void)
+{
+	return service_is_drained(cluster.daemon[0].service);
+}
+
+static void drains(const char *request, const char *answer)
+{
+	says(ADMIN, "%s", request);
+	hears(ADMIN, answer);
+	ck_assert(service_is_draining(cluster.daemon[0].service));
+}
+
+START_TEST(only_administrators_may)
+{
+	begins(3);
+	says(1, "DRAIN");
+	hears(1, "ERR DENIED DRAIN is for root, *");
+	ck_assert(!service_is_draining(cluster.daemon[0].service) && !is_drained());
+	ck_assert_int_eq(figure(0, METRIC_DRAINING), 0);
+}
+END_TEST
+
+START_TEST(it_is_over_at_once_where_nobody_holds)
+{
+	begins(1);
+	drains("DRAIN", "OK locks=0 in_ms=-1");
+	ck_assert(is_drained());
+	ck_assert(was_logged("drain in=forever by=*"));
+	ck_assert_int_eq(figure(0, METRIC_DRAINING), 1);
+}
+END_TEST
+
+START_TEST(who_holds_goes_on_and_the_drain_waits_for_that)
+{
+	begins(3);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	drains("DRAIN", "OK locks=1 in_ms=-1");
+	says(1, "LOCK a");
+	hears(1, "OK name=a * count=2");
+	says(1, "CHECK a");
+	hears(1, "OK name=a *");
+	says(1, "EXTEND a");
+	hears(1, "OK name=a *");
+	passes(60 * SEC);
+	ck_assert(!is_drained());
+	says(1, "UNLOCK a");
+	says(1, "UNLOCK a");
+	hears(1, "OK name=a count=1");
+	hears(1, "OK name=a count=0");
+	ck_assert(is_drained());
+	ck_assert(!key_is_there(0, "a"));
+}
+END_TEST
+
+START_TEST(what_is_new_is_refused)
+{
+	static const char *const request[] = {"LOCK b", "LOCK b wait=1m", "LOCK a owner=o", "LOCKALL b c", "LOCKANY b c wait=1m", "ACQUIRE s limit=2",
+	                                      "TAKE q", "TAKE q wait=1m"};
+
+	begins(3);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	drains("DRAIN", "OK *");
+	for (unsigned i = 0; i < sizeof(request) / sizeof(*request); i++) {
+		says(1, "%s", request[i]);
+		hears(1, "ERR DRAINING the daemon drains: it grants nothing new, *");
+	}
+	says(1, "DEFER q later");
+	hears(1, "OK queue=q *");
+	says(1, "RATE r limit=5 per=1s");
+	hears(1, "OK *");
+}
+END_TEST
+
+/* A permit of weight 2 stands in the line of its semaphore, and asks the stores for nothing there. */
+START_TEST(what_is_in_line_is_refused)
+{
+	begins(3);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	says(1, "ACQUIRE s limit=2");
+	hears(1, "OK *");
+	says(2, "@l LOCK a wait=1m");
+	says(2, "@m LOCKALL a b wait=1m");
+	says(2, "@n LOCKANY a s wait=1m");
+	says(2, "@p ACQUIRE s limit=2 weight=2 wait=1m");
+	says(2, "@q ACQUIRE s limit=2 weight=2 wait=1m");
+	says(2, "@t TAKE q wait=1m");
+	hears_nothing(2);
+	drains("DRAIN", "OK *");
+	for (unsigned i = 0; i < 6; i++)
+		hears(2, "@? ERR DRAINING *");
+	ck_assert_uint_eq(unanswered(2), 0);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	ck_assert(!is_drained());
+	says(1, "RELEASE s");
+	hears(1, "OK *");
+	ck_assert(is_drained());
+}
+END_TEST
+
+/* Its round is under way: the votes that it gets are given back. */
+START_TEST(a_request_that_the_stores_are_asked_about_is_refused)
+{
+	begins(3);
+	all_feel(MOOD_SILENT);
+	says(1, "LOCK a wait=1m");
+	drains("DRAIN", "OK locks=0 in_ms=-1");
+	hears(1, "ERR DRAINING *");
+	all_feel(MOOD_WELL);
+	passes(SEC);
+	hears_nothing(1);
+	ck_assert(is_drained());
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert(!key_is_there(i, "a"));
+}
+END_TEST
+
+START_TEST(an_UNLOCK_that_waits_for_the_stores_is_waited_for)
+{
+	begins(3);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	drains("DRAIN", "OK *");
+	all_feel(MOOD_SILENT);
+	says(1, "UNLOCK a sync=yes");
+	ck_assert(!is_drained());
+	all_feel(MOOD_WELL);
+	hears(1, "OK name=a count=0");
+	ck_assert(is_drained());
+}
+END_TEST
+
+START_TEST(an_upgrade_that_waits_for_another_reader_goes_on)
+{
+	begins(3);
+	says(1, "LOCK a mode=shared");
+	hears(1, "OK *");
+	says(2, "LOCK a mode=shared");
+	hears(2, "OK *");
+	says(2, "@u LOCK a wait=1m");
+	drains("DRAIN", "OK *");
+	hears_nothing(2);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	passes(2 * SEC);
+	hears(2, "@u OK name=a *");
+	ck_assert(!is_drained());
+}
+END_TEST
+
+START_TEST(a_job_is_waited_for_until_its_home_knows_the_end)
+{
+	const char *taken;
+	char id[80];
+
+	begins(3);
+	says(1, "DEFER q later");
+	hears(1, "OK *");
+	says(1, "TAKE q");
+	taken = hears(1, "OK queue=q job=*");
+	ck_assert_int_eq(sscanf(strstr(taken, "job="), "job=%79s", id), 1);
+	drains("DRAIN", "OK locks=0 in_ms=-1");
+	ck_assert(!is_drained());
+	says(1, "DONE %s", id);
+	hears(1, "OK queue=q *");
+	ck_assert(is_drained());
+}
+END_TEST
+
+START_TEST(it_ends_after_its_time_though_somebody_holds)
+{
+	begins(3);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	drains("DRAIN in=5s", "OK locks=1 in_ms=5000");
+	ck_assert(was_logged("drain in_ms=5000 by=*"));
+	passes(5 * SEC - MSEC);
+	ck_assert(!is_drained());
+	passes(MSEC);
+	ck_assert(is_drained());
+	hears_nothing(1);
+	ck_assert(key_is_there(0, "a"));
+}
+END_TEST
+
+START_TEST(the_last_DRAIN_says_how_long)
+{
+	begins(3);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	drains("DRAIN in=5s", "OK *");
+	passes(SEC);
+	drains("DRAIN in=10s", "OK locks=1 in_ms=10000");
+	passes(9 * SEC);
+	ck_assert(!is_drained());
+	drains("DRAIN", "OK locks=1 in_ms=-1");
+	passes(60 * SEC);
+	ck_assert(!is_drained());
+	drains("DRAIN in=0s", "OK locks=1 in_ms=0");
+	wakes(0);
+	ck_assert(is_drained());
+	drains("DRAIN", "OK locks=1 in_ms=-1");
+	ck_assert(!is_drained());
+}
+END_TEST
+
+START_TEST(subscribers_are_told)
+{
+	struct event stop = {.kind = EVENT_STOP};
+
+	begins(3);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	says(1, "SUBSCRIBE");
+	hears(1, "OK");
+	says(2, "WATCH");
+	hears(2, "OK *");
+	drains("DRAIN in=5s", "OK *");
+	hears(1, "! DRAIN in_ms=5000");
+	drains("DRAIN", "OK *");
+	hears(1, "! DRAIN in_ms=-1");
+	drains("DRAIN in=4s", "OK *");
+	hears(1, "! DRAIN in_ms=4000");
+	passes(SEC);
+	says(3, "SUBSCRIBE");
+	hears(3, "OK");
+	hears(3, "! DRAIN in_ms=3000");
+	hears_nothing(2);
+	ck_assert_int_eq(daemon_step(0, &stop), 0);
+	hears(1, "! DRAIN in_ms=0");
+	hears(3, "! DRAIN in_ms=0");
+	daemon_ends(0);
+}
+END_TEST
+
+START_TEST(a_stop_ends_a_drain)
+{
+	struct event stop = {.kind = EVENT_STOP};
+
+	begins(3);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	drains("DRAIN", "OK *");
+	ck_assert_int_eq(daemon_step(0, &stop), 0);
+	ck_assert(hung_up(1) && !is_drained() && service_is_draining(cluster.daemon[0].service));
+	daemon_ends(0);
+	ck_assert(key_is_there(0, "a"));
+}
+END_TEST
+
+/* What it holds comes back, and its place in a queue does not. */
+START_TEST(a_session_may_be_resumed_and_is_waited_for)
+{
+	char resume[100];
+	const char *greeting;
+
+	begins(3);
+	says(2, "LOCK b");
+	hears(2, "OK *");
+	says(1, "HELLO 1 grace=10s");
+	greeting = hears(1, "OK proto=1 *");
+	snprintf(resume, sizeof(resume), "RESUME %lld %.32s", (long long)number_in(greeting, "session"), strstr(greeting, "secret=") + 7);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	says(1, "@w LOCK b wait=1m");
+	goes(1, GONE_HANGUP);
+	drains("DRAIN", "OK *");
+	says(2, "UNLOCK b");
+	hears(2, "OK *");
+	ck_assert(!is_drained());
+	says(3, "%s", resume);
+	hears(3, ROW_A);
+	hears(3, "OK session=* n=1");
+	says(3, "LOCK b wait=1m");
+	hears(3, "ERR DRAINING *");
+	says(3, "LOCK a");
+	hears(3, "OK name=a * count=2");
+	goes(3, GONE_HANGUP);
+	passes(9 * SEC);
+	ck_assert(!is_drained());
+	passes(SEC);
+	ck_assert(is_drained());
+}
+END_TEST
+
+Suite *drain_suite(void)
+{
+	Suite *s = suite_create("drain");
+	TCase *t = tcase_create("drain");
+
+	tcase_add_checked_fixture(t, NULL, cluster_close);
+	tcase_add_test(t, only_administrators_may);
+	tcase_add_test(t, it_is_over_at_once_where_nobody_holds);
+	tcase_add_test(t, who_holds_goes_on_and_the_drain_waits_for_that);
+	tcase_add_test(t, what_is_new_is_refused);
+	tcase_add_test(t, what_is_in_line_is_refused);
+	tcase_add_test(t, a_request_that_the_stores_are_asked_about_is_refused);
+	tcase_add_test(t, an_UNLOCK_that_waits_for_the_stores_is_waited_for);
+	tcase_add_test(t, an_upgrade_that_waits_for_another_reader_goes_on);
+	tcase_add_test(t, a_job_is_waited_for_until_its_home_knows_the_end);
+	tcase_add_test(t, it_ends_after_its_time_though_somebody_holds);
+	tcase_add_test(t, the_last_DRAIN_says_how_long);
+	tcase_add_test(t, subscribers_are_told);
+	tcase_add_test(t, a_stop_ends_a_drain);
+	tcase_add_test(t, a_session_may_be_resumed_and_is_waited_for);
+	suite_add_tcase(s, t);
+	return s;
+}
