@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The password. It is in a file of its own; it must never be a value of the configuration, nor part of a message.
+ * The password and the token. Each is in a file of its own; it must never be a value of the configuration, nor part of a message.
  */
 #include "conf/conf.h"
 
@@ -26,10 +26,10 @@ static bool path_join(const char *folder, size_t n, const char *name, char ret_p
 }
 
 /* A relative name is looked up in $CREDENTIALS_DIRECTORY, then beside the configuration file, then in the working directory. */
-static int password_open(const struct conf *c, int how)
+static int password_open(const struct conf *c, enum conf_key key, const char *name, int how)
 {
-	const char *name = c->redis.password_file, *credentials = getenv("CREDENTIALS_DIRECTORY");
-	const struct conf_source *source = c->origin[KEY_REDIS_PASSWORD_FILE].source;
+	const char *credentials = getenv("CREDENTIALS_DIRECTORY");
+	const struct conf_source *source = c->origin[key].source;
 	const char *slash = source ? strrchr(source->label, '/') : NULL;
 	char path[PATH_MAX];
 	int fd = -1;
@@ -83,16 +83,16 @@ static int password_of(int fd, char **ret_password)
 	return r;
 }
 
-static int password_get(const struct conf *c, bool again, char **ret_password)
+static int password_get(const struct conf *c, enum conf_key key, const char *name, bool again, char **ret_password)
 {
 	struct stat st;
 	int fd, r;
 
-	if (!c->redis.password_file) {
+	if (!name) {
 		*ret_password = NULL;
 		return 0;
 	}
-	fd = password_open(c, O_RDONLY | O_CLOEXEC | (again ? O_NONBLOCK : 0));
+	fd = password_open(c, key, name, O_RDONLY | O_CLOEXEC | (again ? O_NONBLOCK : 0));
 	if (fd < 0)
 		return -errno;
 	r = again && (fstat(fd, &st) || !S_ISREG(st.st_mode)) ? -ENOTSUP : password_of(fd, ret_password);
@@ -102,10 +102,15 @@ static int password_get(const struct conf *c, bool again, char **ret_password)
 
 int conf_password(const struct conf *c, char **ret_password)
 {
-	return password_get(c, false, ret_password);
+	return password_get(c, KEY_REDIS_PASSWORD_FILE, c->redis.password_file, false, ret_password);
 }
 
 int conf_password_again(const struct conf *c, char **ret_password)
 {
-	return password_get(c, true, ret_password);
+	return password_get(c, KEY_REDIS_PASSWORD_FILE, c->redis.password_file, true, ret_password);
+}
+
+int conf_token(const struct conf *c, char **ret_token)
+{
+	return password_get(c, KEY_HTTP_TOKEN_FILE, c->http.token_file, true, ret_token);
 }

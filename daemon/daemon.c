@@ -179,6 +179,7 @@ static int stage_net(struct daemon *d)
 		.sessions_max = (unsigned)d->conf->limits.clients,
 		.connections_max = descriptors_for_clients(d->conf, d->systemd.sockets_n),
 		.admin_group = admin_group(),
+		.first_slot = WEB_SESSIONS,
 		.keepalive_us = KEEPALIVE_US,
 	};
 	struct net_sink sink = pump_net_sink;
@@ -193,10 +194,15 @@ static void stage_net_stop(struct daemon *d)
 	net_free(d->net);
 }
 
-/* Passed sockets replace the configured ones. This stage is the last, so that a client connects to a daemon that is ready. */
+/* Passed sockets replace the configured ones, but not listen.http. This stage is the last, so that a client connects to a daemon that is ready. */
 static int stage_listen(struct daemon *d)
 {
-	return d->systemd.sockets_n > 0 ? listen_passed(d) : listen_configured(d);
+	int r = d->systemd.sockets_n > 0 ? listen_passed(d) : listen_configured(d);
+
+	if (r < 0 || !d->web)
+		return r;
+	r = web_listen(d->web);
+	return r < 0 ? listen_failed("http", d->conf->listen.http.label, r) : 0;
 }
 
 /* A crash loses the keys of the memory store, so the sessions of the previous run hold nothing, and the journal is dropped. */
@@ -238,6 +244,7 @@ static const struct stage stages[] = {
 	{"pump", pump_start, pump_stop},
 	{"service", stage_service, stage_service_stop},
 	{"net", stage_net, stage_net_stop},
+	{"site", site_start, site_stop},
 	{"journal", stage_journal, stage_journal_stop},
 	{"stores", stores_start, stores_stop},
 	{"supervise", supervise_start, supervise_stop},

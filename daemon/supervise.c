@@ -40,6 +40,8 @@ static void supervise_end(struct daemon *d, const char *why)
 	d->owes_stopping = true;
 	supervise_tell(d);
 	net_stop_listening(d->net);
+	if (d->web)
+		web_stop(d->web);
 	pump_step(d, &event);
 	d->stop_at = instant_add(clock_boottime(), GOODBYE_US);
 }
@@ -157,8 +159,9 @@ static void supervise_ready(struct daemon *d)
 		snprintf(passed, sizeof(passed), " passed=%zu", d->systemd.sockets_n);
 	else if (d->conf->listen.tcp_host)
 		tcp_text(d->conf, tcp, sizeof(tcp));
-	log_event(LOG_NOTICE, "ready", "version=%s store=%s nodes=%u unix=%s tcp=%s%s runtime=%s", REDLOCKD_VERSION, d->core_conf.store,
-	          d->core_conf.nodes, d->unix_path[0] ? d->unix_path : "no", tcp, passed, d->runtime.dir);
+	log_event(LOG_NOTICE, "ready", "version=%s store=%s nodes=%u unix=%s tcp=%s%s http=%s runtime=%s", REDLOCKD_VERSION, d->core_conf.store,
+	          d->core_conf.nodes, d->unix_path[0] ? d->unix_path : "no", tcp, passed, d->conf->listen.http.label ? d->conf->listen.http.label : "no",
+	          d->runtime.dir);
 	d->owes_ready = true;
 	d->ready = true;
 }

@@ -21,6 +21,7 @@ daemon/core   @pure stdio.h proto/ daemon/core/ daemon/base/ !daemon/base/clock.
 daemon/store  @pure stdio.h fcntl.h unistd.h sys/stat.h daemon/store/ daemon/core/event.h daemon/base/ !daemon/base/clock.h proto/span.h
 daemon/redis  @libc hiredis/ event2/ daemon/redis/ daemon/core/event.h daemon/base/ proto/span.h
 daemon/net    @libc event2/ daemon/net/ daemon/base/
+daemon/web    @libc event2/ daemon/web/ daemon/base/ daemon/net/listener.h daemon/net/address.h proto/
 daemon        @libc event2/ daemon/ conf/ proto/
 client        @libc client/ proto/
 '
@@ -158,6 +159,8 @@ plant daemon/redis '"daemon/core/service.h"'
 plant daemon/redis '"daemon/net/net.h"'
 plant daemon/net '"daemon/core/event.h"'
 plant daemon/net '"proto/proto.h"'
+plant daemon/web '"daemon/core/event.h"'
+plant daemon/web '"daemon/net/net.h"'
 plant daemon '<hiredis/hiredis.h>'
 plant daemon '"client/redlock.h"'
 plant client '"daemon/base/buf.h"'

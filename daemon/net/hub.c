@@ -92,7 +92,7 @@ int hub_init(struct hub *h, struct event_base *base, const struct net_conf *conf
 			event_free(h->tell);
 		return -ENOMEM;
 	}
-	slots_init(&h->slots);
+	slots_init(&h->slots, conf->first_slot);
 	shares_init(&h->shares, geteuid());
 	pool_init(&h->conns, sizeof(struct conn));
 	TAILQ_INIT(&h->dirty);
