@@ -261,7 +261,7 @@ WEB := \
 	daemon/web/answer.c \
 	daemon/web/asker.c \
 	daemon/web/gate.c \
-	daemon/web/json.c \
+	daemon/web/notation.c \
 	daemon/web/query.c \
 	daemon/web/snapshot.c \
 	daemon/web/stream.c \

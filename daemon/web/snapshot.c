@@ -9,7 +9,7 @@
 #include "daemon/web/answer.h"
 #include "daemon/web/gate.h"
 #include "daemon/web/internal.h"
-#include "daemon/web/json.h"
+#include "daemon/web/notation.h"
 #include "daemon/web/query.h"
 
 #include <stdlib.h>
@@ -78,7 +78,7 @@ static void snapshot_done(struct snapshot *s)
 
 	evhttp_connection_set_closecb(evhttp_request_get_connection(req), NULL, NULL);
 	s->req = NULL;
-	json_raw(&s->out, s->more ? "],\"more\":true}\n" : "],\"more\":false}\n");
+	notation_raw(&s->out, s->more ? "],\"more\":true}\n" : "],\"more\":false}\n");
 	answer(req, HTTP_OK, TYPE_JSON, buf_begin(&s->out), buf_length(&s->out), NULL);
 	snapshot_free(s);
 }
@@ -135,13 +135,13 @@ static void row_add(struct snapshot *s, const struct reply_line *line)
 	row = &s->row[s->rows++];
 	row->name = mem_copy(quoted, n);
 	row->begin = s->fields.end;
-	json_raw(&s->fields, "{");
-	json_member(&s->fields, SPAN("name"), name);
-	json_member(&s->fields, SPAN("kind"), kind.p ? kind : SPAN("lock"));
-	json_member(&s->fields, SPAN("mode"), mode.p ? mode : SPAN("exclusive"));
-	json_field(&s->fields, line, "fence", NULL);
+	notation_raw(&s->fields, "{");
+	notation_member(&s->fields, SPAN("name"), name);
+	notation_member(&s->fields, SPAN("kind"), kind.p ? kind : SPAN("lock"));
+	notation_member(&s->fields, SPAN("mode"), mode.p ? mode : SPAN("exclusive"));
+	notation_field(&s->fields, line, "fence", NULL);
 	for (size_t i = 0; i < sizeof(more) / sizeof(*more); i++)
-		json_field(&s->fields, line, more[i], NULL);
+		notation_field(&s->fields, line, more[i], NULL);
 	row->end = s->fields.end;
 }
 
@@ -151,13 +151,13 @@ static void person_write(struct buf *out, const struct reply_line *line)
 	                                   "fence", "permit", "detached_ms", "priority", "mode",      "weight",   "owner",  "reason"};
 	struct span name = reply_find(line, "name"), holder = reply_find(line, "holder"), note = reply_find(line, "note");
 
-	json_raw(out, "{");
-	json_field(out, line, "session", NULL);
-	json_member(out, SPAN("label"), name.p ? name : holder.p ? holder : SPAN(""));
-	json_member(out, SPAN("note"), note.p ? note : SPAN(""));
+	notation_raw(out, "{");
+	notation_field(out, line, "session", NULL);
+	notation_member(out, SPAN("label"), name.p ? name : holder.p ? holder : SPAN(""));
+	notation_member(out, SPAN("note"), note.p ? note : SPAN(""));
 	for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++)
-		json_field(out, line, same[i], NULL);
-	json_raw(out, "}");
+		notation_field(out, line, same[i], NULL);
+	notation_raw(out, "}");
 }
 
 /* The first row of an answer begins the object of its lock. */
@@ -167,17 +167,17 @@ static void lock_begin(struct snapshot *s)
 
 	if (s->waiters.end > 0)
 		return;
-	json_comma(&s->out);
+	notation_comma(&s->out);
 	buf_append(&s->out, s->fields.data + row->begin, row->end - row->begin);
-	json_raw(&s->out, ",\"holders\":[");
-	json_raw(&s->waiters, "],\"waiters\":[");
+	notation_raw(&s->out, ",\"holders\":[");
+	notation_raw(&s->waiters, "],\"waiters\":[");
 }
 
 static void lock_end(struct snapshot *s)
 {
 	lock_begin(s);
 	buf_append(&s->out, buf_begin(&s->waiters), buf_length(&s->waiters));
-	json_raw(&s->out, "]}");
+	notation_raw(&s->out, "]}");
 	buf_clear(&s->waiters);
 	s->told++;
 }
@@ -188,7 +188,7 @@ static void holder_read(struct snapshot *s, const struct reply_line *line)
 
 	lock_begin(s);
 	out = span_equal(reply_find(line, "role"), SPAN("waiter")) ? &s->waiters : &s->out;
-	json_comma(out);
+	notation_comma(out);
 	person_write(out, line);
 }
 
@@ -196,12 +196,12 @@ static void on_row(struct snapshot *s, const struct reply_line *line)
 {
 	switch (s->phase) {
 	case ASKS_NODES:
-		json_comma(&s->out);
-		json_line(&s->out, line);
+		notation_comma(&s->out);
+		notation_line(&s->out, line);
 		break;
 	case ASKS_STATS:
-		json_comma(&s->out);
-		json_text(&s->out, reply_find(line, "metric"));
+		notation_comma(&s->out);
+		notation_text(&s->out, reply_find(line, "metric"));
 		buf_printf(&s->out, ":%lld", (long long)reply_number(line, "value", 0));
 		break;
 	case ASKS_LOCKS:
@@ -217,12 +217,12 @@ static void on_end(struct snapshot *s, const struct reply_line *line)
 {
 	switch (s->phase) {
 	case ASKS_NODES:
-		json_raw(&s->out, "],\"totals\":{");
+		notation_raw(&s->out, "],\"totals\":{");
 		s->phase = ASKS_STATS;
 		asker_say(&s->asker, "STATS");
 		break;
 	case ASKS_STATS:
-		json_raw(&s->out, "},\"locks\":[");
+		notation_raw(&s->out, "},\"locks\":[");
 		snapshot_asks_locks(s);
 		break;
 	case ASKS_LOCKS:
@@ -268,12 +268,12 @@ static void server_write(struct snapshot *s)
 
 	buf_init(&row);
 	w->sink.server(w->sink.context, &row);
-	json_raw(&s->out, "{\"server\":");
+	notation_raw(&s->out, "{\"server\":");
 	if (reply_parse(buf_begin(&row), buf_length(&row) - 1, &line) == 0)
-		json_line(&s->out, &line);
+		notation_line(&s->out, &line);
 	else
-		json_raw(&s->out, "{}");
-	json_raw(&s->out, ",\"stores\":[");
+		notation_raw(&s->out, "{}");
+	notation_raw(&s->out, ",\"stores\":[");
 	buf_release(&row);
 }
 

@@ -10,7 +10,7 @@
 #include "daemon/web/answer.h"
 #include "daemon/web/gate.h"
 #include "daemon/web/internal.h"
-#include "daemon/web/json.h"
+#include "daemon/web/notation.h"
 #include "daemon/web/query.h"
 
 #include <event2/bufferevent.h>
@@ -112,8 +112,8 @@ static void stream_say_event(struct stream *s, const struct reply_line *line)
 	}
 	buf_init(&text);
 	buf_printf(&text, "event: %.*s\ndata: ", (int)kind.n, kind.p ? kind.p : "");
-	json_line(&text, line);
-	json_raw(&text, "\n\n");
+	notation_line(&text, line);
+	notation_raw(&text, "\n\n");
 	stream_say(s, buf_begin(&text), buf_length(&text));
 	buf_release(&text);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See json.h. */
-#include "daemon/web/json.h"
+/* See notation.h. */
+#include "daemon/web/notation.h"
 
 #include "proto/text.h"
 
@@ -45,7 +45,7 @@ static void json_byte(struct buf *out, unsigned char c)
 		buf_append(out, &c, 1);
 }
 
-void json_text(struct buf *out, struct span text)
+void notation_text(struct buf *out, struct span text)
 {
 	size_t n;
 
@@ -61,7 +61,7 @@ void json_text(struct buf *out, struct span text)
 	buf_append(out, "\"", 1);
 }
 
-void json_comma(struct buf *out)
+void notation_comma(struct buf *out)
 {
 	size_t n = buf_length(out);
 	char last = n > 0 ? buf_begin(out)[n - 1] : '{';
@@ -70,29 +70,29 @@ void json_comma(struct buf *out)
 		buf_append(out, ",", 1);
 }
 
-void json_member(struct buf *out, struct span name, struct span value)
+void notation_member(struct buf *out, struct span name, struct span value)
 {
-	json_comma(out);
-	json_text(out, name);
+	notation_comma(out);
+	notation_text(out, name);
 	buf_append(out, ":", 1);
 	if (is_number(name) && looks_numeric(value))
 		buf_append(out, value.p, value.n);
 	else
-		json_text(out, value);
+		notation_text(out, value);
 }
 
-void json_field(struct buf *out, const struct reply_line *line, const char *field, const char *as)
+void notation_field(struct buf *out, const struct reply_line *line, const char *field, const char *as)
 {
 	struct span value = reply_find(line, field);
 
 	if (value.p)
-		json_member(out, span_of(as ? as : field), value);
+		notation_member(out, span_of(as ? as : field), value);
 }
 
-void json_line(struct buf *out, const struct reply_line *line)
+void notation_line(struct buf *out, const struct reply_line *line)
 {
-	json_raw(out, "{");
+	notation_raw(out, "{");
 	for (unsigned i = 0; i < line->fields; i++)
-		json_member(out, line->field[i].name, line->field[i].value);
-	json_raw(out, "}");
+		notation_member(out, line->field[i].name, line->field[i].value);
+	notation_raw(out, "}");
 }
