@@ -6,6 +6,7 @@
 const EVERY_MS = 2000, SOON_MS = 300, EVENTS_MOST = 200, LOSSES_MOST = 20, LOCKS_MOST = 200;
 const $ = id => document.getElementById(id);
 const contention = new Map(), losses = [];
+let leases = new Map(), leasesBefore = new Map();
 let prefix = "", paused = false, stream = null, timer = 0, asking = false, missed = 0, soonAt = 0;
 
 function make(tag, text, kind) {
@@ -47,7 +48,14 @@ function person(p) {
 	return words.join(" ") || "somebody";
 }
 
-function holder(p, lease) {
+/* The longest validity that this hold has shown so far, which a renewal brings back: nobody tells its ttl. */
+function lease(lock, p, valid) {
+	const key = JSON.stringify([lock.name, p.session, p.fence]), most = Math.max(valid, leasesBefore.get(key) || 0, 1);
+	leases.set(key, most);
+	return most;
+}
+
+function holder(lock, p) {
 	const box = make("div"), valid = p.valid_ms ?? p.ttl_ms, meter = make("meter");
 	let text = "held by " + person(p) + (p.held_ms >= 0 ? " for " + age(p.held_ms) : "");
 	if (valid >= 0)
@@ -58,7 +66,7 @@ function holder(p, lease) {
 		text += " — " + plain(p.note);
 	box.append(make("p", text));
 	if (valid >= 0) {
-		meter.max = Math.max(lease, valid, 1);
+		meter.max = lease(lock, p, valid);
 		meter.low = meter.max / 3;
 		meter.high = meter.max * 0.6;
 		meter.optimum = meter.max;
@@ -70,7 +78,7 @@ function holder(p, lease) {
 	return box;
 }
 
-function lockBox(lock, lease) {
+function lockBox(lock) {
 	const box = make("article", undefined, "lock"), title = make("h3", plain(lock.name)), line = make("ol", undefined, "line");
 	if (lock.kind !== "lock")
 		title.append(make("span", lock.kind + (lock.limit ? " of " + lock.limit : ""), "tag"));
@@ -80,7 +88,7 @@ function lockBox(lock, lease) {
 		title.append(make("span", "alarm: " + plain(lock.alarm), "tag bad"));
 	box.append(title);
 	for (const p of lock.holders)
-		box.append(holder(p, lease));
+		box.append(holder(lock, p));
 	if (!lock.holders.length)
 		box.append(make("p", "nobody holds it", "faint"));
 	lock.waiters.forEach((p, i) => line.append(make("li", (i + 1) + ". " + person(p) + (p.waited_ms >= 0 ? " waits for " + age(p.waited_ms) : " waits") +
@@ -153,7 +161,9 @@ function show(s) {
 	showStores(s);
 	showAlarms(s);
 	showContended(s);
-	$("locks").replaceChildren(...s.locks.map(lock => lockBox(lock, s.server.lease_ms)));
+	leasesBefore = leases;
+	leases = new Map();
+	$("locks").replaceChildren(...s.locks.map(lockBox));
 	if (!s.locks.length)
 		$("locks").replaceChildren(make("p", "no lock is held or waited for", "faint"));
 	$("more").hidden = !s.more;

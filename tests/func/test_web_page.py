@@ -45,7 +45,7 @@ class Shown(FuncTest):
 
     def open(self):
         self.page.go("http://%s/" % self.web.listen)
-        self.page.until("document.getElementById('link').textContent === 'live'", "the page shows a snapshot")
+        self.page.until("document.getElementById('link')?.textContent === 'live'", "the page shows a snapshot")
 
     def text(self, element):
         return self.page.run("document.getElementById('%s').innerText" % element)
@@ -129,4 +129,4 @@ class Shown(FuncTest):
         self.d.kill()
         self.page.until("document.getElementById('link').innerText.includes('no answer')", "the page says that the daemon does not answer")
         self.d.start()
-        self.page.until("document.getElementById('link').textContent === 'live'", "the page goes on")
+        self.page.until("document.getElementById('link')?.textContent === 'live'", "the page goes on")
