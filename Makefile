@@ -47,7 +47,7 @@ COMPILE   = $(CC) $(BASEFLAGS) $(HARDEN) $(CPPFLAGS) $(CFLAGS)
 LINK      = $(CC) $(HARDEN) $(HARDEN_LD) $(CFLAGS) $(LDFLAGS)
 
 LIBS_TLS   := -lssl -lcrypto
-LIBS_LOOP  := -levent_openssl -levent_core -levent_pthreads $(LIBS_TLS)
+LIBS_LOOP  := -levent_openssl -levent_core -levent_extra -levent_pthreads $(LIBS_TLS)
 LIBS_REDIS := -lhiredis -pthread
 LIBS_CONF  := -lyaml
 # --- sources, one a line ---------------------------------------------------------------------------------------------
@@ -94,6 +94,7 @@ DAEMON_BASE := \
 	daemon/base/clock.c \
 	daemon/base/file.c \
 	daemon/base/heap.c \
+	daemon/base/histogram.c \
 	daemon/base/log.c \
 	daemon/base/map.c \
 	daemon/base/mem.c \
@@ -271,11 +272,23 @@ NET := \
 	daemon/net/shares.c \
 	daemon/net/slots.c
 
+WEB := \
+	daemon/web/answer.c \
+	daemon/web/asker.c \
+	daemon/web/gate.c \
+	daemon/web/notation.c \
+	daemon/web/query.c \
+	daemon/web/snapshot.c \
+	daemon/web/stream.c \
+	daemon/web/visits.c \
+	daemon/web/web.c
+
 DAEMON := \
 	daemon/backlog.c \
 	daemon/credentials.c \
 	daemon/daemon.c \
 	daemon/descriptors.c \
+	daemon/exposition.c \
 	daemon/frame.c \
 	daemon/journal.c \
 	daemon/main.c \
@@ -283,6 +296,7 @@ DAEMON := \
 	daemon/reach.c \
 	daemon/rest.c \
 	daemon/runtime.c \
+	daemon/site.c \
 	daemon/stores.c \
 	daemon/supervise.c \
 	daemon/systemd.c
@@ -375,13 +389,14 @@ TOOLS := \
 # --- what is built ---------------------------------------------------------------------------------------------------
 
 obj = $(patsubst %.c,$(O)/%.o,$(1))
+GENERATED := $(O)/gen/scripts.o $(O)/gen/page.o
 
 # Of several goals in one make, deps comes before all others.
 FIRST := $(filter deps,$(MAKECMDGOALS))
 
 all: $(O)/redlockd $(O)/redlock completions ## build the daemon and the command line (the default)
 
-$(O)/redlockd: $(call obj,$(DAEMON) $(NET) $(REDIS) $(STORE) $(CORE) $(DAEMON_BASE) $(CONF) $(TLS) $(PROTO)) $(O)/gen/scripts.o
+$(O)/redlockd: $(call obj,$(DAEMON) $(WEB) $(NET) $(REDIS) $(STORE) $(CORE) $(DAEMON_BASE) $(CONF) $(TLS) $(PROTO)) $(GENERATED)
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
 
@@ -390,8 +405,8 @@ $(O)/redlock: $(call obj,$(CLI) $(CLIENT) $(CLIENT_TLS) $(TLS) $(PROTO))
 	$(Q)$(LINK) -o $@ $^ $(LIBS_TLS)
 
 # Everything but main.c, for tests and fuzzers to pick from, and the fixture in which fuzzers and the hot path run the service.
-PARTS := tests/fixture/lone_service.c $(PROTO) $(TLS) $(CONF) $(DAEMON_BASE) $(CORE) $(STORE) $(REDIS) $(NET) $(filter-out %/main.c,$(DAEMON)) $(CLIENT) $(CLIENT_TLS) $(filter-out %/main.c,$(CLI))
-$(O)/parts.a: $(call obj,$(PARTS)) $(O)/gen/scripts.o
+PARTS := tests/fixture/lone_service.c $(PROTO) $(TLS) $(CONF) $(DAEMON_BASE) $(CORE) $(STORE) $(REDIS) $(NET) $(WEB) $(filter-out %/main.c,$(DAEMON)) $(CLIENT) $(CLIENT_TLS) $(filter-out %/main.c,$(CLI))
+$(O)/parts.a: $(call obj,$(PARTS)) $(GENERATED)
 	@rm -f $@
 	$(call say,AR)
 	$(Q)$(AR) qcs $@ $^
@@ -420,12 +435,18 @@ $(O)/gen/scripts.c: daemon/redis/embed.sh $(SCRIPTS) | $(FIRST)
 	@mkdir -p $(@D)
 	$(Q)sh daemon/redis/embed.sh $(O)/gen $(SCRIPTS)
 
-$(O)/gen/scripts.o: $(O)/gen/scripts.c
+# The page, with its styles and its script, and the policy that allows them.
+PAGE := daemon/web/page.html daemon/web/page.css daemon/web/page.js
+$(O)/gen/page.c: daemon/web/embed.sh $(PAGE) | $(FIRST)
+	@mkdir -p $(@D)
+	$(Q)sh daemon/web/embed.sh $(O)/gen $(PAGE)
+
+$(GENERATED): %.o: %.c
 	$(call say,CC)
 	$(Q)$(COMPILE) -c -o $@ $<
 
 depends = $(patsubst %.c,$(O)/%.d,$(1))
--include $(call depends,$(PARTS) $(CLI) daemon/main.c $(TOOLS)) $(O)/gen/scripts.d $(O)/gen/docgen.d
+-include $(call depends,$(PARTS) $(CLI) daemon/main.c $(TOOLS)) $(O)/gen/scripts.d $(O)/gen/page.d $(O)/gen/docgen.d
 
 # --- to start with ---------------------------------------------------------------------------------------------------
 
@@ -447,7 +468,8 @@ run: $(O)/redlockd $(O)/redlock ## start the daemon here, on the memory store (A
 	@echo "Next, in another terminal:  $(O)/redlock run demo -- sleep 60     holds the lock 'demo' while its command runs"
 	@echo "in a third one:             $(O)/redlock run demo -- echo mine    waits for it; $(O)/redlock ls shows who holds it"
 	@echo "or by hand:                 nc 127.0.0.1 7420                     then type: LOCK demo wait=5s     (HELP lists the rest)"
-	@exec $(O)/redlockd $(ARGS)
+	@echo "in a browser:               http://127.0.0.1:7421/                who holds what, and who waits for it"
+	@exec $(O)/redlockd --set listen.http=127.0.0.1:7421 $(ARGS)
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile tests/tests.mk | awk -F'|' '{ printf "  %-14s %s\n", $$1, $$2 }'
@@ -507,7 +529,7 @@ stats: | $(FIRST) ## how long functions and files are
 
 # What analyses one file at a time leaves build/lint/file.gcc (an object) and file.tidy (its report) behind: a file that has not changed is not
 # looked at again. -j is as many as there are processors.
-PRODUCT := $(sort $(PROTO) $(TLS) $(CONF) $(DAEMON) $(NET) $(REDIS) $(STORE) $(CORE) $(DAEMON_BASE) $(CLIENT) $(CLIENT_TLS) $(CLI) client/completion.c proto/docgen.c conf/docgen.c daemon/figures.c daemon/states.c)
+PRODUCT := $(sort $(PROTO) $(TLS) $(CONF) $(DAEMON) $(WEB) $(NET) $(REDIS) $(STORE) $(CORE) $(DAEMON_BASE) $(CLIENT) $(CLIENT_TLS) $(CLI) client/completion.c proto/docgen.c conf/docgen.c daemon/figures.c daemon/states.c)
 LINT_FLAGS = $(filter-out -MMD -MP -W%,$(BASEFLAGS))
 LINTED := $(foreach f,$(PRODUCT:%.c=$(O)/lint/%),$(f).gcc $(f).tidy)
 

@@ -48,7 +48,7 @@ static bool host_is_v6(const char *host)
 	return inet_pton(AF_INET6, bare, &a) == 1 && *zone && !zone[strspn(zone, host_letters)];
 }
 
-static bool host_is_name(const char *host)
+bool host_is_name(const char *host)
 {
 	struct in_addr a;
 
@@ -207,4 +207,28 @@ int listener_parse(const char *text, const char *usual, char **ret_host, uint16_
 	*ret_host = conf_strdup(h.host);
 	*ret_port = port;
 	return 0;
+}
+
+int web_address_parse(const char *text, struct conf_address *ret_address, char why[WHY_MAX])
+{
+	struct conf_address a = {0};
+
+	if (!strncmp(text, "unix:", 5))
+		return unix_parse(text, ret_address, why);
+	if (*text == '/')
+		return value_refuse(why, "the path of a Unix socket is written unix:/path");
+	if (listener_parse(text, "127.0.0.1:7421", &a.host, &a.port, why))
+		return VALUE_BAD;
+	a.label = conf_strdup(text);
+	*ret_address = a;
+	return 0;
+}
+
+bool host_is_loopback(const char *host)
+{
+	struct in_addr a;
+
+	if (inet_pton(AF_INET, host, &a) == 1)
+		return ntohl(a.s_addr) >> 24 == 127;
+	return !strcmp(host, "::1") || !strcasecmp(host, "localhost");
 }

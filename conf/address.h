@@ -28,9 +28,14 @@ static inline const char *address_name(const struct conf_address *a)
 {
 	return a->name ? a->name : a->label;
 }
+bool host_is_name(const char *host);
 bool address_equal(const struct conf_address *a, const struct conf_address *b);
 
 /* host:port or [v6]:port, port 0 allowed; usual is the default, for the hints. The caller frees *ret_host. */
 int listener_parse(const char *text, const char *usual, char **ret_host, uint16_t *ret_port, char why[WHY_MAX]);
+/* The same, or unix:/path. On success *ret_address owns its strings. */
+int web_address_parse(const char *text, struct conf_address *ret_address, char why[WHY_MAX]);
+/* Whether only this host reaches a listener there. A name that is not known to be loopback counts as one that is not. */
+bool host_is_loopback(const char *host);
 
 #endif

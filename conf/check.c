@@ -8,8 +8,10 @@
 #include "conf/report.h"
 #include "conf/schema.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define RESERVED    "redlockd:"
@@ -169,6 +171,38 @@ static void credentials_check(const struct conf *c, struct conf_report *report)
 		ERROR_AT(c, KEY_REDIS_USER, report, "redis.user needs redis.password_file");
 }
 
+static bool web_is_open(const struct conf *c)
+{
+	return c->listen.http.host && !host_is_loopback(c->listen.http.host);
+}
+
+static void token_check(const struct conf *c, struct conf_report *report)
+{
+	char *token;
+	int r = conf_token(c, &token);
+
+	if (r == -EINVAL)
+		ERROR_AT(c, KEY_HTTP_TOKEN_FILE, report, "the file holds no token: it must have one line, with the token alone");
+	else if (r == -ENOTSUP)
+		ERROR_AT(c, KEY_HTTP_TOKEN_FILE, report, "this is no regular file");
+	else if (r < 0)
+		ERROR_AT(c, KEY_HTTP_TOKEN_FILE, report, "the file cannot be read: %s", strerror(-r));
+	else
+		explicit_bzero(token, strlen(token));
+	if (r >= 0)
+		free(token);
+}
+
+static void web_check(const struct conf *c, struct conf_report *report)
+{
+	if (!c->listen.http.label || !good(c, KEY_LISTEN_HTTP) || !good(c, KEY_HTTP_TOKEN_FILE))
+		return;
+	if (c->http.token_file)
+		token_check(c, report);
+	else if (web_is_open(c))
+		ERROR_AT(c, KEY_LISTEN_HTTP, report, "other hosts may reach %s: set http.token_file, or listen on 127.0.0.1", c->listen.http.label);
+}
+
 static void folder_check(const struct conf *c, struct conf_report *report)
 {
 	if (c->runtime_dir && !c->listen.unix_path && good(c, KEY_LISTEN_UNIX) &&
@@ -211,6 +245,7 @@ int conf_check(struct conf *c, struct conf_report *report)
 	prefix_check(c, report);
 	credentials_check(c, report);
 	folder_check(c, report);
+	web_check(c, report);
 	line_check(c, report);
 	return report->errors == before ? 0 : -1;
 }

@@ -22,7 +22,7 @@ enum conf_key {
 	CONF_KEYS
 };
 
-struct conf_address { /* of a Redis node */
+struct conf_address { /* of a Redis node, or of the web page */
 	char *label;  /* as written, without a name */
 	char *name;   /* NAME=…; NULL: its label is its name */
 	char *path;   /* unix:/… ; else NULL */
@@ -51,10 +51,15 @@ struct conf {
 		uint16_t tcp_port;
 		char *tls_host;  /* NULL = no */
 		uint16_t tls_port;
+		struct conf_address http; /* label NULL = no */
 	} listen;
 	struct {
 		char *cert_file, *key_file, *client_ca_file; /* NULL: none */
 	} tls;
+	struct {
+		char *hosts;      /* further names of listen.http, a blank between two; NULL: none */
+		char *token_file; /* NULL: no token */
+	} http;
 	enum conf_store store;
 	struct {
 		struct conf_address node[CONF_NODES_MAX];
@@ -159,6 +164,9 @@ void conf_take_live(struct conf *c, struct conf *fresh);
  * 0; -EINVAL if it is empty, binary or too long; or a negative errno of reading it.
  */
 int conf_password(const struct conf *c, char **ret_password) __attribute__((warn_unused_result));
+
+/* The same for the token that http.token_file names. */
+int conf_token(const struct conf *c, char **ret_token) __attribute__((warn_unused_result));
 
 /*
  * For a running daemon, which must not block on a pipe. conf_may_be_read_again: false if the file exists and is no regular file.

@@ -24,9 +24,10 @@ static size_t setting_size(const struct setting *s)
 	case TYPE_FILENAME:
 	case TYPE_FOLDER:
 	case TYPE_SOCKET:
+	case TYPE_HOSTS:
 		return sizeof(char *);
-	case TYPE_ABSENT:
 	case TYPE_LISTENER:
+	case TYPE_WEB:
 	case TYPE_NODES:
 		break; /* several fields: never LIVE */
 	}

@@ -81,6 +81,52 @@ static void list_read(struct reader *r, const struct setting *s, struct source_p
 	origin_set(r, s, place, NULL);
 }
 
+/* Joins the words of a list, a blank between two. NULL: complained. The caller frees it. */
+static char *words_join(struct reader *r, const struct setting *s)
+{
+	size_t n = 0;
+	char *text = conf_strdup("");
+	bool bad = false;
+
+	while (yaml_next(&r->yaml) != YAML_SEQUENCE_END_EVENT && !r->yaml.over) {
+		const yaml_event_t *e = &r->yaml.event;
+		const char *word = e->type == YAML_SCALAR_EVENT ? (const char *)e->data.scalar.value : "";
+		size_t length = strlen(word);
+		char *longer;
+
+		if (!length || length != e->data.scalar.length || strpbrk(word, " \t\r\n") || !text_printable(word, length)) {
+			complain(r, yaml_place(&r->yaml), "%s is a list of words, as in %s", s->path, s->example);
+			yaml_skip(&r->yaml);
+			bad = true;
+			continue;
+		}
+		longer = conf_alloc(n + length + 2);
+		n = (size_t)sprintf(longer, "%s%s%s", text, *text ? " " : "", word);
+		free(text);
+		text = longer;
+	}
+	if (!bad && !r->yaml.over)
+		return text;
+	free(text);
+	return NULL;
+}
+
+static void hosts_read(struct reader *r, const struct setting *s)
+{
+	struct source_place start = yaml_place(&r->yaml);
+	char *text = words_join(r, s), why[WHY_MAX];
+	bool written;
+
+	if (text && !value_parse(r->conf, s, text, strlen(text), &written, why)) {
+		origin_set(r, s, start, NULL);
+	} else {
+		if (text)
+			complain(r, start, "%s", why);
+		value_spoil(r, s);
+	}
+	free(text);
+}
+
 /* NOLINTBEGIN(misc-no-recursion): no key of a branch is a branch. */
 static void value_read(struct reader *r, const struct setting *s, struct source_place place);
 
@@ -163,6 +209,9 @@ static void value_read(struct reader *r, const struct setting *s, struct source_
 		return;
 	} else if (type == YAML_MAPPING_START_EVENT && is_branch(s)) {
 		branch_read(r, s, place);
+		return;
+	} else if (type == YAML_SEQUENCE_START_EVENT && s->type == TYPE_HOSTS) {
+		hosts_read(r, s);
 		return;
 	} else if (type == YAML_SCALAR_EVENT && !setting_is_list(s)) {
 		scalar_read(r, s);

@@ -200,9 +200,6 @@ static void words_range(const char *words, char *out, size_t size)
 void setting_range(const struct setting *s, char *out, size_t size)
 {
 	switch (s->type) {
-	case TYPE_ABSENT:
-		snprintf(out, size, "no");
-		break;
 	case TYPE_BOOL:
 		snprintf(out, size, "yes or no");
 		break;
@@ -232,6 +229,12 @@ void setting_range(const struct setting *s, char *out, size_t size)
 		break;
 	case TYPE_LISTENER:
 		snprintf(out, size, "an address with a port, or no");
+		break;
+	case TYPE_WEB:
+		snprintf(out, size, "an address with a port, unix:/path, or no");
+		break;
+	case TYPE_HOSTS:
+		snprintf(out, size, "a list of %s to %s host names", s->low, s->high);
 		break;
 	case TYPE_NODES:
 		snprintf(out, size, "a list of %s to %s addresses", s->low, s->high);

@@ -8,7 +8,6 @@
 #include "conf/conf.h"
 
 enum setting_type {
-	TYPE_ABSENT,   /* not in this version: only "no" */
 	TYPE_BOOL,     /* bool */
 	TYPE_CHOICE,   /* an enum, as wide as int */
 	TYPE_COUNT,    /* uint64_t */
@@ -19,7 +18,9 @@ enum setting_type {
 	TYPE_FOLDER,   /* char *, absolute */
 	TYPE_SOCKET,   /* char *, "" = no */
 	TYPE_LISTENER, /* struct conf.listen.tcp_host and tcp_port, NULL = no */
+	TYPE_WEB,      /* struct conf.listen.http; its label NULL = no */
 	TYPE_NODES,    /* struct conf.redis.node and nodes */
+	TYPE_HOSTS,    /* char *, host names, a blank between two */
 };
 
 struct setting {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The password. It is in a file of its own; it must never be a value of the configuration, nor part of a message.
+ * The password and the token. Each is in a file of its own; it must never be a value of the configuration, nor part of a message.
  */
 #include "conf/conf.h"
 
@@ -54,16 +54,16 @@ static int password_of(int fd, char **ret_password)
 	return r;
 }
 
-static int password_get(const struct conf *c, bool again, char **ret_password)
+static int password_get(const struct conf *c, enum conf_key key, const char *name, bool again, char **ret_password)
 {
 	struct stat st;
 	int fd, r;
 
-	if (!c->redis.password_file) {
+	if (!name) {
 		*ret_password = NULL;
 		return 0;
 	}
-	fd = file_open(c, KEY_REDIS_PASSWORD_FILE, again ? O_NONBLOCK : 0);
+	fd = file_open(c, key, again ? O_NONBLOCK : 0);
 	if (fd < 0)
 		return -errno;
 	r = again && (fstat(fd, &st) || !S_ISREG(st.st_mode)) ? -ENOTSUP : password_of(fd, ret_password);
@@ -73,10 +73,15 @@ static int password_get(const struct conf *c, bool again, char **ret_password)
 
 int conf_password(const struct conf *c, char **ret_password)
 {
-	return password_get(c, false, ret_password);
+	return password_get(c, KEY_REDIS_PASSWORD_FILE, c->redis.password_file, false, ret_password);
 }
 
 int conf_password_again(const struct conf *c, char **ret_password)
 {
-	return password_get(c, true, ret_password);
+	return password_get(c, KEY_REDIS_PASSWORD_FILE, c->redis.password_file, true, ret_password);
+}
+
+int conf_token(const struct conf *c, char **ret_token)
+{
+	return password_get(c, KEY_HTTP_TOKEN_FILE, c->http.token_file, true, ret_token);
 }

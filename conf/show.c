@@ -3,6 +3,7 @@
  * Prints a value as a file would have it. Reading the output gives the same value.
  */
 #include "conf/value.h"
+#include "conf/source.h"
 #include "conf/words.h"
 
 #include <inttypes.h>
@@ -32,6 +33,7 @@ bool value_is_set(const struct conf *c, const struct setting *s)
 	case TYPE_FILENAME:
 	case TYPE_FOLDER:
 	case TYPE_SOCKET:
+	case TYPE_HOSTS:
 		return text_in(c, s) != NULL;
 	case TYPE_NODES:
 		return c->redis.nodes > 0;
@@ -59,8 +61,6 @@ static bool nodes_equal(const struct conf *a, const struct conf *b)
 bool value_equal(const struct conf *a, const struct conf *b, const struct setting *s)
 {
 	switch (s->type) {
-	case TYPE_ABSENT:
-		return true;
 	case TYPE_BOOL:
 		return !memcmp(field_in(a, s), field_in(b, s), sizeof(bool));
 	case TYPE_CHOICE:
@@ -71,6 +71,8 @@ bool value_equal(const struct conf *a, const struct conf *b, const struct settin
 		return !memcmp(field_in(a, s), field_in(b, s), sizeof(uint64_t));
 	case TYPE_LISTENER:
 		return text_equal(text_in(a, s), text_in(b, s)) && port_in(a, s) == port_in(b, s);
+	case TYPE_WEB:
+		return text_equal(a->listen.http.label, b->listen.http.label);
 	case TYPE_NODES:
 		return nodes_equal(a, b);
 	default:
@@ -150,6 +152,19 @@ static void nodes_print(const struct conf *c, FILE *out)
 	fputc(']', out);
 }
 
+static void hosts_print(const char *text, FILE *out)
+{
+	char *name, *rest, *copy = conf_strdup(text);
+
+	fputc('[', out);
+	for (name = strtok_r(copy, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
+		fputs(name == copy ? "" : ", ", out);
+		value_print_text(name, out);
+	}
+	fputc(']', out);
+	free(copy);
+}
+
 static void text_print(const char *text, const struct setting *s, FILE *out)
 {
 	if (s->type == TYPE_SOCKET && !*text)
@@ -173,9 +188,6 @@ void value_print(const struct conf *c, const struct setting *s, FILE *out)
 		return;
 	}
 	switch (s->type) {
-	case TYPE_ABSENT:
-		fputs("no", out);
-		break;
 	case TYPE_BOOL:
 		fputs(*(const bool *)field_in(c, s) ? "yes" : "no", out);
 		break;
@@ -189,6 +201,15 @@ void value_print(const struct conf *c, const struct setting *s, FILE *out)
 		break;
 	case TYPE_LISTENER:
 		listener_print(c, s, out);
+		break;
+	case TYPE_WEB:
+		if (c->listen.http.label)
+			value_print_text(c->listen.http.label, out);
+		else
+			fputs("no", out);
+		break;
+	case TYPE_HOSTS:
+		hosts_print(text_in(c, s), out);
 		break;
 	case TYPE_NODES:
 		nodes_print(c, out);

@@ -38,11 +38,6 @@ static bool says_no(const char *text)
 	return !bool_parse(text, &on) && !on;
 }
 
-static int absent_parse(const struct setting *s, const char *text, char why[WHY_MAX])
-{
-	return says_no(text) ? 0 : value_refuse(why, "%s: this version has no metrics page; only no is accepted", s->path);
-}
-
 static int choice_parse(const struct setting *s, const char *text, int *ret_choice, char why[WHY_MAX])
 {
 	int choice = alternative_find(s->words, text);
@@ -162,13 +157,40 @@ static int listen_parse(struct conf *c, const struct setting *s, const char *tex
 	return 0;
 }
 
+static int web_parse(struct conf *c, const char *text, char why[WHY_MAX])
+{
+	struct conf_address a = {0};
+
+	if (!says_no(text) && web_address_parse(text, &a, why))
+		return VALUE_BAD;
+	address_release(&c->listen.http);
+	c->listen.http = a;
+	return 0;
+}
+
+/* Blanks separate names here, whatever separated them in the file. */
+static int hosts_parse(const struct setting *s, const char *text, char **ret_field, char why[WHY_MAX])
+{
+	char *copy = conf_strdup(text), *rest, show[SHOW_MAX];
+	uint64_t n = 0, high;
+	int r = 0;
+
+	for (const char *name = strtok_r(copy, " ", &rest); name && !r; name = strtok_r(NULL, " ", &rest), n++)
+		if (!host_is_name(name))
+			r = value_refuse(why, "'%s' is no host name; it has no port and no blank, as in %s", text_show(name, show), s->example);
+	free(copy);
+	if (!r && (!n || number_count(s->high, &high) || n > high))
+		r = value_refuse(why, "%s has %s to %s host names", s->path, s->low, s->high);
+	if (!r)
+		text_replace(ret_field, text);
+	return r;
+}
+
 static int typed_parse(struct conf *c, const struct setting *s, const char *text, char why[WHY_MAX])
 {
 	char show[SHOW_MAX];
 
 	switch (s->type) {
-	case TYPE_ABSENT:
-		return absent_parse(s, text, why);
 	case TYPE_BOOL:
 		if (!bool_parse(text, field_of(c, s)))
 			return 0;
@@ -187,6 +209,10 @@ static int typed_parse(struct conf *c, const struct setting *s, const char *text
 		return socket_parse(s, text, field_of(c, s), why);
 	case TYPE_LISTENER:
 		return listen_parse(c, s, text, why);
+	case TYPE_WEB:
+		return web_parse(c, text, why);
+	case TYPE_HOSTS:
+		return hosts_parse(s, text, field_of(c, s), why);
 	case TYPE_NODES:
 		break; /* never a scalar */
 	}
@@ -225,8 +251,12 @@ void value_release(struct conf *c, const struct setting *s)
 	case TYPE_FOLDER:
 	case TYPE_SOCKET:
 	case TYPE_LISTENER:
+	case TYPE_HOSTS:
 		free(*text);
 		*text = NULL;
+		break;
+	case TYPE_WEB:
+		address_release(&c->listen.http);
 		break;
 	case TYPE_NODES:
 		value_set_nodes(c, NULL, 0);

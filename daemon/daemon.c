@@ -197,6 +197,7 @@ static int stage_net(struct daemon *d)
 		.sessions_max = (unsigned)d->conf->limits.clients,
 		.connections_max = descriptors_for_clients(d->conf, d->systemd.sockets_n),
 		.admin_group = admin_group(),
+		.first_slot = WEB_SESSIONS,
 		.keepalive_us = KEEPALIVE_US,
 	};
 	struct net_sink sink = pump_net_sink;
@@ -229,15 +230,18 @@ static int listen_tls(struct daemon *d)
 
 /*
  * Passed sockets replace the configured ones, but listen.tls only if one of them is called tls. This stage is the last, so that a client connects to a daemon
- * that is ready.
+ * that is ready. listen.http stays as configured.
  */
 static int stage_listen(struct daemon *d)
 {
 	int r = daemon_speaks_tls(d) ? listen_tls(d) : 0;
 
-	if (r < 0)
+	if (!r)
+		r = d->systemd.sockets_n > 0 ? listen_passed(d) : listen_configured(d);
+	if (r < 0 || !d->web)
 		return r;
-	return d->systemd.sockets_n > 0 ? listen_passed(d) : listen_configured(d);
+	r = web_listen(d->web);
+	return r < 0 ? listen_failed("http", d->conf->listen.http.label, r) : 0;
 }
 
 /* A crash loses the keys of the memory store, so the sessions of the previous run hold nothing, and the journal is dropped. */
@@ -279,6 +283,7 @@ static const struct stage stages[] = {
 	{"pump", pump_start, pump_stop},
 	{"service", stage_service, stage_service_stop},
 	{"net", stage_net, stage_net_stop},
+	{"site", site_start, site_stop},
 	{"journal", stage_journal, stage_journal_stop},
 	{"stores", stores_start, stores_stop},
 	{"supervise", supervise_start, supervise_stop},

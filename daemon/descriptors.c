@@ -3,6 +3,7 @@
 #include "daemon/descriptors.h"
 
 #include "daemon/base/log.h"
+#include "daemon/web/web.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -22,7 +23,7 @@ static uint64_t limit_now(void)
 /* A node has its links and one subscriber. */
 static uint64_t kept(const struct conf *c, size_t passed)
 {
-	return OWN + passed + (c->store == STORE_REDIS ? c->redis.nodes * (c->redis.links + 1) : 0);
+	return OWN + passed + (c->listen.http.label ? WEB_DESCRIPTORS : 0) + (c->store == STORE_REDIS ? c->redis.nodes * (c->redis.links + 1) : 0);
 }
 
 unsigned descriptors_for_clients(const struct conf *c, size_t passed)

@@ -18,6 +18,7 @@
 #include "daemon/store/memory.h"
 #include "daemon/store/state.h"
 #include "daemon/systemd.h"
+#include "daemon/web/web.h"
 
 #include <event2/event.h>
 
@@ -40,6 +41,7 @@ struct daemon {
 	struct journal journal;
 	struct net *net;
 	struct credentials credentials;
+	struct web *web;           /* NULL: listen.http is no */
 	struct upstream *upstream; /* store: redis */
 	struct memory *memory;     /* store: memory */
 	struct state state;
@@ -74,6 +76,11 @@ int pump_start(struct daemon *d);
 void pump_stop(struct daemon *d);
 extern const struct net_sink pump_net_sink;
 extern const struct upstream_sink pump_upstream_sink;
+
+/* site.c: the web listener; exposition.c: the text of /metrics. */
+int site_start(struct daemon *d);
+void site_stop(struct daemon *d);
+void exposition_write(const struct daemon *d, struct buf *out);
 
 /* stores.c: the store behind the service, and the configuration that the service sees. */
 int stores_configure(struct daemon *d);

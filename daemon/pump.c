@@ -55,16 +55,26 @@ static void pump_effect(struct daemon *d, const struct effect *effect)
 {
 	switch (effect->kind) {
 	case EFFECT_SEND:
-		net_send(d->net, effect->send.session, effect->send.bytes.p, effect->send.bytes.n);
+		if (web_owns(effect->send.session))
+			web_send(d->web, effect->send.session, effect->send.bytes.p, effect->send.bytes.n);
+		else
+			net_send(d->net, effect->send.session, effect->send.bytes.p, effect->send.bytes.n);
 		break;
 	case EFFECT_HANGUP:
-		net_hangup(d->net, effect->hangup.session);
+		if (web_owns(effect->hangup.session))
+			web_hangup(d->web, effect->hangup.session);
+		else
+			net_hangup(d->net, effect->hangup.session);
 		break;
 	case EFFECT_AWAIT:
-		net_await_sent(d->net, effect->await.session);
+		if (web_owns(effect->await.session))
+			web_await_sent(d->web, effect->await.session);
+		else
+			net_await_sent(d->net, effect->await.session);
 		break;
-	case EFFECT_READ:
-		net_read(d->net, effect->read.session, effect->read.on);
+	case EFFECT_READ: /* web never has so many lines under way */
+		if (!web_owns(effect->read.session))
+			net_read(d->net, effect->read.session, effect->read.on);
 		break;
 	case EFFECT_CALL:
 		pump_call(d, &effect->call);

@@ -40,6 +40,8 @@ static void supervise_end(struct daemon *d, const char *why)
 	d->owes_stopping = true;
 	supervise_tell(d);
 	net_stop_listening(d->net);
+	if (d->web)
+		web_stop(d->web);
 	pump_step(d, &event);
 	d->stop_at = instant_add(clock_boottime(), GOODBYE_US);
 }
@@ -173,8 +175,9 @@ static void supervise_ready(struct daemon *d)
 		tcp_text(c->listen.tcp_host, c->listen.tcp_port, tcp, sizeof(tcp));
 	if (c->listen.tls_host)
 		snprintf(tls, sizeof(tls), " tls=%s", tcp_text(c->listen.tls_host, c->listen.tls_port, where, sizeof(where)));
-	log_event(LOG_NOTICE, "ready", "version=%s store=%s nodes=%u unix=%s tcp=%s%s%s runtime=%s", REDLOCKD_VERSION, d->core_conf.store,
-	          d->core_conf.nodes, d->unix_path[0] ? d->unix_path : "no", tcp, tls, passed, d->runtime.dir);
+	log_event(LOG_NOTICE, "ready", "version=%s store=%s nodes=%u unix=%s tcp=%s%s%s http=%s runtime=%s", REDLOCKD_VERSION, d->core_conf.store,
+	          d->core_conf.nodes, d->unix_path[0] ? d->unix_path : "no", tcp, tls, passed,
+	          c->listen.http.label ? c->listen.http.label : "no", d->runtime.dir);
 	d->owes_ready = true;
 	d->ready = true;
 }

@@ -22,6 +22,7 @@ daemon/core   @pure stdio.h proto/ daemon/core/ daemon/base/ !daemon/base/clock.
 daemon/store  @pure stdio.h dirent.h fcntl.h unistd.h sys/mman.h sys/stat.h daemon/store/ daemon/core/event.h daemon/base/ !daemon/base/clock.h proto/span.h
 daemon/redis  @libc hiredis/ event2/ tls/ daemon/redis/ daemon/core/event.h daemon/base/ proto/span.h
 daemon/net    @libc event2/ tls/ daemon/net/ daemon/base/
+daemon/web    @libc event2/ daemon/web/ daemon/base/ daemon/net/listener.h daemon/net/address.h proto/
 daemon        @libc event2/ daemon/ conf/ proto/ tls/context.h
 client        @libc client/ proto/ tls/
 '
@@ -163,6 +164,8 @@ plant daemon/redis '"daemon/core/service.h"'
 plant daemon/redis '"daemon/net/net.h"'
 plant daemon/net '"daemon/core/event.h"'
 plant daemon/net '"proto/proto.h"'
+plant daemon/web '"daemon/core/event.h"'
+plant daemon/web '"daemon/net/net.h"'
 plant daemon '<hiredis/hiredis.h>'
 plant daemon '"client/redlock.h"'
 plant client '"daemon/base/buf.h"'

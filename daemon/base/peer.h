@@ -10,6 +10,7 @@ struct peer {
 	bool is_unix;
 	bool is_local;    /* Unix socket or loopback: only this host's kernel can reset the connection */
 	bool is_admin;    /* may send admin requests */
+	bool is_web;      /* asks for a client of the web page: such a session is in no figure and in no list */
 	int64_t pid, uid; /* SO_PEERCRED; -1 on TCP */
 	const char *subject; /* of the certificate that the peer has shown, as in "CN=db3"; NULL: none. Borrowed */
 	char address[64]; /* "10.0.0.5:51234", "[::1]:40000"; "unix" for a Unix socket */

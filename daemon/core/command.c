@@ -194,7 +194,7 @@ static bool tag_is_in_use(const struct session *s, struct span tag)
 
 void command_line(struct commander *x, struct session *s, char *line, size_t n)
 {
-	metric_add(&x->core->metrics, METRIC_REQUESTS, 1);
+	metric_add(&x->core->metrics, METRIC_REQUESTS, !s->is_web);
 	if (!line) {
 		command_too_long(x, s);
 		return;

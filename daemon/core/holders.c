@@ -17,6 +17,7 @@ void holders_count_hold(struct engine *e, const struct claim *c)
 	int64_t held = instant_diff(e->core->now, c->granted_at);
 
 	metric_add(&e->core->metrics, METRIC_HOLD_TOTAL, held);
+	histogram_add(&e->core->metrics.hold, held);
 	metric_peak(&e->core->metrics, METRIC_HOLD_LONGEST, held);
 }
 
@@ -37,6 +38,7 @@ static inline void holders_begin(struct engine *e, struct claim *c)
 	c->granted_at = e->core->now;
 	metric_add(&e->core->metrics, METRIC_GRANTS, 1);
 	metric_add(&e->core->metrics, METRIC_WAIT_TOTAL, waited);
+	histogram_add(&e->core->metrics.wait, waited);
 	metric_peak(&e->core->metrics, METRIC_WAIT_LONGEST, waited);
 	notices_add(&e->notices, NOTICE_GRANTED, c, NULL, NOT_REFUSED);
 }

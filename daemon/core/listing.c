@@ -151,7 +151,7 @@ static unsigned seek_sessions(struct commander *x, struct listing *l)
 	if (l->slot < x->sessions->slots) {
 		const struct session *s = x->sessions->slot[l->slot++];
 
-		return s ? seek_session(l, s) : 1;
+		return s && !s->is_web ? seek_session(l, s) : 1;
 	}
 	if (!map_walk(&x->sessions->known, &l->walk, &node)) {
 		l->phase = LISTING_SORTS;

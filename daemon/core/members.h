@@ -114,6 +114,8 @@ struct member {
 	int64_t evicted;
 	int64_t rtt_us; /* smoothed; 0 = not known */
 	struct instant timed_at; /* when rtt_us was last measured */
+	struct histogram trips;  /* the calls that were timed: one of each round trip at most */
+	int64_t trips_us;        /* their sum */
 	struct timer timer;
 };
 

@@ -3,7 +3,7 @@
 #ifndef CORE_METRIC_H
 #define CORE_METRIC_H
 
-#include <stdint.h>
+#include "daemon/base/histogram.h"
 
 enum metric {
 #define METRIC(id, ...) METRIC_##id,
@@ -24,6 +24,7 @@ extern const struct metric_row metric_table[METRIC_N];
 
 struct metrics {
 	int64_t value[METRIC_N];
+	struct histogram wait, hold; /* of WAIT_TOTAL and HOLD_TOTAL */
 };
 
 /* LOCKs that were answered by the stores, by a holder, or by the lack of a quorum. */

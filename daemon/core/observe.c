@@ -122,6 +122,8 @@ static void member_time_trip(struct members *ms, struct member *m, struct instan
 	else if (rtt <= most)
 		m->rtt_us = (7 * m->rtt_us + (rtt < doubled ? rtt : doubled)) / 8;
 	m->timed_at = ms->core->now;
+	m->trips_us += rtt;
+	histogram_add(&m->trips, rtt);
 }
 
 static void member_hear_failure(struct members *ms, struct member *m, const struct answer *a)

@@ -44,13 +44,19 @@ static int64_t failure_rate(const struct metrics *m)
 	return all > 0 ? m->value[METRIC_FAILURES] * 1000000 / all : 0;
 }
 
+void query_figures(const struct commander *x, struct metrics *ret_figures)
+{
+	*ret_figures = x->core->metrics;
+	ret_figures->value[METRIC_NAMES] = (int64_t)x->engine->table.map.count;
+	ret_figures->value[METRIC_TIMERS] = (int64_t)x->core->timers.count;
+	ret_figures->value[METRIC_FAILURE_RATE] = failure_rate(ret_figures);
+}
+
 void serve_STATS(struct commander *x, struct session *s)
 {
-	struct metrics now = x->core->metrics;
+	struct metrics now;
 
-	now.value[METRIC_NAMES] = (int64_t)x->engine->table.map.count;
-	now.value[METRIC_TIMERS] = (int64_t)x->core->timers.count;
-	now.value[METRIC_FAILURE_RATE] = failure_rate(&now);
+	query_figures(x, &now);
 	for (unsigned i = 0; i < METRIC_N; i++) {
 		bool in_ms = metric_table[i].kind == METRIC_COUNTER_MS || metric_table[i].kind == METRIC_PEAK_MS;
 		struct reply r;

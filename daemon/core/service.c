@@ -16,8 +16,10 @@
 #include "daemon/core/hangup.h"
 #include "daemon/core/home.h"
 #include "daemon/core/list.h"
+#include "daemon/core/probe.h"
 #include "daemon/core/names.h"
 #include "daemon/core/noted.h"
+#include "daemon/core/query.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/restore.h"
 #include "daemon/core/retry.h"
@@ -323,8 +325,8 @@ void service_reload(struct service *s, const struct core_conf *conf)
 size_t service_status(const struct service *s, char *out, size_t size)
 {
 	const struct metrics *m = &s->core.metrics;
-	int n = snprintf(out, size, "%u/%u stores, %u sessions, %lld locks, %lld waiters%s", members_usable(&s->engine.members), s->core.conf.nodes,
-	                 s->sessions.count, (long long)m->value[METRIC_LOCKS_HELD], (long long)m->value[METRIC_WAITERS],
+	int n = snprintf(out, size, "%u/%u stores, %lld sessions, %lld locks, %lld waiters%s", members_usable(&s->engine.members), s->core.conf.nodes,
+	                 (long long)m->value[METRIC_SESSIONS], (long long)m->value[METRIC_LOCKS_HELD], (long long)m->value[METRIC_WAITERS],
 	                 s->engine.stopping ? ", stopping" : s->engine.draining ? ", draining" : "");
 
 	return n < 0 ? 0 : (size_t)n < size ? (size_t)n : size - 1;
@@ -349,6 +351,30 @@ bool service_is_settled(const struct service *s)
 			return false;
 	}
 	return true;
+}
+
+void service_figures(const struct service *s, struct metrics *ret_figures)
+{
+	query_figures(&s->commander, ret_figures);
+}
+
+void service_store(const struct service *s, unsigned node, struct service_store *ret_store)
+{
+	const struct member *m = &s->engine.members.node[node];
+	const char *name = s->core.conf.home[node];
+
+	*ret_store = (struct service_store){.name = name ? name : s->core.conf.label[node],
+	                                    .state = m->stalled ? "slow" : member_state_word(m->state),
+	                                    .reason = member_trouble(m),
+	                                    .usable = member_usable(m),
+	                                    .rtt_us = m->rtt_us,
+	                                    .trips = &m->trips,
+	                                    .trips_us = m->trips_us};
+}
+
+bool service_has_quorum(const struct service *s)
+{
+	return members_usable(&s->engine.members) >= quorum_of(s->core.conf.nodes);
 }
 
 const struct metrics *service_metrics(const struct service *s)

@@ -44,5 +44,19 @@ bool service_is_settled(const struct service *s);
 /* "<16 hex>.<host>": random at each start; part of every value that this service leaves at a store. */
 const char *service_daemon_id(const struct service *s);
 const struct metrics *service_metrics(const struct service *s);
+/* The same with those figures that are made when STATS is asked. */
+void service_figures(const struct service *s, struct metrics *ret_figures);
+
+/* What people ask of a store: as LIST nodes tells it. The texts are valid until the next step. */
+struct service_store {
+	const char *name, *state, *reason;
+	bool usable;     /* its votes count, and it answers in time */
+	int64_t rtt_us;  /* smoothed; 0: not known */
+	const struct histogram *trips;
+	int64_t trips_us; /* their sum */
+};
+void service_store(const struct service *s, unsigned node, struct service_store *ret_store);
+/* Whether so many stores are joined that locks can be granted. */
+bool service_has_quorum(const struct service *s);
 
 #endif

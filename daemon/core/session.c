@@ -97,6 +97,7 @@ static void session_set_peer(struct session *s, const struct peer *peer)
 	s->is_unix = peer->is_unix;
 	s->is_local = peer->is_local;
 	s->is_admin = peer->is_admin;
+	s->is_web = peer->is_web;
 	s->pid = peer->pid;
 	s->uid = peer->uid;
 	s->at_unix = strcmp(peer->address, UNIX_ADDRESS) == 0;
@@ -118,8 +119,8 @@ struct session *session_open(struct session_table *t, uint64_t id, const struct 
 	s->id = id;
 	s->serial = ++t->serial;
 	session_set_peer(s, peer);
-	metric_add(&t->core->metrics, METRIC_SESSIONS, 1);
-	metric_add(&t->core->metrics, METRIC_SESSIONS_OPENED, 1);
+	metric_add(&t->core->metrics, METRIC_SESSIONS, !s->is_web);
+	metric_add(&t->core->metrics, METRIC_SESSIONS_OPENED, !s->is_web);
 	return s;
 }
 
@@ -141,7 +142,7 @@ static void session_disconnect(struct session_table *t, struct session *s)
 	heap_cancel(&t->core->timers, &s->timer);
 	if (s->lasting)
 		heap_cancel(&t->core->timers, &s->lasting->grace);
-	metric_add(&t->core->metrics, METRIC_SESSIONS, -1);
+	metric_add(&t->core->metrics, METRIC_SESSIONS, -!s->is_web);
 }
 
 static void session_leave_detached(struct session_table *t, struct session *s)

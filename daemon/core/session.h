@@ -64,6 +64,7 @@ struct session {
 	unsigned waits_not_notified;        /* waiting claims whose requests went with the connection: a repeated LOCK takes one over */
 	unsigned open;           /* resuming: adoptions undecided at the last count, less those decided since */
 	bool is_unix, is_local, is_admin; /* of the peer: see struct peer */
+	bool is_web;             /* of the peer: it is in no figure and in no list */
 	bool at_unix;            /* its address is UNIX_ADDRESS */
 	bool has_subject;        /* it has shown a certificate */
 	bool awaiting;           /* EVENT_SENT was asked for */

@@ -94,7 +94,7 @@ int hub_init(struct hub *h, struct event_base *base, const struct net_conf *conf
 			event_free(h->tell);
 		return -ENOMEM;
 	}
-	slots_init(&h->slots);
+	slots_init(&h->slots, conf->first_slot);
 	shares_init(&h->shares, geteuid());
 	pool_init(&h->conns, sizeof(struct conn));
 	pool_init(&h->secure_conns, sizeof(struct secure_conn));

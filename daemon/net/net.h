@@ -36,6 +36,7 @@ struct net_conf {
 	unsigned sessions_max; /* further connections get one line "ERR LIMIT clients=<max> …" and are closed; see shares.h */
 	unsigned connections_max; /* descriptors for connections, closing ones included; bounds the sessions as well */
 	int64_t admin_group;   /* number of the group whose members may send admin requests; -1: none */
+	unsigned first_slot;   /* sessions have slots from this one on */
 	int64_t keepalive_us;  /* TCP keepalive idle time, and TCP_USER_TIMEOUT */
 };
 

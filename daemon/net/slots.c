@@ -14,16 +14,16 @@ struct slot {
 
 #define SLOTS_FIRST ((size_t)64)
 
-void slots_init(struct slots *s)
+void slots_init(struct slots *s, uint32_t first)
 {
-	*s = (struct slots){0};
+	*s = (struct slots){.first = first};
 }
 
 void slots_release(struct slots *s)
 {
 	free(s->slot);
 	free(s->used);
-	slots_init(s);
+	slots_init(s, s->first);
 }
 
 static void slots_grow(struct slots *s)
@@ -60,12 +60,12 @@ uint64_t slots_take(struct slots *s, struct conn *conn)
 	slot->conn = conn;
 	if (++slot->generation == 0)
 		slot->generation = 1;
-	return (uint64_t)slot->generation << 32 | i;
+	return (uint64_t)slot->generation << 32 | (s->first + i);
 }
 
 static struct slot *slots_at(const struct slots *s, uint64_t session)
 {
-	size_t i = (uint32_t)session;
+	uint32_t i = (uint32_t)session - s->first; /* below the first: beyond cap */
 
 	if (i >= s->cap || !s->slot[i].conn || s->slot[i].generation != session >> 32)
 		return NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Session numbers: the lowest free slot in the low 32 bits, and in the high ones a generation from 1 that grows with each use of
- * the slot. So slots are dense, and the number of a past session never names a later one. 16 bytes and a bit per slot.
+ * the slot. So slots are dense, and the number of a past session never names a later one. 16 bytes and a bit per slot. Slots below `first` are for
+ * sessions that are no connections of net.
  */
 #ifndef NET_SLOTS_H
 #define NET_SLOTS_H
@@ -18,9 +19,10 @@ struct slots {
 	size_t cap;     /* slots, a multiple of 64 */
 	size_t lowest;  /* no slot below is free */
 	unsigned live;
+	uint32_t first; /* the number of the first slot */
 };
 
-void slots_init(struct slots *s);
+void slots_init(struct slots *s, uint32_t first);
 void slots_release(struct slots *s); /* the caller owns the connections */
 
 uint64_t slots_take(struct slots *s, struct conn *conn);

@@ -160,6 +160,32 @@ START_TEST(a_client_that_the_daemon_does_not_read_is_not_blamed_for_its_silence)
 }
 END_TEST
 
+/* It looks, and that is all. */
+START_TEST(a_session_of_the_web_page_is_in_no_figure_and_in_no_list)
+{
+	int64_t sessions, opened, requests;
+
+	held_and_waited_for();
+	sessions = figure(0, METRIC_SESSIONS);
+	opened = figure(0, METRIC_SESSIONS_OPENED);
+	requests = figure(0, METRIC_REQUESTS);
+	session_opens_for_the_web(9, 0);
+	for (unsigned i = 0; i < 20; i++) {
+		says(9, "PING");
+		hears(9, "OK");
+	}
+	ck_assert_int_eq(figure(0, METRIC_SESSIONS), sessions);
+	says(1, "LIST sessions");
+	hears(1, "* session=*");
+	hears(1, "* session=*");
+	hears(1, "OK n=2*");
+	goes(9, GONE_HANGUP);
+	ck_assert_int_eq(figure(0, METRIC_SESSIONS), sessions);
+	ck_assert_int_eq(figure(0, METRIC_SESSIONS_OPENED), opened);
+	ck_assert_int_lt(figure(0, METRIC_REQUESTS) - requests, 20);
+}
+END_TEST
+
 /* --- order, and reading ahead --- */
 
 START_TEST(untagged_requests_are_answered_in_order_and_tagged_ones_overtake)
@@ -328,6 +354,7 @@ Suite *session_suite(void)
 	tcase_add_test(ends, a_heartbeat_may_be_switched_off_again);
 	tcase_add_test(ends, a_session_without_a_heartbeat_is_never_ended_for_being_idle);
 	tcase_add_test(ends, a_client_that_the_daemon_does_not_read_is_not_blamed_for_its_silence);
+	tcase_add_test(ends, a_session_of_the_web_page_is_in_no_figure_and_in_no_list);
 	suite_add_tcase(suite, ends);
 	tcase_add_checked_fixture(order, NULL, cluster_close);
 	tcase_add_test(order, untagged_requests_are_answered_in_order_and_tagged_ones_overtake);

@@ -80,10 +80,10 @@ START_TEST(slots_stay_dense_over_many_that_come_and_go)
 	struct slots s;
 	int i, turn;
 
-	slots_init(&s);
+	slots_init(&s, 3);
 	for (i = 0; i < 1000; i++) {
 		number[i] = slots_take(&s, (struct conn *)&number[i]);
-		ck_assert_uint_eq(number[i], UINT64_C(1) << 32 | (unsigned)i);
+		ck_assert_uint_eq(number[i], UINT64_C(1) << 32 | (3U + (unsigned)i));
 	}
 	for (turn = 0; turn < 20000; turn++) {
 		uint64_t old;

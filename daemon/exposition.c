@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The text of /metrics (Prometheus, format 0.0.4): the figures of STATS with redlockd_ before their names, and what a row of STATS cannot tell. No name of a lock
+ * is in it, so its size does not depend on what clients do. Times are in seconds, as Prometheus wants them: wait_total_ms is redlockd_wait_seconds_total.
+ */
+#include "daemon/internal.h"
+
+#include "daemon/base/clock.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define NAME_ROOM 96
+
+static void head_write(struct buf *out, const char *name, const char *type, const char *help)
+{
+	buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void seconds_write(struct buf *out, int64_t us)
+{
+	buf_printf(out, "%s%" PRId64 ".%06" PRId64 "\n", us < 0 ? "-" : "", (us < 0 ? -us : us) / SEC, (us < 0 ? -us : us) % SEC);
+}
+
+/* The value of a label: backslash, quote and newline are escaped. */
+static void label_write(struct buf *out, const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '\\' || *text == '"')
+			buf_append(out, "\\", 1);
+		if (*text == '\n')
+			buf_append(out, "\\n", 2);
+		else
+			buf_append(out, text, 1);
+	}
+}
+
+/* --- the figures of STATS --- */
+
+static bool is_time(const struct metric_row *row)
+{
+	return row->kind == METRIC_COUNTER_MS || row->kind == METRIC_PEAK_MS;
+}
+
+/* "wait_total_ms" -> "redlockd_wait_seconds_total", "wait_longest_ms" -> "redlockd_wait_longest_seconds" */
+static void name_of(const struct metric_row *row, char out[NAME_ROOM])
+{
+	int stem = (int)strlen(row->name) - (row->kind == METRIC_COUNTER_MS ? 9 : row->kind == METRIC_PEAK_MS ? 3 : 0);
+	const char *end = row->kind == METRIC_COUNTER_MS ? "_seconds_total" : row->kind == METRIC_PEAK_MS ? "_seconds" : "";
+
+	snprintf(out, NAME_ROOM, "redlockd_%.*s%s", stem, row->name, end);
+}
+
+static void figure_write(struct buf *out, const struct metric_row *row, int64_t value)
+{
+	char name[NAME_ROOM];
+
+	name_of(row, name);
+	head_write(out, name, row->kind == METRIC_COUNTER || row->kind == METRIC_COUNTER_MS ? "counter" : "gauge", row->help);
+	buf_printf(out, "%s ", name);
+	if (is_time(row))
+		seconds_write(out, value);
+	else
+		buf_printf(out, "%" PRId64 "\n", value);
+}
+
+/* --- histograms --- */
+
+/* label: "" or "server=\"…\"" */
+static void histogram_write(struct buf *out, const char *name, const char *label, const struct histogram *h, int64_t sum_us)
+{
+	const char *comma = *label ? "," : "", *open = *label ? "{" : "", *close = *label ? "}" : "";
+	uint64_t count = 0;
+
+	for (unsigned i = 0; i < HISTOGRAM_BOUNDS; i++) {
+		count += h->count[i];
+		buf_printf(out, "%s_bucket{%s%sle=\"%g\"} %" PRIu64 "\n", name, label, comma, (double)histogram_bound_us[i] / (double)SEC, count);
+	}
+	count += h->count[HISTOGRAM_BOUNDS];
+	buf_printf(out, "%s_bucket{%s%sle=\"+Inf\"} %" PRIu64 "\n%s_sum%s%s%s ", name, label, comma, count, name, open, label, close);
+	seconds_write(out, sum_us);
+	buf_printf(out, "%s_count%s%s%s %" PRIu64 "\n", name, open, label, close, count);
+}
+
+static void histograms_write(struct buf *out, const struct metrics *m)
+{
+	head_write(out, "redlockd_acquire_wait_seconds", "histogram", "time that granted requests spent between asking and grant");
+	histogram_write(out, "redlockd_acquire_wait_seconds", "", &m->wait, m->value[METRIC_WAIT_TOTAL]);
+	head_write(out, "redlockd_hold_seconds", "histogram", "time that locks were held, counted at their end");
+	histogram_write(out, "redlockd_hold_seconds", "", &m->hold, m->value[METRIC_HOLD_TOTAL]);
+}
+
+/* --- stores --- */
+
+/* A text that ends with a NUL, for printf. */
+static const char *server_label(struct buf *b, const char *name)
+{
+	buf_clear(b);
+	buf_append(b, "server=\"", 8);
+	label_write(b, name);
+	buf_append(b, "\"", 2);
+	return buf_begin(b);
+}
+
+static void stores_write(const struct daemon *d, struct buf *out)
+{
+	struct service_store store;
+	struct buf label;
+
+	buf_init(&label);
+	head_write(out, "redlockd_quorum_available", "gauge", "1 while enough stores are joined to grant locks");
+	buf_printf(out, "redlockd_quorum_available %d\n", service_has_quorum(d->service));
+	head_write(out, "redlockd_redis_up", "gauge", "1 while the votes of the store count and it answers in time");
+	for (unsigned i = 0; i < d->core_conf.nodes; i++) {
+		service_store(d->service, i, &store);
+		buf_printf(out, "redlockd_redis_up{%s} %d\n", server_label(&label, store.name), store.usable);
+	}
+	head_write(out, "redlockd_redis_round_trip_seconds", "histogram", "time from a call to the answer of the store; one call of each round trip is timed");
+	for (unsigned i = 0; i < d->core_conf.nodes; i++) {
+		service_store(d->service, i, &store);
+		histogram_write(out, "redlockd_redis_round_trip_seconds", server_label(&label, store.name), store.trips, store.trips_us);
+	}
+	buf_release(&label);
+}
+
+/* --- the process --- */
+
+static int64_t memory_bytes(void)
+{
+	FILE *f = fopen("/proc/self/statm", "re");
+	long total = 0, resident = 0;
+
+	if (!f)
+		return 0;
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel writes valid numbers */
+	if (fscanf(f, "%ld %ld", &total, &resident) != 2)
+		resident = 0;
+	fclose(f);
+	return (int64_t)resident * sysconf(_SC_PAGESIZE);
+}
+
+static void process_write(const struct daemon *d, struct buf *out)
+{
+	int64_t started_us = clock_wall_us() - instant_diff(clock_boottime(), d->started);
+	struct rusage used;
+
+	getrusage(RUSAGE_SELF, &used);
+	head_write(out, "redlockd_build_info", "gauge", "1, with the version of the daemon and the kind of its store");
+	buf_printf(out, "redlockd_build_info{version=\"%s\",store=\"%s\"} 1\n", REDLOCKD_VERSION, d->core_conf.store);
+	head_write(out, "process_start_time_seconds", "gauge", "when the daemon was started, since 1970");
+	buf_append(out, "process_start_time_seconds ", 27);
+	seconds_write(out, started_us);
+	head_write(out, "process_cpu_seconds_total", "counter", "processor time that the daemon has used");
+	buf_append(out, "process_cpu_seconds_total ", 26);
+	seconds_write(out, (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * SEC + used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+	head_write(out, "process_resident_memory_bytes", "gauge", "memory of the daemon");
+	buf_printf(out, "process_resident_memory_bytes %" PRId64 "\n", memory_bytes());
+}
+
+void exposition_write(const struct daemon *d, struct buf *out)
+{
+	struct metrics figures;
+
+	service_figures(d->service, &figures);
+	for (unsigned i = 0; i < METRIC_N; i++)
+		figure_write(out, &metric_table[i], figures.value[i]);
+	histograms_write(out, &figures);
+	stores_write(d, out);
+	process_write(d, out);
+}

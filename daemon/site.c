@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Binds the web listener to the service: its sessions are sessions of the service as any others, and what it tells of this host comes from here. */
+#include "daemon/internal.h"
+
+#include "daemon/base/clock.h"
+#include "proto/proto.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void on_open(void *context, uint64_t session, const struct peer *peer)
+{
+	struct event event = {.kind = EVENT_OPEN, .session = {.id = session, .peer = peer}};
+
+	pump_step(context, &event);
+}
+
+static void on_line(void *context, uint64_t session, char *line, size_t n)
+{
+	struct event event = {.kind = EVENT_LINE, .session = {.id = session, .line = line, .n = n}};
+
+	pump_step(context, &event);
+}
+
+static void on_sent(void *context, uint64_t session)
+{
+	struct event event = {.kind = EVENT_SENT, .session = {.id = session}};
+
+	pump_step(context, &event);
+}
+
+static void on_gone(void *context, uint64_t session)
+{
+	struct event event = {.kind = EVENT_GONE, .session = {.id = session, .how = GONE_HANGUP}};
+
+	pump_step(context, &event);
+}
+
+static bool on_ready(void *context, struct buf *out)
+{
+	const struct daemon *d = context;
+	struct service_store store;
+
+	for (unsigned i = 0; i < d->core_conf.nodes; i++) {
+		service_store(d->service, i, &store);
+		buf_printf(out, "%s %s\n", store.name, store.state);
+	}
+	return service_has_quorum(d->service);
+}
+
+static void on_metrics(void *context, struct buf *out)
+{
+	exposition_write(context, out);
+}
+
+static void on_server(void *context, struct buf *out)
+{
+	const struct daemon *d = context;
+	struct reply r;
+	char line[REPLY_MAX];
+
+	reply_begin(&r, line, SPAN(""), "*");
+	reply_text(&r, "version", SPAN(REDLOCKD_VERSION));
+	reply_text(&r, "host", span_of(d->host));
+	reply_text(&r, "store", span_of(d->core_conf.store));
+	reply_text(&r, "quorum", span_of(service_has_quorum(d->service) ? "yes" : "no"));
+	reply_ms(&r, "uptime_ms", instant_diff(clock_boottime(), d->started));
+	reply_ms(&r, "lease_ms", d->conf->lease);
+	buf_append(out, line, reply_end(&r));
+}
+
+/* The token was checked when the configuration was read. */
+int site_start(struct daemon *d)
+{
+	const struct conf *c = d->conf;
+	struct web_conf conf = {.path = c->listen.http.path, .host = c->listen.http.host, .port = c->listen.http.port, .hosts = c->http.hosts};
+	struct web_sink sink = {.context = d, .open = on_open, .line = on_line, .sent = on_sent, .gone = on_gone, .ready = on_ready, .metrics = on_metrics,
+	                        .server = on_server};
+	char *token;
+	int r;
+
+	if (!c->listen.http.label)
+		return 0;
+	r = conf_token(c, &token);
+	if (r < 0)
+		return r;
+	conf.token = token;
+	d->web = web_new(d->base, &conf, &sink);
+	if (token)
+		explicit_bzero(token, strlen(token));
+	free(token);
+	return d->web ? 0 : -ENOMEM;
+}
+
+void site_stop(struct daemon *d)
+{
+	web_free(d->web);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See answer.h. */
+#include "daemon/web/answer.h"
+
+#include "daemon/base/mem.h"
+
+#include <event2/buffer.h>
+#include <event2/http.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *reason_of(int status)
+{
+	switch (status) {
+	case 200:
+		return "OK";
+	case 400:
+		return "Bad Request";
+	case 401:
+		return "Unauthorized";
+	case 403:
+		return "Forbidden";
+	case 404:
+		return "Not Found";
+	case 405:
+		return "Method Not Allowed";
+	case 421:
+		return "Misdirected Request";
+	default:
+		return "Service Unavailable";
+	}
+}
+
+bool request_is_head(struct evhttp_request *req)
+{
+	return evhttp_request_get_command(req) == EVHTTP_REQ_HEAD;
+}
+
+void answer_headers(struct evhttp_request *req, const char *type, const char *csp)
+{
+	struct evkeyvalq *out = evhttp_request_get_output_headers(req);
+
+	evhttp_add_header(out, "Content-Type", type);
+	evhttp_add_header(out, "Cache-Control", "no-store");
+	evhttp_add_header(out, "X-Content-Type-Options", "nosniff");
+	evhttp_add_header(out, "Referrer-Policy", "no-referrer");
+	evhttp_add_header(out, "Cross-Origin-Resource-Policy", "same-origin");
+	evhttp_add_header(out, "Content-Security-Policy", csp ? csp : "default-src 'none'; frame-ancestors 'none'");
+	evhttp_add_header(out, "Connection", "close");
+}
+
+void answer(struct evhttp_request *req, int status, const char *type, const void *body, size_t n, const char *csp)
+{
+	struct evbuffer *out = evbuffer_new();
+	char length[24];
+
+	if (!out || (!request_is_head(req) && evbuffer_add(out, body, n)))
+		mem_exhausted();
+	answer_headers(req, type, csp);
+	snprintf(length, sizeof(length), "%zu", n);
+	evhttp_add_header(evhttp_request_get_output_headers(req), "Content-Length", length);
+	evhttp_send_reply(req, status, reason_of(status), out);
+	evbuffer_free(out);
+}
+
+void answer_error(struct evhttp_request *req, int status, const char *text)
+{
+	char line[256];
+	int n = snprintf(line, sizeof(line), "%s\n", text);
+
+	if (status == 401)
+		evhttp_add_header(evhttp_request_get_output_headers(req), "WWW-Authenticate", "Bearer realm=\"redlockd\"");
+	else if (status == 405)
+		evhttp_add_header(evhttp_request_get_output_headers(req), "Allow", "GET, HEAD");
+	else if (status == 503)
+		evhttp_add_header(evhttp_request_get_output_headers(req), "Retry-After", "1");
+	answer(req, status, TYPE_TEXT, line, n > 0 && (size_t)n < sizeof(line) ? (size_t)n : strlen(line), NULL);
+}

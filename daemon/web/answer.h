@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Answers to HTTP requests. Each ends its connection. */
+#ifndef WEB_ANSWER_H
+#define WEB_ANSWER_H
+
+#include "daemon/base/buf.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct evhttp_request;
+
+#define TYPE_TEXT    "text/plain; charset=utf-8"
+#define TYPE_METRICS "text/plain; version=0.0.4; charset=utf-8"
+#define TYPE_JSON    "application/json"
+#define TYPE_HTML    "text/html; charset=utf-8"
+
+bool request_is_head(struct evhttp_request *req);
+/* The headers that all answers have. csp NULL: nothing may be loaded. */
+void answer_headers(struct evhttp_request *req, const char *type, const char *csp);
+void answer(struct evhttp_request *req, int status, const char *type, const void *body, size_t n, const char *csp);
+void answer_error(struct evhttp_request *req, int status, const char *text); /* one line of text */
+
+#endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See asker.h. Lines are given from an event of their own, so that nothing here runs inside a step of the service. */
+#include "daemon/web/asker.h"
+
+#include "daemon/web/internal.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#define LINES_PER_PASS 64 /* others wait no longer than it takes to read so many */
+
+static void asker_is_due(struct asker *a)
+{
+	struct askers *all = &a->web->askers;
+
+	if (!a->due)
+		TAILQ_INSERT_TAIL(&all->due, a, in_due);
+	a->due = true;
+	event_active(all->work, EV_TIMEOUT, 1);
+}
+
+bool asker_open(struct web *w, struct asker *a, const struct peer *peer)
+{
+	struct askers *all = &w->askers;
+	struct peer who = *peer;
+	unsigned i = 0;
+
+	while (i < WEB_SESSIONS && all->slot[i])
+		i++;
+	if (i == WEB_SESSIONS)
+		return false;
+	all->slot[i] = a;
+	if (++all->generation[i] == 0)
+		all->generation[i] = 1;
+	a->web = w;
+	a->session = (uint64_t)all->generation[i] << 32 | i;
+	buf_init(&a->in);
+	who.is_web = true;
+	w->sink.open(w->sink.context, a->session, &who);
+	return true;
+}
+
+static void asker_drop(struct asker *a)
+{
+	if (a->due)
+		TAILQ_REMOVE(&a->web->askers.due, a, in_due);
+	a->due = false;
+	a->web->askers.slot[(uint32_t)a->session] = NULL;
+	a->session = 0;
+	buf_release(&a->in);
+}
+
+void asker_close(struct asker *a)
+{
+	uint64_t session = a->session;
+	bool hung_up = a->hung_up;
+
+	if (!session)
+		return;
+	asker_drop(a);
+	if (!hung_up)
+		a->web->sink.gone(a->web->sink.context, session);
+}
+
+void asker_say(struct asker *a, const char *format, ...)
+{
+	char line[LINE_MAX_DEFAULT];
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	if (!a->hung_up && n > 0 && (size_t)n < sizeof(line))
+		a->web->sink.line(a->web->sink.context, a->session, line, (size_t)n);
+}
+
+static struct asker *asker_of(struct web *w, uint64_t session)
+{
+	struct asker *a = w && web_owns(session) ? w->askers.slot[(uint32_t)session] : NULL;
+
+	return a && a->session == session ? a : NULL;
+}
+
+void web_send(struct web *w, uint64_t session, const void *bytes, size_t n)
+{
+	struct asker *a = asker_of(w, session);
+
+	if (!a)
+		return;
+	buf_append(&a->in, bytes, n);
+	asker_is_due(a);
+}
+
+void web_await_sent(struct web *w, uint64_t session)
+{
+	struct asker *a = asker_of(w, session);
+
+	if (!a)
+		return;
+	a->awaits = true;
+	asker_is_due(a);
+}
+
+void web_hangup(struct web *w, uint64_t session)
+{
+	struct asker *a = asker_of(w, session);
+
+	if (!a)
+		return;
+	a->hung_up = true;
+	asker_is_due(a);
+}
+
+/* False: no whole line is left, or the asker was closed. */
+static bool asker_next(struct asker *a)
+{
+	uint64_t session = a->session;
+	struct web *w = a->web;
+	size_t length = buf_length(&a->in);
+	char *begin = buf_begin(&a->in), *end = length ? memchr(begin, '\n', length) : NULL;
+	struct reply_line line;
+	size_t n;
+
+	if (!end)
+		return false;
+	n = (size_t)(end - begin);
+	if (!reply_parse(begin, n, &line))
+		a->line(a, &line);
+	if (asker_of(w, session) != a)
+		return false;
+	buf_consume(&a->in, n + 1);
+	return true;
+}
+
+static void asker_work(struct asker *a)
+{
+	struct web *w = a->web;
+	uint64_t session = a->session;
+	unsigned lines = 0;
+
+	while (lines < LINES_PER_PASS && asker_next(a))
+		lines++;
+	if (asker_of(w, session) != a)
+		return;
+	if (lines == LINES_PER_PASS) {
+		asker_is_due(a);
+	} else if (a->hung_up) {
+		asker_drop(a);
+		a->over(a);
+	} else if (a->awaits) {
+		a->awaits = false;
+		w->sink.sent(w->sink.context, session);
+	}
+}
+
+static void on_work(evutil_socket_t fd, short what, void *context)
+{
+	struct web *w = context;
+	struct asker *a, *last = TAILQ_LAST(&w->askers.due, due_list);
+
+	(void)fd, (void)what;
+	while ((a = TAILQ_FIRST(&w->askers.due))) {
+		bool was_last = a == last;
+
+		TAILQ_REMOVE(&w->askers.due, a, in_due);
+		a->due = false;
+		asker_work(a);
+		if (was_last)
+			break;
+	}
+}
+
+int askers_init(struct web *w)
+{
+	TAILQ_INIT(&w->askers.due);
+	w->askers.work = event_new(w->base, -1, 0, on_work, w);
+	return w->askers.work ? 0 : -ENOMEM;
+}
+
+void askers_silence(struct web *w)
+{
+	for (unsigned i = 0; i < WEB_SESSIONS; i++)
+		if (w->askers.slot[i])
+			w->askers.slot[i]->hung_up = true;
+}
+
+void askers_release(struct web *w)
+{
+	for (unsigned i = 0; i < WEB_SESSIONS; i++)
+		if (w->askers.slot[i])
+			asker_drop(w->askers.slot[i]);
+	if (w->askers.work)
+		event_free(w->askers.work);
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * See gate.h. A page of a foreign site can make a browser ask here, by a name that it lets resolve to this address. The browser then names that site as the
+ * Host, so only known names are answered (DNS rebinding).
+ */
+#include "daemon/web/gate.h"
+
+#include "daemon/net/address.h"
+#include "daemon/web/internal.h"
+
+#include <arpa/inet.h>
+#include <event2/bufferevent.h>
+#include <event2/keyvalq_struct.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define HOST_ROOM 256
+
+/* The host without its port and without the brackets of an IPv6 address. False: no host could be written so. */
+static bool host_bare(const char *text, char out[HOST_ROOM])
+{
+	const char *begin = *text == '[' ? text + 1 : text, *rest;
+	size_t n = strcspn(begin, *text == '[' ? "]" : ":");
+
+	rest = begin + n + (*text == '[' && begin[n] == ']');
+	if (n == 0 || n >= HOST_ROOM || (*text == '[' && begin[n] != ']'))
+		return false;
+	if (*rest && (*rest != ':' || rest[1 + strspn(rest + 1, "0123456789")]))
+		return false;
+	memcpy(out, begin, n);
+	out[n] = '\0';
+	if (n > 1 && out[n - 1] == '.')
+		out[n - 1] = '\0';
+	return true;
+}
+
+static bool is_listed(const char *hosts, const char *host)
+{
+	size_t n = strlen(host), word;
+
+	for (; hosts && *hosts; hosts += word + (hosts[word] == ' ')) {
+		word = strcspn(hosts, " ");
+		if (word == n && strncasecmp(hosts, host, n) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The address that the client has connected to. */
+static void address_here(struct evhttp_request *req, char out[INET6_ADDRSTRLEN])
+{
+	evutil_socket_t fd = bufferevent_getfd(evhttp_connection_get_bufferevent(evhttp_request_get_connection(req)));
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+		struct sockaddr_storage room;
+	} a;
+	socklen_t n = sizeof(a);
+
+	out[0] = '\0';
+	if (getsockname(fd, &a.any, &n))
+		return;
+	if (a.any.sa_family == AF_INET)
+		inet_ntop(AF_INET, &a.v4.sin_addr, out, INET6_ADDRSTRLEN);
+	else if (a.any.sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&a.v6.sin6_addr))
+		inet_ntop(AF_INET, &a.v6.sin6_addr.s6_addr[12], out, INET6_ADDRSTRLEN);
+	else if (a.any.sa_family == AF_INET6)
+		inet_ntop(AF_INET6, &a.v6.sin6_addr, out, INET6_ADDRSTRLEN);
+}
+
+static bool is_literal(const char *host)
+{
+	struct in6_addr room;
+
+	return inet_pton(AF_INET, host, &room) == 1 || inet_pton(AF_INET6, host, &room) == 1;
+}
+
+static bool is_wildcard(const char *host)
+{
+	return strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0 || strcmp(host, "*") == 0;
+}
+
+/* The same address may be written in several ways. */
+static bool address_equal(const char *a, const char *b)
+{
+	struct in6_addr x, y;
+
+	if (inet_pton(AF_INET6, a, &x) == 1 && inet_pton(AF_INET6, b, &y) == 1)
+		return memcmp(&x, &y, sizeof(x)) == 0;
+	return strcasecmp(a, b) == 0;
+}
+
+static bool host_is_ours(const struct web *w, struct evhttp_request *req, const char *text)
+{
+	char host[HOST_ROOM], here[INET6_ADDRSTRLEN];
+
+	if (!host_bare(text, host))
+		return false;
+	if (strcasecmp(host, "localhost") == 0 || is_listed(w->hosts, host))
+		return true;
+	if (!w->host)
+		return false;
+	address_here(req, here);
+	return address_equal(host, w->host) || address_equal(host, here) || (is_wildcard(w->host) && is_literal(host));
+}
+
+/* Takes the same time wherever the two differ. */
+static bool token_is(const char *token, const char *text)
+{
+	size_t n = strlen(token), given = strlen(text);
+	volatile unsigned char differs = n != given;
+
+	for (size_t i = 0; i < n; i++)
+		differs |= (unsigned char)(token[i] ^ text[i < given ? i : given]);
+	return !differs;
+}
+
+static bool has_token(const struct web *w, struct evhttp_request *req)
+{
+	const char *text = evhttp_find_header(evhttp_request_get_input_headers(req), "Authorization");
+
+	if (!w->token)
+		return true;
+	if (!text || strncasecmp(text, "Bearer ", 7) != 0)
+		return false;
+	text += 7;
+	return token_is(w->token, text + strspn(text, " "));
+}
+
+int gate_refuses(struct web *w, struct evhttp_request *req, bool open)
+{
+	const struct evkeyvalq *headers = evhttp_request_get_input_headers(req);
+	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(req);
+	const char *named = uri ? evhttp_uri_get_host(uri) : NULL;
+	const struct evkeyval *header;
+	unsigned hosts = 0;
+
+	TAILQ_FOREACH(header, headers, next) {
+		if (strcasecmp(header->key, "Host") != 0)
+			continue;
+		if (!host_is_ours(w, req, header->value))
+			return 421;
+		hosts++;
+	}
+	if (named && *named && !host_is_ours(w, req, named))
+		return 421;
+	if (hosts > 1)
+		return HTTP_BADREQUEST;
+	return open || has_token(w, req) ? 0 : 401;
+}
+
+bool gate_may_look(const struct web *w, const struct peer *peer)
+{
+	(void)w, (void)peer;
+	return true;
+}
+
+void gate_peer(struct evhttp_request *req, struct peer *ret_peer)
+{
+	evutil_socket_t fd = bufferevent_getfd(evhttp_connection_get_bufferevent(evhttp_request_get_connection(req)));
+	struct sockaddr_storage address = {0};
+	socklen_t n = sizeof(address);
+
+	if (getpeername(fd, (struct sockaddr *)&address, &n))
+		address.ss_family = AF_UNSPEC;
+	address_peer(fd, (const struct sockaddr *)&address, ret_peer);
+}

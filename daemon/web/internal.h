@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Inside the web listener: what its files share. */
+#ifndef WEB_INTERNAL_H
+#define WEB_INTERNAL_H
+
+#include "daemon/net/listener.h"
+#include "daemon/web/asker.h"
+#include "daemon/web/visits.h"
+#include "daemon/web/web.h"
+
+#include <event2/buffer.h>
+#include <event2/event.h>
+#include <event2/http.h>
+
+struct web {
+	struct event_base *base;
+	struct evhttp *http;
+	struct web_sink sink;
+	char *path, *host, *hosts, *token;
+	uint16_t port;
+	struct listener listener[LISTENER_ADDRESSES_MAX];
+	unsigned listeners;
+	struct visits visits;
+	struct askers askers;
+	TAILQ_HEAD(, stream) streams;
+	unsigned streams_n;
+	struct event *beat; /* once a second, while there are streams */
+	bool stopping;
+};
+
+#endif

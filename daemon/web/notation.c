@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See notation.h. */
+#include "daemon/web/notation.h"
+
+#include "proto/text.h"
+
+/* Fields that are numbers. All others are texts, whatever they look like: a name may be 42. */
+static bool is_number(struct span field)
+{
+	static const char *const words[] = {"fence", "session", "count",  "waiters", "holders", "pos",  "limit",    "held",
+	                                    "pid",   "uid",     "weight", "permits", "value",   "free", "priority", "rtt_us"};
+
+	if (field.n > 3 && memcmp(field.p + field.n - 3, "_ms", 3) == 0)
+		return true;
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (span_equal(field, span_of(words[i])))
+			return true;
+	return false;
+}
+
+static bool looks_numeric(struct span text)
+{
+	size_t sign = text.n > 0 && text.p[0] == '-', n = text.n - sign;
+
+	if (n < 1 || n > 16 || (n > 1 && text.p[sign] == '0'))
+		return false;
+	for (size_t i = sign; i < text.n; i++)
+		if (text.p[i] < '0' || text.p[i] > '9')
+			return false;
+	return true;
+}
+
+static void json_byte(struct buf *out, unsigned char c)
+{
+	static const char escaped[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
+	const char *at = c ? strchr(escaped, c) : NULL;
+
+	if (at)
+		buf_printf(out, "\\%c", letters[at - escaped]);
+	else if (c >= 0x80)
+		buf_printf(out, "\\udc%02x", c);
+	else if (byte_is_control(c))
+		buf_printf(out, "\\u%04x", c);
+	else
+		buf_append(out, &c, 1);
+}
+
+void notation_text(struct buf *out, struct span text)
+{
+	size_t n;
+
+	buf_append(out, "\"", 1);
+	for (; text.n > 0; text.p += n, text.n -= n) {
+		n = utf8_length(text);
+		if (n > 0)
+			buf_append(out, text.p, n);
+		else
+			json_byte(out, (unsigned char)text.p[0]);
+		n += n == 0;
+	}
+	buf_append(out, "\"", 1);
+}
+
+void notation_comma(struct buf *out)
+{
+	size_t n = buf_length(out);
+	char last = n > 0 ? buf_begin(out)[n - 1] : '{';
+
+	if (last != '{' && last != '[')
+		buf_append(out, ",", 1);
+}
+
+void notation_member(struct buf *out, struct span name, struct span value)
+{
+	notation_comma(out);
+	notation_text(out, name);
+	buf_append(out, ":", 1);
+	if (is_number(name) && looks_numeric(value))
+		buf_append(out, value.p, value.n);
+	else
+		notation_text(out, value);
+}
+
+void notation_field(struct buf *out, const struct reply_line *line, const char *field, const char *as)
+{
+	struct span value = reply_find(line, field);
+
+	if (value.p)
+		notation_member(out, span_of(as ? as : field), value);
+}
+
+void notation_line(struct buf *out, const struct reply_line *line)
+{
+	notation_raw(out, "{");
+	for (unsigned i = 0; i < line->fields; i++)
+		notation_member(out, line->field[i].name, line->field[i].value);
+	notation_raw(out, "}");
+}

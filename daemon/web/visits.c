@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * See visits.h. The reference to the bufferevent keeps it when evhttp frees its connection; evhttp has then taken its callbacks away. So a sweep finds those
+ * that are over. At most VISITS_MOST connections exist: beyond, and while descriptors are short, nothing is accepted.
+ */
+#include "daemon/web/visits.h"
+
+#include "daemon/base/clock.h"
+#include "daemon/base/mem.h"
+#include "daemon/web/internal.h"
+
+#include <errno.h>
+#include <event2/bufferevent.h>
+#include <event2/listener.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#define VISITS_MOST 128
+#define SWEEP_US    (100 * MSEC)
+#define REQUEST_US  (5 * SEC) /* from accept to the end of the request */
+#define PAUSE_US    (500 * MSEC)
+
+_Static_assert(VISITS_MOST + LISTENER_ADDRESSES_MAX + 8 <= WEB_DESCRIPTORS, "what descriptors.c keeps for the web listener");
+
+static void listener_enable(struct evhttp_bound_socket *bound, void *on)
+{
+	struct evconnlistener *l = evhttp_bound_socket_get_listener(bound);
+
+	if (on)
+		evconnlistener_enable(l);
+	else
+		evconnlistener_disable(l);
+}
+
+static void visits_accept(struct web *w, bool on)
+{
+	w->visits.paused = !on;
+	evhttp_foreach_bound_socket(w->http, listener_enable, on ? w : NULL);
+}
+
+static void visits_sweep_soon(struct web *w)
+{
+	const struct timeval soon = {.tv_usec = SWEEP_US};
+
+	if (!event_pending(w->visits.sweep, EV_TIMEOUT, NULL))
+		event_add(w->visits.sweep, &soon);
+}
+
+static bool visit_is_over(const struct visit *v)
+{
+	bufferevent_event_cb callback;
+
+	bufferevent_getcb(v->bev, NULL, NULL, &callback, NULL);
+	return !callback;
+}
+
+static void visit_free(struct web *w, struct visit *v)
+{
+	TAILQ_REMOVE(&w->visits.all, v, next);
+	w->visits.count--;
+	bufferevent_decref(v->bev);
+	free(v);
+}
+
+void visit_shut(struct visit *v)
+{
+	if (!v->shut)
+		shutdown(bufferevent_getfd(v->bev), SHUT_RDWR);
+	v->shut = true;
+}
+
+/* evhttp does not read while it answers, so it does not notice that the client of a stream has gone. */
+static bool visit_has_left(const struct visit *v)
+{
+	struct pollfd p = {.fd = bufferevent_getfd(v->bev), .events = POLLRDHUP};
+
+	return v->is_stream && poll(&p, 1, 0) > 0;
+}
+
+static void on_sweep(evutil_socket_t fd, short what, void *context)
+{
+	struct web *w = context;
+	struct instant now = clock_boottime();
+	struct visit *v, *next;
+
+	(void)fd, (void)what;
+	for (v = TAILQ_FIRST(&w->visits.all); v; v = next) {
+		next = TAILQ_NEXT(v, next);
+		if (visit_is_over(v))
+			visit_free(w, v);
+		else if (visit_has_left(v) || (!v->asked && !instant_before(now, instant_add(v->since, REQUEST_US))))
+			visit_shut(v);
+	}
+	if (w->visits.paused && !w->stopping && w->visits.count < VISITS_MOST && !instant_before(now, w->visits.pause_end))
+		visits_accept(w, true);
+	if (w->visits.count > 0 || (w->visits.paused && !w->stopping))
+		visits_sweep_soon(w);
+}
+
+/* evhttp has accepted a connection, and asks for its bufferevent. */
+static struct bufferevent *on_accept(struct event_base *base, void *context)
+{
+	struct web *w = context;
+	struct visit *v;
+	struct bufferevent *bev = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
+
+	if (!bev)
+		mem_exhausted();
+	v = mem_alloc(sizeof(*v));
+	bufferevent_incref(bev);
+	v->bev = bev;
+	v->since = clock_boottime();
+	TAILQ_INSERT_TAIL(&w->visits.all, v, next);
+	if (++w->visits.count >= VISITS_MOST)
+		visits_accept(w, false);
+	visits_sweep_soon(w);
+	return bev;
+}
+
+/* libevent gives this callback what it gives that of evhttp. So the web listener of this process is known here. */
+static struct web *listening;
+
+/* accept(2) would fail again at once. */
+static void on_accept_error(struct evconnlistener *listener, void *of_evhttp)
+{
+	struct web *w = listening;
+
+	(void)listener, (void)of_evhttp;
+	visits_accept(w, false);
+	w->visits.pause_end = instant_add(clock_boottime(), PAUSE_US);
+	visits_sweep_soon(w);
+}
+
+static void listener_watch(struct evhttp_bound_socket *bound, void *context)
+{
+	listening = context;
+	evconnlistener_set_error_cb(evhttp_bound_socket_get_listener(bound), on_accept_error);
+}
+
+void visits_watch_listeners(struct web *w)
+{
+	evhttp_foreach_bound_socket(w->http, listener_watch, w);
+}
+
+struct visit *visit_of(struct web *w, struct evhttp_request *req)
+{
+	struct bufferevent *bev = evhttp_connection_get_bufferevent(evhttp_request_get_connection(req));
+	struct visit *v;
+
+	TAILQ_FOREACH(v, &w->visits.all, next)
+		if (v->bev == bev)
+			break;
+	v->asked = true;
+	return v;
+}
+
+int visits_init(struct web *w)
+{
+	TAILQ_INIT(&w->visits.all);
+	w->visits.pause_end = INSTANT_PAST;
+	w->visits.sweep = evtimer_new(w->base, on_sweep, w);
+	evhttp_set_bevcb(w->http, on_accept, w);
+	return w->visits.sweep ? 0 : -ENOMEM;
+}
+
+void visits_release(struct web *w)
+{
+	while (!TAILQ_EMPTY(&w->visits.all))
+		visit_free(w, TAILQ_FIRST(&w->visits.all));
+	if (w->visits.sweep)
+		event_free(w->visits.sweep);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The connections of the web listener. evhttp owns them, and does not tell when one ends: each has a second owner here, which counts them and closes one
+ * that has not finished its request in time, even if it sends a byte now and then.
+ */
+#ifndef WEB_VISITS_H
+#define WEB_VISITS_H
+
+#include "daemon/base/instant.h"
+
+#include <stdbool.h>
+#include <sys/queue.h>
+
+struct web;
+struct event;
+struct bufferevent;
+struct evhttp_request;
+
+struct visit {
+	TAILQ_ENTRY(visit) next;
+	struct bufferevent *bev;
+	struct instant since;
+	bool asked;    /* its request has come */
+	bool is_stream;
+	bool shut;     /* evhttp was made to see its end */
+};
+
+struct visits {
+	TAILQ_HEAD(, visit) all;
+	unsigned count;
+	bool paused;          /* nothing is accepted */
+	struct instant pause_end;
+	struct event *sweep;
+};
+
+int visits_init(struct web *w);     /* after w->http was made */
+void visits_release(struct web *w); /* after evhttp_free */
+
+/* The connection of a request that has come. */
+struct visit *visit_of(struct web *w, struct evhttp_request *req);
+void visit_shut(struct visit *v); /* evhttp sees the end of the connection, and frees it */
+/* The listening sockets were added: watches over their errors. */
+void visits_watch_listeners(struct web *w);
+
+#endif

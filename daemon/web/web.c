@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The web listener: begins, ends, and takes each request to what answers it. */
+#include "daemon/web/web.h"
+
+#include "daemon/base/mem.h"
+#include "daemon/web/answer.h"
+#include "daemon/web/gate.h"
+#include "daemon/web/internal.h"
+#include "daemon/web/page.h"
+#include "daemon/web/snapshot.h"
+#include "daemon/web/stream.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HEAD_MOST  8192
+#define BODY_MOST  65536 /* of a request that is refused in any case */
+#define TIMEOUT_S  5
+#define KEEPALIVE_US (60 * SEC)
+
+/* --- what is answered at once --- */
+
+static void serve_live(struct web *w, struct evhttp_request *req)
+{
+	(void)w;
+	answer(req, HTTP_OK, TYPE_TEXT, "ok\n", 3, NULL);
+}
+
+static void serve_ready(struct web *w, struct evhttp_request *req)
+{
+	struct buf out;
+	bool ready;
+
+	buf_init(&out);
+	ready = w->sink.ready(w->sink.context, &out);
+	answer(req, ready ? HTTP_OK : HTTP_SERVUNAVAIL, TYPE_TEXT, buf_begin(&out), buf_length(&out), NULL);
+	buf_release(&out);
+}
+
+static void serve_metrics(struct web *w, struct evhttp_request *req)
+{
+	struct buf out;
+
+	buf_init(&out);
+	w->sink.metrics(w->sink.context, &out);
+	answer(req, HTTP_OK, TYPE_METRICS, buf_begin(&out), buf_length(&out), NULL);
+	buf_release(&out);
+}
+
+static void serve_page(struct web *w, struct evhttp_request *req)
+{
+	(void)w;
+	answer(req, HTTP_OK, TYPE_HTML, page_text, page_length, page_csp);
+}
+
+/* --- requests --- */
+
+struct path {
+	const char *path;
+	void (*serve)(struct web *w, struct evhttp_request *req);
+	bool open;  /* needs no token */
+	bool looks; /* tells of this host: gate_may_look */
+};
+
+static const struct path paths[] = {
+	{"/", serve_page, false, true},
+	{"/livez", serve_live, true, false},
+	{"/readyz", serve_ready, true, false},
+	{"/metrics", serve_metrics, false, true},
+	{"/api/v1/snapshot", snapshot_begin, false, false},
+	{"/api/v1/events", stream_begin, false, false},
+};
+
+static const struct path *path_find(struct evhttp_request *req)
+{
+	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(req);
+	const char *path = uri ? evhttp_uri_get_path(uri) : NULL;
+
+	for (size_t i = 0; path && i < sizeof(paths) / sizeof(*paths); i++)
+		if (strcmp(path, paths[i].path) == 0)
+			return &paths[i];
+	return NULL;
+}
+
+static const char *refusal_text(int status)
+{
+	switch (status) {
+	case 401:
+		return "a token is needed: Authorization: Bearer TOKEN, with the token of http.token_file";
+	case 421:
+		return "this Host is not served here: add its name to http.hosts";
+	default:
+		return "a request names one Host";
+	}
+}
+
+static bool may_look(struct web *w, struct evhttp_request *req)
+{
+	struct peer peer;
+
+	gate_peer(req, &peer);
+	return gate_may_look(w, &peer);
+}
+
+static void on_request(struct evhttp_request *req, void *context)
+{
+	struct web *w = context;
+	const struct path *path = path_find(req);
+	enum evhttp_cmd_type method = evhttp_request_get_command(req);
+	int refused = gate_refuses(w, req, path && path->open);
+
+	visit_of(w, req);
+	if (refused)
+		answer_error(req, refused, refusal_text(refused));
+	else if (!path)
+		answer_error(req, HTTP_NOTFOUND, "not found");
+	else if (method != EVHTTP_REQ_GET && method != EVHTTP_REQ_HEAD)
+		answer_error(req, HTTP_BADMETHOD, "this is read only: GET or HEAD");
+	else if (path->looks && !may_look(w, req))
+		answer_error(req, 403, "the rules do not let you look");
+	else
+		path->serve(w, req);
+}
+
+/* --- begin and end --- */
+
+static char *copy(const char *text)
+{
+	return text ? mem_copy(text, strlen(text)) : NULL;
+}
+
+static bool web_start(struct web *w)
+{
+	w->http = evhttp_new(w->base);
+	w->beat = event_new(w->base, -1, EV_PERSIST, streams_beat, w);
+	if (!w->http || !w->beat || askers_init(w) || visits_init(w))
+		return false;
+	evhttp_set_allowed_methods(w->http, EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD | EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE | EVHTTP_REQ_OPTIONS |
+	                                            EVHTTP_REQ_TRACE | EVHTTP_REQ_PATCH);
+	evhttp_set_max_headers_size(w->http, HEAD_MOST);
+	evhttp_set_max_body_size(w->http, BODY_MOST);
+	evhttp_set_timeout(w->http, TIMEOUT_S);
+	evhttp_set_gencb(w->http, on_request, w);
+	return true;
+}
+
+struct web *web_new(struct event_base *base, const struct web_conf *conf, const struct web_sink *sink)
+{
+	struct web *w = mem_alloc(sizeof(*w));
+
+	w->base = base;
+	w->sink = *sink;
+	w->path = copy(conf->path);
+	w->host = copy(conf->host);
+	w->hosts = copy(conf->hosts);
+	w->token = copy(conf->token);
+	w->port = conf->port;
+	TAILQ_INIT(&w->streams);
+	TAILQ_INIT(&w->visits.all);
+	TAILQ_INIT(&w->askers.due);
+	if (web_start(w))
+		return w;
+	web_free(w);
+	return NULL;
+}
+
+int web_listen(struct web *w)
+{
+	int n = w->path ? listener_unix(w->path, w->listener) : listener_tcp(w->host, w->port, KEEPALIVE_US, w->listener);
+
+	if (n < 0)
+		return n;
+	w->listeners = w->path ? 1 : (unsigned)n;
+	for (unsigned i = 0; i < w->listeners; i++) {
+		/* evhttp owns the descriptor from here on. */
+		if (!evhttp_accept_socket_with_handle(w->http, w->listener[i].fd))
+			return -ENOMEM;
+		w->listener[i].fd = -1;
+	}
+	visits_watch_listeners(w);
+	return 0;
+}
+
+static void listeners_release(struct web *w)
+{
+	while (w->listeners > 0)
+		listener_release(&w->listener[--w->listeners]);
+}
+
+static void listener_note(struct evhttp_bound_socket *bound, void *context)
+{
+	struct evhttp_bound_socket **one = context;
+
+	*one = bound;
+}
+
+void web_stop(struct web *w)
+{
+	struct evhttp_bound_socket *one;
+
+	w->stopping = true;
+	listeners_release(w); /* unlinks the socket before it is closed */
+	do {
+		one = NULL;
+		evhttp_foreach_bound_socket(w->http, listener_note, &one);
+		if (one)
+			evhttp_del_accept_socket(w->http, one);
+	} while (one);
+	streams_end(w);
+}
+
+void web_free(struct web *w)
+{
+	if (!w)
+		return;
+	listeners_release(w);
+	askers_silence(w);
+	if (w->http)
+		evhttp_free(w->http);
+	visits_release(w);
+	askers_release(w);
+	if (w->beat)
+		event_free(w->beat);
+	if (w->token)
+		explicit_bzero(w->token, strlen(w->token));
+	free(w->token);
+	free(w->hosts);
+	free(w->host);
+	free(w->path);
+	free(w);
+}

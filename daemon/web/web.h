@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The web listener: health, metrics, a snapshot and the events of locks as JSON, and the page that shows them. It reads only. HTTP is spoken by evhttp, one
+ * request per connection.
+ *
+ * What it shows of locks it asks as a client does: it opens sessions (peer.is_web) through its sink, sends them lines, and is given the answers by web_send.
+ * So it knows the protocol and nothing of the core, and whoever asks sees what a session of that peer would see. Its sessions have the slots below
+ * WEB_SESSIONS. Nothing here waits for a client. Callbacks of the sink come on the loop's thread, never from inside web_send. Not thread-safe.
+ */
+#ifndef WEB_WEB_H
+#define WEB_WEB_H
+
+#include "daemon/base/buf.h"
+#include "daemon/base/peer.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define WEB_SESSIONS    64
+#define WEB_DESCRIPTORS 160 /* of connections and listening sockets: see visits.c */
+
+struct event_base;
+struct web;
+
+struct web_conf {
+	const char *path;  /* of a Unix socket; NULL: host and port */
+	const char *host;
+	uint16_t port;
+	const char *hosts; /* further names that requests may call this host, a blank between two; NULL: none */
+	const char *token; /* NULL: none */
+};
+
+struct web_sink {
+	void *context;
+	void (*open)(void *context, uint64_t session, const struct peer *peer);
+	void (*line)(void *context, uint64_t session, char *line, size_t n);
+	void (*sent)(void *context, uint64_t session); /* after web_await_sent */
+	void (*gone)(void *context, uint64_t session); /* the client is gone; nothing more is sent to this session */
+	/* Appends the lines of /readyz. True: there is a quorum. */
+	bool (*ready)(void *context, struct buf *out);
+	void (*metrics)(void *context, struct buf *out); /* appends the text of /metrics */
+	void (*server)(void *context, struct buf *out);  /* appends what is known of the server, as a row of the protocol: "* key=value …" */
+};
+
+/* Copies what conf points to. NULL: no memory. */
+struct web *web_new(struct event_base *base, const struct web_conf *conf, const struct web_sink *sink);
+void web_free(struct web *w); /* closes all connections, without callbacks; NULL is allowed */
+
+int web_listen(struct web *w); /* 0 or -errno, as net_listen_… */
+void web_stop(struct web *w);  /* stops listening, and ends all streams */
+
+void web_send(struct web *w, uint64_t session, const void *bytes, size_t n);
+void web_await_sent(struct web *w, uint64_t session);
+void web_hangup(struct web *w, uint64_t session); /* no callback of this session follows */
+
+static inline bool web_owns(uint64_t session)
+{
+	return (uint32_t)session < WEB_SESSIONS;
+}
+
+#endif

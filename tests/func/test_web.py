@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The web listener: health, metrics, the snapshot and the stream of events. The page itself: test_web_page.py."""
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+from harness import FuncTest, StoreTest, on_each_store
+from process import WAIT, memory_kib, until
+from web import Events, Metrics, Web, drain, free_web
+
+
+class WebTest(FuncTest):
+    def start(self, web=None, tree=None, **options):
+        """A daemon with a web listener."""
+        web = web or free_web()
+        d = self.daemon({"listen": {"http": web.listen}, **(tree or {})}, **options)
+        return d, web
+
+
+class Asking(WebTest):
+    COST = 10
+
+    def test_health(self):
+        d, web = self.start()
+        d.joined()
+        answer = web.ask("/livez")
+        self.assertEqual((answer.status, answer.body), (200, b"ok\n"))
+        answer = web.ask("/readyz")
+        self.assertEqual((answer.status, answer.body), (200, b"memory joined\n"))
+        for path in ("/livez", "/readyz", "/metrics", "/", "/api/v1/snapshot", "/api/v1/events"):
+            answer = web.ask(path, "HEAD")
+            self.assertEqual((answer.status, answer.body), (200, b""), path)
+            self.assertIn("default-src 'none'", answer["Content-Security-Policy"])
+
+    def test_readyz_names_each_store(self):
+        d, web = self.start(tree={"store": "redis", "redis": {"nodes": ["red1=127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"]}})
+        answer = web.ask("/readyz")
+        self.assertEqual(answer.status, 503)
+        self.assertEqual(answer.text, "red1 down\n127.0.0.1:2 down\n127.0.0.1:3 down\n")
+        self.assertEqual(web.ask("/livez").status, 200)
+        self.assertTrue(d.alive())
+
+    def test_what_is_refused(self):
+        _, web = self.start()
+        for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
+            answer = web.ask("/metrics", method, body="x" if method != "OPTIONS" else None)
+            self.assertEqual((answer.status, answer["Allow"]), (405, "GET, HEAD"), method)
+        for path in ("/nothing", "/livez/", "/api/v1", "/%2e", "//"):
+            self.assertEqual(web.ask(path).status, 404, path)
+        for host in ("evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "[::1]", "10.0.0.1", "localhost:x", "a:b:c", ""):
+            self.assertEqual(web.ask("/", host=host).status, 421, host)
+        for host in ("localhost", "LOCALHOST:80", "127.0.0.1", "127.0.0.1:%d" % web.at[1], "localhost."):
+            self.assertEqual(web.ask("/", host=host).status, 200, host)
+        self.assertIn(b" 421 ", web.raw(b"GET http://evil.example/ HTTP/1.1\r\nHost: localhost\r\n\r\n").split(b"\r\n")[0])
+        self.assertIn(b" 421 ", web.raw(b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n").split(b"\r\n")[0])
+        self.assertRegex(web.raw(b"GET / HTTP/1.1\r\nHost: localhost\r\nX: %s\r\n\r\n" % (b"x" * 9000)).split(b"\r\n")[0] + b" 400 ", b" (400|431) ")
+        for path in ("/api/v1/snapshot?limit=x", "/api/v1/snapshot?limit=10001", "/api/v1/snapshot?prefix=%zz", "/api/v1/events?prefix=" + 600 * "x"):
+            self.assertEqual(web.ask(path).status, 400, path)
+        self.assertEqual(web.ask("/livez").status, 200)
+
+    def test_a_slow_head_is_closed_in_5_s_and_harms_nobody(self):
+        d, web = self.start()
+        begin, slow = time.monotonic(), [web.connect(20) for _ in range(100)]
+        for sock in slow:
+            sock.sendall(b"GET / HT")
+        client = self.client(d)
+        while time.monotonic() - begin < 4:  # a byte now and then does not prolong it
+            slow[0].sendall(b"x")
+            begun = time.monotonic()
+            client.ok("LOCK a wait=5s")
+            client.ok("UNLOCK a")
+            self.assertEqual(web.ask("/livez").status, 200)
+            self.assertLess(time.monotonic() - begun, 2)
+            time.sleep(0.5)
+        for sock in slow:
+            drain(sock)
+            sock.close()
+        took = time.monotonic() - begin
+        self.assertTrue(4.5 < took < 9, "%.1f s" % took)
+
+    def test_more_connections_than_are_accepted_leave_the_others_alone(self):
+        d, web = self.start()
+        held = [web.connect() for _ in range(400)]
+        client = self.client(d)
+        client.ok("LOCK a")
+        self.assertLess(len(os.listdir("/proc/%d/fd" % d.pid)), 300)
+        for sock in held:
+            sock.close()
+        until(lambda: web.ask("/livez").status == 200, "it answers again")
+
+    def test_a_unix_socket(self):
+        path = os.path.join(self.folder(), "http")
+        d, web = self.start(Web(path))
+        self.assertEqual(os.stat(path).st_mode & 0o777, 0o666)
+        self.assertEqual(web.ask("/livez").status, 200)
+        self.assertEqual(web.ask("/api/v1/snapshot").json["locks"], [])
+        self.assertEqual(web.ask("/", host="evil.example").status, 421)
+        d.stop()
+        self.assertFalse(os.path.exists(path))
+
+    def test_beyond_loopback_only_with_a_token(self):
+        port = free_web().at[1]
+        self.refused({"listen": {"http": "0.0.0.0:%d" % port}}, "error: other hosts may reach 0.0.0.0:%d: set http.token_file" % port, 78)
+        token = os.path.join(self.folder(), "token")
+        with open(token, "w"):
+            pass
+        tree = {"listen": {"http": "0.0.0.0:%d" % port}, "http": {"token_file": token, "hosts": ["locks.example", "other.example"]}}
+        self.refused(tree, "error: the file holds no token", 78)
+        with open(token, "w") as out:
+            out.write("s3cret\n")
+        d, web = self.start(Web(("127.0.0.1", port)), tree)
+        for path in ("/", "/metrics", "/api/v1/snapshot", "/api/v1/events", "/nothing"):
+            for headers in ({}, {"Authorization": "Bearer s3cre"}, {"Authorization": "Bearer s3crett"}, {"Authorization": "Basic s3cret"}):
+                answer = web.ask(path, headers=headers)
+                self.assertEqual((answer.status, answer["WWW-Authenticate"]), (401, 'Bearer realm="redlockd"'), (path, headers))
+        bearer = {"Authorization": "Bearer s3cret"}
+        for path in ("/", "/metrics", "/api/v1/snapshot"):
+            self.assertEqual(web.ask(path, headers=bearer).status, 200)
+        for path in ("/livez", "/readyz"):
+            self.assertEqual(web.ask(path).status, 200)
+        for host, status in (("10.1.2.3", 200), ("[2001:db8::1]:80", 200), ("OTHER.example", 200), ("db3", 421)):
+            self.assertEqual(web.ask("/", headers=bearer, host=host).status, status, host)
+        self.assertNotIn("s3cret", d.log())
+
+    def test_sigterm_ends_streams_and_the_daemon_within_a_second(self):
+        d, web = self.start()
+        events, chunked = Events(web), web.connect()
+        chunked.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        self.assertIn(b"text/event-stream", chunked.recv(4096))
+        begin = time.monotonic()
+        d.process.send_signal(signal.SIGTERM)
+        self.assertTrue(events.ended())
+        self.assertTrue(drain(chunked).endswith(b"0\r\n\r\n"), "the stream ends as HTTP has it")
+        d.expect_dead = True
+        self.assertEqual(d.process.wait(10), 0)
+        self.assertLess(time.monotonic() - begin, 1 + 2)
+
+    def test_no_web_listener_by_default(self):
+        d = self.daemon()
+        self.assertIn("http=no", d.log())
+
+
+@on_each_store
+class Figures:
+    COST = 3
+
+    @classmethod
+    def setUpClass(cls):
+        cls.web = free_web()
+        cls.CONFIG = {"listen": {"http": cls.web.listen}}
+        StoreTest.setUpClass.__func__(cls)
+
+    def metrics(self):
+        answer = self.web.ask("/metrics")
+        self.assertEqual(answer["Content-Type"], "text/plain; version=0.0.4; charset=utf-8")
+        return answer
+
+    def test_metrics_are_the_figures_of_stats(self):
+        client, name = self.connect(), self.name()
+        before = Metrics(self.metrics().text)
+        client.ok("LOCK " + name)
+        time.sleep(0.03)
+        client.ok("UNLOCK %s sync=yes" % name)
+        client.ok("LOCK " + name)
+        now, stats = Metrics(self.metrics().text), {row["metric"]: row.num("value") for row in client.ok("STATS").rows}
+        for metric in stats:
+            if not metric.endswith("_ms") and metric not in ("requests_total", "timers", "store_calls_total"):
+                self.assertEqual(now.value("redlockd_" + metric), stats[metric], metric)
+        self.assertEqual(now.value("redlockd_locks_held"), 1)
+        for metric in ("wait", "hold"):
+            self.assertAlmostEqual(now.value("redlockd_%s_seconds_total" % metric), stats[metric + "_total_ms"] / 1000, delta=0.002)
+        for histogram, more in (("acquire_wait", 2), ("hold", 1)):
+            self.assertEqual(now.value("redlockd_%s_seconds_count" % histogram) - before.value("redlockd_%s_seconds_count" % histogram), more)
+        self.assertEqual(now.value("redlockd_hold_seconds_bucket", le="0.02"), before.value("redlockd_hold_seconds_bucket", le="0.02"))
+        self.assertGreater(now.value("redlockd_hold_seconds_sum"), 0.03)
+        self.assertGreater(now.value("redlockd_redis_round_trip_seconds_count"), 0)
+        self.assertEqual((now.value("redlockd_quorum_available"), now.value("redlockd_redis_up"), now.value("redlockd_build_info")), (1, 1, 1))
+        self.assertGreater(now.value("process_resident_memory_bytes"), 1 << 20)
+        self.assertLess(abs(now.value("process_start_time_seconds") - time.time()), 600)
+
+    def test_who_asks_here_is_in_no_figure_and_in_no_list(self):
+        client = self.connect()
+        with_page = Events(self.web)
+        self.addCleanup(with_page.close)
+        before = client.stats()
+        for _ in range(3):
+            self.web.ask("/api/v1/snapshot")
+        self.assertEqual(len(client.ok("LIST sessions").rows), 1)
+        after = client.stats()
+        for metric in ("sessions", "sessions_opened_total"):
+            self.assertEqual(after[metric], before[metric], metric)
+        self.assertEqual(int(after["requests_total"]) - int(before["requests_total"]), 2)
+
+    def test_promtool_finds_no_fault(self):
+        promtool = os.environ.get("PROMTOOL") or shutil.which("promtool")
+        if not promtool:
+            self.skipTest("promtool is not installed (Debian package prometheus)")
+        self.connect().ok("LOCK " + self.name())
+        done = subprocess.run([promtool, "check", "metrics"], input=self.metrics().body, capture_output=True, check=False)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", b""))
+
+    def test_the_snapshot_tells_who_holds_and_who_waits(self):
+        holder, name = self.connect("worker-7"), self.name()
+        fence = holder.ok('LOCK %s note="nightly export"' % name).num("fence")
+        self.waiting(name, 2)
+        snapshot = self.web.ask("/api/v1/snapshot?prefix=" + name).json
+        self.assertEqual(set(snapshot), {"server", "stores", "totals", "locks", "more"})
+        self.assertEqual([store["state"] for store in snapshot["stores"]], ["joined"])
+        self.assertEqual(snapshot["totals"]["waiters"], 2)
+        [lock] = snapshot["locks"]
+        self.assertEqual((lock["name"], lock["kind"], lock["mode"], lock["fence"]), (name, "lock", "exclusive", fence))
+        [held] = lock["holders"]
+        self.assertEqual((held["label"], held["peer"], held["count"], held["note"]), ("worker-7", "unix", 1, "nightly export"))
+        self.assertTrue(0 <= held["held_ms"] < 10000 and 0 < held["valid_ms"] <= 10000 and held["session"] > 0)
+        self.assertEqual([waiter["label"] for waiter in lock["waiters"]], ["waiter-0", "waiter-1"])
+        self.assertTrue(all(0 <= waiter["waited_ms"] < 10000 for waiter in lock["waiters"]))
+
+    def test_the_snapshot_has_pages(self):
+        client, name = self.connect(), self.name()
+        for i in range(5):
+            client.ok("LOCK %s-%d" % (name, i))
+        seen, after, pages = [], "", 0
+        while True:
+            page = self.web.ask("/api/v1/snapshot?prefix=%s&limit=2&after=%s" % (name, after)).json
+            seen += [lock["name"] for lock in page["locks"]]
+            after, pages = page["locks"][-1]["name"], pages + 1
+            if not page["more"]:
+                break
+        self.assertEqual((seen, pages), (["%s-%d" % (name, i) for i in range(5)], 3))
+
+    def test_permits_and_readers(self):
+        client, name = self.connect(), self.name()
+        client.ok("ACQUIRE %s-s limit=3" % name)
+        client.ok("LOCK %s-r mode=shared" % name)
+        self.connect().ok("LOCK %s-r mode=shared" % name)
+        readers, permits = self.web.ask("/api/v1/snapshot?prefix=" + name).json["locks"]
+        self.assertEqual((readers["mode"], len(readers["holders"])), ("shared", 2))
+        self.assertEqual((permits["kind"], permits["limit"], len(permits["holders"])), ("semaphore", 3, 1))
+
+    def test_hostile_names(self):
+        client, name = self.connect(), self.name()
+        client.ok(r'LOCK "%s <img src=x>\"\xff\x00\n" note="</script>"' % name)
+        raw = self.web.ask("/api/v1/snapshot?prefix=%s+%%3Cimg" % name)
+        [lock] = raw.json["locks"]
+        self.assertEqual(lock["name"], '%s <img src=x>"\udcff\x00\n' % name)
+        self.assertEqual(lock["holders"][0]["note"], "</script>")
+        again = self.web.ask("/api/v1/snapshot?prefix=%s%%20%%3Cimg%%20src=x%%3E%%22%%FF%%00" % name).json
+        self.assertEqual(len(again["locks"]), 1)
+
+    def test_events(self):
+        (holder, waiter), name = self.two(), self.name()
+        events = Events(self.web, "?prefix=" + name)
+        self.addCleanup(events.close)
+        self.assertTrue(events.headers["content-type"].startswith("text/event-stream"))
+        holder.ok("LOCK another-" + name)
+        fence = holder.ok("LOCK " + name).num("fence")
+        waiter.begin("LOCK %s wait=60s" % name)
+        holder.ok("UNLOCK " + name)
+        got = [events.next() for _ in range(4)]
+        self.assertEqual([kind for kind, _ in got], ["granted", "waiting", "released", "granted"])
+        self.assertEqual({data["name"] for _, data in got}, {name})
+        self.assertEqual(got[0][1]["fence"], fence)
+        self.assertEqual([data["kind"] for _, data in got], [kind for kind, _ in got])
+
+
+class Slow(WebTest):
+    COST = 8
+
+    def test_a_reader_that_does_not_read_gets_a_gap_and_delays_nobody(self):
+        d, web = self.start(Web(os.path.join(self.folder(), "http")))
+        client, events = self.client(d), Events(web)
+        self.addCleanup(events.close)
+        note = "x" * 250
+        for _ in range(60):
+            client.send(*["LOCK a note=%s\nUNLOCK a" % note] * 100)
+            for _ in range(200):
+                self.assertEqual(client.reply().kind, "OK")
+        self.assertLess(memory_kib(d.pid), 64 << 10)
+        kinds, missed = {}, 0
+        while "gap" not in kinds:
+            kind, data = events.next()
+            kinds[kind] = kinds.get(kind, 0) + 1
+            missed += data.get("missed", 0)
+        self.assertEqual(sum(kinds.values()) - 1 + missed, 12000)
+
+    def test_streams_have_a_bound_and_leave(self):
+        d, web = self.start()
+        streams = [Events(web) for _ in range(32)]
+        self.assertEqual(web.ask("/api/v1/events").status, 503)
+        self.assertEqual(web.ask("/api/v1/snapshot").status, 200)
+        for stream in streams:
+            stream.close()
+        until(lambda: web.ask("/api/v1/snapshot").status == 200 and len(os.listdir("/proc/%d/fd" % d.pid)) < 40, "those who left are forgotten", WAIT)
+        Events(web).close()
