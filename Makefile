@@ -267,9 +267,11 @@ DAEMON := \
 	daemon/reach.c \
 	daemon/rest.c \
 	daemon/runtime.c \
+	daemon/status.c \
 	daemon/stores.c \
 	daemon/supervise.c \
-	daemon/systemd.c
+	daemon/systemd.c \
+	daemon/wrong_port.c
 
 CLIENT := \
 	client/address.c \
@@ -346,7 +348,7 @@ obj = $(patsubst %.c,$(O)/%.o,$(1))
 # Of several goals in one make, deps comes before all others.
 FIRST := $(filter deps,$(MAKECMDGOALS))
 
-all: $(O)/redlockd $(O)/redlock ## build the daemon and the command line (the default)
+all: $(O)/redlockd $(O)/redlock $(O)/libredlock.a ## build the daemon, the command line and the library (the default)
 
 $(O)/redlockd: $(call obj,$(DAEMON) $(NET) $(REDIS) $(STORE) $(CORE) $(DAEMON_BASE) $(CONF) $(PROTO)) $(O)/gen/scripts.o
 	$(call say,LD)

@@ -50,6 +50,8 @@ struct invocation {
 	int busy_exit, priority;
 	int slots, weight; /* of a semaphore; slots 0: it is a lock */
 	bool shared, any, json, help, version;
+	bool quiet, whole;
+	bool wait_given;     /* --wait, whatever it says */
 };
 
 /* The command is work. */

@@ -33,6 +33,7 @@ static const char *duration_set(const char *value, int64_t *ret_ms)
 
 static const char *wait_set(struct invocation *in, const char *value)
 {
+	in->wait_given = true;
 	if (strcmp(value, "forever") != 0)
 		return duration_set(value, &in->wait_ms);
 	in->wait_ms = REDLOCK_FOREVER;
@@ -155,6 +156,18 @@ static const char *shared_set(struct invocation *in, const char *value)
 static const char *any_set(struct invocation *in, const char *value)
 {
 	in->any = !value;
+	return NULL;
+}
+
+static const char *quiet_set(struct invocation *in, const char *value)
+{
+	in->quiet = !value;
+	return NULL;
+}
+
+static const char *long_set(struct invocation *in, const char *value)
+{
+	in->whole = !value;
 	return NULL;
 }
 

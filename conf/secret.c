@@ -4,6 +4,7 @@
  */
 #include "conf/conf.h"
 
+#include "conf/report.h"
 #include "conf/source.h"
 
 #include <errno.h>
@@ -25,24 +26,34 @@ static bool path_join(const char *folder, size_t n, const char *name, char ret_p
 	return length > 0 && length < PATH_MAX;
 }
 
+/* Something is there, even if it cannot be looked at. */
+static bool is_there(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) || errno != ENOENT;
+}
+
 /* A relative name is looked up in $CREDENTIALS_DIRECTORY, then beside the configuration file, then in the working directory. */
-static int password_open(const struct conf *c, int how)
+static bool password_path(const struct conf *c, char ret_path[PATH_MAX])
 {
 	const char *name = c->redis.password_file, *credentials = getenv("CREDENTIALS_DIRECTORY");
 	const struct conf_source *source = c->origin[KEY_REDIS_PASSWORD_FILE].source;
 	const char *slash = source ? strrchr(source->label, '/') : NULL;
-	char path[PATH_MAX];
-	int fd = -1;
 
-	if (*name == '/')
-		return open(name, how);
-	if (credentials && path_join(credentials, strlen(credentials), name, path))
-		fd = open(path, how);
-	if (fd >= 0 || (credentials && errno != ENOENT))
-		return fd;
-	if (slash && path_join(source->label, (size_t)(slash - source->label), name, path))
-		return open(path, how);
-	return open(name, how);
+	if (*name != '/' && credentials && path_join(credentials, strlen(credentials), name, ret_path) && is_there(ret_path))
+		return true;
+	if (*name != '/' && slash)
+		return path_join(source->label, (size_t)(slash - source->label), name, ret_path);
+	errno = ENAMETOOLONG; /* if it is too long */
+	return snprintf(ret_path, PATH_MAX, "%s", name) < PATH_MAX;
+}
+
+static int password_open(const struct conf *c, int how)
+{
+	char path[PATH_MAX];
+
+	return password_path(c, path) ? open(path, how) : -1;
 }
 
 static ssize_t password_read(int fd, char *text, size_t size)
@@ -108,4 +119,43 @@ int conf_password(const struct conf *c, char **ret_password)
 int conf_password_again(const struct conf *c, char **ret_password)
 {
 	return password_get(c, true, ret_password);
+}
+
+/* A pipe is not opened: its writer would take that for the reader that it waits for. */
+static bool password_can_be_tried(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) || S_ISREG(st.st_mode);
+}
+
+static int password_complain(const struct conf *c, const char *path, int r, struct conf_report *report)
+{
+	const struct conf_origin *o = &c->origin[KEY_REDIS_PASSWORD_FILE];
+	const char *where = "";
+
+	if (r == -ENOENT && *c->redis.password_file != '/')
+		where = getenv("CREDENTIALS_DIRECTORY") ? ", nor is it in $CREDENTIALS_DIRECTORY" : "; $CREDENTIALS_DIRECTORY is not set";
+	if (r == -EINVAL)
+		report_error(report, o->source, (struct source_place){o->line, o->column}, "%s is no password file: it holds one line of at most %d bytes",
+		             path, PASSWORD_MAX);
+	else
+		report_error(report, o->source, (struct source_place){o->line, o->column}, "the password cannot be read: %s: %s%s", path, strerror(-r), where);
+	return -1;
+}
+
+int conf_password_check(const struct conf *c, struct conf_report *report)
+{
+	char path[PATH_MAX], *password = NULL;
+	int r;
+
+	if (c->store != STORE_REDIS || !c->redis.password_file || c->origin[KEY_REDIS_PASSWORD_FILE].bad)
+		return 0;
+	if (!password_path(c, path) || !password_can_be_tried(path))
+		return 0;
+	r = conf_password_again(c, &password);
+	if (password)
+		explicit_bzero(password, strlen(password));
+	free(password);
+	return r == 0 ? 0 : password_complain(c, path, r, report);
 }

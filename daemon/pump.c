@@ -58,6 +58,8 @@ static void pump_effect(struct daemon *d, const struct effect *effect)
 		net_send(d->net, effect->send.session, effect->send.bytes.p, effect->send.bytes.n);
 		break;
 	case EFFECT_HANGUP:
+		if (span_equal(effect->hangup.reason, SPAN(HANGUP_HTTP)))
+			wrong_port_answer(d, effect->hangup.session);
 		net_hangup(d->net, effect->hangup.session);
 		break;
 	case EFFECT_AWAIT:

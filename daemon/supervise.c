@@ -15,8 +15,9 @@
 #define SETTLE_US  (500 * MSEC) /* how long at most the "ready" line waits for a first look at each store */
 #define GOODBYE_US (700 * MSEC) /* how long the last lines may take to go out */
 
-static const int signal_number[] = {SIGTERM, SIGINT, SIGHUP};
+static const int signal_number[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
 #define SIGNALS (sizeof(signal_number) / sizeof(*signal_number))
+_Static_assert(SIGNALS == sizeof(((struct daemon *)NULL)->signal_event) / sizeof(struct event *), "an event each");
 
 /* Sends the notifications that are due, in order. The loop never waits for the service manager. */
 static void supervise_tell(struct daemon *d)
@@ -116,7 +117,7 @@ static int reload_parse(struct daemon *d, struct conf *ret_fresh, struct conf_re
 
 static void reload_read(struct daemon *d)
 {
-	struct conf_report report = {0};
+	struct conf_report report = {.files = true};
 	struct conf fresh;
 
 	if (!conf_may_be_read_again(d->args->config)) {
@@ -144,6 +145,8 @@ static void on_signal(evutil_socket_t number, short what, void *context)
 	(void)what;
 	if (number == SIGHUP)
 		supervise_reload(context);
+	else if (number == SIGUSR1)
+		status_log(context);
 	else
 		supervise_end(context, number == SIGTERM ? "TERM" : "INT");
 }
@@ -159,6 +162,8 @@ static void supervise_ready(struct daemon *d)
 		tcp_text(d->conf, tcp, sizeof(tcp));
 	log_event(LOG_NOTICE, "ready", "version=%s store=%s nodes=%u unix=%s tcp=%s%s runtime=%s", REDLOCKD_VERSION, d->core_conf.store,
 	          d->core_conf.nodes, d->unix_path[0] ? d->unix_path : "no", tcp, passed, d->runtime.dir);
+	if (d->memory)
+		log_event(LOG_NOTICE, "store", "store=memory note=\"" THIS_HOST_ONLY "; for several hosts: store: redis, see redlockd.yaml(5)\"");
 	d->owes_ready = true;
 	d->ready = true;
 }

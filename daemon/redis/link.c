@@ -7,6 +7,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "daemon/redis/departure.h"
+#include "daemon/redis/failure.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -237,7 +238,7 @@ static void link_read(struct link *l)
 	else if (n == 0)
 		link_break(l, l->state == LINK_READY ? "closed by the server" : "closed by the server during the handshake");
 	else if (errno != EAGAIN && errno != EINTR)
-		link_break(l, strerror(l->error ? l->error : errno));
+		link_break(l, failure_errno(l->error ? l->error : errno));
 }
 
 /* False: the link is broken, and may be closed already. */
@@ -247,7 +248,7 @@ static bool link_write(struct link *l)
 		link_send(l);
 	if (l->error) {
 		if (link_take_rest(l))
-			link_break(l, strerror(l->error));
+			link_break(l, failure_errno(l->error));
 		return false;
 	}
 	link_watch_socket(l);
