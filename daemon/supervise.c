@@ -13,6 +13,8 @@
 
 #define TICK_US    (50 * MSEC)
 #define SETTLE_US  (500 * MSEC) /* how long at most the "ready" line waits for a first look at each store */
+#define SOCKET_UNIT_PATH "/run/redlockd/redlockd.sock"
+#define SOCKET_UNIT_TCP  "127.0.0.1:7420"
 #define GOODBYE_US (700 * MSEC) /* how long the last lines may take to go out */
 
 static const int signal_number[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
@@ -151,14 +153,32 @@ static void on_signal(evutil_socket_t number, short what, void *context)
 		supervise_end(context, number == SIGTERM ? "TERM" : "INT");
 }
 
+static void warn_of_unused(const char *key, const char *value)
+{
+	log_event(LOG_WARN, "listen", "%s=%s note=\"not used, since sockets are passed: change redlockd.socket, or disable it\"", key, value);
+}
+
+/* Whoever configured an address expects the daemon to listen there. Those of redlockd.socket are the defaults. */
+static void warn_of_unused_addresses(const struct conf *c)
+{
+	char tcp[300];
+
+	if (c->listen.unix_path && *c->listen.unix_path && strcmp(c->listen.unix_path, SOCKET_UNIT_PATH) != 0)
+		warn_of_unused("listen.unix", c->listen.unix_path);
+	if (c->listen.tcp_host && strcmp(tcp_text(c, tcp, sizeof(tcp)), SOCKET_UNIT_TCP) != 0)
+		warn_of_unused("listen.tcp", tcp);
+}
+
 /* Passed sockets replace the configured ones. */
 static void supervise_ready(struct daemon *d)
 {
 	char tcp[300] = "no", passed[32] = "";
 
-	if (d->systemd.sockets_n > 0)
+	if (d->systemd.sockets_n > 0) {
 		snprintf(passed, sizeof(passed), " passed=%zu", d->systemd.sockets_n);
-	else if (d->conf->listen.tcp_host)
+		warn_of_unused_addresses(d->conf);
+	}
+	if (d->systemd.sockets_n == 0 && d->conf->listen.tcp_host)
 		tcp_text(d->conf, tcp, sizeof(tcp));
 	log_event(LOG_NOTICE, "ready", "version=%s store=%s nodes=%u unix=%s tcp=%s%s runtime=%s", REDLOCKD_VERSION, d->core_conf.store,
 	          d->core_conf.nodes, d->unix_path[0] ? d->unix_path : "no", tcp, passed, d->runtime.dir);

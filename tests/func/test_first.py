@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What an operator meets first: what the daemon says about itself, about mistakes, and to programs that have the wrong port; a client that is there earlier."""
 import os
+import re
+import shutil
 import signal
 import socket
 import time
+import unittest
 
 from daemon import on_redis
 from harness import FuncTest
-from process import REDLOCK, REDLOCKD, call
+from process import REDLOCK, REDLOCKD, ROOT, call, free_port, until
 from wire import Client
 
 
@@ -122,6 +125,35 @@ class Words(FuncTest):
         self.assertEqual((status, err), (0, ""))
         self.assertRegex(out, r'key_prefix: "q3:" +# --set\n')
         self.assertRegex(out, r'set: "a: b" +# --set\n')
+
+
+class SocketUnit(FuncTest):
+    """redlockd.socket."""
+
+    def streams(self):
+        with open(os.path.join(ROOT, "redlockd.socket")) as unit:
+            return re.findall(r"^ListenStream=(.*)$", unit.read(), re.M)
+
+    def test_it_listens_where_clients_look_and_comes_before_the_service(self):
+        self.assertEqual(self.streams(), ["/run/redlockd/redlockd.sock", "127.0.0.1:7420"])
+        with open(os.path.join(ROOT, "redlockd.service")) as unit:
+            self.assertRegex(unit.read(), r"(?m)^After=.*\bredlockd\.socket\b")
+
+    @unittest.skipUnless(shutil.which("systemd-socket-activate"), "without systemd")
+    def test_the_first_client_starts_the_daemon_and_is_served(self):
+        port = free_port()
+        daemon = self.daemon({"listen": {"unix": "/tmp/elsewhere", "tcp": "127.0.0.1:%d" % free_port()}}, start=False)
+        listens = [{"/": daemon.addr}.get(stream[0], "127.0.0.1:%d" % port) for stream in self.streams()]
+        daemon.argv = ["systemd-socket-activate", *(word for stream in listens for word in ("-l", stream)), *daemon.command()]
+        daemon.launch()
+        until(lambda: os.path.exists(daemon.addr), "the socket")
+        with Client(daemon.addr) as one, Client(("127.0.0.1", port)) as two:
+            one.ok("LOCK a", timeout=10)
+            two.busy("LOCK a")
+        log = daemon.log()
+        self.assertIn('listen listen.unix=/tmp/elsewhere note="not used, since sockets are passed', log)
+        self.assertIn("listen listen.tcp=127.0.0.1:", log)
+        self.assertRegex(log, r"ready .* unix=no tcp=no passed=2 ")
 
 
 class Tool(FuncTest):
