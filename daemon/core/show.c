@@ -42,7 +42,10 @@ static int64_t elsewhere_ttl_ms(const struct commander *x, const struct elsewher
 	return elsewhere->pttl_ms < 0 ? -1 : left > 0 ? left : 0;
 }
 
-/* Nobody holds the name, and nobody gets it yet: UNLOCK keep=, a lock-delay, an older ticket, or a loss that its holder may not know of. left: what stands at the stores, or NULL. */
+/*
+ * Nobody holds the name, and nobody gets it yet: UNLOCK keep=, a lock-delay, an older ticket, or a loss that its holder may not know of.
+ * left: what stands at the stores, or NULL.
+ */
 static void row_kept(struct commander *x, struct session *s, struct span tag, const struct elsewhere *left, int64_t ttl_ms)
 {
 	struct reply r;
