@@ -10,6 +10,7 @@ SBINDIR  ?= $(PREFIX)/sbin
 MANDIR   ?= $(PREFIX)/share/man
 INCDIR   ?= $(PREFIX)/include
 LIBDIR   ?= $(PREFIX)/lib
+PKGCONFIGDIR ?= $(LIBDIR)/pkgconfig
 # A packaged build (PREFIX=/usr) keeps its configuration in /etc, a local one beside itself.
 SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
 UNITDIR  ?= $(if $(filter /usr,$(PREFIX)),/lib/systemd/system,/etc/systemd/system)
@@ -297,9 +298,11 @@ DAEMON := \
 	daemon/rest.c \
 	daemon/runtime.c \
 	daemon/site.c \
+	daemon/status.c \
 	daemon/stores.c \
 	daemon/supervise.c \
-	daemon/systemd.c
+	daemon/systemd.c \
+	daemon/wrong_port.c
 
 CLIENT := \
 	client/address.c \
@@ -394,7 +397,7 @@ GENERATED := $(O)/gen/scripts.o $(O)/gen/page.o
 # Of several goals in one make, deps comes before all others.
 FIRST := $(filter deps,$(MAKECMDGOALS))
 
-all: $(O)/redlockd $(O)/redlock completions ## build the daemon and the command line (the default)
+all: $(O)/redlockd $(O)/redlock completions $(O)/libredlock.a ## build the daemon, the command line and the library (the default)
 
 $(O)/redlockd: $(call obj,$(DAEMON) $(WEB) $(NET) $(REDIS) $(STORE) $(CORE) $(DAEMON_BASE) $(CONF) $(TLS) $(PROTO)) $(GENERATED)
 	$(call say,LD)
@@ -424,6 +427,22 @@ $(O)/libredlock.a: $(LIBREDLOCK)
 	$(call say,AR)
 	$(Q)$(AR) qcs $@ $^
 
+# The same as a shared library: its objects are compiled for that, and it exports what client/libredlock.map lists.
+SONAME  := libredlock.so.0
+SHARED  := $(O)/libredlock.so.$(VERSION)
+SHARED_OBJ := $(patsubst %.c,$(O)/shared/%.o,$(CLIENT) $(PROTO))
+$(SHARED): $(SHARED_OBJ) client/libredlock.map
+	$(call say,LD)
+	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script,client/libredlock.map -Wl,-z,defs $(filter-out -pie,$(HARDEN_LD)) $(CFLAGS) $(LDFLAGS) \
+		-o $@ $(SHARED_OBJ)
+
+$(O)/shared/%.o: %.c Makefile | $(FIRST)
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(COMPILE) -fPIC -c -o $@ $<
+
+shared: $(SHARED) ## the client library as a shared one
+
 $(O)/%.o: %.c Makefile | $(FIRST)
 	@mkdir -p $(@D)
 	$(call say,CC)
@@ -446,6 +465,7 @@ $(GENERATED): %.o: %.c
 	$(Q)$(COMPILE) -c -o $@ $<
 
 depends = $(patsubst %.c,$(O)/%.d,$(1))
+-include $(SHARED_OBJ:.o=.d)
 -include $(call depends,$(PARTS) $(CLI) daemon/main.c $(TOOLS)) $(O)/gen/scripts.d $(O)/gen/page.d $(O)/gen/docgen.d
 
 # --- to start with ---------------------------------------------------------------------------------------------------
@@ -454,6 +474,7 @@ PACKAGES_BUILD := gcc libc6-dev libevent-dev libhiredis-dev libssl-dev libyaml-d
 PACKAGES_CHECK := pkg-config check libsubunit-dev openssl redis-server zsh fish python3 python3-redis valgrind clang libclang-rt-14-dev \
                   liblua5.1-0-dev libluajit-5.1-dev mandoc universal-ctags shellcheck procps cppcheck
 PACKAGES_COVERAGE := llvm
+PACKAGES_DEB   := build-essential debhelper
 # Each is also the name of a command, by which `make lint` knows what is missing.
 PACKAGES_LINT  := gcc clang-tidy clang-format cppcheck mandoc shellcheck
 
@@ -461,18 +482,17 @@ PACKAGES_LINT  := gcc clang-tidy clang-format cppcheck mandoc shellcheck
 # lint or sim-coverage needs is large: `make deps lint`, `make deps sim-coverage`.
 deps: ## install the Debian packages that are needed (as root, or through sudo)
 	@sh tests/deps.sh $(PACKAGES_BUILD) $(if $(filter run,$(MAKECMDGOALS)),$(if $(filter-out deps run all,$(MAKECMDGOALS)),$(PACKAGES_CHECK)),$(PACKAGES_CHECK)) \
-		$(if $(filter lint,$(MAKECMDGOALS)),$(PACKAGES_LINT)) $(if $(filter sim-coverage,$(MAKECMDGOALS)),$(PACKAGES_COVERAGE))
+		$(if $(filter lint,$(MAKECMDGOALS)),$(PACKAGES_LINT)) $(if $(filter deb debs-checked,$(MAKECMDGOALS)),$(PACKAGES_DEB) lintian) \
+		$(if $(filter sim-coverage,$(MAKECMDGOALS)),$(PACKAGES_COVERAGE))
 
 ARGS ?=
 run: $(O)/redlockd $(O)/redlock ## start the daemon here, on the memory store (ARGS= are its arguments)
-	@echo "Next, in another terminal:  $(O)/redlock run demo -- sleep 60     holds the lock 'demo' while its command runs"
-	@echo "in a third one:             $(O)/redlock run demo -- echo mine    waits for it; $(O)/redlock ls shows who holds it"
-	@echo "or by hand:                 nc 127.0.0.1 7420                     then type: LOCK demo wait=5s     (HELP lists the rest)"
+	@sh daemon/next.sh $(O) $(ARGS)
 	@echo "in a browser:               http://127.0.0.1:7421/                who holds what, and who waits for it"
 	@exec $(O)/redlockd --set listen.http=127.0.0.1:7421 $(ARGS)
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile tests/tests.mk | awk -F'|' '{ printf "  %-14s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\)[a-z -]*:.*## \(.*\)/\1|\2/p' Makefile tests/tests.mk | awk -F'|' '{ printf "  %-18s %s\n", $$1, $$2 }'
 
 # --- documents that are printed from tables ---------------------------------------------------------------------------
 
@@ -513,7 +533,7 @@ $(O)/states: $(call obj,daemon/states.c daemon/core/state.c)
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^
 
-rendered: $(O)/conf-docgen $(O)/docgen $(O)/figures $(O)/states
+rendered: $(O)/conf-docgen $(O)/docgen $(O)/figures $(O)/states ## write what manuals and the example file have of the tables anew
 	$(O)/states >daemon/core/STATES.md
 	$(O)/figures <daemon/redlockd.8 >$(O)/redlockd.8 && cp $(O)/redlockd.8 daemon/redlockd.8
 	$(O)/docgen --write proto/redlock-protocol.7
@@ -563,22 +583,38 @@ COMPLETION_zsh := $(PREFIX)/share/zsh/site-functions/_redlock
 COMPLETION_fish := $(PREFIX)/share/fish/vendor_completions.d/redlock.fish
 manual = $(MANDIR)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 
-install: $(O)/redlockd $(O)/redlock $(O)/libredlock.a $(COMPLETIONS) ## install below DESTDIR/PREFIX; a configuration that is there stays
+filled = sed -e 's|@SBINDIR@|$(SBINDIR)|g' -e 's|@SYSCONFDIR@|$(SYSCONFDIR)|g' -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@INCDIR@|$(INCDIR)|g' \
+	-e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@VERSION@|$(VERSION)|g' $(1) >$(2)
+
+install: $(O)/redlockd $(O)/redlock $(O)/libredlock.a $(COMPLETIONS) $(SHARED) ## install below DESTDIR/PREFIX; a configuration that is there stays
 	$(INSTALL) -D -m 755 $(O)/redlockd $(DESTDIR)$(SBINDIR)/redlockd
 	$(INSTALL) -D -m 755 $(O)/redlock $(DESTDIR)$(BINDIR)/redlock
 	$(INSTALL) -D -m 644 client/redlock.h $(DESTDIR)$(INCDIR)/redlock.h
 	$(INSTALL) -D -m 644 $(O)/libredlock.a $(DESTDIR)$(LIBDIR)/libredlock.a
+	$(INSTALL) -m 644 $(SHARED) $(DESTDIR)$(LIBDIR)/libredlock.so.$(VERSION)
+	ln -sf libredlock.so.$(VERSION) $(DESTDIR)$(LIBDIR)/$(SONAME)
+	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libredlock.so
 	$(foreach m,$(MAN),$(INSTALL) -D -m 644 $(m) $(DESTDIR)$(call manual,$(m)) &&) :
 	$(foreach s,bash zsh fish,$(INSTALL) -D -m 644 $(O)/completion.$(s) $(DESTDIR)$(COMPLETION_$(s)) &&) :
-	$(INSTALL) -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(CONFDIR)
-	sed -e 's|@SBINDIR@|$(SBINDIR)|g' -e 's|@SYSCONFDIR@|$(SYSCONFDIR)|g' redlockd.service >$(DESTDIR)$(UNITDIR)/redlockd.service
+	$(INSTALL) -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(CONFDIR) $(DESTDIR)$(PKGCONFIGDIR)
+	$(call filled,redlockd.service,$(DESTDIR)$(UNITDIR)/redlockd.service)
+	$(INSTALL) -m 644 redlockd.socket $(DESTDIR)$(UNITDIR)/redlockd.socket
+	$(call filled,client/redlock.pc.in,$(DESTDIR)$(PKGCONFIGDIR)/redlock.pc)
 	$(INSTALL) -D -m 644 redlockd.sysusers $(DESTDIR)$(SYSUSERSDIR)/redlockd.conf
 	test -e $(DESTDIR)$(CONFDIR)/redlockd.yaml || $(INSTALL) -m 644 conf/redlockd.yaml $(DESTDIR)$(CONFDIR)/redlockd.yaml
 
 uninstall: ## remove what install put there; the configuration stays
 	rm -f $(DESTDIR)$(SBINDIR)/redlockd $(DESTDIR)$(BINDIR)/redlock $(DESTDIR)$(INCDIR)/redlock.h $(DESTDIR)$(LIBDIR)/libredlock.a
 	rm -f $(addprefix $(DESTDIR),$(COMPLETION_bash) $(COMPLETION_zsh) $(COMPLETION_fish))
+	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,libredlock.so $(SONAME) libredlock.so.$(VERSION)) $(DESTDIR)$(PKGCONFIGDIR)/redlock.pc
+	rm -f $(DESTDIR)$(UNITDIR)/redlockd.socket
 	rm -f $(foreach m,$(MAN),$(DESTDIR)$(call manual,$(m))) $(DESTDIR)$(UNITDIR)/redlockd.service $(DESTDIR)$(SYSUSERSDIR)/redlockd.conf
 
-.PHONY: all completions deps run help rendered stats lint lint-files clean install uninstall
+# Built in a copy of what belongs to the source, so nothing of this folder but that gets into them.
+deb: ## the Debian packages redlockd, redlock, libredlock0 and libredlock-dev, in $(O)/deb
+	@sh debian/build.sh $(O)/deb
+debs-checked: ## build the packages twice, compare them, ask lintian, install and purge them beside the system (as root); needs debhelper and lintian
+	@sh tests/debs.sh $(O)/debs
+
+.PHONY: all completions shared deps run help rendered stats lint lint-files clean install uninstall deb debs-checked
 .DELETE_ON_ERROR:

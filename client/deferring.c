@@ -51,6 +51,7 @@ bool defer_instead(const struct invocation *in, struct redlock *c)
 		return false;
 	}
 	shown_text(span_of(in->defer_to), name, sizeof(name));
-	complain("deferred: job %s of %s", id, name);
+	if (!in->quiet)
+		complain("deferred: job %s of %s", id, name);
 	return true;
 }

@@ -5,9 +5,12 @@
 #include "client/invocation.h"
 #include "proto/span.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <time.h>
+#include <unistd.h>
 
 #define PAUSE_MS 500
 
@@ -26,6 +29,39 @@ void redial_pause(void)
 	const struct timespec pause = {0, PAUSE_MS * 1000000L};
 
 	nanosleep(&pause, NULL);
+}
+
+/* What may be otherwise in a moment: there is no socket yet, nobody listens, too many wait, or the host does not answer. */
+static bool may_come_back(int r)
+{
+	return r == -ENOENT || r == -ECONNREFUSED || r == -ETIMEDOUT || r == -EHOSTUNREACH || r == -ENETUNREACH || r == -EAGAIN;
+}
+
+struct redlock *dial_until(const char *addr, int64_t until_us, int64_t *ret_away_us)
+{
+	int64_t began = redlock_now_us();
+	struct redlock *c = NULL;
+	bool told = false;
+
+	*ret_away_us = 0;
+	for (;;) {
+		int64_t left_ms = (until_us - redlock_now_us()) / 1000;
+		int r = redlock_open(addr, MAX(1, MIN(left_ms, ANSWER_TIMEOUT_MS)), &c);
+
+		if (!r)
+			r = redlock_set_timeout(c, ANSWER_TIMEOUT_MS);
+		if (!r)
+			return c;
+		if (!may_come_back(r) || redlock_now_us() + PAUSE_MS * 1000 >= until_us)
+			break;
+		if (!told && isatty(STDERR_FILENO) && stderr_is_ready())
+			complain("%s; trying again", redlock_errmsg(NULL));
+		told = true;
+		redial_pause();
+		*ret_away_us = redlock_now_us() - began;
+	}
+	complain("%s", redlock_errmsg(NULL));
+	return NULL;
 }
 
 struct redlock *redial(const char *addr)

@@ -53,8 +53,9 @@ struct invocation {
 	int busy_exit, priority;
 	int slots, weight; /* of a semaphore; slots 0: it is a lock */
 	pid_t pid;         /* of hold: that of the script; 0: not given */
-	bool release, bounded, stay; /* of drain: --in was given; --wait */
-	bool shared, any, quiet, print_acl, once, json, help, version;
+	bool bounded, stay; /* of drain: --in was given; --wait */
+	bool wait_given;   /* --wait, whatever it says */
+	bool release, shared, any, quiet, whole, print_acl, once, json, help, version;
 };
 
 /* The command is work. */

@@ -57,6 +57,7 @@ static const char *duration_set(const char *value, int64_t *ret_ms)
 
 static const char *wait_set(struct invocation *in, const char *value)
 {
+	in->wait_given = true;
 	if (strcmp(value, "forever") != 0)
 		return duration_set(value, &in->wait_ms);
 	in->wait_ms = REDLOCK_FOREVER;
@@ -225,6 +226,12 @@ static const char *print_acl_set(struct invocation *in, const char *value)
 static const char *once_set(struct invocation *in, const char *value)
 {
 	in->once = !value;
+	return NULL;
+}
+
+static const char *long_set(struct invocation *in, const char *value)
+{
+	in->whole = !value;
 	return NULL;
 }
 

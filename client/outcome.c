@@ -7,6 +7,18 @@
 
 #define SHOWN_BYTES 200
 
+/* Nobody holds it: whoever did left it taken for a while. */
+static void kept_text(const struct reply_line *answer, const char *name, char *out)
+{
+	struct span by = reply_find(answer, "kept_by");
+	char host[SHOWN_BYTES] = "", more[AGE_BYTES], ago[AGE_BYTES];
+
+	if (by.p)
+		shown_text(by, host, sizeof(host));
+	snprintf(out, MESSAGE_BYTES, "%s is kept for %s more since it ran %s ago%s%s", name, age_text(reply_number(answer, "retry_ms", 0), more),
+	         age_text(reply_number(answer, "kept_ms", 0), ago), by.p ? " on " : "", host);
+}
+
 static void busy_text(const struct reply_line *answer, char *out)
 {
 	struct span name = reply_find(answer, "name"), holder = reply_find(answer, "holder");
@@ -14,6 +26,10 @@ static void busy_text(const struct reply_line *answer, char *out)
 	char shown[SHOWN_BYTES], by[SHOWN_BYTES], age[AGE_BYTES];
 
 	shown_text(name, shown, sizeof(shown));
+	if (!holder.p && reply_number(answer, "kept_ms", -1) >= 0) {
+		kept_text(answer, shown, out);
+		return;
+	}
 	shown_text(holder.p ? holder : SPAN("somebody else"), by, sizeof(by));
 	if (held < 0)
 		snprintf(out, MESSAGE_BYTES, "%s is held by %s", shown, by);

@@ -40,6 +40,12 @@ static void holder_show(const struct redlock_line *row, char *out, size_t size)
 	}
 }
 
+static void place_kept(struct place *place, const struct redlock_line *row)
+{
+	place->kept_ms = redlock_line_number(row, "ttl_ms", -1);
+	place->ran_ms = redlock_line_number(row, "kept_ms", -1);
+}
+
 static void place_row(void *arg, const struct redlock_line *row)
 {
 	struct place *place = arg;
@@ -48,7 +54,7 @@ static void place_row(void *arg, const struct redlock_line *row)
 	if (span_equal(role, SPAN("waiter")) && span_equal(field_of(row, "session"), span_of(place->session)))
 		place->position = redlock_line_number(row, "pos", 0);
 	if (span_equal(role, SPAN("kept")))
-		place->kept_ms = redlock_line_number(row, "ttl_ms", -1);
+		place_kept(place, row);
 	if (!span_equal(role, SPAN("holder")) || place->holder[0])
 		return; /* of several readers the first has it longest */
 	holder_show(row, place->holder, sizeof(place->holder));
@@ -62,7 +68,7 @@ int place_ask(struct redlock *c, const char *name, struct place *place)
 
 	place->holder[0] = '\0';
 	place->position = 0;
-	place->held_ms = place->kept_ms = -1;
+	place->held_ms = place->kept_ms = place->ran_ms = -1;
 	if (r)
 		return r;
 	snprintf(line, sizeof(line), "SHOW %s", quoted);

@@ -15,6 +15,7 @@ struct place {
 	char holder[LABEL_BYTES];
 	int64_t held_ms; /* -1: not told */
 	int64_t kept_ms; /* the lock is free, and nobody gets it for that long; -1: it is not kept */
+	int64_t ran_ms;  /* … since it was held that long ago; -1: not told */
 	bool unknown;    /* the daemon cannot tell who holds the lock */
 };
 

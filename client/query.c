@@ -92,7 +92,8 @@ static bool page_more(struct listing *l)
 	return l->got && l->after[0] && redlock_line_number(redlock_answer(l->c), "more", 0) > 0;
 }
 
-static int pages_of(const struct invocation *in, const char *what, const char *key, const char *order)
+/* cut: without --long rows have the fields of order only, and the cells of this one are cut; NULL: rows are whole. */
+static int pages_of(const struct invocation *in, const char *what, const char *key, const char *order, const char *cut)
 {
 	char prefix[4 * NAME_MAX_BYTES + 3] = "";
 	struct listing l;
@@ -105,6 +106,8 @@ static int pages_of(const struct invocation *in, const char *what, const char *k
 	r = listing_begin(&l, in, key, order);
 	if (r)
 		return r;
+	if (cut && !in->whole)
+		rows_shorten(l.rows, cut);
 	do
 		r = page_ask(&l, what, in->operand ? prefix : NULL);
 	while (!r && page_more(&l));
@@ -115,27 +118,29 @@ static int pages_of(const struct invocation *in, const char *what, const char *k
 
 int ls_main(const struct invocation *in)
 {
-	return pages_of(in, "locks", "name", "name holder held_ms valid_ms ttl_ms fence count mode holders waiters session");
+	if (in->whole)
+		return pages_of(in, "locks", "name", "name holder held_ms valid_ms ttl_ms fence count mode holders waiters session", NULL);
+	return pages_of(in, "locks", "name", "name holder held_ms mode holders kind limit held waiters alarm", "holder");
 }
 
 int clients_main(const struct invocation *in)
 {
-	return pages_of(in, "sessions", "session", "session name pid uid peer held waiting age_ms idle_ms");
+	return pages_of(in, "sessions", "session", "session name pid uid peer held waiting age_ms idle_ms", NULL);
 }
 
 int queues_main(const struct invocation *in)
 {
-	return pages_of(in, "queues", "queue", "queue due leased dead next_ms");
+	return pages_of(in, "queues", "queue", "queue due leased dead next_ms", NULL);
 }
 
 int jobs_main(const struct invocation *in)
 {
-	return pages_of(in, "jobs", "job", "job state due_ms lease_ms dead_ms failed name payload");
+	return pages_of(in, "jobs", "job", "job state due_ms lease_ms dead_ms failed name payload", NULL);
 }
 
 int nodes_main(const struct invocation *in)
 {
-	return pages_of(in, "nodes", "node", "node state rtt_us left_ms fence reason");
+	return pages_of(in, "nodes", "node", "node state rtt_us left_ms fence reason", NULL);
 }
 
 int stats_main(const struct invocation *in)
@@ -158,7 +163,7 @@ int show_main(const struct invocation *in)
 		return EX_USAGE;
 	}
 	r = listing_begin(&l, in, "pos",
-			  "role pos holder name pid uid peer session held_ms seen_ms waited_ms priority valid_ms ttl_ms fence count mode owner note");
+			  "role pos holder kept_by name pid uid peer session held_ms seen_ms waited_ms priority kept_ms valid_ms ttl_ms fence count mode owner note");
 	if (r)
 		return r;
 	snprintf(l.line, sizeof(l.line), "SHOW %s all=yes", quoted);

@@ -15,6 +15,8 @@
 #define COLUMNS_MAX 32
 #define CELL_BYTES  600 /* enough for a whole name, unless most of it is escapes */
 #define NOTE_SHOWN  60  /* a command line is cut */
+#define LINE_COLUMNS 80
+#define CUT_LEAST    12 /* a column is not cut to less */
 
 struct column {
 	char field[40];
@@ -23,6 +25,8 @@ struct column {
 
 struct rows {
 	bool json, failed;
+	bool closed;        /* no further columns */
+	const char *cut;    /* the field whose cells are cut; NULL: none */
 	struct column column[COLUMNS_MAX];
 	size_t columns;
 	char **cells; /* rows of COLUMNS_MAX; NULL where a row has no such field */
@@ -63,7 +67,7 @@ static size_t column_find(struct rows *rows, struct span field)
 	for (i = 0; i < rows->columns; i++)
 		if (span_equal(span_of(rows->column[i].field), field))
 			return i;
-	if (i == COLUMNS_MAX || field.n >= sizeof(column->field))
+	if (rows->closed || i == COLUMNS_MAX || field.n >= sizeof(column->field))
 		return COLUMNS_MAX;
 	column = &rows->column[rows->columns++];
 	memcpy(column->field, field.p, field.n);
@@ -84,6 +88,12 @@ struct rows *rows_new(bool json, const char *order)
 		column_find(rows, (struct span){order, n});
 	}
 	return rows;
+}
+
+void rows_shorten(struct rows *rows, const char *field)
+{
+	rows->closed = true;
+	rows->cut = field;
 }
 
 static char *cell_make(struct span field, struct span value, int64_t number)
@@ -159,6 +169,41 @@ void rows_add(struct rows *rows, const struct redlock_line *line)
 	cells_fill(rows, cells, line);
 }
 
+/* The end of a cell that is wider becomes "...". */
+static void cell_cut(char *cell, size_t width)
+{
+	size_t n = strlen(cell);
+
+	if (shown_width((struct span){cell, n}) <= width)
+		return;
+	while (n > 0 && ((cell[n] & 0xc0) == 0x80 || shown_width((struct span){cell, n}) > width - 3))
+		n--;
+	memcpy(cell + n, "...", 4);
+}
+
+/* What is left of the line for the column that is cut. */
+static void rows_cut(struct rows *rows)
+{
+	struct column *column = NULL;
+	size_t others = 0, left, at = 0, i;
+
+	for (i = 0; i < rows->columns; i++) {
+		if (rows->cut && !strcmp(rows->column[i].field, rows->cut)) {
+			column = &rows->column[i];
+			at = i;
+		} else if (rows->column[i].width) {
+			others += rows->column[i].width + 2;
+		}
+	}
+	left = others + CUT_LEAST < LINE_COLUMNS ? LINE_COLUMNS - others : CUT_LEAST;
+	if (!column || column->width <= left)
+		return;
+	column->width = left;
+	for (i = 0; i < rows->count; i++)
+		if (rows->cells[i * COLUMNS_MAX + at])
+			cell_cut(rows->cells[i * COLUMNS_MAX + at], left);
+}
+
 static void pad(size_t n)
 {
 	while (n--)
@@ -210,6 +255,7 @@ int rows_end(struct rows *rows)
 	if (rows->failed)
 		return -ENOMEM;
 	if (!rows->json && rows->count) {
+		rows_cut(rows);
 		header_print(rows);
 		for (i = 0; i < rows->count; i++)
 			row_print(rows, rows->cells + i * COLUMNS_MAX);

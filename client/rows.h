@@ -11,6 +11,8 @@
 struct rows; /* of a table: widths are known only at the end */
 
 /* NULL: out of memory. order: the fields that come first, separated by blanks; other fields follow as they appear. */
+/* Leave out all fields that order did not name, and cut this one, so that a row fits a terminal of 80 columns. */
+void rows_shorten(struct rows *rows, const char *field);
 struct rows *rows_new(bool json, const char *order);
 void rows_free(struct rows *rows);
 /* Adds a row or, as JSON, prints it. rows_end tells when memory ran out. */

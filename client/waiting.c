@@ -179,14 +179,16 @@ static int answer_await(struct waiting *w, struct status *status)
 static void holder_complain(const struct waiting *w, int outcome)
 {
 	struct place place = {.session = redlock_session_id(w->c)};
-	char name[LABEL_BYTES], age[AGE_BYTES];
+	char name[LABEL_BYTES], age[AGE_BYTES], more[AGE_BYTES];
 
 	if (outcome == REDLOCK_BUSY || w->in->names_n > 1 || place_ask(w->c, w->in->operand, &place) || (!place.holder[0] && place.kept_ms < 0)) {
 		complain("%s", redlock_errmsg(w->c));
 		return;
 	}
 	shown_text(span_of(w->in->operand), name, sizeof(name));
-	if (place.kept_ms >= 0)
+	if (place.kept_ms >= 0 && place.ran_ms >= 0)
+		complain("%s is kept for %s more since it ran %s ago", name, age_text(place.kept_ms, more), age_text(place.ran_ms, age));
+	else if (place.kept_ms >= 0)
 		complain("%s is held by nobody, but kept for %s more", name, age_text(place.kept_ms, age));
 	else if (place.held_ms < 0)
 		complain("%s is held by %s", name, place.holder);

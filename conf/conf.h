@@ -116,6 +116,7 @@ struct conf_message;
 struct conf_report {
 	FILE *out; /* NULL: count only */
 	unsigned errors, warnings;
+	bool files; /* conf_read opens and checks the files that the configuration names, too */
 	struct conf_message *first;
 };
 
@@ -167,6 +168,9 @@ int conf_password(const struct conf *c, char **ret_password) __attribute__((warn
 
 /* The same for the token that http.token_file names. */
 int conf_token(const struct conf *c, char **ret_token) __attribute__((warn_unused_result));
+
+/* Whether it could be read now. 0, or -1 if it added an error. A file that is no regular one is not looked at: see conf_password_again. */
+int conf_password_check(const struct conf *c, struct conf_report *report);
 
 /*
  * For a running daemon, which must not block on a pipe. conf_may_be_read_again: false if the file exists and is no regular file.

@@ -32,24 +32,33 @@ static bool path_join(const char *folder, size_t n, const char *name, char ret_p
 	return length > 0 && length < PATH_MAX;
 }
 
-int file_open(const struct conf *c, enum conf_key key, int how)
+/* Something is there, even if it cannot be looked at. */
+static bool is_there(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) || errno != ENOENT;
+}
+
+bool file_path(const struct conf *c, enum conf_key key, char *ret_path)
 {
 	const char *name = conf_file_name(c, key), *credentials = getenv("CREDENTIALS_DIRECTORY");
 	const struct conf_source *source = c->origin[key].source;
 	const char *slash = source ? strrchr(source->label, '/') : NULL;
-	char path[PATH_MAX];
-	int fd = -1;
 
-	how |= O_RDONLY | O_CLOEXEC;
-	if (*name == '/')
-		return open(name, how);
-	if (credentials && path_join(credentials, strlen(credentials), name, path))
-		fd = open(path, how);
-	if (fd >= 0 || (credentials && errno != ENOENT))
-		return fd;
-	if (slash && path_join(source->label, (size_t)(slash - source->label), name, path))
-		return open(path, how);
-	return open(name, how);
+	if (*name != '/' && credentials && path_join(credentials, strlen(credentials), name, ret_path) && is_there(ret_path))
+		return true;
+	if (*name != '/' && slash)
+		return path_join(source->label, (size_t)(slash - source->label), name, ret_path);
+	errno = ENAMETOOLONG; /* if it is too long */
+	return snprintf(ret_path, PATH_MAX, "%s", name) < PATH_MAX;
+}
+
+int file_open(const struct conf *c, enum conf_key key, int how)
+{
+	char path[PATH_MAX];
+
+	return file_path(c, key, path) ? open(path, how | O_RDONLY | O_CLOEXEC) : -1;
 }
 
 /* Reads size bytes, or as many as there are. */

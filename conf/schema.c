@@ -91,6 +91,11 @@ bool setting_is_list(const struct setting *s)
 	return s->type == TYPE_NODES;
 }
 
+bool setting_is_text(const struct setting *s)
+{
+	return s->type == TYPE_TEXT || s->type == TYPE_FILENAME || s->type == TYPE_FOLDER || s->type == TYPE_SOCKET;
+}
+
 const struct setting *setting_find_path(const char *path)
 {
 	for (size_t i = 0; i < CONF_KEYS; i++)

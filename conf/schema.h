@@ -51,6 +51,7 @@ const char *setting_leaf(const struct setting *s);
 /* The section that the path begins with, or NULL. */
 const struct section *setting_section(const struct setting *s);
 bool setting_is_list(const struct setting *s);
+bool setting_is_text(const struct setting *s); /* any text is a value of it, or nearly any */
 /* "A duration between 1ms and 10s.": the permitted values, for the manual and the example. */
 void setting_range(const struct setting *s, char *out, size_t size);
 

@@ -5,6 +5,7 @@
 #include "conf/conf.h"
 
 #include "conf/file.h"
+#include "conf/report.h"
 #include "conf/source.h"
 
 #include <errno.h>
@@ -84,4 +85,43 @@ int conf_password_again(const struct conf *c, char **ret_password)
 int conf_token(const struct conf *c, char **ret_token)
 {
 	return password_get(c, KEY_HTTP_TOKEN_FILE, c->http.token_file, true, ret_token);
+}
+
+/* A pipe is not opened: its writer would take that for the reader that it waits for. */
+static bool password_can_be_tried(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) || S_ISREG(st.st_mode);
+}
+
+static int password_complain(const struct conf *c, const char *path, int r, struct conf_report *report)
+{
+	const struct conf_origin *o = &c->origin[KEY_REDIS_PASSWORD_FILE];
+	const char *where = "";
+
+	if (r == -ENOENT && *c->redis.password_file != '/')
+		where = getenv("CREDENTIALS_DIRECTORY") ? ", nor is it in $CREDENTIALS_DIRECTORY" : "; $CREDENTIALS_DIRECTORY is not set";
+	if (r == -EINVAL)
+		report_error(report, o->source, (struct source_place){o->line, o->column}, "%s is no password file: it holds one line of at most %d bytes",
+		             path, PASSWORD_MAX);
+	else
+		report_error(report, o->source, (struct source_place){o->line, o->column}, "the password cannot be read: %s: %s%s", path, strerror(-r), where);
+	return -1;
+}
+
+int conf_password_check(const struct conf *c, struct conf_report *report)
+{
+	char path[PATH_MAX], *password = NULL;
+	int r;
+
+	if (c->store != STORE_REDIS || !c->redis.password_file || c->origin[KEY_REDIS_PASSWORD_FILE].bad)
+		return 0;
+	if (!file_path(c, KEY_REDIS_PASSWORD_FILE, path) || !password_can_be_tried(path))
+		return 0;
+	r = conf_password_again(c, &password);
+	if (password)
+		explicit_bzero(password, strlen(password));
+	free(password);
+	return r == 0 ? 0 : password_complain(c, path, r, report);
 }

@@ -46,6 +46,7 @@ static int stage_limits(struct daemon *d)
 	(void)d;
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
+	signal(SIGUSR1, SIG_IGN); /* until supervise_start */
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);
@@ -124,9 +125,28 @@ static void stage_service_stop(struct daemon *d)
 	service_free(d->service);
 }
 
+/* What is wrong with the address, where the words of the system would not say it. */
+static const char *listen_trouble(int r)
+{
+	switch (r) {
+	case -ENOTSOCK:
+		return "a file that is no socket stands at this path: remove it, or name another path";
+	case -EADDRINUSE:
+		return "another program listens there already";
+	case -EADDRNOTAVAIL:
+		return "this host has no such address";
+	case -EAGAIN:
+		return "this name cannot be resolved now";
+	case -ENOENT:
+		return "the folder of this path does not exist";
+	default:
+		return strerror(-r);
+	}
+}
+
 static int listen_failed(const char *what, const char *where, int r)
 {
-	log_event(LOG_ERROR, "listen", "%s=%s error=\"%s\"", what, where, strerror(-r));
+	log_event(LOG_ERROR, "listen", "%s=%s error=\"%s\"", what, where, listen_trouble(r));
 	return r;
 }
 
@@ -153,8 +173,11 @@ static int listen_passed(struct daemon *d)
 	for (size_t i = 0; i < d->systemd.sockets_n; i++) {
 		int r = net_listen_fd(d->net, d->systemd.sockets[i].fd, is_passed_tls(&d->systemd.sockets[i]));
 
-		if (r < 0)
-			return listen_failed("passed", d->systemd.sockets[i].name, r);
+		if (r >= 0)
+			continue;
+		log_event(LOG_ERROR, "listen", "passed=%s fd=%d error=\"%s\"", d->systemd.sockets[i].name, d->systemd.sockets[i].fd,
+		          r == -EINVAL ? "this is no stream socket that listens: the unit needs ListenStream=" : strerror(-r));
+		return r;
 	}
 	return 0;
 }
@@ -272,22 +295,23 @@ struct stage {
 	const char *name;
 	int (*start)(struct daemon *d);
 	void (*stop)(struct daemon *d);
+	bool tells; /* it logs what was wrong by itself */
 };
 
 static const struct stage stages[] = {
-	{"runtime", stage_runtime, stage_runtime_stop},
-	{"limits", stage_limits, NULL},
-	{"systemd", stage_systemd, stage_systemd_stop},
-	{"descriptors", stage_descriptors, NULL},
-	{"loop", stage_loop, stage_loop_stop},
-	{"pump", pump_start, pump_stop},
-	{"service", stage_service, stage_service_stop},
-	{"net", stage_net, stage_net_stop},
-	{"site", site_start, site_stop},
-	{"journal", stage_journal, stage_journal_stop},
-	{"stores", stores_start, stores_stop},
-	{"supervise", supervise_start, supervise_stop},
-	{"listen", stage_listen, NULL},
+	{"runtime", stage_runtime, stage_runtime_stop, true},
+	{"limits", stage_limits, NULL, false},
+	{"systemd", stage_systemd, stage_systemd_stop, true},
+	{"descriptors", stage_descriptors, NULL, true},
+	{"loop", stage_loop, stage_loop_stop, false},
+	{"pump", pump_start, pump_stop, false},
+	{"service", stage_service, stage_service_stop, true},
+	{"net", stage_net, stage_net_stop, false},
+	{"site", site_start, site_stop, false},
+	{"journal", stage_journal, stage_journal_stop, false},
+	{"stores", stores_start, stores_stop, true},
+	{"supervise", supervise_start, supervise_stop, false},
+	{"listen", stage_listen, NULL, true},
 };
 
 #define STAGES (sizeof(stages) / sizeof(*stages))
@@ -354,9 +378,9 @@ int daemon_run(struct conf *conf, const struct daemon_args *args)
 	supervise_hold_signals(true);
 	while (r >= 0 && started < STAGES) {
 		r = stages[started].start(d);
-		if (r < 0)
+		if (r < 0 && (!stages[started].tells || r == -ENOMEM))
 			log_event(LOG_ERROR, "start", "stage=%s error=\"%s\"", stages[started].name, strerror(-r));
-		else
+		if (r >= 0)
 			started++;
 	}
 	if (r >= 0)

@@ -54,7 +54,7 @@ struct daemon {
 	int timer_fd;
 	struct event *timer_event;
 	struct instant armed; /* when the timer expires; INSTANT_NEVER: not set */
-	struct event *signal_event[3];
+	struct event *signal_event[4];
 	struct event *tick_event; /* ready, watchdog, status, state file */
 	struct instant started, watchdog_at, status_at;
 	char status[160];
@@ -91,10 +91,16 @@ void stores_tick(struct daemon *d);
 void core_conf_fill(struct core_conf *to, const struct conf *from);
 
 /* supervise.c: signals, systemd, reload. */
-/* hold: SIGTERM, SIGINT and SIGHUP wait until they are released. */
+/* hold: the signals that it handles wait until they are released. */
 void supervise_hold_signals(bool hold);
 int supervise_start(struct daemon *d); /* releases the signals, which it handles from then on */
 void supervise_stop(struct daemon *d);
 void supervise_tick(struct daemon *d);
+
+/* wrong_port.c: the answer to HTTP. */
+void wrong_port_answer(struct daemon *d, uint64_t session);
+
+/* status.c: how things are, for the log (SIGUSR1). */
+void status_log(struct daemon *d);
 
 #endif

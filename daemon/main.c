@@ -103,7 +103,7 @@ static int credentials_read(const struct conf *conf, struct conf_report *report)
 /* Mistakes end the start, so standard error gets all of them, however slow its reader is. A daemon that starts logs its warnings, and does not wait. */
 static int run(const struct options *o)
 {
-	struct conf_report report = {0};
+	struct conf_report report = {.files = true};
 	struct conf conf;
 	char *text = NULL;
 	size_t n;
@@ -130,7 +130,7 @@ static int run(const struct options *o)
 
 static int with_configuration(const struct options *o)
 {
-	struct conf_report report = {.out = stderr};
+	struct conf_report report = {.out = stderr, .files = o->action == ACTION_CHECK};
 	struct conf conf;
 	int status = EX_OK;
 

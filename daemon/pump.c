@@ -61,10 +61,13 @@ static void pump_effect(struct daemon *d, const struct effect *effect)
 			net_send(d->net, effect->send.session, effect->send.bytes.p, effect->send.bytes.n);
 		break;
 	case EFFECT_HANGUP:
-		if (web_owns(effect->hangup.session))
+		if (web_owns(effect->hangup.session)) {
 			web_hangup(d->web, effect->hangup.session);
-		else
-			net_hangup(d->net, effect->hangup.session);
+			break;
+		}
+		if (span_equal(effect->hangup.reason, SPAN(HANGUP_HTTP)))
+			wrong_port_answer(d, effect->hangup.session);
+		net_hangup(d->net, effect->hangup.session);
 		break;
 	case EFFECT_AWAIT:
 		if (web_owns(effect->await.session))

@@ -13,10 +13,13 @@
 
 #define TICK_US    (50 * MSEC)
 #define SETTLE_US  (500 * MSEC) /* how long at most the "ready" line waits for a first look at each store */
+#define SOCKET_UNIT_PATH "/run/redlockd/redlockd.sock"
+#define SOCKET_UNIT_TCP  "127.0.0.1:7420"
 #define GOODBYE_US (700 * MSEC) /* how long the last lines may take to go out */
 
-static const int signal_number[] = {SIGTERM, SIGINT, SIGHUP};
+static const int signal_number[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
 #define SIGNALS (sizeof(signal_number) / sizeof(*signal_number))
+_Static_assert(SIGNALS == sizeof(((struct daemon *)NULL)->signal_event) / sizeof(struct event *), "an event each");
 
 /* Sends the notifications that are due, in order. The loop never waits for the service manager. */
 static void supervise_tell(struct daemon *d)
@@ -131,7 +134,7 @@ static int reload_parse(struct daemon *d, struct conf *ret_fresh, struct conf_re
 
 static void reload_read(struct daemon *d)
 {
-	struct conf_report report = {0};
+	struct conf_report report = {.files = true};
 	struct conf fresh;
 
 	if (!conf_may_be_read_again(d->args->config)) {
@@ -159,8 +162,26 @@ static void on_signal(evutil_socket_t number, short what, void *context)
 	(void)what;
 	if (number == SIGHUP)
 		supervise_reload(context);
+	else if (number == SIGUSR1)
+		status_log(context);
 	else
 		supervise_end(context, number == SIGTERM ? "signal=TERM" : "signal=INT");
+}
+
+static void warn_of_unused(const char *key, const char *value)
+{
+	log_event(LOG_WARN, "listen", "%s=%s note=\"not used, since sockets are passed: change redlockd.socket, or disable it\"", key, value);
+}
+
+/* Whoever configured an address expects the daemon to listen there. Those of redlockd.socket are the defaults. */
+static void warn_of_unused_addresses(const struct conf *c)
+{
+	char tcp[300];
+
+	if (c->listen.unix_path && *c->listen.unix_path && strcmp(c->listen.unix_path, SOCKET_UNIT_PATH) != 0)
+		warn_of_unused("listen.unix", c->listen.unix_path);
+	if (c->listen.tcp_host && strcmp(tcp_text(c->listen.tcp_host, c->listen.tcp_port, tcp, sizeof(tcp)), SOCKET_UNIT_TCP) != 0)
+		warn_of_unused("listen.tcp", tcp);
 }
 
 /* Passed sockets replace the configured ones. */
@@ -169,15 +190,19 @@ static void supervise_ready(struct daemon *d)
 	const struct conf *c = d->conf;
 	char tcp[300] = "no", tls[300] = "", where[290], passed[32] = "";
 
-	if (d->systemd.sockets_n > 0)
+	if (d->systemd.sockets_n > 0) {
 		snprintf(passed, sizeof(passed), " passed=%zu", d->systemd.sockets_n);
-	else if (c->listen.tcp_host)
+		warn_of_unused_addresses(c);
+	} else if (c->listen.tcp_host) {
 		tcp_text(c->listen.tcp_host, c->listen.tcp_port, tcp, sizeof(tcp));
+	}
 	if (c->listen.tls_host)
 		snprintf(tls, sizeof(tls), " tls=%s", tcp_text(c->listen.tls_host, c->listen.tls_port, where, sizeof(where)));
 	log_event(LOG_NOTICE, "ready", "version=%s store=%s nodes=%u unix=%s tcp=%s%s%s http=%s runtime=%s", REDLOCKD_VERSION, d->core_conf.store,
 	          d->core_conf.nodes, d->unix_path[0] ? d->unix_path : "no", tcp, tls, passed,
 	          c->listen.http.label ? c->listen.http.label : "no", d->runtime.dir);
+	if (d->memory)
+		log_event(LOG_NOTICE, "store", "store=memory note=\"" THIS_HOST_ONLY "; for several hosts: store: redis, see redlockd.yaml(5)\"");
 	d->owes_ready = true;
 	d->ready = true;
 }

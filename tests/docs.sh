@@ -62,6 +62,14 @@ unlisted() {
 [ -z "$(unlisted)" ]
 verdict $? "daemon/core/README.md does not list each file once: $(unlisted)"
 
+# helpless : the targets that `make help` does not list, but for parts of others.
+helpless() {
+	$MAKE help | awk '{ print $1 }' | sort >"$scratch/helped"
+	sed -n 's/^\.PHONY: //p' Makefile tests/tests.mk | tr ' ' '\n' | grep -vE '^(build-|lint-files|sanitize-func|\$)' | sort | comm -23 - "$scratch/helped" | tr '\n' ' '
+}
+[ -z "$(helpless)" ]
+verdict $? "make help lacks: $(helpless)"
+
 "$build/words" >"$scratch/words"
 [ -s "$scratch/words" ]
 verdict $? "the tables are empty"

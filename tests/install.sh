@@ -19,7 +19,7 @@ lies() {
 	root=$1
 	shift
 	for path; do printf '%s\n' "$path"; done | sort >"$scratch/expected"
-	(cd "$root" && find . -type f | sed 's/^\.//' | sort) >"$scratch/found"
+	(cd "$root" && find . -type f -o -type l | sed 's/^\.//' | sort) >"$scratch/found"
 	diff "$scratch/expected" "$scratch/found"
 	verdict $? "the files below $root"
 }
@@ -32,10 +32,11 @@ unit_names() {
 
 install_into usr /usr
 lies "$scratch/usr" /usr/sbin/redlockd /usr/bin/redlock /usr/include/redlock.h /usr/lib/libredlock.a /usr/lib/sysusers.d/redlockd.conf \
+	/usr/lib/libredlock.so /usr/lib/libredlock.so.0 /usr/lib/libredlock.so.0.1.0 /usr/lib/pkgconfig/redlock.pc \
 	/usr/share/man/man1/redlock.1 /usr/share/man/man3/libredlock.3 /usr/share/man/man5/redlockd.yaml.5 \
 	/usr/share/man/man7/redlock-protocol.7 /usr/share/man/man8/redlockd.8 \
 	/usr/share/bash-completion/completions/redlock /usr/share/zsh/site-functions/_redlock /usr/share/fish/vendor_completions.d/redlock.fish \
-	/lib/systemd/system/redlockd.service /etc/redlockd/redlockd.yaml
+	/lib/systemd/system/redlockd.service /lib/systemd/system/redlockd.socket /etc/redlockd/redlockd.yaml
 unit_names "$scratch/usr/lib/systemd/system/redlockd.service" 'ExecStart=/usr/sbin/redlockd --config /etc/redlockd/redlockd.yaml'
 
 install_into local /usr/local
@@ -56,7 +57,7 @@ int main(void)
 }
 C
 ${CC:-cc} -Wall -Wextra -Werror -std=c11 -I"$scratch/usr/usr/include" -o "$scratch/program" "$scratch/program.c" -L"$scratch/usr/usr/lib" -lredlock &&
-	"$scratch/program"
+	LD_LIBRARY_PATH="$scratch/usr/usr/lib" "$scratch/program"
 verdict $? "a program does not link against the installed library, or does not run"
 cat >"$scratch/secure.c" <<'C'
 #include <redlock.h>
@@ -75,6 +76,18 @@ said=$(${CC:-cc} -Wall -Wextra -Werror -std=c11 -I"$scratch/usr/usr/include" -o 
 	"$scratch/secure")
 [ "$said" = '/nonexistent/ca.pem: cannot be read: No such file or directory' ]
 verdict $? "a program that uses TLS does not link against the installed library, or does not run: $said"
+readelf -d "$scratch/program" | grep -q 'libredlock\.so\.0'
+verdict $? "the program was not linked against the shared library"
+PKG_CONFIG_LIBDIR="$scratch/usr/usr/lib/pkgconfig" pkg-config --libs redlock 2>&1 | grep -q -e '-lredlock'
+verdict $? "pkg-config does not know redlock"
+grep -oE '\bredlock_[a-z_]+\(' client/redlock.h | tr -d '(' | sort -u >"$scratch/declared"
+nm -D --defined-only "$scratch/usr/usr/lib/libredlock.so" | awk '$2 == "T" { sub("@.*", "", $3); print $3 }' | sort | diff "$scratch/declared" -
+verdict $? "libredlock.so exports other functions than redlock.h declares: see client/libredlock.map"
+sed -n 's/^ \(redlock_[a-z_]*\)@.*/\1/p' debian/libredlock0.symbols | sort | diff "$scratch/declared" -
+verdict $? "debian/libredlock0.symbols has other functions than redlock.h"
+cc=${CC:-cc}
+$cc -std=c11 -I"$scratch/usr/usr/include" -o "$scratch/static" "$scratch/program.c" "$scratch/usr/usr/lib/libredlock.a" && "$scratch/static"
+verdict $? "a program does not link against the installed archive, or does not run"
 strangers=$(nm -g --defined-only "$scratch/usr/usr/lib/libredlock.a" | awk 'NF == 3 && $3 !~ /^redlock_/ { print $3 }')
 [ -z "$strangers" ]
 verdict $? "libredlock.a exports names without the prefix redlock_: $strangers"

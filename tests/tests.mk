@@ -43,7 +43,7 @@ FAST      := $(O)/fast
 archive    = $(filter /%,$(shell $(CC) -print-file-name=$(1)))
 FAST_LUA  := $(call archive,libluajit-5.1.a)
 FAST_LTO   = $(if $(shell $(CC) -v 2>&1 | grep '^gcc version'),-flto=auto)
-fast: | $(FIRST)
+fast: | $(FIRST) ## build the simulator for sweeps
 	@echo "== building the simulator for sweeps"
 	+@$(SUBMAKE) $(JOBS) O=$(FAST) SAN= CFLAGS='-O2 -g -fno-plt -Wno-error $(FAST_LTO)' LDFLAGS= HARDEN=-fno-pie HARDEN_LD=-no-pie \
 		$(if $(FAST_LTO),AR=gcc-ar) LIBS_REDIS='$(or $(call archive,libhiredis.a),-lhiredis) -pthread' LIBS_LUA='$(or $(FAST_LUA),$(LIBS_LUA))' $(FAST)/sim
@@ -282,7 +282,7 @@ ubsan: ## unit and function tests under UndefinedBehaviorSanitizer
 # Under both at once: what `check` runs.
 sanitize: ## unit and function tests under both sanitizers
 	+@MAKE="$(MAKE)" $(PYTHON) -B tests/run.py $(O)/sanitize/check sanitize-unit sanitize-func
-sanitize-unit sanitize-func: build-sanitized
+sanitize-unit sanitize-func: build-sanitized ## one of these two; sanitize-func likewise
 	+@$(SUBMAKE) O=$(O)/sanitize SAN=$(CHECK_SANITIZERS) $(@:sanitize-%=%)
 
 # Suites that run beside each other may want it: one builds, the other waits.

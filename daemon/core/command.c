@@ -157,11 +157,11 @@ static void (*const serve[VERB_N])(struct commander *x, struct session *s) = {
 #undef COMMAND
 };
 
+/* The layer that hangs up answers in HTTP. */
 static void command_http(struct commander *x, struct session *s)
 {
-	tell_error(x, s, SPAN(""), ERROR_UNKNOWN, "this port speaks the redlock line protocol, not HTTP: closing");
-	session_ended(x->sessions, s, "http");
-	session_hang_up(x->sessions, s, "http");
+	session_ended(x->sessions, s, HANGUP_HTTP);
+	session_hang_up(x->sessions, s, HANGUP_HTTP);
 	s->over = true;
 }
 

@@ -44,6 +44,7 @@ void elsewhere_note(const struct core *core, struct elsewhere *elsewhere, const 
 	elsewhere->foreign = holder.n == 0 && core->conf.shared;
 	elsewhere->shared = a->code == 'S';
 	elsewhere->held_us = value_held_us(holder, a->server_us);
+	elsewhere->kept = value_is_kept(holder);
 	elsewhere->host[0] = '\0';
 	if (span_starts(holder, SPAN("!")))
 		return; /* broken: nobody holds it, and nobody gets it yet */

@@ -25,10 +25,11 @@ struct elsewhere {
 	bool split;         /* a quorum answered, and nobody has it: votes are split */
 	bool foreign;       /* no redlockd wrote it */
 	bool shared;        /* readers have it */
+	bool kept;          /* nobody has it: an UNLOCK keep= or a lock-delay left it behind */
 	bool reserved;      /* free, but kept for an older ticket */
 	unsigned limit;     /* of the semaphore whose mark it is, as it last refused a request; 0: it is none */
 	int64_t pttl_ms;    /* -1: never expires */
-	int64_t held_us;    /* for how long it was held there at `at`; -1: not known */
+	int64_t held_us;    /* for how long it was held there, or kept, at `at`; -1: not known */
 	struct instant at;
 	char host[HOST_MAX]; /* of the daemon that holds it; "" if unknown, or if it is this one */
 };

@@ -14,6 +14,9 @@
 /* What becomes of RATE while the home of its limit is lost: refused; admitted without being counted; counted at the next store, from nothing. */
 enum home_lost { LOST_CLOSED, LOST_OPEN, LOST_NEXT };
 
+/* Of a daemon whose store no other daemon shares: a lock of it excludes nobody on another host. */
+#define THIS_HOST_ONLY "this host only: daemons of other hosts grant the same locks"
+
 struct core_conf {
 	unsigned nodes;               /* 1 .. NODES_MAX */
 	const char *label[NODES_MAX]; /* of each node, for people */

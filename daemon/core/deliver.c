@@ -88,10 +88,12 @@ static void reply_holder(struct commander *x, struct reply *r, const struct lock
 
 		who[0] = '@';
 		memcpy(who + 1, l->contender->elsewhere.host, n);
-		reply_text(r, "holder", (struct span){who, n + 1});
+		reply_text(r, l->contender->elsewhere.kept ? "kept_by" : "holder", (struct span){who, n + 1});
 		reply_elsewhere_held(x, r, &l->contender->elsewhere);
 		if (l->contender->elsewhere.shared)
 			reply_text(r, "mode", SPAN("shared"));
+	} else if (l->contender->elsewhere.known && l->contender->elsewhere.kept) {
+		reply_elsewhere_held(x, r, &l->contender->elsewhere);
 	}
 }
 

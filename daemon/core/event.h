@@ -214,6 +214,8 @@ enum effect_kind {
 	EFFECT_JOURNAL,
 };
 
+#define HANGUP_HTTP "http"
+
 struct effect {
 	enum effect_kind kind;
 	union {
@@ -223,7 +225,7 @@ struct effect {
 		} send;
 		struct {
 			uint64_t session;
-			struct span reason;
+			struct span reason; /* HANGUP_HTTP: the client is to be answered in HTTP first */
 		} hangup;
 		struct {
 			uint64_t session;

@@ -157,6 +157,8 @@ static void list_nodes(struct commander *x, struct session *s)
 			reply_text(&r, "reason", span_of(member_trouble(m)));
 		if (member_trouble(m)[0] && m->state != MEMBER_QUARANTINED)
 			reply_text(&r, "cause", span_of(judge_cause(span_of(member_trouble(m)))));
+		else if (!x->core->conf.shared)
+			reply_text(&r, "reason", SPAN(THIS_HOST_ONLY));
 		if (m->state == MEMBER_QUARANTINED)
 			reply_ms(&r, "left_ms", instant_diff(m->quarantine.end, x->core->now));
 		if (m->rtt_us)

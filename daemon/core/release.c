@@ -113,8 +113,10 @@ void release_begin(struct engine *e, struct lease *x, enum release_kind kind, in
 		r->pending = p;
 		r->shared = x->shared || (kind == RELEASE_DELETE && nodeset_any(x->placed.shares));
 		/* The key that is left behind has a fresh value, which no EXTEND under way names. */
-		if (kind == RELEASE_LEAVE)
+		if (kind == RELEASE_LEAVE) {
 			lock_value_make(&e->table, members_one_clock_us(&e->members, e->core->now), &r->value);
+			value_mark_kept(&r->value);
+		}
 		release_start(e, r, nodes, until);
 	} else if (p) {
 		notices_add(&e->notices, NOTICE_RELEASED, NULL, p, REFUSED_LOST);

@@ -65,11 +65,11 @@ void reply_elsewhere(struct reply *r, const struct elsewhere *elsewhere)
 	if (elsewhere->foreign)
 		reply_text(r, "holder", SPAN("foreign"));
 	else if (elsewhere->host[0])
-		reply_text(r, "holder", span_of(host));
+		reply_text(r, elsewhere->kept ? "kept_by" : "holder", span_of(host));
 }
 
 void reply_elsewhere_held(const struct commander *x, struct reply *r, const struct elsewhere *elsewhere)
 {
 	if (elsewhere->held_us >= 0)
-		reply_ms(r, "held_ms", elsewhere->held_us + instant_diff(x->core->now, elsewhere->at));
+		reply_ms(r, elsewhere->kept ? "kept_ms" : "held_ms", elsewhere->held_us + instant_diff(x->core->now, elsewhere->at));
 }

@@ -43,14 +43,21 @@ static int64_t elsewhere_ttl_ms(const struct commander *x, const struct elsewher
 	return elsewhere->pttl_ms < 0 ? -1 : left > 0 ? left : 0;
 }
 
-/* Nobody holds the name, and nobody gets it yet: UNLOCK keep=, a lock-delay, an older ticket, or a loss that its holder may not know of. */
-static void row_kept(struct commander *x, struct session *s, struct span tag, int64_t ttl_ms)
+/*
+ * Nobody holds the name, and nobody gets it yet: UNLOCK keep=, a lock-delay, an older ticket, or a loss that its holder may not know of.
+ * left: what stands at the stores, or NULL.
+ */
+static void row_kept(struct commander *x, struct session *s, struct span tag, const struct elsewhere *left, int64_t ttl_ms)
 {
 	struct reply r;
 
 	row_begin(x, tag, &r);
 	reply_text(&r, "role", SPAN("kept"));
 	reply_int(&r, "pos", 0);
+	if (left && left->kept) {
+		reply_elsewhere(&r, left);
+		reply_elsewhere_held(x, &r, left);
+	}
 	reply_int(&r, "ttl_ms", ttl_ms);
 	row_end(x, s, &r);
 }
@@ -159,11 +166,11 @@ static unsigned rows_holders(struct commander *x, struct session *s, struct span
 	if (n > 0)
 		return n;
 	if (l->lease.state == LEASE_CLOSING)
-		row_kept(x, s, tag, instant_diff(lock_close_at(l), x->core->now) / MSEC);
+		row_kept(x, s, tag, NULL, instant_diff(lock_close_at(l), x->core->now) / MSEC);
 	else if (!elsewhere->known || elsewhere->outdated)
 		return 0;
-	else if (elsewhere->reserved || is_own(x, elsewhere))
-		row_kept(x, s, tag, elsewhere_ttl_ms(x, elsewhere));
+	else if (elsewhere->reserved || elsewhere->kept || is_own(x, elsewhere))
+		row_kept(x, s, tag, elsewhere, elsewhere_ttl_ms(x, elsewhere));
 	else
 		row_elsewhere(x, s, tag, l, elsewhere);
 	return 1;

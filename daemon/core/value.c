@@ -7,6 +7,7 @@
 
 #define SECRET_N 32
 #define SINCE_N  12 /* the first digits of these */
+#define KEPT     (UINT64_C(1) << 47) /* the highest bit of these digits: no moment has it for thousands of years */
 #define AHEAD_MOST_US (5 * SEC) /* clocks of stores that are used differ by less */
 #define HELD_MOST_US  (INT64_C(365) * 86400 * SEC)
 #define MOMENT_N 16
@@ -20,25 +21,47 @@ void value_make(struct core *core, uint64_t number, int64_t since_us, struct lea
 	ret_value->secret[1] = rng_next(&core->rng);
 }
 
+void value_mark_kept(struct lease_value *v)
+{
+	v->secret[0] |= KEPT;
+}
+
 static int64_t digit_of(char c)
 {
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-int64_t value_held_us(struct span public, int64_t now_us)
+/* The digits of the moment, as a number; -1: it does not tell one. */
+static int64_t since_of(struct span public)
 {
 	const char *id = public.n > 0 ? memchr(public.p, ':', public.n) : NULL;
 	const char *number = id ? memchr(id + 1, ':', (size_t)(public.p + public.n - id - 1)) : NULL;
-	int64_t since_ms = 0, held_us;
+	int64_t since = 0;
 
 	if (!number || public.p + public.n - number != 1 + SINCE_N)
 		return -1;
 	for (unsigned i = SINCE_N; i > 0; i--) {
 		if (digit_of(number[i]) < 0)
 			return -1;
-		since_ms = since_ms * 16 + digit_of(number[i]);
+		since = since * 16 + digit_of(number[i]);
 	}
-	held_us = now_us - since_ms * MSEC;
+	return since;
+}
+
+bool value_is_kept(struct span public)
+{
+	int64_t since = since_of(public);
+
+	return since >= 0 && ((uint64_t)since & KEPT);
+}
+
+int64_t value_held_us(struct span public, int64_t now_us)
+{
+	int64_t since = since_of(public), held_us;
+
+	if (since < 0)
+		return -1;
+	held_us = now_us - (int64_t)((uint64_t)since & ~KEPT) * MSEC;
 	if (held_us < -AHEAD_MOST_US || held_us > HELD_MOST_US)
 		return -1;
 	return held_us > 0 ? held_us : 0;

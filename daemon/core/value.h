@@ -11,7 +11,8 @@
 /*
  * "<daemon-id>:<number>:<32 hex>": fresh for every attempt, never used again. The first 12 hex digits tell since when this daemon holds the name, in ms of the
  * stores' clock, the lowest digit first. The stores show them to others, with all that stands in front. The other 80 bits are a secret: nobody who was not
- * told it guesses it within a lease, at whatever rate a store answers.
+ * told it guesses it within a lease, at whatever rate a store answers. Of a value that nobody holds, which an UNLOCK keep= or a lock-delay left behind, the
+ * moment is the end of the hold, and the highest bit of its digits is set.
  */
 struct lease_value {
 	uint64_t number; /* 0: there was none yet */
@@ -20,12 +21,15 @@ struct lease_value {
 };
 
 void value_make(struct core *core, uint64_t number, int64_t since_us, struct lease_value *ret_value);
+void value_mark_kept(struct lease_value *v); /* it is left behind */
 struct span value_in_text(struct core *core, const struct lease_value *v);
 /*
  * For how long a value is held, whose public part this is, when the stores' clock shows now_us; -1: it does not tell. What an earlier version wrote is random,
  * and passes for a moment of the last year once in 9,000 times.
  */
 int64_t value_held_us(struct span public, int64_t now_us);
+/* Whether it was left behind: nobody holds it. An earlier version does not mark it. */
+bool value_is_kept(struct span public);
 /* The limit that the public part of such a value tells; 0: it is not that of a mark. */
 unsigned value_limit(struct span holder);
 

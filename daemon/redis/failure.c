@@ -7,7 +7,9 @@
  */
 #include "daemon/redis/failure.h"
 
+#include <errno.h>
 #include <stddef.h>
+#include <string.h>
 
 static const char *const refusals[] = {
 	"BUSY",        "LOADING", "READONLY", "MISCONF",  "NOSCRIPT",   "NOAUTH",     "NOPERM",
@@ -92,6 +94,12 @@ bool failure_is(struct span text, const char *code)
 {
 	skip_blanks(&text);
 	return skip_literal(&text, code) && (!text.n || *text.p == ' ' || *text.p == '\r');
+}
+
+/* connect(2) of a Unix socket: EAGAIN is a full backlog. */
+const char *failure_errno(int error)
+{
+	return error == EAGAIN ? "too many connections wait to be accepted there: the server is stopped or overloaded" : strerror(error);
 }
 
 enum answer_class failure_class(struct span text)

@@ -14,4 +14,10 @@ enum answer_class failure_class(struct span text);
 /* Whether the text starts with this code word ("NOSCRIPT", "NOAUTH"). */
 bool failure_is(struct span text, const char *code);
 
+/* What was wrong when bytes that came are no reply, or not the one that was asked for. */
+#define FAILURE_GARBAGE "what answers there is no Redis server, or no sound one"
+
+/* Why the server could not be reached: strerror, or what it means here. */
+const char *failure_errno(int error);
+
 #endif

@@ -7,6 +7,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "daemon/redis/departure.h"
+#include "daemon/redis/failure.h"
 #include "daemon/redis/socket.h"
 #include "tls/tls.h"
 
@@ -254,7 +255,7 @@ static void link_read(struct link *l)
 	else if (errno == EPROTO)
 		link_break(l, tls_reason());
 	else if (errno != EAGAIN && errno != EINTR && errno != EBUSY)
-		link_break(l, strerror(l->error ? l->error : errno));
+		link_break(l, failure_errno(l->error ? l->error : errno));
 }
 
 static void link_shake(struct link *l)
@@ -289,7 +290,7 @@ static bool link_write(struct link *l)
 		link_send(l);
 	if (l->error) {
 		if (link_take_rest(l))
-			link_break(l, strerror(l->error));
+			link_break(l, failure_errno(l->error));
 		return false;
 	}
 	link_watch_socket(l);

@@ -9,6 +9,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/map.h"
 #include "daemon/base/mem.h"
+#include "daemon/redis/failure.h"
 
 #include <event2/event.h>
 #include <stdio.h>
@@ -186,7 +187,7 @@ static void node_dial(struct node *n)
 		int rc = link_dial(n->link[i], (const struct sockaddr *)&n->dialled.name, n->dialled.n);
 
 		if (rc < 0) {
-			node_fail(n, strerror(-rc));
+			node_fail(n, failure_errno(-rc));
 			return;
 		}
 	}

@@ -7,7 +7,7 @@
 #include "daemon/redis/handshake.h"
 #include "daemon/redis/failure.h"
 
-#define GARBAGE  "garbage"
+#define GARBAGE  FAILURE_GARBAGE
 #define OUT_KEEP ((size_t)256 * 1024) /* bytes; a larger buffer frees its memory when it is empty */
 
 /* --- out ------------------------------------------------------------------------------------------------------------- */

@@ -158,7 +158,7 @@ static void subscriber_on_read(struct bufferevent *bev, void *context)
 
 	while ((n = evbuffer_get_contiguous_space(in))) {
 		if (resp_feed(&e->resp, evbuffer_pullup(in, (ssize_t)n), n) < 0) {
-			subscriber_fail(e, "garbage");
+			subscriber_fail(e, FAILURE_GARBAGE);
 			return;
 		}
 		evbuffer_drain(in, n);
@@ -168,12 +168,12 @@ static void subscriber_on_read(struct bufferevent *bev, void *context)
 				return;
 			}
 			if (!subscriber_hear(e)) {
-				subscriber_fail(e, "garbage");
+				subscriber_fail(e, FAILURE_GARBAGE);
 				return;
 			}
 		}
 		if (rc < 0) {
-			subscriber_fail(e, "garbage");
+			subscriber_fail(e, FAILURE_GARBAGE);
 			return;
 		}
 	}

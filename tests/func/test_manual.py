@@ -2,15 +2,17 @@
 """Examples of redlock(1), run as they are printed."""
 import os
 import re
+import subprocess
+import sys
 
 from daemon import on_redis
 from harness import FuncTest, on_each_store
 from process import BUILD, ROOT, reap, spawn, until
 
 
-def example(begin):
-    """The lines of the first example behind the paragraph of redlock(1) that begins so."""
-    with open(os.path.join(ROOT, "client", "redlock.1")) as manual:
+def example(begin, page="client/redlock.1"):
+    """The lines of the first example behind the line of a manual that begins so."""
+    with open(os.path.join(ROOT, page)) as manual:
         text = manual.read()
     return re.search(r"^\.Bd -literal.*?\n(.*?)^\.Ed", text[text.index("\n" + begin):], re.M | re.S).group(1)
 
@@ -74,3 +76,56 @@ class Barrier(Printed, FuncTest):
         for name in names:
             self.goes(folder, name)
         self.assertEqual([party.wait(10) for party in parties], [0, 0, 0])
+
+
+@on_each_store
+class Python(Printed):
+    """The client of redlock-protocol(7)."""
+
+    def program(self, change=("", "")):
+        text = example(".Ss In Python", "proto/redlock-protocol.7").replace("\\e", "\\").replace(*change)
+        process = spawn([sys.executable, "-c", text], env=dict(os.environ, REDLOCK_ADDR=self.d.addr), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(reap, process)
+        return process
+
+    def test_it_waits_acts_and_unlocks(self):
+        holder = self.connect()
+        before = holder.ok("LOCK orders/42").num("fence")
+        client = self.program()
+        until(lambda: "waiter" in holder.roles("orders/42"), "the client waits")
+        holder.ok("UNLOCK orders/42")
+        out, err = client.communicate(timeout=10)
+        self.assertEqual((client.returncode, err), (0, ""))
+        self.assertGreater(int(re.fullmatch(r"acting with fence (\d+)\n", out).group(1)), before)
+        self.assertEqual(holder.roles("orders/42"), [])
+
+    def test_it_does_not_act_without_the_lock(self):
+        for text, says in (("LOCK orders/42", "BUSY name=orders/42 "), ("CHECK orders/42", "ERR NOTHELD ")):
+            holder = self.connect()
+            holder.ok("LOCK orders/42 ttl=30s")
+            client = self.program(("LOCK orders/42 wait=10s", text))
+            out, err = client.communicate(timeout=10)
+            self.assertEqual((client.returncode, out), (1, ""))
+            self.assertIn("RuntimeError: " + says, err)
+            holder.ok("UNLOCK orders/42")
+
+
+class Production(FuncTest):
+    """The configuration of PRODUCTION in redlockd(8)."""
+
+    def test_it_is_sound_and_its_permissions_are_enough(self):
+        folder, lines = self.folder(), example(".Sh PRODUCTION", "daemon/redlockd.8").splitlines()
+        self.assertEqual(len(lines), 10)
+        server = self.redis()
+        text = re.sub(r"nodes: .*", 'nodes: ["%s"]' % server.node, "\n".join(lines) + "\n")
+        with open(os.path.join(ROOT, "daemon/redlockd.8")) as manual:
+            rules = re.search(r"^~lock:.*?(?=^\.Ed)", manual.read(), re.M | re.S).group()
+        server.cli.execute_command("ACL", "SETUSER", "redlockd", "on", ">geheim", *rules.split())
+        server.cli.execute_command("ACL", "SETUSER", "default", "off")
+        with open(os.path.join(folder, "redis-password"), "w") as out:
+            out.write("geheim\n")
+        daemon = self.daemon(config=text + "runtime_dir: %s\nlog: {level: info}\n" % folder, env={"CREDENTIALS_DIRECTORY": folder, "RUNTIME_DIRECTORY": folder})
+        daemon.addr = os.path.join(folder, "redlockd.sock")
+        self.assertRegex(daemon.log(), r"ready .* store=redis nodes=1 unix=\S+/redlockd.sock tcp=no")
+        # guard: strict, so the server is in quarantine at first.
+        daemon.logged("state=quarantine")

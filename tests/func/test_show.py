@@ -73,10 +73,12 @@ class Everywhere(QuorumTest):
         row, _ = self.show(self.a, name)
         self.assertEqual(row["role"], "kept")
         self.assertTrue(0 < row.num("ttl_ms") <= 2000, row)
-        self.assertEqual(self.show(self.b, name)[0]["role"], "holder")
+        row, _ = self.show(self.b, name)
+        self.assertEqual((row["role"], row["kept_by"][0]), ("kept", "@"))
+        self.assertTrue(0 <= row.num("kept_ms") < 2000, row)
         code, out, _ = self.call_redlock(self.a, "show", name)
         self.assertEqual(code, 0)
-        self.assertRegex(out, r"^ROLE +POS +TTL\nkept +0 ")
+        self.assertRegex(out, r"^ROLE +POS +KEPT +TTL\nkept +0 ")
         until(lambda: self.show(self.a, name)[1].fields == {"n": "0"}, "the name is free again", 5)
 
     def test_the_key_of_another_program_is_foreign(self):

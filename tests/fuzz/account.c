@@ -292,11 +292,11 @@ static bool line_take(struct account *a, unsigned k, char *line, size_t n)
 {
 	struct client *c = &a->client[k];
 	struct request r;
-	struct mistake m = {.code = ERROR_UNKNOWN}; /* of HTTP */
+	struct mistake m;
 	enum parse_outcome outcome = request_parse(line, n, &r, &m);
 	struct asked *before, *q;
 
-	if (outcome == PARSE_EMPTY)
+	if (outcome == PARSE_EMPTY || outcome == PARSE_HTTP) /* HTTP is hung up on, without a line */
 		return true;
 	if (outcome == PARSE_OK && !request_is_followed(a, k, &r))
 		return false;

@@ -21,6 +21,22 @@ static void alone(struct outcome *o, const char *const *argv)
 	fake_daemon_break(&f);
 }
 
+/* Names are never cut: they are there to be copied. */
+START_TEST(ls_without_long_leaves_fields_out_and_cuts_the_holder)
+{
+	struct outcome o;
+
+	PLAYED(&o,
+	       "< LIST locks limit=1000\n"
+	       "> * name=a fence=17 session=3 holder=\"0123456789abcdef 0123456789abcdef 0123456789abcdef 0123456789abcd \\xc3\\xbc pid=1\" held_ms=7 waiters=0\n"
+	       "> OK n=1 more=0\n=\n",
+	       "ls");
+	ck_assert_int_eq(o.code, 0);
+	ck_assert_str_eq(o.out, "NAME  HOLDER                                                       HELD  WAITERS\n"
+				"a     0123456789abcdef 0123456789abcdef 0123456789abcdef 01234...  7ms   0\n");
+}
+END_TEST
+
 START_TEST(ls_prints_a_table_of_all_pages)
 {
 	struct outcome o;
@@ -29,7 +45,7 @@ START_TEST(ls_prints_a_table_of_all_pages)
 	       "< LIST locks limit=1000 prefix=orders/\n> * name=orders/1 holder=\"w pid=1\" fence=17 held_ms=250400 waiters=0\n"
 	       "> * name=\"orders/2 b\" holder=me held_ms=7\n> OK n=2 more=1\n"
 	       "< LIST locks limit=1000 prefix=orders/ after=\"orders/2 b\"\n> * name=orders/3\\n\n> OK n=1 more=0\n=\n",
-	       "ls", "orders/");
+	       "ls", "-l", "orders/");
 	ck_assert_str_eq(o.err, "");
 	ck_assert_int_eq(o.code, 0);
 	ck_assert_str_eq(o.out, "NAME         HOLDER   HELD   FENCE  WAITERS\n"
@@ -274,6 +290,7 @@ Suite *cli_suite(void)
 	TCase *tests = tcase_create("cli");
 
 	tcase_add_test(tests, ls_prints_a_table_of_all_pages);
+	tcase_add_test(tests, ls_without_long_leaves_fields_out_and_cuts_the_holder);
 	tcase_add_test(tests, json_keeps_names_text_and_numbers_numbers);
 	tcase_add_test(tests, json_escapes_any_bytes);
 	tcase_add_test(tests, watch_prints_events_until_the_daemon_goes);

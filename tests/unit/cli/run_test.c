@@ -134,6 +134,11 @@ START_TEST(a_lock_that_is_not_acquired_gives_124_or_the_code_of_E)
 	PLAYED(&o, HELLO "< LOCK n wait=10ms\n> TIMEOUT name=n waited_ms=10\n< SHOW n\n> * role=kept pos=0 ttl_ms=4000\n> OK n=1\n=\n", "run",
 	       "-w10ms", "n", "true");
 	ck_assert_str_eq(o.err, "redlock: n is held by nobody, but kept for 4s more\n");
+	PLAYED(&o, HELLO "< LOCK n note=true\n> BUSY name=n kept_by=@db3 kept_ms=5000 waiters=0 retry_ms=15000\n=\n", "try", "n", "true");
+	ck_assert_str_eq(o.err, "redlock: n is kept for 15s more since it ran 5s ago on @db3\n");
+	PLAYED(&o, HELLO "< LOCK n note=true\n> BUSY name=n holder=w\n=\n", "try", "-q", "n", "true");
+	ck_assert_int_eq(o.code, EXIT_NOT_ACQUIRED);
+	ck_assert_str_eq(o.err, "");
 	PLAYED(&o, HELLO "< LOCK n wait=10ms\n> TIMEOUT name=n waited_ms=10\n< SHOW n\n> OK n=0\n=\n", "run", "-w10ms", "n",
 	       "true");
 	ck_assert_str_eq(o.err, "redlock: n was not free within 10ms\n");

@@ -55,15 +55,18 @@ START_TEST(a_name_with_keep_has_no_holder)
 	ignores(1);
 	passes(SEC);
 	says(1, "SHOW a");
-	hears(1, "\\* role=kept pos=0 ttl_ms=4000");
+	hears(1, "\\* role=kept pos=0 kept_ms=1000 ttl_ms=4000");
 	hears(1, "OK n=1");
-	/* To others it looks as if it were held there. */
 	says(2, "SHOW a");
-	hears(2, "\\* role=holder pos=0 holder=@h0 held_ms=1000 ttl_ms=4000");
+	hears(2, "\\* role=kept pos=0 kept_by=@h0 kept_ms=1000 ttl_ms=4000");
 	hears(2, "OK n=1");
+	says(2, "LOCK a");
+	hears(2, "BUSY name=a kept_by=@h0 kept_ms=1000 waiters=0 retry_ms=*");
+	says(1, "LOCK a");
+	hears(1, "BUSY name=a kept_ms=1000 waiters=0 retry_ms=*");
 	says(1, "@w LOCK a wait=1m");
 	says(1, "SHOW a");
-	hears(1, "\\* role=kept pos=0 ttl_ms=*");
+	hears(1, "\\* role=kept pos=0 * ttl_ms=*");
 	hears(1, "\\* role=waiter pos=1 *");
 	hears(1, "OK n=2");
 	passes(4100 * MSEC);
@@ -317,7 +320,7 @@ START_TEST(the_memory_store_shows_what_it_has)
 	says(1, "UNLOCK a keep=5s");
 	ignores(1);
 	says(1, "SHOW a");
-	hears(1, "\\* role=kept pos=0 ttl_ms=5000");
+	hears(1, "\\* role=kept pos=0 kept_ms=0 ttl_ms=5000");
 	hears(1, "OK n=1");
 	/* Promised by an earlier run. */
 	memory_put(cluster.node[0].memory, SPAN("b"), SPAN(""), instant_add(cluster.now, 3 * SEC));

@@ -2,6 +2,8 @@
 /* daemon/redis/link.c: one connection to a server that behaves, hangs up, babbles or is not there. */
 #include "tests/fixture/link_to_fake.h"
 
+#include "daemon/redis/failure.h"
+
 #include <check.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -144,7 +146,7 @@ START_TEST(garbage_breaks_the_link_and_leaves_its_calls_unknown)
 	link_to_fake_acquire_now(1);
 	link_to_fake_acquire_now(2);
 	AWAIT(link_to_fake.breaks, 1);
-	ck_assert_str_eq(link_to_fake.reason, "garbage");
+	ck_assert_str_eq(link_to_fake.reason, FAILURE_GARBAGE);
 	answer_sink_check(&link_to_fake.answers, 1, ANSWER_UNKNOWN, 0);
 	answer_sink_check(&link_to_fake.answers, 2, ANSWER_UNKNOWN, 0);
 	ck_assert_uint_eq(link_to_fake.answers.count, 2);

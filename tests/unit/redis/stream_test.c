@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/redis/stream.c: one conversation, with the test as the server. No socket, no clock. */
+#include "daemon/redis/failure.h"
 #include "daemon/redis/stream.h"
 #include "tests/fixture/answer_sink.h"
 
@@ -118,11 +119,11 @@ static const struct {
 	{"-ERR max number of clients reached\r\n", "ERR max number of clients reached"},
 	{"-ERR unknown command `AUTH`, with args beginning with: `hunter2hunter2`\r\n",
 	 "ERR (the text is withheld: it repeats the password)"},
-	{"+OK\r\n+OK\r\n" SHA_REPLY "+OK\r\n", "garbage"},
-	{"+OK\r\n+OK\r\n$39\r\n0123456789abcdef0123456789abcdef0123456\r\n", "garbage"},
-	{"+OK\r\n+OK\r\n$40\r\n0123456789ABCDEF0123456789abcdef01234567\r\n", "garbage"},
-	{":1\r\n", "garbage"},
-	{"HTTP/1.0 400 Bad Request\r\n", "garbage"},
+	{"+OK\r\n+OK\r\n" SHA_REPLY "+OK\r\n", FAILURE_GARBAGE},
+	{"+OK\r\n+OK\r\n$39\r\n0123456789abcdef0123456789abcdef0123456\r\n", FAILURE_GARBAGE},
+	{"+OK\r\n+OK\r\n$40\r\n0123456789ABCDEF0123456789abcdef01234567\r\n", FAILURE_GARBAGE},
+	{":1\r\n", FAILURE_GARBAGE},
+	{"HTTP/1.0 400 Bad Request\r\n", FAILURE_GARBAGE},
 };
 
 START_TEST(a_handshake_that_is_refused_says_why)
@@ -257,7 +258,7 @@ END_TEST
 START_TEST(a_reply_to_nothing_is_garbage)
 {
 	shake_hands();
-	ck_assert_str_eq(take("+PONG\r\n"), "garbage");
+	ck_assert_str_eq(take("+PONG\r\n"), FAILURE_GARBAGE);
 }
 END_TEST
 
@@ -277,13 +278,13 @@ START_TEST(a_reply_of_another_shape_leaves_its_calls_unknown)
 	call(CALL_RELEASE, 3, "c");
 	flush();
 	stream_consume(&stream, buf_length(&stream.out));
-	ck_assert_str_eq(take("*1\r\n:1\r\n"), "garbage");
+	ck_assert_str_eq(take("*1\r\n:1\r\n"), FAILURE_GARBAGE);
 	answer_sink_check(&answers, 1, ANSWER_UNKNOWN, 0);
 	ck_assert_uint_eq(answers.count, 1);
-	stream_close(&stream, stream.handed, "garbage");
+	stream_close(&stream, stream.handed, FAILURE_GARBAGE);
 	answer_sink_check(&answers, 2, ANSWER_UNKNOWN, 0);
 	answer_sink_check(&answers, 3, ANSWER_UNKNOWN, 0);
-	ck_assert_str_eq(answers.item[2].text, "garbage");
+	ck_assert_str_eq(answers.item[2].text, FAILURE_GARBAGE);
 }
 END_TEST
 

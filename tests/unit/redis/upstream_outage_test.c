@@ -4,6 +4,7 @@
 #include "tests/fixture/real_upstream.h"
 
 #include "daemon/base/clock.h"
+#include "daemon/redis/failure.h"
 #include <check.h>
 #include <stdlib.h>
 #include <sys/un.h>
@@ -181,7 +182,7 @@ START_TEST(a_server_that_babbles_is_told_once)
 	fake_redis_dial();
 	real_upstream_await(&fake.connections, 5);
 	ck_assert_uint_eq(real_upstream.downs, 1);
-	ck_assert_str_eq(real_upstream.reason[0], "garbage");
+	ck_assert_str_eq(real_upstream.reason[0], FAILURE_GARBAGE);
 	fake_redis_stop(&fake);
 }
 END_TEST
