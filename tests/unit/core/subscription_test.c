@@ -12,8 +12,8 @@ START_TEST(a_store_that_refuses_the_subscriber_is_told_once_and_has_that_reason_
 	subscribes(0, 1, "it refuses SUBSCRIBE: NOPERM");
 	ck_assert(!was_logged("subscriber *"));
 	says(1, "LIST nodes");
-	hears(1, "\\* node=a state=joined");
-	hears(1, "\\* node=b state=joined reason=\"it refuses SUBSCRIBE: NOPERM\"");
+	hears(1, "\\* node=a state=joined clock_ms=*");
+	hears(1, "\\* node=b state=joined reason=\"it refuses SUBSCRIBE: NOPERM\" cause=permission clock_ms=*");
 	ignores(1);
 	falls(1);
 	says(1, "LIST nodes");
