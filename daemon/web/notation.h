@@ -7,7 +7,10 @@
 #include "proto/proto.h"
 
 void notation_text(struct buf *out, struct span text); /* with its quotes */
-/* "name":value — a number where the field is one. as: its name in JSON; NULL: the same. Nothing if the line lacks it. Begins with a comma unless it is the first. */
+/*
+ * "name":value, a number where the field is one. as: its name in JSON; NULL: the same. Nothing if the line lacks the field. Puts a comma before it,
+ * unless it is the first.
+ */
 void notation_field(struct buf *out, const struct reply_line *line, const char *field, const char *as);
 void notation_member(struct buf *out, struct span name, struct span value);
 /* All fields: {…} */

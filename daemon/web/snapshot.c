@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See snapshot.h. It asks LIST nodes, STATS, LIST locks, and SHOW for each lock, a few at a time, so that others are served meanwhile. The locks are not seen at one
- * moment: a lock may change, or go, between LIST and SHOW.
+ * See snapshot.h. It asks LIST nodes, STATS, LIST locks, and SHOW for each lock, a few at a time, so that others are served meanwhile. The locks are
+ * not seen at one moment: a lock may change, or go, between LIST and SHOW.
  */
 #include "daemon/web/snapshot.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See stream.h. A client that does not read is never waited for: once STREAM_MOST bytes are unsent, events are left out, and `event: gap` tells how many as soon as it
- * reads again. One that reads nothing for STALLED_US is cut off.
+ * See stream.h. A client that does not read is never waited for: once STREAM_MOST bytes are unsent, events are left out, and `event: gap` tells how
+ * many as soon as it reads again. One that reads nothing for STALLED_US is cut off.
  */
 #include "daemon/web/stream.h"
 
