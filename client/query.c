@@ -163,7 +163,8 @@ int show_main(const struct invocation *in)
 		return EX_USAGE;
 	}
 	r = listing_begin(&l, in, "pos",
-			  "role pos holder kept_by name pid uid peer session held_ms seen_ms waited_ms priority kept_ms valid_ms ttl_ms fence count mode owner note");
+			  "role pos holder kept_by name pid uid peer session held_ms seen_ms waited_ms priority "
+			  "kept_ms valid_ms ttl_ms fence count mode owner note");
 	if (r)
 		return r;
 	snprintf(l.line, sizeof(l.line), "SHOW %s all=yes", quoted);
