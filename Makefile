@@ -70,8 +70,10 @@ CONF := \
 	conf/load.c \
 	conf/number.c \
 	conf/print.c \
+	conf/protect.c \
 	conf/reader.c \
 	conf/report.c \
+	conf/rules.c \
 	conf/schema.c \
 	conf/secret.c \
 	conf/show.c \

@@ -34,6 +34,24 @@ enum conf_store { STORE_MEMORY, STORE_REDIS };
 enum conf_guard { GUARD_STRICT, GUARD_TRUST_FIRST_START };
 enum conf_home_lost { HOME_LOST_CLOSED, HOME_LOST_OPEN, HOME_LOST_NEXT };
 
+/* Rights that a rule gives. */
+enum { CONF_LOCK = 1, CONF_LOOK = 2, CONF_ADMIN = 4 };
+
+/* One rule: it decides about a request if all its conditions hold. */
+struct conf_rule {
+	unsigned line;           /* where it is written */
+	char *uid, *group;       /* conditions, as written; NULL: none */
+	int64_t uid_n, group_n;  /* the numbers of the two */
+	char *user, *cert;       /* likewise; the user of an AUTH, the subject of a client certificate */
+	char *names;             /* a pattern, in which * stands for any bytes; NULL: all requests */
+	unsigned allow;          /* bits */
+};
+
+struct conf_rules {
+	size_t count;
+	struct conf_rule rule[];
+};
+
 /* Where a value comes from: a file or a --set; source NULL: the default of the table. */
 struct conf_source;
 struct conf_origin {
@@ -77,6 +95,11 @@ struct conf {
 	enum conf_guard guard;
 	char *runtime_dir; /* NULL: chosen at start */
 	struct {
+		char *users_file; /* NULL: no users */
+	} auth;
+	struct conf_rules *rules; /* NULL: none */
+	bool insecure;
+	struct {
 		uint64_t line, clients, detached, locks, waiting, jobs, output, name, mistakes;
 	} limits;
 	struct {
@@ -116,6 +139,11 @@ int conf_load_text(struct conf *c, const char *label, const char *text, size_t n
 int conf_set(struct conf *c, const char *assignment, struct conf_report *report);
 /* Checks that concern several keys, like lease <= max_lease. After all loads and sets. Leaves out keys that were refused before. */
 int conf_check(struct conf *c, struct conf_report *report);
+
+/* Whether only this host reaches the address: a number of loopback, or "localhost". Another name may resolve to any address, and is not local. */
+bool conf_host_is_local(const char *host);
+/* Whether something protects an address for plain TCP: clients must show who they are, or rules deny them, or the file says that it is insecure. */
+bool conf_is_protected(const struct conf *c);
 
 /* Prints the effective YAML, with the origin of each value as a comment. Reading it gives the same configuration. It contains no secret. */
 void conf_dump(const struct conf *c, FILE *out);

@@ -20,6 +20,7 @@ enum setting_type {
 	TYPE_SOCKET,   /* char *, "" = no */
 	TYPE_LISTENER, /* struct conf.listen.tcp_host and tcp_port, NULL = no */
 	TYPE_NODES,    /* struct conf.redis.node and nodes */
+	TYPE_RULES,    /* struct conf_rules *, NULL = none */
 };
 
 struct setting {

@@ -20,6 +20,7 @@
 
 #define KEEPALIVE_US (10 * SEC)
 #define LAST_PASSES  256
+#define UNPROTECTED  (-EPROTO) /* a socket that was passed is open to everybody */
 
 static int stage_runtime(struct daemon *d)
 {
@@ -130,10 +131,22 @@ static int listen_failed(const char *what, const char *where, int r)
 	return r;
 }
 
+/* The configuration was checked for its own addresses only. */
+static bool passed_is_protected(const struct daemon *d, const struct systemd_socket *s)
+{
+	if (conf_is_protected(d->conf) || !reach_of_socket(s->fd))
+		return true;
+	log_event(LOG_ERROR, "listen",
+	          "passed=%s error=\"everybody who reaches this address could take and release locks; "
+	          "set auth.users_file or rules, let the socket unit listen on 127.0.0.1, or say 'insecure: yes'\"",
+	          s->name);
+	return false;
+}
+
 static int listen_passed(struct daemon *d)
 {
 	for (size_t i = 0; i < d->systemd.sockets_n; i++) {
-		int r = net_listen_fd(d->net, d->systemd.sockets[i].fd);
+		int r = passed_is_protected(d, &d->systemd.sockets[i]) ? net_listen_fd(d->net, d->systemd.sockets[i].fd) : UNPROTECTED;
 
 		if (r < 0)
 			return listen_failed("passed", d->systemd.sockets[i].name, r);
@@ -251,6 +264,8 @@ static int exit_status(int r)
 	switch (r) {
 	case 0:
 		return EX_OK;
+	case UNPROTECTED:
+		return EX_CONFIG;
 	case -EACCES:
 	case -EPERM:
 		return EX_NOPERM;
