@@ -49,6 +49,7 @@ LINK      = $(CC) $(HARDEN) $(HARDEN_LD) $(CFLAGS) $(LDFLAGS)
 LIBS_LOOP  := -levent_core -levent_pthreads
 LIBS_REDIS := -lhiredis -pthread
 LIBS_CONF  := -lyaml
+LIBS_CRYPT := -lcrypt
 # --- sources, one a line ---------------------------------------------------------------------------------------------
 
 PROTO := \
@@ -78,6 +79,7 @@ CONF := \
 	conf/secret.c \
 	conf/show.c \
 	conf/source.c \
+	conf/users.c \
 	conf/value.c \
 	conf/words.c \
 	conf/yaml.c
@@ -99,6 +101,7 @@ DAEMON_BASE := \
 	daemon/base/roll.c
 
 CORE := \
+	daemon/core/access.c \
 	daemon/core/acquire.c \
 	daemon/core/admin.c \
 	daemon/core/admission.c \
@@ -109,6 +112,8 @@ CORE := \
 	daemon/core/ahead.c \
 	daemon/core/announce.c \
 	daemon/core/ask.c \
+	daemon/core/audit.c \
+	daemon/core/auth.c \
 	daemon/core/award.c \
 	daemon/core/bounds.c \
 	daemon/core/break.c \
@@ -182,6 +187,7 @@ CORE := \
 	daemon/core/retry.c \
 	daemon/core/round.c \
 	daemon/core/rows.c \
+	daemon/core/rules.c \
 	daemon/core/runner.c \
 	daemon/core/seats.c \
 	daemon/core/semaphore.c \
@@ -249,6 +255,7 @@ NET := \
 	daemon/net/admin.c \
 	daemon/net/closing.c \
 	daemon/net/conn.c \
+	daemon/net/crowds.c \
 	daemon/net/ending.c \
 	daemon/net/hub.c \
 	daemon/net/lines.c \
@@ -259,10 +266,12 @@ NET := \
 	daemon/net/slots.c
 
 DAEMON := \
+	daemon/audit_file.c \
 	daemon/backlog.c \
 	daemon/daemon.c \
 	daemon/descriptors.c \
 	daemon/frame.c \
+	daemon/guard.c \
 	daemon/journal.c \
 	daemon/main.c \
 	daemon/pump.c \
@@ -271,7 +280,8 @@ DAEMON := \
 	daemon/runtime.c \
 	daemon/stores.c \
 	daemon/supervise.c \
-	daemon/systemd.c
+	daemon/systemd.c \
+	daemon/verifier.c
 
 CLIENT := \
 	client/address.c \
@@ -297,6 +307,7 @@ CLIENT := \
 	client/public.c \
 	client/rate.c \
 	client/recovery.c \
+	client/secret.c \
 	client/repeat.c \
 	client/surplus.c \
 	client/tracking.c \
@@ -321,6 +332,7 @@ CLI := \
 	client/main.c \
 	client/names.c \
 	client/options.c \
+	client/passwd.c \
 	client/ping.c \
 	client/place.c \
 	client/query.c \
@@ -352,11 +364,11 @@ all: $(O)/redlockd $(O)/redlock ## build the daemon and the command line (the de
 
 $(O)/redlockd: $(call obj,$(DAEMON) $(NET) $(REDIS) $(STORE) $(CORE) $(DAEMON_BASE) $(CONF) $(PROTO)) $(O)/gen/scripts.o
 	$(call say,LD)
-	$(Q)$(LINK) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
+	$(Q)$(LINK) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT)
 
 $(O)/redlock: $(call obj,$(CLI) $(CLIENT) $(PROTO))
 	$(call say,LD)
-	$(Q)$(LINK) -o $@ $^
+	$(Q)$(LINK) -o $@ $^ $(LIBS_CRYPT)
 
 # Everything but main.c, for tests and fuzzers to pick from, and the fixture in which fuzzers and the hot path run the service.
 PARTS := tests/fixture/lone_service.c $(PROTO) $(CONF) $(DAEMON_BASE) $(CORE) $(STORE) $(REDIS) $(NET) $(filter-out %/main.c,$(DAEMON)) $(CLIENT) $(filter-out %/main.c,$(CLI))

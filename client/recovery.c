@@ -97,6 +97,15 @@ static int session_resume(struct redlock *c)
 	return conn_put(c, line, n);
 }
 
+/* A session of a user is resumed by that user. */
+static int session_show(struct redlock *c)
+{
+	if (!c->auth)
+		return session_resume(c);
+	conn_move(c, LINK_SHOWING);
+	return conn_put(c, c->auth, c->auth_n);
+}
+
 /* --- one attempt after the other --- */
 
 static void attempt_failed(struct redlock *c, int error)
@@ -128,7 +137,7 @@ static int attempt_begin(struct redlock *c)
 	}
 	c->channel.fd = fd;
 	conn_move(c, LINK_CONNECTING);
-	return pending ? 0 : session_resume(c);
+	return pending ? 0 : session_show(c);
 }
 
 static int attempt_look(struct redlock *c)
@@ -136,7 +145,7 @@ static int attempt_look(struct redlock *c)
 	int r = address_connected(c->channel.fd);
 
 	if (r > 0)
-		return session_resume(c);
+		return session_show(c);
 	if (r < 0)
 		attempt_failed(c, r);
 	else
@@ -224,6 +233,8 @@ int recovery_hear(struct redlock *c)
 		return 0;
 	}
 	switch (c->link) {
+	case LINK_SHOWING:
+		return line->kind == LINE_OK ? session_resume(c) : attempt_refused(c);
 	case LINK_RESUMING:
 		return resume_answered(c, line);
 	case LINK_CHECKING:

@@ -98,9 +98,12 @@ struct conf {
 		char *users_file; /* NULL: no users */
 	} auth;
 	struct conf_rules *rules; /* NULL: none */
+	struct {
+		char *file; /* NULL: no audit log */
+	} audit;
 	bool insecure;
 	struct {
-		uint64_t line, clients, detached, locks, waiting, jobs, output, name, mistakes;
+		uint64_t line, clients, peer, detached, locks, waiting, jobs, output, name, mistakes;
 	} limits;
 	struct {
 		int level; /* 0 error .. 4 debug */
@@ -144,6 +147,22 @@ int conf_check(struct conf *c, struct conf_report *report);
 bool conf_host_is_local(const char *host);
 /* Whether something protects an address for plain TCP: clients must show who they are, or rules deny them, or the file says that it is insecure. */
 bool conf_is_protected(const struct conf *c);
+
+/* The users of auth.users_file. */
+struct conf_user {
+	char *name, *hash;
+};
+
+struct conf_users {
+	size_t count;
+	struct conf_user user[];
+};
+
+/* Reads auth.users_file, which must be set. NULL: it added errors to the report, which must be printed while the configuration is there. */
+struct conf_users *conf_users(struct conf *c, struct conf_report *report);
+void conf_users_free(struct conf_users *users); /* NULL is allowed */
+/* Opens and reads the files that the configuration names, and prints what is wrong with them. 0, or -1 if there were errors. After conf_read. */
+int conf_check_files(struct conf *c, struct conf_report *report) __attribute__((warn_unused_result));
 
 /* Prints the effective YAML, with the origin of each value as a comment. Reading it gives the same configuration. It contains no secret. */
 void conf_dump(const struct conf *c, FILE *out);

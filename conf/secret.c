@@ -2,7 +2,7 @@
 /*
  * The password. It is in a file of its own; it must never be a value of the configuration, nor part of a message.
  */
-#include "conf/conf.h"
+#include "conf/secret.h"
 
 #include "conf/source.h"
 
@@ -25,11 +25,10 @@ static bool path_join(const char *folder, size_t n, const char *name, char ret_p
 	return length > 0 && length < PATH_MAX;
 }
 
-/* A relative name is looked up in $CREDENTIALS_DIRECTORY, then beside the configuration file, then in the working directory. */
-static int password_open(const struct conf *c, int how)
+int secret_open(const struct conf *c, enum conf_key key, const char *name, int how)
 {
-	const char *name = c->redis.password_file, *credentials = getenv("CREDENTIALS_DIRECTORY");
-	const struct conf_source *source = c->origin[KEY_REDIS_PASSWORD_FILE].source;
+	const char *credentials = getenv("CREDENTIALS_DIRECTORY");
+	const struct conf_source *source = c->origin[key].source;
 	const char *slash = source ? strrchr(source->label, '/') : NULL;
 	char path[PATH_MAX];
 	int fd = -1;
@@ -92,7 +91,7 @@ static int password_get(const struct conf *c, bool again, char **ret_password)
 		*ret_password = NULL;
 		return 0;
 	}
-	fd = password_open(c, O_RDONLY | O_CLOEXEC | (again ? O_NONBLOCK : 0));
+	fd = secret_open(c, KEY_REDIS_PASSWORD_FILE, c->redis.password_file, O_RDONLY | O_CLOEXEC | (again ? O_NONBLOCK : 0));
 	if (fd < 0)
 		return -errno;
 	r = again && (fstat(fd, &st) || !S_ISREG(st.st_mode)) ? -ENOTSUP : password_of(fd, ret_password);

@@ -44,9 +44,9 @@ static int stage_limits(struct daemon *d)
 {
 	struct rlimit limit;
 
-	(void)d;
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
+	guard_secrets(d->conf);
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);
@@ -191,6 +191,8 @@ static int stage_net(struct daemon *d)
 		.output_max = d->conf->limits.output,
 		.sessions_max = (unsigned)d->conf->limits.clients,
 		.connections_max = descriptors_for_clients(d->conf, d->systemd.sockets_n),
+		.peer_max = (unsigned)d->conf->limits.peer,
+		.groups = d->rules != NULL,
 		.admin_group = admin_group(),
 		.keepalive_us = KEEPALIVE_US,
 	};
@@ -249,6 +251,7 @@ static const struct stage stages[] = {
 	{"descriptors", stage_descriptors, NULL},
 	{"loop", stage_loop, stage_loop_stop},
 	{"pump", pump_start, pump_stop},
+	{"guard", guard_start, guard_stop},
 	{"service", stage_service, stage_service_stop},
 	{"net", stage_net, stage_net_stop},
 	{"journal", stage_journal, stage_journal_stop},

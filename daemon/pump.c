@@ -71,6 +71,12 @@ static void pump_effect(struct daemon *d, const struct effect *effect)
 		break;
 	case EFFECT_JOURNAL: /* pump_records has added it */
 		break;
+	case EFFECT_VERIFY:
+		guard_verify(d, effect);
+		break;
+	case EFFECT_AUDIT:
+		guard_audit(d, effect->audit.text);
+		break;
 	case EFFECT_LOG:
 		log_event(effect->log.level, effect->log.event, "%.*s", (int)effect->log.text.n, effect->log.text.p);
 		break;
@@ -355,6 +361,7 @@ void pump_pass(struct daemon *d)
 	pump_journal(d);
 	now = clock_boottime();
 	d->held_back = d->upstream && upstream_flush(d->upstream, now, d->stopped || !rest_may_yield(&d->rest, now));
+	guard_write(d);
 	net_flush(d->net);
 	pump_arm(d);
 	if (d->wall_known)

@@ -31,6 +31,7 @@ void core_conf_fill(struct core_conf *to, const struct conf *from)
 	to->max_delay_us = from->max_delay;
 	to->max_grace_us = from->max_grace;
 	to->deadlock_us = from->deadlock.after;
+	to->users = from->auth.users_file != NULL;
 	to->home_lost = home_lost[from->rate.home_lost];
 	to->skew_us = SKEW_US;
 	to->listed = 0;

@@ -11,6 +11,9 @@ struct peer {
 	bool is_local;    /* Unix socket or loopback: only this host's kernel can reset the connection */
 	bool is_admin;    /* may send admin requests */
 	int64_t pid, uid; /* SO_PEERCRED; -1 on TCP */
+	const uint32_t *groups; /* all groups of a Unix peer, if rules ask for them; borrowed */
+	unsigned groups_n;
+	const char *cert; /* the subject of its certificate, which was verified; NULL: it has shown none. Borrowed */
 	char address[64]; /* "10.0.0.5:51234", "[::1]:40000"; "unix" for a Unix socket */
 };
 

@@ -2,6 +2,7 @@
 /* See fire.h. */
 #include "daemon/core/fire.h"
 
+#include "daemon/core/auth.h"
 #include "daemon/core/defer.h"
 #include "daemon/core/engine.h"
 #include "daemon/core/gather.h"
@@ -41,6 +42,8 @@ static void timer_fired(struct commander *x, struct timer *t)
 		noted_fired(x);
 	else if (t->kind == TIMER_INQUIRY)
 		names_fired(x, t);
+	else if (t->kind == TIMER_AUTH)
+		auth_fired(x, t);
 	else if (t->kind == TIMER_LISTS)
 		lists_go_on(x);
 	else if (t->kind == TIMER_INSISTING || t->kind == TIMER_LAPSE)

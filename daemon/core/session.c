@@ -22,6 +22,11 @@ static void session_free(struct session_table *t, struct session *s)
 {
 	ahead_release(&s->ahead);
 	pool_put(&t->lastings, s->lasting);
+	if (s->identity) {
+		free(s->identity->user);
+		free(s->identity->cert);
+		free(s->identity);
+	}
 	free(s->address);
 	free(s->label);
 	pool_put(&t->pool, s);
@@ -81,6 +86,27 @@ struct lasting *session_lasting(struct session_table *t, struct session *s)
 	return l;
 }
 
+static void session_set_identity(struct session *s, const struct peer *peer)
+{
+	struct identity *who;
+
+	if (!peer->groups_n && !peer->cert)
+		return;
+	who = s->identity = mem_alloc(sizeof(*who) + peer->groups_n * sizeof(who->groups[0]));
+	who->groups_n = peer->groups_n;
+	if (peer->groups_n > 0)
+		memcpy(who->groups, peer->groups, peer->groups_n * sizeof(who->groups[0]));
+	if (peer->cert)
+		who->cert = mem_copy(peer->cert, strlen(peer->cert));
+}
+
+struct identity *session_identity(struct session *s)
+{
+	if (!s->identity)
+		s->identity = mem_alloc(sizeof(*s->identity));
+	return s->identity;
+}
+
 static void session_set_peer(struct session *s, const struct peer *peer)
 {
 	s->is_unix = peer->is_unix;
@@ -89,6 +115,7 @@ static void session_set_peer(struct session *s, const struct peer *peer)
 	s->pid = peer->pid;
 	s->uid = peer->uid;
 	s->at_unix = strcmp(peer->address, UNIX_ADDRESS) == 0;
+	session_set_identity(s, peer);
 	if (peer->address[0] && !s->at_unix)
 		s->address = mem_copy(peer->address, strlen(peer->address));
 }

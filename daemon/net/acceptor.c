@@ -65,6 +65,15 @@ static void refuse_session(struct acceptor *a, int fd, enum share why, uid_t uid
 	closing_refuse(a->hub, fd, line, (size_t)n);
 }
 
+static void refuse_peer(struct acceptor *a, int fd)
+{
+	char line[100];
+	int n = snprintf(line, sizeof(line), "ERR LIMIT peer=%u this peer has as many connections as it may have (limits.peer)\n", a->hub->conf.peer_max);
+
+	a->hub->counts.refused++;
+	closing_refuse(a->hub, fd, line, (size_t)n);
+}
+
 /* Accepts one waiting connection with the reserved descriptor, and refuses it. The descriptor is reserved again afterwards. */
 static void refuse_waiting(struct acceptor *a, int listening)
 {
@@ -138,6 +147,7 @@ static void accept_retry(evutil_socket_t fd, short what, void *context)
 static void accept_one(struct acceptor *a, int fd, const struct sockaddr *address)
 {
 	struct hub *h = a->hub;
+	uint32_t *groups = NULL;
 	enum share share;
 	struct peer peer;
 
@@ -151,7 +161,14 @@ static void accept_one(struct acceptor *a, int fd, const struct sockaddr *addres
 		refuse_session(a, fd, share, (uid_t)peer.uid);
 		return;
 	}
+	if (!crowds_has_room(&h->crowds, &peer, h->conf.peer_max)) {
+		refuse_peer(a, fd);
+		return;
+	}
+	if (h->conf.groups)
+		peer.groups = groups = admin_groups_of(fd, &peer, &peer.groups_n);
 	conn_open(h, fd, &peer);
+	free(groups);
 }
 
 /* accept(2) fails for lack of a descriptor even if no connection waits. */

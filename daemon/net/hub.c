@@ -94,6 +94,7 @@ int hub_init(struct hub *h, struct event_base *base, const struct net_conf *conf
 	}
 	slots_init(&h->slots);
 	shares_init(&h->shares, geteuid());
+	crowds_init(&h->crowds, geteuid());
 	pool_init(&h->conns, sizeof(struct conn));
 	TAILQ_INIT(&h->dirty);
 	TAILQ_INIT(&h->ready);
@@ -115,6 +116,7 @@ void hub_release(struct hub *h)
 	event_free(h->deadline);
 	slots_release(&h->slots);
 	shares_release(&h->shares);
+	crowds_release(&h->crowds);
 	pool_release(&h->conns);
 	while (h->spares) {
 		struct buf *b = h->spare[--h->spares];

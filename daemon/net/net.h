@@ -9,7 +9,7 @@
  * with such lines share 50 us of each pass. Each pass accepts at most 8 connections per listening socket. When descriptors run out, accepting pauses and is
  * tried again. Not thread-safe; one event base.
  *
- * An idle session takes 320 bytes: 224 for its record, the rest for its slot and libevent. Buffers exist only for an unfinished line and unsent output.
+ * An idle session takes 328 bytes: 232 for its record, the rest for its slot and libevent. Buffers exist only for an unfinished line and unsent output.
  *
  * A client that does not read its answers must wait: while more than NET_OUTPUT_MARK bytes, or a quarter of output_max, are unsent, its lines are neither
  * read nor passed on. So answers alone never cause an overflow; notices that the client did not ask for may.
@@ -31,6 +31,8 @@ struct net_conf {
 	size_t output_max;   /* unsent bytes of a connection; more end it with gone(GONE_OVERFLOW) */
 	unsigned sessions_max; /* further connections get one line "ERR LIMIT clients=<max> …" and are closed; see shares.h */
 	unsigned connections_max; /* descriptors for connections, closing ones included; bounds the sessions as well */
+	unsigned peer_max;     /* sessions of one peer, 0: no bound; see crowds.h */
+	bool groups;           /* tell the groups of Unix peers */
 	int64_t admin_group;   /* number of the group whose members may send admin requests; -1: none */
 	int64_t keepalive_us;  /* TCP keepalive idle time, and TCP_USER_TIMEOUT */
 };
@@ -69,6 +71,7 @@ void net_flush(struct net *n); /* at the end of a loop pass: writes what was sen
 
 /* Applies from now on; existing sessions stay. */
 void net_set_limits(struct net *n, size_t output_max, unsigned sessions_max, unsigned connections_max);
+void net_set_peer_max(struct net *n, unsigned peer_max);
 
 unsigned net_sessions(const struct net *n);
 unsigned net_closing(const struct net *n); /* connections that are hung up and not closed yet; each for at most 1 s */
