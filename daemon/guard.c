@@ -11,6 +11,20 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+/*
+ * What is left of a secret that was right: two SipHashes of it, under keys that only this process has. It saves the slow hash when a thousand clients of one user
+ * connect again after a restart. A guess must still pass the slow hash, unless it hits all 128 bits.
+ */
+struct proofs {
+	uint64_t key[2][2];
+	size_t tried;        /* which user is being verified */
+	uint64_t trying[2];
+	struct {
+		bool known;
+		uint64_t hash[2];
+	} user[];            /* as many as users */
+};
+
 /* No secret reaches a core file. A pipe of core_pattern ignores the limit, so a daemon with secrets cannot be dumped at all. */
 void guard_secrets(const struct conf *c)
 {
@@ -46,11 +60,52 @@ static struct conf_users *users_read(struct conf *c)
 	return conf_users(c, &report);
 }
 
+static struct proofs *proofs_new(const struct conf_users *users)
+{
+	struct proofs *p;
+
+	if (!users)
+		return NULL;
+	p = mem_alloc(sizeof(*p) + users->count * sizeof(p->user[0]));
+	rng_seed_from_system(p->key[0]);
+	rng_seed_from_system(p->key[1]);
+	p->tried = users->count;
+	return p;
+}
+
+static void proofs_free(struct proofs *p)
+{
+	if (p)
+		explicit_bzero(p->key, sizeof(p->key));
+	free(p);
+}
+
+/* Whether this was the right secret of that user before. Else it is about to be verified. */
+static bool proofs_try(struct proofs *p, size_t user, const char *secret, size_t n)
+{
+	p->tried = user;
+	p->trying[0] = siphash(p->key[0], secret, n);
+	p->trying[1] = siphash(p->key[1], secret, n);
+	return p->user[user].known && p->user[user].hash[0] == p->trying[0] && p->user[user].hash[1] == p->trying[1];
+}
+
+/* The users may have been read again meanwhile: then the proofs are new, and nobody is being tried. */
+static void proofs_keep(struct proofs *p, const struct conf_users *users)
+{
+	if (!p || p->tried >= users->count)
+		return;
+	p->user[p->tried].known = true;
+	memcpy(p->user[p->tried].hash, p->trying, sizeof(p->trying));
+}
+
 static void on_verified(void *context, uint64_t number, bool ok)
 {
 	struct event event = {.kind = EVENT_VERIFIED, .verified = {.number = number, .ok = ok}};
+	struct daemon *d = context;
 
-	pump_step(context, &event);
+	if (ok)
+		proofs_keep(d->proofs, d->users);
+	pump_step(d, &event);
 }
 
 int guard_start(struct daemon *d)
@@ -69,6 +124,7 @@ int guard_start(struct daemon *d)
 		if (!d->users)
 			return -EINVAL;
 	}
+	d->proofs = proofs_new(d->users);
 	d->verifier = verifier_new(d->base, on_verified, d);
 	return d->verifier ? 0 : -ENOMEM;
 }
@@ -76,6 +132,7 @@ int guard_start(struct daemon *d)
 void guard_stop(struct daemon *d)
 {
 	verifier_free(d->verifier);
+	proofs_free(d->proofs);
 	conf_users_free(d->users);
 	free(d->rules);
 	audit_file_close(&d->audit);
@@ -86,8 +143,10 @@ void guard_reload(struct daemon *d, struct core_conf *ret_core)
 	struct conf_users *users = d->conf->auth.users_file ? users_read(d->conf) : NULL;
 
 	if (users || !d->conf->auth.users_file) {
+		proofs_free(d->proofs);
 		conf_users_free(d->users);
 		d->users = users;
+		d->proofs = proofs_new(users);
 	} else {
 		log_event(LOG_ERROR, "auth", "file=%s error=\"it was changed meanwhile and cannot be used\" note=\"the users stay as they were\"",
 		          d->conf->auth.users_file);
@@ -107,14 +166,18 @@ void guard_reloaded(struct daemon *d)
 
 void guard_verify(struct daemon *d, const struct effect *effect)
 {
-	struct span user = effect->verify.user;
-	const char *hash = NULL;
+	size_t count = d->users ? d->users->count : 0, i = 0;
 
-	for (size_t i = 0; d->users && i < d->users->count; i++)
-		if (span_equal(user, span_of(d->users->user[i].name)))
-			hash = d->users->user[i].hash;
-	verifier_begin(d->verifier, effect->verify.number, hash, d->users && d->users->count > 0 ? d->users->user[0].hash : NULL, effect->verify.secret,
-	               effect->verify.secret_n);
+	while (i < count && !span_equal(effect->verify.user, span_of(d->users->user[i].name)))
+		i++;
+	if (i < count && proofs_try(d->proofs, i, effect->verify.secret, effect->verify.secret_n)) {
+		verifier_accept(d->verifier, effect->verify.number, effect->verify.secret, effect->verify.secret_n);
+		return;
+	}
+	if (i == count && d->proofs)
+		d->proofs->tried = count;
+	verifier_begin(d->verifier, effect->verify.number, i < count ? d->users->user[i].hash : NULL, count > 0 ? d->users->user[0].hash : NULL,
+	               effect->verify.secret, effect->verify.secret_n);
 }
 
 void guard_audit(struct daemon *d, struct span line)

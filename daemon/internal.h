@@ -48,6 +48,7 @@ struct daemon {
 	struct rules *rules, *old_rules; /* as the service has them; NULL: none */
 	struct conf_users *users;        /* NULL: none */
 	struct verifier *verifier;
+	struct proofs *proofs;           /* guard.c: of the secrets that were right; NULL: there are no users */
 	struct audit_file audit;
 	char host[256];
 	char unix_path[4200];

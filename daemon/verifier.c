@@ -190,3 +190,11 @@ void verifier_begin(struct verifier *v, uint64_t number, const char *hash, const
 	v->running = false;
 	verifier_wake(v);
 }
+
+void verifier_accept(struct verifier *v, uint64_t number, char *secret, size_t n)
+{
+	explicit_bzero(secret, n);
+	v->number = number;
+	v->ok = true;
+	verifier_wake(v);
+}

@@ -70,8 +70,13 @@ static void begins(void)
 	begins_with(usual, sizeof(usual) / sizeof(usual[0]));
 }
 
+/* The end asks the daemon for its figures, which no rule may deny. */
 static void ends(void)
 {
+	if (rules) {
+		cluster.daemon[0].conf.rules = NULL;
+		service_reload(cluster.daemon[0].service, &cluster.daemon[0].conf);
+	}
 	cluster_close();
 	free(rules);
 	rules = NULL;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 /* Over TCP from that address. */
-static void arrives(unsigned k, const char *from)
+static void dials(unsigned k, const char *from)
 {
 	struct peer peer = {.pid = -1, .uid = -1};
 
@@ -93,14 +93,14 @@ END_TEST
 START_TEST(an_address_is_late_on_its_next_connection_and_no_other_is)
 {
 	begins();
-	arrives(3, "10.0.0.7:1000");
+	dials(3, "10.0.0.7:1000");
 	fails(3);
 	hears(3, "ERR AUTH *");
-	arrives(4, "10.0.0.7:1001");
+	dials(4, "10.0.0.7:1001");
 	says(4, "AUTH ann secret");
 	verification_ends(0, true);
 	hears_nothing(4);
-	arrives(5, "10.0.0.8:1000");
+	dials(5, "10.0.0.8:1000");
 	says(5, "AUTH ann secret");
 	verification_ends(0, true);
 	hears(5, "OK user=ann");
@@ -116,12 +116,12 @@ START_TEST(an_address_is_never_more_than_five_seconds_late_and_is_forgiven)
 		char from[32];
 
 		snprintf(from, sizeof(from), "10.0.0.7:%u", k);
-		arrives(k, from);
+		dials(k, from);
 		fails(k);
 		passes(5000 * MSEC);
 		hears(k, "ERR AUTH *");
 	}
-	arrives(3, "10.0.0.7:1");
+	dials(3, "10.0.0.7:1");
 	says(3, "AUTH ann secret");
 	verification_ends(0, true);
 	passes(4999 * MSEC);
@@ -138,10 +138,10 @@ END_TEST
 START_TEST(origins_take_turns)
 {
 	begins();
-	arrives(3, "10.0.0.7:1000");
-	arrives(4, "10.0.0.7:1001");
-	arrives(5, "10.0.0.7:1002");
-	arrives(6, "10.0.0.8:1000");
+	dials(3, "10.0.0.7:1000");
+	dials(4, "10.0.0.7:1001");
+	dials(5, "10.0.0.7:1002");
+	dials(6, "10.0.0.8:1000");
 	says(3, "AUTH a s");
 	says(4, "AUTH b s");
 	says(5, "AUTH c s");
@@ -161,15 +161,15 @@ END_TEST
 START_TEST(who_hangs_up_is_not_verified_and_has_failed)
 {
 	begins();
-	arrives(3, "10.0.0.7:1000");
-	arrives(4, "10.0.0.7:1001");
+	dials(3, "10.0.0.7:1000");
+	dials(4, "10.0.0.7:1001");
 	says(3, "AUTH a s");
 	says(4, "AUTH b s");
 	goes(4, GONE_RESET);
 	goes(3, GONE_RESET);
 	verification_ends(0, true);
 	ck_assert_uint_eq(cluster.daemon[0].verifies, 1);
-	arrives(5, "10.0.0.7:1002");
+	dials(5, "10.0.0.7:1002");
 	says(5, "AUTH a s");
 	verification_ends(0, true);
 	hears_nothing(5);
@@ -234,7 +234,7 @@ START_TEST(from_another_host_auth_comes_first)
 	static const char *const refused[] = {"LOCK a", "LIST", "STATS", "RESUME 1 x", "SHOW a", "CHECK a"};
 
 	begins();
-	arrives(3, "10.0.0.7:1000");
+	dials(3, "10.0.0.7:1000");
 	for (unsigned i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		says(3, "%s", refused[i]);
 		hears(3, "ERR AUTH say first who you are: AUTH user secret");
