@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The file of the audit log. The lines of a pass of the loop are one write. Lines that cannot be written are counted and left out, and the first line that can
- * be written again says how many: a full disk neither stops the daemon nor delays a client. A line is never written in part: what a full disk cut off is taken back.
+ * The file of the audit log. The lines of a pass of the loop are one write. Lines that cannot be written are counted and left out, and the first line that
+ * can be written again says how many: a full disk neither stops the daemon nor delays a client. A line is never written in part: what a full disk cut off
+ * is taken back.
  */
 #ifndef AUDIT_FILE_H
 #define AUDIT_FILE_H

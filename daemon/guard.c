@@ -12,8 +12,8 @@
 #include <sys/resource.h>
 
 /*
- * What is left of a secret that was right: two SipHashes of it, under keys that only this process has. It saves the slow hash when a thousand clients of one user
- * connect again after a restart. A guess must still pass the slow hash, unless it hits all 128 bits.
+ * What is left of a secret that was right: two SipHashes of it, under keys that only this process has. It saves the slow hash when a thousand clients of one
+ * user connect again after a restart. A guess must still pass the slow hash, unless it hits all 128 bits.
  */
 struct proofs {
 	uint64_t key[2][2];

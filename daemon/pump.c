@@ -187,13 +187,14 @@ static void on_gone(void *context, uint64_t session, enum gone how)
 	pump_step(context, &event);
 }
 
-/* Net calls this before it writes any byte, also within a pass: a record must be written before bytes that rely on it leave. */
+/* Net calls this before it writes any byte, also within a pass: a record, and a line of the audit log, must be written before bytes that rely on it leave. */
 static void on_writing(void *context)
 {
 	struct daemon *d = context;
 
 	if (journal_has_news(&d->journal))
 		journal_write(&d->journal, clock_boottime());
+	guard_write(d);
 }
 
 const struct net_sink pump_net_sink = {

@@ -18,8 +18,8 @@ struct verifier *verifier_new(struct event_base *base, verifier_done *done, void
 /* A verification that is under way ends by itself, and answers nobody. */
 void verifier_free(struct verifier *v);
 /*
- * Copies hash and secret, and wipes the caller's secret. hash NULL: there is no such user; then the secret is verified against `decoy`, which takes as long, and
- * the answer is no. decoy NULL: it is no at once, but not before this call returns.
+ * Copies hash and secret, and wipes the caller's secret. hash NULL: there is no such user; then the secret is verified against `decoy`, which takes as long,
+ * and the answer is no. decoy NULL: it is no at once, but not before this call returns.
  */
 void verifier_begin(struct verifier *v, uint64_t number, const char *hash, const char *decoy, char *secret, size_t n);
 

@@ -40,7 +40,8 @@ static void rules_are(const struct rule *rule, size_t count)
 static void opens(unsigned k, int64_t uid, uint32_t group, bool admin)
 {
 	const uint32_t groups[] = {100, group};
-	const struct peer peer = {.is_unix = true, .is_local = true, .is_admin = admin, .pid = 1, .uid = uid, .groups = groups, .groups_n = 2, .address = "unix"};
+	const struct peer peer = {
+		.is_unix = true, .is_local = true, .is_admin = admin, .pid = 1, .uid = uid, .groups = groups, .groups_n = 2, .address = "unix"};
 
 	session_opens_from(k, 0, &peer);
 }
