@@ -51,6 +51,7 @@ LIBS_TLS   := -lssl -lcrypto
 LIBS_LOOP  := -levent_openssl -levent_core -levent_extra -levent_pthreads $(LIBS_TLS)
 LIBS_REDIS := -lhiredis -pthread
 LIBS_CONF  := -lyaml
+LIBS_CRYPT := -lcrypt
 # --- sources, one a line ---------------------------------------------------------------------------------------------
 
 PROTO := \
@@ -78,12 +79,15 @@ CONF := \
 	conf/load.c \
 	conf/number.c \
 	conf/print.c \
+	conf/protect.c \
 	conf/reader.c \
 	conf/report.c \
+	conf/rules.c \
 	conf/schema.c \
 	conf/secret.c \
 	conf/show.c \
 	conf/source.c \
+	conf/users.c \
 	conf/value.c \
 	conf/words.c \
 	conf/yaml.c
@@ -106,6 +110,7 @@ DAEMON_BASE := \
 	daemon/base/roll.c
 
 CORE := \
+	daemon/core/access.c \
 	daemon/core/acquire.c \
 	daemon/core/admin.c \
 	daemon/core/admission.c \
@@ -118,6 +123,8 @@ CORE := \
 	daemon/core/alarms.c \
 	daemon/core/announce.c \
 	daemon/core/ask.c \
+	daemon/core/audit.c \
+	daemon/core/auth.c \
 	daemon/core/award.c \
 	daemon/core/bounds.c \
 	daemon/core/break.c \
@@ -192,6 +199,7 @@ CORE := \
 	daemon/core/retry.c \
 	daemon/core/round.c \
 	daemon/core/rows.c \
+	daemon/core/rules.c \
 	daemon/core/runner.c \
 	daemon/core/seats.c \
 	daemon/core/semaphore.c \
@@ -262,6 +270,7 @@ NET := \
 	daemon/net/admin.c \
 	daemon/net/closing.c \
 	daemon/net/conn.c \
+	daemon/net/crowds.c \
 	daemon/net/ending.c \
 	daemon/net/halfopen.c \
 	daemon/net/hub.c \
@@ -285,12 +294,14 @@ WEB := \
 	daemon/web/web.c
 
 DAEMON := \
+	daemon/audit_file.c \
 	daemon/backlog.c \
 	daemon/credentials.c \
 	daemon/daemon.c \
 	daemon/descriptors.c \
 	daemon/exposition.c \
 	daemon/frame.c \
+	daemon/guard.c \
 	daemon/journal.c \
 	daemon/main.c \
 	daemon/pump.c \
@@ -302,7 +313,8 @@ DAEMON := \
 	daemon/stores.c \
 	daemon/supervise.c \
 	daemon/systemd.c \
-	daemon/wrong_port.c
+	daemon/wrong_port.c \
+	daemon/verifier.c
 
 CLIENT := \
 	client/address.c \
@@ -328,6 +340,7 @@ CLIENT := \
 	client/public.c \
 	client/rate.c \
 	client/recovery.c \
+	client/secret.c \
 	client/repeat.c \
 	client/secure.c \
 	client/surplus.c \
@@ -364,6 +377,7 @@ CLI := \
 	client/main.c \
 	client/names.c \
 	client/options.c \
+	client/passwd.c \
 	client/ping.c \
 	client/place.c \
 	client/process.c \
@@ -401,11 +415,11 @@ all: $(O)/redlockd $(O)/redlock completions $(O)/libredlock.a ## build the daemo
 
 $(O)/redlockd: $(call obj,$(DAEMON) $(WEB) $(NET) $(REDIS) $(STORE) $(CORE) $(DAEMON_BASE) $(CONF) $(TLS) $(PROTO)) $(GENERATED)
 	$(call say,LD)
-	$(Q)$(LINK) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
+	$(Q)$(LINK) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT)
 
 $(O)/redlock: $(call obj,$(CLI) $(CLIENT) $(CLIENT_TLS) $(TLS) $(PROTO))
 	$(call say,LD)
-	$(Q)$(LINK) -o $@ $^ $(LIBS_TLS)
+	$(Q)$(LINK) -o $@ $^ $(LIBS_TLS) $(LIBS_CRYPT)
 
 # Everything but main.c, for tests and fuzzers to pick from, and the fixture in which fuzzers and the hot path run the service.
 PARTS := tests/fixture/lone_service.c $(PROTO) $(TLS) $(CONF) $(DAEMON_BASE) $(CORE) $(STORE) $(REDIS) $(NET) $(WEB) $(filter-out %/main.c,$(DAEMON)) $(CLIENT) $(CLIENT_TLS) $(filter-out %/main.c,$(CLI))
@@ -470,7 +484,7 @@ depends = $(patsubst %.c,$(O)/%.d,$(1))
 
 # --- to start with ---------------------------------------------------------------------------------------------------
 
-PACKAGES_BUILD := gcc libc6-dev libevent-dev libhiredis-dev libssl-dev libyaml-dev netcat-openbsd
+PACKAGES_BUILD := gcc libc6-dev libevent-dev libhiredis-dev libssl-dev libyaml-dev libcrypt-dev netcat-openbsd
 PACKAGES_CHECK := pkg-config check libsubunit-dev openssl redis-server zsh fish python3 python3-redis valgrind clang libclang-rt-14-dev \
                   liblua5.1-0-dev libluajit-5.1-dev mandoc universal-ctags shellcheck procps cppcheck
 PACKAGES_COVERAGE := llvm

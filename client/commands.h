@@ -15,6 +15,7 @@ int defer_main(const struct invocation *in);
 int retry_main(const struct invocation *in);
 int queues_main(const struct invocation *in);
 int jobs_main(const struct invocation *in);
+int passwd_main(const struct invocation *in);
 int ls_main(const struct invocation *in);
 int show_main(const struct invocation *in);
 int clients_main(const struct invocation *in);

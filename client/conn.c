@@ -8,7 +8,10 @@
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#define AUTH_MS    9000 /* the daemon makes an AUTH wait for up to 5 s if others of this address have failed; RESUME follows */
 #define ATTEMPT_MS 3000 /* for an attempt, and for an answer: a restarted daemon takes up to 2 s to confirm what it adopts */
 
 int conn_says(struct redlock *c, int err, const char *format, ...)
@@ -32,6 +35,8 @@ void conn_move(struct redlock *c, enum link to)
 	c->link = to;
 	if (to == LINK_CONNECTING || to == LINK_CHECKING || to == LINK_RELEASING)
 		c->due_us = moment_after(ATTEMPT_MS);
+	if (to == LINK_SHOWING)
+		c->due_us = moment_after(AUTH_MS);
 	if (to == LINK_DOWN)
 		c->due_us = redlock_now_us() + pauses_next_us(&c->pauses);
 	if (to == LINK_DOWN || to == LINK_CHECKING)
@@ -48,6 +53,14 @@ void conn_lost(struct redlock *c, int err, const char *why)
 		c->aborted = true;
 	}
 	conn_move(c, LINK_DOWN);
+}
+
+void conn_forget_auth(struct redlock *c)
+{
+	if (c->auth)
+		explicit_bzero(c->auth, c->auth_n);
+	free(c->auth);
+	c->auth = NULL;
 }
 
 /* --- out --- */

@@ -23,6 +23,7 @@ enum link {
 	LINK_UP,
 	LINK_DOWN,       /* the next attempt begins at due_us; all states below are given up at due_us */
 	LINK_CONNECTING, /* connect(2) has not ended, or the handshake of TLS */
+	LINK_SHOWING,    /* AUTH was sent */
 	LINK_RESUMING,   /* RESUME was sent */
 	LINK_GREETING,   /* the session is gone; HELLO was sent for another */
 	LINK_CHECKING,   /* CHECK was sent, or will be at again_us, for an undecided lock (undecided.h) */
@@ -47,6 +48,9 @@ struct redlock {
 	char passing_text[REPLY_MAX], passing_scratch[REPLY_MAX];
 
 	struct pushes pushes;
+
+	char *auth; /* the AUTH that the daemon has accepted: said again on the next connection; NULL: none. Wiped when it is freed */
+	size_t auth_n;
 
 	/* --- of a session with grace --- */
 	struct greeting greeting;
@@ -85,6 +89,8 @@ int conn_put(struct redlock *c, const char *line, size_t n) REDLOCK_MUST;
 void conn_answered(struct redlock *c);
 /* Answers the request in flight without the daemon. what: REPEAT_DONE or REPEAT_LOST. */
 int conn_answer(struct redlock *c, enum repeat what, const struct repeat_answer *answer) REDLOCK_MUST;
+/* Frees and wipes the AUTH that is kept. */
+void conn_forget_auth(struct redlock *c);
 /* Keeps a push, unless it tells a loss again. */
 int conn_push(struct redlock *c, struct span line) REDLOCK_MUST;
 /* Makes a push for each lock that was found to be lost and not told yet. */

@@ -38,6 +38,23 @@ static const char *tls_name_set(struct invocation *in, const char *value)
 	return *value ? NULL : "is empty";
 }
 
+/* The library reads these two of the environment. They hold no secret, so a command that runs under the lock may have them. */
+static const char *user_set(struct invocation *in, const char *value)
+{
+	(void)in;
+	if (!*value)
+		return "is empty";
+	return setenv("REDLOCK_USER", value, 1) ? "cannot be kept: no memory" : NULL;
+}
+
+static const char *secret_file_set(struct invocation *in, const char *value)
+{
+	(void)in;
+	if (!*value)
+		return "is empty";
+	return setenv("REDLOCK_SECRET_FILE", value, 1) ? "cannot be kept: no memory" : NULL;
+}
+
 static const char *duration_set(const char *value, int64_t *ret_ms)
 {
 	static char hint[96];

@@ -8,6 +8,7 @@
 #include "client/moment.h"
 #include "client/person.h"
 #include "client/recovery.h"
+#include "client/secret.h"
 #include "client/secure.h"
 
 #include <errno.h>
@@ -88,7 +89,7 @@ static int open_shake(struct redlock *c, int64_t until)
 	return wants == TLS_DONE ? 0 : open_failed(-EPROTO, "no TLS with redlockd at %s: %s", c->host, why);
 }
 
-int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_connection)
+static int redlock_connect(const char *addr, int64_t timeout_ms, struct redlock **ret_connection)
 {
 	char standard[ADDRESS_BYTES];
 	struct redlock *c;
@@ -122,6 +123,40 @@ int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_conn
 	return 0;
 }
 
+/* The caller closes the connection after a failure. */
+static int open_show(struct redlock *c)
+{
+	char secret[SECRET_BYTES];
+	const char *user;
+	int r = secret_find(&user, secret);
+
+	if (r > 0)
+		return 0;
+	if (r < 0)
+		return open_failed(r, "the secret of $REDLOCK_USER, in $REDLOCK_SECRET_FILE or $REDLOCK_SECRET, cannot be used: %s",
+				   r == -EINVAL ? "it is one line of 1 to 1023 bytes" : strerror(-r));
+	r = redlock_auth(c, user, secret);
+	explicit_bzero(secret, sizeof(secret));
+	if (r)
+		open_failed(0, "redlockd does not accept $REDLOCK_USER: %.200s", c->message);
+	return r > 0 ? -EACCES : r;
+}
+
+int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_connection)
+{
+	struct redlock *c;
+	int r = redlock_connect(addr, timeout_ms, &c);
+
+	if (r)
+		return r;
+	r = open_show(c);
+	if (r)
+		redlock_close(c);
+	else
+		*ret_connection = c;
+	return r;
+}
+
 int redlock_set_timeout(struct redlock *c, int64_t timeout_ms)
 {
 	if (!timeout_is_valid(timeout_ms))
@@ -140,6 +175,7 @@ void redlock_close(struct redlock *c)
 		secure()->end(c->channel.tls);
 	holds_release(&c->holds);
 	pushes_release(&c->pushes);
+	conn_forget_auth(c);
 	channel_close(&c->channel);
 	free(c);
 }
@@ -195,6 +231,44 @@ int redlock_hello(struct redlock *c, const struct redlock_session *session)
 		return conn_says(c, r, "the label is too long");
 	r = request_send(c, PENDING_HELLO, line);
 	return r ? r : await_answer(c, 0);
+}
+
+/* The line with its end; 0: it is too long. */
+static size_t auth_line(const char *user, const char *secret, char out[LINE_MAX_DEFAULT])
+{
+	size_t n = (size_t)snprintf(out, LINE_MAX_DEFAULT, "AUTH "), quoted;
+
+	quoted = quote(span_of(user), out + n, LINE_MAX_DEFAULT - n);
+	n += quoted;
+	if (!quoted || n + 2 > LINE_MAX_DEFAULT)
+		return 0;
+	out[n++] = ' ';
+	quoted = quote(span_of(secret), out + n, LINE_MAX_DEFAULT - n - 1);
+	out[n + quoted] = '\0';
+	return quoted ? n + quoted : 0;
+}
+
+int redlock_auth(struct redlock *c, const char *user, const char *secret)
+{
+	char line[LINE_MAX_DEFAULT];
+	size_t n = auth_line(user, secret, line);
+	int r;
+
+	if (!n)
+		return conn_says(c, -EMSGSIZE, "user and secret are too long");
+	r = request_send(c, PENDING_ONCE, line);
+	if (!r)
+		r = await_answer(c, 0);
+	if (!c->pending.in_flight)
+		explicit_bzero(c->pending.line, sizeof(c->pending.line));
+	if (!r) {
+		conn_forget_auth(c);
+		c->auth = strdup(line);
+		c->auth_n = n;
+		r = c->auth ? 0 : conn_break(c, -ENOMEM, "out of memory");
+	}
+	explicit_bzero(line, sizeof(line));
+	return r;
 }
 
 /* --- what a caller may ask --- */

@@ -99,6 +99,15 @@ static int session_resume(struct redlock *c)
 	return conn_put(c, line, n);
 }
 
+/* A session of a user is resumed by that user. */
+static int session_show(struct redlock *c)
+{
+	if (!c->auth)
+		return session_resume(c);
+	conn_move(c, LINK_SHOWING);
+	return conn_put(c, c->auth, c->auth_n);
+}
+
 /* --- one attempt after the other --- */
 
 static void attempt_failed(struct redlock *c, int error)
@@ -262,6 +271,8 @@ int recovery_hear(struct redlock *c)
 		return 0;
 	}
 	switch (c->link) {
+	case LINK_SHOWING:
+		return line->kind == LINE_OK ? session_resume(c) : attempt_refused(c);
 	case LINK_RESUMING:
 		return resume_answered(c, line);
 	case LINK_CHECKING:

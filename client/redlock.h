@@ -117,6 +117,12 @@ int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_conn
 /* Changes timeout_ms from the next call on. -EINVAL if it is not more than 0 or too large to be added to a moment; the old one stays. */
 int redlock_set_timeout(struct redlock *c, int64_t timeout_ms);
 /*
+ * Shows the daemon who this is, where it has users. REDLOCK_REFUSED: redlock_code() is "AUTH"; the third time the daemon hangs up. The library says it again
+ * when it connects again. redlock_open does so by itself if $REDLOCK_USER is set; the secret is then the first line of the file $REDLOCK_SECRET_FILE, or
+ * $REDLOCK_SECRET. It returns -EACCES if the daemon does not accept it.
+ */
+int redlock_auth(struct redlock *c, const char *user, const char *secret) REDLOCK_MUST;
+/*
  * Ends the session, which frees its locks. Accepts NULL. With grace it sends QUIT, and waits at most a second for the end. When
  * the connection is away at that moment, or when a process ends without this call, the locks end with the grace or with their
  * leases.

@@ -5,6 +5,7 @@
 #include "conf/conf.h"
 
 #include "conf/address.h"
+#include "conf/protect.h"
 #include "conf/report.h"
 #include "conf/schema.h"
 
@@ -247,5 +248,6 @@ int conf_check(struct conf *c, struct conf_report *report)
 	folder_check(c, report);
 	web_check(c, report);
 	line_check(c, report);
+	protect_check(c, report);
 	return report->errors == before ? 0 : -1;
 }

@@ -34,6 +34,24 @@ enum conf_store { STORE_MEMORY, STORE_REDIS };
 enum conf_guard { GUARD_STRICT, GUARD_TRUST_FIRST_START };
 enum conf_home_lost { HOME_LOST_CLOSED, HOME_LOST_OPEN, HOME_LOST_NEXT };
 
+/* Rights that a rule gives. */
+enum { CONF_LOCK = 1, CONF_LOOK = 2, CONF_ADMIN = 4 };
+
+/* One rule: it decides about a request if all its conditions hold. */
+struct conf_rule {
+	unsigned line;           /* where it is written */
+	char *uid, *group;       /* conditions, as written; NULL: none */
+	int64_t uid_n, group_n;  /* the numbers of the two */
+	char *user, *cert;       /* likewise; the user of an AUTH, the subject of a client certificate */
+	char *names;             /* a pattern, in which * stands for any bytes; NULL: all requests */
+	unsigned allow;          /* bits */
+};
+
+struct conf_rules {
+	size_t count;
+	struct conf_rule rule[];
+};
+
 /* Where a value comes from: a file or a --set; source NULL: the default of the table. */
 struct conf_source;
 struct conf_origin {
@@ -99,7 +117,15 @@ struct conf {
 	enum conf_guard guard;
 	char *runtime_dir; /* NULL: chosen at start */
 	struct {
-		uint64_t line, clients, detached, locks, waiting, jobs, output, name, mistakes;
+		char *users_file; /* NULL: no users */
+	} auth;
+	struct conf_rules *rules; /* NULL: none */
+	struct {
+		char *file; /* NULL: no audit log */
+	} audit;
+	bool insecure;
+	struct {
+		uint64_t line, clients, peer, detached, locks, waiting, jobs, output, name, mistakes;
 	} limits;
 	struct {
 		int level; /* 0 error .. 4 debug */
@@ -139,6 +165,27 @@ int conf_load_text(struct conf *c, const char *label, const char *text, size_t n
 int conf_set(struct conf *c, const char *assignment, struct conf_report *report);
 /* Checks that concern several keys, like lease <= max_lease. After all loads and sets. Leaves out keys that were refused before. */
 int conf_check(struct conf *c, struct conf_report *report);
+
+/* Whether only this host reaches the address: a number of loopback, or "localhost". Another name may resolve to any address, and is not local. */
+bool conf_host_is_local(const char *host);
+/* Whether something protects an address for plain TCP: clients must show who they are, or rules deny them, or the file says that it is insecure. */
+bool conf_is_protected(const struct conf *c);
+
+/* The users of auth.users_file. */
+struct conf_user {
+	char *name, *hash;
+};
+
+struct conf_users {
+	size_t count;
+	struct conf_user user[];
+};
+
+/* Reads auth.users_file, which must be set. NULL: it added errors to the report, which must be printed while the configuration is there. */
+struct conf_users *conf_users(struct conf *c, struct conf_report *report);
+void conf_users_free(struct conf_users *users); /* NULL is allowed */
+/* Opens and reads the files that the configuration names, and prints what is wrong with them. 0, or -1 if there were errors. After conf_read. */
+int conf_check_files(struct conf *c, struct conf_report *report) __attribute__((warn_unused_result));
 
 /* Prints the effective YAML, with the origin of each value as a comment. Reading it gives the same configuration. It contains no secret. */
 void conf_dump(const struct conf *c, FILE *out);

@@ -177,7 +177,7 @@ static void manual_keys(void)
 		if (i && section != now)
 			puts(".El");
 		if (!i || section != now) {
-			printf(".Ss %s\n", section ? section->name : open ? "Leases" : "Store");
+			printf(".Ss %s\n", section ? section->name : setting_table[i].key == KEY_RULES ? "Rules" : open ? "Leases" : "Store");
 			if (section)
 				mdoc_sentences(section->help);
 			puts(".Bl -tag -width Ds");

@@ -25,6 +25,7 @@ static size_t setting_size(const struct setting *s)
 	case TYPE_FOLDER:
 	case TYPE_SOCKET:
 	case TYPE_HOSTS:
+	case TYPE_RULES:
 		return sizeof(char *);
 	case TYPE_LISTENER:
 	case TYPE_WEB:
@@ -43,13 +44,16 @@ bool conf_password_is_live(const struct conf *now, const struct conf *fresh)
 
 /*
  * A store that may have forgotten locks is quarantined for a time that follows from the max_lease of the start, so no lease may be longer than
- * that max_lease, even if the file has a larger max_lease now. min_lease may not exceed the lease. A password needs its user.
+ * that max_lease, even if the file has a larger max_lease now. min_lease may not exceed the lease. A password needs its user. A daemon without rules
+ * does not note the groups of its peers.
  */
 bool value_is_live(const struct conf *now, const struct conf *fresh, const struct setting *s)
 {
 	bool bound = s->key == KEY_LEASE || s->key == KEY_MIN_LEASE;
 
 	if (s->key == KEY_REDIS_PASSWORD_FILE && !conf_password_is_live(now, fresh))
+		return false;
+	if (s->key == KEY_RULES && !now->rules != !fresh->rules)
 		return false;
 	return s->live && !(bound && fresh->lease > now->max_lease);
 }

@@ -6,6 +6,7 @@
 #include "conf/reader.h"
 
 #include "conf/list.h"
+#include "conf/rules.h"
 #include "conf/value.h"
 #include "conf/words.h"
 #include "conf/yaml.h"
@@ -78,6 +79,19 @@ static void list_read(struct reader *r, const struct setting *s, struct source_p
 		return;
 	}
 	value_set_nodes(r->conf, list.node, list.count);
+	origin_set(r, s, place, NULL);
+}
+
+static void rules_take(struct reader *r, const struct setting *s, struct source_place place)
+{
+	struct conf_rules *rules = rules_read(&r->yaml);
+
+	if (!rules) {
+		value_spoil(r, s);
+		return;
+	}
+	rules_free(r->conf->rules);
+	r->conf->rules = rules;
 	origin_set(r, s, place, NULL);
 }
 
@@ -204,6 +218,9 @@ static void value_read(struct reader *r, const struct setting *s, struct source_
 	if (type == YAML_SCALAR_EVENT && yaml_is_null(&r->yaml)) {
 		complain(r, place, "%s has no value%s", s->path,
 			 r->assignment ? "" : "; leave the line out, or make it a comment, to get the default");
+	} else if (type == YAML_SEQUENCE_START_EVENT && s->type == TYPE_RULES) {
+		rules_take(r, s, place);
+		return;
 	} else if (type == YAML_SEQUENCE_START_EVENT && setting_is_list(s)) {
 		list_read(r, s, place);
 		return;

@@ -88,7 +88,7 @@ const struct section *setting_section(const struct setting *s)
 
 bool setting_is_list(const struct setting *s)
 {
-	return s->type == TYPE_NODES;
+	return s->type == TYPE_NODES || s->type == TYPE_RULES;
 }
 
 bool setting_is_text(const struct setting *s)
@@ -243,6 +243,9 @@ void setting_range(const struct setting *s, char *out, size_t size)
 		break;
 	case TYPE_NODES:
 		snprintf(out, size, "a list of %s to %s addresses", s->low, s->high);
+		break;
+	case TYPE_RULES:
+		snprintf(out, size, "a list of rules");
 		break;
 	}
 }

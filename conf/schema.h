@@ -21,6 +21,7 @@ enum setting_type {
 	TYPE_WEB,      /* struct conf.listen.http; its label NULL = no */
 	TYPE_NODES,    /* struct conf.redis.node and nodes */
 	TYPE_HOSTS,    /* char *, host names, a blank between two */
+	TYPE_RULES,    /* struct conf_rules *, NULL = none */
 };
 
 struct setting {

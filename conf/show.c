@@ -2,6 +2,7 @@
 /*
  * Prints a value as a file would have it. Reading the output gives the same value.
  */
+#include "conf/rules.h"
 #include "conf/value.h"
 #include "conf/source.h"
 #include "conf/words.h"
@@ -37,6 +38,8 @@ bool value_is_set(const struct conf *c, const struct setting *s)
 		return text_in(c, s) != NULL;
 	case TYPE_NODES:
 		return c->redis.nodes > 0;
+	case TYPE_RULES:
+		return c->rules != NULL;
 	default:
 		return true;
 	}
@@ -75,6 +78,8 @@ bool value_equal(const struct conf *a, const struct conf *b, const struct settin
 		return text_equal(a->listen.http.label, b->listen.http.label);
 	case TYPE_NODES:
 		return nodes_equal(a, b);
+	case TYPE_RULES:
+		return rules_equal(a->rules, b->rules);
 	default:
 		return text_equal(text_in(a, s), text_in(b, s));
 	}
@@ -213,6 +218,9 @@ void value_print(const struct conf *c, const struct setting *s, FILE *out)
 		break;
 	case TYPE_NODES:
 		nodes_print(c, out);
+		break;
+	case TYPE_RULES:
+		rules_print(c->rules, out);
 		break;
 	default:
 		text_print(text_in(c, s), s, out);

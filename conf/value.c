@@ -5,6 +5,7 @@
 #include "conf/value.h"
 
 #include "conf/number.h"
+#include "conf/rules.h"
 #include "conf/source.h"
 #include "conf/words.h"
 
@@ -214,6 +215,7 @@ static int typed_parse(struct conf *c, const struct setting *s, const char *text
 	case TYPE_HOSTS:
 		return hosts_parse(s, text, field_of(c, s), why);
 	case TYPE_NODES:
+	case TYPE_RULES:
 		break; /* never a scalar */
 	}
 	return VALUE_BAD;
@@ -260,6 +262,10 @@ void value_release(struct conf *c, const struct setting *s)
 		break;
 	case TYPE_NODES:
 		value_set_nodes(c, NULL, 0);
+		break;
+	case TYPE_RULES:
+		rules_free(c->rules);
+		c->rules = NULL;
 		break;
 	default:
 		break;

@@ -20,6 +20,7 @@
 
 #define KEEPALIVE_US (10 * SEC)
 #define LAST_PASSES  256
+#define UNPROTECTED  (-EPROTO) /* a socket that was passed is open to everybody */
 
 static int stage_runtime(struct daemon *d)
 {
@@ -43,10 +44,10 @@ static int stage_limits(struct daemon *d)
 {
 	struct rlimit limit;
 
-	(void)d;
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGUSR1, SIG_IGN); /* until supervise_start */
+	guard_secrets(d->conf);
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);
@@ -168,10 +169,23 @@ bool daemon_speaks_tls(const struct daemon *d)
 	return d->conf->listen.tls_host || has_passed_tls(d);
 }
 
+/* The configuration was checked for its own addresses only. */
+static bool passed_is_protected(const struct daemon *d, const struct systemd_socket *s)
+{
+	if (conf_is_protected(d->conf) || !reach_of_socket(s->fd))
+		return true;
+	log_event(LOG_ERROR, "listen",
+	          "passed=%s error=\"everybody who reaches this address could take and release locks; "
+	          "set auth.users_file or rules, let the socket unit listen on 127.0.0.1, or say 'insecure: yes'\"",
+	          s->name);
+	return false;
+}
+
 static int listen_passed(struct daemon *d)
 {
 	for (size_t i = 0; i < d->systemd.sockets_n; i++) {
-		int r = net_listen_fd(d->net, d->systemd.sockets[i].fd, is_passed_tls(&d->systemd.sockets[i]));
+		int r = passed_is_protected(d, &d->systemd.sockets[i]) ?
+			net_listen_fd(d->net, d->systemd.sockets[i].fd, is_passed_tls(&d->systemd.sockets[i])) : UNPROTECTED;
 
 		if (r >= 0)
 			continue;
@@ -219,6 +233,8 @@ static int stage_net(struct daemon *d)
 		.output_max = d->conf->limits.output,
 		.sessions_max = (unsigned)d->conf->limits.clients,
 		.connections_max = descriptors_for_clients(d->conf, d->systemd.sockets_n),
+		.peer_max = (unsigned)d->conf->limits.peer,
+		.groups = d->rules != NULL,
 		.admin_group = admin_group(),
 		.first_slot = WEB_SESSIONS,
 		.keepalive_us = KEEPALIVE_US,
@@ -305,6 +321,7 @@ static const struct stage stages[] = {
 	{"descriptors", stage_descriptors, NULL, true},
 	{"loop", stage_loop, stage_loop_stop, false},
 	{"pump", pump_start, pump_stop, false},
+	{"guard", guard_start, guard_stop, true},
 	{"service", stage_service, stage_service_stop, true},
 	{"net", stage_net, stage_net_stop, false},
 	{"site", site_start, site_stop, false},
@@ -321,6 +338,8 @@ static int exit_status(int r)
 	switch (r) {
 	case 0:
 		return EX_OK;
+	case UNPROTECTED:
+		return EX_CONFIG;
 	case -EACCES:
 	case -EPERM:
 		return EX_NOPERM;

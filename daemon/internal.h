@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inside the daemon: what daemon.c, pump.c, stores.c and supervise.c share. */
+/* Inside the daemon: what daemon.c, guard.c, pump.c, stores.c and supervise.c share. */
 #ifndef DAEMON_INTERNAL_H
 #define DAEMON_INTERNAL_H
 
+#include "daemon/audit_file.h"
 #include "daemon/backlog.h"
 #include "daemon/base/rng.h"
+#include "daemon/core/rules.h"
 #include "daemon/core/service.h"
 #include "daemon/credentials.h"
 #include "daemon/daemon.h"
@@ -18,6 +20,7 @@
 #include "daemon/store/memory.h"
 #include "daemon/store/state.h"
 #include "daemon/systemd.h"
+#include "daemon/verifier.h"
 #include "daemon/web/web.h"
 
 #include <event2/event.h>
@@ -47,6 +50,11 @@ struct daemon {
 	struct state state;
 	bool state_open;
 	bool names_lost; /* that is in the log */
+	struct rules *rules, *old_rules; /* as the service has them; NULL: none */
+	struct conf_users *users;        /* NULL: none */
+	struct verifier *verifier;
+	struct proofs *proofs;           /* guard.c: of the secrets that were right; NULL: there are no users */
+	struct audit_file audit;
 	char host[256];
 	char unix_path[4200];
 	char *set_name;
@@ -89,6 +97,17 @@ void stores_stop(struct daemon *d);
 void stores_release(struct daemon *d);
 void stores_tick(struct daemon *d);
 void core_conf_fill(struct core_conf *to, const struct conf *from);
+
+/* guard.c: users, rules, the audit log. */
+void guard_secrets(const struct conf *c); /* as soon as the configuration is there */
+int guard_start(struct daemon *d);
+void guard_stop(struct daemon *d);
+/* After the configuration in effect has changed: reads the files again. The service must get *ret_core before guard_reloaded. */
+void guard_reload(struct daemon *d, struct core_conf *ret_core);
+void guard_reloaded(struct daemon *d);
+void guard_verify(struct daemon *d, const struct effect *effect);
+void guard_audit(struct daemon *d, struct span line);
+void guard_write(struct daemon *d); /* once a pass */
 
 /* supervise.c: signals, systemd, reload. */
 /* hold: the signals that it handles wait until they are released. */

@@ -84,6 +84,12 @@ static void pump_effect(struct daemon *d, const struct effect *effect)
 		break;
 	case EFFECT_JOURNAL: /* pump_records has added it */
 		break;
+	case EFFECT_VERIFY:
+		guard_verify(d, effect);
+		break;
+	case EFFECT_AUDIT:
+		guard_audit(d, effect->audit.text);
+		break;
 	case EFFECT_LOG:
 		log_event(effect->log.level, effect->log.event, "%.*s", (int)effect->log.text.n, effect->log.text.p);
 		break;
@@ -194,13 +200,14 @@ static void on_gone(void *context, uint64_t session, enum gone how)
 	pump_step(context, &event);
 }
 
-/* Net calls this before it writes any byte, also within a pass: a record must be written before bytes that rely on it leave. */
+/* Net calls this before it writes any byte, also within a pass: a record, and a line of the audit log, must be written before bytes that rely on it leave. */
 static void on_writing(void *context)
 {
 	struct daemon *d = context;
 
 	if (journal_has_news(&d->journal))
 		journal_write(&d->journal, clock_boottime());
+	guard_write(d);
 }
 
 const struct net_sink pump_net_sink = {
@@ -368,6 +375,7 @@ void pump_pass(struct daemon *d)
 	pump_journal(d);
 	now = clock_boottime();
 	d->held_back = d->upstream && upstream_flush(d->upstream, now, d->stopped || !rest_may_yield(&d->rest, now));
+	guard_write(d);
 	net_flush(d->net);
 	pump_arm(d);
 	if (d->wall_known)

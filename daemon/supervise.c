@@ -95,6 +95,7 @@ static void reload_limits(struct daemon *d)
 
 	descriptors_warn(d->conf, d->systemd.sockets_n);
 	net_set_limits(d->net, d->conf->limits.output, (unsigned)d->conf->limits.clients, connections);
+	net_set_peer_max(d->net, (unsigned)d->conf->limits.peer);
 }
 
 /* Keys that need a restart keep their present values; the others take effect now. */
@@ -107,7 +108,9 @@ static void reload_apply(struct daemon *d, struct conf *fresh)
 	conf_take_live(d->conf, fresh);
 	log_set_level((enum log_level)d->conf->log.level);
 	core_conf_fill(&core, d->conf);
+	guard_reload(d, &core);
 	service_reload(d->service, &core);
+	guard_reloaded(d);
 	reload_limits(d);
 	if (password_is_live)
 		reload_password(d);
@@ -125,6 +128,8 @@ static int reload_parse(struct daemon *d, struct conf *ret_fresh, struct conf_re
 	if (!report->out)
 		mem_exhausted();
 	r = conf_read(ret_fresh, d->args->config, d->args->sets, d->args->set_count, report);
+	if (r == 0)
+		r = conf_check_files(ret_fresh, report);
 	if (fclose(report->out))
 		mem_exhausted();
 	log_text(text);

@@ -5,10 +5,10 @@
 
 standing='
 daemon/core  event metric state core alarms journal value admission flow quorum members fences bounds judge meet jump probe observe trust member claim contender lease lock notices calls round ask tokens releases parts admit move adoption release ticket waiters wait split rebase together acquire retry holders grant convert hold lessee renew adopt look break home conclude lower engine
-daemon/core  user ahead session who jobs page rows semaphore listing remember noted waitgraph waitentry tell slow watch terms pending agent group groups job take pass runner seats announce permits waitowners deadlock waittable survey list end resume owned locks lockall semaphores rate defer query names show alarm drain admin command deliver award gather issue obtain hangup recall restore settle fire service
+daemon/core  user ahead session rules audit who jobs page rows semaphore listing remember noted waitgraph waitentry tell slow watch terms pending agent group groups job take pass runner seats announce permits waitowners deadlock waittable survey list end resume owned locks lockall semaphores rate defer query names show alarm drain access admin auth command deliver award gather issue obtain hangup recall restore settle fire service
 client       moment person address line secure channel pushes pauses outcome draft greeting holds pending tracking repeat bundle undecided surplus
-client       conn recovery exchange await farewell lock public many deferred rate use_tls
-client       complaint descriptors loss options arguments dial json rows place shortage status deferring waiting family belief working several wakeups holding keeper process letting keeping hold finding ward doctor board screen top ping query names watch force drain limit run lead work cli completion main
+client       conn recovery exchange await farewell lock secret public many deferred rate use_tls
+client       complaint descriptors loss options arguments dial json rows place shortage status deferring waiting family belief working several wakeups holding keeper process letting keeping hold finding ward doctor board screen top ping query names watch force drain limit passwd run lead work cli completion main
 '
 
 # arrows folder-of-objects folder sources … : "caller callee" for each call from one file of the folder to another.

@@ -27,7 +27,7 @@ $(O)/fixture.a: $(call obj,$(FIXTURE))
 
 $(O)/unit: $(call obj,$(UNIT) $(filter-out %/main.c,$(SIM))) $(O)/fixture.a $(O)/parts.a | $(O)/clock_shim.so
 	$(call say,LD)
-	$(Q)$(LINK) -o $@ $^ $(LIBS_CHECK) $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_SIM)
+	$(Q)$(LINK) -o $@ $^ $(LIBS_CHECK) $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT) $(LIBS_SIM)
 
 # Nothing in a simulated world may read a clock, draw by chance or open a socket: each of these aborts.
 SIM_WRAP := clock_gettime gettimeofday time getrandom socket poll
@@ -69,13 +69,13 @@ $(O)/mutant/%: tests/sim/mutant/%.patch $(O)/sim tests/sim/plant.sh tests/sim/pl
 $(O)/mutant/%.unit: tests/sim/mutant/%.patch $(O)/unit tests/sim/plant.sh tests/sim/plant.awk
 	$(Q)mkdir -p $(@D) && sh tests/sim/plant.sh $* $@.d >$@.sources
 	$(call say,CC)
-	$(Q)$(LINK) $(MUTANT_FLAGS) -o $@ $$(cat $@.sources) $(call obj,$(UNIT) $(filter-out %/main.c,$(SIM))) $(O)/fixture.a $(O)/parts.a $(LIBS_CHECK) $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_SIM)
+	$(Q)$(LINK) $(MUTANT_FLAGS) -o $@ $$(cat $@.sources) $(call obj,$(UNIT) $(filter-out %/main.c,$(SIM))) $(O)/fixture.a $(O)/parts.a $(LIBS_CHECK) $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT) $(LIBS_SIM)
 
 # The daemon with one of these mistakes, for tests/faults: a row must see the mistake as well.
 $(O)/planted/%: tests/sim/mutant/%.patch $(O)/redlockd $(O)/parts.a tests/sim/plant.sh tests/sim/plant.awk
 	$(Q)mkdir -p $(@D) && sh tests/sim/plant.sh $* $@.d >$@.sources
 	$(call say,CC)
-	$(Q)$(LINK) $(MUTANT_FLAGS) -o $@ $$(cat $@.sources) $(call obj,daemon/main.c) $(O)/parts.a $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
+	$(Q)$(LINK) $(MUTANT_FLAGS) -o $@ $$(cat $@.sources) $(call obj,daemon/main.c) $(O)/parts.a $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT)
 
 # The simulator and the fuzzers, which print each event and effect.
 SAME_WRAP := service_step service_snapshot
@@ -86,7 +86,7 @@ $(O)/same-fuzz_session: $(call obj,$(ACCOUNT) $(STORY))
 $(O)/same-fuzz_service: $(call obj,tests/fixture/promises.c)
 $(O)/same-fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(call obj,tests/same/effects.c tests/same/inputs.c) $(O)/parts.a
 	$(call say,LD)
-	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SAME_WRAP)) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
+	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SAME_WRAP)) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT)
 
 # Libraries that are preloaded into a redis-server or a daemon, so that a test sets its clock, or refuses it memory.
 $(O)/%_shim.so: tests/%_shim.c Makefile | $(FIRST)
@@ -134,7 +134,7 @@ $(O)/memory_bench: $(O)/tests/bench/memory_bench.o $(O)/parts.a
 
 $(O)/script_bench: $(O)/tests/bench/script_bench.o $(O)/parts.a
 	$(call say,LD)
-	$(Q)$(LINK) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
+	$(Q)$(LINK) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT)
 
 -include $(call depends,$(UNIT) $(FIXTURE) $(SIM) $(WORLD) $(FUZZ) $(ACCOUNT) $(STORY) $(SAME) $(LOAD) $(DRIVE) $(MARKET) $(PROGRAMS))
 
@@ -298,6 +298,6 @@ $(O)/fuzz_session: $(call obj,$(ACCOUNT) $(STORY))
 $(O)/fuzz_service: $(call obj,tests/fixture/promises.c)
 $(O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/parts.a
 	$(call say,LD)
-	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
+	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT)
 
 .PHONY: check fuzz-minimise sim sim-coverage sim-coverage-again bench bench-full bench-contend market mutants sweep vary fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) same asan ubsan sanitize build-sanitized build-fuzzers

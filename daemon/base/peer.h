@@ -13,6 +13,8 @@ struct peer {
 	bool is_web;      /* asks for a client of the web page: such a session is in no figure and in no list */
 	int64_t pid, uid; /* SO_PEERCRED; -1 on TCP */
 	const char *subject; /* of the certificate that the peer has shown, as in "CN=db3"; NULL: none. Borrowed */
+	const uint32_t *groups; /* all groups of a Unix peer, if rules ask for them; borrowed */
+	unsigned groups_n;
 	char address[64]; /* "10.0.0.5:51234", "[::1]:40000"; "unix" for a Unix socket */
 };
 

@@ -2,6 +2,7 @@
 /* See admin.h. What is taken from a holder by force goes to nobody else before that holder cannot believe in it any more: its client may be alive. */
 #include "daemon/core/admin.h"
 
+#include "daemon/core/audit.h"
 #include "daemon/core/break.h"
 #include "daemon/core/drain.h"
 #include "daemon/core/end.h"
@@ -17,17 +18,24 @@
 /* False: answered. */
 static bool admin_is_allowed(struct commander *x, struct session *s)
 {
-	if (s->is_admin)
+	if (s->is_admin || x->core->conf.rules) /* rules have decided already */
 		return true;
 	tell_error(x, s, x->request.tag, ERROR_DENIED,
 		   "%s is for root, the user of the daemon and the group redlock-admin, over the Unix socket", command_table[x->request.verb].word);
 	return false;
 }
 
-static void admin_log(struct commander *x, const struct session *by, const char *event, const char *field, const char *value)
+/* victim: a session, or 0; then it is a name. */
+static void admin_log(struct commander *x, const struct session *by, const char *event, struct span name, uint64_t victim)
 {
-	char who[WHO_MAX];
+	const struct audit a = {.event = event, .session = by, .name = name, .held_us = -1, .victim = victim};
+	const char *field = victim > 0 ? "session=" : "name=", *value;
+	char who[WHO_MAX], number[32];
 
+	snprintf(number, sizeof(number), "%" PRIu64, victim);
+	value = victim > 0 ? number : core_quoted(x->core, name);
+	if (x->core->conf.audit)
+		audit_write(x->core, &a);
 	core_log(x->core, LOG_NOTICE, event, "%s%s by=%s", field, value, core_quoted(x->core, (struct span){who, session_who(by, who)}));
 }
 
@@ -109,7 +117,6 @@ void serve_KILL(struct commander *x, struct session *s)
 {
 	const struct request *q = &x->request;
 	struct session *victim;
-	char number[32];
 	struct reply r;
 
 	if (!request_has(q, FIELD_SESSION)) {
@@ -123,8 +130,7 @@ void serve_KILL(struct commander *x, struct session *s)
 		tell_error(x, s, q->tag, ERROR_NOTFOUND, "this daemon has no session of that number: LIST sessions shows them");
 		return;
 	}
-	snprintf(number, sizeof(number), "%" PRIu64, victim->serial);
-	admin_log(x, s, "kill", "session=", number);
+	admin_log(x, s, "kill", SPAN(""), victim->serial);
 	reply_begin(&r, session_line(x->sessions), q->tag, "OK");
 	reply_int(&r, "session", (int64_t)victim->serial);
 	reply_int(&r, "n", session_holds(victim));
@@ -176,7 +182,7 @@ void serve_BREAK(struct commander *x, struct session *s)
 
 	if (!admin_is_allowed(x, s) || !pendings_within_limit(x, s))
 		return;
-	admin_log(x, s, "break", "name=", core_quoted(x->core, name));
+	admin_log(x, s, "break", name, 0);
 	if (l && l->lease.state != LEASE_NONE && !l->lease.shared) {
 		break_here(x, s, l);
 		return;

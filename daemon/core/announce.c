@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/core/announce.h"
 
+#include "daemon/core/audit.h"
 #include "daemon/core/rows.h"
 #include "daemon/core/slow.h"
 #include "daemon/core/tell.h"
@@ -72,6 +73,22 @@ static void permit_attend(struct commander *x, const struct permit *p, enum watc
 	}
 }
 
+static void permit_audit(struct commander *x, const struct permit *p, const char *event, enum watch_kind kind)
+{
+	char text[SLOTS_TEXT];
+	const struct audit a = {
+		.event = event,
+		.session = p->session,
+		.name = semaphore_name(p->semaphore),
+		.permit = permit_text(p, text),
+		.fence = p->fence,
+		.held_us = kind == WATCH_GRANTED ? -1 : instant_diff(x->core->now, p->granted_at),
+		.reason = kind == WATCH_LOST ? loss_word(p->loss) : NULL,
+	};
+
+	audit_write(x->core, &a);
+}
+
 void permit_watch_tell(struct commander *x, const struct permit *p, enum watch_kind kind)
 {
 	static const char *const word[] = {
@@ -82,6 +99,8 @@ void permit_watch_tell(struct commander *x, const struct permit *p, enum watch_k
 
 	if (x->attends)
 		permit_attend(x, p, kind);
+	if (x->core->conf.audit && kind != WATCH_WAITING)
+		permit_audit(x, p, word[kind], kind);
 	if (TAILQ_EMPTY(&x->watchings))
 		return;
 	reply_begin(&r, session_line(x->sessions), SPAN(""), "! EVENT");

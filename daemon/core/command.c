@@ -2,7 +2,9 @@
 /* See command.h. */
 #include "daemon/core/command.h"
 
+#include "daemon/core/access.h"
 #include "daemon/core/admin.h"
+#include "daemon/core/auth.h"
 #include "daemon/core/convert.h"
 #include "daemon/core/defer.h"
 #include "daemon/core/end.h"
@@ -216,5 +218,7 @@ void command_line(struct commander *x, struct session *s, char *line, size_t n)
 		return;
 	}
 	s->mistakes = 0;
+	if ((x->core->conf.rules || x->core->conf.users) && !access_is_granted(x, s))
+		return;
 	serve[x->request.verb](x, s);
 }

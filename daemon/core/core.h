@@ -11,6 +11,8 @@
 #include "daemon/core/event.h"
 #include "daemon/core/metric.h"
 
+struct rules;
+
 /* What becomes of RATE while the home of its limit is lost: refused; admitted without being counted; counted at the next store, from nothing. */
 enum home_lost { LOST_CLOSED, LOST_OPEN, LOST_NEXT };
 
@@ -37,6 +39,9 @@ struct core_conf {
 	int64_t soon_us;              /* how long to wait for a session that is closing, or a store that is about to join; 0: timeout_us */
 	int64_t deadlock_us;          /* how long an owner that holds something has waited before it is in the wait table; 0: the default, see waitowners.h */
 	enum home_lost home_lost;
+	bool audit;                   /* make EFFECT_AUDIT */
+	bool users;                   /* there are users who can show themselves by AUTH */
+	const struct rules *rules;    /* rules.h; NULL: none */
 	int64_t alarm_held_us, alarm_waited_us; /* see alarms.h; 0: no such alarm */
 	uint64_t alarm_failures;      /* per cent of the last minute's LOCKs; 0: no alarm */
 	int64_t slow_wait_us, slow_hold_us, slow_store_us; /* see slow.h; 0: not logged */
@@ -73,6 +78,7 @@ enum timer_kind {
 	TIMER_LAPSE,
 	TIMER_NOTES,
 	TIMER_INQUIRY,
+	TIMER_AUTH,
 	TIMER_PERMIT,
 	TIMER_JOB,
 	TIMER_QUEUE,
@@ -84,7 +90,7 @@ enum timer_kind {
 };
 
 /* Log lines that come once per session or per lock: each kind is limited by itself. */
-enum burst_kind { BURST_LOST, BURST_HANGUP, BURST_REASSERTED, BURST_ALARM, BURST_SLOW, BURST_N };
+enum burst_kind { BURST_LOST, BURST_HANGUP, BURST_REASSERTED, BURST_ALARM, BURST_SLOW, BURST_AUTH, BURST_N };
 
 struct core {
 	struct core_conf conf;

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #define NODES_MAX 9
+#define AUTH_TEXT_MAX 4096 /* bytes of user and secret together; longer ones are wrong */
 #define VALUE_MAX 128 /* bytes of a lock value: <daemon-id>:<number>:<32 hex> */
 #define MARKER_MAX 256
 /*
@@ -167,6 +168,7 @@ enum event_kind {
 	EVENT_RESTORE,   /* one journal record of the previous run, in order, before any other event; only in the same boot, so that times compare */
 	EVENT_RESTORED,  /* after the last EVENT_RESTORE; omitted if there was no previous run */
 	EVENT_JOURNAL,   /* EFFECT_JOURNAL can no longer be carried out, or can be again: see there */
+	EVENT_VERIFIED,  /* answer to EFFECT_VERIFY */
 	EVENT_SUBSCRIBED, /* whether a store publishes for this daemon: the reason says why it refuses to, and is "" when it no longer does. May be repeated */
 };
 
@@ -192,6 +194,10 @@ struct event {
 		} message; /* WOKEN, WANTED, BROKEN, DUE: may be lost, repeated, late */
 		struct answer answer;
 		struct {
+			uint64_t number;
+			bool ok;
+		} verified;
+		struct {
 			struct span record; /* RESTORE */
 			bool ok;            /* JOURNAL */
 		} journal;
@@ -204,6 +210,8 @@ enum effect_kind {
 	EFFECT_AWAIT,  /* asks for one EVENT_SENT as soon as little is unsent; the requests of the session wait for it */
 	EFFECT_READ,   /* stop (on = false) or resume reading lines; a hang-up is noticed in either case */
 	EFFECT_CALL,
+	EFFECT_VERIFY, /* whether this is the secret of that user: EVENT_VERIFIED answers. One is under way at a time. Who carries it out wipes the secret */
+	EFFECT_AUDIT,  /* one line of the audit log, without its beginning: see audit.h */
 	EFFECT_LOG,    /* one line for the log: event word, then key=value text */
 	/*
 	 * One record (journal.h) to append. One write appends all records of a pass before any EFFECT_SEND or call to a server of that pass leaves. So
@@ -235,6 +243,15 @@ struct effect {
 			bool on;
 		} read;
 		struct call call;
+		struct {
+			struct span text;
+		} audit;
+		struct {
+			uint64_t number;
+			struct span user;
+			char *secret;
+			size_t secret_n;
+		} verify;
 		struct {
 			struct span record;
 		} journal;

@@ -3,6 +3,7 @@
 #include "daemon/core/fire.h"
 
 #include "daemon/core/alarm.h"
+#include "daemon/core/auth.h"
 #include "daemon/core/defer.h"
 #include "daemon/core/drain.h"
 #include "daemon/core/engine.h"
@@ -49,6 +50,8 @@ static void timer_fired(struct commander *x, struct timer *t)
 		alarm_fired(x, t);
 	else if (t->kind == TIMER_FAILURES)
 		alarm_count_failures(x);
+	else if (t->kind == TIMER_AUTH)
+		auth_fired(x, t);
 	else if (t->kind == TIMER_LISTS)
 		lists_go_on(x);
 	else if (t->kind == TIMER_INSISTING || t->kind == TIMER_LAPSE)

@@ -7,6 +7,7 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/core/rows.h"
+#include "daemon/core/rules.h"
 #include "daemon/core/semaphore.h"
 
 #include <stdlib.h>
@@ -98,9 +99,10 @@ void listing_free(struct listing *l)
 
 /* --- looking through a table: one bucket, one slot --- */
 
-static bool is_listed(const struct lock *l, struct span prefix)
+static bool is_listed(const struct commander *x, const struct listing *to, const struct lock *l)
 {
-	return !lock_is_idle(l) && l->lease.limit != SLOT_OF_SEMAPHORE && span_starts(lock_name(l), prefix);
+	return !lock_is_idle(l) && l->lease.limit != SLOT_OF_SEMAPHORE && span_starts(lock_name(l), (struct span){to->prefix, to->prefix_n}) &&
+	       session_may_look(x->core, to->session, lock_name(l));
 }
 
 static void seek_looks_ahead(const struct map_node *ahead)
@@ -116,7 +118,6 @@ static void seek_looks_ahead(const struct map_node *ahead)
 
 static unsigned seek_locks(struct commander *x, struct listing *l)
 {
-	struct span prefix = {l->prefix, l->prefix_n};
 	struct map_node *node;
 	unsigned work = 1;
 
@@ -129,16 +130,16 @@ static unsigned seek_locks(struct commander *x, struct listing *l)
 		const struct lock *lock = container_of(node, struct lock, name.node);
 
 		if (map_walk_meets(&l->walk, node))
-			work += is_listed(lock, prefix) ? listing_add(l, lock_name(lock)) : WORK_OF_LOOK;
+			work += is_listed(x, l, lock) ? listing_add(l, lock_name(lock)) : WORK_OF_LOOK;
 	}
 	return work;
 }
 
-static unsigned seek_session(struct listing *l, const struct session *s)
+static unsigned seek_session(const struct commander *x, struct listing *l, const struct session *s)
 {
 	char key[KEY_BYTES];
 
-	if (!span_starts(span_of(s->label ? s->label : ""), (struct span){l->prefix, l->prefix_n}))
+	if (!session_may_see(x->core, l->session, s) || !span_starts(span_of(s->label ? s->label : ""), (struct span){l->prefix, l->prefix_n}))
 		return WORK_OF_LOOK;
 	return listing_add(l, session_key(key, s->serial, s->id));
 }
@@ -151,7 +152,7 @@ static unsigned seek_sessions(struct commander *x, struct listing *l)
 	if (l->slot < x->sessions->slots) {
 		const struct session *s = x->sessions->slot[l->slot++];
 
-		return s && !s->is_web ? seek_session(l, s) : 1;
+		return s && !s->is_web ? seek_session(x, l, s) : 1;
 	}
 	if (!map_walk(&x->sessions->known, &l->walk, &node)) {
 		l->phase = LISTING_SORTS;
@@ -161,7 +162,7 @@ static unsigned seek_sessions(struct commander *x, struct listing *l)
 		const struct session *s = container_of(node, struct lasting, by_serial)->session;
 
 		if (s->detached && map_walk_meets(&l->walk, node))
-			work += seek_session(l, s);
+			work += seek_session(x, l, s);
 	}
 	return work;
 }

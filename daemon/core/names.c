@@ -5,6 +5,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/core/pending.h"
 #include "daemon/core/rows.h"
+#include "daemon/core/rules.h"
 #include "daemon/core/tell.h"
 
 #include <stdlib.h>
@@ -79,10 +80,13 @@ static void tell_names(struct commander *x, struct session *s, struct span tag, 
 	size_t begin = s->unsent, n = 0;
 	struct reply r;
 
-	for (const struct roll_item *item = first_of(q); item && n < q->limit && !rows_are_long(x, s->unsent - begin); item = next_of(q, item), n++) {
+	for (const struct roll_item *item = first_of(q); item && n < q->limit && !rows_are_long(x, s->unsent - begin); item = next_of(q, item)) {
+		if (!session_may_look(x->core, s, (struct span){item->text, item->n}))
+			continue;
 		row_begin(x, tag, &r);
 		reply_text(&r, "name", (struct span){item->text, item->n});
 		row_end(x, s, &r);
+		n++;
 	}
 	reply_begin(&r, session_line(x->sessions), tag, "OK");
 	reply_int(&r, "n", (int64_t)n);
@@ -268,8 +272,10 @@ void serve_COMPLETE(struct commander *x, struct session *s)
 	noted_look(x);
 	item = roll_from(&x->noted->known, prefix.p, prefix.n);
 	for (; item && q->found.count < limit && span_starts((struct span){item->text, item->n}, prefix); item = roll_next(item))
-		inquiry_find(q, (struct span){item->text, item->n});
-	buf_printf(&asked, "c%zu ", limit);
+		if (session_may_look(x->core, s, (struct span){item->text, item->n}))
+			inquiry_find(q, (struct span){item->text, item->n});
+	/* The first names that a store has may be ones that this session may not look at. */
+	buf_printf(&asked, "c%zu ", x->core->conf.rules ? (size_t)COMPLETE_MOST : limit);
 	buf_append(&asked, prefix.p, prefix.n);
 	inquiry_begin(x, s, q, &asked);
 	buf_release(&asked);

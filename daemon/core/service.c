@@ -5,6 +5,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/core/alarm.h"
 #include "daemon/core/alarms.h"
+#include "daemon/core/auth.h"
 #include "daemon/core/break.h"
 #include "daemon/core/defer.h"
 #include "daemon/core/drain.h"
@@ -60,6 +61,7 @@ struct service *service_new(const struct core_conf *conf)
 	TAILQ_INIT(&s->commander.inquiries);
 	semaphores_init(&s->commander);
 	alarm_configure(&s->commander);
+	s->engine.watched += conf->audit;
 	return s;
 }
 
@@ -69,6 +71,7 @@ void service_free(struct service *s)
 		return;
 	waittable_free(&s->commander);
 	names_free(&s->commander);
+	auths_free(&s->commander);
 	orders_free_all(&s->commander);
 	end_all(&s->commander);
 	home_release(&s->engine);
@@ -251,6 +254,9 @@ static int service_handle(struct service *s, const struct event *event)
 	case EVENT_DUE:
 		takes_wake(&s->commander, event->message.name);
 		return 0;
+	case EVENT_VERIFIED:
+		auth_verified(&s->commander, event->verified.number, event->verified.ok);
+		return 0;
 	case EVENT_STOP:
 		on_stop(s);
 		return 0;
@@ -309,6 +315,8 @@ void service_reload(struct service *s, const struct core_conf *conf)
 	s->core.conf.deadlock_us = conf->deadlock_us;
 	s->core.conf.home_lost = conf->home_lost;
 	s->core.conf.lease_us = conf->lease_us;
+	s->core.conf.users = conf->users;
+	s->core.conf.rules = conf->rules;
 	s->core.conf.min_lease_us = conf->min_lease_us;
 	s->core.conf.limits = conf->limits;
 	s->core.conf.listed = conf->listed;

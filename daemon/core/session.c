@@ -22,6 +22,10 @@ static void session_free(struct session_table *t, struct session *s)
 {
 	ahead_release(&s->ahead);
 	pool_put(&t->lastings, s->lasting);
+	if (s->identity) {
+		free(s->identity->user);
+		free(s->identity);
+	}
 	free(s->address);
 	free(s->label);
 	pool_put(&t->pool, s);
@@ -92,6 +96,24 @@ static char *texts_copy(const char *first, const char *second)
 	return copy;
 }
 
+static void session_set_identity(struct session *s, const struct peer *peer)
+{
+	struct identity *who;
+
+	if (!peer->groups_n)
+		return;
+	who = s->identity = mem_alloc(sizeof(*who) + peer->groups_n * sizeof(who->groups[0]));
+	who->groups_n = peer->groups_n;
+	memcpy(who->groups, peer->groups, peer->groups_n * sizeof(who->groups[0]));
+}
+
+struct identity *session_identity(struct session *s)
+{
+	if (!s->identity)
+		s->identity = mem_alloc(sizeof(*s->identity));
+	return s->identity;
+}
+
 static void session_set_peer(struct session *s, const struct peer *peer)
 {
 	s->is_unix = peer->is_unix;
@@ -101,6 +123,7 @@ static void session_set_peer(struct session *s, const struct peer *peer)
 	s->pid = peer->pid;
 	s->uid = peer->uid;
 	s->at_unix = strcmp(peer->address, UNIX_ADDRESS) == 0;
+	session_set_identity(s, peer);
 	s->has_subject = peer->subject != NULL;
 	if (s->has_subject)
 		s->address = texts_copy(peer->address, peer->subject);

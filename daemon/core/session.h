@@ -35,6 +35,14 @@ struct lasting {
 	struct instant repeat_until; /* resumed: until then a repeated LOCK finds its old place, or the turn that came meanwhile */
 };
 
+/* What is known of a peer besides its uid: who has shown a secret or a certificate. With rules, all groups of a Unix peer. */
+struct identity {
+	char *user;      /* of AUTH; NULL */
+	unsigned failed; /* AUTHs since the last that succeeded */
+	unsigned groups_n;
+	uint32_t groups[];
+};
+
 struct session {
 	TAILQ_ENTRY(session) in_ready;
 	uint64_t id;             /* number of the outer layer; 0: detached */
@@ -54,6 +62,7 @@ struct session {
 	struct take_list takes;  /* TAKEs that are not answered yet */
 	struct permits permits;  /* ACQUIREs that are not answered yet, and permits that it has or has lost */
 	struct session *principal; /* of the agent of a group or a permit: the session that that is of. Else NULL */
+	struct identity *identity; /* NULL: nothing but the fields below */
 	struct user *user;       /* user.h; NULL: nothing was granted to it yet */
 	struct watching *watching; /* watch.c: what it watches; NULL: nothing was asked for */
 	struct ahead ahead;      /* lines read ahead */
@@ -136,6 +145,8 @@ static inline bool session_is_empty(const struct session *s)
 	return TAILQ_EMPTY(&s->claims) && TAILQ_EMPTY(&s->permits) && LIST_EMPTY(&s->groups) && LIST_EMPTY(&s->jobs);
 }
 
+/* Made if need be. */
+struct identity *session_identity(struct session *s);
 void session_heard(struct session_table *t, struct session *s);
 void session_set_label(struct session *s, struct span label);
 /* The claim that waits under this tag; NULL: none. */

@@ -10,6 +10,7 @@
 #include "daemon/core/job.h"
 #include "daemon/core/page.h"
 #include "daemon/core/rows.h"
+#include "daemon/core/rules.h"
 #include "daemon/core/tell.h"
 
 #include <inttypes.h>
@@ -154,7 +155,7 @@ static bool tell_job(struct commander *x, struct survey *v, struct span *text)
 	reply_text(&r, "state", state);
 	reply_int(&r, span_equal(state, SPAN("due")) ? "due_ms" : span_equal(state, SPAN("dead")) ? "dead_ms" : "lease_ms", ms);
 	reply_int(&r, "failed", failed);
-	if (lock.n > 0)
+	if (lock.n > 0 && session_may_look(x->core, s, lock))
 		reply_text(&r, "name", lock);
 	reply_text(&r, "payload", payload);
 	row_end(x, s, &r);
@@ -217,7 +218,7 @@ static int64_t figure_get(const char *at)
 	return (int64_t)n;
 }
 
-static bool queue_add(struct survey *v, struct span *text)
+static bool queue_add(const struct commander *x, struct survey *v, struct span *text)
 {
 	char key[NAME_MAX_BYTES + FIGURES * 8], *at = key;
 	int64_t figure[FIGURES];
@@ -228,7 +229,7 @@ static bool queue_add(struct survey *v, struct span *text)
 	for (unsigned i = 0; i < FIGURES; i++)
 		if (!netstring_next_int(text, &figure[i]))
 			return false;
-	if (!span_starts(name, v->name) || (v->after.n > 0 && span_compare(name, v->after) <= 0))
+	if (!session_may_look(x->core, v->pending->session, name) || !span_starts(name, v->name) || (v->after.n > 0 && span_compare(name, v->after) <= 0))
 		return true;
 	memcpy(at, name.p, name.n);
 	at += name.n;
@@ -286,7 +287,7 @@ static void queues_told(struct commander *x, struct survey *v, const struct home
 
 	v->missing += !heard;
 	if (heard && netstring_next_int(&text, &next))
-		while (queue_add(v, &text))
+		while (queue_add(x, v, &text))
 			;
 	if (next >= 0) {
 		v->from = next;

@@ -4,7 +4,9 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/core/alarms.h"
+#include "daemon/core/audit.h"
 #include "daemon/core/rows.h"
+#include "daemon/core/rules.h"
 #include "daemon/core/slow.h"
 #include "daemon/core/tell.h"
 
@@ -89,7 +91,8 @@ void watch_send(struct commander *x, struct span name, struct instant since, str
 	struct effect *effect;
 
 	TAILQ_FOREACH(w, &x->watchings, in_watchings) {
-		if (w->session->over || instant_before(since, w->since) || !watching_includes(w, name))
+		if (w->session->over || instant_before(since, w->since) || !watching_includes(w, name) ||
+		    !session_may_look(x->core, w->session, name))
 			continue;
 		w->session->unsent += line.n;
 		effect = effects_add(x->core->out, EFFECT_SEND);
@@ -139,6 +142,20 @@ static void watch_attend(struct commander *x, const struct claim *c, enum watch_
 	}
 }
 
+static void watch_audit(struct commander *x, const struct claim *c, const char *event, enum watch_kind kind)
+{
+	const struct audit a = {
+		.event = event,
+		.session = c->session,
+		.name = lock_name(c->lock),
+		.fence = c->token,
+		.held_us = kind == WATCH_GRANTED ? -1 : instant_diff(x->core->now, c->granted_at),
+		.reason = kind == WATCH_LOST ? loss_word(c->loss) : NULL,
+	};
+
+	audit_write(x->core, &a);
+}
+
 void watch_tell(struct commander *x, const struct claim *c, enum watch_kind kind)
 {
 	static const char *const word[] = {
@@ -149,6 +166,8 @@ void watch_tell(struct commander *x, const struct claim *c, enum watch_kind kind
 
 	if (x->attends)
 		watch_attend(x, c, kind);
+	if (x->core->conf.audit && kind != WATCH_WAITING)
+		watch_audit(x, c, word[kind], kind);
 	if (TAILQ_EMPTY(&x->watchings))
 		return;
 	reply_begin(&r, session_line(x->sessions), SPAN(""), "! EVENT");
@@ -190,7 +209,7 @@ static void tell_contended(struct commander *x, const struct claim *c)
 static bool claim_hears_contended(const struct commander *x, const struct claim *c)
 {
 	return c->state == CLAIM_HELD && !c->not_notified && !c->asking && c->session->watching && c->session->watching->subscribed &&
-	       c->lock->lease.state == LEASE_HELD && lock_waiters(x, c->lock) > 0;
+	       c->lock->lease.state == LEASE_HELD && lock_waiters(x, c->lock) > 0 && session_may_look(x->core, c->session, lock_name(c->lock));
 }
 
 void watch_tell_who_waits(struct commander *x, const struct claim *c)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * WATCH and SUBSCRIBE: what happens to locks at this daemon is told to sessions that asked for it. As long as no session did, each call below costs one test
- * of engine.watched. Nothing here waits for a client: what one does not read is output like any other, and ends its connection at limits.output.
+ * WATCH and SUBSCRIBE: what happens to locks at this daemon is told to sessions that asked for it, and to the audit log. As long as there is neither, each
+ * call below costs one test of engine.watched. Nothing here waits for a client: what one does not read is output like any other, and ends its connection at
+ * limits.output.
  */
 #ifndef CORE_WATCH_H
 #define CORE_WATCH_H

@@ -67,6 +67,15 @@ static void refuse_session(struct hub *h, int fd, struct ssl_st *tls, enum share
 	closing_refuse(h, fd, tls, line, (size_t)n);
 }
 
+static void refuse_peer(struct hub *h, int fd, struct ssl_st *tls)
+{
+	char line[100];
+	int n = snprintf(line, sizeof(line), "ERR LIMIT peer=%u this peer has as many connections as it may have (limits.peer)\n", h->conf.peer_max);
+
+	h->counts.refused++;
+	closing_refuse(h, fd, tls, line, (size_t)n);
+}
+
 /* Accepts one waiting connection with the reserved descriptor, and refuses it. The descriptor is reserved again afterwards. */
 static void refuse_waiting(struct acceptor *a, int listening)
 {
@@ -140,11 +149,21 @@ static void accept_retry(evutil_socket_t fd, short what, void *context)
 void acceptor_take(struct hub *h, int fd, const struct peer *peer, struct ssl_st *tls)
 {
 	enum share share = shares_ask(&h->shares, (uid_t)peer->uid, h->slots.live, sessions_most(h));
+	struct peer known = *peer;
+	uint32_t *groups = NULL;
 
-	if (share != SHARE_LEFT)
+	if (share != SHARE_LEFT) {
 		refuse_session(h, fd, tls, share, (uid_t)peer->uid);
-	else
-		conn_open(h, fd, peer, tls);
+		return;
+	}
+	if (!crowds_has_room(&h->crowds, peer, h->conf.peer_max)) {
+		refuse_peer(h, fd, tls);
+		return;
+	}
+	if (h->conf.groups)
+		known.groups = groups = admin_groups_of(fd, peer, &known.groups_n);
+	conn_open(h, fd, &known, tls);
+	free(groups);
 }
 
 /* Makes room for one more: connections that are being closed anyhow come first, then handshakes. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One client connection. It passes complete lines to the hub's sink, and writes its output once per flush. An idle connection takes 224 bytes,
+ * One client connection. It passes complete lines to the hub's sink, and writes its output once per flush. An idle connection takes 232 bytes,
  * besides 16 for its slot and what libevent keeps for a descriptor.
  *
  * The peer may half-close its side and still read, or be gone. On a Unix socket POLLHUP means that the peer is gone. If no lines wait, or lines are not
@@ -34,6 +34,7 @@ struct conn {
 	struct instant deadline; /* CONN_CLOSING, CONN_LINGERING: when the connection is closed at the latest */
 	TAILQ_ENTRY(conn) dirty;
 	TAILQ_ENTRY(conn) link; /* in hub.ready or hub.closing */
+	struct crowd *crowd; /* crowds.h; NULL: it is not counted */
 	int fd;
 	uid_t uid; /* of the peer, see shares.h */
 	unsigned char state, fate; /* enum conn_state; CONN_FAILED: enum gone */
@@ -49,7 +50,7 @@ struct conn {
 	bool stuck;  /* TLS must write before it can read, see secure.h */
 };
 
-_Static_assert(sizeof(struct conn) == 224, "an idle session is no larger than net.h says");
+_Static_assert(sizeof(struct conn) == 232, "an idle session is no larger than net.h says");
 
 struct ssl_st;
 

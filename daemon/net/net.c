@@ -137,6 +137,11 @@ void net_set_limits(struct net *n, size_t output_max, unsigned sessions_max, uns
 	n->hub.conf.connections_max = connections_max;
 }
 
+void net_set_peer_max(struct net *n, unsigned peer_max)
+{
+	n->hub.conf.peer_max = peer_max;
+}
+
 unsigned net_sessions(const struct net *n)
 {
 	return n->hub.slots.live;

@@ -11,7 +11,7 @@
  *
  * A connection inside TLS becomes a session when its handshake is done. What is said here of recv(2) and send(2) goes for its records of at most 16 KiB.
  *
- * An idle session takes 320 bytes: 224 for its record, the rest for its slot and libevent; OpenSSL takes some 15 KiB besides. Buffers exist only for an
+ * An idle session takes 328 bytes: 232 for its record, the rest for its slot and libevent; OpenSSL takes some 15 KiB besides. Buffers exist only for an
  * unfinished line and unsent output.
  *
  * A client that does not read its answers must wait: while more than NET_OUTPUT_MARK bytes, or a quarter of output_max, are unsent, its lines are neither
@@ -35,6 +35,8 @@ struct net_conf {
 	size_t output_max;   /* unsent bytes of a connection; more end it with gone(GONE_OVERFLOW) */
 	unsigned sessions_max; /* further connections get one line "ERR LIMIT clients=<max> …" and are closed; see shares.h */
 	unsigned connections_max; /* descriptors for connections, closing ones included; bounds the sessions as well */
+	unsigned peer_max;     /* sessions of one peer, 0: no bound; see crowds.h */
+	bool groups;           /* tell the groups of Unix peers */
 	int64_t admin_group;   /* number of the group whose members may send admin requests; -1: none */
 	unsigned first_slot;   /* sessions have slots from this one on */
 	int64_t keepalive_us;  /* TCP keepalive idle time, and TCP_USER_TIMEOUT */
@@ -79,6 +81,7 @@ void net_set_tls(struct net *n, struct ssl_ctx_st *context);
 
 /* Applies from now on; existing sessions stay. */
 void net_set_limits(struct net *n, size_t output_max, unsigned sessions_max, unsigned connections_max);
+void net_set_peer_max(struct net *n, unsigned peer_max);
 
 unsigned net_sessions(const struct net *n);
 unsigned net_closing(const struct net *n); /* connections that are hung up and not closed yet; each for at most 1 s */

@@ -97,6 +97,7 @@ class World(Hosts, Links):
         if self.hosts:
             port = process.free_port()
             tree["listen"] = {"tcp": "0.0.0.0:%d" % port}
+            tree["insecure"] = "yes"
         clock, alloc, env = self.shims(i)
         daemon = Daemon(merged(tree, self.options.get("tree"), over.pop("tree", None)), tcp=self.options.get("tcp", False), env=env, **over)
         daemon.index, daemon.clock, daemon.alloc = i, clock, alloc

@@ -65,6 +65,13 @@ static void put_effect(const struct effect *e)
 	case EFFECT_CALL:
 		put_call(&e->call);
 		break;
+	case EFFECT_AUDIT:
+		printf("audit");
+		put(e->audit.text);
+		break;
+	case EFFECT_VERIFY:
+		printf("verify %" PRIu64, e->verify.number);
+		break;
 	case EFFECT_LOG:
 		printf("log %d %s", (int)e->log.level, e->log.event);
 		put(e->log.text);

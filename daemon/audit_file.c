@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See audit_file.h. It must never end the daemon, and never be waited for but by its one write a pass. */
+#include "daemon/audit_file.h"
+
+#include "daemon/base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LOG_EVERY (10 * SEC)
+
+static int file_open(struct audit_file *f)
+{
+	f->fd = open(f->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0640);
+	return f->fd < 0 ? -errno : 0;
+}
+
+int audit_file_open(struct audit_file *f, const char *path)
+{
+	*f = (struct audit_file){.path = path, .fd = -1};
+	return path ? file_open(f) : 0;
+}
+
+static void audit_complain(struct audit_file *f, struct instant now, int error)
+{
+	if (instant_before(now, f->quiet_until))
+		return;
+	f->quiet_until = instant_add(now, LOG_EVERY);
+	log_event(LOG_ERROR, "audit", "file=%s error=\"%s\" left_out=%" PRIu64 " note=\"the daemon goes on without these lines\"", f->path,
+	          strerror(error), f->left_out);
+}
+
+void audit_file_reopen(struct audit_file *f, struct instant now)
+{
+	int r;
+
+	if (!f->path)
+		return;
+	if (f->fd >= 0)
+		close(f->fd);
+	f->quiet_until = INSTANT_PAST;
+	r = file_open(f);
+	if (r < 0)
+		audit_complain(f, now, -r);
+}
+
+void audit_file_close(struct audit_file *f)
+{
+	if (f->path && f->fd >= 0)
+		close(f->fd);
+	buf_release(&f->lines);
+	f->path = NULL;
+}
+
+/* "2026-11-26T03:00:00.123456Z" */
+static void time_write(char *out, size_t size, int64_t wall_us)
+{
+	time_t seconds = (time_t)(wall_us / SEC);
+	struct tm tm;
+	size_t n;
+
+	gmtime_r(&seconds, &tm);
+	n = strftime(out, size, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(out + n, size - n, ".%06dZ", (int)(wall_us % SEC));
+}
+
+void audit_file_add(struct audit_file *f, struct span rest, int64_t wall_us)
+{
+	char time[40];
+
+	if (!f->path)
+		return;
+	time_write(time, sizeof(time), wall_us);
+	buf_printf(&f->lines, "{\"time\":\"%s\"", time);
+	buf_append(&f->lines, rest.p, rest.n);
+	f->count++;
+}
+
+/* The line that says how many are missing comes before those of this pass. */
+static void gap_write(struct audit_file *f, int64_t wall_us, char *out, size_t size)
+{
+	char time[40];
+
+	out[0] = '\0';
+	if (f->left_out == 0)
+		return;
+	time_write(time, sizeof(time), wall_us);
+	snprintf(out, size, "{\"time\":\"%s\",\"event\":\"gap\",\"left_out\":%" PRIu64 "}\n", time, f->left_out);
+}
+
+/* All or nothing. 0 or an errno. */
+static int all_write(struct audit_file *f, const char *bytes, size_t n)
+{
+	ssize_t written = write(f->fd, bytes, n);
+	struct stat st;
+	int error = written < 0 ? errno : ENOSPC;
+
+	if (written == (ssize_t)n)
+		return 0;
+	/* The file has no other writer, so its end is what was written just now. */
+	if (written > 0 && (fstat(f->fd, &st) || ftruncate(f->fd, st.st_size - written)))
+		error = errno;
+	return error;
+}
+
+static int lines_write(struct audit_file *f, int64_t wall_us)
+{
+	char gap[120];
+	int error;
+
+	if (f->fd < 0 && file_open(f) < 0)
+		return errno;
+	gap_write(f, wall_us, gap, sizeof(gap));
+	if (gap[0]) {
+		error = all_write(f, gap, strlen(gap));
+		if (error)
+			return error;
+		f->left_out = 0;
+	}
+	return all_write(f, buf_begin(&f->lines), buf_length(&f->lines));
+}
+
+void audit_file_write(struct audit_file *f, struct instant now, int64_t wall_us)
+{
+	int error = lines_write(f, wall_us);
+
+	if (error) {
+		f->left_out += f->count;
+		audit_complain(f, now, error);
+	}
+	buf_clear(&f->lines);
+	f->count = 0;
+}

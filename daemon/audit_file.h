@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The file of the audit log. The lines of a pass of the loop are one write. Lines that cannot be written are counted and left out, and the first line that
+ * can be written again says how many: a full disk neither stops the daemon nor delays a client. A line is never written in part: what a full disk cut off
+ * is taken back.
+ */
+#ifndef AUDIT_FILE_H
+#define AUDIT_FILE_H
+
+#include "daemon/base/buf.h"
+#include "daemon/base/instant.h"
+#include "proto/span.h"
+
+struct audit_file {
+	const char *path; /* borrowed; NULL: no audit log */
+	int fd;           /* -1: not open */
+	struct buf lines; /* of this pass */
+	unsigned count;   /* how many */
+	uint64_t left_out; /* since the last line that was written */
+	struct instant quiet_until; /* no log line about a failure before this */
+};
+
+/* Opens the file, or makes it with mode 0640. 0 or -errno. */
+int audit_file_open(struct audit_file *f, const char *path) __attribute__((warn_unused_result));
+/* After a rotation. If the file cannot be opened, lines are left out until it can. */
+void audit_file_reopen(struct audit_file *f, struct instant now);
+void audit_file_close(struct audit_file *f);
+
+/* rest: the line behind its time, from the comma on. wall_us: since 1970. */
+void audit_file_add(struct audit_file *f, struct span rest, int64_t wall_us);
+void audit_file_write(struct audit_file *f, struct instant now, int64_t wall_us); /* all lines that were added */
+
+static inline bool audit_file_has_news(const struct audit_file *f)
+{
+	return f->count > 0;
+}
+
+#endif

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See auth.h. It must never log a word of a request: people type secrets where names belong. */
+#include "daemon/core/auth.h"
+
+#include "daemon/base/mem.h"
+#include "daemon/core/pending.h"
+#include "daemon/core/tell.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define ORIGINS_MOST 1000 /* those beyond that nothing is under way of are forgotten */
+#define ORIGIN_MAX   64
+
+/* Where AUTHs come from. */
+struct origin {
+	struct map_node by_name;
+	TAILQ_ENTRY(origin) in_all;   /* the one whose last failure is the oldest, first */
+	TAILQ_ENTRY(origin) in_turns; /* while some of its AUTHs wait to be verified */
+	TAILQ_HEAD(, auth) waiting;
+	unsigned refs; /* its AUTHs */
+	unsigned failed;
+	struct instant failed_at;
+	size_t n;
+	char name[ORIGIN_MAX];
+};
+
+/* One AUTH. Its session may go meanwhile: then nobody is answered. */
+struct auth {
+	TAILQ_ENTRY(auth) next; /* in origin.waiting; in auths.decided once it is decided */
+	struct timer timer;
+	struct pending *pending;
+	struct origin *origin;
+	struct instant asked_at;
+	bool ok;
+	size_t user_n, secret_n;
+	char text[]; /* user, then secret */
+};
+
+struct auths {
+	struct map by_name; /* origins */
+	TAILQ_HEAD(, origin) all, turns;
+	TAILQ_HEAD(, auth) decided; /* those that are answered later */
+	struct auth *verified; /* the one that the outer layer verifies; NULL: none */
+	uint64_t number;
+};
+
+static struct auths *auths_of(struct commander *x)
+{
+	struct auths *a = x->auths;
+
+	if (a)
+		return a;
+	a = x->auths = mem_alloc(sizeof(*a));
+	map_init(&a->by_name, (const uint64_t[2]){rng_next(&x->core->rng), rng_next(&x->core->rng)});
+	TAILQ_INIT(&a->all);
+	TAILQ_INIT(&a->turns);
+	TAILQ_INIT(&a->decided);
+	return a;
+}
+
+/* --- origins --- */
+
+/* "uid 33", or an address without its port. */
+static size_t origin_write(const struct session *s, char out[ORIGIN_MAX])
+{
+	struct span address = session_address(s);
+	size_t n = address.n;
+
+	if (s->is_unix)
+		return (size_t)snprintf(out, ORIGIN_MAX, "uid %" PRId64, s->uid);
+	while (n > 0 && address.p[n - 1] != ':')
+		n--;
+	n = n > ORIGIN_MAX ? ORIGIN_MAX : n;
+	memcpy(out, address.n > 0 ? address.p : "", n);
+	return n;
+}
+
+static bool origin_matches(const struct map_node *node, const void *name, size_t n)
+{
+	const struct origin *o = container_of(node, struct origin, by_name);
+
+	return o->n == n && memcmp(o->name, name, n) == 0;
+}
+
+static void origin_forget(struct auths *a, struct origin *o)
+{
+	TAILQ_REMOVE(&a->all, o, in_all);
+	map_remove(&a->by_name, &o->by_name);
+	free(o);
+}
+
+static bool origin_is_forgiven(const struct commander *x, const struct origin *o)
+{
+	return o->failed == 0 || instant_diff(x->core->now, o->failed_at) >= AUTH_FORGIVEN;
+}
+
+/* Forgets the first ones that may be forgotten: they stand in the order of their last failures. */
+static void origins_trim(struct commander *x, struct auths *a)
+{
+	struct origin *o, *next;
+
+	for (o = TAILQ_FIRST(&a->all); o; o = next) {
+		next = TAILQ_NEXT(o, in_all);
+		if (a->by_name.count <= ORIGINS_MOST && !origin_is_forgiven(x, o))
+			return;
+		if (o->refs == 0)
+			origin_forget(a, o);
+	}
+}
+
+static struct origin *origin_find_or_add(struct commander *x, const struct session *s)
+{
+	struct auths *a = auths_of(x);
+	char name[ORIGIN_MAX];
+	size_t n = origin_write(s, name);
+	uint64_t hash = map_hash(&a->by_name, name, n);
+	struct map_node *node;
+	struct origin *o;
+
+	origins_trim(x, a);
+	node = map_find(&a->by_name, hash, name, n, origin_matches);
+	if (node)
+		return container_of(node, struct origin, by_name);
+	o = mem_alloc(sizeof(*o));
+	o->n = n;
+	memcpy(o->name, name, n);
+	TAILQ_INIT(&o->waiting);
+	map_insert(&a->by_name, &o->by_name, hash);
+	TAILQ_INSERT_TAIL(&a->all, o, in_all);
+	return o;
+}
+
+static void origin_failed(struct commander *x, struct origin *o)
+{
+	struct auths *a = x->auths;
+
+	o->failed = origin_is_forgiven(x, o) ? 1 : o->failed + 1;
+	o->failed_at = x->core->now;
+	TAILQ_REMOVE(&a->all, o, in_all);
+	TAILQ_INSERT_TAIL(&a->all, o, in_all);
+}
+
+static int64_t delay_of(unsigned failed)
+{
+	int64_t delay = AUTH_DELAY_FIRST;
+
+	for (; failed > 1 && delay < AUTH_DELAY_MOST; failed--)
+		delay *= 2;
+	return failed == 0 ? 0 : delay < AUTH_DELAY_MOST ? delay : AUTH_DELAY_MOST;
+}
+
+/* --- one AUTH --- */
+
+static void auth_free(struct commander *x, struct auth *auth)
+{
+	heap_cancel(&x->core->timers, &auth->timer);
+	auth->origin->refs--;
+	pool_put(&x->engine->table.pendings, auth->pending);
+	explicit_bzero(auth->text, auth->user_n + auth->secret_n);
+	free(auth);
+}
+
+static void auth_succeeds(struct commander *x, struct session *s, const struct auth *auth)
+{
+	struct identity *who = session_identity(s);
+	struct reply r;
+
+	free(who->user);
+	who->user = mem_copy(auth->text, auth->user_n);
+	who->failed = 0;
+	reply_begin(&r, session_line(x->sessions), span_of(auth->pending->tag), "OK");
+	reply_text(&r, "user", span_of(who->user));
+	tell_line(x, s, &r);
+}
+
+static void auth_fails(struct commander *x, struct session *s, const struct auth *auth)
+{
+	unsigned failed = ++session_identity(s)->failed;
+	char who[WHO_MAX];
+
+	if (core_may_log(x->core, BURST_AUTH))
+		core_log(x->core, LOG_WARN, "auth-failed", "peer=%s session=%" PRIu64 " failures=%u",
+		         core_quoted(x->core, (struct span){who, session_who(s, who)}), s->serial, failed);
+	if (failed < AUTH_FAILURES_MOST) {
+		tell_error(x, s, span_of(auth->pending->tag), ERROR_AUTH, "no user of that name has that secret");
+		return;
+	}
+	tell_error(x, s, span_of(auth->pending->tag), ERROR_AUTH, "no user of that name has that secret; this was failure %u: hanging up", failed);
+	session_ended(x->sessions, s, "auth");
+	session_hang_up(x->sessions, s, "auth");
+	s->over = true;
+}
+
+/* Takes it off auths.decided. */
+static void auth_answer(struct commander *x, struct auth *auth)
+{
+	struct session *s = auth->pending->session;
+	bool tagged = auth->pending->tag[0] != '\0';
+
+	TAILQ_REMOVE(&x->auths->decided, auth, next);
+	if (s) {
+		TAILQ_REMOVE(&s->pendings, auth->pending, in_session);
+		if (!s->over)
+			(auth->ok ? auth_succeeds : auth_fails)(x, s, auth);
+		session_answered(x->sessions, s, tagged && !s->over);
+	}
+	auth_free(x, auth);
+}
+
+static struct instant auth_due(const struct commander *x, const struct auth *auth)
+{
+	const struct session *s = auth->pending->session;
+	unsigned own = s && s->identity ? s->identity->failed : 0;
+	unsigned of_origin = origin_is_forgiven(x, auth->origin) ? 0 : auth->origin->failed;
+
+	return instant_add(auth->asked_at, delay_of(own > of_origin ? own : of_origin));
+}
+
+static void auth_decided(struct commander *x, struct auth *auth, bool ok)
+{
+	struct instant due = auth_due(x, auth);
+
+	auth->ok = ok;
+	metric_add(&x->core->metrics, METRIC_AUTH_FAILED, !ok);
+	if (!ok)
+		origin_failed(x, auth->origin);
+	TAILQ_INSERT_TAIL(&x->auths->decided, auth, next);
+	if (instant_before(x->core->now, due))
+		heap_set(&x->core->timers, &auth->timer, due);
+	else
+		auth_answer(x, auth);
+}
+
+void auth_fired(struct commander *x, struct timer *t)
+{
+	auth_answer(x, container_of(t, struct auth, timer));
+}
+
+/* --- verification --- */
+
+static void auth_verify(struct commander *x, struct auth *auth)
+{
+	struct effect *effect = effects_add(x->core->out, EFFECT_VERIFY);
+	char *copy = arena_copy(&x->core->out->arena, auth->text, auth->user_n + auth->secret_n);
+
+	effect->verify.number = ++x->auths->number;
+	effect->verify.user = (struct span){copy, auth->user_n};
+	effect->verify.secret = copy + auth->user_n;
+	effect->verify.secret_n = auth->secret_n;
+	x->auths->verified = auth;
+	explicit_bzero(auth->text + auth->user_n, auth->secret_n);
+}
+
+/* Those whose session has gone are not verified: they fail, so that hanging up does not spare an origin its delay. */
+static void auths_next(struct commander *x)
+{
+	struct auths *a = x->auths;
+	struct origin *o;
+
+	while (!a->verified && (o = TAILQ_FIRST(&a->turns))) {
+		struct auth *auth = TAILQ_FIRST(&o->waiting);
+
+		TAILQ_REMOVE(&a->turns, o, in_turns);
+		TAILQ_REMOVE(&o->waiting, auth, next);
+		if (!TAILQ_EMPTY(&o->waiting))
+			TAILQ_INSERT_TAIL(&a->turns, o, in_turns);
+		if (auth->pending->session)
+			auth_verify(x, auth);
+		else
+			auth_decided(x, auth, false);
+	}
+}
+
+void auth_verified(struct commander *x, uint64_t number, bool ok)
+{
+	struct auths *a = x->auths;
+	struct auth *auth = a ? a->verified : NULL;
+
+	if (!auth || number != a->number)
+		return;
+	a->verified = NULL;
+	auth_decided(x, auth, ok);
+	auths_next(x);
+}
+
+/* --- the request --- */
+
+/* The bytes of the line are ours until it is served. */
+static void request_wipe(struct request *q)
+{
+	explicit_bzero((char *)(uintptr_t)q->word[1].p, q->word[1].n); /* NOLINT(performance-no-int-to-ptr) */
+}
+
+static struct auth *auth_new(struct commander *x, struct session *s)
+{
+	struct span user = x->request.word[0], secret = x->request.word[1];
+	struct auth *auth = mem_alloc(sizeof(*auth) + user.n + secret.n);
+
+	auth->timer.kind = TIMER_AUTH;
+	auth->asked_at = x->core->now;
+	auth->user_n = user.n;
+	auth->secret_n = secret.n;
+	memcpy(auth->text, user.p, user.n);
+	memcpy(auth->text + user.n, secret.p, secret.n);
+	auth->origin = origin_find_or_add(x, s);
+	auth->origin->refs++;
+	auth->pending = pending_of_request(x, s, NULL);
+	return auth;
+}
+
+static bool auth_is_under_way(const struct session *s)
+{
+	const struct pending *p;
+
+	TAILQ_FOREACH(p, &s->pendings, in_session)
+		if (p->verb == VERB_AUTH)
+			return true;
+	return false;
+}
+
+/* Without users it fails as with a wrong secret. A name that no file of users can have needs no verification. */
+void serve_AUTH(struct commander *x, struct session *s)
+{
+	struct request *q = &x->request;
+	struct auth *auth;
+
+	if (auth_is_under_way(s)) {
+		request_wipe(q);
+		tell_mistake(x, s, ERROR_LIMIT, "another AUTH of this session is not answered yet");
+		return;
+	}
+	auth = auth_new(x, s);
+	request_wipe(q);
+	if (!x->core->conf.users || q->word[0].n == 0 || memchr(q->word[0].p, '\0', q->word[0].n) || q->word[0].n + q->word[1].n > AUTH_TEXT_MAX) {
+		auth_decided(x, auth, false);
+		return;
+	}
+	if (TAILQ_EMPTY(&auth->origin->waiting))
+		TAILQ_INSERT_TAIL(&x->auths->turns, auth->origin, in_turns);
+	TAILQ_INSERT_TAIL(&auth->origin->waiting, auth, next);
+	auths_next(x);
+}
+
+/* --- the end --- */
+
+static void auth_drop(struct commander *x, struct auth *auth)
+{
+	auth->pending->session = NULL;
+	auth_free(x, auth);
+}
+
+void auths_free(struct commander *x)
+{
+	struct auths *a = x->auths;
+	struct origin *o;
+	struct auth *auth;
+
+	if (!a)
+		return;
+	if (a->verified)
+		auth_drop(x, a->verified);
+	while ((auth = TAILQ_FIRST(&a->decided))) {
+		TAILQ_REMOVE(&a->decided, auth, next);
+		auth_drop(x, auth);
+	}
+	while ((o = TAILQ_FIRST(&a->all))) {
+		while ((auth = TAILQ_FIRST(&o->waiting))) {
+			TAILQ_REMOVE(&o->waiting, auth, next);
+			auth_drop(x, auth);
+		}
+		origin_forget(a, o);
+	}
+	map_release(&a->by_name);
+	free(a);
+	x->auths = NULL;
+}

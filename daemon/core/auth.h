@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The request AUTH. The outer layer verifies secrets, one at a time, because that takes long on purpose (EFFECT_VERIFY, EVENT_VERIFIED). Those that wait are
+ * taken from one origin after the other: the uid of a Unix peer, the address of another. So a flood of one origin delays no other by more than one
+ * verification each.
+ *
+ * An answer comes 100 ms after its request at the soonest if the connection or its origin has failed once, and twice as late for each further failure,
+ * AUTH_DELAY_MOST at most. The third failure ends the connection; an origin is forgiven when it has not failed for AUTH_FORGIVEN.
+ */
+#ifndef CORE_AUTH_H
+#define CORE_AUTH_H
+
+#include "daemon/core/commander.h"
+
+#define AUTH_FAILURES_MOST 3
+#define AUTH_DELAY_FIRST   (100 * MSEC)
+#define AUTH_DELAY_MOST    (5 * SEC)
+#define AUTH_FORGIVEN      (10 * 60 * SEC)
+
+void serve_AUTH(struct commander *x, struct session *s);
+/* The answer to the EFFECT_VERIFY of that number. */
+void auth_verified(struct commander *x, uint64_t number, bool ok);
+void auth_fired(struct commander *x, struct timer *t);
+void auths_free(struct commander *x);
+
+#endif

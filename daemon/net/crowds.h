@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How many sessions each peer has: a uid of this host, or an address without its port. Root and the user of the daemon on the Unix socket, and addresses of
+ * loopback, are not counted: behind those may be anybody of this host. Nobody is counted as long as there is no bound.
+ */
+#ifndef NET_CROWDS_H
+#define NET_CROWDS_H
+
+#include "daemon/base/map.h"
+#include "daemon/base/peer.h"
+
+#include <sys/types.h>
+
+#define CROWDS_UNBOUNDED 1000000u /* a bound of so many is none, nor is 0 */
+
+struct crowd;
+
+struct crowds {
+	struct map by_peer;
+	uid_t own; /* of the daemon */
+};
+
+void crowds_init(struct crowds *c, uid_t own);
+void crowds_release(struct crowds *c); /* all sessions have left */
+
+bool crowds_has_room(const struct crowds *c, const struct peer *peer, unsigned most);
+/* One session more. NULL: it is not counted. */
+struct crowd *crowds_enter(struct crowds *c, const struct peer *peer, unsigned most);
+void crowds_leave(struct crowds *c, struct crowd *crowd); /* NULL is allowed */
+
+#endif

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/access.c and rules.c: what each request needs, which rule decides, and what lists and pushes show. */
+#include "daemon/core/access.h"
+#include "daemon/core/rules.h"
+#include "proto/proto.h"
+#include "tests/fixture/cluster.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OPS 500
+
+/* Sessions. */
+enum { ROOT = 3, WEB, OPERATOR, WORKER, CERTIFIED, NOBODY };
+
+static struct rules *rules;
+
+static const struct rule usual[] = {
+	{10, 33, -1, NULL, NULL, "web/secret", 0},
+	{11, 33, -1, NULL, NULL, "web/*", RIGHT_LOCK | RIGHT_LOOK},
+	{12, -1, OPS, NULL, NULL, NULL, RIGHT_LOCK | RIGHT_LOOK | RIGHT_ADMIN},
+	{13, -1, -1, "worker", NULL, "jobs/*", RIGHT_LOCK},
+	{14, -1, -1, NULL, "CN=db3", NULL, RIGHT_LOOK},
+};
+
+static void rules_are(const struct rule *rule, size_t count)
+{
+	free(rules);
+	rules = calloc(1, sizeof(*rules) + count * sizeof(rule[0]));
+	ck_assert_ptr_nonnull(rules);
+	rules->count = count;
+	memcpy(rules->rule, rule, count * sizeof(rule[0]));
+	cluster.daemon[0].conf.rules = rules;
+	cluster.daemon[0].conf.users = true;
+	service_reload(cluster.daemon[0].service, &cluster.daemon[0].conf);
+}
+
+static void opens(unsigned k, int64_t uid, uint32_t group, bool admin)
+{
+	const uint32_t groups[] = {100, group};
+	const struct peer peer = {
+		.is_unix = true, .is_local = true, .is_admin = admin, .pid = 1, .uid = uid, .groups = groups, .groups_n = 2, .address = "unix"};
+
+	session_opens_from(k, 0, &peer);
+}
+
+static void peers_open(const struct rule *rule, size_t count)
+{
+	rules_are(rule, count);
+	opens(ROOT, 0, 0, true);
+	opens(WEB, 33, 33, false);
+	opens(OPERATOR, 1000, OPS, false);
+	session_opens_from(WORKER, 0, &(const struct peer){.pid = -1, .uid = -1, .address = "10.0.0.7:1"});
+	session_opens_from(CERTIFIED, 0, &(const struct peer){.pid = -1, .uid = -1, .address = "10.0.0.8:1", .subject = "CN=db3"});
+	opens(NOBODY, 65534, 65534, false);
+	says(WORKER, "AUTH worker secret");
+	verification_ends(0, true);
+	hears(WORKER, "OK user=worker");
+}
+
+static void begins_with(const struct rule *rule, size_t count)
+{
+	cluster_begin(1);
+	peers_open(rule, count);
+}
+
+static void begins(void)
+{
+	begins_with(usual, sizeof(usual) / sizeof(usual[0]));
+}
+
+/* The end asks the daemon for its figures, which no rule may deny. */
+static void ends(void)
+{
+	if (rules) {
+		cluster.daemon[0].conf.rules = NULL;
+		service_reload(cluster.daemon[0].service, &cluster.daemon[0].conf);
+	}
+	cluster_close();
+	free(rules);
+	rules = NULL;
+}
+
+/* --- each request --- */
+
+/* A line of each request. This table is complete, or the test below fails. */
+static const char *const line_of[VERB_N] = {
+	[VERB_HELLO] = "HELLO 1",
+	[VERB_RESUME] = "RESUME 1 x",
+	[VERB_AUTH] = "AUTH ann secret",
+	[VERB_PING] = "PING",
+	[VERB_HELP] = "HELP PING",
+	[VERB_QUIT] = "QUIT",
+	[VERB_LOCK] = "LOCK web/1",
+	[VERB_UNLOCK] = "UNLOCK web/1",
+	[VERB_EXTEND] = "EXTEND web/1",
+	[VERB_CHECK] = "CHECK web/1",
+	[VERB_LOCKALL] = "LOCKALL web/1 web/2",
+	[VERB_LOCKANY] = "LOCKANY web/1 web/2",
+	[VERB_RATE] = "RATE web/1 limit=1 per=1s",
+	[VERB_ACQUIRE] = "ACQUIRE web/1 limit=1",
+	[VERB_RELEASE] = "RELEASE web/1",
+	[VERB_DEFER] = "DEFER web/1 x",
+	[VERB_TAKE] = "TAKE web/1",
+	[VERB_DONE] = "DONE 1",
+	[VERB_RETRY] = "RETRY 1 queue=web/1",
+	[VERB_CANCEL] = "CANCEL @x",
+	[VERB_SHOW] = "SHOW web/1",
+	[VERB_LIST] = "LIST",
+	[VERB_COMPLETE] = "COMPLETE web/",
+	[VERB_RECENT] = "RECENT",
+	[VERB_FORGET] = "FORGET web/1",
+	[VERB_WATCH] = "WATCH web/",
+	[VERB_UNWATCH] = "UNWATCH web/",
+	[VERB_SUBSCRIBE] = "SUBSCRIBE",
+	[VERB_UNSUBSCRIBE] = "UNSUBSCRIBE",
+	[VERB_BREAK] = "BREAK web/1",
+	[VERB_KILL] = "KILL session=1",
+	[VERB_STATS] = "STATS",
+};
+
+static bool is_always_allowed(int verb)
+{
+	return verb == VERB_HELLO || verb == VERB_AUTH || verb == VERB_PING || verb == VERB_HELP || verb == VERB_QUIT;
+}
+
+START_TEST(each_request_has_a_decision_and_a_line_here)
+{
+	ck_assert_msg(access_is_decided((enum verb)_i), "%s: daemon/core/access.c says nothing of what it needs", command_table[_i].word);
+	ck_assert_msg(line_of[_i], "%s: this test has no line for it", command_table[_i].word);
+}
+END_TEST
+
+START_TEST(whom_no_rule_matches_is_denied_all_but_five_requests)
+{
+	begins();
+	says(NOBODY, "%s", line_of[_i]);
+	if (_i == VERB_AUTH)
+		verification_ends(0, true);
+	if (_i == VERB_HELP)
+		hears(NOBODY, "\\* *");
+	hears(NOBODY, is_always_allowed(_i) ? "OK*" : "ERR DENIED * needs the right '*', which no rule gives to this peer here");
+	if (_i != VERB_QUIT)
+		hears_nothing(NOBODY);
+}
+END_TEST
+
+START_TEST(root_has_no_right_that_no_rule_gives)
+{
+	begins();
+	says(ROOT, "%s", line_of[_i]);
+	if (_i == VERB_AUTH)
+		verification_ends(0, true);
+	if (_i == VERB_HELP)
+		hears(ROOT, "\\* *");
+	hears(ROOT, is_always_allowed(_i) ? "OK*" : "ERR DENIED *");
+}
+END_TEST
+
+/* --- which rule decides --- */
+
+static void denied(unsigned k, const char *request, const char *text)
+{
+	says(k, "%s", request);
+	hears(k, text);
+}
+
+START_TEST(the_first_rule_whose_conditions_all_hold_decides)
+{
+	begins();
+	says(WEB, "LOCK web/1");
+	hears(WEB, "OK name=web/1 *");
+	denied(WEB, "LOCK web/secret", "ERR DENIED LOCK needs the right 'lock', which the rule in line 10 does not give");
+	denied(WEB, "LOCK jobs/1", "ERR DENIED LOCK needs the right 'lock', which no rule gives to this peer here");
+	denied(WEB, "BREAK web/1", "ERR DENIED BREAK needs the right 'admin', which the rule in line 11 does not give");
+	denied(WEB, "STATS", "ERR DENIED STATS needs the right 'look', which no rule gives *"); /* both its rules are about names */
+	says(WORKER, "LOCK jobs/1");
+	hears(WORKER, "OK name=jobs/1 *");
+	denied(WORKER, "SHOW jobs/1", "ERR DENIED SHOW needs the right 'look', which the rule in line 13 does not give");
+	says(CERTIFIED, "SHOW jobs/1");
+	hears(CERTIFIED, "\\* role=holder *");
+	hears(CERTIFIED, "OK n=1");
+	denied(CERTIFIED, "LOCK jobs/2", "ERR DENIED LOCK needs the right 'lock', which the rule in line 14 does not give");
+	says(OPERATOR, "BREAK jobs/1");
+	hears(OPERATOR, "OK name=jobs/1 *");
+}
+END_TEST
+
+START_TEST(each_name_of_a_request_needs_the_right)
+{
+	begins();
+	denied(WEB, "LOCKALL web/1 web/secret", "ERR DENIED LOCKALL *line 10*");
+	denied(WEB, "LOCKANY web/1 jobs/1", "ERR DENIED LOCKANY *");
+	denied(WEB, "DEFER web/q x lock=jobs/1", "ERR DENIED DEFER *");
+	denied(WEB, "DEFER jobs/q x lock=web/1", "ERR DENIED DEFER *");
+	denied(WEB, "RETRY 1 queue=jobs/q", "ERR DENIED RETRY *");
+	denied(WEB, "DONE 1 queue=jobs/q", "ERR DENIED DONE *");
+	denied(WEB, "LIST jobs prefix=jobs/q", "ERR DENIED LIST *");
+	says(WEB, "LOCKALL web/1 web/2");
+	hears(WEB, "\\* name=web/1 *");
+	hears(WEB, "\\* name=web/2 *");
+	hears(WEB, "OK n=2");
+}
+END_TEST
+
+START_TEST(what_is_there_is_denied_like_what_is_not)
+{
+	const char *there, *not_there;
+	char first[200];
+
+	begins();
+	says(OPERATOR, "LOCK jobs/1");
+	hears(OPERATOR, "OK *");
+	says(WEB, "SHOW jobs/1");
+	there = hears(WEB, "ERR DENIED *");
+	snprintf(first, sizeof(first), "%s", there);
+	says(WEB, "SHOW jobs/2");
+	not_there = hears(WEB, "ERR DENIED *");
+	ck_assert_str_eq(first, not_there);
+}
+END_TEST
+
+START_TEST(a_pattern_has_stars_for_any_bytes)
+{
+	static const struct {
+		const char *pattern, *name;
+		bool matches;
+	} row[] = {
+		{"a", "a", true},        {"a", "ab", false},         {"ab", "a", false},          {"*", "a/b", true},          {"a*", "a", true},
+		{"a*", "ba", false},     {"*a", "a", true},          {"*a", "aba", true},         {"*a", "ab", false},         {"a*b*c", "axxbyyc", true},
+		{"a*b*c", "abc", true},  {"a*b*c", "acb", false},    {"*ab", "aab", true},        {"a*ab", "aab", true},       {"a*ab", "ab", false},
+		{"**a**", "xay", true},  {"a?", "ab", false},        {"[a]", "a", false},         {"web/*", "web/a/b", true},  {"web/*", "web", false},
+		{"*x*y*", "ayxy", true}, {"*aaab", "aaaaaab", true}, {"a*a*a*b", "aaaaaa", false}};
+
+	begins_with(&(const struct rule){7, 33, -1, NULL, NULL, row[_i].pattern, RIGHT_LOCK}, 1);
+	says(WEB, "CHECK %s", row[_i].name);
+	hears(WEB, row[_i].matches ? "ERR NOTHELD *" : "ERR DENIED *");
+}
+END_TEST
+#define PATTERNS 23
+
+START_TEST(rules_that_are_read_again_hold_for_sessions_that_are_there)
+{
+	static const struct rule later[] = {{21, 33, -1, NULL, NULL, "jobs/*", RIGHT_LOCK}};
+
+	begins();
+	says(WEB, "LOCK web/1");
+	hears(WEB, "OK *");
+	rules_are(later, 1);
+	denied(WEB, "UNLOCK web/1", "ERR DENIED *");
+	says(WEB, "LOCK jobs/1");
+	hears(WEB, "OK name=jobs/1 *");
+}
+END_TEST
+
+START_TEST(a_uid_is_that_of_a_unix_peer_only)
+{
+	begins_with(&(const struct rule){7, 33, -1, NULL, NULL, NULL, RIGHT_LOCK}, 1);
+	session_opens_from(20, 0, &(const struct peer){.is_local = true, .pid = 1, .uid = 33, .address = "127.0.0.1:9"});
+	denied(20, "LOCK a", "ERR DENIED *");
+	says(WEB, "LOCK a");
+	hears(WEB, "OK *");
+}
+END_TEST
+
+START_TEST(a_failed_auth_leaves_the_user_that_was_shown)
+{
+	begins();
+	says(WORKER, "AUTH other wrong");
+	verification_ends(0, false);
+	hears(WORKER, "ERR AUTH *");
+	says(WORKER, "LOCK jobs/1");
+	hears(WORKER, "OK *");
+	says(WORKER, "AUTH other secret");
+	verification_ends(0, true);
+	passes(100 * MSEC);
+	hears(WORKER, "OK user=other");
+	denied(WORKER, "LOCK jobs/1", "ERR DENIED *");
+}
+END_TEST
+
+/* --- what lists and pushes show --- */
+
+static void holds(unsigned k, const char *name)
+{
+	says(k, "LOCK %s", name);
+	hears(k, "OK *");
+}
+
+START_TEST(lists_show_only_what_one_may_look_at)
+{
+	begins();
+	holds(OPERATOR, "jobs/1");
+	holds(OPERATOR, "web/1");
+	holds(OPERATOR, "web/secret");
+	says(WEB, "LIST limit=1");
+	hears(WEB, "\\* name=web/1 *");
+	hears(WEB, "OK n=1 more=0");
+	says(CERTIFIED, "LIST");
+	hears(CERTIFIED, "\\* name=jobs/1 *");
+	hears(CERTIFIED, "\\* name=web/1 *");
+	hears(CERTIFIED, "\\* name=web/secret *");
+	hears(CERTIFIED, "OK n=3 more=0");
+	denied(WORKER, "LIST", "ERR DENIED LIST needs the right 'look', which no rule gives to this peer here");
+}
+END_TEST
+
+START_TEST(sessions_are_ones_own_or_all_for_an_administrator)
+{
+	begins();
+	opens(20, 33, 33, false);
+	says(WEB, "LIST sessions");
+	hears(WEB, "\\* session=* uid=33 *");
+	hears(WEB, "\\* session=* uid=33 *");
+	hears(WEB, "OK n=2 more=0");
+	says(WORKER, "LIST sessions");
+	hears(WORKER, "\\* session=* peer=10.0.0.7:1 *");
+	hears(WORKER, "OK n=1 more=0");
+	says(OPERATOR, "LIST sessions limit=1");
+	hears(OPERATOR, "\\* *");
+	hears(OPERATOR, "OK n=1 more=6");
+}
+END_TEST
+
+START_TEST(a_watcher_hears_of_what_it_may_look_at)
+{
+	begins();
+	says(WEB, "WATCH");
+	hears(WEB, "OK *");
+	holds(OPERATOR, "jobs/1");
+	holds(OPERATOR, "web/secret");
+	holds(OPERATOR, "web/1");
+	hears(WEB, "! EVENT kind=granted name=web/1 *");
+	hears_nothing(WEB);
+}
+END_TEST
+
+START_TEST(contended_is_for_those_who_may_look)
+{
+	begins();
+	says(WORKER, "SUBSCRIBE");
+	hears(WORKER, "OK");
+	holds(WORKER, "jobs/1");
+	says(OPERATOR, "LOCK jobs/1 wait=1m");
+	hears_nothing(WORKER);
+	says(WEB, "SUBSCRIBE");
+	hears(WEB, "OK");
+	holds(WEB, "web/1");
+	says(OPERATOR, "@a LOCK web/1 wait=1m");
+	hears(WEB, "! CONTENDED name=web/1 *");
+}
+END_TEST
+
+START_TEST(completion_passes_over_what_one_may_not_look_at)
+{
+	cluster_open(1);
+	cluster.conf.names = true;
+	cluster.conf.shared = _i;
+	daemon_starts(0);
+	passes(QUARANTINE_US + SEC);
+	peers_open(usual, sizeof(usual) / sizeof(usual[0]));
+	holds(OPERATOR, "web/secret");
+	holds(OPERATOR, "a");
+	holds(OPERATOR, "web/z");
+	passes(2 * SEC);
+	says(WEB, "COMPLETE limit=1");
+	hears(WEB, "\\* name=web/z");
+	hears(WEB, "OK n=1");
+}
+END_TEST
+
+Suite *access_suite(void)
+{
+	Suite *s = suite_create("access");
+	TCase *t = tcase_create("access");
+
+	tcase_add_checked_fixture(t, NULL, ends);
+	tcase_add_loop_test(t, each_request_has_a_decision_and_a_line_here, 0, VERB_N);
+	tcase_add_loop_test(t, whom_no_rule_matches_is_denied_all_but_five_requests, 0, VERB_N);
+	tcase_add_loop_test(t, root_has_no_right_that_no_rule_gives, 0, VERB_N);
+	tcase_add_test(t, the_first_rule_whose_conditions_all_hold_decides);
+	tcase_add_test(t, each_name_of_a_request_needs_the_right);
+	tcase_add_test(t, what_is_there_is_denied_like_what_is_not);
+	tcase_add_loop_test(t, a_pattern_has_stars_for_any_bytes, 0, PATTERNS);
+	tcase_add_test(t, rules_that_are_read_again_hold_for_sessions_that_are_there);
+	tcase_add_test(t, a_uid_is_that_of_a_unix_peer_only);
+	tcase_add_test(t, a_failed_auth_leaves_the_user_that_was_shown);
+	tcase_add_test(t, lists_show_only_what_one_may_look_at);
+	tcase_add_test(t, sessions_are_ones_own_or_all_for_an_administrator);
+	tcase_add_test(t, a_watcher_hears_of_what_it_may_look_at);
+	tcase_add_test(t, contended_is_for_those_who_may_look);
+	tcase_add_loop_test(t, completion_passes_over_what_one_may_not_look_at, 0, 2);
+	suite_add_tcase(s, t);
+	return s;
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/auth.c: AUTH, which the outer layer verifies, and what failures cost. */
+#include "daemon/core/auth.h"
+#include "tests/fixture/cluster.h"
+
+#include <check.h>
+#include <stdio.h>
+
+/* Over TCP from that address. */
+static void dials(unsigned k, const char *from)
+{
+	struct peer peer = {.pid = -1, .uid = -1};
+
+	snprintf(peer.address, sizeof(peer.address), "%s", from);
+	session_opens_from(k, 0, &peer);
+}
+
+static void begins(void)
+{
+	cluster_begin(1);
+	cluster.daemon[0].conf.users = true;
+	service_reload(cluster.daemon[0].service, &cluster.daemon[0].conf);
+}
+
+/* Session k sends AUTH, and the outer layer has verified it. */
+static void fails(unsigned k)
+{
+	says(k, "AUTH ann wrong");
+	verification_ends(0, false);
+}
+
+START_TEST(a_secret_is_verified_outside_and_then_answered)
+{
+	begins();
+	says(1, "@a AUTH ann \"a b\"");
+	hears_nothing(1);
+	ck_assert_str_eq(cluster.daemon[0].verified, "ann a b");
+	says(1, "@p PING");
+	hears(1, "@p OK");
+	verification_ends(0, true);
+	hears(1, "@a OK user=ann");
+}
+END_TEST
+
+START_TEST(a_request_behind_an_untagged_auth_waits_for_it)
+{
+	begins();
+	says(1, "AUTH ann secret");
+	says(1, "PING");
+	hears_nothing(1);
+	verification_ends(0, true);
+	hears(1, "OK user=ann");
+	hears(1, "OK");
+}
+END_TEST
+
+START_TEST(each_failure_makes_the_next_answer_later_and_the_third_ends_the_connection)
+{
+	begins();
+	fails(1);
+	hears(1, "ERR AUTH no user of that name has that secret");
+	fails(1);
+	hears_nothing(1);
+	passes(99 * MSEC);
+	hears_nothing(1);
+	passes(1 * MSEC);
+	hears(1, "ERR AUTH *");
+	ck_assert(!hung_up(1));
+	fails(1);
+	passes(199 * MSEC);
+	hears_nothing(1);
+	passes(1 * MSEC);
+	hears(1, "ERR AUTH *this was failure 3: hanging up");
+	ck_assert(hung_up(1));
+}
+END_TEST
+
+START_TEST(a_success_is_late_as_well_after_a_failure)
+{
+	begins();
+	fails(1);
+	hears(1, "ERR AUTH *");
+	says(1, "AUTH ann secret");
+	verification_ends(0, true);
+	hears_nothing(1);
+	says(2, "PING");
+	hears(2, "OK"); /* nobody else waits */
+	passes(100 * MSEC);
+	hears(1, "OK user=ann");
+}
+END_TEST
+
+START_TEST(an_address_is_late_on_its_next_connection_and_no_other_is)
+{
+	begins();
+	dials(3, "10.0.0.7:1000");
+	fails(3);
+	hears(3, "ERR AUTH *");
+	dials(4, "10.0.0.7:1001");
+	says(4, "AUTH ann secret");
+	verification_ends(0, true);
+	hears_nothing(4);
+	dials(5, "10.0.0.8:1000");
+	says(5, "AUTH ann secret");
+	verification_ends(0, true);
+	hears(5, "OK user=ann");
+	passes(100 * MSEC);
+	hears(4, "OK user=ann");
+}
+END_TEST
+
+START_TEST(an_address_is_never_more_than_five_seconds_late_and_is_forgiven)
+{
+	begins();
+	for (unsigned k = 10; k < 20; k++) {
+		char from[32];
+
+		snprintf(from, sizeof(from), "10.0.0.7:%u", k);
+		dials(k, from);
+		fails(k);
+		passes(5000 * MSEC);
+		hears(k, "ERR AUTH *");
+	}
+	dials(3, "10.0.0.7:1");
+	says(3, "AUTH ann secret");
+	verification_ends(0, true);
+	passes(4999 * MSEC);
+	hears_nothing(3);
+	passes(1 * MSEC);
+	hears(3, "OK user=ann");
+	passes(AUTH_FORGIVEN);
+	says(3, "AUTH bob secret");
+	verification_ends(0, true);
+	hears(3, "OK user=bob");
+}
+END_TEST
+
+START_TEST(origins_take_turns)
+{
+	begins();
+	dials(3, "10.0.0.7:1000");
+	dials(4, "10.0.0.7:1001");
+	dials(5, "10.0.0.7:1002");
+	dials(6, "10.0.0.8:1000");
+	says(3, "AUTH a s");
+	says(4, "AUTH b s");
+	says(5, "AUTH c s");
+	says(6, "AUTH d s");
+	ck_assert_str_eq(cluster.daemon[0].verified, "a s");
+	verification_ends(0, true);
+	ck_assert_str_eq(cluster.daemon[0].verified, "b s");
+	verification_ends(0, true);
+	ck_assert_str_eq(cluster.daemon[0].verified, "d s");
+	verification_ends(0, true);
+	ck_assert_str_eq(cluster.daemon[0].verified, "c s");
+	verification_ends(0, true);
+	hears(6, "OK user=d");
+}
+END_TEST
+
+START_TEST(who_hangs_up_is_not_verified_and_has_failed)
+{
+	begins();
+	dials(3, "10.0.0.7:1000");
+	dials(4, "10.0.0.7:1001");
+	says(3, "AUTH a s");
+	says(4, "AUTH b s");
+	goes(4, GONE_RESET);
+	goes(3, GONE_RESET);
+	verification_ends(0, true);
+	ck_assert_uint_eq(cluster.daemon[0].verifies, 1);
+	dials(5, "10.0.0.7:1002");
+	says(5, "AUTH a s");
+	verification_ends(0, true);
+	hears_nothing(5);
+	passes(100 * MSEC);
+	hears(5, "OK user=a");
+}
+END_TEST
+
+START_TEST(a_half_closed_session_is_still_answered)
+{
+	begins();
+	says(1, "AUTH ann secret");
+	half_closes(1);
+	verification_ends(0, true);
+	hears(1, "OK user=ann");
+	ck_assert(hung_up(1));
+}
+END_TEST
+
+START_TEST(without_users_every_secret_is_wrong)
+{
+	cluster_begin(1);
+	says(1, "AUTH ann secret");
+	hears(1, "ERR AUTH no user of that name has that secret");
+	ck_assert_uint_eq(cluster.daemon[0].verifies, 0);
+}
+END_TEST
+
+START_TEST(one_session_has_one_auth_under_way)
+{
+	begins();
+	says(1, "@a AUTH ann secret");
+	says(1, "@b AUTH bob secret");
+	hears(1, "@b ERR LIMIT another AUTH of this session is not answered yet");
+	verification_ends(0, true);
+	hears(1, "@a OK user=ann");
+}
+END_TEST
+
+START_TEST(nothing_that_was_typed_is_logged)
+{
+	begins();
+	for (unsigned i = 0; i < 3; i++) {
+		says(1, "AUTH ann hunter2");
+		verification_ends(0, false);
+		passes(1000 * MSEC);
+	}
+	ck_assert(was_logged("auth-failed peer=*"));
+	for (unsigned i = 0; i < 3; i++) {
+		says(2, "AUTH ann hunter2");
+		verification_ends(0, false);
+		passes(1000 * MSEC);
+	}
+	ck_assert(!was_logged("*hunter2*"));
+}
+END_TEST
+
+/* --- a peer of another host, where there are users and no rules --- */
+
+START_TEST(from_another_host_auth_comes_first)
+{
+	static const char *const refused[] = {"LOCK a", "LIST", "STATS", "RESUME 1 x", "SHOW a", "CHECK a"};
+
+	begins();
+	dials(3, "10.0.0.7:1000");
+	for (unsigned i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		says(3, "%s", refused[i]);
+		hears(3, "ERR AUTH say first who you are: AUTH user secret");
+	}
+	says(3, "PING");
+	hears(3, "OK");
+	says(3, "HELLO 1");
+	hears(3, "OK proto=1 *");
+	says(3, "HELP PING");
+	hears(3, "\\* *");
+	hears(3, "OK *");
+	says(3, "AUTH ann secret");
+	verification_ends(0, true);
+	hears(3, "OK user=ann");
+	says(3, "LOCK a");
+	hears(3, "OK name=a *");
+}
+END_TEST
+
+START_TEST(a_certificate_shows_who_it_is_as_well)
+{
+	begins();
+	session_opens_from(3, 0, &(const struct peer){.pid = -1, .uid = -1, .address = "10.0.0.7:1000", .subject = "CN=db3"});
+	says(3, "LOCK a");
+	hears(3, "OK name=a *");
+}
+END_TEST
+
+START_TEST(on_this_host_no_auth_is_needed)
+{
+	begins();
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+}
+END_TEST
+
+Suite *auth_suite(void)
+{
+	Suite *s = suite_create("auth");
+	TCase *t = tcase_create("auth");
+
+	tcase_add_checked_fixture(t, NULL, cluster_close);
+	tcase_add_test(t, a_secret_is_verified_outside_and_then_answered);
+	tcase_add_test(t, a_request_behind_an_untagged_auth_waits_for_it);
+	tcase_add_test(t, each_failure_makes_the_next_answer_later_and_the_third_ends_the_connection);
+	tcase_add_test(t, a_success_is_late_as_well_after_a_failure);
+	tcase_add_test(t, an_address_is_late_on_its_next_connection_and_no_other_is);
+	tcase_add_test(t, an_address_is_never_more_than_five_seconds_late_and_is_forgiven);
+	tcase_add_test(t, origins_take_turns);
+	tcase_add_test(t, who_hangs_up_is_not_verified_and_has_failed);
+	tcase_add_test(t, a_half_closed_session_is_still_answered);
+	tcase_add_test(t, without_users_every_secret_is_wrong);
+	tcase_add_test(t, one_session_has_one_auth_under_way);
+	tcase_add_test(t, nothing_that_was_typed_is_logged);
+	tcase_add_test(t, from_another_host_auth_comes_first);
+	tcase_add_test(t, a_certificate_shows_who_it_is_as_well);
+	tcase_add_test(t, on_this_host_no_auth_is_needed);
+	suite_add_tcase(s, t);
+	return s;
+}
