@@ -36,6 +36,12 @@ bool request_is_head(struct evhttp_request *req)
 	return evhttp_request_get_command(req) == EVHTTP_REQ_HEAD;
 }
 
+void request_abandoned(struct evhttp_request *req)
+{
+	if (!evhttp_request_get_connection(req))
+		evhttp_request_free(req);
+}
+
 void answer_headers(struct evhttp_request *req, const char *type, const char *csp)
 {
 	struct evkeyvalq *out = evhttp_request_get_output_headers(req);

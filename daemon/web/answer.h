@@ -19,6 +19,11 @@ bool request_is_head(struct evhttp_request *req);
 /* The headers that all answers have. csp NULL: nothing may be loaded. */
 void answer_headers(struct evhttp_request *req, const char *type, const char *csp);
 void answer(struct evhttp_request *req, int status, const char *type, const void *body, size_t n, const char *csp);
+/*
+ * For the close callback of a connection whose request is not answered yet. evhttp has parted the two if the client is the cause, and leaves the request
+ * to us; else it frees the request itself.
+ */
+void request_abandoned(struct evhttp_request *req);
 void answer_error(struct evhttp_request *req, int status, const char *text); /* one line of text */
 
 #endif

@@ -52,14 +52,15 @@ static void snapshot_free(struct snapshot *s)
 	free(s);
 }
 
-/* evhttp frees the request. */
 static void on_close(struct evhttp_connection *c, void *context)
 {
 	struct snapshot *s = context;
+	struct evhttp_request *req = s->req;
 
 	(void)c;
 	s->req = NULL;
 	snapshot_free(s);
+	request_abandoned(req);
 }
 
 static void snapshot_fails(struct snapshot *s, int status, const char *text)

@@ -62,11 +62,14 @@ static void stream_free(struct stream *s)
 	free(s);
 }
 
-/* evhttp frees the request. */
 static void on_close(struct evhttp_connection *c, void *context)
 {
+	struct stream *s = context;
+	struct evhttp_request *req = s->req;
+
 	(void)c;
-	stream_free(context);
+	stream_free(s);
+	request_abandoned(req);
 }
 
 static void stream_end(struct stream *s)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The web listener: health, metrics, the snapshot and the stream of events. The page itself: test_web_page.py."""
+import contextlib
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -294,3 +296,42 @@ class Slow(WebTest):
             stream.close()
         until(lambda: web.ask("/api/v1/snapshot").status == 200 and len(os.listdir("/proc/%d/fd" % d.pid)) < 40, "those who left are forgotten", WAIT)
         Events(web).close()
+
+    def test_clients_that_leave_before_the_end_of_the_answer_leave_nothing(self):
+        d, web = self.start()
+
+        def come_and_go(times):
+            for _ in range(times):
+                for stream in [Events(web) for _ in range(30)]:
+                    stream.close()
+                until(lambda: len(os.listdir("/proc/%d/fd" % d.pid)) < 35, "those who left are forgotten", WAIT)
+            return memory_kib(d.pid)
+        before = come_and_go(10)
+        self.assertLess(come_and_go(30) - before, 500, "KiB for 900 clients")
+
+
+class Nonsense(WebTest):
+    COST = 8
+
+    def test_garbage_harms_nobody(self):
+        d, web = self.start()
+        seed = random.randrange(10 ** 9)
+        chance = random.Random(seed)
+        client = self.client(d)
+        client.ok("LOCK a")
+        heads = [head + b"\r\n" for head in (
+            b"GET / HTTP/1.1\r\nHost: localhost\r\n", b"GET /api/v1/snapshot?prefix=%41&limit=5 HTTP/1.1\r\nHost: localhost\r\n",
+            b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n", b"GET http://[::1]:7/%zz?a=%1 HTTP/1.1\r\nHost: a\r\n", b"OPTIONS * HTTP/1.1\r\nHost: localhost\r\n",
+            b"POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nExpect: 100-continue\r\n", b"CONNECT a:1 HTTP/1.1\r\n",
+            b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n")]
+        for _ in range(500):
+            data = bytearray(chance.choice(heads) * chance.choice((1, 1, 2)))
+            for _ in range(chance.choice((0, 1, 3, 10))):
+                data[chance.randrange(len(data))] = chance.randrange(256)
+            with contextlib.suppress(OSError), web.connect(0.2) as sock:
+                sock.sendall(bytes(data[:chance.choice((len(data), chance.randrange(len(data))))]))
+                if chance.random() < 0.3:
+                    sock.recv(chance.choice((1, 65536)))
+        self.assertTrue(d.alive(), "seed %d" % seed)
+        until(lambda: web.ask("/livez").status == 200, "it answers, seed %d" % seed)
+        client.ok("UNLOCK a")
