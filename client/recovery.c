@@ -135,7 +135,7 @@ static int attempt_shake(struct redlock *c)
 
 	switch (secure()->shake(c->channel.tls, why, sizeof(why))) {
 	case TLS_DONE:
-		return session_resume(c);
+		return session_show(c);
 	case TLS_FAILED:
 		snprintf(text, sizeof(text), "redlockd is away: %s", why);
 		conn_lost(c, -EPROTO, text);
@@ -154,7 +154,7 @@ static int attempt_shake(struct redlock *c)
 static int attempt_connected(struct redlock *c)
 {
 	if (!*c->host)
-		return session_resume(c);
+		return session_show(c);
 	c->channel.tls = secure()->dial(c->channel.fd, c->host);
 	if (c->channel.tls)
 		return attempt_shake(c);

@@ -32,7 +32,7 @@ static const unsigned char needs[VERB_N] = {
 	[VERB_DONE] = NEED_LOCK_JOB,     [VERB_RETRY] = NEED_LOCK_JOB,      [VERB_SHOW] = NEED_LOOK,
 	[VERB_FORGET] = NEED_LOOK,       [VERB_COMPLETE] = NEED_LOOK_SOME,  [VERB_RECENT] = NEED_LOOK_SOME,
 	[VERB_WATCH] = NEED_LOOK_SOME,   [VERB_LIST] = NEED_LIST,           [VERB_STATS] = NEED_LOOK_ALL,
-	[VERB_BREAK] = NEED_ADMIN,       [VERB_KILL] = NEED_ADMIN_ALL,
+	[VERB_BREAK] = NEED_ADMIN,       [VERB_KILL] = NEED_ADMIN_ALL,    [VERB_DRAIN] = NEED_ADMIN_ALL,
 };
 
 static const char *right_word(unsigned right)

@@ -25,15 +25,13 @@ static bool admin_is_allowed(struct commander *x, struct session *s)
 	return false;
 }
 
-/* victim: a session, or 0; then it is a name. */
-static void admin_log(struct commander *x, const struct session *by, const char *event, struct span name, uint64_t victim)
+/* field, value: for the log. name, victim: for the audit log; "" and 0 if it concerns no name and no session. */
+static void admin_log(struct commander *x, const struct session *by, const char *event, const char *field, const char *value, struct span name,
+		      uint64_t victim)
 {
 	const struct audit a = {.event = event, .session = by, .name = name, .held_us = -1, .victim = victim};
-	const char *field = victim > 0 ? "session=" : "name=", *value;
-	char who[WHO_MAX], number[32];
+	char who[WHO_MAX];
 
-	snprintf(number, sizeof(number), "%" PRIu64, victim);
-	value = victim > 0 ? number : core_quoted(x->core, name);
 	if (x->core->conf.audit)
 		audit_write(x->core, &a);
 	core_log(x->core, LOG_NOTICE, event, "%s%s by=%s", field, value, core_quoted(x->core, (struct span){who, session_who(by, who)}));
@@ -52,7 +50,7 @@ void serve_DRAIN(struct commander *x, struct session *s)
 		return;
 	if (bounded)
 		snprintf(text, sizeof(text), "%" PRId64, q->field[FIELD_IN].number / MSEC);
-	admin_log(x, s, "drain", bounded ? "in_ms=" : "in=", text);
+	admin_log(x, s, "drain", bounded ? "in_ms=" : "in=", text, SPAN(""), 0);
 	drain_begin(x, bounded ? q->field[FIELD_IN].number : -1);
 	reply_begin(&r, session_line(x->sessions), q->tag, "OK");
 	reply_int(&r, "locks", x->core->metrics.value[METRIC_LOCKS_HELD]);
@@ -116,6 +114,7 @@ static void kill_connected(struct commander *x, struct session *s)
 void serve_KILL(struct commander *x, struct session *s)
 {
 	const struct request *q = &x->request;
+	char number[32];
 	struct session *victim;
 	struct reply r;
 
@@ -130,7 +129,8 @@ void serve_KILL(struct commander *x, struct session *s)
 		tell_error(x, s, q->tag, ERROR_NOTFOUND, "this daemon has no session of that number: LIST sessions shows them");
 		return;
 	}
-	admin_log(x, s, "kill", SPAN(""), victim->serial);
+	snprintf(number, sizeof(number), "%" PRIu64, victim->serial);
+	admin_log(x, s, "kill", "session=", number, SPAN(""), victim->serial);
 	reply_begin(&r, session_line(x->sessions), q->tag, "OK");
 	reply_int(&r, "session", (int64_t)victim->serial);
 	reply_int(&r, "n", session_holds(victim));
@@ -182,7 +182,7 @@ void serve_BREAK(struct commander *x, struct session *s)
 
 	if (!admin_is_allowed(x, s) || !pendings_within_limit(x, s))
 		return;
-	admin_log(x, s, "break", name, 0);
+	admin_log(x, s, "break", "name=", core_quoted(x->core, name), name, 0);
 	if (l && l->lease.state != LEASE_NONE && !l->lease.shared) {
 		break_here(x, s, l);
 		return;

@@ -2,6 +2,8 @@
 /* See rules.h. */
 #include "daemon/core/rules.h"
 
+#include "daemon/core/who.h"
+
 /*
  * Whether a text matches a pattern in which * stands for any bytes. On a mismatch only the last star takes one byte more: an earlier one need not, because
  * what follows it was found as soon as possible.
