@@ -28,7 +28,8 @@ START_TEST(ls_without_long_leaves_fields_out_and_cuts_the_holder)
 
 	PLAYED(&o,
 	       "< LIST locks limit=1000\n"
-	       "> * name=a fence=17 session=3 holder=\"0123456789abcdef 0123456789abcdef 0123456789abcdef 0123456789abcd \\xc3\\xbc pid=1\" held_ms=7 waiters=0\n"
+	       "> * name=a fence=17 session=3 holder=\"0123456789abcdef 0123456789abcdef "
+	       "0123456789abcdef 0123456789abcd \\xc3\\xbc pid=1\" held_ms=7 waiters=0\n"
 	       "> OK n=1 more=0\n=\n",
 	       "ls");
 	ck_assert_int_eq(o.code, 0);
