@@ -21,7 +21,7 @@ static const char *const later[] = {
 
 /* --- usage --- */
 
-static void usage_rows(uint32_t commands)
+static void usage_rows(uint64_t commands)
 {
 	char left[64];
 	size_t i;
@@ -42,7 +42,7 @@ void usage_print(const struct cli_command *only)
 
 	if (only) {
 		printf("usage: redlock %s [OPTION...] %s\n%s\n\n", only->word, only->operands, only->help);
-		usage_rows(1u << (only - cli_commands));
+		usage_rows(UINT64_C(1) << (only - cli_commands));
 		return;
 	}
 	printf("usage: redlock [OPTION...] COMMAND ...\n\n");
@@ -130,7 +130,7 @@ static int option_unknown(const struct invocation *in, const char *word)
 	return usage_exit(in);
 }
 
-static int option_take(struct invocation *in, uint32_t *given, int letter)
+static int option_take(struct invocation *in, uint64_t *given, int letter)
 {
 	const char *wrong;
 	size_t i;
@@ -138,7 +138,7 @@ static int option_take(struct invocation *in, uint32_t *given, int letter)
 	/* getopt returns no other letters. */
 	for (i = 0; i < OPTIONS - 1 && (option_rows[i].letter != letter || option_is_hidden(in, i)); i++)
 		;
-	*given |= 1u << i;
+	*given |= UINT64_C(1) << i;
 	wrong = option_rows[i].set(in, option_rows[i].argument ? optarg : NULL);
 	if (!wrong)
 		return 0;
@@ -165,7 +165,7 @@ static void getopt_tables(const struct invocation *in, struct option longs[OPTIO
 }
 
 /* Takes the options up to the next operand. *literal becomes true at "--": no word after it is an option. */
-static int options_take(int argc, char **argv, struct invocation *in, uint32_t *given, bool *literal)
+static int options_take(int argc, char **argv, struct invocation *in, uint64_t *given, bool *literal)
 {
 	struct option longs[OPTIONS + 1];
 	char letters[2 * OPTIONS + 3];
@@ -207,7 +207,7 @@ static int operand_take(struct invocation *in, const char *word)
 	return 0;
 }
 
-static int options_fit(const struct invocation *in, uint32_t given)
+static int options_fit(const struct invocation *in, uint64_t given)
 {
 	size_t i;
 
@@ -241,7 +241,7 @@ static int names_fit(const struct invocation *in)
 	return 0;
 }
 
-static int invocation_whole(const struct invocation *in, uint32_t given)
+static int invocation_whole(const struct invocation *in, uint64_t given)
 {
 	int r;
 
@@ -274,7 +274,7 @@ int invocation_parse(int argc, char **argv, struct invocation *ret_in)
 {
 	struct invocation in = {.wait_ms = REDLOCK_FOREVER, .busy_exit = EXIT_NOT_ACQUIRED, .cost = 1};
 	bool literal = false;
-	uint32_t given = 0;
+	uint64_t given = 0;
 	int r;
 
 	for (;;) {

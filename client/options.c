@@ -276,7 +276,7 @@ const struct cli_command cli_commands[CLI_COMMANDS] = {
 #include "client/cli.def"
 };
 
-#define ON(id)  (1u << CLI_##id)
+#define ON(id)  (UINT64_C(1) << CLI_##id)
 #define ANY     ANY_COMMAND
 #define WAITS   (ON(RUN) | ON(TRY) | ON(HOLD) | ON(LEAD) | ON(WORK))
 #define QUERIES (ANY & ~WAITS & ~ON(TOP))

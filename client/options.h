@@ -17,7 +17,7 @@ struct option_row {
 	const char *word;
 	int letter;
 	const char *argument;
-	uint32_t commands;
+	uint64_t commands;
 	const char *(*set)(struct invocation *in, const char *value); /* NULL, or what is wrong with the value */
 	const char *help;
 };
