@@ -516,7 +516,7 @@ $(O)/completion: $(call obj,client/completion.c client/options.c $(PROTO))
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^
 
-completions: $(COMPLETIONS)
+completions: $(COMPLETIONS) ## what bash, zsh and fish complete
 
 $(COMPLETIONS): $(O)/completion.%: client/completion/redlock.% $(O)/completion
 	$(Q)$(O)/completion $* >$@ && cat $< >>$@

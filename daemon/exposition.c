@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The text of /metrics (Prometheus, format 0.0.4): the figures of STATS with redlockd_ before their names, and what a row of STATS cannot tell. No
- * name of a lock is in it, so its size does not depend on what clients do. Times are in seconds, as Prometheus wants them: wait_total_ms is redlockd_wait_seconds_total.
+ * name of a lock is in it, so its size does not depend on what clients do. Times are in seconds, as Prometheus wants them: wait_total_ms is
+ * redlockd_wait_seconds_total.
  */
 #include "daemon/internal.h"
 

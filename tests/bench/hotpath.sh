@@ -5,8 +5,8 @@
 set -u
 
 build=$1
-lock_ceiling=7740
-unlock_ceiling=5560
+lock_ceiling=7830
+unlock_ceiling=5620
 passed=0 failed=0
 
 # held figure ceiling what

@@ -118,6 +118,7 @@ static const char *const line_of[VERB_N] = {
 	[VERB_UNSUBSCRIBE] = "UNSUBSCRIBE",
 	[VERB_BREAK] = "BREAK web/1",
 	[VERB_KILL] = "KILL session=1",
+	[VERB_DRAIN] = "DRAIN",
 	[VERB_STATS] = "STATS",
 };
 
