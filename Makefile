@@ -444,11 +444,11 @@ $(O)/libredlock.a: $(LIBREDLOCK)
 # The same as a shared library: its objects are compiled for that, and it exports what client/libredlock.map lists.
 SONAME  := libredlock.so.0
 SHARED  := $(O)/libredlock.so.$(VERSION)
-SHARED_OBJ := $(patsubst %.c,$(O)/shared/%.o,$(CLIENT) $(PROTO))
+SHARED_OBJ := $(patsubst %.c,$(O)/shared/%.o,$(CLIENT) $(CLIENT_TLS) $(TLS) $(PROTO))
 $(SHARED): $(SHARED_OBJ) client/libredlock.map
 	$(call say,LD)
 	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script,client/libredlock.map -Wl,-z,defs $(filter-out -pie,$(HARDEN_LD)) $(CFLAGS) $(LDFLAGS) \
-		-o $@ $(SHARED_OBJ)
+		-o $@ $(SHARED_OBJ) $(LIBS_TLS)
 
 $(O)/shared/%.o: %.c Makefile | $(FIRST)
 	@mkdir -p $(@D)

@@ -184,8 +184,8 @@ struct conf_users {
 /* Reads auth.users_file, which must be set. NULL: it added errors to the report, which must be printed while the configuration is there. */
 struct conf_users *conf_users(struct conf *c, struct conf_report *report);
 void conf_users_free(struct conf_users *users); /* NULL is allowed */
-/* Opens and reads the files that the configuration names, and prints what is wrong with them. 0, or -1 if there were errors. After conf_read. */
-int conf_check_files(struct conf *c, struct conf_report *report) __attribute__((warn_unused_result));
+/* Reads the file of users. 0, or -1 if it added errors. */
+int conf_users_check(struct conf *c, struct conf_report *report) __attribute__((warn_unused_result));
 
 /* Prints the effective YAML, with the origin of each value as a comment. Reading it gives the same configuration. It contains no secret. */
 void conf_dump(const struct conf *c, FILE *out);

@@ -147,12 +147,11 @@ void conf_users_free(struct conf_users *users)
 	free(users);
 }
 
-int conf_check_files(struct conf *c, struct conf_report *report)
+int conf_users_check(struct conf *c, struct conf_report *report)
 {
 	unsigned before = report->errors;
 
-	if (c->auth.users_file)
+	if (c->auth.users_file && !c->origin[KEY_AUTH_USERS_FILE].bad)
 		conf_users_free(conf_users(c, report));
-	conf_report_print(report);
 	return report->errors == before ? 0 : -1;
 }

@@ -112,8 +112,7 @@ static int run(const struct options *o)
 	report.out = open_memstream(&text, &n);
 	if (!report.out)
 		mem_exhausted();
-	status = conf_read(&conf, o->args.config, o->args.sets, o->args.set_count, &report) < 0 || credentials_read(&conf, &report) < 0 ||
-		conf_check_files(&conf, &report) < 0 ? EX_CONFIG : EX_OK;
+	status = conf_read(&conf, o->args.config, o->args.sets, o->args.set_count, &report) < 0 || credentials_read(&conf, &report) < 0 ? EX_CONFIG : EX_OK;
 	if (fclose(report.out))
 		mem_exhausted();
 	if (status == EX_OK) {
@@ -141,8 +140,6 @@ static int with_configuration(const struct options *o)
 		status = EX_CONFIG;
 	else if (o->action == ACTION_DUMP)
 		conf_dump(&conf, stdout);
-	else if (conf_check_files(&conf, &report) < 0)
-		status = EX_CONFIG;
 	else if (!o->quiet)
 		conf_summary(&conf, stdout);
 	conf_release(&conf);

@@ -128,8 +128,6 @@ static int reload_parse(struct daemon *d, struct conf *ret_fresh, struct conf_re
 	if (!report->out)
 		mem_exhausted();
 	r = conf_read(ret_fresh, d->args->config, d->args->sets, d->args->set_count, report);
-	if (r == 0)
-		r = conf_check_files(ret_fresh, report);
 	if (fclose(report->out))
 		mem_exhausted();
 	log_text(text);
