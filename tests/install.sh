@@ -73,7 +73,7 @@ int main(void)
 }
 C
 said=$(${CC:-cc} -Wall -Wextra -Werror -std=c11 -I"$scratch/usr/usr/include" -o "$scratch/secure" "$scratch/secure.c" -L"$scratch/usr/usr/lib" -lredlock -lssl -lcrypto &&
-	"$scratch/secure")
+	LD_LIBRARY_PATH="$scratch/usr/usr/lib" "$scratch/secure")
 [ "$said" = '/nonexistent/ca.pem: cannot be read: No such file or directory' ]
 verdict $? "a program that uses TLS does not link against the installed library, or does not run: $said"
 readelf -d "$scratch/program" | grep -q 'libredlock\.so\.0'
