@@ -64,7 +64,7 @@ static void joined_tell(struct ward *w, const struct redlock_line *row, const ch
 	field_show(row, "reason", reason);
 	if (rtt_us)
 		snprintf(rtt, sizeof(rtt), "%" PRId64 ".%02d ms", rtt_us / 1000, (int)(rtt_us % 1000 / 10));
-	if (reason[0])
+	if (reason[0] && !w->memory)
 		finding_tell(w->findings, "permission", FINDING_FAIL, "give its user what redlock doctor --print-acl prints",
 			     "store %s votes, but whoever waits is not told by it when a lock is free: %s", node, reason);
 	else if (!w->memory)

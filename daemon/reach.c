@@ -5,6 +5,8 @@
 #include "conf/conf.h"
 #include "daemon/net/address.h"
 
+#include <errno.h>
+
 bool reach_of_host(const char *tcp)
 {
 	return tcp && !conf_host_is_local(tcp);
@@ -17,7 +19,7 @@ bool reach_of_socket(int fd)
 	struct peer peer;
 
 	if (getsockname(fd, (struct sockaddr *)&address, &n))
-		return true;
+		return errno != ENOTSOCK;
 	address_peer(fd, (const struct sockaddr *)&address, &peer);
 	return !peer.is_local;
 }

@@ -33,7 +33,7 @@ class Words(FuncTest):
         c = self.client(daemon)
         c.ok("LOCK a")
         daemon.send_signal(signal.SIGUSR1)
-        daemon.logged(r'status version=\S+ pid=%d up_s=\d+ store=memory now="1/1 stores, 1 sessions, 1 locks" connections=1' % daemon.process.pid)
+        daemon.logged(r'status version=\S+ pid=%d up_s=\d+ store=memory now="1/1 stores, 1 sessions, 1 locks, 0 waiters" connections=1' % daemon.process.pid)
         daemon.logged(r"status metric=grants_total value=1\n")
         c.ok("CHECK a")
 

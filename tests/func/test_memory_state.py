@@ -281,7 +281,7 @@ class Reboot(FuncTest):
 
     def booted(self, seconds, listen):
         """A daemon that listens on this address, on a host that was booted so many seconds ago."""
-        daemon = self.daemon(merged(CONF, {"listen": {"tcp": "%s:%d" % (listen, free_port())}}), start=False)
+        daemon = self.daemon(merged(CONF, {"listen": {"tcp": "%s:%d" % (listen, free_port())}, "insecure": "yes"}), start=False)
         with open("/proc/uptime") as uptime:
             offset = seconds - int(float(uptime.read().split()[0]))
         daemon.argv = ["unshare", "--time", "--boottime", str(offset), "--fork", "--kill-child", *daemon.command()]
@@ -318,7 +318,7 @@ class Container(FuncTest):
     """The daemon is process 1 of a pid namespace. The runtime directory is empty, as in a container that was created anew."""
 
     def contained(self, listen):
-        daemon = self.daemon(merged(CONF, {"listen": {"tcp": "%s:%d" % (listen, free_port())}}), start=False)
+        daemon = self.daemon(merged(CONF, {"listen": {"tcp": "%s:%d" % (listen, free_port())}, "insecure": "yes"}), start=False)
         daemon.argv = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *daemon.command()]
         return daemon.start()
 
