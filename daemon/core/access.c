@@ -124,10 +124,10 @@ static bool rules_grant(struct commander *x, struct session *s)
 	return denied(x, s, RIGHT_ADMIN, NULL);
 }
 
-/* A peer of another host has shown nothing, and there are users. */
+/* A peer of another host has shown nothing, and there are users. Whoever asks by the web listener has shown its token. */
 static bool must_show_itself(const struct commander *x, const struct session *s)
 {
-	return !x->core->conf.rules && x->core->conf.users && !s->is_local && !s->has_subject && !(s->identity && s->identity->user);
+	return !x->core->conf.rules && x->core->conf.users && !s->is_local && !s->is_web && !s->has_subject && !(s->identity && s->identity->user);
 }
 
 bool access_is_granted(struct commander *x, struct session *s)

@@ -263,6 +263,15 @@ START_TEST(a_certificate_shows_who_it_is_as_well)
 }
 END_TEST
 
+START_TEST(the_web_listener_has_a_token_of_its_own)
+{
+	begins();
+	session_opens_from(3, 0, &(const struct peer){.pid = -1, .uid = -1, .address = "10.0.0.7:1000", .is_web = true});
+	says(3, "LIST locks");
+	hears(3, "OK n=0");
+}
+END_TEST
+
 START_TEST(on_this_host_no_auth_is_needed)
 {
 	begins();
@@ -291,6 +300,7 @@ Suite *auth_suite(void)
 	tcase_add_test(t, nothing_that_was_typed_is_logged);
 	tcase_add_test(t, from_another_host_auth_comes_first);
 	tcase_add_test(t, a_certificate_shows_who_it_is_as_well);
+	tcase_add_test(t, the_web_listener_has_a_token_of_its_own);
 	tcase_add_test(t, on_this_host_no_auth_is_needed);
 	suite_add_tcase(s, t);
 	return s;
