@@ -268,7 +268,7 @@ START_TEST(the_web_listener_has_a_token_of_its_own)
 	begins();
 	session_opens_from(3, 0, &(const struct peer){.pid = -1, .uid = -1, .address = "10.0.0.7:1000", .is_web = true});
 	says(3, "LIST locks");
-	hears(3, "OK n=0");
+	hears(3, "OK n=0 *");
 }
 END_TEST
 
