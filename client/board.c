@@ -199,7 +199,8 @@ int board_ask(struct board *b, struct redlock *c, enum board_order order)
 	if (r)
 		return r;
 	b->more = redlock_line_number(redlock_answer(c), "more", 0);
-	qsort(b->lock, b->n, sizeof(*b->lock), compare[order]);
+	if (b->n > 0)
+		qsort(b->lock, b->n, sizeof(*b->lock), compare[order]);
 	return b->failed ? -ENOMEM : 0;
 }
 
