@@ -1,25 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/take.c, job.c, defer.c: jobs are put into a queue, taken, done, and given back. */
-#include "daemon/core/home.h"
-#include "tests/fixture/cluster.h"
+#include "tests/fixture/mail_queue.h"
 
 #include <check.h>
 
 #define TAKEN(id) "OK queue=mail job=" id " attempt=1 valid_ms=9897 ttl_ms=10000 payload=hello"
-
-/* The store that keeps the queue "mail". */
-static unsigned home(void)
-{
-	struct core core = {.conf = cluster.conf};
-
-	return home_node(&core, HOME_OF_QUEUE, SPAN("mail"), 0);
-}
-
-static void defers(unsigned k, const char *id)
-{
-	says(k, "DEFER mail hello id=%s", id);
-	hears(k, "OK queue=mail job=* due_ms=0");
-}
 
 START_TEST(a_job_is_taken_once_and_done)
 {
@@ -197,170 +182,6 @@ START_TEST(the_lock_is_freed_when_the_session_of_the_job_ends)
 }
 END_TEST
 
-START_TEST(a_defer_is_acknowledged_only_when_the_home_has_stored_it)
-{
-	cluster_begin(3);
-	feels(home(), MOOD_SILENT);
-	says(1, "DEFER mail hello id=a");
-	passes(20 * MSEC);
-	hears_nothing(1);
-	feels(home(), MOOD_WELL);
-	hears(1, "OK queue=mail job=a due_ms=0");
-	falls(home());
-	says(1, "DEFER mail hello id=b");
-	hears(1, "ERR UNAVAILABLE the home of the queue cannot be used: *");
-}
-END_TEST
-
-START_TEST(a_defer_whose_answer_is_lost_is_repeated_and_is_one_job)
-{
-	cluster_begin(3);
-	feels(home(), MOOD_LOSSY);
-	says(1, "DEFER mail hello id=a");
-	passes(20 * MSEC);
-	feels(home(), MOOD_WELL);
-	passes(200 * MSEC);
-	hears(1, "OK queue=mail job=a due_ms=0");
-	says(2, "TAKE mail");
-	hears(2, "OK queue=mail job=a *");
-	says(2, "TAKE mail");
-	hears(2, "BUSY *");
-	feels(home(), MOOD_LOSSY);
-	says(1, "DEFER mail hello id=b");
-	passes(2 * SEC);
-	hears(1, "ERR UNAVAILABLE id=b may be stored: *");
-}
-END_TEST
-
-START_TEST(a_job_whose_home_falls_silent_is_lost_before_the_lease_is_over)
-{
-	cluster_begin(3);
-	defers(1, "a");
-	says(2, "TAKE mail ttl=2s");
-	hears(2, "OK *");
-	falls(home());
-	passes(1800 * MSEC);
-	hears(2, "! RISK queue=mail job=a left_ms=*");
-	passes(100 * MSEC);
-	hears(2, "! LOST queue=mail job=a reason=quorum");
-	comes(home());
-	passes(SEC);
-	says(2, "DONE a");
-	hears(2, "ERR LOST *");
-	says(2, "DONE a");
-	hears(2, "ERR NOTHELD *");
-}
-END_TEST
-
-START_TEST(a_job_whose_home_jumps_ahead_while_its_lock_is_asked_for_is_not_handed_out)
-{
-	cluster_begin(3);
-	passes(61 * SEC);
-	says(1, "DEFER mail hello lock=orders/1 id=a");
-	hears(1, "OK *");
-	for (unsigned i = 0; i < 3; i++)
-		feels(i, i == home() ? MOOD_WELL : MOOD_SILENT);
-	says(2, "TAKE mail ttl=2s");
-	hears_nothing(2);
-	cluster.node[home()].clock_us += 1900 * MSEC;
-	says(3, "LOCK orders/2"); /* the answer shows it */
-	all_feel(MOOD_WELL);
-	hears(2, "ERR QUORUM *");
-	ignores(3);
-}
-END_TEST
-
-START_TEST(a_home_that_may_have_lost_its_memory_hands_out_no_job_until_it_has_joined)
-{
-	cluster_begin(3);
-	restarts_blank(home());
-	passes(SEC);
-	says(1, "DEFER mail hello id=a");
-	hears(1, "OK queue=mail job=a due_ms=0");
-	says(2, "TAKE mail");
-	hears(2, "ERR UNAVAILABLE *");
-	says(2, "TAKE mail wait=forever");
-	passes(QUARANTINE_US - 3 * SEC);
-	hears_nothing(2);
-	passes(3 * SEC);
-	hears(2, "OK queue=mail job=a *");
-}
-END_TEST
-
-/* That no job has the value says nothing: the lease may be over. */
-START_TEST(a_done_of_unknown_outcome_is_not_acknowledged_once_its_home_has_jumped_ahead)
-{
-	two_daemons(3);
-	passes(61 * SEC);
-	says(1, "DEFER mail hello id=a");
-	hears(1, "OK *");
-	says(1, "TAKE mail ttl=3s");
-	hears(1, "OK *");
-	feels(home(), MOOD_SILENT);
-	says(1, "DONE a");
-	loses(home(), 1);
-	cluster.node[home()].clock_us += 4 * SEC;
-	feels(home(), MOOD_WELL);
-	says(2, "TAKE mail");
-	ignores(2);
-	says(3, "LOCK orders/2"); /* the answer shows the jump */
-	ignores(3);
-	passes(200 * MSEC);
-	hears(1, "ERR UNAVAILABLE *");
-}
-END_TEST
-
-START_TEST(a_done_whose_answer_is_lost_is_repeated)
-{
-	cluster_begin(3);
-	defers(1, "a");
-	says(2, "TAKE mail");
-	hears(2, "OK *");
-	feels(home(), MOOD_LOSSY);
-	says(2, "DONE a");
-	passes(20 * MSEC);
-	feels(home(), MOOD_WELL);
-	passes(200 * MSEC);
-	hears(2, "OK queue=mail job=a");
-	passes(11 * SEC);
-	says(3, "TAKE mail");
-	hears(3, "BUSY *");
-}
-END_TEST
-
-START_TEST(the_lock_of_a_job_stays_until_its_home_has_said_that_the_job_is_done)
-{
-	cluster_begin(3);
-	says(1, "DEFER mail hello lock=l id=a");
-	hears(1, "OK *");
-	says(2, "TAKE mail");
-	hears(2, "OK *");
-	feels(home(), MOOD_SILENT);
-	says(2, "DONE a");
-	passes(10 * MSEC);
-	hears_nothing(2);
-	says(3, "LOCK l");
-	hears(3, "BUSY name=l *");
-	feels(home(), MOOD_WELL);
-	hears(2, "OK queue=mail job=a");
-	says(3, "LOCK l");
-	hears(3, "OK name=l *");
-}
-END_TEST
-
-START_TEST(a_take_whose_answer_is_lost_costs_no_attempt)
-{
-	cluster_begin(3);
-	defers(1, "a");
-	feels(home(), MOOD_LOSSY);
-	says(2, "TAKE mail wait=forever");
-	passes(60 * MSEC);
-	feels(home(), MOOD_WELL);
-	passes(500 * MSEC);
-	hears(2, "OK queue=mail job=a attempt=1 *");
-}
-END_TEST
-
 START_TEST(a_take_is_cancelled_and_refused_when_the_daemon_stops)
 {
 	cluster_begin(3);
@@ -415,15 +236,6 @@ Suite *jobs_core_suite(void)
 	tcase_add_test(c, the_lock_of_a_job_is_granted_with_it_and_freed_when_it_is_done);
 	tcase_add_test(c, a_job_whose_lock_is_held_is_not_handed_out_and_costs_no_attempt);
 	tcase_add_test(c, the_lock_is_freed_when_the_session_of_the_job_ends);
-	tcase_add_test(c, a_defer_is_acknowledged_only_when_the_home_has_stored_it);
-	tcase_add_test(c, a_defer_whose_answer_is_lost_is_repeated_and_is_one_job);
-	tcase_add_test(c, a_job_whose_home_falls_silent_is_lost_before_the_lease_is_over);
-	tcase_add_test(c, a_job_whose_home_jumps_ahead_while_its_lock_is_asked_for_is_not_handed_out);
-	tcase_add_test(c, a_home_that_may_have_lost_its_memory_hands_out_no_job_until_it_has_joined);
-	tcase_add_test(c, a_done_of_unknown_outcome_is_not_acknowledged_once_its_home_has_jumped_ahead);
-	tcase_add_test(c, a_done_whose_answer_is_lost_is_repeated);
-	tcase_add_test(c, the_lock_of_a_job_stays_until_its_home_has_said_that_the_job_is_done);
-	tcase_add_test(c, a_take_whose_answer_is_lost_costs_no_attempt);
 	tcase_add_test(c, a_take_is_cancelled_and_refused_when_the_daemon_stops);
 	tcase_add_test(c, what_is_wrong_with_a_request_is_said);
 	suite_add_tcase(s, c);
