@@ -18,6 +18,7 @@ Events of the nemesis (nemesis.log):
   window  to                    the time of the faults, from t to `to`
   fault, heal  what             a fault begins, a fault ends
   strangers names               clients without a history lock these names, too
+  far                           links are so slow that a round may take as long as a request waits
   kill    c                     client c is about to be killed
   stop    what, to              a client or a daemon (c3, d0) or the whole machine (host) stood still; surely so between still and go, where these are given
 """

@@ -43,6 +43,7 @@ def cut_off(w, daemon):
 @row(13, "delay-jitter", "every link delays each direction by another time, with jitter",
      injects="links that delay, each by another time", gap=2.0, variant="a", short=True, client={"modes": dict(MODES, late=4)})
 def jitter(w):
+    w.log.tell("far")
     while w.more():
         for key in w.links():
             w.policy([key], delay={"up": (0, w.uniform(0, 0.06)), "down": (0, w.uniform(0, 0.06))})
@@ -60,6 +61,7 @@ def jitter(w):
 @row(13, "delay-reordered", "connections overtake each other: each new one is faster or slower than the last, and old ones are cut late",
      injects=("links that hold one direction, or both", "links that delay, each by another time"), variant="b")
 def reordered(w):
+    w.log.tell("far")
     while w.more():
         keys = some_links(w)
         with w.fault("held, then dialled anew"), w.behaving(keys, hold={"up": True, "down": True}):

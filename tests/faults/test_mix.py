@@ -281,6 +281,7 @@ class Mix(unittest.TestCase):
         client = story().ask("HELLO", 6, 7, name=None).ask("LOCK", 100, 310, kind="TIMEOUT", wait=200)
         self.shows([], client, self.watched((100, "waiting", 0)))
         self.shows(["S28"], client, self.watched())
+        self.shows([], client, self.watched(), nemesis=[{"e": "far", "t": 0}])
 
     # --- several names -----------------------------------------------------------------------------------------------
 
