@@ -134,7 +134,7 @@ START_TEST(a_daemon_that_dies_leaks_no_permit)
 }
 END_TEST
 
-START_TEST(a_mark_whose_key_is_deleted_is_put_back_and_one_that_another_limit_took_is_lost)
+START_TEST(a_mark_whose_key_is_deleted_is_put_back)
 {
 	two_daemons(3);
 	says(1, "ACQUIRE a limit=2");
@@ -144,6 +144,25 @@ START_TEST(a_mark_whose_key_is_deleted_is_put_back_and_one_that_another_limit_to
 	hears_nothing(1);
 	says(2, "ACQUIRE a limit=3");
 	hears(2, "ERR LIMIT limit=2 *");
+}
+END_TEST
+
+START_TEST(a_permit_whose_mark_is_lost_is_lost_with_it)
+{
+	const char *line;
+
+	two_daemons(3);
+	says(1, "ACQUIRE a limit=2");
+	hears(1, "OK *");
+	for (unsigned i = 0; i < 3; i++)
+		key_is_overwritten(i, "a", "another:1~3:0123456789ab00000000000000000000", 60 * SEC);
+	passes(11 * SEC);
+	do
+		line = next_line(1);
+	while (line && strncmp(line, "! LOST", 6) != 0);
+	ck_assert_ptr_nonnull(line);
+	says(1, "CHECK a");
+	hears(1, "ERR LOST *");
 }
 END_TEST
 
@@ -159,7 +178,8 @@ Suite *permits_elsewhere_suite(void)
 	tcase_add_test(t, a_wide_request_of_one_daemon_is_not_passed_by_narrow_ones_of_others);
 	tcase_add_test(t, two_wide_requests_do_not_wait_for_each_other);
 	tcase_add_test(t, a_daemon_that_dies_leaks_no_permit);
-	tcase_add_test(t, a_mark_whose_key_is_deleted_is_put_back_and_one_that_another_limit_took_is_lost);
+	tcase_add_test(t, a_mark_whose_key_is_deleted_is_put_back);
+	tcase_add_test(t, a_permit_whose_mark_is_lost_is_lost_with_it);
 	suite_add_tcase(s, t);
 	return s;
 }
