@@ -10,27 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void on_open(void *context, uint64_t session, const struct peer *peer)
-{
-	struct event event = {.kind = EVENT_OPEN, .session = {.id = session, .peer = peer}};
-
-	pump_step(context, &event);
-}
-
-static void on_line(void *context, uint64_t session, char *line, size_t n)
-{
-	struct event event = {.kind = EVENT_LINE, .session = {.id = session, .line = line, .n = n}};
-
-	pump_step(context, &event);
-}
-
-static void on_sent(void *context, uint64_t session)
-{
-	struct event event = {.kind = EVENT_SENT, .session = {.id = session}};
-
-	pump_step(context, &event);
-}
-
 static void on_gone(void *context, uint64_t session)
 {
 	struct event event = {.kind = EVENT_GONE, .session = {.id = session, .how = GONE_HANGUP}};
@@ -71,13 +50,21 @@ static void on_server(void *context, struct buf *out)
 	buf_append(out, line, reply_end(&r));
 }
 
+static bool on_looks(void *context, const struct peer *peer, bool some)
+{
+	const struct daemon *d = context;
+
+	return service_lets_look(d->service, peer, some);
+}
+
 /* The token was checked when the configuration was read. */
 int site_start(struct daemon *d)
 {
 	const struct conf *c = d->conf;
 	struct web_conf conf = {.path = c->listen.http.path, .host = c->listen.http.host, .port = c->listen.http.port, .hosts = c->http.hosts};
-	struct web_sink sink = {.context = d, .open = on_open, .line = on_line, .sent = on_sent, .gone = on_gone, .ready = on_ready, .metrics = on_metrics,
-	                        .server = on_server};
+	/* Its sessions are those of clients, for the service. */
+	struct web_sink sink = {.context = d, .open = pump_net_sink.open, .line = pump_net_sink.line, .sent = pump_net_sink.sent, .gone = on_gone,
+	                        .looks = on_looks, .ready = on_ready, .metrics = on_metrics, .server = on_server};
 	char *token;
 	int r;
 

@@ -94,6 +94,19 @@ bool session_may_look(const struct core *c, const struct session *s, struct span
 	return r && r->allow & RIGHT_LOOK;
 }
 
+bool peer_may_look(const struct core *c, const struct peer *peer, bool some)
+{
+	const struct session s = {.is_unix = peer->is_unix, .uid = peer->uid};
+	const struct rule *r;
+
+	if (!c->conf.rules)
+		return true;
+	if (some)
+		return rules_allow_some(c->conf.rules, &s, RIGHT_LOOK);
+	r = rules_decide(c->conf.rules, &s, NULL);
+	return r && r->allow & RIGHT_LOOK;
+}
+
 /* The user of a session is who has shown a secret, else who has the uid. A peer without either has only its own session. */
 static bool session_is_of_same_user(const struct session *a, const struct session *b)
 {

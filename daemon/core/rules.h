@@ -30,6 +30,8 @@ bool rules_allow_some(const struct rules *rules, const struct session *s, unsign
 
 /* Whether the session may look at the name: a filter for rows and pushes. */
 bool session_may_look(const struct core *c, const struct session *s, struct span name);
+/* Whether a peer without a session may look at what has no name; some: at anything at all. */
+bool peer_may_look(const struct core *c, const struct peer *peer, bool some);
 /* Whether s may see the other session in LIST: one of its own, or all. */
 bool session_may_see(const struct core *c, const struct session *s, const struct session *other);
 

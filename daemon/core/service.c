@@ -10,6 +10,7 @@
 #include "daemon/core/defer.h"
 #include "daemon/core/drain.h"
 #include "daemon/core/release.h"
+#include "daemon/core/rules.h"
 #include "daemon/core/end.h"
 #include "daemon/core/engine.h"
 #include "daemon/core/fire.h"
@@ -338,6 +339,11 @@ size_t service_status(const struct service *s, char *out, size_t size)
 	                 s->engine.stopping ? ", stopping" : s->engine.draining ? ", draining" : "");
 
 	return n < 0 ? 0 : (size_t)n < size ? (size_t)n : size - 1;
+}
+
+bool service_lets_look(const struct service *s, const struct peer *peer, bool some)
+{
+	return peer_may_look(&s->core, peer, some);
 }
 
 bool service_is_draining(const struct service *s)

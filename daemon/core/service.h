@@ -37,6 +37,8 @@ void service_reload(struct service *s, const struct core_conf *conf);
 size_t service_status(const struct service *s, char *out, size_t size);
 /* Whether the daemon grants nothing new, because it drains or stops. */
 bool service_is_draining(const struct service *s);
+/* Whether the rules let a peer without a session look at what concerns no name; some: at anything at all. */
+bool service_lets_look(const struct service *s, const struct peer *peer, bool some);
 /* Whether a drain is over: it is time for EVENT_STOP. To be asked again and again, as no event tells it. */
 bool service_is_drained(const struct service *s);
 /* Whether each store was examined once: joined, quarantined, refused or down. */

@@ -151,12 +151,6 @@ int gate_refuses(struct web *w, struct evhttp_request *req, bool open)
 	return open || has_token(w, req) ? 0 : 401;
 }
 
-bool gate_may_look(const struct web *w, const struct peer *peer)
-{
-	(void)w, (void)peer;
-	return true;
-}
-
 void gate_peer(struct evhttp_request *req, struct peer *ret_peer)
 {
 	evutil_socket_t fd = bufferevent_getfd(evhttp_connection_get_bufferevent(evhttp_request_get_connection(req)));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who is let in: the Host that a request names, its token, and what its peer may look at. */
+/* Who is let in: the Host that a request names, its token, its peer. */
 #ifndef WEB_GATE_H
 #define WEB_GATE_H
 
@@ -12,8 +12,6 @@ struct evhttp_request;
 
 /* The status to refuse it with: 400, 401 or 421; 0: it may pass. open: the path needs no token. */
 int gate_refuses(struct web *w, struct evhttp_request *req, bool open);
-/* The one place that decides who may look at what this host tells of itself: /metrics and the page. What is told of locks is decided by the service. */
-bool gate_may_look(const struct web *w, const struct peer *peer);
 void gate_peer(struct evhttp_request *req, struct peer *ret_peer);
 
 #endif

@@ -61,16 +61,16 @@ struct path {
 	const char *path;
 	void (*serve)(struct web *w, struct evhttp_request *req);
 	bool open;  /* needs no token */
-	bool looks; /* tells of this host: gate_may_look */
+	enum { LOOKS_NOT, LOOKS_AT_SOME, LOOKS_AT_ALL } looks; /* what the rules must let its peer look at. Locks are asked for by a session, which they judge */
 };
 
 static const struct path paths[] = {
-	{"/", serve_page, false, true},
-	{"/livez", serve_live, true, false},
-	{"/readyz", serve_ready, true, false},
-	{"/metrics", serve_metrics, false, true},
-	{"/api/v1/snapshot", snapshot_begin, false, false},
-	{"/api/v1/events", stream_begin, false, false},
+	{"/", serve_page, false, LOOKS_AT_SOME},
+	{"/livez", serve_live, true, LOOKS_NOT},
+	{"/readyz", serve_ready, true, LOOKS_NOT},
+	{"/metrics", serve_metrics, false, LOOKS_AT_ALL},
+	{"/api/v1/snapshot", snapshot_begin, false, LOOKS_NOT},
+	{"/api/v1/events", stream_begin, false, LOOKS_NOT},
 };
 
 static const struct path *path_find(struct evhttp_request *req)
@@ -96,12 +96,12 @@ static const char *refusal_text(int status)
 	}
 }
 
-static bool may_look(struct web *w, struct evhttp_request *req)
+static bool may_look(struct web *w, struct evhttp_request *req, const struct path *path)
 {
 	struct peer peer;
 
 	gate_peer(req, &peer);
-	return gate_may_look(w, &peer);
+	return path->looks == LOOKS_NOT || w->sink.looks(w->sink.context, &peer, path->looks == LOOKS_AT_SOME);
 }
 
 static void on_request(struct evhttp_request *req, void *context)
@@ -118,7 +118,7 @@ static void on_request(struct evhttp_request *req, void *context)
 		answer_error(req, HTTP_NOTFOUND, "not found");
 	else if (method != EVHTTP_REQ_GET && method != EVHTTP_REQ_HEAD)
 		answer_error(req, HTTP_BADMETHOD, "this is read only: GET or HEAD");
-	else if (path->looks && !may_look(w, req))
+	else if (!may_look(w, req, path))
 		answer_error(req, 403, "the rules do not let you look");
 	else
 		path->serve(w, req);

@@ -36,6 +36,8 @@ struct web_sink {
 	void (*line)(void *context, uint64_t session, char *line, size_t n);
 	void (*sent)(void *context, uint64_t session); /* after web_await_sent */
 	void (*gone)(void *context, uint64_t session); /* the client is gone; nothing more is sent to this session */
+	/* Whether the peer may look at what concerns no lock; some: at anything at all. */
+	bool (*looks)(void *context, const struct peer *peer, bool some);
 	/* Appends the lines of /readyz. True: there is a quorum. */
 	bool (*ready)(void *context, struct buf *out);
 	void (*metrics)(void *context, struct buf *out); /* appends the text of /metrics */

@@ -5,13 +5,14 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import socket
 import time
 import unittest
 
 from harness import FuncTest
-from process import REDLOCK, REDLOCKD, call, until
+from process import REDLOCK, REDLOCKD, call, temp_folder, until
 from wire import Client
 
 SECRET = "correct horse battery"
@@ -253,6 +254,27 @@ class Rules(GuardTest):
             c.err("STATS", "DENIED")
             c.ok("PING")
         self.assertIn("no rule gives", str(line))
+
+    def test_the_web_listener_asks_the_rules(self):
+        def statuses(rule):
+            daemon = self.guarded("rules:\n  - %s\n" % rule, {"listen": {"http": "unix:" + os.path.join(folder, "web")}})
+            client = self.client(daemon)
+            client.ask("LOCK web/1")
+            client.ask("LOCK other/1")
+            found = {}
+            for path in ("/livez", "/", "/metrics", "/api/v1/snapshot"):
+                with socket.socket(socket.AF_UNIX) as sock:
+                    sock.connect(os.path.join(folder, "web"))
+                    sock.sendall(b"GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" % path.encode())
+                    answer = b"".join(iter(lambda: sock.recv(65536), b"")).decode()  # pylint: disable=cell-var-from-loop
+                found[path] = int(answer.split()[1])
+            daemon.finish()
+            return list(found.values()), re.findall(r"(?:web|other)/1", answer)
+        folder = temp_folder("guard")
+        self.addCleanup(shutil.rmtree, folder, True)
+        self.assertEqual(statuses("{uid: 0, allow: [lock]}"), ([200, 403, 403, 403], []))
+        self.assertEqual(statuses('{uid: 0, names: "web/*", allow: [lock, look]}'), ([200, 200, 403, 403], []))
+        self.assertEqual(statuses("{uid: 0, allow: [lock, look]}"), ([200, 200, 200, 200], ["other/1", "web/1"]))
 
     def test_rules_are_read_again(self):
         daemon = self.guarded("rules:\n  - {uid: 0, names: \"a*\", allow: [lock]}\n")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/alarm.c, daemon/core/slow.c: what is told of long holds and waits, of LOCKs that fail, and of slow stores, and how often. */
+/* daemon/core/alarm.c, daemon/core/slow.c: what the log and LIST say of long holds and waits, of LOCKs that fail, and of slow stores, and how often. */
 #include "tests/fixture/cluster.h"
 
 #include <check.h>
