@@ -61,7 +61,7 @@ struct path {
 	const char *path;
 	void (*serve)(struct web *w, struct evhttp_request *req);
 	bool open;  /* needs no token */
-	enum { LOOKS_NOT, LOOKS_AT_SOME, LOOKS_AT_ALL } looks; /* what the rules must let its peer look at. Locks are asked for by a session, which they judge */
+	enum { LOOKS_NOT, LOOKS_AT_SOME, LOOKS_AT_ALL } looks; /* what the rules must let its peer look at; they judge the sessions that ask for locks */
 };
 
 static const struct path paths[] = {
