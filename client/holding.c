@@ -121,15 +121,12 @@ static void holding_stop_now(struct holding *h, const char *why)
 
 static void holding_hear_push(struct holding *h)
 {
-	const struct redlock_line *push = several_loss(h->task);
-	struct redlock_bytes reason;
-	char why[32];
+	char why[LOSS_WHY];
+	bool final;
 
-	if (!push)
+	if (!several_lost(h->task, why, &final))
 		return;
-	reason = redlock_line_find(push, "reason");
-	shown_text((struct span){reason.p, reason.n}, why, sizeof(why));
-	if (loss_is_final(push))
+	if (final)
 		holding_stop_now(h, why);
 	else
 		holding_stop(h, belief_kill_at(&h->belief), why);

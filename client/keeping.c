@@ -72,15 +72,12 @@ static bool keeping_believes(const struct keeping *k)
 
 static void keeping_hear_push(struct keeping *k)
 {
-	const struct redlock_line *push = several_loss(k->task);
-	struct redlock_bytes reason;
-	char why[32];
+	char why[LOSS_WHY];
+	bool final;
 
-	if (!push)
+	if (!several_lost(k->task, why, &final))
 		return;
-	reason = redlock_line_find(push, "reason");
-	shown_text((struct span){reason.p, reason.n}, why, sizeof(why));
-	if (loss_is_final(push))
+	if (final)
 		keeping_lost_now(k, why);
 	else
 		keeping_lost(k, belief_kill_at(&k->belief), why);

@@ -81,6 +81,19 @@ const struct redlock_line *several_loss(const struct keeper_task *task)
 	return task->job ? working_loss(task) : loss_push(task->c, task->grants, task->names_n);
 }
 
+bool several_lost(const struct keeper_task *task, char ret_why[LOSS_WHY], bool *ret_final)
+{
+	const struct redlock_line *push = several_loss(task);
+	struct redlock_bytes reason;
+
+	if (!push)
+		return false;
+	reason = redlock_line_find(push, "reason");
+	shown_text((struct span){reason.p, reason.n}, ret_why, LOSS_WHY);
+	*ret_final = loss_is_final(push);
+	return true;
+}
+
 const struct redlock_grant *several_first(const struct keeper_task *task)
 {
 	const struct redlock_grant *first = &task->grants[0];

@@ -14,6 +14,9 @@ int several_check_send(const struct keeper_task *task, unsigned i) REDLOCK_MUST;
 int several_grant(const struct keeper_task *task, struct redlock_grant *ret_grant) REDLOCK_MUST;
 /* The push LOST of one of them, or NULL. Drops the pushes before it. */
 const struct redlock_line *several_loss(const struct keeper_task *task);
+/* Whether it came; then why, for a person, and whether somebody else may hold the lock already. */
+#define LOSS_WHY 32
+bool several_lost(const struct keeper_task *task, char ret_why[LOSS_WHY], bool *ret_final);
 /* The grant that ends first. */
 const struct redlock_grant *several_first(const struct keeper_task *task);
 /* Unlocks each, up to the first that is refused. A job is done, or has failed. */
