@@ -239,13 +239,19 @@ static void on_end(struct snapshot *s, const struct reply_line *line)
 	}
 }
 
+/* Who may look at some names alone sees those, and neither stores nor totals. A lock that cannot be shown any more has nobody. */
+static bool is_left_out(const struct snapshot *s, const struct reply_line *line)
+{
+	return s->phase == ASKS_HOLDERS || (s->phase != ASKS_LOCKS && span_equal(line->code, SPAN("DENIED")));
+}
+
 static void on_line(struct asker *a, const struct reply_line *line)
 {
 	struct snapshot *s = (struct snapshot *)a; /* its first member */
 
 	if (line->kind == LINE_ROW)
 		on_row(s, line);
-	else if (line->kind != LINE_ERR || s->phase == ASKS_HOLDERS) /* a lock that cannot be shown any more has nobody */
+	else if (line->kind != LINE_ERR || is_left_out(s, line))
 		on_end(s, line);
 	else if (span_equal(line->code, SPAN("ARG")) || span_equal(line->code, SPAN("LIMIT")))
 		snapshot_fails(s, HTTP_BADREQUEST, "LIST refuses these values: limit is a number from 1 to 10000");

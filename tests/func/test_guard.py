@@ -273,7 +273,7 @@ class Rules(GuardTest):
         folder = temp_folder("guard")
         self.addCleanup(shutil.rmtree, folder, True)
         self.assertEqual(statuses("{uid: 0, allow: [lock]}"), ([200, 403, 403, 403], []))
-        self.assertEqual(statuses('{uid: 0, names: "web/*", allow: [lock, look]}'), ([200, 200, 403, 403], []))
+        self.assertEqual(statuses('{uid: 0, names: "web/*", allow: [lock, look]}'), ([200, 200, 403, 200], ["web/1"]))
         self.assertEqual(statuses("{uid: 0, allow: [lock, look]}"), ([200, 200, 200, 200], ["other/1", "web/1"]))
 
     def test_rules_are_read_again(self):
