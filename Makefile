@@ -303,6 +303,7 @@ DAEMON := \
 	daemon/frame.c \
 	daemon/guard.c \
 	daemon/journal.c \
+	daemon/listen.c \
 	daemon/main.c \
 	daemon/pump.c \
 	daemon/reach.c \

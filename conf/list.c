@@ -4,6 +4,8 @@
 
 #include "conf/words.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define complain(y, place, ...) report_error((y)->report, (y)->source, (place), __VA_ARGS__)
@@ -83,4 +85,33 @@ void list_items(struct yaml *y, struct list *list)
 		list->bad = true;
 		yaml_skip(y);
 	}
+}
+
+char *list_words(struct yaml *y, const char *path, const char *example)
+{
+	size_t n = 0;
+	char *text = conf_strdup("");
+	bool bad = false;
+
+	while (yaml_next(y) != YAML_SEQUENCE_END_EVENT && !y->over) {
+		const yaml_event_t *e = &y->event;
+		const char *word = e->type == YAML_SCALAR_EVENT ? (const char *)e->data.scalar.value : "";
+		size_t length = strlen(word);
+		char *longer;
+
+		if (!length || length != e->data.scalar.length || strpbrk(word, " \t\r\n") || !text_printable(word, length)) {
+			complain(y, yaml_place(y), "%s is a list of words, as in %s", path, example);
+			yaml_skip(y);
+			bad = true;
+			continue;
+		}
+		longer = conf_alloc(n + length + 2);
+		n = (size_t)sprintf(longer, "%s%s%s", text, *text ? " " : "", word);
+		free(text);
+		text = longer;
+	}
+	if (!bad && !y->over)
+		return text;
+	free(text);
+	return NULL;
 }

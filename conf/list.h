@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A list of addresses that is being read. Internal to conf.
+ * A list of addresses, or of words, that is being read. Internal to conf.
  */
 #ifndef CONF_LIST_H
 #define CONF_LIST_H
@@ -16,6 +16,8 @@ struct list {
 
 /* Reads the items up to the end of the list, which has begun. */
 void list_items(struct yaml *y, struct list *list);
+/* Joins the words of a list that has begun, a blank between two. NULL: complained. path, example: of the setting. The caller frees it. */
+char *list_words(struct yaml *y, const char *path, const char *example);
 /* Reports what is wrong with the present scalar; outcome: VALUE_BAD or VALUE_SECRET. */
 void list_complain(struct yaml *y, int outcome, const char *why);
 

@@ -95,40 +95,10 @@ static void rules_take(struct reader *r, const struct setting *s, struct source_
 	origin_set(r, s, place, NULL);
 }
 
-/* Joins the words of a list, a blank between two. NULL: complained. The caller frees it. */
-static char *words_join(struct reader *r, const struct setting *s)
-{
-	size_t n = 0;
-	char *text = conf_strdup("");
-	bool bad = false;
-
-	while (yaml_next(&r->yaml) != YAML_SEQUENCE_END_EVENT && !r->yaml.over) {
-		const yaml_event_t *e = &r->yaml.event;
-		const char *word = e->type == YAML_SCALAR_EVENT ? (const char *)e->data.scalar.value : "";
-		size_t length = strlen(word);
-		char *longer;
-
-		if (!length || length != e->data.scalar.length || strpbrk(word, " \t\r\n") || !text_printable(word, length)) {
-			complain(r, yaml_place(&r->yaml), "%s is a list of words, as in %s", s->path, s->example);
-			yaml_skip(&r->yaml);
-			bad = true;
-			continue;
-		}
-		longer = conf_alloc(n + length + 2);
-		n = (size_t)sprintf(longer, "%s%s%s", text, *text ? " " : "", word);
-		free(text);
-		text = longer;
-	}
-	if (!bad && !r->yaml.over)
-		return text;
-	free(text);
-	return NULL;
-}
-
 static void hosts_read(struct reader *r, const struct setting *s)
 {
 	struct source_place start = yaml_place(&r->yaml);
-	char *text = words_join(r, s), why[WHY_MAX];
+	char *text = list_words(&r->yaml, s->path, s->example), why[WHY_MAX];
 	bool written;
 
 	if (text && !value_parse(r->conf, s, text, strlen(text), &written, why)) {

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/store/keyfile.c, keyspace.c, state.c: what the next run knows of a run that was killed. */
+/* daemon/store/keyfile.c, state.c: what the next run knows of a run that was killed. */
 #include "tests/fixture/store_run.h"
-
-#include "daemon/store/keyspace.h"
 
 #include <check.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static void start(void)
@@ -247,160 +242,10 @@ START_TEST(without_a_keyfile_the_names_of_a_crash_are_unknown)
 }
 END_TEST
 
-/* --- killed at each instruction -------------------------------------------------------------------------------------------- */
-
-#define EPOCH_US INT64_C(1700000000000000)
-
-struct kept {
-	unsigned keys;
-	char value[8192];
-	size_t value_n;
-	struct instant until;
-};
-
-/* What the next run would know: of two keys the longer one. */
-static void kept_note(void *context, const void *object, size_t size)
-{
-	struct kept *k = context;
-	struct span name, value;
-	struct instant until;
-
-	if (!keyspace_read(object, size, &name, &value, &until))
-		return;
-	ck_assert(span_equal(name, SPAN("the name")));
-	if (k->keys++ > 0 && value.n < k->value_n)
-		return;
-	ck_assert_uint_lt(value.n, sizeof(k->value));
-	memcpy(k->value, value.p, value.n);
-	k->value_n = value.n;
-	k->until = until;
-}
-
-static struct kept kept_now(int dir)
-{
-	struct kept k = {0};
-
-	ck_assert_int_eq(keyfile_read(dir, 1, keyspace_layout(), kept_note, &k), 0);
-	return k;
-}
-
-/* A change of one key; value NULL: it is dropped. */
-struct change {
-	const char *what;
-	size_t before_n; /* of its value; 0: there is no key */
-	int64_t before_us;
-	size_t after_n;
-	int64_t after_us;
-	bool same; /* the value stays */
-};
-
-static void filled(char *out, size_t n, char c)
-{
-	memset(out, c, n);
-}
-
-/* The child: one change, between two stops. */
-static void change_make(int dir, const struct change *c)
-{
-	static const uint64_t seed[2] = {1, 2};
-	static char before[8192], after[8192];
-	struct keyspace s;
-	struct keyfile *f;
-	struct key *key;
-
-	filled(before, c->before_n, 'a');
-	filled(after, c->after_n, c->same ? 'a' : 'b');
-	if (keyfile_new(dir, 1, keyspace_layout(), &f) < 0)
-		_exit(1);
-	keyspace_init(&s, seed, f);
-	if (c->before_n)
-		keyspace_set(&s, keyspace_find(&s, SPAN("the name")), SPAN("the name"), (struct span){before, c->before_n}, (struct instant){c->before_us});
-	key = keyspace_find(&s, SPAN("the name"));
-	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
-	raise(SIGSTOP);
-	if (c->after_n)
-		keyspace_set(&s, key, SPAN("the name"), (struct span){after, c->after_n}, (struct instant){c->after_us});
-	else
-		keyspace_drop(&s, key);
-	raise(SIGSTOP);
-	_exit(0);
-}
-
-static bool value_is(const struct kept *k, size_t n, char c)
-{
-	if (k->value_n != n)
-		return false;
-	for (size_t i = 0; i < n; i++)
-		if (k->value[i] != c)
-			return false;
-	return true;
-}
-
-/* Until the change is made the old key is believed, and afterwards the new one. */
-static void kept_check(const struct change *c, const struct kept *k, unsigned step)
-{
-	bool old = c->before_n && value_is(k, c->before_n, 'a'), new = c->after_n && value_is(k, c->after_n, c->same ? 'a' : 'b');
-
-	if (k->keys == 0) {
-		ck_assert_msg(c->before_n == 0 || c->after_n == 0, "%s, step %u: the name is free", c->what, step);
-		return;
-	}
-	ck_assert_msg(old || new || k->value_n == 0, "%s, step %u: a value that nobody has given", c->what, step);
-	ck_assert_msg(new || k->until.us >= c->before_us, "%s, step %u: the old key ends too early", c->what, step);
-	ck_assert_msg(old || k->until.us >= c->after_us, "%s, step %u: the new key ends too early", c->what, step);
-}
-
-static void change_is_stepped(const struct change *c)
-{
-	int dir = open(here.dir, O_RDONLY), status = 0;
-	pid_t child = fork();
-	unsigned steps = 0;
-	struct kept k;
-
-	if (child == 0)
-		change_make(dir, c);
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
-	do {
-		k = kept_now(dir);
-		kept_check(c, &k, steps++);
-		ck_assert_int_eq(ptrace(PTRACE_SINGLESTEP, child, NULL, NULL), 0);
-		ck_assert_int_eq(waitpid(child, &status, 0), child);
-		ck_assert(WIFSTOPPED(status));
-	} while (WSTOPSIG(status) == SIGTRAP);
-	ck_assert_uint_gt(steps, 50);
-	k = kept_now(dir);
-	ck_assert_uint_eq(k.keys, c->after_n > 0);
-	ck_assert(c->after_n == 0 || (value_is(&k, c->after_n, c->same ? 'a' : 'b') && k.until.us == c->after_us));
-	kill(child, SIGKILL);
-	waitpid(child, &status, 0);
-	keyfile_remove(dir, 1);
-	close(dir);
-}
-
-START_TEST(a_run_may_be_killed_at_each_instruction)
-{
-	static const struct change change[] = {
-		{.what = "a grant", .after_n = 40, .after_us = 5 * SEC},
-		{.what = "a renewal", .before_n = 40, .before_us = 5 * SEC, .after_n = 40, .after_us = 9 * SEC, .same = true},
-		{.what = "another value, longer", .before_n = 40, .before_us = 5 * SEC, .after_n = 40, .after_us = 9 * SEC},
-		{.what = "another value, shorter", .before_n = 40, .before_us = 9 * SEC, .after_n = 40, .after_us = 5 * SEC},
-		{.what = "a longer value", .before_n = 40, .before_us = 5 * SEC, .after_n = 300, .after_us = 9 * SEC},
-		{.what = "a longer value, shorter", .before_n = 40, .before_us = 9 * SEC, .after_n = 300, .after_us = 5 * SEC},
-		{.what = "a shorter value", .before_n = 300, .before_us = 5 * SEC, .after_n = 40, .after_us = 9 * SEC},
-		{.what = "many readers", .before_n = 600, .before_us = 5 * SEC, .after_n = 5000, .after_us = 9 * SEC},
-		{.what = "a release", .before_n = 40, .before_us = 5 * SEC},
-	};
-
-	for (unsigned i = 0; i < sizeof(change) / sizeof(change[0]); i++)
-		change_is_stepped(&change[i]);
-}
-END_TEST
-
 Suite *keyfile_suite(void)
 {
 	Suite *s = suite_create("keyfile");
-	TCase *c = tcase_create("runs"), *k = tcase_create("killed");
+	TCase *c = tcase_create("runs");
 
 	tcase_add_checked_fixture(c, start, store_runs_stop);
 	tcase_add_test(c, after_a_crash_only_names_that_somebody_may_believe_in_are_refused);
@@ -414,9 +259,5 @@ Suite *keyfile_suite(void)
 	tcase_add_test(c, a_run_that_is_killed_in_its_quarantine_vouches_for_nothing);
 	tcase_add_test(c, without_a_keyfile_the_names_of_a_crash_are_unknown);
 	suite_add_tcase(s, c);
-	tcase_set_timeout(k, 120);
-	tcase_add_checked_fixture(k, store_runs_start, store_runs_stop);
-	tcase_add_test(k, a_run_may_be_killed_at_each_instruction);
-	suite_add_tcase(s, k);
 	return s;
 }

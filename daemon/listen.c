@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where the daemon listens: at the sockets that were passed to it, or at the configured addresses. */
+#include "daemon/internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What is wrong with the address, where the words of the system would not say it. */
+static const char *listen_trouble(int r)
+{
+	switch (r) {
+	case -ENOTSOCK:
+		return "a file that is no socket stands at this path: remove it, or name another path";
+	case -EADDRINUSE:
+		return "another program listens there already";
+	case -EADDRNOTAVAIL:
+		return "this host has no such address";
+	case -EAGAIN:
+		return "this name cannot be resolved now";
+	case -ENOENT:
+		return "the folder of this path does not exist";
+	default:
+		return strerror(-r);
+	}
+}
+
+static int listen_failed(const char *what, const char *where, int r)
+{
+	log_event(LOG_ERROR, "listen", "%s=%s error=\"%s\"", what, where, listen_trouble(r));
+	return r;
+}
+
+static bool is_passed_tls(const struct systemd_socket *s)
+{
+	return strcmp(s->name, "tls") == 0;
+}
+
+static bool has_passed_tls(const struct daemon *d)
+{
+	for (size_t i = 0; i < d->systemd.sockets_n; i++)
+		if (is_passed_tls(&d->systemd.sockets[i]))
+			return true;
+	return false;
+}
+
+bool daemon_speaks_tls(const struct daemon *d)
+{
+	return d->conf->listen.tls_host || has_passed_tls(d);
+}
+
+/* The configuration was checked for its own addresses only. */
+static bool passed_is_protected(const struct daemon *d, const struct systemd_socket *s)
+{
+	if (conf_is_protected(d->conf) || !reach_of_socket(s->fd))
+		return true;
+	log_event(LOG_ERROR, "listen",
+	          "passed=%s error=\"everybody who reaches this address could take and release locks; "
+	          "set auth.users_file or rules, let the socket unit listen on 127.0.0.1, or say 'insecure: yes'\"",
+	          s->name);
+	return false;
+}
+
+static int listen_passed(struct daemon *d)
+{
+	for (size_t i = 0; i < d->systemd.sockets_n; i++) {
+		int r = passed_is_protected(d, &d->systemd.sockets[i]) ?
+			net_listen_fd(d->net, d->systemd.sockets[i].fd, is_passed_tls(&d->systemd.sockets[i])) : UNPROTECTED;
+
+		if (r >= 0)
+			continue;
+		log_event(LOG_ERROR, "listen", "passed=%s fd=%d error=\"%s\"", d->systemd.sockets[i].name, d->systemd.sockets[i].fd,
+		          r == -EINVAL ? "this is no stream socket that listens: the unit needs ListenStream=" : strerror(-r));
+		return r;
+	}
+	return 0;
+}
+
+/* "127.0.0.1:7420", "[::1]:7420" */
+const char *tcp_text(const char *host, uint16_t port, char *out, size_t size)
+{
+	snprintf(out, size, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, (unsigned)port);
+	return out;
+}
+
+static int listen_configured(struct daemon *d)
+{
+	const struct conf *c = d->conf;
+	char where[300];
+	int r;
+
+	if (!c->listen.unix_path)
+		snprintf(d->unix_path, sizeof(d->unix_path), "%s/redlockd.sock", d->runtime.dir);
+	else
+		snprintf(d->unix_path, sizeof(d->unix_path), "%s", c->listen.unix_path);
+	if (d->unix_path[0]) {
+		r = net_listen_unix(d->net, d->unix_path);
+		if (r < 0)
+			return listen_failed("unix", d->unix_path, r);
+	}
+	if (c->listen.tcp_host) {
+		r = net_listen_tcp(d->net, c->listen.tcp_host, c->listen.tcp_port);
+		if (r < 0)
+			return listen_failed("tcp", tcp_text(c->listen.tcp_host, c->listen.tcp_port, where, sizeof(where)), r);
+	}
+	return 0;
+}
+
+static int listen_tls(struct daemon *d)
+{
+	const struct conf *c = d->conf;
+	struct ssl_ctx_st *context = credentials_listen(&d->credentials, c);
+	char where[300];
+	int r;
+
+	if (!context)
+		return -EINVAL;
+	net_set_tls(d->net, context);
+	if (has_passed_tls(d))
+		return 0;
+	r = net_listen_tls(d->net, c->listen.tls_host, c->listen.tls_port);
+	return r < 0 ? listen_failed("tls", tcp_text(c->listen.tls_host, c->listen.tls_port, where, sizeof(where)), r) : 0;
+}
+
+/*
+ * Passed sockets replace the configured ones, but listen.tls only if one of them is called tls. It is the last stage, so that a client connects to a daemon
+ * that is ready. listen.http stays as configured.
+ */
+int listen_start(struct daemon *d)
+{
+	int r = daemon_speaks_tls(d) ? listen_tls(d) : 0;
+
+	if (!r)
+		r = d->systemd.sockets_n > 0 ? listen_passed(d) : listen_configured(d);
+	if (r < 0 || !d->web)
+		return r;
+	r = web_listen(d->web);
+	return r < 0 ? listen_failed("http", d->conf->listen.http.label, r) : 0;
+}
