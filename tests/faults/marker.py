@@ -8,6 +8,12 @@ FORGET = """redis.call('DEL', KEYS[1]) local there = {}
 for _, key in ipairs(redis.call('KEYS', 'lock:*')) do there[#there + 1] = key there[#there + 1] = redis.call('GET', key) end return there"""
 
 
+def holds_in(texts):
+    """Who holds what, by {key: value}: a value, or each share of readers. Neither a reader that leaves nor BREAK, which puts '!' in front, takes a lock."""
+    bare = {key: text.removeprefix("!") for key, text in texts.items()}
+    return {(key, hold) for key, text in bare.items() for hold in (text.split(" ")[1:] if text.startswith("R ") else [text])}
+
+
 class Marker:
     """Deletes the marker of a node. The node must be joined again, not before the longest lease has ended (S10) and not long after that (L4), and must take
     no lock meanwhile (S23)."""
@@ -17,7 +23,7 @@ class Marker:
         with w.fault("DEL of the marker on node %d" % node.index):
             self.deleted = time.monotonic()
             there = [text.decode("latin-1") for text in node.cli.eval(FORGET, 1, MARKER)]
-        self.locks = set(zip(there[::2], there[1::2]))
+        self.locks = holds_in(dict(zip(there[::2], there[1::2])))
         self.quarantine = 1.02 * w.max_lease_ms / 1000
 
     def is_back(self):
@@ -41,7 +47,7 @@ class Marker:
 
     def read_locks(self):
         keys = self.node.lock_keys()
-        return {(key, value.decode("latin-1")) for key, value in zip(keys, self.node.cli.mget(keys) if keys else ()) if value}
+        return holds_in({key: value.decode("latin-1") for key, value in zip(keys, self.node.cli.mget(keys) if keys else ()) if value})
 
 
 def wait_for(w, markers):

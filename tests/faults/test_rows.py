@@ -8,6 +8,7 @@ import types
 import unittest
 from unittest import mock
 
+import marker
 import process
 import rows
 import run
@@ -51,6 +52,21 @@ class Pauses(unittest.TestCase):
 
     def test_every_row_bounds_the_recovery_from_a_fault(self):
         self.assertEqual((self.judged(9, 5.1), self.judged(9, 5.1, late=0.2), self.judged(9, 5.1, 8)), (["L1"], [], ["L1", "L11"]))
+
+
+class Marked(unittest.TestCase):
+    """Whether a node without a marker took a lock."""
+
+    def took(self, before, after):
+        return marker.holds_in({"lock:a": after} if after else {}) - marker.holds_in({"lock:a": before} if before else {})
+
+    def test_what_takes_a_lock(self):
+        for before, after in ((None, "v"), ("v", "w"), (None, "R 09,v"), ("R 09,v", "R 09,v 10,w"), ("R 09,v", "R 11,v")):
+            self.assertTrue(self.took(before, after), (before, after))
+
+    def test_what_frees_or_breaks_one_takes_none(self):
+        for before, after in (("v", None), ("v", "v"), ("v", "!v"), ("R 09,v 10,w", "R 10,w"), ("R 09,v 10,w", "!R 09,v"), ("R 09,v", None)):
+            self.assertFalse(self.took(before, after), (before, after))
 
 
 class Again(unittest.TestCase):
