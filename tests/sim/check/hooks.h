@@ -37,6 +37,7 @@ void readers_granted(struct request_sim *q, int64_t name, struct span line); /* 
 void readers_released(struct request_sim *q, struct span line);
 void readers_lost(struct conn *c, struct span line);            /* a push */
 void readers_call(struct sim_daemon *d, const struct call *call);
+void readers_ran(const struct server *s, const struct flight *f, unsigned i);
 void readers_step(struct sim_daemon *d); /* after each step of the daemon */
 
 /* nests.c: deadlocks among the names n0 …. */

@@ -325,6 +325,7 @@ void keys_after(struct server *s, const struct flight *f)
 		vote_check(s, f, i);
 		lineage_ran(s, f, i);
 		places_ran(s, f, i);
+		readers_ran(s, f, i);
 		lateness_check(s, f, &f->answer[i]);
 		released_ran(s, f, i);
 		broken_ran(s, f, i);

@@ -154,6 +154,14 @@ void readers_begin(struct request_sim *q)
 				q->line_since = other->line_since;
 }
 
+/* Readers of that daemon were let in by a store a moment ago. Their ticket is gone, and that of the writer behind them is on its way. */
+static bool lets_in(const struct sim_daemon *d, int64_t name)
+{
+	const struct world *w = d->world;
+
+	return w->now < w->checker.read_tokens.let_in_at[d->index][name] + 50 * round_trip_us(w->plan);
+}
+
 /*
  * While only readers have the name, none of a daemon that came to the line long after a writer elsewhere is granted it. Behind a writer that has it the
  * daemons take turns as for any other name: the waiters of its own daemon show no ticket meanwhile. There is no line before the stores are joined.
@@ -172,7 +180,7 @@ static void check_read_turn(const struct request_sim *q)
 		if (c->daemon == q->conn->daemon || c->going || c->taken)
 			continue;
 		TAILQ_FOREACH(other, &c->running, at_daemon)
-			if (other->reads == READ_ALONE && waits_in_line(other, q->name) &&
+			if (other->reads == READ_ALONE && waits_in_line(other, q->name) && !lets_in(c->daemon, q->name) &&
 			    later(other->begun_at, line_at) + TURN_US + 50 * round_trip_us(w->plan) < q->line_since)
 				checker_fail(w, INVARIANT_S20, -1, "r%lld: client %u reads at daemon %u, and client %u of daemon %u waits to write since %lld",
 					     (long long)q->name, q->conn->client->index, q->conn->daemon->index, c->client->index, c->daemon->index,
@@ -277,6 +285,14 @@ void readers_call(struct sim_daemon *d, const struct call *call)
 
 	if (name >= 0 && call->ticket.n > 0)
 		d->world->checker.read_tokens.shown_us[d->index][name] = ticket_us(call->ticket);
+}
+
+void readers_ran(const struct server *s, const struct flight *f, unsigned i)
+{
+	int64_t name = f->call[i].kind == CALL_ACQUIRE && f->call[i].form == FORM_SHARED ? name_of_call(&f->call[i]) : -1;
+
+	if (name >= 0 && f->answer[i].code == 'G')
+		s->world->checker.read_tokens.let_in_at[f->daemon->index][name] = s->world->now;
 }
 
 static int64_t first_place(const struct sim_daemon *d, int64_t name)

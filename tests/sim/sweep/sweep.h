@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #define SWEEP_JOBS_MAX 64
-#define HANG_SECONDS   60 /* a world that computes for longer counts as one that hangs */
+#define HANG_SECONDS   240 /* a world that computes for longer counts as one that hangs */
 #define HANG_WAITS     10 /* so does one that takes so many times as long by the clock, without computing */
 
 /* What is kept of a world that ran. */
