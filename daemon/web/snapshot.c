@@ -7,7 +7,6 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/web/answer.h"
-#include "daemon/web/gate.h"
 #include "daemon/web/internal.h"
 #include "daemon/web/notation.h"
 #include "daemon/web/query.h"
@@ -287,13 +286,11 @@ static void server_write(struct snapshot *s)
 void snapshot_begin(struct web *w, struct evhttp_request *req)
 {
 	struct snapshot *s = mem_alloc(sizeof(*s));
-	struct peer peer;
 
 	s->req = req;
 	s->asker.line = on_line;
 	s->asker.over = on_over;
-	gate_peer(req, &peer);
-	if (!asker_open(w, &s->asker, &peer)) {
+	if (!asker_open(w, &s->asker, req)) {
 		free(s);
 		answer_error(req, HTTP_SERVUNAVAIL, "too many requests at a time");
 		return;
