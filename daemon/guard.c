@@ -25,12 +25,17 @@ struct proofs {
 	} user[];            /* as many as users */
 };
 
+static bool has_secrets(const struct conf *c)
+{
+	return c->auth.users_file || c->redis.password_file || c->http.token_file || c->tls.key_file || c->redis.tls.key_file;
+}
+
 /* No secret reaches a core file. A pipe of core_pattern ignores the limit, so a daemon with secrets cannot be dumped at all. */
 void guard_secrets(const struct conf *c)
 {
 	const struct rlimit none = {0, 0};
 
-	if (setrlimit(RLIMIT_CORE, &none) || ((c->auth.users_file || c->redis.password_file) && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)))
+	if (setrlimit(RLIMIT_CORE, &none) || (has_secrets(c) && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)))
 		log_event(LOG_WARN, "start", "core=limit error=\"%s\" note=\"a core file may hold secrets\"", strerror(errno));
 }
 
@@ -142,6 +147,7 @@ void guard_reload(struct daemon *d, struct core_conf *ret_core)
 {
 	struct conf_users *users = d->conf->auth.users_file ? users_read(d->conf) : NULL;
 
+	guard_secrets(d->conf); /* there may be the first */
 	if (users || !d->conf->auth.users_file) {
 		proofs_free(d->proofs);
 		conf_users_free(d->users);

@@ -120,7 +120,7 @@ static void on_request(struct evhttp_request *req, void *context)
 	visit_of(w, req);
 	if (refused)
 		answer_error(req, refused, refusal_text(refused));
-	else if (!path)
+	else if (!path && method != EVHTTP_REQ_CONNECT) /* which names none */
 		answer_error(req, HTTP_NOTFOUND, "not found");
 	else if (method != EVHTTP_REQ_GET && method != EVHTTP_REQ_HEAD)
 		answer_error(req, HTTP_BADMETHOD, "this is read only: GET or HEAD");
