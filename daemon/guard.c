@@ -170,6 +170,12 @@ void guard_reloaded(struct daemon *d)
 	d->old_rules = NULL;
 }
 
+/* Hashes may differ in cost. A name that nobody has takes as long as that of some user, the same one each time. NULL: there are no users. */
+static const char *decoy_of(const struct daemon *d, struct span name)
+{
+	return d->users && d->users->count > 0 ? d->users->user[siphash(d->proofs->key[0], name.p, name.n) % d->users->count].hash : NULL;
+}
+
 void guard_verify(struct daemon *d, const struct effect *effect)
 {
 	size_t count = d->users ? d->users->count : 0, i = 0;
@@ -182,8 +188,8 @@ void guard_verify(struct daemon *d, const struct effect *effect)
 	}
 	if (i == count && d->proofs)
 		d->proofs->tried = count;
-	verifier_begin(d->verifier, effect->verify.number, i < count ? d->users->user[i].hash : NULL, count > 0 ? d->users->user[0].hash : NULL,
-	               effect->verify.secret, effect->verify.secret_n);
+	verifier_begin(d->verifier, effect->verify.number, i < count ? d->users->user[i].hash : NULL, decoy_of(d, effect->verify.user), effect->verify.secret,
+	               effect->verify.secret_n);
 }
 
 void guard_audit(struct daemon *d, struct span line)

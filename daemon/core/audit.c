@@ -2,11 +2,13 @@
 /* See audit.h. */
 #include "daemon/core/audit.h"
 
+#include "daemon/core/who.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
 #define TEXT_MOST 512 /* bytes of a text that are written; a name has no more */
-#define TEXTS     5   /* name, permit, label, user, address */
+#define TEXTS     6   /* name, permit, label, user, cert, address */
 #define LINE_ROOM (TEXTS * (6 * TEXT_MOST + 16) + 400)
 
 /* How many bytes of well-formed UTF-8 begin here; 0: none. */
@@ -85,6 +87,8 @@ static char *put_peer(char *at, const struct session *s)
 	}
 	if (s->identity && s->identity->user)
 		at = put_text(at, "user", span_of(s->identity->user));
+	if (s->has_subject)
+		at = put_text(at, "cert", session_subject(s));
 	if (address.n > 0)
 		at = put_text(at, "address", address);
 	return at;

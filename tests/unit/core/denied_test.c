@@ -4,6 +4,7 @@
 
 #include <check.h>
 #include <stdio.h>
+#include <string.h>
 
 static void begins(void)
 {
@@ -199,6 +200,20 @@ START_TEST(a_session_is_listed_with_its_user)
 }
 END_TEST
 
+START_TEST(the_audit_log_tells_the_user_and_the_certificate)
+{
+	cluster_open(1);
+	cluster.conf.audit = true;
+	daemon_starts(0);
+	passes(QUARANTINE_US + SEC);
+	peers_open(&(const struct rule){7, -1, -1, NULL, NULL, NULL, RIGHT_LOCK}, 1);
+	holds(CERTIFIED, "a");
+	ck_assert_ptr_nonnull(strstr(cluster.daemon[0].audited, ",\"cert\":\"CN=db3\",\"address\":\"10.0.0.8:1\"}"));
+	holds(WORKER, "b");
+	ck_assert_ptr_nonnull(strstr(cluster.daemon[0].audited, ",\"user\":\"worker\",\"address\":\"10.0.0.7:1\"}"));
+}
+END_TEST
+
 START_TEST(a_peer_of_the_web_may_look_by_its_groups)
 {
 	const uint32_t groups[] = {1, OPS};
@@ -236,6 +251,7 @@ Suite *denied_suite(void)
 	tcase_add_test(t, what_one_has_or_asks_for_is_no_secret);
 	tcase_add_test(t, nor_does_a_cycle_over_several_daemons);
 	tcase_add_test(t, a_session_is_listed_with_its_user);
+	tcase_add_test(t, the_audit_log_tells_the_user_and_the_certificate);
 	tcase_add_test(t, a_peer_of_the_web_may_look_by_its_groups);
 	suite_add_tcase(s, t);
 	return s;
