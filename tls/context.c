@@ -140,7 +140,7 @@ static int revocations_add(SSL_CTX *c, BIO *bio, struct tls_fault *f)
 			return fault(f, TLS_CA, NULL);
 	}
 	if (!pem_is_over())
-		return fault(f, TLS_CA, "a revocation list in it cannot be read: it is not PEM, or cut off");
+		return fault(f, TLS_CA, "a revocation list in it cannot be read: it is damaged");
 	ERR_clear_error();
 	if (n > 0)
 		X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(c), X509_V_FLAG_CRL_CHECK);

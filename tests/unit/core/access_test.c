@@ -124,6 +124,16 @@ START_TEST(the_first_rule_whose_conditions_all_hold_decides)
 }
 END_TEST
 
+START_TEST(no_rule_behind_one_that_is_about_all_names_gives_a_right)
+{
+	static const struct rule two[] = {{7, 33, -1, NULL, NULL, NULL, RIGHT_LOCK}, {8, 33, -1, NULL, NULL, "web/*", RIGHT_LOOK}};
+
+	begins_with(two, 2);
+	denied(WEB, "WATCH", "ERR DENIED *");
+	denied(WEB, "SHOW web/1", "ERR DENIED * line 7 *");
+}
+END_TEST
+
 START_TEST(each_name_of_a_request_needs_the_right)
 {
 	begins();
@@ -254,6 +264,9 @@ START_TEST(sessions_are_ones_own_or_all_for_an_administrator)
 	says(WORKER, "LIST sessions");
 	hears(WORKER, "\\* session=* peer=10.0.0.7:1 *");
 	hears(WORKER, "OK n=1 more=0");
+	says(CERTIFIED, "LIST sessions");
+	hears(CERTIFIED, "\\* session=* cert=\"CN=db3\" *");
+	hears(CERTIFIED, "OK n=1 more=0");
 	says(OPERATOR, "LIST sessions limit=1");
 	hears(OPERATOR, "\\* *");
 	hears(OPERATOR, "OK n=1 more=6");
@@ -317,6 +330,7 @@ Suite *access_suite(void)
 	tcase_add_loop_test(t, whom_no_rule_matches_is_denied_all_but_five_requests, 0, VERB_N);
 	tcase_add_loop_test(t, root_has_no_right_that_no_rule_gives, 0, VERB_N);
 	tcase_add_test(t, the_first_rule_whose_conditions_all_hold_decides);
+	tcase_add_test(t, no_rule_behind_one_that_is_about_all_names_gives_a_right);
 	tcase_add_test(t, each_name_of_a_request_needs_the_right);
 	tcase_add_test(t, what_is_there_is_denied_like_what_is_not);
 	tcase_add_loop_test(t, a_pattern_has_stars_for_any_bytes, 0, PATTERNS);
