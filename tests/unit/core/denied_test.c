@@ -211,6 +211,9 @@ START_TEST(the_audit_log_tells_the_user_and_the_certificate)
 	ck_assert_ptr_nonnull(strstr(cluster.daemon[0].audited, ",\"cert\":\"CN=db3\",\"address\":\"10.0.0.8:1\"}"));
 	holds(WORKER, "b");
 	ck_assert_ptr_nonnull(strstr(cluster.daemon[0].audited, ",\"user\":\"worker\",\"address\":\"10.0.0.7:1\"}"));
+	/* U+009B, which some terminals obey, and what is no UTF-8. */
+	holds(WORKER, "\"\\xc3\\xa9\\xc2\\x9b\\xed\\xa0\\x80\\x7f\\\"\"");
+	ck_assert_ptr_nonnull(strstr(cluster.daemon[0].audited, ",\"name\":\"\xc3\xa9\\udcc2\\udc9b\\udced\\udca0\\udc80\\u007f\\\"\","));
 }
 END_TEST
 
