@@ -6,7 +6,6 @@
 #include "daemon/base/netstring.h"
 #include "daemon/core/group.h"
 #include "daemon/core/job.h"
-#include "daemon/core/rules.h"
 #include "daemon/core/take.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/terms.h"
@@ -173,19 +172,6 @@ static void take_give(struct commander *x, struct take *take, struct job *job, s
 		take_ask_lock(x, take);
 	else
 		take_won(x, take, NULL);
-}
-
-/* The first that waits and may have the lock of the job, if that still asks for such a lease. NULL: nobody. */
-static struct take *take_for(struct commander *x, struct job_queue *queue, const struct job *job)
-{
-	struct take *take;
-
-	TAILQ_FOREACH(take, &queue->waiting, in_queue) {
-		if (job->lock.n == 0 || session_may_lock(x->core, take->session, job->lock, &take->denied_by))
-			return take->ttl_us == queue->ttl_us ? take : NULL;
-		take->denied = true;
-	}
-	return NULL;
 }
 
 /* Nobody has got the job. If that is because the first that waits may not have its lock, the job is left out, and in the next pass another is the first. */

@@ -6,6 +6,7 @@
 #include "daemon/base/netstring.h"
 #include "daemon/core/group.h"
 #include "daemon/core/job.h"
+#include "daemon/core/rules.h"
 #include "daemon/core/tell.h"
 
 #include <stdlib.h>
@@ -121,6 +122,18 @@ void take_is_over(struct commander *x, struct take *take, int64_t retry_ms)
 	else
 		reply_nothing(x, take, take->patient ? "TIMEOUT" : "BUSY", retry_ms);
 	take_answered(x, take);
+}
+
+struct take *take_for(struct commander *x, struct job_queue *queue, const struct job *job)
+{
+	struct take *take;
+
+	TAILQ_FOREACH(take, &queue->waiting, in_queue) {
+		if (job->lock.n == 0 || session_may_lock(x->core, take->session, job->lock, &take->denied_by))
+			return take->ttl_us == queue->ttl_us ? take : NULL;
+		take->denied = true;
+	}
+	return NULL;
 }
 
 /* The job goes back to its place. */

@@ -97,8 +97,8 @@ def in_pieces(chance, flight):
     return [record[:3] + len(record[at:at + size]).to_bytes(2, "big") + record[at:at + size] for record in flight for at in range(5, len(record), size)]
 
 
-CHANGES = (nothing, one_byte, some_bytes, length_of_record, length_within, kind_of_record, version_of_record, cut, twice, left_out, disordered, empty_records, alerts,
-           in_pieces)
+CHANGES = (nothing, one_byte, some_bytes, length_of_record, length_within, kind_of_record, version_of_record, cut, twice, left_out, disordered, empty_records,
+           alerts, in_pieces)
 
 
 class Mutated(TlsTest):
