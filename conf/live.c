@@ -42,6 +42,14 @@ bool conf_password_is_live(const struct conf *now, const struct conf *fresh)
 	return a && b ? !strcmp(a, b) : a == b;
 }
 
+/* What protects an address must not vanish: what takes its place in the file, like rules or an address of loopback, may need a restart itself. */
+static bool protection_vanishes(const struct conf *now, const struct conf *fresh, const struct setting *s)
+{
+	return (s->key == KEY_AUTH_USERS_FILE && now->auth.users_file && !fresh->auth.users_file) ||
+	       (s->key == KEY_TLS_CLIENT_CA_FILE && now->tls.client_ca_file && !fresh->tls.client_ca_file) ||
+	       (s->key == KEY_HTTP_TOKEN_FILE && now->http.token_file && !fresh->http.token_file);
+}
+
 /*
  * A store that may have forgotten locks is quarantined for a time that follows from the max_lease of the start, so no lease may be longer than
  * that max_lease, even if the file has a larger max_lease now. min_lease may not exceed the lease. A password needs its user. A daemon without rules
@@ -54,6 +62,8 @@ bool value_is_live(const struct conf *now, const struct conf *fresh, const struc
 	if (s->key == KEY_REDIS_PASSWORD_FILE && !conf_password_is_live(now, fresh))
 		return false;
 	if (s->key == KEY_RULES && !now->rules != !fresh->rules)
+		return false;
+	if (protection_vanishes(now, fresh, s))
 		return false;
 	return s->live && !(bound && fresh->lease > now->max_lease);
 }

@@ -75,7 +75,7 @@ static void user_read(struct users_reading *r, char *line)
 }
 
 /* The bytes of a regular file, with a NUL behind them. 0 or -errno. */
-static int users_text(const struct conf *c, char **ret_text)
+static int users_text(const struct conf *c, char **ret_text, size_t *ret_n)
 {
 	int fd = file_open(c, KEY_AUTH_USERS_FILE, O_NONBLOCK);
 	struct stat st;
@@ -96,6 +96,7 @@ static int users_text(const struct conf *c, char **ret_text)
 		return n < 0 ? -EIO : -EINVAL;
 	}
 	*ret_text = text;
+	*ret_n = (size_t)n;
 	return 0;
 }
 
@@ -118,9 +119,10 @@ struct conf_users *conf_users(struct conf *c, struct conf_report *report)
 	struct conf_origin *o = &c->origin[KEY_AUTH_USERS_FILE];
 	struct users_reading r = {.report = report};
 	char *text = NULL, *line, *rest;
+	size_t n = 0;
 	int error;
 
-	error = users_text(c, &text);
+	error = users_text(c, &text, &n);
 	if (error) {
 		report_error(report, o->source, (struct source_place){o->line, o->column}, "the file cannot be used: %s", users_fault(-error));
 		return NULL;
@@ -129,7 +131,7 @@ struct conf_users *conf_users(struct conf *c, struct conf_report *report)
 	r.users = conf_alloc(sizeof(*r.users) + USERS_MOST * sizeof(r.users->user[0]));
 	for (rest = text; (line = strsep(&rest, "\n"));)
 		user_read(&r, line);
-	explicit_bzero(text, strlen(text));
+	explicit_bzero(text, n);
 	free(text);
 	if (r.bad) {
 		conf_users_free(r.users);

@@ -25,12 +25,17 @@ struct proofs {
 	} user[];            /* as many as users */
 };
 
+static bool has_secrets(const struct conf *c)
+{
+	return c->auth.users_file || c->redis.password_file || c->http.token_file || c->tls.key_file || c->redis.tls.key_file;
+}
+
 /* No secret reaches a core file. A pipe of core_pattern ignores the limit, so a daemon with secrets cannot be dumped at all. */
 void guard_secrets(const struct conf *c)
 {
 	const struct rlimit none = {0, 0};
 
-	if (setrlimit(RLIMIT_CORE, &none) || ((c->auth.users_file || c->redis.password_file) && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)))
+	if (setrlimit(RLIMIT_CORE, &none) || (has_secrets(c) && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)))
 		log_event(LOG_WARN, "start", "core=limit error=\"%s\" note=\"a core file may hold secrets\"", strerror(errno));
 }
 
@@ -142,6 +147,7 @@ void guard_reload(struct daemon *d, struct core_conf *ret_core)
 {
 	struct conf_users *users = d->conf->auth.users_file ? users_read(d->conf) : NULL;
 
+	guard_secrets(d->conf); /* there may be the first */
 	if (users || !d->conf->auth.users_file) {
 		proofs_free(d->proofs);
 		conf_users_free(d->users);
@@ -164,6 +170,12 @@ void guard_reloaded(struct daemon *d)
 	d->old_rules = NULL;
 }
 
+/* Hashes may differ in cost. A name that nobody has takes as long as that of some user, the same one each time. NULL: there are no users. */
+static const char *decoy_of(const struct daemon *d, struct span name)
+{
+	return d->users && d->users->count > 0 ? d->users->user[siphash(d->proofs->key[0], name.p, name.n) % d->users->count].hash : NULL;
+}
+
 void guard_verify(struct daemon *d, const struct effect *effect)
 {
 	size_t count = d->users ? d->users->count : 0, i = 0;
@@ -176,8 +188,8 @@ void guard_verify(struct daemon *d, const struct effect *effect)
 	}
 	if (i == count && d->proofs)
 		d->proofs->tried = count;
-	verifier_begin(d->verifier, effect->verify.number, i < count ? d->users->user[i].hash : NULL, count > 0 ? d->users->user[0].hash : NULL,
-	               effect->verify.secret, effect->verify.secret_n);
+	verifier_begin(d->verifier, effect->verify.number, i < count ? d->users->user[i].hash : NULL, decoy_of(d, effect->verify.user), effect->verify.secret,
+	               effect->verify.secret_n);
 }
 
 void guard_audit(struct daemon *d, struct span line)

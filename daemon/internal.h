@@ -90,6 +90,7 @@ extern const struct upstream_sink pump_upstream_sink;
 
 /* site.c: the web listener; exposition.c: the text of /metrics. */
 int site_start(struct daemon *d);
+void site_reload(struct daemon *d); /* reads the token again */
 void site_stop(struct daemon *d);
 void exposition_write(const struct daemon *d, struct buf *out);
 

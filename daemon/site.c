@@ -81,6 +81,24 @@ int site_start(struct daemon *d)
 	return d->web ? 0 : -ENOMEM;
 }
 
+void site_reload(struct daemon *d)
+{
+	char *token;
+	int r;
+
+	if (!d->web)
+		return;
+	r = conf_token(d->conf, &token);
+	if (r < 0) {
+		log_event(LOG_ERROR, "token", "file=%s error=\"%s\" note=\"the former one stays in use\"", d->conf->http.token_file, strerror(-r));
+		return;
+	}
+	web_set_token(d->web, token);
+	if (token)
+		explicit_bzero(token, strlen(token));
+	free(token);
+}
+
 void site_stop(struct daemon *d)
 {
 	web_free(d->web);

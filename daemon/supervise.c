@@ -115,6 +115,7 @@ static void reload_apply(struct daemon *d, struct conf *fresh)
 	if (password_is_live)
 		reload_password(d);
 	reload_tls(d);
+	site_reload(d);
 }
 
 /* The report is collected in memory and then logged, so that a slow reader of standard error cannot block the loop. */

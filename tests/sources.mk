@@ -30,6 +30,7 @@ FIXTURE := \
 	tests/fixture/real_upstream.c \
 	tests/fixture/redis_pair.c \
 	tests/fixture/resolver_loop.c \
+	tests/fixture/ruled.c \
 	tests/fixture/scripted_session.c \
 	tests/fixture/seed.c \
 	tests/fixture/store_run.c

@@ -7,6 +7,7 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <openssl/x509_vfy.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -125,11 +126,36 @@ static int authorities_add(SSL_CTX *c, BIO *bio, struct tls_fault *f)
 	return n ? 0 : fault(f, TLS_CA, "it holds no certificate in PEM, which begins with '-----BEGIN CERTIFICATE-----'");
 }
 
+/* Where there is a revocation list, each authority that has signed the certificate of a peer needs one: without it, nobody could know. */
+static int revocations_add(SSL_CTX *c, BIO *bio, struct tls_fault *f)
+{
+	unsigned n = 0;
+	X509_CRL *x;
+
+	for (; (x = PEM_read_bio_X509_CRL(bio, NULL, no_passphrase, NULL)); n++) {
+		int ok = X509_STORE_add_crl(SSL_CTX_get_cert_store(c), x);
+
+		X509_CRL_free(x);
+		if (!ok)
+			return fault(f, TLS_CA, NULL);
+	}
+	if (!pem_is_over())
+		return fault(f, TLS_CA, "a revocation list in it cannot be read: it is damaged");
+	ERR_clear_error();
+	if (n > 0)
+		X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(c), X509_V_FLAG_CRL_CHECK);
+	return 0;
+}
+
 static int authorities_use(SSL_CTX *c, const struct tls_pem *pem, struct tls_fault *f)
 {
 	BIO *bio = pem_open(pem);
 	int r = bio ? authorities_add(c, bio, f) : fault(f, TLS_CA, no_memory);
 
+	if (!r && BIO_reset(bio) != 1)
+		r = fault(f, TLS_CA, NULL);
+	if (!r)
+		r = revocations_add(c, bio, f);
 	BIO_free(bio);
 	return r;
 }

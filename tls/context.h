@@ -26,7 +26,7 @@ struct tls_fault {
 
 /*
  * part[TLS_CERT] holds the certificate and its chain. The authorities in part[TLS_CA] sign the certificate that each client must show; without them none
- * is asked for. 0, or -1 with a fault.
+ * is asked for. Revocation lists may stand there as well. 0, or -1 with a fault.
  */
 int tls_context_server(const struct tls_pem part[TLS_PARTS], struct ssl_ctx_st **ret_context, struct tls_fault *ret_fault)
 	__attribute__((warn_unused_result));

@@ -44,7 +44,7 @@ static bool denied(struct commander *x, struct session *s, unsigned right, const
 {
 	const char *verb = command_table[x->request.verb].word;
 
-	metric_add(&x->core->metrics, METRIC_DENIED, 1);
+	metric_add(&x->core->metrics, METRIC_DENIED, !s->is_web);
 	if (!by)
 		tell_error(x, s, x->request.tag, ERROR_DENIED, "%s needs the right '%s', which no rule gives to this peer here", verb, right_word(right));
 	else

@@ -2,28 +2,15 @@
 /* See audit.h. */
 #include "daemon/core/audit.h"
 
+#include "daemon/core/who.h"
+#include "proto/text.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
 #define TEXT_MOST 512 /* bytes of a text that are written; a name has no more */
-#define TEXTS     5   /* name, permit, label, user, address */
+#define TEXTS     6   /* name, permit, label, user, cert, address */
 #define LINE_ROOM (TEXTS * (6 * TEXT_MOST + 16) + 400)
-
-/* How many bytes of well-formed UTF-8 begin here; 0: none. */
-static size_t character_length(const unsigned char *p, size_t n)
-{
-	size_t length = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
-
-	if (length == 0 || length > n)
-		return 0;
-	for (size_t i = 1; i < length; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	/* Not the shortest form, a surrogate, or beyond the last code point. */
-	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
-		return 0;
-	return length;
-}
 
 static char *put(char *at, const char *text)
 {
@@ -35,26 +22,26 @@ static char *put(char *at, const char *text)
 
 static char *put_text(char *at, const char *field, struct span text)
 {
-	const unsigned char *p = (const unsigned char *)text.p;
-	size_t n = text.n < TEXT_MOST ? text.n : TEXT_MOST;
+	size_t length;
 
+	if (text.n > TEXT_MOST)
+		text.n = TEXT_MOST;
 	at += sprintf(at, ",\"%s\":\"", field);
-	while (n > 0) {
-		size_t length = character_length(p, n);
+	for (; text.n > 0; text.p += length, text.n -= length) {
+		unsigned char c = (unsigned char)text.p[0];
 
+		length = c < 0x80 ? 1 : utf8_length(text);
 		if (length == 0) {
-			at += sprintf(at, "\\udc%02x", p[0]);
-		} else if (p[0] < 0x20 || p[0] == 0x7f) {
-			at += sprintf(at, "\\u%04x", p[0]);
+			at += sprintf(at, "\\udc%02x", c);
+		} else if (c < 0x20 || c == 0x7f) {
+			at += sprintf(at, "\\u%04x", c);
 		} else {
-			if (p[0] == '"' || p[0] == '\\')
+			if (c == '"' || c == '\\')
 				*at++ = '\\';
-			memcpy(at, p, length);
+			memcpy(at, text.p, length);
 			at += length;
 		}
 		length += length == 0;
-		p += length;
-		n -= length;
 	}
 	*at++ = '"';
 	return at;
@@ -85,6 +72,8 @@ static char *put_peer(char *at, const struct session *s)
 	}
 	if (s->identity && s->identity->user)
 		at = put_text(at, "user", span_of(s->identity->user));
+	if (s->has_subject)
+		at = put_text(at, "cert", session_subject(s));
 	if (address.n > 0)
 		at = put_text(at, "address", address);
 	return at;

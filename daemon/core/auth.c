@@ -170,6 +170,8 @@ static void auth_succeeds(struct commander *x, struct session *s, const struct a
 	free(who->user);
 	who->user = mem_copy(auth->text, auth->user_n);
 	who->failed = 0;
+	user_leave(s->user); /* what it locks from now on is among the RECENT names of this user */
+	s->user = NULL;
 	reply_begin(&r, session_line(x->sessions), span_of(auth->pending->tag), "OK");
 	reply_text(&r, "user", span_of(who->user));
 	tell_line(x, s, &r);

@@ -4,6 +4,7 @@
 #include "daemon/core/deadlock.h"
 
 #include "daemon/core/group.h"
+#include "daemon/core/rules.h"
 
 #include <limits.h>
 #include <string.h>
@@ -195,6 +196,12 @@ static void cycle_add(char *cycle, size_t *n, struct span word)
 	*n += word.n;
 }
 
+/* The asker is shown no name that it may not look at, but the one that it asks for. */
+static struct span search_shows(const struct search *q, const struct lock *l, const struct lock *first)
+{
+	return l == first || session_knows(q->x->core, q->session, lock_name(l)) ? lock_name(l) : SPAN("...");
+}
+
 /* The path, from the asked lock to the one that the asker has, and back. */
 static struct span search_tell(const struct search *q, const struct lock *first, const struct lock *last, char *cycle)
 {
@@ -212,7 +219,7 @@ static struct span search_tell(const struct search *q, const struct lock *first,
 			memcpy(cycle + used, "<-", 2);
 			used += 2;
 		}
-		cycle_add(cycle, &used, lock_name(i < n ? path[n - 1 - i] : first));
+		cycle_add(cycle, &used, search_shows(q, i < n ? path[n - 1 - i] : first, first));
 	}
 	return (struct span){cycle, used};
 }

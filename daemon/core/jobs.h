@@ -71,6 +71,8 @@ struct take {
 	struct timer timer;          /* patient: the end of the wait */
 	int64_t ttl_us;
 	bool patient;
+	bool denied;                 /* in this pass there was a job whose lock its session may not have … */
+	unsigned denied_by;          /* … by the rule in this line; 0: no rule gives it */
 	bool late;                   /* it came when the home had been asked already: what that says may be old */
 	char tag[TAG_MAX + 1];
 };

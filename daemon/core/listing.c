@@ -232,6 +232,8 @@ static void tell_session(struct commander *x, struct listing *to, const struct s
 
 	row_begin(x, span_of(to->tag), &r);
 	reply_session(x, &r, s);
+	if (s->identity && s->identity->user)
+		reply_text(&r, "user", span_of(s->identity->user));
 	if (s->has_subject)
 		reply_text(&r, "cert", session_subject(s));
 	reply_ms(&r, "age_ms", instant_diff(x->core->now, s->opened_at));

@@ -45,17 +45,22 @@ void noted_free(struct commander *x)
 	x->noted = NULL;
 }
 
-/* "UID@HOST" on a Unix socket; else the address without its port, or nothing, of which there is one user, too. */
+/*
+ * "user NAME" of AUTH; without that "UID@HOST" on a Unix socket; else the address without its port, or nothing, of which there is one user, too. Only the
+ * first has a blank.
+ */
 static struct span user_name(const struct commander *x, const struct session *s, char out[USER_MAX])
 {
 	struct span address = session_address(s);
 	size_t n = address.n;
+	int length = 0;
 
-	if (s->is_unix) {
-		int length = snprintf(out, USER_MAX, "%lld@%s", (long long)s->uid, x->core->conf.host);
-
+	if (s->identity && s->identity->user)
+		length = snprintf(out, USER_MAX, "user %s", s->identity->user);
+	else if (s->is_unix)
+		length = snprintf(out, USER_MAX, "%lld@%s", (long long)s->uid, x->core->conf.host);
+	if (length > 0)
 		return (struct span){out, length < USER_MAX ? (size_t)length : USER_MAX - 1};
-	}
 	while (n > 0 && address.p[n - 1] != ':')
 		n--;
 	n = n > 0 ? n - 1 : address.n;

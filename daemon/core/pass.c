@@ -19,7 +19,11 @@
 
 static void pass_begin(struct job_queue *queue)
 {
+	struct take *take;
+
 	queue->again = false;
+	TAILQ_FOREACH(take, &queue->waiting, in_queue)
+		take->denied = false;
 	if (queue->refused < PASS_MOST) {
 		job_text_free(&queue->after_id);
 		queue->after_ms = 0;
@@ -170,11 +174,24 @@ static void take_give(struct commander *x, struct take *take, struct job *job, s
 		take_won(x, take, NULL);
 }
 
-/* The home has leased a job to this daemon. It is for the first that waits, if that still asks for such a lease. */
-static void queue_got(struct commander *x, struct job_queue *queue, const struct home_question *q)
+/* Nobody has got the job. If that is because the first that waits may not have its lock, the job is left out, and in the next pass another is the first. */
+static bool queue_is_denied(struct job_queue *queue, const struct job *job, int64_t due_ms)
 {
 	struct take *first = TAILQ_FIRST(&queue->waiting);
+
+	if (!first || !first->denied || job->lock.n == 0)
+		return false;
+	TAILQ_REMOVE(&queue->waiting, first, in_queue);
+	TAILQ_INSERT_TAIL(&queue->waiting, first, in_queue);
+	queue_note_busy(queue, job, due_ms);
+	return true;
+}
+
+/* The home has leased a job to this daemon. */
+static void queue_got(struct commander *x, struct job_queue *queue, const struct home_question *q)
+{
 	bool joined = x->engine->members.node[q->node].state == MEMBER_JOINED;
+	struct take *take = NULL;
 	struct span payload;
 	struct job *job;
 	int64_t due_ms;
@@ -185,11 +202,13 @@ static void queue_got(struct commander *x, struct job_queue *queue, const struct
 	job->ttl_us = queue->ttl_us;
 	job->renew_at = q->calls.sent[q->node]; /* until job_hold() */
 	job->until = vote_until(job->renew_at, job->ttl_us);
-	if (first && joined && first->ttl_us == queue->ttl_us && job_is_worth_it(x, job)) {
-		take_give(x, first, job, payload, due_ms);
+	if (joined && job_is_worth_it(x, job))
+		take = take_for(x, queue, job);
+	if (take) {
+		take_give(x, take, job, payload, due_ms);
 		return;
 	}
-	job->wakes = true;
+	job->wakes = !queue_is_denied(queue, job, due_ms);
 	job_end(x, job, JOB_BACK, NULL);
 }
 
@@ -226,6 +245,10 @@ void take_told(struct commander *x, struct home_question *q)
 		queue->asking++; /* so that it is not closed meanwhile */
 		queue_got(x, queue, q);
 		queue->asking--;
+		if (queue->refused >= PASS_MOST) {
+			pass_over(x, queue, -1);
+			return;
+		}
 		break;
 	case 'C':
 		if (netstring_next_int(&text, &ms) && netstring_next(&text, &id)) {

@@ -4,6 +4,8 @@
 
 #include "daemon/core/who.h"
 
+#include <stdlib.h>
+
 /*
  * Whether a text matches a pattern in which * stands for any bytes. On a mismatch only the last star takes one byte more: an earlier one need not, because
  * what follows it was found as soon as possible.
@@ -84,6 +86,14 @@ bool rules_allow_some(const struct rules *rules, const struct session *s, unsign
 	return false;
 }
 
+bool session_may_lock(const struct core *c, const struct session *s, struct span name, unsigned *ret_line)
+{
+	const struct rule *r = c->conf.rules ? rules_decide(c->conf.rules, s, &name) : NULL;
+
+	*ret_line = r ? r->line : 0;
+	return !c->conf.rules || (r && r->allow & RIGHT_LOCK);
+}
+
 bool session_may_look(const struct core *c, const struct session *s, struct span name)
 {
 	const struct rule *r;
@@ -94,17 +104,31 @@ bool session_may_look(const struct core *c, const struct session *s, struct span
 	return r && r->allow & RIGHT_LOOK;
 }
 
+bool session_knows(const struct core *c, const struct session *s, struct span name)
+{
+	const struct claim *own;
+
+	if (session_may_look(c, s, name))
+		return true;
+	TAILQ_FOREACH(own, &s->claims, in_session)
+		if (span_equal(lock_name(own->lock), name))
+			return true;
+	return false;
+}
+
 bool peer_may_look(const struct core *c, const struct peer *peer, bool some)
 {
-	const struct session s = {.is_unix = peer->is_unix, .uid = peer->uid};
+	struct session s = {.is_unix = peer->is_unix, .uid = peer->uid};
 	const struct rule *r;
+	bool may;
 
 	if (!c->conf.rules)
 		return true;
-	if (some)
-		return rules_allow_some(c->conf.rules, &s, RIGHT_LOOK);
-	r = rules_decide(c->conf.rules, &s, NULL);
-	return r && r->allow & RIGHT_LOOK;
+	session_set_groups(&s, peer);
+	r = some ? NULL : rules_decide(c->conf.rules, &s, NULL);
+	may = some ? rules_allow_some(c->conf.rules, &s, RIGHT_LOOK) : r && r->allow & RIGHT_LOOK;
+	free(s.identity);
+	return may;
 }
 
 /* The user of a session is who has shown a secret, else who has the uid. A peer without either has only its own session. */

@@ -28,8 +28,12 @@ const struct rule *rules_decide(const struct rules *rules, const struct session 
 /* Whether there may be a name for which the session has this right. */
 bool rules_allow_some(const struct rules *rules, const struct session *s, unsigned rights);
 
+/* Whether the session may lock the name. *ret_line: of the rule that decides; 0: there is none. */
+bool session_may_lock(const struct core *c, const struct session *s, struct span name, unsigned *ret_line);
 /* Whether the session may look at the name: a filter for rows and pushes. */
 bool session_may_look(const struct core *c, const struct session *s, struct span name);
+/* The same, or one of its own claims is of that name. */
+bool session_knows(const struct core *c, const struct session *s, struct span name);
 /* Whether a peer without a session may look at what has no name; some: at anything at all. */
 bool peer_may_look(const struct core *c, const struct peer *peer, bool some);
 /* Whether s may see the other session in LIST: one of its own, or all. */

@@ -96,7 +96,7 @@ static char *texts_copy(const char *first, const char *second)
 	return copy;
 }
 
-static void session_set_identity(struct session *s, const struct peer *peer)
+void session_set_groups(struct session *s, const struct peer *peer)
 {
 	struct identity *who;
 
@@ -123,7 +123,7 @@ static void session_set_peer(struct session *s, const struct peer *peer)
 	s->pid = peer->pid;
 	s->uid = peer->uid;
 	s->at_unix = strcmp(peer->address, UNIX_ADDRESS) == 0;
-	session_set_identity(s, peer);
+	session_set_groups(s, peer);
 	s->has_subject = peer->subject != NULL;
 	if (s->has_subject)
 		s->address = texts_copy(peer->address, peer->subject);

@@ -147,6 +147,8 @@ static inline bool session_is_empty(const struct session *s)
 
 /* Made if need be. */
 struct identity *session_identity(struct session *s);
+/* Of a session without identity: its groups, if its peer has some. */
+void session_set_groups(struct session *s, const struct peer *peer);
 void session_heard(struct session_table *t, struct session *s);
 void session_set_label(struct session *s, struct span label);
 /* The claim that waits under this tag; NULL: none. */

@@ -6,6 +6,7 @@
 #include "daemon/base/netstring.h"
 #include "daemon/core/group.h"
 #include "daemon/core/job.h"
+#include "daemon/core/rules.h"
 #include "daemon/core/tell.h"
 
 #include <stdlib.h>
@@ -94,6 +95,18 @@ static void reply_nothing(struct commander *x, const struct take *take, const ch
 	tell_line(x, take->session, &r);
 }
 
+static void tell_denied(struct commander *x, const struct take *take)
+{
+	static const char text[] = "what is due in this queue needs the right 'lock' for its lock as well, which";
+	struct span tag = span_of(take->tag);
+
+	metric_add(&x->core->metrics, METRIC_DENIED, 1);
+	if (take->denied_by > 0)
+		tell_error(x, take->session, tag, ERROR_DENIED, "%s the rule in line %u does not give", text, take->denied_by);
+	else
+		tell_error(x, take->session, tag, ERROR_DENIED, "%s no rule gives to this peer", text);
+}
+
 static void tell_trouble(struct commander *x, const struct take *take)
 {
 	tell_error(x, take->session, span_of(take->tag), ERROR_UNAVAILABLE, "the home of the queue cannot be used: %s", take->queue->why);
@@ -104,9 +117,23 @@ void take_is_over(struct commander *x, struct take *take, int64_t retry_ms)
 {
 	if (take->queue->trouble)
 		tell_trouble(x, take);
+	else if (take->denied)
+		tell_denied(x, take);
 	else
 		reply_nothing(x, take, take->patient ? "TIMEOUT" : "BUSY", retry_ms);
 	take_answered(x, take);
+}
+
+struct take *take_for(struct commander *x, struct job_queue *queue, const struct job *job)
+{
+	struct take *take;
+
+	TAILQ_FOREACH(take, &queue->waiting, in_queue) {
+		if (job->lock.n == 0 || session_may_lock(x->core, take->session, job->lock, &take->denied_by))
+			return take->ttl_us == queue->ttl_us ? take : NULL;
+		take->denied = true;
+	}
+	return NULL;
 }
 
 /* The job goes back to its place. */

@@ -9,6 +9,8 @@ struct job_queue *queue_new(struct commander *x, struct span name);
 /* Nobody waits here any more. A question under way is waited for: what it brings is given back. */
 void queue_close_if_unused(struct commander *x, struct job_queue *queue);
 
+/* The first that waits and may have the lock of the job, if that still asks for such a lease. NULL: nobody. Those before it are denied the job. */
+struct take *take_for(struct commander *x, struct job_queue *queue, const struct job *job);
 /* A job with so much of its lease left is worth having. */
 bool job_is_worth_it(const struct commander *x, const struct job *job);
 /* The lease of its job is still long enough. */

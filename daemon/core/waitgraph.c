@@ -265,10 +265,15 @@ static size_t text_put(char *out, struct span text)
 	return text.n;
 }
 
+static struct span want_shown(const struct graph_want *w)
+{
+	return w->hidden ? SPAN("...") : w->name;
+}
+
 /* "name@host" */
 static size_t part_put(char *out, const struct graph_want *w, const struct graph_owner *holder)
 {
-	size_t n = text_put(out, w->name);
+	size_t n = text_put(out, want_shown(w));
 
 	n += text_put(out + n, SPAN("@"));
 	return n + text_put(out + n, holder->host);
@@ -276,7 +281,7 @@ static size_t part_put(char *out, const struct graph_want *w, const struct graph
 
 static size_t part_length(const struct graph_want *w, const struct graph_owner *holder)
 {
-	return w->name.n + holder->host.n + 1;
+	return want_shown(w).n + holder->host.n + 1;
 }
 
 /* The nodes of the path: from the start to itself. Returns how many steps it has. */

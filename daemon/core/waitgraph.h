@@ -23,6 +23,7 @@ struct graph_want {
 	bool any;         /* one of the names of the request is enough; false: it needs all of them */
 	unsigned owner, from, to; /* whose it is; the holds of the name: of the graph */
 	unsigned by;              /* who was found in the way last: of the reduction */
+	bool hidden;              /* graph_cycle writes "..." in place of the name */
 };
 
 struct graph_owner {

@@ -4,6 +4,7 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/core/deadlock.h"
+#include "daemon/core/rules.h"
 #include "daemon/core/waitowners.h"
 
 #include <inttypes.h>
@@ -227,11 +228,23 @@ static void judged_add_others(struct waittable *w, struct span list)
 			judged_add(w, &(struct judged){.member = member, .since = since_of(h.since), .until = h.until});
 }
 
+/* The victim is shown no name that it may not look at, but the one that it asked for. */
+static void names_hide(struct commander *x, const struct judged *j, unsigned owner)
+{
+	struct waitgraph *g = &x->waittable->graph;
+
+	for (unsigned i = 0; x->core->conf.rules && i < g->wants; i++)
+		g->want[i].hidden = g->want[i].owner != owner && !session_knows(x->core, j->own->session, g->want[i].name);
+}
+
 static bool refuse(struct commander *x, const struct judged *j, unsigned owner)
 {
 	char cycle[CYCLE_MAX];
 	const struct graph_want *want;
-	size_t n = graph_cycle(&x->waittable->graph, owner, cycle, sizeof(cycle), &want);
+	size_t n;
+
+	names_hide(x, j, owner);
+	n = graph_cycle(&x->waittable->graph, owner, cycle, sizeof(cycle), &want);
 
 	return waitowner_refuse(x, j->own, want->name, (struct span){cycle, n});
 }

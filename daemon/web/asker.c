@@ -2,11 +2,13 @@
 /* See asker.h. Lines are given from an event of their own, so that nothing here runs inside a step of the service. */
 #include "daemon/web/asker.h"
 
+#include "daemon/web/gate.h"
 #include "daemon/web/internal.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define LINES_PER_PASS 64 /* others wait no longer than it takes to read so many */
 
@@ -20,10 +22,11 @@ static void asker_is_due(struct asker *a)
 	event_active(all->work, EV_TIMEOUT, 1);
 }
 
-bool asker_open(struct web *w, struct asker *a, const struct peer *peer)
+bool asker_open(struct web *w, struct asker *a, struct evhttp_request *req)
 {
 	struct askers *all = &w->askers;
-	struct peer who = *peer;
+	struct peer who;
+	uint32_t *groups;
 	unsigned i = 0;
 
 	while (i < WEB_SESSIONS && all->slot[i])
@@ -36,8 +39,10 @@ bool asker_open(struct web *w, struct asker *a, const struct peer *peer)
 	a->web = w;
 	a->session = (uint64_t)all->generation[i] << 32 | i;
 	buf_init(&a->in);
+	groups = gate_peer(req, &who);
 	who.is_web = true;
 	w->sink.open(w->sink.context, a->session, &who);
+	free(groups);
 	return true;
 }
 

@@ -13,6 +13,7 @@
 #include <sys/queue.h>
 
 struct event;
+struct evhttp_request;
 
 struct asker {
 	TAILQ_ENTRY(asker) in_due;
@@ -39,8 +40,8 @@ int askers_init(struct web *w);
 void askers_silence(struct web *w); /* no callback of the sink follows */
 void askers_release(struct web *w);
 
-/* line and over are set. False: all sessions are in use. */
-bool asker_open(struct web *w, struct asker *a, const struct peer *peer);
+/* On behalf of whoever has sent the request. line and over are set. False: all sessions are in use. */
+bool asker_open(struct web *w, struct asker *a, struct evhttp_request *req);
 void asker_close(struct asker *a); /* once, or again without effect */
 /* A line without its end; format as printf. */
 void asker_say(struct asker *a, const char *format, ...) __attribute__((format(printf, 2, 3)));

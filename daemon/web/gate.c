@@ -6,6 +6,7 @@
 #include "daemon/web/gate.h"
 
 #include "daemon/net/address.h"
+#include "daemon/net/admin.h"
 #include "daemon/web/internal.h"
 
 #include <arpa/inet.h>
@@ -151,13 +152,17 @@ int gate_refuses(struct web *w, struct evhttp_request *req, bool open)
 	return open || has_token(w, req) ? 0 : 401;
 }
 
-void gate_peer(struct evhttp_request *req, struct peer *ret_peer)
+uint32_t *gate_peer(struct evhttp_request *req, struct peer *ret_peer)
 {
 	evutil_socket_t fd = bufferevent_getfd(evhttp_connection_get_bufferevent(evhttp_request_get_connection(req)));
 	struct sockaddr_storage address = {0};
 	socklen_t n = sizeof(address);
+	uint32_t *groups;
 
 	if (getpeername(fd, (struct sockaddr *)&address, &n))
 		address.ss_family = AF_UNSPEC;
 	address_peer(fd, (const struct sockaddr *)&address, ret_peer);
+	groups = admin_groups_of(fd, ret_peer, &ret_peer->groups_n);
+	ret_peer->groups = groups;
+	return groups;
 }

@@ -12,6 +12,7 @@ struct evhttp_request;
 
 /* The status to refuse it with: 400, 401 or 421; 0: it may pass. open: the path needs no token. */
 int gate_refuses(struct web *w, struct evhttp_request *req, bool open);
-void gate_peer(struct evhttp_request *req, struct peer *ret_peer);
+/* Returns the groups of the peer, which it refers to, for the caller to free; NULL: none. */
+uint32_t *gate_peer(struct evhttp_request *req, struct peer *ret_peer);
 
 #endif

@@ -22,6 +22,7 @@ struct web {
 	unsigned listeners;
 	struct visits visits;
 	struct askers askers;
+	size_t snapshots; /* bytes of those that are being made */
 	TAILQ_HEAD(, stream) streams;
 	unsigned streams_n;
 	struct event *beat; /* once a second, while there are streams */

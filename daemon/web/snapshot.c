@@ -7,7 +7,6 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/web/answer.h"
-#include "daemon/web/gate.h"
 #include "daemon/web/internal.h"
 #include "daemon/web/notation.h"
 #include "daemon/web/query.h"
@@ -17,6 +16,8 @@
 
 #define SHOWS_AT_ONCE 16
 #define BYTES_MOST    ((size_t)8 << 20) /* of one answer: it ends after the lock that fills them */
+#define BYTES_LEAST   ((size_t)64 << 10) /* likewise, while all answers that are not read yet have BYTES_OF_ALL */
+#define BYTES_OF_ALL  ((size_t)32 << 20)
 
 struct row {
 	char *name;   /* quoted, as SHOW takes it */
@@ -28,6 +29,7 @@ struct snapshot {
 	struct evhttp_request *req;
 	enum { ASKS_NODES, ASKS_STATS, ASKS_LOCKS, ASKS_HOLDERS } phase;
 	struct buf out;
+	size_t counted; /* bytes of it, in web.snapshots */
 	struct buf fields; /* of the locks, as JSON */
 	struct buf waiters; /* of the lock whose rows are being read */
 	struct row *row;
@@ -42,6 +44,7 @@ static void snapshot_free(struct snapshot *s)
 
 	if (c)
 		evhttp_connection_set_closecb(c, NULL, NULL);
+	s->asker.web->snapshots -= s->counted;
 	asker_close(&s->asker);
 	for (size_t i = 0; i < s->rows; i++)
 		free(s->row[i].name);
@@ -100,11 +103,22 @@ static void snapshot_asks_locks(struct snapshot *s)
 	asker_say(&s->asker, "%s", line);
 }
 
+/* Readers that take large answers slowly, or not at all, must not fill the memory. */
+static bool snapshot_is_full(struct snapshot *s)
+{
+	struct web *w = s->asker.web;
+	size_t n = buf_length(&s->out);
+
+	w->snapshots += n - s->counted;
+	s->counted = n;
+	return n > (w->snapshots + visits_unsent(w) > BYTES_OF_ALL ? BYTES_LEAST : BYTES_MOST);
+}
+
 static void snapshot_goes_on(struct snapshot *s)
 {
 	size_t until = s->asked + SHOWS_AT_ONCE;
 
-	if (s->told < s->rows && buf_length(&s->out) > BYTES_MOST) {
+	if (s->told < s->rows && snapshot_is_full(s)) {
 		s->more = true;
 		snapshot_done(s);
 		return;
@@ -287,13 +301,11 @@ static void server_write(struct snapshot *s)
 void snapshot_begin(struct web *w, struct evhttp_request *req)
 {
 	struct snapshot *s = mem_alloc(sizeof(*s));
-	struct peer peer;
 
 	s->req = req;
 	s->asker.line = on_line;
 	s->asker.over = on_over;
-	gate_peer(req, &peer);
-	if (!asker_open(w, &s->asker, &peer)) {
+	if (!asker_open(w, &s->asker, req)) {
 		free(s);
 		answer_error(req, HTTP_SERVUNAVAIL, "too many requests at a time");
 		return;

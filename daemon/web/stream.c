@@ -8,7 +8,6 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "daemon/web/answer.h"
-#include "daemon/web/gate.h"
 #include "daemon/web/internal.h"
 #include "daemon/web/notation.h"
 #include "daemon/web/query.h"
@@ -208,7 +207,6 @@ void stream_begin(struct web *w, struct evhttp_request *req)
 {
 	char line[LINE_MAX_DEFAULT];
 	struct stream *s;
-	struct peer peer;
 
 	if (!stream_watch_line(req, line, sizeof(line))) {
 		answer_error(req, HTTP_BADREQUEST, "prefix is the beginning of a name, at most 512 bytes");
@@ -223,8 +221,7 @@ void stream_begin(struct web *w, struct evhttp_request *req)
 	s->visit = visit_of(w, req);
 	s->asker.line = on_line;
 	s->asker.over = on_over;
-	gate_peer(req, &peer);
-	if (w->streams_n >= STREAMS_MOST || !asker_open(w, &s->asker, &peer)) {
+	if (w->streams_n >= STREAMS_MOST || !asker_open(w, &s->asker, req)) {
 		free(s);
 		answer_error(req, HTTP_SERVUNAVAIL, "too many streams at a time");
 		return;

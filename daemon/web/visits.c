@@ -10,6 +10,7 @@
 #include "daemon/web/internal.h"
 
 #include <errno.h>
+#include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/listener.h>
 #include <poll.h>
@@ -19,6 +20,7 @@
 #define VISITS_MOST 128
 #define SWEEP_US    (100 * MSEC)
 #define REQUEST_US  (5 * SEC) /* from accept to the end of the request */
+#define ANSWER_US   (60 * SEC) /* from accept to the end of the answer; a stream has none */
 #define PAUSE_US    (500 * MSEC)
 
 _Static_assert(VISITS_MOST + LISTENER_ADDRESSES_MAX + 8 <= WEB_DESCRIPTORS, "what descriptors.c keeps for the web listener");
@@ -78,6 +80,11 @@ static bool visit_has_left(const struct visit *v)
 	return v->is_stream && poll(&p, 1, 0) > 0;
 }
 
+static bool visit_is_late(const struct visit *v, struct instant now)
+{
+	return !v->is_stream && !instant_before(now, instant_add(v->since, v->asked ? ANSWER_US : REQUEST_US));
+}
+
 static void on_sweep(evutil_socket_t fd, short what, void *context)
 {
 	struct web *w = context;
@@ -89,7 +96,7 @@ static void on_sweep(evutil_socket_t fd, short what, void *context)
 		next = TAILQ_NEXT(v, next);
 		if (visit_is_over(v))
 			visit_free(w, v);
-		else if (visit_has_left(v) || (!v->asked && !instant_before(now, instant_add(v->since, REQUEST_US))))
+		else if (visit_has_left(v) || visit_is_late(v, now))
 			visit_shut(v);
 	}
 	if (w->visits.paused && !w->stopping && w->visits.count < VISITS_MOST && !instant_before(now, w->visits.pause_end))
@@ -141,6 +148,16 @@ static void listener_watch(struct evhttp_bound_socket *bound, void *context)
 void visits_watch_listeners(struct web *w)
 {
 	evhttp_foreach_bound_socket(w->http, listener_watch, w);
+}
+
+size_t visits_unsent(const struct web *w)
+{
+	const struct visit *v;
+	size_t n = 0;
+
+	TAILQ_FOREACH(v, &w->visits.all, next)
+		n += evbuffer_get_length(bufferevent_get_output(v->bev));
+	return n;
 }
 
 struct visit *visit_of(struct web *w, struct evhttp_request *req)

@@ -70,7 +70,7 @@ static const struct path paths[] = {
 	{"/readyz", serve_ready, true, LOOKS_NOT},
 	{"/metrics", serve_metrics, false, LOOKS_AT_ALL},
 	{"/api/v1/snapshot", snapshot_begin, false, LOOKS_NOT},
-	{"/api/v1/events", stream_begin, false, LOOKS_NOT},
+	{"/api/v1/events", stream_begin, false, LOOKS_AT_SOME},
 };
 
 static const struct path *path_find(struct evhttp_request *req)
@@ -99,9 +99,15 @@ static const char *refusal_text(int status)
 static bool may_look(struct web *w, struct evhttp_request *req, const struct path *path)
 {
 	struct peer peer;
+	uint32_t *groups;
+	bool may;
 
-	gate_peer(req, &peer);
-	return path->looks == LOOKS_NOT || w->sink.looks(w->sink.context, &peer, path->looks == LOOKS_AT_SOME);
+	if (path->looks == LOOKS_NOT)
+		return true;
+	groups = gate_peer(req, &peer);
+	may = w->sink.looks(w->sink.context, &peer, path->looks == LOOKS_AT_SOME);
+	free(groups);
+	return may;
 }
 
 static void on_request(struct evhttp_request *req, void *context)
@@ -114,7 +120,7 @@ static void on_request(struct evhttp_request *req, void *context)
 	visit_of(w, req);
 	if (refused)
 		answer_error(req, refused, refusal_text(refused));
-	else if (!path)
+	else if (!path && method != EVHTTP_REQ_CONNECT) /* which names none */
 		answer_error(req, HTTP_NOTFOUND, "not found");
 	else if (method != EVHTTP_REQ_GET && method != EVHTTP_REQ_HEAD)
 		answer_error(req, HTTP_BADMETHOD, "this is read only: GET or HEAD");
@@ -137,8 +143,7 @@ static bool web_start(struct web *w)
 	w->beat = event_new(w->base, -1, EV_PERSIST, streams_beat, w);
 	if (!w->http || !w->beat || askers_init(w) || visits_init(w))
 		return false;
-	evhttp_set_allowed_methods(w->http, EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD | EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE | EVHTTP_REQ_OPTIONS |
-	                                            EVHTTP_REQ_TRACE | EVHTTP_REQ_PATCH);
+	evhttp_set_allowed_methods(w->http, UINT16_MAX); /* on_request refuses: evhttp would answer 501 */
 	evhttp_set_max_headers_size(w->http, HEAD_MOST);
 	evhttp_set_max_body_size(w->http, BODY_MOST);
 	evhttp_set_timeout(w->http, TIMEOUT_S);
@@ -211,6 +216,23 @@ void web_stop(struct web *w)
 	streams_end(w);
 }
 
+static void token_drop(struct web *w)
+{
+	if (w->token)
+		explicit_bzero(w->token, strlen(w->token));
+	free(w->token);
+	w->token = NULL;
+}
+
+void web_set_token(struct web *w, const char *token)
+{
+	if (w->token && token ? strcmp(w->token, token) == 0 : w->token == token)
+		return;
+	token_drop(w);
+	w->token = copy(token);
+	streams_end(w);
+}
+
 void web_free(struct web *w)
 {
 	if (!w)
@@ -223,9 +245,7 @@ void web_free(struct web *w)
 	askers_release(w);
 	if (w->beat)
 		event_free(w->beat);
-	if (w->token)
-		explicit_bzero(w->token, strlen(w->token));
-	free(w->token);
+	token_drop(w);
 	free(w->hosts);
 	free(w->host);
 	free(w->path);

@@ -48,6 +48,9 @@ struct web_sink {
 struct web *web_new(struct event_base *base, const struct web_conf *conf, const struct web_sink *sink);
 void web_free(struct web *w); /* closes all connections, without callbacks; NULL is allowed */
 
+/* From now on this token is asked for; NULL: none. If it is another one, streams end. */
+void web_set_token(struct web *w, const char *token);
+
 int web_listen(struct web *w); /* 0 or -errno, as net_listen_… */
 void web_stop(struct web *w);  /* stops listening, and ends all streams */
 

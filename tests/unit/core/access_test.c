@@ -1,64 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/access.c and rules.c: what each request needs, which rule decides, and what lists and pushes show. */
 #include "daemon/core/access.h"
-#include "daemon/core/rules.h"
 #include "proto/proto.h"
-#include "tests/fixture/cluster.h"
+#include "tests/fixture/ruled.h"
 
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define OPS 500
-
-/* Sessions. */
-enum { ROOT = 3, WEB, OPERATOR, WORKER, CERTIFIED, NOBODY };
-
-static struct rules *rules;
-
-static const struct rule usual[] = {
-	{10, 33, -1, NULL, NULL, "web/secret", 0},
-	{11, 33, -1, NULL, NULL, "web/*", RIGHT_LOCK | RIGHT_LOOK},
-	{12, -1, OPS, NULL, NULL, NULL, RIGHT_LOCK | RIGHT_LOOK | RIGHT_ADMIN},
-	{13, -1, -1, "worker", NULL, "jobs/*", RIGHT_LOCK},
-	{14, -1, -1, NULL, "CN=db3", NULL, RIGHT_LOOK},
-};
-
-static void rules_are(const struct rule *rule, size_t count)
-{
-	free(rules);
-	rules = calloc(1, sizeof(*rules) + count * sizeof(rule[0]));
-	ck_assert_ptr_nonnull(rules);
-	rules->count = count;
-	memcpy(rules->rule, rule, count * sizeof(rule[0]));
-	cluster.daemon[0].conf.rules = rules;
-	cluster.daemon[0].conf.users = true;
-	service_reload(cluster.daemon[0].service, &cluster.daemon[0].conf);
-}
-
-static void opens(unsigned k, int64_t uid, uint32_t group, bool admin)
-{
-	const uint32_t groups[] = {100, group};
-	const struct peer peer = {
-		.is_unix = true, .is_local = true, .is_admin = admin, .pid = 1, .uid = uid, .groups = groups, .groups_n = 2, .address = "unix"};
-
-	session_opens_from(k, 0, &peer);
-}
-
-static void peers_open(const struct rule *rule, size_t count)
-{
-	rules_are(rule, count);
-	opens(ROOT, 0, 0, true);
-	opens(WEB, 33, 33, false);
-	opens(OPERATOR, 1000, OPS, false);
-	session_opens_from(WORKER, 0, &(const struct peer){.pid = -1, .uid = -1, .address = "10.0.0.7:1"});
-	session_opens_from(CERTIFIED, 0, &(const struct peer){.pid = -1, .uid = -1, .address = "10.0.0.8:1", .subject = "CN=db3"});
-	opens(NOBODY, 65534, 65534, false);
-	says(WORKER, "AUTH worker secret");
-	verification_ends(0, true);
-	hears(WORKER, "OK user=worker");
-}
 
 static void begins_with(const struct rule *rule, size_t count)
 {
@@ -68,19 +15,7 @@ static void begins_with(const struct rule *rule, size_t count)
 
 static void begins(void)
 {
-	begins_with(usual, sizeof(usual) / sizeof(usual[0]));
-}
-
-/* The end asks the daemon for its figures, which no rule may deny. */
-static void ends(void)
-{
-	if (rules) {
-		cluster.daemon[0].conf.rules = NULL;
-		service_reload(cluster.daemon[0].service, &cluster.daemon[0].conf);
-	}
-	cluster_close();
-	free(rules);
-	rules = NULL;
+	begins_with(usual, USUAL_RULES);
 }
 
 /* --- each request --- */
@@ -186,6 +121,16 @@ START_TEST(the_first_rule_whose_conditions_all_hold_decides)
 	denied(CERTIFIED, "LOCK jobs/2", "ERR DENIED LOCK needs the right 'lock', which the rule in line 14 does not give");
 	says(OPERATOR, "BREAK jobs/1");
 	hears(OPERATOR, "OK name=jobs/1 *");
+}
+END_TEST
+
+START_TEST(no_rule_behind_one_that_is_about_all_names_gives_a_right)
+{
+	static const struct rule two[] = {{7, 33, -1, NULL, NULL, NULL, RIGHT_LOCK}, {8, 33, -1, NULL, NULL, "web/*", RIGHT_LOOK}};
+
+	begins_with(two, 2);
+	denied(WEB, "WATCH", "ERR DENIED *");
+	denied(WEB, "SHOW web/1", "ERR DENIED * line 7 *");
 }
 END_TEST
 
@@ -319,6 +264,9 @@ START_TEST(sessions_are_ones_own_or_all_for_an_administrator)
 	says(WORKER, "LIST sessions");
 	hears(WORKER, "\\* session=* peer=10.0.0.7:1 *");
 	hears(WORKER, "OK n=1 more=0");
+	says(CERTIFIED, "LIST sessions");
+	hears(CERTIFIED, "\\* session=* cert=\"CN=db3\" *");
+	hears(CERTIFIED, "OK n=1 more=0");
 	says(OPERATOR, "LIST sessions limit=1");
 	hears(OPERATOR, "\\* *");
 	hears(OPERATOR, "OK n=1 more=6");
@@ -361,7 +309,7 @@ START_TEST(completion_passes_over_what_one_may_not_look_at)
 	cluster.conf.shared = _i;
 	daemon_starts(0);
 	passes(QUARANTINE_US + SEC);
-	peers_open(usual, sizeof(usual) / sizeof(usual[0]));
+	peers_open(usual, USUAL_RULES);
 	holds(OPERATOR, "web/secret");
 	holds(OPERATOR, "a");
 	holds(OPERATOR, "web/z");
@@ -377,11 +325,12 @@ Suite *access_suite(void)
 	Suite *s = suite_create("access");
 	TCase *t = tcase_create("access");
 
-	tcase_add_checked_fixture(t, NULL, ends);
+	tcase_add_checked_fixture(t, NULL, ruled_ends);
 	tcase_add_loop_test(t, each_request_has_a_decision_and_a_line_here, 0, VERB_N);
 	tcase_add_loop_test(t, whom_no_rule_matches_is_denied_all_but_five_requests, 0, VERB_N);
 	tcase_add_loop_test(t, root_has_no_right_that_no_rule_gives, 0, VERB_N);
 	tcase_add_test(t, the_first_rule_whose_conditions_all_hold_decides);
+	tcase_add_test(t, no_rule_behind_one_that_is_about_all_names_gives_a_right);
 	tcase_add_test(t, each_name_of_a_request_needs_the_right);
 	tcase_add_test(t, what_is_there_is_denied_like_what_is_not);
 	tcase_add_loop_test(t, a_pattern_has_stars_for_any_bytes, 0, PATTERNS);

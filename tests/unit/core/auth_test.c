@@ -75,6 +75,22 @@ START_TEST(each_failure_makes_the_next_answer_later_and_the_third_ends_the_conne
 }
 END_TEST
 
+START_TEST(failures_before_a_success_do_not_end_the_connection)
+{
+	begins();
+	for (unsigned i = 0; i < 2; i++) {
+		fails(1);
+		passes(SEC);
+		fails(1);
+		passes(SEC);
+		says(1, "AUTH ann secret");
+		verification_ends(0, true);
+		passes(6 * SEC);
+		ck_assert(!hung_up(1));
+	}
+}
+END_TEST
+
 START_TEST(a_success_is_late_as_well_after_a_failure)
 {
 	begins();
@@ -289,6 +305,7 @@ Suite *auth_suite(void)
 	tcase_add_test(t, a_secret_is_verified_outside_and_then_answered);
 	tcase_add_test(t, a_request_behind_an_untagged_auth_waits_for_it);
 	tcase_add_test(t, each_failure_makes_the_next_answer_later_and_the_third_ends_the_connection);
+	tcase_add_test(t, failures_before_a_success_do_not_end_the_connection);
 	tcase_add_test(t, a_success_is_late_as_well_after_a_failure);
 	tcase_add_test(t, an_address_is_late_on_its_next_connection_and_no_other_is);
 	tcase_add_test(t, an_address_is_never_more_than_five_seconds_late_and_is_forgiven);

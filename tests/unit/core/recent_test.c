@@ -89,6 +89,31 @@ START_TEST(a_daemon_that_was_started_again_knows_them_from_the_stores)
 }
 END_TEST
 
+/* Not by its address, behind which there may be others. */
+START_TEST(who_has_shown_a_user_has_the_names_of_that_user)
+{
+	alone();
+	cluster.daemon[0].conf.users = true;
+	service_reload(cluster.daemon[0].service, &cluster.daemon[0].conf);
+	for (unsigned k = 3; k < 5; k++) {
+		takes(k, "before");
+		says(k, "AUTH %s secret", k == 3 ? "ann" : "bob");
+		verification_ends(0, true);
+		hears(k, "OK user=*");
+		answers(k, "RECENT", "");
+		takes(k, k == 3 ? "of-ann" : "of-bob");
+	}
+	answers(3, "RECENT", "of-ann");
+	answers(4, "RECENT", "of-bob");
+	answers(1, "RECENT", "before");
+	says(4, "AUTH ann secret");
+	verification_ends(0, true);
+	hears(4, "OK user=ann");
+	answers(4, "RECENT", "of-ann");
+	cluster_close();
+}
+END_TEST
+
 Suite *recent_suite(void)
 {
 	Suite *s = suite_create("recent");
@@ -99,6 +124,7 @@ Suite *recent_suite(void)
 	tcase_add_test(t, each_user_has_names_of_its_own);
 	tcase_add_test(t, what_is_forgotten_comes_back_when_it_is_locked_again);
 	tcase_add_test(t, a_daemon_that_was_started_again_knows_them_from_the_stores);
+	tcase_add_test(t, who_has_shown_a_user_has_the_names_of_that_user);
 	suite_add_tcase(s, t);
 	return s;
 }
