@@ -129,6 +129,7 @@ CORE := \
 	daemon/core/bounds.c \
 	daemon/core/break.c \
 	daemon/core/calls.c \
+	daemon/core/circle.c \
 	daemon/core/claim.c \
 	daemon/core/command.c \
 	daemon/core/core.c \

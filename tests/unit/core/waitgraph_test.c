@@ -39,7 +39,7 @@ static void wants(const char *what, unsigned request, bool any)
 
 static void holds(const char *what)
 {
-	graph_add_hold(&graph, span_of(what));
+	graph_add_hold(&graph, span_of(what), 0);
 }
 
 static const char *told(unsigned i)
