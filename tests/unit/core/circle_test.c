@@ -139,7 +139,7 @@ START_TEST(a_LOCKALL_waits_for_all_of_its_names_and_a_LOCKANY_for_any)
 	says(2, "LOCKALL b a wait=100s");
 	hears(2, "ERR DEADLOCK cycle=a<-s<-a");
 	waits(2, "@y LOCKANY b a");
-	waits(3, "ACQUIRE s limit=1 owner=x"); /* behind 1, and holds nothing */
+	waits(3, "@x ACQUIRE s limit=1 owner=x"); /* behind 1, and holds nothing */
 	gives_back(3, "b");
 	hears(2, "@y OK name=b *");
 }
@@ -191,6 +191,43 @@ START_TEST(a_circle_that_a_grant_closes_is_found_soon)
 }
 END_TEST
 
+START_TEST(a_circle_of_permits_over_two_daemons_is_found)
+{
+	two_daemons(3);
+	takes(1, "a");
+	acquires(2, "s limit=1");
+	waits(1, "ACQUIRE s limit=1");
+	says(2, "LOCK a wait=100s");
+	passes(FOUND_US);
+	ck_assert_str_eq(hears(2, "ERR DEADLOCK *"), "ERR DEADLOCK cycle=a@h0<-s@h1<-a@h0");
+	hears_nothing(1);
+	says(2, "RELEASE s");
+	hears(2, "OK *");
+	passes(2 * SEC);
+	hears(1, "OK name=s *");
+}
+END_TEST
+
+/* 1 at the first daemon has a and wants all three; one of those that have some waits for nobody, at whatever daemon. */
+START_TEST(who_has_permits_at_other_daemons_and_goes_on_is_in_no_circle)
+{
+	three_daemons(3);
+	takes(1, "a");
+	acquires(2, "s limit=3");
+	acquires(3, "s limit=3 weight=2");
+	waits(2, "LOCK a");
+	waits(1, "ACQUIRE s limit=3 weight=2");
+	passes(2 * FOUND_US);
+	hears_nothing(1);
+	hears_nothing(2);
+	says(3, "LOCK a wait=100s");
+	passes(FOUND_US);
+	hears(3, "ERR DEADLOCK cycle=a@h0<-s@h*");
+	hears_nothing(1);
+	hears_nothing(2);
+}
+END_TEST
+
 Suite *circle_suite(void)
 {
 	Suite *s = suite_create("circle");
@@ -207,6 +244,8 @@ Suite *circle_suite(void)
 	tcase_add_loop_test(t, a_LOCKANY_none_of_whose_names_can_be_had_is_refused, 0, 2);
 	tcase_add_loop_test(t, slots_that_a_wide_ACQUIRE_keeps_are_held, 0, 2);
 	tcase_add_loop_test(t, a_circle_that_a_grant_closes_is_found_soon, 0, 2);
+	tcase_add_test(t, a_circle_of_permits_over_two_daemons_is_found);
+	tcase_add_test(t, who_has_permits_at_other_daemons_and_goes_on_is_in_no_circle);
 	suite_add_tcase(s, t);
 	return s;
 }
