@@ -84,8 +84,8 @@ static bool permit_is_repeated(struct commander *x, struct session *s)
 			permit_tell_granted(x, p, q->tag);
 			return true;
 		}
-		memcpy(p->tag, q->tag.p ? q->tag.p : "", q->tag.n);
-		p->tag[q->tag.n] = '\0';
+		request_keep_tag(q, p->tag);
+		permit_set_terms(x, p);
 		p->wait_until = wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(x->core->now, wait);
 		if (p->state != PERMIT_TRYING)
 			heap_set(&x->core->timers, &p->timer, p->wait_until);
