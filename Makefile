@@ -133,6 +133,7 @@ CORE := \
 	daemon/core/claim.c \
 	daemon/core/command.c \
 	daemon/core/core.c \
+	daemon/core/contended.c \
 	daemon/core/contender.c \
 	daemon/core/conclude.c \
 	daemon/core/convert.c \

@@ -63,6 +63,7 @@ void permit_win(struct commander *x, struct permit *p)
 	else
 		heap_set(&x->core->timers, &p->timer, s->lasting->repeat_until);
 	permit_watch(x, p, WATCH_GRANTED);
+	contended_permit(x, p, CONTENDED_FIRST);
 	permit_note_risk(x, p);
 	permit_answered(x, s, tagged);
 	if (s->waiting > 0)

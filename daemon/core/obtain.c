@@ -77,6 +77,7 @@ static void permit_fails(struct commander *x, struct permit *p, enum refusal why
 		waittable_note(x);
 	heap_set(&x->core->timers, &p->timer, p->wait_until);
 	permit_watch(x, p, WATCH_WAITING);
+	contended_semaphore(x, p->semaphore);
 	semaphore_stir(x, p->semaphore);
 }
 

@@ -82,6 +82,7 @@ static bool permit_is_repeated(struct commander *x, struct session *s)
 		if (p->state == PERMIT_HELD) {
 			remember_permit(x, p);
 			permit_tell_granted(x, p, q->tag);
+			contended_permit(x, p, CONTENDED_FIRST);
 			return true;
 		}
 		request_keep_tag(q, p->tag);

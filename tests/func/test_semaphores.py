@@ -156,6 +156,14 @@ class SemaphoresOfThree(Crowd, QuorumTest):
         b.ok("RELEASE " + name)
         self.assertEqual(a.reply().kind, "OK")
 
+    def test_who_has_a_permit_is_told_that_others_wait_elsewhere(self):
+        name, (a, b) = self.name(), self.clients(2)
+        a.ok("SUBSCRIBE")
+        permit = a.ok("ACQUIRE %s limit=1" % name)
+        self.assertEqual(b.begin("ACQUIRE %s limit=1 wait=30s" % name), [])
+        push = a.push("CONTENDED", name)
+        self.assertEqual((push["name"], push["permit"], push["fence"], push["waiters"]), (name, permit["permit"], permit["fence"], "1"))
+
     def test_daemons_share_the_slots(self):
         name = self.name()
         clients = self.clients(6)
