@@ -77,8 +77,9 @@ bool graph_is_in_cycle(const struct waitgraph *g, unsigned owner);
 bool graph_is_victim(const struct waitgraph *g, unsigned owner);
 
 /*
- * A shortest cycle of this owner: "a@h1<-b@h2<-a@h1", or "a<-b<-a" where the host is empty. The first name is what it waits for, with the host of the owner that is in the way; that one waits for
- * the next name, and so on. Returns the bytes written, at most size, which is at least 2000; ret_want: the want that the cycle begins with.
+ * A shortest cycle of this owner: "a@h1<-b@h2<-a@h1", or "a<-b<-a" where the host is empty. The first name is what it waits for, with the host of the
+ * owner that is in the way; that one waits for the next name, and so on. Returns the bytes written, at most size, which is at least 2000; ret_want: the want
+ * that the cycle begins with.
  */
 size_t graph_cycle(const struct waitgraph *g, unsigned owner, char *out, size_t size, const struct graph_want **ret_want);
 
