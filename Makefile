@@ -129,9 +129,11 @@ CORE := \
 	daemon/core/bounds.c \
 	daemon/core/break.c \
 	daemon/core/calls.c \
+	daemon/core/circle.c \
 	daemon/core/claim.c \
 	daemon/core/command.c \
 	daemon/core/core.c \
+	daemon/core/contended.c \
 	daemon/core/contender.c \
 	daemon/core/conclude.c \
 	daemon/core/convert.c \

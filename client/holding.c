@@ -43,7 +43,7 @@ struct holding {
 	unsigned asked; /* the name that CHECK is asked about */
 	bool front_gone;
 	bool may_hold;  /* CMD is stopped although nobody said that the lock was lost */
-	char name[200]; /* for a person */
+	char name[200], one[200]; /* for a person: all names, and one of them */
 	struct keeper_report *report;
 };
 
@@ -97,14 +97,14 @@ static void holding_give_up(struct holding *h)
 	h->state = HOLDING_DONE;
 }
 
-static void holding_stop(struct holding *h, int64_t kill_by, const char *why)
+static void holding_stop(struct holding *h, int64_t kill_by, const char *name, const char *why)
 {
 	if (h->state == HOLDING_ON) {
 		h->state = HOLDING_DONE;
 		return;
 	}
 	family_mark_left(&h->family);
-	holding_says(h, EXIT_LOST, "%s was lost (%s); the command was stopped", h->name, why);
+	holding_says(h, EXIT_LOST, "%s was lost (%s); the command was stopped", name, why);
 	h->report->lost = true;
 	h->state = HOLDING_STOPPING;
 	h->kill_at = kill_by;
@@ -112,24 +112,32 @@ static void holding_stop(struct holding *h, int64_t kill_by, const char *why)
 }
 
 /* Somebody else may hold the lock already. */
-static void holding_stop_now(struct holding *h, const char *why)
+static void holding_stop_now(struct holding *h, const char *name, const char *why)
 {
-	holding_stop(h, MIN(belief_kill_at(&h->belief), redlock_now_us() + GRACE_US), why);
+	holding_stop(h, MIN(belief_kill_at(&h->belief), redlock_now_us() + GRACE_US), name, why);
+}
+
+/* One of the names, for a person. */
+static const char *name_shown(struct holding *h, unsigned i)
+{
+	if (h->task->job)
+		return h->name;
+	several_shown(h->task->names + i, 1, h->one, sizeof(h->one));
+	return h->one;
 }
 
 /* --- the connection --- */
 
 static void holding_hear_push(struct holding *h)
 {
-	char why[LOSS_WHY];
-	bool final;
+	struct several_loss loss;
 
-	if (!several_lost(h->task, why, &final))
+	if (!several_lost(h->task, &loss))
 		return;
-	if (final)
-		holding_stop_now(h, why);
+	if (loss.final)
+		holding_stop_now(h, h->task->job ? h->name : loss.names, loss.why);
 	else
-		holding_stop(h, belief_kill_at(&h->belief), why);
+		holding_stop(h, belief_kill_at(&h->belief), h->task->job ? h->name : loss.names, loss.why);
 }
 
 static void holding_ask_next(struct holding *h)
@@ -137,7 +145,7 @@ static void holding_ask_next(struct holding *h)
 	int r = several_check_send(h->task, h->asked);
 
 	if (r)
-		holding_stop(h, belief_kill_at(&h->belief), redlock_errmsg(h->task->c));
+		holding_stop(h, belief_kill_at(&h->belief), h->name, redlock_errmsg(h->task->c));
 }
 
 /* A CHECK was answered. Behind the last name the belief is that in the one that ends first. */
@@ -161,7 +169,7 @@ static void holding_hear_answer(struct holding *h)
 	else if (r == REDLOCK_REFUSED && !loss_refused(h->task->c))
 		belief_untold(&h->belief, redlock_now_us());
 	else
-		holding_stop_now(h, told ? "it is another grant" : redlock_code(h->task->c));
+		holding_stop_now(h, name_shown(h, h->asked), told ? "it is another grant" : redlock_code(h->task->c));
 }
 
 static bool holding_listens(const struct holding *h)
@@ -183,7 +191,7 @@ static void holding_listen(struct holding *h)
 		h->belief.check_at = redlock_now_us();
 	/* Whatever ended the connection, the lock is held until the moment that the daemon told. */
 	if (r && holding_listens(h))
-		holding_stop(h, belief_kill_at(&h->belief), redlock_errmsg(c));
+		holding_stop(h, belief_kill_at(&h->belief), h->name, redlock_errmsg(c));
 }
 
 static void holding_ask(struct holding *h, int64_t now)
@@ -196,13 +204,13 @@ static void holding_ask(struct holding *h, int64_t now)
 /* --- the end --- */
 
 /* Waits first for the answer to a CHECK in flight. All waits are short: the end of the session frees the lock, too. */
-static int holding_unlock(struct holding *h, int64_t keep_ms)
+static int holding_unlock(struct holding *h, int64_t keep_ms, unsigned *ret_at)
 {
 	struct redlock *c = h->task->c;
 	int r = redlock_in_flight(c) ? redlock_finish(c, UNLOCK_MS) : 0;
 
 	redlock_set_timeout(c, UNLOCK_MS);
-	return r < 0 ? r : several_unlock(h->task, keep_ms, h->family.ended && family_code(&h->family) == 0);
+	return r < 0 ? r : several_unlock(h->task, keep_ms, h->family.ended && family_code(&h->family) == 0, ret_at);
 }
 
 /*
@@ -211,21 +219,22 @@ static int holding_unlock(struct holding *h, int64_t keep_ms)
 static void holding_finish(struct holding *h)
 {
 	const struct redlock_line *push;
-	int r = holding_unlock(h, h->task->in->keep_ms);
+	unsigned at = 0;
+	int r = holding_unlock(h, h->task->in->keep_ms, &at);
 
 	h->state = HOLDING_DONE;
 	h->report->code = family_code(&h->family);
 	if (r == REDLOCK_REFUSED && loss_refused(h->task->c)) {
 		push = several_loss(h->task);
 		if (!push || loss_is_final(push)) {
-			holding_says(h, EXIT_LOST, "%s was lost while the command ran", h->name);
+			holding_says(h, EXIT_LOST, "%s was lost while the command ran", name_shown(h, at));
 			h->report->lost = true;
 		}
 	} else if (r && (r == REDLOCK_REFUSED || h->task->in->keep_ms)) {
 		/* The name was to be kept and is free: that is no success. */
 		if (r == REDLOCK_REFUSED && h->task->in->keep_ms && h->report->code == 0)
 			h->report->code = EXIT_FAILED;
-		holding_says(h, h->report->code, "unlocking %s: %s", h->name, redlock_errmsg(h->task->c));
+		holding_says(h, h->report->code, "unlocking %s: %s", name_shown(h, at), redlock_errmsg(h->task->c));
 	}
 }
 
@@ -236,7 +245,7 @@ static void holding_reap(struct holding *h)
 	if (h->state == HOLDING_HELD && h->family.ended && redlock_now_us() < h->belief.grant.until_us)
 		holding_finish(h);
 	else if (h->state == HOLDING_HELD && h->family.ended)
-		holding_stop(h, 0, "not noticed in time");
+		holding_stop(h, 0, h->name, "not noticed in time");
 	else if (gone || (h->state == HOLDING_ON && !family_lives(&h->family)))
 		h->state = HOLDING_DONE;
 	else if (h->state == HOLDING_STOPPING && !ended && h->family.ended)
@@ -261,7 +270,7 @@ static void holding_decide(struct holding *h, int64_t now)
 		holding_ask(h, now);
 	else if (h->state == HOLDING_HELD && now >= h->belief.term_at) {
 		h->may_hold = true;
-		holding_stop(h, belief_kill_at(&h->belief), holding_why(h));
+		holding_stop(h, belief_kill_at(&h->belief), h->name, holding_why(h));
 	}
 	if (h->state == HOLDING_ON)
 		family_kill(&h->family);
@@ -371,12 +380,13 @@ static void holding_start(struct holding *h)
 void holding_run(const struct keeper_task *task, struct keeper_report *ret_report)
 {
 	struct holding h = {.task = task, .state = HOLDING_DONE, .report = ret_report};
+	unsigned at;
 
 	several_shown(task->names, task->names_n, h.name, sizeof(h.name));
 	belief_set(&h.belief, &task->grant);
 	holding_start(&h);
 	if (h.state == HOLDING_DONE)
-		(void)!holding_unlock(&h, 0);
+		(void)!holding_unlock(&h, 0, &at);
 	else
 		holding_hear_push(&h); /* a push that came together with the answer to CHECK: the descriptor does not announce it */
 	holding_loop(&h);

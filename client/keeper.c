@@ -117,19 +117,20 @@ static void linger(const struct keeper_task *task)
 {
 	struct redlock *c = task->c;
 	int64_t until = linger_until(task), now;
+	unsigned at;
 	int kept = redlock_fd(c);
 
 	descriptors_drop(&kept, 1); /* closes front, too */
 	while (must_linger(task) && (now = redlock_now_us()) < until && !redlock_process(c)) {
 		struct pollfd fd = {.fd = redlock_fd(c), .events = redlock_events(c)};
-		int64_t at = MIN(until, redlock_due_us(c));
+		int64_t next = MIN(until, redlock_due_us(c));
 
 		if (must_linger(task))
-			(void)!poll(&fd, 1, at > now ? (int)MIN((at - now) / 1000 + 1, 60000) : 0);
+			(void)!poll(&fd, 1, next > now ? (int)MIN((next - now) / 1000 + 1, 60000) : 0);
 	}
 	redlock_set_timeout(c, FAREWELL_MS);
 	if (keeps_name(task) && !redlock_in_flight(c))
-		(void)!several_unlock(task, task->in->keep_ms, false);
+		(void)!several_unlock(task, task->in->keep_ms, false, &at);
 	redlock_close(c);
 }
 

@@ -41,13 +41,13 @@ static void keeping_end(struct keeping *k, int code)
 
 /* --- the loss --- */
 
-static void keeping_lost(struct keeping *k, int64_t kill_by, const char *why)
+static void keeping_lost(struct keeping *k, int64_t kill_by, const char *name, const char *why)
 {
 	bool process = k->whom.process >= 0;
 
 	k->code = EXIT_LOST;
 	if (stderr_is_ready())
-		complain("%s was lost (%s)%s", k->name, why, process ? "; the process that it was held for is stopped" : "");
+		complain("%s was lost (%s)%s", name, why, process ? "; the process that it was held for is stopped" : "");
 	if (!process) {
 		k->done = true;
 		return;
@@ -58,9 +58,9 @@ static void keeping_lost(struct keeping *k, int64_t kill_by, const char *why)
 }
 
 /* Somebody else may hold the lock already. */
-static void keeping_lost_now(struct keeping *k, const char *why)
+static void keeping_lost_now(struct keeping *k, const char *name, const char *why)
 {
-	keeping_lost(k, MIN(belief_kill_at(&k->belief), redlock_now_us() + GRACE_US), why);
+	keeping_lost(k, MIN(belief_kill_at(&k->belief), redlock_now_us() + GRACE_US), name, why);
 }
 
 /* --- the connection --- */
@@ -72,15 +72,14 @@ static bool keeping_believes(const struct keeping *k)
 
 static void keeping_hear_push(struct keeping *k)
 {
-	char why[LOSS_WHY];
-	bool final;
+	struct several_loss loss;
 
-	if (!several_lost(k->task, why, &final))
+	if (!several_lost(k->task, &loss))
 		return;
-	if (final)
-		keeping_lost_now(k, why);
+	if (loss.final)
+		keeping_lost_now(k, loss.names, loss.why);
 	else
-		keeping_lost(k, belief_kill_at(&k->belief), why);
+		keeping_lost(k, belief_kill_at(&k->belief), loss.names, loss.why);
 }
 
 static void keeping_hear_answer(struct keeping *k)
@@ -94,7 +93,7 @@ static void keeping_hear_answer(struct keeping *k)
 	else if (r == REDLOCK_REFUSED && !loss_refused(k->task->c))
 		belief_untold(&k->belief, redlock_now_us());
 	else
-		keeping_lost_now(k, told ? "it is another grant" : redlock_code(k->task->c));
+		keeping_lost_now(k, k->name, told ? "it is another grant" : redlock_code(k->task->c));
 }
 
 static void keeping_listen(struct keeping *k)
@@ -110,14 +109,14 @@ static void keeping_listen(struct keeping *k)
 	if (redlock_away(c) && !redlock_in_flight(c))
 		k->belief.check_at = redlock_now_us();
 	if (r && keeping_believes(k))
-		keeping_lost(k, belief_kill_at(&k->belief), redlock_errmsg(c));
+		keeping_lost(k, belief_kill_at(&k->belief), k->name, redlock_errmsg(c));
 }
 
 static void keeping_ask(struct keeping *k, int64_t now)
 {
 	belief_asked(&k->belief, now);
 	if (several_check_send(k->task, 0))
-		keeping_lost(k, belief_kill_at(&k->belief), redlock_errmsg(k->task->c));
+		keeping_lost(k, belief_kill_at(&k->belief), k->name, redlock_errmsg(k->task->c));
 }
 
 /* --- the loop --- */
@@ -134,7 +133,7 @@ static void keeping_decide(struct keeping *k, int64_t now)
 	if (keeping_believes(k) && now >= k->belief.check_at && !redlock_in_flight(k->task->c))
 		keeping_ask(k, now);
 	if (keeping_believes(k) && now >= k->belief.term_at)
-		keeping_lost(k, belief_kill_at(&k->belief), keeping_why(k));
+		keeping_lost(k, belief_kill_at(&k->belief), k->name, keeping_why(k));
 	if (k->kill_at && now >= k->kill_at && !k->killed) {
 		process_signal(k->whom.process, SIGKILL);
 		k->killed = true;
@@ -205,10 +204,11 @@ static void keeping_unlock(struct keeping *k)
 {
 	struct redlock *c = k->task->c;
 	int r = redlock_in_flight(c) ? redlock_finish(c, UNLOCK_MS) : 0;
+	unsigned at;
 
 	redlock_set_timeout(c, UNLOCK_MS);
 	if (r >= 0)
-		r = several_unlock(k->task, k->task->in->keep_ms, true);
+		r = several_unlock(k->task, k->task->in->keep_ms, true, &at);
 	if (r != REDLOCK_REFUSED || k->code == EXIT_LOST)
 		return;
 	k->code = loss_refused(c) ? EXIT_LOST : k->task->in->keep_ms && !k->code ? EXIT_FAILED : k->code;

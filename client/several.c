@@ -81,17 +81,32 @@ const struct redlock_line *several_loss(const struct keeper_task *task)
 	return task->job ? working_loss(task) : loss_push(task->c, task->grants, task->names_n);
 }
 
-bool several_lost(const struct keeper_task *task, char ret_why[LOSS_WHY], bool *ret_final)
+static size_t word_shown(const struct redlock_line *push, const char *field, char *out, size_t size)
 {
-	const struct redlock_line *push = several_loss(task);
-	struct redlock_bytes reason;
+	struct redlock_bytes word = redlock_line_find(push, field);
 
-	if (!push)
-		return false;
-	reason = redlock_line_find(push, "reason");
-	shown_text((struct span){reason.p, reason.n}, ret_why, LOSS_WHY);
-	*ret_final = loss_is_final(push);
-	return true;
+	return shown_text((struct span){word.p, word.n}, out, size);
+}
+
+bool several_lost(const struct keeper_task *task, struct several_loss *ret_loss)
+{
+	const struct redlock_line *push;
+	struct several_loss loss = {0};
+	bool any = false;
+	size_t at = 0;
+
+	while ((push = several_loss(task))) {
+		if (at > 0 && !task->job)
+			at = text_add(loss.names, at, sizeof(loss.names), ", ");
+		if (at + 8 < sizeof(loss.names) && !task->job)
+			at += word_shown(push, "name", loss.names + at, sizeof(loss.names) - at);
+		word_shown(push, "reason", loss.why, sizeof(loss.why));
+		loss.final |= loss_is_final(push);
+		any = true;
+	}
+	if (any)
+		*ret_loss = loss;
+	return any;
 }
 
 const struct redlock_grant *several_first(const struct keeper_task *task)
@@ -104,14 +119,17 @@ const struct redlock_grant *several_first(const struct keeper_task *task)
 	return first;
 }
 
-int several_unlock(const struct keeper_task *task, int64_t keep_ms, bool done)
+int several_unlock(const struct keeper_task *task, int64_t keep_ms, bool done, unsigned *ret_at)
 {
 	int r = 0;
 
+	*ret_at = 0;
 	if (task->job)
 		return working_end(task, done);
-	for (unsigned i = 0; !r && i < task->names_n; i++)
+	for (unsigned i = 0; !r && i < task->names_n; i++) {
 		r = redlock_unlock(task->c, task->names[i], keep_ms);
+		*ret_at = i;
+	}
 	return r;
 }
 

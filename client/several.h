@@ -14,13 +14,17 @@ int several_check_send(const struct keeper_task *task, unsigned i) REDLOCK_MUST;
 int several_grant(const struct keeper_task *task, struct redlock_grant *ret_grant) REDLOCK_MUST;
 /* The push LOST of one of them, or NULL. Drops the pushes before it. */
 const struct redlock_line *several_loss(const struct keeper_task *task);
-/* Whether it came; then why, for a person, and whether somebody else may hold the lock already. */
-#define LOSS_WHY 32
-bool several_lost(const struct keeper_task *task, char ret_why[LOSS_WHY], bool *ret_final);
+struct several_loss {
+	char names[200]; /* for a person: which of them were lost; "" if it was a job */
+	char why[32];    /* the last of these */
+	bool final;      /* somebody else may hold one of them already */
+};
+/* Whether it came, for whichever of them. */
+bool several_lost(const struct keeper_task *task, struct several_loss *ret_loss);
 /* The grant that ends first. */
 const struct redlock_grant *several_first(const struct keeper_task *task);
-/* Unlocks each, up to the first that is refused. A job is done, or has failed. */
-int several_unlock(const struct keeper_task *task, int64_t keep_ms, bool done) REDLOCK_MUST;
+/* Unlocks each, up to the first that is refused, which is told. A job is done, or has failed. */
+int several_unlock(const struct keeper_task *task, int64_t keep_ms, bool done, unsigned *ret_at) REDLOCK_MUST;
 /* Sets REDLOCK_NAME and REDLOCK_FENCE; of further names REDLOCK_NAME_2, REDLOCK_FENCE_2 and so on. 0 or a negative errno. */
 int several_environment(const struct keeper_task *task);
 

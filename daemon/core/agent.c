@@ -27,6 +27,20 @@ struct claim *agent_claim(struct engine *e, struct session *agent, struct span o
 	return c;
 }
 
+void agent_set_terms(struct session *agent, bool renew, int64_t ttl_us, int64_t delay_us, struct span note)
+{
+	struct claim *c;
+
+	TAILQ_FOREACH(c, &agent->claims, in_session) {
+		if (c->state != CLAIM_WAITING)
+			continue;
+		c->renew = renew;
+		c->ttl_us = ttl_us;
+		c->delay_us = delay_us;
+		claim_set_note(c, note);
+	}
+}
+
 void agent_drop(struct engine *e, struct claim *c)
 {
 	TAILQ_REMOVE(&c->session->claims, c, in_session);

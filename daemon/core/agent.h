@@ -12,6 +12,8 @@
 void agent_init(struct session *agent, struct session *principal);
 /* A claim of the agent that has yet to ask, by engine_lock(). */
 struct claim *agent_claim(struct engine *e, struct session *agent, struct span owner, struct span note, struct instant asked_at);
+/* The request was repeated on other terms: they hold for what the agent has not got yet. */
+void agent_set_terms(struct session *agent, bool renew, int64_t ttl_us, int64_t delay_us, struct span note);
 /* Gives back what the claim has, or leaves the queue. */
 void agent_drop(struct engine *e, struct claim *c);
 

@@ -19,15 +19,23 @@ static char *text_copy(struct span text)
 	return text.n > 0 ? mem_copy(text.p, text.n) : NULL;
 }
 
+/* Those of the leases. */
+static void group_set_lease(struct commander *x, struct group *g)
+{
+	const struct request *q = &x->request;
+
+	g->renew = !request_has(q, FIELD_RENEW) || q->field[FIELD_RENEW].number;
+	g->ttl_us = request_has(q, FIELD_TTL) ? q->field[FIELD_TTL].number : x->core->conf.lease_us;
+	g->delay_us = request_has(q, FIELD_DELAY) ? q->field[FIELD_DELAY].number : 0;
+}
+
 static void group_set_terms(struct commander *x, struct group *g)
 {
 	const struct request *q = &x->request;
 	int64_t wait = request_has(q, FIELD_WAIT) ? q->field[FIELD_WAIT].number : 0;
 
+	group_set_lease(x, g);
 	g->any = q->verb == VERB_LOCKANY;
-	g->renew = !request_has(q, FIELD_RENEW) || q->field[FIELD_RENEW].number;
-	g->ttl_us = request_has(q, FIELD_TTL) ? q->field[FIELD_TTL].number : x->core->conf.lease_us;
-	g->delay_us = request_has(q, FIELD_DELAY) ? q->field[FIELD_DELAY].number : 0;
 	g->shared = request_is_shared(q);
 	g->priority = request_priority(q);
 	g->patient = wait > 0;
@@ -128,6 +136,11 @@ void group_repeat(struct commander *x, struct group *g)
 	if (!g->any)
 		group_reorder(g, q);
 	request_keep_tag(q, g->tag);
+	group_set_lease(x, g);
+	free(g->note);
+	g->note = text_copy(request_note(q));
+	g->note_n = request_note(q).n;
+	agent_set_terms(&g->agent, g->renew, g->ttl_us, g->delay_us, request_note(q));
 	g->wait_until = wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(x->core->now, wait);
 	for (unsigned i = 0; i < g->parts; i++)
 		if (g->part[i].claim && g->part[i].claim->state == CLAIM_WAITING && g->part[i].claim->patient)

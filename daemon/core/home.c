@@ -269,12 +269,25 @@ static enum trial home_attempt(struct engine *e, struct home_question *q)
 	return TRIAL_OVER;
 }
 
+/* Those that a lease depends on stand before all others: in a flood of these they would come too late. */
+static void home_wait(struct engine *e, struct home_question *q)
+{
+	struct home_question *before = TAILQ_FIRST(&e->homes.waiting);
+
+	while (q->urgent && before && before->urgent)
+		before = TAILQ_NEXT(before, in_list);
+	if (q->urgent && before)
+		TAILQ_INSERT_BEFORE(before, q, in_list);
+	else
+		TAILQ_INSERT_TAIL(&e->homes.waiting, q, in_list);
+}
+
 /* It is in no list. */
 static void home_try(struct engine *e, struct home_question *q)
 {
 	if (home_attempt(e, q) == TRIAL_OVER)
 		return;
-	TAILQ_INSERT_TAIL(&e->homes.waiting, q, in_list);
+	home_wait(e, q);
 	heap_set(&e->core->timers, &q->timer, q->until);
 }
 

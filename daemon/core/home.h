@@ -35,6 +35,7 @@ struct home_question {
 	bool joined;             /* only a store that has joined may answer; else also one in quarantine: it remembers what it was told since */
 	const char *marker;      /* with which it was sent last … */
 	const char *denied;      /* … and which the store does not have: it is asked again once another is known. NULL: none */
+	bool urgent;             /* a lease depends on it: it waits behind nothing else */
 	bool left;               /* delivered: it lives only until its call is answered */
 	struct buf words;        /* the operation and its arguments: see netstring.h */
 	enum home_outcome outcome;

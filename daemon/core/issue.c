@@ -6,6 +6,7 @@
 #include "daemon/core/remember.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/tell.h"
+#include "daemon/core/waittable.h"
 
 #include <stdlib.h>
 
@@ -62,8 +63,11 @@ void permit_win(struct commander *x, struct permit *p)
 	else
 		heap_set(&x->core->timers, &p->timer, s->lasting->repeat_until);
 	permit_watch(x, p, WATCH_GRANTED);
+	contended_permit(x, p, CONTENDED_FIRST);
 	permit_note_risk(x, p);
 	permit_answered(x, s, tagged);
+	if (s->waiting > 0)
+		waittable_note(x);
 	semaphore_stir(x, p->semaphore);
 }
 
@@ -115,7 +119,7 @@ void permit_refuse(struct commander *x, struct permit *p, enum refusal why)
 	if (why == REFUSED_BUSY && p->patient)
 		why = p->leaving ? REFUSED_CANCELLED : REFUSED_TIMEOUT;
 	permit_enter(p, PERMIT_CANCELLED);
-	if (!p->not_notified && !s->over && !s->detached)
+	if (!p->not_notified && !p->told && !s->over && !s->detached)
 		permit_tell_refused(x, p, why);
 	metric_add(&x->core->metrics, METRIC_FAILURES, why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED);
 	permit_end(x, p);

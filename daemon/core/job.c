@@ -92,6 +92,7 @@ static void job_renew(struct commander *x, struct job *job)
 	bool adopts = job->state == JOB_ADOPTING;
 	struct home_question *q = job->question = job_question(x, job->queue, "renew", job);
 
+	q->urgent = true;
 	netstring_put(&q->words, adopts ? job->prior[0] : value);
 	netstring_put(&q->words, value);
 	netstring_put_int(&q->words, whole_ms(job->ttl_us));

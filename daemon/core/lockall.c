@@ -2,7 +2,7 @@
 /* See lockall.h. */
 #include "daemon/core/lockall.h"
 
-#include "daemon/core/deadlock.h"
+#include "daemon/core/circle.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/tell.h"
@@ -102,6 +102,20 @@ static bool name_closes(struct commander *x, struct session *s, struct span name
 	       deadlock_closes(x, s, request_owner(q), request_priority(q), l, room, ret_cycle);
 }
 
+/* The same with all names, where some owners wait for permits. Without room for all of them nobody is refused. */
+static bool names_close(struct commander *x, struct session *s, char *room, struct span *ret_cycle)
+{
+	const struct request *q = &x->request;
+	struct entry_row row[WORDS_MAX];
+	size_t room_needed = 0;
+
+	for (unsigned i = 0; i < q->words; i++) {
+		row[i] = (struct entry_row){.kind = q->verb == VERB_LOCKANY ? 'a' : 'n', .request = ASKED_NOW, .name = q->word[i]};
+		room_needed += q->word[i].n + ENTRY_ROW_MAX;
+	}
+	return room_needed <= ENTRY_MAX && circle_closes(x, s, request_owner(q), row, q->words, room, ret_cycle);
+}
+
 /* A LOCKALL waits for the holder of each name; a LOCKANY for any of them, so it closes a cycle if it would with each name. */
 static bool group_may_wait(struct commander *x, struct session *s)
 {
@@ -112,6 +126,7 @@ static bool group_may_wait(struct commander *x, struct session *s)
 
 	for (unsigned i = 0; i < q->words && (i == 0 || closes == any); i++)
 		closes = name_closes(x, s, q->word[i], room, &cycle);
+	closes = closes || names_close(x, s, room, &cycle);
 	if (closes)
 		tell_cycle(x, s, q->tag, cycle);
 	return !closes;

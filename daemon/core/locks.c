@@ -2,8 +2,8 @@
 /* See locks.h. */
 #include "daemon/core/locks.h"
 
+#include "daemon/core/circle.h"
 #include "daemon/core/convert.h"
-#include "daemon/core/deadlock.h"
 #include "daemon/core/engine.h"
 #include "daemon/core/groups.h"
 #include "daemon/core/hold.h"
@@ -139,7 +139,8 @@ static bool lock_may_wait(struct commander *x, struct session *s)
 		return true;
 	if (holder && !lock_may_be_upgraded(x, s, l))
 		return false;
-	if (!deadlock_closes(x, s, owner, request_priority(&x->request), l, room, &cycle))
+	if (!deadlock_closes(x, s, owner, request_priority(&x->request), l, room, &cycle) &&
+	    !circle_closes(x, s, owner, &(struct entry_row){.kind = 'n', .request = ASKED_NOW, .name = x->request.word[0]}, 1, room, &cycle))
 		return true;
 	tell_cycle(x, s, x->request.tag, cycle);
 	return false;

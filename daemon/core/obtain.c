@@ -2,8 +2,11 @@
 /* See obtain.h. */
 #include "daemon/core/obtain.h"
 
+#include "daemon/core/circle.h"
 #include "daemon/core/issue.h"
+#include "daemon/core/tell.h"
 #include "daemon/core/waiters.h"
+#include "daemon/core/waittable.h"
 
 static bool is_trouble(enum refusal why)
 {
@@ -39,6 +42,23 @@ static void permit_stall(struct permit *p, bool stalled)
 	p->stalled = stalled;
 }
 
+/* Its wait would close a circle: it is refused. */
+static bool permit_closes(struct commander *x, struct permit *p)
+{
+	const struct semaphore *m = p->semaphore;
+	struct entry_row row = {.kind = 'p', .request = ASKED_NOW, .count = p->weight, .limit = m->limit, .name = semaphore_name(m)};
+	char room[CYCLE_MAX];
+	struct span cycle;
+
+	if (!circle_closes(x, p->session, permit_owner(p), &row, 1, room, &cycle))
+		return false;
+	if (!p->not_notified)
+		tell_cycle(x, p->session, span_of(p->tag), cycle);
+	p->told = true;
+	permit_refuse(x, p, REFUSED_BUSY);
+	return true;
+}
+
 /* It cannot have its slots now. It keeps nothing, and stands in line, or is refused. */
 static void permit_fails(struct commander *x, struct permit *p, enum refusal why)
 {
@@ -50,9 +70,14 @@ static void permit_fails(struct commander *x, struct permit *p, enum refusal why
 	}
 	permit_drop_all(x, p);
 	p->mark.why = NOT_REFUSED;
+	if (why == REFUSED_BUSY && permit_closes(x, p))
+		return;
 	permit_enter(p, PERMIT_WAITING);
+	if (p->session->held > 0)
+		waittable_note(x);
 	heap_set(&x->core->timers, &p->timer, p->wait_until);
 	permit_watch(x, p, WATCH_WAITING);
+	contended_semaphore(x, p->semaphore);
 	semaphore_stir(x, p->semaphore);
 }
 
@@ -179,6 +204,8 @@ static void go_on_as_first(struct commander *x, struct permit *p)
 		if (!p->mark.claim)
 			permit_ask_mark(x, p, true);
 		ask_all_slots(x, p);
+		if (p->weight > 1)
+			waittable_note(x); /* what it keeps is in the way of others */
 	}
 }
 

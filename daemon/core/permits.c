@@ -132,6 +132,9 @@ void permits_note(struct commander *x, const struct notice *n)
 	case NOTICE_ADOPTED:
 		permit_adopted(x, p);
 		return;
+	case NOTICE_WANTED:
+		contended_permit(x, p, CONTENDED_NEWS);
+		return;
 	case NOTICE_RISK:
 	case NOTICE_SAFE:
 		permit_note_risk(x, p);

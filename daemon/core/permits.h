@@ -3,7 +3,7 @@
 #ifndef CORE_PERMITS_H
 #define CORE_PERMITS_H
 
-#include "daemon/core/announce.h"
+#include "daemon/core/contended.h"
 #include "daemon/core/seats.h"
 
 /* Notes what a notice says of a claim of a permit, or of its EXTEND. */

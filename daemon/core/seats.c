@@ -10,6 +10,8 @@
 #include "daemon/core/terms.h"
 #include "proto/decimal.h"
 
+#include <stdlib.h>
+
 static struct span part_name(struct permit *p, char out[SLOT_NAME_MAX], const char *what, size_t n)
 {
 	struct span name = semaphore_name(p->semaphore);
@@ -245,6 +247,17 @@ struct permit *permit_add(struct commander *x, struct session *s, struct semapho
 	return p;
 }
 
+void permit_set_terms(struct commander *x, struct permit *p)
+{
+	const struct request *q = &x->request;
+
+	free(p->note);
+	p->note_n = request_note(q).n;
+	p->note = p->note_n > 0 ? mem_copy(request_note(q).p, p->note_n) : NULL;
+	p->ttl_us = request_has(q, FIELD_TTL) ? q->field[FIELD_TTL].number : x->core->conf.lease_us;
+	agent_set_terms(&p->agent, true, p->ttl_us, 0, request_note(q));
+}
+
 struct permit *permit_new(struct commander *x, struct session *s, struct semaphore *m, unsigned weight)
 {
 	const struct request *q = &x->request;
@@ -255,9 +268,7 @@ struct permit *permit_new(struct commander *x, struct session *s, struct semapho
 	p->order = ++x->engine->asked;
 	p->owner_n = request_owner(q).n;
 	p->owner = p->owner_n > 0 ? mem_copy(request_owner(q).p, p->owner_n) : NULL;
-	p->note_n = request_note(q).n;
-	p->note = p->note_n > 0 ? mem_copy(request_note(q).p, p->note_n) : NULL;
-	p->ttl_us = request_has(q, FIELD_TTL) ? q->field[FIELD_TTL].number : x->core->conf.lease_us;
+	permit_set_terms(x, p);
 	p->patient = wait > 0;
 	p->wait_until = wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(x->core->now, wait);
 	memcpy(p->tag, q->tag.p ? q->tag.p : "", q->tag.n);

@@ -8,6 +8,8 @@
 /* For the session; permit_new(): on the terms of its ACQUIRE. */
 struct permit *permit_add(struct commander *x, struct session *s, struct semaphore *m, unsigned weight);
 struct permit *permit_new(struct commander *x, struct session *s, struct semaphore *m, unsigned weight);
+/* On those of the present request: what it has not got yet is asked for on them. */
+void permit_set_terms(struct commander *x, struct permit *p);
 /* The seat of that slot; made if there is none. */
 struct seat *permit_seat_of(struct permit *p, unsigned slot);
 /* Asks for it. patient: until the permit leaves the queue. */

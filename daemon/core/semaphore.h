@@ -57,9 +57,11 @@ struct permit {
 	unsigned other;        /* the limit with which the name is in use instead; 0: as a lock */
 	bool patient, due;
 	bool not_notified;     /* its connection was lost: the client does not know of it, or a repeated ACQUIRE takes its place */
+	bool told;             /* CANCELLED: its client was told why */
 	bool leaving;          /* its session has sent its last line: it waits for nobody any more */
 	bool stalled;          /* see semaphore.stalled */
 	bool at_risk;          /* RISK was told */
+	struct instant contended_at; /* when CONTENDED was told last; zero: not yet */
 	char tag[TAG_MAX + 1]; /* of the ACQUIRE */
 };
 

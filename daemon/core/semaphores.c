@@ -82,10 +82,11 @@ static bool permit_is_repeated(struct commander *x, struct session *s)
 		if (p->state == PERMIT_HELD) {
 			remember_permit(x, p);
 			permit_tell_granted(x, p, q->tag);
+			contended_permit(x, p, CONTENDED_FIRST);
 			return true;
 		}
-		memcpy(p->tag, q->tag.p ? q->tag.p : "", q->tag.n);
-		p->tag[q->tag.n] = '\0';
+		request_keep_tag(q, p->tag);
+		permit_set_terms(x, p);
 		p->wait_until = wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(x->core->now, wait);
 		if (p->state != PERMIT_TRYING)
 			heap_set(&x->core->timers, &p->timer, p->wait_until);

@@ -3,24 +3,33 @@
 #include "daemon/core/waitentry.h"
 
 #include "daemon/base/map.h"
+#include "daemon/core/claim.h"
 #include "proto/proto.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+static bool row_has_permits(const struct entry_row *r)
+{
+	return r->kind == 'p' || r->kind == 's';
+}
+
 bool entry_put_row(struct buf *rows, size_t begin, const struct entry_row *r)
 {
-	if (buf_length(rows) - begin + r->name.n + ENTRY_HEAD_MAX / 2 > ENTRY_MAX)
+	if (buf_length(rows) - begin + r->name.n + ENTRY_ROW_MAX > ENTRY_MAX)
 		return false;
-	buf_printf(rows, "%c%u,%" PRId64 ",%zu:", r->kind, r->request, r->when, r->name.n);
+	buf_printf(rows, "%c%u,%" PRId64 ",", r->kind, r->request, r->when);
+	if (row_has_permits(r))
+		buf_printf(rows, "%u,%u,", r->count, r->limit);
+	buf_printf(rows, "%zu:", r->name.n);
 	buf_append(rows, r->name.p, r->name.n);
 	return true;
 }
 
 uint64_t entry_row_hash(const struct entry_row *r)
 {
-	const uint64_t key[2] = {(uint64_t)r->kind, 0};
+	const uint64_t key[2] = {(uint64_t)r->kind, (uint64_t)r->count << 32 | r->limit};
 
 	return siphash_word(key, siphash(key, r->name.p, r->name.n) ^ (uint64_t)r->when);
 }
@@ -100,6 +109,22 @@ bool entry_read(struct span member, struct entry_head *ret_head, struct span *re
 	return true;
 }
 
+static bool take_count(struct span *rows, unsigned *ret_count)
+{
+	int64_t n;
+
+	if (!take_number(rows, ',', &n) || n < 0 || n > LIMIT_MOST)
+		return false;
+	*ret_count = (unsigned)n;
+	return true;
+}
+
+/* At least one: with none it would be a row of a lock. */
+static bool take_permits(struct span *rows, struct entry_row *r)
+{
+	return take_count(rows, &r->count) && take_count(rows, &r->limit) && r->count > 0;
+}
+
 int entry_read_row(struct span *rows, struct entry_row *ret_row)
 {
 	struct entry_row r = {0};
@@ -109,9 +134,11 @@ int entry_read_row(struct span *rows, struct entry_row *ret_row)
 		return 0;
 	r.kind = rows->p[0];
 	*rows = (struct span){rows->p + 1, rows->n - 1};
-	if (!strchr("nah", r.kind) || r.kind == '\0' || !take_number(rows, ',', &request) || request < 0 || request > UINT32_MAX)
+	if (!strchr("nahps", r.kind) || r.kind == '\0' || !take_number(rows, ',', &request) || request < 0 || request > UINT32_MAX)
 		return -1;
-	if (!take_number(rows, ',', &r.when) || !take_number(rows, ':', &n) || n > NAME_MAX_BYTES)
+	if (!take_number(rows, ',', &r.when) || (row_has_permits(&r) && !take_permits(rows, &r)))
+		return -1;
+	if (!take_number(rows, ':', &n) || n > NAME_MAX_BYTES)
 		return -1;
 	if (!take_bytes(rows, n, &r.name))
 		return -1;
@@ -138,20 +165,27 @@ static bool rows_are_sound(struct span rows)
 	return more == 0;
 }
 
+void entry_rows_to_graph(struct waitgraph *g, struct span rows)
+{
+	struct entry_row r;
+
+	while (entry_read_row(&rows, &r) > 0) {
+		if (r.kind == 'h' || r.kind == 's')
+			graph_add_hold(g, r.name, r.count);
+		else
+			graph_add_want(g, &(struct graph_want){
+						  .name = r.name, .request = r.request, .any = r.kind == 'a', .need = r.count, .limit = r.limit});
+	}
+}
+
 bool entry_to_graph(struct waitgraph *g, struct span member, bool own)
 {
 	struct entry_head h;
-	struct entry_row r;
 	struct span rows;
 
 	if (!entry_read(member, &h, &rows) || !rows_are_sound(rows))
 		return false;
 	graph_add_owner(g, &(struct graph_owner){.who = h.who, .host = entry_host(h.daemon), .place = h.place, .own = own});
-	while (entry_read_row(&rows, &r) > 0) {
-		if (r.kind == 'h')
-			graph_add_hold(g, r.name);
-		else
-			graph_add_want(g, &(struct graph_want){.name = r.name, .request = r.request, .any = r.kind == 'a'});
-	}
+	entry_rows_to_graph(g, rows);
 	return true;
 }

@@ -7,6 +7,10 @@
  *   row     n<request>,<when>,<length>:<name>   a request that needs the name, and all others of its number
  *           a<request>,<when>,<length>:<name>   a request that any of the names of its number is enough for
  *           h0,<when>,<length>:<name>           a name that the owner holds, and since when
+ *           p<request>,<when>,<count>,<limit>,<length>:<name>   a request for so many permits of a semaphore, which has <limit>
+ *           s0,<when>,<count>,0,<length>:<name>                 so many permits that the owner has
+ *
+ * A daemon that does not know a kind of row takes the member to be unsound, and its owner to go on.
  */
 #ifndef CORE_WAITENTRY_H
 #define CORE_WAITENTRY_H
@@ -16,6 +20,7 @@
 
 #define ENTRY_MAX      4000   /* bytes of the rows of a member */
 #define ENTRY_HEAD_MAX 256    /* bytes in front of them */
+#define ENTRY_ROW_MAX  128    /* bytes of a row in front of its name */
 #define TABLE_MAX      196608 /* bytes of all members of a table: a store takes no more, see table.lua */
 
 /* What stands in front of the rows. since, until: moments of the store's own count between which the owner held and waited like this; 0: not known yet. */
@@ -28,8 +33,9 @@ struct entry_head {
 };
 
 struct entry_row {
-	char kind; /* n, a or h */
+	char kind; /* n, a, h, p or s */
 	unsigned request;
+	unsigned count, limit; /* p and s: of permits */
 	int64_t when;
 	struct span name;
 };
@@ -53,6 +59,8 @@ int entry_read_row(struct span *rows, struct entry_row *ret_row);
 /* The host in the id of a daemon. */
 struct span entry_host(struct span daemon);
 
+/* Adds rows to the graph, which are sound: they are those of the owner that was added last. */
+void entry_rows_to_graph(struct waitgraph *g, struct span rows);
 /* Adds the owner to the graph: who, place and the rows. False: they are not sound, and nothing was added. */
 bool entry_to_graph(struct waitgraph *g, struct span member, bool own);
 

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOBODY UINT32_MAX
-
 void graph_init(struct waitgraph *g)
 {
 	*g = (struct waitgraph){0};
@@ -58,10 +56,10 @@ void graph_add_want(struct waitgraph *g, const struct graph_want *w)
 	g->wants++;
 }
 
-void graph_add_hold(struct waitgraph *g, struct span name)
+void graph_add_hold(struct waitgraph *g, struct span name, unsigned count)
 {
 	g->hold = graph_room(g->hold, g->holds, &g->hold_cap, sizeof(*g->hold));
-	g->hold[g->holds++] = (struct graph_hold){name, g->owners - 1};
+	g->hold[g->holds++] = (struct graph_hold){.name = name, .owner = g->owners - 1, .count = count};
 }
 
 static int span_order(struct span a, struct span b)
@@ -93,11 +91,28 @@ static unsigned graph_search(const struct waitgraph *g, struct span name, bool b
 	return from;
 }
 
-/* Holds of one name stand together, and each want knows where. */
-static void graph_index(struct waitgraph *g)
+/* Holds of one name stand together, and each owner knows its own. */
+static void graph_sort(struct waitgraph *g)
 {
 	if (g->holds > 0)
 		qsort(g->hold, g->holds, sizeof(*g->hold), hold_order);
+	for (unsigned i = 0; i < g->owners; i++)
+		g->owner[i].hold = NOBODY;
+	for (unsigned i = 0; i < g->holds; i++) {
+		struct graph_hold *h = &g->hold[i];
+
+		h->first = i > 0 && span_equal(h->name, h[-1].name) ? h[-1].first : i;
+		h->taken = 0;
+		g->hold[h->first].taken += h->count;
+		h->next = g->owner[h->owner].hold;
+		g->owner[h->owner].hold = i;
+	}
+}
+
+/* Each want knows where the holds of its name are. */
+static void graph_index(struct waitgraph *g)
+{
+	graph_sort(g);
 	for (unsigned i = 0; i < g->wants; i++) {
 		g->want[i].from = graph_search(g, g->want[i].name, false);
 		g->want[i].to = graph_search(g, g->want[i].name, true);
@@ -110,11 +125,19 @@ static void graph_index(struct waitgraph *g)
  */
 static bool is_in_the_way(const struct waitgraph *g, const struct graph_hold *h, const struct graph_want *w)
 {
-	return h->owner != w->owner && g->owner[h->owner].stuck;
+	return h->owner != w->owner && g->owner[h->owner].stuck && (h->count > 0) == (w->need > 0);
+}
+
+/* Those that the others free do not suffice. Its own are not free either, as long as it waits. */
+static bool permits_are_taken(const struct waitgraph *g, const struct graph_want *w)
+{
+	return w->from < w->to && g->hold[w->from].taken + w->need > w->limit;
 }
 
 static bool want_is_blocked(struct waitgraph *g, struct graph_want *w)
 {
+	if (w->need > 0)
+		return permits_are_taken(g, w);
 	if (w->by != NOBODY && g->owner[w->by].stuck)
 		return true;
 	for (unsigned i = w->from; i < w->to; i++) {
@@ -124,6 +147,13 @@ static bool want_is_blocked(struct waitgraph *g, struct graph_want *w)
 		return true;
 	}
 	return false;
+}
+
+static void owner_frees(struct waitgraph *g, struct graph_owner *o)
+{
+	o->stuck = false;
+	for (unsigned i = o->hold; i != NOBODY; i = g->hold[i].next)
+		g->hold[g->hold[i].first].taken -= g->hold[i].count;
 }
 
 /* All requests of an owner can be granted, as far as the stuck owners are concerned. */
@@ -146,6 +176,12 @@ static bool owner_goes_on(struct waitgraph *g, const struct graph_owner *o)
 	return true;
 }
 
+/* The owner waits for this holder: it is in the way, and of permits there are too few without its own. */
+static bool want_waits_for(const struct waitgraph *g, const struct graph_want *w, const struct graph_hold *h)
+{
+	return is_in_the_way(g, h, w) && (w->need == 0 || permits_are_taken(g, w));
+}
+
 /* Bit j of row i: the i-th stuck owner waits for the j-th. */
 static void graph_connect(struct waitgraph *g)
 {
@@ -158,7 +194,7 @@ static void graph_connect(struct waitgraph *g)
 			for (unsigned r = g->want[w].from; r < g->want[w].to; r++) {
 				unsigned to = g->owner[g->hold[r].owner].node;
 
-				if (is_in_the_way(g, &g->hold[r], &g->want[w]))
+				if (want_waits_for(g, &g->want[w], &g->hold[r]))
 					g->edge[(size_t)i * g->words + to / 64] |= UINT64_C(1) << to % 64;
 			}
 	}
@@ -177,7 +213,7 @@ bool graph_reduce(struct waitgraph *g)
 		for (unsigned i = 0; i < g->owners; i++) {
 			if (!g->owner[i].stuck || !owner_goes_on(g, &g->owner[i]))
 				continue;
-			g->owner[i].stuck = false;
+			owner_frees(g, &g->owner[i]);
 			left--;
 			more = true;
 		}
@@ -230,6 +266,17 @@ static bool came_before(const struct graph_owner *a, const struct graph_owner *b
 	return a->place != b->place ? a->place < b->place : span_order(a->who, b->who) < 0;
 }
 
+bool graph_is_in_cycle(const struct waitgraph *g, unsigned owner)
+{
+	unsigned *via = mem_alloc(2 * (size_t)g->stucks * sizeof(*via));
+	bool found;
+
+	graph_walk(g, g->owner[owner].node, false, via, via + g->stucks);
+	found = via[g->owner[owner].node] != NOBODY;
+	free(via);
+	return found;
+}
+
 bool graph_is_victim(const struct waitgraph *g, unsigned owner)
 {
 	unsigned n = g->stucks, start = g->owner[owner].node;
@@ -254,7 +301,7 @@ static const struct graph_want *graph_want_of(const struct waitgraph *g, unsigne
 
 	for (unsigned w = o->want; w < o->want + o->wants; w++)
 		for (unsigned r = g->want[w].from; r < g->want[w].to; r++)
-			if (g->hold[r].owner == g->stuck[to])
+			if (g->hold[r].owner == g->stuck[to] && want_waits_for(g, &g->want[w], &g->hold[r]))
 				return &g->want[w];
 	return NULL;
 }
@@ -270,11 +317,13 @@ static struct span want_shown(const struct graph_want *w)
 	return w->hidden ? SPAN("...") : w->name;
 }
 
-/* "name@host" */
+/* "name@host", or "name" */
 static size_t part_put(char *out, const struct graph_want *w, const struct graph_owner *holder)
 {
 	size_t n = text_put(out, want_shown(w));
 
+	if (holder->host.n == 0)
+		return n;
 	n += text_put(out + n, SPAN("@"));
 	return n + text_put(out + n, holder->host);
 }

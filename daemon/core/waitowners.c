@@ -19,6 +19,14 @@ void waitowners_release(struct wait_owners *o)
 	*o = (struct wait_owners){0};
 }
 
+bool wait_owners_have(const struct wait_owners *o, const struct session *s, struct span owner)
+{
+	for (unsigned i = 0; i < o->count; i++)
+		if (o->item[i].session == s && span_equal(o->item[i].owner, owner))
+			return true;
+	return false;
+}
+
 static bool claim_waits(const struct claim *c)
 {
 	return c->state == CLAIM_WAITING && c->patient && !c->ending && !c->leaving;
@@ -27,6 +35,24 @@ static bool claim_waits(const struct claim *c)
 static bool group_waits(const struct group *g)
 {
 	return g->patient && !g->leaving && g->state != GROUP_CANCELLED;
+}
+
+static bool permit_waits(const struct permit *p)
+{
+	return (p->state == PERMIT_WAITING || p->state == PERMIT_FIRST) && !p->leaving;
+}
+
+/* The lines of a semaphore wait for the stores, too. */
+static bool permit_has_no_quorum(const struct permit *p)
+{
+	const struct permit *first = TAILQ_FIRST(&p->semaphore->line);
+
+	return first && seat_is_asked(&first->mark) && first->mark.claim->lock->contender->state == CONTENDER_NO_QUORUM;
+}
+
+static bool permit_holds(const struct permit *p)
+{
+	return p->state == PERMIT_HELD && !p->mark.claim->ending;
 }
 
 static bool claim_holds(const struct claim *c)
@@ -57,9 +83,50 @@ static void owner_put_holds(struct wait_owners *o, struct wait_owner *owner, boo
 			owner_put(o, owner, &(struct entry_row){.kind = 'h', .when = c->granted_at.us, .name = lock_name(c->lock)});
 }
 
+/* A permit, and the slots that the first of a line keeps until they are enough. */
+static void owner_put_permits(struct commander *x, struct wait_owners *o, struct wait_owner *owner)
+{
+	const struct permit *p;
+
+	TAILQ_FOREACH(p, &owner->session->permits, in_session) {
+		struct entry_row r = {.kind = 's', .when = p->granted_at.us, .count = p->weight, .name = semaphore_name(p->semaphore)};
+
+		if (!span_equal(permit_owner(p), owner->owner))
+			continue;
+		if (permit_holds(p))
+			owner_put(o, owner, &r);
+		r.count = 1;
+		for (unsigned i = 0; i < p->seats && permit_waits(p); i++) {
+			if (!seat_is_had(x, &p->seat[i]))
+				continue;
+			r.when = p->seat[i].claim->granted_at.us;
+			owner_put(o, owner, &r);
+		}
+	}
+}
+
+/* That of its last request. */
+static void owner_set_place(struct wait_owner *owner, int64_t place, unsigned request)
+{
+	if (request == 0 || place > owner->place)
+		owner->place = place;
+}
+
+/* A LOCKANY of which a name is missing would seem to wait although that one is free. */
+static bool owner_has_room(const struct wait_owners *o, const struct wait_owner *owner, const struct group *g)
+{
+	size_t n = buf_length(&o->text) - owner->rows;
+
+	for (unsigned i = 0; i < g->parts; i++)
+		n += g->part[i].n + ENTRY_ROW_MAX;
+	return n <= ENTRY_MAX;
+}
+
 /* A LOCKALL needs all of its names, and a LOCKANY any of them. What it keeps of them for a while is in nobody's way. Those of the owner it does not ask for. */
 static void owner_put_group(struct commander *x, struct wait_owners *o, struct wait_owner *owner, const struct group *g, unsigned request)
 {
+	if (g->any && !owner_has_room(o, owner, g))
+		return;
 	for (unsigned i = 0; i < g->parts; i++)
 		if (!group_own(x, g, &g->part[i]))
 			owner_put(o, owner,
@@ -67,19 +134,35 @@ static void owner_put_group(struct commander *x, struct wait_owners *o, struct w
 					  .kind = g->any ? 'a' : 'n', .request = request, .when = g->asked_at.us, .name = part_name(&g->part[i])});
 }
 
-static void owner_put_groups(struct commander *x, struct wait_owners *o, struct wait_owner *owner, unsigned request)
+static unsigned owner_put_groups(struct commander *x, struct wait_owners *o, struct wait_owner *owner, unsigned request)
 {
 	const struct group *g;
 
 	LIST_FOREACH(g, &owner->session->groups, in_session) {
-		int64_t place;
-
 		if (!group_waits(g) || !span_equal(group_owner(g), owner->owner))
 			continue;
-		place = members_clock_us(&x->engine->members, g->asked_at) - g->priority * PRIORITY_US;
-		if (request == 0 || place > owner->place)
-			owner->place = place;
+		owner_set_place(owner, members_clock_us(&x->engine->members, g->asked_at) - g->priority * PRIORITY_US, request);
 		owner_put_group(x, o, owner, g, request++);
+	}
+	return request;
+}
+
+/* Of a permit of several slots those that it has are not what it waits for. */
+static void owner_put_acquires(struct commander *x, struct wait_owners *o, struct wait_owner *owner, unsigned request)
+{
+	const struct permit *p;
+
+	TAILQ_FOREACH(p, &owner->session->permits, in_session) {
+		struct entry_row r = {.kind = 'p', .request = request, .when = p->asked_at.us, .limit = p->semaphore->limit};
+		unsigned had = permit_waits(p) ? permit_slots_had(x, p) : p->weight;
+
+		if (had >= p->weight || permit_has_no_quorum(p) || !span_equal(permit_owner(p), owner->owner))
+			continue;
+		owner_set_place(owner, members_clock_us(&x->engine->members, p->asked_at) - p->priority * PRIORITY_US, request);
+		r.count = p->weight - had;
+		r.name = semaphore_name(p->semaphore);
+		owner_put(o, owner, &r);
+		request++;
 	}
 }
 
@@ -90,20 +173,17 @@ static void owner_put_wants(struct commander *x, struct wait_owners *o, struct w
 	const struct claim *c;
 
 	TAILQ_FOREACH(c, &owner->session->claims, in_session) {
-		int64_t place;
-
 		if (!claim_waits(c) || c->lock->contender->state == CONTENDER_NO_QUORUM || !span_equal(claim_owner(c), owner->owner))
 			continue;
-		place = ticket_place_us(x->engine, c);
-		if (request == 0 || place > owner->place)
-			owner->place = place;
+		owner_set_place(owner, ticket_place_us(x->engine, c), request);
 		owner_put(o, owner, &(struct entry_row){.kind = 'n', .request = request, .when = c->asking->asked_at.us, .name = lock_name(c->lock)});
 		request++;
 	}
-	owner_put_groups(x, o, owner, request);
+	request = owner_put_groups(x, o, owner, request);
+	owner_put_acquires(x, o, owner, request);
 }
 
-static void owner_add(struct commander *x, struct wait_owners *o, struct session *s, struct span text)
+void waitowner_add(struct commander *x, struct wait_owners *o, struct session *s, struct span text, const struct entry_row *row, unsigned rows)
 {
 	struct wait_owner *owner;
 
@@ -114,22 +194,30 @@ static void owner_add(struct commander *x, struct wait_owners *o, struct session
 	owner = &o->item[o->count++];
 	*owner = (struct wait_owner){.session = s, .owner = text, .owner_hash = siphash(owner_key, text.p ? text.p : "", text.n), .rows = buf_length(&o->text)};
 	owner->hash = owner->owner_hash ^ s->serial;
+	for (unsigned i = 0; i < rows; i++)
+		owner_put(o, owner, &row[i]);
 	owner_put_wants(x, o, owner);
+	owner_put_permits(x, o, owner);
 	owner_put_holds(o, owner, true);
 	owner_put_holds(o, owner, false);
 	owner->rows_n = buf_length(&o->text) - owner->rows;
 }
 
-static bool owner_holds(const struct session *s, struct span owner)
+bool waitowner_holds(const struct commander *x, const struct session *s, struct span owner)
 {
 	const struct claim *c;
+	const struct permit *p;
 
 	TAILQ_FOREACH(c, &s->claims, in_session)
 		if (claim_holds(c) && span_equal(claim_owner(c), owner))
 			return true;
+	TAILQ_FOREACH(p, &s->permits, in_session)
+		if ((permit_holds(p) || (permit_waits(p) && permit_slots_had(x, p) > 0)) && span_equal(permit_owner(p), owner))
+			return true;
 	return false;
 }
 
+/* Those of one session stand together. */
 static bool owner_is_known(const struct wait_owners *o, const struct session *s, struct span owner)
 {
 	for (unsigned i = o->count; i-- > 0 && o->item[i].session == s;)
@@ -143,12 +231,12 @@ static void owner_note(struct commander *x, struct wait_owners *o, struct sessio
 {
 	struct instant due = instant_add(since, waitowner_after_us(x->core));
 
-	if (owner_is_known(o, s, owner) || !owner_holds(s, owner))
+	if (owner_is_known(o, s, owner) || !waitowner_holds(x, s, owner))
 		return;
 	if (instant_before(x->core->now, due))
 		o->next = instant_min(o->next, due);
 	else
-		owner_add(x, o, s, owner);
+		waitowner_add(x, o, s, owner, NULL, 0);
 }
 
 static void session_collect(struct commander *x, struct wait_owners *o, struct session *s)
@@ -156,7 +244,9 @@ static void session_collect(struct commander *x, struct wait_owners *o, struct s
 	const struct claim *c;
 	const struct group *g;
 
-	if (s->waiting == 0 || s->held == 0 || s->over)
+	const struct permit *p;
+
+	if (s->waiting == 0 || (s->held == 0 && TAILQ_EMPTY(&s->permits)) || s->over)
 		return;
 	TAILQ_FOREACH(c, &s->claims, in_session)
 		if (claim_waits(c))
@@ -164,6 +254,9 @@ static void session_collect(struct commander *x, struct wait_owners *o, struct s
 	LIST_FOREACH(g, &s->groups, in_session)
 		if (group_waits(g))
 			owner_note(x, o, s, group_owner(g), g->asked_at);
+	TAILQ_FOREACH(p, &s->permits, in_session)
+		if (permit_waits(p))
+			owner_note(x, o, s, permit_owner(p), p->asked_at);
 }
 
 void waitowners_collect(struct commander *x, struct wait_owners *o)
@@ -204,6 +297,16 @@ static struct group *owner_group(const struct wait_owner *owner, struct span nam
 	return NULL;
 }
 
+static struct permit *owner_acquire(const struct wait_owner *owner, struct span name)
+{
+	struct permit *p;
+
+	TAILQ_FOREACH(p, &owner->session->permits, in_session)
+		if (permit_waits(p) && span_equal(permit_owner(p), owner->owner) && span_equal(semaphore_name(p->semaphore), name))
+			return p;
+	return NULL;
+}
+
 static void claim_refuse(struct commander *x, struct claim *c, struct span cycle)
 {
 	struct lock *l = c->lock;
@@ -222,14 +325,25 @@ static void group_refuse_told(struct commander *x, struct group *g, struct span 
 	group_cancel(x, g);
 }
 
+static void permit_refuse_told(struct commander *x, struct permit *p, struct span cycle)
+{
+	if (!p->not_notified)
+		tell_cycle(x, p->session, span_of(p->tag), cycle);
+	p->told = true;
+	permit_cancel(x, p);
+}
+
 bool waitowner_refuse(struct commander *x, const struct wait_owner *owner, struct span name, struct span cycle)
 {
 	struct claim *c = owner_claim(owner, name);
 	struct group *g = c ? NULL : owner_group(owner, name);
+	struct permit *p = c || g ? NULL : owner_acquire(owner, name);
 
 	if (c)
 		claim_refuse(x, c, cycle);
 	else if (g)
 		group_refuse_told(x, g, cycle);
-	return c || g;
+	else if (p)
+		permit_refuse_told(x, p, cycle);
+	return c || g || p;
 }

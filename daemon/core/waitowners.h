@@ -8,6 +8,7 @@
 
 #include "daemon/core/commander.h"
 #include "daemon/core/group.h"
+#include "daemon/core/permits.h"
 #include "daemon/core/waitentry.h"
 
 /* How long an owner has waited before it counts. */
@@ -32,9 +33,15 @@ struct wait_owners {
 	struct instant next; /* when the next owner will have waited for long enough; NEVER: none waits while it holds something */
 };
 
-void waitowners_release(struct wait_owners *o);
+void waitowners_release(struct wait_owners *o); /* to be empty */
 /* Looks at all sessions. Before the next event only. */
 void waitowners_collect(struct commander *x, struct wait_owners *o);
+
+/* Adds this one, whether it has waited for long or not. Rows of requests that it is about to make come first. */
+void waitowner_add(struct commander *x, struct wait_owners *o, struct session *s, struct span text, const struct entry_row *row, unsigned rows);
+/* It holds a lock or a permit, or has some slots of a permit that it waits for. */
+bool waitowner_holds(const struct commander *x, const struct session *s, struct span owner);
+bool wait_owners_have(const struct wait_owners *o, const struct session *s, struct span owner);
 
 static inline struct span waitowner_rows(const struct wait_owners *o, const struct wait_owner *owner)
 {

@@ -67,6 +67,11 @@ void watch_drop(struct commander *x, struct session *s)
 	free(w);
 }
 
+bool watch_is_subscribed(const struct session *s)
+{
+	return s->watching && s->watching->subscribed;
+}
+
 static void watching_drop_if_unused(struct commander *x, struct session *s)
 {
 	if (s->watching && s->watching->count == 0 && !s->watching->subscribed)
@@ -208,7 +213,7 @@ static void tell_contended(struct commander *x, const struct claim *c)
 /* Of a holder that has subscribed. One whose grant is yet to be delivered is told behind that. */
 static bool claim_hears_contended(const struct commander *x, const struct claim *c)
 {
-	return c->state == CLAIM_HELD && !c->not_notified && !c->asking && c->session->watching && c->session->watching->subscribed &&
+	return c->state == CLAIM_HELD && !c->not_notified && !c->asking && watch_is_subscribed(c->session) &&
 	       c->lock->lease.state == LEASE_HELD && lock_waiters(x, c->lock) > 0 && session_may_look(x->core, c->session, lock_name(c->lock));
 }
 
@@ -333,19 +338,20 @@ static void reply_subscribed(struct commander *x, struct session *s)
 }
 
 /* Those who wait already were told to nobody: so each lock that is held is looked at. */
-void serve_SUBSCRIBE(struct commander *x, struct session *s)
+bool watch_subscribe(struct commander *x, struct session *s)
 {
 	const struct claim *c;
 
 	reply_subscribed(x, s);
-	if (s->watching && s->watching->subscribed)
-		return;
+	if (watch_is_subscribed(s))
+		return false;
 	watching_of(x, s)->subscribed = true;
 	TAILQ_FOREACH(c, &s->claims, in_session)
 		if (claim_hears_contended(x, c))
 			tell_contended(x, c);
 	if (x->engine->draining)
 		tell_drain(x, s);
+	return true;
 }
 
 void serve_UNSUBSCRIBE(struct commander *x, struct session *s)

@@ -52,7 +52,9 @@ void watch_drop(struct commander *x, struct session *s);
 
 void serve_WATCH(struct commander *x, struct session *s);
 void serve_UNWATCH(struct commander *x, struct session *s);
-void serve_SUBSCRIBE(struct commander *x, struct session *s);
+/* SUBSCRIBE is answered, and the session told who waits for the locks that it holds. False: it had subscribed already. */
+bool watch_subscribe(struct commander *x, struct session *s);
+bool watch_is_subscribed(const struct session *s);
 void serve_UNSUBSCRIBE(struct commander *x, struct session *s);
 
 #endif

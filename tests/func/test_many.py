@@ -92,6 +92,17 @@ class Many:
                     c.ok("UNLOCK " + name)
                 c.send("LOCKALL %s %s %s wait=30s" % order)
 
+    def test_run_tells_which_of_its_names_was_lost(self):
+        a, b = self.names(2)
+        for lost in (a, b):
+            run = self.start_redlock(self.d, "run", a, b, "--", "sh", "-c", "echo; exec sleep 1000", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            run.stdout.readline()
+            self.assertEqual(self.call_redlock(self.d, "break", lost)[0], 0)
+            self.assertEqual(run.wait(10), 123)
+            self.assertEqual(run.stderr.read().decode(), "redlock: %s was lost (broken); the command was stopped\n" % lost)
+            run.stdout.close(), run.stderr.close()
+            self.free(a, b)
+
     def test_run_with_several_names_and_with_any(self):
         a, b, d = self.names(3)
         c = self.connect()

@@ -111,6 +111,23 @@ class Semaphores(Crowd):
         holders[0].ok("RELEASE " + name)
         self.assertEqual(narrow.reply().kind, "OK")
 
+    def test_a_LOCK_and_an_ACQUIRE_that_wait_for_each_other(self):
+        name, (a, b, c) = self.name(), [self.connect() for _ in range(3)]
+        a.ok("LOCK x")
+        b.ok("ACQUIRE %s limit=2" % name)
+        c.ok("ACQUIRE %s limit=2" % name)
+        self.assertEqual(b.begin("LOCK x wait=30s"), [])
+        self.assertEqual(a.begin("ACQUIRE %s limit=2 wait=30s" % name), [])  # c goes on
+        self.assertEqual(c.err("LOCK x wait=30s", "DEADLOCK").text, "cycle=x<-%s<-x" % name)
+        c.ok("RELEASE " + name)
+        a.reply()
+        a.ok("RELEASE " + name)
+        c.ok("ACQUIRE %s limit=2" % name)
+        self.assertEqual(c.begin("LOCK x wait=30s"), [])
+        self.assertEqual(a.err("ACQUIRE %s limit=2 wait=30s" % name, "DEADLOCK").text, "cycle=%s<-x<-%s" % (name, name))
+        a.ok("UNLOCK x")
+        self.assertEqual(b.reply()["name"], "x")
+
     def test_a_crowd(self):
         self.crowd([self.d.addr])
 
@@ -128,6 +145,24 @@ class Semaphores(Crowd):
 class SemaphoresOfThree(Crowd, QuorumTest):
     """On three Redis servers, at two daemons."""
     COST = 14
+
+    def test_owners_at_two_daemons_that_wait_for_each_other(self):
+        name, (a, b) = self.name(), self.clients(2)
+        a.ok("LOCK x")
+        b.ok("ACQUIRE %s limit=3 weight=2" % name)
+        self.assertEqual(a.begin("ACQUIRE %s limit=3 weight=2 wait=30s" % name), [])
+        self.assertEqual(b.begin("LOCK x wait=30s"), [])
+        self.assertEqual(b.reply(timeout=15).code, "DEADLOCK")
+        b.ok("RELEASE " + name)
+        self.assertEqual(a.reply().kind, "OK")
+
+    def test_who_has_a_permit_is_told_that_others_wait_elsewhere(self):
+        name, (a, b) = self.name(), self.clients(2)
+        a.ok("SUBSCRIBE")
+        permit = a.ok("ACQUIRE %s limit=1" % name)
+        self.assertEqual(b.begin("ACQUIRE %s limit=1 wait=30s" % name), [])
+        push = a.push("CONTENDED", name)
+        self.assertEqual((push["name"], push["permit"], push["fence"], push["waiters"]), (name, permit["permit"], permit["fence"], "1"))
 
     def test_daemons_share_the_slots(self):
         name = self.name()

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Deadlocks among the names n0 …: DEADLOCK is answered only if there was one (S29), and in a healed world none lasts (L16). Each owner waits for one name at
- * a time, so an owner is stuck if some holder of that name is, or somebody before it in the queue.
+ * a time, so an owner is stuck if some holder of that name is, or somebody before it in the queue. Of a semaphore so many of those that have permits must be
+ * stuck that the others cannot free enough.
  *
  * There are two views. What may be: a session without a connection may wait and hold for as long as its grace lasts. What certainly is: a connection that
  * stands, what it was told, and what it has not given up.
@@ -30,31 +31,47 @@ static bool nest_is_sure(const struct conn *c)
 	       c->run == c->daemon->run;
 }
 
+/* How many permits of the semaphore this connection may have, which its client does not give back. */
+static int64_t nest_taken(const struct conn *c, int64_t name)
+{
+	return nest_may_be(c) && c->client->nest.stuck && (c->nest.holds[name] || c->nest.gives[name]) ? nest_weight(c->client, name) : 0;
+}
+
 /* Is this connection in the way of what the other one waits for, if its client goes on only with that? */
 static bool nest_blocks(const struct conn *waiter, const struct conn *holder)
 {
 	int64_t name = waiter->nest.waits - 1;
 
-	if (holder->client == waiter->client || !holder->client->nest.stuck)
+	if (holder->client == waiter->client || !holder->client->nest.stuck || !nest_may_be(holder))
 		return false;
-	return holder->nest.holds[name] || holder->nest.gives[name] ||
-	       (holder->nest.waits == waiter->nest.waits && holder->nest.begun < waiter->nest.begun);
+	if (holder->nest.waits == waiter->nest.waits && holder->nest.begun < waiter->nest.begun)
+		return true;
+	return nest_limit(waiter->world, name) == 0 && (holder->nest.holds[name] || holder->nest.gives[name]);
 }
 
-/* Does a session of this client wait for what is not given to it, as far as the stuck clients are concerned? It may have resumed one that still waits. */
+/* Does this session wait for what is not given to it, as far as the stuck clients are concerned? */
+static bool nest_wait_is_blocked(const struct conn *c)
+{
+	int64_t limit = nest_limit(c->world, c->nest.waits - 1), taken = nest_weight(c->client, c->nest.waits - 1);
+	const struct conn *other;
+
+	TAILQ_FOREACH(other, &c->world->conns, in_world)
+	{
+		if (nest_blocks(c, other))
+			return true;
+		taken += other != c ? nest_taken(other, c->nest.waits - 1) : 0;
+	}
+	return limit > 0 && taken > limit;
+}
+
+/* The client may have resumed a session that still waits. */
 static bool nest_is_blocked(const struct sim_client *client)
 {
-	const struct world *w = client->world;
-	const struct conn *c, *other;
+	const struct conn *c;
 
-	TAILQ_FOREACH(c, &w->conns, in_world)
-	{
-		if (c->client != client || c->nest.waits == 0 || !nest_may_be(c))
-			continue;
-		TAILQ_FOREACH(other, &w->conns, in_world)
-			if (nest_may_be(other) && nest_blocks(c, other))
-				return true;
-	}
+	TAILQ_FOREACH(c, &client->world->conns, in_world)
+		if (c->client == client && c->nest.waits > 0 && nest_may_be(c) && nest_wait_is_blocked(c))
+			return true;
 	return false;
 }
 
@@ -147,53 +164,84 @@ static int64_t calm_since(const struct world *w)
 	return p->faults == 0 ? p->warm_us : p->length_us + plan_quarantine_us(p) + 3 * SEC;
 }
 
-/* Who certainly holds what this connection certainly waits for; NULL: nobody. */
-static const struct conn *nest_next(const struct conn *c)
+/* Of those that are certainly stuck: is the other one in the way of this one? */
+static bool nest_waits_for(const struct conn *c, const struct conn *other)
 {
-	const struct conn *other;
-
-	if (!nest_is_sure(c) || c->nest.waits == 0)
-		return NULL;
-	TAILQ_FOREACH(other, &c->world->conns, in_world)
-		if (other->client != c->client && other->nest.holds[c->nest.waits - 1] && nest_is_sure(other))
-			return other;
-	return NULL;
+	return other->client != c->client && other->nest.stuck && other->nest.holds[c->nest.waits - 1];
 }
 
-/* True time since when the circle stands that this connection waits for; INT64_MAX: it waits for none. */
-static int64_t circle_since(const struct conn *c)
+/* Those that certainly have it, and are stuck, do not leave enough. */
+static bool nest_is_stuck(const struct conn *c)
 {
-	const struct conn *at;
-	int64_t since = 0;
+	int64_t name = c->nest.waits - 1, limit = nest_limit(c->world, name), taken = 0;
+	const struct conn *other;
 
-	for (int64_t i = 0; c && i < c->world->plan->clients; i++)
-		c = nest_next(c); /* into the circle, if there is one */
-	at = c;
-	while (at) {
-		const struct conn *next = nest_next(at);
+	TAILQ_FOREACH(other, &c->world->conns, in_world)
+		taken += nest_waits_for(c, other) ? nest_weight(other->client, name) : 0;
+	return limit > 0 ? taken + nest_weight(c->client, name) > limit : taken > 0;
+}
 
-		if (!next)
-			return INT64_MAX;
-		since = later(since, later(at->nest.since, next->nest.held_since[at->nest.waits - 1]));
-		if (next == c)
-			return since;
-		at = next;
+/* Marks the connections that certainly wait for each other. */
+static void nests_mark(struct world *w)
+{
+	bool more = true;
+	struct conn *c;
+
+	TAILQ_FOREACH(c, &w->conns, in_world)
+		c->nest.stuck = c->nest.waits > 0 && nest_is_sure(c);
+	while (more) {
+		more = false;
+		TAILQ_FOREACH(c, &w->conns, in_world)
+		{
+			if (!c->nest.stuck || nest_is_stuck(c))
+				continue;
+			c->nest.stuck = false;
+			more = true;
+		}
 	}
-	return INT64_MAX;
+}
+
+/* The same for this one, and those that it waits for in turn, each once. */
+static int64_t circle_follow(struct conn *c)
+{
+	int64_t since = c->nest.since;
+	struct conn *other;
+
+	c->nest.reached = true;
+	TAILQ_FOREACH(other, &c->world->conns, in_world)
+	{
+		if (!nest_waits_for(c, other))
+			continue;
+		since = later(since, other->nest.held_since[c->nest.waits - 1]);
+		if (!other->nest.reached)
+			since = later(since, circle_follow(other));
+	}
+	return since;
+}
+
+/* True time since when this stuck connection, and all those that it waits for, directly or through others, wait and hold as they do. */
+static int64_t circle_since(struct conn *c)
+{
+	struct conn *other;
+
+	TAILQ_FOREACH(other, &c->world->conns, in_world)
+		other->nest.reached = false;
+	return circle_follow(c);
 }
 
 void nests_step(struct world *w)
 {
-	const struct conn *c;
+	struct conn *c;
 
 	if (!w->plan->nests || w->now < w->checker.nests_at || w->stage >= STAGE_FINALE || w->strange)
 		return;
 	w->checker.nests_at = w->now + LOOK_US;
+	nests_mark(w);
 	TAILQ_FOREACH(c, &w->conns, in_world)
 	{
-		int64_t since = circle_since(c);
+		int64_t since = c->nest.stuck ? circle_since(c) : w->now;
 
-		if (since < w->now && w->now - later(since, calm_since(w)) > FOUND_US)
+		if (w->now - later(since, calm_since(w)) > FOUND_US)
 			checker_fail(w, INVARIANT_L16, -1, "client %u waits for owners that wait for each other since %lld us, and none is told DEADLOCK",
 				     c->client->index, (long long)since);
 	}

@@ -19,6 +19,16 @@ int64_t nest_name(struct span line)
 	return name.n == 2 && name.p[0] == 'n' && name.p[1] >= '0' && name.p[1] < '0' + NEST_NAMES ? name.p[1] - '0' : -1;
 }
 
+int64_t nest_limit(const struct world *w, int64_t name)
+{
+	return w->plan->nests == 2 && name < 2 ? 2 + name : 0;
+}
+
+int64_t nest_weight(const struct sim_client *c, int64_t name)
+{
+	return name == 1 ? 1 + c->index % 2 : 1;
+}
+
 static void nester_wakes(struct sim_client *c, int64_t most_us)
 {
 	world_at(c->world, &c->nest.timer, AT_NESTER, c->world->now + stream_skewed(&c->nest.stream, MSEC, most_us));
@@ -26,7 +36,8 @@ static void nester_wakes(struct sim_client *c, int64_t most_us)
 
 static void say_unlock(struct sim_client *c, int64_t name)
 {
-	struct request_sim *q = client_ask(c, ASK_NEST, NULL, "UNLOCK n%lld owner=nest", (long long)name);
+	const char *word = nest_limit(c->world, name) > 0 ? "RELEASE" : "UNLOCK";
+	struct request_sim *q = client_ask(c, ASK_NEST, NULL, "%s n%lld owner=nest", word, (long long)name);
 
 	if (q)
 		q->name = name;
@@ -40,7 +51,11 @@ static void say_lock(struct sim_client *c, int64_t name)
 
 	if (wait_ms > 0)
 		snprintf(wait, sizeof(wait), "%lldms", (long long)wait_ms);
-	q = client_ask(c, ASK_NEST, NULL, "LOCK n%lld owner=nest wait=%s", (long long)name, wait);
+	if (nest_limit(c->world, name) > 0)
+		q = client_ask(c, ASK_NEST, NULL, "ACQUIRE n%lld limit=%lld weight=%lld owner=nest wait=%s", (long long)name,
+			       (long long)nest_limit(c->world, name), (long long)nest_weight(c, name), wait);
+	else
+		q = client_ask(c, ASK_NEST, NULL, "LOCK n%lld owner=nest wait=%s", (long long)name, wait);
 	if (!q)
 		return;
 	q->name = name;

@@ -12,7 +12,8 @@
  *   rolls      LIST sessions while sessions come and go: in half of the worlds with storms and of crowds, in few others
  *   breaks     clients BREAK locks and KILL sessions, and watch
  *   readers    clients lock some names in both modes, with priorities where jobs have some, and convert what they hold
- *   circles    clients hold some names and wait for more, in random order, over several daemons; in half of these worlds nothing else is wrong
+ *   circles    clients hold some names and wait for more, in random order, over several daemons; in half of these worlds nothing else is wrong, and in half some of
+ *              the names are semaphores
  *   rates      clients use rate limits
  *   permits    clients ask for permits of semaphores
  *   chores     clients defer work, and take it
@@ -188,6 +189,9 @@ static void draw_circles(struct plan *p)
 	p->nests = 1;
 	if (stream_chance(&s, 50))
 		p->faults = 0;
+	stream_init(&s, (uint64_t)p->seed, DRAW_NEST_PERMITS, 0);
+	if ((p->window == 0 || p->window > 3) && stream_chance(&s, 50))
+		p->nests = 2;
 }
 
 /* Somebody deletes keys, mostly those of readers: all at one node, or each at some node. */

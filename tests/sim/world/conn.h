@@ -15,7 +15,7 @@
 #include <sys/queue.h>
 
 #define SECRET_TEXT 33
-#define NEST_NAMES 4 /* n0 … */
+#define NEST_NAMES 4 /* n0 …; with permits n0 and n1 are semaphores */
 #define OUTPUT_MAX (64 * 1024) /* bytes that a client may leave unread */
 
 struct world;
@@ -71,7 +71,7 @@ struct watched_reads {
 	} hold[READERS_WATCHED];
 };
 
-/* What the session has of the names n0 …, as the lines of its daemon say: see check/nests.c. */
+/* What the session has of the names n0 …, locks or permits, as the lines of its daemon say: see check/nests.c. */
 struct nesting {
 	bool holds[NEST_NAMES]; /* it was told so, and has not asked to release it */
 	bool gives[NEST_NAMES]; /* it may hold it: its UNLOCK is not answered, or its wait for it lost its connection */
@@ -80,6 +80,8 @@ struct nesting {
 	int64_t since;          /* … and the true time */
 	int64_t held_since[NEST_NAMES];
 	int64_t over_at;        /* true time when its connection ended; 0: it stands */
+	bool stuck;             /* in the last look: it certainly waits for others that certainly are stuck, too … */
+	bool reached;           /* … and one that was followed there */
 };
 
 struct conn {

@@ -82,6 +82,34 @@ START_TEST(a_request_that_goes_to_the_next_home_waits_no_longer_for_that)
 }
 END_TEST
 
+/* Three times as many RATEs come as the stores can answer. */
+START_TEST(a_flood_of_questions_does_not_keep_a_job_from_being_renewed)
+{
+	unsigned n = 0;
+
+	begins(1, LOST_CLOSED);
+	for (unsigned i = 0; i < 3; i++)
+		feels(i, MOOD_WELL);
+	says(2, "DEFER q x");
+	hears(2, "OK *");
+	says(2, "TAKE q ttl=3s");
+	hears(2, "OK queue=q job=* ttl_ms=3000 *");
+	for (unsigned i = 0; i < 3; i++)
+		feels(i, MOOD_SILENT);
+	for (unsigned i = 0; i < 1000; i++) {
+		for (unsigned k = 0; k < 10; k++, n++) {
+			says(1, "@t%u RATE m%u limit=100 per=60s", n, n % 100);
+			passes(MSEC);
+		}
+		for (unsigned node = 0; node < 3; node++)
+			serves(node, waiting_at(node) ? 1 : 0);
+		(void)ignores(1);
+	}
+	hears_nothing(2);
+	ends();
+}
+END_TEST
+
 Suite *home_room_suite(void)
 {
 	Suite *s = suite_create("home_room");
@@ -89,6 +117,7 @@ Suite *home_room_suite(void)
 
 	tcase_add_loop_test(c, questions_that_wait_let_a_round_pass, 0, 2);
 	tcase_add_test(c, rounds_that_wait_let_a_question_pass);
+	tcase_add_test(c, a_flood_of_questions_does_not_keep_a_job_from_being_renewed);
 	tcase_add_test(c, a_request_that_goes_to_the_next_home_waits_no_longer_for_that);
 	suite_add_tcase(s, c);
 	return s;

@@ -33,6 +33,22 @@ START_TEST(a_lockall_keeps_its_place_and_the_request_repeated_takes_it)
 }
 END_TEST
 
+START_TEST(a_lockall_repeated_has_the_terms_of_the_new_request)
+{
+	waits_and_drops("LOCKALL a b wait=1m ttl=5s note=old", "grace=20s");
+	resumes(4, &s2);
+	hears(4, "OK session=* n=0");
+	says(4, "LOCKALL b a wait=1m ttl=7s note=new");
+	gives_back(1, "b");
+	hears(4, "\\* name=b fence=* valid_ms=* ttl_ms=7000 count=1");
+	hears(4, "\\* name=a fence=* valid_ms=* ttl_ms=7000 count=1");
+	hears(4, "OK n=2");
+	says(4, "SHOW b");
+	hears(4, "\\* *note=new*");
+	hears(4, "OK n=1");
+}
+END_TEST
+
 START_TEST(what_a_lockall_gets_while_the_session_is_away_are_rows)
 {
 	waits_and_drops("LOCKALL a b wait=1m", "grace=20s");
@@ -363,6 +379,7 @@ Suite *lockall_resume_suite(void)
 
 	tcase_add_checked_fixture(t, NULL, cluster_close);
 	tcase_add_test(t, a_lockall_keeps_its_place_and_the_request_repeated_takes_it);
+	tcase_add_test(t, a_lockall_repeated_has_the_terms_of_the_new_request);
 	tcase_add_test(t, what_a_lockall_gets_while_the_session_is_away_are_rows);
 	tcase_add_test(t, what_a_lockall_gets_between_resume_and_the_request_repeated_answers_that);
 	tcase_add_test(t, a_lockall_that_is_not_repeated_lapses);

@@ -272,6 +272,60 @@ START_TEST(a_holder_that_subscribed_is_told_who_waits)
 }
 END_TEST
 
+START_TEST(a_subscriber_with_a_permit_is_told_who_waits_for_one)
+{
+	cluster_begin(3);
+	says(1, "SUBSCRIBE");
+	hears(1, "OK");
+	says(1, "ACQUIRE a limit=2 owner=o");
+	hears(1, "OK *");
+	says(2, "ACQUIRE a limit=2");
+	hears(2, "OK *");
+	says(2, "SUBSCRIBE");
+	hears(2, "OK");
+	says(3, "@w ACQUIRE a limit=2 wait=1m");
+	passes(10 * MSEC);
+	hears(1, "! CONTENDED name=a permit=? fence=* waiters=1 owner=o");
+	hears(2, "! CONTENDED name=a permit=? fence=* waiters=1");
+	says(4, "ACQUIRE a limit=2 wait=1m");
+	passes(10 * MSEC);
+	hears_nothing(1);
+	says(2, "SUBSCRIBE");
+	hears(2, "OK");
+	hears_nothing(2);
+	says(3, "SUBSCRIBE");
+	hears(3, "OK");
+	says(1, "RELEASE a owner=o");
+	hears(1, "OK *");
+	passes(10 * MSEC);
+	hears(3, "@w OK name=a *");
+	hears(3, "! CONTENDED name=a permit=? fence=* waiters=1");
+	says(3, "UNSUBSCRIBE");
+	hears(3, "OK");
+	says(3, "SUBSCRIBE");
+	hears(3, "OK");
+	hears(3, "! CONTENDED name=a permit=? fence=* waiters=1");
+	hears_nothing(2);
+}
+END_TEST
+
+START_TEST(a_permit_that_is_waited_for_elsewhere_is_contended)
+{
+	cluster_begin(3);
+	says(1, "SUBSCRIBE");
+	hears(1, "OK");
+	says(1, "ACQUIRE a limit=1");
+	hears(1, "OK *");
+	is_wanted(0, 0, SLOT_PREFIX "a#0");
+	hears(1, "! CONTENDED name=a permit=0 fence=* waiters=1");
+	is_wanted(0, 1, SLOT_PREFIX "a#0");
+	hears_nothing(1);
+	passes(SEC);
+	is_wanted(0, 1, SLOT_PREFIX "a#0");
+	hears(1, "! CONTENDED name=a permit=0 fence=* waiters=1");
+}
+END_TEST
+
 START_TEST(a_daemon_elsewhere_that_waits_contends)
 {
 	cluster_begin(3);
@@ -379,6 +433,8 @@ Suite *watch_suite(void)
 	t = tcase_create("subscribe");
 	tcase_add_checked_fixture(t, NULL, cluster_close);
 	tcase_add_test(t, a_holder_that_subscribed_is_told_who_waits);
+	tcase_add_test(t, a_subscriber_with_a_permit_is_told_who_waits_for_one);
+	tcase_add_test(t, a_permit_that_is_waited_for_elsewhere_is_contended);
 	tcase_add_test(t, a_daemon_elsewhere_that_waits_contends);
 	tcase_add_test(t, a_daemon_elsewhere_that_has_given_up_does_not_contend);
 	tcase_add_test(t, those_who_wait_already_are_told_with_the_grant_and_with_SUBSCRIBE);
