@@ -55,7 +55,7 @@ static void circle_follow(struct commander *x, struct wait_owners *o, unsigned i
 	}
 }
 
-static bool circle_of_first(const struct wait_owners *o, char *cycle, struct span *ret_cycle)
+static bool circle_of_first(const struct commander *x, const struct session *s, const struct wait_owners *o, char *cycle, struct span *ret_cycle)
 {
 	const struct graph_want *want;
 	struct waitgraph g;
@@ -67,8 +67,10 @@ static bool circle_of_first(const struct wait_owners *o, char *cycle, struct spa
 		entry_rows_to_graph(&g, waitowner_rows(o, &o->item[i]));
 	}
 	closes = graph_reduce(&g) && g.owner[0].stuck && graph_is_in_cycle(&g, 0);
-	if (closes)
+	if (closes) {
+		waitowner_hide(x, s, &g, 0);
 		*ret_cycle = (struct span){cycle, graph_cycle(&g, 0, cycle, CYCLE_MAX, &want)};
+	}
 	graph_release(&g);
 	return closes;
 }
@@ -84,7 +86,7 @@ bool circle_closes(struct commander *x, struct session *s, struct span owner, co
 	waitowner_add(x, &o, s, owner, row, rows);
 	for (unsigned i = 0; i < o.count; i++)
 		circle_follow(x, &o, i);
-	closes = o.count > 1 && circle_of_first(&o, cycle, ret_cycle);
+	closes = o.count > 1 && circle_of_first(x, s, &o, cycle, ret_cycle);
 	waitowners_release(&o);
 	return closes;
 }

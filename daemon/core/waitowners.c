@@ -4,6 +4,7 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/core/convert.h"
+#include "daemon/core/rules.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/ticket.h"
 #include "daemon/core/wait.h"
@@ -346,4 +347,10 @@ bool waitowner_refuse(struct commander *x, const struct wait_owner *owner, struc
 	else if (p)
 		permit_refuse_told(x, p, cycle);
 	return c || g || p;
+}
+
+void waitowner_hide(const struct commander *x, const struct session *s, struct waitgraph *g, unsigned owner)
+{
+	for (unsigned i = 0; x->core->conf.rules && i < g->wants; i++)
+		g->want[i].hidden = g->want[i].owner != owner && !session_knows(x->core, s, g->want[i].name);
 }

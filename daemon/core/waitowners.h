@@ -48,6 +48,8 @@ static inline struct span waitowner_rows(const struct wait_owners *o, const stru
 	return (struct span){buf_begin(&o->text) + owner->rows, owner->rows_n};
 }
 
+/* In the cycles of this graph the session is shown no name that it may not look at, but those that the owner asks for, who is one of its own. */
+void waitowner_hide(const struct commander *x, const struct session *s, struct waitgraph *g, unsigned owner);
 /* Its request that waits for the name is answered DEADLOCK, with the cycle, and withdrawn. False: there is none. */
 bool waitowner_refuse(struct commander *x, const struct wait_owner *owner, struct span name, struct span cycle);
 

@@ -228,22 +228,13 @@ static void judged_add_others(struct waittable *w, struct span list)
 			judged_add(w, &(struct judged){.member = member, .since = since_of(h.since), .until = h.until});
 }
 
-/* The victim is shown no name that it may not look at, but the one that it asked for. */
-static void names_hide(struct commander *x, const struct judged *j, unsigned owner)
-{
-	struct waitgraph *g = &x->waittable->graph;
-
-	for (unsigned i = 0; x->core->conf.rules && i < g->wants; i++)
-		g->want[i].hidden = g->want[i].owner != owner && !session_knows(x->core, j->own->session, g->want[i].name);
-}
-
 static bool refuse(struct commander *x, const struct judged *j, unsigned owner)
 {
 	char cycle[CYCLE_MAX];
 	const struct graph_want *want;
 	size_t n;
 
-	names_hide(x, j, owner);
+	waitowner_hide(x, j->own->session, &x->waittable->graph, owner);
 	n = graph_cycle(&x->waittable->graph, owner, cycle, sizeof(cycle), &want);
 
 	return waitowner_refuse(x, j->own, want->name, (struct span){cycle, n});

@@ -150,6 +150,24 @@ START_TEST(a_cycle_shows_no_name_that_one_may_not_look_at)
 }
 END_TEST
 
+START_TEST(nor_does_a_cycle_with_a_permit)
+{
+	begins();
+	says(WEB, "ACQUIRE web/1 limit=1");
+	passes(SEC / 10);
+	hears(WEB, "OK name=web/1 *");
+	opens(20, 1001, OPS, false);
+	opens(21, 1002, OPS, false);
+	holds(20, "web/2");
+	holds(21, "secret/1");
+	says(20, "LOCK secret/1 wait=1m");
+	says(21, "ACQUIRE web/1 limit=1 wait=1m");
+	passes(SEC / 10);
+	says(WEB, "LOCK web/2 wait=1m");
+	ck_assert_str_eq(hears(WEB, "ERR DEADLOCK *"), "ERR DEADLOCK cycle=web/2<-...<-web/1<-web/2");
+}
+END_TEST
+
 START_TEST(a_cycle_shows_all_to_who_may_look_at_all)
 {
 	begins();
@@ -250,6 +268,7 @@ Suite *denied_suite(void)
 	tcase_add_test(t, many_that_one_may_not_have_hide_none_that_one_may);
 	tcase_add_test(t, rules_that_are_read_again_hold_for_a_take_that_waits);
 	tcase_add_test(t, a_cycle_shows_no_name_that_one_may_not_look_at);
+	tcase_add_test(t, nor_does_a_cycle_with_a_permit);
 	tcase_add_test(t, a_cycle_shows_all_to_who_may_look_at_all);
 	tcase_add_test(t, what_one_has_or_asks_for_is_no_secret);
 	tcase_add_test(t, nor_does_a_cycle_over_several_daemons);
