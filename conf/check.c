@@ -170,6 +170,8 @@ static void credentials_check(const struct conf *c, struct conf_report *report)
 {
 	if (c->redis.user && !c->redis.password_file && good(c, KEY_REDIS_PASSWORD_FILE))
 		ERROR_AT(c, KEY_REDIS_USER, report, "redis.user needs redis.password_file");
+	if (c->redis.sentinel_user && !c->redis.sentinel_password_file && good(c, KEY_REDIS_SENTINEL_PASSWORD_FILE))
+		ERROR_AT(c, KEY_REDIS_SENTINEL_USER, report, "redis.sentinel_user needs redis.sentinel_password_file");
 }
 
 static bool web_is_open(const struct conf *c)

@@ -348,9 +348,9 @@ bool engine_answer(struct engine *e, const struct answer *a)
 	return known;
 }
 
-void engine_node_up(struct engine *e, unsigned node)
+void engine_node_up(struct engine *e, unsigned node, struct span address)
 {
-	member_up(&e->members, node);
+	member_up(&e->members, node, address);
 	release_resume_all(e);
 }
 

@@ -187,6 +187,7 @@ struct event {
 		struct {
 			unsigned index;
 			struct span reason; /* DOWN, SUBSCRIBED */
+			struct span address; /* UP: where the server is, if the configuration does not say that */
 		} node;
 		struct {
 			unsigned node;

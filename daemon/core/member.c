@@ -45,11 +45,12 @@ static void member_end_quarantine(struct members *ms, struct member *m)
 			member_probe(ms, &ms->node[i]);
 }
 
-void member_up(struct members *ms, unsigned node)
+void member_up(struct members *ms, unsigned node, struct span address)
 {
 	struct member *m = &ms->node[node];
 
 	m->connected = true;
+	core_keep(m->address, sizeof(m->address), address);
 	m->up_since = ms->core->now;
 	m->stalled = false;
 	flow_begin(&m->flow, ms->core->conf.window);

@@ -34,7 +34,7 @@
 
 #include "daemon/core/members.h"
 
-void member_up(struct members *ms, unsigned node);
+void member_up(struct members *ms, unsigned node, struct span address); /* address: see EVENT_NODE_UP */
 void member_down(struct members *ms, unsigned node, struct span reason);
 /* TIMER_MEMBER. */
 void member_fired(struct members *ms, struct member *m);

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/queue.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 struct lookup {
@@ -91,6 +92,19 @@ bool addresses_from_number(const char *host, uint16_t port, struct addresses *re
 
 	(void)snprintf(service, sizeof(service), "%u", port);
 	return addresses_ask(getaddrinfo, host, service, AI_NUMERICHOST, ret_addresses) == 0;
+}
+
+void addresses_from_path(const char *path, struct addresses *ret_addresses)
+{
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+
+	ret_addresses->count = 0;
+	if (strlen(path) >= sizeof(sun.sun_path))
+		return;
+	memcpy(sun.sun_path, path, strlen(path));
+	memcpy(&ret_addresses->item[0].name, &sun, sizeof(sun));
+	ret_addresses->item[0].n = sizeof(sun);
+	ret_addresses->count = 1;
 }
 
 /* Called with the lock held. */

@@ -59,6 +59,10 @@ void stream_open(struct stream *s, struct instant now)
 		stream_begin_plain(s, FLIGHT_SELECT, now);
 		handshake_select(&s->out, s->conf->database);
 	}
+	if (s->masters_only) {
+		stream_begin_plain(s, FLIGHT_ROLE, now);
+		handshake_role(&s->out);
+	}
 	for (script = SCRIPT_N; script-- > 0;) /* the longest one is the last: a server that wants a password says so to the first */
 		stream_write_load(s, script, now);
 }
@@ -116,6 +120,18 @@ static const char *settle_status(struct stream *s)
 	if (resp_is_error(&s->resp))
 		return stream_reason(s);
 	return s->resp.value[0].type == RESP_STATUS ? NULL : GARBAGE;
+}
+
+static const char *settle_role(struct stream *s)
+{
+	static const char master[] = "role:master\r\n";
+	struct span text = stream_text(s);
+
+	if (resp_is_error(&s->resp))
+		return stream_reason(s);
+	if (s->resp.value[0].type != RESP_STRING)
+		return GARBAGE;
+	return text.n && memmem(text.p, text.n, master, sizeof(master) - 1) ? NULL : FAILURE_REPLICA;
 }
 
 static bool is_sha(struct span text)
@@ -187,6 +203,8 @@ static const char *settle_script(struct stream *s, const struct flight *f, struc
 static const char *stream_settle(struct stream *s, const struct flight *f, struct instant now)
 {
 	switch (f->kind) {
+	case FLIGHT_ROLE:
+		return settle_role(s);
 	case FLIGHT_LOAD:
 		return settle_load(s, f->batch.script);
 	case FLIGHT_PING:

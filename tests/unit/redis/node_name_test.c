@@ -21,9 +21,9 @@ static struct node *node, *other;
 static struct rng rng;
 static unsigned ups, downs;
 
-static void on_up(void *context, unsigned index)
+static void on_up(void *context, unsigned index, const char *address)
 {
-	(void)context, (void)index;
+	(void)context, (void)index, (void)address;
 	ups++;
 }
 
