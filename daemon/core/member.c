@@ -73,6 +73,19 @@ void member_down(struct members *ms, unsigned node, struct span reason)
 	member_become(ms, m, MEMBER_DOWN, text);
 }
 
+/*
+ * The former server may have granted votes after the other had been promoted, and the quarantine does not reckon with these. What was noted of its marker and
+ * fence says nothing about the other.
+ */
+void member_replaced(struct members *ms, unsigned node)
+{
+	struct member *m = &ms->node[node];
+
+	members_lower(ms, node, members_bound_us(ms)); /* no vote is worth more */
+	m->fence_joined = 0;
+	m->vouched.marker[0] = '\0';
+}
+
 void member_stall(struct members *ms, unsigned node)
 {
 	struct member *m = &ms->node[node];

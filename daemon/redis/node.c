@@ -76,16 +76,10 @@ static void node_wait(struct node *n, int64_t us, const char *why)
 
 /* --- going down ------------------------------------------------------------------------------------------------------ */
 
-static void node_set_reason(struct node *n, const char *reason)
-{
-	if (reason != n->reason)
-		(void)snprintf(n->reason, sizeof(n->reason), "%s", reason);
-}
-
 static void node_tell_down(struct node *n)
 {
 	if (told_is_new(&n->told, n->reason))
-		n->conf->sink->down(n->conf->sink->context, n->index, n->reason);
+		n->conf->sink->down(n->conf->sink->context, n->index, n->reason, "");
 }
 
 static void node_close_links(struct node *n)
@@ -127,7 +121,8 @@ static void node_give_up(struct node *n)
 
 static void node_fail(struct node *n, const char *reason)
 {
-	node_set_reason(n, reason);
+	if (reason != n->reason)
+		(void)snprintf(n->reason, sizeof(n->reason), "%s", reason);
 	if (n->state == NODE_UP)
 		node_go_down(n);
 	else
@@ -209,18 +204,9 @@ static void node_resolve(struct node *n)
 		n->lookup = resolver_ask(n->conf->resolver, n->host, n->port, node_on_addresses, n);
 }
 
-/* Whether the address needs no resolver: a path or a numeric address. */
-static bool node_address_is_fixed(struct node *n)
-{
-	if (!n->path)
-		return addresses_from_number(n->host, n->port, &n->addresses);
-	addresses_from_path(n->path, &n->addresses);
-	return true;
-}
-
 static void node_locate(struct node *n)
 {
-	if (!node_address_is_fixed(n))
+	if (!addresses_are_known(n->path, n->host, n->port, &n->addresses))
 		node_resolve(n);
 	else if (n->addresses.count)
 		node_dial_all(n);
@@ -242,13 +228,37 @@ static void node_begin(struct node *n)
 
 /* --- where sentinels tell the address -------------------------------------------------------------------------------- */
 
-static void node_expect_name(struct node *n, const char *name);
+/* A server has taken the place of the one to which the node was connected. It is told even if its reason was told before. */
+static void node_on_moved(void *context, const char *where)
+{
+	struct node *n = context;
+	char reason[sizeof(n->reason)];
+
+	(void)snprintf(reason, sizeof(reason), "the sentinels name another master: %s", where);
+	if (n->state == NODE_UP)
+		node_fail(n, reason);
+	n->conf->sink->down(n->conf->sink->context, n->index, reason, where);
+}
+
+/* A server at a Unix socket speaks no TLS. */
+static void node_expect_name(struct node *n, const char *name)
+{
+	links_expect(&n->links, name);
+	if (n->subscriber)
+		subscriber_expect(n->subscriber, &n->conf->link->tls, name);
+}
 
 /* What was known of another server serves no more. */
 static void node_move(struct node *n, const char *host, uint16_t port)
 {
+	char where[300];
+
 	if (n->port == port && !strcmp(n->host, host))
 		return;
+	if (n->port) {
+		sentinel_where(n->sentinel, where, sizeof(where));
+		node_on_moved(n, where);
+	}
 	resolver_forget(n->lookup);
 	n->lookup = NULL;
 	n->addresses.count = 0;
@@ -303,14 +313,6 @@ static char *text_copy(const char *text)
 	return text ? mem_copy(text, strlen(text)) : NULL;
 }
 
-/* A server at a Unix socket speaks no TLS. */
-static void node_expect_name(struct node *n, const char *name)
-{
-	links_expect(&n->links, name);
-	if (n->subscriber)
-		subscriber_expect(n->subscriber, &n->conf->link->tls, name);
-}
-
 static void node_make_links(struct node *n)
 {
 	struct link_sink sink = {
@@ -337,7 +339,7 @@ static void node_make_links(struct node *n)
 struct node *node_new(const struct node_conf *conf, unsigned index, const struct upstream_address *address)
 {
 	struct node *n = mem_alloc(sizeof(*n));
-	const struct sentinel_sink sentinel_sink = {.context = n, .told = node_on_told, .moved = node_on_broken};
+	const struct sentinel_sink sentinel_sink = {.context = n, .told = node_on_told, .moved = node_on_moved};
 
 	n->conf = conf;
 	n->index = index;

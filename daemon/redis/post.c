@@ -28,6 +28,7 @@ struct post {
 	struct event *timer; /* the limit of the question */
 	struct resp resp;
 	bool asked;        /* a question is unanswered */
+	bool again;        /* … over a connection that answered another before, and may have ended since: then a new one is tried */
 	bool greeting;     /* AUTH is not answered yet */
 	const char *fault; /* found while it was asked, so that the timer tells it; NULL: none */
 };
@@ -49,6 +50,7 @@ void post_close(struct post *p)
 	p->lookup = NULL;
 	evtimer_del(p->timer);
 	p->asked = false;
+	p->again = false;
 	p->greeting = false;
 	p->fault = NULL;
 	resp_reset(&p->resp);
@@ -172,10 +174,14 @@ static void post_on_event(struct bufferevent *bev, short what, void *context)
 	(void)bev;
 	if (what & BEV_EVENT_CONNECTED)
 		return;
-	if (what & BEV_EVENT_EOF)
+	if (p->asked && p->again) {
+		post_close(p);
+		post_ask(p);
+	} else if (what & BEV_EVENT_EOF) {
 		post_fail(p, "hung up");
-	else
+	} else {
 		post_fail(p, error ? failure_errno(error) : "fails in TLS");
+	}
 }
 
 /* --- asking ---------------------------------------------------------------------------------------------------------- */
@@ -244,6 +250,7 @@ void post_ask(struct post *p)
 
 	p->asked = true;
 	post_arm(p, p->conf->timeout_us);
+	p->again = p->bev != NULL;
 	if (p->bev)
 		post_question(p, false);
 	else if (addresses_from_number(p->host, p->port, &number))

@@ -94,7 +94,7 @@ bool addresses_from_number(const char *host, uint16_t port, struct addresses *re
 	return addresses_ask(getaddrinfo, host, service, AI_NUMERICHOST, ret_addresses) == 0;
 }
 
-void addresses_from_path(const char *path, struct addresses *ret_addresses)
+static void addresses_from_path(const char *path, struct addresses *ret_addresses)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
 
@@ -105,6 +105,14 @@ void addresses_from_path(const char *path, struct addresses *ret_addresses)
 	memcpy(&ret_addresses->item[0].name, &sun, sizeof(sun));
 	ret_addresses->item[0].n = sizeof(sun);
 	ret_addresses->count = 1;
+}
+
+bool addresses_are_known(const char *path, const char *host, uint16_t port, struct addresses *ret_addresses)
+{
+	if (!path)
+		return addresses_from_number(host, port, ret_addresses);
+	addresses_from_path(path, ret_addresses);
+	return true;
 }
 
 /* Called with the lock held. */

@@ -86,7 +86,7 @@ static void sentinel_on_told(void *context, const char *host, uint16_t port)
 {
 	struct sentinel *s = context;
 	bool same = s->port == port && !strcmp(s->host, host);
-	char reason[MASTER_HOST_MAX + 64];
+	char where[MASTER_HOST_MAX + 16];
 
 	round_end(s);
 	if (s->silent)
@@ -99,8 +99,8 @@ static void sentinel_on_told(void *context, const char *host, uint16_t port)
 		s->sink.told(s->sink.context, s->host, port, "");
 	} else if (s->followed && !same) {
 		sentinel_follow(s, false);
-		(void)snprintf(reason, sizeof(reason), "the sentinels name another master: %s:%u", host, port);
-		s->sink.moved(s->sink.context, reason);
+		(void)snprintf(where, sizeof(where), strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, port);
+		s->sink.moved(s->sink.context, where);
 	}
 }
 

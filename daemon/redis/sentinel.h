@@ -31,7 +31,7 @@ struct sentinel_sink {
 	/* Answers sentinel_ask. host NULL: none told, and reason says why. The texts are borrowed during the call. */
 	void (*told)(void *context, const char *host, uint16_t port, const char *reason);
 	/* While it is followed: another server than was told last is the master. Then it is not followed any more. */
-	void (*moved)(void *context, const char *reason);
+	void (*moved)(void *context, const char *address);
 };
 
 /* The address is copied. */

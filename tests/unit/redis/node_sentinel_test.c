@@ -22,7 +22,7 @@ static struct upstream_sink sink;
 static struct node_conf node_conf;
 static struct node *node;
 static struct rng rng;
-static unsigned ups, downs, answers;
+static unsigned ups, downs, moves, answers;
 static char address[300], reason[512], where[64];
 
 static void on_up(void *context, unsigned index, const char *told)
@@ -32,10 +32,11 @@ static void on_up(void *context, unsigned index, const char *told)
 	(void)snprintf(address, sizeof(address), "%s", told);
 }
 
-static void on_down(void *context, unsigned index, const char *why)
+static void on_down(void *context, unsigned index, const char *why, const char *moved)
 {
 	(void)context, (void)index;
 	downs++;
+	moves += *moved != '\0';
 	(void)snprintf(reason, sizeof(reason), "%s", why);
 }
 
@@ -122,14 +123,17 @@ END_TEST
 
 START_TEST(it_asks_again_when_a_link_breaks)
 {
+	sentinel_conf.poll_us = 60 * SEC;
 	node_make();
 	resolver_loop_await(&ups, 1);
-	sentinel_conf.poll_us = 60 * SEC;
-	resolver_loop_run(50 * MSEC);
 	master_is(1);
 	fake_redis_hang_up(&server[0]);
 	resolver_loop_await(&ups, 2);
 	is_at(1);
+	ck_assert_uint_eq(moves, 1);
+	fake_redis_hang_up(&server[1]);
+	resolver_loop_await(&ups, 3);
+	ck_assert_uint_eq(moves, 1);
 }
 END_TEST
 
@@ -140,7 +144,7 @@ START_TEST(it_leaves_a_server_that_works_when_the_sentinel_names_another)
 	master_is(1);
 	resolver_loop_await(&ups, 2);
 	is_at(1);
-	ck_assert_uint_eq(downs, 1);
+	ck_assert_uint_ge(moves, 1);
 	ck_assert_ptr_nonnull(strstr(reason, "the sentinels name another master: 127.0.0.1:"));
 }
 END_TEST
@@ -163,10 +167,9 @@ START_TEST(a_refusal_of_writes_leads_to_the_sentinel)
 {
 	struct call call = {.kind = CALL_ACQUIRE, .name = SPAN("a"), .value = SPAN("v"), .px_ms = 1000};
 
+	sentinel_conf.poll_us = 60 * SEC;
 	node_make();
 	resolver_loop_await(&ups, 1);
-	sentinel_conf.poll_us = 60 * SEC;
-	resolver_loop_run(50 * MSEC);
 	master_is(1);
 	server[0].script = "-READONLY You can't write against a read only replica. script: x, on @user_script:1.\r\n";
 	ck_assert(node_call(node, &call, 1));
@@ -174,7 +177,7 @@ START_TEST(a_refusal_of_writes_leads_to_the_sentinel)
 	resolver_loop_await(&answers, 1);
 	resolver_loop_await(&ups, 2);
 	is_at(1);
-	ck_assert_str_eq(reason, "it has become a replica: the sentinels are asked again");
+	ck_assert_uint_eq(moves, 1);
 }
 END_TEST
 
@@ -191,8 +194,8 @@ START_TEST(a_name_that_the_sentinel_tells_is_resolved)
 	/* An address of before does not serve for another name. */
 	resolver_loop_fail(-2);
 	master_is_at(0, "other.example");
-	resolver_loop_await(&downs, 2);
-	ck_assert_ptr_nonnull(strstr(reason, "other.example: "));
+	while (!strstr(reason, "other.example: "))
+		resolver_loop_await(&downs, downs + 1);
 	ck_assert_uint_eq(server[0].connections, 0);
 }
 END_TEST
