@@ -156,7 +156,7 @@ static bool key_is(const struct entry *e, const char *key)
 }
 
 /* The present event is a key that is not there, or is there already. */
-static void key_refuse(struct entry *e, const char *who, const char *keys)
+static void key_refuse(struct entry *e, const char *rule)
 {
 	const yaml_event_t *event = &e->yaml->event;
 	const char *text = event->type == YAML_SCALAR_EVENT ? (const char *)event->data.scalar.value : yaml_kind(e->yaml);
@@ -164,7 +164,7 @@ static void key_refuse(struct entry *e, const char *who, const char *keys)
 
 	if (event->type == YAML_SCALAR_EVENT && !text_printable(text, event->data.scalar.length))
 		text = "?";
-	complain(e, yaml_place(e->yaml), "%s has %s once each, not '%s', as in %s", who, keys, text_show(text, show), EXAMPLE);
+	complain(e, yaml_place(e->yaml), "%s, not '%s', as in %s", rule, text_show(text, show), EXAMPLE);
 	yaml_skip(e->yaml);
 	yaml_next(e->yaml);
 	yaml_skip(e->yaml);
@@ -192,7 +192,7 @@ static void sentinel_take(struct entry *e)
 			yaml_next(e->yaml);
 			addresses_take(e, s);
 		} else {
-			key_refuse(e, "sentinel", "master and addresses");
+			key_refuse(e, "sentinel has master and addresses, each once");
 		}
 	}
 	if (!e->yaml->over && (!named || !listed))
@@ -221,7 +221,7 @@ int sentinel_read(struct yaml *y, struct conf_address *ret_node)
 			yaml_next(y);
 			sentinel_take(&e);
 		} else {
-			key_refuse(&e, "a node that is a mapping", "sentinel, and name if it needs one,");
+			key_refuse(&e, "a node is one word, host:port without a blank, or has sentinel and perhaps name, each once");
 		}
 	}
 	if (!e.node.sentinel && !e.bad && !y->over)
