@@ -164,7 +164,7 @@ static const char *settle_ping(const struct stream *s)
 /*
  * After NOSCRIPT nothing was carried out, so the calls are sent again with the text of the script: flushing the script cache does
  * no harm. Calls whose name has a later call in flight are answered REFUSED instead: that later call may be a release, and its
- * acquire must not run after it.
+ * acquire must not run after it. A probe, which has no name, only reads, and a refusal would make its node unusable for a moment.
  */
 static void stream_repeat(struct stream *s, const struct flight *f, struct instant now)
 {
@@ -173,7 +173,7 @@ static void stream_repeat(struct stream *s, const struct flight *f, struct insta
 
 	again->again = true;
 	for (i = 0; i < f->batch.count; i++) {
-		bool overtaken = flight_list_names(&s->flying, f->batch.entry[i].hash);
+		bool overtaken = f->batch.script != SCRIPT_PROBE && flight_list_names(&s->flying, f->batch.entry[i].hash);
 
 		batch_take(overtaken ? &late->batch : &again->batch, &f->batch, i);
 	}
