@@ -85,6 +85,7 @@ CONF := \
 	conf/rules.c \
 	conf/schema.c \
 	conf/secret.c \
+	conf/sentinel.c \
 	conf/show.c \
 	conf/source.c \
 	conf/users.c \
@@ -256,12 +257,16 @@ REDIS := \
 	daemon/redis/flight.c \
 	daemon/redis/handshake.c \
 	daemon/redis/link.c \
+	daemon/redis/links.c \
 	daemon/redis/node.c \
+	daemon/redis/post.c \
 	daemon/redis/resolver.c \
 	daemon/redis/resp.c \
 	daemon/redis/script.c \
+	daemon/redis/sentinel.c \
 	daemon/redis/socket.c \
 	daemon/redis/stream.c \
+	daemon/redis/told.c \
 	daemon/redis/upstream.c \
 	daemon/redis/word.c \
 	daemon/redis/failure.c

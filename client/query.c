@@ -140,7 +140,7 @@ int jobs_main(const struct invocation *in)
 
 int nodes_main(const struct invocation *in)
 {
-	return pages_of(in, "nodes", "node", "node state rtt_us left_ms fence reason", NULL);
+	return pages_of(in, "nodes", "node", "node address state rtt_us left_ms fence reason", NULL);
 }
 
 int stats_main(const struct invocation *in)

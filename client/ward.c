@@ -27,6 +27,7 @@ static const struct trouble {
 	{"configuration", "configuration", FINDING_FAIL,
 	 "give all daemons the same redis.nodes, redis.set, max_lease and max_delay, or raise redis.generation"},
 	{"clock", "clocks", FINDING_WARN, "run chrony or another NTP client on all hosts"},
+	{"sentinel", "sentinel", FINDING_FAIL, "start the sentinels, or correct their addresses and the name of the master in redis.nodes"},
 	{"loading", "loading", FINDING_WARN, "wait until the server has loaded its data"},
 };
 

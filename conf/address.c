@@ -5,6 +5,7 @@
 #include "conf/address.h"
 
 #include "conf/number.h"
+#include "conf/sentinel.h"
 #include "conf/source.h"
 #include "conf/words.h"
 
@@ -174,11 +175,21 @@ void address_release(struct conf_address *a)
 	free(a->label);
 	free(a->path);
 	free(a->host);
+	sentinel_release(a->sentinel);
 	*a = (struct conf_address){0};
+}
+
+bool address_has_port(const char *text)
+{
+	const char *end = strchr(text, ']');
+
+	return strchr(end ? end : text, ':') != NULL;
 }
 
 bool address_equal(const struct conf_address *a, const struct conf_address *b)
 {
+	if (a->sentinel || b->sentinel)
+		return sentinel_equal(a->sentinel, b->sentinel);
 	if (a->path || b->path)
 		return a->path && b->path && !strcmp(a->path, b->path);
 	return a->port == b->port && !strcasecmp(a->host, b->host);

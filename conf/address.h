@@ -23,6 +23,7 @@ int value_refuse(char why[WHY_MAX], const char *format, ...) __attribute__((form
 /* host:port, host, [v6]:port, unix:/path, each with NAME= in front or without. On success *ret_address owns its strings. */
 int address_parse(const char *text, struct conf_address *ret_address, char why[WHY_MAX]);
 void address_release(struct conf_address *a);
+bool address_has_port(const char *text); /* of a text that address_parse took */
 /* What daemons call the node. */
 static inline const char *address_name(const struct conf_address *a)
 {

@@ -15,8 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RESERVED    "redlockd:"
-#define SOCKET_NAME "/redlockd.sock"
+#define RESERVED          "redlockd:"
+#define SOCKET_NAME       "/redlockd.sock"
+#define SENTINEL_LEAST_US (10 * INT64_C(1000000))
 
 /* The source of a message if neither key of a conflict was written. The defaults agree with each other, so this does not happen. */
 static const struct conf_source nowhere = {.label = (char[]){"redlockd"}};
@@ -139,6 +140,19 @@ static void quorum_check(const struct conf *c, struct conf_report *report)
 			   "%zu nodes survive the failure of %zu, as %zu would: an odd number is best", n, n / 2 - 1, n - 1);
 }
 
+/* Daemons hear of a fail-over one after the other, and the one that is first waits for max_lease and max_delay for the others to leave the former master. */
+static void sentinel_check(const struct conf *c, struct conf_report *report)
+{
+	bool watched = false;
+
+	for (size_t i = 0; i < c->redis.nodes; i++)
+		watched |= c->redis.node[i].sentinel != NULL;
+	if (watched && good(c, KEY_REDIS_NODES) && good(c, KEY_MAX_LEASE) && c->max_lease + c->max_delay < SENTINEL_LEAST_US)
+		WARNING_AT(c, blamed(c, KEY_MAX_LEASE, KEY_REDIS_NODES), report,
+		           "max_lease (%s%s) is short where sentinels tell the address: daemons may hear of a fail-over that far apart; 10s or more is safe",
+		           written(c, KEY_MAX_LEASE), by_default(c, KEY_MAX_LEASE));
+}
+
 static void store_check(const struct conf *c, struct conf_report *report)
 {
 	if (!good(c, KEY_STORE))
@@ -146,6 +160,7 @@ static void store_check(const struct conf *c, struct conf_report *report)
 	if (c->store == STORE_REDIS) {
 		quorum_check(c, report);
 		timeout_check(c, report);
+		sentinel_check(c, report);
 	} else if (c->redis.nodes && !given(c, KEY_STORE)) {
 		WARNING_AT(c, KEY_REDIS_NODES, report,
 			   "these nodes are not used: the store is memory, the default (did you mean to add 'store: redis'?)");
@@ -170,6 +185,8 @@ static void credentials_check(const struct conf *c, struct conf_report *report)
 {
 	if (c->redis.user && !c->redis.password_file && good(c, KEY_REDIS_PASSWORD_FILE))
 		ERROR_AT(c, KEY_REDIS_USER, report, "redis.user needs redis.password_file");
+	if (c->redis.sentinel_user && !c->redis.sentinel_password_file && good(c, KEY_REDIS_SENTINEL_PASSWORD_FILE))
+		ERROR_AT(c, KEY_REDIS_SENTINEL_USER, report, "redis.sentinel_user needs redis.sentinel_password_file");
 }
 
 static bool web_is_open(const struct conf *c)

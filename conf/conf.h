@@ -11,7 +11,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define CONF_NODES_MAX 9
+#define CONF_NODES_MAX     9
+#define CONF_SENTINELS_MAX 9
 
 enum conf_key {
 #define SECTION(...)
@@ -28,6 +29,13 @@ struct conf_address { /* of a Redis node, or of the web page */
 	char *path;   /* unix:/… ; else NULL */
 	char *host;
 	uint16_t port;
+	struct conf_sentinel *sentinel; /* tells where the node is; then there is no path and no host. NULL: none */
+};
+
+struct conf_sentinel {
+	char *master; /* what sentinels call the master */
+	size_t count;
+	struct conf_address address[CONF_SENTINELS_MAX];
 };
 
 enum conf_store { STORE_MEMORY, STORE_REDIS };
@@ -88,6 +96,7 @@ struct conf {
 		uint64_t generation;
 		bool foreign;
 		char *user; /* NULL: AUTH with the password alone */
+		char *sentinel_user, *sentinel_password_file; /* the same for sentinels */
 		char *password_file; /* NULL: no AUTH; a relative name is looked up in $CREDENTIALS_DIRECTORY first, then beside the configuration file */
 		struct {
 			bool on;
@@ -212,6 +221,9 @@ void conf_take_live(struct conf *c, struct conf *fresh);
  * 0; -EINVAL if it is empty, binary or too long; or a negative errno of reading it.
  */
 int conf_password(const struct conf *c, char **ret_password) __attribute__((warn_unused_result));
+
+/* The same for redis.sentinel_password_file. */
+int conf_sentinel_password(const struct conf *c, char **ret_password) __attribute__((warn_unused_result));
 
 /* The same for the token that http.token_file names. */
 int conf_token(const struct conf *c, char **ret_token) __attribute__((warn_unused_result));

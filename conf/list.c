@@ -2,6 +2,7 @@
 /* Reads the items of a list. After a mistake reading goes on, so one run reports all mistakes. */
 #include "conf/list.h"
 
+#include "conf/sentinel.h"
 #include "conf/words.h"
 
 #include <stdio.h>
@@ -18,10 +19,8 @@ void list_complain(struct yaml *y, int outcome, const char *why)
 		complain(y, yaml_place(y), "%s", why);
 }
 
-static void item_add(struct yaml *y, struct list *list, struct conf_address *a)
+static void item_add(struct yaml *y, struct list *list, struct conf_address *a, struct source_place place)
 {
-	struct source_place place = yaml_place(y);
-
 	for (size_t i = 0; i < list->count; i++) {
 		if (address_equal(&list->node[i], a)) {
 			complain(y, place, "'%s' stands in the list twice", a->label);
@@ -30,7 +29,7 @@ static void item_add(struct yaml *y, struct list *list, struct conf_address *a)
 			return;
 		}
 		if (!strcmp(address_name(&list->node[i]), address_name(a))) {
-			complain(y, place, "two nodes are called '%s'", address_name(a));
+			complain(y, place, "two nodes are called '%s'%s", address_name(a), a->sentinel ? ": put name: beside sentinel:, as in name: red1" : "");
 			list->bad = true;
 			address_release(a);
 			return;
@@ -43,6 +42,17 @@ static void item_add(struct yaml *y, struct list *list, struct conf_address *a)
 		return;
 	}
 	list->node[list->count++] = *a;
+}
+
+static void sentinel_item(struct yaml *y, struct list *list)
+{
+	struct source_place place = yaml_place(y);
+	struct conf_address a;
+
+	if (!sentinel_read(y, &a))
+		item_add(y, list, &a, place);
+	else
+		list->bad = true;
 }
 
 static void item_read(struct yaml *y, struct list *list)
@@ -63,7 +73,7 @@ static void item_read(struct yaml *y, struct list *list)
 	}
 	outcome = address_parse(text, &a, why);
 	if (!outcome) {
-		item_add(y, list, &a);
+		item_add(y, list, &a, yaml_place(y));
 		return;
 	}
 	list_complain(y, outcome, why);
@@ -77,11 +87,13 @@ void list_items(struct yaml *y, struct list *list)
 			item_read(y, list);
 			continue;
 		}
+		if (y->event.type == YAML_MAPPING_START_EVENT) {
+			sentinel_item(y, list);
+			continue;
+		}
 		if (y->event.type == YAML_SEQUENCE_START_EVENT)
 			complain(y, yaml_place(y),
 				 "a list within the list; an IPv6 address must be quoted: \"[::1]:6379\"");
-		else if (y->event.type == YAML_MAPPING_START_EVENT)
-			complain(y, yaml_place(y), "an address is one word, host:port without a blank");
 		list->bad = true;
 		yaml_skip(y);
 	}

@@ -83,6 +83,11 @@ int conf_password_again(const struct conf *c, char **ret_password)
 	return password_get(c, KEY_REDIS_PASSWORD_FILE, c->redis.password_file, true, ret_password);
 }
 
+int conf_sentinel_password(const struct conf *c, char **ret_password)
+{
+	return password_get(c, KEY_REDIS_SENTINEL_PASSWORD_FILE, c->redis.sentinel_password_file, true, ret_password);
+}
+
 int conf_token(const struct conf *c, char **ret_token)
 {
 	return password_get(c, KEY_HTTP_TOKEN_FILE, c->http.token_file, true, ret_token);
@@ -96,12 +101,12 @@ static bool password_can_be_tried(const char *path)
 	return stat(path, &st) || S_ISREG(st.st_mode);
 }
 
-static int password_complain(const struct conf *c, const char *path, int r, struct conf_report *report)
+static int password_complain(const struct conf *c, enum conf_key key, const char *path, int r, struct conf_report *report)
 {
-	const struct conf_origin *o = &c->origin[KEY_REDIS_PASSWORD_FILE];
+	const struct conf_origin *o = &c->origin[key];
 	const char *where = "";
 
-	if (r == -ENOENT && *c->redis.password_file != '/')
+	if (r == -ENOENT && *conf_file_name(c, key) != '/')
 		where = getenv("CREDENTIALS_DIRECTORY") ? ", nor is it in $CREDENTIALS_DIRECTORY" : "; $CREDENTIALS_DIRECTORY is not set";
 	if (r == -EINVAL)
 		report_error(report, o->source, (struct source_place){o->line, o->column}, "%s is no password file: it holds one line of at most %d bytes",
@@ -111,18 +116,26 @@ static int password_complain(const struct conf *c, const char *path, int r, stru
 	return -1;
 }
 
-int conf_password_check(const struct conf *c, struct conf_report *report)
+static int password_check(const struct conf *c, enum conf_key key, struct conf_report *report)
 {
+	const char *name = conf_file_name(c, key);
 	char path[PATH_MAX], *password = NULL;
 	int r;
 
-	if (c->store != STORE_REDIS || !c->redis.password_file || c->origin[KEY_REDIS_PASSWORD_FILE].bad)
+	if (c->store != STORE_REDIS || !name || c->origin[key].bad)
 		return 0;
-	if (!file_path(c, KEY_REDIS_PASSWORD_FILE, path) || !password_can_be_tried(path))
+	if (!file_path(c, key, path) || !password_can_be_tried(path))
 		return 0;
-	r = conf_password_again(c, &password);
+	r = password_get(c, key, name, true, &password);
 	if (password)
 		explicit_bzero(password, strlen(password));
 	free(password);
-	return r == 0 ? 0 : password_complain(c, path, r, report);
+	return r == 0 ? 0 : password_complain(c, key, path, r, report);
+}
+
+int conf_password_check(const struct conf *c, struct conf_report *report)
+{
+	int r = password_check(c, KEY_REDIS_PASSWORD_FILE, report);
+
+	return password_check(c, KEY_REDIS_SENTINEL_PASSWORD_FILE, report) || r ? -1 : 0;
 }

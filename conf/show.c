@@ -3,6 +3,7 @@
  * Prints a value as a file would have it. Reading the output gives the same value.
  */
 #include "conf/rules.h"
+#include "conf/sentinel.h"
 #include "conf/value.h"
 #include "conf/source.h"
 #include "conf/words.h"
@@ -139,7 +140,9 @@ static void node_print(const struct conf_address *a, FILE *out)
 {
 	char *text;
 
-	if (!a->name) {
+	if (a->sentinel) {
+		sentinel_print(a, out);
+	} else if (!a->name) {
 		value_print_text(a->label, out);
 	} else if (asprintf(&text, "%s=%s", a->name, a->label) >= 0) {
 		value_print_text(text, out);

@@ -20,10 +20,19 @@ static uint64_t limit_now(void)
 	return getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == RLIM_INFINITY ? UINT_MAX : limit.rlim_cur;
 }
 
-/* A node has its links and one subscriber. */
+/* A node has its links, one subscriber, and one connection to each of its sentinels. */
+static uint64_t of_stores(const struct conf *c)
+{
+	uint64_t n = c->redis.nodes * (c->redis.links + 1);
+
+	for (size_t i = 0; i < c->redis.nodes; i++)
+		n += c->redis.node[i].sentinel ? c->redis.node[i].sentinel->count : 0;
+	return n;
+}
+
 static uint64_t kept(const struct conf *c, size_t passed)
 {
-	return OWN + passed + (c->listen.http.label ? WEB_DESCRIPTORS : 0) + (c->store == STORE_REDIS ? c->redis.nodes * (c->redis.links + 1) : 0);
+	return OWN + passed + (c->listen.http.label ? WEB_DESCRIPTORS : 0) + (c->store == STORE_REDIS ? of_stores(c) : 0);
 }
 
 unsigned descriptors_for_clients(const struct conf *c, size_t passed)

@@ -214,16 +214,16 @@ const struct net_sink pump_net_sink = {
 	.open = on_open, .line = on_line, .too_long = on_too_long, .half_closed = on_half_closed, .sent = on_sent, .eof = on_eof, .gone = on_gone,
 	.writing = on_writing};
 
-static void on_up(void *context, unsigned node)
+static void on_up(void *context, unsigned node, const char *address)
 {
-	struct event event = {.kind = EVENT_NODE_UP, .node = {.index = node}};
+	struct event event = {.kind = EVENT_NODE_UP, .node = {.index = node, .address = span_of(address)}};
 
 	pump_step(context, &event);
 }
 
-static void on_down(void *context, unsigned node, const char *reason)
+static void on_down(void *context, unsigned node, const char *reason, const char *address)
 {
-	struct event event = {.kind = EVENT_NODE_DOWN, .node = {.index = node, .reason = span_of(reason)}};
+	struct event event = {.kind = EVENT_NODE_DOWN, .node = {.index = node, .reason = span_of(reason), .address = span_of(address)}};
 
 	pump_step(context, &event);
 }

@@ -193,19 +193,6 @@ static int64_t connection_time_us(const struct conf *c, int64_t least_us)
 	return twice > least_us ? twice : least_us;
 }
 
-/* The file may be a pipe or a terminal, and never answer: a signal ends the daemon meanwhile. With Redis that is no crash. */
-static int password_first(const struct conf *c, char **ret_password)
-{
-	int r;
-
-	supervise_hold_signals(false);
-	r = conf_password(c, ret_password);
-	supervise_hold_signals(true);
-	if (r < 0)
-		log_event(LOG_ERROR, "password", "file=%s error=\"%s\"", c->redis.password_file, strerror(-r));
-	return r;
-}
-
 static void secret_free(char *text)
 {
 	if (text)
@@ -213,10 +200,46 @@ static void secret_free(char *text)
 	free(text);
 }
 
+/* The texts are those of the configuration. */
+static struct upstream_address address_of(const struct conf_address *a, struct upstream_host sentinel[CONF_SENTINELS_MAX])
+{
+	struct upstream_address to = {.label = a->label, .path = a->path, .host = a->host, .port = a->port};
+
+	if (!a->sentinel)
+		return to;
+	to.master = a->sentinel->master;
+	to.sentinel = sentinel;
+	for (; to.sentinels < a->sentinel->count; to.sentinels++)
+		sentinel[to.sentinels] = (struct upstream_host){a->sentinel->address[to.sentinels].host, a->sentinel->address[to.sentinels].port};
+	return to;
+}
+
+/* The file may be a pipe or a terminal, and never answer: a signal ends the daemon meanwhile. With Redis that is no crash. */
+static int password_first(const struct conf *c, char **ret_password, char **ret_sentinel_password)
+{
+	int r;
+
+	*ret_sentinel_password = NULL;
+	supervise_hold_signals(false);
+	r = conf_password(c, ret_password);
+	supervise_hold_signals(true);
+	if (r < 0) {
+		log_event(LOG_ERROR, "password", "file=%s error=\"%s\"", c->redis.password_file, strerror(-r));
+		return r;
+	}
+	r = conf_sentinel_password(c, ret_sentinel_password);
+	if (r < 0) {
+		log_event(LOG_ERROR, "password", "file=%s error=\"%s\"", c->redis.sentinel_password_file, strerror(-r));
+		secret_free(*ret_password);
+	}
+	return r;
+}
+
 static int redis_start(struct daemon *d)
 {
 	const struct conf *c = d->conf;
 	struct upstream_address address[CONF_NODES_MAX];
+	struct upstream_host sentinel[CONF_NODES_MAX][CONF_SENTINELS_MAX];
 	struct upstream_conf conf = {
 		.address = address,
 		.nodes = (unsigned)c->redis.nodes,
@@ -224,6 +247,7 @@ static int redis_start(struct daemon *d)
 		.key_prefix = c->redis.key_prefix,
 		.daemon_id = service_daemon_id(d->service),
 		.user = c->redis.user,
+		.sentinel_user = c->redis.sentinel_user,
 		.database = (unsigned)c->redis.database,
 		.connect_timeout_us = connection_time_us(c, CONNECT_LEAST_US),
 		.stall_us = connection_time_us(c, STALL_LEAST_US),
@@ -232,27 +256,28 @@ static int redis_start(struct daemon *d)
 		.tolerance_us = 2 * d->core_conf.clock_tol_us,
 	};
 	struct upstream_sink sink = pump_upstream_sink;
-	char *password;
-	int r = password_first(c, &password);
+	char *password, *sentinel_password;
+	int r = password_first(c, &password, &sentinel_password);
 
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < c->redis.nodes; i++)
 		/* cppcheck-suppress unreadVariable ; conf.address is read */
-		address[i] = (struct upstream_address){.label = c->redis.node[i].label,
-		                                       .path = c->redis.node[i].path,
-		                                       .host = c->redis.node[i].host,
-		                                       .port = c->redis.node[i].port};
+		address[i] = address_of(&c->redis.node[i], sentinel[i]);
 	conf.password = password;
+	conf.sentinel_password = sentinel_password;
 	conf.server_name = c->redis.tls.server_name;
 	conf.tls = c->redis.tls.on ? credentials_redis(&d->credentials, c) : NULL;
 	if (c->redis.tls.on && !conf.tls) {
-		secret_free(password);
-		return -EINVAL;
+		r = -EINVAL;
+	} else {
+		sink.context = d;
+		d->upstream = upstream_new(d->base, &conf, &sink);
 	}
-	sink.context = d;
-	d->upstream = upstream_new(d->base, &conf, &sink);
 	secret_free(password);
+	secret_free(sentinel_password);
+	if (r < 0)
+		return r;
 	return d->upstream ? 0 : -ENOMEM;
 }
 

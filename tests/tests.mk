@@ -162,6 +162,9 @@ unit: $(O)/unit ## unit tests; UNIT_ARGS= names the suites to run
 func: all $(O)/clock_shim.so $(O)/market ## function tests: real daemons, real Redis servers; FUNC_ARGS= names the tests to run
 	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/func/run.py $(FUNC_ARGS)
 
+servers: ## the Redis and Valkey of a later Debian in $(O)/servers, for REDIS_SERVER= of unit, func and faults
+	@sh tests/servers.sh $(O)/servers
+
 # GUARD_OFF and RAISE_ANYWHERE are played by rows that must show a violation.
 FAULT_PROGRAMS := $(O)/clock_shim.so $(O)/alloc_shim.so $(O)/planted/GUARD_OFF $(O)/planted/RAISE_ANYWHERE
 FAULTS_RUN = REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/faults/run.py $(if $(SEED),--seed $(SEED)) $(FAULTS_ARGS)
@@ -300,4 +303,4 @@ $(O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT)
 
-.PHONY: check fuzz-minimise sim sim-coverage sim-coverage-again bench bench-full bench-contend market mutants sweep vary fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) same asan ubsan sanitize build-sanitized build-fuzzers
+.PHONY: check servers fuzz-minimise sim sim-coverage sim-coverage-again bench bench-full bench-contend market mutants sweep vary fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) same asan ubsan sanitize build-sanitized build-fuzzers

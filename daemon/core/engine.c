@@ -348,15 +348,20 @@ bool engine_answer(struct engine *e, const struct answer *a)
 	return known;
 }
 
-void engine_node_up(struct engine *e, unsigned node)
+void engine_node_up(struct engine *e, unsigned node, struct span address)
 {
-	member_up(&e->members, node);
+	member_up(&e->members, node, address);
 	release_resume_all(e);
 }
 
-void engine_node_down(struct engine *e, unsigned node, struct span reason)
+void engine_node_down(struct engine *e, unsigned node, struct span reason, struct span address)
 {
 	member_down(&e->members, node, reason);
+	if (address.n == 0)
+		return;
+	member_replaced(&e->members, node);
+	lower_votes(e);
+	lower_lose_over(e);
 }
 
 void engine_settle(struct engine *e)

@@ -187,6 +187,7 @@ struct event {
 		struct {
 			unsigned index;
 			struct span reason; /* DOWN, SUBSCRIBED */
+			struct span address; /* if the configuration does not say where the server is; UP: where; DOWN: "", or where another has taken its place */
 		} node;
 		struct {
 			unsigned node;

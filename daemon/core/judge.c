@@ -132,7 +132,7 @@ const char *judge_cause(struct span reason)
 		{"cluster mode", "cluster"},        {"is loading its data", "loading"},   {"REDIS ACCESS", "permission"},
 		{"is not permitted", "permission"}, {"NOPERM", "permission"},             {"NOAUTH", "permission"},
 		{"WRONGPASS", "permission"},        {"refuses writes", "writes"},         {"its clock is", "clock"},
-		{"configuration", "configuration"}, {"generation", "configuration"},
+		{"configuration", "configuration"}, {"generation", "configuration"}, {"sentinel", "sentinel"},
 	};
 
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)

@@ -152,6 +152,8 @@ static void list_nodes(struct commander *x, struct session *s)
 
 		row_begin(x, x->request.tag, &r);
 		reply_text(&r, "node", span_of(x->core->conf.label[i]));
+		if (m->address[0])
+			reply_text(&r, "address", span_of(m->address));
 		reply_text(&r, "state", span_of(m->stalled ? "slow" : member_state_word(m->state)));
 		if (member_trouble(m)[0])
 			reply_text(&r, "reason", span_of(member_trouble(m)));

@@ -45,11 +45,12 @@ static void member_end_quarantine(struct members *ms, struct member *m)
 			member_probe(ms, &ms->node[i]);
 }
 
-void member_up(struct members *ms, unsigned node)
+void member_up(struct members *ms, unsigned node, struct span address)
 {
 	struct member *m = &ms->node[node];
 
 	m->connected = true;
+	core_keep(m->address, sizeof(m->address), address);
 	m->up_since = ms->core->now;
 	m->stalled = false;
 	flow_begin(&m->flow, ms->core->conf.window);
@@ -70,6 +71,19 @@ void member_down(struct members *ms, unsigned node, struct span reason)
 	m->blank = false;
 	heap_cancel(&ms->core->timers, &m->timer);
 	member_become(ms, m, MEMBER_DOWN, text);
+}
+
+/*
+ * The former server may have granted votes after the other had been promoted, and the quarantine does not reckon with these. What was noted of its marker and
+ * fence says nothing about the other.
+ */
+void member_replaced(struct members *ms, unsigned node)
+{
+	struct member *m = &ms->node[node];
+
+	members_lower(ms, node, members_bound_us(ms)); /* no vote is worth more */
+	m->fence_joined = 0;
+	m->vouched.marker[0] = '\0';
 }
 
 void member_stall(struct members *ms, unsigned node)

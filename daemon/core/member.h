@@ -34,8 +34,10 @@
 
 #include "daemon/core/members.h"
 
-void member_up(struct members *ms, unsigned node);
+void member_up(struct members *ms, unsigned node, struct span address); /* address: see EVENT_NODE_UP */
 void member_down(struct members *ms, unsigned node, struct span reason);
+/* Another server has taken its place, and quarantine is being timed there, perhaps by another daemon: its votes are void. See ALGORITHMS.md, Restart guard. */
+void member_replaced(struct members *ms, unsigned node);
 /* TIMER_MEMBER. */
 void member_fired(struct members *ms, struct member *m);
 /* The answer to a call of the membership: see member_owns_call(). False: no such call was made. */

@@ -92,6 +92,7 @@ struct member {
 		struct instant ask_until; /* until then, after the end, the others may tell their fences; earlier than the end: not asked yet */
 		char why[160];
 	} quarantine;
+	char address[64]; /* where it is, if the configuration does not say that; cut if it is longer */
 	char silent[256]; /* why it publishes nothing for this daemon, which was logged; "" = it does, or has not refused */
 	char told[160]; /* what the log was told last, and of which state, so that it is told once and not each second */
 	enum member_state told_of;

@@ -194,11 +194,13 @@ static int on_node(struct service *s, const struct event *event)
 	if (node >= s->core.conf.nodes)
 		return -EINVAL;
 	if (event->kind == EVENT_NODE_UP)
-		engine_node_up(&s->engine, node);
+		engine_node_up(&s->engine, node, event->node.address);
 	else if (event->kind == EVENT_NODE_DOWN)
-		engine_node_down(&s->engine, node, event->node.reason);
+		engine_node_down(&s->engine, node, event->node.reason, event->node.address);
 	else
 		member_subscribed(&s->engine.members, node, event->node.reason);
+	if (s->engine.fell)
+		settle_fallen(&s->commander);
 	return 0;
 }
 

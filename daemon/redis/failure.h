@@ -16,6 +16,7 @@ bool failure_is(struct span text, const char *code);
 
 /* What was wrong when bytes that came are no reply, or not the one that was asked for. */
 #define FAILURE_GARBAGE "what answers there is no Redis server, or no sound one"
+#define FAILURE_REPLICA "what the sentinels call the master is a replica: they are asked again"
 
 /* Why the server could not be reached: strerror, or what it means here. */
 const char *failure_errno(int error);

@@ -51,6 +51,20 @@ void handshake_ping(struct buf *out)
 	command_append(out, 1, argv, NULL);
 }
 
+void handshake_role(struct buf *out)
+{
+	const char *argv[] = {"INFO", "replication"};
+
+	command_append(out, 2, argv, NULL);
+}
+
+void handshake_where(struct buf *out, const char *master)
+{
+	const char *argv[] = {"SENTINEL", "get-master-addr-by-name", master};
+
+	command_append(out, 3, argv, NULL);
+}
+
 void handshake_subscribe(struct buf *out, const char *channel)
 {
 	const char *argv[] = {"SUBSCRIBE", channel};

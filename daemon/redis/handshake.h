@@ -10,6 +10,8 @@ void handshake_auth(struct buf *out, const char *user, const char *password); /*
 void handshake_select(struct buf *out, unsigned database);
 void handshake_load(struct buf *out, struct span script);
 void handshake_ping(struct buf *out);
+void handshake_role(struct buf *out); /* INFO replication: servers permit INFO to whoever may probe them, but not ROLE */
+void handshake_where(struct buf *out, const char *master); /* asks a sentinel */
 void handshake_subscribe(struct buf *out, const char *channel);
 
 /*

@@ -329,6 +329,11 @@ struct link *link_new(struct event_base *base, const struct link_conf *conf, uns
 	return l;
 }
 
+void link_demand_master(struct link *l)
+{
+	l->stream.masters_only = true;
+}
+
 void link_expect(struct link *l, const char *name)
 {
 	l->name = name;

@@ -7,26 +7,24 @@
 #include "daemon/base/backoff.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
-#include "daemon/base/map.h"
 #include "daemon/base/mem.h"
 #include "daemon/redis/failure.h"
+#include "daemon/redis/told.h"
 
 #include <event2/event.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/un.h>
 
 #define PAUSE_FIRST_US (50 * MSEC)
 #define PAUSE_CAP_US   (1 * SEC)
 #define STEADY_US      (1 * SEC)    /* a node that was up for less is not dialled again at once */
 #define PATIENCE_US    (500 * MSEC) /* how long to wait for the resolver if older addresses are known */
-#define TOLD_MAX       8
 
 enum node_state {
 	NODE_WAITING,   /* the timer begins the next attempt */
-	NODE_RESOLVING, /* waits for the resolver; the timer limits the wait */
+	NODE_RESOLVING, /* waits for the sentinels, or for the resolver; then the timer limits the wait */
 	NODE_DIALLING,  /* links are connecting, or in the handshake */
-	NODE_UP,        /* all links are ready */
+	NODE_UP,        /* all links are ready; the timer ends it when the server has become a replica */
 };
 
 static const char *const state_names[] = {"waiting", "resolving", "dialling", "up"};
@@ -36,8 +34,9 @@ struct node {
 	unsigned index;
 	char *label, *path, *host; /* path or host */
 	uint16_t port;
+	struct sentinel *sentinel; /* tells host and port; NULL: they stay */
 	enum node_state state;
-	struct link **link;
+	struct links links;
 	struct subscriber *subscriber;         /* NULL: none */
 	unsigned ready; /* links that are ready */
 	struct event *timer;
@@ -49,8 +48,7 @@ struct node {
 	unsigned next;              /* index in addresses: which to dial */
 	bool fresh;                 /* the addresses belong to this attempt */
 	char reason[256];
-	uint64_t told[TOLD_MAX]; /* hashes of the reasons that the sink got since the node was last up */
-	unsigned tolds;
+	struct told told;
 };
 
 static void node_set_state(struct node *n, enum node_state state, const char *why)
@@ -78,43 +76,19 @@ static void node_wait(struct node *n, int64_t us, const char *why)
 
 /* --- going down ------------------------------------------------------------------------------------------------------ */
 
-/* Each reason is told once, and at most TOLD_MAX of them, so a server cannot flood the log. */
-static bool node_has_told(struct node *n)
-{
-	static const uint64_t key[2];
-	uint64_t hash = siphash(key, n->reason, strlen(n->reason));
-	unsigned i;
-
-	for (i = 0; i < n->tolds; i++) {
-		if (n->told[i] == hash)
-			return true;
-	}
-	if (n->tolds == TOLD_MAX)
-		return true;
-	n->told[n->tolds++] = hash;
-	return false;
-}
-
-static void node_set_reason(struct node *n, const char *reason)
-{
-	if (reason != n->reason)
-		(void)snprintf(n->reason, sizeof(n->reason), "%s", reason);
-}
-
 static void node_tell_down(struct node *n)
 {
-	if (!node_has_told(n))
-		n->conf->sink->down(n->conf->sink->context, n->index, n->reason);
+	if (told_is_new(&n->told, n->reason))
+		n->conf->sink->down(n->conf->sink->context, n->index, n->reason, "");
 }
 
 static void node_close_links(struct node *n)
 {
-	unsigned i;
-
-	for (i = 0; i < n->conf->links; i++)
-		link_close(n->link[i], n->reason);
+	links_close(&n->links, n->reason);
 	if (n->subscriber)
 		subscriber_close(n->subscriber);
+	if (n->sentinel)
+		sentinel_follow(n->sentinel, false);
 	n->ready = 0;
 }
 
@@ -125,7 +99,7 @@ static void node_go_down(struct node *n)
 	if (steady)
 		backoff_reset(&n->backoff);
 	node_wait(n, steady ? 0 : backoff_next(&n->backoff, n->conf->rng), n->reason);
-	n->tolds = 0;
+	n->told.count = 0;
 	n->fresh = false;
 	node_close_links(n); /* the state is down already, because an answer may lead to a new call */
 	node_tell_down(n);
@@ -147,7 +121,8 @@ static void node_give_up(struct node *n)
 
 static void node_fail(struct node *n, const char *reason)
 {
-	node_set_reason(n, reason);
+	if (reason != n->reason)
+		(void)snprintf(n->reason, sizeof(n->reason), "%s", reason);
 	if (n->state == NODE_UP)
 		node_go_down(n);
 	else
@@ -164,33 +139,33 @@ static void node_on_broken(void *context, const char *reason)
 static void node_on_ready(void *context)
 {
 	struct node *n = context;
+	char where[300] = "";
 
 	if (++n->ready < n->conf->links)
 		return;
 	node_set_state(n, NODE_UP, "all links are ready");
 	n->up_since = clock_boottime();
 	n->reason[0] = 0;
-	n->tolds = 0;
+	n->told.count = 0;
 	if (n->subscriber)
 		subscriber_open(n->subscriber, (const struct sockaddr *)&n->dialled.name, n->dialled.n);
-	n->conf->sink->up(n->conf->sink->context, n->index);
+	if (n->sentinel) {
+		sentinel_follow(n->sentinel, true);
+		sentinel_where(n->sentinel, where, sizeof(where));
+	}
+	n->conf->sink->up(n->conf->sink->context, n->index, where);
 }
 
 static void node_dial(struct node *n)
 {
-	unsigned i;
+	int rc;
 
 	node_set_state(n, NODE_DIALLING, "an address");
 	n->ready = 0;
 	n->dialled = n->addresses.item[n->next];
-	for (i = 0; i < n->conf->links; i++) {
-		int rc = link_dial(n->link[i], (const struct sockaddr *)&n->dialled.name, n->dialled.n);
-
-		if (rc < 0) {
-			node_fail(n, failure_errno(-rc));
-			return;
-		}
-	}
+	rc = links_dial(&n->links, &n->dialled);
+	if (rc < 0)
+		node_fail(n, failure_errno(-rc));
 }
 
 /* Begins an attempt with the first of the known addresses. */
@@ -229,32 +204,91 @@ static void node_resolve(struct node *n)
 		n->lookup = resolver_ask(n->conf->resolver, n->host, n->port, node_on_addresses, n);
 }
 
-/* Whether the address needs no resolver: a path or a numeric address. */
-static bool node_address_is_fixed(struct node *n)
+static void node_locate(struct node *n)
 {
-	struct sockaddr_un sun = {.sun_family = AF_UNIX};
-
-	if (!n->path)
-		return addresses_from_number(n->host, n->port, &n->addresses);
-	if (strlen(n->path) < sizeof(sun.sun_path)) {
-		memcpy(sun.sun_path, n->path, strlen(n->path));
-		memcpy(&n->addresses.item[0].name, &sun, sizeof(sun));
-		n->addresses.item[0].n = sizeof(sun);
-		n->addresses.count = 1;
-	}
-	return true;
-}
-
-static void node_begin(struct node *n)
-{
-	if (n->fresh)
-		node_dial(n); /* the next address of this attempt */
-	else if (!node_address_is_fixed(n))
+	if (!addresses_are_known(n->path, n->host, n->port, &n->addresses))
 		node_resolve(n);
 	else if (n->addresses.count)
 		node_dial_all(n);
 	else
 		node_fail(n, "the path of the socket is too long");
+}
+
+static void node_begin(struct node *n)
+{
+	if (n->fresh) {
+		node_dial(n); /* the next address of this attempt */
+	} else if (n->sentinel) {
+		node_set_state(n, NODE_RESOLVING, "sentinels");
+		sentinel_ask(n->sentinel);
+	} else {
+		node_locate(n);
+	}
+}
+
+/* --- where sentinels tell the address -------------------------------------------------------------------------------- */
+
+/* A server has taken the place of the one to which the node was connected. It is told even if its reason was told before. */
+static void node_on_moved(void *context, const char *where)
+{
+	struct node *n = context;
+	char reason[sizeof(n->reason)];
+
+	(void)snprintf(reason, sizeof(reason), "the sentinels name another master: %s", where);
+	if (n->state == NODE_UP)
+		node_fail(n, reason);
+	n->conf->sink->down(n->conf->sink->context, n->index, reason, where);
+}
+
+/* A server at a Unix socket speaks no TLS. */
+static void node_expect_name(struct node *n, const char *name)
+{
+	links_expect(&n->links, name);
+	if (n->subscriber)
+		subscriber_expect(n->subscriber, &n->conf->link->tls, name);
+}
+
+/* What was known of another server serves no more. */
+static void node_move(struct node *n, const char *host, uint16_t port)
+{
+	char where[300];
+
+	if (n->port == port && !strcmp(n->host, host))
+		return;
+	if (n->port) {
+		sentinel_where(n->sentinel, where, sizeof(where));
+		node_on_moved(n, where);
+	}
+	resolver_forget(n->lookup);
+	n->lookup = NULL;
+	n->addresses.count = 0;
+	free(n->host);
+	n->host = mem_copy(host, strlen(host));
+	n->port = port;
+	node_expect_name(n, n->conf->server_name ? n->conf->server_name : n->host);
+}
+
+static void node_on_told(void *context, const char *host, uint16_t port, const char *reason)
+{
+	struct node *n = context;
+
+	if (!host) {
+		node_fail(n, reason);
+		return;
+	}
+	node_move(n, host, port);
+	node_locate(n);
+}
+
+/* A replica that is probed, or asked to write, shows it. The link that told so must not be closed here. */
+static void node_on_answer(void *context, const struct answer *a)
+{
+	struct node *n = context;
+	bool replica = a->probe && a->class == ANSWER_EXECUTED && !span_equal(a->probe->role, SPAN("master"));
+
+	if (replica || (a->class == ANSWER_REFUSED && a->text.n && memmem(a->text.p, a->text.n, "READONLY", 8)))
+		node_arm(n, 0);
+	n->conf->sink->answer(n->conf->sink->context, a);
 }
 
 static void node_on_timer(evutil_socket_t fd, short what, void *context)
@@ -268,6 +302,8 @@ static void node_on_timer(evutil_socket_t fd, short what, void *context)
 		node_dial_all(n);
 	else if (n->state == NODE_RESOLVING)
 		node_fail(n, "the name is not resolved in time");
+	else if (n->state == NODE_UP)
+		node_fail(n, "it has become a replica: the sentinels are asked again");
 }
 
 /* --- begin and end --------------------------------------------------------------------------------------------------- */
@@ -275,15 +311,6 @@ static void node_on_timer(evutil_socket_t fd, short what, void *context)
 static char *text_copy(const char *text)
 {
 	return text ? mem_copy(text, strlen(text)) : NULL;
-}
-
-/* A server at a Unix socket speaks no TLS. */
-static void node_expect_name(struct node *n, const char *name)
-{
-	for (unsigned i = 0; i < n->conf->links; i++)
-		link_expect(n->link[i], name);
-	if (n->subscriber)
-		subscriber_expect(n->subscriber, &n->conf->link->tls, name);
 }
 
 static void node_make_links(struct node *n)
@@ -294,13 +321,15 @@ static void node_make_links(struct node *n)
 		.broken = node_on_broken,
 		.script = {.context = n->conf->sink->context, .answer = n->conf->sink->answer},
 	};
+	const struct script_sink watched = {.context = n, .answer = node_on_answer};
 	const struct upstream_sink *to = n->conf->sink;
 	const struct subscriber_sink subscriber_sink = {.context = to->context, .message = to->message, .subscribed = to->subscribed};
-	unsigned i;
 
-	n->link = mem_alloc(n->conf->links * sizeof(struct link *));
-	for (i = 0; i < n->conf->links; i++)
-		n->link[i] = link_new(n->conf->base, n->conf->link, n->index, &sink);
+	if (n->sentinel)
+		sink.script = watched;
+	links_init(&n->links, n->conf->links, n->conf->base, n->conf->link, n->index, &sink);
+	if (n->sentinel)
+		links_demand_master(&n->links);
 	if (n->conf->channel)
 		n->subscriber = subscriber_new(n->conf->base, &n->conf->link->stream, n->conf->rng, n->index, n->conf->channel, &subscriber_sink);
 	if (!n->path)
@@ -310,6 +339,7 @@ static void node_make_links(struct node *n)
 struct node *node_new(const struct node_conf *conf, unsigned index, const struct upstream_address *address)
 {
 	struct node *n = mem_alloc(sizeof(*n));
+	const struct sentinel_sink sentinel_sink = {.context = n, .told = node_on_told, .moved = node_on_moved};
 
 	n->conf = conf;
 	n->index = index;
@@ -317,6 +347,8 @@ struct node *node_new(const struct node_conf *conf, unsigned index, const struct
 	n->path = text_copy(address->path);
 	n->host = text_copy(address->host ? address->host : "");
 	n->port = address->port;
+	if (address->master)
+		n->sentinel = sentinel_new(conf->sentinel, address, &sentinel_sink);
 	n->timer = evtimer_new(conf->base, node_on_timer, n);
 	if (!n->timer)
 		mem_exhausted();
@@ -328,15 +360,12 @@ struct node *node_new(const struct node_conf *conf, unsigned index, const struct
 
 void node_free(struct node *n)
 {
-	unsigned i;
-
 	if (!n)
 		return;
 	resolver_forget(n->lookup);
-	for (i = 0; i < n->conf->links; i++)
-		link_free(n->link[i]);
+	sentinel_free(n->sentinel);
+	links_release(&n->links);
 	subscriber_free(n->subscriber);
-	free(n->link);
 	event_free(n->timer);
 	free(n->label);
 	free(n->path);
@@ -350,26 +379,18 @@ bool node_call(struct node *n, const struct call *call, uint64_t hash)
 
 	if (n->state != NODE_UP)
 		return false;
-	link_call(n->link[first ? 0 : hash % n->conf->links], call, hash);
+	link_call(n->links.item[first ? 0 : hash % n->links.count], call, hash);
 	return true;
 }
 
 bool node_flush(struct node *n, struct instant now, bool at_once)
 {
-	bool again = false;
-
-	for (unsigned i = 0; n->state == NODE_UP && i < n->conf->links; i++)
-		again |= link_flush(n->link[i], now, at_once);
-	return again;
+	return n->state == NODE_UP && links_flush(&n->links, now, at_once);
 }
 
 bool node_waits(const struct node *n)
 {
-	bool waits = false;
-
-	for (unsigned i = 0; i < n->conf->links; i++)
-		waits |= link_waits(n->link[i]);
-	return waits;
+	return links_wait(&n->links);
 }
 
 const char *node_reason(const struct node *n)

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/queue.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 struct lookup {
@@ -91,6 +92,27 @@ bool addresses_from_number(const char *host, uint16_t port, struct addresses *re
 
 	(void)snprintf(service, sizeof(service), "%u", port);
 	return addresses_ask(getaddrinfo, host, service, AI_NUMERICHOST, ret_addresses) == 0;
+}
+
+static void addresses_from_path(const char *path, struct addresses *ret_addresses)
+{
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+
+	ret_addresses->count = 0;
+	if (strlen(path) >= sizeof(sun.sun_path))
+		return;
+	memcpy(sun.sun_path, path, strlen(path));
+	memcpy(&ret_addresses->item[0].name, &sun, sizeof(sun));
+	ret_addresses->item[0].n = sizeof(sun);
+	ret_addresses->count = 1;
+}
+
+bool addresses_are_known(const char *path, const char *host, uint16_t port, struct addresses *ret_addresses)
+{
+	if (!path)
+		return addresses_from_number(host, port, ret_addresses);
+	addresses_from_path(path, ret_addresses);
+	return true;
 }
 
 /* Called with the lock held. */

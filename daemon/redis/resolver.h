@@ -42,5 +42,7 @@ void resolver_forget(struct lookup *q); /* `done` will not be called; q may be N
 
 /* Whether host is a numeric address; needs no thread. */
 bool addresses_from_number(const char *host, uint16_t port, struct addresses *ret_addresses);
+/* Whether no resolver is needed: the path of a Unix socket, or a numeric address. count 0: the path is too long. path may be NULL. */
+bool addresses_are_known(const char *path, const char *host, uint16_t port, struct addresses *ret_addresses);
 
 #endif

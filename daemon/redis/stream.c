@@ -59,6 +59,10 @@ void stream_open(struct stream *s, struct instant now)
 		stream_begin_plain(s, FLIGHT_SELECT, now);
 		handshake_select(&s->out, s->conf->database);
 	}
+	if (s->masters_only) {
+		stream_begin_plain(s, FLIGHT_ROLE, now);
+		handshake_role(&s->out);
+	}
 	for (script = SCRIPT_N; script-- > 0;) /* the longest one is the last: a server that wants a password says so to the first */
 		stream_write_load(s, script, now);
 }
@@ -118,6 +122,18 @@ static const char *settle_status(struct stream *s)
 	return s->resp.value[0].type == RESP_STATUS ? NULL : GARBAGE;
 }
 
+static const char *settle_role(struct stream *s)
+{
+	static const char master[] = "role:master\r\n";
+	struct span text = stream_text(s);
+
+	if (resp_is_error(&s->resp))
+		return stream_reason(s);
+	if (s->resp.value[0].type != RESP_STRING)
+		return GARBAGE;
+	return text.n && memmem(text.p, text.n, master, sizeof(master) - 1) ? NULL : FAILURE_REPLICA;
+}
+
 static bool is_sha(struct span text)
 {
 	size_t i;
@@ -148,7 +164,7 @@ static const char *settle_ping(const struct stream *s)
 /*
  * After NOSCRIPT nothing was carried out, so the calls are sent again with the text of the script: flushing the script cache does
  * no harm. Calls whose name has a later call in flight are answered REFUSED instead: that later call may be a release, and its
- * acquire must not run after it.
+ * acquire must not run after it. A probe, which has no name, only reads, and a refusal would make its node unusable for a moment.
  */
 static void stream_repeat(struct stream *s, const struct flight *f, struct instant now)
 {
@@ -157,7 +173,7 @@ static void stream_repeat(struct stream *s, const struct flight *f, struct insta
 
 	again->again = true;
 	for (i = 0; i < f->batch.count; i++) {
-		bool overtaken = flight_list_names(&s->flying, f->batch.entry[i].hash);
+		bool overtaken = f->batch.script != SCRIPT_PROBE && flight_list_names(&s->flying, f->batch.entry[i].hash);
 
 		batch_take(overtaken ? &late->batch : &again->batch, &f->batch, i);
 	}
@@ -187,6 +203,8 @@ static const char *settle_script(struct stream *s, const struct flight *f, struc
 static const char *stream_settle(struct stream *s, const struct flight *f, struct instant now)
 {
 	switch (f->kind) {
+	case FLIGHT_ROLE:
+		return settle_role(s);
 	case FLIGHT_LOAD:
 		return settle_load(s, f->batch.script);
 	case FLIGHT_PING:

@@ -30,6 +30,7 @@ struct upstream {
 	struct upstream_sink sink;
 	struct link_conf link;
 	struct node_conf conf;
+	struct sentinel_conf sentinel;
 	char *channel, *server_name;
 	struct resolver *resolver;
 	struct rng rng;
@@ -129,8 +130,19 @@ static void upstream_configure(struct upstream *u, struct event_base *base, cons
 	u->link.ping_us = conf->ping_us;
 	u->link.tls = conf->tls;
 	u->server_name = text_copy(conf->server_name);
+	u->sentinel = (struct sentinel_conf){
+		.base = base,
+		.resolver = u->resolver,
+		.tls = &u->link.tls,
+		.server_name = u->server_name,
+		.user = text_copy(conf->sentinel_user),
+		.password = text_copy(conf->sentinel_password),
+		.timeout_us = conf->connect_timeout_us,
+		.poll_us = SENTINEL_POLL_US,
+	};
 	u->conf = (struct node_conf){
 		.base = base,
+		.sentinel = &u->sentinel,
 		.link = &u->link,
 		.resolver = u->resolver,
 		.rng = &u->rng,
@@ -177,6 +189,8 @@ void upstream_free(struct upstream *u)
 	tls_context_free(u->link.tls);
 	free(u->link.stream.user);
 	secret_free(u->link.stream.password);
+	free(u->sentinel.user);
+	secret_free(u->sentinel.password);
 	free(u);
 }
 

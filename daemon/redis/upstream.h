@@ -21,8 +21,16 @@ struct event_base;
 struct ssl_ctx_st;
 struct upstream;
 
+struct upstream_host {
+	const char *host; /* name or address */
+	uint16_t port;
+};
+
 struct upstream_address {
 	const char *label; /* as configured: for logs and LIST nodes */
+	const char *master; /* what these sentinels call the server, whose address they tell; NULL: path or host tells it */
+	const struct upstream_host *sentinel;
+	unsigned sentinels;
 	const char *path;  /* Unix socket; or NULL */
 	const char *host;  /* name or address; resolved by a thread, the last good answer is kept */
 	uint16_t port;
@@ -36,8 +44,9 @@ struct upstream_conf {
 	const char *daemon_id;      /* subscribe to what servers publish for this daemon; NULL: do not subscribe */
 	const char *user;           /* NULL: AUTH with the password alone */
 	const char *password;       /* NULL: no AUTH */
+	const char *sentinel_user, *sentinel_password; /* the same for sentinels */
 	unsigned database;          /* SELECT when not 0 */
-	struct ssl_ctx_st *tls;     /* owned from now on; NULL: connections are plain. Those to Unix sockets always are */
+	struct ssl_ctx_st *tls;     /* owned from now on; NULL: connections are plain, those to sentinels as well. Those to Unix sockets always are */
 	const char *server_name;    /* that certificates must be for; NULL: the host of each address */
 	int64_t connect_timeout_us; /* for connect and handshake together */
 	int64_t stall_us;           /* a link whose oldest call waits longer is closed, and the node dialled again */
@@ -48,8 +57,8 @@ struct upstream_conf {
 
 struct upstream_sink {
 	void *context;
-	void (*up)(void *context, unsigned node);
-	void (*down)(void *context, unsigned node, const char *reason);
+	void (*up)(void *context, unsigned node, const char *address); /* where it is, as sentinels told; "": as configured */
+	void (*down)(void *context, unsigned node, const char *reason, const char *address); /* "", or where another server has taken its place */
 	void (*answer)(void *context, const struct answer *answer); /* borrowed during the call */
 	/* Published for this daemon: 'w' woken, 'c' wanted. May be lost, repeated or late. May be NULL if daemon_id is. */
 	void (*message)(void *context, unsigned node, char what, struct span name);

@@ -29,6 +29,8 @@ static struct script_keys keys;
 
 static void server_start(void)
 {
+	const char *program = getenv("REDIS_SERVER");
+
 	if (!mkdtemp(dir))
 		err(1, "%s", dir);
 	snprintf(path, sizeof(path), "%s/sock", dir);
@@ -36,7 +38,7 @@ static void server_start(void)
 	if (server == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
-		execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", path, "--dir", dir, "--save", "", (char *)NULL);
+		execlp(program && *program ? program : "redis-server", "redis-server", "--port", "0", "--unixsocket", path, "--dir", dir, "--save", "", (char *)NULL);
 		_exit(127);
 	}
 	for (int i = 0; i < 500; i++) {

@@ -85,7 +85,8 @@ verdict $? "the example differs from the defaults"
 diff -u "$scratch/empty.yaml.values" "$scratch/bare.yaml.values"
 verdict $? "the example without its comments differs from the defaults"
 sed 's/^\( *\)#\([a-z_]*: \)/\1\2/; s/^store: memory/store: redis/' ../../conf/redlockd.yaml >"$scratch/full.yaml"
-echo secret >"$scratch/redis-password" # which full.yaml names, as well as users
+echo secret >"$scratch/redis-password" # which full.yaml names, as well as the next two
+echo secret >"$scratch/sentinel-password"
 cp users "$scratch/users"
 run --check-config "$scratch/full.yaml" /dev/null
 [ "$code" -eq 0 ] && [ ! -s "$scratch/err" ]

@@ -2,15 +2,15 @@
 """One Redis that forgets, or whose clock jumps: nobody else is granted a lock that is believed in, and fences grow."""
 import time
 
+from contended import Contended
 from daemon import on_redis
 from harness import LEASE_1S, FuncTest
-from lease import Lease
 from redis_server import FENCE, MARKER
 
 QUARANTINE = 2.0  # seconds, max_lease: a store that has forgotten its locks grants nothing for so long
 
 
-class Forgetting(FuncTest):
+class Forgetting(Contended):
     """A fault comes while a client holds a lock, and one client of each of two daemons waits for it."""
     COST = 40
 
@@ -19,44 +19,6 @@ class Forgetting(FuncTest):
         self.a, self.b = self.redis_daemon(self.server, LEASE_1S), self.redis_daemon(self.server, LEASE_1S)
         if contend:
             self.contend()
-
-    def contend(self):
-        """A client of a holds the lock, and a client of each daemon waits for it."""
-        self.lease = Lease(self.client(self.a), "precious")
-        self.waiters = [self.client(d) for d in (self.a, self.b)]
-        for w in self.waiters:
-            w.begin("LOCK precious wait=60s")
-
-    def is_told(self):
-        return any(line.code == "LOST" for line in self.lease.client.inbox)
-
-    def no_second_holder(self, fault, lost_at_all=True):
-        """Plays the fault while the holder goes on asking. Each waiter is granted the lock once, when the holder believes in it no more, with a larger fence.
-        lost_at_all=False: the fault costs no lock, and the holder unlocks after three seconds. Returns the seconds to the first grant."""
-        fault()
-        begin, granted, lost = time.monotonic(), [], None
-        while len(granted) < len(self.waiters) and time.monotonic() < begin + 12:
-            answer = self.lease.check()
-            for w in self.waiters:
-                w.fill(0.001)
-                for line in [line for line in w.inbox if line.kind in ("OK", "ERR", "TIMEOUT", "BUSY")]:
-                    w.inbox.remove(line)
-                    self.assertEqual(line.kind, "OK", line)
-                    self.lease.client.fill(0)  # takes in what the daemon pushed before this line
-                    self.assertTrue(lost or self.is_told(), "granted to another before LOST is pushed to the holder")
-                    self.assertGreater(line.at, self.lease.until - 0.005, "granted while the holder could still believe in its lock")
-                    granted.append(line)
-                    w.ok("UNLOCK precious sync=yes")
-            lost = lost or self.is_told()
-            if not lost_at_all and not lost and time.monotonic() > begin + 3:
-                self.assertEqual(answer.kind, "OK")
-                lost, lost_at_all = True, True
-                self.lease.until = 0
-                self.lease.client.ok("UNLOCK precious")
-        fences = [self.lease.fence] + [line.num("fence") for line in granted]
-        self.assertEqual(len(granted), 2, "a waiter is never served")
-        self.assertEqual(fences, sorted(set(fences)), "fences do not grow")
-        return min(line.at for line in granted) - begin
 
     def test_a_blank_restart(self):
         self.two_daemons()

@@ -6,8 +6,9 @@ import signal
 
 from authority import Authority
 from harness import FuncTest
-from process import REDLOCKD, WAIT, call, free_port, merged
+from process import REDLOCKD, WAIT, call, free_port, merged, until
 from redis_server import Redis
+from sentinels import Sentinel
 
 
 class RedisTls(FuncTest):
@@ -118,6 +119,27 @@ class RedisTls(FuncTest):
         server, secure = self.redis(), self.tls_server()
         daemon = self.daemon({"store": "redis", "redis": {"nodes": [server.node, secure.secure], "tls": {"ca_file": self.ca.cert}}})
         self.works(daemon, [server, secure])
+
+    def tls_sentinel(self, server, pair, ca):
+        """A sentinel that speaks TLS, to the server as well. Its address."""
+        port = free_port()
+        sentinel = Sentinel("locks", int(server.secure.rpartition(":")[2]), 1, 60000, [
+            "tls-port %d" % port, "tls-cert-file " + pair[0], "tls-key-file " + pair[1], "tls-ca-cert-file " + ca, "tls-auth-clients no",
+            "tls-replication yes"])
+        self.addCleanup(sentinel.stop)
+        sentinel.start()
+        until(lambda: sentinel.ask("masters"), "the sentinel answers")
+        return "127.0.0.1:%d" % port
+
+    def test_sentinels(self):
+        """They are reached with TLS as well, and one that shows a certificate of others tells nothing."""
+        server = self.tls_server()
+        bad = self.tls_sentinel(server, self.other.sign("/CN=redis", names="IP:127.0.0.1"), self.other.cert)
+        good = self.tls_sentinel(server, self.pair, self.ca.cert)
+        server.secure = {"sentinel": {"master": "locks", "addresses": [bad]}}
+        self.never_up(self.tls_daemon([server]), r"state=down .*no sentinel tells where locks is: %s fails in TLS" % bad)
+        server.secure["sentinel"]["addresses"].append(good)
+        self.works(self.tls_daemon([server]), [server])
 
     def test_wrong_files(self):
         folder = self.folder()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What all tests need of the system: the programs under test, processes, folders, ports, limits, waiting, and configuration as YAML."""
 import ctypes
+import json
 import os
 import random
 import re
@@ -168,13 +169,13 @@ def until(condition, what, timeout=WAIT):
 # --- configuration ---------------------------------------------------------------------------------------------------
 
 def yaml(tree, indent=0):
-    """Block YAML of nested dicts; strings in double quotes unless they are plain words."""
+    """Block YAML of nested dicts; strings in double quotes unless they are plain words; dicts in lists as JSON."""
     lines = []
     for key, value in tree.items():
         if isinstance(value, dict):
             lines += ["%s%s:" % (" " * indent, key), yaml(value, indent + 2).rstrip("\n")]
         elif isinstance(value, list):
-            lines.append("%s%s: [%s]" % (" " * indent, key, ", ".join('"%s"' % item for item in value)))
+            lines.append("%s%s: [%s]" % (" " * indent, key, ", ".join(json.dumps(item) if isinstance(item, dict) else '"%s"' % item for item in value)))
         else:
             plain = re.fullmatch(r"[A-Za-z0-9_.-]+", str(value))
             lines.append("%s%s: %s" % (" " * indent, key, value if plain else '"%s"' % value))

@@ -12,6 +12,7 @@ import redis  # Debian: python3-redis
 
 from process import BUILD, WAIT, free_port, spawn, state_of, temp_folder, until
 
+SERVER = os.environ.get("REDIS_SERVER") or "redis-server"  # the program under test besides redlockd
 FENCE, MARKER = "redlockd:lock:!fence", "redlockd:lock:!meta"  # the keys that a daemon keeps beside its locks
 
 
@@ -68,7 +69,7 @@ class Redis:
 
     def start(self):
         env = dict(os.environ, **(self.clock.env() if self.clock else {}))
-        self.process = spawn(["redis-server", *self.args], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.process = spawn([SERVER, *self.args], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.cli = redis.Redis(unix_socket_path=self.path, password=self.password, socket_timeout=WAIT)
         until(self._answers, "redis-server answers PING", self.patience)
         return self

@@ -27,12 +27,15 @@ END_TEST
 START_TEST(each_connection_to_a_store_has_its_descriptor)
 {
 	struct conf c = {.store = STORE_REDIS, .redis = {.nodes = 3, .links = 2}};
+	struct conf_sentinel sentinel = {.count = 3};
 
 	limit_set(100);
 	ck_assert_uint_eq(descriptors_for_clients(&c, 0), 100 - 32 - 3 * (2 + 1));
 	c.redis.nodes = 5;
 	c.redis.links = 4;
 	ck_assert_uint_eq(descriptors_for_clients(&c, 0), 100 - 32 - 5 * (4 + 1));
+	c.redis.node[2].sentinel = &sentinel;
+	ck_assert_uint_eq(descriptors_for_clients(&c, 0), 100 - 32 - 5 * (4 + 1) - 3);
 }
 END_TEST
 

@@ -21,15 +21,15 @@ static struct node *node, *other;
 static struct rng rng;
 static unsigned ups, downs;
 
-static void on_up(void *context, unsigned index)
+static void on_up(void *context, unsigned index, const char *address)
 {
-	(void)context, (void)index;
+	(void)context, (void)index, (void)address;
 	ups++;
 }
 
-static void on_down(void *context, unsigned index, const char *why)
+static void on_down(void *context, unsigned index, const char *why, const char *address)
 {
-	(void)context, (void)index;
+	(void)context, (void)index, (void)address;
 	downs++;
 	(void)snprintf(reason, sizeof(reason), "%s", why);
 }

@@ -229,6 +229,20 @@ START_TEST(a_call_is_not_sent_again_behind_a_later_one_for_the_same_name)
 }
 END_TEST
 
+/* Other calls without a name are behind it. */
+START_TEST(a_probe_is_sent_again_in_any_case)
+{
+	shake_hands();
+	call(CALL_PROBE, 1, "");
+	call(CALL_ACQUIRE, 2, "");
+	flush();
+	stream_consume(&stream, buf_length(&stream.out));
+	ck_assert_ptr_null(take(NOSCRIPT));
+	ck_assert_uint_eq(answers.count, 0);
+	ck_assert_uint_eq(said("$4\r\nEVAL\r\n"), 1);
+}
+END_TEST
+
 START_TEST(a_second_noscript_is_a_refusal)
 {
 	shake_hands();
@@ -355,6 +369,7 @@ Suite *stream_suite(void)
 	tcase_add_test(t, a_flushed_script_cache_is_not_noticed);
 	tcase_add_test(t, calls_that_are_sent_again_come_before_new_ones);
 	tcase_add_test(t, a_call_is_not_sent_again_behind_a_later_one_for_the_same_name);
+	tcase_add_test(t, a_probe_is_sent_again_in_any_case);
 	tcase_add_test(t, a_second_noscript_is_a_refusal);
 	tcase_add_test(t, a_connection_that_lost_its_password_is_of_no_use);
 	tcase_add_test(t, a_reply_to_nothing_is_garbage);

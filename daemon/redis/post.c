@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One connection. A failure closes it, and answers the question if there is one. */
+#include "daemon/redis/post.h"
+#include "daemon/base/mem.h"
+#include "daemon/redis/failure.h"
+#include "daemon/redis/handshake.h"
+#include "daemon/redis/resp.h"
+#include "tls/tls.h"
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/bufferevent_ssl.h>
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct post {
+	const struct sentinel_conf *conf;
+	const char *master;
+	struct post_sink sink;
+	char *host;
+	uint16_t port;
+	unsigned turn;           /* which of its addresses to use next */
+	struct bufferevent *bev; /* NULL: no connection */
+	struct lookup *lookup;
+	struct event *timer; /* the limit of the question */
+	struct resp resp;
+	bool asked;        /* a question is unanswered */
+	bool again;        /* … over a connection that answered another before, and may have ended since: then a new one is tried */
+	bool greeting;     /* AUTH is not answered yet */
+	const char *fault; /* found while it was asked, so that the timer tells it; NULL: none */
+};
+
+static void post_arm(struct post *p, int64_t us)
+{
+	struct timeval tv = {.tv_sec = us / SEC, .tv_usec = us % SEC};
+
+	if (evtimer_add(p->timer, &tv) < 0)
+		mem_exhausted();
+}
+
+void post_close(struct post *p)
+{
+	if (p->bev)
+		bufferevent_free(p->bev);
+	p->bev = NULL;
+	resolver_forget(p->lookup);
+	p->lookup = NULL;
+	evtimer_del(p->timer);
+	p->asked = false;
+	p->again = false;
+	p->greeting = false;
+	p->fault = NULL;
+	resp_reset(&p->resp);
+}
+
+static void post_give_up(struct post *p, const char *reason, bool unaware)
+{
+	bool asked = p->asked;
+
+	post_close(p);
+	if (asked)
+		p->sink.failed(p->sink.context, reason, unaware);
+}
+
+static void post_fail(struct post *p, const char *reason)
+{
+	post_give_up(p, reason, false);
+}
+
+/* For a fault that shows at once. */
+static void post_fail_soon(struct post *p, const char *fault)
+{
+	p->fault = fault;
+	post_arm(p, 0);
+}
+
+/* --- receiving ------------------------------------------------------------------------------------------------------- */
+
+static void post_refuse(struct post *p)
+{
+	struct span text = resp_text(&p->resp, &p->resp.value[0]);
+	char said[96], reason[128];
+
+	handshake_reason(text, p->conf->password, said, sizeof(said));
+	(void)snprintf(reason, sizeof(reason), "refuses: %s", said);
+	post_fail(p, span_starts(text, SPAN("ERR unknown command")) ? "is no sentinel" : reason);
+}
+
+/* 0: it is none. */
+static uint16_t port_of(struct span text)
+{
+	unsigned port = 0;
+
+	for (size_t i = 0; i < text.n; i++) {
+		if (text.p[i] < '0' || text.p[i] > '9' || port > UINT16_MAX)
+			return 0;
+		port = 10 * port + (unsigned)(text.p[i] - '0');
+	}
+	return port <= UINT16_MAX ? (uint16_t)port : 0;
+}
+
+static bool host_take(struct span text, char ret_host[MASTER_HOST_MAX])
+{
+	if (!text.n || text.n >= MASTER_HOST_MAX)
+		return false;
+	for (size_t i = 0; i < text.n; i++)
+		if (text.p[i] <= ' ' || text.p[i] > '~')
+			return false;
+	memcpy(ret_host, text.p, text.n);
+	ret_host[text.n] = '\0';
+	return true;
+}
+
+static void post_take_address(struct post *p)
+{
+	const struct resp *r = &p->resp;
+	char host[MASTER_HOST_MAX];
+	uint16_t port = 0;
+
+	if (p->asked && r->count == 3 && r->value[1].type == RESP_STRING && r->value[2].type == RESP_STRING &&
+	    host_take(resp_text(r, &r->value[1]), host))
+		port = port_of(resp_text(r, &r->value[2]));
+	if (!port) {
+		post_fail(p, FAILURE_GARBAGE);
+		return;
+	}
+	p->asked = false;
+	evtimer_del(p->timer);
+	p->sink.told(p->sink.context, host, port);
+}
+
+/* Handles one reply. False: the connection was given up, or the question is answered. */
+static bool post_hear(struct post *p)
+{
+	if (!resp_is_error(&p->resp) && p->greeting) {
+		p->greeting = false;
+		return true; /* the OK of AUTH */
+	}
+	if (resp_is_error(&p->resp))
+		post_refuse(p);
+	else if (p->resp.value[0].type == RESP_NIL)
+		post_give_up(p, "knows no such master", true);
+	else
+		post_take_address(p);
+	return false;
+}
+
+static void post_on_read(struct bufferevent *bev, void *context)
+{
+	struct evbuffer *in = bufferevent_get_input(bev);
+	struct post *p = context;
+	size_t n;
+	int rc = 0;
+
+	while (rc >= 0 && (n = evbuffer_get_contiguous_space(in))) {
+		rc = resp_feed(&p->resp, evbuffer_pullup(in, (ssize_t)n), n);
+		evbuffer_drain(in, n);
+		while (rc >= 0 && (rc = resp_next(&p->resp)) == 1)
+			if (!post_hear(p))
+				return;
+	}
+	if (rc < 0)
+		post_fail(p, FAILURE_GARBAGE);
+}
+
+static void post_on_event(struct bufferevent *bev, short what, void *context)
+{
+	struct post *p = context;
+	int error = EVUTIL_SOCKET_ERROR();
+
+	(void)bev;
+	if (what & BEV_EVENT_CONNECTED)
+		return;
+	if (p->asked && p->again) {
+		post_close(p);
+		post_ask(p);
+	} else if (what & BEV_EVENT_EOF) {
+		post_fail(p, "hung up");
+	} else {
+		post_fail(p, error ? failure_errno(error) : "fails in TLS");
+	}
+}
+
+/* --- asking ---------------------------------------------------------------------------------------------------------- */
+
+static void post_question(struct post *p, bool greet)
+{
+	struct buf out;
+
+	buf_init(&out);
+	p->greeting = greet && p->conf->password;
+	if (p->greeting)
+		handshake_auth(&out, p->conf->user, p->conf->password);
+	handshake_where(&out, p->master);
+	if (bufferevent_write(p->bev, buf_begin(&out), buf_length(&out)) < 0)
+		mem_exhausted();
+	buf_release(&out);
+}
+
+static struct bufferevent *post_wrap(const struct post *p, int fd)
+{
+	const char *name = p->conf->server_name ? p->conf->server_name : p->host;
+	struct ssl_st *tls = p->conf->tls && *p->conf->tls ? tls_dial(*p->conf->tls, -1, name) : NULL;
+	struct bufferevent *bev;
+
+	if (!tls)
+		return bufferevent_socket_new(p->conf->base, fd, BEV_OPT_CLOSE_ON_FREE);
+	bev = bufferevent_openssl_socket_new(p->conf->base, -1, tls, BUFFEREVENT_SSL_CONNECTING, BEV_OPT_CLOSE_ON_FREE);
+	if (bev)
+		bufferevent_setfd(bev, fd);
+	return bev;
+}
+
+static void post_connect(struct post *p, const struct addresses *found)
+{
+	const struct endpoint *to = &found->item[p->turn++ % found->count];
+	int fd = socket(to->name.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0) {
+		post_fail_soon(p, failure_errno(errno));
+		return;
+	}
+	p->bev = post_wrap(p, fd);
+	if (!p->bev)
+		mem_exhausted();
+	bufferevent_setcb(p->bev, post_on_read, NULL, post_on_event, p);
+	bufferevent_enable(p->bev, EV_READ | EV_WRITE);
+	post_question(p, true);
+	if (bufferevent_socket_connect(p->bev, (const struct sockaddr *)&to->name, (int)to->n) < 0)
+		post_fail_soon(p, failure_errno(errno));
+}
+
+static void post_on_addresses(void *context, const struct addresses *found, const char *reason)
+{
+	struct post *p = context;
+
+	p->lookup = NULL;
+	if (found->count)
+		post_connect(p, found);
+	else
+		post_fail(p, reason);
+}
+
+void post_ask(struct post *p)
+{
+	struct addresses number;
+
+	p->asked = true;
+	post_arm(p, p->conf->timeout_us);
+	p->again = p->bev != NULL;
+	if (p->bev)
+		post_question(p, false);
+	else if (addresses_from_number(p->host, p->port, &number))
+		post_connect(p, &number);
+	else
+		p->lookup = resolver_ask(p->conf->resolver, p->host, p->port, post_on_addresses, p);
+}
+
+static void post_on_timer(evutil_socket_t fd, short what, void *context)
+{
+	struct post *p = context;
+	char reason[48];
+
+	(void)fd, (void)what;
+	(void)snprintf(reason, sizeof(reason), "does not answer within %lld ms", (long long)(p->conf->timeout_us / MSEC));
+	post_fail(p, p->fault ? p->fault : reason);
+}
+
+struct post *post_new(const struct sentinel_conf *conf, const char *master, const struct upstream_host *at, const struct post_sink *sink)
+{
+	struct post *p = mem_alloc(sizeof(*p));
+
+	p->conf = conf;
+	p->master = master;
+	p->sink = *sink;
+	p->host = mem_copy(at->host, strlen(at->host));
+	p->port = at->port;
+	p->timer = evtimer_new(conf->base, post_on_timer, p);
+	if (!p->timer)
+		mem_exhausted();
+	resp_init(&p->resp);
+	return p;
+}
+
+void post_free(struct post *p)
+{
+	post_close(p);
+	event_free(p->timer);
+	resp_release(&p->resp);
+	free(p->host);
+	free(p);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A post is one sentinel of a master. It is asked where the master is, over a connection that stays until it fails, or until post_close. Each question is
+ * answered once, from the loop, never from inside a function here. Not thread-safe.
+ */
+#ifndef REDIS_POST_H
+#define REDIS_POST_H
+
+#include "daemon/redis/sentinel.h"
+
+#define MASTER_HOST_MAX 256 /* bytes of what a sentinel calls the host of a master, with a NUL */
+
+struct post;
+
+/* The callback may call all but post_free. The texts are borrowed during the call. */
+struct post_sink {
+	void *context;
+	void (*told)(void *context, const char *host, uint16_t port);
+	void (*failed)(void *context, const char *reason, bool unaware); /* unaware: it answered that it knows no such master */
+};
+
+/* conf and master are the caller's, and outlive the post. */
+struct post *post_new(const struct sentinel_conf *conf, const char *master, const struct upstream_host *at, const struct post_sink *sink);
+void post_free(struct post *p);
+
+void post_ask(struct post *p); /* not while a question is unanswered */
+void post_close(struct post *p);
+
+#endif

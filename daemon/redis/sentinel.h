@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The sentinels that tell where one master is. They are asked in turn, each with a time limit, and the one that answered goes first the next time, over a
+ * connection that stays. While the master is followed, one is asked once a second. A master counts as found by their word only: who connects must check its role.
+ * Callbacks come from the loop only, never from inside a function here; a callback may call all but sentinel_free. Not thread-safe.
+ */
+#ifndef REDIS_SENTINEL_H
+#define REDIS_SENTINEL_H
+
+#include "daemon/redis/resolver.h"
+#include "daemon/redis/upstream.h"
+
+#define SENTINELS_MAX    9
+#define SENTINEL_POLL_US SEC
+
+struct sentinel;
+
+/* Owned by the upstream, shared by all that ask sentinels. */
+struct sentinel_conf {
+	struct event_base *base;
+	struct resolver *resolver;
+	struct ssl_ctx_st *const *tls; /* NULL, or what it points to: plain */
+	const char *server_name;       /* of TLS; NULL: the host of each sentinel */
+	char *user, *password;         /* NULL: none */
+	int64_t timeout_us;            /* of each sentinel, to connect and to answer */
+	int64_t poll_us;               /* between two questions while the master is followed */
+};
+
+struct sentinel_sink {
+	void *context;
+	/* Answers sentinel_ask. host NULL: none told, and reason says why. The texts are borrowed during the call. */
+	void (*told)(void *context, const char *host, uint16_t port, const char *reason);
+	/* While it is followed: another server than was told last is the master. Then it is not followed any more. */
+	void (*moved)(void *context, const char *address);
+};
+
+/* The address is copied. */
+struct sentinel *sentinel_new(const struct sentinel_conf *conf, const struct upstream_address *address, const struct sentinel_sink *sink);
+void sentinel_free(struct sentinel *s); /* NULL is allowed */
+
+void sentinel_ask(struct sentinel *s); /* one answer is told for one or more calls before it */
+void sentinel_follow(struct sentinel *s, bool on);
+void sentinel_where(const struct sentinel *s, char *out, size_t size); /* host:port, as told last */
+
+#endif

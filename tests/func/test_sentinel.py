@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A server whose address real sentinels tell: a fail-over costs no exclusion, and the daemons find the new master."""
+import json
+import signal
+import time
+
+from contended import Contended
+from daemon import on_redis
+from harness import LEASE_1S
+from lease import Lease
+from process import until
+from sentinels import Watched
+
+QUARANTINE = 2.0  # seconds, max_lease: a promoted replica grants nothing for so long
+PATIENCE = 30  # seconds in which a fail-over and the quarantine after it are over
+FOUND_WITHIN = 5.0  # seconds after the sentinels name another master: 1 to ask again, 1 of back-off, the rest for a loaded machine
+
+
+class SentinelTest(Contended):
+    COST = 60
+
+    def watched(self, **options):
+        watched = Watched(**options)
+        self.addCleanup(watched.stop)
+        return watched.start()
+
+    def hosts(self, servers, tree=None):
+        """Two daemons on these servers."""
+        self.a, self.b = [self.daemon(on_redis(servers, LEASE_1S, tree)) for _ in range(2)]
+        self.asker = self.client(self.a)
+        for daemon in (self.a, self.b):
+            with daemon.client() as client:
+                until(lambda: client.joined() == len(servers), "all stores are joined")
+
+    def row(self, label, client=None):
+        return next(row for row in (client or self.asker).ok("LIST nodes").rows if row["node"] == label)
+
+    def is_at(self, server, state="joined"):
+        """Both daemons use the server, under the name that it always has. Returns the seconds that it took."""
+        begin = time.monotonic()
+        for daemon in (self.a, self.b):
+            with daemon.client() as client:
+                until(lambda: self.row(self.w.label, client).fields.get("address") == "127.0.0.1:%d" % server.port, "the new master is found")
+                found = time.monotonic() - begin
+                until(lambda: self.row(self.w.label, client)["state"] == state, "the new master is " + state)
+        return found
+
+
+class OneBehindSentinels(SentinelTest):
+    """N = 1: all locks are in one server, which has replicas."""
+
+    def one(self):
+        self.w = self.watched()
+        self.hosts([self.w])
+        self.contend()
+
+    def fails_over(self, fault, least=QUARANTINE - 0.5):
+        """The fault makes the sentinels promote a replica. Nobody holds the lock beside another, and all goes on there, under a larger fence."""
+        before = self.w.master()
+        seconds = self.no_second_holder(fault, patience=PATIENCE)
+        now = self.w.moved(before)
+        self.assertGreaterEqual(seconds, least)
+        self.is_at(now)
+        self.figure("granted again %.1f s after it" % seconds)
+        return now
+
+    def test_a_failover_by_command(self):
+        self.one()
+        self.fails_over(self.w.fail_over)
+        self.assertRegex(self.a.log(), "node=sentinel:locks state=quarantine")
+        status, out, _ = self.call_redlock(self.a, "nodes", "--json")
+        row = json.loads(out.splitlines()[0])
+        self.assertEqual((status, row["node"], row["address"]), (0, "sentinel:locks", "127.0.0.1:%d" % self.w.master().port))
+
+    def test_the_master_is_killed_and_returns(self):
+        self.one()
+        first = self.w.master()
+        self.fails_over(first.kill)
+        first.restart()
+        until(lambda: first.cli.info("replication")["role"] == "slave", "the former master is a replica", 30)
+        until(self.w.ready, "all replicas follow", 30)
+        for client in self.waiters:
+            client.close()
+        self.contend()
+        self.fails_over(self.w.fail_over)
+
+    def test_the_master_hangs_and_wakes(self):
+        """It still calls itself the master when it wakes, and forgot nothing: who is connected to it may go on there until the sentinels are heard."""
+        self.one()
+        first = self.w.master()
+
+        def hangs():
+            first.freeze()
+            self.w.moved(first)
+            first.thaw()
+        self.fails_over(hangs, least=0)
+
+    def test_a_replica_that_lacks_the_lock_is_promoted(self):
+        """What a fail-over can lose: the replica is cut off before the lock is taken."""
+        self.w = self.watched(replicas=1)
+        self.hosts([self.w])
+        copy = self.w.servers[1]
+        copy.cli.config_set("masterauth", "wrong")  # so that the link is refused once it is cut
+        self.w.servers[0].cli.config_set("requirepass", "secret")
+        copy.cli.execute_command("CLIENT", "KILL", "TYPE", "master")
+        self.w.servers[0].cli.config_set("requirepass", "")
+        copy.freeze()
+        self.contend()
+        self.w.servers[0].kill()
+        copy.thaw()
+        self.assertEqual(copy.cli.get("lock:precious"), None)
+        self.fails_over(lambda: None)
+
+
+class OneOfThree(SentinelTest):
+    """Of three servers one is behind sentinels: its fail-over costs nobody a lock."""
+
+    def three(self):
+        self.w = self.watched()
+        self.plain = [self.redis(), self.redis()]
+        self.hosts([self.w, *self.plain])
+        self.contend()
+
+    def test_its_master_is_killed(self):
+        self.three()
+        before = self.w.master()
+        self.no_second_holder(before.kill, lost_at_all=False, patience=PATIENCE)
+        now = self.w.moved(before)
+        found = self.is_at(now)
+        self.assertLess(found, FOUND_WITHIN)
+        self.figure("found %.1f s after the sentinels named it" % found)
+        self.plain[0].freeze()  # now its vote is needed
+        until(lambda: self.asker.ask("LOCK works wait=1s").kind == "OK", "the vote of the new master counts")
+
+    def test_the_daemon_leaves_a_master_that_still_works(self):
+        """Only the sentinels tell: the connection to the former master never breaks, as if nobody could tell it that it was replaced."""
+        self.three()
+        before, other = self.w.master(), self.w.servers[1]
+        for sentinel in self.w.sentinels:
+            sentinel.ask("remove", self.w.name)
+            sentinel.ask("monitor", self.w.name, "127.0.0.1", str(other.port), "2")
+        other.cli.execute_command("REPLICAOF", "NO", "ONE")
+        self.no_second_holder(lambda: None, lost_at_all=False)
+        self.is_at(other)
+        self.assertRegex(self.a.log(), "the sentinels name another master: 127.0.0.1:%d" % other.port)
+        self.assertEqual(before.cli.info("replication")["role"], "master")
+
+    def test_it_waits_for_a_replica_to_be_promoted(self):
+        """An operator makes a replica of the master behind the back of the sentinels, and undoes it."""
+        self.three()
+        master = self.w.master()
+        for sentinel in self.w.sentinels:
+            sentinel.process.send_signal(signal.SIGSTOP)  # else they would undo it
+        self.w.sentinels[2].process.send_signal(signal.SIGCONT)
+        self.w.sentinels[2].ask("set", self.w.name, "quorum", "3")
+        master.cli.execute_command("REPLICAOF", "127.0.0.1", str(self.w.servers[1].port))
+        until(lambda: self.row(self.w.label)["state"] == "down", "it has no vote")
+        self.assertIn("sentinel", self.row(self.w.label)["cause"])
+        master.cli.execute_command("REPLICAOF", "NO", "ONE")
+        until(lambda: self.row(self.w.label)["state"] == "joined", "it votes again")
+        self.no_second_holder(lambda: None, lost_at_all=False)
+
+
+class NoWord(SentinelTest):
+    """The sentinels do not say where the master is."""
+
+    def never_up(self, tree, reason):
+        daemon = self.daemon(on_redis([self.w], LEASE_1S, tree))
+        client = self.client(daemon)
+        until(lambda: reason in self.row(self.w.label, client).fields.get("reason", ""), "the reason is told: " + reason)
+        client.err("LOCK a", "QUORUM")
+        return daemon
+
+    def test_a_master_of_another_name(self):
+        self.w = self.watched(replicas=0)
+        self.w.node["sentinel"]["master"], self.w.label = "looks", "sentinel:looks"
+        daemon = self.never_up(None, "no sentinel knows a master named looks")
+        status, out, _ = self.call_redlock(daemon, "doctor")
+        self.assertEqual(status, 1)
+        self.assertIn("store sentinel:looks is down: no sentinel knows a master named looks", out)
+        self.assertIn("the name of the master in redis.nodes", out)
+
+    def test_a_password_of_the_sentinels(self):
+        """It is theirs alone: the server has none."""
+        self.w = self.watched(replicas=0, lines=["requirepass secret-4711", "sentinel sentinel-pass secret-4711"], password="secret-4711")
+        self.never_up(None, "refuses: NOAUTH")
+        self.never_up({"redis": {"sentinel_password_file": self.secret("wrong-0815")}}, "refuses: WRONGPASS")
+        daemon = self.daemon(on_redis([self.w], {"redis": {"sentinel_password_file": self.secret("secret-4711"), "sentinel_user": "default"}}))
+        daemon.joined()
+        self.assertNotIn("4711", daemon.log())
+
+    def secret(self, text):
+        path = self.folder() + "/secret"
+        with open(path, "w") as out:
+            out.write(text + "\n")
+        return path
+
+    def test_sentinels_that_end_and_return(self):
+        self.w = self.watched(replicas=0)
+        self.hosts([self.w])
+        lease = Lease(self.asker, "kept")
+        for sentinel in self.w.sentinels:
+            sentinel.process.kill()
+            sentinel.process.wait()
+        self.a.logged("sentinel master=locks state=silent")
+        time.sleep(2)
+        self.assertEqual(lease.check().kind, "OK")  # the connection stays
+        self.w.servers[0].cut_connections()
+        until(lambda: "no sentinel tells where locks is" in self.row(self.w.label).fields.get("reason", ""), "without their word it stays down")
+        for sentinel in self.w.sentinels:
+            sentinel.start()
+        until(lambda: self.row(self.w.label)["state"] == "joined", "it votes again", 20)

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/redis/node.c, where a sentinel tells the address: two servers, one of which is the master. */
+#include "daemon/base/rng.h"
+#include "daemon/redis/failure.h"
+#include "daemon/redis/node.h"
+#include "tests/fixture/fake_redis.h"
+#include "tests/fixture/resolver_loop.h"
+
+#include <check.h>
+#include <event2/event.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+
+#define REPLICA "$12\r\nrole:slave\r\n\r\n"
+
+static struct fake_redis watch, server[2];
+static struct upstream_host at;
+static struct link_conf link_conf;
+static struct sentinel_conf sentinel_conf;
+static struct upstream_sink sink;
+static struct node_conf node_conf;
+static struct node *node;
+static struct rng rng;
+static unsigned ups, downs, moves, answers;
+static char address[300], reason[512], where[64];
+
+static void on_up(void *context, unsigned index, const char *told)
+{
+	(void)context, (void)index;
+	ups++;
+	(void)snprintf(address, sizeof(address), "%s", told);
+}
+
+static void on_down(void *context, unsigned index, const char *why, const char *moved)
+{
+	(void)context, (void)index;
+	downs++;
+	moves += *moved != '\0';
+	(void)snprintf(reason, sizeof(reason), "%s", why);
+}
+
+static void on_answer(void *context, const struct answer *a)
+{
+	(void)context, (void)a;
+	answers++;
+}
+
+static uint16_t port_of(const struct fake_redis *f)
+{
+	return ntohs(((const struct sockaddr_in *)&f->address)->sin_port);
+}
+
+/* The sentinel calls this one the master, by this name. */
+static void master_is_at(unsigned i, const char *host)
+{
+	char port[8];
+
+	(void)snprintf(port, sizeof(port), "%u", port_of(&server[i]));
+	(void)snprintf(where, sizeof(where), "*2\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n", strlen(host), host, strlen(port), port);
+	watch.where = where;
+}
+
+static void master_is(unsigned i)
+{
+	master_is_at(i, "127.0.0.1");
+}
+
+static void is_at(unsigned i)
+{
+	char expected[64];
+
+	(void)snprintf(expected, sizeof(expected), "127.0.0.1:%u", port_of(&server[i]));
+	ck_assert_str_eq(address, expected);
+}
+
+static void node_make(void)
+{
+	const struct upstream_address conf = {.label = "sentinel:locks", .master = "locks", .sentinel = &at, .sentinels = 1};
+
+	node = node_new(&node_conf, 0, &conf);
+}
+
+static void setup(void)
+{
+	static const uint64_t seed[2];
+
+	resolver_loop_open();
+	rng_init(&rng, seed);
+	fake_redis_start(&watch, resolver_loop.base, true);
+	fake_redis_start(&server[0], resolver_loop.base, true);
+	fake_redis_start(&server[1], resolver_loop.base, true);
+	at = (struct upstream_host){"127.0.0.1", port_of(&watch)};
+	link_conf = (struct link_conf){.connect_timeout_us = 5 * SEC, .stall_us = 5 * SEC, .ping_us = 5 * SEC};
+	script_keys_init(&link_conf.stream.keys, "lock:", SEC, 0);
+	sink = (struct upstream_sink){.up = on_up, .down = on_down, .answer = on_answer};
+	sentinel_conf =
+		(struct sentinel_conf){.base = resolver_loop.base, .resolver = resolver_loop.resolver, .timeout_us = 5 * SEC, .poll_us = 30 * MSEC};
+	node_conf = (struct node_conf){.base = resolver_loop.base, .link = &link_conf, .resolver = resolver_loop.resolver, .sentinel = &sentinel_conf,
+	                               .rng = &rng, .links = 2, .sink = &sink};
+	master_is(0);
+}
+
+static void teardown(void)
+{
+	node_free(node);
+	script_keys_release(&link_conf.stream.keys);
+	fake_redis_stop(&watch);
+	fake_redis_stop(&server[0]);
+	fake_redis_stop(&server[1]);
+	resolver_loop_close();
+}
+
+START_TEST(it_goes_where_the_sentinel_says)
+{
+	node_make();
+	resolver_loop_await(&ups, 1);
+	is_at(0);
+	ck_assert_uint_eq(server[0].connections, 2);
+	ck_assert_uint_eq(downs, 0);
+}
+END_TEST
+
+START_TEST(it_asks_again_when_a_link_breaks)
+{
+	sentinel_conf.poll_us = 60 * SEC;
+	node_make();
+	resolver_loop_await(&ups, 1);
+	master_is(1);
+	fake_redis_hang_up(&server[0]);
+	resolver_loop_await(&ups, 2);
+	is_at(1);
+	ck_assert_uint_eq(moves, 1);
+	fake_redis_hang_up(&server[1]);
+	resolver_loop_await(&ups, 3);
+	ck_assert_uint_eq(moves, 1);
+}
+END_TEST
+
+START_TEST(it_leaves_a_server_that_works_when_the_sentinel_names_another)
+{
+	node_make();
+	resolver_loop_await(&ups, 1);
+	master_is(1);
+	resolver_loop_await(&ups, 2);
+	is_at(1);
+	ck_assert_uint_ge(moves, 1);
+	ck_assert_ptr_nonnull(strstr(reason, "the sentinels name another master: 127.0.0.1:"));
+}
+END_TEST
+
+START_TEST(a_replica_is_never_up)
+{
+	server[0].role = REPLICA;
+	node_make();
+	resolver_loop_await(&downs, 1);
+	ck_assert_str_eq(reason, FAILURE_REPLICA);
+	resolver_loop_await(&watch.questions, 4);
+	ck_assert_uint_eq(ups, 0);
+	ck_assert_uint_eq(downs, 1);
+	server[0].role = NULL;
+	resolver_loop_await(&ups, 1);
+}
+END_TEST
+
+START_TEST(a_refusal_of_writes_leads_to_the_sentinel)
+{
+	struct call call = {.kind = CALL_ACQUIRE, .name = SPAN("a"), .value = SPAN("v"), .px_ms = 1000};
+
+	sentinel_conf.poll_us = 60 * SEC;
+	node_make();
+	resolver_loop_await(&ups, 1);
+	master_is(1);
+	server[0].script = "-READONLY You can't write against a read only replica. script: x, on @user_script:1.\r\n";
+	ck_assert(node_call(node, &call, 1));
+	(void)node_flush(node, (struct instant){0}, true);
+	resolver_loop_await(&answers, 1);
+	resolver_loop_await(&ups, 2);
+	is_at(1);
+	ck_assert_uint_eq(moves, 1);
+}
+END_TEST
+
+START_TEST(a_name_that_the_sentinel_tells_is_resolved)
+{
+	char expected[64];
+
+	master_is_at(1, "redis.example");
+	node_make();
+	resolver_loop_await(&ups, 1);
+	(void)snprintf(expected, sizeof(expected), "redis.example:%u", port_of(&server[1]));
+	ck_assert_str_eq(address, expected);
+	ck_assert_uint_eq(server[1].connections, 2);
+	/* An address of before does not serve for another name. */
+	resolver_loop_fail(-2);
+	master_is_at(0, "other.example");
+	while (!strstr(reason, "other.example: "))
+		resolver_loop_await(&downs, downs + 1);
+	ck_assert_uint_eq(server[0].connections, 0);
+}
+END_TEST
+
+START_TEST(without_a_word_of_a_sentinel_no_server_is_dialled)
+{
+	node_make();
+	resolver_loop_await(&ups, 1);
+	watch.where = "*-1\r\n";
+	resolver_loop_run(100 * MSEC);
+	ck_assert_uint_eq(downs, 0); /* it stays where it is */
+	fake_redis_hang_up(&server[0]);
+	resolver_loop_await(&downs, 2);
+	ck_assert_str_eq(reason, "no sentinel knows a master named locks");
+	ck_assert_uint_eq(server[0].connections, 2);
+	master_is(0);
+	resolver_loop_await(&ups, 2);
+}
+END_TEST
+
+Suite *node_sentinel_suite(void)
+{
+	Suite *s = suite_create("node_sentinel");
+	TCase *t = tcase_create("node_sentinel");
+
+	tcase_set_timeout(t, 60);
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, it_goes_where_the_sentinel_says);
+	tcase_add_test(t, it_asks_again_when_a_link_breaks);
+	tcase_add_test(t, it_leaves_a_server_that_works_when_the_sentinel_names_another);
+	tcase_add_test(t, a_replica_is_never_up);
+	tcase_add_test(t, a_refusal_of_writes_leads_to_the_sentinel);
+	tcase_add_test(t, a_name_that_the_sentinel_tells_is_resolved);
+	tcase_add_test(t, without_a_word_of_a_sentinel_no_server_is_dialled);
+	suite_add_tcase(s, t);
+	return s;
+}

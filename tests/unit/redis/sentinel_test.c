@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/redis/sentinel.c: three servers that answer as sentinels do, or do not. */
+#include "daemon/redis/sentinel.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/instant.h"
+#include "tests/fixture/fake_redis.h"
+#include "tests/fixture/resolver_loop.h"
+
+#include <check.h>
+#include <event2/event.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SENTINELS 3
+#define AT_7000   "*2\r\n$8\r\n10.0.0.1\r\n$4\r\n7000\r\n"
+#define AT_7001   "*2\r\n$8\r\n10.0.0.1\r\n$4\r\n7001\r\n"
+#define UNKNOWN   "*-1\r\n"
+#define LATE_US   (300 * MSEC)
+#define POLL_US   (30 * MSEC)
+
+static struct fake_redis fake[SENTINELS];
+static struct upstream_host at[SENTINELS];
+static struct sentinel_conf conf;
+static struct sentinel *sentinel;
+static unsigned answered, moved;
+static char host[256], reason[512];
+static uint16_t port;
+
+static void on_told(void *context, const char *to_host, uint16_t to_port, const char *why)
+{
+	(void)context;
+	answered++;
+	(void)snprintf(host, sizeof(host), "%s", to_host ? to_host : "");
+	port = to_port;
+	(void)snprintf(reason, sizeof(reason), "%s", why);
+}
+
+static void on_moved(void *context, const char *where)
+{
+	(void)context;
+	moved++;
+	(void)snprintf(reason, sizeof(reason), "%s", where);
+}
+
+static void sentinel_make(void)
+{
+	static const struct sentinel_sink sink = {.told = on_told, .moved = on_moved};
+	const struct upstream_address address = {.label = "sentinel:locks", .master = "locks", .sentinel = at, .sentinels = SENTINELS};
+
+	sentinel_free(sentinel);
+	sentinel = sentinel_new(&conf, &address, &sink);
+}
+
+static void setup(void)
+{
+	resolver_loop_open();
+	for (unsigned i = 0; i < SENTINELS; i++) {
+		fake_redis_start(&fake[i], resolver_loop.base, true);
+		fake[i].where = AT_7000;
+		at[i] = (struct upstream_host){"127.0.0.1", ntohs(((struct sockaddr_in *)&fake[i].address)->sin_port)};
+	}
+	conf = (struct sentinel_conf){.base = resolver_loop.base, .resolver = resolver_loop.resolver, .timeout_us = 5 * SEC, .poll_us = POLL_US};
+	sentinel_make();
+}
+
+static void teardown(void)
+{
+	sentinel_free(sentinel);
+	for (unsigned i = 0; i < SENTINELS; i++)
+		fake_redis_stop(&fake[i]);
+	resolver_loop_close();
+}
+
+static void ask(void)
+{
+	unsigned before = answered;
+
+	sentinel_ask(sentinel);
+	ck_assert_uint_eq(answered, before); /* never from inside */
+	resolver_loop_await(&answered, before + 1);
+}
+
+/* Nobody listens there. */
+static void is_gone(unsigned i)
+{
+	at[i].port = 1;
+	sentinel_make();
+}
+
+START_TEST(the_first_tells_and_the_connection_stays)
+{
+	char where[32];
+
+	ask();
+	ask();
+	ck_assert_str_eq(host, "10.0.0.1");
+	ck_assert_uint_eq(port, 7000);
+	sentinel_where(sentinel, where, sizeof(where));
+	ck_assert_str_eq(where, "10.0.0.1:7000");
+	ck_assert_uint_eq(fake[0].connections, 1);
+	ck_assert_uint_eq(fake[0].questions, 2);
+	ck_assert_uint_eq(fake[1].connections + fake[2].connections, 0);
+}
+END_TEST
+
+START_TEST(the_one_that_answered_goes_first_the_next_time)
+{
+	is_gone(0);
+	fake[1].where = UNKNOWN;
+	ask();
+	ck_assert_uint_eq(port, 7000);
+	ask();
+	ck_assert_uint_eq(fake[1].questions, 1);
+	ck_assert_uint_eq(fake[2].questions, 2);
+	fake_redis_hang_up(&fake[2]);
+	ask();
+	ck_assert_uint_eq(fake[1].questions, 1);
+	ck_assert_uint_eq(fake[2].connections, 2);
+}
+END_TEST
+
+START_TEST(one_that_hangs_is_left_after_its_time)
+{
+	struct instant begin = clock_boottime();
+
+	conf.timeout_us = LATE_US;
+	fake[0].where = "";
+	fake[1].deaf = true;
+	ask();
+	ck_assert_uint_eq(port, 7000);
+	ck_assert_int_ge(instant_diff(clock_boottime(), begin), 2 * LATE_US - 20 * MSEC);
+	ck_assert_uint_eq(fake[2].questions, 1);
+}
+END_TEST
+
+START_TEST(a_name_is_resolved)
+{
+	at[0].host = "sentinel.example";
+	sentinel_make();
+	ask();
+	ck_assert_uint_eq(port, 7000);
+	ck_assert_uint_eq(fake[0].questions, 1);
+}
+END_TEST
+
+START_TEST(a_master_that_none_knows)
+{
+	for (unsigned i = 0; i < SENTINELS; i++)
+		fake[i].where = UNKNOWN;
+	ask();
+	ck_assert_str_eq(host, "");
+	ck_assert_str_eq(reason, "no sentinel knows a master named locks");
+}
+END_TEST
+
+START_TEST(each_tells_why_in_its_own_order)
+{
+	char expected[512];
+
+	fake[1].where = UNKNOWN;
+	fake[2].where = NULL;
+	is_gone(0);
+	snprintf(expected, sizeof(expected),
+	         "no sentinel tells where locks is: 127.0.0.1:1 Connection refused; 127.0.0.1:%u knows no such master; 127.0.0.1:%u is no sentinel", at[1].port,
+	         at[2].port);
+	for (unsigned i = 0; i < SENTINELS; i++) {
+		ask();
+		ck_assert_str_eq(reason, expected);
+	}
+}
+END_TEST
+
+static const char *const nonsense[] = {
+	"+OK\r\n", "*2\r\n$1\r\na\r\n$1\r\nb\r\n", "*2\r\n$1\r\na\r\n$1\r\n0\r\n", "*2\r\n$1\r\na\r\n$5\r\n65536\r\n", "*2\r\n$0\r\n\r\n$4\r\n7000\r\n",
+	"*2\r\n$3\r\na b\r\n$4\r\n7000\r\n", "*1\r\n$1\r\na\r\n", "*2\r\n:1\r\n:2\r\n", "?\r\n", "*2\r\n$1\r\na\r\n$12\r\n999999999999\r\n",
+};
+
+START_TEST(nonsense_is_no_address)
+{
+	fake[0].where = nonsense[_i];
+	ask();
+	ck_assert_uint_eq(port, 7000);
+	ck_assert_uint_eq(fake[1].questions, 1);
+}
+END_TEST
+
+START_TEST(a_password_is_shown_to_each_and_never_told)
+{
+	conf.password = (char[]){"secret-4711"};
+	ask();
+	ask();
+	ck_assert_uint_eq(fake[0].auths, 1);
+	for (unsigned i = 0; i < SENTINELS; i++)
+		fake[i].hands = "-WRONGPASS secret-4711 is wrong\r\n";
+	for (unsigned i = 0; i < SENTINELS; i++)
+		fake_redis_hang_up(&fake[i]);
+	ask();
+	ck_assert_msg(strstr(reason, "refuses: WRONGPASS") && !strstr(reason, "secret"), "%s", reason);
+}
+END_TEST
+
+START_TEST(a_move_is_told_once_while_the_master_is_followed)
+{
+	ask();
+	sentinel_follow(sentinel, true);
+	resolver_loop_await(&fake[0].questions, 4);
+	ck_assert_uint_eq(moved, 0);
+	fake[0].where = AT_7001;
+	resolver_loop_await(&moved, 1);
+	ck_assert_str_eq(reason, "10.0.0.1:7001");
+	resolver_loop_run(5 * POLL_US);
+	ck_assert_uint_eq(moved, 1);
+	ask();
+	ck_assert_uint_eq(port, 7001);
+}
+END_TEST
+
+START_TEST(who_does_not_follow_asks_nothing)
+{
+	ask();
+	sentinel_follow(sentinel, true);
+	sentinel_follow(sentinel, false);
+	resolver_loop_run(5 * POLL_US);
+	ck_assert_uint_eq(fake[0].questions, 1);
+}
+END_TEST
+
+START_TEST(sentinels_that_fall_silent_do_not_move_the_master)
+{
+	ask();
+	sentinel_follow(sentinel, true);
+	for (unsigned i = 0; i < SENTINELS; i++)
+		fake[i].where = UNKNOWN;
+	resolver_loop_await(&fake[2].questions, 2);
+	ck_assert_uint_eq(moved, 0);
+	ck_assert_uint_eq(answered, 1);
+	for (unsigned i = 0; i < SENTINELS; i++)
+		fake[i].where = AT_7001;
+	resolver_loop_await(&moved, 1);
+}
+END_TEST
+
+START_TEST(a_question_during_a_round_of_its_own_is_answered)
+{
+	ask();
+	sentinel_follow(sentinel, true);
+	fake[0].where = "";
+	conf.timeout_us = LATE_US;
+	resolver_loop_await(&fake[0].questions, 2);
+	ask();
+	ck_assert_uint_eq(port, 7000);
+	ck_assert_uint_eq(fake[1].questions, 1);
+}
+END_TEST
+
+Suite *sentinel_suite(void)
+{
+	Suite *s = suite_create("sentinel");
+	TCase *t = tcase_create("sentinel");
+
+	tcase_set_timeout(t, 60);
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, the_first_tells_and_the_connection_stays);
+	tcase_add_test(t, the_one_that_answered_goes_first_the_next_time);
+	tcase_add_test(t, one_that_hangs_is_left_after_its_time);
+	tcase_add_test(t, a_name_is_resolved);
+	tcase_add_test(t, a_master_that_none_knows);
+	tcase_add_test(t, each_tells_why_in_its_own_order);
+	tcase_add_loop_test(t, nonsense_is_no_address, 0, (int)(sizeof(nonsense) / sizeof(nonsense[0])));
+	tcase_add_test(t, a_password_is_shown_to_each_and_never_told);
+	tcase_add_test(t, a_move_is_told_once_while_the_master_is_followed);
+	tcase_add_test(t, who_does_not_follow_asks_nothing);
+	tcase_add_test(t, sentinels_that_fall_silent_do_not_move_the_master);
+	tcase_add_test(t, a_question_during_a_round_of_its_own_is_answered);
+	suite_add_tcase(s, t);
+	return s;
+}
