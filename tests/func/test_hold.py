@@ -98,6 +98,12 @@ class ForAProcess(Scripts):
         process.wait(10)
         until(lambda: holder.roles(name) == ["holder"], "it does not wait any more", 2)
 
+    def test_a_fence_that_cannot_be_printed_is_a_failure_and_leaves_no_lock(self):
+        name = self.name()
+        process = self.script("redlock hold --pid $$ %s >/dev/full; echo $?; read line" % name)
+        self.assertEqual(process.stdout.readline(), b"125\n")
+        self.assertEqual(self.connect().roles(name), [])
+
     def test_a_lost_lock_stops_the_script(self):
         name = self.name()
         if not self.r:
