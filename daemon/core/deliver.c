@@ -218,6 +218,8 @@ static void deliver_reentered(struct commander *x, struct claim *c, unsigned cou
 		tell_granted(x, holder, span_of(c->asking->tag), count);
 	}
 	metric_add(&x->core->metrics, METRIC_REENTRIES, 1);
+	if (x->attends) /* it waited to hold the name in the other mode, or beside another request of its owner */
+		slow_wait(x, c->session, lock_name(c->lock), c->asking->asked_at, "granted");
 	TAILQ_REMOVE(&c->session->claims, c, in_session);
 	claim_answered(x, c);
 	if (hears && !c->converts) /* else NOTICE_CONVERTED follows */
