@@ -58,6 +58,7 @@ enum purpose {
 	DRAW_PERMITS, /* what clients ask of semaphores */
 	DRAW_CHORES,  /* what clients defer and take */
 	DRAW_READ_FIELDS, /* further fields of what readers and writers ask */
+	DRAW_DRAINS,  /* daemons that drain */
 };
 
 struct stream {
