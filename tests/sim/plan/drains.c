@@ -31,6 +31,6 @@ void drains_draw(struct plan *p, uint64_t seed)
 		f->at_us = stream_range(&s, p->warm_us, p->length_us - 100 * MSEC);
 		left = p->length_us - f->at_us;
 		f->for_us = stream_range(&s, MSEC, left < 3 * p->max_lease_us ? left : 3 * p->max_lease_us);
-		f->x = stream_chance(&s, 50) ? stream_skewed(&s, 0, f->for_us) : 10 * f->for_us;
+		f->x = stream_chance(&s, 50) ? stream_skewed(&s, 0, f->for_us) : -1;
 	}
 }

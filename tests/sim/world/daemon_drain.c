@@ -23,7 +23,7 @@ static void drain_ask(struct sim_daemon *d, int64_t in_us)
 	open.session.id = ask.session.id = gone.session.id = d->admin;
 	open.session.peer = &admin;
 	ask.session.line = line;
-	ask.session.n = (size_t)snprintf(line, sizeof(line), "DRAIN in=%" PRId64 "us", in_us);
+	ask.session.n = (size_t)snprintf(line, sizeof(line), in_us < 0 ? "DRAIN" : "DRAIN in=%" PRId64 "us", in_us);
 	gone.session.how = GONE_HANGUP;
 	daemon_step(d, &open);
 	daemon_step(d, &ask);
@@ -37,7 +37,7 @@ bool daemon_drain(struct sim_daemon *d, int64_t in_us)
 	d->drains = true;
 	d->drain_grants = -1;
 	d->drain_late = 0;
-	d->drain_until = instant_add(daemon_boot(d), in_us);
+	d->drain_until = in_us < 0 ? INSTANT_NEVER : instant_add(daemon_boot(d), in_us);
 	drain_ask(d, in_us);
 	d->drain_grants = service_metrics(d->service)->value[METRIC_GRANTS];
 	look_again(d);
