@@ -4,6 +4,7 @@
 
 #include "daemon/core/admin.h"
 #include "daemon/core/alarms.h"
+#include "daemon/core/former.h"
 #include "daemon/core/groups.h"
 #include "daemon/core/noted.h"
 #include "daemon/core/permits.h"
@@ -235,6 +236,7 @@ static void deliver_lost(struct commander *x, struct claim *c)
 		         core_quoted(x->core, (struct span){who, session_who(c->session, who)}), c->session->serial,
 		         core_quoted(x->core, lock_name(c->lock)), c->token, loss_word(c->loss));
 	remember_lost(x, c);
+	former(x, c, loss_word(c->loss));
 	watch(x, c, WATCH_LOST);
 	c->not_notified = true;
 	if (session_listens(c))
