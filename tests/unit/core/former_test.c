@@ -62,6 +62,8 @@ END_TEST
 
 START_TEST(short_holds_are_not_remembered_and_of_long_ones_the_last)
 {
+	char row[80];
+
 	cluster_begin(3);
 	holds(1, FORMER_LEAST_US - 1);
 	says(3, "SHOW a former=yes");
@@ -69,8 +71,10 @@ START_TEST(short_holds_are_not_remembered_and_of_long_ones_the_last)
 	for (unsigned i = 0; i < FORMER_HOLDS + 2; i++)
 		holds(1, FORMER_LEAST_US + i * MSEC);
 	says(3, "SHOW a former=yes");
-	for (unsigned i = 1; i <= FORMER_HOLDS; i++)
-		hears(3, "\\* role=former pos=%u * held_ms=%u *", i, 100 + FORMER_HOLDS + 2 - i);
+	for (unsigned i = 1; i <= FORMER_HOLDS; i++) {
+		snprintf(row, sizeof(row), "\\* role=former pos=%u * held_ms=%u *", i, 100 + FORMER_HOLDS + 2 - i);
+		hears(3, row);
+	}
 	hears(3, "OK n=4");
 }
 END_TEST
