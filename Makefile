@@ -208,6 +208,7 @@ CORE := \
 	daemon/core/semaphore.c \
 	daemon/core/semaphores.c \
 	daemon/core/slow.c \
+	daemon/core/former.c \
 	daemon/core/service.c \
 	daemon/core/session.c \
 	daemon/core/settle.c \
@@ -509,8 +510,7 @@ deps: ## install the Debian packages that are needed (as root, or through sudo)
 
 ARGS ?=
 run: $(O)/redlockd $(O)/redlock ## start the daemon here, on the memory store (ARGS= are its arguments)
-	@sh daemon/next.sh $(O) $(ARGS)
-	@echo "in a browser:               http://127.0.0.1:7421/                who holds what, and who waits for it"
+	@sh daemon/next.sh $(O) --set listen.http=127.0.0.1:7421 $(ARGS)
 	@exec $(O)/redlockd --set listen.http=127.0.0.1:7421 $(ARGS)
 
 help: ## this list

@@ -41,25 +41,42 @@ void board_release(struct board *b)
 	free(b->stores);
 }
 
-/* Copies as much of text as has this width. */
-static const char *cut(struct span text, size_t width, char out[CELL_BYTES])
+/* Copies as much as has this width of a text that a terminal may see as it is. */
+static char *fit(struct span text, size_t width, char out[CELL_BYTES])
 {
-	size_t n = shown_text(text, out, CELL_BYTES / 2);
+	size_t n = MIN(text.n, CELL_BYTES / 2);
 
-	while (n && (shown_width((struct span){out, n}) > width || (out[n] & 0xc0) == 0x80))
-		out[--n] = '\0';
+	while (n && (shown_width((struct span){text.p, n}) > width || (n < text.n && (text.p[n] & 0xc0) == 0x80)))
+		n--;
+	memcpy(out, text.p, n);
+	out[n] = '\0';
 	return out;
 }
 
-/* The same, padded with blanks. */
-static const char *cell(struct span text, size_t width, char out[CELL_BYTES])
+/* The same of any text. */
+static const char *cut(struct span text, size_t width, char out[CELL_BYTES])
 {
-	size_t n = strlen(cut(text, width, out)), has = shown_width((struct span){out, n});
+	char shown[CELL_BYTES / 2];
+	size_t n = shown_text(text, shown, sizeof(shown));
+
+	return fit((struct span){shown, n}, width, out);
+}
+
+/* Adds blanks up to this width. */
+static const char *padded(char *out, size_t width)
+{
+	size_t n = strlen(out), has = shown_width((struct span){out, n});
 
 	for (; has < width && n < CELL_BYTES - 1; has++)
 		out[n++] = ' ';
 	out[n] = '\0';
 	return out;
+}
+
+static const char *cell(struct span text, size_t width, char out[CELL_BYTES])
+{
+	cut(text, width, out);
+	return padded(out, width);
 }
 
 static void node_row(void *arg, const struct redlock_line *row)
@@ -74,7 +91,7 @@ static void node_row(void *arg, const struct redlock_line *row)
 	snprintf(text, sizeof(text), rtt_us ? "%s %" PRId64 ".%02d ms" : "%s", state, rtt_us / 1000, (int)(rtt_us % 1000 / 10));
 	cell(field_of(row, "node"), 20, name);
 	(void)text_add(b->stores, at, STORES_BYTES, "%s%s %s", b->nodes == 0 ? "" : b->nodes % 2 ? "  " : "\n", name,
-		       b->nodes % 2 ? cut(span_of(text), 18, out) : cell(span_of(text), 18, out));
+		       b->nodes % 2 ? fit(span_of(text), 18, out) : padded(fit(span_of(text), 18, out), 18));
 	b->nodes++;
 }
 
@@ -223,10 +240,10 @@ static unsigned head_print(FILE *out, const struct board *b, const struct board_
 		 b->joined, b->nodes, b->joined < b->quorum ? " NO QUORUM" : "", b->sessions, b->locks_held, b->waiters);
 	if (b->before_us && took_us > 0)
 		text_add(text, strlen(text), sizeof(text), "  grants/s %" PRId64, (b->grants - b->grants_before) * 1000000 / took_us);
-	fputs(cut(span_of(text), view->width, shown), out);
+	fputs(fit(span_of(text), view->width, shown), out);
 	line_end(out, view);
 	for (; *at; at += strcspn(at, "\n") + (at[strcspn(at, "\n")] == '\n')) {
-		fputs(cut((struct span){at, strcspn(at, "\n")}, view->width, shown), out);
+		fputs(fit((struct span){at, strcspn(at, "\n")}, view->width, shown), out);
 		line_end(out, view);
 		lines++;
 	}
@@ -254,7 +271,7 @@ static void lock_print(FILE *out, const struct board *b, const struct board_lock
 	if (l->valid_ms >= 0)
 		age_text(l->valid_ms, left);
 	fprintf(out, "%s  %s  %6s%s  %s %6s  %5" PRId64, cell((struct span){l->name, l->name_n}, name_width, name),
-		cell(span_of(l->holder), texts - name_width, holder), held, l->alarm ? "!" : " ", lease, left, l->waiters);
+		padded(fit(span_of(l->holder), texts - name_width, holder), texts - name_width), held, l->alarm ? "!" : " ", lease, left, l->waiters);
 }
 
 static void columns_print(FILE *out, const struct board_view *view)
@@ -303,7 +320,7 @@ static int queue_print(FILE *out, const struct board_lock *l, struct redlock *c,
 	line_end(out, view);
 	shown_text((struct span){l->name, l->name_n}, shown, sizeof(shown));
 	snprintf(title, sizeof(title), "The queue of %s: %" PRId64 " %s", shown, l->waiters, l->waiters == 1 ? "waits" : "wait");
-	fputs(cut(span_of(title), view->width, shown), out);
+	fputs(fit(span_of(title), view->width, shown), out);
 	line_end(out, view);
 	snprintf(line, sizeof(line), "SHOW %s", quoted);
 	r = redlock_request(c, line, 0, queue_row, &q);

@@ -57,6 +57,8 @@ static void daemon_tell(struct findings *f, const struct redlock_line *hello, in
 struct holds_told {
 	struct findings *findings;
 	unsigned n;
+	char after[4 * NAME_MAX_BYTES + 3]; /* the last name, quoted; "" before the first page */
+	bool got;
 };
 
 static void lock_row(void *arg, const struct redlock_line *row)
@@ -65,6 +67,7 @@ static void lock_row(void *arg, const struct redlock_line *row)
 	struct redlock_bytes name = redlock_line_find(row, "name"), holder = redlock_line_find(row, "holder");
 	char lock[TEXT_BYTES], who[TEXT_BYTES], age[AGE_BYTES];
 
+	told->got = name.p && !redlock_quote(name, told->after, sizeof(told->after));
 	if (!redlock_line_find(row, "alarm").p || told->n++ >= HOLDS_TOLD)
 		return;
 	shown_text((struct span){name.p, name.n}, lock, sizeof(lock));
@@ -73,11 +76,18 @@ static void lock_row(void *arg, const struct redlock_line *row)
 		     "%s is held by %s for %s, longer than alarm.held", lock, who, age_text(redlock_line_number(row, "held_ms", 0), age));
 }
 
+/* Page by page: a daemon may have more locks than it tells in one answer. */
 static int holds_examine(struct findings *f, struct redlock *c)
 {
 	struct holds_told told = {.findings = f};
-	int r = redlock_request(c, "LIST locks limit=10000", 0, lock_row, &told);
+	char line[sizeof(told.after) + 40];
+	int r;
 
+	do {
+		snprintf(line, sizeof(line), "LIST locks limit=1000%s%s", told.after[0] ? " after=" : "", told.after);
+		told.got = false;
+		r = redlock_request(c, line, 0, lock_row, &told);
+	} while (!r && told.got && redlock_line_number(redlock_answer(c), "more", 0) > 0);
 	if (told.n > HOLDS_TOLD)
 		finding_tell(f, "held", FINDING_WARN, "redlock ls shows all", "%u further locks are held for longer than alarm.held", told.n - HOLDS_TOLD);
 	return r;

@@ -149,16 +149,20 @@ static _Noreturn void background(const struct invocation *in, int process, int r
 }
 
 /* Waits for the fence, the end of the background, or that of the script. */
-static int background_await(pid_t child, int process, int report)
+static int background_await(const struct invocation *in, pid_t child, int process, int report)
 {
 	struct pollfd fds[] = {{.fd = report, .events = POLLIN}, {.fd = process, .events = POLLIN}};
 	int64_t fence;
-	int status;
+	int status, r;
 
 	while (poll(fds, 2, -1) < 0 && errno == EINTR)
 		;
-	if (fds[0].revents && read(report, &fence, sizeof(fence)) == sizeof(fence))
-		return fence_print(fence);
+	if (fds[0].revents && read(report, &fence, sizeof(fence)) == sizeof(fence)) {
+		r = fence_print(fence);
+		if (r) /* the script takes this for a failure, and so holds nothing */
+			(void)letting_ask(in->pid, in->operand);
+		return r;
+	}
 	if (!fds[0].revents) /* the script has ended: the background gives up when this process has gone */
 		return EXIT_FAILED;
 	return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILED;
@@ -183,7 +187,7 @@ static int hold_for_process(const struct invocation *in)
 		background(in, process, ends[1]);
 	}
 	close(ends[1]);
-	return background_await(child, process, ends[0]);
+	return background_await(in, child, process, ends[0]);
 }
 
 /* --- letting go --- */

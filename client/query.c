@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PAGE_ROWS 1000
 
@@ -26,8 +27,16 @@ struct listing {
 	const char *key;                    /* the field by which a page continues the one before */
 	char after[4 * NAME_MAX_BYTES + 3]; /* the last key, quoted; "" before the first page */
 	size_t got;                         /* how many rows this page had */
-	bool held;                          /* SHOW: somebody holds the lock, or it is kept for a while */
+	bool held;                          /* SHOW: somebody holds the lock, or it is kept for a while … */
+	size_t former;                      /* … and so many rows are of those who held it before */
+	char host[128];                     /* SHOW: the host of a holder elsewhere; "": there is none */
 };
+
+static void host_note(struct listing *l, struct redlock_bytes role, struct redlock_bytes holder)
+{
+	if (role.n == 6 && !memcmp(role.p, "holder", 6) && holder.n > 1 && holder.p[0] == '@')
+		shown_text((struct span){holder.p + 1, holder.n - 1}, l->host, sizeof(l->host));
+}
 
 static void listing_row(void *arg, const struct redlock_line *row)
 {
@@ -37,6 +46,8 @@ static void listing_row(void *arg, const struct redlock_line *row)
 	if (!key.p || redlock_quote(key, l->after, sizeof(l->after)))
 		l->after[0] = '\0';
 	l->held |= (role.n == 6 && !memcmp(role.p, "holder", 6)) || (role.n == 4 && !memcmp(role.p, "kept", 4));
+	host_note(l, role, redlock_line_find(row, "holder"));
+	l->former += role.n == 6 && !memcmp(role.p, "former", 6);
 	l->got++;
 	rows_add(l->rows, row);
 }
@@ -164,21 +175,23 @@ int show_main(const struct invocation *in)
 	}
 	r = listing_begin(&l, in, "pos",
 			  "role pos holder kept_by name pid uid peer session held_ms seen_ms waited_ms priority "
-			  "kept_ms valid_ms ttl_ms fence count mode owner note");
+			  "kept_ms ended_ms end valid_ms ttl_ms fence count mode owner note");
 	if (r)
 		return r;
-	snprintf(l.line, sizeof(l.line), "SHOW %s all=yes", quoted);
+	snprintf(l.line, sizeof(l.line), "SHOW %s all=yes former=yes", quoted);
 	r = redlock_request(l.c, l.line, 0, listing_row, &l);
 	known = r || !redlock_line_find(redlock_answer(l.c), "known").p;
 	r = listing_end(&l, r);
+	shown_text(span_of(in->operand), shown, sizeof(shown));
+	if (!r && l.host[0] && !in->json && isatty(STDERR_FILENO) && stderr_is_ready())
+		complain("pid and note of a holder on %s are known there: redlock --addr %s:7420 show %s", l.host, l.host, shown);
 	if (r || l.held)
 		return r;
-	shown_text(span_of(in->operand), shown, sizeof(shown));
 	if (!known) {
 		complain("it is not known who has %s: too few stores answer, or they disagree", shown);
 		return EX_UNAVAILABLE;
 	}
-	if (!l.got && !in->json)
+	if (l.got == l.former && !in->json)
 		complain("%s is free", shown);
 	return EXIT_NO;
 }

@@ -5,19 +5,25 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
 static struct termios before;
-static volatile sig_atomic_t ends;
+static volatile sig_atomic_t ends, stops;
 static char typed[64]; /* what was read and not taken yet */
 static size_t typed_n;
 
 static void on_end(int signal)
 {
 	ends = signal;
+}
+
+static void on_stop(int signal)
+{
+	stops = signal;
 }
 
 static void on_resize(int signal)
@@ -32,6 +38,8 @@ static void signals_take(void)
 
 	for (size_t i = 0; i < sizeof(last) / sizeof(last[0]); i++)
 		sigaction(last[i], &action, NULL);
+	action.sa_handler = on_stop;
+	sigaction(SIGTSTP, &action, NULL);
 	action.sa_handler = on_resize;
 	sigaction(SIGWINCH, &action, NULL);
 }
@@ -48,30 +56,51 @@ static void text_write(const char *text, size_t n)
 	}
 }
 
-bool screen_open(void)
+/* A terminal of no type, or a dumb one, has no cursor to move. */
+static bool terminal_obeys(void)
 {
-	static const char begin[] = "\033[?1049h\033[?25l"; /* the other screen, without a cursor */
-	struct termios raw;
+	const char *type = getenv("TERM");
 
-	if (!isatty(STDOUT_FILENO) || tcgetattr(STDIN_FILENO, &before))
-		return false;
-	raw = before;
+	return type && *type && strcmp(type, "dumb") != 0;
+}
+
+static bool screen_enter(void)
+{
+	static const char begin[] = "\033[?1049h\033[?25l\033[?7l"; /* the other screen, without a cursor; what is too wide is cut off */
+	struct termios raw = before;
+
 	raw.c_lflag &= (tcflag_t) ~(ICANON | ECHO);
 	raw.c_cc[VMIN] = 0;
 	raw.c_cc[VTIME] = 0;
 	if (tcsetattr(STDIN_FILENO, TCSANOW, &raw))
 		return false;
-	signals_take();
 	text_write(begin, sizeof(begin) - 1);
 	return true;
 }
 
+bool screen_open(void)
+{
+	if (!terminal_obeys() || !isatty(STDOUT_FILENO) || tcgetattr(STDIN_FILENO, &before))
+		return false;
+	signals_take();
+	return screen_enter();
+}
+
 void screen_close(void)
 {
-	static const char end[] = "\033[?25h\033[?1049l";
+	static const char end[] = "\033[?7h\033[?25h\033[?1049l";
 
 	text_write(end, sizeof(end) - 1);
 	tcsetattr(STDIN_FILENO, TCSANOW, &before);
+}
+
+/* SIGTSTP, as from Ctrl-Z: the shell gets its screen back, until it lets this process go on. */
+static void screen_stop(void)
+{
+	stops = 0;
+	screen_close();
+	raise(SIGSTOP);
+	(void)screen_enter();
 }
 
 void screen_size(unsigned *ret_width, unsigned *ret_height)
@@ -85,6 +114,14 @@ void screen_size(unsigned *ret_width, unsigned *ret_height)
 
 void screen_draw(const char *text, size_t n)
 {
+	unsigned width, height;
+	const char *end = text;
+
+	screen_size(&width, &height);
+	while (height-- && (end = memchr(end, '\n', n - (size_t)(end - text))))
+		end++;
+	if (end) /* a line more than there are would move the first one out of sight */
+		n = (size_t)(end - text) - 1;
 	text_write("\033[H\033[K", 6);
 	text_write(text, n);
 	text_write("\033[J", 3);
@@ -125,6 +162,8 @@ enum screen_key screen_key(int64_t most_ms)
 			return key;
 	if (ends)
 		return KEY_QUIT;
+	if (stops)
+		screen_stop();
 	if (poll(&fd, 1, most_ms > 0 ? (int)most_ms : 0) <= 0)
 		return ends ? KEY_QUIT : KEY_NONE;
 	n = read(STDIN_FILENO, typed, sizeof(typed));

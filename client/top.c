@@ -4,6 +4,7 @@
 #include "client/commands.h"
 #include "client/complaint.h"
 #include "client/dial.h"
+#include "client/person.h"
 #include "client/screen.h"
 
 #include <stdio.h>
@@ -17,12 +18,20 @@
 struct top {
 	const struct invocation *in;
 	struct redlock *c; /* NULL: the daemon is away */
+	char why[256];
 	struct board board;
 	struct board_view view;
 };
 
+/* What went wrong, as a terminal may see it. */
+static void top_note(struct top *t)
+{
+	shown_text(span_of(redlock_errmsg(t->c)), t->why, sizeof(t->why));
+}
+
 static void top_leave(struct top *t)
 {
+	top_note(t);
 	redlock_close(t->c);
 	t->c = NULL;
 	t->board.server[0] = '\0'; /* the next one may be another */
@@ -40,14 +49,14 @@ static void top_draw(struct top *t)
 	screen_size(&t->view.width, &t->view.height);
 	if (t->c)
 		r = board_print(out, &t->board, t->c, &t->view);
-	if (!t->c || r)
-		fprintf(out, "%s\r\n\033[K", redlock_errmsg(t->c));
+	if (r && t->c)
+		top_leave(t);
+	if (!t->c)
+		fprintf(out, "%s\r\n\033[K", t->why);
 	fputs("q quits; up and down choose a lock, left and right the order\r", out);
 	fclose(out);
 	screen_draw(text, n);
 	free(text);
-	if (r && t->c)
-		top_leave(t);
 }
 
 /* The selected lock stays selected, wherever it stands now. */
@@ -56,8 +65,10 @@ static void top_ask(struct top *t)
 	struct board *b = &t->board;
 	char *selected = t->view.selected < b->n ? strdup(b->lock[t->view.selected].name) : NULL;
 
-	if (!t->c && redlock_open(t->in->addr, TIMEOUT_MS, &t->c))
+	if (!t->c && redlock_open(t->in->addr, TIMEOUT_MS, &t->c)) {
 		t->c = NULL;
+		top_note(t);
+	}
 	if (t->c && board_ask(b, t->c, t->view.order))
 		top_leave(t);
 	for (size_t i = 0; selected && t->view.selected > 0 && i < b->n; i++)
@@ -127,7 +138,7 @@ int top_main(const struct invocation *in)
 		top_loop(&t);
 		screen_close();
 	} else {
-		complain("top needs a terminal; top --once prints what it would show");
+		complain("top needs a terminal with a cursor to move, and TERM that says so; top --once prints what it would show");
 		r = EX_USAGE;
 	}
 	board_release(&t.board);

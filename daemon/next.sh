@@ -6,6 +6,7 @@ build=$1
 shift
 tcp=$("$build/redlockd" "$@" --dump-config 2>/dev/null | sed -n '/^listen:/,/^[^ ]/s/^  tcp: \([^ ]*\).*/\1/p' | tr -d '"')
 unix=$("$build/redlockd" "$@" --dump-config 2>/dev/null | sed -n '/^listen:/,/^[^ ]/s/^  unix: \([^ ]*\).*/\1/p' | tr -d '"')
+http=$("$build/redlockd" "$@" --dump-config 2>/dev/null | sed -n '/^listen:/,/^[^ ]/s/^  http: \([^ ]*\).*/\1/p' | tr -d '"')
 addr=
 case $unix in
 /run/redlockd/redlockd.sock | "") ;;
@@ -19,3 +20,7 @@ esac
 printf '%-27s %-36s %s\n' "Next, in another terminal:" "$build/redlock$addr run demo -- sleep 60" "holds the lock 'demo' while its command runs" \
 	"in a third one:" "$build/redlock$addr run demo -- echo mine" "waits for it; $build/redlock$addr ls shows who holds it" \
 	"or by hand:" "$nc" "then type: LOCK demo wait=5s     (HELP lists the rest)"
+case $http in
+no | "" | unix:*) ;;
+*) printf '%-27s %-36s %s\n' "in a browser:" "http://$http/" "who holds what, and who waits for it" ;;
+esac

@@ -9,6 +9,7 @@
 #include "daemon/core/remember.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/rows.h"
+#include "daemon/core/slow.h"
 #include "daemon/core/pass.h"
 #include "daemon/core/take.h"
 #include "daemon/core/tell.h"
@@ -184,6 +185,8 @@ void group_win_all(struct commander *x, struct group *g)
 	}
 	for (unsigned i = 0; i < g->parts; i++)
 		watch_who_waits(x, group_own(x, g, &g->part[i]));
+	if (x->attends)
+		slow_wait_of_group(x, g->session, part_name(&g->part[g->next < g->parts ? g->next : 0]), g->parts, g->asked_at);
 	group_answered(x, g);
 }
 
@@ -201,5 +204,7 @@ void group_win_one(struct commander *x, struct group *g, struct part *p)
 		group_tell(x, g, c, "OK", c->count);
 	group_fold(x, c);
 	watch_who_waits(x, c);
+	if (x->attends)
+		slow_wait_of_group(x, g->session, lock_name(c->lock), g->parts, g->asked_at);
 	group_answered(x, g);
 }

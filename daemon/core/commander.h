@@ -25,6 +25,7 @@ struct commander {
 	} lists;
 	struct waittable *waittable; /* NULL: nobody waits while holding something, see waittable.h */
 	struct noted *noted;         /* NULL: nothing was granted yet, see noted.h */
+	struct formers *formers;     /* NULL: no long hold has ended yet, see former.h */
 	struct auths *auths;         /* NULL: nobody has sent AUTH yet, see auth.c */
 	unsigned asked_names;        /* calls to stores about names that are not answered */
 	TAILQ_HEAD(inquiries, inquiry) inquiries; /* what the stores are asked for COMPLETE, RECENT and FORGET */

@@ -4,6 +4,7 @@
 
 #include "daemon/core/admin.h"
 #include "daemon/core/alarms.h"
+#include "daemon/core/former.h"
 #include "daemon/core/groups.h"
 #include "daemon/core/noted.h"
 #include "daemon/core/permits.h"
@@ -218,6 +219,8 @@ static void deliver_reentered(struct commander *x, struct claim *c, unsigned cou
 		tell_granted(x, holder, span_of(c->asking->tag), count);
 	}
 	metric_add(&x->core->metrics, METRIC_REENTRIES, 1);
+	if (x->attends) /* it waited to hold the name in the other mode, or beside another request of its owner */
+		slow_wait(x, c->session, lock_name(c->lock), c->asking->asked_at, "granted");
 	TAILQ_REMOVE(&c->session->claims, c, in_session);
 	claim_answered(x, c);
 	if (hears && !c->converts) /* else NOTICE_CONVERTED follows */
@@ -233,6 +236,7 @@ static void deliver_lost(struct commander *x, struct claim *c)
 		         core_quoted(x->core, (struct span){who, session_who(c->session, who)}), c->session->serial,
 		         core_quoted(x->core, lock_name(c->lock)), c->token, loss_word(c->loss));
 	remember_lost(x, c);
+	former(x, c, loss_word(c->loss));
 	watch(x, c, WATCH_LOST);
 	c->not_notified = true;
 	if (session_listens(c))

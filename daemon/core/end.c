@@ -2,6 +2,7 @@
 /* See end.h. */
 #include "daemon/core/end.h"
 
+#include "daemon/core/former.h"
 #include "daemon/core/groups.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/list.h"
@@ -69,8 +70,10 @@ static void session_drop_claims(struct commander *x, struct session *s, bool wai
 		if ((c->state == CLAIM_WAITING) != waiting)
 			continue;
 		TAILQ_REMOVE(&s->claims, c, in_session);
-		if (c->state == CLAIM_HELD)
+		if (c->state == CLAIM_HELD) {
+			former(x, c, how == ENDING_QUIT ? "quit" : "session");
 			watch(x, c, WATCH_RELEASED);
+		}
 		if (how == ENDING_QUIT && c->state == CLAIM_HELD)
 			hold_unlock(x->engine, c, 0, NULL);
 		else

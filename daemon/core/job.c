@@ -3,6 +3,7 @@
 #include "daemon/core/job.h"
 
 #include "daemon/base/netstring.h"
+#include "daemon/core/former.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/tell.h"
@@ -178,6 +179,7 @@ void job_unlock(struct commander *x, struct session *s, const struct job *job)
 	TAILQ_REMOVE(&s->claims, c, in_session);
 	s->held--;
 	if (c->state == CLAIM_HELD) {
+		former(x, c, "released");
 		watch(x, c, WATCH_RELEASED);
 		hold_unlock(x->engine, c, 0, NULL);
 	} else {

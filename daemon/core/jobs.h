@@ -66,7 +66,8 @@ struct take {
 	struct group *group;         /* asks for the lock of the job that it was given; NULL: it was given none, and is among queue.waiting */
 	struct job *job;             /* that job, which is not the session's yet; NULL: none */
 	struct span payload;         /* owned; of that job */
-	int64_t due_ms;              /* likewise */
+	int64_t due_ms;              /* likewise, by the clock of the home … */
+	struct instant due_at;       /* … and by ours, as far as that is known */
 	struct instant asked_at, wait_until;
 	struct timer timer;          /* patient: the end of the wait */
 	int64_t ttl_us;

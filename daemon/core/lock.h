@@ -39,6 +39,7 @@ struct pending {
 	char tag[TAG_MAX + 1];
 	struct instant asked_at;    /* EXTEND */
 	struct permit *permit;      /* EXTEND of a permit: see permits.h; NULL: of a lock */
+	bool formers;               /* SHOW: also who held it before */
 	bool free;                  /* SHOW: a quorum has nothing of that name */
 	bool broken;                /* BREAK: sessions of this daemon have lost it */
 	struct elsewhere elsewhere; /* SHOW: or, if known, a quorum has this; neither: it is not known */

@@ -3,6 +3,7 @@
 #include "daemon/core/owned.h"
 
 #include "daemon/core/engine.h"
+#include "daemon/core/former.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/job.h"
 #include "daemon/core/pending.h"
@@ -115,6 +116,7 @@ void lock_unlock(struct commander *x, struct session *s)
 		return;
 	}
 	remember_freed(x, c);
+	former(x, c, "released");
 	watch(x, c, WATCH_RELEASED);
 	claim_leave_session(s, c);
 	if (request_has(q, FIELD_SYNC) && q->field[FIELD_SYNC].number)

@@ -159,6 +159,13 @@ static bool job_read(struct commander *x, struct job_queue *queue, struct span t
 	return true;
 }
 
+static struct instant due_by_our_clock(const struct member_clock *home, int64_t due_ms)
+{
+	if (!home->known || due_ms < 0 || due_ms > INT64_MAX / 2 / MSEC) /* INT64_MAX / 2: no moment of a clock */
+		return INSTANT_PAST;
+	return (struct instant){due_ms * MSEC - home->low - (home->high - home->low) / 2};
+}
+
 static void take_give(struct commander *x, struct take *take, struct job *job, struct span payload, int64_t due_ms)
 {
 	struct job_queue *queue = take->queue;
@@ -205,6 +212,7 @@ static void queue_got(struct commander *x, struct job_queue *queue, const struct
 	if (joined && job_is_worth_it(x, job))
 		take = take_for(x, queue, job);
 	if (take) {
+		take->due_at = due_by_our_clock(&x->engine->members.node[q->node].clock, due_ms);
 		take_give(x, take, job, payload, due_ms);
 		return;
 	}

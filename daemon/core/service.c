@@ -14,6 +14,7 @@
 #include "daemon/core/end.h"
 #include "daemon/core/engine.h"
 #include "daemon/core/fire.h"
+#include "daemon/core/former.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/hangup.h"
 #include "daemon/core/home.h"
@@ -80,6 +81,7 @@ void service_free(struct service *s)
 	session_table_release(&s->sessions);
 	noted_free(&s->commander);
 	alarms_free(&s->core);
+	formers_free(&s->commander);
 	core_release(&s->core);
 	free(s);
 }

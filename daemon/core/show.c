@@ -3,6 +3,7 @@
 #include "daemon/core/show.h"
 
 #include "daemon/core/announce.h"
+#include "daemon/core/former.h"
 #include "daemon/core/look.h"
 #include "daemon/core/pending.h"
 #include "daemon/core/rows.h"
@@ -192,13 +193,20 @@ static void show_done(struct commander *x, struct session *s, struct span tag, u
 static const struct pending not_asked;
 
 /* p: what the stores said, or not_asked. */
-static void show(struct commander *x, struct session *s, struct span tag, const struct lock *l, const struct elsewhere *elsewhere, const struct pending *p)
+static bool wants(const struct commander *x, enum field f)
+{
+	return request_has(&x->request, f) && x->request.field[f].number;
+}
+
+static void show(struct commander *x, struct session *s, struct span tag, const struct lock *l, const struct elsewhere *elsewhere, const struct pending *p,
+		 bool formers)
 {
 	size_t begin = s->unsent;
 	unsigned holders = lock_holders(l), first = rows_holders(x, s, tag, l, elsewhere), next = row_next(x, s, tag, l, &p->next);
 	unsigned waiters = rows_waiters(x, s, tag, l, begin, next), left_out = holders > first ? holders - first : 0;
+	unsigned former = formers ? former_rows(x, s, tag, lock_name(l)) : 0;
 
-	show_done(x, s, tag, first + waiters, l->contender->patient + next - waiters + left_out, first > 0 || p->free);
+	show_done(x, s, tag, first + waiters + former, l->contender->patient + next - waiters + left_out, first > 0 || p->free);
 }
 
 /* Whether this daemon keeps track of a holder elsewhere, since somebody here waits. What the stores said before they fell silent may be outdated. */
@@ -214,28 +222,27 @@ void show_answer(struct commander *x, struct session *s, const struct pending *p
 	bool undecided = !lock_is_idle(l) && is_own(x, &p->elsewhere);
 
 	if (is_watched(l))
-		show(x, s, span_of(p->tag), l, &l->contender->elsewhere, p);
+		show(x, s, span_of(p->tag), l, &l->contender->elsewhere, p, p->formers);
 	else
-		show(x, s, span_of(p->tag), l, undecided ? &not_asked.elsewhere : &p->elsewhere, p);
-}
-
-static bool wants_all(const struct commander *x)
-{
-	return request_has(&x->request, FIELD_ALL) && x->request.field[FIELD_ALL].number;
+		show(x, s, span_of(p->tag), l, undecided ? &not_asked.elsewhere : &p->elsewhere, p, p->formers);
 }
 
 void serve_SHOW(struct commander *x, struct session *s)
 {
 	struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
 	const struct semaphore *m = semaphore_find(x, x->request.word[0]);
+	struct pending *p;
 
 	if (m) {
 		semaphore_show(x, s, m);
 		return;
 	}
 	/* Held or kept by this daemon, or being asked for. */
-	if (l && !wants_all(x) && (is_watched(l) || l->lease.state != LEASE_NONE || l->contender->state == CONTENDER_ACQUIRING))
-		show(x, s, x->request.tag, l, &l->contender->elsewhere, &not_asked);
-	else if (pendings_within_limit(x, s))
-		look_begin(x->engine, pending_of_request(x, s, lock_find_or_add(&x->engine->table, x->request.word[0])));
+	if (l && !wants(x, FIELD_ALL) && (is_watched(l) || l->lease.state != LEASE_NONE || l->contender->state == CONTENDER_ACQUIRING)) {
+		show(x, s, x->request.tag, l, &l->contender->elsewhere, &not_asked, wants(x, FIELD_FORMER));
+	} else if (pendings_within_limit(x, s)) {
+		p = pending_of_request(x, s, lock_find_or_add(&x->engine->table, x->request.word[0]));
+		p->formers = wants(x, FIELD_FORMER);
+		look_begin(x->engine, p);
+	}
 }

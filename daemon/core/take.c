@@ -7,6 +7,7 @@
 #include "daemon/core/group.h"
 #include "daemon/core/job.h"
 #include "daemon/core/rules.h"
+#include "daemon/core/slow.h"
 #include "daemon/core/tell.h"
 
 #include <stdlib.h>
@@ -203,6 +204,8 @@ void take_won(struct commander *x, struct take *take, const struct claim *claim)
 {
 	job_hold(x, take->job, take->session, take->job->renew_at);
 	reply_taken(x, take, claim);
+	if (x->attends)
+		slow_wait_of_take(x, take->session, take->job->queue, instant_max(take->asked_at, take->due_at));
 	take_answered(x, take);
 }
 

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define MAGIC      "redlockK"
-#define VERSION    1U
+#define VERSION    2U
 #define SLAB_MAGIC 0x736c6162U
 #define PAGE       ((size_t)4096)
 #define SLAB_LEAST ((size_t)16 * 1024)
@@ -27,6 +27,7 @@
 struct file_head {
 	char magic[8];
 	uint32_t version, layout, id, lost;
+	uint64_t bytes; /* up to the end of the last slab: a file that was cut, though between two slabs, is damaged */
 };
 
 struct slab_head {
@@ -99,7 +100,7 @@ int keyfile_new(int dir, uint32_t id, uint32_t layout, struct keyfile **ret)
 		keyfile_free(f);
 		return r;
 	}
-	*f->head = (struct file_head){.magic = MAGIC, .version = VERSION, .layout = layout, .id = id};
+	*f->head = (struct file_head){.magic = MAGIC, .version = VERSION, .layout = layout, .id = id, .bytes = PAGE};
 	*ret = f;
 	return 0;
 }
@@ -159,6 +160,8 @@ void *keyfile_slab(struct keyfile *f, size_t object, size_t *ret_bytes)
 		return NULL;
 	}
 	slab_begin(head, object, bytes);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	f->head->bytes = f->bytes;
 	m = mem_alloc(sizeof(*m));
 	*m = (struct mapped){f->slabs, head, bytes};
 	f->slabs = m;
@@ -227,17 +230,18 @@ static bool slab_is_unfinished(const char *at, size_t n)
 	return n % PAGE == 0 && ((const struct slab_head *)(const void *)at)->magic == 0;
 }
 
-static int slabs_visit(const char *at, size_t bytes, void (*visit)(void *context, const void *object, size_t size), void *context)
+/* least: there are slabs for so many bytes. */
+static int slabs_visit(const char *at, size_t bytes, size_t least, void (*visit)(void *context, const void *object, size_t size), void *context)
 {
 	size_t done = PAGE, n;
 
 	while (done < bytes) {
 		n = bytes - done < PAGE ? 0 : slab_visit(at + done, bytes - done, visit, context);
 		if (n == 0)
-			return slab_is_unfinished(at + done, bytes - done) ? 0 : -EBADMSG;
+			return done >= least && slab_is_unfinished(at + done, bytes - done) ? 0 : -EBADMSG;
 		done += n;
 	}
-	return 0;
+	return done < least ? -EBADMSG : 0;
 }
 
 int keyfile_read(int dir, uint32_t id, uint32_t layout, void (*visit)(void *context, const void *object, size_t size), void *context)
@@ -255,9 +259,9 @@ int keyfile_read(int dir, uint32_t id, uint32_t layout, void (*visit)(void *cont
 	else if (head.lost)
 		r = -EXDEV;
 	else
-		r = slabs_visit(at, bytes, NULL, NULL);
+		r = slabs_visit(at, bytes, head.bytes, NULL, NULL);
 	if (!r)
-		r = slabs_visit(at, bytes, visit, context);
+		r = slabs_visit(at, bytes, head.bytes, visit, context);
 	munmap((void *)(uintptr_t)at, bytes);
 	return r;
 }

@@ -3,8 +3,8 @@
  * The keys of the memory store in memory that outlives the process: `<runtime_dir>/keys-<id>`, a file that is mapped and shared. A process that is killed
  * has written each of its stores in program order, and the kernel keeps the pages. So this costs no call and no copy for a key.
  *
- *   0 magic   8 version   12 layout of a key   16 id   20 lost: some keys are not in the file   then, from 4096 on, slabs: a header of 64 bytes
- *   (magic, size of an object, bytes of the slab), and objects
+ *   0 magic   8 version   12 layout of a key   16 id   20 lost: some keys are not in the file   24 the end of the last slab
+ *   then, from 4096 on, slabs: a header of 64 bytes (magic, size of an object, bytes of the slab), and objects
  *
  * It is for a crash of the daemon, not for one of the host: nothing is synced. All space is reserved before it is mapped, so a full device is an error
  * here and no SIGBUS later. Errors are negative errnos. Not thread-safe.

@@ -43,6 +43,35 @@ def killed_and_resumed(w):
         w.breathe(0.5, 2.0)
 
 
+# Rates and jobs of the memory store end with the daemon.
+MEMORY = {"nodes": 0, "daemons": 1, "clients": 10, "tree": {"store": "memory"}}
+LOCKS = dict(LINGERING, rate=0, job=0)
+
+
+@row(1, "memory-daemon-killed", "kill -9 of a daemon on the memory store: what its clients believe in is not granted again",
+     injects="daemons on the memory store killed with -9", variant="c", short=True, client={"modes": LOCKS, "eof_ends": False}, **MEMORY)
+def memory_killed(w):
+    while w.more():
+        daemon, = w.daemons
+        with w.fault("the daemon killed"):
+            for _ in range(w.rng.choice((1, 1, 1, 4))):  # again before it has served anybody
+                daemon.kill()
+                w.pause(w.uniform(0, 0.6))
+                daemon.start()
+            if w.rng.random() < 0.2:
+                daemon.finish()
+                daemon.start()
+    XX
+            w.fail("S1", "the daemon did not know the names of the run before it: " + daemon.log()[-1500:])
+        w.breathe(0.2, 1.5)
+
+
+@row(1, "memory-killed-resume", "the same, and its clients RESUME their sessions", injects="daemons on the memory store killed with -9", variant="d",
+     client={"modes": LOCKS, "grace_ms": 1500}, **MEMORY)
+def memory_killed_and_resumed(w):
+    memory_killed(w)
+
+
 @row(2, "daemon-stopped", "SIGSTOP of a daemon, shorter and longer than the lease",
      injects="daemons stopped (SIGSTOP)", short=True, client={"modes": LINGERING})
 def stopped(w):

@@ -92,7 +92,7 @@ class World(Hosts, Links):
                 self.tell("open", (i, node.index), path, node.path)
             addresses.append("n%d=unix:%s" % (node.index, path))  # daemons reach a node by different paths, and call it alike
         tree = {"store": "redis", "lease": "%dms" % self.lease_ms, "max_lease": "%dms" % self.max_lease_ms, "redis": {
-            "nodes": addresses, "set": "faults", "timeout": "%dms" % self.options.get("timeout_ms", 100)}}
+            **({"nodes": addresses} if addresses else {}), "set": "faults", "timeout": "%dms" % self.options.get("timeout_ms", 100)}}
         port = None
         if self.hosts:
             port = process.free_port()

@@ -25,6 +25,7 @@ class Alarms(FuncTest):
         self.assertEqual(daemon.log().count(" alarm kind="), 2)
         status, out, _ = self.call_redlock(daemon, "ls", "--json")
         self.assertEqual((status, json.loads(out)["alarm"]), (0, "held"))
+        self.assertRegex(self.call_redlock(daemon, "ls")[1], r"(?m)^NAME .* ALARM$(.*\n)*^a .* held$")
         status, out, _ = self.call_redlock(daemon, "show", "a", "--json")
         self.assertEqual([json.loads(line)["alarm"] for line in out.splitlines()], ["held", "waited"])
         holder.ok("UNLOCK a")

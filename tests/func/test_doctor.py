@@ -90,6 +90,17 @@ class NoDaemon(DoctorTest):
         self.addCleanup(daemon.thaw)
         self.assertIn("does not answer", self.examine(daemon)["daemon"]["text"])
 
+    def test_long_holds_on_every_page(self):
+        daemon = self.daemon({"alarm": {"held": "100ms"}})
+        for k in range(2):
+            holder = self.client(daemon)
+            for i in range(6):
+                requests = ["LOCK n-%d-%d-%d" % (k, i, j) for j in range(100)]
+                holder.send(*requests)
+                for _ in requests:
+                    self.assertEqual(holder.reply().kind, "OK")
+        until(lambda: "1190 further locks" in self.call_redlock(daemon, "doctor")[1], "doctor has seen all 1200")
+
     def test_another_version_and_an_alarm(self):
         """A daemon of another version, in front of a lock that is held for longer than an alarm allows."""
         fake = Fake(os.path.join(self.folder(), "sock")).start()

@@ -57,7 +57,7 @@ class ForAProcess(Scripts):
 
     def test_release_frees_the_lock_before_it_returns(self):
         name = self.name()
-        process = self.holding(name, "echo $fence; redlock hold --release %s; echo $?; redlock show %s; echo $?" % (name, name))
+        process = self.holding(name, "echo $fence; redlock hold --release %s; echo $?; redlock show %s >/dev/null; echo $?" % (name, name))
         out, err = process.communicate(timeout=10)
         self.assertEqual(out, b"0\n1\n", err)
 
@@ -97,6 +97,12 @@ class ForAProcess(Scripts):
         process.send_signal(signal.SIGINT)
         process.wait(10)
         until(lambda: holder.roles(name) == ["holder"], "it does not wait any more", 2)
+
+    def test_a_fence_that_cannot_be_printed_is_a_failure_and_leaves_no_lock(self):
+        name = self.name()
+        process = self.script("redlock hold --pid $$ %s >/dev/full; echo $?; read line" % name)
+        self.assertEqual(process.stdout.readline(), b"125\n")
+        self.assertEqual(self.connect().roles(name), [])
 
     def test_a_lost_lock_stops_the_script(self):
         name = self.name()

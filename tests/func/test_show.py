@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """SHOW on three daemons and three servers, of names that another daemon holds, and what redlock makes of it."""
 import fcntl
+import json
 import os
 import socket
 import struct
 import termios
 import time
 
+from harness import FuncTest
 from process import until
 from quorum import QuorumTest
 
@@ -32,7 +34,18 @@ class Everywhere(QuorumTest):
         holder.ok("UNLOCK %s sync=yes" % name)
         for daemon in self.daemons:
             self.assertEqual(self.show(daemon, name)[1].fields, {"n": "0"})
-            self.assertEqual(self.call_redlock(daemon, "show", name), (1, "", "redlock: %s is free\n" % name))
+            status, _, err = self.call_redlock(daemon, "show", name)
+            self.assertEqual((status, err), (1, "redlock: %s is free\n" % name))
+
+    def test_a_terminal_is_told_where_more_is_known(self):
+        name, holder = self.name(), self.client(self.a)
+        holder.ok("LOCK " + name)
+        master, slave = self.terminal()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 200, 0, 0))
+        self.start_redlock(self.b, "show", name, stderr=slave)
+        os.close(slave)
+        host = socket.gethostname()[:40].encode()
+        self.assertIn(b"known there: redlock --addr %s:7420 show %s" % (host, name.encode()), self.terminal_shows(master, b"\n"))
 
     def test_every_daemon_knows_since_when_it_is_held_though_nobody_waits(self):
         name, holder = self.name(), self.client(self.a)
@@ -78,7 +91,7 @@ class Everywhere(QuorumTest):
         self.assertTrue(0 <= row.num("kept_ms") < 2000, row)
         code, out, _ = self.call_redlock(self.a, "show", name)
         self.assertEqual(code, 0)
-        self.assertRegex(out, r"^ROLE +POS +KEPT +TTL\nkept +0 ")
+        self.assertRegex(out, r"^ROLE +POS .*KEPT .*TTL.*\nkept +0 ")
         until(lambda: self.show(self.a, name)[1].fields == {"n": "0"}, "the name is free again", 5)
 
     def test_the_key_of_another_program_is_foreign(self):
@@ -124,3 +137,21 @@ class Everywhere(QuorumTest):
         code, out, err = self.call_redlock(self.b, "show", name)
         self.assertEqual((code, out), (69, ""))
         self.assertRegex(err, "^redlock: it is not known who has ")
+
+
+class Former(FuncTest):
+    def test_who_held_a_lock_before(self):
+        daemon = self.daemon()
+        c = self.client(daemon, "nightly")
+        c.ok("LOCK a")
+        time.sleep(0.15)
+        c.ok("UNLOCK a")
+        status, out, err = self.call_redlock(daemon, "show", "a")
+        self.assertEqual((status, err), (1, "redlock: a is free\n"))
+        title, row = out.splitlines()
+        self.assertEqual([word for word in title.split() if word in ("ROLE", "HOLDER", "HELD", "ENDED", "END")], ["ROLE", "HOLDER", "HELD", "ENDED", "END"])
+        self.assertRegex(row, r"^former +1 +nightly pid=\d+ uid=\d+ +\d+m?s +\d+m?s +released ")
+        status, out, _ = self.call_redlock(daemon, "show", "--json", "a")
+        row = json.loads(out)
+        self.assertEqual((status, row["role"], row["end"]), (1, "former", "released"))
+        self.assertEqual(c.ok("SHOW a").num("n"), 0)

@@ -3,13 +3,14 @@
 import fcntl
 import os
 import re
+import signal
 import struct
 import termios
 import time
 
 from daemon import on_redis
 from harness import FuncTest
-from process import REDLOCK, call, until
+from process import REDLOCK, call, state_of, until
 
 
 class Once(FuncTest):
@@ -65,6 +66,15 @@ class Once(FuncTest):
         self.assertIn("--once", err)
         self.assertEqual(call(REDLOCK, "--addr", "/nonexistent/sock", "top", "--once")[0], 69)
 
+    def test_labels_that_a_terminal_would_obey_are_escaped_once(self):
+        daemon = self.daemon()
+        self.client(daemon, "h\x1b[31m").ok("LOCK 'a\\b'")
+        waiter = self.client(daemon, "w\x07")
+        waiter.begin("LOCK 'a\\b' wait=60s")
+        out = self.once(daemon)
+        for text in (r" h\x1b[31m pid=", r"The queue of a\\b: 1 waits", r"  1  w\x07 "):
+            self.assertIn(text, out)
+
 
 class Live(FuncTest):
     COST = 5
@@ -77,18 +87,22 @@ class Live(FuncTest):
             self.c.ok("LOCK " + name)
             time.sleep(0.02)
 
-    def top(self):
+    def top(self, rows=24, term="xterm"):
         master, slave = self.terminal()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 80, 0, 0))
         self.modes = termios.tcgetattr(slave)
-        process = self.start_redlock(self.d, "top", stdin=slave, stdout=slave, stderr=slave)
+        process = self.start_redlock(self.d, "top", stdin=slave, stdout=slave, stderr=slave, env=dict(os.environ, TERM=term))
         self.slave = slave
         self.addCleanup(os.close, slave)
+        return process, master
+
+    def shown(self):
+        process, master = self.top()
         self.assertIn(b"one", self.terminal_shows(master, b"queue of one"))
         return process, master
 
     def test_keys(self):
-        process, master = self.top()
+        process, master = self.shown()
         os.write(master, b"\x1b[B")
         self.assertIn(b"queue of two", self.terminal_shows(master, b"queue of two"))
         os.write(master, b"\x1b[A")
@@ -102,7 +116,7 @@ class Live(FuncTest):
         self.assertEqual(termios.tcgetattr(self.slave), self.modes)
 
     def test_what_happens_appears(self):
-        process, master = self.top()
+        process, master = self.shown()
         self.c.ok("LOCK appears")
         self.assertIn(b"appears", self.terminal_shows(master, b"appears", 5))
         process.terminate()
@@ -111,9 +125,44 @@ class Live(FuncTest):
         self.assertEqual(termios.tcgetattr(self.slave), self.modes)
 
     def test_a_daemon_that_goes_and_comes(self):
-        _, master = self.top()
+        _, master = self.shown()
         self.d.expect_dead = True
         self.d.finish()
         self.assertIn(b"cannot reach", self.terminal_shows(master, b"cannot reach", 5))
         self.d.start()
         self.assertIn(b"held 0", self.terminal_shows(master, b"held 0", 5))
+
+    def test_a_daemon_that_stands_still_is_told(self):
+        _, master = self.shown()
+        self.d.freeze()
+        self.assertRegex(self.terminal_shows(master, b"in time", 6), rb"(?s)not answer|in time")
+        self.d.thaw()
+        self.assertIn(b"held 2", self.terminal_shows(master, b"held 2", 5))
+
+    def test_a_terminal_of_few_lines_shows_the_first_ones(self):
+        process, master = self.top(rows=4)
+        seen = self.terminal_shows(master, b"memory ")
+        os.write(master, b"q")
+        seen += self.terminal_shows(master, b"\x1b[?1049l")
+        self.assertEqual(process.wait(10), 0)
+        for drawing in seen.split(b"\x1b[H")[1:]:
+            self.assertLess(drawing.count(b"\n"), 4, "the first line was moved out of sight")
+
+    def test_a_terminal_without_a_cursor_is_refused(self):
+        for term in ("dumb", ""):
+            process, master = self.top(term=term)
+            self.assertIn(b"--once", self.terminal_shows(master, b"--once"))
+            self.assertEqual(process.wait(10), 64)
+
+    def test_a_shell_that_stops_it_gets_its_terminal_back(self):
+        process, master = self.shown()
+        process.send_signal(signal.SIGTSTP)
+        self.terminal_shows(master, b"\x1b[?1049l")
+        until(lambda: state_of(process.pid) == "T", "it is stopped")
+        self.assertEqual(termios.tcgetattr(self.slave), self.modes)
+        process.send_signal(signal.SIGCONT)
+        self.assertIn(b"queue of one", self.terminal_shows(master, b"queue of one"))
+        self.assertNotEqual(termios.tcgetattr(self.slave), self.modes)
+        process.terminate()
+        self.terminal_shows(master, b"\x1b[?1049l")
+        self.assertEqual(process.wait(10), 0)

@@ -358,6 +358,7 @@ static void draw_additions(struct plan *p, uint64_t seed, unsigned drawn)
 		plan_near_clocks(p); /* this trial takes a store away, as flapping does */
 	rare_draw(p);
 	spread_draw(p);
+	drains_draw(p, seed);
 }
 
 void plan_draw(struct plan *ret_plan, uint64_t seed)

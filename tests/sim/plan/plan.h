@@ -244,6 +244,7 @@ void flapping_draw(struct plan *p, uint64_t seed);
 void servers_draw(struct plan *p, uint64_t seed);
 /* clock_step.c: sets the clocks of a minority of the nodes forward in some worlds that break no other assumption, while many nodes are out of reach. */
 void clock_step_draw(struct plan *p, uint64_t seed);
+void drains_draw(struct plan *p, uint64_t seed); /* after all other faults */
 /*
  * Is it a fault of flapping.c, which the healing leaves? The healing cancels all other faults that are still to come, such as one of a scene between the
  * healing and the flapping. Faults of clients belong to scenes, which may end later.

@@ -59,6 +59,7 @@ enum purpose {
 	DRAW_CHORES,  /* what clients defer and take */
 	DRAW_READ_FIELDS, /* further fields of what readers and writers ask */
 	DRAW_NEST_PERMITS, /* whether clients that hold some names and wait for more hold permits, too */
+	DRAW_DRAINS,  /* daemons that drain */
 };
 
 struct stream {

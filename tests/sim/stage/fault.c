@@ -18,7 +18,8 @@ static bool daemon_holds(const struct sim_daemon *d, bool graced)
 static struct sim_daemon *daemon_of(struct world *w, const struct fault *f)
 {
 	int64_t daemons = w->plan->daemons;
-	bool ends = f->kind == FAULT_DAEMON_CRASH || f->kind == FAULT_DAEMON_STOP || f->kind == FAULT_DAEMON_REPLACE;
+	bool ends = f->kind == FAULT_DAEMON_CRASH || f->kind == FAULT_DAEMON_STOP || f->kind == FAULT_DAEMON_REPLACE ||
+		    f->kind == FAULT_DAEMON_DRAIN;
 	bool aimed = f->at_us % 2 && (ends || f->kind <= FAULT_LINK_SLOW);
 
 	for (int64_t i = 0; aimed && i < daemons; i++)
@@ -120,6 +121,8 @@ static bool daemon_fault(struct world *w, struct active_fault *active, const str
 	case FAULT_DAEMON_REPLACE:
 		successor = (unsigned)(f->b % w->plan->daemons);
 		return daemon_replace(d, &w->daemon[successor == d->index ? (successor + 1) % (unsigned)w->plan->daemons : successor], f->for_us);
+	case FAULT_DAEMON_DRAIN:
+		return daemon_drain(d, f->x);
 	case FAULT_DAEMON_WALL:
 		d->host.offset_us += f->x;
 		return true;
@@ -151,6 +154,8 @@ static void daemon_fault_ends(struct world *w, struct active_fault *active, cons
 	}
 	if (f->kind == FAULT_JOURNAL_FAIL)
 		journal_fail(d, false);
+	if (f->kind == FAULT_DAEMON_DRAIN)
+		daemon_drain_ends(d);
 	if (f->kind == FAULT_DAEMON_HALT) {
 		d->host.halted_us += w->now - active->begun_at;
 		d->halted = false;

@@ -56,8 +56,8 @@ static void effect_send(struct sim_daemon *d, const struct effect *e, int64_t de
 {
 	struct conn *c = daemon_conn(d, e->send.session);
 
-	if (!c && d->shutting)
-		return; /* the request came behind one that the shutdown answered */
+	if (!c && (d->shutting || e->send.session == d->admin))
+		return; /* the request came behind one that the shutdown answered, or was no client's */
 	if (!c) {
 		checker_fail(d->world, INVARIANT_S21, -1, "daemon %u sends to a session that is over", d->index);
 		return;
@@ -169,6 +169,7 @@ void daemon_step(struct sim_daemon *d, struct event *event)
 	recount_step(d);
 	reply_time_check(d);
 	daemon_metrics_step(d);
+	daemon_drain_step(d);
 	daemon_arm(d);
 	journal_settle(d);
 }
@@ -256,6 +257,7 @@ void daemon_start(struct sim_daemon *d)
 	d->conf.trust_first_start = w->plan->trust && (d->run == 1 || d->newcomer);
 	d->service = service_new(&d->conf);
 	d->state = DAEMON_RUNNING;
+	d->drains = d->drained = false;
 	memset(d->slot, 0, sizeof(d->slot));
 	recount_run_begins(d);
 	storm_run_begins(d);
@@ -288,6 +290,7 @@ void daemon_die(struct sim_daemon *d)
 	d->state = DAEMON_DOWN;
 	heap_cancel(&w->heap, &d->timer);
 	heap_cancel(&w->heap, &d->thaw);
+	heap_cancel(&w->heap, &d->drain);
 	inbox_drop(d);
 	for (unsigned i = 0; i < w->plan->nodes; i++)
 		link_end(&d->link[i]);

@@ -73,6 +73,12 @@ struct sim_daemon {
 	int64_t admission_waited_at;      /* true time when a round last waited for admission; 0: never */
 	bool newcomer;                    /* it starts as one that never ran before */
 	bool shutting;                    /* EVENT_STOP is being carried out */
+	bool drains, drained;             /* it was asked to DRAIN; it has ended by that */
+	uint64_t admin;                   /* the session that has asked: no client */
+	struct instant drain_until;       /* by its clock: the drain is over then at the latest */
+	int64_t drain_grants;             /* how many grants it had made before; -1: not known yet */
+	unsigned drain_late;              /* how often it was found to drain after that time */
+	struct timer drain;               /* the next look whether it may end */
 	struct conn *slot[256];
 	unsigned slots; /* slots from here on were never in use */
 	uint64_t generation;
@@ -88,6 +94,11 @@ void daemon_stop(struct sim_daemon *d, int64_t for_us, bool sending);
 /* daemon_replace.c: d stops, successor is started on a copy of its directory, and d goes on. False: impossible now. */
 bool daemon_replace(struct sim_daemon *d, struct sim_daemon *successor, int64_t for_us);
 void daemon_thaw(struct sim_daemon *d);
+/* daemon_drain.c: DRAIN in=, or for as long as somebody holds if in_us is negative. False: impossible now. It ends by itself, at the latest when the fault ends, and is started again then. */
+bool daemon_drain(struct sim_daemon *d, int64_t in_us);
+void daemon_drain_step(const struct sim_daemon *d); /* after each step */
+void daemon_drain_fired(struct sim_daemon *d);
+void daemon_drain_ends(struct sim_daemon *d);
 void daemon_fired(struct sim_daemon *d);
 
 /* Something has arrived: it is read now, or when the daemon runs again. */

@@ -97,6 +97,8 @@ static void daemon_timer_fired(enum sim_timer kind, struct timer *t)
 		daemon_fired(container_of(t, struct sim_daemon, timer));
 	else if (kind == AT_THAW)
 		daemon_thaw(container_of(t, struct sim_daemon, thaw));
+	else if (kind == AT_DRAIN)
+		daemon_drain_fired(container_of(t, struct sim_daemon, drain));
 	else if (kind == AT_LINK)
 		link_fired(container_of(t, struct sim_link, timer));
 	else
@@ -127,6 +129,7 @@ static void world_fire(struct world *w, struct timer *t)
 		break;
 	case AT_DAEMON:
 	case AT_THAW:
+	case AT_DRAIN:
 	case AT_LINK:
 	case AT_WATCH:
 		daemon_timer_fired(kind, t);

@@ -32,6 +32,7 @@ enum sim_timer {
 	AT_MESSAGE, /* a published message arrives */
 	AT_DAEMON,  /* a timer of the service rings */
 	AT_THAW,
+	AT_DRAIN,
 	AT_LINK,
 	AT_WATCH, /* looks whether a link has stalled */
 	AT_CLIENT,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/alarm.c, daemon/core/slow.c: what the log and LIST say of long holds and waits, of LOCKs that fail, and of slow stores, and how often. */
+/* daemon/core/alarm.c: what the log and LIST say of long holds and waits, and of LOCKs that fail, and how often. */
 #include "tests/fixture/cluster.h"
 
 #include <check.h>
@@ -12,14 +12,6 @@ static void alarms_are(int64_t held_us, int64_t waited_us, unsigned failures)
 	cluster.conf.alarm_held_us = held_us;
 	cluster.conf.alarm_waited_us = waited_us;
 	cluster.conf.alarm_failures = failures;
-	service_reload(cluster.daemon[0].service, &cluster.conf);
-}
-
-static void slow_is(int64_t wait_us, int64_t hold_us, int64_t store_us)
-{
-	cluster.conf.slow_wait_us = wait_us;
-	cluster.conf.slow_hold_us = hold_us;
-	cluster.conf.slow_store_us = store_us;
 	service_reload(cluster.daemon[0].service, &cluster.conf);
 }
 
@@ -238,46 +230,7 @@ START_TEST(LOCKs_that_fail_are_told_when_they_are_too_many_of_the_last_minute)
 }
 END_TEST
 
-/* --- the slow log --- */
-
-START_TEST(a_wait_a_hold_and_a_call_that_took_long_are_logged_at_their_end)
-{
-	cluster_begin(3);
-	slow_is(SEC, 2 * SEC, 30 * MSEC);
-	says(1, "LOCK a");
-	hears(1, GRANT);
-	says(2, "LOCK a wait=10s");
-	says(3, "LOCK a wait=1s");
-	passes(2 * SEC);
-	hears(3, "TIMEOUT *");
-	ck_assert(was_logged("slow kind=wait name=a peer=* session=* waited_ms=1000 outcome=timeout"));
-	says(1, "UNLOCK a");
-	hears(2, "OK *");
-	ck_assert(was_logged("slow kind=hold name=a peer=* session=* held_ms=2000 outcome=released"));
-	says(2, "UNLOCK a");
-	hears(2, "OK *");
-	ck_assert(!was_logged("slow *"));
-	feels(0, MOOD_TARDY);
-	says(1, "LOCK b");
-	passes(30 * MSEC);
-	feels(0, MOOD_WELL);
-	ck_assert(was_logged("slow kind=store node=* name=b took_ms=30 outcome=executed"));
-}
-END_TEST
-
-START_TEST(a_granted_wait_is_logged)
-{
-	cluster_begin(3);
-	slow_is(SEC, 0, 0);
-	says(1, "LOCK a");
-	hears(1, GRANT);
-	says(2, "LOCK a wait=10s");
-	passes(2 * SEC);
-	says(1, "UNLOCK a");
-	hears(2, "OK *");
-	ck_assert(was_logged("slow kind=wait name=a peer=* session=* waited_ms=2000 outcome=granted"));
-}
-END_TEST
+/* --- many --- */
 
 START_TEST(many_at_once_are_logged_by_their_number)
 {
@@ -310,8 +263,6 @@ Suite *alarm_suite(void)
 	tcase_add_test(t, a_new_configuration_is_about_what_is_held_already);
 	tcase_add_test(t, what_was_held_in_the_previous_run_is_told_again);
 	tcase_add_test(t, LOCKs_that_fail_are_told_when_they_are_too_many_of_the_last_minute);
-	tcase_add_test(t, a_wait_a_hold_and_a_call_that_took_long_are_logged_at_their_end);
-	tcase_add_test(t, a_granted_wait_is_logged);
 	tcase_add_test(t, many_at_once_are_logged_by_their_number);
 	suite_add_tcase(s, t);
 	return s;

@@ -174,6 +174,36 @@ START_TEST(a_damaged_keyfile_is_a_crash)
 }
 END_TEST
 
+/* What is left looks like a file with fewer names, or with none. */
+START_TEST(a_keyfile_that_was_cut_or_punched_between_two_slabs_is_a_crash)
+{
+	for (unsigned slabs = 0; slabs < 3; slabs++) {
+		struct store_run l;
+		char path[128], name[16], zeros[16 * 1024] = "";
+		int fd, r;
+
+		store_run_begin(&l, BOOT);
+		if (l.found == STATE_CRASH) {
+			store_run_join(&l);
+			ck_assert_int_eq(state_mark(&l.state, l.memory, here.now), 0);
+		}
+		for (unsigned i = 0; i < 300; i++) {
+			snprintf(name, sizeof(name), "n%u", i);
+			ck_assert_int_eq(store_run_acquire(&l, span_of(name), 10000), 'G');
+		}
+		keyfile_path(&l, path);
+		store_run_crash(&l);
+		fd = open(path, O_RDWR);
+		ck_assert_int_ge(fd, 0);
+		r = slabs < 2 ? ftruncate(fd, 4096 + slabs * 16384) : (int)pwrite(fd, zeros, sizeof(zeros), 4096 + 16384) - (int)sizeof(zeros);
+		ck_assert_int_eq(r, 0);
+		close(fd);
+		ck_assert_int_eq(next_run_finds(BOOT), STATE_CRASH);
+		here.now.us += 20 * SEC;
+	}
+}
+END_TEST
+
 START_TEST(a_key_that_finds_no_space_makes_the_next_crash_one_without_names)
 {
 	struct rlimit limit = {64 * 1024, 64 * 1024}, before;
@@ -255,6 +285,7 @@ Suite *keyfile_suite(void)
 	tcase_add_test(c, a_keyfile_of_another_boot_counts_for_nothing);
 	tcase_add_test(c, many_names_of_all_lengths_are_kept);
 	tcase_add_test(c, a_damaged_keyfile_is_a_crash);
+	tcase_add_test(c, a_keyfile_that_was_cut_or_punched_between_two_slabs_is_a_crash);
 	tcase_add_test(c, a_key_that_finds_no_space_makes_the_next_crash_one_without_names);
 	tcase_add_test(c, a_run_that_is_killed_in_its_quarantine_vouches_for_nothing);
 	tcase_add_test(c, without_a_keyfile_the_names_of_a_crash_are_unknown);
