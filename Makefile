@@ -497,7 +497,7 @@ PACKAGES_LINT  := gcc clang-tidy clang-format cppcheck mandoc shellcheck
 # lint or sim-coverage needs is large: `make deps lint`, `make deps sim-coverage`.
 deps: ## install the Debian packages that are needed (as root, or through sudo)
 	@sh tests/deps.sh $(PACKAGES_BUILD) $(if $(filter run,$(MAKECMDGOALS)),$(if $(filter-out deps run all,$(MAKECMDGOALS)),$(PACKAGES_CHECK)),$(PACKAGES_CHECK)) \
-		$(if $(filter lint,$(MAKECMDGOALS)),$(PACKAGES_LINT)) $(if $(filter deb debs-checked,$(MAKECMDGOALS)),$(PACKAGES_DEB) lintian) \
+		$(if $(filter lint,$(MAKECMDGOALS)),$(PACKAGES_LINT)) $(if $(filter deb debs-checked debs-upgraded,$(MAKECMDGOALS)),$(PACKAGES_DEB) lintian) \
 		$(if $(filter sim-coverage,$(MAKECMDGOALS)),$(PACKAGES_COVERAGE))
 
 ARGS ?=
@@ -628,8 +628,11 @@ uninstall: ## remove what install put there; the configuration stays
 # Built in a copy of what belongs to the source, so nothing of this folder but that gets into them.
 deb: ## the Debian packages redlockd, redlock, libredlock0 and libredlock-dev, in $(O)/deb
 	@sh debian/build.sh $(O)/deb
-debs-checked: ## build the packages twice, compare them, ask lintian, install and purge them beside the system (as root); needs debhelper and lintian
+debs-checked: ## build the packages twice, compare them, ask lintian, install, use, upgrade and purge them beside the system (as root); needs debhelper and lintian
 	@sh tests/debs.sh $(O)/debs
 
-.PHONY: all completions shared deps run help rendered stats lint lint-files clean install uninstall deb debs-checked
+debs-upgraded: deb ## the packages again, in later versions, over the installed ones, under a systemd of its own, while clients hold locks (as root)
+	@sh tests/systemd/upgrade.sh $(O)/deb
+
+.PHONY: all completions shared deps run help rendered stats lint lint-files clean install uninstall deb debs-checked debs-upgraded
 .DELETE_ON_ERROR:
