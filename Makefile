@@ -490,6 +490,7 @@ PACKAGES_CHECK := pkg-config check libsubunit-dev openssl redis-server zsh fish 
                   liblua5.1-0-dev libluajit-5.1-dev mandoc universal-ctags shellcheck procps cppcheck
 PACKAGES_COVERAGE := llvm
 PACKAGES_DEB   := build-essential debhelper
+PACKAGES_CONTAINER := podman crun mmdebstrap
 # Each is also the name of a command, by which `make lint` knows what is missing.
 PACKAGES_LINT  := gcc clang-tidy clang-format cppcheck mandoc shellcheck
 
@@ -498,7 +499,7 @@ PACKAGES_LINT  := gcc clang-tidy clang-format cppcheck mandoc shellcheck
 deps: ## install the Debian packages that are needed (as root, or through sudo)
 	@sh tests/deps.sh $(PACKAGES_BUILD) $(if $(filter run,$(MAKECMDGOALS)),$(if $(filter-out deps run all,$(MAKECMDGOALS)),$(PACKAGES_CHECK)),$(PACKAGES_CHECK)) \
 		$(if $(filter lint,$(MAKECMDGOALS)),$(PACKAGES_LINT)) $(if $(filter deb debs-checked debs-upgraded,$(MAKECMDGOALS)),$(PACKAGES_DEB) lintian) \
-		$(if $(filter sim-coverage,$(MAKECMDGOALS)),$(PACKAGES_COVERAGE))
+		$(if $(filter container-checked,$(MAKECMDGOALS)),$(PACKAGES_CONTAINER)) $(if $(filter sim-coverage,$(MAKECMDGOALS)),$(PACKAGES_COVERAGE))
 
 ARGS ?=
 run: $(O)/redlockd $(O)/redlock ## start the daemon here, on the memory store (ARGS= are its arguments)
@@ -634,5 +635,8 @@ debs-checked: ## build the packages twice, compare them, ask lintian, install, u
 debs-upgraded: deb ## the packages again, in later versions, over the installed ones, under a systemd of its own, while clients hold locks (as root)
 	@sh tests/systemd/upgrade.sh $(O)/deb
 
-.PHONY: all completions shared deps run help rendered stats lint lint-files clean install uninstall deb debs-checked debs-upgraded
+container-checked: ## build the image of Containerfile, run it, and lock through it (as root); needs podman, crun and mmdebstrap
+	@sh tests/container.sh $(O)/container
+
+.PHONY: all completions shared deps run help rendered stats lint lint-files clean install uninstall deb debs-checked debs-upgraded container-checked
 .DELETE_ON_ERROR:
