@@ -635,8 +635,11 @@ debs-checked: ## build the packages twice, compare them, ask lintian, install, u
 debs-upgraded: deb ## the packages again, in later versions, over the installed ones, under a systemd of its own, while clients hold locks (as root)
 	@sh tests/systemd/upgrade.sh $(O)/deb
 
+pictures: all ## take the pictures of the README anew, from a real run: contrib/top.svg, and contrib/page.png where Chromium is installed
+	@REDLOCKD_BUILD=$(O) /usr/bin/python3 -B tests/pictures.py contrib
+
 container-checked: ## build the image of Containerfile, run it, and lock through it (as root); needs podman, crun and mmdebstrap
 	@sh tests/container.sh $(O)/container
 
-.PHONY: all completions shared deps run help rendered stats lint lint-files clean install uninstall deb debs-checked debs-upgraded container-checked
+.PHONY: all completions shared deps run help rendered stats lint lint-files clean install uninstall deb debs-checked debs-upgraded pictures container-checked
 .DELETE_ON_ERROR:

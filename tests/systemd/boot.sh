@@ -49,7 +49,7 @@ inside() {
 		FailureAction=exit-force
 		[Service]
 		Type=oneshot
-		Environment=DEBIAN_FRONTEND=noninteractive PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
+		Environment=PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
 		ExecStart=/bin/sh /share/.command
 		StandardOutput=append:/share/said
 		StandardError=append:/share/said
