@@ -314,6 +314,7 @@ DAEMON := \
 	daemon/stores.c \
 	daemon/supervise.c \
 	daemon/systemd.c \
+	daemon/timer.c \
 	daemon/wrong_port.c \
 	daemon/verifier.c
 
