@@ -49,6 +49,8 @@ static bool own_hold_suits(struct commander *x, struct session *s, unsigned i)
 
 static bool own_holds_suit(struct commander *x, struct session *s)
 {
+	if (s->resumed)
+		resume_make_way(x, s);
 	for (unsigned i = 0; i < x->request.words; i++)
 		if (!own_hold_suits(x, s, i))
 			return false;

@@ -103,12 +103,9 @@ static bool waits_in_other_mode(struct commander *x, struct session *s, struct s
 {
 	struct span owner = request_owner(&x->request);
 	bool shared = request_is_shared(&x->request);
-	const struct lock *l;
+	const struct lock *l = lock_find(&x->engine->table, name);
 	const struct claim *c;
 
-	if (s->resumed)
-		resume_make_way(x, s, name, owner, shared);
-	l = lock_find(&x->engine->table, name);
 	if (group_in_other_mode(s, name, owner, shared))
 		return true;
 	if (!l || lock_holder_of(l, s, owner))
@@ -200,6 +197,8 @@ void serve_LOCK(struct commander *x, struct session *s)
 	}
 	if (lock_is_repeated(x, s, wait))
 		return;
+	if (s->resumed)
+		resume_make_way(x, s);
 	if (!lock_within_limits(x, s, wait > 0) || !mode_is_allowed(x, s, q->word[0]) || (wait > 0 && !lock_may_wait(x, s))) {
 		lock_refused(x, s);
 		return;

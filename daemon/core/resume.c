@@ -11,6 +11,7 @@
 #include "daemon/core/rows.h"
 #include "daemon/core/runner.h"
 #include "daemon/core/tell.h"
+#include "daemon/core/terms.h"
 #include "daemon/core/watch.h"
 
 #include <inttypes.h>
@@ -260,16 +261,30 @@ void resume_end_groups(struct commander *x, struct session *s)
 	groups_make_due(x, s);
 }
 
-void resume_make_way(struct commander *x, struct session *s, struct span name, struct span owner, bool shared)
+static bool groups_make_way(struct session *s, struct span name, struct span owner, bool shared)
 {
-	struct group *g, *last = NULL;
+	struct group *g;
+	bool ending = false;
+
+	for (; (g = group_in_other_mode(s, name, owner, shared)) && g->not_notified; ending = true)
+		group_is_ending(g);
+	return ending;
+}
+
+/* For all names at once: what is given back for one of them must not be granted to what makes way for the next. */
+void resume_make_way(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+	struct span owner = request_owner(q);
+	bool shared = request_is_shared(q), ending = false;
 	struct claim *c;
 
-	for (; (g = group_in_other_mode(s, name, owner, shared)) && g->not_notified; last = g)
-		group_is_ending(g);
-	while ((c = wait_in_other_mode(x, s, name, owner, shared)))
-		wait_drop_not_notified(x, c);
-	if (last)
+	for (unsigned i = 0; i < q->words; i++)
+		ending |= groups_make_way(s, q->word[i], owner, shared);
+	for (unsigned i = 0; i < q->words; i++)
+		while ((c = wait_in_other_mode(x, s, q->word[i], owner, shared)))
+			wait_drop_not_notified(x, c);
+	if (ending)
 		resume_end_groups(x, s);
 }
 

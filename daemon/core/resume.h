@@ -18,8 +18,8 @@ struct instant resume_repeat_until(const struct commander *x, const struct sessi
 
 /* Where groups are ending: requests that were not repeated end, without an answer. Another one of their client takes their place. */
 void resume_end_groups(struct commander *x, struct session *s);
-/* Ends those of the owner that wait for that name in the other mode. */
-void resume_make_way(struct commander *x, struct session *s, struct span name, struct span owner, bool shared);
+/* Ends those of the owner that wait in the other mode for a name of the request, which is a LOCK, LOCKALL or LOCKANY. */
+void resume_make_way(struct commander *x, struct session *s);
 
 /* A LOCK in a session that was resumed may be the repetition of one whose connection dropped. */
 enum place {

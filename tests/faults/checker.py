@@ -153,7 +153,8 @@ class Verdict:
         self.violations = [violation for reader in readers for violation in reader.found]
         self.violations += [*check_unique(self.grants), *check_order(self.grants), *check_registers(fenced or {})]
         self.violations += check_answers(readers, stops, answer_ms, max(times, default=0))
-        self.violations += [*check_reads(history), *check_watchers(history, readers, kind), *check_force(readers, kind), *check_line(readers, stops)]
+        self.violations += [*check_reads(history), *check_watchers(history, readers, kind), *check_force(readers, kind)]
+        self.violations += check_line(readers, stops, kind)
         self.violations += [Violation("S31", text) for text in check_rates(readers, history.nemesis)]
         self.violations += [Violation(rule, text) for rule, text in check_jobs(readers, history.nemesis, kind)]
         if kind == "T":

@@ -257,6 +257,8 @@ def sum_up(results, keys, options, seconds):
     for one in results:
         if one["status"] != "passed":
             print("%s %s %s%s" % (one["status"], one["row"], one["name"], ": " + one["notes"][0] if one["status"] == "skipped" else ""))
+            for text in one["violations"][:3]:
+                print("       " + text.split("\n")[0])
             if one["status"] == "failed" and one["row"] != "-":
                 print("again: " + again(options, one["row"]))
     print("%d rows, %d skipped, %d grants checked, longest unavailability %.1f s, longest recovery %.1f s, %.0f s" % (

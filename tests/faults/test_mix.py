@@ -173,6 +173,7 @@ class Mix(unittest.TestCase):
 
     def test_who_came_first_is_served_first(self):
         self.shows(["S19"], *self.in_line())
+        self.shows(["S19"], *self.in_line(), kind="X")
         self.shows([], *self.in_line(fences=(3, 2)))
         self.shows([], *self.in_line(late=290), kind="X")
         self.shows([], *self.in_line(daemon=1))
@@ -182,6 +183,7 @@ class Mix(unittest.TestCase):
     def test_a_higher_priority_is_served_first_whoever_came_first(self):
         self.shows([], *self.in_line(priorities=(0, 1)))
         self.shows(["S19"], *self.in_line(priorities=(0, 1), fences=(3, 2)))
+        self.shows([], *self.in_line(priorities=(0, 1), fences=(3, 2)), kind="X")
         self.shows([], *self.in_line(late=850, priorities=(0, 1), fences=(3, 2)))
 
     def test_a_reader_does_not_pass_a_writer_that_waits(self):

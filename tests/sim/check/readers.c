@@ -156,12 +156,12 @@ void readers_begin(struct request_sim *q)
 
 /*
  * While only readers have the name, none of a daemon that came to the line long after a writer elsewhere is granted it. Behind a writer that has it the
- * daemons take turns as for any other name: the waiters of its own daemon show no ticket meanwhile.
+ * daemons take turns as for any other name: the waiters of its own daemon show no ticket meanwhile. There is no line before the stores are joined.
  */
 static void check_read_turn(const struct request_sim *q)
 {
 	struct world *w = q->conn->world;
-	int64_t alone_at = w->checker.read_tokens.alone_at[q->name];
+	int64_t line_at = later(w->checker.read_tokens.alone_at[q->name], w->plan->trust ? 0 : plan_quarantine_us(w->plan));
 	const struct request_sim *other;
 	const struct conn *c;
 
@@ -173,7 +173,7 @@ static void check_read_turn(const struct request_sim *q)
 			continue;
 		TAILQ_FOREACH(other, &c->running, at_daemon)
 			if (other->reads == READ_ALONE && waits_in_line(other, q->name) &&
-			    later(other->begun_at, alone_at) + TURN_US + 50 * round_trip_us(w->plan) < q->line_since)
+			    later(other->begun_at, line_at) + TURN_US + 50 * round_trip_us(w->plan) < q->line_since)
 				checker_fail(w, INVARIANT_S20, -1, "r%lld: client %u reads at daemon %u, and client %u of daemon %u waits to write since %lld",
 					     (long long)q->name, q->conn->client->index, q->conn->daemon->index, c->client->index, c->daemon->index,
 					     (long long)other->begun_at);

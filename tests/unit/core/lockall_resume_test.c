@@ -133,6 +133,30 @@ START_TEST(a_lockall_that_insists_is_repeated_and_keeps_what_it_has)
 }
 END_TEST
 
+/* The first name ends the LOCKALL, which has a; the second one ends the LOCKANY, which must not be granted that before. */
+START_TEST(groups_that_make_way_for_one_request_grant_each_other_nothing)
+{
+	cluster_begin(1);
+	takes(1, "b");
+	takes(1, "c");
+	takes(3, "a");
+	s2 = says_hello(2, "grace=20s");
+	says(2, "@1 LOCKALL a b wait=1h");
+	says(2, "@2 LOCKANY c a wait=1h");
+	goes(2, GONE_RESET);
+	passes(2 * SEC);
+	gives_back(3, "a");
+	resumes(4, &s2);
+	hears(4, "OK session=* n=0");
+	ck_assert(key_is_there(0, "a"));
+	says(4, "@x LOCKANY b a c mode=shared wait=1m");
+	hears(4, "@x OK name=a * mode=shared");
+	gives_back(4, "a");
+	passes(10 * MSEC);
+	ck_assert(!key_is_there(0, "a"));
+}
+END_TEST
+
 START_TEST(a_lockany_keeps_its_places_and_what_it_gets_is_a_row)
 {
 	cluster_begin(1);
@@ -346,6 +370,7 @@ Suite *lockall_resume_suite(void)
 	tcase_add_test(t, a_lockall_ends_with_the_grace_of_its_session);
 	tcase_add_test(t, another_request_does_not_take_the_place_of_a_lockall);
 	tcase_add_test(t, a_lockall_that_insists_is_repeated_and_keeps_what_it_has);
+	tcase_add_test(t, groups_that_make_way_for_one_request_grant_each_other_nothing);
 	tcase_add_test(t, a_lockany_keeps_its_places_and_what_it_gets_is_a_row);
 	tcase_add_test(t, what_a_lockall_took_is_adopted_by_the_next_run);
 	tcase_add_test(t, a_lockall_whose_records_are_torn_was_told_to_nobody);
