@@ -322,6 +322,7 @@ DAEMON := \
 	daemon/stores.c \
 	daemon/supervise.c \
 	daemon/systemd.c \
+	daemon/timer.c \
 	daemon/wrong_port.c \
 	daemon/verifier.c
 
@@ -498,6 +499,7 @@ PACKAGES_CHECK := pkg-config check libsubunit-dev openssl redis-server zsh fish 
                   liblua5.1-0-dev libluajit-5.1-dev mandoc universal-ctags shellcheck procps cppcheck
 PACKAGES_COVERAGE := llvm
 PACKAGES_DEB   := build-essential debhelper
+PACKAGES_CONTAINER := podman crun mmdebstrap
 # Each is also the name of a command, by which `make lint` knows what is missing.
 PACKAGES_LINT  := gcc clang-tidy clang-format cppcheck mandoc shellcheck
 
@@ -505,8 +507,8 @@ PACKAGES_LINT  := gcc clang-tidy clang-format cppcheck mandoc shellcheck
 # lint or sim-coverage needs is large: `make deps lint`, `make deps sim-coverage`.
 deps: ## install the Debian packages that are needed (as root, or through sudo)
 	@sh tests/deps.sh $(PACKAGES_BUILD) $(if $(filter run,$(MAKECMDGOALS)),$(if $(filter-out deps run all,$(MAKECMDGOALS)),$(PACKAGES_CHECK)),$(PACKAGES_CHECK)) \
-		$(if $(filter lint,$(MAKECMDGOALS)),$(PACKAGES_LINT)) $(if $(filter deb debs-checked,$(MAKECMDGOALS)),$(PACKAGES_DEB) lintian) \
-		$(if $(filter sim-coverage,$(MAKECMDGOALS)),$(PACKAGES_COVERAGE))
+		$(if $(filter lint,$(MAKECMDGOALS)),$(PACKAGES_LINT)) $(if $(filter deb debs-checked debs-upgraded,$(MAKECMDGOALS)),$(PACKAGES_DEB) lintian) \
+		$(if $(filter container-checked,$(MAKECMDGOALS)),$(PACKAGES_CONTAINER)) $(if $(filter sim-coverage,$(MAKECMDGOALS)),$(PACKAGES_COVERAGE))
 
 ARGS ?=
 run: $(O)/redlockd $(O)/redlock ## start the daemon here, on the memory store (ARGS= are its arguments)
@@ -635,8 +637,17 @@ uninstall: ## remove what install put there; the configuration stays
 # Built in a copy of what belongs to the source, so nothing of this folder but that gets into them.
 deb: ## the Debian packages redlockd, redlock, libredlock0 and libredlock-dev, in $(O)/deb
 	@sh debian/build.sh $(O)/deb
-debs-checked: ## build the packages twice, compare them, ask lintian, install and purge them beside the system (as root); needs debhelper and lintian
+debs-checked: ## build the packages twice, compare them, ask lintian, install, use, upgrade and purge them beside the system (as root); needs debhelper and lintian
 	@sh tests/debs.sh $(O)/debs
 
-.PHONY: all completions shared deps run help rendered stats lint lint-files clean install uninstall deb debs-checked
+debs-upgraded: deb ## the packages again, in later versions, over the installed ones, under a systemd of its own, while clients hold locks (as root)
+	@sh tests/systemd/upgrade.sh $(O)/deb
+
+pictures: all ## take the pictures of the README anew, from a real run: contrib/top.svg, and contrib/page.png where Chromium is installed
+	@REDLOCKD_BUILD=$(O) /usr/bin/python3 -B tests/pictures.py contrib
+
+container-checked: ## build the image of Containerfile, run it, and lock through it (as root); needs podman, crun and mmdebstrap
+	@sh tests/container.sh $(O)/container
+
+.PHONY: all completions shared deps run help rendered stats lint lint-files clean install uninstall deb debs-checked debs-upgraded pictures container-checked
 .DELETE_ON_ERROR:

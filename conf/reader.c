@@ -319,17 +319,6 @@ static void root_read(struct reader *r, const struct setting *s)
 	}
 }
 
-/*
- * --set redis.key_prefix=q3: is meant as a text, though YAML would take the colon at its end, or before a blank, for a mapping. What begins with
- * a character that means something to YAML, such as a quote, is read as YAML.
- */
-static bool is_bare_text(const struct setting *s, const char *text, size_t n)
-{
-	bool colon = n > 0 && (text[n - 1] == ':' || memmem(text, n, ": ", 2));
-
-	return setting_is_text(s) && colon && !strchr(" \t\"'[]{}&*!|>%@`#,?-", *text);
-}
-
 static int bare_read(struct conf *c, const struct conf_source *source, size_t from, const struct setting *s, struct conf_report *report)
 {
 	struct reader r = {.conf = c, .yaml = {.source = source, .report = report}};
@@ -387,7 +376,7 @@ int reader_run(struct conf *c, const struct conf_source *source, size_t from, co
 		report_error(report, source, place, "%s", flaw);
 	if (flaw && s)
 		return -1;
-	if (s && is_bare_text(s, source->text + from, source->n - from))
+	if (s && value_is_bare(s, source->text + from, source->n - from))
 		return bare_read(c, source, from, s, report);
 	r.section_line = conf_alloc(section_count * sizeof(*r.section_line));
 	yaml_open(&r.yaml, report, source, from, usable);

@@ -234,6 +234,13 @@ int value_parse(struct conf *c, const struct setting *s, const char *text, size_
 	return r;
 }
 
+bool value_is_bare(const struct setting *s, const char *text, size_t n)
+{
+	bool colon = n > 0 && (text[n - 1] == ':' || memmem(text, n, ": ", 2));
+
+	return setting_is_text(s) && colon && !strchr(" \t\"'[]{}&*!|>%@`#,?-", *text);
+}
+
 void value_set_nodes(struct conf *c, struct conf_address *node, size_t count)
 {
 	for (size_t i = 0; i < c->redis.nodes; i++)

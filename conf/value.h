@@ -13,6 +13,11 @@
  * value_set_nodes. *ret_written: the value should be printed as it was written.
  */
 int value_parse(struct conf *c, const struct setting *s, const char *text, size_t n, bool *ret_written, char why[WHY_MAX]);
+/*
+ * --set redis.key_prefix=q3: is meant as a text, though YAML would take the colon at its end, or before a blank, for a mapping. What begins with
+ * a character that means something to YAML, such as a quote, is read as YAML.
+ */
+bool value_is_bare(const struct setting *s, const char *text, size_t n);
 /* Takes ownership of the addresses. */
 void value_set_nodes(struct conf *c, struct conf_address *node, size_t count);
 void value_release(struct conf *c, const struct setting *s);

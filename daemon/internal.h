@@ -85,6 +85,11 @@ void pump_pass(struct daemon *d); /* end of a loop pass: everything collected go
 bool pump_is_behind(const struct daemon *d); /* the next pass must come without waiting for events */
 int pump_start(struct daemon *d);
 void pump_stop(struct daemon *d);
+void pump_time(struct daemon *d); /* the timer has expired */
+
+void timer_arm(struct daemon *d); /* for the moment at which the service must step */
+int timer_start(struct daemon *d);
+void timer_stop(struct daemon *d);
 extern const struct net_sink pump_net_sink;
 extern const struct upstream_sink pump_upstream_sink;
 

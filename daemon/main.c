@@ -128,6 +128,14 @@ static int run(const struct options *o)
 	return status;
 }
 
+/* An operator who has just edited a file may forget to name it. */
+static void summary_print(const struct options *o, const struct conf *conf)
+{
+	conf_summary(conf, stdout);
+	if (!o->args.config)
+		puts("no file was read: --config FILE names one, as in --config /etc/redlockd/redlockd.yaml");
+}
+
 static int with_configuration(const struct options *o)
 {
 	struct conf_report report = {.out = stderr, .files = o->action == ACTION_CHECK};
@@ -141,7 +149,7 @@ static int with_configuration(const struct options *o)
 	else if (o->action == ACTION_DUMP)
 		conf_dump(&conf, stdout);
 	else if (!o->quiet)
-		conf_summary(&conf, stdout);
+		summary_print(o, &conf);
 	conf_release(&conf);
 	return status;
 }

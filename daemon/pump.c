@@ -7,10 +7,7 @@
 
 #include "daemon/base/clock.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
 
 #define PASS_CALLS 256           /* calls of the memory store that one pass carries out: they take about as long as PASS_US */
 #define PASS_US    INT64_C(100)  /* how long events of one pass are handled before answers leave */
@@ -144,7 +141,7 @@ bool pump_is_behind(const struct daemon *d)
 	return !backlog_is_empty(&d->backlog);
 }
 
-static void pump_time(struct daemon *d)
+void pump_time(struct daemon *d)
 {
 	struct event event = {.kind = EVENT_TIME};
 
@@ -273,37 +270,6 @@ static void on_subscribed(void *context, unsigned node, const char *refusal)
 const struct upstream_sink pump_upstream_sink = {
 	.up = on_up, .down = on_down, .answer = on_answer, .message = on_message, .subscribed = on_subscribed};
 
-static void on_timer(evutil_socket_t fd, short what, void *context)
-{
-	struct daemon *d = context;
-	uint64_t times;
-
-	(void)what;
-	if (read(fd, &times, sizeof(times)) < 0 && errno != EAGAIN)
-		log_event(LOG_ERROR, "timer", "error=\"%s\"", strerror(errno));
-	d->armed = INSTANT_NEVER;
-	pump_time(d);
-}
-
-/* Sets the timer only if it must expire earlier. A timer that expires too early costs one pass. */
-static void pump_arm(struct daemon *d)
-{
-	struct instant when;
-	struct itimerspec spec = {0};
-	int64_t at;
-
-	if (!service_deadline(d->service, &when) || !instant_before(when, d->armed))
-		return;
-	/* An overdue deadline expires at once. The time must not be negative, and zero would disarm the timer. */
-	at = when.us > 0 ? when.us : 0;
-	spec.it_value.tv_sec = at / SEC;
-	spec.it_value.tv_nsec = at % SEC * 1000 + 1;
-	if (timerfd_settime(d->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL))
-		log_event(LOG_ERROR, "timer", "error=\"%s\"", strerror(errno));
-	else
-		d->armed = when;
-}
-
 static bool pump_wants_snapshot(struct daemon *d, struct instant now)
 {
 	const int64_t *figure = service_metrics(d->service)->value;
@@ -377,7 +343,7 @@ void pump_pass(struct daemon *d)
 	d->held_back = d->upstream && upstream_flush(d->upstream, now, d->stopped || !rest_may_yield(&d->rest, now));
 	guard_write(d);
 	net_flush(d->net);
-	pump_arm(d);
+	timer_arm(d);
 	if (d->wall_known)
 		rest_note_pass(&d->rest, d->begun, clock_boottime());
 	d->pass_end = INSTANT_NEVER;
@@ -390,20 +356,13 @@ int pump_start(struct daemon *d)
 	backlog_init(&d->backlog);
 	backlog_begin_pass(&d->backlog, PASS_CALLS);
 	rest_init(&d->rest);
-	d->armed = d->pass_end = INSTANT_NEVER;
-	d->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
-	if (d->timer_fd < 0)
-		return -errno;
-	d->timer_event = event_new(d->base, d->timer_fd, EV_READ | EV_PERSIST, on_timer, d);
-	return d->timer_event && event_add(d->timer_event, NULL) == 0 ? 0 : -ENOMEM;
+	d->pass_end = INSTANT_NEVER;
+	return timer_start(d);
 }
 
 void pump_stop(struct daemon *d)
 {
-	if (d->timer_event)
-		event_free(d->timer_event);
-	if (d->timer_fd >= 0)
-		close(d->timer_fd);
+	timer_stop(d);
 	effects_release(&d->effects);
 	backlog_release(&d->backlog);
 }

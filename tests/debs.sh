@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # debs.sh folder : builds the packages twice, in folders of different names, with different clocks and time zones. They must be the same, byte for byte, and
 # lintian must find neither an error nor a warning. As root it also installs them over a copy of this system that nobody else sees, uses what they installed,
-# and purges them: nothing may be left.
+# and purges them: nothing may be left. Last it upgrades them under a systemd of its own, while clients hold locks (systemd/upgrade.sh).
 set -u
 . tests/verdict.sh
 
@@ -86,7 +86,7 @@ mkdir "$1/top/root/packages"
 mount --bind "$1" "$1/top/root/packages"
 chroot "$1/top/root" sh /packages/inside.sh
 cd "$1/top/upper"
-find . \( -type f -o -type l \) -iname '*redlock*' ! -path './var/log/*' ! -path './packages/*' >"$1/left"
+find . \( -type f -o -type l \) -iname '*redlock*' ! -path './packages/*' >"$1/left"
 find "$1/top/root/run" -iname '*redlock*' >>"$1/left"
 OUTSIDE
 said=$(unshare --mount --pid --fork sh "$scratch/outside.sh" "$scratch" 2>&1)
@@ -95,4 +95,16 @@ diff "$scratch/before" "$scratch/after" >&2
 verdict $? "the purge has left something in these folders"
 [ -e "$scratch/left" ] && [ ! -s "$scratch/left" ]
 verdict $? "the purge has left: $(cat "$scratch/left")"
+
+sh tests/systemd/upgrade.sh "$folder/one" >"$scratch/upgraded"
+case $? in
+99) echo "no systemd can be booted here: the packages are not upgraded under one: $(cat "$scratch/upgraded")" ;;
+*)
+	sed '$d' "$scratch/upgraded"
+	read -r count _ failures _ <<-SUM
+		$(tail -n 1 "$scratch/upgraded")
+	SUM
+	passed=$((passed + count)) failed=$((failed + failures))
+	;;
+esac
 verdict_sum

@@ -143,7 +143,7 @@ $(O)/script_bench: $(O)/tests/bench/script_bench.o $(O)/parts.a
 # These mostly wait, and measure time. Meanwhile the suite `compilers` builds what sanitize-… need; otherwise they build it.
 SUITES_WAIT    := unit func load-short bench-short faults-short sanitize-unit sanitize-func
 # These compute, beside the others and at low priority.
-SUITES_COMPUTE := compilers layers cppcheck docs conf installed hotpath simulated fuzz
+SUITES_COMPUTE := compilers layers cppcheck docs conf installed exposure hotpath simulated fuzz
 CHECK_SANITIZERS := address,undefined
 PYTHON ?= /usr/bin/python3
 
@@ -274,6 +274,9 @@ fuzz-minimise: | $(FIRST) ## the fewest inputs that reach all that the corpora a
 
 compilers: ## clean builds with gcc, with clang and with sanitizers
 	+@CC="$(CC)" MAKE="$(SUBMAKE)" JOBS="$(JOBS)" sh tests/compilers.sh $(O) "$(CLANG)"
+
+exposure: ## how systemd judges the sandbox of the unit, held under a ceiling
+	@sh tests/systemd/exposure.sh
 
 installed: $(O)/redlockd $(O)/redlock $(O)/libredlock.a ## what install puts where, and that it works from there
 	+@CC="$(CC)" MAKE="$(SUBMAKE)" sh tests/install.sh

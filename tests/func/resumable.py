@@ -87,7 +87,8 @@ class Survivor:
 
 def broken(client):
     try:
-        client.fill(0)
+        while client.fill(0):  # lines may stand before the end
+            pass
     except OSError:
         return True
     return client.ended

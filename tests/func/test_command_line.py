@@ -29,6 +29,13 @@ class CommandLine(FuncTest):
         for option in ("--config", "--check-config", "--dump-config", "--version", "--help", "--set"):
             self.assertIn(option, out)
 
+    def test_a_check_that_reads_no_file_says_so(self):
+        status, out, _ = call(REDLOCKD, "--check-config")
+        self.assertEqual(status, 0)
+        self.assertIn("no file was read: --config FILE names one", out)
+        status, out, _ = call(REDLOCKD, "--config", "/dev/null", "--check-config")
+        self.assertEqual((status, out.count("\n")), (0, 1), out)
+
     def test_an_unknown_option_is_a_usage_error(self):
         for argv in (["--nonsense"], ["-x"], ["surplus"], ["--config"]):
             status, out, err = call(REDLOCKD, *argv)

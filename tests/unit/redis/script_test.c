@@ -2,68 +2,10 @@
 /* daemon/redis/script.c: replies to answers. */
 #include "daemon/redis/script.h"
 
-#include <check.h>
+#include "tests/fixture/script_reply.h"
+
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
-
-static struct script_keys keys;
-static struct batch batch;
-static struct resp resp;
-
-/* What the sink was told; its spans are valid as long as the reply stands. */
-static struct answer told[BATCH_MAX];
-static struct probe told_probe;
-static unsigned tolds;
-
-static void on_answer(void *context, const struct answer *a)
-{
-	ck_assert_ptr_eq(context, told);
-	ck_assert_uint_lt(tolds, BATCH_MAX);
-	if (a->probe)
-		told_probe = *a->probe;
-	told[tolds++] = *a;
-}
-
-static const struct script_sink sink = {told, on_answer};
-
-static void setup(void)
-{
-	script_keys_init(&keys, "lock:", 60 * SEC, 0);
-	batch_init(&batch);
-	resp_init(&resp);
-	tolds = 0;
-}
-
-static void teardown(void)
-{
-	script_keys_release(&keys);
-	batch_release(&batch);
-	resp_release(&resp);
-}
-
-static void add(enum call_kind kind, uint64_t id)
-{
-	struct call call = {.id = id, .kind = kind, .name = SPAN("n"), .marker = SPAN("m"), .new_marker = SPAN("j|n"), .px_ms = 9000};
-
-	batch_add(&batch, &keys, &call, id);
-}
-
-static int answer_text(const char *text)
-{
-	ck_assert_int_eq(resp_feed(&resp, text, strlen(text)), 0);
-	ck_assert_int_eq(resp_next(&resp), 1);
-	return script_answer(&batch, &resp, 5, &sink);
-}
-
-static void check_answer(unsigned i, uint64_t call, enum answer_class class, char code)
-{
-	ck_assert_uint_lt(i, tolds);
-	ck_assert_uint_eq(told[i].call, call);
-	ck_assert_uint_eq(told[i].node, 5);
-	ck_assert_int_eq(told[i].class, class);
-	ck_assert_int_eq(told[i].code, code);
-}
 
 START_TEST(every_row_answers_its_call)
 {
@@ -252,116 +194,6 @@ START_TEST(a_holder_longer_than_any_value_is_garbage)
 }
 END_TEST
 
-#define PROBE_HEAD "*17\r\n:1761234567890123\r\n$3\r\nj|m\r\n"
-#define PROBE_TAIL                                                                                                               \
-	"$2\r\nru\r\n$2\r\nre\r\n$6\r\n7.0.15\r\n$6\r\nmaster\r\n$9\r\n104857600\r\n$10\r\nnoeviction\r\n$1\r\n7\r\n$1\r\n0\r\n"
-
-#define PROBE_SAVES "$1\r\n1\r\n$2\r\n-1\r\n"
-#define PROBE_OWN   "$4\r\n0000\r\n$1\r\n0\r\n" PROBE_SAVES
-
-START_TEST(a_probe_tells_what_the_server_said)
-{
-	add(CALL_PROBE, 9);
-	ck_assert_int_eq(answer_text(PROBE_HEAD "$4\r\n4711\r\n" PROBE_TAIL "$2\r\nok\r\n$2\r\nok\r\n" PROBE_OWN), 0);
-	check_answer(0, 9, ANSWER_EXECUTED, 'P');
-	ck_assert_int_eq(told[0].fence, 4711);
-	ck_assert_int_eq(told[0].server_us, 1761234567890123);
-	ck_assert(span_equal(told_probe.marker, SPAN("j|m")));
-	ck_assert(span_equal(told_probe.run_id, SPAN("ru")));
-	ck_assert(span_equal(told_probe.replid, SPAN("re")));
-	ck_assert(span_equal(told_probe.version, SPAN("7.0.15")));
-	ck_assert(span_equal(told_probe.role, SPAN("master")));
-	ck_assert(span_equal(told_probe.policy, SPAN("noeviction")));
-	ck_assert_int_eq(told_probe.maxmemory, 104857600);
-	ck_assert_int_eq(told_probe.evicted, 7);
-	ck_assert(!told_probe.loading && !told_probe.bgsave_failed && told_probe.own_data);
-}
-END_TEST
-
-START_TEST(a_probe_sees_whose_data_it_is)
-{
-	static const struct {
-		const char *told;
-		bool own;
-	} row[] = {
-		{"$4\r\n0000\r\n$1\r\n0\r\n", true},    {"$4\r\n00a0\r\n$1\r\n0\r\n", false}, {"$4\r\n0000\r\n$2\r\n17\r\n", false},
-		{"$0\r\n\r\n$1\r\n0\r\n", false}, {"$4\r\n0000\r\n$0\r\n\r\n", false},
-	};
-	char text[512];
-
-	add(CALL_PROBE, 9);
-	snprintf(text, sizeof(text), PROBE_HEAD "$1\r\n0\r\n" PROBE_TAIL "$2\r\nok\r\n$2\r\nok\r\n%s" PROBE_SAVES, row[_i].told);
-	ck_assert_int_eq(answer_text(text), 0);
-	ck_assert(told_probe.own_data == row[_i].own);
-}
-END_TEST
-
-START_TEST(a_probe_of_a_server_that_may_not_tell_is_a_probe)
-{
-	add(CALL_PROBE, 9);
-	ck_assert_int_eq(
-		answer_text("*17\r\n:5\r\n$0\r\n\r\n$1\r\n0\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
-			    "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"),
-		0);
-	check_answer(0, 9, ANSWER_EXECUTED, 'P');
-	ck_assert_uint_eq(told_probe.run_id.n, 0);
-	ck_assert_int_eq(told_probe.maxmemory, 0);
-	ck_assert(!told_probe.loading && !told_probe.bgsave_failed && !told_probe.own_data);
-}
-END_TEST
-
-START_TEST(a_probe_sees_that_saving_failed)
-{
-	add(CALL_PROBE, 9);
-	ck_assert_int_eq(answer_text(PROBE_HEAD "$1\r\n0\r\n" PROBE_TAIL "$3\r\nerr\r\n$2\r\nok\r\n" PROBE_OWN), 0);
-	ck_assert(told_probe.bgsave_failed);
-	ck_assert_int_eq(answer_text(PROBE_HEAD "$1\r\n0\r\n" PROBE_TAIL "$2\r\nok\r\n$3\r\nerr\r\n" PROBE_OWN), 0);
-	ck_assert(told_probe.bgsave_failed);
-}
-END_TEST
-
-START_TEST(a_probe_sees_that_nothing_was_saved)
-{
-	static const struct {
-		const char *told;
-		bool unsaved;
-	} row[] = {
-		{"$1\r\n0\r\n$2\r\n-1\r\n", true}, {"$1\r\n1\r\n$2\r\n-1\r\n", false},
-		{"$1\r\n0\r\n$1\r\n0\r\n", false}, {"$0\r\n\r\n$0\r\n\r\n", false},
-	};
-	char text[512];
-
-	add(CALL_PROBE, 9);
-	snprintf(text, sizeof(text), PROBE_HEAD "$1\r\n0\r\n" PROBE_TAIL "$2\r\nok\r\n$2\r\nok\r\n$4\r\n0000\r\n$1\r\n0\r\n%s", row[_i].told);
-	ck_assert_int_eq(answer_text(text), 0);
-	ck_assert(told_probe.unsaved == row[_i].unsaved);
-}
-END_TEST
-
-START_TEST(a_fence_key_that_holds_no_number_is_no_garbage_but_no_answer_either)
-{
-	add(CALL_PROBE, 9);
-	ck_assert_int_eq(answer_text(PROBE_HEAD "$3\r\n1e9\r\n" PROBE_TAIL "$2\r\nok\r\n$2\r\nok\r\n" PROBE_OWN), 0);
-	check_answer(0, 9, ANSWER_UNKNOWN, 0);
-	ck_assert_ptr_null(told[0].probe);
-}
-END_TEST
-
-START_TEST(a_probe_of_another_shape_is_garbage)
-{
-	add(CALL_PROBE, 9);
-	ck_assert_int_eq(answer_text("*2\r\n:1\r\n$3\r\nj|m\r\n"), -EPROTO);
-	ck_assert_int_eq(answer_text("*17\r\n:5\r\n:1\r\n$1\r\n0\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
-				     "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"),
-			 -EPROTO);
-	ck_assert_int_eq(
-		answer_text("*17\r\n:5\r\n$0\r\n\r\n*1\r\n$1\r\n0\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
-			    "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"),
-		-EPROTO);
-	ck_assert_uint_eq(tolds, 0);
-}
-END_TEST
-
 START_TEST(a_join_is_done_or_late_or_finds_another_marker)
 {
 	add(CALL_MARK, 3);
@@ -383,7 +215,7 @@ Suite *script_suite(void)
 	Suite *s = suite_create("script");
 	TCase *t = tcase_create("script");
 
-	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_checked_fixture(t, script_reply_setup, script_reply_teardown);
 	tcase_add_test(t, every_row_answers_its_call);
 	tcase_add_loop_test(t, a_number_says_that_it_was_done_as_asked, 0, 6);
 	tcase_add_loop_test(t, a_number_is_no_answer_to_a_call_that_cannot_have_got_what_it_asked_for, 0, 2);
@@ -393,13 +225,6 @@ Suite *script_suite(void)
 	tcase_add_test(t, an_error_answers_the_whole_batch);
 	tcase_add_loop_test(t, a_reply_of_another_shape_answers_nothing, 0, sizeof(bad_rows) / sizeof(*bad_rows));
 	tcase_add_test(t, a_holder_longer_than_any_value_is_garbage);
-	tcase_add_test(t, a_probe_tells_what_the_server_said);
-	tcase_add_test(t, a_probe_of_a_server_that_may_not_tell_is_a_probe);
-	tcase_add_test(t, a_probe_sees_that_saving_failed);
-	tcase_add_loop_test(t, a_probe_sees_whose_data_it_is, 0, 5);
-	tcase_add_loop_test(t, a_probe_sees_that_nothing_was_saved, 0, 4);
-	tcase_add_test(t, a_fence_key_that_holds_no_number_is_no_garbage_but_no_answer_either);
-	tcase_add_test(t, a_probe_of_another_shape_is_garbage);
 	tcase_add_test(t, a_join_is_done_or_late_or_finds_another_marker);
 	suite_add_tcase(s, t);
 	return s;
