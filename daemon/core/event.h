@@ -187,7 +187,8 @@ struct event {
 		struct {
 			unsigned index;
 			struct span reason; /* DOWN, SUBSCRIBED */
-			struct span address; /* if the configuration does not say where the server is; UP: where; DOWN: "", or where another has taken its place */
+			/* If the configuration does not say where the server is. UP: where; DOWN: "", or where another has taken its place. */
+			struct span address;
 		} node;
 		struct {
 			unsigned node;

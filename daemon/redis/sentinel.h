@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The sentinels that tell where one master is. They are asked in turn, each with a time limit, and the one that answered goes first the next time, over a
- * connection that stays. While the master is followed, one is asked once a second. A master counts as found by their word only: who connects must check its role.
+ * connection that stays. While the master is followed, one is asked once a second. A master counts as found by their word only: who connects must check its
+ * role.
  * Callbacks come from the loop only, never from inside a function here; a callback may call all but sentinel_free. Not thread-safe.
  */
 #ifndef REDIS_SENTINEL_H

@@ -38,7 +38,8 @@ static void server_start(void)
 	if (server == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
-		execlp(program && *program ? program : "redis-server", "redis-server", "--port", "0", "--unixsocket", path, "--dir", dir, "--save", "", (char *)NULL);
+		execlp(program && *program ? program : "redis-server", "redis-server", "--port", "0", "--unixsocket", path, "--dir", dir, "--save", "",
+		       (char *)NULL);
 		_exit(127);
 	}
 	for (int i = 0; i < 500; i++) {

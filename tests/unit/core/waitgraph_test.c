@@ -295,7 +295,8 @@ static void story_is_told(void)
 			const struct told_want *w = &story.want[i][k];
 
 			graph_add_want(&graph, &(struct graph_want){
-						       .name = span_of(name[w->name]), .request = w->request, .any = w->any, .need = w->need, .limit = limit_of(w->name)});
+						       .name = span_of(name[w->name]), .request = w->request, .any = w->any, .need = w->need,
+						       .limit = limit_of(w->name)});
 		}
 	}
 }
