@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Who held a name before, for SHOW: the last holds of a name that lasted for FORMER_LEAST_US or longer and ended here, how long, and how each ended. So a quick
- * LOCK and UNLOCK pays one comparison. Of so many names as FORMER_NAMES, those that were used last. It is forgotten with the daemon.
+ * LOCK and UNLOCK pays one comparison. Only the FORMER_NAMES names that were used last are remembered, and none beyond the end of the daemon.
  */
 #ifndef CORE_FORMER_H
 #define CORE_FORMER_H
