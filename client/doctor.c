@@ -81,7 +81,7 @@ static int holds_examine(struct findings *f, struct redlock *c)
 {
 	struct holds_told told = {.findings = f};
 	char line[sizeof(told.after) + 40];
-	int r;
+	int r = 0;
 
 	do {
 		snprintf(line, sizeof(line), "LIST locks limit=1000%s%s", told.after[0] ? " after=" : "", told.after);
