@@ -98,6 +98,7 @@ void core_keep(char *to, size_t size, struct span from)
 {
 	size_t n = from.n < size ? from.n : size - 1;
 
-	memmove(to, from.p, n);
+	if (n > 0)
+		memmove(to, from.p, n);
 	to[n] = '\0';
 }
