@@ -74,6 +74,7 @@ struct sim_daemon {
 	bool newcomer;                    /* it starts as one that never ran before */
 	bool shutting;                    /* EVENT_STOP is being carried out */
 	bool drains, drained;             /* it was asked to DRAIN; it has ended by that */
+	bool drain_over;                  /* its fault has ended */
 	uint64_t admin;                   /* the session that has asked: no client */
 	struct instant drain_until;       /* by its clock: the drain is over then at the latest */
 	int64_t drain_grants;             /* how many grants it had made before; -1: not known yet */

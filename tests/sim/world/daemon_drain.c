@@ -35,6 +35,7 @@ bool daemon_drain(struct sim_daemon *d, int64_t in_us)
 	if (d->state != DAEMON_RUNNING || d->halted || d->slot[ADMIN_SLOT] || d->drains)
 		return false;
 	d->drains = true;
+	d->drain_over = false;
 	d->drain_grants = -1;
 	d->drain_late = 0;
 	d->drain_until = in_us < 0 ? INSTANT_NEVER : instant_add(daemon_boot(d), in_us);
@@ -84,6 +85,10 @@ void daemon_drain_fired(struct sim_daemon *d)
 		look_again(d);
 		return;
 	}
+	if (d->drain_over) {
+		daemon_drain_ends(d);
+		return;
+	}
 	if (service_is_drained(d->service)) {
 		drained(d);
 		return;
@@ -100,6 +105,7 @@ void daemon_drain_ends(struct sim_daemon *d)
 		d->drained = true;
 		daemon_shut(d);
 	}
+	d->drain_over = daemon_is_up(d); /* it stands still, and ends when it goes on */
 	if (!daemon_is_up(d) && d->drained)
 		daemon_start(d);
 }
