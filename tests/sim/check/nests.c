@@ -31,10 +31,17 @@ static bool nest_is_sure(const struct conn *c)
 	       c->run == c->daemon->run;
 }
 
-/* How many permits of the semaphore this connection may have, which its client does not give back. */
+/*
+ * How many permits of the semaphore this connection may have, which its client does not give back. A request for several keeps the slots that it has got until
+ * they are enough.
+ */
 static int64_t nest_taken(const struct conn *c, int64_t name)
 {
-	return nest_may_be(c) && c->client->nest.stuck && (c->nest.holds[name] || c->nest.gives[name]) ? nest_weight(c->client, name) : 0;
+	if (!nest_may_be(c) || !c->client->nest.stuck)
+		return 0;
+	if (c->nest.holds[name] || c->nest.gives[name])
+		return nest_weight(c->client, name);
+	return c->nest.waits - 1 == name && nest_limit(c->world, name) > 0 ? nest_weight(c->client, name) - 1 : 0;
 }
 
 /* Is this connection in the way of what the other one waits for, if its client goes on only with that? */
