@@ -6,7 +6,7 @@ set -u
 
 MOST=1.2
 command -v systemd-analyze >/dev/null || {
-	echo "systemd-analyze is missing: the sandbox of the unit is not judged"
+	verdict 1 "the sandbox of the unit is not judged: systemd-analyze is missing, of the Debian package systemd"
 	verdict_sum
 	exit
 }

@@ -412,7 +412,7 @@ START_TEST(random_graphs_are_reduced_as_a_second_opinion_says)
 	struct rng rng;
 
 	rng_init(&rng, seed);
-	for (unsigned i = 0; i < 30000; i++) {
+	for (unsigned i = 0; i < 60000; i++) {
 		bool reach[OWNERS][OWNERS];
 		unsigned stuck;
 
