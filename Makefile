@@ -98,6 +98,7 @@ DAEMON_BASE := \
 	daemon/base/backoff.c \
 	daemon/base/buf.c \
 	daemon/base/clock.c \
+	daemon/base/fdlist.c \
 	daemon/base/file.c \
 	daemon/base/heap.c \
 	daemon/base/histogram.c \
@@ -108,7 +109,8 @@ DAEMON_BASE := \
 	daemon/base/pack.c \
 	daemon/base/pool.c \
 	daemon/base/rng.c \
-	daemon/base/roll.c
+	daemon/base/roll.c \
+	daemon/base/segment.c
 
 CORE := \
 	daemon/core/access.c \

@@ -6,7 +6,6 @@
 #include "daemon/base/arena.h"
 #include "daemon/base/mem.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define ARENA_CHUNK ((size_t)16 * 1024)
@@ -31,7 +30,7 @@ void arena_init(struct arena *a)
 static void chunk_free(struct arena_chunk *c)
 {
 	memory_unpoison(c->bytes, c->size);
-	free(c);
+	mem_free(c);
 }
 
 void arena_release(struct arena *a)

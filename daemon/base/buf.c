@@ -7,7 +7,6 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define BUF_FIRST ((size_t)256)
@@ -19,7 +18,7 @@ void buf_init(struct buf *b)
 
 void buf_release(struct buf *b)
 {
-	free(b->data);
+	mem_free(b->data);
 	buf_init(b);
 }
 

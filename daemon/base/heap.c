@@ -4,7 +4,6 @@
 #include "daemon/base/mem.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 #define HEAP_FIRST ((size_t)64)
 
@@ -15,7 +14,7 @@ void heap_init(struct heap *h)
 
 void heap_release(struct heap *h)
 {
-	free(h->slot);
+	mem_free(h->slot);
 	heap_init(h);
 }
 

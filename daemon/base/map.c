@@ -8,7 +8,6 @@
 
 #include <assert.h>
 #include <endian.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MAP_FIRST ((size_t)16)
@@ -109,7 +108,7 @@ void map_init(struct map *m, const uint64_t key[2])
 
 void map_release(struct map *m)
 {
-	free(m->bucket);
+	mem_free(m->bucket);
 	*m = (struct map){0};
 }
 
@@ -128,7 +127,7 @@ static void map_resize(struct map *m, size_t buckets)
 			*head = node;
 		}
 	}
-	free(m->bucket);
+	mem_free(m->bucket);
 	m->bucket = bucket;
 	m->mask = buckets - 1;
 	m->shift = shift;

@@ -2,10 +2,14 @@
 /* Allocates or ends the process. It must never return NULL. mem_exhausted must not allocate. */
 #include "daemon/base/mem.h"
 
+#include "daemon/base/segment.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
+
+static _Thread_local struct segment *used; /* NULL: ordinary memory */
 
 void mem_exhausted(void)
 {
@@ -17,10 +21,21 @@ void mem_exhausted(void)
 	_exit(EX_OSERR);
 }
 
+struct segment *mem_use(struct segment *s)
+{
+	struct segment *before = used;
+
+	used = s;
+	return before;
+}
+
 void *mem_alloc(size_t n)
 {
-	void *p = calloc(1, n ? n : 1);
+	void *p;
 
+	if (used)
+		return memset(segment_alloc(used, n), 0, n);
+	p = calloc(1, n ? n : 1);
 	if (!p)
 		mem_exhausted();
 	return p;
@@ -32,6 +47,8 @@ void *mem_grow(void *p, size_t count, size_t size)
 
 	if (__builtin_mul_overflow(count, size, &n))
 		mem_exhausted();
+	if (p ? segment_of(p) != NULL : used != NULL)
+		return p ? segment_grow(p, n) : segment_alloc(used, n);
 	p = realloc(p, n ? n : 1);
 	if (!p)
 		mem_exhausted();
@@ -46,4 +63,12 @@ char *mem_copy(const void *p, size_t n)
 		memcpy(copy, p, n);
 	copy[n] = '\0';
 	return copy;
+}
+
+void mem_free(void *p)
+{
+	if (segment_of(p))
+		segment_free(p);
+	else
+		free(p);
 }

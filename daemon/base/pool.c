@@ -5,7 +5,6 @@
 #include "daemon/base/mem.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 #define POOL_SLAB  ((size_t)16 * 1024)
 #define POOL_ALIGN ((size_t)16)
@@ -30,7 +29,7 @@ void pool_release(struct pool *p)
 	for (slab = p->slabs; slab; slab = next) {
 		next = slab->next;
 		memory_unpoison(slab->bytes, slab->size);
-		free(slab);
+		mem_free(slab);
 	}
 	*p = (struct pool){.size = p->size};
 }

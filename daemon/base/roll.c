@@ -4,7 +4,6 @@
 #include "daemon/base/map.h"
 #include "daemon/base/mem.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 void roll_init(struct roll *r, const uint64_t key[2], size_t most)
@@ -87,7 +86,7 @@ static void roll_unlink(struct roll *r, struct roll_item *item)
 void roll_remove(struct roll *r, struct roll_item *item)
 {
 	roll_unlink(r, item);
-	free(item);
+	mem_free(item);
 }
 
 /* One in four items stands on the next height, too. */
@@ -108,7 +107,7 @@ static struct roll_item *item_new(struct roll_item *old, uint8_t height, const c
 	struct roll_item *item = old;
 
 	if (!old || old->height != height || old->cap < n) {
-		free(old);
+		mem_free(old);
 		item = mem_alloc(sizeof(*item) + links + cap);
 		item->height = height;
 		item->cap = (uint16_t)cap;

@@ -8,6 +8,7 @@
  */
 #include "daemon/core/adopt.h"
 
+#include "daemon/base/mem.h"
 #include "daemon/core/admit.h"
 #include "daemon/core/adoption.h"
 #include "daemon/core/ask.h"
@@ -16,7 +17,6 @@
 #include "daemon/core/move.h"
 #include "daemon/core/together.h"
 
-#include <stdlib.h>
 
 #define PAUSE_LEAST_US (20 * MSEC)
 
@@ -75,7 +75,7 @@ static void adopt_expect_more(struct engine *e, struct lock *l, struct claim *c,
 	x->renewal->adoption->until = instant_max(x->renewal->adoption->until, was->until);
 	x->renewal->adoption->hopeless = instant_max(x->renewal->adoption->hopeless, was->hopeless);
 	x->token = x->token_end = token > c->token ? token : c->token;
-	free(was);
+	mem_free(was);
 	if (c->ttl_us > x->ttl_us)
 		x->ttl_us = x->renew_ttl_us = c->ttl_us;
 }

@@ -4,7 +4,6 @@
 #include "daemon/base/mem.h"
 #include "daemon/core/journal.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct adoption *adoption_new(const struct prior_lease *from, struct instant now)
@@ -94,7 +93,7 @@ void adoption_rotate(struct lock_table *t, struct lease *x, int64_t since_us)
 	x->renewal->adoption->stands = nodeset_all(t->core->conf.nodes);
 	x->renewal->adoption->until = was ? instant_max(until, was->until) : until;
 	x->renewal->adoption->hopeless = x->renewal->adoption->deadline = INSTANT_NEVER;
-	free(was);
+	mem_free(was);
 	lock_value_make(t, since_us, &x->value);
 	x->value.limit = limit;
 	x->placed = placed_nowhere(t->core->now);
@@ -170,7 +169,7 @@ void adoption_over(struct lease *x)
 {
 	if (!x->renewal->adoption)
 		return;
-	free(x->renewal->adoption);
+	mem_free(x->renewal->adoption);
 	x->renewal->adoption = NULL;
 }
 

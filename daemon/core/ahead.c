@@ -5,7 +5,6 @@
 #include "daemon/base/mem.h"
 
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define TOO_LONG UINT32_MAX
@@ -14,7 +13,7 @@ void ahead_release(struct ahead *a)
 {
 	if (a->lines)
 		buf_release(a->lines);
-	free(a->lines);
+	mem_free(a->lines);
 	*a = (struct ahead){0};
 }
 

@@ -3,7 +3,6 @@
 
 #include "daemon/base/mem.h"
 
-#include <stdlib.h>
 
 static bool alarm_is_about(const struct map_node *node, const void *key, size_t n)
 {
@@ -65,7 +64,7 @@ void alarms_free(struct core *c)
 	heap_cancel(&c->timers, &c->alarms->failures.timer);
 	map_release(&c->alarms->map);
 	pool_release(&c->alarms->pool);
-	free(c->alarms);
+	mem_free(c->alarms);
 	c->alarms = NULL;
 }
 

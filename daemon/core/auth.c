@@ -8,7 +8,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define ORIGINS_MOST 1000 /* those beyond that nothing is under way of are forgotten */
 #define ORIGIN_MAX   64
@@ -88,7 +87,7 @@ static void origin_forget(struct auths *a, struct origin *o)
 {
 	TAILQ_REMOVE(&a->all, o, in_all);
 	map_remove(&a->by_name, &o->by_name);
-	free(o);
+	mem_free(o);
 }
 
 static bool origin_is_forgiven(const struct commander *x, const struct origin *o)
@@ -159,7 +158,7 @@ static void auth_free(struct commander *x, struct auth *auth)
 	auth->origin->refs--;
 	pool_put(&x->engine->table.pendings, auth->pending);
 	explicit_bzero(auth->text, auth->user_n + auth->secret_n);
-	free(auth);
+	mem_free(auth);
 }
 
 static void auth_succeeds(struct commander *x, struct session *s, const struct auth *auth)
@@ -167,7 +166,7 @@ static void auth_succeeds(struct commander *x, struct session *s, const struct a
 	struct identity *who = session_identity(s);
 	struct reply r;
 
-	free(who->user);
+	mem_free(who->user);
 	who->user = mem_copy(auth->text, auth->user_n);
 	who->failed = 0;
 	user_leave(s->user); /* what it locks from now on is among the RECENT names of this user */
@@ -375,6 +374,6 @@ void auths_free(struct commander *x)
 		origin_forget(a, o);
 	}
 	map_release(&a->by_name);
-	free(a);
+	mem_free(a);
 	x->auths = NULL;
 }

@@ -6,7 +6,6 @@
 #include "daemon/core/observe.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 void call_table_init(struct call_table *t, struct core *core, struct members *members)
@@ -16,8 +15,8 @@ void call_table_init(struct call_table *t, struct core *core, struct members *me
 
 void call_table_release(struct call_table *t)
 {
-	free(t->slot);
-	free(t->next_free);
+	mem_free(t->slot);
+	mem_free(t->next_free);
 }
 
 void call_table_grow(struct call_table *t)

@@ -3,7 +3,6 @@
 
 #include "daemon/base/mem.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 const char *loss_word(enum loss loss)
@@ -47,7 +46,7 @@ void claim_set_note(struct claim *c, struct span note)
 	char *former = c->texts;
 
 	claim_set_texts(c, claim_owner(c), note);
-	free(former);
+	mem_free(former);
 }
 
 bool claim_same_owner(const struct claim *a, const struct claim *b)

@@ -15,7 +15,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define ORDER_US SEC          /* how long an order is given again, beyond the time of an answer, if it is not known whether it was carried out */
 #define AGAIN_US (100 * MSEC)
@@ -52,7 +51,7 @@ static void order_free(struct commander *x, struct order *o)
 	job_text_free(&o->queue);
 	job_text_free(&o->id);
 	job_text_free(&o->words);
-	free(o);
+	mem_free(o);
 }
 
 void orders_free_all(struct commander *x)

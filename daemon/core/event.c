@@ -4,7 +4,6 @@
 
 #include "daemon/base/mem.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 void effects_init(struct effects *e)
@@ -16,7 +15,7 @@ void effects_init(struct effects *e)
 void effects_release(struct effects *e)
 {
 	arena_release(&e->arena);
-	free(e->item);
+	mem_free(e->item);
 	memset(e, 0, sizeof(*e));
 }
 

@@ -5,7 +5,6 @@
 #include "daemon/base/mem.h"
 #include "daemon/core/rows.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define WHO_BYTES 96 /* of a holder; the rest of a long label is cut off */
@@ -54,7 +53,7 @@ static void former_drop(struct formers *all, struct former_name *f)
 	map_remove(&all->map, &f->node);
 	TAILQ_REMOVE(&all->by_age, f, by_age);
 	all->count--;
-	free(f);
+	mem_free(f);
 }
 
 static struct former_name *former_add(struct formers *all, struct span name, uint64_t hash)
@@ -140,6 +139,6 @@ void formers_free(struct commander *x)
 	while (!TAILQ_EMPTY(&x->formers->by_age))
 		former_drop(x->formers, TAILQ_FIRST(&x->formers->by_age));
 	map_release(&x->formers->map);
-	free(x->formers);
+	mem_free(x->formers);
 	x->formers = NULL;
 }

@@ -9,7 +9,6 @@
 #include "daemon/core/terms.h"
 #include "daemon/core/wait.h"
 
-#include <stdlib.h>
 
 #define INSIST_FIRST_US (250 * MSEC)
 #define INSIST_PART     4 /* between two times of insisting it is polite for so many times as long */
@@ -137,7 +136,7 @@ void group_repeat(struct commander *x, struct group *g)
 		group_reorder(g, q);
 	request_keep_tag(q, g->tag);
 	group_set_lease(x, g);
-	free(g->note);
+	mem_free(g->note);
 	g->note = text_copy(request_note(q));
 	g->note_n = request_note(q).n;
 	agent_set_terms(&g->agent, g->renew, g->ttl_us, g->delay_us, request_note(q));
@@ -261,11 +260,11 @@ void group_release(struct commander *x, struct group *g)
 	alarms_forget(x->core, &g->agent);
 	LIST_REMOVE(g, in_session);
 	for (unsigned i = 0; i < g->parts; i++)
-		free(g->part[i].name);
-	free(g->part);
-	free(g->owner);
-	free(g->note);
-	free(g);
+		mem_free(g->part[i].name);
+	mem_free(g->part);
+	mem_free(g->owner);
+	mem_free(g->note);
+	mem_free(g);
 }
 
 void group_free(struct commander *x, struct group *g)

@@ -8,7 +8,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 static struct span node_name(const struct core *core, unsigned node)
 {
@@ -66,8 +65,8 @@ static void home_question_end(struct engine *e, struct home_question *q)
 	heap_cancel(&e->core->timers, &q->timer);
 	calls_close(&e->calls, &q->calls);
 	buf_release(&q->words);
-	free(q->name.text);
-	free(q);
+	mem_free(q->name.text);
+	mem_free(q);
 }
 
 void home_question_free(struct engine *e, struct home_question *q)

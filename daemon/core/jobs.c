@@ -4,7 +4,6 @@
 
 #include "daemon/base/mem.h"
 
-#include <stdlib.h>
 
 struct span job_text_keep(struct span text)
 {
@@ -14,7 +13,7 @@ struct span job_text_keep(struct span text)
 void job_text_free(struct span *text)
 {
 	if (text->n > 0)
-		free((void *)(uintptr_t)text->p);
+		mem_free((void *)(uintptr_t)text->p);
 	*text = SPAN("");
 }
 
@@ -52,7 +51,7 @@ void job_free(struct commander *x, struct job *job)
 	job_text_free(&job->lock);
 	job_text_free(&job->prior[0]);
 	job_text_free(&job->prior[1]);
-	free(job);
+	mem_free(job);
 }
 
 void job_set_session(struct job *job, struct session *s)

@@ -7,6 +7,7 @@
 #ifndef CORE_LEASE_H
 #define CORE_LEASE_H
 
+#include "daemon/base/mem.h"
 #include "daemon/core/admission.h"
 #include "daemon/core/event.h"
 #include "daemon/core/name.h"
@@ -15,7 +16,6 @@
 #include "daemon/core/state.h"
 #include "daemon/core/value.h"
 
-#include <stdlib.h>
 
 struct adoption; /* adoption.h */
 struct round;
@@ -144,7 +144,7 @@ static inline void lease_begin(struct lease *x, const struct lease_value *value,
 	x->value = *value;
 	x->placed = *placed;
 	if (x->renewal->adoption) {
-		free(x->renewal->adoption);
+		mem_free(x->renewal->adoption);
 		x->renewal->adoption = NULL;
 	}
 	x->recorded = x->broken = x->token_is_old = x->shared = false;

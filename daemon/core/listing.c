@@ -10,7 +10,6 @@
 #include "daemon/core/rules.h"
 #include "daemon/core/semaphore.h"
 
-#include <stdlib.h>
 
 /* Work is counted in rows moved. To move one takes some 50 ns. */
 #define WORK_OF_LOOK 2
@@ -92,9 +91,9 @@ struct listing *listing_new(struct commander *x, struct session *s, bool of_sess
 void listing_free(struct listing *l)
 {
 	page_release(&l->page);
-	free(l->prefix);
-	free(l->after);
-	free(l);
+	mem_free(l->prefix);
+	mem_free(l->after);
+	mem_free(l);
 }
 
 /* --- looking through a table: one bucket, one slot --- */
@@ -278,7 +277,7 @@ static void listing_begins_behind(struct listing *l)
 {
 	struct page_row *last = &l->page.row[l->page.n - 1];
 
-	free(l->after);
+	mem_free(l->after);
 	l->after = last->name;
 	l->after_n = last->n;
 	last->name = NULL;

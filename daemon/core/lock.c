@@ -6,7 +6,6 @@
 #include "daemon/core/alarms.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 /* Names of so many bytes have room in a lock; most have in the first size. A longer one is on the heap. */
 static const size_t name_least[LOCK_SIZES] = {24, 56};
@@ -102,13 +101,13 @@ static void lease_drop_renewal(struct lock_table *t, struct lease *x)
 static void lock_free(struct lock_table *t, struct lock *l)
 {
 	if (!renewal_is_none(l->lease.renewal)) {
-		free(l->lease.renewal->adoption);
+		mem_free(l->lease.renewal->adoption);
 		pool_put(&t->renewals, l->lease.renewal);
 	}
 	if (!contender_is_none(l->contender))
 		pool_put(&t->contenders, l->contender);
 	if (!lock_has_room(t, l->name.n))
-		free(l->name.text);
+		mem_free(l->name.text);
 	pool_put(lock_pool(t, l->name.n), l);
 }
 
@@ -264,7 +263,7 @@ void claim_free(struct lock_table *t, struct claim *c)
 	pool_put(&t->askings, c->asking);
 	heap_cancel(&t->core->timers, &c->timer);
 	alarms_forget(t->core, c);
-	free(c->texts);
+	mem_free(c->texts);
 	pool_put(&t->claims, c);
 }
 

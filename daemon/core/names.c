@@ -8,7 +8,6 @@
 #include "daemon/core/rules.h"
 #include "daemon/core/tell.h"
 
-#include <stdlib.h>
 
 #define COMPLETE_DEFAULT 10
 #define COMPLETE_MOST    1000
@@ -53,7 +52,7 @@ static struct inquiry *inquiry_new(struct commander *x, struct span prefix, size
 static void inquiry_free(struct inquiry *q)
 {
 	roll_release(&q->found);
-	free(q);
+	mem_free(q);
 }
 
 /* Names that were found before keep their place. */

@@ -5,7 +5,6 @@
 #include "daemon/base/mem.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 struct noted *noted_here(struct commander *x)
 {
@@ -41,7 +40,7 @@ void noted_free(struct commander *x)
 	buf_release(&x->noted->notes);
 	roll_release(&x->noted->known);
 	users_release(&x->noted->users);
-	free(x->noted);
+	mem_free(x->noted);
 	x->noted = NULL;
 }
 

@@ -3,7 +3,6 @@
 
 #include "daemon/base/mem.h"
 
-#include <stdlib.h>
 
 void notices_init(struct notices *n, struct lock_table *table)
 {
@@ -12,7 +11,7 @@ void notices_init(struct notices *n, struct lock_table *table)
 
 void notices_release(struct notices *n)
 {
-	free(n->item);
+	mem_free(n->item);
 }
 
 /* How often the owner of this claim holds the lock now. */

@@ -4,7 +4,6 @@
 
 #include "daemon/base/mem.h"
 
-#include <stdlib.h>
 
 #define PAGE_FIRST ((size_t)64)
 
@@ -19,8 +18,8 @@ int span_compare(struct span a, struct span b)
 void page_release(struct page *page)
 {
 	for (size_t i = 0; i < page->n; i++)
-		free(page->row[i].name);
-	free(page->row);
+		mem_free(page->row[i].name);
+	mem_free(page->row);
 	*page = (struct page){.most = page->most};
 }
 
@@ -78,7 +77,7 @@ unsigned page_add(struct page *page, struct span name)
 	page->more++;
 	if (page->n == 0 || span_compare(name, page_name(page, 0)) >= 0)
 		return 0;
-	free(page->row[0].name);
+	mem_free(page->row[0].name);
 	row_set(&page->row[0], name);
 	return 1 + page_sink(page, page->n);
 }

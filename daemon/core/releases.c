@@ -4,7 +4,6 @@
 #include "daemon/base/mem.h"
 #include "daemon/core/lock.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 void releases_init(struct releases *rs, struct call_table *calls)
@@ -17,7 +16,7 @@ void releases_init(struct releases *rs, struct call_table *calls)
 static void release_put(struct releases *rs, struct release *r)
 {
 	calls_close(rs->calls, &r->calls);
-	free(r->others);
+	mem_free(r->others);
 	pool_put(&rs->pool, r);
 }
 

@@ -2,9 +2,9 @@
 /* See rules.h. */
 #include "daemon/core/rules.h"
 
+#include "daemon/base/mem.h"
 #include "daemon/core/who.h"
 
-#include <stdlib.h>
 
 /*
  * Whether a text matches a pattern in which * stands for any bytes. On a mismatch only the last star takes one byte more: an earlier one need not, because
@@ -127,7 +127,7 @@ bool peer_may_look(const struct core *c, const struct peer *peer, bool some)
 	session_set_groups(&s, peer);
 	r = some ? NULL : rules_decide(c->conf.rules, &s, NULL);
 	may = some ? rules_allow_some(c->conf.rules, &s, RIGHT_LOOK) : r && r->allow & RIGHT_LOOK;
-	free(s.identity);
+	mem_free(s.identity);
 	return may;
 }
 

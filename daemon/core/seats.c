@@ -10,7 +10,6 @@
 #include "daemon/core/terms.h"
 #include "proto/decimal.h"
 
-#include <stdlib.h>
 
 static struct span part_name(struct permit *p, char out[SLOT_NAME_MAX], const char *what, size_t n)
 {
@@ -251,7 +250,7 @@ void permit_set_terms(struct commander *x, struct permit *p)
 {
 	const struct request *q = &x->request;
 
-	free(p->note);
+	mem_free(p->note);
 	p->note_n = request_note(q).n;
 	p->note = p->note_n > 0 ? mem_copy(request_note(q).p, p->note_n) : NULL;
 	p->ttl_us = request_has(q, FIELD_TTL) ? q->field[FIELD_TTL].number : x->core->conf.lease_us;

@@ -5,7 +5,6 @@
 #include "daemon/base/mem.h"
 #include "proto/decimal.h"
 
-#include <stdlib.h>
 
 /* --- semaphores --- */
 
@@ -55,8 +54,8 @@ struct semaphore *semaphore_find_or_add(struct commander *x, struct span name, u
 static void semaphore_free(struct commander *x, struct semaphore *m)
 {
 	map_remove(&x->semaphores, &m->node);
-	free(m->name);
-	free(m);
+	mem_free(m->name);
+	mem_free(m);
 }
 
 void semaphore_drop_if_unused(struct commander *x, struct semaphore *m)
@@ -67,10 +66,10 @@ void semaphore_drop_if_unused(struct commander *x, struct semaphore *m)
 
 void permit_release(struct permit *p)
 {
-	free(p->seat);
-	free(p->owner);
-	free(p->note);
-	free(p);
+	mem_free(p->seat);
+	mem_free(p->owner);
+	mem_free(p->note);
+	mem_free(p);
 }
 
 static void permits_release(struct commander *x, struct permits *list)

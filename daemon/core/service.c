@@ -36,7 +36,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 struct service {
 	struct core core;
@@ -83,7 +82,7 @@ void service_free(struct service *s)
 	alarms_free(&s->core);
 	formers_free(&s->commander);
 	core_release(&s->core);
-	free(s);
+	mem_free(s);
 }
 
 static int on_open(struct service *s, const struct event *event)

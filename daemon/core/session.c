@@ -4,7 +4,6 @@
 
 #include "daemon/base/mem.h"
 
-#include <stdlib.h>
 
 void session_table_init(struct session_table *t, struct core *core)
 {
@@ -23,11 +22,11 @@ static void session_free(struct session_table *t, struct session *s)
 	ahead_release(&s->ahead);
 	pool_put(&t->lastings, s->lasting);
 	if (s->identity) {
-		free(s->identity->user);
-		free(s->identity);
+		mem_free(s->identity->user);
+		mem_free(s->identity);
 	}
-	free(s->address);
-	free(s->label);
+	mem_free(s->address);
+	mem_free(s->label);
 	pool_put(&t->pool, s);
 }
 
@@ -43,7 +42,7 @@ void session_table_release(struct session_table *t)
 		session_free(t, s);
 	}
 	map_release(&t->known);
-	free(t->slot);
+	mem_free(t->slot);
 	pool_release(&t->lastings);
 	pool_release(&t->pool);
 }
@@ -374,7 +373,7 @@ void session_heard(struct session_table *t, struct session *s)
 
 void session_set_label(struct session *s, struct span label)
 {
-	free(s->label);
+	mem_free(s->label);
 	s->label = label.n > 0 ? mem_copy(label.p, label.n) : NULL;
 }
 

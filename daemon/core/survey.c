@@ -14,7 +14,6 @@
 #include "daemon/core/tell.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #define FIGURES 4 /* of a queue: due, leased, dead, next_ms + 1 */
 
@@ -67,7 +66,7 @@ static void survey_free(struct survey *v)
 	page_release(&v->page);
 	job_text_free(&v->name);
 	job_text_free(&v->after);
-	free(v);
+	mem_free(v);
 }
 
 void surveys_free_all(struct commander *x)

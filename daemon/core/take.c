@@ -10,7 +10,6 @@
 #include "daemon/core/slow.h"
 #include "daemon/core/tell.h"
 
-#include <stdlib.h>
 
 /* --- queues --- */
 
@@ -36,7 +35,7 @@ static void queue_free(struct commander *x, struct job_queue *queue)
 		job_text_free(&queue->busy[i]);
 	job_text_free(&queue->after_id);
 	job_text_free(&queue->name);
-	free(queue);
+	mem_free(queue);
 }
 
 /* Nobody waits here any more. A question under way is waited for: what it brings is given back. */
@@ -69,7 +68,7 @@ static void take_free(struct commander *x, struct take *take)
 	LIST_REMOVE(take, in_session);
 	take->session->waiting--;
 	job_text_free(&take->payload);
-	free(take);
+	mem_free(take);
 }
 
 static void take_answered(struct commander *x, struct take *take)

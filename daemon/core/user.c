@@ -4,7 +4,6 @@
 
 #include "daemon/base/mem.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 void users_init(struct users *t, const uint64_t key[2])
@@ -31,7 +30,7 @@ static void user_forget(struct users *t, struct user *u)
 	TAILQ_REMOVE(&t->all, u, in_users);
 	map_remove(&t->by_name, &u->by_name);
 	roll_release(&u->recent);
-	free(u);
+	mem_free(u);
 }
 
 void users_release(struct users *t)

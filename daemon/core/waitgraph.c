@@ -14,8 +14,8 @@ void graph_init(struct waitgraph *g)
 
 void graph_clear(struct waitgraph *g)
 {
-	free(g->stuck);
-	free(g->edge);
+	mem_free(g->stuck);
+	mem_free(g->edge);
 	g->stuck = NULL;
 	g->edge = NULL;
 	g->owners = g->wants = g->holds = g->stucks = 0;
@@ -24,9 +24,9 @@ void graph_clear(struct waitgraph *g)
 void graph_release(struct waitgraph *g)
 {
 	graph_clear(g);
-	free(g->owner);
-	free(g->want);
-	free(g->hold);
+	mem_free(g->owner);
+	mem_free(g->want);
+	mem_free(g->hold);
 	graph_init(g);
 }
 
@@ -273,7 +273,7 @@ bool graph_is_in_cycle(const struct waitgraph *g, unsigned owner)
 
 	graph_walk(g, g->owner[owner].node, false, via, via + g->stucks);
 	found = via[g->owner[owner].node] != NOBODY;
-	free(via);
+	mem_free(via);
 	return found;
 }
 
@@ -290,7 +290,7 @@ bool graph_is_victim(const struct waitgraph *g, unsigned owner)
 		if (i != start && to[i] != NOBODY && from[i] != NOBODY && came_before(&g->owner[owner], &g->owner[g->stuck[i]]))
 			victim = false;
 	}
-	free(to);
+	mem_free(to);
 	return victim;
 }
 
@@ -370,7 +370,7 @@ size_t graph_cycle(const struct waitgraph *g, unsigned owner, char *out, size_t 
 	}
 	used += text_put(out + used, SPAN("<-"));
 	used += part_put(out + used, first, &g->owner[g->stuck[path[1]]]);
-	free(via);
+	mem_free(via);
 	*ret_want = first;
 	return used;
 }

@@ -9,13 +9,12 @@
 #include "daemon/core/ticket.h"
 #include "daemon/core/wait.h"
 
-#include <stdlib.h>
 
 static const uint64_t owner_key[2] = {UINT64_C(0x77616974), UINT64_C(0x6f776e65)};
 
 void waitowners_release(struct wait_owners *o)
 {
-	free(o->item);
+	mem_free(o->item);
 	buf_release(&o->text);
 	*o = (struct wait_owners){0};
 }

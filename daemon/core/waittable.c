@@ -61,10 +61,10 @@ void waittable_free(struct commander *x)
 	waitowners_release(&w->owners);
 	graph_release(&w->graph);
 	buf_release(&w->list);
-	free(w->now.item);
-	free(w->before.item);
-	free(w->judged);
-	free(w);
+	mem_free(w->now.item);
+	mem_free(w->before.item);
+	mem_free(w->judged);
+	mem_free(w);
 	x->waittable = NULL;
 }
 

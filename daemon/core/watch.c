@@ -10,7 +10,6 @@
 #include "daemon/core/slow.h"
 #include "daemon/core/tell.h"
 
-#include <stdlib.h>
 
 #define PREFIXES_MOST      64            /* of one session */
 #define CONTENDED_APART_US (100 * MSEC)  /* between two CONTENDED about one name */
@@ -50,7 +49,7 @@ static void watching_forget(struct watching *w, struct prefix *p)
 {
 	TAILQ_REMOVE(&w->prefixes, p, next);
 	w->count--;
-	free(p);
+	mem_free(p);
 }
 
 void watch_drop(struct commander *x, struct session *s)
@@ -64,7 +63,7 @@ void watch_drop(struct commander *x, struct session *s)
 	TAILQ_REMOVE(&x->watchings, w, in_watchings);
 	x->engine->watched--;
 	s->watching = NULL;
-	free(w);
+	mem_free(w);
 }
 
 bool watch_is_subscribed(const struct session *s)

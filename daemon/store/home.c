@@ -5,7 +5,6 @@
 #include "daemon/base/mem.h"
 #include "daemon/base/netstring.h"
 
-#include <stdlib.h>
 
 struct home *home_new(const uint64_t seed[2])
 {
@@ -24,7 +23,7 @@ void home_free(struct home *h)
 	buf_release(&h->said);
 	rates_release(&h->rates);
 	jobs_release(&h->jobs);
-	free(h);
+	mem_free(h);
 }
 
 /* Whether this is what the store is called, or it has no name. Each operation but n gives it one, and n if it says so. */

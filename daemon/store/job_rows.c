@@ -4,7 +4,6 @@
 
 #include "daemon/base/mem.h"
 
-#include <stdlib.h>
 
 /* --- lists --- */
 
@@ -72,7 +71,7 @@ struct span job_row_text_keep(struct span text)
 
 void job_row_text_drop(struct span *text)
 {
-	free((void *)(uintptr_t)text->p);
+	mem_free((void *)(uintptr_t)text->p);
 	*text = SPAN("");
 	text->p = NULL;
 }
@@ -113,7 +112,7 @@ static void job_row_free(struct job_row *j)
 	job_row_text_drop(&j->payload);
 	job_row_text_drop(&j->lock);
 	job_row_text_drop(&j->value);
-	free(j);
+	mem_free(j);
 }
 
 struct job_row *job_row_add(struct job_queue *q, struct span id)
@@ -183,11 +182,11 @@ static void job_rows_free(struct job_queue *q)
 	for (unsigned k = 0; k < KINDS; k++) {
 		for (size_t i = 0; i < q->list[k].count; i++)
 			job_row_free(q->list[k].row[i]);
-		free(q->list[k].row);
+		mem_free(q->list[k].row);
 	}
 	map_release(&q->ids);
 	job_row_text_drop(&q->name);
-	free(q);
+	mem_free(q);
 }
 
 void job_rows_drop(struct job_store *s, struct job_queue *q)
@@ -210,5 +209,5 @@ void jobs_release(struct job_store *s)
 	for (size_t i = 0; i < s->count; i++)
 		job_rows_free(s->queue[i]);
 	job_rows_free(s->deferred);
-	free(s->queue);
+	mem_free(s->queue);
 }

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -113,13 +112,13 @@ void keyfile_free(struct keyfile *f)
 		next = m->next;
 		memory_unpoison(m->at, m->bytes);
 		munmap(m->at, m->bytes);
-		free(m);
+		mem_free(m);
 	}
 	if (f->head)
 		munmap(f->head, PAGE);
 	if (f->fd >= 0)
 		close(f->fd);
-	free(f);
+	mem_free(f);
 }
 
 static uint64_t slab_sum(const struct slab_head *head)

@@ -101,7 +101,7 @@ static void key_free(struct keyspace *s, struct key *key)
 	if (i < KEY_CLASSES)
 		pool_put(&s->pool[i], key);
 	else
-		free(key);
+		mem_free(key);
 }
 
 void keyspace_release(struct keyspace *s)

@@ -8,7 +8,6 @@
 
 #include "daemon/base/mem.h"
 
-#include <stdlib.h>
 
 struct memory *memory_new(const struct memory_conf *conf)
 {
@@ -40,8 +39,8 @@ void memory_free(struct memory *m)
 	home_free(m->home);
 	names_release(&m->names);
 	buf_release(&m->text);
-	free(m->run_id);
-	free(m);
+	mem_free(m->run_id);
+	mem_free(m);
 }
 
 size_t memory_count(const struct memory *m)
@@ -130,7 +129,7 @@ void memory_each(struct memory *m, struct instant now,
 
 	for (i = 0; i < n; i++)
 		visit(context, key_name(sorted[i]), key_value(sorted[i]), sorted[i]->until);
-	free(sorted);
+	mem_free(sorted);
 }
 
 void standing_read(struct memory *m, struct standing *s, int64_t now_ms)

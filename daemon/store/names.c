@@ -4,7 +4,6 @@
 
 #include "daemon/base/mem.h"
 
-#include <stdlib.h>
 
 #define REPLY_MAX 131072 /* bytes of names */
 #define OF_USER   100    /* names */
@@ -27,7 +26,7 @@ void names_release(struct names *t)
 	while ((u = SLIST_FIRST(&t->users))) {
 		SLIST_REMOVE_HEAD(&t->users, next);
 		roll_release(&u->recent);
-		free(u);
+		mem_free(u);
 	}
 	buf_release(&t->shown);
 }

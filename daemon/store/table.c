@@ -5,7 +5,6 @@
 #include "daemon/base/mem.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #define TABLE_MAX 196608 /* bytes of all members */
 
@@ -17,7 +16,7 @@ struct table_member {
 
 static void table_remove(struct table *t, size_t i)
 {
-	free(t->item[i].text);
+	mem_free(t->item[i].text);
 	memmove(&t->item[i], &t->item[i + 1], (t->count - i - 1) * sizeof(*t->item));
 	t->count--;
 }
@@ -26,7 +25,7 @@ void table_release(struct table *t)
 {
 	while (t->count > 0)
 		table_remove(t, t->count - 1);
-	free(t->item);
+	mem_free(t->item);
 	buf_release(&t->shown);
 	*t = (struct table){0};
 }

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The memory of a segment: this header, then blocks one behind the other, each with its class in front. What was never used is behind `next`. The file
+ * grows ahead of `next` by a step at a time, so that address space alone is reserved. It must never hand out a block that another program would not find.
+ */
+#include "daemon/base/segment.h"
+
+#include "daemon/base/mem.h"
+#include "daemon/base/poison.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAGIC    UINT64_C(0x31746d67736c6472) /* "rdlsgmt1" */
+#define CLASSES  160
+#define LAYOUT   64
+#define STEP     ((size_t)1 << 20) /* by which the file grows at least */
+#define ATTEMPTS 16
+#define PAGE     ((uintptr_t)4096)
+
+struct block {
+	uint32_t class;
+	uint32_t live;
+	size_t asked; /* bytes, as long as it is live */
+};
+_Static_assert(sizeof(struct block) == SEGMENT_ALIGN, "blocks stay aligned");
+
+struct vacant {
+	struct vacant *next;
+};
+
+struct segment {
+	uint64_t magic;
+	uintptr_t base;      /* where it is mapped, always */
+	char layout[LAYOUT];
+	int fd;              /* of this process */
+	void *root;
+	uintptr_t next, end; /* what was never used; where the file ends */
+	size_t live;
+	struct vacant *vacant[CLASSES];
+};
+
+/* Four classes to each doubling, from 16 bytes on: 16, 20 (as 32), …; the size of a class is a multiple of 16. */
+static size_t class_size(unsigned class)
+{
+	size_t size = ((size_t)(4 + class % 4) << (class / 4)) * 4;
+
+	return (size + SEGMENT_ALIGN - 1) & ~(SEGMENT_ALIGN - 1);
+}
+
+static unsigned class_of(size_t n)
+{
+	unsigned class, octave;
+
+	if (n <= 16)
+		return 0;
+	octave = 63 - (unsigned)__builtin_clzll((n - 1) / 16);
+	class = 4 * octave;
+	while (class_size(class) < n)
+		class++;
+	return class;
+}
+
+static struct block *block_of(void *p)
+{
+	return (struct block *)((char *)p - sizeof(struct block));
+}
+
+/* Address space that nobody uses, in the part that is for segments alone. Random, as all addresses of a process are. */
+static void *space_reserve(int fd)
+{
+	const uintptr_t places = (SEGMENT_LAST - SEGMENT_FIRST) / SEGMENT_SIZE;
+
+	for (unsigned i = 0; i < ATTEMPTS; i++) {
+		uint64_t random;
+		void *at;
+
+		if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+			return NULL;
+		at = mmap((void *)(SEGMENT_FIRST + random % places * SEGMENT_SIZE), SEGMENT_SIZE, PROT_READ | PROT_WRITE,
+		          MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, fd, 0);
+		if (at != MAP_FAILED && segment_of(at) == at)
+			return at;
+		if (at != MAP_FAILED)
+			munmap(at, SEGMENT_SIZE); /* a kernel that does not know the flag */
+	}
+	return NULL;
+}
+
+struct segment *segment_new(const char *layout)
+{
+	struct segment *s;
+	int fd = memfd_create("redlockd", MFD_CLOEXEC), error;
+
+	if (fd < 0)
+		return NULL;
+	s = ftruncate(fd, (off_t)STEP) == 0 ? space_reserve(fd) : NULL;
+	if (!s) {
+		error = errno;
+		close(fd);
+		errno = error;
+		return NULL;
+	}
+	madvise(s, SEGMENT_SIZE, MADV_DONTDUMP);
+	s->magic = MAGIC;
+	s->base = (uintptr_t)s;
+	snprintf(s->layout, sizeof(s->layout), "%s", layout);
+	s->fd = fd;
+	s->next = s->base + ((sizeof(*s) + SEGMENT_ALIGN - 1) & ~(SEGMENT_ALIGN - 1));
+	s->end = s->base + STEP;
+	return s;
+}
+
+/* What the file says of itself, read before it is mapped. */
+static const char *header_trouble(const struct segment *head, ssize_t n, const struct stat *st, const char *layout)
+{
+	if (n != (ssize_t)sizeof(*head) || head->magic != MAGIC || segment_of((const void *)head->base) != (const void *)head->base ||
+	    head->end < head->next || head->end - head->base > SEGMENT_SIZE || (uintptr_t)st->st_size != head->end - head->base)
+		return "it is damaged";
+	if (strncmp(head->layout, layout, sizeof(head->layout)) != 0)
+		return "another build wrote it";
+	return NULL;
+}
+
+struct segment *segment_open(int fd, const char *layout, const char **ret_why)
+{
+	struct segment head, *s;
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(fd, &st) < 0 || (n = pread(fd, &head, sizeof(head), 0)) < 0) {
+		*ret_why = strerror(errno);
+		return NULL;
+	}
+	*ret_why = header_trouble(&head, n, &st, layout);
+	if (*ret_why)
+		return NULL;
+	s = mmap((void *)head.base, SEGMENT_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, fd, 0);
+	if (s == MAP_FAILED || (uintptr_t)s != head.base) {
+		*ret_why = s == MAP_FAILED ? strerror(errno) : "its addresses are in use";
+		if (s != MAP_FAILED)
+			munmap(s, SEGMENT_SIZE);
+		return NULL;
+	}
+	madvise(s, SEGMENT_SIZE, MADV_DONTDUMP);
+	s->fd = fd;
+	return s;
+}
+
+void segment_close(struct segment *s)
+{
+	int fd = s->fd;
+
+	memory_unpoison(s, s->end - s->base);
+	munmap(s, SEGMENT_SIZE);
+	close(fd);
+}
+
+int segment_fd(const struct segment *s)
+{
+	return s->fd;
+}
+
+void segment_set_root(struct segment *s, void *root)
+{
+	s->root = root;
+}
+
+void *segment_root(const struct segment *s)
+{
+	return s->root;
+}
+
+/* Room for n bytes behind `next`. The file doubles, so that it seldom grows. */
+static void segment_extend(struct segment *s, size_t n)
+{
+	size_t size = s->end - s->base, more = size < 64 * STEP ? size : 64 * STEP;
+
+	while (s->end + more - s->next < n)
+		more *= 2;
+	if (size + more > SEGMENT_SIZE || ftruncate(s->fd, (off_t)(size + more)) < 0)
+		mem_exhausted();
+	s->end += more;
+}
+
+static void *block_take(struct segment *s, unsigned class)
+{
+	struct vacant *vacant = s->vacant[class];
+	struct block *b;
+	size_t n;
+
+	if (vacant) {
+		memory_unpoison(vacant, class_size(class));
+		s->vacant[class] = vacant->next;
+		b = block_of(vacant);
+		memory_unpoison(b, sizeof(*b));
+		return b;
+	}
+	n = sizeof(*b) + class_size(class);
+	if (s->end - s->next < n)
+		segment_extend(s, n);
+	b = (struct block *)s->next;
+	s->next += n;
+	memory_unpoison(b, n);
+	return b;
+}
+
+void *segment_alloc(struct segment *s, size_t n)
+{
+	unsigned class;
+	struct block *b;
+
+	if (n > SEGMENT_SIZE / 2)
+		mem_exhausted();
+	class = class_of(n);
+	b = block_take(s, class);
+	b->class = class;
+	b->live = 1;
+	b->asked = n;
+	s->live += n;
+	memory_poison((char *)(b + 1) + n, class_size(class) - n);
+	memory_poison(b, sizeof(*b));
+	return b + 1;
+}
+
+/* The pages between the ends of a large block: the first word of it stays, as it links the vacant ones. */
+static void pages_give_back(char *p, size_t n)
+{
+	uintptr_t from = ((uintptr_t)p + sizeof(struct vacant) + PAGE - 1) & ~(PAGE - 1), to = ((uintptr_t)p + n) & ~(PAGE - 1);
+
+	if (to > from)
+		madvise((void *)from, to - from, MADV_REMOVE);
+}
+
+void segment_free(void *p)
+{
+	struct segment *s = segment_of(p);
+	struct block *b = block_of(p);
+	struct vacant *vacant = p;
+	size_t size;
+
+	memory_unpoison(b, sizeof(*b));
+	if (!b->live)
+		__builtin_trap();
+	b->live = 0;
+	s->live -= b->asked;
+	size = class_size(b->class);
+	memory_unpoison(p, size);
+	vacant->next = s->vacant[b->class];
+	s->vacant[b->class] = vacant;
+	if (size >= SEGMENT_LARGE)
+		pages_give_back(p, size);
+	memory_poison(p, size);
+	memory_poison(b, sizeof(*b));
+}
+
+void *segment_grow(void *p, size_t n)
+{
+	struct segment *s = segment_of(p);
+	struct block *b = block_of(p);
+	size_t size, asked;
+	void *to;
+
+	memory_unpoison(b, sizeof(*b));
+	size = class_size(b->class);
+	asked = b->asked;
+	if (n <= size && class_of(n) + 1 >= b->class) {
+		s->live += n - asked;
+		b->asked = n;
+		memory_unpoison(p, n);
+		memory_poison((char *)p + n, size - n);
+		memory_poison(b, sizeof(*b));
+		return p;
+	}
+	memory_poison(b, sizeof(*b));
+	to = segment_alloc(s, n);
+	memcpy(to, p, asked < n ? asked : n);
+	segment_free(p);
+	return to;
+}
+
+size_t segment_live(const struct segment *s)
+{
+	return s->live;
+}
+
+struct mapped {
+	uintptr_t from, to;
+};
+
+/* What this process has mapped, but for segments. Returns the number of ranges. */
+static size_t mapped_read(struct mapped *range, size_t most)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512];
+	size_t n = 0;
+
+	while (maps && n < most && fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%lx", &range[n].from, &range[n].to) == 2 && !segment_of((void *)range[n].from))
+			n++;
+	if (maps)
+		fclose(maps);
+	return n;
+}
+
+static bool mapped_has(const struct mapped *range, size_t n, uintptr_t word)
+{
+	for (size_t i = 0; i < n; i++)
+		if (word >= range[i].from && word < range[i].to)
+			return true;
+	return false;
+}
+
+size_t segment_strays(const struct segment *s, void (*visit)(void *context, const void *at, size_t offset, uintptr_t word), void *context)
+{
+	static struct mapped range[2048];
+	const size_t ranges = mapped_read(range, sizeof(range) / sizeof(*range));
+	uintptr_t at = s->base + ((sizeof(*s) + SEGMENT_ALIGN - 1) & ~(SEGMENT_ALIGN - 1));
+	size_t found = 0;
+
+	while (at < s->next) {
+		struct block *b = (struct block *)at;
+		const char *p = (const char *)(b + 1);
+		size_t size, asked = 0;
+		uintptr_t word;
+
+		memory_unpoison(b, sizeof(*b));
+		size = class_size(b->class);
+		if (b->live)
+			asked = b->asked;
+		memory_poison(b, sizeof(*b));
+		for (size_t i = 0; i + sizeof(word) <= asked; i += sizeof(word)) {
+			word = *(const uintptr_t *)(p + i);
+			if (!mapped_has(range, ranges, word))
+				continue;
+			visit(context, p, i, word);
+			found++;
+		}
+		at += sizeof(*b) + size;
+	}
+	return found;
+}
