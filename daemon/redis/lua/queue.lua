@@ -72,8 +72,8 @@ local tell = queued and function(daemon, what, key)
   call('PUBLISH', channel, what .. key)
 end
 
--- Whether a free lock is reserved for an older ticket. A ticket that leaves the lock unused for reserve_ms is passed over, and only that ticket. A reserved time
--- that begins here has no release that wakes the first: its daemon may have been told that the key ends later.
+-- Whether a free lock is reserved for an older ticket. A ticket that leaves the lock unused for reserve_ms is passed over, and only that ticket. A reserved
+-- time that begins here is news for the first: no release has woken its daemon, which may have been told that the key ends later.
 local queue_keeps = acquires and function(key, queue, line, ticket, reserve_ms, shared)
   local kept, begins = false, false
   reserve_ms = tonumber(reserve_ms)
@@ -119,7 +119,7 @@ local tell_ticket = wakes and function(ticket, key)
 end
 
 -- Wakes whose turn it may be. shares: how many stand; nil: none. If a reader is the first, all readers up to the next writer are. Where shares stand, these
--- readers are, and when one share is left, who waits to have it alone. news: the first was told of another end of the key, or of none: it is woken in any case.
+-- readers are, and when one share is left, who waits to have it alone. news: the key may end sooner than the first was told, so that one is woken in any case.
 local wake_head = wakes and function(key, line, shares, news)
   if not line or not line.head then return end
   if not shares and not string.find(line.head, ':s%d*$') then return tell_ticket(line.head, key) end
@@ -140,8 +140,8 @@ local queue_renewed = queued and renews and function(key, queue, code, how)
   end
 end
 
--- Removes the ticket. If the lock is free, the first ticket is woken, and its reserved time begins if it was not the first before. Of a key that was left
--- behind only the first was told how soon it ends: who becomes the first is woken as well. Where readers hold the lock, others may join them now.
+-- Removes the ticket. If the lock is free, the first ticket is woken, and its reserved time begins if it was not the first before. Of a key or share that was
+-- left behind only the first was told how soon it ends: who becomes the first is woken as well. Where readers hold the lock, others may join them now.
 -- KEYS[3] may be gone before a queue: evicted, or over while the clock was ahead and nobody used that queue. So the ticket is looked for all the same.
 -- row: 1
 local withdraw = asked.x and function(key, queue, ticket)
