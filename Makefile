@@ -107,6 +107,7 @@ DAEMON_BASE := \
 	daemon/base/mem.c \
 	daemon/base/netstring.c \
 	daemon/base/pack.c \
+	daemon/base/peer.c \
 	daemon/base/pool.c \
 	daemon/base/rng.c \
 	daemon/base/roll.c \
