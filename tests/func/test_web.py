@@ -3,6 +3,7 @@
 import contextlib
 import os
 import random
+import select
 import shutil
 import signal
 import subprocess
@@ -91,6 +92,23 @@ class Asking(WebTest):
         for sock in held:
             sock.close()
         until(lambda: web.ask("/livez").status == 200, "it answers again")
+
+    def test_one_peer_cannot_take_all_connections(self):
+        _, web = self.start()
+        kept = [web.connect() for _ in range(128)]
+
+        def answered():
+            return select.select(kept, [], [], 0)[0]
+        until(lambda: len(answered()) == 7, "the last ones are refused")
+        refused = answered()
+        self.assertRegex(drain(refused[0]), rb"(?s)^HTTP/1\.1 503 .*\r\n\r\ntoo many connections of this peer\n$")
+        begun = time.monotonic()
+        other = Web(web.at, source="127.0.0.2")
+        self.assertEqual([other.ask("/livez").status for _ in range(20)], [200] * 20)
+        self.assertLess(time.monotonic() - begun, 3)  # those of the first are closed in 5 s
+        self.assertEqual(answered(), refused)  # none of the others
+        kept[0].close()
+        until(lambda: web.ask("/livez").status == 200, "there is room again")
 
     def test_a_unix_socket(self):
         path = os.path.join(self.folder(), "http")
@@ -289,8 +307,11 @@ class Slow(WebTest):
 
     def test_streams_have_a_bound_and_leave(self):
         d, web = self.start()
-        streams = [Events(web) for _ in range(32)]
-        self.assertEqual(web.ask("/api/v1/events").status, 503)
+        other = Web(web.at, source="127.0.0.2")
+        streams = [Events(web) for _ in range(31)]
+        self.assertEqual(web.ask("/api/v1/events").status, 503)  # the last one is left for another peer
+        streams.append(Events(other))
+        self.assertEqual(other.ask("/api/v1/events").status, 503)
         self.assertEqual(web.ask("/api/v1/snapshot").status, 200)
         for stream in streams:
             stream.close()
