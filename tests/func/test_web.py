@@ -200,6 +200,21 @@ class Figures:
         self.assertGreater(now.value("process_resident_memory_bytes"), 1 << 20)
         self.assertLess(abs(now.value("process_start_time_seconds") - time.time()), 600)
 
+    def test_requests_are_counted_by_command(self):
+        client, name = self.connect(), self.name()
+        before = Metrics(self.metrics().text)
+        client.ok("LOCK " + name)
+        client.ok("lock " + name)
+        client.ok("UNLOCK %s" % name)
+        client.ask("NONSENSE")
+        now = Metrics(self.metrics().text)
+
+        def more(**labels):
+            return now.value("redlockd_requests_total", **labels) - before.value("redlockd_requests_total", **labels)
+        self.assertEqual([more(command=command) for command in ("lock", "unlock", "other", "acquire")], [2, 1, 1, 0])
+        total = int(client.stats()["requests_total"])
+        self.assertEqual(total - 1, sum(value for _, _, value in now.families["redlockd_requests_total"][1]))
+
     def test_who_asks_here_is_in_no_figure_and_in_no_list(self):
         client = self.connect()
         with_page = Events(self.web)
