@@ -107,6 +107,7 @@ DAEMON_BASE := \
 	daemon/base/mem.c \
 	daemon/base/netstring.c \
 	daemon/base/pack.c \
+	daemon/base/peer.c \
 	daemon/base/pool.c \
 	daemon/base/rng.c \
 	daemon/base/roll.c \
@@ -520,7 +521,7 @@ run: $(O)/redlockd $(O)/redlock ## start the daemon here, on the memory store (A
 	@exec $(O)/redlockd --set listen.http=127.0.0.1:7421 $(ARGS)
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\)[a-z -]*:.*## \(.*\)/\1|\2/p' Makefile tests/tests.mk | awk -F'|' '{ printf "  %-18s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\)[a-z -]*:.*## \(.*\)/\1|\2/p' Makefile tests/tests.mk | awk -F'|' '{ printf "  %-18s %s\n", $$1, $$2 }' | sed 's|[$$](O)|$(O)|g'
 
 # --- documents that are printed from tables ---------------------------------------------------------------------------
 
