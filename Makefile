@@ -421,7 +421,7 @@ TOOLS := \
 # --- what is built ---------------------------------------------------------------------------------------------------
 
 obj = $(patsubst %.c,$(O)/%.o,$(1))
-GENERATED := $(O)/gen/scripts.o $(O)/gen/page.o
+GENERATED := $(O)/gen/layout.o $(O)/gen/scripts.o $(O)/gen/page.o
 
 # Of several goals in one make, deps comes before all others.
 FIRST := $(filter deps,$(MAKECMDGOALS))
@@ -489,13 +489,20 @@ $(O)/gen/page.c: daemon/web/embed.sh $(PAGE) | $(FIRST)
 	@mkdir -p $(@D)
 	$(Q)sh daemon/web/embed.sh $(O)/gen $(PAGE)
 
+# What another build of the daemon must have alike to go on from the memory of this one.
+STRUCTURES := $(wildcard daemon/base/*.[ch] daemon/core/*.[ch] daemon/core/*.def daemon/store/*.[ch] daemon/net/carry.[ch] daemon/redis/carry.[ch] \
+              daemon/redis/parcel.[ch] daemon/redis/stream.h) daemon/backlog.h daemon/carried.h proto/span.h
+$(O)/gen/layout.c: daemon/layout.sh $(wildcard $(STRUCTURES)) | $(FIRST)
+	@mkdir -p $(@D)
+	$(Q)sh daemon/layout.sh $(O)/gen "$$($(CC) -dumpmachine)" $(sort $(wildcard $(STRUCTURES)))
+
 $(GENERATED): %.o: %.c
 	$(call say,CC)
 	$(Q)$(COMPILE) -c -o $@ $<
 
 depends = $(patsubst %.c,$(O)/%.d,$(1))
 -include $(SHARED_OBJ:.o=.d)
--include $(call depends,$(PARTS) $(CLI) daemon/main.c $(TOOLS)) $(O)/gen/scripts.d $(O)/gen/page.d $(O)/gen/docgen.d
+-include $(call depends,$(PARTS) $(CLI) daemon/main.c $(TOOLS)) $(O)/gen/layout.d $(O)/gen/scripts.d $(O)/gen/page.d $(O)/gen/docgen.d
 
 # --- to start with ---------------------------------------------------------------------------------------------------
 
