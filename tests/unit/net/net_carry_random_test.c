@@ -272,7 +272,7 @@ static void client_ends(struct client *c)
 	if (c->end == END_CLOSE) {
 		/* Lines of a client that is gone are told as long as they are taken. */
 		client_is_switched_on(c);
-		for (; buf_length(&c->heard) < c->owed; pass())
+		for (; buf_length(&c->heard) < c->owed || c->awaits; pass())
 			client_hears(c, 65536);
 		net_loop_says(&run->w, c->fd, "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n");
 	}
