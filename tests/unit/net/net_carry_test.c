@@ -71,7 +71,7 @@ END_TEST
 
 START_TEST(unsent_output_arrives_and_lines_behind_it_wait)
 {
-	int fd = net_loop_client(&w, _i), little = 4096; /* else TCP may take all of it */
+	int fd = net_loop_client(&w, _i), little = 128 * 1024; /* else TCP may take all of it */
 
 	ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &little, sizeof(little)), 0);
 	net_send(w.net, w.session, much, MUCH);
