@@ -228,6 +228,25 @@ static struct ssl_ctx_st *context_of(const char *cert)
 	return context;
 }
 
+START_TEST(plain_connections_do_not_go_on_where_tls_is_demanded)
+{
+	char cert[64], key[64];
+
+	(void)snprintf(cert, sizeof(cert), "%s/cert", real_upstream.server.dir);
+	(void)snprintf(key, sizeof(key), "%s/key", real_upstream.server.dir);
+	certificate_write(cert, key);
+	another_address();
+	real_upstream_up();
+	carried_upstream_pack();
+	real_upstream.conf.tls = context_of(cert);
+	carried_upstream_unpack();
+	real_upstream_await(&real_upstream.downs, 1);
+	ck_assert_str_eq(real_upstream.reason[0], "the daemon was restarted, and the settings of its connections have changed");
+	real_upstream_await(&real_upstream.downs, 2); /* the server speaks no TLS */
+	ck_assert_uint_eq(real_upstream.ups, 1);
+}
+END_TEST
+
 START_TEST(connections_inside_tls_begin_anew)
 {
 	char cert[64], key[64], port[8];
@@ -267,6 +286,7 @@ Suite *carry_settings_suite(void)
 	tcase_add_test(t, what_is_still_to_be_told_is_told_by_the_process_after);
 	tcase_add_test(t, a_password_does_not_stand_in_the_segment);
 	tcase_add_loop_test(t, that_a_server_refused_the_subscription_is_remembered, 0, 2);
+	tcase_add_test(t, plain_connections_do_not_go_on_where_tls_is_demanded);
 	tcase_add_test(t, connections_inside_tls_begin_anew);
 	suite_add_tcase(s, t);
 	return s;

@@ -3,6 +3,7 @@
 #include "tests/fixture/carried_upstream.h"
 
 #include "daemon/base/clock.h"
+#include "daemon/base/mem.h"
 #include <check.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -125,6 +126,36 @@ START_TEST(a_message_that_is_read_in_part_goes_on)
 	ck_assert_int_eq(memcmp(real_upstream.message, payload + 6, LARGE - 6), 0);
 	ck_assert_uint_eq(real_upstream.downs, 0);
 	free(payload);
+}
+END_TEST
+
+START_TEST(what_is_known_of_a_server_is_what_was_known)
+{
+	struct instant up_since;
+	char *ping;
+
+	real_upstream_up();
+	subscribes();
+	carried_upstream_pack();
+	up_since = carried_upstream.parcel->node[0].up_since;
+	carried_upstream.parcel->node[0].subscriber.tries = 3;
+	carried_upstream.parcel->node[0].subscriber.asked = true;
+	carried_upstream_unpack();
+	carried_upstream_pack();
+	ck_assert_int_eq(carried_upstream.parcel->node[0].up_since.us, up_since.us);
+	ck_assert_uint_eq(carried_upstream.parcel->node[0].subscriber.tries, 3);
+	ck_assert(carried_upstream.parcel->node[0].subscriber.asked);
+	ping = segment_alloc(carried_upstream.segment, 14);
+	memcpy(ping, "*1\r\n$4\r\nPING\r\n", 14);
+	mem_free(carried_upstream.parcel->node[0].subscriber.unsent.bytes);
+	carried_upstream.parcel->node[0].subscriber.unsent = (struct rest){ping, 14};
+	carried_upstream_unpack();
+	real_upstream_run(50 * MSEC);
+	ck_assert_uint_eq(real_upstream_server_count("commandstats", "cmdstat_ping:calls="), 1);
+	carried_upstream_pack();
+	ck_assert(!carried_upstream.parcel->node[0].subscriber.asked);
+	carried_upstream_unpack();
+	ck_assert_uint_eq(real_upstream.downs, 0);
 }
 END_TEST
 
@@ -328,6 +359,7 @@ Suite *carry_suite(void)
 	tcase_add_test(u, connections_go_on_without_a_handshake);
 	tcase_add_test(u, what_is_published_meanwhile_arrives);
 	tcase_add_test(u, a_message_that_is_read_in_part_goes_on);
+	tcase_add_test(u, what_is_known_of_a_server_is_what_was_known);
 	tcase_add_test(u, a_ping_may_be_unanswered);
 	tcase_add_test(u, a_server_that_does_not_answer_is_noticed_as_always);
 	tcase_add_test(u, a_connection_that_broke_meanwhile_is_noticed);
