@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/redis/carry.c, settings.c: connections that do not go on over a restart, and what is told of them. */
 #include "tests/fixture/carried_upstream.h"
+#include "tls/context.h"
 
 #include <check.h>
 #include <openssl/ec.h>
@@ -9,8 +10,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "tls/context.h"
 
 static void setup(void)
 {
@@ -96,11 +95,13 @@ static void another_address(void)
 	real_upstream.address[0].port = (uint16_t)real_upstream.server.port;
 }
 
-static void (*const changes[])(void) = {no_change,      another_password,        another_user, another_database, another_prefix,
-                                        another_number_of_links, fewer_links, another_daemon, no_daemon, another_address};
+static void (*const changes[])(void) = {no_change,   another_password, another_user, another_database, another_prefix, another_number_of_links,
+					fewer_links, another_daemon,   no_daemon,    another_address};
 
 START_TEST(connections_with_other_settings_begin_anew)
 {
+	if (changes[_i] == another_prefix)
+		real_upstream.conf.daemon_id = NULL; /* the channel of the daemon says the prefix as well */
 	real_upstream_up();
 	carried_upstream_pack();
 	changes[_i]();
@@ -206,9 +207,13 @@ static void certificate_write(const char *cert, const char *secret)
 	ck_assert(X509_add_ext(x, names, -1));
 	ck_assert_int_gt(X509_sign(x, key, EVP_sha256()), 0);
 	f = fopen(cert, "w");
-	ck_assert(f && PEM_write_X509(f, x) && !fclose(f));
+	ck_assert_ptr_nonnull(f);
+	ck_assert(PEM_write_X509(f, x));
+	fclose(f);
 	f = fopen(secret, "w");
-	ck_assert(f && PEM_write_PrivateKey(f, key, NULL, NULL, 0, NULL, NULL) && !fclose(f));
+	ck_assert_ptr_nonnull(f);
+	ck_assert(PEM_write_PrivateKey(f, key, NULL, NULL, 0, NULL, NULL));
+	fclose(f);
 	X509_EXTENSION_free(names);
 	X509_free(x);
 	EVP_PKEY_free(key);
@@ -222,6 +227,7 @@ static struct ssl_ctx_st *context_of(const char *cert)
 	char text[4096];
 	FILE *f = fopen(cert, "r");
 
+	ck_assert_ptr_nonnull(f);
 	part[TLS_CA] = (struct tls_pem){text, fread(text, 1, sizeof(text), f)};
 	fclose(f);
 	ck_assert_msg(tls_context_client(part, &context, &fault) == 0, "%s", fault.why);
@@ -250,8 +256,8 @@ END_TEST
 START_TEST(connections_inside_tls_begin_anew)
 {
 	char cert[64], key[64], port[8];
-	const char *const option[] = {"--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert,
-	                              "--tls-auth-clients", "no", NULL};
+	const char *const option[] = {"--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert, "--tls-auth-clients",
+				      "no",         NULL};
 	int tls_port = real_upstream.server.port;
 
 	(void)snprintf(cert, sizeof(cert), "%s/cert", real_upstream.server.dir);
