@@ -155,6 +155,11 @@ START_TEST(what_is_still_to_be_told_is_told_by_the_process_after)
 	carried_upstream_unpack();
 	carried_upstream_restart();
 	begins_anew("the daemon was restarted, and the settings of its connections have changed");
+	real_redis_kill(&real_upstream.server);
+	real_upstream_await(&real_upstream.downs, 2);
+	carried_upstream_pack();
+	ck_assert(!carried_upstream.parcel->node[0].up); /* nothing is to be told any more */
+	carried_upstream_unpack();
 }
 END_TEST
 
