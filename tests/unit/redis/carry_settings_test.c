@@ -103,7 +103,10 @@ START_TEST(connections_with_other_settings_begin_anew)
 	if (changes[_i] == another_prefix)
 		real_upstream.conf.daemon_id = NULL; /* the channel of the daemon says the prefix as well */
 	real_upstream_up();
+	if (real_upstream.conf.daemon_id)
+		carried_upstream_subscribes();
 	carried_upstream_pack();
+	ck_assert_uint_eq(carried_upstream.fds.n, real_upstream.conf.daemon_id ? 3 : 2);
 	changes[_i]();
 	carried_upstream_unpack();
 	if (_i > 0) {

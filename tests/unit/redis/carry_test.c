@@ -2,7 +2,6 @@
 /* daemon/redis/carry.c and what it calls: connections to a real server over a restart of the daemon. What is not kept: carry_settings_test.c. */
 #include "tests/fixture/carried_upstream.h"
 
-#include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include <check.h>
 #include <stdlib.h>
@@ -39,18 +38,6 @@ static char *clients(void)
 	return text;
 }
 
-/* Until the server has a subscriber. */
-static void subscribes(void)
-{
-	struct instant until = instant_add(clock_boottime(), 20 * SEC);
-
-	while (!strstr(real_redis_tell(&real_upstream.server, "CLIENT LIST TYPE pubsub"), "sub=1")) {
-		ck_assert(instant_before(clock_boottime(), until));
-		real_upstream_run(5 * MSEC);
-	}
-	real_upstream_run(20 * MSEC); /* and it knows */
-}
-
 static void publish(const char *payload)
 {
 	real_redis_tell(&real_upstream.server, "PUBLISH %s %s", CHANNEL, payload);
@@ -67,7 +54,7 @@ START_TEST(connections_go_on_without_a_handshake)
 	char *before, *after;
 
 	real_upstream_hold();
-	subscribes();
+	carried_upstream_subscribes();
 	before = clients();
 	before_loads = loads();
 	for (unsigned i = 0; i < 3; i++) {
@@ -91,7 +78,7 @@ END_TEST
 START_TEST(what_is_published_meanwhile_arrives)
 {
 	real_upstream_up();
-	subscribes();
+	carried_upstream_subscribes();
 	carried_upstream_pack();
 	publish("wlock:a");
 	publish("wlock:b");
@@ -112,7 +99,7 @@ START_TEST(a_message_that_is_read_in_part_goes_on)
 		payload[i] = (char)('a' + i % 23);
 	memcpy(payload, "wlock:", 6);
 	real_upstream_up();
-	subscribes();
+	carried_upstream_subscribes();
 	real_redis_tell(&real_upstream.server, "PUBLISH %s %b", CHANNEL, payload, (size_t)LARGE);
 	for (; !real_upstream.messages; restarts++) {
 		ck_assert_uint_lt(restarts, 1000);
@@ -135,7 +122,7 @@ START_TEST(what_is_known_of_a_server_is_what_was_known)
 	char *ping;
 
 	real_upstream_up();
-	subscribes();
+	carried_upstream_subscribes();
 	carried_upstream_pack();
 	up_since = carried_upstream.parcel->node[0].up_since;
 	carried_upstream.parcel->node[0].subscriber.tries = 3;
@@ -210,11 +197,11 @@ END_TEST
 START_TEST(a_subscription_that_broke_meanwhile_is_made_anew)
 {
 	real_upstream_hold();
-	subscribes();
+	carried_upstream_subscribes();
 	carried_upstream_pack();
 	real_redis_tell(&real_upstream.server, "CLIENT KILL TYPE pubsub");
 	carried_upstream_unpack();
-	subscribes();
+	carried_upstream_subscribes();
 	publish("wlock:a");
 	real_upstream_await(&real_upstream.messages, 1);
 	ck_assert_uint_eq(real_upstream.downs, 0);
