@@ -2,6 +2,11 @@
 /* daemon/net/carry.c: how connections inside TLS end when the net is carried. */
 #include "tests/fixture/tls_client.h"
 
+#include "daemon/base/mem.h"
+#include "daemon/base/segment.h"
+
+#include <stdlib.h>
+
 #define LAST "! DRAIN\n"
 
 /* All that the net has written arrives, and the end is that of TLS: nobody has cut it. */
@@ -56,6 +61,50 @@ START_TEST(inside_a_callback_the_lines_behind_are_dropped)
 }
 END_TEST
 
+static void pauses_in_the_second_share(struct net_loop *world, uint64_t session, const char *line)
+{
+	(void)session, (void)line;
+	if (world->lines == 3 * 8 + 1)
+		net_pause(world->net, true);
+}
+
+/* Of sessions whose lines wait, those that end come first: the others are told nothing in a pause. */
+START_TEST(waiting_lines_of_others_delay_no_end)
+{
+	static const char lines[] = "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n";
+	struct client c = client_opens(0);
+	int a = net_loop_unix(&w), b;
+
+	net_loop_told(&w, "open 1.1\n");
+	b = net_loop_unix(&w);
+	net_loop_told(&w, "open 2.1\n");
+	w.quiet = true;
+	w.on_line = pauses_in_the_second_share;
+	net_loop_says(&w, a, lines);
+	net_loop_says(&w, b, lines);
+	ck_assert_int_eq(SSL_write(c.tls, lines, 20), 20);
+	net_loop_settle(&w);
+	ck_assert_uint_eq(w.lines, 3 * 8 + 1);
+	net_end_tls(w.net, LAST);
+	net_loop_until(&w, net_sessions(w.net) == 2);
+	ck_assert_uint_eq(w.lines, 3 * 8 + 1);
+	client_drops(c);
+	close(a);
+	close(b);
+}
+END_TEST
+
+START_TEST(a_session_that_cannot_take_the_line_is_gone_for_that)
+{
+	struct client c = client_opens(0);
+
+	net_set_limits(w.net, 4, 100, 100);
+	net_end_tls(w.net, LAST);
+	net_loop_told(&w, "gone 0.1 overflow\n");
+	client_drops(c);
+}
+END_TEST
+
 START_TEST(a_session_that_hangs_up_by_then_is_not_told_of)
 {
 	struct client c = client_opens(0);
@@ -67,6 +116,15 @@ START_TEST(a_session_that_hangs_up_by_then_is_not_told_of)
 	client_drops(c);
 }
 END_TEST
+
+static void allocates(struct net_loop *world)
+{
+	void *p = mem_alloc(1);
+
+	(void)world;
+	ck_assert_ptr_null(segment_of(p));
+	free(p);
+}
 
 /* 0: nobody has ended it, 1: it was ended, and the loop had no time to tell, 2: it was told, and the connection is closing. */
 START_TEST(what_is_left_of_tls_ends_with_its_net)
@@ -82,6 +140,7 @@ START_TEST(what_is_left_of_tls_ends_with_its_net)
 		net_end_tls(w.net, LAST);
 	if (_i == 2)
 		net_loop_told(&w, "gone 0.1 restart\n");
+	w.on_writing = allocates;
 	net_loop_packs(&w);
 	net_loop_unpacks(&w);
 	net_loop_told(&w, _i == 2 ? "" : "gone 0.1 restart\n");
@@ -175,6 +234,8 @@ Suite *net_carry_tls_suite(void)
 	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, a_session_inside_tls_gets_a_line_and_is_gone_even_in_a_pause, 0, 2);
 	tcase_add_test(t, inside_a_callback_the_lines_behind_are_dropped);
+	tcase_add_test(t, waiting_lines_of_others_delay_no_end);
+	tcase_add_test(t, a_session_that_cannot_take_the_line_is_gone_for_that);
 	tcase_add_test(t, a_session_that_hangs_up_by_then_is_not_told_of);
 	tcase_add_loop_test(t, what_is_left_of_tls_ends_with_its_net, 0, 3);
 	tcase_add_test(t, one_that_is_not_read_is_closed_and_told);
