@@ -2,7 +2,8 @@
 /*
  * The queue of calls to the memory store. One pass of the loop carries out a bounded number of calls; the others wait, in order, for a later pass.
  * A queued call is a copy with all that it points to, so the effects of the service may be reset. The service sees a store that answers late, as a
- * Redis server may.
+ * Redis server may. During a restart calls to Redis wait here as well (restart.h), for the next process: so it stands in the memory of mem_use, and points
+ * to nothing else.
  */
 #ifndef DAEMON_BACKLOG_H
 #define DAEMON_BACKLOG_H
