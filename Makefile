@@ -132,6 +132,7 @@ CORE := \
 	daemon/core/bounds.c \
 	daemon/core/break.c \
 	daemon/core/calls.c \
+	daemon/core/carry.c \
 	daemon/core/circle.c \
 	daemon/core/claim.c \
 	daemon/core/command.c \
@@ -227,6 +228,7 @@ CORE := \
 	daemon/core/trust.c \
 	daemon/core/user.c \
 	daemon/core/value.c \
+	daemon/core/view.c \
 	daemon/core/wait.c \
 	daemon/core/waiters.c \
 	daemon/core/waitentry.c \

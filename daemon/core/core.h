@@ -12,6 +12,7 @@
 #include "daemon/core/metric.h"
 
 struct rules;
+struct segment;
 
 /* What becomes of RATE while the home of its limit is lost: refused; admitted without being counted; counted at the next store, from nothing. */
 enum home_lost { LOST_CLOSED, LOST_OPEN, LOST_NEXT };
@@ -42,6 +43,7 @@ struct core_conf {
 	bool audit;                   /* make EFFECT_AUDIT */
 	bool users;                   /* there are users who can show themselves by AUTH */
 	const struct rules *rules;    /* rules.h; NULL: none */
+	struct segment *segment;      /* where the service allocates, see carry in service.h; NULL: in ordinary memory, and it ends with the process */
 	int64_t alarm_held_us, alarm_waited_us; /* see alarms.h; 0: no such alarm */
 	uint64_t alarm_failures;      /* per cent of the last minute's LOCKs; 0: no alarm */
 	int64_t slow_wait_us, slow_hold_us, slow_store_us; /* see slow.h; 0: not logged */

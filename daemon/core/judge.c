@@ -171,7 +171,7 @@ static bool judge_is_set_back(const struct member *m, struct span marker)
 }
 
 /* Evidence that did not come from a probe, or from one that found no marker, has an empty one, and keeps it: no marker that a later probe shows clears it. */
-static void suspect(struct member *m, const char *why, struct span marker)
+static void suspect(struct member *m, enum evidence why, struct span marker)
 {
 	if (!m->evidence.why || *m->evidence.marker)
 		core_keep(m->evidence.marker, sizeof(m->evidence.marker), marker);
@@ -189,17 +189,17 @@ static void judge_suspect(struct member *m, const struct answer *a)
 
 	/* Another marker stands there: a quarantine has begun since the evidence was seen. */
 	if (m->evidence.why && *m->evidence.marker && !span_equal(marker, span_of(m->evidence.marker)))
-		m->evidence.why = NULL;
+		m->evidence.why = EVIDENCE_NONE;
 	if (same) {
 		if (a->probe->evicted > m->evicted)
-			suspect(m, "it evicted keys", marker);
+			suspect(m, EVIDENCE_EVICTED, marker);
 		if (a->fence < m->fence_when_asked)
-			suspect(m, "its fence fell back", marker);
+			suspect(m, EVIDENCE_FENCE, marker);
 	} else {
 		m->fence_seen = a->fence; /* another run of the server: the marker tells of its memory */
 	}
 	if (judge_is_set_back(m, marker))
-		suspect(m, "its marker was set back", marker);
+		suspect(m, EVIDENCE_SET_BACK, marker);
 	/* Whoever replaced it, perhaps a daemon of a later generation: if it stands there again, the store was set back. */
 	if (same && marker.n > 0 && m->marker[0] == 'j' && !span_equal(marker, span_of(m->marker)))
 		core_keep(m->replaced.j, sizeof(m->replaced.j), span_of(m->marker));
@@ -368,15 +368,15 @@ struct judgement judge_probe(struct members *ms, struct member *m, const struct 
 	if (ours && parts.kind == 'q' && !judge_is_set_back(m, probe->marker))
 		return (struct judgement){JUDGED_QUARANTINED, ""};
 	if (ours && parts.kind == 'j' && !m->evidence.why && a->fence < m->fence_joined)
-		suspect(m, "its fence fell back", probe->marker); /* in whichever run: the join lifted the fence above all that was issued */
+		suspect(m, EVIDENCE_FENCE, probe->marker); /* in whichever run: the join lifted the fence above all that was issued */
 	if (ours && parts.kind == 'j' && !m->evidence.why && judge_is_too_soon(ms, m, probe->marker))
-		suspect(m, "it was joined anew without a quarantine", probe->marker);
+		suspect(m, EVIDENCE_TOO_SOON, probe->marker);
 	if (ours && parts.kind == 'j' && !m->evidence.why)
 		return (struct judgement){JUDGED_JOINED, ""};
 	if (probe->marker.n == 0 && judge_is_trusted(ms, m) && !m->evidence.why)
 		return (struct judgement){JUDGED_BLANK, ""};
 	if (m->evidence.why)
-		return (struct judgement){JUDGED_LOST, m->evidence.why};
+		return (struct judgement){JUDGED_LOST, evidence_text(m->evidence.why)};
 	if (probe->marker.n == 0)
 		return (struct judgement){JUDGED_LOST, "it carries no marker: new, restarted blank, or flushed"};
 	return (struct judgement){JUDGED_LOST, ours ? "" : "it was restarted, replaced or taken over"};

@@ -159,7 +159,7 @@ static void member_note_quarantine(struct members *ms, struct member *m, struct 
 		core_keep(m->replaced.j, sizeof(m->replaced.j), span_of(m->marker));
 	member_keep_marker(m, marker);
 	m->ours = m->was_ours = true;
-	m->evidence.why = NULL;
+	m->evidence.why = EVIDENCE_NONE;
 	m->fence_joined = 0;
 	m->jump.open = false;
 }
@@ -338,7 +338,7 @@ static void members_compare_clocks(struct members *ms)
 		const char *reason;
 
 		if (meet_was_ahead(ms, m) && m->ours) {
-			m->evidence.why = "its clock was ahead when it was first seen: keys may have expired early";
+			m->evidence.why = EVIDENCE_WAS_AHEAD;
 			m->evidence.marker[0] = '\0';
 		}
 		if (!waits || !(reason = judge_clock(ms, m)))

@@ -201,6 +201,20 @@ bool members_have_taken_over(struct members *ms)
 	return ms->elder_is_over;
 }
 
+const char *evidence_text(enum evidence why)
+{
+	static const char *const text[] = {
+		[EVIDENCE_EVICTED] = "it evicted keys",
+		[EVIDENCE_FENCE] = "its fence fell back",
+		[EVIDENCE_SET_BACK] = "its marker was set back",
+		[EVIDENCE_TOO_SOON] = "it was joined anew without a quarantine",
+		[EVIDENCE_WAS_AHEAD] = "its clock was ahead when it was first seen: keys may have expired early",
+		[EVIDENCE_JUMPED] = "its clock jumped ahead: keys may have expired early",
+	};
+
+	return text[why];
+}
+
 void members_tell_missing(const struct members *ms, char *text, size_t size)
 {
 	static const char *const word[] = {"in quarantine", "refused", "down", "slow", "being asked"};

@@ -34,6 +34,17 @@ struct member_clock {
 	bool again;                  /* it was looked at more than once */
 };
 
+/* Signs that a store lost memory. */
+enum evidence {
+	EVIDENCE_NONE,
+	EVIDENCE_EVICTED,   /* it evicted keys */
+	EVIDENCE_FENCE,     /* its fence fell back */
+	EVIDENCE_SET_BACK,  /* its marker was set back */
+	EVIDENCE_TOO_SOON,  /* it was joined anew without a quarantine */
+	EVIDENCE_WAS_AHEAD, /* its clock was ahead when it was first seen */
+	EVIDENCE_JUMPED,    /* its clock jumped ahead */
+};
+
 #define SET_ID_MAX 16 /* "<nodes>.<8 hex>" */
 
 struct member {
@@ -74,7 +85,7 @@ struct member {
 	bool misconf;   /* a write was refused by -MISCONF since the last healthy probe */
 	bool blank;     /* its last probe found no marker while trust was open, and nothing else wrong */
 	struct {
-		const char *why;         /* of lost memory that the marker does not show; NULL: there is none */
+		enum evidence why;       /* of lost memory that the marker does not show */
 		char marker[MARKER_MAX]; /* that the probe showed with it; "" = none, or it does not come from a probe */
 	} evidence;
 	struct {
@@ -169,6 +180,7 @@ static inline bool member_usable(const struct member *m)
 
 /* The store publishes for this daemon, or refuses to. Either is logged once: timers do the work of the messages meanwhile. */
 void member_subscribed(struct members *ms, unsigned node, struct span refusal);
+const char *evidence_text(enum evidence why); /* for people; NULL for none */
 /* What to tell of this store beside its state; "" if all is well. */
 const char *member_trouble(const struct member *m);
 

@@ -31,7 +31,7 @@ static void member_settle_jump(struct members *ms, struct member *m)
 		break;
 	case JUMP_THEIRS:
 		jump_is_theirs(ms, m);
-		m->evidence.why = "its clock jumped ahead: keys may have expired early";
+		m->evidence.why = EVIDENCE_JUMPED;
 		m->evidence.marker[0] = '\0';
 		break;
 	case JUMP_NONE:
@@ -156,7 +156,7 @@ void member_hear(struct members *ms, const struct answer *a, struct instant sent
 	}
 	/* The store says that its marker is not ours, or we know better: no vote counts until it is verified anew. */
 	if ((a->code == 'Q' || m->evidence.why || m->jump.open) && m->state == MEMBER_JOINED) {
-		member_become(ms, m, MEMBER_PROBING, m->evidence.why ? m->evidence.why : m->jump.open ? jumped : "its marker changed");
+		member_become(ms, m, MEMBER_PROBING, m->evidence.why ? evidence_text(m->evidence.why) : m->jump.open ? jumped : "its marker changed");
 		if (m->asked == ASKED_NOTHING)
 			member_probe(ms, m);
 	}

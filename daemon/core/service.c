@@ -19,10 +19,8 @@
 #include "daemon/core/hangup.h"
 #include "daemon/core/home.h"
 #include "daemon/core/list.h"
-#include "daemon/core/probe.h"
 #include "daemon/core/names.h"
 #include "daemon/core/noted.h"
-#include "daemon/core/query.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/restore.h"
 #include "daemon/core/retry.h"
@@ -32,22 +30,14 @@
 #include "daemon/core/take.h"
 #include "daemon/core/waittable.h"
 #include "daemon/core/watch.h"
+#include "daemon/core/whole.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
-
-struct service {
-	struct core core;
-	struct engine engine;
-	struct session_table sessions;
-	struct commander commander;
-	bool stepping;
-	enum { RUN_NEW, RUN_RESTORING, RUN_BEGUN } run; /* the records of the previous run come first */
-};
 
 struct service *service_new(const struct core_conf *conf)
 {
+	struct segment *before = mem_use(conf->segment);
 	struct service *s = mem_alloc(sizeof(*s));
 
 	core_init(&s->core, conf);
@@ -63,6 +53,7 @@ struct service *service_new(const struct core_conf *conf)
 	semaphores_init(&s->commander);
 	alarm_configure(&s->commander);
 	s->engine.watched += conf->audit;
+	mem_use(before);
 	return s;
 }
 
@@ -82,6 +73,7 @@ void service_free(struct service *s)
 	alarms_free(&s->core);
 	formers_free(&s->commander);
 	core_release(&s->core);
+	mem_free(s->identity);
 	mem_free(s);
 }
 
@@ -276,6 +268,7 @@ static int service_handle(struct service *s, const struct event *event)
 
 int service_step(struct service *s, const struct event *event, struct effects *ret_effects)
 {
+	struct segment *before = mem_use(s->core.conf.segment);
 	int r;
 
 	assert(!s->stepping);
@@ -293,15 +286,19 @@ int service_step(struct service *s, const struct event *event, struct effects *r
 	s->core.metrics.value[METRIC_TIMERS] = (int64_t)s->core.timers.count;
 	s->core.out = NULL;
 	s->stepping = false;
+	mem_use(before);
 	return r;
 }
 
 void service_snapshot(struct service *s, struct effects *ret_effects)
 {
+	struct segment *before = mem_use(s->core.conf.segment);
+
 	assert(!s->stepping);
 	s->core.out = ret_effects;
 	remember_all(&s->commander);
 	s->core.out = NULL;
+	mem_use(before);
 }
 
 bool service_deadline(const struct service *s, struct instant *ret_when)
@@ -316,6 +313,8 @@ bool service_deadline(const struct service *s, struct instant *ret_when)
 
 void service_reload(struct service *s, const struct core_conf *conf)
 {
+	struct segment *before = mem_use(s->core.conf.segment);
+
 	s->core.conf.deadlock_us = conf->deadlock_us;
 	s->core.conf.home_lost = conf->home_lost;
 	s->core.conf.lease_us = conf->lease_us;
@@ -332,74 +331,5 @@ void service_reload(struct service *s, const struct core_conf *conf)
 	s->core.conf.slow_hold_us = conf->slow_hold_us;
 	s->core.conf.slow_store_us = conf->slow_store_us;
 	alarm_configure(&s->commander);
-}
-
-size_t service_status(const struct service *s, char *out, size_t size)
-{
-	const struct metrics *m = &s->core.metrics;
-	int n = snprintf(out, size, "%u/%u stores, %lld sessions, %lld locks, %lld waiters%s", members_usable(&s->engine.members), s->core.conf.nodes,
-	                 (long long)m->value[METRIC_SESSIONS], (long long)m->value[METRIC_LOCKS_HELD], (long long)m->value[METRIC_WAITERS],
-	                 s->engine.stopping ? ", stopping" : s->engine.draining ? ", draining" : "");
-
-	return n < 0 ? 0 : (size_t)n < size ? (size_t)n : size - 1;
-}
-
-bool service_lets_look(const struct service *s, const struct peer *peer, bool some)
-{
-	return peer_may_look(&s->core, peer, some);
-}
-
-bool service_is_draining(const struct service *s)
-{
-	return s->engine.draining;
-}
-
-bool service_is_drained(const struct service *s)
-{
-	return drain_is_over(&s->commander);
-}
-
-bool service_is_settled(const struct service *s)
-{
-	for (unsigned i = 0; i < s->core.conf.nodes; i++) {
-		const struct member *m = &s->engine.members.node[i];
-
-		if (m->state == MEMBER_PROBING || (m->state == MEMBER_DOWN && !m->reason[0]))
-			return false;
-	}
-	return true;
-}
-
-void service_figures(const struct service *s, struct metrics *ret_figures)
-{
-	query_figures(&s->commander, ret_figures);
-}
-
-void service_store(const struct service *s, unsigned node, struct service_store *ret_store)
-{
-	const struct member *m = &s->engine.members.node[node];
-	const char *name = s->core.conf.home[node];
-
-	*ret_store = (struct service_store){.name = name ? name : s->core.conf.label[node],
-	                                    .state = m->stalled ? "slow" : member_state_word(m->state),
-	                                    .reason = member_trouble(m),
-	                                    .usable = member_usable(m),
-	                                    .rtt_us = m->rtt_us,
-	                                    .trips = &m->trips,
-	                                    .trips_us = m->trips_us};
-}
-
-bool service_has_quorum(const struct service *s)
-{
-	return members_usable(&s->engine.members) >= quorum_of(s->core.conf.nodes);
-}
-
-const struct metrics *service_metrics(const struct service *s)
-{
-	return &s->core.metrics;
-}
-
-const char *service_daemon_id(const struct service *s)
-{
-	return s->core.daemon_id;
+	mem_use(before);
 }

@@ -8,11 +8,22 @@
 
 #include "daemon/base/mem.h"
 
+/* What a probe is told that never changes while the process runs. */
+static void memory_describe(struct memory *m)
+{
+	m->probe.run_id = m->probe.replid = span_of(m->run_id);
+	m->probe.version = SPAN(REDLOCKD_VERSION);
+	m->probe.role = SPAN("master");
+	m->probe.policy = SPAN("noeviction");
+	m->probe.own_data = true;
+}
 
 struct memory *memory_new(const struct memory_conf *conf)
 {
+	struct segment *before = mem_use(conf->segment);
 	struct memory *m = mem_alloc(sizeof(*m));
 
+	m->segment = conf->segment;
 	keyspace_init(&m->keys, conf->seed, conf->file);
 	buf_init(&m->marker);
 	buf_init(&m->text);
@@ -21,12 +32,31 @@ struct memory *memory_new(const struct memory_conf *conf)
 	m->skew_us = conf->skew_us;
 	m->tolerance_us = conf->tolerance_us;
 	m->run_id = mem_copy(conf->run_id, strlen(conf->run_id));
-	m->probe.run_id = m->probe.replid = span_of(m->run_id);
-	m->probe.version = SPAN(REDLOCKD_VERSION);
-	m->probe.role = SPAN("master");
-	m->probe.policy = SPAN("noeviction");
-	m->probe.own_data = true;
+	memory_describe(m);
+	mem_use(before);
 	return m;
+}
+
+void memory_pack(struct memory *m)
+{
+	struct segment *before = mem_use(m->segment);
+
+	keyspace_move(&m->keys, NULL);
+	memset(&m->probe, 0, sizeof(m->probe));
+	memset(&m->shares, 0, sizeof(m->shares));
+	m->segment = NULL;
+	mem_use(before);
+}
+
+void memory_adopt(struct memory *m, const struct memory_conf *conf)
+{
+	struct segment *before = mem_use(conf->segment);
+
+	m->segment = conf->segment;
+	if (conf->file)
+		keyspace_move(&m->keys, conf->file);
+	memory_describe(m);
+	mem_use(before);
 }
 
 void memory_free(struct memory *m)
@@ -94,7 +124,10 @@ int64_t memory_pttl(const struct memory *m, const struct key *key, int64_t now_m
 
 void memory_put(struct memory *m, struct span name, struct span value, struct instant until)
 {
+	struct segment *before = mem_use(m->segment);
+
 	keyspace_set(&m->keys, keyspace_find(&m->keys, name), name, value, until_round(m, until));
+	mem_use(before);
 }
 
 void memory_put_foreign(struct memory *m, struct span name, struct instant until)
@@ -333,6 +366,8 @@ void memory_call(struct memory *m, const struct call *c, struct instant now, str
 		.text = SPAN(""),
 	};
 
+	struct segment *before = mem_use(m->segment);
+
 	keyspace_reclaim(&m->keys, now);
 	switch (c->kind) {
 	case CALL_ACQUIRE:
@@ -371,5 +406,6 @@ void memory_call(struct memory *m, const struct call *c, struct instant now, str
 		call_probe(m, &a);
 		break;
 	}
+	mem_use(before);
 	*ret_answer = a;
 }

@@ -11,6 +11,7 @@
 
 struct memory;
 struct keyfile;
+struct segment;
 
 struct memory_conf {
 	uint64_t seed[2];
@@ -18,11 +19,19 @@ struct memory_conf {
 	int64_t skew_us;      /* how far ahead of the clock a join lifts the fence */
 	int64_t tolerance_us; /* how much further than skew_us the fence may run */
 	const char *run_id; /* copied */
+	struct segment *segment; /* where the store allocates; NULL: in ordinary memory */
 	struct keyfile *file; /* NULL: the keys end with the process. It must outlive the store */
 };
 
 struct memory *memory_new(const struct memory_conf *conf);
 void memory_free(struct memory *m);
+
+/*
+ * A store in a segment outlives its process (base/segment.h). memory_pack makes it point to nothing outside the segment, and nothing but memory_adopt may
+ * follow, which takes the file and the segment of conf, and nothing else: the store goes on as it was. The keyfile of before stays as it is.
+ */
+void memory_pack(struct memory *m);
+void memory_adopt(struct memory *m, const struct memory_conf *conf);
 
 /* Carries out the call and fills in the answer, whose spans are valid until the next memory_call. Never fails. */
 void memory_call(struct memory *m, const struct call *call, struct instant now, struct answer *ret_answer);

@@ -28,6 +28,7 @@ struct memory {
 	struct home *home; /* NULL: it was not asked yet */
 	uint64_t seed[2];
 	struct names names;
+	struct segment *segment; /* NULL: ordinary memory */
 };
 
 /* What stands at the key of a call: standing() of lua/shares.lua. */

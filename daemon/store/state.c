@@ -138,6 +138,12 @@ static enum state_found state_without_file(struct state *s, const struct state_c
 	return young ? STATE_CRASH : STATE_FIRST;
 }
 
+static void state_new_keys(struct state *s, const struct state_conf *conf)
+{
+	s->others = true;
+	s->keys_error = conf->keyfile ? keyfile_new(s->dir, conf->keyfile, keyspace_layout(), &s->keys) : 0;
+}
+
 int state_open(struct state *s, const struct state_conf *conf, enum state_found *ret_found, const char **ret_why)
 {
 	const char *why = "";
@@ -159,10 +165,25 @@ int state_open(struct state *s, const struct state_conf *conf, enum state_found 
 		r = record_read((struct span){buf_begin(&s->file), buf_length(&s->file)}, &s->past, &why);
 	s->found = r < 0 ? STATE_CRASH : r > 0 ? state_without_file(s, conf, &why) : state_judge(s, conf);
 	s->past_until = instant_add(conf->now, 2 * s->past.lease_us); /* twice the lease, because clocks of clients may be slower */
-	if (conf->keyfile)
-		s->keys_error = keyfile_new(s->dir, conf->keyfile, keyspace_layout(), &s->keys);
+	state_new_keys(s, conf);
 	*ret_found = s->found;
 	*ret_why = why;
+	return 0;
+}
+
+void state_pack(struct state *s, struct state *ret)
+{
+	state_close(s);
+	*ret = *s;
+	ret->past.names = (struct span){0};
+}
+
+int state_adopt(struct state *s, const struct state_conf *conf)
+{
+	s->dir = open(conf->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s->dir < 0)
+		return -errno;
+	state_new_keys(s, conf);
 	return 0;
 }
 
@@ -240,8 +261,9 @@ int state_mark(struct state *s, const struct memory *m, struct instant now)
 	if (r && !s->marked && file_overwrite(s, bytes, true) == 0)
 		r = 0;
 	buf_release(&b);
-	if (!r && !s->marked)
+	if (!r && s->others)
 		keyfile_remove_others(s->dir, s->keys ? keyfile_id(s->keys) : 0);
+	s->others &= r != 0;
 	s->marked = !r;
 	s->due = instant_add(now, r ? STATE_RETRY_US : STATE_RENEW_US);
 	return r;

@@ -41,7 +41,7 @@ START_TEST(a_jump_that_was_denied_is_not_like_a_stop_that_comes_later)
 	settles(ms);
 	for (unsigned i = 0; i < 3; i++) {
 		ck_assert(!ms->node[i].jump.open);
-		ck_assert_int_eq(ms->node[i].evidence.why != NULL, i == 1);
+		ck_assert_int_eq(ms->node[i].evidence.why != EVIDENCE_NONE, i == 1);
 	}
 	effects_release(&effects);
 }
@@ -143,7 +143,7 @@ START_TEST(a_jump_that_is_known_but_roughly_does_not_hide_a_longer_one)
 		settles(ms);
 	}
 	for (unsigned i = 0; i < 3; i++)
-		ck_assert_int_eq(ms->node[i].evidence.why != NULL, i == 1);
+		ck_assert_int_eq(ms->node[i].evidence.why != EVIDENCE_NONE, i == 1);
 	effects_release(&effects);
 }
 END_TEST
@@ -170,7 +170,7 @@ START_TEST(a_store_that_has_told_its_time_since_a_stop_and_then_answers_late_has
 			settles(ms);
 		}
 	for (unsigned i = 0; i < 3; i++)
-		ck_assert_int_eq(ms->node[i].evidence.why != NULL, i == 2);
+		ck_assert_int_eq(ms->node[i].evidence.why != EVIDENCE_NONE, i == 2);
 	effects_release(&effects);
 }
 END_TEST
@@ -197,7 +197,7 @@ START_TEST(a_store_that_steps_behind_an_answer_that_was_asked_for_just_before_a_
 			settles(ms);
 		}
 	for (unsigned i = 0; i < 3; i++)
-		ck_assert_int_eq(ms->node[i].evidence.why != NULL, i == 2);
+		ck_assert_int_eq(ms->node[i].evidence.why != EVIDENCE_NONE, i == 2);
 	effects_release(&effects);
 }
 END_TEST

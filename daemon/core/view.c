@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the daemon asks the service about itself, without a step: for the supervisor, the log, the page and /metrics. It must never change anything. */
+#include "daemon/core/service.h"
+
+#include "daemon/core/rules.h"
+#include "daemon/core/drain.h"
+#include "daemon/core/probe.h"
+#include "daemon/core/query.h"
+#include "daemon/core/whole.h"
+
+#include <stdio.h>
+
+size_t service_status(const struct service *s, char *out, size_t size)
+{
+	const struct metrics *m = &s->core.metrics;
+	int n = snprintf(out, size, "%u/%u stores, %lld sessions, %lld locks, %lld waiters%s", members_usable(&s->engine.members), s->core.conf.nodes,
+	                 (long long)m->value[METRIC_SESSIONS], (long long)m->value[METRIC_LOCKS_HELD], (long long)m->value[METRIC_WAITERS],
+	                 s->engine.stopping ? ", stopping" : s->engine.draining ? ", draining" : "");
+
+	return n < 0 ? 0 : (size_t)n < size ? (size_t)n : size - 1;
+}
+
+bool service_lets_look(const struct service *s, const struct peer *peer, bool some)
+{
+	return peer_may_look(&s->core, peer, some);
+}
+
+bool service_is_draining(const struct service *s)
+{
+	return s->engine.draining;
+}
+
+bool service_is_drained(const struct service *s)
+{
+	return drain_is_over(&s->commander);
+}
+
+bool service_is_settled(const struct service *s)
+{
+	for (unsigned i = 0; i < s->core.conf.nodes; i++) {
+		const struct member *m = &s->engine.members.node[i];
+
+		if (m->state == MEMBER_PROBING || (m->state == MEMBER_DOWN && !m->reason[0]))
+			return false;
+	}
+	return true;
+}
+
+void service_figures(const struct service *s, struct metrics *ret_figures)
+{
+	query_figures(&s->commander, ret_figures);
+}
+
+void service_store(const struct service *s, unsigned node, struct service_store *ret_store)
+{
+	const struct member *m = &s->engine.members.node[node];
+	const char *name = s->core.conf.home[node];
+
+	*ret_store = (struct service_store){.name = name ? name : s->core.conf.label[node],
+	                                    .state = m->stalled ? "slow" : member_state_word(m->state),
+	                                    .reason = member_trouble(m),
+	                                    .usable = member_usable(m),
+	                                    .rtt_us = m->rtt_us,
+	                                    .trips = &m->trips,
+	                                    .trips_us = m->trips_us};
+}
+
+bool service_has_quorum(const struct service *s)
+{
+	return members_usable(&s->engine.members) >= quorum_of(s->core.conf.nodes);
+}
+
+const struct metrics *service_metrics(const struct service *s)
+{
+	return &s->core.metrics;
+}
+
+const char *service_daemon_id(const struct service *s)
+{
+	return s->core.daemon_id;
+}
