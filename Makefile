@@ -67,6 +67,7 @@ PROTO := \
 
 TLS := \
 	tls/context.c \
+	tls/digest.c \
 	tls/tls.c
 
 CONF := \
@@ -257,18 +258,22 @@ STORE := \
 
 REDIS := \
 	daemon/redis/batch.c \
+	daemon/redis/carry.c \
 	daemon/redis/subscriber.c \
 	daemon/redis/departure.c \
 	daemon/redis/flight.c \
 	daemon/redis/handshake.c \
 	daemon/redis/link.c \
+	daemon/redis/link_carry.c \
 	daemon/redis/links.c \
 	daemon/redis/node.c \
+	daemon/redis/node_carry.c \
 	daemon/redis/post.c \
 	daemon/redis/resolver.c \
 	daemon/redis/resp.c \
 	daemon/redis/script.c \
 	daemon/redis/sentinel.c \
+	daemon/redis/settings.c \
 	daemon/redis/socket.c \
 	daemon/redis/stream.c \
 	daemon/redis/told.c \

@@ -3,10 +3,9 @@
  * One socket. Output of a loop pass is tried with one send(2); what the kernel does not take waits in the stream until the socket is writable. So the
  * stream counts the bytes that the kernel took, and when the connection breaks, that count decides which calls are REFUSED and which UNKNOWN.
  */
-#include "daemon/redis/link.h"
+#include "daemon/redis/link_parts.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
-#include "daemon/redis/departure.h"
 #include "daemon/redis/failure.h"
 #include "daemon/redis/socket.h"
 #include "tls/tls.h"
@@ -21,31 +20,6 @@
 #define READ_MOST       TLS_RECORD
 #define LATE_REPLIES_US (20 * MSEC) /* time to read replies that arrived while the daemon was stopped, before a stall counts */
 
-enum link_state {
-	LINK_CLOSED,    /* no socket */
-	LINK_SHAKING,   /* connecting, or in the handshake of TLS; the timer is the connect timeout */
-	LINK_HANDSHAKE, /* connecting, or in the handshake; the timer is the connect timeout */
-	LINK_READY,     /* takes calls; the timer checks for stalls and silence */
-	LINK_BROKEN,    /* the sink got `broken`; waits for link_close */
-};
-
-struct link {
-	struct event_base *base;
-	const struct link_conf *conf;
-	struct link_sink sink;
-	enum link_state state;
-	struct stream stream;
-	struct departure departure;
-	int fd;           /* -1: none */
-	struct ssl_st *tls; /* NULL: plain */
-	const char *name;
-	struct event *io; /* fd can be read or, if `full`, written; NULL: it is not watched */
-	struct event *timer;
-	bool full;    /* the kernel did not take all of stream.out: the rest waits until the socket is writable */
-	int error;    /* errno of a failed send(2); 0: none. The kernel reports it only once */
-	bool suspect; /* a stall was seen; if it is still there after LATE_REPLIES_US, the link breaks */
-};
-
 /* --- sending --------------------------------------------------------------------------------------------------------- */
 
 static void link_on_ready(evutil_socket_t fd, short what, void *context);
@@ -57,7 +31,7 @@ static void link_leave_socket(struct link *l)
 	l->io = NULL;
 }
 
-static void link_watch_socket(struct link *l)
+void link_watch_socket(struct link *l)
 {
 	short wants = EV_PERSIST | EV_READ | (l->full ? EV_WRITE : 0);
 
@@ -94,7 +68,7 @@ static void link_send(struct link *l)
 	l->full = done < (ssize_t)n;
 }
 
-static void link_hand_over(struct link *l)
+void link_hand_over(struct link *l)
 {
 	if (l->full || !buf_length(&l->stream.out))
 		return;
@@ -165,7 +139,7 @@ static bool link_is_silent(const struct link *l, struct instant now)
 }
 
 /* Commands sent while the timer runs need no earlier timer: they stall after stall_us at the earliest. */
-static void link_watch(struct link *l, struct instant now)
+void link_watch(struct link *l, struct instant now)
 {
 	int64_t patience = link_patience(l, now), silence = instant_diff(instant_add(l->stream.last, l->conf->ping_us), now);
 
@@ -339,7 +313,7 @@ void link_expect(struct link *l, const char *name)
 	l->name = name;
 }
 
-static void link_hang_up(struct link *l)
+void link_hang_up(struct link *l)
 {
 	link_leave_socket(l);
 	tls_free(l->tls);

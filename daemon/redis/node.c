@@ -3,13 +3,11 @@
  * One server. Every failure ends in node_fail, and every attempt begins from the timer, so no callback of a link dials. A node
  * judges connections only; core decides whether the server may vote.
  */
-#include "daemon/redis/node.h"
-#include "daemon/base/backoff.h"
+#include "daemon/redis/node_parts.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "daemon/redis/failure.h"
-#include "daemon/redis/told.h"
 
 #include <event2/event.h>
 #include <stdio.h>
@@ -20,38 +18,9 @@
 #define STEADY_US      (1 * SEC)    /* a node that was up for less is not dialled again at once */
 #define PATIENCE_US    (500 * MSEC) /* how long to wait for the resolver if older addresses are known */
 
-enum node_state {
-	NODE_WAITING,   /* the timer begins the next attempt */
-	NODE_RESOLVING, /* waits for the sentinels, or for the resolver; then the timer limits the wait */
-	NODE_DIALLING,  /* links are connecting, or in the handshake */
-	NODE_UP,        /* all links are ready; the timer ends it when the server has become a replica */
-};
-
 static const char *const state_names[] = {"waiting", "resolving", "dialling", "up"};
 
-struct node {
-	const struct node_conf *conf;
-	unsigned index;
-	char *label, *path, *host; /* path or host */
-	uint16_t port;
-	struct sentinel *sentinel; /* tells host and port; NULL: they stay */
-	enum node_state state;
-	struct links links;
-	struct subscriber *subscriber;         /* NULL: none */
-	unsigned ready; /* links that are ready */
-	struct event *timer;
-	struct backoff backoff;
-	struct instant up_since;
-	struct lookup *lookup;      /* under way; may outlast an attempt; NULL: none */
-	struct addresses addresses; /* the last successful answer of the resolver */
-	struct endpoint dialled;    /* address of this attempt; the resolver may change `addresses` meanwhile */
-	unsigned next;              /* index in addresses: which to dial */
-	bool fresh;                 /* the addresses belong to this attempt */
-	char reason[256];
-	struct told told;
-};
-
-static void node_set_state(struct node *n, enum node_state state, const char *why)
+void node_set_state(struct node *n, enum node_state state, const char *why)
 {
 	char scratch[320];
 
@@ -60,7 +29,7 @@ static void node_set_state(struct node *n, enum node_state state, const char *wh
 	n->state = state;
 }
 
-static void node_arm(struct node *n, int64_t us)
+void node_arm(struct node *n, int64_t us)
 {
 	struct timeval tv = {.tv_sec = us / SEC, .tv_usec = us % SEC};
 
@@ -119,7 +88,7 @@ static void node_give_up(struct node *n)
 	node_tell_down(n);
 }
 
-static void node_fail(struct node *n, const char *reason)
+void node_fail(struct node *n, const char *reason)
 {
 	if (reason != n->reason)
 		(void)snprintf(n->reason, sizeof(n->reason), "%s", reason);
@@ -241,7 +210,7 @@ static void node_on_moved(void *context, const char *where)
 }
 
 /* A server at a Unix socket speaks no TLS. */
-static void node_expect_name(struct node *n, const char *name)
+void node_expect_name(struct node *n, const char *name)
 {
 	links_expect(&n->links, name);
 	if (n->subscriber)
@@ -296,6 +265,9 @@ static void node_on_timer(evutil_socket_t fd, short what, void *context)
 	struct node *n = context;
 
 	(void)fd, (void)what;
+	if (n->lost)
+		node_tell_down(n);
+	n->lost = false;
 	if (n->state == NODE_WAITING)
 		node_begin(n);
 	else if (n->state == NODE_RESOLVING && n->addresses.count)

@@ -16,6 +16,8 @@ typedef size_t elements_n;
 typedef int elements_n;
 #endif
 
+#define UNREAD_KEEP ((size_t)16 * 1024) /* bytes; a larger buffer frees its memory when it is empty */
+
 static void *handle_of(uint32_t index)
 {
 	return (void *)(uintptr_t)(index + 1);
@@ -137,6 +139,7 @@ void resp_init(struct resp *r)
 {
 	*r = (struct resp){0};
 	buf_init(&r->bytes);
+	buf_init(&r->unread);
 	resp_reset(r);
 }
 
@@ -152,6 +155,7 @@ void resp_reset(struct resp *r)
 	r->count = 0;
 	r->complete = false;
 	buf_clear(&r->bytes);
+	buf_clear(&r->unread);
 }
 
 void resp_release(struct resp *r)
@@ -159,12 +163,14 @@ void resp_release(struct resp *r)
 	if (r->reader)
 		redisReaderFree(r->reader);
 	buf_release(&r->bytes);
+	buf_release(&r->unread);
 	free(r->value);
 	*r = (struct resp){0};
 }
 
 int resp_feed(struct resp *r, const void *p, size_t n)
 {
+	buf_append(&r->unread, p, n);
 	return redisReaderFeed(r->reader, p, n) == REDIS_OK ? 0 : -EPROTO;
 }
 
@@ -181,6 +187,8 @@ int resp_next(struct resp *r)
 		return -EPROTO;
 	if (root) {
 		r->complete = true;
+		buf_consume(&r->unread, buf_length(&r->unread) - (r->reader->len - r->reader->pos));
+		buf_trim(&r->unread, UNREAD_KEEP);
 		return 1;
 	}
 	/* Bounds a text that never ends. */

@@ -30,6 +30,7 @@ struct resp {
 	struct resp_value *value; /* value[0] is the root */
 	uint32_t count, cap;
 	struct buf bytes;
+	struct buf unread; /* what came after the last reply that is whole: hiredis drops what it has parsed of it */
 	struct redisReader *reader;
 	bool complete;
 };
@@ -43,6 +44,12 @@ int resp_feed(struct resp *r, const void *p, size_t n) __attribute__((warn_unuse
 
 /* 1: value[] is a reply, valid until the next resp_next. 0: more bytes are needed. -EPROTO: bad input; only resp_reset helps. */
 int resp_next(struct resp *r) __attribute__((warn_unused_result));
+
+/* After a resp_next that returned 0: the bytes of the reply that is not whole yet. Another reader that is fed with them goes on from there. */
+static inline struct span resp_unread(const struct resp *r)
+{
+	return (struct span){buf_begin(&r->unread), buf_length(&r->unread)};
+}
 
 static inline struct span resp_text(const struct resp *r, const struct resp_value *v)
 {

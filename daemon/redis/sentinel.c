@@ -82,6 +82,12 @@ static void round_fail(struct sentinel *s)
 	}
 }
 
+void sentinel_recall(struct sentinel *s, const char *host, uint16_t port)
+{
+	(void)snprintf(s->host, sizeof(s->host), "%s", host);
+	s->port = port;
+}
+
 static void sentinel_on_told(void *context, const char *host, uint16_t port)
 {
 	struct sentinel *s = context;
@@ -94,8 +100,7 @@ static void sentinel_on_told(void *context, const char *host, uint16_t port)
 	s->silent = false;
 	if (s->asked) {
 		s->asked = false;
-		(void)snprintf(s->host, sizeof(s->host), "%s", host);
-		s->port = port;
+		sentinel_recall(s, host, port);
 		s->sink.told(s->sink.context, s->host, port, "");
 	} else if (s->followed && !same) {
 		sentinel_follow(s, false);

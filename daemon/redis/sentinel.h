@@ -41,6 +41,7 @@ void sentinel_free(struct sentinel *s); /* NULL is allowed */
 
 void sentinel_ask(struct sentinel *s); /* one answer is told for one or more calls before it */
 void sentinel_follow(struct sentinel *s, bool on);
+void sentinel_recall(struct sentinel *s, const char *host, uint16_t port); /* what was told last, in the previous process; host < 256 bytes */
 void sentinel_where(const struct sentinel *s, char *out, size_t size); /* host:port, as told last */
 
 #endif

@@ -5,6 +5,7 @@
 #include "daemon/base/instant.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <unistd.h>
@@ -38,4 +39,12 @@ int socket_dial(const struct sockaddr *address, socklen_t n, int64_t stall_us)
 		return -error;
 	}
 	return fd;
+}
+
+void socket_keep(int fd, int64_t stall_us)
+{
+	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+	(void)fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK);
+	if (stall_us)
+		socket_set_tcp(fd, stall_us); /* in vain for a Unix socket */
 }

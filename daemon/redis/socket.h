@@ -8,5 +8,7 @@
 
 /* A non-blocking socket that connects to the address, or a negative errno. stall_us: bytes that are not acknowledged for so long end the connection. */
 int socket_dial(const struct sockaddr *address, socklen_t n, int64_t stall_us) __attribute__((warn_unused_result));
+/* A socket that another process dialled: the same in this one. stall_us 0: what was set for TCP stays. */
+void socket_keep(int fd, int64_t stall_us);
 
 #endif

@@ -4,6 +4,7 @@
  * handled, and stream_close answers the calls of all flights that are still listed.
  */
 #include "daemon/redis/stream.h"
+#include "daemon/base/mem.h"
 #include "daemon/redis/handshake.h"
 #include "daemon/redis/failure.h"
 
@@ -43,14 +44,24 @@ static void stream_write_script(struct stream *s, struct flight *f, struct insta
 	batch_write(&f->batch, &s->conf->keys, f->again ? NULL : s->sha[script], script_text[script], &s->out);
 }
 
-void stream_open(struct stream *s, struct instant now)
+/* The longest one is the last: a server that wants a password says so to the first. */
+static void stream_load_all(struct stream *s, struct instant now)
 {
-	enum script_kind script;
+	for (enum script_kind script = SCRIPT_N; script-- > 0;)
+		stream_write_load(s, script, now);
+}
 
+static void stream_begin_anew(struct stream *s)
+{
 	resp_reset(&s->resp);
 	buf_clear(&s->out);
 	s->handed = 0;
 	s->ready = false;
+}
+
+void stream_open(struct stream *s, struct instant now)
+{
+	stream_begin_anew(s);
 	if (s->conf->password) {
 		stream_begin_plain(s, FLIGHT_AUTH, now);
 		handshake_auth(&s->out, s->conf->user, s->conf->password);
@@ -63,8 +74,7 @@ void stream_open(struct stream *s, struct instant now)
 		stream_begin_plain(s, FLIGHT_ROLE, now);
 		handshake_role(&s->out);
 	}
-	for (script = SCRIPT_N; script-- > 0;) /* the longest one is the last: a server that wants a password says so to the first */
-		stream_write_load(s, script, now);
+	stream_load_all(s, now);
 }
 
 void stream_call(struct stream *s, const struct call *call, uint64_t hash)
@@ -296,4 +306,44 @@ struct instant stream_oldest(const struct stream *s)
 	const struct flight *oldest = TAILQ_FIRST(&s->flying);
 
 	return oldest ? oldest->sent : INSTANT_NEVER;
+}
+
+/* --- a restart of the daemon ----------------------------------------------------------------------------------------- */
+
+bool stream_is_quiet(const struct stream *s)
+{
+	const struct flight *f;
+
+	TAILQ_FOREACH(f, &s->flying, next)
+	{
+		if (f->kind != FLIGHT_PING)
+			return false;
+	}
+	return TAILQ_EMPTY(&s->pending) && !buf_length(&s->out);
+}
+
+void stream_pack(const struct stream *s, struct stream_parcel *p)
+{
+	const struct span unread = resp_unread(&s->resp);
+	const struct flight *f;
+
+	memcpy(p->sha, s->sha, sizeof(p->sha));
+	TAILQ_FOREACH(f, &s->flying, next)
+		p->pings++;
+	if (unread.n)
+		p->unread = (struct rest){mem_copy(unread.p, unread.n), unread.n};
+}
+
+void stream_unpack(struct stream *s, const struct stream_parcel *p, bool reload, struct instant now)
+{
+	stream_begin_anew(s);
+	memcpy(s->sha, p->sha, sizeof(s->sha));
+	s->last = now;
+	for (unsigned i = 0; i < p->pings; i++)
+		stream_begin_plain(s, FLIGHT_PING, now);
+	if (p->unread.n && resp_feed(&s->resp, p->unread.bytes, p->unread.n) < 0)
+		mem_exhausted(); /* the other reader took them */
+	s->ready = !reload;
+	if (reload)
+		stream_load_all(s, now);
 }

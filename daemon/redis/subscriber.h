@@ -7,12 +7,14 @@
 #ifndef REDIS_SUBSCRIBER_H
 #define REDIS_SUBSCRIBER_H
 
+#include "daemon/base/fdlist.h"
 #include "daemon/redis/stream.h"
 #include <sys/socket.h>
 
 struct event_base;
 struct rng;
 struct subscriber;
+struct subscriber_parcel; /* parcel.h */
 struct ssl_ctx_st;
 
 struct subscriber_sink {
@@ -31,5 +33,13 @@ void subscriber_free(struct subscriber *e);
 void subscriber_expect(struct subscriber *e, struct ssl_ctx_st *const *context, const char *name);
 void subscriber_open(struct subscriber *e, const struct sockaddr *address, socklen_t n); /* copies the address, also for later attempts */
 void subscriber_close(struct subscriber *e);
+
+/*
+ * Notes what the sink was told, and into fds, unless it is NULL, puts the connection of a subscription that is confirmed and plain; it is closed here then. The
+ * next process recalls the first, and opens with the second: it goes on with that connection, or dials anew where there is none.
+ */
+void subscriber_pack(struct subscriber *e, struct subscriber_parcel *p, struct fdlist *fds);
+void subscriber_recall(struct subscriber *e, const struct subscriber_parcel *p);
+void subscriber_unpack(struct subscriber *e, const struct subscriber_parcel *p, const struct sockaddr *address, socklen_t n, struct fdlist *fds);
 
 #endif

@@ -3,11 +3,10 @@
  * The N nodes, what they share, and the calls to nodes that are down. Those calls are answered in the next pass of the loop, because the
  * sink is never called from inside upstream_call.
  */
-#include "daemon/redis/upstream.h"
+#include "daemon/redis/upstream_parts.h"
 #include "daemon/base/map.h"
 #include "daemon/base/mem.h"
-#include "daemon/base/rng.h"
-#include "daemon/redis/node.h"
+#include "daemon/redis/settings.h"
 #include "tls/context.h"
 
 #include <assert.h>
@@ -15,31 +14,6 @@
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-struct refusal {
-	uint64_t call;
-	unsigned node;
-};
-
-struct refusals {
-	struct refusal *item;
-	unsigned count, cap;
-};
-
-struct upstream {
-	struct upstream_sink sink;
-	struct link_conf link;
-	struct node_conf conf;
-	struct sentinel_conf sentinel;
-	char *channel, *server_name;
-	struct resolver *resolver;
-	struct rng rng;
-	uint64_t key[2]; /* key of the hash that pins a name to a link */
-	unsigned nodes;
-	struct node *node[NODES_MAX];
-	struct refusals refused, telling; /* new refusals; refusals that are being answered, which may lead to new ones */
-	struct event *refuse;
-};
 
 /* --- calls to a node that is down ------------------------------------------------------------------------------------ */
 
@@ -74,18 +48,22 @@ static void upstream_tell(struct upstream *u, const struct refusal *refusal)
 	u->sink.answer(u->sink.context, &a);
 }
 
-static void upstream_on_refuse(evutil_socket_t fd, short what, void *context)
+void upstream_answer_refused(struct upstream *u)
 {
-	struct upstream *u = context;
 	struct refusals telling = u->refused;
 	unsigned i;
 
-	(void)fd, (void)what;
 	u->refused = u->telling;
 	u->telling = telling;
 	for (i = 0; i < telling.count; i++)
 		upstream_tell(u, &telling.item[i]);
 	u->telling.count = 0;
+}
+
+static void upstream_on_refuse(evutil_socket_t fd, short what, void *context)
+{
+	(void)fd, (void)what;
+	upstream_answer_refused(context);
 }
 
 /* --- begin and end --------------------------------------------------------------------------------------------------- */
@@ -168,8 +146,10 @@ struct upstream *upstream_new(struct event_base *base, const struct upstream_con
 	if (!u->refuse)
 		mem_exhausted();
 	upstream_configure(u, base, conf);
-	for (u->nodes = 0; u->nodes < conf->nodes; u->nodes++)
+	for (u->nodes = 0; u->nodes < conf->nodes; u->nodes++) {
 		u->node[u->nodes] = node_new(&u->conf, u->nodes, &conf->address[u->nodes]);
+		u->address[u->nodes] = settings_address(&conf->address[u->nodes]);
+	}
 	return u;
 }
 
@@ -177,8 +157,10 @@ void upstream_free(struct upstream *u)
 {
 	if (!u)
 		return;
-	while (u->nodes)
+	while (u->nodes) {
 		node_free(u->node[--u->nodes]);
+		free(u->address[u->nodes]);
+	}
 	resolver_free(u->resolver);
 	event_free(u->refuse);
 	free(u->refused.item);

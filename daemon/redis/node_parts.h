@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of the node act on: node.c, node_carry.c. Nobody else includes it. */
+#ifndef REDIS_NODE_PARTS_H
+#define REDIS_NODE_PARTS_H
+
+#include "daemon/base/backoff.h"
+#include "daemon/redis/node.h"
+#include "daemon/redis/told.h"
+
+enum node_state {
+	NODE_WAITING,   /* the timer begins the next attempt */
+	NODE_RESOLVING, /* waits for the sentinels, or for the resolver; then the timer limits the wait */
+	NODE_DIALLING,  /* links are connecting, or in the handshake */
+	NODE_UP,        /* all links are ready; the timer ends it when the server has become a replica */
+};
+
+struct node {
+	const struct node_conf *conf;
+	unsigned index;
+	char *label, *path, *host; /* path or host */
+	uint16_t port;
+	struct sentinel *sentinel; /* tells host and port; NULL: they stay */
+	enum node_state state;
+	struct links links;
+	struct subscriber *subscriber;         /* NULL: none */
+	unsigned ready; /* links that are ready */
+	struct event *timer;
+	struct backoff backoff;
+	struct instant up_since;
+	struct lookup *lookup;      /* under way; may outlast an attempt; NULL: none */
+	struct addresses addresses; /* the last successful answer of the resolver */
+	struct endpoint dialled;    /* address of this attempt; the resolver may change `addresses` meanwhile */
+	unsigned next;              /* index in addresses: which to dial */
+	bool fresh;                 /* the addresses belong to this attempt */
+	char reason[256];
+	struct told told;
+	bool lost; /* it was up before a restart, and its connections did not outlive that: `reason` is still to be told */
+};
+
+void node_set_state(struct node *n, enum node_state state, const char *why);
+void node_arm(struct node *n, int64_t us);
+void node_fail(struct node *n, const char *reason);           /* closes the links, answers their calls, and waits for the next attempt */
+void node_expect_name(struct node *n, const char *name); /* that certificates must be for */
+
+#endif

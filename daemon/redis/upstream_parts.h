@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of the upstream act on: upstream.c, settings.c, carry.c. Nobody else includes it. */
+#ifndef REDIS_UPSTREAM_PARTS_H
+#define REDIS_UPSTREAM_PARTS_H
+
+#include "daemon/base/rng.h"
+#include "daemon/redis/node.h"
+
+struct event;
+
+struct refusal {
+	uint64_t call;
+	unsigned node;
+};
+
+struct refusals {
+	struct refusal *item;
+	unsigned count, cap;
+};
+
+struct upstream {
+	struct upstream_sink sink;
+	struct link_conf link;
+	struct node_conf conf;
+	struct sentinel_conf sentinel;
+	char *channel, *server_name;
+	struct resolver *resolver;
+	struct rng rng;
+	uint64_t key[2]; /* key of the hash that pins a name to a link */
+	unsigned nodes;
+	struct node *node[NODES_MAX];
+	char *address[NODES_MAX]; /* each as configured, see settings.h */
+	struct refusals refused, telling; /* new refusals; refusals that are being answered, which may lead to new ones */
+	struct event *refuse;
+};
+
+void upstream_answer_refused(struct upstream *u); /* the calls to nodes that are down */
+
+#endif
