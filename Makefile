@@ -302,6 +302,7 @@ NET := \
 WEB := \
 	daemon/web/answer.c \
 	daemon/web/asker.c \
+	daemon/web/carry.c \
 	daemon/web/gate.c \
 	daemon/web/notation.c \
 	daemon/web/query.c \
@@ -313,18 +314,25 @@ WEB := \
 DAEMON := \
 	daemon/audit_file.c \
 	daemon/backlog.c \
+	daemon/carried.c \
+	daemon/carry.c \
 	daemon/credentials.c \
 	daemon/daemon.c \
 	daemon/descriptors.c \
 	daemon/exposition.c \
+	daemon/fdstore.c \
 	daemon/frame.c \
 	daemon/guard.c \
+	daemon/image.c \
 	daemon/journal.c \
 	daemon/listen.c \
 	daemon/main.c \
+	daemon/once.c \
+	daemon/parcel.c \
 	daemon/pump.c \
 	daemon/reach.c \
 	daemon/rest.c \
+	daemon/restart.c \
 	daemon/runtime.c \
 	daemon/site.c \
 	daemon/status.c \
@@ -332,6 +340,7 @@ DAEMON := \
 	daemon/supervise.c \
 	daemon/systemd.c \
 	daemon/timer.c \
+	daemon/trial.c \
 	daemon/wrong_port.c \
 	daemon/verifier.c
 

@@ -56,8 +56,11 @@ void carried_refuse(struct daemon *d, const char *why)
 	tell_refusal(why);
 	list_close(d, &d->carried->fds);
 	d->carried = NULL;
+	if (d->backlog)
+		pump_drop_backlog(d);
 	segment_close(d->segment);
 	segment_begin(d);
+	pump_begin_backlog(d);
 }
 
 int carried_take_fd(struct daemon *d, size_t place)
@@ -114,7 +117,7 @@ static void find_in_place(struct daemon *d)
 /* Puts the descriptors of the parcel into the places that they have in the list of the segment. */
 static bool list_fill(struct carried *c, const struct fdlist *from, const uint64_t mark[2])
 {
-	if (memcmp(c->mark, mark, sizeof(c->mark)) != 0 || c->fds.n != from->n)
+	if (!c || memcmp(c->mark, mark, sizeof(c->mark)) != 0 || c->fds.n != from->n)
 		return false;
 	memcpy(c->fds.fd, from->fd, from->n * sizeof(*from->fd));
 	return true;
@@ -184,22 +187,64 @@ int carried_start(struct daemon *d)
 	return 0;
 }
 
-void carried_finish(struct daemon *d)
+/* NULL, or why the service cannot go on. */
+static const char *service_take(struct daemon *d)
+{
+	const char *why;
+	int r;
+
+	d->core_conf.segment = d->segment;
+	if (!service_adopt(d->carried->service, &d->core_conf, &why))
+		return why;
+	r = stores_go_on(d);
+	if (r < 0)
+		return strerror(-r);
+	d->service = d->carried->service;
+	pump_drop_backlog(d);
+	d->backlog = d->carried->backlog;
+	return NULL;
+}
+
+bool carried_service(struct daemon *d)
+{
+	const char *why = d->carried ? service_take(d) : NULL;
+
+	if (why)
+		carried_refuse(d, why);
+	return d->carried;
+}
+
+static void verify_resume(struct daemon *d, struct carried_verify *v)
+{
+	struct effect effect = {.kind = EFFECT_VERIFY, .verify = {v->number, {v->user, v->user_n}, v->secret, v->secret_n}};
+
+	if (v->user)
+		guard_verify(d, &effect);
+	mem_free(v->user);
+	mem_free(v->secret);
+}
+
+int carried_resume(struct daemon *d)
 {
 	struct carried *c = d->carried;
 
 	if (!c)
-		return;
+		return 0;
+	d->audit.left_out = c->audit_left_out;
+	pump_send_kept(d);
+	verify_resume(d, &c->verify);
+	log_event(LOG_NOTICE, "restarted", "sessions=%u", net_sessions(d->net));
 	list_close(d, &c->fds);
 	mem_free(c->runtime_dir);
-	mem_free(c->listens);
+	mem_free(c->web);
 	mem_free(c);
 	segment_set_root(d->segment, NULL);
 	d->carried = NULL;
+	return 0;
 }
 
 void carried_stop(struct daemon *d)
 {
-	if (d->segment && d->restart.phase != RESTART_OVER)
+	if (d->segment && !(d->restart.phase == RESTART_OVER && d->restart.way == IN_PLACE))
 		segment_close(d->segment);
 }

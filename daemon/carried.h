@@ -9,14 +9,19 @@
 #include "daemon/base/fdlist.h"
 #include "daemon/base/instant.h"
 #include "daemon/journal.h"
+#include "daemon/store/state.h"
 
 #include <stdint.h>
+
+/* Where the next process finds it: "pid:segment:numbers", and the names of descriptors that the service manager keeps. */
+#define CARRIED_VARIABLE "REDLOCKD_CARRIED"
+#define CARRIED_SEGMENT  SYSTEMD_KEPT "segment"
+#define CARRIED_PARCEL   SYSTEMD_KEPT "parcel"
 
 struct backlog;
 struct memory;
 struct net_parcel;
 struct service;
-struct state_parcel;
 struct upstream_parcel;
 
 #define NO_PLACE SIZE_MAX
@@ -31,11 +36,10 @@ struct carried_verify {
 struct carried {
 	uint64_t mark[2];     /* names this hand-over: once.h */
 	char *runtime_dir;    /* for which it is */
-	char *listens;        /* at which addresses the listening sockets of the parcel are, as text */
 	struct instant started;
 	struct service *service;
 	struct memory *memory;             /* NULL: store: redis */
-	struct state_parcel *state;        /* with memory */
+	struct state state;                /* with memory */
 	struct upstream_parcel *upstream;  /* NULL: store: memory */
 	struct backlog *backlog;           /* calls that no store has seen */
 	struct net_parcel *net;
@@ -44,7 +48,8 @@ struct carried {
 	uint64_t audit_left_out;
 	size_t journal_fd;                 /* NO_PLACE: there is no file */
 	size_t lock_fd, folder_fd;         /* of the runtime directory; NO_PLACE: not handed over */
-	size_t web_fd, web_fds;            /* the first listening socket of the web listener, and how many */
+	char *web;                         /* where the web listener listens, as configured; "": nowhere */
+	size_t web_fd, web_fds;            /* its first listening socket, and how many */
 	struct fdlist fds;
 };
 

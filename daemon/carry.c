@@ -78,11 +78,9 @@ static void pack_runtime(struct daemon *d, struct carried *c)
 
 static void pack(struct daemon *d, struct carried *c)
 {
-	char listens[LISTENS_SIZE];
-
 	c->started = d->started;
 	c->audit_left_out = d->audit.left_out;
-	c->listens = copy(listens_text(d, listens));
+	c->web = copy(d->web && d->conf->listen.http.label ? d->conf->listen.http.label : "");
 	pack_verify(&c->verify, &d->restart.held);
 	c->net = net_pack(d->net, &c->fds);
 	pack_stores(d, c);
@@ -180,14 +178,14 @@ static int all_survive(const struct fdlist *list, int segment, int numbers)
  */
 int carry_exec(const struct image *image, struct segment *s)
 {
-	const struct carried *c = segment_root(s);
+	struct carried *c = segment_root(s);
 	int segment = fcntl(segment_fd(s), F_DUPFD_CLOEXEC, 3), numbers, r;
 	char text[64];
 
-	if (segment < 0)
-		return -errno;
-	numbers = numbers_write(&c->fds);
+	numbers = segment < 0 ? -errno : numbers_write(&c->fds);
 	r = numbers < 0 ? numbers : all_survive(&c->fds, segment, numbers);
+	if (r < 0)
+		fdlist_close(&c->fds); /* the sessions end */
 	segment_close(s);
 	if (r < 0)
 		return r;

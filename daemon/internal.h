@@ -93,6 +93,7 @@ int pump_start(struct daemon *d);
 void pump_stop(struct daemon *d);
 void pump_time(struct daemon *d); /* the timer has expired */
 void pump_send_kept(struct daemon *d); /* sends the calls to Redis that a restart has kept */
+void pump_begin_backlog(struct daemon *d);
 void pump_drop_backlog(struct daemon *d);
 
 void timer_arm(struct daemon *d); /* for the moment at which the service must step */
@@ -108,7 +109,9 @@ void site_stop(struct daemon *d);
 void exposition_write(const struct daemon *d, struct buf *out);
 
 /* stores.c: the store behind the service, and the configuration that the service sees. */
-int stores_configure(struct daemon *d);
+int stores_configure(struct daemon *d); /* fills core_conf */
+int stores_open(struct daemon *d);      /* opens the memory store anew */
+int stores_go_on(struct daemon *d);     /* the memory store that was carried goes on */
 int stores_start(struct daemon *d);
 void stores_stop(struct daemon *d);
 void stores_release(struct daemon *d);
@@ -133,9 +136,10 @@ void supervise_hold_signals(bool hold);
 int supervise_start(struct daemon *d); /* releases the signals, which it handles from then on */
 void supervise_stop(struct daemon *d);
 void supervise_tick(struct daemon *d);
+void supervise_end(struct daemon *d, const char *why); /* begins to end; why: for the log */
 
 /* restart.c: a restart that no client notices, as the old process sees it. */
-void restart_start(struct daemon *d);
+int restart_start(struct daemon *d);
 void restart_stop(struct daemon *d);
 void restart_ask(struct daemon *d); /* SIGUSR2 */
 bool restart_takes_over(struct daemon *d); /* SIGTERM: whether a restart by the service manager begins in place of the end */
@@ -147,14 +151,16 @@ bool restart_keeps_secret(struct daemon *d, const struct effect *effect); /* EFF
 /* carry.c: packs, and hands over. */
 int carry_pack(struct daemon *d); /* 0 or -errno: then nothing was packed */
 int carry_store(struct daemon *d); /* BY_MANAGER, after carry_pack: to the service manager. 0 or -errno */
-int carry_exec(struct daemon *d, struct segment *segment); /* after all stages have stopped; returns only if the program cannot be started, -errno */
+/* After all stages have stopped. Returns only if the program cannot be started, -errno: then this one must begin anew. image NULL: it shall, 0. */
+int carry_exec(const struct image *image, struct segment *s);
 
 /* carried.c: what the process before this one has handed over. */
 int carried_start(struct daemon *d);
 void carried_stop(struct daemon *d);
 void carried_refuse(struct daemon *d, const char *why); /* closes what was carried: the daemon goes on as after a crash */
 int carried_take_fd(struct daemon *d, size_t place); /* the caller owns it; -1: there is none */
-void carried_finish(struct daemon *d); /* everything was taken: closes what nobody wanted */
+bool carried_service(struct daemon *d); /* whether the service goes on */
+int carried_resume(struct daemon *d); /* the last stage: what was kept goes out, and what nobody took is closed */
 
 /* wrong_port.c: the answer to HTTP. */
 void wrong_port_answer(struct daemon *d, uint64_t session);

@@ -167,9 +167,11 @@ static bool descriptors_fill(void)
 
 int main(int argc, char **argv)
 {
-	struct options o = {0};
+	static struct image image;
+	struct options o = {.args.image = &image};
 	int status = EX_OK;
 
+	image_init(&image, argv);
 	if (!descriptors_fill())
 		return EX_UNAVAILABLE;
 	options_read(&o, argc, argv);

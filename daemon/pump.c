@@ -386,7 +386,7 @@ void pump_drop_backlog(struct daemon *d)
 	d->backlog = NULL;
 }
 
-int pump_start(struct daemon *d)
+void pump_begin_backlog(struct daemon *d)
 {
 	struct segment *before = mem_use(d->segment);
 
@@ -394,6 +394,12 @@ int pump_start(struct daemon *d)
 	backlog_init(d->backlog);
 	mem_use(before);
 	backlog_begin_pass(d->backlog, PASS_CALLS);
+}
+
+int pump_start(struct daemon *d)
+{
+	if (!d->backlog)
+		pump_begin_backlog(d);
 	effects_init(&d->effects);
 	rest_init(&d->rest);
 	d->pass_end = INSTANT_NEVER;

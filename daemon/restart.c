@@ -22,9 +22,10 @@ static void held_forget(struct carried_verify *held)
 	*held = (struct carried_verify){0};
 }
 
-void restart_start(struct daemon *d)
+int restart_start(struct daemon *d)
 {
 	trial_init(&d->restart.trial);
+	return 0;
 }
 
 void restart_stop(struct daemon *d)
@@ -68,7 +69,6 @@ static void held_begin(struct daemon *d)
 void restart_give_up(struct daemon *d, const char *why)
 {
 	enum restart_phase phase = d->restart.phase;
-	int r;
 
 	if (phase == RESTART_NONE || phase == RESTART_OVER)
 		return;
@@ -80,9 +80,8 @@ void restart_give_up(struct daemon *d, const char *why)
 		return;
 	pump_send_kept(d);
 	net_pause(d->net, false);
-	r = d->web ? web_resume(d->web) : 0;
-	if (r < 0)
-		log_event(LOG_ERROR, "listen", "http=%s error=\"%s\"", d->conf->listen.http.label, strerror(-r));
+	if (d->web)
+		web_resume(d->web);
 }
 
 static void secret_begin(struct daemon *d)
@@ -153,7 +152,7 @@ static void quiet_begin(struct daemon *d)
 	d->restart.paused = clock_boottime();
 	d->restart.until = instant_add(d->restart.paused, QUIET_US);
 	net_pause(d->net, true);
-	net_end_tls(d->net, "! DRAIN in_ms=0");
+	net_end_tls(d->net, "! DRAIN in_ms=0\n");
 	if (d->web)
 		web_pause(d->web);
 	pump_pass(d);
@@ -174,7 +173,7 @@ static bool is_quiet(const struct daemon *d, struct instant now)
 {
 	if (!instant_before(now, d->restart.until))
 		return true;
-	return (!d->upstream || upstream_is_quiet(d->upstream)) && !journal_has_work(&d->journal) && web_is_quiet(d, now);
+	return (!d->upstream || upstream_is_quiet(d->upstream)) && !journal_has_news(&d->journal) && web_is_quiet(d, now);
 }
 
 /* What has not come to its end by now, ends here. */

@@ -30,6 +30,7 @@ struct restart {
 	struct trial trial;
 	struct instant until;  /* when the phase ends whatever happens; not of RESTART_TRIAL */
 	struct instant paused; /* RESTART_QUIET: since when */
+	bool failed;           /* RESTART_OVER: the service manager did not take it: this process goes on from the segment, and ends */
 	struct carried_verify held; /* a secret that was not begun with; ordinary memory */
 };
 

@@ -35,7 +35,7 @@ static void listener_enable(struct evhttp_bound_socket *bound, void *on)
 		evconnlistener_disable(l);
 }
 
-static void visits_accept(struct web *w, bool on)
+void visits_accept(struct web *w, bool on)
 {
 	w->visits.paused = !on;
 	evhttp_foreach_bound_socket(w->http, listener_enable, on ? w : NULL);
@@ -99,7 +99,7 @@ static void on_sweep(evutil_socket_t fd, short what, void *context)
 		else if (visit_has_left(v) || visit_is_late(v, now))
 			visit_shut(v);
 	}
-	if (w->visits.paused && !w->stopping && w->visits.count < VISITS_MOST && !instant_before(now, w->visits.pause_end))
+	if (w->visits.paused && !w->stopping && !w->paused && w->visits.count < VISITS_MOST && !instant_before(now, w->visits.pause_end))
 		visits_accept(w, true);
 	if (w->visits.count > 0 || (w->visits.paused && !w->stopping))
 		visits_sweep_soon(w);

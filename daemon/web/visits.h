@@ -41,6 +41,7 @@ void visits_release(struct web *w); /* after evhttp_free */
 struct visit *visit_of(struct web *w, struct evhttp_request *req);
 size_t visits_unsent(const struct web *w); /* bytes of answers that the clients have not read yet */
 void visit_shut(struct visit *v); /* evhttp sees the end of the connection, and frees it */
+void visits_accept(struct web *w, bool on);
 /* The listening sockets were added: watches over their errors. */
 void visits_watch_listeners(struct web *w);
 
