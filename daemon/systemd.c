@@ -175,13 +175,20 @@ static int name_take(const char **names, char ret_name[SYSTEMD_NAME_SIZE])
 	return 0;
 }
 
-static size_t names_count(const char *names)
+static bool name_is_kept(const char *name)
+{
+	return strncmp(name, SYSTEMD_KEPT, strlen(SYSTEMD_KEPT)) == 0;
+}
+
+static size_t names_count(const char *names, size_t *ret_kept)
 {
 	size_t n = 1;
 
+	*ret_kept = name_is_kept(names);
 	while ((names = strchr(names, ':'))) {
 		names++;
 		n++;
+		*ret_kept += name_is_kept(names);
 	}
 	return n;
 }
@@ -196,15 +203,13 @@ static int socket_take(struct systemd *s, int fd, const char **names)
 		r = name_take(names, one.name);
 	if (r < 0)
 		return r;
-	if (strncmp(one.name, SYSTEMD_KEPT, strlen(SYSTEMD_KEPT)) == 0) {
+	if (name_is_kept(one.name)) {
 		if (s->kept_n < SYSTEMD_KEPT_MAX)
 			s->kept[s->kept_n++] = one;
 		else
 			close(fd);
 		return 0;
 	}
-	if (s->sockets_n == SYSTEMD_SOCKETS_MAX)
-		return -E2BIG;
 	s->sockets[s->sockets_n++] = one;
 	return 0;
 }
@@ -212,8 +217,13 @@ static int socket_take(struct systemd *s, int fd, const char **names)
 static int sockets_take(struct systemd *s, size_t n)
 {
 	const char *names = getenv("LISTEN_FDNAMES");
-	int r = names && names_count(names) != n ? -EINVAL : 0;
+	size_t kept = 0;
+	int r = 0;
 
+	if (names && names_count(names, &kept) != n)
+		return -EINVAL;
+	if (n - kept > SYSTEMD_SOCKETS_MAX)
+		return -E2BIG;
 	for (size_t i = 0; !r && i < n; i++)
 		r = socket_take(s, LISTEN_FDS_START + (int)i, &names);
 	return r;
