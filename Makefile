@@ -285,6 +285,8 @@ NET := \
 	daemon/net/acceptor.c \
 	daemon/net/address.c \
 	daemon/net/admin.c \
+	daemon/net/carried.c \
+	daemon/net/carry.c \
 	daemon/net/closing.c \
 	daemon/net/conn.c \
 	daemon/net/crowds.c \
@@ -297,7 +299,8 @@ NET := \
 	daemon/net/output.c \
 	daemon/net/secure.c \
 	daemon/net/shares.c \
-	daemon/net/slots.c
+	daemon/net/slots.c \
+	daemon/net/stock.c
 
 WEB := \
 	daemon/web/answer.c \

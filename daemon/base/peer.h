@@ -23,6 +23,7 @@ enum gone {
 	GONE_RESET,     /* RST or another socket error */
 	GONE_KEEPALIVE, /* TCP keepalive or user timeout: the peer is silent, but may be alive */
 	GONE_OVERFLOW,  /* the daemon hangs up, because the peer does not read its output */
+	GONE_RESTART,   /* the daemon restarts, and could not keep the connection; the client may be alive */
 	GONE_N
 };
 

@@ -165,7 +165,8 @@ void hangup_fired(struct commander *x, struct session *s)
 void hangup_gone(struct commander *x, struct session *s, enum gone how)
 {
 	static const char *const word[] = {
-		[GONE_HANGUP] = "hangup", [GONE_RESET] = "reset", [GONE_KEEPALIVE] = "keepalive", [GONE_OVERFLOW] = "overflow"};
+		[GONE_HANGUP] = "hangup", [GONE_RESET] = "reset", [GONE_KEEPALIVE] = "keepalive", [GONE_OVERFLOW] = "overflow",
+		[GONE_RESTART] = "restart"};
 	bool sure = how == GONE_HANGUP || (how == GONE_RESET && (s->is_local || s->leaving));
 
 	s->over = true;

@@ -137,11 +137,23 @@ static void accept_retry(evutil_socket_t fd, short what, void *context)
 	a->paused = false;
 	if (a->reserve < 0)
 		a->reserve = reserve_open();
+	if (a->hub->paused)
+		return;
 	SLIST_FOREACH(s, &a->sources, link)
 	r |= event_add(s->event, NULL);
 	/* A listening socket that libevent could not add for lack of memory is tried again. */
 	if (r)
 		evtimer_add(a->retry, &again);
+}
+
+void acceptor_pause(struct acceptor *a, bool on)
+{
+	struct accept_source *s;
+
+	SLIST_FOREACH(s, &a->sources, link)
+	event_del(s->event);
+	if (!on && !a->paused)
+		accept_retry(-1, 0, a);
 }
 
 /* --- accepting ----------------------------------------------------------------------------------------------------- */
@@ -270,12 +282,26 @@ int acceptor_add(struct acceptor *a, const struct listener *l, bool tls)
 	s->listener = *l;
 	s->tls = tls;
 	s->event = event_new(a->hub->base, l->fd, EV_READ | EV_PERSIST, accept_ready, s);
-	if (!s->event || (!a->paused && event_add(s->event, NULL))) {
+	if (!s->event || (!a->paused && !a->hub->paused && event_add(s->event, NULL))) {
 		source_free(s);
 		return -ENOMEM;
 	}
 	SLIST_INSERT_HEAD(&a->sources, s, link);
 	return 0;
+}
+
+bool acceptor_give(struct acceptor *a, struct listener *ret_listener, bool *ret_tls)
+{
+	struct accept_source *s = SLIST_FIRST(&a->sources);
+
+	if (!s)
+		return false;
+	SLIST_REMOVE_HEAD(&a->sources, link);
+	*ret_listener = s->listener;
+	*ret_tls = s->tls;
+	event_free(s->event);
+	free(s);
+	return true;
 }
 
 void acceptor_stop(struct acceptor *a)
@@ -284,6 +310,7 @@ void acceptor_stop(struct acceptor *a)
 
 	evtimer_del(a->retry);
 	a->paused = false;
+	stock_release(&a->stock);
 	while ((s = SLIST_FIRST(&a->sources))) {
 		SLIST_REMOVE_HEAD(&a->sources, link);
 		source_free(s);

@@ -12,6 +12,7 @@
 #include "daemon/base/instant.h"
 #include "daemon/net/hub.h"
 #include "daemon/net/listener.h"
+#include "daemon/net/stock.h"
 
 struct accept_source;
 struct peer;
@@ -20,6 +21,7 @@ struct ssl_st;
 struct acceptor {
 	struct hub *hub;
 	SLIST_HEAD(, accept_source) sources;
+	struct stock stock; /* no connection is accepted from these */
 	struct event *retry;
 	int64_t pause_us;           /* length of the next pause */
 	struct instant quiet_until; /* no log line about a pause before this */
@@ -31,6 +33,9 @@ int acceptor_init(struct acceptor *a, struct hub *h) __attribute__((warn_unused_
 void acceptor_release(struct acceptor *a);
 /* Takes ownership of the listener, also on failure. tls: its connections begin with a handshake. 0 or -errno. */
 int acceptor_add(struct acceptor *a, const struct listener *l, bool tls) __attribute__((warn_unused_result));
+void acceptor_pause(struct acceptor *a, bool on); /* hub.paused has just changed to that */
+/* Gives up one of the listening sockets, which stays open; the caller owns *ret_listener. False: there are none. */
+bool acceptor_give(struct acceptor *a, struct listener *ret_listener, bool *ret_tls);
 void acceptor_stop(struct acceptor *a); /* closes all listening sockets */
 
 /* A session for an accepted socket, or a refusal. Takes ownership of fd, and of tls after its handshake; NULL: plain. Only from the loop. */

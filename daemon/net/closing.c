@@ -84,6 +84,16 @@ void closing_refuse(struct hub *h, int fd, struct ssl_st *tls, const char *line,
 	conn_flush(c);
 }
 
+void closing_resume(struct conn *c, enum conn_state state)
+{
+	closing_enter(c, "resumed");
+	if (state == CONN_LINGERING)
+		conn_set_state(c, CONN_LINGERING, "resumed");
+	else
+		conn_mark_dirty(c);
+	conn_arm(c);
+}
+
 /* --- events -------------------------------------------------------------------------------------------------------- */
 
 /* True: c still exists. */
@@ -150,8 +160,7 @@ void closing_say(int fd, struct ssl_st *tls, const char *line, size_t n)
 	close(fd);
 }
 
-/* Closes at once: tries a last time to write, then frees c. */
-static void closing_finish(struct conn *c)
+void closing_finish(struct conn *c)
 {
 	if (c->state == CONN_CLOSING && !c->blocked)
 		(void)conn_write(c);

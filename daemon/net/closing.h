@@ -22,6 +22,8 @@ void closing_ready(struct conn *c, short what); /* the socket is ready */
 void closing_flushed(struct conn *c);           /* all output is written */
 void closing_leave(struct conn *c);             /* takes c off the list, because c is being freed */
 void closing_expire(struct hub *h);             /* closes the connections whose time is over */
+void closing_resume(struct conn *c, enum conn_state state); /* CONN_CLOSING or CONN_LINGERING, from its previous process */
+void closing_finish(struct conn *c);            /* closes at once: tries a last time to write, then frees c */
 bool closing_evict(struct hub *h);              /* closes the oldest, to free its descriptor; false: there is none */
 
 /* Sends one line if the socket takes it at once, then closes fd. */

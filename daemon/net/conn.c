@@ -21,7 +21,7 @@
 #define SHARE_OUTPUT ((size_t)4096)
 
 static const char *const state_name[] = {
-	[CONN_OPEN] = "open",       [CONN_ENDED] = "ended",         [CONN_FAILED] = "failed",
+	[CONN_OPEN] = "open",       [CONN_ENDED] = "ended",         [CONN_DISMISSED] = "dismissed", [CONN_FAILED] = "failed",
 	[CONN_CLOSING] = "closing", [CONN_LINGERING] = "lingering",
 };
 
@@ -48,7 +48,7 @@ bool conn_takes_input(const struct conn *c)
 
 /*
  * Level-triggered while input is taken, else edge-triggered, with EV_READ in both cases. The kernel always reports errors and
- * hang-ups, and libevent passes them on as EV_READ; level-triggered, they would be reported again and again.
+ * hang-ups, and libevent passes them on as EV_READ; level-triggered, they would be reported again and again. In a pause no session takes input.
  */
 static short conn_wants(const struct conn *c)
 {
@@ -56,7 +56,7 @@ static short conn_wants(const struct conn *c)
 
 	if (c->blocked || c->stuck)
 		wants |= EV_WRITE;
-	if (!conn_takes_input(c))
+	if (!conn_takes_input(c) || (c->hub->paused && c->state < CONN_CLOSING))
 		wants |= EV_ET;
 	return (short)wants;
 }
@@ -65,15 +65,17 @@ static void conn_ready(evutil_socket_t fd, short what, void *context);
 
 void conn_arm(struct conn *c)
 {
+	if (c->state == CONN_FAILED || (event_initialized(&c->event) && event_get_events(&c->event) == conn_wants(c)))
+		return;
+	conn_watch(c);
+}
+
+void conn_watch(struct conn *c)
+{
 	short wants = conn_wants(c);
 
-	if (c->state == CONN_FAILED)
-		return;
-	if (event_initialized(&c->event)) {
-		if (event_get_events(&c->event) == wants)
-			return;
+	if (event_initialized(&c->event))
 		event_del(&c->event);
-	}
 	/* A connection that cannot be watched ends: a session fails here, a closing one ends by its deadline. */
 	if ((event_assign(&c->event, c->hub->base, c->fd, wants, conn_ready, c) || event_add(&c->event, NULL)) && c->session)
 		conn_fail(c, GONE_RESET);
@@ -133,7 +135,7 @@ static bool conn_tell_lines(struct conn *c, size_t n)
 	char *line;
 
 	h->current = c;
-	while (conn_wants_lines(c) && !(c->queued = share_is_used_up(c, told, unsent)) && (kind = lines_next(&l, &line, &length)) != LINE_NONE) {
+	while (!h->paused && conn_wants_lines(c) && !(c->queued = share_is_used_up(c, told, unsent)) && (kind = lines_next(&l, &line, &length)) != LINE_NONE) {
 		told++;
 		if (kind == LINE_WHOLE)
 			sink->line(sink->context, c->session, line, length);
@@ -147,7 +149,7 @@ static bool conn_tell_lines(struct conn *c, size_t n)
 	conn_keep(c, &l);
 	if (c->queued)
 		conn_want_telling(c);
-	return conn_wants_lines(c) && !c->queued;
+	return !h->paused && conn_wants_lines(c) && !c->queued;
 }
 
 /*
@@ -210,6 +212,10 @@ static void conn_ready(evutil_socket_t fd, short what, void *context)
 	}
 	if (!(what & (EV_READ | EV_CLOSED)))
 		return;
+	if (c->hub->paused) {
+		conn_arm(c);
+		return;
+	}
 	if (((what & EV_CLOSED) || !conn_takes_input(c)) && conn_is_over(c))
 		return;
 	if (c->queued)
@@ -249,9 +255,22 @@ void conn_told(struct conn *c)
 	if (c->state == CONN_FAILED) {
 		conn_free(c);
 		sink->gone(sink->context, session, how);
+	} else if (c->state == CONN_DISMISSED) {
+		closing_begin(c);
+		sink->gone(sink->context, session, GONE_RESTART);
 	} else if (conn_tell_sent(c) && conn_takes_input(c)) {
 		(void)conn_pump(c, false);
 	}
+}
+
+/* What was reported in a pause was not looked at. */
+void conn_resume(struct conn *c)
+{
+	if (c->state == CONN_FAILED)
+		return;
+	conn_watch(c);
+	if (c->rest || c->awaits)
+		conn_want_telling(c);
 }
 
 /* --- begin and end ------------------------------------------------------------------------------------------------- */
@@ -281,7 +300,8 @@ void conn_free(struct conn *c)
 		closing_leave(c);
 	hub_buf_put(h, c->rest);
 	hub_buf_put(h, c->out);
-	close(c->fd);
+	if (c->fd >= 0)
+		close(c->fd);
 	secure_conn_free(c);
 }
 

@@ -20,6 +20,7 @@
 enum conn_state {
 	CONN_OPEN,    /* lines may come */
 	CONN_ENDED,   /* half-closed: the sink got eof, no input follows, replies still go out */
+	CONN_DISMISSED, /* the daemon ends it: the loop is about to call gone, and then to close it; no input is taken, replies still go out */
 	CONN_FAILED,  /* the connection has ended, and the loop is about to call gone; nothing is read or written */
 	CONN_CLOSING, /* no session any more: unsent output goes out, input is dropped */
 	CONN_LINGERING, /* all output is written and our side is shut. Closing before the peer does could lose our last line: unread input causes a reset */
@@ -62,6 +63,9 @@ void conn_await_sent(struct conn *c);
 void conn_flush(struct conn *c);               /* may free c if it is closing */
 void conn_told(struct conn *c);                /* from the loop, for a connection taken off hub.ready: makes the pending callbacks */
 void conn_fail(struct conn *c, enum gone how); /* for a session: the loop calls sink.gone later. Idempotent. */
+void conn_dismiss(struct conn *c);             /* for a session: the loop calls sink.gone(GONE_RESTART) later, and closes it as closing.h says */
+void conn_watch(struct conn *c);               /* has all reported again that there is at the socket now */
+void conn_resume(struct conn *c);              /* for a session: goes on after a pause, or in its next process */
 
 /* Between conn.c, ending.c, output.c and closing.c. */
 void conn_set_state(struct conn *c, enum conn_state state, const char *why);
@@ -82,5 +86,11 @@ void conn_end_here(struct conn *c, short events);
 bool conn_is_over(struct conn *c);
 void conn_end_session(struct conn *c); /* its number becomes invalid */
 void conn_free(struct conn *c); /* closes the descriptor; calls nothing */
+
+/* The loop is about to call gone. */
+static inline bool conn_is_ending(const struct conn *c)
+{
+	return c->state == CONN_DISMISSED || c->state == CONN_FAILED;
+}
 
 #endif

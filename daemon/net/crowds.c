@@ -75,14 +75,21 @@ bool crowds_has_room(const struct crowds *c, const struct peer *peer, unsigned m
 
 struct crowd *crowds_enter(struct crowds *c, const struct peer *peer, unsigned most)
 {
-	struct crowd *crowd;
 	char name[64];
-	size_t n;
 
-	if (!is_counted(c, peer, most))
-		return NULL;
-	n = peer_name(peer, name);
-	crowd = crowd_find(c, name, n);
+	return is_counted(c, peer, most) ? crowds_join(c, name, peer_name(peer, name)) : NULL;
+}
+
+const char *crowds_name(const struct crowd *crowd, size_t *ret_n)
+{
+	*ret_n = crowd->n;
+	return crowd->name;
+}
+
+struct crowd *crowds_join(struct crowds *c, const char *name, size_t n)
+{
+	struct crowd *crowd = crowd_find(c, name, n);
+
 	if (!crowd) {
 		crowd = mem_alloc(sizeof(*crowd));
 		crowd->n = n;

@@ -26,6 +26,9 @@ void crowds_release(struct crowds *c); /* all sessions have left */
 bool crowds_has_room(const struct crowds *c, const struct peer *peer, unsigned most);
 /* One session more. NULL: it is not counted. */
 struct crowd *crowds_enter(struct crowds *c, const struct peer *peer, unsigned most);
+/* crowd: not NULL. Its name, as text; crowds_join enters the crowd of that name, in the next process. */
+const char *crowds_name(const struct crowd *crowd, size_t *ret_n);
+struct crowd *crowds_join(struct crowds *c, const char *name, size_t n);
 void crowds_leave(struct crowds *c, struct crowd *crowd); /* NULL is allowed */
 
 #endif

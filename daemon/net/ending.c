@@ -40,11 +40,13 @@ static enum gone conn_how_gone(const struct conn *c, short events, int error)
 
 void conn_want_telling(struct conn *c)
 {
-	if (c->is_ready)
+	if (c->is_ready && !conn_is_ending(c))
 		return;
+	if (c->is_ready)
+		TAILQ_REMOVE(&c->hub->ready, c, link);
 	c->is_ready = true;
 	/* The sink gets an end before the waiting lines of other connections. */
-	if (c->state == CONN_FAILED)
+	if (conn_is_ending(c))
 		TAILQ_INSERT_HEAD(&c->hub->ready, c, link);
 	else
 		TAILQ_INSERT_TAIL(&c->hub->ready, c, link);
@@ -53,13 +55,23 @@ void conn_want_telling(struct conn *c)
 
 void conn_fail(struct conn *c, enum gone how)
 {
-	static const char *const why[GONE_N] = {"hangup", "reset", "keepalive", "overflow"};
+	static const char *const why[GONE_N] = {"hangup", "reset", "keepalive", "overflow", "restart"};
 
 	if (c->state >= CONN_FAILED)
 		return;
 	conn_set_state(c, CONN_FAILED, why[how]);
 	c->fate = (unsigned char)how;
 	event_del(&c->event);
+	if (c->hub->current == c)
+		c->hub->current = NULL;
+	conn_want_telling(c);
+}
+
+void conn_dismiss(struct conn *c)
+{
+	if (c->state >= CONN_DISMISSED)
+		return;
+	conn_set_state(c, CONN_DISMISSED, "restart");
 	if (c->hub->current == c)
 		c->hub->current = NULL;
 	conn_want_telling(c);

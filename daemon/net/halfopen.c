@@ -156,7 +156,7 @@ static void on_turn(evutil_socket_t fd, short what, void *context)
 	struct halfopen *o;
 
 	(void)fd, (void)what;
-	while ((o = TAILQ_FIRST(&h->halfopen.ready))) {
+	while (!h->paused && (o = TAILQ_FIRST(&h->halfopen.ready))) {
 		TAILQ_REMOVE(&h->halfopen.ready, o, queued);
 		o->is_queued = false;
 		halfopen_step(o);
@@ -218,6 +218,11 @@ int halfopen_init(struct hub *h)
 	h->halfopen.turn = event_new(h->base, -1, 0, on_turn, h);
 	h->halfopen.deadline = evtimer_new(h->base, on_deadline, h);
 	return h->halfopen.turn && h->halfopen.deadline ? 0 : -ENOMEM;
+}
+
+void halfopen_resume(struct hub *h)
+{
+	event_active(h->halfopen.turn, EV_TIMEOUT, 1);
 }
 
 void halfopen_drop(struct hub *h)

@@ -19,6 +19,7 @@ struct halfopen;
 void halfopen_begin(struct hub *h, int fd, const struct peer *peer);
 bool halfopen_evict(struct hub *h); /* closes the oldest, to free its descriptor; false: there is none */
 
+void halfopen_resume(struct hub *h); /* after a pause */
 void halfopen_drop(struct hub *h);  /* closes all of them */
 
 /* For hub.c. */

@@ -49,7 +49,7 @@ static void hub_tell(evutil_socket_t fd, short what, void *context)
 	struct conn *c;
 
 	(void)fd, (void)what;
-	while ((c = TAILQ_FIRST(&h->ready))) {
+	while ((c = TAILQ_FIRST(&h->ready)) && (!h->paused || conn_is_ending(c))) {
 		TAILQ_REMOVE(&h->ready, c, link);
 		c->is_ready = false;
 		conn_told(c);

@@ -6,6 +6,7 @@
 #include "daemon/net/listener.h"
 #include "daemon/base/instant.h"
 #include "daemon/base/mem.h"
+#include "daemon/net/stock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -149,7 +150,7 @@ static int socket_tune(int fd, int64_t keepalive_us)
 }
 
 /* only_v6: there are several addresses, so an IPv6 socket must not take IPv4 as well. A single one follows the default of the system. */
-static int address_listen(const struct addrinfo *a, int64_t keepalive_us, bool only_v6, struct listener *ret_listener)
+static int address_make(const struct addrinfo *a, int64_t keepalive_us, bool only_v6, struct listener *ret_listener)
 {
 	int fd = socket(a->ai_family, STREAM, 0), r;
 
@@ -170,6 +171,21 @@ static int address_listen(const struct addrinfo *a, int64_t keepalive_us, bool o
 	return 0;
 }
 
+static int address_listen(const struct addrinfo *a, int64_t keepalive_us, bool only_v6, struct stock *stock, struct listener *ret_listener)
+{
+	struct listener l;
+	int r;
+
+	if (!stock || !stock_take_address(stock, a->ai_addr, only_v6, &l))
+		return address_make(a, keepalive_us, only_v6, ret_listener);
+	r = socket_tune(l.fd, keepalive_us);
+	if (r < 0)
+		listener_release(&l);
+	else
+		*ret_listener = l;
+	return r;
+}
+
 static int host_error(int code)
 {
 	switch (code) {
@@ -185,13 +201,13 @@ static int host_error(int code)
 }
 
 /* Skips an address family that this host lacks, as long as another address works. */
-static int addresses_listen(const struct addrinfo *list, int64_t keepalive_us, struct listener *listeners)
+static int addresses_listen(const struct addrinfo *list, int64_t keepalive_us, struct stock *stock, struct listener *listeners)
 {
 	const struct addrinfo *a;
 	int n = 0, r = -EADDRNOTAVAIL;
 
 	for (a = list; a && n < LISTENER_ADDRESSES_MAX; a = a->ai_next) {
-		r = address_listen(a, keepalive_us, list->ai_next != NULL, &listeners[n]);
+		r = address_listen(a, keepalive_us, list->ai_next != NULL, stock, &listeners[n]);
 		if (!r)
 			n++;
 		else if (r != -EAFNOSUPPORT && r != -EADDRNOTAVAIL)
@@ -204,7 +220,7 @@ static int addresses_listen(const struct addrinfo *list, int64_t keepalive_us, s
 	return r;
 }
 
-int listener_tcp(const char *host, uint16_t port, int64_t keepalive_us, struct listener ret_listeners[LISTENER_ADDRESSES_MAX])
+int listener_tcp(const char *host, uint16_t port, int64_t keepalive_us, struct stock *stock, struct listener ret_listeners[LISTENER_ADDRESSES_MAX])
 {
 	const struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
 	struct addrinfo *list;
@@ -215,7 +231,7 @@ int listener_tcp(const char *host, uint16_t port, int64_t keepalive_us, struct l
 	r = getaddrinfo(host && strcmp(host, "*") != 0 ? host : NULL, service, &hints, &list);
 	if (r)
 		return host_error(r);
-	r = addresses_listen(list, keepalive_us, ret_listeners);
+	r = addresses_listen(list, keepalive_us, stock, ret_listeners);
 	freeaddrinfo(list);
 	return r;
 }
@@ -257,7 +273,7 @@ void listener_release(struct listener *l)
 	/* Unlinks before the close, so that the file never exists while nobody listens. */
 	if (l->path && !lstat(l->path, &st) && st.st_dev == l->device && st.st_ino == l->inode)
 		unlink(l->path);
-	free(l->path);
+	mem_free(l->path);
 	close(l->fd);
 	*l = (struct listener){.fd = -1};
 }

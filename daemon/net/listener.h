@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct stock;
+
 struct listener {
 	int fd;
 	char *path; /* path of a Unix socket made here, owned: unlinked at the end if it is still the same file; else NULL */
@@ -23,9 +25,9 @@ struct listener {
 int listener_unix(const char *path, struct listener *ret_listener) __attribute__((warn_unused_result));
 /*
  * Makes one listener for each address of host; NULL or "*": every address. Resolving a name may block, so names are for the start only. Returns
- * the number of listeners, or -errno and none.
+ * the number of listeners, or -errno and none. An address that stands in the stock is taken from there; NULL: there is none.
  */
-int listener_tcp(const char *host, uint16_t port, int64_t keepalive_us, struct listener ret_listeners[LISTENER_ADDRESSES_MAX])
+int listener_tcp(const char *host, uint16_t port, int64_t keepalive_us, struct stock *stock, struct listener ret_listeners[LISTENER_ADDRESSES_MAX])
 	__attribute__((warn_unused_result));
 /* Takes ownership of a listening stream socket, Unix or TCP. -EINVAL for anything else; on failure the caller keeps fd. */
 int listener_fd(int fd, int64_t keepalive_us, struct listener *ret_listener) __attribute__((warn_unused_result));

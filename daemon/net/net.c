@@ -2,20 +2,14 @@
 /* The front of this folder: finds the connection of a session and passes the call on. It must never call the sink itself. */
 #include "daemon/net/net.h"
 #include "daemon/base/mem.h"
-#include "daemon/net/acceptor.h"
 #include "daemon/net/closing.h"
 #include "daemon/net/conn.h"
 #include "daemon/net/halfopen.h"
-#include "daemon/net/hub.h"
+#include "daemon/net/internal.h"
 #include "tls/context.h"
 
 #include <errno.h>
 #include <stdlib.h>
-
-struct net {
-	struct hub hub;
-	struct acceptor acceptor;
-};
 
 struct net *net_new(struct event_base *base, const struct net_conf *conf, const struct net_sink *sink)
 {
@@ -45,16 +39,21 @@ void net_free(struct net *n)
 int net_listen_unix(struct net *n, const char *path)
 {
 	struct listener l;
-	int r = listener_unix(path, &l);
+	int r = stock_take_unix(&n->acceptor.stock, path, &l) ? 0 : listener_unix(path, &l);
 
 	return r < 0 ? r : acceptor_add(&n->acceptor, &l, false);
 }
 
 static int listen_tcp(struct net *n, const char *host, uint16_t port, bool tls)
 {
+	struct stock *stock = &n->acceptor.stock;
 	struct listener l[LISTENER_ADDRESSES_MAX];
-	int i, count = listener_tcp(host, port, n->hub.conf.keepalive_us, l), r = count < 0 ? count : 0;
+	int i, count = listener_tcp(host, port, n->hub.conf.keepalive_us, stock, l), r;
 
+	/* The previous process listened at another address with this port, as at every one of them. */
+	if (count == -EADDRINUSE && stock_drop_port(stock, port))
+		count = listener_tcp(host, port, n->hub.conf.keepalive_us, stock, l);
+	r = count < 0 ? count : 0;
 	for (i = 0; i < count; i++)
 		if (r < 0)
 			listener_release(&l[i]);
@@ -84,7 +83,10 @@ int net_listen_fd(struct net *n, int fd, bool tls)
 	struct listener l;
 	int r = listener_fd(fd, n->hub.conf.keepalive_us, &l);
 
-	return r < 0 ? r : acceptor_add(&n->acceptor, &l, tls);
+	if (r < 0)
+		return r;
+	stock_drop_same(&n->acceptor.stock, fd);
+	return acceptor_add(&n->acceptor, &l, tls);
 }
 
 void net_stop_listening(struct net *n)

@@ -173,7 +173,7 @@ struct web *web_new(struct event_base *base, const struct web_conf *conf, const 
 
 int web_listen(struct web *w)
 {
-	int n = w->path ? listener_unix(w->path, w->listener) : listener_tcp(w->host, w->port, KEEPALIVE_US, w->listener);
+	int n = w->path ? listener_unix(w->path, w->listener) : listener_tcp(w->host, w->port, KEEPALIVE_US, NULL, w->listener);
 
 	if (n < 0)
 		return n;

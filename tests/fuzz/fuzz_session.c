@@ -130,7 +130,7 @@ static void client_goes(struct story *s, unsigned k, enum gone how)
 		return;
 	tell(s, k, "is gone (%d)", (int)how);
 	s->account.now = s->lone.now;
-	account_ended(&s->account, k, how == GONE_KEEPALIVE || how == GONE_OVERFLOW);
+	account_ended(&s->account, k, how == GONE_KEEPALIVE || how == GONE_OVERFLOW || how == GONE_RESTART);
 	s->going = session_id(s, k);
 	PROMISE(lone_service_gone(&s->lone, session_id(s, k), how) == 0);
 	s->going = UINT64_MAX;

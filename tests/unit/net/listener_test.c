@@ -190,9 +190,9 @@ START_TEST(a_port_that_is_in_use_is_told)
 {
 	struct listener l[LISTENER_ADDRESSES_MAX], other[LISTENER_ADDRESSES_MAX];
 
-	ck_assert_int_eq(listener_tcp("127.0.0.1", 0, KEEPALIVE, l), 1);
+	ck_assert_int_eq(listener_tcp("127.0.0.1", 0, KEEPALIVE, NULL, l), 1);
 	close(tcp_connect(port_of(l)));
-	ck_assert_int_eq(listener_tcp("127.0.0.1", port_of(l), KEEPALIVE, other), -EADDRINUSE);
+	ck_assert_int_eq(listener_tcp("127.0.0.1", port_of(l), KEEPALIVE, NULL, other), -EADDRINUSE);
 	release(l, 1);
 }
 END_TEST
@@ -202,7 +202,7 @@ START_TEST(a_port_can_be_taken_again_at_once)
 {
 	struct listener l[LISTENER_ADDRESSES_MAX];
 	uint16_t port;
-	int ours, theirs, n = listener_tcp("127.0.0.1", 0, KEEPALIVE, l);
+	int ours, theirs, n = listener_tcp("127.0.0.1", 0, KEEPALIVE, NULL, l);
 
 	ck_assert_int_eq(n, 1);
 	port = port_of(l);
@@ -214,7 +214,7 @@ START_TEST(a_port_can_be_taken_again_at_once)
 	close(ours); /* the side that closes first has the TIME_WAIT */
 	close(theirs);
 	release(l, n);
-	n = listener_tcp("127.0.0.1", port, KEEPALIVE, l);
+	n = listener_tcp("127.0.0.1", port, KEEPALIVE, NULL, l);
 	ck_assert_int_eq(n, 1);
 	release(l, n);
 }
@@ -226,14 +226,14 @@ START_TEST(a_name_stands_for_all_its_addresses_and_nothing_for_every_one)
 	struct listener l[LISTENER_ADDRESSES_MAX];
 	/* One port for all of them: found free, then asked for. */
 	uint16_t port;
-	int n = listener_tcp("0.0.0.0", 0, KEEPALIVE, l);
+	int n = listener_tcp("0.0.0.0", 0, KEEPALIVE, NULL, l);
 	size_t i;
 
 	ck_assert_int_eq(n, 1);
 	port = port_of(l);
 	release(l, n);
 	for (i = 0; i < sizeof(host) / sizeof(host[0]); i++) {
-		n = listener_tcp(host[i], port, KEEPALIVE, l);
+		n = listener_tcp(host[i], port, KEEPALIVE, NULL, l);
 		ck_assert_msg(n >= 1, "%s: %s", host[i] ? host[i] : "every address", strerror(-n));
 		close(tcp_connect(port));
 		release(l, n);
@@ -248,8 +248,8 @@ START_TEST(a_host_that_is_not_here_is_told)
 
 	memset(impossible, 'x', sizeof(impossible));
 	impossible[sizeof(impossible) - 1] = '\0';
-	ck_assert_int_eq(listener_tcp(impossible, 0, KEEPALIVE, l), -EADDRNOTAVAIL);
-	ck_assert_int_eq(listener_tcp("192.0.2.1", 0, KEEPALIVE, l), -EADDRNOTAVAIL);
+	ck_assert_int_eq(listener_tcp(impossible, 0, KEEPALIVE, NULL, l), -EADDRNOTAVAIL);
+	ck_assert_int_eq(listener_tcp("192.0.2.1", 0, KEEPALIVE, NULL, l), -EADDRNOTAVAIL);
 }
 END_TEST
 

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See carry.h. It must never call the sink, and must never leave a pointer to memory of this process in a parcel. */
+#include "daemon/net/carry.h"
+
+#include "daemon/base/mem.h"
+#include "daemon/net/carried.h"
+#include "daemon/net/closing.h"
+#include "daemon/net/halfopen.h"
+#include "daemon/net/internal.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct carried_listener {
+	size_t place;
+	char *path;
+	dev_t device;
+	ino_t inode;
+	bool tls;
+};
+
+struct net_parcel {
+	struct net_counts counts;
+	uint32_t *generation; /* slots_pack */
+	size_t slots;
+	uint32_t first_slot;
+	uid_t first_user; /* shares.h */
+	bool asked, several;
+	struct carried *conn; /* closing ones last, oldest first */
+	size_t conns;
+	struct carried_listener *listener;
+	size_t listeners;
+};
+
+/* --- pause --------------------------------------------------------------------------------------------------------- */
+
+void net_pause(struct net *n, bool on)
+{
+	struct hub *h = &n->hub;
+	struct conn *c;
+	size_t at = 0;
+
+	if (h->paused == on)
+		return;
+	h->paused = on;
+	acceptor_pause(&n->acceptor, on);
+	if (on)
+		return;
+	halfopen_resume(h);
+	while ((c = slots_next(&h->slots, &at)))
+		conn_resume(c);
+	event_active(h->tell, EV_TIMEOUT, 1);
+}
+
+void net_end_tls(struct net *n, const char *line)
+{
+	struct hub *h = &n->hub;
+	struct conn *c;
+	size_t at = 0;
+
+	halfopen_drop(h);
+	while ((c = slots_next(&h->slots, &at))) {
+		if (!c->is_tls || c->state >= CONN_DISMISSED)
+			continue;
+		conn_send(c, line, strlen(line));
+		conn_dismiss(c);
+	}
+}
+
+/* --- pack ---------------------------------------------------------------------------------------------------------- */
+
+/* The sink hears that such a session is gone in the next process. Its connection is one of the closing ones from now on. */
+static void session_end(struct carried *to, struct conn *c)
+{
+	to->session = c->session;
+	to->place = CARRIED_NO_FD;
+	to->uid = c->uid;
+	to->state = CONN_FAILED;
+	to->fate = GONE_RESTART;
+	closing_begin(c);
+}
+
+/*
+ * A connection of which all output is written waits for nothing but the end of its peer, which needs no TLS: it is carried. One that its peer does not read
+ * is closed. The owner is told of writing, and expects ordinary memory.
+ */
+static void tls_end_all(struct hub *h, struct net_parcel *p)
+{
+	struct segment *segment = mem_use(NULL);
+	struct conn *c, *next;
+	size_t at = 0;
+
+	halfopen_drop(h);
+	while ((c = slots_next(&h->slots, &at)))
+		if (c->state == CONN_DISMISSED || (c->is_tls && c->state != CONN_FAILED))
+			session_end(&p->conn[p->conns++], c);
+	hub_flush(h);
+	for (c = TAILQ_FIRST(&h->closing); c; c = next) {
+		next = TAILQ_NEXT(c, link);
+		if (c->is_tls && c->state == CONN_CLOSING)
+			closing_finish(c);
+	}
+	mem_use(segment);
+}
+
+static void conns_pack(struct hub *h, struct net_parcel *p, struct fdlist *fds)
+{
+	struct conn *c;
+	size_t at = 0;
+
+	while ((c = slots_next(&h->slots, &at)))
+		carried_pack(&p->conn[p->conns++], c, fds);
+	while ((c = TAILQ_FIRST(&h->closing)))
+		carried_pack(&p->conn[p->conns++], c, fds);
+}
+
+static void listeners_pack(struct acceptor *a, struct net_parcel *p, struct fdlist *fds)
+{
+	struct carried_listener *to;
+	struct listener l;
+	bool tls;
+
+	while (acceptor_give(a, &l, &tls)) {
+		p->listener = mem_grow(p->listener, p->listeners + 1, sizeof(*p->listener));
+		to = memset(&p->listener[p->listeners++], 0, sizeof(*to));
+		to->place = fdlist_add(fds, l.fd);
+		to->path = l.path ? mem_copy(l.path, strlen(l.path)) : NULL;
+		to->device = l.device;
+		to->inode = l.inode;
+		to->tls = tls;
+		mem_free(l.path);
+	}
+}
+
+struct net_parcel *net_pack(struct net *n, struct fdlist *fds)
+{
+	struct hub *h = &n->hub;
+	struct net_parcel *p = mem_alloc(sizeof(*p));
+
+	assert(h->paused && !h->current);
+	/* A session inside TLS counts twice, since its connection is closing then. */
+	p->conn = mem_alloc((2 * (size_t)h->slots.live + h->closing_n) * sizeof(*p->conn));
+	tls_end_all(h, p);
+	conns_pack(h, p, fds);
+	net_listen_no_more(n);
+	listeners_pack(&n->acceptor, p, fds);
+	p->generation = slots_pack(&h->slots, &p->slots);
+	p->first_slot = h->slots.first;
+	p->first_user = h->shares.first;
+	p->asked = h->shares.asked;
+	p->several = h->shares.several;
+	p->counts = h->counts;
+	return p;
+}
+
+/* --- unpack -------------------------------------------------------------------------------------------------------- */
+
+static void listeners_unpack(struct acceptor *a, const struct net_parcel *p, struct fdlist *fds)
+{
+	for (size_t i = 0; i < p->listeners; i++) {
+		const struct carried_listener *from = &p->listener[i];
+		struct listener l = {.fd = fdlist_take(fds, from->place), .device = from->device, .inode = from->inode};
+
+		if (l.fd >= 0) {
+			fcntl(l.fd, F_SETFD, FD_CLOEXEC);
+			l.path = from->path ? mem_copy(from->path, strlen(from->path)) : NULL;
+			stock_add(&a->stock, &l, from->tls);
+		}
+		mem_free(from->path);
+	}
+	mem_free(p->listener);
+}
+
+void net_unpack(struct net *n, struct net_parcel *p, struct fdlist *fds)
+{
+	struct segment *segment = mem_use(NULL);
+	struct hub *h = &n->hub;
+
+	slots_unpack(&h->slots, p->first_slot, p->generation, p->slots);
+	h->shares.first = p->first_user;
+	h->shares.asked = p->asked;
+	h->shares.several = p->several;
+	h->counts = p->counts;
+	for (size_t i = 0; i < p->conns; i++)
+		carried_unpack(&p->conn[i], h, fds);
+	listeners_unpack(&n->acceptor, p, fds);
+	mem_free(p->conn);
+	mem_free(p->generation);
+	mem_free(p);
+	/* The owner flushes at the end of a pass, and there may be output. */
+	event_active(h->tell, EV_TIMEOUT, 1);
+	mem_use(segment);
+}
+
+int net_listen_again(struct net *n)
+{
+	struct listener l;
+	bool tls;
+	int r = 0;
+
+	while (!r && stock_take(&n->acceptor.stock, &l, &tls))
+		r = acceptor_add(&n->acceptor, &l, tls);
+	return r;
+}
+
+void net_listen_no_more(struct net *n)
+{
+	stock_release(&n->acceptor.stock);
+}
