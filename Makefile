@@ -326,12 +326,12 @@ DAEMON := \
 	daemon/fdstore.c \
 	daemon/frame.c \
 	daemon/guard.c \
-	daemon/image.c \
 	daemon/journal.c \
 	daemon/listen.c \
 	daemon/main.c \
 	daemon/once.c \
 	daemon/parcel.c \
+	daemon/program.c \
 	daemon/pump.c \
 	daemon/reach.c \
 	daemon/rest.c \

@@ -176,7 +176,7 @@ static int all_survive(const struct fdlist *list, int segment, int numbers)
  * If the program cannot be started, this one finds what was carried in its environment, as the other would have: so a failure after all was packed is a
  * restart as well.
  */
-int carry_exec(const struct image *image, struct segment *s)
+int carry_exec(const struct program *program, struct segment *s)
 {
 	struct carried *c = segment_root(s);
 	int segment = fcntl(segment_fd(s), F_DUPFD_CLOEXEC, 3), numbers, r;
@@ -191,5 +191,5 @@ int carry_exec(const struct image *image, struct segment *s)
 		return r;
 	snprintf(text, sizeof(text), "%d:%d:%d", (int)getpid(), segment, numbers);
 	setenv(CARRIED_VARIABLE, text, 1);
-	return image ? image_exec(image) : 0;
+	return program ? program_exec(program) : 0;
 }

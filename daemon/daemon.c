@@ -323,9 +323,9 @@ int daemon_run(struct conf *conf, const struct daemon_args *args)
 		r = daemon_live(conf, args, &ends, &segment);
 		if (!segment)
 			break;
-		r = carry_exec(ends ? NULL : args->image, segment);
+		r = carry_exec(ends ? NULL : args->program, segment);
 		if (r < 0)
-			log_event(LOG_ERROR, "restart", "program=%s error=\"%s\" note=\"the daemon goes on as it is\"", args->image->path, strerror(-r));
+			log_event(LOG_ERROR, "restart", "program=%s error=\"%s\" note=\"the daemon goes on as it is\"", args->program->path, strerror(-r));
 	}
 	if (r >= 0)
 		log_event(LOG_NOTICE, "stopped", "pid=%d", (int)getpid());

@@ -151,8 +151,8 @@ bool restart_keeps_secret(struct daemon *d, const struct effect *effect); /* EFF
 /* carry.c: packs, and hands over. */
 int carry_pack(struct daemon *d); /* 0 or -errno: then nothing was packed */
 int carry_store(struct daemon *d); /* BY_MANAGER, after carry_pack: to the service manager. 0 or -errno */
-/* After all stages have stopped. Returns only if the program cannot be started, -errno: then this one must begin anew. image NULL: it shall, 0. */
-int carry_exec(const struct image *image, struct segment *s);
+/* After all stages have stopped. Returns only if the program cannot be started, -errno: then this one must begin anew. program NULL: it shall, 0. */
+int carry_exec(const struct program *program, struct segment *s);
 
 /* carried.c: what the process before this one has handed over. */
 int carried_start(struct daemon *d);

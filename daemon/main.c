@@ -167,11 +167,11 @@ static bool descriptors_fill(void)
 
 int main(int argc, char **argv)
 {
-	static struct image image;
-	struct options o = {.args.image = &image};
+	static struct program program;
+	struct options o = {.args.program = &program};
 	int status = EX_OK;
 
-	image_init(&image, argv);
+	program_init(&program, argv);
 	if (!descriptors_fill())
 		return EX_UNAVAILABLE;
 	options_read(&o, argc, argv);

@@ -102,12 +102,12 @@ void restart_ask(struct daemon *d)
 		log_event(LOG_ERROR, "restart", "error=\"the system lends no memory that outlives a process\" note=\"the daemon goes on without one\"");
 		return;
 	}
-	r = trial_begin(&d->restart.trial, d->args->image, clock_boottime());
+	r = trial_begin(&d->restart.trial, d->args->program, clock_boottime());
 	if (r < 0) {
-		log_event(LOG_ERROR, "restart", "program=%s error=\"%s\" note=\"the daemon goes on as it is\"", d->args->image->path, strerror(-r));
+		log_event(LOG_ERROR, "restart", "program=%s error=\"%s\" note=\"the daemon goes on as it is\"", d->args->program->path, strerror(-r));
 		return;
 	}
-	log_event(LOG_NOTICE, "restart", "signal=USR2 program=%s", d->args->image->path);
+	log_event(LOG_NOTICE, "restart", "signal=USR2 program=%s", d->args->program->path);
 	d->restart.phase = RESTART_TRIAL;
 	d->restart.way = IN_PLACE;
 }
@@ -141,7 +141,7 @@ static void trial_pass(struct daemon *d)
 	case TRIAL_FAILED:
 		log_text(said);
 		d->restart.phase = RESTART_NONE;
-		log_event(LOG_ERROR, "restart", "program=%s error=\"%s\" note=\"the daemon goes on as it is\"", d->args->image->path, why);
+		log_event(LOG_ERROR, "restart", "program=%s error=\"%s\" note=\"the daemon goes on as it is\"", d->args->program->path, why);
 		break;
 	}
 }

@@ -20,7 +20,7 @@ void trial_init(struct trial *t)
 }
 
 /* The arguments of this process, behind what makes it a check. */
-static char **arguments(const struct image *i)
+static char **arguments(const struct program *i)
 {
 	static char check[] = "--check-config", quiet[] = "--quiet";
 	size_t n = 0;
@@ -37,7 +37,7 @@ static char **arguments(const struct image *i)
 }
 
 /* The daemon blocks signals at times, and ignores some: a child shall not. */
-static int spawn(pid_t *ret_pid, const struct image *i, int said)
+static int spawn(pid_t *ret_pid, const struct program *i, int said)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attributes;
@@ -62,7 +62,7 @@ static int spawn(pid_t *ret_pid, const struct image *i, int said)
 	return -error;
 }
 
-int trial_begin(struct trial *t, const struct image *i, struct instant now)
+int trial_begin(struct trial *t, const struct program *i, struct instant now)
 {
 	int said, r;
 	pid_t pid;

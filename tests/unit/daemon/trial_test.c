@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/trial.c, with the shell as the program on disk: what its check says, and one that never ends. */
+/* daemon/trial.c, with a script as the program on disk: what its check says, and one that never ends. */
 #include "daemon/trial.h"
 
 #include "daemon/base/clock.h"
@@ -15,31 +15,31 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char program[64], said[TRIAL_SAID_MAX];
-static struct image image;
+static char file[64], said[TRIAL_SAID_MAX];
+static struct program image;
 static struct trial t;
 static const char *why;
 
-/* Writes a program of these words. */
+/* Writes a file of these words. */
 static void on_disk(const char *words)
 {
 	static char name[] = "redlockd", first[] = "--config", second[] = "x.yaml";
 	static char *const argv[] = {name, first, second, NULL};
-	FILE *out = fopen(program, "w");
+	FILE *out = fopen(file, "w");
 
 	fprintf(out, "#!/bin/sh\n%s\n", words);
 	fclose(out);
-	chmod(program, 0755);
+	chmod(file, 0755);
 	image.argv = argv;
-	snprintf(image.path, sizeof(image.path), "%s", program);
+	snprintf(image.path, sizeof(image.path), "%s", file);
 }
 
 static void setup(void)
 {
 	int fd;
 
-	snprintf(program, sizeof(program), "/tmp/trial-test-XXXXXX");
-	fd = mkstemp(program);
+	snprintf(file, sizeof(file), "/tmp/trial-test-XXXXXX");
+	fd = mkstemp(file);
 	ck_assert_int_ge(fd, 0);
 	close(fd);
 	trial_init(&t);
@@ -49,7 +49,7 @@ static void setup(void)
 static void teardown(void)
 {
 	trial_end(&t);
-	unlink(program);
+	unlink(file);
 }
 
 static enum verdict verdict_of(const char *words)
@@ -99,7 +99,7 @@ END_TEST
 START_TEST(a_program_that_is_none_cannot_be_tried)
 {
 	snprintf(image.path, sizeof(image.path), "/nonexistent/redlockd");
-	image.argv = (char *const[]){program, NULL};
+	image.argv = (char *const[]){file, NULL};
 	ck_assert_int_eq(trial_begin(&t, &image, clock_boottime()), -ENOENT);
 	ck_assert_int_eq(t.pid, 0);
 	image.path[0] = '\0';

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See image.h. */
-#include "daemon/image.h"
+/* See program.h. */
+#include "daemon/program.h"
 
 #include <errno.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #define REPLACED " (deleted)" /* the file was replaced between the start and now: its successor has its name */
 
-void image_init(struct image *i, char *const *argv)
+void program_init(struct program *i, char *const *argv)
 {
 	ssize_t n = readlink("/proc/self/exe", i->path, sizeof(i->path) - 1);
 	char *end;
@@ -20,7 +20,7 @@ void image_init(struct image *i, char *const *argv)
 		*end = '\0';
 }
 
-int image_exec(const struct image *i)
+int program_exec(const struct program *i)
 {
 	if (!i->path[0])
 		return -ENOENT;
