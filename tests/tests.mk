@@ -77,6 +77,15 @@ $(O)/planted/%: tests/sim/mutant/%.patch $(O)/redlockd $(O)/parts.a tests/sim/pl
 	$(call say,CC)
 	$(Q)$(LINK) $(MUTANT_FLAGS) -o $@ $$(cat $@.sources) $(call obj,daemon/main.c) $(O)/parts.a $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT)
 
+# The daemon as a build of other structures: it cannot read what this one leaves in memory for the next process.
+$(O)/other-layout/carried.o: daemon/carried.c Makefile | $(FIRST)
+	$(Q)mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(COMPILE) -DLAYOUT='"another layout"' -c -o $@ $<
+$(O)/other-layout/redlockd: $(O)/other-layout/carried.o $(call obj,daemon/main.c) $(O)/parts.a
+	$(call say,LD)
+	$(Q)$(LINK) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT)
+
 # The simulator and the fuzzers, which print each event and effect.
 SAME_WRAP := service_step service_snapshot
 $(O)/same-worlds: $(call obj,tests/same/effects.c tests/same/worlds.c $(filter-out %/main.c,$(WORLD)) $(SIM)) $(O)/parts.a
@@ -159,7 +168,7 @@ UNIT_PATIENCE ?= 8
 unit: $(O)/unit ## unit tests; UNIT_ARGS= names the suites to run
 	@CK_TIMEOUT_MULTIPLIER=$(UNIT_PATIENCE) $(O)/unit $(UNIT_ARGS)
 
-func: all $(O)/clock_shim.so $(O)/market ## function tests: real daemons, real Redis servers; FUNC_ARGS= names the tests to run
+func: all $(O)/other-layout/redlockd $(O)/clock_shim.so $(O)/market ## function tests: real daemons, real Redis servers; FUNC_ARGS= names the tests to run
 	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/func/run.py $(FUNC_ARGS)
 
 servers: ## the Redis and Valkey of a later Debian in $(O)/servers, for REDIS_SERVER= of unit, func and faults

@@ -58,12 +58,12 @@ class RestartTest(FuncTest):
         return path
 
 
-def on_stores(*numbers):
+def on_stores(*numbers, base=RestartTest):
     """Class decorator: runs the tests of body on each of these numbers of Redis servers; 0: the memory store."""
     def decorate(body):
         module = sys.modules[body.__module__]
         for number in numbers:
             name = body.__name__ + {0: "OnMemory", 1: "OnRedis"}.get(number, "On%dRedis" % number)
-            setattr(module, name, type(name, (body, RestartTest), {"STORES": number, "__module__": body.__module__}))
+            setattr(module, name, type(name, (body, base), {"STORES": number, "__module__": body.__module__}))
         return body
     return decorate

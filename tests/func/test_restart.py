@@ -168,7 +168,8 @@ class Lines:
                 sent += 1
             for c in clients:
                 for i in range(sent):
-                    self.assertEqual([c.line().kind for _ in range(3)], ["OK"] * 3, "%d of %d" % (i, sent))
+                    answers = [c.line() for _ in range(3)]
+                    self.assertEqual([line.kind for line in answers], ["OK"] * 3, "%r: %d of %d" % (answers, i, sent))
                 self.assertEqual(c.inbox, [])
         for c in clients:
             c.barrier()
