@@ -115,6 +115,7 @@ WORLD := \
 	tests/sim/client/task.c \
 	tests/sim/plan/bunched.c \
 	tests/sim/plan/clock_step.c \
+	tests/sim/plan/carries.c \
 	tests/sim/plan/drains.c \
 	tests/sim/plan/draw.c \
 	tests/sim/plan/flapping.c \
@@ -151,6 +152,7 @@ WORLD := \
 	tests/sim/sweep/wrap.c \
 	tests/sim/world/conn.c \
 	tests/sim/world/daemon.c \
+	tests/sim/world/daemon_carry.c \
 	tests/sim/world/daemon_conf.c \
 	tests/sim/world/daemon_drain.c \
 	tests/sim/world/daemon_metrics.c \

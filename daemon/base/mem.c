@@ -9,7 +9,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-static _Thread_local struct segment *used; /* NULL: ordinary memory */
+_Thread_local struct segment *mem_used;
 
 void mem_exhausted(void)
 {
@@ -21,20 +21,12 @@ void mem_exhausted(void)
 	_exit(EX_OSERR);
 }
 
-struct segment *mem_use(struct segment *s)
-{
-	struct segment *before = used;
-
-	used = s;
-	return before;
-}
-
 void *mem_alloc(size_t n)
 {
 	void *p;
 
-	if (used)
-		return memset(segment_alloc(used, n), 0, n);
+	if (mem_used)
+		return memset(segment_alloc(mem_used, n), 0, n);
 	p = calloc(1, n ? n : 1);
 	if (!p)
 		mem_exhausted();
@@ -47,8 +39,8 @@ void *mem_grow(void *p, size_t count, size_t size)
 
 	if (__builtin_mul_overflow(count, size, &n))
 		mem_exhausted();
-	if (p ? segment_of(p) != NULL : used != NULL)
-		return p ? segment_grow(p, n) : segment_alloc(used, n);
+	if (p ? segment_of(p) != NULL : mem_used != NULL)
+		return p ? segment_grow(p, n) : segment_alloc(mem_used, n);
 	p = realloc(p, n ? n : 1);
 	if (!p)
 		mem_exhausted();

@@ -13,8 +13,16 @@
 
 struct segment;
 
+extern _Thread_local struct segment *mem_used; /* NULL: ordinary memory */
+
 /* From now on this thread allocates there; NULL: in ordinary memory. Returns what was in use before. */
-struct segment *mem_use(struct segment *s);
+static inline struct segment *mem_use(struct segment *s)
+{
+	struct segment *before = mem_used;
+
+	mem_used = s;
+	return before;
+}
 
 void *mem_alloc(size_t n);                           /* zero-filled */
 void *mem_grow(void *p, size_t count, size_t size);  /* realloc to count * size, overflow-checked; new bytes are not zeroed */

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -71,19 +70,15 @@ static struct block *block_of(void *p)
 	return (struct block *)((char *)p - sizeof(struct block));
 }
 
-/* Address space that nobody uses, in the part that is for segments alone. Random, as all addresses of a process are. */
-static void *space_reserve(int fd)
+/* Address space that nobody uses, in the part that is for segments alone. */
+static void *space_reserve(int fd, uint64_t place)
 {
 	const uintptr_t places = (SEGMENT_LAST - SEGMENT_FIRST) / SEGMENT_SIZE;
 
 	for (unsigned i = 0; i < ATTEMPTS; i++) {
-		uint64_t random;
-		void *at;
+		void *at = mmap((void *)(SEGMENT_FIRST + (place % places + i) % places * SEGMENT_SIZE), SEGMENT_SIZE, PROT_READ | PROT_WRITE,
+		                MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, fd, 0);
 
-		if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-			return NULL;
-		at = mmap((void *)(SEGMENT_FIRST + random % places * SEGMENT_SIZE), SEGMENT_SIZE, PROT_READ | PROT_WRITE,
-		          MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, fd, 0);
 		if (at != MAP_FAILED && segment_of(at) == at)
 			return at;
 		if (at != MAP_FAILED)
@@ -92,14 +87,14 @@ static void *space_reserve(int fd)
 	return NULL;
 }
 
-struct segment *segment_new(const char *layout)
+struct segment *segment_new(const char *layout, uint64_t place)
 {
 	struct segment *s;
 	int fd = memfd_create("redlockd", MFD_CLOEXEC), error;
 
 	if (fd < 0)
 		return NULL;
-	s = ftruncate(fd, (off_t)STEP) == 0 ? space_reserve(fd) : NULL;
+	s = ftruncate(fd, (off_t)STEP) == 0 ? space_reserve(fd, place) : NULL;
 	if (!s) {
 		error = errno;
 		close(fd);
@@ -316,7 +311,7 @@ static bool mapped_has(const struct mapped *range, size_t n, uintptr_t word)
 	return false;
 }
 
-size_t segment_strays(const struct segment *s, void (*visit)(void *context, const void *at, size_t offset, uintptr_t word), void *context)
+size_t segment_strays(const struct segment *s, void (*visit)(void *context, const void *at, size_t size, size_t offset, uintptr_t word), void *context)
 {
 	static struct mapped range[2048];
 	const size_t ranges = mapped_read(range, sizeof(range) / sizeof(*range));
@@ -338,7 +333,7 @@ size_t segment_strays(const struct segment *s, void (*visit)(void *context, cons
 			word = *(const uintptr_t *)(p + i);
 			if (!mapped_has(range, ranges, word))
 				continue;
-			visit(context, p, i, word);
+			visit(context, p, asked, i, word);
 			found++;
 		}
 		at += sizeof(*b) + size;

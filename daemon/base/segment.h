@@ -19,8 +19,11 @@
 
 struct segment; /* stands at the beginning of the memory itself */
 
-/* layout: names the structures that stand in it (layout.h); at most 63 bytes. NULL with errno: the system lends none. */
-struct segment *segment_new(const char *layout);
+/*
+ * layout: names the structures that stand in it (layout.h); at most 63 bytes. place: a random number, so that its address is as hard to guess as all others.
+ * NULL with errno: the system lends none.
+ */
+struct segment *segment_new(const char *layout, uint64_t place);
 /* Maps the segment behind fd, which the segment owns from then on, unless it fails: NULL, and *ret_why says why, for people. */
 struct segment *segment_open(int fd, const char *layout, const char **ret_why);
 void segment_close(struct segment *s); /* takes the memory out of this process, and closes the descriptor */
@@ -49,8 +52,8 @@ size_t segment_live(const struct segment *s);     /* bytes of the blocks in use 
 
 /*
  * Visits each aligned word of a live block that may be a pointer to memory of this process outside the segment: it is read as an address, and something is
- * mapped there. A block is `at`, and the word stands `offset` bytes behind. Returns their number. Slow: for tests.
+ * mapped there. A block is `size` bytes at `at`, and the word stands `offset` bytes behind. Returns their number. Slow: for tests.
  */
-size_t segment_strays(const struct segment *s, void (*visit)(void *context, const void *at, size_t offset, uintptr_t word), void *context);
+size_t segment_strays(const struct segment *s, void (*visit)(void *context, const void *at, size_t size, size_t offset, uintptr_t word), void *context);
 
 #endif

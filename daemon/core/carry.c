@@ -7,6 +7,7 @@
 
 #include "daemon/base/buf.h"
 #include "daemon/base/mem.h"
+#include "daemon/core/waittable.h"
 #include "daemon/core/whole.h"
 
 #include <assert.h>
@@ -40,6 +41,10 @@ void service_pack(struct service *s)
 	c->store = c->set = c->host = NULL;
 	c->rules = NULL;
 	c->segment = NULL;
+	waittable_pack(&s->commander);
+	/* What borrowed the bytes of a line that is served. */
+	memset(&s->commander.request, 0, sizeof(s->commander.request));
+	memset(&s->commander.mistake, 0, sizeof(s->commander.mistake));
 	mem_use(before);
 }
 
@@ -57,6 +62,7 @@ bool service_adopt(struct service *s, const struct core_conf *conf, const char *
 	mem_free(s->identity);
 	s->identity = NULL;
 	s->core.conf = *conf;
+	core_conf_take_live(&s->core.conf, &former); /* service_reload takes these, and sees what has changed */
 	memcpy(s->core.conf.seed, former.seed, sizeof(former.seed));
 	s->core.conf.trust_first_start = former.trust_first_start;
 	s->core.conf.rebooted = former.rebooted;

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-const struct contender contender_none = {.state = CONTENDER_IDLE};
-
 void contender_line_up(struct contender *k, struct claim *c)
 {
 	struct claim *before = TAILQ_LAST(&k->waiters, claims);

@@ -75,17 +75,15 @@ struct contender {
 TAILQ_HEAD(contenders, contender);
 
 /*
- * What all names have that nobody waits for, and of which nothing is to be remembered: most that are held. It is never written to. So questions about a name
- * need not ask whether it has a contender of its own; see lock_contend().
+ * Whether it is the one of no name, which all names have that nobody waits for, and of which nothing is to be remembered: most that are held. So questions about
+ * a name need not ask whether it has a contender of its own; see lock_contend().
  */
-extern const struct contender contender_none;
-
 static inline bool contender_is_none(const struct contender *k)
 {
-	return k == &contender_none;
+	return !k->name;
 }
 
-/* It has nothing that contender_none has not. */
+/* It has nothing that the one of no name has not. */
 static inline bool contender_is_blank(const struct contender *k)
 {
 	return k->state == CONTENDER_IDLE && !k->taught && k->handed_since.us == 0 && k->want_since.us == 0 && k->handoffs == 0 && k->ticket.us == 0 &&

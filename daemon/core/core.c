@@ -29,6 +29,35 @@ static void core_name(struct core *c, const char *host)
 	c->value_head[sizeof(c->value_head) - 1] = ':';
 }
 
+void core_conf_take_live(struct core_conf *to, const struct core_conf *from)
+{
+	to->deadlock_us = from->deadlock_us;
+	to->home_lost = from->home_lost;
+	to->lease_us = from->lease_us;
+	to->users = from->users;
+	to->rules = from->rules;
+	to->min_lease_us = from->min_lease_us;
+	to->limits = from->limits;
+	to->listed = from->listed;
+	to->tell_moves = from->tell_moves;
+	to->alarm_held_us = from->alarm_held_us;
+	to->alarm_waited_us = from->alarm_waited_us;
+	to->alarm_failures = from->alarm_failures;
+	to->slow_wait_us = from->slow_wait_us;
+	to->slow_hold_us = from->slow_hold_us;
+	to->slow_store_us = from->slow_store_us;
+}
+
+bool core_conf_alarms_differ(const struct core_conf *a, const struct core_conf *b)
+{
+	return a->alarm_held_us != b->alarm_held_us ||
+	       a->alarm_waited_us != b->alarm_waited_us ||
+	       a->alarm_failures != b->alarm_failures ||
+	       a->slow_wait_us != b->slow_wait_us ||
+	       a->slow_hold_us != b->slow_hold_us ||
+	       a->slow_store_us != b->slow_store_us;
+}
+
 void core_init(struct core *c, const struct core_conf *conf)
 {
 	memset(c, 0, sizeof(*c));

@@ -114,6 +114,11 @@ struct core {
 	uint8_t value_head_n;
 };
 
+/* Those values that may change at run time: to gets them from `from`. */
+void core_conf_take_live(struct core_conf *to, const struct core_conf *from);
+/* Whether those of the alarms and of the slow log differ. */
+bool core_conf_alarms_differ(const struct core_conf *a, const struct core_conf *b);
+
 void core_init(struct core *c, const struct core_conf *conf);
 void core_release(struct core *c);
 /* Effect: one log line. Values with blanks must go through core_quoted. */

@@ -20,7 +20,7 @@ struct search {
 	struct claim place;         /* where the asker would stand: see claim_stands_before() */
 	const struct lock *through[CYCLE_PATH]; /* of the cycle: names of groups at its end, the last one first */
 	unsigned throughs;
-	struct contenders queue;
+	struct contenders *queue;
 };
 
 /* The claim upto waits for k, for the holder and for all ahead of it. NULL: the asker, for the holder and all waiters. */
@@ -41,7 +41,7 @@ static void search_visit(struct search *q, struct contender *k, struct claim *up
 		k->seen_goals++;
 	}
 	if (!k->in_queue)
-		TAILQ_INSERT_TAIL(&q->queue, k, in_search);
+		TAILQ_INSERT_TAIL(q->queue, k, in_search);
 	k->in_queue = true;
 }
 
@@ -266,13 +266,14 @@ bool deadlock_closes(struct commander *x, const struct session *s, struct span o
 
 	if (!owner_is_in_the_way(s, owner))
 		return false;
-	TAILQ_INIT(&q.queue);
+	q.queue = &x->engine->searched;
+	TAILQ_INIT(q.queue);
 	x->engine->search++;
 	search_visit(&q, lock_contend(&x->engine->table, l), NULL);
 	if (priority > 0)
 		search_overtake(&q, l->contender);
-	while ((k = TAILQ_FIRST(&q.queue))) {
-		TAILQ_REMOVE(&q.queue, k, in_search);
+	while ((k = TAILQ_FIRST(q.queue))) {
+		TAILQ_REMOVE(q.queue, k, in_search);
 		k->in_queue = false;
 		if (!search_lock(&q, lock_of_contender(k), l))
 			continue;

@@ -7,12 +7,13 @@
 
 #include <string.h>
 
+#define END_BYTES 16 /* the longest word with its NUL */
 #define WHO_BYTES 96 /* of a holder; the rest of a long label is cut off */
 
 struct hold {
 	struct instant granted_at, ended_at;
 	int64_t fence;
-	const char *end;
+	char end[END_BYTES];
 	char who[WHO_BYTES];
 	size_t who_n;
 };
@@ -101,8 +102,9 @@ void former_note(struct commander *x, const struct claim *c, const char *end)
 	f->next = (f->next + 1) % FORMER_HOLDS;
 	f->holds += f->holds < FORMER_HOLDS;
 	n = session_who(c->session, who);
-	*h = (struct hold){.granted_at = c->granted_at, .ended_at = x->core->now, .fence = c->token, .end = end, .who_n = n < WHO_BYTES ? n : WHO_BYTES};
+	*h = (struct hold){.granted_at = c->granted_at, .ended_at = x->core->now, .fence = c->token, .who_n = n < WHO_BYTES ? n : WHO_BYTES};
 	memcpy(h->who, who, h->who_n);
+	core_keep(h->end, sizeof(h->end), span_of(end));
 }
 
 static void row_former(struct commander *x, struct session *s, struct span tag, const struct hold *h, unsigned pos)

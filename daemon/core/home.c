@@ -73,6 +73,7 @@ void home_question_free(struct engine *e, struct home_question *q)
 {
 	q->left = true;
 	q->pending = NULL;
+	q->text = (struct span){0};
 	if (nodeset_any(q->calls.open))
 		TAILQ_INSERT_TAIL(&e->homes.asked, q, in_list);
 	else
@@ -293,6 +294,7 @@ static void home_try(struct engine *e, struct home_question *q)
 void home_ask(struct engine *e, struct home_question *q, unsigned place)
 {
 	q->outcome = HOME_OPEN;
+	q->text = (struct span){0};
 	q->place = place;
 	q->denied = NULL;
 	q->node = home_node(e->core, q->of, name_text(&q->name), place);

@@ -4,17 +4,16 @@
 
 #include "daemon/base/mem.h"
 
-
 struct span job_text_keep(struct span text)
 {
-	return text.n > 0 ? (struct span){mem_copy(text.p, text.n), text.n} : SPAN("");
+	return text.n > 0 ? (struct span){mem_copy(text.p, text.n), text.n} : (struct span){0};
 }
 
 void job_text_free(struct span *text)
 {
 	if (text->n > 0)
 		mem_free((void *)(uintptr_t)text->p);
-	*text = SPAN("");
+	*text = (struct span){0};
 }
 
 void job_text_set(struct span *text, struct span to)

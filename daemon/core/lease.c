@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-const struct renewal renewal_none;
-
 void placed_note_answer(struct placed *p, const struct answer *a)
 {
 	nodeset_remove(&p->unanswered, a->node);

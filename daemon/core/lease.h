@@ -77,12 +77,10 @@ struct renewal {
 	struct instant upgrade_at; /* not before this moment the stores are asked to have the value alone; 0: they were not, or it is */
 };
 
-/* What all other leases have, most that are held. It is never written to. So questions need not ask whether a lease has a renewal of its own. */
-extern const struct renewal renewal_none;
-
+/* Whether it is the one of no lease, which all other leases have: most that are held. So questions need not ask whether a lease has a renewal of its own. */
 static inline bool renewal_is_none(const struct renewal *b)
 {
-	return b == &renewal_none;
+	return !b->lease;
 }
 
 struct lease {
@@ -97,7 +95,7 @@ struct lease {
 	bool recorded : 1;         /* this value was ever in the journal */
 	bool shared : 1;           /* at the stores it has a share of the key, beside those of other daemons; else it stands there alone: see together.h */
 	struct timer timer;        /* LEASE_HELD: to be renewed, or told lost; LEASE_ADOPTING: next try; LEASE_CLOSING: nobody believes in it any longer */
-	struct renewal *renewal;   /* renewal_none: nothing of what that has */
+	struct renewal *renewal;   /* that of no lease: nothing of what one has */
 	/*
 	 * LEASE_HELD: the holder may believe until this moment, even after D: a clock jumped, or another run, an earlier one or one on a copy of the journal,
 	 * promised more. INSTANT_PAST: until D.

@@ -47,12 +47,6 @@ void lock_table_init(struct lock_table *t, struct core *core)
 	pool_init(&t->shares, sizeof(struct share));
 }
 
-/* Nobody writes to it: see contender.h. */
-static struct contender *no_contender(void)
-{
-	return (struct contender *)(uintptr_t)&contender_none;
-}
-
 void lock_make_contender(struct lock_table *t, struct lock *l)
 {
 	struct contender *k = pool_get(&t->contenders);
@@ -72,13 +66,7 @@ static void lock_drop_contender(struct lock_table *t, struct lock *l)
 
 	assert(!timer_is_set(&k->timer) && !k->entry.waits && !k->round && k->ticket.us == 0 && !nodeset_any(k->ticket_at));
 	pool_put(&t->contenders, k);
-	l->contender = no_contender();
-}
-
-/* Nobody writes to it: see lease.h. */
-static struct renewal *no_renewal(void)
-{
-	return (struct renewal *)(uintptr_t)&renewal_none;
+	l->contender = &t->no_contender;
 }
 
 void lease_make_renewal(struct lock_table *t, struct lease *x)
@@ -95,7 +83,7 @@ void lease_make_renewal(struct lock_table *t, struct lease *x)
 static void lease_drop_renewal(struct lock_table *t, struct lease *x)
 {
 	pool_put(&t->renewals, x->renewal);
-	x->renewal = no_renewal();
+	x->renewal = &t->no_renewal;
 }
 
 static void lock_free(struct lock_table *t, struct lock *l)
@@ -115,6 +103,7 @@ void lock_table_release(struct lock_table *t)
 {
 	struct map_node *node, *next;
 
+	assert(!t->no_contender.name && contender_is_blank(&t->no_contender) && !t->no_renewal.lease && TAILQ_EMPTY(&t->no_renewal.extends));
 	for (node = map_next(&t->map, NULL); node; node = next) {
 		struct lock *l = container_of(node, struct lock, name.node);
 		struct claim *c;
@@ -174,11 +163,11 @@ static struct lock *lock_add(struct lock_table *t, struct span name, uint64_t ha
 	else
 		l->name.text = mem_copy(name.p, name.n);
 	l->name.n = (uint16_t)name.n;
-	l->contender = no_contender();
+	l->contender = &t->no_contender;
 	l->lease.timer.kind = TIMER_LEASE;
 	l->lease.name = &l->name;
 	l->lease.lessee = LEASE_OF_LOCK;
-	l->lease.renewal = no_renewal();
+	l->lease.renewal = &t->no_renewal;
 	l->lease.renew_at = INSTANT_NEVER;
 	map_insert(&t->map, &l->name.node, hash);
 	return l;

@@ -137,6 +137,8 @@ struct lock_table {
 	struct pool locks[LOCK_SIZES]; /* by the length of the name */
 	size_t name_most[LOCK_SIZES];
 	struct pool contenders, renewals, claims, askings, pendings, shares;
+	struct contender no_contender; /* see contender_is_none(): never written to */
+	struct renewal no_renewal;     /* likewise */
 	uint64_t values; /* how many were made */
 };
 

@@ -18,7 +18,7 @@ enum member_state {
 
 /* What a store's clock was at a moment, as bounds of (server clock - CLOCK_BOOTTIME). */
 struct clock_bounds {
-	bool known;
+	int64_t known;     /* 0: nothing. No bool, so that there is no room between the members: what stands there might look like a pointer (service_pack) */
 	int64_t low, high; /* microseconds */
 	struct instant at;
 };

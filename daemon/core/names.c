@@ -17,6 +17,7 @@ struct inquiry {
 	TAILQ_ENTRY(inquiry) next;
 	struct timer timer;
 	struct name name; /* of the calls: they are about no lock */
+	char nothing[1];  /* the text of that name */
 	struct calls calls;
 	struct pending *pending; /* NULL: the request is answered */
 	enum verb verb;
@@ -36,10 +37,9 @@ static struct span inquiry_prefix(const struct inquiry *q)
 static struct inquiry *inquiry_new(struct commander *x, struct span prefix, size_t limit)
 {
 	struct inquiry *q = mem_alloc(sizeof(*q) + prefix.n);
-	static char nothing[1];
 
 	q->timer.kind = TIMER_INQUIRY;
-	q->name.text = nothing;
+	q->name.text = q->nothing;
 	q->verb = x->request.verb;
 	q->limit = limit;
 	q->prefix_n = prefix.n;

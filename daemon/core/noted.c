@@ -8,7 +8,6 @@
 
 struct noted *noted_here(struct commander *x)
 {
-	static char nothing[1];
 	struct core *core = x->core;
 	uint64_t key[2];
 
@@ -18,7 +17,7 @@ struct noted *noted_here(struct commander *x)
 	key[1] = rng_next(&core->rng);
 	x->noted = mem_alloc(sizeof(*x->noted));
 	x->noted->timer.kind = TIMER_NOTES;
-	x->noted->name.text = nothing;
+	x->noted->name.text = x->noted->nothing;
 	users_init(&x->noted->users, key);
 	roll_init(&x->noted->known, key, core->conf.shared ? NAMES_HERE : NAMES_STORED);
 	calls_open(&x->engine->calls, &x->noted->calls, CALLS_OF_NOTES, &x->noted->name);

@@ -32,6 +32,7 @@ struct noted {
 	struct users users;
 	struct roll known; /* a name is due when the stores are to be told; stamp: until when they need not be told again */
 	struct name name;  /* of the call: it is about no lock */
+	char nothing[1];  /* the text of that name */
 	struct calls calls;
 	int64_t telling;   /* the stamp of the names in the call under way, or in the last one */
 	bool told;         /* a store has carried it out */

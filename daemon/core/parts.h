@@ -44,6 +44,7 @@ struct engine {
 	unsigned watched;       /* how many sessions want to be told of waiters: see watch.h */
 	struct notices notices;
 	uint64_t search;        /* number of the search for a deadlock under way */
+	struct contenders searched; /* … and where it has still to look; here, so that no link points to the stack afterwards */
 	struct rng *rng;
 };
 

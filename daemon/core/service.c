@@ -314,22 +314,10 @@ bool service_deadline(const struct service *s, struct instant *ret_when)
 void service_reload(struct service *s, const struct core_conf *conf)
 {
 	struct segment *before = mem_use(s->core.conf.segment);
+	bool alarms = core_conf_alarms_differ(&s->core.conf, conf);
 
-	s->core.conf.deadlock_us = conf->deadlock_us;
-	s->core.conf.home_lost = conf->home_lost;
-	s->core.conf.lease_us = conf->lease_us;
-	s->core.conf.users = conf->users;
-	s->core.conf.rules = conf->rules;
-	s->core.conf.min_lease_us = conf->min_lease_us;
-	s->core.conf.limits = conf->limits;
-	s->core.conf.listed = conf->listed;
-	s->core.conf.tell_moves = conf->tell_moves;
-	s->core.conf.alarm_held_us = conf->alarm_held_us;
-	s->core.conf.alarm_waited_us = conf->alarm_waited_us;
-	s->core.conf.alarm_failures = conf->alarm_failures;
-	s->core.conf.slow_wait_us = conf->slow_wait_us;
-	s->core.conf.slow_hold_us = conf->slow_hold_us;
-	s->core.conf.slow_store_us = conf->slow_store_us;
-	alarm_configure(&s->commander);
+	core_conf_take_live(&s->core.conf, conf);
+	if (alarms)
+		alarm_configure(&s->commander);
 	mem_use(before);
 }

@@ -33,6 +33,7 @@ struct judged {
 struct waittable {
 	struct timer timer;
 	struct name name; /* of the calls: they are about no lock */
+	char nothing[1];  /* the text of that name */
 	struct calls calls;
 	uint64_t exchange; /* how many times members were exchanged … */
 	struct instant exchanged; /* … and when last */
@@ -68,13 +69,24 @@ void waittable_free(struct commander *x)
 	x->waittable = NULL;
 }
 
+void waittable_pack(struct commander *x)
+{
+	struct waittable *w = x->waittable;
+
+	if (!w)
+		return;
+	graph_release(&w->graph);
+	mem_free(w->judged);
+	w->judged = NULL;
+	w->judges = w->judge_cap = 0;
+}
+
 static struct waittable *waittable_new(struct commander *x)
 {
-	static char nothing[1];
 	struct waittable *w = mem_alloc(sizeof(*w));
 
 	w->timer.kind = TIMER_WAITS;
-	w->name.text = nothing;
+	w->name.text = w->nothing;
 	calls_open(&x->engine->calls, &w->calls, CALLS_OF_TABLE, &w->name);
 	return w;
 }

@@ -23,5 +23,7 @@ void waittable_fired(struct commander *x);
 /* Looks whether this is the answer to an exchange. The engine has tracked it already. */
 void waittable_answered(struct commander *x, const struct answer *a);
 void waittable_free(struct commander *x);
+/* Forgets what the last exchange was judged by: it borrowed from an answer. The next one makes it anew. */
+void waittable_pack(struct commander *x);
 
 #endif

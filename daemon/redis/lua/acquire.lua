@@ -46,7 +46,7 @@ local acquire = acquires and function(key, queue, value, px, proposal, range, la
     if err then return {'!', err} end
     px = math.max(px, pttl)
   end
-  if not current and line and queue_keeps(queue, line, ticket, reserve_ms, shared) then
+  if not current and line and queue_keeps(key, queue, line, ticket, reserve_ms, shared) then
     if ticket ~= '' then queue_join(queue, ticket, ticket_ms) end
     return {'W', fence, 0, ''}
   end

@@ -65,17 +65,29 @@ local queue_note = queued and function(queue, ticket)
   call('ZADD', queue, now_ms + NOTE_MS, '~' .. ticket)
 end
 
--- Whether a free lock is reserved for an older ticket. A ticket that leaves the lock unused for reserve_ms is passed over, and only that ticket.
-local queue_keeps = acquires and function(queue, line, ticket, reserve_ms, shared)
-  local kept = false
+-- Messages may be lost, so daemons that wait have a timer as well.
+local tell = queued and function(daemon, what, key)
+  if not daemon then return end
+  local channel = string.sub(KEYS[1], 1, -6) .. 'd:' .. daemon -- in place of '!meta'
+  call('PUBLISH', channel, what .. key)
+end
+
+-- Whether a free lock is reserved for an older ticket. A ticket that leaves the lock unused for reserve_ms is passed over, and only that ticket. A reserved
+-- time that begins here is news for the first: no release has woken its daemon, which may have been told that the key ends later.
+local queue_keeps = acquires and function(key, queue, line, ticket, reserve_ms, shared)
+  local kept, begins = false, false
   reserve_ms = tonumber(reserve_ms)
   for _, older in ipairs(line.tickets) do
     if shared and bars(older, ticket) or not shared and (ticket == '' or older < ticket) then
       local since = line.since[older]
-      if not since then queue_note(queue, older) end
+      if not since then
+        queue_note(queue, older)
+        begins = true
+      end
       kept = kept or not since or now_ms - since < reserve_ms
     end
   end
+  if begins then tell(string.match(line.head, '^%d+:([^:]+)'), 'w', key) end
   return kept
 end
 
@@ -102,26 +114,19 @@ local queue_join = (asked.a or asked.s or asked.n or asked.u) and function(queue
   call('PEXPIRE', queue, 3 * ticket_ms)
 end
 
--- Messages may be lost, so daemons that wait have a timer as well.
-local tell = queued and function(daemon, what, key)
-  if not daemon then return end
-  local channel = string.sub(KEYS[1], 1, -6) .. 'd:' .. daemon -- in place of '!meta'
-  call('PUBLISH', channel, what .. key)
-end
-
 local tell_ticket = wakes and function(ticket, key)
   tell(string.match(ticket, '^%d+:([^:]+)'), 'w', key)
 end
 
 -- Wakes whose turn it may be. shares: how many stand; nil: none. If a reader is the first, all readers up to the next writer are. Where shares stand, these
--- readers are, and when one share is left, who waits to have it alone.
-local wake_head = wakes and function(key, line, shares)
+-- readers are, and when one share is left, who waits to have it alone. news: the key may end sooner than the first was told, so that one is woken in any case.
+local wake_head = wakes and function(key, line, shares, news)
   if not line or not line.head then return end
   if not shares and not string.find(line.head, ':s%d*$') then return tell_ticket(line.head, key) end
   local least = queue_bar(line)
   for _, ticket in ipairs(line.tickets) do
     local reads = string.find(ticket, ':s%d*$') and not (least and least < string.sub(ticket, 1, 16))
-    if reads or shares == 1 and string.find(ticket, ':u$') then tell_ticket(ticket, key) end
+    if reads or news and ticket == line.head or shares == 1 and string.find(ticket, ':u$') then tell_ticket(ticket, key) end
   end
 end
 
@@ -135,8 +140,8 @@ local queue_renewed = queued and renews and function(key, queue, code, how)
   end
 end
 
--- Removes the ticket. If the lock is free, the first ticket is woken, and its reserved time begins if it was not the first before. Of a key that was left
--- behind only the first was told how soon it ends: who becomes the first is woken as well. Where readers hold the lock, others may join them now.
+-- Removes the ticket. If the lock is free, the first ticket is woken, and its reserved time begins if it was not the first before. Of a key or share that was
+-- left behind only the first was told how soon it ends: who becomes the first is woken as well. Where readers hold the lock, others may join them now.
 -- KEYS[3] may be gone before a queue: evicted, or over while the clock was ahead and nobody used that queue. So the ticket is looked for all the same.
 -- row: 1
 local withdraw = asked.x and function(key, queue, ticket)
@@ -148,6 +153,6 @@ local withdraw = asked.x and function(key, queue, ticket)
   local current, list = standing(key)
   local free = not current
   if free and moved_up then queue_note(queue, line.head) end
-  if free or moved_up or list then wake_head(key, line, list and #list) end
+  if free or moved_up or list then wake_head(key, line, list and #list, moved_up) end
   return 1
 end

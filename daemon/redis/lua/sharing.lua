@@ -140,7 +140,7 @@ local share_extend = renews and function(key, queue, current, list, broken, bare
   end
   if err then return {'!', err} end
   if queued and (how ~= '0' and code == 'A' and not current) then queue_renewed(key, queue, code, how) end
-  if queued and (leaves or form == 'n' and alone) then wake_head(key, queue_line(queue), form == 'n' and #others + 1 or nil) end
+  if queued and (leaves or form == 'n' and alone) then wake_head(key, queue_line(queue), form == 'n' and #others + 1 or nil, leaves) end
   local text = ''
   if form == 'n' then text = queue_bar(queue_line(queue), ticket) or '' end
   if form == 'u' and beside then text = upgrade_before(queue, ticket) end

@@ -20,7 +20,7 @@ static bool is_short_stop(const struct sim_daemon *d, const struct fault *f)
 
 static bool is_stop_of_process(const struct sim_daemon *d, const struct fault *f)
 {
-	return (f->kind == FAULT_DAEMON_FREEZE || f->kind == FAULT_DAEMON_FREEZE_SENDING) && f->a % d->world->plan->daemons == d->index;
+	return fault_pauses(f) && f->a % d->world->plan->daemons == d->index;
 }
 
 /*
@@ -53,7 +53,7 @@ static bool stops_are_seen(const struct sim_daemon *d)
 		int64_t kind = w->plan->fault[i].kind;
 
 		halts |= kind == FAULT_DAEMON_HALT;
-		others |= kind != FAULT_DAEMON_HALT && kind != FAULT_DAEMON_FREEZE && kind != FAULT_DAEMON_FREEZE_SENDING;
+		others |= kind != FAULT_DAEMON_HALT && !fault_pauses(&w->plan->fault[i]);
 	}
 	return !halts || (!others && d->conf.nodes >= 3 && !stops_run_together(d));
 }

@@ -244,7 +244,11 @@ void flapping_draw(struct plan *p, uint64_t seed);
 void servers_draw(struct plan *p, uint64_t seed);
 /* clock_step.c: sets the clocks of a minority of the nodes forward in some worlds that break no other assumption, while many nodes are out of reach. */
 void clock_step_draw(struct plan *p, uint64_t seed);
-void drains_draw(struct plan *p, uint64_t seed); /* after all other faults */
+void drains_draw(struct plan *p, uint64_t seed); /* after all other faults but these: */
+void carries_draw(struct plan *p, uint64_t seed);
+/* The process of a daemon stands still, and not its host. */
+bool fault_pauses(const struct fault *f);
+bool plan_carries(const struct plan *p); /* some daemon is restarted in place */
 /*
  * Is it a fault of flapping.c, which the healing leaves? The healing cancels all other faults that are still to come, such as one of a scene between the
  * healing and the flapping. Faults of clients belong to scenes, which may end later.

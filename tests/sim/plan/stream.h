@@ -60,6 +60,7 @@ enum purpose {
 	DRAW_READ_FIELDS, /* further fields of what readers and writers ask */
 	DRAW_NEST_PERMITS, /* whether clients that hold some names and wait for more hold permits, too */
 	DRAW_DRAINS,  /* daemons that drain */
+	DRAW_CARRIES, /* daemons that are restarted in place */
 };
 
 struct stream {

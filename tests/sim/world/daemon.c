@@ -255,6 +255,7 @@ void daemon_start(struct sim_daemon *d)
 	d->conf.seed[0] = stream_next(&seed);
 	d->conf.seed[1] = stream_next(&seed);
 	d->conf.trust_first_start = w->plan->trust && (d->run == 1 || d->newcomer);
+	daemon_lend_memory(d);
 	d->service = service_new(&d->conf);
 	d->state = DAEMON_RUNNING;
 	d->drains = d->drained = false;
@@ -305,6 +306,7 @@ void daemon_die(struct sim_daemon *d)
 	}
 	service_free(d->service);
 	d->service = NULL;
+	daemon_take_memory(d);
 	daemon_metrics_died(d);
 }
 
@@ -345,6 +347,8 @@ void daemon_thaw(struct sim_daemon *d)
 	if (!daemon_is_up(d))
 		return;
 	world_note(d->world, 8, 0, "d%u goes on", d->index);
+	if (d->carries)
+		daemon_carry(d);
 	d->state = DAEMON_RUNNING;
 	tickets_thawed(d);
 	notice_awake(d);

@@ -67,6 +67,7 @@ struct sim_daemon {
 	int64_t deaf_until;               /* true time until which no published message arrives */
 	struct named named;
 	int64_t granted_at;               /* true time of the last grant that it told */
+	bool carries;                     /* stopped: it goes on in another process */
 	bool strange;                     /* it has another configuration than the others */
 	bool halted;                      /* its host stands still */
 	int64_t waiting, admission_waits; /* of its metrics, after its last step */
@@ -92,6 +93,10 @@ void daemon_start(struct sim_daemon *d);
 void daemon_die(struct sim_daemon *d);  /* kill -9 */
 void daemon_shut(struct sim_daemon *d); /* SIGTERM, then gone */
 void daemon_stop(struct sim_daemon *d, int64_t for_us, bool sending);
+/* daemon_carry.c: where the service lives; the end of that; and to another process, at the end of a pause. */
+void daemon_lend_memory(struct sim_daemon *d);
+void daemon_take_memory(struct sim_daemon *d);
+void daemon_carry(struct sim_daemon *d);
 /* daemon_replace.c: d stops, successor is started on a copy of its directory, and d goes on. False: impossible now. */
 bool daemon_replace(struct sim_daemon *d, struct sim_daemon *successor, int64_t for_us);
 void daemon_thaw(struct sim_daemon *d);

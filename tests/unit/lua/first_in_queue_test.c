@@ -93,6 +93,14 @@ static int64_t second_is_told(void *context, struct span channel, struct span me
 	return 0;
 }
 
+static int64_t anybody_is_told(void *context, struct span channel, struct span message)
+{
+	(void)channel;
+	(void)message;
+	++*(int *)context;
+	return 0;
+}
+
 /*
  * The host of the store set its clock ahead, so that the key that tells of waiters ended, and back. Nobody used this queue meanwhile, so it is still there.
  */
@@ -143,6 +151,34 @@ START_TEST(when_the_first_leaves_the_queue_of_a_kept_lock_the_next_is_woken)
 }
 END_TEST
 
+/* The first was told that the key ends much later, so it does not ask in time by itself. Nobody else is woken, and nobody twice. */
+START_TEST(a_reserved_time_that_begins_with_a_refusal_wakes_the_first)
+{
+	struct call first = acquiring(SPAN("a"), SPAN("d3:9:22dd")), next = acquiring(SPAN("a"), SPAN("d4:3:33cc")), last = acquiring(SPAN("a"), THEIRS);
+	struct call ends = {.kind = CALL_EXTEND, .name = SPAN("a"), .value = MINE, .new_value = MINE, .marker = MARKER, .px_ms = 23, .exact = true};
+	int told = 0, all = 0;
+
+	first.ticket = SPAN("1700000000000001:d3:1");
+	next.ticket = SPAN("1700000000000002:d4:1");
+	first.ticket_ms = next.ticket_ms = 3000;
+	first.reserve_ms = next.reserve_ms = last.reserve_ms = 20;
+	ck_assert_int_eq(acquire(SPAN("a"), MINE), 'G');
+	ck_assert_int_eq(call(first), 'B');
+	ck_assert_int_eq(call(next), 'B');
+	ck_assert_int_eq(call(ends), 'E');
+	now_us += 24 * MSEC;
+	sim_node_publish_to(node, second_is_told, &told);
+	ck_assert_int_eq(call(last), 'W');
+	ck_assert_int_eq(told, 1);
+	sim_node_publish_to(node, anybody_is_told, &all);
+	now_us += 10 * MSEC;
+	ck_assert_int_eq(call(last), 'W');
+	ck_assert_int_eq(all, 0);
+	ck_assert_int_eq(call(first), 'G');
+	ck_assert_int_eq(all, 0);
+}
+END_TEST
+
 static void look_shows(char code, const char *found)
 {
 	ck_assert_int_eq(call((struct call){.kind = CALL_LOOK, .name = SPAN("a"), .marker = MARKER}), code);
@@ -186,6 +222,7 @@ Suite *first_in_queue_suite(void)
 	tcase_add_test(grace, a_free_lock_is_kept_for_the_next_once_the_first_has_left_the_queue);
 	tcase_add_test(grace, a_ticket_leaves_the_queue_though_nothing_tells_any_more_that_somebody_waits);
 	tcase_add_loop_test(grace, when_the_first_leaves_the_queue_of_a_kept_lock_the_next_is_woken, 0, 2);
+	tcase_add_test(grace, a_reserved_time_that_begins_with_a_refusal_wakes_the_first);
 	tcase_add_loop_test(grace, a_note_from_before_the_clock_was_set_back_does_not_count, 0, 2);
 	suite_add_tcase(s, grace);
 	return s;

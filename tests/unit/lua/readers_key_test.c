@@ -178,6 +178,53 @@ START_TEST(a_writer_that_gives_up_behind_readers_lets_the_next_readers_know)
 }
 END_TEST
 
+/* The key may end sooner than the writer was told. Who moves up was not told that, either; a renewal is no news. */
+START_TEST(a_share_that_is_left_behind_wakes_the_writer_that_is_first)
+{
+	struct call leaves = {.kind = CALL_EXTEND, .name = A, .value = FIRST, .new_value = FIRST, .marker = MARKER, .px_ms = 100, .exact = true,
+	                      .form = FORM_SHARED};
+
+	ck_assert_int_eq(shares(FIRST), 'G');
+	if (_i)
+		ck_assert_int_eq(shares(SECOND), 'G');
+	ck_assert_int_eq(asks(WRITER, FORM_ALONE, SPAN("1700000000000001:d3:1")), 'S');
+	ck_assert_int_eq(asks(SPAN("d4:1:33"), FORM_ALONE, SPAN("1700000000000002:d4:1")), 'S');
+	ck_assert_int_eq(asks(SPAN("d5:1:33"), FORM_SHARED, SPAN("1700000000000003:d5:1:s")), 'S');
+	listens();
+	ck_assert_int_eq(renews(FIRST, FORM_SHARED, 0, SPAN("")), 'E');
+	ck_assert_str_eq(told, "");
+	ck_assert_int_eq(call(leaves), 'E');
+	ck_assert_str_eq(told, "d3 w ");
+	ck_assert_int_eq(withdraws(SPAN("1700000000000002:d4:1")), 'X');
+	ck_assert_str_eq(told, "d3 w ");
+	ck_assert_int_eq(asks(SPAN("d4:1:33"), FORM_ALONE, SPAN("1700000000000002:d4:1")), 'S');
+	listens();
+	ck_assert_int_eq(withdraws(SPAN("1700000000000001:d3:1")), 'X');
+	ck_assert_str_eq(told, "d4 w ");
+}
+END_TEST
+
+/* It was told the end of the share that was released. */
+START_TEST(a_writer_is_woken_when_a_reader_is_refused_for_it_after_the_last_share_ended)
+{
+	struct call leaves = {.kind = CALL_EXTEND, .name = A, .value = FIRST, .new_value = FIRST, .marker = MARKER, .px_ms = 50, .exact = true,
+	                      .form = FORM_SHARED};
+
+	ck_assert_int_eq(shares(FIRST), 'G');
+	ck_assert_int_eq(shares(SECOND), 'G');
+	ck_assert_int_eq(call(leaves), 'E');
+	ck_assert_int_eq(asks(WRITER, FORM_ALONE, SPAN("1700000000000001:d3:1")), 'S');
+	ck_assert_int_eq(answer.pttl_ms, 1000);
+	listens();
+	ck_assert_int_eq(frees(SECOND), 'R');
+	ck_assert_str_eq(told, "");
+	now_us += 51 * MSEC;
+	ck_assert_int_eq(asks(SPAN("d4:1:33"), FORM_SHARED, SPAN("1700000000000002:d4:1:s")), 'W');
+	ck_assert_str_eq(told, "d3 w ");
+	ck_assert_int_eq(asks(WRITER, FORM_ALONE, SPAN("1700000000000001:d3:1")), 'G');
+}
+END_TEST
+
 START_TEST(a_release_wakes_all_readers_up_to_the_first_writer)
 {
 	ck_assert_int_eq(acquire(A, WRITER), 'G');
@@ -264,6 +311,8 @@ Suite *readers_key_suite(void)
 	tcase_add_test(c, a_share_stands_alone_when_no_other_does_with_a_token_of_its_own);
 	tcase_add_test(c, a_reader_does_not_pass_an_older_writer_however_long_that_waits);
 	tcase_add_test(c, a_writer_that_gives_up_behind_readers_lets_the_next_readers_know);
+	tcase_add_loop_test(c, a_share_that_is_left_behind_wakes_the_writer_that_is_first, 0, 2);
+	tcase_add_test(c, a_writer_is_woken_when_a_reader_is_refused_for_it_after_the_last_share_ended);
 	tcase_add_test(c, a_release_wakes_all_readers_up_to_the_first_writer);
 	tcase_add_test(c, who_would_have_its_share_alone_stands_before_all_and_is_woken_when_one_is_left);
 	tcase_add_test(c, a_ticket_of_an_earlier_request_of_its_daemon_is_no_rival_of_an_upgrade);
