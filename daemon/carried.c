@@ -46,7 +46,10 @@ static void tell_refusal(const char *why)
 
 static void segment_begin(struct daemon *d)
 {
-	d->segment = segment_new(LAYOUT);
+	uint64_t random[2];
+
+	rng_seed_from_system(random);
+	d->segment = segment_new(LAYOUT, random[0]);
 	if (!d->segment)
 		log_event(LOG_WARN, "restart", "error=\"%s\" note=\"there is no memory that outlives a process, so a restart ends all sessions\"", strerror(errno));
 }
