@@ -25,6 +25,7 @@ bool backlog_is_empty(const struct backlog *b);
 void backlog_begin_pass(struct backlog *b, unsigned calls);
 /* True: the caller must carry out a new call now: no other call waits, and the pass has room. The call is counted. */
 bool backlog_lets_pass(struct backlog *b);
+bool backlog_has(const struct backlog *b, unsigned node, struct span name); /* a call to this node about this name waits */
 void backlog_add(struct backlog *b, const struct call *call);
 /*
  * True: the caller must carry out the first queued call now. The call is counted; its spans are valid until backlog_drop_first.

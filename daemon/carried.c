@@ -234,7 +234,7 @@ int carried_resume(struct daemon *d)
 	if (!c)
 		return 0;
 	d->audit.left_out = c->audit_left_out;
-	pump_send_kept(d);
+	restart_resume(d);
 	verify_resume(d, &c->verify);
 	log_event(LOG_NOTICE, "restarted", "sessions=%u", net_sessions(d->net));
 	list_close(d, &c->fds);

@@ -145,7 +145,8 @@ void restart_ask(struct daemon *d); /* SIGUSR2 */
 bool restart_takes_over(struct daemon *d); /* SIGTERM: whether a restart by the service manager begins in place of the end */
 void restart_give_up(struct daemon *d, const char *why); /* if one is under way */
 void restart_pass(struct daemon *d); /* at the end of each pass of the loop, outside all steps */
-bool restart_keeps_calls(const struct daemon *d);
+bool restart_keeps_call(const struct daemon *d, const struct call *call); /* to Redis */
+void restart_resume(struct daemon *d); /* the next process: sends what was kept */
 bool restart_keeps_secret(struct daemon *d, const struct effect *effect); /* EFFECT_VERIFY: true: it was kept */
 
 /* carry.c: packs, and hands over. */

@@ -52,7 +52,7 @@ static void pump_keep_call(struct daemon *d, const struct call *call)
  */
 static void pump_call(struct daemon *d, const struct call *call)
 {
-	if (d->upstream ? restart_keeps_calls(d) : !backlog_lets_pass(d->backlog))
+	if (d->upstream ? restart_keeps_call(d, call) : !backlog_lets_pass(d->backlog))
 		pump_keep_call(d, call);
 	else if (d->upstream)
 		upstream_call(d->upstream, call);

@@ -11,6 +11,7 @@
 
 #define SECRET_US (5 * SEC)    /* how long a secret may be verified before the clients are paused */
 #define QUIET_US  (1 * SEC)    /* how long stores may take to answer */
+#define CALM_US   (30 * MSEC)  /* how long calls are sent as always: most often all are answered by then */
 #define WEB_US    (100 * MSEC) /* how long the web listener may take to write its answers */
 
 static void held_forget(struct carried_verify *held)
@@ -34,9 +35,29 @@ void restart_stop(struct daemon *d)
 	held_forget(&d->restart.held);
 }
 
-bool restart_keeps_calls(const struct daemon *d)
+/* What a client waits for is never kept: its time would be over when it is sent. The others come at any time, without an end. */
+static bool may_be_kept(const struct call *call)
 {
-	return d->restart.phase >= RESTART_QUIET;
+	switch (call->kind) {
+	case CALL_EXTEND:
+	case CALL_PROBE:
+	case CALL_MARK:
+	case CALL_TABLE:
+	case CALL_NAMES:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Calls about a name stay in their order. */
+bool restart_keeps_call(const struct daemon *d, const struct call *call)
+{
+	if (d->restart.keeps_all)
+		return true;
+	if (d->restart.phase != RESTART_QUIET || instant_before(clock_boottime(), instant_add(d->restart.paused, CALM_US)))
+		return false;
+	return may_be_kept(call) || backlog_has(d->backlog, call->node, call->name);
 }
 
 bool restart_keeps_secret(struct daemon *d, const struct effect *effect)
@@ -75,6 +96,7 @@ void restart_give_up(struct daemon *d, const char *why)
 	log_event(LOG_WARN, "restart", "error=\"%s\" note=\"the daemon goes on without one\"", why);
 	trial_end(&d->restart.trial);
 	d->restart.phase = RESTART_NONE;
+	d->restart.keeps_all = false;
 	held_begin(d);
 	if (phase < RESTART_QUIET)
 		return;
@@ -179,6 +201,7 @@ static bool is_quiet(const struct daemon *d, struct instant now)
 /* What has not come to its end by now, ends here. */
 static void quiet_force(struct daemon *d)
 {
+	d->restart.keeps_all = true;
 	if (d->upstream && !upstream_is_quiet(d->upstream))
 		upstream_give_up(d->upstream);
 	guard_give_up(d);
@@ -205,8 +228,30 @@ static void hand_over(struct daemon *d)
 	}
 }
 
+void restart_resume(struct daemon *d)
+{
+	if (!d->upstream || backlog_is_empty(d->backlog))
+		return;
+	d->restart.resuming = true;
+	d->restart.resumed = instant_add(clock_boottime(), QUIET_US);
+	net_pause(d->net, true);
+	pump_send_kept(d);
+}
+
+static void resume_pass(struct daemon *d)
+{
+	if (!upstream_is_quiet(d->upstream) && instant_before(clock_boottime(), d->restart.resumed))
+		return;
+	d->restart.resuming = false;
+	net_pause(d->net, false);
+}
+
 void restart_pass(struct daemon *d)
 {
+	if (d->restart.resuming)
+		resume_pass(d);
+	if (d->restart.resuming)
+		return;
 	if (d->restart.phase == RESTART_TRIAL)
 		trial_pass(d);
 	if (d->restart.phase == RESTART_SECRET && secret_is_over(d, clock_boottime()))

@@ -5,7 +5,8 @@
  *   RESTART_NONE    no restart is under way
  *   RESTART_TRIAL   a child checks the program and the configuration on disk (trial.h); everything goes on as always
  *   RESTART_SECRET  a secret is being verified, and no other is begun with; everything else goes on as always
- *   RESTART_QUIET   nothing is read from clients, and calls to Redis are kept; the restart waits for the answers to those that were sent
+ *   RESTART_QUIET   nothing is read from clients; the restart waits until all calls to Redis are answered. If renewals and probes do not let that happen, they
+ *                   are kept after a moment
  *   RESTART_OVER    all is packed into the segment (carried.h), and nothing may step the service any more
  *
  * By SIGUSR2 the program on disk takes the place of this one, in the same process; a trial comes first. By SIGTERM, if the service manager keeps
@@ -30,6 +31,9 @@ struct restart {
 	struct trial trial;
 	struct instant until;  /* when the phase ends whatever happens; not of RESTART_TRIAL */
 	struct instant paused; /* RESTART_QUIET: since when */
+	bool keeps_all;        /* RESTART_QUIET: it is over, and no call is sent any more */
+	bool resuming;         /* as the next process sees it: nothing is read from clients before the calls that were kept are answered */
+	struct instant resumed; /* … or so late */
 	bool failed;           /* RESTART_OVER: the service manager did not take it: this process goes on from the segment, and ends */
 	struct carried_verify held; /* a secret that was not begun with; ordinary memory */
 };
