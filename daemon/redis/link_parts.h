@@ -21,7 +21,7 @@ struct link {
 	enum link_state state;
 	struct stream stream;
 	struct departure departure;
-	int fd;           /* -1: none */
+	int fd;             /* -1: none */
 	struct ssl_st *tls; /* NULL: plain */
 	const char *name;
 	struct event *io; /* fd can be read or, if `full`, written; NULL: it is not watched */
@@ -31,9 +31,9 @@ struct link {
 	bool suspect; /* a stall was seen; if it is still there after LATE_REPLIES_US, the link breaks */
 };
 
-void link_watch_socket(struct link *l);                /* for input, and for room if l->full */
-void link_hand_over(struct link *l);                   /* tries to send what is in stream.out */
-void link_watch(struct link *l, struct instant now);   /* arms the timer of a link that is ready */
-void link_hang_up(struct link *l);                     /* closes the socket, if there is one; answers no calls */
+void link_watch_socket(struct link *l);              /* for input, and for room if l->full */
+void link_hand_over(struct link *l);                 /* tries to send what is in stream.out */
+void link_watch(struct link *l, struct instant now); /* arms the timer of a link that is ready */
+void link_hang_up(struct link *l);                   /* closes the socket, if there is one; answers no calls */
 
 #endif

@@ -22,8 +22,8 @@ struct node {
 	struct sentinel *sentinel; /* tells host and port; NULL: they stay */
 	enum node_state state;
 	struct links links;
-	struct subscriber *subscriber;         /* NULL: none */
-	unsigned ready; /* links that are ready */
+	struct subscriber *subscriber; /* NULL: none */
+	unsigned ready;                /* links that are ready */
 	struct event *timer;
 	struct backoff backoff;
 	struct instant up_since;
@@ -39,7 +39,7 @@ struct node {
 
 void node_set_state(struct node *n, enum node_state state, const char *why);
 void node_arm(struct node *n, int64_t us);
-void node_fail(struct node *n, const char *reason);           /* closes the links, answers their calls, and waits for the next attempt */
+void node_fail(struct node *n, const char *reason);      /* closes the links, answers their calls, and waits for the next attempt */
 void node_expect_name(struct node *n, const char *name); /* that certificates must be for */
 
 #endif

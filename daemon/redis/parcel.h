@@ -28,13 +28,13 @@ struct subscriber_parcel {
 
 struct node_parcel {
 	unsigned char settings[TLS_DIGEST_BYTES]; /* of what its connections depend on: settings.h */
-	bool up;                  /* as the sink was told */
-	bool replica;             /* it is to go down, for it has become one */
+	bool up;                                  /* as the sink was told */
+	bool replica;                             /* it is to go down, for it has become one */
 	struct instant up_since;
 	struct link_parcel *link; /* as many as the settings say; NULL: they do not outlive this process */
 	struct endpoint dialled;
 	struct addresses addresses;
-	char *host;               /* where the sentinels said last that it is; NULL: nowhere */
+	char *host; /* where the sentinels said last that it is; NULL: nowhere */
 	uint16_t port;
 	char reason[256];
 	struct told told;
@@ -44,7 +44,7 @@ struct node_parcel {
 struct upstream_parcel {
 	uint64_t salt[2];
 	unsigned char scripts[TLS_DIGEST_BYTES]; /* the servers know these by the hashes in stream_parcel */
-	unsigned nodes, links; /* links: of each node */
+	unsigned nodes, links;                   /* links: of each node */
 	struct node_parcel *node;
 };
 

@@ -29,7 +29,7 @@ struct upstream {
 	uint64_t key[2]; /* key of the hash that pins a name to a link */
 	unsigned nodes;
 	struct node *node[NODES_MAX];
-	char *address[NODES_MAX]; /* each as configured, see settings.h */
+	char *address[NODES_MAX];         /* each as configured, see settings.h */
 	struct refusals refused, telling; /* new refusals; refusals that are being answered, which may lead to new ones */
 	struct event *refuse;
 };

@@ -203,6 +203,27 @@ START_TEST(a_connection_that_is_shut_waits_for_its_client)
 }
 END_TEST
 
+/* closing.h: so many that were refused are closing at a time. One more gets its line, and is closed at once. */
+START_TEST(refused_connections_that_are_closing_are_counted_on)
+{
+	int fd[66], n = 0;
+
+	net_loop_again(&w, 1);
+	fd[n++] = net_loop_client(&w, 0);
+	while (n < 65)
+		fd[n++] = net_loop_unix(&w);
+	net_loop_until(&w, net_closing(w.net) == 64);
+	w.conf.sessions_max = 1;
+	net_loop_carries(&w);
+	fd[n++] = net_loop_unix(&w);
+	net_loop_hears(&w, fd[65], "ERR LIMIT clients=1 too many connections\n");
+	net_loop_eof(&w, fd[65]);
+	ck_assert_uint_le(net_closing(w.net), 64);
+	while (n)
+		close(fd[--n]);
+}
+END_TEST
+
 /* --- the same net -------------------------------------------------------------------------------------------------- */
 
 START_TEST(a_net_takes_its_own_parcel_back)
@@ -246,6 +267,7 @@ Suite *net_carry_bounds_suite(void)
 	tcase_add_loop_test(t, users_have_the_sessions_that_they_would_have, 0, 2);
 	tcase_add_loop_test(t, the_last_lines_of_a_connection_that_is_closing_arrive, 0, 2);
 	tcase_add_loop_test(t, a_connection_that_is_shut_waits_for_its_client, 0, 2);
+	tcase_add_test(t, refused_connections_that_are_closing_are_counted_on);
 	tcase_add_loop_test(t, a_net_takes_its_own_parcel_back, 0, 2);
 	suite_add_tcase(s, t);
 	return s;

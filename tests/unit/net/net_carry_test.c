@@ -73,13 +73,17 @@ START_TEST(unsent_output_arrives_and_lines_behind_it_wait)
 {
 	int fd = net_loop_client(&w, _i);
 
-	net_send(w.net, w.session, much, MUCH);
+	/* TCP takes some 4 MiB. */
+	w.conf.output_max = 16 * MUCH;
+	net_set_limits(w.net, w.conf.output_max, w.conf.sessions_max, w.conf.connections_max);
+	for (unsigned i = 0; i < 6; i++)
+		net_send(w.net, w.session, much, MUCH);
 	net_send(w.net, w.session, "END\n", 4);
 	net_await_sent(w.net, w.session);
 	net_loop_says(&w, fd, "a\n");
 	net_loop_at_rest(&w);
 	net_loop_carries(&w);
-	net_loop_drains(&w, fd, MUCH);
+	net_loop_drains(&w, fd, 6 * MUCH);
 	net_loop_hears(&w, fd, "END\n");
 	net_loop_until(&w, buf_length(&w.told) == strlen("sent 0.1\nline 0.1 a\n")); /* either may come first */
 	net_loop_settle(&w);

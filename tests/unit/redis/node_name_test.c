@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/redis/node.c: names with several addresses, unknown names, and names whose resolution hangs. */
-#include "daemon/redis/node.h"
+#include "daemon/redis/node_carry.h"
 #include "daemon/base/rng.h"
 #include "tests/fixture/fake_redis.h"
 #include "tests/fixture/resolver_loop.h"
@@ -134,6 +134,26 @@ START_TEST(the_last_good_answer_serves_while_the_resolver_hangs)
 }
 END_TEST
 
+START_TEST(the_last_good_answer_serves_after_a_restart)
+{
+	struct node_parcel parcel = {.up = false};
+	struct fdlist fds = {0};
+
+	node_dial_name("redis.example");
+	resolver_loop_await(&ups, 1);
+	node_pack(node, &parcel, &fds);
+	node_free(node);
+	node_dial_name("redis.example");
+	node_unpack(node, &parcel, true, false, &fds);
+	node_parcel_end(&parcel, node_conf.links, &fds);
+	fdlist_release(&fds);
+	resolver_loop_fail(EAI_AGAIN);
+	fake_redis_hang_up(&fake);
+	resolver_loop_await(&downs, 1);
+	resolver_loop_await(&ups, 2);
+}
+END_TEST
+
 static void on_message(void *context, unsigned index, char what, struct span name)
 {
 	(void)context, (void)index, (void)what, (void)name;
@@ -235,6 +255,7 @@ Suite *node_name_suite(void)
 	tcase_add_test(n, a_name_that_is_not_known_is_told_once_and_asked_again);
 	tcase_add_test(n, the_last_good_answer_serves_while_the_resolver_fails);
 	tcase_add_test(n, the_last_good_answer_serves_while_the_resolver_hangs);
+	tcase_add_test(n, the_last_good_answer_serves_after_a_restart);
 	tcase_add_test(n, a_server_is_listened_to_where_it_was_dialled);
 	tcase_add_test(n, a_name_that_hangs_is_told_and_asked_only_once);
 	tcase_add_test(n, a_name_that_hangs_keeps_no_other_node_down);

@@ -3,6 +3,7 @@
 #include "daemon/base/rng.h"
 #include "daemon/redis/failure.h"
 #include "daemon/redis/node.h"
+#include "daemon/redis/node_carry.h"
 #include "tests/fixture/fake_redis.h"
 #include "tests/fixture/resolver_loop.h"
 
@@ -216,6 +217,76 @@ START_TEST(without_a_word_of_a_sentinel_no_server_is_dialled)
 }
 END_TEST
 
+/* --- a restart of the daemon ----------------------------------------------------------------------------------------- */
+
+static void restart(void)
+{
+	struct node_parcel parcel = {.up = false};
+	struct fdlist fds = {0};
+
+	node_pack(node, &parcel, &fds);
+	node_free(node);
+	node_make();
+	node_unpack(node, &parcel, true, false, &fds);
+	node_parcel_end(&parcel, node_conf.links, &fds);
+	fdlist_release(&fds);
+}
+
+START_TEST(a_restart_leaves_it_where_it_is_and_the_sentinel_is_asked_on)
+{
+	unsigned questions;
+
+	node_make();
+	resolver_loop_await(&ups, 1);
+	restart();
+	questions = watch.questions;
+	resolver_loop_await(&watch.questions, questions + 3);
+	ck_assert_uint_eq(server[0].connections, 2);
+	ck_assert_uint_eq(ups, 1);
+	ck_assert_uint_eq(downs, 0);
+	master_is(1);
+	resolver_loop_await(&ups, 2);
+	is_at(1);
+	ck_assert_ptr_nonnull(strstr(reason, "the sentinels name another master: 127.0.0.1:"));
+	ck_assert_uint_ge(moves, 1);
+}
+END_TEST
+
+/* What the sentinel says first is another server than that of the previous process, to which no link was. */
+START_TEST(a_master_that_changed_over_a_restart_is_told)
+{
+	node_make();
+	resolver_loop_await(&ups, 1);
+	watch.where = "*-1\r\n";
+	fake_redis_hang_up(&server[0]);
+	resolver_loop_await(&downs, 2);
+	restart();
+	master_is(1);
+	resolver_loop_await(&ups, 2);
+	is_at(1);
+	ck_assert_uint_eq(moves, 1);
+}
+END_TEST
+
+START_TEST(a_replica_that_shows_just_before_a_restart_is_left)
+{
+	struct call call = {.kind = CALL_ACQUIRE, .name = SPAN("a"), .value = SPAN("v"), .px_ms = 1000};
+
+	sentinel_conf.poll_us = 60 * SEC;
+	node_make();
+	resolver_loop_await(&ups, 1);
+	master_is(1);
+	server[0].script = "-READONLY You can't write against a read only replica. script: x, on @user_script:1.\r\n";
+	ck_assert(node_call(node, &call, 1));
+	(void)node_flush(node, (struct instant){0}, true);
+	resolver_loop_await(&answers, 1);
+	ck_assert_uint_eq(downs, 0);
+	restart();
+	resolver_loop_await(&ups, 2);
+	is_at(1);
+}
+END_TEST
+
 Suite *node_sentinel_suite(void)
 {
 	Suite *s = suite_create("node_sentinel");
@@ -230,6 +301,9 @@ Suite *node_sentinel_suite(void)
 	tcase_add_test(t, a_refusal_of_writes_leads_to_the_sentinel);
 	tcase_add_test(t, a_name_that_the_sentinel_tells_is_resolved);
 	tcase_add_test(t, without_a_word_of_a_sentinel_no_server_is_dialled);
+	tcase_add_test(t, a_restart_leaves_it_where_it_is_and_the_sentinel_is_asked_on);
+	tcase_add_test(t, a_master_that_changed_over_a_restart_is_told);
+	tcase_add_test(t, a_replica_that_shows_just_before_a_restart_is_left);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -56,6 +56,61 @@ START_TEST(a_reply_is_one_flat_list)
 }
 END_TEST
 
+static void read_all(struct resp *r, const char *p, size_t n)
+{
+	ck_assert_int_eq(resp_feed(r, p, n), 0);
+	while (resp_next(r) == 1)
+		;
+}
+
+/* With what the first one knows of a reply that is not whole yet. */
+START_TEST(another_reader_goes_on_at_every_offset)
+{
+	static char twice[2 * sizeof(everything)];
+	const size_t whole = sizeof(everything) - 1;
+	struct resp first;
+
+	memcpy(twice, everything, whole);
+	memcpy(twice + whole, everything, whole);
+	for (size_t at = 0; at < 2 * whole; at++) {
+		resp_init(&first);
+		read_all(&first, twice, at / 2);
+		read_all(&first, twice + at / 2, at - at / 2);
+		ck_assert_uint_eq(resp_unread(&first).n, at % whole);
+		resp_reset(&resp);
+		ck_assert_int_eq(resp_feed(&resp, resp_unread(&first).p, resp_unread(&first).n), 0);
+		resp_release(&first);
+		ck_assert_int_eq(take(twice + at, whole - at % whole), 1);
+		check_everything();
+	}
+}
+END_TEST
+
+/* hiredis drops what it has parsed, if that is much. */
+START_TEST(another_reader_goes_on_in_a_large_reply)
+{
+	static char large[64 * 1024];
+	size_t n = (size_t)snprintf(large, sizeof(large), "*2000\r\n");
+	struct resp first;
+
+	for (unsigned i = 0; i < 2000; i++)
+		n += (size_t)snprintf(large + n, sizeof(large) - n, "$5\r\n%05u\r\n", i);
+	resp_init(&first);
+	for (size_t at = 0; at < n - 100; at += 100)
+		read_all(&first, large + at, 100);
+	n -= resp_unread(&first).n;
+	ck_assert_int_eq(take(resp_unread(&first).p, resp_unread(&first).n), 0);
+	ck_assert_int_eq(take(large + resp_unread(&first).n, n), 1);
+	resp_release(&first);
+	for (unsigned i = 0; i < 2000; i++) {
+		char expected[8];
+
+		(void)snprintf(expected, sizeof(expected), "%05u", i);
+		ck_assert(span_equal(resp_text(&resp, &resp.value[1 + i]), span_of(expected)));
+	}
+}
+END_TEST
+
 START_TEST(a_reply_split_at_every_offset_reads_the_same)
 {
 	size_t at, n = sizeof(everything) - 1;
@@ -173,6 +228,8 @@ Suite *resp_suite(void)
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, a_reply_is_one_flat_list);
+	tcase_add_test(t, another_reader_goes_on_at_every_offset);
+	tcase_add_test(t, another_reader_goes_on_in_a_large_reply);
 	tcase_add_test(t, a_reply_split_at_every_offset_reads_the_same);
 	tcase_add_test(t, a_reply_that_comes_byte_by_byte_reads_the_same);
 	tcase_add_test(t, replies_that_come_together_are_read_one_after_the_other);

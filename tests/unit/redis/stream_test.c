@@ -6,6 +6,7 @@
 
 #include <check.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SHA_REPLY "$40\r\n0123456789abcdef0123456789abcdef01234567\r\n"
@@ -355,6 +356,58 @@ START_TEST(the_oldest_command_is_the_one_to_wait_for)
 }
 END_TEST
 
+static void go_on(bool reload)
+{
+	const struct script_sink sink = {&answers, answer_sink_add};
+	struct stream_parcel parcel = {.pings = 0};
+
+	ck_assert(stream_is_quiet(&stream));
+	stream_pack(&stream, &parcel);
+	stream_release(&stream);
+	stream_init(&stream, &conf, 0, &sink);
+	stream_unpack(&stream, &parcel, reload, now);
+	free(parcel.unread.bytes);
+}
+
+START_TEST(a_conversation_goes_on_in_another_process)
+{
+	shake_hands();
+	stream_ping(&stream, now);
+	ck_assert(!stream_is_quiet(&stream)); /* it is not sent yet */
+	stream_consume(&stream, buf_length(&stream.out));
+	ck_assert_ptr_null(take("+PO"));
+	go_on(false);
+	ck_assert(stream.ready);
+	ck_assert_uint_eq(buf_length(&stream.out), 0);
+	ck_assert_int_eq(stream_oldest(&stream).us, now.us);
+	call(CALL_ACQUIRE, 1, "a");
+	ck_assert(!stream_is_quiet(&stream));
+	flush();
+	ck_assert_uint_eq(said("EVALSHA\r\n$40\r\n0123456789abcdef0123456789abcdef01234567\r\n"), 1);
+	ck_assert_ptr_null(take("NG\r\n" GRANT));
+	answer_sink_check(&answers, 1, ANSWER_EXECUTED, 'G');
+	stream_consume(&stream, buf_length(&stream.out));
+	ck_assert(stream_is_quiet(&stream));
+}
+END_TEST
+
+START_TEST(other_scripts_are_loaded_before_the_first_call)
+{
+	shake_hands();
+	go_on(true);
+	ck_assert_uint_eq(said("*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n"), SCRIPT_N);
+	call(CALL_ACQUIRE, 1, "a");
+	flush();
+	ck_assert_uint_eq(said("EVALSHA"), 0);
+	for (unsigned i = 0; i < SCRIPT_N; i++)
+		ck_assert_ptr_null(take("$40\r\n76543210fedcba9876543210fedcba9876543210\r\n"));
+	flush();
+	ck_assert_uint_eq(said("EVALSHA\r\n$40\r\n76543210fedcba9876543210fedcba9876543210\r\n"), 1);
+	ck_assert_ptr_null(take(GRANT));
+	answer_sink_check(&answers, 1, ANSWER_EXECUTED, 'G');
+}
+END_TEST
+
 Suite *stream_suite(void)
 {
 	Suite *s = suite_create("stream");
@@ -378,6 +431,8 @@ Suite *stream_suite(void)
 	tcase_add_loop_test(t, a_call_of_which_no_byte_was_taken_is_refused_and_any_other_unknown, 0, 2);
 	tcase_add_test(t, after_a_close_the_next_connection_begins_anew);
 	tcase_add_test(t, the_oldest_command_is_the_one_to_wait_for);
+	tcase_add_test(t, a_conversation_goes_on_in_another_process);
+	tcase_add_test(t, other_scripts_are_loaded_before_the_first_call);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -16,7 +16,7 @@ static void teardown(void)
 	real_upstream_end();
 }
 
-static const struct told *told_of(uint64_t call)
+static const struct received *told_of(uint64_t call)
 {
 	real_upstream_answered(call);
 	return answer_sink_find(&real_upstream.answers, call);
@@ -25,7 +25,7 @@ static const struct told *told_of(uint64_t call)
 /* Not carried out, and the text begins so. */
 static void check_refused(uint64_t call, const char *text)
 {
-	const struct told *t = told_of(call);
+	const struct received *t = told_of(call);
 
 	ck_assert_msg(t->class == ANSWER_REFUSED && !strncmp(t->text, text, strlen(text)), "class %d, text \"%s\"", (int)t->class,
 		      t->text);

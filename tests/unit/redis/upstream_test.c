@@ -267,7 +267,7 @@ START_TEST(a_cache_flushed_under_load_leaves_nothing_behind)
 	}
 	ck_assert_uint_lt(refused, 4000);
 	for (i = 0; i < 50; i++) {
-		const struct told *last = answer_sink_find(&real_upstream.answers, 20000 + 1950 + i);
+		const struct received *last = answer_sink_find(&real_upstream.answers, 20000 + 1950 + i);
 
 		(void)snprintf(name, sizeof(name), "n%u", i);
 		ck_assert_msg(last->class == ANSWER_REFUSED || !*real_redis_tell(&real_upstream.server, "GET lock:%s", name), "%s", name);

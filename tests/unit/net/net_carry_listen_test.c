@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/net/stock.c, carry.c: listening sockets that go on in another net, which is told anew where to listen. */
+#include "tests/fixture/net_loop.h"
+
+#include <arpa/inet.h>
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct net_loop w;
+
+static void setup(void)
+{
+	net_loop_init(&w, NET_LOOP_CONF);
+}
+
+static void teardown(void)
+{
+	net_loop_release(&w);
+}
+
+/* The socket of this file, for as long as it is the same. */
+static ino_t inode_of(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) ? 0 : st.st_ino;
+}
+
+static int connects(const char *path)
+{
+	snprintf(w.path, sizeof(w.path), "%s", path);
+	return net_loop_unix(&w);
+}
+
+static bool is_refused(uint16_t at)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(at)};
+	int fd = socket(AF_INET, SOCK_STREAM, 0), r = connect(fd, (struct sockaddr *)&a, sizeof(a));
+
+	close(fd);
+	return r < 0;
+}
+
+/* A port that was free just now. */
+static uint16_t port_free(void)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t n = sizeof(a);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	ck_assert(!bind(fd, (struct sockaddr *)&a, n) && !getsockname(fd, (struct sockaddr *)&a, &n));
+	close(fd);
+	return ntohs(a.sin_port);
+}
+
+START_TEST(a_client_that_came_while_there_was_no_net_is_accepted)
+{
+	int fd;
+
+	net_loop_packs(&w);
+	fd = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
+	net_loop_says(&w, fd, "a\n");
+	net_loop_unpacks(&w);
+	net_loop_told(&w, "open 0.1\nline 0.1 a\n");
+	close(fd);
+}
+END_TEST
+
+START_TEST(the_file_of_a_unix_socket_stays_and_goes_at_the_end)
+{
+	const ino_t inode = inode_of(w.path);
+
+	net_loop_packs(&w);
+	ck_assert_uint_eq(inode_of(w.path), inode);
+	net_loop_unpacks(&w);
+	ck_assert_uint_eq(inode_of(w.path), inode);
+	net_stop_listening(w.net);
+	ck_assert_uint_eq(inode_of(w.path), 0);
+}
+END_TEST
+
+START_TEST(the_same_path_gets_the_same_socket)
+{
+	const ino_t inode = inode_of(w.path);
+	int early, fd;
+
+	net_loop_packs(&w);
+	early = net_loop_unix(&w);
+	net_loop_unpacks_unheard(&w);
+	net_loop_at_rest(&w); /* nobody has asked for it yet */
+	ck_assert_int_eq(net_listen_unix(w.net, w.path), 0);
+	net_listen_no_more(w.net);
+	ck_assert_uint_eq(inode_of(w.path), inode);
+	net_loop_told(&w, "open 0.1\n");
+	fd = net_loop_unix(&w);
+	net_loop_told(&w, "open 1.1\n");
+	ck_assert(is_refused(w.port)); /* nobody asked for this one */
+	close(early);
+	close(fd);
+}
+END_TEST
+
+START_TEST(another_path_gets_another_socket_and_the_former_goes)
+{
+	char path[sizeof(w.path)], former[sizeof(w.path)];
+	int fd;
+
+	memcpy(former, w.path, sizeof(w.path));
+	snprintf(path, sizeof(path), "%s/other", w.folder);
+	net_loop_packs(&w);
+	net_loop_unpacks_unheard(&w);
+	ck_assert_int_eq(net_listen_unix(w.net, path), 0);
+	net_listen_no_more(w.net);
+	ck_assert_uint_eq(inode_of(former), 0);
+	fd = connects(path);
+	net_loop_told(&w, "open 0.1\n");
+	close(fd);
+}
+END_TEST
+
+START_TEST(a_file_that_somebody_replaced_is_left_alone)
+{
+	ino_t inode;
+	int fd;
+
+	net_loop_packs(&w);
+	unlink(w.path);
+	fd = open(w.path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	inode = inode_of(w.path);
+	net_loop_unpacks_unheard(&w);
+	ck_assert_int_eq(net_listen_unix(w.net, w.path), -ENOTSOCK);
+	net_listen_no_more(w.net);
+	ck_assert_uint_eq(inode_of(w.path), inode);
+	unlink(w.path);
+	close(fd);
+}
+END_TEST
+
+START_TEST(the_same_address_gets_the_same_socket)
+{
+	int early, fd;
+
+	net_loop_packs(&w);
+	early = net_loop_tcp(&w);
+	net_loop_unpacks_unheard(&w);
+	net_loop_at_rest(&w);
+	ck_assert_int_eq(net_listen_tcp(w.net, _i ? "localhost" : "127.0.0.1", w.port), 0);
+	net_listen_no_more(w.net);
+	net_loop_told(&w, "open 0.1\n");
+	fd = net_loop_tcp(&w);
+	net_loop_told(&w, "open 1.1\n");
+	ck_assert_int_eq(net_listen_tcp(w.net, "127.0.0.1", w.port), -EADDRINUSE);
+	close(early);
+	close(fd);
+}
+END_TEST
+
+/* Both sockets cannot be bound at the same time. 0: from one address to all, 1: the other way. */
+START_TEST(another_address_with_the_same_port_gets_another_socket)
+{
+	const char *former = _i ? "*" : "127.0.0.1", *next = _i ? "127.0.0.1" : "0.0.0.0";
+	uint16_t port;
+	int fd;
+
+	net_stop_listening(w.net);
+	w.port = port = port_free();
+	ck_assert_int_eq(net_listen_tcp(w.net, former, port), 0);
+	net_loop_packs(&w);
+	net_loop_unpacks_unheard(&w);
+	ck_assert_int_eq(net_listen_tcp(w.net, next, port), 0);
+	net_listen_no_more(w.net);
+	fd = net_loop_tcp(&w);
+	net_loop_told(&w, "open 0.1\n");
+	close(fd);
+}
+END_TEST
+
+START_TEST(all_addresses_get_the_same_sockets)
+{
+	int early;
+
+	net_stop_listening(w.net);
+	w.port = port_free();
+	ck_assert_int_eq(net_listen_tcp(w.net, "*", w.port), 0);
+	net_loop_packs(&w);
+	early = net_loop_tcp(&w);
+	net_loop_unpacks_unheard(&w);
+	ck_assert_int_eq(net_listen_tcp(w.net, "*", w.port), 0);
+	net_listen_no_more(w.net);
+	net_loop_told(&w, "open 0.1\n");
+	close(early);
+}
+END_TEST
+
+/* 0: the number is the same, as after exec(2). 1: another number of the same socket, as the service manager passes it again. */
+START_TEST(a_passed_socket_is_not_listened_at_twice)
+{
+	int fd, passed, again;
+
+	net_loop_packs(&w);
+	passed = w.fds.fd[0];
+	again = _i ? dup(passed) : passed;
+	net_loop_unpacks_unheard(&w);
+	ck_assert_int_eq(net_listen_fd(w.net, again, false), 0);
+	net_listen_no_more(w.net);
+	fd = net_loop_tcp(&w);
+	net_loop_told(&w, "open 0.1\n");
+	ck_assert_int_eq(fcntl(passed, F_GETFD), _i ? -1 : FD_CLOEXEC);
+	ck_assert_int_eq(fcntl(again, F_GETFD), FD_CLOEXEC);
+	close(fd);
+}
+END_TEST
+
+START_TEST(descriptors_are_closed_on_exec_again)
+{
+	int fd = net_loop_client(&w, 0), carried[3]; /* the client, and two listening sockets */
+
+	net_loop_packs(&w);
+	ck_assert_uint_eq(w.fds.n, 3);
+	memcpy(carried, w.fds.fd, sizeof(carried));
+	for (size_t i = 0; i < 3; i++)
+		fcntl(carried[i], F_SETFD, 0);
+	net_loop_unpacks(&w);
+	for (size_t i = 0; i < 3; i++)
+		ck_assert_int_eq(fcntl(carried[i], F_GETFD), FD_CLOEXEC);
+	close(fd);
+}
+END_TEST
+
+Suite *net_carry_listen_suite(void)
+{
+	Suite *s = suite_create("net_carry_listen");
+	TCase *t = tcase_create("carry");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_set_timeout(t, 60);
+	tcase_add_loop_test(t, a_client_that_came_while_there_was_no_net_is_accepted, 0, 2);
+	tcase_add_test(t, the_file_of_a_unix_socket_stays_and_goes_at_the_end);
+	tcase_add_test(t, the_same_path_gets_the_same_socket);
+	tcase_add_test(t, another_path_gets_another_socket_and_the_former_goes);
+	tcase_add_test(t, a_file_that_somebody_replaced_is_left_alone);
+	tcase_add_loop_test(t, the_same_address_gets_the_same_socket, 0, 2);
+	tcase_add_loop_test(t, another_address_with_the_same_port_gets_another_socket, 0, 2);
+	tcase_add_test(t, all_addresses_get_the_same_sockets);
+	tcase_add_loop_test(t, a_passed_socket_is_not_listened_at_twice, 0, 2);
+	tcase_add_test(t, descriptors_are_closed_on_exec_again);
+	suite_add_tcase(s, t);
+	return s;
+}
