@@ -12,7 +12,7 @@
 #define SECRET_US (5 * SEC)    /* how long a secret may be verified before the clients are paused */
 #define QUIET_US  (1 * SEC)    /* how long stores may take to answer */
 #define CALM_US   (30 * MSEC)  /* how long calls are sent as always: most often all are answered by then */
-#define WEB_US    (100 * MSEC) /* how long the web listener may take to write its answers */
+#define WEB_US    (30 * MSEC)  /* how long the web listener may take to answer who is connected */
 
 static void held_forget(struct carried_verify *held)
 {
@@ -188,7 +188,7 @@ static bool secret_is_over(const struct daemon *d, struct instant now)
 /* Answers of the web listener are not worth a long pause. */
 static bool web_is_quiet(const struct daemon *d, struct instant now)
 {
-	return !d->web || web_unsent(d->web) == 0 || !instant_before(now, instant_add(d->restart.paused, WEB_US));
+	return !d->web || web_is_idle(d->web) || !instant_before(now, instant_add(d->restart.paused, WEB_US));
 }
 
 static bool is_quiet(const struct daemon *d, struct instant now)

@@ -26,9 +26,9 @@ void web_resume(struct web *w)
 	visits_accept(w, true);
 }
 
-size_t web_unsent(const struct web *w)
+bool web_is_idle(const struct web *w)
 {
-	return visits_unsent(w);
+	return visits_are_over(w);
 }
 
 struct packing {

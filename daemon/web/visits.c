@@ -150,6 +150,16 @@ void visits_watch_listeners(struct web *w)
 	evhttp_foreach_bound_socket(w->http, listener_watch, w);
 }
 
+bool visits_are_over(const struct web *w)
+{
+	const struct visit *v;
+
+	TAILQ_FOREACH(v, &w->visits.all, next)
+		if (!visit_is_over(v))
+			return false;
+	return true;
+}
+
 size_t visits_unsent(const struct web *w)
 {
 	const struct visit *v;

@@ -58,7 +58,7 @@ void web_stop(struct web *w);  /* stops listening, and ends all streams */
 /* For a restart: nothing is accepted, the service hears that all sessions are gone, and requests for locks are answered with an error. Answers go out. */
 void web_pause(struct web *w);
 void web_resume(struct web *w);
-size_t web_unsent(const struct web *w); /* bytes of answers that clients have not read yet */
+bool web_is_idle(const struct web *w); /* no connection is open: each request was answered */
 /* In a pause: appends the listening sockets, which the caller owns. Returns how many. Nothing but web_free may follow. */
 size_t web_pack(struct web *w, struct fdlist *fds);
 /* In place of web_listen: listens at sockets of web_pack. 0 or -ENOMEM; owns them. */
