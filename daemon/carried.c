@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,11 +76,16 @@ int carried_take_fd(struct daemon *d, size_t place)
 
 static void numbers_read(int from, struct fdlist *list)
 {
-	int fd;
+	int some[1024];
+	off_t at = 0;
+	ssize_t n;
 
-	for (off_t at = 0; pread(from, &fd, sizeof(fd), at) == sizeof(fd); at += (off_t)sizeof(fd))
-		if (fd > STDERR_FILENO)
-			fdlist_add(list, fd);
+	while ((n = pread(from, some, sizeof(some), at)) > 0) {
+		for (size_t i = 0; i < (size_t)n / sizeof(*some); i++)
+			if (some[i] > STDERR_FILENO)
+				fdlist_add(list, some[i]);
+		at += n;
+	}
 	close(from);
 }
 
@@ -236,7 +242,7 @@ int carried_resume(struct daemon *d)
 	d->audit.left_out = c->audit_left_out;
 	restart_resume(d);
 	verify_resume(d, &c->verify);
-	log_event(LOG_NOTICE, "restarted", "sessions=%u", net_sessions(d->net));
+	log_event(LOG_NOTICE, "restarted", "sessions=%u paused_ms=%" PRId64, net_sessions(d->net), instant_diff(clock_boottime(), c->paused) / MSEC);
 	list_close(d, &c->fds);
 	mem_free(c->runtime_dir);
 	mem_free(c->web);

@@ -36,7 +36,7 @@ struct carried_verify {
 struct carried {
 	uint64_t mark[2];     /* names this hand-over: once.h */
 	char *runtime_dir;    /* for which it is */
-	struct instant started;
+	struct instant started, paused; /* the daemon; since when clients wait */
 	struct service *service;
 	struct memory *memory;             /* NULL: store: redis */
 	struct state state;                /* with memory */

@@ -79,6 +79,7 @@ static void pack_runtime(struct daemon *d, struct carried *c)
 static void pack(struct daemon *d, struct carried *c)
 {
 	c->started = d->started;
+	c->paused = d->restart.paused;
 	c->audit_left_out = d->audit.left_out;
 	c->web = copy(d->web && d->conf->listen.http.label ? d->conf->listen.http.label : "");
 	pack_verify(&c->verify, &d->restart.held);
@@ -140,11 +141,9 @@ int carry_store(struct daemon *d)
 	return r;
 }
 
-static int survives(int fd, bool does)
+static int survives(int fd)
 {
-	int flags = fcntl(fd, F_GETFD);
-
-	return flags < 0 || fcntl(fd, F_SETFD, does ? flags & ~FD_CLOEXEC : flags | FD_CLOEXEC) < 0 ? -errno : 0;
+	return fcntl(fd, F_SETFD, 0) < 0 ? -errno : 0;
 }
 
 /* The numbers of all descriptors, for a program that cannot read the segment. Returns a memfd. */
@@ -163,12 +162,12 @@ static int numbers_write(const struct fdlist *list)
 
 static int all_survive(const struct fdlist *list, int segment, int numbers)
 {
-	int r = survives(segment, true);
+	int r = survives(segment);
 
 	if (!r)
-		r = survives(numbers, true);
+		r = survives(numbers);
 	for (size_t i = 0; !r && i < list->n; i++)
-		r = survives(list->fd[i], true);
+		r = survives(list->fd[i]);
 	return r;
 }
 

@@ -216,6 +216,9 @@ load: all $(O)/load ## load and limits: many sessions, many names, floods beside
 load-short: all $(O)/load ## a selection of the load cases, at small size
 	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/load/run.py --short $(if $(SEED),--seed $(SEED)) $(CASE)
 
+restart-load: all $(O)/load ## 1,000 clients and 200,000 requests over five restarts by SIGUSR2: requests, failures, the longest pause; in memory, and on three Redis servers
+	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/load/run.py $(if $(SEED),--seed $(SEED)) restarts restarts-redis
+
 SCENARIO ?=
 BENCH_PROGRAMS := $(O)/drive $(O)/ceiling $(O)/load
 bench: all $(BENCH_PROGRAMS) ## how fast it is, beside Redis without it and a server that only locks: goals and figures; all scenarios, or SCENARIO=; some four minutes
