@@ -108,6 +108,7 @@ DAEMON_BASE := \
 	daemon/base/mem.c \
 	daemon/base/netstring.c \
 	daemon/base/pack.c \
+	daemon/base/peer.c \
 	daemon/base/pool.c \
 	daemon/base/rng.c \
 	daemon/base/roll.c \
@@ -437,7 +438,7 @@ TOOLS := \
 # --- what is built ---------------------------------------------------------------------------------------------------
 
 obj = $(patsubst %.c,$(O)/%.o,$(1))
-GENERATED := $(O)/gen/scripts.o $(O)/gen/page.o
+GENERATED := $(O)/gen/layout.o $(O)/gen/scripts.o $(O)/gen/page.o
 
 # Of several goals in one make, deps comes before all others.
 FIRST := $(filter deps,$(MAKECMDGOALS))
@@ -505,13 +506,21 @@ $(O)/gen/page.c: daemon/web/embed.sh $(PAGE) | $(FIRST)
 	@mkdir -p $(@D)
 	$(Q)sh daemon/web/embed.sh $(O)/gen $(PAGE)
 
+# What another build of the daemon must have alike to go on from the memory of this one.
+STRUCTURES := $(wildcard daemon/base/*.[ch] daemon/core/*.[ch] daemon/core/*.def daemon/store/*.[ch] daemon/net/carry.[ch] daemon/redis/carry.[ch] \
+              daemon/redis/parcel.[ch] daemon/redis/stream.h) daemon/redis/resolver.h daemon/redis/told.h daemon/net/carried.[ch] daemon/net/stock.[ch] \
+              daemon/net/conn.h daemon/net/net.h daemon/backlog.[ch] daemon/carried.h daemon/journal.h proto/span.h tls/digest.h
+$(O)/gen/layout.c: daemon/layout.sh $(wildcard $(STRUCTURES)) | $(FIRST)
+	@mkdir -p $(@D)
+	$(Q)sh daemon/layout.sh $(O)/gen "$$($(CC) -dumpmachine)" $(sort $(wildcard $(STRUCTURES)))
+
 $(GENERATED): %.o: %.c
 	$(call say,CC)
 	$(Q)$(COMPILE) -c -o $@ $<
 
 depends = $(patsubst %.c,$(O)/%.d,$(1))
 -include $(SHARED_OBJ:.o=.d)
--include $(call depends,$(PARTS) $(CLI) daemon/main.c $(TOOLS)) $(O)/gen/scripts.d $(O)/gen/page.d $(O)/gen/docgen.d
+-include $(call depends,$(PARTS) $(CLI) daemon/main.c $(TOOLS)) $(O)/gen/layout.d $(O)/gen/scripts.d $(O)/gen/page.d $(O)/gen/docgen.d
 
 # --- to start with ---------------------------------------------------------------------------------------------------
 
@@ -537,7 +546,7 @@ run: $(O)/redlockd $(O)/redlock ## start the daemon here, on the memory store (A
 	@exec $(O)/redlockd --set listen.http=127.0.0.1:7421 $(ARGS)
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\)[a-z -]*:.*## \(.*\)/\1|\2/p' Makefile tests/tests.mk | awk -F'|' '{ printf "  %-18s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\)[a-z -]*:.*## \(.*\)/\1|\2/p' Makefile tests/tests.mk | awk -F'|' '{ printf "  %-18s %s\n", $$1, $$2 }' | sed 's|[$$](O)|$(O)|g'
 
 # --- documents that are printed from tables ---------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -88,13 +89,16 @@ static int unix_connect(const char *path, int64_t timeout_ms, struct address *re
 {
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
 	size_t n = strlen(path);
+	struct stat st;
+	int fd;
 
 	if (!n)
 		return -EINVAL;
 	if (n >= sizeof(to.sun_path))
 		return -ENAMETOOLONG;
 	memcpy(to.sun_path, path, n + 1);
-	return address_open((const struct sockaddr *)&to, sizeof(to), timeout_ms, ret_address);
+	fd = address_open((const struct sockaddr *)&to, sizeof(to), timeout_ms, ret_address);
+	return fd == -ECONNREFUSED && !stat(path, &st) && !S_ISSOCK(st.st_mode) ? -ENOTSOCK : fd;
 }
 
 /* By keepalive even a caller that waits for ever notices that the host of the daemon is gone. */

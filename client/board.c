@@ -10,7 +10,9 @@
 #include <string.h>
 #include <sys/param.h>
 
-#define LOCKS_MOST   10000 /* of one LIST */
+#define PAGE_ROWS    10000 /* of one LIST: each goes through all names */
+#define LOCKS_KEPT   5000  /* while pages come, twice as many */
+#define PAGES_MOST   1000
 #define QUEUE_SHOWN  5
 #define CELL_BYTES   256
 #define LEASE_CELLS  10
@@ -31,7 +33,8 @@ static void board_clear(struct board *b)
 {
 	for (size_t i = 0; i < b->n; i++)
 		free(b->lock[i].name);
-	b->n = 0;
+	b->n = b->after_n = 0;
+	b->more = 0;
 }
 
 void board_release(struct board *b)
@@ -95,19 +98,37 @@ static void node_row(void *arg, const struct redlock_line *row)
 	b->nodes++;
 }
 
-static bool lock_room(struct board *b)
+static int by_name(const void *a, const void *b)
 {
-	size_t room = b->room ? 2 * b->room : 64;
-	struct board_lock *lock;
+	const struct board_lock *x = a, *y = b;
+	int r = memcmp(x->name, y->name, MIN(x->name_n, y->name_n));
 
-	if (b->n < b->room)
-		return true;
-	lock = realloc(b->lock, room * sizeof(*lock));
-	if (!lock)
-		return false;
-	b->lock = lock;
-	b->room = room;
-	return true;
+	return r ? r : (x->name_n > y->name_n) - (x->name_n < y->name_n);
+}
+
+static int by_held(const void *a, const void *b)
+{
+	const struct board_lock *x = a, *y = b;
+
+	return x->held_ms != y->held_ms ? (x->held_ms < y->held_ms) - (x->held_ms > y->held_ms) : by_name(a, b);
+}
+
+static int by_waiters(const void *a, const void *b)
+{
+	const struct board_lock *x = a, *y = b;
+
+	return x->waiters != y->waiters ? (x->waiters < y->waiters) - (x->waiters > y->waiters) : by_held(a, b);
+}
+
+/* Sorts, and leaves out those that come last. */
+static void locks_sort(struct board *b)
+{
+	static int (*const compare[BOARD_ORDERS])(const void *, const void *) = {by_waiters, by_held, by_name};
+
+	if (b->n > 0)
+		qsort(b->lock, b->n, sizeof(*b->lock), compare[b->order]);
+	for (; b->n > LOCKS_KEPT; b->more++)
+		free(b->lock[--b->n].name);
 }
 
 static void lock_row(void *arg, const struct redlock_line *row)
@@ -116,9 +137,12 @@ static void lock_row(void *arg, const struct redlock_line *row)
 	struct span name = field_of(row, "name");
 	struct board_lock *l;
 
-	b->failed |= !lock_room(b);
 	if (b->failed)
 		return;
+	if (b->n == 2 * LOCKS_KEPT)
+		locks_sort(b);
+	b->after_n = MIN(name.n, sizeof(b->after));
+	memcpy(b->after, name.p, b->after_n);
 	l = &b->lock[b->n];
 	*l = (struct board_lock){.name_n = name.n, .held_ms = redlock_line_number(row, "held_ms", -1), .valid_ms = redlock_line_number(row, "valid_ms", -1)};
 	l->name = malloc(name.n + 1);
@@ -154,28 +178,6 @@ static void figure_row(void *arg, const struct redlock_line *row)
 		b->grants = value;
 }
 
-static int by_name(const void *a, const void *b)
-{
-	const struct board_lock *x = a, *y = b;
-	int r = memcmp(x->name, y->name, MIN(x->name_n, y->name_n));
-
-	return r ? r : (x->name_n > y->name_n) - (x->name_n < y->name_n);
-}
-
-static int by_held(const void *a, const void *b)
-{
-	const struct board_lock *x = a, *y = b;
-
-	return x->held_ms != y->held_ms ? (x->held_ms < y->held_ms) - (x->held_ms > y->held_ms) : by_name(a, b);
-}
-
-static int by_waiters(const void *a, const void *b)
-{
-	const struct board_lock *x = a, *y = b;
-
-	return x->waiters != y->waiters ? (x->waiters < y->waiters) - (x->waiters > y->waiters) : by_held(a, b);
-}
-
 static int hello_ask(struct board *b, struct redlock *c)
 {
 	const struct redlock_line *hello;
@@ -191,33 +193,51 @@ static int hello_ask(struct board *b, struct redlock *c)
 	return 0;
 }
 
+/* Of all pages. A page without rows is the last, even if the daemon announces more. */
+static int locks_ask(struct board *b, struct redlock *c)
+{
+	char quoted[4 * NAME_MAX_BYTES + 3], line[sizeof(quoted) + 48];
+	int64_t more = 1;
+	int r = 0;
+
+	for (unsigned page = 0; !r && more > 0 && page < PAGES_MOST; page++) {
+		snprintf(line, sizeof(line), "LIST locks limit=%d", PAGE_ROWS);
+		if (page > 0 && (!b->after_n || redlock_quote((struct redlock_bytes){b->after, b->after_n}, quoted, sizeof(quoted))))
+			break;
+		if (page > 0)
+			(void)text_add(line, strlen(line), sizeof(line), " after=%s", quoted);
+		b->after_n = 0;
+		r = redlock_request(c, line, 0, lock_row, b);
+		more = r ? 0 : redlock_line_number(redlock_answer(c), "more", 0);
+	}
+	b->more += more;
+	return r;
+}
+
 int board_ask(struct board *b, struct redlock *c, enum board_order order)
 {
-	static int (*const compare[BOARD_ORDERS])(const void *, const void *) = {by_waiters, by_held, by_name};
-	char line[48];
 	int r = hello_ask(b, c);
 
 	b->stores = b->stores ? b->stores : malloc(STORES_BYTES);
-	if (!b->stores)
+	b->lock = b->lock ? b->lock : malloc(2 * LOCKS_KEPT * sizeof(*b->lock));
+	if (!b->stores || !b->lock)
 		return -ENOMEM;
 	b->stores[0] = '\0';
 	b->nodes = b->joined = 0;
 	b->grants_before = b->grants;
 	b->before_us = b->at_us;
+	b->order = order;
 	board_clear(b);
-	snprintf(line, sizeof(line), "LIST locks limit=%d", LOCKS_MOST);
 	if (!r)
 		r = redlock_request(c, "LIST nodes", 0, node_row, b);
 	if (!r)
 		r = redlock_request(c, "STATS", 0, figure_row, b);
 	b->at_us = redlock_now_us();
 	if (!r)
-		r = redlock_request(c, line, 0, lock_row, b);
+		r = locks_ask(b, c);
 	if (r)
 		return r;
-	b->more = redlock_line_number(redlock_answer(c), "more", 0);
-	if (b->n > 0)
-		qsort(b->lock, b->n, sizeof(*b->lock), compare[order]);
+	locks_sort(b);
 	return b->failed ? -ENOMEM : 0;
 }
 

@@ -4,6 +4,8 @@
 #define CLIENT_BOARD_H
 
 #include "client/redlock.h"
+#include "proto/proto.h"
+
 #include <stdio.h>
 
 enum board_order {
@@ -29,9 +31,12 @@ struct board {
 	int64_t at_us, before_us;                                     /* when these were asked */
 	char *stores;                                                 /* a line for each two stores */
 	struct board_lock *lock;
-	size_t n, room;
-	int64_t more; /* locks that are left out */
-	bool failed;  /* out of memory */
+	size_t n;
+	int64_t more;          /* locks that are left out: of several pages the first ones of the order are kept */
+	enum board_order order;
+	char after[NAME_MAX_BYTES]; /* the last name of a page */
+	size_t after_n;
+	bool failed;           /* out of memory */
 };
 
 struct board_view {
@@ -42,7 +47,7 @@ struct board_view {
 };
 
 void board_release(struct board *b);
-/* Asks the daemon anew, and sorts. Returns what redlock_request returns. */
+/* Asks the daemon anew, page after page, and sorts. Returns what redlock_request returns. */
 int board_ask(struct board *b, struct redlock *c, enum board_order order) REDLOCK_MUST;
 /* Writes the lines: the state of the daemon, the stores, the locks, and the queue of the selected one, which it asks for. Changes view->top. */
 int board_print(FILE *out, const struct board *b, struct redlock *c, struct board_view *view) REDLOCK_MUST;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See json.h. */
 #include "client/json.h"
-#include "client/person.h"
+#include "proto/text.h"
 
 #include <string.h>
 
@@ -28,16 +28,19 @@ static void json_byte(FILE *out, unsigned char c)
 
 void json_string(FILE *out, struct span text)
 {
+	char escaped[UTF8_ESCAPE_MAX];
 	size_t n;
-	bool good;
 
 	putc('"', out);
 	for (; text.n; text.p += n, text.n -= n) {
-		n = character_next(text, &good);
-		if (n > 1)
+		n = utf8_length(text);
+		if (n > 0 && utf8_visible(text) == 0)
+			fwrite(escaped, 1, utf8_escape((struct span){text.p, n}, escaped), out);
+		else if (n > 0)
 			fwrite(text.p, 1, n, out);
 		else
 			json_byte(out, (unsigned char)text.p[0]);
+		n += n == 0;
 	}
 	putc('"', out);
 }

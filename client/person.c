@@ -54,7 +54,7 @@ size_t text_add(char *out, size_t at, size_t size, const char *format, ...)
 size_t character_next(struct span text, bool *ret_good)
 {
 	unsigned char c = (unsigned char)text.p[0];
-	size_t n = c < 0x80 ? 0 : utf8_length(text);
+	size_t n = c < 0x80 ? 0 : utf8_visible(text);
 
 	*ret_good = n || (c >= 0x20 && c < 0x7f);
 	return n ? n : 1;

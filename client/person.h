@@ -20,15 +20,15 @@ const char *duration_text(int64_t ms, char out[AGE_BYTES]);
 size_t text_add(char *out, size_t at, size_t size, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /*
- * Copies text, every byte that is not printable as \xHH and a backslash as two; well-formed UTF-8 stays. Never splits a character
- * or an escape; a text that does not fit ends in "...". Returns the length; out is NUL-terminated; size is at least 8.
+ * Copies text, every byte that is not printable as \xHH and a backslash as two; well-formed UTF-8 stays, if people see its character as it is
+ * (utf8_visible). Never splits a character or an escape; a text that does not fit ends in "...". Returns the length; out is NUL-terminated; size is at least 8.
  */
 size_t shown_text(struct span text, char *out, size_t size);
 
 /* How many columns shown text takes: one for each character. */
 size_t shown_width(struct span text);
 
-/* How many bytes the next character has; 1, and *ret_good is false, for a byte that is no character. text is not empty. */
+/* How many bytes the next character has; 1, and *ret_good is false, for a byte that is no character, or part of one that nobody sees. text is not empty. */
 size_t character_next(struct span text, bool *ret_good);
 
 #endif

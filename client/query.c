@@ -27,6 +27,7 @@ struct listing {
 	const char *key;                    /* the field by which a page continues the one before */
 	char after[4 * NAME_MAX_BYTES + 3]; /* the last key, quoted; "" before the first page */
 	size_t got;                         /* how many rows this page had */
+	bool of_people;                     /* rows of sessions, for people */
 	bool held;                          /* SHOW: somebody holds the lock, or it is kept for a while … */
 	size_t former;                      /* … and so many rows are of those who held it before */
 	char host[128];                     /* SHOW: the host of a holder elsewhere; "": there is none */
@@ -36,6 +37,19 @@ static void host_note(struct listing *l, struct redlock_bytes role, struct redlo
 {
 	if (role.n == 6 && !memcmp(role.p, "holder", 6) && holder.n > 1 && holder.p[0] == '@')
 		shown_text((struct span){holder.p + 1, holder.n - 1}, l->host, sizeof(l->host));
+}
+
+/* Whoever has shown no user is known by its certificate or its uid. */
+static void user_fill(struct listing *l, const struct redlock_line *row)
+{
+	struct redlock_bytes cert = redlock_line_find(row, "cert");
+	int64_t uid = redlock_line_number(row, "uid", -1);
+	char text[32];
+
+	if (cert.p)
+		rows_fill(l->rows, "user", (struct span){cert.p, cert.n});
+	else if (uid >= 0 && snprintf(text, sizeof(text), "uid %lld", (long long)uid) > 0)
+		rows_fill(l->rows, "user", span_of(text));
 }
 
 static void listing_row(void *arg, const struct redlock_line *row)
@@ -50,6 +64,8 @@ static void listing_row(void *arg, const struct redlock_line *row)
 	l->former += role.n == 6 && !memcmp(role.p, "former", 6);
 	l->got++;
 	rows_add(l->rows, row);
+	if (l->of_people)
+		user_fill(l, row);
 }
 
 /* Prints what is left, and frees the connection and the rows whatever happens. */
@@ -103,7 +119,7 @@ static bool page_more(struct listing *l)
 	return l->got && l->after[0] && redlock_line_number(redlock_answer(l->c), "more", 0) > 0;
 }
 
-/* cut: without --long rows have the fields of order only, and the cells of this one are cut; NULL: rows are whole. */
+/* cut: without --long rows have the fields of order only, and the cells of these are cut; NULL: rows are whole. */
 static int pages_of(const struct invocation *in, const char *what, const char *key, const char *order, const char *cut)
 {
 	char prefix[4 * NAME_MAX_BYTES + 3] = "";
@@ -117,8 +133,9 @@ static int pages_of(const struct invocation *in, const char *what, const char *k
 	r = listing_begin(&l, in, key, order);
 	if (r)
 		return r;
-	if (cut && !in->whole)
+	if (cut)
 		rows_shorten(l.rows, cut);
+	l.of_people = cut && !strcmp(what, "sessions");
 	do
 		r = page_ask(&l, what, in->operand ? prefix : NULL);
 	while (!r && page_more(&l));
@@ -136,7 +153,9 @@ int ls_main(const struct invocation *in)
 
 int clients_main(const struct invocation *in)
 {
-	return pages_of(in, "sessions", "session", "session name pid uid peer held waiting age_ms idle_ms", NULL);
+	if (in->whole)
+		return pages_of(in, "sessions", "session", "session name user cert pid uid peer held waiting age_ms idle_ms", NULL);
+	return pages_of(in, "sessions", "session", "session name user pid peer held waiting age_ms detached_ms", "name user peer");
 }
 
 int queues_main(const struct invocation *in)

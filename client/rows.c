@@ -16,7 +16,7 @@
 #define CELL_BYTES  600 /* enough for a whole name, unless most of it is escapes */
 #define NOTE_SHOWN  60  /* a command line is cut */
 #define LINE_COLUMNS 80
-#define CUT_LEAST    12 /* a column is not cut to less */
+#define CUT_LEAST    8  /* a column is not cut to less */
 
 struct column {
 	char field[40];
@@ -26,7 +26,7 @@ struct column {
 struct rows {
 	bool json, failed;
 	bool closed;        /* no further columns */
-	const char *cut;    /* the field whose cells are cut; NULL: none */
+	const char *cut;    /* the fields whose cells are cut; NULL: none */
 	struct column column[COLUMNS_MAX];
 	size_t columns;
 	char **cells; /* rows of COLUMNS_MAX; NULL where a row has no such field */
@@ -90,10 +90,10 @@ struct rows *rows_new(bool json, const char *order)
 	return rows;
 }
 
-void rows_shorten(struct rows *rows, const char *field)
+void rows_shorten(struct rows *rows, const char *fields)
 {
 	rows->closed = true;
-	rows->cut = field;
+	rows->cut = fields;
 }
 
 static char *cell_make(struct span field, struct span value, int64_t number)
@@ -169,6 +169,23 @@ void rows_add(struct rows *rows, const struct redlock_line *line)
 	cells_fill(rows, cells, line);
 }
 
+void rows_fill(struct rows *rows, const char *field, struct span text)
+{
+	size_t at = column_find(rows, span_of(field));
+	char **cell;
+
+	if (rows->json || rows->failed || at == COLUMNS_MAX)
+		return;
+	cell = &rows->cells[(rows->count - 1) * COLUMNS_MAX + at];
+	if (*cell)
+		return;
+	*cell = cell_make(span_of(field), text, -1);
+	if (*cell)
+		column_widen(&rows->column[at], *cell);
+	else
+		rows->failed = true;
+}
+
 /* The end of a cell that is wider becomes "...". */
 static void cell_cut(char *cell, size_t width)
 {
@@ -181,27 +198,50 @@ static void cell_cut(char *cell, size_t width)
 	memcpy(cell + n, "...", 4);
 }
 
-/* What is left of the line for the column that is cut. */
+static bool is_listed(const char *fields, const char *field)
+{
+	size_t n = strlen(field), word;
+
+	for (; fields && *fields; fields += word + (fields[word] == ' ')) {
+		word = strcspn(fields, " ");
+		if (word == n && !memcmp(fields, field, n))
+			return true;
+	}
+	return false;
+}
+
+static size_t line_width(const struct rows *rows)
+{
+	size_t width = 0, i;
+
+	for (i = 0; i < rows->columns; i++)
+		if (rows->column[i].width)
+			width += rows->column[i].width + 2;
+	return width ? width - 2 : 0;
+}
+
+/* Of the columns that may be cut; NULL: none is left. */
+static struct column *column_widest(struct rows *rows)
+{
+	struct column *widest = NULL, *c;
+
+	for (c = rows->column; c < rows->column + rows->columns; c++)
+		if (is_listed(rows->cut, c->field) && c->width > CUT_LEAST && (!widest || c->width > widest->width))
+			widest = c;
+	return widest;
+}
+
 static void rows_cut(struct rows *rows)
 {
-	struct column *column = NULL;
-	size_t others = 0, left, at = 0, i;
+	struct column *column;
+	size_t width = line_width(rows), i, row;
 
-	for (i = 0; i < rows->columns; i++) {
-		if (rows->cut && !strcmp(rows->column[i].field, rows->cut)) {
-			column = &rows->column[i];
-			at = i;
-		} else if (rows->column[i].width) {
-			others += rows->column[i].width + 2;
-		}
-	}
-	left = others + CUT_LEAST < LINE_COLUMNS ? LINE_COLUMNS - others : CUT_LEAST;
-	if (!column || column->width <= left)
-		return;
-	column->width = left;
-	for (i = 0; i < rows->count; i++)
-		if (rows->cells[i * COLUMNS_MAX + at])
-			cell_cut(rows->cells[i * COLUMNS_MAX + at], left);
+	for (; width > LINE_COLUMNS && (column = column_widest(rows)); width--)
+		column->width--;
+	for (i = 0; i < rows->columns; i++)
+		for (row = 0; row < rows->count && is_listed(rows->cut, rows->column[i].field); row++)
+			if (rows->cells[row * COLUMNS_MAX + i])
+				cell_cut(rows->cells[row * COLUMNS_MAX + i], rows->column[i].width);
 }
 
 static void pad(size_t n)

@@ -7,16 +7,19 @@
 #define CLIENT_ROWS_H
 
 #include "client/redlock.h"
+#include "proto/span.h"
 
 struct rows; /* of a table: widths are known only at the end */
 
 /* NULL: out of memory. order: the fields that come first, separated by blanks; other fields follow as they appear. */
-/* Leave out all fields that order did not name, and cut this one, so that a row fits a terminal of 80 columns. */
-void rows_shorten(struct rows *rows, const char *field);
 struct rows *rows_new(bool json, const char *order);
+/* Leave out all fields that order did not name, and cut these, separated by blanks, the widest first, so that a row fits a terminal of 80 columns. */
+void rows_shorten(struct rows *rows, const char *fields);
 void rows_free(struct rows *rows);
 /* Adds a row or, as JSON, prints it. rows_end tells when memory ran out. */
 void rows_add(struct rows *rows, const struct redlock_line *line);
+/* What the last row of a table has in this column of order, if it has nothing there. JSON has what the daemon sends. */
+void rows_fill(struct rows *rows, const char *field, struct span text);
 /* Prints the table. 0 or a negative errno, also of an earlier write to stdout. */
 int rows_end(struct rows *rows) REDLOCK_MUST;
 

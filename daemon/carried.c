@@ -8,6 +8,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "daemon/base/segment.h"
+#include "daemon/layout.h"
 #include "daemon/net/carry.h"
 #include "daemon/parcel.h"
 
@@ -18,10 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#ifndef LAYOUT
-#define LAYOUT "none"
-#endif
 
 /* A descriptor that the manager has passed is not closed with the others. */
 static bool is_passed(const struct daemon *d, int fd)
@@ -50,7 +47,7 @@ static void segment_begin(struct daemon *d)
 	uint64_t random[2];
 
 	rng_seed_from_system(random);
-	d->segment = segment_new(LAYOUT, random[0]);
+	d->segment = segment_new(layout_digest, random[0]);
 	if (!d->segment)
 		log_event(LOG_WARN, "restart", "error=\"%s\" note=\"there is no memory that outlives a process, so a restart ends all sessions\"", strerror(errno));
 }
@@ -110,7 +107,7 @@ static void find_in_place(struct daemon *d)
 	numbers_read(numbers, &list);
 	list_close_on_exec(&list);
 	fcntl(segment, F_SETFD, FD_CLOEXEC);
-	d->segment = segment_open(segment, LAYOUT, &why);
+	d->segment = segment_open(segment, layout_digest, &why);
 	if (d->segment) {
 		d->carried = segment_root(d->segment);
 		fdlist_release(&list);
@@ -136,7 +133,7 @@ static bool list_fill(struct carried *c, const struct fdlist *from, const uint64
 static const char *segment_try(struct daemon *d, int fd, const struct fdlist *list, const uint64_t mark[2])
 {
 	const char *why;
-	struct segment *s = segment_open(fd, LAYOUT, &why);
+	struct segment *s = segment_open(fd, layout_digest, &why);
 
 	if (!s) {
 		close(fd);

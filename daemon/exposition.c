@@ -8,6 +8,7 @@
 
 #include "daemon/base/clock.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,6 +67,25 @@ static void figure_write(struct buf *out, const struct metric_row *row, int64_t 
 		seconds_write(out, value);
 	else
 		buf_printf(out, "%" PRId64 "\n", value);
+}
+
+/* Of each command, in small letters; "other" are lines that were empty, too long or not understood, and tags that were in use. */
+static void requests_write(struct buf *out, const struct metric_row *row, const struct metrics *m)
+{
+	char name[NAME_ROOM], word[NAME_ROOM];
+	int64_t others = m->value[METRIC_REQUESTS];
+
+	name_of(row, name);
+	head_write(out, name, "counter", row->help);
+	for (unsigned i = 0; i < VERB_N; i++) {
+		size_t n = strlen(command_table[i].word);
+
+		for (size_t k = 0; k <= n; k++)
+			word[k] = (char)tolower((unsigned char)command_table[i].word[k]);
+		buf_printf(out, "%s{command=\"%s\"} %" PRId64 "\n", name, word, m->requests[i]);
+		others -= m->requests[i];
+	}
+	buf_printf(out, "%s{command=\"other\"} %" PRId64 "\n", name, others);
 }
 
 /* --- histograms --- */
@@ -167,7 +187,10 @@ void exposition_write(const struct daemon *d, struct buf *out)
 
 	service_figures(d->service, &figures);
 	for (unsigned i = 0; i < METRIC_N; i++)
-		figure_write(out, &metric_table[i], figures.value[i]);
+		if (i == METRIC_REQUESTS)
+			requests_write(out, &metric_table[i], &figures);
+		else
+			figure_write(out, &metric_table[i], figures.value[i]);
 	histograms_write(out, &figures);
 	stores_write(d, out);
 	process_write(d, out);

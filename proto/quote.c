@@ -15,13 +15,13 @@ static const bool bare_table[256] = {
 	[']' ... '~'] = true,
 };
 
-/* How many bytes at the start need no escape between quotes: 1, the length of a UTF-8 sequence, or 0. */
+/* How many bytes at the start need no escape between quotes: 1, the length of a UTF-8 sequence that people see, or 0. */
 static inline size_t plain_length(struct span text)
 {
 	unsigned char c = (unsigned char)text.p[0];
 
 	if (c >= 0x80)
-		return utf8_length(text);
+		return utf8_visible(text);
 	return !byte_is_control(c) && c != '"' && c != '\\';
 }
 
@@ -32,7 +32,7 @@ static bool quote_needed(struct span value)
 	while (i < value.n && bare_table[(unsigned char)value.p[i]])
 		i++;
 	for (; i < value.n; i += n) {
-		n = bare_table[(unsigned char)value.p[i]] ? 1 : utf8_length((struct span){value.p + i, value.n - i});
+		n = bare_table[(unsigned char)value.p[i]] ? 1 : utf8_visible((struct span){value.p + i, value.n - i});
 		if (n == 0)
 			return true;
 	}

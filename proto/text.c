@@ -89,6 +89,58 @@ size_t utf8_length(struct span text)
 	return 0;
 }
 
+/* sequence is well formed. */
+static uint32_t utf8_decode(struct span sequence)
+{
+	uint32_t c = (unsigned char)sequence.p[0] & (0xffu >> (sequence.n + 1));
+
+	for (size_t i = 1; i < sequence.n; i++)
+		c = c << 6 | ((unsigned char)sequence.p[i] & 0x3f);
+	return c;
+}
+
+/* Unicode: Default_Ignorable_Code_Point, among them all marks of direction; the separators of lines; the marks of annotations. */
+static bool is_invisible(uint32_t c)
+{
+	static const uint32_t range[][2] = {
+		{0xad, 0xad},     {0x34f, 0x34f},   {0x61c, 0x61c},   {0x115f, 0x1160}, {0x17b4, 0x17b5}, {0x180b, 0x180f},   {0x200b, 0x200f},   {0x2028, 0x202e},
+		{0x2060, 0x206f}, {0x3164, 0x3164}, {0xfe00, 0xfe0f}, {0xfeff, 0xfeff}, {0xffa0, 0xffa0}, {0xfff0, 0xfffb}, {0x1bca0, 0x1bca3},
+		{0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
+	};
+
+	for (size_t i = 0; i < sizeof(range) / sizeof(range[0]); i++)
+		if (c >= range[i][0] && c <= range[i][1])
+			return true;
+	return false;
+}
+
+size_t utf8_visible(struct span text)
+{
+	size_t n = utf8_length(text);
+
+	return n > 0 && !is_invisible(utf8_decode((struct span){text.p, n})) ? n : 0;
+}
+
+static size_t unit_write(uint32_t unit, char *out)
+{
+	static const char hex[] = "0123456789abcdef";
+
+	out[0] = '\\';
+	out[1] = 'u';
+	for (unsigned i = 0; i < 4; i++)
+		out[2 + i] = hex[unit >> (12 - 4 * i) & 15];
+	return 6;
+}
+
+size_t utf8_escape(struct span sequence, char out[UTF8_ESCAPE_MAX])
+{
+	uint32_t c = utf8_decode(sequence);
+
+	if (c < 0x10000)
+		return unit_write(c, out);
+	return unit_write(0xd800 + ((c - 0x10000) >> 10), out) + unit_write(0xdc00 + ((c - 0x10000) & 0x3ff), out + 6);
+}
+
 bool tag_valid(struct span tag)
 {
 	if (tag.n < 1 || tag.n > TAG_MAX)

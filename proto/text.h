@@ -55,6 +55,16 @@ const char *text_shown(struct span text, char out[SHOWN_MAX]);
 /* The length of the well-formed UTF-8 sequence (two bytes or more, no C1 control) at the start of text; 0: none. */
 size_t utf8_length(struct span text);
 
+/*
+ * The same, but 0 as well for a character that takes no room, or that turns the direction of the characters around it: a name with one looks like another name,
+ * so people are shown its bytes.
+ */
+size_t utf8_visible(struct span text);
+
+/* A well-formed sequence as JSON escapes it: "\u202e", or the two halves of a character beyond U+FFFF. Returns the length, 6 or 12; not terminated. */
+#define UTF8_ESCAPE_MAX 12
+size_t utf8_escape(struct span sequence, char out[UTF8_ESCAPE_MAX]);
+
 /* Whether tag is 1 to TAG_MAX characters of [A-Za-z0-9_.:-]. */
 bool tag_valid(struct span tag);
 

@@ -78,11 +78,11 @@ $(O)/planted/%: tests/sim/mutant/%.patch $(O)/redlockd $(O)/parts.a tests/sim/pl
 	$(Q)$(LINK) $(MUTANT_FLAGS) -o $@ $$(cat $@.sources) $(call obj,daemon/main.c) $(O)/parts.a $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT)
 
 # The daemon as a build of other structures: it cannot read what this one leaves in memory for the next process.
-$(O)/other-layout/carried.o: daemon/carried.c Makefile | $(FIRST)
-	$(Q)mkdir -p $(@D)
+$(O)/other-layout/layout.o: daemon/layout.sh | $(FIRST)
+	@mkdir -p $(@D)
 	$(call say,CC)
-	$(Q)$(COMPILE) -DLAYOUT='"another layout"' -c -o $@ $<
-$(O)/other-layout/redlockd: $(O)/other-layout/carried.o $(call obj,daemon/main.c) $(O)/parts.a
+	$(Q)sh daemon/layout.sh $(@D) another && $(COMPILE) -c -o $@ $(@D)/layout.c
+$(O)/other-layout/redlockd: $(O)/other-layout/layout.o $(call obj,daemon/main.c) $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT)
 
@@ -240,6 +240,13 @@ FROM  ?= 1
 sim: $(O)/sim ## simulated worlds, SEEDS= of them from FROM= on, each a function of its seed
 	@$(O)/sim --seeds $(SEEDS) --from $(FROM) --jobs 2
 
+WORLDS ?= 1000
+sim-sanitized: | $(FIRST) ## WORLDS= (1000) simulated worlds under both sanitizers, other ones each time, or from FROM= on
+	@mkdir -p $(O)/sanitize
+	+@flock $(O)/sanitize/lock $(SUBMAKE) $(JOBS) O=$(O)/sanitize SAN=$(CHECK_SANITIZERS) $(O)/sanitize/sim
+	@from=$(if $(filter-out file,$(origin FROM)),$(FROM),$$(date +%s)000) && echo "worlds from seed $$from on" && \
+		$(O)/sanitize/sim --seeds $(WORLDS) --from $$from --jobs $$(getconf _NPROCESSORS_ONLN) --keep-going
+
 SIM_CHECK_SEEDS ?= 2000
 simulated: $(O)/sim ## the simulator's own tests, what it has found, a short sweep through worlds that belong to the commit
 	@sh tests/sim/check.sh $(O) $(SIM_CHECK_SEEDS)
@@ -321,4 +328,4 @@ $(O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT)
 
-.PHONY: check servers fuzz-minimise sim sim-coverage sim-coverage-again bench bench-full bench-contend market mutants sweep vary fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) same asan ubsan sanitize build-sanitized build-fuzzers
+.PHONY: check servers fuzz-minimise sim sim-sanitized sim-coverage sim-coverage-again bench bench-full bench-contend market mutants sweep vary fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) same asan ubsan sanitize build-sanitized build-fuzzers

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The peer of a client connection, and how a connection may end. Net fills these in, core decides by them. */
+/* The peer of a client connection, who stands behind it, and how a connection may end. Net fills these in, core decides by them. */
 #ifndef BASE_PEER_H
 #define BASE_PEER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct peer {
@@ -26,5 +27,13 @@ enum gone {
 	GONE_RESTART,   /* the daemon restarts, and could not keep the connection; the client may be alive */
 	GONE_N
 };
+
+#define PEER_ORIGIN_MAX 64
+
+/*
+ * Who stands behind a peer, as limits and back-offs count it: "uid 33", an IPv4 address, or the /64 of an IPv6 address, as in "2001:db8::/64", because whoever
+ * has one address of a /64 can use all. address: as in struct peer, of n bytes, not terminated. Returns the length; out is not terminated.
+ */
+size_t peer_origin(bool is_unix, int64_t uid, const char *address, size_t n, char out[PEER_ORIGIN_MAX]);
 
 #endif

@@ -17,7 +17,7 @@
 
 #define MAGIC    UINT64_C(0x31746d67736c6472) /* "rdlsgmt1" */
 #define CLASSES  160
-#define LAYOUT   64
+#define LAYOUT   80
 #define STEP     ((size_t)1 << 20) /* by which the file grows at least */
 #define ATTEMPTS 16
 #define PAGE     ((uintptr_t)4096)
@@ -303,8 +303,13 @@ static size_t mapped_read(struct mapped *range, size_t most)
 	return n;
 }
 
+/* Numbers are small: nothing of a program that is loaded at a random address stands there, but for shadows of sanitizers. */
+#define POINTER_LEAST ((uintptr_t)1 << 44)
+
 static bool mapped_has(const struct mapped *range, size_t n, uintptr_t word)
 {
+	if (word < POINTER_LEAST)
+		return false;
 	for (size_t i = 0; i < n; i++)
 		if (word >= range[i].from && word < range[i].to)
 			return true;

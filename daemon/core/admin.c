@@ -53,7 +53,7 @@ void serve_DRAIN(struct commander *x, struct session *s)
 	admin_log(x, s, "drain", bounded ? "in_ms=" : "in=", text, SPAN(""), 0);
 	drain_begin(x, bounded ? q->field[FIELD_IN].number : -1);
 	reply_begin(&r, session_line(x->sessions), q->tag, "OK");
-	reply_int(&r, "locks", x->core->metrics.value[METRIC_LOCKS_HELD]);
+	reply_int(&r, "locks", x->engine->held);
 	reply_drain_end(x, &r);
 	tell_line(x, s, &r);
 }

@@ -33,6 +33,8 @@ static char *put_text(char *at, const char *field, struct span text)
 		length = c < 0x80 ? 1 : utf8_length(text);
 		if (length == 0) {
 			at += sprintf(at, "\\udc%02x", c);
+		} else if (length > 1 && utf8_visible(text) == 0) {
+			at += utf8_escape((struct span){text.p, length}, at);
 		} else if (c < 0x20 || c == 0x7f) {
 			at += sprintf(at, "\\u%04x", c);
 		} else {

@@ -3,6 +3,7 @@
 #include "daemon/core/auth.h"
 
 #include "daemon/base/mem.h"
+#include "daemon/base/peer.h"
 #include "daemon/core/pending.h"
 #include "daemon/core/tell.h"
 
@@ -10,7 +11,6 @@
 #include <stdio.h>
 
 #define ORIGINS_MOST 1000 /* those beyond that nothing is under way of are forgotten */
-#define ORIGIN_MAX   64
 
 /* Where AUTHs come from. */
 struct origin {
@@ -22,7 +22,7 @@ struct origin {
 	unsigned failed;
 	struct instant failed_at;
 	size_t n;
-	char name[ORIGIN_MAX];
+	char name[PEER_ORIGIN_MAX];
 };
 
 /* One AUTH. Its session may go meanwhile: then nobody is answered. */
@@ -61,21 +61,6 @@ static struct auths *auths_of(struct commander *x)
 
 /* --- origins --- */
 
-/* "uid 33", or an address without its port. */
-static size_t origin_write(const struct session *s, char out[ORIGIN_MAX])
-{
-	struct span address = session_address(s);
-	size_t n = address.n;
-
-	if (s->is_unix)
-		return (size_t)snprintf(out, ORIGIN_MAX, "uid %" PRId64, s->uid);
-	while (n > 0 && address.p[n - 1] != ':')
-		n--;
-	n = n > ORIGIN_MAX ? ORIGIN_MAX : n;
-	memcpy(out, address.n > 0 ? address.p : "", n);
-	return n;
-}
-
 static bool origin_matches(const struct map_node *node, const void *name, size_t n)
 {
 	const struct origin *o = container_of(node, struct origin, by_name);
@@ -112,8 +97,9 @@ static void origins_trim(struct commander *x, struct auths *a)
 static struct origin *origin_find_or_add(struct commander *x, const struct session *s)
 {
 	struct auths *a = auths_of(x);
-	char name[ORIGIN_MAX];
-	size_t n = origin_write(s, name);
+	struct span address = session_address(s);
+	char name[PEER_ORIGIN_MAX];
+	size_t n = peer_origin(s->is_unix, s->uid, address.p, address.n, name);
 	uint64_t hash = map_hash(&a->by_name, name, n);
 	struct map_node *node;
 	struct origin *o;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The request AUTH. The outer layer verifies secrets, one at a time, because that takes long on purpose (EFFECT_VERIFY, EVENT_VERIFIED). Those that wait are
- * taken from one origin after the other: the uid of a Unix peer, the address of another. So a flood of one origin delays no other by more than one
- * verification each.
+ * taken from one origin after the other: the uid of a Unix peer, the address of another, of IPv6 its /64. So a flood of one origin delays no other by more
+ * than one verification each.
  *
  * An answer comes 100 ms after its request at the soonest if the connection or its origin has failed once, and twice as late for each further failure,
  * AUTH_DELAY_MOST at most. The third failure ends the connection; an origin is forgiven when it has not failed for AUTH_FORGIVEN.

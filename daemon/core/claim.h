@@ -98,6 +98,12 @@ struct claim {
 };
 TAILQ_HEAD(claims, claim);
 
+/* Whether it is a request of a client in a queue, and no part of one for permits, which counts for itself. */
+static inline int claim_queues(const struct claim *c)
+{
+	return c->patient && c->limit == 0;
+}
+
 static inline struct span claim_owner(const struct claim *c)
 {
 	return (struct span){c->texts, c->owner_n};

@@ -218,6 +218,7 @@ void command_line(struct commander *x, struct session *s, char *line, size_t n)
 		return;
 	}
 	s->mistakes = 0;
+	x->core->metrics.requests[x->request.verb] += !s->is_web;
 	if ((x->core->conf.rules || x->core->conf.users) && !access_is_granted(x, s))
 		return;
 	serve[x->request.verb](x, s);

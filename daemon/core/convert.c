@@ -112,7 +112,7 @@ void convert_ask(struct engine *e, struct claim *c, struct instant until)
 		return;
 	}
 	contender_enqueue_first(lock_contend(&e->table, l), c);
-	metric_add(&e->core->metrics, METRIC_WAITERS, c->patient);
+	metric_add(&e->core->metrics, METRIC_WAITERS, claim_queues(c));
 	heap_set(&e->core->timers, &c->timer, until);
 	convert_look(e, l);
 	wait_announce(e, l->contender);

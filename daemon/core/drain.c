@@ -87,6 +87,6 @@ bool drain_is_over(const struct commander *x)
 
 	if (!e->draining || e->stopping)
 		return false;
-	return x->drain.over || (x->core->metrics.value[METRIC_LOCKS_HELD] == 0 && TAILQ_EMPTY(&e->adopting) && LIST_EMPTY(&x->jobs) &&
+	return x->drain.over || (e->held == 0 && TAILQ_EMPTY(&e->adopting) && LIST_EMPTY(&x->jobs) &&
 	                         sessions_are_answered(x->sessions));
 }

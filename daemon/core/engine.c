@@ -58,7 +58,7 @@ static void engine_contend(struct engine *e, struct lock *l, struct claim *c, co
 		contender_enqueue_first(k, c);
 	else
 		contender_enqueue(k, c);
-	metric_add(&e->core->metrics, METRIC_WAITERS, c->patient);
+	metric_add(&e->core->metrics, METRIC_WAITERS, claim_queues(c));
 	if (c->patient)
 		heap_set(&e->core->timers, &c->timer, c->asking->wait_until);
 	else if (l->lease.state == LEASE_ADOPTING)

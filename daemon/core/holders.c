@@ -182,7 +182,7 @@ bool holders_join_at_once(struct engine *e, struct claim *c)
 	if (!holders_are_open(e, l, c->priority))
 		return false;
 	contender_enqueue(lock_contend(&e->table, l), c);
-	metric_add(&e->core->metrics, METRIC_WAITERS, c->patient);
+	metric_add(&e->core->metrics, METRIC_WAITERS, claim_queues(c));
 	holders_let_in(e, l);
 	return true;
 }

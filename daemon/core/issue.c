@@ -52,7 +52,7 @@ void permit_win(struct commander *x, struct permit *p)
 	permit_drop_slots(x, p, p->weight);
 	seat_drop(x, &p->gate);
 	heap_cancel(&x->core->timers, &p->timer);
-	permit_enter(p, PERMIT_HELD);
+	permit_enter(x, p, PERMIT_HELD);
 	p->granted_at = x->core->now;
 	permit_set_fence(p);
 	remember_permit(x, p);
@@ -118,7 +118,7 @@ void permit_refuse(struct commander *x, struct permit *p, enum refusal why)
 
 	if (why == REFUSED_BUSY && p->patient)
 		why = p->leaving ? REFUSED_CANCELLED : REFUSED_TIMEOUT;
-	permit_enter(p, PERMIT_CANCELLED);
+	permit_enter(x, p, PERMIT_CANCELLED);
 	if (!p->not_notified && !p->told && !s->over && !s->detached)
 		permit_tell_refused(x, p, why);
 	metric_add(&x->core->metrics, METRIC_FAILURES, why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED);

@@ -4,6 +4,7 @@
 #define CORE_METRIC_H
 
 #include "daemon/base/histogram.h"
+#include "proto/proto.h"
 
 enum metric {
 #define METRIC(id, ...) METRIC_##id,
@@ -24,6 +25,7 @@ extern const struct metric_row metric_table[METRIC_N];
 
 struct metrics {
 	int64_t value[METRIC_N];
+	int64_t requests[VERB_N];    /* of METRIC_REQUESTS, those that were understood */
 	struct histogram wait, hold; /* of WAIT_TOTAL and HOLD_TOTAL */
 };
 

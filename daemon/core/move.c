@@ -38,12 +38,19 @@ void lease_safe(struct engine *e, struct lease *x)
 	x->at_risk = false;
 }
 
+/* A lease of a semaphore is part of a permit, which counts for itself. */
+static void held_count(struct engine *e, const struct lease *x, int change)
+{
+	e->held += (unsigned)change;
+	metric_add(&e->core->metrics, METRIC_LOCKS_HELD, x->limit == 0 ? change : 0);
+}
+
 static void lease_leave(struct engine *e, struct lease *x)
 {
 	if (x->state == LEASE_NONE)
 		return;
 	if (x->state == LEASE_HELD)
-		metric_add(&e->core->metrics, METRIC_LOCKS_HELD, -1);
+		held_count(e, x, -1);
 	if (x->state == LEASE_ADOPTING)
 		TAILQ_REMOVE(&e->adopting, x, renewal->in_list);
 	lease_safe(e, x);
@@ -60,7 +67,7 @@ void lease_move(struct engine *e, struct lease *x, enum lease_state to, enum cau
 	lease_leave(e, x);
 	x->state = to;
 	if (to == LEASE_HELD)
-		metric_add(&e->core->metrics, METRIC_LOCKS_HELD, 1);
+		held_count(e, x, 1);
 	if (to == LEASE_ADOPTING)
 		TAILQ_INSERT_TAIL(&e->adopting, x, renewal->in_list);
 }

@@ -72,7 +72,7 @@ static void permit_fails(struct commander *x, struct permit *p, enum refusal why
 	p->mark.why = NOT_REFUSED;
 	if (why == REFUSED_BUSY && permit_closes(x, p))
 		return;
-	permit_enter(p, PERMIT_WAITING);
+	permit_enter(x, p, PERMIT_WAITING);
 	if (p->session->held > 0)
 		waittable_note(x);
 	heap_set(&x->core->timers, &p->timer, p->wait_until);
@@ -214,11 +214,11 @@ static void go_on_in_line(struct commander *x, struct permit *p)
 	bool first = TAILQ_FIRST(&p->semaphore->line) == p;
 
 	if (first) {
-		permit_enter(p, PERMIT_FIRST);
+		permit_enter(x, p, PERMIT_FIRST);
 		go_on_as_first(x, p);
 	} else if (p->state == PERMIT_FIRST) {
 		permit_drop_all(x, p); /* another one came before it, by its priority */
-		permit_enter(p, PERMIT_WAITING);
+		permit_enter(x, p, PERMIT_WAITING);
 	}
 }
 

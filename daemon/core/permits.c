@@ -174,7 +174,7 @@ void permit_lose(struct commander *x, struct permit *p, enum loss why)
 	permit_watch(x, p, WATCH_LOST);
 	permit_tell(x, p, "! LOST", NULL);
 	permit_abandon(x, p, INSTANT_NEVER);
-	permit_enter(p, PERMIT_LOST);
+	permit_enter(x, p, PERMIT_LOST);
 	if (p->not_notified)
 		permit_end(x, p); /* the client never heard of it */
 	else
@@ -207,7 +207,7 @@ void permit_end(struct commander *x, struct permit *p)
 
 void permit_cancel(struct commander *x, struct permit *p)
 {
-	permit_enter(p, PERMIT_CANCELLED);
+	permit_enter(x, p, PERMIT_CANCELLED);
 	permit_make_due(x, p);
 }
 

@@ -191,7 +191,7 @@ void recall_end(struct commander *x, struct session *s)
 			permit_drop(x, p);
 			continue;
 		}
-		permit_enter(p, PERMIT_HELD);
+		permit_enter(x, p, PERMIT_HELD);
 		permit_set_fence(p);
 		alarms_set(x->core, ALARM_OF_PERMIT, p, ALARM_HELD, p->granted_at);
 		adopt_start(x->engine, &p->mark.claim->lock->lease);

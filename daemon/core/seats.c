@@ -218,7 +218,7 @@ void permit_free(struct commander *x, struct permit *p)
 		TAILQ_REMOVE(&x->permits_due, p, in_due);
 		x->due--;
 	}
-	permit_enter(p, PERMIT_LOST);
+	permit_enter(x, p, PERMIT_LOST);
 	p->session->held--;
 	TAILQ_REMOVE(&m->others, p, in_line);
 	TAILQ_REMOVE(&p->session->permits, p, in_session);

@@ -158,7 +158,7 @@ static void permit_line_up(struct permit *p)
 		TAILQ_INSERT_HEAD(&p->semaphore->line, p, in_line);
 }
 
-void permit_enter(struct permit *p, enum permit_state state)
+void permit_enter(struct commander *x, struct permit *p, enum permit_state state)
 {
 	struct semaphore *m = p->semaphore;
 	bool was = permit_stands_in_line(p->state), is = permit_stands_in_line(state);
@@ -174,6 +174,8 @@ void permit_enter(struct permit *p, enum permit_state state)
 		m->used[p->seat[i].slot] = (uint8_t)(m->used[p->seat[i].slot] + (permit_uses(state) ? 1 : -1));
 	m->held += (state == PERMIT_HELD) * p->weight;
 	m->held -= (p->state == PERMIT_HELD) * p->weight;
+	metric_add(&x->core->metrics, METRIC_PERMITS_HELD, ((state == PERMIT_HELD) - (p->state == PERMIT_HELD)) * (int64_t)p->weight);
+	metric_add(&x->core->metrics, METRIC_PERMITS_WAITING, is - was);
 	if (permit_is_asking(p) && state >= PERMIT_HELD) {
 		p->session->waiting--;
 		p->session->held++;

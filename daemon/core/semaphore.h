@@ -111,7 +111,7 @@ bool semaphore_owns(const struct lock *l, struct span *ret_name);
 
 void permit_release(struct permit *p); /* its memory alone */
 void permit_make_due(struct commander *x, struct permit *p);
-void permit_enter(struct permit *p, enum permit_state state); /* into the state, and the list that belongs to it */
+void permit_enter(struct commander *x, struct permit *p, enum permit_state state); /* into the state, and the list that belongs to it */
 /* Whether in that state the slots of its seats are its own, as far as other permits of this daemon are concerned. */
 bool permit_uses(enum permit_state state);
 /* Whether p stands before q in the line. */

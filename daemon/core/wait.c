@@ -10,7 +10,7 @@
 
 void wait_leave(struct engine *e, struct claim *c)
 {
-	metric_add(&e->core->metrics, METRIC_WAITERS, -(int64_t)c->patient);
+	metric_add(&e->core->metrics, METRIC_WAITERS, -claim_queues(c));
 	heap_cancel(&e->core->timers, &c->timer);
 	contender_dequeue(contender_of_claim(c), c);
 }

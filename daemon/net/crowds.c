@@ -5,7 +5,6 @@
 #include "daemon/base/mem.h"
 #include "daemon/base/rng.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +12,7 @@ struct crowd {
 	struct map_node by_peer;
 	unsigned sessions;
 	size_t n;
-	char name[64]; /* "uid 33", or an address */
+	char name[PEER_ORIGIN_MAX];
 };
 
 void crowds_init(struct crowds *c, uid_t own)
@@ -37,15 +36,9 @@ static bool is_counted(const struct crowds *c, const struct peer *peer, unsigned
 	return peer->is_unix ? peer->uid > 0 && (uid_t)peer->uid != c->own : !peer->is_local;
 }
 
-static size_t peer_name(const struct peer *peer, char out[64])
+static size_t peer_name(const struct peer *peer, char out[PEER_ORIGIN_MAX])
 {
-	const char *colon = strrchr(peer->address, ':');
-	size_t n = colon ? (size_t)(colon - peer->address) : strlen(peer->address);
-
-	if (peer->is_unix)
-		return (size_t)snprintf(out, 64, "uid %lld", (long long)peer->uid);
-	memcpy(out, peer->address, n);
-	return n;
+	return peer_origin(peer->is_unix, peer->uid, peer->address, strlen(peer->address), out);
 }
 
 static bool crowd_matches(const struct map_node *node, const void *name, size_t n)
@@ -65,7 +58,7 @@ static struct crowd *crowd_find(const struct crowds *c, const char *name, size_t
 bool crowds_has_room(const struct crowds *c, const struct peer *peer, unsigned most)
 {
 	const struct crowd *crowd;
-	char name[64];
+	char name[PEER_ORIGIN_MAX];
 
 	if (!is_counted(c, peer, most))
 		return true;
@@ -75,7 +68,7 @@ bool crowds_has_room(const struct crowds *c, const struct peer *peer, unsigned m
 
 struct crowd *crowds_enter(struct crowds *c, const struct peer *peer, unsigned most)
 {
-	char name[64];
+	char name[PEER_ORIGIN_MAX];
 
 	return is_counted(c, peer, most) ? crowds_join(c, name, peer_name(peer, name)) : NULL;
 }

@@ -47,12 +47,15 @@ static void json_byte(struct buf *out, unsigned char c)
 
 void notation_text(struct buf *out, struct span text)
 {
+	char escaped[UTF8_ESCAPE_MAX];
 	size_t n;
 
 	buf_append(out, "\"", 1);
 	for (; text.n > 0; text.p += n, text.n -= n) {
 		n = utf8_length(text);
-		if (n > 0)
+		if (n > 0 && utf8_visible(text) == 0)
+			buf_append(out, escaped, utf8_escape((struct span){text.p, n}, escaped));
+		else if (n > 0)
 			buf_append(out, text.p, n);
 		else
 			json_byte(out, (unsigned char)text.p[0]);

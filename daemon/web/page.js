@@ -18,10 +18,10 @@ function make(tag, text, kind) {
 	return e;
 }
 
-/* A text that a browser may reorder or hide is shown as it is: control characters and marks of direction as their numbers. */
+/* A text that a browser may reorder or hide is shown as it is: control characters, marks of direction and what takes no room as their numbers. */
 function plain(text) {
-	return String(text).replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]/gu,
-		c => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
+	return String(text).replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\ufff9-\ufffb\ud800-\udfff\p{Bidi_Control}\p{Default_Ignorable_Code_Point}]/gu,
+		c => "\\u" + c.codePointAt(0).toString(16).padStart(4, "0"));
 }
 
 function age(ms) {

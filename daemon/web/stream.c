@@ -221,7 +221,7 @@ void stream_begin(struct web *w, struct evhttp_request *req)
 	s->visit = visit_of(w, req);
 	s->asker.line = on_line;
 	s->asker.over = on_over;
-	if (w->streams_n >= STREAMS_MOST || !asker_open(w, &s->asker, req)) {
+	if (w->streams_n >= STREAMS_MOST || !visit_may_stream(w, s->visit, STREAMS_MOST) || !asker_open(w, &s->asker, req)) {
 		free(s);
 		answer_error(req, HTTP_SERVUNAVAIL, "too many streams at a time");
 		return;

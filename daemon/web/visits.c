@@ -2,11 +2,15 @@
 /*
  * See visits.h. The reference to the bufferevent keeps it when evhttp frees its connection; evhttp has then taken its callbacks away. So a sweep finds those
  * that are over. At most VISITS_MOST connections exist: beyond, and while descriptors are short, nothing is accepted.
+ *
+ * evhttp asks for the bufferevent of a connection before it tells its socket. So on_arrivals sees in a later callback whose it is, and ends it if its peer has
+ * its share.
  */
 #include "daemon/web/visits.h"
 
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
+#include "daemon/net/address.h"
 #include "daemon/web/internal.h"
 
 #include <errno.h>
@@ -15,10 +19,12 @@
 #include <event2/listener.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #define VISITS_MOST 128
 #define SWEEP_US    (100 * MSEC)
+#define AGAIN_US    (1 * MSEC) /* after refusals: others may wait behind them */
 #define REQUEST_US  (5 * SEC) /* from accept to the end of the request */
 #define ANSWER_US   (60 * SEC) /* from accept to the end of the answer; a stream has none */
 #define PAUSE_US    (500 * MSEC)
@@ -105,6 +111,81 @@ static void on_sweep(evutil_socket_t fd, short what, void *context)
 		visits_sweep_soon(w);
 }
 
+/* --- whose they are --- */
+
+/* How many others there are, of all peers and of its own; only streams, or all. */
+static unsigned visits_beside(const struct web *w, const struct visit *v, bool streams, unsigned *ret_own)
+{
+	const struct visit *other;
+	unsigned n = 0, own = 0;
+
+	TAILQ_FOREACH(other, &w->visits.all, next) {
+		if (other == v || other->origin_n == 0 || other->shut || (streams && !other->is_stream))
+			continue;
+		n++;
+		own += other->origin_n == v->origin_n && memcmp(other->origin, v->origin, v->origin_n) == 0;
+	}
+	*ret_own = own;
+	return n;
+}
+
+static bool visit_has_share(const struct web *w, const struct visit *v, bool streams, unsigned most)
+{
+	unsigned own, others = visits_beside(w, v, streams, &own);
+
+	return others < most && own <= VISITS_RATIO * (most - others);
+}
+
+bool visit_may_stream(const struct web *w, const struct visit *v, unsigned most)
+{
+	return visit_has_share(w, v, true, most);
+}
+
+static void visit_see_origin(struct visit *v)
+{
+	struct sockaddr_storage address = {0};
+	socklen_t n = sizeof(address);
+	struct peer peer;
+	int fd = bufferevent_getfd(v->bev);
+
+	if (getpeername(fd, (struct sockaddr *)&address, &n))
+		address.ss_family = AF_UNSPEC;
+	address_peer(fd, (const struct sockaddr *)&address, &peer);
+	v->origin_n = peer_origin(peer.is_unix, peer.uid, peer.address, strlen(peer.address), v->origin);
+}
+
+/* What the client has sent is read, so that its kernel does not throw the answer away. */
+static void visit_refuse(struct visit *v)
+{
+	static const char line[] = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n"
+				   "too many connections of this peer\n";
+	char sent[4096];
+	int fd = bufferevent_getfd(v->bev);
+
+	while (recv(fd, sent, sizeof(sent), MSG_DONTWAIT) == (ssize_t)sizeof(sent))
+		;
+	(void)!send(fd, line, sizeof(line) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	visit_shut(v);
+}
+
+static void on_arrivals(evutil_socket_t fd, short what, void *context)
+{
+	const struct timeval at_once = {.tv_usec = AGAIN_US};
+	struct web *w = context;
+	struct visit *v;
+
+	(void)fd, (void)what;
+	TAILQ_FOREACH(v, &w->visits.all, next) {
+		if (v->origin_n > 0 || v->shut || visit_is_over(v))
+			continue;
+		visit_see_origin(v);
+		if (visit_has_share(w, v, false, VISITS_MOST))
+			continue;
+		visit_refuse(v);
+		event_add(w->visits.sweep, &at_once);
+	}
+}
+
 /* evhttp has accepted a connection, and asks for its bufferevent. */
 static struct bufferevent *on_accept(struct event_base *base, void *context)
 {
@@ -121,6 +202,7 @@ static struct bufferevent *on_accept(struct event_base *base, void *context)
 	TAILQ_INSERT_TAIL(&w->visits.all, v, next);
 	if (++w->visits.count >= VISITS_MOST)
 		visits_accept(w, false);
+	event_active(w->visits.arrivals, EV_TIMEOUT, 0);
 	visits_sweep_soon(w);
 	return bev;
 }
@@ -187,8 +269,9 @@ int visits_init(struct web *w)
 	TAILQ_INIT(&w->visits.all);
 	w->visits.pause_end = INSTANT_PAST;
 	w->visits.sweep = evtimer_new(w->base, on_sweep, w);
+	w->visits.arrivals = evtimer_new(w->base, on_arrivals, w);
 	evhttp_set_bevcb(w->http, on_accept, w);
-	return w->visits.sweep ? 0 : -ENOMEM;
+	return w->visits.sweep && w->visits.arrivals ? 0 : -ENOMEM;
 }
 
 void visits_release(struct web *w)
@@ -197,4 +280,6 @@ void visits_release(struct web *w)
 		visit_free(w, TAILQ_FIRST(&w->visits.all));
 	if (w->visits.sweep)
 		event_free(w->visits.sweep);
+	if (w->visits.arrivals)
+		event_free(w->visits.arrivals);
 }

@@ -2,15 +2,21 @@
 /*
  * The connections of the web listener. evhttp owns them, and does not tell when one ends: each has a second owner here, which counts them and closes one
  * that has not finished its request in time, even if it sends a byte now and then.
+ *
+ * Peers share the connections, and the streams among them: one that has more than VISITS_RATIO times as many as are left gets no further one. Peers are told
+ * apart as peer_origin does.
  */
 #ifndef WEB_VISITS_H
 #define WEB_VISITS_H
 
 #include "daemon/base/instant.h"
+#include "daemon/base/peer.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/queue.h>
+
+#define VISITS_RATIO 15u
 
 struct web;
 struct event;
@@ -21,6 +27,8 @@ struct visit {
 	TAILQ_ENTRY(visit) next;
 	struct bufferevent *bev;
 	struct instant since;
+	size_t origin_n; /* 0: it has just been accepted, and counts for nobody yet */
+	char origin[PEER_ORIGIN_MAX];
 	bool asked;    /* its request has come */
 	bool is_stream;
 	bool shut;     /* evhttp was made to see its end */
@@ -32,6 +40,7 @@ struct visits {
 	bool paused;          /* nothing is accepted */
 	struct instant pause_end;
 	struct event *sweep;
+	struct event *arrivals; /* there are connections whose origin is to be seen */
 };
 
 int visits_init(struct web *w);     /* after w->http was made */
@@ -40,6 +49,8 @@ void visits_release(struct web *w); /* after evhttp_free */
 /* The connection of a request that has come. */
 struct visit *visit_of(struct web *w, struct evhttp_request *req);
 bool visits_are_over(const struct web *w);
+/* Whether its peer may have this connection as a stream, of `most` streams. */
+bool visit_may_stream(const struct web *w, const struct visit *v, unsigned most);
 size_t visits_unsent(const struct web *w); /* bytes of answers that the clients have not read yet */
 void visit_shut(struct visit *v); /* evhttp sees the end of the connection, and frees it */
 void visits_accept(struct web *w, bool on);

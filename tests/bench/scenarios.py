@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The scenarios: each compares sides in turn, in one run, and returns rows of (what, figure, goal, note). goal: (">=", number), ("<=", number), or None."""
 import contextlib
+import socket
 import statistics
 import time
 
@@ -148,6 +149,52 @@ def pipelining(run, clients):
     return [("memory store, %d clients pipelining 16, million requests/s of one core" % clients, figure, (">=", 1.0), "ceiling %.2f" % least)]
 
 
+class Lines:
+    """Clients of one listener, each of which sends so many lines at a time and reads as many answers. What they cost the daemon does not depend on their speed."""
+    CLIENTS, LINE, ANSWER = 16, b"PING\n", len(b"OK\n")
+
+    def __init__(self, side, address, context, depth):
+        self.pid, self.depth = side.daemon.pid, depth
+        self.socks = [socket.create_connection(address) for _ in range(self.CLIENTS)]
+        if context:
+            self.socks = [context.wrap_socket(sock, server_hostname="localhost") for sock in self.socks]
+        for sock in self.socks:
+            side.callback(sock.close)
+
+    def turn(self):
+        for sock in self.socks:
+            sock.sendall(self.LINE * self.depth)
+        for sock in self.socks:
+            left = self.ANSWER * self.depth
+            while left > 0:
+                got = len(sock.recv(left))
+                if got == 0:
+                    raise EOFError("the daemon has closed a connection")
+                left -= got
+        return self.CLIENTS * self.depth
+
+    def interval(self, seconds):
+        """Microseconds of the daemon's processor time for a line."""
+        self.turn()
+        lines, before, end = 0, cpu_us(self.pid), time.monotonic() + seconds
+        while time.monotonic() < end:
+            lines += self.turn()
+        return (cpu_us(self.pid) - before) / lines
+
+
+def inside_tls(run):
+    rows = []
+    with sides.Side() as side:
+        plain, secure, context = side.secure_redlockd()
+        for depth, what in ((1, "one line at a time"), (64, "64 lines at a time")):
+            outside, inside = Lines(side, plain, None, depth), Lines(side, secure, context, depth)
+            told = [(outside.interval(run.seconds), inside.interval(run.seconds)) for _ in range(run.pairs)]
+            a, b = (statistics.median(figures) for figures in zip(*told))
+            rows.append(("16 clients inside TLS, %s, lines/s of one core, x plain TCP" % what, statistics.median(x / y for x, y in told), None,
+                         "%.0f and %.0f lines/s of one core; a line: %.2f and %.2f us" % (1e6 / b, 1e6 / a, b, a)))
+    return rows
+
+
 def waiter_kib(count):
     with sides.Side() as side:
         side.drive("lines", side.redlockd({"lease": "30s"}), clients=count, names=1, hold=600000000)
@@ -245,6 +292,7 @@ SCENARIOS = {
     "names-16": lambda run: names(run, 16, 1.0),
     "names-64": lambda run: names(run, 64, 1.2),
     "tcp": over_tcp,
+    "tls": inside_tls,
     "quorum": quorum,
     "one-stopped": one_stopped,
     "one-name-16": lambda run: one_name(run, 16),

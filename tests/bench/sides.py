@@ -7,9 +7,10 @@ import subprocess
 import sys
 import time
 
+from authority import Authority
 from daemon import Daemon, on_redis
 from generator import Generator
-from process import BUILD, PipeLines, allow_descriptors, die_with_parent, merged, reap, temp_folder
+from process import BUILD, PipeLines, allow_descriptors, die_with_parent, free_port, merged, reap, temp_folder
 from redis_server import Redis
 
 CPUS = sorted(os.sched_getaffinity(0))
@@ -60,6 +61,15 @@ class Side(contextlib.ExitStack):
         self.keep("clients", self.driver.pid)
         self.driver.ask("connect", "connected")
         return self
+
+    def secure_redlockd(self):
+        """On the memory store, over TCP and inside TLS. Returns both addresses and what a client trusts."""
+        authority = Authority()
+        self.callback(authority.remove)
+        cert, key = authority.sign("/CN=localhost")
+        secure = ("127.0.0.1", free_port())
+        plain = self.redlockd({"listen": {"tls": "%s:%d" % secure}, "tls": {"cert_file": cert, "key_file": key}}, tcp=True)
+        return plain, secure, authority.client_context()
 
     def spent(self):
         return {role: sum(map(cpu_us, pids)) for role, pids in self.roles.items()}

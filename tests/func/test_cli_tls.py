@@ -75,6 +75,8 @@ class CliTls(_TlsTest):
         status, out, _ = self.redlock("clients", "--json", options=("--tls-ca", self.ca.cert, "--tls-cert", cert, "--tls-key", key))
         self.assertEqual(status, 0)
         self.assertIn('"cert": "CN=worker"', out.replace('":"', '": "'))
+        _, out, _ = self.redlock("clients", options=("--tls-ca", self.ca.cert, "--tls-cert", cert, "--tls-key", key))
+        self.assertRegex(out, r"\d+ +CN=worker  ")
         self.assertEqual(self.redlock("ping", env={"REDLOCK_TLS_CERT": cert, "REDLOCK_TLS_KEY": key})[0], 0)
 
     def test_run_resumes_after_a_restart(self):

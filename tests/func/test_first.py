@@ -181,8 +181,10 @@ class Tool(FuncTest):
             self.assertTrue(least <= took < 4, took)
 
     def test_an_address_that_is_wrong_is_not_waited_for(self):
-        before = time.monotonic()
+        before, folder = time.monotonic(), self.folder()
         self.assertEqual(call(REDLOCK, "--addr", "x:y", "run", "-w", "20s", "a", "--", "true")[0], 125)
+        status, _, err = call(REDLOCK, "--addr", folder, "run", "-w", "20s", "a", "--", "true")
+        self.assertEqual((status, err), (125, "redlock: cannot reach redlockd at %s: what stands at this path is no socket\n" % folder))
         self.assertLess(time.monotonic() - before, 5)
 
     def test_who_lost_the_race_is_told_that_the_name_is_kept_and_since_when(self):

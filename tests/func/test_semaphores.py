@@ -82,6 +82,30 @@ class Semaphores(Crowd):
         clients[0].close()
         self.assertEqual(clients[3].reply().kind, "OK")
 
+    def test_permits_have_figures_of_their_own_and_count_for_no_lock(self):
+        name, clients = self.name(), [self.connect() for _ in range(4)]
+        fields = ("locks_held", "permits_held", "waiters", "permits_waiting")
+
+        def figures():
+            stats = clients[0].stats()
+            return tuple(int(stats[field]) for field in fields)
+        clients[0].ok("LOCK %s-lock" % name)
+        self.assertEqual(figures(), (1, 0, 0, 0))
+        clients[0].ok("ACQUIRE %s limit=3" % name)
+        clients[1].ok("ACQUIRE %s limit=3 weight=2" % name)
+        self.assertEqual(figures(), (1, 3, 0, 0))
+        clients[2].begin("ACQUIRE %s limit=3 weight=2 wait=60s" % name)
+        clients[3].begin("ACQUIRE %s limit=3 wait=60s" % name)
+        until(lambda: figures() == (1, 3, 0, 2), "two ACQUIREs wait, and no LOCK")
+        clients[1].ok("RELEASE " + name)
+        until(lambda: figures() == (1, 3, 0, 1), "the first of them is granted")
+        clients[2].begin("RELEASE " + name)
+        until(lambda: figures() == (1, 2, 0, 0), "so is the other one")
+        for client in clients:
+            client.close()
+        clients[0] = self.connect()
+        until(lambda: figures() == (0, 0, 0, 0), "nothing is left")
+
     def test_kinds_and_limits_do_not_mix(self):
         name, a, b = self.name(), self.connect(), self.connect()
         a.ok("ACQUIRE %s limit=2" % name)

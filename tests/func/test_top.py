@@ -53,6 +53,23 @@ class Once(FuncTest):
         until(lambda: "NO QUORUM" in self.once(daemon), "top tells it")
         self.assertEqual(len(re.findall(r"\bdown\b", self.once(daemon))), 2)
 
+    def test_the_first_of_an_order_may_stand_on_any_page(self):
+        daemon = self.daemon({"limits": {"locks": 30000}})
+        holder, waiter = self.client(daemon), self.client(daemon)
+        names = ["n%05d" % i for i in range(21000)]
+        for begin in range(0, len(names), 500):
+            holder.send(*["LOCK " + name for name in names[begin:begin + 500]])
+            for _ in range(500):
+                self.assertEqual(holder.reply().kind, "OK")
+        for name in ("n15000", "n20999", "n20999"):
+            other = waiter if name == "n15000" else self.client(daemon)
+            other.begin("LOCK %s wait=60s" % name)
+        lines = self.once(daemon).splitlines()
+        self.assertEqual([line.split()[0] for line in lines[4:6]], ["n20999", "n15000"])
+        self.assertRegex(lines[6], "^n00")  # of the longest held, as the rows are told one after the other
+        self.assertIn("and 16000 more", lines)
+        self.assertEqual(len([line for line in lines if line.startswith("n")]), 5000)
+
     def test_names_that_a_terminal_would_obey(self):
         daemon = self.daemon()
         self.client(daemon).ok(r'LOCK "a\x1b[2Jb%s"' % ("grün" * 30))

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import random
+import select
 import shutil
 import signal
 import subprocess
@@ -91,6 +92,23 @@ class Asking(WebTest):
         for sock in held:
             sock.close()
         until(lambda: web.ask("/livez").status == 200, "it answers again")
+
+    def test_one_peer_cannot_take_all_connections(self):
+        _, web = self.start()
+        kept = [web.connect() for _ in range(128)]
+
+        def answered():
+            return select.select(kept, [], [], 0)[0]
+        until(lambda: len(answered()) == 7, "the last ones are refused")
+        refused = answered()
+        self.assertRegex(drain(refused[0]), rb"(?s)^HTTP/1\.1 503 .*\r\n\r\ntoo many connections of this peer\n$")
+        begun = time.monotonic()
+        other = Web(web.at, source="127.0.0.2")
+        self.assertEqual([other.ask("/livez").status for _ in range(20)], [200] * 20)
+        self.assertLess(time.monotonic() - begun, 3)  # those of the first are closed in 5 s
+        self.assertEqual(answered(), refused)  # none of the others
+        kept[0].close()
+        until(lambda: web.ask("/livez").status == 200, "there is room again")
 
     def test_a_unix_socket(self):
         path = os.path.join(self.folder(), "http")
@@ -181,6 +199,21 @@ class Figures:
         self.assertEqual((now.value("redlockd_quorum_available"), now.value("redlockd_redis_up"), now.value("redlockd_build_info")), (1, 1, 1))
         self.assertGreater(now.value("process_resident_memory_bytes"), 1 << 20)
         self.assertLess(abs(now.value("process_start_time_seconds") - time.time()), 600)
+
+    def test_requests_are_counted_by_command(self):
+        client, name = self.connect(), self.name()
+        before = Metrics(self.metrics().text)
+        client.ok("LOCK " + name)
+        client.ok("lock " + name)
+        client.ok("UNLOCK %s" % name)
+        client.ask("NONSENSE")
+        now = Metrics(self.metrics().text)
+
+        def more(**labels):
+            return now.value("redlockd_requests_total", **labels) - before.value("redlockd_requests_total", **labels)
+        self.assertEqual([more(command=command) for command in ("lock", "unlock", "other", "acquire")], [2, 1, 1, 0])
+        total = int(client.stats()["requests_total"])
+        self.assertEqual(total - 1, sum(value for _, _, value in now.families["redlockd_requests_total"][1]))
 
     def test_who_asks_here_is_in_no_figure_and_in_no_list(self):
         client = self.connect()
@@ -289,8 +322,11 @@ class Slow(WebTest):
 
     def test_streams_have_a_bound_and_leave(self):
         d, web = self.start()
-        streams = [Events(web) for _ in range(32)]
-        self.assertEqual(web.ask("/api/v1/events").status, 503)
+        other = Web(web.at, source="127.0.0.2")
+        streams = [Events(web) for _ in range(31)]
+        self.assertEqual(web.ask("/api/v1/events").status, 503)  # the last one is left for another peer
+        streams.append(Events(other))
+        self.assertEqual(other.ask("/api/v1/events").status, 503)
         self.assertEqual(web.ask("/api/v1/snapshot").status, 200)
         for stream in streams:
             stream.close()

@@ -89,8 +89,8 @@ class Shown(FuncTest):
     def test_names_are_shown_as_text(self):
         client = self.client(self.d, "</script><b>label")
         self.open()
-        client.ok(r'LOCK "%s \xe2\x80\xae\n\xff" note="%s"' % (self.HOSTILE.replace('"', r'\"'), self.HOSTILE.replace('"', r'\"')))
-        self.shows("locks", self.HOSTILE + r" \u202e\u000a\udcff")
+        client.ok(r'LOCK "%s \xe2\x80\xae\xc2\xad\xe3\x85\xa4\xf3\xa0\x81\x81\n\xff" note="%s"' % (self.HOSTILE.replace('"', r'\"'), self.HOSTILE.replace('"', r'\"')))
+        self.shows("locks", self.HOSTILE + r" \u202e\u00ad\u3164\ue0041\u000a\udcff")
         self.shows("locks", "</script><b>label")
         self.shows("events", self.HOSTILE)
         self.assertIsNone(self.page.run("window.hacked"))

@@ -28,8 +28,8 @@ class Answer:
 class Web:
     """The web listener of one daemon, at (host, port) or at the path of a Unix socket."""
 
-    def __init__(self, at):
-        self.at = at
+    def __init__(self, at, source=None):
+        self.at, self.source = at, source  # source: the address of the client
 
     @property
     def listen(self):
@@ -38,6 +38,8 @@ class Web:
     def connect(self, timeout=WAIT):
         sock = socket.socket(socket.AF_UNIX if isinstance(self.at, str) else socket.AF_INET)
         sock.settimeout(timeout)
+        if self.source:
+            sock.bind((self.source, 0))
         sock.connect(self.at)
         return sock
 

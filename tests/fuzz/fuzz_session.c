@@ -242,6 +242,7 @@ static void promise_nothing_left(struct story *s)
 	lone_service_settle(&s->lone);
 	lone_service_pass(&s->lone, 120 * SEC);
 	PROMISE(m->value[METRIC_SESSIONS] == 0 && m->value[METRIC_SESSIONS_DETACHED] == 0 && m->value[METRIC_LOCKS_HELD] == 0 && m->value[METRIC_WAITERS] == 0);
+	PROMISE(m->value[METRIC_PERMITS_HELD] == 0 && m->value[METRIC_PERMITS_WAITING] == 0);
 	for (unsigned i = 0; i < STORY_NAMES; i++) {
 		observer_asks(s, "LOCK", story_names[i]);
 		PROMISE(account_holder(&s->account, s->account.named));

@@ -93,6 +93,8 @@ void check_leftovers(struct world *w)
 		check_gauge(w, i, METRIC_SESSIONS, 0);
 		check_gauge(w, i, METRIC_WAITERS, 0);
 		check_gauge(w, i, METRIC_LOCKS_HELD, 0);
+		check_gauge(w, i, METRIC_PERMITS_HELD, 0);
+		check_gauge(w, i, METRIC_PERMITS_WAITING, 0);
 		check_gauge(w, i, METRIC_OUTSTANDING_RELEASES, 0);
 		check_gauge(w, i, METRIC_NAMES, 0);
 		check_gauge(w, i, METRIC_TIMERS, w->daemon[i].conf.nodes + notes_are_due(&w->daemon[i])); /* one for the health of each node */

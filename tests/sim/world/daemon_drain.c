@@ -65,11 +65,18 @@ static int64_t held_by_lines(const struct sim_daemon *d)
 	return -1;
 }
 
+static bool holds_anything(const struct sim_daemon *d)
+{
+	const struct metrics *m = service_metrics(d->service);
+
+	return m->value[METRIC_LOCKS_HELD] > 0 || m->value[METRIC_PERMITS_HELD] > 0;
+}
+
 static void drained(struct sim_daemon *d)
 {
 	int64_t name = held_by_lines(d);
 
-	if (instant_before(daemon_boot(d), d->drain_until) && (name >= 0 || service_metrics(d->service)->value[METRIC_LOCKS_HELD] > 0))
+	if (instant_before(daemon_boot(d), d->drain_until) && (name >= 0 || holds_anything(d)))
 		checker_fail(d->world, INVARIANT_S34, name, "daemon %u has drained, though somebody holds something, before its time is over", d->index);
 	world_note(d->world, 10, d->run, "d%u has drained", d->index);
 	d->drained = true;

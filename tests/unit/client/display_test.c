@@ -39,6 +39,15 @@ START_TEST(control_sequences_for_a_terminal_are_escaped)
 }
 END_TEST
 
+START_TEST(characters_that_take_no_room_or_turn_others_are_escaped)
+{
+	char out[64];
+
+	shown_text(SPAN("a\xe2\x80\xae" "b\xe2\x80\x8b\xc3\xa4"), out, sizeof(out));
+	ck_assert_str_eq(out, "a\\xe2\\x80\\xae" "b\\xe2\\x80\\x8b\xc3\xa4");
+}
+END_TEST
+
 Suite *display_suite(void)
 {
 	Suite *suite = suite_create("display");
@@ -46,6 +55,7 @@ Suite *display_suite(void)
 
 	tcase_add_test(tests, ages_read_like_ages);
 	tcase_add_test(tests, control_sequences_for_a_terminal_are_escaped);
+	tcase_add_test(tests, characters_that_take_no_room_or_turn_others_are_escaped);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

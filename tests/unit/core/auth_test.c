@@ -125,6 +125,25 @@ START_TEST(an_address_is_late_on_its_next_connection_and_no_other_is)
 }
 END_TEST
 
+START_TEST(all_addresses_of_a_64_are_late_together_and_no_other_is)
+{
+	begins();
+	dials(3, "[2001:db8:0:7::1]:1000");
+	fails(3);
+	hears(3, "ERR AUTH *");
+	dials(4, "[2001:db8:0:7:a:b:c:d]:1000");
+	says(4, "AUTH ann secret");
+	verification_ends(0, true);
+	hears_nothing(4);
+	dials(5, "[2001:db8:0:8::1]:1000");
+	says(5, "AUTH ann secret");
+	verification_ends(0, true);
+	hears(5, "OK user=ann");
+	passes(100 * MSEC);
+	hears(4, "OK user=ann");
+}
+END_TEST
+
 START_TEST(an_address_is_never_more_than_five_seconds_late_and_is_forgiven)
 {
 	begins();
@@ -308,6 +327,7 @@ Suite *auth_suite(void)
 	tcase_add_test(t, failures_before_a_success_do_not_end_the_connection);
 	tcase_add_test(t, a_success_is_late_as_well_after_a_failure);
 	tcase_add_test(t, an_address_is_late_on_its_next_connection_and_no_other_is);
+	tcase_add_test(t, all_addresses_of_a_64_are_late_together_and_no_other_is);
 	tcase_add_test(t, an_address_is_never_more_than_five_seconds_late_and_is_forgiven);
 	tcase_add_test(t, origins_take_turns);
 	tcase_add_test(t, who_hangs_up_is_not_verified_and_has_failed);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* proto/reply.c, quote.c and reader.c: replies, and that both sides read them as they were written. */
 #include "proto/proto.h"
+#include "proto/text.h"
 
 #include <check.h>
 #include <inttypes.h>
@@ -162,6 +163,34 @@ START_TEST(every_ascii_byte_but_these_stands_bare)
 }
 END_TEST
 
+START_TEST(what_nobody_sees_is_escaped)
+{
+	expect_quoted("a\xe2\x80\xae" "b", 5, "\"a\\xe2\\x80\\xae" "b\""); /* U+202E turns what follows */
+	expect_quoted("\xe2\x80\x8b", 3, "\"\\xe2\\x80\\x8b\"");        /* U+200B: no width */
+	expect_quoted("\xc2\xad", 2, "\"\\xc2\\xad\"");                 /* U+00AD: a soft hyphen */
+	expect_quoted("\xef\xbb\xbf", 3, "\"\\xef\\xbb\\xbf\"");        /* U+FEFF */
+	expect_quoted("\xf3\xa0\x81\x81", 4, "\"\\xf3\\xa0\\x81\\x81\""); /* U+E0041: a tag */
+	expect_quoted("\xe2\x80\x8a", 3, "\xe2\x80\x8a");               /* U+200A, a thin blank, and U+2010, a hyphen, beside them */
+	expect_quoted("\xe2\x80\x90", 3, "\xe2\x80\x90");
+}
+END_TEST
+
+START_TEST(json_has_a_character_as_one_number_or_two)
+{
+	static const struct {
+		const char *character, *escaped;
+	} row[] = {{"\xc2\xad", "\\u00ad"}, {"\xe2\x80\xae", "\\u202e"}, {"\xf3\xa0\x81\x81", "\\udb40\\udc41"}, {"\xf4\x8f\xbf\xbf", "\\udbff\\udfff"}};
+	char escaped_as[UTF8_ESCAPE_MAX];
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		size_t n = utf8_escape(span_of(row[i].character), escaped_as);
+
+		ck_assert_uint_eq(n, strlen(row[i].escaped));
+		ck_assert_mem_eq(escaped_as, row[i].escaped, n);
+	}
+}
+END_TEST
+
 START_TEST(well_formed_utf8_stands_as_it_is_and_nothing_else_does)
 {
 	expect_quoted("\xc3\xbc", 2, "\xc3\xbc");
@@ -319,6 +348,8 @@ Suite *reply_suite(void)
 	tcase_add_test(t, a_number_is_written_whole_into_the_last_bytes_of_a_line_or_not_at_all);
 	tcase_add_test(t, a_value_is_quoted_when_it_must_be_and_only_then);
 	tcase_add_test(t, every_ascii_byte_but_these_stands_bare);
+	tcase_add_test(t, what_nobody_sees_is_escaped);
+	tcase_add_test(t, json_has_a_character_as_one_number_or_two);
 	tcase_add_test(t, well_formed_utf8_stands_as_it_is_and_nothing_else_does);
 	tcase_add_test(t, text_that_does_not_fit_is_not_written);
 	tcase_add_test(t, a_line_never_exceeds_its_bound_and_a_field_is_whole_or_absent);
