@@ -304,7 +304,7 @@ class Stores(RestartTest):
             for _ in range(500):
                 self.assertEqual(c.reply(timeout=30).kind, "OK")
         losses = clients[0].stats()["losses_total"]
-        self.restart(daemon, 3)
+        self.restart(daemon, 3, quietly=False)
         self.assertEqual(clients[0].stats()["losses_total"], losses)
         for c in clients:
             self.assertEqual([line for line in c.barrier() if line.code == "LOST"], [])
