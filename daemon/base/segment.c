@@ -8,6 +8,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/base/poison.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -240,8 +241,7 @@ void segment_free(void *p)
 	size_t size;
 
 	memory_unpoison(b, sizeof(*b));
-	if (!b->live)
-		__builtin_trap();
+	assert(b->live);
 	b->live = 0;
 	s->live -= b->asked;
 	size = class_size(b->class);

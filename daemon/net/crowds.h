@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How many sessions each peer has: a uid of this host, an IPv4 address, or the /64 of an IPv6 address. Root and the user of the daemon on the Unix socket, and addresses of
- * loopback, are not counted: behind those may be anybody of this host. Nobody is counted as long as there is no bound.
+ * How many sessions each peer has: a uid of this host, an IPv4 address, or the /64 of an IPv6 address. Root and the user of the daemon on the Unix socket, and
+ * addresses of loopback, are not counted: behind those may be anybody of this host. Nobody is counted as long as there is no bound.
  */
 #ifndef NET_CROWDS_H
 #define NET_CROWDS_H

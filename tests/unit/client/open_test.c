@@ -35,7 +35,7 @@ START_TEST(an_address_without_a_daemon_is_told_by_errno)
 	ck_assert_int_eq(redlock_open("/nonexistent/redlockd.sock:1", PATIENCE, &c), -ENOENT);
 	ck_assert_int_eq(redlock_open("127.0.0.1:1", PATIENCE, &c), -ECONNREFUSED);
 	ck_assert_int_eq(redlock_open("[::ffff:127.0.0.1]:1", PATIENCE, &c), -ECONNREFUSED);
-	ck_assert_int_eq(redlock_open("/dev/null", PATIENCE, &c), -ECONNREFUSED);
+	ck_assert_int_eq(redlock_open("/dev/null", PATIENCE, &c), -ENOTSOCK);
 	ck_assert_int_eq(redlock_open(path, PATIENCE, &c), -ENAMETOOLONG);
 	ck_assert_int_eq(redlock_open("/tmp/x", 0, &c), -EINVAL);
 	ck_assert_ptr_null(c);

@@ -61,7 +61,8 @@ END_TEST
 
 START_TEST(root_the_daemon_and_loopback_are_not_counted)
 {
-	struct peer root = {.is_unix = true, .is_local = true}, own = {.is_unix = true, .is_local = true, .uid = OWN}, here = at("127.0.0.1:1"), here6 = at("[::1]:1"),
+	struct peer root = {.is_unix = true, .is_local = true}, own = {.is_unix = true, .is_local = true, .uid = OWN};
+	struct peer here = at("127.0.0.1:1"), here6 = at("[::1]:1"),
 		    other = {.is_unix = true, .is_local = true, .uid = 33};
 	struct crowd *crowd;
 
