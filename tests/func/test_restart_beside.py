@@ -59,6 +59,18 @@ class Signals:
             daemon.logged("notice restarted ", mark)
             self.assertEqual(c.ok("CHECK a").num("fence"), fence)
 
+    def test_a_drain_goes_on(self):
+        daemon = self.begin()
+        holder, other = self.client(daemon), self.client(daemon)
+        holder.ok("LOCK a")
+        other.ok("DRAIN in=60s")
+        self.restart(daemon)
+        other.err("LOCK b", "DRAINING")
+        holder.ok("CHECK a")
+        daemon.expect_dead = True
+        holder.ok("UNLOCK a")
+        self.assertEqual(daemon.process.wait(10), 0)
+
     def test_a_configuration_that_has_changed_takes_effect(self):
         daemon = self.begin()
         c = self.client(daemon)

@@ -202,6 +202,16 @@ class Otherwise(StoreTest):
         manager, daemon = self.managed(1)
         self.ends(manager, daemon, self.waiting(daemon), signal.SIGINT)
 
+    def test_a_daemon_that_drains(self):
+        manager, daemon = self.managed(1)
+        waiter = self.waiting(daemon)
+        other = self.client(daemon)
+        other.ok("DRAIN")
+        self.assertEqual(waiter.reply().code, "DRAINING")
+        self.assertEqual(manager.end(), 0)
+        other.eof(5)
+        self.assertEqual(manager.names(), [])
+
     def test_without_a_store(self):
         manager, daemon = self.managed(1, keeps=False)
         self.ends(manager, daemon, self.waiting(daemon))
