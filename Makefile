@@ -306,6 +306,7 @@ NET := \
 WEB := \
 	daemon/web/answer.c \
 	daemon/web/asker.c \
+	daemon/web/carry.c \
 	daemon/web/gate.c \
 	daemon/web/notation.c \
 	daemon/web/query.c \
@@ -317,18 +318,25 @@ WEB := \
 DAEMON := \
 	daemon/audit_file.c \
 	daemon/backlog.c \
+	daemon/carried.c \
+	daemon/carry.c \
 	daemon/credentials.c \
 	daemon/daemon.c \
 	daemon/descriptors.c \
 	daemon/exposition.c \
+	daemon/fdstore.c \
 	daemon/frame.c \
 	daemon/guard.c \
 	daemon/journal.c \
 	daemon/listen.c \
 	daemon/main.c \
+	daemon/once.c \
+	daemon/parcel.c \
+	daemon/program.c \
 	daemon/pump.c \
 	daemon/reach.c \
 	daemon/rest.c \
+	daemon/restart.c \
 	daemon/runtime.c \
 	daemon/site.c \
 	daemon/status.c \
@@ -336,6 +344,7 @@ DAEMON := \
 	daemon/supervise.c \
 	daemon/systemd.c \
 	daemon/timer.c \
+	daemon/trial.c \
 	daemon/wrong_port.c \
 	daemon/verifier.c
 
@@ -499,7 +508,8 @@ $(O)/gen/page.c: daemon/web/embed.sh $(PAGE) | $(FIRST)
 
 # What another build of the daemon must have alike to go on from the memory of this one.
 STRUCTURES := $(wildcard daemon/base/*.[ch] daemon/core/*.[ch] daemon/core/*.def daemon/store/*.[ch] daemon/net/carry.[ch] daemon/redis/carry.[ch] \
-              daemon/redis/parcel.[ch] daemon/redis/stream.h) daemon/backlog.h daemon/carried.h proto/span.h
+              daemon/redis/parcel.[ch] daemon/redis/stream.h) daemon/redis/resolver.h daemon/redis/told.h daemon/net/carried.[ch] daemon/net/stock.[ch] \
+              daemon/net/conn.h daemon/net/net.h daemon/backlog.[ch] daemon/carried.h daemon/journal.h proto/span.h tls/digest.h
 $(O)/gen/layout.c: daemon/layout.sh $(wildcard $(STRUCTURES)) | $(FIRST)
 	@mkdir -p $(@D)
 	$(Q)sh daemon/layout.sh $(O)/gen "$$($(CC) -dumpmachine)" $(sort $(wildcard $(STRUCTURES)))

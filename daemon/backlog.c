@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The queue in front of the memory store. It must never change a call, nor the order of the calls. */
+/* The queue in front of the stores. It must never change a call, nor the order of the calls. */
 #include "daemon/backlog.h"
 
+#include "daemon/base/mem.h"
 #include "daemon/core/journal.h"
 
-#include <assert.h>
 #include <string.h>
 
 #define NAME_MOST 512
-#define TEXT_MOST (NAME_MOST + (3 + JOURNAL_PRIORS) * VALUE_MAX + 2 * MARKER_MAX) /* bytes: name, value, new value, ticket, priors and markers */
+#define TEXT_MOST (NAME_MOST + (3 + JOURNAL_PRIORS) * VALUE_MAX + 2 * MARKER_MAX) /* bytes: name, value, new value, ticket, priors and markers of a lock */
 
 struct backlog_item {
 	STAILQ_ENTRY(backlog_item) link;
 	struct call call;
+	char *more; /* a text that is longer, of a call about no lock; else NULL */
 	char text[TEXT_MOST];
 };
 
@@ -35,29 +36,40 @@ bool backlog_is_empty(const struct backlog *b)
 	return STAILQ_EMPTY(&b->items);
 }
 
-static void keep(struct backlog_item *item, size_t *used, struct span *s)
+static char *keep(char *at, struct span *s)
 {
-	assert(s->n <= sizeof(item->text) - *used);
 	if (s->n)
-		memcpy(item->text + *used, s->p, s->n);
-	s->p = item->text + *used;
-	*used += s->n;
+		memcpy(at, s->p, s->n);
+	s->p = at;
+	return at + s->n;
 }
 
 void backlog_add(struct backlog *b, const struct call *call)
 {
 	struct backlog_item *item = pool_get(&b->pool);
-	size_t used = 0;
+	struct span *const spans[] = {&item->call.name,   &item->call.value,      &item->call.new_value, &item->call.prior,
+				      &item->call.marker, &item->call.new_marker, &item->call.ticket};
+	size_t n = 0;
+	char *at;
 
 	item->call = *call;
-	keep(item, &used, &item->call.name);
-	keep(item, &used, &item->call.value);
-	keep(item, &used, &item->call.new_value);
-	keep(item, &used, &item->call.prior);
-	keep(item, &used, &item->call.marker);
-	keep(item, &used, &item->call.new_marker);
-	keep(item, &used, &item->call.ticket);
+	for (size_t i = 0; i < sizeof(spans) / sizeof(*spans); i++)
+		n += spans[i]->n;
+	item->more = n > sizeof(item->text) ? mem_alloc(n) : NULL;
+	at = item->more ? item->more : item->text;
+	for (size_t i = 0; i < sizeof(spans) / sizeof(*spans); i++)
+		at = keep(at, spans[i]);
 	STAILQ_INSERT_TAIL(&b->items, item, link);
+}
+
+bool backlog_has(const struct backlog *b, unsigned node, struct span name)
+{
+	const struct backlog_item *item;
+
+	STAILQ_FOREACH(item, &b->items, link)
+		if (item->call.node == node && item->call.name.n > 0 && span_equal(item->call.name, name))
+			return true;
+	return false;
 }
 
 void backlog_begin_pass(struct backlog *b, unsigned calls)
@@ -91,5 +103,6 @@ void backlog_drop_first(struct backlog *b)
 	struct backlog_item *item = STAILQ_FIRST(&b->items);
 
 	STAILQ_REMOVE_HEAD(&b->items, link);
+	mem_free(item->more);
 	pool_put(&b->pool, item);
 }

@@ -6,6 +6,8 @@
 #include "daemon/base/mem.h"
 #include "daemon/internal.h"
 #include "daemon/net/admin.h"
+#include "daemon/net/carry.h"
+#include "daemon/once.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -24,12 +26,16 @@
 static int stage_runtime(struct daemon *d)
 {
 	const char *what;
-	int r = runtime_open(&d->runtime, d->conf->runtime_dir, &what);
+	const struct carried *c = d->carried;
+	int r = c ? runtime_go_on(&d->runtime, d->conf->runtime_dir, c->runtime_dir, carried_take_fd(d, c->lock_fd), carried_take_fd(d, c->folder_fd), &what)
+		  : runtime_open(&d->runtime, d->conf->runtime_dir, &what);
 
 	if (r == -EWOULDBLOCK)
 		log_event(LOG_ERROR, "start", "runtime=%s error=\"another redlockd lives there; give each its own runtime_dir\"", d->runtime.dir);
 	else if (r < 0)
 		log_event(LOG_ERROR, "start", "%s=%s error=\"%s\"", "runtime", d->runtime.dir, strerror(-r));
+	else if (!once_take(d->runtime.dir, c ? c->mark : NULL, &what) && c)
+		carried_refuse(d, what);
 	return r;
 }
 
@@ -111,10 +117,15 @@ static int stage_service(struct daemon *d)
 
 	gethostname(d->host, sizeof(d->host) - 1);
 	r = stores_configure(d);
+	if (!r && carried_service(d))
+		return 0;
+	if (!r)
+		r = stores_open(d);
 	if (r < 0) {
 		log_event(LOG_ERROR, "start", "stage=store error=\"%s\"", strerror(-r));
 		return r;
 	}
+	d->core_conf.segment = d->segment;
 	d->service = service_new(&d->core_conf);
 	return 0;
 }
@@ -122,7 +133,8 @@ static int stage_service(struct daemon *d)
 static void stage_service_stop(struct daemon *d)
 {
 	stores_release(d);
-	service_free(d->service);
+	if (d->service)
+		service_free(d->service);
 }
 
 static int stage_net(struct daemon *d)
@@ -142,6 +154,8 @@ static int stage_net(struct daemon *d)
 
 	sink.context = d;
 	d->net = net_new(d->base, &conf, &sink);
+	if (d->net && d->carried)
+		net_unpack(d->net, d->carried->net, &d->carried->fds);
 	return d->net ? 0 : -errno;
 }
 
@@ -157,6 +171,8 @@ static int stage_journal(struct daemon *d)
 	int r;
 
 	runtime_boot_id(boot_id, sizeof(boot_id));
+	if (d->carried)
+		return journal_unpack(&d->journal, d->runtime.dir, boot_id, &d->carried->journal, carried_take_fd(d, d->carried->journal_fd));
 	if (!boot_id[0])
 		log_event(LOG_WARN, "journal", "boot=unknown note=\"without %s nothing can be resumed after a restart\"", RUNTIME_BOOT_ID);
 	r = journal_open(&d->journal, d->runtime.dir, boot_id, clock_boottime());
@@ -182,9 +198,10 @@ struct stage {
 };
 
 static const struct stage stages[] = {
-	{"runtime", stage_runtime, stage_runtime_stop, true},
 	{"limits", stage_limits, NULL, false},
 	{"systemd", stage_systemd, stage_systemd_stop, true},
+	{"carried", carried_start, carried_stop, false},
+	{"runtime", stage_runtime, stage_runtime_stop, true},
 	{"descriptors", stage_descriptors, NULL, true},
 	{"loop", stage_loop, stage_loop_stop, false},
 	{"pump", pump_start, pump_stop, false},
@@ -194,8 +211,10 @@ static const struct stage stages[] = {
 	{"site", site_start, site_stop, false},
 	{"journal", stage_journal, stage_journal_stop, false},
 	{"stores", stores_start, stores_stop, true},
+	{"restart", restart_start, restart_stop, false},
 	{"supervise", supervise_start, supervise_stop, false},
 	{"listen", listen_start, NULL, true},
+	{"resume", carried_resume, NULL, false},
 };
 
 #define STAGES (sizeof(stages) / sizeof(*stages))
@@ -242,14 +261,26 @@ static void daemon_loop(struct daemon *d)
 		if (!d->ready)
 			supervise_tick(d);
 		pump_pass(d);
-		event_base_loop(d->base, daemon_sleeps(d) ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK);
+		restart_pass(d);
+		if (!d->stopped)
+			event_base_loop(d->base, daemon_sleeps(d) ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK);
 	}
 	/* Carries out the calls that are queued for the memory store. The number of passes is bounded, because renewals never end. */
-	for (unsigned passes = 0; passes == 0 || (pump_is_behind(d) && passes < LAST_PASSES); passes++)
+	for (unsigned passes = 0; d->restart.phase != RESTART_OVER && (passes == 0 || (pump_is_behind(d) && passes < LAST_PASSES)); passes++)
 		pump_pass(d);
 }
 
-int daemon_run(struct conf *conf, const struct daemon_args *args)
+/* Whether another program, or this one again, goes on in this process. */
+static bool goes_on_in_place(const struct daemon *d)
+{
+	return d->restart.phase == RESTART_OVER && d->restart.way == IN_PLACE;
+}
+
+/*
+ * From the first stage to the last, and back. *ret_segment: what is handed over in place; NULL: the process ends. *ends: it is to end as soon as it has
+ * started; and afterwards, whether what goes on in place is to end.
+ */
+static int daemon_live(struct conf *conf, const struct daemon_args *args, bool *ends, struct segment **ret_segment)
 {
 	struct daemon *d = mem_alloc(sizeof(*d));
 	size_t started = 0;
@@ -269,13 +300,34 @@ int daemon_run(struct conf *conf, const struct daemon_args *args)
 		if (r >= 0)
 			started++;
 	}
+	if (r >= 0 && *ends)
+		supervise_end(d, "signal=TERM");
 	if (r >= 0)
 		daemon_loop(d);
+	*ret_segment = goes_on_in_place(d) ? d->segment : NULL;
+	*ends = d->restart.failed;
 	while (started-- > 0)
 		if (stages[started].stop)
 			stages[started].stop(d);
+	free(d);
+	return r;
+}
+
+int daemon_run(struct conf *conf, const struct daemon_args *args)
+{
+	struct segment *segment;
+	bool ends = false;
+	int r;
+
+	for (;;) {
+		r = daemon_live(conf, args, &ends, &segment);
+		if (!segment)
+			break;
+		r = carry_exec(ends ? NULL : args->program, segment);
+		if (r < 0)
+			log_event(LOG_ERROR, "restart", "program=%s error=\"%s\" note=\"the daemon goes on as it is\"", args->program->path, strerror(-r));
+	}
 	if (r >= 0)
 		log_event(LOG_NOTICE, "stopped", "pid=%d", (int)getpid());
-	free(d);
 	return exit_status(r < 0 ? r : 0);
 }

@@ -4,11 +4,13 @@
 #define DAEMON_H
 
 #include "conf/conf.h"
+#include "daemon/program.h"
 
 struct daemon_args {
 	const char *config;      /* path of the configuration file; NULL: none */
 	const char *const *sets; /* --set, in order */
 	size_t set_count;
+	const struct program *program; /* for a restart in place */
 };
 
 /* Runs until SIGTERM or SIGINT. Returns the exit status of the process (sysexits.h). conf is borrowed; a reload changes it. After log_init. */

@@ -108,6 +108,9 @@ static void on_verified(void *context, uint64_t number, bool ok)
 	struct event event = {.kind = EVENT_VERIFIED, .verified = {.number = number, .ok = ok}};
 	struct daemon *d = context;
 
+	if (!d->verifying) /* it took too long for a restart, and was answered */
+		return;
+	d->verifying = false;
 	if (ok)
 		proofs_keep(d->proofs, d->users);
 	pump_step(d, &event);
@@ -180,6 +183,8 @@ void guard_verify(struct daemon *d, const struct effect *effect)
 {
 	size_t count = d->users ? d->users->count : 0, i = 0;
 
+	d->verifying = true;
+	d->verified_number = effect->verify.number;
 	while (i < count && !span_equal(effect->verify.user, span_of(d->users->user[i].name)))
 		i++;
 	if (i < count && proofs_try(d->proofs, i, effect->verify.secret, effect->verify.secret_n)) {
@@ -190,6 +195,16 @@ void guard_verify(struct daemon *d, const struct effect *effect)
 		d->proofs->tried = count;
 	verifier_begin(d->verifier, effect->verify.number, i < count ? d->users->user[i].hash : NULL, decoy_of(d, effect->verify.user), effect->verify.secret,
 	               effect->verify.secret_n);
+}
+
+void guard_give_up(struct daemon *d)
+{
+	struct event event = {.kind = EVENT_VERIFIED, .verified = {.number = d->verified_number, .ok = false}};
+
+	if (!d->verifying)
+		return;
+	d->verifying = false;
+	pump_step(d, &event);
 }
 
 void guard_audit(struct daemon *d, struct span line)

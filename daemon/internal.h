@@ -16,6 +16,7 @@
 #include "daemon/reach.h"
 #include "daemon/redis/upstream.h"
 #include "daemon/rest.h"
+#include "daemon/restart.h"
 #include "daemon/runtime.h"
 #include "daemon/store/memory.h"
 #include "daemon/store/state.h"
@@ -34,7 +35,10 @@ struct daemon {
 	struct service *service;
 	struct core_conf core_conf;
 	struct effects effects;
-	struct backlog backlog;    /* store: memory */
+	struct segment *segment;   /* in which the service stands, and all that a restart hands over; NULL: ordinary memory, so there is no such restart */
+	struct carried *carried;   /* what the process before this one has handed over, as long as something of it is to be taken; else NULL */
+	struct restart restart;
+	struct backlog *backlog;   /* in the segment */
 	int64_t wall_ahead_us;     /* wall_known: CLOCK_REALTIME - CLOCK_BOOTTIME, as it was at the first step of the loop pass */
 	bool held_back;            /* calls to the stores wait for the next pass */
 	struct instant begun;      /* wall_known: the first step of the loop pass */
@@ -53,6 +57,8 @@ struct daemon {
 	struct rules *rules, *old_rules; /* as the service has them; NULL: none */
 	struct conf_users *users;        /* NULL: none */
 	struct verifier *verifier;
+	bool verifying;                  /* a secret is being verified: the one of this number */
+	uint64_t verified_number;
 	struct proofs *proofs;           /* guard.c: of the secrets that were right; NULL: there are no users */
 	struct audit_file audit;
 	char host[256];
@@ -62,12 +68,12 @@ struct daemon {
 	int timer_fd;
 	struct event *timer_event;
 	struct instant armed; /* when the timer expires; INSTANT_NEVER: not set */
-	struct event *signal_event[4];
+	struct event *signal_event[5];
 	struct event *tick_event; /* ready, watchdog, status, state file */
 	struct instant started, watchdog_at, status_at;
 	char status[160];
 	bool ready, stopping, stopped;
-	bool owes_reloading, owes_ready, owes_stopping; /* notifications that the service manager has not taken yet: sent again at the next tick */
+	bool owes_reloading, owes_ready, owes_stopping, owes_removal; /* notifications that the service manager has not taken yet: sent again at the next tick */
 	struct instant stop_at;
 };
 
@@ -86,6 +92,9 @@ bool pump_is_behind(const struct daemon *d); /* the next pass must come without 
 int pump_start(struct daemon *d);
 void pump_stop(struct daemon *d);
 void pump_time(struct daemon *d); /* the timer has expired */
+void pump_send_kept(struct daemon *d); /* sends the calls to Redis that a restart has kept */
+void pump_begin_backlog(struct daemon *d);
+void pump_drop_backlog(struct daemon *d);
 
 void timer_arm(struct daemon *d); /* for the moment at which the service must step */
 int timer_start(struct daemon *d);
@@ -100,7 +109,9 @@ void site_stop(struct daemon *d);
 void exposition_write(const struct daemon *d, struct buf *out);
 
 /* stores.c: the store behind the service, and the configuration that the service sees. */
-int stores_configure(struct daemon *d);
+int stores_configure(struct daemon *d); /* fills core_conf */
+int stores_open(struct daemon *d);      /* opens the memory store anew */
+int stores_go_on(struct daemon *d);     /* the memory store that was carried goes on */
 int stores_start(struct daemon *d);
 void stores_stop(struct daemon *d);
 void stores_release(struct daemon *d);
@@ -115,6 +126,7 @@ void guard_stop(struct daemon *d);
 void guard_reload(struct daemon *d, struct core_conf *ret_core);
 void guard_reloaded(struct daemon *d);
 void guard_verify(struct daemon *d, const struct effect *effect);
+void guard_give_up(struct daemon *d); /* a secret that is being verified counts as wrong */
 void guard_audit(struct daemon *d, struct span line);
 void guard_write(struct daemon *d); /* once a pass */
 
@@ -124,6 +136,32 @@ void supervise_hold_signals(bool hold);
 int supervise_start(struct daemon *d); /* releases the signals, which it handles from then on */
 void supervise_stop(struct daemon *d);
 void supervise_tick(struct daemon *d);
+void supervise_end(struct daemon *d, const char *why); /* begins to end; why: for the log */
+
+/* restart.c: a restart that no client notices, as the old process sees it. */
+int restart_start(struct daemon *d);
+void restart_stop(struct daemon *d);
+void restart_ask(struct daemon *d); /* SIGUSR2 */
+bool restart_takes_over(struct daemon *d); /* SIGTERM: whether a restart by the service manager begins in place of the end */
+void restart_give_up(struct daemon *d, const char *why); /* if one is under way */
+void restart_pass(struct daemon *d); /* at the end of each pass of the loop, outside all steps */
+bool restart_keeps_call(const struct daemon *d, const struct call *call); /* to Redis */
+void restart_resume(struct daemon *d); /* the next process: sends what was kept */
+bool restart_keeps_secret(struct daemon *d, const struct effect *effect); /* EFFECT_VERIFY: true: it was kept */
+
+/* carry.c: packs, and hands over. */
+int carry_pack(struct daemon *d); /* 0 or -errno: then nothing was packed */
+int carry_store(struct daemon *d); /* BY_MANAGER, after carry_pack: to the service manager. 0 or -errno */
+/* After all stages have stopped. Returns only if the program cannot be started, -errno: then this one must begin anew. program NULL: it shall, 0. */
+int carry_exec(const struct program *program, struct segment *s);
+
+/* carried.c: what the process before this one has handed over. */
+int carried_start(struct daemon *d);
+void carried_stop(struct daemon *d);
+void carried_refuse(struct daemon *d, const char *why); /* closes what was carried: the daemon goes on as after a crash */
+int carried_take_fd(struct daemon *d, size_t place); /* the caller owns it; -1: there is none */
+bool carried_service(struct daemon *d); /* whether the service goes on */
+int carried_resume(struct daemon *d); /* the last stage: what was kept goes out, and what nobody took is closed */
 
 /* wrong_port.c: the answer to HTTP. */
 void wrong_port_answer(struct daemon *d, uint64_t session);

@@ -79,15 +79,20 @@ static bool journal_take(struct journal *j, int r, struct instant now)
 	return true;
 }
 
-int journal_open(struct journal *j, const char *dir, const char *boot_id, struct instant now)
+static int journal_begin_run(struct journal *j, const char *dir, const char *boot_id)
 {
-	int fd, r;
-
 	*j = (struct journal){.fd = -1, .most = JOURNAL_FILE_MAX, .rest = SPAN(""), .pause_us = JOURNAL_PAUSE_US};
 	memcpy(j->boot_id, boot_id, strnlen(boot_id, JOURNAL_BOOT_MAX - 1));
 	j->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (j->dir < 0)
-		return -errno;
+	return j->dir < 0 ? -errno : 0;
+}
+
+int journal_open(struct journal *j, const char *dir, const char *boot_id, struct instant now)
+{
+	int fd, r = journal_begin_run(j, dir, boot_id);
+
+	if (r < 0)
+		return r;
 	fd = openat(j->dir, FILE_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0 && errno == ENOENT)
 		return 0;
@@ -97,6 +102,34 @@ int journal_open(struct journal *j, const char *dir, const char *boot_id, struct
 	if (!journal_take(j, r, now))
 		journal_forget(j);
 	return 0;
+}
+
+void journal_pack(struct journal *j, struct journal_mark *ret_mark, int *ret_fd)
+{
+	assert(!journal_has_news(j) && !j->in_image);
+	*ret_mark = (struct journal_mark){j->size,  j->snapshot_at, j->live,   j->live_count, j->count,   j->unusable,
+	                                  j->told,  j->stale,       j->grudge, j->pause_us,   j->retry_at};
+	*ret_fd = j->fd;
+	j->fd = -1;
+}
+
+int journal_unpack(struct journal *j, const char *dir, const char *boot_id, const struct journal_mark *mark, int fd)
+{
+	int r = journal_begin_run(j, dir, boot_id);
+
+	j->fd = fd;
+	j->size = fd >= 0 ? mark->size : 0;
+	j->snapshot_at = mark->snapshot_at;
+	j->live = mark->live;
+	j->live_count = mark->live_count;
+	j->count = mark->count;
+	j->unusable = mark->unusable || (fd < 0 && mark->size > 0);
+	j->told = mark->told;
+	j->stale = mark->stale || j->unusable != mark->unusable; /* the file got lost: a snapshot takes its place before anything is appended */
+	j->grudge = mark->grudge;
+	j->pause_us = mark->pause_us;
+	j->retry_at = mark->retry_at;
+	return r;
 }
 
 bool journal_next(struct journal *j, struct span *ret_record)

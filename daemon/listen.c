@@ -2,6 +2,9 @@
 /* Where the daemon listens: at the sockets that were passed to it, or at the configured addresses. */
 #include "daemon/internal.h"
 
+#include "daemon/net/carry.h"
+#include "daemon/net/listener.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -122,6 +125,19 @@ static int listen_tls(struct daemon *d)
 	return r < 0 ? listen_failed("tls", tcp_text(c->listen.tls_host, c->listen.tls_port, where, sizeof(where)), r) : 0;
 }
 
+/* At the sockets of the process before, if they are for this address. */
+static int listen_web(struct daemon *d)
+{
+	int fd[LISTENER_ADDRESSES_MAX];
+	size_t n = d->carried && strcmp(d->carried->web, d->conf->listen.http.label) == 0 ? d->carried->web_fds : 0;
+
+	if (n == 0 || n > LISTENER_ADDRESSES_MAX)
+		return web_listen(d->web);
+	for (size_t i = 0; i < n; i++)
+		fd[i] = carried_take_fd(d, d->carried->web_fd + i);
+	return web_unpack(d->web, fd, n);
+}
+
 /*
  * Passed sockets replace the configured ones, but listen.tls only if one of them is called tls. It is the last stage, so that a client connects to a daemon
  * that is ready. listen.http stays as configured.
@@ -132,8 +148,9 @@ int listen_start(struct daemon *d)
 
 	if (!r)
 		r = d->systemd.sockets_n > 0 ? listen_passed(d) : listen_configured(d);
-	if (r < 0 || !d->web)
+	if (r < 0)
 		return r;
-	r = web_listen(d->web);
+	net_listen_no_more(d->net);
+	r = d->web ? listen_web(d) : 0;
 	return r < 0 ? listen_failed("http", d->conf->listen.http.label, r) : 0;
 }

@@ -167,9 +167,11 @@ static bool descriptors_fill(void)
 
 int main(int argc, char **argv)
 {
-	struct options o = {0};
+	static struct program program;
+	struct options o = {.args.program = &program};
 	int status = EX_OK;
 
+	program_init(&program, argv);
 	if (!descriptors_fill())
 		return EX_UNAVAILABLE;
 	options_read(&o, argc, argv);

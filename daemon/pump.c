@@ -6,7 +6,9 @@
 #include "daemon/internal.h"
 
 #include "daemon/base/clock.h"
+#include "daemon/base/mem.h"
 
+#include <limits.h>
 #include <string.h>
 
 #define PASS_CALLS 256           /* calls of the memory store that one pass carries out: they take about as long as PASS_US */
@@ -36,16 +38,26 @@ static void pump_ask_memory(struct daemon *d, const struct call *call)
 	service_step(d->service, &event, &d->effects);
 }
 
-/* Each answer of the memory store may cause another call. A pass carries out PASS_CALLS at most; the others wait, in order, for the next pass. */
+static void pump_keep_call(struct daemon *d, const struct call *call)
+{
+	struct segment *before = mem_use(d->segment);
+
+	backlog_add(d->backlog, call);
+	mem_use(before);
+}
+
+/*
+ * Each answer of the memory store may cause another call. A pass carries out PASS_CALLS at most; the others wait, in order, for the next pass. Those to Redis
+ * wait during a restart, for the next process.
+ */
 static void pump_call(struct daemon *d, const struct call *call)
 {
-	if (d->upstream) {
+	if (d->upstream ? restart_keeps_call(d, call) : !backlog_lets_pass(d->backlog))
+		pump_keep_call(d, call);
+	else if (d->upstream)
 		upstream_call(d->upstream, call);
-	} else if (backlog_lets_pass(&d->backlog)) {
+	else
 		pump_ask_memory(d, call);
-	} else {
-		backlog_add(&d->backlog, call);
-	}
 }
 
 static void pump_effect(struct daemon *d, const struct effect *effect)
@@ -82,7 +94,8 @@ static void pump_effect(struct daemon *d, const struct effect *effect)
 	case EFFECT_JOURNAL: /* pump_records has added it */
 		break;
 	case EFFECT_VERIFY:
-		guard_verify(d, effect);
+		if (!restart_keeps_secret(d, effect))
+			guard_verify(d, effect);
 		break;
 	case EFFECT_AUDIT:
 		guard_audit(d, effect->audit.text);
@@ -129,16 +142,29 @@ static void pump_backlog(struct daemon *d)
 {
 	struct call call;
 
-	while (backlog_first(&d->backlog, &call)) {
+	while (backlog_first(d->backlog, &call)) {
 		pump_ask_memory(d, &call);
-		backlog_drop_first(&d->backlog);
+		backlog_drop_first(d->backlog);
 		pump_effects(d);
 	}
 }
 
 bool pump_is_behind(const struct daemon *d)
 {
-	return !backlog_is_empty(&d->backlog);
+	return !d->upstream && !backlog_is_empty(d->backlog);
+}
+
+void pump_send_kept(struct daemon *d)
+{
+	struct call call;
+
+	if (!d->upstream)
+		return;
+	backlog_begin_pass(d->backlog, UINT_MAX);
+	while (backlog_first(d->backlog, &call)) {
+		upstream_call(d->upstream, &call);
+		backlog_drop_first(d->backlog);
+	}
 }
 
 void pump_time(struct daemon *d)
@@ -336,8 +362,10 @@ void pump_pass(struct daemon *d)
 {
 	struct instant now;
 
-	backlog_begin_pass(&d->backlog, PASS_CALLS);
-	pump_backlog(d);
+	if (!d->upstream) {
+		backlog_begin_pass(d->backlog, PASS_CALLS);
+		pump_backlog(d);
+	}
 	pump_journal(d);
 	now = clock_boottime();
 	d->held_back = d->upstream && upstream_flush(d->upstream, now, d->stopped || !rest_may_yield(&d->rest, now));
@@ -350,11 +378,29 @@ void pump_pass(struct daemon *d)
 	d->wall_known = false;
 }
 
+void pump_drop_backlog(struct daemon *d)
+{
+	if (d->backlog)
+		backlog_release(d->backlog);
+	mem_free(d->backlog);
+	d->backlog = NULL;
+}
+
+void pump_begin_backlog(struct daemon *d)
+{
+	struct segment *before = mem_use(d->segment);
+
+	d->backlog = mem_alloc(sizeof(*d->backlog));
+	backlog_init(d->backlog);
+	mem_use(before);
+	backlog_begin_pass(d->backlog, PASS_CALLS);
+}
+
 int pump_start(struct daemon *d)
 {
+	if (!d->backlog)
+		pump_begin_backlog(d);
 	effects_init(&d->effects);
-	backlog_init(&d->backlog);
-	backlog_begin_pass(&d->backlog, PASS_CALLS);
 	rest_init(&d->rest);
 	d->pass_end = INSTANT_NEVER;
 	return timer_start(d);
@@ -364,5 +410,5 @@ void pump_stop(struct daemon *d)
 {
 	timer_stop(d);
 	effects_release(&d->effects);
-	backlog_release(&d->backlog);
+	pump_drop_backlog(d);
 }

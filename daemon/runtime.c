@@ -84,6 +84,21 @@ int runtime_open(struct runtime *r, const char *configured, const char **ret_wha
 	return rc;
 }
 
+int runtime_go_on(struct runtime *r, const char *configured, const char *dir, int lock, int folder, const char **ret_what)
+{
+	*ret_what = "runtime directory";
+	if (lock >= 0 && folder >= 0 && runtime_choose(r, configured) == 0 && strcmp(r->dir, dir) == 0) {
+		r->lock = lock;
+		r->folder = folder;
+		return 0;
+	}
+	if (lock >= 0)
+		close(lock);
+	if (folder >= 0)
+		close(folder);
+	return runtime_open(r, configured, ret_what);
+}
+
 void runtime_close(struct runtime *r)
 {
 	if (r->lock >= 0)

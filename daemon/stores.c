@@ -5,6 +5,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "daemon/core/quorum.h"
+#include "daemon/redis/carry.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -111,6 +112,16 @@ static bool listens_beyond_this_host(const struct daemon *d)
 	return beyond;
 }
 
+static void seed_keyfile(struct memory_conf *memory, struct state_conf *state, char run_id[41])
+{
+	struct rng rng;
+
+	rng_seed_from_system(memory->seed);
+	rng_init(&rng, memory->seed);
+	rng_hex(&rng, run_id, 40);
+	state->keyfile = 1 + (uint32_t)rng_below(&rng, UINT32_MAX);
+}
+
 static int memory_open(struct daemon *d)
 {
 	static const char *const word[] = {[STATE_FIRST] = "first", [STATE_CLEAN] = "clean", [STATE_KEPT] = "kept", [STATE_CRASH] = "crash"};
@@ -118,16 +129,12 @@ static int memory_open(struct daemon *d)
 	struct state_conf state_conf = {.dir = d->runtime.dir, .boot_id = boot_id, .remote = listens_beyond_this_host(d),
 	                                .lease_us = d->conf->max_lease + d->conf->max_delay,
 	                                .guard_us = quarantine_us(d->conf->max_lease, d->conf->max_delay)};
-	struct memory_conf memory_conf = {.skew_us = SKEW_US, .run_id = run_id};
+	struct memory_conf memory_conf = {.skew_us = SKEW_US, .run_id = run_id, .segment = d->segment};
 	enum state_found found;
 	const char *why;
-	struct rng rng;
 	int r;
 
-	rng_seed_from_system(memory_conf.seed);
-	rng_init(&rng, memory_conf.seed);
-	rng_hex(&rng, run_id, 40);
-	state_conf.keyfile = 1 + (uint32_t)rng_below(&rng, UINT32_MAX);
+	seed_keyfile(&memory_conf, &state_conf, run_id);
 	runtime_boot_id(boot_id, sizeof(boot_id));
 	state_conf.now = clock_boottime();
 	state_conf.began = runtime_began();
@@ -164,15 +171,45 @@ static void memory_mark(struct daemon *d)
 
 static int configure_memory(struct daemon *d)
 {
-	int r = memory_open(d);
-
-	if (r < 0)
-		return r;
-	memory_mark(d);
 	d->core_conf.store = "memory";
 	d->core_conf.set = "memory";
 	d->core_conf.nodes = 1;
 	d->core_conf.label[0] = "memory";
+	return 0;
+}
+
+int stores_open(struct daemon *d)
+{
+	int r;
+
+	if (d->conf->store == STORE_REDIS)
+		return 0;
+	r = memory_open(d);
+	if (!r)
+		memory_mark(d);
+	return r;
+}
+
+/* The mark names the new keyfile, which holds all keys. */
+int stores_go_on(struct daemon *d)
+{
+	char run_id[41] = "";
+	struct state_conf state_conf = {.dir = d->runtime.dir};
+	struct memory_conf memory_conf = {.segment = d->segment};
+	int r;
+
+	if (!d->carried->memory)
+		return 0;
+	seed_keyfile(&memory_conf, &state_conf, run_id);
+	d->state = d->carried->state;
+	r = state_adopt(&d->state, &state_conf);
+	if (r < 0)
+		return r;
+	d->state_open = true;
+	d->memory = d->carried->memory;
+	memory_conf.file = d->state.keys;
+	memory_adopt(d->memory, &memory_conf);
+	memory_mark(d);
 	return 0;
 }
 
@@ -214,13 +251,13 @@ static struct upstream_address address_of(const struct conf_address *a, struct u
 	return to;
 }
 
-/* The file may be a pipe or a terminal, and never answer: a signal ends the daemon meanwhile. With Redis that is no crash. */
-static int password_first(const struct conf *c, char **ret_password, char **ret_sentinel_password)
+/* The file may be a pipe or a terminal, and never answer: a signal ends the daemon meanwhile, unless it has sessions already. With Redis that is no crash. */
+static int password_first(const struct conf *c, bool goes_on, char **ret_password, char **ret_sentinel_password)
 {
 	int r;
 
 	*ret_sentinel_password = NULL;
-	supervise_hold_signals(false);
+	supervise_hold_signals(goes_on);
 	r = conf_password(c, ret_password);
 	supervise_hold_signals(true);
 	if (r < 0) {
@@ -257,7 +294,7 @@ static int redis_start(struct daemon *d)
 	};
 	struct upstream_sink sink = pump_upstream_sink;
 	char *password, *sentinel_password;
-	int r = password_first(c, &password, &sentinel_password);
+	int r = password_first(c, d->carried, &password, &sentinel_password);
 
 	if (r < 0)
 		return r;
@@ -278,6 +315,8 @@ static int redis_start(struct daemon *d)
 	secret_free(sentinel_password);
 	if (r < 0)
 		return r;
+	if (d->upstream && d->carried)
+		upstream_unpack(d->upstream, d->carried->upstream, &d->carried->fds);
 	return d->upstream ? 0 : -ENOMEM;
 }
 
@@ -287,7 +326,8 @@ int stores_start(struct daemon *d)
 
 	if (d->conf->store == STORE_REDIS)
 		return redis_start(d);
-	pump_step(d, &event);
+	if (!d->carried)
+		pump_step(d, &event);
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
+#include "daemon/fdstore.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -17,7 +18,7 @@
 #define SOCKET_UNIT_TCP  "127.0.0.1:7420"
 #define GOODBYE_US (700 * MSEC) /* how long the last lines may take to go out */
 
-static const int signal_number[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
+static const int signal_number[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
 #define SIGNALS (sizeof(signal_number) / sizeof(*signal_number))
 _Static_assert(SIGNALS == sizeof(((struct daemon *)NULL)->signal_event) / sizeof(struct event *), "an event each");
 
@@ -30,14 +31,17 @@ static void supervise_tell(struct daemon *d)
 		d->owes_ready = systemd_ready(&d->systemd) == -EAGAIN;
 	if (d->owes_stopping && !d->owes_ready && !d->owes_reloading)
 		d->owes_stopping = systemd_stopping(&d->systemd) == -EAGAIN;
+	if (d->owes_removal && d->ready && !d->owes_ready)
+		d->owes_removal = fdstore_remove(&d->systemd, CARRIED_PARCEL) == -EAGAIN || fdstore_remove(&d->systemd, CARRIED_SEGMENT) == -EAGAIN;
 }
 
-static void supervise_end(struct daemon *d, const char *why)
+void supervise_end(struct daemon *d, const char *why)
 {
 	struct event event = {.kind = EVENT_STOP};
 
-	if (d->stopping)
+	if (d->stopping || d->restart.phase == RESTART_OVER)
 		return;
+	restart_give_up(d, "the daemon ends");
 	d->stopping = true;
 	log_event(LOG_NOTICE, "stopping", "%s", why);
 	d->owes_stopping = true;
@@ -168,7 +172,9 @@ static void on_signal(evutil_socket_t number, short what, void *context)
 		supervise_reload(context);
 	else if (number == SIGUSR1)
 		status_log(context);
-	else
+	else if (number == SIGUSR2)
+		restart_ask(context);
+	else if (number != SIGTERM || !restart_takes_over(context))
 		supervise_end(context, number == SIGTERM ? "signal=TERM" : "signal=INT");
 }
 

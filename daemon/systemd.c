@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define LISTEN_FDS_START 3
+#define SYSTEMD_PASSED_MAX 64
 
 /* Decimal digits only, no sign, no blanks. */
 static int number_parse(const char *text, uint64_t max, uint64_t *ret_value)
@@ -174,35 +175,58 @@ static int name_take(const char **names, char ret_name[SYSTEMD_NAME_SIZE])
 	return 0;
 }
 
-static size_t names_count(const char *names)
+static bool name_is_kept(const char *name)
+{
+	return strncmp(name, SYSTEMD_KEPT, strlen(SYSTEMD_KEPT)) == 0;
+}
+
+static size_t names_count(const char *names, size_t *ret_kept)
 {
 	size_t n = 1;
 
+	*ret_kept = name_is_kept(names);
 	while ((names = strchr(names, ':'))) {
 		names++;
 		n++;
+		*ret_kept += name_is_kept(names);
 	}
 	return n;
+}
+
+/* What this daemon gave to the manager itself is no socket to listen at. */
+static int socket_take(struct systemd *s, int fd, const char **names)
+{
+	struct systemd_socket one = {.fd = fd};
+	int r = fd_close_on_exec(fd);
+
+	if (!r)
+		r = name_take(names, one.name);
+	if (r < 0)
+		return r;
+	if (name_is_kept(one.name)) {
+		if (s->kept_n < SYSTEMD_KEPT_MAX)
+			s->kept[s->kept_n++] = one;
+		else
+			close(fd);
+		return 0;
+	}
+	s->sockets[s->sockets_n++] = one;
+	return 0;
 }
 
 static int sockets_take(struct systemd *s, size_t n)
 {
 	const char *names = getenv("LISTEN_FDNAMES");
-	size_t i;
-	int r;
+	size_t kept = 0;
+	int r = 0;
 
-	if (names && names_count(names) != n)
+	if (names && names_count(names, &kept) != n)
 		return -EINVAL;
-	for (i = 0; i < n; i++) {
-		s->sockets[i].fd = LISTEN_FDS_START + (int)i;
-		r = fd_close_on_exec(s->sockets[i].fd);
-		if (!r)
-			r = name_take(&names, s->sockets[i].name);
-		if (r < 0)
-			return r;
-	}
-	s->sockets_n = n;
-	return 0;
+	if (n - kept > SYSTEMD_SOCKETS_MAX)
+		return -E2BIG;
+	for (size_t i = 0; !r && i < n; i++)
+		r = socket_take(s, LISTEN_FDS_START + (int)i, &names);
+	return r;
 }
 
 static int sockets_read(struct systemd *s)
@@ -215,9 +239,21 @@ static int sockets_read(struct systemd *s)
 		return ours < 0 ? ours : 0;
 	if (number_parse(text, INT32_MAX, &n) < 0)
 		return -EINVAL;
-	if (n > SYSTEMD_SOCKETS_MAX)
+	if (n > SYSTEMD_PASSED_MAX)
 		return -E2BIG;
 	return n ? sockets_take(s, n) : 0;
+}
+
+/* Since systemd 254 $FDSTORE says how many descriptors the manager keeps. Before, only the unit knows. */
+static bool store_read(void)
+{
+	const char *text = getenv("FDSTORE");
+	uint64_t most = 0;
+
+	if (text && number_parse(text, INT32_MAX, &most) == 0)
+		return most > 0;
+	text = getenv("REDLOCKD_FDSTORE");
+	return text && *text;
 }
 
 /* --- begin and end ------------------------------------------------------------------------------------------------- */
@@ -241,12 +277,57 @@ int systemd_init(struct systemd *ret_systemd)
 		r = watchdog_read(&s);
 	if (!r)
 		r = notify_open(&s);
+	s.keeps = s.fd >= 0 && store_read();
 	environment_forget();
 	if (r < 0)
 		systemd_release(&s);
 	else
 		*ret_systemd = s;
 	return r;
+}
+
+static void number_set(const char *name, int64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRId64, value);
+	setenv(name, text, 1);
+}
+
+static void sockets_set(const struct systemd *s)
+{
+	char names[SYSTEMD_SOCKETS_MAX * SYSTEMD_NAME_SIZE] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < s->sockets_n; i++)
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ":" : "", s->sockets[i].name);
+	number_set("LISTEN_PID", getpid());
+	number_set("LISTEN_FDS", (int64_t)s->sockets_n);
+	setenv("LISTEN_FDNAMES", names, 1);
+}
+
+int systemd_environment(const struct systemd *s)
+{
+	char path[sizeof(s->address.sun_path) + 1];
+	size_t n = s->address_size > 0 ? s->address_size - offsetof(struct sockaddr_un, sun_path) : 0;
+
+	for (size_t i = 0; i < s->sockets_n; i++)
+		if (s->sockets[i].fd != LISTEN_FDS_START + (int)i)
+			return -EBADF;
+	if (s->sockets_n > 0)
+		sockets_set(s);
+	if (s->watchdog_us > 0) {
+		number_set("WATCHDOG_USEC", s->watchdog_us);
+		number_set("WATCHDOG_PID", getpid());
+	}
+	if (s->fd < 0)
+		return 0;
+	memcpy(path, s->address.sun_path, n);
+	path[n] = '\0';
+	if (!path[0])
+		path[0] = '@';
+	setenv("NOTIFY_SOCKET", path, 1);
+	return 0;
 }
 
 void systemd_release(struct systemd *s)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The protocols of systemd without libsystemd: sd_notify(3), sd_watchdog_enabled(3), sd_listen_fds_with_names(3).
+ * The protocols of systemd without libsystemd: sd_notify(3), sd_watchdog_enabled(3), sd_listen_fds_with_names(3). The descriptor store: fdstore.h.
  *
- * systemd_init reads the variables of systemd and then unsets them, so no child inherits them. Without systemd all functions
- * succeed and do nothing. Call systemd_init once, before there are threads; the loop thread alone uses the result.
+ * systemd_init reads the variables of systemd and then unsets them, so no child inherits them; systemd_environment sets them again, for a program that
+ * takes the place of this one. Without systemd all functions succeed and do nothing. Call systemd_init once, before there are threads; the loop thread alone
+ * uses the result.
  */
 #ifndef SYSTEMD_H
 #define SYSTEMD_H
@@ -16,6 +17,8 @@
 
 #define SYSTEMD_SOCKETS_MAX 8
 #define SYSTEMD_NAME_SIZE   256
+#define SYSTEMD_KEPT        "redlockd-" /* what the names of descriptors begin with that this daemon gave to the manager */
+#define SYSTEMD_KEPT_MAX    8
 
 struct systemd_socket {
 	int fd;                       /* close-on-exec; the caller takes it over and closes it */
@@ -29,6 +32,9 @@ struct systemd {
 	int64_t watchdog_us; /* the manager expects WATCHDOG=1 at least this often, and advises twice as often; 0: no watchdog */
 	struct systemd_socket sockets[SYSTEMD_SOCKETS_MAX];
 	size_t sockets_n; /* $LISTEN_FDS, when $LISTEN_PID is this process */
+	struct systemd_socket kept[SYSTEMD_KEPT_MAX]; /* passed as well: what an earlier process gave to the manager; the names begin with SYSTEMD_KEPT */
+	size_t kept_n;
+	bool keeps; /* the manager keeps descriptors of the unit: $FDSTORE says so, or $REDLOCKD_FDSTORE, which the unit sets */
 };
 
 /*
@@ -37,6 +43,9 @@ struct systemd {
  */
 int systemd_init(struct systemd *ret_systemd) __attribute__((warn_unused_result));
 void systemd_release(struct systemd *s); /* the passed sockets are not closed */
+
+/* Sets the variables again as they were, for this pid. The passed sockets must stand at their descriptors. -EBADF: they began elsewhere than at 3. */
+int systemd_environment(const struct systemd *s) __attribute__((warn_unused_result));
 
 /* 0 if sent or if there is no manager, else -errno. These functions never block: -EAGAIN if the socket of the manager is full. */
 int systemd_ready(const struct systemd *s);     /* READY=1: after start, and after a reload */

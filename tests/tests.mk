@@ -77,6 +77,15 @@ $(O)/planted/%: tests/sim/mutant/%.patch $(O)/redlockd $(O)/parts.a tests/sim/pl
 	$(call say,CC)
 	$(Q)$(LINK) $(MUTANT_FLAGS) -o $@ $$(cat $@.sources) $(call obj,daemon/main.c) $(O)/parts.a $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT)
 
+# The daemon as a build of other structures: it cannot read what this one leaves in memory for the next process.
+$(O)/other-layout/layout.o: daemon/layout.sh | $(FIRST)
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)sh daemon/layout.sh $(@D) another && $(COMPILE) -c -o $@ $(@D)/layout.c
+$(O)/other-layout/redlockd: $(O)/other-layout/layout.o $(call obj,daemon/main.c) $(O)/parts.a
+	$(call say,LD)
+	$(Q)$(LINK) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT)
+
 # The simulator and the fuzzers, which print each event and effect.
 SAME_WRAP := service_step service_snapshot
 $(O)/same-worlds: $(call obj,tests/same/effects.c tests/same/worlds.c $(filter-out %/main.c,$(WORLD)) $(SIM)) $(O)/parts.a
@@ -159,7 +168,7 @@ UNIT_PATIENCE ?= 8
 unit: $(O)/unit ## unit tests; UNIT_ARGS= names the suites to run
 	@CK_TIMEOUT_MULTIPLIER=$(UNIT_PATIENCE) $(O)/unit $(UNIT_ARGS)
 
-func: all $(O)/clock_shim.so $(O)/market ## function tests: real daemons, real Redis servers; FUNC_ARGS= names the tests to run
+func: all $(O)/other-layout/redlockd $(O)/clock_shim.so $(O)/market ## function tests: real daemons, real Redis servers; FUNC_ARGS= names the tests to run
 	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/func/run.py $(FUNC_ARGS)
 
 servers: ## the Redis and Valkey of a later Debian in $(O)/servers, for REDIS_SERVER= of unit, func and faults
@@ -206,6 +215,9 @@ load: all $(O)/load ## load and limits: many sessions, many names, floods beside
 	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/load/run.py $(if $(SEED),--seed $(SEED)) $(CASE)
 load-short: all $(O)/load ## a selection of the load cases, at small size
 	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/load/run.py --short $(if $(SEED),--seed $(SEED)) $(CASE)
+
+restart-load: all $(O)/load ## 1,000 clients and 200,000 requests over five restarts by SIGUSR2: requests, failures, the longest pause; in memory, and on three Redis servers
+	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/load/run.py $(if $(SEED),--seed $(SEED)) restarts restarts-redis
 
 SCENARIO ?=
 BENCH_PROGRAMS := $(O)/drive $(O)/ceiling $(O)/load
@@ -284,6 +296,9 @@ compilers: ## clean builds with gcc, with clang and with sanitizers
 
 exposure: ## how systemd judges the sandbox of the unit, held under a ceiling
 	@sh tests/systemd/exposure.sh
+
+systemd: all ## restarts under a systemd of its own, while clients hold, wait and ask (as root)
+	+@MAKE="$(SUBMAKE)" sh tests/systemd/restart.sh $(O)
 
 installed: $(O)/redlockd $(O)/redlock $(O)/libredlock.a ## what install puts where, and that it works from there
 	+@CC="$(CC)" MAKE="$(SUBMAKE)" sh tests/install.sh

@@ -18,7 +18,7 @@
 
 #define MAGIC    UINT64_C(0x31746d67736c6472) /* "rdlsgmt1" */
 #define CLASSES  160
-#define LAYOUT   64
+#define LAYOUT   80
 #define STEP     ((size_t)1 << 20) /* by which the file grows at least */
 #define ATTEMPTS 16
 #define PAGE     ((uintptr_t)4096)

@@ -20,7 +20,7 @@
 struct segment; /* stands at the beginning of the memory itself */
 
 /*
- * layout: names the structures that stand in it (layout.h); at most 63 bytes. place: a random number, so that its address is as hard to guess as all others.
+ * layout: names the structures that stand in it (layout.h); at most 79 bytes. place: a random number, so that its address is as hard to guess as all others.
  * NULL with errno: the system lends none.
  */
 struct segment *segment_new(const char *layout, uint64_t place);

@@ -31,7 +31,7 @@ bool asker_open(struct web *w, struct asker *a, struct evhttp_request *req)
 
 	while (i < WEB_SESSIONS && all->slot[i])
 		i++;
-	if (i == WEB_SESSIONS)
+	if (i == WEB_SESSIONS || w->paused)
 		return false;
 	all->slot[i] = a;
 	if (++all->generation[i] == 0)
@@ -182,6 +182,18 @@ int askers_init(struct web *w)
 	TAILQ_INIT(&w->askers.due);
 	w->askers.work = event_new(w->base, -1, 0, on_work, w);
 	return w->askers.work ? 0 : -ENOMEM;
+}
+
+void askers_end(struct web *w)
+{
+	for (unsigned i = 0; i < WEB_SESSIONS; i++) {
+		struct asker *a = w->askers.slot[i];
+
+		if (!a)
+			continue;
+		asker_close(a);
+		a->over(a);
+	}
 }
 
 void askers_silence(struct web *w)

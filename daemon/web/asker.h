@@ -37,6 +37,7 @@ struct askers {
 };
 
 int askers_init(struct web *w);
+void askers_end(struct web *w); /* the service hears that their clients are gone, and whoever holds one that it is over */
 void askers_silence(struct web *w); /* no callback of the sink follows */
 void askers_release(struct web *w);
 

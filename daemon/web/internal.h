@@ -27,6 +27,7 @@ struct web {
 	unsigned streams_n;
 	struct event *beat; /* once a second, while there are streams */
 	bool stopping;
+	bool paused;          /* for a restart */
 };
 
 #endif

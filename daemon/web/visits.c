@@ -41,7 +41,7 @@ static void listener_enable(struct evhttp_bound_socket *bound, void *on)
 		evconnlistener_disable(l);
 }
 
-static void visits_accept(struct web *w, bool on)
+void visits_accept(struct web *w, bool on)
 {
 	w->visits.paused = !on;
 	evhttp_foreach_bound_socket(w->http, listener_enable, on ? w : NULL);
@@ -105,7 +105,7 @@ static void on_sweep(evutil_socket_t fd, short what, void *context)
 		else if (visit_has_left(v) || visit_is_late(v, now))
 			visit_shut(v);
 	}
-	if (w->visits.paused && !w->stopping && w->visits.count < VISITS_MOST && !instant_before(now, w->visits.pause_end))
+	if (w->visits.paused && !w->stopping && !w->paused && w->visits.count < VISITS_MOST && !instant_before(now, w->visits.pause_end))
 		visits_accept(w, true);
 	if (w->visits.count > 0 || (w->visits.paused && !w->stopping))
 		visits_sweep_soon(w);
@@ -230,6 +230,16 @@ static void listener_watch(struct evhttp_bound_socket *bound, void *context)
 void visits_watch_listeners(struct web *w)
 {
 	evhttp_foreach_bound_socket(w->http, listener_watch, w);
+}
+
+bool visits_are_over(const struct web *w)
+{
+	const struct visit *v;
+
+	TAILQ_FOREACH(v, &w->visits.all, next)
+		if (!visit_is_over(v))
+			return false;
+	return true;
 }
 
 size_t visits_unsent(const struct web *w)

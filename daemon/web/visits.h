@@ -48,10 +48,12 @@ void visits_release(struct web *w); /* after evhttp_free */
 
 /* The connection of a request that has come. */
 struct visit *visit_of(struct web *w, struct evhttp_request *req);
+bool visits_are_over(const struct web *w);
 /* Whether its peer may have this connection as a stream, of `most` streams. */
 bool visit_may_stream(const struct web *w, const struct visit *v, unsigned most);
 size_t visits_unsent(const struct web *w); /* bytes of answers that the clients have not read yet */
 void visit_shut(struct visit *v); /* evhttp sees the end of the connection, and frees it */
+void visits_accept(struct web *w, bool on);
 /* The listening sockets were added: watches over their errors. */
 void visits_watch_listeners(struct web *w);
 

@@ -11,6 +11,7 @@
 #define WEB_WEB_H
 
 #include "daemon/base/buf.h"
+#include "daemon/base/fdlist.h"
 #include "daemon/base/peer.h"
 
 #include <stddef.h>
@@ -53,6 +54,15 @@ void web_set_token(struct web *w, const char *token);
 
 int web_listen(struct web *w); /* 0 or -errno, as net_listen_… */
 void web_stop(struct web *w);  /* stops listening, and ends all streams */
+
+/* For a restart: nothing is accepted, the service hears that all sessions are gone, and requests for locks are answered with an error. Answers go out. */
+void web_pause(struct web *w);
+void web_resume(struct web *w);
+bool web_is_idle(const struct web *w); /* no connection is open: each request was answered */
+/* In a pause: appends the listening sockets, which the caller owns. Returns how many. Nothing but web_free may follow. */
+size_t web_pack(struct web *w, struct fdlist *fds);
+/* In place of web_listen: listens at sockets of web_pack. 0 or -ENOMEM; owns them. */
+int web_unpack(struct web *w, const int *fd, size_t n);
 
 void web_send(struct web *w, uint64_t session, const void *bytes, size_t n);
 void web_await_sent(struct web *w, uint64_t session);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The load cases. Each plays one load, checks its figures against bounds, and returns them as a line of text. The bounds are explained below."""
 import resource
+import signal
 import statistics
 import time
 
@@ -16,6 +17,8 @@ RENEWALS_LEAST = 25000  # fewer renewals are not judged: what else the daemon do
 ACCEPTED_LEAST = 2000  # sessions a second, a tenth of the figure measured on two busy processors
 RATIO_MOST = 3.0  # p99 of well-behaved clients beside a flood, relative to their p99 without it
 UNNOTICED_US = 500  # less than that is always permitted: where there are two processors, the clients share theirs with the flood
+PAUSE_MOST_MS = 100 if ROOMY else 500  # of a client while the daemon is restarted; where processors are few, the clients take them from it
+THINK_MS = 50  # of clients while the daemon is restarted
 MANY = {"limits": {"clients": 20000, "locks": 1000000, "waiting": 1000000}}
 
 
@@ -72,6 +75,38 @@ def stops(count, holders=200):
         holder.close()
         scene.finish()
     return "%d names, lease 2s, the daemon stopped 12 times for 0.1 s: no name at risk; %.0f renewals/s, longest gap %d ms" % (count, renewals, gap)
+
+
+def restarts(clients, requests, times, redis=0):
+    """The daemon is restarted in place while clients lock and unlock. None may be refused, hung up or answered twice."""
+    descriptors(clients + 200)
+    with Scene(redis, MANY) as scene:
+        mix = scene.generator("mix", clients, THINK_MS, "mix/", rig.seed)
+        mix.ask("connect", "connected")
+        told, pauses = {"n": 0, "wrong": 0}, []
+        for i in range(times):
+            mix.say("begin")
+            mark = scene.daemon.log_size()
+            scene.daemon.send_signal(signal.SIGUSR2)
+            scene.daemon.logged("notice restarted ", mark, 60)
+            while True:
+                time.sleep(0.3)
+                some = mix.ask("end", "mix")  # the generator goes on counting
+                if told["n"] + some["n"] >= requests * (i + 1) / times:
+                    break
+            pauses.append(some["max_us"] / 1e3)
+            for key in told:
+                told[key] += some[key]
+        mix.say("begin")
+        time.sleep(1)
+        calm = mix.ask("end", "mix")
+        mix.close()
+        scene.finish()
+    said = "%d clients, %d restarts: %d requests, %d failures; the longest took %.0f ms (%s), without a restart %.0f ms" % (
+        clients, times, told["n"], told["wrong"], max(pauses), " ".join("%.0f" % pause for pause in pauses), calm["max_us"] / 1e3)
+    demand(told["wrong"] == 0, said)
+    demand(max(pauses) <= PAUSE_MOST_MS, said)
+    return said
 
 
 def left_in_redis(scene):
@@ -313,6 +348,8 @@ FULL = {
     "sessions-memory": lambda: sessions(10000, 20),
     "sessions-redis": lambda: sessions(10000, 20, redis=3),
     "stops": lambda: stops(50000),
+    "restarts": lambda: restarts(1000, 200000, 5),
+    "restarts-redis": lambda: restarts(1000, 200000, 5, redis=3),
     "names": lambda: held(1000000, 30, 0, "30s", holders=1000),
     "names-10s": lambda: held(500000, 30, 0, "10s", holders=500),
     "lists": lambda: lists(1000000, 10, "30s", holders=1000, most_ms=20),
@@ -327,6 +364,7 @@ LOOSE = dict(intervals=2, seconds=0.4, most=20.0)
 SHORT = {
     "sessions-memory": lambda: sessions(1000, 1),
     "stops": lambda: stops(50000),
+    "restarts": lambda: restarts(200, 10000, 3),
     "names": lambda: held(50000, 3, 0, "10s", holders=200),
     "lists": lambda: lists(50000, 2, "10s", holders=200),
     "burst-wait": lambda: burst(1000, "30s"),

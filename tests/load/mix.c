@@ -53,6 +53,10 @@ static void mix_line(struct peer *p, char *line, size_t n)
 		m.wrong++;
 		return;
 	}
+	if (!c->asked_us) { /* an answer that nobody asked for */
+		m.wrong++;
+		return;
+	}
 	samples_add(&m.took, gen_clock() - c->asked_us);
 	m.wrong += strncmp(line, "OK ", 3) != 0;
 	c->holds = !c->holds;

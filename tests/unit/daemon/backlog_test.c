@@ -2,11 +2,20 @@
 /* daemon/backlog.c: calls come out as they went in, whatever becomes of the memory that they pointed to. */
 #include "daemon/backlog.h"
 
+#include "daemon/base/mem.h"
+#include "daemon/base/segment.h"
+
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
 
 static struct backlog b;
+
+static void on_stray(void *context, const void *at, size_t size, size_t offset, uintptr_t word)
+{
+	(void)context;
+	fprintf(stderr, "%p of %zu bytes, at %zu: %lx\n", at, size, offset, (unsigned long)word);
+}
 
 static void setup(void)
 {
@@ -101,6 +110,54 @@ START_TEST(a_pass_carries_out_no_more_than_its_calls_in_whatever_order_they_come
 }
 END_TEST
 
+START_TEST(a_text_of_any_length_is_kept)
+{
+	static char text[100000];
+	struct call call;
+
+	memset(text, 'x', sizeof(text));
+	for (size_t n = 1; n < sizeof(text); n = 3 * n + 1) {
+		backlog_add(&b, &(struct call){.id = n, .name = SPAN("queue"), .value = {text, n}, .ticket = SPAN("daemon")});
+		ck_assert(backlog_first(&b, &call));
+		ck_assert(span_equal(call.name, SPAN("queue")) && span_equal(call.ticket, SPAN("daemon")));
+		ck_assert(span_equal(call.value, (struct span){text, n}));
+		backlog_drop_first(&b);
+	}
+}
+END_TEST
+
+START_TEST(a_call_is_found_by_its_node_and_name)
+{
+	backlog_add(&b, &(struct call){.node = 1, .name = SPAN("a")});
+	backlog_add(&b, &(struct call){.node = 2, .name = SPAN("")});
+	ck_assert(backlog_has(&b, 1, SPAN("a")));
+	ck_assert(!backlog_has(&b, 2, SPAN("a")));
+	ck_assert(!backlog_has(&b, 1, SPAN("b")));
+	ck_assert(!backlog_has(&b, 2, SPAN(""))); /* calls about no name have no order */
+	backlog_drop_first(&b);
+	ck_assert(!backlog_has(&b, 1, SPAN("a")));
+}
+END_TEST
+
+/* What it has stands in the memory that was in use when it was added to. */
+START_TEST(all_of_it_stands_in_a_segment)
+{
+	struct segment *s = segment_new("backlog", 3), *before = mem_use(s);
+	struct backlog *in = mem_alloc(sizeof(*in));
+	static char text[10000];
+
+	backlog_init(in);
+	backlog_add(in, &(struct call){.name = SPAN("a"), .value = {text, sizeof(text)}});
+	backlog_add(in, &(struct call){.name = SPAN("b")});
+	mem_use(before);
+	ck_assert_uint_eq(segment_strays(s, on_stray, NULL), 0);
+	backlog_release(in);
+	mem_free(in);
+	ck_assert_uint_eq(segment_live(s), 0);
+	segment_close(s);
+}
+END_TEST
+
 Suite *backlog_suite(void)
 {
 	Suite *suite = suite_create("backlog");
@@ -110,6 +167,9 @@ Suite *backlog_suite(void)
 	tcase_add_test(c, calls_come_in_their_order_with_all_that_they_point_to);
 	tcase_add_test(c, the_longest_of_all_fits_and_what_points_nowhere_stays_empty);
 	tcase_add_test(c, a_pass_carries_out_no_more_than_its_calls_in_whatever_order_they_come);
+	tcase_add_test(c, a_text_of_any_length_is_kept);
+	tcase_add_test(c, a_call_is_found_by_its_node_and_name);
+	tcase_add_test(c, all_of_it_stands_in_a_segment);
 	suite_add_tcase(suite, c);
 	return suite;
 }

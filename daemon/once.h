@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A state that one process hands over to the next is used once: <runtime_dir>/handover names it by a random number, and each start removes that file before it
+ * does anything else there. So a state that another process ran with, or that was left over, is never taken. The directory is locked meanwhile (runtime.h).
+ */
+#ifndef ONCE_H
+#define ONCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Before the state is handed over. 0 or a negative errno: then nothing may be handed over. */
+int once_put(const char *dir, const uint64_t mark[2]) __attribute__((warn_unused_result));
+/* At each start. *ret_why, for people, if it is false: the state of that number must not be used. mark NULL: there is none. */
+bool once_take(const char *dir, const uint64_t mark[2], const char **ret_why);
+
+#endif

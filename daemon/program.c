@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See program.h. */
+#include "daemon/program.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define REPLACED " (deleted)" /* the file was replaced between the start and now: its successor has its name */
+
+void program_init(struct program *i, char *const *argv)
+{
+	ssize_t n = readlink("/proc/self/exe", i->path, sizeof(i->path) - 1);
+	char *end;
+
+	i->path[n > 0 ? n : 0] = '\0';
+	i->argv = argv;
+	end = strstr(i->path, REPLACED);
+	if (end && strcmp(end, REPLACED) == 0)
+		*end = '\0';
+}
+
+int program_exec(const struct program *i)
+{
+	if (!i->path[0])
+		return -ENOENT;
+	execve(i->path, i->argv, environ);
+	return -errno;
+}

@@ -1,0 +1,348 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A restart beside other things: signals, TLS, the web listener, secrets, passed sockets, stores that do not answer."""
+import contextlib
+import os
+import signal
+import socket
+import threading
+import time
+
+from authority import Authority, TlsClient
+from manager import Manager
+from process import descriptors_of, free_port, until
+from resumable import resume_fences, with_grace
+from restarts import RestartTest, on_stores
+from test_guard import SECRET, crypt_line
+from web import Events, Metrics, free_web
+
+
+@on_stores(0, 1)
+class Signals:
+    """Signals that come while a restart is under way."""
+    COST = 8
+
+    def test_SIGUSR2_twice_at_once(self):
+        daemon = self.begin()
+        c = self.client(daemon)
+        fence = c.ok("LOCK a").num("fence")
+        for gap in (0, 0.001, 0.01, 0.03, 0.06):
+            mark = daemon.log_size()
+            daemon.send_signal(signal.SIGUSR2)
+            time.sleep(gap)
+            daemon.send_signal(signal.SIGUSR2)
+            daemon.logged("notice restarted ", mark)
+            self.assertEqual(c.ok("CHECK a").num("fence"), fence)
+        until(lambda: daemon.log().count("restarted ") >= daemon.log().count("signal=USR2"), "all restarts are over")
+        self.assertEqual(c.ok("CHECK a").num("fence"), fence)
+
+    def test_SIGTERM_meanwhile_ends_the_daemon_as_always(self):
+        for gap in (0, 0.005, 0.02, 0.05):
+            daemon = self.begin()
+            holder, waiter = self.client(daemon), self.client(daemon)
+            holder.ok("LOCK a")
+            waiter.begin("@w LOCK a wait=60s")
+            daemon.send_signal(signal.SIGUSR2)
+            time.sleep(gap)
+            self.assertEqual(daemon.finish()[0], 0)
+            self.assertEqual([(line.tag, line.code) for line in waiter.eof(5)], [("@w", "DRAINING")])
+            holder.eof(5)
+
+    def test_SIGHUP_meanwhile(self):
+        daemon = self.begin()
+        c = self.client(daemon)
+        fence = c.ok("LOCK a").num("fence")
+        for gap in (0, 0.01, 0.05):
+            mark = daemon.log_size()
+            daemon.send_signal(signal.SIGUSR2)
+            time.sleep(gap)
+            daemon.send_signal(signal.SIGHUP)
+            daemon.logged("notice restarted ", mark)
+            self.assertEqual(c.ok("CHECK a").num("fence"), fence)
+
+    def test_a_drain_goes_on(self):
+        daemon = self.begin()
+        holder, other = self.client(daemon), self.client(daemon)
+        holder.ok("LOCK a")
+        other.ok("DRAIN in=60s")
+        self.restart(daemon)
+        other.err("LOCK b", "DRAINING")
+        holder.ok("CHECK a")
+        daemon.expect_dead = True
+        holder.ok("UNLOCK a")
+        self.assertEqual(daemon.process.wait(10), 0)
+
+    def test_a_configuration_that_has_changed_takes_effect(self):
+        daemon = self.begin()
+        c = self.client(daemon)
+        c.ok("LOCK a")
+        daemon.config += "limits: {locks: 2}\n"
+        daemon.write_config()
+        self.restart(daemon)
+        c.ok("LOCK b")
+        c.err("LOCK c", "LIMIT")
+
+    def test_an_address_that_has_changed(self):
+        """What was listened at is closed; sessions stay."""
+        daemon = self.begin(tcp=True)
+        unix, tcp, before = self.client(daemon), self.client(daemon, tcp=True), daemon.tcp
+        tcp.ok("LOCK a")
+        daemon.tcp = ("127.0.0.1", free_port())
+        daemon.config = daemon.config.replace(str(before[1]), str(daemon.tcp[1]))
+        daemon.write_config()
+        self.restart(daemon)
+        with self.assertRaises(OSError):
+            socket.create_connection(before, 1)
+        self.client(daemon, tcp=True).busy("LOCK a")
+        unix.busy("LOCK a")
+        tcp.ok("CHECK a")
+
+
+@on_stores(0, 3)
+class Leaks:
+    COST = 6
+
+    def test_many_restarts_leave_nothing_behind(self):
+        daemon = self.begin()
+        clients = [self.client(daemon) for _ in range(10)]
+        for i, c in enumerate(clients):
+            c.ok("LOCK n%d" % i)
+        self.restart(daemon)
+        before, memory = descriptors_of(daemon.pid), self.segment(daemon)
+        self.restart(daemon, 15)
+        self.assertEqual(descriptors_of(daemon.pid), before)
+        self.assertLess(self.segment(daemon), memory + 100)
+        self.assertEqual(len([name for name in os.listdir(daemon.runtime_dir) if name.startswith(("keys", "handover"))]), not self.STORES)
+        for i, c in enumerate(clients):
+            c.ok("UNLOCK n%d" % i)
+
+    @staticmethod
+    def segment(daemon):
+        """The blocks of 512 bytes that the daemon hands over."""
+        with open("/proc/%d/maps" % daemon.pid) as maps:
+            inode = next(line.split()[4] for line in maps if "/memfd:redlockd" in line)
+        folder = "/proc/%d/fd" % daemon.pid
+        return next(os.stat(os.path.join(folder, fd)).st_blocks for fd in os.listdir(folder) if str(os.stat(os.path.join(folder, fd)).st_ino) == inode)
+
+
+class Tls(RestartTest):
+    COST = 4
+
+    def test_a_session_inside_TLS_is_told_and_resumes(self):
+        ca = Authority()
+        self.addCleanup(ca.remove)
+        cert, key = ca.sign("/CN=localhost")
+        address = ("127.0.0.1", free_port())
+        daemon = self.begin({"listen": {"tls": "%s:%d" % address}, "tls": {"cert_file": cert, "key_file": key}})
+        secure, plain = TlsClient(address, ca.client_context()), self.client(daemon)
+        self.addCleanup(secure.close)
+        ticket = with_grace(secure)
+        fence = secure.ok("LOCK a").num("fence")
+        plain.begin("@w LOCK a wait=60s")
+        for _ in range(2):
+            self.restart(daemon)
+            self.assertEqual([str(line) for line in secure.eof(5)], ["! DRAIN in_ms=0"])
+            secure = TlsClient(address, ca.client_context())
+            self.addCleanup(secure.close)
+            self.assertEqual(resume_fences(secure, ticket), {"a": fence})
+        self.assertEqual(plain.inbox, [])
+        secure.ok("UNLOCK a")
+        self.assertEqual(plain.reply("@w").kind, "OK")
+
+
+class Pages(RestartTest):
+    COST = 4
+
+    def test_the_web_listener_goes_on(self):
+        web = free_web()
+        daemon = self.begin({"listen": {"http": web.listen}})
+        c = self.client(daemon)
+        c.ok("LOCK a")
+        for _ in range(3):
+            stream = Events(web)
+            mark = daemon.log_size()
+            daemon.send_signal(signal.SIGUSR2)
+            while "notice restarted " not in daemon.log(mark):
+                self.assertEqual(web.ask("/livez").status, 200)  # nobody is refused meanwhile
+            self.assertTrue(stream.ended())
+            stream.close()
+            self.assertEqual([row["name"] for row in web.ask("/api/v1/snapshot").json["locks"]], ["a"])
+            self.assertEqual(Metrics(web.ask("/metrics").text).value("redlockd_locks_held"), 1)
+        self.assertEqual(len(c.ok("LIST sessions").rows), 1)
+        c.ok("CHECK a")
+
+    def test_another_address_of_the_web_listener(self):
+        one, two = free_web(), free_web()
+        daemon = self.begin({"listen": {"http": one.listen}})
+        self.assertEqual(one.ask("/livez").status, 200)
+        daemon.config = daemon.config.replace(one.listen, two.listen)
+        daemon.write_config()
+        self.restart(daemon)
+        self.assertEqual(two.ask("/livez").status, 200)
+        with self.assertRaises(OSError):
+            one.ask("/livez")
+
+
+class Secrets(RestartTest):
+    """AUTH takes its time."""
+    COST = 8
+
+    def test_no_AUTH_fails_through_a_restart(self):
+        daemon = self.begin(start=False)
+        with open(os.path.join(daemon.folder, "users"), "w") as users:
+            users.write(crypt_line("ann", SECRET))
+        daemon.config += "auth: {users_file: users}\n"
+        daemon.start()
+        clients = [self.client(daemon) for _ in range(12)]
+        for _ in range(2):
+            for i, c in enumerate(clients):
+                c.send('AUTH ann "%s"' % (SECRET if i % 4 else "wrong"))
+            self.restart(daemon)
+            for i, c in enumerate(clients):
+                answer = c.reply(timeout=30)
+                self.assertEqual(answer.kind, "OK" if i % 4 else "ERR", answer)
+
+    def test_a_restart_while_a_secret_is_verified(self):
+        """Each is another one, so that each takes its time; SIGUSR2 comes at any moment."""
+        daemon = self.begin(start=False)
+        with open(os.path.join(daemon.folder, "users"), "w") as users:
+            users.write("".join(crypt_line("u%d" % i, SECRET) for i in range(8)))
+        daemon.config += "auth: {users_file: users}\n"
+        daemon.start()
+        clients = [self.client(daemon) for _ in range(8)]
+        for i, c in enumerate(clients):
+            c.send('@a AUTH u%d "%s"' % (i, SECRET))
+        self.restart(daemon, 3)
+        for c in clients:
+            self.assertEqual(c.reply("@a", 30).kind, "OK")
+
+
+class Passed(RestartTest):
+    COST = 4
+
+    def test_passed_sockets_stay_and_nobody_listens_elsewhere(self):
+        daemon = self.begin(start=False)
+        sock = socket.socket(socket.AF_UNIX)
+        self.addCleanup(sock.close)
+        sock.bind(os.path.join(daemon.folder, "passed"))
+        sock.listen(64)
+        manager = Manager(daemon, [sock], keeps=False)
+        self.addCleanup(manager.close)
+        manager.start().ready()
+        daemon.addr = sock.getsockname()
+        c = self.client(daemon)
+        c.ok("LOCK a")
+        for _ in range(3):
+            mark = daemon.log_size()
+            manager.said.clear()
+            daemon.send_signal(signal.SIGUSR2)
+            daemon.logged("notice ready .* unix=no tcp=no passed=1 ", mark)
+            until(lambda: manager.heard("READY"), "the manager hears from it")
+            self.client(daemon).busy("LOCK a")
+        c.ok("CHECK a")
+        self.assertEqual(daemon.finish()[0], 0)
+        self.assertTrue(os.path.exists(daemon.addr))
+
+    def test_a_state_that_cannot_be_read_leaves_the_passed_sockets_open(self):
+        daemon = self.begin(start=False)
+        path = self.own_program(daemon)
+        sock = socket.socket(socket.AF_UNIX)
+        self.addCleanup(sock.close)
+        sock.bind(os.path.join(daemon.folder, "passed"))
+        sock.listen(64)
+        manager = Manager(daemon, [sock], keeps=False)
+        self.addCleanup(manager.close)
+        manager.start().ready()
+        daemon.addr = sock.getsockname()
+        c = self.client(daemon)
+        self.replace(path, self.of_another_layout())
+        mark = daemon.log_size()
+        daemon.send_signal(signal.SIGUSR2)
+        daemon.logged("notice ready .* passed=1 ", mark)
+        c.eof(5)
+        self.client(daemon).ok("PING")
+
+    def test_the_watchdog_is_fed_by_the_next_program(self):
+        daemon = self.begin(env={"WATCHDOG_USEC": "400000"})
+        for _ in range(2):
+            self.restart(daemon)
+            daemon.notify.forget()
+            for _ in range(3):
+                daemon.notify.wait("WATCHDOG=1", daemon.process)
+                daemon.notify.forget()
+
+
+class Stores(RestartTest):
+    """Redis servers that do not answer while the daemon waits for them."""
+    STORES, COST = 3, 10
+
+    def test_a_server_that_stands_still_delays_and_fails_nothing(self):
+        daemon = self.begin()
+        c = self.client(daemon)
+        fence = c.ok("LOCK a").num("fence")
+        self.servers[1].freeze()
+        c.ok("LOCK b")
+        begin = time.monotonic()
+        mark = daemon.log_size()
+        daemon.send_signal(signal.SIGUSR2)
+        c.ok("LOCK c", 20)
+        daemon.logged("notice restarted ", mark)
+        self.assertLess(time.monotonic() - begin, 3)
+        self.assertEqual(c.ok("CHECK a").num("fence"), fence)
+        self.servers[1].thaw()
+        until(lambda: c.joined() == 3, "the server counts again", 30)
+        self.restart(daemon)
+        self.assertEqual(c.ok("CHECK a").num("fence"), fence)
+
+    def test_a_server_that_is_down(self):
+        daemon = self.begin()
+        c = self.client(daemon)
+        c.ok("LOCK a")
+        self.servers[0].kill()
+        mark = daemon.log_size()
+        daemon.send_signal(signal.SIGUSR2)
+        daemon.logged("notice restarted ", mark)
+        c.ok("LOCK b", 20)
+        c.ok("CHECK a")
+        self.servers[0].start()
+        until(lambda: c.joined() == 3, "the server counts again", 30)
+
+    def test_renewals_without_an_end(self):
+        """So many locks are renewed that some call is under way at any time."""
+        daemon = self.begin({"lease": "1s", "max_lease": "2s"})
+        clients = [self.client(daemon) for _ in range(4)]
+        for k, c in enumerate(clients):
+            c.send(*["LOCK n%d/%d" % (k, i) for i in range(500)])
+        for c in clients:
+            for _ in range(500):
+                self.assertEqual(c.reply(timeout=30).kind, "OK")
+        losses = clients[0].stats()["losses_total"]
+        self.restart(daemon, 3, quietly=False)
+        self.assertEqual(clients[0].stats()["losses_total"], losses)
+        for c in clients:
+            self.assertEqual([line for line in c.barrier() if line.code == "LOST"], [])
+
+
+class Together(RestartTest):
+    """Clients that come and go all the while."""
+    COST = 6
+
+    def test_connections_come_and_go(self):
+        daemon = self.begin(tcp=True)
+        faults, stopped = [], threading.Event()
+
+        def come_and_go(number):
+            while not stopped.is_set():
+                try:
+                    with daemon.client(tcp=number % 2) as c:
+                        c.ok("LOCK x%d wait=10s" % (number % 3))
+                except (OSError, AssertionError) as fault:
+                    faults.append(fault)
+        threads = [threading.Thread(target=come_and_go, args=(i,)) for i in range(8)]
+        for thread in threads:
+            thread.start()
+        with contextlib.ExitStack() as stack:
+            stack.callback(lambda: [thread.join() for thread in threads])
+            stack.callback(stopped.set)
+            self.restart(daemon, 5)
+        self.assertEqual(faults, [])
+        until(lambda: daemon.client().stats()["locks_held"] == 0, "all is free again")

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A restart that cannot be: the daemon carries on; or it starts as after a crash, and never wrong."""
+import os
+import signal
+import stat
+
+from process import until
+from resumable import resume_fences, with_grace
+from restarts import RestartTest, on_stores
+
+
+class CarriesOn(RestartTest):
+    """The program or the configuration on disk does not start."""
+    COST = 10
+
+    def carries_on(self, daemon, c, pattern):
+        mark = daemon.log_size()
+        waiter = self.client(daemon)
+        waiter.begin("@w LOCK a wait=60s")
+        daemon.send_signal(signal.SIGUSR2)
+        daemon.logged(pattern, mark)
+        self.assertNotIn("restarted", daemon.log(mark))
+        self.assertEqual(waiter.inbox, [])
+        c.ok("UNLOCK a")
+        self.assertEqual(waiter.reply("@w").kind, "OK")
+        waiter.ok("UNLOCK a")
+        c.ok("LOCK a")
+
+    def test_a_program_that_does_not_start(self):
+        daemon = self.begin(start=False)
+        path = self.own_program(daemon)
+        daemon.start()
+        c = self.client(daemon)
+        c.ok("LOCK a")
+        os.rename(path, path + ".old")
+        self.carries_on(daemon, c, r"error restart .*No such file or directory")
+        for script, why in (("exit 1", "does not start"), ("echo strange >&2; kill -SEGV $$", "ended by a signal")):
+            with open(path, "w") as out:
+                out.write("#!/bin/sh\n%s\n" % script)
+            os.chmod(path, 0o755)
+            self.carries_on(daemon, c, r"error restart .*%s" % why)
+        self.assertRegex(daemon.log(), "(?m)^strange$")
+        with open(path, "w") as out:
+            out.write("no program\n")
+        os.chmod(path, stat.S_IRUSR)
+        self.carries_on(daemon, c, r"error restart .*(Permission denied|Exec format error|does not start)")
+        os.replace(path + ".old", path)
+        self.restart(daemon)
+        c.ok("CHECK a")
+
+    def test_a_check_that_takes_too_long(self):
+        daemon = self.begin(start=False)
+        path = self.own_program(daemon)
+        daemon.start()
+        c = self.client(daemon)
+        c.ok("LOCK a")
+        os.unlink(path)
+        with open(path, "w") as out:
+            out.write("#!/bin/sh\nexec sleep 1000\n")
+        os.chmod(path, 0o755)
+        self.carries_on(daemon, c, r"error restart .*takes too long")
+
+    def test_a_mistake_in_the_configuration(self):
+        daemon = self.begin()
+        c = self.client(daemon)
+        c.ok("LOCK a")
+        good = daemon.config
+        daemon.config = good + "leese: 3s\n"
+        daemon.write_config()
+        self.carries_on(daemon, c, r"error restart .*the configuration has a mistake")
+        self.assertIn("unknown key 'leese'", daemon.log())
+        daemon.config = good
+        daemon.write_config()
+        self.restart(daemon)
+        c.ok("CHECK a")
+
+    def test_a_program_that_passes_its_check_and_cannot_be_run(self):
+        """All is packed by then: this process goes on from it itself."""
+        daemon = self.begin(start=False)
+        path = self.own_program(daemon)
+        daemon.start()
+        c = self.client(daemon)
+        fence = c.ok("LOCK a").num("fence")
+        os.unlink(path)
+        with open(path, "w") as out:
+            out.write("#!/bin/sh\nrm \"$0\"\n")
+        os.chmod(path, 0o755)
+        mark = daemon.log_size()
+        daemon.send_signal(signal.SIGUSR2)
+        daemon.logged("notice restarted ", mark)
+        self.assertRegex(daemon.log(mark), r"error restart program=.*No such file")
+        self.assertEqual(c.ok("CHECK a").num("fence"), fence)
+        c.ok("UNLOCK a")
+
+
+@on_stores(0, 1)
+class AsAfterACrash:
+    COST = 8
+
+    def prepared(self, **options):
+        daemon = self.begin(start=False, **options)
+        self.path = self.own_program(daemon)
+        daemon.start().joined()
+        graceful, plain = self.client(daemon), self.client(daemon)
+        ticket = with_grace(graceful)
+        return daemon, ticket, graceful.ok("LOCK a").num("fence"), [graceful, plain], plain.ok("LOCK b")
+
+    def crashed(self, daemon, ticket, fence, clients, _):
+        for c in clients:
+            c.eof(5)
+        with daemon.client() as other, daemon.client() as third:
+            third.busy("LOCK b")
+            self.assertEqual(resume_fences(other, ticket), {"a": fence})
+            other.ok("UNLOCK a")
+            self.assertGreater(third.ok("LOCK a wait=5s").num("fence"), fence)
+
+    def test_a_program_that_cannot_read_the_state(self):
+        state = self.prepared(tcp=True)
+        daemon = state[0]
+        self.replace(self.path, self.of_another_layout())
+        mark = daemon.log_size()
+        daemon.notify.forget()
+        daemon.send_signal(signal.SIGUSR2)
+        daemon.logged(r"warn restart error=.*another build wrote it", mark)
+        daemon.notify.wait("READY=1", daemon.process)
+        self.crashed(*state)
+        self.client(daemon, tcp=True).ok("PING")
+
+    def test_other_stores_in_the_configuration(self):
+        """Redis servers know the bounds as well, and would refuse such a daemon."""
+        if self.STORES:
+            return
+        state = self.prepared()
+        daemon = state[0]
+        daemon.config = daemon.config.replace("max_lease: 10s", "max_lease: 11s")
+        daemon.write_config()
+        mark = daemon.log_size()
+        daemon.notify.forget()
+        daemon.send_signal(signal.SIGUSR2)
+        daemon.logged(r"warn restart error=.*other stores", mark)
+        daemon.notify.wait("READY=1", daemon.process)
+        self.crashed(*state)
+
+    def test_the_new_process_is_killed_before_it_is_ready(self):
+        """Once the program was exchanged, /proc shows the other file."""
+        state = self.prepared()
+        daemon = state[0]
+        for _ in range(3):
+            self.replace(self.path, self.path)
+            old = os.stat("/proc/%d/exe" % daemon.pid).st_ino
+            daemon.send_signal(signal.SIGUSR2)
+            until(lambda: os.stat("/proc/%d/exe" % daemon.pid).st_ino != old, "the other program runs")
+            daemon.kill()
+            daemon.start().joined()
+            self.crashed(*state)
+            graceful, plain = self.client(daemon), self.client(daemon)
+            ticket = with_grace(graceful)
+            state = daemon, ticket, graceful.ok("LOCK a wait=9s").num("fence"), [graceful, plain], plain.ok("LOCK b wait=9s", 10)
+
+
+class Others(RestartTest):
+    COST = 4
+
+    def test_a_variable_for_another_process_is_not_used(self):
+        for value in ("1:3:4", "x", "%d" % os.getpid(), "::"):
+            daemon = self.begin(env={"REDLOCKD_CARRIED": value})
+            self.client(daemon).ok("LOCK a")
+            self.assertNotIn("warn", daemon.log())
+            with open("/proc/%d/environ" % daemon.pid, "rb") as environ:
+                self.assertIn(b"REDLOCKD_CARRIED", environ.read())
