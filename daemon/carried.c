@@ -39,7 +39,8 @@ static void list_close(const struct daemon *d, struct fdlist *list)
 
 static void tell_refusal(const char *why)
 {
-	log_event(LOG_WARN, "restart", "error=\"the state of the process before cannot be used: %s\" note=\"its sessions end, and it goes on as after a crash\"", why);
+	log_event(LOG_WARN, "restart",
+	          "error=\"the state of the process before cannot be used: %s\" note=\"its sessions end, and it goes on as after a crash\"", why);
 }
 
 static void segment_begin(struct daemon *d)
@@ -49,7 +50,8 @@ static void segment_begin(struct daemon *d)
 	rng_seed_from_system(random);
 	d->segment = segment_new(layout_digest, random[0]);
 	if (!d->segment)
-		log_event(LOG_WARN, "restart", "error=\"%s\" note=\"there is no memory that outlives a process, so a restart ends all sessions\"", strerror(errno));
+		log_event(LOG_WARN, "restart", "error=\"%s\" note=\"there is no memory that outlives a process, so a restart ends all sessions\"",
+		          strerror(errno));
 }
 
 void carried_refuse(struct daemon *d, const char *why)

@@ -73,7 +73,8 @@ struct daemon {
 	struct instant started, watchdog_at, status_at;
 	char status[160];
 	bool ready, stopping, stopped;
-	bool owes_reloading, owes_ready, owes_stopping, owes_removal; /* notifications that the service manager has not taken yet: sent again at the next tick */
+	/* Notifications that the service manager has not taken yet: sent again at the next tick. */
+	bool owes_reloading, owes_ready, owes_stopping, owes_removal;
 	struct instant stop_at;
 };
 

@@ -85,7 +85,9 @@ static enum verdict trial_judge(int status, const char **ret_why)
 {
 	if (WIFEXITED(status) && WEXITSTATUS(status) == EX_OK)
 		return TRIAL_PASSED;
-	*ret_why = WIFSIGNALED(status) ? "it was ended by a signal" : WEXITSTATUS(status) == EX_CONFIG ? "the configuration has a mistake" : "it does not start";
+	*ret_why = WIFSIGNALED(status)                ? "it was ended by a signal"
+	           : WEXITSTATUS(status) == EX_CONFIG ? "the configuration has a mistake"
+	                                              : "it does not start";
 	return TRIAL_FAILED;
 }
 

@@ -75,8 +75,8 @@ struct contender {
 TAILQ_HEAD(contenders, contender);
 
 /*
- * Whether it is the one of no name, which all names have that nobody waits for, and of which nothing is to be remembered: most that are held. So questions about
- * a name need not ask whether it has a contender of its own; see lock_contend().
+ * Whether it is the one of no name, which all names have that nobody waits for, and of which nothing is to be remembered: most that are held. So questions
+ * about a name need not ask whether it has a contender of its own; see lock_contend().
  */
 static inline bool contender_is_none(const struct contender *k)
 {

@@ -200,14 +200,16 @@ void convert_withdraw(struct engine *e, const struct claim *holder)
 	}
 }
 
-void convert_forfeit(const struct claim *lost)
+void convert_forfeit(struct engine *e, const struct claim *lost)
 {
 	struct contender *k = lost->lock->contender;
 	struct claim *c = TAILQ_FIRST(&k->waiters), *next;
 
 	for (; c && c->converts; c = next) {
 		next = TAILQ_NEXT(c, in_lock);
-		if (claim_same_owner(c, lost))
+		if (claim_same_owner(c, lost) && e->draining)
+			wait_withdraw(e, c, REFUSED_DRAINING);
+		else if (claim_same_owner(c, lost))
 			contender_reorder(k, c);
 	}
 }

@@ -17,8 +17,8 @@ void convert_begin(struct engine *e, struct round *r);
 void convert_renewed(struct engine *e, struct round *r);
 /* This hold is about to end: what would convert it is withdrawn. */
 void convert_withdraw(struct engine *e, const struct claim *holder);
-/* This hold was lost: what would have converted it waits as any other from now on. */
-void convert_forfeit(const struct claim *lost);
+/* This hold was lost: what would have converted it waits as any other from now on; in a drain it is refused, as its owner no longer holds the name. */
+void convert_forfeit(struct engine *e, const struct claim *lost);
 /* Its owner asks to share this exclusive hold: as soon as the stores agree, it does. */
 bool convert_is_asked(const struct claim *holder);
 /* The waiting claim that would make a hold of another owner exclusive; NULL: none. */

@@ -246,7 +246,7 @@ void hold_abandon(struct engine *e, struct claim *c, struct instant until)
 
 static void claim_lose(struct engine *e, struct claim *c, enum loss why)
 {
-	convert_forfeit(c);
+	convert_forfeit(e, c);
 	heap_cancel(&e->core->timers, &c->timer);
 	metric_add(&e->core->metrics, METRIC_LOSSES, 1);
 	if (c->not_notified) {
@@ -307,7 +307,7 @@ void hold_lapse(struct engine *e, struct claim *c)
 
 	metric_add(&e->core->metrics, METRIC_RELEASES, 1);
 	notices_add(&e->notices, NOTICE_FORGOTTEN, c, NULL, NOT_REFUSED);
-	convert_forfeit(c);
+	convert_forfeit(e, c);
 	if (hold_leave_others(e, c, INSTANT_PAST) || grant_hand_on(e, l))
 		return;
 	until = lock_ghost_until(l);

@@ -35,8 +35,8 @@ void service_reload(struct service *s, const struct core_conf *conf);
 
 /*
  * A service in a segment (base/segment.h) outlives its process. service_pack makes it point to nothing outside the segment; nothing but service_adopt may
- * follow, in this process or in the next one. The effects of all steps must have been carried out, and the memory of struct effects released: it is of the segment
- * as well. Between the two, time passes for the service as in a process that stands still: an event that came meanwhile is told afterwards.
+ * follow, in this process or in the next one. The effects of all steps must have been carried out, and the memory of struct effects released: it is of the
+ * segment as well. Between the two, time passes for the service as in a process that stands still: an event that came meanwhile is told afterwards.
  *
  * service_adopt goes on with a configuration, which must outlive the service as that of service_new; what it says of values that cannot change at run time
  * counts as well, but for the seed and trust_first_start. False: it cannot, since the configuration is about other stores or bounds that leases at the stores

@@ -152,7 +152,7 @@ void acceptor_pause(struct acceptor *a, bool on)
 
 	SLIST_FOREACH(s, &a->sources, link)
 	event_del(s->event);
-	if (!on && !a->paused)
+	if (!on)
 		accept_retry(-1, 0, a);
 }
 

@@ -92,9 +92,8 @@ static void tls_end_all(struct hub *h, struct net_parcel *p)
 	struct conn *c, *next;
 	size_t at = 0;
 
-	halfopen_drop(h);
 	while ((c = slots_next(&h->slots, &at)))
-		if (c->state == CONN_DISMISSED || (c->is_tls && c->state != CONN_FAILED))
+		if (c->is_tls && c->state != CONN_FAILED)
 			session_end(&p->conn[p->conns++], c);
 	hub_flush(h);
 	for (c = TAILQ_FIRST(&h->closing); c; c = next) {

@@ -89,8 +89,6 @@ void closing_resume(struct conn *c, enum conn_state state)
 	closing_enter(c, "resumed");
 	if (state == CONN_LINGERING)
 		conn_set_state(c, CONN_LINGERING, "resumed");
-	else if (!c->out)
-		conn_mark_dirty(c);
 	conn_arm(c);
 }
 

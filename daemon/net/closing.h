@@ -22,7 +22,7 @@ void closing_ready(struct conn *c, short what); /* the socket is ready */
 void closing_flushed(struct conn *c);           /* all output is written */
 void closing_leave(struct conn *c);             /* takes c off the list, because c is being freed */
 void closing_expire(struct hub *h);             /* closes the connections whose time is over */
-void closing_resume(struct conn *c, enum conn_state state); /* CONN_CLOSING or CONN_LINGERING, from its previous process */
+void closing_resume(struct conn *c, enum conn_state state); /* from its previous process: CONN_CLOSING, if there is output, or CONN_LINGERING */
 void closing_finish(struct conn *c);            /* closes at once: tries a last time to write, then frees c */
 bool closing_evict(struct hub *h);              /* closes the oldest, to free its descriptor; false: there is none */
 

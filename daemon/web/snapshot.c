@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define SHOWS_AT_ONCE 16
+#define ROWS_UNSEEN   32 /* so many rows are taken between two looks at what all answers have */
 #define BYTES_MOST    ((size_t)8 << 20) /* of one answer: it ends after the lock that fills them */
 #define BYTES_LEAST   ((size_t)64 << 10) /* likewise, while all answers that are not read yet have BYTES_OF_ALL */
 #define BYTES_OF_ALL  ((size_t)32 << 20)
@@ -29,13 +30,15 @@ struct snapshot {
 	struct evhttp_request *req;
 	enum { ASKS_NODES, ASKS_STATS, ASKS_LOCKS, ASKS_HOLDERS } phase;
 	struct buf out;
-	size_t counted; /* bytes of it, in web.snapshots */
+	size_t counted; /* bytes of all that it has, in web.snapshots */
+	size_t names;   /* bytes of the names in the rows */
 	struct buf fields; /* of the locks, as JSON */
 	struct buf waiters; /* of the lock whose rows are being read */
 	struct row *row;
 	size_t rows, cap;
 	size_t asked, told; /* rows that SHOW was asked for, and that are written */
 	bool more;
+	bool cut; /* LIST has more rows than it takes */
 };
 
 static void snapshot_free(struct snapshot *s)
@@ -104,21 +107,21 @@ static void snapshot_asks_locks(struct snapshot *s)
 }
 
 /* Readers that take large answers slowly, or not at all, must not fill the memory. */
-static bool snapshot_is_full(struct snapshot *s)
+static bool snapshot_is_full(struct snapshot *s, size_t bytes)
 {
 	struct web *w = s->asker.web;
-	size_t n = buf_length(&s->out);
+	size_t n = buf_length(&s->out) + buf_length(&s->fields) + s->names;
 
 	w->snapshots += n - s->counted;
 	s->counted = n;
-	return n > (w->snapshots + visits_unsent(w) > BYTES_OF_ALL ? BYTES_LEAST : BYTES_MOST);
+	return bytes > (w->snapshots + visits_unsent(w) > BYTES_OF_ALL ? BYTES_LEAST : BYTES_MOST);
 }
 
 static void snapshot_goes_on(struct snapshot *s)
 {
 	size_t until = s->asked + SHOWS_AT_ONCE;
 
-	if (s->told < s->rows && snapshot_is_full(s)) {
+	if (s->told < s->rows && snapshot_is_full(s, buf_length(&s->out))) {
 		s->more = true;
 		snapshot_done(s);
 		return;
@@ -141,14 +144,20 @@ static void row_add(struct snapshot *s, const struct reply_line *line)
 	size_t n = name.p ? quote(name, quoted, sizeof(quoted)) : 0;
 	struct row *row;
 
-	if (!n)
+	if (!n || s->cut)
 		return;
+	/* Each of many that are made at once has its rows before it tells the first. */
+	if (s->rows % ROWS_UNSEEN == ROWS_UNSEEN - 1 && snapshot_is_full(s, buf_length(&s->fields) + s->names)) {
+		s->cut = true;
+		return;
+	}
 	if (s->rows == s->cap) {
 		s->cap = s->cap ? 2 * s->cap : 64;
 		s->row = mem_grow(s->row, s->cap, sizeof(*s->row));
 	}
 	row = &s->row[s->rows++];
 	row->name = mem_copy(quoted, n);
+	s->names += n;
 	row->begin = s->fields.end;
 	notation_raw(&s->fields, "{");
 	notation_member(&s->fields, SPAN("name"), name);
@@ -241,7 +250,7 @@ static void on_end(struct snapshot *s, const struct reply_line *line)
 		snapshot_asks_locks(s);
 		break;
 	case ASKS_LOCKS:
-		s->more = reply_number(line, "more", 0) > 0;
+		s->more = s->cut || reply_number(line, "more", 0) > 0;
 		s->phase = ASKS_HOLDERS;
 		snapshot_goes_on(s);
 		break;

@@ -245,7 +245,8 @@ void fault_begin(struct world *w, struct active_fault *active)
 	if ((of == OF_CLIENT && w->plan->clients == 0) || (of == OF_DAEMON && w->plan->daemons == 0))
 		return;
 	/* Nothing may tell a restart in place from a pause: not even the hash of the world. */
-	world_note(w, 100 + (uint64_t)(f->kind == FAULT_DAEMON_CARRY ? FAULT_DAEMON_FREEZE : f->kind), (uint64_t)f->a, "FAULT %s a=%lld b=%lld x=%lld for %lld us",
+	world_note(w, 100 + (uint64_t)(f->kind == FAULT_DAEMON_CARRY ? FAULT_DAEMON_FREEZE : f->kind), (uint64_t)f->a,
+	           "FAULT %s a=%lld b=%lld x=%lld for %lld us",
 		   fault_table[f->kind].word, (long long)f->a, (long long)f->b, (long long)f->x, (long long)f->for_us);
 	active->begun_at = w->now;
 	active->daemon = of == OF_DAEMON ? daemon_of(w, f) : NULL;

@@ -36,7 +36,8 @@ void daemon_take_memory(struct sim_daemon *d)
 	if (!d->conf.segment)
 		return;
 	if (segment_live(d->conf.segment) > 0)
-		checker_fail(d->world, INVARIANT_S35, -1, "daemon %u: %zu bytes of a service that has ended are not free", d->index, segment_live(d->conf.segment));
+		checker_fail(d->world, INVARIANT_S35, -1, "daemon %u: %zu bytes of a service that has ended are not free", d->index,
+		             segment_live(d->conf.segment));
 	segment_close(d->conf.segment);
 	d->conf.segment = NULL;
 }
@@ -46,7 +47,8 @@ static void on_stray(void *context, const void *at, size_t size, size_t offset, 
 	struct sim_daemon *d = context;
 
 	(void)at;
-	checker_fail(d->world, INVARIANT_S35, -1, "daemon %u: byte %zu of a block of %zu points out of the segment, to %#lx", d->index, offset, size, (unsigned long)word);
+	checker_fail(d->world, INVARIANT_S35, -1, "daemon %u: byte %zu of a block of %zu points out of the segment, to %#lx", d->index, offset, size,
+	             (unsigned long)word);
 }
 
 void daemon_carry(struct sim_daemon *d)

@@ -168,6 +168,26 @@ START_TEST(an_upgrade_that_waits_for_another_reader_goes_on)
 }
 END_TEST
 
+START_TEST(an_upgrade_whose_hold_is_lost_is_new_and_refused)
+{
+	begins(3);
+	says(1, "LOCK a mode=shared");
+	hears(1, "OK *");
+	says(2, "LOCK a mode=shared");
+	hears(2, "OK *");
+	says(2, "@u LOCK a wait=1m");
+	drains("DRAIN", "OK *");
+	all_feel(MOOD_SILENT);
+	passes(11 * SEC);
+	hears(2, "! RISK *");
+	hears(2, "@u ERR DRAINING *");
+	hears(2, "! LOST *");
+	all_feel(MOOD_WELL);
+	passes(10 * SEC);
+	hears_nothing(2);
+}
+END_TEST
+
 START_TEST(a_job_is_waited_for_until_its_home_knows_the_end)
 {
 	const char *taken;
@@ -317,6 +337,7 @@ Suite *drain_suite(void)
 	tcase_add_test(t, a_request_that_the_stores_are_asked_about_is_refused);
 	tcase_add_test(t, an_UNLOCK_that_waits_for_the_stores_is_waited_for);
 	tcase_add_test(t, an_upgrade_that_waits_for_another_reader_goes_on);
+	tcase_add_test(t, an_upgrade_whose_hold_is_lost_is_new_and_refused);
 	tcase_add_test(t, a_job_is_waited_for_until_its_home_knows_the_end);
 	tcase_add_test(t, it_ends_after_its_time_though_somebody_holds);
 	tcase_add_test(t, the_last_DRAIN_says_how_long);

@@ -9,12 +9,6 @@
 #define FIRST (UINT64_C(1) << 32)
 #define USERS_SHARE 57u /* of 62 sessions, where another has one; shares.h */
 
-static void stop_at_b(struct net_loop *world, uint64_t session, const char *line)
-{
-	if (!strcmp(line, "b"))
-		net_read(world->net, session, false);
-}
-
 static void ends(int fd, const char *told)
 {
 	close(fd);
@@ -79,23 +73,24 @@ START_TEST(sessions_beyond_lower_bounds_stay)
 }
 END_TEST
 
-START_TEST(lines_that_wait_have_room_where_lines_may_be_shorter)
+START_TEST(an_unfinished_line_has_room_where_lines_may_be_shorter)
 {
-	static char lines[16 * 1024];
+	static char line[300 * 1024];
 	int fd = net_loop_client(&w, _i);
 
-	memset(lines, '\n', sizeof(lines) - 1);
-	memcpy(lines, "b\n", 2);
-	w.conf.line_max = 40000; /* what is read at once is kept */
+	memset(line, 'x', sizeof(line) - 1);
+	w.conf.line_max = 1024 * 1024;
 	net_loop_carries(&w);
-	w.on_line = stop_at_b;
-	net_loop_says(&w, fd, lines);
-	net_loop_told(&w, "line 0.1 b\n");
+	for (const char *at = line; *at; net_loop_pass(&w)) {
+		ssize_t n = send(fd, at, strlen(at), MSG_DONTWAIT);
+
+		at += n > 0 ? n : 0;
+	}
+	net_loop_settle(&w);
 	w.conf.line_max = 8;
 	net_loop_carries(&w);
-	w.quiet = true;
-	net_read(w.net, w.session, true);
-	net_loop_until(&w, w.lines == sizeof(lines) - 2);
+	net_loop_says(&w, fd, "\nb\n");
+	net_loop_told(&w, "toolong 0.1\nline 0.1 b\n");
 	close(fd);
 }
 END_TEST
@@ -147,14 +142,30 @@ START_TEST(users_have_the_sessions_that_they_would_have)
 	if (geteuid())
 		return;
 	two_users_come(_i ? 7 : 0);
+	close(connects_as(1000)); /* the first one */
 	other = connects_as(1001);
-	net_loop_until(&w, w.opened == 1);
+	net_loop_until(&w, w.opened == 2 && net_sessions(w.net) == 1);
 	net_loop_carries(&w); /* that another has asked is known */
 	ck_assert_uint_eq(sessions_had(1000), _i ? 7 : USERS_SHARE);
 	ck_assert_uint_eq(sessions_had(5), _i ? 7 : USERS_SHARE);
-	ck_assert_uint_eq(sessions_had(7), _i ? 7 : USERS_SHARE);
+	ck_assert_uint_eq(sessions_had(_i ? 7 : 40), _i ? 7 : USERS_SHARE);
 	ck_assert_uint_eq(sessions_had(1000), _i ? 7 : USERS_SHARE);
 	close(other);
+}
+END_TEST
+
+START_TEST(a_user_whom_nobody_has_joined_has_all)
+{
+	int fd;
+
+	if (geteuid())
+		return;
+	two_users_come(0);
+	fd = connects_as(1000);
+	net_loop_until(&w, w.opened == 1);
+	net_loop_carries(&w);
+	ck_assert_uint_eq(sessions_had(1000), 61 - 1); /* of 62, one is kept */
+	close(fd);
 }
 END_TEST
 
@@ -182,6 +193,18 @@ START_TEST(the_last_lines_of_a_connection_that_is_closing_arrive)
 }
 END_TEST
 
+START_TEST(a_connection_that_begins_to_close_is_shut)
+{
+	int fd = net_loop_client(&w, _i);
+
+	net_hangup(w.net, w.session);
+	net_loop_carries(&w);
+	net_loop_eof(&w, fd);
+	ck_assert_uint_eq(net_closing(w.net), 1);
+	close(fd);
+}
+END_TEST
+
 START_TEST(a_connection_that_is_shut_waits_for_its_client)
 {
 	int fd = net_loop_client(&w, _i);
@@ -195,8 +218,11 @@ START_TEST(a_connection_that_is_shut_waits_for_its_client)
 	net_loop_hears(&w, fd, "BYE\n");
 	net_loop_eof(&w, fd);
 	ck_assert_uint_eq(net_closing(w.net), 1);
-	if (_i)
+	if (_i) {
 		close(fd);
+		net_loop_settle(&w);
+		ck_assert_uint_eq(net_closing(w.net), 0);
+	}
 	net_loop_until(&w, net_closing(w.net) == 0); /* after 1 s at the latest */
 	if (!_i)
 		close(fd);
@@ -263,8 +289,10 @@ Suite *net_carry_bounds_suite(void)
 	/* 0: Unix, 1: TCP. */
 	tcase_add_test(t, no_number_is_given_twice);
 	tcase_add_test(t, sessions_beyond_lower_bounds_stay);
-	tcase_add_loop_test(t, lines_that_wait_have_room_where_lines_may_be_shorter, 0, 2);
+	tcase_add_loop_test(t, an_unfinished_line_has_room_where_lines_may_be_shorter, 0, 2);
 	tcase_add_loop_test(t, users_have_the_sessions_that_they_would_have, 0, 2);
+	tcase_add_test(t, a_user_whom_nobody_has_joined_has_all);
+	tcase_add_loop_test(t, a_connection_that_begins_to_close_is_shut, 0, 2);
 	tcase_add_loop_test(t, the_last_lines_of_a_connection_that_is_closing_arrive, 0, 2);
 	tcase_add_loop_test(t, a_connection_that_is_shut_waits_for_its_client, 0, 2);
 	tcase_add_test(t, refused_connections_that_are_closing_are_counted_on);

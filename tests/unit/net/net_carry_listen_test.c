@@ -85,6 +85,17 @@ START_TEST(the_file_of_a_unix_socket_stays_and_goes_at_the_end)
 }
 END_TEST
 
+/* As the next process may fail before it listens. */
+START_TEST(a_socket_that_nobody_asked_for_goes_with_its_net)
+{
+	net_loop_packs(&w);
+	net_loop_unpacks_unheard(&w);
+	net_stop_listening(w.net);
+	ck_assert_uint_eq(inode_of(w.path), 0);
+	ck_assert(is_refused(w.port));
+}
+END_TEST
+
 START_TEST(the_same_path_gets_the_same_socket)
 {
 	const ino_t inode = inode_of(w.path);
@@ -242,6 +253,7 @@ Suite *net_carry_listen_suite(void)
 	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, a_client_that_came_while_there_was_no_net_is_accepted, 0, 2);
 	tcase_add_test(t, the_file_of_a_unix_socket_stays_and_goes_at_the_end);
+	tcase_add_test(t, a_socket_that_nobody_asked_for_goes_with_its_net);
 	tcase_add_test(t, the_same_path_gets_the_same_socket);
 	tcase_add_test(t, another_path_gets_another_socket_and_the_former_goes);
 	tcase_add_test(t, a_file_that_somebody_replaced_is_left_alone);

@@ -2,6 +2,11 @@
 /* daemon/net/carry.c: how connections inside TLS end when the net is carried. */
 #include "tests/fixture/tls_client.h"
 
+#include "daemon/base/mem.h"
+#include "daemon/base/segment.h"
+
+#include <stdlib.h>
+
 #define LAST "! DRAIN\n"
 
 /* All that the net has written arrives, and the end is that of TLS: nobody has cut it. */
@@ -56,6 +61,62 @@ START_TEST(inside_a_callback_the_lines_behind_are_dropped)
 }
 END_TEST
 
+#define MANY 16000u
+static char many[MANY + 1];
+
+/* The others say their lines with the first of the session inside TLS. When it has used up a share, and one of them has its own, it stands behind the third. */
+static void pauses_behind_tls(struct net_loop *world, uint64_t session, const char *line)
+{
+	static uint64_t before;
+
+	(void)line;
+	if (world->lines == 1)
+		for (unsigned i = 0; i < 2; i++)
+			net_loop_says(world, ((int *)world->data)[i], many);
+	if (session != before && before == UINT64_C(1) << 32)
+		net_pause(world->net, true);
+	before = session;
+}
+
+/* Of sessions whose lines wait, those that end come first: the others are told nothing in a pause. */
+START_TEST(waiting_lines_of_others_delay_no_end)
+{
+	struct client c = client_opens(0);
+	int plain[2] = {net_loop_unix(&w)};
+	unsigned long told;
+
+	net_loop_told(&w, "open 1.1\n");
+	plain[1] = net_loop_unix(&w);
+	net_loop_told(&w, "open 2.1\n");
+	memset(many, '\n', MANY);
+	w.data = plain;
+	w.quiet = true;
+	w.on_line = pauses_behind_tls;
+	ck_assert_int_eq(SSL_write(c.tls, many, MANY), MANY);
+	net_loop_until(&w, w.lines > 0);
+	net_loop_settle(&w);
+	told = w.lines;
+	ck_assert_uint_lt(told, 2 * MANY);
+	net_end_tls(w.net, LAST);
+	net_loop_until(&w, net_sessions(w.net) == 2);
+	ck_assert_uint_eq(w.lines, told);
+	client_drops(c);
+	close(plain[0]);
+	close(plain[1]);
+}
+END_TEST
+
+START_TEST(a_session_that_cannot_take_the_line_is_gone_for_that)
+{
+	struct client c = client_opens(0);
+
+	net_set_limits(w.net, 4, 100, 100);
+	net_end_tls(w.net, LAST);
+	net_loop_told(&w, "gone 0.1 overflow\n");
+	client_drops(c);
+}
+END_TEST
+
 START_TEST(a_session_that_hangs_up_by_then_is_not_told_of)
 {
 	struct client c = client_opens(0);
@@ -67,6 +128,15 @@ START_TEST(a_session_that_hangs_up_by_then_is_not_told_of)
 	client_drops(c);
 }
 END_TEST
+
+static void allocates(struct net_loop *world)
+{
+	void *p = mem_alloc(1);
+
+	(void)world;
+	ck_assert_ptr_null(segment_of(p));
+	free(p);
+}
 
 /* 0: nobody has ended it, 1: it was ended, and the loop had no time to tell, 2: it was told, and the connection is closing. */
 START_TEST(what_is_left_of_tls_ends_with_its_net)
@@ -82,6 +152,7 @@ START_TEST(what_is_left_of_tls_ends_with_its_net)
 		net_end_tls(w.net, LAST);
 	if (_i == 2)
 		net_loop_told(&w, "gone 0.1 restart\n");
+	w.on_writing = allocates;
 	net_loop_packs(&w);
 	net_loop_unpacks(&w);
 	net_loop_told(&w, _i == 2 ? "" : "gone 0.1 restart\n");
@@ -175,6 +246,8 @@ Suite *net_carry_tls_suite(void)
 	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, a_session_inside_tls_gets_a_line_and_is_gone_even_in_a_pause, 0, 2);
 	tcase_add_test(t, inside_a_callback_the_lines_behind_are_dropped);
+	tcase_add_test(t, waiting_lines_of_others_delay_no_end);
+	tcase_add_test(t, a_session_that_cannot_take_the_line_is_gone_for_that);
 	tcase_add_test(t, a_session_that_hangs_up_by_then_is_not_told_of);
 	tcase_add_loop_test(t, what_is_left_of_tls_ends_with_its_net, 0, 3);
 	tcase_add_test(t, one_that_is_not_read_is_closed_and_told);

@@ -3,6 +3,8 @@
 #include "tests/fixture/much_output.h"
 
 #include <check.h>
+#include <stdio.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -114,6 +116,137 @@ START_TEST(a_write_to_a_client_that_is_gone_loses_none_of_its_lines)
 }
 END_TEST
 
+/* The lines behind it were read already, so the socket has nothing to report. */
+START_TEST(lines_that_were_read_before_a_pause_are_told_after_it)
+{
+	int fd = net_loop_client(&w, _i & 1);
+
+	w.on_line = pauses_at_b;
+	net_loop_says(&w, fd, "a\nb\nc\n");
+	net_loop_told(&w, "line 0.1 a\nline 0.1 b\n");
+	net_loop_at_rest(&w);
+	if (_i & 2)
+		net_loop_carries(&w);
+	else
+		net_pause(w.net, false);
+	net_loop_told(&w, "line 0.1 c\n");
+	close(fd);
+}
+END_TEST
+
+static void pauses_in_the_second_share(struct net_loop *world, uint64_t session, const char *line)
+{
+	(void)session, (void)line;
+	if (world->lines == 2 * 8 + 1)
+		net_pause(world->net, true);
+}
+
+/* Its lines are more than a share, and another is told of when the pause begins. */
+START_TEST(a_share_that_was_used_up_before_a_pause_goes_on_after_it)
+{
+	static const char lines[] = "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n";
+	int fd = net_loop_client(&w, _i & 1), other = net_loop_unix(&w);
+
+	net_loop_told(&w, "open 1.1\n");
+	w.quiet = true;
+	w.on_line = pauses_in_the_second_share;
+	net_loop_says(&w, fd, lines);
+	net_loop_says(&w, other, lines);
+	net_loop_settle(&w);
+	ck_assert_uint_eq(w.lines, 2 * 8 + 1);
+	if (_i & 2)
+		net_loop_carries(&w);
+	else
+		net_pause(w.net, false);
+	net_loop_until(&w, w.lines == 40);
+	close(fd);
+	close(other);
+}
+END_TEST
+
+static void off_and_on_then_pause(struct net_loop *world, uint64_t session, const char *line)
+{
+	if (!strcmp(line, "b"))
+		net_read(world->net, session, false);
+	if (!strcmp(line, "on"))
+		net_read(world->net, UINT64_C(1) << 32 | 1, true);
+	if (!strcmp(line, "c"))
+		net_pause(world->net, true);
+}
+
+/* All in one pass of the loop, where the socket is known to be readable. */
+START_TEST(an_end_behind_lines_that_a_pause_holds_waits_too)
+{
+	int first = net_loop_client(&w, _i), second = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
+
+	net_loop_told(&w, "open 1.1\n");
+	w.on_line = off_and_on_then_pause;
+	net_loop_says(&w, second, "b\nc\nd\n");
+	net_loop_told(&w, "line 1.1 b\n");
+	net_loop_says(&w, first, "on\n");
+	shutdown(second, SHUT_WR);
+	net_loop_told(&w, "line 0.1 on\nline 1.1 c\n");
+	net_loop_at_rest(&w);
+	net_pause(w.net, false);
+	net_loop_told(&w, "line 1.1 d\neof 1.1\n");
+	close(first);
+	close(second);
+}
+END_TEST
+
+START_TEST(that_output_was_sent_is_told_after_the_pause)
+{
+	int fd = net_loop_client(&w, _i);
+
+	net_pause(w.net, true);
+	net_await_sent(w.net, w.session);
+	net_loop_at_rest(&w);
+	net_pause(w.net, false);
+	net_loop_told(&w, "sent 0.1\n");
+	close(fd);
+}
+END_TEST
+
+START_TEST(who_listens_in_a_pause_accepts_after_it)
+{
+	char path[sizeof(w.path) + 8];
+	int fd;
+
+	net_pause(w.net, true);
+	snprintf(path, sizeof(path), "%s.two", w.path);
+	ck_assert_int_eq(net_listen_unix(w.net, path), 0);
+	memcpy(w.path, path, sizeof(w.path));
+	fd = net_loop_unix(&w);
+	net_loop_at_rest(&w);
+	net_pause(w.net, false);
+	net_loop_told(&w, "open 0.1\n");
+	close(fd);
+}
+END_TEST
+
+/* acceptor.h: it tries again after 100 ms. */
+START_TEST(a_shortage_of_descriptors_that_ends_in_a_pause_ends_no_pause)
+{
+	struct rlimit limit, few;
+	int fd = net_loop_unix(&w);
+	double until;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	few = limit;
+	few.rlim_cur = (rlim_t)fd + 1;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	net_loop_until(&w, net_loop_counts(&w).pauses == 1);
+	setrlimit(RLIMIT_NOFILE, &limit);
+	net_pause(w.net, true);
+	for (until = net_loop_clock() + 0.3; net_loop_clock() < until;)
+		net_loop_pass(&w);
+	ck_assert_uint_eq(w.opened, 0);
+	net_pause(w.net, false);
+	net_loop_told(&w, "open 0.1\n");
+	close(fd);
+}
+END_TEST
+
 Suite *net_pause_suite(void)
 {
 	Suite *s = suite_create("net_pause");
@@ -127,6 +260,13 @@ Suite *net_pause_suite(void)
 	tcase_add_loop_test(t, in_a_pause_clients_wait_in_the_backlog, 0, 2);
 	tcase_add_test(t, what_happens_in_a_pause_that_is_taken_back_is_told_afterwards);
 	tcase_add_loop_test(t, a_write_to_a_client_that_is_gone_loses_none_of_its_lines, 0, 2);
+	/* 2, 3: carried. */
+	tcase_add_loop_test(t, lines_that_were_read_before_a_pause_are_told_after_it, 0, 4);
+	tcase_add_loop_test(t, a_share_that_was_used_up_before_a_pause_goes_on_after_it, 0, 4);
+	tcase_add_loop_test(t, an_end_behind_lines_that_a_pause_holds_waits_too, 0, 2);
+	tcase_add_loop_test(t, that_output_was_sent_is_told_after_the_pause, 0, 2);
+	tcase_add_test(t, who_listens_in_a_pause_accepts_after_it);
+	tcase_add_test(t, a_shortage_of_descriptors_that_ends_in_a_pause_ends_no_pause);
 	suite_add_tcase(s, t);
 	return s;
 }
