@@ -235,19 +235,21 @@ static void verify_resume(struct daemon *d, struct carried_verify *v)
 int carried_resume(struct daemon *d)
 {
 	struct carried *c = d->carried;
+	int64_t paused_us;
 
 	if (!c)
 		return 0;
 	d->audit.left_out = c->audit_left_out;
 	restart_resume(d);
 	verify_resume(d, &c->verify);
-	log_event(LOG_NOTICE, "restarted", "sessions=%u paused_ms=%" PRId64, net_sessions(d->net), instant_diff(clock_boottime(), c->paused) / MSEC);
 	list_close(d, &c->fds);
+	paused_us = instant_diff(clock_boottime(), c->paused);
 	mem_free(c->runtime_dir);
 	mem_free(c->web);
 	mem_free(c);
 	segment_set_root(d->segment, NULL);
 	d->carried = NULL;
+	log_event(LOG_NOTICE, "restarted", "sessions=%u bytes=%zu paused_ms=%" PRId64, net_sessions(d->net), segment_live(d->segment), paused_us / MSEC);
 	return 0;
 }
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define SECRET_US (5 * SEC)    /* how long a secret may be verified before the clients are paused */
-#define QUIET_US  (1 * SEC)    /* how long stores may take to answer */
+#define QUIET_US  (1 * SEC)    /* how long stores may take to answer, at most: see patience_us */
 #define CALM_US   (30 * MSEC)  /* how long calls are sent as always: most often all are answered by then */
 #define WEB_US    (30 * MSEC)  /* how long the web listener may take to answer who is connected */
 
@@ -168,11 +168,19 @@ static void trial_pass(struct daemon *d)
 	}
 }
 
+/* A store that takes longer counts as silent in any case. */
+static int64_t patience_us(const struct daemon *d)
+{
+	int64_t us = CALM_US + d->conf->redis.timeout;
+
+	return us < QUIET_US ? us : QUIET_US;
+}
+
 static void quiet_begin(struct daemon *d)
 {
 	d->restart.phase = RESTART_QUIET;
 	d->restart.paused = clock_boottime();
-	d->restart.until = instant_add(d->restart.paused, QUIET_US);
+	d->restart.until = instant_add(d->restart.paused, patience_us(d));
 	net_pause(d->net, true);
 	net_end_tls(d->net, "! DRAIN in_ms=0\n");
 	if (d->web)
@@ -233,7 +241,7 @@ void restart_resume(struct daemon *d)
 	if (!d->upstream || backlog_is_empty(d->backlog))
 		return;
 	d->restart.resuming = true;
-	d->restart.resumed = instant_add(clock_boottime(), QUIET_US);
+	d->restart.resumed = instant_add(clock_boottime(), patience_us(d));
 	net_pause(d->net, true);
 	pump_send_kept(d);
 }
