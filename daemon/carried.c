@@ -195,12 +195,23 @@ int carried_start(struct daemon *d)
 	return 0;
 }
 
+static bool has_same_keys(const struct daemon *d)
+{
+	char *keys = stores_keys(d);
+	bool same = strcmp(keys, d->carried->keys) == 0;
+
+	mem_free(keys);
+	return same;
+}
+
 /* NULL, or why the service cannot go on. */
 static const char *service_take(struct daemon *d)
 {
 	const char *why;
 	int r;
 
+	if (!has_same_keys(d))
+		return "the configuration names another redis.key_prefix or redis.database";
 	d->core_conf.segment = d->segment;
 	if (!service_adopt(d->carried->service, &d->core_conf, &why))
 		return why;
@@ -245,6 +256,7 @@ int carried_resume(struct daemon *d)
 	list_close(d, &c->fds);
 	paused_us = instant_diff(clock_boottime(), c->paused);
 	mem_free(c->runtime_dir);
+	mem_free(c->keys);
 	mem_free(c->web);
 	mem_free(c);
 	segment_set_root(d->segment, NULL);

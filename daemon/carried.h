@@ -37,6 +37,7 @@ struct carried {
 	uint64_t mark[2];     /* names this hand-over: once.h */
 	char *runtime_dir;    /* for which it is */
 	struct instant started, paused; /* the daemon; since when clients wait */
+	char *keys;           /* where at the stores its keys are, as text: stores_keys */
 	struct service *service;
 	struct memory *memory;             /* NULL: store: redis */
 	struct state state;                /* with memory */

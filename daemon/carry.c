@@ -80,6 +80,7 @@ static void pack(struct daemon *d, struct carried *c)
 {
 	c->started = d->started;
 	c->paused = d->restart.paused;
+	c->keys = stores_keys(d);
 	c->audit_left_out = d->audit.left_out;
 	c->web = copy(d->web && d->conf->listen.http.label ? d->conf->listen.http.label : "");
 	pack_verify(&c->verify, &d->restart.held);

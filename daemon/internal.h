@@ -111,6 +111,7 @@ void exposition_write(const struct daemon *d, struct buf *out);
 
 /* stores.c: the store behind the service, and the configuration that the service sees. */
 int stores_configure(struct daemon *d); /* fills core_conf */
+char *stores_keys(const struct daemon *d); /* where at the stores the keys are, as text in memory of mem.h */
 int stores_open(struct daemon *d);      /* opens the memory store anew */
 int stores_go_on(struct daemon *d);     /* the memory store that was carried goes on */
 int stores_start(struct daemon *d);

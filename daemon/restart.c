@@ -224,6 +224,8 @@ static void hand_over(struct daemon *d)
 	r = carry_pack(d);
 	if (r < 0) {
 		restart_give_up(d, strerror(-r));
+		if (d->restart.way == BY_MANAGER)
+			supervise_end(d, "signal=TERM");
 		return;
 	}
 	d->restart.phase = RESTART_OVER;

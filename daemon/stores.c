@@ -8,6 +8,7 @@
 #include "daemon/redis/carry.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -176,6 +177,19 @@ static int configure_memory(struct daemon *d)
 	d->core_conf.nodes = 1;
 	d->core_conf.label[0] = "memory";
 	return 0;
+}
+
+char *stores_keys(const struct daemon *d)
+{
+	const struct conf *c = d->conf;
+	struct buf b = {0};
+	char *text;
+
+	if (c->store == STORE_REDIS)
+		buf_printf(&b, "%" PRIu64 " %s", c->redis.database, c->redis.key_prefix);
+	text = mem_copy(buf_begin(&b), buf_length(&b));
+	buf_release(&b);
+	return text;
 }
 
 int stores_open(struct daemon *d)

@@ -108,6 +108,7 @@ class Leaks:
         clients = [self.client(daemon) for _ in range(10)]
         for i, c in enumerate(clients):
             c.ok("LOCK n%d" % i)
+        clients[0].listen(3)  # by then the daemon has made all that it makes once
         self.restart(daemon)
         before, memory = descriptors_of(daemon.pid), self.carried(daemon)
         self.restart(daemon, 15)

@@ -74,6 +74,16 @@ class CarriesOn(RestartTest):
         self.restart(daemon)
         c.ok("CHECK a")
 
+    def test_a_runtime_directory_that_takes_no_file(self):
+        daemon = self.begin()
+        c = self.client(daemon)
+        c.ok("LOCK a")
+        os.mkdir(os.path.join(daemon.runtime_dir, "handover.new"))
+        self.carries_on(daemon, c, 'warn restart error="Is a directory"')
+        os.rmdir(os.path.join(daemon.runtime_dir, "handover.new"))
+        self.restart(daemon)
+        c.ok("CHECK a")
+
     def test_a_program_that_passes_its_check_and_cannot_be_run(self):
         """All is packed by then: this process goes on from it itself."""
         daemon = self.begin(start=False)
@@ -140,6 +150,19 @@ class AsAfterACrash:
         daemon.logged(r"warn restart error=.*other stores", mark)
         daemon.notify.wait("READY=1", daemon.process)
         self.crashed(*state)
+
+    def test_other_keys_in_the_configuration(self):
+        """What is held stands at keys of the former prefix."""
+        if not self.STORES:
+            return
+        daemon, _, _, clients, _ = self.prepared()
+        daemon.config = daemon.config.replace("  timeout:", "  key_prefix: \"other:\"\n  timeout:", 1)
+        daemon.write_config()
+        mark = daemon.log_size()
+        daemon.send_signal(signal.SIGUSR2)
+        daemon.logged(r"warn restart error=.*key_prefix", mark)
+        for c in clients:
+            c.eof(5)
 
     def test_the_new_process_is_killed_before_it_is_ready(self):
         """Once the program was exchanged, /proc shows the other file."""

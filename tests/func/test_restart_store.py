@@ -216,6 +216,14 @@ class Otherwise(StoreTest):
         manager, daemon = self.managed(1, keeps=False)
         self.ends(manager, daemon, self.waiting(daemon))
 
+    def test_a_runtime_directory_that_takes_no_file(self):
+        """Without the file that makes it once, nothing is handed over."""
+        manager, daemon = self.managed(1)
+        waiter = self.waiting(daemon)
+        os.mkdir(os.path.join(daemon.runtime_dir, "handover.new"))
+        self.ends(manager, daemon, waiter)
+        self.assertRegex(daemon.log(), "warn restart error=\"Is a directory\"")
+
     def test_a_manager_that_does_not_read(self):
         """The daemon is torn down already when it sees that: it goes on from the segment, and then ends as always."""
         manager, daemon = self.managed(1)
