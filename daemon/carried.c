@@ -211,7 +211,7 @@ static const char *service_take(struct daemon *d)
 	int r;
 
 	if (!has_same_keys(d))
-		return "the configuration names another redis.key_prefix or redis.database";
+		return "the configuration names other stores, or another redis.key_prefix or redis.database";
 	d->core_conf.segment = d->segment;
 	if (!service_adopt(d->carried->service, &d->core_conf, &why))
 		return why;

@@ -123,7 +123,7 @@ done
 
 # The make goals and the paths of the README exist.
 ${MAKE:-make} help | awk '{ print $1 }' >"$scratch/goals"
-for goal in $(grep -oE '(^ *|`)make( [a-z]+)+' README.md | sed 's/.*make//'); do
+for goal in $(grep -oE '(^ *|`)make( [a-z][a-z-]*)+' README.md | sed 's/.*make//'); do
 	grep -qx "$goal" "$scratch/goals"
 	verdict $? "README.md: there is no make $goal"
 done
