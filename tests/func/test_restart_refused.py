@@ -187,6 +187,7 @@ class AsAfterACrash:
         daemon.logged(r"warn restart error=.*key_prefix", mark)
         for c in clients:
             c.eof(5)
+        daemon.logged("notice ready ", mark)  # until its signals are handled, SIGTERM ends it at once
 
     def test_the_new_process_is_killed_before_it_is_ready(self):
         """Once the program was exchanged, /proc shows the other file."""
