@@ -28,7 +28,7 @@ static void json_byte(FILE *out, unsigned char c)
 
 void json_string(FILE *out, struct span text)
 {
-	char escaped[UTF8_ESCAPE_MAX];
+	char escaped[UTF8_ESCAPE_MAX] = "";
 	size_t n;
 
 	putc('"', out);
