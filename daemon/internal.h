@@ -138,6 +138,7 @@ void guard_write(struct daemon *d); /* once a pass */
 /* supervise.c: signals, systemd, reload. */
 /* hold: the signals that it handles wait until they are released. */
 void supervise_hold_signals(bool hold);
+void supervise_hold_ends(bool hold); /* those that end the daemon, and no others */
 int supervise_start(struct daemon *d); /* releases the signals, which it handles from then on */
 void supervise_stop(struct daemon *d);
 void supervise_tick(struct daemon *d);
