@@ -72,7 +72,7 @@ static int stage_systemd(struct daemon *d)
 /* Comes before all that writes to the runtime directory. */
 static int stage_descriptors(struct daemon *d)
 {
-	if (descriptors_for_clients(d->conf, d->systemd.sockets_n) == 0)
+	if (descriptors_for_clients(d->conf, d->systemd.sockets_n) == 0 && !d->carried)
 		return descriptors_lack(d->conf, d->systemd.sockets_n);
 	descriptors_warn(d->conf, d->systemd.sockets_n);
 	return 0;

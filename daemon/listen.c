@@ -138,6 +138,15 @@ static int listen_web(struct daemon *d)
 	return web_unpack(d->web, fd, n);
 }
 
+/* Sessions that were carried here are worth more than a new address that cannot be had: the sockets of the process before go on. */
+static int listen_as_before(struct daemon *d, int r)
+{
+	if (!d->carried || r == UNPROTECTED || net_listen_again(d->net) < 0)
+		return r;
+	log_event(LOG_ERROR, "listen", "note=\"the daemon listens where it did before the restart\"");
+	return 0;
+}
+
 /*
  * Passed sockets replace the configured ones, but listen.tls only if one of them is called tls. It is the last stage, so that a client connects to a daemon
  * that is ready. listen.http stays as configured.
@@ -149,8 +158,10 @@ int listen_start(struct daemon *d)
 	if (!r)
 		r = d->systemd.sockets_n > 0 ? listen_passed(d) : listen_configured(d);
 	if (r < 0)
-		return r;
+		return listen_as_before(d, r);
 	net_listen_no_more(d->net);
 	r = d->web ? listen_web(d) : 0;
-	return r < 0 ? listen_failed("http", d->conf->listen.http.label, r) : 0;
+	if (r < 0)
+		listen_failed("http", d->conf->listen.http.label, r);
+	return d->carried ? 0 : r;
 }

@@ -100,6 +100,7 @@ void restart_give_up(struct daemon *d, const char *why)
 	held_begin(d);
 	if (phase < RESTART_QUIET)
 		return;
+	supervise_hold_signals(false);
 	kept_send(d);
 	net_pause(d->net, false);
 	if (d->web)
@@ -179,6 +180,8 @@ static int64_t patience_us(const struct daemon *d)
 static void quiet_begin(struct daemon *d)
 {
 	d->restart.phase = RESTART_QUIET;
+	supervise_hold_signals(true); /* they wait for the next process */
+	event_active(d->tick_event, EV_TIMEOUT, 1);
 	d->restart.paused = clock_boottime();
 	d->restart.until = instant_add(d->restart.paused, patience_us(d));
 	net_pause(d->net, true);
@@ -264,8 +267,9 @@ void restart_pass(struct daemon *d)
 		return;
 	if (d->restart.phase == RESTART_TRIAL)
 		trial_pass(d);
-	if (d->restart.phase == RESTART_SECRET && secret_is_over(d, clock_boottime()))
-		quiet_begin(d);
+	/* A signal that came before takes effect in the pass of the loop between: its event would be lost. */
 	if (d->restart.phase == RESTART_QUIET && is_quiet(d, clock_boottime()))
 		hand_over(d);
+	if (d->restart.phase == RESTART_SECRET && secret_is_over(d, clock_boottime()))
+		quiet_begin(d);
 }

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -88,11 +89,24 @@ static void *space_reserve(int fd, uint64_t place)
 	return NULL;
 }
 
+/* A limit on the size of files counts for this memory as well: it would end the process where ordinary memory is still there. */
+static bool is_limited(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < SEGMENT_SIZE;
+}
+
 struct segment *segment_new(const char *layout, uint64_t place)
 {
 	struct segment *s;
-	int fd = memfd_create("redlockd", MFD_CLOEXEC), error;
+	int fd, error;
 
+	if (is_limited()) {
+		errno = EFBIG;
+		return NULL;
+	}
+	fd = memfd_create("redlockd", MFD_CLOEXEC);
 	if (fd < 0)
 		return NULL;
 	s = ftruncate(fd, (off_t)STEP) == 0 ? space_reserve(fd, place) : NULL;

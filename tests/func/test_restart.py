@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """SIGUSR2: another process goes on, and no client can tell: what sessions hold, what they wait for, and what is on its way."""
+import os
 import signal
 import time
 
@@ -230,3 +231,19 @@ class Many(RestartTest):
         self.assertGreater(asked, 5)
         for c in clients:
             self.assertEqual(c.barrier(), [])
+
+
+class Signals(RestartTest):
+    COST = 4
+
+    def test_a_signal_while_the_state_is_packed_takes_effect(self):
+        """The file says that it is: with so many sessions it takes some milliseconds."""
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
+            daemon = self.begin()
+            clients = [self.client(daemon) for _ in range(600)]
+            daemon.send_signal(signal.SIGUSR2)
+            while not os.path.exists(os.path.join(daemon.runtime_dir, "handover")):
+                pass
+            self.assertEqual(daemon.finish(number)[0], 0)
+            for c in clients:
+                c.close()

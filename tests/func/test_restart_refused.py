@@ -2,6 +2,7 @@
 """A restart that cannot be: the daemon carries on; or it starts as after a crash, and never wrong."""
 import os
 import signal
+import socket
 import stat
 
 from process import until
@@ -69,6 +70,29 @@ class CarriesOn(RestartTest):
         daemon.write_config()
         self.carries_on(daemon, c, r"error restart .*the configuration has a mistake")
         self.assertIn("unknown key 'leese'", daemon.log())
+        daemon.config = good
+        daemon.write_config()
+        self.restart(daemon)
+        c.ok("CHECK a")
+
+    def test_an_address_that_cannot_be_had(self):
+        """The check binds none: the next process goes on where it listened."""
+        daemon = self.begin()
+        c = self.client(daemon)
+        c.ok("LOCK a")
+        good, taken = daemon.config, socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(taken.close)
+        port = taken.getsockname()[1]
+        for key in ("tcp: 127.0.0.1:%d" % port, "unix: /nowhere/sock", "http: 127.0.0.1:%d" % port):
+            lines = [line for line in good.splitlines() if key.split(":")[0] + ":" not in line]
+            lines.insert(lines.index("listen:") + 1, "  " + key)
+            daemon.config = "\n".join(lines) + "\n"
+            daemon.write_config()
+            mark = daemon.log_size()
+            self.restart(daemon, quietly=False)
+            self.assertRegex(daemon.log(mark), "error listen ")
+            c.ok("CHECK a")
+            self.assertEqual(self.client(daemon).ask("LOCK a").kind, "BUSY")
         daemon.config = good
         daemon.write_config()
         self.restart(daemon)

@@ -10,11 +10,13 @@
 #include "tests/fixture/seed.h"
 
 #include <check.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -260,6 +262,17 @@ START_TEST(a_block_that_is_freed_twice_ends_the_process)
 }
 END_TEST
 
+/* Each test has a process of its own. */
+START_TEST(where_files_are_limited_there_is_none)
+{
+	const struct rlimit limit = {SEGMENT_SIZE - 1, SEGMENT_SIZE - 1};
+
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	ck_assert_ptr_null(segment_new(LAYOUT, 5));
+	ck_assert_int_eq(errno, EFBIG);
+}
+END_TEST
+
 START_TEST(a_descriptor_is_taken_once_and_the_others_are_closed)
 {
 	struct fdlist l = {0};
@@ -293,6 +306,7 @@ Suite *segment_suite(void)
 	tcase_add_test(c, what_is_no_segment_is_refused);
 	tcase_add_test(c, pointers_to_elsewhere_are_found_and_no_others);
 	tcase_add_test_raise_signal(c, a_block_that_is_freed_twice_ends_the_process, SIGABRT);
+	tcase_add_test(c, where_files_are_limited_there_is_none);
 	tcase_add_test(c, a_descriptor_is_taken_once_and_the_others_are_closed);
 	suite_add_tcase(s, c);
 	return s;
