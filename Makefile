@@ -328,6 +328,7 @@ DAEMON := \
 	daemon/frame.c \
 	daemon/guard.c \
 	daemon/journal.c \
+	daemon/kept.c \
 	daemon/listen.c \
 	daemon/main.c \
 	daemon/once.c \

@@ -60,10 +60,10 @@ void carried_refuse(struct daemon *d, const char *why)
 	list_close(d, &d->carried->fds);
 	d->carried = NULL;
 	if (d->backlog)
-		pump_drop_backlog(d);
+		kept_drop(d);
 	segment_close(d->segment);
 	segment_begin(d);
-	pump_begin_backlog(d);
+	kept_begin(d);
 }
 
 int carried_take_fd(struct daemon *d, size_t place)
@@ -219,7 +219,7 @@ static const char *service_take(struct daemon *d)
 	if (r < 0)
 		return strerror(-r);
 	d->service = d->carried->service;
-	pump_drop_backlog(d);
+	kept_drop(d);
 	d->backlog = d->carried->backlog;
 	return NULL;
 }

@@ -93,9 +93,12 @@ bool pump_is_behind(const struct daemon *d); /* the next pass must come without 
 int pump_start(struct daemon *d);
 void pump_stop(struct daemon *d);
 void pump_time(struct daemon *d); /* the timer has expired */
-void pump_send_kept(struct daemon *d); /* sends the calls to Redis that a restart has kept */
-void pump_begin_backlog(struct daemon *d);
-void pump_drop_backlog(struct daemon *d);
+
+/* kept.c: the calls that wait. */
+void kept_begin(struct daemon *d);
+void kept_drop(struct daemon *d);
+void kept_add(struct daemon *d, const struct call *call);
+void kept_send(struct daemon *d); /* those to Redis that a restart has kept */
 
 void timer_arm(struct daemon *d); /* for the moment at which the service must step */
 int timer_start(struct daemon *d);
@@ -135,6 +138,7 @@ void guard_write(struct daemon *d); /* once a pass */
 /* supervise.c: signals, systemd, reload. */
 /* hold: the signals that it handles wait until they are released. */
 void supervise_hold_signals(bool hold);
+void supervise_hold_ends(bool hold); /* those that end the daemon, and no others */
 int supervise_start(struct daemon *d); /* releases the signals, which it handles from then on */
 void supervise_stop(struct daemon *d);
 void supervise_tick(struct daemon *d);

@@ -6,9 +6,7 @@
 #include "daemon/internal.h"
 
 #include "daemon/base/clock.h"
-#include "daemon/base/mem.h"
 
-#include <limits.h>
 #include <string.h>
 
 #define PASS_CALLS 256           /* calls of the memory store that one pass carries out: they take about as long as PASS_US */
@@ -38,14 +36,6 @@ static void pump_ask_memory(struct daemon *d, const struct call *call)
 	service_step(d->service, &event, &d->effects);
 }
 
-static void pump_keep_call(struct daemon *d, const struct call *call)
-{
-	struct segment *before = mem_use(d->segment);
-
-	backlog_add(d->backlog, call);
-	mem_use(before);
-}
-
 /*
  * Each answer of the memory store may cause another call. A pass carries out PASS_CALLS at most; the others wait, in order, for the next pass. Those to Redis
  * wait during a restart, for the next process.
@@ -53,7 +43,7 @@ static void pump_keep_call(struct daemon *d, const struct call *call)
 static void pump_call(struct daemon *d, const struct call *call)
 {
 	if (d->upstream ? restart_keeps_call(d, call) : !backlog_lets_pass(d->backlog))
-		pump_keep_call(d, call);
+		kept_add(d, call);
 	else if (d->upstream)
 		upstream_call(d->upstream, call);
 	else
@@ -152,19 +142,6 @@ static void pump_backlog(struct daemon *d)
 bool pump_is_behind(const struct daemon *d)
 {
 	return !d->upstream && !backlog_is_empty(d->backlog);
-}
-
-void pump_send_kept(struct daemon *d)
-{
-	struct call call;
-
-	if (!d->upstream)
-		return;
-	backlog_begin_pass(d->backlog, UINT_MAX);
-	while (backlog_first(d->backlog, &call)) {
-		upstream_call(d->upstream, &call);
-		backlog_drop_first(d->backlog);
-	}
 }
 
 void pump_time(struct daemon *d)
@@ -378,28 +355,11 @@ void pump_pass(struct daemon *d)
 	d->wall_known = false;
 }
 
-void pump_drop_backlog(struct daemon *d)
-{
-	if (d->backlog)
-		backlog_release(d->backlog);
-	mem_free(d->backlog);
-	d->backlog = NULL;
-}
-
-void pump_begin_backlog(struct daemon *d)
-{
-	struct segment *before = mem_use(d->segment);
-
-	d->backlog = mem_alloc(sizeof(*d->backlog));
-	backlog_init(d->backlog);
-	mem_use(before);
-	backlog_begin_pass(d->backlog, PASS_CALLS);
-}
-
 int pump_start(struct daemon *d)
 {
 	if (!d->backlog)
-		pump_begin_backlog(d);
+		kept_begin(d);
+	backlog_begin_pass(d->backlog, PASS_CALLS);
 	effects_init(&d->effects);
 	rest_init(&d->rest);
 	d->pass_end = INSTANT_NEVER;
@@ -410,5 +370,5 @@ void pump_stop(struct daemon *d)
 {
 	timer_stop(d);
 	effects_release(&d->effects);
-	pump_drop_backlog(d);
+	kept_drop(d);
 }

@@ -101,7 +101,7 @@ void restart_give_up(struct daemon *d, const char *why)
 	if (phase < RESTART_QUIET)
 		return;
 	supervise_hold_signals(false);
-	pump_send_kept(d);
+	kept_send(d);
 	net_pause(d->net, false);
 	if (d->web)
 		web_resume(d->web);
@@ -248,7 +248,7 @@ void restart_resume(struct daemon *d)
 	d->restart.resuming = true;
 	d->restart.resumed = instant_add(clock_boottime(), patience_us(d));
 	net_pause(d->net, true);
-	pump_send_kept(d);
+	kept_send(d);
 }
 
 static void resume_pass(struct daemon *d)

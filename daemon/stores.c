@@ -271,9 +271,10 @@ static int password_first(const struct conf *c, bool goes_on, char **ret_passwor
 	int r;
 
 	*ret_sentinel_password = NULL;
-	supervise_hold_signals(goes_on);
+	if (!goes_on)
+		supervise_hold_ends(false);
 	r = conf_password(c, ret_password);
-	supervise_hold_signals(true);
+	supervise_hold_ends(true);
 	if (r < 0) {
 		log_event(LOG_ERROR, "password", "file=%s error=\"%s\"", c->redis.password_file, strerror(-r));
 		return r;

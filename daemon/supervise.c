@@ -19,6 +19,7 @@
 #define GOODBYE_US (700 * MSEC) /* how long the last lines may take to go out */
 
 static const int signal_number[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
+#define ENDS    2 /* the first of them end the daemon */
 #define SIGNALS (sizeof(signal_number) / sizeof(*signal_number))
 _Static_assert(SIGNALS == sizeof(((struct daemon *)NULL)->signal_event) / sizeof(struct event *), "an event each");
 
@@ -258,14 +259,24 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
 	credentials_tick(&d->credentials, d->conf);
 }
 
-void supervise_hold_signals(bool hold)
+static void signals_hold(size_t n, bool hold)
 {
 	sigset_t set;
 
 	sigemptyset(&set);
-	for (size_t i = 0; i < SIGNALS; i++)
+	for (size_t i = 0; i < n; i++)
 		sigaddset(&set, signal_number[i]);
 	pthread_sigmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+}
+
+void supervise_hold_signals(bool hold)
+{
+	signals_hold(SIGNALS, hold);
+}
+
+void supervise_hold_ends(bool hold)
+{
+	signals_hold(ENDS, hold);
 }
 
 int supervise_start(struct daemon *d)

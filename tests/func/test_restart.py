@@ -30,11 +30,11 @@ class Holds:
         self.assertEqual(tcp.ok("EXTEND b ttl=9s")["fence"], held[tcp]["fence"])
 
     def test_a_lock_is_renewed_by_the_next_process(self):
-        daemon = self.begin({"lease": "1s", "max_lease": "2s"})
+        daemon = self.begin({"lease": "2s", "max_lease": "4s"})
         c = self.client(daemon)
         fence = c.ok("LOCK a").num("fence")
         self.restart(daemon)
-        self.assertEqual(c.listen(2.5), [])
+        self.assertEqual(c.listen(3.5), [])
         self.assertEqual(c.ok("CHECK a").num("fence"), fence)
 
     def test_requests_that_wait_keep_their_places_and_tags(self):

@@ -108,8 +108,9 @@ class Leaks:
         clients = [self.client(daemon) for _ in range(10)]
         for i, c in enumerate(clients):
             c.ok("LOCK n%d" % i)
-        clients[0].listen(3)  # by then the daemon has made all that it makes once
-        self.restart(daemon)
+        for _ in range(4):  # by then the daemon has made all that it makes once
+            clients[0].listen(1)
+            self.restart(daemon)
         before, memory = descriptors_of(daemon.pid), self.carried(daemon)
         self.restart(daemon, 15)
         self.assertEqual(descriptors_of(daemon.pid), before)

@@ -185,6 +185,8 @@ class AsAfterACrash:
         mark = daemon.log_size()
         daemon.send_signal(signal.SIGUSR2)
         daemon.logged(r"warn restart error=.*key_prefix", mark)
+        daemon.send_signal(signal.SIGUSR2)  # waits for the end of the start
+        daemon.logged("notice restarted", mark)
         for c in clients:
             c.eof(5)
         daemon.logged("notice ready ", mark)  # until its signals are handled, SIGTERM ends it at once
