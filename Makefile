@@ -248,6 +248,7 @@ STORE := \
 	daemon/store/keyfile.c \
 	daemon/store/keyspace.c \
 	daemon/store/memory.c \
+	daemon/store/memory_whole.c \
 	daemon/store/names.c \
 	daemon/store/rate.c \
 	daemon/store/record.c \

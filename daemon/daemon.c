@@ -25,11 +25,17 @@
 
 static int stage_runtime(struct daemon *d)
 {
-	const char *what;
 	const struct carried *c = d->carried;
-	int r = c ? runtime_go_on(&d->runtime, d->conf->runtime_dir, c->runtime_dir, carried_take_fd(d, c->lock_fd), carried_take_fd(d, c->folder_fd), &what)
-		  : runtime_open(&d->runtime, d->conf->runtime_dir, &what);
+	const char *what;
+	int error = 0, r;
 
+	if (c)
+		r = runtime_go_on(&d->runtime, d->conf->runtime_dir, c->runtime_dir, carried_take_fd(d, c->lock_fd), carried_take_fd(d, c->folder_fd), &what, &error);
+	else
+		r = runtime_open(&d->runtime, d->conf->runtime_dir, &what);
+	if (error)
+		log_event(LOG_ERROR, "restart", "runtime=%s error=\"%s of the configuration: %s\" note=\"it stays where it was\"", d->runtime.dir, what,
+		          error == -EWOULDBLOCK ? "another redlockd lives there" : strerror(-error));
 	if (r == -EWOULDBLOCK)
 		log_event(LOG_ERROR, "start", "runtime=%s error=\"another redlockd lives there; give each its own runtime_dir\"", d->runtime.dir);
 	else if (r < 0)

@@ -11,13 +11,11 @@
 void program_init(struct program *i, char *const *argv)
 {
 	ssize_t n = readlink("/proc/self/exe", i->path, sizeof(i->path) - 1);
-	char *end;
 
 	i->path[n > 0 ? n : 0] = '\0';
 	i->argv = argv;
-	end = strstr(i->path, REPLACED);
-	if (end && strcmp(end, REPLACED) == 0)
-		*end = '\0';
+	if (n > (ssize_t)strlen(REPLACED) && strcmp(i->path + n - strlen(REPLACED), REPLACED) == 0)
+		i->path[n - (ssize_t)strlen(REPLACED)] = '\0';
 }
 
 int program_exec(const struct program *i)

@@ -84,19 +84,27 @@ int runtime_open(struct runtime *r, const char *configured, const char **ret_wha
 	return rc;
 }
 
-int runtime_go_on(struct runtime *r, const char *configured, const char *dir, int lock, int folder, const char **ret_what)
+int runtime_go_on(struct runtime *r, const char *configured, const char *dir, int lock, int folder, const char **ret_what, int *ret_error)
 {
+	struct runtime former = {.lock = lock, .folder = folder};
+	bool locked = lock >= 0 && folder >= 0;
+	int rc;
+
 	*ret_what = "runtime directory";
-	if (lock >= 0 && folder >= 0 && runtime_choose(r, configured) == 0 && strcmp(r->dir, dir) == 0) {
-		r->lock = lock;
-		r->folder = folder;
+	*ret_error = 0;
+	snprintf(former.dir, sizeof(former.dir), "%s", dir);
+	if (locked && runtime_choose(r, configured) == 0 && strcmp(r->dir, dir) == 0) {
+		*r = former;
 		return 0;
 	}
-	if (lock >= 0)
-		close(lock);
-	if (folder >= 0)
-		close(folder);
-	return runtime_open(r, configured, ret_what);
+	rc = runtime_open(r, configured, ret_what);
+	if (rc < 0 && locked) {
+		*ret_error = rc;
+		*r = former;
+		return 0;
+	}
+	runtime_close(&former);
+	return rc;
 }
 
 void runtime_close(struct runtime *r)

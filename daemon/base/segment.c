@@ -72,6 +72,12 @@ static struct block *block_of(void *p)
 	return (struct block *)((char *)p - sizeof(struct block));
 }
 
+/* Where the first block stands. */
+static uintptr_t blocks_begin(const struct segment *s)
+{
+	return s->base + ((sizeof(*s) + SEGMENT_ALIGN - 1) & ~(SEGMENT_ALIGN - 1));
+}
+
 /* Address space that nobody uses, in the part that is for segments alone. */
 static void *space_reserve(int fd, uint64_t place)
 {
@@ -121,7 +127,7 @@ struct segment *segment_new(const char *layout, uint64_t place)
 	s->base = (uintptr_t)s;
 	snprintf(s->layout, sizeof(s->layout), "%s", layout);
 	s->fd = fd;
-	s->next = s->base + ((sizeof(*s) + SEGMENT_ALIGN - 1) & ~(SEGMENT_ALIGN - 1));
+	s->next = blocks_begin(s);
 	s->end = s->base + STEP;
 	return s;
 }
@@ -302,18 +308,19 @@ struct mapped {
 	uintptr_t from, to;
 };
 
-/* What this process has mapped, but for segments. Returns the number of ranges. */
+/* What this process has mapped, but for segments. Returns the number of ranges. Whoever looks for strays must not miss one because this cannot be read. */
 static size_t mapped_read(struct mapped *range, size_t most)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
 	char line[512];
 	size_t n = 0;
 
-	while (maps && n < most && fgets(line, sizeof(line), maps))
+	assert(maps);
+	while (n < most && fgets(line, sizeof(line), maps))
 		if (sscanf(line, "%lx-%lx", &range[n].from, &range[n].to) == 2 && !segment_of((void *)range[n].from))
 			n++;
-	if (maps)
-		fclose(maps);
+	fclose(maps);
+	assert(n > 0 && n < most);
 	return n;
 }
 
@@ -334,7 +341,7 @@ size_t segment_strays(const struct segment *s, void (*visit)(void *context, cons
 {
 	static struct mapped range[2048];
 	const size_t ranges = mapped_read(range, sizeof(range) / sizeof(*range));
-	uintptr_t at = s->base + ((sizeof(*s) + SEGMENT_ALIGN - 1) & ~(SEGMENT_ALIGN - 1));
+	uintptr_t at = blocks_begin(s);
 	size_t found = 0;
 
 	while (at < s->next) {

@@ -8,111 +8,10 @@
 
 #include "daemon/base/mem.h"
 
-/* What a probe is told that never changes while the process runs. */
-static void memory_describe(struct memory *m)
-{
-	m->probe.run_id = m->probe.replid = span_of(m->run_id);
-	m->probe.version = SPAN(REDLOCKD_VERSION);
-	m->probe.role = SPAN("master");
-	m->probe.policy = SPAN("noeviction");
-	m->probe.own_data = true;
-}
-
-struct memory *memory_new(const struct memory_conf *conf)
-{
-	struct segment *before = mem_use(conf->segment);
-	struct memory *m = mem_alloc(sizeof(*m));
-
-	m->segment = conf->segment;
-	keyspace_init(&m->keys, conf->seed, conf->file);
-	buf_init(&m->marker);
-	buf_init(&m->text);
-	memcpy(m->seed, conf->seed, sizeof(m->seed));
-	m->epoch_us = conf->epoch_us;
-	m->skew_us = conf->skew_us;
-	m->tolerance_us = conf->tolerance_us;
-	m->run_id = mem_copy(conf->run_id, strlen(conf->run_id));
-	memory_describe(m);
-	mem_use(before);
-	return m;
-}
-
-void memory_pack(struct memory *m)
-{
-	struct segment *before = mem_use(m->segment);
-
-	keyspace_move(&m->keys, NULL);
-	memset(&m->probe, 0, sizeof(m->probe));
-	memset(&m->shares, 0, sizeof(m->shares));
-	m->segment = NULL;
-	mem_use(before);
-}
-
-void memory_adopt(struct memory *m, const struct memory_conf *conf)
-{
-	struct segment *before = mem_use(conf->segment);
-
-	m->segment = conf->segment;
-	if (conf->file)
-		keyspace_move(&m->keys, conf->file);
-	memory_describe(m);
-	mem_use(before);
-}
-
-void memory_free(struct memory *m)
-{
-	if (!m)
-		return;
-	keyspace_release(&m->keys);
-	buf_release(&m->marker);
-	table_release(&m->table);
-	home_free(m->home);
-	names_release(&m->names);
-	buf_release(&m->text);
-	mem_free(m->run_id);
-	mem_free(m);
-}
-
-size_t memory_count(const struct memory *m)
-{
-	return m->keys.names.count;
-}
-
-int64_t memory_clock(const struct memory *m, struct instant now)
-{
-	return now.us + m->epoch_us;
-}
-
-struct span memory_marker(const struct memory *m)
-{
-	return (struct span){buf_begin(&m->marker), buf_length(&m->marker)};
-}
-
-int64_t memory_fence(const struct memory *m)
-{
-	return m->fence;
-}
-
-void memory_set_fence(struct memory *m, int64_t fence)
-{
-	if (fence > m->fence)
-		m->fence = fence;
-}
-
 /* A key that expires at when_ms exists during that millisecond, and not in the next. */
 struct instant until_of(const struct memory *m, int64_t when_ms)
 {
 	return (struct instant){(when_ms + 1) * 1000 - m->epoch_us};
-}
-
-/* The same for any moment, rounded up to a millisecond of the server's clock. */
-static struct instant until_round(const struct memory *m, struct instant until)
-{
-	int64_t server;
-
-	if (until.us == INSTANT_NEVER.us || __builtin_add_overflow(until.us, m->epoch_us, &server) || server > INT64_MAX - 1000)
-		return INSTANT_NEVER;
-	return until_of(m, (server + 999) / 1000 - 1);
 }
 
 int64_t memory_pttl(const struct memory *m, const struct key *key, int64_t now_ms)
@@ -120,49 +19,6 @@ int64_t memory_pttl(const struct memory *m, const struct key *key, int64_t now_m
 	if (key->until.us == INSTANT_NEVER.us)
 		return -1;
 	return (key->until.us + m->epoch_us) / 1000 - 1 - now_ms;
-}
-
-void memory_put(struct memory *m, struct span name, struct span value, struct instant until)
-{
-	struct segment *before = mem_use(m->segment);
-
-	keyspace_set(&m->keys, keyspace_find(&m->keys, name), name, value, until_round(m, until));
-	mem_use(before);
-}
-
-void memory_put_foreign(struct memory *m, struct span name, struct instant until)
-{
-	keyspace_set(&m->keys, keyspace_find(&m->keys, name), name, (struct span){0}, until_round(m, until))->foreign = true;
-}
-
-void memory_remove(struct memory *m, struct span name)
-{
-	struct key *key = keyspace_find(&m->keys, name);
-
-	if (key)
-		keyspace_drop(&m->keys, key);
-}
-
-bool memory_get(struct memory *m, struct span name, struct instant now, struct span *ret_value, struct instant *ret_until)
-{
-	const struct key *key = keyspace_find(&m->keys, name);
-
-	if (!key || !key_live(key, now))
-		return false;
-	*ret_value = key_value(key);
-	*ret_until = key->until;
-	return true;
-}
-
-void memory_each(struct memory *m, struct instant now,
-		 void (*visit)(void *context, struct span name, struct span value, struct instant until), void *context)
-{
-	size_t n, i;
-	struct key **sorted = keyspace_sorted(&m->keys, now, &n);
-
-	for (i = 0; i < n; i++)
-		visit(context, key_name(sorted[i]), key_value(sorted[i]), sorted[i]->until);
-	mem_free(sorted);
 }
 
 void standing_read(struct memory *m, struct standing *s, int64_t now_ms)

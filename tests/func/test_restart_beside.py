@@ -265,8 +265,8 @@ class Secrets(RestartTest):
 class Passed(RestartTest):
     COST = 4
 
-    def test_passed_sockets_stay_and_nobody_listens_elsewhere(self):
-        daemon = self.begin(start=False)
+    def passed(self, daemon):
+        """Starts the daemon with a socket that is passed to it. Returns the stand-in for the service manager."""
         sock = socket.socket(socket.AF_UNIX)
         self.addCleanup(sock.close)
         sock.bind(os.path.join(daemon.folder, "passed"))
@@ -275,6 +275,11 @@ class Passed(RestartTest):
         self.addCleanup(manager.close)
         manager.start().ready()
         daemon.addr = sock.getsockname()
+        return manager
+
+    def test_passed_sockets_stay_and_nobody_listens_elsewhere(self):
+        daemon = self.begin(start=False)
+        manager = self.passed(daemon)
         c = self.client(daemon)
         c.ok("LOCK a")
         for _ in range(3):
@@ -291,14 +296,7 @@ class Passed(RestartTest):
     def test_a_state_that_cannot_be_read_leaves_the_passed_sockets_open(self):
         daemon = self.begin(start=False)
         path = self.own_program(daemon)
-        sock = socket.socket(socket.AF_UNIX)
-        self.addCleanup(sock.close)
-        sock.bind(os.path.join(daemon.folder, "passed"))
-        sock.listen(64)
-        manager = Manager(daemon, [sock], keeps=False)
-        self.addCleanup(manager.close)
-        manager.start().ready()
-        daemon.addr = sock.getsockname()
+        self.passed(daemon)
         c = self.client(daemon)
         self.replace(path, self.of_another_layout())
         mark = daemon.log_size()

@@ -75,6 +75,23 @@ class CarriesOn(RestartTest):
         self.restart(daemon)
         c.ok("CHECK a")
 
+    def test_a_runtime_directory_that_cannot_be_had(self):
+        daemon, other = self.begin(), self.begin()
+        c = self.client(daemon)
+        c.ok("LOCK a")
+        good = daemon.config
+        for folder, why in (("/nowhere/at/all", "No such file"), (other.runtime_dir, "another redlockd lives there")):
+            daemon.config = good.replace(daemon.runtime_dir, folder)
+            daemon.write_config()
+            mark = daemon.log_size()
+            self.restart(daemon, quietly=False)
+            self.assertRegex(daemon.log(mark), "error restart runtime=.*" + why)
+            c.ok("CHECK a")
+        daemon.config = good
+        daemon.write_config()
+        self.restart(daemon)
+        c.ok("CHECK a")
+
     def test_an_address_that_cannot_be_had(self):
         """The check binds none: the next process goes on where it listened."""
         daemon = self.begin()
