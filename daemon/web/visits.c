@@ -28,6 +28,7 @@
 #define REQUEST_US  (5 * SEC) /* from accept to the end of the request */
 #define ANSWER_US   (60 * SEC) /* from accept to the end of the answer; a stream has none */
 #define PAUSE_US    (500 * MSEC)
+#define READS_MOST  16 /* before a refusal: whoever sends on and on gets a reset */
 
 _Static_assert(VISITS_MOST + LISTENER_ADDRESSES_MAX + 8 <= WEB_DESCRIPTORS, "what descriptors.c keeps for the web listener");
 
@@ -162,7 +163,7 @@ static void visit_refuse(struct visit *v)
 	char sent[4096];
 	int fd = bufferevent_getfd(v->bev);
 
-	while (recv(fd, sent, sizeof(sent), MSG_DONTWAIT) == (ssize_t)sizeof(sent))
+	for (unsigned i = 0; i < READS_MOST && recv(fd, sent, sizeof(sent), MSG_DONTWAIT) == (ssize_t)sizeof(sent); i++)
 		;
 	(void)!send(fd, line, sizeof(line) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	visit_shut(v);
