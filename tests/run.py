@@ -5,7 +5,8 @@
 The suites after "--" are a second lane, which runs beside the first one at the lowest priority: they compute, while those of the first lane wait and measure
 time. The output of a suite goes to folder/suite.log, and is shown in one piece when the suite ends. The last line of a suite is "N passed, N failed". A suite
 without that line, or with a bad status and no failure, counts as one failure. So does a suite that takes longer than SUITE_SECONDS (1200), which is killed.
-The bound ends a suite that hangs, and measures nothing: on a slow machine the compilers take more than ten minutes beside the tests. MAKE is the command that makes a suite. The last line is the sum of all suites. Status 1 when anything failed.
+The bound ends a suite that hangs, and measures nothing: on a slow machine the compilers take more than ten minutes beside the tests. MAKE is the command
+that makes a suite. The last line is the sum of all suites. Status 1 when anything failed.
 """
 import os
 import re
