@@ -18,8 +18,8 @@ struct runtime {
  */
 int runtime_open(struct runtime *r, const char *configured, const char **ret_what) __attribute__((warn_unused_result));
 /*
- * A restart: the directory `dir` is locked by these descriptors; -1: it is not. Another is opened as above if that is the one to choose now. If it cannot be had,
- * the former stays in use, and *ret_error is why; else 0.
+ * A restart: the directory `dir` is locked by these descriptors; -1: it is not. Another is opened as above if that is the one to choose now. If it cannot be
+ * had, the former stays in use, and *ret_error is why; else 0.
  */
 int runtime_go_on(struct runtime *r, const char *configured, const char *dir, int lock, int folder, const char **ret_what, int *ret_error)
 	__attribute__((warn_unused_result));
