@@ -311,7 +311,7 @@ ubsan: ## unit and function tests under UndefinedBehaviorSanitizer
 sanitize: ## unit and function tests under both sanitizers
 	+@MAKE="$(MAKE)" $(PYTHON) -B tests/run.py $(O)/sanitize/check sanitize-unit sanitize-func
 sanitize-unit sanitize-func: build-sanitized ## one of these two; sanitize-func likewise
-	+@$(SUBMAKE) O=$(O)/sanitize SAN=$(CHECK_SANITIZERS) $(@:sanitize-%=%)
+	+@UNIT_SHARED=1 $(SUBMAKE) O=$(O)/sanitize SAN=$(CHECK_SANITIZERS) $(@:sanitize-%=%)
 
 # Suites that run beside each other may want it: one builds, the other waits.
 build-sanitized: | $(FIRST)

@@ -43,6 +43,7 @@ struct segment {
 	void *root;
 	uintptr_t next, end; /* what was never used; where the file ends */
 	size_t live;
+	size_t clears;       /* a block of so many bytes and more is cleared when it is freed */
 	struct vacant *vacant[CLASSES];
 };
 
@@ -129,6 +130,7 @@ struct segment *segment_new(const char *layout, uint64_t place)
 	s->fd = fd;
 	s->next = blocks_begin(s);
 	s->end = s->base + STEP;
+	s->clears = SEGMENT_LARGE;
 	return s;
 }
 
@@ -244,12 +246,14 @@ void *segment_alloc(struct segment *s, size_t n)
 	return b + 1;
 }
 
-/* The pages between the ends of a large block: the first word of it stays, as it links the vacant ones. */
-static void pages_give_back(char *p, size_t n)
+/* The first word of a block stays, as it links the vacant ones; so do the ends of a large one, whose pages are given back. */
+static void block_clear(char *p, size_t n)
 {
 	uintptr_t from = ((uintptr_t)p + sizeof(struct vacant) + PAGE - 1) & ~(PAGE - 1), to = ((uintptr_t)p + n) & ~(PAGE - 1);
 
-	if (to > from)
+	if (n < SEGMENT_LARGE)
+		memset(p + sizeof(struct vacant), 0, n - sizeof(struct vacant));
+	else if (to > from)
 		madvise((void *)from, to - from, MADV_REMOVE);
 }
 
@@ -268,8 +272,8 @@ void segment_free(void *p)
 	memory_unpoison(p, size);
 	vacant->next = s->vacant[b->class];
 	s->vacant[b->class] = vacant;
-	if (size >= SEGMENT_LARGE)
-		pages_give_back(p, size);
+	if (size >= s->clears)
+		block_clear(p, size);
 	memory_poison(p, size);
 	memory_poison(b, sizeof(*b));
 }
@@ -287,6 +291,8 @@ void *segment_grow(void *p, size_t n)
 	if (n <= size && class_of(n) + 1 >= b->class) {
 		s->live += n - asked;
 		b->asked = n;
+		if (n < asked && s->clears == 0)
+			memset((char *)p + n, 0, asked - n);
 		memory_unpoison(p, n);
 		memory_poison((char *)p + n, size - n);
 		memory_poison(b, sizeof(*b));
@@ -299,6 +305,11 @@ void *segment_grow(void *p, size_t n)
 	return to;
 }
 
+void segment_clear_freed(struct segment *s)
+{
+	s->clears = 0;
+}
+
 size_t segment_live(const struct segment *s)
 {
 	return s->live;
@@ -308,16 +319,16 @@ struct mapped {
 	uintptr_t from, to;
 };
 
-/* What this process has mapped, but for segments. Returns the number of ranges. Whoever looks for strays must not miss one because this cannot be read. */
+/* What this process has mapped and may read, but for segments, by address. Returns the number of ranges. No stray is missed because this cannot be read. */
 static size_t mapped_read(struct mapped *range, size_t most)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
-	char line[512];
+	char line[512], readable[2];
 	size_t n = 0;
 
 	assert(maps);
 	while (n < most && fgets(line, sizeof(line), maps))
-		if (sscanf(line, "%lx-%lx", &range[n].from, &range[n].to) == 2 && !segment_of((void *)range[n].from))
+		if (sscanf(line, "%lx-%lx %1[r]", &range[n].from, &range[n].to, readable) == 3 && !segment_of((void *)range[n].from))
 			n++;
 	fclose(maps);
 	assert(n > 0 && n < most);
@@ -329,12 +340,25 @@ static size_t mapped_read(struct mapped *range, size_t most)
 
 static bool mapped_has(const struct mapped *range, size_t n, uintptr_t word)
 {
-	if (word < POINTER_LEAST)
-		return false;
-	for (size_t i = 0; i < n; i++)
-		if (word >= range[i].from && word < range[i].to)
+	size_t low = 0, high = word < POINTER_LEAST ? 0 : n;
+
+	while (low < high) {
+		size_t i = low + (high - low) / 2;
+
+		if (word < range[i].from)
+			high = i;
+		else if (word >= range[i].to)
+			low = i + 1;
+		else
 			return true;
+	}
 	return false;
+}
+
+/* Also of what a pool or an arena in the block has declared free. */
+__attribute__((no_sanitize("address"))) static uintptr_t word_at(const char *p)
+{
+	return *(const uintptr_t *)p;
 }
 
 size_t segment_strays(const struct segment *s, void (*visit)(void *context, const void *at, size_t size, size_t offset, uintptr_t word), void *context)
@@ -356,7 +380,7 @@ size_t segment_strays(const struct segment *s, void (*visit)(void *context, cons
 			asked = b->asked;
 		memory_poison(b, sizeof(*b));
 		for (size_t i = 0; i + sizeof(word) <= asked; i += sizeof(word)) {
-			word = *(const uintptr_t *)(p + i);
+			word = word_at(p + i);
 			if (!mapped_has(range, ranges, word))
 				continue;
 			visit(context, p, asked, i, word);

@@ -50,6 +50,9 @@ void *segment_grow(void *p, size_t n);            /* of a segment; new bytes are
 void segment_free(void *p);                       /* of a segment */
 size_t segment_live(const struct segment *s);     /* bytes of the blocks in use */
 
+/* From now on the bytes of a block are zeroed when it is freed: what its owner left there is then no stray of the next one. Slow: for tests. */
+void segment_clear_freed(struct segment *s);
+
 /*
  * Visits each aligned word of a live block that may be a pointer to memory of this process outside the segment: it is read as an address, and something is
  * mapped there. A block is `size` bytes at `at`, and the word stands `offset` bytes behind. Returns their number. Slow: for tests.

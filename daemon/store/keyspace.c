@@ -55,6 +55,8 @@ void keyspace_init(struct keyspace *s, const uint64_t seed[2], struct keyfile *f
 	unsigned i;
 
 	s->file = file;
+	s->large = 0;
+	s->looked_up = 0;
 	map_init(&s->names, seed);
 	heap_init(&s->deadlines);
 	for (i = 0; i < KEY_CLASSES; i++)

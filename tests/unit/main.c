@@ -2,6 +2,7 @@
 /*
  * Runs the suites of suites.def, or those named on the command line, each in a process of its own and twice as many at a time as there are processors, since
  * the long ones mostly wait. Prints what they said and what failed, and then "N passed, N failed". With CK_FORK=no all is done here, for a debugger.
+ * A test has a process of its own. With UNIT_SHARED=1 those of a suite share one: with sanitizers a process costs fifty times what most tests do.
  *
  * A suite in real time that fails beside others runs three times more, alone, and passes only if it passes each time; it is called unsteady then, below what
  * was wrong. That excuses bounds on time alone: neither a suite in which something crashed, nor one in simulated time, nor more than UNSTEADY_MOST.
@@ -29,7 +30,7 @@ struct tally {
 struct job {
 	const char *name;
 	Suite *(*make)(void);
-	bool real_time;
+	bool real_time, processes;
 	bool wanted;
 	pid_t pid;
 	FILE *said;
@@ -37,14 +38,20 @@ struct job {
 };
 
 static struct job jobs[] = {
-#define SUITE(folder, noun)              {.name = #noun, .make = noun##_suite},
-#define SUITE_IN_REAL_TIME(folder, noun) {.name = #noun, .make = noun##_suite, .real_time = true},
+#define SUITE(folder, noun)                           {.name = #noun, .make = noun##_suite},
+#define SUITE_IN_REAL_TIME(folder, noun)              {.name = #noun, .make = noun##_suite, .real_time = true},
+#define SUITE_OF_PROCESSES(folder, noun)              {.name = #noun, .make = noun##_suite, .processes = true},
+#define SUITE_OF_PROCESSES_IN_REAL_TIME(folder, noun) {.name = #noun, .make = noun##_suite, .processes = true, .real_time = true},
 #include "tests/unit/suites.def"
 #undef SUITE
 #undef SUITE_IN_REAL_TIME
+#undef SUITE_OF_PROCESSES
+#undef SUITE_OF_PROCESSES_IN_REAL_TIME
 };
 
 #define JOBS (sizeof(jobs) / sizeof(jobs[0]))
+
+static bool tests_share_a_process;
 
 static int jobs_choose(int argc, char **argv)
 {
@@ -83,6 +90,8 @@ static void job_run(struct job *job)
 {
 	SRunner *runner = srunner_create(job->make());
 
+	if (tests_share_a_process && !job->processes)
+		srunner_set_fork_status(runner, CK_NOFORK);
 	srunner_run_all(runner, CK_SILENT);
 	job->tally->failed = srunner_ntests_failed(runner);
 	job->tally->crashed = something_crashed(runner);
@@ -196,6 +205,7 @@ int main(int argc, char **argv)
 	size_t i;
 
 	signals_restore();
+	tests_share_a_process = getenv("UNIT_SHARED") != NULL;
 	if (tallies == MAP_FAILED || jobs_choose(argc, argv))
 		return 2;
 	for (i = 0; i < JOBS; i++)

@@ -21,10 +21,14 @@
 		_ck_marked = true;                                                                            \
 	} while (0)
 
-#define SUITE(folder, noun)              Suite *noun##_suite(void);
-#define SUITE_IN_REAL_TIME(folder, noun) SUITE(folder, noun)
+#define SUITE(folder, noun)                           Suite *noun##_suite(void);
+#define SUITE_IN_REAL_TIME(folder, noun)              SUITE(folder, noun)
+#define SUITE_OF_PROCESSES(folder, noun)              SUITE(folder, noun)
+#define SUITE_OF_PROCESSES_IN_REAL_TIME(folder, noun) SUITE(folder, noun)
 #include "tests/unit/suites.def"
 #undef SUITE
 #undef SUITE_IN_REAL_TIME
+#undef SUITE_OF_PROCESSES
+#undef SUITE_OF_PROCESSES_IN_REAL_TIME
 
 #endif

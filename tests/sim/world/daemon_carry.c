@@ -20,6 +20,7 @@ void daemon_lend_memory(struct sim_daemon *d)
 	d->conf.segment = segment_new(LAYOUT_OF_SIM, d->index);
 	if (!d->conf.segment)
 		abort();
+	segment_clear_freed(d->conf.segment);
 }
 
 /* Effects are memory of the service that has made them. */

@@ -252,6 +252,25 @@ START_TEST(pointers_to_elsewhere_are_found_and_no_others)
 }
 END_TEST
 
+/* Also where the next owner has written over a part of it, as a text does. */
+START_TEST(what_was_freed_or_cut_off_is_no_stray)
+{
+	const void **p;
+
+	segment_clear_freed(segment);
+	p = segment_alloc(segment, 4 * sizeof(*p));
+	p[1] = p[2] = p[3] = strays;
+	p = segment_grow(p, 3 * sizeof(*p));
+	p = segment_grow(p, 4 * sizeof(*p));
+	ck_assert_ptr_null(p[3]);
+	segment_free(p);
+	p = segment_alloc(segment, 4 * sizeof(*p));
+	memcpy(p, "a line.\r\n", 9);
+	ck_assert_uint_eq(segment_strays(segment, NULL, NULL), 0);
+	segment_free(p);
+}
+END_TEST
+
 START_TEST(a_block_that_is_freed_twice_ends_the_process)
 {
 	void *p = segment_alloc(segment, 100);
@@ -305,6 +324,7 @@ Suite *segment_suite(void)
 	tcase_add_test(c, another_process_finds_what_the_root_points_to);
 	tcase_add_test(c, what_is_no_segment_is_refused);
 	tcase_add_test(c, pointers_to_elsewhere_are_found_and_no_others);
+	tcase_add_test(c, what_was_freed_or_cut_off_is_no_stray);
 	tcase_add_test_raise_signal(c, a_block_that_is_freed_twice_ends_the_process, SIGABRT);
 	tcase_add_test(c, where_files_are_limited_there_is_none);
 	tcase_add_test(c, a_descriptor_is_taken_once_and_the_others_are_closed);

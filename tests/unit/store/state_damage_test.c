@@ -59,11 +59,6 @@ END_TEST
 
 /* --- when writing fails ---------------------------------------------------------------------------------------------------- */
 
-static void become_self(void)
-{
-	ck_assert_int_eq(seteuid(getuid()), 0);
-}
-
 START_TEST(the_old_file_is_marked_in_place_where_nothing_can_be_created)
 {
 	struct store_run l;
@@ -81,7 +76,7 @@ START_TEST(the_old_file_is_marked_in_place_where_nothing_can_be_created)
 	ck_assert_int_eq(l.found, STATE_CRASH);
 	ck_assert_str_eq(l.why, ""); /* whole, with its clock */
 	store_run_crash(&l);
-	become_self();
+	becomes_itself();
 }
 END_TEST
 
@@ -102,7 +97,7 @@ START_TEST(a_folder_that_cannot_be_written_is_told_and_tried_again)
 	ck_assert_int_eq(state_mark(&l.state, l.memory, here.now), 0);
 	store_run_crash(&l);
 	ck_assert_int_eq(next_run_finds(BOOT), STATE_CRASH);
-	become_self();
+	becomes_itself();
 }
 END_TEST
 
