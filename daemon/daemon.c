@@ -30,7 +30,8 @@ static int stage_runtime(struct daemon *d)
 	int error = 0, r;
 
 	if (c)
-		r = runtime_go_on(&d->runtime, d->conf->runtime_dir, c->runtime_dir, carried_take_fd(d, c->lock_fd), carried_take_fd(d, c->folder_fd), &what, &error);
+		r = runtime_go_on(&d->runtime, d->conf->runtime_dir, c->runtime_dir, carried_take_fd(d, c->lock_fd), carried_take_fd(d, c->folder_fd), &what,
+		                  &error);
 	else
 		r = runtime_open(&d->runtime, d->conf->runtime_dir, &what);
 	if (error)

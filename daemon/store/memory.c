@@ -215,7 +215,7 @@ void memory_call(struct memory *m, const struct call *c, struct instant now, str
 	struct answer a = {
 		.call = c->id,
 		.node = c->node,
-		.server_us = memory_clock(m, now),
+		.server_us = clock_of(m, now),
 		.fence = -1,
 		.pttl_ms = -2,
 		.found = SPAN(""),

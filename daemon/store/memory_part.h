@@ -64,6 +64,12 @@ struct instant until_of(const struct memory *m, int64_t when_ms); /* the end of 
 /* The SET at the end of a grant or a renewal. As in the scripts, an impossible TTL is an error after the fence was raised. */
 bool answer_set(struct memory *m, struct key *key, const struct call *c, struct span value, int64_t px_ms, struct answer *a);
 
+/* memory_clock, where each call asks for it. */
+static inline int64_t clock_of(const struct memory *m, struct instant now)
+{
+	return now.us + m->epoch_us;
+}
+
 /* No fence may exceed this. */
 static inline int64_t memory_limit(const struct memory *m, const struct answer *a)
 {

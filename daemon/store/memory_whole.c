@@ -76,7 +76,7 @@ size_t memory_count(const struct memory *m)
 
 int64_t memory_clock(const struct memory *m, struct instant now)
 {
-	return now.us + m->epoch_us;
+	return clock_of(m, now);
 }
 
 struct span memory_marker(const struct memory *m)
