@@ -296,7 +296,7 @@ static int daemon_live(struct conf *conf, const struct daemon_args *args, bool *
 	d->conf = conf;
 	d->args = args;
 	d->timer_fd = -1;
-	d->started = clock_boottime();
+	d->started = d->reloaded.at = clock_boottime();
 	credentials_init(&d->credentials);
 	/* Between the first mark of the state file and the last one an end without supervise_end counts as a crash. */
 	supervise_hold_signals(true);

@@ -126,6 +126,21 @@ static const char *server_label(struct buf *b, const char *name)
 	return buf_begin(b);
 }
 
+static void failures_write(const struct daemon *d, struct buf *out, struct buf *label)
+{
+	struct service_store store;
+
+	head_write(out, "redlockd_redis_errors_total", "counter", "connections to the store that broke, attempts to connect that failed");
+	for (unsigned i = 0; i < d->core_conf.nodes; i++) {
+		struct upstream_failures failures = upstream_failures(d->upstream, i);
+
+		service_store(d->service, i, &store);
+		server_label(label, store.name);
+		buf_printf(out, "redlockd_redis_errors_total{%s,kind=\"broken\"} %" PRIu64 "\n", buf_begin(label), failures.broken);
+		buf_printf(out, "redlockd_redis_errors_total{%s,kind=\"attempt\"} %" PRIu64 "\n", buf_begin(label), failures.attempts);
+	}
+}
+
 static void stores_write(const struct daemon *d, struct buf *out)
 {
 	struct service_store store;
@@ -144,7 +159,27 @@ static void stores_write(const struct daemon *d, struct buf *out)
 		service_store(d->service, i, &store);
 		histogram_write(out, "redlockd_redis_round_trip_seconds", server_label(&label, store.name), store.trips, store.trips_us);
 	}
+	if (d->upstream)
+		failures_write(d, out, &label);
 	buf_release(&label);
+}
+
+/* --- clients --- */
+
+static void clients_write(const struct daemon *d, struct buf *out)
+{
+	static const char *const word[NET_TRANSPORTS] = {[NET_UNIX] = "unix", [NET_TCP] = "tcp", [NET_TLS] = "tls"};
+	struct net_counts counts;
+
+	net_counts(d->net, &counts);
+	head_write(out, "redlockd_clients", "gauge", "connections of clients");
+	for (unsigned i = 0; i < NET_TRANSPORTS; i++)
+		buf_printf(out, "redlockd_clients{transport=\"%s\"} %u\n", word[i], net_sessions_over(d->net, i));
+	head_write(out, "redlockd_connections_total", "counter", "connections of clients since the start");
+	for (unsigned i = 0; i < NET_TRANSPORTS; i++)
+		buf_printf(out, "redlockd_connections_total{transport=\"%s\"} %" PRIu64 "\n", word[i], counts.accepted[i]);
+	head_write(out, "redlockd_connections_refused_total", "counter", "connections that were answered by ERR LIMIT");
+	buf_printf(out, "redlockd_connections_refused_total %" PRIu64 "\n", counts.refused);
 }
 
 /* --- the process --- */
@@ -165,7 +200,7 @@ static int64_t memory_bytes(void)
 
 static void process_write(const struct daemon *d, struct buf *out)
 {
-	int64_t started_us = clock_wall_us() - instant_diff(clock_boottime(), d->started);
+	int64_t wall_ahead_us = clock_wall_us() - clock_boottime().us;
 	struct rusage used;
 
 	getrusage(RUSAGE_SELF, &used);
@@ -173,7 +208,12 @@ static void process_write(const struct daemon *d, struct buf *out)
 	buf_printf(out, "redlockd_build_info{version=\"%s\",store=\"%s\"} 1\n", REDLOCKD_VERSION, d->core_conf.store);
 	head_write(out, "process_start_time_seconds", "gauge", "when the daemon was started, since 1970");
 	buf_append(out, "process_start_time_seconds ", 27);
-	seconds_write(out, started_us);
+	seconds_write(out, d->started.us + wall_ahead_us);
+	head_write(out, "redlockd_config_last_reload_successful", "gauge", "0 while a mistake keeps the configuration that was read last from being used");
+	buf_printf(out, "redlockd_config_last_reload_successful %d\n", !d->reloaded.failed);
+	head_write(out, "redlockd_config_last_reload_success_timestamp_seconds", "gauge", "when the configuration in use was read, since 1970");
+	buf_printf(out, "redlockd_config_last_reload_success_timestamp_seconds ");
+	seconds_write(out, d->reloaded.at.us + wall_ahead_us);
 	head_write(out, "process_cpu_seconds_total", "counter", "processor time that the daemon has used");
 	buf_append(out, "process_cpu_seconds_total ", 26);
 	seconds_write(out, (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * SEC + used.ru_utime.tv_usec + used.ru_stime.tv_usec);
@@ -192,6 +232,7 @@ void exposition_write(const struct daemon *d, struct buf *out)
 		else
 			figure_write(out, &metric_table[i], figures.value[i]);
 	histograms_write(out, &figures);
+	clients_write(d, out);
 	stores_write(d, out);
 	process_write(d, out);
 }

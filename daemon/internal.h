@@ -26,6 +26,12 @@
 
 #include <event2/event.h>
 
+/* How the last reading of the configuration went; the first one is that of the start. */
+struct reloaded {
+	struct instant at; /* when it was last taken */
+	bool failed;       /* since then there was another, and nothing of it was taken */
+};
+
 struct daemon {
 	struct conf *conf;
 	const struct daemon_args *args;
@@ -71,6 +77,7 @@ struct daemon {
 	struct event *signal_event[5];
 	struct event *tick_event; /* ready, watchdog, status, state file */
 	struct instant started, watchdog_at, status_at;
+	struct reloaded reloaded;
 	char status[160];
 	bool ready, stopping, stopped;
 	/* Notifications that the service manager has not taken yet: sent again at the next tick. */

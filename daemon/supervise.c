@@ -121,6 +121,7 @@ static void reload_apply(struct daemon *d, struct conf *fresh)
 		reload_password(d);
 	reload_tls(d);
 	site_reload(d);
+	d->reloaded = (struct reloaded){.at = clock_boottime(), .failed = false};
 }
 
 /* The report is collected in memory and then logged, so that a slow reader of standard error cannot block the loop. */
@@ -146,6 +147,7 @@ static void reload_read(struct daemon *d)
 	struct conf_report report = {.files = true};
 	struct conf fresh;
 
+	d->reloaded.failed = true; /* until it is applied */
 	if (!conf_may_be_read_again(d->args->config)) {
 		log_event(LOG_ERROR, "reload", "file=%s error=\"no regular file, so it is not read again\" note=\"nothing was changed\"", d->args->config);
 		return;

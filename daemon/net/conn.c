@@ -315,7 +315,7 @@ void conn_open(struct hub *h, int fd, const struct peer *peer, struct ssl_st *tl
 	c->session = slots_take(&h->slots, c);
 	shares_take(&h->shares, c->uid);
 	c->crowd = crowds_enter(&h->crowds, peer, h->conf.peer_max);
-	h->counts.accepted++;
+	h->counts.accepted[conn_transport(c)]++;
 	conn_arm(c);
 	h->sink.open(h->sink.context, c->session, peer);
 }

@@ -53,6 +53,11 @@ struct conn {
 
 _Static_assert(sizeof(struct conn) == 232, "an idle session is no larger than net.h says");
 
+static inline enum net_transport conn_transport(const struct conn *c)
+{
+	return c->is_tls ? NET_TLS : c->is_unix ? NET_UNIX : NET_TCP;
+}
+
 struct ssl_st;
 
 /* Takes ownership of fd, which is non-blocking, and of tls: NULL, or a handshake is done. Only from the loop: calls sink.open. */

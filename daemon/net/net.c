@@ -149,6 +149,17 @@ unsigned net_sessions(const struct net *n)
 	return n->hub.slots.live;
 }
 
+unsigned net_sessions_over(const struct net *n, enum net_transport transport)
+{
+	const struct conn *c;
+	unsigned count = 0;
+	size_t at = 0;
+
+	while ((c = slots_next(&n->hub.slots, &at)))
+		count += conn_transport(c) == transport;
+	return count;
+}
+
 unsigned net_closing(const struct net *n)
 {
 	return n->hub.closing_n;

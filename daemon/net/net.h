@@ -85,9 +85,12 @@ void net_set_peer_max(struct net *n, unsigned peer_max);
 
 unsigned net_sessions(const struct net *n);
 unsigned net_closing(const struct net *n); /* connections that are hung up and not closed yet; each for at most 1 s */
+enum net_transport { NET_UNIX, NET_TCP, NET_TLS, NET_TRANSPORTS };
+
+unsigned net_sessions_over(const struct net *n, enum net_transport transport); /* walks through all sessions: for a scrape */
 /* Counters: accepted, refused over the limit, pauses for lack of descriptors, bytes in and out. */
 struct net_counts {
-	uint64_t accepted, refused, pauses, bytes_in, bytes_out;
+	uint64_t accepted[NET_TRANSPORTS], refused, pauses, bytes_in, bytes_out;
 };
 void net_counts(const struct net *n, struct net_counts *ret_counts);
 

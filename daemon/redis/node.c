@@ -92,10 +92,13 @@ void node_fail(struct node *n, const char *reason)
 {
 	if (reason != n->reason)
 		(void)snprintf(n->reason, sizeof(n->reason), "%s", reason);
-	if (n->state == NODE_UP)
+	if (n->state == NODE_UP) {
+		n->failures.broken++;
 		node_go_down(n);
-	else
+	} else {
+		n->failures.attempts++;
 		node_give_up(n);
+	}
 }
 
 static void node_on_broken(void *context, const char *reason)
@@ -368,4 +371,9 @@ bool node_waits(const struct node *n)
 const char *node_reason(const struct node *n)
 {
 	return n->reason;
+}
+
+struct upstream_failures node_failures(const struct node *n)
+{
+	return n->failures;
 }

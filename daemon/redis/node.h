@@ -41,5 +41,6 @@ bool node_flush(struct node *n, struct instant now, bool at_once);
 
 /* Why the node is down; "" while it is up or was not tried yet. Valid until the next callback. */
 const char *node_reason(const struct node *n);
+struct upstream_failures node_failures(const struct node *n);
 
 #endif

@@ -57,6 +57,7 @@ static void node_pack_knowledge(const struct node *n, struct node_parcel *p)
 	}
 	(void)snprintf(p->reason, sizeof(p->reason), "%s", n->reason);
 	p->told = n->told;
+	p->failures = n->failures;
 }
 
 void node_pack(struct node *n, struct node_parcel *p, struct fdlist *fds)
@@ -99,6 +100,7 @@ static void node_recall(struct node *n, const struct node_parcel *p)
 {
 	n->addresses = p->addresses;
 	n->told = p->told;
+	n->failures = p->failures;
 	(void)snprintf(n->reason, sizeof(n->reason), "%s", p->reason);
 	if (!n->sentinel || !p->host)
 		return;

@@ -34,6 +34,7 @@ struct node {
 	bool fresh;                 /* the addresses belong to this attempt */
 	char reason[256];
 	struct told told;
+	struct upstream_failures failures;
 	bool lost; /* it was up before a restart, and its connections did not outlive that: `reason` is still to be told */
 };
 

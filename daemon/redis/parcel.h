@@ -9,6 +9,7 @@
 #include "daemon/redis/resolver.h"
 #include "daemon/redis/stream.h"
 #include "daemon/redis/told.h"
+#include "daemon/redis/upstream.h"
 #include "tls/digest.h"
 
 /* A link that is ready, and on which no call is unanswered. */
@@ -38,6 +39,7 @@ struct node_parcel {
 	uint16_t port;
 	char reason[256];
 	struct told told;
+	struct upstream_failures failures;
 	struct subscriber_parcel subscriber;
 };
 

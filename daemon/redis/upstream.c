@@ -200,3 +200,8 @@ bool upstream_waits(const struct upstream *u)
 		waits |= node_waits(u->node[i]);
 	return waits;
 }
+
+struct upstream_failures upstream_failures(const struct upstream *u, unsigned node)
+{
+	return node_failures(u->node[node]);
+}

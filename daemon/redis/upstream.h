@@ -76,6 +76,13 @@ void upstream_call(struct upstream *u, const struct call *call); /* copied */
 bool upstream_flush(struct upstream *u, struct instant now, bool at_once);
 bool upstream_waits(const struct upstream *u); /* for the answer to a command */
 
+/* Since the daemon was started; a restart in place goes on counting. */
+struct upstream_failures {
+	uint64_t broken;   /* times that a node that was up went down */
+	uint64_t attempts; /* attempts to connect to one address of it that failed */
+};
+struct upstream_failures upstream_failures(const struct upstream *u, unsigned node);
+
 /* Sets the credentials of later handshakes; connections stay. Copies both; NULL: none. */
 void upstream_set_password(struct upstream *u, const char *user, const char *password);
 /* Later connections use this context, and it is owned; those that there are keep theirs. */

@@ -45,6 +45,55 @@ class Asking(WebTest):
         self.assertEqual(web.ask("/livez").status, 200)
         self.assertTrue(d.alive())
 
+    def test_clients_are_counted_by_transport(self):
+        d, web = self.start(tcp=True)
+        self.client(d).ok("PING")
+        for _ in range(2):
+            self.client(d, tcp=True).ok("PING")
+        gone = self.client(d)
+        gone.ok("PING")
+        gone.close()
+        until(lambda: Metrics(web.ask("/metrics").text).value("redlockd_clients", transport="unix") == 1, "the client is gone")
+        now = Metrics(web.ask("/metrics").text)
+        self.assertEqual([now.value("redlockd_clients", transport=over) for over in ("unix", "tcp", "tls")], [1, 2, 0])
+        self.assertEqual([now.value("redlockd_connections_total", transport=over) for over in ("unix", "tcp", "tls")], [2, 2, 0])
+        self.assertEqual(now.value("redlockd_connections_refused_total"), 0)
+
+    def test_a_configuration_with_a_mistake_is_told_until_it_is_mended(self):
+        d, web = self.start()
+
+        def reloaded():
+            now = Metrics(web.ask("/metrics").text)
+            return now.value("redlockd_config_last_reload_successful"), now.value("redlockd_config_last_reload_success_timestamp_seconds")
+
+        def reload(config):
+            d.config, before = config, d.config
+            d.write_config()
+            d.notify.forget()
+            d.send_signal(signal.SIGHUP)
+            self.assertTrue(d.notify.wait("READY=1", d.process))
+            return before
+        successful, start = reloaded()
+        self.assertEqual(successful, 1)
+        self.assertLess(abs(start - time.time()), 600)
+        good = reload("lease: never\n")
+        self.assertEqual(reloaded()[0], 0)
+        self.assertAlmostEqual(reloaded()[1], start, delta=1)
+        reload(good)
+        self.assertEqual(reloaded()[0], 1)
+        self.assertGreater(reloaded()[1], start)
+
+    def test_errors_of_a_redis_are_counted(self):
+        server, web = self.redis(), free_web()
+        self.redis_daemon(server, {"listen": {"http": web.listen}})
+
+        def errors(kind):
+            return Metrics(web.ask("/metrics").text).value("redlockd_redis_errors_total", kind=kind)
+        self.assertEqual((errors("broken"), errors("attempt")), (0, 0))
+        server.stop()
+        until(lambda: errors("attempt") > 0, "an attempt fails")
+        self.assertEqual(errors("broken"), 1)
+
     def test_what_is_refused(self):
         _, web = self.start()
         for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS"):

@@ -42,7 +42,11 @@ START_TEST(one_connection_too_many_gets_a_line_and_is_closed)
 	net_loop_at_rest(&w);
 	net_counts(w.net, &counts);
 	ck_assert_uint_eq(counts.refused, 1);
-	ck_assert_uint_eq(counts.accepted, 2);
+	ck_assert_uint_eq(counts.accepted[NET_UNIX], 1);
+	ck_assert_uint_eq(counts.accepted[NET_TCP], 1);
+	ck_assert_uint_eq(net_sessions_over(w.net, NET_UNIX), 1);
+	ck_assert_uint_eq(net_sessions_over(w.net, NET_TCP), 1);
+	ck_assert_uint_eq(net_sessions_over(w.net, NET_TLS), 0);
 	close(b);
 	net_loop_told(&w, "eof 0.1\n");
 	net_hangup(w.net, UINT64_C(1) << 32);

@@ -38,7 +38,7 @@ START_TEST(no_number_is_given_twice)
 	net_loop_told(&w, "open 2.2\n");
 	net_loop_says(&w, b, "a\n");
 	net_loop_told(&w, "line 1.1 a\n");
-	ck_assert_uint_eq(net_loop_counts(&w).accepted, 6);
+	ck_assert_uint_eq(net_loop_counts(&w).accepted[NET_UNIX], 6);
 	close(a);
 	close(b);
 	close(c);

@@ -354,7 +354,7 @@ START_TEST(a_net_that_is_carried_tells_and_says_what_one_that_is_not_does)
 		buf_release(&a->heard);
 		buf_release(&b->heard);
 	}
-	ck_assert_uint_eq(runs[0].counts.accepted, runs[1].counts.accepted);
+	ck_assert_mem_eq(runs[0].counts.accepted, runs[1].counts.accepted, sizeof(runs[0].counts.accepted));
 	ck_assert_uint_eq(runs[0].counts.bytes_out, runs[1].counts.bytes_out);
 }
 END_TEST
