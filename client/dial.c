@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PAUSE_MS 500
+#define PAUSE_US 500000
 
 struct redlock *dial(const char *addr)
 {
@@ -24,11 +24,16 @@ struct redlock *dial(const char *addr)
 	return NULL;
 }
 
-void redial_pause(void)
+static void pause_for(int64_t us)
 {
-	const struct timespec pause = {0, PAUSE_MS * 1000000L};
+	const struct timespec pause = {0, us * 1000};
 
 	nanosleep(&pause, NULL);
+}
+
+void redial_pause(void)
+{
+	pause_for(PAUSE_US);
 }
 
 /* What may be otherwise in a moment: there is no socket yet, nobody listens, too many wait, or the host does not answer. */
@@ -45,19 +50,20 @@ struct redlock *dial_until(const char *addr, int64_t until_us, int64_t *ret_away
 
 	*ret_away_us = 0;
 	for (;;) {
-		int64_t left_ms = (until_us - redlock_now_us()) / 1000;
-		int r = redlock_open(addr, MAX(1, MIN(left_ms, ANSWER_TIMEOUT_MS)), &c);
+		int64_t left_us = until_us - redlock_now_us();
+		int r = redlock_open(addr, MAX(1, MIN(left_us / 1000, ANSWER_TIMEOUT_MS)), &c);
 
 		if (!r)
 			r = redlock_set_timeout(c, ANSWER_TIMEOUT_MS);
 		if (!r)
 			return c;
-		if (!may_come_back(r) || redlock_now_us() + PAUSE_MS * 1000 >= until_us)
+		left_us = until_us - redlock_now_us();
+		if (!may_come_back(r) || left_us <= 0)
 			break;
 		if (!told && isatty(STDERR_FILENO) && stderr_is_ready())
 			complain("%s; trying again", redlock_errmsg(NULL));
 		told = true;
-		redial_pause();
+		pause_for(MIN(PAUSE_US, left_us)); /* the last attempt is made at the end */
 		*ret_away_us = redlock_now_us() - began;
 	}
 	complain("%s", redlock_errmsg(NULL));

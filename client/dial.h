@@ -12,7 +12,7 @@
 /* Returns NULL after a complaint. addr may be NULL: see redlock_address. */
 struct redlock *dial(const char *addr) REDLOCK_MUST;
 
-/* The same, and tries again until a moment (redlock_now_us), since the daemon may be away. *ret_away_us: for how long it was. */
+/* The same, and tries again, for the last time at that moment (redlock_now_us), since the daemon may be away. *ret_away_us: for how long it was. */
 struct redlock *dial_until(const char *addr, int64_t until_us, int64_t *ret_away_us) REDLOCK_MUST;
 
 /* The same for as long as it takes, for a command that has been served before: the daemon may be away. Complains once. */
