@@ -7,7 +7,7 @@ from history import MS
 from reader import Violation
 
 MINUTE = 60_000 * MS
-QUEUED = 600 * MS  # a request that was sent so long ago stands in the queue, unless its client, its daemon or this machine stood still. A loaded one is slow
+QUEUED = 200 * MS  # a request that was sent so long ago stands in the queue, unless its client, its daemon or this machine stood still
 
 
 class Request:

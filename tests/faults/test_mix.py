@@ -162,7 +162,7 @@ class Mix(unittest.TestCase):
 
     # --- S19: the line of a daemon -----------------------------------------------------------------------------------
 
-    def in_line(self, late=750, daemon=0, priorities=(0, 0), modes=(None, None), fences=(2, 3)):
+    def in_line(self, late=450, daemon=0, priorities=(0, 0), modes=(None, None), fences=(2, 3)):
         """One holds until 1000. The first and then another one, from `late` on, wait for it. The first is granted with the second of the two fences."""
         def waits(at, to, i, fence, daemon):
             told = story(daemon=daemon).ask("LOCK", at, to, fence=fence, valid=1000, count=1, wait=5000, mode=modes[i])
@@ -175,15 +175,15 @@ class Mix(unittest.TestCase):
         self.shows(["S19"], *self.in_line())
         self.shows(["S19"], *self.in_line(), kind="X")
         self.shows([], *self.in_line(fences=(3, 2)))
-        self.shows([], *self.in_line(late=690), kind="X")
+        self.shows([], *self.in_line(late=290), kind="X")
         self.shows([], *self.in_line(daemon=1))
         for what in ("d0", "c1"):
             self.shows([], *self.in_line(), nemesis=[{"e": "stop", "what": what, "t": 50 * MS, "to": 500 * MS}])
 
     def test_a_higher_priority_is_served_first_whoever_came_first(self):
         self.shows([], *self.in_line(priorities=(0, 1)))
-        self.shows(["S19"], *self.in_line(late=350, priorities=(0, 1), fences=(3, 2)))
-        self.shows([], *self.in_line(late=350, priorities=(0, 1), fences=(3, 2)), kind="X")
+        self.shows(["S19"], *self.in_line(priorities=(0, 1), fences=(3, 2)))
+        self.shows([], *self.in_line(priorities=(0, 1), fences=(3, 2)), kind="X")
         self.shows([], *self.in_line(late=850, priorities=(0, 1), fences=(3, 2)))
 
     def test_a_reader_does_not_pass_a_writer_that_waits(self):
