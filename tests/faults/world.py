@@ -376,7 +376,7 @@ class World(Hosts, Links):
         self.stop_daemons()
         if orphans:
             self.check_orphans()
-        verdict = Verdict(History.of(self.folder), kind, self.registers.fenced_state(), self.registers.counts(), answer_ms=self.answer_ms())
+        verdict = Verdict(History.of(self.folder), kind, self.registers.fenced_state(), self.registers.counts(), self.answer_ms(), 3 * self.worst_gap * 1000)
         if self.options.get("client", {}).get("grace_ms"):
             self.note("%d locks resumed" % verdict.resumed)
             if not verdict.resumed:
