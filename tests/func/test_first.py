@@ -146,7 +146,7 @@ class SocketUnit(FuncTest):
         listens = [{"/": daemon.addr}.get(stream[0], "127.0.0.1:%d" % port) for stream in self.streams()]
         daemon.argv = ["systemd-socket-activate", *(word for stream in listens for word in ("-l", stream)), *daemon.command()]
         daemon.launch()
-        until(lambda: os.path.exists(daemon.addr), "the socket")
+        daemon.logged("^Listening on 127.0.0.1:%d " % port)  # the last of them
         with Client(daemon.addr) as one, Client(("127.0.0.1", port)) as two:
             one.ok("LOCK a", timeout=10)
             two.busy("LOCK a")
