@@ -509,9 +509,9 @@ $(O)/gen/page.c: daemon/web/embed.sh $(PAGE) | $(FIRST)
 	$(Q)sh daemon/web/embed.sh $(O)/gen $(PAGE)
 
 # What another build of the daemon must have alike to go on from the memory of this one.
-STRUCTURES := $(wildcard daemon/base/*.[ch] daemon/core/*.[ch] daemon/core/*.def daemon/store/*.[ch] daemon/net/carry.[ch] daemon/redis/carry.[ch] \
-              daemon/redis/parcel.[ch] daemon/redis/stream.h) daemon/redis/resolver.h daemon/redis/told.h daemon/net/carried.[ch] daemon/net/stock.[ch] \
-              daemon/net/conn.h daemon/net/net.h daemon/backlog.[ch] daemon/carried.h daemon/journal.h proto/span.h tls/digest.h
+STRUCTURES := $(wildcard daemon/base/*.[ch] daemon/core/*.[ch] daemon/core/*.def daemon/store/*.[ch] daemon/net/*.h daemon/redis/*.h proto/*.h proto/*.def) \
+              daemon/net/carry.c daemon/net/carried.c daemon/net/stock.c daemon/redis/carry.c \
+              daemon/backlog.c daemon/backlog.h daemon/carried.h daemon/frame.h daemon/journal.h tls/digest.h
 $(O)/gen/layout.c: daemon/layout.sh $(wildcard $(STRUCTURES)) | $(FIRST)
 	@mkdir -p $(@D)
 	$(Q)sh daemon/layout.sh $(O)/gen "$$($(CC) -dumpmachine)" $(sort $(wildcard $(STRUCTURES)))

@@ -169,12 +169,14 @@ static void stores_write(const struct daemon *d, struct buf *out)
 static void clients_write(const struct daemon *d, struct buf *out)
 {
 	static const char *const word[NET_TRANSPORTS] = {[NET_UNIX] = "unix", [NET_TCP] = "tcp", [NET_TLS] = "tls"};
+	unsigned sessions[NET_TRANSPORTS];
 	struct net_counts counts;
 
+	net_sessions_by(d->net, sessions);
 	net_counts(d->net, &counts);
 	head_write(out, "redlockd_clients", "gauge", "connections of clients");
 	for (unsigned i = 0; i < NET_TRANSPORTS; i++)
-		buf_printf(out, "redlockd_clients{transport=\"%s\"} %u\n", word[i], net_sessions_over(d->net, i));
+		buf_printf(out, "redlockd_clients{transport=\"%s\"} %u\n", word[i], sessions[i]);
 	head_write(out, "redlockd_connections_total", "counter", "connections of clients since the start");
 	for (unsigned i = 0; i < NET_TRANSPORTS; i++)
 		buf_printf(out, "redlockd_connections_total{transport=\"%s\"} %" PRIu64 "\n", word[i], counts.accepted[i]);

@@ -1,12 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# layout.sh folder machine source ... : makes folder/layout.c, the digest of all structures that may stand in a segment (base/segment.h), and of the machine. A program
-# goes on from the segment of another only if both have the same digest. What is not a structure, a union, an enum or a constant may change freely. A change of
-# what a member means, which no text shows, needs another number here:
+# layout.sh folder machine source ... : makes folder/layout.c, the digest of all structures that may stand in a segment (base/segment.h), and of the machine. A
+# program goes on from the segment of another only if both have the same digest. What is not a structure, a union, an enum or a constant may change freely. A
+# change of what a member means, which no text shows, needs another number here:
 meaning=1
 
 folder=$1 machine=$2
 shift 2
+# A size in a structure may come of any header that is included, so each of them must be given.
+missing=$(awk '
+	FILENAME != file { file = FILENAME; given[file] = 1 }
+	/^ *#include "/ { split($0, part, "\""); by[part[2]] = file }
+	END { for (header in by) if (!(header in given)) print by[header] " includes " header }' "$@")
+if [ "$missing" ]; then
+	printf '%s\n' "$missing, which STRUCTURES in the Makefile lack" >&2
+	exit 1
+fi
 digest=$({
 	printf '%s\n%s\n' "$meaning" "$machine"
 	awk '

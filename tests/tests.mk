@@ -81,7 +81,7 @@ $(O)/planted/%: tests/sim/mutant/%.patch $(O)/redlockd $(O)/parts.a tests/sim/pl
 $(O)/other-layout/layout.o: daemon/layout.sh | $(FIRST)
 	@mkdir -p $(@D)
 	$(call say,CC)
-	$(Q)sh daemon/layout.sh $(@D) another && $(COMPILE) -c -o $@ $(@D)/layout.c
+	$(Q)sh daemon/layout.sh $(@D) another /dev/null && $(COMPILE) -c -o $@ $(@D)/layout.c
 $(O)/other-layout/redlockd: $(O)/other-layout/layout.o $(call obj,daemon/main.c) $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT)

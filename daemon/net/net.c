@@ -149,15 +149,14 @@ unsigned net_sessions(const struct net *n)
 	return n->hub.slots.live;
 }
 
-unsigned net_sessions_over(const struct net *n, enum net_transport transport)
+void net_sessions_by(const struct net *n, unsigned ret_sessions[NET_TRANSPORTS])
 {
 	const struct conn *c;
-	unsigned count = 0;
 	size_t at = 0;
 
+	memset(ret_sessions, 0, NET_TRANSPORTS * sizeof(*ret_sessions));
 	while ((c = slots_next(&n->hub.slots, &at)))
-		count += conn_transport(c) == transport;
-	return count;
+		ret_sessions[conn_transport(c)]++;
 }
 
 unsigned net_closing(const struct net *n)

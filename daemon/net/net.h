@@ -83,11 +83,11 @@ void net_set_tls(struct net *n, struct ssl_ctx_st *context);
 void net_set_limits(struct net *n, size_t output_max, unsigned sessions_max, unsigned connections_max);
 void net_set_peer_max(struct net *n, unsigned peer_max);
 
-unsigned net_sessions(const struct net *n);
-unsigned net_closing(const struct net *n); /* connections that are hung up and not closed yet; each for at most 1 s */
 enum net_transport { NET_UNIX, NET_TCP, NET_TLS, NET_TRANSPORTS };
 
-unsigned net_sessions_over(const struct net *n, enum net_transport transport); /* walks through all sessions: for a scrape */
+unsigned net_sessions(const struct net *n);
+void net_sessions_by(const struct net *n, unsigned ret_sessions[NET_TRANSPORTS]); /* walks through all of them: for a scrape */
+unsigned net_closing(const struct net *n); /* connections that are hung up and not closed yet; each for at most 1 s */
 /* Counters: accepted, refused over the limit, pauses for lack of descriptors, bytes in and out. */
 struct net_counts {
 	uint64_t accepted[NET_TRANSPORTS], refused, pauses, bytes_in, bytes_out;

@@ -135,7 +135,7 @@ def check_answers(readers, stops, bound_ms, last):
 class Verdict:
     """The violations and figures of a history. kind: T, where the assumptions about time hold, or X."""
 
-    def __init__(self, history, kind="T", fenced=None, counts=None, answer_ms=5000, late_ms=0):
+    def __init__(self, history, kind="T", fenced=None, counts=None, answer_ms=5000):
         kills = collections.defaultdict(list)
         stops, stills = collections.defaultdict(list), collections.defaultdict(list)
         for row in history.nemesis:
@@ -154,7 +154,7 @@ class Verdict:
         self.violations += [*check_unique(self.grants), *check_order(self.grants), *check_registers(fenced or {})]
         self.violations += check_answers(readers, stops, answer_ms, max(times, default=0))
         self.violations += [*check_reads(history), *check_watchers(history, readers, kind), *check_force(readers, kind)]
-        self.violations += check_line(readers, stops, kind, late_ms)
+        self.violations += check_line(readers, stops, kind)
         self.violations += [Violation("S31", text) for text in check_rates(readers, history.nemesis)]
         self.violations += [Violation(rule, text) for rule, text in check_jobs(readers, history.nemesis, kind)]
         if kind == "T":

@@ -7,7 +7,7 @@ from history import MS
 from reader import Violation
 
 MINUTE = 60_000 * MS
-QUEUED = 200 * MS  # a request that was sent so long ago stands in the queue, unless its client, its daemon or this machine stood still, or was late
+QUEUED = 200 * MS  # a request that was sent so long ago stands in the queue, unless its client, its daemon or this machine stood still
 
 
 class Request:
@@ -26,7 +26,7 @@ def requests_of(reader):
             yield Request(grant, call)
 
 
-def check_line(readers, stops, kind, late_ms=0):
+def check_line(readers, stops, kind):
     """S19: nobody is granted before another one that stood in the line before, at a better place. Where beliefs may overlap (kind X), a hold may have ended
     long before its holder gave it up, so nobody knows that somebody was granted later than he asked."""
     line = collections.defaultdict(list)
@@ -43,16 +43,16 @@ def check_line(readers, stops, kind, late_ms=0):
         for request in requests:  # fences are in the order of grants: so it was granted after the exclusive hold before it had ended
             at = bisect.bisect_left(give_ups, (request.grant.fence, 0))
             request.after = max(request.asked, give_ups[at - 1][1] if at else 0)
-        yield from check_name(requests, still, stops, QUEUED + late_ms * MS)
+        yield from check_name(requests, still, stops)
 
 
-def check_name(requests, still, stops, queued):
+def check_name(requests, still, stops):
     requests.sort(key=lambda request: request.grant.fence)
     for i, request in enumerate(requests):
         for later in requests[i + 1:i + 40]:
             if later.grant.shared and request.grant.shared or later.grant.fence == request.grant.fence:
                 continue
-            if later.place + queued >= request.place or later.asked + queued >= request.after:
+            if later.place + QUEUED >= request.place or later.asked + QUEUED >= request.after:
                 continue
             if not stood(still + stops.get("c%d" % later.grant.client, []), later.asked, request.after):
                 yield Violation("S19", "%s was granted before %s, which asked %.0f ms earlier, counting its priority" % (

@@ -176,7 +176,6 @@ class Mix(unittest.TestCase):
         self.shows(["S19"], *self.in_line(), kind="X")
         self.shows([], *self.in_line(fences=(3, 2)))
         self.shows([], *self.in_line(late=290), kind="X")
-        self.shows([], *self.in_line(), late_ms=200)
         self.shows([], *self.in_line(daemon=1))
         for what in ("d0", "c1"):
             self.shows([], *self.in_line(), nemesis=[{"e": "stop", "what": what, "t": 50 * MS, "to": 500 * MS}])

@@ -75,7 +75,8 @@ class World(Hosts, Links):
             self.start_client(i)
         for daemon in self.daemons if self.processes else ():
             self.start_watcher(daemon)
-        until(lambda: self.grants_seen() or not self.processes, "a first grant", 20)
+        until(lambda: all(self.has_told(i, '"e":"open"') for i in self.processes), "all clients are connected", 60)  # a fault may keep them from it
+        until(lambda: any(self.has_told(i, '"fence"') for i in self.processes) or not self.processes, "a first grant", 20)
         self.pause(0.7)
         self.end = time.monotonic() + self.seconds
         self.began = now()
@@ -261,14 +262,13 @@ class World(Hosts, Links):
         if text not in self.notes:
             self.notes.append(text)
 
-    def grants_seen(self):
-        for i in self.processes:
-            path = os.path.join(self.folder, "c%02d.log" % i)
-            if os.path.exists(path):
-                with open(path) as rows:
-                    if '"fence"' in rows.read():
-                        return True
-        return False
+    def has_told(self, i, text):
+        """Whether the history of client i has that text."""
+        path = os.path.join(self.folder, "c%02d.log" % i)
+        if not os.path.exists(path):
+            return False
+        with open(path) as rows:
+            return text in rows.read()
 
     # --- the end -----------------------------------------------------------------------------------------------------
 
@@ -376,7 +376,7 @@ class World(Hosts, Links):
         self.stop_daemons()
         if orphans:
             self.check_orphans()
-        verdict = Verdict(History.of(self.folder), kind, self.registers.fenced_state(), self.registers.counts(), self.answer_ms(), 3 * self.worst_gap * 1000)
+        verdict = Verdict(History.of(self.folder), kind, self.registers.fenced_state(), self.registers.counts(), answer_ms=self.answer_ms())
         if self.options.get("client", {}).get("grace_ms"):
             self.note("%d locks resumed" % verdict.resumed)
             if not verdict.resumed:
