@@ -9,6 +9,12 @@
 static struct reply_line line;
 static char *kept; /* what line points into, of exactly its own size */
 
+static void teardown(void)
+{
+	free(kept);
+	kept = NULL;
+}
+
 static int read_bytes(const char *bytes, size_t n)
 {
 	free(kept);
@@ -43,7 +49,6 @@ START_TEST(each_kind_of_line_is_known)
 	expect_kind("ERR NOTHELD", LINE_ERR, "", "NOTHELD");
 	expect_kind("@c ERR ARG wait='5x': \"no", LINE_ERR, "c", "ARG");
 	ck_assert(span_equal(line.text, SPAN("wait='5x': \"no")));
-	free(kept);
 }
 END_TEST
 
@@ -79,7 +84,6 @@ START_TEST(a_line_outside_the_protocol_is_refused)
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
 		ck_assert_msg(read_bytes(lines[i], strlen(lines[i])) == -1, "%s", lines[i]);
-	free(kept);
 }
 END_TEST
 
@@ -94,7 +98,6 @@ START_TEST(fields_are_found_unquoted_and_the_first_of_a_name_counts)
 	ck_assert_ptr_null(reply_find(&line, "waiters").p);
 	ck_assert_int_eq(reply_number(&line, "held_ms", -7), 12400);
 	ck_assert_int_eq(reply_number(&line, "ttl_ms", -7), -1);
-	free(kept);
 }
 END_TEST
 
@@ -111,7 +114,6 @@ START_TEST(a_malformed_number_gives_the_default)
 	ck_assert(reply_number(&line, "g", -7) == -INT64_MAX);
 	ck_assert_int_eq(reply_number(&line, "h", -7), -7);
 	ck_assert_int_eq(reply_number(&line, "absent", -7), -7);
-	free(kept);
 }
 END_TEST
 
@@ -126,7 +128,6 @@ START_TEST(more_fields_than_there_is_room_for_are_passed_over)
 	ck_assert_uint_eq(line.fields, REPLY_FIELDS_MAX);
 	memcpy(bytes + at - 1, "\"", 1);
 	ck_assert_int_eq(read_bytes(bytes, at), -1);
-	free(kept);
 }
 END_TEST
 
@@ -145,7 +146,6 @@ START_TEST(every_prefix_of_a_line_is_read_or_refused)
 			for (unsigned f = 0; f < line.fields; f++)
 				ck_assert(line.field[f].value.p + line.field[f].value.n <= kept + n);
 		}
-	free(kept);
 }
 END_TEST
 
@@ -154,6 +154,7 @@ Suite *reader_suite(void)
 	Suite *s = suite_create("reader");
 	TCase *t = tcase_create("reader");
 
+	tcase_add_checked_fixture(t, NULL, teardown);
 	tcase_add_test(t, each_kind_of_line_is_known);
 	tcase_add_test(t, a_line_outside_the_protocol_is_refused);
 	tcase_add_test(t, fields_are_found_unquoted_and_the_first_of_a_name_counts);
