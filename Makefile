@@ -204,6 +204,7 @@ CORE := \
 	daemon/core/renew.c \
 	daemon/core/restore.c \
 	daemon/core/resume.c \
+	daemon/core/revoke.c \
 	daemon/core/retry.c \
 	daemon/core/round.c \
 	daemon/core/rows.c \

@@ -245,6 +245,7 @@ static void verify_resume(struct daemon *d, struct carried_verify *v)
 
 int carried_resume(struct daemon *d)
 {
+	struct event event = {.kind = EVENT_RULES};
 	struct carried *c = d->carried;
 	int64_t paused_us;
 
@@ -261,6 +262,7 @@ int carried_resume(struct daemon *d)
 	mem_free(c);
 	segment_set_root(d->segment, NULL);
 	d->carried = NULL;
+	pump_step(d, &event); /* they may have changed, as the file was read again */
 	log_event(LOG_NOTICE, "restarted", "sessions=%u bytes=%zu paused_ms=%" PRId64, net_sessions(d->net), segment_live(d->segment), paused_us / MSEC);
 	return 0;
 }

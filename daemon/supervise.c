@@ -108,6 +108,7 @@ static void reload_apply(struct daemon *d, struct conf *fresh)
 {
 	bool password_is_live = conf_password_is_live(d->conf, fresh);
 	struct core_conf core = d->core_conf;
+	struct event event = {.kind = EVENT_RULES};
 
 	conf_diff(d->conf, fresh, say_difference, d);
 	conf_take_live(d->conf, fresh);
@@ -116,6 +117,7 @@ static void reload_apply(struct daemon *d, struct conf *fresh)
 	guard_reload(d, &core);
 	service_reload(d->service, &core);
 	guard_reloaded(d);
+	pump_step(d, &event);
 	reload_limits(d);
 	if (password_is_live)
 		reload_password(d);

@@ -3,6 +3,7 @@
 #include "daemon/core/access.h"
 
 #include "daemon/core/rules.h"
+#include "daemon/core/semaphore.h"
 #include "daemon/core/tell.h"
 
 /* What a request needs. */
@@ -11,6 +12,7 @@ enum need {
 	NEED_NOTHING,
 	NEED_ANY,         /* some right: the request concerns only what the session has or has asked for */
 	NEED_LOCK,        /* lock, for each word, all of which are names */
+	NEED_LOCK_OR_HAVE, /* lock, for the name, unless the session has it: who lost the right may give it back */
 	NEED_LOCK_QUEUE,  /* lock, for the queue, and for the lock of the job */
 	NEED_LOCK_JOB,    /* lock, for the queue if the request says one; else the job is one that the session has taken */
 	NEED_LOOK,        /* look, for the word */
@@ -25,10 +27,10 @@ static const unsigned char needs[VERB_N] = {
 	[VERB_HELLO] = NEED_NOTHING,     [VERB_PING] = NEED_NOTHING,        [VERB_HELP] = NEED_NOTHING,
 	[VERB_QUIT] = NEED_NOTHING,      [VERB_AUTH] = NEED_NOTHING,        [VERB_RESUME] = NEED_ANY, /* its secret is the proof */
 	[VERB_CANCEL] = NEED_ANY,        [VERB_UNWATCH] = NEED_ANY,         [VERB_SUBSCRIBE] = NEED_ANY,
-	[VERB_UNSUBSCRIBE] = NEED_ANY,   [VERB_LOCK] = NEED_LOCK,           [VERB_UNLOCK] = NEED_LOCK,
+	[VERB_UNSUBSCRIBE] = NEED_ANY,   [VERB_LOCK] = NEED_LOCK,           [VERB_UNLOCK] = NEED_LOCK_OR_HAVE,
 	[VERB_EXTEND] = NEED_LOCK,       [VERB_CHECK] = NEED_LOCK,          [VERB_LOCKALL] = NEED_LOCK,
 	[VERB_LOCKANY] = NEED_LOCK,      [VERB_RATE] = NEED_LOCK,           [VERB_ACQUIRE] = NEED_LOCK,
-	[VERB_RELEASE] = NEED_LOCK,      [VERB_TAKE] = NEED_LOCK,           [VERB_DEFER] = NEED_LOCK_QUEUE,
+	[VERB_RELEASE] = NEED_LOCK_OR_HAVE, [VERB_TAKE] = NEED_LOCK,           [VERB_DEFER] = NEED_LOCK_QUEUE,
 	[VERB_DONE] = NEED_LOCK_JOB,     [VERB_RETRY] = NEED_LOCK_JOB,      [VERB_SHOW] = NEED_LOOK,
 	[VERB_FORGET] = NEED_LOOK,       [VERB_COMPLETE] = NEED_LOOK_SOME,  [VERB_RECENT] = NEED_LOOK_SOME,
 	[VERB_WATCH] = NEED_LOOK_SOME,   [VERB_LIST] = NEED_LIST,           [VERB_STATS] = NEED_LOOK_ALL,
@@ -93,6 +95,16 @@ static bool allowed_list(struct commander *x, struct session *s)
 	return allowed_some(x, s, RIGHT_LOOK);
 }
 
+static bool has_or_awaits(const struct session *s, struct span name)
+{
+	const struct permit *p;
+
+	TAILQ_FOREACH(p, &s->permits, in_session)
+		if (span_equal(semaphore_name(p->semaphore), name))
+			return true;
+	return session_has_claim(s, name);
+}
+
 static bool rules_grant(struct commander *x, struct session *s)
 {
 	switch ((enum need)needs[x->request.verb]) {
@@ -102,6 +114,8 @@ static bool rules_grant(struct commander *x, struct session *s)
 		return allowed_some(x, s, RIGHT_LOCK | RIGHT_LOOK | RIGHT_ADMIN);
 	case NEED_LOCK:
 		return allowed_words(x, s, RIGHT_LOCK);
+	case NEED_LOCK_OR_HAVE:
+		return has_or_awaits(s, x->request.word[0]) || allowed_words(x, s, RIGHT_LOCK);
 	case NEED_LOCK_QUEUE:
 		return allowed(x, s, RIGHT_LOCK, &x->request.word[0]) && allowed_field(x, s, FIELD_LOCK);
 	case NEED_LOCK_JOB:

@@ -205,7 +205,7 @@ void convert_forfeit(struct engine *e, const struct claim *lost)
 	struct contender *k = lost->lock->contender;
 	struct claim *c = TAILQ_FIRST(&k->waiters), *next;
 
-	for (; c && c->converts; c = next) {
+	for (; c && (c->converts || e->draining); c = next) {
 		next = TAILQ_NEXT(c, in_lock);
 		if (claim_same_owner(c, lost) && e->draining)
 			wait_withdraw(e, c, REFUSED_DRAINING);

@@ -17,7 +17,10 @@ void convert_begin(struct engine *e, struct round *r);
 void convert_renewed(struct engine *e, struct round *r);
 /* This hold is about to end: what would convert it is withdrawn. */
 void convert_withdraw(struct engine *e, const struct claim *holder);
-/* This hold was lost: what would have converted it waits as any other from now on; in a drain it is refused, as its owner no longer holds the name. */
+/*
+ * This hold was lost: what would have converted it waits as any other from now on. In a drain all that its owner waits for is refused, as it no longer holds
+ * the name: also what it asked for while the hold was being adopted.
+ */
 void convert_forfeit(struct engine *e, const struct claim *lost);
 /* Its owner asks to share this exclusive hold: as soon as the stores agree, it does. */
 bool convert_is_asked(const struct claim *holder);

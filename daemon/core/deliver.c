@@ -175,6 +175,9 @@ void deliver_refusal(struct commander *x, struct session *s, struct span tag, en
 	case REFUSED_DRAINING:
 		tell_draining(x, s, tag);
 		break;
+	case REFUSED_DENIED:
+		tell_revoked(x, s, tag);
+		break;
 	case REFUSED_COUNT:
 		tell_error(x, s, tag, ERROR_LIMIT, "an owner holds a lock at most %u times at once", HOLDS_MOST);
 		break;
@@ -185,6 +188,11 @@ void deliver_refusal(struct commander *x, struct session *s, struct span tag, en
 		tell_error(x, s, tag, ERROR_INTERNAL, "refusal %d", (int)why);
 		break;
 	}
+}
+
+enum refusal withdrawn_why(const struct commander *x, bool denied)
+{
+	return denied ? REFUSED_DENIED : x->engine->draining ? REFUSED_DRAINING : REFUSED_CANCELLED;
 }
 
 static void deliver_refused(struct commander *x, struct claim *c, enum refusal why)

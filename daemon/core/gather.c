@@ -3,6 +3,7 @@
 #include "daemon/core/gather.h"
 
 #include "daemon/core/award.h"
+#include "daemon/core/deliver.h"
 #include "daemon/core/holders.h"
 #include "daemon/core/together.h"
 #include "daemon/core/waiters.h"
@@ -337,7 +338,7 @@ void gather_next(struct commander *x)
 	x->gathered = true;
 	group_drop_lost(x, g);
 	if (g->state == GROUP_CANCELLED)
-		group_drop_parts(x, g, NULL), group_refuse(x, g, NULL, x->engine->draining ? REFUSED_DRAINING : REFUSED_CANCELLED);
+		group_drop_parts(x, g, NULL), group_refuse(x, g, NULL, withdrawn_why(x, g->denied));
 	else if (g->any)
 		any_go_on(x, g);
 	else

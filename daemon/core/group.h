@@ -53,6 +53,7 @@ struct group {
 	bool leaving;             /* its session has sent its last line: it waits for no holder any more */
 	bool told;                /* its client was told why it is refused */
 	bool ending;              /* its parts get nothing any more */
+	bool denied;              /* CANCELLED: by new rules */
 	bool not_notified;        /* its connection was lost: a repeated request takes its place */
 	char tag[TAG_MAX + 1];
 };

@@ -159,8 +159,11 @@ void hold_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pend
 	int64_t kept_us;
 
 	metric_add(&e->core->metrics, METRIC_RELEASES, 1);
-	if (!TAILQ_EMPTY(&l->contender->waiters))
+	if (!TAILQ_EMPTY(&l->contender->waiters)) {
 		convert_withdraw(e, c);
+		if (e->draining)
+			convert_forfeit(e, c);
+	}
 	if (l->share && unlock_shared(e, c, keep_us, p))
 		return;
 	if (keep_us == 0 && !p && grant_hand_on(e, l)) {

@@ -3,6 +3,7 @@
 #include "daemon/core/obtain.h"
 
 #include "daemon/core/circle.h"
+#include "daemon/core/deliver.h"
 #include "daemon/core/issue.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/waiters.h"
@@ -253,7 +254,7 @@ void obtain_next(struct commander *x)
 		go_on_in_line(x, p);
 		break;
 	case PERMIT_CANCELLED:
-		permit_refuse(x, p, x->engine->draining ? REFUSED_DRAINING : REFUSED_CANCELLED);
+		permit_refuse(x, p, withdrawn_why(x, p->denied));
 		break;
 	case PERMIT_HELD:
 		permit_look(x, p);

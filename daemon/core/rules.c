@@ -5,7 +5,6 @@
 #include "daemon/base/mem.h"
 #include "daemon/core/who.h"
 
-
 /*
  * Whether a text matches a pattern in which * stands for any bytes. On a mismatch only the last star takes one byte more: an earlier one need not, because
  * what follows it was found as soon as possible.
@@ -104,16 +103,19 @@ bool session_may_look(const struct core *c, const struct session *s, struct span
 	return r && r->allow & RIGHT_LOOK;
 }
 
-bool session_knows(const struct core *c, const struct session *s, struct span name)
+bool session_has_claim(const struct session *s, struct span name)
 {
 	const struct claim *own;
 
-	if (session_may_look(c, s, name))
-		return true;
 	TAILQ_FOREACH(own, &s->claims, in_session)
 		if (span_equal(lock_name(own->lock), name))
 			return true;
 	return false;
+}
+
+bool session_knows(const struct core *c, const struct session *s, struct span name)
+{
+	return session_may_look(c, s, name) || session_has_claim(s, name);
 }
 
 bool peer_may_look(const struct core *c, const struct peer *peer, bool some)

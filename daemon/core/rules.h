@@ -32,7 +32,9 @@ bool rules_allow_some(const struct rules *rules, const struct session *s, unsign
 bool session_may_lock(const struct core *c, const struct session *s, struct span name, unsigned *ret_line);
 /* Whether the session may look at the name: a filter for rows and pushes. */
 bool session_may_look(const struct core *c, const struct session *s, struct span name);
-/* The same, or one of its own claims is of that name. */
+/* Whether it has the name, waits for it, or has lost it. */
+bool session_has_claim(const struct session *s, struct span name);
+/* Whether it may look at the name, or one of its own claims is of it. */
 bool session_knows(const struct core *c, const struct session *s, struct span name);
 /* Whether a peer without a session may look at what has no name; some: at anything at all. */
 bool peer_may_look(const struct core *c, const struct peer *peer, bool some);

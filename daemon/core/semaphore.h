@@ -58,6 +58,7 @@ struct permit {
 	bool patient, due;
 	bool not_notified;     /* its connection was lost: the client does not know of it, or a repeated ACQUIRE takes its place */
 	bool told;             /* CANCELLED: its client was told why */
+	bool denied;           /* CANCELLED: by new rules */
 	bool leaving;          /* its session has sent its last line: it waits for nobody any more */
 	bool stalled;          /* see semaphore.stalled */
 	bool at_risk;          /* RISK was told */

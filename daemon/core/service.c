@@ -10,6 +10,7 @@
 #include "daemon/core/defer.h"
 #include "daemon/core/drain.h"
 #include "daemon/core/release.h"
+#include "daemon/core/revoke.h"
 #include "daemon/core/rules.h"
 #include "daemon/core/end.h"
 #include "daemon/core/engine.h"
@@ -252,6 +253,9 @@ static int service_handle(struct service *s, const struct event *event)
 		return 0;
 	case EVENT_VERIFIED:
 		auth_verified(&s->commander, event->verified.number, event->verified.ok);
+		return 0;
+	case EVENT_RULES:
+		revoke_waiting(&s->commander);
 		return 0;
 	case EVENT_STOP:
 		on_stop(s);

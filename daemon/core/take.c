@@ -269,6 +269,25 @@ void takes_refuse(struct commander *x, struct session *s)
 		take_refuse(x, LIST_FIRST(&s->takes), ERROR_DRAINING, draining_text(x));
 }
 
+void takes_revoke(struct commander *x, struct session *s)
+{
+	struct take *take, *next;
+	unsigned line;
+
+	for (take = LIST_FIRST(&s->takes); take; take = next) {
+		next = LIST_NEXT(take, in_session);
+		if (!session_may_lock(x->core, s, take->queue->name, &line)) {
+			take_withdraw(x, take);
+			tell_revoked(x, s, span_of(take->tag));
+			take_answered(x, take);
+		} else if (take->job && take->job->lock.n > 0 && !session_may_lock(x->core, s, take->job->lock, &take->denied_by)) {
+			take_withdraw(x, take);
+			tell_denied(x, take);
+			take_answered(x, take);
+		}
+	}
+}
+
 void takes_free_all(struct commander *x)
 {
 	struct job_queue *queue;

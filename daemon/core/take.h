@@ -32,6 +32,8 @@ bool takes_wait(const struct session *s, bool patient);
 void takes_end(struct commander *x, struct session *s);
 /* The daemon stops. */
 void takes_refuse(struct commander *x, struct session *s);
+/* Those that the rules as they are now do not allow. */
+void takes_revoke(struct commander *x, struct session *s);
 
 void takes_free_all(struct commander *x);
 

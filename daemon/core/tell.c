@@ -45,6 +45,12 @@ void tell_draining(struct commander *x, struct session *s, struct span tag)
 	tell_error(x, s, tag, ERROR_DRAINING, "%s", draining_text(x));
 }
 
+void tell_revoked(struct commander *x, struct session *s, struct span tag)
+{
+	metric_add(&x->core->metrics, METRIC_DENIED, 1);
+	tell_error(x, s, tag, ERROR_DENIED, "the waiting request was withdrawn: by the rules as they are now this peer has not the right 'lock' here");
+}
+
 void reply_drain_end(const struct commander *x, struct reply *r)
 {
 	if (x->engine->stopping || x->drain.over)

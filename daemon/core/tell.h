@@ -13,6 +13,7 @@ void tell_error(struct commander *x, struct session *s, struct span tag, enum er
 	__attribute__((format(printf, 5, 6)));
 /* ERR DRAINING, and what it says. */
 void tell_draining(struct commander *x, struct session *s, struct span tag);
+void tell_revoked(struct commander *x, struct session *s, struct span tag); /* new rules do not allow what it waits for */
 /* in_ms, how long the daemon still waits for holders; -1: as long as there are any. */
 void reply_drain_end(const struct commander *x, struct reply *r);
 const char *draining_text(const struct commander *x);

@@ -285,8 +285,22 @@ class Rules(GuardTest):
         daemon.write_config()
         self.reload(daemon)
         c.ok("LOCK b")
-        c.err("UNLOCK a", "DENIED")
+        c.err("EXTEND a", "DENIED")
+        c.ok("UNLOCK a")
+        c.err("LOCK a", "DENIED")
         daemon.logged(r"reload key=rules")
+
+    def test_rules_that_are_read_again_end_a_wait(self):
+        daemon = self.guarded("rules:\n  - {uid: 0, allow: [lock]}\n")
+        holder, waiter = self.client(daemon), self.client(daemon)
+        holder.ok("LOCK a")
+        waiter.begin("@w LOCK a wait=1m")
+        daemon.config = daemon.config.replace("{uid: 0, allow", "{uid: 0, names: \"b*\", allow")
+        daemon.write_config()
+        self.reload(daemon)
+        self.assertRegex(waiter.line().text, r"^@w ERR DENIED the waiting request was withdrawn: ")
+        holder.ok("UNLOCK a")
+        waiter.ok("LOCK b")
 
     def test_rules_do_not_vanish_without_a_restart(self):
         daemon = self.guarded("rules:\n  - {uid: 0, names: \"a*\", allow: [lock]}\n")

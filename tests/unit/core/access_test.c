@@ -195,7 +195,7 @@ START_TEST(rules_that_are_read_again_hold_for_sessions_that_are_there)
 	says(WEB, "LOCK web/1");
 	hears(WEB, "OK *");
 	rules_are(later, 1);
-	denied(WEB, "UNLOCK web/1", "ERR DENIED *");
+	denied(WEB, "EXTEND web/1", "ERR DENIED *");
 	says(WEB, "LOCK jobs/1");
 	hears(WEB, "OK name=jobs/1 *");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/drain.c: DRAIN, who is refused, who goes on, and when it is over. Session 9 is an administrator's. */
-#include "tests/fixture/cluster.h"
+#include "tests/fixture/adopting.h"
 #include "tests/fixture/cluster_part.h"
 
 #include <check.h>
@@ -323,6 +323,37 @@ START_TEST(a_session_may_be_resumed_and_is_waited_for)
 }
 END_TEST
 
+/* It holds what the stores have not confirmed yet, so what it asks for as that owner is not new, until it is told that it does not hold it. */
+START_TEST(what_was_asked_for_as_a_holder_is_refused_when_the_hold_is_no_more)
+{
+	struct secret s;
+	bool unlocks = _i == 1;
+
+	adoption_is_under_way(&s);
+	session_opens_as_admin(ADMIN, 0);
+	says(2, "@r RESUME %lld %s", (long long)s.serial, s.text);
+	passes(2010 * MSEC);
+	hears(2, "@r OK session=* n=0 open=1");
+	says(2, "@a LOCK a wait=1m");
+	drains("DRAIN", "OK *");
+	hears_nothing(2);
+	if (unlocks) {
+		says(2, "@u UNLOCK a");
+		hears(2, "@u OK name=a count=0");
+		hears(2, "@a ERR DRAINING *");
+	} else {
+		passes(10 * SEC);
+		hears(2, "@a ERR DRAINING *");
+		hears(2, "! LOST *");
+	}
+	all_come();
+	passes(10 * SEC);
+	hears_nothing(2);
+	ck_assert_int_eq(figure(0, METRIC_GRANTS), 0);
+	ck_assert(is_drained());
+}
+END_TEST
+
 Suite *drain_suite(void)
 {
 	Suite *s = suite_create("drain");
@@ -344,6 +375,7 @@ Suite *drain_suite(void)
 	tcase_add_test(t, subscribers_are_told);
 	tcase_add_test(t, a_stop_ends_a_drain);
 	tcase_add_test(t, a_session_may_be_resumed_and_is_waited_for);
+	tcase_add_loop_test(t, what_was_asked_for_as_a_holder_is_refused_when_the_hold_is_no_more, 0, 2);
 	suite_add_tcase(s, t);
 	return s;
 }
