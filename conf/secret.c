@@ -101,6 +101,13 @@ static bool password_can_be_tried(const char *path)
 	return stat(path, &st) || S_ISREG(st.st_mode);
 }
 
+bool conf_password_may_be_read_again(const struct conf *c)
+{
+	char path[PATH_MAX];
+
+	return c->store != STORE_REDIS || !c->redis.password_file || !file_path(c, KEY_REDIS_PASSWORD_FILE, path) || password_can_be_tried(path);
+}
+
 static int password_complain(const struct conf *c, enum conf_key key, const char *path, int r, struct conf_report *report)
 {
 	const struct conf_origin *o = &c->origin[key];
