@@ -116,8 +116,8 @@ class CarriesOn(RestartTest):
             shutil.rmtree(os.path.dirname(path))
 
     def test_what_came_through_a_pipe(self):
-        """The next process would find nothing there, or wait for ever."""
-        daemon = self.begin(start=False)
+        """The next process would find nothing there, and go elsewhere, or wait for ever."""
+        daemon = self.begin(start=False, env={"RUNTIME_DIRECTORY": self.folder()})
         daemon.argv = ["bash", "-c", "exec %s --config <(cat %s)" % (daemon.command()[0], daemon.write_config())]
         daemon.start()
         c = self.client(daemon)
