@@ -222,13 +222,13 @@ void conf_take_live(struct conf *c, struct conf *fresh);
  */
 int conf_password(const struct conf *c, char **ret_password) __attribute__((warn_unused_result));
 
-/* The same for redis.sentinel_password_file. */
+/* The same for redis.sentinel_password_file, which must be a regular file. */
 int conf_sentinel_password(const struct conf *c, char **ret_password) __attribute__((warn_unused_result));
 
 /* The same for the token that http.token_file names. */
 int conf_token(const struct conf *c, char **ret_token) __attribute__((warn_unused_result));
 
-/* Whether it could be read now. 0, or -1 if it added an error. A file that is no regular one is not looked at: see conf_password_again. */
+/* Whether they could be read now. 0, or -1 if it added an error. That of the servers is not looked at in a file that is no regular one. */
 int conf_password_check(const struct conf *c, struct conf_report *report);
 
 /*
@@ -236,6 +236,7 @@ int conf_password_check(const struct conf *c, struct conf_report *report);
  * conf_password_again: as conf_password, but -ENOTSUP for such a file.
  */
 bool conf_may_be_read_again(const char *path);
+bool conf_password_may_be_read_again(const struct conf *c); /* likewise, of the file that conf_password reads */
 /* Whether a reload may use the password of *fresh; call it before conf_take_live. If redis.user differs, its password waits with it for the restart. */
 bool conf_password_is_live(const struct conf *now, const struct conf *fresh);
 int conf_password_again(const struct conf *c, char **ret_password) __attribute__((warn_unused_result));

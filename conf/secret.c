@@ -101,6 +101,13 @@ static bool password_can_be_tried(const char *path)
 	return stat(path, &st) || S_ISREG(st.st_mode);
 }
 
+bool conf_password_may_be_read_again(const struct conf *c)
+{
+	char path[PATH_MAX];
+
+	return c->store != STORE_REDIS || !c->redis.password_file || !file_path(c, KEY_REDIS_PASSWORD_FILE, path) || password_can_be_tried(path);
+}
+
 static int password_complain(const struct conf *c, enum conf_key key, const char *path, int r, struct conf_report *report)
 {
 	const struct conf_origin *o = &c->origin[key];
@@ -108,7 +115,9 @@ static int password_complain(const struct conf *c, enum conf_key key, const char
 
 	if (r == -ENOENT && *conf_file_name(c, key) != '/')
 		where = getenv("CREDENTIALS_DIRECTORY") ? ", nor is it in $CREDENTIALS_DIRECTORY" : "; $CREDENTIALS_DIRECTORY is not set";
-	if (r == -EINVAL)
+	if (r == -ENOTSUP)
+		report_error(report, o->source, (struct source_place){o->line, o->column}, "the password cannot be read: %s is no regular file", path);
+	else if (r == -EINVAL)
 		report_error(report, o->source, (struct source_place){o->line, o->column}, "%s is no password file: it holds one line of at most %d bytes",
 		             path, PASSWORD_MAX);
 	else
@@ -124,7 +133,7 @@ static int password_check(const struct conf *c, enum conf_key key, struct conf_r
 
 	if (c->store != STORE_REDIS || !name || c->origin[key].bad)
 		return 0;
-	if (!file_path(c, key, path) || !password_can_be_tried(path))
+	if (!file_path(c, key, path) || (key == KEY_REDIS_PASSWORD_FILE && !password_can_be_tried(path)))
 		return 0;
 	r = password_get(c, key, name, true, &password);
 	if (password)

@@ -23,6 +23,24 @@
 #define KEEPALIVE_US (10 * SEC)
 #define LAST_PASSES  256
 
+/* The process before this one ran in another directory. */
+static bool moves(const struct daemon *d)
+{
+	return strcmp(d->carried->runtime_dir, d->runtime.dir) != 0;
+}
+
+/* The file that names the state stands where the process before this one ran. */
+static bool state_is_fresh(const struct daemon *d, const char **ret_why)
+{
+	const struct carried *c = d->carried;
+
+	if (!c)
+		return once_take(d->runtime.dir, NULL, ret_why);
+	if (moves(d))
+		(void)once_take(d->runtime.dir, NULL, ret_why);
+	return once_take(c->runtime_dir, c->mark, ret_why);
+}
+
 static int stage_runtime(struct daemon *d)
 {
 	const struct carried *c = d->carried;
@@ -41,7 +59,7 @@ static int stage_runtime(struct daemon *d)
 		log_event(LOG_ERROR, "start", "runtime=%s error=\"another redlockd lives there; give each its own runtime_dir\"", d->runtime.dir);
 	else if (r < 0)
 		log_event(LOG_ERROR, "start", "%s=%s error=\"%s\"", "runtime", d->runtime.dir, strerror(-r));
-	else if (!once_take(d->runtime.dir, c ? c->mark : NULL, &what) && c)
+	else if (!state_is_fresh(d, &what) && c)
 		carried_refuse(d, what);
 	return r;
 }
@@ -171,6 +189,19 @@ static void stage_net_stop(struct daemon *d)
 	net_free(d->net);
 }
 
+/* In another directory the journal lacks its file, so that a snapshot makes it before anything leaves for clients. */
+static int journal_go_on(struct daemon *d, const char *boot_id)
+{
+	const struct carried *c = d->carried;
+	int fd = carried_take_fd(d, c->journal_fd);
+
+	if (fd >= 0 && moves(d)) {
+		close(fd);
+		fd = -1;
+	}
+	return journal_unpack(&d->journal, d->runtime.dir, boot_id, &c->journal, fd);
+}
+
 /* A crash loses the keys of the memory store, so the sessions of the previous run hold nothing, and the journal is dropped. */
 static int stage_journal(struct daemon *d)
 {
@@ -179,7 +210,7 @@ static int stage_journal(struct daemon *d)
 
 	runtime_boot_id(boot_id, sizeof(boot_id));
 	if (d->carried)
-		return journal_unpack(&d->journal, d->runtime.dir, boot_id, &d->carried->journal, carried_take_fd(d, d->carried->journal_fd));
+		return journal_go_on(d, boot_id);
 	if (!boot_id[0])
 		log_event(LOG_WARN, "journal", "boot=unknown note=\"without %s nothing can be resumed after a restart\"", RUNTIME_BOOT_ID);
 	r = journal_open(&d->journal, d->runtime.dir, boot_id, clock_boottime());

@@ -116,13 +116,15 @@ static void on_verified(void *context, uint64_t number, bool ok)
 	pump_step(d, &event);
 }
 
+/* Sessions that were carried here are worth more than a file that cannot be opened: its lines are left out until it can, as after a reload. */
 int guard_start(struct daemon *d)
 {
 	int r = audit_file_open(&d->audit, d->conf->audit.file);
 
 	if (r < 0) {
 		log_event(LOG_ERROR, "audit", "file=%s error=\"%s\"", d->conf->audit.file, strerror(-r));
-		return r;
+		if (!d->carried)
+			return r;
 	}
 	d->core_conf.audit = d->conf->audit.file != NULL;
 	d->rules = rules_of(d->conf->rules);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define SECRET_US (5 * SEC)    /* how long a secret may be verified before the clients are paused */
-#define QUIET_US  (1 * SEC)    /* how long stores may take to answer, at most: see patience_us */
+#define RESUME_US (1 * SEC)    /* how long stores may take to answer what the process before has kept, at most */
 #define CALM_US   (30 * MSEC)  /* how long calls are sent as always: most often all are answered by then */
 #define WEB_US    (30 * MSEC)  /* how long the web listener may take to answer who is connected */
 
@@ -113,8 +113,17 @@ static void secret_begin(struct daemon *d)
 	d->restart.until = instant_add(clock_boottime(), SECRET_US);
 }
 
+/* NULL, or the file that the next process could not read: what came through a pipe is gone. It would begin with other stores, or wait for ever. */
+static const char *file_read_once(const struct daemon *d)
+{
+	if (!conf_may_be_read_again(d->args->config))
+		return d->args->config;
+	return conf_password_may_be_read_again(d->conf) ? NULL : d->conf->redis.password_file;
+}
+
 void restart_ask(struct daemon *d)
 {
+	const char *once;
 	int r;
 
 	if (d->stopping || d->restart.phase != RESTART_NONE) {
@@ -123,6 +132,11 @@ void restart_ask(struct daemon *d)
 	}
 	if (!d->segment) {
 		log_event(LOG_ERROR, "restart", "error=\"the system lends no memory that outlives a process\" note=\"the daemon goes on without one\"");
+		return;
+	}
+	once = file_read_once(d);
+	if (once) {
+		log_event(LOG_ERROR, "restart", "file=%s error=\"no regular file, so it cannot be read again\" note=\"the daemon goes on as it is\"", once);
 		return;
 	}
 	r = trial_begin(&d->restart.trial, d->args->program, clock_boottime());
@@ -169,12 +183,10 @@ static void trial_pass(struct daemon *d)
 	}
 }
 
-/* A store that takes longer counts as silent in any case. */
+/* A store that takes longer counts as silent in any case. One that is given up before fails the requests that wait for it. */
 static int64_t patience_us(const struct daemon *d)
 {
-	int64_t us = CALM_US + d->conf->redis.timeout;
-
-	return us < QUIET_US ? us : QUIET_US;
+	return CALM_US + d->conf->redis.timeout;
 }
 
 static void quiet_begin(struct daemon *d)
@@ -246,7 +258,8 @@ void restart_resume(struct daemon *d)
 	if (!d->upstream || backlog_is_empty(d->backlog))
 		return;
 	d->restart.resuming = true;
-	d->restart.resumed = instant_add(clock_boottime(), patience_us(d));
+	/* Clients lose nothing if they are read again before the last answer. */
+	d->restart.resumed = instant_add(clock_boottime(), patience_us(d) < RESUME_US ? patience_us(d) : RESUME_US);
 	net_pause(d->net, true);
 	kept_send(d);
 }

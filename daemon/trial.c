@@ -52,7 +52,6 @@ static int spawn(pid_t *ret_pid, const struct program *i, int said)
 	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawnattr_setsigdefault(&attributes, &all);
 	posix_spawn_file_actions_init(&files);
-	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&files, said, STDOUT_FILENO);
 	posix_spawn_file_actions_adddup2(&files, said, STDERR_FILENO);
 	error = posix_spawn(ret_pid, i->path, &files, &attributes, argv, environ);

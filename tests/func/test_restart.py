@@ -114,6 +114,24 @@ class Holds:
         self.restart(daemon)
         self.assertEqual(resume_fences(self.client(daemon), ticket), {"a": fence})
 
+    def test_another_runtime_directory_in_the_configuration(self):
+        """What stands there goes along: the journal, and the state file of the memory store."""
+        daemon = self.begin()
+        c, graceful = self.client(daemon), self.client(daemon)
+        ticket, former = with_grace(graceful), daemon.runtime_dir
+        fences = [c.ok("LOCK a").num("fence"), graceful.ok("LOCK b").num("fence")]
+        daemon.runtime_dir = os.path.join(daemon.folder, "moved")
+        daemon.config = daemon.config.replace(former, daemon.runtime_dir)
+        daemon.write_config()
+        self.restart(daemon)
+        self.assertEqual(c.ok("CHECK a").num("fence"), fences[0])
+        self.assertNotIn("handover", os.listdir(former) + os.listdir(daemon.runtime_dir))
+        daemon.restart()
+        with daemon.client() as other:
+            if not self.STORES:
+                other.busy("LOCK a")
+            self.assertEqual(resume_fences(other, ticket), {"b": fences[1]})
+
     def test_figures_and_uptime_go_on(self):
         daemon = self.begin()
         c = self.client(daemon)

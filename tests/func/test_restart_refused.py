@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A restart that cannot be: the daemon carries on; or it starts as after a crash, and never wrong."""
 import os
+import shutil
 import signal
 import socket
 import stat
 
-from process import until
+from daemon import on_redis
+from process import merged, until, yaml
+from redis_server import Redis
 from resumable import resume_fences, with_grace
 from restarts import RestartTest, on_stores
 
@@ -91,6 +94,56 @@ class CarriesOn(RestartTest):
         daemon.write_config()
         self.restart(daemon)
         c.ok("CHECK a")
+
+    def test_an_audit_log_that_cannot_be_opened(self):
+        """It may have been moved, or the configuration may name another: its lines are left out until it can be opened."""
+        folder = self.folder()
+        for begin in (None, {"audit": {"file": os.path.join(folder, "audit")}}):
+            daemon = self.begin(begin)
+            c = self.client(daemon)
+            c.ok("LOCK a")
+            path = os.path.join(folder, "moved", "audit")
+            daemon.config = yaml(merged(daemon.tree, {"audit": {"file": path}}))
+            daemon.write_config()
+            mark = daemon.log_size()
+            self.restart(daemon, quietly=False)
+            self.assertRegex(daemon.log(mark), "error audit file=.*No such file")
+            c.ok("UNLOCK a")
+            os.mkdir(os.path.dirname(path))
+            c.ok("LOCK a")
+            with open(path) as audit:
+                self.assertIn('"left_out":', audit.readline())
+            shutil.rmtree(os.path.dirname(path))
+
+    def test_what_came_through_a_pipe(self):
+        """The next process would find nothing there, and go elsewhere, or wait for ever."""
+        daemon = self.begin(start=False, env={"RUNTIME_DIRECTORY": self.folder()})
+        daemon.argv = ["bash", "-c", "exec %s --config <(cat %s)" % (daemon.command()[0], daemon.write_config())]
+        daemon.start()
+        c = self.client(daemon)
+        c.ok("LOCK a")
+        self.carries_on(daemon, c, "error restart file=/dev/fd/.* error=.no regular file")
+        server = Redis(args=["--requirepass", "word"])
+        server.password = "word"
+        self.addCleanup(server.stop)
+        daemon = self.daemon(on_redis([server.start()]), start=False)
+        daemon.config = yaml(merged(daemon.tree, {"redis": {"password_file": "/dev/fd/9"}}))
+        daemon.argv = ["bash", "-c", "exec %s 9< <(echo word)" % " ".join(daemon.command())]
+        daemon.start().joined()
+        c = self.client(daemon)
+        c.ok("LOCK a")
+        self.carries_on(daemon, c, "error restart file=/dev/fd/9 error=.no regular file")
+
+    def test_a_mistake_in_the_configuration_at_standard_input(self):
+        daemon = self.begin(start=False)
+        daemon.argv = ["bash", "-c", "exec %s --config /dev/stdin <%s" % (daemon.command()[0], daemon.write_config())]
+        daemon.start()
+        c = self.client(daemon)
+        c.ok("LOCK a")
+        self.restart(daemon)
+        daemon.config += "leese: 3s\n"
+        daemon.write_config()
+        self.carries_on(daemon, c, r"error restart .*the configuration has a mistake")
 
     def test_an_address_that_cannot_be_had(self):
         """The check binds none: the next process goes on where it listened."""

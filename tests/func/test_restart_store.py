@@ -57,6 +57,20 @@ class Kept:
             self.client(daemon).ok("PING")
             self.assertNotRegex(daemon.log(), r" (warn (?!listen)|error )")
 
+    def test_another_runtime_directory_in_the_configuration(self):
+        manager, daemon = self.managed(1)
+        holder, waiter, former = self.client(daemon), self.client(daemon), daemon.runtime_dir
+        fence = holder.ok("LOCK a").num("fence")
+        waiter.begin("@w LOCK a wait=60s")
+        daemon.runtime_dir = os.path.join(daemon.folder, "moved")
+        daemon.config = daemon.config.replace(former, daemon.runtime_dir)
+        manager.restart()
+        self.assertEqual(holder.ok("CHECK a").num("fence"), fence)
+        self.assertNotIn("handover", os.listdir(former) + os.listdir(daemon.runtime_dir))
+        manager.restart()
+        holder.ok("UNLOCK a")
+        self.assertGreater(waiter.reply("@w").num("fence"), fence)
+
     def test_requests_wait_while_no_process_runs(self):
         manager, daemon = self.managed(1)
         c = self.client(daemon)

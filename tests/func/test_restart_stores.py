@@ -31,6 +31,23 @@ class Stores(RestartTest):
         self.restart(daemon)
         self.assertEqual(c.ok("CHECK a").num("fence"), fence)
 
+    def test_servers_that_may_be_slow_are_waited_for(self):
+        """They answer after more than a second, and within redis.timeout."""
+        daemon = self.begin({"redis": {"timeout": "5s"}, "lease": "20s", "max_lease": "30s"})
+        c = self.client(daemon)
+        c.ok("PING")
+        for server in self.servers:
+            server.freeze()
+        c.begin("@lock LOCK a", "@rate RATE r limit=5 per=1h", "@job DEFER q body id=x")
+        mark = daemon.log_size()
+        daemon.send_signal(signal.SIGUSR2)
+        c.listen(1.5)
+        for server in self.servers:
+            server.thaw()
+        self.assertEqual([c.reply(tag).kind for tag in ("@lock", "@rate", "@job")], ["OK"] * 3)
+        daemon.logged("notice restarted ", mark)
+        self.assertNotRegex(daemon.log(mark), "state=down")
+
     def test_a_server_that_is_down(self):
         daemon = self.begin()
         c = self.client(daemon)

@@ -257,7 +257,11 @@ START_TEST(a_source_that_is_no_file_is_not_read_again)
 	ck_assert_int_eq(conf_set(&conf, assignment, &report), 0);
 	ck_assert(!conf_may_be_read_again(path));
 	ck_assert_int_eq(conf_password_again(&conf, &password), -ENOTSUP);
+	ck_assert(conf_password_may_be_read_again(&conf)); /* the memory store needs none */
+	ck_assert_int_eq(conf_set(&conf, "store=redis", &report), 0);
+	ck_assert(!conf_password_may_be_read_again(&conf));
 	unlink(path);
+	ck_assert(conf_password_may_be_read_again(&conf));
 	ck_assert(conf_may_be_read_again(NULL));
 	ck_assert(conf_may_be_read_again(path));
 	ck_assert_int_eq(conf_password_again(&conf, &password), -ENOENT);
@@ -269,6 +273,26 @@ START_TEST(a_source_that_is_no_file_is_not_read_again)
 	ck_assert_int_eq(conf_password_again(&conf, &password), 0);
 	ck_assert_str_eq(password, "secret");
 	free(password);
+	unlink(path);
+	rmdir(folder);
+}
+END_TEST
+
+/* A start reads only the password of the servers from one. */
+START_TEST(a_password_of_sentinels_is_refused_if_it_is_no_file)
+{
+	char folder[] = "/tmp/conf_test.XXXXXX", path[64], assignment[100];
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/secret", folder);
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+	ck_assert_int_eq(conf_set(&conf, "store=redis", &report), 0);
+	snprintf(assignment, sizeof(assignment), "redis.password_file=%s", path);
+	ck_assert_int_eq(conf_set(&conf, assignment, &report), 0);
+	ck_assert_int_eq(conf_password_check(&conf, &report), 0);
+	snprintf(assignment, sizeof(assignment), "redis.sentinel_password_file=%s", path);
+	ck_assert_int_eq(conf_set(&conf, assignment, &report), 0);
+	ck_assert_int_eq(conf_password_check(&conf, &report), -1);
 	unlink(path);
 	rmdir(folder);
 }
@@ -290,6 +314,7 @@ Suite *conf_reload_suite(void)
 	tcase_add_test(t, a_password_file_whose_path_is_too_long_is_an_error);
 	tcase_add_test(t, a_relative_password_file_is_a_credential_first_and_then_beside_the_file);
 	tcase_add_test(t, a_source_that_is_no_file_is_not_read_again);
+	tcase_add_test(t, a_password_of_sentinels_is_refused_if_it_is_no_file);
 	suite_add_tcase(suite, t);
 	return suite;
 }
