@@ -297,7 +297,7 @@ compilers: ## clean builds with gcc, with clang and with sanitizers
 exposure: ## how systemd judges the sandbox of the unit, held under a ceiling
 	@sh tests/systemd/exposure.sh
 
-systemd: all ## restarts under a systemd of its own, while clients hold, wait and ask (as root)
+systemd: all $(O)/load ## restarts under a systemd of its own, while clients hold, wait and ask (as root)
 	+@MAKE="$(SUBMAKE)" sh tests/systemd/restart.sh $(O)
 
 installed: $(O)/redlockd $(O)/redlock $(O)/libredlock.a ## what install puts where, and that it works from there

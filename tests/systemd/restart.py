@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs in a booted system (boot.sh): python3 restart.py folder
+"""Runs in a booted system (boot.sh): python3 restart.py folder, with the program that plays many clients in the folder REDLOCKD_BUILD
 
 The folder has what `make install` puts below the root folder. The units of it run here, and are restarted while clients hold, wait and ask. Last line:
 "N passed, N failed".
@@ -13,7 +13,8 @@ import time
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path[:0] = [os.path.join(TESTS, part) for part in ("lib", "func")]
-from process import QUIET, call, spawn, until  # the paths stand above
+from generator import Generator
+from process import QUIET, allow_descriptors, call, spawn, until  # the paths stand above
 from resumable import resume_fences, with_grace
 from wire import Client
 
@@ -23,6 +24,7 @@ CLIENTS, RESTARTS = 40, 5
 PAUSE_MOST = 2.0  # seconds; a busy machine takes its time. make restart-load measures
 WATCHDOG = 10     # seconds, in the unit
 PATIENCE = 60.0
+MANY, THINK_MS, REQUESTS = 1000, 50, 200000
 counts = {True: 0, False: 0}
 
 
@@ -124,6 +126,32 @@ def under_load(text, restart):
         text, RESTARTS, load.asked, CLIENTS, len(load.faults), load.longest * 1000), flush=True)
 
 
+def under_heavy_load(text, restart):
+    """Many clients, and so many requests that the restarts are few among them. It prints the longest pauses: a machine with few processors needs them."""
+    allow_descriptors(MANY + 200)
+    mix = Generator("load", "mix", SOCKET, MANY, THINK_MS, "mix/", 1)
+    mix.ask("connect", "connected")
+    asked, wrong, pauses = 0, 0, []
+    for i in range(RESTARTS):
+        mix.say("begin")
+        restart()
+        while True:
+            time.sleep(0.3)
+            some = mix.ask("end", "mix")  # the generator goes on counting
+            if asked + some["n"] >= REQUESTS * (i + 1) / RESTARTS:
+                break
+        asked, wrong = asked + some["n"], wrong + some["wrong"]
+        pauses.append(some["max_us"] / 1e3)
+    mix.say("begin")
+    time.sleep(1)
+    calm = mix.ask("end", "mix")
+    mix.close()
+    verdict(wrong == 0, "%s: %d requests of %d failed" % (text, wrong, asked))
+    verdict(max(pauses) < PAUSE_MOST * 1000, "%s: a pause of %.0f ms" % (text, max(pauses)))
+    print("%s: %d restarts, %d requests of %d clients, %d failures, the longest took %.0f ms (%s), without a restart %.0f ms" % (
+        text, RESTARTS, asked, MANY, wrong, max(pauses), " ".join("%.0f" % pause for pause in pauses), calm["max_us"] / 1e3), flush=True)
+
+
 def by_systemctl():
     pid = shown("MainPID")
     systemctl("restart", "redlockd.service")
@@ -198,6 +226,8 @@ def main(folder):
     under_load("memory, systemctl restart", by_systemctl)
     under_load("memory, SIGUSR2", by_signal)
     under_load("memory, in a row", in_a_row)
+    under_heavy_load("memory, systemctl restart, many clients", by_systemctl)
+    under_heavy_load("memory, SIGUSR2, many clients", by_signal)
     outlives_the_watchdog()
     stops()
     is_killed()
@@ -210,6 +240,7 @@ def main(folder):
     until(lambda: call("redlock", "ping")[0] == 0, "Redis has joined", PATIENCE)
     under_load("Redis, systemctl restart", by_systemctl)
     under_load("Redis, SIGUSR2", by_signal)
+    under_heavy_load("Redis, systemctl restart, many clients", by_systemctl)
     stops()
     server.kill()
     server.wait()

@@ -12,7 +12,8 @@ ${MAKE:-make} O="$1" install DESTDIR="$share/root" PREFIX=/usr >"$share/log" 2>&
 	cat "$share/log"
 	exit 2
 }
-sh "$tests/boot.sh" / "$share" /usr/bin/python3 -B "$tests/restart.py" /share/root
+cp "$1/load" "$share/load"
+sh "$tests/boot.sh" / "$share" env REDLOCKD_BUILD=/share /usr/bin/python3 -B "$tests/restart.py" /share/root
 status=$?
 cat "$share/said"
 exit $status
