@@ -262,7 +262,8 @@ int carried_resume(struct daemon *d)
 	mem_free(c);
 	segment_set_root(d->segment, NULL);
 	d->carried = NULL;
-	pump_step(d, &event); /* they may have changed, as the file was read again */
+	if (d->core_conf.rules) /* they may have changed, as the file was read again */
+		pump_step(d, &event);
 	log_event(LOG_NOTICE, "restarted", "sessions=%u bytes=%zu paused_ms=%" PRId64, net_sessions(d->net), segment_live(d->segment), paused_us / MSEC);
 	return 0;
 }

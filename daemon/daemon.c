@@ -195,8 +195,10 @@ static int journal_go_on(struct daemon *d, const char *boot_id)
 	const struct carried *c = d->carried;
 	int fd = carried_take_fd(d, c->journal_fd);
 
-	if (fd >= 0 && moves(d)) {
-		close(fd);
+	if (moves(d)) {
+		journal_leave(c->runtime_dir);
+		if (fd >= 0)
+			close(fd);
 		fd = -1;
 	}
 	return journal_unpack(&d->journal, d->runtime.dir, boot_id, &c->journal, fd);

@@ -85,6 +85,9 @@ void journal_pack(struct journal *j, struct journal_mark *ret_mark, int *ret_fd)
 /* In place of journal_open: goes on where journal_pack left off. Owns fd, also on failure. Errors as journal_open. */
 int journal_unpack(struct journal *j, const char *dir, const char *boot_id, const struct journal_mark *mark, int fd) __attribute__((warn_unused_result));
 
+/* Removes the file of a daemon that goes on in another directory: whoever starts in this one next must not take its sessions and leases for his own. */
+void journal_leave(const char *dir);
+
 /* The next record of the previous run; false: no more. Borrowed until journal_forget. */
 bool journal_next(struct journal *j, struct span *ret_record);
 void journal_forget(struct journal *j);

@@ -126,6 +126,7 @@ class Holds:
         self.restart(daemon)
         self.assertEqual(c.ok("CHECK a").num("fence"), fences[0])
         self.assertNotIn("handover", os.listdir(former) + os.listdir(daemon.runtime_dir))
+        self.assertNotIn("journal", os.listdir(former))  # another daemon that starts there takes nothing over
         daemon.restart()
         with daemon.client() as other:
             if not self.STORES:
