@@ -11,10 +11,12 @@ static void secret_is_void(struct world *w, const struct conn *of)
 	char secret[SECRET_TEXT];
 	struct conn *c;
 
+	if (!of->secret[0]) /* a session that was resumed a thousand times has as many connections */
+		return;
 	memcpy(secret, of->secret, sizeof(secret));
 	TAILQ_FOREACH(c, &w->conns, in_world)
 	{
-		if (!secret[0] || strcmp(c->secret, secret))
+		if (c->secret[0] != secret[0] || strcmp(c->secret, secret))
 			continue;
 		if (c->daemon == of->daemon && c->run == of->run) /* a daemon on a copy of the journal has a session of its own */
 			memcpy(c->void_secret, secret, sizeof(secret));

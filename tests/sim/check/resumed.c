@@ -9,7 +9,7 @@ static struct conn *conn_before(struct conn *c, const char *secret)
 
 	TAILQ_FOREACH(other, &c->world->conns, in_world)
 	{
-		if (other != c && strcmp(other->secret, secret) == 0 && (!found || other->took > found->took))
+		if (other->secret[0] == secret[0] && other != c && strcmp(other->secret, secret) == 0 && (!found || other->took > found->took))
 			found = other;
 	}
 	return found;
