@@ -59,8 +59,9 @@ TRIES = 4  # schedules in which a row looks for a planted mistake: not each of t
 
 
 def play(key, seed, short, folder, program=None):
-    """Runs one row, and returns what came of it. While a planted mistake is not seen the row tries further schedules, which are functions of the seed, too."""
-    for turn in range(TRIES if "/" in key else 1):
+    """Runs one row, and returns what came of it. While a violation that is due is not seen the row tries further schedules, which are functions of the seed,
+    too."""
+    for turn in range(TRIES if "/" in key or find_row(key).expect else 1):
         own = os.path.join(folder, "try-%d" % turn)
         os.mkdir(own)
         result = play_once(key, "%s/%d" % (seed, turn) if turn else seed, short, own, program)
