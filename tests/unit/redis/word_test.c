@@ -23,13 +23,13 @@ START_TEST(a_number_has_its_digits_and_their_count)
 {
 	int64_t power = 1;
 
-	for (unsigned digits = 1; digits <= 19; digits++, power *= 10)
+	for (unsigned digits = 1; digits <= 19; digits++) {
 		for (int off = -1; off <= 1; off++) {
 			check_number(power + off);
 			check_number(-(power + off));
-			if (digits == 19)
-				break; /* ten times as much does not fit */
 		}
+		power *= digits < 19 ? 10 : 1; /* ten times as much does not fit */
+	}
 	for (unsigned bits = 0; bits < 63; bits++)
 		check_number(INT64_C(1) << bits);
 	for (int64_t n = 0; n < 2000; n++)
