@@ -95,6 +95,7 @@ static bool allowed_list(struct commander *x, struct session *s)
 	return allowed_some(x, s, RIGHT_LOOK);
 }
 
+/* It looks through all that the session has, so it is asked last. */
 static bool has_or_awaits(const struct session *s, struct span name)
 {
 	const struct permit *p;
@@ -107,6 +108,8 @@ static bool has_or_awaits(const struct session *s, struct span name)
 
 static bool rules_grant(struct commander *x, struct session *s)
 {
+	unsigned line;
+
 	switch ((enum need)needs[x->request.verb]) {
 	case NEED_NOTHING:
 		return true;
@@ -115,7 +118,7 @@ static bool rules_grant(struct commander *x, struct session *s)
 	case NEED_LOCK:
 		return allowed_words(x, s, RIGHT_LOCK);
 	case NEED_LOCK_OR_HAVE:
-		return has_or_awaits(s, x->request.word[0]) || allowed_words(x, s, RIGHT_LOCK);
+		return session_may_lock(x->core, s, x->request.word[0], &line) || has_or_awaits(s, x->request.word[0]) || allowed_words(x, s, RIGHT_LOCK);
 	case NEED_LOCK_QUEUE:
 		return allowed(x, s, RIGHT_LOCK, &x->request.word[0]) && allowed_field(x, s, FIELD_LOCK);
 	case NEED_LOCK_JOB:
