@@ -104,13 +104,13 @@ void hold_belief_over(struct engine *e, struct lock *l)
 
 /*
  * The holder may believe until D, as it was when renewing stopped. Its clock may be slower than ours: by the drift of the longest lease that may vouch for D.
- * When a store's clock jumps, D is sooner than what the holder was told, and nobody knows when it reads LOST.
+ * When a store denies its vote or its clock jumps, D is sooner than what the holder was told, and nobody knows when it reads LOST.
  */
 struct instant hold_belief(const struct engine *e, const struct lock *l)
 {
-	struct instant end = instant_add(lock_deadline(&e->table, l), drift_us(l->lease.promised.ttl_us));
+	struct instant end = instant_max(lock_deadline(&e->table, l), l->lease.renewal->stood);
 
-	return instant_max(end, l->lease.believed_until);
+	return instant_max(instant_add(end, drift_us(l->lease.promised.ttl_us)), l->lease.believed_until);
 }
 
 /* The same for a lease that may yet be adopted: of the votes of the previous run only their end is known. */
@@ -266,15 +266,19 @@ static void claim_lose(struct engine *e, struct claim *c, enum loss why)
 void hold_lose(struct engine *e, struct lock *l, enum loss why)
 {
 	struct claim *c;
+	bool adopting = l->lease.state == LEASE_ADOPTING, alone = lock_holders(l) == 1 && !lock_is_haunted(l, e->core->now);
 	/*
-	 * If so many stores have no such key that the others are no quorum, nobody has the lock. An adoption that fails otherwise has no votes that tell how
-	 * long the client may believe. Values in its way may be of the same lease: forgotten, or put there by a run on a copy of the journal.
+	 * So many stores have no such key that the others are no quorum: nobody has the lock, and to keep it closed here would keep nobody out. An adoption that
+	 * fails otherwise has no votes that tell how long the client may believe. Values in its way may be of the same lease: forgotten, or put there by a run on a
+	 * copy of the journal.
 	 */
-	bool denied = l->lease.state == LEASE_ADOPTING && why == LOSS_EVICTED && adoption_is_denied(&l->lease, e->core->conf.nodes);
-	struct instant until = instant_max(denied ? hold_belief(e, l) : holder_belief(e, l->holder), lock_ghost_until(l));
-	bool alone = lock_holders(l) == 1 && !lock_is_haunted(l, e->core->now);
+	bool gone = why == LOSS_EVICTED && (adopting ? adoption_is_denied : lease_is_denied)(&l->lease, e->core->conf.nodes);
+	struct instant until;
 
-	if (l->lease.state == LEASE_ADOPTING && !denied)
+	if (gone)
+		l->lease.renewal->stood.us = 0;
+	until = instant_max(gone ? hold_belief(e, l) : holder_belief(e, l->holder), lock_ghost_until(l));
+	if (adopting && !gone)
 		adoption_leave(&l->lease);
 	while (lock_holders(l) > 1) {
 		c = l->holder;

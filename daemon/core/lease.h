@@ -71,6 +71,7 @@ struct renewal {
 	struct nodeset denied;     /* stores that deny the vote that they had given: the key was gone; until all votes have been confirmed since */
 	struct nodeset confirmed;  /* stores that have confirmed their vote, asked since denied_at */
 	struct instant denied_at;
+	struct instant stood;      /* D as it was before a store denied its vote: the holder may have been told so; 0: none did, or D is as late again */
 	bool wants_token;          /* the next round asks for a new token: see rebase.h */
 	const struct round *upgrade; /* the last round, if it asked to have a share alone */
 	bool mends;                /* some store may have the value alone, since a round asked for that and did not get it: the next round asks to share it */
@@ -122,7 +123,7 @@ static inline bool lease_is_at_rest(const struct lease *x)
 	const struct renewal *b = x->renewal;
 
 	return !b->round && !b->adoption && TAILQ_EMPTY(&b->extends) && !b->entry.waits && !b->wants_token && !b->mends && b->upgrade_at.us == 0 &&
-	       !nodeset_any(b->denied) && !x->at_risk && x->state != LEASE_ADOPTING;
+	       !nodeset_any(b->denied) && b->stood.us == 0 && !x->at_risk && x->state != LEASE_ADOPTING;
 }
 
 #define LOSS_LEAD_LEAST_US (5 * MSEC)
@@ -151,6 +152,7 @@ static inline void lease_begin(struct lease *x, const struct lease_value *value,
 	if (renewal_is_none(x->renewal))
 		return;
 	x->renewal->denied = x->renewal->confirmed = NODESET_NONE;
+	x->renewal->stood.us = 0;
 	x->renewal->wants_token = x->renewal->mends = false;
 	x->renewal->upgrade_at.us = 0;
 	x->renewal->upgrade = NULL;
@@ -164,6 +166,9 @@ static inline struct instant lease_deadline(const struct lease *x, unsigned node
 {
 	return votes_deadline(x->votes, nodes);
 }
+
+/* So many stores have denied their votes that the others are no quorum. */
+bool lease_is_denied(const struct lease *x, unsigned nodes);
 
 /* The moment when a loss is told: before D, so that the word arrives in time. */
 struct instant lease_tell_at(const struct lease *x, unsigned nodes);

@@ -6,10 +6,10 @@
 #include "daemon/core/adoption.h"
 #include "daemon/core/move.h"
 
-/* Whether releases to this store are put off: they would only wait there. While the daemon stops none is, since there is no later. */
-static bool release_store_is_busy(const struct engine *e, unsigned node)
+/* Whether the release is put off at this store: it would only wait there. Not if a client waits for it, nor while the daemon stops: then there is no later. */
+static bool release_is_for_later(const struct engine *e, const struct release *r, unsigned node)
 {
-	return flow_is_overdrawn(&e->members.node[node].flow) && !e->stopping;
+	return flow_is_overdrawn(&e->members.node[node].flow) && !r->pending && !e->stopping;
 }
 
 /* Whether some store can be told now. A busy one counts only if the stores without the value are no quorum: then the name would be asked for in vain. */
@@ -18,7 +18,7 @@ static bool release_is_due(const struct engine *e, const struct release *r)
 	bool blocks = nodeset_count(r->unconfirmed) > e->core->conf.nodes - engine_quorum(e), due = false;
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		due |= release_may_ask(&e->releases, r, i) && (blocks || !release_store_is_busy(e, i));
+		due |= release_may_ask(&e->releases, r, i) && (blocks || !release_is_for_later(e, r, i));
 	return due;
 }
 
@@ -29,7 +29,7 @@ static void release_send(struct engine *e, struct release *r)
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		if (!release_may_ask(&e->releases, r, i))
 			continue;
-		if (release_store_is_busy(e, i)) {
+		if (release_is_for_later(e, r, i)) {
 			release_put_off(r, i);
 			continue;
 		}
@@ -172,12 +172,18 @@ static void release_settled(struct engine *e, struct release *r)
 
 void release_answered(struct engine *e, struct release *r, const struct answer *a)
 {
+	bool synced;
+
 	if (!r->outstanding)
 		return;
+	synced = r->pending;
 	release_note(&e->releases, r, a);
 	release_decide(e, r);
+	synced &= !r->pending;
 	if (!nodeset_any(r->unconfirmed))
 		release_settled(e, r);
+	else if (synced && !r->entry.waits && release_is_left(&e->releases, r)) /* a store that refused it in the meantime */
+		release_try_again(e, r, INSTANT_PAST);
 	else if (nodeset_has(r->unconfirmed, a->node) && !r->pending && !r->entry.waits)
 		release_try_again(e, r, a->class == ANSWER_EXECUTED ? release_overtaken_until(&e->releases, r, a) : INSTANT_PAST);
 }

@@ -83,6 +83,8 @@ static enum renew_outcome renew_succeeded(struct engine *e, struct round *r)
 	x->broken = false; /* if at all, at a minority */
 	x->promised.ttl_us = r->ttl_us; /* no vote is worth more from now on: see renew_ask() and renew_worth_us() */
 	x->promised.until = lease_deadline(x, e->core->conf.nodes);
+	if (x->renewal->stood.us && !instant_before(x->promised.until, x->renewal->stood))
+		x->renewal->stood.us = 0;
 	x->renew_at = x->auto_renew ? instant_add(r->calls.begun, worth_us / 3) : INSTANT_NEVER;
 	if (x->at_risk)
 		lessee_notify(e, x, NOTICE_SAFE);
@@ -244,6 +246,7 @@ static void renew_deny(struct engine *e, struct lease *x, const struct answer *a
 	if (!instant_before(e->core->now, x->votes[a->node]))
 		return;
 	b = lease_renewal(&e->table, x);
+	b->stood = instant_max(b->stood, lease_deadline(x, e->core->conf.nodes));
 	nodeset_add(&b->denied, a->node);
 	b->denied_at = e->core->now;
 	b->confirmed = NODESET_NONE;

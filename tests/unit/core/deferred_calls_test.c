@@ -126,6 +126,45 @@ START_TEST(a_store_that_missed_a_release_hears_of_it_when_another_has_gone_and_i
 }
 END_TEST
 
+START_TEST(a_busy_store_hears_at_once_of_a_release_that_a_client_waits_for)
+{
+	unsigned told;
+
+	begins_with_window(3, 1);
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	is_full(2, 2);
+	feels(0, MOOD_SILENT); /* without the busy one there is no quorum */
+	told = cluster.node[2].count[CALL_RELEASE];
+	says(1, "UNLOCK a sync=yes");
+	ck_assert_uint_eq(cluster.node[2].count[CALL_RELEASE], told + 1);
+	feels(2, MOOD_WELL);
+	hears(1, "OK name=a count=0");
+	feels(0, MOOD_WELL);
+}
+END_TEST
+
+START_TEST(a_store_that_refused_a_release_while_a_client_waited_for_it_is_told_again_soon)
+{
+	cluster_open(3);
+	cluster.conf.timeout_us = 5 * SEC;
+	daemon_starts(0);
+	passes(11 * SEC);
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	feels(0, MOOD_SILENT);
+	refuses(2, "OOM");
+	says(1, "UNLOCK a sync=yes");
+	hears_nothing(1);
+	feels(0, MOOD_WELL);
+	hears(1, "OK name=a count=0");
+	feels(2, MOOD_WELL);
+	ck_assert(key_is_there(2, "a"));
+	passes(101 * MSEC);
+	ck_assert(!key_is_there(2, "a"));
+}
+END_TEST
+
 /* The lock was adopted. A late call of a previous run must find no value that it could replace. */
 START_TEST(prior_values_are_released_together_with_the_present_one_even_if_that_waits)
 {
@@ -181,6 +220,8 @@ Suite *deferred_calls_suite(void)
 	tcase_add_test(tc, a_store_that_missed_a_release_is_not_asked_although_it_hears_of_a_later_one);
 	tcase_add_test(tc, stores_that_missed_two_releases_hear_of_them_right_before_they_are_asked);
 	tcase_add_test(tc, a_store_that_missed_a_release_hears_of_it_when_another_has_gone_and_it_is_needed);
+	tcase_add_test(tc, a_busy_store_hears_at_once_of_a_release_that_a_client_waits_for);
+	tcase_add_test(tc, a_store_that_refused_a_release_while_a_client_waited_for_it_is_told_again_soon);
 	tcase_add_test(tc, prior_values_are_released_together_with_the_present_one_even_if_that_waits);
 	suite_add_tcase(suite, tc);
 	return suite;

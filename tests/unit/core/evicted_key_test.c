@@ -145,6 +145,50 @@ START_TEST(a_store_that_lost_all_and_has_joined_again_denies_nothing)
 }
 END_TEST
 
+/* Two of three granted, so the store that lost the key was needed. The other one keeps everybody else out, and the holder may not have read LOST. */
+START_TEST(a_lock_that_a_store_lost_beside_one_that_refuses_goes_to_nobody_before_its_promise_is_over)
+{
+	cluster_begin(3);
+	refuses(2, "OOM");
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	says(3, "LOCK a wait=1m");
+	memory_remove(cluster.node[0].memory, SPAN("a"));
+	passes(3340 * MSEC);
+	hears(1, "! LOST name=a fence=* reason=evicted");
+	feels(2, MOOD_WELL);
+	says(2, "LOCK a");
+	hears(2, "BUSY name=a *");
+	ck_assert(key_is_there(1, "a"));
+	passes(6600 * MSEC);
+	hears_nothing(3);
+	passes(300 * MSEC);
+	hears(3, "OK name=a *");
+}
+END_TEST
+
+START_TEST(a_store_that_denies_the_key_brings_the_end_of_the_lease_nearer_but_not_of_what_was_promised)
+{
+	held_after_lock(3, "LOCK a renew=no ttl=20s");
+	says(3, "LOCK a wait=1m");
+	refuses(2, "OOM");
+	passes(5 * SEC);
+	says(1, "EXTEND a ttl=20s");
+	hears(1, "OK name=a *"); /* until 25 s at two stores, until 20 s at the third */
+	key_is_overwritten(0, "a", "somebody", 60 * SEC);
+	refuses(1, "OOM");
+	says(1, "EXTEND a ttl=20s");
+	hears(1, "ERR QUORUM *");
+	passes(14900 * MSEC);
+	hears(1, "! LOST name=a fence=* reason=expired");
+	all_feel(MOOD_WELL);
+	passes(5 * SEC);
+	hears_nothing(3);
+	passes(SEC);
+	hears(3, "OK name=a *");
+}
+END_TEST
+
 Suite *evicted_key_suite(void)
 {
 	Suite *suite = suite_create("evicted_key");
@@ -160,6 +204,8 @@ Suite *evicted_key_suite(void)
 	tcase_add_test(evicted, a_store_that_took_the_key_back_is_no_loss_when_another_goes_down_later);
 	tcase_add_test(evicted, a_key_that_expired_while_the_question_was_on_its_way_was_not_lost);
 	tcase_add_test(evicted, a_store_that_lost_all_and_has_joined_again_denies_nothing);
+	tcase_add_test(evicted, a_lock_that_a_store_lost_beside_one_that_refuses_goes_to_nobody_before_its_promise_is_over);
+	tcase_add_test(evicted, a_store_that_denies_the_key_brings_the_end_of_the_lease_nearer_but_not_of_what_was_promised);
 	suite_add_tcase(suite, evicted);
 	return suite;
 }

@@ -48,9 +48,11 @@ START_TEST(an_evicted_key_is_lost_at_the_next_renewal)
 {
 	held_after_lock(1, "LOCK a");
 	memory_remove(cluster.node[0].memory, SPAN("a"));
+	says(2, "LOCK a wait=1m");
 	passes(3340 * MSEC);
 	hears(1, "! LOST name=a fence=* reason=evicted");
 	hears_nothing(1);
+	hears(2, "OK name=a *"); /* nobody can be kept out by a key that is gone */
 }
 END_TEST
 
