@@ -149,12 +149,12 @@ static void release_decide(struct engine *e, struct release *r)
 {
 	unsigned quorum = engine_quorum(e);
 
-	if (!r->pending)
-		return;
 	if (nodeset_count(r->done) >= quorum)
 		release_answer(e, r, NOT_REFUSED);
 	else if (nodeset_count(r->absent) > e->core->conf.nodes - quorum)
 		release_answer(e, r, REFUSED_LOST);
+	if (!r->pending && !r->entry.waits && release_is_left(&e->releases, r)) /* a store refused it in the meantime */
+		release_try_again(e, r, INSTANT_PAST);
 }
 
 static void release_settled(struct engine *e, struct release *r)
@@ -172,18 +172,13 @@ static void release_settled(struct engine *e, struct release *r)
 
 void release_answered(struct engine *e, struct release *r, const struct answer *a)
 {
-	bool synced;
-
 	if (!r->outstanding)
 		return;
-	synced = r->pending;
 	release_note(&e->releases, r, a);
-	release_decide(e, r);
-	synced &= !r->pending;
+	if (r->pending)
+		release_decide(e, r);
 	if (!nodeset_any(r->unconfirmed))
 		release_settled(e, r);
-	else if (synced && !r->entry.waits && release_is_left(&e->releases, r)) /* a store that refused it in the meantime */
-		release_try_again(e, r, INSTANT_PAST);
 	else if (nodeset_has(r->unconfirmed, a->node) && !r->pending && !r->entry.waits)
 		release_try_again(e, r, a->class == ANSWER_EXECUTED ? release_overtaken_until(&e->releases, r, a) : INSTANT_PAST);
 }
