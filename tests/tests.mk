@@ -157,13 +157,16 @@ SUITES_WAIT    := unit func load-short bench-short faults-short sanitize-unit sa
 SUITES_COMPUTE := compilers layers cppcheck docs conf installed exposure hotpath simulated fuzz
 CHECK_SANITIZERS := address,undefined
 PYTHON ?= /usr/bin/python3
+# Of what takes longest `check` runs a share, other tests with each commit: one of so many tests under sanitizers, and half of the short rows of faults.
+# `make sanitize faults-short` runs all of them.
+SHARE ?= 4
 
 # What the first suites need is built first, on all cores; what cannot be built fails in its suite.
-check: | $(FIRST) ## every test; the last line is the sum
+check: | $(FIRST) ## all suites, of the longest ones a share that changes with the commit; SHARE=1: every test; the last line is the sum
 	@echo "== building"
 	-+@$(SUBMAKE) -k $(JOBS) all $(O)/unit $(O)/load $(FAULT_PROGRAMS)
-	@echo "== testing, some ten minutes: what a suite says stands in $(O)/check, and here once it has ended"
-	+@MAKE="$(MAKE)" $(PYTHON) -B tests/run.py $(O)/check $(SUITES_WAIT) -- $(SUITES_COMPUTE)
+	@echo "== testing, some fifteen minutes: what a suite says stands in $(O)/check, and here once it has ended"
+	+@MAKE="$(MAKE) SANITIZED_SHARE=$(SHARE) FAULTS_SHARE=$(if $(filter 1,$(SHARE)),1,2)" $(PYTHON) -B tests/run.py $(O)/check $(SUITES_WAIT) -- $(SUITES_COMPUTE)
 
 # A test that hangs is ended after so many times 4 s. This bound measures nothing: a loaded machine is slow.
 UNIT_PATIENCE ?= 8
@@ -182,6 +185,7 @@ FAULTS_RUN = REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/faults/run.py $(if $(SEED),-
 ROW  ?=
 SEED ?=
 FAULTS_ARGS ?=
+FAULTS_SHARE ?= 1
 SANITIZE ?=
 ifneq ($(SANITIZE),)
 # The same, in a build folder of its own, with the instrumented daemon that `check` builds.
@@ -193,7 +197,7 @@ faults: all $(FAULT_PROGRAMS) ## the fault matrix on real Redis servers: all row
 faults-planted: all $(O)/clock_shim.so ## further planted mistakes, each of which a row must find
 	@$(FAULTS_RUN) --short --planted $(ROW)
 faults-short: all $(FAULT_PROGRAMS) ## a selection of the fault matrix, with short schedules
-	@$(FAULTS_RUN) --short --jobs 3 $(ROW)
+	@$(FAULTS_RUN) --short --share $(FAULTS_SHARE) --jobs 3 $(ROW)
 endif
 
 layers: $(call obj,$(PROTO) $(CORE) $(STORE) $(CLIENT) $(CLI)) ## which files include and call which others, compared with the tables
@@ -293,7 +297,9 @@ fuzz-minimise: | $(FIRST) ## the fewest inputs that reach all that the corpora a
 	+@$(SUBMAKE) $(JOBS) build-fuzzers
 	@sh tests/fuzz/minimise.sh $(O)/fuzz $(FUZZ)
 
-compilers: ## clean builds with gcc, with clang and with sanitizers
+# With CC="clang -fsyntax-only" they are only read.
+build-objects: $(call obj,$(sort $(PARTS) $(CLI) daemon/main.c $(UNIT) $(FIXTURE) $(SIM) $(WORLD))) $(GENERATED)
+compilers: ## clean builds with the compiler and with sanitizers, and what the other compiler has to say: clang or gcc
 	+@CC="$(CC)" MAKE="$(SUBMAKE)" JOBS="$(JOBS)" sh tests/compilers.sh $(O) "$(CLANG)"
 
 exposure: ## how systemd judges the sandbox of the unit, held under a ceiling
@@ -312,8 +318,11 @@ ubsan: ## unit and function tests under UndefinedBehaviorSanitizer
 # Under both at once: what `check` runs.
 sanitize: ## unit and function tests under both sanitizers
 	+@MAKE="$(MAKE)" $(PYTHON) -B tests/run.py $(O)/sanitize/check sanitize-unit sanitize-func
+SANITIZED_SHARE ?= 1
 sanitize-unit sanitize-func: build-sanitized ## one of these two; sanitize-func likewise
-	+@UNIT_SHARED=1 $(SUBMAKE) O=$(O)/sanitize SAN=$(CHECK_SANITIZERS) $(@:sanitize-%=%)
+	+@UNIT_SHARED=1 $(SUBMAKE) O=$(O)/sanitize SAN=$(CHECK_SANITIZERS) $(@:sanitize-%=%) $(if $(filter-out 1,$(SANITIZED_SHARE)),$(SHARE_$(@:sanitize-%=%)))
+SHARE_func = FUNC_ARGS="$(FUNC_ARGS) --share $(SANITIZED_SHARE)"
+SHARE_unit = UNIT_ARGS="$$($(PYTHON) -B tests/lib/share.py $(SANITIZED_SHARE) $$(sed -nE 's/^SUITE[A-Z_]*\(.+, (.+)\)$$/\1/p' tests/unit/suites.def) | tr '\n' ' ')"
 
 # Suites that run beside each other may want it: one builds, the other waits.
 build-sanitized: | $(FIRST)
@@ -330,4 +339,4 @@ $(O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT)
 
-.PHONY: check servers fuzz-minimise sim sim-sanitized sim-coverage sim-coverage-again bench bench-full bench-contend market mutants sweep vary fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) same asan ubsan sanitize build-sanitized build-fuzzers
+.PHONY: check servers fuzz-minimise sim sim-sanitized sim-coverage sim-coverage-again bench bench-full bench-contend market mutants sweep vary fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) same asan ubsan sanitize build-sanitized build-fuzzers build-objects

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The fault matrix on real daemons and real Redis servers: python3 tests/faults/run.py [--seed N] [--jobs N] [--short] [--list] [row …]
+"""The fault matrix on real daemons and real Redis servers: python3 tests/faults/run.py [--seed N] [--jobs N] [--short] [--share N] [--list] [row …]
 
 A row is named by its number (12) or with its variant (12b). Its schedule is a function of the seed: the same seed injects the same faults in the same order,
 but not at the same moments. Without --seed each run draws another seed. It prints the command that repeats it. Each row runs in a process of its own, and
@@ -28,6 +28,7 @@ import process  # the paths stand above
 import rows
 from crew import crew
 from process import Skip
+from share import share
 from world import World
 
 for module in sorted(glob.glob(os.path.join(HERE, "rows_*.py"))):
@@ -193,7 +194,8 @@ def again(options, key=None):
     else:
         target = "faults-planted" if options.planted else "faults-short" if options.short else "faults"
         where = "SANITIZE=1" if build.endswith("/sanitize") else "O=" + build if build != "build" else ""
-        words = ["make", target, where, ("ROW='%s'" if " " in row else "ROW=%s") % row if row else "", "SEED=%d" % options.seed]
+        words = ["make", target, where, ("ROW='%s'" if " " in row else "ROW=%s") % row if row else "", "SEED=%d" % options.seed,
+                 "FAULTS_SHARE=%d" % options.share if options.share > 1 and not row else ""]
     return " ".join(word for word in words if word)
 
 
@@ -276,6 +278,7 @@ def arguments():
     options.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1, 10 ** 9), help="default: another one each time")
     options.add_argument("--jobs", "-j", type=int, default=2)
     options.add_argument("--short", action="store_true", help="the selection that is part of every check, with short schedules")
+    options.add_argument("--share", type=int, default=1, help="one row of so many, others with each seed")
     options.add_argument("--list", action="store_true")
     options.add_argument("--keep", action="store_true")
     options.add_argument("--planted", action="store_true", help="instead: rows with planted mistakes (all, or those named), each of which must be found")
@@ -298,6 +301,7 @@ def main():
         signal.signal(number, stop)
     everything = not options.short or options.rows
     keys = planted_keys(options.rows) if options.planted else [key for key in rows.chosen(options.rows) if everything or rows.ROWS[key].short]
+    keys = share(keys, options.share, options.seed)
     if options.list:
         for key in keys:
             print("%-4s %-24s %s" % (key, rows.ROWS[key].name, rows.ROWS[key].text))

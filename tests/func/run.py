@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs the function tests: python3 tests/func/run.py [-v] [-j N] [module | module.Class | module.Class.test] …
+"""Runs the function tests: python3 tests/func/run.py [-v] [-j N] [--share N] [module | module.Class | module.Class.test] …
 
 Each class runs in a process of its own, -j of them at a time (5: most tests wait). Classes marked ALONE run one after the other, with nothing beside them.
 A failure is printed with the logs of the daemons. A test that fails beside others runs three times more, alone, at the end. It has failed unless it passes
@@ -24,6 +24,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "lib")]
 from crew import crew  # the path stands above
 from harness import NO_EXCUSE, FuncTest
+from share import share
 
 UNIT_LIMIT = 240  # seconds for one class
 UNSTEADY_MOST = 3  # in one run
@@ -235,12 +236,13 @@ def main():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("-v", action="store_true", help="a line per test")
     options.add_argument("-j", type=int, default=5, help="processes at a time")
+    options.add_argument("--share", type=int, default=1, help="one class of so many, others with each commit")
     options.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     options.add_argument("names", nargs="*")
     given = options.parse_args()
     if given.work:
         return work(given.names)
-    begin, runner, units = time.monotonic(), Runner(given.v), collect(given.names)
+    begin, runner, units = time.monotonic(), Runner(given.v), share(collect(given.names), given.share)
     runner.run([unit for unit in units if not unit.alone], given.j)
     runner.run([unit for unit in units if unit.alone], 1)
     runner.settle()

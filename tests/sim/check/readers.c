@@ -162,6 +162,14 @@ static bool lets_in(const struct sim_daemon *d, int64_t name)
 	return w->now < w->checker.read_tokens.let_in_at[d->index][name] + 50 * round_trip_us(w->plan);
 }
 
+/* With redis.foreign that daemon left the name alone for 150 ms when its last reader had gone: the stores give it to whoever asks. */
+static bool leaves_alone(const struct sim_daemon *d, int64_t name)
+{
+	const struct world *w = d->world;
+
+	return w->plan->foreign && w->now < w->checker.read_tokens.released_at[d->index][name] + 150 * MSEC + 50 * round_trip_us(w->plan);
+}
+
 /*
  * While only readers have the name, none of a daemon that came to the line long after a writer elsewhere is granted it. Behind a writer that has it the
  * daemons take turns as for any other name: the waiters of its own daemon show no ticket meanwhile. There is no line before the stores are joined.
@@ -180,7 +188,7 @@ static void check_read_turn(const struct request_sim *q)
 		if (c->daemon == q->conn->daemon || c->going || c->taken)
 			continue;
 		TAILQ_FOREACH(other, &c->running, at_daemon)
-			if (other->reads == READ_ALONE && waits_in_line(other, q->name) && !lets_in(c->daemon, q->name) &&
+			if (other->reads == READ_ALONE && waits_in_line(other, q->name) && !lets_in(c->daemon, q->name) && !leaves_alone(c->daemon, q->name) &&
 			    later(other->begun_at, line_at) + TURN_US + 50 * round_trip_us(w->plan) < q->line_since)
 				checker_fail(w, INVARIANT_S20, -1, "r%lld: client %u reads at daemon %u, and client %u of daemon %u waits to write since %lld",
 					     (long long)q->name, q->conn->client->index, q->conn->daemon->index, c->client->index, c->daemon->index,
@@ -281,9 +289,13 @@ static int64_t name_of_call(const struct call *call)
 
 void readers_call(struct sim_daemon *d, const struct call *call)
 {
-	int64_t name = call->kind == CALL_ACQUIRE ? name_of_call(call) : -1;
+	int64_t name = name_of_call(call);
 
-	if (name >= 0 && call->ticket.n > 0)
+	if (name < 0)
+		return;
+	if (call->kind == CALL_RELEASE)
+		d->world->checker.read_tokens.released_at[d->index][name] = d->world->now;
+	else if (call->kind == CALL_ACQUIRE && call->ticket.n > 0)
 		d->world->checker.read_tokens.shown_us[d->index][name] = ticket_us(call->ticket);
 }
 
