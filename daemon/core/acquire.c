@@ -21,14 +21,21 @@
 #define RAISE_LEAST_US (20 * MSEC)
 #define NODES_ALL nodeset_all(NODES_MAX)
 
-/* Without the stores that were too busy to be told of a release of this name there is no quorum. */
+/* The stores that were too busy to be told of a release of this name are needed for a quorum that answers soon, and one of them has room now. */
 static bool acquire_lacks_told(const struct engine *e, const struct contender *k)
 {
+	bool room = false;
 	unsigned told = 0;
 
-	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		told += member_usable(&e->members.node[i]) && !nodeset_has(k->name->put_off, i);
-	return told < engine_quorum(e);
+	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
+		const struct member *m = &e->members.node[i];
+
+		if (nodeset_has(k->name->put_off, i))
+			room |= m->connected && !flow_is_overdrawn(&m->flow);
+		else
+			told += member_is_prompt(&e->members, m);
+	}
+	return room && told < engine_quorum(e);
 }
 
 /*

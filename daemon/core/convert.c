@@ -93,8 +93,19 @@ void convert_begin(struct engine *e, struct round *r)
 	together_upgrade(e, r);
 }
 
+/* Somebody waits until readers that have gone, or the holder of an adopted lease, must have ceased to believe. The renewal at that moment is followed by a look. */
+static void convert_look_later(struct engine *e, struct lock *l)
+{
+	struct instant until = instant_max(l->share->ghost_until, l->lease.believed_until);
+
+	if (instant_before(e->core->now, until) && !TAILQ_EMPTY(&l->contender->waiters))
+		together_ask_again(e, &l->lease, until);
+}
+
 void convert_look(struct engine *e, struct lock *l)
 {
+	if (l->share)
+		convert_look_later(e, l);
 	if (l->lease.shared)
 		together_line_up(e, l);
 	if (convert_ready(e, l) || (l->lease.state == LEASE_HELD && lock_lacks_token(l)))
@@ -164,6 +175,8 @@ void convert_renewed(struct engine *e, struct round *r)
 	bool idle;
 
 	convert_hear_writer(e, l, r);
+	if (x->state == LEASE_HELD && l->share && !x->shared && l->contender->want_since.us)
+		together_open(e, l);
 	idle = TAILQ_EMPTY(&l->contender->waiters) && !r->token && !lock_lacks_token(l);
 	if (idle || x->state != LEASE_HELD || x->value.number != r->value.number)
 		return;

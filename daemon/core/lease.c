@@ -16,9 +16,9 @@ void lease_promise(struct lease *x, int64_t ttl_us, struct instant until)
 	x->promised.until = instant_max(x->promised.until, until);
 }
 
-bool lease_is_denied(const struct lease *x, unsigned nodes)
+bool lease_is_gone(const struct lease *x, unsigned nodes)
 {
-	return nodeset_count(x->renewal->denied) > nodes - quorum_of(nodes);
+	return nodeset_count(x->renewal->gone) > nodes - quorum_of(nodes);
 }
 
 struct instant lease_tell_at(const struct lease *x, unsigned nodes)

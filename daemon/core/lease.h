@@ -71,6 +71,7 @@ struct renewal {
 	struct nodeset denied;     /* stores that deny the vote that they had given: the key was gone; until all votes have been confirmed since */
 	struct nodeset confirmed;  /* stores that have confirmed their vote, asked since denied_at */
 	struct instant denied_at;
+	struct nodeset gone;       /* stores whose last answer said that the key is not there, or another's: nothing of ours keeps others out there */
 	struct instant stood;      /* D as it was before a store denied its vote: the holder may have been told so; 0: none did, or D is as late again */
 	bool wants_token;          /* the next round asks for a new token: see rebase.h */
 	const struct round *upgrade; /* the last round, if it asked to have a share alone */
@@ -151,7 +152,7 @@ static inline void lease_begin(struct lease *x, const struct lease_value *value,
 	x->promised.until = INSTANT_PAST;
 	if (renewal_is_none(x->renewal))
 		return;
-	x->renewal->denied = x->renewal->confirmed = NODESET_NONE;
+	x->renewal->denied = x->renewal->confirmed = x->renewal->gone = NODESET_NONE;
 	x->renewal->stood.us = 0;
 	x->renewal->wants_token = x->renewal->mends = false;
 	x->renewal->upgrade_at.us = 0;
@@ -167,8 +168,8 @@ static inline struct instant lease_deadline(const struct lease *x, unsigned node
 	return votes_deadline(x->votes, nodes);
 }
 
-/* So many stores have denied their votes that the others are no quorum. */
-bool lease_is_denied(const struct lease *x, unsigned nodes);
+/* The stores where the key may stand are no quorum. */
+bool lease_is_gone(const struct lease *x, unsigned nodes);
 
 /* The moment when a loss is told: before D, so that the word arrives in time. */
 struct instant lease_tell_at(const struct lease *x, unsigned nodes);

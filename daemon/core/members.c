@@ -311,8 +311,7 @@ uint64_t member_weight(struct span name, struct span run_id)
 	return siphash(key, name.p, name.n);
 }
 
-/* Skip a store that has too much to do, and one that does not answer in its time. All daemons see that alike, soon enough. */
-static bool member_may_lead(const struct members *ms, const struct member *m)
+bool member_is_prompt(const struct members *ms, const struct member *m)
 {
 	return member_usable(m) && !flow_is_overdrawn(&m->flow) && !flow_is_stuck(&m->flow, ms->core->now, members_answer_us(ms));
 }
@@ -323,7 +322,8 @@ int members_leader(const struct members *ms, struct span name, struct nodeset am
 	int leader = -1;
 
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
-		if (!nodeset_has(among, i) || !member_may_lead(ms, &ms->node[i]))
+		/* All daemons see alike, soon enough, which stores are prompt. */
+		if (!nodeset_has(among, i) || !member_is_prompt(ms, &ms->node[i]))
 			continue;
 		weight = member_weight(name, span_of(ms->node[i].run_id));
 		if (leader >= 0 && weight <= most)

@@ -216,6 +216,8 @@ int64_t members_answer_us(const struct members *ms);
 int64_t members_clock_us(const struct members *ms, struct instant when);
 /* The same by the clock of one store, which may be off by T: cheap, for people. */
 int64_t members_one_clock_us(const struct members *ms, struct instant when);
+/* It can be used, has room, and does not keep calls without an answer for longer than it takes. */
+bool member_is_prompt(const struct members *ms, const struct member *m);
 /* Which of these is to be asked first for this name, -1 if none can be. The largest weight leads: all daemons agree, in whatever order they list the stores. */
 int members_leader(const struct members *ms, struct span name, struct nodeset among);
 uint64_t member_weight(struct span name, struct span run_id);

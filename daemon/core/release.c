@@ -62,24 +62,35 @@ static void release_try_again(struct engine *e, struct release *r, struct instan
 	heap_set(&e->core->timers, &r->timer, instant_min(r->until, instant_max(earliest, release_retry_at(e))));
 }
 
+/* To when nothing is left to be done, or its client must be answered. */
+static void release_await(struct engine *e, struct release *r)
+{
+	heap_set(&e->core->timers, &r->timer, r->pending && r->answer_by.us ? instant_min(r->until, r->answer_by) : r->until);
+}
+
 /* Only stores that were put off need a retry: an open call gets its answer, and a store that is away is told when it is back. */
 void release_go_on(struct engine *e, struct release *r)
 {
 	release_send(e, r);
-	if (r->pending)
-		heap_set(&e->core->timers, &r->timer, instant_min(r->until, instant_add(e->core->now, e->core->conf.timeout_us)));
-	else if (release_is_left(&e->releases, r))
+	if (r->pending && !r->answer_by.us)
+		r->answer_by = instant_add(e->core->now, e->core->conf.timeout_us);
+	if (!r->pending && release_is_left(&e->releases, r))
 		release_try_again(e, r, INSTANT_PAST);
 	else
-		heap_set(&e->core->timers, &r->timer, r->until);
+		release_await(e, r);
 }
 
-/* Queues the release for admission, before each try: a store that comes back, or refuses all, may have many releases to get. False: it may begin now. */
+/*
+ * Queues the release for admission, before each try: a store that comes back, or refuses all, may have many releases to get. What a client waits for is
+ * admitted once. False: it may begin now.
+ */
 static bool release_queue(struct engine *e, struct release *r)
 {
-	if (e->stopping || !release_is_due(e, r) || admit(e, &r->entry, INSTANT_PAST))
+	bool once = r->pending && r->answer_by.us;
+
+	if (e->stopping || once || !release_is_due(e, r) || admit(e, &r->entry, INSTANT_PAST))
 		return false;
-	heap_set(&e->core->timers, &r->timer, r->until);
+	release_await(e, r);
 	return true;
 }
 
@@ -153,8 +164,6 @@ static void release_decide(struct engine *e, struct release *r)
 		release_answer(e, r, NOT_REFUSED);
 	else if (nodeset_count(r->absent) > e->core->conf.nodes - quorum)
 		release_answer(e, r, REFUSED_LOST);
-	if (!r->pending && !r->entry.waits && release_is_left(&e->releases, r)) /* a store refused it in the meantime */
-		release_try_again(e, r, INSTANT_PAST);
 }
 
 static void release_settled(struct engine *e, struct release *r)
@@ -179,13 +188,13 @@ void release_answered(struct engine *e, struct release *r, const struct answer *
 		release_decide(e, r);
 	if (!nodeset_any(r->unconfirmed))
 		release_settled(e, r);
-	else if (nodeset_has(r->unconfirmed, a->node) && !r->pending && !r->entry.waits)
+	else if (nodeset_has(r->unconfirmed, a->node) && !r->entry.waits)
 		release_try_again(e, r, a->class == ANSWER_EXECUTED ? release_overtaken_until(&e->releases, r, a) : INSTANT_PAST);
 }
 
 void release_fired(struct engine *e, struct release *r)
 {
-	if (r->pending && !r->entry.waits) {
+	if (r->pending && r->answer_by.us && !instant_before(e->core->now, r->answer_by)) {
 		calls_stall(&e->calls, &r->calls);
 		release_answer(e, r, REFUSED_QUORUM);
 	}

@@ -28,7 +28,8 @@ struct release {
 	enum release_kind kind;
 	bool shared;                  /* DELETE: its values may be among shares; LEAVE: it is left as a share */
 	bool outstanding;             /* DELETE, LEAVE: some store has not confirmed yet */
-	struct pending *pending;      /* UNLOCK sync=yes */
+	struct pending *pending;      /* UNLOCK sync=yes … */
+	struct instant answer_by;     /* … which is answered by then; 0: it waits for admission */
 	struct nodeset unconfirmed;   /* DELETE, LEAVE: still to be confirmed */
 	struct nodeset unsent;        /* TICKET: stores still to be told */
 	struct nodeset put_off;       /* of the unconfirmed, those that were too busy */

@@ -275,6 +275,14 @@ static bool renew_is_evicted(const struct engine *e, const struct lease *x, cons
 	return !instant_before(e->core->now, votes_deadline(truthful.until, e->core->conf.nodes));
 }
 
+static void renew_note_gone(struct lease *x, const struct answer *a)
+{
+	if (a->code == 'M' || a->code == 'B')
+		nodeset_add(&x->renewal->gone, a->node);
+	else if (a->code != 'Q' && a->code != 'F')
+		nodeset_remove(&x->renewal->gone, a->node);
+}
+
 /* No vote gets lower: the key stands, and a renewal never shortens it. */
 static struct instant renew_vote(const struct lease *x, const struct round *r, unsigned node)
 {
@@ -303,6 +311,8 @@ static void renew_note_vote(struct engine *e, struct lease *x, struct round *r, 
 {
 	rebase_note(e, r, a);
 	together_note(e, r, a);
+	if (!renewal_is_none(x->renewal))
+		renew_note_gone(x, a);
 	switch (a->code) {
 	case 'S':
 	case 'E':
@@ -334,7 +344,7 @@ static void renew_note_vote(struct engine *e, struct lease *x, struct round *r, 
 	}
 }
 
-/* A quorum has renewed the lease after all, but late. The stores need not be asked again at once, unless an EXTEND waits for its answer. */
+/* A quorum has renewed the lease after all, but late. The stores need not be asked again at once, unless an EXTEND or a request for a token waits for that. */
 static void renew_came_late(struct engine *e, struct round *r)
 {
 	struct lease *x = r->lease;
@@ -342,7 +352,7 @@ static void renew_came_late(struct engine *e, struct round *r)
 	if (!x->auto_renew)
 		return;
 	x->ttl_us = renew_worth_us(x, r);
-	if (TAILQ_EMPTY(&x->renewal->extends)) {
+	if (TAILQ_EMPTY(&x->renewal->extends) && !x->renewal->wants_token) {
 		admission_leave(&e->admission, &x->renewal->entry);
 		x->renew_at = instant_max(e->core->now, instant_add(r->calls.begun, x->ttl_us / 3));
 	}

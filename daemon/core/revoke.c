@@ -2,6 +2,7 @@
 /* See revoke.h. */
 #include "daemon/core/revoke.h"
 
+#include "daemon/core/convert.h"
 #include "daemon/core/group.h"
 #include "daemon/core/permits.h"
 #include "daemon/core/rules.h"
@@ -14,9 +15,13 @@ static void revoke_claims(struct commander *x, struct session *s)
 	unsigned line;
 
 	for (c = TAILQ_FIRST(&s->claims); c; c = next) {
+		struct lock *l = c->lock;
+
 		next = TAILQ_NEXT(c, in_session);
-		if (c->state == CLAIM_WAITING && !session_may_lock(x->core, s, lock_name(c->lock), &line))
-			wait_withdraw(x->engine, c, REFUSED_DENIED);
+		if (c->state != CLAIM_WAITING || session_may_lock(x->core, s, lock_name(l), &line))
+			continue;
+		wait_withdraw(x->engine, c, REFUSED_DENIED);
+		convert_look(x->engine, l); /* readers behind a writer */
 	}
 }
 

@@ -144,7 +144,8 @@ START_TEST(a_busy_store_hears_at_once_of_a_release_that_a_client_waits_for)
 }
 END_TEST
 
-START_TEST(a_store_that_refused_a_release_while_a_client_waited_for_it_is_told_again_soon)
+/* Store 0 is silent and store 2 refuses, so one store has freed the key. */
+static void waits_for_a_release(void)
 {
 	cluster_open(3);
 	cluster.conf.timeout_us = 5 * SEC;
@@ -156,12 +157,49 @@ START_TEST(a_store_that_refused_a_release_while_a_client_waited_for_it_is_told_a
 	refuses(2, "OOM");
 	says(1, "UNLOCK a sync=yes");
 	hears_nothing(1);
-	feels(0, MOOD_WELL);
-	hears(1, "OK name=a count=0");
+}
+
+START_TEST(a_store_that_refused_a_release_that_a_client_waits_for_is_told_again_soon)
+{
+	waits_for_a_release();
 	feels(2, MOOD_WELL);
 	ck_assert(key_is_there(2, "a"));
 	passes(101 * MSEC);
 	ck_assert(!key_is_there(2, "a"));
+	hears(1, "OK name=a count=0");
+	feels(0, MOOD_WELL);
+}
+END_TEST
+
+START_TEST(a_client_waits_no_longer_for_a_release_than_a_command_may_take)
+{
+	waits_for_a_release();
+	passes(4990 * MSEC);
+	hears_nothing(1);
+	passes(20 * MSEC);
+	hears(1, "ERR QUORUM *");
+	all_feel(MOOD_WELL);
+	passes(SEC);
+	ck_assert(!key_is_there(0, "a"));
+	ck_assert(!key_is_there(2, "a"));
+}
+END_TEST
+
+START_TEST(a_store_that_missed_a_release_hears_of_it_when_another_hangs_and_it_is_needed)
+{
+	begins_with_window(3, 1);
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	is_full(2, 3);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	feels(2, MOOD_WELL);
+	ck_assert(key_is_there(2, "a"));
+	feels(1, MOOD_SILENT);
+	says(1, "LOCK a");
+	passes(15 * MSEC); /* less than a command may take, and than the time before a retry */
+	hears(1, "OK name=a *");
+	feels(1, MOOD_WELL);
 }
 END_TEST
 
@@ -221,7 +259,9 @@ Suite *deferred_calls_suite(void)
 	tcase_add_test(tc, stores_that_missed_two_releases_hear_of_them_right_before_they_are_asked);
 	tcase_add_test(tc, a_store_that_missed_a_release_hears_of_it_when_another_has_gone_and_it_is_needed);
 	tcase_add_test(tc, a_busy_store_hears_at_once_of_a_release_that_a_client_waits_for);
-	tcase_add_test(tc, a_store_that_refused_a_release_while_a_client_waited_for_it_is_told_again_soon);
+	tcase_add_test(tc, a_store_that_refused_a_release_that_a_client_waits_for_is_told_again_soon);
+	tcase_add_test(tc, a_client_waits_no_longer_for_a_release_than_a_command_may_take);
+	tcase_add_test(tc, a_store_that_missed_a_release_hears_of_it_when_another_hangs_and_it_is_needed);
 	tcase_add_test(tc, prior_values_are_released_together_with_the_present_one_even_if_that_waits);
 	suite_add_tcase(suite, tc);
 	return suite;

@@ -3,6 +3,7 @@
 #include "tests/fixture/held_lock.h"
 
 #include <check.h>
+#include <stdio.h>
 
 START_TEST(a_key_that_one_store_lost_is_put_back_and_logged)
 {
@@ -189,6 +190,29 @@ START_TEST(a_store_that_denies_the_key_brings_the_end_of_the_lease_nearer_but_no
 }
 END_TEST
 
+/* Another daemon has broken it at store 1 alone. There the key stands as long as it would have, and only store 0 has lost it. */
+START_TEST(a_store_where_the_key_is_broken_still_keeps_others_out)
+{
+	char broken[VALUE_MAX + 1];
+
+	held_after_lock(3, "LOCK a");
+	says(3, "LOCK a wait=1m");
+	passes(3 * SEC);
+	snprintf(broken, sizeof(broken), "!%s", cluster.node[1].last[CALL_ACQUIRE].value);
+	key_is_overwritten(1, "a", broken, 6900 * MSEC);
+	says(1, "EXTEND a");
+	hears(1, "OK name=a *");
+	memory_remove(cluster.node[0].memory, SPAN("a"));
+	says(1, "EXTEND a");
+	hears(1, "! LOST name=a fence=* reason=evicted");
+	hears(1, "ERR LOST *");
+	passes(9900 * MSEC);
+	hears_nothing(3);
+	passes(400 * MSEC);
+	hears(3, "OK name=a *");
+}
+END_TEST
+
 Suite *evicted_key_suite(void)
 {
 	Suite *suite = suite_create("evicted_key");
@@ -206,6 +230,7 @@ Suite *evicted_key_suite(void)
 	tcase_add_test(evicted, a_store_that_lost_all_and_has_joined_again_denies_nothing);
 	tcase_add_test(evicted, a_lock_that_a_store_lost_beside_one_that_refuses_goes_to_nobody_before_its_promise_is_over);
 	tcase_add_test(evicted, a_store_that_denies_the_key_brings_the_end_of_the_lease_nearer_but_not_of_what_was_promised);
+	tcase_add_test(evicted, a_store_where_the_key_is_broken_still_keeps_others_out);
 	suite_add_tcase(suite, evicted);
 	return suite;
 }

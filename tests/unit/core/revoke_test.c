@@ -71,6 +71,22 @@ START_TEST(a_request_that_waits_is_denied)
 }
 END_TEST
 
+START_TEST(readers_behind_a_writer_that_is_denied_read_at_once)
+{
+	begins(_i);
+	holds(OPERATOR, "LOCK web/secret mode=shared");
+	says(WEB, "@w LOCK web/secret wait=1m");
+	passes(SEC);
+	opens(20, 1001, OPS, false);
+	says(20, "@r LOCK web/secret mode=shared wait=1m");
+	passes(SEC / 10);
+	hears_nothing(20);
+	rules_are_read_again();
+	hears(WEB, "@w " WITHDRAWN);
+	hears(20, "@r OK name=web/secret *");
+}
+END_TEST
+
 START_TEST(who_may_still_have_it_goes_on_waiting)
 {
 	begins(3);
@@ -195,6 +211,7 @@ Suite *revoke_suite(void)
 
 	tcase_add_checked_fixture(t, NULL, ruled_ends);
 	tcase_add_loop_test(t, a_request_that_waits_is_denied, 0, 10);
+	tcase_add_loop_test(t, readers_behind_a_writer_that_is_denied_read_at_once, 1, 2);
 	tcase_add_test(t, who_may_still_have_it_goes_on_waiting);
 	tcase_add_test(t, an_upgrade_is_denied_and_its_hold_stays);
 	tcase_add_test(t, what_is_held_stays_and_can_be_given_back);

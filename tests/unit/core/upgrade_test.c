@@ -63,6 +63,55 @@ START_TEST(an_upgrade_that_a_silent_store_leaves_open_is_over_with_the_timeout)
 }
 END_TEST
 
+/* On the memory store no daemon elsewhere is asked again and again. */
+START_TEST(an_upgrade_on_the_memory_store_comes_when_a_reader_that_has_gone_ceases_to_believe)
+{
+	cluster_open(1);
+	cluster.conf.shared = false;
+	daemon_starts(0);
+	passes(SEC);
+	reads(1);
+	reads(2);
+	says(1, "UNLOCK a keep=500ms");
+	hears(1, "OK name=a count=0");
+	says(2, "@u LOCK a wait=30s");
+	passes(490 * MSEC);
+	hears_nothing(2);
+	passes(20 * MSEC);
+	hears(2, "@u OK name=a *");
+}
+END_TEST
+
+/* Daemon 0 renews, and hands its lease to a reader while a reader elsewhere wants it. It is shared as soon as that renewal has ended. */
+START_TEST(a_lease_that_goes_to_a_reader_during_its_renewal_is_shared_right_behind_that)
+{
+	unsigned asked_before;
+
+	two_daemons(3);
+	passes(SEC);
+	says(4, "LOCK a");
+	hears(4, GRANT);
+	says(1, "LOCK a wait=1m"); /* since somebody waits, the grant has tokens for hand-overs */
+	says(4, "UNLOCK a");
+	hears(4, "OK *");
+	passes(SEC);
+	hears(1, GRANT);
+	says(3, "@r LOCK a mode=shared wait=1m");
+	passes(SEC);
+	all_feel(MOOD_SILENT);
+	says(1, "@e EXTEND a");
+	is_wanted(0, 0, "a");
+	says(1, "@u UNLOCK a");
+	hears(3, "@r OK name=a *");
+	asked_before = asked(CALL_EXTEND);
+	all_feel(MOOD_WELL);
+	passes(MSEC);
+	ck_assert_uint_ge(asked(CALL_EXTEND), asked_before + 2);
+	ck_assert_int_eq(cluster.node[0].last[CALL_EXTEND].call.form, FORM_SHARED);
+	ignores(1);
+}
+END_TEST
+
 Suite *upgrade_suite(void)
 {
 	Suite *s = suite_create("upgrade");
@@ -71,6 +120,8 @@ Suite *upgrade_suite(void)
 	tcase_add_checked_fixture(c, NULL, cluster_close);
 	tcase_add_test(c, an_upgrade_that_meets_a_share_at_one_store_soon_has_that_store_as_well);
 	tcase_add_loop_test(c, an_upgrade_that_a_silent_store_leaves_open_is_over_with_the_timeout, 0, 2);
+	tcase_add_test(c, an_upgrade_on_the_memory_store_comes_when_a_reader_that_has_gone_ceases_to_believe);
+	tcase_add_test(c, a_lease_that_goes_to_a_reader_during_its_renewal_is_shared_right_behind_that);
 	suite_add_tcase(s, c);
 	return s;
 }
