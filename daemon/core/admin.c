@@ -7,6 +7,7 @@
 #include "daemon/core/drain.h"
 #include "daemon/core/end.h"
 #include "daemon/core/hold.h"
+#include "daemon/core/job.h"
 #include "daemon/core/pending.h"
 #include "daemon/core/permits.h"
 #include "daemon/core/remember.h"
@@ -78,12 +79,15 @@ static unsigned session_holds(const struct session *s)
 {
 	const struct claim *c;
 	const struct permit *p;
+	const struct job *job;
 	unsigned n = 0;
 
 	TAILQ_FOREACH(c, &s->claims, in_session)
 		n += c->state == CLAIM_HELD;
 	TAILQ_FOREACH(p, &s->permits, in_session)
 		n += p->state == PERMIT_HELD;
+	LIST_FOREACH(job, &s->jobs, in_session)
+		n += job_is_had(job);
 	return n;
 }
 
@@ -106,6 +110,7 @@ static void kill_connected(struct commander *x, struct session *s)
 			hold_lose_one(x->engine, c, LOSS_BROKEN);
 	}
 	permits_lose(x, s, LOSS_BROKEN);
+	jobs_lose(x, s, LOSS_BROKEN);
 	s->killed = true;
 	s->ahead.count = 0; /* what it has sent is not served */
 	session_answered(x->sessions, s, false);

@@ -44,7 +44,7 @@ static void deliver_granted(struct commander *x, struct claim *c, unsigned count
 	struct session *s = c->session;
 
 	remember_held(x, c);
-	noted_add(x, c);
+	noted_add(x, c->session, lock_name(c->lock));
 	if (!c->not_notified)
 		tell_granted(x, c, span_of(c->asking->tag), count);
 	else if (session_listens(c))

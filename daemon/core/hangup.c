@@ -8,6 +8,7 @@
 #include "daemon/core/gather.h"
 #include "daemon/core/groups.h"
 #include "daemon/core/hold.h"
+#include "daemon/core/job.h"
 #include "daemon/core/permits.h"
 #include "daemon/core/take.h"
 #include "daemon/core/tell.h"
@@ -138,8 +139,10 @@ static void session_fell_silent(struct commander *x, struct session *s)
 		if (c->state == CLAIM_HELD)
 			hold_lose_one(x->engine, c, LOSS_IDLE);
 	}
-	if (!s->known)
+	if (!s->known) {
 		permits_lose(x, s, LOSS_IDLE);
+		jobs_lose(x, s, LOSS_IDLE);
+	}
 	deliver_notices(x);
 	session_ended(x->sessions, s, "heartbeat");
 	session_hang_up(x->sessions, s, "heartbeat");

@@ -3,6 +3,7 @@
 #include "daemon/core/issue.h"
 
 #include "daemon/core/deliver.h"
+#include "daemon/core/noted.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/tell.h"
@@ -56,6 +57,7 @@ void permit_win(struct commander *x, struct permit *p)
 	p->granted_at = x->core->now;
 	permit_set_fence(p);
 	remember_permit(x, p);
+	noted_add(x, s, semaphore_name(p->semaphore));
 	if (!p->not_notified)
 		permit_tell_granted(x, p, span_of(p->tag));
 	else if (s->detached || s->resuming)
@@ -71,9 +73,31 @@ void permit_win(struct commander *x, struct permit *p)
 	semaphore_stir(x, p->semaphore);
 }
 
+/* The one that asked first of those who have a permit here. NULL: other daemons have all of them. */
+static const struct permit *permit_in_the_way(const struct semaphore *m)
+{
+	const struct permit *p;
+
+	TAILQ_FOREACH(p, &m->others, in_line)
+		if (p->state == PERMIT_HELD)
+			break;
+	return p;
+}
+
+static void reply_permit_holder(const struct commander *x, struct reply *r, const struct permit *p)
+{
+	char who[WHO_MAX];
+
+	reply_text(r, "holder", (struct span){who, session_who(p->session, who)});
+	reply_ms(r, "held_ms", instant_diff(x->core->now, p->granted_at));
+	if (p->note_n > 0)
+		reply_text(r, "note", (struct span){p->note, p->note_n});
+}
+
 static void tell_full(struct commander *x, const struct permit *p, const char *word)
 {
 	struct semaphore *m = p->semaphore;
+	const struct permit *holder = permit_in_the_way(m);
 	struct reply r;
 	unsigned left = semaphore_free_slots(m);
 
@@ -84,6 +108,8 @@ static void tell_full(struct commander *x, const struct permit *p, const char *w
 	reply_int(&r, "limit", m->limit);
 	reply_int(&r, "free", left < p->weight ? left : p->weight - 1); /* other daemons may have what seems to be free here */
 	reply_int(&r, "waiters", semaphore_waiters(m)); /* it has left the line */
+	if (holder)
+		reply_permit_holder(x, &r, holder);
 	tell_line(x, p->session, &r);
 }
 

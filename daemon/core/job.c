@@ -72,6 +72,15 @@ static void job_lose(struct commander *x, struct job *job, enum loss why)
 	session_wake(x->sessions, s);
 }
 
+void jobs_lose(struct commander *x, struct session *s, enum loss why)
+{
+	struct job *job;
+
+	LIST_FOREACH(job, &s->jobs, in_session)
+		if (job_is_had(job))
+			job_lose(x, job, why);
+}
+
 /* --- the lease --- */
 
 void job_schedule(struct commander *x, struct job *job)

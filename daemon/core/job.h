@@ -28,6 +28,9 @@ void job_tell_lost(struct commander *x, struct job *job);
 /* Sets its timer: to be renewed, or lost. */
 void job_schedule(struct commander *x, struct job *job);
 
+/* The session loses the jobs that it has. Nobody else gets them before their leases are over. */
+void jobs_lose(struct commander *x, struct session *s, enum loss why);
+
 void job_told(struct commander *x, struct home_question *q);
 void job_fired(struct commander *x, struct job *job);
 /* The votes of this store end that much sooner. */

@@ -104,6 +104,12 @@ struct job_queue {
 	struct span after_id;        /* … owned; "": all */
 };
 
+/* Its session believes, or may believe, that it has the job. */
+static inline bool job_is_had(const struct job *job)
+{
+	return job->state == JOB_HELD || job->state == JOB_ADOPTING;
+}
+
 /* Texts of jobs may be any bytes. An owned text is a copy of its own; "" is none. */
 struct span job_text_keep(struct span text);
 void job_text_free(struct span *text);

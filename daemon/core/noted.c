@@ -82,16 +82,15 @@ static void noted_begin(struct commander *x)
 		heap_set(&x->core->timers, &x->noted->timer, instant_add(x->core->now, NOTES_EVERY_US));
 }
 
-void noted_grant(struct commander *x, const struct claim *c)
+void noted_grant(struct commander *x, struct session *s, struct span name)
 {
-	struct span name = lock_name(c->lock);
-	struct note note = {c->session->user, name.n};
+	struct note note = {s->user, name.n};
 	char *at;
 
 	if (!x->core->conf.names)
 		return;
 	if (!note.user)
-		note.user = noted_user(x, c->session);
+		note.user = noted_user(x, s);
 	if (note.user->notes == NOTES_OF_USER || x->noted->count == NOTES_MOST)
 		return;
 	if (x->noted->count++ == 0)

@@ -42,15 +42,13 @@ struct noted {
 struct user *noted_user(struct commander *x, struct session *s);
 struct noted *noted_here(struct commander *x); /* made if need be */
 
-void noted_grant(struct commander *x, const struct claim *c);
+void noted_grant(struct commander *x, struct session *s, struct span name);
 
-/* This claim was granted. Inline, since each LOCK calls it: of more than there is room for it costs nothing. */
-static inline void noted_add(struct commander *x, const struct claim *c)
+/* The session was granted a lock or a permit of this name. Inline, since each LOCK calls it: of more than there is room for it costs nothing. */
+static inline void noted_add(struct commander *x, struct session *s, struct span name)
 {
-	const struct user *u = c->session->user;
-
-	if (!u || u->notes < NOTES_OF_USER)
-		noted_grant(x, c);
+	if (!s->user || s->user->notes < NOTES_OF_USER)
+		noted_grant(x, s, name);
 }
 
 /* Looks at the notes now. There is a struct noted. */

@@ -200,6 +200,33 @@ START_TEST(a_lock_that_was_broken_is_granted_when_its_validity_is_over)
 }
 END_TEST
 
+/* Jobs that it has are lost with their locks, and go to nobody before their leases are over. 1: it misses its heartbeat. */
+START_TEST(a_killed_session_is_told_which_jobs_it_lost)
+{
+	begins();
+	says(1, "HELLO 1 heartbeat=1s");
+	hears(1, "OK *");
+	says(1, "DEFER mail hello id=j lock=l");
+	hears(1, "OK *");
+	says(1, "TAKE mail");
+	hears(1, "OK queue=mail job=j *");
+	says(2, "TAKE mail wait=1m");
+	if (_i) {
+		passes(1500 * MSEC);
+	} else {
+		says(ADMIN, "KILL session=2");
+		hears(ADMIN, "OK session=2 n=2");
+	}
+	hears(1, _i ? "! LOST queue=mail job=j reason=idle" : "! LOST queue=mail job=j reason=broken");
+	hears(1, _i ? "! LOST name=l fence=* reason=idle *" : "! LOST name=l fence=* reason=broken *");
+	ck_assert(hung_up(1));
+	passes(7 * SEC);
+	hears_nothing(2);
+	passes(5 * SEC);
+	hears(2, "OK queue=mail job=j attempt=2 *");
+}
+END_TEST
+
 /* The daemon is back, and the stores have not answered yet whether the lock of its previous run still stands. 1: readers; 2: the session is killed. */
 START_TEST(what_is_being_adopted_can_be_broken)
 {
@@ -280,6 +307,7 @@ Suite *admin_suite(void)
 	tcase_add_test(t, only_administrators_may);
 	tcase_add_test(t, what_is_not_there_is_not_found);
 	tcase_add_test(t, a_killed_session_is_told_what_it_lost_and_hung_up_on);
+	tcase_add_loop_test(t, a_killed_session_is_told_which_jobs_it_lost, 0, 2);
 	tcase_add_test(t, what_a_killed_session_held_goes_to_nobody_before_its_validity_is_over);
 	tcase_add_test(t, lines_of_a_killed_session_are_not_served);
 	tcase_add_loop_test(t, nobody_resumes_a_killed_session, 0, 2);

@@ -31,7 +31,7 @@ START_TEST(permits_are_adopted_by_the_next_run_of_the_daemon)
 	hears(2, "\\* name=a permit=? fence=* valid_ms=* count=1 limit=4 weight=1 owner=o");
 	hears(2, "OK session=* n=2");
 	says(3, "ACQUIRE a limit=4 weight=2");
-	hears(3, "BUSY name=a limit=4 free=1 waiters=0");
+	hears(3, "BUSY name=a limit=4 free=1 waiters=0 holder=* held_ms=*");
 	says(3, "ACQUIRE a limit=5");
 	hears(3, "ERR LIMIT limit=4 *");
 	says(3, "ACQUIRE a limit=4");

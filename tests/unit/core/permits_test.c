@@ -8,12 +8,13 @@
 START_TEST(a_semaphore_grants_as_many_permits_as_its_limit_and_no_more)
 {
 	cluster_begin(3);
-	says(1, "ACQUIRE a limit=2");
+	says(1, "ACQUIRE a limit=2 note=render");
 	hears(1, "OK name=a permit=? fence=* valid_ms=* ttl_ms=10000 count=1 free=1");
+	passes(MSEC);
 	says(2, "ACQUIRE a limit=2");
 	hears(2, "OK name=a permit=? fence=* valid_ms=* ttl_ms=10000 count=1 free=0");
 	says(3, "ACQUIRE a limit=2");
-	hears(3, "BUSY name=a limit=2 free=0 waiters=0");
+	hears(3, "BUSY name=a limit=2 free=0 waiters=0 holder=\"pid=* uid=*\" held_ms=1 note=render");
 	says(1, "RELEASE a");
 	hears(1, "OK name=a free=1");
 	says(3, "ACQUIRE a limit=2");
@@ -48,7 +49,7 @@ START_TEST(a_weight_is_granted_as_a_whole_or_not_at_all)
 	says(1, "ACQUIRE a limit=4 weight=3");
 	fence = number_in(hears(1, "OK name=a permit=?,?,? fence=* valid_ms=* ttl_ms=10000 count=1 free=1"), "fence");
 	says(2, "ACQUIRE a limit=4 weight=2");
-	hears(2, "BUSY name=a limit=4 free=1 waiters=0");
+	hears(2, "BUSY name=a limit=4 free=1 waiters=0 holder=* held_ms=*");
 	says(2, "ACQUIRE a limit=4");
 	hears(2, "OK name=a permit=? * free=0");
 	says(1, "RELEASE a");
@@ -66,7 +67,7 @@ START_TEST(permits_are_granted_in_the_order_of_the_line)
 	says(2, "ACQUIRE a limit=1 wait=1m");
 	says(3, "ACQUIRE a limit=1 wait=1m");
 	says(4, "ACQUIRE a limit=1");
-	hears(4, "BUSY name=a limit=1 free=0 waiters=2");
+	hears(4, "BUSY name=a limit=1 free=0 waiters=2 holder=* held_ms=*");
 	says(1, "RELEASE a");
 	hears(1, "OK *");
 	hears(2, "OK *");
@@ -84,7 +85,7 @@ START_TEST(a_wide_request_is_not_passed_by_narrow_ones)
 	says(3, "ACQUIRE a limit=3 weight=2 wait=1m");
 	says(4, "ACQUIRE a limit=3 wait=1m");
 	says(5, "ACQUIRE a limit=3");
-	hears(5, "BUSY name=a limit=3 free=0 waiters=2");
+	hears(5, "BUSY name=a limit=3 free=0 waiters=2 holder=* held_ms=*");
 	hears_nothing(3);
 	hears_nothing(4);
 	says(1, "RELEASE a");
@@ -140,7 +141,7 @@ START_TEST(a_wait_that_is_over_is_told_and_leaves_nothing)
 	says(2, "ACQUIRE a limit=2 weight=2 wait=3s");
 	says(3, "@c ACQUIRE a limit=2 wait=1m");
 	passes(3 * SEC);
-	hears(2, "TIMEOUT name=a waited_ms=3000 limit=2 free=0 waiters=1");
+	hears(2, "TIMEOUT name=a waited_ms=3000 limit=2 free=0 waiters=1 holder=* held_ms=*");
 	says(3, "CANCEL @c");
 	hears(3, "OK");
 	hears(3, "@c ERR CANCELLED *");

@@ -18,6 +18,18 @@ START_TEST(the_name_that_was_locked_last_comes_first)
 }
 END_TEST
 
+START_TEST(names_of_semaphores_are_remembered_as_well)
+{
+	alone();
+	takes(1, "lock");
+	says(1, "ACQUIRE licence limit=2");
+	hears(1, "OK *");
+	answers(1, "RECENT", "licence lock");
+	answers(1, "COMPLETE li", "licence");
+	cluster_close();
+}
+END_TEST
+
 START_TEST(a_hundred_are_remembered)
 {
 	alone();
@@ -120,6 +132,7 @@ Suite *recent_suite(void)
 	TCase *t = tcase_create("recent");
 
 	tcase_add_test(t, the_name_that_was_locked_last_comes_first);
+	tcase_add_test(t, names_of_semaphores_are_remembered_as_well);
 	tcase_add_test(t, a_hundred_are_remembered);
 	tcase_add_test(t, each_user_has_names_of_its_own);
 	tcase_add_test(t, what_is_forgotten_comes_back_when_it_is_locked_again);
