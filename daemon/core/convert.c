@@ -93,7 +93,7 @@ void convert_begin(struct engine *e, struct round *r)
 	together_upgrade(e, r);
 }
 
-/* Somebody waits until readers that have gone, or the holder of an adopted lease, must have ceased to believe. The renewal at that moment is followed by a look. */
+/* Somebody waits until readers that have gone, or the holder of an adopted lease, must have ceased to believe. A look follows the renewal at that moment. */
 static void convert_look_later(struct engine *e, struct lock *l)
 {
 	struct instant until = instant_max(l->share->ghost_until, l->lease.believed_until);

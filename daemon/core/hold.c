@@ -269,9 +269,8 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 	bool adopting = l->lease.state == LEASE_ADOPTING, alone = lock_holders(l) == 1 && !lock_is_haunted(l, e->core->now);
 	/*
 	 * So many stores have no such key that the others are no quorum: nobody has the lock, and to keep it closed here would keep nobody out. (A key that was
-	 * broken stands as long as it would have.) An adoption that
-	 * fails otherwise has no votes that tell how long the client may believe. Values in its way may be of the same lease: forgotten, or put there by a run on a
-	 * copy of the journal.
+	 * broken stands as long as it would have.) An adoption that fails otherwise has no votes that tell how long the client may believe. Values in its way
+	 * may be of the same lease: forgotten, or put there by a run on a copy of the journal.
 	 */
 	bool gone = why == LOSS_EVICTED && (adopting ? adoption_is_denied : lease_is_gone)(&l->lease, e->core->conf.nodes);
 	struct instant until;

@@ -62,36 +62,39 @@ static void release_try_again(struct engine *e, struct release *r, struct instan
 	heap_set(&e->core->timers, &r->timer, instant_min(r->until, instant_max(earliest, release_retry_at(e))));
 }
 
-/* To when nothing is left to be done, or its client must be answered. */
+/* To when its client must be answered. */
 static void release_await(struct engine *e, struct release *r)
 {
-	heap_set(&e->core->timers, &r->timer, r->pending && r->answer_by.us ? instant_min(r->until, r->answer_by) : r->until);
+	if (!r->answer_by.us)
+		r->answer_by = instant_add(e->core->now, e->core->conf.timeout_us);
+	heap_set(&e->core->timers, &r->timer, instant_min(r->until, r->answer_by));
 }
 
 /* Only stores that were put off need a retry: an open call gets its answer, and a store that is away is told when it is back. */
 void release_go_on(struct engine *e, struct release *r)
 {
 	release_send(e, r);
-	if (r->pending && !r->answer_by.us)
-		r->answer_by = instant_add(e->core->now, e->core->conf.timeout_us);
-	if (!r->pending && release_is_left(&e->releases, r))
+	if (r->pending)
+		release_await(e, r);
+	else if (release_is_left(&e->releases, r))
 		release_try_again(e, r, INSTANT_PAST);
 	else
-		release_await(e, r);
+		heap_set(&e->core->timers, &r->timer, r->until);
 }
 
-/*
- * Queues the release for admission, before each try: a store that comes back, or refuses all, may have many releases to get. What a client waits for is
- * admitted once. False: it may begin now.
- */
+/* Queues the release for admission, before each try: a store that comes back, or refuses all, may have many releases to get. False: it may begin now. */
 static bool release_queue(struct engine *e, struct release *r)
 {
-	bool once = r->pending && r->answer_by.us;
-
-	if (e->stopping || once || !release_is_due(e, r) || admit(e, &r->entry, INSTANT_PAST))
+	if (e->stopping || !release_is_due(e, r) || admit(e, &r->entry, INSTANT_PAST))
 		return false;
-	release_await(e, r);
+	heap_set(&e->core->timers, &r->timer, r->until);
 	return true;
+}
+
+/* The same, but what a client waits for is admitted once. */
+static bool release_queue_again(struct engine *e, struct release *r)
+{
+	return !(r->pending && r->answer_by.us) && release_queue(e, r);
 }
 
 /* A renewal that hung may reach the key just before it ends, and keep it for one more TTL. */
@@ -203,7 +206,7 @@ void release_fired(struct engine *e, struct release *r)
 		retire_release(e, r);
 		return;
 	}
-	if (!release_queue(e, r))
+	if (!release_queue_again(e, r))
 		release_go_on(e, r);
 }
 
@@ -212,7 +215,7 @@ void release_resume_all(struct engine *e)
 	struct release *r;
 
 	TAILQ_FOREACH(r, &e->releases.outstanding, in_list) {
-		if (release_queue(e, r))
+		if (release_queue_again(e, r))
 			continue;
 		release_send(e, r);
 		if (release_is_left(&e->releases, r))
