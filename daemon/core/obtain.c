@@ -227,11 +227,9 @@ static void go_on_in_line(struct commander *x, struct permit *p)
 
 static void permit_look(struct commander *x, struct permit *p)
 {
-	const struct seat *lost = !seat_is_had(x, &p->mark) ? &p->mark : NULL;
+	const struct seat *lost = permit_lost_seat(p);
 
-	for (unsigned i = 0; i < p->seats && !lost; i++)
-		lost = !seat_is_had(x, &p->seat[i]) ? &p->seat[i] : NULL;
-	if (lost && lost->claim->state == CLAIM_LOST)
+	if (lost)
 		permit_lose(x, p, lost->claim->loss);
 }
 

@@ -59,7 +59,7 @@ static void note_pending(struct commander *x, const struct notice *n)
 	if (n->refusal != NOT_REFUSED)
 		p->extended = n->refusal;
 	if (--p->extending == 0)
-		permit_extended(x, p, p->extended);
+		permit_extended(x, p, permit_lost_seat(p) ? REFUSED_LOST : p->extended); /* LOST is told behind these notices */
 }
 
 /* What the name of the mark is used as instead. */
@@ -91,7 +91,8 @@ unsigned permits_open(const struct session *s)
 /* A claim of it is held again. RESUME waits until all are; if it did not, the client is told now. */
 static void permit_adopted(struct commander *x, struct permit *p)
 {
-	if (permit_is_adopting(p))
+	permit_make_due(x, p); /* see permit_look() */
+	if (permit_is_adopting(p) || permit_lost_seat(p))
 		return;
 	permit_tell(x, p, "! SAFE", "valid_ms");
 	session_wake(x->sessions, p->session);
