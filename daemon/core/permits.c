@@ -316,18 +316,24 @@ unsigned permits_tell_resumed(struct commander *x, struct session *s)
 	return n;
 }
 
+void permit_bound(struct commander *x, struct permit *p, struct instant until)
+{
+	if (!p->not_notified || permit_is_adopting(p))
+		return;
+	if (!timer_is_set(&p->timer) || instant_before(until, p->timer.at))
+		heap_set(&x->core->timers, &p->timer, until);
+}
+
 void permits_bound(struct commander *x, struct session *s, struct instant until)
 {
 	struct permit *p;
 
 	TAILQ_FOREACH(p, &s->permits, in_session) {
-		if (!p->not_notified || permit_is_adopting(p))
-			continue;
-		if (p->state == PERMIT_LOST) {
+		if (p->not_notified && p->state == PERMIT_LOST) {
 			p->not_notified = false;
 			permit_tell(x, p, "! LOST", NULL);
-		} else if (!timer_is_set(&p->timer) || instant_before(until, p->timer.at)) {
-			heap_set(&x->core->timers, &p->timer, until);
+		} else {
+			permit_bound(x, p, until);
 		}
 	}
 }
