@@ -88,14 +88,18 @@ static bool holders_have_time(const struct engine *e, const struct lock *l)
 {
 	int64_t left = instant_diff(lock_deadline(&e->table, l), e->core->now), least = l->lease.ttl_us / 10;
 
-	if (left < (least > HANDOFF_LEAST_US ? least : HANDOFF_LEAST_US))
-		return false;
-	return !(e->core->conf.foreign && holders_are_many(e, l));
+	return left >= (least > HANDOFF_LEAST_US ? least : HANDOFF_LEAST_US);
+}
+
+/* And no client that polls has waited for long while the name went from one to the next. */
+static bool holders_may_go_on(const struct engine *e, const struct lock *l)
+{
+	return holders_have_time(e, l) && !(e->core->conf.foreign && holders_are_many(e, l));
 }
 
 bool holders_may_follow(const struct engine *e, const struct lock *l)
 {
-	if (!holders_have_time(e, l))
+	if (!holders_may_go_on(e, l))
 		return false;
 	return !l->contender->want_since.us || holders_want_is_over(e, l) ||
 	       (l->contender->handoffs < HANDOFFS_MOST && instant_diff(e->core->now, l->contender->want_since) < HANDOFF_TIME_US);
@@ -131,11 +135,11 @@ static bool holders_may_join(const struct engine *e, const struct lock *l, const
 {
 	const struct lease *x = &l->lease;
 
-	if (l->lease.limit > 0) /* no hold of a mark is ever exclusive, and nobody is told its token */
+	if (l->lease.limit > 0) /* no hold of a mark is ever exclusive, nobody is told its token, and nobody polls for one */
 		return l->share && x->state == LEASE_HELD && holders_have_time(e, l);
 	if (!l->share || x->state != LEASE_HELD || x->token_is_old || instant_before(e->core->now, x->believed_until))
 		return false;
-	return x->shared ? holders_have_time(e, l) && !holders_are_barred(e, l, c) : holders_may_follow(e, l);
+	return x->shared ? holders_may_go_on(e, l) && !holders_are_barred(e, l, c) : holders_may_follow(e, l);
 }
 
 /* A reader that asks for a longer lease than the others gets it by the next renewal, which is due now. */

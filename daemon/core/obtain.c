@@ -5,6 +5,7 @@
 #include "daemon/core/circle.h"
 #include "daemon/core/deliver.h"
 #include "daemon/core/issue.h"
+#include "daemon/core/resume.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/waiters.h"
 #include "daemon/core/waittable.h"
@@ -60,6 +61,14 @@ static bool permit_closes(struct commander *x, struct permit *p)
 	return true;
 }
 
+/* The end of its wait; or of the time to repeat the ACQUIRE, if its session was resumed while it tried. */
+static struct instant permit_wait_until(const struct permit *p)
+{
+	const struct session *s = p->session;
+
+	return p->not_notified && !s->detached && !s->resuming ? instant_min(p->wait_until, s->lasting->repeat_until) : p->wait_until;
+}
+
 /* It cannot have its slots now. It keeps nothing, and stands in line, or is refused. */
 static void permit_fails(struct commander *x, struct permit *p, enum refusal why)
 {
@@ -76,7 +85,7 @@ static void permit_fails(struct commander *x, struct permit *p, enum refusal why
 	permit_enter(x, p, PERMIT_WAITING);
 	if (p->session->held > 0)
 		waittable_note(x);
-	heap_set(&x->core->timers, &p->timer, p->wait_until);
+	heap_set(&x->core->timers, &p->timer, permit_wait_until(p));
 	permit_watch(x, p, WATCH_WAITING);
 	contended_semaphore(x, p->semaphore);
 	semaphore_stir(x, p->semaphore);
@@ -225,14 +234,15 @@ static void go_on_in_line(struct commander *x, struct permit *p)
 
 /* --- */
 
+/* One of its leases was lost, or adopted. A permit that the client was not told of may be asked for from then on, for a time. */
 static void permit_look(struct commander *x, struct permit *p)
 {
-	const struct seat *lost = !seat_is_had(x, &p->mark) ? &p->mark : NULL;
+	const struct seat *lost = permit_lost_seat(p);
 
-	for (unsigned i = 0; i < p->seats && !lost; i++)
-		lost = !seat_is_had(x, &p->seat[i]) ? &p->seat[i] : NULL;
-	if (lost && lost->claim->state == CLAIM_LOST)
+	if (lost)
 		permit_lose(x, p, lost->claim->loss);
+	else if (!p->session->detached && !p->session->resuming)
+		permit_bound(x, p, resume_repeat_until(x, p->session));
 }
 
 void obtain_next(struct commander *x)

@@ -59,7 +59,7 @@ static void note_pending(struct commander *x, const struct notice *n)
 	if (n->refusal != NOT_REFUSED)
 		p->extended = n->refusal;
 	if (--p->extending == 0)
-		permit_extended(x, p, p->extended);
+		permit_extended(x, p, permit_lost_seat(p) ? REFUSED_LOST : p->extended); /* LOST is told behind these notices */
 }
 
 /* What the name of the mark is used as instead. */
@@ -91,7 +91,8 @@ unsigned permits_open(const struct session *s)
 /* A claim of it is held again. RESUME waits until all are; if it did not, the client is told now. */
 static void permit_adopted(struct commander *x, struct permit *p)
 {
-	if (permit_is_adopting(p))
+	permit_make_due(x, p); /* see permit_look() */
+	if (permit_is_adopting(p) || permit_lost_seat(p))
 		return;
 	permit_tell(x, p, "! SAFE", "valid_ms");
 	session_wake(x->sessions, p->session);
@@ -315,18 +316,24 @@ unsigned permits_tell_resumed(struct commander *x, struct session *s)
 	return n;
 }
 
+void permit_bound(struct commander *x, struct permit *p, struct instant until)
+{
+	if (!p->not_notified || permit_is_adopting(p))
+		return;
+	if (!timer_is_set(&p->timer) || instant_before(until, p->timer.at))
+		heap_set(&x->core->timers, &p->timer, until);
+}
+
 void permits_bound(struct commander *x, struct session *s, struct instant until)
 {
 	struct permit *p;
 
 	TAILQ_FOREACH(p, &s->permits, in_session) {
-		if (!p->not_notified || permit_is_adopting(p))
-			continue;
-		if (p->state == PERMIT_LOST) {
+		if (p->not_notified && p->state == PERMIT_LOST) {
 			p->not_notified = false;
 			permit_tell(x, p, "! LOST", NULL);
-		} else if (!timer_is_set(&p->timer) || instant_before(until, p->timer.at)) {
-			heap_set(&x->core->timers, &p->timer, until);
+		} else {
+			permit_bound(x, p, until);
 		}
 	}
 }

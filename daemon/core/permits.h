@@ -37,6 +37,7 @@ void permits_take_over(struct session *to, struct session *from);
 unsigned permits_tell_resumed(struct commander *x, struct session *s);
 /* Behind that: what was lost meanwhile, and until when the client may ask again for what it does not know of. */
 void permits_bound(struct commander *x, struct session *s, struct instant until);
+void permit_bound(struct commander *x, struct permit *p, struct instant until); /* the latter for one of them; nothing if its client knows of it */
 struct permit *permit_waiting(const struct session *s, struct span tag); /* under this tag, which is not empty; NULL: none */
 bool permits_wait(const struct session *s, bool patient);
 unsigned permits_patient(const struct session *s);

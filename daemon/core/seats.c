@@ -169,7 +169,7 @@ void permit_abandon(struct commander *x, struct permit *p, struct instant until)
 	for (unsigned i = 0; i < p->seats; i++) {
 		struct seat *seat = &p->seat[i];
 
-		seat_abandon(x, p, seat, seat->claim && seat->claim->state == CLAIM_HELD ? until : INSTANT_PAST);
+		seat_abandon(x, p, seat, until);
 		if (permit_uses(p->state))
 			p->semaphore->used[seat->slot]--;
 	}
@@ -194,6 +194,21 @@ unsigned permit_slots_asked(const struct permit *p)
 	for (unsigned i = 0; i < p->seats; i++)
 		n += seat_is_asked(&p->seat[i]);
 	return n;
+}
+
+static bool seat_is_lost(const struct seat *seat)
+{
+	return seat->claim && seat->claim->state == CLAIM_LOST;
+}
+
+const struct seat *permit_lost_seat(const struct permit *p)
+{
+	if (seat_is_lost(&p->mark))
+		return &p->mark;
+	for (unsigned i = 0; i < p->seats; i++)
+		if (seat_is_lost(&p->seat[i]))
+			return &p->seat[i];
+	return NULL;
 }
 
 struct seat *permit_seat(struct permit *p, const struct claim *c)

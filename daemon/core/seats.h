@@ -29,6 +29,8 @@ void permit_abandon(struct commander *x, struct permit *p, struct instant until)
 unsigned permit_slots_had(const struct commander *x, const struct permit *p);
 unsigned permit_slots_asked(const struct permit *p);
 struct seat *permit_seat(struct permit *p, const struct claim *c);
+/* HELD: its mark, or one of its slots, that is lost, whatever becomes of the others. NULL: none is. */
+const struct seat *permit_lost_seat(const struct permit *p);
 bool permit_has_slot(const struct permit *p, unsigned slot);
 
 /* Gives back what is left, as of a client that believes in nothing, and forgets the permit. Its semaphore stays. */

@@ -10,6 +10,7 @@
 #include "daemon/core/tell.h"
 #include "daemon/core/terms.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 static unsigned request_weight(const struct request *q)
@@ -161,6 +162,7 @@ static struct permit *permit_held(struct commander *x, struct session *s)
 {
 	struct permit *p = permit_of_request(x, s);
 
+	assert(!p || p->state != PERMIT_HELD || !permit_lost_seat(p)); /* losses are told before the next line is served */
 	if (!p)
 		tell_not_held(x, s);
 	else if (p->state == PERMIT_LOST)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* S5: what clients believe of the permits of one semaphore, and the tokens and the order in which they are granted. */
+/* S5: what clients believe of the permits of one semaphore, and the tokens and the order in which they are granted. S13: what was promised of permits. */
 #include "tests/sim/world/world.h"
 
 static void check_pair(const struct sim_client *c, const struct seating *s, const struct sim_client *d, const struct seating *other)
@@ -60,6 +60,26 @@ static void check_permit_order(const struct request_sim *q)
 	}
 }
 
+/* A permit that was lost, or that its client was told to be at risk, is nobody else's before the end of what was promised. */
+static void check_promised(struct request_sim *q, int64_t fence, uint64_t slots)
+{
+	struct world *w = q->conn->world;
+
+	for (unsigned i = 0; i < w->plan->clients; i++)
+		for (unsigned k = 0; k < SEATINGS; k++) {
+			const struct seating *s = &w->client[i].permits.has[k];
+
+			if (s->promised <= w->now || s->name != q->name || (s->fence == fence && s->slots == slots))
+				continue;
+			if (s->limit == q->list_limit && !(s->slots & slots))
+				continue;
+			checker_fail(w, INVARIANT_S13, -1,
+				     "p%lld: a permit of fence %lld and limit %lld is granted, but permit %s of fence %lld and limit %lld was promised to client "
+				     "%u until %lld us", (long long)q->name, (long long)fence, (long long)q->list_limit, s->permit, (long long)s->fence,
+				     (long long)s->limit, i, (long long)s->promised);
+		}
+}
+
 void permitted_said(struct request_sim *q, struct span line)
 {
 	struct world *w = q->conn->world;
@@ -71,6 +91,7 @@ void permitted_said(struct request_sim *q, struct span line)
 	w->tally.permits++;
 	if (!resumed_is_behind(q)) /* else it may be a turn that came while its session had no connection */
 		check_permit_order(q);
+	check_promised(q, fence, slots);
 	for (unsigned i = 0; i < SLOTS_WATCHED; i++) {
 		int64_t *last = &w->checker.slot_fence[q->name][i];
 

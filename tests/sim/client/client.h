@@ -165,6 +165,7 @@ struct seating {
 	uint64_t slots;          /* bits */
 	struct instant deadline; /* by the client's clock */
 	int64_t until;           /* in true time */
+	int64_t promised;        /* true time until which nobody else may be granted one of its slots (S13), whether it is live or not */
 	char permit[32];
 };
 #define SEMAPHORES   3
@@ -263,6 +264,7 @@ void permitter_fired(struct sim_client *c);
 int64_t permit_name(struct span line); /* the number of its name=; -1: no such name */
 uint64_t permit_slots(struct span text); /* "0,2": 5 */
 void permitter_heard(struct sim_client *c, const struct request_sim *q, struct span line, bool ok);
+void permitter_row(struct sim_client *c, const struct request_sim *q, struct span line); /* of RESUME */
 void permitter_pushed(struct sim_client *c, struct span line);
 void permitter_disclaim_all(struct sim_client *c);
 

@@ -29,6 +29,7 @@ static const struct host *permit_host(const struct sim_client *c)
 	return c->remote ? &c->own : &c->daemon->host;
 }
 
+/* What was promised stays: until then nobody else may be granted a slot of it. */
 static void disclaim(struct seating *s)
 {
 	s->live = false;
@@ -36,10 +37,16 @@ static void disclaim(struct seating *s)
 	s->deadline = INSTANT_PAST;
 }
 
+static void give_up(struct seating *s)
+{
+	disclaim(s);
+	s->promised = 0;
+}
+
 void permitter_disclaim_all(struct sim_client *c)
 {
 	for (unsigned i = 0; i < SEATINGS; i++)
-		disclaim(&c->permits.has[i]);
+		give_up(&c->permits.has[i]);
 }
 
 /* --- what it hears --------------------------------------------------------------------------------------------------- */
@@ -62,6 +69,7 @@ static void believe(struct sim_client *c, struct seating *s, const struct reques
 		return;
 	s->deadline = instant_add(q->anchor, line_int(line, "valid_ms") * MSEC);
 	s->until = host_true(permit_host(c), s->deadline);
+	s->promised = s->until;
 	world_note(c->world, 26, (uint64_t)s->until, "c%u believes in p%lld %s fence %lld until %lld", c->index, (long long)s->name, s->permit,
 		   (long long)s->fence, (long long)s->until);
 	check_permit(c, s);
@@ -73,7 +81,7 @@ static void permit_granted(struct sim_client *c, const struct request_sim *q, st
 	struct seating *s = NULL;
 
 	for (unsigned i = 0; i < SEATINGS && !s; i++)
-		s = c->permits.has[i].live ? NULL : &c->permits.has[i];
+		s = c->permits.has[i].live || c->permits.has[i].promised > c->world->now ? NULL : &c->permits.has[i];
 	if (!s) {
 		client_ask(c, ASK_PERMIT, NULL, "RELEASE p%lld permit=%.*s", (long long)q->name, (int)permit.n, permit.p);
 		return;
@@ -97,6 +105,18 @@ void permitter_heard(struct sim_client *c, const struct request_sim *q, struct s
 	s = seating_of(c, line);
 	if (s)
 		believe(c, s, q, line);
+}
+
+/* It goes on with what it believes in, and gives back what it does not know of. */
+void permitter_row(struct sim_client *c, const struct request_sim *q, struct span line)
+{
+	struct span permit = line_field(line, "permit");
+	struct seating *s = permit_name(line) < 0 ? NULL : seating_of(c, line);
+
+	if (s)
+		believe(c, s, q, line);
+	else if (permit_name(line) >= 0 && permit.n > 0)
+		client_ask(c, ASK_PERMIT, NULL, "RELEASE p%lld permit=%.*s", (long long)permit_name(line), (int)permit.n, permit.p);
 }
 
 void permitter_pushed(struct sim_client *c, struct span line)
@@ -154,7 +174,7 @@ static void say_release(struct sim_client *c, struct seating *s)
 {
 	say_about(c, "RELEASE", s, "");
 	s->asked = true;
-	disclaim(s);
+	give_up(s);
 }
 
 static void say_anything(struct sim_client *c, struct seating *s)
@@ -217,11 +237,11 @@ static void permitter_is_cut(struct sim_client *c)
 	client_lost_conn(c);
 }
 
-/* Gives back all, also what a session that was resumed has. */
+/* In half of the cases it gives back all, also what a session that was resumed has; else it goes on, whatever the rows of RESUME tell. */
 static void permitter_meets(struct sim_client *c)
 {
 	c->permits.conn = c->conn;
-	if (!c->graced)
+	if (!c->graced || stream_chance(&c->permits.stream, 50))
 		return;
 	permitter_disclaim_all(c);
 	for (int64_t i = 0; i < SEMAPHORES * SEATINGS; i++)

@@ -118,8 +118,10 @@ void client_hear(struct sim_client *c, struct conn *conn, char *text)
 	}
 	q = request_of(conn, line);
 	word = line_word(line, q && q->tagged ? 1 : 0);
-	if (q && q->ask == ASK_RESUME && span_equal(word, SPAN("*")))
+	if (q && q->ask == ASK_RESUME && span_equal(word, SPAN("*"))) {
 		resume_row_heard(c, q, line);
+		permitter_row(c, q, line);
+	}
 	if (q && span_equal(word, SPAN("*")))
 		gatherer_row(q, line);
 	if (!q || span_equal(word, SPAN("*")))

@@ -166,6 +166,23 @@ START_TEST(a_permit_whose_mark_is_lost_is_lost_with_it)
 }
 END_TEST
 
+/* Nobody polls for a mark: whoever polls for the name finds it taken until the last permit is given back. */
+START_TEST(permits_follow_each_other_for_as_long_as_slots_are_free_although_other_clients_use_the_stores)
+{
+	cluster_open(3);
+	cluster.conf.foreign = true;
+	daemon_starts(0);
+	passes(2 * SEC);
+	for (unsigned k = 1; k <= 4; k++) {
+		says(k, "ACQUIRE a limit=5");
+		hears(k, "OK *");
+		passes(70 * MSEC);
+	}
+	says(5, "ACQUIRE a limit=5 wait=1m");
+	hears(5, "OK *");
+}
+END_TEST
+
 Suite *permits_elsewhere_suite(void)
 {
 	Suite *s = suite_create("permits_elsewhere");
@@ -180,6 +197,7 @@ Suite *permits_elsewhere_suite(void)
 	tcase_add_test(t, a_daemon_that_dies_leaks_no_permit);
 	tcase_add_test(t, a_mark_whose_key_is_deleted_is_put_back);
 	tcase_add_test(t, a_permit_whose_mark_is_lost_is_lost_with_it);
+	tcase_add_test(t, permits_follow_each_other_for_as_long_as_slots_are_free_although_other_clients_use_the_stores);
 	suite_add_tcase(s, t);
 	return s;
 }

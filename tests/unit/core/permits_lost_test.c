@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/permits.c, seats.c, obtain.c: permits of which a slot is lost, while their clients may believe in it, and while others are adopted. */
+#include "tests/fixture/resumable.h"
+
+#include <check.h>
+
+#define SLOT_0 SLOT_PREFIX "a#0"
+
+/* Two of three granted, so the store that lost the key was needed. The client may not have read LOST. */
+START_TEST(a_slot_that_a_store_lost_beside_one_that_refuses_goes_to_nobody_before_its_promise_is_over)
+{
+	two_daemons(3);
+	refuses(2, "OOM");
+	says(1, "ACQUIRE a limit=1");
+	hears(1, "OK name=a permit=0 *");
+	says(3, "ACQUIRE a limit=1 wait=1m");
+	memory_remove(cluster.node[0].memory, SPAN(SLOT_0));
+	passes(3340 * MSEC);
+	hears(1, "! LOST name=a permit=0 fence=* reason=evicted");
+	says(2, "ACQUIRE a limit=1"); /* of the stores that grant anything, one still has the key */
+	passes(100 * MSEC);
+	hears(2, "BUSY name=a *");
+	feels(2, MOOD_WELL);
+	says(4, "ACQUIRE a limit=1");
+	hears(4, "BUSY name=a *");
+	ck_assert(key_is_there(1, SLOT_0));
+	passes(6450 * MSEC);
+	hears_nothing(3);
+	passes(400 * MSEC);
+	hears(3, "OK name=a permit=0 *");
+}
+END_TEST
+
+/* The mark stays, for the sake of the other permit: it keeps nobody of this limit out. */
+START_TEST(a_slot_that_lost_its_quorum_goes_to_nobody_before_its_promise_is_over)
+{
+	two_daemons(3);
+	says(4, "ACQUIRE a limit=2 ttl=30s");
+	hears(4, "OK name=a permit=? *");
+	says(1, "ACQUIRE a limit=2 ttl=3s");
+	hears(1, "OK name=a permit=? *");
+	says(3, "ACQUIRE a limit=2 wait=1m");
+	passes(100 * MSEC);
+	all_feel(MOOD_SILENT);
+	passes(2730 * MSEC);
+	hears(1, "! RISK name=a permit=? *");
+	hears(1, "! LOST name=a permit=? fence=* reason=quorum");
+	all_feel(MOOD_WELL);
+	passes(100 * MSEC);
+	says(2, "ACQUIRE a limit=2");
+	hears(2, "BUSY name=a *");
+	hears_nothing(3);
+	passes(SEC);
+	hears(3, "OK name=a permit=? *");
+}
+END_TEST
+
+/* The mark is adopted for the sake of the other permit, which was promised more. */
+START_TEST(a_slot_that_is_lost_while_the_mark_is_being_adopted_is_the_loss_of_the_permit)
+{
+	struct secret p, q;
+
+	cluster_begin(3);
+	p = says_hello(1, "grace=30s");
+	q = says_hello(2, "grace=30s");
+	says(1, "ACQUIRE a limit=2 ttl=2s");
+	hears(1, "OK name=a permit=? *");
+	says(2, "ACQUIRE a limit=2 ttl=30s");
+	hears(2, "OK name=a permit=? *");
+	all_feel(MOOD_SILENT);
+	daemon_returns(0);
+	resumes(3, &p);
+	resumes(4, &q);
+	passes(2500 * MSEC);
+	hears(3, "OK session=* n=0 open=1");
+	hears(4, "OK session=* n=0 open=1");
+	passes(SEC);
+	hears(3, "! LOST name=a permit=? fence=* reason=quorum");
+	passes(6500 * MSEC);
+	all_feel(MOOD_WELL);
+	passes(SEC);
+	hears(4, "! SAFE name=a permit=? *");
+	says(3, "CHECK a");
+	hears(3, "ERR LOST *");
+	says(5, "ACQUIRE a limit=2");
+	hears(5, "OK name=a permit=? *");
+	hears_nothing(3);
+	hears_nothing(4);
+}
+END_TEST
+
+/* Store 2 is down. Of one slot both others have another value, of the other slot only one of them: that may yet be adopted. */
+START_TEST(a_slot_that_is_lost_while_another_one_is_being_adopted_is_the_loss_of_the_permit)
+{
+	static const char *const name[] = {SLOT_0, SLOT_PREFIX "a#1"};
+	struct secret s;
+
+	cluster_begin(3);
+	s = says_hello(1, "grace=30s");
+	says(1, "ACQUIRE a limit=2 weight=2 ttl=30s");
+	hears(1, "OK name=a permit=0,1 *");
+	falls(2);
+	key_is_overwritten(0, name[_i], "someone", 1000 * SEC);
+	key_is_overwritten(1, name[_i], "someone", 1000 * SEC);
+	key_is_overwritten(0, name[!_i], "someone", 1000 * SEC);
+	daemon_returns(0);
+	passes(100 * MSEC);
+	resumes(2, &s);
+	hears(2, "OK session=* n=0");
+	hears(2, "! LOST name=a permit=0,1 fence=* reason=*");
+	comes(2);
+	passes(5 * SEC);
+	hears_nothing(2);
+	says(2, "EXTEND a");
+	hears(2, "ERR LOST *");
+}
+END_TEST
+
+Suite *permits_lost_suite(void)
+{
+	Suite *s = suite_create("permits_lost");
+	TCase *t = tcase_create("permits_lost");
+
+	tcase_add_checked_fixture(t, NULL, cluster_close);
+	tcase_add_test(t, a_slot_that_a_store_lost_beside_one_that_refuses_goes_to_nobody_before_its_promise_is_over);
+	tcase_add_test(t, a_slot_that_lost_its_quorum_goes_to_nobody_before_its_promise_is_over);
+	tcase_add_test(t, a_slot_that_is_lost_while_the_mark_is_being_adopted_is_the_loss_of_the_permit);
+	tcase_add_loop_test(t, a_slot_that_is_lost_while_another_one_is_being_adopted_is_the_loss_of_the_permit, 0, 2);
+	suite_add_tcase(s, t);
+	return s;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/permits.c, obtain.c, deliver.c: permits that a resumed session does not ask for again lapse. */
+#include "tests/fixture/resumable.h"
+
+#include <check.h>
+
+START_TEST(a_permit_of_which_the_client_does_not_know_and_that_is_adopted_after_its_resume_lapses)
+{
+	struct secret s;
+
+	cluster_begin(3);
+	s = says_hello(2, "grace=20s");
+	says(1, "ACQUIRE a limit=1");
+	hears(1, "OK *");
+	says(2, "ACQUIRE a limit=1 wait=5m");
+	passes(100 * MSEC);
+	goes(2, GONE_HANGUP);
+	says(1, "RELEASE a");
+	hears(1, "OK *");
+	passes(100 * MSEC);
+	all_feel(MOOD_SILENT);
+	daemon_returns(0);
+	resumes(3, &s);
+	passes(2500 * MSEC);
+	hears(3, "OK session=* n=0 open=1");
+	all_feel(MOOD_WELL);
+	passes(SEC);
+	hears_nothing(3);
+	says(4, "ACQUIRE a limit=1 wait=5m");
+	passes(18 * SEC);
+	hears_nothing(4);
+	passes(5 * SEC);
+	hears(4, "OK name=a permit=0 *");
+}
+END_TEST
+
+START_TEST(a_permit_of_which_the_client_does_not_know_and_that_is_adopted_after_its_resume_may_be_asked_for)
+{
+	struct secret s;
+
+	cluster_begin(3);
+	s = says_hello(2, "grace=20s");
+	says(1, "ACQUIRE a limit=1");
+	hears(1, "OK *");
+	says(2, "ACQUIRE a limit=1 wait=5m");
+	passes(100 * MSEC);
+	goes(2, GONE_HANGUP);
+	says(1, "RELEASE a");
+	passes(100 * MSEC);
+	all_feel(MOOD_SILENT);
+	daemon_returns(0);
+	resumes(3, &s);
+	passes(2500 * MSEC);
+	hears(3, "OK session=* n=0 open=1");
+	all_feel(MOOD_WELL);
+	passes(15 * SEC);
+	says(3, "ACQUIRE a limit=1 wait=5m");
+	hears(3, "OK name=a permit=0 *");
+	passes(60 * SEC);
+	says(3, "CHECK a");
+	hears(3, "OK name=a permit=0 *");
+}
+END_TEST
+
+/* When the session is resumed the stores have not answered yet, so the permit does not stand in line. */
+START_TEST(a_permit_that_finds_no_slot_after_its_session_was_resumed_leaves_the_line_unless_it_is_asked_for_again)
+{
+	struct secret s;
+
+	two_daemons(3);
+	s = says_hello(1, "grace=20s");
+	says(2, "ACQUIRE a limit=1");
+	hears(2, "OK *");
+	all_feel(MOOD_SILENT);
+	says(1, "ACQUIRE a limit=1 wait=5m");
+	goes(1, GONE_HANGUP);
+	resumes(3, &s);
+	hears(3, "OK session=* n=0");
+	all_feel(MOOD_WELL);
+	passes(18 * SEC);
+	says(4, "ACQUIRE a limit=1");
+	hears(4, "BUSY name=a limit=1 free=0 waiters=1");
+	passes(5 * SEC);
+	says(4, "ACQUIRE a limit=1");
+	hears(4, "BUSY name=a limit=1 free=0 waiters=0");
+	hears_nothing(3);
+}
+END_TEST
+
+Suite *permits_resume_suite(void)
+{
+	Suite *s = suite_create("permits_resume");
+	TCase *t = tcase_create("permits_resume");
+
+	tcase_add_checked_fixture(t, NULL, cluster_close);
+	tcase_add_test(t, a_permit_of_which_the_client_does_not_know_and_that_is_adopted_after_its_resume_lapses);
+	tcase_add_test(t, a_permit_of_which_the_client_does_not_know_and_that_is_adopted_after_its_resume_may_be_asked_for);
+	tcase_add_test(t, a_permit_that_finds_no_slot_after_its_session_was_resumed_leaves_the_line_unless_it_is_asked_for_again);
+	suite_add_tcase(s, t);
+	return s;
+}
