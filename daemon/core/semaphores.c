@@ -10,7 +10,6 @@
 #include "daemon/core/tell.h"
 #include "daemon/core/terms.h"
 
-#include <assert.h>
 #include <inttypes.h>
 
 static unsigned request_weight(const struct request *q)
@@ -161,8 +160,10 @@ static void tell_lost_before(struct commander *x, struct session *s, const struc
 static struct permit *permit_held(struct commander *x, struct session *s)
 {
 	struct permit *p = permit_of_request(x, s);
+	const struct seat *lost = p && p->state == PERMIT_HELD ? permit_lost_seat(p) : NULL;
 
-	assert(!p || p->state != PERMIT_HELD || !permit_lost_seat(p)); /* losses are told before the next line is served */
+	if (lost)
+		permit_lose(x, p, lost->claim->loss);
 	if (!p)
 		tell_not_held(x, s);
 	else if (p->state == PERMIT_LOST)
