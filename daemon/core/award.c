@@ -13,6 +13,7 @@
 #include "daemon/core/pass.h"
 #include "daemon/core/take.h"
 #include "daemon/core/tell.h"
+#include "daemon/core/waittable.h"
 #include "daemon/core/watch.h"
 
 static bool group_is_told(const struct group *g)
@@ -141,9 +142,25 @@ static void group_give(struct commander *x, struct group *g)
 			part_count_up(x, g, group_own(x, g, &g->part[i]));
 }
 
+/* What the session has got may close a deadlock, if it waits for something else. */
+static void session_has_won(struct commander *x, const struct session *s)
+{
+	if (s->waiting > 0)
+		waittable_note(x);
+}
+
+static void group_won(struct commander *x, struct group *g)
+{
+	const struct session *s = g->session;
+
+	group_answered(x, g);
+	session_has_won(x, s);
+}
+
 /* The lock of a job that a TAKE was given: both are the session's, or neither is. */
 static void group_win_take(struct commander *x, struct group *g)
 {
+	const struct session *s = g->session;
 	struct take *take = g->take;
 	struct claim *c;
 
@@ -159,6 +176,7 @@ static void group_win_take(struct commander *x, struct group *g)
 	take_won(x, take, c);
 	group_fold(x, c);
 	watch_who_waits(x, c);
+	session_has_won(x, s);
 }
 
 void group_win_all(struct commander *x, struct group *g)
@@ -187,7 +205,7 @@ void group_win_all(struct commander *x, struct group *g)
 		watch_who_waits(x, group_own(x, g, &g->part[i]));
 	if (x->attends)
 		slow_wait_of_group(x, g->session, part_name(&g->part[g->next < g->parts ? g->next : 0]), g->parts, g->asked_at);
-	group_answered(x, g);
+	group_won(x, g);
 }
 
 void group_win_one(struct commander *x, struct group *g, struct part *p)
@@ -206,5 +224,5 @@ void group_win_one(struct commander *x, struct group *g, struct part *p)
 	watch_who_waits(x, c);
 	if (x->attends)
 		slow_wait_of_group(x, g->session, lock_name(c->lock), g->parts, g->asked_at);
-	group_answered(x, g);
+	group_won(x, g);
 }
