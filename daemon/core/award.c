@@ -13,6 +13,7 @@
 #include "daemon/core/pass.h"
 #include "daemon/core/take.h"
 #include "daemon/core/tell.h"
+#include "daemon/core/waittable.h"
 #include "daemon/core/watch.h"
 
 static bool group_is_told(const struct group *g)
@@ -95,9 +96,16 @@ static void part_give(struct commander *x, struct group *g, struct part *p)
 		claim_bound(x, c, s->lasting->repeat_until);
 	remember_held(x, c);
 	noted_add(x, s, lock_name(c->lock));
-	watch(x, c, WATCH_GRANTED);
 	if (c->lock->lease.at_risk)
 		notices_add(&x->engine->notices, NOTICE_RISK, c, NULL, NOT_REFUSED); /* nobody was told when the renewal was missed */
+}
+
+/* Behind the answer: nobody is told of a grant before the one who asked. */
+static void part_watch(struct commander *x, struct part *p)
+{
+	if (p->claim)
+		watch(x, p->claim, WATCH_GRANTED);
+	p->claim = NULL;
 }
 
 /* What the client has of the name now. */
@@ -141,11 +149,28 @@ static void group_give(struct commander *x, struct group *g)
 			part_count_up(x, g, group_own(x, g, &g->part[i]));
 }
 
+/* What the session has got may close a deadlock, if it waits for something else. */
+static void session_has_won(struct commander *x, const struct session *s)
+{
+	if (s->waiting > 0)
+		waittable_note(x);
+}
+
+static void group_won(struct commander *x, struct group *g)
+{
+	const struct session *s = g->session;
+
+	group_answered(x, g);
+	session_has_won(x, s);
+}
+
 /* The lock of a job that a TAKE was given: both are the session's, or neither is. */
 static void group_win_take(struct commander *x, struct group *g)
 {
+	const struct session *s = g->session;
 	struct take *take = g->take;
 	struct claim *c;
+	bool given;
 
 	if (!take_may_win(x, take)) {
 		take_refused(x, take, REFUSED_BUSY);
@@ -154,11 +179,15 @@ static void group_win_take(struct commander *x, struct group *g)
 	}
 	group_give(x, g);
 	c = part_claim(x, g, &g->part[0]);
+	given = g->part[0].claim == c;
 	g->part[0].claim = NULL;
 	group_free(x, g);
 	take_won(x, take, c);
+	if (given)
+		watch(x, c, WATCH_GRANTED);
 	group_fold(x, c);
 	watch_who_waits(x, c);
+	session_has_won(x, s);
 }
 
 void group_win_all(struct commander *x, struct group *g)
@@ -173,7 +202,6 @@ void group_win_all(struct commander *x, struct group *g)
 	for (unsigned i = 0; i < g->parts; i++) {
 		struct claim *c = part_claim(x, g, &g->part[i]);
 
-		g->part[i].claim = NULL;
 		if (!g->not_notified)
 			group_tell(x, g, c, "*", c->count);
 		group_fold(x, c);
@@ -183,11 +211,13 @@ void group_win_all(struct commander *x, struct group *g)
 		reply_int(&r, "n", g->parts);
 		tell_line(x, g->session, &r);
 	}
-	for (unsigned i = 0; i < g->parts; i++)
+	for (unsigned i = 0; i < g->parts; i++) {
+		part_watch(x, &g->part[i]);
 		watch_who_waits(x, group_own(x, g, &g->part[i]));
+	}
 	if (x->attends)
 		slow_wait_of_group(x, g->session, part_name(&g->part[g->next < g->parts ? g->next : 0]), g->parts, g->asked_at);
-	group_answered(x, g);
+	group_won(x, g);
 }
 
 void group_win_one(struct commander *x, struct group *g, struct part *p)
@@ -199,12 +229,12 @@ void group_win_one(struct commander *x, struct group *g, struct part *p)
 		part_count_up(x, g, own);
 	else
 		part_give(x, g, p);
-	p->claim = NULL;
 	if (!g->not_notified)
 		group_tell(x, g, c, "OK", c->count);
+	part_watch(x, p);
 	group_fold(x, c);
 	watch_who_waits(x, c);
 	if (x->attends)
 		slow_wait_of_group(x, g->session, lock_name(c->lock), g->parts, g->asked_at);
-	group_answered(x, g);
+	group_won(x, g);
 }

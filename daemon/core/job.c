@@ -81,6 +81,76 @@ void jobs_lose(struct commander *x, struct session *s, enum loss why)
 			job_lose(x, job, why);
 }
 
+/* --- its lock --- */
+
+static void job_free_lock(struct commander *x, struct session *s, struct claim *c)
+{
+	remember_freed(x, c);
+	TAILQ_REMOVE(&s->claims, c, in_session);
+	s->held--;
+	if (c->state == CLAIM_HELD) {
+		former(x, c, "released");
+		watch(x, c, WATCH_RELEASED);
+		hold_unlock(x->engine, c, 0, NULL);
+	} else {
+		hold_acknowledge(x->engine, c);
+	}
+}
+
+/*
+ * Each job with this lock and owner counts once, as each LOCK of the client does. A job that had its lock before this was lost and taken again counts no more:
+ * so the count alone does not say that the lock is not needed.
+ */
+static void job_unlock(struct commander *x, const struct job *job)
+{
+	char owner[JOB_OWNER_MAX];
+	struct lock *l = job->lock.n > 0 ? lock_find(&x->engine->table, job->lock) : NULL;
+	struct claim *c = l ? lock_claim_of(l, job->session, job_owner(job, owner)) : NULL;
+
+	if (!c || (c->state != CLAIM_HELD && c->state != CLAIM_LOST))
+		return;
+	if (c->state == CLAIM_HELD && c->count > 1) {
+		c->count--;
+		remember_held(x, c);
+	} else if (!job_shares_lock(job)) {
+		job_free_lock(x, job->session, c);
+	}
+}
+
+void job_acknowledge(struct commander *x, struct job *job)
+{
+	struct session *s = job->session;
+
+	job_unlock(x, job);
+	job_free(x, job);
+	session_note_vacant(x->sessions, s);
+}
+
+/* What the session has of an earlier attempt. The home has ended that, or it would not have given the job away again. */
+static void job_supersede(struct commander *x, struct job *earlier, const struct job *job)
+{
+	if (job_is_had(earlier))
+		job_lose(x, earlier, LOSS_EVICTED);
+	earlier->superseded = true;
+	if (span_equal(earlier->lock, job->lock)) {
+		job_unlock(x, earlier); /* the next attempt has counted it up */
+		job_text_free(&earlier->lock);
+	}
+	if (earlier->state == JOB_LOST && !earlier->not_notified)
+		job_acknowledge(x, earlier);
+}
+
+static void job_supersede_all(struct commander *x, const struct job *job)
+{
+	struct job *other, *next;
+
+	for (other = LIST_FIRST(&job->session->jobs); other; other = next) {
+		next = LIST_NEXT(other, in_session);
+		if (other != job && span_equal(other->queue, job->queue) && span_equal(other->id, job->id))
+			job_supersede(x, other, job);
+	}
+}
+
 /* --- the lease --- */
 
 void job_schedule(struct commander *x, struct job *job)
@@ -155,6 +225,7 @@ void job_hold(struct commander *x, struct job *job, struct session *s, struct in
 	job_vote(job, sent);
 	job_set_session(job, s);
 	job_schedule(x, job);
+	job_supersede_all(x, job);
 	remember_job(x, job);
 	metric_add(&x->core->metrics, METRIC_JOBS_TAKEN, 1);
 }
@@ -174,26 +245,6 @@ static void job_tell_home(struct commander *x, struct job *job)
 		netstring_put_int(&q->words, job->wakes);
 	}
 	home_ask(x->engine, q, 0);
-}
-
-void job_unlock(struct commander *x, struct session *s, const struct job *job)
-{
-	char owner[JOB_OWNER_MAX];
-	struct lock *l = job->lock.n > 0 ? lock_find(&x->engine->table, job->lock) : NULL;
-	struct claim *c = l ? lock_claim_of(l, s, job_owner(job, owner)) : NULL;
-
-	if (!c || (c->state != CLAIM_HELD && c->state != CLAIM_LOST))
-		return;
-	remember_freed(x, c);
-	TAILQ_REMOVE(&s->claims, c, in_session);
-	s->held--;
-	if (c->state == CLAIM_HELD) {
-		former(x, c, "released");
-		watch(x, c, WATCH_RELEASED);
-		hold_unlock(x->engine, c, 0, NULL);
-	} else {
-		hold_acknowledge(x->engine, c);
-	}
 }
 
 void job_end(struct commander *x, struct job *job, enum job_end end, struct pending *p)
@@ -227,8 +278,9 @@ static void job_ended(struct commander *x, struct job *job, enum ended how)
 	struct session *s = job->session;
 
 	if (s) {
-		remember_job_over(x, job);
-		job_unlock(x, s, job);
+		if (!job->superseded)
+			remember_job_over(x, job);
+		job_unlock(x, job);
 	}
 	metric_add(&x->core->metrics, job->end == JOB_DONE ? METRIC_JOBS_DONE : METRIC_JOBS_RETURNED, how == ENDED);
 	if (p && p->session) {
@@ -300,15 +352,6 @@ void job_check(struct commander *x, struct session *s)
 		reply_ms(&r, "valid_ms", job_valid_us(job, x->core->now));
 		tell_line(x, s, &r);
 	}
-}
-
-void job_acknowledge(struct commander *x, struct job *job)
-{
-	struct session *s = job->session;
-
-	job_unlock(x, s, job);
-	job_free(x, job);
-	session_note_vacant(x->sessions, s);
 }
 
 void job_told(struct commander *x, struct home_question *q)

@@ -11,12 +11,13 @@
 /* Asks the home of the queue. The maker puts the arguments behind the operation, and then asks by home_ask. */
 struct home_question *job_question(struct commander *x, struct span queue, const char *op, void *about);
 
-/* The session has it from now on: its client is about to be told. sent: when its vote was asked for. */
+/*
+ * The session has it from now on: its client is about to be told. sent: when its vote was asked for. Its lock is the session's already. If the session had the
+ * job before, that attempt is over.
+ */
 void job_hold(struct commander *x, struct job *job, struct session *s, struct instant sent);
 /* The home is told what becomes of the job, until it has answered or the lease is over. The session no longer has it. p: answered then; NULL: nobody is. */
 void job_end(struct commander *x, struct job *job, enum job_end end, struct pending *p);
-/* Frees the lock of the job, if the session still has it. */
-void job_unlock(struct commander *x, struct session *s, const struct job *job);
 /* CHECK with job=. */
 void job_check(struct commander *x, struct session *s);
 extern const char job_is_adopted_text[]; /* ERR UNAVAILABLE: why it cannot be said whether the session has it */

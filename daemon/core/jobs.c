@@ -70,8 +70,9 @@ struct job *job_find(const struct session *s, struct span queue, struct span id,
 	LIST_FOREACH(job, &s->jobs, in_session) {
 		if (job->state == JOB_ENDING || !span_equal(job->id, id) || (queue.n > 0 && !span_equal(job->queue, queue)))
 			continue;
-		*ret_more = found != NULL;
-		found = job;
+		*ret_more |= found && !span_equal(found->queue, job->queue);
+		if (!found || found->state == JOB_LOST)
+			found = job;
 	}
 	return found;
 }
@@ -88,6 +89,17 @@ struct span job_owner(const struct job *job, char *out)
 	memcpy(at, job->id.p, job->id.n);
 	at += job->id.n;
 	return (struct span){out, (size_t)(at - out)};
+}
+
+bool job_shares_lock(const struct job *job)
+{
+	char own[JOB_OWNER_MAX], others[JOB_OWNER_MAX];
+	const struct job *other;
+
+	LIST_FOREACH(other, &job->session->jobs, in_session)
+		if (other != job && span_equal(other->lock, job->lock) && span_equal(job_owner(other, others), job_owner(job, own)))
+			return true;
+	return false;
 }
 
 struct instant job_tell_at(const struct job *job)

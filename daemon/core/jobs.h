@@ -50,6 +50,7 @@ struct job {
 	bool at_risk;                /* RISK was told */
 	bool not_notified;           /* LOST: the client was not told */
 	bool unsure;                 /* ENDING: an answer stayed out, so it may have been carried out */
+	bool superseded;             /* ENDING, LOST: the session has taken it again since, and what the journal says is about that */
 	enum loss loss;
 	enum job_end end;
 	int64_t delay_us;            /* FAILED */
@@ -120,7 +121,10 @@ struct job *job_new(struct commander *x, struct span queue, struct span id, stru
 void job_free(struct commander *x, struct job *job);
 /* The session gets the job, or no longer has it; NULL: nobody has it. */
 void job_set_session(struct job *job, struct session *s);
-/* Any session's job of that id that is not ending; queue "" is any queue. *ret_more: there are others in other queues. NULL: it has none. */
+/*
+ * Any session's job of that id that is not ending; queue "" is any queue. Of one queue a lost one is found only if there is no other. *ret_more: there are
+ * others in other queues. NULL: it has none.
+ */
 struct job *job_find(const struct session *s, struct span queue, struct span id, bool *ret_more);
 /* The queue for which a TAKE waits here; NULL: none does. */
 struct job_queue *job_queue_find(const struct commander *x, struct span name);
@@ -128,6 +132,8 @@ struct job_queue *job_queue_find(const struct commander *x, struct span name);
 void job_queue_note(struct commander *x, struct span name);
 /* The owner of its lock: "job:<queue>/<id>", written into JOB_OWNER_MAX bytes. */
 struct span job_owner(const struct job *job, char *out);
+/* The lock of this job is also that of another job of its session: both have the same owner. */
+bool job_shares_lock(const struct job *job);
 /* When a loss is told. */
 struct instant job_tell_at(const struct job *job);
 /* The session can be told now. */

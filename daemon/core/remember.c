@@ -174,7 +174,7 @@ void remember_all_of(struct commander *x, const struct session *s)
 
 	remember_session(x, s);
 	LIST_FOREACH(job, &s->jobs, in_session)
-		if (job->state == JOB_HELD || job->state == JOB_ADOPTING)
+		if (job->state != JOB_LOST && !job->superseded)
 			remember_job(x, job);
 	TAILQ_FOREACH(c, &s->claims, in_session) {
 		if (c->state == CLAIM_HELD)

@@ -162,8 +162,10 @@ static struct permit *permit_held(struct commander *x, struct session *s)
 	struct permit *p = permit_of_request(x, s);
 	const struct seat *lost = p && p->state == PERMIT_HELD ? permit_lost_seat(p) : NULL;
 
-	if (lost)
+	if (lost) {
 		permit_lose(x, p, lost->claim->loss);
+		p = permit_of_request(x, s); /* one that its client did not know of is over */
+	}
 	if (!p)
 		tell_not_held(x, s);
 	else if (p->state == PERMIT_LOST)

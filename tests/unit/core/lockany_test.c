@@ -165,6 +165,28 @@ START_TEST(a_group_does_not_wait_for_a_key_of_another_type)
 }
 END_TEST
 
+START_TEST(nobody_is_told_of_a_grant_before_the_one_who_asked)
+{
+	cluster_begin(_i);
+	says(1, "WATCH e*");
+	hears(1, "OK *");
+	says(1, "@n LOCKANY e1 e2");
+	hears(1, "@n OK name=e1 *");
+	hears(1, "! EVENT kind=granted name=e1 *");
+	says(1, "@l LOCKALL e3 e4");
+	hears(1, "@l \\* name=e3 *");
+	hears(1, "@l \\* name=e4 *");
+	hears(1, "@l OK n=2");
+	hears(1, "! EVENT kind=granted name=e3 *");
+	hears(1, "! EVENT kind=granted name=e4 *");
+	says(1, "@d DEFER mail x id=j lock=e5");
+	hears(1, "@d OK *");
+	says(1, "@t TAKE mail");
+	hears(1, "@t OK queue=mail job=j *");
+	hears(1, "! EVENT kind=granted name=e5 *");
+}
+END_TEST
+
 Suite *lockany_suite(void)
 {
 	Suite *s = suite_create("lockany");
@@ -182,6 +204,7 @@ Suite *lockany_suite(void)
 	tcase_add_test(t, lockany_of_readers_joins_those_who_hold_a_name);
 	tcase_add_test(t, lockany_passes_a_name_that_no_lock_may_have);
 	tcase_add_test(t, a_group_does_not_wait_for_a_key_of_another_type);
+	tcase_add_loop_test(t, nobody_is_told_of_a_grant_before_the_one_who_asked, 1, 4);
 	suite_add_tcase(s, t);
 	return s;
 }
