@@ -168,7 +168,7 @@ END_TEST
 START_TEST(nobody_is_told_of_a_grant_before_the_one_who_asked)
 {
 	cluster_begin(_i);
-	says(1, "WATCH e*");
+	says(1, "WATCH e");
 	hears(1, "OK *");
 	says(1, "@n LOCKANY e1 e2");
 	hears(1, "@n OK name=e1 *");
