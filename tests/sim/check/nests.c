@@ -108,6 +108,11 @@ void nests_begun(struct request_sim *q)
 
 	if (q->ask != ASK_NEST)
 		return;
+	if (q->beside) {
+		c->nest.gives[q->name] = true; /* it may have it before it says so */
+		nests_note(c->world);
+		return;
+	}
 	if (!q->locks) {
 		c->nest.gives[q->name] |= c->nest.holds[q->name];
 		c->nest.holds[q->name] = false;
@@ -120,6 +125,15 @@ void nests_begun(struct request_sim *q)
 	nests_note(c->world);
 }
 
+static void nest_has(struct conn *c, int64_t name, bool ok)
+{
+	if (!ok)
+		return;
+	c->nest.holds[name] = true;
+	c->nest.held_since[name] = c->world->now;
+	nests_note(c->world);
+}
+
 void nests_said(struct request_sim *q, struct span line)
 {
 	struct conn *c = q->conn;
@@ -128,6 +142,11 @@ void nests_said(struct request_sim *q, struct span line)
 
 	if (q->ask != ASK_NEST)
 		return;
+	if (q->beside) {
+		c->nest.gives[q->name] = false;
+		nest_has(c, q->name, ok);
+		return;
+	}
 	if (!q->locks) {
 		c->nest.gives[q->name] = false;
 		c->nest.holds[q->name] = ok && line_int(line, "count") > 0;
@@ -137,11 +156,7 @@ void nests_said(struct request_sim *q, struct span line)
 		checker_fail(c->world, INVARIANT_S29, -1, "client %u waits for n%lld since %lld us and is told DEADLOCK, but it was never in one",
 			     c->client->index, (long long)q->name, (long long)q->begun_at);
 	c->nest.waits = 0;
-	if (!ok)
-		return;
-	c->nest.holds[q->name] = true;
-	c->nest.held_since[q->name] = c->world->now;
-	nests_note(c->world);
+	nest_has(c, q->name, ok);
 }
 
 void nests_pushed(struct conn *c, struct span line)

@@ -63,6 +63,7 @@ struct request_sim {
 	int64_t ttl_ms; /* LOCK without ttl=: once it has begun, the lease of its daemon; 0: not known */
 	bool sync;
 	bool locks, extends;        /* a LOCK, an EXTEND of any name */
+	bool beside;                /* ASK_NEST: for a name beside the one that is waited for; it does not wait */
 	bool renews, once;          /* LOCK without renew=no; with it */
 	int64_t beat_us;            /* HELLO: heartbeat=; 0: none */
 	bool grace;                 /* HELLO: with grace= */
@@ -133,6 +134,8 @@ struct nest {
 	struct conn *conn;  /* over which it asks */
 	int64_t order[NEST_NAMES], want, have; /* it wants the first `want` of them, and has the first `have` */
 	bool asks;          /* its LOCK is not answered */
+	int64_t beside;     /* one more than the number of a name that it also has, and that is none of these; 0: none */
+	bool asks_beside;   /* its request for that is not answered */
 	/* check/nests.c */
 	bool stuck, was_stuck; /* in the last look; since its last wait began */
 };

@@ -2,7 +2,7 @@
 /*
  * Clients that hold some names, n0 …, and wait for more, in random order, beside the jobs. They run into deadlocks all the time. A client that is refused
  * releases all that it holds, now or later, and begins anew. They are owners of their own, so that jobs do not mix with them. What they believe is not
- * checked: other names show that.
+ * checked: other names show that. In some worlds a client that holds nothing and waits is granted another name meanwhile, by a group.
  */
 #include "tests/sim/world/world.h"
 
@@ -43,6 +43,14 @@ static void say_unlock(struct sim_client *c, int64_t name)
 		q->name = name;
 }
 
+/* A group of one name stands for it as a LOCK does. */
+static const char *lock_word(struct sim_client *c)
+{
+	if (!c->world->plan->nests_group || !stream_chance(&c->nest.stream, 30))
+		return "LOCK";
+	return stream_chance(&c->nest.stream, 50) ? "LOCKALL" : "LOCKANY";
+}
+
 static void say_lock(struct sim_client *c, int64_t name)
 {
 	int64_t wait_ms = stream_chance(&c->nest.stream, 40) ? -1 : stream_range(&c->nest.stream, 1000, 5000);
@@ -55,13 +63,32 @@ static void say_lock(struct sim_client *c, int64_t name)
 		q = client_ask(c, ASK_NEST, NULL, "ACQUIRE n%lld limit=%lld weight=%lld owner=nest wait=%s", (long long)name,
 			       (long long)nest_limit(c->world, name), (long long)nest_weight(c, name), wait);
 	else
-		q = client_ask(c, ASK_NEST, NULL, "LOCK n%lld owner=nest wait=%s", (long long)name, wait);
+		q = client_ask(c, ASK_NEST, NULL, "%s n%lld owner=nest wait=%s", lock_word(c), (long long)name, wait);
 	if (!q)
 		return;
 	q->name = name;
 	q->locks = true;
+	q->group = c->world->plan->nests_group ? 1U << name : 0;
 	q->wait_ms = wait_ms;
 	c->nest.asks = true;
+}
+
+/* A name that it does not want otherwise until it begins anew. */
+static void say_beside(struct sim_client *c)
+{
+	struct nest *n = &c->nest;
+	int64_t name = n->order[NEST_NAMES - 1];
+	struct request_sim *q;
+
+	if (!c->world->plan->nests_group || n->have > 0 || n->beside || n->asks_beside || nest_limit(c->world, name) > 0 || !stream_chance(&n->stream, 50))
+		return;
+	q = client_ask(c, ASK_NEST, NULL, "%s n%lld owner=nest", stream_chance(&n->stream, 50) ? "LOCKALL" : "LOCKANY", (long long)name);
+	if (!q)
+		return;
+	q->name = name;
+	q->beside = true;
+	q->group = 1U << name;
+	n->asks_beside = true;
 }
 
 /* Other names in another order next time. */
@@ -69,7 +96,7 @@ static void nester_begins(struct sim_client *c)
 {
 	struct nest *n = &c->nest;
 
-	n->have = 0;
+	n->have = n->beside = 0;
 	n->want = stream_range(&n->stream, 2, NEST_NAMES - 1);
 	for (int64_t i = 0; i < NEST_NAMES; i++)
 		n->order[i] = i;
@@ -85,6 +112,8 @@ static void nester_releases(struct sim_client *c)
 {
 	for (int64_t i = 0; i < c->nest.have; i++)
 		say_unlock(c, c->nest.order[i]);
+	if (c->nest.beside)
+		say_unlock(c, c->nest.beside - 1);
 	nester_begins(c);
 }
 
@@ -92,7 +121,7 @@ static void nester_releases(struct sim_client *c)
 static void nester_meets(struct sim_client *c)
 {
 	c->nest.conn = c->conn;
-	c->nest.asks = false;
+	c->nest.asks = c->nest.asks_beside = false;
 	for (int64_t name = 0; name < NEST_NAMES; name++)
 		say_unlock(c, name);
 	nester_begins(c);
@@ -102,11 +131,15 @@ void nester_heard(struct sim_client *c, const struct request_sim *q, bool ok)
 {
 	struct nest *n = &c->nest;
 
+	if (q->beside && q->conn == n->conn) {
+		n->asks_beside = false;
+		n->beside = ok ? q->name + 1 : 0;
+	}
 	if (!q->locks || q->conn != n->conn || !n->asks)
 		return;
 	n->asks = false;
 	n->have += ok;
-	if (!ok && n->have > 0 && stream_chance(&n->stream, 50))
+	if (!ok && (n->asks_beside || (n->have > 0 && stream_chance(&n->stream, 50))))
 		n->want = n->have; /* it goes on with what it has */
 	else if (!ok)
 		nester_releases(c);
@@ -137,10 +170,12 @@ void nester_fired(struct sim_client *c)
 	}
 	if (ready && n->conn != c->conn)
 		nester_meets(c);
-	else if (ready && !n->asks && n->have == n->want)
+	else if (ready && !n->asks && n->have == n->want && !n->asks_beside)
 		nester_releases(c);
-	else if (ready && !n->asks)
+	else if (ready && !n->asks && n->have < n->want) {
 		say_lock(c, n->order[n->have]);
+		say_beside(c);
+	}
 	if (!n->asks || !ready || n->conn != c->conn)
 		nester_wakes(c, PAUSE_US);
 	else

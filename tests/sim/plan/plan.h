@@ -98,6 +98,7 @@ struct job {
 		row(breaks_ms) /* about how often a client breaks a lock or kills a session; 0: never */                                     \
 		row(mixed_delays) /* each job has its own delay= */                                                                \
 		row(nests) /* clients hold some names and wait for more, in random order; 2: some of the names are semaphores */ \
+		row(nests_group) /* … some of them by LOCKALL and LOCKANY, and one beside what they wait for */ \
 		row(gathers) /* clients ask for several of these names at once, and lock them in both modes */ \
 		row(rates) /* clients use rate limits: enum rates */ \
 		row(permits) /* clients ask for permits of semaphores */                                                            \

@@ -192,6 +192,8 @@ static void draw_circles(struct plan *p)
 	stream_init(&s, (uint64_t)p->seed, DRAW_NEST_PERMITS, 0);
 	if ((p->window == 0 || p->window > 3) && stream_chance(&s, 50))
 		p->nests = 2;
+	stream_init(&s, (uint64_t)p->seed, DRAW_NEST_PERMITS, 1);
+	p->nests_group = stream_chance(&s, 50);
 }
 
 /* Somebody deletes keys, mostly those of readers: all at one node, or each at some node. */

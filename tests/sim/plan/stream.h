@@ -58,7 +58,7 @@ enum purpose {
 	DRAW_PERMITS, /* what clients ask of semaphores */
 	DRAW_CHORES,  /* what clients defer and take */
 	DRAW_READ_FIELDS, /* further fields of what readers and writers ask */
-	DRAW_NEST_PERMITS, /* whether clients that hold some names and wait for more hold permits, too */
+	DRAW_NEST_PERMITS, /* whether clients that hold some names and wait for more hold permits, too, or ask by groups */
 	DRAW_DRAINS,  /* daemons that drain */
 	DRAW_CARRIES, /* daemons that are restarted in place */
 };

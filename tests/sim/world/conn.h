@@ -74,7 +74,7 @@ struct watched_reads {
 /* What the session has of the names n0 …, locks or permits, as the lines of its daemon say: see check/nests.c. */
 struct nesting {
 	bool holds[NEST_NAMES]; /* it was told so, and has not asked to release it */
-	bool gives[NEST_NAMES]; /* it may hold it: its UNLOCK is not answered, or its wait for it lost its connection */
+	bool gives[NEST_NAMES]; /* it may hold it: its UNLOCK is not answered, or it does not wait for it, or its wait lost its connection */
 	int64_t waits;          /* one more than the number of the name that it waits for; 0: none */
 	uint64_t begun;         /* the step since which it waits … */
 	int64_t since;          /* … and the true time */
