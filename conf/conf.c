@@ -58,6 +58,8 @@ int conf_read(struct conf *ret_conf, const char *path, const char *const *sets, 
 		r = -1;
 	if (report->files && conf_users_check(ret_conf, report))
 		r = -1;
+	if (report->more && report->more(ret_conf, report))
+		r = -1;
 	conf_report_print(report);
 	return r;
 }

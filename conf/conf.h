@@ -152,6 +152,7 @@ struct conf_report {
 	FILE *out; /* NULL: count only */
 	unsigned errors, warnings;
 	bool files; /* conf_read opens and checks the files that the configuration names, too */
+	int (*more)(const struct conf *c, struct conf_report *report); /* conf_read makes these checks as well: 0, or -1 if it added errors. NULL: none */
 	struct conf_message *first;
 };
 

@@ -131,7 +131,7 @@ static int password_check(const struct conf *c, enum conf_key key, struct conf_r
 	char path[PATH_MAX], *password = NULL;
 	int r;
 
-	if (c->store != STORE_REDIS || !name || c->origin[key].bad)
+	if (!name || c->origin[key].bad)
 		return 0;
 	if (!file_path(c, key, path) || (key == KEY_REDIS_PASSWORD_FILE && !password_can_be_tried(path)))
 		return 0;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,6 +26,32 @@ int audit_file_open(struct audit_file *f, const char *path)
 {
 	*f = (struct audit_file){.path = path, .fd = -1};
 	return path ? file_open(f) : 0;
+}
+
+/* Whether a file may be made at this path, where there is none. */
+static int folder_check(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	size_t n = slash == path ? 1 : slash ? (size_t)(slash - path) : 0;
+	char folder[PATH_MAX] = ".";
+
+	if (n >= sizeof(folder))
+		return -ENAMETOOLONG;
+	if (slash)
+		snprintf(folder, sizeof(folder), "%.*s", (int)n, path);
+	return faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) ? -errno : 0;
+}
+
+/* Nothing is opened: a reader of a pipe would take that for the daemon. */
+int audit_file_check(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return errno == ENOENT ? folder_check(path) : -errno;
+	if (S_ISDIR(st.st_mode))
+		return -EISDIR;
+	return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) ? -errno : 0;
 }
 
 static void audit_complain(struct audit_file *f, struct instant now, int error)

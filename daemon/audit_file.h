@@ -22,6 +22,8 @@ struct audit_file {
 
 /* Opens the file, or makes it with mode 0640. 0 or -errno. */
 int audit_file_open(struct audit_file *f, const char *path) __attribute__((warn_unused_result));
+/* Whether audit_file_open would succeed; makes no file. 0 or -errno. */
+int audit_file_check(const char *path) __attribute__((warn_unused_result));
 /* After a rotation. If the file cannot be opened, lines are left out until it can. */
 void audit_file_reopen(struct audit_file *f, struct instant now);
 void audit_file_close(struct audit_file *f);

@@ -80,30 +80,66 @@ static int context_make(const struct conf *c, const struct usage *u, struct ssl_
 
 /* --- check ----------------------------------------------------------------------------------------------------------- */
 
-static int usage_check(const struct conf *c, const struct usage *u, struct conf_report *report)
+static void mistake_tell(const struct conf *c, const struct usage *u, const struct mistake *m, struct conf_report *report)
+{
+	const char *file = conf_file_name(c, m->key);
+
+	conf_refuse(c, file ? m->key : u->whole, report, "%s%s%s", file ? file : "", file ? ": " : "", m->why);
+}
+
+/* Tells of each file that cannot be read. False: there is one, or a key was refused before, so that no context can be made. */
+static bool files_read(const struct conf *c, const struct usage *u, struct conf_report *report)
+{
+	bool all = !c->origin[u->whole].bad;
+
+	for (int i = 0; i < TLS_PARTS; i++) {
+		struct mistake m;
+		char *text = NULL;
+		size_t n = 0;
+		int r = c->origin[u->key[i]].bad ? 1 : conf_file(c, u->key[i], &text, &n);
+
+		if (text)
+			explicit_bzero(text, n);
+		free(text);
+		if (r < 0) {
+			unreadable(&m, u->key[i], r);
+			mistake_tell(c, u, &m, report);
+		}
+		all &= r == 0;
+	}
+	return all;
+}
+
+/* A certificate and its key go together: conf_check has told of one that lacks the other, and of a listener without them. */
+static bool is_complete(const struct conf *c, const struct usage *u)
+{
+	bool cert = conf_file_name(c, u->key[TLS_CERT]), key = conf_file_name(c, u->key[TLS_KEY]);
+
+	return cert == key && (cert || u != &usage_listen);
+}
+
+static void usage_check(const struct conf *c, const struct usage *u, struct conf_report *report)
 {
 	struct ssl_ctx_st *context;
 	struct mistake m;
-	const char *file;
 
-	if (!context_make(c, u, &context, &m)) {
+	if (!files_read(c, u, report) || !is_complete(c, u))
+		return;
+	if (context_make(c, u, &context, &m))
+		mistake_tell(c, u, &m, report);
+	else
 		tls_context_free(context);
-		return 0;
-	}
-	file = conf_file_name(c, m.key);
-	conf_refuse(c, file ? m.key : u->whole, report, "%s%s%s", file ? file : "", file ? ": " : "", m.why);
-	return -1;
 }
 
 int credentials_check(const struct conf *c, struct conf_report *report)
 {
-	int r = 0;
+	unsigned before = report->errors;
 
 	if (c->listen.tls_host)
-		r = usage_check(c, &usage_listen, report);
-	if (c->store == STORE_REDIS && c->redis.tls.on && usage_check(c, &usage_redis, report))
-		r = -1;
-	return r;
+		usage_check(c, &usage_listen, report);
+	if (c->redis.tls.on)
+		usage_check(c, &usage_redis, report);
+	return report->errors == before ? 0 : -1;
 }
 
 /* --- in use ---------------------------------------------------------------------------------------------------------- */

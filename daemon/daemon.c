@@ -265,6 +265,7 @@ static int exit_status(int r)
 	case 0:
 		return EX_OK;
 	case UNPROTECTED:
+	case UNUSABLE:
 		return EX_CONFIG;
 	case -EACCES:
 	case -EPERM:

@@ -88,6 +88,22 @@ static void requests_write(struct buf *out, const struct metric_row *row, const 
 	buf_printf(out, "%s{command=\"other\"} %" PRId64 "\n", name, others);
 }
 
+/* STATS has a row for each kind of alarm: alarms_held_total is redlockd_alarms_total{kind="held"}. */
+static void alarms_write(struct buf *out, const struct metrics *m)
+{
+	const char *name = "redlockd_alarms_total";
+
+	head_write(out, name, "counter", "alarms told: long holds, long waits, minutes in which too many LOCKs failed");
+	buf_printf(out, "%s{kind=\"held\"} %" PRId64 "\n", name, m->value[METRIC_ALARMS_HELD]);
+	buf_printf(out, "%s{kind=\"waited\"} %" PRId64 "\n", name, m->value[METRIC_ALARMS_WAITED]);
+	buf_printf(out, "%s{kind=\"failures\"} %" PRId64 "\n", name, m->value[METRIC_ALARMS_FAILURES]);
+}
+
+static bool is_alarm(unsigned metric)
+{
+	return metric == METRIC_ALARMS_HELD || metric == METRIC_ALARMS_WAITED || metric == METRIC_ALARMS_FAILURES;
+}
+
 /* --- histograms --- */
 
 /* label: "" or "server=\"…\"" */
@@ -231,8 +247,9 @@ void exposition_write(const struct daemon *d, struct buf *out)
 	for (unsigned i = 0; i < METRIC_N; i++)
 		if (i == METRIC_REQUESTS)
 			requests_write(out, &metric_table[i], &figures);
-		else
+		else if (!is_alarm(i))
 			figure_write(out, &metric_table[i], figures.value[i]);
+	alarms_write(out, &figures);
 	histograms_write(out, &figures);
 	clients_write(d, out);
 	stores_write(d, out);

@@ -124,7 +124,7 @@ int guard_start(struct daemon *d)
 	if (r < 0) {
 		log_event(LOG_ERROR, "audit", "file=%s error=\"%s\"", d->conf->audit.file, strerror(-r));
 		if (!d->carried)
-			return r;
+			return UNUSABLE;
 	}
 	d->core_conf.audit = d->conf->audit.file != NULL;
 	d->rules = rules_of(d->conf->rules);
@@ -132,7 +132,7 @@ int guard_start(struct daemon *d)
 	if (d->conf->auth.users_file) {
 		d->users = users_read(d->conf);
 		if (!d->users)
-			return -EINVAL;
+			return UNUSABLE;
 	}
 	d->proofs = proofs_new(d->users);
 	d->verifier = verifier_new(d->base, on_verified, d);

@@ -89,6 +89,7 @@ struct daemon {
 const char *tcp_text(const char *host, uint16_t port, char *out, size_t size);
 /* listen.c */
 #define UNPROTECTED (-EPROTO) /* a socket that was passed is open to everybody */
+#define UNUSABLE    (-ENOTRECOVERABLE) /* a file that the configuration names cannot be used */
 int listen_start(struct daemon *d);
 bool daemon_speaks_tls(const struct daemon *d); /* at listen.tls, or at a passed socket called tls */
 

@@ -2,6 +2,7 @@
 /* The command line: reads the configuration, then checks it, prints it, or runs the daemon. */
 #include "daemon/daemon.h"
 
+#include "daemon/audit_file.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "daemon/credentials.h"
@@ -21,12 +22,13 @@ struct options {
 	const char **sets;
 	enum action action;
 	bool quiet;
+	bool trial;
 };
 
 static const struct option long_option[] = {
 	{"config", required_argument, NULL, 'c'}, {"check-config", no_argument, NULL, 'C'}, {"dump-config", no_argument, NULL, 'D'},
 	{"set", required_argument, NULL, 's'},    {"quiet", no_argument, NULL, 'q'},        {"version", no_argument, NULL, 'V'},
-	{"help", no_argument, NULL, 'h'},         {0},
+	{"help", no_argument, NULL, 'h'},         {"trial", no_argument, NULL, 'T'},        {0},
 };
 
 static void print_usage(FILE *out)
@@ -74,6 +76,9 @@ static void options_read(struct options *o, int argc, char **argv)
 		case 'q':
 			o->quiet = true;
 			break;
+		case 'T':
+			o->trial = true;
+			break;
 		case 'V':
 			o->action = ACTION_VERSION;
 			break;
@@ -91,19 +96,22 @@ static void options_read(struct options *o, int argc, char **argv)
 	}
 }
 
-/* The files that the configuration names. */
-static int credentials_read(const struct conf *conf, struct conf_report *report)
+/* What --check-config looks at. A start opens the audit log itself, since one that carries sessions on goes on without it. */
+static int files_check(const struct conf *conf, struct conf_report *report)
 {
-	int r = credentials_check(conf, report);
+	const char *path = conf->origin[KEY_AUDIT_FILE].bad ? NULL : conf->audit.file;
+	int r = credentials_check(conf, report), error = path ? audit_file_check(path) : 0;
 
-	conf_report_print(report);
-	return r;
+	if (!error)
+		return r;
+	conf_refuse(conf, KEY_AUDIT_FILE, report, "the audit log cannot be written: %s: %s", path, strerror(-error));
+	return -1;
 }
 
 /* Mistakes end the start, so standard error gets all of them, however slow its reader is. A daemon that starts logs its warnings, and does not wait. */
 static int run(const struct options *o)
 {
-	struct conf_report report = {.files = true};
+	struct conf_report report = {.files = true, .more = credentials_check};
 	struct conf conf;
 	char *text = NULL;
 	size_t n;
@@ -112,7 +120,7 @@ static int run(const struct options *o)
 	report.out = open_memstream(&text, &n);
 	if (!report.out)
 		mem_exhausted();
-	status = conf_read(&conf, o->args.config, o->args.sets, o->args.set_count, &report) < 0 || credentials_read(&conf, &report) < 0 ? EX_CONFIG : EX_OK;
+	status = conf_read(&conf, o->args.config, o->args.sets, o->args.set_count, &report) < 0 ? EX_CONFIG : EX_OK;
 	if (fclose(report.out))
 		mem_exhausted();
 	if (status == EX_OK) {
@@ -142,9 +150,9 @@ static int with_configuration(const struct options *o)
 	struct conf conf;
 	int status = EX_OK;
 
+	if (o->action == ACTION_CHECK)
+		report.more = o->trial ? credentials_check : files_check;
 	if (conf_read(&conf, o->args.config, o->args.sets, o->args.set_count, &report) < 0)
-		status = EX_CONFIG;
-	else if (o->action == ACTION_CHECK && credentials_read(&conf, &report) < 0)
 		status = EX_CONFIG;
 	else if (o->action == ACTION_DUMP)
 		conf_dump(&conf, stdout);

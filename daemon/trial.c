@@ -22,17 +22,18 @@ void trial_init(struct trial *t)
 /* The arguments of this process, behind what makes it a check. */
 static char **arguments(const struct program *i)
 {
-	static char check[] = "--check-config", quiet[] = "--quiet";
+	static char check[] = "--check-config", quiet[] = "--quiet", trial[] = "--trial";
 	size_t n = 0;
 	char **argv;
 
 	while (i->argv[n])
 		n++;
-	argv = mem_alloc((n + 3) * sizeof(*argv));
+	argv = mem_alloc((n + 4) * sizeof(*argv));
 	argv[0] = i->argv[0];
 	argv[1] = check;
 	argv[2] = quiet;
-	memcpy(argv + 3, i->argv + 1, (n - 1) * sizeof(*argv));
+	argv[3] = trial;
+	memcpy(argv + 4, i->argv + 1, (n - 1) * sizeof(*argv));
 	return argv;
 }
 

@@ -121,6 +121,18 @@ for program in redlockd.8 redlock.1; do
 	done
 done
 
+# entries page : what is wrong with the entries of the options there: "<" is one that the page lacks, ">" one that it has beyond cli.def, or twice.
+entries() {
+	sed -nE "s/^CLI_OPTION\([A-Z_]+, \"([a-z-]+)\", '(.)', (NULL|\"([A-Z]+)\"), .*/.It Fl \2 , Fl -\1 Ar \4/p" client/cli.def |
+		sed 's/ Ar $//' | sort >"$scratch/options"
+	grep '^\.It Fl . , Fl -' "$1" | sort | diff "$scratch/options" - | grep '^[<>]' | tr '\n' ';'
+}
+[ -z "$(entries client/redlock.1)" ] && [ -s "$scratch/options" ]
+verdict $? "client/redlock.1 does not have one entry for each option of cli.def: $(entries client/redlock.1)"
+sed 's/^\.It Fl a , /.It Fl X , /; /^\.It Fl o ,/d; s/^\(\.It Fl h .*\)/\1\n\1/' client/redlock.1 >"$scratch/planted.1"
+[ "$(entries "$scratch/planted.1" | grep -oE '(< \.It Fl a|> \.It Fl X|< \.It Fl o|> \.It Fl h)' | wc -l)" -eq 4 ]
+verdict $? "a wrong letter, a missing entry and a second one are not found: $(entries "$scratch/planted.1")"
+
 # The make goals and the paths of the README exist.
 ${MAKE:-make} help | awk '{ print $1 }' >"$scratch/goals"
 for goal in $(grep -oE '(^ *|`)make( [a-z][a-z-]*)+' README.md | sed 's/.*make//'); do

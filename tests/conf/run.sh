@@ -5,7 +5,8 @@
 #   name.out   what --check-config prints, if there is no error
 #   name.dump  what --dump-config prints, for some
 #   name.args  further arguments, one a line, for some
-# The dump of each valid one must yield the same values again. ACCEPT=1 writes the expected files anew, for a look at their diff.
+# The dump of each valid one, and of one with a .dump, whose files may be missing, must yield the same values again. ACCEPT=1 writes the
+# expected files anew, for a look at their diff.
 set -u
 # shellcheck source=tests/verdict.sh
 . "$(dirname "$0")/../verdict.sh"
@@ -64,7 +65,7 @@ for input in *.yaml; do
 	verdict $? "$name: ended with $code"
 	same "$name: messages" "$name.err" "$scratch/err"
 	same "$name: summary" "$name.out" "$scratch/out"
-	[ "$code" -eq 0 ] && round_trip "$name"
+	if [ "$code" -eq 0 ] || [ -e "$name.dump" ]; then round_trip "$name"; fi
 done
 
 # The example and the manual agree with the table of the configuration.
@@ -84,7 +85,7 @@ diff -u "$scratch/empty.yaml.values" "$scratch/redlockd.yaml.values"
 verdict $? "the example differs from the defaults"
 diff -u "$scratch/empty.yaml.values" "$scratch/bare.yaml.values"
 verdict $? "the example without its comments differs from the defaults"
-sed 's/^\( *\)#\([a-z_]*: \)/\1\2/; s/^store: memory/store: redis/' ../../conf/redlockd.yaml >"$scratch/full.yaml"
+sed 's/^\( *\)#\([a-z_]*: \)/\1\2/; s/^store: memory/store: redis/; s|/var/log/redlockd/|/tmp/|' ../../conf/redlockd.yaml >"$scratch/full.yaml"
 echo secret >"$scratch/redis-password" # which full.yaml names, as well as the next two
 echo secret >"$scratch/sentinel-password"
 cp users "$scratch/users"

@@ -5,6 +5,7 @@ import signal
 
 from harness import FuncTest
 from process import merged, yaml
+from web import Metrics, free_web
 
 CONF = {"lease": "2s", "max_lease": "3s"}
 
@@ -13,7 +14,8 @@ class Alarms(FuncTest):
     COST = 3
 
     def test_a_long_hold_and_a_long_wait_are_told_once(self):
-        daemon = self.daemon({**CONF, "alarm": {"held": "400ms", "waited": "300ms"}})
+        web = free_web()
+        daemon = self.daemon({**CONF, "listen": {"http": web.listen}, "alarm": {"held": "400ms", "waited": "300ms"}})
         holder, waiter = self.client(daemon, "worker"), self.client(daemon, "other")
         holder.ok('LOCK a note="nightly export"')
         waiter.begin("LOCK a wait=30s")
@@ -22,6 +24,9 @@ class Alarms(FuncTest):
         holder.listen(0.6)
         stats = holder.stats()
         self.assertEqual([stats["alarms_%s_total" % kind] for kind in ("held", "waited", "failures")], [1, 1, 0])
+        metrics = Metrics(web.ask("/metrics").text)
+        self.assertEqual([metrics.value("redlockd_alarms_total", kind=kind) for kind in ("held", "waited", "failures")], [1, 1, 0])
+        self.assertEqual([name for name in metrics.families if "alarms" in name], ["redlockd_alarms_total"])
         self.assertEqual(daemon.log().count(" alarm kind="), 2)
         status, out, _ = self.call_redlock(daemon, "ls", "--json")
         self.assertEqual((status, json.loads(out)["alarm"]), (0, "held"))

@@ -454,7 +454,17 @@ class Audit(GuardTest):
         self.assertEqual(lines[before + 1]["name"], "last")
 
     def test_a_file_that_cannot_be_made_is_told_at_the_start(self):
-        self.refused({"audit": {"file": "/nonexistent/audit"}}, "audit file=/nonexistent/audit error=")
+        self.refused({"audit": {"file": "/nonexistent/audit"}}, "audit file=/nonexistent/audit error=", status=78)
+
+    def test_the_check_of_a_configuration_finds_a_file_that_cannot_be_used_and_makes_none(self):
+        folder = self.folder()
+        good, away = os.path.join(folder, "audit"), os.path.join(folder, "away", "audit")
+        for path, why in ((good, None), ("/dev/null", None), (away, "No such file or directory"), (folder, "Is a directory"),
+                          (os.path.join(REDLOCKD, "audit"), "Not a directory")):
+            status, _, err = call(REDLOCKD, "--check-config", "--set", "audit.file=" + path)
+            self.assertEqual((status, err == ""), (78 if why else 0, why is None), (path, err))
+            self.assertIn("--set:1:12: error: the audit log cannot be written: %s: %s" % (path, why) if why else "", err)
+        self.assertEqual(os.listdir(folder), [])
 
 
 class Peers(GuardTest):

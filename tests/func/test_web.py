@@ -3,6 +3,7 @@
 import contextlib
 import os
 import random
+import re
 import select
 import shutil
 import signal
@@ -235,7 +236,10 @@ class Figures:
         client.ok("LOCK " + name)
         now, stats = Metrics(self.metrics().text), {row["metric"]: row.num("value") for row in client.ok("STATS").rows}
         for metric in stats:
-            if not metric.endswith("_ms") and metric not in ("requests_total", "timers", "store_calls_total"):
+            alarm = re.fullmatch("alarms_(.*)_total", metric)
+            if alarm:
+                self.assertEqual(now.value("redlockd_alarms_total", kind=alarm.group(1)), stats[metric], metric)
+            elif not metric.endswith("_ms") and metric not in ("requests_total", "timers", "store_calls_total"):
                 self.assertEqual(now.value("redlockd_" + metric), stats[metric], metric)
         self.assertEqual(now.value("redlockd_locks_held"), 1)
         for metric in ("wait", "hold"):

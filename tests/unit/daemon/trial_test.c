@@ -73,7 +73,7 @@ END_TEST
 
 START_TEST(the_check_comes_before_the_arguments_of_the_daemon)
 {
-	ck_assert_int_eq(verdict_of("[ \"$*\" = '--check-config --quiet --config x.yaml' ]"), TRIAL_PASSED);
+	ck_assert_int_eq(verdict_of("[ \"$*\" = '--check-config --quiet --trial --config x.yaml' ]"), TRIAL_PASSED);
 }
 END_TEST
 
