@@ -146,6 +146,7 @@ CORE := \
 	daemon/core/deadlock.c \
 	daemon/core/defer.c \
 	daemon/core/deliver.c \
+	daemon/core/denial.c \
 	daemon/core/drain.c \
 	daemon/core/end.c \
 	daemon/core/engine.c \

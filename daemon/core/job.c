@@ -142,9 +142,7 @@ static void job_supersede(struct commander *x, struct job *earlier, const struct
 
 static void job_supersede_all(struct commander *x, const struct job *job)
 {
-	struct job *other, *next;
-
-	for (other = LIST_FIRST(&job->session->jobs); other; other = next) {
+	for (struct job *next, *other = LIST_FIRST(&job->session->jobs); other; other = next) {
 		next = LIST_NEXT(other, in_session);
 		if (other != job && span_equal(other->queue, job->queue) && span_equal(other->id, job->id))
 			job_supersede(x, other, job);

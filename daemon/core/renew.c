@@ -10,6 +10,7 @@
 #include "daemon/core/admit.h"
 #include "daemon/core/adoption.h"
 #include "daemon/core/ask.h"
+#include "daemon/core/denial.h"
 #include "daemon/core/lessee.h"
 #include "daemon/core/move.h"
 #include "daemon/core/convert.h"
@@ -17,7 +18,6 @@
 #include "daemon/core/together.h"
 #include "daemon/core/waiters.h"
 
-#include <string.h>
 
 #define RETRY_LEAST_US (20 * MSEC)
 
@@ -83,8 +83,7 @@ static enum renew_outcome renew_succeeded(struct engine *e, struct round *r)
 	x->broken = false; /* if at all, at a minority */
 	x->promised.ttl_us = r->ttl_us; /* no vote is worth more from now on: see renew_ask() and renew_worth_us() */
 	x->promised.until = lease_deadline(x, e->core->conf.nodes);
-	if (x->renewal->stood.us && !instant_before(x->promised.until, x->renewal->stood))
-		x->renewal->stood.us = 0;
+	denial_renewed(x);
 	x->renew_at = x->auto_renew ? instant_add(r->calls.begun, worth_us / 3) : INSTANT_NEVER;
 	if (x->at_risk)
 		lessee_notify(e, x, NOTICE_SAFE);
@@ -220,69 +219,6 @@ void renew_begin(struct engine *e, struct lease *x)
 	}
 }
 
-/* This store was asked after the last denial was heard, and had the key: so the keys of the two stores were not missing at the same time. */
-static void renew_confirm(const struct engine *e, struct lease *x, const struct round *r, unsigned node)
-{
-	struct nodeset standing = NODESET_NONE;
-
-	if (!nodeset_any(x->renewal->denied) || instant_before(r->calls.sent[node], x->renewal->denied_at))
-		return;
-	nodeset_add(&x->renewal->confirmed, node);
-	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if (instant_before(e->core->now, x->votes[i]))
-			nodeset_add(&standing, i);
-	if (!nodeset_any(nodeset_without(standing, x->renewal->confirmed)))
-		x->renewal->denied = NODESET_NONE;
-}
-
-/*
- * The key was missing, or another's, although the vote of this store stands even now: somebody deleted it. If the vote is over by now, the key may just have
- * expired.
- */
-static void renew_deny(struct engine *e, struct lease *x, const struct answer *a)
-{
-	struct renewal *b;
-
-	if (!instant_before(e->core->now, x->votes[a->node]))
-		return;
-	b = lease_renewal(&e->table, x);
-	b->stood = instant_max(b->stood, lease_deadline(x, e->core->conf.nodes));
-	nodeset_add(&b->denied, a->node);
-	b->denied_at = e->core->now;
-	b->confirmed = NODESET_NONE;
-	if (a->code != 'A')
-		return;
-	metric_add(&e->core->metrics, METRIC_REASSERTIONS, 1);
-	if (core_may_log(e->core, BURST_REASSERTED))
-		core_log(e->core, LOG_NOTICE, "reasserted", "name=%s node=%s", core_quoted(e->core, name_text(x->name)), e->core->conf.label[a->node]);
-}
-
-/*
- * Whether somebody else may have held the lock: the key may have been missing at so many stores at once that the others are no quorum. This holds even if
- * those stores have put the key back since.
- */
-static bool renew_is_evicted(const struct engine *e, const struct lease *x, const struct answer *a)
-{
-	struct votes truthful;
-	bool tells = nodeset_any(x->renewal->denied) && a->class == ANSWER_EXECUTED && a->code && strchr("ABKMX", a->code);
-
-	if (!tells)
-		return false;
-	memcpy(truthful.until, x->votes, e->core->conf.nodes * sizeof(x->votes[0]));
-	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if (nodeset_has(x->renewal->denied, i))
-			truthful.until[i] = INSTANT_PAST;
-	return !instant_before(e->core->now, votes_deadline(truthful.until, e->core->conf.nodes));
-}
-
-static void renew_note_gone(struct lease *x, const struct answer *a)
-{
-	if (a->code == 'M' || a->code == 'B')
-		nodeset_add(&x->renewal->gone, a->node);
-	else if (a->code != 'Q' && a->code != 'F')
-		nodeset_remove(&x->renewal->gone, a->node);
-}
-
 /* No vote gets lower: the key stands, and a renewal never shortens it. */
 static struct instant renew_vote(const struct lease *x, const struct round *r, unsigned node)
 {
@@ -311,18 +247,17 @@ static void renew_note_vote(struct engine *e, struct lease *x, struct round *r, 
 {
 	rebase_note(e, r, a);
 	together_note(e, r, a);
-	if (!renewal_is_none(x->renewal))
-		renew_note_gone(x, a);
+	denial_note_key(x, a);
 	switch (a->code) {
 	case 'S':
 	case 'E':
-		renew_confirm(e, x, r, a->node);
+		denial_confirm(e, x, r, a->node);
 		renew_note_end(e, x, a);
 		adoption_note(x, a->node);
 		x->votes[a->node] = nodeset_has(r->granted, a->node) ? renew_vote(x, r, a->node) : INSTANT_PAST;
 		break;
 	case 'A':
-		renew_deny(e, x, a);
+		denial_note(e, x, a);
 		adoption_note(x, a->node);
 		x->votes[a->node] = nodeset_has(r->granted, a->node) ? renew_vote(x, r, a->node) : INSTANT_PAST;
 		break;
@@ -331,7 +266,7 @@ static void renew_note_vote(struct engine *e, struct lease *x, struct round *r, 
 	case 'K':
 	case 'M':
 		lessee_denied(e, x, a->code);
-		renew_deny(e, x, a);
+		denial_note(e, x, a);
 		adoption_note_none(&e->calls, x, a->node, r->calls.sent[a->node]);
 		if (a->code == 'B' || a->code == 'K')
 			adoption_note_other(x, a->node);
@@ -374,7 +309,7 @@ enum renew_outcome renew_answered(struct engine *e, struct round *r, const struc
 		renew_note_vote(e, x, r, a);
 	if (x->state == LEASE_ADOPTING)
 		return RENEW_IS_ADOPTION;
-	if (renew_is_evicted(e, x, a))
+	if (denial_is_proven(e, x, a))
 		return RENEW_EVICTED;
 	if (lease_loss_is_due(x, e->core->conf.nodes, e->core->now))
 		return RENEW_LEASE_OVER;
