@@ -311,6 +311,7 @@ WEB := \
 	daemon/web/asker.c \
 	daemon/web/carry.c \
 	daemon/web/gate.c \
+	daemon/web/listed.c \
 	daemon/web/notation.c \
 	daemon/web/query.c \
 	daemon/web/snapshot.c \

@@ -271,6 +271,20 @@ static void row_print(const struct rows *rows, char *const *cells)
 	putchar('\n');
 }
 
+static bool is_shown(const struct rows *rows, const char *field)
+{
+	for (size_t i = 0; i < rows->columns; i++)
+		if (rows->column[i].width && !strcmp(rows->column[i].field, field))
+			return true;
+	return false;
+}
+
+/* Beside held_ms, for how long, held is how many slots of a semaphore are in use: a heading of the same length, so that widths hold. */
+static const char *heading(const struct rows *rows, const char *field)
+{
+	return !strcmp(field, "held") && is_shown(rows, "held_ms") ? "used" : field;
+}
+
 static void header_print(const struct rows *rows)
 {
 	size_t blanks = 0, i, j;
@@ -279,7 +293,7 @@ static void header_print(const struct rows *rows)
 	for (i = 0; i < rows->columns; i++) {
 		if (!rows->column[i].width)
 			continue;
-		memcpy(title, rows->column[i].field, sizeof(title));
+		snprintf(title, sizeof(title), "%s", heading(rows, rows->column[i].field));
 		title[title_n(title)] = '\0';
 		for (j = 0; title[j]; j++)
 			title[j] = title[j] == '_' ? '-' : (char)toupper((unsigned char)title[j]);

@@ -7,8 +7,8 @@
 /* Fields that are numbers. All others are texts, whatever they look like: a name may be 42. */
 static bool is_number(struct span field)
 {
-	static const char *const words[] = {"fence", "session", "count",  "waiters", "holders", "pos",  "limit",    "held",
-	                                    "pid",   "uid",     "weight", "permits", "value",   "free", "priority", "rtt_us"};
+	static const char *const words[] = {"fence", "session", "count",  "waiters", "holders", "pos",  "limit",    "held",   "due", "leased",
+	                                    "pid",   "uid",     "weight", "permits", "value",   "free", "priority", "rtt_us", "dead"};
 
 	if (field.n > 3 && memcmp(field.p + field.n - 3, "_ms", 3) == 0)
 		return true;

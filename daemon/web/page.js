@@ -87,9 +87,11 @@ function lockBox(lock) {
 	if (lock.alarm)
 		title.append(make("span", "alarm: " + plain(lock.alarm), "tag bad"));
 	box.append(title);
+	if (lock.kind === "queue")
+		box.append(make("p", lock.due + " due, " + lock.leased + " taken, " + lock.dead + " dead"));
 	for (const p of lock.holders)
 		box.append(holder(lock, p));
-	if (!lock.holders.length)
+	if (!lock.holders.length && lock.kind !== "queue")
 		box.append(make("p", "nobody holds it", "faint"));
 	lock.waiters.forEach((p, i) => line.append(make("li", (i + 1) + ". " + person(p) + (p.waited_ms >= 0 ? " waits for " + age(p.waited_ms) : " waits") +
 		(p.note ? " — " + plain(p.note) : ""))));

@@ -1,44 +1,42 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See snapshot.h. It asks LIST nodes, STATS, LIST locks, and SHOW for each lock, a few at a time, so that others are served meanwhile. The locks are
- * not seen at one moment: a lock may change, or go, between LIST and SHOW.
+ * See snapshot.h. It asks LIST nodes, STATS, LIST locks, LIST queues, and SHOW for each lock, a few at a time, so that others are served meanwhile. The locks
+ * are not seen at one moment: a lock may change, or go, between LIST and SHOW. Queues are left out while no store can be asked for them; the service gives
+ * each store its time, so that the answer comes in any case.
  */
 #include "daemon/web/snapshot.h"
 
 #include "daemon/base/mem.h"
 #include "daemon/web/answer.h"
 #include "daemon/web/internal.h"
+#include "daemon/web/listed.h"
 #include "daemon/web/notation.h"
 #include "daemon/web/query.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define SHOWS_AT_ONCE 16
+#define ROWS_DEFAULT  1000 /* as in LIST */
 #define ROWS_UNSEEN   32 /* so many rows are taken between two looks at what all answers have */
 #define BYTES_MOST    ((size_t)8 << 20) /* of one answer: it ends after the lock that fills them */
 #define BYTES_LEAST   ((size_t)64 << 10) /* likewise, while all answers that are not read yet have BYTES_OF_ALL */
 #define BYTES_OF_ALL  ((size_t)32 << 20)
 
-struct row {
-	char *name;   /* quoted, as SHOW takes it */
-	size_t begin, end; /* its fields, in snapshot.fields */
-};
-
 struct snapshot {
 	struct asker asker;
 	struct evhttp_request *req;
-	enum { ASKS_NODES, ASKS_STATS, ASKS_LOCKS, ASKS_HOLDERS } phase;
+	enum { ASKS_NODES, ASKS_STATS, ASKS_LOCKS, ASKS_QUEUES, ASKS_HOLDERS } phase;
 	struct buf out;
 	size_t counted; /* bytes of all that it has, in web.snapshots */
-	size_t names;   /* bytes of the names in the rows */
 	struct buf fields; /* of the locks, as JSON */
 	struct buf waiters; /* of the lock whose rows are being read */
-	struct row *row;
-	size_t rows, cap;
+	struct listed rows;
 	size_t asked, told; /* rows that SHOW was asked for, and that are written */
 	bool more;
 	bool cut; /* LIST has more rows than it takes */
+	size_t most;   /* rows of the page */
 };
 
 static void snapshot_free(struct snapshot *s)
@@ -49,9 +47,7 @@ static void snapshot_free(struct snapshot *s)
 		evhttp_connection_set_closecb(c, NULL, NULL);
 	s->asker.web->snapshots -= s->counted;
 	asker_close(&s->asker);
-	for (size_t i = 0; i < s->rows; i++)
-		free(s->row[i].name);
-	free(s->row);
+	listed_release(&s->rows);
 	buf_release(&s->out);
 	buf_release(&s->fields);
 	buf_release(&s->waiters);
@@ -92,25 +88,43 @@ static void snapshot_done(struct snapshot *s)
 
 /* --- what is asked --- */
 
-static void snapshot_asks_locks(struct snapshot *s)
+static void snapshot_asks(struct snapshot *s, const char *what)
 {
 	const char *query = evhttp_uri_get_query(evhttp_request_get_evhttp_uri(s->req));
-	char line[LINE_MAX_DEFAULT] = "LIST locks";
+	char line[LINE_MAX_DEFAULT], limit[32] = "";
+	size_t n = 0;
 
+	snprintf(line, sizeof(line), "LIST %s", what);
 	if (!query_pass(query, "prefix", line, sizeof(line)) || !query_pass(query, "after", line, sizeof(line)) ||
 	    !query_pass(query, "limit", line, sizeof(line))) {
 		snapshot_fails(s, HTTP_BADREQUEST, "prefix and after are names of at most 512 bytes, limit is a number");
 		return;
 	}
-	s->phase = ASKS_LOCKS;
+	if (query_get(query, "limit", limit, sizeof(limit) - 1, &n) == QUERY_FOUND)
+		s->most = strtoul(limit, NULL, 10); /* LIST refuses what is no number */
 	asker_say(&s->asker, "%s", line);
+}
+
+static void row_ask(struct snapshot *s, const struct listed_row *row)
+{
+	char quoted[NAME_MAX_BYTES * 4 + 3];
+	size_t n = quote((struct span){row->name, row->n}, quoted, sizeof(quoted));
+
+	asker_say(&s->asker, "SHOW %.*s", (int)n, quoted);
+}
+
+static void queue_write(struct snapshot *s, const struct listed_row *row)
+{
+	notation_comma(&s->out);
+	buf_append(&s->out, s->fields.data + row->begin, row->end - row->begin);
+	notation_raw(&s->out, ",\"holders\":[],\"waiters\":[]}");
 }
 
 /* Readers that take large answers slowly, or not at all, must not fill the memory. */
 static bool snapshot_is_full(struct snapshot *s, size_t bytes)
 {
 	struct web *w = s->asker.web;
-	size_t n = buf_length(&s->out) + buf_length(&s->fields) + s->names;
+	size_t n = buf_length(&s->out) + buf_length(&s->fields) + s->rows.bytes;
 
 	w->snapshots += n - s->counted;
 	s->counted = n;
@@ -121,49 +135,41 @@ static void snapshot_goes_on(struct snapshot *s)
 {
 	size_t until = s->asked + SHOWS_AT_ONCE;
 
-	if (s->told < s->rows && snapshot_is_full(s, buf_length(&s->out))) {
-		s->more = true;
+	for (; s->told < s->rows.n && s->rows.row[s->told].queue; s->told++)
+		queue_write(s, &s->rows.row[s->told]);
+	s->asked = s->told;
+	if (s->told == s->rows.n || snapshot_is_full(s, buf_length(&s->out))) {
+		s->more |= s->told < s->rows.n;
 		snapshot_done(s);
 		return;
 	}
-	if (s->told == s->rows) {
-		snapshot_done(s);
-		return;
-	}
-	for (; s->asked < s->rows && s->asked < until; s->asked++)
-		asker_say(&s->asker, "SHOW %s", s->row[s->asked].name);
+	for (; s->asked < s->rows.n && s->asked < until && !s->rows.row[s->asked].queue; s->asked++)
+		row_ask(s, &s->rows.row[s->asked]);
 }
 
 /* --- what comes back --- */
 
 static void row_add(struct snapshot *s, const struct reply_line *line)
 {
-	static const char *const more[] = {"limit", "held", "alarm", "holder", "held_ms", "ttl_ms"};
-	struct span name = reply_find(line, "name"), kind = reply_find(line, "kind"), mode = reply_find(line, "mode");
-	char quoted[NAME_MAX_BYTES * 4 + 3];
-	size_t n = name.p ? quote(name, quoted, sizeof(quoted)) : 0;
-	struct row *row;
+	static const char *const more[] = {"fence", "limit", "held", "alarm", "holder", "held_ms", "ttl_ms", "due", "leased", "dead", "next_ms"};
+	bool queue = s->phase == ASKS_QUEUES;
+	struct span name = reply_find(line, queue ? "queue" : "name"), kind = reply_find(line, "kind"), mode = reply_find(line, "mode");
+	struct listed_row *row;
 
-	if (!n || s->cut)
+	if (name.n == 0 || name.n > NAME_MAX_BYTES || s->cut)
 		return;
 	/* Each of many that are made at once has its rows before it tells the first. */
-	if (s->rows % ROWS_UNSEEN == ROWS_UNSEEN - 1 && snapshot_is_full(s, buf_length(&s->fields) + s->names)) {
+	if (s->rows.n % ROWS_UNSEEN == ROWS_UNSEEN - 1 && queue == (s->rows.queues > 0) && snapshot_is_full(s, buf_length(&s->fields) + s->rows.bytes)) {
 		s->cut = true;
 		return;
 	}
-	if (s->rows == s->cap) {
-		s->cap = s->cap ? 2 * s->cap : 64;
-		s->row = mem_grow(s->row, s->cap, sizeof(*s->row));
-	}
-	row = &s->row[s->rows++];
-	row->name = mem_copy(quoted, n);
-	s->names += n;
+	row = listed_add(&s->rows, name, queue);
 	row->begin = s->fields.end;
 	notation_raw(&s->fields, "{");
 	notation_member(&s->fields, SPAN("name"), name);
-	notation_member(&s->fields, SPAN("kind"), kind.p ? kind : SPAN("lock"));
-	notation_member(&s->fields, SPAN("mode"), mode.p ? mode : SPAN("exclusive"));
-	notation_field(&s->fields, line, "fence", NULL);
+	notation_member(&s->fields, SPAN("kind"), queue ? SPAN("queue") : kind.p ? kind : SPAN("lock"));
+	if (!queue && (!kind.p || span_equal(kind, SPAN("lock"))))
+		notation_member(&s->fields, SPAN("mode"), mode.p ? mode : SPAN("exclusive"));
 	for (size_t i = 0; i < sizeof(more) / sizeof(*more); i++)
 		notation_field(&s->fields, line, more[i], NULL);
 	row->end = s->fields.end;
@@ -187,7 +193,7 @@ static void person_write(struct buf *out, const struct reply_line *line)
 /* The first row of an answer begins the object of its lock. */
 static void lock_begin(struct snapshot *s)
 {
-	const struct row *row = &s->row[s->told];
+	const struct listed_row *row = &s->rows.row[s->told];
 
 	if (s->waiters.end > 0)
 		return;
@@ -229,6 +235,7 @@ static void on_row(struct snapshot *s, const struct reply_line *line)
 		buf_printf(&s->out, ":%lld", (long long)reply_number(line, "value", 0));
 		break;
 	case ASKS_LOCKS:
+	case ASKS_QUEUES:
 		row_add(s, line);
 		break;
 	case ASKS_HOLDERS:
@@ -239,6 +246,8 @@ static void on_row(struct snapshot *s, const struct reply_line *line)
 
 static void on_end(struct snapshot *s, const struct reply_line *line)
 {
+	bool more = s->cut || reply_number(line, "more", 0) > 0;
+
 	switch (s->phase) {
 	case ASKS_NODES:
 		notation_raw(&s->out, "],\"totals\":{");
@@ -247,10 +256,17 @@ static void on_end(struct snapshot *s, const struct reply_line *line)
 		break;
 	case ASKS_STATS:
 		notation_raw(&s->out, "},\"locks\":[");
-		snapshot_asks_locks(s);
+		s->phase = ASKS_LOCKS;
+		snapshot_asks(s, "locks");
 		break;
 	case ASKS_LOCKS:
-		s->more = s->cut || reply_number(line, "more", 0) > 0;
+		s->more = more;
+		s->cut = false;
+		s->phase = ASKS_QUEUES;
+		snapshot_asks(s, "queues");
+		break;
+	case ASKS_QUEUES:
+		s->more = listed_arrange(&s->rows, s->most, s->more, more);
 		s->phase = ASKS_HOLDERS;
 		snapshot_goes_on(s);
 		break;
@@ -262,10 +278,11 @@ static void on_end(struct snapshot *s, const struct reply_line *line)
 	}
 }
 
-/* Who may look at some names alone sees those, and neither stores nor totals. A lock that cannot be shown any more has nobody. */
+/* Who may look at some names alone sees those, and neither stores nor totals. A lock that cannot be shown any more has nobody.
+ * Queues that no store tells of are left out. */
 static bool is_left_out(const struct snapshot *s, const struct reply_line *line)
 {
-	return s->phase == ASKS_HOLDERS || (s->phase != ASKS_LOCKS && span_equal(line->code, SPAN("DENIED")));
+	return s->phase == ASKS_HOLDERS || s->phase == ASKS_QUEUES || (s->phase != ASKS_LOCKS && span_equal(line->code, SPAN("DENIED")));
 }
 
 static void on_line(struct asker *a, const struct reply_line *line)
@@ -312,6 +329,7 @@ void snapshot_begin(struct web *w, struct evhttp_request *req)
 	struct snapshot *s = mem_alloc(sizeof(*s));
 
 	s->req = req;
+	s->most = ROWS_DEFAULT;
 	s->asker.line = on_line;
 	s->asker.over = on_over;
 	if (!asker_open(w, &s->asker, req)) {

@@ -4,9 +4,11 @@ import os
 import signal
 import time
 
-from harness import FuncTest, on_each_store, safety
+from daemon import on_redis
+from harness import FuncTest, StoreTest, on_each_store, safety
 from nc import Nc
 from process import GONE, QUIET, REDLOCK, PipeLines, reap, spawn, stat_fields, state_of, until
+from redis_server import Redis
 from relay import Relay
 from wire import Client
 
@@ -61,6 +63,21 @@ class Holder:
             relay.cut()
             return believed
         return cut
+
+
+class HolderOfSeveral(Holder):
+    """A session that holds all of several names, or one of them."""
+
+    def __init__(self, test, request, held):
+        super().__init__(test, request)
+        self.name = held
+
+    def nc(self, addr):
+        nc = Nc(addr)
+        self.test.addCleanup(nc.close)
+        nc.type(self.request)
+        nc.see(r"(\* |OK )name=%s .*" % self.name)
+        return nc
 
 
 class Worker(Holder):
@@ -171,6 +188,31 @@ class Dropped:
             self.assertEqual((job["job"], job["attempt"], job["name"]), ("a", "2", name + "-l"), way)
             self.assertEqual(second.inbox, [], way)
 
+    def test_all_locks_of_a_LOCKALL_are_free_together(self):
+        """For one that waits for all of them; one that waits for the first of them stands behind it."""
+        for way in WAYS:
+            name = "%s-%s" % (self.name(), way.__name__)
+            a, b = names = [name + "-a", name + "-b"]
+            drop = way(HolderOfSeveral(self, "LOCKALL %s %s" % (a, b), a))
+            both, one = self.waits("LOCKALL %s %s wait=30s" % (a, b)), self.waits("LOCK %s wait=30s" % a)
+            self.assertEqual(sorted(row["name"] for row in self.drops(way.__name__, drop, both).rows), names, way)
+            self.assertEqual(one.inbox, [], way)
+            both.close()
+            self.assertEqual(one.reply().kind, "OK", way)
+
+    def test_the_one_lock_of_a_LOCKANY_is_free_for_the_next_LOCKANY(self):
+        for way in WAYS:
+            name = "%s-%s" % (self.name(), way.__name__)
+            a, b = name + "-a", name + "-b"
+            other = self.connect()
+            other.ok("LOCK " + b)
+            drop = way(HolderOfSeveral(self, "LOCKANY %s %s" % (a, b), a))
+            first, second = self.waits("LOCKANY %s %s wait=30s" % (b, a)), self.waits("LOCKANY %s %s wait=30s" % (a, b))
+            self.assertEqual(self.drops(way.__name__, drop, first)["name"], a, way)
+            self.assertEqual(second.inbox, [], way)
+            other.close()
+            self.assertEqual(second.reply()["name"], b, way)
+
     def test_a_waiter_that_drops_is_passed_over(self):
         name, holder = self.name(), self.connect()
         holder.ok("LOCK " + name)
@@ -179,6 +221,19 @@ class Dropped:
         high.close()
         until(lambda: len(holder.roles(name)) == 3, "its request is withdrawn")
         self.drops("close", holder.close, reader, low)
+
+
+class DroppedOnThreeRedis(Dropped, StoreTest):
+    """Two of the three must grant and free."""
+
+    @classmethod
+    def setUpClass(cls):
+        servers = [Redis() for _ in range(3)]
+        for server in servers:
+            cls.addClassCleanup(server.stop)
+            server.start()
+        cls.CONFIG = on_redis(servers)
+        cls.start_daemon()
 
 
 class LeaderDropped(FuncTest):

@@ -326,6 +326,30 @@ class Figures:
         readers, permits = self.web.ask("/api/v1/snapshot?prefix=" + name).json["locks"]
         self.assertEqual((readers["mode"], len(readers["holders"])), ("shared", 2))
         self.assertEqual((permits["kind"], permits["limit"], len(permits["holders"])), ("semaphore", 3, 1))
+        self.assertNotIn("mode", permits)
+
+    def test_queues_stand_among_the_locks(self):
+        """In the order of names, on pages: a queue and a lock of one name on the same one."""
+        client, name = self.connect(), self.name()
+        for lock in "bdf":
+            client.ok("LOCK %s-%s" % (name, lock))
+        for queue in "adg":
+            client.ok("DEFER %s-%s one" % (name, queue))
+        client.ok("DEFER %s-d two delay=1h" % name)
+        client.ok("TAKE %s-g" % name)
+        for limit in (1, 2, 3, 4, 1000):
+            seen, after = [], ""
+            while True:
+                page = self.web.ask("/api/v1/snapshot?prefix=%s&limit=%d&after=%s" % (name, limit, after)).json
+                seen += page["locks"]
+                after = page["locks"][-1]["name"]
+                if not page["more"]:
+                    break
+            self.assertEqual([(row["name"][-1], row["kind"]) for row in seen],
+                             [("a", "queue"), ("b", "lock"), ("d", "lock"), ("d", "queue"), ("f", "lock"), ("g", "queue")], limit)
+        a, d, g = [row for row in seen if row["kind"] == "queue"]
+        self.assertEqual([(row["due"], row["leased"], row["dead"]) for row in (a, d, g)], [(1, 0, 0), (2, 0, 0), (0, 1, 0)])
+        self.assertEqual((a["holders"], a["waiters"], "mode" in a, "fence" in a), ([], [], False, False))
 
     def test_hostile_names(self):
         client, name = self.connect(), self.name()
@@ -426,3 +450,19 @@ class Nonsense(WebTest):
         self.assertTrue(d.alive(), "seed %d" % seed)
         until(lambda: web.ask("/livez").status == 200, "it answers, seed %d" % seed)
         client.ok("UNLOCK a")
+
+
+class Stalled(FuncTest):
+    def test_the_snapshot_comes_while_the_store_does_not_answer(self):
+        web, server = free_web(), self.redis()
+        daemon = self.redis_daemon(server, {"listen": {"http": web.listen}})
+        client = self.client(daemon)
+        client.ok("LOCK a")
+        client.ok("DEFER b one")
+        server.freeze()
+        self.addCleanup(server.thaw)
+        begin = time.monotonic()
+        self.assertEqual([row["kind"] for row in web.ask("/api/v1/snapshot").json["locks"]], ["lock"])
+        self.assertLess(time.monotonic() - begin, 3)
+        server.thaw()
+        until(lambda: [row["kind"] for row in web.ask("/api/v1/snapshot").json["locks"]] == ["lock", "queue"], "the queue is shown again")

@@ -59,6 +59,9 @@ class Shown(FuncTest):
         nightly.ok('LOCK export/orders note="nightly export, ask ops"')
         export.ok("LOCK cache/warm ttl=3s")
         export.ok("ACQUIRE licences limit=5")
+        for i in range(3):
+            export.ok("DEFER mail %d" % i)
+        export.ok("TAKE mail")
         readers = [self.client(self.d, "reader-%d" % i) for i in range(2)]
         for reader in readers:
             reader.ok("LOCK catalogue mode=shared")
@@ -72,7 +75,7 @@ class Shown(FuncTest):
         self.open()
         self.assertIn("memory joined", self.text("stores"))
         self.assertEqual(self.text("alarms"), "none")
-        for word in ("export/orders", "nightly-export", "nightly export, ask ops", "1. worker-0", "3. worker-2", "semaphore of 5", "shared", "reader-1"):
+        for word in ("mail", "queue", "2 due, 1 taken, 0 dead", "export/orders", "nightly-export", "nightly export, ask ops", "1. worker-0", "3. worker-2", "semaphore of 5", "shared", "reader-1"):
             self.shows("locks", word)
         self.shows("contended", "export/orders: up to 3 waiting")
         crowd[1].ok("LOCK events/one")
@@ -107,7 +110,7 @@ class Shown(FuncTest):
         self.page.key("Enter", "\r")
         self.page.until("document.querySelectorAll('.lock').length === 1", "only catalogue is shown")
         self.page.key("Escape")
-        self.page.until("document.querySelectorAll('.lock').length === 4", "all are shown again")
+        self.page.until("document.querySelectorAll('.lock').length === 5", "all are shown again")
 
     def test_widths_and_schemes(self):
         self.crowd()

@@ -38,6 +38,21 @@ START_TEST(ls_without_long_leaves_fields_out_and_cuts_the_holder)
 }
 END_TEST
 
+START_TEST(ls_calls_the_slots_of_a_semaphore_that_are_in_use_otherwise_than_its_age)
+{
+	struct outcome o;
+
+	PLAYED(&o,
+	       "< LIST locks limit=1000\n> * name=a holder=me held_ms=7 waiters=0\n"
+	       "> * name=s kind=semaphore limit=3 held=2 waiters=0\n> OK n=2 more=0\n=\n",
+	       "ls");
+	ck_assert_int_eq(o.code, 0);
+	ck_assert_str_eq(o.out, "NAME  HOLDER  HELD  KIND       LIMIT  USED  WAITERS\n"
+				"a     me      7ms                           0\n"
+				"s                   semaphore  3      2     0\n");
+}
+END_TEST
+
 START_TEST(ls_prints_a_table_of_all_pages)
 {
 	struct outcome o;
@@ -292,6 +307,7 @@ Suite *cli_suite(void)
 
 	tcase_add_test(tests, ls_prints_a_table_of_all_pages);
 	tcase_add_test(tests, ls_without_long_leaves_fields_out_and_cuts_the_holder);
+	tcase_add_test(tests, ls_calls_the_slots_of_a_semaphore_that_are_in_use_otherwise_than_its_age);
 	tcase_add_test(tests, json_keeps_names_text_and_numbers_numbers);
 	tcase_add_test(tests, json_escapes_any_bytes);
 	tcase_add_test(tests, watch_prints_events_until_the_daemon_goes);
