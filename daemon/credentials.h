@@ -15,8 +15,8 @@ struct credentials {
 };
 
 /*
- * Reads and checks all files of listen.tls and of redis.tls, if these are on. It leaves out keys that were refused before. Adds an error at the place of the key
- * for each that is wrong. 0, or -1 if there was one.
+ * Reads and checks all files of listen.tls and of redis.tls, if these are on. It leaves out keys that were refused before. Adds an error at the place of the
+ * key for each that is wrong. 0, or -1 if there was one.
  */
 int credentials_check(const struct conf *c, struct conf_report *report) __attribute__((warn_unused_result));
 

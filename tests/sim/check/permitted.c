@@ -74,8 +74,8 @@ static void check_promised(struct request_sim *q, int64_t fence, uint64_t slots)
 			if (s->limit == q->list_limit && !(s->slots & slots))
 				continue;
 			checker_fail(w, INVARIANT_S13, -1,
-				     "p%lld: a permit of fence %lld and limit %lld is granted, but permit %s of fence %lld and limit %lld was promised to client "
-				     "%u until %lld us", (long long)q->name, (long long)fence, (long long)q->list_limit, s->permit, (long long)s->fence,
+				     "p%lld: a permit of fence %lld and limit %lld is granted, but permit %s of fence %lld and limit %lld was promised to "
+				     "client %u until %lld us", (long long)q->name, (long long)fence, (long long)q->list_limit, s->permit, (long long)s->fence,
 				     (long long)s->limit, i, (long long)s->promised);
 		}
 }
