@@ -100,7 +100,7 @@ static void part_give(struct commander *x, struct group *g, struct part *p)
 		notices_add(&x->engine->notices, NOTICE_RISK, c, NULL, NOT_REFUSED); /* nobody was told when the renewal was missed */
 }
 
-/* Behind the answer: nobody is told of a grant before the one who asked. */
+/* After the answer: the session that asked hears of its grant before any watcher. */
 static void part_watch(struct commander *x, struct part *p)
 {
 	if (p->claim)

@@ -13,7 +13,7 @@ from wire import Client
 SESSION_MOST = 820  # bytes of a session, 1.5 times the measured figure
 LOCK_MOST = {0: 960, 3: 2000}  # bytes of a lock with a name of up to 16 bytes and its rounds, by the number of Redis servers
 RENEWAL_MOST = {0: 10, 3: 25}  # µs of processor time of the daemon for one renewal, three times the measured figure; it includes all else that the daemon does
-RENEWALS_LEAST = 40000  # fewer renewals are not judged: what else the daemon does would weigh more, and processor time is counted in ticks of 10 ms
+RENEWALS_LEAST = 25000  # fewer renewals are not judged: what else the daemon does would weigh more, and processor time is counted in ticks of 10 ms
 ACCEPTED_LEAST = 2000  # sessions a second, a tenth of the figure measured on two busy processors
 RATIO_MOST = 3.0  # p99 of well-behaved clients beside a flood, relative to their p99 without it
 UNNOTICED_US = 500  # less than that is always permitted: where there are two processors, the clients share theirs with the flood
@@ -365,7 +365,7 @@ SHORT = {
     "sessions-memory": lambda: sessions(1000, 1),
     "stops": lambda: stops(50000),
     "restarts": lambda: restarts(200, 10000, 3),
-    "names": lambda: held(50000, 3, 0, "10s", holders=200),
+    "names": lambda: held(50000, 4, 0, "5s", holders=200),
     "lists": lambda: lists(50000, 2, "10s", holders=200),
     "burst-wait": lambda: burst(1000, "30s"),
     "flood-crowd": lambda: flood(**dict(FLOODS["crowd"], width=600, tree={"limits": {"clients": 400}}, **LOOSE)),
