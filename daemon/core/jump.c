@@ -41,6 +41,15 @@ static void clock_is_met(struct members *ms, const struct member *m)
 		ms->node[i].beside[m->index] = ms->node[i].jump.beside[m->index] = m->clock.firm;
 }
 
+/* A later look may narrow what is known of a jump, or add to it what is too little to be noticed as another. */
+static void jump_note_shown(struct member *m, struct instant now)
+{
+	if (m->clock.firm.low > m->jump.shown_low + JUMP_SLACK_US) {
+		m->jump.shown = now;
+		m->jump.shown_low = m->clock.firm.low;
+	}
+}
+
 bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct instant sent)
 {
 	struct member_clock *c = &m->clock;
@@ -64,11 +73,14 @@ bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct i
 		m->jump.before = before;
 		memcpy(m->jump.beside, m->beside, sizeof(m->beside));
 		m->jump.undone = m->jump.allowed = m->jump.denied = false;
-		m->jump.first = ms->core->now;
+		m->jump.first = m->jump.shown = ms->core->now;
+		m->jump.shown_low = c->low;
 	}
 	if (ms->core->conf.nodes > 1) { /* a single store is compared with none */
 		clock_confirm(c);
 		clocks_remember(ms, m);
+		if (m->jump.open)
+			jump_note_shown(m, ms->core->now);
 	}
 	if (!before.known)
 		clock_is_met(ms, m);
@@ -281,13 +293,27 @@ static int64_t jump_shown(const struct member *m, const struct member *other, in
 	return shown < 0 ? 0 : shown < most ? shown : most;
 }
 
+/* The stop was over by then: one of the clocks that agree had shown it. */
+static struct instant stop_over(const struct members *ms, const struct member *m, const enum likeness *how, struct move stop)
+{
+	struct instant over = m->jump.shown;
+
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		const struct member *other = &ms->node[i];
+
+		if (other->jump.open && how[i] == LIKE && jump_move(other).least + JUMP_SLACK_US >= stop.least && instant_before(other->jump.shown, over))
+			over = other->jump.shown;
+	}
+	return over;
+}
+
 /*
  * Allows for the stop in what is known of a clock that has not shown it yet, or not certainly. A clock that is LIKE may have shown what is too little to be
- * noticed as a jump; an answer that came too late to tell may have shown a part.
+ * noticed as a jump; an answer that came too late to tell may have shown a part. A clock that was looked at after the stop and does not show it was set back.
  */
-static void clock_allow(const struct member *m, struct member *other, enum likeness how, struct move stop)
+static void clock_allow(const struct member *m, struct member *other, enum likeness how, struct move stop, struct instant over)
 {
-	bool unseen = instant_before(other->clock.sent, m->jump.seen), vague = how != LIKE && look_may_hide(&other->clock, stop);
+	bool unseen = instant_before(other->clock.sent, over), vague = how != LIKE && look_may_hide(&other->clock, stop);
 	int64_t shown = how == LIKE || !unseen ? jump_shown(m, other, stop.most) : 0;
 
 	if (other->jump.open || !(unseen || vague))
@@ -359,6 +385,7 @@ void jump_is_ours(struct members *ms, struct member *m)
 {
 	enum likeness how[NODES_MAX] = {UNLIKE};
 	struct move stop = jump_move(m), whole, elsewhere;
+	struct instant over;
 	unsigned like = 1;
 
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
@@ -366,6 +393,7 @@ void jump_is_ours(struct members *ms, struct member *m)
 		like += i != m->index && how[i] == LIKE;
 	}
 	whole = jump_whole(ms, m, how);
+	over = stop_over(ms, m, how, stop);
 	stop.most = whole.most;
 	elsewhere = (struct move){stop.least - drift_us(stop.most), stop.most + drift_us(stop.most)};
 	core_log(ms->core, LOG_WARN, "stood-still", "for_ms=%" PRId64 " stores=%u", stop.most / MSEC, like);
@@ -374,12 +402,12 @@ void jump_is_ours(struct members *ms, struct member *m)
 
 		if (!other->jump.open)
 			members_lower(ms, i, stop.most);
-		clock_allow(m, other, how[i], elsewhere);
+		clock_allow(m, other, how[i], elsewhere, over);
 		if (other->jump.open && how[i] == LIKE && !jump_is_sum(other, stop))
 			jump_close(ms, other, (struct move){whole.least - jump_move(other).most, whole.most - jump_move(other).least});
 		jump_allow(ms, m, other, elsewhere);
 		meet_note_stop(other, elsewhere.least);
-		other->clock.sure = ms->core->now;
+		other->clock.sure = instant_max(other->clock.sure, over);
 		if (!other->jump.open)
 			other->clock.firm = clock_now(&other->clock);
 	}

@@ -116,6 +116,8 @@ struct member {
 		struct clock_bounds before; /* what its clock was before that … */
 		struct clock_bounds beside[NODES_MAX]; /* … and what was known of all clocks then */
 		struct instant first, seen; /* when it was seen first, and last */
+		struct instant shown;       /* since when the store has shown all that is known of it, but for what is not noticed … */
+		int64_t shown_low;          /* … and by how much its clock was ahead then, at least */
 		bool denied;                /* another store was asked after it was seen first, and does not show it */
 		struct instant looked; /* when the first look was made, half a timeout after it was seen or later; NEVER: not yet */
 	} jump;

@@ -54,6 +54,57 @@ START_TEST(stores_that_showed_two_stops_or_their_sum_agree_on_a_stop)
 }
 END_TEST
 
+/* The last 45 ms of a stop are too little to be noticed by themselves. Store 3 was asked before, and answers after the stop was found. */
+START_TEST(an_answer_of_before_the_last_part_of_a_stop_shows_no_clock_that_was_set_back)
+{
+	struct effects effects;
+	struct members *ms = clocks_of(5, &effects);
+
+	all_answer(ms);
+	answers(ms, 0, 1400 * MSEC, MSEC, 100 * MSEC);
+	answers(ms, 0, 1402 * MSEC, MSEC, 145 * MSEC);
+	answers(ms, 0, 1403 * MSEC, MSEC, 190 * MSEC);
+	answers(ms, 1, 1404 * MSEC, MSEC, 190 * MSEC);
+	answers(ms, 2, 1404 * MSEC, MSEC, 190 * MSEC);
+	ck_assert_int_eq(whose(ms, 0), JUMP_OURS);
+	jump_is_ours(ms, &ms->node[0]);
+	answers(ms, 3, 1405 * MSEC, 4 * MSEC, 100 * MSEC);
+	answers(ms, 3, 1410 * MSEC, MSEC, 190 * MSEC);
+	ck_assert(!ms->node[3].jump.open);
+	effects_release(&effects);
+}
+END_TEST
+
+/*
+ * The clock of store 0 was set back while this host stood still. Its second answer was asked for after store 4 had shown the stop, so it is not of before the
+ * stop, whether it comes before the stop is found or later. What the store shows once its clock was set right is a jump of its own: keys have ended early.
+ */
+START_TEST(a_clock_that_was_back_while_a_stop_was_found_jumps_when_it_is_set_right)
+{
+	struct effects effects;
+	struct members *ms = clocks_of(5, &effects);
+
+	all_answer(ms);
+	answers(ms, 4, 1400 * MSEC, 3 * MSEC, 156 * MSEC);
+	answers(ms, 0, 1401 * MSEC, 4 * MSEC, 38 * MSEC);
+	if (_i)
+		answers(ms, 0, 1403 * MSEC, 2 * MSEC, 38 * MSEC);
+	answers(ms, 1, 1404 * MSEC, 6 * MSEC, 156 * MSEC);
+	answers(ms, 3, 1404 * MSEC, 6 * MSEC, 156 * MSEC);
+	ck_assert_int_eq(whose(ms, 1), JUMP_OURS);
+	jump_is_ours(ms, &ms->node[1]);
+	if (!_i)
+		answers(ms, 0, 1405 * MSEC, 4 * MSEC, 38 * MSEC);
+	ck_assert(!ms->node[0].jump.open);
+	answers(ms, 0, 1900 * MSEC, 2 * MSEC, 156 * MSEC);
+	ck_assert_int_eq(whose(ms, 0), JUMP_OPEN);
+	for (unsigned i = 1; i < 5; i++)
+		answers(ms, i, 1905 * MSEC, 2 * MSEC, 156 * MSEC);
+	ck_assert_int_eq(whose(ms, 0), JUMP_THEIRS);
+	effects_release(&effects);
+}
+END_TEST
+
 /* In the end the store shows no more than the others do. But keys have ended early there meanwhile. */
 START_TEST(a_clock_that_was_set_forward_and_back_before_it_was_judged_jumped_by_itself)
 {
@@ -364,11 +415,13 @@ Suite *jump_looks_suite(void)
 	tcase_add_test(ours, stores_that_answered_late_once_are_known_well_again_when_a_stop_comes);
 	tcase_add_loop_test(ours, an_answer_that_came_late_does_not_deny_a_stop, 0, 2);
 	tcase_add_test(ours, a_store_that_was_looked_at_in_the_midst_of_a_stop_is_expected_to_show_the_rest);
+	tcase_add_test(ours, an_answer_of_before_the_last_part_of_a_stop_shows_no_clock_that_was_set_back);
 	tcase_add_test(ours, a_stop_is_as_long_as_the_store_shows_that_was_looked_at_last);
 	tcase_add_test(ours, after_a_stop_of_this_host_all_stores_are_looked_at_again);
 	tcase_add_test(ours, a_clock_that_was_looked_at_too_late_to_tell_is_expected_to_show_the_stop);
 	suite_add_tcase(suite, ours);
 	tcase_add_test(theirs, a_jump_of_a_store_is_not_forgotten_when_a_stop_follows_before_it_is_judged);
+	tcase_add_loop_test(theirs, a_clock_that_was_back_while_a_stop_was_found_jumps_when_it_is_set_right, 0, 2);
 	tcase_add_loop_test(theirs, a_clock_that_was_set_forward_and_back_before_it_was_judged_jumped_by_itself, 0, 2);
 	tcase_add_loop_test(theirs, answers_that_come_late_do_not_hide_that_a_store_has_jumped, 0, 2);
 	tcase_add_test(theirs, a_store_that_had_jumped_before_a_stop_is_not_one_of_those_that_show_it);
