@@ -190,6 +190,7 @@ CORE := \
 	daemon/core/owned.c \
 	daemon/core/page.c \
 	daemon/core/pass.c \
+	daemon/core/places.c \
 	daemon/core/parts.c \
 	daemon/core/pending.c \
 	daemon/core/permits.c \

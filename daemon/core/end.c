@@ -139,7 +139,7 @@ void leave_connection(struct commander *x, struct session *s, enum ending how)
 
 	TAILQ_FOREACH(c, &s->claims, in_session)
 		claim_detach(x, c);
-	takes_end(x, s);
+	takes_detach(x, s);
 	groups_detach(x, s);
 	permits_detach(x, s);
 	drop_pendings(s);

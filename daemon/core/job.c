@@ -103,9 +103,7 @@ static void job_free_lock(struct commander *x, struct session *s, struct claim *
  */
 static void job_unlock(struct commander *x, const struct job *job)
 {
-	char owner[JOB_OWNER_MAX];
-	struct lock *l = job->lock.n > 0 ? lock_find(&x->engine->table, job->lock) : NULL;
-	struct claim *c = l ? lock_claim_of(l, job->session, job_owner(job, owner)) : NULL;
+	struct claim *c = job_claim(x, job);
 
 	if (!c || (c->state != CLAIM_HELD && c->state != CLAIM_LOST))
 		return;

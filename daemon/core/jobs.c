@@ -91,6 +91,14 @@ struct span job_owner(const struct job *job, char *out)
 	return (struct span){out, (size_t)(at - out)};
 }
 
+struct claim *job_claim(const struct commander *x, const struct job *job)
+{
+	char owner[JOB_OWNER_MAX];
+	struct lock *l = job->lock.n > 0 ? lock_find(&x->engine->table, job->lock) : NULL;
+
+	return l ? lock_claim_of(l, job->session, job_owner(job, owner)) : NULL;
+}
+
 bool job_shares_lock(const struct job *job)
 {
 	char own[JOB_OWNER_MAX], others[JOB_OWNER_MAX];

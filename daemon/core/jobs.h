@@ -64,6 +64,7 @@ struct take {
 	TAILQ_ENTRY(take) in_queue;
 	struct session *session;
 	struct job_queue *queue;
+	uint64_t place;              /* in line: a smaller one stands before */
 	struct group *group;         /* asks for the lock of the job that it was given; NULL: it was given none, and is among queue.waiting */
 	struct job *job;             /* that job, which is not the session's yet; NULL: none */
 	struct span payload;         /* owned; of that job */
@@ -130,6 +131,8 @@ struct job *job_find(const struct session *s, struct span queue, struct span id,
 struct job_queue *job_queue_find(const struct commander *x, struct span name);
 /* Something may be due there: TAKEs look before the step ends. */
 void job_queue_note(struct commander *x, struct span name);
+/* The claim of its session on its lock; NULL: it has none. */
+struct claim *job_claim(const struct commander *x, const struct job *job);
 /* The owner of its lock: "job:<queue>/<id>", written into JOB_OWNER_MAX bytes. */
 struct span job_owner(const struct job *job, char *out);
 /* The lock of this job is also that of another job of its session: both have the same owner. */

@@ -6,6 +6,7 @@
 #include "daemon/base/netstring.h"
 #include "daemon/core/group.h"
 #include "daemon/core/job.h"
+#include "daemon/core/places.h"
 #include "daemon/core/take.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/terms.h"
@@ -337,6 +338,18 @@ static bool take_is_allowed(struct commander *x, struct session *s, bool patient
 	return false;
 }
 
+/* Of the places that were kept for this queue it gets the first, if it waits; else it stands last. */
+static void take_stand(struct commander *x, struct take *take)
+{
+	take->place = take->patient ? places_take(x, take->session, take->queue->name) : 0;
+	if (take->place > 0) {
+		places_stand(take);
+		return;
+	}
+	take->place = ++x->places;
+	TAILQ_INSERT_TAIL(&take->queue->waiting, take, in_queue);
+}
+
 void serve_TAKE(struct commander *x, struct session *s)
 {
 	const struct request *r = &x->request;
@@ -360,7 +373,7 @@ void serve_TAKE(struct commander *x, struct session *s)
 	take->late = queue->question != NULL;
 	memcpy(take->tag, r->tag.p ? r->tag.p : "", r->tag.n);
 	LIST_INSERT_HEAD(&s->takes, take, in_session);
-	TAILQ_INSERT_TAIL(&queue->waiting, take, in_queue);
+	take_stand(x, take);
 	s->waiting++;
 	s->busy |= r->tag.n == 0;
 	if (take->patient && wait != WAIT_FOREVER)

@@ -7,6 +7,7 @@
 #include "daemon/core/hold.h"
 #include "daemon/core/lessee.h"
 #include "daemon/core/permits.h"
+#include "daemon/core/places.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/rows.h"
 #include "daemon/core/runner.h"
@@ -181,6 +182,7 @@ static void resume_take_over(struct commander *x, struct session *s, struct sess
 	groups_take_over(s, from);
 	permits_take_over(s, from);
 	jobs_take_over(s, from);
+	places_take_over(s, from);
 	session_take_over(x->sessions, s, from);
 	remember_session(x, s);
 }

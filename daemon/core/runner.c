@@ -47,6 +47,7 @@ unsigned jobs_open(const struct session *s)
 
 unsigned jobs_tell(struct commander *x, struct session *s, struct span tag)
 {
+	const struct claim *c;
 	struct job *job;
 	struct reply r;
 	unsigned n = 0;
@@ -61,6 +62,9 @@ unsigned jobs_tell(struct commander *x, struct session *s, struct span tag)
 		reply_ms(&r, "valid_ms", job_valid_us(job, x->core->now));
 		if (job->lock.n > 0)
 			reply_text(&r, "name", job->lock);
+		c = job_claim(x, job);
+		if (c && c->state == CLAIM_HELD)
+			reply_int(&r, "fence", c->token);
 		row_end(x, s, &r);
 		n++;
 	}

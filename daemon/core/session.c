@@ -69,6 +69,7 @@ static struct session *session_new(struct session_table *t)
 	TAILQ_INIT(&s->permits);
 	TAILQ_INIT(&s->pendings);
 	TAILQ_INIT(&s->listings);
+	TAILQ_INIT(&s->places);
 	return s;
 }
 

@@ -17,6 +17,7 @@ LIST_HEAD(groups, group); /* group.h */
 TAILQ_HEAD(permits, permit); /* semaphore.h */
 LIST_HEAD(jobs, job); /* jobs.h */
 LIST_HEAD(take_list, take); /* jobs.h */
+TAILQ_HEAD(places, take_place); /* places.h */
 
 #define UNSENT_MAX 16384 /* bytes of answers to lines read ahead; beyond, the session waits until the outer layer has sent them */
 
@@ -60,6 +61,7 @@ struct session {
 	struct groups groups;    /* LOCKALLs and LOCKANYs that are not answered yet */
 	struct jobs jobs;        /* that it has taken */
 	struct take_list takes;  /* TAKEs that are not answered yet */
+	struct places places;    /* of TAKEs that went with their connection */
 	struct permits permits;  /* ACQUIREs that are not answered yet, and permits that it has or has lost */
 	struct session *principal; /* of the agent of a group or a permit: the session that that is of. Else NULL */
 	struct identity *identity; /* NULL: nothing but the fields below */

@@ -6,6 +6,7 @@
 #include "daemon/base/netstring.h"
 #include "daemon/core/group.h"
 #include "daemon/core/job.h"
+#include "daemon/core/places.h"
 #include "daemon/core/rules.h"
 #include "daemon/core/slow.h"
 #include "daemon/core/tell.h"
@@ -250,7 +251,7 @@ bool takes_wait(const struct session *s, bool patient)
 	return false;
 }
 
-void takes_end(struct commander *x, struct session *s)
+static void takes_withdraw(struct commander *x, struct session *s)
 {
 	struct take *take;
 
@@ -261,6 +262,23 @@ void takes_end(struct commander *x, struct session *s)
 		take_free(x, take);
 		queue_close_if_unused(x, queue);
 	}
+}
+
+void takes_end(struct commander *x, struct session *s)
+{
+	takes_withdraw(x, s);
+	places_drop(s);
+}
+
+void takes_detach(struct commander *x, struct session *s)
+{
+	const struct take *take;
+
+	places_lapse(x, s);
+	LIST_FOREACH(take, &s->takes, in_session)
+		if (take->patient)
+			places_keep(x, take);
+	takes_withdraw(x, s);
 }
 
 void takes_refuse(struct commander *x, struct session *s)
@@ -298,7 +316,11 @@ void takes_free_all(struct commander *x)
 		s = x->sessions->slot[i];
 		while (s && (take = LIST_FIRST(&s->takes)))
 			take_free(x, take);
+		if (s)
+			places_drop(s);
 	}
+	TAILQ_FOREACH(s, &x->sessions->detached, lasting->in_detached)
+		places_drop(s);
 	while ((queue = LIST_FIRST(&x->queues)))
 		queue_free(x, queue);
 }

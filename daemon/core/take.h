@@ -28,8 +28,10 @@ void take_cancel(struct commander *x, struct take *take);
 /* The session has sent its last line. */
 void takes_finish_up(struct commander *x, struct session *s);
 bool takes_wait(const struct session *s, bool patient);
-/* The session ends or loses its connection: its TAKEs are withdrawn, and what they were given goes back. */
+/* The session ends: its TAKEs are withdrawn, and what they were given goes back. */
 void takes_end(struct commander *x, struct session *s);
+/* It loses its connection: the same, but its places in line are kept for RESUME. */
+void takes_detach(struct commander *x, struct session *s);
 /* The daemon stops. */
 void takes_refuse(struct commander *x, struct session *s);
 /* Those that the rules as they are now do not allow. */

@@ -36,7 +36,7 @@ START_TEST(a_job_is_kept_for_the_grace_and_is_a_row_of_resume)
 	hears(2, "BUSY *");
 	resumes(3, &s1);
 	hears(3, "\\* name=l *owner=job:mail/a");
-	hears(3, ROW " name=l");
+	hears(3, ROW " name=l fence=*");
 	hears(3, "OK session=* n=2");
 	says(3, "DONE a");
 	hears(3, "OK *");
@@ -64,7 +64,7 @@ START_TEST(the_next_run_adopts_a_job_and_its_lock)
 	hears(2, "BUSY *");
 	resumes(3, &s1);
 	hears(3, "\\* name=l *owner=job:mail/a");
-	hears(3, ROW " name=l");
+	hears(3, ROW " name=l fence=*");
 	hears(3, "OK session=* n=2");
 	passes(20 * SEC);
 	says(3, "CHECK mail job=a");
@@ -140,6 +140,102 @@ START_TEST(a_job_ends_earlier_by_as_long_as_its_host_stood_still)
 }
 END_TEST
 
+/* Sessions 1 and 2, and 1 once more, wait for a job of the queue, in this order. Session 1 loses its connection. */
+static void the_first_of_the_line_is_cut_off(void)
+{
+	cluster_begin(3);
+	s1 = says_hello(1, "grace=20s");
+	says(1, "@a TAKE mail wait=forever");
+	passes(MSEC);
+	says(2, "TAKE mail wait=forever");
+	says(1, "@b TAKE mail wait=forever");
+	says(1, "@c TAKE news wait=forever");
+	passes(MSEC);
+	goes(1, GONE_RESET);
+}
+
+static void queue_gets(unsigned session, const char *queue, const char *id)
+{
+	says(session, "DEFER %s x id=%s", queue, id);
+	hears(session, "OK *");
+	passes(10 * MSEC);
+}
+
+START_TEST(a_take_that_is_repeated_after_resume_has_its_old_place)
+{
+	the_first_of_the_line_is_cut_off();
+	resumes(3, &s1);
+	hears(3, "OK session=* n=0");
+	says(3, "@d TAKE mail wait=forever");
+	says(3, "@e TAKE mail wait=forever");
+	says(3, "@f TAKE mail wait=forever");
+	queue_gets(4, "mail", "1");
+	hears(3, "@d OK queue=mail job=1 *");
+	queue_gets(4, "mail", "2");
+	hears(2, "OK queue=mail job=2 *");
+	says(2, "TAKE mail wait=forever");
+	queue_gets(4, "mail", "3");
+	hears(3, "@e OK queue=mail job=3 *");
+	queue_gets(4, "mail", "4");
+	hears(3, "@f OK queue=mail job=4 *");
+	queue_gets(4, "mail", "5");
+	hears(2, "OK queue=mail job=5 *");
+}
+END_TEST
+
+START_TEST(the_turn_passes_by_a_place_while_its_session_is_away)
+{
+	the_first_of_the_line_is_cut_off();
+	queue_gets(4, "mail", "1");
+	hears(2, "OK queue=mail job=1 *");
+	says(2, "TAKE mail wait=forever");
+	resumes(3, &s1);
+	hears(3, "OK session=* n=0");
+	says(3, "TAKE mail wait=0");
+	hears(3, "BUSY *"); /* it does not wait, and takes no place */
+	says(3, "TAKE mail wait=forever");
+	queue_gets(4, "mail", "2");
+	hears(3, "OK queue=mail job=2 *");
+}
+END_TEST
+
+START_TEST(a_take_that_is_repeated_too_late_stands_last)
+{
+	the_first_of_the_line_is_cut_off();
+	resumes(3, &s1);
+	hears(3, "OK session=* n=0");
+	passes(21 * SEC);
+	says(3, "TAKE mail wait=forever");
+	queue_gets(4, "mail", "1");
+	hears(2, "OK queue=mail job=1 *");
+	if (_i) { /* nor does another drop bring it back */
+		goes(3, GONE_RESET);
+		says(2, "TAKE mail wait=forever");
+		resumes(5, &s1);
+		hears(5, "OK session=* n=0");
+		says(5, "TAKE mail wait=forever");
+		queue_gets(4, "mail", "2");
+		hears(5, "OK queue=mail job=2 *");
+	}
+}
+END_TEST
+
+START_TEST(places_go_over_a_second_drop_and_not_over_the_grace)
+{
+	the_first_of_the_line_is_cut_off();
+	resumes(3, &s1);
+	hears(3, "OK session=* n=0");
+	goes(3, GONE_RESET);
+	if (_i)
+		passes(21 * SEC);
+	resumes(5, &s1);
+	hears(5, _i ? "ERR NOTFOUND *" : "OK session=* n=0");
+	says(5, "TAKE mail wait=forever");
+	queue_gets(4, "mail", "1");
+	hears(_i ? 2 : 5, "OK queue=mail job=1 *");
+}
+END_TEST
+
 START_TEST(a_waiting_take_goes_with_its_connection)
 {
 	cluster_begin(3);
@@ -184,6 +280,10 @@ Suite *jobs_resume_suite(void)
 	tcase_add_test(c, of_two_runs_on_copies_of_a_journal_one_has_the_job);
 	tcase_add_test(c, a_job_that_was_done_is_not_adopted);
 	tcase_add_test(c, a_job_ends_earlier_by_as_long_as_its_host_stood_still);
+	tcase_add_test(c, a_take_that_is_repeated_after_resume_has_its_old_place);
+	tcase_add_test(c, the_turn_passes_by_a_place_while_its_session_is_away);
+	tcase_add_loop_test(c, a_take_that_is_repeated_too_late_stands_last, 0, 2);
+	tcase_add_loop_test(c, places_go_over_a_second_drop_and_not_over_the_grace, 0, 2);
 	tcase_add_test(c, a_waiting_take_goes_with_its_connection);
 	tcase_add_test(c, a_daemon_that_stops_refuses_takes_and_leaves_jobs_to_their_leases);
 	suite_add_tcase(s, c);

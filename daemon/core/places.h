@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The places in line of TAKEs that went with their connection: after RESUME a TAKE of the same queue that is repeated in time has the place of the first that
+ * went. Meanwhile the turn passes by such a place, since a job that nobody does must not be kept from the others.
+ */
+#ifndef CORE_PLACES_H
+#define CORE_PLACES_H
+
+#include "daemon/core/jobs.h"
+
+/* The session loses its connection: the TAKE, which waits, is about to be withdrawn. */
+void places_keep(struct commander *x, const struct take *take);
+/* Takes the first place that was kept for a TAKE of this queue; 0: there is none. */
+uint64_t places_take(struct commander *x, struct session *s, struct span queue);
+/* RESUME: `to` has the places of `from`. */
+void places_take_over(struct session *to, struct session *from);
+void places_drop(struct session *s);
+/* The time in which a TAKE may be repeated may be over. */
+void places_lapse(const struct commander *x, struct session *s);
+
+/* Puts a TAKE into the line of its queue. */
+void places_stand(struct take *take);
+
+#endif
