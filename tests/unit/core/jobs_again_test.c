@@ -79,7 +79,7 @@ START_TEST(the_next_run_adopts_the_next_attempt_and_frees_its_lock_with_it)
 	session_opens(5, 0);
 	resumes(5, &s1);
 	hears(5, "\\* name=l * count=1 *owner=job:mail/a");
-	hears(5, "\\* queue=mail job=a attempt=2 * name=l");
+	hears(5, "\\* queue=mail job=a attempt=2 * name=l fence=*");
 	hears(5, "OK session=* n=2");
 	passes(AGAIN_US);
 	says(5, "DONE a");
@@ -101,7 +101,7 @@ START_TEST(a_job_whose_end_is_not_known_is_in_the_snapshot_of_the_journal)
 	session_opens(5, 0);
 	resumes(5, &s1);
 	hears(5, "\\* name=l *");
-	hears(5, "\\* queue=mail job=a attempt=1 * name=l");
+	hears(5, "\\* queue=mail job=a attempt=1 * name=l fence=*");
 	hears(5, "OK session=* n=2");
 	passes(AGAIN_US);
 	says(5, "DONE a");
