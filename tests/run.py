@@ -3,10 +3,11 @@
 """Runs suites one after the other: python3 tests/run.py folder suite … [-- suite …]
 
 The suites after "--" are a second lane, which runs beside the first one at the lowest priority: they compute, while those of the first lane wait and measure
-time. The output of a suite goes to folder/suite.log, and is shown in one piece when the suite ends. The last line of a suite is "N passed, N failed". A suite
-without that line, or with a bad status and no failure, counts as one failure. So does a suite that takes longer than SUITE_SECONDS (1200), which is killed.
-The bound ends a suite that hangs, and measures nothing: on a slow machine the compilers take more than ten minutes beside the tests. MAKE is the command
-that makes a suite. The last line is the sum of all suites. Status 1 when anything failed.
+time. When the first lane has ended, two of the second run beside each other. The output of a suite goes to folder/suite.log, and is shown in one piece when
+the suite ends. The last line of a suite is "N passed, N failed". A suite without that line, or with a bad status and no failure, counts as one failure. So
+does a suite that takes longer than SUITE_SECONDS (1200), which is killed. The bound ends a suite that hangs, and measures nothing: on a slow machine the
+compilers take more than ten minutes beside the tests. MAKE is the command that makes a suite. The last line is the sum of all suites. Status 1 when anything
+failed.
 """
 import os
 import re
@@ -79,13 +80,14 @@ def show(suite):
     print("== %s\n%s== %s took %.0f s" % (suite.name, said, suite.name, time.monotonic() - suite.begin), flush=True)
 
 
-def run(lanes):
-    """Runs the lanes beside each other, one suite of each lane at a time."""
-    waiting, running = [list(lane) for lane in lanes], []
+def run(high, low):
+    """Runs the lanes beside each other, one suite of each lane at a time; of the low one two at a time when the other has ended."""
+    high, low, running = list(high), list(low), []
     try:
-        while running or any(waiting):
-            for lane in waiting:
-                if lane and not any(suite.low == lane[0].low for suite in running):
+        while running or high or low:
+            for lane in high, low:
+                room = 1 if high or any(not suite.low for suite in running) else 2
+                if lane and sum(suite.low == lane[0].low for suite in running) < room:
                     running.append(lane.pop(0))
                     running[-1].start()
             time.sleep(0.05)
@@ -117,7 +119,7 @@ def main():
         signal.signal(number, stop)
     beside = names.index("--") if "--" in names else len(names)
     suites = [Suite(name, folder, at > beside) for at, name in enumerate(names) if at != beside]
-    run([[suite for suite in suites if suite.low == low] for low in (False, True)])
+    run(*([suite for suite in suites if suite.low == low] for low in (False, True)))
     return sum_up(suites)
 
 

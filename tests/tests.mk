@@ -166,7 +166,7 @@ check: | $(FIRST) ## all suites, of the longest ones a share that changes with t
 	@echo "== building"
 	-+@$(SUBMAKE) -k $(JOBS) all $(O)/unit $(O)/load $(FAULT_PROGRAMS)
 	@echo "== testing, some fifteen minutes: what a suite says stands in $(O)/check, and here once it has ended"
-	+@MAKE="$(MAKE) SANITIZED_SHARE=$(SHARE) FAULTS_SHARE=$(if $(filter 1,$(SHARE)),1,2)" $(PYTHON) -B tests/run.py $(O)/check $(SUITES_WAIT) -- $(SUITES_COMPUTE)
+	+@MAKE="$(MAKE) SANITIZED_SHARE=$(SHARE) READ_SHARE=$(SHARE) MISTAKES_SHARE=$(SHARE) FAULTS_SHARE=$(if $(filter 1,$(SHARE)),1,2)" $(PYTHON) -B tests/run.py $(O)/check $(SUITES_WAIT) -- $(SUITES_COMPUTE)
 
 # A test that hangs is ended after so many times 4 s. This bound measures nothing: a loaded machine is slow.
 UNIT_PATIENCE ?= 8
@@ -200,8 +200,9 @@ faults-short: all $(FAULT_PROGRAMS) ## a selection of the fault matrix, with sho
 	@$(FAULTS_RUN) --short --share $(FAULTS_SHARE) --jobs 3 $(ROW)
 endif
 
+MISTAKES_SHARE ?= 1
 layers: $(call obj,$(PROTO) $(CORE) $(STORE) $(CLIENT) $(CLI)) ## which files include and call which others, compared with the tables
-	@CC="$(CC)" LUA="$(FLAGS_LUA) $(LINK_LUA)" sh tests/layers.sh $(O) $(CC) $(filter-out -I. -MMD -MP -W%,$(BASEFLAGS))
+	@CC="$(CC)" LUA="$(FLAGS_LUA) $(LINK_LUA)" MISTAKES_SHARE=$(MISTAKES_SHARE) sh tests/layers.sh $(O) $(CC) $(filter-out -I. -MMD -MP -W%,$(BASEFLAGS))
 
 CPPCHECK ?= warning,performance,portability
 cppcheck: | $(FIRST) ## the quickest part of lint: what cppcheck takes for a mistake
@@ -297,8 +298,12 @@ fuzz-minimise: | $(FIRST) ## the fewest inputs that reach all that the corpora a
 	+@$(SUBMAKE) $(JOBS) build-fuzzers
 	@sh tests/fuzz/minimise.sh $(O)/fuzz $(FUZZ)
 
-# With CC="clang -fsyntax-only" they are only read.
-build-objects: $(call obj,$(sort $(PARTS) $(CLI) daemon/main.c $(UNIT) $(FIXTURE) $(SIM) $(WORLD))) $(GENERATED)
+# With CC="clang -fsyntax-only" they are only read; READ_SHARE=N: of the unit tests one of N.
+READ_SHARE ?= 1
+ifneq ($(filter build-objects,$(MAKECMDGOALS)),)
+UNIT_READ := $(shell $(PYTHON) -B tests/lib/share.py $(READ_SHARE) $(UNIT))
+endif
+build-objects: $(call obj,$(sort $(PARTS) $(CLI) daemon/main.c $(UNIT_READ) $(FIXTURE) $(SIM) $(WORLD))) $(GENERATED)
 compilers: ## clean builds with the compiler and with sanitizers, and what the other compiler has to say: clang or gcc
 	+@CC="$(CC)" MAKE="$(SUBMAKE)" JOBS="$(JOBS)" sh tests/compilers.sh $(O) "$(CLANG)"
 

@@ -20,7 +20,6 @@
 #include "daemon/core/resume.h"
 #include "daemon/core/semaphores.h"
 #include "daemon/core/show.h"
-#include "daemon/core/pass.h"
 #include "daemon/core/take.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/wait.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The requests DEFER, DONE and RETRY. */
+/* The requests DEFER, TAKE, DONE and RETRY. */
 #ifndef CORE_DEFER_H
 #define CORE_DEFER_H
 
@@ -8,6 +8,7 @@
 struct order;
 
 void serve_DEFER(struct commander *x, struct session *s);
+void serve_TAKE(struct commander *x, struct session *s);
 void serve_DONE(struct commander *x, struct session *s);
 void serve_RETRY(struct commander *x, struct session *s);
 

@@ -25,7 +25,7 @@ static void job_timer_fired(struct commander *x, struct timer *t)
 	if (t->kind == TIMER_JOB)
 		job_fired(x, container_of(t, struct job, timer));
 	else if (t->kind == TIMER_QUEUE)
-		takes_fired(x, container_of(t, struct job_queue, timer));
+		queue_look(x, container_of(t, struct job_queue, timer));
 	else if (t->kind == TIMER_TAKE)
 		take_fired(x, container_of(t, struct take, timer));
 	else

@@ -2,16 +2,11 @@
 /* See pass.h. */
 #include "daemon/core/pass.h"
 
-#include "daemon/base/mem.h"
 #include "daemon/base/netstring.h"
 #include "daemon/core/group.h"
 #include "daemon/core/job.h"
-#include "daemon/core/places.h"
 #include "daemon/core/take.h"
 #include "daemon/core/tell.h"
-#include "daemon/core/terms.h"
-
-#include <inttypes.h>
 
 #define LOOK_US    SEC       /* a message may have been lost, and locks that were refused may be free */
 #define TROUBLE_US (250 * MSEC) /* before a home is asked again that cannot be asked now */
@@ -90,8 +85,7 @@ static void queue_go_on(struct commander *x, struct job_queue *queue)
 	queue_ask(x, queue);
 }
 
-/* Looks again from the beginning. */
-static void queue_look(struct commander *x, struct job_queue *queue)
+void queue_look(struct commander *x, struct job_queue *queue)
 {
 	queue->again = true;
 	if (queue->question)
@@ -310,77 +304,6 @@ void take_refused(struct commander *x, struct take *take, enum refusal why)
 	}
 }
 
-/* --- the request --- */
-
-static bool take_is_allowed(struct commander *x, struct session *s, bool patient)
-{
-	const struct core_conf *conf = &x->core->conf;
-	const struct take *take;
-	const struct job *job;
-	uint64_t waiting = 0, jobs = 0;
-
-	if (!name_is_allowed(x, s) || !ttl_is_allowed(x, s))
-		return false;
-	if (x->engine->draining) {
-		tell_draining(x, s, x->request.tag);
-		return false;
-	}
-	LIST_FOREACH(take, &s->takes, in_session)
-		waiting++;
-	LIST_FOREACH(job, &s->jobs, in_session)
-		jobs++;
-	if (patient && waiting >= conf->limits.waiting)
-		tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " waiting requests (limits.waiting)", conf->limits.waiting);
-	else if (jobs + waiting >= conf->limits.locks)
-		tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " jobs (limits.locks)", conf->limits.locks);
-	else
-		return true;
-	return false;
-}
-
-/* Of the places that were kept for this queue it gets the first, if it waits; else it stands last. */
-static void take_stand(struct commander *x, struct take *take)
-{
-	take->place = take->patient ? places_take(x, take->session, take->queue->name) : 0;
-	if (take->place > 0) {
-		places_stand(take);
-		return;
-	}
-	take->place = ++x->places;
-	TAILQ_INSERT_TAIL(&take->queue->waiting, take, in_queue);
-}
-
-void serve_TAKE(struct commander *x, struct session *s)
-{
-	const struct request *r = &x->request;
-	int64_t wait = request_has(r, FIELD_WAIT) ? r->field[FIELD_WAIT].number : 0;
-	struct job_queue *queue;
-	struct take *take;
-
-	if (!take_is_allowed(x, s, wait > 0))
-		return;
-	queue = job_queue_find(x, r->word[0]);
-	if (!queue)
-		queue = queue_new(x, r->word[0]);
-	take = mem_alloc(sizeof(*take));
-	take->session = s;
-	take->queue = queue;
-	take->timer.kind = TIMER_TAKE;
-	take->patient = wait > 0;
-	take->asked_at = x->core->now;
-	take->wait_until = wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(x->core->now, wait);
-	take->ttl_us = request_has(r, FIELD_TTL) ? r->field[FIELD_TTL].number : x->core->conf.lease_us;
-	take->late = queue->question != NULL;
-	memcpy(take->tag, r->tag.p ? r->tag.p : "", r->tag.n);
-	LIST_INSERT_HEAD(&s->takes, take, in_session);
-	take_stand(x, take);
-	s->waiting++;
-	s->busy |= r->tag.n == 0;
-	if (take->patient && wait != WAIT_FOREVER)
-		heap_set(&x->core->timers, &take->timer, take->wait_until);
-	queue_look(x, queue);
-}
-
 void takes_wake(struct commander *x, struct span name)
 {
 	struct job_queue *queue = job_queue_find(x, name);
@@ -399,11 +322,6 @@ void takes_look(struct commander *x)
 		if (queue->again && !queue->question)
 			queue_look(x, queue);
 	}
-}
-
-void takes_fired(struct commander *x, struct job_queue *queue)
-{
-	queue_look(x, queue);
 }
 
 /* While the lock of a job is asked for, or the home, that decides. */

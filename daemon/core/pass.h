@@ -9,14 +9,13 @@
 #include "daemon/core/jobs.h"
 #include "daemon/core/notices.h"
 
-void serve_TAKE(struct commander *x, struct session *s);
-
+/* Looks at the home of the queue from the beginning. */
+void queue_look(struct commander *x, struct job_queue *queue);
 /* Something may be due in this queue. */
 void takes_wake(struct commander *x, struct span queue);
 /* The same for all of which job_queue_note() was told. */
 void takes_look(struct commander *x);
 void take_told(struct commander *x, struct home_question *q);
-void takes_fired(struct commander *x, struct job_queue *queue);
 void take_fired(struct commander *x, struct take *take);
 /* The lock of its job was refused. The group is about to be freed. */
 void take_refused(struct commander *x, struct take *take, enum refusal why);

@@ -50,7 +50,8 @@ void places_keep(struct commander *x, const struct take *take)
 		place_free(s, TAILQ_FIRST(&s->places));
 }
 
-uint64_t places_take(struct commander *x, struct session *s, struct span queue)
+/* Takes the first place that was kept for a TAKE of this queue; 0: there is none. */
+static uint64_t place_again(struct commander *x, struct session *s, struct span queue)
 {
 	struct take_place *p;
 
@@ -70,14 +71,21 @@ void places_take_over(struct session *to, struct session *from)
 	TAILQ_CONCAT(&to->places, &from->places, in_session);
 }
 
-void places_stand(struct take *take)
+void place_stand(struct commander *x, struct take *take)
 {
+	struct takes *line = &take->queue->waiting;
 	struct take *other;
 
-	TAILQ_FOREACH(other, &take->queue->waiting, in_queue)
+	take->place = take->patient ? place_again(x, take->session, take->queue->name) : 0;
+	if (take->place == 0) {
+		take->place = ++x->places;
+		TAILQ_INSERT_TAIL(line, take, in_queue);
+		return;
+	}
+	TAILQ_FOREACH(other, line, in_queue)
 		if (other->place > take->place) {
 			TAILQ_INSERT_BEFORE(other, take, in_queue);
 			return;
 		}
-	TAILQ_INSERT_TAIL(&take->queue->waiting, take, in_queue);
+	TAILQ_INSERT_TAIL(line, take, in_queue);
 }

@@ -10,15 +10,13 @@
 
 /* The session loses its connection: the TAKE, which waits, is about to be withdrawn. */
 void places_keep(struct commander *x, const struct take *take);
-/* Takes the first place that was kept for a TAKE of this queue; 0: there is none. */
-uint64_t places_take(struct commander *x, struct session *s, struct span queue);
 /* RESUME: `to` has the places of `from`. */
 void places_take_over(struct session *to, struct session *from);
 void places_drop(struct session *s);
 /* The time in which a TAKE may be repeated may be over. */
 void places_lapse(const struct commander *x, struct session *s);
 
-/* Puts a TAKE into the line of its queue. */
-void places_stand(struct take *take);
+/* Puts a TAKE into the line of its queue: one that waits has the first place that was kept for it, if any; others stand last. */
+void place_stand(struct commander *x, struct take *take);
 
 #endif

@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # compile.sh folder compiler flag ... : plants each mistake of tests/sim/mutant (or PATCHES) below the folder, and complains, with its name, of each that has
 # no place in the sources any more, that does not compile, or that leaves a script which Lua cannot load. It runs none of them: mutants.sh does.
-# LUA: what loads.c is compiled and linked with.
+# LUA: what loads.c is compiled and linked with. MISTAKES_SHARE=N: of those that have a place one of N is compiled, another with each commit.
 set -u
 
 if [ "$1" != --one ]; then
-	find "${PATCHES:-tests/sim/mutant}" -name '*.patch' | sort | sed 's|.*/\(.*\)\.patch|\1|' |
-		xargs -I '{}' -P "$(nproc)" sh "$0" --one '{}' "$@"
+	mistakes=$(find "${PATCHES:-tests/sim/mutant}" -name '*.patch' | sort | sed 's|.*/\(.*\)\.patch|\1|')
+	# shellcheck disable=SC2086 # a word for each mistake
+	COMPILED=$(python3 -B tests/lib/share.py "${MISTAKES_SHARE:-1}" $mistakes)
+	export COMPILED
+	printf '%s\n' "$mistakes" | xargs -I '{}' -P "$(nproc)" sh "$0" --one '{}' "$@"
 	exit
 fi
 
@@ -30,6 +33,7 @@ if ! sources=$(sh tests/sim/plant.sh "$id" "$folder" 2>&1); then
 	printf '%s\n' "$sources"
 	exit
 fi
+printf '%s\n' "$COMPILED" | grep -qxF -e "$id" || exit 0
 for source in $sources; do
 	said=$(compiles "$source" "$@" 2>&1) || printf '%s: what it leaves does not compile:\n%s\n' "$id" "$said"
 done
