@@ -246,7 +246,11 @@ CORE := \
 STORE := \
 	daemon/store/breaking.c \
 	daemon/store/home.c \
+	daemon/store/home_files.c \
+	daemon/store/job_keep.c \
 	daemon/store/job_rows.c \
+	daemon/store/job_show.c \
+	daemon/store/joblog.c \
 	daemon/store/jobs.c \
 	daemon/store/keyfile.c \
 	daemon/store/keyspace.c \
@@ -334,6 +338,7 @@ DAEMON := \
 	daemon/guard.c \
 	daemon/journal.c \
 	daemon/kept.c \
+	daemon/lasting.c \
 	daemon/listen.c \
 	daemon/main.c \
 	daemon/once.c \

@@ -329,7 +329,7 @@ static int daemon_live(struct conf *conf, const struct daemon_args *args, bool *
 
 	d->conf = conf;
 	d->args = args;
-	d->timer_fd = -1;
+	d->timer_fd = d->lasting.dir = -1;
 	d->started = d->reloaded.at = clock_boottime();
 	credentials_init(&d->credentials);
 	/* Between the first mark of the state file and the last one an end without supervise_end counts as a crash. */

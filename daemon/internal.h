@@ -18,6 +18,7 @@
 #include "daemon/rest.h"
 #include "daemon/restart.h"
 #include "daemon/runtime.h"
+#include "daemon/store/home_files.h"
 #include "daemon/store/memory.h"
 #include "daemon/store/state.h"
 #include "daemon/systemd.h"
@@ -60,6 +61,8 @@ struct daemon {
 	struct state state;
 	bool state_open;
 	bool names_lost; /* that is in the log */
+	struct home_files lasting;
+	int jobs_error; /* that is in the log */
 	struct rules *rules, *old_rules; /* as the service has them; NULL: none */
 	struct conf_users *users;        /* NULL: none */
 	struct verifier *verifier;
@@ -130,6 +133,13 @@ void stores_stop(struct daemon *d);
 void stores_release(struct daemon *d);
 void stores_tick(struct daemon *d);
 void core_conf_fill(struct core_conf *to, const struct conf *from);
+
+/* lasting.c: the jobs and rate limits of the memory store. id: a number that no other run has had. */
+int lasting_open(struct daemon *d, uint32_t id);
+void lasting_restore(struct daemon *d);
+void lasting_go_on(struct daemon *d);
+void lasting_tick(struct daemon *d);
+void lasting_close(struct daemon *d);
 
 /* guard.c: users, rules, the audit log. */
 void guard_secrets(const struct conf *c); /* as soon as the configuration is there */

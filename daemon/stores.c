@@ -144,6 +144,10 @@ static int memory_open(struct daemon *d)
 	if (r < 0)
 		return r;
 	d->state_open = true;
+	r = lasting_open(d, state_conf.keyfile);
+	if (r < 0)
+		return r;
+	memory_conf.home = &d->lasting;
 	rng_seed_from_system(memory_conf.seed);
 	memory_conf.epoch_us = d->state.epoch_us;
 	memory_conf.file = d->state.keys;
@@ -155,6 +159,7 @@ static int memory_open(struct daemon *d)
 	d->core_conf.trust_first_start = found != STATE_CRASH;
 	d->core_conf.rebooted = d->state.rebooted;
 	d->core_conf.past_lease_us = d->state.past.lease_us;
+	lasting_restore(d);
 	return 0;
 }
 
@@ -216,13 +221,19 @@ int stores_go_on(struct daemon *d)
 		return 0;
 	seed_keyfile(&memory_conf, &state_conf, run_id);
 	d->state = d->carried->state;
-	r = state_adopt(&d->state, &state_conf);
-	if (r < 0)
+	r = lasting_open(d, state_conf.keyfile);
+	if (!r)
+		r = state_adopt(&d->state, &state_conf);
+	if (r < 0) {
+		lasting_close(d);
 		return r;
+	}
 	d->state_open = true;
 	d->memory = d->carried->memory;
 	memory_conf.file = d->state.keys;
+	memory_conf.home = &d->lasting;
 	memory_adopt(d->memory, &memory_conf);
+	lasting_go_on(d);
 	memory_mark(d);
 	return 0;
 }
@@ -360,6 +371,7 @@ void stores_stop(struct daemon *d)
 void stores_release(struct daemon *d)
 {
 	memory_free(d->memory);
+	lasting_close(d);
 	if (d->state_open)
 		state_close(&d->state);
 	if (d->upstream)
@@ -369,6 +381,7 @@ void stores_release(struct daemon *d)
 
 void stores_tick(struct daemon *d)
 {
+	lasting_tick(d);
 	if (d->memory && !instant_before(clock_boottime(), state_due(&d->state, d->memory)))
 		memory_mark(d);
 }

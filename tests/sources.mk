@@ -14,6 +14,7 @@ FIXTURE := \
 	tests/fixture/fake_daemon.c \
 	tests/fixture/fake_redis.c \
 	tests/fixture/files.c \
+	tests/fixture/home_run.c \
 	tests/fixture/jobs_alike.c \
 	tests/fixture/journal_run.c \
 	tests/fixture/link_to_fake.c \

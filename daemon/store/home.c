@@ -6,11 +6,11 @@
 #include "daemon/base/netstring.h"
 
 
-struct home *home_new(const uint64_t seed[2])
+struct home *home_new(const uint64_t seed[2], struct keyfile *rates)
 {
 	struct home *h = mem_alloc(sizeof(*h));
 
-	rates_init(&h->rates, seed);
+	rates_init(&h->rates, seed, rates);
 	jobs_init(&h->jobs, seed);
 	return h;
 }

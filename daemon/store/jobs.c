@@ -2,48 +2,18 @@
 /* See jobs.h. Each operation is that of the script, and must change with it. */
 #include "daemon/store/jobs.h"
 
-#include "daemon/base/mem.h"
-#include "daemon/base/netstring.h"
-#include "daemon/store/job_rows.h"
+#include "daemon/store/job_keep.h"
+#include "daemon/store/job_op.h"
 
 #define SWEEP 32
 #define SCAN  128
-#define ROWS  64
-#define BYTES 65536
 #define KEEP_MS (INT64_C(15) * 1000)
 
-struct job_op {
-	struct job_store *store;
-	struct job_queue *queue; /* NULL: it has no jobs */
-	struct buf *said;
-	int64_t now_ms;
-	struct span rest; /* words that are not read yet */
-};
-
-/* --- what operations share --- */
-
-static struct span next_word(struct job_op *o)
+/* Asked before anything of the job changes; texts: bytes of those that its record will have. */
+static bool may_keep(struct job_op *o, size_t texts, bool more)
 {
-	struct span word;
-
-	return netstring_next(&o->rest, &word) ? word : SPAN("");
-}
-
-static int64_t next_number(struct job_op *o)
-{
-	int64_t n;
-
-	return netstring_next_int(&o->rest, &n) ? n : 0;
-}
-
-static void tell(struct job_op *o, struct span word)
-{
-	netstring_put(o->said, word);
-}
-
-static void tell_number(struct job_op *o, int64_t n)
-{
-	netstring_put_int(o->said, n);
+	o->refused = !jobs_may(o->store, job_keep_bytes(o->name, texts), more);
+	return !o->refused;
 }
 
 static void job_end_lease(struct job_row *j)
@@ -60,24 +30,12 @@ static void job_fail(struct job_op *o, struct job_row *j, int64_t delay_ms, int6
 		job_row_move(o->queue, j, DUE, j->due_ms);
 	else
 		job_row_move(o->queue, j, DEAD, o->now_ms);
+	job_keep(o->store, o->queue, j, false);
 }
 
 static size_t queue_jobs(const struct job_queue *q)
 {
 	return q ? q->list[DUE].count + q->list[LEASED].count + q->list[DEAD].count : 0;
-}
-
-static int64_t queue_next_ms(const struct job_op *o, const struct job_queue *q)
-{
-	const struct job_list *due = &q->list[DUE], *leased = &q->list[LEASED];
-	size_t i = job_list_place(due, o->now_ms + 1, SPAN(""));
-	int64_t next = INT64_MAX;
-
-	if (i < due->count)
-		next = due->row[i]->ms;
-	if (leased->count > 0 && leased->row[0]->ms < next)
-		next = leased->row[0]->ms;
-	return next == INT64_MAX ? -1 : next > o->now_ms ? next - o->now_ms : 0;
 }
 
 /* --- operations --- */
@@ -105,7 +63,7 @@ static void defer_note(struct job_op *o, struct span nonce, int64_t not_after_ms
 	job_row_enter(q, j, DUE, not_after_ms > 0 && not_after_ms < until_ms ? not_after_ms : until_ms);
 }
 
-static char op_defer(struct job_op *o, struct span name)
+static char op_defer(struct job_op *o)
 {
 	struct span id = next_word(o), payload = next_word(o), lock = next_word(o), nonce;
 	int64_t delay_ms = next_number(o), most = next_number(o), not_after_ms;
@@ -127,9 +85,11 @@ static char op_defer(struct job_op *o, struct span name)
 		tell_number(o, (int64_t)queue_jobs(o->queue));
 		return 'F';
 	}
+	if (!may_keep(o, id.n + lock.n + payload.n, true))
+		return 0;
 	defer_note(o, nonce, not_after_ms);
 	if (!o->queue)
-		o->queue = job_rows_add(o->store, name);
+		o->queue = job_rows_add(o->store, o->name);
 	if (j)
 		job_row_leave(o->queue, j);
 	else
@@ -139,16 +99,24 @@ static char op_defer(struct job_op *o, struct span name)
 	j->failed = 0;
 	j->due_ms = o->now_ms + delay_ms;
 	job_row_enter(o->queue, j, DUE, j->due_ms);
+	job_keep(o->store, o->queue, j, true);
 	tell_number(o, delay_ms);
 	return 'D';
 }
 
-static void queue_sweep(struct job_op *o, int64_t attempts)
+/* False: it may not. */
+static bool queue_sweep(struct job_op *o, int64_t attempts)
 {
 	struct job_list *l = &o->queue->list[LEASED];
+	size_t bytes = 0;
+	unsigned n;
 
-	for (unsigned i = 0; i < SWEEP && l->count > 0 && l->row[0]->ms <= o->now_ms; i++)
+	for (n = 0; n < SWEEP && n < l->count && l->row[n]->ms <= o->now_ms; n++)
+		bytes += job_keep_bytes(o->name, l->row[n]->id.n);
+	o->refused = !jobs_may(o->store, bytes, false);
+	while (!o->refused && n-- > 0)
 		job_fail(o, l->row[0], 0, attempts);
+	return !o->refused;
 }
 
 static bool lock_is_named(struct span lock, struct span locks)
@@ -175,8 +143,11 @@ static size_t place_behind(const struct job_op *o, int64_t after_ms, struct span
 
 static char job_take(struct job_op *o, struct job_row *j, struct span value, int64_t ttl_ms)
 {
+	if (!may_keep(o, j->id.n + value.n, true))
+		return 0;
 	job_row_text_replace(&j->value, value);
 	job_row_move(o->queue, j, LEASED, o->now_ms + ttl_ms);
+	job_keep(o->store, o->queue, j, false);
 	tell(o, j->id);
 	tell_number(o, j->failed + 1);
 	tell(o, j->lock);
@@ -202,7 +173,8 @@ static char op_take(struct job_op *o)
 		tell_number(o, -1);
 		return 'W';
 	}
-	queue_sweep(o, attempts);
+	if (!queue_sweep(o, attempts))
+		return 0;
 	i = place_behind(o, after_ms, after_id);
 	for (end = i + SCAN; i < end && i < o->queue->list[DUE].count && o->queue->list[DUE].row[i]->ms <= o->now_ms; i++) {
 		struct job_row *j = o->queue->list[DUE].row[i];
@@ -215,7 +187,7 @@ static char op_take(struct job_op *o)
 			return 'C';
 		}
 	}
-	tell_number(o, queue_next_ms(o, o->queue));
+	tell_number(o, job_op_next_ms(o, o->queue));
 	return 'W';
 }
 
@@ -231,9 +203,12 @@ static char op_renew(struct job_op *o)
 		j = job_row_of(o->queue, value);
 	if (!j)
 		return 'M';
+	if (!may_keep(o, j->id.n + new_value.n, false))
+		return 0;
 	job_row_text_replace(&j->value, new_value);
 	if (j->ms < until)
 		job_row_move(o->queue, j, LEASED, until);
+	job_keep(o->store, o->queue, j, false);
 	return 'K';
 }
 
@@ -243,6 +218,9 @@ static char op_done(struct job_op *o)
 
 	if (!j)
 		return 'M';
+	if (!may_keep(o, j->id.n, false))
+		return 0;
+	job_keep_gone(o->store, o->queue, j);
 	job_row_remove(o->queue, j);
 	if (queue_jobs(o->queue) == 0)
 		job_rows_drop(o->store, o->queue);
@@ -256,6 +234,8 @@ static char op_retry(struct job_op *o)
 
 	if (!j)
 		return 'M';
+	if (!may_keep(o, j->id.n, false))
+		return 0;
 	job_fail(o, j, delay_ms, attempts);
 	return 'R';
 }
@@ -266,8 +246,11 @@ static char op_back(struct job_op *o)
 
 	if (!j)
 		return 'M';
+	if (!may_keep(o, j->id.n, false))
+		return 0;
 	job_end_lease(j);
 	job_row_move(o->queue, j, DUE, j->due_ms);
+	job_keep(o->store, o->queue, j, false);
 	return 'R';
 }
 
@@ -277,79 +260,21 @@ static char op_revive(struct job_op *o)
 
 	if (!j || j->kind != DEAD)
 		return 'M';
+	if (!may_keep(o, j->id.n, true))
+		return 0;
 	j->failed = 0;
 	j->due_ms = o->now_ms + next_number(o);
 	job_row_move(o->queue, j, DUE, j->due_ms);
+	job_keep(o->store, o->queue, j, false);
 	return 'R';
 }
 
-static size_t tell_job(struct job_op *o, const struct job_row *j)
-{
-	static const char *const word[KINDS] = {"due", "leased", "dead"};
-	int64_t ms = j->kind == DEAD ? o->now_ms - j->ms : j->ms - o->now_ms;
-	size_t before = buf_length(o->said);
-
-	tell(o, j->id);
-	tell(o, span_of(word[j->kind]));
-	tell_number(o, ms > 0 ? ms : 0);
-	tell_number(o, j->failed);
-	tell(o, j->lock);
-	tell(o, j->payload);
-	return buf_length(o->said) - before;
-}
-
-/* The first row is told once the others are known. */
-static char tell_next(struct job_op *o, int64_t next)
-{
-	struct buf *shown = o->said;
-	struct span rows = {mem_copy(buf_begin(shown), buf_length(shown)), buf_length(shown)};
-
-	buf_clear(shown);
-	tell_number(o, next);
-	buf_append(shown, rows.p, rows.n);
-	job_row_text_drop(&rows);
-	return 'T';
-}
-
-static char op_list(struct job_op *o)
-{
-	size_t from = (size_t)next_number(o), place = from, n = 0, bytes = 0;
-
-	for (unsigned k = 0; o->queue && k < KINDS; k++) {
-		const struct job_list *l = &o->queue->list[k];
-
-		for (; from < l->count; from++, place++) {
-			if (n == ROWS || bytes > BYTES)
-				return tell_next(o, (int64_t)place);
-			bytes += tell_job(o, l->row[from]);
-			n++;
-		}
-		from -= l->count;
-	}
-	return tell_next(o, -1);
-}
-
-static char op_queues(struct job_op *o)
-{
-	size_t from = (size_t)next_number(o), i;
-
-	for (i = from; i < o->store->count && i < from + ROWS; i++) {
-		const struct job_queue *q = o->store->queue[i];
-
-		tell(o, q->name);
-		for (unsigned k = 0; k < KINDS; k++)
-			tell_number(o, (int64_t)q->list[k].count);
-		tell_number(o, queue_next_ms(o, q));
-	}
-	return tell_next(o, i == from + ROWS ? (int64_t)i : -1);
-}
-
-static char job_op_run(struct job_op *o, struct span name)
+static char job_op_run(struct job_op *o)
 {
 	struct span op = next_word(o);
 
 	if (span_equal(op, SPAN("defer")))
-		return op_defer(o, name);
+		return op_defer(o);
 	if (span_equal(op, SPAN("take")))
 		return op_take(o);
 	if (span_equal(op, SPAN("renew")))
@@ -363,16 +288,22 @@ static char job_op_run(struct job_op *o, struct span name)
 	if (span_equal(op, SPAN("revive")))
 		return op_revive(o);
 	if (span_equal(op, SPAN("list")))
-		return op_list(o);
+		return job_op_list(o);
 	if (span_equal(op, SPAN("queues")))
-		return op_queues(o);
+		return job_op_queues(o);
 	return 'R'; /* leave */
 }
 
 void jobs_call(struct job_store *s, const struct call *c, struct span rest, struct buf *said, struct answer *a)
 {
-	struct job_op o = {.store = s, .queue = job_rows_find(s, c->name), .said = said, .now_ms = a->server_us / 1000, .rest = rest};
+	struct job_op o = {.store = s, .name = c->name, .queue = job_rows_find(s, c->name), .said = said, .now_ms = a->server_us / 1000, .rest = rest};
 
 	buf_clear(said);
-	a->code = job_op_run(&o, c->name);
+	a->code = job_op_run(&o);
+	if (!o.refused)
+		return;
+	buf_clear(said);
+	buf_printf(said, "its jobs cannot be written: %s", strerror(-s->log->error));
+	a->class = ANSWER_REFUSED;
+	a->text = (struct span){buf_begin(said), buf_length(said)};
 }

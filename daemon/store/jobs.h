@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The jobs of the memory store: daemon/redis/lua/jobs.lua in C, except that nobody is woken, because a memory store has one daemon. They last as long as the
- * store.
+ * The jobs of the memory store: daemon/redis/lua/jobs.lua in C, except that nobody is woken, because a memory store has one daemon. With a log they outlast
+ * the process: see job_keep.h. What there is no room for in the log is refused.
  */
 #ifndef STORE_JOBS_H
 #define STORE_JOBS_H
@@ -11,8 +11,10 @@
 #include "daemon/core/event.h"
 
 struct job_queue;
+struct joblog;
 
 struct job_store {
+	struct joblog *log; /* NULL: the jobs end with the process */
 	struct job_queue **queue; /* those that have jobs, in the order of their names */
 	size_t count, cap;
 	/* No queue: the DEFERs that were carried out, each by its nonce, in the list DUE by the moment from which on no try of it may be. */

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -21,7 +22,6 @@
 #define SLAB_LEAST ((size_t)16 * 1024)
 #define SLAB_MOST  ((size_t)1 << 20)
 #define NAME_MAX_  32
-#define PREFIX     "keys-"
 
 struct file_head {
 	char magic[8];
@@ -48,9 +48,9 @@ struct keyfile {
 	struct mapped *slabs;
 };
 
-static void file_name(char *out, uint32_t id)
+static void file_name(char *out, const char *prefix, uint32_t id)
 {
-	snprintf(out, NAME_MAX_, PREFIX "%08x", (unsigned)id);
+	snprintf(out, NAME_MAX_, "%s%08x", prefix, (unsigned)id);
 }
 
 static size_t up_to(size_t n, size_t unit)
@@ -82,20 +82,20 @@ static void *file_grow(struct keyfile *f, size_t bytes)
 	return at;
 }
 
-int keyfile_new(int dir, uint32_t id, uint32_t layout, struct keyfile **ret)
+int keyfile_new(int dir, const char *prefix, uint32_t id, uint32_t layout, struct keyfile **ret)
 {
 	struct keyfile *f = mem_alloc(sizeof(*f));
 	char name[NAME_MAX_];
 	int r;
 
-	file_name(name, id);
+	file_name(name, prefix, id);
 	f->fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (f->fd >= 0)
 		f->head = file_grow(f, PAGE);
 	if (!f->head) {
 		r = -errno;
 		if (f->fd >= 0)
-			keyfile_remove(dir, id);
+			keyfile_remove(dir, prefix, id);
 		keyfile_free(f);
 		return r;
 	}
@@ -184,14 +184,14 @@ uint32_t keyfile_id(const struct keyfile *f)
 }
 
 /* The file as one map; NULL and errno. */
-static const char *file_map(int dir, uint32_t id, size_t *ret_bytes)
+static const char *file_map(int dir, const char *prefix, uint32_t id, size_t *ret_bytes)
 {
 	char name[NAME_MAX_];
 	struct stat st;
 	void *at = NULL;
 	int fd;
 
-	file_name(name, id);
+	file_name(name, prefix, id);
 	fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		return NULL;
@@ -243,11 +243,11 @@ static int slabs_visit(const char *at, size_t bytes, size_t least, void (*visit)
 	return done < least ? -EBADMSG : 0;
 }
 
-int keyfile_read(int dir, uint32_t id, uint32_t layout, void (*visit)(void *context, const void *object, size_t size), void *context)
+int keyfile_read(int dir, const char *prefix, uint32_t id, uint32_t layout, void (*visit)(void *context, const void *object, size_t size), void *context)
 {
 	struct file_head head;
 	size_t bytes = 0;
-	const char *at = file_map(dir, id, &bytes);
+	const char *at = file_map(dir, prefix, id, &bytes);
 	int r = -errno;
 
 	if (!at)
@@ -265,28 +265,50 @@ int keyfile_read(int dir, uint32_t id, uint32_t layout, void (*visit)(void *cont
 	return r;
 }
 
-void keyfile_remove(int dir, uint32_t id)
+void keyfile_remove(int dir, const char *prefix, uint32_t id)
 {
 	char name[NAME_MAX_];
 
-	file_name(name, id);
+	file_name(name, prefix, id);
 	unlinkat(dir, name, 0);
 }
 
-void keyfile_remove_others(int dir, uint32_t id)
+/* A listing of its own: the folder may be listed several times. NULL: it cannot be. */
+static DIR *folder_list(int dir)
 {
-	char name[NAME_MAX_];
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
 
-	file_name(name, id);
-	if (!d) {
-		if (fd >= 0)
-			close(fd);
-		return;
+	if (!d && fd >= 0)
+		close(fd);
+	return d;
+}
+
+uint32_t keyfile_next(int dir, const char *prefix, uint32_t after)
+{
+	DIR *d = folder_list(dir);
+	uint32_t least = 0;
+
+	for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
+		uint32_t id = strncmp(e->d_name, prefix, strlen(prefix)) == 0 ? (uint32_t)strtoul(e->d_name + strlen(prefix), NULL, 16) : 0;
+
+		if (id > after && (least == 0 || id < least))
+			least = id;
 	}
-	for (struct dirent *e = readdir(d); e; e = readdir(d))
-		if (strncmp(e->d_name, PREFIX, strlen(PREFIX)) == 0 && strcmp(e->d_name, name) != 0)
+	if (d)
+		closedir(d);
+	return least;
+}
+
+void keyfile_remove_others(int dir, const char *prefix, uint32_t id)
+{
+	char name[NAME_MAX_];
+	DIR *d = folder_list(dir);
+
+	file_name(name, prefix, id);
+	for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d))
+		if (strncmp(e->d_name, prefix, strlen(prefix)) == 0 && strcmp(e->d_name, name) != 0)
 			unlinkat(dir, e->d_name, 0);
-	closedir(d);
+	if (d)
+		closedir(d);
 }

@@ -248,8 +248,6 @@ void memory_call(struct memory *m, const struct call *c, struct instant now, str
 		table_call(&m->table, memory_marker(m), c, &a);
 		break;
 	case CALL_HOME:
-		if (!m->home)
-			m->home = home_new(m->seed);
 		home_call(m->home, memory_marker(m), m->epoch_us, c, now, &a);
 		break;
 	case CALL_NAMES:

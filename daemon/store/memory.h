@@ -10,6 +10,7 @@
 #include "daemon/core/event.h"
 
 struct memory;
+struct home_files;
 struct keyfile;
 struct segment;
 
@@ -21,6 +22,7 @@ struct memory_conf {
 	const char *run_id; /* copied */
 	struct segment *segment; /* where the store allocates; NULL: in ordinary memory */
 	struct keyfile *file; /* NULL: the keys end with the process. It must outlive the store */
+	struct home_files *home; /* NULL: so do jobs and rate limits. Likewise; see home_files.h for what else they need */
 };
 
 struct memory *memory_new(const struct memory_conf *conf);

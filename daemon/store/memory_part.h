@@ -25,8 +25,7 @@ struct memory {
 	struct share_list shares;  /* of the key of the last call */
 	struct buf text;       /* of those that it leaves */
 	struct table table;
-	struct home *home; /* NULL: it was not asked yet */
-	uint64_t seed[2];
+	struct home *home;
 	struct names names;
 	struct segment *segment; /* NULL: ordinary memory */
 };

@@ -3,6 +3,7 @@
 #include "daemon/store/memory_part.h"
 
 #include "daemon/base/mem.h"
+#include "daemon/store/home_files.h"
 
 /* What a probe is told that never changes while the process runs. */
 static void memory_describe(struct memory *m)
@@ -23,7 +24,7 @@ struct memory *memory_new(const struct memory_conf *conf)
 	keyspace_init(&m->keys, conf->seed, conf->file);
 	buf_init(&m->marker);
 	buf_init(&m->text);
-	memcpy(m->seed, conf->seed, sizeof(m->seed));
+	m->home = home_new(conf->seed, conf->home ? conf->home->rates : NULL);
 	m->epoch_us = conf->epoch_us;
 	m->skew_us = conf->skew_us;
 	m->tolerance_us = conf->tolerance_us;
@@ -38,6 +39,8 @@ void memory_pack(struct memory *m)
 	struct segment *before = mem_use(m->segment);
 
 	keyspace_move(&m->keys, NULL);
+	keyspace_move(&m->home->rates.keys, NULL);
+	m->home->jobs.log = NULL;
 	memset(&m->probe, 0, sizeof(m->probe));
 	memset(&m->shares, 0, sizeof(m->shares));
 	m->segment = NULL;
@@ -51,6 +54,8 @@ void memory_adopt(struct memory *m, const struct memory_conf *conf)
 	m->segment = conf->segment;
 	if (conf->file)
 		keyspace_move(&m->keys, conf->file);
+	if (conf->home && conf->home->rates)
+		keyspace_move(&m->home->rates.keys, conf->home->rates);
 	memory_describe(m);
 	mem_use(before);
 }

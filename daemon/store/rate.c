@@ -22,9 +22,9 @@ struct work {
 	size_t n;          /* pairs behind it */
 };
 
-void rates_init(struct rates *r, const uint64_t seed[2])
+void rates_init(struct rates *r, const uint64_t seed[2], struct keyfile *file)
 {
-	keyspace_init(&r->keys, seed, NULL);
+	keyspace_init(&r->keys, seed, file);
 	buf_init(&r->work);
 }
 
@@ -140,6 +140,19 @@ static char work_judge(struct work *w, int64_t now_us, const int64_t argument[3]
 	return 'Y';
 }
 
+/* The key ends a little after its last pair has left the longest window. */
+static struct instant pairs_until(const struct pair *pair, size_t n, int64_t epoch_us)
+{
+	return (struct instant){(pair[n].at / 1000 + pair[0].at / 1000 + 3) * 1000 - epoch_us};
+}
+
+/* Full, as far as is known. */
+static void refuse_until(const struct key *key, int64_t epoch_us, int64_t now_us, struct buf *said, struct answer *a)
+{
+	a->code = 'T';
+	said_set(said, 0, key->until.us + epoch_us - now_us);
+}
+
 bool rate_call(struct rates *r, int64_t epoch_us, const struct call *c, struct span arguments, struct instant now, struct buf *said, struct answer *a)
 {
 	int64_t argument[3], now_us = a->server_us;
@@ -156,6 +169,10 @@ bool rate_call(struct rates *r, int64_t epoch_us, const struct call *c, struct s
 	a->code = 'F';
 	if (!key && (r->keys.names.count >= KEYS_MAX || r->keys.large >= LARGE_MAX))
 		return true;
+	if (key && key->value_n == 0) {
+		refuse_until(key, epoch_us, now_us, said, a);
+		return true;
+	}
 	w = work_begin(r, key);
 	set_back = work_settle(&w, now_us);
 	if (w.pair[0].at < argument[1])
@@ -163,6 +180,37 @@ bool rate_call(struct rates *r, int64_t epoch_us, const struct call *c, struct s
 	a->code = work_judge(&w, now_us, argument, said);
 	if (set_back || (a->code == 'Y' && argument[2] > 0))
 		keyspace_set(&r->keys, key, c->name, (struct span){(const char *)w.pair, (w.n + 1) * sizeof(struct pair)},
-			     (struct instant){(now_us / 1000 + w.pair[0].at / 1000 + 3) * 1000 - epoch_us});
+			     pairs_until(w.pair, w.n, epoch_us));
+	return true;
+}
+
+/* Copies the pairs, which may stand at any address. */
+static bool work_read(struct rates *r, struct span value, struct work *ret)
+{
+	if (value.n % sizeof(struct pair) != 0 || value.n < 2 * sizeof(struct pair) || value.n > (PAIRS + 1) * sizeof(struct pair))
+		return false;
+	buf_clear(&r->work);
+	ret->pair = (struct pair *)(void *)buf_reserve(&r->work, value.n);
+	memcpy(ret->pair, value.p, value.n);
+	ret->n = value.n / sizeof(struct pair) - 1;
+	for (size_t i = 0; i <= ret->n; i++)
+		if (ret->pair[i].at < 0 || ret->pair[i].sum < 0 || ret->pair[i].sum >= WRAP || (i > 1 && ret->pair[i].at < ret->pair[i - 1].at))
+			return false;
+	return ret->pair[0].at < INT64_MAX / 4 && ret->pair[ret->n].at < INT64_MAX / 4;
+}
+
+bool rate_put(struct rates *r, int64_t epoch_us, struct span name, struct span value, struct instant until, struct instant now)
+{
+	struct key *key;
+	struct work w;
+
+	if (value.n > 0 && !work_read(r, value, &w))
+		return false;
+	if (value.n > 0)
+		until = pairs_until(w.pair, w.n, epoch_us);
+	key = keyspace_get(&r->keys, name, now);
+	if (!instant_before(now, until) || (key && !instant_before(key->until, until)))
+		return false;
+	keyspace_set(&r->keys, key, name, value, until);
 	return true;
 }

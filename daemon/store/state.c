@@ -116,12 +116,13 @@ static enum state_found state_judge(struct state *s, const struct state_conf *co
 		return STATE_FIRST;
 	/* If this boot is not the same, each deadline keeps its remaining time, from now: the time between the runs is unknown. */
 	s->shift_us = boot == BOOT_SAME ? 0 : conf->now.us - s->past.written.us;
+	s->clock_known = true;
 	s->rebooted = boot == BOOT_OTHER && !s->past.clean;
 	if (s->past.clean)
 		return STATE_CLEAN;
 	if (boot != BOOT_SAME || s->past.keyfile == 0)
 		return STATE_CRASH;
-	return keyfile_read(s->dir, s->past.keyfile, keyspace_layout(), NULL, NULL) == 0 ? STATE_KEPT : STATE_CRASH;
+	return keyfile_read(s->dir, KEYFILE_KEYS, s->past.keyfile, keyspace_layout(), NULL, NULL) == 0 ? STATE_KEPT : STATE_CRASH;
 }
 
 /*
@@ -141,7 +142,7 @@ static enum state_found state_without_file(struct state *s, const struct state_c
 static void state_new_keys(struct state *s, const struct state_conf *conf)
 {
 	s->others = true;
-	s->keys_error = conf->keyfile ? keyfile_new(s->dir, conf->keyfile, keyspace_layout(), &s->keys) : 0;
+	s->keys_error = conf->keyfile ? keyfile_new(s->dir, KEYFILE_KEYS, conf->keyfile, keyspace_layout(), &s->keys) : 0;
 }
 
 int state_open(struct state *s, const struct state_conf *conf, enum state_found *ret_found, const char **ret_why)
@@ -169,6 +170,11 @@ int state_open(struct state *s, const struct state_conf *conf, enum state_found 
 	*ret_found = s->found;
 	*ret_why = why;
 	return 0;
+}
+
+int64_t state_later_us(const struct state *s)
+{
+	return s->clock_known ? s->shift_us + s->epoch_us - s->past.epoch_us : 0;
 }
 
 void state_pack(struct state *s, struct state *ret)
@@ -213,7 +219,7 @@ void state_restore(struct state *s, struct memory *m)
 	memory_set_fence(m, s->past.fence);
 	while (s->found == STATE_CLEAN && record_next(&names, &name))
 		memory_put(m, name.name, name.value, instant_add(name.until, s->shift_us));
-	if (s->found == STATE_KEPT && keyfile_read(s->dir, s->past.keyfile, keyspace_layout(), state_restore_key, &(struct restoring){s, m}) < 0)
+	if (s->found == STATE_KEPT && keyfile_read(s->dir, KEYFILE_KEYS, s->past.keyfile, keyspace_layout(), state_restore_key, &(struct restoring){s, m}) < 0)
 		s->found = STATE_CRASH;
 	s->past.names = SPAN("");
 	buf_release(&s->file);
@@ -262,7 +268,7 @@ int state_mark(struct state *s, const struct memory *m, struct instant now)
 		r = 0;
 	buf_release(&b);
 	if (!r && s->others)
-		keyfile_remove_others(s->dir, s->keys ? keyfile_id(s->keys) : 0);
+		keyfile_remove_others(s->dir, KEYFILE_KEYS, s->keys ? keyfile_id(s->keys) : 0);
 	s->others &= r != 0;
 	s->marked = !r;
 	s->due = instant_add(now, r ? STATE_RETRY_US : STATE_RENEW_US);
@@ -297,7 +303,7 @@ int state_finish(struct state *s, struct memory *m, struct instant now)
 	r = bytes.n > STATE_FILE_MAX ? -EFBIG : file_replace(s, bytes);
 	buf_release(&b);
 	if (!r && s->keys)
-		keyfile_remove(s->dir, keyfile_id(s->keys));
+		keyfile_remove(s->dir, KEYFILE_KEYS, keyfile_id(s->keys));
 	return r;
 }
 

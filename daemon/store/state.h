@@ -92,6 +92,7 @@ struct state {
 	struct buf file; /* the file of the previous run, until state_restore */
 	struct record past;
 	int64_t shift_us; /* difference from the deadlines of the previous run to ours */
+	bool clock_known; /* leases of the previous run may last: how its clock stands to ours */
 	int64_t lease_us;
 	bool remote;
 	struct instant past_until; /* leases of the previous run are over then; marks written earlier must cover them too */
@@ -101,6 +102,8 @@ struct state {
 int state_open(struct state *s, const struct state_conf *conf, enum state_found *ret_found, const char **ret_why)
 	__attribute__((warn_unused_result));
 void state_restore(struct state *s, struct memory *m);
+/* By the clock of this run a lease of the previous one ends so much later than it says; never negative. */
+int64_t state_later_us(const struct state *s);
 int state_mark(struct state *s, const struct memory *m, struct instant now) __attribute__((warn_unused_result));
 struct instant state_due(const struct state *s, const struct memory *m);
 /* After a crash of this run the names would not be known, because the keyfile could not be written. */

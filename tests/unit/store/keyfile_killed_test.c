@@ -39,7 +39,7 @@ static struct kept kept_now(int dir)
 {
 	struct kept k = {0};
 
-	ck_assert_int_eq(keyfile_read(dir, 1, keyspace_layout(), kept_note, &k), 0);
+	ck_assert_int_eq(keyfile_read(dir, KEYFILE_KEYS, 1, keyspace_layout(), kept_note, &k), 0);
 	return k;
 }
 
@@ -69,7 +69,7 @@ static void change_make(int dir, const struct change *c)
 
 	filled(before, c->before_n, 'a');
 	filled(after, c->after_n, c->same ? 'a' : 'b');
-	if (keyfile_new(dir, 1, keyspace_layout(), &f) < 0)
+	if (keyfile_new(dir, KEYFILE_KEYS, 1, keyspace_layout(), &f) < 0)
 		_exit(1);
 	keyspace_init(&s, seed, f);
 	if (c->before_n)
@@ -133,7 +133,7 @@ static void change_is_stepped(const struct change *c)
 	ck_assert(c->after_n == 0 || (value_is(&k, c->after_n, c->same ? 'a' : 'b') && k.until.us == c->after_us));
 	kill(child, SIGKILL);
 	waitpid(child, &status, 0);
-	keyfile_remove(dir, 1);
+	keyfile_remove(dir, KEYFILE_KEYS, 1);
 	close(dir);
 }
 

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One operation on the jobs of a memory store, while it runs: what jobs.c and job_show.c have in common. */
+#ifndef STORE_JOB_OP_H
+#define STORE_JOB_OP_H
+
+#include "daemon/base/netstring.h"
+#include "daemon/store/job_rows.h"
+
+struct job_op {
+	struct job_store *store;
+	struct span name;        /* of the queue */
+	struct job_queue *queue; /* NULL: it has no jobs */
+	struct buf *said;
+	int64_t now_ms;
+	struct span rest; /* words that are not read yet */
+	bool refused;     /* there is no room in the log for what it would change */
+};
+
+static inline struct span next_word(struct job_op *o)
+{
+	struct span word;
+
+	return netstring_next(&o->rest, &word) ? word : SPAN("");
+}
+
+static inline int64_t next_number(struct job_op *o)
+{
+	int64_t n;
+
+	return netstring_next_int(&o->rest, &n) ? n : 0;
+}
+
+static inline void tell(struct job_op *o, struct span word)
+{
+	netstring_put(o->said, word);
+}
+
+static inline void tell_number(struct job_op *o, int64_t n)
+{
+	netstring_put_int(o->said, n);
+}
+
+/* In how many ms something may be due; -1: never, as it is. */
+int64_t job_op_next_ms(const struct job_op *o, const struct job_queue *q);
+/* The operations that only show. */
+char job_op_list(struct job_op *o);
+char job_op_queues(struct job_op *o);
+
+#endif

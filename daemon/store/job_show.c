@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The operations that only show what the queues have. See jobs.h. */
+#include "daemon/base/mem.h"
+#include "daemon/store/job_op.h"
+
+#define ROWS  64
+#define BYTES 65536
+
+int64_t job_op_next_ms(const struct job_op *o, const struct job_queue *q)
+{
+	const struct job_list *due = &q->list[DUE], *leased = &q->list[LEASED];
+	size_t i = job_list_place(due, o->now_ms + 1, SPAN(""));
+	int64_t next = INT64_MAX;
+
+	if (i < due->count)
+		next = due->row[i]->ms;
+	if (leased->count > 0 && leased->row[0]->ms < next)
+		next = leased->row[0]->ms;
+	return next == INT64_MAX ? -1 : next > o->now_ms ? next - o->now_ms : 0;
+}
+
+static size_t tell_job(struct job_op *o, const struct job_row *j)
+{
+	static const char *const word[KINDS] = {"due", "leased", "dead"};
+	int64_t ms = j->kind == DEAD ? o->now_ms - j->ms : j->ms - o->now_ms;
+	size_t before = buf_length(o->said);
+
+	tell(o, j->id);
+	tell(o, span_of(word[j->kind]));
+	tell_number(o, ms > 0 ? ms : 0);
+	tell_number(o, j->failed);
+	tell(o, j->lock);
+	tell(o, j->payload);
+	return buf_length(o->said) - before;
+}
+
+/* The first row is told once the others are known. */
+static char tell_next(struct job_op *o, int64_t next)
+{
+	struct buf *shown = o->said;
+	struct span rows = {mem_copy(buf_begin(shown), buf_length(shown)), buf_length(shown)};
+
+	buf_clear(shown);
+	tell_number(o, next);
+	buf_append(shown, rows.p, rows.n);
+	job_row_text_drop(&rows);
+	return 'T';
+}
+
+char job_op_list(struct job_op *o)
+{
+	size_t from = (size_t)next_number(o), place = from, n = 0, bytes = 0;
+
+	for (unsigned k = 0; o->queue && k < KINDS; k++) {
+		const struct job_list *l = &o->queue->list[k];
+
+		for (; from < l->count; from++, place++) {
+			if (n == ROWS || bytes > BYTES)
+				return tell_next(o, (int64_t)place);
+			bytes += tell_job(o, l->row[from]);
+			n++;
+		}
+		from -= l->count;
+	}
+	return tell_next(o, -1);
+}
+
+char job_op_queues(struct job_op *o)
+{
+	size_t from = (size_t)next_number(o), i;
+
+	for (i = from; i < o->store->count && i < from + ROWS; i++) {
+		const struct job_queue *q = o->store->queue[i];
+
+		tell(o, q->name);
+		for (unsigned k = 0; k < KINDS; k++)
+			tell_number(o, (int64_t)q->list[k].count);
+		tell_number(o, job_op_next_ms(o, q));
+	}
+	return tell_next(o, i == from + ROWS ? (int64_t)i : -1);
+}

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/store/job_keep.c: what the next run knows of the jobs of a run that was killed. REDLOCKD_SEED=n repeats the random one. */
+#include "tests/fixture/home_run.h"
+#include "tests/fixture/seed.h"
+
+#include "daemon/base/buf.h"
+#include "daemon/base/rng.h"
+
+#include <check.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void passes(int64_t us)
+{
+	home_run.now.us += us;
+}
+
+START_TEST(what_was_acknowledged_is_there_after_a_kill)
+{
+	ck_assert_int_eq(home_run_ask("q", "j", "defer", "a", "first", "lock", "0", "10", "n", "0", NULL), 'D');
+	ck_assert_int_eq(defer("q", "b", "a payload"), 'D');
+	ck_assert_int_eq(home_run_ask("q", "j", "defer", "c", "later", "", "5000", "10", "m", "0", NULL), 'D');
+	ck_assert_int_eq(defer("other", "a", "x"), 'D');
+	home_run_again();
+	ck_assert_uint_eq(home_run.found.jobs.jobs, 4);
+	ck_assert_str_eq(jobs_shown("q"), "a due 0 first b due 0 a payload c due 0 later ");
+	ck_assert_str_eq(jobs_shown("other"), "a due 0 x ");
+	ck_assert_int_eq(take("q", "v1", "3000"), 'J');
+	ck_assert(span_starts(home_run.answer.found, SPAN("1:a1:14:lock5:first")));
+	ck_assert_int_eq(take("q", "v2", "3000"), 'J');
+	ck_assert_int_eq(take("q", "v3", "3000"), 'W');
+	passes(5 * SEC);
+	ck_assert_int_eq(defer("q", "c", "another"), 'D');
+	home_run_again();
+	ck_assert_str_eq(jobs_shown("q"), "c due 0 later a leased 0 first b leased 0 a payload ");
+}
+END_TEST
+
+START_TEST(a_leased_job_is_nobodys_until_its_lease_is_over_and_the_attempt_counts)
+{
+	defer("q", "a", "x");
+	ck_assert_int_eq(take("q", "v1", "3000"), 'J');
+	passes(SEC);
+	ck_assert_int_eq(home_run_ask("q", "j", "renew", "v1", "v1", "3000", NULL), 'K');
+	home_run_again();
+	passes(2 * SEC + 900 * MSEC);
+	ck_assert_int_eq(take("q", "v2", "3000"), 'W');
+	ck_assert_int_eq(home_run_ask("q", "j", "renew", "v1", "v1", "100", NULL), 'K');
+	home_run_again();
+	passes(100 * MSEC);
+	ck_assert_int_eq(take("q", "v2", "3000"), 'J');
+	ck_assert_str_eq(jobs_shown("q"), "a leased 1 x ");
+	ck_assert_int_eq(done("q", "v1"), 'M');
+	home_run_again();
+	ck_assert_int_eq(done("q", "v2"), 'R');
+}
+END_TEST
+
+START_TEST(a_lease_is_adopted_by_its_value)
+{
+	defer("q", "a", "x");
+	ck_assert_int_eq(take("q", "v1", "3000"), 'J');
+	home_run_again();
+	ck_assert_int_eq(home_run_ask("q", "j", "renew", "w1", "w1", "5000", "v1", NULL), 'K');
+	home_run_again();
+	ck_assert_int_eq(done("q", "v1"), 'M');
+	ck_assert_int_eq(done("q", "w1"), 'R');
+}
+END_TEST
+
+START_TEST(a_job_that_is_done_never_comes_back_and_an_empty_log_goes)
+{
+	defer("q", "a", "x");
+	defer("q", "b", "y");
+	ck_assert_int_eq(take("q", "v1", "3000"), 'J');
+	ck_assert_int_eq(done("q", "v1"), 'R');
+	home_run_again();
+	ck_assert_str_eq(jobs_shown("q"), "b due 0 y ");
+	ck_assert_int_eq(take("q", "v2", "3000"), 'J');
+	ck_assert_int_eq(done("q", "v2"), 'R');
+	ck_assert_int_eq(access(home_run_path("jobs"), F_OK), 0);
+	home_run_again();
+	ck_assert_int_eq(access(home_run_path("jobs"), F_OK), -1);
+	ck_assert_int_eq(home_run_ask("q", "j", "queues", "0", NULL), 'T');
+	ck_assert(span_equal(home_run.answer.found, SPAN("2:-1")));
+}
+END_TEST
+
+START_TEST(the_dead_are_kept_and_may_be_revived)
+{
+	defer("q", "a", "x");
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert_int_eq(take("q", "v", "100"), 'J');
+		home_run_again();
+		passes(100 * MSEC);
+		ck_assert_int_eq(take("other", "w", "100"), 'W');
+		ck_assert_int_eq(home_run_ask("q", "j", "retry", "v", "0", "3", NULL), 'R');
+		home_run_again();
+	}
+	ck_assert_str_eq(jobs_shown("q"), "a dead 3 x ");
+	home_run_again();
+	ck_assert_int_eq(home_run_ask("q", "j", "revive", "a", "0", NULL), 'R');
+	home_run_again();
+	ck_assert_str_eq(jobs_shown("q"), "a due 0 x ");
+	ck_assert_int_eq(take("q", "v", "100"), 'J');
+	ck_assert_int_eq(home_run_ask("q", "j", "back", "v", "0", NULL), 'R');
+	home_run_again();
+	ck_assert_str_eq(jobs_shown("q"), "a due 0 x ");
+}
+END_TEST
+
+/* The clock of the store has jumped, as in another boot: what was left of the lease is left. */
+START_TEST(a_lease_ends_no_sooner_by_another_clock)
+{
+	defer("q", "a", "x");
+	ck_assert_int_eq(take("q", "v1", "3000"), 'J');
+	home_run_kill();
+	home_run.epoch_us += 10 * SEC;
+	home_run.past.jobs.later_ms = 10000;
+	home_run_begin();
+	home_run.past.jobs.later_ms = 0;
+	passes(2900 * MSEC);
+	ck_assert_int_eq(take("q", "v2", "3000"), 'W');
+	home_run_again();
+	ck_assert_int_eq(take("q", "v2", "3000"), 'W');
+	passes(100 * MSEC);
+	ck_assert_int_eq(take("q", "v2", "3000"), 'J');
+}
+END_TEST
+
+/* --- random ----------------------------------------------------------------------------------------------------------- */
+
+static void one_operation(struct rng *rng)
+{
+	char id[16], value[16], queue[8];
+
+	snprintf(queue, sizeof(queue), "q%u", (unsigned)rng_below(rng, 3));
+	snprintf(id, sizeof(id), "id%u", (unsigned)rng_below(rng, 30));
+	snprintf(value, sizeof(value), "v%u", (unsigned)rng_below(rng, 40));
+	switch (rng_below(rng, 8)) {
+	case 0:
+	case 1:
+	case 2:
+		defer(queue, id, "a payload of some length, which is written once and not again");
+		break;
+	case 3:
+	case 4:
+		take(queue, value, rng_below(rng, 2) ? "50" : "1000");
+		break;
+	case 5:
+		done(queue, value);
+		break;
+	case 6:
+		home_run_ask(queue, "j", rng_below(rng, 2) ? "retry" : "back", value, "20", "3", NULL);
+		break;
+	default:
+		home_run_ask(queue, "j", "revive", id, "10", NULL);
+		home_run_ask(queue, "j", "renew", value, value, "200", NULL);
+		break;
+	}
+}
+
+static char *all_shown(void)
+{
+	struct buf b = {0};
+	static const char *const queue[] = {"q0", "q1", "q2"};
+
+	for (unsigned i = 0; i < 3; i++) {
+		const char *shown = jobs_shown(queue[i]);
+
+		buf_printf(&b, "%s: %s", queue[i], shown);
+	}
+	ck_assert_int_eq(home_run_ask("q0", "j", "queues", "0", NULL), 'T');
+	buf_append(&b, home_run.answer.found.p, home_run.answer.found.n);
+	buf_append(&b, "", 1);
+	return buf_begin(&b);
+}
+
+START_TEST(the_next_run_has_what_this_one_had_whenever_it_is_killed)
+{
+	uint64_t seed[2] = {seed_pick("jobs_kept"), 1};
+	struct rng rng;
+
+	rng_init(&rng, seed);
+	for (unsigned i = 0; i < 5000; i++) {
+		one_operation(&rng);
+		passes((int64_t)rng_below(&rng, 10) * MSEC);
+		if (rng_below(&rng, 50) == 0) {
+			char *before = all_shown(), *after;
+
+			home_run_again();
+			after = all_shown();
+			ck_assert_msg(strcmp(before, after) == 0, "seed %llu, operation %u:\n%s\n%s", (unsigned long long)seed[0], i, before, after);
+			ck_assert_uint_eq(home_run.found.jobs.log.damaged + home_run.found.jobs.log.torn + home_run.found.jobs.unknown, 0);
+			free(before);
+			free(after);
+		}
+	}
+}
+END_TEST
+
+/* --- the length of the log ----------------------------------------------------------------------------------------------- */
+
+static int64_t log_bytes(void)
+{
+	struct stat st;
+
+	ck_assert_int_eq(stat(home_run_path("jobs"), &st), 0);
+	return st.st_size;
+}
+
+START_TEST(the_log_stays_a_few_times_as_long_as_what_is_live)
+{
+	static char payload[1001];
+	char id[16];
+	int64_t most = 0;
+
+	memset(payload, 'p', sizeof(payload) - 1);
+	for (unsigned i = 0; i < 100; i++) {
+		snprintf(id, sizeof(id), "live%u", i);
+		ck_assert_int_eq(defer("q", id, payload), 'D');
+	}
+	for (unsigned i = 0; i < 20000; i++) {
+		ck_assert_int_eq(defer("busy", "id", payload), 'D');
+		ck_assert_int_eq(take("busy", "v", "1000"), 'J');
+		ck_assert_int_eq(done("busy", "v"), 'R');
+		if (log_bytes() > most)
+			most = log_bytes();
+	}
+	ck_assert_int_le(most, (int64_t)JOBLOG_SNAPSHOT + 2 * (int64_t)JOBLOG_SPARE + 300000);
+	ck_assert_int_eq(access(home_run_path("jobs.new"), F_OK), -1);
+	home_run_again();
+	ck_assert_uint_eq(home_run.found.jobs.jobs, 100);
+}
+END_TEST
+
+START_TEST(a_snapshot_that_was_not_finished_counts_for_nothing)
+{
+	FILE *f = fopen(home_run_path("jobs.new"), "w");
+
+	fputs("half a file", f);
+	fclose(f);
+	defer("q", "a", "x");
+	home_run_again();
+	ck_assert_str_eq(jobs_shown("q"), "a due 0 x ");
+	ck_assert_int_eq(access(home_run_path("jobs.new"), F_OK), -1);
+}
+END_TEST
+
+/* --- no space -------------------------------------------------------------------------------------------------------------- */
+
+static void files_may_have(rlim_t bytes)
+{
+	struct rlimit limit;
+
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &limit);
+	limit.rlim_cur = bytes;
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static unsigned defer_until_refused(void)
+{
+	char id[16];
+	unsigned n = 0;
+
+	do
+		snprintf(id, sizeof(id), "id%u", n++);
+	while (defer("q", id, "some payload") == 'D');
+	return n - 1;
+}
+
+START_TEST(without_space_a_defer_is_refused_and_what_runs_may_end)
+{
+	unsigned stored;
+
+	defer("runs", "a", "x");
+	ck_assert_int_eq(take("runs", "v", "3000"), 'J');
+	defer("runs", "b", "y");
+	files_may_have((rlim_t)log_bytes());
+	stored = defer_until_refused();
+	ck_assert_uint_gt(stored, 100);
+	ck_assert_int_eq(home_run.answer.class, ANSWER_REFUSED);
+	ck_assert(span_starts(home_run.answer.text, SPAN("its jobs cannot be written: File too large")));
+	ck_assert_int_eq(home_run.files.jobs.error, -EFBIG);
+	ck_assert_int_eq(take("runs", "w", "3000"), 0);
+	ck_assert_int_eq(defer("q", "id0", "the same"), 'D'); /* that is stored already */
+	ck_assert_int_eq(home_run_ask("runs", "j", "renew", "v", "v", "5000", NULL), 'K');
+	ck_assert_int_eq(done("runs", "v"), 'R');
+	home_run_again();
+	ck_assert_uint_eq(home_run.found.jobs.jobs, stored + 1);
+	ck_assert_str_eq(jobs_shown("runs"), "b due 0 y ");
+	ck_assert_int_eq(defer("q", "new", "x"), 0);
+	files_may_have(RLIM_INFINITY);
+	ck_assert_int_eq(defer("q", "new", "x"), 'D');
+	ck_assert_int_eq(home_run.files.jobs.error, 0);
+	ck_assert_int_eq(take("runs", "w", "3000"), 'J');
+}
+END_TEST
+
+START_TEST(without_space_for_a_log_nothing_is_stored)
+{
+	files_may_have(1000);
+	ck_assert_int_eq(defer("q", "a", "x"), 0);
+	ck_assert_str_eq(jobs_shown("q"), "");
+	files_may_have(RLIM_INFINITY);
+	ck_assert_int_eq(defer("q", "a", "x"), 'D');
+}
+END_TEST
+
+/* When even the spare is used up, nothing changes that is not written. */
+START_TEST(without_any_space_nothing_changes)
+{
+	defer("q", "a", "x");
+	ck_assert_int_eq(take("q", "v", "100000"), 'J');
+	files_may_have((rlim_t)log_bytes());
+	while (home_run_ask("q", "j", "renew", "v", "v", "100000", NULL) == 'K')
+		;
+	ck_assert_int_eq(done("q", "v"), 0);
+	ck_assert_int_eq(home_run_ask("q", "j", "retry", "v", "0", "3", NULL), 0);
+	ck_assert_int_eq(home_run_ask("q", "j", "back", "v", "0", NULL), 0);
+	ck_assert_str_eq(jobs_shown("q"), "a leased 0 x ");
+	home_run_again();
+	ck_assert_str_eq(jobs_shown("q"), "a leased 0 x ");
+	passes(101 * SEC);
+	ck_assert_int_eq(take("q", "w", "1000"), 0); /* the sweep has no room either */
+	ck_assert_str_eq(jobs_shown("q"), "a leased 0 x ");
+	files_may_have(RLIM_INFINITY);
+	ck_assert_int_eq(take("q", "w", "1000"), 'J');
+}
+END_TEST
+
+/* --- another process goes on ------------------------------------------------------------------------------------------------- */
+
+START_TEST(the_log_goes_on_with_the_store)
+{
+	const uint64_t seed[2] = {1, 1};
+	const struct memory_conf conf = {.home = &home_run.files};
+
+	defer("q", "a", "x");
+	ck_assert_int_eq(take("q", "v", "3000"), 'J');
+	memory_pack(home_run.memory);
+	home_files_close(&home_run.files);
+	ck_assert_int_eq(home_files_open(&home_run.files, home_run.dir, 99999, seed), 0);
+	memory_adopt(home_run.memory, &conf);
+	memory_go_on_home(home_run.memory, &home_run.files, false);
+	defer("q", "b", "y");
+	ck_assert_int_eq(done("q", "v"), 'R');
+	home_run_again();
+	ck_assert_str_eq(jobs_shown("q"), "b due 0 y ");
+}
+END_TEST
+
+START_TEST(in_another_folder_it_leaves_nothing_behind_and_takes_nothing_over)
+{
+	const uint64_t seed[2] = {1, 1};
+	const struct memory_conf conf = {.home = &home_run.files};
+	char former[64];
+
+	defer("q", "stranger", "x");
+	strcpy(former, home_run.dir);
+	home_run_kill();
+	strcpy(home_run.dir, "/dev/shm/home.XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(home_run.dir));
+	home_run_begin();
+	defer("q", "a", "x");
+	memory_pack(home_run.memory);
+	home_files_close(&home_run.files);
+	ck_assert_int_eq(home_files_open(&home_run.files, former, 99999, seed), 0);
+	memory_adopt(home_run.memory, &conf);
+	memory_go_on_home(home_run.memory, &home_run.files, true);
+	home_files_leave(home_run.dir);
+	ck_assert_int_eq(access(home_run_path("jobs"), F_OK), -1);
+	ck_assert_int_eq(rmdir(home_run.dir), 0);
+	strcpy(home_run.dir, former);
+	ck_assert_int_eq(access(home_run_path("jobs.bad"), F_OK), 0);
+	home_run_again();
+	ck_assert_str_eq(jobs_shown("q"), "a due 0 x ");
+}
+END_TEST
+
+Suite *jobs_kept_suite(void)
+{
+	Suite *s = suite_create("jobs_kept");
+	TCase *c = tcase_create("runs");
+
+	tcase_add_checked_fixture(c, home_runs_start, home_runs_stop);
+	tcase_set_timeout(c, 60);
+	tcase_add_test(c, what_was_acknowledged_is_there_after_a_kill);
+	tcase_add_test(c, a_leased_job_is_nobodys_until_its_lease_is_over_and_the_attempt_counts);
+	tcase_add_test(c, a_lease_is_adopted_by_its_value);
+	tcase_add_test(c, a_job_that_is_done_never_comes_back_and_an_empty_log_goes);
+	tcase_add_test(c, the_dead_are_kept_and_may_be_revived);
+	tcase_add_test(c, a_lease_ends_no_sooner_by_another_clock);
+	tcase_add_test(c, the_next_run_has_what_this_one_had_whenever_it_is_killed);
+	tcase_add_test(c, the_log_stays_a_few_times_as_long_as_what_is_live);
+	tcase_add_test(c, a_snapshot_that_was_not_finished_counts_for_nothing);
+	tcase_add_test(c, without_space_a_defer_is_refused_and_what_runs_may_end);
+	tcase_add_test(c, without_space_for_a_log_nothing_is_stored);
+	tcase_add_test(c, without_any_space_nothing_changes);
+	tcase_add_test(c, the_log_goes_on_with_the_store);
+	tcase_add_test(c, in_another_folder_it_leaves_nothing_behind_and_takes_nothing_over);
+	suite_add_tcase(s, c);
+	return s;
+}

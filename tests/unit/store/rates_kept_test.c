@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/store/rate.c, home_files.c: what the next run knows of the rate limits of a run that was killed. */
+#include "tests/fixture/home_run.h"
+
+#include "daemon/store/keyfile.h"
+#include "daemon/store/keyspace.h"
+
+#include <check.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static char rate(const char *name, const char *limit, const char *per_us)
+{
+	return home_run_ask(name, "r", limit, per_us, "1", NULL);
+}
+
+static char ten_a_minute(void)
+{
+	return rate("r", "10", "60000000");
+}
+
+START_TEST(what_was_consumed_stays_consumed)
+{
+	for (unsigned i = 0; i < 10; i++) {
+		ck_assert_int_eq(ten_a_minute(), 'Y');
+		home_run.now.us += SEC;
+		home_run_again();
+		ck_assert_uint_eq(home_run.found.rates, 1);
+	}
+	ck_assert_int_eq(ten_a_minute(), 'T');
+	home_run.now.us += 50 * SEC;
+	ck_assert_int_eq(ten_a_minute(), 'Y');
+	ck_assert_int_eq(ten_a_minute(), 'T');
+	home_run.now.us += 60 * SEC + 10 * MSEC;
+	home_run_again();
+	ck_assert_uint_eq(home_run.found.rates, 0);
+	ck_assert_int_eq(home_run.found.rates_error, 0);
+}
+END_TEST
+
+START_TEST(a_limit_with_many_pairs_is_kept)
+{
+	for (unsigned i = 0; i < 3000; i++) {
+		ck_assert_int_eq(rate("many", "3000", "60000000"), 'Y');
+		home_run.now.us += 2 * MSEC;
+	}
+	home_run_again();
+	ck_assert_int_eq(rate("many", "3000", "60000000"), 'T');
+	home_run.now.us += 120 * SEC;
+	ck_assert_int_eq(rate("many", "3000", "60000000"), 'Y');
+}
+END_TEST
+
+/* The instants of another boot say nothing, the clock of the store does. */
+START_TEST(in_another_boot_windows_go_on_by_the_clock_of_the_store)
+{
+	for (unsigned i = 0; i < 10; i++)
+		ck_assert_int_eq(ten_a_minute(), 'Y');
+	home_run_kill();
+	home_run.now.us -= 990 * SEC;
+	home_run.epoch_us += 990 * SEC;
+	home_run_begin();
+	ck_assert_int_eq(ten_a_minute(), 'T');
+	home_run.now.us += 60 * SEC;
+	ck_assert_int_eq(ten_a_minute(), 'Y');
+}
+END_TEST
+
+/* As if the run had been killed while it wrote the pairs. */
+static void tear(void)
+{
+	uint32_t id = keyfile_id(home_run.files.rates);
+	char name[32], bytes[65536];
+	ssize_t n;
+	int fd;
+
+	home_run_kill();
+	snprintf(name, sizeof(name), KEYFILE_RATES "%08x", (unsigned)id);
+	fd = open(home_run_path(name), O_RDWR);
+	n = pread(fd, bytes, sizeof(bytes), 0);
+	for (ssize_t at = 4096 + 64; at + 144 <= n; at += 144) {
+		char *state = bytes + at + offsetof(struct key, state);
+
+		if (*state == KEY_WHOLE)
+			*state = KEY_CHANGING;
+	}
+	ck_assert_int_eq(pwrite(fd, bytes, (size_t)n, 0), n);
+	close(fd);
+}
+
+START_TEST(a_limit_that_is_torn_is_full_until_its_window_is_over)
+{
+	ck_assert_int_eq(ten_a_minute(), 'Y');
+	tear();
+	home_run.now.us += SEC;
+	home_run_begin();
+	ck_assert_uint_eq(home_run.found.rates, 1);
+	ck_assert_int_eq(ten_a_minute(), 'T');
+	ck_assert(span_starts(home_run.answer.found, SPAN("0 590")));
+	home_run_again();
+	home_run.now.us += 58 * SEC;
+	ck_assert_int_eq(ten_a_minute(), 'T');
+	home_run.now.us += SEC + 3 * MSEC;
+	ck_assert_int_eq(ten_a_minute(), 'Y');
+}
+END_TEST
+
+START_TEST(a_torn_limit_of_an_unknown_clock_begins_anew)
+{
+	ck_assert_int_eq(ten_a_minute(), 'Y');
+	tear();
+	home_run.past.known = false;
+	home_run_begin();
+	ck_assert_uint_eq(home_run.found.rates, 0);
+	ck_assert_int_eq(ten_a_minute(), 'Y');
+}
+END_TEST
+
+START_TEST(a_damaged_file_is_told_and_limits_begin_anew)
+{
+	char name[32];
+	int fd;
+
+	ck_assert_int_eq(ten_a_minute(), 'Y');
+	snprintf(name, sizeof(name), KEYFILE_RATES "%08x", (unsigned)keyfile_id(home_run.files.rates));
+	home_run_kill();
+	fd = open(home_run_path(name), O_RDWR);
+	ck_assert_int_eq(pwrite(fd, "x", 1, 4096), 1);
+	close(fd);
+	home_run_begin();
+	ck_assert_int_ne(home_run.found.rates_error, 0);
+	ck_assert_int_eq(ten_a_minute(), 'Y');
+	home_run_again();
+	ck_assert_int_eq(home_run.found.rates_error, 0);
+}
+END_TEST
+
+START_TEST(limits_go_on_with_the_store)
+{
+	const uint64_t seed[2] = {1, 1};
+	const struct memory_conf conf = {.home = &home_run.files};
+
+	for (unsigned i = 0; i < 9; i++)
+		ck_assert_int_eq(ten_a_minute(), 'Y');
+	memory_pack(home_run.memory);
+	home_files_close(&home_run.files);
+	ck_assert_int_eq(home_files_open(&home_run.files, home_run.dir, 99999, seed), 0);
+	memory_adopt(home_run.memory, &conf);
+	memory_go_on_home(home_run.memory, &home_run.files, false);
+	ck_assert_int_eq(ten_a_minute(), 'Y');
+	home_run_again();
+	ck_assert_int_eq(ten_a_minute(), 'T');
+}
+END_TEST
+
+Suite *rates_kept_suite(void)
+{
+	Suite *s = suite_create("rates_kept");
+	TCase *c = tcase_create("runs");
+
+	tcase_add_checked_fixture(c, home_runs_start, home_runs_stop);
+	tcase_add_test(c, what_was_consumed_stays_consumed);
+	tcase_add_test(c, a_limit_with_many_pairs_is_kept);
+	tcase_add_test(c, in_another_boot_windows_go_on_by_the_clock_of_the_store);
+	tcase_add_test(c, a_limit_that_is_torn_is_full_until_its_window_is_over);
+	tcase_add_test(c, a_torn_limit_of_an_unknown_clock_begins_anew);
+	tcase_add_test(c, a_damaged_file_is_told_and_limits_begin_anew);
+	tcase_add_test(c, limits_go_on_with_the_store);
+	suite_add_tcase(s, c);
+	return s;
+}
