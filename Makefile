@@ -196,6 +196,8 @@ CORE := \
 	daemon/core/permits.c \
 	daemon/core/probe.c \
 	daemon/core/query.c \
+	daemon/core/sample.c \
+	daemon/core/tally.c \
 	daemon/core/rate.c \
 	daemon/core/quorum.c \
 	daemon/core/rebase.c \
@@ -320,6 +322,7 @@ WEB := \
 	daemon/web/notation.c \
 	daemon/web/query.c \
 	daemon/web/snapshot.c \
+	daemon/web/totals.c \
 	daemon/web/stream.c \
 	daemon/web/visits.c \
 	daemon/web/web.c
@@ -333,6 +336,7 @@ DAEMON := \
 	daemon/daemon.c \
 	daemon/descriptors.c \
 	daemon/exposition.c \
+	daemon/outer.c \
 	daemon/fdstore.c \
 	daemon/frame.c \
 	daemon/guard.c \

@@ -16,7 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PAGE_ROWS 1000
+#define PAGE_ROWS    1000
+#define BUCKETS_MOST 64
 
 /* --- rows of one request --- */
 
@@ -173,12 +174,73 @@ int nodes_main(const struct invocation *in)
 	return pages_of(in, "nodes", "node", "node address state rtt_us left_ms fence reason", NULL);
 }
 
+/* The buckets of a histogram are for programs: people see the quantiles beside its count. */
+struct stats {
+	struct rows *rows;
+	size_t buckets;
+	struct {
+		char le[24];
+		int64_t count; /* of all up to there */
+	} bucket[BUCKETS_MOST];
+};
+
+static bool ends_with(struct redlock_bytes name, const char *end)
+{
+	size_t n = strlen(end);
+
+	return name.n > n && !memcmp(name.p + name.n - n, end, n);
+}
+
+static void bucket_note(struct stats *s, const struct redlock_line *row)
+{
+	struct redlock_bytes le = redlock_line_find(row, "le");
+
+	if (s->buckets == BUCKETS_MOST || !le.p)
+		return;
+	snprintf(s->bucket[s->buckets].le, sizeof(s->bucket->le), "%.*s", (int)le.n, le.p);
+	s->bucket[s->buckets++].count = redlock_line_number(row, "value", 0);
+}
+
+/* The bound that so many per cent do not exceed. */
+static void quantile_fill(const struct stats *s, const char *field, int64_t percent)
+{
+	int64_t all = s->buckets ? s->bucket[s->buckets - 1].count : 0;
+	size_t i = 0;
+
+	if (all == 0)
+		return;
+	while (i < s->buckets - 1 && s->bucket[i].count * 100 < all * percent)
+		i++;
+	rows_fill(s->rows, field, span_of(s->bucket[i].le));
+}
+
+static void stats_row(void *arg, const struct redlock_line *row)
+{
+	struct redlock_bytes metric = redlock_line_find(row, "metric");
+	struct stats *s = arg;
+
+	if (ends_with(metric, "_bucket")) {
+		bucket_note(s, row);
+		return;
+	}
+	rows_add(s->rows, row);
+	if (ends_with(metric, "_count")) {
+		quantile_fill(s, "p50", 50);
+		quantile_fill(s, "p99", 99);
+		s->buckets = 0;
+	}
+}
+
 int stats_main(const struct invocation *in)
 {
 	struct listing l;
-	int r = listing_begin(&l, in, "metric", "metric value");
+	struct stats s = {0};
+	int r = listing_begin(&l, in, "metric", "metric value p50 p99");
 
-	return r ? r : listing_end(&l, redlock_request(l.c, "STATS", 0, listing_row, &l));
+	if (r)
+		return r;
+	s.rows = l.rows;
+	return listing_end(&l, in->json ? redlock_request(l.c, "STATS", 0, listing_row, &l) : redlock_request(l.c, "STATS", 0, stats_row, &s));
 }
 
 int show_main(const struct invocation *in)

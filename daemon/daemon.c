@@ -141,6 +141,7 @@ static int stage_service(struct daemon *d)
 	int r;
 
 	gethostname(d->host, sizeof(d->host) - 1);
+	outer_start(d);
 	r = stores_configure(d);
 	if (!r && carried_service(d))
 		return 0;
@@ -330,7 +331,9 @@ static int daemon_live(struct conf *conf, const struct daemon_args *args, bool *
 	d->conf = conf;
 	d->args = args;
 	d->timer_fd = d->lasting.dir = -1;
-	d->started = d->reloaded.at = clock_boottime();
+	d->started = clock_boottime();
+	d->reloaded.wall_us = clock_wall_us();
+	d->wall_ahead_at_start_us = d->reloaded.wall_us - d->started.us;
 	credentials_init(&d->credentials);
 	/* Between the first mark of the state file and the last one an end without supervise_end counts as a crash. */
 	supervise_hold_signals(true);

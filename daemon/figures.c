@@ -15,8 +15,10 @@
 static const char *const kind_words[] = {
 	[METRIC_GAUGE] = "now",
 	[METRIC_COUNTER] = "counter",
-	[METRIC_COUNTER_MS] = "counter, milliseconds",
-	[METRIC_PEAK_MS] = "the most so far, milliseconds",
+	[METRIC_TIME] = "now, in seconds",
+	[METRIC_TIME_COUNTER] = "counter, in seconds",
+	[METRIC_TIME_PEAK] = "the most so far, in seconds",
+	[METRIC_HISTOGRAM] = "histogram, in seconds",
 };
 
 /* Prints lines of at most COLUMNS bytes, broken at blanks. */
@@ -34,12 +36,20 @@ static void text_print(const char *text)
 
 static void figures_print(void)
 {
+	const struct metric_row *family = metric_table;
 	int i;
 
 	puts(".Bl -tag -width Ds");
 	for (i = 0; i < METRIC_N; i++) {
-		printf(".It Cm %s Pq %s\n", metric_table[i].name, kind_words[metric_table[i].kind]);
-		text_print(metric_table[i].help);
+		const struct metric_row *row = &metric_table[i];
+
+		if (row->source != METRIC_CELL)
+			family = row;
+		if (row->source == METRIC_CELL)
+			printf(".It Cm %s Cm %s=%s\n", family->name, family->labels, row->name);
+		else
+			printf(".It Cm %s Pq %s%s%s\n", row->name, kind_words[row->kind], row->labels[0] ? ", by " : "", row->labels);
+		text_print(row->help);
 	}
 	puts(".El");
 }

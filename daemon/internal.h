@@ -29,8 +29,8 @@
 
 /* How the last reading of the configuration went; the first one is that of the start. */
 struct reloaded {
-	struct instant at; /* when it was last taken */
-	bool failed;       /* since then there was another, and nothing of it was taken */
+	int64_t wall_us; /* when it was last taken, by CLOCK_REALTIME */
+	bool failed;     /* since then there was another, and nothing of it was taken */
 };
 
 struct daemon {
@@ -41,6 +41,7 @@ struct daemon {
 	struct event_base *base;
 	struct service *service;
 	struct core_conf core_conf;
+	struct outer outer;
 	struct effects effects;
 	struct segment *segment;   /* in which the service stands, and all that a restart hands over; NULL: ordinary memory, so there is no such restart */
 	struct carried *carried;   /* what the process before this one has handed over, as long as something of it is to be taken; else NULL */
@@ -80,6 +81,7 @@ struct daemon {
 	struct event *signal_event[5];
 	struct event *tick_event; /* ready, watchdog, status, state file */
 	struct instant started, watchdog_at, status_at;
+	int64_t wall_ahead_at_start_us; /* CLOCK_REALTIME - CLOCK_BOOTTIME, when this process was started */
 	struct reloaded reloaded;
 	char status[160];
 	bool ready, stopping, stopped;
@@ -122,6 +124,9 @@ int site_start(struct daemon *d);
 void site_reload(struct daemon *d); /* reads the token again */
 void site_stop(struct daemon *d);
 void exposition_write(const struct daemon *d, struct buf *out);
+
+/* outer.c: the figures of the daemon around the service. Before the service. */
+void outer_start(struct daemon *d);
 
 /* stores.c: the store behind the service, and the configuration that the service sees. */
 int stores_configure(struct daemon *d); /* fills core_conf */

@@ -123,7 +123,7 @@ static void reload_apply(struct daemon *d, struct conf *fresh)
 		reload_password(d);
 	reload_tls(d);
 	site_reload(d);
-	d->reloaded = (struct reloaded){.at = clock_boottime(), .failed = false};
+	d->reloaded = (struct reloaded){.wall_us = clock_wall_us(), .failed = false};
 }
 
 /* The report is collected in memory and then logged, so that a slow reader of standard error cannot block the loop. */

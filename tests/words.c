@@ -63,7 +63,7 @@ static void keys_say(void)
 
 static void metrics_say(void)
 {
-#define METRIC(id, name, kind, help)                                                                                             \
+#define METRIC(id, name, kind, source, labels, help)                                                                             \
 	say(PROTOCOL "|redlockd.8", name);                                                                                       \
 	say(PROTOCOL "|redlockd.8", help);
 #include "daemon/core/metric.def"

@@ -40,6 +40,7 @@ void service_pack(struct service *s)
 		c->label[i] = c->home[i] = NULL;
 	c->store = c->set = c->host = NULL;
 	c->rules = NULL;
+	c->outer = NULL;
 	c->segment = NULL;
 	waittable_pack(&s->commander);
 	/* What borrowed the bytes of a line that is served. */

@@ -12,6 +12,7 @@
 #include "daemon/core/metric.h"
 
 struct rules;
+struct sampler;
 struct segment;
 
 /* What becomes of RATE while the home of its limit is lost: refused; admitted without being counted; counted at the next store, from nothing. */
@@ -19,6 +20,12 @@ enum home_lost { LOST_CLOSED, LOST_OPEN, LOST_NEXT };
 
 /* Of a daemon whose store no other daemon shares: a lock of it excludes nobody on another host. */
 #define THIS_HOST_ONLY "this host only: daemons of other hosts grant the same locks"
+
+/* What STATS tells of the daemon around the service: it tells the samples of an OUTER figure of metric.def. It must change nothing. */
+struct outer {
+	void *context;
+	void (*tell)(void *context, enum metric which, const struct sampler *to);
+};
 
 struct core_conf {
 	unsigned nodes;               /* 1 .. NODES_MAX */
@@ -43,6 +50,7 @@ struct core_conf {
 	bool audit;                   /* make EFFECT_AUDIT */
 	bool users;                   /* there are users who can show themselves by AUTH */
 	const struct rules *rules;    /* rules.h; NULL: none */
+	const struct outer *outer;    /* NULL: those figures are left out */
 	struct segment *segment;      /* where the service allocates, see carry in service.h; NULL: in ordinary memory, and it ends with the process */
 	int64_t alarm_held_us, alarm_waited_us; /* see alarms.h; 0: no such alarm */
 	uint64_t alarm_failures;      /* per cent of the last minute's LOCKs; 0: no alarm */

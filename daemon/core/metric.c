@@ -3,7 +3,7 @@
 #include "daemon/core/metric.h"
 
 const struct metric_row metric_table[METRIC_N] = {
-#define METRIC(id, name, kind, help) [METRIC_##id] = {name, METRIC_##kind, help},
+#define METRIC(id, name, kind, source, labels, help) [METRIC_##id] = {name, METRIC_##kind, METRIC_##source, labels, help},
 #include "daemon/core/metric.def"
 #undef METRIC
 };

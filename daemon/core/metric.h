@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The figures of STATS: one row each in metric.def. */
+/* The figures of STATS and of /metrics: metric.def. */
 #ifndef CORE_METRIC_H
 #define CORE_METRIC_H
 
@@ -13,24 +13,34 @@ enum metric {
 	METRIC_N
 };
 
-enum metric_kind { METRIC_GAUGE, METRIC_COUNTER, METRIC_COUNTER_MS, METRIC_PEAK_MS };
+enum metric_kind { METRIC_GAUGE, METRIC_COUNTER, METRIC_TIME, METRIC_TIME_COUNTER, METRIC_TIME_PEAK, METRIC_HISTOGRAM };
+enum metric_source { METRIC_PLAIN, METRIC_CELL, METRIC_TOLD, METRIC_OUTER };
 
 struct metric_row {
 	const char *name;
 	enum metric_kind kind;
+	enum metric_source source;
+	const char *labels; /* with a comma between two */
 	const char *help;
 };
 
 extern const struct metric_row metric_table[METRIC_N];
 
 struct metrics {
-	int64_t value[METRIC_N];
+	int64_t value[METRIC_N];     /* of PLAIN and CELL */
 	int64_t requests[VERB_N];    /* of METRIC_REQUESTS, those that were understood */
 	struct histogram wait, hold; /* of WAIT_TOTAL and HOLD_TOTAL */
 };
 
 /* LOCKs that were answered by the stores, by a holder, or by the lack of a quorum. */
 int64_t metrics_answered(const struct metrics *m);
+
+static inline bool metric_is_time(enum metric which)
+{
+	enum metric_kind kind = metric_table[which].kind;
+
+	return kind == METRIC_TIME || kind == METRIC_TIME_COUNTER || kind == METRIC_TIME_PEAK;
+}
 
 static inline void metric_add(struct metrics *m, enum metric which, int64_t n)
 {

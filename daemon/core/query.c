@@ -3,6 +3,7 @@
 #include "daemon/core/query.h"
 
 #include "daemon/core/rows.h"
+#include "daemon/core/tally.h"
 #include "daemon/core/tell.h"
 
 static void row_help(struct commander *x, struct session *s, enum verb verb)
@@ -37,37 +38,40 @@ void serve_HELP(struct commander *x, struct session *s)
 	rows_done(x, s, x->request.tag, 1, -1);
 }
 
-static int64_t failure_rate(const struct metrics *m)
-{
-	int64_t all = metrics_answered(m);
+/* STATS is being answered. */
+struct telling {
+	struct commander *x;
+	struct session *session;
+	size_t bytes;
+	uint64_t told, left;
+};
 
-	return all > 0 ? m->value[METRIC_FAILURES] * 1000000 / all : 0;
-}
-
-void query_figures(const struct commander *x, struct metrics *ret_figures)
+/* Rows end where they get long: what is left out then is the end of the table, the buckets of histograms. */
+static void row_stats(void *context, const struct sample *sample)
 {
-	*ret_figures = x->core->metrics;
-	ret_figures->value[METRIC_NAMES] = (int64_t)x->engine->table.map.count;
-	ret_figures->value[METRIC_TIMERS] = (int64_t)x->core->timers.count;
-	ret_figures->value[METRIC_FAILURE_RATE] = failure_rate(ret_figures);
+	struct telling *t = context;
+	char name[SAMPLE_NAME], value[SAMPLE_TEXT];
+	struct reply r;
+
+	if (rows_are_long(t->x, t->bytes)) {
+		t->left++;
+		return;
+	}
+	sample_text(sample, value);
+	row_begin(t->x, t->x->request.tag, &r);
+	reply_text(&r, "metric", (struct span){name, sample_name(sample, name)});
+	reply_text(&r, "value", span_of(value));
+	for (unsigned i = 0; i < sample->labels; i++)
+		reply_text(&r, sample->label[i].name, span_of(sample->label[i].value));
+	t->bytes += (size_t)(r.at - r.start) + 1;
+	row_end(t->x, t->session, &r);
+	t->told++;
 }
 
 void serve_STATS(struct commander *x, struct session *s)
 {
-	struct metrics now;
+	struct telling t = {.x = x, .session = s};
 
-	query_figures(x, &now);
-	for (unsigned i = 0; i < METRIC_N; i++) {
-		bool in_ms = metric_table[i].kind == METRIC_COUNTER_MS || metric_table[i].kind == METRIC_PEAK_MS;
-		struct reply r;
-
-		row_begin(x, x->request.tag, &r);
-		reply_text(&r, "metric", span_of(metric_table[i].name));
-		if (in_ms)
-			reply_ms(&r, "value", now.value[i]);
-		else
-			reply_int(&r, "value", now.value[i]);
-		row_end(x, s, &r);
-	}
-	rows_done(x, s, x->request.tag, METRIC_N, -1);
+	tally(x, &(struct sampler){&t, row_stats});
+	rows_done(x, s, x->request.tag, t.told, t.left > 0 ? (int64_t)t.left : -1);
 }

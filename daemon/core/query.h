@@ -7,7 +7,5 @@
 
 void serve_HELP(struct commander *x, struct session *s);
 void serve_STATS(struct commander *x, struct session *s);
-/* The figures as STATS tells them. */
-void query_figures(const struct commander *x, struct metrics *ret_figures);
 
 #endif

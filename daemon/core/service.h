@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The service makes all decisions of redlockd, with no I/O. An event goes in, effects come out (event.h). It reads no clock, opens no socket and
- * draws its randomness from the seed of its configuration, so the same events give the same effects.
+ * draws its randomness from the seed of its configuration, so the same events give the same effects; but for the figures of the daemon around it, which an
+ * answer to STATS tells as well (struct outer).
  *
  * Before an event is handled, everything that is due at its time is done: a lease that has ended is lost before a request or an answer
  * is handled. Not thread-safe; not re-entrant.
@@ -10,6 +11,7 @@
 #define CORE_SERVICE_H
 
 #include "daemon/core/core.h"
+#include "daemon/core/sample.h"
 
 struct service;
 
@@ -58,8 +60,8 @@ bool service_is_settled(const struct service *s);
 /* "<16 hex>.<host>": random at each start; part of every value that this service leaves at a store. */
 const char *service_daemon_id(const struct service *s);
 const struct metrics *service_metrics(const struct service *s);
-/* The same with those figures that are made when STATS is asked. */
-void service_figures(const struct service *s, struct metrics *ret_figures);
+/* All figures one by one, as STATS tells them. */
+void service_tally(const struct service *s, const struct sampler *to);
 
 /* What people ask of a store: as LIST nodes tells it. The texts are valid until the next step. */
 struct service_store {

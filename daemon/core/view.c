@@ -5,7 +5,7 @@
 #include "daemon/core/rules.h"
 #include "daemon/core/drain.h"
 #include "daemon/core/probe.h"
-#include "daemon/core/query.h"
+#include "daemon/core/tally.h"
 #include "daemon/core/whole.h"
 
 #include <stdio.h>
@@ -46,9 +46,9 @@ bool service_is_settled(const struct service *s)
 	return true;
 }
 
-void service_figures(const struct service *s, struct metrics *ret_figures)
+void service_tally(const struct service *s, const struct sampler *to)
 {
-	query_figures(&s->commander, ret_figures);
+	tally(&s->commander, to);
 }
 
 void service_store(const struct service *s, unsigned node, struct service_store *ret_store)

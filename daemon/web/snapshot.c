@@ -12,6 +12,7 @@
 #include "daemon/web/listed.h"
 #include "daemon/web/notation.h"
 #include "daemon/web/query.h"
+#include "daemon/web/totals.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,7 @@ struct snapshot {
 	size_t counted; /* bytes of all that it has, in web.snapshots */
 	struct buf fields; /* of the locks, as JSON */
 	struct buf waiters; /* of the lock whose rows are being read */
+	struct totals totals;
 	struct listed rows;
 	size_t asked, told; /* rows that SHOW was asked for, and that are written */
 	bool more;
@@ -230,9 +232,7 @@ static void on_row(struct snapshot *s, const struct reply_line *line)
 		notation_line(&s->out, line);
 		break;
 	case ASKS_STATS:
-		notation_comma(&s->out);
-		notation_text(&s->out, reply_find(line, "metric"));
-		buf_printf(&s->out, ":%lld", (long long)reply_number(line, "value", 0));
+		totals_add(&s->totals, &s->out, line);
 		break;
 	case ASKS_LOCKS:
 	case ASKS_QUEUES:
@@ -255,6 +255,7 @@ static void on_end(struct snapshot *s, const struct reply_line *line)
 		asker_say(&s->asker, "STATS");
 		break;
 	case ASKS_STATS:
+		totals_end(&s->totals, &s->out);
 		notation_raw(&s->out, "},\"locks\":[");
 		s->phase = ASKS_LOCKS;
 		snapshot_asks(s, "locks");

@@ -160,12 +160,18 @@ class Metrics:
         assert len({(sample, tuple(sorted(given.items()))) for sample, given, _ in samples}) == len(samples), "a sample of %s stands twice" % name
         if kind != "histogram":
             return
-        for server in {given.get("server") for _, given, _ in samples}:
-            mine = [(sample, given, value) for sample, given, value in samples if given.get("server") == server]
+        series = [(tuple(sorted((label, its) for label, its in given.items() if label != "le")), sample, given, value) for sample, given, value in samples]
+        for one in {key for key, _, _, _ in series}:
+            mine = [(sample, given, value) for key, sample, given, value in series if key == one]
             buckets = [(float(given["le"]), value) for sample, given, value in mine if sample.endswith("_bucket")]
             assert buckets == sorted(buckets) and [n for _, n in buckets] == sorted(n for _, n in buckets), name
             assert buckets[-1][0] == float("inf") and [value for sample, _, value in mine if sample == name + "_count"] == [buckets[-1][1]], name
             assert len([1 for sample, _, _ in mine if sample == name + "_sum"]) == 1, name
+
+    def samples(self):
+        """{(name without redlockd_, labels in their order): value} of what STATS tells as well."""
+        return {(sample[len("redlockd_"):], *its.items()): value for name, (_, samples) in self.families.items() if name.startswith("redlockd_")
+                for sample, its, value in samples}
 
     def value(self, name, **given):
         """Of a sample with these labels, among others."""

@@ -291,8 +291,12 @@ class Client:
         return [row["role"] for row in self.ok("SHOW " + name).rows]
 
     def stats(self):
-        """{metric: value} of STATS."""
-        return {row["metric"]: row.num("value") for row in self.ok("STATS", 60).rows}
+        """{metric: value} of STATS: what has labels is summed up."""
+        figures = {}
+        for row in self.ok("STATS", 60).rows:
+            if not row["metric"].endswith("_bucket"):
+                figures[row["metric"]] = figures.get(row["metric"], 0) + (float if "." in row["value"] else int)(row["value"])
+        return figures
 
     def joined(self):
         """How many stores the daemon counts as joined."""

@@ -71,7 +71,7 @@ def stops(count, holders=200):
             time.sleep(0.1)
             scene.daemon.thaw()
         _, renewals, _ = keep(scene, holder, 1)
-        gap = scene.stats()["gap_longest_ms"]
+        gap = scene.stats()["gap_longest_seconds"] * 1000
         holder.close()
         scene.finish()
     return "%d names, lease 2s, the daemon stopped 12 times for 0.1 s: no name at risk; %.0f renewals/s, longest gap %d ms" % (count, renewals, gap)

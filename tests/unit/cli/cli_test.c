@@ -179,6 +179,26 @@ START_TEST(ping_says_whether_there_is_a_quorum)
 }
 END_TEST
 
+START_TEST(stats_shows_quantiles_in_place_of_buckets)
+{
+	static const char rows[] = "< STATS\n> * metric=locks_held value=3\n> * metric=clients value=2 transport=unix\n"
+				   "> * metric=w_bucket value=49 le=0.1\n> * metric=w_bucket value=98 le=0.2\n> * metric=w_bucket value=99 le=0.5\n"
+				   "> * metric=w_bucket value=100 le=+Inf\n> * metric=w_count value=100\n> * metric=w_sum value=9.500000\n"
+				   "> * metric=v_bucket value=0 le=0.1 server=a\n> * metric=v_bucket value=0 le=+Inf server=a\n"
+				   "> * metric=v_count value=0 server=a\n> OK n=11\n=\n";
+	struct outcome o;
+
+	PLAYED(&o, rows, "stats");
+	ck_assert_int_eq(o.code, 0);
+	ck_assert_str_eq(o.out, "METRIC      VALUE     P50  P99  TRANSPORT  SERVER\nlocks_held  3\nclients     2                   unix\n"
+				"w_count     100       0.2  0.5\nw_sum       9.500000\nv_count     0                              a\n");
+	PLAYED(&o, rows, "stats", "--json");
+	ck_assert_int_eq(o.code, 0);
+	ck_assert_ptr_nonnull(strstr(o.out, "{\"metric\":\"w_bucket\",\"value\":98,\"le\":\"0.2\"}"));
+	ck_assert_ptr_nonnull(strstr(o.out, "{\"metric\":\"clients\",\"value\":2,\"transport\":\"unix\"}\n"));
+}
+END_TEST
+
 START_TEST(raw_shows_the_lines_as_they_come)
 {
 	struct outcome o;
@@ -314,6 +334,7 @@ Suite *cli_suite(void)
 	tcase_add_test(tests, break_and_kill_say_what_they_did);
 	tcase_add_test(tests, show_says_1_for_a_free_lock);
 	tcase_add_test(tests, ping_says_whether_there_is_a_quorum);
+	tcase_add_test(tests, stats_shows_quantiles_in_place_of_buckets);
 	tcase_add_test(tests, raw_shows_the_lines_as_they_come);
 	tcase_add_test(tests, errors_have_the_exit_codes_of_sysexits);
 	tcase_add_loop_test(tests, a_mistake_is_told_in_one_line, 0, (int)(sizeof(mistakes) / sizeof(mistakes[0])));

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/tally.c, sample.c: the figures one by one, and STATS, which tells the same. */
+#include "daemon/core/sample.h"
+#include "tests/fixture/cluster.h"
+
+#include <stdio.h>
+
+/* --- what is told --- */
+
+#define TEXTS_MOST 2048
+
+static struct {
+	char text[TEXTS_MOST][160];
+	unsigned n;
+	enum metric last;
+} told;
+
+static void sample_keep(void *context, const struct sample *s)
+{
+	char name[SAMPLE_NAME], value[SAMPLE_TEXT], *at = told.text[told.n];
+	int n;
+
+	(void)context;
+	ck_assert_uint_lt(told.n, TEXTS_MOST);
+	ck_assert_msg(told.n == 0 || s->metric >= told.last, "%s is told twice", metric_table[s->metric].name);
+	told.last = s->metric;
+	sample_name(s, name);
+	sample_text(s, value);
+	n = snprintf(at, sizeof(told.text[0]), "* metric=%s value=%s", name, value);
+	for (unsigned i = 0; i < s->labels; i++)
+		n += snprintf(at + n, sizeof(told.text[0]) - (size_t)n, " %s=%s", s->label[i].name, s->label[i].value);
+	told.n++;
+}
+
+static void tells(unsigned d)
+{
+	told.n = 0;
+	service_tally(cluster.daemon[d].service, &(struct sampler){NULL, sample_keep});
+}
+
+static bool is_told(const char *text)
+{
+	for (unsigned i = 0; i < told.n; i++)
+		if (strcmp(told.text[i], text) == 0)
+			return true;
+	return false;
+}
+
+static void told_now(const char *text)
+{
+	tells(0);
+	ck_assert_msg(is_told(text), "not told: %s", text);
+}
+
+static const struct sampler keeper = {NULL, sample_keep};
+
+static const char *text_of(int64_t us)
+{
+	told.n = 0;
+	sampler_tell_plain(&keeper, METRIC_HOLD_LONGEST, us);
+	return strrchr(told.text[0], '=') + 1;
+}
+
+START_TEST(times_are_told_in_seconds)
+{
+	ck_assert_str_eq(text_of(0), "0.000000");
+	ck_assert_str_eq(text_of(1), "0.000001");
+	ck_assert_str_eq(text_of(61 * SEC + 25), "61.000025");
+	ck_assert_str_eq(text_of(-1), "-0.000001");
+	sampler_tell_plain(&keeper, METRIC_NAMES, -7);
+	ck_assert_str_eq(told.text[1], "* metric=names value=-7");
+}
+END_TEST
+
+START_TEST(a_histogram_is_told_in_parts)
+{
+	struct histogram h = {0};
+
+	histogram_add(&h, 2);
+	histogram_add(&h, 3);
+	histogram_add(&h, 1 << 30);
+	told.n = 0;
+	sampler_tell_histogram(&keeper, METRIC_ROUND_TRIPS, "server", "x", &h, 7);
+	ck_assert_uint_eq(told.n, HISTOGRAM_BOUNDS + 3);
+	ck_assert_str_eq(told.text[0], "* metric=redis_round_trip_seconds_bucket value=0 server=x le=1e-06");
+	ck_assert_str_eq(told.text[1], "* metric=redis_round_trip_seconds_bucket value=1 server=x le=2e-06");
+	ck_assert_str_eq(told.text[2], "* metric=redis_round_trip_seconds_bucket value=2 server=x le=5e-06");
+	ck_assert_str_eq(told.text[HISTOGRAM_BOUNDS], "* metric=redis_round_trip_seconds_bucket value=3 server=x le=+Inf");
+	ck_assert_str_eq(told.text[HISTOGRAM_BOUNDS + 1], "* metric=redis_round_trip_seconds_count value=3 server=x");
+	ck_assert_str_eq(told.text[HISTOGRAM_BOUNDS + 2], "* metric=redis_round_trip_seconds_sum value=0.000007 server=x");
+}
+END_TEST
+
+START_TEST(stats_has_a_row_for_each_sample)
+{
+	const char *line;
+
+	cluster_begin(3);
+	says(1, "LOCK a");
+	says(2, "LOCK a");
+	passes(SEC);
+	says(1, "UNLOCK a");
+	ignores(1);
+	ignores(2);
+	tells(0);
+	ck_assert_uint_gt(told.n, 200);
+	says(1, "STATS");
+	for (unsigned i = 0; i < told.n; i++) {
+		line = next_line(1);
+		ck_assert_ptr_nonnull(line);
+		if (!strstr(line, " command=stats"))
+			ck_assert_str_eq(line, told.text[i]);
+	}
+	ck_assert_int_eq(number_in(hears(1, "OK n=*"), "n"), told.n);
+	ck_assert(is_told("* metric=redis_up value=1 server=c"));
+	ck_assert(is_told("* metric=quorum_available value=1"));
+	falls(1);
+	falls(2);
+	passes(SEC);
+	told_now("* metric=quorum_available value=0");
+	told_now("* metric=redis_up value=0 server=c");
+	told_now("* metric=redis_up value=1 server=a");
+	comes(1);
+	comes(2);
+	passes(60 * SEC);
+}
+END_TEST
+
+static void outer_tell(void *context, enum metric which, const struct sampler *to)
+{
+	if (which == METRIC_CLIENTS)
+		sampler_tell_one(to, which, "transport", "tcp", *(const int *)context);
+}
+
+START_TEST(the_daemon_around_the_service_tells_what_is_its_own)
+{
+	int clients = 5;
+	const struct outer outer = {&clients, outer_tell};
+
+	cluster_open(1);
+	cluster.conf.outer = &outer;
+	daemon_starts(0);
+	passes(60 * SEC);
+	session_opens(1, 0);
+	says(1, "STATS");
+	while (strcmp(next_line(1), "* metric=clients value=5 transport=tcp") != 0)
+		;
+	ignores(1);
+	clients = 6;
+	told_now("* metric=clients value=6 transport=tcp");
+}
+END_TEST
+
+START_TEST(without_it_there_are_no_such_figures)
+{
+	cluster_begin(1);
+	tells(0);
+	for (unsigned i = 0; i < told.n; i++)
+		ck_assert_ptr_null(strstr(told.text[i], "metric=clients"));
+}
+END_TEST
+
+START_TEST(where_the_answer_gets_long_buckets_are_left_out)
+{
+	const char *line;
+	unsigned rows = 0;
+	bool held = false;
+
+	cluster_open(5);
+	cluster.conf.limits.output = 65536;
+	daemon_starts(0);
+	passes(60 * SEC);
+	session_opens(1, 0);
+	tells(0);
+	says(1, "STATS");
+	while (strncmp(line = next_line(1), "* ", 2) == 0) {
+		rows++;
+		held |= strncmp(line, "* metric=hold_seconds_total ", 28) == 0;
+	}
+	ck_assert(held);
+	ck_assert_uint_lt(rows, told.n);
+	ck_assert_int_eq(number_in(line, "n"), rows);
+	ck_assert_int_eq(number_in(line, "more"), told.n - rows);
+	for (unsigned i = rows; i < told.n; i++)
+		ck_assert_msg(strstr(told.text[i], "_seconds_"), "left out: %s", told.text[i]);
+}
+END_TEST
+
+Suite *tally_suite(void)
+{
+	Suite *suite = suite_create("tally");
+	TCase *samples = tcase_create("samples"), *stats = tcase_create("stats");
+
+	tcase_add_test(samples, times_are_told_in_seconds);
+	tcase_add_test(samples, a_histogram_is_told_in_parts);
+	suite_add_tcase(suite, samples);
+	tcase_add_checked_fixture(stats, NULL, cluster_close);
+	tcase_add_test(stats, stats_has_a_row_for_each_sample);
+	tcase_add_test(stats, the_daemon_around_the_service_tells_what_is_its_own);
+	tcase_add_test(stats, without_it_there_are_no_such_figures);
+	tcase_add_test(stats, where_the_answer_gets_long_buckets_are_left_out);
+	suite_add_tcase(suite, stats);
+	return suite;
+}
