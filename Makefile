@@ -355,6 +355,8 @@ DAEMON := \
 
 CLIENT := \
 	client/address.c \
+	client/admin.c \
+	client/ask.c \
 	client/await.c \
 	client/bundle.c \
 	client/channel.c \
@@ -362,6 +364,7 @@ CLIENT := \
 	client/draft.c \
 	client/exchange.c \
 	client/farewell.c \
+	client/following.c \
 	client/greeting.c \
 	client/holds.c \
 	client/line.c \
@@ -382,7 +385,8 @@ CLIENT := \
 	client/secure.c \
 	client/surplus.c \
 	client/tracking.c \
-	client/undecided.c
+	client/undecided.c \
+	client/watches.c
 
 # What a program needs OpenSSL for.
 CLIENT_TLS := \
