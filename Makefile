@@ -365,6 +365,8 @@ DAEMON := \
 
 CLIENT := \
 	client/address.c \
+	client/admin.c \
+	client/ask.c \
 	client/await.c \
 	client/bundle.c \
 	client/channel.c \
@@ -372,6 +374,7 @@ CLIENT := \
 	client/draft.c \
 	client/exchange.c \
 	client/farewell.c \
+	client/following.c \
 	client/greeting.c \
 	client/holds.c \
 	client/line.c \
@@ -392,7 +395,8 @@ CLIENT := \
 	client/secure.c \
 	client/surplus.c \
 	client/tracking.c \
-	client/undecided.c
+	client/undecided.c \
+	client/watches.c
 
 # What a program needs OpenSSL for.
 CLIENT_TLS := \

@@ -50,6 +50,28 @@ int redlock_finish(struct redlock *c, int64_t timeout_ms)
 	return c->pending.in_flight ? r : outcome_of(&c->answer.parsed, c->code, c->message);
 }
 
+int redlock_wait_push(struct redlock *c, int64_t timeout_ms, const struct redlock_line **ret_push)
+{
+	int64_t until = moment_after(timeout_ms);
+	const struct redlock_line *push;
+	int r;
+
+	for (;;) {
+		r = redlock_process(c);
+		push = pushes_next(&c->pushes);
+		if (push)
+			break;
+		if (!r && moment_poll_ms(until) == 0)
+			return conn_says(c, -EAGAIN, "no push yet");
+		if (!r)
+			r = await_something(c, until);
+		if (r)
+			return r;
+	}
+	*ret_push = push;
+	return 0;
+}
+
 int await_answer(struct redlock *c, int64_t wait_ms)
 {
 	int64_t limit = wait_ms < 0 || wait_ms > INT64_MAX - c->timeout_ms ? REDLOCK_FOREVER : wait_ms + c->timeout_ms;
@@ -59,4 +81,23 @@ int await_answer(struct redlock *c, int64_t wait_ms)
 		return r;
 	r = exchange_give_up(c);
 	return r ? r : conn_break(c, -ETIMEDOUT, "redlockd does not answer");
+}
+
+int await_draft(struct redlock *c, const struct draft *d, enum pending_kind kind, int64_t busy_ms, const struct await_rows *rows)
+{
+	int r;
+
+	if (c->broken)
+		return c->broken;
+	if (c->pending.in_flight)
+		return conn_says(c, -EBUSY, "another request is in flight");
+	if (d->full)
+		return conn_says(c, -EMSGSIZE, "the request is too long");
+	pending_set(&c->pending, kind, "", d->line, d->n);
+	r = exchange_begin(c);
+	if (r)
+		return r;
+	c->row = rows ? rows->row : NULL;
+	c->row_arg = rows ? rows->arg : NULL;
+	return await_answer(c, busy_ms);
 }

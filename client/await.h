@@ -5,7 +5,8 @@
 #ifndef CLIENT_AWAIT_H
 #define CLIENT_AWAIT_H
 
-#include "client/redlock.h"
+#include "client/conn.h"
+#include "client/draft.h"
 
 #define ONCE_MS 1000 /* how long the daemon keeps a LOCK without a wait, or an EXTEND, when the stores are busy: redlock-protocol(7) */
 
@@ -14,5 +15,14 @@
  * -ECONNABORTED if the session goes on (exchange_give_up), else the connection breaks with -ETIMEDOUT.
  */
 int await_answer(struct redlock *c, int64_t wait_ms) REDLOCK_MUST;
+
+/* What is to become of the rows of an answer. */
+struct await_rows {
+	void (*row)(void *arg, const struct redlock_line *line); /* NULL: they are dropped */
+	void *arg;
+};
+
+/* Sends the draft as a request that is about no lock, and waits for its outcome in the same way, busy_ms longer. rows: NULL drops them. -EBUSY, -EMSGSIZE. */
+int await_draft(struct redlock *c, const struct draft *d, enum pending_kind kind, int64_t busy_ms, const struct await_rows *rows) REDLOCK_MUST;
 
 #endif

@@ -15,7 +15,7 @@ struct channel {
 	bool mute;   /* sending failed, and nothing is sent any more; what has arrived is still read, up to the end */
 	char in[2 * REPLY_MAX];
 	size_t in_at, in_n; /* in[in_at .. in_n) was read and not yet taken */
-	char out[LINE_MAX_DEFAULT];
+	char out[LINE_MAX_DEFAULT + 64]; /* a request, and a CANCEL or a QUIT behind it */
 	size_t out_at, out_n; /* out[out_at .. out_n) is unsent */
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See conn.h. */
 #include "client/conn.h"
+#include "client/draft.h"
 #include "client/moment.h"
 #include "client/tracking.h"
 
@@ -33,7 +34,7 @@ int conn_break(struct redlock *c, int err, const char *why)
 void conn_move(struct redlock *c, enum link to)
 {
 	c->link = to;
-	if (to == LINK_CONNECTING || to == LINK_CHECKING || to == LINK_RELEASING)
+	if (to == LINK_CONNECTING || to == LINK_CHECKING || to == LINK_RELEASING || to == LINK_WATCHING)
 		c->due_us = moment_after(ATTEMPT_MS);
 	if (to == LINK_SHOWING)
 		c->due_us = moment_after(AUTH_MS);
@@ -48,6 +49,8 @@ void conn_lost(struct redlock *c, int err, const char *why)
 {
 	conn_says(c, err, "%s", why);
 	channel_close(&c->channel);
+	c->cancels = false;
+	watches_end(&c->watches);
 	if (c->link == LINK_UP && c->pending.in_flight && !pending_is_repeated(&c->pending)) {
 		c->pending.in_flight = c->answered = false;
 		c->aborted = true;
@@ -78,8 +81,20 @@ int conn_drain(struct redlock *c)
 
 int conn_put(struct redlock *c, const char *line, size_t n)
 {
-	channel_put(&c->channel, line, n);
+	/* A CANCEL may be sent in part. */
+	if (!c->cancels)
+		channel_put(&c->channel, line, n);
+	else if (!channel_append(&c->channel, line, n))
+		return conn_break(c, -ENOBUFS, "redlockd does not read");
 	return conn_drain(c);
+}
+
+int conn_cancel(struct redlock *c)
+{
+	static const char line[] = "@cancel CANCEL " TAG_TO_CANCEL;
+
+	c->cancels = true;
+	return channel_append(&c->channel, line, sizeof(line) - 2) ? conn_drain(c) : conn_break(c, -ENOBUFS, "redlockd does not read");
 }
 
 int redlock_fd(const struct redlock *c)

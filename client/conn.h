@@ -18,6 +18,7 @@
 #include "client/pending.h"
 #include "client/pushes.h"
 #include "client/repeat.h"
+#include "client/watches.h"
 
 enum link {
 	LINK_UP,
@@ -28,6 +29,7 @@ enum link {
 	LINK_GREETING,   /* the session is gone; HELLO was sent for another */
 	LINK_CHECKING,   /* CHECK was sent, or will be at again_us, for an undecided lock (undecided.h) */
 	LINK_RELEASING,  /* UNLOCK was sent for a surplus grant (surplus.h) */
+	LINK_WATCHING,   /* WATCH or SUBSCRIBE was sent anew (watches.h) */
 };
 
 struct redlock {
@@ -37,6 +39,7 @@ struct redlock {
 	struct channel channel;
 
 	struct pending pending;
+	bool cancels; /* CANCEL was sent over this connection, and is not answered yet */
 	bool aborted; /* the connection broke under a request without a name, and its caller was not told yet */
 	void (*row)(void *arg, const struct redlock_line *line);
 	void *row_arg;
@@ -48,6 +51,7 @@ struct redlock {
 	char passing_text[REPLY_MAX], passing_scratch[REPLY_MAX];
 
 	struct pushes pushes;
+	struct watches watches;
 
 	char *auth; /* the AUTH that the daemon has accepted: said again on the next connection; NULL: none. Wiped when it is freed */
 	size_t auth_n;
@@ -82,8 +86,11 @@ void conn_lost(struct redlock *c, int err, const char *why);
 
 /* Sends what can be sent without waiting. With grace a failure drops what is unsent; reading finds the end. */
 int conn_drain(struct redlock *c) REDLOCK_MUST;
-/* Sends a line instead of whatever is unsent. */
+/* Sends a line instead of whatever is unsent, but for a CANCEL. */
 int conn_put(struct redlock *c, const char *line, size_t n) REDLOCK_MUST;
+
+/* Sends CANCEL for the request in flight, behind it. */
+int conn_cancel(struct redlock *c) REDLOCK_MUST;
 
 /* c->passing is the answer to the request in flight. */
 void conn_answered(struct redlock *c);

@@ -49,11 +49,16 @@ void draft_ms(struct draft *d, const char *field, int64_t ms)
 	draft_text(d, "ms");
 }
 
-void draft_begin(struct draft *d, const char *verb, const char *name)
+void draft_verb(struct draft *d, const char *verb)
 {
 	d->n = 0;
 	d->full = false;
 	draft_text(d, verb);
+}
+
+void draft_begin(struct draft *d, const char *verb, const char *name)
+{
+	draft_verb(d, verb);
 	draft_quoted(d, " ", name);
 }
 
@@ -79,4 +84,6 @@ void draft_options(struct draft *d, const struct redlock_options *o, size_t *ret
 		draft_quoted(d, " note=", o->note);
 	if (o->priority)
 		draft_number(d, "priority", o->priority);
+	if (o->delay_ms > 0)
+		draft_ms(d, "delay", o->delay_ms);
 }

@@ -8,12 +8,16 @@
 #include "client/redlock.h"
 #include "proto/proto.h"
 
+#define TAG_TO_CANCEL "@lock " /* of a request that redlock_cancel can withdraw */
+
 struct draft {
 	char line[LINE_MAX_DEFAULT]; /* without LF, for which there is room */
 	size_t n;
 	bool full; /* something did not fit: the line is not to be sent */
 };
 
+/* "VERB" alone. */
+void draft_verb(struct draft *d, const char *verb);
 /* "VERB name", quoted. */
 void draft_begin(struct draft *d, const char *verb, const char *name);
 void draft_text(struct draft *d, const char *text);

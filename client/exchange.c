@@ -35,6 +35,19 @@ int exchange_begin(struct redlock *c)
 	return undecided_unlock(&c->holds, &c->pending) ? recovery_check(c) : conn_put(c, c->pending.line, c->pending.n);
 }
 
+/* Where the daemon does not have the request, it is withdrawn when it is sent again: the session may have a place in the queue. */
+int redlock_cancel(struct redlock *c)
+{
+	if (c->broken)
+		return c->broken;
+	if (!c->pending.in_flight || !pending_locks(&c->pending) || c->pending.line[0] != '@')
+		return conn_says(c, -EINVAL, "no request is in flight that can be cancelled");
+	if (c->pending.cancelled)
+		return 0;
+	c->pending.cancelled = true;
+	return c->link == LINK_UP && !c->again_us ? conn_cancel(c) : 0;
+}
+
 int exchange_give_up(struct redlock *c)
 {
 	bool up = c->link == LINK_UP;
@@ -81,6 +94,7 @@ static int pending_hear(struct redlock *c)
 	if (line->kind == LINE_ROW) {
 		if (c->greeting.resumes)
 			bundle_row(&c->holds, line);
+		c->pending.told = true;
 		if (c->row)
 			c->row(c->row_arg, &c->passing);
 		return 0;
@@ -97,6 +111,10 @@ static int line_hear(struct redlock *c, struct span line)
 		return conn_push(c, line);
 	if (line.n >= REPLY_MAX || line_fill(&c->passing, line.p, line.n))
 		return conn_break(c, -EPROTO, "the peer does not speak the protocol of redlockd");
+	if (c->cancels && span_equal(c->passing.parsed.tag, SPAN("cancel"))) {
+		c->cancels = false;
+		return 0;
+	}
 	if (c->link != LINK_UP)
 		return recovery_hear(c);
 	if (!c->pending.in_flight)

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define GRACE_BYTES 40 /* " grace=…ms" */
+#define TIMES_BYTES 80 /* " heartbeat=…ms grace=…ms" */
 
 int greeting_hello(struct greeting *g, const struct redlock_session *session, char out[HELLO_BYTES])
 {
@@ -15,12 +15,14 @@ int greeting_hello(struct greeting *g, const struct redlock_session *session, ch
 
 	if (session->label) {
 		n += (size_t)snprintf(out + n, HELLO_BYTES - n, " name=");
-		quoted = quote(span_of(session->label), out + n, HELLO_BYTES - n - GRACE_BYTES);
+		quoted = quote(span_of(session->label), out + n, HELLO_BYTES - n - TIMES_BYTES);
 		if (!quoted)
 			return -EMSGSIZE;
 		n += quoted;
 		out[n] = '\0';
 	}
+	if (session->heartbeat_ms > 0)
+		n += (size_t)snprintf(out + n, HELLO_BYTES - n, " heartbeat=%" PRId64 "ms", session->heartbeat_ms);
 	if (session->grace_ms > 0 || g->resumes)
 		snprintf(out + n, HELLO_BYTES - n, " grace=%" PRId64 "ms", session->grace_ms);
 	g->grace = session->grace_ms > 0;

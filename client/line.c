@@ -42,6 +42,11 @@ struct redlock_bytes redlock_line_reason(const struct redlock_line *line)
 	return bytes_of(line->parsed.text);
 }
 
+bool redlock_line_is(const struct redlock_line *line, const char *code)
+{
+	return span_equal(line->parsed.code, span_of(code));
+}
+
 size_t redlock_line_fields(const struct redlock_line *line)
 {
 	return line->parsed.fields;

@@ -83,13 +83,20 @@ int64_t redlock_left_us(const struct redlock_grant *grant)
 
 /* --- LOCK --- */
 
+static const char *lock_verb(const struct redlock_options *o)
+{
+	if (o->slots > 0)
+		return o->cancellable ? TAG_TO_CANCEL "ACQUIRE" : "ACQUIRE";
+	return o->cancellable ? TAG_TO_CANCEL "LOCK" : "LOCK";
+}
+
 int redlock_lock_send(struct redlock *c, const char *name, const struct redlock_options *options)
 {
 	static const struct redlock_options none;
 	const struct redlock_options *o = options ? options : &none;
 	struct draft d;
 	size_t wait_at, wait_n;
-	int r = request_begin(c, &d, o->slots > 0 ? "ACQUIRE" : "LOCK", name);
+	int r = request_begin(c, &d, lock_verb(o), name);
 
 	if (r)
 		return r;

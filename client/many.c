@@ -29,6 +29,13 @@ static void row_told(void *arg, const struct redlock_line *row)
 	c->rows_ttl_ms = redlock_line_number(row, "ttl_ms", 0);
 }
 
+static const char *many_verb(bool any, const struct redlock_options *o)
+{
+	if (any)
+		return o->cancellable ? TAG_TO_CANCEL "LOCKANY" : "LOCKANY";
+	return o->cancellable ? TAG_TO_CANCEL "LOCKALL" : "LOCKALL";
+}
+
 int redlock_lock_many_send(struct redlock *c, bool any, const char *const *names, size_t n, const struct redlock_options *options)
 {
 	static const struct redlock_options none;
@@ -39,7 +46,7 @@ int redlock_lock_many_send(struct redlock *c, bool any, const char *const *names
 
 	if (r)
 		return r;
-	draft_begin(&d, any ? "LOCKANY" : "LOCKALL", names[0]);
+	draft_begin(&d, many_verb(any, o), names[0]);
 	for (size_t i = 1; i < n; i++)
 		draft_quoted(&d, " ", names[i]);
 	draft_options(&d, o, &wait_at, &wait_n);

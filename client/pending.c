@@ -28,7 +28,7 @@ void pending_begin(struct pending *p, int64_t now)
 {
 	p->in_flight = true;
 	p->sent_us = p->asked_us = now;
-	p->sent = p->row.told = p->gone = false;
+	p->sent = p->told = p->cancelled = p->row.told = p->gone = false;
 }
 
 bool pending_is(const struct pending *p, enum pending_kind kind, const char *name)
@@ -38,7 +38,7 @@ bool pending_is(const struct pending *p, enum pending_kind kind, const char *nam
 
 bool pending_is_repeated(const struct pending *p)
 {
-	return p->kind != PENDING_ONCE && p->kind != PENDING_HELLO;
+	return p->kind != PENDING_ONCE && p->kind != PENDING_HELLO && !(p->kind == PENDING_READ && p->told);
 }
 
 bool pending_locks(const struct pending *p)
@@ -85,7 +85,7 @@ bool pending_goes_on(const struct pending *p, const struct reply_line *answer, i
 {
 	bool waits = p->kind == PENDING_READ || (pending_locks(p) && now < p->wait_until_us);
 
-	if (answer->kind != LINE_ERR)
+	if (answer->kind != LINE_ERR || p->cancelled)
 		return false;
 	/* The lock is granted, and the stores have not confirmed yet that they still hold it. The caller waits for that. */
 	if (p->anchors && span_equal(answer->code, SPAN("QUORUM")))

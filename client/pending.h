@@ -11,7 +11,7 @@
 enum pending_kind {
 	PENDING_ONCE,  /* not repeated: the caller is told that nobody knows whether it was done */
 	PENDING_HELLO, /* not repeated; its answer opens a session */
-	PENDING_READ,  /* CHECK, EXTEND: repeated, which does no harm */
+	PENDING_READ,  /* CHECK, EXTEND, and what only asks: repeated, which does no harm, unless the caller has got rows of its answer */
 	PENDING_LOCK,
 	PENDING_LOCKALL, /* this and the next: its names are those that are in_bundle */
 	PENDING_LOCKANY,
@@ -29,6 +29,8 @@ struct pending {
 	int64_t asked_us;       /* when the caller asked; the line may be sent more than once */
 	int64_t sent_us;        /* read before it was last sent, or before the RESUME or CHECK whose row answers it */
 	bool sent;              /* over some connection: the daemon may have done it */
+	bool told;              /* the caller has got a row of the answer */
+	bool cancelled;         /* the caller has withdrawn it: whenever it is sent, CANCEL follows */
 	bool anchors;           /* the CHECK after a LOCK */
 	bool fenced;            /* UNLOCK: line ends in fence=… already */
 	struct hold_row row;    /* of this name, where its lock is not tracked */
@@ -42,7 +44,7 @@ void pending_wait(struct pending *p, size_t at, size_t n, int64_t until_us);
 /* The request is in flight from now on; it is not sent yet. */
 void pending_begin(struct pending *p, int64_t now);
 bool pending_is(const struct pending *p, enum pending_kind kind, const char *name);
-/* Whether it is about locks, and so goes on over the next connection. */
+/* Whether it goes on over the next connection. */
 bool pending_is_repeated(const struct pending *p);
 /* Whether it asks for locks: only then it may wait. */
 bool pending_locks(const struct pending *p);

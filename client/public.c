@@ -34,6 +34,7 @@ static void redlock_init(struct redlock *c, int64_t timeout_ms)
 	c->answer.text = c->answer_text, c->answer.scratch = c->answer_scratch;
 	c->passing.text = c->passing_text, c->passing.scratch = c->passing_scratch;
 	pushes_init(&c->pushes);
+	watches_init(&c->watches);
 	holds_init(&c->holds);
 }
 
@@ -175,6 +176,7 @@ void redlock_close(struct redlock *c)
 		secure()->end(c->channel.tls);
 	holds_release(&c->holds);
 	pushes_release(&c->pushes);
+	watches_release(&c->watches);
 	conn_forget_auth(c);
 	channel_close(&c->channel);
 	free(c);

@@ -9,11 +9,13 @@ void pushes_init(struct pushes *p)
 {
 	STAILQ_INIT(&p->arrived);
 	p->n = 0;
+	p->missed = false;
 	p->shown = NULL;
 }
 
 void pushes_release(struct pushes *p)
 {
+	p->missed = false;
 	while (pushes_next(p))
 		;
 }
@@ -45,16 +47,28 @@ void pushes_add(struct pushes *p, struct push *push)
 	p->n++;
 }
 
-/* A LOST is never dropped. Of the others (RISK, SAFE) the oldest is worth least. */
+/* The oldest with that code, or without it; NULL: there is none. */
+static struct push *oldest(const struct pushes *p, struct span code, bool with)
+{
+	struct push *push;
+
+	STAILQ_FOREACH(push, &p->arrived, next)
+		if (span_equal(push->line.parsed.code, code) == with)
+			break;
+	return push;
+}
+
+/* A LOST is never dropped, and an EVENT is worth least: whoever missed one can ask LIST. */
 bool pushes_make_room(struct pushes *p)
 {
 	struct push *push;
 
 	if (p->n < PUSHES_MAX)
 		return true;
-	STAILQ_FOREACH(push, &p->arrived, next)
-		if (!span_equal(push->line.parsed.code, SPAN("LOST")))
-			break;
+	push = oldest(p, SPAN("EVENT"), true);
+	p->missed |= push != NULL;
+	if (!push)
+		push = oldest(p, SPAN("LOST"), false);
 	if (!push)
 		return false;
 	STAILQ_REMOVE(&p->arrived, push, push, next);
@@ -66,6 +80,11 @@ bool pushes_make_room(struct pushes *p)
 const struct redlock_line *pushes_next(struct pushes *p)
 {
 	free(p->shown);
+	p->shown = NULL;
+	if (p->missed && !push_new(MISSED, strlen(MISSED), &p->shown)) {
+		p->missed = false;
+		return &p->shown->line;
+	}
 	p->shown = STAILQ_FIRST(&p->arrived);
 	if (!p->shown)
 		return NULL;

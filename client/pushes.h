@@ -8,6 +8,7 @@
 #include "client/line.h"
 #include <sys/queue.h>
 
+#define MISSED     "! MISSED" /* the library says it: events were not told */
 #define PUSHES_MAX 4096 /* more losses than that, of which the caller takes none, end the connection */
 
 struct push {
@@ -19,6 +20,7 @@ struct push {
 struct pushes {
 	STAILQ_HEAD(, push) arrived;
 	size_t n;
+	bool missed;        /* an EVENT was dropped: pushes_next says so first */
 	struct push *shown; /* what pushes_next returned last */
 };
 
@@ -29,7 +31,7 @@ int push_new(const char *from, size_t n, struct push **ret_push) REDLOCK_MUST;
 void push_free(struct push *push);
 /* Keeps the push; does not check PUSHES_MAX. */
 void pushes_add(struct pushes *p, struct push *push);
-/* Makes room for one push: if there is none, drops the oldest that is no LOST. False: all are LOST. */
+/* Makes room for one push: if there is none, drops the oldest EVENT, or else the oldest that is no LOST. False: all are LOST. */
 bool pushes_make_room(struct pushes *p);
 /* The oldest, taken out, or NULL; valid until the next call. */
 const struct redlock_line *pushes_next(struct pushes *p);

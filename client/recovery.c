@@ -8,6 +8,7 @@
 #include "client/surplus.h"
 #include "client/tracking.h"
 #include "client/undecided.h"
+#include "client/watches.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -20,9 +21,12 @@
 
 static int pending_send(struct redlock *c)
 {
+	int r;
+
 	c->pending.sent_us = redlock_now_us();
 	c->pending.sent = true;
-	return conn_put(c, c->pending.line, c->pending.n);
+	r = conn_put(c, c->pending.line, c->pending.n);
+	return !r && c->pending.cancelled ? conn_cancel(c) : r;
 }
 
 /* The link is up: the request in flight goes on. */
@@ -40,15 +44,25 @@ static int pending_repeat(struct redlock *c)
 	return what == REPEAT_SEND ? pending_send(c) : conn_answer(c, what, &answer);
 }
 
+/* The connection is a new one: it knows of no watches. What is in flight comes after them, so that a LIST tells what they missed. */
+static int session_watch(struct redlock *c)
+{
+	struct watch *w = watches_next(&c->watches);
+	int r = watches_gap(&c->watches) ? conn_push(c, SPAN(MISSED)) : 0;
+
+	if (r)
+		return r;
+	conn_move(c, w ? LINK_WATCHING : LINK_UP);
+	return w ? conn_put(c, w->line, w->n) : pending_repeat(c);
+}
+
 int recovery_release(struct redlock *c)
 {
 	const struct hold *h = surplus_next(&c->holds, &c->pending);
 	char line[SURPLUS_BYTES];
 
-	if (!h) {
-		conn_move(c, LINK_UP);
-		return pending_repeat(c);
-	}
+	if (!h)
+		return session_watch(c);
 	memcpy(c->asked, h->name, sizeof(c->asked));
 	conn_move(c, LINK_RELEASING);
 	return conn_put(c, line, surplus_line(h, line));
@@ -244,8 +258,20 @@ static int hello_answered(struct redlock *c, const struct reply_line *line)
 		return greeting_waives(&c->greeting, line) ? conn_put(c, c->greeting.hello, c->greeting.bare_n)
 							   : attempt_refused(c);
 	greeting_named(&c->greeting, line);
-	conn_move(c, LINK_UP);
-	return pending_repeat(c);
+	return session_watch(c);
+}
+
+/* Rules may have changed: what the daemon does not tell any more is watched no longer, and the caller learns that. */
+static int watch_answered(struct redlock *c, const struct reply_line *line)
+{
+	char text[WATCH_PUSH_BYTES];
+	int r = 0;
+
+	if (line->kind != LINE_OK)
+		r = conn_push(c, (struct span){text, watches_refused(&c->watches, line->code, text)});
+	else
+		watches_next(&c->watches)->stands = true;
+	return r ? r : recovery_release(c); /* a request may have been given up meanwhile */
 }
 
 static int check_answered(struct redlock *c, const struct reply_line *line)
@@ -277,6 +303,8 @@ int recovery_hear(struct redlock *c)
 		return resume_answered(c, line);
 	case LINK_CHECKING:
 		return check_answered(c, line);
+	case LINK_WATCHING:
+		return watch_answered(c, line);
 	case LINK_RELEASING:
 		surplus_answered(&c->holds, c->asked, line);
 		return recovery_release(c);

@@ -62,15 +62,18 @@ struct redlock_options {
 	bool shared;      /* held together with other readers; asked of what the session holds, it converts the hold: the count stays */
 	/*
 	 * More than 0: the name is a semaphore of so many slots, the same number for all, and redlock_lock takes a permit of it: `weight` slots, 1 to 8, or
-	 * 1 if that is 0. One permit of a name at a time; check, extend and unlock are about it. Not with no_renew or shared.
+	 * 1 if that is 0. One permit of a name at a time; check, extend and unlock are about it. Not with no_renew, shared or delay_ms.
 	 */
 	int slots, weight;
+	int64_t delay_ms; /* after an abnormal end of the hold nobody gets the lock for that much longer */
+	bool cancellable; /* redlock_cancel can withdraw it while it waits: for redlock_lock_send and redlock_lock_many_send */
 };
 
-/* Zeroes are the defaults: no label, no grace. */
+/* Zeroes are the defaults: no label, no grace, no heartbeat. */
 struct redlock_session {
 	const char *label; /* shown to others: who holds, who waits */
 	int64_t grace_ms;  /* how long the daemon keeps locks and places in queues after the connection broke; about the lease */
+	int64_t heartbeat_ms; /* the session counts as dead unless a request arrives that often, so call something, redlock_ping at least; 0: no */
 };
 
 /* The caller may believe that it holds the lock until until_us, and not a moment longer. A push LOST ends that earlier. */
@@ -131,13 +134,12 @@ void redlock_close(struct redlock *c);
 
 /*
  * Tells the daemon who this is, and asks for grace. Call it before the first lock, and again to change either, or to give grace
- * up. All outcomes. A daemon that gives no grace leaves the session without. With grace the library tracks the locks that
- * redlock_lock and redlock_lock_send take. A lock that RESUME does not bring back is lost. The library tells the loss once by a
- * push "! LOST name=… fence=… reason=…": evicted means that somebody else may hold the lock already, expired that it is free when
- * until_us has passed. redlock_check, redlock_extend and redlock_unlock tell it as REDLOCK_REFUSED with "LOST", until an unlock
- * has told it or a lock takes the name anew. A LOCK that waits keeps its place in the queue and its deadline. The library does not
- * track what redlock_lock_all and redlock_lock_any take: CHECK tells whether it was lost. When the connection breaks while they wait
- * they return -ECONNABORTED; called again, they find their place in the queue, or what was granted meanwhile.
+ * up. All outcomes. A daemon that gives no grace leaves the session without. With grace the library tracks each lock that
+ * redlock_lock, redlock_lock_all, redlock_lock_any, redlock_lock_send and redlock_lock_many_send take. A lock that RESUME does not
+ * bring back is lost. The library tells the loss once by a push "! LOST name=… fence=… reason=…": evicted means that somebody else
+ * may hold the lock already, expired that it is free when until_us has passed. redlock_check, redlock_extend and redlock_unlock
+ * tell it as REDLOCK_REFUSED with "LOST", until an unlock has told it or a lock takes the name anew. A request that waits keeps its
+ * places in the queues and its deadline.
  */
 int redlock_hello(struct redlock *c, const struct redlock_session *session) REDLOCK_MUST;
 /* What RESUME takes; "" if the daemon has not told them. They change when the session was lost and another one opened. */
@@ -233,6 +235,71 @@ struct redlock_rate {
  */
 int redlock_rate(struct redlock *c, const char *name, int64_t limit, int64_t per_ms, int64_t cost, struct redlock_rate *ret_rate) REDLOCK_MUST;
 
+/* --- what the daemon knows; rows are those of redlock_request, in the words of redlock-protocol(7), and redlock_answer tells what stands behind them --- */
+
+/*
+ * When the connection breaks before the first row these ask again over the next one, and else they return -ECONNABORTED. They wait a second longer than the
+ * timeout of the connection for daemons and stores that are busy; redlock_ping does not.
+ */
+struct redlock_view {
+	bool all;    /* ask the stores, too: who holds it elsewhere, which daemon is the next */
+	bool former; /* who held it before */
+};
+/* Holder and waiters of one lock. view: NULL is zeroes. "known" is "no" in the answer: nobody can tell whether it is free. */
+int redlock_show(struct redlock *c, const char *name, const struct redlock_view *view, void (*row)(void *arg, const struct redlock_line *line),
+		 void *arg) REDLOCK_MUST;
+
+enum redlock_listing {
+	REDLOCK_LOCKS,
+	REDLOCK_SESSIONS,
+	REDLOCK_NODES, /* the stores */
+	REDLOCK_QUEUES,
+	REDLOCK_JOBS,
+};
+/* Zeroes are the first page of all. */
+struct redlock_page {
+	const char *prefix; /* only names, or labels of sessions, that start so; of jobs it is the queue; NULL: all */
+	int64_t limit;      /* rows at most; 0: 1000 */
+	int64_t more;       /* set by 0 alone: how many rows this page has left out; if there are any, the next call asks for the next page */
+	size_t after_n;
+	char after[REDLOCK_NAME_BYTES]; /* where this page has ended */
+};
+/* One page of what this daemon has. page: NULL is the first of all. */
+int redlock_list(struct redlock *c, enum redlock_listing what, struct redlock_page *page, void (*row)(void *arg, const struct redlock_line *line),
+		 void *arg) REDLOCK_MUST;
+int redlock_stats(struct redlock *c, void (*row)(void *arg, const struct redlock_line *line), void *arg) REDLOCK_MUST;
+/* Whether the daemon answers. */
+int redlock_ping(struct redlock *c) REDLOCK_MUST;
+
+/* Names that were locked lately, with "name" in each row: in their order, or the last ones of this user. prefix: NULL is all; limit: 0 is 10, or 100. */
+int redlock_complete(struct redlock *c, const char *prefix, int64_t limit, void (*row)(void *arg, const struct redlock_line *line), void *arg) REDLOCK_MUST;
+int redlock_recent(struct redlock *c, const char *prefix, int64_t limit, void (*row)(void *arg, const struct redlock_line *line), void *arg) REDLOCK_MUST;
+/* Leaves a name out of the latter. REDLOCK_REFUSED with "NOTFOUND": it is not there. -ECONNABORTED: call it again. */
+int redlock_forget(struct redlock *c, const char *name) REDLOCK_MUST;
+
+/* --- what happens, told by pushes (below) --- */
+
+/*
+ * EVENT of locks whose names start so; NULL: of all. Up to 64 of them. With grace the library asks anew when the connection broke, and tells by a push
+ * "! MISSED" that events in between are never told: take all pushes that have arrived, and then ask redlock_list what is held. Likewise when too many events
+ * wait for redlock_next_push. What the daemon refuses anew is told by "! UNWATCHED prefix=… code=…".
+ */
+int redlock_watch(struct redlock *c, const char *prefix) REDLOCK_MUST;
+/* prefix: that of redlock_watch. */
+int redlock_unwatch(struct redlock *c, const char *prefix) REDLOCK_MUST;
+/* CONTENDED when others wait for what the session holds, and DRAIN when the daemon is to stop. Asked for anew likewise, and nothing is missed. */
+int redlock_subscribe(struct redlock *c) REDLOCK_MUST;
+int redlock_unsubscribe(struct redlock *c) REDLOCK_MUST;
+
+/* --- for administrators; REDLOCK_REFUSED with "DENIED" for others. -ECONNABORTED: look whether it was done, since again it could hit somebody else --- */
+
+/* Takes a lock from its holder. *ret_free_in_ms, unless NULL: when it is free at the latest; -1: when the holder has acknowledged the loss. */
+int redlock_break(struct redlock *c, const char *name, int64_t *ret_free_in_ms) REDLOCK_MUST;
+/* Ends a session, by its number among REDLOCK_SESSIONS. *ret_held, unless NULL: how much it held. */
+int redlock_kill(struct redlock *c, int64_t session, int64_t *ret_held) REDLOCK_MUST;
+/* The daemon grants nothing new, and stops when nobody holds anything, or after in_ms (REDLOCK_FOREVER: not before). *ret_held, unless NULL: what is held. */
+int redlock_drain(struct redlock *c, int64_t in_ms, int64_t *ret_held) REDLOCK_MUST;
+
 /* --- any request --- */
 
 /*
@@ -258,6 +325,7 @@ int redlock_quote(struct redlock_bytes text, char *out, size_t size) REDLOCK_MUS
 struct redlock_bytes redlock_line_text(const struct redlock_line *line);   /* as it came, without LF */
 struct redlock_bytes redlock_line_word(const struct redlock_line *line);   /* "OK", "BUSY", "TIMEOUT", "ERR", "*" or "!" */
 struct redlock_bytes redlock_line_code(const struct redlock_line *line);   /* of ERR and of a push: "QUORUM", "LOST" … */
+bool redlock_line_is(const struct redlock_line *line, const char *code);    /* whether that is the code */
 struct redlock_bytes redlock_line_reason(const struct redlock_line *line); /* of ERR: the text for a person */
 size_t redlock_line_fields(const struct redlock_line *line);
 struct redlock_bytes redlock_line_name(const struct redlock_line *line, size_t i);
@@ -269,6 +337,8 @@ int64_t redlock_line_number(const struct redlock_line *line, const char *field, 
 
 /* The oldest push that has arrived and was not returned yet, or NULL; valid until the next call of this function. */
 const struct redlock_line *redlock_next_push(struct redlock *c);
+/* The same, but waits for it, timeout_ms at most (REDLOCK_FOREVER: without end); -EAGAIN: none came. A daemon that is stopped goes unnoticed. */
+int redlock_wait_push(struct redlock *c, int64_t timeout_ms, const struct redlock_line **ret_push) REDLOCK_MUST;
 
 int redlock_fd(const struct redlock
 		       *c); /* poll it for redlock_events(); with grace it changes, and is -1 while there is no connection */
@@ -287,6 +357,11 @@ int redlock_lock_many_send(struct redlock *c, bool any, const char *const *names
 int64_t redlock_many_ttl_ms(const struct redlock *c);
 int redlock_check_send(struct redlock *c, const char *name) REDLOCK_MUST;
 int redlock_check_job_send(struct redlock *c, const char *queue, const char *id) REDLOCK_MUST;
+/*
+ * Withdraws the LOCK in flight that is cancellable, and does not wait. redlock_finish tells what became of it: REDLOCK_REFUSED with "CANCELLED", or its own
+ * answer if that was quicker. With grace, if the connection breaks meanwhile, that comes when the daemon is there again. -EINVAL: there is none.
+ */
+int redlock_cancel(struct redlock *c) REDLOCK_MUST;
 bool redlock_in_flight(const struct redlock *c);
 /*
  * The outcome of what was sent. Waits at most timeout_ms (REDLOCK_FOREVER: without end), and returns -EAGAIN if no answer came.
@@ -294,9 +369,9 @@ bool redlock_in_flight(const struct redlock *c);
 int redlock_finish(struct redlock *c, int64_t timeout_ms) REDLOCK_MUST;
 /* The grant of the last answer, if that was OK to LOCK, EXTEND or CHECK; -EINVAL otherwise. */
 int redlock_grant(const struct redlock *c, struct redlock_grant *ret_grant) REDLOCK_MUST;
-/* Likewise of an OK to CHECK of a job. */
 /* The job of the last answer, if that was OK to TAKE. Its until_us is 0: ask CHECK. */
 int redlock_taken(struct redlock *c, struct redlock_job *ret_job) REDLOCK_MUST;
+/* Like redlock_grant, of an OK to CHECK of a job. */
 int redlock_job_grant(const struct redlock *c, struct redlock_grant *ret_grant) REDLOCK_MUST;
 
 #ifdef __cplusplus

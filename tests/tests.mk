@@ -135,6 +135,16 @@ $(O)/market: $(call obj,$(MARKET)) $(O)/libredlock.a
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^ $(LIBS_REDIS)
 
+# The examples of libredlock(3) as they are printed: the statements of the first one become a function.
+$(O)/gen/printed.inc: client/libredlock.3 | $(FIRST)
+	@mkdir -p $(@D)
+	$(Q)awk '/^[.]Ed/ { if (inside && n == 1) print "\treturn r;\n}"; inside = 0 } inside { gsub(/\\e/, "\\"); print } \
+		/^[.]Sh EXAMPLES/ { examples = 1 } examples && /^[.]Bd/ { inside = 1; if (++n == 1) print "static int first(void)\n{" }' $< >$@
+$(O)/tests/func/caller.o: $(O)/gen/printed.inc
+$(O)/caller: $(O)/tests/func/caller.o $(O)/libredlock.a
+	$(call say,LD)
+	$(Q)$(LINK) -o $@ $^
+
 $(O)/ceiling: $(O)/tests/bench/ceiling.o $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^
@@ -173,7 +183,7 @@ UNIT_PATIENCE ?= 8
 unit: $(O)/unit ## unit tests; UNIT_ARGS= names the suites to run
 	@CK_TIMEOUT_MULTIPLIER=$(UNIT_PATIENCE) $(O)/unit $(UNIT_ARGS)
 
-func: all $(O)/other-layout/redlockd $(O)/clock_shim.so $(O)/market ## function tests: real daemons, real Redis servers; FUNC_ARGS= names the tests to run
+func: all $(O)/other-layout/redlockd $(O)/clock_shim.so $(O)/market $(O)/caller ## function tests: real daemons, real Redis servers; FUNC_ARGS= names the tests to run
 	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/func/run.py $(FUNC_ARGS)
 
 servers: ## the Redis and Valkey of a later Debian in $(O)/servers, for REDIS_SERVER= of unit, func and faults

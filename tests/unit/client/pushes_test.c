@@ -45,6 +45,28 @@ START_TEST(the_oldest_risks_go_and_no_loss)
 }
 END_TEST
 
+/* Whoever watches and does not read learns that events are missing, before those that are left. */
+START_TEST(the_oldest_events_go_before_all_others_and_that_is_told)
+{
+	const struct redlock_line *push;
+	struct fake_daemon f;
+	struct redlock *c = pushed(&f, "> ! RISK name=a fence=1\n> ! DRAIN in_ms=-1\n", "EVENT");
+	int events = 0;
+
+	ck_assert_int_eq(redlock_request(c, "PING", 0, NULL, NULL), 0);
+	ck_assert(redlock_line_is(redlock_next_push(c), "MISSED"));
+	ck_assert(redlock_line_is(redlock_next_push(c), "RISK"));
+	ck_assert(redlock_line_is(redlock_next_push(c), "DRAIN"));
+	while ((push = redlock_next_push(c))) {
+		ck_assert(redlock_line_is(push, "EVENT"));
+		events++;
+	}
+	ck_assert_int_eq(events, 4094);
+	redlock_close(c);
+	fake_daemon_end(&f);
+}
+END_TEST
+
 START_TEST(losses_beyond_all_that_is_kept_break_the_connection)
 {
 	struct fake_daemon f;
@@ -62,6 +84,7 @@ Suite *pushes_suite(void)
 	TCase *tests = tcase_create("pushes");
 
 	tcase_add_test(tests, the_oldest_risks_go_and_no_loss);
+	tcase_add_test(tests, the_oldest_events_go_before_all_others_and_that_is_told);
 	tcase_add_test(tests, losses_beyond_all_that_is_kept_break_the_connection);
 	suite_add_tcase(suite, tests);
 	return suite;

@@ -180,6 +180,23 @@ START_TEST(a_drop_at_any_byte_of_RESUME_is_followed_by_another)
 }
 END_TEST
 
+/* It stands before the grace, which a later HELLO may leave out. */
+START_TEST(a_heartbeat_is_said_again_for_a_new_session)
+{
+	struct fake_daemon f;
+	struct redlock *c;
+
+	fake_daemon_begin(&f, "< HELLO 1 name=me heartbeat=900ms grace=5000ms$\n> OK session=7 secret=s7\n+\n" RESUME "> ERR NOTFOUND no\n"
+			      "< HELLO 1 name=me heartbeat=900ms grace=5000ms$\n> ERR LIMIT less\n< HELLO 1 name=me heartbeat=900ms$\n> OK session=8\n"
+			      "< PING$\n> OK\n" QUIT);
+	ck_assert_int_eq(redlock_open(f.addr, PATIENCE, &c), 0);
+	ck_assert_int_eq(redlock_hello(c, &(struct redlock_session){.label = "me", .grace_ms = 5000, .heartbeat_ms = 900}), 0);
+	ck_assert_int_eq(redlock_ping(c), 0);
+	redlock_close(c);
+	fake_daemon_end(&f);
+}
+END_TEST
+
 Suite *reconnect_suite(void)
 {
 	Suite *suite = suite_create("reconnect");
@@ -189,6 +206,7 @@ Suite *reconnect_suite(void)
 	tcase_add_test(tests, without_grace_a_broken_connection_stays_broken);
 	tcase_add_test(tests, a_daemon_that_gives_no_grace_leaves_the_session_without);
 	tcase_add_test(tests, a_daemon_that_is_stopped_breaks_no_connection);
+	tcase_add_test(tests, a_heartbeat_is_said_again_for_a_new_session);
 	tcase_add_loop_test(tests, a_drop_at_any_byte_of_a_request_changes_nothing, 0, ARRAY_N(exchanges));
 	tcase_add_loop_test(tests, a_drop_at_any_byte_of_an_answer_changes_nothing, 0, ARRAY_N(exchanges));
 	tcase_add_loop_test(tests, a_drop_at_any_byte_of_RESUME_is_followed_by_another, 0, ARRAY_N(resumptions));

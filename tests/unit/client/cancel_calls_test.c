@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* redlock_cancel (client/exchange.c), against a scripted daemon: the request ends once, and no grant is left that nobody asks for. */
+#include "tests/fixture/scripted_session.h"
+
+#include <check.h>
+#include <errno.h>
+
+#define WAITS  "< @lock LOCK n wait=forever$\n"
+#define CANCEL "< @cancel CANCEL @lock$\n"
+#define PINGED "< PING$\n> OK\n"
+
+static const struct redlock_options waiting = {.wait_ms = REDLOCK_FOREVER, .cancellable = true};
+static const char *const names[] = {"a", "n"};
+static struct scripted_session s;
+
+static void waits(const char *script)
+{
+	scripted_session_open(&s, script, PATIENCE);
+	ck_assert_int_eq(redlock_lock_send(s.c, "n", &waiting), 0);
+}
+
+static void ends(void)
+{
+	ck_assert_int_eq(redlock_ping(s.c), 0);
+	ck_assert_ptr_null(redlock_next_push(s.c));
+	scripted_session_end(&s);
+}
+
+/* The answers come in either order, and the next request does not take one for its own. */
+START_TEST(a_request_that_waits_is_withdrawn)
+{
+	static const char *const orders[] = {
+		HELLO WAITS CANCEL "> @cancel OK\n> @lock ERR CANCELLED withdrawn\n" PINGED QUIT,
+		HELLO WAITS CANCEL "> @lock ERR CANCELLED withdrawn\n> @cancel OK\n" PINGED QUIT,
+		HELLO WAITS CANCEL "> @lock ERR CANCELLED withdrawn\n< PING$\n> @cancel OK\n> OK\n" QUIT,
+	};
+
+	waits(orders[_i]);
+	ck_assert_int_eq(redlock_cancel(s.c), 0);
+	ck_assert_int_eq(redlock_cancel(s.c), 0);
+	scripted_session_refused(&s, redlock_finish(s.c, PATIENCE), "CANCELLED");
+	ends();
+}
+END_TEST
+
+START_TEST(a_grant_that_was_quicker_stands)
+{
+	struct redlock_grant grant;
+
+	waits(HELLO WAITS CANCEL "> @lock " GRANT "\n> @cancel ERR NOTFOUND answered\n" PINGED "< UNLOCK n$\n> OK name=n count=0\n" PINGED QUIT);
+	ck_assert_int_eq(redlock_cancel(s.c), 0);
+	ck_assert_int_eq(redlock_finish(s.c, PATIENCE), 0);
+	ck_assert_int_eq(redlock_grant(s.c, &grant), 0);
+	ck_assert_int_eq(grant.fence, 17);
+	ck_assert_int_eq(redlock_ping(s.c), 0);
+	ck_assert_int_eq(redlock_unlock(s.c, "n", 0), 0);
+	ends();
+}
+END_TEST
+
+#define WITHDRAWN "> @cancel OK\n> @lock ERR CANCELLED withdrawn\n"
+
+/* The session may still have its place in the queue: only the daemon can withdraw it. */
+START_TEST(over_the_next_connection_it_is_withdrawn_as_well)
+{
+	static const char *const ways[] = {
+		HELLO WAITS CANCEL NOTHING WAITS CANCEL WITHDRAWN PINGED QUIT,
+		HELLO WAITS CANCEL ">> @lock ERR CANC\n" NOTHING WAITS CANCEL WITHDRAWN PINGED QUIT,
+		HELLO WAITS CANCEL NOTHING WAITS CANCEL "> @cancel OK\n" NOTHING WAITS CANCEL WITHDRAWN PINGED QUIT,
+		HELLO WAITS CANCEL GONE WAITS CANCEL WITHDRAWN PINGED QUIT,
+	};
+
+	waits(ways[_i]);
+	ck_assert_int_eq(redlock_cancel(s.c), 0);
+	scripted_session_refused(&s, redlock_finish(s.c, PATIENCE), "CANCELLED");
+	ends();
+}
+END_TEST
+
+START_TEST(what_was_granted_meanwhile_is_told)
+{
+	waits(HELLO WAITS CANCEL KEPT "< UNLOCK n$\n> OK name=n count=0\n" PINGED QUIT);
+	ck_assert_int_eq(redlock_cancel(s.c), 0);
+	ck_assert_int_eq(redlock_finish(s.c, PATIENCE), 0);
+	ck_assert_int_eq(redlock_unlock(s.c, "n", 0), 0);
+	ends();
+}
+END_TEST
+
+START_TEST(a_cancel_while_the_daemon_is_away_counts_when_it_is_there_again)
+{
+	waits(HELLO WAITS "- 100\n" NOTHING WAITS CANCEL WITHDRAWN PINGED QUIT);
+	while (!redlock_away(s.c))
+		ck_assert_int_eq(redlock_process(s.c), 0);
+	ck_assert_int_eq(redlock_cancel(s.c), 0);
+	ck_assert_int_eq(redlock_finish(s.c, 0), -EAGAIN);
+	scripted_session_refused(&s, redlock_finish(s.c, PATIENCE), "CANCELLED");
+	ends();
+}
+END_TEST
+
+/* A daemon that is about to stop has refused the request; it is asked again soon, for another may come. */
+START_TEST(a_cancel_before_it_is_asked_again_counts)
+{
+	waits(HELLO WAITS "> @lock ERR DRAINING leaving\n" WAITS CANCEL WITHDRAWN PINGED QUIT);
+	while (redlock_due_us(s.c) == INT64_MAX)
+		ck_assert_int_eq(redlock_process(s.c), 0);
+	ck_assert_int_eq(redlock_cancel(s.c), 0);
+	scripted_session_refused(&s, redlock_finish(s.c, PATIENCE), "CANCELLED");
+	ends();
+}
+END_TEST
+
+START_TEST(a_draining_daemon_does_not_make_it_wait_again)
+{
+	waits(HELLO WAITS CANCEL "> @lock ERR DRAINING leaving\n> @cancel ERR NOTFOUND answered\n" PINGED QUIT);
+	ck_assert_int_eq(redlock_cancel(s.c), 0);
+	scripted_session_refused(&s, redlock_finish(s.c, PATIENCE), "DRAINING");
+	ends();
+}
+END_TEST
+
+START_TEST(several_locks_are_withdrawn_likewise)
+{
+	static const char *const ways[] = {
+		HELLO "< @lock LOCKALL a n wait=forever$\n" CANCEL "> @cancel OK\n> @lock ERR CANCELLED withdrawn\n" PINGED QUIT,
+		HELLO "< @lock LOCKANY a n wait=forever$\n" CANCEL "> @cancel OK\n> @lock ERR CANCELLED withdrawn\n" PINGED QUIT,
+		HELLO "< @lock LOCKALL a n wait=forever$\n" CANCEL KEPT "< UNLOCK n fence=17$\n> OK name=n count=0\n"
+		"< @lock LOCKALL a n wait=forever$\n" CANCEL WITHDRAWN PINGED QUIT,
+	};
+
+	scripted_session_open(&s, ways[_i], PATIENCE);
+	ck_assert_int_eq(redlock_lock_many_send(s.c, _i == 1, names, 2, &waiting), 0);
+	ck_assert_int_eq(redlock_cancel(s.c), 0);
+	scripted_session_refused(&s, redlock_finish(s.c, PATIENCE), "CANCELLED");
+	ends();
+}
+END_TEST
+
+START_TEST(what_cannot_be_cancelled_goes_on)
+{
+	scripted_session_open(&s, HELLO "< LOCK n wait=9000ms$\n> BUSY name=n\n< PING$\n> OK\n" PINGED QUIT, PATIENCE);
+	ck_assert_int_eq(redlock_cancel(s.c), -EINVAL);
+	ck_assert_int_eq(redlock_lock_send(s.c, "n", &(struct redlock_options){.wait_ms = 9000}), 0);
+	ck_assert_int_eq(redlock_cancel(s.c), -EINVAL);
+	ck_assert_int_eq(redlock_finish(s.c, PATIENCE), REDLOCK_BUSY);
+	ck_assert_int_eq(redlock_send(s.c, "PING"), 0);
+	ck_assert_int_eq(redlock_cancel(s.c), -EINVAL);
+	ck_assert_int_eq(redlock_finish(s.c, PATIENCE), 0);
+	ends();
+}
+END_TEST
+
+Suite *cancel_calls_suite(void)
+{
+	Suite *suite = suite_create("cancel_calls");
+	TCase *t = tcase_create("cancel_calls");
+
+	tcase_add_loop_test(t, a_request_that_waits_is_withdrawn, 0, 3);
+	tcase_add_test(t, a_grant_that_was_quicker_stands);
+	tcase_add_loop_test(t, over_the_next_connection_it_is_withdrawn_as_well, 0, 4);
+	tcase_add_test(t, what_was_granted_meanwhile_is_told);
+	tcase_add_test(t, a_cancel_while_the_daemon_is_away_counts_when_it_is_there_again);
+	tcase_add_test(t, a_cancel_before_it_is_asked_again_counts);
+	tcase_add_test(t, a_draining_daemon_does_not_make_it_wait_again);
+	tcase_add_loop_test(t, several_locks_are_withdrawn_likewise, 0, 3);
+	tcase_add_test(t, what_cannot_be_cancelled_goes_on);
+	suite_add_tcase(suite, t);
+	return suite;
+}
