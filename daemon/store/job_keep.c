@@ -79,6 +79,14 @@ static void bytes_add(void *context, const struct job_queue *q, const struct job
 	*bytes += job_keep_bytes(q->name, j->id.n + j->value.n + j->lock.n + j->payload.n);
 }
 
+static size_t jobs_bytes(const struct job_store *s)
+{
+	size_t live = 0;
+
+	each_job(s, bytes_add, &live);
+	return live;
+}
+
 static void snapshot_add(void *context, const struct job_queue *q, const struct job_row *j)
 {
 	log_add(context, NEW, q, j);
@@ -87,15 +95,22 @@ static void snapshot_add(void *context, const struct job_queue *q, const struct 
 static int jobs_snapshot(struct job_store *s)
 {
 	struct joblog new;
-	size_t live = 0;
-	int r;
+	int r = joblog_new(s->log, jobs_bytes(s), &new);
 
-	each_job(s, bytes_add, &live);
-	r = joblog_new(s->log, live, &new);
 	if (r < 0)
 		return r;
 	each_job(s, snapshot_add, &new);
 	return joblog_replace(s->log, &new);
+}
+
+static int jobs_snapshot_if_it_pays(struct job_store *s)
+{
+	size_t live = s->log->at ? jobs_bytes(s) : 0;
+
+	if (2 * live <= s->log->end)
+		return jobs_snapshot(s);
+	joblog_put_off(s->log, live);
+	return 0;
 }
 
 /* A snapshot that fails leaves the log as it was: it may have room all the same. */
@@ -106,7 +121,7 @@ bool jobs_may(struct job_store *s, size_t bytes, bool more)
 	if (!s->log || bytes == 0)
 		return true;
 	if (joblog_wants_snapshot(s->log, bytes))
-		r = jobs_snapshot(s);
+		r = jobs_snapshot_if_it_pays(s);
 	return s->log->at ? joblog_room(s->log, bytes, more ? JOBLOG_SPARE : 0) == 0 : r == 0;
 }
 

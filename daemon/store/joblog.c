@@ -47,12 +47,12 @@ void joblog_init(struct joblog *l, int dir, const uint64_t seed[2])
 
 /* --- the file --- */
 
-static int file_reserve(int fd, size_t size)
+static int file_reserve(int fd, size_t from, size_t to)
 {
 	int r;
 
 	do
-		r = posix_fallocate(fd, 0, (off_t)size);
+		r = to > from ? posix_fallocate(fd, (off_t)from, (off_t)(to - from)) : 0;
 	while (r == EINTR);
 	return -r;
 }
@@ -68,11 +68,19 @@ static int file_map(struct joblog *l, size_t size)
 	return 0;
 }
 
+/* All pages at once: that is cheaper than a fault for each. A kernel before 5.14 does not know how, and faults. */
 static int file_grow(struct joblog *l, size_t size)
 {
-	int r = size > l->most ? -EFBIG : file_reserve(l->fd, size);
+	size_t before = l->mapped;
+	int r = size > l->most ? -EFBIG : file_reserve(l->fd, l->size, size);
 
-	return r ? r : file_map(l, size);
+	if (!r)
+		r = file_map(l, size);
+#ifdef MADV_POPULATE_WRITE
+	if (!r)
+		(void)madvise(l->at + before, size - before, MADV_POPULATE_WRITE);
+#endif
+	return r;
 }
 
 void joblog_close(struct joblog *l)
@@ -217,14 +225,14 @@ static int file_take(struct joblog *l)
 	if (st.st_size > (off_t)l->most)
 		return -EFBIG;
 	whole = up_to((size_t)st.st_size, PAGE);
-	l->error = file_reserve(l->fd, whole);
+	l->error = file_reserve(l->fd, 0, whole);
 	return file_map(l, l->error ? (size_t)st.st_size / 8 * 8 : whole);
 }
 
 /* Half of the room that is left must suffice until the next snapshot. */
-static void snapshot_plan(struct joblog *l)
+void joblog_put_off(struct joblog *l, size_t live)
 {
-	l->snapshot_at = least_of(most_of(JOBLOG_GROWTH * l->end, JOBLOG_SNAPSHOT), l->end + (l->most - l->end) / 2);
+	l->snapshot_at = least_of(most_of(JOBLOG_GROWTH * live, JOBLOG_SNAPSHOT), l->end + CHUNK + (l->most - l->end) / 2);
 }
 
 bool joblog_open(struct joblog *l, void (*visit)(void *context, struct span record), void *context, struct joblog_found *ret)
@@ -248,7 +256,7 @@ bool joblog_open(struct joblog *l, void (*visit)(void *context, struct span reco
 		l->size = l->end; /* what is behind may have no space */
 	else
 		tail_clear(l, ret);
-	snapshot_plan(l);
+	joblog_put_off(l, l->end);
 	return true;
 }
 
@@ -301,6 +309,6 @@ int joblog_replace(struct joblog *l, struct joblog *by)
 	joblog_close(l);
 	*l = *by;
 	l->seed[1]++;
-	snapshot_plan(l);
+	joblog_put_off(l, l->end);
 	return 0;
 }

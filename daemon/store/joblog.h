@@ -14,7 +14,7 @@
  * JOBLOG_SPARE bytes are for what ends a job or keeps it alive.
  *
  * A log that has grown to several times of what is live is replaced by a snapshot, complete before it is renamed over the old one. That stops the loop for
- * about two milliseconds a MiB of live records.
+ * some milliseconds a MiB of live records. There is none where more than half of the log is live.
  *
  * Without jobs there is no file. Errors are negative errnos. Not thread-safe.
  */
@@ -73,7 +73,7 @@ void joblog_end(struct joblog *l, size_t n);
 
 static inline bool joblog_wants_snapshot(const struct joblog *l, size_t bytes)
 {
-	return !l->at || l->end + bytes > l->snapshot_at;
+	return !l->at || l->end + bytes > l->snapshot_at; /* the first one makes the file */
 }
 
 /*
@@ -81,6 +81,8 @@ static inline bool joblog_wants_snapshot(const struct joblog *l, size_t bytes)
  * changed, and the next snapshot is wanted a bit later.
  */
 int joblog_new(struct joblog *l, size_t live, struct joblog *ret_new) __attribute__((warn_unused_result));
+/* Of so many live bytes a snapshot gains too little: the next one is wanted later. */
+void joblog_put_off(struct joblog *l, size_t live);
 int joblog_replace(struct joblog *l, struct joblog *by) __attribute__((warn_unused_result));
 
 #endif

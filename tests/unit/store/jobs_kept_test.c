@@ -239,6 +239,27 @@ START_TEST(the_log_stays_a_few_times_as_long_as_what_is_live)
 }
 END_TEST
 
+/* Where all is live a snapshot would gain nothing, and stop the daemon. */
+START_TEST(a_log_that_only_grows_is_not_written_again)
+{
+	static char payload[5001];
+	char id[16];
+	struct stat before, after;
+
+	memset(payload, 'p', sizeof(payload) - 1);
+	defer("q", "first", "x");
+	ck_assert_int_eq(stat(home_run_path("jobs"), &before), 0);
+	for (unsigned i = 0; i < 1000; i++) {
+		snprintf(id, sizeof(id), "id%u", i);
+		ck_assert_int_eq(defer("q", id, payload), 'D');
+	}
+	ck_assert_int_eq(stat(home_run_path("jobs"), &after), 0);
+	ck_assert(before.st_ino == after.st_ino && after.st_size > 4 * (int64_t)JOBLOG_SNAPSHOT);
+	home_run_again();
+	ck_assert_uint_eq(home_run.found.jobs.jobs, 1001);
+}
+END_TEST
+
 START_TEST(a_snapshot_that_was_not_finished_counts_for_nothing)
 {
 	FILE *f = fopen(home_run_path("jobs.new"), "w");
@@ -399,6 +420,7 @@ Suite *jobs_kept_suite(void)
 	tcase_add_test(c, a_lease_ends_no_sooner_by_another_clock);
 	tcase_add_test(c, the_next_run_has_what_this_one_had_whenever_it_is_killed);
 	tcase_add_test(c, the_log_stays_a_few_times_as_long_as_what_is_live);
+	tcase_add_test(c, a_log_that_only_grows_is_not_written_again);
 	tcase_add_test(c, a_snapshot_that_was_not_finished_counts_for_nothing);
 	tcase_add_test(c, without_space_a_defer_is_refused_and_what_runs_may_end);
 	tcase_add_test(c, without_space_for_a_log_nothing_is_stored);

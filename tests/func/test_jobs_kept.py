@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Jobs and rate limits of the memory store: what the next daemon with the same runtime directory has of them after an end, a crash, a full device."""
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+import time
+
+from harness import FuncTest, safety
+from process import until
+from resumable import with_grace
+from wire import Client
+
+CONF = {"lease": "1s", "max_lease": "2s", "jobs": {"attempts": 50}, "limits": {"jobs": 100000}}
+
+
+class Book:
+    """What producers and workers were told. Each number is a job: acknowledged, believed in until a moment, done."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.stored, self.done, self.until, self.faults = set(), set(), {}, []
+
+    def took(self, job, asked, answer):
+        with self.lock:
+            if job in self.done:
+                self.faults.append("%s was handed out after its DONE was acknowledged" % job)
+            if answer.at < self.until.get(job, 0):
+                self.faults.append("%s was handed out %.3f s before the belief of another was over" % (job, self.until[job] - answer.at))
+            self.until[job] = asked + answer.num("valid_ms") / 1000
+
+    def ended(self, job):
+        with self.lock:
+            self.done.add(job)
+            self.until.pop(job, None)
+
+
+class Crowd:
+    """Threads that go on over all crashes until they are told to stop. body(client) is called again and again; it fails when the daemon has died."""
+
+    def __init__(self, addr):
+        self.addr, self.stop, self.threads = addr, threading.Event(), []
+
+    def add(self, body):
+        self.threads.append(threading.Thread(target=self.run, args=(body,)))
+        self.threads[-1].start()
+
+    def run(self, body):
+        while not self.stop.is_set():
+            with contextlib.suppress(OSError, AssertionError), Client(self.addr) as client:
+                while not self.stop.is_set():
+                    body(client)
+            time.sleep(0.01)
+
+    def end(self):
+        self.stop.set()
+        for thread in self.threads:
+            thread.join()
+
+
+class Killed(FuncTest):
+    COST = 40
+
+    def test_no_job_is_lost_or_run_twice_at_once_or_after_it_was_done(self):
+        daemon = self.daemon(CONF)
+        book, crowd, numbers = Book(), Crowd(daemon.addr), iter(range(10 ** 9))
+
+        def produce(client):
+            job = "job-%d" % next(numbers)
+            if client.ask("DEFER q %s id=%s" % (job, job)).kind == "OK":
+                book.stored.add(job)
+            time.sleep(0.005)
+
+        def work(client):
+            asked = time.monotonic()
+            answer = client.ask("TAKE q")
+            if answer.kind != "OK":
+                return
+            job = answer["payload"]
+            book.took(job, asked, answer)
+            if hash(job) % 3 == 0:
+                time.sleep(0.02)  # more are under way when the daemon is killed
+            if client.ask("DONE " + job).kind == "OK":
+                book.ended(job)
+
+        for body in (produce, produce, work, work, work, work):
+            crowd.add(body)
+        self.addCleanup(crowd.end)
+        for _ in range(8):
+            time.sleep(0.7)
+            daemon.kill()
+            daemon.start()
+            self.assertIn("found=kept", daemon.log())
+        time.sleep(0.3)
+        daemon.finish()
+        daemon.start()
+        crowd.end()
+        self.drain(daemon, book)
+        self.figure("%d jobs over 8 kills and an end" % len(book.stored))
+
+    @safety()
+    def drain(self, daemon, book):
+        client = self.client(daemon)
+        self.assertGreater(len(book.stored), 100)
+        while True:
+            asked = time.monotonic()
+            answer = client.ask("TAKE q wait=3s", 10)
+            if answer.kind != "OK":
+                break
+            book.took(answer["payload"], asked, answer)
+            client.ok("DONE " + answer["job"])
+            book.ended(answer["payload"])
+        self.assertEqual(book.faults, [])
+        self.assertEqual(book.stored - book.done, set(), "acknowledged, and never handed out")
+
+
+class Kept(FuncTest):
+    COST = 15
+
+    def again(self, daemon, how):
+        if how == "kill":
+            daemon.kill()
+        else:
+            daemon.finish()
+        return self.client(daemon.start())
+
+    def test_every_state_of_a_job_is_the_same_after_each_kind_of_end(self):
+        daemon = self.daemon(dict(CONF, jobs={"attempts": 2}))
+        c = self.client(daemon)
+        c.ok("DEFER q now id=now")
+        c.ok("DEFER q later id=later delay=1h lock=l")
+        c.ok("DEFER bad x id=bad")
+        for _ in range(2):
+            c.ok("TAKE bad wait=5s")
+            c.ok("RETRY bad")
+        for how in ("kill", "term", "kill", "restart", "kill"):
+            if how == "restart":
+                mark = daemon.log_size()
+                daemon.send_signal(signal.SIGUSR2)
+                daemon.logged("notice restarted", mark)
+            else:
+                c = self.again(daemon, how)
+            c.ok("DEFER q again id=now")
+            rows = c.ok("LIST jobs prefix=q").rows
+            self.assertEqual([(row["job"], row["state"], row["payload"]) for row in rows], [("now", "due", "now"), ("later", "due", "later")], how)
+            self.assertEqual(rows[1]["name"], "l")
+            self.assertTrue(3500000 < rows[1].num("due_ms") <= 3600000, rows[1])
+            self.assertEqual([row["state"] for row in c.ok("LIST jobs prefix=bad").rows], ["dead"])
+        self.assertEqual(c.ok("TAKE q").num("attempt"), 1)
+        c.ok("DONE now")
+        c = self.again(daemon, "kill")
+        c.busy("TAKE q")
+        c.ok("RETRY bad queue=bad")
+        self.assertEqual(self.again(daemon, "kill").ok("TAKE bad").num("attempt"), 1)
+
+    def test_a_leased_job_is_refused_until_its_lease_is_over_and_has_had_its_attempt(self):
+        for how in ("kill", "term"):
+            daemon = self.daemon(CONF)
+            c = self.client(daemon)
+            c.ok("DEFER q x id=a")
+            asked = time.monotonic()
+            valid = c.ok("TAKE q ttl=2s").num("valid_ms") / 1000
+            c = self.again(daemon, how)
+            c.busy("TAKE q")
+            job = c.ok("TAKE q wait=10s", 12)
+            with safety():
+                self.assertGreaterEqual(job.at, asked + valid, "the runner of the first daemon may still believe in its job")
+            self.assertLess(job.at, asked + valid + 2)
+            self.assertEqual(job.num("attempt"), 2)
+
+    def test_a_session_with_grace_goes_on_with_its_job(self):
+        for how in ("kill", "term"):
+            daemon = self.daemon(CONF)
+            c = self.client(daemon)
+            ticket = with_grace(c)
+            c.ok("DEFER q x id=a lock=l")
+            c.ok("TAKE q")
+            c = self.again(daemon, how)
+            rows = c.ok(str(ticket)).rows
+            self.assertEqual([row["job"] for row in rows if "job" in row], ["a"], how)
+            c.listen(2.2)
+            c.ok("CHECK q job=a")
+            c.ok("DONE a")
+            c = self.again(daemon, how)
+            c.busy("TAKE q")
+            c.ok("LOCK l wait=5s")
+
+    def test_rate_limits_go_on(self):
+        daemon = self.daemon(CONF)
+        c = self.client(daemon)
+        for i, how in enumerate(("kill", "term", "kill", "kill")):
+            self.assertEqual(c.ok("RATE api limit=4 per=60s").num("left"), 3 - i)
+            c = self.again(daemon, how)
+        self.assertTrue(0 < c.busy("RATE api limit=4 per=60s").num("retry_ms") <= 60000)
+        c.ok("RATE other limit=4 per=60s")
+
+    def test_a_log_that_is_damaged_is_told_and_what_is_sound_is_kept(self):
+        daemon = self.daemon(CONF)
+        c = self.client(daemon)
+        for i in range(20):
+            c.ok("DEFER q payload-%d id=id%d" % (i, i))
+        daemon.kill()
+        path = os.path.join(daemon.runtime_dir, "jobs")
+        with open(path, "r+b") as log:
+            at = log.read().index(b"payload-7")
+            log.seek(at)
+            log.write(b"P")
+        mark = daemon.log_size()
+        daemon.start()
+        self.assertRegex(daemon.log(mark), r"error jobs .*jobs=19 .*error=\"damaged\"")
+        self.assertTrue(os.path.exists(path + ".bad"))
+        c = self.client(daemon)
+        c.busy("TAKE q")
+        c.ok("TAKE q wait=10s", 12)
+        daemon.kill()
+        with open(path, "r+b") as log:
+            log.write(b"x")
+        mark = daemon.log_size()
+        daemon.start()
+        self.assertRegex(daemon.log(mark), r"error jobs .*moved_to=jobs.bad")
+        self.client(daemon).ok("DEFER q x")
+
+
+class Full(FuncTest):
+    COST = 10
+
+    def fill_up(self, folder, client, stored):
+        """Fills the device, and the log, until a DEFER is refused."""
+        with contextlib.suppress(OSError), open(os.path.join(folder, "filler"), "ab", buffering=0) as out:
+            while out.write(b"x" * 4096) == 4096:
+                pass
+        while True:
+            answer = client.ask("DEFER q %s id=id%d" % ("x" * 500, len(stored)))
+            if answer.kind != "OK":
+                self.assertEqual(answer.code, "UNAVAILABLE")
+                return answer
+            stored.append(answer["job"])
+
+    def test_on_a_full_device_a_defer_is_refused_and_what_runs_may_end(self):
+        folder = self.folder()
+        if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", folder], stderr=subprocess.DEVNULL).returncode:
+            self.skipTest("no file system can be mounted here")
+        self.addCleanup(subprocess.run, ["umount", folder], check=True)
+        daemon = self.daemon(CONF, runtime_dir=folder)
+        self.addCleanup(daemon.kill)
+        c = self.client(daemon)
+        c.ok("DEFER runs x id=a")
+        c.ok("TAKE runs")
+        stored = []
+        answer = self.fill_up(folder, c, stored)
+        self.assertIn("its jobs cannot be written: No space left on device", str(answer))
+        daemon.logged(r"error jobs .*No space left")
+        taken = []
+        while answer.kind != "ERR" or not taken:  # a shorter record may still fit
+            answer = c.ask("TAKE q ttl=2s")
+            taken.append(answer.kind)
+        self.assertEqual(answer.code, "UNAVAILABLE")
+        c.ok("CHECK runs job=a")
+        c.ok("DONE a")
+        daemon.kill()
+        mark = daemon.log_size()
+        c = self.client(daemon.start())
+        c.busy("TAKE runs")
+        row = c.ok("LIST queues prefix=q").rows[0]
+        self.assertEqual((row.num("due"), row.num("leased")), (len(stored) - taken.count("OK"), taken.count("OK")))
+        self.fill_up(folder, c, stored)  # the next run removed the keys of the one before
+        daemon.logged(r"error jobs .*No space left", mark)
+        os.unlink(os.path.join(folder, "filler"))
+        c.ok("DEFER q x id=more")
+        until(lambda: "is written again" in daemon.log(), "the log says so")
+        daemon.kill()
+        row = self.client(daemon.start()).ok("LIST queues prefix=q").rows[0]
+        self.assertEqual(row.num("due") + row.num("leased"), len(stored) + 1)
