@@ -30,12 +30,12 @@ static void tell_clients(const struct daemon *d, enum metric which, const struct
 		sampler_tell_one(to, which, "transport", word[i], which == METRIC_CLIENTS ? (int64_t)sessions[i] : (int64_t)counts.accepted[i]);
 }
 
-static void tell_refused(const struct daemon *d, const struct sampler *to)
+static void tell_count(const struct daemon *d, enum metric which, const struct sampler *to)
 {
 	struct net_counts counts;
 
 	net_counts(d->net, &counts);
-	sampler_tell_plain(to, METRIC_CONNECTIONS_REFUSED, (int64_t)counts.refused);
+	sampler_tell_plain(to, which, (int64_t)(which == METRIC_HANDOVER_CLIENTS ? counts.handed_over : counts.refused));
 }
 
 static void outer_tell(void *context, enum metric which, const struct sampler *to)
@@ -51,7 +51,8 @@ static void outer_tell(void *context, enum metric which, const struct sampler *t
 		tell_clients(d, which, to);
 		break;
 	case METRIC_CONNECTIONS_REFUSED:
-		tell_refused(d, to);
+	case METRIC_HANDOVER_CLIENTS:
+		tell_count(d, which, to);
 		break;
 	case METRIC_RELOAD_SUCCESSFUL:
 		sampler_tell_plain(to, which, !d->reloaded.failed);

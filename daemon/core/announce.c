@@ -41,6 +41,7 @@ void permit_tell_granted(struct commander *x, struct permit *p, struct span tag)
 {
 	struct reply r;
 
+	core_answers(x->core, VERB_ACQUIRE);
 	reply_begin(&r, session_line(x->sessions), tag, "OK");
 	reply_permit(&r, p);
 	reply_ms(&r, "valid_ms", permit_valid_us(x, p));

@@ -157,6 +157,7 @@ static void auth_succeeds(struct commander *x, struct session *s, const struct a
 	who->failed = 0;
 	user_leave(s->user); /* what it locks from now on is among the RECENT names of this user */
 	s->user = NULL;
+	core_answers(x->core, VERB_AUTH);
 	reply_begin(&r, session_line(x->sessions), span_of(auth->pending->tag), "OK");
 	reply_text(&r, "user", span_of(who->user));
 	tell_line(x, s, &r);
@@ -170,6 +171,7 @@ static void auth_fails(struct commander *x, struct session *s, const struct auth
 	if (core_may_log(x->core, BURST_AUTH))
 		core_log(x->core, LOG_WARN, "auth-failed", "peer=%s session=%" PRIu64 " failures=%u",
 		         core_quoted(x->core, (struct span){who, session_who(s, who)}), s->serial, failed);
+	core_answers(x->core, VERB_AUTH);
 	if (failed < AUTH_FAILURES_MOST) {
 		tell_error(x, s, span_of(auth->pending->tag), ERROR_AUTH, "no user of that name has that secret");
 		return;

@@ -31,10 +31,22 @@ void group_answered(struct commander *x, struct group *g)
 	session_answered(x->sessions, s, tagged);
 }
 
-void group_refuse(struct commander *x, struct group *g, const struct part *p, enum refusal why)
+static void group_tell_refused(struct commander *x, const struct group *g, const struct part *p, enum refusal why)
 {
 	struct session *s = g->session;
 
+	core_answers(x->core, group_verb(g));
+	if (why == REFUSED_BUSY)
+		deliver_busy(x, s, span_of(g->tag), p->seen, group_owner(g));
+	else if (why == REFUSED_TIMEOUT)
+		deliver_timeout(x, s, span_of(g->tag), p->seen, group_owner(g), g->asked_at);
+	else
+		deliver_refusal(x, s, span_of(g->tag), why);
+	metric_waited(&x->core->metrics, refusal_result(why), instant_diff(x->core->now, g->asked_at));
+}
+
+void group_refuse(struct commander *x, struct group *g, const struct part *p, enum refusal why)
+{
 	if (g->take) {
 		take_refused(x, g->take, why);
 		group_free(x, g);
@@ -42,14 +54,8 @@ void group_refuse(struct commander *x, struct group *g, const struct part *p, en
 	}
 	if (why == REFUSED_BUSY && g->patient)
 		why = g->leaving ? REFUSED_CANCELLED : REFUSED_TIMEOUT;
-	if (!group_is_told(g))
-		;
-	else if (why == REFUSED_BUSY)
-		deliver_busy(x, s, span_of(g->tag), p->seen, group_owner(g));
-	else if (why == REFUSED_TIMEOUT)
-		deliver_timeout(x, s, span_of(g->tag), p->seen, group_owner(g), g->asked_at);
-	else
-		deliver_refusal(x, s, span_of(g->tag), why);
+	if (group_is_told(g))
+		group_tell_refused(x, g, p, why);
 	metric_add(&x->core->metrics, METRIC_FAILURES, why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED);
 	group_answered(x, g);
 }
@@ -58,6 +64,7 @@ static void group_tell(struct commander *x, const struct group *g, struct claim 
 {
 	struct reply r;
 
+	core_answers(x->core, group_verb(g));
 	reply_begin(&r, session_line(x->sessions), span_of(g->tag), word);
 	reply_grant(x, &r, c);
 	reply_ms(&r, "ttl_ms", c->lock->lease.ttl_us);
@@ -207,6 +214,7 @@ void group_win_all(struct commander *x, struct group *g)
 		group_fold(x, c);
 	}
 	if (!g->not_notified) {
+		core_answers(x->core, group_verb(g));
 		reply_begin(&r, session_line(x->sessions), span_of(g->tag), "OK");
 		reply_int(&r, "n", g->parts);
 		tell_line(x, g->session, &r);

@@ -36,6 +36,7 @@ enum loss {
 #define LOSS_ROW(id, word) LOSS_##id,
 	LOSSES(LOSS_ROW)
 #undef LOSS_ROW
+	LOSS_N
 };
 const char *loss_word(enum loss loss);
 bool loss_find(struct span word, enum loss *ret_loss);

@@ -195,8 +195,8 @@ static bool tag_is_in_use(const struct session *s, struct span tag)
 
 void command_line(struct commander *x, struct session *s, char *line, size_t n)
 {
-	metric_add(&x->core->metrics, METRIC_REQUESTS, !s->is_web);
 	if (!line) {
+		x->core->serving = x->core->answers = VERB_OTHER;
 		command_too_long(x, s);
 		return;
 	}
@@ -204,6 +204,7 @@ void command_line(struct commander *x, struct session *s, char *line, size_t n)
 	case PARSE_EMPTY:
 		return;
 	case PARSE_MISTAKE:
+		x->core->serving = x->core->answers = VERB_OTHER;
 		tell_mistake(x, s, x->mistake.code, "%s", x->mistake.text);
 		return;
 	case PARSE_HTTP:
@@ -212,12 +213,12 @@ void command_line(struct commander *x, struct session *s, char *line, size_t n)
 	case PARSE_OK:
 		break;
 	}
+	x->core->serving = x->core->answers = x->request.verb;
 	if (x->request.tag.n > 0 && tag_is_in_use(s, x->request.tag)) {
 		tell_mistake(x, s, ERROR_TAGINUSE, "a request with this tag is still in flight");
 		return;
 	}
 	s->mistakes = 0;
-	x->core->metrics.requests[x->request.verb] += !s->is_web;
 	if ((x->core->conf.rules || x->core->conf.users) && !access_is_granted(x, s))
 		return;
 	serve[x->request.verb](x, s);

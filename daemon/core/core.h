@@ -111,6 +111,8 @@ struct core {
 	struct effects *out; /* only while a step runs */
 	bool journal_off;    /* EFFECT_JOURNAL cannot be carried out */
 	struct metrics metrics;
+	enum verb serving;   /* the request that is being served, for the figures */
+	enum verb answers;   /* the one that the next answer is to: see core_answers */
 	struct alarms *alarms; /* alarms.h; NULL: none is asked for */
 	struct burst {
 		struct instant until; /* end of the present second */
@@ -143,6 +145,15 @@ static inline struct call *core_call(struct core *c)
 	return &effects_add(c->out, EFFECT_CALL)->call;
 }
 
+
+/*
+ * The next answer is not to the line that is being served, but to an earlier request of this kind. The session counts it when it is sent, and takes the one
+ * after it for an answer to the line again.
+ */
+static inline void core_answers(struct core *c, enum verb verb)
+{
+	c->answers = verb;
+}
 
 /* Copies `from` to `to`, cut to `size` bytes with the NUL that ends it. The two may overlap. */
 void core_keep(char *to, size_t size, struct span from);

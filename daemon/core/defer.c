@@ -108,6 +108,7 @@ static void order_answer(struct commander *x, const struct order *o, const struc
 	struct span tag = span_of(o->pending->tag), text = late ? SPAN("it was reached too late") : q->text;
 	int64_t count = 0;
 
+	core_answers(x->core, o->pending->verb);
 	if ((late || q->outcome != HOME_ANSWERED) && o->unsure) {
 		tell_error(x, s, tag, ERROR_UNAVAILABLE, "id=%.*s may be stored: repeat the request with this id. The home of the queue did not answer: %.*s",
 		           (int)o->id.n, o->id.p, (int)text.n, text.p);

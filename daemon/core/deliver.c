@@ -46,7 +46,7 @@ static void deliver_granted(struct commander *x, struct claim *c, unsigned count
 	remember_held(x, c);
 	noted_add(x, c->session, lock_name(c->lock));
 	if (!c->not_notified)
-		tell_granted(x, c, span_of(c->asking->tag), count);
+		core_answers(x->core, VERB_LOCK), tell_granted(x, c, span_of(c->asking->tag), count);
 	else if (session_listens(c))
 		claim_bound(x, c, s->lasting->repeat_until); /* else once RESUME is answered */
 	s->held++;
@@ -195,11 +195,17 @@ enum refusal withdrawn_why(const struct commander *x, bool denied)
 	return denied ? REFUSED_DENIED : x->engine->draining ? REFUSED_DRAINING : REFUSED_CANCELLED;
 }
 
+enum result refusal_result(enum refusal why)
+{
+	return why == REFUSED_BUSY ? RESULT_BUSY : why == REFUSED_TIMEOUT ? RESULT_TIMEOUT : RESULT_ERROR;
+}
+
 static void deliver_refused(struct commander *x, struct claim *c, enum refusal why)
 {
 	struct session *s = c->session;
 
 	if (!s->over && !c->not_notified && why != REFUSED_AND_TOLD) {
+		core_answers(x->core, VERB_LOCK);
 		if (why == REFUSED_BUSY)
 			deliver_busy(x, s, span_of(c->asking->tag), c->lock, claim_owner(c));
 		else if (why == REFUSED_TIMEOUT)
@@ -209,6 +215,7 @@ static void deliver_refused(struct commander *x, struct claim *c, enum refusal w
 		else
 			deliver_refusal(x, s, span_of(c->asking->tag), why);
 		metric_add(&x->core->metrics, METRIC_FAILURES, why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED);
+		metric_waited(&x->core->metrics, refusal_result(why), instant_diff(x->core->now, c->asking->asked_at));
 	}
 	TAILQ_REMOVE(&s->claims, c, in_session);
 	claim_answered(x, c);
@@ -224,6 +231,7 @@ static void deliver_reentered(struct commander *x, struct claim *c, unsigned cou
 			claim_hear(x, holder);
 		else
 			remember_held(x, holder);
+		core_answers(x->core, VERB_LOCK);
 		tell_granted(x, holder, span_of(c->asking->tag), count);
 	}
 	metric_add(&x->core->metrics, METRIC_REENTRIES, 1);
@@ -297,6 +305,7 @@ static void deliver_pending(struct commander *x, struct pending *p, enum refusal
 	if (!s)
 		return;
 	TAILQ_REMOVE(&s->pendings, p, in_session);
+	core_answers(x->core, p->verb);
 	if (why == NOT_REFUSED && p->verb == VERB_EXTEND && p->permit)
 		remember_permit(x, p->permit);
 	else if (why == NOT_REFUSED && p->verb == VERB_EXTEND)

@@ -12,6 +12,7 @@ void deliver_notices(struct commander *x);
 void deliver_busy(struct commander *x, struct session *s, struct span tag, const struct lock *l, struct span owner);
 void deliver_timeout(struct commander *x, struct session *s, struct span tag, const struct lock *l, struct span owner, struct instant asked_at);
 void deliver_refusal(struct commander *x, struct session *s, struct span tag, enum refusal why);
+enum result refusal_result(enum refusal why); /* for the figures */
 /* Why a LOCKALL, LOCKANY or ACQUIRE was withdrawn. denied: by new rules. */
 enum refusal withdrawn_why(const struct commander *x, bool denied);
 

@@ -66,7 +66,10 @@ static void timer_fired(struct commander *x, struct timer *t)
 
 void fire_due(struct commander *x, struct timer *t)
 {
-	metric_peak(&x->core->metrics, METRIC_GAP_LONGEST, instant_diff(x->core->now, t->at));
+	int64_t late_us = instant_diff(x->core->now, t->at);
+
+	x->core->metrics.value[METRIC_LOOP_LAG] = late_us;
+	metric_peak(&x->core->metrics, METRIC_GAP_LONGEST, late_us);
 	for (; t && !instant_before(x->core->now, t->at); t = heap_first(&x->core->timers)) {
 		heap_cancel(&x->core->timers, t);
 		timer_fired(x, t);

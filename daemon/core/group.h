@@ -94,6 +94,12 @@ void part_drop(struct commander *x, struct part *p);
 void group_drop_parts(struct commander *x, struct group *g, const struct part *but);
 /* Notes what a notice says of a part. True: nobody is to be told. */
 bool group_note(struct commander *x, const struct notice *n);
+/* The request that it is of. */
+static inline enum verb group_verb(const struct group *g)
+{
+	return g->any ? VERB_LOCKANY : VERB_LOCKALL;
+}
+
 /* The group is answered, or has no client left: gives back what it has. */
 void group_free(struct commander *x, struct group *g);
 

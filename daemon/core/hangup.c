@@ -95,8 +95,9 @@ void hangup_settle(struct commander *x, struct session *s)
 	end_session(x, s, ENDING_CLEAN);
 }
 
-static void refuse_stopping(struct commander *x, struct session *s, const char *tag)
+static void refuse_stopping(struct commander *x, struct session *s, enum verb verb, const char *tag)
 {
+	core_answers(x->core, verb);
 	tell_draining(x, s, span_of(tag));
 	session_answered(x->sessions, s, tag[0] != '\0');
 }
@@ -109,13 +110,13 @@ bool hangup_refuse(struct commander *x, struct session *s)
 	if (s->resuming) {
 		s->resuming = false;
 		heap_cancel(&x->core->timers, &s->lasting->grace);
-		refuse_stopping(x, s, s->lasting->resume_tag);
+		refuse_stopping(x, s, VERB_RESUME, s->lasting->resume_tag);
 	}
 	takes_refuse(x, s);
 	while ((p = TAILQ_FIRST(&s->pendings))) {
 		TAILQ_REMOVE(&s->pendings, p, in_session);
 		p->session = NULL;
-		refuse_stopping(x, s, p->tag);
+		refuse_stopping(x, s, p->verb, p->tag);
 	}
 	return some;
 }

@@ -158,7 +158,7 @@ void hold_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pend
 	struct lock *l = c->lock;
 	int64_t kept_us;
 
-	metric_add(&e->core->metrics, METRIC_RELEASES, 1);
+	metric_add(&e->core->metrics, METRIC_RELEASES_CLIENT, 1);
 	if (!TAILQ_EMPTY(&l->contender->waiters)) {
 		convert_withdraw(e, c);
 		if (e->draining)
@@ -187,7 +187,7 @@ static void claim_abandon_held(struct engine *e, struct claim *c, struct instant
 	bool at_once = !instant_before(e->core->now, until);
 	int64_t kept_us, leave_us = instant_diff(delayed, e->core->now);
 
-	metric_add(&e->core->metrics, METRIC_RELEASES, 1);
+	metric_add(&e->core->metrics, METRIC_RELEASES_DISCONNECT, 1);
 	if (hold_leave_others(e, c, delayed))
 		return;
 	if (at_once && l->lease.delay_us == 0 && grant_hand_on(e, l))
@@ -252,6 +252,8 @@ static void claim_lose(struct engine *e, struct claim *c, enum loss why)
 	convert_forfeit(e, c);
 	heap_cancel(&e->core->timers, &c->timer);
 	metric_add(&e->core->metrics, METRIC_LOSSES, 1);
+	metric_add(&e->core->metrics, why == LOSS_BROKEN ? METRIC_RELEASES_FORCED : METRIC_RELEASES_EXPIRED, 1);
+	e->core->metrics.lost[why]++;
 	if (c->not_notified) {
 		/* The client never heard of the grant. */
 		notices_add(&e->notices, NOTICE_FORGOTTEN, c, NULL, NOT_REFUSED);
@@ -312,7 +314,7 @@ void hold_lapse(struct engine *e, struct claim *c)
 	struct instant until;
 	int64_t kept_us;
 
-	metric_add(&e->core->metrics, METRIC_RELEASES, 1);
+	metric_add(&e->core->metrics, METRIC_RELEASES_EXPIRED, 1);
 	notices_add(&e->notices, NOTICE_FORGOTTEN, c, NULL, NOT_REFUSED);
 	convert_forfeit(e, c);
 	if (hold_leave_others(e, c, INSTANT_PAST) || grant_hand_on(e, l))

@@ -38,7 +38,7 @@ static inline void holders_begin(struct engine *e, struct claim *c)
 	c->granted_at = e->core->now;
 	metric_add(&e->core->metrics, METRIC_GRANTS, 1);
 	metric_add(&e->core->metrics, METRIC_WAIT_TOTAL, waited);
-	histogram_add(&e->core->metrics.wait, waited);
+	histogram_add(&e->core->metrics.wait[RESULT_OK], waited);
 	metric_peak(&e->core->metrics, METRIC_WAIT_LONGEST, waited);
 	notices_add(&e->notices, NOTICE_GRANTED, c, NULL, NOT_REFUSED);
 }

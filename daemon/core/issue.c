@@ -124,6 +124,8 @@ static void tell_in_use(struct commander *x, const struct permit *p)
 
 static void permit_tell_refused(struct commander *x, const struct permit *p, enum refusal why)
 {
+	core_answers(x->core, VERB_ACQUIRE);
+	metric_waited(&x->core->metrics, refusal_result(why), instant_diff(x->core->now, p->asked_at));
 	if (why == REFUSED_BUSY) {
 		metric_add(&x->core->metrics, METRIC_REFUSALS, 1);
 		tell_full(x, p, "BUSY");

@@ -281,6 +281,7 @@ static void job_ended(struct commander *x, struct job *job, enum ended how)
 	metric_add(&x->core->metrics, job->end == JOB_DONE ? METRIC_JOBS_DONE : METRIC_JOBS_RETURNED, how == ENDED);
 	if (p && p->session) {
 		TAILQ_REMOVE(&p->session->pendings, p, in_session);
+		core_answers(x->core, p->verb);
 		if (how == ENDED)
 			reply_ended(x, job, s, span_of(p->tag));
 		else if (how == ENDED_LOST)

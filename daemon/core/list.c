@@ -103,6 +103,7 @@ bool lists_stop(struct commander *x)
 	struct listing *l;
 
 	while ((l = TAILQ_FIRST(&x->lists.turns))) {
+		core_answers(x->core, VERB_LIST);
 		tell_error(x, l->session, span_of(l->tag), ERROR_DRAINING, "the daemon is stopping");
 		listing_over(x, l);
 	}

@@ -304,6 +304,7 @@ static bool listing_tells(struct commander *x, struct listing *l, unsigned *work
 		listing_begins_behind(l);
 		return true;
 	}
+	core_answers(x->core, VERB_LIST);
 	rows_done(x, s, span_of(l->tag), l->told, (int64_t)(l->page.more + l->page.n - l->at));
 	return false;
 }

@@ -8,6 +8,8 @@ const struct metric_row metric_table[METRIC_N] = {
 #undef METRIC
 };
 
+const char *const result_word[RESULT_N] = {[RESULT_OK] = "ok", [RESULT_BUSY] = "busy", [RESULT_TIMEOUT] = "timeout", [RESULT_ERROR] = "error"};
+
 int64_t metrics_answered(const struct metrics *m)
 {
 	return m->value[METRIC_FAILURES] + m->value[METRIC_GRANTS] + m->value[METRIC_REENTRIES] + m->value[METRIC_REFUSALS] + m->value[METRIC_TIMEOUTS];

@@ -26,10 +26,20 @@ struct metric_row {
 
 extern const struct metric_row metric_table[METRIC_N];
 
+/* What became of a request. */
+enum result { RESULT_OK, RESULT_BUSY, RESULT_TIMEOUT, RESULT_ERROR, RESULT_N };
+extern const char *const result_word[RESULT_N];
+
+#define METRIC_LOSSES_MOST 8
+#define VERB_OTHER VERB_N /* of a line that is no request */
+
 struct metrics {
-	int64_t value[METRIC_N];     /* of PLAIN and CELL */
-	int64_t requests[VERB_N];    /* of METRIC_REQUESTS, those that were understood */
-	struct histogram wait, hold; /* of WAIT_TOTAL and HOLD_TOTAL */
+	int64_t value[METRIC_N];                   /* of PLAIN and CELL */
+	int64_t answered[VERB_OTHER + 1][RESULT_N]; /* METRIC_REQUESTS */
+	int64_t lost[METRIC_LOSSES_MOST];          /* METRIC_LEASES_LOST: of each enum loss */
+	struct histogram wait[RESULT_N];           /* METRIC_WAIT_TIMES; of RESULT_OK WAIT_TOTAL is the sum, of the others: */
+	int64_t wait_us[RESULT_N];
+	struct histogram hold;                     /* of HOLD_TOTAL */
 };
 
 /* LOCKs that were answered by the stores, by a holder, or by the lack of a quorum. */
@@ -45,6 +55,13 @@ static inline bool metric_is_time(enum metric which)
 static inline void metric_add(struct metrics *m, enum metric which, int64_t n)
 {
 	m->value[which] += n;
+}
+
+/* A request was refused after so long. */
+static inline void metric_waited(struct metrics *m, enum result result, int64_t us)
+{
+	histogram_add(&m->wait[result], us);
+	m->wait_us[result] += us;
 }
 
 static inline void metric_peak(struct metrics *m, enum metric which, int64_t value)

@@ -113,6 +113,7 @@ static void tell_forgotten(struct commander *x, struct session *s, struct span t
 
 static void inquiry_tell(struct commander *x, struct session *s, struct span tag, const struct inquiry *q)
 {
+	core_answers(x->core, q->verb);
 	(q->verb == VERB_FORGET ? tell_forgotten : tell_names)(x, s, tag, q);
 }
 

@@ -54,8 +54,10 @@ static bool permit_closes(struct commander *x, struct permit *p)
 
 	if (!circle_closes(x, p->session, permit_owner(p), &row, 1, room, &cycle))
 		return false;
-	if (!p->not_notified)
+	if (!p->not_notified) {
+		core_answers(x->core, VERB_ACQUIRE);
 		tell_cycle(x, p->session, span_of(p->tag), cycle);
+	}
 	p->told = true;
 	permit_refuse(x, p, REFUSED_BUSY);
 	return true;

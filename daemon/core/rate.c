@@ -133,6 +133,7 @@ void rate_told(struct commander *x, struct home_question *q)
 	}
 	if (s) {
 		TAILQ_REMOVE(&s->pendings, p, in_session);
+		core_answers(x->core, VERB_RATE);
 		if (q->outcome == HOME_ANSWERED)
 			rate_judged(x, q);
 		else

@@ -106,6 +106,7 @@ static void resume_answer(struct commander *x, struct session *s)
 	}
 	n += permits_tell_resumed(x, s);
 	n += jobs_tell(x, s, span_of(s->lasting->resume_tag));
+	core_answers(x->core, VERB_RESUME);
 	reply_begin(&r, session_line(x->sessions), span_of(s->lasting->resume_tag), "OK");
 	reply_int(&r, "session", (int64_t)s->serial);
 	reply_int(&r, "n", n);

@@ -9,7 +9,7 @@ void row_begin(struct commander *x, struct span tag, struct reply *r)
 
 void row_end(struct commander *x, struct session *s, struct reply *r)
 {
-	session_send(x->sessions, s, r->start, reply_end(r));
+	session_say(x->sessions, s, r->start, reply_end(r));
 }
 
 void rows_done(struct commander *x, struct session *s, struct span tag, uint64_t n, int64_t more)
@@ -20,7 +20,7 @@ void rows_done(struct commander *x, struct session *s, struct span tag, uint64_t
 	reply_int(&r, "n", (int64_t)n);
 	if (more >= 0)
 		reply_int(&r, "more", more);
-	row_end(x, s, &r);
+	session_send(x->sessions, s, r.start, reply_end(&r));
 }
 
 bool rows_are_long(const struct commander *x, size_t bytes)

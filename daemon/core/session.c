@@ -389,7 +389,7 @@ struct claim *session_waiting(const struct session *s, struct span tag)
 	return NULL;
 }
 
-void session_send(struct session_table *t, struct session *s, const char *line, size_t n)
+static inline void line_add(struct session_table *t, struct session *s, const char *line, size_t n)
 {
 	struct effect *effect;
 
@@ -398,6 +398,37 @@ void session_send(struct session_table *t, struct session *s, const char *line, 
 	effect = effects_add(t->core->out, EFFECT_SEND);
 	effect->send.session = s->id;
 	effect->send.bytes = (struct span){line, n};
+}
+
+void session_say(struct session_table *t, struct session *s, const char *line, size_t n)
+{
+	line_add(t, s, line, n);
+}
+
+static inline void count_answer(struct core *c, const struct session *s, enum result result)
+{
+	c->metrics.answered[c->answers][result] += !s->is_web;
+	c->answers = c->serving;
+}
+
+/* By its word, behind the tag. Rows and pushes are no answers. */
+static void __attribute__((noinline)) count_other(struct core *c, const struct session *s, const char *line)
+{
+	const char *word = line[0] == '@' ? strchr(line, ' ') + 1 : line;
+
+	if (*word == 'O')
+		count_answer(c, s, RESULT_OK);
+	else if (*word != '*' && *word != '!')
+		count_answer(c, s, *word == 'B' ? RESULT_BUSY : *word == 'T' ? RESULT_TIMEOUT : RESULT_ERROR);
+}
+
+void session_send(struct session_table *t, struct session *s, const char *line, size_t n)
+{
+	if (line[0] == 'O')
+		count_answer(t->core, s, RESULT_OK);
+	else
+		count_other(t->core, s, line);
+	line_add(t, s, line, n);
 }
 
 void session_hang_up(struct session_table *t, struct session *s, const char *reason)

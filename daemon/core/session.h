@@ -161,6 +161,8 @@ static inline char *session_line(struct session_table *t)
 {
 	return arena_reserve(&t->core->out->arena, REPLY_MAX);
 }
+/* session_send counts answers; session_say does not, for what is none: a row, a remark. */
+void session_say(struct session_table *t, struct session *s, const char *line, size_t n);
 void session_send(struct session_table *t, struct session *s, const char *line, size_t n);
 void session_hang_up(struct session_table *t, struct session *s, const char *reason);
 

@@ -187,7 +187,7 @@ static void show_done(struct commander *x, struct session *s, struct span tag, u
 		reply_int(&r, "more", left_out);
 	if (!known)
 		reply_text(&r, "known", SPAN("no"));
-	row_end(x, s, &r);
+	session_send(x->sessions, s, r.start, reply_end(&r));
 }
 
 static const struct pending not_asked;

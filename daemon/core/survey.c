@@ -168,6 +168,7 @@ static void jobs_done(struct commander *x, struct survey *v, int64_t after)
 {
 	struct reply r;
 
+	core_answers(x->core, VERB_LIST);
 	reply_begin(&r, session_line(x->sessions), span_of(v->pending->tag), "OK");
 	reply_int(&r, "n", (int64_t)v->told);
 	if (after >= 0)
@@ -182,6 +183,7 @@ static void jobs_told(struct commander *x, struct survey *v, const struct home_q
 	int64_t next;
 
 	if (q->outcome != HOME_ANSWERED || q->code != 'T' || !netstring_next_int(&text, &next)) {
+		core_answers(x->core, VERB_LIST);
 		tell_error(x, v->pending->session, span_of(v->pending->tag), ERROR_UNAVAILABLE, "the home of the queue cannot be used: %.*s", (int)q->text.n,
 		           q->text.p ? q->text.p : "");
 		survey_over(x, v);
@@ -269,6 +271,7 @@ static void queues_done(struct commander *x, struct survey *v)
 		;
 	for (i = 0; i < v->page.n && !rows_are_long(x, v->bytes); i++)
 		tell_queue(x, v, i);
+	core_answers(x->core, VERB_LIST);
 	reply_begin(&r, session_line(x->sessions), span_of(v->pending->tag), "OK");
 	reply_int(&r, "n", (int64_t)v->told);
 	reply_int(&r, "more", (int64_t)(v->page.more + v->page.n - i));
@@ -297,6 +300,7 @@ static void queues_told(struct commander *x, struct survey *v, const struct home
 	if (v->place < x->core->conf.nodes) {
 		survey_ask(x, v);
 	} else if (v->missing == x->core->conf.nodes) {
+		core_answers(x->core, VERB_LIST);
 		tell_error(x, v->pending->session, span_of(v->pending->tag), ERROR_UNAVAILABLE, "no store can be asked for its queues: %.*s", (int)q->text.n,
 		           q->text.p ? q->text.p : "");
 		survey_over(x, v);

@@ -87,6 +87,7 @@ static void reply_nothing(struct commander *x, const struct take *take, const ch
 {
 	struct reply r;
 
+	core_answers(x->core, VERB_TAKE);
 	reply_begin(&r, session_line(x->sessions), span_of(take->tag), word);
 	reply_text(&r, "queue", take->queue->name);
 	if (take->patient)
@@ -102,6 +103,7 @@ static void tell_denied(struct commander *x, const struct take *take)
 	struct span tag = span_of(take->tag);
 
 	metric_add(&x->core->metrics, METRIC_DENIED, 1);
+	core_answers(x->core, VERB_TAKE);
 	if (take->denied_by > 0)
 		tell_error(x, take->session, tag, ERROR_DENIED, "%s the rule in line %u does not give", text, take->denied_by);
 	else
@@ -110,6 +112,7 @@ static void tell_denied(struct commander *x, const struct take *take)
 
 static void tell_trouble(struct commander *x, const struct take *take)
 {
+	core_answers(x->core, VERB_TAKE);
 	tell_error(x, take->session, span_of(take->tag), ERROR_UNAVAILABLE, "the home of the queue cannot be used: %s", take->queue->why);
 }
 
@@ -164,6 +167,7 @@ static void take_withdraw(struct commander *x, struct take *take)
 void take_refuse(struct commander *x, struct take *take, enum error code, const char *text)
 {
 	take_withdraw(x, take);
+	core_answers(x->core, VERB_TAKE);
 	tell_error(x, take->session, span_of(take->tag), code, "%s", text);
 	take_answered(x, take);
 }
@@ -186,6 +190,7 @@ static void reply_taken(struct commander *x, const struct take *take, const stru
 	const struct job *job = take->job;
 	struct reply r;
 
+	core_answers(x->core, VERB_TAKE);
 	reply_begin(&r, session_line(x->sessions), span_of(take->tag), "OK");
 	reply_text(&r, "queue", job->queue);
 	reply_text(&r, "job", job->id);
@@ -296,6 +301,7 @@ void takes_revoke(struct commander *x, struct session *s)
 		next = LIST_NEXT(take, in_session);
 		if (!session_may_lock(x->core, s, take->queue->name, &line)) {
 			take_withdraw(x, take);
+			core_answers(x->core, VERB_TAKE);
 			tell_revoked(x, s, span_of(take->tag));
 			take_answered(x, take);
 		} else if (take->job && take->job->lock.n > 0 && !session_may_lock(x->core, s, take->job->lock, &take->denied_by)) {

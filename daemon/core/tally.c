@@ -2,6 +2,7 @@
 /* See tally.h. */
 #include "daemon/core/tally.h"
 
+#include "daemon/core/jobs.h"
 #include "daemon/core/quorum.h"
 
 #include <ctype.h>
@@ -16,23 +17,49 @@ static int64_t failure_rate(const struct metrics *m)
 	return all > 0 ? m->value[METRIC_FAILURES] * 1000000 / all : 0;
 }
 
-/* Of each command, in small letters. */
+/* Whether a request can be answered so: who waits may do so in vain, and what another has is refused. */
+static bool result_is_possible(enum verb verb, enum result result)
+{
+	bool waits;
+
+	if (verb == VERB_OTHER)
+		return result == RESULT_ERROR;
+	waits = command_table[verb].fields & (UINT64_C(1) << FIELD_WAIT);
+	return result == RESULT_OK || result == RESULT_ERROR || waits || (result == RESULT_BUSY && verb == VERB_RATE);
+}
+
+/* Of each command, in small letters, and each way in which it can be answered. */
 static void tell_requests(const struct metrics *m, const struct sampler *to)
 {
-	int64_t others = m->value[METRIC_REQUESTS];
 	char word[WORD_ROOM];
 
-	for (unsigned i = 0; i < VERB_N; i++) {
-		const char *from = command_table[i].word;
+	for (enum verb verb = 0; verb <= VERB_OTHER; verb++) {
+		const char *from = verb == VERB_OTHER ? "other" : command_table[verb].word;
 		size_t n = 0;
 
 		for (; from[n] && n < sizeof(word) - 1; n++)
 			word[n] = (char)tolower((unsigned char)from[n]);
 		word[n] = '\0';
-		sampler_tell_one(to, METRIC_REQUESTS, "command", word, m->requests[i]);
-		others -= m->requests[i];
+		for (enum result result = 0; result < RESULT_N; result++)
+			if (result_is_possible(verb, result))
+				sampler_tell(to, METRIC_REQUESTS, (struct sample_label){"command", word}, (struct sample_label){"result", result_word[result]},
+				             m->answered[verb][result]);
 	}
-	sampler_tell_one(to, METRIC_REQUESTS, "command", "other", others);
+}
+
+static void tell_waits(const struct metrics *m, const struct sampler *to)
+{
+	for (enum result i = 0; i < RESULT_N; i++)
+		sampler_tell_histogram(to, METRIC_WAIT_TIMES, "result", result_word[i], &m->wait[i],
+		                       i == RESULT_OK ? m->value[METRIC_WAIT_TOTAL] : m->wait_us[i]);
+}
+
+_Static_assert(LOSS_N <= METRIC_LOSSES_MOST, "one figure for each");
+
+static void tell_losses(const struct metrics *m, const struct sampler *to)
+{
+	for (enum loss i = 0; i < LOSS_N; i++)
+		sampler_tell_one(to, METRIC_LEASES_LOST, "reason", loss_word(i), m->lost[i]);
 }
 
 static void tell_stores(const struct commander *x, enum metric which, const struct sampler *to)
@@ -56,6 +83,9 @@ static void tell_family(const struct commander *x, enum metric which, const stru
 	case METRIC_REQUESTS:
 		tell_requests(m, to);
 		break;
+	case METRIC_LEASES_LOST:
+		tell_losses(m, to);
+		break;
 	case METRIC_BUILD_INFO:
 		sampler_tell(to, which, (struct sample_label){"version", REDLOCKD_VERSION}, (struct sample_label){"store", x->core->conf.store}, 1);
 		break;
@@ -64,7 +94,7 @@ static void tell_family(const struct commander *x, enum metric which, const stru
 		tell_stores(x, which, to);
 		break;
 	case METRIC_WAIT_TIMES:
-		sampler_tell_histogram(to, which, NULL, NULL, &m->wait, m->value[METRIC_WAIT_TOTAL]);
+		tell_waits(m, to);
 		break;
 	case METRIC_HOLD_TIMES:
 		sampler_tell_histogram(to, which, NULL, NULL, &m->hold, m->value[METRIC_HOLD_TOTAL]);
@@ -72,6 +102,29 @@ static void tell_family(const struct commander *x, enum metric which, const stru
 	default: /* its cells follow */
 		break;
 	}
+}
+
+static int64_t jobs_held(const struct commander *x)
+{
+	const struct job *job;
+	int64_t n = 0;
+
+	LIST_FOREACH(job, &x->jobs, in_all)
+		n += job_is_had(job);
+	return n;
+}
+
+static int64_t takes_waiting(const struct commander *x)
+{
+	const struct job_queue *queue;
+	const struct take *take;
+	int64_t n = 0;
+
+	LIST_FOREACH(queue, &x->queues, in_all) {
+		TAILQ_FOREACH(take, &queue->waiting, in_queue)
+			n += take->patient;
+	}
+	return n;
 }
 
 static int64_t value_now(const struct commander *x, enum metric which)
@@ -83,8 +136,14 @@ static int64_t value_now(const struct commander *x, enum metric which)
 		return (int64_t)x->engine->table.map.count;
 	case METRIC_TIMERS:
 		return (int64_t)x->core->timers.count;
+	case METRIC_JOBS_HELD:
+		return jobs_held(x);
+	case METRIC_TAKES_WAITING:
+		return takes_waiting(x);
 	case METRIC_FAILURE_RATE:
 		return failure_rate(m);
+	case METRIC_RENEWALS_MISSED_ALL:
+		return m->value[METRIC_RENEWALS_MISSED];
 	case METRIC_QUORUM_AVAILABLE:
 		return members_usable(&x->engine->members) >= quorum_of(x->core->conf.nodes);
 	default:

@@ -13,8 +13,10 @@
 
 void tell_line(struct commander *x, struct session *s, struct reply *r)
 {
-	if (s->over || s->detached)
+	if (s->over || s->detached) {
+		core_answers(x->core, x->core->serving);
 		return;
+	}
 	session_send(x->sessions, s, r->start, reply_end(r));
 }
 
@@ -82,12 +84,23 @@ void tell_rivals(struct commander *x, struct session *s, struct span tag, const 
 	tell_cycle(x, s, tag, (struct span){cycle, 2 * name.n + 2});
 }
 
+/* The line itself has its answer. */
+static void tell_mistakes(struct commander *x, struct session *s)
+{
+	char text[64], *line = session_line(x->sessions);
+	struct reply r;
+
+	snprintf(text, sizeof(text), "mistakes=%" PRIu64 " in a row: hanging up", x->core->conf.limits.mistakes);
+	reply_error(&r, line, SPAN(""), ERROR_LIMIT, text);
+	session_say(x->sessions, s, line, reply_end(&r));
+}
+
 void count_mistake(struct commander *x, struct session *s)
 {
 	metric_add(&x->core->metrics, METRIC_MISTAKES, 1);
 	if (++s->mistakes < x->core->conf.limits.mistakes || s->over)
 		return;
-	tell_error(x, s, SPAN(""), ERROR_LIMIT, "mistakes=%" PRIu64 " in a row: hanging up", x->core->conf.limits.mistakes);
+	tell_mistakes(x, s);
 	session_ended(x->sessions, s, "mistakes");
 	session_hang_up(x->sessions, s, "mistakes");
 	s->over = true;

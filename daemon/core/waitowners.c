@@ -311,24 +311,30 @@ static void claim_refuse(struct commander *x, struct claim *c, struct span cycle
 {
 	struct lock *l = c->lock;
 
-	if (!c->not_notified)
+	if (!c->not_notified) {
+		core_answers(x->core, VERB_LOCK);
 		tell_cycle(x, c->session, span_of(c->asking->tag), cycle);
+	}
 	wait_withdraw(x->engine, c, REFUSED_AND_TOLD);
 	convert_look(x->engine, l);
 }
 
 static void group_refuse_told(struct commander *x, struct group *g, struct span cycle)
 {
-	if (!g->not_notified)
+	if (!g->not_notified) {
+		core_answers(x->core, group_verb(g));
 		tell_cycle(x, g->session, span_of(g->tag), cycle);
+	}
 	g->told = true;
 	group_cancel(x, g);
 }
 
 static void permit_refuse_told(struct commander *x, struct permit *p, struct span cycle)
 {
-	if (!p->not_notified)
+	if (!p->not_notified) {
+		core_answers(x->core, VERB_ACQUIRE);
 		tell_cycle(x, p->session, span_of(p->tag), cycle);
+	}
 	p->told = true;
 	permit_cancel(x, p);
 }

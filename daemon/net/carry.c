@@ -182,8 +182,10 @@ void net_unpack(struct net *n, struct net_parcel *p, struct fdlist *fds)
 	h->shares.asked = p->asked;
 	h->shares.several = p->several;
 	h->counts = p->counts;
-	for (size_t i = 0; i < p->conns; i++)
+	for (size_t i = 0; i < p->conns; i++) {
+		h->counts.handed_over += p->conn[i].state < CONN_DISMISSED;
 		carried_unpack(&p->conn[i], h, fds);
+	}
 	listeners_unpack(&n->acceptor, p, fds);
 	mem_free(p->conn);
 	mem_free(p->generation);

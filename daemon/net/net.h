@@ -88,9 +88,9 @@ enum net_transport { NET_UNIX, NET_TCP, NET_TLS, NET_TRANSPORTS };
 unsigned net_sessions(const struct net *n);
 void net_sessions_by(const struct net *n, unsigned ret_sessions[NET_TRANSPORTS]); /* walks through all of them: for a scrape */
 unsigned net_closing(const struct net *n); /* connections that are hung up and not closed yet; each for at most 1 s */
-/* Counters: accepted, refused over the limit, pauses for lack of descriptors, bytes in and out. */
+/* Counters: accepted, refused over the limit, sessions that restarts have handed over, pauses for lack of descriptors, bytes in and out. */
 struct net_counts {
-	uint64_t accepted[NET_TRANSPORTS], refused, pauses, bytes_in, bytes_out;
+	uint64_t accepted[NET_TRANSPORTS], refused, handed_over, pauses, bytes_in, bytes_out;
 };
 void net_counts(const struct net *n, struct net_counts *ret_counts);
 

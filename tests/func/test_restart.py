@@ -140,6 +140,7 @@ class Holds:
         before = c.stats()
         self.restart(daemon)
         after = c.stats()
+        self.assertEqual(after["handover_clients_total"], before["handover_clients_total"] + 1)
         for metric in ("locks_held", "sessions", "names"):
             self.assertEqual(after[metric], before[metric], metric)
         for metric, value in before.items():

@@ -282,20 +282,63 @@ class Figures:
         self.assertGreater(now.value("process_resident_memory_bytes"), 1 << 20)
         self.assertLess(abs(now.value("process_start_time_seconds") - time.time()), 600)
 
-    def test_requests_are_counted_by_command(self):
+    def test_requests_are_counted_by_command_and_result(self):
         client, name = self.connect(), self.name()
         before = Metrics(self.metrics().text)
         client.ok("LOCK " + name)
         client.ok("lock " + name)
+        self.connect().busy("LOCK " + name)
         client.ok("UNLOCK %s" % name)
+        client.err("UNLOCK %s-other" % name, "NOTHELD")
         client.ask("NONSENSE")
         now = Metrics(self.metrics().text)
 
-        def more(**labels):
-            return now.value("redlockd_requests_total", **labels) - before.value("redlockd_requests_total", **labels)
-        self.assertEqual([more(command=command) for command in ("lock", "unlock", "other", "acquire")], [2, 1, 1, 0])
-        total = int(client.stats()["requests_total"])
-        self.assertEqual(total - 1, sum(value for _, _, value in now.families["redlockd_requests_total"][1]))
+        def more(command, result):
+            its = {"command": command, "result": result}
+            return now.value("redlockd_requests_total", **its) - before.value("redlockd_requests_total", **its)
+        self.assertEqual([more("lock", result) for result in ("ok", "busy", "timeout", "error")], [2, 1, 0, 0])
+        self.assertEqual([more("unlock", "ok"), more("unlock", "error"), more("other", "error"), more("acquire", "ok")], [1, 1, 1, 0])
+        total = client.stats()["requests_total"]
+        self.assertEqual(total, sum(value for _, _, value in now.families["redlockd_requests_total"][1]))
+
+    def test_the_figures_of_operators_are_there_with_their_labels(self):
+        """Names and labels that boards and alerts rely on."""
+        labels = {}
+        for name, *its in Metrics(self.metrics().text).samples():
+            labels.setdefault(name, set()).add(tuple(label for label, _ in its))
+        for name, its in (
+                ("build_info", "version store"), ("clients", "transport"), ("connections_total", "transport"), ("requests_total", "command result"),
+                ("locks_held", ""), ("waiters", ""), ("acquire_wait_seconds_bucket", "result le"), ("acquire_wait_seconds_count", "result"),
+                ("hold_seconds_bucket", "le"), ("releases_total", "reason"), ("leases_lost_total", "reason"), ("renewals_total", "result"),
+                ("redis_up", "server"), ("redis_round_trip_seconds_bucket", "server le"), ("quorum_available", ""), ("event_loop_lag_seconds", ""),
+                ("handover_clients_total", ""), ("config_last_reload_successful", ""), ("config_last_reload_success_timestamp_seconds", "")):
+            self.assertEqual(labels.get(name), {tuple(its.split())}, name)
+        self.assertEqual(labels.get("redis_errors_total"), {("server", "kind")} if getattr(self, "r", None) else None)
+
+    def test_boards_and_alerts_use_figures_that_there_are(self):
+        names = {"redlockd_" + name for name, *_ in Metrics(self.metrics().text).samples()} | {"redlockd_redis_errors_total"}
+        for path in ("contrib/prometheus/redlockd.rules.yml", "contrib/prometheus/redlockd.test.yml", "contrib/grafana/redlockd.json"):
+            with open(os.path.join(os.path.dirname(__file__), "..", "..", path), encoding="utf-8") as f:
+                used = set(re.findall(r"redlockd_[a-z_]+(?=\\?[{\[ ])", f.read()))
+            self.assertGreater(len(used), 3, path)
+            self.assertEqual(used - names, set(), path)
+
+    def test_ends_of_holds_are_counted_by_reason(self):
+        client, admin, name = self.connect(), self.connect(), self.name()
+
+        def reasons():
+            return {row["reason"]: row.num("value") for row in admin.ok("STATS").rows if row["metric"] == "releases_total"}
+        before = reasons()
+        self.assertEqual(list(before), ["client", "disconnect", "forced", "expired"])
+        client.ok("LOCK %s" % name)
+        client.ok("UNLOCK %s" % name)
+        client.ok("LOCK %s-1" % name)
+        admin.ok("BREAK %s-1" % name)
+        client.ok("LOCK %s-2" % name)
+        client.close()
+        until(lambda: reasons()["disconnect"] > before["disconnect"], "its hold has ended")
+        now = reasons()
+        self.assertEqual({reason: now[reason] - before[reason] for reason in now}, {"client": 1, "disconnect": 1, "forced": 1, "expired": 0})
 
     def test_who_asks_here_is_in_no_figure_and_in_no_list(self):
         client = self.connect()

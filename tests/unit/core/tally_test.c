@@ -186,10 +186,176 @@ START_TEST(where_the_answer_gets_long_buckets_are_left_out)
 }
 END_TEST
 
+/* --- results --- */
+
+static void count_is(const char *verb, const char *result, int n)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "* metric=requests_total value=%d command=%s result=%s", n, verb, result);
+	told_now(text);
+}
+
+static void says_all(unsigned k, const char *const *line, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		says(k, "%s", line[i]);
+}
+
+/* Requests that are answered later: each is counted as what it is, whatever is served meanwhile. */
+START_TEST(answers_are_counted_by_command_and_result)
+{
+	static const char *const first[] = {"LOCK a", "LOCK a", "@1 UNLOCK a sync=yes", "@2 UNLOCK a sync=yes", "LOCK a", "ACQUIRE s limit=1", "RATE r limit=1 per=1m",
+	                                    "RATE r limit=1 per=1m", "DEFER q x id=j", "@3 TAKE q", "DONE j", "@4 TAKE q", "@5 SHOW a all=yes", "LIST",
+	                                    "@6 LIST queues", "EXTEND a", "CHECK a", "CHECK b", "LOCKALL x y", "NONSENSE", "RECENT"};
+	static const char *const second[] = {"LOCK a", "@1 LOCK a wait=1s", "@2 LOCKALL a b", "@3 LOCKANY a b wait=1s", "@4 LOCKANY a x wait=1s", "@5 ACQUIRE s limit=1",
+	                                     "@6 ACQUIRE s limit=1 wait=1s", "@7 TAKE q wait=1s", "@8 LOCK a wait=5s", "CANCEL @8", "@9 LOCK a wait=5s", "@9 PING"};
+	static const struct {
+		const char *verb, *result;
+		int n;
+	} expected[] = {{"lock", "ok", 3},    {"lock", "busy", 1},    {"lock", "timeout", 1},    {"lock", "error", 1},    {"unlock", "ok", 2},
+	                {"acquire", "ok", 1}, {"acquire", "busy", 1}, {"acquire", "timeout", 1}, {"rate", "ok", 1},       {"rate", "busy", 1},
+	                {"defer", "ok", 1},   {"take", "ok", 1},      {"take", "busy", 1},       {"take", "timeout", 1},  {"done", "ok", 1},
+	                {"show", "ok", 1},    {"list", "ok", 2},      {"extend", "ok", 1},       {"check", "ok", 1},      {"check", "error", 1},
+	                {"lockall", "ok", 1}, {"lockall", "busy", 1}, {"lockany", "ok", 1},      {"lockany", "timeout", 1}, {"cancel", "ok", 1},
+	                {"ping", "ok", 0},    {"ping", "error", 1},   {"other", "error", 1},     {"recent", "ok", 1},     {"stats", "ok", 0}};
+
+	cluster_open(1);
+	cluster.conf.names = true;
+	daemon_starts(0);
+	passes(60 * SEC);
+	session_opens(1, 0);
+	session_opens(2, 0);
+	says_all(1, first, sizeof(first) / sizeof(*first));
+	passes(100 * MSEC);
+	says_all(2, second, sizeof(second) / sizeof(*second));
+	passes(2 * SEC);
+	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++)
+		count_is(expected[i].verb, expected[i].result, expected[i].n);
+	ck_assert(is_told("* metric=acquire_wait_seconds_count value=3 result=busy"));
+	ck_assert(is_told("* metric=acquire_wait_seconds_count value=3 result=timeout"));
+	ck_assert(is_told("* metric=acquire_wait_seconds_sum value=3.000000 result=timeout"));
+	ck_assert(is_told("* metric=acquire_wait_seconds_count value=1 result=error"));
+	ignores(1);
+	ignores(2);
+}
+END_TEST
+
+START_TEST(those_of_the_web_are_not_counted)
+{
+	cluster_begin(1);
+	session_opens_for_the_web(3, 0);
+	says(3, "LIST");
+	says(3, "STATS");
+	says(3, "SHOW a");
+	says(3, "NONSENSE");
+	ignores(3);
+	ck_assert_int_eq(answered(0), 0);
+}
+END_TEST
+
+START_TEST(many_mistakes_are_as_many_answers)
+{
+	cluster_open(1);
+	cluster.conf.limits.mistakes = 3;
+	daemon_starts(0);
+	session_opens(1, 0);
+	for (unsigned i = 0; i < 3; i++)
+		says(1, "NONSENSE");
+	ignores(1);
+	count_is("other", "error", 3);
+}
+END_TEST
+
+/* --- reasons --- */
+
+START_TEST(ends_of_holds_are_counted_by_reason)
+{
+	cluster_begin(1);
+	session_opens_as_admin(3, 0);
+	says(1, "LOCK a");
+	says(1, "UNLOCK a");
+	says(1, "LOCK b");
+	says(1, "LOCK c renew=no ttl=1s");
+	says(3, "BREAK b");
+	passes(3 * SEC);
+	says(1, "LOCK d");
+	says(1, "LOCK e");
+	goes(1, GONE_HANGUP);
+	session_opens(4, 0);
+	says(4, "LOCK f");
+	says(4, "QUIT");
+	passes(SEC);
+	told_now("* metric=releases_total value=2 reason=client");
+	ck_assert(is_told("* metric=releases_total value=2 reason=disconnect"));
+	ck_assert(is_told("* metric=releases_total value=1 reason=forced"));
+	ck_assert(is_told("* metric=releases_total value=1 reason=expired"));
+	ck_assert(is_told("* metric=leases_lost_total value=1 reason=broken"));
+	ck_assert(is_told("* metric=leases_lost_total value=1 reason=expired"));
+	ck_assert(is_told("* metric=leases_lost_total value=0 reason=quorum"));
+	ck_assert(is_told("* metric=losses_total value=2"));
+	ck_assert(is_told("* metric=hold_seconds_count value=6"));
+	ignores(1);
+	ignores(3);
+	ignores(4);
+}
+END_TEST
+
+START_TEST(renewals_are_counted_by_result)
+{
+	cluster_begin(1);
+	says(1, "LOCK a");
+	passes(4 * SEC);
+	told_now("* metric=renewals_total value=1 result=ok");
+	ck_assert(is_told("* metric=renewals_total value=0 result=missed"));
+	refuses(0, "BUSY");
+	passes(5 * SEC);
+	tells(0);
+	ck_assert(!is_told("* metric=renewals_total value=0 result=missed"));
+	ck_assert(!is_told("* metric=renewals_missed_total value=0"));
+	feels(0, MOOD_WELL);
+	passes(20 * SEC);
+	ignores(1);
+}
+END_TEST
+
+START_TEST(jobs_and_those_who_wait_for_some_are_counted)
+{
+	cluster_begin(1);
+	says(1, "DEFER q x");
+	says(1, "DEFER q y");
+	says(1, "TAKE q");
+	says(2, "TAKE q");
+	says(2, "@1 TAKE q wait=1m");
+	says(2, "@2 TAKE p wait=1m");
+	told_now("* metric=jobs_held value=2");
+	ck_assert(is_told("* metric=takes_waiting value=2"));
+	goes(2, GONE_HANGUP);
+	passes(SEC);
+	told_now("* metric=jobs_held value=1");
+	ck_assert(is_told("* metric=takes_waiting value=0"));
+	ignores(1);
+}
+END_TEST
+
+START_TEST(the_lag_is_that_of_the_last_work_that_was_due)
+{
+	cluster_begin(1);
+	passes(2 * SEC);
+	told_now("* metric=event_loop_lag_seconds value=0.000000");
+	jumps(3 * SEC);
+	passes(0);
+	tells(0);
+	ck_assert(!is_told("* metric=event_loop_lag_seconds value=0.000000"));
+	passes(2 * SEC);
+	told_now("* metric=event_loop_lag_seconds value=0.000000");
+}
+END_TEST
+
 Suite *tally_suite(void)
 {
 	Suite *suite = suite_create("tally");
-	TCase *samples = tcase_create("samples"), *stats = tcase_create("stats");
+	TCase *samples = tcase_create("samples"), *stats = tcase_create("stats"), *counts = tcase_create("counts");
 
 	tcase_add_test(samples, times_are_told_in_seconds);
 	tcase_add_test(samples, a_histogram_is_told_in_parts);
@@ -200,5 +366,14 @@ Suite *tally_suite(void)
 	tcase_add_test(stats, without_it_there_are_no_such_figures);
 	tcase_add_test(stats, where_the_answer_gets_long_buckets_are_left_out);
 	suite_add_tcase(suite, stats);
+	tcase_add_checked_fixture(counts, NULL, cluster_close);
+	tcase_add_test(counts, answers_are_counted_by_command_and_result);
+	tcase_add_test(counts, those_of_the_web_are_not_counted);
+	tcase_add_test(counts, many_mistakes_are_as_many_answers);
+	tcase_add_test(counts, ends_of_holds_are_counted_by_reason);
+	tcase_add_test(counts, renewals_are_counted_by_result);
+	tcase_add_test(counts, jobs_and_those_who_wait_for_some_are_counted);
+	tcase_add_test(counts, the_lag_is_that_of_the_last_work_that_was_due);
+	suite_add_tcase(suite, counts);
 	return suite;
 }
