@@ -30,9 +30,10 @@ static void step(int64_t fence)
 
 static void row_told(void *arg, const struct redlock_line *row)
 {
-	struct redlock_bytes text = redlock_line_text(row);
+	struct redlock_bytes said = redlock_line_text(row);
 
-	printf("- %s%.*s\n", arg ? (const char *)arg : "", (int)text.n, text.p);
+	(void)arg;
+	printf("- %.*s\n", (int)said.n, said.p);
 }
 
 static void forget_all(void)

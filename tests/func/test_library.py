@@ -209,6 +209,19 @@ class Killed(FuncTest):
         self.assertLess(time.monotonic() - begun, 4.0)
         self.d.thaw()
 
+    def test_a_daemon_that_is_slow_is_waited_for(self):
+        c, name = Caller(self, self.d), self.name()
+        c.ok("lock " + name)
+        for line in ("watch", "list locks", "recent", "ping"):
+            self.d.freeze()
+            c.begin(line)
+            time.sleep(0.4)
+            self.d.thaw()
+            self.assertEqual(c.result()[1], "0", line)
+        c.fails("push 300", "EAGAIN")
+        c.ok("unlock " + name)
+        c.pushed("! EVENT kind=released name=" + name)
+
     def test_a_daemon_that_drains_says_so(self):
         c, name = Caller(self, self.d), self.name()
         c.ok("lock " + name)
