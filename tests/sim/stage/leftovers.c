@@ -56,6 +56,20 @@ static void check_gauge(struct world *w, unsigned daemon, enum metric metric, in
 			     metric_table[metric].name, (long long)value, (long long)want);
 }
 
+/* Each hold that has ended is counted once, and has one reason. */
+static void check_ends(struct world *w, unsigned daemon)
+{
+	const struct metrics *m = service_metrics(w->daemon[daemon].service);
+	int64_t ended = 0, reasons = m->value[METRIC_RELEASES_CLIENT] + m->value[METRIC_RELEASES_DISCONNECT] + m->value[METRIC_RELEASES_FORCED] +
+	                             m->value[METRIC_RELEASES_EXPIRED];
+
+	for (unsigned i = 0; i <= HISTOGRAM_BOUNDS; i++)
+		ended += (int64_t)m->hold.count[i];
+	if (ended != reasons)
+		checker_fail(w, INVARIANT_S21, -1, "daemon %u: %lld holds have ended, and %lld reasons are counted", daemon, (long long)ended,
+			     (long long)reasons);
+}
+
 static void check_key(void *context, struct span key, struct span value, int64_t expires_ms)
 {
 	struct world *w = context;
@@ -90,6 +104,7 @@ static bool notes_are_due(const struct sim_daemon *d)
 void check_leftovers(struct world *w)
 {
 	for (unsigned i = 0; i < w->plan->daemons; i++) {
+		check_ends(w, i);
 		check_gauge(w, i, METRIC_SESSIONS, 0);
 		check_gauge(w, i, METRIC_WAITERS, 0);
 		check_gauge(w, i, METRIC_LOCKS_HELD, 0);
