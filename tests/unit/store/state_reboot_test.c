@@ -3,6 +3,7 @@
 #include "tests/fixture/store_run.h"
 
 #include <check.h>
+#include <unistd.h>
 
 START_TEST(a_reboot_ends_promises_to_local_clients)
 {
@@ -42,6 +43,38 @@ START_TEST(a_reboot_ends_no_promise_to_another_host)
 	store_run_begin(&l, REBOOT);
 	store_run_crash(&l);
 	ck_assert_int_eq(next_run_finds(BOOT), STATE_CRASH);
+}
+END_TEST
+
+/* Jobs have the ends of their leases by the clock of the store. */
+START_TEST(what_is_left_of_a_lease_is_left_by_the_clock_of_the_next_run)
+{
+	struct store_run l;
+	int64_t clock;
+
+	here.remote = true;
+	store_run_begin(&l, BOOT);
+	store_run_end(&l);
+	here.now.us += SEC;
+	store_run_begin(&l, BOOT);
+	ck_assert_int_eq(state_later_us(&l.state), 0);
+	store_run_end(&l);
+	here.wall_us += 10 * SEC;
+	store_run_begin(&l, BOOT);
+	ck_assert_int_eq(state_later_us(&l.state), 10 * SEC);
+	clock = memory_clock(l.memory, here.now);
+	store_run_end(&l);
+	here.now.us = 5 * SEC;
+	here.wall_us += 3000 * SEC;
+	store_run_begin(&l, REBOOT);
+	ck_assert_int_eq(state_later_us(&l.state), memory_clock(l.memory, here.now) - clock);
+	ck_assert_int_gt(state_later_us(&l.state), 1000 * SEC);
+	store_run_end(&l);
+	here.remote = false;
+	unlink(here.path);
+	store_run_begin(&l, REBOOT);
+	ck_assert_int_eq(state_later_us(&l.state), 0);
+	store_run_end(&l);
 }
 END_TEST
 
@@ -139,6 +172,7 @@ Suite *state_reboot_suite(void)
 	tcase_add_checked_fixture(reboot, store_runs_start, store_runs_stop);
 	tcase_add_test(reboot, a_reboot_ends_promises_to_local_clients);
 	tcase_add_test(reboot, a_reboot_ends_no_promise_to_another_host);
+	tcase_add_test(reboot, what_is_left_of_a_lease_is_left_by_the_clock_of_the_next_run);
 	tcase_add_test(reboot, a_reboot_that_took_the_file_with_it_ends_no_promise_to_another_host);
 	tcase_add_test(reboot, a_missing_file_in_a_container_that_has_just_begun_is_a_crash);
 	tcase_add_test(reboot, unknown_promises_of_another_boot_were_made_before_this_one);
