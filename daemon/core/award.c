@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See award.h. */
+#include "daemon/core/busy.h"
 #include "daemon/core/award.h"
 
 #include "daemon/core/deliver.h"
@@ -45,9 +46,9 @@ void group_refuse(struct commander *x, struct group *g, const struct part *p, en
 	if (!group_is_told(g))
 		;
 	else if (why == REFUSED_BUSY)
-		deliver_busy(x, s, span_of(g->tag), p->seen, group_owner(g));
+		busy_tell(x, s, span_of(g->tag), p->seen, group_owner(g));
 	else if (why == REFUSED_TIMEOUT)
-		deliver_timeout(x, s, span_of(g->tag), p->seen, group_owner(g), g->asked_at);
+		busy_tell_timeout(x, s, span_of(g->tag), p->seen, group_owner(g), g->asked_at);
 	else
 		deliver_refusal(x, s, span_of(g->tag), why);
 	metric_add(&x->core->metrics, METRIC_FAILURES, why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED);
