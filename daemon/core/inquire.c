@@ -119,7 +119,7 @@ static bool question_send(struct commander *x, struct stranger *g)
 
 static bool may_inquire(const struct commander *x, struct span name, const struct elsewhere *elsewhere)
 {
-	return x->core->conf.inquires && elsewhere->number > 0 && !span_starts(name, SPAN(SLOT_PREFIX));
+	return x->core->conf.inquires && elsewhere->number > 0 && !elsewhere->reserved && !span_starts(name, SPAN(SLOT_PREFIX));
 }
 
 /* True: an answer may come. */
