@@ -133,7 +133,9 @@ CORE := \
 	daemon/core/award.c \
 	daemon/core/bounds.c \
 	daemon/core/break.c \
+	daemon/core/busy.c \
 	daemon/core/calls.c \
+	daemon/core/card.c \
 	daemon/core/carry.c \
 	daemon/core/circle.c \
 	daemon/core/claim.c \
@@ -165,6 +167,7 @@ CORE := \
 	daemon/core/job.c \
 	daemon/core/jobs.c \
 	daemon/core/lessee.c \
+	daemon/core/inquire.c \
 	daemon/core/issue.c \
 	daemon/core/journal.c \
 	daemon/core/judge.c \
@@ -225,6 +228,7 @@ CORE := \
 	daemon/core/show.c \
 	daemon/core/split.c \
 	daemon/core/state.c \
+	daemon/core/strangers.c \
 	daemon/core/survey.c \
 	daemon/core/take.c \
 	daemon/core/tell.c \

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #define SHOWN_BYTES 200
+#define HOST_BYTES  48 /* of these, for the name of a host */
 
 /* Nobody holds it: whoever did left it taken for a while. */
 static void kept_text(const struct reply_line *answer, const char *name, char *out)
@@ -19,6 +20,17 @@ static void kept_text(const struct reply_line *answer, const char *name, char *o
 	         age_text(reply_number(answer, "kept_ms", 0), ago), by.p ? " on " : "", host);
 }
 
+/* "worker 7 pid=1 uid=2 @db3": of a holder on another host who it is, as far as that host has told. */
+static void holder_text(const struct reply_line *answer, char out[SHOWN_BYTES])
+{
+	struct span holder = reply_find(answer, "holder"), who = reply_find(answer, "who");
+	size_t at = who.p ? shown_text(who, out, SHOWN_BYTES - HOST_BYTES) : 0;
+
+	if (at > 0)
+		out[at++] = ' ';
+	shown_text(holder.p ? holder : SPAN("somebody else"), out + at, SHOWN_BYTES - at);
+}
+
 static void busy_text(const struct reply_line *answer, char *out)
 {
 	struct span name = reply_find(answer, "name"), holder = reply_find(answer, "holder");
@@ -30,7 +42,7 @@ static void busy_text(const struct reply_line *answer, char *out)
 		kept_text(answer, shown, out);
 		return;
 	}
-	shown_text(holder.p ? holder : SPAN("somebody else"), by, sizeof(by));
+	holder_text(answer, by);
 	if (held < 0)
 		snprintf(out, MESSAGE_BYTES, "%s is held by %s", shown, by);
 	else

@@ -19,7 +19,15 @@ static struct span field_of(const struct redlock_line *line, const char *field)
 	return (struct span){value.p, value.n};
 }
 
-/* The words that BUSY has for a holder: "holder" if another daemon serves it, else its session. */
+static size_t word_add(struct span word, char *out, size_t at, size_t size)
+{
+	if (!word.p || at + 10 >= size)
+		return at;
+	at = text_add(out, at, size, "%s", at ? " " : "");
+	return at + shown_text(word, out + at, size - at);
+}
+
+/* The words that BUSY has for a holder: its session, as far as it is known, and "holder" if another daemon serves it. */
 static void holder_show(const struct redlock_line *row, char *out, size_t size)
 {
 	struct span holder = field_of(row, "holder"), label = field_of(row, "name"), peer = field_of(row, "peer");
@@ -28,16 +36,12 @@ static void holder_show(const struct redlock_line *row, char *out, size_t size)
 
 	if (!holder.p && !label.p && !peer.p)
 		holder = SPAN("somebody else");
-	at = shown_text(holder.p ? holder : label, out, size);
-	if (holder.p)
-		return;
+	at = word_add(label, out, 0, size);
 	if (pid >= 0)
-		text_add(out, at, size, "%spid=%" PRId64 " uid=%" PRId64, at ? " " : "", pid,
-			 redlock_line_number(row, "uid", -1));
-	else if (peer.p && at + 10 < size) {
-		at = text_add(out, at, size, "%s", at ? " " : "");
-		shown_text(peer, out + at, size - at);
-	}
+		at = text_add(out, at, size, "%spid=%" PRId64 " uid=%" PRId64, at ? " " : "", pid, redlock_line_number(row, "uid", -1));
+	else
+		at = word_add(peer, out, at, size);
+	(void)word_add(holder, out, at, size);
 }
 
 static void place_kept(struct place *place, const struct redlock_line *row)

@@ -31,12 +31,15 @@ struct listing {
 	bool of_people;                     /* rows of sessions, for people */
 	bool held;                          /* SHOW: somebody holds the lock, or it is kept for a while … */
 	size_t former;                      /* … and so many rows are of those who held it before */
-	char host[128];                     /* SHOW: the host of a holder elsewhere; "": there is none */
+	char host[128];                     /* SHOW: the host of a holder elsewhere that is not known; "": there is none */
 };
 
-static void host_note(struct listing *l, struct redlock_bytes role, struct redlock_bytes holder)
+/* That has not told who it is. */
+static void host_note(struct listing *l, const struct redlock_line *row, struct redlock_bytes role)
 {
-	if (role.n == 6 && !memcmp(role.p, "holder", 6) && holder.n > 1 && holder.p[0] == '@')
+	struct redlock_bytes holder = redlock_line_find(row, "holder");
+
+	if (!redlock_line_find(row, "peer").p && role.n == 6 && !memcmp(role.p, "holder", 6) && holder.n > 1 && holder.p[0] == '@')
 		shown_text((struct span){holder.p + 1, holder.n - 1}, l->host, sizeof(l->host));
 }
 
@@ -61,7 +64,7 @@ static void listing_row(void *arg, const struct redlock_line *row)
 	if (!key.p || redlock_quote(key, l->after, sizeof(l->after)))
 		l->after[0] = '\0';
 	l->held |= (role.n == 6 && !memcmp(role.p, "holder", 6)) || (role.n == 4 && !memcmp(role.p, "kept", 4));
-	host_note(l, role, redlock_line_find(row, "holder"));
+	host_note(l, row, role);
 	l->former += role.n == 6 && !memcmp(role.p, "former", 6);
 	l->got++;
 	rows_add(l->rows, row);
@@ -265,7 +268,7 @@ int show_main(const struct invocation *in)
 	r = listing_end(&l, r);
 	shown_text(span_of(in->operand), shown, sizeof(shown));
 	if (!r && l.host[0] && !in->json && isatty(STDERR_FILENO) && stderr_is_ready())
-		complain("pid and note of a holder on %s are known there: redlock --addr %s:7420 show %s", l.host, l.host, shown);
+		complain("%s has not told who the holder is: redlock --addr %s:7420 show %s", l.host, l.host, shown);
 	if (r || l.held)
 		return r;
 	if (!known) {

@@ -257,6 +257,12 @@ static void on_message(void *context, unsigned node, char what, struct span name
 	case 't':
 		event.kind = EVENT_DUE;
 		break;
+	case 'i':
+		event.kind = EVENT_ASKED;
+		break;
+	case 'I':
+		event.kind = EVENT_TOLD;
+		break;
 	default:
 		return; /* a message of a later version */
 	}

@@ -95,6 +95,7 @@ WORLD := \
 	tests/sim/check/running.c \
 	tests/sim/check/scripts.c \
 	tests/sim/check/tickets.c \
+	tests/sim/check/told.c \
 	tests/sim/check/track.c \
 	tests/sim/check/watched.c \
 	tests/sim/client/breaker.c \
@@ -172,6 +173,7 @@ WORLD := \
 FUZZ := \
 	tests/fuzz/fuzz_request.c \
 	tests/fuzz/fuzz_reply.c \
+	tests/fuzz/fuzz_card.c \
 	tests/fuzz/fuzz_conf.c \
 	tests/fuzz/fuzz_resp.c \
 	tests/fuzz/fuzz_stream.c \

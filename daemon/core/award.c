@@ -2,6 +2,7 @@
 /* See award.h. */
 #include "daemon/core/award.h"
 
+#include "daemon/core/busy.h"
 #include "daemon/core/deliver.h"
 #include "daemon/core/groups.h"
 #include "daemon/core/holders.h"
@@ -37,9 +38,9 @@ static void group_tell_refused(struct commander *x, const struct group *g, const
 
 	core_answers(x->core, group_verb(g));
 	if (why == REFUSED_BUSY)
-		deliver_busy(x, s, span_of(g->tag), p->seen, group_owner(g));
+		busy_tell(x, s, span_of(g->tag), p->seen, group_owner(g));
 	else if (why == REFUSED_TIMEOUT)
-		deliver_timeout(x, s, span_of(g->tag), p->seen, group_owner(g), g->asked_at);
+		busy_tell_timeout(x, s, span_of(g->tag), p->seen, group_owner(g), g->asked_at);
 	else
 		deliver_refusal(x, s, span_of(g->tag), why);
 	metric_waited(&x->core->metrics, refusal_result(why), instant_diff(x->core->now, g->asked_at));

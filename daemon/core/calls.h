@@ -17,6 +17,7 @@ enum calls_owner {
 	CALLS_OF_HOME,    /* struct home_question */
 	CALLS_OF_NOTES,   /* struct noted */
 	CALLS_OF_INQUIRY, /* struct inquiry, names.c */
+	CALLS_OF_WORD,    /* struct word, inquire.c */
 };
 
 struct calls {

@@ -28,6 +28,25 @@ static void host_note(struct span text, char host[HOST_MAX])
 	host[n] = '\0';
 }
 
+/* Whom to ask who has it: "<id>:<number>:…". A mark has more behind its number, see value.h, and no holder that could be told. */
+static void daemon_note(struct span holder, struct elsewhere *elsewhere)
+{
+	const char *colon = memchr(holder.p, ':', holder.n);
+	size_t n = colon ? (size_t)(colon - holder.p) : 0, i = n + 1;
+	int64_t number = 0;
+
+	elsewhere->number = 0;
+	if (n == 0 || n >= DAEMON_ID_MAX)
+		return;
+	for (; i < holder.n && i < n + 19 && holder.p[i] >= '0' && holder.p[i] <= '9'; i++)
+		number = number * 10 + (holder.p[i] - '0');
+	if (i == holder.n || holder.p[i] != ':')
+		return;
+	memcpy(elsewhere->daemon, holder.p, n);
+	elsewhere->daemon[n] = '\0';
+	elsewhere->number = number;
+}
+
 void contender_reorder(struct contender *k, struct claim *c)
 {
 	TAILQ_REMOVE(&k->waiters, c, in_lock);
@@ -44,10 +63,14 @@ void elsewhere_note(const struct core *core, struct elsewhere *elsewhere, const 
 	elsewhere->held_us = value_held_us(holder, a->server_us);
 	elsewhere->kept = value_is_kept(holder);
 	elsewhere->host[0] = '\0';
+	elsewhere->number = 0;
 	if (span_starts(holder, SPAN("!")))
 		return; /* broken: nobody holds it, and nobody gets it yet */
-	if (core->conf.shared && !span_starts(holder, span_of(core->daemon_id)))
-		host_note(holder, elsewhere->host); /* at the memory store it is a run that has ended */
+	if (!core->conf.shared || span_starts(holder, span_of(core->daemon_id)))
+		return; /* at the memory store it is a run that has ended */
+	host_note(holder, elsewhere->host);
+	if (!elsewhere->foreign && !elsewhere->kept)
+		daemon_note(holder, elsewhere);
 }
 
 void ticket_seen_note(const struct core *core, struct ticket_seen *seen, const struct answer *a)

@@ -7,6 +7,7 @@
 #define CORE_CONTENDER_H
 
 #include "daemon/core/admission.h"
+#include "daemon/core/card.h"
 #include "daemon/core/claim.h"
 #include "daemon/core/core.h"
 #include "daemon/core/name.h"
@@ -32,6 +33,8 @@ struct elsewhere {
 	int64_t held_us;    /* for how long it was held there, or kept, at `at`; -1: not known */
 	struct instant at;
 	char host[HOST_MAX]; /* of the daemon that holds it; "" if unknown, or if it is this one */
+	char daemon[DAEMON_ID_MAX]; /* the id of that daemon … */
+	int64_t number;     /* … and the number of its value; 0: not known, or it is no lock that a session holds */
 };
 
 struct contender {

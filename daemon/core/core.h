@@ -40,6 +40,7 @@ struct core_conf {
 	uint64_t seed[2];
 	unsigned listed;              /* a LIST of more entries is answered in slices, see listing.h; 0: the default */
 	bool names;                   /* note which names are locked, and by whom: see noted.h */
+	bool inquires;                /* asks other daemons who holds a name there, and answers them: see inquire.h */
 	bool trust_first_start;       /* see member.h */
 	bool tell_moves;              /* log each change of state of a name, at level debug */
 	int64_t timeout_us;           /* of one command on one node */
@@ -88,6 +89,7 @@ enum timer_kind {
 	TIMER_LAPSE,
 	TIMER_NOTES,
 	TIMER_INQUIRY,
+	TIMER_STRANGERS,
 	TIMER_AUTH,
 	TIMER_PERMIT,
 	TIMER_JOB,

@@ -4,8 +4,10 @@
 
 #include "daemon/core/admin.h"
 #include "daemon/core/alarms.h"
+#include "daemon/core/busy.h"
 #include "daemon/core/former.h"
 #include "daemon/core/groups.h"
+#include "daemon/core/inquire.h"
 #include "daemon/core/noted.h"
 #include "daemon/core/permits.h"
 #include "daemon/core/remember.h"
@@ -21,14 +23,17 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* The LOCK of this claim is answered, or has no client left that could be. */
-static void claim_answered(struct commander *x, struct claim *c)
+static void claim_is_over(const struct claim *c)
 {
-	struct session *s = c->session;
+	c->session->waiting--;
+	c->session->waits_not_notified -= c->not_notified;
+}
 
-	s->waiting--;
-	s->waits_not_notified -= c->not_notified;
-	session_answered(x->sessions, s, c->not_notified || c->asking->tag[0] != '\0');
+/* The LOCK of this claim is answered, or has no client left that could be. */
+static void claim_answered(struct commander *x, const struct claim *c)
+{
+	claim_is_over(c);
+	session_answered(x->sessions, c->session, c->not_notified || c->asking->tag[0] != '\0');
 }
 
 /* Whether the client can be told now: it has a connection, and either no RESUME is unanswered or this connection has told it of the grant. */
@@ -59,74 +64,6 @@ static void deliver_granted(struct commander *x, struct claim *c, unsigned count
 	if (s->waiting > 0)
 		waittable_note(x);
 	watch_granted(x, c);
-}
-
-/* Who has it longest, other than this owner: a reader that asks to be alone waits for the others. NULL: nobody else has it. */
-static const struct claim *holder_in_the_way(const struct lock *l, const struct session *s, struct span owner)
-{
-	return l->holder && claim_is_of(l->holder, s, owner) ? lock_next_holder(l, l->holder) : l->holder;
-}
-
-static void reply_holder(struct commander *x, struct reply *r, const struct lock *l, const struct session *s, struct span owner)
-{
-	const struct claim *holder = holder_in_the_way(l, s, owner);
-	char who[WHO_MAX];
-
-	if (holder) {
-		reply_text(r, "holder", (struct span){who, session_who(holder->session, who)});
-		reply_ms(r, "held_ms", instant_diff(x->core->now, holder->granted_at));
-		if (holder->note_n > 0)
-			reply_text(r, "note", claim_note(holder));
-		if (l->share) {
-			reply_mode(r, holder);
-			reply_int(r, "holders", lock_holders(l));
-		}
-	} else if (l->contender->elsewhere.known && l->contender->elsewhere.foreign) {
-		reply_text(r, "holder", SPAN("foreign"));
-		reply_int(r, "ttl_ms", l->contender->elsewhere.pttl_ms);
-	} else if (l->contender->elsewhere.known && l->contender->elsewhere.host[0]) {
-		size_t n = strlen(l->contender->elsewhere.host);
-
-		who[0] = '@';
-		memcpy(who + 1, l->contender->elsewhere.host, n);
-		reply_text(r, l->contender->elsewhere.kept ? "kept_by" : "holder", (struct span){who, n + 1});
-		reply_elsewhere_held(x, r, &l->contender->elsewhere);
-		if (l->contender->elsewhere.shared)
-			reply_text(r, "mode", SPAN("shared"));
-	} else if (l->contender->elsewhere.known && l->contender->elsewhere.kept) {
-		reply_elsewhere_held(x, r, &l->contender->elsewhere);
-	}
-}
-
-void deliver_busy(struct commander *x, struct session *s, struct span tag, const struct lock *l, struct span owner)
-{
-	int64_t retry = lock_retry_us(&x->engine->table, l);
-	struct reply r;
-
-	if (lock_is_haunted(l, x->core->now) && !holder_in_the_way(l, s, owner))
-		retry = instant_diff(l->share->ghost_until, x->core->now); /* nobody else holds it: a reader that has gone may still believe */
-	metric_add(&x->core->metrics, METRIC_REFUSALS, 1);
-	reply_begin(&r, session_line(x->sessions), tag, "BUSY");
-	reply_text(&r, "name", lock_name(l));
-	reply_holder(x, &r, l, s, owner);
-	reply_int(&r, "waiters", l->contender->patient);
-	if (retry >= 0)
-		reply_ms(&r, "retry_ms", retry + MSEC - 1);
-	tell_line(x, s, &r);
-}
-
-void deliver_timeout(struct commander *x, struct session *s, struct span tag, const struct lock *l, struct span owner, struct instant asked_at)
-{
-	struct reply r;
-
-	metric_add(&x->core->metrics, METRIC_TIMEOUTS, 1);
-	slow_wait(x, s, lock_name(l), asked_at, "timeout");
-	reply_begin(&r, session_line(x->sessions), tag, "TIMEOUT");
-	reply_text(&r, "name", lock_name(l));
-	reply_ms(&r, "waited_ms", instant_diff(x->core->now, asked_at));
-	reply_holder(x, &r, l, s, owner);
-	reply_int(&r, "waiters", l->contender->patient);
-	tell_line(x, s, &r);
 }
 
 /* Too few stores can be used; or those that can be used were busy, or did not comply. How many have answered is not known here. */
@@ -203,13 +140,14 @@ enum result refusal_result(enum refusal why)
 static void deliver_refused(struct commander *x, struct claim *c, enum refusal why)
 {
 	struct session *s = c->session;
+	bool told = true;
 
 	if (!s->over && !c->not_notified && why != REFUSED_AND_TOLD) {
 		core_answers(x->core, VERB_LOCK);
 		if (why == REFUSED_BUSY)
-			deliver_busy(x, s, span_of(c->asking->tag), c->lock, claim_owner(c));
+			told = busy_refuse(x, c);
 		else if (why == REFUSED_TIMEOUT)
-			deliver_timeout(x, s, span_of(c->asking->tag), c->lock, claim_owner(c), c->asking->asked_at);
+			busy_tell_timeout(x, s, span_of(c->asking->tag), c->lock, claim_owner(c), c->asking->asked_at);
 		else if (why == REFUSED_DEADLOCK)
 			tell_rivals(x, s, span_of(c->asking->tag), c->lock);
 		else
@@ -218,7 +156,9 @@ static void deliver_refused(struct commander *x, struct claim *c, enum refusal w
 		metric_waited(&x->core->metrics, refusal_result(why), instant_diff(x->core->now, c->asking->asked_at));
 	}
 	TAILQ_REMOVE(&s->claims, c, in_session);
-	claim_answered(x, c);
+	claim_is_over(c);
+	if (told)
+		session_answered(x->sessions, s, c->not_notified || c->asking->tag[0] != '\0');
 }
 
 static void deliver_reentered(struct commander *x, struct claim *c, unsigned count)
@@ -312,8 +252,10 @@ static void deliver_pending(struct commander *x, struct pending *p, enum refusal
 		remember_held(x, p->claim);
 	if (s->over)
 		; /* nothing is sent any more */
+	else if (p->verb == VERB_SHOW && !show_answer(x, s, p))
+		return; /* it is held back, by a copy */
 	else if (p->verb == VERB_SHOW)
-		show_answer(x, s, p);
+		;
 	else if (why == NOT_REFUSED && p->verb == VERB_BREAK)
 		broken_answer(x, s, p);
 	else if (why == NOT_REFUSED)
@@ -365,6 +307,8 @@ static void deliver_one(struct commander *x, const struct notice *n)
 			watch(x, n->claim, WATCH_WAITING);
 		watch_tell_contended(x, n->claim->lock);
 		break;
+	case NOTICE_BEHIND: /* see deliver_notices() */
+		break;
 	case NOTICE_WANTED:
 		watch_tell_contended(x, n->claim->lock);
 		break;
@@ -404,7 +348,9 @@ void deliver_notices(struct commander *x)
 	for (size_t i = 0; i < x->engine->notices.count; i++) {
 		const struct notice n = x->engine->notices.item[i];
 
-		if (!deliver_within(x, &n))
+		if (n.kind == NOTICE_BEHIND)
+			inquire(x, lock_name(n.claim->lock), &n.claim->lock->contender->elsewhere);
+		else if (!deliver_within(x, &n))
 			deliver_one(x, &n);
 		notices_delivered(&x->engine->notices, &n);
 	}

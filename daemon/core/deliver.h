@@ -8,9 +8,7 @@
 /* Tells all notices, in order, to the sessions that they concern. Delivering makes no notices. */
 void deliver_notices(struct commander *x);
 
-/* What a request is told that was refused: somebody has the name; its wait is over, it began then; any other reason. */
-void deliver_busy(struct commander *x, struct session *s, struct span tag, const struct lock *l, struct span owner);
-void deliver_timeout(struct commander *x, struct session *s, struct span tag, const struct lock *l, struct span owner, struct instant asked_at);
+/* What a request is told that was refused, but by BUSY or TIMEOUT: see busy.h. */
 void deliver_refusal(struct commander *x, struct session *s, struct span tag, enum refusal why);
 enum result refusal_result(enum refusal why); /* for the figures */
 /* Why a LOCKALL, LOCKANY or ACQUIRE was withdrawn. denied: by new rules. */

@@ -46,6 +46,7 @@ enum call_kind {
 	CALL_TABLE,    /* leave members in the wait table, and read those of other daemons: see lua/table.lua. It has no name */
 	CALL_HOME,     /* a question to the home of a rate limit or of a queue: see home.h and lua/home.lua. Its name is that of the limit or queue */
 	CALL_NAMES,    /* tell which names were locked, and by whom, or ask for such names: see lua/names.lua. It has no name */
+	CALL_TELL,     /* publish a message for another daemon: see lua/tell.lua. It has no name */
 };
 
 /* How an ACQUIRE or an EXTEND would have the key, and a RELEASE may find it: see lua/shares.lua. */
@@ -62,7 +63,8 @@ struct call {
 	struct span name;       /* lock name, without the key prefix */
 	/*
 	 * The value that the key must have; ACQUIRE: the value to set; BREAK: what to break, "" asks what there is; TABLE: the members, see lua/table.lua;
-	 * HOME: the operation and its arguments, see netstring.h; NAMES: what is asked, see lua/names.lua
+	 * HOME: the operation and its arguments, see netstring.h; NAMES: what is asked, see lua/names.lua;
+	 * TELL: the message
 	 */
 	struct span value;
 	struct span new_value;  /* EXTEND: the value afterwards; equal to value unless adopting */
@@ -80,7 +82,7 @@ struct call {
 	uint8_t form;           /* ACQUIRE, EXTEND, RELEASE: enum form */
 	/*
 	 * ACQUIRE: the ticket to queue if the key is not granted, EXTEND of a share: in any case, "" = none; WITHDRAW: to remove; TABLE: the id of this
-	 * daemon; HOME: what this daemon calls the store.
+	 * daemon; HOME: what this daemon calls the store; TELL: the id of the daemon that is told.
 	 */
 	struct span ticket;
 	int64_t ticket_ms;      /* ACQUIRE, EXTEND: how long the ticket stays queued unless refreshed; TABLE: the same for a member; NAMES: for a name */
@@ -105,6 +107,7 @@ enum answer_class { ANSWER_EXECUTED, ANSWER_REFUSED, ANSWER_UNKNOWN };
  *   TABLE    T done (found = number of the exchange, blank, members of the others)  Q marker differs
  *   HOME     Q marker differs  N the store goes by another name (found)  H it has the name of the call, or none  else as the operation says (found)
  *   NAMES    T done (found = names, each with its length and ':' in front; or how many were forgotten)  Q marker differs
+ *   TELL     T done (found = how many have got it, "0": none)  Q marker differs
  *   PROBE    P           (probe)
  *   MARK     J done      X marker differs (found = the marker)  L too late (found = the marker)
  */
@@ -164,6 +167,8 @@ enum event_kind {
 	EVENT_WANTED,    /* a store published: another daemon waits for a lock of ours */
 	EVENT_BROKEN,    /* a store published: another daemon has broken a lock of ours, or one that was ours */
 	EVENT_DUE,       /* a store published: a job of the queue of that name is due */
+	EVENT_ASKED,     /* a store published: another daemon asks who holds a lock of ours. The name of the message is its text, see card.h */
+	EVENT_TOLD,      /* a store published: another daemon answers who holds a lock of its. Likewise */
 	EVENT_RULES,     /* service_reload() has brought rules that were read again */
 	EVENT_STOP,      /* shut down: waiters are refused, sessions hung up, and nothing is deleted in the stores */
 	EVENT_RESTORE,   /* one journal record of the previous run, in order, before any other event; only in the same boot, so that times compare */
@@ -194,7 +199,7 @@ struct event {
 		struct {
 			unsigned node;
 			struct span name;
-		} message; /* WOKEN, WANTED, BROKEN, DUE: may be lost, repeated, late */
+		} message; /* WOKEN, WANTED, BROKEN, DUE, ASKED, TOLD: may be lost, repeated, late */
 		struct answer answer;
 		struct {
 			uint64_t number;

@@ -4,6 +4,7 @@
 
 #include "daemon/core/alarm.h"
 #include "daemon/core/auth.h"
+#include "daemon/core/busy.h"
 #include "daemon/core/defer.h"
 #include "daemon/core/drain.h"
 #include "daemon/core/engine.h"
@@ -42,6 +43,8 @@ static void timer_fired(struct commander *x, struct timer *t)
 		waittable_fired(x);
 	else if (t->kind == TIMER_NOTES)
 		noted_fired(x);
+	else if (t->kind == TIMER_STRANGERS)
+		busy_fired(x);
 	else if (t->kind == TIMER_INQUIRY)
 		names_fired(x, t);
 	else if (t->kind == TIMER_DRAIN)

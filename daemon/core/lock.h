@@ -28,10 +28,10 @@ struct session;
 struct permit;
 struct lock;
 
-/* A request in flight that is not a waiting LOCK: EXTEND, UNLOCK sync=yes, and SHOW. */
+/* A request in flight that is not a waiting LOCK: EXTEND, UNLOCK sync=yes, SHOW, and a LOCK that was refused and is not told yet, see inquire.h. */
 struct pending {
 	TAILQ_ENTRY(pending) in_session;
-	TAILQ_ENTRY(pending) in_lease; /* EXTEND */
+	TAILQ_ENTRY(pending) in_lease; /* EXTEND; held back: in a list of inquire.c */
 	struct session *session;      /* NULL: it has gone; the answer interests nobody */
 	struct lock *lock;
 	struct claim *claim;        /* EXTEND: the hold */
@@ -42,8 +42,11 @@ struct pending {
 	bool formers;               /* SHOW: also who held it before */
 	bool free;                  /* SHOW: a quorum has nothing of that name */
 	bool broken;                /* BREAK: sessions of this daemon have lost it */
-	struct elsewhere elsewhere; /* SHOW: or, if known, a quorum has this; neither: it is not known */
+	struct elsewhere elsewhere; /* SHOW: or, if known, a quorum has this; neither: it is not known. LOCK: who has it */
 	struct ticket_seen next;    /* SHOW: the first ticket that any store has */
+	struct instant held_until;  /* held back: until then at most */
+	unsigned waiters;           /* LOCK: how many waited as it was refused … */
+	int64_t retry_us;           /* … and what retry_ms was then */
 };
 
 /* What a lock has while readers hold it, be it only one, or its lease is being adopted for readers. */

@@ -7,6 +7,7 @@
 #include "daemon/core/alarms.h"
 #include "daemon/core/auth.h"
 #include "daemon/core/break.h"
+#include "daemon/core/busy.h"
 #include "daemon/core/defer.h"
 #include "daemon/core/drain.h"
 #include "daemon/core/release.h"
@@ -19,6 +20,7 @@
 #include "daemon/core/grant.h"
 #include "daemon/core/hangup.h"
 #include "daemon/core/home.h"
+#include "daemon/core/inquire.h"
 #include "daemon/core/list.h"
 #include "daemon/core/names.h"
 #include "daemon/core/noted.h"
@@ -64,6 +66,7 @@ void service_free(struct service *s)
 		return;
 	waittable_free(&s->commander);
 	names_free(&s->commander);
+	inquire_free(&s->commander);
 	auths_free(&s->commander);
 	orders_free_all(&s->commander);
 	end_all(&s->commander);
@@ -206,8 +209,10 @@ static int on_answer(struct service *s, const struct answer *a)
 		settle_fallen(&s->commander);
 	if (s->commander.waittable)
 		waittable_answered(&s->commander, a);
-	if (s->commander.asked_names > 0)
+	if (s->commander.asked_names > 0) {
 		names_answered(&s->commander, a);
+		busy_answered(&s->commander, a);
+	}
 	return 0;
 }
 
@@ -250,6 +255,12 @@ static int service_handle(struct service *s, const struct event *event)
 		return 0;
 	case EVENT_DUE:
 		takes_wake(&s->commander, event->message.name);
+		return 0;
+	case EVENT_ASKED:
+		inquire_asked(&s->commander, event->message.node, event->message.name);
+		return 0;
+	case EVENT_TOLD:
+		busy_told(&s->commander, event->message.name);
 		return 0;
 	case EVENT_VERIFIED:
 		auth_verified(&s->commander, event->verified.number, event->verified.ok);

@@ -4,10 +4,12 @@
 
 #include "daemon/core/announce.h"
 #include "daemon/core/former.h"
+#include "daemon/core/inquire.h"
 #include "daemon/core/look.h"
 #include "daemon/core/pending.h"
 #include "daemon/core/rows.h"
 #include "daemon/core/split.h"
+#include "daemon/core/terms.h"
 #include "daemon/core/ticket.h"
 
 static void reply_texts(struct reply *r, const struct claim *c)
@@ -71,14 +73,20 @@ static int64_t elsewhere_seen_ms(const struct commander *x, const struct lock *l
 
 static void row_elsewhere(struct commander *x, struct session *s, struct span tag, const struct lock *l, const struct elsewhere *elsewhere)
 {
-	int64_t seen_ms = elsewhere_seen_ms(x, l, elsewhere);
+	int64_t seen_ms = elsewhere_seen_ms(x, l, elsewhere), held_us = -1;
+	const struct card *c = stranger_card(x, lock_name(l), elsewhere, &held_us);
 	struct reply r;
 
 	row_begin(x, tag, &r);
 	reply_text(&r, "role", SPAN("holder"));
 	reply_int(&r, "pos", 0);
 	reply_elsewhere(&r, elsewhere);
-	reply_elsewhere_held(x, &r, elsewhere);
+	if (c) {
+		reply_stranger(&r, c);
+		reply_ms(&r, "held_ms", held_us);
+	} else {
+		reply_elsewhere_held(x, &r, elsewhere);
+	}
 	if (seen_ms >= 0)
 		reply_int(&r, "seen_ms", seen_ms);
 	reply_int(&r, "ttl_ms", elsewhere_ttl_ms(x, elsewhere));
@@ -86,6 +94,8 @@ static void row_elsewhere(struct commander *x, struct session *s, struct span ta
 		reply_int(&r, "limit", elsewhere->limit);
 	else if (elsewhere->shared)
 		reply_text(&r, "mode", SPAN("shared"));
+	if (c)
+		reply_stranger_texts(&r, c);
 	row_end(x, s, &r);
 }
 
@@ -190,14 +200,14 @@ static void show_done(struct commander *x, struct session *s, struct span tag, u
 	session_send(x->sessions, s, r.start, reply_end(&r));
 }
 
-static const struct pending not_asked;
-
-/* p: what the stores said, or not_asked. */
 static bool wants(const struct commander *x, enum field f)
 {
 	return request_has(&x->request, f) && x->request.field[f].number;
 }
 
+static const struct pending not_asked;
+
+/* p: what the stores said, or not_asked. */
 static void show(struct commander *x, struct session *s, struct span tag, const struct lock *l, const struct elsewhere *elsewhere, const struct pending *p,
 		 bool formers)
 {
@@ -215,7 +225,7 @@ static bool is_watched(const struct lock *l)
 	return contender_is_between_rounds(l->contender) && l->contender->elsewhere.known && !l->contender->elsewhere.outdated;
 }
 
-void show_answer(struct commander *x, struct session *s, const struct pending *p)
+void show_tell(struct commander *x, struct session *s, const struct pending *p)
 {
 	const struct lock *l = p->lock;
 	/* A round of ours has begun since, or is being undone: its value at the stores does not tell who has the name. */
@@ -225,6 +235,38 @@ void show_answer(struct commander *x, struct session *s, const struct pending *p
 		show(x, s, span_of(p->tag), l, &l->contender->elsewhere, p, p->formers);
 	else
 		show(x, s, span_of(p->tag), l, undecided ? &not_asked.elsewhere : &p->elsewhere, p, p->formers);
+}
+
+/* Somebody elsewhere has the name, and its daemon may tell who that is. */
+static bool show_holds_back(struct commander *x, const struct pending *p)
+{
+	struct pending of_holder = *p;
+
+	if (p->lock->holder || x->engine->stopping)
+		return false;
+	if (is_watched(p->lock))
+		of_holder.elsewhere = p->lock->contender->elsewhere;
+	return of_holder.elsewhere.known && inquire_holds_back(x, &of_holder, false);
+}
+
+bool show_answer(struct commander *x, struct session *s, const struct pending *p)
+{
+	if (show_holds_back(x, p))
+		return false;
+	show_tell(x, s, p);
+	return true;
+}
+
+/* As the stores need not be asked. */
+static void show_at_once(struct commander *x, struct session *s, struct lock *l)
+{
+	struct pending p = {.session = s, .lock = l, .verb = VERB_SHOW, .formers = wants(x, FIELD_FORMER)};
+
+	request_keep_tag(&x->request, p.tag);
+	if (is_watched(l) && show_holds_back(x, &p))
+		s->busy |= p.tag[0] == '\0';
+	else
+		show(x, s, x->request.tag, l, &l->contender->elsewhere, &not_asked, p.formers);
 }
 
 void serve_SHOW(struct commander *x, struct session *s)
@@ -239,7 +281,7 @@ void serve_SHOW(struct commander *x, struct session *s)
 	}
 	/* Held or kept by this daemon, or being asked for. */
 	if (l && !wants(x, FIELD_ALL) && (is_watched(l) || l->lease.state != LEASE_NONE || l->contender->state == CONTENDER_ACQUIRING)) {
-		show(x, s, x->request.tag, l, &l->contender->elsewhere, &not_asked, wants(x, FIELD_FORMER));
+		show_at_once(x, s, l);
 	} else if (pendings_within_limit(x, s)) {
 		p = pending_of_request(x, s, lock_find_or_add(&x->engine->table, x->request.word[0]));
 		p->formers = wants(x, FIELD_FORMER);

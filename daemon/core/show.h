@@ -6,7 +6,8 @@
 #include "daemon/core/commander.h"
 
 void serve_SHOW(struct commander *x, struct session *s);
-/* Answers a SHOW that asked the stores: by what the daemon knows, and by what they said. */
-void show_answer(struct commander *x, struct session *s, const struct pending *p);
+/* Answers a SHOW that asked the stores: by what the daemon knows, and by what they said. False: it is held back, and told by show_tell(). */
+bool show_answer(struct commander *x, struct session *s, const struct pending *p);
+void show_tell(struct commander *x, struct session *s, const struct pending *p);
 
 #endif

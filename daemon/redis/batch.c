@@ -168,7 +168,7 @@ static unsigned entry_words(const struct entry *e)
 	case 'l':
 		return 1;
 	default:
-		return e->kind == CALL_MARK ? 5 : e->kind == CALL_TABLE || e->kind == CALL_NAMES ? 4 : e->words;
+		return e->kind == CALL_MARK ? 5 : e->kind == CALL_TABLE || e->kind == CALL_NAMES ? 4 : e->kind == CALL_TELL ? 3 : e->words;
 	}
 }
 
@@ -277,6 +277,13 @@ static char *names_fill(char *at, const struct call *call)
 	return word_text(at, call->value);
 }
 
+static char *tell_fill(char *at, const struct call *call)
+{
+	at = word_text(at, call->marker);
+	at = word_text(at, call->ticket);
+	return word_text(at, call->value);
+}
+
 /* At least as many bytes as the terms and arguments of a call take. */
 static size_t args_most(const struct call *call)
 {
@@ -310,6 +317,8 @@ static enum script_kind call_script(const struct call *call)
 		return SCRIPT_TABLE;
 	case CALL_NAMES:
 		return SCRIPT_NAMES;
+	case CALL_TELL:
+		return SCRIPT_TELL;
 	case CALL_HOME:
 		return span_starts(call->value, SPAN("1:j")) ? SCRIPT_JOBS : SCRIPT_HOME;
 	default:
@@ -341,6 +350,8 @@ void batch_add(struct batch *b, const struct script_keys *k, const struct call *
 		at = home_fill(at, call, &entry.words);
 	} else if (call->kind == CALL_NAMES) {
 		at = names_fill(at, call);
+	} else if (call->kind == CALL_TELL) {
+		at = tell_fill(at, call);
 	}
 	word_commit(&b->args, at);
 	entry_add(b, entry, arg);

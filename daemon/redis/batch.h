@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A batch is one script call that carries one or many calls. Calls under one marker, and those that ignore the marker, share a call of the
- * batch script; PROBE, MARK, TABLE, HOME and NAMES are alone. The arguments are kept as RESP, so each call is formatted once, and sending is two
+ * batch script; PROBE, MARK, TABLE, HOME, NAMES and TELL are alone. The arguments are kept as RESP, so each call is formatted once, and sending is two
  * copies. A batch owns its memory and keeps it over batch_reset. Not thread-safe.
  */
 #ifndef REDIS_BATCH_H
@@ -12,7 +12,7 @@
 
 #define BATCH_MAX 256
 
-enum script_kind { SCRIPT_BATCH, SCRIPT_MARK, SCRIPT_PROBE, SCRIPT_TABLE, SCRIPT_HOME, SCRIPT_JOBS, SCRIPT_NAMES, SCRIPT_N };
+enum script_kind { SCRIPT_BATCH, SCRIPT_MARK, SCRIPT_PROBE, SCRIPT_TABLE, SCRIPT_HOME, SCRIPT_JOBS, SCRIPT_NAMES, SCRIPT_TELL, SCRIPT_N };
 
 /* Arguments that all script calls of an upstream share. */
 struct script_keys {

@@ -111,7 +111,7 @@ static void subscriber_tell_slot(struct subscriber *e, char what, struct span re
 	e->sink.message(e->sink.context, e->node, what, (struct span){name, n + rest.n});
 }
 
-/* {"message", channel, what + key} */
+/* {"message", channel, what + key}; 'i' and 'I': what + text */
 static void subscriber_tell(struct subscriber *e)
 {
 	struct span payload = resp_text(&e->resp, &e->resp.value[3]), prefix = span_of(e->conf->keys.prefix), slots = span_of(e->conf->keys.slots);
@@ -121,6 +121,10 @@ static void subscriber_tell(struct subscriber *e)
 		return;
 	what = payload.p[0];
 	payload = (struct span){payload.p + 1, payload.n - 1};
+	if (what == 'i' || what == 'I') {
+		e->sink.message(e->sink.context, e->node, what, payload);
+		return;
+	}
 	if (span_starts(payload, slots)) {
 		subscriber_tell_slot(e, what, (struct span){payload.p + slots.n, payload.n - slots.n});
 		return;

@@ -19,7 +19,7 @@ struct ssl_ctx_st;
 
 struct subscriber_sink {
 	void *context;
-	/* what: 'w' woken, 'c' wanted. The name is without the key prefix, and borrowed during the call. */
+	/* what: 'w' woken, 'c' wanted …. The name is without the key prefix, and borrowed during the call; of 'i' asked, 'I' told it is any text. */
 	void (*message)(void *context, unsigned node, char what, struct span name);
 	/* Each time that the server refuses: why, and what to do, for people; borrowed. "": it no longer does. */
 	void (*subscribed)(void *context, unsigned node, const char *refusal);

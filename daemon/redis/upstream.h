@@ -60,7 +60,7 @@ struct upstream_sink {
 	void (*up)(void *context, unsigned node, const char *address); /* where it is, as sentinels told; "": as configured */
 	void (*down)(void *context, unsigned node, const char *reason, const char *address); /* "", or where another server has taken its place */
 	void (*answer)(void *context, const struct answer *answer); /* borrowed during the call */
-	/* Published for this daemon: 'w' woken, 'c' wanted. May be lost, repeated or late. May be NULL if daemon_id is. */
+	/* Published for this daemon, see subscriber.h. May be lost, repeated or late. May be NULL if daemon_id is. */
 	void (*message)(void *context, unsigned node, char what, struct span name);
 	/* The node is up, but publishes nothing for this daemon: why, for people; told at each attempt. "": it does again. May be NULL if daemon_id is. */
 	void (*subscribed)(void *context, unsigned node, const char *refusal);

@@ -45,6 +45,8 @@ function person(p) {
 		words.push("pid " + p.pid);
 	if (p.uid >= 0)
 		words.push("uid " + p.uid);
+	if (p.host && p.host !== p.label)
+		words.push(plain(p.host));
 	return words.join(" ") || "somebody";
 }
 

@@ -186,6 +186,8 @@ static void person_write(struct buf *out, const struct reply_line *line)
 	notation_raw(out, "{");
 	notation_field(out, line, "session", NULL);
 	notation_member(out, SPAN("label"), name.p ? name : holder.p ? holder : SPAN(""));
+	if (span_starts(holder, SPAN("@")))
+		notation_member(out, SPAN("host"), holder);
 	notation_member(out, SPAN("note"), note.p ? note : SPAN(""));
 	for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++)
 		notation_field(out, line, same[i], NULL);

@@ -37,15 +37,17 @@ class Everywhere(QuorumTest):
             status, _, err = self.call_redlock(daemon, "show", name)
             self.assertEqual((status, err), (1, "redlock: %s is free\n" % name))
 
-    def test_a_terminal_is_told_where_more_is_known(self):
+    def test_a_terminal_is_told_where_more_is_known_if_the_daemon_there_does_not_answer(self):
         name, holder = self.name(), self.client(self.a)
         holder.ok("LOCK " + name)
+        self.a.freeze()
+        self.addCleanup(self.a.thaw)
         master, slave = self.terminal()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 200, 0, 0))
         self.start_redlock(self.b, "show", name, stderr=slave)
         os.close(slave)
         host = socket.gethostname()[:40].encode()
-        self.assertIn(b"known there: redlock --addr %s:7420 show %s" % (host, name.encode()), self.terminal_shows(master, b"\n"))
+        self.assertIn(b"%s has not told who the holder is: redlock --addr %s:7420 show %s" % (host, host, name.encode()), self.terminal_shows(master, b"\n"))
 
     def test_every_daemon_knows_since_when_it_is_held_though_nobody_waits(self):
         name, holder = self.name(), self.client(self.a)

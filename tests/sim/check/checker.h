@@ -228,6 +228,7 @@ struct checker {
 	struct adoptions adoptions;
 	struct lineage lineage[DAEMONS_MAX][NAMES_MAX];
 	struct floors floors[NAMES_MAX];
+	int64_t had_at[CLIENTS_MAX][NAMES_MAX]; /* told.c: true time when it last held the name; INT64_MAX: it does; 0: it never did */
 	int64_t returned[NAMES_MAX];   /* the largest token that was returned to a client */
 	int64_t free_since[NAMES_MAX]; /* true time since when nobody holds it; INT64_MAX: somebody does */
 	struct {

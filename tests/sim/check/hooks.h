@@ -72,6 +72,11 @@ void named_begin(struct request_sim *q);
 void named_row(struct request_sim *q, struct span line);
 void named_said(struct request_sim *q, struct span line, bool ok);
 
+/* told.c: who has a name at another daemon. */
+void told_granted(const struct request_sim *q);
+void told_freed(const struct conn *c, int64_t name);
+void told_said(struct request_sim *q, struct span line); /* any reply */
+
 /* gathered.c: LOCKALL and LOCKANY. */
 void gathered_row(struct request_sim *q, struct span line);
 void gathered_said(struct request_sim *q, struct span line, struct span word); /* the reply to any request about one of these names */

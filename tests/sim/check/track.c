@@ -18,6 +18,7 @@ static void lease_free(struct conn *c, int64_t name, int64_t owner)
 		return;
 	l->held = false;
 	l->ended_at = world_of(c)->now;
+	told_freed(c, name);
 }
 
 static bool is_about_name(const struct request_sim *q)
@@ -66,6 +67,7 @@ static void on_locked(struct request_sim *q, struct span line)
 	if (count == 1 && a->count == 0) {
 		check_grant(w, q->conn->daemon, q, fence);
 		account_begin(q, a);
+		told_granted(q);
 	} else if (count != a->count + 1 || fence != a->fence)
 		checker_fail(w, INVARIANT_S15, q->name, "%s: LOCK answered count=%lld fence=%lld after count=%lld fence=%lld",
 			     name_of(q->name), (long long)count, (long long)fence, (long long)a->count, (long long)a->fence);
@@ -215,6 +217,7 @@ static void on_reply(struct conn *c, struct span line)
 	metered_said(q, line, word);
 	chores_said(q, line, word);
 	gathered_said(q, line, word);
+	told_said(q, line);
 	if (span_equal(word, SPAN("OK")))
 		readers_said(q, line), readers_released(q, line), permitted_said(q, line);
 	list_heard(q, line, false);

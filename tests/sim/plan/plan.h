@@ -104,6 +104,7 @@ struct job {
 		row(permits) /* clients ask for permits of semaphores */                                                            \
 		row(chores) /* clients defer work, and take it */ \
 		row(notes) /* daemons note which names are locked, and clients ask for them */                                      \
+		row(inquires) /* daemons ask each other who holds a name: 2: all but the first */                                  \
 		row(readers) /* clients lock some names in both modes */                                                           \
 		row(service_us) /* that a node takes for each call, one after the other; 0: none */
 struct plan {
@@ -169,7 +170,8 @@ enum rare rare_of(uint64_t seed);
 /* spread.c: kinds of worlds that widen what is drawn elsewhere. */
 enum spread {
 	SPREAD_EVEN, SPREAD_TERMS, SPREAD_RELOADS, SPREAD_BOUNDS, SPREAD_SETS, SPREAD_ROLLS, SPREAD_PRIORITIES,
-	SPREAD_BREAKS, SPREAD_READERS, SPREAD_CIRCLES, SPREAD_GATHERS, SPREAD_RATES, SPREAD_PERMITS, SPREAD_CHORES, SPREAD_NOTES, SPREAD_N
+	SPREAD_BREAKS, SPREAD_READERS, SPREAD_CIRCLES, SPREAD_GATHERS, SPREAD_RATES, SPREAD_PERMITS, SPREAD_CHORES, SPREAD_NOTES, SPREAD_INQUIRES,
+	SPREAD_N
 };
 enum spread spread_find(const char *word); /* SPREAD_N: there is none */
 bool seed_is_spread(uint64_t seed, enum spread kind);

@@ -18,6 +18,7 @@
  *   permits    clients ask for permits of semaphores
  *   chores     clients defer work, and take it
  *   gathers    clients LOCKALL and LOCKANY some names, beside what readers do with them
+ *   inquires   daemons ask each other who holds a name; in some of these worlds the first daemon neither asks nor answers
  *   notes      daemons note which names are locked; clients COMPLETE, ask for RECENT and FORGET
  */
 #include "tests/sim/plan/plan.h"
@@ -46,6 +47,7 @@ static const struct {
 	[SPREAD_PERMITS] = {"permits", 150},
 	[SPREAD_CHORES] = {"chores", 150},
 	[SPREAD_NOTES] = {"notes", 150},
+	[SPREAD_INQUIRES] = {"inquires", 400},
 };
 
 /* The stream goes on with what is drawn of that kind. */
@@ -247,6 +249,14 @@ static void draw_notes(struct plan *p)
 		p->notes = rare_of((uint64_t)p->seed) == RARE_NONE;
 }
 
+static void draw_inquiries(struct plan *p)
+{
+	struct stream s;
+
+	if (spread_begin((uint64_t)p->seed, SPREAD_INQUIRES, &s))
+		p->inquires = stream_chance(&s, 20) ? 2 : 1;
+}
+
 bool spread_is_shown(const struct plan *p, enum spread kind)
 {
 	switch (kind) {
@@ -268,6 +278,8 @@ bool spread_is_shown(const struct plan *p, enum spread kind)
 		return p->permits;
 	case SPREAD_NOTES:
 		return p->notes;
+	case SPREAD_INQUIRES:
+		return p->inquires;
 	case SPREAD_SETS:
 		return plan_changes_servers(p) && (p->changed || plan_nodes_least(p) == 2);
 	default:
@@ -294,6 +306,7 @@ void spread_draw(struct plan *p)
 	draw_rates(p);
 	draw_chores(p);
 	draw_notes(p);
+	draw_inquiries(p);
 	p->readers = seed_is_spread((uint64_t)p->seed, SPREAD_READERS);
 	/* Who waits for a permit asks for each slot every second: a window of a call or two is too narrow for that. */
 	p->permits = seed_is_spread((uint64_t)p->seed, SPREAD_PERMITS) && rare_of((uint64_t)p->seed) != RARE_HOUR && (p->window == 0 || p->window > 3);

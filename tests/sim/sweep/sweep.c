@@ -123,6 +123,8 @@ static void tally_add(struct tally *to, const struct tally *t)
 		to->most_waited = t->most_waited;
 	to->published += t->published;
 	to->heard += t->heard;
+	to->words += t->words;
+	to->told += t->told;
 	to->records += t->records;
 	to->restored += t->restored;
 	to->resumed += t->resumed;
@@ -265,6 +267,8 @@ void sweep_print(const struct sweep_result *r)
 	       "at most %lld requests waited and %lld names were known at a time; rounds that waited for busy stores %lld\n",
 	       (long long)r->tally.published, (long long)r->tally.heard, (long long)r->tally.handed_on, (long long)r->tally.most_waited,
 	       (long long)r->tally.most_names, (long long)r->tally.admission_waits);
+	printf("daemons asked each other who has a name, or told it, %lld times; %lld refusals tell it\n", (long long)r->tally.words,
+	       (long long)r->tally.told);
 	printf("commands of which a store refused some calls: %lld\n", (long long)r->tally.partial);
 	printf("journal: %lld records, %lld restored; %lld sessions resumed, %lld leases adopted; %lld readers joined those of other daemons; %lld permits\n",
 	       (long long)r->tally.records, (long long)r->tally.restored, (long long)r->tally.resumed, (long long)r->tally.adopted,

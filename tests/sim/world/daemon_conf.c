@@ -96,6 +96,7 @@ void daemon_configure(struct sim_daemon *d, bool strange)
 		.generation = 1,
 		.host = host_name[d->index],
 		.names = p->notes != 0,
+		.inquires = p->inquires == 1 || (p->inquires == 2 && d->index > 0),
 		.timeout_us = p->timeout_us,
 		.window = (unsigned)p->window,
 		.lease_us = p->lease_us,

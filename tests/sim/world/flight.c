@@ -8,7 +8,7 @@
 
 const char *call_word(enum call_kind kind)
 {
-	static const char *const word[] = {"PROBE", "MARK", "ACQUIRE", "EXTEND", "RELEASE", "WITHDRAW", "LOOK", "BREAK", "TABLE", "HOME", "NAMES"};
+	static const char *const word[] = {"PROBE", "MARK", "ACQUIRE", "EXTEND", "RELEASE", "WITHDRAW", "LOOK", "BREAK", "TABLE", "HOME", "NAMES", "TELL"};
 
 	return word[kind];
 }

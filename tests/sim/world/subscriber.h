@@ -16,7 +16,7 @@ struct world;
 
 struct subscriber {
 	struct sim_daemon *daemon;
-	struct stream stream;
+	struct stream stream, words;
 	unsigned node;
 	uint64_t epoch; /* counts the connections */
 	int64_t from;   /* true time since when it is subscribed; INT64_MAX: it is not */
@@ -28,7 +28,7 @@ struct message {
 	struct subscriber *subscriber;
 	uint64_t epoch;
 	size_t n;
-	char text[96];
+	char text[];
 };
 
 void subscriber_init(struct subscriber *e, struct sim_daemon *d, unsigned node);

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Who holds a lock at another daemon: in BUSY, TIMEOUT and SHOW, by redlock, and on the page. Two daemons on one server, and on three."""
+import os
+import socket
+import time
+
+from harness import median
+from process import until
+from quorum import QuorumTest
+from web import free_web
+
+HOST = "@" + socket.gethostname()[:40]
+NOTE = "nightly export, ask ops"
+
+
+class OnThree(QuorumTest):
+    COST = 12
+
+    def setUp(self):
+        super().setUp()
+        self.taken, self.holder = self.name(), self.client(self.a, "worker-7")
+        self.holder.ok('LOCK %s note="%s"' % (self.taken, NOTE))
+        self.pid = "pid=%d uid=%d" % (os.getpid(), os.getuid())
+        time.sleep(0.05)
+
+    def is_told(self, answer):
+        self.assertEqual((answer["holder"], answer["who"], answer["note"]), (HOST, "worker-7 " + self.pid, NOTE))
+        self.assertTrue(50 <= answer.num("held_ms") < 10000, answer)
+
+    def test_the_first_BUSY_tells_who_it_is(self):
+        self.is_told(self.client(self.b).busy("LOCK " + self.taken))
+
+    def test_TIMEOUT_tells_who_it_is(self):
+        client = self.client(self.b)
+        client.send("LOCK %s wait=300ms" % self.taken)
+        answer = client.reply()
+        self.assertEqual(answer.kind, "TIMEOUT")
+        self.is_told(answer)
+        self.assertTrue(300 <= answer.num("waited_ms") < 1000, answer)
+
+    def test_SHOW_tells_who_it_is_whether_somebody_waits_or_not(self):
+        waiter = self.client(self.b)
+        for waits in (False, True):
+            if waits:
+                waiter.begin("LOCK %s wait=60s" % self.taken)
+                self.queued(self.taken, 1)
+            row = self.client(self.b).ok("SHOW " + self.taken).rows[0]
+            self.assertEqual((row["role"], row["holder"], row["name"], row["peer"]), ("holder", HOST, "worker-7", "unix"))
+            self.assertEqual((row.num("pid"), row.num("uid"), row["note"]), (os.getpid(), os.getuid(), NOTE))
+            self.assertTrue(row.num("held_ms") >= 50 and 0 < row.num("ttl_ms") <= 2000, row)
+
+    def test_redlock_tells_who_it_is(self):
+        shown = self.call_redlock(self.b, "show", self.taken)[1]
+        for word in (HOST, "worker-7", str(os.getpid()), NOTE):
+            self.assertIn(word, shown)
+        status, _, err = self.call_redlock(self.b, "run", "--wait=0", self.taken, "--", "true")
+        self.assertNotEqual(status, 0)
+        self.assertIn("%s is held by worker-7 %s %s for " % (self.taken, self.pid, HOST), err)
+        status, _, err = self.call_redlock(self.b, "run", "--wait=300ms", self.taken, "--", "true")
+        self.assertIn("%s is held by worker-7 %s %s for " % (self.taken, self.pid, HOST), err)
+
+    def test_a_terminal_shows_who_it_is_while_redlock_waits(self):
+        master, slave = self.terminal()
+        self.start_redlock(self.b, "run", self.taken, "--", "true", stderr=slave)
+        os.close(slave)
+        self.assertIn(b"held by worker-7 " + self.pid.encode(), self.terminal_shows(master, HOST.encode()))
+
+    def test_BUSY_takes_a_few_milliseconds_whether_the_daemon_answers_or_not(self):
+        """The locks of a daemon that is stopped stand for 2 s."""
+        names, client = [self.name() for _ in range(8)], self.client(self.b)
+        for name in names:
+            self.holder.ok("LOCK " + name)
+
+        def seconds(name, told):
+            begin = time.monotonic()
+            self.assertEqual("who" in client.busy("LOCK " + name).fields, told)
+            return time.monotonic() - begin
+        answered = [seconds(name, True) for name in names[:4]]
+        self.a.freeze()
+        self.addCleanup(self.a.thaw)
+        silent = [seconds(name, False) for name in names[4:]]
+        self.figure("BUSY with who it is: %.1f ms; of a daemon that does not answer: %.1f ms" % (median(answered) * 1000, median(silent) * 1000))
+        self.assertLess(median(answered), 0.1)
+        self.assertLess(median(silent), 0.1)
+
+    def test_refusals_without_end_ask_once_a_second(self):
+        client = self.client(self.b)
+        client.busy("LOCK " + self.taken)
+        before, end, refused = self.published(), time.monotonic() + 1.5, 0
+        while time.monotonic() < end:
+            self.assertIn("who", client.busy("LOCK " + self.taken).fields)
+            refused += 1
+        self.assertGreater(refused, 100)
+        self.assertLessEqual(self.published() - before, 2 * 2 + 1)  # a question and an answer, twice
+
+    def published(self):
+        return sum(server.calls().get("publish", 0) for server in self.servers)
+
+    def test_the_page_tells_who_it_is(self):
+        web = free_web()
+        third = self.host({"listen": {"http": web.listen}})
+        self.client(third).begin("LOCK %s wait=60s" % self.taken)
+        self.queued(self.taken, 1)
+
+        def told():
+            [lock] = web.ask("/api/v1/snapshot?prefix=" + self.taken).json["locks"]
+            [held] = lock["holders"]
+            return (held["label"], held.get("host"), held.get("pid"), held["note"]) == ("worker-7", HOST, os.getpid(), NOTE)
+        until(told, "the snapshot tells who it is")
+
+
+class OnOne(OnThree):
+    STORES = 1
+
+
+class WithoutMessages(QuorumTest):
+    """The user of the daemons may not publish: they tell each other nothing."""
+    COST = 4
+
+    def test_the_host_is_known(self):
+        for server in self.servers:
+            server.cli.execute_command("ACL", "SETUSER", "default", "-publish")
+        holder, name = self.client(self.a, "worker-7"), self.name()
+        holder.ok("LOCK " + name)
+        client = self.client(self.b)
+        begin, busy = time.monotonic(), client.busy("LOCK " + name)
+        self.assertEqual((busy["holder"], "who" in busy.fields), (HOST, False))
+        self.assertLess(time.monotonic() - begin, 0.5)
+        self.assertEqual(client.ok("SHOW " + name).rows[0]["holder"], HOST)
+        shown = self.call_redlock(self.b, "show", name)[1]
+        self.assertIn(HOST, shown)
