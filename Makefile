@@ -131,6 +131,7 @@ CORE := \
 	daemon/core/audit.c \
 	daemon/core/auth.c \
 	daemon/core/award.c \
+	daemon/core/belief.c \
 	daemon/core/bounds.c \
 	daemon/core/break.c \
 	daemon/core/calls.c \
@@ -151,6 +152,7 @@ CORE := \
 	daemon/core/end.c \
 	daemon/core/engine.c \
 	daemon/core/event.c \
+	daemon/core/expire.c \
 	daemon/core/fences.c \
 	daemon/core/fire.c \
 	daemon/core/flow.c \
@@ -222,6 +224,7 @@ CORE := \
 	daemon/core/show.c \
 	daemon/core/split.c \
 	daemon/core/state.c \
+	daemon/core/stay.c \
 	daemon/core/survey.c \
 	daemon/core/take.c \
 	daemon/core/tell.c \

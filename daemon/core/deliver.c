@@ -104,7 +104,7 @@ void deliver_busy(struct commander *x, struct session *s, struct span tag, const
 	struct reply r;
 
 	if (lock_is_haunted(l, x->core->now) && !holder_in_the_way(l, s, owner))
-		retry = instant_diff(l->share->ghost_until, x->core->now); /* nobody else holds it: a reader that has gone may still believe */
+		retry = instant_diff(lock_haunted_until(l), x->core->now); /* nobody else holds it: a reader that has gone may still believe */
 	metric_add(&x->core->metrics, METRIC_REFUSALS, 1);
 	reply_begin(&r, session_line(x->sessions), tag, "BUSY");
 	reply_text(&r, "name", lock_name(l));

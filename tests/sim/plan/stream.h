@@ -61,6 +61,7 @@ enum purpose {
 	DRAW_NEST_PERMITS, /* whether clients that hold some names and wait for more hold permits, too, or ask by groups */
 	DRAW_DRAINS,  /* daemons that drain */
 	DRAW_CARRIES, /* daemons that are restarted in place */
+	DRAW_READ_STAYS, /* which of them the watchdog does not keep, and their lock-delays */
 };
 
 struct stream {
