@@ -107,9 +107,11 @@ bool stay_lacks(const struct engine *e, const struct lock *l, const struct claim
 
 void stay_await(struct engine *e, struct claim *c)
 {
+	int64_t us = 3 * e->core->conf.timeout_us;
+
 	c->joins = true;
 	if (!c->patient && !timer_is_set(&c->timer))
-		heap_set(&e->core->timers, &c->timer, instant_add(c->asking->asked_at, WAITERS_HURRY_US));
+		heap_set(&e->core->timers, &c->timer, instant_add(c->asking->asked_at, us < WAITERS_HURRY_US ? us : WAITERS_HURRY_US));
 }
 
 void stay_ask(struct engine *e, struct lock *l)
