@@ -131,6 +131,7 @@ CORE := \
 	daemon/core/audit.c \
 	daemon/core/auth.c \
 	daemon/core/award.c \
+	daemon/core/belief.c \
 	daemon/core/bounds.c \
 	daemon/core/break.c \
 	daemon/core/busy.c \
@@ -153,6 +154,7 @@ CORE := \
 	daemon/core/end.c \
 	daemon/core/engine.c \
 	daemon/core/event.c \
+	daemon/core/expire.c \
 	daemon/core/fences.c \
 	daemon/core/fire.c \
 	daemon/core/flow.c \
@@ -228,6 +230,7 @@ CORE := \
 	daemon/core/show.c \
 	daemon/core/split.c \
 	daemon/core/state.c \
+	daemon/core/stay.c \
 	daemon/core/strangers.c \
 	daemon/core/survey.c \
 	daemon/core/take.c \

@@ -116,7 +116,7 @@ static struct round *acquire_new_round(struct engine *e, struct contender *k)
 	r->placed = placed_nowhere(e->core->now);
 	r->ttl_us = head->ttl_us;
 	r->delay_us = head->delay_us;
-	r->form = (uint8_t)contender_form(e->core, head);
+	r->form = (uint8_t)contender_form(head);
 	return r;
 }
 

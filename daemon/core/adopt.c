@@ -70,11 +70,15 @@ static void adopt_expect_more(struct engine *e, struct lock *l, struct claim *c,
 	struct lease *x = &l->lease;
 	struct adoption *was = x->renewal->adoption;
 	int64_t token = x->token;
+	bool renewed = x->auto_renew;
 
 	adopt_expect_lease(e, x, c, from, told_until(e, c, from));
 	x->renewal->adoption->until = instant_max(x->renewal->adoption->until, was->until);
 	x->renewal->adoption->hopeless = instant_max(x->renewal->adoption->hopeless, was->hopeless);
+	x->renewal->adoption->deadline = instant_max(x->renewal->adoption->deadline, was->deadline);
+	x->auto_renew |= renewed;
 	x->token = x->token_end = token > c->token ? token : c->token;
+	x->delay_us = c->delay_us > x->delay_us ? c->delay_us : x->delay_us;
 	mem_free(was);
 	if (c->ttl_us > x->ttl_us)
 		x->ttl_us = x->renew_ttl_us = c->ttl_us;
@@ -94,6 +98,7 @@ static void adopt_expect_first(struct engine *e, struct lock *l, struct claim *c
 void adopt_expect(struct engine *e, struct claim *c, const struct prior_lease *from)
 {
 	struct lock *l = lock_find_or_add(&e->table, from->name);
+	struct instant ghost;
 
 	if (l->holder)
 		adopt_expect_more(e, l, c, from);
@@ -101,10 +106,24 @@ void adopt_expect(struct engine *e, struct claim *c, const struct prior_lease *f
 		adopt_expect_first(e, l, c, from);
 	c->lock = l;
 	c->believed = instant_add(told_until(e, c, from), drift_us(from->ttl_us));
+	c->ends = from->deadline;
 	lock_add_holder(&e->table, l, c);
-	/* Readers without grace have no record, and may believe as long as those that have one. */
-	if (l->share)
-		l->share->ghost_until = instant_max(l->share->ghost_until, c->believed);
+	if (!l->share)
+		return;
+	l->share->delay_us = l->lease.delay_us;
+	/* Readers without grace have no record, and may believe for as long as the lease, which may be renewed, whatever those that have one believe. */
+	ghost = instant_max(instant_add(e->core->now, from->ttl_us), from->deadline);
+	l->share->ghost_until = instant_max(l->share->ghost_until, instant_add(ghost, drift_us(from->ttl_us)));
+}
+
+void adopt_stay(struct claim *c, int64_t ttl_us, struct instant ends)
+{
+	struct lease *x = &c->lock->lease;
+
+	c->believed = instant_min(c->believed, instant_add(ends, drift_us(x->promised.ttl_us)));
+	c->ttl_us = ttl_us;
+	c->ends = ends;
+	x->renewal->adoption->deadline = instant_max(x->renewal->adoption->deadline, ends);
 }
 
 void adopt_start(struct engine *e, struct lease *x)

@@ -68,7 +68,7 @@ static void group_tell(struct commander *x, const struct group *g, struct claim 
 	core_answers(x->core, group_verb(g));
 	reply_begin(&r, session_line(x->sessions), span_of(g->tag), word);
 	reply_grant(x, &r, c);
-	reply_ms(&r, "ttl_ms", c->lock->lease.ttl_us);
+	reply_ms(&r, "ttl_ms", claim_lease_us(c));
 	reply_int(&r, "count", count);
 	reply_mode(&r, c);
 	tell_line(x, g->session, &r);
@@ -104,7 +104,7 @@ static void part_give(struct commander *x, struct group *g, struct part *p)
 		claim_bound(x, c, s->lasting->repeat_until);
 	remember_held(x, c);
 	noted_add(x, s, lock_name(c->lock));
-	if (c->lock->lease.at_risk)
+	if (c->lock->lease.at_risk && c->renew)
 		notices_add(&x->engine->notices, NOTICE_RISK, c, NULL, NOT_REFUSED); /* nobody was told when the renewal was missed */
 }
 

@@ -79,7 +79,7 @@ static void busy_end(struct commander *x, struct session *s, struct reply *r, un
 static int64_t retry_us_of(const struct commander *x, const struct session *s, const struct lock *l, struct span owner)
 {
 	if (lock_is_haunted(l, x->core->now) && !holder_in_the_way(l, s, owner))
-		return instant_diff(l->share->ghost_until, x->core->now); /* nobody else holds it: a reader that has gone may still believe */
+		return instant_diff(lock_haunted_until(l), x->core->now); /* nobody else holds it: a reader that has gone may still believe */
 	return lock_retry_us(&x->engine->table, l);
 }
 

@@ -74,6 +74,7 @@ struct claim {
 	int64_t token;
 	struct instant granted_at;
 	struct instant believed; /* of a session without a connection: the belief of its client ends by then */
+	struct instant ends;     /* CLAIM_HELD, of a reader that nobody renews: its own end, see stay.h */
 	unsigned count;
 	uint16_t owner_n, note_n;
 	uint16_t limit;          /* what it would use the name as; 0: as a lock */
@@ -82,6 +83,7 @@ struct claim {
 	unsigned priority : 4;   /* 0 to 9 */
 	bool renew : 1;
 	bool shared : 1;         /* it holds, or asks to hold, together with other readers */
+	bool joins : 1;          /* CLAIM_WAITING: readers hold the name, and it waits for a renewal on its terms: see stay.h */
 	bool converts : 1;       /* CLAIM_WAITING: it asks for the other mode of what its owner holds, and stands before all others */
 	bool patient;            /* wait > 0: goes on waiting while somebody holds */
 	bool overdue;            /* its wait is over; the round under way decides */

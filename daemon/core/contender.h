@@ -108,10 +108,10 @@ static inline bool contender_is_kept_off(const struct contender *k)
 /* Puts it among the waiters, where its priority belongs. */
 void contender_line_up(struct contender *k, struct claim *c);
 
-/* How the stores are to have what is asked for on behalf of this claim. The memory store has one daemon: nobody is there to share with. */
-static inline enum form contender_form(const struct core *core, const struct claim *head)
+/* How the stores are to have what is asked for on behalf of this claim. */
+static inline enum form contender_form(const struct claim *head)
 {
-	return head->shared && core->conf.shared ? FORM_SHARED : FORM_ALONE;
+	return head->shared ? FORM_SHARED : FORM_ALONE;
 }
 
 /* Into and out of the waiters; the only writers of CLAIM_WAITING. Inline, since each LOCK does both. */

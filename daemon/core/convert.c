@@ -7,9 +7,12 @@
 #include "daemon/core/holders.h"
 #include "daemon/core/move.h"
 #include "daemon/core/rebase.h"
+#include "daemon/core/stay.h"
 #include "daemon/core/ticket.h"
 #include "daemon/core/together.h"
 #include "daemon/core/wait.h"
+
+#define AGAIN_US SEC
 
 /* The hold that this waiting claim would convert; NULL: none. */
 static struct claim *convert_hold(const struct lock *l, const struct claim *c)
@@ -17,6 +20,20 @@ static struct claim *convert_hold(const struct lock *l, const struct claim *c)
 	struct claim *holder = lock_holder_of(l, c->session, claim_owner(c));
 
 	return holder && holder->shared != c->shared ? holder : NULL;
+}
+
+/*
+ * The lease is that of this holder alone, and was just renewed for its conversion. If the watchdog does not keep it, it ends with that, whichever mode it has.
+ */
+static void convert_terms(struct engine *e, struct lock *l, struct claim *holder)
+{
+	l->lease.delay_us = holder->delay_us;
+	holder->ends = lock_deadline(&e->table, l);
+	l->lease.auto_renew = holder->renew;
+	if (holder->renew || !TAILQ_EMPTY(&l->lease.renewal->extends))
+		return;
+	l->lease.renew_at = INSTANT_NEVER;
+	lease_schedule(e, &l->lease);
 }
 
 /* The hold has the other mode and a new token from now on. Its count and its terms stay. */
@@ -32,7 +49,10 @@ static void convert_done(struct engine *e, struct claim *holder, struct claim *c
 		ticket_spend(e, l->contender, NODESET_NONE);
 	holder->shared = c->shared;
 	holder->token = ++l->lease.token;
+	convert_terms(e, l, holder);
 	lock_add_holder(&e->table, l, holder);
+	if (claim_has_end(holder))
+		stay_cap(e, holder, lock_deadline(&e->table, l));
 	notices_add(&e->notices, NOTICE_REENTERED, c, NULL, NOT_REFUSED);
 	if (e->watched > 0)
 		notices_add(&e->notices, NOTICE_CONVERTED, holder, NULL, NOT_REFUSED);
@@ -96,7 +116,7 @@ void convert_begin(struct engine *e, struct round *r)
 /* Somebody waits until readers that have gone, or the holder of an adopted lease, must have ceased to believe. A look follows the renewal at that moment. */
 static void convert_look_later(struct engine *e, struct lock *l)
 {
-	struct instant until = instant_max(l->share->ghost_until, l->lease.believed_until);
+	struct instant until = instant_max(lock_haunted_until(l), l->lease.believed_until);
 
 	if (instant_before(e->core->now, until) && !TAILQ_EMPTY(&l->contender->waiters))
 		together_ask_again(e, &l->lease, until);
@@ -175,6 +195,8 @@ void convert_renewed(struct engine *e, struct round *r)
 	bool idle;
 
 	convert_hear_writer(e, l, r);
+	if (x->state == LEASE_HELD && !x->auto_renew && !x->renewal->round && convert_ready(e, l))
+		together_ask_again(e, x, instant_add(e->core->now, AGAIN_US)); /* the watchdog does not */
 	if (x->state == LEASE_HELD && l->share && !x->shared && l->contender->want_since.us)
 		together_open(e, l);
 	idle = TAILQ_EMPTY(&l->contender->waiters) && !r->token && !lock_lacks_token(l);

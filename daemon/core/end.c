@@ -4,6 +4,7 @@
 
 #include "daemon/core/former.h"
 #include "daemon/core/groups.h"
+#include "daemon/core/belief.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/list.h"
 #include "daemon/core/permits.h"
@@ -129,7 +130,7 @@ static void claim_detach(struct commander *x, struct claim *c)
 	} else if (c->state == CLAIM_HELD) {
 		heap_cancel(&x->core->timers, &c->timer);
 		if (c->lock->lease.state == LEASE_HELD)
-			c->believed = c->not_notified ? INSTANT_PAST : hold_belief(x->engine, c->lock);
+			c->believed = c->not_notified ? INSTANT_PAST : belief_of(x->engine, c);
 	}
 }
 

@@ -10,6 +10,7 @@
 #include "daemon/core/adopt.h"
 #include "daemon/core/conclude.h"
 #include "daemon/core/convert.h"
+#include "daemon/core/expire.h"
 #include "daemon/core/holders.h"
 #include "daemon/core/home.h"
 #include "daemon/core/hold.h"
@@ -22,6 +23,7 @@
 #include "daemon/core/retry.h"
 #include "daemon/core/round.h"
 #include "daemon/core/split.h"
+#include "daemon/core/stay.h"
 #include "daemon/core/ticket.h"
 #include "daemon/core/together.h"
 #include "daemon/core/wait.h"
@@ -121,6 +123,8 @@ void engine_extend(struct engine *e, struct claim *c, struct pending *p)
 	p->asked_at = e->core->now;
 	p->claim = c;
 	TAILQ_INSERT_TAIL(&lease_renewal(&e->table, &l->lease)->extends, p, in_lease);
+	if (claim_has_end(c))
+		stay_cap(e, c, vote_until(e->core->now, c->ttl_us));
 	l->lease.renew_ttl_us = lock_extended_ttl(l);
 	if (!l->lease.renewal->round)
 		renew_due(e, &l->lease);
@@ -259,6 +263,9 @@ void engine_fired(struct engine *e, struct timer *t)
 		break;
 	case TIMER_CLAIM:
 		claim_fired(e, container_of(t, struct claim, timer));
+		break;
+	case TIMER_SHARE:
+		expire_fired(e, container_of(t, struct share, timer)->lock);
 		break;
 	case TIMER_ROUND:
 		conclude_fired(e, container_of(t, struct round, timer));

@@ -8,6 +8,7 @@
 #include "daemon/core/holders.h"
 #include "daemon/core/release.h"
 #include "daemon/core/move.h"
+#include "daemon/core/stay.h"
 #include "daemon/core/ticket.h"
 #include "daemon/core/together.h"
 #include "daemon/core/wait.h"
@@ -39,7 +40,7 @@ void grant_won(struct engine *e, struct round *r, int64_t fence)
 	if (l->contender->ticket.us)
 		ticket_spend(e, l->contender, r->granted);
 	elsewhere_forget(&l->contender->elsewhere);
-	if (!c || c->ttl_us != r->ttl_us || c->delay_us != r->delay_us || contender_form(e->core, c) != r->form) {
+	if (!c || c->ttl_us != r->ttl_us || c->delay_us != r->delay_us || contender_form(c) != r->form) {
 		/* The round asked on the terms of a waiter that has left. */
 		release_round(e, r);
 		contender_move(e, l->contender, CONTENDER_IDLE, CAUSE_WON_FOR_NOBODY);
@@ -50,6 +51,8 @@ void grant_won(struct engine *e, struct round *r, int64_t fence)
 	grant_take(e, l, r, fence);
 	lease_move(e, &l->lease, LEASE_HELD, CAUSE_WON);
 	holders_add(e, c);
+	if (claim_has_end(c))
+		stay_cap(e, c, lock_deadline(&e->table, l));
 	l->lease.auto_renew = c->renew;
 	l->lease.renew_at = c->renew ? instant_add(r->calls.begun, l->lease.ttl_us / 3) : INSTANT_NEVER;
 	if (l->share) {
@@ -89,12 +92,15 @@ void grant_adopted(struct engine *e, struct lock *l, const struct round *r)
 
 	lease_move(e, &l->lease, LEASE_HELD, CAUSE_CONFIRMED);
 	l->lease.believed_until = INSTANT_PAST;
-	l->lease.renew_at = l->holder->renew ? adopted_renew_at(e, &l->lease, r) : INSTANT_NEVER;
+	l->lease.renew_at = l->lease.auto_renew ? adopted_renew_at(e, &l->lease, r) : INSTANT_NEVER;
 	for (c = l->holder; c; c = lock_next_holder(l, c)) {
 		adopted_believe(e, l, c);
 		notices_add(&e->notices, NOTICE_ADOPTED, c, NULL, NOT_REFUSED);
 		holders_fold(e, c);
+		if (claim_has_end(c))
+			stay_cap(e, c, c->ends);
 	}
+	stay_keep(e, l);
 	holders_let_in(e, l);
 	if (l->share) /* else its owner asks to share it, and has to wait for nobody */
 		wait_refuse_part(e, l->contender, REFUSED_BUSY, WAITERS_IMPATIENT);

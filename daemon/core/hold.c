@@ -5,23 +5,27 @@
 
 #include "daemon/core/acquire.h"
 #include "daemon/core/adoption.h"
+#include "daemon/core/belief.h"
 #include "daemon/core/convert.h"
 #include "daemon/core/holders.h"
 #include "daemon/core/release.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/move.h"
+#include "daemon/core/stay.h"
 #include "daemon/core/wait.h"
 #include "daemon/core/waiters.h"
 
 #define YIELD_US (150 * MSEC)
 
-/* The lock has no holder any more. Its lease still stands. */
+/* The lock has no holder any more. Its lease still stands. What readers leave behind, other readers share. */
 static inline void lock_vacate(struct engine *e, struct lock *l)
 {
 	holders_count_hold(e, l->holder);
 	lock_remove_holder(l, l->holder);
-	if (l->share)
+	if (l->share) {
+		l->lease.shared = true;
 		lock_end_share(&e->table, l);
+	}
 	l->lease.believed_until = INSTANT_PAST;
 	l->lease.renew_at = INSTANT_NEVER;
 	lease_end_round(&l->lease);
@@ -29,28 +33,8 @@ static inline void lock_vacate(struct engine *e, struct lock *l)
 		l->lease.renewal->wants_token = false;
 }
 
-/* Until when readers that have gone may believe; PAST: none does. */
-static struct instant lock_ghost_until(const struct lock *l)
-{
-	return l->share ? l->share->ghost_until : INSTANT_PAST;
-}
-
-/*
- * How long the key of readers is to be left behind: one that has gone asked for more than the lease lasts, which nobody renews from now on. 0: the lease lasts
- * as long, all but the drift of a clock.
- */
-static int64_t lock_kept_us(const struct engine *e, const struct lock *l)
-{
-	struct instant until = lock_ghost_until(l);
-	int64_t left = instant_diff(until, e->core->now);
-
-	if (l->lease.state != LEASE_HELD || left <= 0)
-		return 0;
-	return instant_before(instant_add(hold_belief(e, l), drift_us(left)), until) ? left : 0;
-}
-
-/* The hold ends, and other readers go on. ghost: its client may believe until then. False: it is the last. */
-static bool hold_part(struct engine *e, struct claim *c, struct instant ghost)
+/* The hold ends, and other readers go on. ghost: its client may believe until then; kept: nobody has the name alone until then. False: it is the last. */
+static bool hold_part(struct engine *e, struct claim *c, struct instant ghost, struct instant kept)
 {
 	struct lock *l = c->lock;
 
@@ -59,13 +43,15 @@ static bool hold_part(struct engine *e, struct claim *c, struct instant ghost)
 	holders_count_hold(e, c);
 	lock_remove_holder(l, c);
 	l->share->ghost_until = instant_max(l->share->ghost_until, ghost);
+	l->share->kept_until = instant_max(l->share->kept_until, kept);
+	stay_parted(e, l);
 	convert_look(e, l);
 	return true;
 }
 
-static bool hold_leave_others(struct engine *e, struct claim *c, struct instant ghost)
+static bool hold_leave_others(struct engine *e, struct claim *c, struct instant ghost, struct instant kept)
 {
-	bool others = hold_part(e, c, ghost);
+	bool others = hold_part(e, c, ghost, kept);
 
 	if (others)
 		lease_refuse_extends_of(e, &c->lock->lease, c, REFUSED_CANCELLED);
@@ -102,26 +88,12 @@ void hold_belief_over(struct engine *e, struct lock *l)
 	hold_give_back(e, l, CAUSE_BELIEF_OVER);
 }
 
-/*
- * The holder may believe until D, as it was when renewing stopped. Its clock may be slower than ours: by the drift of the longest lease that may vouch for D.
- * When a store denies its vote or its clock jumps, D is sooner than what the holder was told, and nobody knows when it reads LOST.
- */
-struct instant hold_belief(const struct engine *e, const struct lock *l)
+/* Nobody else gets the lock before that moment; and then nobody has it alone until `kept`. */
+static void lock_close(struct engine *e, struct lock *l, struct instant until, struct instant kept, enum cause why)
 {
-	struct instant end = instant_max(lock_deadline(&e->table, l), l->lease.renewal->stood);
+	int64_t delay_us = instant_diff(kept, instant_max(until, e->core->now));
 
-	return instant_max(instant_add(end, drift_us(l->lease.promised.ttl_us)), l->lease.believed_until);
-}
-
-/* The same for a lease that may yet be adopted: of the votes of the previous run only their end is known. */
-static struct instant holder_belief(const struct engine *e, const struct claim *c)
-{
-	return c->lock->lease.state == LEASE_ADOPTING ? c->believed : hold_belief(e, c->lock);
-}
-
-/* Nobody else gets the lock before that moment. */
-static void lock_close(struct engine *e, struct lock *l, struct instant until, enum cause why)
-{
+	l->lease.delay_us = delay_us > 0 ? delay_us : 0;
 	lease_move(e, &l->lease, LEASE_CLOSING, why);
 	if (instant_before(e->core->now, until))
 		heap_set(&e->core->timers, &l->lease.timer, until);
@@ -135,17 +107,18 @@ static void lock_close(struct engine *e, struct lock *l, struct instant until, e
 static bool unlock_shared(struct engine *e, struct claim *c, int64_t keep_us, struct pending *p)
 {
 	struct lock *l = c->lock;
-	struct instant keep = keep_us > 0 ? instant_add(e->core->now, keep_us) : INSTANT_PAST, until = lock_ghost_until(l);
+	struct instant keep = keep_us > 0 ? instant_add(e->core->now, keep_us) : INSTANT_PAST, until = belief_of_gone(l);
+	struct instant kept = instant_max(keep, belief_kept(l));
 
-	if (hold_leave_others(e, c, keep) || (keep_us == 0 && !p && grant_hand_on(e, l))) {
+	if (hold_leave_others(e, c, INSTANT_PAST, keep) || (keep_us == 0 && !p && grant_hand_on(e, l))) {
 		claim_free(&e->table, c);
-	} else if (!lock_is_haunted(l, e->core->now) || !instant_before(keep, until) || lock_kept_us(e, l) > 0) {
+	} else if (!instant_before(e->core->now, until) || belief_leave_us(e, l, until, kept) > 0) {
 		return false;
 	} else {
 		lock_vacate(e, l);
 		lease_refuse_extends(e, &l->lease, REFUSED_CANCELLED);
 		claim_free(&e->table, c);
-		lock_close(e, l, until, CAUSE_UNLOCKED);
+		lock_close(e, l, until, kept, CAUSE_UNLOCKED);
 		wait_refuse_part(e, l->contender, REFUSED_BUSY, WAITERS_IMPATIENT); /* what its owner asked for while it was being adopted */
 	}
 	if (p)
@@ -170,7 +143,7 @@ void hold_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pend
 		claim_free(&e->table, c);
 		return;
 	}
-	kept_us = l->share ? lock_kept_us(e, l) : 0;
+	kept_us = instant_diff(belief_kept(l), e->core->now);
 	keep_us = kept_us > keep_us ? kept_us : keep_us;
 	lock_vacate(e, l);
 	lease_refuse_extends(e, &l->lease, REFUSED_CANCELLED);
@@ -182,28 +155,27 @@ void hold_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pend
 static void claim_abandon_held(struct engine *e, struct claim *c, struct instant until)
 {
 	struct lock *l = c->lock;
-	struct instant believed = instant_min(holder_belief(e, c), until);
-	struct instant delayed = instant_add(instant_max(believed, e->core->now), l->lease.delay_us);
+	struct instant believed = instant_min(belief_of(e, c), until), kept = belief_delayed(e, c, believed);
 	bool at_once = !instant_before(e->core->now, until);
-	int64_t kept_us, leave_us = instant_diff(delayed, e->core->now);
+	int64_t leave_us;
 
 	metric_add(&e->core->metrics, METRIC_RELEASES_DISCONNECT, 1);
-	if (hold_leave_others(e, c, delayed))
+	if (hold_leave_others(e, c, believed, kept))
 		return;
-	if (at_once && l->lease.delay_us == 0 && grant_hand_on(e, l))
+	kept = instant_max(kept, belief_kept(l));
+	if (at_once && !instant_before(e->core->now, kept) && grant_hand_on(e, l))
 		return;
 	if (l->lease.state == LEASE_ADOPTING && instant_before(INSTANT_PAST, until))
 		adoption_leave(&l->lease);
-	believed = instant_max(believed, lock_ghost_until(l));
-	at_once &= !lock_is_haunted(l, e->core->now);
-	kept_us = lock_kept_us(e, l);
+	believed = instant_max(believed, belief_of_gone(l));
+	at_once &= !instant_before(e->core->now, believed);
+	leave_us = belief_leave_us(e, l, believed, kept);
 	lock_vacate(e, l);
 	lease_refuse_extends(e, &l->lease, REFUSED_CANCELLED);
-	if (!at_once && kept_us == 0) {
-		lock_close(e, l, believed, CAUSE_SESSION_ENDED);
+	if (!at_once && leave_us == 0) {
+		lock_close(e, l, believed, kept, CAUSE_SESSION_ENDED);
 		return;
 	}
-	leave_us = kept_us > leave_us ? kept_us : leave_us;
 	release_begin(e, &l->lease, leave_us > 0 ? RELEASE_LEAVE : RELEASE_DELETE, leave_us, NULL);
 	hold_give_back(e, l, CAUSE_SESSION_ENDED);
 }
@@ -265,6 +237,20 @@ static void claim_lose(struct engine *e, struct claim *c, enum loss why)
 	notices_add(&e->notices, NOTICE_LOST, c, NULL, NOT_REFUSED);
 }
 
+/* Until when the holders may believe that all lose it now. *ret_kept: and until when, for their lock-delays, nobody else is to have it alone. */
+static struct instant lock_losers_believe(const struct engine *e, const struct lock *l, bool gone, struct instant *ret_kept)
+{
+	struct instant until = belief_of_gone(l), believed;
+
+	*ret_kept = belief_kept(l);
+	for (const struct claim *c = l->holder; c; c = lock_next_holder(l, c)) {
+		believed = gone ? belief_of_lease(e, l) : belief_of(e, c);
+		until = instant_max(until, believed);
+		*ret_kept = instant_max(*ret_kept, belief_delayed(e, c, believed));
+	}
+	return until;
+}
+
 void hold_lose(struct engine *e, struct lock *l, enum loss why)
 {
 	struct claim *c;
@@ -275,11 +261,11 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 	 * may be of the same lease: forgotten, or put there by a run on a copy of the journal.
 	 */
 	bool gone = why == LOSS_EVICTED && (adopting ? adoption_is_denied : lease_is_gone)(&l->lease, e->core->conf.nodes);
-	struct instant until;
+	struct instant until, kept;
 
 	if (gone)
 		l->lease.renewal->stood.us = 0;
-	until = instant_max(gone ? hold_belief(e, l) : holder_belief(e, l->holder), lock_ghost_until(l));
+	until = lock_losers_believe(e, l, gone, &kept);
 	if (adopting && !gone)
 		adoption_leave(&l->lease);
 	while (lock_holders(l) > 1) {
@@ -293,14 +279,16 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 	lock_vacate(e, l);
 	claim_lose(e, c, why);
 	lease_refuse_extends(e, &l->lease, REFUSED_LOST);
-	lock_close(e, l, until, CAUSE_LOST);
+	lock_close(e, l, until, kept, CAUSE_LOST);
 	if (l->lease.state == LEASE_CLOSING)
 		wait_refuse_part(e, l->contender, REFUSED_BUSY, WAITERS_IMPATIENT); /* what its owner asked for while it was being adopted */
 }
 
 void hold_lose_one(struct engine *e, struct claim *c, enum loss why)
 {
-	if (!hold_part(e, c, holder_belief(e, c))) {
+	struct instant believed = belief_of(e, c);
+
+	if (!hold_part(e, c, believed, belief_delayed(e, c, believed))) {
 		hold_lose(e, c->lock, why);
 		return;
 	}
@@ -311,23 +299,24 @@ void hold_lose_one(struct engine *e, struct claim *c, enum loss why)
 void hold_lapse(struct engine *e, struct claim *c)
 {
 	struct lock *l = c->lock;
-	struct instant until;
-	int64_t kept_us;
+	struct instant until, kept;
+	int64_t leave_us;
 
 	metric_add(&e->core->metrics, METRIC_RELEASES_EXPIRED, 1);
 	notices_add(&e->notices, NOTICE_FORGOTTEN, c, NULL, NOT_REFUSED);
 	convert_forfeit(e, c);
-	if (hold_leave_others(e, c, INSTANT_PAST) || grant_hand_on(e, l))
+	if (hold_leave_others(e, c, INSTANT_PAST, INSTANT_PAST) || grant_hand_on(e, l))
 		return;
-	until = lock_ghost_until(l);
-	kept_us = lock_kept_us(e, l);
+	until = belief_of_gone(l);
+	kept = belief_kept(l);
+	leave_us = belief_leave_us(e, l, until, kept);
 	lock_vacate(e, l);
 	lease_refuse_extends(e, &l->lease, REFUSED_CANCELLED);
-	if (kept_us == 0 && instant_before(e->core->now, until)) {
-		lock_close(e, l, until, CAUSE_LAPSED);
+	if (leave_us == 0 && instant_before(e->core->now, until)) {
+		lock_close(e, l, until, kept, CAUSE_LAPSED);
 		return;
 	}
-	release_begin(e, &l->lease, kept_us > 0 ? RELEASE_LEAVE : RELEASE_DELETE, kept_us, NULL);
+	release_begin(e, &l->lease, leave_us > 0 ? RELEASE_LEAVE : RELEASE_DELETE, leave_us, NULL);
 	hold_give_back(e, l, CAUSE_LAPSED);
 }
 
@@ -387,12 +376,12 @@ void hold_contested(struct engine *e, struct lock *l)
 
 	for (c = l->holder; c && l->lease.state == LEASE_HELD; c = lock_next_holder(l, c))
 		if (!c->here)
-			l->lease.believed_until = hold_belief(e, l);
+			l->lease.believed_until = belief_of_lease(e, l);
 }
 
 /* The key stands there for as long as it would have without that, so the others wait until the holder, who has heard nothing yet, ceases to believe. */
 void hold_broken(struct engine *e, struct lock *l)
 {
 	if (l->lease.state == LEASE_HELD)
-		l->lease.believed_until = hold_belief(e, l);
+		l->lease.believed_until = belief_of_lease(e, l);
 }

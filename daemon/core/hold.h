@@ -17,8 +17,6 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why);
 void hold_lose_one(struct engine *e, struct claim *c, enum loss why);
 /* Remembers a loss of the previous run. The claim has its session and owner already. */
 void hold_recall_loss(struct engine *e, struct claim *c, struct span name, enum loss why);
-/* Until when the holder of a held lock may believe, if it is told nothing more and nothing is renewed. */
-struct instant hold_belief(const struct engine *e, const struct lock *l);
 /* An UNLOCK was answered LOST: the holder has acknowledged the loss, and believes in the lease no longer. Forgets and frees the claim. */
 void hold_acknowledge(struct engine *e, struct claim *c);
 /* LEASE_CLOSING: this owner asks for the name again. If the loss is its own, it may not have heard of that. */

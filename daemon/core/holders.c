@@ -3,8 +3,10 @@
 #include "daemon/core/holders.h"
 
 #include "daemon/core/move.h"
+#include "daemon/core/stay.h"
 #include "daemon/core/ticket.h"
 #include "daemon/core/wait.h"
+#include "daemon/core/waiters.h"
 
 #define HANDOFF_LEAST_US (50 * MSEC)
 #define HANDOFF_TIME_US  (100 * MSEC)
@@ -36,6 +38,8 @@ static inline void holders_begin(struct engine *e, struct claim *c)
 	c->count = 1;
 	c->token = l->lease.token;
 	c->granted_at = e->core->now;
+	if (claim_has_end(c))
+		stay_begin(e, c);
 	metric_add(&e->core->metrics, METRIC_GRANTS, 1);
 	metric_add(&e->core->metrics, METRIC_WAIT_TOTAL, waited);
 	histogram_add(&e->core->metrics.wait[RESULT_OK], waited);
@@ -91,10 +95,12 @@ static bool holders_have_time(const struct engine *e, const struct lock *l)
 	return left >= (least > HANDOFF_LEAST_US ? least : HANDOFF_LEAST_US);
 }
 
-/* And no client that polls has waited for long while the name went from one to the next. */
+/*
+ * And no client that polls has waited for long while the name went from one to the next. A lease of readers that ends by itself is renewed for those who join.
+ */
 static bool holders_may_go_on(const struct engine *e, const struct lock *l)
 {
-	return holders_have_time(e, l) && !(e->core->conf.foreign && holders_are_many(e, l));
+	return (holders_have_time(e, l) || (l->share && !l->lease.auto_renew)) && !(e->core->conf.foreign && holders_are_many(e, l));
 }
 
 bool holders_may_follow(const struct engine *e, const struct lock *l)
@@ -160,23 +166,54 @@ static void holders_join(struct engine *e, struct lock *l, struct claim *c)
 	holders_count_handoff(e, l);
 	holders_lengthen(e, &l->lease, c->ttl_us);
 	holders_add(e, c);
-	if (l->lease.at_risk)
+	stay_keep(e, l);
+	if (l->lease.at_risk && c->renew)
 		notices_add(&e->notices, NOTICE_RISK, c, NULL, NOT_REFUSED); /* the others were told before */
+}
+
+/* A writer elsewhere came before a reader that was about to join: who does not wait is refused. */
+static void holders_keep_out(struct engine *e, struct contender *k)
+{
+	for (struct claim *c = TAILQ_FIRST(&k->waiters); c && c->joins; c = TAILQ_NEXT(c, in_lock))
+		c->joins = false;
+	wait_refuse_part(e, k, REFUSED_BUSY, WAITERS_IMPATIENT);
 }
 
 void holders_let_in(struct engine *e, struct lock *l)
 {
 	struct claim *c;
 
-	while ((c = TAILQ_FIRST(&l->contender->waiters)) && c->shared && !c->ending && holders_may_join(e, l, c))
+	while ((c = TAILQ_FIRST(&l->contender->waiters)) && c->shared && !c->ending && holders_may_join(e, l, c)) {
+		if (stay_lacks(e, l, c) || !holders_have_time(e, l)) {
+			stay_ask(e, l);
+			return;
+		}
 		holders_join(e, l, c);
+	}
+	if (c && c->joins && l->lease.state == LEASE_HELD)
+		holders_keep_out(e, l->contender);
+}
+
+/* Somebody waits, and all who wait are readers that are about to join. */
+static bool holders_are_joining(const struct lock *l)
+{
+	return TAILQ_FIRST(&l->contender->waiters)->joins && TAILQ_LAST(&l->contender->waiters, claims)->joins;
 }
 
 bool holders_are_open(const struct engine *e, const struct lock *l, unsigned priority)
 {
 	const struct claim *first = TAILQ_FIRST(&l->contender->waiters);
 
-	return (!first || claim_yields_to(first, e->core->now, priority)) && holders_may_join(e, l, NULL);
+	return (!first || claim_yields_to(first, e->core->now, priority) || holders_are_joining(l)) && holders_may_join(e, l, NULL);
+}
+
+/* It waits for a renewal, first or behind other readers that do. */
+static void holders_await(struct engine *e, struct claim *c)
+{
+	stay_await(e, c);
+	if (c->patient)
+		heap_set(&e->core->timers, &c->timer, c->asking->wait_until);
+	wait_announce(e, c->lock->contender);
 }
 
 bool holders_join_at_once(struct engine *e, struct claim *c)
@@ -188,5 +225,7 @@ bool holders_join_at_once(struct engine *e, struct claim *c)
 	contender_enqueue(lock_contend(&e->table, l), c);
 	metric_add(&e->core->metrics, METRIC_WAITERS, claim_queues(c));
 	holders_let_in(e, l);
+	if (c->state == CLAIM_WAITING)
+		holders_await(e, c);
 	return true;
 }

@@ -189,8 +189,7 @@ void serve_LOCK(struct commander *x, struct session *s)
 	int64_t wait = request_has(q, FIELD_WAIT) ? q->field[FIELD_WAIT].number : 0;
 	struct claim *c;
 
-	if (!name_is_allowed(x, s) || !ttl_is_allowed(x, s) || !bound_is_kept(x, s, FIELD_DELAY, x->core->conf.max_delay_us, "max_delay") ||
-	    (request_is_shared(q) && !shared_terms_are_allowed(x, s)))
+	if (!name_is_allowed(x, s) || !ttl_is_allowed(x, s) || !bound_is_kept(x, s, FIELD_DELAY, x->core->conf.max_delay_us, "max_delay"))
 		return;
 	if (x->engine->draining && !lock_is_own(x, s)) {
 		tell_draining(x, s, q->tag);

@@ -2,7 +2,7 @@
 /* See lower.h. */
 #include "daemon/core/lower.h"
 
-#include "daemon/core/hold.h"
+#include "daemon/core/belief.h"
 #include "daemon/core/lessee.h"
 #include "daemon/core/move.h"
 #include "daemon/core/round.h"
@@ -24,7 +24,7 @@ static void lower_votes_of(struct engine *e, unsigned node)
 		if (l->lease.state != LEASE_HELD && l->lease.state != LEASE_ADOPTING)
 			continue;
 		if (l->lease.state == LEASE_HELD)
-			l->lease.believed_until = hold_belief(e, l);
+			l->lease.believed_until = belief_of_lease(e, l);
 		l->lease.votes[node] = instant_add(l->lease.votes[node], -sooner_us);
 		if (l->lease.state == LEASE_HELD)
 			lease_schedule(e, &l->lease); /* of an adoption they are counted when the next vote comes */

@@ -2,6 +2,7 @@
 /* See permits.h. */
 #include "daemon/core/permits.h"
 
+#include "daemon/core/belief.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/rows.h"
@@ -250,10 +251,10 @@ void permits_end(struct commander *x, struct session *s, bool waiting, bool sure
 /* Until when the client may believe: as long as each of its leases lasts. */
 static struct instant permit_belief(const struct commander *x, const struct permit *p)
 {
-	struct instant until = hold_belief(x->engine, p->mark.claim->lock);
+	struct instant until = belief_of_lease(x->engine, p->mark.claim->lock);
 
 	for (unsigned i = 0; i < p->seats; i++)
-		until = instant_max(until, hold_belief(x->engine, p->seat[i].claim->lock));
+		until = instant_max(until, belief_of_lease(x->engine, p->seat[i].claim->lock));
 	return until;
 }
 

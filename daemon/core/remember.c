@@ -68,6 +68,13 @@ static void remember_hold(struct commander *x, const struct session *s, const st
 	                                     .told = told,
 	                                     .granted_at_us = c->granted_at.us,
 	                                     .deadline_us = left.deadline.us});
+	if (claim_has_end(c))
+		remember(x, &(struct journal_record){.kind = JOURNAL_STAYS,
+		                                     .session = (int64_t)s->serial,
+		                                     .name = left.name,
+		                                     .owner = owner,
+		                                     .ttl_us = c->ttl_us,
+		                                     .deadline_us = c->ends.us});
 }
 
 void remember_held(struct commander *x, const struct claim *c)

@@ -84,6 +84,7 @@ static enum renew_outcome renew_succeeded(struct engine *e, struct round *r)
 	x->promised.ttl_us = r->ttl_us; /* no vote is worth more from now on: see renew_ask() and renew_worth_us() */
 	x->promised.until = lease_deadline(x, e->core->conf.nodes);
 	denial_renewed(x);
+	lessee_lasts(e, r);
 	x->renew_at = x->auto_renew ? instant_add(r->calls.begun, worth_us / 3) : INSTANT_NEVER;
 	if (x->at_risk)
 		lessee_notify(e, x, NOTICE_SAFE);

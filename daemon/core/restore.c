@@ -142,6 +142,17 @@ static int restore_held(struct commander *x, struct session *s, const struct jou
 	return 0;
 }
 
+static int restore_stays(struct commander *x, struct session *s, const struct journal_record *r)
+{
+	const struct lock *l = lock_find(&x->engine->table, r->name);
+	struct claim *c = l ? lock_holder_of(l, s, r->owner) : NULL;
+
+	if (!c || !claim_has_end(c))
+		return -EBADMSG;
+	adopt_stay(c, at_most(r->ttl_us, x->core->conf.max_lease_us), (struct instant){r->deadline_us});
+	return 0;
+}
+
 static int restore_lost(struct commander *x, struct session *s, const struct journal_record *r)
 {
 	enum loss why;
@@ -159,7 +170,11 @@ static int restore_lost(struct commander *x, struct session *s, const struct jou
 /* Notes whether the LOCKALL whose records are being read has more of them. */
 static void restore_note_torn(struct commander *x, struct session *s, const struct journal_record *r)
 {
-	bool more = (r->kind == JOURNAL_HELD || r->kind == JOURNAL_ADOPTING) && (r->renew & JOURNAL_MORE);
+	bool more;
+
+	if (r->kind == JOURNAL_STAYS)
+		return;
+	more = (r->kind == JOURNAL_HELD || r->kind == JOURNAL_ADOPTING) && (r->renew & JOURNAL_MORE);
 
 	x->torn_count = !more ? 0 : s == x->torn ? x->torn_count + 1 : 1;
 	x->torn = more ? s : NULL;
@@ -191,6 +206,8 @@ static int restore_one(struct commander *x, const struct journal_record *r)
 	case JOURNAL_HELD:
 	case JOURNAL_ADOPTING:
 		return s ? restore_held(x, s, r) : -EBADMSG;
+	case JOURNAL_STAYS:
+		return s ? restore_stays(x, s, r) : -EBADMSG;
 	case JOURNAL_JOB:
 		return s && job_restore(x, s, r) ? 0 : -EBADMSG;
 	case JOURNAL_JOB_OVER:

@@ -29,25 +29,3 @@ bool refuse_bound(struct commander *x, struct session *s, enum field field, int6
 	tell_mistake(x, s, ERROR_LIMIT, "%s may be at most %" PRId64 "ms (%s)", field_table[field].word, most / MSEC, what);
 	return false;
 }
-
-bool shared_terms_are_allowed(struct commander *x, struct session *s)
-{
-	const struct request *q = &x->request;
-	const struct lock *l;
-	const struct claim *holder;
-
-	if (request_has(q, FIELD_RENEW) && !q->field[FIELD_RENEW].number) {
-		tell_mistake(x, s, ERROR_ARG, "a shared lock is kept by the watchdog: renew=no is for an exclusive lock");
-		return false;
-	}
-	if (request_has(q, FIELD_DELAY) && q->field[FIELD_DELAY].number > 0) {
-		tell_mistake(x, s, ERROR_ARG, "a shared lock has no lock-delay: delay is for an exclusive lock");
-		return false;
-	}
-	l = lock_find(&x->engine->table, q->word[0]);
-	holder = l ? lock_holder_of(l, s, request_owner(q)) : NULL;
-	if (!holder || holder->renew)
-		return true;
-	tell_mistake(x, s, ERROR_ARG, "this owner holds the lock with renew=no, which cannot be shared: UNLOCK it first");
-	return false;
-}

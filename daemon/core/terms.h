@@ -46,7 +46,4 @@ static inline bool bound_is_kept(struct commander *x, struct session *s, enum fi
 	return !request_has(&x->request, field) || x->request.field[field].number <= most || refuse_bound(x, s, field, most, what);
 }
 
-/* A shared hold ends with its owner's UNLOCK or session, or with the lease of all readers: it has no end and no lock-delay of its own. */
-bool shared_terms_are_allowed(struct commander *x, struct session *s);
-
 #endif

@@ -28,7 +28,7 @@ void together_begin(struct engine *e, struct round *r)
 {
 	struct lease *x = r->lease;
 
-	if (!lock_of_lease(x)->share || !e->core->conf.shared)
+	if (!lock_of_lease(x)->share)
 		return;
 	x->shared = true;
 	r->form = together_keeps_alone(e, x) ? FORM_ALONE : FORM_SHARED;
@@ -132,7 +132,7 @@ void together_woken(struct engine *e, struct lock *l, unsigned node)
 
 void together_open(struct engine *e, struct lock *l)
 {
-	if (!e->core->conf.shared || l->lease.shared)
+	if (l->lease.shared)
 		return;
 	together_ask_again(e, &l->lease, e->core->now);
 }
@@ -167,10 +167,10 @@ void together_line_up(struct engine *e, struct lock *l)
 			together_ask_again(e, &l->lease, e->core->now);
 		else if (l->lease.renewal->upgrade_at.us)
 			l->lease.renewal->upgrade_at.us = 0;
-	} else if (!together_keeps_alone(e, &l->lease) && (!k->ticket.us || ticket_is_outdated(k))) {
+	} else if (e->core->conf.shared && !together_keeps_alone(e, &l->lease) && (!k->ticket.us || ticket_is_outdated(k))) {
 		together_ask_again(e, &l->lease, e->core->now);
 	}
-	if (k->patient)
+	if (k->patient && e->core->conf.shared) /* the memory store has one daemon */
 		together_ask_again(e, &l->lease, instant_add(e->core->now, POLL_US));
 }
 

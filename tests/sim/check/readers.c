@@ -4,11 +4,52 @@
 
 #include <stdlib.h>
 
+/* S9: what is not renewed ends no later than a ttl after the last answer to a request of its own, by the clock of its host. */
+static void check_own_end(const struct sim_client *c, int64_t name)
+{
+	const struct reading *r = &c->reading[name];
+	int64_t beyond_us = instant_diff(r->deadline, r->most);
+
+	if (r->most.us != INSTANT_NEVER.us && !c->remote && beyond_us > c->world->plan->max_lease_us / 50 + 10 * MSEC)
+		checker_fail(c->world, INVARIANT_S9, -1, "r%lld: fence %lld is not renewed, but client %u is promised %lld us more than it asked for",
+			     (long long)name, (long long)r->fence, c->index, (long long)beyond_us);
+}
+
+/*
+ * S13: a reader with a lock-delay has lost the name, or gone unsurely. Nobody is to have it alone before that is over. If its daemon dies before the keys are
+ * left behind, the name is kept for no longer than the lease.
+ */
+void check_reader_delays(const struct sim_client *c, int64_t name, struct span reason)
+{
+	const struct reading *r = &c->reading[name];
+	struct read_tokens *t = &c->world->checker.read_tokens;
+	int64_t until = r->until + r->delay_us * 98 / 100 - 2 * MSEC;
+
+	if (r->delay_us == 0 || r->until <= 0 || !r->shared || !(span_equal(reason, SPAN("expired")) || span_equal(reason, SPAN("quorum"))) ||
+	    until < t->delayed_until[name])
+		return;
+	t->delayed_until[name] = until;
+	t->delayed_by[name] = c->daemon;
+	t->delayed_run[name] = c->daemon->run;
+}
+
+static void check_delayed(const struct conn *c, int64_t name, bool shared)
+{
+	const struct world *w = c->world;
+	const struct read_tokens *t = &w->checker.read_tokens;
+
+	if (!shared && w->class == CLASS_T && w->plan->breaks_ms == 0 && w->now < t->delayed_until[name] &&
+	    t->delayed_run[name] == t->delayed_by[name]->run)
+		checker_fail(c->world, INVARIANT_S13, -1, "r%lld: client %u has it alone before the lock-delay of a reader is over at %lld", (long long)name,
+			     c->client->index, (long long)t->delayed_until[name]);
+}
+
 void check_reading(const struct sim_client *c, int64_t name)
 {
 	const struct reading *r = &c->reading[name];
 	struct world *w = c->world;
 
+	check_own_end(c, name);
 	for (unsigned i = 0; i < w->plan->clients; i++) {
 		const struct reading *other = &w->client[i].reading[name];
 
@@ -222,8 +263,11 @@ void readers_said(struct request_sim *q, struct span line)
 		bool shared = span_equal(line_field(line, "mode"), SPAN("shared"));
 
 		check_read_token(q->conn, q->name, line_int(line, "fence"), shared);
+		if (said == 1)
+			check_delayed(q->conn, q->name, shared);
 		reader_is_alone(q->conn, q->name, !shared);
-		if (*count == 0 && said == 1 && !resumed_is_behind(q)) {
+		q->begins = *count == 0 && said == 1 && !resumed_is_behind(q);
+		if (q->begins) {
 			check_read_order(q, q->name);
 			if (shared) {
 				check_read_turn(q);
@@ -240,6 +284,8 @@ void readers_granted(struct request_sim *q, int64_t name, struct span line)
 	bool shared = span_equal(line_field(line, "mode"), SPAN("shared"));
 
 	check_read_token(q->conn, name, line_int(line, "fence"), shared);
+	if (line_int(line, "count") == 1)
+		check_delayed(q->conn, name, shared);
 	reader_is_alone(q->conn, name, !shared);
 	if (line_int(line, "count") == 1 && !resumed_is_behind(q) && q->priority == 0)
 		check_read_order(q, name);
@@ -260,6 +306,7 @@ void readers_conn_over(struct conn *c)
 	const struct request_sim *q;
 
 	for (int64_t name = 0; name < READ_NAMES; name++) {
+		c->client->reading[name].most = INSTANT_NEVER; /* an EXTEND may have been carried out, and RESUME not tell of it */
 		if (c->read_alone[name] || c->read_count[name] > 0)
 			c->world->checker.read_tokens.alone_at[name] = NEVER;
 		TAILQ_FOREACH(q, &c->running, at_daemon)

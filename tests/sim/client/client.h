@@ -65,6 +65,8 @@ struct request_sim {
 	bool locks, extends;        /* a LOCK, an EXTEND of any name */
 	bool beside;                /* ASK_NEST: for a name beside the one that is waited for; it does not wait */
 	bool renews, once;          /* LOCK without renew=no; with it */
+	int64_t delay_us;           /* ASK_READ, a LOCK: its lock-delay */
+	bool begins;                /* … the daemon's lines before its OK say that the session held no such name */
 	int64_t beat_us;            /* HELLO: heartbeat=; 0: none */
 	bool grace;                 /* HELLO: with grace= */
 	int64_t listed, list_limit; /* LIST: the last name or session that came; how many rows it wants */
@@ -158,6 +160,8 @@ struct reading {
 	int64_t count, fence;    /* as last answered, less what it has released since */
 	struct instant deadline; /* by the client's clock; PAST: no belief */
 	int64_t until;           /* in true time */
+	struct instant most;     /* with renew=no: by the client's clock, its own end as far as it has asked; NEVER: that is not known, or it is renewed */
+	int64_t delay_us;        /* the lock-delay that it asked for; 0: that is not known */
 };
 
 /* A permit that a client believes in, of one of the semaphores p0 … */
@@ -191,7 +195,7 @@ struct sim_client {
 	bool remote; /* it runs on a host of its own */
 	bool is_unix;
 	struct host own;
-	struct stream stream, side, reads, read_terms, read_fields, breaks;
+	struct stream stream, side, reads, read_terms, read_fields, read_stays, breaks;
 	bool read_priorities; /* LOCKs of the names r0 … have priorities in this world */
 	struct timer reader_timer;
 	struct reading reading[READ_NAMES];

@@ -26,11 +26,24 @@ unsigned reader_asks(const struct sim_client *c, int64_t name, enum reader_ask w
 	return n;
 }
 
+/* No other request about the name is under way. */
+static bool reader_is_quiet(const struct sim_client *c, const struct request_sim *but, int64_t name)
+{
+	const struct request_sim *q;
+
+	TAILQ_FOREACH(q, &c->conn->open, at_client)
+		if (q != but && q->ask == ASK_READ && (q->name == name || q->reads == READ_ALL || q->reads == READ_ANY))
+			return false;
+	return true;
+}
+
 static void reader_disclaim(struct reading *r)
 {
 	r->deadline = INSTANT_PAST;
 	r->until = 0;
 	r->count = 0;
+	r->most = INSTANT_NEVER;
+	r->delay_us = 0;
 }
 
 void reader_disclaim_all(struct sim_client *c)
@@ -66,14 +79,38 @@ static void reader_cap_all(struct sim_client *c, int64_t name, const struct requ
 			reader_cap(c, &c->reading[name], q);
 }
 
+/*
+ * What a hold was asked for that begins, or goes on. The replies of requests that are under way may come in another order, and a conversion begins anew with
+ * the lease that it is answered: then its end is not known.
+ */
+static void reader_note_terms(struct sim_client *c, const struct request_sim *q, int64_t name, struct span line)
+{
+	struct reading *r = &c->reading[name];
+	struct instant end = instant_add(client_boot(c), q->ttl_ms * MSEC);
+	bool begins = q->begins && r->count <= 0 && r->deadline.us == INSTANT_PAST.us && line_int(line, "ttl_ms") == q->ttl_ms;
+
+	if (q->locks || q->reads == READ_ALL || q->reads == READ_ANY) {
+		r->most = begins && q->once ? end : INSTANT_NEVER;
+		r->delay_us = begins ? q->delay_us : 0;
+	} else if (q->extends) {
+		r->most = instant_max(r->most, end);
+	}
+	if (!reader_is_quiet(c, q, name))
+		r->most = INSTANT_NEVER;
+}
+
 /* A reply that an UNLOCK or a request for the shared mode has crossed proves nothing. */
 void reader_believe(struct sim_client *c, const struct request_sim *q, int64_t name, struct span line)
 {
 	struct reading *r = &c->reading[name];
 	bool shared = span_equal(line_field(line, "mode"), SPAN("shared"));
 
-	if (q->conn->left || line_int(line, "valid_ms") < 0 || reader_asks(c, name, READ_UNLOCK) || (!shared && reader_asks(c, name, READ_SHARED)))
+	if (q->conn->left || line_int(line, "valid_ms") < 0 || reader_asks(c, name, READ_UNLOCK) || (!shared && reader_asks(c, name, READ_SHARED))) {
+		r->most = INSTANT_NEVER;
+		r->delay_us = 0;
 		return;
+	}
+	reader_note_terms(c, q, name, line);
 	r->shared = shared;
 	r->fence = line_int(line, "fence");
 	if (line_int(line, "count") > 0)
@@ -116,6 +153,7 @@ void reader_pushed(struct sim_client *c, struct span line)
 	if (!r || r->fence != line_int(line, "fence"))
 		return;
 	if (span_equal(line_word(line, 1), SPAN("LOST"))) {
+		check_reader_delays(c, name, line_field(line, "reason"));
 		reader_disclaim(r);
 	} else if (span_equal(line_word(line, 1), SPAN("RISK"))) {
 		end = instant_add(client_boot(c), line_int(line, "left_ms") * MSEC);
@@ -139,6 +177,15 @@ struct request_sim *reader_say(struct sim_client *c, int64_t name, enum reader_a
 	return q;
 }
 
+/* Each lock-delay keeps the name from writers for that long, so most are short. */
+static int64_t draw_delay_ms(struct sim_client *c)
+{
+	bool delays = stream_chance(&c->read_stays, 20);
+	int64_t ms = stream_skewed(&c->read_stays, 1, 1000), most_ms = c->world->plan->delay_us / MSEC;
+
+	return delays && most_ms > 0 && c->world->now + ms * MSEC < c->world->plan->length_us ? (ms < most_ms ? ms : most_ms) : 0;
+}
+
 static void say_lock(struct sim_client *c, int64_t name, bool shared)
 {
 	static const int64_t waits[] = {0, 0, 20, 300, 3000};
@@ -147,15 +194,22 @@ static void say_lock(struct sim_client *c, int64_t name, bool shared)
 	int64_t ttl_ms = c->world->plan->lease_us / MSEC / (stream_chance(&c->reads, 20) ? 2 : 1);
 	int64_t priority = c->read_priorities && stream_chance(&c->read_terms, 50) ? stream_skewed(&c->read_terms, 1, 9) : 0;
 	bool noted = stream_chance(&c->read_fields, 20), said = stream_chance(&c->read_fields, 20);
-	char fields[96];
+	bool once = stream_chance(&c->read_stays, shared ? 25 : 8);
+	int64_t delay_ms = draw_delay_ms(c);
+	char fields[128], delay[32] = "";
 	struct request_sim *q;
 
-	snprintf(fields, sizeof(fields), " ttl=%lldms wait=%lldms priority=%lld%s%s", (long long)ttl_ms, (long long)wait_ms, (long long)priority,
-		 mode[shared][said], noted ? " note=reads" : "");
+	if (delay_ms > 0)
+		snprintf(delay, sizeof(delay), " delay=%lldms", (long long)delay_ms);
+	snprintf(fields, sizeof(fields), " ttl=%lldms wait=%lldms priority=%lld%s%s%s%s", (long long)ttl_ms, (long long)wait_ms, (long long)priority,
+		 mode[shared][said && !once && delay_ms == 0], noted ? " note=reads" : "", once ? " renew=no" : "", delay);
 	q = reader_say(c, name, shared ? READ_SHARED : READ_ALONE, "LOCK", fields);
 	if (!q)
 		return;
 	q->locks = true;
+	q->once = once;
+	q->delay_us = delay_ms * MSEC;
+	q->ttl_ms = ttl_ms;
 	q->wait_ms = wait_ms;
 	q->priority = priority;
 	c->reading[name].shared |= shared;
@@ -221,6 +275,8 @@ static void say_anything(struct sim_client *c, int64_t name)
 /* The path to the daemon breaks: the daemon hears a reset, and the client goes on believing. */
 static void reader_is_cut(struct sim_client *c)
 {
+	for (int64_t name = 0; name < READ_NAMES && !c->graced; name++)
+		check_reader_delays(c, name, SPAN("quorum"));
 	c->conn->silent = true;
 	conn_cut(c->conn, GONE_RESET, c->world->now);
 	client_lost_conn(c);
@@ -243,7 +299,7 @@ static void say_refused(struct sim_client *c, int64_t name)
 {
 	bool delays = stream_chance(&c->read_fields, 50);
 
-	client_ask(c, ASK_OTHER, NULL, "LOCK r%lld mode=shared %s", (long long)name, delays ? "delay=1ms" : "renew=no");
+	client_ask(c, ASK_OTHER, NULL, "LOCK r%lld mode=shared %s", (long long)name, delays ? "delay=1000h" : "renew=no ttl=1000h");
 }
 
 void reader_fired(struct sim_client *c)
@@ -278,6 +334,7 @@ void reader_begin(struct sim_client *c)
 	stream_init(&c->reads, (uint64_t)p->seed, DRAW_READERS, c->index);
 	stream_init(&c->read_terms, (uint64_t)p->seed, DRAW_READ_TERMS, c->index);
 	stream_init(&c->read_fields, (uint64_t)p->seed, DRAW_READ_FIELDS, c->index);
+	stream_init(&c->read_stays, (uint64_t)p->seed, DRAW_READ_STAYS, c->index);
 	for (unsigned i = 0; i < p->jobs; i++)
 		c->read_priorities |= p->job[i].priority > 0;
 	world_at(c->world, &c->reader_timer, AT_READER, p->warm_us + stream_range(&c->reads, 0, PAUSE_US));

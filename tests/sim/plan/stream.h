@@ -62,6 +62,7 @@ enum purpose {
 	DRAW_DRAINS,  /* daemons that drain */
 	DRAW_CARRIES, /* daemons that are restarted in place */
 	DRAW_WORDS,   /* messages by which daemons ask each other who holds a name */
+	DRAW_READ_STAYS, /* which of them the watchdog does not keep, and their lock-delays */
 };
 
 struct stream {

@@ -173,23 +173,6 @@ START_TEST(keep_of_one_reader_counts_when_the_last_one_has_left)
 }
 END_TEST
 
-START_TEST(what_a_shared_lock_cannot_have_is_refused)
-{
-	cluster_open(1);
-	cluster.conf.max_delay_us = 10 * SEC;
-	daemon_starts(0);
-	passes(2 * SEC);
-	says(1, "LOCK a mode=shared renew=no");
-	hears(1, "ERR ARG *renew=no*");
-	says(1, "LOCK a mode=shared delay=2s");
-	hears(1, "ERR ARG *delay*");
-	says(1, "LOCK a renew=no");
-	hears(1, "OK *");
-	says(1, "LOCK a mode=shared");
-	hears(1, "ERR ARG *");
-}
-END_TEST
-
 START_TEST(a_reader_that_joins_a_lease_at_risk_is_told_so)
 {
 	readers_hold(3, 1);
@@ -310,7 +293,6 @@ Suite *shared_suite(void)
 	tcase_add_test(c, an_extend_of_one_reader_shortens_nothing_for_another);
 	tcase_add_test(c, an_extend_of_a_reader_that_leaves_is_cancelled_and_those_of_others_are_answered);
 	tcase_add_test(c, keep_of_one_reader_counts_when_the_last_one_has_left);
-	tcase_add_test(c, what_a_shared_lock_cannot_have_is_refused);
 	tcase_add_test(c, a_reader_that_joins_a_lease_at_risk_is_told_so);
 	tcase_add_test(c, show_and_list_tell_all_readers);
 	tcase_add_test(c, an_extend_does_not_shorten_what_another_reader_was_told);

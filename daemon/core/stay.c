@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/core/stay.h"
+
+#include "daemon/core/move.h"
+#include "daemon/core/waiters.h"
+
+#define ASK_APART_US (20 * MSEC) /* a renewal that failed is not followed by another at once */
+
+struct instant stay_tell_at(const struct claim *c)
+{
+	return claim_has_end(c) ? instant_add(c->ends, -loss_lead_us(c->ttl_us)) : INSTANT_NEVER;
+}
+
+/* A timer that fires too soon finds nobody whose time is over, and is set anew. */
+static void stay_watch(struct engine *e, const struct claim *c)
+{
+	struct timer *t = &c->lock->share->timer;
+
+	if (!timer_is_set(t) || instant_before(stay_tell_at(c), t->at))
+		heap_set(&e->core->timers, t, stay_tell_at(c));
+}
+
+void stay_begin(struct engine *e, struct claim *c)
+{
+	c->ends = vote_until(e->core->now, c->ttl_us);
+	stay_watch(e, c);
+}
+
+void stay_cap(struct engine *e, struct claim *c, struct instant until)
+{
+	c->ends = instant_min(c->ends, until);
+	stay_watch(e, c);
+}
+
+static void stay_renew_at(struct engine *e, struct lease *x, struct instant at)
+{
+	if (!instant_before(at, x->renew_at))
+		return;
+	x->renew_at = at;
+	lease_schedule(e, x);
+}
+
+/* Whether somebody holds it for longer than its votes last. */
+static bool stay_is_wanted(const struct engine *e, const struct lock *l)
+{
+	struct instant end = lock_deadline(&e->table, l);
+
+	if (l->share->renewed > 0)
+		return true;
+	for (const struct claim *c = l->holder; c; c = lock_next_holder(l, c))
+		if (instant_before(end, c->ends))
+			return true;
+	return false;
+}
+
+/* Nothing but the watchdog wants to renew it. */
+static bool stay_is_quiet(const struct lock *l)
+{
+	const struct renewal *b = l->lease.renewal;
+
+	return TAILQ_EMPTY(&l->contender->waiters) && TAILQ_EMPTY(&b->extends) && !b->wants_token && !b->mends;
+}
+
+void stay_keep(struct engine *e, struct lock *l)
+{
+	struct lease *x = &l->lease;
+	bool wanted;
+
+	if (!l->share || x->limit > 0 || x->state != LEASE_HELD)
+		return;
+	wanted = stay_is_wanted(e, l);
+	if (wanted == x->auto_renew)
+		return;
+	x->auto_renew = wanted;
+	if (wanted) {
+		stay_renew_at(e, x, instant_max(e->core->now, instant_add(lock_deadline(&e->table, l), -2 * x->ttl_us / 3)));
+		return;
+	}
+	lease_safe(e, x);
+	if (stay_is_quiet(l))
+		x->renew_at = INSTANT_NEVER;
+	lease_schedule(e, x);
+}
+
+void stay_parted(struct engine *e, struct lock *l)
+{
+	struct lease *x = &l->lease;
+	int64_t most_us = 0;
+
+	if (x->delay_us > 0) {
+		for (const struct claim *c = l->holder; c; c = lock_next_holder(l, c))
+			most_us = c->delay_us > most_us ? c->delay_us : most_us;
+		x->delay_us = most_us;
+		l->share->delay_us = l->share->delay_us < most_us ? l->share->delay_us : most_us;
+	}
+	stay_keep(e, l);
+}
+
+bool stay_lacks(const struct engine *e, const struct lock *l, const struct claim *c)
+{
+	int64_t left = instant_diff(lock_deadline(&e->table, l), e->core->now);
+
+	if (l->lease.limit > 0)
+		return false;
+	return c->delay_us > l->share->delay_us || (claim_has_end(c) && 2 * left < c->ttl_us);
+}
+
+void stay_await(struct engine *e, struct claim *c)
+{
+	int64_t us = 3 * e->core->conf.timeout_us;
+
+	c->joins = true;
+	if (!c->patient && !timer_is_set(&c->timer))
+		heap_set(&e->core->timers, &c->timer, instant_add(c->asking->asked_at, us < WAITERS_HURRY_US ? us : WAITERS_HURRY_US));
+}
+
+void stay_ask(struct engine *e, struct lock *l)
+{
+	struct lease *x = &l->lease;
+	struct claim *c = TAILQ_FIRST(&l->contender->waiters);
+	struct instant at = instant_max(e->core->now, instant_add(l->share->asked_at, ASK_APART_US));
+
+	x->delay_us = c->delay_us > x->delay_us ? c->delay_us : x->delay_us;
+	x->renew_ttl_us = c->ttl_us > x->renew_ttl_us ? c->ttl_us : x->renew_ttl_us;
+	for (; c && c->shared; c = TAILQ_NEXT(c, in_lock))
+		stay_await(e, c);
+	if (lease_renewal(&e->table, x)->round || !instant_before(at, x->renew_at))
+		return; /* a round that is under way is followed by another look */
+	l->share->asked_at = at;
+	stay_renew_at(e, x, at);
+}
+
+void stay_renewed(struct engine *e, struct lock *l, const struct round *r)
+{
+	struct pending *p = TAILQ_FIRST(&l->lease.renewal->extends);
+
+	if (!l->share)
+		return;
+	l->share->delay_us = r->delay_us < l->lease.delay_us ? r->delay_us : l->lease.delay_us;
+	for (unsigned i = 0; i < r->extends && p; i++, p = TAILQ_NEXT(p, in_lease)) {
+		if (!claim_has_end(p->claim))
+			continue;
+		p->claim->ends = vote_until(p->asked_at, p->claim->ttl_us < r->ttl_us ? p->claim->ttl_us : r->ttl_us);
+		stay_watch(e, p->claim);
+	}
+	stay_keep(e, l);
+}
