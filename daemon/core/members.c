@@ -275,20 +275,35 @@ int64_t members_answer_us(const struct members *ms)
 }
 
 /* The fence would not do in place of the clocks: after a join it is ahead of every clock, and stands still. */
+/* What the Q-th of these offsets from our clock makes of a moment. */
+static int64_t clock_at(const struct members *ms, const int64_t offset[], struct instant when)
+{
+	int64_t most = quorum_at_least(offset, ms->core->conf.nodes);
+
+	if (most == INT64_MIN)
+		return ms->core->wall_us - instant_diff(ms->core->now, when);
+	return when.us + most;
+}
+
 int64_t members_clock_us(const struct members *ms, struct instant when)
 {
-	unsigned nodes = ms->core->conf.nodes;
-	int64_t offset[NODES_MAX], most;
+	int64_t offset[NODES_MAX];
 
-	for (unsigned i = 0; i < nodes; i++) {
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		const struct member_clock *clock = &ms->node[i].clock;
 
 		offset[i] = clock->known ? clock->low + (clock->high - clock->low) / 2 : INT64_MIN;
 	}
-	most = quorum_at_least(offset, nodes);
-	if (most == INT64_MIN)
-		return ms->core->wall_us - instant_diff(ms->core->now, when);
-	return when.us + most;
+	return clock_at(ms, offset, when);
+}
+
+int64_t members_clock_most_us(const struct members *ms, struct instant when)
+{
+	int64_t offset[NODES_MAX];
+
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
+		offset[i] = ms->node[i].clock.known ? ms->node[i].clock.high : INT64_MIN;
+	return clock_at(ms, offset, when);
 }
 
 int64_t members_one_clock_us(const struct members *ms, struct instant when)

@@ -216,6 +216,7 @@ int64_t members_answer_us(const struct members *ms);
  * they like. As long as too few clocks are known it is this host's own.
  */
 int64_t members_clock_us(const struct members *ms, struct instant when);
+int64_t members_clock_most_us(const struct members *ms, struct instant when); /* and no more than that */
 /* The same by the clock of one store, which may be off by T: cheap, for people. */
 int64_t members_one_clock_us(const struct members *ms, struct instant when);
 /* It can be used, has room, and does not keep calls without an answer for longer than it takes. */

@@ -27,13 +27,13 @@ int64_t ticket_place_us(const struct engine *e, const struct claim *c)
 
 /*
  * The clocks of the stores were set back since the ticket was taken: until they have caught up, all new tickets would be older. A step that is no larger than
- * the clocks may differ does not count, since the Q-th may be another store now; nor does drift.
+ * the clocks may differ does not count, since the Q-th may be another store now; nor does drift, nor that answers which lay unread tell little of a clock.
  */
 static bool ticket_is_ahead(const struct engine *e, const struct contender *k)
 {
 	int64_t slack = 2 * e->core->conf.clock_tol_us + AHEAD_LEAST_US + drift_us(instant_diff(e->core->now, k->ticket_since));
 
-	return ticket_us(e, k) + slack < k->ticket.us;
+	return members_clock_most_us(&e->members, k->ticket_since) - k->ticket_priority * PRIORITY_US + slack < k->ticket.us;
 }
 
 /* A ticket of a reader tells where the first writer behind it stands: readers elsewhere that came later are not to pass that writer. */

@@ -205,11 +205,15 @@ static void says_all(unsigned k, const char *const *line, size_t n)
 /* Requests that are answered later: each is counted as what it is, whatever is served meanwhile. */
 START_TEST(answers_are_counted_by_command_and_result)
 {
-	static const char *const first[] = {"LOCK a", "LOCK a", "@1 UNLOCK a sync=yes", "@2 UNLOCK a sync=yes", "LOCK a", "ACQUIRE s limit=1", "RATE r limit=1 per=1m",
-	                                    "RATE r limit=1 per=1m", "DEFER q x id=j", "@3 TAKE q", "DONE j", "@4 TAKE q", "@5 SHOW a all=yes", "LIST",
-	                                    "@6 LIST queues", "EXTEND a", "CHECK a", "CHECK b", "LOCKALL x y", "NONSENSE", "RECENT"};
-	static const char *const second[] = {"LOCK a", "@1 LOCK a wait=1s", "@2 LOCKALL a b", "@3 LOCKANY a b wait=1s", "@4 LOCKANY a x wait=1s", "@5 ACQUIRE s limit=1",
-	                                     "@6 ACQUIRE s limit=1 wait=1s", "@7 TAKE q wait=1s", "@8 LOCK a wait=5s", "CANCEL @8", "@9 LOCK a wait=5s", "@9 PING"};
+	static const char *const first[] = {
+		"LOCK a", "LOCK a", "@1 UNLOCK a sync=yes", "@2 UNLOCK a sync=yes", "LOCK a", "ACQUIRE s limit=1", "RATE r limit=1 per=1m",
+		"RATE r limit=1 per=1m", "DEFER q x id=j", "@3 TAKE q", "DONE j", "@4 TAKE q", "@5 SHOW a all=yes", "LIST", "@6 LIST queues",
+		"EXTEND a", "CHECK a", "CHECK b", "LOCKALL x y", "NONSENSE", "RECENT",
+	};
+	static const char *const second[] = {
+		"LOCK a", "@1 LOCK a wait=1s", "@2 LOCKALL a b", "@3 LOCKANY a b wait=1s", "@4 LOCKANY a x wait=1s", "@5 ACQUIRE s limit=1",
+		"@6 ACQUIRE s limit=1 wait=1s", "@7 TAKE q wait=1s", "@8 LOCK a wait=5s", "CANCEL @8", "@9 LOCK a wait=5s", "@9 PING",
+	};
 	static const struct {
 		const char *verb, *result;
 		int n;

@@ -119,6 +119,29 @@ static struct ticket waits_behind_another_daemon(const char *request)
 	return last_ticket();
 }
 
+/* Many answers lie unread while the daemon stands still. Each tells less of the clock than was known, and adds what is too little to be noticed. */
+START_TEST(a_ticket_stays_until_it_is_certain_that_the_clocks_were_set_back)
+{
+	struct ticket before;
+
+	two_daemons(1);
+	says(2, "LOCK a renew=no ttl=30s");
+	hears(2, "OK *");
+	says(1, "LOCK a wait=1m");
+	before = last_ticket();
+	all_feel(MOOD_TARDY);
+	for (unsigned i = 0; i < 120; i++)
+		says(1, "@t%u LOCK n%u", i, i);
+	jumps(8 * SEC);
+	all_feel(MOOD_WELL);
+	ignores(1);
+	passes(3 * SEC);
+	ck_assert_str_eq(last_ticket().text, before.text);
+	ignores(1);
+	ignores(2);
+}
+END_TEST
+
 START_TEST(a_daemon_without_a_quorum_leaves_the_queue_and_returns_with_the_same_ticket)
 {
 	struct ticket ticket;
@@ -343,6 +366,7 @@ Suite *ticket_suite(void)
 	tcase_add_test(ticket, a_ticket_is_a_moment_of_the_stores_clock);
 	tcase_add_test(ticket, a_ticket_is_drawn_from_the_clocks_of_the_stores_and_not_from_ours);
 	tcase_add_test(ticket, a_stop_before_the_clocks_of_the_stores_were_known_makes_no_ticket_older);
+	tcase_add_test(ticket, a_ticket_stays_until_it_is_certain_that_the_clocks_were_set_back);
 	tcase_add_test(ticket, a_daemon_without_a_quorum_leaves_the_queue_and_returns_with_the_same_ticket);
 	tcase_add_test(ticket, a_waiter_whose_clocks_are_set_back_gets_a_ticket_by_the_new_time);
 	tcase_add_test(ticket, a_waiter_that_comes_during_a_round_without_a_ticket_is_queued_at_once);
