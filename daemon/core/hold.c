@@ -129,7 +129,6 @@ static bool unlock_shared(struct engine *e, struct claim *c, int64_t keep_us, st
 void hold_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pending *p)
 {
 	struct lock *l = c->lock;
-	int64_t kept_us;
 
 	metric_add(&e->core->metrics, METRIC_RELEASES_CLIENT, 1);
 	if (!TAILQ_EMPTY(&l->contender->waiters)) {
@@ -137,14 +136,17 @@ void hold_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pend
 		if (e->draining)
 			convert_forfeit(e, c);
 	}
-	if (l->share && unlock_shared(e, c, keep_us, p))
-		return;
+	if (l->share) {
+		int64_t kept_us = instant_diff(belief_kept(l), e->core->now);
+
+		if (unlock_shared(e, c, keep_us, p))
+			return;
+		keep_us = kept_us > keep_us ? kept_us : keep_us;
+	}
 	if (keep_us == 0 && !p && grant_hand_on(e, l)) {
 		claim_free(&e->table, c);
 		return;
 	}
-	kept_us = instant_diff(belief_kept(l), e->core->now);
-	keep_us = kept_us > keep_us ? kept_us : keep_us;
 	lock_vacate(e, l);
 	lease_refuse_extends(e, &l->lease, REFUSED_CANCELLED);
 	claim_free(&e->table, c);
