@@ -104,10 +104,13 @@ static void check_read_token(struct conn *c, int64_t name, int64_t fence, bool s
 		t->exclusive[name] = later(t->exclusive[name], fence);
 }
 
-/* It asks for itself alone what it reads: nobody stands before it. */
+/* It asks for itself alone what it reads: nobody stands before it, but who is granted in the step in which that begins. */
 static bool is_upgrade(const struct world *w, const struct request_sim *q)
 {
-	return q->reads == READ_ALONE && q->conn->read_count[q->name] > 0 && q->begun_step + 1 < w->checker.step;
+	const struct conn *c = q->conn;
+
+	return q->reads == READ_ALONE && c->read_count[q->name] > 0 && q->begun_step + 1 < w->checker.step &&
+	       c->read_step[q->name] + 1 < w->checker.step;
 }
 
 /* It converted a hold that was lost since: then it stands among those who asked at the same moment in whatever order. */
@@ -275,6 +278,8 @@ void readers_said(struct request_sim *q, struct span line)
 			}
 		}
 	}
+	if (said > 0 && *count == 0)
+		q->conn->read_step[q->name] = q->conn->world->checker.step;
 	if (said > 0)
 		*count = said;
 }
