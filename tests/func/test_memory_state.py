@@ -48,13 +48,17 @@ class Kept(FuncTest):
         c, other = self.client(first), self.client(first)
         c.ok("LOCK read mode=shared ttl=3s")
         other.ok("LOCK read mode=shared ttl=3s")
-        c.ok("ACQUIRE licences limit=2 ttl=3s")
+        permits = {c.ok("ACQUIRE licences limit=3 ttl=3s").num("permit") for _ in range(2)}
         c.ok("LOCKALL p q ttl=3s")
         until_when = believed(c, "read")
         first.kill()
         second = self.client(self.next_run(first))
-        for request in ("LOCK read", "LOCK p", "LOCK q", "ACQUIRE licences limit=2"):
+        for request in ("LOCK read", "LOCK p", "LOCK q"):
             second.busy(request)
+        second.ok("LOCK read mode=shared")
+        self.assertNotIn(second.ok("ACQUIRE licences limit=3").num("permit"), permits, "a permit that somebody may still believe in")
+        second.busy("ACQUIRE licences limit=3")
+        second.ok("UNLOCK read")
         self.assertGreaterEqual(second.ok("LOCK read wait=10s").at, until_when)
 
     def test_a_daemon_that_is_killed_again_and_again_frees_nothing_early(self):

@@ -362,7 +362,7 @@ FULL = {
 
 LOOSE = dict(intervals=2, seconds=0.4, most=20.0)
 SHORT = {
-    "sessions-memory": lambda: sessions(1000, 1),
+    "sessions-memory": lambda: sessions(2000, 1),
     "stops": lambda: stops(50000),
     "restarts": lambda: restarts(200, 10000, 3),
     "names": lambda: held(50000, 4, 0, "5s", holders=200),
