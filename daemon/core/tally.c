@@ -37,7 +37,7 @@ static void tell_requests(const struct metrics *m, const struct sampler *to)
 		const char *from = verb == VERB_OTHER ? "other" : command_table[verb].word;
 		size_t n = 0;
 
-		for (; from[n] && n < sizeof(word) - 1; n++)
+		for (; n < sizeof(word) - 1 && from[n]; n++)
 			word[n] = (char)tolower((unsigned char)from[n]);
 		word[n] = '\0';
 		for (enum result result = 0; result < RESULT_N; result++)
