@@ -35,10 +35,10 @@ static void tell_requests(const struct metrics *m, const struct sampler *to)
 
 	for (enum verb verb = 0; verb <= VERB_OTHER; verb++) {
 		const char *from = verb == VERB_OTHER ? "other" : command_table[verb].word;
-		size_t n = 0;
+		size_t n = strlen(from) < sizeof(word) ? strlen(from) : sizeof(word) - 1;
 
-		for (; n < sizeof(word) - 1 && from[n]; n++)
-			word[n] = (char)tolower((unsigned char)from[n]);
+		for (size_t i = 0; i < n; i++)
+			word[i] = (char)tolower((unsigned char)from[i]);
 		word[n] = '\0';
 		for (enum result result = 0; result < RESULT_N; result++)
 			if (result_is_possible(verb, result))
