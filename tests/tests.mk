@@ -168,7 +168,8 @@ SUITES_COMPUTE := compilers layers cppcheck docs conf installed exposure hotpath
 CHECK_SANITIZERS := address,undefined
 PYTHON ?= /usr/bin/python3
 # Of what takes longest `check` runs a share, other tests with each commit: one of so many tests under sanitizers, and half of the short rows of faults.
-# `make sanitize faults-short` runs all of them.
+# `make sanitize faults-short` runs all of them. A suite of unit tests has one process here: each costs several milliseconds.
+
 SHARE ?= 4
 
 # What the first suites need is built first, on all cores; what cannot be built fails in its suite.
@@ -176,7 +177,7 @@ check: | $(FIRST) ## all suites, of the longest ones a share that changes with t
 	@echo "== building"
 	-+@$(SUBMAKE) -k $(JOBS) all $(O)/unit $(O)/load $(FAULT_PROGRAMS)
 	@echo "== testing, some fifteen minutes: what a suite says stands in $(O)/check, and here once it has ended"
-	+@MAKE="$(MAKE) SANITIZED_SHARE=$(SHARE) READ_SHARE=$(SHARE) MISTAKES_SHARE=$(SHARE) FAULTS_SHARE=$(if $(filter 1,$(SHARE)),1,2)" $(PYTHON) -B tests/run.py $(O)/check $(SUITES_WAIT) -- $(SUITES_COMPUTE)
+	+@MAKE="$(MAKE) SANITIZED_SHARE=$(SHARE) READ_SHARE=$(SHARE) MISTAKES_SHARE=$(SHARE) UNIT_SHARED=1 FAULTS_SHARE=$(if $(filter 1,$(SHARE)),1,2)" $(PYTHON) -B tests/run.py $(O)/check $(SUITES_WAIT) -- $(SUITES_COMPUTE)
 
 # A test that hangs is ended after so many times 4 s. This bound measures nothing: a loaded machine is slow.
 UNIT_PATIENCE ?= 8
