@@ -169,7 +169,6 @@ CHECK_SANITIZERS := address,undefined
 PYTHON ?= /usr/bin/python3
 # Of what takes longest `check` runs a share, other tests with each commit: one of so many tests under sanitizers, and half of the short rows of faults.
 # `make sanitize faults-short` runs all of them. A suite of unit tests has one process here: each costs several milliseconds.
-
 SHARE ?= 4
 
 # What the first suites need is built first, on all cores; what cannot be built fails in its suite.
