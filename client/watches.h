@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the session is told of by pushes, WATCH and SUBSCRIBE. These end with the connection, so each is asked for anew over the next one.
+ * The pushes that the session has asked for, by WATCH and SUBSCRIBE. These end with the connection, so each is asked for anew over the next one.
  */
 #ifndef CLIENT_WATCHES_H
 #define CLIENT_WATCHES_H

@@ -40,7 +40,7 @@ struct commander {
 	LIST_HEAD(, job_queue) queues; /* those that a TAKE waits for */
 	LIST_HEAD(, order) all_orders; /* DEFERs that are not answered yet */
 	LIST_HEAD(, survey) surveys; /* likewise LIST jobs and LIST queues */
-	uint64_t places;         /* that TAKEs have got in line */
+	uint64_t places;         /* that TAKEs have got */
 	bool queue_due;          /* something may be due in one of them: they are looked at before the step ends */
 	struct {
 		struct timer timer; /* set: when it ends though somebody holds */

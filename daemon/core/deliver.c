@@ -50,10 +50,12 @@ static void deliver_granted(struct commander *x, struct claim *c, unsigned count
 
 	remember_held(x, c);
 	noted_add(x, c->session, lock_name(c->lock));
-	if (!c->not_notified)
-		core_answers(x->core, VERB_LOCK), tell_granted(x, c, span_of(c->asking->tag), count);
-	else if (session_listens(c))
+	if (!c->not_notified) {
+		core_answers(x->core, VERB_LOCK);
+		tell_granted(x, c, span_of(c->asking->tag), count);
+	} else if (session_listens(c)) {
 		claim_bound(x, c, s->lasting->repeat_until); /* else once RESUME is answered */
+	}
 	s->held++;
 	if (x->attends)
 		slow_wait(x, s, lock_name(c->lock), c->asking->asked_at, "granted");

@@ -193,7 +193,7 @@ static void pending_is_due(struct strangers *t, struct pending *p)
 	TAILQ_INSERT_TAIL(&t->due, p, in_lease);
 }
 
-/* Those that wait for what is told of this name. */
+/* Those that wait for a card of the holder of this name. */
 static void let_go(struct strangers *t, struct span name)
 {
 	struct pending *p, *next;

@@ -64,7 +64,7 @@ struct take {
 	TAILQ_ENTRY(take) in_queue;
 	struct session *session;
 	struct job_queue *queue;
-	uint64_t place;              /* in line: a smaller one stands before */
+	uint64_t place;              /* among those that wait: a smaller one stands before */
 	struct group *group;         /* asks for the lock of the job that it was given; NULL: it was given none, and is among queue.waiting */
 	struct job *job;             /* that job, which is not the session's yet; NULL: none */
 	struct span payload;         /* owned; of that job */

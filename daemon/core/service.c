@@ -33,6 +33,7 @@
 #include "daemon/core/take.h"
 #include "daemon/core/waittable.h"
 #include "daemon/core/watch.h"
+#include "daemon/core/who.h"
 #include "daemon/core/whole.h"
 
 #include <assert.h>
@@ -85,7 +86,7 @@ static int on_open(struct service *s, const struct event *event)
 {
 	if (session_find(&s->sessions, event->session.id))
 		return -EINVAL;
-	session_open(&s->sessions, event->session.id, event->session.peer);
+	session_set_peer(session_open(&s->sessions, event->session.id, event->session.peer->is_web), event->session.peer);
 	return 0;
 }
 

@@ -4,7 +4,6 @@
 
 #include "daemon/base/mem.h"
 
-
 void session_table_init(struct session_table *t, struct core *core)
 {
 	memset(t, 0, sizeof(*t));
@@ -85,53 +84,7 @@ struct lasting *session_lasting(struct session_table *t, struct session *s)
 	return l;
 }
 
-/* Both, one behind the other. */
-static char *texts_copy(const char *first, const char *second)
-{
-	size_t n = strlen(first) + 1, more = strlen(second) + 1;
-	char *copy = mem_alloc(n + more);
-
-	memcpy(copy, first, n);
-	memcpy(copy + n, second, more);
-	return copy;
-}
-
-void session_set_groups(struct session *s, const struct peer *peer)
-{
-	struct identity *who;
-
-	if (!peer->groups_n)
-		return;
-	who = s->identity = mem_alloc(sizeof(*who) + peer->groups_n * sizeof(who->groups[0]));
-	who->groups_n = peer->groups_n;
-	memcpy(who->groups, peer->groups, peer->groups_n * sizeof(who->groups[0]));
-}
-
-struct identity *session_identity(struct session *s)
-{
-	if (!s->identity)
-		s->identity = mem_alloc(sizeof(*s->identity));
-	return s->identity;
-}
-
-static void session_set_peer(struct session *s, const struct peer *peer)
-{
-	s->is_unix = peer->is_unix;
-	s->is_local = peer->is_local;
-	s->is_admin = peer->is_admin;
-	s->is_web = peer->is_web;
-	s->pid = peer->pid;
-	s->uid = peer->uid;
-	s->at_unix = strcmp(peer->address, UNIX_ADDRESS) == 0;
-	session_set_groups(s, peer);
-	s->has_subject = peer->subject != NULL;
-	if (s->has_subject)
-		s->address = texts_copy(peer->address, peer->subject);
-	else if (peer->address[0] && !s->at_unix)
-		s->address = mem_copy(peer->address, strlen(peer->address));
-}
-
-struct session *session_open(struct session_table *t, uint64_t id, const struct peer *peer)
+struct session *session_open(struct session_table *t, uint64_t id, bool is_web)
 {
 	uint32_t slot = (uint32_t)id;
 	struct session *s = session_new(t);
@@ -141,7 +94,7 @@ struct session *session_open(struct session_table *t, uint64_t id, const struct 
 	t->count++;
 	s->id = id;
 	s->serial = ++t->serial;
-	session_set_peer(s, peer);
+	s->is_web = is_web;
 	metric_add(&t->core->metrics, METRIC_SESSIONS, !s->is_web);
 	metric_add(&t->core->metrics, METRIC_SESSIONS_OPENED, !s->is_web);
 	return s;

@@ -111,7 +111,8 @@ struct session_table {
 void session_table_init(struct session_table *t, struct core *core);
 void session_table_release(struct session_table *t); /* the lock table frees their claims */
 
-struct session *session_open(struct session_table *t, uint64_t id, const struct peer *peer);
+/* Its peer is told by session_set_peer() of who.h. */
+struct session *session_open(struct session_table *t, uint64_t id, bool is_web);
 struct session *session_find(struct session_table *t, uint64_t id); /* NULL: none of this id */
 void session_close(struct session_table *t, struct session *s);     /* its claims and pendings must be gone */
 
@@ -147,10 +148,6 @@ static inline bool session_is_empty(const struct session *s)
 	return TAILQ_EMPTY(&s->claims) && TAILQ_EMPTY(&s->permits) && LIST_EMPTY(&s->groups) && LIST_EMPTY(&s->jobs);
 }
 
-/* Made if need be. */
-struct identity *session_identity(struct session *s);
-/* Of a session without identity: its groups, if its peer has some. */
-void session_set_groups(struct session *s, const struct peer *peer);
 void session_heard(struct session_table *t, struct session *s);
 void session_set_label(struct session *s, struct span label);
 /* The claim that waits under this tag; NULL: none. */

@@ -21,7 +21,7 @@ void stay_keep(struct engine *e, struct lock *l);
 void stay_parted(struct engine *e, struct lock *l);
 /* The lease has too little time or lock-delay for this reader to join. */
 bool stay_lacks(const struct engine *e, const struct lock *l, const struct claim *c);
-/* The first in the line is such a reader: the lease is renewed on its terms, now. It waits for that, and so do the readers right behind it. */
+/* The first waiter is such a reader: the lease is renewed on its terms, now. It waits for that, and so do the readers right behind it. */
 void stay_ask(struct engine *e, struct lock *l);
 /* This reader waits for such a renewal, or behind one that does. If it asked without wait=, that is for a second at most. */
 void stay_await(struct engine *e, struct claim *c);

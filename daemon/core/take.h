@@ -30,7 +30,7 @@ void takes_finish_up(struct commander *x, struct session *s);
 bool takes_wait(const struct session *s, bool patient);
 /* The session ends: its TAKEs are withdrawn, and what they were given goes back. */
 void takes_end(struct commander *x, struct session *s);
-/* It loses its connection: the same, but its places in line are kept for RESUME. */
+/* It loses its connection: the same, but its places are kept for RESUME. */
 void takes_detach(struct commander *x, struct session *s);
 /* The daemon stops. */
 void takes_refuse(struct commander *x, struct session *s);

@@ -17,7 +17,7 @@ static int64_t failure_rate(const struct metrics *m)
 	return all > 0 ? m->value[METRIC_FAILURES] * 1000000 / all : 0;
 }
 
-/* Whether a request can be answered so: who waits may do so in vain, and what another has is refused. */
+/* Whether a request can be answered so: BUSY and TIMEOUT are of those that may wait; of the others only RATE is refused by BUSY. */
 static bool result_is_possible(enum verb verb, enum result result)
 {
 	bool waits;

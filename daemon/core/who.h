@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The client of a session, for people. */
+/* The client of a session: what is known of its peer, and how people are told. */
 #ifndef CORE_WHO_H
 #define CORE_WHO_H
 
@@ -7,6 +7,12 @@
 
 #define WHO_MAX 384 /* bytes of session_who: the longest label, and the peer */
 
+/* Of a session that was just opened. */
+void session_set_peer(struct session *s, const struct peer *peer);
+/* Of a session without identity: its groups, if its peer has some. */
+void session_set_groups(struct session *s, const struct peer *peer);
+/* Made if need be. */
+struct identity *session_identity(struct session *s);
 /* The peer's address; "": it is not known. */
 struct span session_address(const struct session *s);
 /* The subject of the certificate that the peer has shown, as in "CN=db3"; "": none. */

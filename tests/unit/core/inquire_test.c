@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/inquire.c, strangers.c, busy.c, show.c: what is told of a holder of another daemon. */
+/* daemon/core/inquire.c, strangers.c, busy.c, show.c: what clients are told about a holder of another daemon. */
 #include "tests/fixture/cluster.h"
 #include "tests/fixture/cluster_part.h"
 
