@@ -243,6 +243,7 @@ static void pending_tell_done(struct commander *x, const struct pending *p)
 static void deliver_pending(struct commander *x, struct pending *p, enum refusal why)
 {
 	struct session *s = p->session;
+	bool told = true;
 
 	if (!s)
 		return;
@@ -254,17 +255,16 @@ static void deliver_pending(struct commander *x, struct pending *p, enum refusal
 		remember_held(x, p->claim);
 	if (s->over)
 		; /* nothing is sent any more */
-	else if (p->verb == VERB_SHOW && !show_answer(x, s, p))
-		return; /* it is held back, by a copy */
 	else if (p->verb == VERB_SHOW)
-		;
+		told = show_answer(x, s, p); /* else a copy of it is held back */
 	else if (why == NOT_REFUSED && p->verb == VERB_BREAK)
 		broken_answer(x, s, p);
 	else if (why == NOT_REFUSED)
 		pending_tell_done(x, p);
 	else
 		deliver_refusal(x, s, span_of(p->tag), why);
-	session_answered(x->sessions, s, p->tag[0] != '\0');
+	if (told)
+		session_answered(x->sessions, s, p->tag[0] != '\0');
 }
 
 static void deliver_one(struct commander *x, const struct notice *n)
