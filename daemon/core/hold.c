@@ -88,17 +88,22 @@ void hold_belief_over(struct engine *e, struct lock *l)
 	hold_give_back(e, l, CAUSE_BELIEF_OVER);
 }
 
-/* Nobody else gets the lock before that moment; and then nobody has it alone until `kept`. */
+/*
+ * Nobody else gets the lock before that moment; and then nobody has it alone until `kept`. Some may wait for its lease who do not wait for the lock: a reader
+ * that was about to join, or what its owner asked for while it was being adopted.
+ */
 static void lock_close(struct engine *e, struct lock *l, struct instant until, struct instant kept, enum cause why)
 {
 	int64_t delay_us = instant_diff(kept, instant_max(until, e->core->now));
 
 	l->lease.delay_us = delay_us > 0 ? delay_us : 0;
 	lease_move(e, &l->lease, LEASE_CLOSING, why);
-	if (instant_before(e->core->now, until))
-		heap_set(&e->core->timers, &l->lease.timer, until);
-	else
+	if (!instant_before(e->core->now, until)) {
 		hold_belief_over(e, l);
+		return;
+	}
+	heap_set(&e->core->timers, &l->lease.timer, until);
+	wait_refuse_part(e, l->contender, REFUSED_BUSY, WAITERS_IMPATIENT);
 }
 
 /*
@@ -119,7 +124,6 @@ static bool unlock_shared(struct engine *e, struct claim *c, int64_t keep_us, st
 		lease_refuse_extends(e, &l->lease, REFUSED_CANCELLED);
 		claim_free(&e->table, c);
 		lock_close(e, l, until, kept, CAUSE_UNLOCKED);
-		wait_refuse_part(e, l->contender, REFUSED_BUSY, WAITERS_IMPATIENT); /* what its owner asked for while it was being adopted */
 	}
 	if (p)
 		notices_add(&e->notices, NOTICE_RELEASED, NULL, p, NOT_REFUSED);
@@ -282,8 +286,6 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 	claim_lose(e, c, why);
 	lease_refuse_extends(e, &l->lease, REFUSED_LOST);
 	lock_close(e, l, until, kept, CAUSE_LOST);
-	if (l->lease.state == LEASE_CLOSING)
-		wait_refuse_part(e, l->contender, REFUSED_BUSY, WAITERS_IMPATIENT); /* what its owner asked for while it was being adopted */
 }
 
 void hold_lose_one(struct engine *e, struct claim *c, enum loss why)

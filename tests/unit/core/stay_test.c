@@ -196,6 +196,23 @@ START_TEST(readers_behind_one_that_waits_for_a_renewal_wait_for_it_too)
 }
 END_TEST
 
+/* It waits for a renewal when the last who holds the lock goes, and may believe in it for some more seconds. */
+START_TEST(a_reader_that_was_about_to_join_is_answered_when_the_lease_closes)
+{
+	stores_have_room(3);
+	stays(1);
+	passes(6 * SEC);
+	all_feel(MOOD_SILENT);
+	says(2, "LOCK a mode=shared renew=no");
+	passes(MSEC);
+	hears_nothing(2);
+	goes(1, GONE_KEEPALIVE);
+	passes(1200 * MSEC);
+	hears(2, "BUSY *");
+	all_feel(MOOD_WELL);
+}
+END_TEST
+
 START_TEST(risk_is_not_told_to_a_reader_that_nobody_renews)
 {
 	stores_have_room(3);
@@ -350,6 +367,7 @@ Suite *stay_suite(void)
 	tcase_add_loop_test(c, a_writer_gets_the_name_when_the_last_reader_is_over, 0, 2);
 	tcase_add_loop_test(c, a_lease_that_is_about_to_end_is_renewed_for_a_reader_that_joins, 0, 2);
 	tcase_add_loop_test(c, readers_behind_one_that_waits_for_a_renewal_wait_for_it_too, 0, 2);
+	tcase_add_test(c, a_reader_that_was_about_to_join_is_answered_when_the_lease_closes);
 	tcase_add_test(c, risk_is_not_told_to_a_reader_that_nobody_renews);
 	tcase_add_test(c, a_second_request_of_the_same_owner_changes_no_terms);
 	tcase_add_loop_test(c, a_conversion_keeps_the_terms, 0, 2);
