@@ -49,7 +49,7 @@ void conn_lost(struct redlock *c, int err, const char *why)
 {
 	conn_says(c, err, "%s", why);
 	channel_close(&c->channel);
-	c->cancels = false;
+	c->cancels = 0;
 	watches_end(&c->watches);
 	if (c->link == LINK_UP && c->pending.in_flight && !pending_is_repeated(&c->pending)) {
 		c->pending.in_flight = c->answered = false;
@@ -93,7 +93,7 @@ int conn_cancel(struct redlock *c)
 {
 	static const char line[] = "@cancel CANCEL " TAG_TO_CANCEL;
 
-	c->cancels = true;
+	c->cancels++;
 	return channel_append(&c->channel, line, sizeof(line) - 2) ? conn_drain(c) : conn_break(c, -ENOBUFS, "redlockd does not read");
 }
 

@@ -39,7 +39,7 @@ struct redlock {
 	struct channel channel;
 
 	struct pending pending;
-	bool cancels; /* CANCEL was sent over this connection, and is not answered yet */
+	unsigned cancels; /* how often CANCEL was sent over this connection, and is not answered yet */
 	bool aborted; /* the connection broke under a request without a name, and its caller was not told yet */
 	void (*row)(void *arg, const struct redlock_line *line);
 	void *row_arg;

@@ -112,7 +112,7 @@ static int line_hear(struct redlock *c, struct span line)
 	if (line.n >= REPLY_MAX || line_fill(&c->passing, line.p, line.n))
 		return conn_break(c, -EPROTO, "the peer does not speak the protocol of redlockd");
 	if (c->cancels && span_equal(c->passing.parsed.tag, SPAN("cancel"))) {
-		c->cancels = false;
+		c->cancels--;
 		return 0;
 	}
 	if (c->link != LINK_UP)

@@ -120,6 +120,19 @@ START_TEST(a_draining_daemon_does_not_make_it_wait_again)
 }
 END_TEST
 
+/* The next request is cancelled before the first CANCEL, which came too late, is answered. */
+START_TEST(each_cancel_has_its_answer)
+{
+	waits(HELLO WAITS CANCEL "> @lock ERR DEADLOCK cycle=n<-a<-n\n" WAITS CANCEL "> @cancel ERR NOTFOUND answered\n" WITHDRAWN PINGED QUIT);
+	ck_assert_int_eq(redlock_cancel(s.c), 0);
+	scripted_session_refused(&s, redlock_finish(s.c, PATIENCE), "DEADLOCK");
+	ck_assert_int_eq(redlock_lock_send(s.c, "n", &waiting), 0);
+	ck_assert_int_eq(redlock_cancel(s.c), 0);
+	scripted_session_refused(&s, redlock_finish(s.c, PATIENCE), "CANCELLED");
+	ends();
+}
+END_TEST
+
 START_TEST(several_locks_are_withdrawn_likewise)
 {
 	static const char *const ways[] = {
@@ -163,6 +176,7 @@ Suite *cancel_calls_suite(void)
 	tcase_add_test(t, a_cancel_while_the_daemon_is_away_counts_when_it_is_there_again);
 	tcase_add_test(t, a_cancel_before_it_is_asked_again_counts);
 	tcase_add_test(t, a_draining_daemon_does_not_make_it_wait_again);
+	tcase_add_test(t, each_cancel_has_its_answer);
 	tcase_add_loop_test(t, several_locks_are_withdrawn_likewise, 0, 3);
 	tcase_add_test(t, what_cannot_be_cancelled_goes_on);
 	suite_add_tcase(suite, t);
