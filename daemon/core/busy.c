@@ -129,7 +129,7 @@ void busy_tell_timeout(struct commander *x, struct session *s, struct span tag, 
 static bool busy_holds_back(struct commander *x, const struct claim *c)
 {
 	const struct elsewhere *elsewhere = &c->lock->contender->elsewhere;
-	struct pending p = {.session = c->session, .lock = c->lock, .verb = VERB_LOCK};
+	struct pending p = {.session = c->session, .lock = c->lock, .verb = VERB_LOCK, .asked_at = c->asking->asked_at};
 
 	if (!elsewhere->known || elsewhere->number == 0 || x->engine->stopping || holder_in_the_way(c->lock, c->session, claim_owner(c)))
 		return false;
@@ -155,6 +155,7 @@ static void tell_refusal(struct commander *x, struct session *s, const struct pe
 	busy_begin(x, &r, span_of(p->tag), lock_name(p->lock));
 	reply_elsewhere_holder(x, &r, lock_name(p->lock), &p->elsewhere);
 	busy_end(x, s, &r, p->waiters, p->retry_us);
+	metric_waited(&x->core->metrics, RESULT_BUSY, instant_diff(x->core->now, p->asked_at));
 }
 
 static void tell_due(struct commander *x)

@@ -2,6 +2,7 @@
 #include "daemon/core/card.h"
 
 #include "daemon/base/netstring.h"
+#include "daemon/core/core.h"
 #include "proto/proto.h"
 
 #include <inttypes.h>
@@ -39,9 +40,9 @@ static bool id_is_sound(struct span id)
 	return id.n > 0 && id.n < DAEMON_ID_MAX;
 }
 
-static bool take_text(struct span *rest, struct span *ret_text)
+static bool take_text(struct span *rest, size_t most, struct span *ret_text)
 {
-	return netstring_next(rest, ret_text) && ret_text->n <= CARD_TEXT_MAX;
+	return netstring_next(rest, ret_text) && ret_text->n <= most;
 }
 
 static bool take_number(struct span *rest, int64_t least, int64_t *ret_number)
@@ -64,9 +65,9 @@ bool card_read_question(struct span message, struct card *ret_card)
 bool card_read(struct span message, struct card *c)
 {
 	*c = (struct card){.pid = -1, .uid = -1};
-	return take_head(&message, c) && take_number(&message, 0, &c->held_ms) && c->held_ms <= INT64_MAX / 2000 && take_text(&message, &c->label) &&
-	       take_text(&message, &c->peer) && take_number(&message, -1, &c->pid) && take_number(&message, -1, &c->uid) &&
-	       take_text(&message, &c->owner) && take_text(&message, &c->note);
+	return take_head(&message, c) && take_number(&message, 0, &c->held_ms) && c->held_ms <= INT64_MAX / 2000 &&
+	       take_text(&message, CARD_TEXT_MAX, &c->label) && take_text(&message, CARD_TEXT_MAX, &c->peer) && take_number(&message, -1, &c->pid) &&
+	       take_number(&message, -1, &c->uid) && take_text(&message, CARD_OWNER_MAX, &c->owner) && take_text(&message, CARD_TEXT_MAX, &c->note);
 }
 
 static size_t text_put(char *out, size_t at, struct span text)

@@ -18,9 +18,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CARD_TEXT_MAX 256  /* bytes of a label, a peer, an owner or a note */
-#define CARD_MAX      2048 /* bytes of a message: a longer one is none */
-#define DAEMON_ID_MAX 64   /* bytes of the id of a daemon, with a NUL */
+#define CARD_TEXT_MAX  256  /* bytes of a label, a peer or a note */
+#define CARD_OWNER_MAX 640  /* bytes of an owner: that of the lock of a job is long, see job_owner() */
+#define CARD_MAX       2560 /* bytes of a message: a longer one is none */
 
 /* The texts are borrowed. Of a question only the first three are there. */
 struct card {

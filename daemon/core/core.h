@@ -105,6 +105,8 @@ enum timer_kind {
 /* Log lines that come once per session or per lock: each kind is limited by itself. */
 enum burst_kind { BURST_LOST, BURST_HANGUP, BURST_REASSERTED, BURST_ALARM, BURST_SLOW, BURST_AUTH, BURST_N };
 
+#define DAEMON_ID_MAX 64 /* bytes of the id of a daemon, with a NUL */
+
 struct core {
 	struct core_conf conf;
 	struct instant now;
@@ -121,9 +123,9 @@ struct core {
 		struct instant until; /* end of the present second */
 		unsigned said, left_out;
 	} burst[BURST_N];
-	char daemon_id[64];  /* "<16 hex>.<host>": random at each start, holds no ':' */
+	char daemon_id[DAEMON_ID_MAX]; /* "<16 hex>.<host>": random at each start, holds no ':' */
 	/* The same and ':', at the end of these bytes: what values begin with, see value.h. */
-	char value_head[64];
+	char value_head[DAEMON_ID_MAX];
 	uint8_t value_head_n;
 };
 

@@ -155,7 +155,8 @@ static void deliver_refused(struct commander *x, struct claim *c, enum refusal w
 		else
 			deliver_refusal(x, s, span_of(c->asking->tag), why);
 		metric_add(&x->core->metrics, METRIC_FAILURES, why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED);
-		metric_waited(&x->core->metrics, refusal_result(why), instant_diff(x->core->now, c->asking->asked_at));
+		if (told)
+			metric_waited(&x->core->metrics, refusal_result(why), instant_diff(x->core->now, c->asking->asked_at));
 	}
 	TAILQ_REMOVE(&s->claims, c, in_session);
 	claim_is_over(c);

@@ -3,6 +3,9 @@
 #include "daemon/core/inquire.h"
 
 #include "daemon/base/mem.h"
+#include "daemon/core/jobs.h"
+
+_Static_assert(JOB_OWNER_MAX <= CARD_OWNER_MAX, "a card has room for the owner of the lock of a job");
 
 /* A message that a store was asked to publish. */
 struct word {

@@ -37,7 +37,7 @@ struct pending {
 	struct claim *claim;        /* EXTEND: the hold */
 	enum verb verb;
 	char tag[TAG_MAX + 1];
-	struct instant asked_at;    /* EXTEND */
+	struct instant asked_at;    /* EXTEND, LOCK */
 	struct permit *permit;      /* EXTEND of a permit: see permits.h; NULL: of a lock */
 	bool formers;               /* SHOW: also who held it before */
 	bool free;                  /* SHOW: a quorum has nothing of that name */

@@ -274,7 +274,6 @@ int64_t members_answer_us(const struct members *ms)
 	return 2 * members_rtt_us(ms) + MSEC;
 }
 
-/* The fence would not do in place of the clocks: after a join it is ahead of every clock, and stands still. */
 /* What the Q-th of these offsets from our clock makes of a moment. */
 static int64_t clock_at(const struct members *ms, const int64_t offset[], struct instant when)
 {
@@ -285,6 +284,7 @@ static int64_t clock_at(const struct members *ms, const int64_t offset[], struct
 	return when.us + most;
 }
 
+/* The fence would not do in place of the clocks: after a join it is ahead of every clock, and stands still. */
 int64_t members_clock_us(const struct members *ms, struct instant when)
 {
 	int64_t offset[NODES_MAX];

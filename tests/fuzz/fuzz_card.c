@@ -35,7 +35,7 @@ static void check_card(const struct card *c, struct span message)
 	check_head(c, message);
 	check_text(c->label, message, CARD_TEXT_MAX);
 	check_text(c->peer, message, CARD_TEXT_MAX);
-	check_text(c->owner, message, CARD_TEXT_MAX);
+	check_text(c->owner, message, CARD_OWNER_MAX);
 	check_text(c->note, message, CARD_TEXT_MAX);
 	PROMISE(c->held_ms >= 0 && c->pid >= -1 && c->uid >= -1);
 	PROMISE(card_who(c, who) <= sizeof(who));

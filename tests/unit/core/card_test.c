@@ -68,12 +68,13 @@ END_TEST
 
 START_TEST(the_longest_card_is_a_message)
 {
-	char text[NAME_MAX_BYTES];
+	char text[CARD_OWNER_MAX + 1];
 	struct card c, longest = whole;
 
 	memset(text, 'x', sizeof(text));
 	longest.name = (struct span){text, NAME_MAX_BYTES};
-	longest.label = longest.peer = longest.owner = longest.note = (struct span){text, CARD_TEXT_MAX};
+	longest.label = longest.peer = longest.note = (struct span){text, CARD_TEXT_MAX};
+	longest.owner = (struct span){text, CARD_OWNER_MAX};
 	longest.number = longest.held_ms = 999999999999999;
 	longest.pid = longest.uid = 999999999999999999;
 	ck_assert(card_read(written(&longest, false), &c));
@@ -81,7 +82,7 @@ START_TEST(the_longest_card_is_a_message)
 	for (unsigned i = 0; i < 4; i++) {
 		struct card longer = longest;
 
-		*(struct span *[]){&longer.label, &longer.peer, &longer.owner, &longer.note}[i] = (struct span){text, CARD_TEXT_MAX + 1};
+		(*(struct span *[]){&longer.label, &longer.peer, &longer.owner, &longer.note}[i]).n++;
 		ck_assert(!card_read(written(&longer, false), &c));
 	}
 }
