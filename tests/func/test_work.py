@@ -104,6 +104,8 @@ class WorkOverRestarts(FuncTest):
         for text in ("one", "two"):
             self.assertEqual(self.call_redlock(d, "defer", "q", text + "\n")[0], 0)
             self.assertEqual(work.stdout.readline().decode(), text + "\n")
+            client = self.client(d)
+            until(lambda: not client.ok("LIST jobs prefix=q").rows, "it is done: else it comes again")  # pylint: disable=cell-var-from-loop
             d.restart()
         work.send_signal(signal.SIGTERM)
         work.wait(10)
