@@ -3,6 +3,7 @@
 import fcntl
 import os
 import struct
+import subprocess
 import time
 
 from harness import FuncTest, on_each_store, safety
@@ -157,11 +158,13 @@ class Semaphores(Crowd):
 
     def test_run_lets_so_many_commands_run_at_once(self):
         name = self.name()
-        runs = [self.start_redlock(self.d, "run", "--slots", "2", name, "--", "sleep", "0.3") for _ in range(5)]
+        runs = [self.start_redlock(self.d, "run", "--slots", "2", name, "--", "cat", stdin=subprocess.PIPE) for _ in range(5)]
         c = self.connect()
         until(lambda: c.roles(name).count("holder") == 2 and c.roles(name).count("waiter") > 0, "two run")
         self.assertEqual(self.call_redlock(self.d, "try", "--slots", "2", name, "--", "true")[0], 124)
         self.assertEqual(self.call_redlock(self.d, "try", "--slots", "3", name, "--", "true")[0], 125)
+        for run in runs:
+            run.stdin.close()
         self.assertEqual([run.wait(20) for run in runs], [0] * 5)
         self.assertEqual(self.call_redlock(self.d, "try", "--slots", "2", "--weight", "2", name, "--", "true")[0], 0)
 
