@@ -192,6 +192,7 @@ CORE := \
 	daemon/core/notices.c \
 	daemon/core/observe.c \
 	daemon/core/obtain.c \
+	daemon/core/order.c \
 	daemon/core/owned.c \
 	daemon/core/page.c \
 	daemon/core/pass.c \
@@ -207,6 +208,7 @@ CORE := \
 	daemon/core/quorum.c \
 	daemon/core/rebase.c \
 	daemon/core/recall.c \
+	daemon/core/rehome.c \
 	daemon/core/release.c \
 	daemon/core/releases.c \
 	daemon/core/remember.c \

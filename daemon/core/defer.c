@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * See defer.h. A DEFER, and a RETRY of a job that has failed too often, are orders to the home. An order is acknowledged only once the home has said that it
- * was carried out. If an answer stays out it is given again. A DEFER has a nonce, the same in all its tries, so the home carries it out once. It carries out no
- * try after the client was told that the outcome is not known.
- */
+/* See defer.h. */
 #include "daemon/core/defer.h"
 
 #include "daemon/base/mem.h"
 #include "daemon/base/netstring.h"
 #include "daemon/core/job.h"
+#include "daemon/core/order.h"
 #include "daemon/core/pass.h"
 #include "daemon/core/pending.h"
 #include "daemon/core/places.h"
@@ -18,146 +15,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-
-#define ORDER_US SEC          /* how long an order is given again, beyond the time of an answer, if it is not known whether it was carried out */
-#define AGAIN_US (100 * MSEC)
-
-struct order {
-	enum job_asker asker;
-	LIST_ENTRY(order) in_all;
-	struct span queue, id;      /* owned */
-	struct span words;          /* owned: the arguments behind the id, as they are sent */
-	struct pending *pending;
-	struct home_question *question;
-	struct timer timer;
-	struct instant until;
-	bool unsure;                /* it may have been carried out */
-};
-
-/* --- orders --- */
-
-static void order_ask(struct commander *x, struct order *o)
-{
-	struct home_question *q = o->question = job_question(x, o->queue, o->pending->verb == VERB_DEFER ? "defer" : "revive", o);
-
-	netstring_put(&q->words, o->id);
-	buf_append(&q->words, o->words.p, o->words.n);
-	home_ask(x->engine, q, 0);
-}
-
-static void order_free(struct commander *x, struct order *o)
-{
-	if (o->question)
-		o->question->about = NULL;
-	heap_cancel(&x->core->timers, &o->timer);
-	LIST_REMOVE(o, in_all);
-	job_text_free(&o->queue);
-	job_text_free(&o->id);
-	job_text_free(&o->words);
-	mem_free(o);
-}
-
-void orders_free_all(struct commander *x)
-{
-	struct order *o;
-
-	while ((o = LIST_FIRST(&x->all_orders))) {
-		pool_put(&x->engine->table.pendings, o->pending);
-		order_free(x, o);
-	}
-}
-
-static struct instant order_until(const struct commander *x)
-{
-	return instant_add(x->core->now, ORDER_US + x->core->conf.timeout_us);
-}
-
-/* words: the arguments behind the id. */
-static void order_new(struct commander *x, struct session *s, struct span queue, struct span id, struct buf *words)
-{
-	struct order *o = mem_alloc(sizeof(*o));
-
-	o->asker = ASKER_ORDER;
-	o->queue = job_text_keep(queue);
-	o->id = job_text_keep(id);
-	o->words = job_text_keep((struct span){buf_begin(words), buf_length(words)});
-	o->timer.kind = TIMER_ORDER;
-	o->until = order_until(x);
-	o->pending = pending_of_request(x, s, NULL);
-	LIST_INSERT_HEAD(&x->all_orders, o, in_all);
-	order_ask(x, o);
-}
-
-static void reply_order(struct commander *x, const struct order *o, struct span told)
-{
-	int64_t due_ms = 0;
-	struct reply r;
-
-	reply_begin(&r, session_line(x->sessions), span_of(o->pending->tag), "OK");
-	reply_text(&r, "queue", o->queue);
-	reply_text(&r, "job", o->id);
-	if (o->pending->verb == VERB_DEFER && netstring_next_int(&told, &due_ms))
-		reply_int(&r, "due_ms", due_ms);
-	tell_line(x, o->pending->session, &r);
-}
-
-static void order_answer(struct commander *x, const struct order *o, const struct home_question *q)
-{
-	struct session *s = o->pending->session;
-	bool late = q->outcome == HOME_ANSWERED && q->code == 'L';
-	struct span tag = span_of(o->pending->tag), text = late ? SPAN("it was reached too late") : q->text;
-	int64_t count = 0;
-
-	core_answers(x->core, o->pending->verb);
-	if ((late || q->outcome != HOME_ANSWERED) && o->unsure) {
-		tell_error(x, s, tag, ERROR_UNAVAILABLE, "id=%.*s may be stored: repeat the request with this id. The home of the queue did not answer: %.*s",
-		           (int)o->id.n, o->id.p, (int)text.n, text.p);
-	} else if (late || q->outcome != HOME_ANSWERED) {
-		tell_error(x, s, tag, ERROR_UNAVAILABLE, "the home of the queue cannot be used: %.*s", (int)text.n, text.p);
-	} else if (q->code == 'F') {
-		(void)netstring_next_int(&text, &count);
-		tell_error(x, s, tag, ERROR_LIMIT, "the queue has %" PRId64 " jobs, and may have at most %" PRIu64 " (limits.jobs)", count,
-		           x->core->conf.limits.jobs);
-	} else if (q->code == 'M') {
-		tell_error(x, s, tag, ERROR_NOTFOUND, "this session does not have the job, and none of that id has failed for good in that queue");
-	} else {
-		reply_order(x, o, text);
-		metric_add(&x->core->metrics, METRIC_JOBS_DEFERRED, o->pending->verb == VERB_DEFER);
-	}
-}
-
-static void order_conclude(struct commander *x, struct order *o, const struct home_question *q)
-{
-	struct pending *p = o->pending;
-	struct session *s = p->session;
-
-	if (s) {
-		TAILQ_REMOVE(&s->pendings, p, in_session);
-		order_answer(x, o, q);
-		session_answered(x->sessions, s, p->tag[0] != '\0');
-	}
-	pool_put(&x->engine->table.pendings, p);
-	if (q->outcome == HOME_ANSWERED && (q->code == 'D' || q->code == 'R'))
-		job_queue_note(x, o->queue);
-	order_free(x, o);
-}
-
-void order_told(struct commander *x, struct home_question *q)
-{
-	struct order *o = q->about;
-
-	o->question = NULL;
-	o->unsure |= q->outcome == HOME_UNKNOWN;
-	if (q->outcome == HOME_ANSWERED || !o->unsure || !o->pending->session || !instant_before(x->core->now, o->until))
-		order_conclude(x, o, q);
-	else
-		heap_set(&x->core->timers, &o->timer, instant_add(x->core->now, AGAIN_US));
-}
-
-void order_fired(struct commander *x, struct timer *t)
-{
-	order_ask(x, container_of(t, struct order, timer));
-}
 
 /* --- DEFER --- */
 

@@ -5,15 +5,9 @@
 
 #include "daemon/core/jobs.h"
 
-struct order;
-
 void serve_DEFER(struct commander *x, struct session *s);
 void serve_TAKE(struct commander *x, struct session *s);
 void serve_DONE(struct commander *x, struct session *s);
 void serve_RETRY(struct commander *x, struct session *s);
-
-void order_told(struct commander *x, struct home_question *q);
-void order_fired(struct commander *x, struct timer *t);
-void orders_free_all(struct commander *x);
 
 #endif

@@ -8,6 +8,7 @@
 #include "daemon/core/hold.h"
 #include "daemon/core/list.h"
 #include "daemon/core/permits.h"
+#include "daemon/core/rehome.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/runner.h"
 #include "daemon/core/survey.h"
@@ -25,6 +26,7 @@ void end_all(struct commander *x)
 	takes_free_all(x);
 	jobs_free_all(x);
 	surveys_free_all(x);
+	rehome_free(x);
 	groups_free_all(x);
 	semaphores_free_all(x);
 }

@@ -301,6 +301,7 @@ void engine_fired(struct engine *e, struct timer *t)
 	case TIMER_QUEUE:
 	case TIMER_TAKE:
 	case TIMER_ORDER:
+	case TIMER_REHOME:
 	case TIMER_DRAIN:
 	case TIMER_ALARM:
 	case TIMER_FAILURES:

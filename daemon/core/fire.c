@@ -5,7 +5,6 @@
 #include "daemon/core/alarm.h"
 #include "daemon/core/auth.h"
 #include "daemon/core/busy.h"
-#include "daemon/core/defer.h"
 #include "daemon/core/drain.h"
 #include "daemon/core/engine.h"
 #include "daemon/core/gather.h"
@@ -15,7 +14,9 @@
 #include "daemon/core/names.h"
 #include "daemon/core/noted.h"
 #include "daemon/core/obtain.h"
+#include "daemon/core/order.h"
 #include "daemon/core/pass.h"
+#include "daemon/core/rehome.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/settle.h"
 #include "daemon/core/take.h"
@@ -29,6 +30,8 @@ static void job_timer_fired(struct commander *x, struct timer *t)
 		queue_look(x, container_of(t, struct job_queue, timer));
 	else if (t->kind == TIMER_TAKE)
 		take_fired(x, container_of(t, struct take, timer));
+	else if (t->kind == TIMER_REHOME)
+		rehome_fired(x);
 	else
 		order_fired(x, t);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* One step: what is due (fire.c), then the event, then what became possible (settle.c). The order in which these happen is decided here and nowhere else. */
+#include "daemon/core/order.h"
 #include "daemon/core/service.h"
 
 #include "daemon/base/mem.h"
@@ -8,7 +9,6 @@
 #include "daemon/core/auth.h"
 #include "daemon/core/break.h"
 #include "daemon/core/busy.h"
-#include "daemon/core/defer.h"
 #include "daemon/core/drain.h"
 #include "daemon/core/release.h"
 #include "daemon/core/revoke.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See settle.h. */
+#include "daemon/core/order.h"
 #include "daemon/core/settle.h"
 
 #include "daemon/core/command.h"
-#include "daemon/core/defer.h"
 #include "daemon/core/engine.h"
 #include "daemon/core/gather.h"
 #include "daemon/core/hangup.h"
@@ -12,6 +12,7 @@
 #include "daemon/core/obtain.h"
 #include "daemon/core/pass.h"
 #include "daemon/core/rate.h"
+#include "daemon/core/rehome.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/survey.h"
 
@@ -65,6 +66,9 @@ static void settle_job(struct commander *x, struct home_question *q)
 		break;
 	case ASKER_SURVEY:
 		survey_told(x, q);
+		break;
+	case ASKER_REHOME:
+		rehome_told(x, q);
 		break;
 	case ASKER_GONE:
 		break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See survey.h. The jobs of a queue are told as they come, in the order of its home: due, leased, dead. Queues have homes of their own: each store is asked for
- * those that it keeps, and what all have said is sorted.
+ * See survey.h. The jobs of a queue are told as they come, in the order of its home: due, leased, dead; and then those at other stores, where there are some if
+ * the set of stores has changed. Queues have homes of their own: each store is asked for those that it keeps, and what all have said is sorted.
  */
 #include "daemon/core/survey.h"
 
@@ -16,6 +16,7 @@
 #include <inttypes.h>
 
 #define FIGURES 4 /* of a queue: due, leased, dead, next_ms + 1 */
+#define PLACE   INT64_C(10000000) /* after= of LIST jobs: so much for each store that was told, and the number of a job at the next; limits.jobs is smaller */
 
 struct survey {
 	enum job_asker asker;
@@ -26,8 +27,8 @@ struct survey {
 	struct span name;           /* owned: the queue; of queues: how their names begin */
 	struct span after;          /* owned; of queues: behind which name */
 	int64_t from;               /* where the next piece begins */
-	unsigned place;             /* of queues: which store is asked */
-	unsigned missing;           /* of queues: how many stores could not be asked */
+	unsigned place;             /* which store is asked */
+	unsigned missing;           /* how many stores could not be asked, of jobs besides the home */
 	size_t most, told, bytes;
 	struct page page;           /* of queues: a name, and behind it its figures, 8 bytes each */
 };
@@ -116,11 +117,13 @@ void survey_jobs(struct commander *x, struct session *s, size_t most)
 
 	if (!request_has(q, FIELD_PREFIX) || q->field[FIELD_PREFIX].text.n == 0) {
 		tell_mistake(x, s, ERROR_ARG, "LIST jobs needs prefix=, the name of the queue");
-	} else if (request_has(q, FIELD_AFTER) && !decimal_read(q->field[FIELD_AFTER].text, &from)) {
+	} else if (request_has(q, FIELD_AFTER) &&
+	           (!decimal_read(q->field[FIELD_AFTER].text, &from) || from / PLACE >= x->core->conf.nodes)) {
 		tell_mistake(x, s, ERROR_ARG, "after= of LIST jobs is a number, as the page before has told it");
 	} else {
 		v = survey_new(x, s, most);
-		v->from = from;
+		v->place = (unsigned)(from / PLACE);
+		v->from = from % PLACE;
 		survey_ask(x, v);
 	}
 }
@@ -172,9 +175,43 @@ static void jobs_done(struct commander *x, struct survey *v, int64_t after)
 	reply_begin(&r, session_line(x->sessions), span_of(v->pending->tag), "OK");
 	reply_int(&r, "n", (int64_t)v->told);
 	if (after >= 0)
-		reply_int(&r, "after", after);
+		reply_int(&r, "after", v->place * PLACE + after);
+	if (v->missing > 0)
+		reply_int(&r, "missing", v->missing);
 	tell_line(x, v->pending->session, &r);
 	survey_over(x, v);
+}
+
+/* What this store has is told. */
+static void jobs_next_store(struct commander *x, struct survey *v)
+{
+	if (v->place + 1 >= x->core->conf.nodes) {
+		jobs_done(x, v, -1);
+		return;
+	}
+	v->place++;
+	v->from = 0;
+	if (v->told < v->most)
+		survey_ask(x, v);
+	else
+		jobs_done(x, v, 0);
+}
+
+/* next: where its next piece begins; less than 0: there is none. */
+static void jobs_tell(struct commander *x, struct survey *v, struct span text, int64_t next)
+{
+	while (v->told < v->most && !rows_are_long(x, v->bytes) && tell_job(x, v, &text))
+		v->from++;
+	if (text.n > 0) {
+		jobs_done(x, v, v->from);
+	} else if (next < 0) {
+		jobs_next_store(x, v);
+	} else if (v->told < v->most) {
+		v->from = next;
+		survey_ask(x, v);
+	} else {
+		jobs_done(x, v, next);
+	}
 }
 
 static void jobs_told(struct commander *x, struct survey *v, const struct home_question *q)
@@ -182,22 +219,16 @@ static void jobs_told(struct commander *x, struct survey *v, const struct home_q
 	struct span text = q->text;
 	int64_t next;
 
-	if (q->outcome != HOME_ANSWERED || q->code != 'T' || !netstring_next_int(&text, &next)) {
+	if (q->outcome == HOME_ANSWERED && q->code == 'T' && netstring_next_int(&text, &next)) {
+		jobs_tell(x, v, text, next);
+	} else if (v->place > 0) {
+		v->missing++;
+		jobs_next_store(x, v);
+	} else {
 		core_answers(x->core, VERB_LIST);
 		tell_error(x, v->pending->session, span_of(v->pending->tag), ERROR_UNAVAILABLE, "the home of the queue cannot be used: %.*s", (int)q->text.n,
 		           q->text.p ? q->text.p : "");
 		survey_over(x, v);
-		return;
-	}
-	while (v->told < v->most && !rows_are_long(x, v->bytes) && tell_job(x, v, &text))
-		v->from++;
-	if (text.n > 0) {
-		jobs_done(x, v, v->from);
-	} else if (next >= 0 && v->told < v->most) {
-		v->from = next;
-		survey_ask(x, v);
-	} else {
-		jobs_done(x, v, next);
 	}
 }
 
@@ -240,37 +271,69 @@ static bool queue_add(const struct commander *x, struct survey *v, struct span *
 	return true;
 }
 
-static void tell_queue(struct commander *x, struct survey *v, size_t i)
+static struct span queue_name(const struct survey *v, size_t i)
+{
+	struct span key = page_name(&v->page, i);
+
+	return (struct span){key.p, key.n - FIGURES * 8};
+}
+
+static void queue_figures(const struct survey *v, size_t i, int64_t figure[FIGURES])
+{
+	const char *at = queue_name(v, i).p + queue_name(v, i).n;
+
+	for (unsigned k = 0; k < FIGURES; k++)
+		figure[k] = figure_get(at + 8 * k) - (k == FIGURES - 1);
+}
+
+/* What several stores have of one queue is one row. Returns how many that were. */
+static size_t queue_sum(const struct survey *v, size_t i, int64_t figure[FIGURES])
+{
+	size_t n = 1;
+
+	queue_figures(v, i, figure);
+	for (; i + n < v->page.n && span_equal(queue_name(v, i + n), queue_name(v, i)); n++) {
+		int64_t more[FIGURES], *next = &figure[FIGURES - 1];
+
+		queue_figures(v, i + n, more);
+		for (unsigned k = 0; k < FIGURES - 1; k++)
+			figure[k] += more[k];
+		if (more[FIGURES - 1] >= 0 && (*next < 0 || more[FIGURES - 1] < *next))
+			*next = more[FIGURES - 1];
+	}
+	return n;
+}
+
+/* Returns how many rows of the page that were. */
+static size_t tell_queue(struct commander *x, struct survey *v, size_t i)
 {
 	static const char *const field[FIGURES] = {"due", "leased", "dead", "next_ms"};
-	struct span key = page_name(&v->page, i);
-	const char *figure = key.p + key.n - FIGURES * 8;
 	struct session *s = v->pending->session;
-	size_t unsent = s->unsent;
+	size_t unsent = s->unsent, rows;
+	int64_t figure[FIGURES];
 	struct reply r;
 
+	rows = queue_sum(v, i, figure);
 	row_begin(x, span_of(v->pending->tag), &r);
-	reply_text(&r, "queue", (struct span){key.p, key.n - FIGURES * 8});
-	for (unsigned k = 0; k < FIGURES; k++) {
-		int64_t n = figure_get(figure + 8 * k) - (k == FIGURES - 1);
-
-		if (n >= 0)
-			reply_int(&r, field[k], n);
-	}
+	reply_text(&r, "queue", queue_name(v, i));
+	for (unsigned k = 0; k < FIGURES; k++)
+		if (figure[k] >= 0)
+			reply_int(&r, field[k], figure[k]);
 	row_end(x, s, &r);
 	v->told++;
 	v->bytes += s->unsent - unsent;
+	return rows;
 }
 
 static void queues_done(struct commander *x, struct survey *v)
 {
 	struct reply r;
-	size_t i;
+	size_t i = 0;
 
 	while (page_sort(&v->page) > 0)
 		;
-	for (i = 0; i < v->page.n && !rows_are_long(x, v->bytes); i++)
-		tell_queue(x, v, i);
+	while (i < v->page.n && !rows_are_long(x, v->bytes))
+		i += tell_queue(x, v, i);
 	core_answers(x->core, VERB_LIST);
 	reply_begin(&r, session_line(x->sessions), span_of(v->pending->tag), "OK");
 	reply_int(&r, "n", (int64_t)v->told);

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See rehome.h. It asks one thing at a time: a look goes from store to store, from queue to queue, and from job to job. */
+#include "daemon/core/rehome.h"
+
+#include "daemon/base/mem.h"
+#include "daemon/base/netstring.h"
+#include "daemon/core/job.h"
+#include "daemon/core/page.h"
+
+#include <stdio.h>
+
+#define SOON_US  SEC        /* before a look: when one store joins, others do */
+#define AGAIN_US (100 * MSEC) /* before a store is asked again that did not answer */
+#define LATER_US (10 * SEC) /* before what could not be moved is tried again */
+#define LEASE_US (10 * SEC) /* for which a job is leased while it is moved */
+#define FIGURES  4          /* of a queue in the list of a store: due, leased, dead, next_ms */
+
+enum rehome_step {
+	REHOME_RESTS,
+	REHOME_LISTS,  /* a store is asked for its queues */
+	REHOME_LEASES, /* … and, if it is not the home of one, for a job of it */
+	REHOME_STORES, /* the home is told to store the job */
+	REHOME_ENDS,   /* it is done where it was, or given back */
+};
+
+struct rehome {
+	enum job_asker asker;
+	enum rehome_step step;
+	struct timer timer;      /* RESTS: the next look; else what was asked is asked again */
+	struct home_question *question; /* under way; NULL: none */
+	uint64_t joins;          /* of stores, as the last look began */
+	unsigned place;          /* which store is looked at: its place for the name "*" */
+	int64_t from;            /* where the piece begins that is read of its list of queues, which is sorted */
+	struct span queue;       /* owned: the one that is moved from there, or was last; "": none */
+	unsigned moved;          /* jobs of that queue */
+	bool again;              /* some job was moved: another look follows, since the lists have changed */
+	struct instant next_at;  /* when something that stayed may be due */
+	/* The job. */
+	struct span id, lock, payload; /* owned */
+	int64_t due_ms;          /* by the clock of the store where it is */
+	struct lease_value value; /* with which it is leased there … */
+	struct instant until;    /* … no longer than that */
+	bool stored;             /* ENDS: it is at its home */
+};
+
+static unsigned rehome_node(const struct commander *x, const struct rehome *r)
+{
+	return home_node(x->core, HOME_OF_QUEUE, SPAN("*"), r->place);
+}
+
+static void rehome_rest_until(struct commander *x, struct rehome *r, struct instant at)
+{
+	r->step = REHOME_RESTS;
+	heap_set(&x->core->timers, &r->timer, at);
+}
+
+static void rehome_come_at(struct rehome *r, struct instant at)
+{
+	r->next_at = instant_min(r->next_at, at);
+}
+
+/* --- what is asked --- */
+
+/* The queue's store at the place where the jobs are: not its home. */
+static unsigned place_of_node(const struct commander *x, struct span queue, unsigned node)
+{
+	unsigned place = 1;
+
+	while (place + 1 < x->core->conf.nodes && home_node(x->core, HOME_OF_QUEUE, queue, place) != node)
+		place++;
+	return place;
+}
+
+static void ask_where_it_is(struct commander *x, struct rehome *r, struct home_question *q)
+{
+	home_ask(x->engine, q, place_of_node(x, r->queue, rehome_node(x, r)));
+}
+
+static void ask_list(struct commander *x, struct rehome *r)
+{
+	struct home_question *q = r->question = job_question(x, SPAN("*"), "queues", r);
+
+	netstring_put_int(&q->words, r->from);
+	home_ask(x->engine, q, r->place);
+}
+
+static void ask_lease(struct commander *x, struct rehome *r)
+{
+	struct home_question *q = r->question = job_question(x, r->queue, "take", r);
+
+	lock_value_make(&x->engine->table, members_one_clock_us(&x->engine->members, x->core->now), &r->value);
+	r->until = instant_add(x->core->now, LEASE_US);
+	q->joined = true;
+	netstring_put(&q->words, value_in_text(x->core, &r->value));
+	netstring_put_int(&q->words, LEASE_US / MSEC);
+	netstring_put_int(&q->words, (int64_t)x->core->conf.limits.attempts);
+	netstring_put_int(&q->words, 0); /* late or not */
+	netstring_put(&q->words, span_of(x->core->daemon_id));
+	netstring_put_int(&q->words, 0); /* nobody waits */
+	netstring_put_int(&q->words, 0);
+	netstring_put_int(&q->words, 0); /* behind no job */
+	netstring_put(&q->words, SPAN(""));
+	ask_where_it_is(x, r, q);
+}
+
+/* Every try has the same nonce, so that the home carries one out. It keeps its place among the jobs that are due there. */
+static void ask_store(struct commander *x, struct rehome *r)
+{
+	const struct member *from = &x->engine->members.node[rehome_node(x, r)];
+	const struct member *home = &x->engine->members.node[home_node(x->core, HOME_OF_QUEUE, r->queue, 0)];
+	struct home_question *q = r->question = job_question(x, r->queue, "defer", r);
+	int64_t now_ms = member_server_ms(from, x->core->now);
+
+	netstring_put(&q->words, r->id);
+	netstring_put(&q->words, r->payload);
+	netstring_put(&q->words, r->lock);
+	netstring_put_int(&q->words, now_ms > 0 && r->due_ms < now_ms ? r->due_ms - now_ms : 0);
+	netstring_put_int(&q->words, (int64_t)x->core->conf.limits.jobs);
+	netstring_put(&q->words, value_in_text(x->core, &r->value));
+	netstring_put_int(&q->words, member_server_ms(home, r->until));
+	home_ask(x->engine, q, 0);
+}
+
+static void ask_end(struct commander *x, struct rehome *r)
+{
+	struct home_question *q = r->question = job_question(x, r->queue, r->stored ? "done" : "back", r);
+
+	q->joined = true;
+	netstring_put(&q->words, value_in_text(x->core, &r->value));
+	if (!r->stored)
+		netstring_put_int(&q->words, 0); /* wakes nobody */
+	ask_where_it_is(x, r, q);
+}
+
+static void rehome_ask(struct commander *x, struct rehome *r)
+{
+	static void (*const ask[])(struct commander *, struct rehome *) = {
+		[REHOME_LISTS] = ask_list, [REHOME_LEASES] = ask_lease, [REHOME_STORES] = ask_store, [REHOME_ENDS] = ask_end};
+
+	ask[r->step](x, r);
+}
+
+static void rehome_step(struct commander *x, struct rehome *r, enum rehome_step step)
+{
+	r->step = step;
+	rehome_ask(x, r);
+}
+
+/* --- a look --- */
+
+static void look_begin(struct commander *x, struct rehome *r)
+{
+	r->joins = x->engine->members.joins;
+	r->place = 0;
+	r->from = 0;
+	r->again = false;
+	r->next_at = INSTANT_NEVER;
+	job_text_free(&r->queue);
+	rehome_step(x, r, REHOME_LISTS);
+}
+
+static void look_over(struct commander *x, struct rehome *r)
+{
+	if (r->again)
+		rehome_come_at(r, instant_add(x->core->now, SOON_US));
+	r->step = REHOME_RESTS;
+	if (instant_before(r->next_at, INSTANT_NEVER))
+		rehome_rest_until(x, r, instant_max(r->next_at, instant_add(x->core->now, SOON_US)));
+}
+
+static void next_store(struct commander *x, struct rehome *r)
+{
+	r->place++;
+	r->from = 0;
+	job_text_free(&r->queue);
+	if (r->place < x->core->conf.nodes)
+		rehome_step(x, r, REHOME_LISTS);
+	else
+		look_over(x, r);
+}
+
+/* What may be moved of this queue has been. */
+static void queue_over(struct commander *x, struct rehome *r)
+{
+	unsigned home = home_node(x->core, HOME_OF_QUEUE, r->queue, 0);
+
+	if (r->moved > 0)
+		core_log(x->core, LOG_NOTICE, "queue-moved", "queue=%s from=%s to=%s jobs=%u note=\"the set of stores has changed\"",
+		         core_quoted(x->core, r->queue), x->core->conf.label[rehome_node(x, r)], x->core->conf.label[home], r->moved);
+	rehome_step(x, r, REHOME_LISTS);
+}
+
+static void queue_begin(struct commander *x, struct rehome *r, struct span queue)
+{
+	job_text_set(&r->queue, queue);
+	r->moved = 0;
+	rehome_step(x, r, REHOME_LEASES);
+}
+
+/* --- what is told --- */
+
+/* Reads a queue of the list. True: it has jobs that are to be moved, and comes behind the last one. */
+static bool queue_is_astray(const struct commander *x, const struct rehome *r, struct span *text, struct span *ret_name)
+{
+	int64_t figure[FIGURES];
+
+	if (!netstring_next(text, ret_name))
+		return false;
+	for (unsigned i = 0; i < FIGURES; i++)
+		if (!netstring_next_int(text, &figure[i]))
+			return false;
+	return ret_name->n > 0 && ret_name->n <= NAME_MAX_BYTES && figure[0] + figure[1] > 0 &&
+	       home_node(x->core, HOME_OF_QUEUE, *ret_name, 0) != rehome_node(x, r) && (r->queue.n == 0 || span_compare(*ret_name, r->queue) > 0);
+}
+
+static void list_told(struct commander *x, struct rehome *r, const struct home_question *q)
+{
+	struct span text = q->text, name;
+	int64_t next = -1;
+
+	if (q->outcome != HOME_ANSWERED || q->code != 'T' || !netstring_next_int(&text, &next)) {
+		rehome_come_at(r, instant_add(x->core->now, LATER_US));
+		next_store(x, r);
+		return;
+	}
+	while (text.n > 0)
+		if (queue_is_astray(x, r, &text, &name)) {
+			queue_begin(x, r, name);
+			return;
+		}
+	r->from = next;
+	if (next >= 0)
+		rehome_step(x, r, REHOME_LISTS);
+	else
+		next_store(x, r);
+}
+
+static bool job_read(struct rehome *r, struct span text)
+{
+	struct span id, lock, payload;
+	int64_t attempt;
+
+	if (!netstring_next(&text, &id) || id.n > JOB_ID_MAX || !netstring_next_int(&text, &attempt) || !netstring_next(&text, &lock) ||
+	    lock.n > NAME_MAX_BYTES || !netstring_next(&text, &payload) || !netstring_next_int(&text, &r->due_ms))
+		return false;
+	job_text_set(&r->id, id);
+	job_text_set(&r->lock, lock);
+	job_text_set(&r->payload, payload);
+	return true;
+}
+
+static void lease_told(struct commander *x, struct rehome *r, const struct home_question *q)
+{
+	struct span text = q->text;
+	int64_t next_ms = -1;
+
+	if (q->outcome == HOME_ANSWERED && q->code == 'J' && job_read(r, text)) {
+		rehome_step(x, r, REHOME_STORES);
+		return;
+	}
+	if (q->outcome != HOME_ANSWERED || q->code != 'W' || !netstring_next_int(&text, &next_ms))
+		rehome_come_at(r, instant_add(x->core->now, LATER_US));
+	else if (next_ms >= 0)
+		rehome_come_at(r, instant_add(x->core->now, next_ms < LATER_US / MSEC ? next_ms * MSEC + MSEC : LATER_US));
+	queue_over(x, r);
+}
+
+/* Asks again, as long as the lease lasts. False: it is over, and so the job is due again where it is, unless it was done. */
+static bool rehome_retry(struct commander *x, struct rehome *r)
+{
+	struct instant at = instant_add(x->core->now, AGAIN_US);
+
+	if (!instant_before(at, r->until))
+		return false;
+	heap_set(&x->core->timers, &r->timer, at);
+	return true;
+}
+
+static void give_up(struct commander *x, struct rehome *r)
+{
+	rehome_come_at(r, instant_add(x->core->now, LATER_US));
+	queue_over(x, r);
+}
+
+static void store_told(struct commander *x, struct rehome *r, const struct home_question *q)
+{
+	r->stored = q->outcome == HOME_ANSWERED && q->code == 'D';
+	if (q->outcome != HOME_UNKNOWN)
+		rehome_step(x, r, REHOME_ENDS);
+	else if (!rehome_retry(x, r))
+		give_up(x, r);
+}
+
+static void end_told(struct commander *x, struct rehome *r, const struct home_question *q)
+{
+	if (q->outcome != HOME_ANSWERED) {
+		if (!rehome_retry(x, r))
+			give_up(x, r);
+		return;
+	}
+	r->moved += r->stored;
+	r->again |= r->stored;
+	if (r->stored)
+		rehome_step(x, r, REHOME_LEASES);
+	else
+		give_up(x, r);
+}
+
+void rehome_told(struct commander *x, struct home_question *q)
+{
+	static void (*const told[])(struct commander *, struct rehome *, const struct home_question *) = {
+		[REHOME_LISTS] = list_told, [REHOME_LEASES] = lease_told, [REHOME_STORES] = store_told, [REHOME_ENDS] = end_told};
+	struct rehome *r = q->about;
+
+	r->question = NULL;
+	told[r->step](x, r, q);
+}
+
+void rehome_fired(struct commander *x)
+{
+	struct rehome *r = x->rehome;
+
+	if (r->step != REHOME_RESTS)
+		rehome_ask(x, r);
+	else if (!x->engine->stopping)
+		look_begin(x, r);
+}
+
+/* --- when --- */
+
+/* A store that is alone is the home of all. */
+static void look_soon(struct commander *x)
+{
+	struct rehome *r = x->rehome;
+
+	if (x->core->conf.nodes < 2)
+		return;
+	if (!r) {
+		r = x->rehome = mem_alloc(sizeof(*r));
+		r->asker = ASKER_REHOME;
+		r->timer.kind = TIMER_REHOME;
+		r->next_at = INSTANT_NEVER;
+	}
+	r->again = true;
+	if (r->step == REHOME_RESTS)
+		rehome_rest_until(x, r, instant_add(x->core->now, SOON_US));
+}
+
+void rehome_note(struct commander *x)
+{
+	if ((x->rehome ? x->rehome->joins : 0) != x->engine->members.joins && !(x->rehome && timer_is_set(&x->rehome->timer)))
+		look_soon(x);
+}
+
+void rehome_look(struct commander *x)
+{
+	look_soon(x);
+}
+
+void rehome_free(struct commander *x)
+{
+	struct rehome *r = x->rehome;
+
+	if (!r)
+		return;
+	if (r->question)
+		r->question->about = NULL;
+	heap_cancel(&x->core->timers, &r->timer);
+	job_text_free(&r->queue);
+	job_text_free(&r->id);
+	job_text_free(&r->lock);
+	job_text_free(&r->payload);
+	mem_free(r);
+	x->rehome = NULL;
+}
