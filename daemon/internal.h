@@ -64,6 +64,7 @@ struct daemon {
 	bool names_lost; /* that is in the log */
 	struct home_files lasting;
 	int jobs_error; /* that is in the log */
+	char *former_dir; /* the runtime directory that has the log of the jobs still; NULL: ours has */
 	struct rules *rules, *old_rules; /* as the service has them; NULL: none */
 	struct conf_users *users;        /* NULL: none */
 	struct verifier *verifier;

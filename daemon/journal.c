@@ -7,6 +7,7 @@
 
 #include "daemon/base/file.h"
 #include "daemon/base/log.h"
+#include "daemon/base/size.h"
 #include "daemon/frame.h"
 
 #include <assert.h>
@@ -192,16 +193,6 @@ static int file_write_new(const struct journal *j, int fd, struct span records, 
 	frame_header_put(header, j->boot_id, now);
 	r = fd_write(fd, (struct span){header, sizeof(header)}, 0);
 	return !r && records.n > 0 ? fd_write(fd, records, sizeof(header)) : r;
-}
-
-static size_t least_of(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
-static size_t most_of(size_t a, size_t b)
-{
-	return a > b ? a : b;
 }
 
 /* The file size at which the next snapshot is due. Half of the room that is left must suffice until then. */

@@ -3,9 +3,11 @@
 #include "daemon/internal.h"
 
 #include "daemon/base/clock.h"
+#include "daemon/base/mem.h"
 #include "daemon/core/quorum.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 int lasting_open(struct daemon *d, uint32_t id)
@@ -23,6 +25,8 @@ int lasting_open(struct daemon *d, uint32_t id)
 void lasting_close(struct daemon *d)
 {
 	home_files_close(&d->lasting);
+	free(d->former_dir);
+	d->former_dir = NULL;
 }
 
 static void tell_jobs(const struct jobs_found *found)
@@ -40,6 +44,11 @@ static void tell_jobs(const struct jobs_found *found)
 	else if (l->records > 0 || l->torn)
 		log_event(l->torn ? LOG_WARN : LOG_INFO, "jobs", "file=jobs jobs=%zu records=%zu%s", found->jobs, l->records,
 		          l->torn ? " note=\"the last record is torn\"" : "");
+	if (found->error)
+		log_event(LOG_ERROR, "jobs",
+		          "file=jobs error=\"%s\" note=\"it cannot be written that leases end later by the clock of this run. If the daemon is "
+		          "killed before it can be, jobs may be handed out while others run them\"",
+		          strerror(-found->error));
 }
 
 /* Twice the lease, because clocks of clients may be slower. */
@@ -69,21 +78,42 @@ void lasting_restore(struct daemon *d)
 
 void lasting_go_on(struct daemon *d)
 {
-	bool moved = strcmp(d->carried->runtime_dir, d->runtime.dir) != 0;
+	const char *former = d->carried->runtime_dir;
+	bool moved = strcmp(former, d->runtime.dir) != 0;
+	int r = memory_go_on_home(d->memory, &d->lasting, moved);
 
-	memory_go_on_home(d->memory, &d->lasting, moved);
-	if (moved)
-		home_files_leave(d->carried->runtime_dir);
+	if (moved && r < 0) {
+		d->former_dir = mem_copy(former, strlen(former));
+		log_event(LOG_ERROR, "jobs",
+		          "dir=%s error=\"%s\" former=%s note=\"the log of jobs stays in the former folder, and jobs do not change, until it can be "
+		          "written here\"",
+		          d->runtime.dir, strerror(-r), former);
+	} else if (moved) {
+		home_files_leave(former);
+	}
+}
+
+/* A log is complete as soon as there is one. */
+static void former_leave(struct daemon *d)
+{
+	if (!d->former_dir || !d->lasting.jobs.at)
+		return;
+	home_files_leave(d->former_dir);
+	log_event(LOG_NOTICE, "jobs", "dir=%s former=%s note=\"the log of jobs has moved\"", d->runtime.dir, d->former_dir);
+	free(d->former_dir);
+	d->former_dir = NULL;
 }
 
 void lasting_tick(struct daemon *d)
 {
 	int error = d->lasting.jobs.error;
 
+	former_leave(d);
 	if (error == d->jobs_error)
 		return;
 	if (error)
-		log_event(LOG_ERROR, "jobs", "file=jobs error=\"%s\" note=\"DEFER and TAKE are refused as long as there is no space\"", strerror(-error));
+		log_event(LOG_ERROR, "jobs", "file=jobs error=\"%s\" note=\"DEFER, or TAKE as well, is refused as long as there is no space\"",
+		          strerror(-error));
 	else
 		log_event(LOG_NOTICE, "jobs", "file=jobs note=\"is written again\"");
 	d->jobs_error = error;

@@ -22,6 +22,9 @@
 #define NODES_MAX 9
 #define AUTH_TEXT_MAX 4096 /* bytes of user and secret together; longer ones are wrong */
 #define VALUE_MAX 128 /* bytes of a lock value: <daemon-id>:<number>:<32 hex> */
+#define RATE_WINDOW_MAX (INT64_C(3650) * 24 * 3600 * SEC) /* microseconds of the longest window of a rate limit */
+#define JOB_ID_MAX 64     /* bytes */
+#define JOB_TEXT_MAX 7168 /* bytes of queue, lock, payload and a client's id together, as replies quote them: a row and a TAKE are one line */
 #define MARKER_MAX 256
 /*
  * Names that begin so are no names of clients, but slots of semaphores: their keys are "redlockd:<key_prefix>s:" and the rest of the name.

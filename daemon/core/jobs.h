@@ -10,8 +10,6 @@
 #include "daemon/core/commander.h"
 #include "daemon/core/home.h"
 
-#define JOB_ID_MAX   64  /* bytes */
-#define JOB_TEXT_MAX 7168 /* bytes of queue, lock, id and payload together, as replies quote them: a row and a TAKE are one line */
 #define JOB_OWNER_MAX (4 + NAME_MAX_BYTES + 1 + JOB_ID_MAX) /* see job_owner() */
 
 /* Who asked the home. The first member of what home_question.about points to. */

@@ -11,6 +11,8 @@
 
 #define RATE_MOST INT64_C(1000000000) /* of a limit: a store's script counts exactly as long as it is no larger */
 
+_Static_assert(RATE_WINDOW_MAX == DURATION_MAX, "the memory store keeps the longest window that a request can ask for");
+
 static int64_t field_or(const struct request *q, enum field field, int64_t otherwise)
 {
 	return request_has(q, field) ? q->field[field].number : otherwise;

@@ -59,9 +59,9 @@ static void rate_restore(void *context, const void *object, size_t size)
 
 	if (!keyspace_read(object, size, &name, &value, &until))
 		return;
-	/* What it held is not known: it is full until the end of its window, which only the clock of that run tells. */
+	/* What it held is not known: it is full until the end of its window, which only the clock of that run tells. The sum may be beyond all numbers. */
 	if (value.n == 0)
-		until = o->past->known ? instant_add(until, o->past->shift_us) : INSTANT_PAST;
+		until.us = o->past->known ? instant_diff(until, (struct instant){-o->past->shift_us}) : INT64_MIN;
 	o->count += rate_put(&o->memory->home->rates, o->memory->epoch_us, name, value, until, o->now);
 }
 
@@ -87,11 +87,12 @@ void memory_restore_home(struct memory *m, struct home_files *f, const struct ho
 	mem_use(before);
 }
 
-void memory_go_on_home(struct memory *m, struct home_files *f, bool moved)
+int memory_go_on_home(struct memory *m, struct home_files *f, bool moved)
 {
 	struct segment *before = mem_use(m->segment);
+	int r = jobs_go_on(&m->home->jobs, &f->jobs, moved);
 
-	jobs_go_on(&m->home->jobs, &f->jobs, moved);
 	keyfile_remove_others(f->dir, KEYFILE_RATES, f->rates ? keyfile_id(f->rates) : 0);
 	mem_use(before);
+	return r;
 }

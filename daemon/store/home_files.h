@@ -38,10 +38,11 @@ struct home_past {
 /* id: a number that no other run has had; seed: secret. 0, or a negative errno if the folder cannot be opened. */
 int home_files_open(struct home_files *f, const char *dir, uint32_t id, const uint64_t seed[2]) __attribute__((warn_unused_result));
 void home_files_close(struct home_files *f);
-/* The daemon has gone on in another folder. Jobs that stay here would be handed out again by whoever starts here. */
+/* The daemon has gone on in another folder, which has all that was here. Jobs that stay here would be handed out again by whoever starts here. */
 void home_files_leave(const char *dir);
 
 void memory_restore_home(struct memory *m, struct home_files *f, const struct home_past *past, struct instant now, struct home_found *ret);
-void memory_go_on_home(struct memory *m, struct home_files *f, bool moved);
+/* Returns what jobs_go_on does. */
+int memory_go_on_home(struct memory *m, struct home_files *f, bool moved) __attribute__((warn_unused_result));
 
 #endif

@@ -11,8 +11,11 @@
 #include "daemon/base/pack.h"
 
 #include <assert.h>
+#include <errno.h>
 
 #define FIXED ((size_t)48)
+
+_Static_assert(FIXED + JOB_TEXT_MAX + JOB_ID_MAX + VALUE_MAX <= JOBLOG_RECORD, "there is room for the longest job");
 
 enum { NEW = 'N', CHANGED = 'C', GONE = 'G' };
 enum { QUEUE, ID, VALUE, LOCK, PAYLOAD, TEXTS };
@@ -50,21 +53,37 @@ size_t job_keep_bytes(struct span queue, size_t texts)
 	return joblog_bytes(FIXED + queue.n + texts);
 }
 
-void job_keep(struct job_store *s, const struct job_queue *q, const struct job_row *j, bool texts)
+static void job_count(struct job_store *s, struct job_row *j, size_t live, size_t ending)
 {
+	s->live += live - j->live;
+	s->ending += ending - j->ending;
+	j->live = (uint32_t)live;
+	j->ending = (uint32_t)ending;
+}
+
+static void job_count_as_it_stands(struct job_store *s, const struct job_queue *q, struct job_row *j)
+{
+	job_count(s, j, job_keep_bytes(q->name, j->id.n + j->value.n + j->lock.n + j->payload.n),
+	          j->kind == LEASED ? job_keep_bytes(q->name, j->id.n) : 0);
+}
+
+void job_keep(struct job_store *s, const struct job_queue *q, struct job_row *j, bool texts)
+{
+	job_count_as_it_stands(s, q, j);
 	if (s->log)
 		log_add(s->log, texts ? NEW : CHANGED, q, j);
 }
 
-void job_keep_gone(struct job_store *s, const struct job_queue *q, const struct job_row *j)
+void job_keep_gone(struct job_store *s, const struct job_queue *q, struct job_row *j)
 {
+	job_count(s, j, 0, 0);
 	if (s->log)
 		log_add(s->log, GONE, q, j);
 }
 
 /* --- snapshots --- */
 
-static void each_job(const struct job_store *s, void (*visit)(void *context, const struct job_queue *q, const struct job_row *j), void *context)
+static void each_job(const struct job_store *s, void (*visit)(void *context, const struct job_queue *q, struct job_row *j), void *context)
 {
 	for (size_t i = 0; i < s->count; i++)
 		for (unsigned k = 0; k < KINDS; k++)
@@ -72,22 +91,7 @@ static void each_job(const struct job_store *s, void (*visit)(void *context, con
 				visit(context, s->queue[i], s->queue[i]->list[k].row[r]);
 }
 
-static void bytes_add(void *context, const struct job_queue *q, const struct job_row *j)
-{
-	size_t *bytes = context;
-
-	*bytes += job_keep_bytes(q->name, j->id.n + j->value.n + j->lock.n + j->payload.n);
-}
-
-static size_t jobs_bytes(const struct job_store *s)
-{
-	size_t live = 0;
-
-	each_job(s, bytes_add, &live);
-	return live;
-}
-
-static void snapshot_add(void *context, const struct job_queue *q, const struct job_row *j)
+static void snapshot_add(void *context, const struct job_queue *q, struct job_row *j)
 {
 	log_add(context, NEW, q, j);
 }
@@ -95,7 +99,7 @@ static void snapshot_add(void *context, const struct job_queue *q, const struct 
 static int jobs_snapshot(struct job_store *s)
 {
 	struct joblog new;
-	int r = joblog_new(s->log, jobs_bytes(s), &new);
+	int r = joblog_new(s->log, s->live, JOBLOG_SPARE + s->ending, &new);
 
 	if (r < 0)
 		return r;
@@ -103,26 +107,51 @@ static int jobs_snapshot(struct job_store *s)
 	return joblog_replace(s->log, &new);
 }
 
-static int jobs_snapshot_if_it_pays(struct job_store *s)
+static int log_room(struct job_store *s, size_t bytes, enum job_change change)
 {
-	size_t live = s->log->at ? jobs_bytes(s) : 0;
+	size_t ending = change < JOB_END ? s->ending : 0;
 
-	if (2 * live <= s->log->end)
-		return jobs_snapshot(s);
-	joblog_put_off(s->log, live);
-	return 0;
+	return s->log->at ? joblog_room(s->log, bytes, ending + (change < JOB_RENEW ? JOBLOG_SPARE : 0)) : s->log->error;
+}
+
+/* Without jobs the file may go before there is another: on a full device that makes its space. */
+static void log_make_room(struct job_store *s)
+{
+	if (s->log->at && joblog_snapshot_pays(s->log, s->live) && jobs_snapshot(s) < 0 && s->live == 0) {
+		joblog_remove(s->log);
+		(void)jobs_snapshot(s);
+	}
 }
 
 /* A snapshot that fails leaves the log as it was: it may have room all the same. */
-bool jobs_may(struct job_store *s, size_t bytes, bool more)
+static int log_prepare(struct job_store *s, size_t bytes, enum job_change change)
 {
-	int r = 0;
+	if (change == JOB_NEW && 2 * (s->live + bytes + JOBLOG_SPARE) > s->log->most)
+		return s->log->error = -EFBIG;
+	if (!s->log->at || (joblog_wants_snapshot(s->log, bytes) && joblog_snapshot_pays(s->log, s->live)))
+		(void)jobs_snapshot(s);
+	else if (joblog_wants_snapshot(s->log, bytes))
+		joblog_put_off(s->log, s->live);
+	if (log_room(s, bytes, change) == 0)
+		return 0;
+	log_make_room(s);
+	return log_room(s, bytes, change);
+}
+
+/* The error stands until there is room for what was refused, whatever else there is room for. */
+bool jobs_may(struct job_store *s, size_t bytes, enum job_change change)
+{
+	int before, r;
 
 	if (!s->log || bytes == 0)
 		return true;
-	if (joblog_wants_snapshot(s->log, bytes))
-		r = jobs_snapshot_if_it_pays(s);
-	return s->log->at ? joblog_room(s->log, bytes, more ? JOBLOG_SPARE : 0) == 0 : r == 0;
+	before = s->log->error;
+	r = log_prepare(s, bytes, change);
+	if (r < 0)
+		s->refused = change;
+	else if (change > s->refused)
+		s->log->error = before;
+	return r == 0;
 }
 
 /* --- what another run left --- */
@@ -159,18 +188,6 @@ static bool record_read(struct span bytes, struct record *r)
 	return at == bytes.n && r->kind < KINDS && (r->what == NEW || r->what == CHANGED || r->what == GONE);
 }
 
-static bool queue_is_empty(const struct job_queue *q)
-{
-	return q->list[DUE].count + q->list[LEASED].count + q->list[DEAD].count == 0;
-}
-
-static void job_forget(struct job_store *s, struct job_queue *q, struct job_row *j)
-{
-	job_row_remove(q, j);
-	if (queue_is_empty(q))
-		job_rows_drop(s, q);
-}
-
 static void job_stand(struct job_queue *q, struct job_row *j, const struct record *r)
 {
 	job_row_text_replace(&j->value, r->text[VALUE]);
@@ -199,7 +216,8 @@ static void record_apply(void *context, struct span bytes)
 	if (!j && r.what != NEW) {
 		o->unknown++;
 	} else if (r.what == GONE) {
-		job_forget(o->store, q, j);
+		job_count(o->store, j, 0, 0);
+		job_rows_forget(o->store, q, j);
 	} else {
 		if (!q)
 			q = job_rows_add(o->store, r.text[QUEUE]);
@@ -208,37 +226,53 @@ static void record_apply(void *context, struct span bytes)
 		else
 			j = job_row_add(q, r.text[ID]);
 		job_stand(q, j, &r);
+		job_count_as_it_stands(o->store, q, j);
 	}
 }
 
-/* The jobs of this kind change their places, which keep their order. Returns how many. */
 static size_t jobs_put_off(struct job_store *s, unsigned kind, int64_t later_ms, int64_t least_ms)
 {
 	size_t moved = 0;
 
-	for (size_t i = 0; i < s->count; i++) {
-		struct job_list *l = &s->queue[i]->list[kind];
-		size_t n = l->count;
-
-		for (size_t r = n; later_ms > 0 && r-- > 0;) { /* the last first, so that none passes another */
-			job_row_move(s->queue[i], l->row[r], kind, l->row[r]->ms + later_ms);
-			moved++;
-		}
-		while (l->count > 0 && l->row[0]->ms < least_ms) {
-			job_row_move(s->queue[i], l->row[0], kind, least_ms);
-			moved++;
-		}
-	}
+	for (size_t i = 0; i < s->count; i++)
+		moved += job_list_put_off(&s->queue[i]->list[kind], later_ms > 0 ? later_ms : 0, least_ms);
 	return moved;
 }
 
-static void find_count(void *context, const struct job_queue *q, const struct job_row *j)
+static size_t jobs_count(const struct job_store *s)
 {
-	size_t *jobs = context;
+	size_t jobs = 0;
 
-	(void)q;
-	(void)j;
-	++*jobs;
+	for (size_t i = 0; i < s->count; i++)
+		jobs += job_rows_count(s->queue[i]);
+	return jobs;
+}
+
+static void lease_bytes(void *context, const struct job_queue *q, struct job_row *j)
+{
+	if (j->kind == LEASED)
+		*(size_t *)context += job_keep_bytes(q->name, j->id.n + j->value.n);
+}
+
+static void lease_add(void *context, const struct job_queue *q, struct job_row *j)
+{
+	if (j->kind == LEASED)
+		log_add(context, CHANGED, q, j);
+}
+
+/* Where there is no space for a snapshot, there may be some for what has changed. A damaged log stays damaged, so the next run hands out none, either. */
+static int moved_keep(struct job_store *s)
+{
+	size_t bytes = 0;
+	int r = jobs_snapshot(s);
+
+	if (r == 0)
+		return 0;
+	each_job(s, lease_bytes, &bytes);
+	r = joblog_room(s->log, bytes, s->ending);
+	if (r == 0)
+		each_job(s, lease_add, s->log);
+	return r;
 }
 
 /* Nobody knows whether a damaged record leased a job: none is handed out before each lease is over. */
@@ -252,7 +286,7 @@ void jobs_restore(struct job_store *s, struct joblog *log, const struct jobs_pas
 	if (!joblog_open(log, record_apply, &o, &ret->log))
 		return;
 	ret->unknown = o.unknown;
-	each_job(s, find_count, &ret->jobs);
+	ret->jobs = jobs_count(s);
 	moved = jobs_put_off(s, LEASED, past->later_ms, ret->log.damaged ? past->hold_ms : 0);
 	if (ret->log.damaged) {
 		joblog_show(log);
@@ -261,10 +295,10 @@ void jobs_restore(struct job_store *s, struct joblog *log, const struct jobs_pas
 	if (ret->jobs == 0)
 		joblog_remove(log);
 	else if (moved > 0 || ret->log.damaged)
-		(void)jobs_snapshot(s);
+		ret->error = moved_keep(s);
 }
 
-void jobs_go_on(struct job_store *s, struct joblog *log, bool moved)
+int jobs_go_on(struct job_store *s, struct joblog *log, bool moved)
 {
 	struct joblog_found found;
 
@@ -272,5 +306,6 @@ void jobs_go_on(struct job_store *s, struct joblog *log, bool moved)
 	if (moved)
 		joblog_set_aside(log);
 	if ((!joblog_open(log, NULL, NULL, &found) || found.damaged) && s->count > 0)
-		(void)jobs_snapshot(s);
+		return jobs_snapshot(s);
+	return 0;
 }

@@ -4,7 +4,6 @@
 
 #include "daemon/base/mem.h"
 
-
 /* --- lists --- */
 
 static int id_order(struct span a, struct span b)
@@ -15,15 +14,19 @@ static int id_order(struct span a, struct span b)
 	return order ? order : (a.n > b.n) - (a.n < b.n);
 }
 
+static bool is_before(const struct job_row *j, int64_t ms, struct span id)
+{
+	return j->ms < ms || (j->ms == ms && id_order(j->id, id) < 0);
+}
+
 size_t job_list_place(const struct job_list *l, int64_t ms, struct span id)
 {
 	size_t low = 0, high = l->count;
 
 	while (low < high) {
 		size_t mid = (low + high) / 2;
-		const struct job_row *j = l->row[mid];
 
-		if (j->ms < ms || (j->ms == ms && id_order(j->id, id) < 0))
+		if (is_before(l->row[mid], ms, id))
 			low = mid + 1;
 		else
 			high = mid;
@@ -60,6 +63,23 @@ void job_row_move(struct job_queue *q, struct job_row *j, unsigned kind, int64_t
 {
 	job_row_leave(q, j);
 	job_row_enter(q, j, kind, ms);
+}
+
+/* Where the places of two would be the same, or their ids would turn them round, the second comes a ms later. */
+size_t job_list_put_off(struct job_list *l, int64_t later_ms, int64_t least_ms)
+{
+	size_t moved = 0;
+
+	for (size_t i = 0; i < l->count; i++) {
+		struct job_row *j = l->row[i];
+		int64_t ms = j->ms + later_ms > least_ms ? j->ms + later_ms : least_ms;
+
+		if (i > 0 && !is_before(l->row[i - 1], ms, j->id))
+			ms = l->row[i - 1]->ms + 1;
+		moved += ms != j->ms;
+		j->ms = ms;
+	}
+	return moved;
 }
 
 /* --- jobs and queues --- */
@@ -131,6 +151,11 @@ void job_row_remove(struct job_queue *q, struct job_row *j)
 	job_row_free(j);
 }
 
+size_t job_rows_count(const struct job_queue *q)
+{
+	return q ? q->list[DUE].count + q->list[LEASED].count + q->list[DEAD].count : 0;
+}
+
 static size_t queue_place(const struct job_store *s, struct span name)
 {
 	size_t low = 0, high = s->count;
@@ -189,13 +214,20 @@ static void job_rows_free(struct job_queue *q)
 	mem_free(q);
 }
 
-void job_rows_drop(struct job_store *s, struct job_queue *q)
+static void job_rows_drop(struct job_store *s, struct job_queue *q)
 {
 	size_t i = queue_place(s, q->name);
 
 	memmove(&s->queue[i], &s->queue[i + 1], (s->count - i - 1) * sizeof(struct job_queue *));
 	s->count--;
 	job_rows_free(q);
+}
+
+void job_rows_forget(struct job_store *s, struct job_queue *q, struct job_row *j)
+{
+	job_row_remove(q, j);
+	if (job_rows_count(q) == 0)
+		job_rows_drop(s, q);
 }
 
 void jobs_init(struct job_store *s, const uint64_t seed[2])

@@ -13,6 +13,7 @@ struct job_row {
 	int64_t due_ms, failed;
 	int64_t ms; /* its place in the list of its kind */
 	unsigned kind;
+	uint32_t live, ending; /* what it adds to job_store.live and .ending */
 };
 
 /* In the order of ms, then of the ids. */
@@ -33,6 +34,8 @@ size_t job_list_place(const struct job_list *l, int64_t ms, struct span id);
 void job_row_leave(struct job_queue *q, struct job_row *j);
 void job_row_enter(struct job_queue *q, struct job_row *j, unsigned kind, int64_t ms);
 void job_row_move(struct job_queue *q, struct job_row *j, unsigned kind, int64_t ms);
+/* All change their places, as if time had passed, and to no earlier one than least_ms. They keep their order. Returns how many have changed theirs. */
+size_t job_list_put_off(struct job_list *l, int64_t later_ms, int64_t least_ms);
 /* Owned texts. */
 struct span job_row_text_keep(struct span text);
 void job_row_text_drop(struct span *text);
@@ -43,9 +46,10 @@ struct job_row *job_row_of(const struct job_queue *q, struct span value);
 /* A job of this id, which is in no list yet; and one that is no more. */
 struct job_row *job_row_add(struct job_queue *q, struct span id);
 void job_row_remove(struct job_queue *q, struct job_row *j);
+size_t job_rows_count(const struct job_queue *q); /* of all kinds; q: may be NULL */
 struct job_queue *job_rows_find(const struct job_store *s, struct span name);
 struct job_queue *job_rows_add(struct job_store *s, struct span name);
-/* It has no jobs. */
-void job_rows_drop(struct job_store *s, struct job_queue *q);
+/* The job is no more, and nor is its queue if it was the last one. */
+void job_rows_forget(struct job_store *s, struct job_queue *q, struct job_row *j);
 
 #endif

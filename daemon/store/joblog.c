@@ -4,7 +4,9 @@
 
 #include "daemon/base/map.h"
 #include "daemon/base/pack.h"
+#include "daemon/base/size.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h> /* renameat */
@@ -24,21 +26,6 @@
 #define CHUNK     ((size_t)128 << 10)
 
 enum { AT_VERSION = 8, AT_SEED = 16, AT_SUM = 32 };
-
-static size_t up_to(size_t n, size_t unit)
-{
-	return (n + unit - 1) / unit * unit;
-}
-
-static size_t most_of(size_t a, size_t b)
-{
-	return a > b ? a : b;
-}
-
-static size_t least_of(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
 
 void joblog_init(struct joblog *l, int dir, const uint64_t seed[2])
 {
@@ -141,6 +128,7 @@ void joblog_end(struct joblog *l, size_t n)
 {
 	char *frame = l->at + l->end;
 
+	assert(n <= JOBLOG_RECORD && l->end + joblog_bytes(n) <= l->size);
 	put_u64(frame + 8, siphash(l->file_seed, frame + HEAD, n));
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	__atomic_store_n((uint64_t *)(void *)frame, head_word(n), __ATOMIC_RELEASE);
@@ -157,7 +145,7 @@ static size_t frame_at(const struct joblog *l, size_t place, struct span *ret_re
 	if (l->size - place < HEAD)
 		return 0;
 	n = get_u32(frame);
-	if (n == 0 || n > l->size - place - HEAD || get_u32(frame + 4) != (uint32_t)checksum(frame, 4))
+	if (n == 0 || n > JOBLOG_RECORD || n > l->size - place - HEAD || get_u32(frame + 4) != (uint32_t)checksum(frame, 4))
 		return 0;
 	if (get_u64(frame + 8) != siphash(l->file_seed, frame + HEAD, n))
 		return 0;
@@ -232,7 +220,9 @@ static int file_take(struct joblog *l)
 /* Half of the room that is left must suffice until the next snapshot. */
 void joblog_put_off(struct joblog *l, size_t live)
 {
-	l->snapshot_at = least_of(most_of(JOBLOG_GROWTH * live, JOBLOG_SNAPSHOT), l->end + CHUNK + (l->most - l->end) / 2);
+	size_t later = least_of(most_of(JOBLOG_GROWTH * live, JOBLOG_SNAPSHOT), l->end + CHUNK + (l->most - l->end) / 2);
+
+	l->snapshot_at = least_of(later, l->most - JOBLOG_SPARE - CHUNK);
 }
 
 bool joblog_open(struct joblog *l, void (*visit)(void *context, struct span record), void *context, struct joblog_found *ret)
@@ -274,9 +264,9 @@ int joblog_room(struct joblog *l, size_t bytes, size_t spare)
 	return l->error;
 }
 
-int joblog_new(struct joblog *l, size_t live, struct joblog *ret_new)
+int joblog_new(struct joblog *l, size_t live, size_t spare, struct joblog *ret_new)
 {
-	size_t size = up_to(HEADER + live + JOBLOG_SPARE + CHUNK, PAGE);
+	size_t size = up_to(HEADER + live + spare + CHUNK, PAGE);
 	int r;
 
 	joblog_init(ret_new, l->dir, l->seed);

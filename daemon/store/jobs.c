@@ -10,9 +10,9 @@
 #define KEEP_MS (INT64_C(15) * 1000)
 
 /* Asked before anything of the job changes; texts: bytes of those that its record will have. */
-static bool may_keep(struct job_op *o, size_t texts, bool more)
+static bool may_keep(struct job_op *o, size_t texts, enum job_change change)
 {
-	o->refused = !jobs_may(o->store, job_keep_bytes(o->name, texts), more);
+	o->refused = !jobs_may(o->store, job_keep_bytes(o->name, texts), change);
 	return !o->refused;
 }
 
@@ -31,11 +31,6 @@ static void job_fail(struct job_op *o, struct job_row *j, int64_t delay_ms, int6
 	else
 		job_row_move(o->queue, j, DEAD, o->now_ms);
 	job_keep(o->store, o->queue, j, false);
-}
-
-static size_t queue_jobs(const struct job_queue *q)
-{
-	return q ? q->list[DUE].count + q->list[LEASED].count + q->list[DEAD].count : 0;
 }
 
 /* --- operations --- */
@@ -81,11 +76,11 @@ static char op_defer(struct job_op *o)
 		tell_number(o, j && j->kind == DUE && j->due_ms > o->now_ms ? j->due_ms - o->now_ms : 0);
 		return 'D';
 	}
-	if ((int64_t)queue_jobs(o->queue) - (j != NULL) >= most) {
-		tell_number(o, (int64_t)queue_jobs(o->queue));
+	if ((int64_t)job_rows_count(o->queue) - (j != NULL) >= most) {
+		tell_number(o, (int64_t)job_rows_count(o->queue));
 		return 'F';
 	}
-	if (!may_keep(o, id.n + lock.n + payload.n, true))
+	if (!may_keep(o, id.n + lock.n + payload.n, JOB_NEW))
 		return 0;
 	defer_note(o, nonce, not_after_ms);
 	if (!o->queue)
@@ -113,7 +108,7 @@ static bool queue_sweep(struct job_op *o, int64_t attempts)
 
 	for (n = 0; n < SWEEP && n < l->count && l->row[n]->ms <= o->now_ms; n++)
 		bytes += job_keep_bytes(o->name, l->row[n]->id.n);
-	o->refused = !jobs_may(o->store, bytes, false);
+	o->refused = !jobs_may(o->store, bytes, JOB_END);
 	while (!o->refused && n-- > 0)
 		job_fail(o, l->row[0], 0, attempts);
 	return !o->refused;
@@ -143,7 +138,7 @@ static size_t place_behind(const struct job_op *o, int64_t after_ms, struct span
 
 static char job_take(struct job_op *o, struct job_row *j, struct span value, int64_t ttl_ms)
 {
-	if (!may_keep(o, j->id.n + value.n, true))
+	if (!may_keep(o, j->id.n + value.n, JOB_TAKE))
 		return 0;
 	job_row_text_replace(&j->value, value);
 	job_row_move(o->queue, j, LEASED, o->now_ms + ttl_ms);
@@ -203,7 +198,7 @@ static char op_renew(struct job_op *o)
 		j = job_row_of(o->queue, value);
 	if (!j)
 		return 'M';
-	if (!may_keep(o, j->id.n + new_value.n, false))
+	if (!may_keep(o, j->id.n + new_value.n, JOB_RENEW))
 		return 0;
 	job_row_text_replace(&j->value, new_value);
 	if (j->ms < until)
@@ -218,12 +213,10 @@ static char op_done(struct job_op *o)
 
 	if (!j)
 		return 'M';
-	if (!may_keep(o, j->id.n, false))
+	if (!may_keep(o, j->id.n, JOB_END))
 		return 0;
 	job_keep_gone(o->store, o->queue, j);
-	job_row_remove(o->queue, j);
-	if (queue_jobs(o->queue) == 0)
-		job_rows_drop(o->store, o->queue);
+	job_rows_forget(o->store, o->queue, j);
 	return 'R';
 }
 
@@ -234,7 +227,7 @@ static char op_retry(struct job_op *o)
 
 	if (!j)
 		return 'M';
-	if (!may_keep(o, j->id.n, false))
+	if (!may_keep(o, j->id.n, JOB_END))
 		return 0;
 	job_fail(o, j, delay_ms, attempts);
 	return 'R';
@@ -246,7 +239,7 @@ static char op_back(struct job_op *o)
 
 	if (!j)
 		return 'M';
-	if (!may_keep(o, j->id.n, false))
+	if (!may_keep(o, j->id.n, JOB_END))
 		return 0;
 	job_end_lease(j);
 	job_row_move(o->queue, j, DUE, j->due_ms);
@@ -260,7 +253,7 @@ static char op_revive(struct job_op *o)
 
 	if (!j || j->kind != DEAD)
 		return 'M';
-	if (!may_keep(o, j->id.n, true))
+	if (!may_keep(o, j->id.n, JOB_TAKE))
 		return 0;
 	j->failed = 0;
 	j->due_ms = o->now_ms + next_number(o);

@@ -17,6 +17,9 @@ struct job_store {
 	struct joblog *log; /* NULL: the jobs end with the process */
 	struct job_queue **queue; /* those that have jobs, in the order of their names */
 	size_t count, cap;
+	size_t live;      /* bytes in a log of all jobs */
+	size_t ending;    /* … and of the ends of those that are leased */
+	unsigned refused; /* enum job_change: what there was no room for the last time */
 	/* No queue: the DEFERs that were carried out, each by its nonce, in the list DUE by the moment from which on no try of it may be. */
 	struct job_queue *deferred;
 	uint64_t seed[2];

@@ -4,6 +4,7 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/base/poison.h"
+#include "daemon/base/size.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -51,11 +52,6 @@ struct keyfile {
 static void file_name(char *out, const char *prefix, uint32_t id)
 {
 	snprintf(out, NAME_MAX_, "%s%08x", prefix, (unsigned)id);
-}
-
-static size_t up_to(size_t n, size_t unit)
-{
-	return (n + unit - 1) / unit * unit;
 }
 
 /* The next bytes of the file, reserved and mapped; NULL and errno. */

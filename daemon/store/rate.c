@@ -196,7 +196,7 @@ static bool work_read(struct rates *r, struct span value, struct work *ret)
 	for (size_t i = 0; i <= ret->n; i++)
 		if (ret->pair[i].at < 0 || ret->pair[i].sum < 0 || ret->pair[i].sum >= WRAP || (i > 1 && ret->pair[i].at < ret->pair[i - 1].at))
 			return false;
-	return ret->pair[0].at < INT64_MAX / 4 && ret->pair[ret->n].at < INT64_MAX / 4;
+	return ret->pair[0].at <= RATE_WINDOW_MAX && ret->pair[ret->n].at < INT64_MAX / 4;
 }
 
 bool rate_put(struct rates *r, int64_t epoch_us, struct span name, struct span value, struct instant until, struct instant now)
@@ -208,6 +208,7 @@ bool rate_put(struct rates *r, int64_t epoch_us, struct span name, struct span v
 		return false;
 	if (value.n > 0)
 		until = pairs_until(w.pair, w.n, epoch_us);
+	until = instant_min(until, instant_add(now, RATE_WINDOW_MAX));
 	key = keyspace_get(&r->keys, name, now);
 	if (!instant_before(now, until) || (key && !instant_before(key->until, until)))
 		return false;

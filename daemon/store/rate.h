@@ -18,8 +18,8 @@ void rates_release(struct rates *r);
 bool rate_call(struct rates *r, int64_t epoch_us, const struct call *c, struct span arguments, struct instant now, struct buf *said, struct answer *a);
 
 /*
- * A limit that another run left. value "": what it held is not known, so it is full until `until`. False: it is over, not sound, or one is there that lasts
- * as long.
+ * A limit that another run left. value "": what it held is not known, so it is full until `until`, but no longer than the longest window there is. False: it is
+ * over, not sound, or one is there that lasts as long.
  */
 bool rate_put(struct rates *r, int64_t epoch_us, struct span name, struct span value, struct instant until, struct instant now);
 

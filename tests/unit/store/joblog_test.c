@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/store/joblog.c, job_keep.c: a log that is torn, cut or damaged anywhere, and a run that is killed at each instruction. */
+/* daemon/store/joblog.c, job_keep.c: a log that is torn, cut or damaged anywhere. */
 #include "tests/fixture/files.h"
 #include "tests/fixture/home_run.h"
 
@@ -9,11 +9,7 @@
 
 #include <check.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/ptrace.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define HEADER 64
@@ -210,164 +206,71 @@ START_TEST(what_a_client_says_is_never_taken_for_a_record)
 }
 END_TEST
 
-/* --- killed ------------------------------------------------------------------------------------------------------------ */
-
-/* What the child does between two stops, and what the next run may find. */
-static const struct story {
-	const char *what;
-	void (*before)(void);
-	void (*change)(void);
-	const char *was, *is;
-} stories[];
-
-static void nothing(void)
+/* Each head of a record that is none costs the reader no more than the longest record would. */
+START_TEST(what_is_longer_than_any_record_is_none)
 {
-}
+	struct joblog *l = &home_run.files.jobs;
+	static const size_t longer[] = {0, 1, 100000};
 
-static void defer_one(void)
-{
-	defer("q", "a", "x");
-}
+	for (unsigned i = 0; i < 3; i++) {
+		size_t n = JOBLOG_RECORD + longer[i];
+		uint64_t word;
+		char *frame;
 
-static void defer_two(void)
-{
-	defer("q", "a", "x");
-	defer("q", "b", "y");
-}
-
-static void defer_other(void)
-{
-	defer("q", "b", "y");
-}
-
-static void take_one(void)
-{
-	take("q", "v", "1000");
-}
-
-static void taken(void)
-{
-	defer_two();
-	take_one();
-}
-
-static void end_it(void)
-{
-	done("q", "v");
-}
-
-static void fail_it(void)
-{
-	home_run_ask("q", "j", "retry", "v", "0", "3", NULL);
-}
-
-/* Less than half of the log is live. */
-static void next_is_snapshot(void)
-{
-	defer_two();
-	for (unsigned i = 0; i < 10; i++) {
-		take_one();
-		home_run_ask("q", "j", "back", "v", "0", NULL);
+		file_put(buf_length(&sound));
+		next_run();
+		ck_assert_int_eq(joblog_room(l, joblog_bytes(n), 0), 0);
+		frame = l->at + l->end;
+		memset(joblog_begin(l), 'x', n);
+		put_u32(frame, (uint32_t)n);
+		put_u64((char *)&word, checksum(frame, 4));
+		memcpy(frame + 4, &word, 4);
+		put_u64(frame + 8, siphash(l->file_seed, frame + 16, n));
+		home_run_again();
+		ck_assert_uint_eq(home_run.found.jobs.log.records, JOBS + (longer[i] == 0));
+		ck_assert((home_run.found.jobs.log.torn > 0) == (longer[i] > 0));
+		home_run_kill();
 	}
-	take_one();
-	home_run.files.jobs.snapshot_at = 0;
 }
+END_TEST
 
-static const struct story stories[] = {
-	{"the first DEFER", nothing, defer_one, "", "a due 0 x "},
-	{"a DEFER", defer_one, defer_other, "a due 0 x ", "a due 0 x b due 0 y "},
-	{"a TAKE", defer_two, take_one, "a due 0 x b due 0 y ", "b due 0 y a leased 0 x "},
-	{"a DONE", taken, end_it, "b due 0 y a leased 0 x ", "b due 0 y "},
-	{"a RETRY", taken, fail_it, "b due 0 y a leased 0 x ", "a due 1 x b due 0 y "},
-	{"a snapshot", next_is_snapshot, end_it, "b due 0 y a leased 0 x ", "b due 0 y "},
-};
-
-static void child_run(const struct story *s)
+/* They become due in the order in which they were, whatever their ids, and there may be many of them. */
+START_TEST(of_a_damaged_log_jobs_keep_their_order)
 {
-	home_run_begin();
-	s->before();
-	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
-	raise(SIGSTOP);
-	s->change();
-	if (home_run.files.jobs.snapshot_at != 0)
-		raise(SIGSTOP);
-	_exit(0);
-}
+	enum { MANY = 100000 };
+	int64_t hold_ms;
+	char id[16];
 
-static void file_copy(const char *from, const char *to, const char *file)
-{
-	struct buf b = {0};
-	char path[128];
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%s", from, file);
-	fd = open(path, O_RDONLY);
-	if (fd < 0)
-		return;
-	ck_assert_int_eq(file_read_whole(fd, JOBLOG_MOST, &b), 0);
-	close(fd);
-	snprintf(path, sizeof(path), "%s/%s", to, file);
-	fd = open(path, O_WRONLY | O_CREAT, 0600);
-	ck_assert_int_eq(write(fd, buf_begin(&b), buf_length(&b)), (ssize_t)buf_length(&b));
-	close(fd);
-	buf_release(&b);
-}
-
-/* What a run would find that began at this moment. */
-static void found_now(char out[256])
-{
-	char copy[64] = "/dev/shm/home.XXXXXX", here[64];
-
-	strcpy(here, home_run.dir);
-	ck_assert_ptr_nonnull(mkdtemp(copy));
-	file_copy(here, copy, "jobs");
-	file_copy(here, copy, "jobs.new");
-	strcpy(home_run.dir, copy);
-	home_run_begin();
-	snprintf(out, 256, "%s", jobs_shown("q"));
-	ck_assert_uint_eq(home_run.found.jobs.log.damaged + home_run.found.jobs.unknown, 0);
-	ck_assert_int_eq(home_run.found.jobs.log.error, 0);
+	file_put(buf_length(&sound));
+	next_run();
+	for (unsigned i = 0; i < MANY; i++) {
+		snprintf(id, sizeof(id), "%06u", MANY - i);
+		ck_assert_int_eq(defer("many", id, "x"), 'D');
+		home_run.now.us += MSEC;
+	}
 	home_run_kill();
-	folder_remove(copy);
-	strcpy(home_run.dir, here);
-}
-
-START_TEST(a_run_may_be_killed_anywhere)
-{
-	const struct story *s = &stories[_i];
-	bool changed = false;
-	int status = 0;
-	unsigned steps = 0;
-	char found[256];
-	pid_t child;
-
-	unlink(home_run_path("jobs"));
-	child = fork();
-	if (child == 0)
-		child_run(s);
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	do {
-		if (steps++ % 97 == 0) { /* another place in each story: they differ in length */
-			found_now(found);
-			ck_assert_msg(strcmp(found, s->is) == 0 || (!changed && strcmp(found, s->was) == 0), "%s, step %u: %s", s->what, steps, found);
-			changed |= strcmp(found, s->was) != 0;
-		}
-		ck_assert_int_eq(ptrace(PTRACE_SINGLESTEP, child, NULL, NULL), 0);
-		ck_assert_int_eq(waitpid(child, &status, 0), child);
-		ck_assert(WIFSTOPPED(status));
-	} while (WSTOPSIG(status) == SIGTRAP);
-	ck_assert_uint_gt(steps, 500);
-	found_now(found);
-	ck_assert_str_eq(found, s->is);
-	kill(child, SIGKILL);
-	waitpid(child, &status, 0);
+	file_flip(home_run_path("jobs"), (off_t)(8 * (end[1] + 20)));
+	hold_ms = (home_run.epoch_us + home_run.now.us) / 1000 + 5000;
+	home_run.past.jobs.hold_ms = hold_ms;
+	next_run();
+	ck_assert_uint_gt(home_run.found.jobs.log.damaged, 0);
+	home_run_again();
+	home_run.now.us = hold_ms * 1000 - home_run.epoch_us - MSEC;
+	ck_assert_int_eq(take("many", "v", "1000"), 'W');
+	for (unsigned i = 0; i < 1000; i++) {
+		home_run.now.us += MSEC;
+		ck_assert_int_eq(take("many", "v", "1000000"), 'J');
+		snprintf(id, sizeof(id), "6:%06u", MANY - i);
+		ck_assert_msg(span_starts(home_run.answer.found, span_of(id)), "job %u: %.*s", i, 10, home_run.answer.found.p);
+	}
+	home_run_kill();
 }
 END_TEST
 
 Suite *joblog_suite(void)
 {
 	Suite *s = suite_create("joblog");
-	TCase *c = tcase_create("damage"), *k = tcase_create("killed");
+	TCase *c = tcase_create("damage");
 
 	tcase_add_checked_fixture(c, start, stop);
 	tcase_set_timeout(c, 60);
@@ -377,10 +280,8 @@ Suite *joblog_suite(void)
 	tcase_add_test(c, a_flipped_bit_costs_one_record_and_is_told);
 	tcase_add_test(c, of_a_damaged_log_no_job_is_handed_out_before_all_leases_are_over);
 	tcase_add_test(c, what_a_client_says_is_never_taken_for_a_record);
+	tcase_add_test(c, what_is_longer_than_any_record_is_none);
+	tcase_add_test(c, of_a_damaged_log_jobs_keep_their_order);
 	suite_add_tcase(s, c);
-	tcase_add_checked_fixture(k, start, stop);
-	tcase_set_timeout(k, 60);
-	tcase_add_loop_test(k, a_run_may_be_killed_anywhere, 0, sizeof(stories) / sizeof(*stories));
-	suite_add_tcase(s, k);
 	return s;
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/store/job_keep.c: what the next run knows of the jobs of a run that was killed. REDLOCKD_SEED=n repeats the random one. */
+#include "tests/fixture/files.h"
 #include "tests/fixture/home_run.h"
 #include "tests/fixture/seed.h"
 
 #include "daemon/base/buf.h"
 #include "daemon/base/rng.h"
+#include "daemon/store/memory_part.h"
 
 #include <check.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -178,6 +181,23 @@ static char *all_shown(void)
 	return buf_begin(&b);
 }
 
+static void live_is_counted(void)
+{
+	const struct job_store *s = &home_run.memory->home->jobs;
+	size_t live = 0, ending = 0;
+
+	for (size_t i = 0; i < s->count; i++)
+		for (unsigned k = 0; k < KINDS; k++)
+			for (size_t r = 0; r < s->queue[i]->list[k].count; r++) {
+				const struct job_row *j = s->queue[i]->list[k].row[r];
+
+				live += job_keep_bytes(s->queue[i]->name, j->id.n + j->value.n + j->lock.n + j->payload.n);
+				ending += k == LEASED ? job_keep_bytes(s->queue[i]->name, j->id.n) : 0;
+			}
+	ck_assert_uint_eq(s->live, live);
+	ck_assert_uint_eq(s->ending, ending);
+}
+
 START_TEST(the_next_run_has_what_this_one_had_whenever_it_is_killed)
 {
 	uint64_t seed[2] = {seed_pick("jobs_kept"), 1};
@@ -190,10 +210,12 @@ START_TEST(the_next_run_has_what_this_one_had_whenever_it_is_killed)
 		if (rng_below(&rng, 50) == 0) {
 			char *before = all_shown(), *after;
 
+			live_is_counted();
 			home_run_again();
 			after = all_shown();
 			ck_assert_msg(strcmp(before, after) == 0, "seed %llu, operation %u:\n%s\n%s", (unsigned long long)seed[0], i, before, after);
 			ck_assert_uint_eq(home_run.found.jobs.log.damaged + home_run.found.jobs.log.torn + home_run.found.jobs.unknown, 0);
+			live_is_counted();
 			free(before);
 			free(after);
 		}
@@ -283,7 +305,7 @@ START_TEST(the_log_goes_on_with_the_store)
 	home_files_close(&home_run.files);
 	ck_assert_int_eq(home_files_open(&home_run.files, home_run.dir, 99999, seed), 0);
 	memory_adopt(home_run.memory, &conf);
-	memory_go_on_home(home_run.memory, &home_run.files, false);
+	ck_assert_int_eq(memory_go_on_home(home_run.memory, &home_run.files, false), 0);
 	defer("q", "b", "y");
 	ck_assert_int_eq(done("q", "v"), 'R');
 	home_run_again();
@@ -291,13 +313,12 @@ START_TEST(the_log_goes_on_with_the_store)
 }
 END_TEST
 
-START_TEST(in_another_folder_it_leaves_nothing_behind_and_takes_nothing_over)
+/* The store of a second folder, which has a job, goes on in that of the run before. */
+static int go_on_in(char former[64])
 {
 	const uint64_t seed[2] = {1, 1};
 	const struct memory_conf conf = {.home = &home_run.files};
-	char former[64];
 
-	defer("q", "stranger", "x");
 	strcpy(former, home_run.dir);
 	home_run_kill();
 	strcpy(home_run.dir, "/dev/shm/home.XXXXXX");
@@ -308,7 +329,15 @@ START_TEST(in_another_folder_it_leaves_nothing_behind_and_takes_nothing_over)
 	home_files_close(&home_run.files);
 	ck_assert_int_eq(home_files_open(&home_run.files, former, 99999, seed), 0);
 	memory_adopt(home_run.memory, &conf);
-	memory_go_on_home(home_run.memory, &home_run.files, true);
+	return memory_go_on_home(home_run.memory, &home_run.files, true);
+}
+
+START_TEST(in_another_folder_it_leaves_nothing_behind_and_takes_nothing_over)
+{
+	char former[64];
+
+	defer("q", "stranger", "x");
+	ck_assert_int_eq(go_on_in(former), 0);
 	home_files_leave(home_run.dir);
 	ck_assert_int_eq(access(home_run_path("jobs"), F_OK), -1);
 	ck_assert_int_eq(rmdir(home_run.dir), 0);
@@ -316,6 +345,25 @@ START_TEST(in_another_folder_it_leaves_nothing_behind_and_takes_nothing_over)
 	ck_assert_int_eq(access(home_run_path("jobs.bad"), F_OK), 0);
 	home_run_again();
 	ck_assert_str_eq(jobs_shown("q"), "a due 0 x ");
+}
+END_TEST
+
+/* The log of the former folder is the only one, and must stay, until this one can be written. */
+START_TEST(in_another_folder_it_tells_that_it_cannot_be_written)
+{
+	char former[64];
+
+	ck_assert_int_eq(mkdir(home_run_path("jobs.new"), 0700), 0);
+	ck_assert_int_eq(go_on_in(former), -EISDIR);
+	ck_assert_ptr_null(home_run.files.jobs.at);
+	ck_assert_int_eq(take("q", "v", "1000"), 0);
+	folder_remove(home_run.dir);
+	strcpy(home_run.dir, former);
+	ck_assert_int_eq(rmdir(home_run_path("jobs.new")), 0);
+	ck_assert_int_eq(take("q", "v", "1000"), 'J');
+	ck_assert_ptr_nonnull(home_run.files.jobs.at);
+	home_run_again();
+	ck_assert_str_eq(jobs_shown("q"), "a leased 0 x ");
 }
 END_TEST
 
@@ -338,6 +386,7 @@ Suite *jobs_kept_suite(void)
 	tcase_add_test(c, a_snapshot_that_was_not_finished_counts_for_nothing);
 	tcase_add_test(c, the_log_goes_on_with_the_store);
 	tcase_add_test(c, in_another_folder_it_leaves_nothing_behind_and_takes_nothing_over);
+	tcase_add_test(c, in_another_folder_it_tells_that_it_cannot_be_written);
 	suite_add_tcase(s, c);
 	return s;
 }

@@ -4,6 +4,7 @@
 
 #include "daemon/store/keyfile.h"
 #include "daemon/store/keyspace.h"
+#include "daemon/store/memory_part.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -67,8 +68,8 @@ START_TEST(in_another_boot_windows_go_on_by_the_clock_of_the_store)
 }
 END_TEST
 
-/* As if the run had been killed while it wrote the pairs. */
-static void tear(void)
+/* As if the run had been killed while it wrote the pairs; until_us above 0: and another bit had been flipped. */
+static void tear(int64_t until_us)
 {
 	uint32_t id = keyfile_id(home_run.files.rates);
 	char name[32], bytes[65536];
@@ -82,6 +83,8 @@ static void tear(void)
 	for (ssize_t at = 4096 + 64; at + 144 <= n; at += 144) {
 		char *state = bytes + at + offsetof(struct key, state);
 
+		if (*state == KEY_WHOLE && until_us > 0)
+			memcpy(bytes + at + offsetof(struct key, until), &until_us, sizeof(until_us));
 		if (*state == KEY_WHOLE)
 			*state = KEY_CHANGING;
 	}
@@ -92,7 +95,7 @@ static void tear(void)
 START_TEST(a_limit_that_is_torn_is_full_until_its_window_is_over)
 {
 	ck_assert_int_eq(ten_a_minute(), 'Y');
-	tear();
+	tear(0);
 	home_run.now.us += SEC;
 	home_run_begin();
 	ck_assert_uint_eq(home_run.found.rates, 1);
@@ -106,10 +109,44 @@ START_TEST(a_limit_that_is_torn_is_full_until_its_window_is_over)
 }
 END_TEST
 
+START_TEST(a_limit_whose_end_is_damaged_is_full_for_the_longest_window_at_most)
+{
+	static const int64_t until_us[] = {INT64_MAX, INT64_MAX - 1, INT64_MAX / 2};
+
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert_int_eq(ten_a_minute(), 'Y');
+		tear(until_us[i]);
+		home_run.past.shift_us = 10 * SEC;
+		home_run_begin();
+		ck_assert_int_eq(ten_a_minute(), 'T');
+		ck_assert(span_equal(home_run.answer.found, SPAN("0 315360000000")));
+		home_run.now.us += RATE_WINDOW_MAX;
+	}
+}
+END_TEST
+
+/* A window that no client can have asked for would be as good as for ever. */
+START_TEST(a_limit_of_a_window_that_cannot_be_is_not_taken)
+{
+	int64_t now_us = home_run.epoch_us + home_run.now.us;
+	int64_t pair[4] = {RATE_WINDOW_MAX + 1, 0, now_us, INT64_C(999999999999999)};
+	struct rates *r = &home_run.memory->home->rates;
+	const struct span value = {(const char *)pair, sizeof(pair)};
+
+	ck_assert(!rate_put(r, home_run.epoch_us, SPAN("r"), value, home_run.now, home_run.now));
+	ck_assert_int_eq(ten_a_minute(), 'Y');
+	pair[0] = RATE_WINDOW_MAX;
+	pair[2] = now_us + 2 * RATE_WINDOW_MAX;
+	ck_assert(rate_put(r, home_run.epoch_us, SPAN("s"), value, home_run.now, home_run.now));
+	home_run.now.us += RATE_WINDOW_MAX;
+	ck_assert_int_eq(rate("s", "10", "60000000"), 'Y');
+}
+END_TEST
+
 START_TEST(a_torn_limit_of_an_unknown_clock_begins_anew)
 {
 	ck_assert_int_eq(ten_a_minute(), 'Y');
-	tear();
+	tear(0);
 	home_run.past.known = false;
 	home_run_begin();
 	ck_assert_uint_eq(home_run.found.rates, 0);
@@ -147,7 +184,7 @@ START_TEST(limits_go_on_with_the_store)
 	home_files_close(&home_run.files);
 	ck_assert_int_eq(home_files_open(&home_run.files, home_run.dir, 99999, seed), 0);
 	memory_adopt(home_run.memory, &conf);
-	memory_go_on_home(home_run.memory, &home_run.files, false);
+	ck_assert_int_eq(memory_go_on_home(home_run.memory, &home_run.files, false), 0);
 	ck_assert_int_eq(ten_a_minute(), 'Y');
 	home_run_again();
 	ck_assert_int_eq(ten_a_minute(), 'T');
@@ -164,6 +201,8 @@ Suite *rates_kept_suite(void)
 	tcase_add_test(c, a_limit_with_many_pairs_is_kept);
 	tcase_add_test(c, in_another_boot_windows_go_on_by_the_clock_of_the_store);
 	tcase_add_test(c, a_limit_that_is_torn_is_full_until_its_window_is_over);
+	tcase_add_test(c, a_limit_whose_end_is_damaged_is_full_for_the_longest_window_at_most);
+	tcase_add_test(c, a_limit_of_a_window_that_cannot_be_is_not_taken);
 	tcase_add_test(c, a_torn_limit_of_an_unknown_clock_begins_anew);
 	tcase_add_test(c, a_damaged_file_is_told_and_limits_begin_anew);
 	tcase_add_test(c, limits_go_on_with_the_store);
