@@ -5,7 +5,6 @@
 #include "daemon/base/netstring.h"
 #include "daemon/core/former.h"
 #include "daemon/core/hold.h"
-#include "daemon/core/rehome.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/watch.h"
@@ -18,7 +17,6 @@ struct home_question *job_question(struct commander *x, struct span queue, const
 {
 	struct home_question *q = home_question_new(x->engine, HOME_OF_QUEUE, queue);
 
-	rehome_note(x);
 	netstring_put(&q->words, SPAN("j"));
 	netstring_put(&q->words, span_of(op));
 	q->about = about;

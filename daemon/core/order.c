@@ -76,6 +76,7 @@ void order_new(struct commander *x, struct session *s, struct span queue, struct
 	o->until = order_until(x);
 	o->pending = pending_of_request(x, s, NULL);
 	LIST_INSERT_HEAD(&x->all_orders, o, in_all);
+	rehome_note(x);
 	order_ask(x, o);
 }
 

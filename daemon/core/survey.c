@@ -9,6 +9,7 @@
 #include "daemon/base/netstring.h"
 #include "daemon/core/job.h"
 #include "daemon/core/page.h"
+#include "daemon/core/rehome.h"
 #include "daemon/core/rows.h"
 #include "daemon/core/rules.h"
 #include "daemon/core/tell.h"
@@ -56,6 +57,7 @@ static struct survey *survey_new(struct commander *x, struct session *s, size_t 
 	v->most = v->page.most = most;
 	v->name = job_text_keep(request_has(q, FIELD_PREFIX) ? q->field[FIELD_PREFIX].text : SPAN(""));
 	LIST_INSERT_HEAD(&x->surveys, v, in_all);
+	rehome_note(x);
 	return v;
 }
 

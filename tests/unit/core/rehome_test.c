@@ -6,7 +6,16 @@
 
 #define MOVED (3 * SEC) /* from the first question about a queue until all that is due is at its home */
 
-/* The jobs of "mail" are at store 0, the only one of daemon 0. Daemon 1 has three, with another home for them. Session 2 is there. */
+/* Daemon 0 has store 0 alone: the jobs of "mail" are there. */
+static void one_store(void)
+{
+	cluster_open(3);
+	cluster.conf.nodes = 1;
+	daemon_starts(0);
+	passes(2 * SEC);
+}
+
+/* Daemon 1 has three stores, and "mail" another home. Session 2 is there. */
 static void two_stores_come(void)
 {
 	daemon_ends(0);
@@ -20,43 +29,241 @@ static void two_stores_come(void)
 	session_opens(2, 1);
 }
 
-static void one_store(void)
+/* Somebody asks for a job of this queue at daemon 1. */
+static void is_asked_for(const char *queue)
 {
-	cluster_open(3);
-	cluster.conf.nodes = 1;
-	daemon_starts(0);
-	passes(2 * SEC);
+	says(2, "TAKE %s", queue);
+	passes(10 * MSEC);
 }
 
-/* Somebody uses some queue. */
 static void queues_are_used(void)
 {
-	says(2, "TAKE other");
-	passes(10 * MSEC);
+	is_asked_for("other");
 	hears(2, "BUSY *");
-}
-
-static void asks_for_a_job(unsigned k)
-{
-	says(k, "TAKE mail");
-	passes(10 * MSEC);
 }
 
 START_TEST(jobs_follow_their_queue_to_its_home)
 {
 	one_store();
-	defers(1, "a");
-	passes(MSEC);
 	defers(1, "b");
+	passes(MSEC);
+	defers(1, "a");
 	two_stores_come();
 	queues_are_used();
 	passes(MOVED);
-	asks_for_a_job(2);
-	hears(2, "OK queue=mail job=a attempt=1 *payload=hello");
-	asks_for_a_job(2);
-	hears(2, "OK queue=mail job=b attempt=1 *payload=hello");
-	asks_for_a_job(2);
+	is_asked_for("mail");
+	hears(2, "OK queue=mail job=b attempt=1 * payload=hello");
+	is_asked_for("mail");
+	hears(2, "OK queue=mail job=a attempt=1 * payload=hello");
+	is_asked_for("mail");
 	hears(2, "BUSY *");
+	says(2, "DONE a");
+	passes(10 * MSEC);
+	hears(2, "OK *");
+}
+END_TEST
+
+START_TEST(they_keep_their_places_and_locks)
+{
+	one_store();
+	says(1, "DEFER mail hello id=z lock=l");
+	hears(1, "OK *");
+	two_stores_come();
+	says(2, "DEFER mail younger id=a");
+	passes(10 * MSEC);
+	hears(2, "OK *");
+	passes(MOVED);
+	is_asked_for("mail");
+	hears(2, "OK queue=mail job=z attempt=1 * name=l fence=* payload=hello");
+	is_asked_for("mail");
+	hears(2, "OK queue=mail job=a *");
+}
+END_TEST
+
+START_TEST(what_is_due_later_is_moved_then)
+{
+	one_store();
+	says(1, "DEFER mail hello id=a delay=1m");
+	hears(1, "OK *");
+	two_stores_come();
+	queues_are_used();
+	passes(MOVED);
+	says(2, "LIST jobs prefix=mail");
+	passes(10 * MSEC);
+	hears(2, "\\* queue=mail job=a state=due due_ms=* failed=0 payload=hello");
+	hears(2, "OK n=1");
+	passes(20 * SEC);
+	is_asked_for("mail");
+	hears(2, "OK queue=mail job=a *");
+}
+END_TEST
+
+/* Nobody renews the lease that daemon 0 had. */
+START_TEST(what_is_leased_is_moved_when_the_lease_is_over)
+{
+	one_store();
+	defers(1, "a");
+	says(1, "TAKE mail ttl=30s");
+	hears(1, "OK *");
+	two_stores_come();
+	queues_are_used();
+	passes(MOVED);
+	is_asked_for("mail");
+	hears(2, "OK queue=mail job=a *");
+}
+END_TEST
+
+static void fails_for_good(void)
+{
+	for (unsigned i = 0; i < cluster.conf.limits.attempts; i++) {
+		says(1, "TAKE mail");
+		hears(1, "OK *");
+		says(1, "RETRY a");
+		hears(1, "OK *");
+	}
+}
+
+START_TEST(what_has_failed_for_good_is_listed_and_can_be_retried)
+{
+	one_store();
+	defers(1, "a");
+	fails_for_good();
+	two_stores_come();
+	queues_are_used();
+	passes(MOVED);
+	says(2, "LIST jobs prefix=mail");
+	passes(10 * MSEC);
+	hears(2, "\\* queue=mail job=a state=dead dead_ms=* failed=3 payload=hello");
+	hears(2, "OK n=1");
+	says(2, "RETRY b queue=mail");
+	passes(10 * MSEC);
+	hears(2, "ERR NOTFOUND *");
+	says(2, "RETRY a queue=mail");
+	passes(10 * MSEC);
+	hears(2, "OK queue=mail job=a");
+	passes(MOVED);
+	is_asked_for("mail");
+	hears(2, "OK queue=mail job=a attempt=1 *");
+}
+END_TEST
+
+START_TEST(a_queue_at_two_stores_is_listed_once)
+{
+	one_store();
+	defers(1, "a");
+	fails_for_good();
+	two_stores_come();
+	says(2, "DEFER mail younger id=b");
+	passes(10 * MSEC);
+	hears(2, "OK *");
+	says(2, "LIST queues");
+	passes(10 * MSEC);
+	hears(2, "\\* queue=mail due=1 leased=0 dead=1");
+	hears(2, "OK n=1 more=0");
+}
+END_TEST
+
+START_TEST(a_page_ends_between_two_stores)
+{
+	one_store();
+	defers(1, "a");
+	fails_for_good();
+	two_stores_come();
+	says(2, "DEFER mail younger id=b");
+	passes(10 * MSEC);
+	hears(2, "OK *");
+	says(2, "LIST jobs prefix=mail limit=1");
+	passes(10 * MSEC);
+	hears(2, "\\* queue=mail job=b *");
+	says(2, "LIST jobs prefix=mail after=%lld", (long long)number_in(hears(2, "OK n=1 after=*"), "after"));
+	passes(10 * MSEC);
+	hears(2, "\\* queue=mail job=a *");
+	hears(2, "OK n=1");
+	says(2, "LIST jobs prefix=mail after=30000000");
+	hears(2, "ERR ARG *");
+}
+END_TEST
+
+/* The home has carried it out, and its answer is lost. */
+START_TEST(a_job_whose_answer_is_lost_is_moved_once)
+{
+	one_store();
+	defers(1, "a");
+	two_stores_come();
+	queues_are_used();
+	feels(home(), MOOD_LOSSY);
+	passes(MOVED);
+	feels(home(), MOOD_WELL);
+	passes(MOVED);
+	is_asked_for("mail");
+	hears(2, "OK queue=mail job=a *");
+	says(2, "DONE a");
+	passes(10 * MSEC);
+	hears(2, "OK *");
+	passes(20 * SEC);
+	is_asked_for("mail");
+	hears(2, "BUSY *");
+}
+END_TEST
+
+START_TEST(a_home_that_is_full_or_away_gets_them_later)
+{
+	one_store();
+	defers(1, "a");
+	cluster.conf.limits.jobs = 1;
+	two_stores_come();
+	if (_i == 0) {
+		says(2, "DEFER mail x id=first");
+		passes(10 * MSEC);
+		hears(2, "OK *");
+	} else {
+		queues_are_used();
+		falls(home());
+	}
+	passes(MOVED);
+	if (_i == 0) {
+		is_asked_for("mail");
+		hears(2, "OK queue=mail job=first *");
+		says(2, "DONE first");
+		passes(10 * MSEC);
+		hears(2, "OK *");
+	} else {
+		comes(home());
+	}
+	passes(25 * SEC);
+	is_asked_for("mail");
+	hears(2, "OK queue=mail job=a *");
+}
+END_TEST
+
+START_TEST(who_uses_no_queues_asks_for_none)
+{
+	unsigned before;
+
+	one_store();
+	defers(1, "a");
+	two_stores_come();
+	before = asked(CALL_HOME);
+	says(2, "LOCK l");
+	hears(2, "OK *");
+	passes(30 * SEC);
+	ck_assert_uint_eq(asked(CALL_HOME), before);
+}
+END_TEST
+
+/* Once all is where it belongs nobody looks any more, until a store joins again. */
+START_TEST(the_looks_come_to_an_end)
+{
+	unsigned before;
+
+	one_store();
+	defers(1, "a");
+	two_stores_come();
+	queues_are_used();
+	passes(10 * SEC);
+	before = asked(CALL_HOME);
+	passes(60 * SEC);
+	ck_assert_uint_eq(asked(CALL_HOME), before);
 }
 END_TEST
 
@@ -67,6 +274,16 @@ Suite *rehome_suite(void)
 
 	tcase_add_checked_fixture(t, NULL, cluster_close);
 	tcase_add_test(t, jobs_follow_their_queue_to_its_home);
+	tcase_add_test(t, they_keep_their_places_and_locks);
+	tcase_add_test(t, what_is_due_later_is_moved_then);
+	tcase_add_test(t, what_is_leased_is_moved_when_the_lease_is_over);
+	tcase_add_test(t, what_has_failed_for_good_is_listed_and_can_be_retried);
+	tcase_add_test(t, a_queue_at_two_stores_is_listed_once);
+	tcase_add_test(t, a_page_ends_between_two_stores);
+	tcase_add_test(t, a_job_whose_answer_is_lost_is_moved_once);
+	tcase_add_loop_test(t, a_home_that_is_full_or_away_gets_them_later, 0, 2);
+	tcase_add_test(t, who_uses_no_queues_asks_for_none);
+	tcase_add_test(t, the_looks_come_to_an_end);
 	suite_add_tcase(s, t);
 	return s;
 }
