@@ -166,7 +166,8 @@ class Walk:
             self.two.keys(typed)
             self.two.until(shown)
             verdict(True, shown)
-            self.two.interrupt()
+            self.two.keys("\x15echo nex''t\n")
+            self.two.until(r"\nnext\n\[0\]\$ $")
 
     def restart(self):
         self.hold(self.one, "redlock run demo -- sleep 600")
@@ -236,6 +237,7 @@ class Walk:
         for i in "123":
             system("redis-cli -h 10.0.0.%s CONFIG SET maxmemory-policy noeviction" % i)
         self.types(self.two, "redlock run --wait 60s demo -- echo mine", r"waiting for demo .*too few Redis servers vote.*mine")
+        system("until redlock ping | grep -q 3/3; do sleep 0.2; done")
         self.sees(doctor, "ok    quorum: 3 of 3 stores vote")
         self.types(self.two, "redlock ping", r"ok  redlockd/\S+  redis 3/3  quorum 2  rtt \S+ ms")
 
