@@ -92,6 +92,13 @@ static bool daemon_is_full(const struct redlock *c)
 	       (span_starts(reason, SPAN("clients=")) || span_starts(reason, SPAN("descriptors=")));
 }
 
+const char *silence_hint(int outcome)
+{
+	bool silent = outcome == -ETIMEDOUT || outcome == -ECONNRESET || outcome == -EPIPE;
+
+	return silent ? "; on its host, systemctl status redlockd may say why" : "";
+}
+
 int exit_of(const struct redlock *c, int outcome)
 {
 	static const char *const usage[] = {"ARG", "SYNTAX", "UNKNOWN", "TOOLONG", "LIMIT"};
@@ -99,7 +106,7 @@ int exit_of(const struct redlock *c, int outcome)
 
 	if (!outcome)
 		return EXIT_SUCCESS;
-	complain("%s", redlock_errmsg(c));
+	complain("%s%s", redlock_errmsg(c), silence_hint(outcome));
 	if (outcome == REDLOCK_REFUSED && daemon_is_full(c))
 		return EX_UNAVAILABLE;
 	for (i = 0; outcome == REDLOCK_REFUSED && i < sizeof(usage) / sizeof(usage[0]); i++)

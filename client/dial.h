@@ -19,6 +19,9 @@ struct redlock *dial_until(const char *addr, int64_t until_us, int64_t *ret_away
 struct redlock *redial(const char *addr) REDLOCK_MUST;
 void redial_pause(void); /* between two tries */
 
+/* What follows a complaint of the outcome of a request: where to look when the daemon has not answered, else "". */
+const char *silence_hint(int outcome);
+
 /* The exit code that the outcome of a request comes to, after a complaint unless it is 0. */
 int exit_of(const struct redlock *c, int outcome);
 

@@ -78,7 +78,7 @@ int ping_main(const struct invocation *in)
 		return EX_UNAVAILABLE;
 	r = health_ask(c, &h);
 	if (r)
-		complain("%s", redlock_errmsg(c));
+		complain("%s%s", redlock_errmsg(c), silence_hint(r));
 	redlock_close(c);
 	if (r)
 		return EX_UNAVAILABLE;

@@ -215,7 +215,7 @@ static bool not_granted(struct waiting *w, int outcome)
 	else if (taken && w->in->defer_to)
 		w->exit = EXIT_SUCCESS;
 	else if (!taken && !w->abandoned)
-		complain("%s", trouble(w, outcome));
+		complain("%s%s", trouble(w, outcome), silence_hint(outcome));
 	return false;
 }
 

@@ -6,6 +6,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "daemon/credentials.h"
+#include "daemon/systemd.h"
 
 #include <fcntl.h>
 #include <getopt.h>
@@ -128,6 +129,7 @@ static int run(const struct options *o)
 		log_text(text);
 	} else {
 		fputs(text, stderr);
+		systemd_turn_away();
 	}
 	free(text);
 	if (status == EX_OK)

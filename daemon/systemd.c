@@ -286,6 +286,25 @@ int systemd_init(struct systemd *ret_systemd)
 	return r;
 }
 
+/* No more than so many: others may connect as fast as this goes. */
+#define TURNED_AWAY_MOST 8192
+
+void systemd_turn_away(void)
+{
+	struct systemd s;
+	int fd, n = 0;
+
+	if (systemd_init(&s) < 0)
+		return;
+	for (size_t i = 0; i < s.sockets_n; i++) {
+		if (fcntl(s.sockets[i].fd, F_SETFL, O_NONBLOCK) < 0)
+			continue;
+		while (n++ < TURNED_AWAY_MOST && (fd = accept4(s.sockets[i].fd, NULL, NULL, SOCK_CLOEXEC)) >= 0)
+			close(fd);
+	}
+	systemd_release(&s);
+}
+
 static void number_set(const char *name, int64_t value)
 {
 	char text[24];

@@ -42,6 +42,11 @@ struct systemd {
  * open, -EAFNOSUPPORT for a notify address that is no Unix socket. On failure the variables are unset all the same, and no socket is taken.
  */
 int systemd_init(struct systemd *ret_systemd) __attribute__((warn_unused_result));
+/*
+ * Closes each connection that waits at the passed sockets, for a daemon that cannot start: the manager would start it again for them, and again, without a
+ * pause. The variables are unset.
+ */
+void systemd_turn_away(void);
 void systemd_release(struct systemd *s); /* the passed sockets are not closed */
 
 /* Sets the variables again as they were, for this pid. The passed sockets must stand at their descriptors. -EBADF: they began elsewhere than at 3. */

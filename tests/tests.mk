@@ -323,6 +323,9 @@ exposure: ## how systemd judges the sandbox of the unit, held under a ceiling
 systemd: all $(O)/load ## restarts under a systemd of its own, while clients hold, wait and ask (as root)
 	+@MAKE="$(SUBMAKE)" sh tests/systemd/restart.sh $(O)
 
+first-minutes: deb ## what the README tells a newcomer to type, on a fresh Debian 12 under a systemd of its own, and what that prints (as root); needs mmdebstrap
+	@sh tests/systemd/first.sh $(O)/first $(O)/deb
+
 installed: $(O)/redlockd $(O)/redlock $(O)/libredlock.a ## what install puts where, and that it works from there
 	+@CC="$(CC)" MAKE="$(SUBMAKE)" sh tests/install.sh
 
@@ -354,4 +357,4 @@ $(O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT)
 
-.PHONY: check servers fuzz-minimise sim sim-sanitized sim-coverage sim-coverage-again bench bench-full bench-contend market mutants sweep vary fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) same asan ubsan sanitize build-sanitized build-fuzzers build-objects
+.PHONY: check servers first-minutes fuzz-minimise sim sim-sanitized sim-coverage sim-coverage-again bench bench-full bench-contend market mutants sweep vary fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) same asan ubsan sanitize build-sanitized build-fuzzers build-objects

@@ -155,6 +155,22 @@ class SocketUnit(FuncTest):
         self.assertIn("listen listen.tcp=127.0.0.1:", log)
         self.assertRegex(log, r"ready .* unix=no tcp=no passed=2 ")
 
+    def test_with_a_mistake_in_its_configuration_it_turns_away_who_waits(self):
+        """Whoever waits at the socket would start it again and again."""
+        path = os.path.join(self.folder(), "socket")
+        with socket.socket(socket.AF_UNIX) as listening, socket.socket(socket.AF_UNIX) as first, socket.socket(socket.AF_UNIX) as second:
+            listening.bind(path)
+            listening.listen(10)
+            for end in (first, second):
+                end.connect(path)
+                end.settimeout(5)
+            status, _, err = call("sh", "-c", 'LISTEN_FDS=1 LISTEN_PID=$$ exec "$0" --set leese=1s 3<&%d' % listening.fileno(), REDLOCKD,
+                                  pass_fds=[listening.fileno()])
+            self.assertEqual(status, 78)
+            self.assertIn("unknown key 'leese'", err)
+            for end in (first, second):
+                self.assertEqual(end.recv(100), b"")
+
 
 class Tool(FuncTest):
     """redlock while the daemon is away, and for cron."""

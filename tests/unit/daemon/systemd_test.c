@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -303,9 +305,35 @@ static int child_long_name(void)
 	return child_takes("1", name) || strcmp(s.sockets[0].name, name) != 0;
 }
 
+/* Two wait at a passed socket when the configuration has a mistake. It is told by a stream that ends. */
+static int child_turns_away(void)
+{
+	int listening = socket(AF_UNIX, SOCK_STREAM, 0), end[2];
+	struct sockaddr_un here = {.sun_family = AF_UNIX};
+	socklen_t size = sizeof(here);
+	char byte;
+
+	if (bind(listening, (struct sockaddr *)&here, sizeof(here.sun_family)) || listen(listening, 2) ||
+	    getsockname(listening, (struct sockaddr *)&here, &size))
+		return 1;
+	for (int i = 0; i < 2; i++) {
+		end[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		if (connect(end[i], (struct sockaddr *)&here, size))
+			return 2;
+	}
+	listening = fcntl(listening, F_DUPFD, 10);
+	end[0] = fcntl(end[0], F_DUPFD, 10);
+	end[1] = fcntl(end[1], F_DUPFD, 10);
+	dup2(listening, 3);
+	set_pid("LISTEN_PID", getpid());
+	setenv("LISTEN_FDS", "1", 1);
+	systemd_turn_away();
+	return read(end[0], &byte, 1) || read(end[1], &byte, 1) || getenv("LISTEN_FDS") ? 3 : 0;
+}
+
 START_TEST(passed_sockets_are_taken_with_their_names)
 {
-	static int (*const child[])(void) = {child_two_names, child_no_names, child_empty_names, child_missing, child_long_name};
+	static int (*const child[])(void) = {child_two_names, child_no_names, child_empty_names, child_missing, child_long_name, child_turns_away};
 	pid_t pid = fork();
 	int status;
 
@@ -332,7 +360,7 @@ Suite *systemd_suite(void)
 	tcase_add_test(t, a_watchdog_without_sense_is_refused);
 	tcase_add_test(t, the_sockets_of_another_process_are_not_ours);
 	tcase_add_test(t, passed_sockets_without_sense_are_refused);
-	tcase_add_loop_test(t, passed_sockets_are_taken_with_their_names, 0, 5);
+	tcase_add_loop_test(t, passed_sockets_are_taken_with_their_names, 0, 6);
 	suite_add_tcase(suite, t);
 	return suite;
 }
