@@ -49,6 +49,8 @@ static void file_remove(void *context, const char *dir, const char *name)
 
 void folder_remove(const char *dir)
 {
+	if (access(dir, F_OK) < 0)
+		return;
 	folder_visit(dir, file_remove, NULL);
 	rmdir(dir);
 }

@@ -24,6 +24,6 @@ void files_release(struct files *f);
  * not made.
  */
 void files_tear(struct files *f, const struct files *before, struct stream *s, unsigned old_percent);
-void folder_remove(const char *dir);
+void folder_remove(const char *dir); /* if it is there */
 
 #endif

@@ -95,6 +95,7 @@ struct sim_store *store_new(struct sim_daemon *d)
 	t->boot = 1;
 	t->home.dir = t->state.dir = -1;
 	snprintf(t->dir, sizeof(t->dir), "%s/redlock-sim-%ld-%u", access(FOLDERS_FAST, W_OK) == 0 ? FOLDERS_FAST : FOLDERS, (long)getpid(), stores++);
+	folder_remove(t->dir); /* a process of that number was killed */
 	if (mkdir(t->dir, 0700) < 0)
 		abort();
 	return t;
