@@ -41,6 +41,7 @@ FIXTURE := \
 SIM := \
 	tests/sim/redis/binding.c \
 	tests/sim/redis/data.c \
+	tests/sim/redis/embedded.c \
 	tests/sim/redis/image.c \
 	tests/sim/redis/interpreter.c \
 	tests/sim/redis/items.c \
@@ -122,6 +123,7 @@ WORLD := \
 	tests/sim/plan/drains.c \
 	tests/sim/plan/draw.c \
 	tests/sim/plan/flapping.c \
+	tests/sim/plan/memory.c \
 	tests/sim/plan/plan.c \
 	tests/sim/plan/rare.c \
 	tests/sim/plan/servers.c \
@@ -160,14 +162,24 @@ WORLD := \
 	tests/sim/world/daemon_drain.c \
 	tests/sim/world/daemon_metrics.c \
 	tests/sim/world/daemon_replace.c \
+	tests/sim/world/daemon_step.c \
+	tests/sim/world/files.c \
 	tests/sim/world/flight.c \
 	tests/sim/world/host.c \
 	tests/sim/world/journal.c \
 	tests/sim/world/line.c \
 	tests/sim/world/link.c \
 	tests/sim/world/server.c \
+	tests/sim/world/store.c \
 	tests/sim/world/subscriber.c \
 	tests/sim/world/world.c
+
+# The sources of the product that the simulator compiles once more, to kill a daemon where they put stores in order: tests/sim/world/kill_point.h.
+KILLABLE := \
+	daemon/store/joblog.c \
+	daemon/store/keyfile.c \
+	daemon/store/keyspace.c \
+	daemon/store/state.c
 
 # libFuzzer targets: tests/fuzz/fuzz_noun.c, seeds in tests/fuzz/corpus/fuzz_noun/.
 FUZZ := \

@@ -34,9 +34,22 @@ $(O)/unit: $(call obj,$(UNIT) $(filter-out %/main.c,$(SIM))) $(O)/fixture.a $(O)
 # Nothing in a simulated world may read a clock, draw by chance or open a socket: each of these aborts.
 SIM_WRAP := clock_gettime gettimeofday time getrandom socket poll
 comma := ,
-$(O)/sim: $(call obj,$(WORLD) $(SIM)) $(O)/parts.a
+
+# A daemon can be killed at each fence of these files. They come before the rest of the product, but not before a file with a mistake.
+KILL_POINTS := -include tests/sim/world/kill_point.h
+LINK_KILLABLE := $(addprefix -Wl$(comma)-u$(comma),joblog_init keyfile_new keyspace_init state_open)
+$(O)/killable/%.o: %.c tests/sim/world/kill_point.h Makefile | $(FIRST)
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(COMPILE) $(KILL_POINTS) -c -o $@ $<
+$(O)/killable.a: $(patsubst %.c,$(O)/killable/%.o,$(KILLABLE))
+	@rm -f $@
+	$(call say,AR)
+	$(Q)$(AR) qcs $@ $^
+
+$(O)/sim: $(call obj,$(WORLD) $(SIM)) $(O)/killable.a $(O)/parts.a
 	$(call say,LD)
-	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP)) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
+	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP)) $(LINK_KILLABLE) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
 
 # The same for sweeps, which take hours: optimised as a whole, without hardening, and with LuaJIT's interpreter where that is installed (its compiler
 # stays off, see tests/sim/redis/sandbox.c). It decides nothing by itself: a world is a function of its plan, so $(O)/sim replays what it finds, and before each
@@ -56,16 +69,17 @@ ifneq ($(COVER),)
 $(O)/proto/%.o $(O)/daemon/core/%.o: CC = $(COVER)
 $(O)/sim-covered: private CC = $(COVER)
 endif
-$(O)/sim-covered: $(call obj,tests/sim/sweep/coverage.c $(WORLD) $(SIM)) $(O)/parts.a
+$(O)/sim-covered: $(call obj,tests/sim/sweep/coverage.c $(WORLD) $(SIM)) $(O)/killable.a $(O)/parts.a
 	$(call say,LD)
-	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP) _exit lua_newstate luaL_loadbuffer) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
+	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP) _exit lua_newstate luaL_loadbuffer) $(LINK_KILLABLE) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
 
 # The simulator with one of the mistakes of tests/sim/mutant: what the patch changes is compiled, without warnings, the rest is as it is.
 MUTANT_FLAGS = -I$@.d $(filter-out -MMD -MP -W%,$(BASEFLAGS)) -O1
 $(O)/mutant/%: tests/sim/mutant/%.patch $(O)/sim tests/sim/plant.sh tests/sim/plant.awk
 	$(Q)mkdir -p $(@D) && sh tests/sim/plant.sh $* $@.d >$@.sources
 	$(call say,CC)
-	$(Q)$(CC) $(MUTANT_FLAGS) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP)) -o $@ $$(cat $@.sources) $(call obj,$(WORLD) $(SIM)) $(O)/parts.a $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
+	$(Q)$(CC) $(MUTANT_FLAGS) $(KILL_POINTS) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP)) $(LINK_KILLABLE) -o $@ $$(cat $@.sources) $(call obj,$(WORLD) $(SIM)) \
+		$(O)/killable.a $(O)/parts.a $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
 
 # The unit tests with one of these mistakes: they find what no simulated world can show.
 $(O)/mutant/%.unit: tests/sim/mutant/%.patch $(O)/unit tests/sim/plant.sh tests/sim/plant.awk
@@ -90,9 +104,9 @@ $(O)/other-layout/redlockd: $(O)/other-layout/layout.o $(call obj,daemon/main.c)
 
 # The simulator and the fuzzers, which print each event and effect.
 SAME_WRAP := service_step service_snapshot
-$(O)/same-worlds: $(call obj,tests/same/effects.c tests/same/worlds.c $(filter-out %/main.c,$(WORLD)) $(SIM)) $(O)/parts.a
+$(O)/same-worlds: $(call obj,tests/same/effects.c tests/same/worlds.c $(filter-out %/main.c,$(WORLD)) $(SIM)) $(O)/killable.a $(O)/parts.a
 	$(call say,LD)
-	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP) $(SAME_WRAP)) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
+	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP) $(SAME_WRAP)) $(LINK_KILLABLE) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
 $(O)/same-fuzz_session: $(call obj,$(ACCOUNT) $(STORY))
 $(O)/same-fuzz_service: $(call obj,tests/fixture/promises.c)
 $(O)/same-fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(call obj,tests/same/effects.c tests/same/inputs.c) $(O)/parts.a

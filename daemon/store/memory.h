@@ -46,6 +46,8 @@ int64_t memory_fence(const struct memory *m);
 void memory_set_fence(struct memory *m, int64_t fence); /* never lowers the fence */
 /* Adds a key that an earlier run granted. value "" matches no call. until INSTANT_NEVER: no TTL. */
 void memory_put(struct memory *m, struct span name, struct span value, struct instant until);
+/* The same. Shares in the value end by the clock of that run: by the clock of this store so much later. */
+void memory_put_later(struct memory *m, struct span name, struct span value, struct instant until, int64_t later_ms);
 /* Visits every live key in name order, so that the state file is reproducible. value "": it matches no call. */
 void memory_each(struct memory *m, struct instant now,
 		 void (*visit)(void *context, struct span name, struct span value, struct instant until), void *context);

@@ -118,6 +118,29 @@ void memory_put(struct memory *m, struct span name, struct span value, struct in
 	mem_use(before);
 }
 
+static struct span shares_later(struct memory *m, bool broken, int64_t later_ms)
+{
+	for (unsigned i = 0; i < m->shares.count; i++)
+		m->shares.share[i].ends_ms += later_ms;
+	buf_clear(&m->text);
+	if (broken)
+		buf_append(&m->text, "!", 1);
+	share_list_write(&m->shares, &m->text, 0);
+	return (struct span){buf_begin(&m->text), buf_length(&m->text)};
+}
+
+void memory_put_later(struct memory *m, struct span name, struct span value, struct instant until, int64_t later_ms)
+{
+	struct segment *before = mem_use(m->segment);
+	bool broken = span_starts(value, SPAN("!"));
+	struct span bare = {value.p + broken, value.n - broken};
+
+	if (later_ms > 0 && share_list_read(&m->shares, bare, 0))
+		value = shares_later(m, broken, later_ms);
+	memory_put(m, name, value, until);
+	mem_use(before);
+}
+
 void memory_put_foreign(struct memory *m, struct span name, struct instant until)
 {
 	keyspace_set(&m->keys, keyspace_find(&m->keys, name), name, (struct span){0}, until_round(m, until))->foreign = true;

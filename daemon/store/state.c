@@ -193,6 +193,11 @@ int state_adopt(struct state *s, const struct state_conf *conf)
 	return 0;
 }
 
+static int64_t later_ms(const struct state *s)
+{
+	return (state_later_us(s) + MSEC - 1) / MSEC;
+}
+
 struct restoring {
 	struct state *state;
 	struct memory *memory;
@@ -208,7 +213,7 @@ static void state_restore_key(void *context, const void *object, size_t size)
 	if (!keyspace_read(object, size, &name, &value, &until) || !instant_before(now, until))
 		return;
 	if (!memory_get(o->memory, name, now, &other, &(struct instant){0}) || other.n < value.n)
-		memory_put(o->memory, name, value, until);
+		memory_put_later(o->memory, name, value, until, later_ms(o->state));
 }
 
 void state_restore(struct state *s, struct memory *m)
@@ -218,7 +223,7 @@ void state_restore(struct state *s, struct memory *m)
 
 	memory_set_fence(m, s->past.fence);
 	while (s->found == STATE_CLEAN && record_next(&names, &name))
-		memory_put(m, name.name, name.value, instant_add(name.until, s->shift_us));
+		memory_put_later(m, name.name, name.value, instant_add(name.until, s->shift_us), later_ms(s));
 	if (s->found == STATE_KEPT && keyfile_read(s->dir, KEYFILE_KEYS, s->past.keyfile, keyspace_layout(), state_restore_key, &(struct restoring){s, m}) < 0)
 		s->found = STATE_CRASH;
 	s->past.names = SPAN("");

@@ -226,6 +226,8 @@ struct checker {
 	unsigned home[RATE_NAMES]; /* 1 + the server that counts the uses of that name; 0: none has yet */
 	int64_t admitted[DAEMONS_MAX][RATE_NAMES]; /* what stores admitted for a daemon, less the OKs that it told */
 	struct chore chore[CHORES_MAX];
+	int64_t torn;          /* one more than the number of the chore whose last change may not have been made; 0: there is none */
+	struct chore torn_was; /* before that */
 	int64_t chores; /* how many clients have thought of */
 	struct delays delays;
 	struct adoptions adoptions;

@@ -167,6 +167,14 @@ void checker_undelay(struct world *w, int64_t name, int64_t fence)
 		w->checker.delayed[name].until = 0;
 }
 
+void checker_undelay_all(struct world *w)
+{
+	for (int64_t name = 0; name < NAMES_MAX; name++)
+		w->checker.delayed[name].until = 0;
+	for (unsigned i = 0; i < READ_NAMES; i++)
+		w->checker.read_tokens.delayed_until[i] = 0;
+}
+
 /* S13: a grant breaks no promise that still runs. */
 static void check_promises(struct world *w, int64_t name, int64_t fence)
 {

@@ -27,6 +27,7 @@ void checker_delay_from(struct world *w, int64_t name, int64_t fence, int64_t la
 /* UNLOCK keep= was answered OK: nobody may be granted the name meanwhile. */
 void checker_keep(struct world *w, const struct request_sim *q, int64_t fence);
 void checker_undelay(struct world *w, int64_t name, int64_t fence);
+void checker_undelay_all(struct world *w); /* a first start forgets them */
 /* Whether the LOCK q stands behind the other in the queue of their daemon, whatever its clock. */
 bool stands_behind(const struct world *w, const struct request_sim *q, const struct request_sim *other);
 
@@ -62,6 +63,8 @@ void permitted_said(struct request_sim *q, struct span line);           /* an OK
 /* chores.c: deferred work. */
 void chores_ran(struct server *s, const struct flight *f);
 void chores_lost(struct server *s);
+void chores_torn(struct server *s, const struct flight *f); /* see keys_torn … */
+void chores_settle(struct server *s);                       /* … and its home runs again */
 void chores_said(struct request_sim *q, struct span line, struct span word);
 void check_chore(const struct sim_client *c);
 void check_chores_left(struct world *w);
@@ -176,6 +179,7 @@ bool node_may_be_doubted(const struct sim_daemon *d, const struct server *s);
 /* keys.c: what a command did to the keys of a node. */
 void keys_before(struct server *s, const struct flight *f); /* before and after a command runs */
 void keys_after(struct server *s, const struct flight *f);
+void keys_torn(struct server *s, const struct flight *f); /* instead: the server was killed meanwhile */
 void keys_watch(struct server *s);
 
 /* known_node.c: which nodes a daemon may ask for votes. */

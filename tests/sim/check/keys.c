@@ -332,3 +332,11 @@ void keys_after(struct server *s, const struct flight *f)
 		key_check(s, &f->call[i]);
 	}
 }
+
+/* The daemon was killed while its own store carried out this command, and learns nothing. */
+void keys_torn(struct server *s, const struct flight *f)
+{
+	s->running = NULL;
+	s->metered.restored = true; /* a limit whose uses are not known is full */
+	chores_torn(s, f);
+}

@@ -360,6 +360,7 @@ static void draw_additions(struct plan *p, uint64_t seed, unsigned drawn)
 	spread_draw(p);
 	drains_draw(p, seed);
 	carries_draw(p, seed);
+	memory_draw(p, seed);
 }
 
 void plan_draw(struct plan *ret_plan, uint64_t seed)

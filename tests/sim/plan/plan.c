@@ -181,6 +181,8 @@ static bool plan_fits(const struct plan *p)
 	if (p->nodes < 1 || p->nodes > NODES_MAX || p->daemons < 0 || p->daemons > DAEMONS_MAX || p->clients < 0 ||
 	    p->clients > CLIENTS_MAX || p->names < 1 || p->names > NAMES_MAX || (p->clients > 0 && p->daemons == 0))
 		return false;
+	if (p->memory && (p->nodes != 1 || p->daemons != 1 || p->stranger))
+		return false;
 	if (plan_changes_servers(p) && (p->nodes < 3 || plan_nodes_least(p) < 2))
 		return false;
 	for (unsigned i = 0; i < p->jobs; i++)

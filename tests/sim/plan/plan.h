@@ -17,6 +17,7 @@
 #define CLIENTS_COMMON 30 /* only crowds have more */
 #define NAMES_MAX   8
 #define OWNERS_MAX  3
+#define TORN_MOST   100 /* x of DAEMON_TORN */
 
 enum fault_kind {
 #define FAULT(id, ...) FAULT_##id,
@@ -106,6 +107,7 @@ struct job {
 		row(notes) /* daemons note which names are locked, and clients ask for them */                                      \
 		row(inquires) /* daemons ask each other who holds a name: 2: all but the first */                                  \
 		row(readers) /* clients lock some names in both modes */                                                           \
+		row(memory)  /* the only daemon is its own store, and the only node */                                             \
 		row(service_us) /* that a node takes for each call, one after the other; 0: none */
 struct plan {
 #define PLAN_ROW(field) int64_t field;
@@ -171,6 +173,7 @@ enum rare rare_of(uint64_t seed);
 enum spread {
 	SPREAD_EVEN, SPREAD_TERMS, SPREAD_RELOADS, SPREAD_BOUNDS, SPREAD_SETS, SPREAD_ROLLS, SPREAD_PRIORITIES,
 	SPREAD_BREAKS, SPREAD_READERS, SPREAD_CIRCLES, SPREAD_GATHERS, SPREAD_RATES, SPREAD_PERMITS, SPREAD_CHORES, SPREAD_NOTES, SPREAD_INQUIRES,
+	SPREAD_MEMORY,
 	SPREAD_N
 };
 enum spread spread_find(const char *word); /* SPREAD_N: there is none */
@@ -249,6 +252,8 @@ void servers_draw(struct plan *p, uint64_t seed);
 void clock_step_draw(struct plan *p, uint64_t seed);
 void drains_draw(struct plan *p, uint64_t seed); /* after all other faults but these: */
 void carries_draw(struct plan *p, uint64_t seed);
+void memory_draw(struct plan *p, uint64_t seed); /* memory.c: at the end, what a daemon that is its own store can meet */
+bool fault_spares_memory(const struct fault *f); /* it does nothing to such a daemon */
 /* The process of a daemon stands still, and not its host. */
 bool fault_pauses(const struct fault *f);
 bool plan_carries(const struct plan *p); /* some daemon is restarted in place */

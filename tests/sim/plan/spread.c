@@ -19,6 +19,7 @@
  *   chores     clients defer work, and take it
  *   gathers    clients LOCKALL and LOCKANY some names, beside what readers do with them
  *   inquires   daemons ask each other who holds a name; in some of these worlds the first daemon neither asks nor answers
+ *   memory     the daemon is its own store, and dies with it
  *   notes      daemons note which names are locked; clients COMPLETE, ask for RECENT and FORGET
  */
 #include "tests/sim/plan/plan.h"
@@ -48,6 +49,7 @@ static const struct {
 	[SPREAD_CHORES] = {"chores", 150},
 	[SPREAD_NOTES] = {"notes", 150},
 	[SPREAD_INQUIRES] = {"inquires", 400},
+	[SPREAD_MEMORY] = {"memory", 60},
 };
 
 /* The stream goes on with what is drawn of that kind. */
@@ -80,6 +82,8 @@ void spread_shape(struct plan *p)
 
 	if (spread_begin((uint64_t)p->seed, SPREAD_EVEN, &s))
 		p->nodes = even[stream_range(&s, 0, (int64_t)(sizeof(even) / sizeof(even[0])) - 1)];
+	if (spread_begin((uint64_t)p->seed, SPREAD_MEMORY, &s) && rare_of((uint64_t)p->seed) == RARE_NONE)
+		p->memory = p->nodes = p->daemons = p->trust = 1;
 	if (!spread_begin((uint64_t)p->seed, SPREAD_RELOADS, &s))
 		return;
 	p->reloads = 1;
@@ -280,6 +284,8 @@ bool spread_is_shown(const struct plan *p, enum spread kind)
 		return p->notes;
 	case SPREAD_INQUIRES:
 		return p->inquires;
+	case SPREAD_MEMORY:
+		return p->memory;
 	case SPREAD_SETS:
 		return plan_changes_servers(p) && (p->changed || plan_nodes_least(p) == 2);
 	default:

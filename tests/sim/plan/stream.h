@@ -63,6 +63,9 @@ enum purpose {
 	DRAW_CARRIES, /* daemons that are restarted in place */
 	DRAW_WORDS,   /* messages by which daemons ask each other who holds a name */
 	DRAW_READ_STAYS, /* which of them the watchdog does not keep, and their lock-delays */
+	DRAW_STORE, /* the seeds of each run of a memory store */
+	DRAW_TEAR,  /* which of its last stores a process has made that is killed */
+	DRAW_MEMORY, /* worlds of a daemon that is its own store */
 };
 
 struct stream {

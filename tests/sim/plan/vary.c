@@ -86,6 +86,14 @@ static void fault_revalue(const struct variation *v, struct fault *f)
 	case FAULT_CLIENT_CUT:
 		f->x = stream_range(v->s, 0, 6);
 		break;
+	case FAULT_DAEMON_TORN:
+		f->x = within(1, f->x + stream_range(v->s, -4, 4), most(TORN_MOST, f->x));
+		if (f->b)
+			f->b = within(1, f->b + shift / MSEC, TORN_MOST);
+		break;
+	case FAULT_DAEMON_REBOOT:
+		f->x = 2 * stream_range(v->s, 0, 3) + f->x % 2;
+		break;
 	default:
 		break;
 	}

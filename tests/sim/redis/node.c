@@ -4,6 +4,7 @@
  * the simulator, and aborts.
  */
 #include "daemon/base/mem.h"
+#include "daemon/store/memory.h"
 #include "tests/sim/redis/load8.h"
 #include "tests/sim/redis/node_internal.h"
 
@@ -115,6 +116,8 @@ static struct span text_of(struct sim_node *n, struct found *f, const char *key)
 
 struct span sim_node_marker(struct sim_node *n)
 {
+	if (n->embedded)
+		return n->memory ? memory_marker(n->memory) : SPAN("");
 	return text_of(n, &n->marker_found, n->marker_key);
 }
 
@@ -187,6 +190,10 @@ void sim_node_call(struct sim_node *n, const struct call *call, size_t count, in
 	n->call = call;
 	n->answer = ret_answer;
 	n->answered = 0;
+	if (n->embedded) {
+		embedded_call(n, call, count, wall_us, ret_answer);
+		return;
+	}
 	while (i < count) {
 		for (; i < count && call[i].kind == CALL_PROBE; i++)
 			probe_carry_out(n, &call[i], wall_us);
@@ -280,6 +287,8 @@ int64_t sim_node_fence(struct sim_node *n)
 {
 	int64_t fence = 0;
 
+	if (n->embedded)
+		return n->memory ? memory_fence(n->memory) : 0;
 	(void)wire_integer(fence_text(n), &fence);
 	return fence;
 }
@@ -289,6 +298,8 @@ bool sim_node_place(struct sim_node *n, struct span name, struct span ticket, in
 	const struct datum *datum;
 	size_t at;
 
+	if (n->embedded)
+		return false; /* one daemon: there are no tickets */
 	buf_clear(&n->key);
 	buf_append(&n->key, n->marker_key, strlen(n->marker_key) - strlen("!meta"));
 	buf_append(&n->key, "q:", 2);
@@ -304,6 +315,8 @@ bool sim_node_has_field(struct sim_node *n, struct span key, struct span field)
 {
 	const struct datum *datum;
 
+	if (n->embedded)
+		return embedded_has_field(n, key, field);
 	buf_clear(&n->key);
 	buf_append(&n->key, n->marker_key, strlen(n->marker_key) - strlen("!meta"));
 	buf_append(&n->key, key.p, key.n);
@@ -318,8 +331,11 @@ static int64_t expiry_of(const struct datum *datum)
 
 bool sim_node_get(struct sim_node *n, struct span name, int64_t wall_us, struct span *ret_value, int64_t *ret_expires_ms)
 {
-	const struct datum *datum = datum_of(n, name);
+	const struct datum *datum;
 
+	if (n->embedded)
+		return embedded_get(n, name, wall_us, ret_value, ret_expires_ms);
+	datum = datum_of(n, name);
 	if (!datum || !datum_live(datum, wall_us / 1000))
 		return false;
 	*ret_value = datum->text;
@@ -331,8 +347,13 @@ void sim_node_each(struct sim_node *n, int64_t wall_us,
 		   void (*visit)(void *context, struct span key, struct span value, int64_t expires_ms), void *context)
 {
 	size_t count, i;
-	struct datum **sorted = data_sorted(&n->redis.model.data, &count);
+	struct datum **sorted;
 
+	if (n->embedded) {
+		embedded_each(n, wall_us, visit, context);
+		return;
+	}
+	sorted = data_sorted(&n->redis.model.data, &count);
 	for (i = 0; i < count; i++)
 		if (datum_live(sorted[i], wall_us / 1000))
 			visit(context, sorted[i]->key, sorted[i]->text, expiry_of(sorted[i]));

@@ -8,6 +8,7 @@
 
 #include "daemon/core/event.h"
 
+struct memory;
 struct sim_node;
 
 struct sim_node_conf {
@@ -25,6 +26,13 @@ void sim_node_free(struct sim_node *n);
  * until the next sim_node_… call.
  */
 void sim_node_call(struct sim_node *n, const struct call *call, size_t count, int64_t wall_us, struct answer *ret_answer);
+
+/*
+ * From now on the node is the memory store of its daemon, which is injected: all calls go there, and none of what happens to servers below may. NULL: the
+ * daemon does not run. sim_node_wall: what that store's clock shows at this moment of its host.
+ */
+void sim_node_embed(struct sim_node *n, struct memory *memory);
+int64_t sim_node_wall(const struct sim_node *n, struct instant now);
 
 /* What happens to servers. */
 void sim_node_restart_blank(struct sim_node *n, const char *run_id);

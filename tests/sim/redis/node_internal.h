@@ -16,6 +16,9 @@ struct found {
 };
 
 struct sim_node {
+	bool embedded;         /* see embedded.c … */
+	struct memory *memory; /* … NULL: its daemon does not run */
+	int64_t epoch_us;      /* of the memory that it has, or had last */
 	struct redis redis;
 	struct script_keys keys;
 	char sha[SCRIPT_N][SHA1_HEX + 1];
@@ -41,5 +44,12 @@ struct sim_node {
 
 /* A new process: sets run id and replication id. */
 void sim_node_name(struct sim_node *n, const char *run_id);
+
+/* embedded.c: what node.c asks of a node whose daemon is its own store. */
+void embedded_call(struct sim_node *n, const struct call *call, size_t count, int64_t wall_us, struct answer *ret_answer);
+bool embedded_get(struct sim_node *n, struct span name, int64_t wall_us, struct span *ret_value, int64_t *ret_expires_ms);
+bool embedded_has_field(const struct sim_node *n, struct span key, struct span field);
+void embedded_each(struct sim_node *n, int64_t wall_us, void (*visit)(void *context, struct span key, struct span value, int64_t expires_ms),
+                   void *context);
 
 #endif

@@ -98,11 +98,50 @@ static void daemon_halt(struct world *w, struct sim_daemon *d, int64_t for_us)
 			client_stall(&w->client[i], for_us);
 }
 
+/* All processes of the host die. */
+static void daemon_reboot(struct world *w, struct sim_daemon *d, int64_t for_us)
+{
+	daemon_die(d);
+	d->store->off = true;
+	journal_lose(&d->journal);
+	for (unsigned i = 0; i < w->plan->clients; i++)
+		if (w->client[i].daemon == d && !w->client[i].remote)
+			client_die(&w->client[i], for_us);
+}
+
+/* Only the fault of a daemon that is its own store. Nothing but itself can be between the two. */
+static bool daemon_fault_of_store(struct world *w, struct sim_daemon *d, const struct fault *f)
+{
+	if (!d->store || f->x < 0 || (f->kind == FAULT_DAEMON_REBOOT && !daemon_is_up(d)))
+		return false;
+	if (f->kind == FAULT_DAEMON_TORN)
+		store_arm(d->store, f->x);
+	else
+		daemon_reboot(w, d, f->for_us);
+	return true;
+}
+
+static void daemon_fault_of_store_ends(struct world *w, struct active_fault *active, const struct fault *f)
+{
+	struct sim_daemon *d = active->daemon;
+
+	if (f->kind == FAULT_DAEMON_TORN && daemon_is_up(d) && d->store->points > 0)
+		daemon_die(d);
+	store_arm(d->store, 0);
+	d->store->again = daemon_is_up(d) || f->kind == FAULT_DAEMON_REBOOT ? 0 : f->b;
+	if (f->kind == FAULT_DAEMON_REBOOT)
+		store_reboot(d->store, (w->now - active->begun_at) >> f->x / 2 % 4, f->x % 2 == 0);
+	if (!daemon_is_up(d))
+		daemon_start(d);
+}
+
 static bool daemon_fault(struct world *w, struct active_fault *active, const struct fault *f)
 {
 	struct sim_daemon *d = active->daemon;
 	unsigned successor;
 
+	if (f->kind == FAULT_DAEMON_TORN || f->kind == FAULT_DAEMON_REBOOT)
+		return daemon_fault_of_store(w, d, f);
 	if (d->state != DAEMON_RUNNING && f->kind != FAULT_DAEMON_WALL && f->kind != FAULT_DAEMON_CRASH)
 		return false;
 	switch (f->kind) {
@@ -123,6 +162,8 @@ static bool daemon_fault(struct world *w, struct active_fault *active, const str
 		daemon_shut(d);
 		return true;
 	case FAULT_DAEMON_REPLACE:
+		if (d->store)
+			return false;
 		successor = (unsigned)(f->b % w->plan->daemons);
 		return daemon_replace(d, &w->daemon[successor == d->index ? (successor + 1) % (unsigned)w->plan->daemons : successor], f->for_us);
 	case FAULT_DAEMON_DRAIN:
@@ -156,6 +197,8 @@ static void daemon_fault_ends(struct world *w, struct active_fault *active, cons
 		daemon_start(d);
 		d->newcomer = false;
 	}
+	if (f->kind == FAULT_DAEMON_TORN || f->kind == FAULT_DAEMON_REBOOT)
+		daemon_fault_of_store_ends(w, active, f);
 	if (f->kind == FAULT_JOURNAL_FAIL)
 		journal_fail(d, false);
 	if (f->kind == FAULT_DAEMON_DRAIN)
@@ -252,11 +295,11 @@ void fault_begin(struct world *w, struct active_fault *active)
 	active->daemon = of == OF_DAEMON ? daemon_of(w, f) : NULL;
 	world_at(w, &active->end, AT_FAULT_END, w->now + f->for_us);
 	if (of == OF_NODE)
-		done = node_fault(w, f);
+		done = !w->plan->memory && node_fault(w, f);
 	else if (of == OF_CLIENT)
 		done = client_fault(w, active, f);
 	else if (f->kind <= FAULT_LINK_SLOW)
-		done = link_fault(w, f);
+		done = !w->plan->memory && link_fault(w, f);
 	else
 		done = daemon_fault(w, active, f);
 	if (done)

@@ -32,6 +32,8 @@ void daemon_init(struct sim_daemon *d, struct world *w, unsigned index)
 	daemon_configure(d, p->stranger && index + (p->strangers ? p->strangers : 1) >= p->daemons);
 	for (unsigned i = 0; i < p->nodes; i++)
 		link_init(&d->link[i], d, &w->server[i]), subscriber_init(&d->subscriber[i], d, i);
+	if (p->memory)
+		d->store = store_new(d);
 	daemon_start(d);
 }
 
@@ -41,137 +43,8 @@ void daemon_release(struct sim_daemon *d)
 		daemon_die(d);
 	effects_release(&d->effects);
 	journal_release(&d->journal);
-}
-
-/* --- effects --------------------------------------------------------------------------------------------------------- */
-
-static struct conn *daemon_conn(struct sim_daemon *d, uint64_t session)
-{
-	struct conn *c = d->slot[(uint32_t)session % 256];
-
-	return c && c->session == session ? c : NULL;
-}
-
-static void effect_send(struct sim_daemon *d, const struct effect *e, int64_t depart)
-{
-	struct conn *c = daemon_conn(d, e->send.session);
-
-	if (!c && (d->shutting || e->send.session == d->admin))
-		return; /* the request came behind one that the shutdown answered, or was no client's */
-	if (!c) {
-		checker_fail(d->world, INVARIANT_S21, -1, "daemon %u sends to a session that is over", d->index);
-		return;
-	}
-	world_note(d->world, 3, hash_bytes(e->send.bytes.p, e->send.bytes.n),
-		   "d%u to c%u.%u: %.*s", d->index, c->client->index, c->number, (int)e->send.bytes.n - 1, e->send.bytes.p);
-	track_line(c, e->send.bytes);
-	conn_send(c, e->send.bytes.p, e->send.bytes.n, depart);
-}
-
-static void effect_call(struct sim_daemon *d, const struct call *call, int64_t depart)
-{
-	struct call mine = *call;
-
-	mine.node = d->server_of[call->node];
-	call = &mine;
-	world_note(d->world, (uint64_t)call->kind << 8 | call->node,
-		   hash_bytes(call->value.p ? call->value.p : "", call->value.n), "d%u calls n%u %s %.*s %.*s px=%lld %.*s", d->index,
-		   call->node, call_word(call->kind), (int)call->name.n, call->name.p, (int)call->value.n, call->value.p,
-		   (long long)call->px_ms, (int)call->ticket.n, call->ticket.p ? call->ticket.p : "");
-	track_syncs(d->world, name_number(call->name));
-	recount_call(d, call);
-	link_call(&d->link[call->node], call, depart);
-}
-
-static void effect_carry_out(struct sim_daemon *d, const struct effect *e, int64_t depart)
-{
-	struct conn *c;
-
-	switch (e->kind) {
-	case EFFECT_SEND:
-		effect_send(d, e, depart);
-		break;
-	case EFFECT_HANGUP:
-		c = daemon_conn(d, e->hangup.session);
-		if (c && span_equal(e->hangup.reason, SPAN("killed")))
-			broken_hung_up(c);
-		if (c)
-			conn_hang_up(c, depart);
-		break;
-	case EFFECT_AWAIT:
-		c = daemon_conn(d, e->await.session);
-		if (c)
-			conn_await(c);
-		break;
-	case EFFECT_READ:
-		c = daemon_conn(d, e->read.session);
-		if (c)
-			conn_set_reading(c, e->read.on);
-		break;
-	case EFFECT_CALL:
-		effect_call(d, &e->call, depart);
-		break;
-	case EFFECT_JOURNAL:
-		journal_append(d, e->journal.record);
-		break;
-	case EFFECT_VERIFY: /* no world has users, or an audit log */
-	case EFFECT_AUDIT:
-		break;
-	case EFFECT_LOG:
-		world_log(d->world, d->index, e);
-		break;
-	}
-}
-
-/* Sets the timer of the service, which rings a little late, as timers do. */
-static void daemon_arm(struct sim_daemon *d)
-{
-	struct instant when;
-
-	if (service_deadline(d->service, &when))
-		world_at(d->world, &d->timer, AT_DAEMON, host_deadline(&d->host, when) + stream_skewed(&d->stream, 1, 300));
-	else
-		heap_cancel(&d->world->heap, &d->timer);
-}
-
-/*
- * The service may refuse an event that comes too late: an answer after NODE_DOWN, for a call that was sent after the connection broke; or a line or a read of a
- * session that was cut off for its silence in the same step.
- */
-static bool may_be_refused(struct sim_daemon *d, const struct event *event)
-{
-	return event->kind == EVENT_ANSWER || event->kind == EVENT_GONE ||
-	       ((event->kind == EVENT_LINE || event->kind == EVENT_TOO_LONG || event->kind == EVENT_EOF || event->kind == EVENT_SENT) &&
-		!daemon_conn(d, event->session.id));
-}
-
-void daemon_step(struct sim_daemon *d, struct event *event)
-{
-	struct world *w = d->world;
-	int64_t depart = d->state == DAEMON_STOPPING ? d->thaw_at : w->now + stream_skewed(&d->stream, 2, 60);
-
-	bool refused;
-
-	event->now = daemon_boot(d);
-	event->wall_us = host_wall(&d->host, w->now);
-	w->checker.step++;
-	journal_pass(d, depart);
-	refused = service_step(d->service, event, &d->effects) != 0;
-	for (size_t i = 0; i < d->effects.count; i++)
-		effect_carry_out(d, &d->effects.item[i], depart);
-	for (unsigned i = 0; i < w->plan->nodes; i++)
-		if (d->link[i].batch)
-			link_flush(&d->link[i]);
-	effects_reset(&d->effects);
-	if (refused && !may_be_refused(d, event))
-		checker_fail(w, INVARIANT_S21, -1, "daemon %u refused event %d", d->index, (int)event->kind);
-	track_syncs(w, -1);
-	recount_step(d);
-	reply_time_check(d);
-	daemon_metrics_step(d);
-	daemon_drain_step(d);
-	daemon_arm(d);
-	journal_settle(d);
+	if (d->store)
+		store_free(d->store);
 }
 
 /* --- arrivals -------------------------------------------------------------------------------------------------------- */
@@ -213,12 +86,12 @@ void daemon_arrive(struct sim_daemon *d, enum arrival_kind kind, void *what, uin
 {
 	struct arrival *a;
 
-	if (d->state == DAEMON_RUNNING || d->state == DAEMON_STOPPING) {
+	if (!daemon_is_killed(d) && (d->state == DAEMON_RUNNING || d->state == DAEMON_STOPPING)) {
 		arrival_handle(kind, what, epoch);
 		daemon_end_pass(d);
 		return;
 	}
-	if (!daemon_is_up(d)) {
+	if (!daemon_is_up(d) || daemon_is_killed(d)) {
 		if (arrival_is_owned(kind))
 			free(what);
 		return;
@@ -247,6 +120,8 @@ void daemon_start(struct sim_daemon *d)
 	struct world *w = d->world;
 	struct stream seed;
 
+	if (d->store && d->store->off)
+		return;
 	d->run++;
 	d->started_at = w->now;
 	d->started_run_us = host_run_us(&d->host, w->now);
@@ -255,6 +130,8 @@ void daemon_start(struct sim_daemon *d)
 	d->conf.seed[0] = stream_next(&seed);
 	d->conf.seed[1] = stream_next(&seed);
 	d->conf.trust_first_start = w->plan->trust && (d->run == 1 || d->newcomer);
+	if (d->store)
+		store_start(d->store);
 	daemon_lend_memory(d);
 	d->service = service_new(&d->conf);
 	d->state = DAEMON_RUNNING;
@@ -264,7 +141,9 @@ void daemon_start(struct sim_daemon *d)
 	storm_run_begins(d);
 	world_note(w, 5, d->run, "d%u starts", d->index);
 	journal_restore(d);
-	for (unsigned i = 0; i < d->conf.nodes; i++)
+	if (d->store)
+		store_up(d->store);
+	for (unsigned i = 0; i < d->conf.nodes && !d->store; i++)
 		link_begin(&d->link[d->server_of[i]]);
 }
 
@@ -293,6 +172,9 @@ void daemon_die(struct sim_daemon *d)
 	heap_cancel(&w->heap, &d->thaw);
 	heap_cancel(&w->heap, &d->drain);
 	inbox_drop(d);
+	d->pass_depart = 0;
+	if (d->store)
+		store_end(d->store);
 	for (unsigned i = 0; i < w->plan->nodes; i++)
 		link_end(&d->link[i]);
 	TAILQ_FOREACH(c, &w->conns, in_world)
@@ -319,6 +201,8 @@ void daemon_shut(struct sim_daemon *d)
 	d->shutting = true;
 	daemon_step(d, &event);
 	d->shutting = false;
+	if (d->store)
+		store_finish(d->store);
 	daemon_die(d);
 }
 
@@ -355,11 +239,13 @@ void daemon_thaw(struct sim_daemon *d)
 	/* The event loop may serve timers or sockets first: the service must not depend on that. */
 	if (stream_chance(&d->stream, 50))
 		daemon_step(d, &event);
-	while ((a = TAILQ_FIRST(&d->inbox))) {
+	while (!daemon_is_killed(d) && (a = TAILQ_FIRST(&d->inbox))) {
 		TAILQ_REMOVE(&d->inbox, a, next);
 		arrival_handle(a->kind, a->what, a->epoch);
 		free(a);
 	}
+	if (daemon_is_killed(d))
+		return;
 	if (d->journal.mended)
 		journal_settle(d);
 	daemon_arm(d);

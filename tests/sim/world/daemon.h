@@ -41,6 +41,8 @@ struct named {
 	int64_t last[2];                   /* granted last; -1: it is not known */
 };
 
+struct sim_store;
+
 struct sim_daemon {
 	struct world *world;
 	unsigned index;
@@ -60,6 +62,8 @@ struct sim_daemon {
 	int64_t started_run_us; /* host_run_us() then */
 	int64_t first_lease_us; /* its lease when it started */
 	char id[24]; /* how the values of this run begin */
+	struct sim_store *store;          /* NULL: its stores are servers */
+	int64_t pass_depart;              /* true time when what the running pass sends leaves; 0: none runs, or its stores are servers */
 	struct sim_link link[NODES_MAX]; /* by server, as the subscribers are */
 	struct subscriber subscriber[NODES_MAX];
 	uint16_t servers;                 /* bits: those of its configuration */
@@ -89,7 +93,7 @@ struct sim_daemon {
 void daemon_init(struct sim_daemon *d, struct world *w, unsigned index);
 void daemon_configure(struct sim_daemon *d, bool strange); /* daemon_conf.c: before it is started */
 void daemon_release(struct sim_daemon *d);
-void daemon_start(struct sim_daemon *d);
+void daemon_start(struct sim_daemon *d); /* unless its host is off */
 void daemon_die(struct sim_daemon *d);  /* kill -9 */
 void daemon_shut(struct sim_daemon *d); /* SIGTERM, then gone */
 void daemon_stop(struct sim_daemon *d, int64_t for_us, bool sending);
@@ -112,8 +116,10 @@ void daemon_fired(struct sim_daemon *d);
 
 /* Something has arrived: it is read now, or when the daemon runs again. */
 void daemon_arrive(struct sim_daemon *d, enum arrival_kind kind, void *what, uint64_t epoch);
-/* Gives the service an event now. */
+/* daemon_step.c: gives the service an event now; sets its timer. */
 void daemon_step(struct sim_daemon *d, struct event *event);
+void daemon_arm(struct sim_daemon *d);
+bool daemon_is_killed(const struct sim_daemon *d); /* its process has ended in this moment, which is a step too early for its connections to know */
 struct instant daemon_boot(const struct sim_daemon *d);
 /* Did this run of the daemon live until `depart`, and so send what it wanted to send then? */
 bool daemon_sent(const struct sim_daemon *d, uint64_t run, int64_t depart);

@@ -84,6 +84,18 @@ static void daemon_set_alarms(struct sim_daemon *d)
 	d->conf.slow_wait_us = d->conf.slow_hold_us = d->conf.slow_store_us = 10 * MSEC;
 }
 
+/* As daemon/stores.c: configure_memory(), core_conf_fill(). */
+static void daemon_configure_memory(struct sim_daemon *d)
+{
+	d->conf.store = "memory";
+	d->conf.shared = false;
+	d->conf.set = "memory";
+	d->conf.label[0] = "memory";
+	d->conf.soon_us = d->conf.timeout_us;
+	d->conf.timeout_us = 10 * SEC;
+	d->conf.window = 64;
+}
+
 void daemon_configure(struct sim_daemon *d, bool strange)
 {
 	const struct plan *p = d->world->plan;
@@ -115,5 +127,7 @@ void daemon_configure(struct sim_daemon *d, bool strange)
 	nodes_number(d);
 	if (d->strange)
 		daemon_configure_stranger(d);
+	if (p->memory)
+		daemon_configure_memory(d);
 	daemon_set_alarms(d);
 }

@@ -139,6 +139,8 @@ void link_call(struct sim_link *l, const struct call *call, int64_t depart)
 	span_keep(&l->batch->arena, &mine->new_marker);
 	span_keep(&l->batch->arena, &mine->ticket);
 	span_keep(&l->batch->arena, &mine->prior);
+	if (l->daemon->store)
+		store_take(l->daemon->store);
 }
 
 /* At the end of a pass the collected calls leave. Without a connection they are refused a moment later. */

@@ -29,3 +29,12 @@ int64_t host_deadline(struct host *h, struct instant boot)
 	}
 	return h->deadline.at;
 }
+
+void host_reboot(struct host *h, int64_t now, int64_t ago_us)
+{
+	int64_t less = host_boot(h, now).us - ago_us;
+
+	h->base_us -= less;
+	h->offset_us += less;
+	h->deadline.known = false;
+}

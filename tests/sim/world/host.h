@@ -41,5 +41,7 @@ static inline int64_t host_wall(const struct host *h, int64_t now)
 int64_t host_true(const struct host *h, struct instant boot);
 /* The same, for a deadline that is asked for again and again. */
 int64_t host_deadline(struct host *h, struct instant boot);
+/* BOOTTIME shows no more than this. REALTIME goes on. */
+void host_reboot(struct host *h, int64_t now, int64_t ago_us);
 
 #endif

@@ -187,7 +187,8 @@ void link_end(struct sim_link *l)
 
 	l->up = l->broken = false;
 	l->batch = NULL;
-	subscriber_close(&l->daemon->subscriber[l->server->index]);
+	if (!world_of(l)->plan->memory)
+		subscriber_close(&l->daemon->subscriber[l->server->index]);
 	heap_cancel(&world_of(l)->heap, &l->timer);
 	heap_cancel(&world_of(l)->heap, &l->watch);
 	while ((f = TAILQ_FIRST(&l->flights)))

@@ -93,6 +93,8 @@ void server_release(struct server *s)
 
 int64_t server_wall(const struct server *s)
 {
+	if (s->world->plan->memory)
+		return sim_node_wall(s->node, daemon_boot(&s->world->daemon[0]));
 	return host_wall(&s->host, s->world->now);
 }
 
@@ -107,7 +109,7 @@ static bool is_partial(const struct flight *f)
 	return refused > 0 && refused < f->count;
 }
 
-static void server_run(struct server *s, struct flight *f)
+void server_carry_out(struct server *s, struct flight *f)
 {
 	struct span *text;
 
@@ -128,7 +130,17 @@ static void server_run(struct server *s, struct flight *f)
 			   a->code ? a->code : '-', (long long)a->fence, (long long)a->pttl_ms, (int)a->text.n, a->text.p);
 	}
 	s->world->tally.partial += is_partial(f);
-	keys_after(s, f);
+	if (s->world->plan->memory)
+		kill_point();
+	if (s->world->plan->memory && s->world->daemon[0].store->killed)
+		keys_torn(s, f);
+	else
+		keys_after(s, f);
+}
+
+static void server_run(struct server *s, struct flight *f)
+{
+	server_carry_out(s, f);
 	if (s->world->plan->service_us)
 		world_at(s->world, &s->idle, AT_IDLE, s->world->now + s->world->plan->service_us * f->count);
 	flight_answered(f, s->world->plan->service_us * f->count);

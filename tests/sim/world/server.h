@@ -75,6 +75,7 @@ void server_release(struct server *s);
 int64_t server_wall(const struct server *s);
 /* A command has arrived: it runs, waits until the server can run it, or is lost. */
 void server_receive(struct server *s, struct flight *f);
+void server_carry_out(struct server *s, struct flight *f); /* it runs, and is not answered yet */
 void server_resume(struct server *s); /* it goes on, or has finished a command: the backlog runs */
 void server_die(struct server *s);
 enum revival { REVIVE_BLANK, REVIVE_WHOLE, REVIVE_OLD };

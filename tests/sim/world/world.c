@@ -99,6 +99,8 @@ static void daemon_timer_fired(enum sim_timer kind, struct timer *t)
 		daemon_thaw(container_of(t, struct sim_daemon, thaw));
 	else if (kind == AT_DRAIN)
 		daemon_drain_fired(container_of(t, struct sim_daemon, drain));
+	else if (kind == AT_KILLED)
+		store_ended_fired(t);
 	else if (kind == AT_LINK)
 		link_fired(container_of(t, struct sim_link, timer));
 	else
@@ -130,6 +132,7 @@ static void world_fire(struct world *w, struct timer *t)
 	case AT_DAEMON:
 	case AT_THAW:
 	case AT_DRAIN:
+	case AT_KILLED:
 	case AT_LINK:
 	case AT_WATCH:
 		daemon_timer_fired(kind, t);

@@ -20,6 +20,7 @@
 #include "tests/sim/world/line.h"
 #include "tests/sim/world/link.h"
 #include "tests/sim/world/server.h"
+#include "tests/sim/world/store.h"
 
 /* What a timer of the heap belongs to. */
 enum sim_timer {
@@ -33,6 +34,7 @@ enum sim_timer {
 	AT_DAEMON,  /* a timer of the service rings */
 	AT_THAW,
 	AT_DRAIN,
+	AT_KILLED, /* a daemon and its memory store */
 	AT_LINK,
 	AT_WATCH, /* looks whether a link has stalled */
 	AT_CLIENT,

@@ -252,6 +252,40 @@ START_TEST(a_crash_in_the_same_boot_costs_the_clock_nothing)
 }
 END_TEST
 
+/* The shares of a name end by the clock of the store: it must not run ahead with the wall clock while they are kept. */
+static void readers_outlast(bool crashes, const char *boot)
+{
+	struct store_run l, m;
+	struct answer a;
+
+	store_run_begin(&l, BOOT);
+	store_run_call(&l, (struct call){.kind = CALL_ACQUIRE, .name = SPAN("read"), .value = span_of(l.value), .px_ms = 60000, .form = FORM_SHARED}, &a);
+	ck_assert_int_eq(a.code, 'G');
+	if (crashes)
+		store_run_crash(&l);
+	else
+		store_run_end(&l);
+	here.wall_us += 3600 * SEC;
+	here.now.us += SEC;
+	store_run_begin(&m, boot);
+	ck_assert_int_eq(m.found, crashes ? STATE_KEPT : STATE_CLEAN);
+	ck_assert_int_eq(store_run_acquire(&m, SPAN("read"), 1000), 'S');
+	here.now.us += 61 * SEC;
+	ck_assert_int_eq(store_run_acquire(&m, SPAN("read"), 1000), 'G');
+	store_run_end(&m);
+	here.now.us += 2 * SEC;
+}
+
+START_TEST(readers_of_before_keep_their_shares_though_the_wall_clock_was_set_forward)
+{
+	here.remote = true;
+	here.keyfiles = true;
+	readers_outlast(true, BOOT);
+	readers_outlast(false, BOOT);
+	readers_outlast(false, REBOOT);
+}
+END_TEST
+
 START_TEST(the_mark_is_renewed_long_before_the_clock_passes_it)
 {
 	struct store_run l;
@@ -294,6 +328,7 @@ Suite *state_suite(void)
 	tcase_add_test(c, without_a_boot_id_or_with_a_clock_before_the_file_nothing_is_over);
 	tcase_add_test(c, the_clock_and_the_tokens_never_fall_back);
 	tcase_add_test(c, a_crash_in_the_same_boot_costs_the_clock_nothing);
+	tcase_add_test(c, readers_of_before_keep_their_shares_though_the_wall_clock_was_set_forward);
 	tcase_add_test(c, the_mark_is_renewed_long_before_the_clock_passes_it);
 	suite_add_tcase(s, c);
 	return s;
