@@ -99,6 +99,7 @@ struct job_queue {
 	char why[128];               /* trouble: for people */
 	/* The pass: jobs whose locks others hold are left out, until nothing more is due. */
 	unsigned refused;            /* how many it has given back */
+	bool whole;                  /* the home had nothing more: the next pass begins at the first that is due */
 	struct span busy[BUSY_LOCKS]; /* owned: locks that were refused last */
 	int64_t after_ms;            /* only jobs behind this one … */
 	struct span after_id;        /* … owned; "": all */

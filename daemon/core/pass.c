@@ -21,11 +21,12 @@ static void pass_begin(struct job_queue *queue)
 	queue->again = false;
 	TAILQ_FOREACH(take, &queue->waiting, in_queue)
 		take->denied = false;
-	if (queue->refused < PASS_MOST) {
+	if (queue->refused < PASS_MOST || queue->whole) {
 		job_text_free(&queue->after_id);
 		queue->after_ms = 0;
 	} /* else it goes on where the last one stopped */
 	queue->refused = 0;
+	queue->whole = false;
 	for (unsigned i = 0; i < BUSY_LOCKS; i++)
 		job_text_free(&queue->busy[i]);
 }
@@ -263,7 +264,7 @@ void take_told(struct commander *x, struct home_question *q)
 		break;
 	case 'W':
 		(void)netstring_next_int(&text, &ms);
-		queue->refused = 0;
+		queue->whole = true; /* locks that are being asked for may be refused yet, and are busy beside those that were */
 		pass_over(x, queue, ms);
 		return;
 	default: /* late */

@@ -263,12 +263,47 @@ START_TEST(of_a_lost_job_and_one_of_that_id_in_another_queue_the_client_says_whi
 }
 END_TEST
 
+/* Two jobs, whose locks are held elsewhere, and two TAKEs: the second lock is refused when the home has said that nothing else is due. */
+START_TEST(a_lock_that_is_refused_late_is_busy_beside_those_before)
+{
+	unsigned other;
+
+	two_daemons(3);
+	passes(SEC);
+	says(2, "LOCK l1");
+	hears(2, "OK *");
+	says(2, "LOCK l2");
+	hears(2, "OK *");
+	says(1, "DEFER mail hello id=a lock=l1");
+	hears(1, "OK *");
+	says(1, "DEFER mail hello id=b lock=l2");
+	hears(1, "OK *");
+	session_opens(3, 0);
+	other = home() == 0 ? 1 : 0;
+	for (unsigned i = 0; i < 3; i++)
+		if (i != home())
+			feels(i, MOOD_SILENT);
+	says(1, "@1 TAKE mail wait=1m");
+	says(3, "@2 TAKE mail wait=1m");
+	ck_assert_uint_eq(waiting_at(other), 2);
+	serves(other, 1);
+	serves(other, 1);
+	ck_assert_uint_eq(waiting_at(other), 0);
+	all_feel(MOOD_WELL);
+	says(2, "UNLOCK l2");
+	hears(2, "OK *");
+	passes(1200 * MSEC);
+	hears(1, "@1 OK queue=mail job=b *");
+}
+END_TEST
+
 Suite *jobs_again_suite(void)
 {
 	Suite *s = suite_create("jobs_again");
 	TCase *c = tcase_create("again");
 
 	tcase_add_checked_fixture(c, NULL, cluster_close);
+	tcase_add_test(c, a_lock_that_is_refused_late_is_busy_beside_those_before);
 	tcase_add_test(c, the_late_end_of_an_attempt_leaves_the_lock_to_the_next_attempt);
 	tcase_add_test(c, an_attempt_that_ends_before_the_one_before_it_frees_the_lock);
 	tcase_add_loop_test(c, the_next_run_adopts_the_next_attempt_and_frees_its_lock_with_it, 0, 4);
