@@ -257,7 +257,7 @@ static struct instant lock_losers_believe(const struct engine *e, const struct l
 	return until;
 }
 
-void hold_lose(struct engine *e, struct lock *l, enum loss why)
+struct instant hold_lose(struct engine *e, struct lock *l, enum loss why)
 {
 	struct claim *c;
 	bool adopting = l->lease.state == LEASE_ADOPTING, alone = lock_holders(l) == 1 && !lock_is_haunted(l, e->core->now);
@@ -268,6 +268,7 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 	 */
 	bool gone = why == LOSS_EVICTED && (adopting ? adoption_is_denied : lease_is_gone)(&l->lease, e->core->conf.nodes);
 	struct instant until, kept;
+	int64_t leave_us;
 
 	if (gone)
 		l->lease.renewal->stood.us = 0;
@@ -280,12 +281,19 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 		lock_remove_holder(l, c);
 		claim_lose(e, c, why);
 	}
+	leave_us = gone || !instant_before(e->core->now, until) ? 0 : belief_leave_us(e, l, until, kept);
 	c = l->holder;
 	c->alone = alone;
 	lock_vacate(e, l);
 	claim_lose(e, c, why);
 	lease_refuse_extends(e, &l->lease, REFUSED_LOST);
-	lock_close(e, l, until, kept, CAUSE_LOST);
+	if (leave_us == 0) {
+		lock_close(e, l, until, kept, CAUSE_LOST);
+		return INSTANT_PAST;
+	}
+	release_begin(e, &l->lease, RELEASE_LEAVE, leave_us, NULL);
+	hold_give_back(e, l, CAUSE_LOST);
+	return kept;
 }
 
 void hold_lose_one(struct engine *e, struct claim *c, enum loss why)

@@ -44,7 +44,7 @@ struct pending {
 	bool broken;                /* BREAK: sessions of this daemon have lost it */
 	struct elsewhere elsewhere; /* SHOW: or, if known, a quorum has this; neither: it is not known. LOCK: who has it */
 	struct ticket_seen next;    /* SHOW: the first ticket that any store has */
-	struct instant held_until;  /* held back: until then at most */
+	struct instant held_until;  /* held back: until then at most; BREAK, broken: the key is left behind until then */
 	unsigned waiters;           /* LOCK: how many waited as it was refused … */
 	int64_t retry_us;           /* … and what retry_ms was then */
 };
