@@ -109,7 +109,7 @@ void stay_await(struct engine *e, struct claim *c)
 {
 	int64_t us = 3 * e->core->conf.timeout_us;
 
-	c->joins = true;
+	c->joins = c->lock->share->joining = true;
 	if (!c->patient && !timer_is_set(&c->timer))
 		heap_set(&e->core->timers, &c->timer, instant_add(c->asking->asked_at, us < WAITERS_HURRY_US ? us : WAITERS_HURRY_US));
 }

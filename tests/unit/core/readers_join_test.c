@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/stay.c, holders.c, waiters.c: readers that are about to join those who hold the name, and wait for a renewal on their terms. */
+#include "tests/fixture/readers.h"
+#include "tests/fixture/resumable.h"
+
+#include <check.h>
+
+/* Two readers hold. A third one, of a high priority, wants a lock-delay, and the fourth does not wait, behind it. A writer comes between them. */
+static void a_writer_comes_between_those_who_are_about_to_join(void)
+{
+	cluster_open(1);
+	cluster.conf.max_delay_us = 10 * SEC;
+	cluster.conf.timeout_us = 40 * MSEC;
+	daemon_starts(0);
+	passes(3 * SEC);
+	reads(1);
+	reads(2);
+	feels(0, MOOD_SILENT);
+	says(3, "LOCK a mode=shared delay=5s priority=1 wait=1m");
+	says(4, "LOCK a mode=shared");
+	hears_nothing(4);
+	passes(MSEC);
+	says(5, "LOCK a priority=1 wait=1m");
+}
+
+/* The next lease is not the one that the fourth was about to join. */
+START_TEST(who_was_about_to_join_is_answered_when_the_next_lease_is_won)
+{
+	a_writer_comes_between_those_who_are_about_to_join();
+	says(1, "UNLOCK a");
+	says(2, "UNLOCK a");
+	feels(0, MOOD_WELL);
+	passes(2 * SEC);
+	hears(1, "OK *");
+	hears(2, "OK *");
+	hears(3, READER);
+	hears_nothing(5);
+	hears(4, "BUSY *");
+}
+END_TEST
+
+START_TEST(who_was_about_to_join_is_answered_when_the_turn_of_the_last_reader_lapses)
+{
+	struct secret s3;
+
+	cluster_open(3);
+	cluster.conf.max_delay_us = 10 * SEC;
+	daemon_starts(0);
+	passes(2 * SEC);
+	says(5, "LOCK a");
+	hears(5, GRANT);
+	s3 = says_hello(3, "grace=10s");
+	says(3, "LOCK a mode=shared wait=1m");
+	says(1, "LOCK a mode=shared wait=1m");
+	goes(3, GONE_RESET);
+	resumes(4, &s3);
+	hears(4, "OK session=* n=0");
+	passes(5 * SEC);
+	says(5, "UNLOCK a");
+	hears(5, "OK *");
+	passes(100 * MSEC);
+	hears(1, "OK name=a *");
+	passes(4 * SEC);
+	session_opens_from_afar(9, 0);
+	says(9, "LOCK a mode=shared");
+	hears(9, "OK *");
+	goes(9, GONE_KEEPALIVE);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	passes(800 * MSEC);
+	all_feel(MOOD_SILENT);
+	says(6, "LOCK a mode=shared delay=5s");
+	hears_nothing(6);
+	passes(500 * MSEC);
+	hears(6, "BUSY *");
+}
+END_TEST
+
+Suite *readers_join_suite(void)
+{
+	Suite *s = suite_create("readers_join");
+	TCase *c = tcase_create("readers join");
+
+	tcase_add_checked_fixture(c, NULL, cluster_close);
+	tcase_add_test(c, who_was_about_to_join_is_answered_when_the_next_lease_is_won);
+	tcase_add_test(c, who_was_about_to_join_is_answered_when_the_turn_of_the_last_reader_lapses);
+	suite_add_tcase(s, c);
+	return s;
+}
