@@ -29,6 +29,7 @@ static void convert_terms(struct engine *e, struct lock *l, struct claim *holder
 {
 	l->lease.delay_us = holder->delay_us;
 	holder->ends = lock_deadline(&e->table, l);
+	holder->ends_ttl_us = holder->ttl_us;
 	l->lease.auto_renew = holder->renew;
 	if (holder->renew || !TAILQ_EMPTY(&l->lease.renewal->extends))
 		return;

@@ -8,7 +8,14 @@
 
 struct instant stay_tell_at(const struct claim *c)
 {
-	return claim_has_end(c) ? instant_add(c->ends, -loss_lead_us(c->ttl_us)) : INSTANT_NEVER;
+	return claim_has_end(c) ? instant_add(c->ends, -loss_lead_us(c->ends_ttl_us)) : INSTANT_NEVER;
+}
+
+/* It ends a ttl after that moment. */
+static void stay_reckon(struct claim *c, struct instant from, int64_t ttl_us)
+{
+	c->ends_ttl_us = ttl_us;
+	c->ends = vote_until(from, ttl_us);
 }
 
 /* A timer that fires too soon finds nobody whose time is over, and is set anew. */
@@ -22,12 +29,14 @@ static void stay_watch(struct engine *e, const struct claim *c)
 
 void stay_begin(struct engine *e, struct claim *c)
 {
-	c->ends = vote_until(e->core->now, c->ttl_us);
+	stay_reckon(c, e->core->now, c->ttl_us);
 	stay_watch(e, c);
 }
 
 void stay_cap(struct engine *e, struct claim *c, struct instant until)
 {
+	if (instant_before(until, c->ends))
+		c->ends_ttl_us = c->ttl_us;
 	c->ends = instant_min(c->ends, until);
 	stay_watch(e, c);
 }
@@ -140,7 +149,7 @@ void stay_renewed(struct engine *e, struct lock *l, const struct round *r)
 	for (unsigned i = 0; i < r->extends && p; i++, p = TAILQ_NEXT(p, in_lease)) {
 		if (!claim_has_end(p->claim))
 			continue;
-		p->claim->ends = vote_until(p->asked_at, p->claim->ttl_us < r->ttl_us ? p->claim->ttl_us : r->ttl_us);
+		stay_reckon(p->claim, p->asked_at, p->claim->ttl_us < r->ttl_us ? p->claim->ttl_us : r->ttl_us);
 		stay_watch(e, p->claim);
 	}
 	stay_keep(e, l);
