@@ -129,6 +129,35 @@ START_TEST(keep_of_one_reader_counts_when_the_last_one_loses_the_lock)
 }
 END_TEST
 
+/* The stores are silent since the daemon was started again. Its lease is not confirmed yet. A writer's keep= is the rule that readers follow. */
+START_TEST(keep_counts_while_the_lease_is_being_adopted)
+{
+	struct secret s;
+
+	stores_have_room(3);
+	s = says_hello(1, "grace=1m");
+	says(1, _i == 0 ? "LOCK a mode=shared" : "LOCK a");
+	hears(1, "OK *");
+	all_feel(MOOD_SILENT);
+	daemon_returns(0);
+	passes(100 * MSEC);
+	session_opens(3, 0);
+	resumes(3, &s);
+	passes(2100 * MSEC);
+	hears(3, "OK session=* n=0 open=1");
+	says(3, "UNLOCK a keep=30s");
+	hears(3, "OK *count=0");
+	all_feel(MOOD_WELL);
+	passes(29 * SEC);
+	session_opens(4, 0);
+	says(4, "LOCK a");
+	hears(4, "BUSY *");
+	passes(2 * SEC);
+	says(4, "LOCK a");
+	hears(4, GRANT);
+}
+END_TEST
+
 /* The lease was handed on to readers, and stands alone at the stores. */
 START_TEST(a_break_of_a_lease_that_stands_alone_tells_for_how_long_the_name_is_kept)
 {
@@ -224,6 +253,7 @@ Suite *readers_leave_suite(void)
 	tcase_add_loop_test(c, the_longer_keep_counts, 0, 2);
 	tcase_add_loop_test(c, keep_of_one_reader_counts_when_the_turn_of_the_last_one_lapses, 0, 2);
 	tcase_add_loop_test(c, keep_of_one_reader_counts_when_the_last_one_loses_the_lock, 0, 3);
+	tcase_add_loop_test(c, keep_counts_while_the_lease_is_being_adopted, 0, 2);
 	tcase_add_test(c, a_break_of_a_lease_that_stands_alone_tells_for_how_long_the_name_is_kept);
 	tcase_add_test(c, a_break_while_a_reader_that_has_gone_may_believe_ends_the_holds_of_other_daemons);
 	tcase_add_test(c, a_break_that_ends_a_hold_here_says_so_whatever_the_stores_have);
