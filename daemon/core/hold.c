@@ -300,6 +300,7 @@ void hold_lose_one(struct engine *e, struct claim *c, enum loss why)
 {
 	struct instant believed = belief_of(e, c);
 
+	convert_forfeit(e, c); /* before hold_part() looks who is first in the line */
 	if (!hold_part(e, c, believed, belief_delayed(e, c, believed))) {
 		hold_lose(e, c->lock, why);
 		return;
