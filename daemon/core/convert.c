@@ -43,6 +43,8 @@ static void convert_done(struct engine *e, struct claim *holder, struct claim *c
 	struct lock *l = holder->lock;
 
 	wait_leave(e, c);
+	if (l->share)
+		stay_turn_away(e, l);
 	lock_remove_holder(l, holder);
 	if (l->share)
 		lock_end_share(&e->table, l);

@@ -2,6 +2,7 @@
 #include "daemon/core/stay.h"
 
 #include "daemon/core/move.h"
+#include "daemon/core/wait.h"
 #include "daemon/core/waiters.h"
 
 #define ASK_APART_US (20 * MSEC) /* a renewal that failed is not followed by another at once */
@@ -137,6 +138,20 @@ void stay_ask(struct engine *e, struct lock *l)
 		return; /* a round that is under way is followed by another look */
 	l->share->asked_at = at;
 	stay_renew_at(e, x, at);
+}
+
+void stay_turn_away(struct engine *e, struct lock *l)
+{
+	struct claim *c = l->share->joining ? TAILQ_FIRST(&l->contender->waiters) : NULL, *next;
+
+	for (; c; c = next) {
+		next = TAILQ_NEXT(c, in_lock);
+		if (!c->joins)
+			continue;
+		c->joins = false;
+		if (!c->patient)
+			wait_withdraw(e, c, REFUSED_BUSY);
+	}
 }
 
 void stay_renewed(struct engine *e, struct lock *l, const struct round *r)

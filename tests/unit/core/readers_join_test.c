@@ -76,6 +76,63 @@ START_TEST(who_was_about_to_join_is_answered_when_the_turn_of_the_last_reader_la
 }
 END_TEST
 
+/* The stores are silent: 2 waits for the lock-delay that it wants, and does not wait for anything else. */
+static void one_is_about_to_join(void)
+{
+	begins_with_delay(3, 10 * SEC);
+	passes(SEC);
+	reads(1);
+	all_feel(MOOD_SILENT);
+	says(2, "LOCK a mode=shared delay=5s");
+	hears_nothing(2);
+}
+
+START_TEST(who_was_about_to_join_is_busy_when_the_reader_is_upgraded)
+{
+	one_is_about_to_join();
+	says(1, "LOCK a wait=1m");
+	all_feel(MOOD_WELL);
+	passes(100 * MSEC);
+	hears(1, GRANT);
+	hears(2, "BUSY *");
+}
+END_TEST
+
+START_TEST(who_was_about_to_join_is_busy_when_a_writer_comes_before_it)
+{
+	one_is_about_to_join();
+	says(3, "LOCK a priority=1 wait=1m");
+	all_feel(MOOD_WELL);
+	passes(100 * MSEC);
+	hears_nothing(3);
+	hears(2, "BUSY *");
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	passes(100 * MSEC);
+	hears(3, GRANT);
+}
+END_TEST
+
+/* The first of its requests ends after the second. No writer waits. */
+START_TEST(who_is_about_to_join_waits_on_when_the_session_of_the_first_one_ends)
+{
+	stores_have_room(3);
+	says(1, "LOCK a mode=shared renew=no");
+	hears(1, "OK *");
+	passes(6 * SEC);
+	all_feel(MOOD_SILENT);
+	says(2, "@1 LOCK a mode=shared renew=no owner=x wait=1m");
+	says(2, "@2 LOCK a mode=shared renew=no owner=y wait=1m");
+	says(3, "LOCK a mode=shared renew=no");
+	hears_nothing(3);
+	goes(2, GONE_HANGUP);
+	hears_nothing(3);
+	all_feel(MOOD_WELL);
+	passes(100 * MSEC);
+	hears(3, READER);
+}
+END_TEST
+
 Suite *readers_join_suite(void)
 {
 	Suite *s = suite_create("readers_join");
@@ -84,6 +141,9 @@ Suite *readers_join_suite(void)
 	tcase_add_checked_fixture(c, NULL, cluster_close);
 	tcase_add_test(c, who_was_about_to_join_is_answered_when_the_next_lease_is_won);
 	tcase_add_test(c, who_was_about_to_join_is_answered_when_the_turn_of_the_last_reader_lapses);
+	tcase_add_test(c, who_was_about_to_join_is_busy_when_the_reader_is_upgraded);
+	tcase_add_test(c, who_was_about_to_join_is_busy_when_a_writer_comes_before_it);
+	tcase_add_test(c, who_is_about_to_join_waits_on_when_the_session_of_the_first_one_ends);
 	suite_add_tcase(s, c);
 	return s;
 }
