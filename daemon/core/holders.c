@@ -181,8 +181,12 @@ void holders_let_in(struct engine *e, struct lock *l)
 		}
 		holders_join(e, l, c);
 	}
-	if (c && !c->ending && l->share && l->lease.state == LEASE_HELD)
+	if (!l->share || l->lease.state != LEASE_HELD)
+		return;
+	if (c && !c->ending)
 		stay_turn_away(e, l);
+	else
+		stay_settle(e, l);
 }
 
 /* Somebody waits, and all who wait are readers that are about to join. */

@@ -133,6 +133,79 @@ START_TEST(who_is_about_to_join_waits_on_when_the_session_of_the_first_one_ends)
 }
 END_TEST
 
+/* A reader holds with a ttl of 10 s, and 2 was about to join on other terms. */
+START_TEST(who_does_not_join_leaves_no_terms)
+{
+	static const char *const terms[] = {"delay=5s", "ttl=30s renew=no"};
+
+	begins_with_delay(3, 10 * SEC);
+	passes(SEC);
+	reads(1);
+	says(3, "LOCK a mode=shared");
+	hears(3, READER);
+	all_feel(MOOD_SILENT);
+	says(2, "@x LOCK a mode=shared wait=1m %s", terms[_i % 2]);
+	if (_i < 2)
+		says(2, "CANCEL @x");
+	else
+		goes(2, GONE_HANGUP);
+	all_feel(MOOD_WELL);
+	passes(30 * SEC);
+	ck_assert_int_le(cluster.node[0].last[CALL_EXTEND].call.px_ms, 10000);
+	says(1, "CHECK a");
+	ck_assert_int_le(number_in(hears(1, "OK name=a *"), "valid_ms"), 10000);
+	if (_i < 2)
+		ignores(2);
+}
+END_TEST
+
+/* The lease stands alone at the store, which is busy, so that renewals wait. */
+static void a_reader_has_the_lease_alone(void)
+{
+	cluster_open(1);
+	cluster.conf.window = 1;
+	cluster.conf.max_delay_us = 10 * SEC;
+	daemon_starts(0);
+	passes(11 * SEC);
+	for (int i = 0; i < 2; i++) {
+		says(9, "LOCK a");
+		hears(9, GRANT);
+		says(1, "LOCK a mode=shared wait=1m");
+		says(9, "UNLOCK a");
+		hears(9, "OK *");
+		hears(1, READER);
+		if (i == 0) {
+			says(1, "UNLOCK a");
+			hears(1, "OK *");
+		}
+	}
+	feels(0, MOOD_SILENT);
+	says(4, "@1 LOCK other-1");
+	says(4, "@2 LOCK other-2");
+}
+
+/* The writer asks for the lock-delay that the reader wanted. The key does not allow for it. */
+START_TEST(a_lease_is_not_handed_on_with_terms_that_its_keys_have_not)
+{
+	a_reader_has_the_lease_alone();
+	says(2, "@x LOCK a mode=shared delay=5s wait=1m");
+	passes(MSEC);
+	if (_i == 0)
+		says(2, "CANCEL @x");
+	says(3, "LOCK a priority=1 delay=5s wait=1m");
+	hears_nothing(3);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	hears_nothing(3);
+	feels(0, MOOD_WELL);
+	passes(SEC);
+	hears(3, GRANT);
+	ck_assert_int_ge(key_ttl_us(0, "a"), 14 * SEC);
+	ignores(2);
+	ignores(4);
+}
+END_TEST
+
 Suite *readers_join_suite(void)
 {
 	Suite *s = suite_create("readers_join");
@@ -144,6 +217,8 @@ Suite *readers_join_suite(void)
 	tcase_add_test(c, who_was_about_to_join_is_busy_when_the_reader_is_upgraded);
 	tcase_add_test(c, who_was_about_to_join_is_busy_when_a_writer_comes_before_it);
 	tcase_add_test(c, who_is_about_to_join_waits_on_when_the_session_of_the_first_one_ends);
+	tcase_add_loop_test(c, who_does_not_join_leaves_no_terms, 0, 4);
+	tcase_add_loop_test(c, a_lease_is_not_handed_on_with_terms_that_its_keys_have_not, 0, 2);
 	suite_add_tcase(s, c);
 	return s;
 }
