@@ -45,17 +45,16 @@ static bool hold_part(struct engine *e, struct claim *c, struct instant ghost, s
 	l->share->ghost_until = instant_max(l->share->ghost_until, ghost);
 	l->share->kept_until = instant_max(l->share->kept_until, kept);
 	stay_parted(e, l);
-	convert_look(e, l);
 	return true;
 }
 
 static bool hold_leave_others(struct engine *e, struct claim *c, struct instant ghost, struct instant kept)
 {
-	bool others = hold_part(e, c, ghost, kept);
-
-	if (others)
-		lease_refuse_extends_of(e, &c->lock->lease, c, REFUSED_CANCELLED);
-	return others;
+	if (!hold_part(e, c, ghost, kept))
+		return false;
+	convert_look(e, c->lock);
+	lease_refuse_extends_of(e, &c->lock->lease, c, REFUSED_CANCELLED);
+	return true;
 }
 
 /*
@@ -300,12 +299,12 @@ void hold_lose_one(struct engine *e, struct claim *c, enum loss why)
 {
 	struct instant believed = belief_of(e, c);
 
-	convert_forfeit(e, c); /* before hold_part() looks who is first in the line */
 	if (!hold_part(e, c, believed, belief_delayed(e, c, believed))) {
 		hold_lose(e, c->lock, why);
 		return;
 	}
 	claim_lose(e, c, why);
+	convert_look(e, c->lock);
 	lease_refuse_extends_of(e, &c->lock->lease, c, REFUSED_LOST);
 }
 
