@@ -107,6 +107,7 @@ void adopt_expect(struct engine *e, struct claim *c, const struct prior_lease *f
 	c->lock = l;
 	c->believed = instant_add(told_until(e, c, from), drift_us(from->ttl_us));
 	c->ends = from->deadline;
+	c->ends_ttl_us = c->ttl_us;
 	lock_add_holder(&e->table, l, c);
 	if (!l->share)
 		return;
@@ -121,7 +122,7 @@ void adopt_stay(struct claim *c, int64_t ttl_us, struct instant ends)
 	struct lease *x = &c->lock->lease;
 
 	c->believed = instant_min(c->believed, instant_add(ends, drift_us(x->promised.ttl_us)));
-	c->ttl_us = ttl_us;
+	c->ttl_us = c->ends_ttl_us = ttl_us;
 	c->ends = ends;
 	x->renewal->adoption->deadline = instant_max(x->renewal->adoption->deadline, ends);
 }

@@ -41,13 +41,19 @@ struct instant belief_kept(const struct lock *l)
 	return l->share ? l->share->kept_until : INSTANT_PAST;
 }
 
+/* Its values can be replaced at the stores: not those of an adoption that was given up, see adoption_leave(). */
+static bool belief_may_be_left(const struct lease *x)
+{
+	return x->state == LEASE_HELD || (x->state == LEASE_ADOPTING && x->renewal->adoption);
+}
+
 int64_t belief_leave_us(const struct engine *e, const struct lock *l, struct instant believed, struct instant kept)
 {
 	int64_t left = instant_diff(kept, e->core->now);
 
 	if (!instant_before(e->core->now, believed))
 		return left > 0 ? left : 0;
-	if (!l->share || l->lease.state != LEASE_HELD || left <= 0)
+	if (!l->share || !belief_may_be_left(&l->lease) || left <= 0)
 		return 0;
 	return instant_before(instant_add(believed, drift_us(left)), kept) ? left : 0;
 }

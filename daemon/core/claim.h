@@ -75,6 +75,7 @@ struct claim {
 	struct instant granted_at;
 	struct instant believed; /* of a session without a connection: the belief of its client ends by then */
 	struct instant ends;     /* CLAIM_HELD, of a reader that nobody renews: its own end, see stay.h */
+	int64_t ends_ttl_us;     /* … and the ttl that it was reckoned with: an EXTEND changes ttl_us before the stores have answered */
 	unsigned count;
 	uint16_t owner_n, note_n;
 	uint16_t limit;          /* what it would use the name as; 0: as a lock */

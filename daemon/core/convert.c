@@ -29,6 +29,7 @@ static void convert_terms(struct engine *e, struct lock *l, struct claim *holder
 {
 	l->lease.delay_us = holder->delay_us;
 	holder->ends = lock_deadline(&e->table, l);
+	holder->ends_ttl_us = holder->ttl_us;
 	l->lease.auto_renew = holder->renew;
 	if (holder->renew || !TAILQ_EMPTY(&l->lease.renewal->extends))
 		return;
@@ -42,6 +43,8 @@ static void convert_done(struct engine *e, struct claim *holder, struct claim *c
 	struct lock *l = holder->lock;
 
 	wait_leave(e, c);
+	if (l->share)
+		stay_turn_away(e, l);
 	lock_remove_holder(l, holder);
 	if (l->share)
 		lock_end_share(&e->table, l);

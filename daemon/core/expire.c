@@ -21,6 +21,7 @@ void expire_fired(struct engine *e, struct lock *l)
 			hold_lose_one(e, c, LOSS_EXPIRED);
 	}
 	l->name.refs--;
-	if (l->share && instant_before(next, INSTANT_NEVER))
+	/* Who joined meanwhile may have set it to a sooner moment. */
+	if (l->share && instant_before(next, timer_is_set(&l->share->timer) ? l->share->timer.at : INSTANT_NEVER))
 		heap_set(&e->core->timers, &l->share->timer, next);
 }

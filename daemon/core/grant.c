@@ -122,8 +122,8 @@ static bool lock_may_be_handed_on(const struct engine *e, const struct lock *l)
 		return false; /* readers elsewhere may have it, and a reader that waits here has not joined because it would pass a writer */
 	if (!next || !next->renew || !l->holder->renew || next->ttl_us != l->lease.ttl_us || next->delay_us != l->lease.delay_us)
 		return false;
-	/* An EXTEND to other terms is under way. */
-	if (l->lease.renew_ttl_us != l->lease.ttl_us)
+	/* An EXTEND to other terms is under way, or a renewal on those of a reader that was about to join. */
+	if (l->lease.renew_ttl_us != l->lease.ttl_us || (l->share && l->share->joining))
 		return false;
 	/* If the journal cannot be written, the next run may adopt the lease for the former holder. */
 	if (l->lease.recorded && e->core->journal_off)

@@ -45,17 +45,16 @@ static bool hold_part(struct engine *e, struct claim *c, struct instant ghost, s
 	l->share->ghost_until = instant_max(l->share->ghost_until, ghost);
 	l->share->kept_until = instant_max(l->share->kept_until, kept);
 	stay_parted(e, l);
-	convert_look(e, l);
 	return true;
 }
 
 static bool hold_leave_others(struct engine *e, struct claim *c, struct instant ghost, struct instant kept)
 {
-	bool others = hold_part(e, c, ghost, kept);
-
-	if (others)
-		lease_refuse_extends_of(e, &c->lock->lease, c, REFUSED_CANCELLED);
-	return others;
+	if (!hold_part(e, c, ghost, kept))
+		return false;
+	convert_look(e, c->lock);
+	lease_refuse_extends_of(e, &c->lock->lease, c, REFUSED_CANCELLED);
+	return true;
 }
 
 /*
@@ -257,7 +256,7 @@ static struct instant lock_losers_believe(const struct engine *e, const struct l
 	return until;
 }
 
-void hold_lose(struct engine *e, struct lock *l, enum loss why)
+struct instant hold_lose(struct engine *e, struct lock *l, enum loss why)
 {
 	struct claim *c;
 	bool adopting = l->lease.state == LEASE_ADOPTING, alone = lock_holders(l) == 1 && !lock_is_haunted(l, e->core->now);
@@ -268,6 +267,7 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 	 */
 	bool gone = why == LOSS_EVICTED && (adopting ? adoption_is_denied : lease_is_gone)(&l->lease, e->core->conf.nodes);
 	struct instant until, kept;
+	int64_t leave_us;
 
 	if (gone)
 		l->lease.renewal->stood.us = 0;
@@ -280,12 +280,19 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 		lock_remove_holder(l, c);
 		claim_lose(e, c, why);
 	}
+	leave_us = gone || !instant_before(e->core->now, until) ? 0 : belief_leave_us(e, l, until, kept);
 	c = l->holder;
 	c->alone = alone;
 	lock_vacate(e, l);
 	claim_lose(e, c, why);
 	lease_refuse_extends(e, &l->lease, REFUSED_LOST);
-	lock_close(e, l, until, kept, CAUSE_LOST);
+	if (leave_us == 0) {
+		lock_close(e, l, until, kept, CAUSE_LOST);
+		return INSTANT_PAST;
+	}
+	release_begin(e, &l->lease, RELEASE_LEAVE, leave_us, NULL);
+	hold_give_back(e, l, CAUSE_LOST);
+	return kept;
 }
 
 void hold_lose_one(struct engine *e, struct claim *c, enum loss why)
@@ -297,6 +304,7 @@ void hold_lose_one(struct engine *e, struct claim *c, enum loss why)
 		return;
 	}
 	claim_lose(e, c, why);
+	convert_look(e, c->lock);
 	lease_refuse_extends_of(e, &c->lock->lease, c, REFUSED_LOST);
 }
 

@@ -6,7 +6,6 @@
 #include "daemon/core/stay.h"
 #include "daemon/core/ticket.h"
 #include "daemon/core/wait.h"
-#include "daemon/core/waiters.h"
 
 #define HANDOFF_LEAST_US (50 * MSEC)
 #define HANDOFF_TIME_US  (100 * MSEC)
@@ -171,14 +170,6 @@ static void holders_join(struct engine *e, struct lock *l, struct claim *c)
 		notices_add(&e->notices, NOTICE_RISK, c, NULL, NOT_REFUSED); /* the others were told before */
 }
 
-/* A writer elsewhere came before a reader that was about to join: who does not wait is refused. */
-static void holders_keep_out(struct engine *e, struct contender *k)
-{
-	for (struct claim *c = TAILQ_FIRST(&k->waiters); c && c->joins; c = TAILQ_NEXT(c, in_lock))
-		c->joins = false;
-	wait_refuse_part(e, k, REFUSED_BUSY, WAITERS_IMPATIENT);
-}
-
 void holders_let_in(struct engine *e, struct lock *l)
 {
 	struct claim *c;
@@ -190,8 +181,12 @@ void holders_let_in(struct engine *e, struct lock *l)
 		}
 		holders_join(e, l, c);
 	}
-	if (c && c->joins && l->lease.state == LEASE_HELD)
-		holders_keep_out(e, l->contender);
+	if (!l->share || l->lease.state != LEASE_HELD)
+		return;
+	if (c && !c->ending)
+		stay_turn_away(e, l);
+	else
+		stay_settle(e, l);
 }
 
 /* Somebody waits, and all who wait are readers that are about to join. */

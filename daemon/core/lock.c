@@ -283,9 +283,15 @@ void lock_remove_reader(struct lock *l, struct claim *c)
 
 void lock_end_share(struct lock_table *t, struct lock *l)
 {
+	struct claim *c;
+
 	assert(!l->holder);
-	if (l->share)
+	if (l->share) {
 		heap_cancel(&t->core->timers, &l->share->timer);
+		if (l->share->joining)
+			TAILQ_FOREACH(c, &l->contender->waiters, in_lock)
+				c->joins = false;
+	}
 	pool_put(&t->shares, l->share);
 	l->share = NULL;
 }

@@ -44,7 +44,7 @@ struct pending {
 	bool broken;                /* BREAK: sessions of this daemon have lost it */
 	struct elsewhere elsewhere; /* SHOW: or, if known, a quorum has this; neither: it is not known. LOCK: who has it */
 	struct ticket_seen next;    /* SHOW: the first ticket that any store has */
-	struct instant held_until;  /* held back: until then at most */
+	struct instant held_until;  /* held back: until then at most; BREAK, broken: the key is left behind until then */
 	unsigned waiters;           /* LOCK: how many waited as it was refused … */
 	int64_t retry_us;           /* … and what retry_ms was then */
 };
@@ -53,6 +53,7 @@ struct pending {
 struct share {
 	struct lock *lock;
 	struct claims holders;      /* claims in CLAIM_HELD, in the order of their grants */
+	bool joining;               /* readers that wait may be about to join, and the lease has terms of theirs: see stay.h */
 	unsigned count, renewed;    /* how many there are, and how many of them the watchdog is to keep */
 	struct timer timer;         /* the first of the others is to be told that it is over: see stay.h */
 	struct instant asked_at;    /* when the stores were last to be asked for a reader that wants more than the lease has */
@@ -207,7 +208,7 @@ void claim_end_asking(struct lock_table *t, struct claim *c);   /* it is answere
 void claim_free(struct lock_table *t, struct claim *c); /* in no list of a lock */
 void lock_add_reader(struct lock_table *t, struct lock *l, struct claim *c);
 void lock_remove_reader(struct lock *l, struct claim *c);
-void lock_end_share(struct lock_table *t, struct lock *l); /* it has no holder */
+void lock_end_share(struct lock_table *t, struct lock *l); /* it has no holder, and nobody is about to join */
 
 /* Into and out of the holders. A shared claim is alone with other shared ones. Inline, since each LOCK does both. */
 static inline void lock_add_holder(struct lock_table *t, struct lock *l, struct claim *c)

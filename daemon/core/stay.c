@@ -2,13 +2,21 @@
 #include "daemon/core/stay.h"
 
 #include "daemon/core/move.h"
+#include "daemon/core/wait.h"
 #include "daemon/core/waiters.h"
 
 #define ASK_APART_US (20 * MSEC) /* a renewal that failed is not followed by another at once */
 
 struct instant stay_tell_at(const struct claim *c)
 {
-	return claim_has_end(c) ? instant_add(c->ends, -loss_lead_us(c->ttl_us)) : INSTANT_NEVER;
+	return claim_has_end(c) ? instant_add(c->ends, -loss_lead_us(c->ends_ttl_us)) : INSTANT_NEVER;
+}
+
+/* It ends a ttl after that moment. */
+static void stay_reckon(struct claim *c, struct instant from, int64_t ttl_us)
+{
+	c->ends_ttl_us = ttl_us;
+	c->ends = vote_until(from, ttl_us);
 }
 
 /* A timer that fires too soon finds nobody whose time is over, and is set anew. */
@@ -22,12 +30,14 @@ static void stay_watch(struct engine *e, const struct claim *c)
 
 void stay_begin(struct engine *e, struct claim *c)
 {
-	c->ends = vote_until(e->core->now, c->ttl_us);
+	stay_reckon(c, e->core->now, c->ttl_us);
 	stay_watch(e, c);
 }
 
 void stay_cap(struct engine *e, struct claim *c, struct instant until)
 {
+	if (instant_before(until, c->ends))
+		c->ends_ttl_us = c->ttl_us;
 	c->ends = instant_min(c->ends, until);
 	stay_watch(e, c);
 }
@@ -82,18 +92,61 @@ void stay_keep(struct engine *e, struct lock *l)
 	lease_schedule(e, x);
 }
 
+struct terms {
+	int64_t ttl_us, delay_us;
+};
+
+static void terms_add(struct terms *t, const struct claim *c)
+{
+	t->ttl_us = c->ttl_us > t->ttl_us ? c->ttl_us : t->ttl_us;
+	t->delay_us = c->delay_us > t->delay_us ? c->delay_us : t->delay_us;
+}
+
+/* What those who hold the lock ask of its lease, and those who are about to join. Notes whether there are any. */
+static struct terms stay_terms(const struct lock *l)
+{
+	struct terms t = {.ttl_us = l->lease.ttl_us};
+
+	for (const struct claim *c = l->holder; c; c = lock_next_holder(l, c))
+		terms_add(&t, c);
+	if (!l->share->joining)
+		return t;
+	l->share->joining = false;
+	for (const struct claim *c = TAILQ_FIRST(&l->contender->waiters); c; c = TAILQ_NEXT(c, in_lock)) {
+		if (!c->joins)
+			continue;
+		l->share->joining = true;
+		terms_add(&t, c);
+	}
+	return t;
+}
+
+/* The lease has no lock-delay that nobody asks for any more. Its keys may allow for more, until they are renewed. */
+static void stay_lower_delay(struct lock *l, int64_t most_us)
+{
+	l->lease.delay_us = l->lease.delay_us < most_us ? l->lease.delay_us : most_us;
+	l->share->delay_us = l->share->delay_us < most_us ? l->share->delay_us : most_us;
+}
+
 void stay_parted(struct engine *e, struct lock *l)
 {
-	struct lease *x = &l->lease;
-	int64_t most_us = 0;
-
-	if (x->delay_us > 0) {
-		for (const struct claim *c = l->holder; c; c = lock_next_holder(l, c))
-			most_us = c->delay_us > most_us ? c->delay_us : most_us;
-		x->delay_us = most_us;
-		l->share->delay_us = l->share->delay_us < most_us ? l->share->delay_us : most_us;
-	}
+	if (l->lease.delay_us > 0)
+		stay_lower_delay(l, stay_terms(l).delay_us);
 	stay_keep(e, l);
+}
+
+/* Renewals ask for less again, unless the lease would then end before the moment that its holders may have been told of. */
+void stay_settle(const struct engine *e, struct lock *l)
+{
+	struct lease *x = &l->lease;
+	struct terms t;
+
+	if (!l->share->joining)
+		return;
+	t = stay_terms(l);
+	stay_lower_delay(l, t.delay_us);
+	if (t.ttl_us < x->renew_ttl_us && !instant_before(vote_until(e->core->now, t.ttl_us), lock_deadline(&e->table, l)))
+		x->renew_ttl_us = t.ttl_us;
 }
 
 bool stay_lacks(const struct engine *e, const struct lock *l, const struct claim *c)
@@ -109,7 +162,7 @@ void stay_await(struct engine *e, struct claim *c)
 {
 	int64_t us = 3 * e->core->conf.timeout_us;
 
-	c->joins = true;
+	c->joins = c->lock->share->joining = true;
 	if (!c->patient && !timer_is_set(&c->timer))
 		heap_set(&e->core->timers, &c->timer, instant_add(c->asking->asked_at, us < WAITERS_HURRY_US ? us : WAITERS_HURRY_US));
 }
@@ -120,6 +173,7 @@ void stay_ask(struct engine *e, struct lock *l)
 	struct claim *c = TAILQ_FIRST(&l->contender->waiters);
 	struct instant at = instant_max(e->core->now, instant_add(l->share->asked_at, ASK_APART_US));
 
+	stay_settle(e, l);
 	x->delay_us = c->delay_us > x->delay_us ? c->delay_us : x->delay_us;
 	x->renew_ttl_us = c->ttl_us > x->renew_ttl_us ? c->ttl_us : x->renew_ttl_us;
 	for (; c && c->shared; c = TAILQ_NEXT(c, in_lock))
@@ -130,17 +184,33 @@ void stay_ask(struct engine *e, struct lock *l)
 	stay_renew_at(e, x, at);
 }
 
+void stay_turn_away(struct engine *e, struct lock *l)
+{
+	struct claim *c = l->share->joining ? TAILQ_FIRST(&l->contender->waiters) : NULL, *next;
+
+	for (; c; c = next) {
+		next = TAILQ_NEXT(c, in_lock);
+		if (!c->joins)
+			continue;
+		c->joins = false;
+		if (!c->patient)
+			wait_withdraw(e, c, REFUSED_BUSY);
+	}
+	stay_settle(e, l);
+}
+
 void stay_renewed(struct engine *e, struct lock *l, const struct round *r)
 {
 	struct pending *p = TAILQ_FIRST(&l->lease.renewal->extends);
 
 	if (!l->share)
 		return;
+	stay_settle(e, l);
 	l->share->delay_us = r->delay_us < l->lease.delay_us ? r->delay_us : l->lease.delay_us;
 	for (unsigned i = 0; i < r->extends && p; i++, p = TAILQ_NEXT(p, in_lease)) {
 		if (!claim_has_end(p->claim))
 			continue;
-		p->claim->ends = vote_until(p->asked_at, p->claim->ttl_us < r->ttl_us ? p->claim->ttl_us : r->ttl_us);
+		stay_reckon(p->claim, p->asked_at, p->claim->ttl_us < r->ttl_us ? p->claim->ttl_us : r->ttl_us);
 		stay_watch(e, p->claim);
 	}
 	stay_keep(e, l);

@@ -25,6 +25,10 @@ bool stay_lacks(const struct engine *e, const struct lock *l, const struct claim
 void stay_ask(struct engine *e, struct lock *l);
 /* This reader waits for such a renewal, or behind one that does. If it asked without wait=, that is for a second at most. */
 void stay_await(struct engine *e, struct claim *c);
+/* Somebody stands before those who were about to join, here or elsewhere: those that do not wait are refused. */
+void stay_turn_away(struct engine *e, struct lock *l);
+/* Who was about to join holds the lock, or has left the line: what it asked of the lease counts no more if it has left. */
+void stay_settle(const struct engine *e, struct lock *l);
 /* So many stores as a quorum have answered this renewal. */
 void stay_renewed(struct engine *e, struct lock *l, const struct round *r);
 

@@ -93,6 +93,101 @@ START_TEST(keep_of_one_reader_counts_when_the_turn_of_the_last_one_lapses)
 }
 END_TEST
 
+/* The last reader loses the lock before its client must have ceased to believe: by its own end, by KILL, by BREAK. */
+START_TEST(keep_of_one_reader_counts_when_the_last_one_loses_the_lock)
+{
+	struct secret s;
+
+	two_daemons(3);
+	passes(SEC);
+	reads(1);
+	s = says_hello(3, "");
+	says(3, _i == 0 ? "LOCK a mode=shared renew=no" : "LOCK a mode=shared");
+	hears(3, READER);
+	says(1, "UNLOCK a keep=30s");
+	hears(1, "OK *count=0");
+	session_opens_as_admin(ADMIN, 0);
+	if (_i == 0) {
+		passes(9800 * MSEC);
+	} else if (_i == 1) {
+		says(ADMIN, "KILL session=%lld", (long long)s.serial);
+		hears(ADMIN, "OK *");
+	} else {
+		says(ADMIN, "BREAK a");
+		ck_assert_int_gt(number_in(hears(ADMIN, "OK name=a free_in_ms=*"), "free_in_ms"), 29000);
+	}
+	hears(3, "! LOST *");
+	passes(_i == 0 ? 1200 * MSEC : 11 * SEC);
+	says(2, "LOCK a");
+	hears(2, "BUSY *");
+	passes(18 * SEC);
+	says(2, "LOCK a");
+	hears(2, "BUSY *");
+	passes(2 * SEC);
+	says(2, "LOCK a");
+	hears(2, GRANT);
+}
+END_TEST
+
+/* The stores are silent since the daemon was started again. Its lease is not confirmed yet. A writer's keep= is the rule that readers follow. */
+START_TEST(keep_counts_while_the_lease_is_being_adopted)
+{
+	struct secret s;
+
+	stores_have_room(3);
+	s = says_hello(1, "grace=1m");
+	says(1, _i == 0 ? "LOCK a mode=shared" : "LOCK a");
+	hears(1, "OK *");
+	all_feel(MOOD_SILENT);
+	daemon_returns(0);
+	passes(100 * MSEC);
+	session_opens(3, 0);
+	resumes(3, &s);
+	passes(2100 * MSEC);
+	hears(3, "OK session=* n=0 open=1");
+	says(3, "UNLOCK a keep=30s");
+	hears(3, "OK *count=0");
+	all_feel(MOOD_WELL);
+	passes(29 * SEC);
+	session_opens(4, 0);
+	says(4, "LOCK a");
+	hears(4, "BUSY *");
+	passes(2 * SEC);
+	says(4, "LOCK a");
+	hears(4, GRANT);
+}
+END_TEST
+
+/* The lease was handed on to readers, and stands alone at the stores. */
+START_TEST(a_break_of_a_lease_that_stands_alone_tells_for_how_long_the_name_is_kept)
+{
+	stores_have_room(3);
+	passes(2 * SEC);
+	says(5, "LOCK a");
+	hears(5, GRANT);
+	says(1, "LOCK a mode=shared wait=1m");
+	says(3, "LOCK a mode=shared wait=1m");
+	says(5, "UNLOCK a");
+	hears(5, "OK *");
+	hears(1, READER);
+	hears(3, READER);
+	says(1, "UNLOCK a keep=30s");
+	hears(1, "OK *count=0");
+	session_opens_as_admin(ADMIN, 0);
+	says(ADMIN, "BREAK a");
+	ck_assert_int_gt(number_in(hears(ADMIN, "OK name=a free_in_ms=*"), "free_in_ms"), 29000);
+	hears(3, "! LOST *");
+	says(3, "UNLOCK a");
+	hears(3, "ERR LOST *"); /* it believes no more, but what is left behind stays */
+	passes(29 * SEC);
+	says(2, "LOCK a");
+	hears(2, "BUSY *");
+	passes(2 * SEC);
+	says(2, "LOCK a");
+	hears(2, GRANT);
+}
+END_TEST
+
 START_TEST(a_break_while_a_reader_that_has_gone_may_believe_ends_the_holds_of_other_daemons)
 {
 	two_daemons(3);
@@ -157,6 +252,9 @@ Suite *readers_leave_suite(void)
 	tcase_add_loop_test(c, keep_of_one_reader_beyond_the_lease_counts_when_the_session_of_the_last_one_ends, 0, 2);
 	tcase_add_loop_test(c, the_longer_keep_counts, 0, 2);
 	tcase_add_loop_test(c, keep_of_one_reader_counts_when_the_turn_of_the_last_one_lapses, 0, 2);
+	tcase_add_loop_test(c, keep_of_one_reader_counts_when_the_last_one_loses_the_lock, 0, 3);
+	tcase_add_loop_test(c, keep_counts_while_the_lease_is_being_adopted, 0, 2);
+	tcase_add_test(c, a_break_of_a_lease_that_stands_alone_tells_for_how_long_the_name_is_kept);
 	tcase_add_test(c, a_break_while_a_reader_that_has_gone_may_believe_ends_the_holds_of_other_daemons);
 	tcase_add_test(c, a_break_that_ends_a_hold_here_says_so_whatever_the_stores_have);
 	tcase_add_test(c, a_late_renewal_leaves_no_share_beside_the_one_that_is_left_behind);
