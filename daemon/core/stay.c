@@ -114,17 +114,26 @@ void stay_await(struct engine *e, struct claim *c)
 		heap_set(&e->core->timers, &c->timer, instant_add(c->asking->asked_at, us < WAITERS_HURRY_US ? us : WAITERS_HURRY_US));
 }
 
+/* Without a quorum of usable stores each renewal is missed as soon as it begins. */
+static int64_t stay_apart_us(const struct engine *e, const struct lease *x)
+{
+	int64_t us = x->ttl_us / 20;
+
+	return members_usable(&e->members) < engine_quorum(e) && us > ASK_APART_US ? us : ASK_APART_US;
+}
+
 void stay_ask(struct engine *e, struct lock *l)
 {
 	struct lease *x = &l->lease;
 	struct claim *c = TAILQ_FIRST(&l->contender->waiters);
-	struct instant at = instant_max(e->core->now, instant_add(l->share->asked_at, ASK_APART_US));
+	struct instant at = instant_max(e->core->now, instant_add(l->share->asked_at, stay_apart_us(e, x)));
 
 	x->delay_us = c->delay_us > x->delay_us ? c->delay_us : x->delay_us;
 	x->renew_ttl_us = c->ttl_us > x->renew_ttl_us ? c->ttl_us : x->renew_ttl_us;
 	for (; c && c->shared; c = TAILQ_NEXT(c, in_lock))
 		stay_await(e, c);
-	if (lease_renewal(&e->table, x)->round || !instant_before(at, x->renew_at))
+	lease_renewal(&e->table, x)->wanted = true;
+	if (x->renewal->round || !instant_before(at, x->renew_at))
 		return; /* a round that is under way is followed by another look */
 	l->share->asked_at = at;
 	stay_renew_at(e, x, at);
