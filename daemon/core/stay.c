@@ -114,6 +114,16 @@ void stay_await(struct engine *e, struct claim *c)
 		heap_set(&e->core->timers, &c->timer, instant_add(c->asking->asked_at, us < WAITERS_HURRY_US ? us : WAITERS_HURRY_US));
 }
 
+bool stay_is_joining(const struct claim *c)
+{
+	const struct lock *l = c->lock;
+	const struct claim *at = c->joins && l->share && l->lease.state == LEASE_HELD ? TAILQ_FIRST(&l->contender->waiters) : NULL;
+
+	while (at && at->joins && at != c)
+		at = TAILQ_NEXT(at, in_lock);
+	return at && at->joins;
+}
+
 /* Without a quorum of usable stores each renewal is missed as soon as it begins. */
 static int64_t stay_apart_us(const struct engine *e, const struct lease *x)
 {

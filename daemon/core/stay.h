@@ -25,6 +25,8 @@ bool stay_lacks(const struct engine *e, const struct lock *l, const struct claim
 void stay_ask(struct engine *e, struct lock *l);
 /* This reader waits for such a renewal, or behind one that does. If it asked without wait=, that is for a second at most. */
 void stay_await(struct engine *e, struct claim *c);
+/* It waits for that, and for no other owner. */
+bool stay_is_joining(const struct claim *c);
 /* So many stores as a quorum have answered this renewal. */
 void stay_renewed(struct engine *e, struct lock *l, const struct round *r);
 
