@@ -82,10 +82,20 @@ void stay_keep(struct engine *e, struct lock *l)
 	lease_schedule(e, x);
 }
 
+/* The records of those who hold it say what they and the others keep from writers. */
+static void stay_record(struct engine *e, const struct lock *l)
+{
+	for (struct claim *c = l->holder; c; c = lock_next_holder(l, c))
+		notices_add(&e->notices, NOTICE_LENGTHENS, c, NULL, NOT_REFUSED);
+}
+
 void stay_parted(struct engine *e, struct lock *l)
 {
 	struct lease *x = &l->lease;
 	int64_t most_us = 0;
+
+	if (x->delay_us > 0 || instant_before(e->core->now, l->share->kept_until))
+		stay_record(e, l);
 
 	if (x->delay_us > 0) {
 		for (const struct claim *c = l->holder; c; c = lock_next_holder(l, c))
@@ -138,7 +148,10 @@ void stay_ask(struct engine *e, struct lock *l)
 	struct claim *c = TAILQ_FIRST(&l->contender->waiters);
 	struct instant at = instant_max(e->core->now, instant_add(l->share->asked_at, stay_apart_us(e, x)));
 
-	x->delay_us = c->delay_us > x->delay_us ? c->delay_us : x->delay_us;
+	if (c->delay_us > x->delay_us) {
+		x->delay_us = c->delay_us;
+		stay_record(e, l);
+	}
 	x->renew_ttl_us = c->ttl_us > x->renew_ttl_us ? c->ttl_us : x->renew_ttl_us;
 	for (; c && c->shared; c = TAILQ_NEXT(c, in_lock))
 		stay_await(e, c);
