@@ -124,8 +124,8 @@ static inline bool lease_is_at_rest(const struct lease *x)
 {
 	const struct renewal *b = x->renewal;
 
-	return !b->round && !b->adoption && TAILQ_EMPTY(&b->extends) && !b->entry.waits && !b->wants_token && !b->wanted && !b->mends && b->upgrade_at.us == 0 &&
-	       !nodeset_any(b->denied) && b->stood.us == 0 && !x->at_risk && x->state != LEASE_ADOPTING;
+	return !b->round && !b->adoption && TAILQ_EMPTY(&b->extends) && !b->entry.waits && !b->wants_token && !b->wanted && !b->mends &&
+	       b->upgrade_at.us == 0 && !nodeset_any(b->denied) && b->stood.us == 0 && !x->at_risk && x->state != LEASE_ADOPTING;
 }
 
 #define LOSS_LEAD_LEAST_US (5 * MSEC)
