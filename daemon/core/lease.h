@@ -155,7 +155,7 @@ static inline void lease_begin(struct lease *x, const struct lease_value *value,
 		return;
 	x->renewal->denied = x->renewal->confirmed = x->renewal->gone = NODESET_NONE;
 	x->renewal->stood.us = 0;
-	x->renewal->wants_token = x->renewal->mends = false;
+	x->renewal->wants_token = x->renewal->wanted = x->renewal->mends = false;
 	x->renewal->upgrade_at.us = 0;
 	x->renewal->upgrade = NULL;
 }

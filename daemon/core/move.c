@@ -54,8 +54,6 @@ static void lease_leave(struct engine *e, struct lease *x)
 	if (x->state == LEASE_ADOPTING)
 		TAILQ_REMOVE(&e->adopting, x, renewal->in_list);
 	lease_safe(e, x);
-	if (!renewal_is_none(x->renewal))
-		x->renewal->wanted = false;
 	admission_leave(&e->admission, &x->renewal->entry);
 	if (timer_is_set(&x->timer))
 		heap_cancel(&e->core->timers, &x->timer);
