@@ -127,6 +127,15 @@ void adopt_stay(struct claim *c, int64_t ttl_us, struct instant ends)
 	x->renewal->adoption->deadline = instant_max(x->renewal->adoption->deadline, ends);
 }
 
+void adopt_keep(struct claim *c, struct instant kept, int64_t delay_us)
+{
+	struct share *h = c->lock->share;
+
+	if (delay_us > 0)
+		kept = instant_max(kept, instant_add(h->ghost_until, delay_us));
+	h->kept_until = instant_max(h->kept_until, kept);
+}
+
 void adopt_start(struct engine *e, struct lease *x)
 {
 	heap_set(&e->core->timers, &x->timer, e->core->now);

@@ -72,6 +72,13 @@ static struct claim *convert_ready(const struct engine *e, const struct lock *l)
 	return convert_hold(l, c);
 }
 
+/* A conversion takes another renewal. Where the watchdog is off, nobody else asks for that. */
+static void convert_ask_again(struct engine *e, struct lock *l)
+{
+	if (!l->lease.auto_renew && convert_ready(e, l))
+		together_ask_again(e, &l->lease, instant_add(e->core->now, AGAIN_US));
+}
+
 /*
  * The next renewal asks for a token, and is due now. A hold that is to be shared is recorded so before the stores are asked, under a new value: a run that
  * works on an earlier record, in which it is exclusive, cannot adopt it.
@@ -81,8 +88,12 @@ static void convert_want_token(struct engine *e, struct lock *l)
 	struct lease *x = &l->lease;
 	struct renewal *b = lease_renewal(&e->table, x);
 
-	if (b->wants_token || b->round || !rebase_is_possible(e, x))
+	if (b->wants_token || b->round)
 		return; /* a round that is under way is followed by another look */
+	if (!rebase_is_possible(e, x)) {
+		convert_ask_again(e, l);
+		return;
+	}
 	if (x->shared && convert_ready(e, l)) {
 		together_ask_again(e, x, instant_max(e->core->now, b->upgrade_at)); /* that renewal asks for the token as well */
 		return;
@@ -91,7 +102,7 @@ static void convert_want_token(struct engine *e, struct lock *l)
 		adoption_rotate(&e->table, x, members_one_clock_us(&e->members, l->holder->granted_at));
 		notices_add(&e->notices, NOTICE_ADOPTING, l->holder, NULL, NOT_REFUSED);
 	}
-	b->wants_token = true;
+	b->wants_token = b->wanted = true;
 	x->renew_at = e->core->now;
 	lease_schedule(e, x);
 }
@@ -198,8 +209,8 @@ void convert_renewed(struct engine *e, struct round *r)
 	bool idle;
 
 	convert_hear_writer(e, l, r);
-	if (x->state == LEASE_HELD && !x->auto_renew && !x->renewal->round && convert_ready(e, l))
-		together_ask_again(e, x, instant_add(e->core->now, AGAIN_US)); /* the watchdog does not */
+	if (!x->renewal->round)
+		convert_ask_again(e, l);
 	if (x->state == LEASE_HELD && l->share && !x->shared && l->contender->want_since.us)
 		together_open(e, l);
 	idle = TAILQ_EMPTY(&l->contender->waiters) && !r->token && !lock_lacks_token(l);

@@ -244,16 +244,16 @@ static void pending_tell_done(struct commander *x, const struct pending *p)
 static void deliver_pending(struct commander *x, struct pending *p, enum refusal why)
 {
 	struct session *s = p->session;
-	bool told = true;
+	bool told = true, extended = why == NOT_REFUSED && p->verb == VERB_EXTEND;
 
+	if (extended && !p->permit && p->claim->state == CLAIM_HELD)
+		remember_held(x, p->claim); /* a client that is away may resume it after a restart */
 	if (!s)
 		return;
 	TAILQ_REMOVE(&s->pendings, p, in_session);
 	core_answers(x->core, p->verb);
-	if (why == NOT_REFUSED && p->verb == VERB_EXTEND && p->permit)
+	if (extended && p->permit)
 		remember_permit(x, p->permit);
-	else if (why == NOT_REFUSED && p->verb == VERB_EXTEND)
-		remember_held(x, p->claim);
 	if (s->over)
 		; /* nothing is sent any more */
 	else if (p->verb == VERB_SHOW)

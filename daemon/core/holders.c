@@ -192,7 +192,7 @@ void holders_let_in(struct engine *e, struct lock *l)
 /* Somebody waits, and all who wait are readers that are about to join. */
 static bool holders_are_joining(const struct lock *l)
 {
-	return TAILQ_FIRST(&l->contender->waiters)->joins && TAILQ_LAST(&l->contender->waiters, claims)->joins;
+	return stay_is_joining(TAILQ_LAST(&l->contender->waiters, claims));
 }
 
 bool holders_are_open(const struct engine *e, const struct lock *l, unsigned priority)

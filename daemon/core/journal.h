@@ -15,6 +15,8 @@
  *   FREED    (session, owner) no longer holds the name, and no loss of it is remembered
  *   LOST     (session, owner) has lost the name: the loss is remembered, the value can no longer be adopted
  *   STAYS    behind HELD or ADOPTING of a reader that the watchdog does not keep: the ttl that it asked for itself, and its own end
+ *   KEPT     behind HELD or ADOPTING of a reader: until when those that have gone keep the name from writers, and the longest lock-delay of those that hold it:
+ *            some may have no record
  *   JOB      the session has the job, by a lease of this value, or of the one before it. It supersedes every earlier record of this job and session
  *   JOB_OVER it no longer has it
  *
@@ -40,8 +42,8 @@
 #define JOURNAL_PERMIT     8    /* of a permit: see recall.h */
 
 enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FREED, JOURNAL_LOST, JOURNAL_ADOPTING, JOURNAL_JOB, JOURNAL_JOB_OVER,
-	JOURNAL_STAYS };
-#define JOURNAL_KIND_LAST JOURNAL_STAYS
+	JOURNAL_STAYS, JOURNAL_KEPT };
+#define JOURNAL_KIND_LAST JOURNAL_KEPT
 
 /*
  * NUMBER(id, member, least, most, what it is), TEXT(id, member, least bytes, most bytes, what it is).

@@ -74,6 +74,7 @@ struct renewal {
 	struct nodeset gone;       /* stores whose last answer said that the key is not there, or another's: nothing of ours keeps others out there */
 	struct instant stood;      /* D as it was before a store denied its vote: the holder may have been told so; 0: none did, or D is as late again */
 	bool wants_token;          /* the next round asks for a new token: see rebase.h */
+	bool wanted;               /* LEASE_HELD: somebody waits for the next round, be it that the watchdog is off */
 	const struct round *upgrade; /* the last round, if it asked to have a share alone */
 	bool mends;                /* some store may have the value alone, since a round asked for that and did not get it: the next round asks to share it */
 	struct instant upgrade_at; /* not before this moment the stores are asked to have the value alone; 0: they were not, or it is */
@@ -123,8 +124,8 @@ static inline bool lease_is_at_rest(const struct lease *x)
 {
 	const struct renewal *b = x->renewal;
 
-	return !b->round && !b->adoption && TAILQ_EMPTY(&b->extends) && !b->entry.waits && !b->wants_token && !b->mends && b->upgrade_at.us == 0 &&
-	       !nodeset_any(b->denied) && b->stood.us == 0 && !x->at_risk && x->state != LEASE_ADOPTING;
+	return !b->round && !b->adoption && TAILQ_EMPTY(&b->extends) && !b->entry.waits && !b->wants_token && !b->wanted && !b->mends &&
+	       b->upgrade_at.us == 0 && !nodeset_any(b->denied) && b->stood.us == 0 && !x->at_risk && x->state != LEASE_ADOPTING;
 }
 
 #define LOSS_LEAD_LEAST_US (5 * MSEC)
@@ -154,7 +155,7 @@ static inline void lease_begin(struct lease *x, const struct lease_value *value,
 		return;
 	x->renewal->denied = x->renewal->confirmed = x->renewal->gone = NODESET_NONE;
 	x->renewal->stood.us = 0;
-	x->renewal->wants_token = x->renewal->mends = false;
+	x->renewal->wants_token = x->renewal->wanted = x->renewal->mends = false;
 	x->renewal->upgrade_at.us = 0;
 	x->renewal->upgrade = NULL;
 }

@@ -159,7 +159,7 @@ static struct instant renew_refuse_overdue(struct engine *e, struct lease *x)
 			return due;
 		notices_extended(&e->notices, x, 1, REFUSED_NOT_EXTENDED);
 	}
-	if (!x->auto_renew)
+	if (!x->auto_renew && !x->renewal->wanted)
 		admission_leave(&e->admission, &x->renewal->entry); /* nobody wants it renewed any more */
 	return INSTANT_NEVER;
 }
@@ -198,6 +198,7 @@ void renew_begin(struct engine *e, struct lease *x)
 
 	admission_leave(&e->admission, &lease_renewal(&e->table, x)->entry);
 	x->renewal->round = r;
+	x->renewal->wanted = false;
 	together_begin(e, r);
 	convert_begin(e, r);
 	rebase_begin(e, r);
@@ -216,6 +217,7 @@ void renew_begin(struct engine *e, struct lease *x)
 	if (nodeset_count(r->calls.asked) < engine_quorum(e)) {
 		/* Not enough nodes to ask: missed before it began. Those asked may still answer. */
 		renew_missed(e, r);
+		lessee_renewed(e, r);
 		retire_round(e, r);
 	}
 }

@@ -142,10 +142,27 @@ static int restore_held(struct commander *x, struct session *s, const struct jou
 	return 0;
 }
 
-static int restore_stays(struct commander *x, struct session *s, const struct journal_record *r)
+/* The holder that the record before this one was about; NULL: it was not. */
+static struct claim *restore_holder(struct commander *x, const struct session *s, const struct journal_record *r)
 {
 	const struct lock *l = lock_find(&x->engine->table, r->name);
-	struct claim *c = l ? lock_holder_of(l, s, r->owner) : NULL;
+
+	return l ? lock_holder_of(l, s, r->owner) : NULL;
+}
+
+static int restore_kept(struct commander *x, struct session *s, const struct journal_record *r)
+{
+	struct claim *c = restore_holder(x, s, r);
+
+	if (!c || !c->lock->share)
+		return -EBADMSG;
+	adopt_keep(c, (struct instant){r->deadline_us}, at_most(r->delay_us, x->core->conf.max_delay_us));
+	return 0;
+}
+
+static int restore_stays(struct commander *x, struct session *s, const struct journal_record *r)
+{
+	struct claim *c = restore_holder(x, s, r);
 
 	if (!c || !claim_has_end(c))
 		return -EBADMSG;
@@ -172,7 +189,7 @@ static void restore_note_torn(struct commander *x, struct session *s, const stru
 {
 	bool more;
 
-	if (r->kind == JOURNAL_STAYS)
+	if (r->kind == JOURNAL_STAYS || r->kind == JOURNAL_KEPT)
 		return;
 	more = (r->kind == JOURNAL_HELD || r->kind == JOURNAL_ADOPTING) && (r->renew & JOURNAL_MORE);
 
@@ -208,6 +225,8 @@ static int restore_one(struct commander *x, const struct journal_record *r)
 		return s ? restore_held(x, s, r) : -EBADMSG;
 	case JOURNAL_STAYS:
 		return s ? restore_stays(x, s, r) : -EBADMSG;
+	case JOURNAL_KEPT:
+		return s ? restore_kept(x, s, r) : -EBADMSG;
 	case JOURNAL_JOB:
 		return s && job_restore(x, s, r) ? 0 : -EBADMSG;
 	case JOURNAL_JOB_OVER:

@@ -128,8 +128,17 @@ static void stay_lower_delay(struct lock *l, int64_t most_us)
 	l->share->delay_us = l->share->delay_us < most_us ? l->share->delay_us : most_us;
 }
 
+/* The records of those who hold it say what they and the others keep from writers. */
+static void stay_record(struct engine *e, const struct lock *l)
+{
+	for (struct claim *c = l->holder; c; c = lock_next_holder(l, c))
+		notices_add(&e->notices, NOTICE_LENGTHENS, c, NULL, NOT_REFUSED);
+}
+
 void stay_parted(struct engine *e, struct lock *l)
 {
+	if (l->lease.delay_us > 0 || instant_before(e->core->now, l->share->kept_until))
+		stay_record(e, l);
 	if (l->lease.delay_us > 0)
 		stay_lower_delay(l, stay_terms(l).delay_us);
 	stay_keep(e, l);
@@ -167,18 +176,40 @@ void stay_await(struct engine *e, struct claim *c)
 		heap_set(&e->core->timers, &c->timer, instant_add(c->asking->asked_at, us < WAITERS_HURRY_US ? us : WAITERS_HURRY_US));
 }
 
+bool stay_is_joining(const struct claim *c)
+{
+	const struct lock *l = c->lock;
+	const struct claim *at = c->joins && l->share && l->lease.state == LEASE_HELD ? TAILQ_FIRST(&l->contender->waiters) : NULL;
+
+	while (at && at->joins && at != c)
+		at = TAILQ_NEXT(at, in_lock);
+	return at && at->joins;
+}
+
+/* Without a quorum of usable stores each renewal is missed as soon as it begins. */
+static int64_t stay_apart_us(const struct engine *e, const struct lease *x)
+{
+	int64_t us = x->ttl_us / 20;
+
+	return members_usable(&e->members) < engine_quorum(e) && us > ASK_APART_US ? us : ASK_APART_US;
+}
+
 void stay_ask(struct engine *e, struct lock *l)
 {
 	struct lease *x = &l->lease;
 	struct claim *c = TAILQ_FIRST(&l->contender->waiters);
-	struct instant at = instant_max(e->core->now, instant_add(l->share->asked_at, ASK_APART_US));
+	struct instant at = instant_max(e->core->now, instant_add(l->share->asked_at, stay_apart_us(e, x)));
 
 	stay_settle(e, l);
-	x->delay_us = c->delay_us > x->delay_us ? c->delay_us : x->delay_us;
+	if (c->delay_us > x->delay_us) {
+		x->delay_us = c->delay_us;
+		stay_record(e, l);
+	}
 	x->renew_ttl_us = c->ttl_us > x->renew_ttl_us ? c->ttl_us : x->renew_ttl_us;
 	for (; c && c->shared; c = TAILQ_NEXT(c, in_lock))
 		stay_await(e, c);
-	if (lease_renewal(&e->table, x)->round || !instant_before(at, x->renew_at))
+	lease_renewal(&e->table, x)->wanted = true;
+	if (x->renewal->round || !instant_before(at, x->renew_at))
 		return; /* a round that is under way is followed by another look */
 	l->share->asked_at = at;
 	stay_renew_at(e, x, at);

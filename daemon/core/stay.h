@@ -29,6 +29,8 @@ void stay_await(struct engine *e, struct claim *c);
 void stay_turn_away(struct engine *e, struct lock *l);
 /* Who was about to join holds the lock, or has left the line: what it asked of the lease counts no more if it has left. */
 void stay_settle(const struct engine *e, struct lock *l);
+/* It waits for that, and for no other owner. */
+bool stay_is_joining(const struct claim *c);
 /* So many stores as a quorum have answered this renewal. */
 void stay_renewed(struct engine *e, struct lock *l, const struct round *r);
 

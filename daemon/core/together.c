@@ -9,7 +9,10 @@
 
 void together_ask_again(struct engine *e, struct lease *x, struct instant at)
 {
-	if (x->state != LEASE_HELD || !instant_before(at, x->renew_at))
+	if (x->state != LEASE_HELD)
+		return;
+	lease_renewal(&e->table, x)->wanted = true;
+	if (!instant_before(at, x->renew_at))
 		return;
 	x->renew_at = at;
 	lease_schedule(e, x);

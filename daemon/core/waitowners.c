@@ -5,6 +5,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/core/convert.h"
 #include "daemon/core/rules.h"
+#include "daemon/core/stay.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/ticket.h"
 #include "daemon/core/wait.h"
@@ -166,14 +167,19 @@ static void owner_put_acquires(struct commander *x, struct wait_owners *o, struc
 	}
 }
 
-/* Without a quorum a request waits for the stores, and for no owner. */
+/* Without a quorum a request waits for the stores, and for no owner. So does a reader that is about to join. */
+static bool claim_waits_for_owners(const struct claim *c)
+{
+	return claim_waits(c) && c->lock->contender->state != CONTENDER_NO_QUORUM && !stay_is_joining(c);
+}
+
 static void owner_put_wants(struct commander *x, struct wait_owners *o, struct wait_owner *owner)
 {
 	unsigned request = 0;
 	const struct claim *c;
 
 	TAILQ_FOREACH(c, &owner->session->claims, in_session) {
-		if (!claim_waits(c) || c->lock->contender->state == CONTENDER_NO_QUORUM || !span_equal(claim_owner(c), owner->owner))
+		if (!claim_waits_for_owners(c) || !span_equal(claim_owner(c), owner->owner))
 			continue;
 		owner_set_place(owner, ticket_place_us(x->engine, c), request);
 		owner_put(o, owner, &(struct entry_row){.kind = 'n', .request = request, .when = c->asking->asked_at.us, .name = lock_name(c->lock)});

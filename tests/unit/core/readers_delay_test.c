@@ -192,6 +192,58 @@ START_TEST(a_lock_delay_survives_a_restart)
 }
 END_TEST
 
+enum fellow { FELLOW_GONE, FELLOW_HOLDS, FELLOW_KEEPS, FELLOW_UNLOCKS, FELLOWS };
+
+/* Session 1, with grace, reads beside 2, which has a lock-delay. The daemon is restarted. 1 resumes as 3, and unlocks 15 s later. */
+static void restarts_beside(enum fellow fellow)
+{
+	struct secret s;
+
+	begins_with_delay(3, 20 * SEC);
+	passes(SEC);
+	s = says_hello(1, "grace=1m");
+	reads(1);
+	says(2, "LOCK a mode=shared delay=20s");
+	passes(MSEC);
+	hears(2, READER);
+	if (fellow == FELLOW_GONE)
+		goes(2, GONE_RESET);
+	if (fellow == FELLOW_KEEPS || fellow == FELLOW_UNLOCKS) {
+		says(2, fellow == FELLOW_KEEPS ? "UNLOCK a keep=20s" : "UNLOCK a");
+		hears(2, "OK *");
+	}
+	passes(100 * MSEC);
+	daemon_returns(0);
+	passes(SEC);
+	session_opens(3, 0);
+	resumes(3, &s);
+	hears(3, "\\* name=a *");
+	hears(3, "OK session=* n=1");
+	passes(14 * SEC);
+	says(3, "UNLOCK a");
+	hears(3, "OK *");
+	session_opens(4, 0);
+	session_opens(5, 0);
+}
+
+START_TEST(what_a_reader_keeps_from_writers_survives_a_restart_beside_another_reader)
+{
+	restarts_beside((enum fellow)_i);
+	if (_i == FELLOW_UNLOCKS) {
+		is_free_for(4);
+		return;
+	}
+	is_refused_to(4);
+	reads(4);
+	says(4, "UNLOCK a");
+	hears(4, "OK *");
+	passes(_i == FELLOW_HOLDS ? 12 * SEC : 3500 * MSEC);
+	is_refused_to(5);
+	passes(_i == FELLOW_HOLDS ? 6 * SEC : 2500 * MSEC);
+	is_free_for(5);
+}
+END_TEST
+
 Suite *readers_delay_suite(void)
 {
 	Suite *s = suite_create("readers delay");
@@ -207,6 +259,7 @@ Suite *readers_delay_suite(void)
 	tcase_add_loop_test(c, keep_of_a_reader_keeps_no_readers_out, 0, 2);
 	tcase_add_test(c, a_lock_delay_of_readers_is_bounded_like_others);
 	tcase_add_test(c, a_lock_delay_survives_a_restart);
+	tcase_add_loop_test(c, what_a_reader_keeps_from_writers_survives_a_restart_beside_another_reader, 0, FELLOWS);
 	suite_add_tcase(s, c);
 	return s;
 }
