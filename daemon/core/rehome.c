@@ -219,7 +219,8 @@ static void list_told(struct commander *x, struct rehome *r, const struct home_q
 	int64_t next = -1;
 
 	if (q->outcome != HOME_ANSWERED || q->code != 'T' || !netstring_next_int(&text, &next)) {
-		rehome_come_at(r, instant_add(x->core->now, LATER_US));
+		if (x->engine->members.node[q->node].state == MEMBER_JOINED) /* else it is looked at when it has joined */
+			rehome_come_at(r, instant_add(x->core->now, LATER_US));
 		next_store(x, r);
 		return;
 	}
