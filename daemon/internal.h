@@ -53,6 +53,7 @@ struct daemon {
 	struct rest rest;
 	bool wall_known;
 	struct instant pass_end;   /* when the loop pass must end: PASS_US after its first step */
+	bool record_first; /* the journal has a record that is to be written before the memory store carries out a call */
 	struct journal journal;
 	struct net *net;
 	struct credentials credentials;

@@ -30,6 +30,9 @@ static void pump_ask_memory(struct daemon *d, const struct call *call)
 	struct instant now = clock_boottime();
 	struct event event;
 
+	if (d->record_first)
+		journal_write(&d->journal, now);
+	d->record_first = false;
 	event.kind = EVENT_ANSWER;
 	memory_call(d->memory, call, now, &event.answer);
 	pump_set_time(d, &event, now);
@@ -100,8 +103,10 @@ static void pump_effect(struct daemon *d, const struct effect *effect)
 static size_t pump_records(struct daemon *d, size_t from)
 {
 	for (; from < d->effects.count; from++)
-		if (d->effects.item[from].kind == EFFECT_JOURNAL)
+		if (d->effects.item[from].kind == EFFECT_JOURNAL) {
 			journal_add(&d->journal, d->effects.item[from].journal.record);
+			d->record_first |= d->effects.item[from].journal.first;
+		}
 	return from;
 }
 

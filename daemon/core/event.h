@@ -265,6 +265,7 @@ struct effect {
 		} verify;
 		struct {
 			struct span record;
+			bool first; /* it is written before any call behind it is carried out, also by the memory store */
 		} journal;
 		struct {
 			enum log_level level;

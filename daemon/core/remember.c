@@ -13,13 +13,22 @@
 
 _Static_assert(JOURNAL_NAME_MAX >= SLOT_NAME_MAX, "the name of a slot fits into a record");
 
-static void remember(struct commander *x, const struct journal_record *record)
+/* first: see EFFECT_JOURNAL. */
+static void remember_in_time(struct commander *x, const struct journal_record *record, bool first)
 {
 	char *bytes = arena_reserve(&x->core->out->arena, JOURNAL_RECORD_MAX);
 	size_t n = journal_encode(record, bytes);
+	struct effect *effect;
 
 	arena_commit(&x->core->out->arena, n);
-	effects_add(x->core->out, EFFECT_JOURNAL)->journal.record = (struct span){bytes, n};
+	effect = effects_add(x->core->out, EFFECT_JOURNAL);
+	effect->journal.record = (struct span){bytes, n};
+	effect->journal.first = first;
+}
+
+static void remember(struct commander *x, const struct journal_record *record)
+{
+	remember_in_time(x, record, false);
 }
 
 static bool is_remembered(const struct commander *x, const struct session *s)
@@ -66,7 +75,8 @@ static void remember_hold(struct commander *x, const struct session *s, const st
 
 	l->lease.recorded = true;
 	left = adoption_record(x->core, &l->lease);
-	remember(x, &(struct journal_record){.kind = left.prior.n > 0 ? JOURNAL_ADOPTING : JOURNAL_HELD,
+	/* An adoption puts another value in the place of the one of which the journal knows. */
+	remember_in_time(x, &(struct journal_record){.kind = left.prior.n > 0 ? JOURNAL_ADOPTING : JOURNAL_HELD,
 	                                     .session = (int64_t)s->serial,
 	                                     .name = left.name,
 	                                     .owner = owner,
@@ -81,7 +91,7 @@ static void remember_hold(struct commander *x, const struct session *s, const st
 	                                     .renew = (c->renew ? JOURNAL_RENEWED : 0) | (c->shared || convert_is_asked(c) ? JOURNAL_SHARED : 0) | flags,
 	                                     .told = told,
 	                                     .granted_at_us = c->granted_at.us,
-	                                     .deadline_us = left.deadline.us});
+	                                     .deadline_us = left.deadline.us}, left.prior.n > 0);
 	if (claim_has_end(c))
 		remember(x, &(struct journal_record){.kind = JOURNAL_STAYS,
 		                                     .session = (int64_t)s->serial,
@@ -170,7 +180,7 @@ void remember_job(struct commander *x, const struct job *job)
 	struct span value = value_in_text(x->core, &job->value);
 
 	if (is_remembered(x, job->session))
-		remember(x, &(struct journal_record){.kind = JOURNAL_JOB,
+		remember_in_time(x, &(struct journal_record){.kind = JOURNAL_JOB,
 		                                     .session = (int64_t)job->session->serial,
 		                                     .queue = job->queue,
 		                                     .job = job->id,
@@ -178,7 +188,7 @@ void remember_job(struct commander *x, const struct job *job)
 		                                     .value = value,
 		                                     .before = job->prior[0],
 		                                     .attempt = job->attempt,
-		                                     .ttl_us = job->ttl_us});
+		                                     .ttl_us = job->ttl_us}, job->prior[0].n > 0);
 }
 
 void remember_job_over(struct commander *x, const struct job *job)

@@ -55,6 +55,11 @@ void journal_append(struct sim_daemon *d, struct span record)
 	}
 }
 
+void journal_written(struct sim_daemon *d)
+{
+	d->journal.pass = buf_length(&d->journal.bytes);
+}
+
 /* Replaces the journal by all that the service knows. */
 static void journal_rewrite(struct sim_daemon *d)
 {

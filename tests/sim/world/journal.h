@@ -29,6 +29,7 @@ void journal_init(struct sim_journal *j);
 void journal_release(struct sim_journal *j);
 void journal_pass(struct sim_daemon *d, int64_t depart); /* a pass begins */
 void journal_append(struct sim_daemon *d, struct span record);
+void journal_written(struct sim_daemon *d); /* what was appended in this pass is in the file, whatever happens to the process */
 void journal_settle(struct sim_daemon *d);  /* a pass has ended */
 void journal_died(struct sim_daemon *d);    /* with its daemon */
 void journal_restore(struct sim_daemon *d); /* the next run reads it */
