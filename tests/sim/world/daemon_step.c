@@ -92,7 +92,9 @@ void daemon_arm(struct sim_daemon *d)
 {
 	struct instant when;
 
-	if (service_deadline(d->service, &when))
+	if (d->store && store_is_behind(d->store))
+		world_at(d->world, &d->timer, AT_DAEMON, d->world->now + stream_skewed(&d->stream, 1, 300));
+	else if (service_deadline(d->service, &when))
 		world_at(d->world, &d->timer, AT_DAEMON, host_deadline(&d->host, when) + stream_skewed(&d->stream, 1, 300));
 	else
 		heap_cancel(&d->world->heap, &d->timer);

@@ -250,13 +250,20 @@ static void call_carry_out(struct sim_store *t, struct flight *f)
 		link_on_reply(f);
 }
 
+#define PASS_CALLS 256 /* as in pump.c */
+
+bool store_is_behind(const struct sim_store *t)
+{
+	return !TAILQ_EMPTY(&t->server->backlog);
+}
+
 void store_pass(struct sim_store *t)
 {
 	struct world *w = t->daemon->world;
 	struct instant now = daemon_boot(t->daemon);
 	struct flight *f;
 
-	while (!t->killed && (f = TAILQ_FIRST(&t->server->backlog))) {
+	for (unsigned i = 0; i < PASS_CALLS && !t->killed && (f = TAILQ_FIRST(&t->server->backlog)); i++) {
 		TAILQ_REMOVE(&t->server->backlog, f, in_backlog);
 		call_carry_out(t, f);
 	}

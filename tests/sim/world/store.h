@@ -44,6 +44,7 @@ void store_start(struct sim_store *t);
 void store_up(struct sim_store *t);
 /* In a pass: carries out what the service has asked for. */
 void store_pass(struct sim_store *t);
+bool store_is_behind(const struct sim_store *t); /* calls wait for the next pass */
 void store_take(struct sim_store *t); /* the call that the link has just collected */
 /* EVENT_STOP is carried out: the state file is written. */
 void store_finish(struct sim_store *t);
