@@ -298,7 +298,7 @@ void home_ask(struct engine *e, struct home_question *q, unsigned place)
 	q->place = place;
 	q->denied = NULL;
 	q->node = home_node(e->core, q->of, name_text(&q->name), place);
-	if (place == 0) /* a request that goes to the next home waits no longer for that */
+	if (place == 0 || q->until.us == 0) /* a request that goes to the next home waits no longer for that */
 		q->until = instant_add(e->core->now, core_soon_us(e->core) + e->core->conf.timeout_us);
 	home_try(e, q);
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #define SOON_US  SEC        /* before a look: when one store joins, others do */
+#define APART_US (2 * SEC)  /* from one look to the next */
 #define AGAIN_US (100 * MSEC) /* before a store is asked again that did not answer */
 #define LATER_US (10 * SEC) /* before what could not be moved is tried again */
 #define LEASE_US (10 * SEC) /* for which a job is leased while it is moved */
@@ -28,7 +29,8 @@ struct rehome {
 	enum rehome_step step;
 	struct timer timer;      /* RESTS: the next look; else what was asked is asked again */
 	struct home_question *question; /* under way; NULL: none */
-	uint64_t joins;          /* of stores, as the last look began */
+	uint64_t joins;          /* of stores, as the last look began; 0: that did not see all */
+	struct instant looked_at; /* when it began */
 	unsigned place;          /* which store is looked at: its place for the name "*" */
 	int64_t from;            /* where the piece begins that is read of its list of queues, which is sorted */
 	struct span queue;       /* owned: the one that is moved from there, or was last; "": none */
@@ -151,6 +153,7 @@ static void rehome_step(struct commander *x, struct rehome *r, enum rehome_step 
 static void look_begin(struct commander *x, struct rehome *r)
 {
 	r->joins = x->engine->members.joins;
+	r->looked_at = x->core->now;
 	r->place = 0;
 	r->from = 0;
 	r->again = false;
@@ -219,8 +222,7 @@ static void list_told(struct commander *x, struct rehome *r, const struct home_q
 	int64_t next = -1;
 
 	if (q->outcome != HOME_ANSWERED || q->code != 'T' || !netstring_next_int(&text, &next)) {
-		if (x->engine->members.node[q->node].state == MEMBER_JOINED) /* else it is looked at when it has joined */
-			rehome_come_at(r, instant_add(x->core->now, LATER_US));
+		r->joins = 0; /* it is looked at again, if queues are used then */
 		next_store(x, r);
 		return;
 	}
@@ -344,7 +346,7 @@ static void look_soon(struct commander *x)
 	}
 	r->again = true;
 	if (r->step == REHOME_RESTS)
-		rehome_rest_until(x, r, instant_add(x->core->now, SOON_US));
+		rehome_rest_until(x, r, instant_max(instant_add(x->core->now, SOON_US), instant_add(r->looked_at, APART_US)));
 }
 
 void rehome_note(struct commander *x)
