@@ -43,7 +43,6 @@ def killed_and_resumed(w):
         w.breathe(0.5, 2.0)
 
 
-# Rates and jobs of the memory store end with the daemon.
 MEMORY = {"nodes": 0, "daemons": 1, "clients": 10, "tree": {"store": "memory"}}
 LOCKS = dict(LINGERING, rate=0, job=0)
 
