@@ -21,7 +21,10 @@ START_TEST(an_extend_to_a_longer_ttl_loses_nothing_before_the_stores_have_answer
 }
 END_TEST
 
-/* The stores are away. As the second reader loses the lock, the third joins, and its end comes before that of the first. */
+/*
+ * The stores are away. A writer elsewhere bars the third reader, and nothing is heard of it for some seconds. Soon after, the second reader loses the lock: the
+ * third joins, and its end comes before that of the first.
+ */
 START_TEST(the_end_of_a_reader_that_joins_as_another_ends_is_told)
 {
 	three_daemons(3);
@@ -30,12 +33,12 @@ START_TEST(the_end_of_a_reader_that_joins_as_another_ends_is_told)
 	hears(1, "OK *");
 	says(4, "LOCK a mode=shared renew=no ttl=10s");
 	hears(4, "OK *");
-	passes(3 * SEC);
+	passes(5500 * MSEC);
 	is_wanted(0, 0, "a");
 	says(5, "LOCK a mode=shared renew=no ttl=4s wait=1m");
 	for (unsigned i = 0; i < 3; i++)
 		falls(i);
-	passes(6 * SEC);
+	passes(3500 * MSEC);
 	hears_nothing(5);
 	passes(700 * MSEC);
 	hears(4, "! LOST *");
