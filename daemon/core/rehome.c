@@ -39,7 +39,8 @@ struct rehome {
 	struct instant next_at;  /* when something that stayed may be due */
 	/* The job. */
 	struct span id, lock, payload; /* owned */
-	int64_t due_ms;          /* by the clock of the store where it is */
+	int64_t due_ms;          /* by the clock of the store where it is … */
+	int64_t ahead_ms;        /* … which that of the home is ahead of by so much: one figure for all jobs of the queue, so that they keep their order */
 	struct lease_value value; /* with which it is leased there … */
 	struct instant until;    /* … no longer than that */
 	bool stored;             /* ENDS: it is at its home */
@@ -105,21 +106,20 @@ static void ask_lease(struct commander *x, struct rehome *r)
 	ask_where_it_is(x, r, q);
 }
 
-/* Every try has the same nonce, so that the home carries one out. It keeps its place among the jobs that are due there. */
+/* Every try has the same nonce, so that the home carries one out. The job has the place there that it had. */
 static void ask_store(struct commander *x, struct rehome *r)
 {
-	const struct member *from = &x->engine->members.node[rehome_node(x, r)];
 	const struct member *home = &x->engine->members.node[home_node(x->core, HOME_OF_QUEUE, r->queue, 0)];
 	struct home_question *q = r->question = job_question(x, r->queue, "defer", r);
-	int64_t now_ms = member_server_ms(from, x->core->now);
 
 	netstring_put(&q->words, r->id);
 	netstring_put(&q->words, r->payload);
 	netstring_put(&q->words, r->lock);
-	netstring_put_int(&q->words, now_ms > 0 && r->due_ms < now_ms ? r->due_ms - now_ms : 0);
+	netstring_put_int(&q->words, 0);
 	netstring_put_int(&q->words, (int64_t)x->core->conf.limits.jobs);
 	netstring_put(&q->words, value_in_text(x->core, &r->value));
 	netstring_put_int(&q->words, member_server_ms(home, r->until));
+	netstring_put_int(&q->words, r->due_ms + r->ahead_ms);
 	home_ask(x->engine, q, 0);
 }
 
@@ -193,9 +193,18 @@ static void queue_over(struct commander *x, struct rehome *r)
 	rehome_step(x, r, REHOME_LISTS);
 }
 
+/* By how much the clock of that store is ahead of that of this one, as far as is known. */
+static int64_t clock_ahead_ms(const struct commander *x, unsigned node, unsigned of)
+{
+	int64_t one = member_server_ms(&x->engine->members.node[of], x->core->now), other = member_server_ms(&x->engine->members.node[node], x->core->now);
+
+	return one > 0 && other > 0 ? other - one : 0;
+}
+
 static void queue_begin(struct commander *x, struct rehome *r, struct span queue)
 {
 	job_text_set(&r->queue, queue);
+	r->ahead_ms = clock_ahead_ms(x, home_node(x->core, HOME_OF_QUEUE, queue, 0), rehome_node(x, r));
 	r->moved = 0;
 	rehome_step(x, r, REHOME_LEASES);
 }
