@@ -4,6 +4,7 @@
  * as the same when it is written again.
  */
 #include "daemon/core/card.h"
+#include "daemon/core/core.h"
 #include "proto/proto.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -130,19 +130,20 @@ START_TEST(what_is_refused_anew_is_told_and_not_asked_again)
 }
 END_TEST
 
-static const char watch_line[] = "WATCH a/", watch_answer[] = "OK prefixes=1";
+#define WATCH_LINE   "WATCH a/"
+#define WATCH_ANSWER "OK prefixes=1"
 
 /* The watch stands at the end of redlock_watch, wherever the connection breaks. */
 START_TEST(a_drop_at_any_byte_of_watch_leaves_one_watch)
 {
 	char script[600];
 
-	for (size_t n = 0; n < sizeof(watch_line) + sizeof(watch_answer) - 1; n++) {
-		if (n < sizeof(watch_line))
+	for (size_t n = 0; n < sizeof(WATCH_LINE) + sizeof(WATCH_ANSWER) - 1; n++) {
+		if (n < sizeof(WATCH_LINE))
 			snprintf(script, sizeof(script), HELLO "# %zu\n" AGAIN WATCHED AGAIN WATCHED PINGED QUIT, n);
 		else
 			snprintf(script, sizeof(script), HELLO "< WATCH a/$\n>> %.*s\n" AGAIN WATCHED AGAIN WATCHED PINGED QUIT,
-				 (int)(n - sizeof(watch_line)), watch_answer);
+				 (int)(n - sizeof(WATCH_LINE)), WATCH_ANSWER);
 		opens(script);
 		ck_assert_int_eq(redlock_watch(s.c, "a/"), 0);
 		nothing_pushed();
