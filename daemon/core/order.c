@@ -131,10 +131,11 @@ static void order_conclude(struct commander *x, struct order *o, const struct ho
 		session_answered(x->sessions, s, p->tag[0] != '\0');
 	}
 	pool_put(&x->engine->table.pendings, p);
-	if (q->outcome == HOME_ANSWERED && (q->code == 'D' || q->code == 'R'))
+	if (q->outcome == HOME_ANSWERED && (q->code == 'D' || q->code == 'R')) {
 		job_queue_note(x, o->queue);
-	if (o->place > 0)
-		rehome_look(x);
+		if (o->place > 0)
+			rehome_look(x);
+	}
 	order_free(x, o);
 }
 

@@ -97,7 +97,7 @@ static void ask_lease(struct commander *x, struct rehome *r)
 	netstring_put(&q->words, value_in_text(x->core, &r->value));
 	netstring_put_int(&q->words, LEASE_US / MSEC);
 	netstring_put_int(&q->words, (int64_t)x->core->conf.limits.attempts);
-	netstring_put_int(&q->words, 0); /* late or not */
+	netstring_put_int(&q->words, 0); /* not known by when */
 	netstring_put(&q->words, span_of(x->core->daemon_id));
 	netstring_put_int(&q->words, 0); /* nobody waits */
 	netstring_put_int(&q->words, 0);
@@ -231,7 +231,8 @@ static void list_told(struct commander *x, struct rehome *r, const struct home_q
 	int64_t next = -1;
 
 	if (q->outcome != HOME_ANSWERED || q->code != 'T' || !netstring_next_int(&text, &next)) {
-		r->joins = 0; /* it is looked at again, if queues are used then */
+		if (x->engine->members.node[q->node].state == MEMBER_JOINED) /* else it is looked at when it has joined */
+			r->joins = 0; /* it is looked at again, if queues are used then */
 		next_store(x, r);
 		return;
 	}
@@ -341,7 +342,7 @@ void rehome_fired(struct commander *x)
 /* --- when --- */
 
 /* A store that is alone is the home of all. */
-static void look_soon(struct commander *x)
+void rehome_look(struct commander *x)
 {
 	struct rehome *r = x->rehome;
 
@@ -361,12 +362,7 @@ static void look_soon(struct commander *x)
 void rehome_note(struct commander *x)
 {
 	if ((x->rehome ? x->rehome->joins : 0) != x->engine->members.joins && !(x->rehome && timer_is_set(&x->rehome->timer)))
-		look_soon(x);
-}
-
-void rehome_look(struct commander *x)
-{
-	look_soon(x);
+		rehome_look(x);
 }
 
 void rehome_free(struct commander *x)

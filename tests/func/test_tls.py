@@ -223,7 +223,7 @@ class HalfOpen(TlsTest):
         self.assertLess(worst, 0.25)
         dial = time.monotonic()
         self.secure_client().ok("LOCK new")
-        self.assertLess(time.monotonic() - dial, 2)
+        self.assertLess(time.monotonic() - dial, 1)
         for sock in silent + asked:
             sock.settimeout(8)
             while sock.recv(4096):

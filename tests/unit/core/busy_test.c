@@ -116,7 +116,7 @@ END_TEST
 
 /* --- held back --- */
 
-/* What session k is told of all BUSY answers together. */
+/* For so long all requests together have waited that were answered BUSY, as STATS says to session k. */
 static void busy_took(unsigned k, int64_t us)
 {
 	const char *line;

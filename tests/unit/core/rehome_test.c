@@ -147,7 +147,8 @@ START_TEST(what_has_failed_for_good_is_listed_and_can_be_retried)
 }
 END_TEST
 
-START_TEST(a_queue_at_two_stores_is_listed_once)
+/* Job a has failed for good where it was, and b is due at home. */
+static void is_at_two_stores(void)
 {
 	one_store();
 	defers(1, "a");
@@ -156,6 +157,11 @@ START_TEST(a_queue_at_two_stores_is_listed_once)
 	says(2, "DEFER mail younger id=b");
 	passes(10 * MSEC);
 	hears(2, "OK *");
+}
+
+START_TEST(a_queue_at_two_stores_is_listed_once)
+{
+	is_at_two_stores();
 	says(2, "LIST queues");
 	passes(10 * MSEC);
 	hears(2, "\\* queue=mail due=1 leased=0 dead=1");
@@ -165,13 +171,7 @@ END_TEST
 
 START_TEST(a_page_ends_between_two_stores)
 {
-	one_store();
-	defers(1, "a");
-	fails_for_good();
-	two_stores_come();
-	says(2, "DEFER mail younger id=b");
-	passes(10 * MSEC);
-	hears(2, "OK *");
+	is_at_two_stores();
 	says(2, "LIST jobs prefix=mail limit=1");
 	passes(10 * MSEC);
 	hears(2, "\\* queue=mail job=b *");
