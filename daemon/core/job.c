@@ -23,6 +23,28 @@ struct home_question *job_question(struct commander *x, struct span queue, const
 	return q;
 }
 
+bool job_read(struct span text, struct job_leased *j)
+{
+	int64_t attempt;
+
+	if (!netstring_next(&text, &j->id) || j->id.n > JOB_ID_MAX || !netstring_next_int(&text, &attempt) || !netstring_next(&text, &j->lock) ||
+	    j->lock.n > NAME_MAX_BYTES || !netstring_next(&text, &j->payload) || !netstring_next_int(&text, &j->due_ms) || attempt < 1 ||
+	    attempt > UINT32_MAX)
+		return false;
+	j->attempt = (unsigned)attempt;
+	return true;
+}
+
+bool queue_row_read(struct span *text, struct queue_row *row)
+{
+	if (!netstring_next(text, &row->name) || row->name.n > NAME_MAX_BYTES)
+		return false;
+	for (unsigned i = 0; i < QUEUE_FIGURES; i++)
+		if (!netstring_next_int(text, &row->figure[i]))
+			return false;
+	return true;
+}
+
 /* --- what sessions are told --- */
 
 static void push_begin(struct commander *x, struct reply *r, const struct job *job, const char *word)

@@ -11,6 +11,23 @@
 /* Asks the home of the queue. The maker puts the arguments behind the operation, and then asks by home_ask. */
 struct home_question *job_question(struct commander *x, struct span queue, const char *op, void *about);
 
+/* What a home says of a job that it has leased. The texts are those of the answer. */
+struct job_leased {
+	struct span id, lock, payload;
+	unsigned attempt;
+	int64_t due_ms; /* by the clock of the home */
+};
+bool job_read(struct span text, struct job_leased *ret_job);
+
+/* A row of the list of queues of a store. */
+#define QUEUE_FIGURES 4 /* due, leased, dead, next_ms; the last -1: not known */
+struct queue_row {
+	struct span name;
+	int64_t figure[QUEUE_FIGURES];
+};
+/* Takes the next row off the text. False: there is none. */
+bool queue_row_read(struct span *text, struct queue_row *ret_row);
+
 /*
  * The session has it from now on: its client is about to be told. sent: when its vote was asked for. Its lock is the session's already. If the session had the
  * job before, that attempt is over.

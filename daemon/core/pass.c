@@ -144,19 +144,6 @@ static void take_ask_lock(struct commander *x, struct take *take)
 	take->group = group_new_of_take(x, take->session, take, take->job->lock, job_owner(take->job, owner), take->ttl_us);
 }
 
-static bool job_read(struct commander *x, struct job_queue *queue, struct span text, struct job **ret_job, struct span *ret_payload, int64_t *ret_due_ms)
-{
-	struct span id, lock;
-	int64_t attempt;
-
-	if (!netstring_next(&text, &id) || id.n > JOB_ID_MAX || !netstring_next_int(&text, &attempt) || !netstring_next(&text, &lock) ||
-	    lock.n > NAME_MAX_BYTES || !netstring_next(&text, ret_payload) || !netstring_next_int(&text, ret_due_ms) || attempt < 1 || attempt > UINT32_MAX)
-		return false;
-	*ret_job = job_new(x, queue->name, id, lock);
-	(*ret_job)->attempt = (unsigned)attempt;
-	return true;
-}
-
 static struct instant due_by_our_clock(const struct member_clock *home, int64_t due_ms)
 {
 	if (!home->known || due_ms < 0 || due_ms > INT64_MAX / 2 / MSEC) /* INT64_MAX / 2: no moment of a clock */
@@ -197,12 +184,13 @@ static void queue_got(struct commander *x, struct job_queue *queue, const struct
 {
 	bool joined = x->engine->members.node[q->node].state == MEMBER_JOINED;
 	struct take *take = NULL;
-	struct span payload;
+	struct job_leased leased;
 	struct job *job;
-	int64_t due_ms;
 
-	if (!job_read(x, queue, q->text, &job, &payload, &due_ms))
+	if (!job_read(q->text, &leased))
 		return;
+	job = job_new(x, queue->name, leased.id, leased.lock);
+	job->attempt = leased.attempt;
 	job->value = queue->value;
 	job->ttl_us = queue->ttl_us;
 	job->renew_at = q->calls.sent[q->node]; /* until job_hold() */
@@ -210,11 +198,11 @@ static void queue_got(struct commander *x, struct job_queue *queue, const struct
 	if (joined && job_is_worth_it(x, job))
 		take = take_for(x, queue, job);
 	if (take) {
-		take->due_at = due_by_our_clock(&x->engine->members.node[q->node].clock, due_ms);
-		take_give(x, take, job, payload, due_ms);
+		take->due_at = due_by_our_clock(&x->engine->members.node[q->node].clock, leased.due_ms);
+		take_give(x, take, job, leased.payload, leased.due_ms);
 		return;
 	}
-	job->wakes = !queue_is_denied(queue, job, due_ms);
+	job->wakes = !queue_is_denied(queue, job, leased.due_ms);
 	job_end(x, job, JOB_BACK, NULL);
 }
 

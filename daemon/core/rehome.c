@@ -14,7 +14,6 @@
 #define AGAIN_US (100 * MSEC) /* before a store is asked again that did not answer */
 #define LATER_US (10 * SEC) /* before what could not be moved is tried again */
 #define LEASE_US (10 * SEC) /* for which a job is leased while it is moved */
-#define FIGURES  4          /* of a queue in the list of a store: due, leased, dead, next_ms */
 
 enum rehome_step {
 	REHOME_RESTS,
@@ -211,23 +210,17 @@ static void queue_begin(struct commander *x, struct rehome *r, struct span queue
 
 /* --- what is told --- */
 
-/* Reads a queue of the list. True: it has jobs that are to be moved, and comes behind the last one. */
-static bool queue_is_astray(const struct commander *x, const struct rehome *r, struct span *text, struct span *ret_name)
+/* It has jobs that are to be moved, and comes behind the last one. */
+static bool queue_is_astray(const struct commander *x, const struct rehome *r, const struct queue_row *row)
 {
-	int64_t figure[FIGURES];
-
-	if (!netstring_next(text, ret_name))
-		return false;
-	for (unsigned i = 0; i < FIGURES; i++)
-		if (!netstring_next_int(text, &figure[i]))
-			return false;
-	return ret_name->n > 0 && ret_name->n <= NAME_MAX_BYTES && figure[0] + figure[1] > 0 &&
-	       home_node(x->core, HOME_OF_QUEUE, *ret_name, 0) != rehome_node(x, r) && (r->queue.n == 0 || span_compare(*ret_name, r->queue) > 0);
+	return row->name.n > 0 && row->figure[0] + row->figure[1] > 0 && home_node(x->core, HOME_OF_QUEUE, row->name, 0) != rehome_node(x, r) &&
+	       (r->queue.n == 0 || span_compare(row->name, r->queue) > 0);
 }
 
 static void list_told(struct commander *x, struct rehome *r, const struct home_question *q)
 {
-	struct span text = q->text, name;
+	struct span text = q->text;
+	struct queue_row row;
 	int64_t next = -1;
 
 	if (q->outcome != HOME_ANSWERED || q->code != 'T' || !netstring_next_int(&text, &next)) {
@@ -236,9 +229,9 @@ static void list_told(struct commander *x, struct rehome *r, const struct home_q
 		next_store(x, r);
 		return;
 	}
-	while (text.n > 0)
-		if (queue_is_astray(x, r, &text, &name)) {
-			queue_begin(x, r, name);
+	while (queue_row_read(&text, &row))
+		if (queue_is_astray(x, r, &row)) {
+			queue_begin(x, r, row.name);
 			return;
 		}
 	r->from = next;
@@ -248,26 +241,22 @@ static void list_told(struct commander *x, struct rehome *r, const struct home_q
 		next_store(x, r);
 }
 
-static bool job_read(struct rehome *r, struct span text)
+static void job_keep_texts(struct rehome *r, const struct job_leased *leased)
 {
-	struct span id, lock, payload;
-	int64_t attempt;
-
-	if (!netstring_next(&text, &id) || id.n > JOB_ID_MAX || !netstring_next_int(&text, &attempt) || !netstring_next(&text, &lock) ||
-	    lock.n > NAME_MAX_BYTES || !netstring_next(&text, &payload) || !netstring_next_int(&text, &r->due_ms))
-		return false;
-	job_text_set(&r->id, id);
-	job_text_set(&r->lock, lock);
-	job_text_set(&r->payload, payload);
-	return true;
+	job_text_set(&r->id, leased->id);
+	job_text_set(&r->lock, leased->lock);
+	job_text_set(&r->payload, leased->payload);
+	r->due_ms = leased->due_ms;
 }
 
 static void lease_told(struct commander *x, struct rehome *r, const struct home_question *q)
 {
 	struct span text = q->text;
+	struct job_leased leased;
 	int64_t next_ms = -1;
 
-	if (q->outcome == HOME_ANSWERED && q->code == 'J' && job_read(r, text)) {
+	if (q->outcome == HOME_ANSWERED && q->code == 'J' && job_read(text, &leased)) {
+		job_keep_texts(r, &leased);
 		rehome_step(x, r, REHOME_STORES);
 		return;
 	}

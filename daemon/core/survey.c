@@ -16,7 +16,7 @@
 
 #include <inttypes.h>
 
-#define FIGURES 4 /* of a queue: due, leased, dead, next_ms + 1 */
+#define FIGURES QUEUE_FIGURES
 #define PLACE   INT64_C(10000000) /* after= of LIST jobs: so much for each store that was told, and the number of a job at the next; limits.jobs is smaller */
 
 struct survey {
@@ -31,7 +31,7 @@ struct survey {
 	unsigned place;             /* which store is asked */
 	unsigned missing;           /* how many stores could not be asked, of jobs besides the home */
 	size_t most, told, bytes;
-	struct page page;           /* of queues: a name, and behind it its figures, 8 bytes each */
+	struct page page;           /* of queues: a name, and behind it its figures, 8 bytes each, next_ms + 1 */
 };
 
 static void survey_ask(struct commander *x, struct survey *v)
@@ -255,20 +255,16 @@ static int64_t figure_get(const char *at)
 static bool queue_add(const struct commander *x, struct survey *v, struct span *text)
 {
 	char key[NAME_MAX_BYTES + FIGURES * 8], *at = key;
-	int64_t figure[FIGURES];
-	struct span name;
+	struct queue_row row;
 
-	if (!netstring_next(text, &name) || name.n > NAME_MAX_BYTES)
+	if (!queue_row_read(text, &row))
 		return false;
-	for (unsigned i = 0; i < FIGURES; i++)
-		if (!netstring_next_int(text, &figure[i]))
-			return false;
-	if (!session_may_look(x->core, v->pending->session, name) || !span_starts(name, v->name) || (v->after.n > 0 && span_compare(name, v->after) <= 0))
+	if (!session_may_look(x->core, v->pending->session, row.name) || !span_starts(row.name, v->name) || (v->after.n > 0 && span_compare(row.name, v->after) <= 0))
 		return true;
-	memcpy(at, name.p, name.n);
-	at += name.n;
+	memcpy(at, row.name.p, row.name.n);
+	at += row.name.n;
 	for (unsigned i = 0; i < FIGURES; i++)
-		at = figure_put(at, figure[i] + (i == FIGURES - 1));
+		at = figure_put(at, row.figure[i] + (i == FIGURES - 1));
 	(void)page_add(&v->page, (struct span){key, (size_t)(at - key)});
 	return true;
 }
