@@ -259,7 +259,8 @@ static bool queue_add(const struct commander *x, struct survey *v, struct span *
 
 	if (!queue_row_read(text, &row))
 		return false;
-	if (!session_may_look(x->core, v->pending->session, row.name) || !span_starts(row.name, v->name) || (v->after.n > 0 && span_compare(row.name, v->after) <= 0))
+	if (!session_may_look(x->core, v->pending->session, row.name) || !span_starts(row.name, v->name) ||
+	    (v->after.n > 0 && span_compare(row.name, v->after) <= 0))
 		return true;
 	memcpy(at, row.name.p, row.name.n);
 	at += row.name.n;
