@@ -74,6 +74,7 @@ struct renewal {
 	struct nodeset gone;       /* stores whose last answer said that the key is not there, or another's: nothing of ours keeps others out there */
 	struct instant stood;      /* D as it was before a store denied its vote: the holder may have been told so; 0: none did, or D is as late again */
 	bool wants_token;          /* the next round asks for a new token: see rebase.h */
+	struct instant paused_until; /* no renewal begins before this moment: the last one was missed before it began; 0: any time */
 	bool wanted;               /* LEASE_HELD: somebody waits for the next round, be it that the watchdog is off */
 	const struct round *upgrade; /* the last round, if it asked to have a share alone */
 	bool mends;                /* some store may have the value alone, since a round asked for that and did not get it: the next round asks to share it */
@@ -156,7 +157,7 @@ static inline void lease_begin(struct lease *x, const struct lease_value *value,
 	x->renewal->denied = x->renewal->confirmed = x->renewal->gone = NODESET_NONE;
 	x->renewal->stood.us = 0;
 	x->renewal->wants_token = x->renewal->wanted = x->renewal->mends = false;
-	x->renewal->upgrade_at.us = 0;
+	x->renewal->upgrade_at.us = x->renewal->paused_until.us = 0;
 	x->renewal->upgrade = NULL;
 }
 

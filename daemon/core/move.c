@@ -74,7 +74,9 @@ void lease_move(struct engine *e, struct lease *x, enum lease_state to, enum cau
 
 void lease_schedule(struct engine *e, struct lease *x)
 {
-	heap_set(&e->core->timers, &x->timer, instant_min(x->renew_at, lease_tell_at(x, e->core->conf.nodes)));
+	struct instant renew_at = instant_max(x->renew_at, x->renewal->paused_until);
+
+	heap_set(&e->core->timers, &x->timer, instant_min(renew_at, lease_tell_at(x, e->core->conf.nodes)));
 }
 
 void lease_end_round(struct lease *x)

@@ -20,6 +20,7 @@
 
 
 #define RETRY_LEAST_US (20 * MSEC)
+#define PAUSE_MOST_US  SEC
 
 static void renew_ask(struct engine *e, struct round *r, unsigned node, struct span value, struct span ticket)
 {
@@ -102,15 +103,20 @@ static void renew_risk(struct engine *e, struct lease *x)
 	lease_at_risk(e, x);
 }
 
+/* Behind a renewal that was missed. */
+static int64_t renew_pause_us(const struct lease *x)
+{
+	return x->ttl_us / 20 > RETRY_LEAST_US ? x->ttl_us / 20 : RETRY_LEAST_US;
+}
+
 static void renew_missed(struct engine *e, struct round *r)
 {
 	struct lease *x = r->lease;
-	int64_t pause = x->ttl_us / 20;
 	/* Without a quorum renew_make_due() asks again, when there is one. */
 	bool again = x->auto_renew && members_usable(&e->members) >= engine_quorum(e);
 
 	metric_add(&e->core->metrics, METRIC_RENEWALS_MISSED, 1);
-	x->renew_at = again ? instant_add(e->core->now, pause < RETRY_LEAST_US ? RETRY_LEAST_US : pause) : INSTANT_NEVER;
+	x->renew_at = again ? instant_add(e->core->now, renew_pause_us(x)) : INSTANT_NEVER;
 	if (x->auto_renew)
 		renew_risk(e, x);
 	renew_close(e, r, REFUSED_QUORUM);
@@ -190,6 +196,21 @@ static void renew_promise(struct engine *e, const struct round *r)
 	lessee_notify(e, x, NOTICE_LENGTHENS);
 }
 
+/*
+ * Not enough stores can be asked: it is missed before it began. Those that were asked may still answer. Whoever wants a renewal may want another one at once,
+ * time and again, while no time passes: so there is a pause.
+ */
+static void renew_missed_at_once(struct engine *e, struct round *r)
+{
+	struct lease *x = r->lease;
+	int64_t pause_us = renew_pause_us(x);
+
+	x->renewal->paused_until = instant_add(e->core->now, pause_us < PAUSE_MOST_US ? pause_us : PAUSE_MOST_US);
+	renew_missed(e, r);
+	lessee_renewed(e, r);
+	retire_round(e, r);
+}
+
 void renew_begin(struct engine *e, struct lease *x)
 {
 	struct round *r = round_new(&e->rounds, QUESTION_RENEW, x->name, x);
@@ -214,12 +235,8 @@ void renew_begin(struct engine *e, struct lease *x)
 	heap_set(&e->core->timers, &r->timer, instant_add(e->core->now, e->core->conf.timeout_us));
 	x->renew_at = INSTANT_NEVER;
 	lease_schedule(e, x);
-	if (nodeset_count(r->calls.asked) < engine_quorum(e)) {
-		/* Not enough nodes to ask: missed before it began. Those asked may still answer. */
-		renew_missed(e, r);
-		lessee_renewed(e, r);
-		retire_round(e, r);
-	}
+	if (nodeset_count(r->calls.asked) < engine_quorum(e))
+		renew_missed_at_once(e, r);
 }
 
 /* No vote gets lower: the key stands, and a renewal never shortens it. */
@@ -344,6 +361,7 @@ void renew_make_due(struct engine *e)
 		if (x->renewal->round)
 			continue;
 		x->renew_at = e->core->now;
+		x->renewal->paused_until.us = 0;
 		lease_schedule(e, x);
 	}
 }
