@@ -16,8 +16,8 @@ arrows() {
 	objects=$1 folder=$2
 	shift 2
 	for source; do
-		nm -A "$objects/$folder/$(basename "$source" .c).o"
-	done | sed -E 's|^[^:]*/([^/:]*)\.o:|\1 |' | awk '
+		printf '%s\n' "$objects/${source%.c}.o"
+	done | xargs nm -A | sed -E 's|^[^:]*/([^/:]*)\.o:|\1 |' | awk '
 		$(NF - 1) ~ /^[TDBR]$/ { owner[$NF] = $1 }
 		$(NF - 1) == "U" { wants[$1 " " $NF] = 1 }
 		END { for (pair in wants) { split(pair, of, " "); if (of[2] in owner && owner[of[2]] != of[1]) print of[1], owner[of[2]] } }' | sort -u
