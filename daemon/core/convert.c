@@ -148,11 +148,19 @@ void convert_look(struct engine *e, struct lock *l)
 		holders_let_in(e, l);
 }
 
+/* Somebody waits in front of this request, and longer than it would. */
+static bool convert_has_turn(const struct engine *e, const struct lock *l)
+{
+	const struct claim *first = TAILQ_FIRST(&l->contender->waiters);
+
+	return lock_holders(l) < 2 && !lock_is_haunted(l, e->core->now) && !(first && first->converts && first->patient);
+}
+
 void convert_ask(struct engine *e, struct claim *c, struct instant until)
 {
 	struct lock *l = c->lock;
 
-	if (!c->patient && (lock_holders(l) > 1 || lock_is_haunted(l, e->core->now))) {
+	if (!c->patient && !convert_has_turn(e, l)) {
 		notices_add(&e->notices, NOTICE_REFUSED, c, NULL, REFUSED_BUSY);
 		return;
 	}

@@ -41,7 +41,7 @@ void members_init(struct members *ms, struct core *core)
 		ms->node[i].index = i;
 		ms->node[i].marker = ms->node[i].marker_text[0];
 		ms->node[i].timer.kind = TIMER_MEMBER;
-		ms->node[i].overtaken_us = core->conf.timeout_us; /* what the previous run sent may still run */
+		ms->node[i].overtaken_us = core->conf.shared ? core->conf.timeout_us : 0; /* what the previous run sent may still run */
 		flow_begin(&ms->node[i].flow, core->conf.window);
 	}
 }

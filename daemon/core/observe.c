@@ -87,13 +87,15 @@ void member_note_width(const struct members *ms, struct member *m, int64_t us)
 
 /*
  * Commands that were sent while the clock was known only roughly may still be under way, also over the connection before this one. If the daemon dials a
- * server in vain, the store is down without having been up: nothing was sent there since.
+ * server in vain, the store is down without having been up: nothing was sent there since. The memory store carries out each command before the next one.
  */
 void member_note_overtaken(const struct members *ms, struct member *m)
 {
 	bool others = !m->connected || instant_before(ms->core->now, instant_add(m->up_since, m->overtaken_us));
 	int64_t us;
 
+	if (!ms->core->conf.shared)
+		return;
 	member_note_width(ms, m, m->clock.high - m->clock.low);
 	us = ms->core->conf.timeout_us + (m->width.us > m->width.before_us ? m->width.us : m->width.before_us) + OVERTAKEN_SLACK_US;
 	if (!others || us > m->overtaken_us)

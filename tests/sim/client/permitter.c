@@ -107,7 +107,20 @@ void permitter_heard(struct sim_client *c, const struct request_sim *q, struct s
 		believe(c, s, q, line);
 }
 
-/* It goes on with what it believes in, and gives back what it does not know of. */
+static struct request_sim *acquire_open(const struct sim_client *c)
+{
+	struct request_sim *q;
+
+	TAILQ_FOREACH(q, &c->conn->open, at_client)
+		if (q->ask == ASK_PERMIT && q->locks)
+			return q;
+	return NULL;
+}
+
+/*
+ * It goes on with what it believes in, and gives back what it does not know of; not while it asks for a permit: it may be granted the same slots before its
+ * RELEASE is read.
+ */
 void permitter_row(struct sim_client *c, const struct request_sim *q, struct span line)
 {
 	struct span permit = line_field(line, "permit");
@@ -115,7 +128,7 @@ void permitter_row(struct sim_client *c, const struct request_sim *q, struct spa
 
 	if (s)
 		believe(c, s, q, line);
-	else if (permit_name(line) >= 0 && permit.n > 0)
+	else if (permit_name(line) >= 0 && permit.n > 0 && !acquire_open(c))
 		client_ask(c, ASK_PERMIT, NULL, "RELEASE p%lld permit=%.*s", (long long)permit_name(line), (int)permit.n, permit.p);
 }
 
@@ -201,16 +214,6 @@ static void say_lock(struct sim_client *c)
 		return;
 	q->wait_ms = 10;
 	q->group = 1;
-}
-
-static struct request_sim *acquire_open(const struct sim_client *c)
-{
-	struct request_sim *q;
-
-	TAILQ_FOREACH(q, &c->conn->open, at_client)
-		if (q->ask == ASK_PERMIT && q->locks)
-			return q;
-	return NULL;
 }
 
 /* One that it believes in. Of an earlier permit it says nothing more: a later one may have the same slots. */

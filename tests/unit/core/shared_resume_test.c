@@ -296,6 +296,29 @@ START_TEST(a_lease_that_cannot_be_adopted_is_lost_for_all_readers)
 }
 END_TEST
 
+/* What an earlier run asked of the memory store is not carried out late. */
+START_TEST(a_reader_on_the_memory_store_is_upgraded_at_once_when_nobody_else_can_believe)
+{
+	cluster_open(1);
+	cluster.conf.shared = false;
+	cluster.conf.timeout_us = 60 * SEC;
+	daemon_starts(0);
+	passes(2 * SEC);
+	s1 = says_hello(1, "grace=60s");
+	says(1, "LOCK a mode=shared ttl=1s");
+	hears(1, "OK name=a *");
+	daemon_returns(0);
+	passes(100 * MSEC);
+	resumes(3, &s1);
+	hears(3, "\\* name=a *");
+	hears(3, "OK session=* n=1");
+	passes(30 * SEC);
+	says(3, "LOCK a");
+	passes(MSEC);
+	hears(3, "OK name=a *");
+}
+END_TEST
+
 Suite *shared_resume_suite(void)
 {
 	Suite *s = suite_create("shared_resume");
@@ -315,6 +338,7 @@ Suite *shared_resume_suite(void)
 	tcase_add_test(c, a_run_on_a_journal_from_before_an_upgrade_lets_no_readers_of_other_daemons_in);
 	tcase_add_test(c, a_reader_behind_a_downgrade_that_a_restart_cut_off_has_a_larger_fence);
 	tcase_add_test(c, a_lease_that_cannot_be_adopted_is_lost_for_all_readers);
+	tcase_add_test(c, a_reader_on_the_memory_store_is_upgraded_at_once_when_nobody_else_can_believe);
 	suite_add_tcase(s, c);
 	return s;
 }

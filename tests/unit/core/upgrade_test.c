@@ -112,6 +112,25 @@ START_TEST(a_lease_that_goes_to_a_reader_during_its_renewal_is_shared_right_behi
 }
 END_TEST
 
+/* The connection is new, so an earlier call that shares the lock may yet be carried out, for a while. */
+START_TEST(an_upgrade_that_does_not_wait_is_busy_behind_one_that_waits)
+{
+	cluster_begin(1);
+	passes(SEC);
+	reads(1);
+	falls(0);
+	comes(0);
+	passes(10 * MSEC);
+	says(1, "@1 LOCK a wait=1m");
+	passes(10 * MSEC);
+	hears_nothing(1);
+	says(1, "@2 LOCK a");
+	hears(1, "@2 BUSY name=a *");
+	passes(20 * SEC);
+	hears(1, "@1 OK name=a *");
+}
+END_TEST
+
 Suite *upgrade_suite(void)
 {
 	Suite *s = suite_create("upgrade");
@@ -122,6 +141,7 @@ Suite *upgrade_suite(void)
 	tcase_add_loop_test(c, an_upgrade_that_a_silent_store_leaves_open_is_over_with_the_timeout, 0, 2);
 	tcase_add_test(c, an_upgrade_on_the_memory_store_comes_when_a_reader_that_has_gone_ceases_to_believe);
 	tcase_add_test(c, a_lease_that_goes_to_a_reader_during_its_renewal_is_shared_right_behind_that);
+	tcase_add_test(c, an_upgrade_that_does_not_wait_is_busy_behind_one_that_waits);
 	suite_add_tcase(s, c);
 	return s;
 }
