@@ -2,11 +2,18 @@
 # The tests: their programs, and the targets that run them. The Makefile includes it.
 
 include tests/sources.mk
+PYTHON ?= /usr/bin/python3
 
 # --- what they are built with ------------------------------------------------------------------------------------------
 
 # The unit tests are listed in suites.def. Each is compiled with that list in sight, which declares the function that it defines.
-UNIT := tests/unit/main.c $(shell sed -nE 's|^SUITE[A-Z_]*\((.+), (.+)\)$$|tests/\1/\2_test.c|p' tests/unit/suites.def)
+# UNIT_SHARE=N: of the suites one of N is built, others with each commit.
+UNIT_SHARE ?= 1
+UNIT := $(shell sed -nE 's|^SUITE[A-Z_]*\((.+), (.+)\)$$|tests/\1/\2_test.c|p' tests/unit/suites.def)
+ifneq ($(UNIT_SHARE),1)
+UNIT := $(shell $(PYTHON) -B tests/lib/share.py $(UNIT_SHARE) $(UNIT))
+endif
+UNIT += tests/unit/main.c
 $(O)/tests/unit/%.o $(O)/tests/sim/unit/%.o $(O)/tests/fixture/%.o: BASEFLAGS += -include tests/unit/suites.h
 # Most of the time of `make check` goes into compiling, and these are half of what is compiled. What they test is built as it is installed.
 $(O)/tests/unit/%.o: CFLAGS += -O0 -U_FORTIFY_SOURCE
@@ -27,9 +34,13 @@ $(O)/fixture.a: $(call obj,$(FIXTURE))
 	$(call say,AR)
 	$(Q)$(AR) qcs $@ $^
 
-$(O)/unit: $(call obj,$(UNIT) $(filter-out %/main.c,$(SIM))) $(O)/fixture.a $(O)/parts.a | $(O)/clock_shim.so
+.PHONY: always
+$(O)/unit.list: always
+	@mkdir -p $(@D)
+	@echo '$(UNIT)' | cmp -s - $@ || echo '$(UNIT)' >$@
+$(O)/unit: $(call obj,$(UNIT) $(filter-out %/main.c,$(SIM))) $(O)/fixture.a $(O)/parts.a $(O)/unit.list | $(O)/clock_shim.so
 	$(call say,LD)
-	$(Q)$(LINK) -o $@ $^ $(LIBS_CHECK) $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT) $(LIBS_SIM)
+	$(Q)$(LINK) -o $@ $(filter-out %.list,$^) $(LIBS_CHECK) $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT) $(LIBS_SIM)
 
 # Nothing in a simulated world may read a clock, draw by chance or open a socket: each of these aborts.
 SIM_WRAP := clock_gettime gettimeofday time getrandom socket poll
@@ -180,7 +191,6 @@ SUITES_WAIT    := unit func load-short bench-short faults-short sanitize-unit sa
 # These compute, beside the others and at low priority.
 SUITES_COMPUTE := compilers layers cppcheck docs conf installed exposure hotpath simulated fuzz
 CHECK_SANITIZERS := address,undefined
-PYTHON ?= /usr/bin/python3
 # Of what takes longest `check` runs a share, other tests with each commit: one of so many tests under sanitizers, and half of the short rows of faults.
 # `make sanitize faults-short` runs all of them. A suite of unit tests has one process here: each costs several milliseconds.
 SHARE ?= 4
@@ -352,14 +362,13 @@ sanitize: ## unit and function tests under both sanitizers
 	+@MAKE="$(MAKE)" $(PYTHON) -B tests/run.py $(O)/sanitize/check sanitize-unit sanitize-func
 SANITIZED_SHARE ?= 1
 sanitize-unit sanitize-func: build-sanitized ## one of these two; sanitize-func likewise
-	+@UNIT_SHARED=1 $(SUBMAKE) O=$(O)/sanitize SAN=$(CHECK_SANITIZERS) $(@:sanitize-%=%) $(if $(filter-out 1,$(SANITIZED_SHARE)),$(SHARE_$(@:sanitize-%=%)))
-SHARE_func = FUNC_ARGS="$(FUNC_ARGS) --share $(SANITIZED_SHARE)"
-SHARE_unit = UNIT_ARGS="$$($(PYTHON) -B tests/lib/share.py $(SANITIZED_SHARE) $$(sed -nE 's/^SUITE[A-Z_]*\(.+, (.+)\)$$/\1/p' tests/unit/suites.def) | tr '\n' ' ')"
+	+@UNIT_SHARED=1 $(SANITIZED) $(@:sanitize-%=%) $(if $(filter-out 1,$(SANITIZED_SHARE)),FUNC_ARGS="$(FUNC_ARGS) --share $(SANITIZED_SHARE)")
+SANITIZED = $(SUBMAKE) O=$(O)/sanitize SAN=$(CHECK_SANITIZERS) UNIT_SHARE=$(SANITIZED_SHARE)
 
 # Suites that run beside each other may want it: one builds, the other waits.
 build-sanitized: | $(FIRST)
 	@mkdir -p $(O)/sanitize
-	+@flock $(O)/sanitize/lock $(SUBMAKE) $(JOBS) O=$(O)/sanitize SAN=$(CHECK_SANITIZERS) all $(O)/sanitize/unit
+	+@flock $(O)/sanitize/lock $(SANITIZED) $(JOBS) all $(O)/sanitize/unit
 build-fuzzers: | $(FIRST)
 	+@$(SUBMAKE) O=$(O)/fuzz CC=$(CLANG) SAN=fuzzer-no-link,address,undefined $(patsubst tests/fuzz/%.c,$(O)/fuzz/%,$(FUZZ))
 
