@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/pass.c, order.c: the home of a queue is far away, or its answer to a RETRY is lost; and daemons that wake one another. */
+#include "tests/fixture/mail_queue.h"
+
+#include <check.h>
+
+/* --- RETRY of a dead job --- */
+
+/* Of three attempts that fail. */
+static void a_job_is_dead(void)
+{
+	cluster_begin(3);
+	defers(1, "a");
+	for (unsigned i = 0; i < cluster.conf.limits.attempts; i++) {
+		says(1, "TAKE mail");
+		hears(1, "OK *");
+		says(1, "RETRY a");
+		hears(1, "OK *");
+	}
+	feels(home(), MOOD_LOSSY);
+	says(1, "RETRY a queue=mail");
+}
+
+/* When it is repeated the home has no dead job any more: whether there was one is not known. */
+START_TEST(a_retry_whose_answer_is_lost_is_not_said_to_have_found_nothing)
+{
+	a_job_is_dead();
+	says(2, "TAKE mail wait=1m");
+	passes(20 * MSEC);
+	feels(home(), MOOD_WELL);
+	passes(200 * MSEC);
+	hears(1, "ERR UNAVAILABLE the home of the queue did not answer a try of this request: the job may be due again, LIST jobs shows it");
+	hears(2, "OK queue=mail job=a attempt=1 *");
+}
+END_TEST
+
+START_TEST(a_retry_that_is_never_answered_is_no_defer)
+{
+	a_job_is_dead();
+	passes(3 * SEC);
+	hears(1, "ERR UNAVAILABLE * the job may be due again, LIST jobs shows it");
+	feels(home(), MOOD_WELL);
+}
+END_TEST
+
+Suite *jobs_far_suite(void)
+{
+	Suite *s = suite_create("jobs_far");
+	TCase *t = tcase_create("jobs_far");
+
+	tcase_add_checked_fixture(t, NULL, cluster_close);
+	tcase_add_test(t, a_retry_whose_answer_is_lost_is_not_said_to_have_found_nothing);
+	tcase_add_test(t, a_retry_that_is_never_answered_is_no_defer);
+	suite_add_tcase(s, t);
+	return s;
+}
