@@ -166,8 +166,11 @@ static void take_give(struct commander *x, struct take *take, struct job *job, s
 		take_won(x, take, NULL);
 }
 
-/* Nobody has got the job. If that is because the first that waits may not have its lock, the job is left out, and in the next pass another is the first. */
-static bool queue_is_denied(struct job_queue *queue, const struct job *job, int64_t due_ms)
+/*
+ * Nobody has got the job. If that is because the first that waits may not have its lock, the home is asked next for another one, who may wish for another lease.
+ * A job that none of them may have is left out.
+ */
+static bool queue_is_denied(const struct commander *x, struct job_queue *queue, const struct job *job, int64_t due_ms)
 {
 	struct take *first = TAILQ_FIRST(&queue->waiting);
 
@@ -175,7 +178,8 @@ static bool queue_is_denied(struct job_queue *queue, const struct job *job, int6
 		return false;
 	TAILQ_REMOVE(&queue->waiting, first, in_queue);
 	TAILQ_INSERT_TAIL(&queue->waiting, first, in_queue);
-	queue_note_busy(queue, job, due_ms);
+	if (!take_may_have(x, queue, job))
+		queue_note_busy(queue, job, due_ms);
 	return true;
 }
 
@@ -202,7 +206,7 @@ static void queue_got(struct commander *x, struct job_queue *queue, const struct
 		take_give(x, take, job, leased.payload, leased.due_ms);
 		return;
 	}
-	job->wakes = !queue_is_denied(queue, job, leased.due_ms);
+	job->wakes = !queue_is_denied(x, queue, job, leased.due_ms);
 	job_end(x, job, JOB_BACK, NULL);
 }
 
