@@ -183,13 +183,20 @@ static bool queue_is_denied(const struct commander *x, struct job_queue *queue, 
 	return true;
 }
 
-/* The home has leased a job to this daemon. */
+static void queue_has_trouble(struct job_queue *queue, struct span why)
+{
+	queue->trouble = true;
+	core_keep(queue->why, sizeof(queue->why), why);
+}
+
+/* The home has leased a job to this daemon. Where the way there is longer than the lease, to ask again at once would have no end. */
 static void queue_got(struct commander *x, struct job_queue *queue, const struct home_question *q)
 {
 	bool joined = x->engine->members.node[q->node].state == MEMBER_JOINED;
 	struct take *take = NULL;
 	struct job_leased leased;
 	struct job *job;
+	bool worth;
 
 	if (!job_read(q->text, &leased))
 		return;
@@ -199,14 +206,17 @@ static void queue_got(struct commander *x, struct job_queue *queue, const struct
 	job->ttl_us = queue->ttl_us;
 	job->renew_at = q->calls.sent[q->node]; /* until job_hold() */
 	job->until = vote_until(job->renew_at, job->ttl_us);
-	if (joined && job_is_worth_it(x, job))
+	worth = job_is_worth_it(x, job);
+	if (joined && worth)
 		take = take_for(x, queue, job);
 	if (take) {
 		take->due_at = due_by_our_clock(&x->engine->members.node[q->node].clock, leased.due_ms);
 		take_give(x, take, job, leased.payload, leased.due_ms);
 		return;
 	}
-	job->wakes = !queue_is_denied(x, queue, job, leased.due_ms);
+	if (!worth)
+		queue_has_trouble(queue, SPAN("its answer came when the lease of the job was nearly over"));
+	job->wakes = worth && !queue_is_denied(x, queue, job, leased.due_ms);
 	job_end(x, job, JOB_BACK, NULL);
 }
 
@@ -229,9 +239,9 @@ void take_told(struct commander *x, struct home_question *q)
 	int64_t ms = -1;
 
 	queue->question = NULL;
-	queue->trouble = q->outcome != HOME_ANSWERED;
-	if (queue->trouble) {
-		core_keep(queue->why, sizeof(queue->why), q->text);
+	queue->trouble = false;
+	if (q->outcome != HOME_ANSWERED) {
+		queue_has_trouble(queue, q->text);
 		if (q->outcome == HOME_UNKNOWN)
 			queue_got_perhaps(x, queue);
 		pass_over(x, queue, -1);
@@ -243,7 +253,7 @@ void take_told(struct commander *x, struct home_question *q)
 		queue->asking++; /* so that it is not closed meanwhile */
 		queue_got(x, queue, q);
 		queue->asking--;
-		if (queue->refused >= PASS_MOST) {
+		if (queue->refused >= PASS_MOST || queue->trouble) {
 			pass_over(x, queue, -1);
 			return;
 		}

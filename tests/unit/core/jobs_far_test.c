@@ -43,6 +43,43 @@ START_TEST(a_retry_that_is_never_answered_is_no_defer)
 }
 END_TEST
 
+/* --- a home that is far away --- */
+
+/* It is 95 ms there and back. */
+static void time_goes_on(unsigned times)
+{
+	for (unsigned i = 0; i < times; i++) {
+		passes(95 * MSEC);
+		if (waiting_at(home()) > 0)
+			serves(home(), 1);
+	}
+}
+
+START_TEST(a_lease_that_is_shorter_than_the_way_to_the_home_is_not_asked_for_without_end)
+{
+	unsigned before;
+
+	cluster_open(3);
+	cluster.conf.timeout_us = SEC;
+	daemon_starts(0);
+	passes(3 * SEC);
+	defers(1, "a");
+	feels(home(), MOOD_SILENT);
+	before = asked(CALL_HOME);
+	says(2, "TAKE mail ttl=100ms");
+	time_goes_on(2);
+	hears(2, "ERR UNAVAILABLE the home of the queue cannot be used: its answer came when the lease of the job was nearly over");
+	says(2, "TAKE mail ttl=100ms wait=1m");
+	time_goes_on(100);
+	ck_assert_uint_lt(asked(CALL_HOME) - before, 70);
+	says(3, "TAKE mail ttl=10s");
+	time_goes_on(10);
+	hears(3, "OK queue=mail job=a *");
+	feels(home(), MOOD_WELL);
+	ignores(2);
+}
+END_TEST
+
 Suite *jobs_far_suite(void)
 {
 	Suite *s = suite_create("jobs_far");
@@ -51,6 +88,7 @@ Suite *jobs_far_suite(void)
 	tcase_add_checked_fixture(t, NULL, cluster_close);
 	tcase_add_test(t, a_retry_whose_answer_is_lost_is_not_said_to_have_found_nothing);
 	tcase_add_test(t, a_retry_that_is_never_answered_is_no_defer);
+	tcase_add_test(t, a_lease_that_is_shorter_than_the_way_to_the_home_is_not_asked_for_without_end);
 	suite_add_tcase(s, t);
 	return s;
 }
