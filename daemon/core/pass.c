@@ -13,12 +13,13 @@
 #define TROUBLE_US (250 * MSEC) /* before a home is asked again that cannot be asked now */
 #define LIFE_MS    3000      /* how long the home remembers that this daemon waits */
 #define PASS_MOST  64        /* jobs that one pass gives back */
+#define WOKEN_US   (250 * MSEC) /* from a pass that gave back jobs to the next one that a message begins */
 
 static void pass_begin(struct job_queue *queue)
 {
 	struct take *take;
 
-	queue->again = false;
+	queue->again = queue->woken = false;
 	TAILQ_FOREACH(take, &queue->waiting, in_queue)
 		take->denied = false;
 	if (queue->refused < PASS_MOST || queue->whole) {
@@ -113,12 +114,12 @@ static void pass_over(struct commander *x, struct job_queue *queue, int64_t next
 	queue->asking--;
 	if (TAILQ_EMPTY(&queue->waiting)) {
 		queue_close_if_unused(x, queue);
-	} else if (queue->again && !queue->trouble) {
+	} else if ((queue->again || (queue->woken && queue->refused == 0)) && !queue->trouble) {
 		queue_look(x, queue);
 	} else {
 		int64_t us = queue->trouble ? TROUBLE_US : next_ms >= 0 && next_ms * MSEC < LOOK_US ? next_ms * MSEC + MSEC : LOOK_US;
 
-		heap_set(&x->core->timers, &queue->timer, instant_add(x->core->now, us));
+		heap_set(&x->core->timers, &queue->timer, instant_add(x->core->now, queue->woken && us > WOKEN_US ? WOKEN_US : us));
 	}
 }
 
@@ -309,12 +310,24 @@ void take_refused(struct commander *x, struct take *take, enum refusal why)
 	}
 }
 
+/*
+ * Each TAKE that leaves more to do wakes another daemon. If others hold the locks of what is due, each gives back what it gets, and the daemons would wake one
+ * another without end: so there is a pause.
+ */
 void takes_wake(struct commander *x, struct span name)
 {
 	struct job_queue *queue = job_queue_find(x, name);
+	struct instant at = instant_add(x->core->now, WOKEN_US);
 
-	if (queue)
+	if (!queue)
+		return;
+	queue->woken = true;
+	if (queue->question)
+		return; /* see pass_over() */
+	if (queue->refused == 0)
 		queue_look(x, queue);
+	else if (!timer_is_set(&queue->timer) || instant_before(at, queue->timer.at))
+		heap_set(&x->core->timers, &queue->timer, at);
 }
 
 void takes_look(struct commander *x)

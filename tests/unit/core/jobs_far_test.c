@@ -80,6 +80,49 @@ START_TEST(a_lease_that_is_shorter_than_the_way_to_the_home_is_not_asked_for_wit
 }
 END_TEST
 
+/* --- messages --- */
+
+/* Two jobs are due whose locks are held. Each TAKE that leaves one of them wakes another daemon, and so on. */
+START_TEST(messages_about_jobs_whose_locks_are_held_begin_no_pass_after_the_other)
+{
+	unsigned before;
+
+	cluster_begin(3);
+	for (unsigned i = 0; i < 2; i++) {
+		says(1, "LOCK l%u", i);
+		hears(1, "OK *");
+		says(1, "DEFER mail x id=j%u lock=l%u", i, i);
+		hears(1, "OK *");
+	}
+	says(2, "TAKE mail wait=1m");
+	before = asked(CALL_HOME);
+	for (unsigned i = 0; i < 100; i++) {
+		is_due(0, home(), "mail");
+		passes(MSEC);
+	}
+	ck_assert_uint_eq(asked(CALL_HOME), before);
+	passes(200 * MSEC);
+	ck_assert_uint_ge(asked(CALL_HOME), before + 3);
+	says(1, "UNLOCK l1");
+	hears(1, "OK *");
+	is_due(0, home(), "mail");
+	passes(300 * MSEC);
+	hears(2, "OK queue=mail job=j1 *");
+}
+END_TEST
+
+START_TEST(a_message_is_heeded_at_once_where_no_lock_was_refused)
+{
+	two_daemons(3);
+	says(1, "TAKE mail wait=1m");
+	passes(10 * MSEC);
+	defers(2, "a");
+	hears_nothing(1);
+	is_due(0, home(), "mail");
+	hears(1, "OK queue=mail job=a *");
+}
+END_TEST
+
 Suite *jobs_far_suite(void)
 {
 	Suite *s = suite_create("jobs_far");
@@ -89,6 +132,8 @@ Suite *jobs_far_suite(void)
 	tcase_add_test(t, a_retry_whose_answer_is_lost_is_not_said_to_have_found_nothing);
 	tcase_add_test(t, a_retry_that_is_never_answered_is_no_defer);
 	tcase_add_test(t, a_lease_that_is_shorter_than_the_way_to_the_home_is_not_asked_for_without_end);
+	tcase_add_test(t, messages_about_jobs_whose_locks_are_held_begin_no_pass_after_the_other);
+	tcase_add_test(t, a_message_is_heeded_at_once_where_no_lock_was_refused);
 	suite_add_tcase(s, t);
 	return s;
 }
