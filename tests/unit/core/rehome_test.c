@@ -169,6 +169,24 @@ START_TEST(a_queue_at_two_stores_is_listed_once)
 }
 END_TEST
 
+START_TEST(a_page_of_queues_has_what_all_stores_have_of_each)
+{
+	is_at_two_stores();
+	says(2, "DEFER first x");
+	passes(10 * MSEC);
+	hears(2, "OK *");
+	says(2, "LIST queues limit=2");
+	passes(10 * MSEC);
+	hears(2, "\\* queue=first due=1 leased=0 dead=0");
+	hears(2, "\\* queue=mail due=1 leased=0 dead=1");
+	hears(2, "OK n=2 more=0");
+	says(2, "LIST queues limit=1");
+	passes(10 * MSEC);
+	hears(2, "\\* queue=first *");
+	hears(2, "OK n=1 more=1");
+}
+END_TEST
+
 START_TEST(a_page_ends_between_two_stores)
 {
 	is_at_two_stores();
@@ -279,6 +297,7 @@ Suite *rehome_suite(void)
 	tcase_add_test(t, what_is_leased_is_moved_when_the_lease_is_over);
 	tcase_add_test(t, what_has_failed_for_good_is_listed_and_can_be_retried);
 	tcase_add_test(t, a_queue_at_two_stores_is_listed_once);
+	tcase_add_test(t, a_page_of_queues_has_what_all_stores_have_of_each);
 	tcase_add_test(t, a_page_ends_between_two_stores);
 	tcase_add_test(t, a_job_whose_answer_is_lost_is_moved_once);
 	tcase_add_loop_test(t, a_home_that_is_full_or_away_gets_them_later, 0, 2);
