@@ -168,8 +168,8 @@ static void take_give(struct commander *x, struct take *take, struct job *job, s
 }
 
 /*
- * Nobody has got the job. If that is because the first that waits may not have its lock, the home is asked next for another one, who may wish for another lease.
- * A job that none of them may have is left out.
+ * Nobody has got the job. If that is because the first that waits may not have its lock, the home is asked next for another one, who may wish for another
+ * lease. A job that none of them may have is left out.
  */
 static bool queue_is_denied(const struct commander *x, struct job_queue *queue, const struct job *job, int64_t due_ms)
 {
