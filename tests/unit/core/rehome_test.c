@@ -3,6 +3,7 @@
 #include "tests/fixture/mail_queue.h"
 
 #include <check.h>
+#include <string.h>
 
 #define MOVED (3 * SEC) /* from the first question about a queue until all that is due is at its home */
 
@@ -224,6 +225,41 @@ START_TEST(a_job_whose_answer_is_lost_is_moved_once)
 }
 END_TEST
 
+/* By the last question. */
+static bool home_was_told(const char *op)
+{
+	struct span words = cluster.node[home()].last[CALL_HOME].call.value;
+
+	return words.n > 0 && memmem(words.p, words.n, op, strlen(op));
+}
+
+/* What is refused then does not tell that the first try was not carried out. */
+START_TEST(a_job_whose_answer_is_lost_as_its_home_goes_is_moved_once)
+{
+	one_store();
+	defers(1, "a");
+	two_stores_come();
+	queues_are_used();
+	feels(home(), MOOD_LOSSY);
+	for (unsigned i = 0; i < 200 && !home_was_told("5:defer"); i++)
+		passes(10 * MSEC);
+	ck_assert(home_was_told("5:defer"));
+	falls(home());
+	passes(2 * SEC);
+	feels(home(), MOOD_WELL);
+	comes(home());
+	passes(3 * SEC);
+	is_asked_for("mail");
+	hears(2, "OK queue=mail job=a attempt=1 *");
+	says(2, "DONE a");
+	passes(10 * MSEC);
+	hears(2, "OK *");
+	passes(20 * SEC);
+	is_asked_for("mail");
+	hears(2, "BUSY *");
+}
+END_TEST
+
 START_TEST(a_home_that_is_full_or_away_gets_them_later)
 {
 	one_store();
@@ -300,6 +336,7 @@ Suite *rehome_suite(void)
 	tcase_add_test(t, a_page_of_queues_has_what_all_stores_have_of_each);
 	tcase_add_test(t, a_page_ends_between_two_stores);
 	tcase_add_test(t, a_job_whose_answer_is_lost_is_moved_once);
+	tcase_add_test(t, a_job_whose_answer_is_lost_as_its_home_goes_is_moved_once);
 	tcase_add_loop_test(t, a_home_that_is_full_or_away_gets_them_later, 0, 2);
 	tcase_add_test(t, who_uses_no_queues_asks_for_none);
 	tcase_add_test(t, the_looks_come_to_an_end);
