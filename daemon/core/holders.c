@@ -120,23 +120,36 @@ void holders_count_handoff(struct engine *e, struct lock *l)
 	metric_add(&e->core->metrics, METRIC_HANDOFFS, 1);
 }
 
-/* Where daemons share a name, a reader does not pass a writer of another daemon that came before. c: NULL: it comes now. */
-static bool holders_are_barred(const struct engine *e, const struct lock *l, const struct claim *c)
+/* A reader that joins, or would. */
+struct joiner {
+	struct instant asked_at;
+	int64_t priority;
+};
+
+static inline struct joiner joiner_of(const struct claim *c)
+{
+	return (struct joiner){c->asking->asked_at, c->priority};
+}
+
+/* Where daemons share a name, a reader does not pass a writer of another daemon that stands before it, be it that the reader comes now or waits here. */
+static bool holders_are_barred(const struct engine *e, const struct lock *l, struct joiner j)
 {
 	const struct contender *k = l->contender;
 
 	if (!k->want_since.us || holders_want_is_over(e, l))
 		return false;
-	if (!c)
-		return true;
-	return l->share->want_us ? ticket_place_us(e, c) >= l->share->want_us : !instant_before(c->asking->asked_at, k->want_since);
+	if (!l->share->want_us)
+		return !instant_before(j.asked_at, k->want_since);
+	if (j.priority == 0 && !instant_before(j.asked_at, e->core->now))
+		return true; /* what was heard of the writer comes from before, whatever the clocks say */
+	return members_clock_us(&e->members, j.asked_at) - j.priority * PRIORITY_US >= l->share->want_us;
 }
 
 /*
  * While somebody may believe in the lease for longer than its votes say, nobody joins: if the lease was adopted, the other run may have made a hold exclusive
  * since its record was written.
  */
-static bool holders_may_join(const struct engine *e, const struct lock *l, const struct claim *c)
+static bool holders_may_join(const struct engine *e, const struct lock *l, struct joiner j)
 {
 	const struct lease *x = &l->lease;
 
@@ -144,7 +157,7 @@ static bool holders_may_join(const struct engine *e, const struct lock *l, const
 		return l->share && x->state == LEASE_HELD && holders_have_time(e, l);
 	if (!l->share || x->state != LEASE_HELD || x->token_is_old || instant_before(e->core->now, x->believed_until))
 		return false;
-	return x->shared ? holders_may_go_on(e, l) && !holders_are_barred(e, l, c) : holders_may_follow(e, l);
+	return x->shared ? holders_may_go_on(e, l) && !holders_are_barred(e, l, j) : holders_may_follow(e, l);
 }
 
 /* A reader that asks for a longer lease than the others gets it by the next renewal, which is due now. */
@@ -174,7 +187,7 @@ void holders_let_in(struct engine *e, struct lock *l)
 {
 	struct claim *c;
 
-	while ((c = TAILQ_FIRST(&l->contender->waiters)) && c->shared && !c->ending && holders_may_join(e, l, c)) {
+	while ((c = TAILQ_FIRST(&l->contender->waiters)) && c->shared && !c->ending && holders_may_join(e, l, joiner_of(c))) {
 		if (stay_lacks(e, l, c) || !holders_have_time(e, l)) {
 			stay_ask(e, l);
 			return;
@@ -198,8 +211,9 @@ static bool holders_are_joining(const struct lock *l)
 bool holders_are_open(const struct engine *e, const struct lock *l, unsigned priority)
 {
 	const struct claim *first = TAILQ_FIRST(&l->contender->waiters);
+	struct joiner now = {e->core->now, priority};
 
-	return (!first || claim_yields_to(first, e->core->now, priority) || holders_are_joining(l)) && holders_may_join(e, l, NULL);
+	return (!first || claim_yields_to(first, e->core->now, priority) || holders_are_joining(l)) && holders_may_join(e, l, now);
 }
 
 /* It waits for a renewal, first or behind other readers that do. */

@@ -93,6 +93,7 @@ struct job_queue {
 	int64_t ttl_us;              /* … and for how long */
 	struct timer timer;          /* when to look again: something is due, or a message may have been lost */
 	bool again;                  /* something may be due since the pass began */
+	bool woken;                  /* the home has said so since: see takes_wake() */
 	bool told;                   /* the home knows that this daemon waits … */
 	bool stays;                  /* … and if it gives a job, others wait still */
 	bool trouble;                /* the home did not answer the last time */

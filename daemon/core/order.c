@@ -93,6 +93,12 @@ static void reply_order(struct commander *x, const struct order *o, struct span 
 	tell_line(x, o->pending->session, &r);
 }
 
+/* Of a RETRY. That no such job has failed for good says nothing behind a try whose outcome is not known: that may have made it due. */
+static bool order_may_be_done(const struct order *o, const struct home_question *q)
+{
+	return o->pending->verb == VERB_RETRY && o->unsure && (q->outcome != HOME_ANSWERED || q->code == 'M');
+}
+
 static void order_answer(struct commander *x, const struct order *o, const struct home_question *q)
 {
 	struct session *s = o->pending->session;
@@ -101,7 +107,9 @@ static void order_answer(struct commander *x, const struct order *o, const struc
 	int64_t count = 0;
 
 	core_answers(x->core, o->pending->verb);
-	if (o->missing && !o->unsure && (q->outcome != HOME_ANSWERED || q->code == 'M')) {
+	if (order_may_be_done(o, q)) {
+		tell_error(x, s, tag, ERROR_UNAVAILABLE, "the home of the queue did not answer a try of this request: the job may be due again, LIST jobs shows it");
+	} else if (o->missing && (q->outcome != HOME_ANSWERED || q->code == 'M')) {
 		tell_error(x, s, tag, ERROR_UNAVAILABLE, "the home of the queue has no such job, and not all other stores could be asked");
 	} else if ((late || q->outcome != HOME_ANSWERED) && o->unsure) {
 		tell_error(x, s, tag, ERROR_UNAVAILABLE, "id=%.*s may be stored: repeat the request with this id. The home of the queue did not answer: %.*s",
@@ -124,14 +132,16 @@ static void order_conclude(struct commander *x, struct order *o, const struct ho
 {
 	struct pending *p = o->pending;
 	struct session *s = p->session;
+	bool done = q->outcome == HOME_ANSWERED && (q->code == 'D' || q->code == 'R');
 
+	done |= order_may_be_done(o, q);
 	if (s) {
 		TAILQ_REMOVE(&s->pendings, p, in_session);
 		order_answer(x, o, q);
 		session_answered(x->sessions, s, p->tag[0] != '\0');
 	}
 	pool_put(&x->engine->table.pendings, p);
-	if (q->outcome == HOME_ANSWERED && (q->code == 'D' || q->code == 'R')) {
+	if (done) {
 		job_queue_note(x, o->queue);
 		if (o->place > 0)
 			rehome_look(x);

@@ -13,12 +13,13 @@
 #define TROUBLE_US (250 * MSEC) /* before a home is asked again that cannot be asked now */
 #define LIFE_MS    3000      /* how long the home remembers that this daemon waits */
 #define PASS_MOST  64        /* jobs that one pass gives back */
+#define WOKEN_US   (250 * MSEC) /* from a pass that gave back jobs to the next one that a message begins */
 
 static void pass_begin(struct job_queue *queue)
 {
 	struct take *take;
 
-	queue->again = false;
+	queue->again = queue->woken = false;
 	TAILQ_FOREACH(take, &queue->waiting, in_queue)
 		take->denied = false;
 	if (queue->refused < PASS_MOST || queue->whole) {
@@ -113,12 +114,12 @@ static void pass_over(struct commander *x, struct job_queue *queue, int64_t next
 	queue->asking--;
 	if (TAILQ_EMPTY(&queue->waiting)) {
 		queue_close_if_unused(x, queue);
-	} else if (queue->again && !queue->trouble) {
+	} else if ((queue->again || (queue->woken && queue->refused == 0)) && !queue->trouble) {
 		queue_look(x, queue);
 	} else {
 		int64_t us = queue->trouble ? TROUBLE_US : next_ms >= 0 && next_ms * MSEC < LOOK_US ? next_ms * MSEC + MSEC : LOOK_US;
 
-		heap_set(&x->core->timers, &queue->timer, instant_add(x->core->now, us));
+		heap_set(&x->core->timers, &queue->timer, instant_add(x->core->now, queue->woken && us > WOKEN_US ? WOKEN_US : us));
 	}
 }
 
@@ -166,8 +167,11 @@ static void take_give(struct commander *x, struct take *take, struct job *job, s
 		take_won(x, take, NULL);
 }
 
-/* Nobody has got the job. If that is because the first that waits may not have its lock, the job is left out, and in the next pass another is the first. */
-static bool queue_is_denied(struct job_queue *queue, const struct job *job, int64_t due_ms)
+/*
+ * Nobody has got the job. If that is because the first that waits may not have its lock, the home is asked next for another one, who may wish for another
+ * lease. A job that none of them may have is left out.
+ */
+static bool queue_is_denied(const struct commander *x, struct job_queue *queue, const struct job *job, int64_t due_ms)
 {
 	struct take *first = TAILQ_FIRST(&queue->waiting);
 
@@ -175,17 +179,25 @@ static bool queue_is_denied(struct job_queue *queue, const struct job *job, int6
 		return false;
 	TAILQ_REMOVE(&queue->waiting, first, in_queue);
 	TAILQ_INSERT_TAIL(&queue->waiting, first, in_queue);
-	queue_note_busy(queue, job, due_ms);
+	if (!take_may_have(x, queue, job))
+		queue_note_busy(queue, job, due_ms);
 	return true;
 }
 
-/* The home has leased a job to this daemon. */
+static void queue_has_trouble(struct job_queue *queue, struct span why)
+{
+	queue->trouble = true;
+	core_keep(queue->why, sizeof(queue->why), why);
+}
+
+/* The home has leased a job to this daemon. Where the way there is longer than the lease, to ask again at once would have no end. */
 static void queue_got(struct commander *x, struct job_queue *queue, const struct home_question *q)
 {
 	bool joined = x->engine->members.node[q->node].state == MEMBER_JOINED;
 	struct take *take = NULL;
 	struct job_leased leased;
 	struct job *job;
+	bool worth;
 
 	if (!job_read(q->text, &leased))
 		return;
@@ -195,14 +207,17 @@ static void queue_got(struct commander *x, struct job_queue *queue, const struct
 	job->ttl_us = queue->ttl_us;
 	job->renew_at = q->calls.sent[q->node]; /* until job_hold() */
 	job->until = vote_until(job->renew_at, job->ttl_us);
-	if (joined && job_is_worth_it(x, job))
+	worth = job_is_worth_it(x, job);
+	if (joined && worth)
 		take = take_for(x, queue, job);
 	if (take) {
 		take->due_at = due_by_our_clock(&x->engine->members.node[q->node].clock, leased.due_ms);
 		take_give(x, take, job, leased.payload, leased.due_ms);
 		return;
 	}
-	job->wakes = !queue_is_denied(queue, job, leased.due_ms);
+	if (!worth)
+		queue_has_trouble(queue, SPAN("its answer came when the lease of the job was nearly over"));
+	job->wakes = worth && !queue_is_denied(x, queue, job, leased.due_ms);
 	job_end(x, job, JOB_BACK, NULL);
 }
 
@@ -225,9 +240,9 @@ void take_told(struct commander *x, struct home_question *q)
 	int64_t ms = -1;
 
 	queue->question = NULL;
-	queue->trouble = q->outcome != HOME_ANSWERED;
-	if (queue->trouble) {
-		core_keep(queue->why, sizeof(queue->why), q->text);
+	queue->trouble = false;
+	if (q->outcome != HOME_ANSWERED) {
+		queue_has_trouble(queue, q->text);
 		if (q->outcome == HOME_UNKNOWN)
 			queue_got_perhaps(x, queue);
 		pass_over(x, queue, -1);
@@ -239,7 +254,7 @@ void take_told(struct commander *x, struct home_question *q)
 		queue->asking++; /* so that it is not closed meanwhile */
 		queue_got(x, queue, q);
 		queue->asking--;
-		if (queue->refused >= PASS_MOST) {
+		if (queue->refused >= PASS_MOST || queue->trouble) {
 			pass_over(x, queue, -1);
 			return;
 		}
@@ -295,12 +310,24 @@ void take_refused(struct commander *x, struct take *take, enum refusal why)
 	}
 }
 
+/*
+ * Each TAKE that leaves more to do wakes another daemon. If others hold the locks of what is due, each gives back what it gets, and the daemons would wake one
+ * another without end: so there is a pause.
+ */
 void takes_wake(struct commander *x, struct span name)
 {
 	struct job_queue *queue = job_queue_find(x, name);
+	struct instant at = instant_add(x->core->now, WOKEN_US);
 
-	if (queue)
+	if (!queue)
+		return;
+	queue->woken = true;
+	if (queue->question)
+		return; /* see pass_over() */
+	if (queue->refused == 0)
 		queue_look(x, queue);
+	else if (!timer_is_set(&queue->timer) || instant_before(at, queue->timer.at))
+		heap_set(&x->core->timers, &queue->timer, at);
 }
 
 void takes_look(struct commander *x)

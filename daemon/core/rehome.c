@@ -42,7 +42,8 @@ struct rehome {
 	int64_t ahead_ms;        /* … which that of the home is ahead of by so much: one figure for all jobs of the queue, so that they keep their order */
 	struct lease_value value; /* with which it is leased there … */
 	struct instant until;    /* … no longer than that */
-	bool stored;             /* ENDS: it is at its home */
+	bool unsure;             /* STORES: it may be at its home */
+	bool stored;             /* ENDS: it is there */
 };
 
 static unsigned rehome_node(const struct commander *x, const struct rehome *r)
@@ -247,6 +248,7 @@ static void job_keep_texts(struct rehome *r, const struct job_leased *leased)
 	job_text_set(&r->lock, leased->lock);
 	job_text_set(&r->payload, leased->payload);
 	r->due_ms = leased->due_ms;
+	r->unsure = false;
 }
 
 static void lease_told(struct commander *x, struct rehome *r, const struct home_question *q)
@@ -284,13 +286,15 @@ static void give_up(struct commander *x, struct rehome *r)
 	queue_over(x, r);
 }
 
+/* A home that refuses a later try may have carried out an earlier one: only its answer ends the tries, or the end of the lease. */
 static void store_told(struct commander *x, struct rehome *r, const struct home_question *q)
 {
-	r->stored = q->outcome == HOME_ANSWERED && q->code == 'D';
-	if (q->outcome != HOME_UNKNOWN)
+	bool answered = q->outcome == HOME_ANSWERED && q->code != 'L';
+
+	r->stored = answered && q->code == 'D';
+	r->unsure |= q->outcome == HOME_UNKNOWN;
+	if (answered || !r->unsure || !rehome_retry(x, r))
 		rehome_step(x, r, REHOME_ENDS);
-	else if (!rehome_retry(x, r))
-		give_up(x, r);
 }
 
 static void end_told(struct commander *x, struct rehome *r, const struct home_question *q)

@@ -135,6 +135,7 @@ void survey_queues(struct commander *x, struct session *s, size_t most)
 	struct survey *v = survey_new(x, s, most);
 
 	v->of_queues = true;
+	v->page.most = most * x->core->conf.nodes; /* each store may have a row of one queue */
 	if (request_has(&x->request, FIELD_AFTER))
 		v->after = job_text_keep(x->request.field[FIELD_AFTER].text);
 	survey_ask(x, v);
@@ -326,17 +327,20 @@ static size_t tell_queue(struct commander *x, struct survey *v, size_t i)
 
 static void queues_done(struct commander *x, struct survey *v)
 {
+	size_t i = 0, more = v->page.more;
+	int64_t figure[FIGURES];
 	struct reply r;
-	size_t i = 0;
 
 	while (page_sort(&v->page) > 0)
 		;
-	while (i < v->page.n && !rows_are_long(x, v->bytes))
+	while (i < v->page.n && v->told < v->most && !rows_are_long(x, v->bytes))
 		i += tell_queue(x, v, i);
+	for (; i < v->page.n; more++)
+		i += queue_sum(v, i, figure);
 	core_answers(x->core, VERB_LIST);
 	reply_begin(&r, session_line(x->sessions), span_of(v->pending->tag), "OK");
 	reply_int(&r, "n", (int64_t)v->told);
-	reply_int(&r, "more", (int64_t)(v->page.more + v->page.n - i));
+	reply_int(&r, "more", (int64_t)more);
 	if (v->missing > 0)
 		reply_int(&r, "missing", v->missing);
 	tell_line(x, v->pending->session, &r);

@@ -140,6 +140,17 @@ struct take *take_for(struct commander *x, struct job_queue *queue, const struct
 	return NULL;
 }
 
+bool take_may_have(const struct commander *x, const struct job_queue *queue, const struct job *job)
+{
+	const struct take *take;
+	unsigned line;
+
+	TAILQ_FOREACH(take, &queue->waiting, in_queue)
+		if (session_may_lock(x->core, take->session, job->lock, &line))
+			return true;
+	return false;
+}
+
 /* The job goes back to its place. */
 void take_give_back(struct commander *x, struct take *take, bool wakes)
 {

@@ -11,6 +11,8 @@ void queue_close_if_unused(struct commander *x, struct job_queue *queue);
 
 /* The first that waits and may have the lock of the job, if that still asks for such a lease. NULL: nobody. Those before it are denied the job. */
 struct take *take_for(struct commander *x, struct job_queue *queue, const struct job *job);
+/* Some TAKE that waits may have its lock, be it for another ttl than the home was asked for. */
+bool take_may_have(const struct commander *x, const struct job_queue *queue, const struct job *job);
 /* A job with so much of its lease left is worth having. */
 bool job_is_worth_it(const struct commander *x, const struct job *job);
 /* The lease of its job is still long enough. */

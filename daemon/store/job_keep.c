@@ -123,10 +123,18 @@ static void log_make_room(struct job_store *s)
 	}
 }
 
+/* A snapshot pays behind this change as well, before what is set apart for ends of leases is used. New jobs leave some room for those that will be leased. */
+static bool log_can_bear(const struct job_store *s, size_t bytes, enum job_change change)
+{
+	size_t leases = change == JOB_NEW ? JOBLOG_SPARE + s->log->most / 64 : bytes;
+
+	return change > JOB_TAKE || 2 * (s->live + bytes) + s->ending + JOBLOG_SPARE + leases <= s->log->most;
+}
+
 /* A snapshot that fails leaves the log as it was: it may have room all the same. */
 static int log_prepare(struct job_store *s, size_t bytes, enum job_change change)
 {
-	if (change == JOB_NEW && 2 * (s->live + bytes + JOBLOG_SPARE) > s->log->most)
+	if (!log_can_bear(s, bytes, change))
 		return s->log->error = -EFBIG;
 	if (!s->log->at || (joblog_wants_snapshot(s->log, bytes) && joblog_snapshot_pays(s->log, s->live)))
 		(void)jobs_snapshot(s);

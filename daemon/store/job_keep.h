@@ -3,8 +3,9 @@
  * What the log says of the jobs of a memory store, and what it makes of that after a crash. A record tells how a job stands, not what was done, so the last one
  * of a job counts. A job that was leased stays leased until the end of its lease, and has then had its attempt.
  *
- * Each lease ends with one record, and for these there is always room in the log: they are set apart when the job is taken. Another JOBLOG_SPARE bytes are set
- * apart for renewals. More work is refused as soon as half of the log is live, so that a snapshot pays whenever the log is full.
+ * Each lease ends with one record, and for these there is always room in the log: they are set apart when the job is taken. Another JOBLOG_SPARE bytes are
+ * set apart for renewals. More work, and more leases, are refused as soon as half of what is left beside these bytes is live: so a snapshot pays whenever the
+ * log is full.
  */
 #ifndef STORE_JOB_KEEP_H
 #define STORE_JOB_KEEP_H

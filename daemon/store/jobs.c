@@ -94,6 +94,7 @@ static char op_defer(struct job_op *o)
 	job_row_text_replace(&j->lock, lock);
 	j->failed = 0;
 	j->due_ms = due_ms < o->now_ms + delay_ms ? due_ms : o->now_ms + delay_ms;
+	j->due_ms = j->due_ms > 0 ? j->due_ms : 0;
 	job_row_enter(o->queue, j, DUE, j->due_ms);
 	job_keep(o->store, o->queue, j, true);
 	tell_number(o, j->due_ms > o->now_ms ? j->due_ms - o->now_ms : 0);

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """LOCK priority=: a higher one stands before all lower ones, at one daemon and over daemons; equals are served first come first served."""
+import time
+
 from harness import on_each_store
 from process import until
-from quorum import QuorumTest, next_served
+from quorum import POLL_MOST, QuorumTest, next_served
 
 
 class InOrder(QuorumTest):
@@ -58,6 +60,31 @@ class InOrder(QuorumTest):
         late.listen(1.2)  # by now its daemon has asked again
         holder.ok("UNLOCK queue")
         self.assertIs(next_served(self, [early, late]), early)
+
+    def test_readers_of_a_higher_priority_pass_a_writer_elsewhere(self):
+        """Also by a LOCKALL, which gives back no name that it has got: it would get the other one at once."""
+        readers = [self.client(daemon) for daemon in self.daemons[:2]]
+        writers = [self.client(self.b) for _ in "ab"]
+        late, group = self.client(self.a), self.client(self.a)
+        for name, writer in zip("ab", writers):
+            for reader in readers:
+                reader.ok("LOCK %s mode=shared" % name)
+            writer.begin("LOCK %s wait=60s" % name)
+
+        def is_passed(name):
+            """With a priority alone: the daemon knows the place of the writer."""
+            kinds = []
+            for client, priority in ((late, 1), (group, 0)):
+                kinds.append(client.ask("LOCK %s mode=shared priority=%d" % (name, priority)).kind)
+                if kinds[-1] == "OK":
+                    client.ok("UNLOCK " + name)
+            return kinds == ["OK", "BUSY"]
+        for name in "ab":
+            until(lambda name=name: is_passed(name), "the writer is passed")
+        begin = time.monotonic()
+        self.assertEqual(group.ask("LOCKALL a b mode=shared wait=10s priority=1").kind, "OK")
+        self.assertLess(time.monotonic() - begin, POLL_MOST / 2)
+        late.busy("LOCK b mode=shared")
 
 
 class OnOneServer(InOrder):

@@ -9,7 +9,7 @@
 --   defer id payload lock delay_ms most nonce not_after_ms [due_ms]
 --         D left_ms (due so soon)   F count (there are `most` already)   L (late)
 --         an id that is due or leased stays as it is, and a nonce that was answered D changes nothing; not_after_ms 0: not known
---         due_ms: its place among those that are due, of one that is due already (by the clock)
+--         due_ms: its place among those that are due, of one that is due already (by the clock); before 0 is 0
 --   take value ttl_ms attempts not_after_ms daemon life_ms more after_ms after_id lock…
 --         J id attempt lock payload due_ms (of the clock)   W next_ms (nothing is due; in so long something may be, -1 = not known)
 --         C after_ms after_id (call again)   L (late)
@@ -123,7 +123,7 @@ function operation.defer(id, payload, lock, delay_ms, most, nonce, not_after_ms,
   call('ZADD', queues, 0, name)
   call('ZREM', dead, id)
   call('HSET', jobs, 'p' .. id, payload)
-  job = {due = math.min(due_ms or now_ms + delay_ms, now_ms + delay_ms), failed = 0, value = '-', lock = lock}
+  job = {due = math.max(0, math.min(due_ms or now_ms + delay_ms, now_ms + delay_ms)), failed = 0, value = '-', lock = lock}
   job_write(id, job)
   if job_make_due(id, job) then wake() end
   return reply('D', math.max(job.due - now_ms, 0))

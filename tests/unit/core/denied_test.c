@@ -83,6 +83,20 @@ START_TEST(it_goes_to_one_that_asks_for_another_lease_as_well)
 }
 END_TEST
 
+START_TEST(who_asks_for_another_lease_gets_it_at_once)
+{
+	begins();
+	says(WORKER, "TAKE jobs/q wait=10s");
+	says(CERTIFIED, "TAKE jobs/q wait=10s ttl=6s");
+	defers("a", "secret/1");
+	says(OPERATOR, "TAKE jobs/q ttl=5s");
+	hears(OPERATOR, "OK queue=jobs/q job=a * ttl_ms=5000 name=secret/1 *");
+	says(OPERATOR, "TAKE jobs/q ttl=5s");
+	hears(OPERATOR, "BUSY *");
+	hears_nothing(WORKER);
+}
+END_TEST
+
 START_TEST(who_waits_for_what_it_may_not_have_is_told_at_the_end)
 {
 	begins();
@@ -264,6 +278,7 @@ Suite *denied_suite(void)
 	tcase_add_test(t, the_rule_that_denies_the_lock_of_a_job_is_told);
 	tcase_add_test(t, it_goes_to_the_next_that_waits_and_may_have_it);
 	tcase_add_test(t, it_goes_to_one_that_asks_for_another_lease_as_well);
+	tcase_add_test(t, who_asks_for_another_lease_gets_it_at_once);
 	tcase_add_test(t, who_waits_for_what_it_may_not_have_is_told_at_the_end);
 	tcase_add_test(t, many_that_one_may_not_have_hide_none_that_one_may);
 	tcase_add_test(t, rules_that_are_read_again_hold_for_a_take_that_waits);

@@ -3,6 +3,7 @@
 #include "tests/fixture/mail_queue.h"
 
 #include <check.h>
+#include <string.h>
 
 #define MOVED (3 * SEC) /* from the first question about a queue until all that is due is at its home */
 
@@ -169,6 +170,24 @@ START_TEST(a_queue_at_two_stores_is_listed_once)
 }
 END_TEST
 
+START_TEST(a_page_of_queues_has_what_all_stores_have_of_each)
+{
+	is_at_two_stores();
+	says(2, "DEFER first x");
+	passes(10 * MSEC);
+	hears(2, "OK *");
+	says(2, "LIST queues limit=2");
+	passes(10 * MSEC);
+	hears(2, "\\* queue=first due=1 leased=0 dead=0");
+	hears(2, "\\* queue=mail due=1 leased=0 dead=1");
+	hears(2, "OK n=2 more=0");
+	says(2, "LIST queues limit=1");
+	passes(10 * MSEC);
+	hears(2, "\\* queue=first *");
+	hears(2, "OK n=1 more=1");
+}
+END_TEST
+
 START_TEST(a_page_ends_between_two_stores)
 {
 	is_at_two_stores();
@@ -197,6 +216,41 @@ START_TEST(a_job_whose_answer_is_lost_is_moved_once)
 	passes(MOVED);
 	is_asked_for("mail");
 	hears(2, "OK queue=mail job=a *");
+	says(2, "DONE a");
+	passes(10 * MSEC);
+	hears(2, "OK *");
+	passes(20 * SEC);
+	is_asked_for("mail");
+	hears(2, "BUSY *");
+}
+END_TEST
+
+/* By the last question. */
+static bool home_was_told(const char *op)
+{
+	struct span words = cluster.node[home()].last[CALL_HOME].call.value;
+
+	return words.n > 0 && memmem(words.p, words.n, op, strlen(op));
+}
+
+/* What is refused then does not tell that the first try was not carried out. */
+START_TEST(a_job_whose_answer_is_lost_as_its_home_goes_is_moved_once)
+{
+	one_store();
+	defers(1, "a");
+	two_stores_come();
+	queues_are_used();
+	feels(home(), MOOD_LOSSY);
+	for (unsigned i = 0; i < 200 && !home_was_told("5:defer"); i++)
+		passes(10 * MSEC);
+	ck_assert(home_was_told("5:defer"));
+	falls(home());
+	passes(2 * SEC);
+	feels(home(), MOOD_WELL);
+	comes(home());
+	passes(3 * SEC);
+	is_asked_for("mail");
+	hears(2, "OK queue=mail job=a attempt=1 *");
 	says(2, "DONE a");
 	passes(10 * MSEC);
 	hears(2, "OK *");
@@ -279,8 +333,10 @@ Suite *rehome_suite(void)
 	tcase_add_test(t, what_is_leased_is_moved_when_the_lease_is_over);
 	tcase_add_test(t, what_has_failed_for_good_is_listed_and_can_be_retried);
 	tcase_add_test(t, a_queue_at_two_stores_is_listed_once);
+	tcase_add_test(t, a_page_of_queues_has_what_all_stores_have_of_each);
 	tcase_add_test(t, a_page_ends_between_two_stores);
 	tcase_add_test(t, a_job_whose_answer_is_lost_is_moved_once);
+	tcase_add_test(t, a_job_whose_answer_is_lost_as_its_home_goes_is_moved_once);
 	tcase_add_loop_test(t, a_home_that_is_full_or_away_gets_them_later, 0, 2);
 	tcase_add_test(t, who_uses_no_queues_asks_for_none);
 	tcase_add_test(t, the_looks_come_to_an_end);

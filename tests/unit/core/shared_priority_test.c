@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/holders.c, engine.c: readers and writers with priorities stand in one line. */
+#include "daemon/core/grant.h"
+#include "daemon/core/whole.h"
 #include "tests/fixture/readers.h"
 
 #include <check.h>
@@ -118,6 +120,49 @@ START_TEST(a_reader_that_waits_for_the_lock_alone_does_not_pass_itself)
 }
 END_TEST
 
+/* The memory stores of tests know no tickets: this is what the renewal of a share tells of one. The writer has asked a second ago. */
+static void a_writer_waits_elsewhere(void)
+{
+	struct engine *e;
+
+	two_daemons(3);
+	e = &cluster.daemon[0].service->engine;
+	passes(SEC);
+	reads(1);
+	reads(2);
+	is_wanted(0, 0, "a");
+	passes(MSEC);
+	grant_barred(e, lock_find(&e->table, SPAN("a")), members_clock_us(&e->members, cluster.now) - SEC);
+}
+
+START_TEST(a_writer_of_another_daemon_is_passed_as_one_of_this_daemon)
+{
+	a_writer_waits_elsewhere();
+	says(3, "LOCK a mode=shared");
+	hears(3, "BUSY *");
+	says(4, "LOCK a mode=shared wait=1m");
+	hears_nothing(4);
+	says(5, "LOCK a mode=shared wait=1m priority=1");
+	hears(5, READER);
+	says(6, "LOCK a mode=shared priority=1");
+	hears(6, READER);
+	hears_nothing(4);
+}
+END_TEST
+
+/* It does not give back b, which it has got, since a writer waits for a. */
+START_TEST(a_group_of_a_higher_priority_passes_it_as_well)
+{
+	a_writer_waits_elsewhere();
+	says(3, "LOCKALL b a mode=shared wait=1m");
+	hears_nothing(3);
+	says(4, "LOCKALL b a mode=shared wait=1m priority=1");
+	hears(4, "\\* name=b *");
+	hears(4, "\\* name=a *");
+	hears(4, "OK n=2");
+}
+END_TEST
+
 Suite *shared_priority_suite(void)
 {
 	Suite *s = suite_create("shared_priority");
@@ -130,6 +175,8 @@ Suite *shared_priority_suite(void)
 	tcase_add_test(c, nobody_of_any_priority_stands_before_an_upgrade);
 	tcase_add_test(c, a_reader_whose_priority_lets_it_join_at_once_is_in_no_deadlock);
 	tcase_add_test(c, a_reader_that_waits_for_the_lock_alone_does_not_pass_itself);
+	tcase_add_test(c, a_writer_of_another_daemon_is_passed_as_one_of_this_daemon);
+	tcase_add_test(c, a_group_of_a_higher_priority_passes_it_as_well);
 	suite_add_tcase(s, c);
 	return s;
 }

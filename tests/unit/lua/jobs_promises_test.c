@@ -209,6 +209,19 @@ START_TEST(a_defer_that_was_carried_out_changes_nothing_any_more)
 }
 END_TEST
 
+/* It was moved from a store whose clock is years ahead, and had been due for longer there than this clock has run. */
+START_TEST(a_job_whose_place_is_before_all_time_is_not_lost)
+{
+	ck_assert_int_eq(say("defer b x - 0 10 one 0 -2000"), 'D');
+	ck_assert_int_eq(say("defer a x - 0 10 other 0 -3"), 'D');
+	ck_assert_int_eq(say(TAKE("v1")), 'J');
+	ck_assert_str_eq(told(), "a 1  x 0");
+	ck_assert_int_eq(say("done v1"), 'R');
+	ck_assert_int_eq(say(TAKE("v2")), 'J');
+	ck_assert_str_eq(told(), "b 1  x 0");
+}
+END_TEST
+
 START_TEST(a_late_take_takes_nothing)
 {
 	say("defer a x - 0 10");
@@ -248,6 +261,7 @@ Suite *jobs_promises_suite(void)
 	tcase_add_test(t, a_job_that_is_given_back_has_its_place_and_its_attempts);
 	tcase_add_test(t, only_so_many_jobs_are_kept_and_a_dead_one_counts);
 	tcase_add_test(t, a_take_looks_at_a_bounded_number_of_jobs_and_goes_on_behind_them);
+	tcase_add_test(t, a_job_whose_place_is_before_all_time_is_not_lost);
 	tcase_add_test(t, a_late_take_takes_nothing);
 	tcase_add_test(t, a_defer_that_was_carried_out_changes_nothing_any_more);
 	tcase_add_test(t, the_last_job_done_leaves_no_key_behind_but_what_ends_by_itself);

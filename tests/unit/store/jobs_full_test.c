@@ -259,6 +259,28 @@ START_TEST(a_log_that_is_full_of_jobs_is_emptied_again)
 }
 END_TEST
 
+/* What ends leases has its room set apart: a snapshot must be worth it before all else of the log is used. */
+START_TEST(in_a_log_that_is_full_of_jobs_what_runs_goes_on)
+{
+	unsigned stored, taken = 0;
+	char value[64];
+
+	the_log_may_have((size_t)2 << 20);
+	stored = defer_until_refused();
+	for (char code = 'J'; code == 'J'; taken += code == 'J') {
+		snprintf(value, sizeof(value), "value-of-a-lease-that-is-about-as-long-as-one-is-%u", taken);
+		code = take("q", value, "100000");
+		if (taken == stored)
+			break;
+	}
+	ck_assert_uint_gt(taken, 500);
+	for (unsigned i = 0; i < 30000; i++) {
+		snprintf(value, sizeof(value), "value-of-a-lease-that-is-about-as-long-as-one-is-%u", i % taken);
+		ck_assert_int_eq(renew(value), 'K');
+	}
+}
+END_TEST
+
 /* Renewals alone would use up the last part, and a run may leave it so. */
 START_TEST(a_log_that_was_left_nearly_full_is_written_anew_at_once)
 {
@@ -293,6 +315,7 @@ Suite *jobs_full_suite(void)
 	tcase_add_test(c, a_log_without_jobs_is_not_in_the_way_of_another);
 	tcase_add_test(c, a_lease_that_ends_later_by_this_clock_is_in_the_log_or_it_is_told);
 	tcase_add_test(c, a_log_that_is_full_of_jobs_is_emptied_again);
+	tcase_add_test(c, in_a_log_that_is_full_of_jobs_what_runs_goes_on);
 	tcase_add_test(c, a_log_that_was_left_nearly_full_is_written_anew_at_once);
 	suite_add_tcase(s, c);
 	return s;
