@@ -356,6 +356,7 @@ DAEMON := \
 	daemon/main.c \
 	daemon/once.c \
 	daemon/parcel.c \
+	daemon/passed.c \
 	daemon/program.c \
 	daemon/pump.c \
 	daemon/reach.c \

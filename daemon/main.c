@@ -6,6 +6,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "daemon/credentials.h"
+#include "daemon/passed.h"
 #include "daemon/systemd.h"
 
 #include <fcntl.h>
@@ -24,12 +25,14 @@ struct options {
 	enum action action;
 	bool quiet;
 	bool trial;
+	unsigned passed; /* the kinds of sockets that were passed to the daemon whose trial this is */
 };
 
 static const struct option long_option[] = {
 	{"config", required_argument, NULL, 'c'}, {"check-config", no_argument, NULL, 'C'}, {"dump-config", no_argument, NULL, 'D'},
 	{"set", required_argument, NULL, 's'},    {"quiet", no_argument, NULL, 'q'},        {"version", no_argument, NULL, 'V'},
-	{"help", no_argument, NULL, 'h'},         {"trial", no_argument, NULL, 'T'},        {0},
+	{"help", no_argument, NULL, 'h'},         {"trial", no_argument, NULL, 'T'},        {"passed", required_argument, NULL, 'P'},
+	{0},
 };
 
 static void print_usage(FILE *out)
@@ -79,6 +82,9 @@ static void options_read(struct options *o, int argc, char **argv)
 			break;
 		case 'T':
 			o->trial = true;
+			break;
+		case 'P':
+			o->passed = (unsigned)strtoul(optarg, NULL, 10);
 			break;
 		case 'V':
 			o->action = ACTION_VERSION;
@@ -146,6 +152,16 @@ static void summary_print(const struct options *o, const struct conf *conf)
 		puts("no file was read: --config FILE names one, as in --config /etc/redlockd/redlockd.yaml");
 }
 
+/* A passed socket has no place in the configuration. False: there is a flaw, and it was told. */
+static bool passed_is_sound(const struct options *o, const struct conf *conf)
+{
+	const char *flaw = passed_flaw(conf, o->passed);
+
+	if (flaw)
+		fprintf(stderr, "redlockd: error: a socket was passed: %s\n", flaw);
+	return !flaw;
+}
+
 static int with_configuration(const struct options *o)
 {
 	struct conf_report report = {.out = stderr, .files = o->action == ACTION_CHECK};
@@ -154,7 +170,7 @@ static int with_configuration(const struct options *o)
 
 	if (o->action == ACTION_CHECK)
 		report.more = o->trial ? credentials_check : files_check;
-	if (conf_read(&conf, o->args.config, o->args.sets, o->args.set_count, &report) < 0)
+	if (conf_read(&conf, o->args.config, o->args.sets, o->args.set_count, &report) < 0 || !passed_is_sound(o, &conf))
 		status = EX_CONFIG;
 	else if (o->action == ACTION_DUMP)
 		conf_dump(&conf, stdout);

@@ -5,6 +5,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "daemon/fdstore.h"
+#include "daemon/passed.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -147,6 +148,7 @@ static int reload_parse(struct daemon *d, struct conf *ret_fresh, struct conf_re
 static void reload_read(struct daemon *d)
 {
 	struct conf_report report = {.files = true};
+	const char *flaw;
 	struct conf fresh;
 
 	d->reloaded.failed = true; /* until it is applied */
@@ -156,6 +158,8 @@ static void reload_read(struct daemon *d)
 	}
 	if (reload_parse(d, &fresh, &report) < 0)
 		log_event(LOG_ERROR, "reload", "errors=%u note=\"nothing was changed\"", report.errors);
+	else if ((flaw = passed_flaw(&fresh, passed_kinds(&d->systemd))))
+		log_event(LOG_ERROR, "reload", "error=\"a socket was passed: %s\" note=\"nothing was changed\"", flaw);
 	else
 		reload_apply(d, &fresh);
 	conf_release(&fresh);
