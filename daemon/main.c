@@ -116,6 +116,15 @@ static int files_check(const struct conf *conf, struct conf_report *report)
 }
 
 /* Mistakes end the start, so standard error gets all of them, however slow its reader is. A daemon that starts logs its warnings, and does not wait. */
+/* A restart by the service manager has ended the daemon before: the next one may be checked first. */
+static void hint_print(const struct options *o)
+{
+	if (!getenv("INVOCATION_ID"))
+		return;
+	fprintf(stderr, "redlockd: not started; before the next restart, this tells mistakes while the daemon runs: redlockd%s%s --check-config\n",
+	        o->args.config ? " --config " : "", o->args.config ? o->args.config : "");
+}
+
 static int run(const struct options *o)
 {
 	struct conf_report report = {.files = true, .more = credentials_check};
@@ -136,6 +145,7 @@ static int run(const struct options *o)
 	} else {
 		fputs(text, stderr);
 		systemd_turn_away();
+		hint_print(o);
 	}
 	free(text);
 	if (status == EX_OK)

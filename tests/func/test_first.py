@@ -168,8 +168,19 @@ class SocketUnit(FuncTest):
                                   pass_fds=[listening.fileno()])
             self.assertEqual(status, 78)
             self.assertIn("unknown key 'leese'", err)
+            self.assertNotIn("not started", err)
             for end in (first, second):
                 self.assertEqual(end.recv(100), b"")
+
+
+    def test_with_a_mistake_it_says_how_the_next_restart_is_checked_first(self):
+        """systemd gives each start of a unit an id."""
+        path = os.path.join(self.folder(), "x.yaml")
+        with open(path, "w") as out:
+            out.write("leese: 1s\n")
+        status, _, err = call(REDLOCKD, "--config", path, env=dict(os.environ, INVOCATION_ID="x"))
+        self.assertEqual(status, 78)
+        self.assertRegex(err, r"redlockd: not started; before the next restart, .*: redlockd --config %s --check-config\n$" % re.escape(path))
 
 
 class Tool(FuncTest):
