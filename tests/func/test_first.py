@@ -226,6 +226,28 @@ class Tool(FuncTest):
             self.assertIn("KEPT", self.call_redlock(daemon, "show", "nightly")[1])
 
     def test_ls_fits_80_columns_and_long_tells_all(self):
+    def test_who_lists_nothing_on_a_terminal_is_told_that_there_is_nothing(self):
+        daemon = self.daemon()
+        said = {("ls",): "through this daemon nobody holds a lock, or waits for one", ("jobs", "mail"): "there are no jobs of mail",
+                ("ls", "a/\x1b"): "through this daemon nobody holds a lock, or waits for one, whose name begins with a/\\x1b",
+                ("queues",): "there are no queues"}
+        for argv, text in said.items():
+            _, slave = self.terminal()
+            process = self.start_redlock(daemon, *argv, stdout=slave)
+            os.close(slave)
+            self.assertEqual(process.stderr.read().decode(), "redlock: %s\n" % text)
+            self.assertEqual(process.wait(10), 0)
+            self.assertEqual(self.call_redlock(daemon, *argv), (0, "", ""))
+        _, slave = self.terminal()
+        process = self.start_redlock(daemon, "ls", "--json", stdout=slave)
+        os.close(slave)
+        self.assertEqual((process.stderr.read(), process.wait(10)), (b"", 0))
+        self.client(daemon).ok("LOCK a")
+        master, slave = self.terminal()
+        process = self.start_redlock(daemon, "ls", stdout=slave)
+        os.close(slave)
+        self.assertEqual((process.stderr.read(), process.wait(10)), (b"", 0))
+
         daemon = self.daemon()
         c = self.client(daemon)
         c.ok('HELLO 1 name="%s"' % ("a long label of a worker that does a lot " * 3))
