@@ -340,7 +340,7 @@ int raw_main(const struct invocation *in)
 	while ((push = redlock_next_push(c)))
 		raw_row(&json, push);
 	if (r < 0)
-		complain("%s", redlock_errmsg(c));
+		complain("%s%s", redlock_errmsg(c), silence_hint(r));
 	redlock_close(c);
 	return raw_exit(r);
 }
