@@ -370,6 +370,7 @@ DAEMON := \
 	daemon/systemd.c \
 	daemon/timer.c \
 	daemon/trial.c \
+	daemon/unit.c \
 	daemon/wrong_port.c \
 	daemon/verifier.c
 

@@ -8,6 +8,7 @@
 #include "daemon/credentials.h"
 #include "daemon/passed.h"
 #include "daemon/systemd.h"
+#include "daemon/unit.h"
 
 #include <fcntl.h>
 #include <getopt.h>
@@ -115,7 +116,6 @@ static int files_check(const struct conf *conf, struct conf_report *report)
 	return -1;
 }
 
-/* Mistakes end the start, so standard error gets all of them, however slow its reader is. A daemon that starts logs its warnings, and does not wait. */
 /* A restart by the service manager has ended the daemon before: the next one may be checked first. */
 static void hint_print(const struct options *o)
 {
@@ -125,6 +125,7 @@ static void hint_print(const struct options *o)
 	        o->args.config ? " --config " : "", o->args.config ? o->args.config : "");
 }
 
+/* Mistakes end the start, so standard error gets all of them, however slow its reader is. A daemon that starts logs its warnings, and does not wait. */
 static int run(const struct options *o)
 {
 	struct conf_report report = {.files = true, .more = credentials_check};
@@ -144,8 +145,8 @@ static int run(const struct options *o)
 		log_text(text);
 	} else {
 		fputs(text, stderr);
-		systemd_turn_away();
 		hint_print(o);
+		systemd_turn_away();
 	}
 	free(text);
 	if (status == EX_OK)
@@ -172,6 +173,17 @@ static bool passed_is_sound(const struct options *o, const struct conf *conf)
 	return !flaw;
 }
 
+/* Root reads what the service may not. That is no mistake: somebody else may run the daemon. */
+static void unit_warn(const struct options *o, const struct conf *conf)
+{
+	struct conf_report report = {.out = stderr};
+	struct unit unit;
+
+	unit_read(&unit, "");
+	unit_check(&unit, conf, o->args.config, &report);
+	conf_report_print(&report);
+}
+
 static int with_configuration(const struct options *o)
 {
 	struct conf_report report = {.out = stderr, .files = o->action == ACTION_CHECK};
@@ -182,9 +194,11 @@ static int with_configuration(const struct options *o)
 		report.more = o->trial ? credentials_check : files_check;
 	if (conf_read(&conf, o->args.config, o->args.sets, o->args.set_count, &report) < 0 || !passed_is_sound(o, &conf))
 		status = EX_CONFIG;
-	else if (o->action == ACTION_DUMP)
+	if (o->action == ACTION_CHECK && !o->trial)
+		unit_warn(o, &conf);
+	if (status == EX_OK && o->action == ACTION_DUMP)
 		conf_dump(&conf, stdout);
-	else if (!o->quiet)
+	else if (status == EX_OK && !o->quiet)
 		summary_print(o, &conf);
 	conf_release(&conf);
 	return status;
