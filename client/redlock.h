@@ -181,7 +181,7 @@ int redlock_unlock(struct redlock *c, const char *name, int64_t keep_ms) REDLOCK
 /* Zeroes are the defaults. */
 struct redlock_unlocking {
 	int64_t keep_ms; /* see redlock_unlock */
-	bool sync;       /* the answer comes once a quorum of the stores has freed the lock; "QUORUM": nobody knows, and the session holds it no more all the same */
+	bool sync;       /* the answer comes once a quorum of the stores has freed it; "QUORUM": nobody knows, and the session holds it no more all the same */
 };
 /* The same with options; NULL is zeroes. */
 int redlock_unlock_with(struct redlock *c, const char *name, const struct redlock_unlocking *options) REDLOCK_MUST;

@@ -32,8 +32,8 @@ unsigned passed_kinds(const struct systemd *s)
 const char *passed_flaw(const struct conf *c, unsigned kinds)
 {
 	if ((kinds & PASSED_PLAIN) && !conf_is_protected(c))
-		return "everybody who reaches this address could take and release locks; set auth.users_file or rules, let the socket unit listen on 127.0.0.1, "
-		       "or say 'insecure: yes'";
+		return "everybody who reaches this address could take and release locks; set auth.users_file or rules, let the socket unit listen on "
+		       "127.0.0.1, or say 'insecure: yes'";
 	if ((kinds & PASSED_TLS_OPEN) && !c->tls.client_ca_file && !conf_is_protected(c))
 		return "everybody who reaches this address could take and release locks; set tls.client_ca_file, auth.users_file or rules, let the socket unit "
 		       "listen on 127.0.0.1, or say 'insecure: yes'";

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define FOLDERS "{/etc,/run,/usr/local/lib,/usr/lib,/lib}/systemd/system/redlockd.service"
-#define REMEDY  "let it read the file, by chown root:redlockd and chmod 640"
+#define REMEDY  "let its group read the file, with mode 640"
 
 static const enum conf_key files_of_listen[] = {KEY_TLS_CERT_FILE, KEY_TLS_KEY_FILE, KEY_TLS_CLIENT_CA_FILE};
 static const enum conf_key files_of_redis[] = {KEY_REDIS_TLS_CA_FILE, KEY_REDIS_TLS_CERT_FILE, KEY_REDIS_TLS_KEY_FILE};
@@ -125,8 +125,9 @@ static void file_warn(const struct unit *u, const struct conf *c, enum conf_key 
 	if (error && *name == '/')
 		conf_warn(c, key, report, "user %s, as which redlockd.service runs, cannot read %s: %s; " REMEDY, u->user, path, strerror(error));
 	else if (error)
-		conf_warn(c, key, report, "user %s, as which redlockd.service runs, cannot read %s: %s; load it by a drop-in of the unit, LoadCredential=%s:%s, or "
-		          REMEDY, u->user, path, strerror(error), name, path);
+		conf_warn(c, key, report,
+		          "user %s, as which redlockd.service runs, cannot read %s: %s; load it by a drop-in of the unit, LoadCredential=%s:%s, or " REMEDY,
+		          u->user, path, strerror(error), name, path);
 }
 
 static void files_warn(const struct unit *u, const struct conf *c, const enum conf_key *keys, size_t n, struct conf_report *report)

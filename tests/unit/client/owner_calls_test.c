@@ -39,7 +39,8 @@ START_TEST(an_owner_speaks_until_another_does)
 
 	fake_daemon_begin(&f, "< LOCK n owner=\"a b\" wait=70ms$\n> " OWNED_GRANT "< CHECK n owner=\"a b\"$\n> " OWNED_GRANT
 	                      "< EXTEND n owner=\"a b\" ttl=70ms$\n> " OWNED_GRANT "< CHECK n owner=c$\n> ERR NOTHELD no\n"
-	                      "< LOCKALL n m owner=c$\n> BUSY n=1\n< UNLOCK n owner=\"a b\" sync=yes$\n> OK name=n count=0\n< UNLOCK n$\n> ERR NOTHELD no\n=\n");
+	                      "< LOCKALL n m owner=c$\n> BUSY n=1\n< UNLOCK n owner=\"a b\" sync=yes$\n> OK name=n count=0\n"
+	                      "< UNLOCK n$\n> ERR NOTHELD no\n=\n");
 	ck_assert_int_eq(redlock_open(f.addr, PATIENCE, &c), 0);
 	ck_assert_int_eq(redlock_set_owner(c, "a b"), 0);
 	ck_assert_int_eq(redlock_lock(c, "n", &(struct redlock_options){.wait_ms = 70}, &grant), 0);

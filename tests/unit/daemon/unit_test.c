@@ -112,8 +112,8 @@ START_TEST(a_file_that_the_service_cannot_read_is_told_with_the_user_and_the_rem
 	ck_assert_str_eq(password_at(path), ""); /* there is no unit */
 	file_write(ETC, "[Service]\nUser=nobody\n", 0644);
 	snprintf(text, sizeof(text),
-	         "--set:1:21: warning: user nobody, as which redlockd.service runs, cannot read %s: Permission denied; let it read the file, by chown "
-	         "root:redlockd and chmod 640\n", path);
+	         "--set:1:21: warning: user nobody, as which redlockd.service runs, cannot read %s: Permission denied; let its group read the "
+	         "file, with mode 640\n", path);
 	ck_assert_msg(strncmp(password_at(path), text, strlen(text)) == 0, "%s", said);
 	ck_assert_int_eq(chown(path, 0, 65534), 0);
 	chmod(path, 0640);
