@@ -356,6 +356,7 @@ DAEMON := \
 	daemon/main.c \
 	daemon/once.c \
 	daemon/parcel.c \
+	daemon/passed.c \
 	daemon/program.c \
 	daemon/pump.c \
 	daemon/reach.c \
@@ -369,6 +370,7 @@ DAEMON := \
 	daemon/systemd.c \
 	daemon/timer.c \
 	daemon/trial.c \
+	daemon/unit.c \
 	daemon/wrong_port.c \
 	daemon/verifier.c
 

@@ -32,6 +32,8 @@ enum link {
 	LINK_WATCHING,   /* WATCH or SUBSCRIBE was sent anew (watches.h) */
 };
 
+#define OWNER_BYTES 257 /* with a NUL */
+
 struct redlock {
 	int broken; /* 0, or the errno that ended it; the descriptor stays open, because a close frees what the session holds */
 	pid_t user; /* the process that made the first request; 0: there was none */
@@ -55,6 +57,7 @@ struct redlock {
 
 	char *auth; /* the AUTH that the daemon has accepted: said again on the next connection; NULL: none. Wiped when it is freed */
 	size_t auth_n;
+	char owner[OWNER_BYTES]; /* redlock_set_owner; "": none */
 
 	/* --- of a session with grace --- */
 	struct greeting greeting;

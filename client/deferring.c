@@ -2,6 +2,7 @@
 /* See deferring.h. */
 #include "client/deferring.h"
 #include "client/complaint.h"
+#include "client/dial.h"
 #include "client/person.h"
 
 #include <string.h>
@@ -47,7 +48,7 @@ bool defer_instead(const struct invocation *in, struct redlock *c)
 	text[n++] = '\n';
 	r = redlock_defer(c, in->defer_to, (struct redlock_bytes){text, n}, &options, id);
 	if (r) {
-		complain("%s", redlock_errmsg(c));
+		complain("%s%s", redlock_errmsg(c), silence_hint(r));
 		return false;
 	}
 	shown_text(span_of(in->defer_to), name, sizeof(name));

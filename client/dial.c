@@ -14,13 +14,19 @@
 
 #define PAUSE_US 500000
 
+const char *absence_hint(int outcome)
+{
+	return outcome == -ENOENT || outcome == -ECONNREFUSED ? " On its host, systemctl status redlockd tells" : "";
+}
+
 struct redlock *dial(const char *addr)
 {
 	struct redlock *c;
+	int r = redlock_open(addr, ANSWER_TIMEOUT_MS, &c);
 
-	if (!redlock_open(addr, ANSWER_TIMEOUT_MS, &c))
+	if (!r)
 		return c;
-	complain("%s", redlock_errmsg(NULL));
+	complain("%s%s", redlock_errmsg(NULL), absence_hint(r));
 	return NULL;
 }
 
@@ -47,11 +53,13 @@ struct redlock *dial_until(const char *addr, int64_t until_us, int64_t *ret_away
 	int64_t began = redlock_now_us();
 	struct redlock *c = NULL;
 	bool told = false;
+	int r;
 
 	*ret_away_us = 0;
 	for (;;) {
 		int64_t left_us = until_us - redlock_now_us();
-		int r = redlock_open(addr, MAX(1, MIN(left_us / 1000, ANSWER_TIMEOUT_MS)), &c);
+
+		r = redlock_open(addr, MAX(1, MIN(left_us / 1000, ANSWER_TIMEOUT_MS)), &c);
 
 		if (!r)
 			r = redlock_set_timeout(c, ANSWER_TIMEOUT_MS);
@@ -66,7 +74,7 @@ struct redlock *dial_until(const char *addr, int64_t until_us, int64_t *ret_away
 		pause_for(MIN(PAUSE_US, left_us)); /* the last attempt is made at the end */
 		*ret_away_us = redlock_now_us() - began;
 	}
-	complain("%s", redlock_errmsg(NULL));
+	complain("%s%s", redlock_errmsg(NULL), absence_hint(r));
 	return NULL;
 }
 

@@ -19,6 +19,8 @@ struct redlock *dial_until(const char *addr, int64_t until_us, int64_t *ret_away
 struct redlock *redial(const char *addr) REDLOCK_MUST;
 void redial_pause(void); /* between two tries */
 
+/* What follows the message of a connection that could not be opened: where to look when nobody listens, else "". */
+const char *absence_hint(int outcome);
 /* What follows a complaint of the outcome of a request: where to look when the daemon has not answered, else "". */
 const char *silence_hint(int outcome);
 

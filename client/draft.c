@@ -35,6 +35,12 @@ void draft_quoted(struct draft *d, const char *before, const char *text)
 	draft_bytes(d, before, (struct redlock_bytes){text, strlen(text)});
 }
 
+void draft_owner(struct draft *d, const char *owner)
+{
+	if (*owner)
+		draft_quoted(d, " owner=", owner);
+}
+
 void draft_number(struct draft *d, const char *field, int64_t number)
 {
 	char text[64];

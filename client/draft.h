@@ -25,6 +25,8 @@ void draft_text(struct draft *d, const char *text);
 void draft_quoted(struct draft *d, const char *before, const char *text);
 /* The same for any bytes. */
 void draft_bytes(struct draft *d, const char *before, struct redlock_bytes text);
+/* " owner=…", unless it is "". */
+void draft_owner(struct draft *d, const char *owner);
 /* " field=…" */
 void draft_number(struct draft *d, const char *field, int64_t number);
 /* " field=…ms" */

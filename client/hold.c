@@ -42,6 +42,7 @@ static int script_take(struct script *s, int front, int signals)
 	struct waiting w = {.in = &s->in, .front = front, .signals = signals, .exit = EXIT_FAILED};
 	unsigned name;
 	int64_t ttl_ms;
+	int r;
 
 	w.c = s->task.c = dial(s->in.addr);
 	if (!w.c)
@@ -52,8 +53,9 @@ static int script_take(struct script *s, int front, int signals)
 	if (ttl_ms > MAX(s->in.ttl_ms, GRACE_MS) && redlock_session_secret(w.c)[0] && !waiting_regreet(&w, ttl_ms))
 		return w.exit;
 	/* The validity counts from a CHECK, because the LOCK may have waited for long. */
-	if (several_check(&s->task)) {
-		complain("%s", redlock_errmsg(w.c));
+	r = several_check(&s->task);
+	if (r) {
+		complain("%s%s", redlock_errmsg(w.c), silence_hint(r));
 		return EXIT_LOST;
 	}
 	s->task.grant.ttl_ms = s->task.grant.ttl_ms ? s->task.grant.ttl_ms : ttl_ms;

@@ -19,6 +19,7 @@ static int request_begin(struct redlock *c, struct draft *d, const char *verb, c
 	if (!n || n > NAME_MAX_BYTES)
 		return conn_says(c, -EINVAL, "a name has 1 to %d bytes", NAME_MAX_BYTES);
 	draft_begin(d, verb, name);
+	draft_owner(d, c->owner);
 	return 0;
 }
 
@@ -174,15 +175,38 @@ int redlock_extend(struct redlock *c, const char *name, int64_t ttl_ms, struct r
 	return grant_await(c, request_send(c, &d, PENDING_READ, name), ONCE_MS, ret_grant);
 }
 
-int redlock_unlock(struct redlock *c, const char *name, int64_t keep_ms)
+int redlock_unlock_with(struct redlock *c, const char *name, const struct redlock_unlocking *options)
 {
+	static const struct redlock_unlocking none;
+	const struct redlock_unlocking *o = options ? options : &none;
 	struct draft d;
 	int r = request_begin(c, &d, "UNLOCK", name);
 
 	if (r)
 		return r;
-	if (keep_ms > 0)
-		draft_ms(&d, "keep", keep_ms);
+	if (o->keep_ms > 0)
+		draft_ms(&d, "keep", o->keep_ms);
+	if (o->sync)
+		draft_text(&d, " sync=yes");
 	r = request_send(c, &d, PENDING_UNLOCK, name);
-	return r ? r : await_answer(c, 0);
+	return r ? r : await_answer(c, o->sync ? ONCE_MS : 0);
+}
+
+int redlock_unlock(struct redlock *c, const char *name, int64_t keep_ms)
+{
+	return redlock_unlock_with(c, name, &(struct redlock_unlocking){.keep_ms = keep_ms});
+}
+
+/* --- owners --- */
+
+int redlock_set_owner(struct redlock *c, const char *owner)
+{
+	size_t n = owner ? strlen(owner) : 0;
+
+	if (owner && (!n || n >= sizeof(c->owner)))
+		return conn_says(c, -EINVAL, "an owner has 1 to %zu bytes", sizeof(c->owner) - 1);
+	if (owner && c->greeting.resumes)
+		return conn_says(c, -EINVAL, "a session with grace has no owners");
+	memcpy(c->owner, owner ? owner : "", n + 1);
+	return 0;
 }

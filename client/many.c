@@ -49,6 +49,7 @@ int redlock_lock_many_send(struct redlock *c, bool any, const char *const *names
 	draft_begin(&d, many_verb(any, o), names[0]);
 	for (size_t i = 1; i < n; i++)
 		draft_quoted(&d, " ", names[i]);
+	draft_owner(&d, c->owner);
 	draft_options(&d, o, &wait_at, &wait_n);
 	if (c->broken)
 		return c->broken;

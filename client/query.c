@@ -28,6 +28,7 @@ struct listing {
 	const char *key;                    /* the field by which a page continues the one before */
 	char after[4 * NAME_MAX_BYTES + 3]; /* the last key, quoted; "" before the first page */
 	size_t got;                         /* how many rows this page had */
+	size_t all;                         /* … and all pages */
 	bool of_people;                     /* rows of sessions, for people */
 	bool held;                          /* SHOW: somebody holds the lock, or it is kept for a while … */
 	size_t former;                      /* … and so many rows are of those who held it before */
@@ -67,6 +68,7 @@ static void listing_row(void *arg, const struct redlock_line *row)
 	host_note(l, row, role);
 	l->former += role.n == 6 && !memcmp(role.p, "former", 6);
 	l->got++;
+	l->all++;
 	rows_add(l->rows, row);
 	if (l->of_people)
 		user_fill(l, row);
@@ -123,6 +125,22 @@ static bool page_more(struct listing *l)
 	return l->got && l->after[0] && redlock_line_number(redlock_answer(l->c), "more", 0) > 0;
 }
 
+/* A person who sees nothing asks whether all went well. A program reads no rows. */
+static void none_say(const char *what, const struct invocation *in)
+{
+	char shown[200];
+
+	if (in->json || !isatty(STDOUT_FILENO) || !stderr_is_ready())
+		return;
+	shown_text(span_of(in->operand ? in->operand : ""), shown, sizeof(shown));
+	if (!strcmp(what, "locks") && in->operand)
+		complain("through this daemon nobody holds a lock, or waits for one, whose name begins with %s", shown);
+	else if (!strcmp(what, "locks"))
+		complain("through this daemon nobody holds a lock, or waits for one");
+	else
+		complain("there are no %s%s%s", what, in->operand ? " of " : "", shown);
+}
+
 /* cut: without --long rows have the fields of order only, and the cells of these are cut; NULL: rows are whole. */
 static int pages_of(const struct invocation *in, const char *what, const char *key, const char *order, const char *cut)
 {
@@ -143,7 +161,10 @@ static int pages_of(const struct invocation *in, const char *what, const char *k
 	do
 		r = page_ask(&l, what, in->operand ? prefix : NULL);
 	while (!r && page_more(&l));
-	return listing_end(&l, r);
+	r = listing_end(&l, r);
+	if (!r && !l.all)
+		none_say(what, in);
+	return r;
 }
 
 /* --- the commands --- */
@@ -319,7 +340,7 @@ int raw_main(const struct invocation *in)
 	while ((push = redlock_next_push(c)))
 		raw_row(&json, push);
 	if (r < 0)
-		complain("%s", redlock_errmsg(c));
+		complain("%s%s", redlock_errmsg(c), silence_hint(r));
 	redlock_close(c);
 	return raw_exit(r);
 }

@@ -177,6 +177,14 @@ int redlock_lock_any(struct redlock *c, const char *const *names, size_t n, cons
  * more.
  */
 int redlock_unlock(struct redlock *c, const char *name, int64_t keep_ms) REDLOCK_MUST;
+
+/* Zeroes are the defaults. */
+struct redlock_unlocking {
+	int64_t keep_ms; /* see redlock_unlock */
+	bool sync;       /* the answer comes once a quorum of the stores has freed it; "QUORUM": nobody knows, and the session holds it no more all the same */
+};
+/* The same with options; NULL is zeroes. */
+int redlock_unlock_with(struct redlock *c, const char *name, const struct redlock_unlocking *options) REDLOCK_MUST;
 /*
  * Renews the lease now; ttl_ms > 0 sets its length from now on. If that is shorter than before, believe in no more than ttl_ms,
  * even when the call fails.
@@ -184,6 +192,12 @@ int redlock_unlock(struct redlock *c, const char *name, int64_t keep_ms) REDLOCK
 int redlock_extend(struct redlock *c, const char *name, int64_t ttl_ms, struct redlock_grant *ret_grant) REDLOCK_MUST;
 /* Asks the daemon, which answers from its memory. For use right before a side effect. */
 int redlock_check(struct redlock *c, const char *name, struct redlock_grant *ret_grant) REDLOCK_MUST;
+/*
+ * Who speaks from now on in what takes, checks, extends and unlocks locks: for threads that take turns at one connection, each with a name of its own (1 to 256
+ * bytes; NULL: the session itself). What one owner holds others wait for. -EINVAL: such a name is not possible, or the session has grace: the library tracks
+ * no owners, so redlock_hello with grace is -EINVAL as well while there is one. A push LOST tells "owner".
+ */
+int redlock_set_owner(struct redlock *c, const char *owner) REDLOCK_MUST;
 /* How much of a grant is left by the local clock, at least 0; asks nobody. */
 int64_t redlock_left_us(const struct redlock_grant *grant);
 

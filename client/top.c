@@ -21,19 +21,21 @@ struct top {
 	const struct invocation *in;
 	struct redlock *c; /* NULL: the daemon is away */
 	char why[256];
+	const char *hint; /* behind it */
 	struct board board;
 	struct board_view view;
 };
 
 /* What went wrong, as a terminal may see it. */
-static void top_note(struct top *t)
+static void top_note(struct top *t, const char *hint)
 {
+	t->hint = hint;
 	shown_text(span_of(redlock_errmsg(t->c)), t->why, sizeof(t->why));
 }
 
 static void top_leave(struct top *t)
 {
-	top_note(t);
+	top_note(t, "; on its host, systemctl status redlockd may say why");
 	redlock_close(t->c);
 	t->c = NULL;
 	t->board.server[0] = '\0'; /* the next one may be another */
@@ -54,7 +56,7 @@ static void top_draw(struct top *t)
 	if (r && t->c)
 		top_leave(t);
 	if (!t->c)
-		fprintf(out, "%s\r\n\033[K", t->why);
+		fprintf(out, "%s%s\r\n\033[K", t->why, t->hint);
 	fputs("q quits; up and down choose a lock, left and right the order\r", out);
 	fclose(out);
 	screen_draw(text, n);
@@ -65,11 +67,12 @@ static void top_draw(struct top *t)
 static void top_ask(struct top *t)
 {
 	struct board *b = &t->board;
+	int r = 0;
 	char *selected = t->view.selected < b->n ? strdup(b->lock[t->view.selected].name) : NULL;
 
-	if (!t->c && redlock_open(t->in->addr, TIMEOUT_MS, &t->c)) {
+	if (!t->c && (r = redlock_open(t->in->addr, TIMEOUT_MS, &t->c))) {
 		t->c = NULL;
-		top_note(t);
+		top_note(t, absence_hint(r));
 	}
 	if (t->c && board_ask(b, t->c, t->view.order))
 		top_leave(t);

@@ -92,6 +92,8 @@ void tracking_answer(struct holds *holds, const struct pending *p, const struct 
 	/* A loss that the daemon told needs no tracking: the daemon tells it again. */
 	if (tracking_says_lost(answer) || (h->state == HOLD_ASKED && answer->kind != LINE_OK))
 		holds_forget(holds, h);
+	else if (p->kind == PENDING_UNLOCK && answer->kind == LINE_ERR && span_equal(answer->code, SPAN("QUORUM")))
+		holds_forget(holds, h); /* sync=yes: nobody knows whether it is free, but the session holds it no more */
 	else if (p->kind == PENDING_UNLOCK && answer->kind == LINE_OK)
 		hold_unlocked(holds, h, answer);
 	else if (answer->kind == LINE_OK)

@@ -44,7 +44,7 @@ static bool greeted(struct waiting *w, int r)
 	if (!r)
 		return true;
 	w->exit = EXIT_FAILED;
-	complain("%s", redlock_errmsg(w->c));
+	complain("%s%s", redlock_errmsg(w->c), silence_hint(r));
 	return false;
 }
 

@@ -102,7 +102,7 @@ static int watch_events(struct redlock *c, bool json)
 	}
 	events_print(c, json);
 	if (r < 0)
-		complain("%s", redlock_errmsg(c));
+		complain("%s%s", redlock_errmsg(c), silence_hint(r));
 	return r > 0 ? EXIT_SUCCESS : EX_UNAVAILABLE;
 }
 

@@ -10,6 +10,7 @@
 #include "conf/schema.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -249,6 +250,17 @@ void conf_refuse(const struct conf *c, enum conf_key key, struct conf_report *re
 	vsnprintf(text, sizeof(text), format, values);
 	va_end(values);
 	ERROR_AT(c, key, report, "%s", text);
+}
+
+void conf_warn(const struct conf *c, enum conf_key key, struct conf_report *report, const char *format, ...)
+{
+	char text[2 * PATH_MAX + WHY_MAX];
+	va_list values;
+
+	va_start(values, format);
+	vsnprintf(text, sizeof(text), format, values);
+	va_end(values);
+	WARNING_AT(c, key, report, "%s", text);
 }
 
 int conf_check(struct conf *c, struct conf_report *report)

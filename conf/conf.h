@@ -249,7 +249,10 @@ int conf_password_again(const struct conf *c, char **ret_password) __attribute__
 int conf_file(const struct conf *c, enum conf_key key, char **ret_text, size_t *ret_n) __attribute__((warn_unused_result));
 /* The name of that file, as the configuration has it; NULL: none. */
 const char *conf_file_name(const struct conf *c, enum conf_key key);
-/* Adds an error at the place of this key. */
+/* Where it is, in PATH_MAX bytes; the key must have a value. False: the path is too long. */
+bool conf_file_path(const struct conf *c, enum conf_key key, char *ret_path);
+/* Adds an error, or a warning, at the place of this key. */
 void conf_refuse(const struct conf *c, enum conf_key key, struct conf_report *report, const char *format, ...) __attribute__((format(printf, 4, 5)));
+void conf_warn(const struct conf *c, enum conf_key key, struct conf_report *report, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 #endif

@@ -55,6 +55,11 @@ bool file_path(const struct conf *c, enum conf_key key, char *ret_path)
 	return snprintf(ret_path, PATH_MAX, "%s", name) < PATH_MAX;
 }
 
+bool conf_file_path(const struct conf *c, enum conf_key key, char *ret_path)
+{
+	return file_path(c, key, ret_path);
+}
+
 int file_open(const struct conf *c, enum conf_key key, int how)
 {
 	char path[PATH_MAX];

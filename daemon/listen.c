@@ -4,6 +4,7 @@
 
 #include "daemon/net/carry.h"
 #include "daemon/net/listener.h"
+#include "daemon/passed.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -34,15 +35,10 @@ static int listen_failed(const char *what, const char *where, int r)
 	return r;
 }
 
-static bool is_passed_tls(const struct systemd_socket *s)
-{
-	return strcmp(s->name, "tls") == 0;
-}
-
 static bool has_passed_tls(const struct daemon *d)
 {
 	for (size_t i = 0; i < d->systemd.sockets_n; i++)
-		if (is_passed_tls(&d->systemd.sockets[i]))
+		if (passed_is_tls(&d->systemd.sockets[i]))
 			return true;
 	return false;
 }
@@ -53,26 +49,29 @@ bool daemon_speaks_tls(const struct daemon *d)
 }
 
 /* The configuration was checked for its own addresses only. */
-static bool passed_is_protected(const struct daemon *d, const struct systemd_socket *s)
+static int passed_check(const struct daemon *d)
 {
-	if (conf_is_protected(d->conf) || !reach_of_socket(s->fd))
-		return true;
-	log_event(LOG_ERROR, "listen",
-	          "passed=%s error=\"everybody who reaches this address could take and release locks; "
-	          "set auth.users_file or rules, let the socket unit listen on 127.0.0.1, or say 'insecure: yes'\"",
-	          s->name);
-	return false;
+	for (size_t i = 0; i < d->systemd.sockets_n; i++) {
+		const struct systemd_socket *s = &d->systemd.sockets[i];
+		const char *flaw = passed_flaw(d->conf, passed_kind(s));
+
+		if (!flaw)
+			continue;
+		log_event(LOG_ERROR, "listen", "passed=%s fd=%d error=\"%s\"", s->name, s->fd, flaw);
+		return UNPROTECTED;
+	}
+	return 0;
 }
 
 static int listen_passed(struct daemon *d)
 {
 	for (size_t i = 0; i < d->systemd.sockets_n; i++) {
-		int r = passed_is_protected(d, &d->systemd.sockets[i]) ?
-			net_listen_fd(d->net, d->systemd.sockets[i].fd, is_passed_tls(&d->systemd.sockets[i])) : UNPROTECTED;
+		const struct systemd_socket *s = &d->systemd.sockets[i];
+		int r = net_listen_fd(d->net, s->fd, passed_is_tls(s));
 
 		if (r >= 0)
 			continue;
-		log_event(LOG_ERROR, "listen", "passed=%s fd=%d error=\"%s\"", d->systemd.sockets[i].name, d->systemd.sockets[i].fd,
+		log_event(LOG_ERROR, "listen", "passed=%s fd=%d error=\"%s\"", s->name, s->fd,
 		          r == -EINVAL ? "this is no stream socket that listens: the unit needs ListenStream=" : strerror(-r));
 		return r;
 	}
@@ -138,10 +137,21 @@ static int listen_web(struct daemon *d)
 	return web_unpack(d->web, fd, n);
 }
 
+/* The configuration was checked for the addresses that it names, and not for those of the process before. */
+static bool stays_protected(void *context, int fd, bool tls)
+{
+	const struct daemon *d = context;
+
+	if (conf_is_protected(d->conf) || (tls && d->conf->tls.client_ca_file) || !reach_of_socket(fd))
+		return true;
+	log_event(LOG_ERROR, "listen", "fd=%d error=\"everybody who reaches the former address could take and release locks: it is closed\"", fd);
+	return false;
+}
+
 /* Sessions that were carried here are worth more than a new address that cannot be had: the sockets of the process before go on. */
 static int listen_as_before(struct daemon *d, int r)
 {
-	if (!d->carried || r == UNPROTECTED || net_listen_again(d->net) < 0)
+	if (!d->carried || r == UNPROTECTED || net_listen_again(d->net, stays_protected, d) < 0)
 		return r;
 	log_event(LOG_ERROR, "listen", "note=\"the daemon listens where it did before the restart\"");
 	return 0;
@@ -153,8 +163,10 @@ static int listen_as_before(struct daemon *d, int r)
  */
 int listen_start(struct daemon *d)
 {
-	int r = daemon_speaks_tls(d) ? listen_tls(d) : 0;
+	int r = passed_check(d);
 
+	if (!r && daemon_speaks_tls(d))
+		r = listen_tls(d);
 	if (!r)
 		r = d->systemd.sockets_n > 0 ? listen_passed(d) : listen_configured(d);
 	if (r < 0)

@@ -6,7 +6,9 @@
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "daemon/credentials.h"
+#include "daemon/passed.h"
 #include "daemon/systemd.h"
+#include "daemon/unit.h"
 
 #include <fcntl.h>
 #include <getopt.h>
@@ -24,12 +26,14 @@ struct options {
 	enum action action;
 	bool quiet;
 	bool trial;
+	unsigned passed; /* the kinds of sockets that were passed to the daemon whose trial this is */
 };
 
 static const struct option long_option[] = {
 	{"config", required_argument, NULL, 'c'}, {"check-config", no_argument, NULL, 'C'}, {"dump-config", no_argument, NULL, 'D'},
 	{"set", required_argument, NULL, 's'},    {"quiet", no_argument, NULL, 'q'},        {"version", no_argument, NULL, 'V'},
-	{"help", no_argument, NULL, 'h'},         {"trial", no_argument, NULL, 'T'},        {0},
+	{"help", no_argument, NULL, 'h'},         {"trial", no_argument, NULL, 'T'},        {"passed", required_argument, NULL, 'P'},
+	{0},
 };
 
 static void print_usage(FILE *out)
@@ -80,6 +84,9 @@ static void options_read(struct options *o, int argc, char **argv)
 		case 'T':
 			o->trial = true;
 			break;
+		case 'P':
+			o->passed = (unsigned)strtoul(optarg, NULL, 10);
+			break;
 		case 'V':
 			o->action = ACTION_VERSION;
 			break;
@@ -109,6 +116,15 @@ static int files_check(const struct conf *conf, struct conf_report *report)
 	return -1;
 }
 
+/* A restart by the service manager has ended the daemon before: the next one may be checked first. */
+static void hint_print(const struct options *o)
+{
+	if (!getenv("INVOCATION_ID"))
+		return;
+	fprintf(stderr, "redlockd: not started; before the next restart, this tells mistakes while the daemon runs: redlockd%s%s --check-config\n",
+	        o->args.config ? " --config " : "", o->args.config ? o->args.config : "");
+}
+
 /* Mistakes end the start, so standard error gets all of them, however slow its reader is. A daemon that starts logs its warnings, and does not wait. */
 static int run(const struct options *o)
 {
@@ -129,6 +145,7 @@ static int run(const struct options *o)
 		log_text(text);
 	} else {
 		fputs(text, stderr);
+		hint_print(o);
 		systemd_turn_away();
 	}
 	free(text);
@@ -146,6 +163,27 @@ static void summary_print(const struct options *o, const struct conf *conf)
 		puts("no file was read: --config FILE names one, as in --config /etc/redlockd/redlockd.yaml");
 }
 
+/* A passed socket has no place in the configuration. False: there is a flaw, and it was told. */
+static bool passed_is_sound(const struct options *o, const struct conf *conf)
+{
+	const char *flaw = passed_flaw(conf, o->passed);
+
+	if (flaw)
+		fprintf(stderr, "redlockd: error: a socket was passed: %s\n", flaw);
+	return !flaw;
+}
+
+/* Root reads what the service may not. That is no mistake: somebody else may run the daemon. */
+static void unit_warn(const struct options *o, const struct conf *conf)
+{
+	struct conf_report report = {.out = stderr};
+	struct unit unit;
+
+	unit_read(&unit, "");
+	unit_check(&unit, conf, o->args.config, &report);
+	conf_report_print(&report);
+}
+
 static int with_configuration(const struct options *o)
 {
 	struct conf_report report = {.out = stderr, .files = o->action == ACTION_CHECK};
@@ -154,11 +192,13 @@ static int with_configuration(const struct options *o)
 
 	if (o->action == ACTION_CHECK)
 		report.more = o->trial ? credentials_check : files_check;
-	if (conf_read(&conf, o->args.config, o->args.sets, o->args.set_count, &report) < 0)
+	if (conf_read(&conf, o->args.config, o->args.sets, o->args.set_count, &report) < 0 || !passed_is_sound(o, &conf))
 		status = EX_CONFIG;
-	else if (o->action == ACTION_DUMP)
+	if (o->action == ACTION_CHECK && !o->trial)
+		unit_warn(o, &conf);
+	if (status == EX_OK && o->action == ACTION_DUMP)
 		conf_dump(&conf, stdout);
-	else if (!o->quiet)
+	else if (status == EX_OK && !o->quiet)
 		summary_print(o, &conf);
 	conf_release(&conf);
 	return status;

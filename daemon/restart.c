@@ -5,6 +5,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "daemon/net/carry.h"
+#include "daemon/passed.h"
 #include "daemon/redis/carry.h"
 
 #include <string.h>
@@ -139,7 +140,7 @@ void restart_ask(struct daemon *d)
 		log_event(LOG_ERROR, "restart", "file=%s error=\"no regular file, so it cannot be read again\" note=\"the daemon goes on as it is\"", once);
 		return;
 	}
-	r = trial_begin(&d->restart.trial, d->args->program, clock_boottime());
+	r = trial_begin(&d->restart.trial, d->args->program, passed_kinds(&d->systemd), clock_boottime());
 	if (r < 0) {
 		log_event(LOG_ERROR, "restart", "program=%s error=\"%s\" note=\"the daemon goes on as it is\"", d->args->program->path, strerror(-r));
 		return;

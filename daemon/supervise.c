@@ -5,6 +5,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "daemon/fdstore.h"
+#include "daemon/passed.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -71,6 +72,11 @@ static void reload_password(struct daemon *d)
 	if (!d->upstream)
 		return;
 	r = conf_password_again(d->conf, &password);
+	if (r == -ENOTSUP) {
+		log_event(LOG_WARN, "password", "file=%s note=\"no regular file, so it is not read again: the former password stays in use\"",
+		          d->conf->redis.password_file);
+		return;
+	}
 	if (r < 0) {
 		log_event(LOG_ERROR, "password", "file=%s error=\"%s\"", d->conf->redis.password_file, strerror(-r));
 		return;
@@ -147,6 +153,7 @@ static int reload_parse(struct daemon *d, struct conf *ret_fresh, struct conf_re
 static void reload_read(struct daemon *d)
 {
 	struct conf_report report = {.files = true};
+	const char *flaw;
 	struct conf fresh;
 
 	d->reloaded.failed = true; /* until it is applied */
@@ -156,6 +163,8 @@ static void reload_read(struct daemon *d)
 	}
 	if (reload_parse(d, &fresh, &report) < 0)
 		log_event(LOG_ERROR, "reload", "errors=%u note=\"nothing was changed\"", report.errors);
+	else if ((flaw = passed_flaw(&fresh, passed_kinds(&d->systemd))))
+		log_event(LOG_ERROR, "reload", "error=\"a socket was passed: %s\" note=\"nothing was changed\"", flaw);
 	else
 		reload_apply(d, &fresh);
 	conf_release(&fresh);

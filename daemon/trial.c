@@ -3,11 +3,13 @@
 #include "daemon/trial.h"
 
 #include "daemon/base/mem.h"
+#include "daemon/passed.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -19,31 +21,33 @@ void trial_init(struct trial *t)
 	*t = (struct trial){.said = -1};
 }
 
-/* The arguments of this process, behind what makes it a check. */
-static char **arguments(const struct program *i)
+/* The arguments of this process, behind what makes it a check. A program of another version need not know of passed sockets, if there are none. */
+static char **arguments(const struct program *i, unsigned passed)
 {
-	static char check[] = "--check-config", quiet[] = "--quiet", trial[] = "--trial";
-	size_t n = 0;
+	static char check[] = "--check-config", quiet[] = "--quiet", trial[] = "--trial", option[32];
+	size_t n = 0, at = 0;
 	char **argv;
 
 	while (i->argv[n])
 		n++;
-	argv = mem_alloc((n + 4) * sizeof(*argv));
-	argv[0] = i->argv[0];
-	argv[1] = check;
-	argv[2] = quiet;
-	argv[3] = trial;
-	memcpy(argv + 4, i->argv + 1, (n - 1) * sizeof(*argv));
+	argv = mem_alloc((n + 5) * sizeof(*argv));
+	argv[at++] = i->argv[0];
+	argv[at++] = check;
+	argv[at++] = quiet;
+	argv[at++] = trial;
+	if (passed && snprintf(option, sizeof(option), PASSED_OPTION "%u", passed) > 0)
+		argv[at++] = option;
+	memcpy(argv + at, i->argv + 1, (n - 1) * sizeof(*argv));
 	return argv;
 }
 
 /* The daemon blocks signals at times, and ignores some: a child shall not. */
-static int spawn(pid_t *ret_pid, const struct program *i, int said)
+static int spawn(pid_t *ret_pid, const struct program *i, unsigned passed, int said)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attributes;
 	sigset_t none, all;
-	char **argv = arguments(i);
+	char **argv = arguments(i, passed);
 	int error;
 
 	sigemptyset(&none);
@@ -62,7 +66,7 @@ static int spawn(pid_t *ret_pid, const struct program *i, int said)
 	return -error;
 }
 
-int trial_begin(struct trial *t, const struct program *i, struct instant now)
+int trial_begin(struct trial *t, const struct program *i, unsigned passed, struct instant now)
 {
 	int said, r;
 	pid_t pid;
@@ -72,7 +76,7 @@ int trial_begin(struct trial *t, const struct program *i, struct instant now)
 	said = memfd_create("redlockd-check", MFD_CLOEXEC);
 	if (said < 0)
 		return -errno;
-	r = spawn(&pid, i, said);
+	r = spawn(&pid, i, passed, said);
 	if (r) {
 		close(said);
 		return r;

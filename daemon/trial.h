@@ -25,8 +25,8 @@ struct trial {
 enum verdict { TRIAL_UNDER_WAY, TRIAL_PASSED, TRIAL_FAILED };
 
 void trial_init(struct trial *t);
-/* 0 or a negative errno: the program cannot be started. */
-int trial_begin(struct trial *t, const struct program *i, struct instant now) __attribute__((warn_unused_result));
+/* passed: of which kinds the sockets are that the service manager has passed (passed.h); 0: none. 0 or a negative errno: the program cannot be started. */
+int trial_begin(struct trial *t, const struct program *i, unsigned passed, struct instant now) __attribute__((warn_unused_result));
 /* To be asked again and again. *ret_why, if it has failed: for people. said: its last words, ended by NUL; the child is over then. */
 enum verdict trial_look(struct trial *t, struct instant now, char said[TRIAL_SAID_MAX], const char **ret_why);
 void trial_end(struct trial *t); /* ends a child that is under way */

@@ -195,14 +195,18 @@ void net_unpack(struct net *n, struct net_parcel *p, struct fdlist *fds)
 	mem_use(segment);
 }
 
-int net_listen_again(struct net *n)
+int net_listen_again(struct net *n, bool (*may)(void *context, int fd, bool tls), void *context)
 {
 	struct listener l;
 	bool tls;
 	int r = 0;
 
-	while (!r && stock_take(&n->acceptor.stock, &l, &tls))
-		r = acceptor_add(&n->acceptor, &l, tls);
+	while (!r && stock_take(&n->acceptor.stock, &l, &tls)) {
+		if (!may || may(context, l.fd, tls))
+			r = acceptor_add(&n->acceptor, &l, tls);
+		else
+			listener_release(&l);
+	}
 	return r;
 }
 

@@ -36,10 +36,11 @@ struct net_parcel *net_pack(struct net *n, struct fdlist *fds);
  * session. Descriptors are close-on-exec from then on.
  *
  * Listening sockets do not accept yet: net_listen_… takes the one that stands for its address, path or descriptor, instead of making another. Then
- * net_listen_no_more closes those that nobody asked for. net_listen_again lets all of them accept that are left, as they did: 0 or -errno.
+ * net_listen_no_more closes those that nobody asked for. net_listen_again lets all of them accept that are left, as they did, and
+ * closes those of which `may` says no (NULL: none): 0 or -errno.
  */
 void net_unpack(struct net *n, struct net_parcel *parcel, struct fdlist *fds);
-int net_listen_again(struct net *n) __attribute__((warn_unused_result));
+int net_listen_again(struct net *n, bool (*may)(void *context, int fd, bool tls), void *context) __attribute__((warn_unused_result));
 void net_listen_no_more(struct net *n);
 
 #endif

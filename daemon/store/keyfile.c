@@ -23,6 +23,7 @@
 #define SLAB_LEAST ((size_t)16 * 1024)
 #define SLAB_MOST  ((size_t)1 << 20)
 #define NAME_MAX_  32
+#define MADE       "new" /* behind the prefix: a file that is being made. It is no number, so nobody reads it */
 
 struct file_head {
 	char magic[8];
@@ -78,26 +79,43 @@ static void *file_grow(struct keyfile *f, size_t bytes)
 	return at;
 }
 
+/* The file gets its name once its head is there, for a run may be killed at any moment: a file without a head would be taken for a damaged one. */
+static int file_make(struct keyfile *f, int dir, const char *prefix, uint32_t id, uint32_t layout)
+{
+	char made[NAME_MAX_], name[NAME_MAX_];
+	int r;
+
+	snprintf(made, sizeof(made), "%s" MADE, prefix);
+	file_name(name, prefix, id);
+	if (faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return -EEXIST;
+	unlinkat(dir, made, 0);
+	f->fd = openat(dir, made, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (f->fd < 0)
+		return -errno;
+	f->head = file_grow(f, PAGE);
+	if (f->head) {
+		*f->head = (struct file_head){.magic = MAGIC, .version = VERSION, .layout = layout, .id = id, .bytes = PAGE};
+		if (renameat(dir, made, dir, name) == 0)
+			return 0;
+	}
+	r = -errno;
+	unlinkat(dir, made, 0);
+	return r;
+}
+
 int keyfile_new(int dir, const char *prefix, uint32_t id, uint32_t layout, struct keyfile **ret)
 {
 	struct keyfile *f = mem_alloc(sizeof(*f));
-	char name[NAME_MAX_];
 	int r;
 
-	file_name(name, prefix, id);
-	f->fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (f->fd >= 0)
-		f->head = file_grow(f, PAGE);
-	if (!f->head) {
-		r = -errno;
-		if (f->fd >= 0)
-			keyfile_remove(dir, prefix, id);
+	f->fd = -1;
+	r = file_make(f, dir, prefix, id, layout);
+	if (r < 0)
 		keyfile_free(f);
-		return r;
-	}
-	*f->head = (struct file_head){.magic = MAGIC, .version = VERSION, .layout = layout, .id = id, .bytes = PAGE};
-	*ret = f;
-	return 0;
+	else
+		*ret = f;
+	return r;
 }
 
 void keyfile_free(struct keyfile *f)

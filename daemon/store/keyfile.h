@@ -23,7 +23,10 @@
 
 struct keyfile;
 
-/* layout: files of another layout are not read. id: not 0. The folder must stay open. */
+/*
+ * layout: files of another layout are not read. id: not 0. The folder must stay open. A run that is killed in here leaves no file of this id, or a whole one;
+ * what else it may leave, keyfile_remove_others removes.
+ */
 int keyfile_new(int dir, const char *prefix, uint32_t id, uint32_t layout, struct keyfile **ret) __attribute__((warn_unused_result));
 void keyfile_free(struct keyfile *f); /* unmaps and closes it; the file stays */
 /* A slab for objects of this size, zero-filled, aligned to 16 bytes. NULL: there is no space, and keyfile_lost is true from now on. */

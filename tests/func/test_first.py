@@ -168,8 +168,19 @@ class SocketUnit(FuncTest):
                                   pass_fds=[listening.fileno()])
             self.assertEqual(status, 78)
             self.assertIn("unknown key 'leese'", err)
+            self.assertNotIn("not started", err)
             for end in (first, second):
                 self.assertEqual(end.recv(100), b"")
+
+
+    def test_with_a_mistake_it_says_how_the_next_restart_is_checked_first(self):
+        """systemd gives each start of a unit an id."""
+        path = os.path.join(self.folder(), "x.yaml")
+        with open(path, "w") as out:
+            out.write("leese: 1s\n")
+        status, _, err = call(REDLOCKD, "--config", path, env=dict(os.environ, INVOCATION_ID="x"))
+        self.assertEqual(status, 78)
+        self.assertRegex(err, r"redlockd: not started; before the next restart, .*: redlockd --config %s --check-config\n$" % re.escape(path))
 
 
 class Tool(FuncTest):
@@ -193,7 +204,8 @@ class Tool(FuncTest):
             status, out, err = call(REDLOCK, "--addr", folder + "/none", "run", *argv, "a", "--", "echo", "x")
             took = time.monotonic() - before
             self.assertEqual((status, out), (125, ""))
-            self.assertEqual(err, "redlock: cannot reach redlockd at %s/none: No such file or directory; is it running?\n" % folder)
+            self.assertEqual(err, "redlock: cannot reach redlockd at %s/none: No such file or directory; is it running? On its host, systemctl status "
+                                  "redlockd tells\n" % folder)
             self.assertTrue(least <= took < 4, took)
 
     def test_an_address_that_is_wrong_is_not_waited_for(self):
@@ -213,6 +225,28 @@ class Tool(FuncTest):
             self.assertRegex(err, r"^redlock: nightly is kept for 1\ds more since it ran \d+m?s ago" + end)
             self.assertEqual(self.call_redlock(daemon, "try", "--quiet", "nightly", "--", "true"), (124, "", ""))
             self.assertIn("KEPT", self.call_redlock(daemon, "show", "nightly")[1])
+
+    def test_who_lists_nothing_on_a_terminal_is_told_that_there_is_nothing(self):
+        daemon = self.daemon()
+        said = {("ls",): "through this daemon nobody holds a lock, or waits for one", ("jobs", "mail"): "there are no jobs of mail",
+                ("ls", "a/\x1b"): "through this daemon nobody holds a lock, or waits for one, whose name begins with a/\\x1b",
+                ("queues",): "there are no queues"}
+        for argv, text in said.items():
+            _, slave = self.terminal()
+            process = self.start_redlock(daemon, *argv, stdout=slave)
+            os.close(slave)
+            self.assertEqual(process.stderr.read().decode(), "redlock: %s\n" % text)
+            self.assertEqual(process.wait(10), 0)
+            self.assertEqual(self.call_redlock(daemon, *argv), (0, "", ""))
+        _, slave = self.terminal()
+        process = self.start_redlock(daemon, "ls", "--json", stdout=slave)
+        os.close(slave)
+        self.assertEqual((process.stderr.read(), process.wait(10)), (b"", 0))
+        self.client(daemon).ok("LOCK a")
+        master, slave = self.terminal()
+        process = self.start_redlock(daemon, "ls", stdout=slave)
+        os.close(slave)
+        self.assertEqual((process.stderr.read(), process.wait(10)), (b"", 0))
 
     def test_ls_fits_80_columns_and_long_tells_all(self):
         daemon = self.daemon()

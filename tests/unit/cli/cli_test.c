@@ -106,6 +106,7 @@ START_TEST(watch_prints_events_until_the_daemon_goes)
 	ck_assert_int_eq(o.code, EX_UNAVAILABLE);
 	ck_assert_msg(fnmatch("??:??:??.???  granted   a b/1  w pid=1  fence=17  waiters=0  note=\"n o\"\n"
 			      "??:??:??.???  lost      42  w  fence=17  held 1m01s  reason=broken\n", o.out, 0) == 0, "%s", o.out);
+	ck_assert_str_eq(o.err, "redlock: redlockd closed the connection; on its host, systemctl status redlockd may say why\n");
 	PLAYED(&o, events, "watch", "--json", "a b");
 	ck_assert_str_eq(o.out, "{\"kind\":\"granted\",\"name\":\"a b/1\",\"session\":3,\"who\":\"w pid=1\",\"fence\":17,\"waiters\":0,\"note\":\"n o\"}\n"
 				"{\"kind\":\"lost\",\"name\":\"42\",\"session\":3,\"who\":\"w\",\"fence\":17,\"held_ms\":61000,\"reason\":\"broken\"}\n");
@@ -234,7 +235,11 @@ START_TEST(errors_have_the_exit_codes_of_sysexits)
 	ck_assert_str_eq(o.err, "redlock: redlockd closed the connection; on its host, systemctl status redlockd may say why\n");
 	alone(&o, (const char *const[]){"ls", NULL});
 	ck_assert_int_eq(o.code, EX_UNAVAILABLE);
-	ck_assert_ptr_nonnull(strstr(o.err, "No such file or directory; is it running?"));
+	ck_assert_ptr_nonnull(strstr(o.err, "No such file or directory; is it running? On its host, systemctl status redlockd tells\n"));
+	alone(&o, (const char *const[]){"watch", NULL});
+	ck_assert_ptr_nonnull(strstr(o.err, "is it running? On its host, systemctl status redlockd tells\n"));
+	alone(&o, (const char *const[]){"top", "--once", NULL});
+	ck_assert_ptr_nonnull(strstr(o.err, "is it running? On its host, systemctl status redlockd tells\n"));
 	alone(&o, (const char *const[]){"run", "x", "true", NULL});
 	ck_assert_int_eq(o.code, EXIT_FAILED);
 }

@@ -52,17 +52,22 @@ static void teardown(void)
 	unlink(file);
 }
 
-static enum verdict verdict_of(const char *words)
+static enum verdict verdict_with(const char *words, unsigned passed)
 {
 	struct instant now = clock_boottime();
 	enum verdict v;
 
 	on_disk(words);
-	ck_assert_int_eq(trial_begin(&t, &image, now), 0);
+	ck_assert_int_eq(trial_begin(&t, &image, passed, now), 0);
 	while ((v = trial_look(&t, now, said, &why)) == TRIAL_UNDER_WAY)
 		poll(NULL, 0, 1);
 	ck_assert_int_eq(t.pid, 0);
 	return v;
+}
+
+static enum verdict verdict_of(const char *words)
+{
+	return verdict_with(words, 0);
 }
 
 START_TEST(a_program_that_finds_nothing_wrong_passes)
@@ -74,6 +79,7 @@ END_TEST
 START_TEST(the_check_comes_before_the_arguments_of_the_daemon)
 {
 	ck_assert_int_eq(verdict_of("[ \"$*\" = '--check-config --quiet --trial --config x.yaml' ]"), TRIAL_PASSED);
+	ck_assert_int_eq(verdict_with("[ \"$*\" = '--check-config --quiet --trial --passed=6 --config x.yaml' ]", 6), TRIAL_PASSED);
 }
 END_TEST
 
@@ -100,10 +106,10 @@ START_TEST(a_program_that_is_none_cannot_be_tried)
 {
 	snprintf(image.path, sizeof(image.path), "/nonexistent/redlockd");
 	image.argv = (char *const[]){file, NULL};
-	ck_assert_int_eq(trial_begin(&t, &image, clock_boottime()), -ENOENT);
+	ck_assert_int_eq(trial_begin(&t, &image, 0, clock_boottime()), -ENOENT);
 	ck_assert_int_eq(t.pid, 0);
 	image.path[0] = '\0';
-	ck_assert_int_eq(trial_begin(&t, &image, clock_boottime()), -ENOENT);
+	ck_assert_int_eq(trial_begin(&t, &image, 0, clock_boottime()), -ENOENT);
 }
 END_TEST
 
@@ -113,7 +119,7 @@ START_TEST(a_check_that_takes_too_long_is_ended)
 	pid_t pid;
 
 	on_disk("exec sleep 1000");
-	ck_assert_int_eq(trial_begin(&t, &image, now), 0);
+	ck_assert_int_eq(trial_begin(&t, &image, 0, now), 0);
 	pid = t.pid;
 	ck_assert_int_eq(trial_look(&t, instant_add(now, TRIAL_US - 1), said, &why), TRIAL_UNDER_WAY);
 	ck_assert_int_eq(trial_look(&t, instant_add(now, TRIAL_US), said, &why), TRIAL_FAILED);
@@ -127,7 +133,7 @@ START_TEST(a_trial_that_nobody_wants_any_more_is_ended)
 	pid_t pid;
 
 	on_disk("exec sleep 1000");
-	ck_assert_int_eq(trial_begin(&t, &image, clock_boottime()), 0);
+	ck_assert_int_eq(trial_begin(&t, &image, 0, clock_boottime()), 0);
 	pid = t.pid;
 	trial_end(&t);
 	ck_assert_int_eq(kill(pid, 0), -1);

@@ -266,7 +266,7 @@ START_TEST(a_net_takes_its_own_parcel_back)
 	p = net_pack(w.net, &fds);
 	net_unpack(w.net, p, &fds);
 	fdlist_release(&fds);
-	ck_assert_int_eq(net_listen_again(w.net), 0);
+	ck_assert_int_eq(net_listen_again(w.net, NULL, NULL), 0);
 	net_loop_at_rest(&w); /* it is still in its pause */
 	net_pause(w.net, false);
 	net_loop_told(&w, "line 0.1 half\n");

@@ -228,6 +228,30 @@ START_TEST(a_passed_socket_is_not_listened_at_twice)
 }
 END_TEST
 
+static bool is_for_this_host(void *context, int fd, bool tls)
+{
+	struct sockaddr_storage at;
+	socklen_t n = sizeof(at);
+
+	ck_assert_ptr_eq(context, &w);
+	ck_assert(!tls);
+	return !getsockname(fd, (struct sockaddr *)&at, &n) && at.ss_family == AF_UNIX;
+}
+
+START_TEST(a_former_socket_that_may_not_go_on_is_closed)
+{
+	int fd;
+
+	net_loop_packs(&w);
+	net_loop_unpacks_unheard(&w);
+	ck_assert_int_eq(net_listen_again(w.net, is_for_this_host, &w), 0);
+	ck_assert(is_refused(w.port));
+	fd = net_loop_unix(&w);
+	net_loop_told(&w, "open 0.1\n");
+	close(fd);
+}
+END_TEST
+
 START_TEST(descriptors_are_closed_on_exec_again)
 {
 	int fd = net_loop_client(&w, 0), carried[3]; /* the client, and two listening sockets */
@@ -261,6 +285,7 @@ Suite *net_carry_listen_suite(void)
 	tcase_add_loop_test(t, another_address_with_the_same_port_gets_another_socket, 0, 2);
 	tcase_add_test(t, all_addresses_get_the_same_sockets);
 	tcase_add_loop_test(t, a_passed_socket_is_not_listened_at_twice, 0, 2);
+	tcase_add_test(t, a_former_socket_that_may_not_go_on_is_closed);
 	tcase_add_test(t, descriptors_are_closed_on_exec_again);
 	suite_add_tcase(s, t);
 	return s;

@@ -4,6 +4,7 @@
 #include "tests/fixture/store_run.h"
 
 #include <check.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/ptrace.h>
@@ -137,6 +138,70 @@ static void change_is_stepped(const struct change *c)
 	close(dir);
 }
 
+/* The child: it makes a file, between two stops. */
+static void file_make(int dir)
+{
+	struct keyfile *f;
+
+	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+	raise(SIGSTOP);
+	if (keyfile_new(dir, KEYFILE_RATES, 7, keyspace_layout(), &f) < 0)
+		_exit(1);
+	raise(SIGSTOP);
+	_exit(0);
+}
+
+START_TEST(a_file_is_there_as_a_whole_or_not_at_all)
+{
+	int dir = open(here.dir, O_RDONLY), status = 0, r = -ENOENT, next;
+	pid_t child = fork();
+	unsigned steps = 0;
+
+	if (child == 0)
+		file_make(dir);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	do {
+		next = keyfile_read(dir, KEYFILE_RATES, 7, keyspace_layout(), NULL, NULL);
+		ck_assert_msg(next == r || (r == -ENOENT && next == 0), "step %u: %d after %d", steps, next, r);
+		r = next;
+		ck_assert_uint_eq(keyfile_next(dir, KEYFILE_RATES, 0), r ? 0 : 7);
+		steps++;
+		ck_assert_int_eq(ptrace(PTRACE_SINGLESTEP, child, NULL, NULL), 0);
+		ck_assert_int_eq(waitpid(child, &status, 0), child);
+		ck_assert(WIFSTOPPED(status));
+	} while (WSTOPSIG(status) == SIGTRAP);
+	ck_assert_uint_gt(steps, 50);
+	ck_assert_int_eq(r, 0);
+	kill(child, SIGKILL);
+	waitpid(child, &status, 0);
+	keyfile_remove(dir, KEYFILE_RATES, 7);
+	close(dir);
+}
+END_TEST
+
+/* As a run leaves it that was killed while it made the file. */
+START_TEST(a_file_that_was_not_made_to_its_end_is_in_nobodys_way)
+{
+	int dir = open(here.dir, O_RDONLY), fd = openat(dir, KEYFILE_RATES "new", O_CREAT | O_WRONLY, 0600);
+	struct keyfile *f;
+
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	ck_assert_uint_eq(keyfile_next(dir, KEYFILE_RATES, 0), 0);
+	ck_assert_int_eq(keyfile_new(dir, KEYFILE_RATES, 7, keyspace_layout(), &f), 0);
+	ck_assert_int_eq(faccessat(dir, KEYFILE_RATES "new", F_OK, 0), -1);
+	keyfile_free(f);
+	ck_assert_int_eq(keyfile_new(dir, KEYFILE_RATES, 7, keyspace_layout(), &f), -EEXIST);
+	fd = openat(dir, KEYFILE_RATES "new", O_CREAT | O_WRONLY, 0600);
+	close(fd);
+	keyfile_remove_others(dir, KEYFILE_RATES, 7);
+	ck_assert_int_eq(faccessat(dir, KEYFILE_RATES "new", F_OK, 0), -1);
+	ck_assert_uint_eq(keyfile_next(dir, KEYFILE_RATES, 0), 7);
+	keyfile_remove(dir, KEYFILE_RATES, 7);
+	close(dir);
+}
+END_TEST
+
 START_TEST(a_run_may_be_killed_at_each_instruction)
 {
 	static const struct change change[] = {
@@ -164,6 +229,8 @@ Suite *keyfile_killed_suite(void)
 	tcase_set_timeout(c, 120);
 	tcase_add_checked_fixture(c, store_runs_start, store_runs_stop);
 	tcase_add_test(c, a_run_may_be_killed_at_each_instruction);
+	tcase_add_test(c, a_file_is_there_as_a_whole_or_not_at_all);
+	tcase_add_test(c, a_file_that_was_not_made_to_its_end_is_in_nobodys_way);
 	suite_add_tcase(s, c);
 	return s;
 }
