@@ -271,7 +271,8 @@ void sweep_print(const struct sweep_result *r)
 	printf("daemons asked each other who has a name, or told it, %lld times; %lld refusals tell it\n", (long long)r->tally.words,
 	       (long long)r->tally.told);
 	printf("commands of which a store refused some calls: %lld\n", (long long)r->tally.partial);
-	printf("journal: %lld records, %lld restored; %lld sessions resumed, %lld leases adopted; %lld readers joined those of other daemons; %lld permits; %lld jobs moved\n",
+	printf("journal: %lld records, %lld restored; %lld sessions resumed, %lld leases adopted; %lld readers joined those of other daemons; %lld permits; "
+	       "%lld jobs moved\n",
 	       (long long)r->tally.records, (long long)r->tally.restored, (long long)r->tally.resumed, (long long)r->tally.adopted,
 	       (long long)r->tally.together, (long long)r->tally.permits, (long long)r->tally.moved);
 	printf("longest wait for a free name in a healed world: %lld ms; after an UNLOCK, where all wake-ups arrive: %lld ms; "
