@@ -38,12 +38,13 @@ struct rehome {
 	struct instant next_at;  /* when something that stayed may be due */
 	/* The job. */
 	struct span id, lock, payload; /* owned */
+	int64_t failed;          /* attempts */
 	int64_t due_ms;          /* by the clock of the store where it is … */
 	int64_t ahead_ms;        /* … which that of the home is ahead of by so much: one figure for all jobs of the queue, so that they keep their order */
 	struct lease_value value; /* with which it is leased there … */
 	struct instant until;    /* … no longer than that */
-	bool unsure;             /* STORES: it may be at its home */
-	bool stored;             /* ENDS: it is there */
+	bool unsure;             /* STORES: its home may have stored it */
+	bool stored;             /* ENDS: it is at its home */
 };
 
 static unsigned rehome_node(const struct commander *x, const struct rehome *r)
@@ -106,7 +107,7 @@ static void ask_lease(struct commander *x, struct rehome *r)
 	ask_where_it_is(x, r, q);
 }
 
-/* Every try has the same nonce, so that the home carries one out. The job has the place there that it had. */
+/* Every try has the same nonce, so that the home carries one out. The job has the place there that it had, and as many attempts left. */
 static void ask_store(struct commander *x, struct rehome *r)
 {
 	const struct member *home = &x->engine->members.node[home_node(x->core, HOME_OF_QUEUE, r->queue, 0)];
@@ -120,6 +121,7 @@ static void ask_store(struct commander *x, struct rehome *r)
 	netstring_put(&q->words, value_in_text(x->core, &r->value));
 	netstring_put_int(&q->words, member_server_ms(home, r->until));
 	netstring_put_int(&q->words, r->due_ms + r->ahead_ms);
+	netstring_put_int(&q->words, r->failed);
 	home_ask(x->engine, q, 0);
 }
 
@@ -247,6 +249,7 @@ static void job_keep_texts(struct rehome *r, const struct job_leased *leased)
 	job_text_set(&r->id, leased->id);
 	job_text_set(&r->lock, leased->lock);
 	job_text_set(&r->payload, leased->payload);
+	r->failed = (int64_t)leased->attempt - 1;
 	r->due_ms = leased->due_ms;
 	r->unsure = false;
 }
@@ -286,15 +289,17 @@ static void give_up(struct commander *x, struct rehome *r)
 	queue_over(x, r);
 }
 
-/* A home that refuses a later try may have carried out an earlier one: only its answer ends the tries, or the end of the lease. */
+/* A try that was refused, or came too late, says nothing of the one before. Where it is not known, the job is not given back: it would be due at both. */
 static void store_told(struct commander *x, struct rehome *r, const struct home_question *q)
 {
 	bool answered = q->outcome == HOME_ANSWERED && q->code != 'L';
 
 	r->stored = answered && q->code == 'D';
 	r->unsure |= q->outcome == HOME_UNKNOWN;
-	if (answered || !r->unsure || !rehome_retry(x, r))
+	if (answered || !r->unsure)
 		rehome_step(x, r, REHOME_ENDS);
+	else if (!rehome_retry(x, r))
+		give_up(x, r);
 }
 
 static void end_told(struct commander *x, struct rehome *r, const struct home_question *q)

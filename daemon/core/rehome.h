@@ -2,8 +2,8 @@
 /*
  * Queues whose jobs are at another store than their home: the set of stores has changed since. Once this daemon uses queues, it looks at all stores when one
  * has joined, and moves what is due there, in the order of the queue: a job is leased where it is, deferred under its id at its home, and done where it was. A
- * crash in between leaves it at both, and so it may run twice, though not at once: see ALGORITHMS.md, Jobs. What is not due yet, or leased, is moved when it is
- * due. Jobs that have failed for good stay where they are: LIST jobs and RETRY find them there.
+ * crash in between leaves it at both, and so it may run twice, though not at once: see ALGORITHMS.md, Jobs. Its failed attempts count on. What is not due yet,
+ * or leased, is moved when it is due. Jobs that have failed for good stay where they are: LIST jobs and RETRY find them there.
  */
 #ifndef CORE_REHOME_H
 #define CORE_REHOME_H

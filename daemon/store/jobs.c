@@ -61,13 +61,14 @@ static void defer_note(struct job_op *o, struct span nonce, int64_t not_after_ms
 static char op_defer(struct job_op *o)
 {
 	struct span id = next_word(o), payload = next_word(o), lock = next_word(o), nonce;
-	int64_t delay_ms = next_number(o), most = next_number(o), not_after_ms, due_ms;
+	int64_t delay_ms = next_number(o), most = next_number(o), not_after_ms, due_ms, failed;
 	struct job_row *j = job_row_find(o->queue, id);
 	bool again;
 
 	nonce = next_word(o);
 	not_after_ms = next_number(o);
 	due_ms = o->rest.n > 0 ? next_number(o) : INT64_MAX;
+	failed = o->rest.n > 0 ? next_number(o) : 0;
 	if (not_after_ms > 0 && o->now_ms > not_after_ms)
 		return 'L';
 	again = defer_was_carried_out(o, nonce);
@@ -92,7 +93,7 @@ static char op_defer(struct job_op *o)
 		j = job_row_add(o->queue, id);
 	job_row_text_replace(&j->payload, payload);
 	job_row_text_replace(&j->lock, lock);
-	j->failed = 0;
+	j->failed = failed;
 	j->due_ms = due_ms < o->now_ms + delay_ms ? due_ms : o->now_ms + delay_ms;
 	j->due_ms = j->due_ms > 0 ? j->due_ms : 0;
 	job_row_enter(o->queue, j, DUE, j->due_ms);

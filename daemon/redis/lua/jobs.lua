@@ -6,10 +6,10 @@
 --   jw:<queue> hash: daemon that waits for a job -> "since, until when unless refreshed" (ms)     !queues names of queues that have jobs
 --   !deferred  nonces of the DEFERs that were carried out, by the moment from which on no try of them may be (ms)
 -- ARGV: 4 j, 5 operation, then its arguments; the text of a reply is a list of words, each with its length and ':' in front
---   defer id payload lock delay_ms most nonce not_after_ms [due_ms]
+--   defer id payload lock delay_ms most nonce not_after_ms [due_ms failed]
 --         D left_ms (due so soon)   F count (there are `most` already)   L (late)
 --         an id that is due or leased stays as it is, and a nonce that was answered D changes nothing; not_after_ms 0: not known
---         due_ms: its place among those that are due, of one that is due already (by the clock); before 0 is 0
+--         due_ms: its place among those that are due, of one that is due already (by the clock), before 0 is 0; failed: so many attempts have failed elsewhere
 --   take value ttl_ms attempts not_after_ms daemon life_ms more after_ms after_id lock…
 --         J id attempt lock payload due_ms (of the clock)   W next_ms (nothing is due; in so long something may be, -1 = not known)
 --         C after_ms after_id (call again)   L (late)
@@ -108,7 +108,7 @@ local function defer_note(nonce, not_after_ms)
   call('PEXPIRE', deferred, KEEP_MS)
 end
 
-function operation.defer(id, payload, lock, delay_ms, most, nonce, not_after_ms, due_ms)
+function operation.defer(id, payload, lock, delay_ms, most, nonce, not_after_ms, due_ms, failed)
   if not_after_ms > 0 and now_ms > not_after_ms then return reply('L') end
   local n_due, n_leased, n_dead = counts(name)
   local job = job_read(id)
@@ -123,7 +123,7 @@ function operation.defer(id, payload, lock, delay_ms, most, nonce, not_after_ms,
   call('ZADD', queues, 0, name)
   call('ZREM', dead, id)
   call('HSET', jobs, 'p' .. id, payload)
-  job = {due = math.max(0, math.min(due_ms or now_ms + delay_ms, now_ms + delay_ms)), failed = 0, value = '-', lock = lock}
+  job = {due = math.max(0, math.min(due_ms or now_ms + delay_ms, now_ms + delay_ms)), failed = failed or 0, value = '-', lock = lock}
   job_write(id, job)
   if job_make_due(id, job) then wake() end
   return reply('D', math.max(job.due - now_ms, 0))
@@ -297,7 +297,7 @@ end
 
 -- Which arguments are numbers.
 local NUMBERS = {
-  defer = {4, 5, 7, 8}, take = {2, 3, 4, 6, 7, 8}, renew = {3}, done = {}, retry = {2, 3}, back = {}, revive = {2}, leave = {}, list = {1}, queues = {1}
+  defer = {4, 5, 7, 8, 9}, take = {2, 3, 4, 6, 7, 8}, renew = {3}, done = {}, retry = {2, 3}, back = {}, revive = {2}, leave = {}, list = {1}, queues = {1}
 }
 local argument = {unpack(ARGV, 6)}
 for _, i in ipairs(NUMBERS[op]) do argument[i] = tonumber(argument[i]) end

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Deferred work: what a line says about a chore is true of its home (S32), and no two clients ever believe in one (S33). A home that lost its memory, or
- * returned to an earlier state, excuses what it forgot.
+ * returned to an earlier state, excuses what it forgot. chores_moved.c has what concerns several homes.
  */
 #include "daemon/base/netstring.h"
 #include "tests/sim/world/world.h"
@@ -13,75 +13,179 @@ static struct chore *chore_of(struct world *w, int64_t number)
 	return number >= 0 ? &w->checker.chore[number] : NULL;
 }
 
+static uint64_t hash_of(struct span text)
+{
+	static const uint64_t fixed[2] = {0, 0};
+
+	return siphash(fixed, text.p, text.n);
+}
+
 /* --- at the home ----------------------------------------------------------------------------------------------------- */
 
-static bool chore_is_there(const struct server *s, int64_t number)
+bool chore_is_there(const struct server *s, int64_t number)
 {
 	char key[64], field[32];
 
-	snprintf(key, sizeof(key), "j:w%lld", (long long)(number % CHORE_QUEUES));
+	snprintf(key, sizeof(key), "j:w%lld", (long long)chore_queue(s->world->plan, number));
 	snprintf(field, sizeof(field), "hc%lld", (long long)number);
 	return sim_node_has_field(s->node, span_of(key), span_of(field));
 }
 
-static uint64_t defer_nonce(struct span rest)
+static bool chore_has_place(const struct chore *h, const struct server *s)
 {
-	static const uint64_t fixed[2] = {0, 0};
+	return h->at >> s->index & 1;
+}
+
+/* Only a daemon that moves it names a place in the order. */
+struct deferral {
+	uint64_t nonce;
+	bool moves;
+	int64_t due_ms;
+};
+
+static struct deferral deferral_of(struct span rest)
+{
 	struct span word = SPAN("");
+	struct deferral d = {0};
+	int64_t not_after_ms;
 
 	for (unsigned i = 0; i < 5; i++)
 		(void)netstring_next(&rest, &word); /* payload lock delay_ms most, then the nonce */
-	return siphash(fixed, word.p, word.n);
+	d.nonce = hash_of(word);
+	(void)netstring_next_int(&rest, &not_after_ms);
+	d.moves = rest.n > 0;
+	if (d.moves && !netstring_next_int(&rest, &d.due_ms))
+		d.due_ms = INT64_MAX / SEC; /* no moment at all */
+	return d;
 }
 
-/* Another DEFER after the chore was done brings it back; another try of the same one does not. */
-static void chore_stored(struct server *s, struct span rest)
+/* The server has it, and had it not before. */
+static void chore_comes(struct server *s, struct chore *h, const struct deferral *d)
 {
-	struct span id;
-	struct chore *h;
-	uint64_t nonce;
-
-	if (!netstring_next(&rest, &id) || !(h = chore_of(s->world, chore_number(id))))
-		return;
-	nonce = defer_nonce(rest);
-	h->excused |= s->ahead_us > 0;
-	if (h->finished && !chore_is_there(s, chore_number(id)))
-		return;
-	if (h->finished && h->nonce == nonce && !h->excused)
-		checker_fail(s->world, INVARIANT_S32, -1, "node %u stores c%lld again, which was done, for a DEFER that it has carried out", s->index,
-			     (long long)chore_number(id));
-	h->stored = true;
-	h->home = s->index;
-	h->nonce = nonce;
-	h->renewed |= h->finished && !h->told_done;
+	if (!d->moves) {
+		h->twin |= h->at != 0;
+		h->attempt = 0;
+	}
+	h->at |= (uint16_t)(1u << s->index);
+	h->ever |= h->at;
+	h->changed_at = s->world->now;
 	h->finished = h->told_done = false;
 }
 
-static void chore_taken(struct server *s, const struct answer *a)
+/* Another DEFER after the chore was done brings it back; another try of the same one does not. */
+static void chore_stored(struct server *s, const struct flight *f, struct span rest)
 {
-	struct span rest = a->found, id;
+	struct span id;
+	struct chore *h;
+	struct deferral d;
+	int64_t number;
+
+	if (!netstring_next(&rest, &id) || !(h = chore_of(s->world, number = chore_number(id))))
+		return;
+	d = deferral_of(rest);
+	h->again |= s->ahead_us > 0;
+	if (!chore_is_there(s, number))
+		return;
+	if (s->index != chore_home(s->world, number, f->strange))
+		checker_fail(s->world, INVARIANT_S32, -1, "daemon %u stores c%lld at node %u, which is not its home", f->daemon->index, (long long)number,
+		             s->index);
+	if (h->finished && h->nonce == d.nonce && !h->again)
+		checker_fail(s->world, INVARIANT_S32, -1, "node %u stores c%lld again, which was done, for a DEFER that it has carried out", s->index,
+			     (long long)number);
+	if (!chore_has_place(h, s))
+		chore_comes(s, h, &d);
+	else if (!d.moves)
+		h->attempt = 0; /* it may have failed for good before */
+	if (d.moves)
+		chore_move_stored(s, number, d.nonce, d.due_ms);
+	else
+		h->revived_at = s->world->now;
+	h->stored = true;
+	h->nonce = d.nonce;
+}
+
+/* It is handed out to a client. */
+static void chore_given(const struct server *s, struct chore *h, int64_t number, int64_t attempt)
+{
+	if (h->told_done && !h->again)
+		checker_fail(s->world, INVARIANT_S32, -1, "node %u hands out c%lld again, which was told to be done", s->index, (long long)number);
+	if (attempt < h->attempt && !h->again && !h->missing && !h->twin)
+		checker_fail(s->world, INVARIANT_S32, -1, "node %u hands out c%lld with attempt %lld, after attempt %lld", s->index, (long long)number,
+		             (long long)attempt, (long long)h->attempt);
+	if (attempt > (int64_t)s->world->daemon[0].conf.limits.attempts)
+		checker_fail(s->world, INVARIANT_S32, -1, "node %u hands out c%lld with attempt %lld", s->index, (long long)number, (long long)attempt);
+	h->attempt = attempt;
+}
+
+static void chore_taken(struct server *s, const struct flight *f, struct span value, const struct answer *a)
+{
+	struct span rest = a->found, id, word;
+	int64_t attempt = 0, due_ms = 0;
 	struct chore *h;
 
 	if (!span_starts(sim_node_marker(s->node), SPAN("j")))
 		checker_fail(s->world, INVARIANT_S32, -1, "node %u hands out a chore before it has joined", s->index);
 	if (!netstring_next(&rest, &id) || !(h = chore_of(s->world, chore_number(id))))
 		return;
-	if (h->told_done && !h->excused)
-		checker_fail(s->world, INVARIANT_S32, -1, "node %u hands out c%lld again, which was told to be done", s->index,
-			     (long long)chore_number(id));
+	(void)netstring_next_int(&rest, &attempt);
+	(void)netstring_next(&rest, &word);
+	(void)netstring_next(&rest, &word);
+	(void)netstring_next_int(&rest, &due_ms);
+	if (s->index == chore_home(s->world, chore_number(id), f->strange))
+		chore_given(s, h, chore_number(id), attempt);
+	else
+		chore_move_begun(s, chore_number(id), value, due_ms);
+}
+
+static void chore_ended(const struct server *s, struct chore *h, int64_t number, struct span value)
+{
+	h->at &= (uint16_t)~(1u << s->index);
+	h->changed_at = s->world->now;
+	h->finished = h->at == 0;
+	if (!chore_move_ended(s, number, value)) {
+		h->ends++;
+		if (!h->asked_done)
+			checker_fail(s->world, INVARIANT_S32, -1, "node %u has c%lld no more, and nobody asked for its DONE", s->index, (long long)number);
+	}
+	h->told_done = h->finished && h->oks > 0 && h->oks == h->ends;
 }
 
 /* Which chore was done is seen by what is no longer there. */
-static void chores_finished(struct server *s)
+static void chores_finished(struct server *s, struct span value)
 {
 	struct world *w = s->world;
 
-	for (int64_t i = 0; i < w->checker.chores; i++) {
-		struct chore *h = &w->checker.chore[i];
+	for (int64_t i = 0; i < w->checker.chores; i++)
+		if (chore_has_place(&w->checker.chore[i], s) && !chore_is_there(s, i))
+			chore_ended(s, &w->checker.chore[i], i, value);
+}
 
-		if (h->stored && !h->finished && h->home == s->index)
-			h->finished = !chore_is_there(s, i);
-	}
+static void chore_revived(struct server *s, struct span id)
+{
+	struct chore *h = chore_of(s->world, chore_number(id));
+
+	if (!h)
+		return;
+	h->attempt = 0;
+	h->revived_at = s->world->now;
+}
+
+static void chores_answered(struct server *s, const struct flight *f, struct span op, struct span rest, const struct answer *a)
+{
+	struct span word;
+
+	if (span_equal(op, SPAN("defer")) && a->code == 'D')
+		chore_stored(s, f, rest);
+	else if (!netstring_next(&rest, &word))
+		return;
+	else if (span_equal(op, SPAN("take")) && a->code == 'J')
+		chore_taken(s, f, word, a);
+	else if (span_equal(op, SPAN("done")) && a->code == 'R')
+		chores_finished(s, word);
+	else if (span_equal(op, SPAN("back")) && a->code == 'R')
+		chore_given_back(s, word);
+	else if (span_equal(op, SPAN("revive")) && a->code == 'R')
+		chore_revived(s, word);
 }
 
 void chores_ran(struct server *s, const struct flight *f)
@@ -92,14 +196,8 @@ void chores_ran(struct server *s, const struct flight *f)
 		if (f->call[i].kind != CALL_HOME || f->answer[i].class != ANSWER_EXECUTED || !span_starts(rest, SPAN("1:j")))
 			continue;
 		(void)netstring_next(&rest, &op);
-		if (!netstring_next(&rest, &op))
-			continue;
-		if (span_equal(op, SPAN("defer")) && f->answer[i].code == 'D')
-			chore_stored(s, rest);
-		else if (span_equal(op, SPAN("take")) && f->answer[i].code == 'J')
-			chore_taken(s, &f->answer[i]);
-		else if (span_equal(op, SPAN("done")) && f->answer[i].code == 'R')
-			chores_finished(s);
+		if (netstring_next(&rest, &op))
+			chores_answered(s, f, op, rest, &f->answer[i]);
 	}
 }
 
@@ -128,46 +226,74 @@ void chores_settle(struct server *s)
 	k->torn = 0;
 }
 
+/* What it had done with may be there again. */
 void chores_lost(struct server *s)
 {
 	struct world *w = s->world;
+	uint16_t bit = (uint16_t)(1u << s->index);
 
-	for (int64_t i = 0; i < w->checker.chores; i++)
-		if (w->checker.chore[i].home == s->index)
-			w->checker.chore[i].excused = true;
+	for (int64_t i = 0; i < w->checker.chores; i++) {
+		struct chore *h = &w->checker.chore[i];
+
+		h->missing |= h->at & bit;
+		h->again |= (h->ever & bit) != 0;
+		if (h->ever & bit)
+			h->at = chore_is_there(s, i) ? h->at | bit : h->at & (uint16_t)~bit;
+	}
 }
 
 /* --- at the clients -------------------------------------------------------------------------------------------------- */
 
+static void done_said(struct world *w, const struct request_sim *q)
+{
+	struct chore *h = &w->checker.chore[q->name];
+
+	h->oks++;
+	if (h->oks > h->ends && !h->missing && !h->again)
+		checker_fail(w, INVARIANT_S32, -1, "c%lld: DONE is told OK, and no node has carried it out", (long long)q->name);
+	h->told_done = h->finished && h->oks == h->ends;
+}
+
 void chores_said(struct request_sim *q, struct span line, struct span word)
 {
 	struct world *w = q->conn->world;
+	bool ok = span_equal(word, SPAN("OK"));
 	struct chore *h;
 
-	(void)line;
-	if (q->ask != ASK_CHORE || !span_equal(word, SPAN("OK")) || q->chore == CHORE_TAKE || q->chore == CHORE_CHECK)
+	if (q->ask != ASK_CHORE)
 		return;
 	h = &w->checker.chore[q->name];
-	if (q->chore == CHORE_DEFER && !h->stored && !h->excused)
-		checker_fail(w, INVARIANT_S32, -1, "c%lld: DEFER is told OK, and no node has stored it", (long long)q->name);
-	if (q->chore == CHORE_DEFER)
+	if (q->chore == CHORE_DEFER && ok) {
 		h->acknowledged = true;
-	if (q->chore != CHORE_DONE)
-		return;
-	if (!h->finished && !h->excused && !h->renewed)
-		checker_fail(w, INVARIANT_S32, -1, "c%lld: DONE is told OK, and node %u still has it", (long long)q->name, h->home);
-	h->told_done = h->finished;
-	h->renewed = false;
+		if (!h->stored && !h->missing)
+			checker_fail(w, INVARIANT_S32, -1, "c%lld: DEFER is told OK, and no node has stored it", (long long)q->name);
+	} else if (q->chore == CHORE_DONE && ok) {
+		done_said(w, q);
+	} else if (q->chore == CHORE_JOBS && ok) {
+		chores_listed(q, line);
+	} else if (q->chore == CHORE_LIST && ok && line_int(line, "missing") <= 0) {
+		q->conn->daemon->looked_at = w->now;
+	} else if (q->chore == CHORE_REVIVE && span_equal(word, SPAN("ERR")) && span_equal(line_word(line, 2), SPAN("NOTFOUND"))) {
+		chore_not_found(q);
+	}
+}
+
+/* Leases end early where the clock was set forward: see redlock-protocol(7). */
+static bool chore_is_excused(const struct world *w, const struct chore *h)
+{
+	for (unsigned i = 0; i < w->plan->nodes; i++)
+		if (h->ever >> i & 1 && w->server[i].ahead_us > 0)
+			return true;
+	return h->twin;
 }
 
 /* A client begins to believe in its chore, or believes for longer. */
 void check_chore(const struct sim_client *c)
 {
 	struct world *w = c->world;
-	const struct chore *h = &w->checker.chore[c->work.chore];
 
-	if (w->server[h->home].ahead_us > 0)
-		return; /* leases of this home end early where its clock was set forward: see redlock-protocol(7) */
+	if (chore_is_excused(w, &w->checker.chore[c->work.chore]))
+		return;
 	for (unsigned i = 0; i < w->plan->clients; i++) {
 		const struct work *other = &w->client[i].work;
 
@@ -183,7 +309,8 @@ void check_chores_left(struct world *w)
 	for (int64_t i = 0; i < w->checker.chores; i++) {
 		const struct chore *h = &w->checker.chore[i];
 
-		if (h->acknowledged && !h->finished && !h->excused && !chore_is_there(&w->server[h->home], i))
-			checker_fail(w, INVARIANT_S32, -1, "c%lld was acknowledged and not done, and node %u has lost it", (long long)i, h->home);
+		for (unsigned k = 0; k < w->plan->nodes; k++)
+			if (h->at >> k & 1 && h->acknowledged && !h->missing && !chore_is_there(&w->server[k], i))
+				checker_fail(w, INVARIANT_S32, -1, "c%lld was acknowledged and not done, and node %u has lost it", (long long)i, k);
 	}
 }

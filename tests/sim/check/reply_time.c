@@ -11,9 +11,14 @@ static int64_t second_bound(const struct world *w)
 	return SEC + 3 * w->plan->timeout_us + 50 * MSEC;
 }
 
-/* A DEFER is repeated for a second, and DONE and RETRY as long as the lease lasts. A TAKE may ask for the locks of several chores, one after the other. */
+/*
+ * A DEFER is repeated for a second, and DONE and RETRY as long as the lease lasts. A TAKE may ask for the locks of several chores, one
+ * after the other. Some requests ask one store after the other.
+ */
 static int64_t chore_bound(const struct world *w, const struct request_sim *q)
 {
+	if (q->chore == CHORE_REVIVE || q->chore == CHORE_JOBS || q->chore == CHORE_LIST)
+		return w->plan->nodes * second_bound(w);
 	if (q->chore == CHORE_DONE || q->chore == CHORE_RETRY)
 		return w->plan->max_lease_us;
 	return q->chore == CHORE_TAKE ? (CHORE_LOCKS + 1) * second_bound(w) : SEC + 200 * MSEC;

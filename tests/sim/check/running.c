@@ -14,6 +14,7 @@ void running_begin(struct request_sim *q)
 		q->ttl_ms = q->conn->daemon->conf.lease_us / MSEC;
 	reply_time_begin(q);
 	nests_begun(q);
+	chores_begun(q);
 	if (q->ask == ASK_EXTEND)
 		account_asked(q);
 	if (q->ask == ASK_LOCK)

@@ -210,6 +210,7 @@ static void on_reply(struct conn *c, struct span line)
 		gathered_row(q, line);
 		list_heard(q, line, true);
 		named_row(q, line);
+		chores_row(q, line);
 		return;
 	}
 	storm_said(c, line);

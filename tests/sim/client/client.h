@@ -38,8 +38,9 @@ enum ask {
 };
 
 /* ASK_CHORE: a request about the queues w0 … */
-enum chore_ask { CHORE_DEFER, CHORE_TAKE, CHORE_CHECK, CHORE_DONE, CHORE_RETRY };
+enum chore_ask { CHORE_DEFER, CHORE_TAKE, CHORE_CHECK, CHORE_DONE, CHORE_RETRY, CHORE_REVIVE, CHORE_JOBS, CHORE_LIST };
 #define CHORE_QUEUES 2
+#define CHORE_QUEUES_MOVED 4 /* … whose homes are others in each world */
 #define CHORES_MAX   600
 #define CHORE_LOCKS  3
 
@@ -71,7 +72,9 @@ struct request_sim {
 	bool grace;                 /* HELLO: with grace= */
 	int64_t listed, list_limit; /* LIST: the last name or session that came; how many rows it wants */
 	int64_t cost;               /* ASK_RATE */
-	enum chore_ask chore;       /* ASK_CHORE; its name is the number of the chore */
+	enum chore_ask chore;       /* ASK_CHORE; its name is the number of the chore, or, of JOBS, of the first that the queue may have */
+	unsigned char chores[CHORES_MAX / 8]; /* JOBS: bits: those in rows */
+	bool was_dead;              /* REVIVE: it had failed for good when the daemon began with it */
 	enum reader_ask reads;      /* ASK_READ; its name is that of name r0 … */
 	unsigned group, told, rows; /* READ_ALL, READ_ANY: bits of the names; those in rows of the daemon; those in rows that the client has read */
 	char row[READ_NAMES][160];  /* the latter */
@@ -150,6 +153,7 @@ struct work {
 	bool asks;               /* its TAKE is not answered */
 	int64_t chore;           /* that it has; -1: none */
 	int64_t again;           /* a DEFER of this one is repeated; -1: of none */
+	int64_t dead;            /* that has failed for good, as a row said; -1: none */
 	struct instant deadline; /* of its belief, by its own clock; PAST: it has none */
 	int64_t until;           /* in true time */
 };
@@ -277,6 +281,8 @@ void permitter_disclaim_all(struct sim_client *c);
 
 /* worker.c: deferred work, in some worlds. */
 int64_t chore_number(struct span id); /* -1: it is none */
+int64_t chore_queue(const struct plan *p, int64_t chore); /* the number of its queue */
+void worker_row(struct sim_client *c, const struct request_sim *q, struct span line);
 void worker_begin(struct sim_client *c);
 void worker_fired(struct sim_client *c);
 void worker_heard(struct sim_client *c, const struct request_sim *q, struct span line, bool ok);

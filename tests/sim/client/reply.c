@@ -123,7 +123,7 @@ void client_hear(struct sim_client *c, struct conn *conn, char *text)
 		permitter_row(c, q, line);
 	}
 	if (q && span_equal(word, SPAN("*")))
-		gatherer_row(q, line);
+		gatherer_row(q, line), worker_row(c, q, line);
 	if (!q || span_equal(word, SPAN("*")))
 		return;
 	TAILQ_REMOVE(&conn->open, q, at_client);

@@ -103,7 +103,7 @@ struct job {
 		row(gathers) /* clients ask for several of these names at once, and lock them in both modes */ \
 		row(rates) /* clients use rate limits: enum rates */ \
 		row(permits) /* clients ask for permits of semaphores */                                                            \
-		row(chores) /* clients defer work, and take it */ \
+		row(chores) /* clients defer work, and take it; 2: the set of servers changes meanwhile, and there are more queues */ \
 		row(notes) /* daemons note which names are locked, and clients ask for them */                                      \
 		row(inquires) /* daemons ask each other who holds a name: 2: all but the first */                                  \
 		row(readers) /* clients lock some names in both modes */                                                           \
@@ -155,6 +155,11 @@ static inline int64_t plan_changed(const struct plan *p)
 static inline bool server_is_of_both(const struct plan *p, int64_t server)
 {
 	return plan_changes_servers(p) && server < p->nodes - (p->stranger == STRANGER_REPLACED ? 2 : plan_changed(p));
+}
+/* Whether chores may have another home once the set has changed. */
+static inline bool plan_moves_chores(const struct plan *p)
+{
+	return p->chores == 2;
 }
 /* How many nodes the smaller of both sets has. */
 static inline int64_t plan_nodes_least(const struct plan *p)

@@ -16,7 +16,7 @@
  *              some of the names are semaphores
  *   rates      clients use rate limits
  *   permits    clients ask for permits of semaphores
- *   chores     clients defer work, and take it
+ *   chores     clients defer work, and take it; also in some worlds in which the set of servers changes
  *   gathers    clients LOCKALL and LOCKANY some names, beside what readers do with them
  *   inquires   daemons ask each other who holds a name; in some of these worlds the first daemon neither asks nor answers
  *   memory     the daemon is its own store, and dies with it
@@ -240,8 +240,15 @@ static void draw_rates(struct plan *p)
 static void draw_chores(struct plan *p)
 {
 	struct stream s;
+	bool wanted = seed_is_spread((uint64_t)p->seed, SPREAD_CHORES);
 
-	if (spread_begin((uint64_t)p->seed, SPREAD_CHORES, &s) && !p->stranger && !p->service_us && !p->storm && rare_of((uint64_t)p->seed) == RARE_NONE)
+	if (plan_changes_servers(p)) {
+		stream_init(&s, (uint64_t)p->seed, DRAW_MOVED_CHORES, 0);
+		if ((wanted || stream_chance(&s, 60)) && !p->service_us && !p->storm && rare_of((uint64_t)p->seed) == RARE_NONE)
+			p->chores = 2;
+		return;
+	}
+	if (wanted && !p->stranger && !p->service_us && !p->storm && rare_of((uint64_t)p->seed) == RARE_NONE)
 		p->chores = 1;
 }
 

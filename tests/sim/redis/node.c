@@ -311,17 +311,29 @@ bool sim_node_place(struct sim_node *n, struct span name, struct span ticket, in
 	return true;
 }
 
-bool sim_node_has_field(struct sim_node *n, struct span key, struct span field)
+bool sim_node_field(struct sim_node *n, struct span key, struct span field, struct span *ret_value)
 {
 	const struct datum *datum;
+	size_t i;
 
+	*ret_value = SPAN("");
 	if (n->embedded)
 		return embedded_has_field(n, key, field);
 	buf_clear(&n->key);
 	buf_append(&n->key, n->marker_key, strlen(n->marker_key) - strlen("!meta"));
 	buf_append(&n->key, key.p, key.n);
 	datum = data_peek(&n->redis.model.data, (struct span){buf_begin(&n->key), buf_length(&n->key)});
-	return datum && datum->type == DATUM_HASH && items_find(&datum->items, field) < datum->items.count;
+	if (!datum || datum->type != DATUM_HASH || (i = items_find(&datum->items, field)) == datum->items.count)
+		return false;
+	*ret_value = datum->items.item[i].value;
+	return true;
+}
+
+bool sim_node_has_field(struct sim_node *n, struct span key, struct span field)
+{
+	struct span value;
+
+	return sim_node_field(n, key, field, &value);
 }
 
 static int64_t expiry_of(const struct datum *datum)

@@ -101,6 +101,12 @@ static bool notes_are_due(const struct sim_daemon *d)
 	return d->world->plan->notes && service_metrics(d->service)->value[METRIC_TIMERS] > d->conf.nodes && d->granted_at > d->world->now - 5 * SEC;
 }
 
+/* What comes due at a store that is not its home is moved then. */
+static bool rehome_is_due(const struct sim_daemon *d)
+{
+	return plan_moves_chores(d->world->plan) && d->strange && service_metrics(d->service)->value[METRIC_TIMERS] > d->conf.nodes + notes_are_due(d);
+}
+
 void check_leftovers(struct world *w)
 {
 	for (unsigned i = 0; i < w->plan->daemons; i++) {
@@ -112,9 +118,11 @@ void check_leftovers(struct world *w)
 		check_gauge(w, i, METRIC_PERMITS_WAITING, 0);
 		check_gauge(w, i, METRIC_OUTSTANDING_RELEASES, 0);
 		check_gauge(w, i, METRIC_NAMES, 0);
-		check_gauge(w, i, METRIC_TIMERS, w->daemon[i].conf.nodes + notes_are_due(&w->daemon[i])); /* one for the health of each node */
+		/* One for the health of each node. */
+		check_gauge(w, i, METRIC_TIMERS, w->daemon[i].conf.nodes + notes_are_due(&w->daemon[i]) + rehome_is_due(&w->daemon[i]));
 	}
 	check_chores_left(w);
+	check_chores_astray(w);
 	for (unsigned i = 0; i < w->plan->nodes; i++)
 		sim_node_each(w->server[i].node, server_wall(&w->server[i]), check_key, w);
 	check_joined(w);

@@ -203,6 +203,22 @@ START_TEST(a_page_ends_between_two_stores)
 }
 END_TEST
 
+START_TEST(attempts_that_have_failed_count)
+{
+	one_store();
+	defers(1, "a");
+	says(1, "TAKE mail");
+	hears(1, "OK *");
+	says(1, "RETRY a");
+	hears(1, "OK *");
+	two_stores_come();
+	queues_are_used();
+	passes(MOVED);
+	is_asked_for("mail");
+	hears(2, "OK queue=mail job=a attempt=2 *");
+}
+END_TEST
+
 /* The home has carried it out, and its answer is lost. */
 START_TEST(a_job_whose_answer_is_lost_is_moved_once)
 {
@@ -337,6 +353,7 @@ Suite *rehome_suite(void)
 	tcase_add_test(t, a_page_ends_between_two_stores);
 	tcase_add_test(t, a_job_whose_answer_is_lost_is_moved_once);
 	tcase_add_test(t, a_job_whose_answer_is_lost_as_its_home_goes_is_moved_once);
+	tcase_add_test(t, attempts_that_have_failed_count);
 	tcase_add_loop_test(t, a_home_that_is_full_or_away_gets_them_later, 0, 2);
 	tcase_add_test(t, who_uses_no_queues_asks_for_none);
 	tcase_add_test(t, the_looks_come_to_an_end);

@@ -37,6 +37,10 @@ static void defer_draw(struct buf *words)
 	netstring_put_int(words, random_chance(&alike.calls, 90) ? 10 : 3);
 	put_pick(words, "nonce", random_chance(&alike.calls, 30) ? 20 : 1000000);
 	netstring_put_int(words, random_chance(&alike.calls, 30) ? 0 : random_clock(&alike.calls) / 1000 + (int64_t)rng_below(&alike.calls.rng, 400) - 20);
+	if (random_chance(&alike.calls, 30)) { /* it is moved here */
+		netstring_put_int(words, random_clock(&alike.calls) / 1000 + 200 - (int64_t)rng_below(&alike.calls.rng, 3000));
+		put_number(words, 3);
+	}
 }
 
 static void take_draw(struct buf *words)
