@@ -108,7 +108,8 @@ static void order_answer(struct commander *x, const struct order *o, const struc
 
 	core_answers(x->core, o->pending->verb);
 	if (order_may_be_done(o, q)) {
-		tell_error(x, s, tag, ERROR_UNAVAILABLE, "the home of the queue did not answer a try of this request: the job may be due again, LIST jobs shows it");
+		tell_error(x, s, tag, ERROR_UNAVAILABLE,
+		           "the home of the queue did not answer a try of this request: the job may be due again, LIST jobs shows it");
 	} else if (o->missing && (q->outcome != HOME_ANSWERED || q->code == 'M')) {
 		tell_error(x, s, tag, ERROR_UNAVAILABLE, "the home of the queue has no such job, and not all other stores could be asked");
 	} else if ((late || q->outcome != HOME_ANSWERED) && o->unsure) {
