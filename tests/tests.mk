@@ -34,8 +34,8 @@ $(O)/fixture.a: $(call obj,$(FIXTURE))
 	$(call say,AR)
 	$(Q)$(AR) qcs $@ $^
 
-.PHONY: .always
-$(O)/unit.list: .always
+always:
+$(O)/unit.list: always
 	@mkdir -p $(@D)
 	@echo '$(UNIT)' | cmp -s - $@ || echo '$(UNIT)' >$@
 $(O)/unit: $(call obj,$(UNIT) $(filter-out %/main.c,$(SIM))) $(O)/fixture.a $(O)/parts.a $(O)/unit.list | $(O)/clock_shim.so
