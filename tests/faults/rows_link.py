@@ -121,6 +121,7 @@ def shuffled(w):
 @row(14, "bytewise", "every byte arrives alone, on both sides of the daemon",
      injects="links that deliver byte by byte", short=True, client_proxy=True)
 def bytewise(w):
+    w.log.tell("far")
     clients = [("c", i) for i in w.processes]
     with w.fault("byte by byte"):
         w.policy(clients, bytewise=True)
