@@ -175,6 +175,7 @@ CORE := \
 	daemon/core/judge.c \
 	daemon/core/meet.c \
 	daemon/core/jump.c \
+	daemon/core/likeness.c \
 	daemon/core/lease.c \
 	daemon/core/list.c \
 	daemon/core/listing.c \
