@@ -54,7 +54,7 @@ static bool permit_is_within_limits(struct commander *x, struct session *s, bool
 /* The limit of the permits that this daemon has, or is asking for. */
 static bool limit_suits(struct commander *x, struct session *s, const struct semaphore *m)
 {
-	if (!m || m->limit == x->request.field[FIELD_LIMIT].number)
+	if (!m || m->limit == x->request.field[FIELD_LIMIT].number || semaphore_is_vacant(m))
 		return true;
 	tell_error(x, s, x->request.tag, ERROR_LIMIT,
 	           "limit=%u is that of this semaphore at present: ask with the same limit, or when nobody has a permit of it", m->limit);
