@@ -145,6 +145,15 @@ static struct permit *permit_of_request(struct commander *x, struct session *s)
 	return found;
 }
 
+/* The same of a request that may be about a lock; NULL: it is. What the owner holds comes before a permit of that name that was lost earlier. */
+static struct permit *permit_not_lock(struct commander *x, struct session *s)
+{
+	struct permit *p = TAILQ_EMPTY(&s->permits) ? NULL : permit_of_request(x, s);
+	const struct lock *l = p && p->state == PERMIT_LOST ? lock_find(&x->engine->table, x->request.word[0]) : NULL;
+
+	return l && lock_holder_of(l, s, request_owner(&x->request)) ? NULL : p;
+}
+
 static void tell_not_held(struct commander *x, struct session *s)
 {
 	tell_error(x, s, x->request.tag, ERROR_NOTHELD, "this session does not hold %s of that semaphore%s",
@@ -214,7 +223,7 @@ void serve_RELEASE(struct commander *x, struct session *s)
 void serve_UNLOCK(struct commander *x, struct session *s)
 {
 	const struct request *q = &x->request;
-	struct permit *p = TAILQ_EMPTY(&s->permits) ? NULL : permit_of_request(x, s);
+	struct permit *p = permit_not_lock(x, s);
 
 	if (!p)
 		lock_unlock(x, s);
@@ -229,7 +238,7 @@ void serve_UNLOCK(struct commander *x, struct session *s)
 /* Whether the request is about a permit; else about a lock. */
 static bool request_is_of_permit(struct commander *x, struct session *s)
 {
-	return request_has(&x->request, FIELD_PERMIT) || (!TAILQ_EMPTY(&s->permits) && permit_of_request(x, s));
+	return request_has(&x->request, FIELD_PERMIT) || permit_not_lock(x, s);
 }
 
 static void extend_claim(struct commander *x, struct permit *p, struct claim *c)

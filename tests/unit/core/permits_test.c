@@ -237,6 +237,38 @@ START_TEST(a_permit_that_is_lost_keeps_no_other_limit_out)
 }
 END_TEST
 
+/* The session has not released the permit that it lost. */
+START_TEST(a_lock_of_the_name_of_a_permit_that_was_lost_is_what_a_client_and_show_are_told_of)
+{
+	cluster_begin(3);
+	session_opens_as_admin(9, 0);
+	says(1, "ACQUIRE a limit=2");
+	hears(1, "OK *");
+	says(9, "BREAK a");
+	hears(1, "! LOST name=a permit=? *");
+	passes(11 * SEC);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	says(2, "SHOW a");
+	hears(2, "\\* role=holder pos=0 *");
+	hears(2, "OK n=1");
+	says(1, "CHECK a");
+	hears(1, "OK name=a fence=* valid_ms=* count=1");
+	says(1, "EXTEND a");
+	hears(1, "OK name=a fence=* valid_ms=*");
+	says(1, "CHECK a owner=t");
+	hears(1, "ERR NOTHELD *");
+	says(1, "UNLOCK a");
+	hears(1, "OK name=a count=0");
+	says(1, "CHECK a");
+	hears(1, "ERR LOST *");
+	says(1, "RELEASE a");
+	hears(1, "ERR LOST *");
+	says(2, "LOCK a");
+	hears(2, GRANT);
+}
+END_TEST
+
 START_TEST(a_session_with_grace_keeps_its_permit_and_its_place)
 {
 	const char *secret;
@@ -406,6 +438,7 @@ Suite *permits_suite(void)
 	tcase_add_test(t, release_extend_and_check_name_a_permit_or_mean_the_one_granted_last);
 	tcase_add_test(t, unlock_of_a_semaphore_gives_a_permit_back_and_with_its_fence_no_other);
 	tcase_add_test(t, a_permit_that_is_lost_keeps_no_other_limit_out);
+	tcase_add_test(t, a_lock_of_the_name_of_a_permit_that_was_lost_is_what_a_client_and_show_are_told_of);
 	tcase_add_test(t, a_session_with_grace_keeps_its_permit_and_its_place);
 	tcase_add_test(t, a_slot_that_is_lost_is_the_loss_of_the_permit_and_its_other_slots_stay_until_nobody_believes);
 	tcase_add_test(t, watchers_hear_of_permits_under_the_name_of_the_semaphore);
