@@ -126,6 +126,8 @@ static bool permit_is_of_request(const struct permit *p, const struct request *q
 		return false;
 	if (request_has(q, FIELD_OWNER) && !span_equal(permit_owner(p), request_owner(q)))
 		return false;
+	if (request_has(q, FIELD_FENCE) && q->field[FIELD_FENCE].number != p->fence)
+		return false; /* UNLOCK */
 	return request_has(q, FIELD_PERMIT) ? span_equal(permit_text(p, text), q->field[FIELD_PERMIT].text) : span_equal(permit_owner(p), request_owner(q));
 }
 
@@ -222,15 +224,12 @@ void serve_RELEASE(struct commander *x, struct session *s)
 /* For clients that treat a permit like a lock. */
 void serve_UNLOCK(struct commander *x, struct session *s)
 {
-	const struct request *q = &x->request;
 	struct permit *p = permit_not_lock(x, s);
 
-	if (!p)
-		lock_unlock(x, s);
-	else if (request_has(q, FIELD_FENCE) && q->field[FIELD_FENCE].number != p->fence)
-		tell_not_held(x, s);
-	else
+	if (p)
 		permit_give_back(x, s, p);
+	else
+		lock_unlock(x, s);
 }
 
 /* --- EXTEND and CHECK --- */

@@ -269,6 +269,24 @@ START_TEST(a_lock_of_the_name_of_a_permit_that_was_lost_is_what_a_client_and_sho
 }
 END_TEST
 
+START_TEST(unlock_with_a_fence_gives_back_the_permit_of_that_fence)
+{
+	int64_t first, second;
+
+	cluster_begin(3);
+	says(1, "ACQUIRE a limit=3");
+	first = number_in(hears(1, "OK *"), "fence");
+	says(1, "ACQUIRE a limit=3");
+	second = number_in(hears(1, "OK *"), "fence");
+	says(1, "UNLOCK a fence=%lld", (long long)first);
+	hears(1, "OK name=a count=0");
+	says(1, "UNLOCK a fence=%lld", (long long)first);
+	hears(1, "ERR NOTHELD *");
+	says(1, "CHECK a");
+	ck_assert_int_eq(number_in(hears(1, "OK name=a permit=? *"), "fence"), second);
+}
+END_TEST
+
 START_TEST(a_session_with_grace_keeps_its_permit_and_its_place)
 {
 	const char *secret;
@@ -439,6 +457,7 @@ Suite *permits_suite(void)
 	tcase_add_test(t, unlock_of_a_semaphore_gives_a_permit_back_and_with_its_fence_no_other);
 	tcase_add_test(t, a_permit_that_is_lost_keeps_no_other_limit_out);
 	tcase_add_test(t, a_lock_of_the_name_of_a_permit_that_was_lost_is_what_a_client_and_show_are_told_of);
+	tcase_add_test(t, unlock_with_a_fence_gives_back_the_permit_of_that_fence);
 	tcase_add_test(t, a_session_with_grace_keeps_its_permit_and_its_place);
 	tcase_add_test(t, a_slot_that_is_lost_is_the_loss_of_the_permit_and_its_other_slots_stay_until_nobody_believes);
 	tcase_add_test(t, watchers_hear_of_permits_under_the_name_of_the_semaphore);
