@@ -3,7 +3,7 @@
 # layout.sh folder machine source ... : makes folder/layout.c, the digest of all structures that may stand in a segment (base/segment.h), and of the machine. A
 # program goes on from the segment of another only if both have the same digest. What is not a structure, a union, an enum or a constant may change freely. A
 # change of what a member means, which no text shows, needs another number here:
-meaning=1
+meaning=2
 
 folder=$1 machine=$2
 shift 2

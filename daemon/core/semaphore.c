@@ -31,11 +31,24 @@ struct semaphore *semaphore_find(struct commander *x, struct span name)
 	return node ? container_of(node, struct semaphore, node) : NULL;
 }
 
+bool semaphore_is_vacant(const struct semaphore *m)
+{
+	const struct permit *p = TAILQ_FIRST(&m->others);
+
+	while (p && p->state == PERMIT_LOST)
+		p = TAILQ_NEXT(p, in_line);
+	return !p && TAILQ_EMPTY(&m->line);
+}
+
 struct semaphore *semaphore_find_or_add(struct commander *x, struct span name, unsigned limit)
 {
 	struct semaphore *m = semaphore_find(x, name);
 	uint64_t hash;
 
+	if (m && m->limit != limit && semaphore_is_vacant(m)) {
+		m->limit = limit;
+		m->next %= limit;
+	}
 	if (m)
 		return m;
 	hash = map_hash(&x->semaphores, name.p, name.n);

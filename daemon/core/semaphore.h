@@ -101,7 +101,9 @@ static inline bool permit_is_asking(const struct permit *p)
 }
 
 struct semaphore *semaphore_find(struct commander *x, struct span name); /* NULL: nobody here has or wants a permit */
+/* One that is vacant is of this limit from now on. */
 struct semaphore *semaphore_find_or_add(struct commander *x, struct span name, unsigned limit);
+bool semaphore_is_vacant(const struct semaphore *m); /* nobody here has or wants a permit, though some may not have released one that was lost */
 void semaphore_drop_if_unused(struct commander *x, struct semaphore *m);
 unsigned semaphore_waiters(const struct semaphore *m);
 void semaphores_init(struct commander *x);

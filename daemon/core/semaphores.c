@@ -54,7 +54,7 @@ static bool permit_is_within_limits(struct commander *x, struct session *s, bool
 /* The limit of the permits that this daemon has, or is asking for. */
 static bool limit_suits(struct commander *x, struct session *s, const struct semaphore *m)
 {
-	if (!m || m->limit == x->request.field[FIELD_LIMIT].number)
+	if (!m || m->limit == x->request.field[FIELD_LIMIT].number || semaphore_is_vacant(m))
 		return true;
 	tell_error(x, s, x->request.tag, ERROR_LIMIT,
 	           "limit=%u is that of this semaphore at present: ask with the same limit, or when nobody has a permit of it", m->limit);
@@ -126,6 +126,8 @@ static bool permit_is_of_request(const struct permit *p, const struct request *q
 		return false;
 	if (request_has(q, FIELD_OWNER) && !span_equal(permit_owner(p), request_owner(q)))
 		return false;
+	if (request_has(q, FIELD_FENCE) && q->field[FIELD_FENCE].number != p->fence)
+		return false; /* UNLOCK */
 	return request_has(q, FIELD_PERMIT) ? span_equal(permit_text(p, text), q->field[FIELD_PERMIT].text) : span_equal(permit_owner(p), request_owner(q));
 }
 
@@ -143,6 +145,15 @@ static struct permit *permit_of_request(struct commander *x, struct session *s)
 			found = p;
 	}
 	return found;
+}
+
+/* The same of a request that may be about a lock; NULL: it is. What the owner holds comes before a permit of that name that was lost earlier. */
+static struct permit *permit_not_lock(struct commander *x, struct session *s)
+{
+	struct permit *p = TAILQ_EMPTY(&s->permits) ? NULL : permit_of_request(x, s);
+	const struct lock *l = p && p->state == PERMIT_LOST ? lock_find(&x->engine->table, x->request.word[0]) : NULL;
+
+	return l && lock_holder_of(l, s, request_owner(&x->request)) ? NULL : p;
 }
 
 static void tell_not_held(struct commander *x, struct session *s)
@@ -213,15 +224,12 @@ void serve_RELEASE(struct commander *x, struct session *s)
 /* For clients that treat a permit like a lock. */
 void serve_UNLOCK(struct commander *x, struct session *s)
 {
-	const struct request *q = &x->request;
-	struct permit *p = TAILQ_EMPTY(&s->permits) ? NULL : permit_of_request(x, s);
+	struct permit *p = permit_not_lock(x, s);
 
-	if (!p)
-		lock_unlock(x, s);
-	else if (request_has(q, FIELD_FENCE) && q->field[FIELD_FENCE].number != p->fence)
-		tell_not_held(x, s);
-	else
+	if (p)
 		permit_give_back(x, s, p);
+	else
+		lock_unlock(x, s);
 }
 
 /* --- EXTEND and CHECK --- */
@@ -229,7 +237,7 @@ void serve_UNLOCK(struct commander *x, struct session *s)
 /* Whether the request is about a permit; else about a lock. */
 static bool request_is_of_permit(struct commander *x, struct session *s)
 {
-	return request_has(&x->request, FIELD_PERMIT) || (!TAILQ_EMPTY(&s->permits) && permit_of_request(x, s));
+	return request_has(&x->request, FIELD_PERMIT) || permit_not_lock(x, s);
 }
 
 static void extend_claim(struct commander *x, struct permit *p, struct claim *c)

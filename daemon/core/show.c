@@ -275,7 +275,7 @@ void serve_SHOW(struct commander *x, struct session *s)
 	const struct semaphore *m = semaphore_find(x, x->request.word[0]);
 	struct pending *p;
 
-	if (m) {
+	if (m && !semaphore_is_vacant(m)) {
 		semaphore_show(x, s, m);
 		return;
 	}

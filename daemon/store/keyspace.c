@@ -12,6 +12,8 @@
 /* Bytes of a key. Most fit the first size; the fifth holds the longest name with the value of one holder, the last 256 readers. A larger key is allocated. */
 static const uint32_t key_size[KEY_CLASSES] = {144, 176, 224, 288, 704, 1792, 4608, 12288, 49152};
 
+#define SMALL 5 /* of these sizes: keys beyond count as large */
+
 static uint32_t key_room(unsigned size)
 {
 	return key_size[size] - (uint32_t)offsetof(struct key, bytes);
@@ -88,7 +90,7 @@ static struct key *key_new(struct keyspace *s, struct span name, size_t value_n)
 	struct key *key = i < KEY_CLASSES ? key_of_pool(s, i) : key_of_its_own(s, bytes);
 
 	key->cap = i < KEY_CLASSES ? key_room(i) : (uint32_t)bytes;
-	s->large += i < KEY_CLASSES ? 0 : key->cap;
+	s->large += i < SMALL ? 0 : key->cap;
 	key->name_n = (uint32_t)name.n;
 	memcpy(key->bytes, name.p, name.n);
 	map_insert(&s->names, &key->node, s->looked_up);
@@ -99,7 +101,7 @@ static void key_free(struct keyspace *s, struct key *key)
 {
 	unsigned i = key_class(key->cap);
 
-	s->large -= i < KEY_CLASSES ? 0 : key->cap;
+	s->large -= i < SMALL ? 0 : key->cap;
 	if (i < KEY_CLASSES)
 		pool_put(&s->pool[i], key);
 	else

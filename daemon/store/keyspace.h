@@ -41,7 +41,7 @@ struct keyspace {
 	struct map names;
 	struct heap deadlines;
 	struct pool pool[KEY_CLASSES];
-	size_t large;       /* bytes of keys that no pool has */
+	size_t large;       /* bytes of keys that are larger than the longest name with the value of one holder */
 	struct keyfile *file; /* NULL: keys end with the process */
 	uint64_t looked_up; /* the hash of the name that keyspace_find looked for last */
 };

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/store/memory.c: memory follows the number of keys, and time the number of calls. */
+/* daemon/store/memory.c, rate.c: memory follows the number of keys, and time the number of calls. */
+#include "daemon/base/netstring.h"
+#include "daemon/store/rate.h"
 #include "tests/fixture/joined_memory.h"
 
 #include <malloc.h>
@@ -73,6 +75,52 @@ START_TEST(a_steady_load_allocates_nothing)
 }
 END_TEST
 
+/* What the store says to one use of a limit of 2000 a minute. */
+static char use(struct rates *r, const char *name, struct instant at)
+{
+	struct call c = {.name = span_of(name)};
+	struct answer a = {.server_us = at.us};
+	struct buf said, words;
+
+	buf_init(&said);
+	buf_init(&words);
+	netstring_put_int(&words, 2000);
+	netstring_put_int(&words, 60 * SEC);
+	netstring_put_int(&words, 1);
+	ck_assert(rate_call(r, 0, &c, (struct span){buf_begin(&words), buf_length(&words)}, at, &said, &a));
+	buf_release(&words);
+	buf_release(&said);
+	return a.code;
+}
+
+/* Each has a use in 1000 different milliseconds, so some 16 KB: more than 64 MB are not kept. One that is there goes on, and one that is over makes room. */
+START_TEST(limits_with_many_uses_are_kept_up_to_a_bound)
+{
+	static int64_t pairs[1001][2];
+	static const uint64_t seed[2] = {1, 2};
+	struct instant at = {2000 * MSEC};
+	struct rates r;
+	char name[16];
+	unsigned n;
+
+	pairs[0][0] = 60 * SEC;
+	for (unsigned i = 1; i <= 1000; i++)
+		pairs[i][0] = i * MSEC, pairs[i][1] = i;
+	rates_init(&r, seed, NULL);
+	for (n = 0; n < 6000 && use(&r, "new", at) == 'Y'; n++) {
+		keyspace_drop(&r.keys, keyspace_find(&r.keys, SPAN("new")));
+		snprintf(name, sizeof(name), "%u", n);
+		ck_assert(rate_put(&r, 0, span_of(name), (struct span){(const char *)pairs, sizeof(pairs)}, at, at));
+	}
+	ck_assert_uint_gt(n, 1000);
+	ck_assert_uint_lt(n, 6000);
+	ck_assert_int_eq(use(&r, "0", at), 'Y');
+	at.us += 61 * SEC;
+	ck_assert_int_eq(use(&r, "new", at), 'Y');
+	rates_release(&r);
+}
+END_TEST
+
 Suite *memory_size_suite(void)
 {
 	Suite *suite = suite_create("memory_size");
@@ -84,6 +132,7 @@ Suite *memory_size_suite(void)
 	tcase_add_test(cases, of_many_keys_that_end_together_each_is_over_at_once);
 	tcase_add_test(cases, a_hundred_thousand_names_are_found_again);
 	tcase_add_test(cases, a_steady_load_allocates_nothing);
+	tcase_add_test(cases, limits_with_many_uses_are_kept_up_to_a_bound);
 	suite_add_tcase(suite, cases);
 	return suite;
 }
