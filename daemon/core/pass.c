@@ -184,6 +184,12 @@ static bool queue_is_denied(const struct commander *x, struct job_queue *queue, 
 	return true;
 }
 
+/* The first of those that wait and may have the job asks for another lease, and the home is asked for that next: nobody else has to look. */
+static bool queue_asks_anew(const struct commander *x, const struct job_queue *queue, const struct job *job)
+{
+	return job->lock.n == 0 ? !TAILQ_EMPTY(&queue->waiting) : take_may_have(x, queue, job);
+}
+
 static void queue_has_trouble(struct job_queue *queue, struct span why)
 {
 	queue->trouble = true;
@@ -217,7 +223,7 @@ static void queue_got(struct commander *x, struct job_queue *queue, const struct
 	}
 	if (!worth)
 		queue_has_trouble(queue, SPAN("its answer came when the lease of the job was nearly over"));
-	job->wakes = worth && !queue_is_denied(x, queue, job, leased.due_ms);
+	job->wakes = worth && !queue_is_denied(x, queue, job, leased.due_ms) && !(joined && queue_asks_anew(x, queue, job));
 	job_end(x, job, JOB_BACK, NULL);
 }
 

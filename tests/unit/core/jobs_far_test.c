@@ -123,6 +123,35 @@ START_TEST(a_message_is_heeded_at_once_where_no_lock_was_refused)
 }
 END_TEST
 
+/* While the first TAKE asks for the lock of its job, the home leases the next job for the second one. That is refused as well. */
+START_TEST(takes_for_different_leases_ask_for_jobs_whose_lock_is_held_no_more_than_others)
+{
+	unsigned before;
+
+	cluster_begin(3);
+	says(1, "LOCK l");
+	hears(1, "OK *");
+	for (unsigned i = 0; i < 2; i++) {
+		says(1, "DEFER mail x id=j%u lock=l", i);
+		hears(1, "OK *");
+	}
+	before = asked(CALL_HOME);
+	says(2, "TAKE mail wait=1m");
+	says(3, "TAKE mail wait=1m ttl=2s");
+	ck_assert_uint_lt(asked(CALL_HOME), before + 20);
+	hears_nothing(2);
+	hears_nothing(3);
+	says(1, "UNLOCK l");
+	hears(1, "OK *");
+	passes(3 * SEC);
+	hears(2, "OK queue=mail job=j0 * ttl_ms=10000 *");
+	says(2, "DONE j0");
+	hears(2, "OK *");
+	passes(3 * SEC);
+	hears(3, "OK queue=mail job=j1 * ttl_ms=2000 *");
+}
+END_TEST
+
 Suite *jobs_far_suite(void)
 {
 	Suite *s = suite_create("jobs_far");
@@ -134,6 +163,7 @@ Suite *jobs_far_suite(void)
 	tcase_add_test(t, a_lease_that_is_shorter_than_the_way_to_the_home_is_not_asked_for_without_end);
 	tcase_add_test(t, messages_about_jobs_whose_locks_are_held_begin_no_pass_after_the_other);
 	tcase_add_test(t, a_message_is_heeded_at_once_where_no_lock_was_refused);
+	tcase_add_test(t, takes_for_different_leases_ask_for_jobs_whose_lock_is_held_no_more_than_others);
 	suite_add_tcase(s, t);
 	return s;
 }
