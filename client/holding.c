@@ -166,7 +166,7 @@ static void holding_hear_answer(struct holding *h)
 
 	if (told && grant.fence == h->task->grants[h->asked].fence)
 		holding_told(h, &grant);
-	else if (r == REDLOCK_REFUSED && !loss_refused(h->task->c))
+	else if (r == -ECONNABORTED || (r == REDLOCK_REFUSED && !loss_refused(h->task->c)))
 		belief_untold(&h->belief, redlock_now_us());
 	else
 		holding_stop_now(h, name_shown(h, h->asked), told ? "it is another grant" : redlock_code(h->task->c));

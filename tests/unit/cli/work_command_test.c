@@ -18,6 +18,7 @@
 #define PATIENCE_S 12
 #define GRACE  "< HELLO 1 name=\"redlock work \n> OK proto=1 session=7 secret=s7\n"
 #define TAKEN  GRACE "< TAKE q wait=\n> OK queue=q job=x attempt=1 valid_ms=9000 ttl_ms=9000 payload=p\n" CHECKED("9000")
+#define BRIEF  GRACE "< TAKE q wait=\n> OK queue=q job=x attempt=1 valid_ms=900 ttl_ms=900 payload=p\n" CHECKED("900")
 #define RESUME "< RESUME 7 s7$\n> OK session=7 n=0\n"
 #define DONE   "< DONE x queue=q$\n"
 #define QUIT   "< QUIT$\n> OK\n"
@@ -55,6 +56,13 @@ static void job_is_done(const char *script, const char *command)
 	fake_daemon_end(&f);
 }
 
+START_TEST(a_command_outlives_a_daemon_that_goes_before_it_answers_CHECK)
+{
+	job_is_done(BRIEF "< CHECK q job=x$\n- 100\n+\n" RESUME "* OK queue=q job=x attempt=1 valid_ms=900\n" DONE "> OK queue=q job=x\n" QUIT NO_JOB,
+	      "sleep 1; echo once");
+}
+END_TEST
+
 static const char *const repeated[] = {"> OK queue=q job=x\n", "> ERR NOTHELD this session does not have the job\n"};
 
 START_TEST(a_DONE_whose_answer_was_lost_is_said_again)
@@ -84,6 +92,7 @@ Suite *work_command_suite(void)
 	Suite *suite = suite_create("work_command");
 	TCase *away = tcase_create("away"), *deferring = tcase_create("deferring");
 
+	tcase_add_test(away, a_command_outlives_a_daemon_that_goes_before_it_answers_CHECK);
 	tcase_add_loop_test(away, a_DONE_whose_answer_was_lost_is_said_again, 0, ARRAY_N(repeated));
 	tcase_add_test(deferring, a_command_line_of_many_empty_words_is_too_long_to_be_deferred);
 	tcase_set_timeout(away, 20);
