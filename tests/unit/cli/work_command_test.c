@@ -56,6 +56,18 @@ static void job_is_done(const char *script, const char *command)
 	fake_daemon_end(&f);
 }
 
+START_TEST(a_job_whose_command_ended_while_the_daemon_was_away_is_done)
+{
+	job_is_done(TAKEN "- 2500\n+\n" RESUME CHECKED("9000") DONE "> OK queue=q job=x\n" QUIT NO_JOB, "echo once; sleep 0.2");
+}
+END_TEST
+
+START_TEST(a_job_is_done_though_its_CHECK_was_never_answered)
+{
+	job_is_done(BRIEF "< CHECK q job=x$\n- 300\n+\n" RESUME CHECKED("900") DONE "> OK queue=q job=x\n" QUIT NO_JOB, "echo once; sleep 0.4");
+}
+END_TEST
+
 START_TEST(a_command_outlives_a_daemon_that_goes_before_it_answers_CHECK)
 {
 	job_is_done(BRIEF "< CHECK q job=x$\n- 100\n+\n" RESUME "* OK queue=q job=x attempt=1 valid_ms=900\n" DONE "> OK queue=q job=x\n" QUIT NO_JOB,
@@ -92,6 +104,8 @@ Suite *work_command_suite(void)
 	Suite *suite = suite_create("work_command");
 	TCase *away = tcase_create("away"), *deferring = tcase_create("deferring");
 
+	tcase_add_test(away, a_job_whose_command_ended_while_the_daemon_was_away_is_done);
+	tcase_add_test(away, a_job_is_done_though_its_CHECK_was_never_answered);
 	tcase_add_test(away, a_command_outlives_a_daemon_that_goes_before_it_answers_CHECK);
 	tcase_add_loop_test(away, a_DONE_whose_answer_was_lost_is_said_again, 0, ARRAY_N(repeated));
 	tcase_add_test(deferring, a_command_line_of_many_empty_words_is_too_long_to_be_deferred);
