@@ -86,6 +86,15 @@ START_TEST(json_keeps_names_text_and_numbers_numbers)
 }
 END_TEST
 
+START_TEST(users_certificates_and_permits_are_text_in_json_though_they_look_like_numbers)
+{
+	struct outcome o;
+
+	PLAYED(&o, "< LIST sessions\n> * session=7 user=42 cert=43 permit=3\n> OK n=1 more=0\n=\n", "clients", "--json");
+	ck_assert_str_eq(o.out, "{\"session\":7,\"user\":\"42\",\"cert\":\"43\",\"permit\":\"3\"}\n");
+}
+END_TEST
+
 START_TEST(json_escapes_any_bytes)
 {
 	struct outcome o;
@@ -329,6 +338,7 @@ Suite *cli_suite(void)
 	tcase_add_test(tests, ls_without_long_leaves_fields_out_and_cuts_the_holder);
 	tcase_add_test(tests, ls_calls_the_slots_of_a_semaphore_that_are_in_use_otherwise_than_its_age);
 	tcase_add_test(tests, json_keeps_names_text_and_numbers_numbers);
+	tcase_add_test(tests, users_certificates_and_permits_are_text_in_json_though_they_look_like_numbers);
 	tcase_add_test(tests, json_escapes_any_bytes);
 	tcase_add_test(tests, watch_prints_events_until_the_daemon_goes);
 	tcase_add_test(tests, break_and_kill_say_what_they_did);
