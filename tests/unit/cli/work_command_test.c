@@ -99,6 +99,16 @@ START_TEST(a_command_line_of_many_empty_words_is_too_long_to_be_deferred)
 }
 END_TEST
 
+START_TEST(a_queue_without_a_name_is_a_mistake_of_the_caller)
+{
+	struct outcome o;
+
+	PLAYED(&o, "=\n", "defer", "", "text");
+	ck_assert_int_eq(o.code, EX_USAGE);
+	ck_assert_str_eq(o.err, "redlock: the name of a queue has 1 to 512 bytes\n");
+}
+END_TEST
+
 Suite *work_command_suite(void)
 {
 	Suite *suite = suite_create("work_command");
@@ -109,6 +119,7 @@ Suite *work_command_suite(void)
 	tcase_add_test(away, a_command_outlives_a_daemon_that_goes_before_it_answers_CHECK);
 	tcase_add_loop_test(away, a_DONE_whose_answer_was_lost_is_said_again, 0, ARRAY_N(repeated));
 	tcase_add_test(deferring, a_command_line_of_many_empty_words_is_too_long_to_be_deferred);
+	tcase_add_test(deferring, a_queue_without_a_name_is_a_mistake_of_the_caller);
 	tcase_set_timeout(away, 20);
 	suite_add_tcase(suite, away);
 	suite_add_tcase(suite, deferring);
