@@ -273,8 +273,10 @@ static unsigned head_print(FILE *out, const struct board *b, const struct board_
 /* How much of the lease is left; a lock that a request gave another lease may have more. */
 static void lease_text(const struct board *b, const struct board_lock *l, char out[LEASE_CELLS + 1])
 {
-	int64_t full = l->valid_ms < 0 || !b->lease_ms ? 0 : MIN(LEASE_CELLS, (l->valid_ms * LEASE_CELLS + b->lease_ms - 1) / b->lease_ms);
+	int64_t full = 0, cell_ms = b->lease_ms / LEASE_CELLS;
 
+	if (l->valid_ms > 0 && cell_ms > 0)
+		full = l->valid_ms >= b->lease_ms ? LEASE_CELLS : MIN(LEASE_CELLS, (l->valid_ms - 1) / cell_ms + 1);
 	memset(out, l->valid_ms < 0 ? ' ' : '.', LEASE_CELLS);
 	memset(out, '#', (size_t)full);
 	out[LEASE_CELLS] = '\0';

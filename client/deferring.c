@@ -14,6 +14,8 @@ static bool word_add(char *out, size_t *at, const char *word)
 {
 	size_t n = *at;
 
+	if (n + 3 > TEXT_MOST) /* an empty word has that many bytes, too */
+		return false;
 	if (n > 0)
 		out[n++] = ' ';
 	out[n++] = '\'';

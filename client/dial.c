@@ -115,6 +115,8 @@ int exit_of(const struct redlock *c, int outcome)
 	if (!outcome)
 		return EXIT_SUCCESS;
 	complain("%s%s", redlock_errmsg(c), silence_hint(outcome));
+	if (outcome == -EINVAL || outcome == -EMSGSIZE) /* nothing was sent */
+		return EX_USAGE;
 	if (outcome == REDLOCK_REFUSED && daemon_is_full(c))
 		return EX_UNAVAILABLE;
 	for (i = 0; outcome == REDLOCK_REFUSED && i < sizeof(usage) / sizeof(usage[0]); i++)

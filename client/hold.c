@@ -116,10 +116,19 @@ static int hold_for_input(const struct invocation *in)
 
 /* --- until a process ends --- */
 
+/* As in $(redlock hold ... 2>&1): the shell waits for the end of that pipe, and so would never go on. */
+static bool output_is_one_pipe(void)
+{
+	struct stat out, err;
+
+	return !fstat(STDOUT_FILENO, &out) && !fstat(STDERR_FILENO, &err) && S_ISFIFO(err.st_mode) && out.st_dev == err.st_dev && out.st_ino == err.st_ino;
+}
+
 /* Of what this process inherited it keeps standard error alone: there it tells a loss. */
 static void descriptors_leave(const struct script *s, const struct keeping_for *whom)
 {
-	int kept[] = {whom->process, whom->signals, whom->listening, redlock_fd(s->task.c), fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)};
+	int err = output_is_one_pipe() ? -1 : fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	int kept[] = {whom->process, whom->signals, whom->listening, redlock_fd(s->task.c), err};
 
 	descriptors_drop(kept, sizeof(kept) / sizeof(kept[0]));
 	if (kept[4] >= 0)

@@ -166,7 +166,7 @@ static void holding_hear_answer(struct holding *h)
 
 	if (told && grant.fence == h->task->grants[h->asked].fence)
 		holding_told(h, &grant);
-	else if (r == REDLOCK_REFUSED && !loss_refused(h->task->c))
+	else if (r == -ECONNABORTED || (r == REDLOCK_REFUSED && !loss_refused(h->task->c)))
 		belief_untold(&h->belief, redlock_now_us());
 	else
 		holding_stop_now(h, name_shown(h, h->asked), told ? "it is another grant" : redlock_code(h->task->c));
@@ -203,14 +203,18 @@ static void holding_ask(struct holding *h, int64_t now)
 
 /* --- the end --- */
 
-/* Waits first for the answer to a CHECK in flight. All waits are short: the end of the session frees the lock, too. */
+/*
+ * Waits first for the answer to a CHECK in flight. The waits for a lock are short: the end of the session frees it, too. But a job that is not said to be done
+ * is run again, so its daemon may stay away for as long as the lease lasts.
+ */
 static int holding_unlock(struct holding *h, int64_t keep_ms, unsigned *ret_at)
 {
 	struct redlock *c = h->task->c;
-	int r = redlock_in_flight(c) ? redlock_finish(c, UNLOCK_MS) : 0;
+	int64_t lease_ms = redlock_left_us(&h->belief.grant) / 1000;
+	int r = redlock_in_flight(c) ? redlock_finish(c, h->task->job ? MAX(lease_ms, UNLOCK_MS) : UNLOCK_MS) : 0;
 
 	redlock_set_timeout(c, UNLOCK_MS);
-	return r < 0 ? r : several_unlock(h->task, keep_ms, h->family.ended && family_code(&h->family) == 0, ret_at);
+	return r < 0 && r != -ECONNABORTED ? r : several_unlock(h->task, keep_ms, h->family.ended && family_code(&h->family) == 0, ret_at);
 }
 
 /*

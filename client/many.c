@@ -101,7 +101,13 @@ static int grant_anchor(struct redlock *c, const char *const *names, size_t n, s
 	for (size_t k = 0; freed >= 0 && k < n; k++)
 		if (k != i)
 			freed = redlock_unlock(c, names[k], 0);
-	return freed < 0 ? freed : redlock_check(c, names[i], ret_grant);
+	if (freed >= 0)
+		freed = redlock_check(c, names[i], ret_grant);
+	if (freed)
+		return freed;
+	/* It is held all the same, but no other is. */
+	r = redlock_unlock(c, names[i], 0);
+	return r ? r : conn_says(c, -ECONNABORTED, "redlockd could not tell whether all are held; they were given back");
 }
 
 int redlock_lock_all(struct redlock *c, const char *const *names, size_t n, const struct redlock_options *options, struct redlock_grant *ret_grants)

@@ -159,9 +159,24 @@ const struct redlock_line *working_loss(const struct keeper_task *task)
 	return NULL;
 }
 
+/* Said again after the connection broke, for else the job is run again. What this session does not have any more was done then. */
+static int done_say(const struct keeper_task *task)
+{
+	int64_t until = redlock_now_us() + task->job->ttl_ms * 1000;
+	int r = redlock_done(task->c, task->in->operand, task->job->id);
+	bool again = false;
+
+	while (r == -ECONNABORTED && redlock_now_us() < until) {
+		r = redlock_done(task->c, task->in->operand, task->job->id);
+		again = true;
+	}
+	return again && r == REDLOCK_REFUSED && code_is(task->c, "NOTHELD") ? 0 : r;
+}
+
+/* A RETRY is not said again: it could make a job due that is dead by now. The end of the session gives the job back, too. */
 int working_end(const struct keeper_task *task, bool done)
 {
-	return done ? redlock_done(task->c, task->in->operand, task->job->id) : redlock_retry(task->c, task->in->operand, task->job->id, task->in->delay_ms);
+	return done ? done_say(task) : redlock_retry(task->c, task->in->operand, task->job->id, task->in->delay_ms);
 }
 
 int working_environment(const struct keeper_task *task)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """redlock hold: a lock for a shell script."""
 import os
+import select
 import signal
 import subprocess
 
@@ -46,6 +47,13 @@ class ForAProcess(Scripts):
         process.stdin.close()
         self.assertEqual(process.wait(10), 1)  # read at the end of its input
         self.becomes_free(name)
+
+    def test_a_script_may_take_the_complaints_along_with_the_fence(self):
+        name = self.name()
+        process = self.script("out=$(redlock hold --pid $$ %s 2>&1) || exit; echo $out; read line" % name)
+        self.assertTrue(select.select([process.stdout], [], [], 10)[0], "the shell waits for the end of that pipe")
+        self.assertRegex(process.stdout.readline(), rb"^[1-9][0-9]+\n$")
+        self.assertTrue(self.connect().roles(name))
 
     def test_a_script_that_is_killed_frees_the_lock(self):
         for number in (signal.SIGKILL, signal.SIGTERM):

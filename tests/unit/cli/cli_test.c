@@ -86,6 +86,28 @@ START_TEST(json_keeps_names_text_and_numbers_numbers)
 }
 END_TEST
 
+START_TEST(users_certificates_and_permits_are_text_in_json_though_they_look_like_numbers)
+{
+	struct outcome o;
+
+	PLAYED(&o, "< LIST sessions\n> * session=7 user=42 cert=43 permit=3\n> OK n=1 more=0\n=\n", "clients", "--json");
+	ck_assert_str_eq(o.out, "{\"session\":7,\"user\":\"42\",\"cert\":\"43\",\"permit\":\"3\"}\n");
+}
+END_TEST
+
+START_TEST(top_stands_a_validity_that_no_lease_has)
+{
+	struct outcome o;
+
+	PLAYED(&o,
+	       "< HELLO 1\n> OK server=redlockd/1 store=memory quorum=1 lease_ms=10000\n< LIST nodes\n> * node=memory state=joined\n> OK n=1\n< STATS\n> OK n=0\n"
+	       "< LIST locks\n> * name=a holder=x held_ms=1 valid_ms=922337203685477581\n> OK n=1 more=0\n< SHOW a\n> OK n=0\n=\n",
+	       "top", "--once");
+	ck_assert_int_eq(o.code, 0);
+	ck_assert_ptr_nonnull(strstr(o.out, "##########"));
+}
+END_TEST
+
 START_TEST(json_escapes_any_bytes)
 {
 	struct outcome o;
@@ -334,6 +356,8 @@ Suite *cli_suite(void)
 	tcase_add_test(tests, ls_without_long_leaves_fields_out_and_cuts_the_holder);
 	tcase_add_test(tests, ls_calls_the_slots_of_a_semaphore_that_are_in_use_otherwise_than_its_age);
 	tcase_add_test(tests, json_keeps_names_text_and_numbers_numbers);
+	tcase_add_test(tests, users_certificates_and_permits_are_text_in_json_though_they_look_like_numbers);
+	tcase_add_test(tests, top_stands_a_validity_that_no_lease_has);
 	tcase_add_test(tests, json_escapes_any_bytes);
 	tcase_add_test(tests, watch_prints_events_until_the_daemon_goes);
 	tcase_add_test(tests, break_and_kill_say_what_they_did);

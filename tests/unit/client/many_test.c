@@ -48,6 +48,19 @@ START_TEST(lock_all_gives_back_the_others_when_one_is_lost_already)
 }
 END_TEST
 
+/* What is true of it changed while the others were given back: all or none. */
+START_TEST(lock_all_gives_back_the_one_that_was_doubtful_too)
+{
+	struct redlock_grant grants[2];
+
+	begins("< LOCKALL a \"b c\"$\n" ROWS "< CHECK a$\n> OK name=a fence=5 valid_ms=8000 count=1\n< CHECK \"b c\"$\n> ERR QUORUM not confirmed yet\n"
+	       "< UNLOCK a$\n> OK name=a count=0\n< CHECK \"b c\"$\n> OK name=\"b c\" fence=6 valid_ms=8000 count=1\n"
+	       "< UNLOCK \"b c\"$\n> OK name=\"b c\" count=0\n=\n");
+	ck_assert_int_eq(redlock_lock_all(c, names, 2, NULL, grants), -ECONNABORTED);
+	ends();
+}
+END_TEST
+
 START_TEST(lock_any_tells_which_name_it_took)
 {
 	struct redlock_grant grant;
@@ -87,6 +100,7 @@ Suite *many_suite(void)
 	tcase_add_test(t, lock_all_asks_CHECK_for_each_grant);
 	tcase_add_test(t, lock_all_that_is_refused_tells_why);
 	tcase_add_test(t, lock_all_gives_back_the_others_when_one_is_lost_already);
+	tcase_add_test(t, lock_all_gives_back_the_one_that_was_doubtful_too);
 	tcase_add_test(t, lock_any_tells_which_name_it_took);
 	tcase_add_test(t, a_wrong_number_of_names_and_an_empty_name_are_refused_before_anything_is_sent);
 	suite_add_tcase(s, t);
