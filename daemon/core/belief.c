@@ -49,8 +49,10 @@ static bool belief_may_be_left(const struct lease *x)
 
 int64_t belief_leave_us(const struct engine *e, const struct lock *l, struct instant believed, struct instant kept)
 {
-	int64_t left = instant_diff(kept, e->core->now);
+	int64_t left = instant_diff(kept, e->core->now), believed_us = instant_diff(believed, e->core->now);
 
+	if (lock_mark(l) > 0 && believed_us > 0)
+		return belief_may_be_left(&l->lease) ? believed_us + drift_us(believed_us) + MSEC : 0;
 	if (!instant_before(e->core->now, believed))
 		return left > 0 ? left : 0;
 	if (!l->share || !belief_may_be_left(&l->lease) || left <= 0)

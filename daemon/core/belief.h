@@ -17,7 +17,8 @@ struct instant belief_of_gone(const struct lock *l);
 struct instant belief_kept(const struct lock *l);
 /*
  * How long the key is to be left behind, at once, for that moment: the lease of readers is over, clients believe until `believed`, and until `kept` nobody is
- * to have the name alone. 0: it is enough to leave it alone as long as they believe.
+ * to have the name alone. The mark of a semaphore is left behind as long as they believe: it keeps no permit of its limit out. 0: it is enough to leave the
+ * name alone as long as they believe.
  */
 int64_t belief_leave_us(const struct engine *e, const struct lock *l, struct instant believed, struct instant kept);
 

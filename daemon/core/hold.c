@@ -140,7 +140,7 @@ void hold_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pend
 			convert_forfeit(e, c);
 	}
 	if (l->share) {
-		int64_t kept_us = instant_diff(belief_kept(l), e->core->now);
+		int64_t kept_us = belief_leave_us(e, l, belief_of_gone(l), belief_kept(l));
 
 		if (unlock_shared(e, c, keep_us, p))
 			return;
@@ -280,7 +280,7 @@ struct instant hold_lose(struct engine *e, struct lock *l, enum loss why)
 		lock_remove_holder(l, c);
 		claim_lose(e, c, why);
 	}
-	leave_us = gone || !instant_before(e->core->now, until) ? 0 : belief_leave_us(e, l, until, kept);
+	leave_us = gone || lock_mark(l) > 0 || !instant_before(e->core->now, until) ? 0 : belief_leave_us(e, l, until, kept);
 	c = l->holder;
 	c->alone = alone;
 	lock_vacate(e, l);

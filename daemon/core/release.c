@@ -130,6 +130,7 @@ void release_begin(struct engine *e, struct lease *x, enum release_kind kind, in
 		if (kind == RELEASE_LEAVE) {
 			lock_value_make(&e->table, members_one_clock_us(&e->members, e->core->now), &r->value);
 			value_mark_kept(&r->value);
+			r->value.limit = x->value.limit; /* what is left of the mark of a semaphore keeps out what the mark does */
 		}
 		release_start(e, r, nodes, until);
 	} else if (p) {
