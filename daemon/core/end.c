@@ -49,13 +49,11 @@ static struct instant session_believes_until(const struct session *s, const stru
 	return s->detached && c->state == CLAIM_HELD ? c->believed : INSTANT_NEVER;
 }
 
-/* A claim that leaves a line may let in others: none of this session. */
+/* A claim that leaves a line may let in others, and a reader that leaves others is news to them: to none of this session. */
 static void session_claims_are_ending(struct session *s)
 {
 	struct claim *c;
 
-	if (s->waiting == 0)
-		return;
 	TAILQ_FOREACH(c, &s->claims, in_session)
 		c->ending = true;
 	groups_are_ending(s);

@@ -167,7 +167,18 @@ static void tell_lost_before(struct commander *x, struct session *s, const struc
 	tell_error(x, s, x->request.tag, ERROR_LOST, "fence=%" PRId64 " reason=%s: lost before this request", p->fence, loss_word(p->loss));
 }
 
-/* NULL: answered. */
+/* From now on its client believes in it. Its turn came while the client was away, and would be over if it was not asked for again. */
+static struct permit *permit_hear(struct commander *x, struct permit *p)
+{
+	if (!p->not_notified)
+		return p;
+	p->not_notified = false;
+	heap_cancel(&x->core->timers, &p->timer);
+	remember_permit(x, p);
+	return p;
+}
+
+/* Its client is told that it has it. NULL: answered. */
 static struct permit *permit_held(struct commander *x, struct session *s)
 {
 	struct permit *p = permit_of_request(x, s);
@@ -186,7 +197,7 @@ static struct permit *permit_held(struct commander *x, struct session *s)
 		           "the daemon was restarted, and fewer than %u of %u stores have confirmed the permit since: ask again in a moment",
 		           quorum_of(x->core->conf.nodes), x->core->conf.nodes);
 	else
-		return p;
+		return permit_hear(x, p);
 	return NULL;
 }
 

@@ -128,11 +128,12 @@ static void stay_lower_delay(struct lock *l, int64_t most_us)
 	l->share->delay_us = l->share->delay_us < most_us ? l->share->delay_us : most_us;
 }
 
-/* The records of those who hold it say what they and the others keep from writers. */
+/* The records of those who hold it say what they and the others keep from writers. Those that end in this step are no more when notices are told. */
 static void stay_record(struct engine *e, const struct lock *l)
 {
 	for (struct claim *c = l->holder; c; c = lock_next_holder(l, c))
-		notices_add(&e->notices, NOTICE_LENGTHENS, c, NULL, NOT_REFUSED);
+		if (!c->ending)
+			notices_add(&e->notices, NOTICE_LENGTHENS, c, NULL, NOT_REFUSED);
 }
 
 void stay_parted(struct engine *e, struct lock *l)

@@ -87,6 +87,34 @@ START_TEST(a_permit_that_finds_no_slot_after_its_session_was_resumed_leaves_the_
 }
 END_TEST
 
+/* Its turn comes behind RESUME, and its client asks for nothing again, but hears by another answer that it has the permit. */
+START_TEST(a_permit_of_which_the_client_heard_by_check_or_extend_does_not_lapse)
+{
+	struct secret s;
+
+	cluster_begin(3);
+	s = says_hello(1, "grace=20s");
+	says(2, "ACQUIRE a limit=1");
+	hears(2, "OK *");
+	says(1, "ACQUIRE a limit=1 wait=5m");
+	goes(1, GONE_HANGUP);
+	resumes(3, &s);
+	hears(3, "OK session=* n=0");
+	says(2, "RELEASE a");
+	hears(2, "OK *");
+	says(3, _i == 0 ? "CHECK a" : "EXTEND a");
+	hears(3, "OK name=a permit=0 *");
+	passes(30 * SEC);
+	hears_nothing(3);
+	says(4, "ACQUIRE a limit=1");
+	hears(4, "BUSY name=a limit=1 free=0 *");
+	says(3, "RELEASE a");
+	hears(3, "OK *");
+	says(4, "ACQUIRE a limit=1");
+	hears(4, "OK *");
+}
+END_TEST
+
 Suite *permits_resume_suite(void)
 {
 	Suite *s = suite_create("permits_resume");
@@ -96,6 +124,7 @@ Suite *permits_resume_suite(void)
 	tcase_add_test(t, a_permit_of_which_the_client_does_not_know_and_that_is_adopted_after_its_resume_lapses);
 	tcase_add_test(t, a_permit_of_which_the_client_does_not_know_and_that_is_adopted_after_its_resume_may_be_asked_for);
 	tcase_add_test(t, a_permit_that_finds_no_slot_after_its_session_was_resumed_leaves_the_line_unless_it_is_asked_for_again);
+	tcase_add_loop_test(t, a_permit_of_which_the_client_heard_by_check_or_extend_does_not_lapse, 0, 2);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -244,6 +244,28 @@ START_TEST(what_a_reader_keeps_from_writers_survives_a_restart_beside_another_re
 }
 END_TEST
 
+/* Each of them that goes is news to the others, of which none is left. Only a sanitizer sees what is told of one that is no more. */
+START_TEST(readers_of_one_session_end_with_it)
+{
+	begins_with_delay(3, 5 * SEC);
+	passes(2 * SEC);
+	says(1, "LOCK a mode=shared delay=5s");
+	hears(1, READER);
+	says(1, "LOCK a mode=shared delay=5s owner=x");
+	hears(1, READER);
+	says(1, "LOCK a mode=shared delay=5s owner=y");
+	hears(1, READER);
+	if (_i == 0) {
+		says(1, "QUIT");
+		hears(1, "OK");
+	} else {
+		goes(1, _i == 1 ? GONE_HANGUP : GONE_OVERFLOW);
+	}
+	passes(20 * SEC);
+	is_free_for(2);
+}
+END_TEST
+
 Suite *readers_delay_suite(void)
 {
 	Suite *s = suite_create("readers delay");
@@ -260,6 +282,7 @@ Suite *readers_delay_suite(void)
 	tcase_add_test(c, a_lock_delay_of_readers_is_bounded_like_others);
 	tcase_add_test(c, a_lock_delay_survives_a_restart);
 	tcase_add_loop_test(c, what_a_reader_keeps_from_writers_survives_a_restart_beside_another_reader, 0, FELLOWS);
+	tcase_add_loop_test(c, readers_of_one_session_end_with_it, 0, 3);
 	suite_add_tcase(s, c);
 	return s;
 }
