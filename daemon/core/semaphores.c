@@ -147,13 +147,19 @@ static struct permit *permit_of_request(struct commander *x, struct session *s)
 	return found;
 }
 
-/* The same of a request that may be about a lock; NULL: it is. What the owner holds comes before a permit of that name that was lost earlier. */
-static struct permit *permit_not_lock(struct commander *x, struct session *s)
+/* What the owner holds comes before a permit of that name that was lost earlier. */
+static struct permit __attribute__((noinline)) *permit_before_lock(struct commander *x, struct session *s)
 {
-	struct permit *p = TAILQ_EMPTY(&s->permits) ? NULL : permit_of_request(x, s);
+	struct permit *p = permit_of_request(x, s);
 	const struct lock *l = p && p->state == PERMIT_LOST ? lock_find(&x->engine->table, x->request.word[0]) : NULL;
 
 	return l && lock_holder_of(l, s, request_owner(&x->request)) ? NULL : p;
+}
+
+/* The same of a request that may be about a lock; NULL: it is. */
+static inline struct permit *permit_not_lock(struct commander *x, struct session *s)
+{
+	return TAILQ_EMPTY(&s->permits) ? NULL : permit_before_lock(x, s);
 }
 
 static void tell_not_held(struct commander *x, struct session *s)

@@ -39,7 +39,11 @@ void check_joined(struct world *w)
 	for (unsigned i = 0; i < w->plan->nodes; i++)
 		hover += clock_hovers(w, i) || quarantined_in_turn(w, i);
 	for (unsigned i = 0; i < w->plan->daemons; i++) {
-		int64_t joined = service_metrics(w->daemon[i].service)->value[METRIC_NODES_JOINED];
+		int64_t joined;
+
+		if (!w->daemon[i].service)
+			continue; /* it starts: it was killed a moment ago */
+		joined = service_metrics(w->daemon[i].service)->value[METRIC_NODES_JOINED];
 
 		if (joined > w->daemon[i].conf.nodes || joined + hover < w->daemon[i].conf.nodes)
 			checker_fail(w, INVARIANT_L4, -1, "daemon %u has joined only %lld of %lld nodes", i, (long long)joined,
