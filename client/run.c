@@ -277,8 +277,10 @@ static int report_take(struct front *f, const struct keeper_report *report)
 
 	if (report->kind == KEEPER_ENDED)
 		return ended(f, report);
-	if (report->kind == KEEPER_STARTED)
+	if (report->kind == KEEPER_STARTED) {
 		f->command = report->command;
+		f->end.started = true;
+	}
 	f->name = report->name;
 	memcpy(f->session, report->session, sizeof(f->session));
 	memcpy(f->secret, report->secret, sizeof(f->secret));

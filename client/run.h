@@ -10,6 +10,7 @@
 
 struct run_end {
 	bool granted; /* the lock was granted */
+	bool started; /* CMD was executed */
 	bool lost;    /* the lock was lost, and nothing of CMD is left */
 	int signal;   /* the last one that asked CMD to end while it ran; 0: none did */
 };

@@ -19,13 +19,13 @@
 #define TRUSTED_US 1000000 /* a request that was served for so long has no mistake */
 #define INPUT_MOST 8000
 
-/* A CMD that cannot be executed would fail for every job. */
+/* A CMD that cannot be executed would fail for every job. One that was executed may end with these codes as well: a shell does. */
 static bool goes_on(const struct run_end *end, int code, bool begun)
 {
 	if (end->signal)
 		return false;
 	if (end->granted)
-		return code != EXIT_CANNOT_EXEC && code != EXIT_NOT_FOUND;
+		return end->started || (code != EXIT_CANNOT_EXEC && code != EXIT_NOT_FOUND);
 	return begun && code == EXIT_FAILED;
 }
 

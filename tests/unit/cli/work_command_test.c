@@ -86,6 +86,13 @@ START_TEST(a_DONE_whose_answer_was_lost_is_said_again)
 }
 END_TEST
 
+/* A shell ends so where a command of the job is not there. */
+START_TEST(a_command_that_ends_with_127_ends_no_worker)
+{
+	job_is_done(TAKEN "< RETRY \n> OK queue=q job=x\n" QUIT NO_JOB, _i ? "echo once; exit 127" : "echo once; exit 126");
+}
+END_TEST
+
 START_TEST(a_command_line_of_many_empty_words_is_too_long_to_be_deferred)
 {
 	static char empty[1], *argv[WORDS + 1];
@@ -118,6 +125,7 @@ Suite *work_command_suite(void)
 	tcase_add_test(away, a_job_is_done_though_its_CHECK_was_never_answered);
 	tcase_add_test(away, a_command_outlives_a_daemon_that_goes_before_it_answers_CHECK);
 	tcase_add_loop_test(away, a_DONE_whose_answer_was_lost_is_said_again, 0, ARRAY_N(repeated));
+	tcase_add_loop_test(away, a_command_that_ends_with_127_ends_no_worker, 0, 2);
 	tcase_add_test(deferring, a_command_line_of_many_empty_words_is_too_long_to_be_deferred);
 	tcase_add_test(deferring, a_queue_without_a_name_is_a_mistake_of_the_caller);
 	tcase_set_timeout(away, 20);
