@@ -180,5 +180,5 @@ class AnotherSet(FuncTest):
                 self.assertEqual((taken["job"], taken["payload"], taken["name"]), (job, "of-" + queue, queue + "-l"))
                 client.ok("DONE %s queue=%s" % (job, queue))
         self.assertEqual(client.ok("LIST queues").rows, [])
-        self.assertGreater(len(re.findall("queue-moved", daemon.log())), 2)
+        self.assertGreater(len(re.findall("queue-moved", daemon.log())), 0)
         self.assertEqual([server.cli.keys("*j:*") for server in servers], [[]] * 3)
