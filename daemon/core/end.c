@@ -49,7 +49,7 @@ static struct instant session_believes_until(const struct session *s, const stru
 	return s->detached && c->state == CLAIM_HELD ? c->believed : INSTANT_NEVER;
 }
 
-/* A claim that leaves a line may let in others, and a reader that leaves others is news to them: to none of this session. */
+/* A claim that leaves a line may let in others, and when a reader goes the others are told: none of this session. */
 static void session_claims_are_ending(struct session *s)
 {
 	struct claim *c;

@@ -37,17 +37,6 @@ struct job {
 	struct tally *tally; /* in memory that the child shares */
 };
 
-/* Of those that are not linked the address is NULL. */
-#define SUITE(folder, noun)                           __typeof__(noun##_suite) noun##_suite __attribute__((weak));
-#define SUITE_IN_REAL_TIME(folder, noun)              SUITE(folder, noun)
-#define SUITE_OF_PROCESSES(folder, noun)              SUITE(folder, noun)
-#define SUITE_OF_PROCESSES_IN_REAL_TIME(folder, noun) SUITE(folder, noun)
-#include "tests/unit/suites.def"
-#undef SUITE
-#undef SUITE_IN_REAL_TIME
-#undef SUITE_OF_PROCESSES
-#undef SUITE_OF_PROCESSES_IN_REAL_TIME
-
 static struct job jobs[] = {
 #define SUITE(folder, noun)                           {.name = #noun, .make = noun##_suite},
 #define SUITE_IN_REAL_TIME(folder, noun)              {.name = #noun, .make = noun##_suite, .real_time = true},

@@ -21,7 +21,8 @@
 		_ck_marked = true;                                                                            \
 	} while (0)
 
-#define SUITE(folder, noun)                           Suite *noun##_suite(void);
+/* Weak, since of a share of the suites the others are not linked: their address is NULL. */
+#define SUITE(folder, noun)                           Suite *noun##_suite(void) __attribute__((weak));
 #define SUITE_IN_REAL_TIME(folder, noun)              SUITE(folder, noun)
 #define SUITE_OF_PROCESSES(folder, noun)              SUITE(folder, noun)
 #define SUITE_OF_PROCESSES_IN_REAL_TIME(folder, noun) SUITE(folder, noun)

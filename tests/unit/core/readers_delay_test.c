@@ -244,7 +244,7 @@ START_TEST(what_a_reader_keeps_from_writers_survives_a_restart_beside_another_re
 }
 END_TEST
 
-/* Each of them that goes is news to the others, of which none is left. Only a sanitizer sees what is told of one that is no more. */
+/* When one of them ends, the others are told; and none of them is left. Only a sanitizer sees that one is told which is freed. */
 START_TEST(readers_of_one_session_end_with_it)
 {
 	begins_with_delay(3, 5 * SEC);

@@ -219,6 +219,18 @@ START_TEST(attempts_that_have_failed_count)
 }
 END_TEST
 
+static void job_is_run_once(void)
+{
+	is_asked_for("mail");
+	hears(2, "OK queue=mail job=a attempt=1 *");
+	says(2, "DONE a");
+	passes(10 * MSEC);
+	hears(2, "OK *");
+	passes(20 * SEC);
+	is_asked_for("mail");
+	hears(2, "BUSY *");
+}
+
 /* The home has carried it out, and its answer is lost. */
 START_TEST(a_job_whose_answer_is_lost_is_moved_once)
 {
@@ -230,14 +242,7 @@ START_TEST(a_job_whose_answer_is_lost_is_moved_once)
 	passes(MOVED);
 	feels(home(), MOOD_WELL);
 	passes(MOVED);
-	is_asked_for("mail");
-	hears(2, "OK queue=mail job=a *");
-	says(2, "DONE a");
-	passes(10 * MSEC);
-	hears(2, "OK *");
-	passes(20 * SEC);
-	is_asked_for("mail");
-	hears(2, "BUSY *");
+	job_is_run_once();
 }
 END_TEST
 
@@ -265,14 +270,7 @@ START_TEST(a_job_whose_answer_is_lost_as_its_home_goes_is_moved_once)
 	feels(home(), MOOD_WELL);
 	comes(home());
 	passes(3 * SEC);
-	is_asked_for("mail");
-	hears(2, "OK queue=mail job=a attempt=1 *");
-	says(2, "DONE a");
-	passes(10 * MSEC);
-	hears(2, "OK *");
-	passes(20 * SEC);
-	is_asked_for("mail");
-	hears(2, "BUSY *");
+	job_is_run_once();
 }
 END_TEST
 
