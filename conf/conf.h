@@ -249,7 +249,10 @@ int conf_password_again(const struct conf *c, char **ret_password) __attribute__
 int conf_file(const struct conf *c, enum conf_key key, char **ret_text, size_t *ret_n) __attribute__((warn_unused_result));
 /* The name of that file, as the configuration has it; NULL: none. */
 const char *conf_file_name(const struct conf *c, enum conf_key key);
-/* Where it is, in PATH_MAX bytes; the key must have a value. False: the path is too long. */
+/*
+ * Where the file is that this key names; the key must have a value. A relative name is looked up in $CREDENTIALS_DIRECTORY, then beside the configuration file,
+ * then in the working directory. ret_path has PATH_MAX bytes. False with errno: the path is too long.
+ */
 bool conf_file_path(const struct conf *c, enum conf_key key, char *ret_path);
 /* Adds an error, or a warning, at the place of this key. */
 void conf_refuse(const struct conf *c, enum conf_key key, struct conf_report *report, const char *format, ...) __attribute__((format(printf, 4, 5)));

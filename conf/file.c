@@ -41,7 +41,7 @@ static bool is_there(const char *path)
 	return !stat(path, &st) || errno != ENOENT;
 }
 
-bool file_path(const struct conf *c, enum conf_key key, char *ret_path)
+bool conf_file_path(const struct conf *c, enum conf_key key, char *ret_path)
 {
 	const char *name = conf_file_name(c, key), *credentials = getenv("CREDENTIALS_DIRECTORY");
 	const struct conf_source *source = c->origin[key].source;
@@ -55,16 +55,11 @@ bool file_path(const struct conf *c, enum conf_key key, char *ret_path)
 	return snprintf(ret_path, PATH_MAX, "%s", name) < PATH_MAX;
 }
 
-bool conf_file_path(const struct conf *c, enum conf_key key, char *ret_path)
-{
-	return file_path(c, key, ret_path);
-}
-
 int file_open(const struct conf *c, enum conf_key key, int how)
 {
 	char path[PATH_MAX];
 
-	return file_path(c, key, path) ? open(path, how | O_RDONLY | O_CLOEXEC) : -1;
+	return conf_file_path(c, key, path) ? open(path, how | O_RDONLY | O_CLOEXEC) : -1;
 }
 
 /* Reads size bytes, or as many as there are. */

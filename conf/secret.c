@@ -105,7 +105,7 @@ bool conf_password_may_be_read_again(const struct conf *c)
 {
 	char path[PATH_MAX];
 
-	return c->store != STORE_REDIS || !c->redis.password_file || !file_path(c, KEY_REDIS_PASSWORD_FILE, path) || password_can_be_tried(path);
+	return c->store != STORE_REDIS || !c->redis.password_file || !conf_file_path(c, KEY_REDIS_PASSWORD_FILE, path) || password_can_be_tried(path);
 }
 
 static int password_complain(const struct conf *c, enum conf_key key, const char *path, int r, struct conf_report *report)
@@ -133,7 +133,7 @@ static int password_check(const struct conf *c, enum conf_key key, struct conf_r
 
 	if (!name || c->origin[key].bad)
 		return 0;
-	if (!file_path(c, key, path) || (key == KEY_REDIS_PASSWORD_FILE && !password_can_be_tried(path)))
+	if (!conf_file_path(c, key, path) || (key == KEY_REDIS_PASSWORD_FILE && !password_can_be_tried(path)))
 		return 0;
 	r = password_get(c, key, name, true, &password);
 	if (password)

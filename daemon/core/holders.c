@@ -142,7 +142,7 @@ static bool holders_are_barred(const struct engine *e, const struct lock *l, str
 		return !instant_before(j.asked_at, k->want_since);
 	if (j.priority == 0 && !instant_before(j.asked_at, e->core->now))
 		return true; /* what was heard of the writer comes from before, whatever the clocks say */
-	return members_clock_us(&e->members, j.asked_at) - j.priority * PRIORITY_US >= l->share->want_us;
+	return ticket_place_since(e, j.asked_at, j.priority) >= l->share->want_us;
 }
 
 /*

@@ -20,9 +20,14 @@ static int64_t ticket_us(const struct engine *e, const struct contender *k)
 	return members_clock_us(&e->members, k->ticket_since) - k->ticket_priority * PRIORITY_US;
 }
 
+int64_t ticket_place_since(const struct engine *e, struct instant asked_at, int64_t priority)
+{
+	return members_clock_us(&e->members, asked_at) - priority * PRIORITY_US;
+}
+
 int64_t ticket_place_us(const struct engine *e, const struct claim *c)
 {
-	return members_clock_us(&e->members, c->asking->asked_at) - c->priority * PRIORITY_US;
+	return ticket_place_since(e, c->asking->asked_at, c->priority);
 }
 
 /*

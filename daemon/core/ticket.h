@@ -12,6 +12,8 @@ bool ticket_is_outdated(const struct contender *k);
 bool ticket_is_unseen(const struct engine *e, const struct contender *k);
 /* The place that this waiter has among the tickets, by the clock of the stores. */
 int64_t ticket_place_us(const struct engine *e, const struct claim *c);
+/* The same of whoever asks at that moment. */
+int64_t ticket_place_since(const struct engine *e, struct instant asked_at, int64_t priority);
 struct span ticket_text(const struct engine *e, const struct contender *k); /* in memory of the effects; "" = no ticket */
 void ticket_send(struct engine *e, struct release *r); /* the withdrawal is admitted */
 void ticket_hurry_all(struct engine *e); /* the daemon stops: sends all withdrawals that wait */
