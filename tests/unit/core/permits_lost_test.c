@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/permits.c, seats.c, obtain.c: permits of which a slot is lost, while their clients may believe in it, and while others are adopted. */
+/* daemon/core/permits.c, seats.c, obtain.c, semaphores.c: permits of which a slot is lost, while their clients may believe in it, and behind that. */
 #include "tests/fixture/resumable.h"
 
 #include <check.h>
@@ -116,6 +116,79 @@ START_TEST(a_slot_that_is_lost_while_another_one_is_being_adopted_is_the_loss_of
 }
 END_TEST
 
+/* The client of 1 was told of the loss, and has not released the permit. */
+START_TEST(a_permit_that_is_lost_keeps_no_other_limit_out)
+{
+	cluster_begin(3);
+	session_opens_as_admin(9, 0);
+	says(1, "ACQUIRE a limit=2 weight=2");
+	hears(1, "OK *");
+	says(9, "BREAK a");
+	hears(1, "! LOST name=a permit=0,1 *");
+	says(2, "ACQUIRE a limit=1");
+	hears(2, "ERR LIMIT limit=2 *");
+	passes(11 * SEC);
+	says(2, "ACQUIRE a limit=1");
+	hears(2, "OK name=a permit=0 * free=0");
+	says(3, "ACQUIRE a limit=2");
+	hears(3, "ERR LIMIT limit=1 *");
+	says(1, "RELEASE a");
+	hears(1, "ERR LOST *");
+	says(3, "ACQUIRE a limit=1");
+	hears(3, "BUSY name=a limit=1 free=0 *");
+}
+END_TEST
+
+/* The session has not released the permit that it lost. */
+START_TEST(a_lock_of_the_name_of_a_permit_that_was_lost_is_what_a_client_and_show_are_told_of)
+{
+	cluster_begin(3);
+	session_opens_as_admin(9, 0);
+	says(1, "ACQUIRE a limit=2");
+	hears(1, "OK *");
+	says(9, "BREAK a");
+	hears(1, "! LOST name=a permit=? *");
+	passes(11 * SEC);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	says(2, "SHOW a");
+	hears(2, "\\* role=holder pos=0 *");
+	hears(2, "OK n=1");
+	says(1, "CHECK a");
+	hears(1, "OK name=a fence=* valid_ms=* count=1");
+	says(1, "EXTEND a");
+	hears(1, "OK name=a fence=* valid_ms=*");
+	says(1, "CHECK a owner=t");
+	hears(1, "ERR NOTHELD *");
+	says(1, "UNLOCK a");
+	hears(1, "OK name=a count=0");
+	says(1, "CHECK a");
+	hears(1, "ERR LOST *");
+	says(1, "RELEASE a");
+	hears(1, "ERR LOST *");
+	says(2, "LOCK a");
+	hears(2, GRANT);
+}
+END_TEST
+
+START_TEST(unlock_with_a_fence_gives_back_the_permit_of_that_fence)
+{
+	int64_t first, second;
+
+	cluster_begin(3);
+	says(1, "ACQUIRE a limit=3");
+	first = number_in(hears(1, "OK *"), "fence");
+	says(1, "ACQUIRE a limit=3");
+	second = number_in(hears(1, "OK *"), "fence");
+	says(1, "UNLOCK a fence=%lld", (long long)first);
+	hears(1, "OK name=a count=0");
+	says(1, "UNLOCK a fence=%lld", (long long)first);
+	hears(1, "ERR NOTHELD *");
+	says(1, "CHECK a");
+	ck_assert_int_eq(number_in(hears(1, "OK name=a permit=? *"), "fence"), second);
+}
+END_TEST
+
 Suite *permits_lost_suite(void)
 {
 	Suite *s = suite_create("permits_lost");
@@ -126,6 +199,9 @@ Suite *permits_lost_suite(void)
 	tcase_add_test(t, a_slot_that_lost_its_quorum_goes_to_nobody_before_its_promise_is_over);
 	tcase_add_test(t, a_slot_that_is_lost_while_the_mark_is_being_adopted_is_the_loss_of_the_permit);
 	tcase_add_loop_test(t, a_slot_that_is_lost_while_another_one_is_being_adopted_is_the_loss_of_the_permit, 0, 2);
+	tcase_add_test(t, a_permit_that_is_lost_keeps_no_other_limit_out);
+	tcase_add_test(t, a_lock_of_the_name_of_a_permit_that_was_lost_is_what_a_client_and_show_are_told_of);
+	tcase_add_test(t, unlock_with_a_fence_gives_back_the_permit_of_that_fence);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -214,79 +214,6 @@ START_TEST(unlock_of_a_semaphore_gives_a_permit_back_and_with_its_fence_no_other
 }
 END_TEST
 
-/* The client of 1 was told of the loss, and has not released the permit. */
-START_TEST(a_permit_that_is_lost_keeps_no_other_limit_out)
-{
-	cluster_begin(3);
-	session_opens_as_admin(9, 0);
-	says(1, "ACQUIRE a limit=2 weight=2");
-	hears(1, "OK *");
-	says(9, "BREAK a");
-	hears(1, "! LOST name=a permit=0,1 *");
-	says(2, "ACQUIRE a limit=1");
-	hears(2, "ERR LIMIT limit=2 *");
-	passes(11 * SEC);
-	says(2, "ACQUIRE a limit=1");
-	hears(2, "OK name=a permit=0 * free=0");
-	says(3, "ACQUIRE a limit=2");
-	hears(3, "ERR LIMIT limit=1 *");
-	says(1, "RELEASE a");
-	hears(1, "ERR LOST *");
-	says(3, "ACQUIRE a limit=1");
-	hears(3, "BUSY name=a limit=1 free=0 *");
-}
-END_TEST
-
-/* The session has not released the permit that it lost. */
-START_TEST(a_lock_of_the_name_of_a_permit_that_was_lost_is_what_a_client_and_show_are_told_of)
-{
-	cluster_begin(3);
-	session_opens_as_admin(9, 0);
-	says(1, "ACQUIRE a limit=2");
-	hears(1, "OK *");
-	says(9, "BREAK a");
-	hears(1, "! LOST name=a permit=? *");
-	passes(11 * SEC);
-	says(1, "LOCK a");
-	hears(1, GRANT);
-	says(2, "SHOW a");
-	hears(2, "\\* role=holder pos=0 *");
-	hears(2, "OK n=1");
-	says(1, "CHECK a");
-	hears(1, "OK name=a fence=* valid_ms=* count=1");
-	says(1, "EXTEND a");
-	hears(1, "OK name=a fence=* valid_ms=*");
-	says(1, "CHECK a owner=t");
-	hears(1, "ERR NOTHELD *");
-	says(1, "UNLOCK a");
-	hears(1, "OK name=a count=0");
-	says(1, "CHECK a");
-	hears(1, "ERR LOST *");
-	says(1, "RELEASE a");
-	hears(1, "ERR LOST *");
-	says(2, "LOCK a");
-	hears(2, GRANT);
-}
-END_TEST
-
-START_TEST(unlock_with_a_fence_gives_back_the_permit_of_that_fence)
-{
-	int64_t first, second;
-
-	cluster_begin(3);
-	says(1, "ACQUIRE a limit=3");
-	first = number_in(hears(1, "OK *"), "fence");
-	says(1, "ACQUIRE a limit=3");
-	second = number_in(hears(1, "OK *"), "fence");
-	says(1, "UNLOCK a fence=%lld", (long long)first);
-	hears(1, "OK name=a count=0");
-	says(1, "UNLOCK a fence=%lld", (long long)first);
-	hears(1, "ERR NOTHELD *");
-	says(1, "CHECK a");
-	ck_assert_int_eq(number_in(hears(1, "OK name=a permit=? *"), "fence"), second);
-}
-END_TEST
-
 START_TEST(a_session_with_grace_keeps_its_permit_and_its_place)
 {
 	const char *secret;
@@ -455,9 +382,6 @@ Suite *permits_suite(void)
 	tcase_add_test(t, what_a_session_has_is_free_when_it_ends_and_the_next_is_served);
 	tcase_add_test(t, release_extend_and_check_name_a_permit_or_mean_the_one_granted_last);
 	tcase_add_test(t, unlock_of_a_semaphore_gives_a_permit_back_and_with_its_fence_no_other);
-	tcase_add_test(t, a_permit_that_is_lost_keeps_no_other_limit_out);
-	tcase_add_test(t, a_lock_of_the_name_of_a_permit_that_was_lost_is_what_a_client_and_show_are_told_of);
-	tcase_add_test(t, unlock_with_a_fence_gives_back_the_permit_of_that_fence);
 	tcase_add_test(t, a_session_with_grace_keeps_its_permit_and_its_place);
 	tcase_add_test(t, a_slot_that_is_lost_is_the_loss_of_the_permit_and_its_other_slots_stay_until_nobody_believes);
 	tcase_add_test(t, watchers_hear_of_permits_under_the_name_of_the_semaphore);
