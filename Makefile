@@ -248,6 +248,7 @@ CORE := \
 	daemon/core/view.c \
 	daemon/core/wait.c \
 	daemon/core/waiters.c \
+	daemon/core/waitcycle.c \
 	daemon/core/waitentry.c \
 	daemon/core/waitgraph.c \
 	daemon/core/waitowners.c \

@@ -2,6 +2,7 @@
 /* See circle.h. Those that hold what the asker waits for, what these wait for in turn, and so on, as a graph. Who waits for nothing is not in it. */
 #include "daemon/core/circle.h"
 
+#include "daemon/core/waitcycle.h"
 #include "daemon/core/waitowners.h"
 
 #define OWNERS_MOST 1024 /* of a graph: where there are more, the wait table finds the deadlock */
@@ -41,7 +42,7 @@ static void circle_follow(struct commander *x, struct wait_owners *o, unsigned i
 	size_t left = o->item[i].rows_n;
 	struct entry_row r;
 
-	while (left > 0) {
+	while (left > 0 && o->count < OWNERS_MOST) {
 		struct span rows = waitowner_rows(o, &o->item[i]);
 
 		rows = (struct span){rows.p + rows.n - left, left};
@@ -59,20 +60,19 @@ static bool circle_of_first(const struct commander *x, const struct session *s, 
 {
 	const struct graph_want *want;
 	struct waitgraph g;
-	bool closes;
 
 	graph_init(&g);
 	for (unsigned i = 0; i < o->count; i++) {
 		graph_add_owner(&g, &(struct graph_owner){.who = SPAN(""), .host = SPAN(""), .own = true});
 		entry_rows_to_graph(&g, waitowner_rows(o, &o->item[i]));
 	}
-	closes = graph_reduce(&g) && g.owner[0].stuck && graph_is_in_cycle(&g, 0);
-	if (closes) {
+	*ret_cycle = SPAN("");
+	if (graph_reduce(&g) && g.owner[0].stuck) {
 		waitowner_hide(x, s, &g, 0);
-		*ret_cycle = (struct span){cycle, graph_cycle(&g, 0, cycle, CYCLE_MAX, &want)};
+		*ret_cycle = (struct span){cycle, cycle_tell(&g, 0, cycle, CYCLE_MAX, &want)};
 	}
 	graph_release(&g);
-	return closes;
+	return ret_cycle->n > 0;
 }
 
 bool circle_closes(struct commander *x, struct session *s, struct span owner, const struct entry_row *row, unsigned rows, char *cycle,

@@ -7,7 +7,10 @@
  * stuck. A search for a cycle alone would be wrong: a request that is content with any of several names waits in a cycle and goes on all the same, and so
  * does one that waits for a permit, of which several owners have one, if enough of them go on.
  * Source: Holt, Some Deadlock Properties of Computer Systems (1972).
- * See ALGORITHMS.md, Deadlocks over several daemons.
+ *
+ * Owners wait for names, and names are had by owners: so many owners that wait for a name which many have are no more than their sum. Apart from sorting, the
+ * time grows with the number of wants and holds.
+ * See waitcycle.h, and ALGORITHMS.md, Deadlocks over several daemons.
  */
 #ifndef CORE_WAITGRAPH_H
 #define CORE_WAITGRAPH_H
@@ -25,9 +28,11 @@ struct graph_want {
 	unsigned request; /* the names of one request stand behind each other, and have the same number */
 	bool any;         /* one of the names of the request is enough; false: it needs all of them */
 	unsigned need, limit; /* so many permits of a semaphore with so many; need 0: it is a lock */
-	unsigned owner, from, to; /* whose it is; the holds of the name: of the graph */
-	unsigned by;              /* who was found in the way last: of the reduction */
-	bool hidden;              /* graph_cycle writes "..." in place of the name */
+	unsigned owner;       /* whose it is */
+	unsigned of;          /* the name, of the graph; NOBODY: no owner has any of it */
+	unsigned first, left; /* the first of its request, and there: how many names the request lacks */
+	bool blocked;         /* result */
+	bool hidden;          /* cycle_tell writes "..." in place of the name */
 };
 
 struct graph_owner {
@@ -35,9 +40,11 @@ struct graph_owner {
 	int64_t place;         /* of its last request: the largest of a cycle is refused */
 	bool own;              /* of this daemon */
 	bool stuck;            /* result */
+	bool victim;           /* result of cycle_find_victims */
 	unsigned want, wants;  /* the first of its wants, and how many */
 	unsigned hold;         /* the first of its holds; NOBODY: it has none */
-	unsigned node;         /* its number among the stuck ones */
+	unsigned lacks;        /* how many of its requests cannot be granted */
+	unsigned via, by;      /* of cycle_tell: who waits for it, by which want */
 };
 
 struct graph_hold {
@@ -45,19 +52,33 @@ struct graph_hold {
 	unsigned owner;
 	unsigned count; /* of permits; 0: it is a lock */
 	unsigned next;  /* the next one of this owner */
-	unsigned first; /* the first one of this name, … */
-	uint64_t taken; /* … and there: how many permits of it the stuck owners have */
+	unsigned of;    /* the name, of the graph */
+};
+
+/* A lock or a semaphore that somebody has. */
+struct graph_name {
+	unsigned hold, holds; /* the first of its holds, and how many */
+	unsigned turn, turns; /* the first of the turns that are left, and how many */
+	uint64_t taken;       /* how many permits or shares of it the stuck owners have */
+	bool reached, start;  /* of cycle_tell: it was looked at; where the search began has it */
+};
+
+/* The wants of a name, in the order in which they can be granted. */
+struct graph_turn {
+	unsigned of, want;
+	uint64_t room; /* it can be granted when no more than this is taken */
 };
 
 struct waitgraph {
 	struct graph_owner *owner;
 	struct graph_want *want;
 	struct graph_hold *hold;
-	unsigned owners, wants, holds;
-	unsigned owner_cap, want_cap, hold_cap;
+	struct graph_name *name; /* made of the holds, as many at most */
+	struct graph_turn *turn; /* made of the wants, as many at most */
+	unsigned owners, wants, holds, names, turns;
+	unsigned owner_cap, want_cap, hold_cap, name_cap, turn_cap;
 	unsigned *stuck, stucks; /* result: the numbers of the stuck owners */
-	uint64_t *edge;          /* of the stuck owners: bit j of row i is set if i waits for j */
-	unsigned words;          /* of a row */
+	unsigned stuck_cap;
 };
 
 void graph_init(struct waitgraph *g);
@@ -69,19 +90,10 @@ void graph_add_owner(struct waitgraph *g, const struct graph_owner *o);
 void graph_add_want(struct waitgraph *g, const struct graph_want *w);
 void graph_add_hold(struct waitgraph *g, struct span name, unsigned count);
 
-/* Finds the stuck owners. False: there are none, and the functions below may not be called. */
+/* Finds the stuck owners. False: there are none. */
 bool graph_reduce(struct waitgraph *g);
 
-/* Whether this stuck owner waits for itself, through others. */
-bool graph_is_in_cycle(const struct waitgraph *g, unsigned owner);
-/* Whether it does, and has the largest place of all that it waits for and that wait for it. */
-bool graph_is_victim(const struct waitgraph *g, unsigned owner);
-
-/*
- * A shortest cycle of this owner: "a@h1<-b@h2<-a@h1", or "a<-b<-a" where the host is empty. The first name is what it waits for, with the host of the
- * owner that is in the way; that one waits for the next name, and so on. Returns the bytes written, at most size, which is at least 2000; ret_want: the want
- * that the cycle begins with.
- */
-size_t graph_cycle(const struct waitgraph *g, unsigned owner, char *out, size_t size, const struct graph_want **ret_want);
+/* The first of two owners is refused rather than the second. All daemons have the same order. */
+bool graph_came_later(const struct graph_owner *a, const struct graph_owner *b);
 
 #endif

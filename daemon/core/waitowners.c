@@ -10,7 +10,6 @@
 #include "daemon/core/ticket.h"
 #include "daemon/core/wait.h"
 
-
 static const uint64_t owner_key[2] = {UINT64_C(0x77616974), UINT64_C(0x6f776e65)};
 
 void waitowners_release(struct wait_owners *o)
@@ -20,10 +19,15 @@ void waitowners_release(struct wait_owners *o)
 	*o = (struct wait_owners){0};
 }
 
+static unsigned session_listed(const struct wait_owners *o, const struct session *s)
+{
+	return s->listed < o->count && o->item[s->listed].session == s ? s->listed : NOBODY;
+}
+
 bool wait_owners_have(const struct wait_owners *o, const struct session *s, struct span owner)
 {
-	for (unsigned i = 0; i < o->count; i++)
-		if (o->item[i].session == s && span_equal(o->item[i].owner, owner))
+	for (unsigned i = session_listed(o, s); i != NOBODY; i = o->item[i].before)
+		if (span_equal(o->item[i].owner, owner))
 			return true;
 	return false;
 }
@@ -191,14 +195,17 @@ static void owner_put_wants(struct commander *x, struct wait_owners *o, struct w
 
 void waitowner_add(struct commander *x, struct wait_owners *o, struct session *s, struct span text, const struct entry_row *row, unsigned rows)
 {
+	unsigned before = session_listed(o, s);
 	struct wait_owner *owner;
 
 	if (o->count == o->cap) {
 		o->cap = o->cap ? 2 * o->cap : 8;
 		o->item = mem_grow(o->item, o->cap, sizeof(*o->item));
 	}
-	owner = &o->item[o->count++];
-	*owner = (struct wait_owner){.session = s, .owner = text, .owner_hash = siphash(owner_key, text.p ? text.p : "", text.n), .rows = buf_length(&o->text)};
+	s->listed = o->count++;
+	owner = &o->item[s->listed];
+	*owner = (struct wait_owner){.session = s, .owner = text, .before = before, .rows = buf_length(&o->text)};
+	owner->owner_hash = siphash(owner_key, text.p ? text.p : "", text.n);
 	owner->hash = owner->owner_hash ^ s->serial;
 	for (unsigned i = 0; i < rows; i++)
 		owner_put(o, owner, &row[i]);
@@ -223,21 +230,12 @@ bool waitowner_holds(const struct commander *x, const struct session *s, struct 
 	return false;
 }
 
-/* Those of one session stand together. */
-static bool owner_is_known(const struct wait_owners *o, const struct session *s, struct span owner)
-{
-	for (unsigned i = o->count; i-- > 0 && o->item[i].session == s;)
-		if (span_equal(o->item[i].owner, owner))
-			return true;
-	return false;
-}
-
 /* A request of this owner has waited since then. */
 static void owner_note(struct commander *x, struct wait_owners *o, struct session *s, struct span owner, struct instant since)
 {
 	struct instant due = instant_add(since, waitowner_after_us(x->core));
 
-	if (owner_is_known(o, s, owner) || !waitowner_holds(x, s, owner))
+	if (wait_owners_have(o, s, owner) || !waitowner_holds(x, s, owner))
 		return;
 	if (instant_before(x->core->now, due))
 		o->next = instant_min(o->next, due);

@@ -20,6 +20,7 @@ static inline int64_t waitowner_after_us(const struct core *core)
 struct wait_owner {
 	struct session *session;
 	struct span owner;   /* its text, borrowed from a claim */
+	unsigned before;     /* another owner of this session; NOBODY: there is none */
 	uint64_t owner_hash;
 	uint64_t hash;       /* of the rows: another one if it did not wait and hold like this without a gap */
 	int64_t place;       /* of its last request among the tickets, when it was looked at */

@@ -5,6 +5,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/rules.h"
+#include "daemon/core/waitcycle.h"
 #include "daemon/core/waitowners.h"
 
 #include <inttypes.h>
@@ -38,7 +39,7 @@ struct waittable {
 	uint64_t exchange; /* how many times members were exchanged … */
 	struct instant exchanged; /* … and when last */
 	struct wait_owners owners;
-	struct records now, before; /* before: those of the exchange before, while the present ones are made */
+	struct records now, before; /* in order of their hashes; before: those of the exchange before, while the present ones are made */
 	struct {
 		uint64_t exchange;        /* the last one; 0: none over this connection */
 		int64_t number;           /* of the last answer, as the store counts; 0: none over this connection */
@@ -101,15 +102,21 @@ void waittable_note(struct commander *x)
 
 /* --- what this daemon tells --- */
 
-static const struct record *record_find(const struct records *of, uint64_t hash)
+static int record_order(const void *a, const void *b)
 {
-	for (unsigned i = 0; i < of->count; i++)
-		if (of->item[i].hash == hash)
-			return &of->item[i];
-	return NULL;
+	const struct record *ra = a, *rb = b;
+
+	return (ra->hash > rb->hash) - (ra->hash < rb->hash);
 }
 
-/* Those that wait and hold as before keep their record. */
+static const struct record *record_find(const struct records *of, uint64_t hash)
+{
+	if (of->count == 0)
+		return NULL;
+	return bsearch(&(struct record){.hash = hash}, of->item, of->count, sizeof(*of->item), record_order);
+}
+
+/* Those that wait and hold as before keep their record. The new ones stand as the owners do, until records_sort. */
 static void records_renew(struct waittable *w)
 {
 	struct records old = w->before;
@@ -127,6 +134,12 @@ static void records_renew(struct waittable *w)
 
 		w->now.item[w->now.count++] = known ? *known : (struct record){.hash = o->hash, .exchange = w->exchange, .place = o->place};
 	}
+}
+
+static void records_sort(struct records *of)
+{
+	if (of->count > 0)
+		qsort(of->item, of->count, sizeof(*of->item), record_order);
 }
 
 static void member_put(struct commander *x, struct buf *list, const struct wait_owner *o, const struct record *r, unsigned node, int64_t until)
@@ -189,6 +202,7 @@ static void exchange_all(struct commander *x)
 			exchange_with(x, i);
 		w->store[i].left &= w->owners.count > 0;
 	}
+	records_sort(&w->now);
 }
 
 /* --- what it makes of a table --- */
@@ -243,11 +257,11 @@ static void judged_add_others(struct waittable *w, struct span list)
 static bool refuse(struct commander *x, const struct judged *j, unsigned owner)
 {
 	char cycle[CYCLE_MAX];
-	const struct graph_want *want;
+	const struct graph_want *want = NULL;
 	size_t n;
 
 	waitowner_hide(x, j->own->session, &x->waittable->graph, owner);
-	n = graph_cycle(&x->waittable->graph, owner, cycle, sizeof(cycle), &want);
+	n = cycle_tell(&x->waittable->graph, owner, cycle, sizeof(cycle), &want);
 
 	return waitowner_refuse(x, j->own, want->name, (struct span){cycle, n});
 }
@@ -281,8 +295,9 @@ static bool refuse_victims(struct commander *x)
 	struct waittable *w = x->waittable;
 	bool refused = false;
 
+	cycle_find_victims(&w->graph);
 	for (unsigned i = 0; i < w->judges; i++)
-		if (w->judged[i].own && w->graph.owner[i].stuck && graph_is_victim(&w->graph, i))
+		if (w->judged[i].own && w->graph.owner[i].stuck && w->graph.owner[i].victim)
 			refused |= refuse(x, &w->judged[i], i);
 	return refused;
 }
