@@ -252,6 +252,7 @@ CORE := \
 	daemon/core/waitentry.c \
 	daemon/core/waitgraph.c \
 	daemon/core/waitowners.c \
+	daemon/core/waitrecords.c \
 	daemon/core/waittable.c \
 	daemon/core/watch.c \
 	daemon/core/who.c

@@ -6,23 +6,10 @@
 #include "daemon/core/deadlock.h"
 #include "daemon/core/rules.h"
 #include "daemon/core/waitcycle.h"
-#include "daemon/core/waitowners.h"
+#include "daemon/core/waitrecords.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-
-/* An owner as it was when members were exchanged last. */
-struct record {
-	uint64_t hash;
-	uint64_t exchange; /* the first that told of it */
-	int64_t place;
-	int64_t since[NODES_MAX]; /* the number of the first exchange with each store that told of it; 0: none was answered yet */
-};
-
-struct records {
-	struct record *item;
-	unsigned count, cap;
-};
 
 /* A member that is judged. */
 struct judged {
@@ -39,7 +26,7 @@ struct waittable {
 	uint64_t exchange; /* how many times members were exchanged … */
 	struct instant exchanged; /* … and when last */
 	struct wait_owners owners;
-	struct records now, before; /* in order of their hashes; before: those of the exchange before, while the present ones are made */
+	struct records records;
 	struct {
 		uint64_t exchange;        /* the last one; 0: none over this connection */
 		int64_t number;           /* of the last answer, as the store counts; 0: none over this connection */
@@ -63,8 +50,7 @@ void waittable_free(struct commander *x)
 	waitowners_release(&w->owners);
 	graph_release(&w->graph);
 	buf_release(&w->list);
-	mem_free(w->now.item);
-	mem_free(w->before.item);
+	records_release(&w->records);
 	mem_free(w->judged);
 	mem_free(w);
 	x->waittable = NULL;
@@ -102,46 +88,6 @@ void waittable_note(struct commander *x)
 
 /* --- what this daemon tells --- */
 
-static int record_order(const void *a, const void *b)
-{
-	const struct record *ra = a, *rb = b;
-
-	return (ra->hash > rb->hash) - (ra->hash < rb->hash);
-}
-
-static const struct record *record_find(const struct records *of, uint64_t hash)
-{
-	if (of->count == 0)
-		return NULL;
-	return bsearch(&(struct record){.hash = hash}, of->item, of->count, sizeof(*of->item), record_order);
-}
-
-/* Those that wait and hold as before keep their record. The new ones stand as the owners do, until records_sort. */
-static void records_renew(struct waittable *w)
-{
-	struct records old = w->before;
-
-	w->before = w->now;
-	w->now = old;
-	w->now.count = 0;
-	if (w->now.cap < w->owners.count) {
-		w->now.cap = w->owners.count;
-		w->now.item = mem_grow(w->now.item, w->now.cap, sizeof(*w->now.item));
-	}
-	for (unsigned i = 0; i < w->owners.count; i++) {
-		const struct wait_owner *o = &w->owners.item[i];
-		const struct record *known = record_find(&w->before, o->hash);
-
-		w->now.item[w->now.count++] = known ? *known : (struct record){.hash = o->hash, .exchange = w->exchange, .place = o->place};
-	}
-}
-
-static void records_sort(struct records *of)
-{
-	if (of->count > 0)
-		qsort(of->item, of->count, sizeof(*of->item), record_order);
-}
-
 static void member_put(struct commander *x, struct buf *list, const struct wait_owner *o, const struct record *r, unsigned node, int64_t until)
 {
 	const struct waittable *w = x->waittable;
@@ -167,8 +113,7 @@ static void store_meet(struct commander *x, unsigned node)
 	w->store[node].connected = connected;
 	w->store[node].number = 0;
 	w->store[node].exchange = 0;
-	for (unsigned i = 0; i < w->now.count; i++)
-		w->now.item[i].since[node] = 0;
+	records_forget(&w->records, node);
 }
 
 static void exchange_with(struct commander *x, unsigned node)
@@ -180,7 +125,7 @@ static void exchange_with(struct commander *x, unsigned node)
 	store_meet(x, node);
 	buf_clear(&w->list);
 	for (unsigned i = 0; i < w->owners.count && buf_length(&w->list) < TABLE_MAX / 2; i++)
-		member_put(x, &w->list, &w->owners.item[i], &w->now.item[i], node, w->store[node].number);
+		member_put(x, &w->list, &w->owners.item[i], &w->records.now.item[i], node, w->store[node].number);
 	w->store[node].left = w->owners.count > 0;
 	w->store[node].exchange = w->exchange;
 	call = calls_send(&x->engine->calls, &w->calls, node, CALL_TABLE);
@@ -196,13 +141,13 @@ static void exchange_all(struct commander *x)
 
 	w->exchange++;
 	w->exchanged = x->core->now;
-	records_renew(w);
+	records_renew(&w->records, &w->owners, w->exchange);
 	for (unsigned i = 0; i < x->core->conf.nodes; i++) {
 		if (member_usable(&x->engine->members.node[i]) && !nodeset_has(w->calls.open, i) && (w->owners.count > 0 || w->store[i].left))
 			exchange_with(x, i);
 		w->store[i].left &= w->owners.count > 0;
 	}
-	records_sort(&w->now);
+	records_sort(&w->records);
 }
 
 /* --- what it makes of a table --- */
@@ -231,7 +176,7 @@ static void judged_add_own(struct commander *x, int node)
 	buf_clear(&w->list);
 	for (unsigned i = 0; i < w->owners.count; i++) {
 		static const struct record alone = {.since = {1}};
-		const struct record *r = node < 0 ? &alone : record_find(&w->now, w->owners.item[i].hash);
+		const struct record *r = node < 0 ? &alone : records_find(&w->records, w->owners.item[i].hash);
 
 		if (!r)
 			continue;
@@ -341,17 +286,10 @@ static enum judgement judge(struct commander *x, int node, struct span list, int
 /* A store counts on, unless it lost its memory and its clock was set back: then what it said before says nothing any more. */
 static void number_note(struct waittable *w, unsigned node, int64_t number)
 {
-	bool anew = number < w->store[node].number;
-
+	if (number < w->store[node].number)
+		records_forget(&w->records, node);
 	w->store[node].number = number;
-	for (unsigned i = 0; i < w->now.count; i++) {
-		struct record *r = &w->now.item[i];
-
-		if (anew)
-			r->since[node] = 0;
-		if (r->since[node] == 0 && r->exchange <= w->store[node].exchange)
-			r->since[node] = number;
-	}
+	records_answered(&w->records, node, w->store[node].exchange, number);
 }
 
 static void answer_use(struct commander *x, const struct answer *a)
