@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #define STORIES_KNOWN 30 /* the same in each run */
-#define STORIES_FRESH 30
+#define STORIES_FRESH 15
 #define STEPS         250
 
 static int64_t answers[VERB_OTHER + 1][RESULT_N];
