@@ -134,6 +134,7 @@ static void all_is_refused(struct commander *x, struct group *g, struct part *p)
 	} else if (may_wait && (p->why == REFUSED_BUSY || is_trouble(p->why))) {
 		g->state = GROUP_WAITING;
 		g->next = (unsigned)(p - g->part);
+		g->waits_since = x->core->now;
 		part_ask(x, g, p, true);
 	} else {
 		group_refuse(x, g, p, p->why);
@@ -157,6 +158,7 @@ static void all_try(struct commander *x, struct group *g)
 static void all_insist(struct commander *x, struct group *g)
 {
 	g->state = GROUP_INSISTING;
+	g->offers = 0;
 	heap_set(&x->core->timers, &g->insisting, instant_add(x->core->now, g->insist_us));
 	group_ask(x, g, true);
 }
@@ -176,11 +178,26 @@ static void all_tried(struct commander *x, struct group *g)
 	all_is_refused(x, g, p);
 }
 
+/*
+ * Its turn came as soon as the stores could answer, for as many names in a row as it asks for. Nobody has to leave for it: it may join others at the stores,
+ * and takes each of its names for one that it must wait for.
+ */
+static bool all_is_offered(const struct commander *x, struct group *g)
+{
+	bool quick = instant_diff(x->core->now, g->waits_since) <= x->core->conf.timeout_us;
+
+	g->offers = quick ? g->offers + 1 : 0;
+	return g->offers >= g->parts;
+}
+
 static void all_waited(struct commander *x, struct group *g)
 {
 	struct part *p = &g->part[g->next];
+	bool had = part_is_had(x, g, p);
 
-	if (!part_is_had(x, g, p)) {
+	if (had && all_is_offered(x, g))
+		g->insist_at = x->core->now;
+	if (!had) {
 		if (!p->claim)
 			all_is_refused(x, g, p); /* also if it was granted and lost at once */
 	} else if (instant_before(x->core->now, g->insist_at)) {
@@ -236,6 +253,7 @@ static void all_relent(struct commander *x, struct group *g)
 		if (part_is_asked(&g->part[i]))
 			p = &g->part[i];
 	g->insist_at = instant_add(x->core->now, INSIST_PART * g->insist_us);
+	g->waits_since = x->core->now;
 	if (g->insist_us < INSIST_MOST_US)
 		g->insist_us *= 2;
 	group_drop_parts(x, g, p); /* there it keeps its place */

@@ -177,6 +177,7 @@ void part_ask(struct commander *x, struct group *g, struct part *p, bool patient
 	c->delay_us = g->delay_us;
 	c->shared = g->shared;
 	c->priority = g->priority & 15;
+	c->asking->order = ++x->engine->asked;
 	c->patient = patient;
 	engine_lock(x->engine, c, part_name(p), patient ? g->wait_until : x->core->now);
 }

@@ -227,6 +227,35 @@ START_TEST(a_lease_that_is_at_risk_when_the_lockall_is_answered_is_told_so)
 }
 END_TEST
 
+/* Readers elsewhere have both names, and writers of lower priority wait for them here. */
+START_TEST(a_lockall_that_stands_before_all_who_wait_is_answered_at_once)
+{
+	two_daemons(3);
+	says(2, "LOCK a mode=shared");
+	says(2, "LOCK b mode=shared");
+	ignores(2);
+	says(1, "@a LOCK a wait=1m");
+	says(1, "@b LOCK b wait=1m");
+	passes(10 * MSEC);
+	says(3, "LOCKALL a b mode=shared priority=1 wait=1m");
+	passes(10 * MSEC);
+	hears_all(3, "", "ab");
+	hears_nothing(1);
+}
+END_TEST
+
+START_TEST(a_lockall_that_comes_at_the_same_moment_stands_behind)
+{
+	cluster_begin(1);
+	takes(1, "a");
+	says(2, "@a LOCK a wait=1m priority=1");
+	says(3, "@w LOCKALL a b wait=1m priority=1");
+	gives_back(1, "a");
+	hears(2, "@a OK name=a *");
+	hears_nothing(3);
+}
+END_TEST
+
 Suite *lockall_wait_suite(void)
 {
 	Suite *s = suite_create("lockall_wait");
@@ -243,6 +272,8 @@ Suite *lockall_wait_suite(void)
 	tcase_add_test(t, lockall_that_waits_in_vain_is_told_timeout);
 	tcase_add_test(t, a_name_that_is_broken_before_the_lockall_is_answered_is_asked_for_again);
 	tcase_add_test(t, a_lease_that_is_at_risk_when_the_lockall_is_answered_is_told_so);
+	tcase_add_test(t, a_lockall_that_stands_before_all_who_wait_is_answered_at_once);
+	tcase_add_test(t, a_lockall_that_comes_at_the_same_moment_stands_behind);
 	suite_add_tcase(s, t);
 	return s;
 }
