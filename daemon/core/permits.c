@@ -289,7 +289,7 @@ void permits_take_over(struct session *to, struct session *from)
 	}
 }
 
-unsigned permits_tell_resumed(struct commander *x, struct session *s)
+unsigned permits_tell_resumed(struct commander *x, struct session *s, size_t begin, int64_t *more)
 {
 	struct permit *p;
 	struct reply r;
@@ -298,6 +298,10 @@ unsigned permits_tell_resumed(struct commander *x, struct session *s)
 	TAILQ_FOREACH(p, &s->permits, in_session) {
 		if (p->state != PERMIT_HELD || permit_is_adopting(p) || permit_valid_us(x, p) <= 0)
 			continue;
+		if (rows_are_long(x, s->unsent - begin)) {
+			++*more;
+			continue;
+		}
 		if (p->not_notified) {
 			p->not_notified = false;
 			remember_permit(x, p);

@@ -33,8 +33,8 @@ void permits_end(struct commander *x, struct session *s, bool waiting, bool sure
 void permits_detach(struct commander *x, struct session *s);
 /* RESUME: `to` takes over what `from` has and waits for. */
 void permits_take_over(struct session *to, struct session *from);
-/* RESUME is answered: a row for each permit. Returns how many. */
-unsigned permits_tell_resumed(struct commander *x, struct session *s);
+/* RESUME is answered, by rows from `begin` on: one for each permit, as far as there is room. Returns how many; *more counts the others. */
+unsigned permits_tell_resumed(struct commander *x, struct session *s, size_t begin, int64_t *more);
 /* Behind that: what was lost meanwhile, and until when the client may ask again for what it does not know of. */
 void permits_bound(struct commander *x, struct session *s, struct instant until);
 void permit_bound(struct commander *x, struct permit *p, struct instant until); /* the latter for one of them; nothing if its client knows of it */
