@@ -18,6 +18,10 @@ void permit_note_risk(struct commander *x, struct permit *p);
 void semaphore_stir(struct commander *x, struct semaphore *m);
 /* The permit is no more, and its client needs no answer. */
 void permit_end(struct commander *x, struct permit *p);
+/* Its client hears of it: what the same owner lost before, with a slot that this one has, need not be remembered. */
+void permit_forget_losses(struct commander *x, struct permit *p);
+/* From now on its client believes in it. Its turn came while the client was away, and would be over if it was not asked for again. */
+void permit_hear(struct commander *x, struct permit *p);
 /* It is about to be answered CANCELLED: not now, since notices may speak of its claims. */
 void permit_cancel(struct commander *x, struct permit *p);
 
