@@ -2,6 +2,7 @@
 /* See access.h. */
 #include "daemon/core/access.h"
 
+#include "daemon/core/jobs.h"
 #include "daemon/core/rules.h"
 #include "daemon/core/semaphore.h"
 #include "daemon/core/tell.h"
@@ -14,7 +15,7 @@ enum need {
 	NEED_LOCK,        /* lock, for each word, all of which are names */
 	NEED_LOCK_OR_HAVE, /* lock, for the name, unless the session has it: who lost the right may give it back */
 	NEED_LOCK_QUEUE,  /* lock, for the queue, and for the lock of the job */
-	NEED_LOCK_JOB,    /* lock, for the queue if the request says one; else the job is one that the session has taken */
+	NEED_LOCK_JOB,    /* lock, for the queue if the request says one, unless the session has the job: who lost the right may end it */
 	NEED_LOOK,        /* look, for the word */
 	NEED_LOOK_SOME,   /* look, for some name: the answer shows only those */
 	NEED_LOOK_ALL,    /* look, by a rule that is not about names */
@@ -106,6 +107,14 @@ static bool has_or_awaits(const struct session *s, struct span name)
 	return session_has_claim(s, name);
 }
 
+static bool has_job(const struct commander *x, const struct session *s)
+{
+	const struct request *q = &x->request;
+	bool more;
+
+	return job_find(s, request_has(q, FIELD_QUEUE) ? q->field[FIELD_QUEUE].text : SPAN(""), q->word[0], &more);
+}
+
 static bool rules_grant(struct commander *x, struct session *s)
 {
 	unsigned line;
@@ -122,7 +131,7 @@ static bool rules_grant(struct commander *x, struct session *s)
 	case NEED_LOCK_QUEUE:
 		return allowed(x, s, RIGHT_LOCK, &x->request.word[0]) && allowed_field(x, s, FIELD_LOCK);
 	case NEED_LOCK_JOB:
-		return request_has(&x->request, FIELD_QUEUE) ? allowed_field(x, s, FIELD_QUEUE) : allowed_some(x, s, RIGHT_LOCK);
+		return has_job(x, s) || (request_has(&x->request, FIELD_QUEUE) ? allowed_field(x, s, FIELD_QUEUE) : allowed_some(x, s, RIGHT_LOCK));
 	case NEED_LOOK:
 		return allowed_words(x, s, RIGHT_LOOK);
 	case NEED_LOOK_SOME:

@@ -58,12 +58,14 @@ void permit_win(struct commander *x, struct permit *p)
 	permit_set_fence(p);
 	remember_permit(x, p);
 	noted_add(x, s, semaphore_name(p->semaphore));
-	if (!p->not_notified)
+	if (!p->not_notified) {
+		permit_forget_losses(x, p);
 		permit_tell_granted(x, p, span_of(p->tag));
-	else if (s->detached || s->resuming)
+	} else if (s->detached || s->resuming) {
 		p->believed = INSTANT_PAST;
-	else
+	} else {
 		heap_set(&x->core->timers, &p->timer, s->lasting->repeat_until);
+	}
 	permit_watch(x, p, WATCH_GRANTED);
 	contended_permit(x, p, CONTENDED_FIRST);
 	permit_note_risk(x, p);

@@ -12,13 +12,18 @@
 #define COMPLETE_DEFAULT 10
 #define COMPLETE_MOST    1000
 
-/* A question to the stores. It lives until the last of them has answered, though its request may be answered before. */
+/*
+ * A question to the stores. It lives until the last of them has answered, though its request may be answered before. Each store is asked one at a time, in the
+ * order of the requests: the answer may be a thousand names, and renewals of leases wait behind it. FORGET is short, and goes to all stores at once.
+ */
 struct inquiry {
 	TAILQ_ENTRY(inquiry) next;
 	struct timer timer;
 	struct name name; /* of the calls: they are about no lock */
 	char nothing[1];  /* the text of that name */
 	struct calls calls;
+	struct buf asked;        /* what the calls say */
+	struct nodeset unasked;  /* stores that are asked when they have answered another question */
 	struct pending *pending; /* NULL: the request is answered */
 	enum verb verb;
 	struct roll found; /* RECENT: in the order in which they were found, else by name */
@@ -52,6 +57,7 @@ static struct inquiry *inquiry_new(struct commander *x, struct span prefix, size
 static void inquiry_free(struct inquiry *q)
 {
 	roll_release(&q->found);
+	buf_release(&q->asked);
 	mem_free(q);
 }
 
@@ -153,12 +159,58 @@ void names_free(struct commander *x)
 	noted_close(x);
 }
 
+static bool inquiry_is_over(const struct inquiry *q)
+{
+	return !nodeset_any(q->calls.open) && !nodeset_any(q->unasked);
+}
+
 void names_fired(struct commander *x, struct timer *t)
 {
 	struct inquiry *q = container_of(t, struct inquiry, timer);
 
 	calls_stall(&x->engine->calls, &q->calls);
-	inquiry_answer(x, q);
+	q->unasked = NODESET_NONE;
+	if (inquiry_is_over(q))
+		inquiry_end(x, q);
+	else
+		inquiry_answer(x, q);
+}
+
+static bool waits_its_turn(const struct inquiry *q)
+{
+	return q->verb != VERB_FORGET;
+}
+
+static void inquiry_ask(struct commander *x, struct inquiry *q, unsigned node)
+{
+	struct span asked = {buf_begin(&q->asked), buf_length(&q->asked)};
+
+	asked.p = arena_copy(&x->core->out->arena, asked.p, asked.n);
+	nodeset_remove(&q->unasked, node);
+	if (waits_its_turn(q))
+		nodeset_add(&x->inquired, node);
+	noted_ask(x, &q->calls, node, asked);
+}
+
+/* The store has answered: the next question is for it. One that cannot be used any more is asked nothing. */
+static void ask_next(struct commander *x, unsigned node)
+{
+	bool usable = member_usable(&x->engine->members.node[node]);
+	struct inquiry *q, *next;
+
+	nodeset_remove(&x->inquired, node);
+	for (q = TAILQ_FIRST(&x->inquiries); q && !nodeset_has(x->inquired, node); q = next) {
+		next = TAILQ_NEXT(q, next);
+		if (!nodeset_has(q->unasked, node))
+			continue;
+		if (usable) {
+			inquiry_ask(x, q, node);
+			continue;
+		}
+		nodeset_remove(&q->unasked, node);
+		if (inquiry_is_over(q))
+			inquiry_end(x, q);
+	}
 }
 
 /* --- what a store answers -------------------------------------------------------------------------------------------- */
@@ -197,35 +249,46 @@ static void inquiry_answered(struct commander *x, struct inquiry *q, const struc
 		else if (number_take(&found, &n))
 			q->forgotten |= n > 0;
 	}
-	if (!nodeset_any(q->calls.open))
+	if (inquiry_is_over(q))
 		inquiry_end(x, q);
 }
 
 void names_answered(struct commander *x, const struct answer *a)
 {
 	struct calls *c = a->call < x->engine->calls.slots ? x->engine->calls.slot[a->call] : NULL;
+	struct inquiry *q;
+	bool waited;
 
 	if (!c || (c->owner != CALLS_OF_NOTES && c->owner != CALLS_OF_INQUIRY))
 		return;
 	x->asked_names--;
-	if (c->owner == CALLS_OF_NOTES)
+	if (c->owner == CALLS_OF_NOTES) {
 		noted_answered(x, a);
-	else
-		inquiry_answered(x, container_of(c, struct inquiry, calls), a);
+		return;
+	}
+	q = container_of(c, struct inquiry, calls);
+	waited = waits_its_turn(q);
+	inquiry_answered(x, q, a);
+	if (waited)
+		ask_next(x, a->node);
 }
 
 /* --- the requests ---------------------------------------------------------------------------------------------------- */
 
-static void ask_stores(struct commander *x, struct inquiry *q, struct span asked)
+static void ask_stores(struct commander *x, struct inquiry *q)
 {
-	asked.p = arena_copy(&x->core->out->arena, asked.p, asked.n);
-	for (unsigned i = 0; i < x->core->conf.nodes; i++)
-		if (member_usable(&x->engine->members.node[i]))
-			noted_ask(x, &q->calls, i, asked);
+	for (unsigned i = 0; i < x->core->conf.nodes; i++) {
+		if (!member_usable(&x->engine->members.node[i]))
+			continue;
+		if (waits_its_turn(q) && nodeset_has(x->inquired, i))
+			nodeset_add(&q->unasked, i);
+		else
+			inquiry_ask(x, q, i);
+	}
 }
 
-/* Asks the stores, if others share them, and answers. Owns the inquiry from now on, and borrows what is asked. */
-static void inquiry_begin(struct commander *x, struct session *s, struct inquiry *q, const struct buf *asked)
+/* Asks the stores what stands in q->asked, if others share them, and answers. Owns the inquiry from now on. */
+static void inquiry_begin(struct commander *x, struct session *s, struct inquiry *q)
 {
 	if (!x->core->conf.shared || members_usable(&x->engine->members) == 0) {
 		inquiry_tell(x, s, x->request.tag, q);
@@ -236,7 +299,7 @@ static void inquiry_begin(struct commander *x, struct session *s, struct inquiry
 	TAILQ_INSERT_TAIL(&x->inquiries, q, next);
 	q->pending = pending_of_request(x, s, NULL);
 	heap_set(&x->core->timers, &q->timer, instant_add(x->core->now, x->core->conf.timeout_us));
-	ask_stores(x, q, (struct span){buf_begin(asked), buf_length(asked)});
+	ask_stores(x, q);
 }
 
 /* False: it is answered. */
@@ -259,7 +322,6 @@ void serve_COMPLETE(struct commander *x, struct session *s)
 	struct span prefix = x->request.words > 0 ? x->request.word[0] : SPAN("");
 	size_t limit = COMPLETE_DEFAULT;
 	const struct roll_item *item;
-	struct buf asked = {0};
 	struct inquiry *q;
 
 	if (!request_limit(x, s, COMPLETE_MOST, &limit) || !pendings_within_limit(x, s))
@@ -275,10 +337,9 @@ void serve_COMPLETE(struct commander *x, struct session *s)
 		if (session_may_look(x->core, s, (struct span){item->text, item->n}))
 			inquiry_find(q, (struct span){item->text, item->n});
 	/* The first names that a store has may be ones that this session may not look at. */
-	buf_printf(&asked, "c%zu ", x->core->conf.rules ? (size_t)COMPLETE_MOST : limit);
-	buf_append(&asked, prefix.p, prefix.n);
-	inquiry_begin(x, s, q, &asked);
-	buf_release(&asked);
+	buf_printf(&q->asked, "c%zu ", x->core->conf.rules ? (size_t)COMPLETE_MOST : limit);
+	buf_append(&q->asked, prefix.p, prefix.n);
+	inquiry_begin(x, s, q);
 }
 
 void serve_RECENT(struct commander *x, struct session *s)
@@ -287,7 +348,6 @@ void serve_RECENT(struct commander *x, struct session *s)
 	struct user *u = noted_user(x, s);
 	size_t limit = USER_RECENTS;
 	const struct roll_item *item;
-	struct buf asked = {0};
 	struct inquiry *q;
 
 	if (!request_limit(x, s, USER_RECENTS, &limit) || !pendings_within_limit(x, s))
@@ -296,17 +356,15 @@ void serve_RECENT(struct commander *x, struct session *s)
 	noted_look(x);
 	TAILQ_FOREACH_REVERSE(item, &u->recent.by_age, roll_items, by_age)
 		inquiry_find(q, (struct span){item->text, item->n});
-	buf_printf(&asked, "u");
-	buf_append(&asked, u->name, u->n);
-	inquiry_begin(x, s, q, &asked);
-	buf_release(&asked);
+	buf_printf(&q->asked, "u");
+	buf_append(&q->asked, u->name, u->n);
+	inquiry_begin(x, s, q);
 }
 
 void serve_FORGET(struct commander *x, struct session *s)
 {
 	struct span name = x->request.word[0];
 	struct user *u = noted_user(x, s);
-	struct buf asked = {0};
 	struct roll_item *item;
 	struct inquiry *q;
 
@@ -318,8 +376,7 @@ void serve_FORGET(struct commander *x, struct session *s)
 	q->forgotten = item != NULL;
 	if (item)
 		roll_remove(&u->recent, item);
-	buf_printf(&asked, "n");
-	noted_put(&asked, 'f', (struct span){u->name, u->n}, name);
-	inquiry_begin(x, s, q, &asked);
-	buf_release(&asked);
+	buf_printf(&q->asked, "n");
+	noted_put(&q->asked, 'f', (struct span){u->name, u->n}, name);
+	inquiry_begin(x, s, q);
 }

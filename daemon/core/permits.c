@@ -289,7 +289,38 @@ void permits_take_over(struct session *to, struct session *from)
 	}
 }
 
-unsigned permits_tell_resumed(struct commander *x, struct session *s)
+static bool permit_has_slot_of(const struct permit *p, const struct permit *other)
+{
+	for (unsigned i = 0; i < p->weight; i++)
+		for (unsigned j = 0; j < other->weight; j++)
+			if (p->slot[i] == other->slot[j])
+				return true;
+	return false;
+}
+
+void permit_forget_losses(struct commander *x, struct permit *p)
+{
+	struct permit *loss, *next;
+
+	for (loss = TAILQ_FIRST(&p->session->permits); loss; loss = next) {
+		next = TAILQ_NEXT(loss, in_session);
+		if (loss->state == PERMIT_LOST && !loss->not_notified && loss->semaphore == p->semaphore &&
+		    span_equal(permit_owner(loss), permit_owner(p)) && permit_has_slot_of(p, loss))
+			permit_end(x, loss);
+	}
+}
+
+void permit_hear(struct commander *x, struct permit *p)
+{
+	if (!p->not_notified)
+		return;
+	p->not_notified = false;
+	heap_cancel(&x->core->timers, &p->timer);
+	remember_permit(x, p);
+	permit_forget_losses(x, p);
+}
+
+unsigned permits_tell_resumed(struct commander *x, struct session *s, size_t begin, int64_t *more)
 {
 	struct permit *p;
 	struct reply r;
@@ -298,11 +329,12 @@ unsigned permits_tell_resumed(struct commander *x, struct session *s)
 	TAILQ_FOREACH(p, &s->permits, in_session) {
 		if (p->state != PERMIT_HELD || permit_is_adopting(p) || permit_valid_us(x, p) <= 0)
 			continue;
-		if (p->not_notified) {
-			p->not_notified = false;
-			remember_permit(x, p);
+		if (rows_are_long(x, s->unsent - begin)) {
+			++*more;
+			continue;
 		}
 		heap_cancel(&x->core->timers, &p->timer);
+		permit_hear(x, p);
 		reply_begin(&r, session_line(x->sessions), span_of(s->lasting->resume_tag), "*");
 		reply_permit(&r, p);
 		reply_ms(&r, "valid_ms", permit_valid_us(x, p));

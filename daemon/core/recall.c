@@ -19,13 +19,14 @@ struct seat_record {
 
 static bool take_number(struct span *rest, unsigned *ret)
 {
+	uint64_t number = 0;
 	size_t i;
 
-	*ret = 0;
-	for (i = 0; i < rest->n && rest->p[i] >= '0' && rest->p[i] <= '9' && *ret < 400000000; i++)
-		*ret = 10 * *ret + (unsigned)(rest->p[i] - '0');
-	if (i == 0 || i == rest->n || rest->p[i] != ' ')
+	for (i = 0; i < rest->n && rest->p[i] >= '0' && rest->p[i] <= '9' && number <= UINT32_MAX; i++)
+		number = 10 * number + (uint64_t)(rest->p[i] - '0');
+	if (i == 0 || i == rest->n || rest->p[i] != ' ' || number > UINT32_MAX)
 		return false;
+	*ret = (unsigned)number;
 	*rest = (struct span){rest->p + i + 1, rest->n - i - 1};
 	return true;
 }

@@ -84,7 +84,6 @@ static void resume_tell_rest(struct commander *x, struct session *s)
 /* Answers with all that is decided: a row for each lock that is held, the OK, and then what was lost meanwhile. */
 static void resume_answer(struct commander *x, struct session *s)
 {
-	uint64_t most = x->core->conf.limits.output / 4;
 	size_t begin = s->unsent;
 	int64_t n = 0, more = 0, open = jobs_open(s) + permits_open(s);
 	struct claim *c;
@@ -102,15 +101,15 @@ static void resume_answer(struct commander *x, struct session *s)
 			hold_lose_one(x->engine, c, LOSS_EXPIRED); /* nor that of its own end */
 			continue;
 		}
-		if (most > 0 && s->unsent - begin >= most) {
+		if (rows_are_long(x, s->unsent - begin)) {
 			more++;
 			continue;
 		}
 		row_resumed(x, s, c);
 		n++;
 	}
-	n += permits_tell_resumed(x, s);
-	n += jobs_tell(x, s, span_of(s->lasting->resume_tag));
+	n += permits_tell_resumed(x, s, begin, &more);
+	n += jobs_tell(x, s, begin, &more);
 	core_answers(x->core, VERB_RESUME);
 	reply_begin(&r, session_line(x->sessions), span_of(s->lasting->resume_tag), "OK");
 	reply_int(&r, "session", (int64_t)s->serial);

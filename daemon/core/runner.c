@@ -45,7 +45,7 @@ unsigned jobs_open(const struct session *s)
 	return n;
 }
 
-unsigned jobs_tell(struct commander *x, struct session *s, struct span tag)
+unsigned jobs_tell(struct commander *x, struct session *s, size_t begin, int64_t *more)
 {
 	const struct claim *c;
 	struct job *job;
@@ -55,7 +55,11 @@ unsigned jobs_tell(struct commander *x, struct session *s, struct span tag)
 	LIST_FOREACH(job, &s->jobs, in_session) {
 		if (job->state != JOB_HELD)
 			continue;
-		row_begin(x, tag, &r);
+		if (rows_are_long(x, s->unsent - begin)) {
+			++*more;
+			continue;
+		}
+		row_begin(x, span_of(s->lasting->resume_tag), &r);
 		reply_text(&r, "queue", job->queue);
 		reply_text(&r, "job", job->id);
 		reply_int(&r, "attempt", job->attempt);

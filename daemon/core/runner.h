@@ -12,8 +12,8 @@ void jobs_end(struct commander *x, struct session *s, bool sure);
 void jobs_take_over(struct session *to, struct session *from);
 /* How many of its jobs are being adopted. */
 unsigned jobs_open(const struct session *s);
-/* A row for each that it has. Returns how many. */
-unsigned jobs_tell(struct commander *x, struct session *s, struct span tag);
+/* RESUME is answered, by rows from `begin` on: one for each that it has, as far as there is room. Returns how many; *more counts the others. */
+unsigned jobs_tell(struct commander *x, struct session *s, size_t begin, int64_t *more);
 void jobs_tell_lost(struct commander *x, struct session *s); /* the losses that its client does not know yet */
 
 /* A record of the previous run: the session had this job. False: it is not sound. */

@@ -77,14 +77,14 @@ static bool permit_is_repeated(struct commander *x, struct session *s)
 	TAILQ_FOREACH(p, &s->permits, in_session) {
 		if (!permit_is_repeated_by(p, q) || permit_is_adopting(p) || p->state == PERMIT_LOST || (permit_is_asking(p) && (wait == 0 || !p->patient)))
 			continue;
-		p->not_notified = false;
-		heap_cancel(&x->core->timers, &p->timer);
 		if (p->state == PERMIT_HELD) {
-			remember_permit(x, p);
+			permit_hear(x, p);
 			permit_tell_granted(x, p, q->tag);
 			contended_permit(x, p, CONTENDED_FIRST);
 			return true;
 		}
+		p->not_notified = false;
+		heap_cancel(&x->core->timers, &p->timer);
 		request_keep_tag(q, p->tag);
 		permit_set_terms(x, p);
 		p->wait_until = wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(x->core->now, wait);
@@ -173,17 +173,6 @@ static void tell_lost_before(struct commander *x, struct session *s, const struc
 	tell_error(x, s, x->request.tag, ERROR_LOST, "fence=%" PRId64 " reason=%s: lost before this request", p->fence, loss_word(p->loss));
 }
 
-/* From now on its client believes in it. Its turn came while the client was away, and would be over if it was not asked for again. */
-static struct permit *permit_hear(struct commander *x, struct permit *p)
-{
-	if (!p->not_notified)
-		return p;
-	p->not_notified = false;
-	heap_cancel(&x->core->timers, &p->timer);
-	remember_permit(x, p);
-	return p;
-}
-
 /* Its client is told that it has it. NULL: answered. */
 static struct permit *permit_held(struct commander *x, struct session *s)
 {
@@ -194,16 +183,18 @@ static struct permit *permit_held(struct commander *x, struct session *s)
 		permit_lose(x, p, lost->claim->loss);
 		p = permit_of_request(x, s); /* one that its client did not know of is over */
 	}
-	if (!p)
+	if (!p) {
 		tell_not_held(x, s);
-	else if (p->state == PERMIT_LOST)
+	} else if (p->state == PERMIT_LOST) {
 		tell_lost_before(x, s, p);
-	else if (permit_is_adopting(p))
+	} else if (permit_is_adopting(p)) {
 		tell_error(x, s, x->request.tag, ERROR_QUORUM,
 		           "the daemon was restarted, and fewer than %u of %u stores have confirmed the permit since: ask again in a moment",
 		           quorum_of(x->core->conf.nodes), x->core->conf.nodes);
-	else
-		return permit_hear(x, p);
+	} else {
+		permit_hear(x, p);
+		return p;
+	}
 	return NULL;
 }
 

@@ -28,6 +28,11 @@ static unsigned key_class(size_t bytes)
 	return i;
 }
 
+size_t keyspace_small(void)
+{
+	return key_room(SMALL - 1);
+}
+
 /* The process may be killed between any two stores: they are made in the order of the text. */
 static void store_in_order(void)
 {

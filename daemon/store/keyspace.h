@@ -65,6 +65,7 @@ struct key *keyspace_get(struct keyspace *s, struct span name, struct instant no
  */
 struct key *keyspace_set(struct keyspace *s, struct key *key, struct span name, struct span value, struct instant until);
 void keyspace_drop(struct keyspace *s, struct key *key);
+size_t keyspace_small(void); /* so many bytes of a name and its value do not count as large */
 /* Frees a bounded number of expired keys, more than one call can add. */
 void keyspace_reclaim(struct keyspace *s, struct instant now);
 /* The live keys in name order, in memory that the caller frees. */

@@ -10,7 +10,7 @@
 #define PAIRS     1024
 #define WRAP      INT64_C(1000000000000000)
 #define KEYS_MAX  100000             /* limits, and … */
-#define LARGE_MAX (64 * 1024 * 1024) /* … bytes of those with many pairs: beyond, no further one is kept */
+#define LARGE_MAX (64 * 1024 * 1024) /* … bytes of those with many pairs: beyond, no further one is kept, and none gets room for more pairs */
 
 /* The first is the head: the longest window, and what had been consumed before the first pair. */
 struct pair {
@@ -20,6 +20,7 @@ struct pair {
 struct work {
 	struct pair *pair; /* 0: the head */
 	size_t n;          /* pairs behind it */
+	size_t most;       /* so many are kept at most */
 };
 
 void rates_init(struct rates *r, const uint64_t seed[2], struct keyfile *file)
@@ -39,8 +40,15 @@ static int64_t wrapped(int64_t n)
 	return n < 0 ? n + WRAP : n % WRAP;
 }
 
+static size_t pairs_most(const struct rates *r, const struct key *key, size_t name_n)
+{
+	size_t room = key && key->cap > keyspace_small() ? key->cap : keyspace_small(), n = (room - name_n) / sizeof(struct pair) - 1;
+
+	return r->keys.large < LARGE_MAX || n > PAIRS ? PAIRS : n;
+}
+
 /* Copies what stands there, with room for one pair more. */
-static struct work work_begin(struct rates *r, const struct key *key)
+static struct work work_begin(struct rates *r, const struct key *key, struct span name)
 {
 	static const struct pair none;
 	struct span value = key ? key_value(key) : (struct span){(const char *)&none, sizeof(none)};
@@ -50,6 +58,7 @@ static struct work work_begin(struct rates *r, const struct key *key)
 	w.pair = (struct pair *)(void *)buf_reserve(&r->work, value.n + sizeof(struct pair));
 	memcpy(w.pair, value.p, value.n);
 	w.n = value.n / sizeof(struct pair) - 1;
+	w.most = pairs_most(r, key, name.n);
 	return w;
 }
 
@@ -96,9 +105,9 @@ static void work_consume(struct work *w, int64_t now_us, int64_t limit, int64_t 
 	if (!same)
 		w->n++;
 	w->pair[w->n] = (struct pair){now_us, wrapped(total + cost)};
-	if (w->n <= PAIRS)
+	if (w->n <= w->most)
 		return;
-	for (size_t i = w->n % 2 == 0 ? 2 : 1, to = 1; i <= w->n; i += 2, to++) /* windows of several lengths: half of the pairs go */
+	for (size_t i = w->n % 2 == 0 ? 2 : 1, to = 1; i <= w->n; i += 2, to++) /* windows of several lengths, or no room: half of the pairs go */
 		w->pair[to] = w->pair[i];
 	w->n = (w->n + 1) / 2;
 }
@@ -173,7 +182,7 @@ bool rate_call(struct rates *r, int64_t epoch_us, const struct call *c, struct s
 		refuse_until(key, epoch_us, now_us, said, a);
 		return true;
 	}
-	w = work_begin(r, key);
+	w = work_begin(r, key, c->name);
 	set_back = work_settle(&w, now_us);
 	if (w.pair[0].at < argument[1])
 		w.pair[0].at = argument[1];

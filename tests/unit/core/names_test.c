@@ -218,6 +218,89 @@ START_TEST(a_session_may_go_while_the_stores_are_asked)
 }
 END_TEST
 
+/* Else who only asks for names keeps the stores too busy to renew a lease. */
+START_TEST(a_store_is_asked_one_question_about_names_at_a_time)
+{
+	together(3);
+	takes(1, "a");
+	takes(2, "b");
+	passes(3 * SEC);
+	all_feel(MOOD_SILENT);
+	for (unsigned i = 0; i < 60; i++)
+		says(1, i % 2 ? "@t%u RECENT" : "@t%u COMPLETE", i);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_uint_eq(waiting_at(i), 1);
+	says(1, "@f FORGET a"); /* is heard by all, though they have no time */
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_uint_eq(waiting_at(i), 2);
+	all_feel(MOOD_WELL);
+	for (unsigned i = 0, heard_of_f = 0; i < 61; i++) {
+		const char *line = next_line(1);
+
+		while (line && strstr(line, " * name="))
+			line = next_line(1);
+		ck_assert_ptr_nonnull(line);
+		heard_of_f += strncmp(line, "@f OK name=a", 12) == 0;
+		ck_assert_msg(strstr(line, " OK "), "%s", line);
+		ck_assert(i < 60 || heard_of_f == 1);
+	}
+	hears_nothing(1);
+	answers(1, "RECENT", "");
+	cluster_close();
+}
+END_TEST
+
+/* One store hangs, and is asked once; the others go on. */
+START_TEST(questions_about_names_that_a_store_has_no_time_for_are_answered_without_it)
+{
+	together(3);
+	takes(1, "a");
+	takes(2, "b");
+	passes(3 * SEC);
+	feels(2, MOOD_SILENT);
+	for (unsigned i = 0; i < 20; i++)
+		says(1, "@t%u COMPLETE", i);
+	ck_assert_uint_eq(waiting_at(2), 1);
+	passes(200 * MSEC);
+	for (unsigned i = 0; i < 20; i++) {
+		hears(1, "@* \\* name=a");
+		hears(1, "@* \\* name=b");
+		hears(1, "@* OK n=2");
+	}
+	feels(2, MOOD_WELL);
+	passes(SEC);
+	answers(1, "COMPLETE", "a b");
+	falls(2);
+	answers(1, "COMPLETE", "a b");
+	cluster_close();
+}
+END_TEST
+
+/* Those that were not asked before the time is over are not asked at all. */
+START_TEST(questions_about_names_that_no_store_has_time_for_end)
+{
+	unsigned before;
+
+	together(1);
+	takes(1, "a");
+	passes(3 * SEC);
+	all_feel(MOOD_SILENT);
+	before = asked(CALL_NAMES);
+	for (unsigned i = 0; i < 20; i++)
+		says(1, "@t%u COMPLETE", i);
+	passes(200 * MSEC);
+	for (unsigned i = 0; i < 20; i++) {
+		hears(1, "@* \\* name=a");
+		hears(1, "@* OK n=1 partial=yes");
+	}
+	all_feel(MOOD_WELL);
+	passes(SEC);
+	ck_assert_uint_eq(asked(CALL_NAMES), before + 1);
+	answers(1, "COMPLETE", "a");
+	cluster_close();
+}
+END_TEST
+
 Suite *names_suite(void)
 {
 	Suite *s = suite_create("names");
@@ -236,6 +319,9 @@ Suite *names_suite(void)
 	tcase_add_test(t, where_no_store_can_be_asked_forget_says_so_unless_it_is_known_here);
 	tcase_add_test(t, names_of_which_no_store_was_told_go_out_again_with_the_next);
 	tcase_add_test(t, a_session_may_go_while_the_stores_are_asked);
+	tcase_add_test(t, a_store_is_asked_one_question_about_names_at_a_time);
+	tcase_add_test(t, questions_about_names_that_a_store_has_no_time_for_are_answered_without_it);
+	tcase_add_test(t, questions_about_names_that_no_store_has_time_for_end);
 	suite_add_tcase(s, t);
 	return s;
 }

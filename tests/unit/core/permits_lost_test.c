@@ -189,6 +189,81 @@ START_TEST(unlock_with_a_fence_gives_back_the_permit_of_that_fence)
 }
 END_TEST
 
+/* It releases nothing that it lost, and has one permit at a time. */
+START_TEST(a_client_that_loses_permit_after_permit_may_always_ask_for_one_more)
+{
+	cluster_open(3);
+	cluster.conf.limits.locks = 4;
+	daemon_starts(0);
+	passes(2 * SEC);
+	session_opens_as_admin(9, 0);
+	for (unsigned i = 0; i < 12; i++) {
+		says(1, "ACQUIRE a limit=3 ttl=1s");
+		hears(1, "OK name=a permit=? *");
+		says(9, "BREAK a");
+		hears(1, "! LOST name=a permit=? *");
+		hears(9, "OK *");
+		passes(2 * SEC);
+	}
+}
+END_TEST
+
+/* The permits of weight 2 have slots in common with the others. */
+START_TEST(a_loss_is_over_when_its_client_hears_that_it_has_a_slot_of_it_again)
+{
+	cluster_begin(3);
+	session_opens_as_admin(9, 0);
+	says(1, "ACQUIRE a limit=2 weight=2 ttl=1s");
+	hears(1, "OK name=a permit=0,1 *");
+	says(9, "BREAK a");
+	hears(1, "! LOST name=a permit=0,1 *");
+	passes(2 * SEC);
+	says(1, "ACQUIRE a limit=2 owner=o");
+	hears(1, "OK name=a permit=? *");
+	says(1, "CHECK a");
+	hears(1, "ERR LOST *"); /* another owner has it */
+	says(1, "ACQUIRE a limit=2");
+	hears(1, "OK name=a permit=? *");
+	says(1, "RELEASE a");
+	hears(1, "OK *");
+	says(1, "RELEASE a");
+	hears(1, "ERR NOTHELD *");
+}
+END_TEST
+
+/* The turn comes while the client is away. */
+START_TEST(a_loss_is_over_when_its_client_hears_of_its_turn)
+{
+	static const char *const hear[] = {"CHECK a", "ACQUIRE a limit=1 wait=1m"};
+	struct secret s;
+
+	cluster_begin(3);
+	session_opens_as_admin(9, 0);
+	s = says_hello(1, "grace=20s");
+	says(1, "ACQUIRE a limit=1 ttl=1s");
+	hears(1, "OK *");
+	says(9, "BREAK a");
+	hears(1, "! LOST name=a permit=0 *");
+	says(1, "ACQUIRE a limit=1 wait=1m");
+	goes(1, GONE_HANGUP);
+	if (_i == 2)
+		passes(2 * SEC);
+	resumes(3, &s);
+	if (_i == 2)
+		hears(3, "\\* name=a permit=0 *");
+	hears(3, "OK session=* n=?");
+	passes(2 * SEC);
+	if (_i < 2) {
+		says(3, "%s", hear[_i]);
+		hears(3, "OK name=a permit=0 *");
+	}
+	says(3, "RELEASE a");
+	hears(3, "OK *");
+	says(3, "RELEASE a");
+	hears(3, "ERR NOTHELD *");
+}
+END_TEST
+
 Suite *permits_lost_suite(void)
 {
 	Suite *s = suite_create("permits_lost");
@@ -202,6 +277,9 @@ Suite *permits_lost_suite(void)
 	tcase_add_test(t, a_permit_that_is_lost_keeps_no_other_limit_out);
 	tcase_add_test(t, a_lock_of_the_name_of_a_permit_that_was_lost_is_what_a_client_and_show_are_told_of);
 	tcase_add_test(t, unlock_with_a_fence_gives_back_the_permit_of_that_fence);
+	tcase_add_test(t, a_client_that_loses_permit_after_permit_may_always_ask_for_one_more);
+	tcase_add_test(t, a_loss_is_over_when_its_client_hears_that_it_has_a_slot_of_it_again);
+	tcase_add_loop_test(t, a_loss_is_over_when_its_client_hears_of_its_turn, 0, 3);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/recall.c: permits outlive their daemon, with the sessions that have them. */
+#include "daemon/core/whole.h"
 #include "tests/fixture/cluster.h"
 
 #include <check.h>
@@ -133,6 +134,30 @@ START_TEST(a_permit_of_which_a_record_is_missing_is_dropped)
 }
 END_TEST
 
+/* One request a millisecond for 46 days; the last number before they begin anew. */
+START_TEST(permits_outlive_a_daemon_that_has_served_billions_of_requests)
+{
+	static const uint32_t served[] = {3999999999U, UINT32_MAX - 2};
+
+	cluster_begin(3);
+	begins_with_grace(1);
+	says(1, "LOCK b");
+	hears(1, "OK *");
+	cluster.daemon[0].service->engine.asked = served[_i];
+	says(1, "ACQUIRE a limit=1");
+	hears(1, "OK *");
+	says(1, "ACQUIRE c limit=1");
+	hears(1, "OK *");
+	daemon_returns(0);
+	says(2, "%s", resume);
+	passes(100 * MSEC);
+	hears(2, "\\* name=b *");
+	hears(2, "\\* name=a permit=0 *");
+	hears(2, "\\* name=c permit=0 *");
+	hears(2, "OK session=* n=3");
+}
+END_TEST
+
 Suite *permits_restart_suite(void)
 {
 	Suite *s = suite_create("permits_restart");
@@ -145,6 +170,7 @@ Suite *permits_restart_suite(void)
 	tcase_add_test(t, a_permit_of_which_a_slot_is_gone_is_lost_and_the_other_slot_is_kept_until_nobody_believes);
 	tcase_add_test(t, a_permit_whose_session_does_not_come_back_is_free_when_its_grace_is_over);
 	tcase_add_test(t, a_permit_of_which_a_record_is_missing_is_dropped);
+	tcase_add_loop_test(t, permits_outlive_a_daemon_that_has_served_billions_of_requests, 0, 2);
 	suite_add_tcase(s, t);
 	return s;
 }

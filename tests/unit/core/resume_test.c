@@ -257,6 +257,37 @@ START_TEST(rows_that_the_answer_has_no_room_for_are_counted)
 }
 END_TEST
 
+/* A lock fills what there is room for. */
+START_TEST(permits_and_jobs_that_the_answer_has_no_room_for_are_counted)
+{
+	struct secret s;
+
+	cluster_open(1);
+	cluster.conf.limits.output = 4 * 48;
+	daemon_starts(0);
+	passes(2 * SEC);
+	s = says_hello(1, "grace=20s");
+	says(1, "DEFER mail x id=j");
+	says(1, _i == 0 ? "LOCK a" : "PING");
+	says(1, "ACQUIRE p limit=1");
+	says(1, "ACQUIRE q limit=1");
+	says(1, "TAKE mail");
+	says(1, "DEFER mail y id=k");
+	says(1, "TAKE mail");
+	ignores(1);
+	goes(1, GONE_HANGUP);
+	resumes(2, &s);
+	hears(2, _i == 0 ? "\\* name=a *" : "\\* name=p *");
+	hears(2, _i == 0 ? "OK session=* n=1 more=4" : "OK session=* n=1 more=3");
+	passes(10 * SEC);
+	says(2, "CHECK q");
+	hears(2, "OK name=q *");
+	says(2, "DONE j");
+	hears(2, "OK queue=mail job=j");
+	hears_nothing(2);
+}
+END_TEST
+
 START_TEST(RESUME_takes_over_and_closes_a_connection_that_still_stands)
 {
 	held_with_grace(3, "name=worker grace=20s", "", &s1);
@@ -351,6 +382,7 @@ Suite *resume_suite(void)
 	tcase_add_test(resume, RESUME_takes_over_and_closes_a_connection_that_still_stands);
 	tcase_add_test(resume, the_secret_serves_again_and_its_last_user_has_the_session);
 	tcase_add_test(resume, rows_that_the_answer_has_no_room_for_are_counted);
+	tcase_add_loop_test(resume, permits_and_jobs_that_the_answer_has_no_room_for_are_counted, 0, 2);
 	tcase_add_test(resume, resuming_itself_changes_nothing);
 	tcase_add_test(resume, a_HELLO_before_RESUME_counts_for_the_session_that_goes_on);
 	suite_add_tcase(suite, resume);

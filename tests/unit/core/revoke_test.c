@@ -146,6 +146,29 @@ START_TEST(what_is_held_stays_and_can_be_given_back)
 }
 END_TEST
 
+START_TEST(a_job_that_was_taken_can_be_ended)
+{
+	static const char *const end[] = {"DONE a queue=web/queue", "RETRY a queue=web/queue", "DONE a", "RETRY a"};
+
+	begins(3);
+	holds(OPERATOR, "DEFER web/queue x id=a");
+	holds(OPERATOR, "DEFER web/queue x id=b");
+	holds(WEB, "TAKE web/queue");
+	rules_are(later + (_i < 2 ? 0 : 2), _i < 2 ? 3 : 1);
+	says(WEB, "TAKE web/queue");
+	hears(WEB, "ERR DENIED TAKE needs *");
+	says(WEB, "RETRY b queue=web/queue");
+	hears(WEB, "ERR DENIED RETRY needs *");
+	holds(WEB, end[_i]);
+	says(WEB, "%s", end[_i]);
+	hears(WEB, "ERR *");
+	holds(OPERATOR, "TAKE web/queue");
+	holds(OPERATOR, "DONE b");
+	says(OPERATOR, "TAKE web/queue");
+	hears(OPERATOR, _i & 1 ? "OK queue=web/queue job=a attempt=2 *" : "BUSY *");
+}
+END_TEST
+
 START_TEST(a_TAKE_of_a_queue_is_denied)
 {
 	begins(1);
@@ -215,6 +238,7 @@ Suite *revoke_suite(void)
 	tcase_add_test(t, who_may_still_have_it_goes_on_waiting);
 	tcase_add_test(t, an_upgrade_is_denied_and_its_hold_stays);
 	tcase_add_test(t, what_is_held_stays_and_can_be_given_back);
+	tcase_add_loop_test(t, a_job_that_was_taken_can_be_ended, 0, 4);
 	tcase_add_test(t, a_TAKE_of_a_queue_is_denied);
 	tcase_add_test(t, a_TAKE_is_denied_that_is_about_to_have_the_lock_of_a_job);
 	tcase_add_test(t, a_place_that_is_kept_for_RESUME_is_given_up);

@@ -75,8 +75,8 @@ START_TEST(a_steady_load_allocates_nothing)
 }
 END_TEST
 
-/* What the store says to one use of a limit of 2000 a minute. */
-static char use(struct rates *r, const char *name, struct instant at)
+/* What the store says to one use of so many a minute. */
+static char use_of(struct rates *r, const char *name, int64_t limit, struct instant at)
 {
 	struct call c = {.name = span_of(name)};
 	struct answer a = {.server_us = at.us};
@@ -84,13 +84,18 @@ static char use(struct rates *r, const char *name, struct instant at)
 
 	buf_init(&said);
 	buf_init(&words);
-	netstring_put_int(&words, 2000);
+	netstring_put_int(&words, limit);
 	netstring_put_int(&words, 60 * SEC);
 	netstring_put_int(&words, 1);
 	ck_assert(rate_call(r, 0, &c, (struct span){buf_begin(&words), buf_length(&words)}, at, &said, &a));
 	buf_release(&words);
 	buf_release(&said);
 	return a.code;
+}
+
+static char use(struct rates *r, const char *name, struct instant at)
+{
+	return use_of(r, name, 2000, at);
 }
 
 /* Each has a use in 1000 different milliseconds, so some 16 KB: more than 64 MB are not kept. One that is there goes on, and one that is over makes room. */
@@ -121,6 +126,49 @@ START_TEST(limits_with_many_uses_are_kept_up_to_a_bound)
 }
 END_TEST
 
+/* Beyond the bound the uses of a name are told apart less well, so that it grows no more. No window has more than the limit. */
+START_TEST(limits_that_were_there_before_grow_up_to_the_bound_together)
+{
+	static int64_t pairs[270][2];
+	static const uint64_t seed[2] = {1, 2};
+	struct instant at = {2000 * MSEC};
+	struct rates r;
+	char name[16];
+	size_t before;
+	unsigned i;
+
+	pairs[0][0] = 60 * SEC;
+	for (i = 1; i < 270; i++)
+		pairs[i][0] = i * MSEC, pairs[i][1] = i;
+	rates_init(&r, seed, NULL);
+	ck_assert_int_eq(use_of(&r, "small", 1000, at), 'Y');
+	for (i = 0; i < 13000; i++) {
+		snprintf(name, sizeof(name), "%u", i);
+		ck_assert(rate_put(&r, 0, span_of(name), (struct span){(const char *)pairs, sizeof(pairs)}, at, at));
+	}
+	before = r.keys.large;
+	for (i = 0; i < 13000; i++)
+		for (unsigned n = 0; n < 20; n++) {
+			snprintf(name, sizeof(name), "%u", i);
+			ck_assert_int_eq(use_of(&r, name, 1000, instant_add(at, n * MSEC)), 'Y');
+		}
+	ck_assert_uint_gt(r.keys.large, before);
+	ck_assert_uint_lt(r.keys.large, 65 * 1024 * 1024);
+	for (unsigned n = 1; n < 1000; n++)
+		ck_assert_int_eq(use_of(&r, "small", 1000, instant_add(at, n * MSEC)), 'Y');
+	for (unsigned n = 0; n < 1000 - 269 - 20; n++)
+		ck_assert_int_eq(use_of(&r, name, 1000, instant_add(at, (20 + n) * MSEC)), 'Y');
+	ck_assert_uint_lt(r.keys.large, 65 * 1024 * 1024);
+	at.us += 57 * SEC;
+	ck_assert_int_eq(use_of(&r, "small", 1000, at), 'T');
+	ck_assert_int_eq(use_of(&r, name, 1000, at), 'T');
+	at.us += 5 * SEC;
+	ck_assert_int_eq(use_of(&r, "small", 1000, at), 'Y');
+	ck_assert_int_eq(use_of(&r, name, 1000, at), 'Y');
+	rates_release(&r);
+}
+END_TEST
+
 Suite *memory_size_suite(void)
 {
 	Suite *suite = suite_create("memory_size");
@@ -133,6 +181,7 @@ Suite *memory_size_suite(void)
 	tcase_add_test(cases, a_hundred_thousand_names_are_found_again);
 	tcase_add_test(cases, a_steady_load_allocates_nothing);
 	tcase_add_test(cases, limits_with_many_uses_are_kept_up_to_a_bound);
+	tcase_add_test(cases, limits_that_were_there_before_grow_up_to_the_bound_together);
 	suite_add_tcase(suite, cases);
 	return suite;
 }
