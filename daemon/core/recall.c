@@ -8,6 +8,7 @@
 #include "daemon/core/issue.h"
 
 #include <errno.h>
+#include <limits.h>
 
 /* What the owner of a record tells. */
 struct seat_record {
@@ -19,13 +20,14 @@ struct seat_record {
 
 static bool take_number(struct span *rest, unsigned *ret)
 {
+	uint64_t n = 0;
 	size_t i;
 
-	*ret = 0;
-	for (i = 0; i < rest->n && rest->p[i] >= '0' && rest->p[i] <= '9' && *ret < 400000000; i++)
-		*ret = 10 * *ret + (unsigned)(rest->p[i] - '0');
-	if (i == 0 || i == rest->n || rest->p[i] != ' ')
+	for (i = 0; i < rest->n && rest->p[i] >= '0' && rest->p[i] <= '9' && n <= UINT_MAX; i++)
+		n = 10 * n + (unsigned)(rest->p[i] - '0');
+	if (i == 0 || i == rest->n || rest->p[i] != ' ' || n > UINT_MAX)
 		return false;
+	*ret = (unsigned)n;
 	*rest = (struct span){rest->p + i + 1, rest->n - i - 1};
 	return true;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/recall.c: permits outlive their daemon, with the sessions that have them. */
+#include "daemon/core/whole.h"
 #include "tests/fixture/cluster.h"
 
 #include <check.h>
@@ -133,6 +134,27 @@ START_TEST(a_permit_of_which_a_record_is_missing_is_dropped)
 }
 END_TEST
 
+START_TEST(a_permit_is_adopted_whatever_number_its_request_has)
+{
+	cluster_begin(3);
+	begins_with_grace(1);
+	cluster.daemon[0].service->engine.asked = 4294967293; /* how many LOCKs and ACQUIREs there were before */
+	says(1, "ACQUIRE a limit=4");
+	hears(1, "OK *");
+	says(1, "ACQUIRE a limit=4");
+	hears(1, "OK *");
+	says(1, "LOCK b");
+	hears(1, "OK *");
+	daemon_returns(0);
+	says(2, "%s", resume);
+	passes(100 * MSEC);
+	hears(2, "\\* name=b *");
+	hears(2, "\\* name=a permit=? *");
+	hears(2, "\\* name=a permit=? *");
+	hears(2, "OK session=* n=3");
+}
+END_TEST
+
 Suite *permits_restart_suite(void)
 {
 	Suite *s = suite_create("permits_restart");
@@ -145,6 +167,7 @@ Suite *permits_restart_suite(void)
 	tcase_add_test(t, a_permit_of_which_a_slot_is_gone_is_lost_and_the_other_slot_is_kept_until_nobody_believes);
 	tcase_add_test(t, a_permit_whose_session_does_not_come_back_is_free_when_its_grace_is_over);
 	tcase_add_test(t, a_permit_of_which_a_record_is_missing_is_dropped);
+	tcase_add_test(t, a_permit_is_adopted_whatever_number_its_request_has);
 	suite_add_tcase(s, t);
 	return s;
 }
