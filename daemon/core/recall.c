@@ -60,7 +60,7 @@ static bool seat_read(const struct journal_record *r, struct seat_record *ret)
 		return false;
 	ret->owner = rest;
 	ret->is_mark = !span_starts(name, SPAN(SLOT_PREFIX));
-	ret->semaphore = name;
+	ret->semaphore = name_unescaped(name);
 	if (ret->limit < 1 || ret->limit > LIMIT_MOST || ret->weight < 1 || ret->weight > WEIGHT_MOST || ret->weight > ret->limit)
 		return false;
 	return ret->is_mark || take_slot((struct span){name.p + cut, name.n - cut}, ret);
@@ -154,7 +154,7 @@ int recall_seat(struct commander *x, struct session *s, const struct journal_rec
 	p->ttl_us = c->ttl_us;
 	p->not_notified = !r->told;
 	TAILQ_INSERT_TAIL(&p->agent.claims, c, in_session);
-	lock_find_or_add(&x->engine->table, r->name)->lease.limit = c->limit;
+	lock_find_or_add_text(&x->engine->table, r->name)->lease.limit = c->limit;
 	adopt_expect(x->engine, c, from);
 	return 0;
 }
