@@ -97,7 +97,7 @@ static void adopt_expect_first(struct engine *e, struct lock *l, struct claim *c
 
 void adopt_expect(struct engine *e, struct claim *c, const struct prior_lease *from)
 {
-	struct lock *l = lock_find_or_add(&e->table, from->name);
+	struct lock *l = lock_find_or_add_text(&e->table, from->name);
 	struct instant ghost;
 
 	if (l->holder)

@@ -125,7 +125,7 @@ void break_expired(struct engine *e, struct round *r)
 
 void break_heard(struct engine *e, struct span name)
 {
-	struct lock *l = lock_find(&e->table, name);
+	struct lock *l = lock_find_text(&e->table, name);
 	struct lease *x = l ? &l->lease : NULL;
 
 	if (!x || x->state != LEASE_HELD || !x->auto_renew || x->renewal->round)

@@ -68,7 +68,7 @@ static void calls_tell_slow(const struct call_table *t, const struct calls *c, c
 
 	if (us >= t->core->conf.slow_store_us && core_may_log(t->core, BURST_SLOW))
 		core_log(t->core, LOG_NOTICE, "slow", "kind=store node=%s name=%s took_ms=%" PRId64 " outcome=%s", t->core->conf.label[a->node],
-		         core_quoted(t->core, name_text(c->name)), us / MSEC, word[a->class]);
+		         core_quoted(t->core, name_unescaped(name_text(c->name))), us / MSEC, word[a->class]);
 }
 
 struct calls *calls_answered(struct call_table *t, const struct answer *a)

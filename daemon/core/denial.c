@@ -32,7 +32,8 @@ void denial_note(struct engine *e, struct lease *x, const struct answer *a)
 		return;
 	metric_add(&e->core->metrics, METRIC_REASSERTIONS, 1);
 	if (core_may_log(e->core, BURST_REASSERTED))
-		core_log(e->core, LOG_NOTICE, "reasserted", "name=%s node=%s", core_quoted(e->core, name_text(x->name)), e->core->conf.label[a->node]);
+		core_log(e->core, LOG_NOTICE, "reasserted", "name=%s node=%s", core_quoted(e->core, name_unescaped(name_text(x->name))),
+		         e->core->conf.label[a->node]);
 }
 
 /* This store was asked after the last denial was heard, and had the key: so the keys of the two stores were not missing at the same time. */

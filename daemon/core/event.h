@@ -27,9 +27,12 @@
 #define JOB_TEXT_MAX 7168 /* bytes of queue, lock, payload and a client's id together, as replies quote them: a row and a TAKE are one line */
 #define MARKER_MAX 256
 /*
- * Names that begin so are no names of clients, but slots of semaphores: their keys are "redlockd:<key_prefix>s:" and the rest of the name.
+ * Names that begin so are no names of clients, but slots of semaphores: their keys are "redlockd:<key_prefix>s:" and the rest of the name. Since any byte may
+ * stand in the name of a client, one that begins with NAME_ESCAPE has that byte twice wherever slots have names as well: in the table of names, the journal,
+ * and the calls and messages that are about locks. Its key has it once.
  */
 #define SLOT_PREFIX   "\001s:"
+#define NAME_ESCAPE   '\001'
 #define SLOT_NAME_MAX 528 /* bytes of the longest */
 #define PTTL_MOST_MS (INT64_MAX / 4 / MSEC) /* a longer TTL is reported as this, so that its microseconds fit int64_t */
 

@@ -181,7 +181,7 @@ static void grant_wanted_of_readers(struct engine *e, struct lock *l)
 
 void grant_wanted(struct engine *e, struct span name)
 {
-	struct lock *l = lock_find(&e->table, name);
+	struct lock *l = lock_find_text(&e->table, name);
 
 	if (!l || l->lease.state != LEASE_HELD)
 		return;

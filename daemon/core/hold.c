@@ -334,7 +334,7 @@ void hold_lapse(struct engine *e, struct claim *c)
 
 void hold_recall_loss(struct engine *e, struct claim *c, struct span name, enum loss why)
 {
-	c->lock = lock_find_or_add(&e->table, name);
+	c->lock = lock_find_or_add_text(&e->table, name);
 	c->state = CLAIM_LOST;
 	c->loss = why;
 	TAILQ_INSERT_TAIL(&lock_contend(&e->table, c->lock)->losses, c, in_lock);

@@ -341,7 +341,10 @@ static void home_said(struct engine *e, struct home_question *q, const struct an
 		home_try(e, q);
 	} else if (a->code == 'N' && q->of != HOME_OF_NONE) {
 		name_learned(e, q->node, HOME_ANSWERED, a->found);
-		home_try(e, q);
+		if (e->homes.name[q->node].is == NAME_OTHER)
+			home_try(e, q);
+		else /* to ask again at once would have no end */
+			home_conclude(e, q, HOME_REFUSED, home_text(e->core, "%s does not say what it is called", e->core->conf.label[q->node]));
 	} else {
 		home_conclude(e, q, HOME_ANSWERED, a->found);
 	}

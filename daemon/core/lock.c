@@ -147,11 +147,28 @@ static bool lock_matches(const struct map_node *node, const void *key, size_t n)
 	return l->name.n == n && memcmp(l->name.text, key, n) == 0;
 }
 
-struct lock *lock_find(struct lock_table *t, struct span name)
+/* The text of the name of a client. */
+static inline struct span name_escaped(struct span name, char room[1 + NAME_MAX_BYTES])
 {
-	struct map_node *node = map_find(&t->map, map_hash(&t->map, name.p, name.n), name.p, name.n, lock_matches);
+	if (name.n == 0 || name.p[0] != NAME_ESCAPE || name.n > NAME_MAX_BYTES)
+		return name;
+	room[0] = NAME_ESCAPE;
+	memcpy(room + 1, name.p, name.n);
+	return (struct span){room, 1 + name.n};
+}
+
+struct lock *lock_find_text(struct lock_table *t, struct span text)
+{
+	struct map_node *node = map_find(&t->map, map_hash(&t->map, text.p, text.n), text.p, text.n, lock_matches);
 
 	return node ? container_of(node, struct lock, name.node) : NULL;
+}
+
+struct lock *lock_find(struct lock_table *t, struct span name)
+{
+	char room[1 + NAME_MAX_BYTES];
+
+	return lock_find_text(t, name_escaped(name, room));
 }
 
 static struct lock *lock_add(struct lock_table *t, struct span name, uint64_t hash)
@@ -173,12 +190,19 @@ static struct lock *lock_add(struct lock_table *t, struct span name, uint64_t ha
 	return l;
 }
 
+struct lock *lock_find_or_add_text(struct lock_table *t, struct span text)
+{
+	uint64_t hash = map_hash(&t->map, text.p, text.n);
+	struct map_node *node = map_find(&t->map, hash, text.p, text.n, lock_matches);
+
+	return node ? container_of(node, struct lock, name.node) : lock_add(t, text, hash);
+}
+
 struct lock *lock_find_or_add(struct lock_table *t, struct span name)
 {
-	uint64_t hash = map_hash(&t->map, name.p, name.n);
-	struct map_node *node = map_find(&t->map, hash, name.p, name.n, lock_matches);
+	char room[1 + NAME_MAX_BYTES];
 
-	return node ? container_of(node, struct lock, name.node) : lock_add(t, name, hash);
+	return lock_find_or_add_text(t, name_escaped(name, room));
 }
 
 void lock_drop_if_unused(struct lock_table *t, struct lock *l)

@@ -105,9 +105,10 @@ static inline struct instant lock_close_at(const struct lock *l)
 	return l->lease.timer.at;
 }
 
+/* As clients know it. */
 static inline struct span lock_name(const struct lock *l)
 {
-	return name_text(&l->name);
+	return name_unescaped(name_text(&l->name));
 }
 
 static inline struct lock *lock_of_lease(struct lease *x)
@@ -156,6 +157,9 @@ void lock_table_release(struct lock_table *t);
 
 struct lock *lock_find(struct lock_table *t, struct span name);       /* NULL if this daemon knows nothing of it */
 struct lock *lock_find_or_add(struct lock_table *t, struct span name);
+/* The same by the text of its name, which may be a slot: see NAME_ESCAPE. */
+struct lock *lock_find_text(struct lock_table *t, struct span text);
+struct lock *lock_find_or_add_text(struct lock_table *t, struct span text);
 /* Frees the lock if nothing refers to it; else its contender if that is blank, and the renewal of a lease that is at rest. */
 void lock_drop_if_unused(struct lock_table *t, struct lock *l);
 void lock_make_contender(struct lock_table *t, struct lock *l);

@@ -6,7 +6,7 @@
 
 static void move_tell(struct engine *e, const struct name *name, const char *machine, const struct state_row *was, const struct state_row *now, enum cause why)
 {
-	core_log(e->core, LOG_DEBUG, machine, "name=%s was=%s now=%s why=%s", core_quoted(e->core, name_text(name)), was->word, now->word,
+	core_log(e->core, LOG_DEBUG, machine, "name=%s was=%s now=%s why=%s", core_quoted(e->core, name_unescaped(name_text(name))), was->word, now->word,
 		 cause_table[why].word);
 }
 

@@ -93,6 +93,11 @@ static void reply_order(struct commander *x, const struct order *o, struct span 
 	tell_line(x, o->pending->session, &r);
 }
 
+static bool order_is_done(const struct home_question *q)
+{
+	return q->outcome == HOME_ANSWERED && (q->code == 'D' || q->code == 'R');
+}
+
 /* Of a RETRY. That no such job has failed for good says nothing behind a try whose outcome is not known: that may have made it due. */
 static bool order_may_be_done(const struct order *o, const struct home_question *q)
 {
@@ -123,6 +128,8 @@ static void order_answer(struct commander *x, const struct order *o, const struc
 		           x->core->conf.limits.jobs);
 	} else if (q->code == 'M') {
 		tell_error(x, s, tag, ERROR_NOTFOUND, "this session does not have the job, and none of that id has failed for good in that queue");
+	} else if (!order_is_done(q)) {
+		tell_error(x, s, tag, ERROR_UNAVAILABLE, "the answer of the home of the queue makes no sense: it may have carried out the request");
 	} else {
 		reply_order(x, o, text);
 		metric_add(&x->core->metrics, METRIC_JOBS_DEFERRED, o->pending->verb == VERB_DEFER);
@@ -133,9 +140,8 @@ static void order_conclude(struct commander *x, struct order *o, const struct ho
 {
 	struct pending *p = o->pending;
 	struct session *s = p->session;
-	bool done = q->outcome == HOME_ANSWERED && (q->code == 'D' || q->code == 'R');
+	bool done = order_is_done(q) || order_may_be_done(o, q);
 
-	done |= order_may_be_done(o, q);
 	if (s) {
 		TAILQ_REMOVE(&s->pendings, p, in_session);
 		order_answer(x, o, q);

@@ -196,6 +196,11 @@ static void queue_has_trouble(struct job_queue *queue, struct span why)
 	core_keep(queue->why, sizeof(queue->why), why);
 }
 
+static void queue_is_not_understood(struct job_queue *queue)
+{
+	queue_has_trouble(queue, SPAN("its answer makes no sense"));
+}
+
 /* The home has leased a job to this daemon. Where the way there is longer than the lease, to ask again at once would have no end. */
 static void queue_got(struct commander *x, struct job_queue *queue, const struct home_question *q)
 {
@@ -205,8 +210,10 @@ static void queue_got(struct commander *x, struct job_queue *queue, const struct
 	struct job *job;
 	bool worth;
 
-	if (!job_read(q->text, &leased))
+	if (!job_read(q->text, &leased)) {
+		queue_is_not_understood(queue);
 		return;
+	}
 	job = job_new(x, queue->name, leased.id, leased.lock);
 	job->attempt = leased.attempt;
 	job->value = queue->value;
@@ -276,8 +283,12 @@ void take_told(struct commander *x, struct home_question *q)
 		queue->whole = true; /* locks that are being asked for may be refused yet, and are busy beside those that were */
 		pass_over(x, queue, ms);
 		return;
-	default: /* late */
+	case 'L': /* late */
 		break;
+	default:
+		queue_is_not_understood(queue);
+		pass_over(x, queue, -1);
+		return;
 	}
 	queue_go_on(x, queue);
 }

@@ -8,6 +8,7 @@
 #include "daemon/core/issue.h"
 
 #include <errno.h>
+#include <limits.h>
 
 /* What the owner of a record tells. */
 struct seat_record {
@@ -19,14 +20,14 @@ struct seat_record {
 
 static bool take_number(struct span *rest, unsigned *ret)
 {
-	uint64_t number = 0;
+	uint64_t n = 0;
 	size_t i;
 
-	for (i = 0; i < rest->n && rest->p[i] >= '0' && rest->p[i] <= '9' && number <= UINT32_MAX; i++)
-		number = 10 * number + (uint64_t)(rest->p[i] - '0');
-	if (i == 0 || i == rest->n || rest->p[i] != ' ' || number > UINT32_MAX)
+	for (i = 0; i < rest->n && rest->p[i] >= '0' && rest->p[i] <= '9' && n <= UINT_MAX; i++)
+		n = 10 * n + (unsigned)(rest->p[i] - '0');
+	if (i == 0 || i == rest->n || rest->p[i] != ' ' || n > UINT_MAX)
 		return false;
-	*ret = (unsigned)number;
+	*ret = (unsigned)n;
 	*rest = (struct span){rest->p + i + 1, rest->n - i - 1};
 	return true;
 }
@@ -59,7 +60,7 @@ static bool seat_read(const struct journal_record *r, struct seat_record *ret)
 		return false;
 	ret->owner = rest;
 	ret->is_mark = !span_starts(name, SPAN(SLOT_PREFIX));
-	ret->semaphore = name;
+	ret->semaphore = name_unescaped(name);
 	if (ret->limit < 1 || ret->limit > LIMIT_MOST || ret->weight < 1 || ret->weight > WEIGHT_MOST || ret->weight > ret->limit)
 		return false;
 	return ret->is_mark || take_slot((struct span){name.p + cut, name.n - cut}, ret);
@@ -153,7 +154,7 @@ int recall_seat(struct commander *x, struct session *s, const struct journal_rec
 	p->ttl_us = c->ttl_us;
 	p->not_notified = !r->told;
 	TAILQ_INSERT_TAIL(&p->agent.claims, c, in_session);
-	lock_find_or_add(&x->engine->table, r->name)->lease.limit = c->limit;
+	lock_find_or_add_text(&x->engine->table, r->name)->lease.limit = c->limit;
 	adopt_expect(x->engine, c, from);
 	return 0;
 }

@@ -61,7 +61,7 @@ static void remember_kept(struct commander *x, const struct session *s, const st
 	if (l->share && (l->lease.delay_us > 0 || instant_before(x->core->now, l->share->kept_until)))
 		remember(x, &(struct journal_record){.kind = JOURNAL_KEPT,
 		                                     .session = (int64_t)s->serial,
-		                                     .name = lock_name(l),
+		                                     .name = name_text(&l->name),
 		                                     .owner = owner,
 		                                     .delay_us = l->lease.delay_us,
 		                                     .deadline_us = l->share->kept_until.us});
@@ -110,7 +110,7 @@ void remember_held(struct commander *x, const struct claim *c)
 
 static void remember_free(struct commander *x, const struct session *s, const struct claim *c, struct span owner)
 {
-	remember(x, &(struct journal_record){.kind = JOURNAL_FREED, .session = (int64_t)s->serial, .name = lock_name(c->lock), .owner = owner});
+	remember(x, &(struct journal_record){.kind = JOURNAL_FREED, .session = (int64_t)s->serial, .name = name_text(&c->lock->name), .owner = owner});
 }
 
 /* --- permits --- */
@@ -169,7 +169,7 @@ void remember_lost(struct commander *x, const struct claim *c)
 	if (is_remembered(x, c->session))
 		remember(x, &(struct journal_record){.kind = JOURNAL_LOST,
 		                                     .session = (int64_t)c->session->serial,
-		                                     .name = lock_name(c->lock),
+		                                     .name = name_text(&c->lock->name),
 		                                     .owner = claim_owner(c),
 		                                     .fence = c->token,
 		                                     .reason = span_of(loss_word(c->loss))});

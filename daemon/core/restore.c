@@ -46,7 +46,7 @@ static bool restore_continues(const struct lock *l, const struct journal_record 
 static void restore_clear(struct commander *x, const struct session *s, const struct journal_record *r)
 {
 	bool holds = r->kind == JOURNAL_HELD || r->kind == JOURNAL_ADOPTING;
-	struct lock *l = lock_find(&x->engine->table, r->name);
+	struct lock *l = lock_find_text(&x->engine->table, r->name);
 	struct claim *loss = l ? lock_loss_of(l, s, r->owner) : NULL;
 	struct claim *own;
 
@@ -137,7 +137,7 @@ static int restore_held(struct commander *x, struct session *s, const struct jou
 		return recall_seat(x, s, r, &from);
 	c = restore_claim(x, s, r);
 	c->not_notified = !r->told;
-	lock_find_or_add(&x->engine->table, r->name)->lease.limit = 0;
+	lock_find_or_add_text(&x->engine->table, r->name)->lease.limit = 0;
 	adopt_expect(x->engine, c, &from);
 	return 0;
 }
@@ -145,7 +145,7 @@ static int restore_held(struct commander *x, struct session *s, const struct jou
 /* The holder that the record before this one was about; NULL: it was not. */
 static struct claim *restore_holder(struct commander *x, const struct session *s, const struct journal_record *r)
 {
-	const struct lock *l = lock_find(&x->engine->table, r->name);
+	const struct lock *l = lock_find_text(&x->engine->table, r->name);
 
 	return l ? lock_holder_of(l, s, r->owner) : NULL;
 }

@@ -144,7 +144,7 @@ void retry_after(struct engine *e, struct round *r, enum round_outcome why)
 
 void retry_woken(struct engine *e, struct span name, unsigned node)
 {
-	struct lock *l = lock_find(&e->table, name);
+	struct lock *l = lock_find_text(&e->table, name);
 	struct contender *k;
 	struct instant soon;
 

@@ -30,10 +30,12 @@ static void name_append(struct buf *b, const struct script_keys *k, struct span 
 {
 	size_t n = sizeof(SLOT_PREFIX) - 1;
 
-	if (name.p[0] == SLOT_PREFIX[0] && span_starts(name, SPAN(SLOT_PREFIX)))
+	if (name.p[0] != NAME_ESCAPE)
+		key_append(b, span_of(k->prefix), name);
+	else if (span_starts(name, SPAN(SLOT_PREFIX)))
 		key_append(b, span_of(k->slots), (struct span){name.p + n, name.n - n});
 	else
-		key_append(b, span_of(k->prefix), name);
+		key_append(b, span_of(k->prefix), (struct span){name.p + 1, name.n - 1});
 }
 
 void script_keys_init(struct script_keys *k, const char *prefix, int64_t skew_us, int64_t tolerance_us)

@@ -98,17 +98,16 @@ static void subscriber_accept(struct subscriber *e)
 	e->refused = false;
 }
 
-/* A key of a slot, without what all of these begin with. */
-static void subscriber_tell_slot(struct subscriber *e, char what, struct span rest)
+/* begin: what the name has in front of what its key has, see SLOT_PREFIX and NAME_ESCAPE. */
+static void subscriber_tell_behind(struct subscriber *e, char what, struct span begin, struct span rest)
 {
 	char name[SLOT_NAME_MAX];
-	size_t n = sizeof(SLOT_PREFIX) - 1;
 
-	if (n + rest.n > sizeof(name))
+	if (begin.n + rest.n > sizeof(name))
 		return;
-	memcpy(name, SLOT_PREFIX, n);
-	memcpy(name + n, rest.p, rest.n);
-	e->sink.message(e->sink.context, e->node, what, (struct span){name, n + rest.n});
+	memcpy(name, begin.p, begin.n);
+	memcpy(name + begin.n, rest.p, rest.n);
+	e->sink.message(e->sink.context, e->node, what, (struct span){name, begin.n + rest.n});
 }
 
 /* {"message", channel, what + key}; 'i' and 'I': what + text */
@@ -126,13 +125,16 @@ static void subscriber_tell(struct subscriber *e)
 		return;
 	}
 	if (span_starts(payload, slots)) {
-		subscriber_tell_slot(e, what, (struct span){payload.p + slots.n, payload.n - slots.n});
+		subscriber_tell_behind(e, what, SPAN(SLOT_PREFIX), (struct span){payload.p + slots.n, payload.n - slots.n});
 		return;
 	}
 	if (!span_starts(payload, prefix))
 		return;
 	payload = (struct span){payload.p + prefix.n, payload.n - prefix.n};
-	e->sink.message(e->sink.context, e->node, what, payload);
+	if (what != 't' && payload.n > 0 && payload.p[0] == NAME_ESCAPE) /* 't' is about a queue */
+		subscriber_tell_behind(e, what, (struct span){payload.p, 1}, payload);
+	else
+		e->sink.message(e->sink.context, e->node, what, payload);
 }
 
 /* Handles one reply. False: the connection is unusable. */

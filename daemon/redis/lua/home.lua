@@ -12,6 +12,7 @@ if marker ~= ARGV[1] then return {now_us, 'Q', marker} end
 local base = string.sub(KEYS[1], 1, -6) -- "redlockd:<prefix>"
 local name, op = ARGV[3], ARGV[4]
 local named = call('GET', base .. '!home')
+if named == '' then named = nil end
 if not named and (op ~= 'n' or ARGV[5] == '1') then
   call('SET', base .. '!home', ARGV[2])
   named = ARGV[2]

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/home.c: questions and rounds share the windows of the stores. */
+/* daemon/core/home.c: questions and rounds share the windows of the stores; a store whose answers make no sense is not asked without end. */
 #include "daemon/core/home.h"
 #include "tests/fixture/cluster.h"
 
@@ -110,6 +110,39 @@ START_TEST(a_flood_of_questions_does_not_keep_a_job_from_being_renewed)
 }
 END_TEST
 
+/* Of the first question that waits there. */
+static struct parcel *question_at(unsigned node)
+{
+	struct parcel *p;
+
+	TAILQ_FOREACH(p, &cluster.daemon[0].queue[node], link)
+		if (p->call.kind == CALL_HOME)
+			return p;
+	return NULL;
+}
+
+START_TEST(a_store_that_is_called_otherwise_and_does_not_say_how_is_not_asked_without_end)
+{
+	struct parcel *p;
+	unsigned calls;
+
+	begins(1, LOST_CLOSED);
+	calls = asked(CALL_HOME);
+	all_feel(MOOD_TARDY);
+	says(1, "RATE n limit=100 per=60s");
+	for (unsigned k = 0; k < 10; k++)
+		for (unsigned i = 0; i < 3; i++)
+			if ((p = question_at(i))) {
+				p->answer.code = 'N';
+				p->answer.found = SPAN("");
+				serves(i, waiting_at(i));
+			}
+	hears(1, "ERR UNAVAILABLE *");
+	ck_assert_uint_eq(asked(CALL_HOME), calls + 1);
+	ends();
+}
+END_TEST
+
 Suite *home_room_suite(void)
 {
 	Suite *s = suite_create("home_room");
@@ -119,6 +152,7 @@ Suite *home_room_suite(void)
 	tcase_add_test(c, rounds_that_wait_let_a_question_pass);
 	tcase_add_test(c, a_flood_of_questions_does_not_keep_a_job_from_being_renewed);
 	tcase_add_test(c, a_request_that_goes_to_the_next_home_waits_no_longer_for_that);
+	tcase_add_test(c, a_store_that_is_called_otherwise_and_does_not_say_how_is_not_asked_without_end);
 	suite_add_tcase(s, c);
 	return s;
 }

@@ -168,6 +168,42 @@ START_TEST(a_take_whose_answer_is_lost_costs_no_attempt)
 }
 END_TEST
 
+/* The home answers the next question by this code, and a text that is none of it. */
+static void says_nonsense(char code)
+{
+	struct parcel *p;
+
+	TAILQ_FOREACH(p, &cluster.daemon[0].queue[0], link)
+		if (p->call.kind == CALL_HOME)
+			break;
+	ck_assert_ptr_nonnull(p);
+	p->answer.code = code;
+	p->answer.found = SPAN("3:9:");
+	serves(0, waiting_at(0));
+}
+
+START_TEST(an_answer_that_makes_no_sense_is_no_ok_and_is_not_asked_for_again_at_once)
+{
+	static const struct {
+		const char *request, *codes;
+	} trial[] = {{"DEFER mail x", "JZ"}, {"RETRY x queue=mail", "JZ"}, {"TAKE mail", "JZ"}};
+	unsigned calls;
+
+	cluster_begin(1);
+	says(1, "DEFER mail y");
+	hears(1, "OK *");
+	feels(0, MOOD_TARDY);
+	for (unsigned i = 0; i < 3; i++)
+		for (const char *code = trial[i].codes; *code; code++) {
+			calls = asked(CALL_HOME);
+			says(1, "%s", trial[i].request);
+			says_nonsense(*code);
+			hears(1, "ERR UNAVAILABLE *makes no sense*");
+			ck_assert_uint_eq(asked(CALL_HOME), calls + 1);
+		}
+}
+END_TEST
+
 Suite *jobs_home_suite(void)
 {
 	Suite *s = suite_create("jobs_home");
@@ -183,6 +219,7 @@ Suite *jobs_home_suite(void)
 	tcase_add_test(c, a_done_whose_answer_is_lost_is_repeated);
 	tcase_add_test(c, the_lock_of_a_job_stays_until_its_home_has_said_that_the_job_is_done);
 	tcase_add_test(c, a_take_whose_answer_is_lost_costs_no_attempt);
+	tcase_add_test(c, an_answer_that_makes_no_sense_is_no_ok_and_is_not_asked_for_again_at_once);
 	suite_add_tcase(s, c);
 	return s;
 }

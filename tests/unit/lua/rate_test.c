@@ -195,6 +195,19 @@ START_TEST(a_store_answers_no_daemon_that_calls_it_otherwise)
 }
 END_TEST
 
+START_TEST(a_store_whose_name_is_empty_has_none)
+{
+	struct span none = SPAN("");
+	const char *key = "redlockd:lock:!home";
+
+	begins(5);
+	freeReplyObject(clocked_redis_tell(&real, "SET %s %b", key, none.p, none.n));
+	ck_assert_int_eq(ask("", "one", "n", 1, SEC, 1), 'Y');
+	ck_assert_int_eq(ask("", "two", "n", 1, SEC, 1), 'N');
+	ck_assert_str_eq(told_text, "one");
+}
+END_TEST
+
 START_TEST(a_name_with_windows_of_many_lengths_stays_small)
 {
 	redisReply *length;
@@ -315,6 +328,7 @@ Suite *rate_suite(void)
 	tcase_add_test(c, what_is_refused_consumes_nothing_and_a_cost_of_0_only_asks);
 	tcase_add_test(c, a_clock_that_is_set_back_frees_nothing);
 	tcase_add_test(c, a_store_answers_no_daemon_that_calls_it_otherwise);
+	tcase_add_test(c, a_store_whose_name_is_empty_has_none);
 	tcase_add_test(c, a_name_with_windows_of_many_lengths_stays_small);
 	tcase_add_test(c, no_window_ever_has_more_than_the_limit_and_nobody_is_refused_without_need);
 	tcase_add_test(c, requests_of_many_terms_for_one_name_are_judged_alike_everywhere);

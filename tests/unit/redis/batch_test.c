@@ -108,6 +108,22 @@ static void add_plain(enum call_kind kind, uint64_t id)
 #define KEY   "$6\r\nlock:n\r\n"
 #define TERMS "$1\r\nt\r\n$4\r\n9000\r\n" AFTER "$2\r\n20\r\n"
 
+START_TEST(the_key_of_a_slot_is_no_key_of_a_lock)
+{
+	static const char *const name[] = {SLOT_PREFIX "a#0", "\001\001s:a#0", "\001\001"};
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct call call = call_of(CALL_LOOK, i + 1, span_of(name[i]));
+
+		batch_add(&batch, &keys, &call, i + 1);
+	}
+	check_out("SHA", SPAN("text"),
+		  SPAN("*14\r\n$7\r\nEVALSHA\r\n$3\r\nSHA\r\n$1\r\n6\r\n" HEAD
+		       "$19\r\nredlockd:lock:s:a#0\r\n$11\r\nlock:\001s:a#0\r\n$6\r\nlock:\001\r\n$3\r\nj|m\r\n" SKEW
+		       "$1\r\nl\r\n$1\r\nl\r\n$1\r\nl\r\n"));
+}
+END_TEST
+
 START_TEST(the_common_calls_say_once_what_they_share)
 {
 	add_plain(CALL_RELEASE, 1);
@@ -313,6 +329,7 @@ Suite *batch_suite(void)
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, a_batch_of_each_kind_is_written_to_the_letter);
+	tcase_add_test(t, the_key_of_a_slot_is_no_key_of_a_lock);
 	tcase_add_test(t, the_common_calls_say_once_what_they_share);
 	tcase_add_test(t, terms_are_said_anew_where_a_call_has_others_and_looks_at_them);
 	tcase_add_test(t, a_call_that_needs_more_says_more);

@@ -27,18 +27,24 @@ static void become_user(const char *rules)
 	real_upstream.conf.password = "secret-4711";
 }
 
-/* Publishes until somebody receives it, who is the subscriber. */
-static void is_told(void)
+/* Publishes this text of Lua until somebody receives it, who is the subscriber. */
+static void is_told_that(const char *text)
 {
-	static const char script[] = "return tostring(redis.call('PUBLISH', 'redlockd:lock:d:d1', 'wlock:a'))";
 	struct instant until = instant_add(clock_boottime(), 20 * SEC);
 	unsigned before = real_upstream.messages;
+	char script[160];
 
+	snprintf(script, sizeof(script), "return tostring(redis.call('PUBLISH', 'redlockd:lock:d:d1', '%s'))", text);
 	while (strcmp(real_redis_tell(&real_upstream.server, "EVAL %s 0", script), "1") != 0) {
 		ck_assert(instant_before(clock_boottime(), until));
 		real_upstream_run(5 * MSEC);
 	}
 	real_upstream_await(&real_upstream.messages, before + 1);
+}
+
+static void is_told(void)
+{
+	is_told_that("wlock:a");
 }
 
 START_TEST(what_is_published_arrives)
@@ -47,6 +53,20 @@ START_TEST(what_is_published_arrives)
 	real_upstream_up();
 	is_told();
 	ck_assert_uint_eq(real_upstream.refusals + real_upstream.subscriptions, 0);
+}
+END_TEST
+
+START_TEST(the_name_of_a_message_is_that_of_calls_about_the_key)
+{
+	static const char *const text[] = {"wlock:a", "wredlockd:lock:s:a#0", "wlock:\\1s:a#0", "tlock:\\1s:a#0"};
+	static const char *const name[] = {"a", SLOT_PREFIX "a#0", "\001\001s:a#0", "\001s:a#0"}; /* the last one is a queue */
+
+	become_user("&redlockd:*");
+	real_upstream_up();
+	for (unsigned i = 0; i < 4; i++) {
+		is_told_that(text[i]);
+		ck_assert_msg(span_equal((struct span){real_upstream.message, real_upstream.message_n}, span_of(name[i])), "%s", text[i]);
+	}
 }
 END_TEST
 
@@ -95,6 +115,7 @@ Suite *subscriber_suite(void)
 	tcase_set_timeout(t, 60);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, what_is_published_arrives);
+	tcase_add_test(t, the_name_of_a_message_is_that_of_calls_about_the_key);
 	tcase_add_loop_test(t, a_refusal_is_told_with_the_text_of_the_server_and_pauses_grow, 0, sizeof(refused) / sizeof(*refused));
 	tcase_add_test(t, a_server_that_permits_it_at_last_is_told_once);
 	suite_add_tcase(s, t);
