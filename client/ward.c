@@ -70,7 +70,7 @@ static void joined_tell(struct ward *w, const struct redlock_line *row, const ch
 			     "store %s votes, but whoever waits is not told by it when a lock is free: %s", node, reason);
 	else if (!w->memory)
 		finding_tell(w->findings, "store", FINDING_OK, "", "store %s votes%s%s", node, rtt[0] ? ", round trip " : "", rtt);
-	if (w->lease_ms && rtt_us > w->lease_ms * 100)
+	if (w->lease_ms && rtt_us / 100 > w->lease_ms)
 		finding_tell(w->findings, "round-trip", FINDING_WARN, "place the server nearer, or set a longer lease",
 			     "store %s has a round trip of %s, more than a tenth of the lease of %" PRId64 " ms", node, rtt, w->lease_ms);
 	if (redlock_line_find(row, "saves").p)
