@@ -10,6 +10,7 @@
 #include <sys/param.h>
 
 #define CLOCKS_APART_MS 500
+#define CLOCK_MOST_MS   (INT64_MAX / 2) /* the difference of two does not overflow */
 #define TEXT_BYTES      256
 
 /* What LIST nodes calls the cause of a trouble, and what doctor makes of it. */
@@ -82,7 +83,7 @@ static void node_row(void *arg, const struct redlock_line *row)
 {
 	struct ward *w = arg;
 	char node[TEXT_BYTES], state[TEXT_BYTES], reason[TEXT_BYTES], age[AGE_BYTES];
-	int64_t clock_ms = redlock_line_number(row, "clock_ms", 0);
+	int64_t clock_ms = MAX(-CLOCK_MOST_MS, MIN(redlock_line_number(row, "clock_ms", 0), CLOCK_MOST_MS));
 
 	field_show(row, "node", node);
 	field_show(row, "state", state);

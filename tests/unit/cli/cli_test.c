@@ -109,16 +109,18 @@ START_TEST(top_stands_a_validity_that_no_lease_has)
 }
 END_TEST
 
-START_TEST(doctor_stands_a_lease_that_no_daemon_has)
+START_TEST(doctor_stands_a_lease_and_clocks_that_no_daemon_has)
 {
 	struct outcome o;
 
 	PLAYED(&o,
 	       "< HELLO 1\n> OK server=redlockd/1 store=redis lease_ms=9223372036854775807\n"
-	       "< LIST nodes\n> * node=a state=joined rtt_us=800\n> OK n=1\n< LIST locks\n> OK n=0 more=0\n=\n",
+	       "< LIST nodes\n> * node=a state=joined rtt_us=800 clock_ms=9223372036854775807\n"
+	       "> * node=b state=joined rtt_us=800 clock_ms=-9223372036854775807\n> OK n=2\n< LIST locks\n> OK n=0 more=0\n=\n",
 	       "doctor", "--json");
 	ck_assert_ptr_nonnull(strstr(o.out, "\"check\":\"quorum\",\"status\":\"ok\""));
 	ck_assert_ptr_null(strstr(o.out, "round-trip"));
+	ck_assert_ptr_nonnull(strstr(o.out, "\"check\":\"clocks\",\"status\":\"warn\""));
 }
 END_TEST
 
@@ -385,7 +387,7 @@ Suite *cli_suite(void)
 	tcase_add_test(tests, json_keeps_names_text_and_numbers_numbers);
 	tcase_add_test(tests, users_certificates_and_permits_are_text_in_json_though_they_look_like_numbers);
 	tcase_add_test(tests, top_stands_a_validity_that_no_lease_has);
-	tcase_add_test(tests, doctor_stands_a_lease_that_no_daemon_has);
+	tcase_add_test(tests, doctor_stands_a_lease_and_clocks_that_no_daemon_has);
 	tcase_add_test(tests, json_escapes_any_bytes);
 	tcase_add_test(tests, watch_prints_events_until_the_daemon_goes);
 	tcase_add_test(tests, break_and_kill_say_what_they_did);
