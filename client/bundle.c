@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See bundle.h. */
 #include "client/bundle.h"
+#include "client/line.h"
 #include "client/repeat.h"
 
 int bundle_begin(struct holds *holds, const char *const *names, size_t n)
@@ -27,8 +28,8 @@ void bundle_row(struct holds *holds, const struct reply_line *row)
 	if (h && h->in_bundle)
 		h->part = (struct hold_row){.told = true,
 					    .fence = reply_number(row, "fence", 0),
-					    .valid_ms = reply_number(row, "valid_ms", 0),
-					    .count = reply_number(row, "count", 0)};
+					    .valid_ms = line_bounded(row, "valid_ms", 0),
+					    .count = line_bounded(row, "count", 0)};
 }
 
 void bundle_given_up(struct holds *holds, const struct pending *p)

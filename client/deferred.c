@@ -71,7 +71,7 @@ int redlock_taken(struct redlock *c, struct redlock_job *ret_job)
 	struct redlock_job job = {
 		.attempt = redlock_line_number(answer, "attempt", 0),
 		.fence = redlock_line_number(answer, "fence", 0),
-		.ttl_ms = redlock_line_number(answer, "ttl_ms", 0),
+		.ttl_ms = line_bounded(&answer->parsed, "ttl_ms", 0),
 		.payload_n = payload.n,
 	};
 

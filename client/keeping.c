@@ -209,9 +209,11 @@ static void keeping_unlock(struct keeping *k)
 	redlock_set_timeout(c, UNLOCK_MS);
 	if (r >= 0)
 		r = several_unlock(k->task, k->task->in->keep_ms, true, &at);
-	if (r != REDLOCK_REFUSED || k->code == EXIT_LOST)
+	/* Whatever else becomes of the lock, the end of the session frees it; but a name that was to be kept is free then. */
+	if (!r || k->code == EXIT_LOST || (r < 0 && !k->task->in->keep_ms))
 		return;
-	k->code = loss_refused(c) ? EXIT_LOST : k->task->in->keep_ms && !k->code ? EXIT_FAILED : k->code;
+	if (r == REDLOCK_REFUSED)
+		k->code = loss_refused(c) ? EXIT_LOST : k->task->in->keep_ms && !k->code ? EXIT_FAILED : k->code;
 	if (stderr_is_ready())
 		complain("unlocking %s: %s", k->name, redlock_errmsg(c));
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See line.h. */
 #include "client/line.h"
+#include "client/moment.h"
 
 #include <errno.h>
+#include <sys/param.h>
 
 int line_fill(struct redlock_line *line, const char *from, size_t n)
 {
@@ -10,6 +12,13 @@ int line_fill(struct redlock_line *line, const char *from, size_t n)
 	memcpy(line->text, from, n);
 	memcpy(line->scratch, from, n);
 	return reply_parse(line->scratch, n, &line->parsed);
+}
+
+int64_t line_bounded(const struct reply_line *line, const char *field, int64_t otherwise)
+{
+	const int64_t most = DURATION_MAX / US_PER_MS;
+
+	return MAX(-most, MIN(reply_number(line, field, otherwise), most));
 }
 
 static struct redlock_bytes bytes_of(struct span span)

@@ -17,5 +17,10 @@ struct redlock_line {
 
 /* Takes n bytes, for which text and scratch have room. Not 0: they are no line of the protocol. */
 int line_fill(struct redlock_line *line, const char *from, size_t n) REDLOCK_MUST;
+/*
+ * A number of milliseconds, or a count, as reply_number() reads it, but within ten years in milliseconds. A daemon never tells more; whatever is connected
+ * in its place may, and sums and products of these must not overflow.
+ */
+int64_t line_bounded(const struct reply_line *line, const char *field, int64_t otherwise);
 
 #endif

@@ -54,9 +54,9 @@ int redlock_grant(const struct redlock *c, struct redlock_grant *ret_grant)
 		return -EINVAL;
 	*ret_grant = (struct redlock_grant){
 		.fence = fence,
-		.ttl_ms = reply_number(line, "ttl_ms", 0),
+		.ttl_ms = line_bounded(line, "ttl_ms", 0),
 		.valid_ms = valid,
-		.count = reply_number(line, "count", 0),
+		.count = line_bounded(line, "count", 0),
 		.until_us = c->answer_sent_us + valid * US_PER_MS,
 	};
 	return 0;

@@ -26,7 +26,7 @@ static void row_told(void *arg, const struct redlock_line *row)
 {
 	struct redlock *c = arg;
 
-	c->rows_ttl_ms = redlock_line_number(row, "ttl_ms", 0);
+	c->rows_ttl_ms = line_bounded(&row->parsed, "ttl_ms", 0);
 }
 
 static const char *many_verb(bool any, const struct redlock_options *o)

@@ -226,14 +226,14 @@ static void bucket_note(struct stats *s, const struct redlock_line *row)
 }
 
 /* The bound that so many per cent do not exceed. */
-static void quantile_fill(const struct stats *s, const char *field, int64_t percent)
+static void quantile_fill(const struct stats *s, const char *field, int percent)
 {
 	int64_t all = s->buckets ? s->bucket[s->buckets - 1].count : 0;
 	size_t i = 0;
 
 	if (all == 0)
 		return;
-	while (i < s->buckets - 1 && s->bucket[i].count * 100 < all * percent)
+	while (i < s->buckets - 1 && (double)s->bucket[i].count * 100 < (double)all * percent)
 		i++;
 	rows_fill(s->rows, field, span_of(s->bucket[i].le));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See tracking.h. */
 #include "client/tracking.h"
+#include "client/line.h"
 #include "client/moment.h"
 
 #include <inttypes.h>
@@ -48,8 +49,8 @@ static void hold_granted(struct holds *holds, struct hold *h, const struct pendi
 	const struct hold_row told = {
 		.told = true,
 		.fence = reply_number(line, "fence", h->fence),
-		.valid_ms = reply_number(line, "valid_ms", 0),
-		.count = reply_number(line, "count", 0),
+		.valid_ms = line_bounded(line, "valid_ms", 0),
+		.count = line_bounded(line, "count", 0),
 	};
 
 	hold_take(holds, h, p, &told);
@@ -57,7 +58,7 @@ static void hold_granted(struct holds *holds, struct hold *h, const struct pendi
 
 static void hold_unlocked(struct holds *holds, struct hold *h, const struct reply_line *line)
 {
-	int64_t told = reply_number(line, "count", 0), left = count_split(holds, h, told, h->count - 1);
+	int64_t told = line_bounded(line, "count", 0), left = count_split(holds, h, told, h->count - 1);
 
 	h->unlock_counted = h->unlock_given_up = false;
 	if (left > 0)
@@ -161,8 +162,8 @@ void tracking_row(struct holds *holds, struct pending *p, const struct reply_lin
 	const struct hold_row row = {
 		.told = true,
 		.fence = reply_number(line, "fence", 0),
-		.valid_ms = reply_number(line, "valid_ms", 0),
-		.count = reply_number(line, "count", 0),
+		.valid_ms = line_bounded(line, "valid_ms", 0),
+		.count = line_bounded(line, "count", 0),
 		.asked_us = asked_us,
 	};
 

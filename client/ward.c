@@ -10,6 +10,7 @@
 #include <sys/param.h>
 
 #define CLOCKS_APART_MS 500
+#define CLOCK_MOST_MS   (INT64_MAX / 2) /* the difference of two does not overflow */
 #define TEXT_BYTES      256
 
 /* What LIST nodes calls the cause of a trouble, and what doctor makes of it. */
@@ -70,7 +71,7 @@ static void joined_tell(struct ward *w, const struct redlock_line *row, const ch
 			     "store %s votes, but whoever waits is not told by it when a lock is free: %s", node, reason);
 	else if (!w->memory)
 		finding_tell(w->findings, "store", FINDING_OK, "", "store %s votes%s%s", node, rtt[0] ? ", round trip " : "", rtt);
-	if (w->lease_ms && rtt_us > w->lease_ms * 100)
+	if (w->lease_ms && rtt_us / 100 > w->lease_ms)
 		finding_tell(w->findings, "round-trip", FINDING_WARN, "place the server nearer, or set a longer lease",
 			     "store %s has a round trip of %s, more than a tenth of the lease of %" PRId64 " ms", node, rtt, w->lease_ms);
 	if (redlock_line_find(row, "saves").p)
@@ -82,7 +83,7 @@ static void node_row(void *arg, const struct redlock_line *row)
 {
 	struct ward *w = arg;
 	char node[TEXT_BYTES], state[TEXT_BYTES], reason[TEXT_BYTES], age[AGE_BYTES];
-	int64_t clock_ms = redlock_line_number(row, "clock_ms", 0);
+	int64_t clock_ms = MAX(-CLOCK_MOST_MS, MIN(redlock_line_number(row, "clock_ms", 0), CLOCK_MOST_MS));
 
 	field_show(row, "node", node);
 	field_show(row, "state", state);

@@ -195,6 +195,38 @@ class ForAnInput(Scripts):
         self.assertIn("--pid $$", err)
 
 
+class Away(Scripts, FuncTest):
+    """The daemon has gone, or hangs, when a name is to be kept: it is not, and somebody must know."""
+    COST = 4
+
+    def setUp(self):
+        super().setUp()
+        self.d = self.daemon()
+
+    def ends(self, befalls, name):
+        process = self.start_redlock(self.d, "hold", "--keep", "5s", name, stdin=subprocess.PIPE)
+        process.stdout.readline()
+        befalls()
+        process.stdin.close()
+        return process.wait(10), process.stderr.read().decode()
+
+    def test_a_name_that_could_not_be_kept_is_told_once(self):
+        status, err = self.ends(self.d.freeze, "a")
+        self.d.thaw()
+        self.assertEqual((status, err.count("\n")), (0, 1), err)
+        self.assertTrue(err.startswith("redlock: unlocking a: "), err)
+        status, err = self.ends(self.d.kill, "b")
+        self.assertEqual((status, err.count("\n")), (0, 1), err)
+        self.assertTrue(err.startswith("redlock: unlocking b: "), err)
+
+    def test_the_end_of_a_lock_that_was_not_to_be_kept_needs_no_daemon(self):
+        process = self.start_redlock(self.d, "hold", "c", stdin=subprocess.PIPE)
+        process.stdout.readline()
+        self.d.kill()
+        process.stdin.close()
+        self.assertEqual((process.wait(10), process.stderr.read()), (0, b""))
+
+
 class Printed(Scripts, FuncTest):
     """The scripts of redlock(1), as they are printed."""
     COST = 2

@@ -109,6 +109,21 @@ START_TEST(top_stands_a_validity_that_no_lease_has)
 }
 END_TEST
 
+START_TEST(doctor_stands_a_lease_and_clocks_that_no_daemon_has)
+{
+	struct outcome o;
+
+	PLAYED(&o,
+	       "< HELLO 1\n> OK server=redlockd/1 store=redis lease_ms=9223372036854775807\n"
+	       "< LIST nodes\n> * node=a state=joined rtt_us=800 clock_ms=9223372036854775807\n"
+	       "> * node=b state=joined rtt_us=800 clock_ms=-9223372036854775807\n> OK n=2\n< LIST locks\n> OK n=0 more=0\n=\n",
+	       "doctor", "--json");
+	ck_assert_ptr_nonnull(strstr(o.out, "\"check\":\"quorum\",\"status\":\"ok\""));
+	ck_assert_ptr_null(strstr(o.out, "round-trip"));
+	ck_assert_ptr_nonnull(strstr(o.out, "\"check\":\"clocks\",\"status\":\"warn\""));
+}
+END_TEST
+
 START_TEST(json_escapes_any_bytes)
 {
 	struct outcome o;
@@ -220,6 +235,19 @@ START_TEST(stats_shows_quantiles_in_place_of_buckets)
 	ck_assert_int_eq(o.code, 0);
 	ck_assert_ptr_nonnull(strstr(o.out, "{\"metric\":\"w_bucket\",\"value\":98,\"le\":\"0.2\"}"));
 	ck_assert_ptr_nonnull(strstr(o.out, "{\"metric\":\"clients\",\"value\":2,\"transport\":\"unix\"}\n"));
+}
+END_TEST
+
+START_TEST(quantiles_stand_counts_that_no_histogram_has)
+{
+	static const char rows[] = "< STATS\n> * metric=w_bucket value=1 le=0.1\n> * metric=w_bucket value=9223372036854775807 le=0.2\n"
+				   "> * metric=w_bucket value=9223372036854775807 le=+Inf\n> * metric=w_count value=9223372036854775807\n> OK n=4\n=\n";
+	struct outcome o;
+
+	PLAYED(&o, rows, "stats");
+	ck_assert_int_eq(o.code, 0);
+	ck_assert_str_eq(o.out, "METRIC   VALUE                P50  P99\n"
+				"w_count  9223372036854775807  0.2  0.2\n");
 }
 END_TEST
 
@@ -359,12 +387,14 @@ Suite *cli_suite(void)
 	tcase_add_test(tests, json_keeps_names_text_and_numbers_numbers);
 	tcase_add_test(tests, users_certificates_and_permits_are_text_in_json_though_they_look_like_numbers);
 	tcase_add_test(tests, top_stands_a_validity_that_no_lease_has);
+	tcase_add_test(tests, doctor_stands_a_lease_and_clocks_that_no_daemon_has);
 	tcase_add_test(tests, json_escapes_any_bytes);
 	tcase_add_test(tests, watch_prints_events_until_the_daemon_goes);
 	tcase_add_test(tests, break_and_kill_say_what_they_did);
 	tcase_add_test(tests, show_says_1_for_a_free_lock);
 	tcase_add_test(tests, ping_says_whether_there_is_a_quorum);
 	tcase_add_test(tests, stats_shows_quantiles_in_place_of_buckets);
+	tcase_add_test(tests, quantiles_stand_counts_that_no_histogram_has);
 	tcase_add_test(tests, raw_shows_the_lines_as_they_come);
 	tcase_add_test(tests, errors_have_the_exit_codes_of_sysexits);
 	tcase_add_loop_test(tests, a_mistake_is_told_in_one_line, 0, (int)(sizeof(mistakes) / sizeof(mistakes[0])));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* client/redlock.h: the client library against a scripted daemon, over one connection. */
 #include "client/redlock.h"
+#include "proto/proto.h"
 #include "tests/fixture/fake_daemon.h"
 
 #include <errno.h>
@@ -54,6 +55,26 @@ START_TEST(a_grant_is_valid_from_before_its_CHECK)
 	ck_assert_int_ge(grant.until_us, before + 500000);
 	ck_assert_int_le(grant.until_us, after + 500000);
 	ck_assert_int_le(redlock_left_us(&grant), 500000);
+	ends(c, &f);
+}
+END_TEST
+
+/* Whoever counts on with these must not overflow. */
+START_TEST(a_ttl_and_a_count_that_no_daemon_tells_are_cut)
+{
+	static const char reply[] = "OK name=a fence=17 valid_ms=9000 ttl_ms=9223372036854775807 count=9223372036854775807\n";
+	struct redlock_grant grant;
+	struct fake_daemon f;
+	struct redlock *c;
+	char script[512];
+
+	snprintf(script, sizeof(script), "< LOCK a\n> %s< CHECK a\n> %s=\n", reply, reply);
+	fake_daemon_begin(&f, script);
+	c = opened(&f, PATIENCE);
+	ck_assert_int_eq(redlock_lock(c, "a", NULL, &grant), 0);
+	ck_assert_int_eq(grant.valid_ms, 9000);
+	ck_assert(grant.ttl_ms > 0 && grant.ttl_ms <= DURATION_MAX / 1000);
+	ck_assert(grant.count > 0 && grant.count <= DURATION_MAX / 1000);
 	ends(c, &f);
 }
 END_TEST
@@ -320,6 +341,7 @@ Suite *client_suite(void)
 	TCase *tests = tcase_create("client");
 
 	tcase_add_test(tests, a_grant_is_valid_from_before_its_CHECK);
+	tcase_add_test(tests, a_ttl_and_a_count_that_no_daemon_tells_are_cut);
 	tcase_add_test(tests, options_stand_in_the_request_and_the_name_is_quoted);
 	tcase_add_test(tests, busy_says_who_and_for_how_long);
 	tcase_add_test(tests, pushes_between_replies_are_kept_in_their_order);

@@ -244,6 +244,24 @@ START_TEST(a_LOCK_in_flight_waits_until_its_lock_is_decided)
 }
 END_TEST
 
+/* As something else than a daemon may. The lock is then believed for long, and for no shorter. */
+START_TEST(numbers_that_no_daemon_tells_stay_numbers)
+{
+	struct known k;
+
+	begin(&k);
+	asked(&k, PENDING_LOCK, "LOCK n");
+	answered(&k, "OK name=n fence=17 valid_ms=9223372036854775807 count=9223372036854775807");
+	ck_assert(held(&k)->until_us > 9001000);
+	asked(&k, PENDING_LOCK, "LOCK n");
+	answered(&k, "OK name=n fence=17 valid_ms=-9223372036854775807 count=1");
+	ck_assert(held(&k)->until_us < 0);
+	resumed(&k, "* name=n fence=17 valid_ms=9223372036854775807 count=-9223372036854775807", "OK session=7 n=1");
+	ck_assert(held(&k)->until_us > 9001000);
+	holds_release(&k.holds);
+}
+END_TEST
+
 Suite *tracking_suite(void)
 {
 	Suite *suite = suite_create("tracking");
@@ -259,6 +277,7 @@ Suite *tracking_suite(void)
 	tcase_add_loop_test(tests, the_surplus_of_a_lock_that_is_held_twice_is_released_alone, 0, 2);
 	tcase_add_test(tests, an_undecided_lock_is_neither_lost_nor_valid_for_longer);
 	tcase_add_loop_test(tests, a_LOCK_in_flight_waits_until_its_lock_is_decided, 0, 2);
+	tcase_add_test(tests, numbers_that_no_daemon_tells_stay_numbers);
 	suite_add_tcase(suite, tests);
 	return suite;
 }
