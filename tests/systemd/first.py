@@ -152,7 +152,7 @@ class Walk:
         self.two.until("done-export.sh")
         system("until [ -z \"$(redlock queues)\" ]; do sleep 0.1; done")
         self.two.interrupt()
-        self.types(self.two, "redlock queues")
+        self.types(self.two, "redlock queues", "redlock: there are no queues")
 
     def manuals_and_completion(self):
         for page in ("redlock", "redlockd", "redlockd.yaml", "redlock-protocol"):
