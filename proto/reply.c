@@ -49,13 +49,16 @@ static inline char *field_open(const struct reply *r, struct span field, size_t 
 
 void reply_put_int(struct reply *r, struct span field, int64_t value)
 {
-	char digits[DECIMAL_MAX], *end = digits + DECIMAL_MAX, *first = decimal_write_signed(end, value);
+	char digits[2 * DECIMAL_MAX] = {0}, *end = digits + DECIMAL_MAX, *first = decimal_write_signed(end, value);
 	size_t n = (size_t)(end - first);
 	char *to = field_open(r, field, n);
 
 	if (!to)
 		return;
-	memcpy(to, first, n);
+	if (r->end - to >= DECIMAL_MAX)
+		memcpy(to, first, DECIMAL_MAX); /* of a size that the compiler knows; what is behind the number is overwritten */
+	else
+		memcpy(to, first, n);
 	r->at = to + n;
 }
 

@@ -79,7 +79,7 @@ static void engine_contend(struct engine *e, struct lock *l, struct claim *c, co
 
 void engine_lock(struct engine *e, struct claim *c, struct span name, struct instant wait_until)
 {
-	struct lock *l = (c->limit == SLOT_OF_SEMAPHORE ? lock_find_or_add_text : lock_find_or_add)(&e->table, name);
+	struct lock *l = c->limit == SLOT_OF_SEMAPHORE ? lock_find_or_add_text(&e->table, name) : lock_find_or_add(&e->table, name);
 	struct claim *holder;
 
 	c->lock = l;

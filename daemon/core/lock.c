@@ -147,16 +147,6 @@ static bool lock_matches(const struct map_node *node, const void *key, size_t n)
 	return l->name.n == n && memcmp(l->name.text, key, n) == 0;
 }
 
-/* The text of the name of a client. */
-static inline struct span name_escaped(struct span name, char room[1 + NAME_MAX_BYTES])
-{
-	if (name.n == 0 || name.p[0] != NAME_ESCAPE || name.n > NAME_MAX_BYTES)
-		return name;
-	room[0] = NAME_ESCAPE;
-	memcpy(room + 1, name.p, name.n);
-	return (struct span){room, 1 + name.n};
-}
-
 struct lock *lock_find_text(struct lock_table *t, struct span text)
 {
 	struct map_node *node = map_find(&t->map, map_hash(&t->map, text.p, text.n), text.p, text.n, lock_matches);
@@ -164,18 +154,12 @@ struct lock *lock_find_text(struct lock_table *t, struct span text)
 	return node ? container_of(node, struct lock, name.node) : NULL;
 }
 
-struct lock *lock_find(struct lock_table *t, struct span name)
-{
-	char room[1 + NAME_MAX_BYTES];
-
-	return lock_find_text(t, name_escaped(name, room));
-}
-
 static struct lock *lock_add(struct lock_table *t, struct span name, uint64_t hash)
 {
-	struct lock *l = pool_get(lock_pool(t, name.n));
+	bool has_room = lock_has_room(t, name.n);
+	struct lock *l = pool_get(&t->locks[has_room && name.n > t->name_most[0]]);
 
-	if (lock_has_room(t, name.n))
+	if (has_room)
 		l->name.text = memcpy((char *)l + lock_head(t), name.p, name.n);
 	else
 		l->name.text = mem_copy(name.p, name.n);
@@ -198,11 +182,27 @@ struct lock *lock_find_or_add_text(struct lock_table *t, struct span text)
 	return node ? container_of(node, struct lock, name.node) : lock_add(t, text, hash);
 }
 
-struct lock *lock_find_or_add(struct lock_table *t, struct span name)
+static struct span name_escape(struct span name, char room[1 + NAME_MAX_BYTES])
+{
+	if (name.n > NAME_MAX_BYTES)
+		return name;
+	room[0] = NAME_ESCAPE;
+	memcpy(room + 1, name.p, name.n);
+	return (struct span){room, 1 + name.n};
+}
+
+struct lock *lock_find_escaped(struct lock_table *t, struct span name)
 {
 	char room[1 + NAME_MAX_BYTES];
 
-	return lock_find_or_add_text(t, name_escaped(name, room));
+	return lock_find_text(t, name_escape(name, room));
+}
+
+struct lock *lock_find_or_add_escaped(struct lock_table *t, struct span name)
+{
+	char room[1 + NAME_MAX_BYTES];
+
+	return lock_find_or_add_text(t, name_escape(name, room));
 }
 
 void lock_drop_if_unused(struct lock_table *t, struct lock *l)

@@ -155,11 +155,29 @@ struct lock_table {
 void lock_table_init(struct lock_table *t, struct core *core);
 void lock_table_release(struct lock_table *t);
 
-struct lock *lock_find(struct lock_table *t, struct span name);       /* NULL if this daemon knows nothing of it */
-struct lock *lock_find_or_add(struct lock_table *t, struct span name);
-/* The same by the text of its name, which may be a slot: see NAME_ESCAPE. */
-struct lock *lock_find_text(struct lock_table *t, struct span text);
+/* By the text of a name, which may be that of a slot: see NAME_ESCAPE. */
+struct lock *lock_find_text(struct lock_table *t, struct span text); /* NULL if this daemon knows nothing of it */
 struct lock *lock_find_or_add_text(struct lock_table *t, struct span text);
+/* By the name of a client that begins with NAME_ESCAPE. */
+struct lock *lock_find_escaped(struct lock_table *t, struct span name);
+struct lock *lock_find_or_add_escaped(struct lock_table *t, struct span name);
+
+static inline bool name_needs_escape(struct span name)
+{
+	return name.n > 0 && __builtin_expect(name.p[0] == NAME_ESCAPE, false);
+}
+
+/* By the name of a client. */
+static inline struct lock *lock_find(struct lock_table *t, struct span name)
+{
+	return name_needs_escape(name) ? lock_find_escaped(t, name) : lock_find_text(t, name);
+}
+
+static inline struct lock *lock_find_or_add(struct lock_table *t, struct span name)
+{
+	return name_needs_escape(name) ? lock_find_or_add_escaped(t, name) : lock_find_or_add_text(t, name);
+}
+
 /* Frees the lock if nothing refers to it; else its contender if that is blank, and the renewal of a lease that is at rest. */
 void lock_drop_if_unused(struct lock_table *t, struct lock *l);
 void lock_make_contender(struct lock_table *t, struct lock *l);
