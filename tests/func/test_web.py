@@ -497,6 +497,25 @@ class Slow(WebTest):
             self.assertLess(after - before, 500, "KiB for 900 clients")
 
 
+class Crowd(WebTest):
+    """Many ask at a time."""
+    COST = 10
+
+    def begin(self, web, query="", path="/api/v1/snapshot"):
+        sock = web.connect()
+        self.addCleanup(sock.close)
+        sock.sendall(b"GET %s%s HTTP/1.0\r\nHost: localhost\r\n\r\n" % (path.encode(), query.encode()))
+        return sock
+
+    def answer(self, sock):
+        head, _, body = drain(sock).partition(b"\r\n\r\n")
+        return int(head.split()[1]), body
+
+    def test_many_short_requests_of_one_peer_are_all_answered(self):
+        _, web = self.start()
+        self.assertEqual({self.answer(self.begin(web, path="/livez"))[0] for _ in range(1000)}, {200})
+
+
 class Nonsense(WebTest):
     COST = 8
 
