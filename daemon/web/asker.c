@@ -39,7 +39,7 @@ bool asker_open(struct web *w, struct asker *a, const struct peer *peer)
 
 	while (i < WEB_SESSIONS && all->slot[i])
 		i++;
-	if (i == WEB_SESSIONS || w->paused)
+	if (i == WEB_SESSIONS || w->paused || w->stopping)
 		return false;
 	all->slot[i] = a;
 	if (++all->generation[i] == 0)

@@ -47,7 +47,7 @@ void askers_release(struct web *w);
 /* Whether there is time left in this pass for another line to the service. */
 bool askers_have_time(const struct web *w);
 
-/* On behalf of this peer. line and over are set. False: all sessions are in use. */
+/* On behalf of this peer. line and over are set. False: all sessions are in use, or the service stops. */
 bool asker_open(struct web *w, struct asker *a, const struct peer *peer);
 void asker_close(struct asker *a); /* once, or again without effect */
 /* A line without its end; format as printf. */

@@ -215,6 +215,7 @@ void web_stop(struct web *w)
 			evhttp_del_accept_socket(w->http, one);
 	} while (one);
 	streams_end(w);
+	audiences_end(w); /* a session that begins from now on would take the place of one that the service still keeps */
 }
 
 static void token_drop(struct web *w)

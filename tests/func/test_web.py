@@ -600,6 +600,16 @@ class Crowd(WebTest):
         _, web = self.start()
         self.assertEqual({self.answer(self.begin(web, path="/livez"))[0] for _ in range(1000)}, {200})
 
+    def test_the_daemon_ends_well_while_snapshots_are_asked_for(self):
+        d, web, _ = self.start_with_locks(500)
+        web.ask("/livez")
+        socks = [self.begin(web, "?limit=%d" % (400 + i)) for i in range(60)]
+        d.process.send_signal(signal.SIGTERM)
+        d.expect_dead = True
+        for sock in socks:
+            drain(sock)
+        self.assertEqual(d.process.wait(10), 0, d.log())
+
     def test_streams_that_the_daemon_has_no_time_for_miss_events_and_count_them(self):
         d, web = self.start()
         client, streams = self.client(d), [Events(web) for _ in range(24)]
