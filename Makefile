@@ -328,6 +328,7 @@ NET := \
 WEB := \
 	daemon/web/answer.c \
 	daemon/web/asker.c \
+	daemon/web/audience.c \
 	daemon/web/carry.c \
 	daemon/web/gate.c \
 	daemon/web/listed.c \

@@ -55,18 +55,59 @@ void answer_headers(struct evhttp_request *req, const char *type, const char *cs
 	evhttp_add_header(out, "Connection", "close");
 }
 
-void answer(struct evhttp_request *req, int status, const char *type, const void *body, size_t n, const char *csp)
+static void answer_body(struct evhttp_request *req, int status, const char *type, struct evbuffer *body, size_t n, const char *csp)
 {
-	struct evbuffer *out = evbuffer_new();
 	char length[24];
 
-	if (!out || (!request_is_head(req) && evbuffer_add(out, body, n)))
-		mem_exhausted();
 	answer_headers(req, type, csp);
 	snprintf(length, sizeof(length), "%zu", n);
 	evhttp_add_header(evhttp_request_get_output_headers(req), "Content-Length", length);
-	evhttp_send_reply(req, status, reason_of(status), out);
-	evbuffer_free(out);
+	evhttp_send_reply(req, status, reason_of(status), body);
+	evbuffer_free(body);
+}
+
+void answer(struct evhttp_request *req, int status, const char *type, const void *body, size_t n, const char *csp)
+{
+	struct evbuffer *out = evbuffer_new();
+
+	if (!out || (!request_is_head(req) && evbuffer_add(out, body, n)))
+		mem_exhausted();
+	answer_body(req, status, type, out, n, csp);
+}
+
+struct shared *shared_new(struct buf *text)
+{
+	struct shared *s = mem_alloc(sizeof(*s));
+
+	s->owners = 1;
+	s->text = *text;
+	buf_init(text);
+	return s;
+}
+
+void shared_free(struct shared *s)
+{
+	if (--s->owners > 0)
+		return;
+	buf_release(&s->text);
+	mem_free(s);
+}
+
+static void on_sent(const void *bytes, size_t n, void *shared)
+{
+	(void)bytes, (void)n;
+	shared_free(shared);
+}
+
+void answer_shared(struct evhttp_request *req, const char *type, struct shared *s)
+{
+	struct evbuffer *out = evbuffer_new();
+	size_t n = buf_length(&s->text);
+
+	if (!out || (!request_is_head(req) && evbuffer_add_reference(out, buf_begin(&s->text), n, on_sent, s)))
+		mem_exhausted();
+	s->owners += !request_is_head(req);
+	answer_body(req, HTTP_OK, type, out, n, NULL);
 }
 
 void answer_error(struct evhttp_request *req, int status, const char *text)

@@ -19,6 +19,17 @@ bool request_is_head(struct evhttp_request *req);
 /* The headers that all answers have. csp NULL: nothing may be loaded. */
 void answer_headers(struct evhttp_request *req, const char *type, const char *csp);
 void answer(struct evhttp_request *req, int status, const char *type, const void *body, size_t n, const char *csp);
+
+/* The text of several answers, which is freed when the last of them was read. */
+struct shared {
+	unsigned owners;
+	struct buf text;
+};
+
+struct shared *shared_new(struct buf *text); /* takes the text, which is not empty, and leaves an empty one; its caller is an owner */
+void shared_free(struct shared *s);          /* for one owner */
+void answer_shared(struct evhttp_request *req, const char *type, struct shared *s); /* 200 */
+
 /*
  * For the close callback of a connection whose request is not answered yet. evhttp has parted the two if the client is the cause, and leaves the request
  * to us; else it frees the request itself.

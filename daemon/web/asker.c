@@ -2,36 +2,44 @@
 /* See asker.h. Lines are given from an event of their own, so that nothing here runs inside a step of the service. */
 #include "daemon/web/asker.h"
 
-#include "daemon/web/gate.h"
+#include "daemon/base/clock.h"
 #include "daemon/web/internal.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-#define LINES_PER_PASS 64 /* others wait no longer than it takes to read so many */
+#define PASS_US        INT64_C(200) /* how long lines of all askers are read in a pass of the loop, with what the service does about them */
+#define LINES_PER_TURN 16           /* of one asker, before the next */
+
+/* A timer, because the loop would handle an event that a callback activates before it looks at the sockets again. */
+static void askers_work_next(struct askers *all)
+{
+	const struct timeval at_once = {0};
+
+	event_add(all->work, &at_once);
+}
 
 static void asker_is_due(struct asker *a)
 {
 	struct askers *all = &a->web->askers;
 
-	if (!a->due)
-		TAILQ_INSERT_TAIL(&all->due, a, in_due);
+	if (a->due)
+		return;
+	TAILQ_INSERT_TAIL(&all->due, a, in_due);
 	a->due = true;
-	event_active(all->work, EV_TIMEOUT, 1);
+	askers_work_next(all);
 }
 
-bool asker_open(struct web *w, struct asker *a, struct evhttp_request *req)
+bool asker_open(struct web *w, struct asker *a, const struct peer *peer)
 {
 	struct askers *all = &w->askers;
-	struct peer who;
-	uint32_t *groups;
+	struct peer who = *peer;
 	unsigned i = 0;
 
 	while (i < WEB_SESSIONS && all->slot[i])
 		i++;
-	if (i == WEB_SESSIONS || w->paused)
+	if (i == WEB_SESSIONS || w->paused || w->stopping)
 		return false;
 	all->slot[i] = a;
 	if (++all->generation[i] == 0)
@@ -39,10 +47,8 @@ bool asker_open(struct web *w, struct asker *a, struct evhttp_request *req)
 	a->web = w;
 	a->session = (uint64_t)all->generation[i] << 32 | i;
 	buf_init(&a->in);
-	groups = gate_peer(req, &who);
 	who.is_web = true;
 	w->sink.open(w->sink.context, a->session, &who);
-	free(groups);
 	return true;
 }
 
@@ -88,12 +94,33 @@ static struct asker *asker_of(struct web *w, uint64_t session)
 	return a && a->session == session ? a : NULL;
 }
 
+/* Pushes come faster than they are read. All that wait go, so that the next one stands behind the gap. */
+static void asker_drop_pushes(struct asker *a)
+{
+	size_t n = buf_length(&a->in), length;
+	const char *line = buf_begin(&a->in), *end;
+	struct buf kept;
+
+	buf_init(&kept);
+	for (; n > 0 && (end = memchr(line, '\n', n)); line += length, n -= length) {
+		length = (size_t)(end - line) + 1;
+		if (line[0] == '!')
+			a->dropped++;
+		else
+			buf_append(&kept, line, length);
+	}
+	buf_release(&a->in);
+	a->in = kept;
+}
+
 void web_send(struct web *w, uint64_t session, const void *bytes, size_t n)
 {
 	struct asker *a = asker_of(w, session);
 
 	if (!a)
 		return;
+	if (a->most > 0 && buf_length(&a->in) + n > a->most)
+		asker_drop_pushes(a);
 	buf_append(&a->in, bytes, n);
 	asker_is_due(a);
 }
@@ -144,12 +171,15 @@ static void asker_work(struct asker *a)
 	struct web *w = a->web;
 	uint64_t session = a->session;
 	unsigned lines = 0;
+	bool more = true;
 
-	while (lines < LINES_PER_PASS && asker_next(a))
+	while (more && lines < LINES_PER_TURN && (lines == 0 || askers_have_time(w))) {
+		more = asker_next(a);
 		lines++;
+	}
 	if (asker_of(w, session) != a)
 		return;
-	if (lines == LINES_PER_PASS) {
+	if (more) {
 		asker_is_due(a);
 	} else if (a->hung_up) {
 		asker_drop(a);
@@ -160,27 +190,33 @@ static void asker_work(struct asker *a)
 	}
 }
 
+bool askers_have_time(const struct web *w)
+{
+	return instant_before(clock_boottime(), w->askers.pass_end);
+}
+
 static void on_work(evutil_socket_t fd, short what, void *context)
 {
 	struct web *w = context;
-	struct asker *a, *last = TAILQ_LAST(&w->askers.due, due_list);
+	struct asker *a;
 
 	(void)fd, (void)what;
+	w->askers.pass_end = instant_add(clock_boottime(), PASS_US);
 	while ((a = TAILQ_FIRST(&w->askers.due))) {
-		bool was_last = a == last;
-
 		TAILQ_REMOVE(&w->askers.due, a, in_due);
 		a->due = false;
 		asker_work(a);
-		if (was_last)
+		if (!askers_have_time(w))
 			break;
 	}
+	if (!TAILQ_EMPTY(&w->askers.due))
+		askers_work_next(&w->askers);
 }
 
 int askers_init(struct web *w)
 {
 	TAILQ_INIT(&w->askers.due);
-	w->askers.work = event_new(w->base, -1, 0, on_work, w);
+	w->askers.work = evtimer_new(w->base, on_work, w);
 	return w->askers.work ? 0 : -ENOMEM;
 }
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * An asker is one session of the service, held by whoever answers an HTTP request. It sends lines, and is given each line that comes back in a later pass of
- * the loop. Embedded.
+ * the loop. All askers together have a share of each pass, so that the service is never kept from its clients. Embedded.
  */
 #ifndef WEB_ASKER_H
 #define WEB_ASKER_H
 
 #include "daemon/base/buf.h"
+#include "daemon/base/instant.h"
 #include "daemon/web/web.h"
 #include "proto/proto.h"
 
 #include <sys/queue.h>
 
 struct event;
-struct evhttp_request;
 
 struct asker {
 	TAILQ_ENTRY(asker) in_due;
@@ -23,6 +23,8 @@ struct asker {
 	bool due;         /* in askers.due */
 	bool awaits;      /* the service asked to be told that all was sent */
 	bool hung_up;     /* the service has ended the session */
+	size_t most;      /* bytes of lines that may wait to be read; beyond, the pushes among them are dropped. 0: any number */
+	uint64_t dropped; /* pushes, before the next one that is read */
 	/* A line that came back. It may close the asker. */
 	void (*line)(struct asker *a, const struct reply_line *line);
 	/* The service has ended the session, and all its lines were given. The asker is closed. */
@@ -34,6 +36,7 @@ struct askers {
 	uint32_t generation[WEB_SESSIONS];
 	TAILQ_HEAD(due_list, asker) due;
 	struct event *work;
+	struct instant pass_end; /* until when lines are read in this pass of the loop */
 };
 
 int askers_init(struct web *w);
@@ -41,8 +44,11 @@ void askers_end(struct web *w); /* the service hears that their clients are gone
 void askers_silence(struct web *w); /* no callback of the sink follows */
 void askers_release(struct web *w);
 
-/* On behalf of whoever has sent the request. line and over are set. False: all sessions are in use. */
-bool asker_open(struct web *w, struct asker *a, struct evhttp_request *req);
+/* Whether there is time left in this pass for another line to the service. */
+bool askers_have_time(const struct web *w);
+
+/* On behalf of this peer. line and over are set. False: all sessions are in use, or the service stops. */
+bool asker_open(struct web *w, struct asker *a, const struct peer *peer);
 void asker_close(struct asker *a); /* once, or again without effect */
 /* A line without its end; format as printf. */
 void asker_say(struct asker *a, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -3,6 +3,7 @@
 #include "daemon/web/web.h"
 
 #include "daemon/base/mem.h"
+#include "daemon/web/audience.h"
 #include "daemon/web/internal.h"
 #include "daemon/web/stream.h"
 
@@ -17,6 +18,7 @@ void web_pause(struct web *w)
 	w->paused = true;
 	visits_accept(w, false);
 	streams_end(w);
+	audiences_end(w);
 	askers_end(w);
 }
 

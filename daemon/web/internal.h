@@ -12,6 +12,8 @@
 #include <event2/event.h>
 #include <event2/http.h>
 
+#define STREAMS_MOST 32
+
 struct web {
 	struct event_base *base;
 	struct evhttp *http;
@@ -22,7 +24,10 @@ struct web {
 	unsigned listeners;
 	struct visits visits;
 	struct askers askers;
-	size_t snapshots; /* bytes of those that are being made */
+	TAILQ_HEAD(, audience) audiences;
+	unsigned guests;     /* requests of all audiences */
+	unsigned being_made; /* snapshots */
+	size_t snapshots;    /* bytes of those that are being made */
 	TAILQ_HEAD(, stream) streams;
 	unsigned streams_n;
 	struct event *beat; /* once a second, while there are streams */

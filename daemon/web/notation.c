@@ -32,17 +32,25 @@ static bool looks_numeric(struct span text)
 
 static void json_byte(struct buf *out, unsigned char c)
 {
-	static const char escaped[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
+	static const char escaped[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt", digit[] = "0123456789abcdef";
 	const char *at = c ? strchr(escaped, c) : NULL;
+	const char hex[] = {'\\', 'u', c < 0x80 ? '0' : 'd', c < 0x80 ? '0' : 'c', digit[c >> 4], digit[c & 15]};
 
 	if (at)
-		buf_printf(out, "\\%c", letters[at - escaped]);
-	else if (c >= 0x80)
-		buf_printf(out, "\\udc%02x", c);
-	else if (byte_is_control(c))
-		buf_printf(out, "\\u%04x", c);
+		buf_append(out, (const char[]){'\\', letters[at - escaped]}, 2);
+	else if (c >= 0x80 || byte_is_control(c))
+		buf_append(out, hex, sizeof(hex));
 	else
 		buf_append(out, &c, 1);
+}
+
+static size_t plain_length(struct span text)
+{
+	size_t n = 0;
+
+	while (n < text.n && text.p[n] >= ' ' && text.p[n] < 0x7f && text.p[n] != '"' && text.p[n] != '\\')
+		n++;
+	return n;
 }
 
 void notation_text(struct buf *out, struct span text)
@@ -52,6 +60,11 @@ void notation_text(struct buf *out, struct span text)
 
 	buf_append(out, "\"", 1);
 	for (; text.n > 0; text.p += n, text.n -= n) {
+		n = plain_length(text);
+		if (n > 0) {
+			buf_append(out, text.p, n);
+			continue;
+		}
 		n = utf8_length(text);
 		if (n > 0 && utf8_visible(text) == 0)
 			buf_append(out, escaped, utf8_escape((struct span){text.p, n}, escaped));

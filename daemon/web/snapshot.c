@@ -7,7 +7,7 @@
 #include "daemon/web/snapshot.h"
 
 #include "daemon/base/mem.h"
-#include "daemon/web/answer.h"
+#include "daemon/web/audience.h"
 #include "daemon/web/internal.h"
 #include "daemon/web/listed.h"
 #include "daemon/web/notation.h"
@@ -27,7 +27,8 @@
 
 struct snapshot {
 	struct asker asker;
-	struct evhttp_request *req;
+	struct audience *audience;
+	char *query; /* NULL: none */
 	enum { ASKS_NODES, ASKS_STATS, ASKS_LOCKS, ASKS_QUEUES, ASKS_HOLDERS } phase;
 	struct buf out;
 	size_t counted; /* bytes of all that it has, in web.snapshots */
@@ -41,58 +42,45 @@ struct snapshot {
 	size_t most;   /* rows of the page */
 };
 
-static void snapshot_free(struct snapshot *s)
+void snapshot_free(struct snapshot *s)
 {
-	struct evhttp_connection *c = s->req ? evhttp_request_get_connection(s->req) : NULL;
-
-	if (c)
-		evhttp_connection_set_closecb(c, NULL, NULL);
+	if (!s)
+		return;
 	s->asker.web->snapshots -= s->counted;
 	asker_close(&s->asker);
 	listed_release(&s->rows);
 	buf_release(&s->out);
 	buf_release(&s->fields);
 	buf_release(&s->waiters);
+	mem_free(s->query);
 	free(s);
-}
-
-static void on_close(struct evhttp_connection *c, void *context)
-{
-	struct snapshot *s = context;
-	struct evhttp_request *req = s->req;
-
-	(void)c;
-	s->req = NULL;
-	snapshot_free(s);
-	request_abandoned(req);
 }
 
 static void snapshot_fails(struct snapshot *s, int status, const char *text)
 {
-	struct evhttp_request *req = s->req;
+	struct audience *audience = s->audience;
 
-	evhttp_connection_set_closecb(evhttp_request_get_connection(req), NULL, NULL);
-	s->req = NULL;
-	answer_error(req, status, text);
 	snapshot_free(s);
+	audience_refuse(audience, status, text);
 }
 
 static void snapshot_done(struct snapshot *s)
 {
-	struct evhttp_request *req = s->req;
+	struct audience *audience = s->audience;
+	struct buf out;
 
-	evhttp_connection_set_closecb(evhttp_request_get_connection(req), NULL, NULL);
-	s->req = NULL;
 	notation_raw(&s->out, s->more ? "],\"more\":true}\n" : "],\"more\":false}\n");
-	answer(req, HTTP_OK, TYPE_JSON, buf_begin(&s->out), buf_length(&s->out), NULL);
+	out = s->out;
+	buf_init(&s->out);
 	snapshot_free(s);
+	audience_answer(audience, &out);
 }
 
 /* --- what is asked --- */
 
 static void snapshot_asks(struct snapshot *s, const char *what)
 {
-	const char *query = evhttp_uri_get_query(evhttp_request_get_evhttp_uri(s->req));
+	const char *query = s->query;
 	char line[LINE_MAX_DEFAULT], limit[32] = "";
 	size_t n = 0;
 
@@ -145,8 +133,9 @@ static void snapshot_goes_on(struct snapshot *s)
 		snapshot_done(s);
 		return;
 	}
-	for (; s->asked < s->rows.n && s->asked < until && !s->rows.row[s->asked].queue; s->asked++)
-		row_ask(s, &s->rows.row[s->asked]);
+	do {
+		row_ask(s, &s->rows.row[s->asked++]);
+	} while (s->asked < s->rows.n && s->asked < until && !s->rows.row[s->asked].queue && askers_have_time(s->asker.web));
 }
 
 /* --- what comes back --- */
@@ -327,20 +316,20 @@ static void server_write(struct snapshot *s)
 	buf_release(&row);
 }
 
-void snapshot_begin(struct web *w, struct evhttp_request *req)
+struct snapshot *snapshot_begin(struct web *w, const struct peer *peer, const char *query, struct audience *audience)
 {
 	struct snapshot *s = mem_alloc(sizeof(*s));
 
-	s->req = req;
 	s->most = ROWS_DEFAULT;
 	s->asker.line = on_line;
 	s->asker.over = on_over;
-	if (!asker_open(w, &s->asker, req)) {
+	if (!asker_open(w, &s->asker, peer)) {
 		free(s);
-		answer_error(req, HTTP_SERVUNAVAIL, "too many requests at a time");
-		return;
+		return NULL;
 	}
-	evhttp_connection_set_closecb(evhttp_request_get_connection(req), on_close, s);
+	s->audience = audience;
+	s->query = query ? mem_copy(query, strlen(query)) : NULL;
 	server_write(s);
 	asker_say(&s->asker, "LIST nodes");
+	return s;
 }

@@ -8,6 +8,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "daemon/web/answer.h"
+#include "daemon/web/gate.h"
 #include "daemon/web/internal.h"
 #include "daemon/web/notation.h"
 #include "daemon/web/query.h"
@@ -16,13 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STREAMS_MOST 32
 #define STREAM_MOST  ((size_t)256 * 1024)
 #define STREAM_AGAIN ((size_t)64 * 1024)
 #define STALLED_US   (30 * SEC)
 #define COMMENT_US   (10 * SEC)
-
-_Static_assert(STREAMS_MOST < WEB_SESSIONS, "some sessions are left for snapshots");
 
 struct stream {
 	struct asker asker;
@@ -107,6 +105,8 @@ static void stream_say_event(struct stream *s, const struct reply_line *line)
 	struct span kind = reply_find(line, "kind");
 	struct buf text;
 
+	s->missed += s->asker.dropped;
+	s->asker.dropped = 0;
 	stream_say_gap(s);
 	if (s->missed > 0 || stream_unsent(s) > STREAM_MOST) {
 		s->missed++;
@@ -203,6 +203,20 @@ static void stream_start(struct web *w, struct stream *s)
 		event_add(w->beat, &second);
 }
 
+static bool stream_open(struct web *w, struct stream *s)
+{
+	struct peer peer;
+	uint32_t *groups;
+	bool open;
+
+	if (w->streams_n >= STREAMS_MOST || !visit_may_stream(w, s->visit, STREAMS_MOST))
+		return false;
+	groups = gate_peer(s->req, &peer);
+	open = asker_open(w, &s->asker, &peer);
+	free(groups);
+	return open;
+}
+
 void stream_begin(struct web *w, struct evhttp_request *req)
 {
 	char line[LINE_MAX_DEFAULT];
@@ -221,7 +235,8 @@ void stream_begin(struct web *w, struct evhttp_request *req)
 	s->visit = visit_of(w, req);
 	s->asker.line = on_line;
 	s->asker.over = on_over;
-	if (w->streams_n >= STREAMS_MOST || !visit_may_stream(w, s->visit, STREAMS_MOST) || !asker_open(w, &s->asker, req)) {
+	s->asker.most = STREAM_MOST;
+	if (!stream_open(w, s)) {
 		free(s);
 		answer_error(req, HTTP_SERVUNAVAIL, "too many streams at a time");
 		return;

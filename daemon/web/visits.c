@@ -72,6 +72,17 @@ static void visit_free(struct web *w, struct visit *v)
 	free(v);
 }
 
+static void visits_free_those_over(struct web *w)
+{
+	struct visit *v, *next;
+
+	for (v = TAILQ_FIRST(&w->visits.all); v; v = next) {
+		next = TAILQ_NEXT(v, next);
+		if (visit_is_over(v))
+			visit_free(w, v);
+	}
+}
+
 void visit_shut(struct visit *v)
 {
 	if (!v->shut)
@@ -121,7 +132,7 @@ static unsigned visits_beside(const struct web *w, const struct visit *v, bool s
 	unsigned n = 0, own = 0;
 
 	TAILQ_FOREACH(other, &w->visits.all, next) {
-		if (other == v || other->origin_n == 0 || other->shut || (streams && !other->is_stream))
+		if (other == v || other->origin_n == 0 || other->shut || visit_is_over(other) || (streams && !other->is_stream))
 			continue;
 		n++;
 		own += other->origin_n == v->origin_n && memcmp(other->origin, v->origin, v->origin_n) == 0;
@@ -197,6 +208,8 @@ static struct bufferevent *on_accept(struct event_base *base, void *context)
 	if (!bev)
 		mem_exhausted();
 	v = mem_alloc(sizeof(*v));
+	if (w->visits.count + 1 >= VISITS_MOST)
+		visits_free_those_over(w);
 	bufferevent_incref(bev);
 	v->bev = bev;
 	v->since = clock_boottime();

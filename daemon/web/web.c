@@ -4,10 +4,10 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/web/answer.h"
+#include "daemon/web/audience.h"
 #include "daemon/web/gate.h"
 #include "daemon/web/internal.h"
 #include "daemon/web/page.h"
-#include "daemon/web/snapshot.h"
 #include "daemon/web/stream.h"
 
 #include <errno.h>
@@ -69,7 +69,7 @@ static const struct path paths[] = {
 	{"/livez", serve_live, true, LOOKS_NOT},
 	{"/readyz", serve_ready, true, LOOKS_NOT},
 	{"/metrics", serve_metrics, false, LOOKS_AT_ALL},
-	{"/api/v1/snapshot", snapshot_begin, false, LOOKS_NOT},
+	{"/api/v1/snapshot", audience_join, false, LOOKS_NOT},
 	{"/api/v1/events", stream_begin, false, LOOKS_AT_SOME},
 };
 
@@ -163,6 +163,7 @@ struct web *web_new(struct event_base *base, const struct web_conf *conf, const 
 	w->token = copy(conf->token);
 	w->port = conf->port;
 	TAILQ_INIT(&w->streams);
+	TAILQ_INIT(&w->audiences);
 	TAILQ_INIT(&w->visits.all);
 	TAILQ_INIT(&w->askers.due);
 	if (web_start(w))
@@ -214,6 +215,7 @@ void web_stop(struct web *w)
 			evhttp_del_accept_socket(w->http, one);
 	} while (one);
 	streams_end(w);
+	audiences_end(w); /* a session that begins from now on would take the place of one that the service still keeps */
 }
 
 static void token_drop(struct web *w)
@@ -237,6 +239,7 @@ void web_free(struct web *w)
 {
 	if (!w)
 		return;
+	w->stopping = true; /* no snapshot begins */
 	listeners_release(w);
 	askers_silence(w);
 	if (w->http)

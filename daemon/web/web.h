@@ -53,7 +53,7 @@ void web_free(struct web *w); /* closes all connections, without callbacks; NULL
 void web_set_token(struct web *w, const char *token);
 
 int web_listen(struct web *w); /* 0 or -errno, as net_listen_… */
-void web_stop(struct web *w);  /* stops listening, and ends all streams */
+void web_stop(struct web *w);  /* stops listening, ends all streams and snapshots, and opens no session from then on */
 
 /* For a restart: nothing is accepted, the service hears that all sessions are gone, and requests for locks are answered with an error. Answers go out. */
 void web_pause(struct web *w);

@@ -7,7 +7,7 @@ import time
 
 from process import memory_kib, sanitized, until
 from test_guard import GuardTest, user
-from web import Events, Web, free_web
+from web import Events, Web, drain, free_web
 
 
 class Peers(GuardTest):
@@ -44,6 +44,31 @@ class Peers(GuardTest):
         client.ok("UNLOCK other/1")
         client.ok("UNLOCK ops/1")
         self.assertEqual(events.next()[1]["name"], "ops/1")
+
+
+    def test_peers_with_other_rights_share_no_snapshot(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can be another user")
+        folder = self.folder()
+        os.chmod(folder, 0o755)
+        web = Web(os.path.join(folder, "web"))
+        daemon = self.guarded('rules:\n  - {group: 4711, names: "ops/*", allow: [look]}\n  - {group: 4712, allow: [look]}\n  - {uid: 0, allow: [lock]}\n',
+                              {"listen": {"http": web.listen}})
+        client = self.client(daemon)
+        for i in range(300):
+            client.ok("LOCK ops/%d" % i)
+            client.ok("LOCK other/%d" % i)
+        asked = []
+        for _ in range(8):
+            for groups, sees in (((4711,), (300, 0)), ((4712,), (300, 300)), ((5,), (0, 0))):
+                with user(1234, 1, groups):
+                    sock = web.connect()
+                self.addCleanup(sock.close)
+                sock.sendall(b"GET /api/v1/snapshot HTTP/1.0\r\nHost: localhost\r\n\r\n")
+                asked.append((sock, sees))
+        for sock, sees in asked:
+            answer = drain(sock)
+            self.assertEqual((answer.count(b'"name":"ops/'), answer.count(b'"name":"other/')), sees)
 
 
 class Reloaded(GuardTest):
