@@ -86,7 +86,7 @@ static void job_lose(struct commander *x, struct job *job, enum loss why)
 	job->question = NULL;
 	job->state = JOB_LOST;
 	job->loss = why;
-	remember_job_over(x, job);
+	remember_job_lost(x, job);
 	if (session_hears(s))
 		job_tell_lost(x, job);
 	else
@@ -141,6 +141,8 @@ void job_acknowledge(struct commander *x, struct job *job)
 {
 	struct session *s = job->session;
 
+	if (!job->superseded)
+		remember_job_over(x, job);
 	job_unlock(x, job);
 	job_free(x, job);
 	session_note_vacant(x->sessions, s);

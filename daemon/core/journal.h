@@ -18,7 +18,8 @@
  *   KEPT     behind HELD or ADOPTING of a reader: until when those that have gone keep the name from writers, and the longest lock-delay of those that hold it:
  *            some may have no record
  *   JOB      the session has the job, by a lease of this value, or of the one before it. It supersedes every earlier record of this job and session
- *   JOB_OVER it no longer has it
+ *   JOB_LOST it has lost it: the loss is remembered, and keeps the lock. It supersedes as JOB does
+ *   JOB_OVER it no longer has it, and no loss of it is remembered
  *
  * A record is: version (1 byte), kind (1 byte), then the parts of that kind in the order of JOURNAL_PARTS. A number is 8 bytes, a text 2 bytes of length
  * and its bytes, all little-endian. The reader is strict: it refuses a record with a part beyond its bounds, a missing byte or a surplus byte.
@@ -42,8 +43,11 @@
 #define JOURNAL_PERMIT     8    /* of a permit: see recall.h */
 
 enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FREED, JOURNAL_LOST, JOURNAL_ADOPTING, JOURNAL_JOB, JOURNAL_JOB_OVER,
-	JOURNAL_STAYS, JOURNAL_KEPT };
-#define JOURNAL_KIND_LAST JOURNAL_KEPT
+	JOURNAL_STAYS, JOURNAL_KEPT, JOURNAL_JOB_LOST };
+#define JOURNAL_KIND_LAST JOURNAL_JOB_LOST
+
+/* How the owner of LOST begins, and of the FREED behind it, if they are about a permit: see recall.h. */
+#define JOURNAL_LOSS_OWNER "\001lost "
 
 /*
  * NUMBER(id, member, least, most, what it is), TEXT(id, member, least bytes, most bytes, what it is).

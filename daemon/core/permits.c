@@ -172,7 +172,10 @@ void permit_lose(struct commander *x, struct permit *p, enum loss why)
 		core_log(x->core, LOG_WARN, "lost", "peer=%s session=%" PRIu64 " name=%s fence=%" PRId64 " reason=%s",
 		         core_quoted(x->core, (struct span){who, session_who(p->session, who)}), p->session->serial,
 		         core_quoted(x->core, semaphore_name(p->semaphore)), p->fence, loss_word(why));
-	remember_permit_freed(x, p);
+	if (p->not_notified)
+		remember_permit_freed(x, p);
+	else
+		remember_permit_lost(x, p);
 	permit_watch(x, p, WATCH_LOST);
 	permit_tell(x, p, "! LOST", NULL);
 	permit_abandon(x, p, INSTANT_NEVER);

@@ -32,6 +32,59 @@ static bool take_number(struct span *rest, unsigned *ret)
 	return true;
 }
 
+/* "3,7", and a blank behind them. */
+static bool take_slots(struct span *rest, unsigned weight, uint16_t slot[WEIGHT_MOST])
+{
+	unsigned n = 0, i = 0;
+
+	for (size_t at = 0; at < rest->n; at++) {
+		char c = rest->p[at];
+
+		if (c >= '0' && c <= '9') {
+			n = 10 * n + (unsigned)(c - '0');
+			if (n >= LIMIT_MOST)
+				return false;
+			continue;
+		}
+		slot[i++] = (uint16_t)n;
+		n = 0;
+		if (c == ' ' && i == weight) {
+			*rest = (struct span){rest->p + at + 1, rest->n - at - 1};
+			return true;
+		}
+		if (c != ',' || i == weight)
+			return false;
+	}
+	return false;
+}
+
+bool recall_is_loss(const struct journal_record *r)
+{
+	return span_starts(r->owner, SPAN(JOURNAL_LOSS_OWNER));
+}
+
+/* Bounds of both kinds of records. */
+static bool numbers_read(struct span *rest, struct seat_record *ret)
+{
+	return take_number(rest, &ret->order) && take_number(rest, &ret->limit) && take_number(rest, &ret->weight) && ret->limit >= 1 &&
+	       ret->limit <= LIMIT_MOST && ret->weight >= 1 && ret->weight <= WEIGHT_MOST;
+}
+
+static bool loss_read(const struct journal_record *r, struct seat_record *ret, uint16_t slot[WEIGHT_MOST])
+{
+	size_t head = sizeof(JOURNAL_LOSS_OWNER) - 1;
+	struct span rest;
+
+	if (!recall_is_loss(r))
+		return false;
+	rest = (struct span){r->owner.p + head, r->owner.n - head};
+	ret->semaphore = r->name;
+	if (!numbers_read(&rest, ret) || !take_slots(&rest, ret->weight, slot))
+		return false;
+	ret->owner = rest;
+	return true;
+}
+
 /* The slot and the semaphore of the name of a slot. */
 static bool take_slot(struct span name, struct seat_record *ret)
 {
@@ -56,13 +109,11 @@ static bool seat_read(const struct journal_record *r, struct seat_record *ret)
 	if (!span_starts(rest, SPAN(SEAT_OWNER)))
 		return false;
 	rest = (struct span){rest.p + head, rest.n - head};
-	if (!take_number(&rest, &ret->order) || !take_number(&rest, &ret->limit) || !take_number(&rest, &ret->weight))
+	if (!numbers_read(&rest, ret) || ret->weight > ret->limit)
 		return false;
 	ret->owner = rest;
 	ret->is_mark = !span_starts(name, SPAN(SLOT_PREFIX));
 	ret->semaphore = name_unescaped(name);
-	if (ret->limit < 1 || ret->limit > LIMIT_MOST || ret->weight < 1 || ret->weight > WEIGHT_MOST || ret->weight > ret->limit)
-		return false;
 	return ret->is_mark || take_slot((struct span){name.p + cut, name.n - cut}, ret);
 }
 
@@ -107,6 +158,28 @@ void recall_drop_all(struct commander *x, struct session *s)
 		permit_drop(x, TAILQ_FIRST(&s->permits));
 }
 
+/* Since it was lost another limit may have been granted, which the records need not tell. */
+static struct permit *loss_recorded(const struct session *s, const struct seat_record *r)
+{
+	struct permit *p;
+
+	TAILQ_FOREACH(p, &s->permits, in_session)
+		if (p->order == r->order && span_equal(semaphore_name(p->semaphore), r->semaphore))
+			return p;
+	return NULL;
+}
+
+static bool recall_loss_freed(struct commander *x, const struct session *s, const struct journal_record *r)
+{
+	struct seat_record record;
+	uint16_t slot[WEIGHT_MOST] = {0};
+	struct permit *p = loss_read(r, &record, slot) ? loss_recorded(s, &record) : NULL;
+
+	if (p)
+		permit_drop(x, p);
+	return p;
+}
+
 static struct permit *permit_recall(struct commander *x, struct session *s, const struct seat_record *r, const struct journal_record *record)
 {
 	struct permit *p = permit_add(x, s, semaphore_find_or_add(x, r->semaphore, r->limit), r->weight);
@@ -133,7 +206,7 @@ int recall_seat(struct commander *x, struct session *s, const struct journal_rec
 	if (!seat_read(r, &record))
 		return -EBADMSG;
 	m = semaphore_find(x, record.semaphore);
-	if (m && m->limit != record.limit)
+	if (m && m->limit != record.limit && !semaphore_is_vacant(m))
 		return -EBADMSG; /* its permits were freed before another limit was granted */
 	p = permit_recorded(s, &record);
 	if (!p)
@@ -159,6 +232,30 @@ int recall_seat(struct commander *x, struct session *s, const struct journal_rec
 	return 0;
 }
 
+int recall_loss(struct commander *x, struct session *s, const struct journal_record *r, enum loss why)
+{
+	struct seat_record record;
+	uint16_t slot[WEIGHT_MOST] = {0};
+	struct semaphore *m;
+	struct permit *p;
+
+	if (!loss_read(r, &record, slot))
+		return -EBADMSG;
+	p = loss_recorded(s, &record);
+	if (p)
+		permit_drop(x, p);
+	m = semaphore_find(x, record.semaphore);
+	if (m)
+		record.limit = m->limit;
+	p = permit_recall(x, s, &record, r);
+	memcpy(p->slot, slot, sizeof(p->slot));
+	p->fence = r->fence;
+	p->loss = why;
+	p->not_notified = true; /* whether it was told is not known: it is told again */
+	permit_enter(x, p, PERMIT_LOST);
+	return 0;
+}
+
 bool recall_freed(struct commander *x, struct session *s, const struct journal_record *r)
 {
 	struct seat_record record;
@@ -166,7 +263,7 @@ bool recall_freed(struct commander *x, struct session *s, const struct journal_r
 	struct seat *seat = p ? seat_recorded(p, &record) : NULL;
 
 	if (!p)
-		return false;
+		return recall_loss_freed(x, s, r);
 	if (seat->claim)
 		recall_drop(x, seat->claim);
 	if (TAILQ_EMPTY(&p->agent.claims))
@@ -189,6 +286,8 @@ void recall_end(struct commander *x, struct session *s)
 
 	for (p = TAILQ_FIRST(&s->permits); p; p = next) {
 		next = TAILQ_NEXT(p, in_session);
+		if (p->state == PERMIT_LOST)
+			continue;
 		if (!permit_is_whole(p)) {
 			permit_drop(x, p);
 			continue;

@@ -3,6 +3,9 @@
  * Permits of the previous run. Each claim of a permit has a record of its own, with JOURNAL_PERMIT, under the name of the mark or of a slot. Its owner is
  * SEAT_OWNER, a number of the permit, the limit and the weight, each with a blank behind it, and then the owner as the client gave it. A permit of which not
  * all records are there was not told to its client.
+ *
+ * The loss of a permit is one record LOST under the name of the semaphore, as its client gave it. Its owner is JOURNAL_LOSS_OWNER, the number, the limit, the
+ * weight and the slots, each with a blank behind it, and then the owner. It supersedes the records of the claims.
  */
 #ifndef CORE_RECALL_H
 #define CORE_RECALL_H
@@ -15,6 +18,9 @@
 int recall_seat(struct commander *x, struct session *s, const struct journal_record *r, const struct prior_lease *from);
 /* A record FREED. False: it is of no permit of the session. */
 bool recall_freed(struct commander *x, struct session *s, const struct journal_record *r);
+bool recall_is_loss(const struct journal_record *r); /* LOST or FREED: it is about the loss of a permit */
+/* Such a record LOST. -EBADMSG. */
+int recall_loss(struct commander *x, struct session *s, const struct journal_record *r, enum loss why);
 /* The claim of a permit that another record supersedes. */
 void recall_drop(struct commander *x, struct claim *c);
 void recall_drop_all(struct commander *x, struct session *s); /* the session was over */

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#define OWNER_ROOM 320
+#define OWNER_ROOM 384
 
 _Static_assert(JOURNAL_NAME_MAX >= SLOT_NAME_MAX, "the name of a slot fits into a record");
 
@@ -151,9 +151,38 @@ void remember_permit(struct commander *x, const struct permit *p)
 	remember_seats(x, p, true);
 }
 
+/* See recall.h. */
+static struct span loss_owner(struct commander *x, const struct permit *p)
+{
+	char *room = arena_reserve(&x->core->out->arena, OWNER_ROOM), text[SLOTS_TEXT];
+	struct span slots = permit_text(p, text);
+	int n = snprintf(room, OWNER_ROOM, JOURNAL_LOSS_OWNER "%u %u %u %.*s ", p->order, p->semaphore->limit, p->weight, (int)slots.n, slots.p);
+
+	if (p->owner_n > 0)
+		memcpy(room + n, p->owner, p->owner_n);
+	arena_commit(&x->core->out->arena, OWNER_ROOM);
+	return (struct span){room, (size_t)n + p->owner_n};
+}
+
+void remember_permit_lost(struct commander *x, const struct permit *p)
+{
+	if (is_remembered(x, p->session))
+		remember(x, &(struct journal_record){.kind = JOURNAL_LOST,
+		                                     .session = (int64_t)p->session->serial,
+		                                     .name = semaphore_name(p->semaphore),
+		                                     .owner = loss_owner(x, p),
+		                                     .fence = p->fence,
+		                                     .reason = span_of(loss_word(p->loss))});
+}
+
 void remember_permit_freed(struct commander *x, const struct permit *p)
 {
 	remember_seats(x, p, false);
+	if (p->state == PERMIT_LOST && is_remembered(x, p->session))
+		remember(x, &(struct journal_record){.kind = JOURNAL_FREED,
+		                                     .session = (int64_t)p->session->serial,
+		                                     .name = semaphore_name(p->semaphore),
+		                                     .owner = loss_owner(x, p)});
 }
 
 /* --- */
@@ -191,6 +220,17 @@ void remember_job(struct commander *x, const struct job *job)
 		                                     .ttl_us = job->ttl_us}, job->prior[0].n > 0);
 }
 
+void remember_job_lost(struct commander *x, const struct job *job)
+{
+	if (is_remembered(x, job->session))
+		remember(x, &(struct journal_record){.kind = JOURNAL_JOB_LOST,
+		                                     .session = (int64_t)job->session->serial,
+		                                     .queue = job->queue,
+		                                     .job = job->id,
+		                                     .lock = job->lock,
+		                                     .reason = span_of(loss_word(job->loss))});
+}
+
 void remember_job_over(struct commander *x, const struct job *job)
 {
 	if (is_remembered(x, job->session))
@@ -206,16 +246,19 @@ void remember_all_of(struct commander *x, const struct session *s)
 
 	remember_session(x, s);
 	LIST_FOREACH(job, &s->jobs, in_session)
-		if (job->state != JOB_LOST && !job->superseded)
-			remember_job(x, job);
+		if (!job->superseded)
+			(job->state == JOB_LOST ? remember_job_lost : remember_job)(x, job);
 	TAILQ_FOREACH(c, &s->claims, in_session) {
 		if (c->state == CLAIM_HELD)
 			remember_held(x, c);
 		else if (c->state == CLAIM_LOST)
 			remember_lost(x, c);
 	}
-	TAILQ_FOREACH(p, &s->permits, in_session)
+	TAILQ_FOREACH(p, &s->permits, in_session) {
 		remember_permit(x, p);
+		if (p->state == PERMIT_LOST)
+			remember_permit_lost(x, p);
+	}
 }
 
 void remember_all(struct commander *x)

@@ -12,11 +12,13 @@ void remember_over(struct commander *x, const struct session *s);
 void remember_held(struct commander *x, const struct claim *c); /* it holds its lock, on the terms of this moment */
 void remember_freed(struct commander *x, const struct claim *c);
 void remember_permit(struct commander *x, const struct permit *p); /* if it is held: all of its claims */
+void remember_permit_lost(struct commander *x, const struct permit *p);  /* HELD or LOST: of all of its claims nothing is left but the loss */
 void remember_permit_freed(struct commander *x, const struct permit *p);
 void remember_lost(struct commander *x, const struct claim *c);
 
 struct job;
 void remember_job(struct commander *x, const struct job *job);      /* its session has it */
+void remember_job_lost(struct commander *x, const struct job *job);
 void remember_job_over(struct commander *x, const struct job *job); /* it no longer has it */
 
 /* Every record that the journal needs now. */

@@ -177,6 +177,8 @@ static int restore_lost(struct commander *x, struct session *s, const struct jou
 
 	if (!loss_find(r->reason, &why))
 		return -EBADMSG;
+	if (recall_is_loss(r))
+		return recall_loss(x, s, r, why);
 	restore_clear(x, s, r);
 	c = restore_claim(x, s, r);
 	c->not_notified = true; /* whether it was told is not known: it is told again */
@@ -229,6 +231,8 @@ static int restore_one(struct commander *x, const struct journal_record *r)
 		return s ? restore_kept(x, s, r) : -EBADMSG;
 	case JOURNAL_JOB:
 		return s && job_restore(x, s, r) ? 0 : -EBADMSG;
+	case JOURNAL_JOB_LOST:
+		return s && job_restore_lost(x, s, r) ? 0 : -EBADMSG;
 	case JOURNAL_JOB_OVER:
 		if (s)
 			job_restore_over(x, s, r);

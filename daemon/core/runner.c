@@ -123,12 +123,31 @@ bool job_restore(struct commander *x, struct session *s, const struct journal_re
 	return true;
 }
 
+/* Whether its client was told is not known: it is told again. */
+bool job_restore_lost(struct commander *x, struct session *s, const struct journal_record *r)
+{
+	enum loss why;
+	struct job *job;
+
+	if (!loss_find(r->reason, &why))
+		return false;
+	job_restore_over(x, s, r);
+	job = job_new(x, r->queue, r->job, r->lock);
+	job->state = JOB_LOST;
+	job->loss = why;
+	job->not_notified = true;
+	job_set_session(job, s);
+	return true;
+}
+
 /* The home is asked when the step is over: no store is connected yet. The new value is in the journal before. */
 void jobs_adopt(struct commander *x, struct session *s)
 {
 	struct job *job;
 
 	LIST_FOREACH(job, &s->jobs, in_session) {
+		if (job->state != JOB_ADOPTING)
+			continue;
 		lock_value_make(&x->engine->table, members_one_clock_us(&x->engine->members, x->core->now), &job->value);
 		job->until = instant_add(x->core->now, job->ttl_us);
 		job->renew_at = x->core->now;

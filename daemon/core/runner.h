@@ -18,6 +18,7 @@ void jobs_tell_lost(struct commander *x, struct session *s); /* the losses that 
 
 /* A record of the previous run: the session had this job. False: it is not sound. */
 bool job_restore(struct commander *x, struct session *s, const struct journal_record *r);
+bool job_restore_lost(struct commander *x, struct session *s, const struct journal_record *r); /* it has lost it; likewise */
 void job_restore_over(struct commander *x, struct session *s, const struct journal_record *r);
 void jobs_adopt(struct commander *x, struct session *s); /* after the last record */
 

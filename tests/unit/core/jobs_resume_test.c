@@ -118,6 +118,69 @@ START_TEST(of_two_runs_on_copies_of_a_journal_one_has_the_job)
 }
 END_TEST
 
+/* _i & 1: the client was there, and may not have read LOST; & 2: the record is one of a snapshot. */
+START_TEST(a_loss_is_told_by_the_next_run_until_it_is_said)
+{
+	has_a_job(" lock=l", " ttl=2s");
+	if (!(_i & 1))
+		goes(1, GONE_RESET);
+	feels(home(), MOOD_SILENT);
+	passes(5 * SEC);
+	feels(home(), MOOD_WELL);
+	passes(SEC);
+	ignores(1);
+	if (_i & 2)
+		journal_is_compacted(0);
+	daemon_returns(0);
+	passes(SEC);
+	resumes(2, &s1);
+	hears(2, "\\* name=l *owner=job:mail/a");
+	hears(2, "OK session=* n=1");
+	hears(2, "! LOST queue=mail job=a reason=quorum");
+	says(2, "CHECK mail job=a");
+	hears(2, "ERR LOST reason=quorum*");
+	daemon_returns(0);
+	passes(SEC);
+	resumes(3, &s1);
+	hears(3, "\\* name=l *owner=job:mail/a");
+	hears(3, "OK session=* n=1");
+	hears(3, "! LOST queue=mail job=a reason=quorum");
+	says(3, "DONE a");
+	hears(3, "ERR LOST *");
+	says(4, "LOCK l");
+	hears(4, "OK *"); /* the answer has freed the lock of the job */
+	says(4, "UNLOCK l");
+	hears(4, "OK *");
+	daemon_returns(0);
+	passes(SEC);
+	resumes(5, &s1);
+	hears(5, "OK session=* n=0");
+	hears_nothing(5);
+}
+END_TEST
+
+START_TEST(a_job_that_was_lost_and_taken_again_is_adopted)
+{
+	has_a_job("", " ttl=1s");
+	feels(home(), MOOD_SILENT);
+	passes(3 * SEC);
+	hears(1, "! RISK *");
+	hears(1, "! LOST queue=mail job=a reason=quorum");
+	feels(home(), MOOD_WELL);
+	passes(SEC);
+	says(1, "TAKE mail ttl=5s");
+	hears(1, "OK queue=mail job=a attempt=2 *");
+	if (_i)
+		journal_is_compacted(0);
+	daemon_returns(0);
+	passes(SEC);
+	resumes(3, &s1);
+	hears(3, "\\* queue=mail job=a attempt=2 valid_ms=*");
+	hears(3, "OK session=* n=1");
+	hears_nothing(3);
+}
+END_TEST
+
 START_TEST(a_job_that_was_done_is_not_adopted)
 {
 	has_a_job("", "");
@@ -278,6 +341,8 @@ Suite *jobs_resume_suite(void)
 	tcase_add_loop_test(c, a_job_is_adopted_although_the_run_between_never_heard_of_its_home, 0, 2);
 	tcase_add_test(c, a_job_that_the_next_run_cannot_adopt_is_lost);
 	tcase_add_test(c, of_two_runs_on_copies_of_a_journal_one_has_the_job);
+	tcase_add_loop_test(c, a_loss_is_told_by_the_next_run_until_it_is_said, 0, 4);
+	tcase_add_loop_test(c, a_job_that_was_lost_and_taken_again_is_adopted, 0, 2);
 	tcase_add_test(c, a_job_that_was_done_is_not_adopted);
 	tcase_add_test(c, a_job_ends_earlier_by_as_long_as_its_host_stood_still);
 	tcase_add_test(c, a_take_that_is_repeated_after_resume_has_its_old_place);

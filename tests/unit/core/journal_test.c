@@ -44,6 +44,7 @@ static const struct journal_record sample[] = {
 	{.kind = JOURNAL_FREED, .session = 7, .name = SPAN("a"), .owner = SPAN("o")},
 	{.kind = JOURNAL_STAYS, .session = 7, .name = SPAN("a"), .owner = SPAN("o"), .ttl_us = 1, .deadline_us = INT64_MIN},
 	{.kind = JOURNAL_KEPT, .session = 7, .name = SPAN("a"), .owner = SPAN("o"), .delay_us = 5, .deadline_us = INT64_MAX},
+	{.kind = JOURNAL_JOB_LOST, .session = 7, .queue = SPAN("q"), .job = SPAN("j"), .lock = SPAN("l"), .reason = SPAN("quorum")},
 	{.kind = JOURNAL_LOST, .session = 7, .name = SPAN("a"), .fence = 9, .reason = SPAN("quorum")},
 };
 #define SAMPLES ((int)(sizeof(sample) / sizeof(sample[0])))

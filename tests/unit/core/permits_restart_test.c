@@ -134,6 +134,101 @@ START_TEST(a_permit_of_which_a_record_is_missing_is_dropped)
 }
 END_TEST
 
+/* Two slots, of which one goes while the client is away, or there: it may not have read the LOST that was sent to it. */
+static void loses_a_slot(bool away)
+{
+	cluster_begin(3);
+	begins_with_grace(1);
+	says(1, "ACQUIRE a limit=4 weight=2 owner=o");
+	hears(1, "OK name=a permit=?,? *");
+	if (away)
+		goes(1, GONE_HANGUP);
+	for (unsigned i = 0; i < 3; i++)
+		for (unsigned slot = 0; slot < 4; slot++)
+			memory_remove(cluster.node[i].memory, span_of((const char *[]){SLOT_PREFIX "a#0", SLOT_PREFIX "a#1", SLOT_PREFIX "a#2",
+			                                                               SLOT_PREFIX "a#3"}[slot]));
+	passes(5 * SEC);
+	if (!away)
+		hears(1, "! LOST name=a permit=?,? fence=* reason=evicted owner=o");
+}
+
+/* _i & 1: the client was away; & 2: the record is one of a snapshot. */
+START_TEST(a_loss_is_told_by_the_next_run_until_it_is_said)
+{
+	loses_a_slot(_i & 1);
+	if (_i & 2)
+		journal_is_compacted(0);
+	daemon_returns(0);
+	says(2, "%s", resume);
+	hears(2, "OK session=* n=0");
+	hears(2, "! LOST name=a permit=?,? fence=* reason=evicted owner=o");
+	says(2, "CHECK a owner=o");
+	hears(2, "ERR LOST fence=* reason=evicted*");
+	daemon_returns(0);
+	says(3, "%s", resume);
+	hears(3, "OK session=* n=0");
+	hears(3, "! LOST name=a permit=?,? fence=* reason=evicted owner=o");
+	says(3, "RELEASE a owner=o");
+	hears(3, "ERR LOST fence=* reason=evicted*");
+	daemon_returns(0);
+	says(4, "%s", resume);
+	hears(4, "OK session=* n=0");
+	hears_nothing(4);
+	says(4, "CHECK a owner=o");
+	hears(4, "ERR NOTHELD *");
+}
+END_TEST
+
+/* Nobody has a permit of the semaphore any more, so another limit is granted. The journal has the loss with the limit of then. */
+START_TEST(a_loss_outlives_the_limit_of_its_semaphore)
+{
+	loses_a_slot(true);
+	passes(9 * SEC);
+	says(2, "ACQUIRE a limit=3");
+	hears(2, "OK *");
+	says(3, "HELLO 1 grace=20s");
+	hears(3, "OK *");
+	says(3, "ACQUIRE a limit=3");
+	hears(3, "OK *");
+	daemon_returns(0);
+	says(4, "%s", resume);
+	passes(100 * MSEC);
+	hears(4, "OK session=* n=0");
+	hears(4, "! LOST name=a permit=?,? fence=* reason=evicted owner=o");
+	says(5, "ACQUIRE a limit=3");
+	hears(5, "OK *");
+	says(4, "RELEASE a owner=o");
+	hears(4, "ERR LOST *");
+	daemon_returns(0);
+	says(6, "%s", resume);
+	passes(100 * MSEC);
+	hears(6, "OK session=* n=0");
+	hears_nothing(6);
+}
+END_TEST
+
+/* Its turn came while it was away, and so did its loss. */
+START_TEST(the_loss_of_a_permit_of_which_the_client_never_heard_is_not_told)
+{
+	cluster_begin(3);
+	begins_with_grace(1);
+	says(2, "ACQUIRE a limit=1");
+	hears(2, "OK *");
+	says(1, "ACQUIRE a limit=1 wait=1m");
+	goes(1, GONE_HANGUP);
+	says(2, "RELEASE a");
+	hears(2, "OK *");
+	passes(100 * MSEC);
+	for (unsigned i = 0; i < 3; i++)
+		memory_remove(cluster.node[i].memory, SPAN(SLOT_PREFIX "a#0"));
+	passes(5 * SEC);
+	daemon_returns(0);
+	says(3, "%s", resume);
+	hears(3, "OK session=* n=0");
+	hears_nothing(3);
+}
+END_TEST
+
 /* One request a millisecond for 46 days; the last number before they begin anew. */
 START_TEST(permits_outlive_a_daemon_that_has_served_billions_of_requests)
 {
@@ -170,6 +265,9 @@ Suite *permits_restart_suite(void)
 	tcase_add_test(t, a_permit_of_which_a_slot_is_gone_is_lost_and_the_other_slot_is_kept_until_nobody_believes);
 	tcase_add_test(t, a_permit_whose_session_does_not_come_back_is_free_when_its_grace_is_over);
 	tcase_add_test(t, a_permit_of_which_a_record_is_missing_is_dropped);
+	tcase_add_loop_test(t, a_loss_is_told_by_the_next_run_until_it_is_said, 0, 4);
+	tcase_add_test(t, a_loss_outlives_the_limit_of_its_semaphore);
+	tcase_add_test(t, the_loss_of_a_permit_of_which_the_client_never_heard_is_not_told);
 	tcase_add_loop_test(t, permits_outlive_a_daemon_that_has_served_billions_of_requests, 0, 2);
 	suite_add_tcase(s, t);
 	return s;
