@@ -121,7 +121,7 @@ void permit_watch_tell(struct commander *x, const struct permit *p, enum watch_k
 		reply_text(&r, "reason", span_of(loss_word(p->loss)));
 	reply_int(&r, "limit", p->semaphore->limit);
 	reply_int(&r, "weight", p->weight);
-	reply_int(&r, "waiters", semaphore_waiters(p->semaphore));
+	reply_int(&r, "waiters", p->semaphore->waiters);
 	if (p->owner_n > 0)
 		reply_text(&r, "owner", permit_owner(p));
 	if (p->note_n > 0)

@@ -128,8 +128,12 @@ void break_heard(struct engine *e, struct span name)
 	struct lock *l = lock_find_text(&e->table, name);
 	struct lease *x = l ? &l->lease : NULL;
 
-	if (!x || x->state != LEASE_HELD || !x->auto_renew || x->renewal->round)
+	if (!x || x->state != LEASE_HELD || !x->auto_renew)
 		return;
+	if (x->renewal->round) {
+		x->renewal->doubted = true;
+		return;
+	}
 	x->renew_at = e->core->now;
 	lease_schedule(e, x);
 }

@@ -15,7 +15,7 @@ static bool lock_is_wanted(const struct commander *x, const struct lock *l)
 /* The first of the line of another daemon stands in the queues of all slots, so in those of this permit: it counts as one. */
 static unsigned permit_waiters(const struct commander *x, const struct permit *p)
 {
-	unsigned n = semaphore_waiters(p->semaphore);
+	unsigned n = p->semaphore->waiters;
 	bool wanted = false;
 
 	for (unsigned i = 0; i < p->seats; i++)
@@ -34,7 +34,9 @@ void contended_tell(struct commander *x, struct permit *p, enum contended_why wh
 {
 	struct reply r;
 
-	if (!permit_hears(x, p) || (why == CONTENDED_NEWS && p->contended_at.us && instant_diff(x->core->now, p->contended_at) < APART_US))
+	if (why == CONTENDED_NEWS && p->contended_at.us && instant_diff(x->core->now, p->contended_at) < APART_US)
+		return;
+	if (!permit_hears(x, p))
 		return;
 	p->contended_at = x->core->now;
 	reply_begin(&r, session_line(x->sessions), SPAN(""), "! CONTENDED");

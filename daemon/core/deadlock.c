@@ -46,6 +46,24 @@ static void search_visit(struct search *q, struct contender *k, struct claim *up
 	k->in_queue = true;
 }
 
+/* The first claim of this session that waits. A thousand owners of a session may be met, and none of them looks through all that the others hold. */
+static struct claim *search_waits(const struct search *q, struct session *s)
+{
+	struct claim *c, **end = &s->waits;
+
+	if (s->searched == q->x->engine->search)
+		return s->waits;
+	s->searched = q->x->engine->search;
+	TAILQ_FOREACH(c, &s->claims, in_session) {
+		if (c->state != CLAIM_WAITING)
+			continue;
+		*end = c;
+		end = &c->asking->next_waits;
+	}
+	*end = NULL;
+	return s->waits;
+}
+
 /* The owner of this claim waits for the asker, which would overtake it. If another LOCK of it stands before the asker, both are granted together. */
 static bool search_overtakes(const struct search *q, const struct claim *blocker)
 {
@@ -54,8 +72,8 @@ static bool search_overtakes(const struct search *q, const struct claim *blocker
 
 	if (!q->behind)
 		return false;
-	TAILQ_FOREACH(c, &blocker->session->claims, in_session) {
-		if (c->state != CLAIM_WAITING || c->lock != q->behind->lock || !claim_same_owner(c, blocker))
+	for (c = search_waits(q, blocker->session); c; c = c->asking->next_waits) {
+		if (c->lock != q->behind->lock || !claim_same_owner(c, blocker))
 			continue;
 		if (!claim_stands_before(&q->place, c))
 			return false;
@@ -106,7 +124,7 @@ static bool search_groups(struct search *q, const struct session *s, struct span
  */
 static bool search_follow(struct search *q, const struct claim *blocker, struct lock *l)
 {
-	const struct session *s = blocker->session->principal ? blocker->session->principal : blocker->session;
+	struct session *s = blocker->session->principal ? blocker->session->principal : blocker->session;
 	struct claim *c;
 
 	if (s == q->session && span_equal(claim_owner(blocker), q->owner))
@@ -115,8 +133,8 @@ static bool search_follow(struct search *q, const struct claim *blocker, struct 
 		return false;
 	if (search_overtakes(q, blocker))
 		return true;
-	TAILQ_FOREACH(c, &s->claims, in_session) {
-		if (c->state != CLAIM_WAITING || !claim_is_of(c, s, claim_owner(blocker)))
+	for (c = search_waits(q, s); c; c = c->asking->next_waits) {
+		if (!claim_is_of(c, s, claim_owner(blocker)))
 			continue;
 		c->asking->seen = q->x->engine->search; /* what it waits for is followed once */
 		if (c->lock != l && !stay_is_joining(c))

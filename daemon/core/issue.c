@@ -109,7 +109,7 @@ static void tell_full(struct commander *x, const struct permit *p, const char *w
 		reply_ms(&r, "waited_ms", instant_diff(x->core->now, p->asked_at));
 	reply_int(&r, "limit", m->limit);
 	reply_int(&r, "free", left < p->weight ? left : p->weight - 1); /* other daemons may have what seems to be free here */
-	reply_int(&r, "waiters", semaphore_waiters(m)); /* it has left the line */
+	reply_int(&r, "waiters", m->waiters); /* it has left the line */
 	if (holder)
 		reply_permit_holder(x, &r, holder);
 	tell_line(x, p->session, &r);

@@ -73,6 +73,7 @@ struct renewal {
 	struct instant denied_at;
 	struct nodeset gone;       /* stores whose last answer said that the key is not there, or another's: nothing of ours keeps others out there */
 	struct instant stood;      /* D as it was before a store denied its vote: the holder may have been told so; 0: none did, or D is as late again */
+	bool doubted;              /* somebody says that the lease was broken: the stores are asked again when the round is over, as it may have come before */
 	bool wants_token;          /* the next round asks for a new token: see rebase.h */
 	struct instant paused_until; /* no renewal begins before this moment: the last one was missed before it began; 0: any time */
 	bool wanted;               /* LEASE_HELD: somebody waits for the next round, be it that the watchdog is off */
@@ -125,7 +126,7 @@ static inline bool lease_is_at_rest(const struct lease *x)
 {
 	const struct renewal *b = x->renewal;
 
-	return !b->round && !b->adoption && TAILQ_EMPTY(&b->extends) && !b->entry.waits && !b->wants_token && !b->wanted && !b->mends &&
+	return !b->round && !b->adoption && TAILQ_EMPTY(&b->extends) && !b->entry.waits && !b->wants_token && !b->wanted && !b->doubted && !b->mends &&
 	       b->upgrade_at.us == 0 && !nodeset_any(b->denied) && b->stood.us == 0 && !x->at_risk && x->state != LEASE_ADOPTING;
 }
 
@@ -156,7 +157,7 @@ static inline void lease_begin(struct lease *x, const struct lease_value *value,
 		return;
 	x->renewal->denied = x->renewal->confirmed = x->renewal->gone = NODESET_NONE;
 	x->renewal->stood.us = 0;
-	x->renewal->wants_token = x->renewal->wanted = x->renewal->mends = false;
+	x->renewal->wants_token = x->renewal->wanted = x->renewal->doubted = x->renewal->mends = false;
 	x->renewal->upgrade_at.us = x->renewal->paused_until.us = 0;
 	x->renewal->upgrade = NULL;
 }

@@ -188,7 +188,7 @@ static void tell_semaphore(struct commander *x, struct reply *r, const struct lo
 	reply_text(r, "kind", SPAN("semaphore"));
 	reply_int(r, "limit", l->lease.limit);
 	reply_int(r, "held", m ? m->held : 0);
-	reply_int(r, "waiters", m ? semaphore_waiters(m) : 0);
+	reply_int(r, "waiters", m ? m->waiters : 0);
 	if (m && x->core->alarms)
 		reply_semaphore_alarm(x, r, m);
 }

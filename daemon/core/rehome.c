@@ -213,6 +213,14 @@ static void queue_begin(struct commander *x, struct rehome *r, struct span queue
 
 /* --- what is told --- */
 
+/* Of its queues the store has told nothing, or nothing that makes sense. One that cannot be asked is looked at when it has joined; else all are again. */
+static void list_missed(struct commander *x, struct rehome *r, const struct home_question *q)
+{
+	if (x->engine->members.node[q->node].state == MEMBER_JOINED)
+		r->joins = 0; /* if queues are used then */
+	next_store(x, r);
+}
+
 /* It has jobs that are to be moved, and comes behind the last one. */
 static bool queue_is_astray(const struct commander *x, const struct rehome *r, const struct queue_row *row)
 {
@@ -227,9 +235,7 @@ static void list_told(struct commander *x, struct rehome *r, const struct home_q
 	int64_t next = -1;
 
 	if (q->outcome != HOME_ANSWERED || q->code != 'T' || !netstring_next_int(&text, &next)) {
-		if (x->engine->members.node[q->node].state == MEMBER_JOINED) /* else it is looked at when it has joined */
-			r->joins = 0; /* it is looked at again, if queues are used then */
-		next_store(x, r);
+		list_missed(x, r, q);
 		return;
 	}
 	while (queue_row_read(&text, &row))
@@ -237,11 +243,14 @@ static void list_told(struct commander *x, struct rehome *r, const struct home_q
 			queue_begin(x, r, row.name);
 			return;
 		}
-	r->from = next;
-	if (next >= 0)
-		rehome_step(x, r, REHOME_LISTS);
-	else
+	if (next < 0) {
 		next_store(x, r);
+	} else if (next <= r->from) {
+		list_missed(x, r, q); /* the same piece, for ever */
+	} else {
+		r->from = next;
+		rehome_step(x, r, REHOME_LISTS);
+	}
 }
 
 static void job_keep_texts(struct rehome *r, const struct job_leased *leased)

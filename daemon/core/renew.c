@@ -54,8 +54,9 @@ static void renew_close(struct engine *e, struct round *r, enum refusal why)
 		heap_cancel(&e->core->timers, &r->timer);
 	notices_extended(&e->notices, x, r->extends, why);
 	lease_schedule(e, x);
-	if (TAILQ_EMPTY(&x->renewal->extends) && !x->renewal->wants_token)
+	if (TAILQ_EMPTY(&x->renewal->extends) && !x->renewal->wants_token && !x->renewal->doubted)
 		return;
+	x->renewal->doubted = false;
 	x->renew_at = e->core->now; /* it was wanted while the round was under way */
 	lease_schedule(e, x);
 }

@@ -182,6 +182,7 @@ void permit_enter(struct commander *x, struct permit *p, enum permit_state state
 			permit_line_up(p);
 		else
 			TAILQ_INSERT_TAIL(&m->others, p, in_line);
+		m->waiters += (unsigned)is - was;
 	}
 	for (unsigned i = 0; i < p->seats && permit_uses(p->state) != permit_uses(state); i++)
 		m->used[p->seat[i].slot] = (uint8_t)(m->used[p->seat[i].slot] + (permit_uses(state) ? 1 : -1));
@@ -218,14 +219,4 @@ int64_t permit_valid_us(const struct commander *x, const struct permit *p)
 		least = valid < least ? valid : least;
 	}
 	return least;
-}
-
-unsigned semaphore_waiters(const struct semaphore *m)
-{
-	const struct permit *p;
-	unsigned n = 0;
-
-	TAILQ_FOREACH(p, &m->line, in_line)
-		n++;
-	return n;
 }

@@ -74,6 +74,7 @@ struct semaphore {
 	unsigned held;         /* sum of the weights of those in PERMIT_HELD */
 	unsigned stalled;      /* how many in PERMIT_TRYING ask for nothing, as others try all slots that may be free */
 	unsigned next;         /* the slot that was given back last, or any: the first to be tried */
+	unsigned waiters;      /* how many stand in the line */
 	struct permits line;   /* in the order in which they are served */
 	struct permits others;
 	uint8_t used[LIMIT_MOST]; /* how many permits of this daemon have or ask for each slot, those in PERMIT_FIRST aside */
@@ -105,7 +106,6 @@ struct semaphore *semaphore_find(struct commander *x, struct span name); /* NULL
 struct semaphore *semaphore_find_or_add(struct commander *x, struct span name, unsigned limit);
 bool semaphore_is_vacant(const struct semaphore *m); /* nobody here has or wants a permit, though some may not have released one that was lost */
 void semaphore_drop_if_unused(struct commander *x, struct semaphore *m);
-unsigned semaphore_waiters(const struct semaphore *m);
 void semaphores_init(struct commander *x);
 void semaphores_free_all(struct commander *x); /* the daemon ends, and tells nobody */
 

@@ -73,6 +73,8 @@ struct session {
 	size_t unsent;           /* bytes sent since the last EVENT_SENT */
 	unsigned held, waiting;  /* number of claims held or lost; number of LOCKs not answered yet; a LOCKALL or LOCKANY counts as one for each name */
 	unsigned waits_not_notified;        /* waiting claims whose requests went with the connection: a repeated LOCK takes one over */
+	uint64_t searched;       /* number of the last search for a deadlock that came here, see deadlock.c … */
+	struct claim *waits;     /* … and the first claim that waits */
 	unsigned listed;         /* where its last owner stands among wait_owners; if it does not, it has none there */
 	unsigned open;           /* resuming: adoptions undecided at the last count, less those decided since */
 	bool is_unix, is_local, is_admin; /* of the peer: see struct peer */

@@ -17,6 +17,7 @@
 #include <inttypes.h>
 
 #define FIGURES QUEUE_FIGURES
+#define NONSENSE SPAN("its answer makes no sense")
 #define PLACE   INT64_C(10000000) /* after= of LIST jobs: so much for each store that was told, and the number of a job at the next; limits.jobs is smaller */
 
 struct survey {
@@ -27,6 +28,7 @@ struct survey {
 	bool of_queues;
 	struct span name;           /* owned: the queue; of queues: how their names begin */
 	struct span after;          /* owned; of queues: behind which name */
+	struct span last;           /* owned; of queues: the last name that the store has told */
 	int64_t from;               /* where the next piece begins */
 	unsigned place;             /* which store is asked */
 	unsigned missing;           /* how many stores could not be asked, of jobs besides the home */
@@ -69,6 +71,7 @@ static void survey_free(struct survey *v)
 	page_release(&v->page);
 	job_text_free(&v->name);
 	job_text_free(&v->after);
+	job_text_free(&v->last);
 	mem_free(v);
 }
 
@@ -200,21 +203,48 @@ static void jobs_next_store(struct commander *x, struct survey *v)
 		jobs_done(x, v, 0);
 }
 
-/* next: where its next piece begins; less than 0: there is none. */
-static void jobs_tell(struct commander *x, struct survey *v, struct span text, int64_t next)
+static bool jobs_have_room(const struct commander *x, const struct survey *v)
 {
-	while (v->told < v->most && !rows_are_long(x, v->bytes) && tell_job(x, v, &text))
-		v->from++;
-	if (text.n > 0) {
+	return v->told < v->most && !rows_are_long(x, v->bytes);
+}
+
+/* Tells the rows of this piece, as far as the page has room. next: where the next piece begins; less than 0: there is none. False: it makes no sense. */
+static bool jobs_tell(struct commander *x, struct survey *v, struct span *text, int64_t *ret_next)
+{
+	int64_t from = v->from;
+
+	if (!netstring_next_int(text, ret_next))
+		return false;
+	for (; text->n > 0 && jobs_have_room(x, v); v->from++)
+		if (!tell_job(x, v, text))
+			return false;
+	return text->n > 0 || *ret_next < 0 || (*ret_next == v->from && v->from > from);
+}
+
+static void jobs_go_on(struct commander *x, struct survey *v, bool more, int64_t next)
+{
+	if (more)
 		jobs_done(x, v, v->from);
-	} else if (next < 0) {
+	else if (next < 0)
 		jobs_next_store(x, v);
-	} else if (v->told < v->most) {
-		v->from = next;
+	else if (v->told < v->most)
 		survey_ask(x, v);
-	} else {
+	else
 		jobs_done(x, v, next);
+}
+
+/* The home must tell what it has, and others may. */
+static void jobs_missed(struct commander *x, struct survey *v, struct span why)
+{
+	if (v->place > 0) {
+		v->missing++;
+		jobs_next_store(x, v);
+		return;
 	}
+	core_answers(x->core, VERB_LIST);
+	tell_error(x, v->pending->session, span_of(v->pending->tag), ERROR_UNAVAILABLE, "the home of the queue cannot be used: %.*s", (int)why.n,
+	           why.p ? why.p : "");
+	survey_over(x, v);
 }
 
 static void jobs_told(struct commander *x, struct survey *v, const struct home_question *q)
@@ -222,17 +252,12 @@ static void jobs_told(struct commander *x, struct survey *v, const struct home_q
 	struct span text = q->text;
 	int64_t next;
 
-	if (q->outcome == HOME_ANSWERED && q->code == 'T' && netstring_next_int(&text, &next)) {
-		jobs_tell(x, v, text, next);
-	} else if (v->place > 0) {
-		v->missing++;
-		jobs_next_store(x, v);
-	} else {
-		core_answers(x->core, VERB_LIST);
-		tell_error(x, v->pending->session, span_of(v->pending->tag), ERROR_UNAVAILABLE, "the home of the queue cannot be used: %.*s", (int)q->text.n,
-		           q->text.p ? q->text.p : "");
-		survey_over(x, v);
-	}
+	if (q->outcome != HOME_ANSWERED)
+		jobs_missed(x, v, q->text);
+	else if (q->code != 'T' || !jobs_tell(x, v, &text, &next))
+		jobs_missed(x, v, NONSENSE);
+	else
+		jobs_go_on(x, v, text.n > 0, next);
 }
 
 /* --- queues --- */
@@ -253,6 +278,7 @@ static int64_t figure_get(const char *at)
 	return (int64_t)n;
 }
 
+/* A list is sorted. If a queue begins between two pieces, the row behind them has moved, and is told again. */
 static bool queue_add(const struct commander *x, struct survey *v, struct span *text)
 {
 	char key[NAME_MAX_BYTES + FIGURES * 8], *at = key;
@@ -260,6 +286,9 @@ static bool queue_add(const struct commander *x, struct survey *v, struct span *
 
 	if (!queue_row_read(text, &row))
 		return false;
+	if (v->last.n > 0 && span_compare(row.name, v->last) <= 0)
+		return true;
+	job_text_set(&v->last, row.name);
 	if (!session_may_look(x->core, v->pending->session, row.name) || !span_starts(row.name, v->name) ||
 	    (v->after.n > 0 && span_compare(row.name, v->after) <= 0))
 		return true;
@@ -347,28 +376,49 @@ static void queues_done(struct commander *x, struct survey *v)
 	survey_over(x, v);
 }
 
+/* next: where the next piece begins; less than 0: there is none. False: the answer makes no sense, since the next piece is no other than this one. */
+static bool queues_read(const struct commander *x, struct survey *v, const struct home_question *q, int64_t *ret_next)
+{
+	struct span text = q->text;
+
+	*ret_next = -1;
+	if (q->code != 'T' || !netstring_next_int(&text, ret_next))
+		return false;
+	while (queue_add(x, v, &text))
+		;
+	return text.n == 0 && (*ret_next < 0 || *ret_next > v->from);
+}
+
+static void queues_next_store(struct survey *v)
+{
+	v->from = 0;
+	v->place++;
+	job_text_free(&v->last);
+}
+
 static void queues_told(struct commander *x, struct survey *v, const struct home_question *q)
 {
-	bool heard = q->outcome == HOME_ANSWERED && q->code == 'T';
-	struct span text = q->text;
+	struct span why = q->text;
 	int64_t next = -1;
 
-	v->missing += !heard;
-	if (heard && netstring_next_int(&text, &next))
-		while (queue_add(x, v, &text))
-			;
-	if (next >= 0) {
+	if (q->outcome != HOME_ANSWERED) {
+		v->missing++;
+		queues_next_store(v);
+	} else if (!queues_read(x, v, q, &next)) {
+		v->missing++;
+		why = NONSENSE;
+		queues_next_store(v);
+	} else if (next >= 0) {
 		v->from = next;
 	} else {
-		v->from = 0;
-		v->place++;
+		queues_next_store(v);
 	}
 	if (v->place < x->core->conf.nodes) {
 		survey_ask(x, v);
 	} else if (v->missing == x->core->conf.nodes) {
 		core_answers(x->core, VERB_LIST);
-		tell_error(x, v->pending->session, span_of(v->pending->tag), ERROR_UNAVAILABLE, "no store can be asked for its queues: %.*s", (int)q->text.n,
-		           q->text.p ? q->text.p : "");
+		tell_error(x, v->pending->session, span_of(v->pending->tag), ERROR_UNAVAILABLE, "no store can be asked for its queues: %.*s", (int)why.n,
+		           why.p ? why.p : "");
 		survey_over(x, v);
 	} else {
 		queues_done(x, v);

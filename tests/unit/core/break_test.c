@@ -50,6 +50,36 @@ START_TEST(a_message_makes_the_daemon_of_the_holder_look_at_once)
 }
 END_TEST
 
+/* The renewal was carried out before the lock was broken, and its answers come behind the message. */
+START_TEST(a_message_during_a_renewal_makes_the_daemon_of_the_holder_look_behind_it)
+{
+	unsigned renewals;
+
+	held_elsewhere(3);
+	passes(3200 * MSEC);
+	for (unsigned i = 0; i < 3; i++)
+		feels(i, MOOD_TARDY);
+	renewals = asked(CALL_EXTEND);
+	for (unsigned i = 0; i < 50 && asked(CALL_EXTEND) == renewals; i++)
+		passes(10 * MSEC);
+	ck_assert_uint_gt(asked(CALL_EXTEND), renewals);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_uint_eq(cluster.node[i].mood, MOOD_TARDY);
+	says(ADMIN, "BREAK a");
+	for (unsigned i = 0; i < 3; i++)
+		serves(i, waiting_at(i));
+	for (unsigned i = 0; i < 3; i++)
+		serves(i, waiting_at(i));
+	hears(ADMIN, "OK *");
+	is_broken_elsewhere(1, 0, "a");
+	for (unsigned i = 0; i < 3; i++)
+		feels(i, MOOD_WELL);
+	passes(10 * MSEC);
+	hears(2, "! RISK *"); /* the third store has not answered the renewal before */
+	hears(2, "! LOST name=a fence=* reason=broken");
+}
+END_TEST
+
 START_TEST(what_was_broken_is_free_when_the_holder_says_that_it_has_heard)
 {
 	held_elsewhere(3);
@@ -302,6 +332,7 @@ Suite *break_suite(void)
 	tcase_add_checked_fixture(t, NULL, cluster_close);
 	tcase_add_loop_test(t, the_daemon_of_the_holder_tells_it_at_its_next_renewal, 1, 6);
 	tcase_add_test(t, a_message_makes_the_daemon_of_the_holder_look_at_once);
+	tcase_add_test(t, a_message_during_a_renewal_makes_the_daemon_of_the_holder_look_behind_it);
 	tcase_add_test(t, what_was_broken_is_free_when_the_holder_says_that_it_has_heard);
 	tcase_add_test(t, a_holder_that_unlocks_before_it_has_heard_frees_what_was_broken);
 	tcase_add_test(t, the_lock_delay_of_what_was_broken_is_kept);

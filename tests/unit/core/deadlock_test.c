@@ -5,6 +5,7 @@
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 /* Session k holds name k. */
 static void each_holds_its_own(unsigned sessions)
@@ -313,6 +314,30 @@ START_TEST(a_reader_behind_a_writer_waits_for_it_although_readers_around_it_are_
 }
 END_TEST
 
+/* A session of many owners, one of which waits, is looked through once for all of them. */
+START_TEST(many_readers_of_few_sessions_are_searched_at_once)
+{
+	clock_t from;
+
+	cluster_begin(1);
+	for (unsigned k = 1; k <= 5; k++) {
+		for (unsigned i = 0; i < 1000; i++) {
+			says(k, "LOCK a mode=shared owner=%u", i);
+			hears(k, "OK *");
+		}
+		says(10, "LOCK w%u", k);
+		hears(10, "OK *");
+		says(k, "LOCK w%u wait=1h owner=x", k);
+	}
+	from = clock();
+	for (unsigned i = 0; i < 250; i++)
+		says(11, "@%u LOCK a wait=1h", i);
+	says(11, "@x LOCK a");
+	ck_assert_double_lt((double)(clock() - from) / CLOCKS_PER_SEC, 0.5);
+	hears(11, "@x BUSY *");
+}
+END_TEST
+
 Suite *deadlock_suite(void)
 {
 	Suite *suite = suite_create("deadlock");
@@ -336,6 +361,7 @@ Suite *deadlock_suite(void)
 	tcase_add_test(cycle, a_cycle_of_the_longest_names_is_told_in_full);
 	tcase_add_loop_test(cycle, a_reader_that_is_about_to_join_waits_for_nobody, 0, 2);
 	tcase_add_test(cycle, a_reader_behind_a_writer_waits_for_it_although_readers_around_it_are_about_to_join);
+	tcase_add_test(cycle, many_readers_of_few_sessions_are_searched_at_once);
 	suite_add_tcase(suite, cycle);
 	return suite;
 }

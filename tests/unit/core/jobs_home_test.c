@@ -168,8 +168,8 @@ START_TEST(a_take_whose_answer_is_lost_costs_no_attempt)
 }
 END_TEST
 
-/* The home answers the next question by this code, and a text that is none of it. */
-static void says_nonsense(char code)
+/* Store 0, the only one, answers the next question by this. */
+static void answers(char code, struct span text)
 {
 	struct parcel *p;
 
@@ -178,7 +178,7 @@ static void says_nonsense(char code)
 			break;
 	ck_assert_ptr_nonnull(p);
 	p->answer.code = code;
-	p->answer.found = SPAN("3:9:");
+	p->answer.found = text;
 	serves(0, waiting_at(0));
 }
 
@@ -197,10 +197,66 @@ START_TEST(an_answer_that_makes_no_sense_is_no_ok_and_is_not_asked_for_again_at_
 		for (const char *code = trial[i].codes; *code; code++) {
 			calls = asked(CALL_HOME);
 			says(1, "%s", trial[i].request);
-			says_nonsense(*code);
+			answers(*code, SPAN("3:9:"));
 			hears(1, "ERR UNAVAILABLE *makes no sense*");
 			ck_assert_uint_eq(asked(CALL_HOME), calls + 1);
 		}
+}
+END_TEST
+
+/* The next piece begins where this one did, is nowhere, or a row ends in the middle. */
+START_TEST(a_list_that_makes_no_sense_is_not_asked_for_again)
+{
+	static const char *const text[] = {"1:0", "1:7", "2:-11:a3:due1:01:00:", "3:9:"};
+	unsigned calls;
+
+	cluster_begin(1);
+	says(1, "DEFER mail y");
+	hears(1, "OK *");
+	feels(0, MOOD_TARDY);
+	for (unsigned i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
+		calls = asked(CALL_HOME);
+		says(1, "LIST jobs prefix=mail");
+		answers('T', span_of(text[i]));
+		hears(1, "ERR UNAVAILABLE *makes no sense*");
+		ck_assert_uint_eq(asked(CALL_HOME), calls + 1);
+	}
+}
+END_TEST
+
+START_TEST(a_list_of_queues_that_does_not_advance_ends)
+{
+	static const char *const text[] = {"1:0", "1:01:q1:11:01:02:-1", "3:9:"};
+	unsigned calls;
+
+	cluster_begin(1);
+	says(1, "DEFER mail y");
+	hears(1, "OK *");
+	feels(0, MOOD_TARDY);
+	for (unsigned i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
+		calls = asked(CALL_HOME);
+		says(1, "LIST queues");
+		answers('T', span_of(text[i]));
+		hears(1, "ERR UNAVAILABLE no store can be asked for its queues: *makes no sense*");
+		ck_assert_uint_eq(asked(CALL_HOME), calls + 1);
+	}
+}
+END_TEST
+
+/* A queue that begins between two pieces moves those behind it: the last one of the first piece is the first one of the second. */
+START_TEST(a_queue_that_a_store_tells_twice_counts_once)
+{
+	cluster_begin(1);
+	says(1, "DEFER mail y");
+	hears(1, "OK *");
+	feels(0, MOOD_TARDY);
+	says(1, "LIST queues");
+	answers('T', SPAN("1:21:b1:11:01:02:-11:c1:11:01:02:-1"));
+	answers('T', SPAN("2:-11:c1:11:01:02:-11:d1:21:01:02:-1"));
+	hears(1, "\\* queue=b due=1 leased=0 dead=0");
+	hears(1, "\\* queue=c due=1 leased=0 dead=0");
+	hears(1, "\\* queue=d due=2 leased=0 dead=0");
+	hears(1, "OK n=3 more=0");
 }
 END_TEST
 
@@ -220,6 +276,9 @@ Suite *jobs_home_suite(void)
 	tcase_add_test(c, the_lock_of_a_job_stays_until_its_home_has_said_that_the_job_is_done);
 	tcase_add_test(c, a_take_whose_answer_is_lost_costs_no_attempt);
 	tcase_add_test(c, an_answer_that_makes_no_sense_is_no_ok_and_is_not_asked_for_again_at_once);
+	tcase_add_test(c, a_list_that_makes_no_sense_is_not_asked_for_again);
+	tcase_add_test(c, a_list_of_queues_that_does_not_advance_ends);
+	tcase_add_test(c, a_queue_that_a_store_tells_twice_counts_once);
 	suite_add_tcase(s, c);
 	return s;
 }

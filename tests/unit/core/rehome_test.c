@@ -335,6 +335,43 @@ START_TEST(the_looks_come_to_an_end)
 }
 END_TEST
 
+/* A question of daemon 0 that a store has not answered. */
+static struct parcel *question(unsigned *ret_node)
+{
+	struct parcel *p;
+
+	for (unsigned i = 0; i < 3; i++)
+		TAILQ_FOREACH(p, &cluster.daemon[0].queue[i], link)
+			if (p->call.kind == CALL_HOME) {
+				*ret_node = i;
+				return p;
+			}
+	return NULL;
+}
+
+/* The next piece of the list begins where this one did. */
+START_TEST(a_list_that_does_not_advance_is_asked_for_once)
+{
+	struct parcel *p;
+	unsigned node, next;
+
+	cluster_begin(3);
+	says(1, "TAKE mail");
+	hears(1, "BUSY *");
+	for (unsigned i = 0; i < 3; i++)
+		feels(i, MOOD_TARDY);
+	for (unsigned i = 0; i < 200 && !question(&node); i++)
+		passes(10 * MSEC);
+	p = question(&node);
+	ck_assert_ptr_nonnull(p);
+	p->answer.code = 'T';
+	p->answer.found = SPAN("1:0");
+	serves(node, waiting_at(node));
+	ck_assert_ptr_nonnull(question(&next));
+	ck_assert_uint_ne(next, node);
+}
+END_TEST
+
 Suite *rehome_suite(void)
 {
 	Suite *s = suite_create("rehome");
@@ -355,6 +392,7 @@ Suite *rehome_suite(void)
 	tcase_add_loop_test(t, a_home_that_is_full_or_away_gets_them_later, 0, 2);
 	tcase_add_test(t, who_uses_no_queues_asks_for_none);
 	tcase_add_test(t, the_looks_come_to_an_end);
+	tcase_add_test(t, a_list_that_does_not_advance_is_asked_for_once);
 	suite_add_tcase(s, t);
 	return s;
 }

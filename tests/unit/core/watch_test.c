@@ -3,6 +3,7 @@
 #include "tests/fixture/cluster.h"
 
 #include <check.h>
+#include <time.h>
 
 #define GRANTED(s, name)  "! EVENT kind=granted name=" name " session=" s " who=* fence=* waiters=0"
 #define RELEASED(s, name) "! EVENT kind=released name=" name " session=" s " who=* fence=* held_ms=* waiters=*"
@@ -410,6 +411,29 @@ START_TEST(nobody_is_told_who_contends_before_its_grant)
 }
 END_TEST
 
+/* Who has just been told is not told again, and nobody is counted for that. */
+START_TEST(many_permits_and_many_who_wait_for_them_cost_little)
+{
+	clock_t from;
+
+	cluster_begin(1);
+	for (unsigned i = 0; i < 800; i++) {
+		says(1, "ACQUIRE s limit=800 owner=%u", i);
+		hears(1, "OK *");
+	}
+	says(1, "SUBSCRIBE");
+	hears(1, "OK");
+	for (unsigned k = 2; k < 18; k++)
+		for (unsigned i = 0; i < 250; i++)
+			says(k, "@%u ACQUIRE s limit=800 wait=1h", i);
+	from = clock();
+	for (unsigned i = 0; i < 200; i++)
+		says(18, "@%u ACQUIRE s limit=800 wait=1h", i);
+	ck_assert_double_lt((double)(clock() - from) / CLOCKS_PER_SEC, 0.3);
+	hears(1, "! CONTENDED name=s permit=* fence=* waiters=1 owner=*");
+}
+END_TEST
+
 Suite *watch_suite(void)
 {
 	Suite *suite = suite_create("watch");
@@ -439,6 +463,7 @@ Suite *watch_suite(void)
 	tcase_add_test(t, a_daemon_elsewhere_that_has_given_up_does_not_contend);
 	tcase_add_test(t, those_who_wait_already_are_told_with_the_grant_and_with_SUBSCRIBE);
 	tcase_add_loop_test(t, nobody_is_told_who_contends_before_its_grant, 0, 2);
+	tcase_add_test(t, many_permits_and_many_who_wait_for_them_cost_little);
 	suite_add_tcase(suite, t);
 	return suite;
 }
