@@ -26,6 +26,7 @@ FIXTURE := \
 	tests/fixture/random_clients.c \
 	tests/fixture/random_daemons.c \
 	tests/fixture/random_due.c \
+	tests/fixture/random_holds.c \
 	tests/fixture/random_lines.c \
 	tests/fixture/random_restarts.c \
 	tests/fixture/random_speakers.c \

@@ -45,7 +45,7 @@ void settle_session(struct commander *x, struct session *session)
 
 	if (session->resuming && resume_goes_on(x, session))
 		settle_notices(x); /* losses are told before the next line is served: it may end their claims */
-	while (!session->busy && !session_must_await(x->sessions, session) && session_next_line(x->sessions, session, &line, &n))
+	while (!session->over && !session->busy && !session_must_await(x->sessions, session) && session_next_line(x->sessions, session, &line, &n))
 		if (!settle_line(x, session, line, n))
 			return;
 	if (session->killed || session->over || session->leaving)

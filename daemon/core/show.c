@@ -269,13 +269,19 @@ static void show_at_once(struct commander *x, struct session *s, struct lock *l)
 		show(x, s, x->request.tag, l, &l->contender->elsewhere, &not_asked, p.formers);
 }
 
+/* A lock has the name. Permits of it that are asked for at this moment will be refused. */
+static bool is_of_lock(const struct lock *l)
+{
+	return l && l->lease.state != LEASE_NONE && lock_mark(l) == 0;
+}
+
 void serve_SHOW(struct commander *x, struct session *s)
 {
 	struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
 	const struct semaphore *m = semaphore_find(x, x->request.word[0]);
 	struct pending *p;
 
-	if (m && !semaphore_is_vacant(m)) {
+	if (m && !semaphore_is_vacant(m) && !is_of_lock(l)) {
 		semaphore_show(x, s, m);
 		return;
 	}

@@ -75,6 +75,25 @@ START_TEST(each_failure_makes_the_next_answer_later_and_the_third_ends_the_conne
 }
 END_TEST
 
+START_TEST(what_stands_behind_the_failure_that_ends_the_connection_is_not_carried_out)
+{
+	begins();
+	for (unsigned i = 0; i < 2; i++) {
+		fails(1);
+		passes(SEC);
+		hears(1, "ERR AUTH *");
+	}
+	fails(1);
+	says(1, "DEFER q x");
+	passes(SEC);
+	hears(1, "ERR AUTH *hanging up");
+	ck_assert(hung_up(1));
+	says(2, "TAKE q");
+	passes(SEC);
+	hears(2, "BUSY *");
+}
+END_TEST
+
 START_TEST(failures_before_a_success_do_not_end_the_connection)
 {
 	begins();
@@ -324,6 +343,7 @@ Suite *auth_suite(void)
 	tcase_add_test(t, a_secret_is_verified_outside_and_then_answered);
 	tcase_add_test(t, a_request_behind_an_untagged_auth_waits_for_it);
 	tcase_add_test(t, each_failure_makes_the_next_answer_later_and_the_third_ends_the_connection);
+	tcase_add_test(t, what_stands_behind_the_failure_that_ends_the_connection_is_not_carried_out);
 	tcase_add_test(t, failures_before_a_success_do_not_end_the_connection);
 	tcase_add_test(t, a_success_is_late_as_well_after_a_failure);
 	tcase_add_test(t, an_address_is_late_on_its_next_connection_and_no_other_is);

@@ -26,7 +26,11 @@ static void suite_stop(void)
 
 static void stores_change(void)
 {
-	if (one_in(3))
+	if (restarts.bleak && one_in(6))
+		store_forgets();
+	else if (restarts.bleak && !cluster.daemon[1].service && one_in(12))
+		clock_is_set();
+	else if (one_in(3))
 		stores_are_well();
 	else if (one_in(3))
 		some_are_served();
@@ -50,6 +54,8 @@ static void story_goes_on(void)
 		speaker_acts();
 	daemons_verify();
 	speakers_hear();
+	if (one_in(4))
+		holds_are_shown();
 	daemons_stop_if_drained();
 	daemons_rest();
 }
@@ -95,6 +101,7 @@ static void story_begins(uint64_t seed)
 	two = cluster.conf.nodes > 1 && one_in(3);
 	if (!two && one_in(3))
 		cluster.conf.segment = segment_new("test", 11);
+	restarts.bleak = cluster.conf.nodes > 1 && !restarts.calm && one_in(3);
 	story("%u stores%s%s%s", cluster.conf.nodes, restarts.calm ? ", which stay well" : "", two ? ", two daemons" : "",
 	      cluster.conf.segment ? ", in a segment" : "");
 	daemon_starts(0);

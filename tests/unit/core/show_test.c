@@ -333,6 +333,22 @@ START_TEST(the_memory_store_shows_what_it_has)
 }
 END_TEST
 
+START_TEST(a_lock_is_shown_while_somebody_asks_for_a_permit_of_that_name)
+{
+	cluster_begin(3);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	all_feel(MOOD_SILENT);
+	says(2, "@p ACQUIRE a limit=2");
+	says(1, "SHOW a");
+	hears(1, "\\* role=holder pos=0 session=1 *");
+	hears(1, "OK n=1");
+	all_feel(MOOD_WELL);
+	passes(SEC);
+	hears(2, "@p ERR KIND *");
+}
+END_TEST
+
 START_TEST(of_many_readers_SHOW_tells_those_whose_rows_fit)
 {
 	const char *line;
@@ -376,6 +392,7 @@ Suite *show_suite(void)
 	tcase_add_test(show, looks_in_flight_are_bounded_and_end_with_their_session);
 	tcase_add_test(show, many_SHOWs_cost_nobody_a_lease);
 	tcase_add_test(show, the_memory_store_shows_what_it_has);
+	tcase_add_test(show, a_lock_is_shown_while_somebody_asks_for_a_permit_of_that_name);
 	tcase_add_test(show, of_many_readers_SHOW_tells_those_whose_rows_fit);
 	suite_add_tcase(suite, show);
 	return suite;
