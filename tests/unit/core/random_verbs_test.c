@@ -6,6 +6,7 @@
 #include "tests/fixture/random_verbs.h"
 
 #include "daemon/base/segment.h"
+#include "daemon/core/quorum.h"
 #include "tests/fixture/cluster_part.h"
 #include "tests/fixture/seed.h"
 
@@ -69,6 +70,7 @@ static void conf_is_chosen(void)
 		c->shared = false;
 	}
 	c->max_delay_us = 2 * SEC;
+	c->clock_tol_us = clock_tol_us(c->nodes, c->max_lease_us, c->max_delay_us);
 	c->max_grace_us = 50 * SEC;
 	c->lease_us = (1 + below(10)) * SEC;
 	c->names = one_in(2);
@@ -98,6 +100,8 @@ static void story_begins(uint64_t seed)
 	restarts.calm = one_in(3);
 	cluster_open(stores[below(6)]);
 	conf_is_chosen();
+	for (unsigned i = 0; i < cluster.conf.nodes; i++)
+		node_is_born(i); /* the stores know the tolerance */
 	two = cluster.conf.nodes > 1 && one_in(3);
 	if (!two && one_in(3))
 		cluster.conf.segment = segment_new("test", 11);
