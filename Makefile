@@ -206,6 +206,7 @@ CORE := \
 	daemon/core/sample.c \
 	daemon/core/tally.c \
 	daemon/core/rate.c \
+	daemon/core/queuerows.c \
 	daemon/core/quorum.c \
 	daemon/core/rebase.c \
 	daemon/core/recall.c \

@@ -35,16 +35,6 @@ bool job_read(struct span text, struct job_leased *j)
 	return true;
 }
 
-bool queue_row_read(struct span *text, struct queue_row *row)
-{
-	if (!netstring_next(text, &row->name) || row->name.n > NAME_MAX_BYTES)
-		return false;
-	for (unsigned i = 0; i < QUEUE_FIGURES; i++)
-		if (!netstring_next_int(text, &row->figure[i]))
-			return false;
-	return true;
-}
-
 /* --- what sessions are told --- */
 
 static void push_begin(struct commander *x, struct reply *r, const struct job *job, const char *word)

@@ -19,15 +19,6 @@ struct job_leased {
 };
 bool job_read(struct span text, struct job_leased *ret_job);
 
-/* A row of the list of queues of a store. */
-#define QUEUE_FIGURES 4 /* due, leased, dead, next_ms; the last -1: not known */
-struct queue_row {
-	struct span name;
-	int64_t figure[QUEUE_FIGURES];
-};
-/* Takes the next row off the text. False: there is none. */
-bool queue_row_read(struct span *text, struct queue_row *ret_row);
-
 /*
  * The session has it from now on: its client is about to be told. sent: when its vote was asked for. Its lock is the session's already. If the session had the
  * job before, that attempt is over.

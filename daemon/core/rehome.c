@@ -5,7 +5,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/base/netstring.h"
 #include "daemon/core/job.h"
-#include "daemon/core/page.h"
+#include "daemon/core/queuerows.h"
 
 #include <stdio.h>
 

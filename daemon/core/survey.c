@@ -8,7 +8,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/base/netstring.h"
 #include "daemon/core/job.h"
-#include "daemon/core/page.h"
+#include "daemon/core/queuerows.h"
 #include "daemon/core/rehome.h"
 #include "daemon/core/rows.h"
 #include "daemon/core/rules.h"
@@ -16,7 +16,6 @@
 
 #include <inttypes.h>
 
-#define FIGURES QUEUE_FIGURES
 #define NONSENSE SPAN("its answer makes no sense")
 #define PLACE   INT64_C(10000000) /* after= of LIST jobs: so much for each store that was told, and the number of a job at the next; limits.jobs is smaller */
 
@@ -262,26 +261,9 @@ static void jobs_told(struct commander *x, struct survey *v, const struct home_q
 
 /* --- queues --- */
 
-static char *figure_put(char *at, int64_t n)
-{
-	for (unsigned i = 0; i < 8; i++)
-		at[i] = (char)((uint64_t)n >> (56 - 8 * i));
-	return at + 8;
-}
-
-static int64_t figure_get(const char *at)
-{
-	uint64_t n = 0;
-
-	for (unsigned i = 0; i < 8; i++)
-		n = n << 8 | (unsigned char)at[i];
-	return (int64_t)n;
-}
-
 /* A list is sorted. If a queue begins between two pieces, the row behind them has moved, and is told again. */
 static bool queue_add(const struct commander *x, struct survey *v, struct span *text)
 {
-	char key[NAME_MAX_BYTES + FIGURES * 8], *at = key;
 	struct queue_row row;
 
 	if (!queue_row_read(text, &row))
@@ -292,60 +274,23 @@ static bool queue_add(const struct commander *x, struct survey *v, struct span *
 	if (!session_may_look(x->core, v->pending->session, row.name) || !span_starts(row.name, v->name) ||
 	    (v->after.n > 0 && span_compare(row.name, v->after) <= 0))
 		return true;
-	memcpy(at, row.name.p, row.name.n);
-	at += row.name.n;
-	for (unsigned i = 0; i < FIGURES; i++)
-		at = figure_put(at, row.figure[i] + (i == FIGURES - 1));
-	(void)page_add(&v->page, (struct span){key, (size_t)(at - key)});
+	queue_rows_add(&v->page, &row);
 	return true;
-}
-
-static struct span queue_name(const struct survey *v, size_t i)
-{
-	struct span key = page_name(&v->page, i);
-
-	return (struct span){key.p, key.n - FIGURES * 8};
-}
-
-static void queue_figures(const struct survey *v, size_t i, int64_t figure[FIGURES])
-{
-	const char *at = queue_name(v, i).p + queue_name(v, i).n;
-
-	for (unsigned k = 0; k < FIGURES; k++)
-		figure[k] = figure_get(at + 8 * k) - (k == FIGURES - 1);
-}
-
-/* What several stores have of one queue is one row. Returns how many that were. */
-static size_t queue_sum(const struct survey *v, size_t i, int64_t figure[FIGURES])
-{
-	size_t n = 1;
-
-	queue_figures(v, i, figure);
-	for (; i + n < v->page.n && span_equal(queue_name(v, i + n), queue_name(v, i)); n++) {
-		int64_t more[FIGURES], *next = &figure[FIGURES - 1];
-
-		queue_figures(v, i + n, more);
-		for (unsigned k = 0; k < FIGURES - 1; k++)
-			figure[k] += more[k];
-		if (more[FIGURES - 1] >= 0 && (*next < 0 || more[FIGURES - 1] < *next))
-			*next = more[FIGURES - 1];
-	}
-	return n;
 }
 
 /* Returns how many rows of the page that were. */
 static size_t tell_queue(struct commander *x, struct survey *v, size_t i)
 {
-	static const char *const field[FIGURES] = {"due", "leased", "dead", "next_ms"};
+	static const char *const field[QUEUE_FIGURES] = {"due", "leased", "dead", "next_ms"};
 	struct session *s = v->pending->session;
 	size_t unsent = s->unsent, rows;
-	int64_t figure[FIGURES];
+	int64_t figure[QUEUE_FIGURES];
 	struct reply r;
 
-	rows = queue_sum(v, i, figure);
+	rows = queue_rows_sum(&v->page, i, figure);
 	row_begin(x, span_of(v->pending->tag), &r);
-	reply_text(&r, "queue", queue_name(v, i));
-	for (unsigned k = 0; k < FIGURES; k++)
+	reply_text(&r, "queue", queue_rows_name(&v->page, i));
+	for (unsigned k = 0; k < QUEUE_FIGURES; k++)
 		if (figure[k] >= 0)
 			reply_int(&r, field[k], figure[k]);
 	row_end(x, s, &r);
@@ -357,7 +302,7 @@ static size_t tell_queue(struct commander *x, struct survey *v, size_t i)
 static void queues_done(struct commander *x, struct survey *v)
 {
 	size_t i = 0, more = v->page.more;
-	int64_t figure[FIGURES];
+	int64_t figure[QUEUE_FIGURES];
 	struct reply r;
 
 	while (page_sort(&v->page) > 0)
@@ -365,7 +310,7 @@ static void queues_done(struct commander *x, struct survey *v)
 	while (i < v->page.n && v->told < v->most && !rows_are_long(x, v->bytes))
 		i += tell_queue(x, v, i);
 	for (; i < v->page.n; more++)
-		i += queue_sum(v, i, figure);
+		i += queue_rows_sum(&v->page, i, figure);
 	core_answers(x->core, VERB_LIST);
 	reply_begin(&r, session_line(x->sessions), span_of(v->pending->tag), "OK");
 	reply_int(&r, "n", (int64_t)v->told);
