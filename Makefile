@@ -163,6 +163,7 @@ CORE := \
 	daemon/core/group.c \
 	daemon/core/groups.c \
 	daemon/core/hangup.c \
+	daemon/core/heard.c \
 	daemon/core/hold.c \
 	daemon/core/holders.c \
 	daemon/core/home.c \

@@ -3,7 +3,7 @@
 #ifndef CORE_ISSUE_H
 #define CORE_ISSUE_H
 
-#include "daemon/core/permits.h"
+#include "daemon/core/heard.h"
 
 /* It has the mark and enough slots. */
 void permit_win(struct commander *x, struct permit *p);

@@ -9,8 +9,6 @@
 #include "daemon/core/tell.h"
 #include "daemon/core/watch.h"
 
-const char job_is_adopted_text[] = "the daemon was restarted, and the home of the queue has not confirmed the job since: ask again in a moment";
-
 #define AGAIN_US (100 * MSEC) /* before a home is asked again that did not answer */
 
 struct home_question *job_question(struct commander *x, struct span queue, const char *op, void *about)
@@ -21,18 +19,6 @@ struct home_question *job_question(struct commander *x, struct span queue, const
 	netstring_put(&q->words, span_of(op));
 	q->about = about;
 	return q;
-}
-
-bool job_read(struct span text, struct job_leased *j)
-{
-	int64_t attempt;
-
-	if (!netstring_next(&text, &j->id) || j->id.n > JOB_ID_MAX || !netstring_next_int(&text, &attempt) || !netstring_next(&text, &j->lock) ||
-	    j->lock.n > NAME_MAX_BYTES || !netstring_next(&text, &j->payload) || !netstring_next_int(&text, &j->due_ms) || attempt < 1 ||
-	    attempt > UINT32_MAX)
-		return false;
-	j->attempt = (unsigned)attempt;
-	return true;
 }
 
 /* --- what sessions are told --- */

@@ -11,14 +11,6 @@
 /* Asks the home of the queue. The maker puts the arguments behind the operation, and then asks by home_ask. */
 struct home_question *job_question(struct commander *x, struct span queue, const char *op, void *about);
 
-/* What a home says of a job that it has leased. The texts are those of the answer. */
-struct job_leased {
-	struct span id, lock, payload;
-	unsigned attempt;
-	int64_t due_ms; /* by the clock of the home */
-};
-bool job_read(struct span text, struct job_leased *ret_job);
-
 /*
  * The session has it from now on: its client is about to be told. sent: when its vote was asked for. Its lock is the session's already. If the session had the
  * job before, that attempt is over.
@@ -28,7 +20,6 @@ void job_hold(struct commander *x, struct job *job, struct session *s, struct in
 void job_end(struct commander *x, struct job *job, enum job_end end, struct pending *p);
 /* CHECK with job=. */
 void job_check(struct commander *x, struct session *s);
-extern const char job_is_adopted_text[]; /* ERR UNAVAILABLE: why it cannot be said whether the session has it */
 /* ERR LOST was answered: the loss is forgotten. */
 void job_acknowledge(struct commander *x, struct job *job);
 

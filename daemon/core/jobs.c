@@ -3,6 +3,9 @@
 #include "daemon/core/jobs.h"
 
 #include "daemon/base/mem.h"
+#include "daemon/base/netstring.h"
+
+const char job_is_adopted_text[] = "the daemon was restarted, and the home of the queue has not confirmed the job since: ask again in a moment";
 
 struct span job_text_keep(struct span text)
 {
@@ -139,4 +142,16 @@ void job_queue_note(struct commander *x, struct span name)
 	if (!queue)
 		return;
 	queue->again = x->queue_due = true;
+}
+
+bool job_read(struct span text, struct job_leased *j)
+{
+	int64_t attempt;
+
+	if (!netstring_next(&text, &j->id) || j->id.n > JOB_ID_MAX || !netstring_next_int(&text, &attempt) || !netstring_next(&text, &j->lock) ||
+	    j->lock.n > NAME_MAX_BYTES || !netstring_next(&text, &j->payload) || !netstring_next_int(&text, &j->due_ms) || attempt < 1 ||
+	    attempt > UINT32_MAX)
+		return false;
+	j->attempt = (unsigned)attempt;
+	return true;
 }

@@ -145,6 +145,16 @@ static inline bool session_hears(const struct session *s)
 	return s && !s->over && !s->detached && !s->resuming;
 }
 
+/* What a home says of a job that it has leased. The texts are those of the answer. */
+struct job_leased {
+	struct span id, lock, payload;
+	unsigned attempt;
+	int64_t due_ms; /* by the clock of the home */
+};
+bool job_read(struct span text, struct job_leased *ret_job);
+
+extern const char job_is_adopted_text[]; /* ERR UNAVAILABLE: why it cannot be said whether the session has it */
+
 /* How much validity a client may be told. */
 int64_t job_valid_us(const struct job *job, struct instant now);
 

@@ -87,7 +87,7 @@ void member_note_width(const struct members *ms, struct member *m, int64_t us)
 
 /*
  * Commands that were sent while the clock was known only roughly may still be under way, also over the connection before this one. If the daemon dials a
- * store in vain, that is down without having been up: nothing was sent there since. The memory store carries out each command before the next one.
+ * store and gets no connection, it is down without having been up: nothing was sent there since. The memory store carries out each command before the next one.
  */
 void member_note_overtaken(const struct members *ms, struct member *m)
 {

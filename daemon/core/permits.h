@@ -18,10 +18,6 @@ void permit_note_risk(struct commander *x, struct permit *p);
 void semaphore_stir(struct commander *x, struct semaphore *m);
 /* The permit is no more, and its client needs no answer. */
 void permit_end(struct commander *x, struct permit *p);
-/* Its client hears of it: what the same owner lost before, with a slot that this one has, need not be remembered. */
-void permit_forget_losses(struct commander *x, struct permit *p);
-/* From now on its client believes in it. Its turn came while the client was away, and would be over if it was not asked for again. */
-void permit_hear(struct commander *x, struct permit *p);
 /* It is about to be answered CANCELLED: not now, since notices may speak of its claims. */
 void permit_cancel(struct commander *x, struct permit *p);
 
@@ -35,13 +31,6 @@ void permits_are_ending(struct session *s);
 void permits_end(struct commander *x, struct session *s, bool waiting, bool sure);
 /* Its connection is lost, and it goes on without. */
 void permits_detach(struct commander *x, struct session *s);
-/* RESUME: `to` takes over what `from` has and waits for. */
-void permits_take_over(struct session *to, struct session *from);
-/* RESUME is answered, by rows from `begin` on: one for each permit, as far as there is room. Returns how many; *more counts the others. */
-unsigned permits_tell_resumed(struct commander *x, struct session *s, size_t begin, int64_t *more);
-/* Behind that: what was lost meanwhile, and until when the client may ask again for what it does not know of. */
-void permits_bound(struct commander *x, struct session *s, struct instant until);
-void permit_bound(struct commander *x, struct permit *p, struct instant until); /* the latter for one of them; nothing if its client knows of it */
 struct permit *permit_waiting(const struct session *s, struct span tag); /* under this tag, which is not empty; NULL: none */
 bool permits_wait(const struct session *s, bool patient);
 unsigned permits_patient(const struct session *s);

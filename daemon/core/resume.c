@@ -6,7 +6,7 @@
 #include "daemon/core/groups.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/lessee.h"
-#include "daemon/core/permits.h"
+#include "daemon/core/heard.h"
 #include "daemon/core/places.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/rows.h"

@@ -3,7 +3,7 @@
 #ifndef CORE_SEMAPHORES_H
 #define CORE_SEMAPHORES_H
 
-#include "daemon/core/permits.h"
+#include "daemon/core/heard.h"
 
 void serve_ACQUIRE(struct commander *x, struct session *s);
 void serve_RELEASE(struct commander *x, struct session *s);

@@ -18,7 +18,8 @@ class Peers(GuardTest):
             sock.sendall(b"GET %s HTTP/1.0\r\nHost: localhost\r\n\r\n" % path.encode())
             return b"".join(iter(lambda: sock.recv(65536), b"")).decode()
 
-    def test_rules_by_group_hold_for_a_peer_of_the_unix_socket(self):
+    def guarded_by_group(self):
+        """Group 4711 may look at ops/*, and 4712 at everything. Returns the page on a Unix socket, and a client that may lock."""
         if os.geteuid() != 0:
             self.skipTest("only root can be another user")
         folder = self.folder()
@@ -26,7 +27,10 @@ class Peers(GuardTest):
         web = Web(os.path.join(folder, "web"))
         daemon = self.guarded('rules:\n  - {group: 4711, names: "ops/*", allow: [look]}\n  - {group: 4712, allow: [look]}\n  - {uid: 0, allow: [lock]}\n',
                               {"listen": {"http": web.listen}})
-        client = self.client(daemon)
+        return web, self.client(daemon)
+
+    def test_rules_by_group_hold_for_a_peer_of_the_unix_socket(self):
+        web, client = self.guarded_by_group()
         client.ok("LOCK ops/1")
         client.ok("LOCK other/1")
 
@@ -45,16 +49,8 @@ class Peers(GuardTest):
         client.ok("UNLOCK ops/1")
         self.assertEqual(events.next()[1]["name"], "ops/1")
 
-
     def test_peers_with_other_rights_share_no_snapshot(self):
-        if os.geteuid() != 0:
-            self.skipTest("only root can be another user")
-        folder = self.folder()
-        os.chmod(folder, 0o755)
-        web = Web(os.path.join(folder, "web"))
-        daemon = self.guarded('rules:\n  - {group: 4711, names: "ops/*", allow: [look]}\n  - {group: 4712, allow: [look]}\n  - {uid: 0, allow: [lock]}\n',
-                              {"listen": {"http": web.listen}})
-        client = self.client(daemon)
+        web, client = self.guarded_by_group()
         for i in range(300):
             client.ok("LOCK ops/%d" % i)
             client.ok("LOCK other/%d" % i)

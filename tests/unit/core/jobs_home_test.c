@@ -204,42 +204,38 @@ START_TEST(an_answer_that_makes_no_sense_is_no_ok_and_is_not_asked_for_again_at_
 }
 END_TEST
 
-/* The next piece begins where this one did, is nowhere, or a row ends in the middle. */
-START_TEST(a_list_that_makes_no_sense_is_not_asked_for_again)
+/* The home tells one of these texts for each such request; the last is NULL. */
+static void nonsense_is_heard_once(const char *request, const char *const text[], const char *answer)
 {
-	static const char *const text[] = {"1:0", "1:7", "2:-11:a3:due1:01:00:", "3:9:"};
 	unsigned calls;
 
 	cluster_begin(1);
 	says(1, "DEFER mail y");
 	hears(1, "OK *");
 	feels(0, MOOD_TARDY);
-	for (unsigned i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
+	for (unsigned i = 0; text[i]; i++) {
 		calls = asked(CALL_HOME);
-		says(1, "LIST jobs prefix=mail");
+		says(1, "%s", request);
 		answers('T', span_of(text[i]));
-		hears(1, "ERR UNAVAILABLE *makes no sense*");
+		hears(1, answer);
 		ck_assert_uint_eq(asked(CALL_HOME), calls + 1);
 	}
+}
+
+/* The next piece begins where this one did, is nowhere, or a row ends in the middle. */
+START_TEST(a_list_that_makes_no_sense_is_not_asked_for_again)
+{
+	static const char *const text[] = {"1:0", "1:7", "2:-11:a3:due1:01:00:", "3:9:", NULL};
+
+	nonsense_is_heard_once("LIST jobs prefix=mail", text, "ERR UNAVAILABLE *makes no sense*");
 }
 END_TEST
 
 START_TEST(a_list_of_queues_that_does_not_advance_ends)
 {
-	static const char *const text[] = {"1:0", "1:01:q1:11:01:02:-1", "3:9:"};
-	unsigned calls;
+	static const char *const text[] = {"1:0", "1:01:q1:11:01:02:-1", "3:9:", NULL};
 
-	cluster_begin(1);
-	says(1, "DEFER mail y");
-	hears(1, "OK *");
-	feels(0, MOOD_TARDY);
-	for (unsigned i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
-		calls = asked(CALL_HOME);
-		says(1, "LIST queues");
-		answers('T', span_of(text[i]));
-		hears(1, "ERR UNAVAILABLE no store can be asked for its queues: *makes no sense*");
-		ck_assert_uint_eq(asked(CALL_HOME), calls + 1);
-	}
+	nonsense_is_heard_once("LIST queues", text, "ERR UNAVAILABLE no store can be asked for its queues: *makes no sense*");
 }
 END_TEST
 
