@@ -127,7 +127,7 @@ static bool permit_is_of_request(const struct permit *p, const struct request *q
 	if (request_has(q, FIELD_OWNER) && !span_equal(permit_owner(p), request_owner(q)))
 		return false;
 	if (request_has(q, FIELD_FENCE) && q->field[FIELD_FENCE].number != p->fence)
-		return false; /* UNLOCK */
+		return false; /* RELEASE, UNLOCK */
 	return request_has(q, FIELD_PERMIT) ? span_equal(permit_text(p, text), q->field[FIELD_PERMIT].text) : span_equal(permit_owner(p), request_owner(q));
 }
 

@@ -75,6 +75,14 @@ static void believe(struct sim_client *c, struct seating *s, const struct reques
 	check_permit(c, s);
 }
 
+/* By slots and fence: it may lose the permit, and be granted the same slots, before this is read. */
+static void give_back(struct sim_client *c, int64_t name, struct span line)
+{
+	struct span permit = line_field(line, "permit");
+
+	client_ask(c, ASK_PERMIT, NULL, "RELEASE p%lld permit=%.*s fence=%lld", (long long)name, (int)permit.n, permit.p, (long long)line_int(line, "fence"));
+}
+
 static void permit_granted(struct sim_client *c, const struct request_sim *q, struct span line)
 {
 	struct span permit = line_field(line, "permit");
@@ -83,7 +91,7 @@ static void permit_granted(struct sim_client *c, const struct request_sim *q, st
 	for (unsigned i = 0; i < SEATINGS && !s; i++)
 		s = c->permits.has[i].live || c->permits.has[i].promised > c->world->now ? NULL : &c->permits.has[i];
 	if (!s) {
-		client_ask(c, ASK_PERMIT, NULL, "RELEASE p%lld permit=%.*s", (long long)q->name, (int)permit.n, permit.p);
+		give_back(c, q->name, line);
 		return;
 	}
 	*s = (struct seating){.live = true, .name = q->name, .limit = q->list_limit, .weight = q->keep_ms, .fence = line_int(line, "fence"),
@@ -117,19 +125,15 @@ static struct request_sim *acquire_open(const struct sim_client *c)
 	return NULL;
 }
 
-/*
- * It goes on with what it believes in, and gives back what it does not know of; not while it asks for a permit: it may be granted the same slots before its
- * RELEASE is read.
- */
+/* It goes on with what it believes in, and gives back what it does not know of. */
 void permitter_row(struct sim_client *c, const struct request_sim *q, struct span line)
 {
-	struct span permit = line_field(line, "permit");
 	struct seating *s = permit_name(line) < 0 ? NULL : seating_of(c, line);
 
 	if (s)
 		believe(c, s, q, line);
-	else if (permit_name(line) >= 0 && permit.n > 0 && !acquire_open(c))
-		client_ask(c, ASK_PERMIT, NULL, "RELEASE p%lld permit=%.*s", (long long)permit_name(line), (int)permit.n, permit.p);
+	else if (permit_name(line) >= 0 && line_field(line, "permit").n > 0)
+		give_back(c, permit_name(line), line);
 }
 
 void permitter_pushed(struct sim_client *c, struct span line)
@@ -183,13 +187,13 @@ static void say_about(struct sim_client *c, const char *verb, const struct seati
 		q->name = s->name;
 }
 
-/* While it asks for a permit it names the one that it means by the fence: it may have lost it, and be granted the same slots before this is read. */
+/* While it asks for a permit it names the fence as well: it may have lost this one, and be granted the same slots before this is read. */
 static void say_release(struct sim_client *c, struct seating *s)
 {
-	if (acquire_open(c))
-		client_ask(c, ASK_PERMIT, NULL, "UNLOCK p%lld fence=%lld", (long long)s->name, (long long)s->fence);
-	else
-		say_about(c, "RELEASE", s, "");
+	char fence[32];
+
+	snprintf(fence, sizeof(fence), " fence=%lld", (long long)s->fence);
+	say_about(c, "RELEASE", s, acquire_open(c) ? fence : "");
 	s->asked = true;
 	give_up(s);
 }

@@ -189,6 +189,29 @@ START_TEST(unlock_with_a_fence_gives_back_the_permit_of_that_fence)
 }
 END_TEST
 
+/* Its client may not have read of the loss yet, nor of the new permit. */
+START_TEST(release_with_a_fence_leaves_a_later_permit_of_the_same_slot_alone)
+{
+	int64_t first, second;
+
+	cluster_begin(3);
+	session_opens_as_admin(9, 0);
+	says(1, "ACQUIRE a limit=1 ttl=1s");
+	first = number_in(hears(1, "OK name=a permit=0 *"), "fence");
+	says(9, "BREAK a");
+	hears(1, "! LOST name=a permit=0 *");
+	passes(2 * SEC);
+	says(1, "ACQUIRE a limit=1");
+	second = number_in(hears(1, "OK name=a permit=0 *"), "fence");
+	says(1, "RELEASE a permit=0 fence=%lld", (long long)first);
+	hears(1, "ERR NOTHELD *");
+	says(1, "CHECK a permit=0");
+	ck_assert_int_eq(number_in(hears(1, "OK name=a permit=0 *"), "fence"), second);
+	says(1, "RELEASE a permit=0 fence=%lld", (long long)second);
+	hears(1, "OK name=a free=1");
+}
+END_TEST
+
 /* It releases nothing that it lost, and has one permit at a time. */
 START_TEST(a_client_that_loses_permit_after_permit_may_always_ask_for_one_more)
 {
@@ -277,6 +300,7 @@ Suite *permits_lost_suite(void)
 	tcase_add_test(t, a_permit_that_is_lost_keeps_no_other_limit_out);
 	tcase_add_test(t, a_lock_of_the_name_of_a_permit_that_was_lost_is_what_a_client_and_show_are_told_of);
 	tcase_add_test(t, unlock_with_a_fence_gives_back_the_permit_of_that_fence);
+	tcase_add_test(t, release_with_a_fence_leaves_a_later_permit_of_the_same_slot_alone);
 	tcase_add_test(t, a_client_that_loses_permit_after_permit_may_always_ask_for_one_more);
 	tcase_add_test(t, a_loss_is_over_when_its_client_hears_that_it_has_a_slot_of_it_again);
 	tcase_add_loop_test(t, a_loss_is_over_when_its_client_hears_of_its_turn, 0, 3);
