@@ -11,6 +11,7 @@ failed.
 """
 import os
 import re
+import resource
 import shlex
 import signal
 import subprocess
@@ -22,10 +23,15 @@ LIMIT = float(os.environ.get("SUITE_SECONDS", 1200))
 LOW = 19  # nice(2)
 
 
+def processors_used():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 class Suite:
     def __init__(self, name, folder, low):
         self.name, self.path, self.low = name, os.path.join(folder, name + ".log"), low
-        self.process, self.begin, self.passed, self.failed, self.why = None, 0, 0, 1, "did not run"
+        self.process, self.begin, self.used, self.passed, self.failed, self.why = None, 0, 0, 0, 1, "did not run"
 
     def start(self):
         """Starts the suite in a process group of its own, so that all of it can be killed. Priorities count within this session."""
@@ -49,8 +55,10 @@ class Suite:
                 pass
 
     def ended(self):
-        """Whether the suite has ended. If so it is judged."""
+        """Whether the suite has ended. If so it is judged. What its processes have used is known once the system has been asked for its status."""
+        before = processors_used()
         status = self.process.poll()
+        self.used = processors_used() - before
         if status is not None:
             self.judge(status, "ended with status %d" % status)
         elif time.monotonic() - self.begin > LIMIT:
@@ -77,7 +85,7 @@ def show(suite):
         said += "\n"
     if suite.why:
         said += "%s %s\n" % (suite.name, suite.why)
-    print("== %s\n%s== %s took %.0f s" % (suite.name, said, suite.name, time.monotonic() - suite.begin), flush=True)
+    print("== %s\n%s== %s took %.0f s, and %.0f s of processor time" % (suite.name, said, suite.name, time.monotonic() - suite.begin, suite.used), flush=True)
 
 
 def run(high, low):
