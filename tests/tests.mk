@@ -191,16 +191,17 @@ SUITES_WAIT    := unit func load-short bench-short faults-short sanitize-unit sa
 # These compute, beside the others and at low priority.
 SUITES_COMPUTE := compilers layers cppcheck docs conf installed exposure hotpath simulated fuzz
 CHECK_SANITIZERS := address,undefined
-# Of what takes longest `check` runs a share, other tests with each commit: one of so many tests under sanitizers, and half of the short rows of faults.
-# `make sanitize faults-short` runs all of them. A suite of unit tests has one process here: each costs several milliseconds.
-SHARE ?= 4
+# Of what takes longest `check` runs a share, other tests with each commit: of the tests under sanitizers, the planted mistakes and the files for cppcheck one
+# of so many, and half of the short rows of faults. `make sanitize layers cppcheck faults-short` run all of them. A suite of unit tests has one process here:
+# each costs several milliseconds.
+SHARE ?= 6
 
 # What the first suites need is built first, on all cores; what cannot be built fails in its suite.
 check: | $(FIRST) ## all suites, of the longest ones a share that changes with the commit; SHARE=1: every test; the last line is the sum
 	@echo "== building"
 	-+@$(SUBMAKE) -k $(JOBS) all $(O)/unit $(O)/load $(FAULT_PROGRAMS)
 	@echo "== testing, some fifteen minutes: what a suite says stands in $(O)/check, and here once it has ended"
-	+@MAKE="$(MAKE) SANITIZED_SHARE=$(SHARE) READ_SHARE=$(SHARE) MISTAKES_SHARE=$(SHARE) UNIT_SHARED=1 FAULTS_SHARE=$(if $(filter 1,$(SHARE)),1,2)" $(PYTHON) -B tests/run.py $(O)/check $(SUITES_WAIT) -- $(SUITES_COMPUTE)
+	+@MAKE="$(MAKE) SANITIZED_SHARE=$(SHARE) READ_SHARE=$(SHARE) MISTAKES_SHARE=$(SHARE) CPPCHECK_SHARE=$(SHARE) UNIT_SHARED=1 FAULTS_SHARE=$(if $(filter 1,$(SHARE)),1,2)" $(PYTHON) -B tests/run.py $(O)/check $(SUITES_WAIT) -- $(SUITES_COMPUTE)
 
 # A test that hangs is ended after so many times 4 s. This bound measures nothing: a loaded machine is slow.
 UNIT_PATIENCE ?= 8
@@ -239,8 +240,9 @@ layers: $(call obj,$(PROTO) $(CORE) $(STORE) $(CLIENT) $(CLI)) ## which files in
 	@CC="$(CC)" LUA="$(FLAGS_LUA) $(LINK_LUA)" MISTAKES_SHARE=$(MISTAKES_SHARE) sh tests/layers.sh $(O) $(CC) $(filter-out -I. -MMD -MP -W%,$(BASEFLAGS))
 
 CPPCHECK ?= warning,performance,portability
+CPPCHECK_SHARE ?= 1
 cppcheck: | $(FIRST) ## the quickest part of lint: what cppcheck takes for a mistake
-	@sh tests/cppcheck.sh $(CPPCHECK) $(LINT_FLAGS) -- $(PRODUCT)
+	@sh tests/cppcheck.sh $(CPPCHECK) $(LINT_FLAGS) -- $$($(PYTHON) -B tests/lib/share.py $(CPPCHECK_SHARE) $(PRODUCT))
 
 docs: $(O)/redlockd $(O)/redlock $(O)/words $(O)/docgen $(O)/figures $(O)/states ## the manuals say all that the tables and programs know
 	@MAKE="$(SUBMAKE)" sh tests/docs.sh $(O) $(MAN)
@@ -288,7 +290,7 @@ sim-sanitized: | $(FIRST) ## WORLDS= (1000) simulated worlds under both sanitize
 	@from=$(if $(filter-out file,$(origin FROM)),$(FROM),$$(date +%s)000) && echo "worlds from seed $$from on" && \
 		$(O)/sanitize/sim --seeds $(WORLDS) --from $$from --jobs $$(getconf _NPROCESSORS_ONLN) --keep-going
 
-SIM_CHECK_SEEDS ?= 2000
+SIM_CHECK_SEEDS ?= 1000
 simulated: $(O)/sim ## the simulator's own tests, what it has found, a short sweep through worlds that belong to the commit
 	@sh tests/sim/check.sh $(O) $(SIM_CHECK_SEEDS)
 
@@ -323,7 +325,7 @@ RENAMED ?=
 same: $(addprefix $(O)/same-,worlds fuzz_service fuzz_session) ## does the core do what it did at BASE=, byte for byte? In SEEDS= worlds from FROM=, and the fuzzers' inputs; RENAMED= is a sed script
 	+@MAKE="$(SUBMAKE) $(JOBS)" sh tests/same/same.sh $(O) "$(BASE)" $(FROM) $(SEEDS) "$(RENAMED)"
 
-FUZZ_SECONDS ?= 8
+FUZZ_SECONDS ?= 5
 FUZZ_SEED ?= 1
 fuzz: | $(FIRST) ## libFuzzer, FUZZ_SECONDS= for each target; FUZZ_SEED=0 draws another seed each time
 	+@$(SUBMAKE) $(JOBS) build-fuzzers
