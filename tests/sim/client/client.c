@@ -171,6 +171,11 @@ void client_on_packet(struct packet *p)
 
 /* --- what happens to it ---------------------------------------------------------------------------------------------- */
 
+bool client_host_is_halted(const struct sim_client *c)
+{
+	return !c->remote && c->daemon->halted;
+}
+
 void client_stall(struct sim_client *c, int64_t for_us)
 {
 	if (c->state != CLIENT_RUNNING)
@@ -187,6 +192,11 @@ void client_thaw(struct sim_client *c)
 
 	if (c->state == CLIENT_GONE)
 		return;
+	if (client_host_is_halted(c)) {
+		c->thaw_at = later(c->daemon->thaw_at, c->world->now + 1);
+		world_at(c->world, &c->thaw, AT_CLIENT_THAW, c->thaw_at);
+		return;
+	}
 	world_note(c->world, 21, c->index, "c%u goes on", c->index);
 	c->state = CLIENT_RUNNING;
 	while ((p = TAILQ_FIRST(&c->inbox))) {

@@ -223,6 +223,7 @@ void client_init(struct sim_client *c, struct world *w, unsigned index);
 void client_release(struct sim_client *c);
 struct instant client_boot(const struct sim_client *c);
 void client_fired(struct sim_client *c);
+bool client_host_is_halted(const struct sim_client *c); /* all processes of its host stand still */
 void client_stall(struct sim_client *c, int64_t for_us);
 void client_thaw(struct sim_client *c);
 void client_die(struct sim_client *c, int64_t for_us);

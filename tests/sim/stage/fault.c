@@ -253,6 +253,8 @@ static bool client_fault(struct world *w, struct active_fault *active, const str
 		client_stall(c, f->for_us);
 		return true;
 	case FAULT_CLIENT_CRASH:
+		if (client_host_is_halted(c))
+			return false;
 		client_die(c, f->for_us);
 		return true;
 	case FAULT_CLIENT_HALF_CLOSE:
