@@ -153,6 +153,7 @@ CORE := \
 	daemon/core/drain.c \
 	daemon/core/end.c \
 	daemon/core/engine.c \
+	daemon/core/enter.c \
 	daemon/core/event.c \
 	daemon/core/expire.c \
 	daemon/core/fences.c \
@@ -215,6 +216,7 @@ CORE := \
 	daemon/core/release.c \
 	daemon/core/releases.c \
 	daemon/core/remember.c \
+	daemon/core/rendezvous.c \
 	daemon/core/renew.c \
 	daemon/core/restore.c \
 	daemon/core/resume.c \

@@ -10,7 +10,7 @@
 
 /* Of zeroed memory. principal: the session that the group or the permit is of. */
 void agent_init(struct session *agent, struct session *principal);
-/* A claim of the agent that has yet to ask, by engine_lock(). */
+/* A claim of the agent that has yet to ask, by enter_ask(). */
 struct claim *agent_claim(struct engine *e, struct session *agent, struct span owner, struct span note, struct instant asked_at);
 /* The request was repeated on other terms: they hold for what the agent has not got yet. */
 void agent_set_terms(struct session *agent, bool renew, int64_t ttl_us, int64_t delay_us, struct span note);

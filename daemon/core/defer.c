@@ -85,7 +85,7 @@ static int64_t delay_ms(const struct request *q)
 /* By the clock of the home; 0: that clock is not known. */
 static int64_t defer_not_after_ms(const struct commander *x, struct span queue)
 {
-	return member_server_ms(&x->engine->members.node[home_node(x->core, HOME_OF_QUEUE, queue, 0)], order_until(x));
+	return member_server_ms(&x->engine->members.node[rendezvous_node(x->core, HOME_OF_QUEUE, queue, 0)], order_until(x));
 }
 
 void serve_DEFER(struct commander *x, struct session *s)

@@ -11,7 +11,6 @@
 #include "daemon/core/conclude.h"
 #include "daemon/core/convert.h"
 #include "daemon/core/expire.h"
-#include "daemon/core/holders.h"
 #include "daemon/core/home.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/lessee.h"
@@ -22,99 +21,10 @@
 #include "daemon/core/renew.h"
 #include "daemon/core/retry.h"
 #include "daemon/core/round.h"
-#include "daemon/core/split.h"
 #include "daemon/core/stay.h"
 #include "daemon/core/ticket.h"
-#include "daemon/core/together.h"
 #include "daemon/core/wait.h"
 #include "daemon/core/waiters.h"
-
-#define ADOPTION_ROUNDS 3
-
-/* How long a LOCK that does not wait is kept while a lock that its owner may hold already is being adopted. */
-static int64_t adoption_us(const struct engine *e)
-{
-	int64_t rounds = ADOPTION_ROUNDS * e->core->conf.timeout_us;
-
-	return rounds < WAITERS_HURRY_US ? rounds : WAITERS_HURRY_US;
-}
-
-static void engine_reenter(struct engine *e, struct claim *holder, struct claim *c)
-{
-	bool more = holder->count < HOLDS_MOST;
-
-	holder->count += more;
-	notices_add(&e->notices, more ? NOTICE_REENTERED : NOTICE_REFUSED, c, NULL, more ? NOT_REFUSED : REFUSED_COUNT);
-}
-
-/* The claim waits, and the stores are asked if its coming makes that worth while. holder: what the same owner has; NULL: nothing. */
-static void engine_contend(struct engine *e, struct lock *l, struct claim *c, const struct claim *holder)
-{
-	struct contender *k = lock_contend(&e->table, l);
-
-	if (lock_is_idle(l))
-		elsewhere_forget(&k->elsewhere); /* what the stores said to earlier waiters is old */
-	if (c->patient && l->lease.state == LEASE_HELD)
-		tokens_expect(&e->tokens, e->core, &l->name);
-	if (holder && holder->shared != c->shared)
-		contender_enqueue_first(k, c);
-	else
-		contender_enqueue(k, c);
-	metric_add(&e->core->metrics, METRIC_WAITERS, claim_queues(c));
-	if (c->patient)
-		heap_set(&e->core->timers, &c->timer, c->asking->wait_until);
-	else if (l->lease.state == LEASE_ADOPTING)
-		heap_set(&e->core->timers, &c->timer, instant_add(e->core->now, adoption_us(e)));
-	if (lock_is_idle(l) || k->state == CONTENDER_NO_QUORUM || k->state == CONTENDER_QUEUED)
-		acquire_begin(e, k, CAUSE_REQUEST);
-	else if (k->state == CONTENDER_HELD_ELSEWHERE && c->patient && (c->priority > 0 || k->ticket.kind == STAMP_READER) && ticket_is_outdated(k))
-		acquire_begin(e, k, CAUSE_UNSEEN); /* the stores are shown its ticket now, not at the next poll */
-	else if (contender_is_between_rounds(k) && !contender_is_kept_off(k) && !c->patient)
-		split_hurry(e, k);
-	if (lock_is_taken(l))
-		wait_announce(e, k);
-	if (l->lease.shared && c->patient)
-		together_line_up(e, l);
-}
-
-void engine_lock(struct engine *e, struct claim *c, struct span name, struct instant wait_until)
-{
-	struct lock *l = c->limit == SLOT_OF_SEMAPHORE ? lock_find_or_add_text(&e->table, name) : lock_find_or_add(&e->table, name);
-	struct claim *holder;
-
-	c->lock = l;
-	c->asking->wait_until = wait_until;
-	if (l->lease.limit != c->limit && !lock_use_as(l, c->limit)) {
-		notices_add(&e->notices, NOTICE_REFUSED, c, NULL, REFUSED_IN_USE);
-		return;
-	}
-	holder = lock_holder_of(l, c->session, claim_owner(c));
-	if (holder && l->lease.state == LEASE_HELD) {
-		if (holder->shared == c->shared)
-			engine_reenter(e, holder, c);
-		else
-			convert_ask(e, c, c->patient ? wait_until : instant_add(e->core->now, adoption_us(e)));
-		return;
-	}
-	if (l->lease.state == LEASE_CLOSING)
-		hold_ask_again(l, c->session, claim_owner(c));
-	if (holder)
-		holder->asked_again = true; /* it may be lost before the adoption is decided */
-	if (c->shared) {
-		if (holders_join_at_once(e, c))
-			return;
-		if (c->limit == 0)
-			tokens_expect(&e->tokens, e->core, &l->name); /* each reader that joins later has a token of its own, as long as the range lasts */
-	}
-	/* If the same owner may hold the lock from the previous run, the adoption decides. */
-	if (!c->patient && lock_is_taken(l) && !holder) {
-		notices_add(&e->notices, NOTICE_REFUSED, c, NULL, REFUSED_BUSY);
-		if (c->shared)
-			together_refused(e, l);
-		return;
-	}
-	engine_contend(e, l, c, holder);
-}
 
 void engine_extend(struct engine *e, struct claim *c, struct pending *p)
 {

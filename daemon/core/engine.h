@@ -13,11 +13,6 @@
 
 #include "daemon/core/parts.h"
 
-/*
- * A claim asks for a name. Exactly one notice follows, now or later: GRANTED, REENTERED or REFUSED.
- * claim: session, texts, ttl, delay, renew, patient, asked_at are set; wait_until bounds a patient one.
- */
-void engine_lock(struct engine *e, struct claim *c, struct span name, struct instant wait_until);
 /* Renews the holder's lease now. The outcome answers the pending. */
 void engine_extend(struct engine *e, struct claim *c, struct pending *p);
 

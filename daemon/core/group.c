@@ -5,7 +5,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/core/agent.h"
 #include "daemon/core/alarms.h"
-#include "daemon/core/engine.h"
+#include "daemon/core/enter.h"
 #include "daemon/core/terms.h"
 #include "daemon/core/wait.h"
 
@@ -179,7 +179,7 @@ void part_ask(struct commander *x, struct group *g, struct part *p, bool patient
 	c->priority = g->priority & 15;
 	c->asking->order = ++x->engine->asked;
 	c->patient = patient;
-	engine_lock(x->engine, c, part_name(p), patient ? g->wait_until : x->core->now);
+	enter_ask(x->engine, c, part_name(p), patient ? g->wait_until : x->core->now);
 }
 
 void part_drop(struct commander *x, struct part *p)

@@ -9,44 +9,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static struct span node_name(const struct core *core, unsigned node)
-{
-	const char *name = core->conf.home[node];
-
-	return span_of(name ? name : core->conf.label[node]);
-}
-
-static uint64_t home_weight(enum home_of of, struct span node, struct span name)
-{
-	static const uint64_t fixed[2] = {0, 0};
-	const uint64_t key[2] = {siphash(fixed, node.p, node.n), of == HOME_OF_RATE ? 1 : 2};
-
-	return siphash(key, name.p, name.n);
-}
-
-unsigned home_node(const struct core *core, enum home_of of, struct span name, unsigned place)
-{
-	struct nodeset before = NODESET_NONE;
-	unsigned first = 0;
-
-	for (unsigned k = 0; k <= place; k++) {
-		uint64_t most = 0;
-		bool found = false;
-
-		for (unsigned i = 0; i < core->conf.nodes; i++) {
-			uint64_t weight = home_weight(of, node_name(core, i), name);
-
-			if (nodeset_has(before, i) || (found && weight <= most))
-				continue;
-			found = true;
-			most = weight;
-			first = i;
-		}
-		nodeset_add(&before, first);
-	}
-	return first;
-}
-
 struct home_question *home_question_new(struct engine *e, enum home_of of, struct span name)
 {
 	struct home_question *q = mem_alloc(sizeof(*q));
@@ -120,7 +82,7 @@ static uint64_t marker_hash(const struct engine *e, unsigned node)
 static void name_learned(struct engine *e, unsigned node, enum home_outcome outcome, struct span name)
 {
 	bool was_other = e->homes.name[node].is == NAME_OTHER, said = outcome == HOME_ANSWERED;
-	bool other = said && name.n > 0 ? !span_equal(name, node_name(e->core, node)) : was_other;
+	bool other = said && name.n > 0 ? !span_equal(name, rendezvous_name(e->core, node)) : was_other;
 
 	e->homes.name[node].at = e->core->now;
 	e->homes.name[node].marker = marker_hash(e, node);
@@ -175,7 +137,7 @@ static void home_send(struct engine *e, struct home_question *q)
 	if (!q->joined)
 		call->marker = span_of(m->marker);
 	call->value = (struct span){buf_begin(&q->words), buf_length(&q->words)};
-	call->ticket = node_name(e->core, q->node);
+	call->ticket = rendezvous_name(e->core, q->node);
 	TAILQ_INSERT_TAIL(&e->homes.asked, q, in_list);
 	heap_set(&e->core->timers, &q->timer, instant_add(e->core->now, e->core->conf.timeout_us));
 }
@@ -297,7 +259,7 @@ void home_ask(struct engine *e, struct home_question *q, unsigned place)
 	q->text = (struct span){0};
 	q->place = place;
 	q->denied = NULL;
-	q->node = home_node(e->core, q->of, name_text(&q->name), place);
+	q->node = rendezvous_node(e->core, q->of, name_text(&q->name), place);
 	if (place == 0 || q->until.us == 0) /* a request that goes to the next home waits no longer for that */
 		q->until = instant_add(e->core->now, core_soon_us(e->core) + e->core->conf.timeout_us);
 	home_try(e, q);

@@ -3,9 +3,9 @@
  * The home of a rate limit, or of a queue: the one store that keeps it, the same for all daemons; and the questions that are asked there. A question is one
  * call of lua/home.lua, about one name. How it ended is found in `told` before the step is over: an answer, certainly not carried out, or not known.
  *
- * The home is the store with the largest weight for the name (see home_node). Weights go by what the configuration calls the stores, so all daemons must call
- * them alike. Each store keeps its name: the first daemon gives it. Before its first question a daemon asks all stores in reach for their names. If one goes
- * by another name, the daemon asks none of them anything about limits and queues: its homes are not those of the others. Locks need no names.
+ * All daemons must call the stores alike, or their homes differ (see rendezvous.h). Each store keeps its name: the first daemon gives it. Before its first
+ * question a daemon asks all stores in reach for their names. If one goes by another name, the daemon asks none of them anything about limits and queues.
+ * Locks need no names.
  * See ALGORITHMS.md, Home.
  */
 #ifndef CORE_HOME_H
@@ -13,9 +13,7 @@
 
 #include "daemon/base/buf.h"
 #include "daemon/core/parts.h"
-
-/* What a question is about. Limits and queues have name spaces of their own. NONE: what the store is called; such a question stays in home.c. */
-enum home_of { HOME_OF_RATE, HOME_OF_QUEUE, HOME_OF_NONE };
+#include "daemon/core/rendezvous.h"
 
 enum home_outcome {
 	HOME_OPEN,     /* not known yet */
@@ -31,7 +29,7 @@ struct home_question {
 	struct timer timer;      /* waiting: when it is given up; sent: when the store has had its time */
 	struct instant until;    /* it is not sent after that */
 	enum home_of of;
-	unsigned place, node;    /* see home_node */
+	unsigned place, node;    /* see rendezvous_node */
 	bool joined;             /* only a store that has joined may answer; else also one in quarantine: it remembers what it was told since */
 	const char *marker;      /* with which it was sent last … */
 	const char *denied;      /* … and which the store does not have: it is asked again once another is known. NULL: none */
@@ -45,12 +43,6 @@ struct home_question {
 	struct pending *pending; /* the request that it is for; NULL: for none. Whoever takes it from `told` frees it */
 	void *about;             /* of whoever asks */
 };
-
-/*
- * The store that comes at this place for the name: 0 is its home, and when that is gone 1 is the next. Highest random weight (Thaler, Ravishankar 1998): when
- * the set of stores changes, only the names of the stores that went or came move.
- */
-unsigned home_node(const struct core *core, enum home_of of, struct span name, unsigned place);
 
 /* A question that is to be sent. Its maker puts the operation and the arguments into `words`, and sets joined, pending and about. */
 struct home_question *home_question_new(struct engine *e, enum home_of of, struct span name);

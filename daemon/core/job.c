@@ -384,7 +384,7 @@ void jobs_lower(struct commander *x, unsigned node, int64_t sooner_us)
 
 	for (job = LIST_FIRST(&x->jobs); job; job = next) {
 		next = LIST_NEXT(job, in_all);
-		if ((job->state != JOB_HELD && job->state != JOB_ENDING) || home_node(x->core, HOME_OF_QUEUE, job->queue, 0) != node)
+		if ((job->state != JOB_HELD && job->state != JOB_ENDING) || rendezvous_node(x->core, HOME_OF_QUEUE, job->queue, 0) != node)
 			continue;
 		job->until = instant_add(job->until, -sooner_us);
 		if (job->state == JOB_ENDING)

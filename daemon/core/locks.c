@@ -4,7 +4,7 @@
 
 #include "daemon/core/circle.h"
 #include "daemon/core/convert.h"
-#include "daemon/core/engine.h"
+#include "daemon/core/enter.h"
 #include "daemon/core/groups.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/holders.h"
@@ -205,7 +205,7 @@ void serve_LOCK(struct commander *x, struct session *s)
 	}
 	c = claim_of_lock_request(x, s);
 	s->busy |= q->tag.n == 0;
-	engine_lock(x->engine, c, q->word[0], lock_wait_until(x, wait));
+	enter_ask(x->engine, c, q->word[0], lock_wait_until(x, wait));
 	if (wait > 0 && s->held > 0)
 		waittable_note(x);
 }

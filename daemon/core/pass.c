@@ -35,7 +35,7 @@ static void pass_begin(struct job_queue *queue)
 /* By the clock of the home, no later than the answer is of use; 0: that clock is not known. */
 static int64_t take_not_after_ms(struct commander *x, const struct job_queue *queue)
 {
-	const struct member *m = &x->engine->members.node[home_node(x->core, HOME_OF_QUEUE, queue->name, 0)];
+	const struct member *m = &x->engine->members.node[rendezvous_node(x->core, HOME_OF_QUEUE, queue->name, 0)];
 
 	return member_server_ms(m, instant_add(x->core->now, core_soon_us(x->core) + x->core->conf.timeout_us));
 }

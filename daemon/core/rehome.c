@@ -49,7 +49,7 @@ struct rehome {
 
 static unsigned rehome_node(const struct commander *x, const struct rehome *r)
 {
-	return home_node(x->core, HOME_OF_QUEUE, SPAN("*"), r->place);
+	return rendezvous_node(x->core, HOME_OF_QUEUE, SPAN("*"), r->place);
 }
 
 static void rehome_rest_until(struct commander *x, struct rehome *r, struct instant at)
@@ -70,7 +70,7 @@ static unsigned place_of_node(const struct commander *x, struct span queue, unsi
 {
 	unsigned place = 1;
 
-	while (place + 1 < x->core->conf.nodes && home_node(x->core, HOME_OF_QUEUE, queue, place) != node)
+	while (place + 1 < x->core->conf.nodes && rendezvous_node(x->core, HOME_OF_QUEUE, queue, place) != node)
 		place++;
 	return place;
 }
@@ -110,7 +110,7 @@ static void ask_lease(struct commander *x, struct rehome *r)
 /* Every try has the same nonce, so that the home carries one out. The job has the place there that it had, and as many attempts left. */
 static void ask_store(struct commander *x, struct rehome *r)
 {
-	const struct member *home = &x->engine->members.node[home_node(x->core, HOME_OF_QUEUE, r->queue, 0)];
+	const struct member *home = &x->engine->members.node[rendezvous_node(x->core, HOME_OF_QUEUE, r->queue, 0)];
 	struct home_question *q = r->question = job_question(x, r->queue, "defer", r);
 
 	netstring_put(&q->words, r->id);
@@ -187,7 +187,7 @@ static void next_store(struct commander *x, struct rehome *r)
 /* What may be moved of this queue has been. */
 static void queue_over(struct commander *x, struct rehome *r)
 {
-	unsigned home = home_node(x->core, HOME_OF_QUEUE, r->queue, 0);
+	unsigned home = rendezvous_node(x->core, HOME_OF_QUEUE, r->queue, 0);
 
 	if (r->moved > 0)
 		core_log(x->core, LOG_NOTICE, "queue-moved", "queue=%s from=%s to=%s jobs=%u note=\"the set of stores has changed\"",
@@ -206,7 +206,7 @@ static int64_t clock_ahead_ms(const struct commander *x, unsigned node, unsigned
 static void queue_begin(struct commander *x, struct rehome *r, struct span queue)
 {
 	job_text_set(&r->queue, queue);
-	r->ahead_ms = clock_ahead_ms(x, home_node(x->core, HOME_OF_QUEUE, queue, 0), rehome_node(x, r));
+	r->ahead_ms = clock_ahead_ms(x, rendezvous_node(x->core, HOME_OF_QUEUE, queue, 0), rehome_node(x, r));
 	r->moved = 0;
 	rehome_step(x, r, REHOME_LEASES);
 }
@@ -224,7 +224,7 @@ static void list_missed(struct commander *x, struct rehome *r, const struct home
 /* It has jobs that are to be moved, and comes behind the last one. */
 static bool queue_is_astray(const struct commander *x, const struct rehome *r, const struct queue_row *row)
 {
-	return row->name.n > 0 && row->figure[0] + row->figure[1] > 0 && home_node(x->core, HOME_OF_QUEUE, row->name, 0) != rehome_node(x, r) &&
+	return row->name.n > 0 && row->figure[0] + row->figure[1] > 0 && rendezvous_node(x->core, HOME_OF_QUEUE, row->name, 0) != rehome_node(x, r) &&
 	       (r->queue.n == 0 || span_compare(row->name, r->queue) > 0);
 }
 

@@ -5,7 +5,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/core/agent.h"
 #include "daemon/core/alarms.h"
-#include "daemon/core/engine.h"
+#include "daemon/core/enter.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/terms.h"
 #include "proto/decimal.h"
@@ -40,7 +40,7 @@ static void seat_ask(struct commander *x, struct permit *p, struct seat *seat, s
 	c->priority = p->priority & 15;
 	c->patient = patient;
 	/* The end of the wait is the permit's. */
-	engine_lock(x->engine, c, name, patient ? INSTANT_NEVER : x->core->now);
+	enter_ask(x->engine, c, name, patient ? INSTANT_NEVER : x->core->now);
 }
 
 void permit_ask_mark(struct commander *x, struct permit *p, bool patient)

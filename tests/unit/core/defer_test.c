@@ -10,7 +10,7 @@ static unsigned home(void)
 {
 	struct core core = {.conf = cluster.conf};
 
-	return home_node(&core, HOME_OF_QUEUE, SPAN("mail"), 0);
+	return rendezvous_node(&core, HOME_OF_QUEUE, SPAN("mail"), 0);
 }
 
 static void begins(void)

@@ -13,7 +13,7 @@ static unsigned home(const char *name, unsigned place)
 {
 	struct core core = {.conf = cluster.daemon[0].conf};
 
-	return home_node(&core, HOME_OF_RATE, span_of(name), place);
+	return rendezvous_node(&core, HOME_OF_RATE, span_of(name), place);
 }
 
 static void uses_up(unsigned k, unsigned uses)
@@ -70,12 +70,12 @@ START_TEST(homes_are_spread_over_the_stores_and_follow_names_not_places)
 		unsigned seen = 0;
 
 		snprintf(name, sizeof(name), "n%u", i);
-		count[home_node(&one, HOME_OF_RATE, span_of(name), 0)]++;
+		count[rendezvous_node(&one, HOME_OF_RATE, span_of(name), 0)]++;
 		for (unsigned place = 0; place < 5; place++) {
-			unsigned node = home_node(&one, HOME_OF_RATE, span_of(name), place);
+			unsigned node = rendezvous_node(&one, HOME_OF_RATE, span_of(name), place);
 
 			seen |= 1u << node;
-			ck_assert_str_eq(called(&other, home_node(&other, HOME_OF_RATE, span_of(name), place)), called(&one, node));
+			ck_assert_str_eq(called(&other, rendezvous_node(&other, HOME_OF_RATE, span_of(name), place)), called(&one, node));
 		}
 		ck_assert_uint_eq(seen, 31);
 	}

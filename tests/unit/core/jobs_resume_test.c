@@ -13,7 +13,7 @@ static unsigned home(void)
 {
 	struct core core = {.conf = cluster.conf};
 
-	return home_node(&core, HOME_OF_QUEUE, SPAN("mail"), 0);
+	return rendezvous_node(&core, HOME_OF_QUEUE, SPAN("mail"), 0);
 }
 
 /* Session 1, which has grace, has a job with these fields of its DEFER. */
