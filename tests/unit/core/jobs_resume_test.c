@@ -153,8 +153,7 @@ START_TEST(a_loss_is_told_by_the_next_run_until_it_is_said)
 	hears(4, "OK *");
 	daemon_returns(0);
 	passes(SEC);
-	resumes(5, &s1);
-	hears(5, "OK session=* n=0");
+	is_resumed_with_nothing(5, &s1);
 	hears_nothing(5);
 }
 END_TEST
@@ -188,8 +187,7 @@ START_TEST(a_job_that_was_done_is_not_adopted)
 	hears(1, "OK *");
 	daemon_returns(0);
 	passes(SEC);
-	resumes(3, &s1);
-	hears(3, "OK session=* n=0");
+	is_resumed_with_nothing(3, &s1);
 }
 END_TEST
 
@@ -227,8 +225,7 @@ static void queue_gets(unsigned session, const char *queue, const char *id)
 START_TEST(a_take_that_is_repeated_after_resume_has_its_old_place)
 {
 	the_first_of_the_line_is_cut_off();
-	resumes(3, &s1);
-	hears(3, "OK session=* n=0");
+	is_resumed_with_nothing(3, &s1);
 	says(3, "@d TAKE mail wait=forever");
 	says(3, "@e TAKE mail wait=forever");
 	says(3, "@f TAKE mail wait=forever");
@@ -252,8 +249,7 @@ START_TEST(the_turn_passes_by_a_place_while_its_session_is_away)
 	queue_gets(4, "mail", "1");
 	hears(2, "OK queue=mail job=1 *");
 	says(2, "TAKE mail wait=forever");
-	resumes(3, &s1);
-	hears(3, "OK session=* n=0");
+	is_resumed_with_nothing(3, &s1);
 	says(3, "TAKE mail wait=0");
 	hears(3, "BUSY *"); /* it does not wait, and takes no place */
 	says(3, "TAKE mail wait=forever");
@@ -265,8 +261,7 @@ END_TEST
 START_TEST(a_take_that_is_repeated_too_late_stands_last)
 {
 	the_first_of_the_line_is_cut_off();
-	resumes(3, &s1);
-	hears(3, "OK session=* n=0");
+	is_resumed_with_nothing(3, &s1);
 	passes(21 * SEC);
 	says(3, "TAKE mail wait=forever");
 	queue_gets(4, "mail", "1");
@@ -274,8 +269,7 @@ START_TEST(a_take_that_is_repeated_too_late_stands_last)
 	if (_i) { /* nor does another drop bring it back */
 		goes(3, GONE_RESET);
 		says(2, "TAKE mail wait=forever");
-		resumes(5, &s1);
-		hears(5, "OK session=* n=0");
+		is_resumed_with_nothing(5, &s1);
 		says(5, "TAKE mail wait=forever");
 		queue_gets(4, "mail", "2");
 		hears(5, "OK queue=mail job=2 *");
@@ -286,8 +280,7 @@ END_TEST
 START_TEST(places_go_over_a_second_drop_and_not_over_the_grace)
 {
 	the_first_of_the_line_is_cut_off();
-	resumes(3, &s1);
-	hears(3, "OK session=* n=0");
+	is_resumed_with_nothing(3, &s1);
 	goes(3, GONE_RESET);
 	if (_i)
 		passes(21 * SEC);
@@ -309,8 +302,7 @@ START_TEST(a_waiting_take_goes_with_its_connection)
 	hears(2, "OK *");
 	says(2, "TAKE mail");
 	hears(2, "OK queue=mail job=a attempt=1 *");
-	resumes(3, &s1);
-	hears(3, "OK session=* n=0");
+	is_resumed_with_nothing(3, &s1);
 }
 END_TEST
 

@@ -11,8 +11,7 @@ START_TEST(a_lockall_keeps_its_place_and_the_request_repeated_takes_it)
 {
 	s2 = waits_and_drops("LOCKALL a b wait=1m", "grace=20s");
 	says(3, "@w LOCK b wait=1m");
-	resumes(4, &s2);
-	hears(4, "OK session=* n=0");
+	is_resumed_with_nothing(4, &s2);
 	says(4, "@again LOCKALL b a wait=1m");
 	gives_back(1, "b");
 	passes(10 * MSEC);
@@ -25,8 +24,7 @@ END_TEST
 START_TEST(a_lockall_repeated_has_the_terms_of_the_new_request)
 {
 	s2 = waits_and_drops("LOCKALL a b wait=1m ttl=5s note=old", "grace=20s");
-	resumes(4, &s2);
-	hears(4, "OK session=* n=0");
+	is_resumed_with_nothing(4, &s2);
 	says(4, "LOCKALL b a wait=1m ttl=7s note=new");
 	gives_back(1, "b");
 	hears(4, "\\* name=b fence=* valid_ms=* ttl_ms=7000 count=1");
@@ -57,8 +55,7 @@ END_TEST
 START_TEST(what_a_lockall_gets_between_resume_and_the_request_repeated_answers_that)
 {
 	s2 = waits_and_drops("LOCKALL a b wait=1m", "grace=20s");
-	resumes(4, &s2);
-	hears(4, "OK session=* n=0");
+	is_resumed_with_nothing(4, &s2);
 	gives_back(1, "b");
 	passes(10 * MSEC);
 	says(4, "@again LOCKALL a b wait=1m");
@@ -71,8 +68,7 @@ END_TEST
 START_TEST(a_lockall_that_is_not_repeated_lapses)
 {
 	s2 = waits_and_drops("LOCKALL a b wait=1m", "grace=15s");
-	resumes(4, &s2);
-	hears(4, "OK session=* n=0");
+	is_resumed_with_nothing(4, &s2);
 	passes(15100 * MSEC);
 	gives_back(1, "b");
 	passes(10 * MSEC);
@@ -83,8 +79,7 @@ END_TEST
 START_TEST(what_a_lockall_got_and_nobody_asks_for_lapses)
 {
 	s2 = waits_and_drops("LOCKALL a b wait=1m", "grace=15s");
-	resumes(4, &s2);
-	hears(4, "OK session=* n=0");
+	is_resumed_with_nothing(4, &s2);
 	gives_back(1, "b");
 	passes(14 * SEC);
 	ck_assert(key_is_there(0, "a") && key_is_there(0, "b"));
@@ -106,8 +101,7 @@ END_TEST
 START_TEST(another_request_does_not_take_the_place_of_a_lockall)
 {
 	s2 = waits_and_drops("LOCKALL a b wait=1m", "grace=20s");
-	resumes(4, &s2);
-	hears(4, "OK session=* n=0");
+	is_resumed_with_nothing(4, &s2);
 	says(4, "@1 LOCKALL a c wait=1m");
 	hears_all(4, "@1 ", "ac");
 	says(4, "@2 LOCKANY d b wait=1m");
@@ -126,8 +120,7 @@ START_TEST(a_lockall_that_insists_is_repeated_and_keeps_what_it_has)
 	goes(2, GONE_RESET);
 	passes(2 * SEC);
 	gives_back(3, "a");
-	resumes(4, &s2);
-	hears(4, "OK session=* n=0");
+	is_resumed_with_nothing(4, &s2);
 	says(4, "@x LOCKALL b a wait=1h owner=x");
 	says(4, "@again LOCKALL b a wait=1h");
 	ck_assert(key_is_there(0, "a"));
@@ -158,8 +151,7 @@ END_TEST
 START_TEST(a_lockall_repeated_without_a_wait_ends_the_one_that_waits)
 {
 	s2 = waits_and_drops("LOCKALL a b wait=1m", "grace=20s");
-	resumes(4, &s2);
-	hears(4, "OK session=* n=0");
+	is_resumed_with_nothing(4, &s2);
 	says(4, "LOCKALL a b");
 	hears(4, "BUSY name=b *");
 	gives_back(1, "b");
@@ -177,8 +169,7 @@ START_TEST(a_lockall_repeated_before_its_stores_answer_takes_the_names)
 	all_feel(MOOD_SILENT);
 	says(2, "%s", asks[_i]);
 	goes(2, GONE_RESET);
-	resumes(4, &s2);
-	hears(4, "OK session=* n=0");
+	is_resumed_with_nothing(4, &s2);
 	says(4, "%s", asks[_i]);
 	all_feel(MOOD_WELL);
 	passes(SEC);

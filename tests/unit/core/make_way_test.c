@@ -20,8 +20,7 @@ START_TEST(groups_that_make_way_for_one_request_grant_each_other_nothing)
 	goes(2, GONE_RESET);
 	passes(2 * SEC);
 	gives_back(3, "a");
-	resumes(4, &s2);
-	hears(4, "OK session=* n=0");
+	is_resumed_with_nothing(4, &s2);
 	ck_assert(key_is_there(0, "a"));
 	says(4, "@x LOCKANY b a c mode=shared wait=1m");
 	hears(4, "@x OK name=a * mode=shared");
@@ -37,8 +36,7 @@ START_TEST(a_request_in_the_other_mode_ends_the_lockall_that_was_not_repeated)
 
 	for (unsigned i = 0; i < 4; i++) {
 		s2 = waits_and_drops("LOCKALL a b wait=1m", "grace=20s");
-		resumes(4, &s2);
-		hears(4, "OK session=* n=0");
+		is_resumed_with_nothing(4, &s2);
 		says(4, "%s", asks[i]);
 		gives_back(1, "b");
 		passes(10 * MSEC);
@@ -65,8 +63,7 @@ START_TEST(what_a_lockall_gives_back_is_not_granted_to_another_that_makes_way_as
 		gives_back(1, "a");
 		passes(MSEC);
 		goes(2, GONE_RESET);
-		resumes(4, &s2);
-		hears(4, "OK session=* n=0");
+		is_resumed_with_nothing(4, &s2);
 		says(4, "%s", asks[i]);
 		hears(4, i == 0 ? "OK name=a *mode=shared" : "BUSY name=b *");
 		gives_back(3, "b");
@@ -87,8 +84,7 @@ START_TEST(all_locks_that_were_not_repeated_make_way_for_one_in_the_other_mode)
 	says(2, "@2 LOCK b wait=1m");
 	says(2, "@3 LOCK b wait=1m");
 	goes(2, GONE_RESET);
-	resumes(4, &s2);
-	hears(4, "OK session=* n=0");
+	is_resumed_with_nothing(4, &s2);
 	says(4, "LOCK b mode=shared wait=1m");
 	gives_back(1, "b");
 	passes(10 * MSEC);
@@ -107,8 +103,7 @@ START_TEST(the_only_lock_that_waits_for_another_daemon_makes_way)
 	says(3, "LOCK a wait=1m");
 	passes(100 * MSEC);
 	goes(3, GONE_RESET);
-	resumes(4, &s2);
-	hears(4, "OK session=* n=0");
+	is_resumed_with_nothing(4, &s2);
 	says(4, "LOCK a mode=shared wait=1m");
 	gives_back(1, "a");
 	passes(5 * SEC);
@@ -119,8 +114,7 @@ END_TEST
 START_TEST(a_lockall_in_the_other_mode_ends_the_lock_that_was_not_repeated)
 {
 	s2 = waits_and_drops("LOCK b wait=1m", "grace=20s");
-	resumes(4, &s2);
-	hears(4, "OK session=* n=0");
+	is_resumed_with_nothing(4, &s2);
 	says(4, "LOCKALL a b mode=shared wait=1m");
 	gives_back(1, "b");
 	passes(10 * MSEC);

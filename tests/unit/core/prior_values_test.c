@@ -79,8 +79,7 @@ static void is_unlocked_everywhere(void)
 static void is_lost(void)
 {
 	ck_assert_int_eq(figure(0, METRIC_ADOPTIONS_FAILED), 1);
-	resumes(2, &s1);
-	hears(2, "OK session=* n=0");
+	is_resumed_with_nothing(2, &s1);
 	hears(2, "! LOST name=a fence=* reason=evicted");
 	for (unsigned i = 0; i < cluster.conf.nodes; i++)
 		ck_assert(!key_is_there(i, "a"));
@@ -138,8 +137,7 @@ START_TEST(one_more_such_run_is_a_loss_where_the_stores_did_nothing)
 		return;
 	}
 	ck_assert_int_eq(figure(0, METRIC_ADOPTIONS_FAILED), 1);
-	resumes(2, &s1);
-	hears(2, "OK session=* n=0");
+	is_resumed_with_nothing(2, &s1);
 	hears(2, "! LOST name=a fence=* reason=evicted");
 }
 END_TEST
@@ -165,8 +163,7 @@ START_TEST(a_lock_that_is_denied_where_a_value_was_forgotten_may_still_be_valid)
 	}
 	comes(2);
 	comes_back();
-	resumes(2, &s1);
-	hears(2, "OK session=* n=0");
+	is_resumed_with_nothing(2, &s1);
 	hears(2, "! LOST name=a fence=* reason=evicted");
 	says(3, "LOCK a wait=1m"); /* the cluster sees to it: see cluster_promises.c */
 	passes(9 * SEC);
