@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/defer.c: a DEFER whose outcome is not known is given again, and stores its job once. */
-#include "daemon/core/home.h"
-#include "tests/fixture/cluster.h"
+#include "tests/fixture/mail_queue.h"
 
 #include <check.h>
-
-/* The store that keeps the queue "mail". */
-static unsigned home(void)
-{
-	struct core core = {.conf = cluster.conf};
-
-	return home_node(&core, HOME_OF_QUEUE, SPAN("mail"), 0);
-}
 
 static void begins(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/runner.c, job.c: jobs of sessions that lose their connection, of the previous run of a daemon, and of hosts that stood still. */
-#include "daemon/core/home.h"
+#include "tests/fixture/mail_queue.h"
 #include "tests/fixture/resumable.h"
 
 #include <check.h>
@@ -8,13 +8,6 @@
 #define ROW "\\* queue=mail job=a attempt=1 valid_ms=*"
 
 static struct secret s1;
-
-static unsigned home(void)
-{
-	struct core core = {.conf = cluster.conf};
-
-	return home_node(&core, HOME_OF_QUEUE, SPAN("mail"), 0);
-}
 
 /* Session 1, which has grace, has a job with these fields of its DEFER. */
 static void has_a_job(const char *fields, const char *take)
