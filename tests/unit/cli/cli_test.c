@@ -23,7 +23,7 @@ START_TEST(ls_without_long_leaves_fields_out_and_cuts_the_holder)
 }
 END_TEST
 
-START_TEST(ls_calls_the_slots_of_a_semaphore_that_are_in_use_otherwise_than_its_age)
+START_TEST(ls_shows_the_slots_in_use_of_a_semaphore_apart_from_how_long_a_lock_is_held)
 {
 	struct outcome o;
 
@@ -80,7 +80,7 @@ START_TEST(users_certificates_and_permits_are_text_in_json_though_they_look_like
 }
 END_TEST
 
-START_TEST(top_stands_a_validity_that_no_lease_has)
+START_TEST(top_survives_a_validity_that_no_lease_has)
 {
 	struct outcome o;
 
@@ -94,7 +94,7 @@ START_TEST(top_stands_a_validity_that_no_lease_has)
 }
 END_TEST
 
-START_TEST(doctor_stands_a_lease_and_clocks_that_no_daemon_has)
+START_TEST(doctor_survives_a_lease_and_clocks_that_no_daemon_has)
 {
 	struct outcome o;
 
@@ -223,7 +223,7 @@ START_TEST(stats_shows_quantiles_in_place_of_buckets)
 }
 END_TEST
 
-START_TEST(quantiles_stand_counts_that_no_histogram_has)
+START_TEST(stats_survives_counts_that_no_histogram_has)
 {
 	static const char rows[] = "< STATS\n> * metric=w_bucket value=1 le=0.1\n> * metric=w_bucket value=9223372036854775807 le=0.2\n"
 				   "> * metric=w_bucket value=9223372036854775807 le=+Inf\n> * metric=w_count value=9223372036854775807\n> OK n=4\n=\n";
@@ -258,18 +258,18 @@ Suite *cli_suite(void)
 
 	tcase_add_test(t, ls_prints_a_table_of_all_pages);
 	tcase_add_test(t, ls_without_long_leaves_fields_out_and_cuts_the_holder);
-	tcase_add_test(t, ls_calls_the_slots_of_a_semaphore_that_are_in_use_otherwise_than_its_age);
+	tcase_add_test(t, ls_shows_the_slots_in_use_of_a_semaphore_apart_from_how_long_a_lock_is_held);
 	tcase_add_test(t, json_keeps_names_text_and_numbers_numbers);
 	tcase_add_test(t, users_certificates_and_permits_are_text_in_json_though_they_look_like_numbers);
-	tcase_add_test(t, top_stands_a_validity_that_no_lease_has);
-	tcase_add_test(t, doctor_stands_a_lease_and_clocks_that_no_daemon_has);
+	tcase_add_test(t, top_survives_a_validity_that_no_lease_has);
+	tcase_add_test(t, doctor_survives_a_lease_and_clocks_that_no_daemon_has);
 	tcase_add_test(t, json_escapes_any_bytes);
 	tcase_add_test(t, watch_prints_events_until_the_daemon_goes);
 	tcase_add_test(t, break_and_kill_say_what_they_did);
 	tcase_add_test(t, show_says_1_for_a_free_lock);
 	tcase_add_test(t, ping_says_whether_there_is_a_quorum);
 	tcase_add_test(t, stats_shows_quantiles_in_place_of_buckets);
-	tcase_add_test(t, quantiles_stand_counts_that_no_histogram_has);
+	tcase_add_test(t, stats_survives_counts_that_no_histogram_has);
 	tcase_add_test(t, raw_shows_the_lines_as_they_come);
 	suite_add_tcase(s, t);
 	return s;

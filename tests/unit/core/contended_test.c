@@ -126,7 +126,7 @@ START_TEST(a_daemon_elsewhere_that_has_given_up_does_not_contend)
 }
 END_TEST
 
-START_TEST(those_who_wait_already_are_told_with_the_grant_and_with_SUBSCRIBE)
+START_TEST(a_holder_is_told_with_its_grant_and_with_SUBSCRIBE_who_waits_already)
 {
 	cluster_begin(3);
 	says(1, "LOCK a");
@@ -206,7 +206,7 @@ Suite *contended_suite(void)
 	tcase_add_test(t, a_permit_that_is_waited_for_elsewhere_is_contended);
 	tcase_add_test(t, a_daemon_elsewhere_that_waits_contends);
 	tcase_add_test(t, a_daemon_elsewhere_that_has_given_up_does_not_contend);
-	tcase_add_test(t, those_who_wait_already_are_told_with_the_grant_and_with_SUBSCRIBE);
+	tcase_add_test(t, a_holder_is_told_with_its_grant_and_with_SUBSCRIBE_who_waits_already);
 	tcase_add_loop_test(t, nobody_is_told_who_contends_before_its_grant, 0, 2);
 	tcase_add_test(t, many_permits_and_many_who_wait_for_them_cost_little);
 	suite_add_tcase(suite, t);

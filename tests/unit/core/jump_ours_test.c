@@ -28,7 +28,7 @@ START_TEST(stores_that_showed_two_stops_or_their_sum_agree_on_a_stop)
 END_TEST
 
 /* The last 45 ms of a stop are too little to be noticed by themselves. Store 3 was asked before, and answers after the stop was found. */
-START_TEST(an_answer_of_before_the_last_part_of_a_stop_shows_no_clock_that_was_set_back)
+START_TEST(an_answer_from_before_the_last_part_of_a_stop_is_no_sign_of_a_clock_that_was_set_back)
 {
 	struct effects effects;
 	struct members *ms = clocks_of(5, &effects);
@@ -266,7 +266,7 @@ Suite *jump_ours_suite(void)
 	tcase_add_test(t, stores_that_answered_late_once_are_known_well_again_when_a_stop_comes);
 	tcase_add_loop_test(t, an_answer_that_came_late_does_not_deny_a_stop, 0, 2);
 	tcase_add_test(t, a_store_that_was_looked_at_in_the_midst_of_a_stop_is_expected_to_show_the_rest);
-	tcase_add_test(t, an_answer_of_before_the_last_part_of_a_stop_shows_no_clock_that_was_set_back);
+	tcase_add_test(t, an_answer_from_before_the_last_part_of_a_stop_is_no_sign_of_a_clock_that_was_set_back);
 	tcase_add_test(t, a_stop_is_as_long_as_the_store_shows_that_was_looked_at_last);
 	tcase_add_test(t, after_a_stop_of_this_host_all_stores_are_looked_at_again);
 	tcase_add_test(t, a_clock_that_was_looked_at_too_late_to_tell_is_expected_to_show_the_stop);

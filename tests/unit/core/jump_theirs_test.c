@@ -110,7 +110,7 @@ START_TEST(answers_that_come_late_do_not_hide_that_a_store_has_jumped)
 END_TEST
 
 /* Since they were looked at last both show the stop alone. */
-START_TEST(a_store_that_had_jumped_before_a_stop_is_not_one_of_those_that_show_it)
+START_TEST(a_jump_before_a_stop_does_not_count_as_showing_the_stop)
 {
 	struct effects effects;
 	struct members *ms = clocks_of(3, &effects);
@@ -132,7 +132,7 @@ START_TEST(a_store_that_had_jumped_before_a_stop_is_not_one_of_those_that_show_i
 END_TEST
 
 /* Such a jump may be as long as any. */
-START_TEST(a_jump_that_is_known_but_roughly_is_looked_at_again_before_it_is_like_another)
+START_TEST(a_jump_that_is_known_only_roughly_is_looked_at_again_before_it_is_taken_for_another_one)
 {
 	struct effects effects;
 	struct members *ms = clocks_of(3, &effects);
@@ -160,8 +160,8 @@ Suite *jump_theirs_suite(void)
 	tcase_add_loop_test(t, a_clock_that_was_back_while_a_stop_was_found_jumps_when_it_is_set_right, 0, 2);
 	tcase_add_loop_test(t, a_clock_that_was_set_forward_and_back_before_it_was_judged_jumped_by_itself, 0, 2);
 	tcase_add_loop_test(t, answers_that_come_late_do_not_hide_that_a_store_has_jumped, 0, 2);
-	tcase_add_test(t, a_store_that_had_jumped_before_a_stop_is_not_one_of_those_that_show_it);
-	tcase_add_test(t, a_jump_that_is_known_but_roughly_is_looked_at_again_before_it_is_like_another);
+	tcase_add_test(t, a_jump_before_a_stop_does_not_count_as_showing_the_stop);
+	tcase_add_test(t, a_jump_that_is_known_only_roughly_is_looked_at_again_before_it_is_taken_for_another_one);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -89,7 +89,7 @@ START_TEST(a_request_that_waits_for_another_daemon_is_told_when_a_round_has_foun
 }
 END_TEST
 
-START_TEST(who_waited_before_the_watch_is_no_news)
+START_TEST(a_watcher_is_not_told_who_waited_before_it_watched)
 {
 	cluster_begin(3);
 	says(1, "LOCK a");
@@ -155,7 +155,7 @@ START_TEST(a_request_that_ends_with_its_session_is_not_told_any_more)
 END_TEST
 
 /* Readers that are let in behind one another never waited in the line of a name that was held. */
-START_TEST(who_is_let_in_at_once_has_not_waited)
+START_TEST(a_reader_that_is_let_in_at_once_is_not_told_as_a_waiter)
 {
 	watched("WATCH");
 	all_feel(MOOD_SILENT);
@@ -199,7 +199,7 @@ START_TEST(a_watcher_is_told_of_modes_and_conversions)
 }
 END_TEST
 
-START_TEST(UNWATCH_ends_it_and_knows_what_is_watched)
+START_TEST(UNWATCH_ends_a_watch_and_refuses_a_prefix_that_is_not_watched)
 {
 	watched("WATCH a");
 	says(9, "UNWATCH b");
@@ -251,13 +251,13 @@ Suite *watch_suite(void)
 	tcase_add_test(t, a_watcher_without_a_prefix_is_told_of_all_names_and_of_its_own_locks);
 	tcase_add_test(t, a_request_that_stays_in_the_queue_is_told_once);
 	tcase_add_test(t, a_request_that_waits_for_another_daemon_is_told_when_a_round_has_found_the_holder);
-	tcase_add_test(t, who_waited_before_the_watch_is_no_news);
+	tcase_add_test(t, a_watcher_is_not_told_who_waited_before_it_watched);
 	tcase_add_test(t, a_loss_is_told_to_watchers);
 	tcase_add_loop_test(t, the_end_of_a_session_releases_what_it_held, 0, 2);
 	tcase_add_test(t, a_request_that_ends_with_its_session_is_not_told_any_more);
-	tcase_add_test(t, who_is_let_in_at_once_has_not_waited);
+	tcase_add_test(t, a_reader_that_is_let_in_at_once_is_not_told_as_a_waiter);
 	tcase_add_test(t, a_watcher_is_told_of_modes_and_conversions);
-	tcase_add_test(t, UNWATCH_ends_it_and_knows_what_is_watched);
+	tcase_add_test(t, UNWATCH_ends_a_watch_and_refuses_a_prefix_that_is_not_watched);
 	tcase_add_test(t, a_session_may_watch_so_many_prefixes_and_no_more);
 	tcase_add_test(t, a_watch_ends_with_its_connection);
 	suite_add_tcase(suite, t);
