@@ -10,6 +10,7 @@ FIXTURE := \
 	tests/fixture/cluster_journal.c \
 	tests/fixture/cluster_promises.c \
 	tests/fixture/cluster_sessions.c \
+	tests/fixture/cluster_step.c \
 	tests/fixture/cluster_stores.c \
 	tests/fixture/fake_daemon.c \
 	tests/fixture/fake_redis.c \

@@ -11,6 +11,7 @@ import time
 import unittest
 
 from daemon import on_redis
+from guard import user
 from harness import FuncTest
 from process import allow_descriptors, descriptors_of, sanitized, until
 from pump import Pump
@@ -127,11 +128,8 @@ class Greedy(FuncTest):
         if os.geteuid():
             self.skipTest("only root can connect as another user")
         os.chmod(daemon.folder, 0o711)
-        os.seteuid(uid)
-        try:
+        with user(uid, uid):
             return self.client(daemon)
-        finally:
-            os.seteuid(0)
 
     def refusal_of(self, daemon, uid):
         """What an extra client of this user is told."""

@@ -5,8 +5,8 @@ import os
 import socket
 import time
 
+from guard import GuardTest, user
 from process import memory_kib, sanitized, until
-from test_guard import GuardTest, user
 from web import Events, Web, drain, free_web
 
 
@@ -83,20 +83,20 @@ class Reloaded(GuardTest):
         self.addCleanup(sock.close)
         sock.sendall(b"GET /api/v1/events HTTP/1.0\r\nHost: localhost\r\nAuthorization: Bearer t0ken-one\r\n\r\n")
         self.assertIn(b" 200 ", sock.recv(4096))
-        self.reload(daemon)
+        daemon.reload()
         sock.settimeout(0.3)
         with contextlib.suppress(TimeoutError), contextlib.closing(sock.makefile("rb")) as stream:  # the same token: the stream goes on
             while stream.readline():
                 pass
             self.fail("the stream has ended")
         write("t0ken-two\n")
-        self.reload(daemon)
+        daemon.reload()
         self.assertEqual((status("t0ken-one"), status("t0ken-two")), (401, 200))
         sock.settimeout(10)
         while sock.recv(4096):
             pass
         write("")
-        self.reload(daemon)
+        daemon.reload()
         daemon.logged(r"error: the file holds no token")
         self.assertEqual((status(""), status("t0ken-two")), (401, 200))
         self.assertNotRegex(daemon.log(), "t0ken")
@@ -113,7 +113,7 @@ class Reloaded(GuardTest):
         daemon.config = daemon.config.partition("auth:")[0] + "rules: [{allow: [lock]}]\n"
         daemon.config = daemon.config.replace("0.0.0.0:%d" % port, "127.0.0.1:%d" % port)
         daemon.write_config()
-        self.reload(daemon)
+        daemon.reload()
         daemon.logged(r"reload key=auth\.users_file .*effect=restart")
         daemon.logged(r"reload key=http\.token_file .*effect=restart")
         self.assertEqual(web.ask("/metrics").status, 401)

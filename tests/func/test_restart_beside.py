@@ -10,11 +10,11 @@ import threading
 import time
 
 from authority import Authority, TlsClient
+from guard import SECRET, crypt_line
 from manager import Manager
 from process import descriptors_of, free_port, until
 from resumable import resume_fences, with_grace
 from restarts import RestartTest, on_stores
-from test_guard import SECRET, crypt_line
 from web import Events, Metrics, free_web
 
 

@@ -56,9 +56,7 @@ class Notified(FuncTest):
 
     def test_RELOADING_is_sent(self):
         daemon = self.daemon()
-        daemon.notify.forget()
-        daemon.send_signal(signal.SIGHUP)
-        daemon.notify.wait("READY=1", daemon.process)
+        daemon.reload()
         self.assertIn("RELOADING=1", daemon.notify.said)
 
     def test_a_manager_that_does_not_read_stalls_nobody(self):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Certificates of clients that their authority has revoked."""
 import os
-import signal
 
 from authority import Authority, openssl
 from test_tls import TlsTest
@@ -30,11 +29,6 @@ class Revoked(TlsTest):
         with open(self.file, "w") as out:
             out.write(open(self.clients.path("crl.pem")).read() + open(self.clients.cert).read() + more)
 
-    def reload(self, daemon):
-        daemon.notify.forget()
-        daemon.send_signal(signal.SIGHUP)
-        self.assertTrue(daemon.notify.wait("READY=1", daemon.process))
-
     def test_who_is_revoked_does_not_come_in_any_more(self):
         good, bad = (self.ca.client_context(self.clients.sign("/CN=" + name)) for name in ("good", "bad"))
         pair = self.clients.sign("/CN=worse")
@@ -45,7 +39,7 @@ class Revoked(TlsTest):
         for context in (good, bad, worse):
             self.secure_client(context=context).ok("PING")
         self.install(pair)
-        self.reload(daemon)
+        daemon.reload()
         self.refused_shake(worse)
         daemon.logged(r'tls-handshake .*error="certificate refused: certificate revoked"')
         there.ok("PING")

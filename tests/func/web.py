@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""An HTTP client for the web listener, and a parser of the text of /metrics that takes nothing which the format does not have."""
+"""An HTTP client for the web listener, a parser of the text of /metrics that takes nothing which the format does not have, and base classes of tests."""
 import contextlib
 import http.client
 import json
 import re
 import socket
 
+from harness import FuncTest
 from process import WAIT, free_port
 
 
@@ -180,3 +181,21 @@ class Metrics:
                 if sample == name and given.items() <= its.items():
                     return value
         raise KeyError(name)
+
+
+class WebTest(FuncTest):
+    def start(self, web=None, tree=None, **options):
+        """A daemon with a web listener."""
+        web = web or free_web()
+        d = self.daemon({"listen": {"http": web.listen}, **(tree or {})}, **options)
+        return d, web
+
+
+class OnWeb:
+    """A body for on_each_store: the daemon of the class has a web listener."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.web = free_web()
+        cls.CONFIG = {"listen": {"http": cls.web.listen}}
+        super().setUpClass()

@@ -154,6 +154,12 @@ class Daemon:
     def send_signal(self, number):
         self.process.send_signal(number)
 
+    def reload(self):
+        """Makes it read its configuration again, and waits until it has."""
+        self.notify.forget()
+        self.send_signal(signal.SIGHUP)
+        assert self.notify.wait("READY=1", self.process), "the daemon has ended: " + self.log()
+
     def freeze(self):
         """SIGSTOP, and waits until it has taken effect."""
         self.send_signal(signal.SIGSTOP)

@@ -13,7 +13,7 @@ static struct chore *chore_of(struct world *w, int64_t number)
 	return number >= 0 ? &w->checker.chore[number] : NULL;
 }
 
-static uint64_t hash_of(struct span text)
+uint64_t chore_hash(struct span text)
 {
 	static const uint64_t fixed[2] = {0, 0};
 
@@ -51,7 +51,7 @@ static struct deferral deferral_of(struct span rest)
 
 	for (unsigned i = 0; i < 5; i++)
 		(void)netstring_next(&rest, &word); /* payload lock delay_ms most, then the nonce */
-	d.nonce = hash_of(word);
+	d.nonce = chore_hash(word);
 	(void)netstring_next_int(&rest, &not_after_ms);
 	d.moves = rest.n > 0;
 	if (d.moves && !netstring_next_int(&rest, &d.due_ms))

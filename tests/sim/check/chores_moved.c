@@ -51,13 +51,6 @@ bool chore_is_dead(const struct server *s, int64_t number)
 
 /* --- moves ----------------------------------------------------------------------------------------------------------- */
 
-static uint64_t hash_of(struct span text)
-{
-	static const uint64_t fixed[2] = {0, 0};
-
-	return siphash(fixed, text.p, text.n);
-}
-
 /* The clock of the server shows that moment at this true time. */
 static int64_t true_of(const struct server *s, int64_t ms)
 {
@@ -86,7 +79,7 @@ void chore_move_begun(struct server *s, int64_t number, struct span value, int64
 	if (m->stored_at && m->from == s->index && healed_before(w, m->stored_at) && !w->checker.chore[number].again)
 		checker_fail(w, INVARIANT_S32, -1, "c%lld is moved from node %u again, though its home has stored it at %lld us", (long long)number,
 		             s->index, (long long)m->stored_at);
-	*m = (struct chore_move){.value = hash_of(value), .from = s->index, .due_at = true_of(s, due_ms)};
+	*m = (struct chore_move){.value = chore_hash(value), .from = s->index, .due_at = true_of(s, due_ms)};
 	w->tally.moved++;
 }
 
@@ -110,7 +103,7 @@ bool chore_move_ended(const struct server *s, int64_t number, struct span value)
 	struct world *w = s->world;
 	struct chore *h = &w->checker.chore[number];
 
-	if (h->move.value != hash_of(value) || h->move.from != s->index)
+	if (h->move.value != chore_hash(value) || h->move.from != s->index)
 		return false;
 	if (!h->move.stored_at && !h->twin)
 		checker_fail(w, INVARIANT_S32, -1, "c%lld is done at node %u because it was moved, and its home has not stored it", (long long)number,
@@ -126,7 +119,7 @@ void chore_given_back(const struct server *s, struct span value)
 	for (int64_t i = 0; i < w->checker.chores; i++) {
 		const struct chore_move *m = &w->checker.chore[i].move;
 
-		if (m->value == hash_of(value) && m->from == s->index && m->stored_at)
+		if (m->value == chore_hash(value) && m->from == s->index && m->stored_at)
 			checker_fail(w, INVARIANT_S32, -1, "c%lld is due again at node %u, though its home has stored it at %lld us", (long long)i, s->index,
 			             (long long)m->stored_at);
 	}

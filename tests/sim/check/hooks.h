@@ -69,6 +69,7 @@ void chores_said(struct request_sim *q, struct span line, struct span word);
 void check_chore(const struct sim_client *c);
 void check_chores_left(struct world *w);
 bool chore_is_there(const struct server *s, int64_t number);
+uint64_t chore_hash(struct span text); /* of the nonce of a DEFER, or the value of a move */
 
 /* chores_moved.c: … where the set of servers changes. */
 unsigned chore_home(const struct world *w, int64_t chore, bool strange); /* the server that daemons of that configuration have to ask */

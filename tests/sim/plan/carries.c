@@ -8,21 +8,12 @@
 #define CARRIES_PERCENT 12
 #define PAUSE_MOST      (200 * MSEC)
 
-/* Where hosts stand still, clocks included, nothing else may go wrong. */
-static bool something_goes_wrong(const struct plan *p)
-{
-	for (unsigned i = 0; i < p->faults; i++)
-		if (p->fault[i].kind == FAULT_DAEMON_HALT)
-			return false;
-	return p->faults > 0;
-}
-
 void carries_draw(struct plan *p, uint64_t seed)
 {
 	struct stream s;
 
 	stream_init(&s, seed, DRAW_CARRIES, 0);
-	if (!stream_chance(&s, CARRIES_PERCENT) || !something_goes_wrong(p))
+	if (!stream_chance(&s, CARRIES_PERCENT) || !plan_allows_more_faults(p))
 		return;
 	for (int64_t n = stream_skewed(&s, 1, 8); n > 0 && p->faults < FAULTS_MAX; n--) {
 		struct fault *f = &p->fault[p->faults++];

@@ -7,8 +7,7 @@
 
 #define DRAINS_PERCENT 6
 
-/* Where hosts stand still, clocks included, nothing else may go wrong. */
-static bool something_goes_wrong(const struct plan *p)
+bool plan_allows_more_faults(const struct plan *p)
 {
 	for (unsigned i = 0; i < p->faults; i++)
 		if (p->fault[i].kind == FAULT_DAEMON_HALT)
@@ -21,7 +20,7 @@ void drains_draw(struct plan *p, uint64_t seed)
 	struct stream s;
 
 	stream_init(&s, seed, DRAW_DRAINS, 0);
-	if (!stream_chance(&s, DRAINS_PERCENT) || !something_goes_wrong(p))
+	if (!stream_chance(&s, DRAINS_PERCENT) || !plan_allows_more_faults(p))
 		return;
 	for (int64_t n = stream_skewed(&s, 1, 6); n > 0 && p->faults < FAULTS_MAX; n--) {
 		struct fault *f = &p->fault[p->faults++];

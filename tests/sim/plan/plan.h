@@ -262,6 +262,8 @@ bool fault_spares_memory(const struct fault *f); /* it does nothing to such a da
 /* The process of a daemon stands still, and not its host. */
 bool fault_pauses(const struct fault *f);
 bool plan_carries(const struct plan *p); /* some daemon is restarted in place */
+/* Something goes wrong, and other faults may be added. Where hosts stand still, clocks included, nothing else may go wrong. */
+bool plan_allows_more_faults(const struct plan *p);
 /*
  * Is it a fault of flapping.c, which the healing leaves? The healing cancels all other faults that are still to come, such as one of a scene between the
  * healing and the flapping. Faults of clients belong to scenes, which may end later.

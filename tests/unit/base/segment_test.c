@@ -282,7 +282,7 @@ START_TEST(a_block_that_is_freed_twice_ends_the_process)
 END_TEST
 
 /* Each test has a process of its own. */
-START_TEST(where_files_are_limited_there_is_none)
+START_TEST(a_process_whose_files_may_not_be_so_long_gets_no_segment)
 {
 	const struct rlimit limit = {SEGMENT_SIZE - 1, SEGMENT_SIZE - 1};
 
@@ -326,7 +326,7 @@ Suite *segment_suite(void)
 	tcase_add_test(c, pointers_to_elsewhere_are_found_and_no_others);
 	tcase_add_test(c, what_was_freed_or_cut_off_is_no_stray);
 	tcase_add_test_raise_signal(c, a_block_that_is_freed_twice_ends_the_process, SIGABRT);
-	tcase_add_test(c, where_files_are_limited_there_is_none);
+	tcase_add_test(c, a_process_whose_files_may_not_be_so_long_gets_no_segment);
 	tcase_add_test(c, a_descriptor_is_taken_once_and_the_others_are_closed);
 	suite_add_tcase(s, c);
 	return s;

@@ -17,7 +17,7 @@ static void forgets(void)
 	unsetenv("REDLOCK_SECRET_FILE");
 }
 
-START_TEST(it_is_shown_again_before_a_session_is_resumed)
+START_TEST(the_secret_is_shown_again_before_a_session_is_resumed)
 {
 	struct scripted_session s;
 
@@ -30,7 +30,7 @@ START_TEST(it_is_shown_again_before_a_session_is_resumed)
 }
 END_TEST
 
-START_TEST(what_the_daemon_does_not_accept_fails_the_opening)
+START_TEST(a_secret_that_the_daemon_does_not_accept_fails_the_opening)
 {
 	struct fake_daemon f;
 	struct redlock *c;
@@ -106,8 +106,8 @@ Suite *client_auth_suite(void)
 	TCase *t = tcase_create("client_auth");
 
 	tcase_add_checked_fixture(t, NULL, forgets);
-	tcase_add_test(t, it_is_shown_again_before_a_session_is_resumed);
-	tcase_add_test(t, what_the_daemon_does_not_accept_fails_the_opening);
+	tcase_add_test(t, the_secret_is_shown_again_before_a_session_is_resumed);
+	tcase_add_test(t, a_secret_that_the_daemon_does_not_accept_fails_the_opening);
 	tcase_add_test(t, a_refused_user_may_be_shown_again);
 	tcase_add_loop_test(t, the_secret_is_the_first_line_of_the_file, 0, ARRAY_N(file));
 	tcase_add_test(t, a_user_without_a_secret_fails_the_opening);

@@ -113,7 +113,7 @@ START_TEST(a_drop_at_any_byte_of_the_answer_changes_nothing)
 }
 END_TEST
 
-START_TEST(it_is_repeated_within_its_wait)
+START_TEST(a_request_for_several_names_is_repeated_within_its_wait)
 {
 	const struct redlock_options wait = {.wait_ms = 10000};
 	struct scripted_session s;
@@ -201,7 +201,7 @@ Suite *reconnect_many_suite(void)
 
 	tcase_add_loop_test(t, a_drop_at_any_byte_of_the_request_changes_nothing, 0, ARRAY_N(exchanges));
 	tcase_add_loop_test(t, a_drop_at_any_byte_of_the_answer_changes_nothing, 0, ARRAY_N(exchanges));
-	tcase_add_test(t, it_is_repeated_within_its_wait);
+	tcase_add_test(t, a_request_for_several_names_is_repeated_within_its_wait);
 	tcase_add_loop_test(t, what_was_held_before_is_held_once_more, 0, 3);
 	tcase_add_test(t, each_lock_of_a_group_is_tracked);
 	tcase_add_test(t, what_nobody_waits_for_any_more_is_given_back);

@@ -93,8 +93,7 @@ START_TEST(a_lease_without_renewal_that_is_over_is_lost)
 	daemon_ends(0);
 	passes(9 * SEC);
 	ck_assert_uint_eq(daemon_inherits(0, 0), 0);
-	resumes(2, &s1);
-	hears(2, "OK session=* n=0");
+	is_resumed_with_nothing(2, &s1);
 	hears(2, "! LOST name=a fence=* reason=expired");
 }
 END_TEST
@@ -156,8 +155,7 @@ START_TEST(a_lease_without_renewal_that_is_almost_over_is_nobody_elses_yet)
 	daemon_ends(0);
 	passes(7700 * MSEC);
 	ck_assert_uint_eq(daemon_inherits(0, 0), 0);
-	resumes(2, &s1);
-	hears(2, "OK session=* n=0");
+	is_resumed_with_nothing(2, &s1);
 	hears(2, "! LOST name=a fence=* reason=expired");
 	says(3, "LOCK a wait=1m");
 	passes(150 * MSEC);

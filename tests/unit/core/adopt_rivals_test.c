@@ -84,8 +84,7 @@ START_TEST(one_adoption_of_a_value_succeeds)
 	journal_loses_tail(1, journal_length(1) - 2);
 	ck_assert_uint_eq(daemon_inherits(2, 1), 0);
 	session_opens(3, 2);
-	resumes(3, &s1);
-	hears(3, "OK session=* n=0");
+	is_resumed_with_nothing(3, &s1);
 	hears(3, "! LOST name=a fence=* reason=evicted");
 	says(2, "CHECK a");
 	ck_assert_int_eq(number_in(hears(2, "OK name=a *"), "fence"), fence);

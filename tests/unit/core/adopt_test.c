@@ -130,8 +130,7 @@ START_TEST(fewer_than_a_quorum_is_a_loss_and_both_values_are_released)
 	key_is_overwritten(0, "a", value, 100 * SEC);
 	ck_assert_uint_eq(daemon_inherits(0, 0), 0);
 	ck_assert(!key_is_there(0, "a"));
-	resumes(2, &s1);
-	hears(2, "OK session=* n=0");
+	is_resumed_with_nothing(2, &s1);
 	hears(2, "! LOST name=a fence=* reason=evicted");
 	says(2, "CHECK a");
 	hears(2, "ERR LOST *");
@@ -196,8 +195,7 @@ START_TEST(an_adoption_by_one_less_than_a_quorum_fails_and_ends_with_its_lease)
 	daemon_returns(0);
 	ck_assert_int_eq(figure(0, METRIC_ADOPTIONS_FAILED), 1);
 	ck_assert(key_is_there(1, "a") && key_is_there(2, "a"));
-	resumes(2, &s1);
-	hears(2, "OK session=* n=0");
+	is_resumed_with_nothing(2, &s1);
 	hears(2, "! LOST name=a fence=* reason=evicted");
 	ck_assert_int_gt(key_ttl_us(0, "a"), 9800 * MSEC);
 	passes(10200 * MSEC);

@@ -17,7 +17,7 @@ START_TEST(BUSY_tells_who_holds_a_lock_of_another_host)
 }
 END_TEST
 
-START_TEST(so_does_TIMEOUT_and_the_row_of_SHOW)
+START_TEST(TIMEOUT_and_the_row_of_SHOW_tell_who_holds_elsewhere)
 {
 	const char *line;
 
@@ -225,7 +225,7 @@ Suite *busy_suite(void)
 
 	tcase_add_checked_fixture(told, NULL, cluster_close);
 	tcase_add_test(told, BUSY_tells_who_holds_a_lock_of_another_host);
-	tcase_add_test(told, so_does_TIMEOUT_and_the_row_of_SHOW);
+	tcase_add_test(told, TIMEOUT_and_the_row_of_SHOW_tell_who_holds_elsewhere);
 	tcase_add_test(told, a_holder_behind_TCP_is_shown_by_its_address_and_an_owner_by_its_name);
 	tcase_add_test(told, a_reader_is_told_as_well);
 	tcase_add_test(told, a_part_of_LOCKALL_is_told_with_the_client_that_has_it);

@@ -99,7 +99,7 @@ START_TEST(a_wide_ACQUIRE_needs_more_of_them_to_go_on)
 }
 END_TEST
 
-START_TEST(those_that_each_have_a_permit_and_ask_for_one_more_wait_for_each_other)
+START_TEST(sessions_that_each_have_a_permit_and_ask_for_one_more_wait_for_each_other)
 {
 	sessions_open(_i == 1);
 	acquires(1, "s limit=2");
@@ -114,7 +114,7 @@ START_TEST(those_that_each_have_a_permit_and_ask_for_one_more_wait_for_each_othe
 }
 END_TEST
 
-START_TEST(who_waits_for_nobody_but_itself_is_not_refused)
+START_TEST(a_session_that_waits_for_nobody_but_itself_is_not_refused)
 {
 	sessions_open(_i == 1);
 	acquires(1, "s limit=1");
@@ -209,7 +209,7 @@ START_TEST(a_circle_of_permits_over_two_daemons_is_found)
 END_TEST
 
 /* 1 at the first daemon has a and wants all three; one of those that have some waits for nobody, at whatever daemon. */
-START_TEST(who_has_permits_at_other_daemons_and_goes_on_is_in_no_circle)
+START_TEST(a_holder_of_permits_at_another_daemon_that_waits_for_nobody_is_in_no_circle)
 {
 	three_daemons(3);
 	takes(1, "a");
@@ -238,14 +238,14 @@ Suite *circle_suite(void)
 	tcase_add_loop_test(t, an_ACQUIRE_that_closes_a_circle_is_refused_at_once, 0, 2);
 	tcase_add_loop_test(t, all_of_those_that_have_permits_must_be_stuck, 0, 2);
 	tcase_add_loop_test(t, a_wide_ACQUIRE_needs_more_of_them_to_go_on, 0, 2);
-	tcase_add_loop_test(t, those_that_each_have_a_permit_and_ask_for_one_more_wait_for_each_other, 0, 2);
-	tcase_add_loop_test(t, who_waits_for_nobody_but_itself_is_not_refused, 0, 2);
+	tcase_add_loop_test(t, sessions_that_each_have_a_permit_and_ask_for_one_more_wait_for_each_other, 0, 2);
+	tcase_add_loop_test(t, a_session_that_waits_for_nobody_but_itself_is_not_refused, 0, 2);
 	tcase_add_loop_test(t, a_LOCKALL_waits_for_all_of_its_names_and_a_LOCKANY_for_any, 0, 2);
 	tcase_add_loop_test(t, a_LOCKANY_none_of_whose_names_can_be_had_is_refused, 0, 2);
 	tcase_add_loop_test(t, slots_that_a_wide_ACQUIRE_keeps_are_held, 0, 2);
 	tcase_add_loop_test(t, a_circle_that_a_grant_closes_is_found_soon, 0, 2);
 	tcase_add_test(t, a_circle_of_permits_over_two_daemons_is_found);
-	tcase_add_test(t, who_has_permits_at_other_daemons_and_goes_on_is_in_no_circle);
+	tcase_add_test(t, a_holder_of_permits_at_another_daemon_that_waits_for_nobody_is_in_no_circle);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -78,8 +78,7 @@ START_TEST(a_renewal_that_meets_the_value_of_a_copy_frees_nothing_that_a_client_
 	hears_nothing(4);
 	if (_i) {
 		session_opens(2, 0);
-		resumes(2, &s1);
-		hears(2, "OK session=* n=0");
+		is_resumed_with_nothing(2, &s1);
 		hears(2, "! LOST name=a fence=* reason=evicted");
 		passes(6 * SEC);
 		hears(4, "OK name=a *");

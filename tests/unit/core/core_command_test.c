@@ -170,7 +170,7 @@ START_TEST(a_name_is_no_longer_than_the_configuration_allows)
 }
 END_TEST
 
-START_TEST(what_holds_without_them_may_be_said)
+START_TEST(options_that_say_the_default_are_accepted)
 {
 	cluster_begin(1);
 	says(1, "LOCK a renew=yes mode=exclusive");
@@ -338,7 +338,7 @@ Suite *core_command_suite(void)
 	tcase_add_checked_fixture(bounds, NULL, cluster_close);
 	tcase_add_test(bounds, bounds_are_named);
 	tcase_add_test(bounds, a_name_is_no_longer_than_the_configuration_allows);
-	tcase_add_test(bounds, what_holds_without_them_may_be_said);
+	tcase_add_test(bounds, options_that_say_the_default_are_accepted);
 	tcase_add_test(bounds, a_session_holds_no_more_locks_than_its_limit);
 	tcase_add_test(bounds, a_session_holds_no_more_locks_than_its_limit_however_it_pipelines_them);
 	tcase_add_test(bounds, a_session_waits_for_no_more_than_its_limit);

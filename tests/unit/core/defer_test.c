@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/defer.c: a DEFER whose outcome is not known is given again, and stores its job once. */
-#include "daemon/core/home.h"
-#include "tests/fixture/cluster.h"
+#include "tests/fixture/mail_queue.h"
 
 #include <check.h>
 
+<<<<<<< HEAD
 /* The store that keeps the queue "mail". */
 static unsigned home(void)
 {
@@ -13,6 +13,8 @@ static unsigned home(void)
 	return rendezvous_node(&core, HOME_OF_QUEUE, SPAN("mail"), 0);
 }
 
+=======
+>>>>>>> de1b6754dd060a4faa556f1f6316004966a2b320
 static void begins(void)
 {
 	cluster_begin(3);

@@ -56,7 +56,7 @@ START_TEST(the_rule_that_denies_the_lock_of_a_job_is_told)
 }
 END_TEST
 
-START_TEST(it_goes_to_the_next_that_waits_and_may_have_it)
+START_TEST(a_job_goes_to_the_next_that_waits_and_may_have_its_lock)
 {
 	begins();
 	says(WORKER, "TAKE jobs/q wait=10s");
@@ -70,7 +70,7 @@ START_TEST(it_goes_to_the_next_that_waits_and_may_have_it)
 }
 END_TEST
 
-START_TEST(it_goes_to_one_that_asks_for_another_lease_as_well)
+START_TEST(a_job_also_goes_to_a_waiter_that_asks_for_another_lease)
 {
 	begins();
 	says(WORKER, "TAKE jobs/q wait=10s");
@@ -83,7 +83,7 @@ START_TEST(it_goes_to_one_that_asks_for_another_lease_as_well)
 }
 END_TEST
 
-START_TEST(who_asks_for_another_lease_gets_it_at_once)
+START_TEST(a_request_with_another_lease_gets_the_job_at_once)
 {
 	begins();
 	says(WORKER, "TAKE jobs/q wait=10s");
@@ -97,7 +97,7 @@ START_TEST(who_asks_for_another_lease_gets_it_at_once)
 }
 END_TEST
 
-START_TEST(who_waits_for_what_it_may_not_have_is_told_at_the_end)
+START_TEST(a_session_that_waits_for_a_job_which_it_may_not_have_is_told_at_the_end)
 {
 	begins();
 	says(WORKER, "TAKE jobs/q wait=3s");
@@ -164,7 +164,7 @@ START_TEST(a_cycle_shows_no_name_that_one_may_not_look_at)
 }
 END_TEST
 
-START_TEST(nor_does_a_cycle_with_a_permit)
+START_TEST(a_cycle_with_a_permit_shows_no_name_that_one_may_not_look_at)
 {
 	begins();
 	says(WEB, "ACQUIRE web/1 limit=1");
@@ -192,7 +192,7 @@ START_TEST(a_cycle_shows_all_to_who_may_look_at_all)
 }
 END_TEST
 
-START_TEST(what_one_has_or_asks_for_is_no_secret)
+START_TEST(a_cycle_shows_the_names_that_a_peer_has_or_asks_for)
 {
 	begins();
 	holds(WORKER, "jobs/1");
@@ -203,7 +203,7 @@ START_TEST(what_one_has_or_asks_for_is_no_secret)
 }
 END_TEST
 
-START_TEST(nor_does_a_cycle_over_several_daemons)
+START_TEST(a_cycle_over_several_daemons_shows_no_name_that_one_may_not_look_at)
 {
 	two_daemons(3);
 	peers_open(usual, USUAL_RULES);
@@ -276,17 +276,17 @@ Suite *denied_suite(void)
 	tcase_add_checked_fixture(t, NULL, ruled_ends);
 	tcase_add_test(t, a_job_whose_lock_one_may_not_have_is_left_out);
 	tcase_add_test(t, the_rule_that_denies_the_lock_of_a_job_is_told);
-	tcase_add_test(t, it_goes_to_the_next_that_waits_and_may_have_it);
-	tcase_add_test(t, it_goes_to_one_that_asks_for_another_lease_as_well);
-	tcase_add_test(t, who_asks_for_another_lease_gets_it_at_once);
-	tcase_add_test(t, who_waits_for_what_it_may_not_have_is_told_at_the_end);
+	tcase_add_test(t, a_job_goes_to_the_next_that_waits_and_may_have_its_lock);
+	tcase_add_test(t, a_job_also_goes_to_a_waiter_that_asks_for_another_lease);
+	tcase_add_test(t, a_request_with_another_lease_gets_the_job_at_once);
+	tcase_add_test(t, a_session_that_waits_for_a_job_which_it_may_not_have_is_told_at_the_end);
 	tcase_add_test(t, many_that_one_may_not_have_hide_none_that_one_may);
 	tcase_add_test(t, rules_that_are_read_again_hold_for_a_take_that_waits);
 	tcase_add_test(t, a_cycle_shows_no_name_that_one_may_not_look_at);
-	tcase_add_test(t, nor_does_a_cycle_with_a_permit);
+	tcase_add_test(t, a_cycle_with_a_permit_shows_no_name_that_one_may_not_look_at);
 	tcase_add_test(t, a_cycle_shows_all_to_who_may_look_at_all);
-	tcase_add_test(t, what_one_has_or_asks_for_is_no_secret);
-	tcase_add_test(t, nor_does_a_cycle_over_several_daemons);
+	tcase_add_test(t, a_cycle_shows_the_names_that_a_peer_has_or_asks_for);
+	tcase_add_test(t, a_cycle_over_several_daemons_shows_no_name_that_one_may_not_look_at);
 	tcase_add_test(t, a_session_is_listed_with_its_user);
 	tcase_add_test(t, the_audit_log_tells_the_user_and_the_certificate);
 	tcase_add_test(t, a_peer_of_the_web_may_look_by_its_groups);

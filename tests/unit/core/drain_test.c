@@ -37,7 +37,7 @@ START_TEST(only_administrators_may)
 }
 END_TEST
 
-START_TEST(it_is_over_at_once_where_nobody_holds)
+START_TEST(a_drain_is_over_at_once_when_nobody_holds)
 {
 	begins(1);
 	drains("DRAIN", "OK locks=0 in_ms=-1");
@@ -47,7 +47,7 @@ START_TEST(it_is_over_at_once_where_nobody_holds)
 }
 END_TEST
 
-START_TEST(who_holds_goes_on_and_the_drain_waits_for_that)
+START_TEST(a_holder_goes_on_and_the_drain_waits_for_it)
 {
 	begins(3);
 	says(1, "LOCK a");
@@ -70,7 +70,7 @@ START_TEST(who_holds_goes_on_and_the_drain_waits_for_that)
 }
 END_TEST
 
-START_TEST(what_is_new_is_refused)
+START_TEST(a_new_request_is_refused)
 {
 	static const char *const request[] = {"LOCK b", "LOCK b wait=1m", "LOCK a owner=o", "LOCKALL b c", "LOCKANY b c wait=1m", "ACQUIRE s limit=2",
 	                                      "TAKE q", "TAKE q wait=1m"};
@@ -91,7 +91,7 @@ START_TEST(what_is_new_is_refused)
 END_TEST
 
 /* A permit of weight 2 stands in the line of its semaphore, and asks the stores for nothing there. */
-START_TEST(what_is_in_line_is_refused)
+START_TEST(a_request_that_waits_is_refused)
 {
 	begins(3);
 	says(1, "LOCK a");
@@ -207,7 +207,7 @@ START_TEST(a_job_is_waited_for_until_its_home_knows_the_end)
 }
 END_TEST
 
-START_TEST(it_ends_after_its_time_though_somebody_holds)
+START_TEST(a_drain_ends_after_its_time_although_somebody_holds)
 {
 	begins(3);
 	says(1, "LOCK a");
@@ -244,7 +244,7 @@ START_TEST(the_last_DRAIN_says_how_long)
 }
 END_TEST
 
-START_TEST(subscribers_are_told)
+START_TEST(subscribers_and_watchers_are_told_of_a_drain)
 {
 	struct event stop = {.kind = EVENT_STOP};
 
@@ -361,18 +361,18 @@ Suite *drain_suite(void)
 
 	tcase_add_checked_fixture(t, NULL, cluster_close);
 	tcase_add_test(t, only_administrators_may);
-	tcase_add_test(t, it_is_over_at_once_where_nobody_holds);
-	tcase_add_test(t, who_holds_goes_on_and_the_drain_waits_for_that);
-	tcase_add_test(t, what_is_new_is_refused);
-	tcase_add_test(t, what_is_in_line_is_refused);
+	tcase_add_test(t, a_drain_is_over_at_once_when_nobody_holds);
+	tcase_add_test(t, a_holder_goes_on_and_the_drain_waits_for_it);
+	tcase_add_test(t, a_new_request_is_refused);
+	tcase_add_test(t, a_request_that_waits_is_refused);
 	tcase_add_test(t, a_request_that_the_stores_are_asked_about_is_refused);
 	tcase_add_test(t, an_UNLOCK_that_waits_for_the_stores_is_waited_for);
 	tcase_add_test(t, an_upgrade_that_waits_for_another_reader_goes_on);
 	tcase_add_test(t, an_upgrade_whose_hold_is_lost_is_new_and_refused);
 	tcase_add_test(t, a_job_is_waited_for_until_its_home_knows_the_end);
-	tcase_add_test(t, it_ends_after_its_time_though_somebody_holds);
+	tcase_add_test(t, a_drain_ends_after_its_time_although_somebody_holds);
 	tcase_add_test(t, the_last_DRAIN_says_how_long);
-	tcase_add_test(t, subscribers_are_told);
+	tcase_add_test(t, subscribers_and_watchers_are_told_of_a_drain);
 	tcase_add_test(t, a_stop_ends_a_drain);
 	tcase_add_test(t, a_session_may_be_resumed_and_is_waited_for);
 	tcase_add_loop_test(t, what_was_asked_for_as_a_holder_is_refused_when_the_hold_is_no_more, 0, 2);

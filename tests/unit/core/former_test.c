@@ -16,7 +16,7 @@ static void holds(unsigned k, int64_t us)
 	hears(k, "OK *");
 }
 
-START_TEST(who_held_it_before_is_told_the_last_first)
+START_TEST(SHOW_tells_the_former_holders_the_last_one_first)
 {
 	cluster_begin(3);
 	says(1, "HELLO 1 name=worker");
@@ -133,7 +133,7 @@ Suite *former_suite(void)
 	TCase *t = tcase_create("former");
 
 	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, who_held_it_before_is_told_the_last_first);
+	tcase_add_test(t, SHOW_tells_the_former_holders_the_last_one_first);
 	tcase_add_test(t, how_a_hold_ended_is_told);
 	tcase_add_test(t, short_holds_are_not_remembered_and_of_long_ones_the_last);
 	tcase_add_test(t, of_many_names_those_are_remembered_that_were_used_last);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/runner.c, job.c: jobs of sessions that lose their connection, of the previous run of a daemon, and of hosts that stood still. */
-#include "daemon/core/home.h"
+#include "tests/fixture/mail_queue.h"
 #include "tests/fixture/resumable.h"
 
 #include <check.h>
@@ -8,13 +8,6 @@
 #define ROW "\\* queue=mail job=a attempt=1 valid_ms=*"
 
 static struct secret s1;
-
-static unsigned home(void)
-{
-	struct core core = {.conf = cluster.conf};
-
-	return rendezvous_node(&core, HOME_OF_QUEUE, SPAN("mail"), 0);
-}
 
 /* Session 1, which has grace, has a job with these fields of its DEFER. */
 static void has_a_job(const char *fields, const char *take)
@@ -153,8 +146,7 @@ START_TEST(a_loss_is_told_by_the_next_run_until_it_is_said)
 	hears(4, "OK *");
 	daemon_returns(0);
 	passes(SEC);
-	resumes(5, &s1);
-	hears(5, "OK session=* n=0");
+	is_resumed_with_nothing(5, &s1);
 	hears_nothing(5);
 }
 END_TEST
@@ -188,8 +180,7 @@ START_TEST(a_job_that_was_done_is_not_adopted)
 	hears(1, "OK *");
 	daemon_returns(0);
 	passes(SEC);
-	resumes(3, &s1);
-	hears(3, "OK session=* n=0");
+	is_resumed_with_nothing(3, &s1);
 }
 END_TEST
 
@@ -227,8 +218,7 @@ static void queue_gets(unsigned session, const char *queue, const char *id)
 START_TEST(a_take_that_is_repeated_after_resume_has_its_old_place)
 {
 	the_first_of_the_line_is_cut_off();
-	resumes(3, &s1);
-	hears(3, "OK session=* n=0");
+	is_resumed_with_nothing(3, &s1);
 	says(3, "@d TAKE mail wait=forever");
 	says(3, "@e TAKE mail wait=forever");
 	says(3, "@f TAKE mail wait=forever");
@@ -252,8 +242,7 @@ START_TEST(the_turn_passes_by_a_place_while_its_session_is_away)
 	queue_gets(4, "mail", "1");
 	hears(2, "OK queue=mail job=1 *");
 	says(2, "TAKE mail wait=forever");
-	resumes(3, &s1);
-	hears(3, "OK session=* n=0");
+	is_resumed_with_nothing(3, &s1);
 	says(3, "TAKE mail wait=0");
 	hears(3, "BUSY *"); /* it does not wait, and takes no place */
 	says(3, "TAKE mail wait=forever");
@@ -265,8 +254,7 @@ END_TEST
 START_TEST(a_take_that_is_repeated_too_late_stands_last)
 {
 	the_first_of_the_line_is_cut_off();
-	resumes(3, &s1);
-	hears(3, "OK session=* n=0");
+	is_resumed_with_nothing(3, &s1);
 	passes(21 * SEC);
 	says(3, "TAKE mail wait=forever");
 	queue_gets(4, "mail", "1");
@@ -274,8 +262,7 @@ START_TEST(a_take_that_is_repeated_too_late_stands_last)
 	if (_i) { /* nor does another drop bring it back */
 		goes(3, GONE_RESET);
 		says(2, "TAKE mail wait=forever");
-		resumes(5, &s1);
-		hears(5, "OK session=* n=0");
+		is_resumed_with_nothing(5, &s1);
 		says(5, "TAKE mail wait=forever");
 		queue_gets(4, "mail", "2");
 		hears(5, "OK queue=mail job=2 *");
@@ -286,8 +273,7 @@ END_TEST
 START_TEST(places_go_over_a_second_drop_and_not_over_the_grace)
 {
 	the_first_of_the_line_is_cut_off();
-	resumes(3, &s1);
-	hears(3, "OK session=* n=0");
+	is_resumed_with_nothing(3, &s1);
 	goes(3, GONE_RESET);
 	if (_i)
 		passes(21 * SEC);
@@ -309,8 +295,7 @@ START_TEST(a_waiting_take_goes_with_its_connection)
 	hears(2, "OK *");
 	says(2, "TAKE mail");
 	hears(2, "OK queue=mail job=a attempt=1 *");
-	resumes(3, &s1);
-	hears(3, "OK session=* n=0");
+	is_resumed_with_nothing(3, &s1);
 }
 END_TEST
 

@@ -118,7 +118,7 @@ START_TEST(a_stop_that_one_store_denies_is_ours_when_the_others_have_shown_it_ag
 END_TEST
 
 /* The clock of store 0 was known so roughly before the stop that its jump is like those of both others. Store 1 had jumped by itself. */
-START_TEST(a_jump_that_is_known_but_roughly_does_not_hide_a_longer_one)
+START_TEST(a_jump_that_is_known_only_roughly_does_not_hide_a_longer_one)
 {
 	struct effects effects;
 	struct members *ms = clocks_of(3, &effects);
@@ -258,7 +258,7 @@ Suite *jump_denied_suite(void)
 	tcase_add_test(theirs, a_store_that_has_told_its_time_since_a_stop_and_then_answers_late_has_jumped_by_itself);
 	tcase_add_test(theirs, a_store_that_steps_behind_an_answer_that_was_asked_for_just_before_a_stop_was_seen_has_jumped_by_itself);
 	tcase_add_test(theirs, a_jump_that_is_taken_back_step_by_step_is_no_stop);
-	tcase_add_test(theirs, a_jump_that_is_known_but_roughly_does_not_hide_a_longer_one);
+	tcase_add_test(theirs, a_jump_that_is_known_only_roughly_does_not_hide_a_longer_one);
 	suite_add_tcase(suite, theirs);
 	return suite;
 }

@@ -3,7 +3,7 @@
 #include "daemon/core/noted.h"
 #include "tests/fixture/noted_names.h"
 
-START_TEST(names_that_start_so_are_told_in_their_order)
+START_TEST(COMPLETE_tells_the_names_of_a_prefix_in_their_order)
 {
 	alone();
 	answers(1, "COMPLETE", "");
@@ -105,7 +105,7 @@ START_TEST(more_names_than_one_call_takes_go_out_in_the_next_seconds)
 }
 END_TEST
 
-START_TEST(of_one_user_so_many_grants_are_noted_in_a_second)
+START_TEST(a_user_has_so_many_grants_noted_in_a_second_and_no_more)
 {
 	alone();
 	takes_numbers(NOTES_OF_USER + 10, 1);
@@ -170,7 +170,7 @@ START_TEST(a_store_that_does_not_answer_keeps_no_name_from_the_others)
 }
 END_TEST
 
-START_TEST(where_no_store_can_be_asked_forget_says_so_unless_it_is_known_here)
+START_TEST(FORGET_without_a_store_fails_unless_the_name_is_known_here)
 {
 	together(1);
 	takes(1, "a");
@@ -306,17 +306,17 @@ Suite *names_suite(void)
 	Suite *s = suite_create("names");
 	TCase *t = tcase_create("names");
 
-	tcase_add_test(t, names_that_start_so_are_told_in_their_order);
+	tcase_add_test(t, COMPLETE_tells_the_names_of_a_prefix_in_their_order);
 	tcase_add_test(t, ten_are_told_unless_a_limit_is_given_and_a_thousand_at_most);
 	tcase_add_test(t, a_name_that_was_refused_is_not_noted);
 	tcase_add_test(t, a_name_is_known_at_other_daemons_after_a_second);
 	tcase_add_test(t, names_go_out_once_a_second_in_one_call_and_nobody_pays_when_nothing_is_locked);
 	tcase_add_test(t, more_names_than_one_call_takes_go_out_in_the_next_seconds);
-	tcase_add_test(t, of_one_user_so_many_grants_are_noted_in_a_second);
+	tcase_add_test(t, a_user_has_so_many_grants_noted_in_a_second_and_no_more);
 	tcase_add_test(t, without_an_answer_in_time_what_is_known_here_is_told_as_a_part);
 	tcase_add_test(t, one_store_that_answers_is_enough);
 	tcase_add_test(t, a_store_that_does_not_answer_keeps_no_name_from_the_others);
-	tcase_add_test(t, where_no_store_can_be_asked_forget_says_so_unless_it_is_known_here);
+	tcase_add_test(t, FORGET_without_a_store_fails_unless_the_name_is_known_here);
 	tcase_add_test(t, names_of_which_no_store_was_told_go_out_again_with_the_next);
 	tcase_add_test(t, a_session_may_go_while_the_stores_are_asked);
 	tcase_add_test(t, a_store_is_asked_one_question_about_names_at_a_time);

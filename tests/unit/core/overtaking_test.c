@@ -89,7 +89,7 @@ static void ask(struct rng *rng, unsigned asked)
 		holder[p.name] = (int)p.owner;
 }
 
-START_TEST(who_cannot_go_on_is_refused_and_nobody_else)
+START_TEST(a_request_is_refused_if_it_closes_a_cycle_and_only_then)
 {
 	struct rng rng;
 
@@ -110,7 +110,7 @@ Suite *overtaking_suite(void)
 	TCase *overtaking = tcase_create("overtaking");
 
 	tcase_add_checked_fixture(overtaking, NULL, cluster_close);
-	tcase_add_loop_test(overtaking, who_cannot_go_on_is_refused_and_nobody_else, 0, ROUNDS);
+	tcase_add_loop_test(overtaking, a_request_is_refused_if_it_closes_a_cycle_and_only_then, 0, ROUNDS);
 	suite_add_tcase(suite, overtaking);
 	return suite;
 }

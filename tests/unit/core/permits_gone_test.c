@@ -51,8 +51,8 @@ START_TEST(neither_a_lock_nor_another_limit_is_granted_until_its_client_ceases_t
 }
 END_TEST
 
-/* Another permit of the daemon keeps the mark meanwhile, and is given back before. */
-START_TEST(so_it_is_when_another_permit_of_the_daemon_is_given_back_behind_it)
+/* The daemon has another permit, which keeps the mark until it is given back. */
+START_TEST(a_RELEASE_of_another_permit_does_not_end_the_time_in_which_a_client_that_is_gone_may_believe)
 {
 	two_daemons(3);
 	session_opens_from_afar(1, 0);
@@ -103,7 +103,7 @@ Suite *permits_gone_suite(void)
 	tcase_add_checked_fixture(t, NULL, cluster_close);
 	tcase_add_test(t, the_other_slots_are_granted_at_once);
 	tcase_add_test(t, neither_a_lock_nor_another_limit_is_granted_until_its_client_ceases_to_believe);
-	tcase_add_test(t, so_it_is_when_another_permit_of_the_daemon_is_given_back_behind_it);
+	tcase_add_test(t, a_RELEASE_of_another_permit_does_not_end_the_time_in_which_a_client_that_is_gone_may_believe);
 	tcase_add_test(t, the_loss_of_a_slot_keeps_nobody_from_the_others);
 	suite_add_tcase(s, t);
 	return s;

@@ -74,8 +74,7 @@ START_TEST(a_permit_that_finds_no_slot_after_its_session_was_resumed_leaves_the_
 	all_feel(MOOD_SILENT);
 	says(1, "ACQUIRE a limit=1 wait=5m");
 	goes(1, GONE_HANGUP);
-	resumes(3, &s);
-	hears(3, "OK session=* n=0");
+	is_resumed_with_nothing(3, &s);
 	all_feel(MOOD_WELL);
 	passes(18 * SEC);
 	says(4, "ACQUIRE a limit=1");
@@ -98,8 +97,7 @@ START_TEST(a_permit_of_which_the_client_heard_by_check_or_extend_does_not_lapse)
 	hears(2, "OK *");
 	says(1, "ACQUIRE a limit=1 wait=5m");
 	goes(1, GONE_HANGUP);
-	resumes(3, &s);
-	hears(3, "OK session=* n=0");
+	is_resumed_with_nothing(3, &s);
 	says(2, "RELEASE a");
 	hears(2, "OK *");
 	says(3, _i == 0 ? "CHECK a" : "EXTEND a");

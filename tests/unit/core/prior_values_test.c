@@ -79,8 +79,7 @@ static void is_unlocked_everywhere(void)
 static void is_lost(void)
 {
 	ck_assert_int_eq(figure(0, METRIC_ADOPTIONS_FAILED), 1);
-	resumes(2, &s1);
-	hears(2, "OK session=* n=0");
+	is_resumed_with_nothing(2, &s1);
 	hears(2, "! LOST name=a fence=* reason=evicted");
 	for (unsigned i = 0; i < cluster.conf.nodes; i++)
 		ck_assert(!key_is_there(i, "a"));
@@ -101,7 +100,7 @@ START_TEST(a_run_that_ends_within_the_round_trip_of_an_adoption_costs_nothing)
 }
 END_TEST
 
-START_TEST(two_such_runs_cost_nothing_whichever_stores_carried_out_what)
+START_TEST(two_runs_that_end_within_a_round_trip_cost_nothing_whichever_stores_carried_out_their_calls)
 {
 	held_and_left(3, "");
 	ends_within_a_round_trip((unsigned)_i % 8);
@@ -112,7 +111,7 @@ START_TEST(two_such_runs_cost_nothing_whichever_stores_carried_out_what)
 }
 END_TEST
 
-START_TEST(as_many_such_runs_as_a_record_remembers_cost_nothing)
+START_TEST(as_many_runs_that_end_within_a_round_trip_as_a_record_remembers_cost_nothing)
 {
 	static const unsigned done[][JOURNAL_PRIORS] = {{0, 0, 0}, {7, 7, 7}, {1, 2, 4}, {0, 3, 0}, {6, 1, 2}};
 
@@ -126,7 +125,7 @@ START_TEST(as_many_such_runs_as_a_record_remembers_cost_nothing)
 END_TEST
 
 /* With more runs the oldest value is forgotten. The lock is kept where the stores have carried out the calls, else it is lost, and the client hears so. */
-START_TEST(one_more_such_run_is_a_loss_where_the_stores_did_nothing)
+START_TEST(one_more_run_than_a_record_remembers_loses_the_lock_if_the_stores_did_nothing)
 {
 	held_and_left(3, "");
 	for (unsigned k = 0; k <= JOURNAL_PRIORS; k++)
@@ -138,8 +137,7 @@ START_TEST(one_more_such_run_is_a_loss_where_the_stores_did_nothing)
 		return;
 	}
 	ck_assert_int_eq(figure(0, METRIC_ADOPTIONS_FAILED), 1);
-	resumes(2, &s1);
-	hears(2, "OK session=* n=0");
+	is_resumed_with_nothing(2, &s1);
 	hears(2, "! LOST name=a fence=* reason=evicted");
 }
 END_TEST
@@ -165,8 +163,7 @@ START_TEST(a_lock_that_is_denied_where_a_value_was_forgotten_may_still_be_valid)
 	}
 	comes(2);
 	comes_back();
-	resumes(2, &s1);
-	hears(2, "OK session=* n=0");
+	is_resumed_with_nothing(2, &s1);
 	hears(2, "! LOST name=a fence=* reason=evicted");
 	says(3, "LOCK a wait=1m"); /* the cluster sees to it: see cluster_promises.c */
 	passes(9 * SEC);
@@ -301,9 +298,9 @@ Suite *prior_values_suite(void)
 
 	tcase_add_checked_fixture(cases, NULL, cluster_close);
 	tcase_add_loop_test(cases, a_run_that_ends_within_the_round_trip_of_an_adoption_costs_nothing, 0, 96);
-	tcase_add_loop_test(cases, two_such_runs_cost_nothing_whichever_stores_carried_out_what, 0, 64);
-	tcase_add_loop_test(cases, as_many_such_runs_as_a_record_remembers_cost_nothing, 0, 5);
-	tcase_add_loop_test(cases, one_more_such_run_is_a_loss_where_the_stores_did_nothing, 0, 2);
+	tcase_add_loop_test(cases, two_runs_that_end_within_a_round_trip_cost_nothing_whichever_stores_carried_out_their_calls, 0, 64);
+	tcase_add_loop_test(cases, as_many_runs_that_end_within_a_round_trip_as_a_record_remembers_cost_nothing, 0, 5);
+	tcase_add_loop_test(cases, one_more_run_than_a_record_remembers_loses_the_lock_if_the_stores_did_nothing, 0, 2);
 	tcase_add_test(cases, a_lock_that_is_denied_where_a_value_was_forgotten_may_still_be_valid);
 	tcase_add_test(cases, runs_that_asked_nobody_leave_no_values);
 	tcase_add_loop_test(cases, a_value_is_recorded_before_it_is_sent_and_in_a_snapshot, 0, 2);

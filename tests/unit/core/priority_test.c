@@ -32,7 +32,7 @@ static void holds_a(unsigned nodes)
 	hears(1, "OK *");
 }
 
-START_TEST(a_higher_one_stands_before_all_lower_ones_and_behind_its_equals)
+START_TEST(a_waiter_of_higher_priority_stands_before_all_lower_ones_and_behind_its_equals)
 {
 	holds_a(3);
 	wait_behind(2, 0);
@@ -211,7 +211,7 @@ static void two_waits_for_a_and_c(void)
 	says(2, "@c LOCK c wait=1m");
 }
 
-START_TEST(those_that_are_overtaken_are_not_waited_for)
+START_TEST(a_request_of_higher_priority_does_not_wait_for_waiters_that_it_overtakes)
 {
 	two_waits_for_a_and_c();
 	says(3, "@0 LOCK a wait=1m");
@@ -264,7 +264,7 @@ Suite *priority_suite(void)
 	TCase *priority = tcase_create("priority");
 
 	tcase_add_checked_fixture(priority, NULL, cluster_close);
-	tcase_add_test(priority, a_higher_one_stands_before_all_lower_ones_and_behind_its_equals);
+	tcase_add_test(priority, a_waiter_of_higher_priority_stands_before_all_lower_ones_and_behind_its_equals);
 	tcase_add_test(priority, a_level_counts_as_a_minute_of_waiting);
 	tcase_add_test(priority, a_held_lock_is_not_taken_from_its_holder);
 	tcase_add_test(priority, a_priority_is_a_digit);
@@ -272,7 +272,7 @@ Suite *priority_suite(void)
 	tcase_add_test(priority, the_ticket_is_that_of_the_first_waiter);
 	tcase_add_test(priority, a_first_waiter_that_comes_during_a_round_is_queued_at_once);
 	tcase_add_test(priority, a_waiter_that_has_left_leaves_no_ticket_to_a_request_that_does_not_wait);
-	tcase_add_test(priority, those_that_are_overtaken_are_not_waited_for);
+	tcase_add_test(priority, a_request_of_higher_priority_does_not_wait_for_waiters_that_it_overtakes);
 	tcase_add_test(priority, who_would_be_overtaken_may_close_the_cycle);
 	tcase_add_test(priority, an_owner_with_another_place_before_is_not_overtaken);
 	suite_add_tcase(suite, priority);

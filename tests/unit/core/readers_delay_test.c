@@ -5,18 +5,6 @@
 
 #include <check.h>
 
-static void is_free_for(unsigned k)
-{
-	says(k, "LOCK a");
-	hears(k, GRANT);
-}
-
-static void is_refused_to(unsigned k)
-{
-	says(k, "LOCK a");
-	hears(k, "BUSY *");
-}
-
 static void readers_may_delay_on(bool redis)
 {
 	cluster_open(1);

@@ -64,7 +64,7 @@ START_TEST(jobs_follow_their_queue_to_its_home)
 }
 END_TEST
 
-START_TEST(they_keep_their_places_and_locks)
+START_TEST(jobs_that_move_keep_their_places_and_locks)
 {
 	one_store();
 	says(1, "DEFER mail hello id=z lock=l");
@@ -81,7 +81,7 @@ START_TEST(they_keep_their_places_and_locks)
 }
 END_TEST
 
-START_TEST(what_is_due_later_is_moved_then)
+START_TEST(a_job_that_is_due_later_is_moved_when_it_is_due)
 {
 	one_store();
 	says(1, "DEFER mail hello id=a delay=1m");
@@ -100,7 +100,7 @@ START_TEST(what_is_due_later_is_moved_then)
 END_TEST
 
 /* Nobody renews the lease that daemon 0 had. */
-START_TEST(what_is_leased_is_moved_when_the_lease_is_over)
+START_TEST(a_job_that_is_leased_is_moved_when_the_lease_is_over)
 {
 	one_store();
 	defers(1, "a");
@@ -124,7 +124,7 @@ static void fails_for_good(void)
 	}
 }
 
-START_TEST(what_has_failed_for_good_is_listed_and_can_be_retried)
+START_TEST(a_job_that_has_failed_for_good_is_listed_and_can_be_retried)
 {
 	one_store();
 	defers(1, "a");
@@ -304,7 +304,7 @@ START_TEST(a_home_that_is_full_or_away_gets_them_later)
 }
 END_TEST
 
-START_TEST(who_uses_no_queues_asks_for_none)
+START_TEST(a_daemon_that_uses_no_queues_asks_for_none)
 {
 	unsigned before;
 
@@ -379,10 +379,10 @@ Suite *rehome_suite(void)
 
 	tcase_add_checked_fixture(t, NULL, cluster_close);
 	tcase_add_test(t, jobs_follow_their_queue_to_its_home);
-	tcase_add_test(t, they_keep_their_places_and_locks);
-	tcase_add_test(t, what_is_due_later_is_moved_then);
-	tcase_add_test(t, what_is_leased_is_moved_when_the_lease_is_over);
-	tcase_add_test(t, what_has_failed_for_good_is_listed_and_can_be_retried);
+	tcase_add_test(t, jobs_that_move_keep_their_places_and_locks);
+	tcase_add_test(t, a_job_that_is_due_later_is_moved_when_it_is_due);
+	tcase_add_test(t, a_job_that_is_leased_is_moved_when_the_lease_is_over);
+	tcase_add_test(t, a_job_that_has_failed_for_good_is_listed_and_can_be_retried);
 	tcase_add_test(t, a_queue_at_two_stores_is_listed_once);
 	tcase_add_test(t, a_page_of_queues_has_what_all_stores_have_of_each);
 	tcase_add_test(t, a_page_ends_between_two_stores);
@@ -390,7 +390,7 @@ Suite *rehome_suite(void)
 	tcase_add_test(t, a_job_whose_answer_is_lost_as_its_home_goes_is_moved_once);
 	tcase_add_test(t, attempts_that_have_failed_count);
 	tcase_add_loop_test(t, a_home_that_is_full_or_away_gets_them_later, 0, 2);
-	tcase_add_test(t, who_uses_no_queues_asks_for_none);
+	tcase_add_test(t, a_daemon_that_uses_no_queues_asks_for_none);
 	tcase_add_test(t, the_looks_come_to_an_end);
 	tcase_add_test(t, a_list_that_does_not_advance_is_asked_for_once);
 	suite_add_tcase(s, t);

@@ -45,7 +45,7 @@ START_TEST(the_others_keep_the_lock)
 }
 END_TEST
 
-START_TEST(its_address_is_listed_and_its_name_stays)
+START_TEST(the_address_of_a_server_that_was_replaced_is_listed_and_its_name_stays)
 {
 	cluster_begin(3);
 	is_replaced(0, 0, AT);
@@ -70,7 +70,7 @@ Suite *replaced_suite(void)
 	tcase_add_test(t, the_votes_of_a_server_that_was_replaced_are_void);
 	tcase_add_test(t, a_server_that_is_only_away_keeps_its_votes);
 	tcase_add_test(t, the_others_keep_the_lock);
-	tcase_add_test(t, its_address_is_listed_and_its_name_stays);
+	tcase_add_test(t, the_address_of_a_server_that_was_replaced_is_listed_and_its_name_stays);
 	suite_add_tcase(s, t);
 	return s;
 }

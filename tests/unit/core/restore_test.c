@@ -32,8 +32,7 @@ START_TEST(a_released_lock_is_not_expected_after_a_restart)
 	hears(1, "OK *");
 	ck_assert(journal_ends_with(0, JOURNAL_FREED, "a"));
 	daemon_returns(0);
-	resumes(2, &s1);
-	hears(2, "OK session=* n=0");
+	is_resumed_with_nothing(2, &s1);
 	hears_nothing(2);
 }
 END_TEST
@@ -90,8 +89,7 @@ START_TEST(a_lease_that_was_handed_on_is_not_adopted_by_its_former_holder)
 	ck_assert_int_ge(figure(0, METRIC_HANDOFFS), 1);
 	ignores(3);
 	daemon_returns(0);
-	resumes(4, &s1);
-	hears(4, "OK session=* n=0");
+	is_resumed_with_nothing(4, &s1);
 	hears_nothing(4);
 	resumes(5, &s2);
 	if (_i) {
@@ -128,8 +126,7 @@ START_TEST(while_the_journal_cannot_be_written_no_recorded_lease_is_handed_on)
 	ck_assert_int_eq(figure(0, METRIC_HANDOFFS), 1);
 	journal_mends(0);
 	daemon_returns(0);
-	resumes(5, &s1);
-	hears(5, "OK session=* n=0");
+	is_resumed_with_nothing(5, &s1);
 }
 END_TEST
 
@@ -238,8 +235,7 @@ START_TEST(a_grant_that_was_not_notified_is_a_row_in_the_next_run_and_no_loss)
 		daemon_ends(0);
 		passes(12 * SEC);
 		ck_assert_uint_eq(daemon_inherits(0, 0), 0);
-		resumes(2, &s1);
-		hears(2, "OK session=* n=0");
+		is_resumed_with_nothing(2, &s1);
 		hears_nothing(2);
 	}
 }

@@ -13,8 +13,7 @@ START_TEST(a_place_in_the_queue_is_kept_for_the_grace_of_the_second_drop_as_well
 	passes(15 * SEC);
 	goes(4, GONE_HANGUP);
 	passes(15 * SEC);
-	resumes(5, &s2);
-	hears(5, "OK session=* n=0");
+	is_resumed_with_nothing(5, &s2);
 	passes(15 * SEC);
 	says(5, "LOCK a wait=1m");
 	says(1, "UNLOCK a");
@@ -29,8 +28,7 @@ START_TEST(a_wait_ends_on_time_however_often_the_session_was_resumed)
 	s2 = resumed_while_waiting("grace=40s");
 	goes(4, GONE_HANGUP);
 	passes(39 * SEC);
-	resumes(5, &s2);
-	hears(5, "OK session=* n=0");
+	is_resumed_with_nothing(5, &s2);
 	passes(22 * SEC);
 	says(1, "UNLOCK a");
 	hears(1, "OK *");

@@ -154,8 +154,7 @@ START_TEST(the_wait_runs_on_while_the_session_is_detached)
 	goes(2, GONE_HANGUP);
 	passes(6 * SEC);
 	ck_assert_int_eq(figure(0, METRIC_WAITERS), 0);
-	resumes(4, &s2);
-	hears(4, "OK session=* n=0");
+	is_resumed_with_nothing(4, &s2);
 	hears_nothing(4);
 }
 END_TEST
@@ -255,8 +254,7 @@ START_TEST(a_turn_that_is_lost_before_it_was_notified_is_never_told)
 	for (unsigned i = 0; i < 3; i++)
 		is_flushed(i);
 	passes(50 * SEC);
-	resumes(4, &s2);
-	hears(4, "OK session=* n=0");
+	is_resumed_with_nothing(4, &s2);
 	hears_nothing(4);
 	says(4, "CHECK a");
 	hears(4, "ERR NOTHELD *");
@@ -284,8 +282,7 @@ START_TEST(half_close_answers_the_round_under_way_and_keeps_the_place)
 	hears_nothing(3);
 	ck_assert(hung_up(3));
 	ck_assert_int_eq(figure(0, METRIC_WAITERS), 1);
-	resumes(4, &s2);
-	hears(4, "OK session=* n=0");
+	is_resumed_with_nothing(4, &s2);
 }
 END_TEST
 
@@ -341,8 +338,7 @@ START_TEST(a_turn_of_an_older_request_is_told_to_the_younger_one)
 	says(2, "@t1 LOCK a");
 	says(2, "@t2 LOCK a wait=1m");
 	goes(2, GONE_HANGUP);
-	resumes(4, &s2);
-	hears(4, "OK session=* n=0");
+	is_resumed_with_nothing(4, &s2);
 	says(4, "@t3 LOCK a wait=1m"); /* takes the place of t1, which could not wait: there is none */
 	feels(0, MOOD_WELL);
 	hears(4, "@t3 " GRANT);

@@ -87,7 +87,7 @@ START_TEST(readers_behind_a_writer_that_is_denied_read_at_once)
 }
 END_TEST
 
-START_TEST(who_may_still_have_it_goes_on_waiting)
+START_TEST(a_waiter_that_may_still_have_the_name_goes_on_waiting)
 {
 	begins(3);
 	holds(OPERATOR, "LOCK web/free");
@@ -222,8 +222,7 @@ START_TEST(a_place_that_is_kept_for_RESUME_is_given_up)
 	rules_are_read_again();
 	ck_assert_int_eq(figure(0, METRIC_WAITERS), 0);
 	opens(20, 33, 33, false);
-	resumes(20, &s);
-	hears(20, "OK session=* n=0");
+	is_resumed_with_nothing(20, &s);
 }
 END_TEST
 
@@ -235,7 +234,7 @@ Suite *revoke_suite(void)
 	tcase_add_checked_fixture(t, NULL, ruled_ends);
 	tcase_add_loop_test(t, a_request_that_waits_is_denied, 0, 10);
 	tcase_add_loop_test(t, readers_behind_a_writer_that_is_denied_read_at_once, 1, 2);
-	tcase_add_test(t, who_may_still_have_it_goes_on_waiting);
+	tcase_add_test(t, a_waiter_that_may_still_have_the_name_goes_on_waiting);
 	tcase_add_test(t, an_upgrade_is_denied_and_its_hold_stays);
 	tcase_add_test(t, what_is_held_stays_and_can_be_given_back);
 	tcase_add_loop_test(t, a_job_that_was_taken_can_be_ended, 0, 4);

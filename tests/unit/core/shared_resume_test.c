@@ -83,8 +83,7 @@ START_TEST(the_record_of_a_reader_that_unlocked_is_not_adopted_and_the_other_is)
 	hears(1, "OK *");
 	daemon_returns(0);
 	passes(2 * SEC);
-	resumes(3, &s1);
-	hears(3, "OK session=* n=0");
+	is_resumed_with_nothing(3, &s1);
 	reader_is_back(4, &s2, fence2);
 	passes(11 * SEC);
 	says(4, "UNLOCK a");
@@ -120,8 +119,7 @@ START_TEST(a_writer_after_readers_supersedes_their_records)
 	fence2 = number_in(hears(2, GRANT), "fence");
 	daemon_returns(0);
 	passes(2 * SEC);
-	resumes(3, &s1);
-	hears(3, "OK session=* n=0");
+	is_resumed_with_nothing(3, &s1);
 	is_resumed_as(4, &s2, fence2);
 }
 END_TEST
@@ -174,8 +172,7 @@ START_TEST(a_waiting_reader_that_repeats_its_lock_in_the_other_mode_stands_at_th
 	says(2, "LOCK a wait=1m mode=shared");
 	says(3, "LOCK a wait=1m");
 	goes(2, GONE_HANGUP);
-	resumes(4, &s2);
-	hears(4, "OK session=* n=0");
+	is_resumed_with_nothing(4, &s2);
 	says(4, "LOCK a wait=1m");
 	says(1, "UNLOCK a");
 	hears(3, GRANT);
@@ -287,11 +284,9 @@ START_TEST(a_lease_that_cannot_be_adopted_is_lost_for_all_readers)
 		memory_remove(cluster.node[i].memory, SPAN("a"));
 	daemon_returns(0);
 	passes(2 * SEC);
-	resumes(3, &s1);
-	hears(3, "OK session=* n=0");
+	is_resumed_with_nothing(3, &s1);
 	hears(3, "! LOST name=a fence=* reason=evicted");
-	resumes(4, &s2);
-	hears(4, "OK session=* n=0");
+	is_resumed_with_nothing(4, &s2);
 	hears(4, "! LOST name=a fence=* reason=evicted");
 }
 END_TEST

@@ -20,18 +20,6 @@ static int64_t valid_ms(unsigned k)
 	return number_in(hears(k, "OK name=a *"), "valid_ms");
 }
 
-static void is_free_for(unsigned k)
-{
-	says(k, "LOCK a");
-	hears(k, GRANT);
-}
-
-static void is_refused_to(unsigned k)
-{
-	says(k, "LOCK a");
-	hears(k, "BUSY *");
-}
-
 /* --- renew=no --- */
 
 START_TEST(the_lease_of_a_reader_that_nobody_renews_ends_by_itself)

@@ -160,7 +160,7 @@ START_TEST(without_it_there_are_no_such_figures)
 }
 END_TEST
 
-START_TEST(where_the_answer_gets_long_buckets_are_left_out)
+START_TEST(STATS_leaves_buckets_out_when_the_answer_gets_long)
 {
 	const char *line;
 	unsigned rows = 0;
@@ -245,7 +245,7 @@ START_TEST(answers_are_counted_by_command_and_result)
 }
 END_TEST
 
-START_TEST(those_of_the_web_are_not_counted)
+START_TEST(requests_of_the_web_are_not_counted)
 {
 	cluster_begin(1);
 	session_opens_for_the_web(3, 0);
@@ -368,11 +368,11 @@ Suite *tally_suite(void)
 	tcase_add_test(stats, stats_has_a_row_for_each_sample);
 	tcase_add_test(stats, the_daemon_around_the_service_tells_what_is_its_own);
 	tcase_add_test(stats, without_it_there_are_no_such_figures);
-	tcase_add_test(stats, where_the_answer_gets_long_buckets_are_left_out);
+	tcase_add_test(stats, STATS_leaves_buckets_out_when_the_answer_gets_long);
 	suite_add_tcase(suite, stats);
 	tcase_add_checked_fixture(counts, NULL, cluster_close);
 	tcase_add_test(counts, answers_are_counted_by_command_and_result);
-	tcase_add_test(counts, those_of_the_web_are_not_counted);
+	tcase_add_test(counts, requests_of_the_web_are_not_counted);
 	tcase_add_test(counts, many_mistakes_are_as_many_answers);
 	tcase_add_test(counts, ends_of_holds_are_counted_by_reason);
 	tcase_add_test(counts, renewals_are_counted_by_result);

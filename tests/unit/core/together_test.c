@@ -20,7 +20,7 @@ static int64_t both_read(unsigned nodes)
 	return first > second ? first : second;
 }
 
-START_TEST(who_is_refused_for_readers_of_another_daemon_is_told_so)
+START_TEST(a_request_that_is_refused_for_readers_of_another_daemon_is_told_so)
 {
 	two_daemons(3);
 	reads(2);
@@ -342,7 +342,7 @@ Suite *together_suite(void)
 	TCase *c = tcase_create("together");
 
 	tcase_add_checked_fixture(c, NULL, cluster_close);
-	tcase_add_test(c, who_is_refused_for_readers_of_another_daemon_is_told_so);
+	tcase_add_test(c, a_request_that_is_refused_for_readers_of_another_daemon_is_told_so);
 	tcase_add_loop_test(c, an_upgrade_waits_for_the_readers_of_other_daemons, 1, 4);
 	tcase_add_loop_test(c, a_writer_keeps_its_place_while_a_reader_that_has_gone_may_believe, 1, 4);
 	tcase_add_test(c, an_upgrade_that_gives_up_lets_readers_of_other_daemons_in);

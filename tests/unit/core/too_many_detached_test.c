@@ -68,8 +68,7 @@ START_TEST(a_session_that_holds_nothing_takes_no_place_of_another)
 	ck_assert_int_eq(figure(0, METRIC_SESSIONS_DETACHED), 2);
 	says(4, "LOCK b");
 	hears(4, "BUSY name=b *");
-	resumes(5, &s1);
-	hears(5, "OK session=* n=0");
+	is_resumed_with_nothing(5, &s1);
 }
 END_TEST
 

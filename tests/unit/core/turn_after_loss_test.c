@@ -71,8 +71,7 @@ START_TEST(the_loss_is_told_when_the_turn_was_lost_as_well)
 	for (unsigned i = 0; i < 3; i++)
 		is_flushed(i);
 	passes(12 * SEC);
-	resumes(3, &s1);
-	hears(3, "OK session=* n=0");
+	is_resumed_with_nothing(3, &s1);
 	is_told_the_loss(3);
 	says(3, "CHECK a");
 	hears(3, "ERR LOST *");
@@ -95,8 +94,7 @@ START_TEST(the_loss_is_told_when_the_turn_is_lost_in_a_further_restart)
 	hears_nothing(3);
 	unlocks_what_it_lost(3, "ERR LOST *");
 	daemon_returns(0);
-	resumes(4, &s1);
-	hears(4, "OK session=* n=0");
+	is_resumed_with_nothing(4, &s1);
 	hears_nothing(4);
 }
 END_TEST
@@ -110,8 +108,7 @@ START_TEST(the_loss_is_told_when_the_turn_was_given_up_before_a_further_restart)
 	if (_i)
 		journal_is_compacted(0);
 	daemon_returns(0);
-	resumes(3, &s1);
-	hears(3, "OK session=* n=0");
+	is_resumed_with_nothing(3, &s1);
 	is_told_the_loss(3);
 	unlocks_what_it_lost(3, "ERR LOST *");
 }
@@ -138,8 +135,7 @@ END_TEST
 static void is_resumed_before_its_turn(void)
 {
 	waits_as_it_loses();
-	resumes(3, &s1);
-	hears(3, "OK session=* n=0");
+	is_resumed_with_nothing(3, &s1);
 	is_told_the_loss(3);
 	all_come();
 	passes(SEC);
@@ -183,8 +179,7 @@ START_TEST(who_hears_of_the_turn_hears_no_more_of_the_loss)
 	says(3, "CHECK a");
 	hears(3, "ERR NOTHELD *");
 	daemon_returns(0);
-	resumes(4, &s1);
-	hears(4, "OK session=* n=0");
+	is_resumed_with_nothing(4, &s1);
 	hears_nothing(4);
 }
 END_TEST

@@ -23,8 +23,7 @@ static void waits_for_a(const char *mode)
 static void gets_its_turn(const char *mode)
 {
 	waits_for_a(mode);
-	resumes(4, &s2);
-	hears(4, "OK session=* n=0");
+	is_resumed_with_nothing(4, &s2);
 	says(4, "SUBSCRIBE");
 	hears(4, "OK");
 	says(3, "LOCK a wait=1m");
@@ -79,8 +78,7 @@ END_TEST
 START_TEST(a_turn_whose_other_mode_is_refused_lapses)
 {
 	waits_for_a(" mode=shared");
-	resumes(4, &s2);
-	hears(4, "OK session=* n=0");
+	is_resumed_with_nothing(4, &s2);
 	gives_back(1, "a");
 	passes(10 * MSEC);
 	says(5, "LOCK a mode=shared");
@@ -98,8 +96,7 @@ END_TEST
 START_TEST(a_turn_lapses_while_its_owner_asks_for_the_other_mode)
 {
 	waits_for_a(" mode=shared");
-	resumes(4, &s2);
-	hears(4, "OK session=* n=0");
+	is_resumed_with_nothing(4, &s2);
 	gives_back(1, "a");
 	passes(10 * MSEC);
 	says(5, "LOCK a mode=shared");

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/watch.c: what sessions are told of the locks of others, and of those who wait for theirs. */
+/* daemon/core/watch.c: what sessions are told of the locks of others. */
 #include "tests/fixture/cluster.h"
 
 #include <check.h>
-#include <time.h>
 
 #define GRANTED(s, name)  "! EVENT kind=granted name=" name " session=" s " who=* fence=* waiters=0"
 #define RELEASED(s, name) "! EVENT kind=released name=" name " session=" s " who=* fence=* held_ms=* waiters=*"
@@ -90,7 +89,7 @@ START_TEST(a_request_that_waits_for_another_daemon_is_told_when_a_round_has_foun
 }
 END_TEST
 
-START_TEST(who_waited_before_the_watch_is_no_news)
+START_TEST(a_watcher_is_not_told_who_waited_before_it_watched)
 {
 	cluster_begin(3);
 	says(1, "LOCK a");
@@ -156,7 +155,7 @@ START_TEST(a_request_that_ends_with_its_session_is_not_told_any_more)
 END_TEST
 
 /* Readers that are let in behind one another never waited in the line of a name that was held. */
-START_TEST(who_is_let_in_at_once_has_not_waited)
+START_TEST(a_reader_that_is_let_in_at_once_is_not_told_as_a_waiter)
 {
 	watched("WATCH");
 	all_feel(MOOD_SILENT);
@@ -200,7 +199,7 @@ START_TEST(a_watcher_is_told_of_modes_and_conversions)
 }
 END_TEST
 
-START_TEST(UNWATCH_ends_it_and_knows_what_is_watched)
+START_TEST(UNWATCH_ends_a_watch_and_refuses_a_prefix_that_is_not_watched)
 {
 	watched("WATCH a");
 	says(9, "UNWATCH b");
@@ -242,198 +241,6 @@ START_TEST(a_watch_ends_with_its_connection)
 }
 END_TEST
 
-/* --- SUBSCRIBE --- */
-
-START_TEST(a_holder_that_subscribed_is_told_who_waits)
-{
-	cluster_begin(3);
-	says(1, "SUBSCRIBE");
-	hears(1, "OK");
-	says(1, "LOCK a");
-	hears(1, GRANT);
-	says(2, "LOCK a");
-	hears(2, "BUSY *");
-	hears_nothing(1);
-	says(2, "LOCK a wait=1m");
-	hears(1, "! CONTENDED name=a fence=* waiters=1");
-	passes(50 * MSEC);
-	says(3, "LOCK a wait=1m");
-	hears_nothing(1);
-	passes(50 * MSEC);
-	says(4, "LOCK a wait=1m");
-	hears(1, "! CONTENDED name=a fence=* waiters=3");
-	says(1, "UNSUBSCRIBE");
-	hears(1, "OK");
-	passes(SEC);
-	says(5, "LOCK a wait=1m");
-	hears_nothing(1);
-	says(1, "UNLOCK a");
-	ignores(1);
-	ignores(2);
-}
-END_TEST
-
-START_TEST(a_subscriber_with_a_permit_is_told_who_waits_for_one)
-{
-	cluster_begin(3);
-	says(1, "SUBSCRIBE");
-	hears(1, "OK");
-	says(1, "ACQUIRE a limit=2 owner=o");
-	hears(1, "OK *");
-	says(2, "ACQUIRE a limit=2");
-	hears(2, "OK *");
-	says(2, "SUBSCRIBE");
-	hears(2, "OK");
-	says(3, "@w ACQUIRE a limit=2 wait=1m");
-	passes(10 * MSEC);
-	hears(1, "! CONTENDED name=a permit=? fence=* waiters=1 owner=o");
-	hears(2, "! CONTENDED name=a permit=? fence=* waiters=1");
-	says(4, "ACQUIRE a limit=2 wait=1m");
-	passes(10 * MSEC);
-	hears_nothing(1);
-	says(2, "SUBSCRIBE");
-	hears(2, "OK");
-	hears_nothing(2);
-	says(3, "SUBSCRIBE");
-	hears(3, "OK");
-	says(1, "RELEASE a owner=o");
-	hears(1, "OK *");
-	passes(10 * MSEC);
-	hears(3, "@w OK name=a *");
-	hears(3, "! CONTENDED name=a permit=? fence=* waiters=1");
-	says(3, "UNSUBSCRIBE");
-	hears(3, "OK");
-	says(3, "SUBSCRIBE");
-	hears(3, "OK");
-	hears(3, "! CONTENDED name=a permit=? fence=* waiters=1");
-	hears_nothing(2);
-}
-END_TEST
-
-START_TEST(a_permit_that_is_waited_for_elsewhere_is_contended)
-{
-	cluster_begin(3);
-	says(1, "SUBSCRIBE");
-	hears(1, "OK");
-	says(1, "ACQUIRE a limit=1");
-	hears(1, "OK *");
-	is_wanted(0, 0, SLOT_PREFIX "a#0");
-	hears(1, "! CONTENDED name=a permit=0 fence=* waiters=1");
-	is_wanted(0, 1, SLOT_PREFIX "a#0");
-	hears_nothing(1);
-	passes(SEC);
-	is_wanted(0, 1, SLOT_PREFIX "a#0");
-	hears(1, "! CONTENDED name=a permit=0 fence=* waiters=1");
-}
-END_TEST
-
-START_TEST(a_daemon_elsewhere_that_waits_contends)
-{
-	cluster_begin(3);
-	says(1, "SUBSCRIBE");
-	hears(1, "OK");
-	says(1, "LOCK a owner=o");
-	hears(1, GRANT);
-	is_wanted(0, 0, "a");
-	hears(1, "! CONTENDED name=a fence=* waiters=1 owner=o");
-	is_wanted(0, 1, "a");
-	hears_nothing(1);
-	passes(SEC);
-	is_wanted(0, 1, "a");
-	hears(1, "! CONTENDED name=a fence=* waiters=1 owner=o");
-	is_wanted(0, 1, "b");
-	hears_nothing(1);
-}
-END_TEST
-
-/* A daemon that waits asks each second, and its place in the queue lasts for three. */
-START_TEST(a_daemon_elsewhere_that_has_given_up_does_not_contend)
-{
-	cluster_begin(3);
-	says(1, "SUBSCRIBE");
-	says(1, "LOCK a");
-	is_wanted(0, 0, "a");
-	passes(2 * SEC);
-	is_wanted(0, 0, "a");
-	ignores(1);
-	passes(2 * SEC);
-	says(2, "LOCK a wait=1m");
-	hears(1, "! CONTENDED name=a fence=* waiters=2");
-	passes(SEC);
-	says(3, "LOCK a wait=1m");
-	hears(1, "! CONTENDED name=a fence=* waiters=2");
-}
-END_TEST
-
-START_TEST(those_who_wait_already_are_told_with_the_grant_and_with_SUBSCRIBE)
-{
-	cluster_begin(3);
-	says(1, "LOCK a");
-	says(2, "SUBSCRIBE");
-	says(2, "LOCK a wait=1m");
-	says(3, "LOCK a wait=1m");
-	ignores(1);
-	hears(2, "OK");
-	says(1, "SUBSCRIBE");
-	hears(1, "OK");
-	hears(1, "! CONTENDED name=a fence=* waiters=2");
-	says(1, "UNLOCK a");
-	hears(1, "OK *");
-	hears(2, GRANT);
-	hears(2, "! CONTENDED name=a fence=* waiters=1");
-	hears_nothing(2);
-}
-END_TEST
-
-/* Readers get the lock together, and each is told of it in turn. */
-START_TEST(nobody_is_told_who_contends_before_its_grant)
-{
-	cluster_begin(3);
-	says(1, "LOCK a");
-	for (unsigned k = 2; k <= 4; k++) {
-		if (!_i)
-			says(k, "SUBSCRIBE"), hears(k, "OK");
-		says(k, "@t LOCK a mode=shared wait=1m");
-	}
-	says(5, "LOCK a wait=1m");
-	for (unsigned k = 3; k <= 4; k++)
-		if (_i)
-			says(k, "SUBSCRIBE"), hears(k, "OK");
-	ignores(1);
-	says(1, "UNLOCK a");
-	ignores(1);
-	for (unsigned k = 2; k <= 4; k++) {
-		hears(k, "@t OK name=a * mode=shared");
-		if (k > 2 || !_i)
-			hears(k, "! CONTENDED name=a fence=* waiters=1");
-		hears_nothing(k);
-	}
-}
-END_TEST
-
-/* Who has just been told is not told again, and nobody is counted for that. */
-START_TEST(many_permits_and_many_who_wait_for_them_cost_little)
-{
-	clock_t from;
-
-	cluster_begin(1);
-	for (unsigned i = 0; i < 800; i++) {
-		says(1, "ACQUIRE s limit=800 owner=%u", i);
-		hears(1, "OK *");
-	}
-	says(1, "SUBSCRIBE");
-	hears(1, "OK");
-	for (unsigned k = 2; k < 18; k++)
-		for (unsigned i = 0; i < 250; i++)
-			says(k, "@%u ACQUIRE s limit=800 wait=1h", i);
-	from = clock();
-	for (unsigned i = 0; i < 200; i++)
-		says(18, "@%u ACQUIRE s limit=800 wait=1h", i);
-	ck_assert_double_lt((double)(clock() - from) / CLOCKS_PER_SEC, 0.3);
-	hears(1, "! CONTENDED name=s permit=* fence=* waiters=1 owner=*");
-}
-END_TEST
-
 Suite *watch_suite(void)
 {
 	Suite *suite = suite_create("watch");
@@ -444,26 +251,15 @@ Suite *watch_suite(void)
 	tcase_add_test(t, a_watcher_without_a_prefix_is_told_of_all_names_and_of_its_own_locks);
 	tcase_add_test(t, a_request_that_stays_in_the_queue_is_told_once);
 	tcase_add_test(t, a_request_that_waits_for_another_daemon_is_told_when_a_round_has_found_the_holder);
-	tcase_add_test(t, who_waited_before_the_watch_is_no_news);
+	tcase_add_test(t, a_watcher_is_not_told_who_waited_before_it_watched);
 	tcase_add_test(t, a_loss_is_told_to_watchers);
 	tcase_add_loop_test(t, the_end_of_a_session_releases_what_it_held, 0, 2);
 	tcase_add_test(t, a_request_that_ends_with_its_session_is_not_told_any_more);
-	tcase_add_test(t, who_is_let_in_at_once_has_not_waited);
+	tcase_add_test(t, a_reader_that_is_let_in_at_once_is_not_told_as_a_waiter);
 	tcase_add_test(t, a_watcher_is_told_of_modes_and_conversions);
-	tcase_add_test(t, UNWATCH_ends_it_and_knows_what_is_watched);
+	tcase_add_test(t, UNWATCH_ends_a_watch_and_refuses_a_prefix_that_is_not_watched);
 	tcase_add_test(t, a_session_may_watch_so_many_prefixes_and_no_more);
 	tcase_add_test(t, a_watch_ends_with_its_connection);
-	suite_add_tcase(suite, t);
-	t = tcase_create("subscribe");
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, a_holder_that_subscribed_is_told_who_waits);
-	tcase_add_test(t, a_subscriber_with_a_permit_is_told_who_waits_for_one);
-	tcase_add_test(t, a_permit_that_is_waited_for_elsewhere_is_contended);
-	tcase_add_test(t, a_daemon_elsewhere_that_waits_contends);
-	tcase_add_test(t, a_daemon_elsewhere_that_has_given_up_does_not_contend);
-	tcase_add_test(t, those_who_wait_already_are_told_with_the_grant_and_with_SUBSCRIBE);
-	tcase_add_loop_test(t, nobody_is_told_who_contends_before_its_grant, 0, 2);
-	tcase_add_test(t, many_permits_and_many_who_wait_for_them_cost_little);
 	suite_add_tcase(suite, t);
 	return suite;
 }

@@ -39,7 +39,7 @@ START_TEST(each_connection_to_a_store_has_its_descriptor)
 }
 END_TEST
 
-START_TEST(where_nothing_is_left_clients_get_none)
+START_TEST(clients_get_no_descriptor_when_none_is_left)
 {
 	struct conf c = {.store = STORE_REDIS, .redis = {.nodes = 1, .links = 2}};
 
@@ -58,7 +58,7 @@ Suite *descriptors_suite(void)
 
 	tcase_add_test(t, a_daemon_keeps_descriptors_for_itself);
 	tcase_add_test(t, each_connection_to_a_store_has_its_descriptor);
-	tcase_add_test(t, where_nothing_is_left_clients_get_none);
+	tcase_add_test(t, clients_get_no_descriptor_when_none_is_left);
 	suite_add_tcase(s, t);
 	return s;
 }

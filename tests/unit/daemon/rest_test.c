@@ -38,7 +38,7 @@ START_TEST(the_loop_sleeps_at_first)
 }
 END_TEST
 
-START_TEST(it_polls_once_sixteen_passes_came_at_once)
+START_TEST(the_loop_polls_once_sixteen_passes_came_at_once)
 {
 	passes(1, 5000);
 	passes(15, 99);
@@ -112,7 +112,7 @@ Suite *rest_suite(void)
 
 	tcase_add_checked_fixture(t, begin, NULL);
 	tcase_add_test(t, the_loop_sleeps_at_first);
-	tcase_add_test(t, it_polls_once_sixteen_passes_came_at_once);
+	tcase_add_test(t, the_loop_polls_once_sixteen_passes_came_at_once);
 	tcase_add_test(t, an_event_that_comes_later_ends_the_habit);
 	tcase_add_test(t, a_poll_without_an_event_ends_after_50_us_and_sixteen_passes_begin_the_next);
 	tcase_add_test(t, an_event_in_time_goes_on_polling);

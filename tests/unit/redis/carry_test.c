@@ -208,7 +208,7 @@ START_TEST(a_subscription_that_broke_meanwhile_is_made_anew)
 }
 END_TEST
 
-START_TEST(it_is_quiet_when_all_calls_are_answered)
+START_TEST(the_upstream_is_quiet_when_all_calls_are_answered)
 {
 	real_upstream_hold();
 	ck_assert(upstream_is_quiet(real_upstream.upstream));
@@ -351,7 +351,7 @@ Suite *carry_suite(void)
 	tcase_add_test(u, a_server_that_does_not_answer_is_noticed_as_always);
 	tcase_add_test(u, a_connection_that_broke_meanwhile_is_noticed);
 	tcase_add_test(u, a_subscription_that_broke_meanwhile_is_made_anew);
-	tcase_add_test(u, it_is_quiet_when_all_calls_are_answered);
+	tcase_add_test(u, the_upstream_is_quiet_when_all_calls_are_answered);
 	tcase_add_test(u, a_node_that_does_not_answer_in_time_is_given_up_and_no_other);
 	tcase_add_test(u, calls_to_a_node_that_is_down_are_answered_when_it_is_given_up);
 	tcase_add_test(u, why_a_node_is_down_is_not_told_again);

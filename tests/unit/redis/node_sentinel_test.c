@@ -112,7 +112,7 @@ static void teardown(void)
 	resolver_loop_close();
 }
 
-START_TEST(it_goes_where_the_sentinel_says)
+START_TEST(a_node_goes_where_the_sentinel_says)
 {
 	node_make();
 	resolver_loop_await(&ups, 1);
@@ -122,7 +122,7 @@ START_TEST(it_goes_where_the_sentinel_says)
 }
 END_TEST
 
-START_TEST(it_asks_again_when_a_link_breaks)
+START_TEST(a_node_asks_again_when_a_link_breaks)
 {
 	sentinel_conf.poll_us = 60 * SEC;
 	node_make();
@@ -138,7 +138,7 @@ START_TEST(it_asks_again_when_a_link_breaks)
 }
 END_TEST
 
-START_TEST(it_leaves_a_server_that_works_when_the_sentinel_names_another)
+START_TEST(a_node_leaves_a_server_that_works_when_the_sentinel_names_another)
 {
 	node_make();
 	resolver_loop_await(&ups, 1);
@@ -294,9 +294,9 @@ Suite *node_sentinel_suite(void)
 
 	tcase_set_timeout(t, 60);
 	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, it_goes_where_the_sentinel_says);
-	tcase_add_test(t, it_asks_again_when_a_link_breaks);
-	tcase_add_test(t, it_leaves_a_server_that_works_when_the_sentinel_names_another);
+	tcase_add_test(t, a_node_goes_where_the_sentinel_says);
+	tcase_add_test(t, a_node_asks_again_when_a_link_breaks);
+	tcase_add_test(t, a_node_leaves_a_server_that_works_when_the_sentinel_names_another);
 	tcase_add_test(t, a_replica_is_never_up);
 	tcase_add_test(t, a_refusal_of_writes_leads_to_the_sentinel);
 	tcase_add_test(t, a_name_that_the_sentinel_tells_is_resolved);

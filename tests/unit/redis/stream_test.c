@@ -1,145 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/redis/stream.c: one conversation, with the test as the server. No socket, no clock. */
-#include "daemon/redis/failure.h"
-#include "daemon/redis/stream.h"
-#include "tests/fixture/answer_sink.h"
+/* daemon/redis/stream.c: the calls of a connection and their replies, how it ends, and how it goes on in another process. */
+#include "tests/fixture/conversation.h"
 
-#include <check.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#define SHA_REPLY "$40\r\n0123456789abcdef0123456789abcdef01234567\r\n"
-#define GRANT     "*2\r\n:1\r\n*4\r\n$1\r\nG\r\n:42\r\n:9000\r\n$0\r\n\r\n"
-#define FREED     "*2\r\n:1\r\n:1\r\n"
-#define NOSCRIPT  "-NOSCRIPT No matching script. Please use EVAL.\r\n"
-
-static struct stream_conf conf;
-static struct stream stream;
-static struct answer_sink answers;
-static struct instant now = {1000000};
-
-static char user[] = "redlock", password[] = "hunter2hunter2";
-
-static void setup(void)
-{
-	const struct script_sink sink = {&answers, answer_sink_add};
-
-	conf = (struct stream_conf){0};
-	script_keys_init(&conf.keys, "lock:", 60 * SEC, 0);
-	stream_init(&stream, &conf, 0, &sink);
-}
-
-static void teardown(void)
-{
-	stream_release(&stream);
-	script_keys_release(&conf.keys);
-	answer_sink_release(&answers);
-}
-
-/* How often the word stands in what is to be sent. */
-static unsigned said(const char *word)
-{
-	const char *at = buf_begin(&stream.out), *end = at + buf_length(&stream.out);
-	unsigned n = 0;
-
-	while (at && at < end && (at = memmem(at, (size_t)(end - at), word, strlen(word)))) {
-		n++;
-		at++;
-	}
-	return n;
-}
-
-static const char *take(const char *text)
-{
-	return stream_take(&stream, text, strlen(text), now);
-}
-
-static void shake_hands(void)
-{
-	stream_open(&stream, now);
-	stream_consume(&stream, buf_length(&stream.out));
-	for (unsigned i = 0; i < SCRIPT_N; i++)
-		ck_assert_ptr_null(take(SHA_REPLY));
-	ck_assert(stream.ready);
-}
-
-static void call(enum call_kind kind, uint64_t id, const char *name)
-{
-	struct call c = {.id = id,
-			 .kind = kind,
-			 .name = span_of(name),
-			 .value = SPAN("d:1:0"),
-			 .new_value = SPAN("d:1:0"),
-			 .marker = SPAN("m"),
-			 .new_marker = SPAN("j"),
-			 .px_ms = 1000};
-
-	stream_call(&stream, &c, *name ? (uint64_t)(unsigned char)*name : 0);
-}
-
-static void flush(void)
-{
-	stream_flush(&stream, now);
-}
-
-START_TEST(the_handshake_is_one_piece)
-{
-	conf.user = user;
-	conf.password = password;
-	conf.database = 3;
-	stream_open(&stream, now);
-	ck_assert_uint_eq(said("*3\r\n$4\r\nAUTH\r\n$7\r\nredlock\r\n$14\r\nhunter2hunter2\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n"),
-			  1);
-	ck_assert_uint_eq(said("*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n"), SCRIPT_N);
-	ck_assert_ptr_null(take("+OK\r\n+OK\r\n"));
-	for (unsigned i = 1; i < SCRIPT_N; i++)
-		ck_assert_ptr_null(take(SHA_REPLY));
-	ck_assert(!stream.ready);
-	ck_assert_ptr_null(take(SHA_REPLY));
-	ck_assert(stream.ready);
-}
-END_TEST
-
-START_TEST(the_password_may_stand_alone)
-{
-	conf.password = password;
-	stream_open(&stream, now);
-	ck_assert_uint_eq(said("*2\r\n$4\r\nAUTH\r\n$14\r\nhunter2hunter2\r\n"), 1);
-	ck_assert_uint_eq(said("SELECT"), 0);
-}
-END_TEST
-
-static const struct {
-	const char *reply, *reason;
-} refused_hands[] = {
-	{"-WRONGPASS invalid username-password pair or user is disabled.\r\n",
-	 "WRONGPASS invalid username-password pair or user is disabled."},
-	{"+OK\r\n-ERR DB index is out of range\r\n", "ERR DB index is out of range"},
-	{"+OK\r\n+OK\r\n-LOADING Redis is loading the dataset in memory\r\n", "LOADING Redis is loading the dataset in memory"},
-	{"-ERR max number of clients reached\r\n", "ERR max number of clients reached"},
-	{"-ERR unknown command `AUTH`, with args beginning with: `hunter2hunter2`\r\n",
-	 "ERR (the text is withheld: it repeats the password)"},
-	{"+OK\r\n+OK\r\n" SHA_REPLY "+OK\r\n", FAILURE_GARBAGE},
-	{"+OK\r\n+OK\r\n$39\r\n0123456789abcdef0123456789abcdef0123456\r\n", FAILURE_GARBAGE},
-	{"+OK\r\n+OK\r\n$40\r\n0123456789ABCDEF0123456789abcdef01234567\r\n", FAILURE_GARBAGE},
-	{":1\r\n", FAILURE_GARBAGE},
-	{"HTTP/1.0 400 Bad Request\r\n", FAILURE_GARBAGE},
-};
-
-START_TEST(a_handshake_that_is_refused_says_why)
-{
-	const char *wrong;
-
-	conf.password = password;
-	conf.database = 99;
-	stream_open(&stream, now);
-	wrong = take(refused_hands[_i].reply);
-	ck_assert_ptr_nonnull(wrong);
-	ck_assert_str_eq(wrong, refused_hands[_i].reason);
-	ck_assert(!stream.ready);
-}
-END_TEST
 
 START_TEST(calls_of_one_pass_are_one_command_in_their_order)
 {
@@ -172,90 +35,6 @@ START_TEST(a_probe_between_calls_keeps_its_place)
 	answer_sink_check(&answers, 1, ANSWER_EXECUTED, 'G');
 	answer_sink_check(&answers, 2, ANSWER_UNKNOWN, 0);
 	answer_sink_check(&answers, 3, ANSWER_EXECUTED, 'R');
-}
-END_TEST
-
-START_TEST(a_flushed_script_cache_is_not_noticed)
-{
-	shake_hands();
-	call(CALL_ACQUIRE, 1, "a");
-	flush();
-	stream_consume(&stream, buf_length(&stream.out));
-	ck_assert_ptr_null(take(NOSCRIPT));
-	ck_assert_uint_eq(answers.count, 0);
-	ck_assert_uint_eq(said("SCRIPT"), 1);
-	ck_assert_uint_eq(said("$4\r\nEVAL\r\n"), 1);
-	ck_assert_uint_eq(said("$6\r\nlock:a\r\n"), 1);
-	ck_assert_ptr_null(take(SHA_REPLY GRANT));
-	answer_sink_check(&answers, 1, ANSWER_EXECUTED, 'G');
-}
-END_TEST
-
-START_TEST(calls_that_are_sent_again_come_before_new_ones)
-{
-	shake_hands();
-	call(CALL_ACQUIRE, 1, "a");
-	flush();
-	stream_consume(&stream, buf_length(&stream.out));
-	call(CALL_RELEASE, 2, "a");
-	ck_assert_ptr_null(take(NOSCRIPT));
-	flush();
-	ck_assert_uint_eq(said("$4\r\nEVAL\r\n"), 1);
-	ck_assert(memmem(buf_begin(&stream.out), buf_length(&stream.out), "$4\r\nEVAL\r\n", 10) <
-		  memmem(buf_begin(&stream.out), buf_length(&stream.out), "EVALSHA", 7));
-	ck_assert_ptr_null(take(SHA_REPLY GRANT FREED));
-	answer_sink_check(&answers, 1, ANSWER_EXECUTED, 'G');
-	answer_sink_check(&answers, 2, ANSWER_EXECUTED, 'R');
-}
-END_TEST
-
-/* Its release may have been carried out already: another daemon loaded the script in between. */
-START_TEST(a_call_is_not_sent_again_behind_a_later_one_for_the_same_name)
-{
-	shake_hands();
-	call(CALL_ACQUIRE, 1, "a");
-	call(CALL_ACQUIRE, 2, "b");
-	flush();
-	call(CALL_RELEASE, 3, "a");
-	flush();
-	stream_consume(&stream, buf_length(&stream.out));
-	ck_assert_ptr_null(take(NOSCRIPT));
-	answer_sink_check(&answers, 1, ANSWER_REFUSED, 0);
-	ck_assert_uint_eq(answers.count, 1);
-	ck_assert_uint_eq(said("$6\r\nlock:a\r\n"), 0);
-	ck_assert_uint_eq(said("$6\r\nlock:b\r\n"), 1);
-	ck_assert_ptr_null(take("*2\r\n:1\r\n:0\r\n" SHA_REPLY GRANT));
-	answer_sink_check(&answers, 2, ANSWER_EXECUTED, 'G');
-	answer_sink_check(&answers, 3, ANSWER_EXECUTED, 'N');
-}
-END_TEST
-
-/* Other calls without a name are behind it. */
-START_TEST(a_probe_is_sent_again_in_any_case)
-{
-	shake_hands();
-	call(CALL_PROBE, 1, "");
-	call(CALL_ACQUIRE, 2, "");
-	flush();
-	stream_consume(&stream, buf_length(&stream.out));
-	ck_assert_ptr_null(take(NOSCRIPT));
-	ck_assert_uint_eq(answers.count, 0);
-	ck_assert_uint_eq(said("$4\r\nEVAL\r\n"), 1);
-}
-END_TEST
-
-START_TEST(a_second_noscript_is_a_refusal)
-{
-	shake_hands();
-	call(CALL_ACQUIRE, 1, "a");
-	call(CALL_PROBE, 2, "");
-	flush();
-	ck_assert_ptr_null(take(NOSCRIPT NOSCRIPT));
-	ck_assert_uint_eq(answers.count, 0);
-	ck_assert_ptr_null(take("-NOPERM no eval\r\n" NOSCRIPT SHA_REPLY "-NOPERM no eval\r\n"));
-	answer_sink_check(&answers, 1, ANSWER_REFUSED, 0);
-	answer_sink_check(&answers, 2, ANSWER_REFUSED, 0);
-	ck_assert(stream_oldest(&stream).us == INSTANT_NEVER.us);
 }
 END_TEST
 
@@ -413,17 +192,9 @@ Suite *stream_suite(void)
 	Suite *s = suite_create("stream");
 	TCase *t = tcase_create("stream");
 
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, the_handshake_is_one_piece);
-	tcase_add_test(t, the_password_may_stand_alone);
-	tcase_add_loop_test(t, a_handshake_that_is_refused_says_why, 0, sizeof(refused_hands) / sizeof(*refused_hands));
+	tcase_add_checked_fixture(t, conversation_setup, conversation_teardown);
 	tcase_add_test(t, calls_of_one_pass_are_one_command_in_their_order);
 	tcase_add_test(t, a_probe_between_calls_keeps_its_place);
-	tcase_add_test(t, a_flushed_script_cache_is_not_noticed);
-	tcase_add_test(t, calls_that_are_sent_again_come_before_new_ones);
-	tcase_add_test(t, a_call_is_not_sent_again_behind_a_later_one_for_the_same_name);
-	tcase_add_test(t, a_probe_is_sent_again_in_any_case);
-	tcase_add_test(t, a_second_noscript_is_a_refusal);
 	tcase_add_test(t, a_connection_that_lost_its_password_is_of_no_use);
 	tcase_add_test(t, a_reply_to_nothing_is_garbage);
 	tcase_add_test(t, an_error_before_the_server_closes_is_told);

@@ -10,14 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int64_t log_bytes(void)
-{
-	struct stat st;
-
-	ck_assert_int_eq(stat(home_run_path("jobs"), &st), 0);
-	return st.st_size;
-}
-
 static void files_may_have(rlim_t bytes)
 {
 	struct rlimit limit;

@@ -225,14 +225,6 @@ END_TEST
 
 /* --- the length of the log ----------------------------------------------------------------------------------------------- */
 
-static int64_t log_bytes(void)
-{
-	struct stat st;
-
-	ck_assert_int_eq(stat(home_run_path("jobs"), &st), 0);
-	return st.st_size;
-}
-
 START_TEST(the_log_stays_a_few_times_as_long_as_what_is_live)
 {
 	static char payload[1001];

@@ -1,33 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/jump.c by itself: what looks at clocks show, in whatever order and however late they come. */
+/* daemon/core/jump.c by itself: a stop of this host is known as one, in whatever order its stores are looked at, and however late they answer. */
 #include "tests/fixture/clock_looks.h"
-
-/*
- * An open jump keeps its reference when the store jumps again: what is judged is the sum. Were the later jump judged alone, the earlier one would be
- * forgotten, and with it the keys that it has ended. A sum of two stops of ours is not taken for the store's: the other stores show it too, once they are
- * looked at after it.
- */
-START_TEST(a_jump_of_a_store_is_not_forgotten_when_a_stop_follows_before_it_is_judged)
-{
-	struct effects effects;
-	struct members *ms = clocks_of(3, &effects);
-
-	all_answer(ms);
-	answers(ms, 0, 1400 * MSEC, 2 * MSEC, 300 * MSEC); /* of its own */
-	ck_assert_int_eq(whose(ms, 0), JUMP_OPEN);
-	answers(ms, 0, 1410 * MSEC, 2 * MSEC, 500 * MSEC); /* and our stop */
-	ck_assert_int_eq(whose(ms, 0), JUMP_OPEN);
-	answers(ms, 1, 1420 * MSEC, 2 * MSEC, 200 * MSEC);
-	answers(ms, 2, 1420 * MSEC, 2 * MSEC, 200 * MSEC);
-	ck_assert_int_eq(whose(ms, 0), JUMP_THEIRS);
-	ck_assert_int_eq(whose(ms, 1), JUMP_OURS);
-	ck_assert_int_eq(whose(ms, 2), JUMP_OURS);
-	/* Each vote is lowered by all that its store has shown. */
-	ck_assert_int_ge(ms->votes_fall_us[0], 500 * MSEC);
-	ck_assert_int_ge(ms->votes_fall_us[1], 200 * MSEC);
-	effects_release(&effects);
-}
-END_TEST
 
 START_TEST(stores_that_showed_two_stops_or_their_sum_agree_on_a_stop)
 {
@@ -55,7 +28,7 @@ START_TEST(stores_that_showed_two_stops_or_their_sum_agree_on_a_stop)
 END_TEST
 
 /* The last 45 ms of a stop are too little to be noticed by themselves. Store 3 was asked before, and answers after the stop was found. */
-START_TEST(an_answer_of_before_the_last_part_of_a_stop_shows_no_clock_that_was_set_back)
+START_TEST(an_answer_from_before_the_last_part_of_a_stop_is_no_sign_of_a_clock_that_was_set_back)
 {
 	struct effects effects;
 	struct members *ms = clocks_of(5, &effects);
@@ -71,58 +44,6 @@ START_TEST(an_answer_of_before_the_last_part_of_a_stop_shows_no_clock_that_was_s
 	answers(ms, 3, 1405 * MSEC, 4 * MSEC, 100 * MSEC);
 	answers(ms, 3, 1410 * MSEC, MSEC, 190 * MSEC);
 	ck_assert(!ms->node[3].jump.open);
-	effects_release(&effects);
-}
-END_TEST
-
-/*
- * The clock of store 0 was set back while this host stood still. Its second answer was asked for after store 4 had shown the stop, so it is not of before the
- * stop, whether it comes before the stop is found or later. What the store shows once its clock was set right is a jump of its own: keys have ended early.
- */
-START_TEST(a_clock_that_was_back_while_a_stop_was_found_jumps_when_it_is_set_right)
-{
-	struct effects effects;
-	struct members *ms = clocks_of(5, &effects);
-
-	all_answer(ms);
-	answers(ms, 4, 1400 * MSEC, 3 * MSEC, 156 * MSEC);
-	answers(ms, 0, 1401 * MSEC, 4 * MSEC, 38 * MSEC);
-	if (_i)
-		answers(ms, 0, 1403 * MSEC, 2 * MSEC, 38 * MSEC);
-	answers(ms, 1, 1404 * MSEC, 6 * MSEC, 156 * MSEC);
-	answers(ms, 3, 1404 * MSEC, 6 * MSEC, 156 * MSEC);
-	ck_assert_int_eq(whose(ms, 1), JUMP_OURS);
-	jump_is_ours(ms, &ms->node[1]);
-	if (!_i)
-		answers(ms, 0, 1405 * MSEC, 4 * MSEC, 38 * MSEC);
-	ck_assert(!ms->node[0].jump.open);
-	answers(ms, 0, 1900 * MSEC, 2 * MSEC, 156 * MSEC);
-	ck_assert_int_eq(whose(ms, 0), JUMP_OPEN);
-	for (unsigned i = 1; i < 5; i++)
-		answers(ms, i, 1905 * MSEC, 2 * MSEC, 156 * MSEC);
-	ck_assert_int_eq(whose(ms, 0), JUMP_THEIRS);
-	effects_release(&effects);
-}
-END_TEST
-
-/* In the end the store shows no more than the others do. But keys have ended early there meanwhile. */
-START_TEST(a_clock_that_was_set_forward_and_back_before_it_was_judged_jumped_by_itself)
-{
-	struct effects effects;
-	struct members *ms = clocks_of(3, &effects);
-
-	all_answer(ms);
-	answers(ms, 0, 1400 * MSEC, 10 * MSEC, 200 * MSEC);
-	ck_assert_int_eq(whose(ms, 0), JUMP_OPEN);
-	answers(ms, 0, 1465 * MSEC, 60 * MSEC, _i * 70 * MSEC);
-	answers(ms, 1, 1470 * MSEC, MSEC, _i * 70 * MSEC);
-	answers(ms, 2, 1470 * MSEC, MSEC, _i * 70 * MSEC);
-	ck_assert_int_eq(whose(ms, 0), JUMP_THEIRS);
-	if (_i) { /* our stop meanwhile hides nothing */
-		ck_assert_int_eq(whose(ms, 1), JUMP_OURS);
-		jump_is_ours(ms, &ms->node[1]);
-		ck_assert_int_eq(whose(ms, 0), JUMP_THEIRS);
-	}
 	effects_release(&effects);
 }
 END_TEST
@@ -207,34 +128,6 @@ START_TEST(a_second_stop_soon_after_a_short_one_is_ours_as_well)
 		}
 	}
 	ck_assert_int_eq(whose(ms, 2), JUMP_OURS);
-	effects_release(&effects);
-}
-END_TEST
-
-/* Each late answer also fits the clock as it was before the jump, and differences too small to be noticed do not add up, not even with a stop of ours. */
-START_TEST(answers_that_come_late_do_not_hide_that_a_store_has_jumped)
-{
-	struct effects effects;
-	struct members *ms = clocks_of(3, &effects);
-	int64_t stop_us = _i * 500 * MSEC, own_us = _i ? 700 * MSEC : 140 * MSEC;
-
-	all_answer(ms);
-	answers(ms, 0, 1400 * MSEC, 2 * MSEC, own_us);
-	answers(ms, 1, 1410 * MSEC, 2 * MSEC, 0);
-	for (int64_t i = 0; i < 9; i++) {
-		ms->core->now = (struct instant){1800 * MSEC + i};
-		jump_note(ms, &ms->node[0], 1640 * MSEC + i, (struct instant){800 * MSEC + i});
-	}
-	ck_assert_int_eq(whose(ms, 0), JUMP_OPEN);
-	if (_i) {
-		answers(ms, 1, 1810 * MSEC, 2 * MSEC, stop_us);
-		answers(ms, 2, 1810 * MSEC, 2 * MSEC, stop_us);
-		ck_assert_int_eq(whose(ms, 1), JUMP_OURS);
-		jump_is_ours(ms, &ms->node[1]);
-		answers(ms, 1, 1830 * MSEC, 2 * MSEC, stop_us);
-	}
-	answers(ms, 2, 1830 * MSEC, 2 * MSEC, stop_us);
-	ck_assert_int_eq(whose(ms, 0), JUMP_THEIRS);
 	effects_release(&effects);
 }
 END_TEST
@@ -361,71 +254,22 @@ START_TEST(a_clock_that_was_looked_at_too_late_to_tell_is_expected_to_show_the_s
 }
 END_TEST
 
-/* Since they were looked at last both show the stop alone. */
-START_TEST(a_store_that_had_jumped_before_a_stop_is_not_one_of_those_that_show_it)
+Suite *jump_ours_suite(void)
 {
-	struct effects effects;
-	struct members *ms = clocks_of(3, &effects);
+	Suite *s = suite_create("jump_ours");
+	TCase *t = tcase_create("jump_ours");
 
-	all_answer(ms);
-	answers(ms, 0, 1400 * MSEC, 2 * MSEC, 180 * MSEC);
-	answers(ms, 1, 1410 * MSEC, 2 * MSEC, 0);
-	answers(ms, 0, 1500 * MSEC, 2 * MSEC, 620 * MSEC);
-	answers(ms, 1, 1510 * MSEC, 2 * MSEC, 440 * MSEC);
-	ck_assert_int_eq(whose(ms, 1), JUMP_OURS);
-	jump_is_ours(ms, &ms->node[1]);
-	ck_assert(!ms->node[1].jump.open);
-	ck_assert_int_eq(whose(ms, 0), JUMP_OPEN);
-	answers(ms, 1, 1520 * MSEC, 2 * MSEC, 440 * MSEC);
-	answers(ms, 2, 1520 * MSEC, 2 * MSEC, 440 * MSEC);
-	ck_assert_int_eq(whose(ms, 0), JUMP_THEIRS);
-	effects_release(&effects);
-}
-END_TEST
-
-/* Such a jump may be as long as any. */
-START_TEST(a_jump_that_is_known_but_roughly_is_looked_at_again_before_it_is_like_another)
-{
-	struct effects effects;
-	struct members *ms = clocks_of(3, &effects);
-
-	all_answer(ms);
-	answers(ms, 1, 1400 * MSEC, 2 * MSEC, 200 * MSEC); /* of its own */
-	answers(ms, 0, 1900 * MSEC, 800 * MSEC, 600 * MSEC);
-	ck_assert_int_eq(whose(ms, 0), JUMP_OPEN);
-	ck_assert(nodeset_has(jump_asks(ms, &ms->node[0]), 0));
-	answers(ms, 0, 1910 * MSEC, 2 * MSEC, 600 * MSEC);
-	answers(ms, 2, 1911 * MSEC, 2 * MSEC, 600 * MSEC);
-	ck_assert_int_eq(whose(ms, 0), JUMP_OURS);
-	jump_is_ours(ms, &ms->node[0]);
-	ck_assert(ms->node[1].jump.open);
-	effects_release(&effects);
-}
-END_TEST
-
-Suite *jump_looks_suite(void)
-{
-	Suite *suite = suite_create("jump_looks");
-	TCase *ours = tcase_create("ours"), *theirs = tcase_create("theirs");
-
-	tcase_add_loop_test(ours, a_jump_of_all_stores_is_one_stop_in_whatever_order_they_are_looked_at, 0, 3);
-	tcase_add_test(ours, answers_that_come_late_while_a_stop_is_looked_into_do_not_undo_it);
-	tcase_add_loop_test(ours, stores_that_showed_two_stops_or_their_sum_agree_on_a_stop, 0, 2);
-	tcase_add_test(ours, a_second_stop_soon_after_a_short_one_is_ours_as_well);
-	tcase_add_test(ours, stores_that_answered_late_once_are_known_well_again_when_a_stop_comes);
-	tcase_add_loop_test(ours, an_answer_that_came_late_does_not_deny_a_stop, 0, 2);
-	tcase_add_test(ours, a_store_that_was_looked_at_in_the_midst_of_a_stop_is_expected_to_show_the_rest);
-	tcase_add_test(ours, an_answer_of_before_the_last_part_of_a_stop_shows_no_clock_that_was_set_back);
-	tcase_add_test(ours, a_stop_is_as_long_as_the_store_shows_that_was_looked_at_last);
-	tcase_add_test(ours, after_a_stop_of_this_host_all_stores_are_looked_at_again);
-	tcase_add_test(ours, a_clock_that_was_looked_at_too_late_to_tell_is_expected_to_show_the_stop);
-	suite_add_tcase(suite, ours);
-	tcase_add_test(theirs, a_jump_of_a_store_is_not_forgotten_when_a_stop_follows_before_it_is_judged);
-	tcase_add_loop_test(theirs, a_clock_that_was_back_while_a_stop_was_found_jumps_when_it_is_set_right, 0, 2);
-	tcase_add_loop_test(theirs, a_clock_that_was_set_forward_and_back_before_it_was_judged_jumped_by_itself, 0, 2);
-	tcase_add_loop_test(theirs, answers_that_come_late_do_not_hide_that_a_store_has_jumped, 0, 2);
-	tcase_add_test(theirs, a_store_that_had_jumped_before_a_stop_is_not_one_of_those_that_show_it);
-	tcase_add_test(theirs, a_jump_that_is_known_but_roughly_is_looked_at_again_before_it_is_like_another);
-	suite_add_tcase(suite, theirs);
-	return suite;
+	tcase_add_loop_test(t, a_jump_of_all_stores_is_one_stop_in_whatever_order_they_are_looked_at, 0, 3);
+	tcase_add_test(t, answers_that_come_late_while_a_stop_is_looked_into_do_not_undo_it);
+	tcase_add_loop_test(t, stores_that_showed_two_stops_or_their_sum_agree_on_a_stop, 0, 2);
+	tcase_add_test(t, a_second_stop_soon_after_a_short_one_is_ours_as_well);
+	tcase_add_test(t, stores_that_answered_late_once_are_known_well_again_when_a_stop_comes);
+	tcase_add_loop_test(t, an_answer_that_came_late_does_not_deny_a_stop, 0, 2);
+	tcase_add_test(t, a_store_that_was_looked_at_in_the_midst_of_a_stop_is_expected_to_show_the_rest);
+	tcase_add_test(t, an_answer_from_before_the_last_part_of_a_stop_is_no_sign_of_a_clock_that_was_set_back);
+	tcase_add_test(t, a_stop_is_as_long_as_the_store_shows_that_was_looked_at_last);
+	tcase_add_test(t, after_a_stop_of_this_host_all_stores_are_looked_at_again);
+	tcase_add_test(t, a_clock_that_was_looked_at_too_late_to_tell_is_expected_to_show_the_stop);
+	suite_add_tcase(s, t);
+	return s;
 }

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/redis/stream.c: how a connection begins: the password, the database, the scripts. */
+#include "tests/fixture/conversation.h"
+
+static char user[] = "redlock", password[] = "hunter2hunter2";
+
+START_TEST(the_handshake_is_one_piece)
+{
+	conf.user = user;
+	conf.password = password;
+	conf.database = 3;
+	stream_open(&stream, now);
+	ck_assert_uint_eq(said("*3\r\n$4\r\nAUTH\r\n$7\r\nredlock\r\n$14\r\nhunter2hunter2\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n"),
+			  1);
+	ck_assert_uint_eq(said("*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n"), SCRIPT_N);
+	ck_assert_ptr_null(take("+OK\r\n+OK\r\n"));
+	for (unsigned i = 1; i < SCRIPT_N; i++)
+		ck_assert_ptr_null(take(SHA_REPLY));
+	ck_assert(!stream.ready);
+	ck_assert_ptr_null(take(SHA_REPLY));
+	ck_assert(stream.ready);
+}
+END_TEST
+
+START_TEST(the_password_may_stand_alone)
+{
+	conf.password = password;
+	stream_open(&stream, now);
+	ck_assert_uint_eq(said("*2\r\n$4\r\nAUTH\r\n$14\r\nhunter2hunter2\r\n"), 1);
+	ck_assert_uint_eq(said("SELECT"), 0);
+}
+END_TEST
+
+static const struct {
+	const char *reply, *reason;
+} refused_hands[] = {
+	{"-WRONGPASS invalid username-password pair or user is disabled.\r\n",
+	 "WRONGPASS invalid username-password pair or user is disabled."},
+	{"+OK\r\n-ERR DB index is out of range\r\n", "ERR DB index is out of range"},
+	{"+OK\r\n+OK\r\n-LOADING Redis is loading the dataset in memory\r\n", "LOADING Redis is loading the dataset in memory"},
+	{"-ERR max number of clients reached\r\n", "ERR max number of clients reached"},
+	{"-ERR unknown command `AUTH`, with args beginning with: `hunter2hunter2`\r\n",
+	 "ERR (the text is withheld: it repeats the password)"},
+	{"+OK\r\n+OK\r\n" SHA_REPLY "+OK\r\n", FAILURE_GARBAGE},
+	{"+OK\r\n+OK\r\n$39\r\n0123456789abcdef0123456789abcdef0123456\r\n", FAILURE_GARBAGE},
+	{"+OK\r\n+OK\r\n$40\r\n0123456789ABCDEF0123456789abcdef01234567\r\n", FAILURE_GARBAGE},
+	{":1\r\n", FAILURE_GARBAGE},
+	{"HTTP/1.0 400 Bad Request\r\n", FAILURE_GARBAGE},
+};
+
+START_TEST(a_handshake_that_is_refused_says_why)
+{
+	const char *wrong;
+
+	conf.password = password;
+	conf.database = 99;
+	stream_open(&stream, now);
+	wrong = take(refused_hands[_i].reply);
+	ck_assert_ptr_nonnull(wrong);
+	ck_assert_str_eq(wrong, refused_hands[_i].reason);
+	ck_assert(!stream.ready);
+}
+END_TEST
+
+Suite *stream_handshake_suite(void)
+{
+	Suite *s = suite_create("stream_handshake");
+	TCase *t = tcase_create("stream_handshake");
+
+	tcase_add_checked_fixture(t, conversation_setup, conversation_teardown);
+	tcase_add_test(t, the_handshake_is_one_piece);
+	tcase_add_test(t, the_password_may_stand_alone);
+	tcase_add_loop_test(t, a_handshake_that_is_refused_says_why, 0, sizeof(refused_hands) / sizeof(*refused_hands));
+	suite_add_tcase(s, t);
+	return s;
+}
