@@ -4,17 +4,6 @@
 
 #include <check.h>
 
-<<<<<<< HEAD
-/* The store that keeps the queue "mail". */
-static unsigned home(void)
-{
-	struct core core = {.conf = cluster.conf};
-
-	return rendezvous_node(&core, HOME_OF_QUEUE, SPAN("mail"), 0);
-}
-
-=======
->>>>>>> de1b6754dd060a4faa556f1f6316004966a2b320
 static void begins(void)
 {
 	cluster_begin(3);
