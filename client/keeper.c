@@ -113,11 +113,19 @@ static bool must_linger(const struct keeper_task *task)
 	return redlock_away(task->c) || (keeps_name(task) && redlock_in_flight(task->c));
 }
 
+/* Of several names some may be kept already: their UNLOCK was answered before the connection broke. */
+static void names_keep(const struct keeper_task *task)
+{
+	int r = 0;
+
+	for (unsigned i = 0; r >= 0 && i < task->names_n; i++)
+		r = redlock_unlock(task->c, task->names[i], task->in->keep_ms);
+}
+
 static void linger(const struct keeper_task *task)
 {
 	struct redlock *c = task->c;
 	int64_t until = linger_until(task), now;
-	unsigned at;
 	int kept = redlock_fd(c);
 
 	descriptors_drop(&kept, 1); /* closes front, too */
@@ -130,7 +138,7 @@ static void linger(const struct keeper_task *task)
 	}
 	redlock_set_timeout(c, FAREWELL_MS);
 	if (keeps_name(task) && !redlock_in_flight(c))
-		(void)!several_unlock(task, task->in->keep_ms, false, &at);
+		names_keep(task);
 	redlock_close(c);
 }
 
