@@ -67,14 +67,18 @@ int redlock_defer(struct redlock *c, const char *queue, struct redlock_bytes pay
 int redlock_taken(struct redlock *c, struct redlock_job *ret_job)
 {
 	const struct redlock_line *answer = redlock_answer(c);
-	struct redlock_bytes payload = redlock_line_find(answer, "payload");
-	struct redlock_job job = {
+	struct redlock_bytes payload;
+	struct redlock_job job;
+
+	if (!answer || answer->parsed.kind != LINE_OK)
+		return conn_says(c, -EINVAL, "no job was taken");
+	payload = redlock_line_find(answer, "payload");
+	job = (struct redlock_job){
 		.attempt = redlock_line_number(answer, "attempt", 0),
 		.fence = redlock_line_number(answer, "fence", 0),
 		.ttl_ms = line_bounded(&answer->parsed, "ttl_ms", 0),
 		.payload_n = payload.n,
 	};
-
 	field_copy(c, "job", job.id, sizeof(job.id));
 	field_copy(c, "name", job.lock, sizeof(job.lock));
 	if (!job.id[0] || !payload.p)
@@ -135,7 +139,7 @@ int redlock_check_job_send(struct redlock *c, const char *queue, const char *id)
 
 int redlock_job_grant(const struct redlock *c, struct redlock_grant *ret_grant)
 {
-	int64_t valid = redlock_line_number(redlock_answer(c), "valid_ms", -1);
+	int64_t valid = c->answered ? redlock_line_number(&c->answer, "valid_ms", -1) : -1;
 
 	if (!c->answered || c->answer.parsed.kind != LINE_OK || valid < 0 || valid > DURATION_MAX / US_PER_MS)
 		return -EINVAL;

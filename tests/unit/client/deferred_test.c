@@ -81,6 +81,22 @@ START_TEST(what_is_too_long_or_empty_is_not_sent)
 }
 END_TEST
 
+START_TEST(what_is_no_job_and_no_grant_of_one_is_told_and_harms_nothing)
+{
+	struct redlock_grant grant;
+	struct redlock_job job;
+
+	begins("< TAKE mail$\n> BUSY queue=mail retry_ms=20\n< PING$\n> OK\n=\n");
+	ck_assert_int_eq(redlock_job_grant(c, &grant), -EINVAL);
+	ck_assert_int_eq(redlock_taken(c, &job), -EINVAL);
+	ck_assert_int_eq(redlock_request(c, "TAKE mail", 0, NULL, NULL), REDLOCK_BUSY);
+	ck_assert_int_eq(redlock_job_grant(c, &grant), -EINVAL);
+	ck_assert_int_eq(redlock_taken(c, &job), -EINVAL);
+	ck_assert_int_eq(redlock_ping(c), 0);
+	ends();
+}
+END_TEST
+
 Suite *deferred_suite(void)
 {
 	Suite *s = suite_create("deferred");
@@ -90,6 +106,7 @@ Suite *deferred_suite(void)
 	tcase_add_test(t, take_asks_CHECK_and_keeps_the_payload);
 	tcase_add_test(t, take_that_gets_nothing_tells_so);
 	tcase_add_test(t, what_is_too_long_or_empty_is_not_sent);
+	tcase_add_test(t, what_is_no_job_and_no_grant_of_one_is_told_and_harms_nothing);
 	suite_add_tcase(s, t);
 	return s;
 }
