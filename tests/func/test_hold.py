@@ -171,6 +171,15 @@ class ForAnInput(Scripts):
         self.assertEqual(process.wait(10), 128 + signal.SIGTERM)
         self.becomes_free(name)
 
+    def test_a_signal_ends_the_wait_with_its_code(self):
+        name, holder = self.name(), self.connect()
+        holder.ok("LOCK " + name)
+        process = self.hold(name)
+        until(lambda: holder.roles(name) == ["holder", "waiter"], "it waits")
+        process.terminate()
+        self.assertEqual(process.wait(10), 128 + signal.SIGTERM)
+        self.assertEqual(holder.roles(name), ["holder"])
+
     def test_the_end_of_the_input_ends_the_wait(self):
         name, holder = self.name(), self.connect()
         holder.ok("LOCK " + name)
