@@ -92,6 +92,20 @@ int redlock_taken(struct redlock *c, struct redlock_job *ret_job)
 	return 0;
 }
 
+/* Nobody else knows of a job that was just taken: CHECK is asked again over the next connection, in the same time. */
+static int taken_check(struct redlock *c, const char *queue, const char *id, struct redlock_grant *ret_grant)
+{
+	int64_t timeout_ms = c->timeout_ms, until = moment_after(timeout_ms);
+	int r = redlock_check_job(c, queue, id, ret_grant);
+
+	while (r == -ECONNABORTED && redlock_now_us() < until) {
+		c->timeout_ms = moment_poll_ms(until) > 0 ? moment_poll_ms(until) : 1;
+		r = redlock_check_job(c, queue, id, ret_grant);
+	}
+	c->timeout_ms = timeout_ms;
+	return r;
+}
+
 /* The validity counts from a CHECK, because the TAKE may have waited for long. */
 int redlock_take(struct redlock *c, const char *queue, const struct redlock_options *options, struct redlock_job *ret_job)
 {
@@ -115,7 +129,7 @@ int redlock_take(struct redlock *c, const char *queue, const struct redlock_opti
 		r = redlock_taken(c, &job);
 	if (r)
 		return r;
-	r = redlock_check_job(c, queue, job.id, &grant);
+	r = taken_check(c, queue, job.id, &grant);
 	if (r) {
 		free(job.payload);
 		return r;
