@@ -443,6 +443,7 @@ CLI := \
 	client/lead.c \
 	client/letting.c \
 	client/limit.c \
+	client/linger.c \
 	client/loss.c \
 	client/main.c \
 	client/names.c \

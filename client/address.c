@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See address.h. */
 #include "client/address.h"
+#include "client/moment.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -44,19 +46,22 @@ int redlock_address(char *out, size_t size)
 	return address_put(out, size, TCP_DEFAULT, "");
 }
 
-/* SO_SNDTIMEO bounds connect(2), for both families. */
+/* SO_SNDTIMEO bounds connect(2), for both families; after a signal it is set to what is left. */
 static int socket_connect(int fd, const struct sockaddr *to, socklen_t n, int64_t timeout_ms)
 {
-	struct timeval limit = {timeout_ms / 1000, timeout_ms % 1000 * 1000};
+	int64_t until = moment_after(timeout_ms);
 	int r;
 
-	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)))
-		return -errno;
-	do
+	do {
+		int64_t left = MAX(1, until - redlock_now_us());
+		struct timeval limit = {left / 1000000, left % 1000000};
+
+		if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)))
+			return -errno;
 		r = connect(fd, to, n);
-	while (r && errno == EINTR);
+	} while (r && errno == EINTR && redlock_now_us() < until);
 	if (r)
-		return errno == EINPROGRESS || errno == EAGAIN ? -ETIMEDOUT : -errno;
+		return errno == EINPROGRESS || errno == EAGAIN || errno == EINTR ? -ETIMEDOUT : -errno;
 	r = fcntl(fd, F_GETFL);
 	return r < 0 || fcntl(fd, F_SETFL, r | O_NONBLOCK) ? -errno : 0;
 }
@@ -231,7 +236,9 @@ int address_connect(const char *addr, int64_t timeout_ms, struct address *ret_ad
 	if (tls_rest(addr)) {
 		if (address_flaw(addr))
 			return -EINVAL;
-		return tls_copy(addr, copy) && !tcp_split(copy, &host, &port) ? host_connect(host, port, timeout_ms, ret_address) : -ENAMETOOLONG;
+		if (!tls_copy(addr, copy) || tcp_split(copy, &host, &port) || strlen(host) >= ADDRESS_HOST)
+			return -ENAMETOOLONG;
+		return host_connect(host, port, timeout_ms, ret_address);
 	}
 	if (!strncmp(addr, "unix:", 5))
 		return unix_connect(addr + 5, timeout_ms, ret_address);

@@ -8,6 +8,8 @@
 #include "client/redlock.h"
 #include <sys/socket.h>
 
+#define ADDRESS_HOST 256 /* bytes of a host inside TLS, with a NUL; a longer one is -ENAMETOOLONG */
+
 struct address { /* where the first connection went: later ones go there without a lookup of the name */
 	struct sockaddr_storage to;
 	socklen_t n;

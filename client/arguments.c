@@ -193,7 +193,7 @@ static int operand_take(struct invocation *in, const char *word)
 {
 	if (!in->command)
 		return command_take(in, word);
-	if (in->command->most > 1 && in->names_n < NAMES_MOST) {
+	if (in->command->most > 1 && in->names_n < in->command->most) {
 		in->names[in->names_n++] = word;
 		in->operand = in->names[0];
 		return 0;

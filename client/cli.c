@@ -34,7 +34,7 @@ static int descriptors_fill(void)
 /* Other commands do without OpenSSL. */
 static bool is_secure(const char *addr)
 {
-	char standard[512], host[256];
+	char standard[512], host[ADDRESS_HOST];
 
 	if (!addr && redlock_address(standard, sizeof(standard)))
 		return false;

@@ -63,7 +63,7 @@ struct redlock {
 	struct greeting greeting;
 	struct holds holds;
 	struct address address;
-	char host[256];    /* inside TLS: that of the address; "": it is plain */
+	char host[ADDRESS_HOST]; /* inside TLS: that of the address; "": it is plain */
 	short shake_wants; /* LINK_CONNECTING, once channel.tls is there: what its handshake waits for */
 	struct pauses pauses;
 	enum link link;

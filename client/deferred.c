@@ -67,14 +67,18 @@ int redlock_defer(struct redlock *c, const char *queue, struct redlock_bytes pay
 int redlock_taken(struct redlock *c, struct redlock_job *ret_job)
 {
 	const struct redlock_line *answer = redlock_answer(c);
-	struct redlock_bytes payload = redlock_line_find(answer, "payload");
-	struct redlock_job job = {
+	struct redlock_bytes payload;
+	struct redlock_job job;
+
+	if (!answer || answer->parsed.kind != LINE_OK)
+		return conn_says(c, -EINVAL, "no job was taken");
+	payload = redlock_line_find(answer, "payload");
+	job = (struct redlock_job){
 		.attempt = redlock_line_number(answer, "attempt", 0),
 		.fence = redlock_line_number(answer, "fence", 0),
 		.ttl_ms = line_bounded(&answer->parsed, "ttl_ms", 0),
 		.payload_n = payload.n,
 	};
-
 	field_copy(c, "job", job.id, sizeof(job.id));
 	field_copy(c, "name", job.lock, sizeof(job.lock));
 	if (!job.id[0] || !payload.p)
@@ -86,6 +90,20 @@ int redlock_taken(struct redlock *c, struct redlock_job *ret_job)
 	job.payload[payload.n] = '\0';
 	*ret_job = job;
 	return 0;
+}
+
+/* Nobody else knows of a job that was just taken: CHECK is asked again over the next connection, in the same time. */
+static int taken_check(struct redlock *c, const char *queue, const char *id, struct redlock_grant *ret_grant)
+{
+	int64_t timeout_ms = c->timeout_ms, until = moment_after(timeout_ms);
+	int r = redlock_check_job(c, queue, id, ret_grant);
+
+	while (r == -ECONNABORTED && redlock_now_us() < until) {
+		c->timeout_ms = moment_poll_ms(until) > 0 ? moment_poll_ms(until) : 1;
+		r = redlock_check_job(c, queue, id, ret_grant);
+	}
+	c->timeout_ms = timeout_ms;
+	return r;
 }
 
 /* The validity counts from a CHECK, because the TAKE may have waited for long. */
@@ -111,7 +129,7 @@ int redlock_take(struct redlock *c, const char *queue, const struct redlock_opti
 		r = redlock_taken(c, &job);
 	if (r)
 		return r;
-	r = redlock_check_job(c, queue, job.id, &grant);
+	r = taken_check(c, queue, job.id, &grant);
 	if (r) {
 		free(job.payload);
 		return r;
@@ -135,7 +153,7 @@ int redlock_check_job_send(struct redlock *c, const char *queue, const char *id)
 
 int redlock_job_grant(const struct redlock *c, struct redlock_grant *ret_grant)
 {
-	int64_t valid = redlock_line_number(redlock_answer(c), "valid_ms", -1);
+	int64_t valid = c->answered ? redlock_line_number(&c->answer, "valid_ms", -1) : -1;
 
 	if (!c->answered || c->answer.parsed.kind != LINE_OK || valid < 0 || valid > DURATION_MAX / US_PER_MS)
 		return -EINVAL;

@@ -111,10 +111,20 @@ static int children_signal(int signal)
 	return 0;
 }
 
-/* A pid is not used again until it is reaped, so no signal hits a stranger. A group outlives its leader while it has members. */
+/*
+ * A pid is not used again until it is reaped, so no signal hits a stranger. A group outlives its leader while it has members: when the leader is reaped, a
+ * child in it shows that it has. Without one the number may be that of a stranger's group by now.
+ */
+static bool group_stands(const struct family *f)
+{
+	siginfo_t who;
+
+	return f->grouped && (!f->ended || !waitid(P_PGID, (id_t)f->command, &who, WEXITED | WNOHANG | WNOWAIT));
+}
+
 void family_signal(const struct family *f, int signal)
 {
-	if (f->grouped)
+	if (group_stands(f))
 		kill(-f->command, signal);
 	else if (children_signal(signal) && !f->ended)
 		kill(f->command, signal);
@@ -128,7 +138,7 @@ void family_end(const struct family *f)
 
 void family_kill(const struct family *f)
 {
-	if (f->grouped)
+	if (group_stands(f))
 		kill(-f->command, SIGKILL);
 	if (children_signal(SIGKILL) && f->command > 0 && !f->ended)
 		kill(f->command, SIGKILL);

@@ -36,7 +36,7 @@ struct family_start {
  * caller's.
  */
 int family_start(struct family *ret_family, const struct family_start *how) __attribute__((warn_unused_result));
-/* Signals the group, or, without one, every direct child. */
+/* Signals the group, or, without one or when nothing is left of it, every direct child. */
 void family_signal(const struct family *f, int signal);
 /* SIGTERM, and SIGCONT: a stopped process acts on SIGTERM when it goes on. */
 void family_end(const struct family *f);

@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
@@ -36,6 +37,14 @@ struct script {
 
 /* --- the lock --- */
 
+/* The exit code where there is no lock. A signal may have ended the wait. */
+static int untaken(const struct waiting *w)
+{
+	struct signalfd_siginfo info;
+
+	return w->abandoned && read(w->signals, &info, sizeof(info)) == sizeof(info) ? 128 + (int)info.ssi_signo : w->exit;
+}
+
 /* 0, or the exit code. front hangs up when nobody waits for the lock any more. */
 static int script_take(struct script *s, int front, int signals)
 {
@@ -49,7 +58,7 @@ static int script_take(struct script *s, int front, int signals)
 		return EXIT_FAILED;
 	s->task.front = front;
 	if (!waiting_greet(&w) || !waiting_take(&w, &ttl_ms, &name))
-		return w.exit;
+		return untaken(&w);
 	if (ttl_ms > MAX(s->in.ttl_ms, GRACE_MS) && redlock_session_secret(w.c)[0] && !waiting_regreet(&w, ttl_ms))
 		return w.exit;
 	/* The validity counts from a CHECK, because the LOCK may have waited for long. */

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The life of a keeper: it waits for the lock, holds it for the command, and ends the session. However it ends, it sends QUIT, so
- * that nobody waits for a grace that nobody needs. If the daemon is away at that moment, the keeper lingers until it can send QUIT.
- * If a name is to be kept and another request is in flight, the keeper lingers until it can send UNLOCK.
+ * that nobody waits for a grace that nobody needs. If it cannot be sent at that moment, the keeper lingers.
  */
 #include "client/keeper.h"
 #include "client/complaint.h"
-#include "client/descriptors.h"
 #include "client/dial.h"
 #include "client/holding.h"
+#include "client/linger.h"
 #include "client/several.h"
 #include "client/waiting.h"
 #include "client/working.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,8 +20,6 @@
 #include <sys/param.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#define FAREWELL_MS 1000
 
 static void report_send(const struct keeper_task *task, struct keeper_report *report, int kind)
 {
@@ -92,48 +88,6 @@ static bool lock_take(struct keeper_task *task, struct waiting *w, struct keeper
 	return true;
 }
 
-/* --- the end --- */
-
-/* When both the grace and the lease have ended: the daemon keeps nothing of the session any longer. */
-static int64_t linger_until(const struct keeper_task *task)
-{
-	int64_t grace_ms = MAX(task->grant.ttl_ms, MAX(task->in->ttl_ms, GRACE_MS));
-
-	return MAX(redlock_now_us(), task->grant.until_us) + grace_ms * 1000;
-}
-
-/* UNLOCK alone keeps a name; QUIT does all else. */
-static bool keeps_name(const struct keeper_task *task)
-{
-	return task->in->keep_ms && task->grant.until_us;
-}
-
-static bool must_linger(const struct keeper_task *task)
-{
-	return redlock_away(task->c) || (keeps_name(task) && redlock_in_flight(task->c));
-}
-
-static void linger(const struct keeper_task *task)
-{
-	struct redlock *c = task->c;
-	int64_t until = linger_until(task), now;
-	unsigned at;
-	int kept = redlock_fd(c);
-
-	descriptors_drop(&kept, 1); /* closes front, too */
-	while (must_linger(task) && (now = redlock_now_us()) < until && !redlock_process(c)) {
-		struct pollfd fd = {.fd = redlock_fd(c), .events = redlock_events(c)};
-		int64_t next = MIN(until, redlock_due_us(c));
-
-		if (must_linger(task))
-			(void)!poll(&fd, 1, next > now ? (int)MIN((next - now) / 1000 + 1, 60000) : 0);
-	}
-	redlock_set_timeout(c, FAREWELL_MS);
-	if (keeps_name(task) && !redlock_in_flight(c))
-		(void)!several_unlock(task, task->in->keep_ms, false, &at);
-	redlock_close(c);
-}
-
 void keeper_main(struct keeper_task *task)
 {
 	struct waiting waiting = {.in = task->in, .c = task->c, .front = task->front, .signals = -1};
@@ -149,12 +103,12 @@ void keeper_main(struct keeper_task *task)
 		holding_run(task, &report);
 	else
 		report.code = waiting.exit;
-	report.lingers = must_linger(task) && !redlock_process(task->c);
+	report.lingers = linger_must(task) && !redlock_process(task->c);
 	if (!report.lingers)
 		redlock_close(task->c);
 	report.kind = KEEPER_ENDED;
 	(void)!send(task->front, &report, sizeof(report), MSG_NOSIGNAL);
 	if (report.lingers)
-		linger(task);
+		linger(task, -1);
 	_exit(EXIT_SUCCESS);
 }

@@ -4,6 +4,7 @@
 #include "client/belief.h"
 #include "client/complaint.h"
 #include "client/letting.h"
+#include "client/linger.h"
 #include "client/loss.h"
 #include "client/person.h"
 #include "client/process.h"
@@ -199,7 +200,7 @@ static void keeping_sleep(struct keeping *k)
 		keeping_listen(k);
 }
 
-/* Waits first for the answer to a CHECK in flight. All waits are short: the end of the session frees the lock, too. */
+/* Waits first for the answer to a CHECK in flight. All waits are short: the end of the session frees the lock, too, see keeping_leave. */
 static void keeping_unlock(struct keeping *k)
 {
 	struct redlock *c = k->task->c;
@@ -216,6 +217,19 @@ static void keeping_unlock(struct keeping *k)
 		k->code = loss_refused(c) ? EXIT_LOST : k->task->in->keep_ms && !k->code ? EXIT_FAILED : k->code;
 	if (stderr_is_ready())
 		complain("unlocking %s: %s", k->name, redlock_errmsg(c));
+}
+
+/*
+ * Ends the session. A process in the background stays for that until the daemon is back, and so does whoever asked to let go: the lock is free when that
+ * returns. A signal ends it at once; then the lock stays until the grace is over.
+ */
+static void keeping_leave(struct keeping *k)
+{
+	k->task->grant = k->belief.grant;
+	if (k->whom.process >= 0 && k->code <= EXIT_LOST && linger_must(k->task) && !redlock_process(k->task->c))
+		linger(k->task, k->asker);
+	else
+		redlock_close(k->task->c);
 }
 
 int keeping_signals(void)
@@ -250,7 +264,7 @@ int keeping_run(struct keeper_task *task, const struct keeping_for *whom)
 			keeping_sleep(&k);
 	}
 	keeping_unlock(&k); /* also after a loss: a daemon that did not answer may still have the lock */
-	redlock_close(task->c);
+	keeping_leave(&k);
 	letting_answer(k.asker, k.code);
 	return k.code;
 }

@@ -151,6 +151,7 @@ int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_conn
 	if (r)
 		return r;
 	r = open_show(c);
+	c->user = 0; /* the caller has made no request yet: after fork(2) either process may */
 	if (r)
 		redlock_close(c);
 	else

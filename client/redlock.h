@@ -383,7 +383,7 @@ bool redlock_in_flight(const struct redlock *c);
 int redlock_finish(struct redlock *c, int64_t timeout_ms) REDLOCK_MUST;
 /* The grant of the last answer, if that was OK to LOCK, EXTEND or CHECK; -EINVAL otherwise. */
 int redlock_grant(const struct redlock *c, struct redlock_grant *ret_grant) REDLOCK_MUST;
-/* The job of the last answer, if that was OK to TAKE. Its until_us is 0: ask CHECK. */
+/* The job of the last answer, if that was OK to TAKE; -EINVAL otherwise. Its until_us is 0: ask CHECK. */
 int redlock_taken(struct redlock *c, struct redlock_job *ret_job) REDLOCK_MUST;
 /* Like redlock_grant, of an OK to CHECK of a job. */
 int redlock_job_grant(const struct redlock *c, struct redlock_grant *ret_grant) REDLOCK_MUST;

@@ -85,7 +85,7 @@ static int watch_wait(struct redlock *c)
 
 	if (poll(fds, 2, -1) < 0)
 		return errno == EINTR ? 0 : -errno;
-	if (fds[1].revents & (POLLERR | POLLNVAL))
+	if (fds[1].revents & (POLLERR | POLLHUP | POLLNVAL))
 		return 1;
 	return redlock_process(c);
 }

@@ -7,7 +7,10 @@ _redlock_complete_name() {
 	done
 }
 _redlock_complete_queue() {
-	timeout 2 "${words[0]}" "${addr[@]}" queues -- "$1" 2>/dev/null | awk 'NR > 1 && $1 !~ /^"/ { print $1 }'
+	local name
+	timeout 2 "${words[0]}" "${addr[@]}" queues -- "$1" 2>/dev/null | awk 'NR > 1 && $1 !~ /^"/ { print $1 }' | while IFS= read -r name; do
+		printf '%q\n' "$name"
+	done
 }
 _redlock_complete_pid() { compgen -W "$(ps -e -o pid= 2>/dev/null)" -- "$1"; }
 _redlock_complete_file() { compgen -f -- "$1"; }

@@ -6,6 +6,7 @@ import subprocess
 
 from authority import Authority
 from process import PipeLines, REDLOCK, call, merged, reap, spawn, until
+from test_guard import crypt_line
 from test_tls import TlsTest as _TlsTest
 
 
@@ -78,6 +79,17 @@ class CliTls(_TlsTest):
         _, out, _ = self.redlock("clients", options=("--tls-ca", self.ca.cert, "--tls-cert", cert, "--tls-key", key))
         self.assertRegex(out, r"\d+ +CN=worker  ")
         self.assertEqual(self.redlock("ping", env={"REDLOCK_TLS_CERT": cert, "REDLOCK_TLS_KEY": key})[0], 0)
+
+    def test_a_user_runs_commands(self):
+        """The secret is shown inside TLS by the process that connects, and another one holds the lock."""
+        path = os.path.join(self.folder(), "users")
+        with open(path, "w") as users:
+            users.write(crypt_line("ann", "secret"))
+        self.secure_daemon({"auth": {"users_file": path}})
+        env = {"REDLOCK_USER": "ann", "REDLOCK_SECRET": "secret"}
+        for argv in (("run", "a", "--"), ("try", "b", "--"), ("run", "a", "b", "--"), ("lead", "c", "--")):
+            status, out, complaint = self.redlock(*argv, "sh", "-c", "sleep 0.1; echo $REDLOCK_NAME", env=env)
+            self.assertEqual((status, out, complaint), (0, argv[1] + "\n", ""), argv)
 
     def test_run_resumes_after_a_restart(self):
         """The daemon is restarted, by SIGTERM and by SIGKILL: the command goes on, and the lock is kept."""

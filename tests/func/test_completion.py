@@ -84,6 +84,11 @@ class Bash(Typed):
     SETUP = "bind 'set enable-bracketed-paste off'; bind 'set bell-style none'; . %s"
 
 
+    def test_a_queue_that_a_shell_would_not_take_as_it_is_is_quoted(self):
+        self.client_.ok("DEFER 'mail;$(id)' x")
+        self.completed("redlock work mai", r"mail\;\$\(id\) ")
+
+
 class Zsh(Typed):
     SHELL, ARGV = "zsh", ("zsh", "-f", "-i")
     SETUP = "unsetopt zle_bracketed_paste prompt_sp; autoload -Uz compinit; compinit -u -D; . %s"

@@ -171,6 +171,15 @@ class ForAnInput(Scripts):
         self.assertEqual(process.wait(10), 128 + signal.SIGTERM)
         self.becomes_free(name)
 
+    def test_a_signal_ends_the_wait_with_its_code(self):
+        name, holder = self.name(), self.connect()
+        holder.ok("LOCK " + name)
+        process = self.hold(name)
+        until(lambda: holder.roles(name) == ["holder", "waiter"], "it waits")
+        process.terminate()
+        self.assertEqual(process.wait(10), 128 + signal.SIGTERM)
+        self.assertEqual(holder.roles(name), ["holder"])
+
     def test_the_end_of_the_input_ends_the_wait(self):
         name, holder = self.name(), self.connect()
         holder.ok("LOCK " + name)
@@ -218,6 +227,18 @@ class Away(Scripts, FuncTest):
         status, err = self.ends(self.d.kill, "b")
         self.assertEqual((status, err.count("\n")), (0, 1), err)
         self.assertTrue(err.startswith("redlock: unlocking b: "), err)
+
+    def test_release_waits_for_the_daemon(self):
+        """What release says is true: the lock is free."""
+        process = self.script("redlock hold --pid $$ a || exit; read line; redlock hold --release a; echo $?; redlock show a >/dev/null; echo $?")
+        process.stdout.readline()
+        self.d.finish()
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        self.assertFalse(select.select([process.stdout], [], [], 2.5)[0], "it is not free: the session has grace")
+        self.d.start()
+        out, err = process.communicate(timeout=30)
+        self.assertEqual(out, b"0\n1\n", err)
 
     def test_the_end_of_a_lock_that_was_not_to_be_kept_needs_no_daemon(self):
         process = self.start_redlock(self.d, "hold", "c", stdin=subprocess.PIPE)

@@ -2,6 +2,7 @@
 """WATCH, SUBSCRIBE, BREAK and KILL, and redlock watch, break and kill."""
 import json
 import select
+import socket
 import subprocess
 import time
 
@@ -57,6 +58,22 @@ class Watch:
         tool.stdout.close()
         self.assertEqual(tool.wait(10), 0, "its reader has gone")
         reap(plain)
+
+    def test_redlock_watch_ends_when_nobody_reads_at_the_other_end_of_a_socket(self):
+        """Some programs read the output of their children through one."""
+        name, (near, far) = self.name(), socket.socketpair()
+        tool = self.start_redlock(self.d, "watch", name, stdout=far)
+        far.close()
+        client = self.connect("somebody")
+
+        def told():
+            client.ok("LOCK " + name)
+            client.ok("UNLOCK " + name)
+            return select.select([near], [], [], 0.05)[0]
+        until(told, "it watches")
+        near.recv(1 << 16)
+        near.close()
+        self.assertEqual(tool.wait(10), 0)
 
     def test_break_and_kill(self):
         (holder, waiter), name = self.two(), self.name()

@@ -65,6 +65,8 @@ static const struct mistake_row {
 	{{"lead", "--any", "x", "true"}, 125, "redlock: --any is no option of lead\n"},
 	{{"show"}, 64, "redlock: an argument is missing; the usage is: redlock show NAME\n"},
 	{{"show", "a", "b"}, 64, "redlock: 'b' is too much: redlock show NAME\n"},
+	{{"defer", "q", "two", "words"}, 64, "redlock: 'words' is too much: redlock defer QUEUE [TEXT]\n"},
+	{{"retry", "q", "1", "2"}, 64, "redlock: '2' is too much: redlock retry QUEUE ID\n"},
 	{{"stats", "a"}, 64, "redlock: 'a' is too much: redlock stats \n"},
 	{{"run", "x", "--wait", "10", "true"}, 125, "redlock: --wait '10' lacks a unit; did you mean 10s?\n"},
 	{{"run", "--ttl=0s", "x", "true"}, 125, "redlock: --ttl '0s' must be more than 0\n"},

@@ -80,6 +80,15 @@ START_TEST(users_certificates_and_permits_are_text_in_json_though_they_look_like
 }
 END_TEST
 
+START_TEST(the_host_that_keeps_a_name_and_a_version_are_text_in_json)
+{
+	struct outcome o;
+
+	PLAYED(&o, "< SHOW a all=yes former=yes\n> * role=kept kept_by=10 version=1.10\n> OK n=1\n=\n", "show", "a", "--json");
+	ck_assert_str_eq(o.out, "{\"role\":\"kept\",\"kept_by\":\"10\",\"version\":\"1.10\"}\n");
+}
+END_TEST
+
 START_TEST(top_survives_a_validity_that_no_lease_has)
 {
 	struct outcome o;
@@ -261,6 +270,7 @@ Suite *cli_suite(void)
 	tcase_add_test(t, ls_shows_the_slots_in_use_of_a_semaphore_apart_from_how_long_a_lock_is_held);
 	tcase_add_test(t, json_keeps_names_text_and_numbers_numbers);
 	tcase_add_test(t, users_certificates_and_permits_are_text_in_json_though_they_look_like_numbers);
+	tcase_add_test(t, the_host_that_keeps_a_name_and_a_version_are_text_in_json);
 	tcase_add_test(t, top_survives_a_validity_that_no_lease_has);
 	tcase_add_test(t, doctor_survives_a_lease_and_clocks_that_no_daemon_has);
 	tcase_add_test(t, json_escapes_any_bytes);

@@ -98,6 +98,19 @@ START_TEST(what_was_counted_twice_is_released_once_before_the_command_starts)
 }
 END_TEST
 
+/* UNLOCK of the first was answered already when the connection broke. */
+START_TEST(each_name_is_kept_when_the_daemon_is_away_in_the_middle)
+{
+	struct outcome o;
+
+	PLAYED(&o, GRACE "< LOCKALL a b wait=forever note=\n" ROWS LEASED CHECK_A CHECK_B
+	       "< UNLOCK a keep=5000ms$\n> OK name=a count=0\n< UNLOCK b keep=5000ms$\n- 1500\n+\n< RESUME 7 s7$\n"
+	       "> * name=b fence=18 valid_ms=80000 count=1\n> OK session=7 n=1\n< UNLOCK a keep=5000ms$\n> ERR NOTHELD no\n"
+	       "< UNLOCK b keep=5000ms$\n> OK name=b count=0\n" QUIT, "run", "--keep", "5s", "a", "b", "--", "sh", "-c", SHOWN);
+	ck_assert_msg(o.code == 7, "%d %s", o.code, o.err);
+}
+END_TEST
+
 Suite *run_many_suite(void)
 {
 	Suite *s = suite_create("run_many");
@@ -112,6 +125,7 @@ Suite *run_many_suite(void)
 	tcase_add_test(t, names_that_are_not_free_are_told_as_the_daemon_says);
 	tcase_add_test(t, a_request_for_several_names_is_repeated_when_the_daemon_is_back);
 	tcase_add_test(t, what_was_counted_twice_is_released_once_before_the_command_starts);
+	tcase_add_test(t, each_name_is_kept_when_the_daemon_is_away_in_the_middle);
 	suite_add_tcase(s, t);
 	return s;
 }

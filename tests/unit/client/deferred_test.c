@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* client/deferred.c: jobs, against a scripted daemon. */
 #include "tests/fixture/client_of_fake.h"
+#include "tests/fixture/scripted_session.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -81,6 +82,38 @@ START_TEST(what_is_too_long_or_empty_is_not_sent)
 }
 END_TEST
 
+/* Nobody else knows that the session has the job, and with grace the session lives on. */
+START_TEST(take_asks_CHECK_again_when_the_connection_broke)
+{
+	struct scripted_session s;
+	struct redlock_job job;
+
+	scripted_session_open(&s, HELLO "< TAKE mail$\n> OK queue=mail job=x attempt=1 valid_ms=9000 ttl_ms=9000 payload=a\n< CHECK mail job=x$\n"
+	                      "+\n" RESUME "> * queue=mail job=x attempt=1 valid_ms=8000\n> OK session=7 n=1\n"
+	                      "< CHECK mail job=x$\n> OK queue=mail job=x attempt=1 valid_ms=8000\n" QUIT, PATIENCE);
+	ck_assert_int_eq(redlock_take(s.c, "mail", NULL, &job), 0);
+	ck_assert_str_eq(job.id, "x");
+	free(job.payload);
+	scripted_session_end(&s);
+}
+END_TEST
+
+START_TEST(what_is_no_job_and_no_grant_of_one_is_told_and_harms_nothing)
+{
+	struct redlock_grant grant;
+	struct redlock_job job;
+
+	begins("< TAKE mail$\n> BUSY queue=mail retry_ms=20\n< PING$\n> OK\n=\n");
+	ck_assert_int_eq(redlock_job_grant(c, &grant), -EINVAL);
+	ck_assert_int_eq(redlock_taken(c, &job), -EINVAL);
+	ck_assert_int_eq(redlock_request(c, "TAKE mail", 0, NULL, NULL), REDLOCK_BUSY);
+	ck_assert_int_eq(redlock_job_grant(c, &grant), -EINVAL);
+	ck_assert_int_eq(redlock_taken(c, &job), -EINVAL);
+	ck_assert_int_eq(redlock_ping(c), 0);
+	ends();
+}
+END_TEST
+
 Suite *deferred_suite(void)
 {
 	Suite *s = suite_create("deferred");
@@ -90,6 +123,8 @@ Suite *deferred_suite(void)
 	tcase_add_test(t, take_asks_CHECK_and_keeps_the_payload);
 	tcase_add_test(t, take_that_gets_nothing_tells_so);
 	tcase_add_test(t, what_is_too_long_or_empty_is_not_sent);
+	tcase_add_test(t, take_asks_CHECK_again_when_the_connection_broke);
+	tcase_add_test(t, what_is_no_job_and_no_grant_of_one_is_told_and_harms_nothing);
 	suite_add_tcase(s, t);
 	return s;
 }

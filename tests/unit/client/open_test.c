@@ -7,10 +7,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <netinet/in.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 
@@ -92,6 +97,65 @@ START_TEST(the_default_address_is_the_environments_else_what_exists)
 }
 END_TEST
 
+static void tick(int signal)
+{
+	(void)signal;
+}
+
+/* A handler every 20 ms, as of a program that shows its progress. */
+static void ticks(int64_t us)
+{
+	const struct itimerval every = {{0, us}, {0, us}};
+	struct sigaction action = {.sa_handler = tick};
+
+	ck_assert_int_eq(sigaction(SIGALRM, &action, NULL), 0);
+	ck_assert_int_eq(setitimer(ITIMER_REAL, &every, NULL), 0);
+}
+
+/* A daemon that is stopped: so many wait already that connect(2) waits, too. */
+START_TEST(signals_do_not_prolong_connecting)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0), waits = socket(AF_UNIX, SOCK_STREAM, 0);
+	struct redlock *c = NULL;
+	int64_t before;
+
+	snprintf(at.sun_path, sizeof(at.sun_path), "/tmp/redlock-unit-%d", (int)getpid());
+	ck_assert_int_eq(bind(fd, (const struct sockaddr *)&at, sizeof(at)), 0);
+	ck_assert_int_eq(listen(fd, 0), 0);
+	ck_assert_int_eq(connect(waits, (const struct sockaddr *)&at, sizeof(at)), 0);
+	before = redlock_now_us();
+	ticks(20000);
+	ck_assert_int_eq(redlock_open(at.sun_path, 200, &c), -ETIMEDOUT);
+	ticks(0);
+	ck_assert_int_ge(redlock_now_us() - before, 200000);
+	ck_assert_ptr_null(c);
+	unlink(at.sun_path);
+	close(waits);
+	close(fd);
+}
+END_TEST
+
+/* Zeroes before a number are a number all the same. */
+START_TEST(a_host_that_is_too_long_for_TLS_is_refused)
+{
+	char addr[400] = "tls://";
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t n = sizeof(at);
+	struct redlock *c = NULL;
+
+	ck_assert_int_eq(bind(fd, (const struct sockaddr *)&at, sizeof(at)), 0);
+	ck_assert_int_eq(listen(fd, 4), 0);
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&at, &n), 0);
+	memset(addr + 6, '0', 300);
+	snprintf(addr + 306, sizeof(addr) - 306, "177.0.0.1:%d", ntohs(at.sin_port));
+	ck_assert_int_eq(redlock_open(addr, PATIENCE, &c), -ENAMETOOLONG);
+	ck_assert_ptr_null(c);
+	close(fd);
+}
+END_TEST
+
 Suite *open_suite(void)
 {
 	Suite *suite = suite_create("open");
@@ -101,6 +165,8 @@ Suite *open_suite(void)
 	tcase_add_test(tests, an_address_without_a_daemon_is_told_by_errno);
 	tcase_add_loop_test(tests, a_connection_that_does_not_open_says_why, 0, ARRAY_N(unopened));
 	tcase_add_test(tests, the_default_address_is_the_environments_else_what_exists);
+	tcase_add_test(tests, signals_do_not_prolong_connecting);
+	tcase_add_test(tests, a_host_that_is_too_long_for_TLS_is_refused);
 	suite_add_tcase(suite, tests);
 	return suite;
 }
