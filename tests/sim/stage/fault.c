@@ -125,7 +125,7 @@ static void daemon_fault_of_store_ends(struct world *w, struct active_fault *act
 {
 	struct sim_daemon *d = active->daemon;
 
-	if (f->kind == FAULT_DAEMON_TORN && daemon_is_up(d) && d->store->points > 0)
+	if (f->kind == FAULT_DAEMON_TORN && daemon_is_up(d) && (d->store->points > 0 || daemon_is_killed(d)))
 		daemon_die(d);
 	store_arm(d->store, 0);
 	d->store->again = daemon_is_up(d) || f->kind == FAULT_DAEMON_REBOOT ? 0 : f->b;
