@@ -123,7 +123,7 @@ static int unix_parse(const char *text, struct conf_address *ret_address, char w
 static int url_refuse(const char *text, char why[WHY_MAX])
 {
 	if (!strncasecmp(text, "rediss:", 7) || !strncasecmp(text, "tls:", 4))
-		value_refuse(why, "TLS to Redis is not in this version; write host:port");
+		value_refuse(why, "an address is host:port; TLS has a key of its own: redis.tls");
 	else
 		value_refuse(
 			why,

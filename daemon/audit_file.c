@@ -18,8 +18,13 @@
 
 static int file_open(struct audit_file *f)
 {
+	struct stat st;
+
 	f->fd = open(f->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0640);
-	return f->fd < 0 ? -errno : 0;
+	if (f->fd < 0)
+		return -errno;
+	f->torn &= fstat(f->fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > 0;
+	return 0;
 }
 
 int audit_file_open(struct audit_file *f, const char *path)
@@ -118,39 +123,63 @@ static void gap_write(struct audit_file *f, int64_t wall_us, char *out, size_t s
 	if (f->left_out == 0)
 		return;
 	time_write(time, sizeof(time), wall_us);
-	snprintf(out, size, "{\"time\":\"%s\",\"event\":\"gap\",\"left_out\":%" PRIu64 "}\n", time, f->left_out);
+	snprintf(out, size, "%s{\"time\":\"%s\",\"event\":\"gap\",\"left_out\":%" PRIu64 "}\n", f->torn ? "\n" : "", time, f->left_out);
 }
 
-/* All or nothing. 0 or an errno. */
-static int all_write(struct audit_file *f, const char *bytes, size_t n)
+/* A pipe, and a file that may only grow, keep what they have. False: it is there still. */
+static bool part_takes_back(const struct audit_file *f, size_t n)
+{
+	struct stat st;
+
+	/* The file has no other writer, so its end is what was written just now. */
+	return fstat(f->fd, &st) == 0 && S_ISREG(st.st_mode) && ftruncate(f->fd, st.st_size - (off_t)n) == 0;
+}
+
+/* All or nothing, where that can be; *ret_kept: bytes that stay although it is not all. 0 or an errno. */
+static int all_write(struct audit_file *f, const char *bytes, size_t n, size_t *ret_kept)
 {
 	ssize_t written = write(f->fd, bytes, n);
-	struct stat st;
 	int error = written < 0 ? errno : ENOSPC;
 
-	if (written == (ssize_t)n)
+	*ret_kept = 0;
+	if (written == (ssize_t)n) {
+		f->torn = false;
 		return 0;
-	/* The file has no other writer, so its end is what was written just now. */
-	if (written > 0 && (fstat(f->fd, &st) || ftruncate(f->fd, st.st_size - written)))
-		error = errno;
+	}
+	if (written > 0 && !part_takes_back(f, (size_t)written)) {
+		*ret_kept = (size_t)written;
+		f->torn = bytes[written - 1] != '\n';
+	}
 	return error;
+}
+
+static unsigned lines_in(const char *bytes, size_t n)
+{
+	unsigned lines = 0;
+
+	for (size_t i = 0; i < n; i++)
+		lines += bytes[i] == '\n';
+	return lines;
 }
 
 static int lines_write(struct audit_file *f, int64_t wall_us)
 {
 	char gap[120];
+	size_t kept;
 	int error;
 
 	if (f->fd < 0 && file_open(f) < 0)
 		return errno;
 	gap_write(f, wall_us, gap, sizeof(gap));
 	if (gap[0]) {
-		error = all_write(f, gap, strlen(gap));
+		error = all_write(f, gap, strlen(gap), &kept);
 		if (error)
 			return error;
 		f->left_out = 0;
 	}
-	return all_write(f, buf_begin(&f->lines), buf_length(&f->lines));
+	error = all_write(f, buf_begin(&f->lines), buf_length(&f->lines), &kept);
+	f->count -= lines_in(buf_begin(&f->lines), kept);
+	return error;
 }
 
 void audit_file_write(struct audit_file *f, struct instant now, int64_t wall_us)

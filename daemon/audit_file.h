@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The file of the audit log. The lines of a pass of the loop are one write. Lines that cannot be written are counted and left out, and the first line that
- * can be written again says how many: a full disk neither stops the daemon nor delays a client. A line is never written in part: what a full disk cut off
- * is taken back.
+ * can be written again says how many: a full disk neither stops the daemon nor delays a client. What a full disk cut off of a line is taken back. Where it
+ * cannot be, as in a pipe, it ends before the next line begins.
  */
 #ifndef AUDIT_FILE_H
 #define AUDIT_FILE_H
@@ -17,6 +17,7 @@ struct audit_file {
 	struct buf lines; /* of this pass */
 	unsigned count;   /* how many */
 	uint64_t left_out; /* since the last line that was written */
+	bool torn;         /* the file ends within one of them */
 	struct instant quiet_until; /* no log line about a failure before this */
 };
 

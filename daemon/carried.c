@@ -252,6 +252,7 @@ int carried_resume(struct daemon *d)
 	if (!c)
 		return 0;
 	d->audit.left_out = c->audit_left_out;
+	d->audit.torn = c->audit_torn;
 	restart_resume(d);
 	verify_resume(d, &c->verify);
 	list_close(d, &c->fds);

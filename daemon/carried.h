@@ -47,6 +47,7 @@ struct carried {
 	struct carried_verify verify;
 	struct journal_mark journal;
 	uint64_t audit_left_out;
+	bool audit_torn;
 	size_t journal_fd;                 /* NO_PLACE: there is no file */
 	size_t lock_fd, folder_fd;         /* of the runtime directory; NO_PLACE: not handed over */
 	char *web;                         /* where the web listener listens, as configured; "": nowhere */

@@ -77,6 +77,7 @@ static int stage_limits(struct daemon *d)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGUSR1, SIG_IGN); /* until supervise_start */
+	signal(SIGCHLD, SIG_DFL); /* where it is ignored, nobody can wait for a child: trial.c */
 	guard_secrets(d->conf);
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
 		limit.rlim_cur = limit.rlim_max;

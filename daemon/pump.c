@@ -350,6 +350,8 @@ void pump_pass(struct daemon *d)
 {
 	struct instant now;
 
+	if (d->web)
+		web_end_pass(d->web);
 	if (!d->upstream) {
 		backlog_begin_pass(d->backlog, PASS_CALLS);
 		pump_backlog(d);

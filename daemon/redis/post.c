@@ -24,7 +24,7 @@ struct post {
 	uint16_t port;
 	unsigned turn;           /* which of its addresses to use next */
 	struct bufferevent *bev; /* NULL: no connection */
-	struct lookup *lookup;
+	struct lookup *lookup;   /* it takes its time, and a question that comes meanwhile waits for it: there is a thread for each */
 	struct event *timer; /* the limit of the question */
 	struct resp resp;
 	bool asked;        /* a question is unanswered */
@@ -46,8 +46,6 @@ void post_close(struct post *p)
 	if (p->bev)
 		bufferevent_free(p->bev);
 	p->bev = NULL;
-	resolver_forget(p->lookup);
-	p->lookup = NULL;
 	evtimer_del(p->timer);
 	p->asked = false;
 	p->again = false;
@@ -238,6 +236,8 @@ static void post_on_addresses(void *context, const struct addresses *found, cons
 	struct post *p = context;
 
 	p->lookup = NULL;
+	if (!p->asked)
+		return; /* too late for that question; the next one asks for the name again */
 	if (found->count)
 		post_connect(p, found);
 	else
@@ -255,7 +255,7 @@ void post_ask(struct post *p)
 		post_question(p, false);
 	else if (addresses_from_number(p->host, p->port, &number))
 		post_connect(p, &number);
-	else
+	else if (!p->lookup)
 		p->lookup = resolver_ask(p->conf->resolver, p->host, p->port, post_on_addresses, p);
 }
 
@@ -288,6 +288,7 @@ struct post *post_new(const struct sentinel_conf *conf, const char *master, cons
 void post_free(struct post *p)
 {
 	post_close(p);
+	resolver_forget(p->lookup);
 	event_free(p->timer);
 	resp_release(&p->resp);
 	free(p->host);

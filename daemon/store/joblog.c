@@ -186,9 +186,9 @@ static void log_read(struct joblog *l, void (*visit)(void *context, struct span 
 
 /* --- the file of another run --- */
 
-static bool header_is_sound(const struct joblog *l)
+static bool header_is_sound(const char *header)
 {
-	return memcmp(l->at, MAGIC, strlen(MAGIC)) == 0 && get_u32(l->at + AT_VERSION) == VERSION && get_u64(l->at + AT_SUM) == checksum(l->at, AT_SUM);
+	return memcmp(header, MAGIC, strlen(MAGIC)) == 0 && get_u32(header + AT_VERSION) == VERSION && get_u64(header + AT_SUM) == checksum(header, AT_SUM);
 }
 
 static void header_put(struct joblog *l)
@@ -200,21 +200,36 @@ static void header_put(struct joblog *l)
 	put_u64(l->at + AT_SUM, checksum(l->at, AT_SUM));
 }
 
-/* A file with holes, or one that was cut, gets all its space again: else only what is there may be read, and nothing added. */
-static int file_take(struct joblog *l)
+/* What is no log gets no space either. */
+static int header_take(struct joblog *l, off_t *ret_size)
 {
+	char header[HEADER];
 	struct stat st;
-	size_t whole;
 
 	if (fstat(l->fd, &st) < 0)
 		return -errno;
-	if (!S_ISREG(st.st_mode) || st.st_size < (off_t)HEADER)
+	if (!S_ISREG(st.st_mode) || pread(l->fd, header, sizeof(header), 0) != (ssize_t)sizeof(header) || !header_is_sound(header))
 		return -EBADMSG;
 	if (st.st_size > (off_t)l->most)
 		return -EFBIG;
-	whole = up_to((size_t)st.st_size, PAGE);
+	l->file_seed[0] = get_u64(header + AT_SEED);
+	l->file_seed[1] = get_u64(header + AT_SEED + 8);
+	*ret_size = st.st_size;
+	return 0;
+}
+
+/* A file with holes, or one that was cut, gets all its space again: else only what is there may be read, and nothing added. */
+static int file_take(struct joblog *l)
+{
+	off_t size = 0;
+	int r = header_take(l, &size);
+	size_t whole;
+
+	if (r)
+		return r;
+	whole = up_to((size_t)size, PAGE);
 	l->error = file_reserve(l->fd, 0, whole);
-	return file_map(l, l->error ? (size_t)st.st_size / 8 * 8 : whole);
+	return file_map(l, l->error ? (size_t)size / 8 * 8 : whole);
 }
 
 /* Half of the room that is left must suffice until the next snapshot. */
@@ -225,6 +240,43 @@ void joblog_put_off(struct joblog *l, size_t live)
 	l->snapshot_at = least_of(later, l->most - JOBLOG_SPARE - CHUNK);
 }
 
+/* All bytes of the file, with zeros where it has holes. NULL: an error, which is *ret. */
+static char *file_copy(const struct joblog *l, int *ret)
+{
+	char *copy = mmap(NULL, l->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t done = 0;
+	ssize_t n = 1;
+
+	*ret = -ENOMEM;
+	if (copy == MAP_FAILED)
+		return NULL;
+	while (done < l->size && n > 0) {
+		n = pread(l->fd, copy + done, l->size - done, (off_t)done);
+		done += n > 0 ? (size_t)n : 0;
+	}
+	*ret = n < 0 ? -errno : 0;
+	if (n >= 0)
+		return copy;
+	munmap(copy, l->size);
+	return NULL;
+}
+
+/* The page behind a hole of a map needs space even to be read, in a tmpfs: without any, the process would be killed. */
+static int log_read_copy(struct joblog *l, void (*visit)(void *context, struct span record), void *context, struct joblog_found *found)
+{
+	char *map = l->at;
+	int r;
+
+	l->at = file_copy(l, &r);
+	if (l->at) {
+		log_read(l, visit, context, found);
+		munmap(l->at, l->size);
+	}
+	l->at = map;
+	l->size = l->end; /* what is behind may have no space */
+	return r;
+}
+
 bool joblog_open(struct joblog *l, void (*visit)(void *context, struct span record), void *context, struct joblog_found *ret)
 {
 	*ret = (struct joblog_found){0};
@@ -233,19 +285,16 @@ bool joblog_open(struct joblog *l, void (*visit)(void *context, struct span reco
 	if (l->fd < 0 && errno == ENOENT)
 		return false;
 	ret->error = l->fd < 0 ? -errno : file_take(l);
-	if (!ret->error && !header_is_sound(l))
-		ret->error = -EBADMSG;
+	if (!ret->error && l->error)
+		ret->error = log_read_copy(l, visit, context, ret);
 	if (ret->error) {
 		joblog_set_aside(l);
 		return false;
 	}
-	l->file_seed[0] = get_u64(l->at + AT_SEED);
-	l->file_seed[1] = get_u64(l->at + AT_SEED + 8);
-	log_read(l, visit, context, ret);
-	if (l->error)
-		l->size = l->end; /* what is behind may have no space */
-	else
+	if (!l->error) {
+		log_read(l, visit, context, ret);
 		tail_clear(l, ret);
+	}
 	joblog_put_off(l, l->end);
 	return true;
 }

@@ -125,6 +125,11 @@ static void on_sweep(evutil_socket_t fd, short what, void *context)
 
 /* --- whose they are --- */
 
+static bool visits_are_of_one_peer(const struct visit *a, const struct visit *b)
+{
+	return a->origin_n == b->origin_n && memcmp(a->origin, b->origin, a->origin_n) == 0;
+}
+
 /* How many others there are, of all peers and of its own; only streams, or all. */
 static unsigned visits_beside(const struct web *w, const struct visit *v, bool streams, unsigned *ret_own)
 {
@@ -135,7 +140,7 @@ static unsigned visits_beside(const struct web *w, const struct visit *v, bool s
 		if (other == v || other->origin_n == 0 || other->shut || visit_is_over(other) || (streams && !other->is_stream))
 			continue;
 		n++;
-		own += other->origin_n == v->origin_n && memcmp(other->origin, v->origin, v->origin_n) == 0;
+		own += visits_are_of_one_peer(other, v);
 	}
 	*ret_own = own;
 	return n;
@@ -180,6 +185,37 @@ static void visit_refuse(struct visit *v)
 	visit_shut(v);
 }
 
+/* It is the client that takes its time: its request is not there, or its answer is not read. */
+static bool visit_is_slow(const struct visit *v)
+{
+	return !v->is_stream && (!v->asked || evbuffer_get_length(bufferevent_get_output(v->bev)) > 0);
+}
+
+/* The oldest slow one of its peer goes. False: there is none. */
+static bool visit_makes_room(struct web *w, const struct visit *v)
+{
+	struct visit *other;
+
+	TAILQ_FOREACH(other, &w->visits.all, next)
+		if (other != v && !other->shut && !visit_is_over(other) && visits_are_of_one_peer(other, v) && visit_is_slow(other))
+			break;
+	if (!other)
+		return false;
+	if (other->asked)
+		visit_shut(other);
+	else
+		visit_refuse(other);
+	return true;
+}
+
+static bool visit_gets_share(struct web *w, const struct visit *v)
+{
+	while (!visit_has_share(w, v, false, VISITS_MOST))
+		if (!visit_makes_room(w, v))
+			return false;
+	return true;
+}
+
 static void on_arrivals(evutil_socket_t fd, short what, void *context)
 {
 	const struct timeval at_once = {.tv_usec = AGAIN_US};
@@ -193,7 +229,8 @@ static void on_arrivals(evutil_socket_t fd, short what, void *context)
 		visit_see_origin(v);
 		if (visit_has_share(w, v, false, VISITS_MOST))
 			continue;
-		visit_refuse(v);
+		if (!visit_gets_share(w, v))
+			visit_refuse(v);
 		event_add(w->visits.sweep, &at_once);
 	}
 }

@@ -3,7 +3,8 @@
  * The connections of the web listener. evhttp owns them, and does not tell when one ends: each has a second owner here, which counts them and closes one
  * that has not finished its request in time, even if it sends a byte now and then.
  *
- * Peers share the connections, and the streams among them: one that has more than VISITS_RATIO times as many as are left gets no further one. Peers are told
+ * Peers share the connections, and the streams among them: one that has more than VISITS_RATIO times as many as are left gets no further one, but in the place
+ * of one that its own client keeps waiting. So a few slow clients do not keep the others of their peer from asking whether the daemon lives. Peers are told
  * apart as peer_origin does.
  */
 #ifndef WEB_VISITS_H

@@ -43,10 +43,19 @@ static void serve_metrics(struct web *w, struct evhttp_request *req)
 {
 	struct buf out;
 
-	buf_init(&out);
-	w->sink.metrics(w->sink.context, &out);
-	answer(req, HTTP_OK, TYPE_METRICS, buf_begin(&out), buf_length(&out), NULL);
-	buf_release(&out);
+	if (!w->figures) {
+		buf_init(&out);
+		w->sink.metrics(w->sink.context, &out);
+		w->figures = shared_new(&out);
+	}
+	answer_shared(req, TYPE_METRICS, w->figures);
+}
+
+void web_end_pass(struct web *w)
+{
+	if (w->figures)
+		shared_free(w->figures);
+	w->figures = NULL;
 }
 
 static void serve_page(struct web *w, struct evhttp_request *req)
@@ -241,6 +250,7 @@ void web_free(struct web *w)
 		return;
 	w->stopping = true; /* no snapshot begins */
 	listeners_release(w);
+	web_end_pass(w);
 	askers_silence(w);
 	if (w->http)
 		evhttp_free(w->http);

@@ -55,6 +55,9 @@ void web_set_token(struct web *w, const char *token);
 int web_listen(struct web *w); /* 0 or -errno, as net_listen_… */
 void web_stop(struct web *w);  /* stops listening, ends all streams and snapshots, and opens no session from then on */
 
+/* Before the answers of a pass of the loop leave. All who ask for /metrics in one pass share a text: to make it takes as long as ten other answers. */
+void web_end_pass(struct web *w);
+
 /* For a restart: nothing is accepted, the service hears that all sessions are gone, and requests for locks are answered with an error. Answers go out. */
 void web_pause(struct web *w);
 void web_resume(struct web *w);

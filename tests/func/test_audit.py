@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The audit log."""
+import fcntl
 import json
 import os
 import resource
@@ -76,6 +77,27 @@ class Audit(GuardTest):
         self.assertEqual(lines[before]["event"], "gap")
         self.assertEqual(before + lines[before]["left_out"], 200)
         self.assertEqual(lines[before + 1]["name"], "last")
+
+    def test_a_pipe_that_is_full_costs_lines_and_spoils_no_other(self):
+        """What a pipe took of a line cannot be taken back: it stands by itself."""
+        path = os.path.join(self.folder(), "audit")
+        os.mkfifo(path)
+        pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, pipe)
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, 4096)
+        daemon = self.guarded("audit: {file: %s}\n" % path)
+        c = self.client(daemon)
+        c.ok('HELLO 1 name="%s"' % (r"\xff" * 250))
+        c.ok('LOCK "%s"' % (r"\xff" * 500))  # a byte takes six in JSON
+        daemon.logged(r"audit .*error=.*the daemon goes on without these lines")
+        part = os.read(pipe, 65536)
+        self.assertEqual(len(part), 4096)
+        c.ok("LOCK last")
+        text = part + os.read(pipe, 65536)
+        lines = text.decode().splitlines()
+        self.assertEqual(len(lines), 3)
+        self.assertEqual([json.loads(line)["event"] for line in lines[1:]], ["gap", "granted"])
+        self.assertEqual((json.loads(lines[1])["left_out"], json.loads(lines[2])["name"]), (1, "last"))
 
     def test_a_file_that_cannot_be_made_is_told_at_the_start(self):
         self.refused({"audit": {"file": "/nonexistent/audit"}}, "audit file=/nonexistent/audit error=", status=78)

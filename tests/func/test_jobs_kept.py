@@ -265,13 +265,18 @@ class Full(FuncTest):
                 return answer
             stored.append(answer["job"])
 
-    def test_on_a_full_device_a_defer_is_refused_and_what_runs_may_end(self):
+    def on_a_small_device(self):
+        """A daemon, and its runtime directory."""
         folder = self.folder()
         if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", folder], stderr=subprocess.DEVNULL).returncode:
             self.skipTest("no file system can be mounted here")
         self.addCleanup(subprocess.run, ["umount", folder], check=True)
         daemon = self.daemon(CONF, runtime_dir=folder)
         self.addCleanup(daemon.kill)
+        return daemon, folder
+
+    def test_on_a_full_device_a_defer_is_refused_and_what_runs_may_end(self):
+        daemon, folder = self.on_a_small_device()
         c = self.client(daemon)
         c.ok("DEFER runs x id=a")
         c.ok("TAKE runs")
@@ -300,3 +305,27 @@ class Full(FuncTest):
         daemon.kill()
         row = self.client(daemon.start()).ok("LIST queues prefix=q").rows[0]
         self.assertEqual(row.num("due") + row.num("leased"), len(stored) + 1)
+
+    def test_a_log_with_a_hole_is_read_on_a_full_device(self):
+        """A tmpfs gives a page to whoever reads a hole through a map, and kills him if there is none."""
+        daemon, folder = self.on_a_small_device()
+        log, filler = (os.path.join(folder, name) for name in ("jobs", "filler"))
+        c = self.client(daemon)
+        for i in range(100):
+            c.ok("DEFER q %s id=id%d" % ("x" * 500, i))
+        daemon.kill()
+        subprocess.run(["fallocate", "--punch-hole", "--offset", "8192", "--length", "4096", log], check=True)
+        os.truncate(log, os.path.getsize(log) + 65536)
+        with contextlib.suppress(OSError), open(filler, "ab", buffering=0) as out:
+            while out.write(b"x" * 4096) == 4096:
+                pass
+
+        def due():
+            return self.client(daemon.start()).ok("LIST queues prefix=q").rows[0].num("due")
+        left = due()
+        daemon.logged(r"error jobs file=jobs jobs=%d .*error=\"damaged" % left)
+        self.assertTrue(88 < left < 95, "%d jobs stand outside of 4096 bytes" % left)
+        os.unlink(filler)
+        self.client(daemon).ok("DEFER q x id=more")
+        daemon.kill()
+        self.assertEqual(due(), left + 1)

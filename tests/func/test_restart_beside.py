@@ -49,6 +49,13 @@ class Signals:
             self.assertEqual([(line.tag, line.code) for line in waiter.eof(5)], [("@w", "DRAINING")])
             holder.eof(5)
 
+    def test_where_SIGCHLD_was_ignored_before_the_start(self):
+        """The kernel then keeps no child for whoever waits for it. Some programs start others so."""
+        daemon = self.begin(start=False)
+        daemon.argv = ["env", "--ignore-signal=CHLD", *daemon.command()]
+        daemon.start()
+        self.restart(daemon, 2)
+
     def test_SIGHUP_meanwhile(self):
         daemon = self.begin()
         c = self.client(daemon)

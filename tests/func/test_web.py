@@ -3,9 +3,10 @@
 import os
 import select
 import signal
+import socket
 import time
 
-from process import until
+from process import WAIT, until
 from web import Events, Metrics, Web, WebTest, drain, free_web
 
 
@@ -133,16 +134,37 @@ class Asking(WebTest):
 
         def answered():
             return select.select(kept, [], [], 0)[0]
-        until(lambda: len(answered()) == 7, "the last ones are refused")
+        until(lambda: len(answered()) == 7, "the first ones make room, as their requests have not come")
         refused = answered()
+        self.assertEqual(refused, kept[:7])
         self.assertRegex(drain(refused[0]), rb"(?s)^HTTP/1\.1 503 .*\r\n\r\ntoo many connections of this peer\n$")
         begun = time.monotonic()
         other = Web(web.at, source="127.0.0.2")
         self.assertEqual([other.ask("/livez").status for _ in range(20)], [200] * 20)
         self.assertLess(time.monotonic() - begun, 3)  # those of the first are closed in 5 s
         self.assertEqual(answered(), refused)  # none of the others
-        kept[0].close()
-        until(lambda: web.ask("/livez").status == 200, "there is room again")
+        self.assertEqual([web.ask("/livez").status for _ in range(3)], [200] * 3)
+        self.assertEqual(answered(), kept[:len(answered())])
+
+    def test_clients_that_do_not_read_their_answers_keep_no_probe_of_their_peer_waiting(self):
+        d, web = self.start()
+        slow = [self.reads_nothing(web) for _ in range(125)]
+        for sock in slow:
+            select.select([sock], [], [], WAIT)  # the answer has begun
+        self.assertGreater(len(os.listdir("/proc/%d/fd" % d.pid)), 120)
+        self.assertEqual([web.ask("/livez").status for _ in range(20)], [200] * 20)
+        self.assertIn(b"\nredlockd_", drain(slow[-1]))  # the youngest goes on
+
+    def reads_nothing(self, web):
+        """A client so far away that the kernel takes no whole answer for it."""
+        sock = socket.socket()
+        self.addCleanup(sock.close)
+        sock.settimeout(WAIT)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 100)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        sock.connect(web.at)
+        sock.sendall(b"GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n")
+        return sock
 
     def test_a_unix_socket(self):
         path = os.path.join(self.folder(), "http")

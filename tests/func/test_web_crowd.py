@@ -147,6 +147,20 @@ class Crowd(WebTest):
             status, body = self.answer(sock)
             self.assertEqual((status, body.count(b'"kind":"lock"')), (200, 1))
 
+    def test_requests_for_figures_that_come_at_once_share_a_text(self):
+        """Each text of its own would keep the locks waiting."""
+        d, web = self.start()
+        socks = [web.connect() for _ in range(100)]
+        until(lambda: len(os.listdir("/proc/%d/fd" % d.pid)) > 100, "all are accepted")
+        d.freeze()
+        for sock in socks:
+            self.addCleanup(sock.close)
+            sock.sendall(b"GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n")
+        d.thaw()
+        answers = [self.answer(sock) for sock in socks]
+        self.assertEqual({status for status, _ in answers}, {200})
+        self.assertLess(len({body for _, body in answers}), 20)  # each tells the processor time of its moment
+
     def test_different_requests_are_all_answered_up_to_a_bound(self):
         _, web, client = self.start_with_locks(500)
         socks = [self.begin(web, "?limit=%d" % (i + 1)) for i in range(64)]

@@ -13,7 +13,10 @@ ${MAKE:-make} O="$1" install DESTDIR="$share/root" PREFIX=/usr >"$share/log" 2>&
 	exit 2
 }
 cp "$1/load" "$share/load"
-sh "$tests/boot.sh" / "$share" env REDLOCKD_BUILD=/share /usr/bin/python3 -B "$tests/restart.py" /share/root
+# Inside, /tmp is another one, and only the file system of / is there: this checkout may stand in neither.
+mkdir "$share/tests"
+cp -R "$tests" "$tests/../lib" "$tests/../func" "$share/tests"
+sh "$tests/boot.sh" / "$share" env REDLOCKD_BUILD=/share /usr/bin/python3 -B /share/tests/systemd/restart.py /share/root
 status=$?
 cat "$share/said"
 exit $status

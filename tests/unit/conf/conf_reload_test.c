@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 struct change {
@@ -298,12 +299,45 @@ START_TEST(a_password_of_sentinels_is_refused_if_it_is_no_file)
 }
 END_TEST
 
+static int64_t users_read_us(unsigned count)
+{
+	char path[] = "/tmp/redlockd-test-XXXXXX", set[100];
+	struct timespec before, after;
+	struct conf_users *users;
+	int fd = mkstemp(path);
+	FILE *out = fdopen(fd, "w");
+
+	for (unsigned i = 0; i < count; i++)
+		fprintf(out, "service-of-some-department-%05u $y$j9T$of-the-secret\n", i);
+	fclose(out);
+	snprintf(set, sizeof(set), "auth.users_file=%s", path);
+	ck_assert_int_eq(conf_set(&conf, set, &report), 0);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+	users = conf_users(&conf, &report);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+	ck_assert_ptr_nonnull(users);
+	ck_assert_uint_eq(users->count, count);
+	conf_users_free(users);
+	unlink(path);
+	return (after.tv_sec - before.tv_sec) * SEC + (after.tv_nsec - before.tv_nsec) / 1000;
+}
+
+/* The loop waits for it. Each name was compared with all before it. */
+START_TEST(ten_times_as_many_users_take_no_hundred_times_as_long)
+{
+	int64_t some = users_read_us(1000), many = users_read_us(10000);
+
+	ck_assert_msg(many < 25 * some, "%lld us, and %lld us", (long long)some, (long long)many);
+}
+END_TEST
+
 Suite *conf_reload_suite(void)
 {
 	Suite *suite = suite_create("conf_reload");
 	TCase *t = tcase_create("conf_reload");
 
 	tcase_add_checked_fixture(t, begin, end);
+	tcase_add_test(t, ten_times_as_many_users_take_no_hundred_times_as_long);
 	tcase_add_test(t, a_difference_is_one_of_values_not_of_spelling);
 	tcase_add_test(t, every_key_that_a_reload_must_reach_is_live);
 	tcase_add_test(t, the_service_is_told_all_that_it_takes_from_a_reload);

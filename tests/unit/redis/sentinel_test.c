@@ -144,6 +144,45 @@ START_TEST(a_name_is_resolved)
 }
 END_TEST
 
+/* A thread for each question would be one more with every question, for as long as the name is not resolved. */
+START_TEST(a_name_that_is_being_resolved_is_not_asked_for_again)
+{
+	conf.timeout_us = LATE_US;
+	at[0].host = "sentinel.example";
+	fake[1].where = fake[2].where = UNKNOWN;
+	resolver_loop_hang_at(at[0].host);
+	sentinel_make();
+	for (unsigned i = 0; i < 3; i++)
+		ask();
+	ck_assert_str_eq(host, "");
+	resolver_loop_await_asked(1);
+	ck_assert_uint_eq(resolver_loop.asked, 1);
+	sentinel_ask(sentinel);
+	resolver_loop_go_on(1);
+	resolver_loop_await(&answered, 4);
+	ck_assert_uint_eq(port, 7000);
+	ck_assert_uint_eq(resolver_loop.asked, 1);
+}
+END_TEST
+
+/* That a name was resolved too late counts for no later question. */
+START_TEST(a_name_that_was_resolved_too_late_is_asked_for_again)
+{
+	conf.timeout_us = LATE_US;
+	at[0].host = "sentinel.example";
+	fake[1].where = fake[2].where = UNKNOWN;
+	resolver_loop_hang_at(at[0].host);
+	sentinel_make();
+	ask();
+	resolver_loop_go_on(2);
+	resolver_loop_run(50 * MSEC);
+	ck_assert_uint_eq(fake[0].connections, 0);
+	ask();
+	ck_assert_uint_eq(port, 7000);
+	ck_assert_uint_eq(resolver_loop.asked, 2);
+}
+END_TEST
+
 START_TEST(a_master_that_none_knows)
 {
 	for (unsigned i = 0; i < SENTINELS; i++)
@@ -265,6 +304,8 @@ Suite *sentinel_suite(void)
 	tcase_add_test(t, the_one_that_answered_goes_first_the_next_time);
 	tcase_add_test(t, one_that_hangs_is_left_after_its_time);
 	tcase_add_test(t, a_name_is_resolved);
+	tcase_add_test(t, a_name_that_is_being_resolved_is_not_asked_for_again);
+	tcase_add_test(t, a_name_that_was_resolved_too_late_is_asked_for_again);
 	tcase_add_test(t, a_master_that_none_knows);
 	tcase_add_test(t, each_tells_why_in_its_own_order);
 	tcase_add_loop_test(t, nonsense_is_no_address, 0, (int)(sizeof(nonsense) / sizeof(nonsense[0])));

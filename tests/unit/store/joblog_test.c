@@ -8,8 +8,10 @@
 #include "daemon/base/pack.h"
 
 #include <check.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define HEADER 64
@@ -134,6 +136,22 @@ START_TEST(a_log_without_its_header_is_set_aside)
 		ck_assert_int_eq(defer("q", "new", "x"), 'D');
 		home_run_kill();
 	}
+}
+END_TEST
+
+/* A file of zeros may say that it has a GiB. */
+START_TEST(what_is_no_log_gets_no_space)
+{
+	int fd = open(home_run_path("jobs"), O_RDWR | O_CREAT | O_TRUNC, 0600);
+	struct stat st;
+
+	ck_assert_int_eq(ftruncate(fd, 1 << 24), 0);
+	next_run();
+	ck_assert_int_eq(home_run.found.jobs.log.error, -EBADMSG);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_int_eq(st.st_blocks, 0);
+	close(fd);
+	home_run_kill();
 }
 END_TEST
 
@@ -277,6 +295,7 @@ Suite *joblog_suite(void)
 	tcase_add_test(c, a_log_that_is_cut_at_any_byte_has_what_stands_before);
 	tcase_add_test(c, a_log_that_is_torn_at_any_byte_has_what_stands_before);
 	tcase_add_test(c, a_log_without_its_header_is_set_aside);
+	tcase_add_test(c, what_is_no_log_gets_no_space);
 	tcase_add_test(c, a_flipped_bit_costs_one_record_and_is_told);
 	tcase_add_test(c, of_a_damaged_log_no_job_is_handed_out_before_all_leases_are_over);
 	tcase_add_test(c, what_a_client_says_is_never_taken_for_a_record);
