@@ -6,7 +6,7 @@ import subprocess
 
 from authority import Authority
 from process import PipeLines, REDLOCK, call, merged, reap, spawn, until
-from test_guard import crypt_line
+from guard import crypt_line
 from test_tls import TlsTest as _TlsTest
 
 

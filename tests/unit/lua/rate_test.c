@@ -205,6 +205,7 @@ START_TEST(a_store_whose_name_is_empty_has_none)
 	ck_assert_int_eq(ask("", "one", "n", 1, SEC, 1), 'Y');
 	ck_assert_int_eq(ask("", "two", "n", 1, SEC, 1), 'N');
 	ck_assert_str_eq(told_text, "one");
+	random_end(&t);
 }
 END_TEST
 
