@@ -155,7 +155,7 @@ int redlock_job_grant(const struct redlock *c, struct redlock_grant *ret_grant)
 {
 	int64_t valid = c->answered ? redlock_line_number(&c->answer, "valid_ms", -1) : -1;
 
-	if (!c->answered || c->answer.parsed.kind != LINE_OK || valid < 0 || valid > DURATION_MAX / US_PER_MS)
+	if (valid < 0 || valid > DURATION_MAX / US_PER_MS || c->answer.parsed.kind != LINE_OK)
 		return -EINVAL;
 	*ret_grant = (struct redlock_grant){.valid_ms = valid, .until_us = c->answer_sent_us + valid * US_PER_MS};
 	return 0;

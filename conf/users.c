@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,13 +20,12 @@
 #define USERS_MOST      10000
 #define USER_NAME_MOST  256
 #define HASH_MOST       383 /* crypt(3): CRYPT_OUTPUT_SIZE, less its NUL */
-#define SLOTS           32768 /* a power of two, and so many that a third of them is used at most */
 
 struct users_reading {
 	struct conf_report *report;
 	const struct conf_source *source;
 	struct conf_users *users;
-	uint16_t *slot; /* SLOTS of them, by the name: the place of a user, from 1 on; 0: free */
+	void *by_name; /* tsearch(3): the loop of a daemon waits for a reload, so no name is compared with all others */
 	unsigned line;
 	bool bad;
 };
@@ -33,23 +33,33 @@ struct users_reading {
 /* No source line is shown: it holds a hash, or a secret that was put there by mistake. */
 #define complain(r, ...) ((r)->bad = true, report_secret((r)->report, (r)->source, (struct source_place){(r)->line, 1}, __VA_ARGS__))
 
-/* Where this name stands, or may stand. The loop of a daemon waits for a reload, so no name is compared with all others. */
-static uint16_t *slot_of(const struct users_reading *r, const char *name)
+static int names_compare(const void *a, const void *b)
 {
-	uint32_t hash = 2166136261U; /* FNV-1a */
+	const struct conf_user *one = a, *other = b;
 
-	for (const char *p = name; *p; p++)
-		hash = (hash ^ (unsigned char)*p) * 16777619U;
-	hash ^= hash >> 15;
-	while (r->slot[hash % SLOTS] && strcmp(r->users->user[r->slot[hash % SLOTS] - 1].name, name) != 0)
-		hash++;
-	return &r->slot[hash % SLOTS];
+	return strcmp(one->name, other->name);
+}
+
+/* False: another has it. */
+static bool name_is_new(struct users_reading *r, struct conf_user *user)
+{
+	struct conf_user **found = tsearch(user, &r->by_name, names_compare);
+
+	if (!found)
+		abort(); /* as conf_alloc */
+	return *found == user;
+}
+
+/* The tree has no users of its own. */
+static void user_keep(void *user)
+{
+	(void)user;
 }
 
 static void user_add(struct users_reading *r, char *name, char *hash)
 {
+	struct conf_user *user = &r->users->user[r->users->count];
 	char show[SHOW_MAX];
-	uint16_t *slot;
 
 	if (strlen(name) > USER_NAME_MOST || !text_printable(name, strlen(name))) {
 		complain(r, "the name of a user is a text of 1 to %d bytes", USER_NAME_MOST);
@@ -59,17 +69,17 @@ static void user_add(struct users_reading *r, char *name, char *hash)
 		complain(r, "behind '%s' stands no hash as 'redlock passwd NAME' prints it", text_show(name, show));
 		return;
 	}
-	slot = slot_of(r, name);
-	if (*slot) {
-		complain(r, "user '%s' stands here a second time", text_show(name, show));
-		return;
-	}
 	if (r->users->count == USERS_MOST) {
 		complain(r, "at most %d users", USERS_MOST);
 		return;
 	}
-	r->users->user[r->users->count++] = (struct conf_user){conf_strdup(name), conf_strdup(hash)};
-	*slot = (uint16_t)r->users->count;
+	user->name = name;
+	if (!name_is_new(r, user)) {
+		complain(r, "user '%s' stands here a second time", text_show(name, show));
+		return;
+	}
+	*user = (struct conf_user){conf_strdup(name), conf_strdup(hash)};
+	r->users->count++;
 }
 
 /* An empty line, and one that begins with #, is ignored. */
@@ -146,10 +156,9 @@ struct conf_users *conf_users(struct conf *c, struct conf_report *report)
 	}
 	r.source = source_add(&c->sources, c->auth.users_file, "", 0);
 	r.users = conf_alloc(sizeof(*r.users) + USERS_MOST * sizeof(r.users->user[0]));
-	r.slot = conf_alloc(SLOTS * sizeof(*r.slot));
 	for (rest = text; (line = strsep(&rest, "\n"));)
 		user_read(&r, line);
-	free(r.slot);
+	tdestroy(r.by_name, user_keep);
 	explicit_bzero(text, n);
 	free(text);
 	if (r.bad) {

@@ -84,7 +84,7 @@ static void session_end(struct carried *to, struct conn *c)
 
 /*
  * A connection of which all output is written waits for nothing but the end of its peer, which needs no TLS: it is carried. One that its peer does not read
- * is closed. The owner is told of writing, and expects ordinary memory.
+ * is closed. The owner hears of writing, and expects ordinary memory.
  */
 static void tls_end_all(struct hub *h, struct net_parcel *p)
 {

@@ -60,7 +60,7 @@ struct hub {
 	struct buf *spare[HUB_SPARES];
 	unsigned spares;
 	struct halfopens halfopen;
-	bool paused; /* carry.h: nothing is accepted or read, and the sink is told of ends only */
+	bool paused; /* carry.h: nothing is accepted or read, and the sink hears of ends only */
 };
 
 /* 0; -ENOTSUP if the base lacks early close or edge triggers (that is, no epoll); -ENOMEM. */

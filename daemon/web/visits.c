@@ -208,11 +208,13 @@ static bool visit_makes_room(struct web *w, const struct visit *v)
 	return true;
 }
 
-static bool visit_gets_share(struct web *w, const struct visit *v)
+/* Its peer has its share: it takes the place of others of that peer. */
+static bool visit_gets_place(struct web *w, const struct visit *v)
 {
-	while (!visit_has_share(w, v, false, VISITS_MOST))
+	do {
 		if (!visit_makes_room(w, v))
 			return false;
+	} while (!visit_has_share(w, v, false, VISITS_MOST));
 	return true;
 }
 
@@ -229,7 +231,7 @@ static void on_arrivals(evutil_socket_t fd, short what, void *context)
 		visit_see_origin(v);
 		if (visit_has_share(w, v, false, VISITS_MOST))
 			continue;
-		if (!visit_gets_share(w, v))
+		if (!visit_gets_place(w, v))
 			visit_refuse(v);
 		event_add(w->visits.sweep, &at_once);
 	}

@@ -156,7 +156,7 @@ void account_promise_not_believed(struct account *a, unsigned name, const struct
 bool account_is_silent_turn(const struct account *a, unsigned k, unsigned name, int64_t fence);
 /* Could party k have had this turn without being told? fence 0: any turn. */
 bool account_may_be_silent(const struct account *a, unsigned k, unsigned name, int64_t fence);
-/* The client is told of the turn, or has released it. */
+/* The client has heard of the turn, or has released it. */
 void account_surfaces(struct account *a, unsigned k, unsigned name, unsigned owner);
 /* A session was killed: nobody resumes it. */
 void account_killed(struct account *a, uint64_t serial);

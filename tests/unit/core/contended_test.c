@@ -146,7 +146,7 @@ START_TEST(a_holder_is_told_with_its_grant_and_with_SUBSCRIBE_who_waits_already)
 }
 END_TEST
 
-/* Readers get the lock together, and each is told of it in turn. */
+/* Readers get the lock together, and each hears of it in turn. */
 START_TEST(nobody_is_told_who_contends_before_its_grant)
 {
 	cluster_begin(3);

@@ -141,7 +141,7 @@ static void pauses_in_the_second_share(struct net_loop *world, uint64_t session,
 		net_pause(world->net, true);
 }
 
-/* Its lines are more than a share, and another is told of when the pause begins. */
+/* Its lines are more than a share, and the sink hears of another when the pause begins. */
 START_TEST(a_share_that_was_used_up_before_a_pause_goes_on_after_it)
 {
 	static const char lines[] = "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/redis/carry.c, settings.c: connections that do not go on over a restart, and what is told of them. */
+/* daemon/redis/carry.c, settings.c: connections that do not go on over a restart, and what the log says of them. */
 #include "tests/fixture/carried_upstream.h"
 #include "tls/context.h"
 
