@@ -164,6 +164,8 @@ void convert_ask(struct engine *e, struct claim *c, struct instant until)
 		notices_add(&e->notices, NOTICE_REFUSED, c, NULL, REFUSED_BUSY);
 		return;
 	}
+	if (!c->patient && l->lease.renewal->upgrade_at.us)
+		l->lease.renewal->upgrade_at = e->core->now; /* it cannot wait until the stores are asked for the others again */
 	contender_enqueue_first(lock_contend(&e->table, l), c);
 	metric_add(&e->core->metrics, METRIC_WAITERS, claim_queues(c));
 	heap_set(&e->core->timers, &c->timer, until);

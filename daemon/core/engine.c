@@ -244,14 +244,20 @@ static struct calls *engine_note_answer(struct engine *e, const struct answer *a
 	return c;
 }
 
+/* A store that granted answers the first token. Its fence is beyond the range. */
+static int64_t engine_last_token(struct calls *c, const struct answer *a)
+{
+	return c && c->owner == CALLS_OF_ROUND && a->code == 'G' ? a->fence + round_of_calls(c)->range : a->fence;
+}
+
 bool engine_answer(struct engine *e, const struct answer *a)
 {
 	bool probe = member_owns_call(a->call);
 	struct calls *c = probe ? NULL : engine_note_answer(e, a);
 	bool known = probe ? member_answered(&e->members, a) : c != NULL, fell = false;
 
-	if (known && a->fence > e->tokens.seen && engine_trusts_fence(e, a))
-		e->tokens.seen = a->fence;
+	if (known && a->fence > 0 && engine_trusts_fence(e, a))
+		tokens_saw(&e->tokens, engine_last_token(c, a));
 	if (e->members.votes_fall) {
 		lower_votes(e); /* after the vote was counted, and before anything is made of it */
 		fell = true;

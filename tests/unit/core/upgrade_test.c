@@ -131,6 +131,45 @@ START_TEST(an_upgrade_that_does_not_wait_is_busy_behind_one_that_waits)
 }
 END_TEST
 
+/* A waiter keeps the place of the writers, so the stores are asked for the one that waits only now and then. */
+START_TEST(an_upgrade_that_does_not_wait_asks_at_once_behind_one_that_was_given_up)
+{
+	two_daemons(3);
+	passes(SEC);
+	reads(1);
+	reads(2);
+	says(3, "LOCK a wait=1m");
+	says(1, "@1 LOCK a wait=20ms");
+	passes(21 * MSEC);
+	hears(1, "@1 TIMEOUT name=a *");
+	if (_i) {
+		says(2, "UNLOCK a");
+		hears(2, "OK *");
+	}
+	says(1, "@2 LOCK a");
+	passes(5 * MSEC);
+	hears(1, _i ? "@2 OK name=a *" : "@2 BUSY name=a *");
+}
+END_TEST
+
+/* Another name was granted with tokens for hand-overs: the fence of the store is beyond the last token that anybody was given. */
+START_TEST(an_upgrade_is_not_missed_for_tokens_that_this_daemon_has_in_store)
+{
+	cluster_begin(1);
+	passes(SEC);
+	reads(1);
+	says(2, "LOCK b");
+	hears(2, "OK name=b *");
+	says(3, "LOCK b wait=1m");
+	says(2, "UNLOCK b");
+	hears(2, "OK *");
+	hears(3, "OK name=b *");
+	says(1, "LOCK a");
+	passes(MSEC);
+	hears(1, "OK name=a *");
+}
+END_TEST
+
 Suite *upgrade_suite(void)
 {
 	Suite *s = suite_create("upgrade");
@@ -142,6 +181,8 @@ Suite *upgrade_suite(void)
 	tcase_add_test(c, an_upgrade_on_the_memory_store_comes_when_a_reader_that_has_gone_ceases_to_believe);
 	tcase_add_test(c, a_lease_that_goes_to_a_reader_during_its_renewal_is_shared_right_behind_that);
 	tcase_add_test(c, an_upgrade_that_does_not_wait_is_busy_behind_one_that_waits);
+	tcase_add_loop_test(c, an_upgrade_that_does_not_wait_asks_at_once_behind_one_that_was_given_up, 0, 2);
+	tcase_add_test(c, an_upgrade_is_not_missed_for_tokens_that_this_daemon_has_in_store);
 	suite_add_tcase(s, c);
 	return s;
 }
