@@ -290,7 +290,7 @@ sim-sanitized: | $(FIRST) ## WORLDS= (1000) simulated worlds under both sanitize
 	@from=$(if $(filter-out file,$(origin FROM)),$(FROM),$$(date +%s)000) && echo "worlds from seed $$from on" && \
 		$(O)/sanitize/sim --seeds $(WORLDS) --from $$from --jobs $$(getconf _NPROCESSORS_ONLN) --keep-going
 
-SIM_CHECK_SEEDS ?= 1000
+SIM_CHECK_SEEDS ?= 600
 simulated: $(O)/sim ## the simulator's own tests, what it has found, a short sweep through worlds that belong to the commit
 	@sh tests/sim/check.sh $(O) $(SIM_CHECK_SEEDS)
 
@@ -325,7 +325,7 @@ RENAMED ?=
 same: $(addprefix $(O)/same-,worlds fuzz_service fuzz_session) ## does the core do what it did at BASE=, byte for byte? In SEEDS= worlds from FROM=, and the fuzzers' inputs; RENAMED= is a sed script
 	+@MAKE="$(SUBMAKE) $(JOBS)" sh tests/same/same.sh $(O) "$(BASE)" $(FROM) $(SEEDS) "$(RENAMED)"
 
-FUZZ_SECONDS ?= 5
+FUZZ_SECONDS ?= 4
 FUZZ_SEED ?= 1
 fuzz: | $(FIRST) ## libFuzzer, FUZZ_SECONDS= for each target; FUZZ_SEED=0 draws another seed each time
 	+@$(SUBMAKE) $(JOBS) build-fuzzers
@@ -334,12 +334,13 @@ fuzz-minimise: | $(FIRST) ## the fewest inputs that reach all that the corpora a
 	+@$(SUBMAKE) $(JOBS) build-fuzzers
 	@sh tests/fuzz/minimise.sh $(O)/fuzz $(FUZZ)
 
-# With CC="clang -fsyntax-only" they are only read; READ_SHARE=N: of the unit tests one of N.
+# With CC="clang -fsyntax-only" they are only read; READ_SHARE=N: of the tests one of N, and nothing that the fuzzers are built of, which clang compiles.
 READ_SHARE ?= 1
+READ := $(UNIT) $(FIXTURE) $(SIM) $(WORLD)
 ifneq ($(filter build-objects,$(MAKECMDGOALS)),)
-UNIT_READ := $(shell $(PYTHON) -B tests/lib/share.py $(READ_SHARE) $(UNIT))
+READ := $(if $(filter 1,$(READ_SHARE)),$(INNER) $(READ),$(shell $(PYTHON) -B tests/lib/share.py $(READ_SHARE) $(READ)))
 endif
-build-objects: $(call obj,$(sort $(PARTS) $(CLI) daemon/main.c $(UNIT_READ) $(FIXTURE) $(SIM) $(WORLD))) $(GENERATED)
+build-objects: $(call obj,$(sort $(filter-out $(INNER),$(PARTS)) $(CLI) daemon/main.c $(READ))) $(GENERATED)
 compilers: ## clean builds with the compiler and with sanitizers, and what the other compiler has to say: clang or gcc
 	+@CC="$(CC)" MAKE="$(SUBMAKE)" JOBS="$(JOBS)" sh tests/compilers.sh $(O) "$(CLANG)"
 
@@ -378,7 +379,7 @@ build-fuzzers: | $(FIRST)
 $(call obj,$(ACCOUNT)): CFLAGS += $(if $(findstring fuzzer,$(SAN)),-fno-sanitize=fuzzer-no-link)
 $(O)/fuzz_session: $(call obj,$(ACCOUNT) $(STORY))
 $(O)/fuzz_service: $(call obj,tests/fixture/promises.c)
-$(O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/parts.a
+$(O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/inner.a
 	$(call say,LD)
 	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT)
 
