@@ -143,7 +143,7 @@ void core_conf_fill(struct core_conf *to, const struct conf *from);
 
 /* lasting.c: the jobs and rate limits of the memory store. id: a number that no other run has had. */
 int lasting_open(struct daemon *d, uint32_t id);
-void lasting_restore(struct daemon *d);
+int lasting_restore(struct daemon *d);
 void lasting_go_on(struct daemon *d);
 void lasting_tick(struct daemon *d);
 void lasting_close(struct daemon *d);

@@ -33,7 +33,10 @@ static void tell_jobs(const struct jobs_found *found)
 {
 	const struct joblog_found *l = &found->log;
 
-	if (l->error)
+	if (l->stays)
+		log_event(LOG_ERROR, "jobs", "file=jobs error=\"%s\" note=\"redlockd does not start before it can be read: else its jobs would be lost\"",
+		          strerror(-l->error));
+	else if (l->error)
 		log_event(LOG_ERROR, "jobs", "file=jobs error=\"%s\" moved_to=jobs.bad note=\"its jobs are lost, unless it can be repaired\"",
 		          strerror(-l->error));
 	else if (l->damaged || found->unknown)
@@ -59,7 +62,7 @@ static struct instant all_leases_over(const struct daemon *d, struct instant now
 	return instant_add(now, mine > before ? mine : before);
 }
 
-void lasting_restore(struct daemon *d)
+int lasting_restore(struct daemon *d)
 {
 	struct instant now = clock_boottime();
 	const struct home_past past = {.jobs = {.later_ms = (state_later_us(&d->state) + MSEC - 1) / MSEC,
@@ -74,6 +77,7 @@ void lasting_restore(struct daemon *d)
 		log_event(LOG_WARN, "rates", "error=\"the file of the run before is damaged, or lacks some\" note=\"rate limits begin anew\"");
 	else if (found.rates > 0)
 		log_event(LOG_INFO, "rates", "limits=%zu", found.rates);
+	return found.jobs.log.stays ? found.jobs.log.error : 0;
 }
 
 void lasting_go_on(struct daemon *d)

@@ -159,8 +159,7 @@ static int memory_open(struct daemon *d)
 	d->core_conf.trust_first_start = found != STATE_CRASH;
 	d->core_conf.rebooted = d->state.rebooted;
 	d->core_conf.past_lease_us = d->state.past.lease_us;
-	lasting_restore(d);
-	return 0;
+	return lasting_restore(d);
 }
 
 static void memory_mark(struct daemon *d)

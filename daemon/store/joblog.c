@@ -277,6 +277,23 @@ static int log_read_copy(struct joblog *l, void (*visit)(void *context, struct s
 	return r;
 }
 
+/* Another start may succeed, perhaps after somebody has changed something. */
+static bool error_may_pass(int error)
+{
+	switch (-error) {
+	case EACCES:
+	case EAGAIN:
+	case EINTR:
+	case EMFILE:
+	case ENFILE:
+	case ENOMEM:
+	case EPERM:
+		return true;
+	default:
+		return false;
+	}
+}
+
 bool joblog_open(struct joblog *l, void (*visit)(void *context, struct span record), void *context, struct joblog_found *ret)
 {
 	*ret = (struct joblog_found){0};
@@ -288,7 +305,8 @@ bool joblog_open(struct joblog *l, void (*visit)(void *context, struct span reco
 	if (!ret->error && l->error)
 		ret->error = log_read_copy(l, visit, context, ret);
 	if (ret->error) {
-		joblog_set_aside(l);
+		ret->stays = error_may_pass(ret->error);
+		ret->stays ? joblog_close(l) : joblog_set_aside(l);
 		return false;
 	}
 	if (!l->error) {

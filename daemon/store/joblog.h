@@ -51,12 +51,16 @@ struct joblog_found {
 	size_t records;
 	size_t damaged; /* bytes between sound records */
 	size_t torn;    /* bytes behind the last sound record that belong to none */
-	int error;      /* the file cannot be read at all: it was set aside */
+	int error;      /* the file cannot be read at all */
+	bool stays;     /* … now, as the system forbids it or lacks what that takes. Else it was set aside */
 };
 
 /* dir must stay open until joblog_close. seed: secret. */
 void joblog_init(struct joblog *l, int dir, const uint64_t seed[2]);
-/* Opens the file that another run left, and visits its records (visit NULL: counts them). Goes on behind the last one. False: there is none. */
+/*
+ * Opens the file that another run left, and visits its records (visit NULL: counts them). Goes on behind the last one. False: there is none, or it cannot be
+ * read. If it stays, this run must not write a log: its jobs would be lost.
+ */
 bool joblog_open(struct joblog *l, void (*visit)(void *context, struct span record), void *context, struct joblog_found *ret);
 void joblog_close(struct joblog *l);   /* the file stays */
 void joblog_remove(struct joblog *l);  /* and the file */

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -136,6 +137,32 @@ START_TEST(a_log_without_its_header_is_set_aside)
 		ck_assert_int_eq(defer("q", "new", "x"), 'D');
 		home_run_kill();
 	}
+}
+END_TEST
+
+/* The next start may find what this one lacks. */
+START_TEST(a_log_that_cannot_be_opened_for_now_stays)
+{
+	static const uint64_t seed[2];
+	int dir = open(home_run.dir, O_RDONLY | O_DIRECTORY);
+	struct joblog log;
+	struct joblog_found found;
+	struct rlimit before, none;
+
+	file_put(buf_length(&sound));
+	joblog_init(&log, dir, seed);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ck_assert(!joblog_open(&log, NULL, NULL, &found));
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	ck_assert_int_eq(found.error, -EMFILE);
+	ck_assert(found.stays);
+	ck_assert_int_ne(access(home_run_path("jobs.bad"), F_OK), 0);
+	close(dir);
+	next_run();
+	ck_assert_uint_eq(home_run.found.jobs.jobs, JOBS);
+	home_run_kill();
 }
 END_TEST
 
@@ -295,6 +322,7 @@ Suite *joblog_suite(void)
 	tcase_add_test(c, a_log_that_is_cut_at_any_byte_has_what_stands_before);
 	tcase_add_test(c, a_log_that_is_torn_at_any_byte_has_what_stands_before);
 	tcase_add_test(c, a_log_without_its_header_is_set_aside);
+	tcase_add_test(c, a_log_that_cannot_be_opened_for_now_stays);
 	tcase_add_test(c, what_is_no_log_gets_no_space);
 	tcase_add_test(c, a_flipped_bit_costs_one_record_and_is_told);
 	tcase_add_test(c, of_a_damaged_log_no_job_is_handed_out_before_all_leases_are_over);
