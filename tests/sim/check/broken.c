@@ -20,7 +20,24 @@ static void secret_is_void(struct world *w, const struct conn *of)
 			continue;
 		if (c->daemon == of->daemon && c->run == of->run) /* a daemon on a copy of the journal has a session of its own */
 			memcpy(c->void_secret, secret, sizeof(secret));
+		memcpy(c->former_secret, secret, sizeof(secret));
 		c->secret[0] = '\0';
+		c->killed_by = of->daemon;
+		c->killed_at = w->now;
+	}
+}
+
+/* What was killed in the last pass is known to the next run all the same, and nobody was told. */
+void broken_torn(const struct sim_daemon *d, int64_t since)
+{
+	struct conn *c;
+
+	TAILQ_FOREACH(c, &d->world->conns, in_world)
+	{
+		if (c->killed_by != d || c->killed_at < since)
+			continue;
+		memcpy(c->secret, c->former_secret, sizeof(c->secret));
+		c->killed_by = NULL;
 	}
 }
 

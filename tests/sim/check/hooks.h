@@ -229,6 +229,7 @@ void watched_contended(struct conn *c, struct span line); /* any other push */
 /* broken.c: BREAK and KILL. */
 void broken_told(struct request_sim *q, struct span line); /* OK, to any request */
 void broken_hung_up(struct conn *c); /* killed */
+void broken_torn(const struct sim_daemon *d, int64_t since); /* records of the pass that began then are not in the journal */
 void broken_resumed(const struct request_sim *q); /* a RESUME is OK */
 struct span broken_bare(struct span value); /* without the mark of a broken one */
 bool broken_allows(const struct flight *f, int64_t name, struct span before, struct span after);

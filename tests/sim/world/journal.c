@@ -22,6 +22,7 @@ void journal_release(struct sim_journal *j)
 void journal_pass(struct sim_daemon *d, int64_t depart)
 {
 	d->journal.pass = buf_length(&d->journal.bytes);
+	d->journal.passed_at = d->world->now;
 	d->journal.depart = depart;
 }
 
@@ -138,8 +139,10 @@ static void journal_tear(struct sim_daemon *d)
 
 	while (at < end && stream_chance(&d->stream, 50))
 		at += FRAME + record_at(&j->bytes, at).n;
-	if (at < end)
+	if (at < end) {
 		j->torn[d->index] = d->run;
+		broken_torn(d, j->passed_at);
+	}
 	buf_init(&kept);
 	buf_append(&kept, buf_begin(&j->bytes), at);
 	buf_release(&j->bytes);

@@ -16,6 +16,7 @@ struct sim_daemon;
 struct sim_journal {
 	struct buf bytes;                                         /* each record: its length in 4 bytes, then the record */
 	size_t pass;                                              /* offset of the records of the last pass */
+	int64_t passed_at;                                        /* true time when it began */
 	int64_t depart;                                           /* true time when the replies of that pass leave */
 	bool there;                                               /* the next run can read it */
 	bool failing, failed;                                     /* it cannot be written; the service does not know yet */
