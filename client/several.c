@@ -50,6 +50,15 @@ static int name_hold_once(struct keeper_task *task, unsigned i)
 	return r;
 }
 
+/* What the answer to CHECK says of a permit. */
+static void permit_note(struct keeper_task *task)
+{
+	struct redlock_bytes permit = redlock_line_find(redlock_answer(task->c), "permit");
+
+	if (task->in->slots && permit.n < sizeof(task->permit))
+		memcpy(task->permit, permit.p, permit.n);
+}
+
 int several_check(struct keeper_task *task)
 {
 	int r = 0;
@@ -58,6 +67,8 @@ int several_check(struct keeper_task *task)
 		return working_check(task);
 	for (unsigned i = 0; !r && i < task->names_n; i++) {
 		r = name_check(task, i);
+		if (!r)
+			permit_note(task);
 		if (!r)
 			r = name_hold_once(task, i);
 	}
@@ -149,6 +160,9 @@ int several_environment(const struct keeper_task *task)
 {
 	int r = 0;
 
+	/* An outer redlock may have set it. */
+	if (*task->permit ? setenv("REDLOCK_PERMIT", task->permit, 1) : unsetenv("REDLOCK_PERMIT"))
+		return -errno;
 	if (task->job)
 		return working_environment(task);
 	for (unsigned i = 0; !r && i < task->names_n; i++)

@@ -8,7 +8,7 @@ import time
 
 from harness import FuncTest, on_each_store, safety
 from ledger import Workers
-from process import until
+from process import REDLOCK, until
 from quorum import QuorumTest
 from resumable import resume, with_grace
 from wire import Client
@@ -155,6 +155,15 @@ class Semaphores(Crowd):
 
     def test_a_crowd(self):
         self.crowd([self.d.addr])
+
+    def test_run_tells_its_command_which_slots_it_has(self):
+        name, tell = self.name(), ("sh", "-c", "echo $REDLOCK_PERMIT")
+        a = self.connect()
+        first = a.ok("ACQUIRE %s limit=3" % name)["permit"]
+        status, out, _ = self.call_redlock(self.d, "run", "--slots", "3", "--weight", "2", name, "--", *tell)
+        self.assertEqual((status, out.strip().split(",")), (0, sorted({"0", "1", "2"} - {first})))
+        status, out, _ = self.call_redlock(self.d, "run", "--slots", "3", name, "--", REDLOCK, "--addr", self.d.addr, "run", name + "x", "--", *tell)
+        self.assertEqual((status, out), (0, "\n"))
 
     def test_run_lets_so_many_commands_run_at_once(self):
         name = self.name()
