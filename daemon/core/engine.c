@@ -244,7 +244,7 @@ static struct calls *engine_note_answer(struct engine *e, const struct answer *a
 	return c;
 }
 
-/* A store that granted answers the first token. Its fence is beyond the range. */
+/* A store that granted answers the first token; its fence is the last of the range. */
 static int64_t engine_last_token(struct calls *c, const struct answer *a)
 {
 	return c && c->owner == CALLS_OF_ROUND && a->code == 'G' ? a->fence + round_of_calls(c)->range : a->fence;

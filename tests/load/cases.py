@@ -18,7 +18,8 @@ ACCEPTED_LEAST = 2000  # sessions a second, a tenth of the figure measured on tw
 RATIO_MOST = 3.0  # p99 of well-behaved clients beside a flood, relative to their p99 without it
 UNNOTICED_US = 500  # less than that is always permitted: where there are two processors, the clients share theirs with the flood
 PAUSE_MOST_MS = 100 if ROOMY else 500  # of a client while the daemon is restarted; where processors are few, the clients take them from it
-THINK_MS = 50  # of clients while the daemon is restarted
+# Of clients while the daemon is restarted, by the number of Redis servers: two processors carry what they ask. Where they do not, clients wait for each other.
+THINK_MS = {0: 50, 3: 400}
 MANY = {"limits": {"clients": 20000, "locks": 1000000, "waiting": 1000000}}
 
 
@@ -81,7 +82,7 @@ def restarts(clients, requests, times, redis=0):
     """The daemon is restarted in place while clients lock and unlock. None may be refused, hung up or answered twice."""
     descriptors(clients + 200)
     with Scene(redis, MANY) as scene:
-        mix = scene.generator("mix", clients, THINK_MS, "mix/", rig.seed)
+        mix = scene.generator("mix", clients, THINK_MS[redis], "mix/", rig.seed)
         mix.ask("connect", "connected")
         told, pauses = {"n": 0, "wrong": 0}, []
         for i in range(times):
