@@ -109,15 +109,19 @@ void checker_release(struct world *w)
 }
 
 /*
- * A daemon that never asked a server before its clock was set forward does not notice that, unless the clock is too far off: see redlockd(8). What it granted
- * since is no breach as long as keys may stand that the step has shortened.
+ * A daemon that never asked a server before its clock was set forward does not notice that, unless the clock is too far off; and none notices a step of less
+ * than 50 ms: see redlockd(8). What it granted since is no breach as long as keys may stand that the step has shortened.
  */
 static bool step_is_unseen(const struct world *w)
 {
+	int64_t longest = w->plan->max_lease_us + w->plan->delay_us;
+
 	for (unsigned i = 0; i < w->plan->nodes; i++) {
 		const struct server *s = &w->server[i];
 
-		if (!s->ahead_at || w->now - s->ahead_at > w->plan->max_lease_us + w->plan->delay_us)
+		if (s->nudged_at && w->now - s->nudged_at <= longest)
+			return true;
+		if (!s->ahead_at || w->now - s->ahead_at > longest)
 			continue;
 		for (unsigned d = 0; d < w->plan->daemons; d++)
 			if (w->daemon[d].link[i].met_at != INT64_MAX && w->daemon[d].link[i].met_at > s->ahead_at)

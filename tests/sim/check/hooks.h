@@ -37,6 +37,7 @@ void check_reading(const struct sim_client *c, int64_t name);    /* the client b
 void readers_said(struct request_sim *q, struct span line);     /* an OK of the daemon */
 void readers_granted(struct request_sim *q, int64_t name, struct span line); /* a row, or an OK, says so */
 void readers_released(struct request_sim *q, struct span line);
+void readers_refused(const struct request_sim *q, struct span code);
 void readers_lost(struct conn *c, struct span line);            /* a push */
 void readers_call(struct sim_daemon *d, const struct call *call);
 void readers_ran(const struct server *s, const struct flight *f, unsigned i);

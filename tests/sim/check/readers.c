@@ -331,6 +331,16 @@ void readers_lost(struct conn *c, struct span line)
 	c->read_lost_at[name] = c->world->now;
 }
 
+/* The session was resumed without this hold: an answer tells of the loss, in the place of a LOST. */
+void readers_refused(const struct request_sim *q, struct span code)
+{
+	if (q->ask != ASK_READ || q->reads == READ_ALL || q->reads == READ_ANY || !span_equal(code, SPAN("LOST")))
+		return;
+	q->conn->read_count[q->name] = 0;
+	q->conn->read_lost_at[q->name] = q->conn->world->now;
+	reader_is_alone(q->conn, q->name, false);
+}
+
 /* The number of the name r0 …; -1: it is another. */
 static int64_t name_of_call(const struct call *call)
 {

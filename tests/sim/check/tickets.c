@@ -154,14 +154,14 @@ static bool ticket_is_ahead(const struct sim_daemon *d, const struct ticket *t)
 
 /*
  * With priorities a daemon may show one ticket after the other: ticket_check() compares each with those who wait. The last ticket may have been that of a
- * session without a connection.
+ * session without a connection: without a priority it would be of a moment since somebody waits, and with one it is of a minute before now, or of more.
  */
 static bool priorities_count(struct sim_daemon *d, const struct ticket *t, int64_t name)
 {
 	int64_t waited = t->waits_since ? d->world->now - t->waits_since : 0;
 
 	return t->ranked || t->priority > 0 || most_urgent(d, name) > 0 ||
-	       ticket_us((struct span){t->text, t->n}) < latest_wall(d) - waited - waited / 50 - LEVEL_US / 2;
+	       ticket_us((struct span){t->text, t->n}) < latest_wall(d) - waited - waited / 50 - later(0, LEVEL_US - waited) / 2;
 }
 
 /* A daemon with waiters shows its ticket in every request, and the same one as long as they wait. Alone at its own store it needs none. */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a server does with a command, and how it dies and comes back. */
+#include "daemon/core/members.h"
 #include "daemon/core/quorum.h"
 #include "tests/sim/world/world.h"
 
 #include <stdlib.h>
 
 #define EPOCH_US INT64_C(1700000000000000)
+#define NUDGE_ASKED_US (2 * SEC) /* how long ago a daemon may have asked a server for its time */
 
 static void server_identity(struct server *s, char *ret_run_id)
 {
@@ -75,6 +77,8 @@ void server_step(struct server *s, int64_t us)
 	s->ahead_us += us > 0 ? us : 0;
 	if ((us > 0 || was_off) && s->host.offset_us - s->right_us <= most)
 		s->ahead_at = s->world->now;
+	if (us > 0 && us < JUMP_SLACK_US + drift_us(NUDGE_ASKED_US) + 4 * (p->latency_us + p->jitter_us))
+		s->nudged_at = s->world->now;
 	if (us < 0)
 		checker_sets_back(s->world, s->index);
 }

@@ -41,6 +41,7 @@ struct server {
 	int64_t right_us;   /* offset of its host's clock when that is right */
 	int64_t stepped_us; /* how far its clock was set back, in all */
 	int64_t ahead_us;   /* how far its clock was set forward, in all */
+	int64_t nudged_at;  /* true time when it was last set forward by so little that a daemon may not notice; 0: never */
 	int64_t ahead_at;   /* true time when it was last set forward, or came back from further ahead, to where daemons accept it; 0: never */
 	/* the checker's */
 	struct metered metered;

@@ -86,6 +86,7 @@ struct world {
 	int finale_step;
 	int64_t ghosts_until; /* true time by which all commands of broken connections have run */
 	bool finale_alone; /* only the successor wanted the lock when the daemon of the holder died */
+	int64_t finale_fence;  /* the largest fence of k0 that anybody was told by then */
 	int64_t finale_since;
 	struct task *holder, *successor; /* of the finale: who holds k0, and who waits for it when the holder's daemon dies */
 	struct task *head, *next;        /* of the dead-head trial: the first and the second in the queue */
