@@ -34,14 +34,14 @@ static void detached_wait_on(struct conn *to, const struct conn *from)
 			detached_wait(to, name);
 }
 
-/* The connection that has the session, until another one resumes it. */
+/* The connection that has the session, until another one resumes it. A daemon on a copy of the journal has a session of its own. */
 static bool has_session(const struct conn *c)
 {
 	const struct conn *other;
 
 	TAILQ_FOREACH(other, &c->world->conns, in_world)
 	{
-		if (other->took > c->took && !strcmp(other->secret, c->secret))
+		if (other->daemon == c->daemon && other->took > c->took && !strcmp(other->secret, c->secret))
 			return false;
 	}
 	return c->secret[0];
