@@ -18,20 +18,17 @@ INSTALL  ?= install
 OBJCOPY  ?= objcopy
 CLANG    ?= $(firstword $(foreach c,clang clang-14,$(if $(shell command -v $(c)),$(c))))
 
-# Sanitized code is read by people who look for a line, and compiled anew with each commit: this takes half the time.
+# SAN=address,undefined instruments everything; sanitizers and _FORTIFY_SOURCE do not go together. A back trace needs lines only, and -O1 is compiled in half the
+# time; fuzzers are to be fast.
 SAN      ?=
 ifneq ($(SAN),)
 CFLAGS   ?= $(if $(findstring fuzzer,$(SAN)),-O2,-O1) -g1
+HARDEN   := -fno-omit-frame-pointer -fsanitize=$(SAN) -fno-sanitize-recover=all
+HARDEN_LD := -fsanitize=$(SAN)
 endif
 CFLAGS   ?= -O2 -g
 HARDEN   ?= -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection -fcf-protection -fPIE
 HARDEN_LD ?= -pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed
-
-# SAN=address,undefined instruments everything; sanitizers and _FORTIFY_SOURCE do not go together.
-ifneq ($(SAN),)
-HARDEN   := -fno-omit-frame-pointer -fsanitize=$(SAN) -fno-sanitize-recover=all
-HARDEN_LD := -fsanitize=$(SAN)
-endif
 
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wcast-qual -Wwrite-strings \
             -Wvla -Wformat=2 -Wimplicit-fallthrough -Wundef -fno-common -Werror

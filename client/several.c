@@ -67,10 +67,10 @@ int several_check(struct keeper_task *task)
 		return working_check(task);
 	for (unsigned i = 0; !r && i < task->names_n; i++) {
 		r = name_check(task, i);
-		if (!r)
-			permit_note(task);
-		if (!r)
-			r = name_hold_once(task, i);
+		if (r)
+			break;
+		permit_note(task);
+		r = name_hold_once(task, i);
 	}
 	if (!r)
 		task->grant = *several_first(task);

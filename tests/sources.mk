@@ -95,6 +95,7 @@ WORLD := \
 	tests/sim/check/progress.c \
 	tests/sim/check/gathered.c \
 	tests/sim/check/permitted.c \
+	tests/sim/check/read_line.c \
 	tests/sim/check/readers.c \
 	tests/sim/check/recount.c \
 	tests/sim/check/released.c \

@@ -191,9 +191,9 @@ SUITES_WAIT    := unit func load-short bench-short faults-short sanitize-unit sa
 # These compute, beside the others and at low priority.
 SUITES_COMPUTE := compilers layers cppcheck docs conf installed exposure hotpath simulated fuzz
 CHECK_SANITIZERS := address,undefined
-# Of what takes longest `check` runs a share, other tests with each commit: of the tests under sanitizers, the planted mistakes and the files for cppcheck one
-# of so many, and half of the short rows of faults. `make sanitize layers cppcheck faults-short` run all of them. A suite of unit tests has one process here:
-# each costs several milliseconds.
+# Of what takes longest `check` runs a share, other tests with each commit: of the tests under sanitizers, the planted mistakes, the files for cppcheck and the
+# tests that clang reads one of so many, and half of the short rows of faults. `make sanitize layers cppcheck compilers faults-short` run all of them. A suite of
+# unit tests has one process here: each costs several milliseconds.
 SHARE ?= 6
 
 # What the first suites need is built first, on all cores; what cannot be built fails in its suite.
@@ -259,8 +259,8 @@ load: all $(O)/load ## load and limits: many sessions, many names, floods beside
 load-short: all $(O)/load ## a selection of the load cases, at small size
 	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/load/run.py --short $(if $(SEED),--seed $(SEED)) $(CASE)
 
-restart-load: all $(O)/load ## 1,000 clients and 200,000 requests over five restarts by SIGUSR2: requests, failures, the longest pause; in memory, and on three Redis servers
-	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/load/run.py $(if $(SEED),--seed $(SEED)) restarts restarts-redis
+restart-load: all $(O)/load ## 1,000 clients and 200,000 requests over five restarts by SIGUSR2: requests, failures, the longest pause; in memory, and on three Redis servers with two loads
+	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/load/run.py $(if $(SEED),--seed $(SEED)) restarts restarts-redis restarts-redis-busy
 
 SCENARIO ?=
 BENCH_PROGRAMS := $(O)/drive $(O)/ceiling $(O)/load

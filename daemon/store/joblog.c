@@ -306,7 +306,10 @@ bool joblog_open(struct joblog *l, void (*visit)(void *context, struct span reco
 		ret->error = log_read_copy(l, visit, context, ret);
 	if (ret->error) {
 		ret->stays = error_may_pass(ret->error);
-		ret->stays ? joblog_close(l) : joblog_set_aside(l);
+		if (ret->stays)
+			joblog_close(l);
+		else
+			joblog_set_aside(l);
 		return false;
 	}
 	if (!l->error) {

@@ -18,12 +18,11 @@ static void secret_is_void(struct world *w, const struct conn *of)
 	{
 		if (c->secret[0] != secret[0] || strcmp(c->secret, secret))
 			continue;
-		if (c->daemon == of->daemon && c->run == of->run) /* a daemon on a copy of the journal has a session of its own */
-			memcpy(c->void_secret, secret, sizeof(secret));
-		memcpy(c->former_secret, secret, sizeof(secret));
+		memcpy(c->killed.secret, secret, sizeof(secret));
+		c->killed.by = of->daemon;
+		c->killed.run = of->run;
+		c->killed.at = w->now;
 		c->secret[0] = '\0';
-		c->killed_by = of->daemon;
-		c->killed_at = w->now;
 	}
 }
 
@@ -34,20 +33,23 @@ void broken_torn(const struct sim_daemon *d, int64_t since)
 
 	TAILQ_FOREACH(c, &d->world->conns, in_world)
 	{
-		if (c->killed_by != d || c->killed_at < since)
+		if (c->killed.by != d || c->killed.at < since)
 			continue;
-		memcpy(c->secret, c->former_secret, sizeof(c->secret));
-		c->killed_by = NULL;
+		memcpy(c->secret, c->killed.secret, sizeof(c->secret));
+		c->killed.by = NULL;
 	}
 }
 
-/* Its record may be lost with the end of a journal, so only the run that has killed it is held to this. */
+/*
+ * Its record may be lost with the end of a journal, so only the run that has killed it is held to this. A daemon on a copy of the journal has a session of its
+ * own.
+ */
 void broken_resumed(const struct request_sim *q)
 {
 	const struct conn *c;
 
 	TAILQ_FOREACH(c, &q->conn->world->conns, in_world)
-		if (c->daemon == q->conn->daemon && c->run == q->conn->run && c->void_secret[0] && !strcmp(c->void_secret, q->secret))
+		if (c->killed.by == q->conn->daemon && c->killed.run == q->conn->run && !strcmp(c->killed.secret, q->secret))
 			checker_fail(c->world, INVARIANT_S27, -1, "client %u resumes a session that was killed", q->conn->client->index);
 }
 

@@ -37,8 +37,14 @@ void check_reading(const struct sim_client *c, int64_t name);    /* the client b
 void readers_said(struct request_sim *q, struct span line);     /* an OK of the daemon */
 void readers_granted(struct request_sim *q, int64_t name, struct span line); /* a row, or an OK, says so */
 void readers_released(struct request_sim *q, struct span line);
-void readers_refused(const struct request_sim *q, struct span code);
+void readers_refused(const struct request_sim *q, struct span code); /* an ERR of the daemon */
 void readers_lost(struct conn *c, struct span line);            /* a push */
+
+/* read_line.c: the line of readers and writers. */
+void check_read_order(struct request_sim *q, int64_t name);           /* it is granted */
+void check_read_turn(const struct request_sim *q);                    /* it reads */
+void reader_is_alone(struct conn *c, int64_t name, bool alone); /* its session has the name alone from now on, or not any more */
+void line_conn_over(struct conn *c);
 void readers_call(struct sim_daemon *d, const struct call *call);
 void readers_ran(const struct server *s, const struct flight *f, unsigned i);
 void readers_step(struct sim_daemon *d); /* after each step of the daemon */

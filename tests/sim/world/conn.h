@@ -115,10 +115,12 @@ struct conn {
 	char secret[SECRET_TEXT];                      /* the secret of a session with grace; "" */
 	int64_t watched[NAMES_MAX];                    /* the last grant that WATCH told of; 0: none, or its end as well */
 	struct watched_reads watched_reads[READ_NAMES]; /* who holds r0 …, as far as WATCH told */
-	char void_secret[SECRET_TEXT];                 /* of a session that was killed */
-	char former_secret[SECRET_TEXT];               /* the same, if its secret was this one */
-	const struct sim_daemon *killed_by;
-	int64_t killed_at;
+	struct {
+		const struct sim_daemon *by; /* NULL: it was not */
+		uint64_t run;
+		int64_t at;
+		char secret[SECRET_TEXT];
+	} killed; /* its session */
 	int64_t serial;                                /* the number of its session, as HELLO or RESUME told it; 0: not known */
 	uint64_t serial_step;                          /* the step in which it was told */
 	uint64_t took;                                 /* order in which connections took sessions: the last one has the session */
