@@ -83,6 +83,8 @@ def restarts(clients, requests, times, redis=0, think_ms=THINK_MS):
     with Scene(redis, MANY) as scene:
         mix = scene.generator("mix", clients, think_ms, "mix/", rig.seed)
         mix.ask("connect", "connected")
+        mix.say("begin")
+        time.sleep(1)  # all of them think before they ask
         told, pauses = {"n": 0, "wrong": 0}, []
         for i in range(times):
             mix.say("begin")

@@ -19,8 +19,10 @@ inside() {
 	for folder in run tmp dev; do mount -t tmpfs none "$root/$folder" -o mode=755; done
 	chmod 1777 "$root/tmp"
 	for device in null zero full random urandom tty; do
-		touch "$root/dev/$device"
-		mount --bind "/dev/$device" "$root/dev/$device"
+		cp -a "/dev/$device" "$root/dev/$device" 2>/dev/null || {
+			touch "$root/dev/$device"
+			mount --bind "/dev/$device" "$root/dev/$device"
+		}
 	done
 	mkdir -p "$root/dev/shm" "$root/dev/pts" "$root/share"
 	mount -t tmpfs none "$root/dev/shm"
