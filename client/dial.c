@@ -6,10 +6,10 @@
 #include "proto/span.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
-#include <time.h>
 #include <unistd.h>
 
 #define PAUSE_US 500000
@@ -30,16 +30,15 @@ struct redlock *dial(const char *addr)
 	return NULL;
 }
 
-static void pause_for(int64_t us)
+/* True: something came at one of the two descriptors. ends: NULL: there are none. */
+static bool pause_for(int64_t us, struct pollfd *ends)
 {
-	const struct timespec pause = {0, us * 1000};
-
-	nanosleep(&pause, NULL);
+	return poll(ends, ends ? 2 : 0, (int)((us + 999) / 1000)) > 0;
 }
 
 void redial_pause(void)
 {
-	pause_for(PAUSE_US);
+	(void)pause_for(PAUSE_US, NULL);
 }
 
 /* What may be otherwise in a moment: there is no socket yet, nobody listens, too many wait, or the host does not answer. */
@@ -48,14 +47,14 @@ static bool may_come_back(int r)
 	return r == -ENOENT || r == -ECONNREFUSED || r == -ETIMEDOUT || r == -EHOSTUNREACH || r == -ENETUNREACH || r == -EAGAIN;
 }
 
-struct redlock *dial_until(const char *addr, int64_t until_us, int64_t *ret_away_us)
+/* Tries for the last time at that moment. *ret_away_us: for how long the daemon was away. */
+static struct redlock *dial_until(const char *addr, int64_t until_us, struct pollfd *ends, int64_t *ret_away_us)
 {
 	int64_t began = redlock_now_us();
 	struct redlock *c = NULL;
 	bool told = false;
 	int r;
 
-	*ret_away_us = 0;
 	for (;;) {
 		int64_t left_us = until_us - redlock_now_us();
 
@@ -71,11 +70,23 @@ struct redlock *dial_until(const char *addr, int64_t until_us, int64_t *ret_away
 		if (!told && isatty(STDERR_FILENO) && stderr_is_ready())
 			complain("%s; trying again", redlock_errmsg(NULL));
 		told = true;
-		pause_for(MIN(PAUSE_US, left_us)); /* the last attempt is made at the end */
+		if (pause_for(MIN(PAUSE_US, left_us), ends))
+			return NULL;
 		*ret_away_us = redlock_now_us() - began;
 	}
 	complain("%s%s", redlock_errmsg(NULL), absence_hint(r));
 	return NULL;
+}
+
+/* A millisecond of --wait is left at least: 0 would not wait. */
+struct redlock *dial_waiting(struct invocation *in, struct pollfd *ends)
+{
+	int64_t until = in->wait_ms < 0 ? INT64_MAX : redlock_now_us() + in->wait_ms * 1000, away_us = 0;
+	struct redlock *c = in->wait_given ? dial_until(in->addr, until, ends, &away_us) : dial(in->addr);
+
+	if (away_us > 0 && in->wait_ms > 0)
+		in->wait_ms = MAX(1, in->wait_ms - away_us / 1000);
+	return c;
 }
 
 struct redlock *redial(const char *addr)

@@ -7,13 +7,19 @@
 
 #include "client/redlock.h"
 
+struct invocation;
+struct pollfd;
+
 #define ANSWER_TIMEOUT_MS 5000
 
 /* Returns NULL after a complaint. addr may be NULL: see redlock_address. */
 struct redlock *dial(const char *addr) REDLOCK_MUST;
 
-/* The same, and tries again, for the last time at that moment (redlock_now_us), since the daemon may be away. *ret_away_us: for how long it was. */
-struct redlock *dial_until(const char *addr, int64_t until_us, int64_t *ret_away_us) REDLOCK_MUST;
+/*
+ * The same for a command that waits: with --wait it tries again as long as that says, since the daemon may be away, and takes that time from it. ends: two
+ * descriptors as for poll(2), or NULL; when something comes at one of them, the tries end without a complaint.
+ */
+struct redlock *dial_waiting(struct invocation *in, struct pollfd *ends) REDLOCK_MUST;
 
 /* The same for as long as it takes, for a command that has been served before: the daemon may be away. Complains once. */
 struct redlock *redial(const char *addr) REDLOCK_MUST;

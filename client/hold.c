@@ -49,13 +49,15 @@ static int untaken(const struct waiting *w)
 static int script_take(struct script *s, int front, int signals)
 {
 	struct waiting w = {.in = &s->in, .front = front, .signals = signals, .exit = EXIT_FAILED};
+	struct pollfd ends[] = {{.fd = front}, {.fd = signals, .events = POLLIN}};
 	unsigned name;
 	int64_t ttl_ms;
 	int r;
 
-	w.c = s->task.c = dial(s->in.addr);
+	w.c = s->task.c = dial_waiting(&s->in, ends);
+	w.abandoned = ends[0].revents || ends[1].revents;
 	if (!w.c)
-		return EXIT_FAILED;
+		return untaken(&w);
 	s->task.front = front;
 	if (!waiting_greet(&w) || !waiting_take(&w, &ttl_ms, &name))
 		return untaken(&w);

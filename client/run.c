@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/param.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -380,12 +379,8 @@ int run_once(const struct invocation *in, struct redlock *c, struct run_end *ret
 int run_main(const struct invocation *in)
 {
 	struct invocation left = *in;
-	int64_t until = in->wait_ms < 0 ? INT64_MAX : redlock_now_us() + in->wait_ms * 1000, away_us = 0;
-	struct redlock *c = in->wait_given ? dial_until(in->addr, until, &away_us) : dial(in->addr);
+	struct redlock *c = dial_waiting(&left, NULL);
 	struct run_end end;
 
-	/* While the daemon was away, time of --wait passed. A millisecond is left at least: 0 would not wait. */
-	if (away_us > 0 && in->wait_ms > 0)
-		left.wait_ms = MAX(1, in->wait_ms - away_us / 1000);
 	return c ? run_once(&left, c, &end) : EXIT_FAILED;
 }

@@ -31,7 +31,8 @@ static bool goes_on(const struct run_end *end, int code, bool begun)
 
 int work_main(const struct invocation *in)
 {
-	struct redlock *c = dial(in->addr);
+	struct invocation left = *in;
+	struct redlock *c = dial_waiting(&left, NULL);
 	struct run_end end;
 	bool begun = false;
 	sigset_t mask;
@@ -43,7 +44,8 @@ int work_main(const struct invocation *in)
 	for (;;) {
 		int64_t from = redlock_now_us();
 
-		code = run_once(in, c, &end);
+		code = run_once(&left, c, &end);
+		left = *in;
 		begun |= end.granted || redlock_now_us() - from > TRUSTED_US;
 		if (!goes_on(&end, code, begun))
 			break;

@@ -5,6 +5,7 @@ import re
 import shutil
 import signal
 import socket
+import subprocess
 import time
 import unittest
 
@@ -196,6 +197,32 @@ class Tool(FuncTest):
         self.assertEqual(process.wait(10), 0)
         with Client(daemon.addr) as c:
             self.assertEqual(c.ok("SHOW a").rows, [])
+
+    def test_hold_and_work_with_a_wait_wait_for_the_daemon(self):
+        daemon = self.daemon()
+        self.client(daemon).ok("DEFER q text")
+        daemon.finish()
+        holder = self.start_redlock(daemon, "hold", "-w", "20s", "a", stdin=subprocess.PIPE)
+        worker = self.start_redlock(daemon, "work", "-w", "20s", "q", "--", "cat")
+        time.sleep(0.6)
+        self.assertEqual((holder.poll(), worker.poll()), (None, None))
+        daemon.start()
+        self.assertRegex(holder.stdout.readline(), rb"^\d+\n$")
+        self.assertEqual(worker.stdout.read(4), b"text")
+        holder.stdin.close()
+        self.assertEqual(holder.wait(10), 0)
+        worker.terminate()
+        self.assertIn(worker.wait(10), (128 + signal.SIGTERM, -signal.SIGTERM))  # between two jobs the signal ends it
+
+    def test_hold_that_waits_for_the_daemon_ends_with_its_script_and_by_a_signal(self):
+        daemon = self.daemon()
+        daemon.finish()
+        for end, status in ((lambda p: p.stdin.close(), 125), (lambda p: p.send_signal(signal.SIGTERM), 128 + signal.SIGTERM)):
+            process = self.start_redlock(daemon, "hold", "-w", "1h", "a", stdin=subprocess.PIPE)
+            time.sleep(0.3)
+            self.assertIsNone(process.poll())
+            end(process)
+            self.assertEqual(process.wait(5), status)
 
     def test_run_with_a_wait_gives_up_at_its_end_and_without_one_at_once(self):
         folder = self.folder()
