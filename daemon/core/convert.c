@@ -174,6 +174,17 @@ void convert_ask(struct engine *e, struct claim *c, struct instant until)
 }
 
 /*
+ * A quorum has the value alone, or may yet say so, and lacks nothing but the token: grants have passed it on its way. What the stores answer is beyond those, so
+ * the next try has a better one.
+ */
+static bool convert_is_outrun(const struct engine *e, const struct round *r)
+{
+	struct nodeset open = r->expired ? NODESET_NONE : r->calls.open, lifted = nodeset_or(r->lifted, open);
+
+	return nodeset_count(lifted) < engine_quorum(e) && nodeset_count(nodeset_or(lifted, r->outrun)) >= engine_quorum(e) && !r->forestalled;
+}
+
+/*
  * A renewal that had its quorum, but no token from it, is followed by another try only after the next one: so a store that never becomes sure costs no more
  * than every other renewal.
  */
@@ -181,8 +192,16 @@ void convert_ask(struct engine *e, struct claim *c, struct instant until)
 static void convert_missed(struct engine *e, struct lock *l, struct round *r)
 {
 	struct claim *c = TAILQ_FIRST(&l->contender->waiters);
-	bool over = together_missed(e, r);
+	bool over;
 
+	if (l->lease.renewal->upgrade && l->lease.renewal->upgrade != r)
+		return; /* the stores were asked again since */
+	if (convert_ready(e, l) && !c->shared && convert_is_outrun(e, r)) {
+		if (nodeset_count(nodeset_or(r->lifted, r->outrun)) >= engine_quorum(e))
+			together_upgrade_again(e, &l->lease);
+		return;
+	}
+	over = together_missed(e, r);
 	if (!convert_ready(e, l) || c->shared)
 		return;
 	if (r->forestalled)

@@ -22,12 +22,16 @@ static int64_t rebase_least(const struct engine *e, const struct lease *x)
 	return 1 + (e->tokens.seen > x->token_end ? e->tokens.seen : x->token_end);
 }
 
-/* Stores may have given tokens to other daemons since this one looked. A floor by the clock, as what grants propose, is beyond those, too. */
+/*
+ * Stores may have given tokens to others since this daemon looked, and may do so before the renewal comes. A floor by the clock, as what grants propose, is
+ * beyond those, too. Where the fences are ahead of the clock, some tokens are left to them.
+ */
 static int64_t rebase_token(const struct engine *e, const struct lease *x)
 {
-	int64_t least = rebase_least(e, x), by_clock = e->core->wall_us + AHEAD_US;
+	int64_t least = rebase_least(e, x), by_clock = e->core->wall_us + AHEAD_US, ahead = least + TOKENS_AHEAD;
 
-	return by_clock > least && rebase_is_within(e, by_clock + TOKENS_AHEAD) ? by_clock : least;
+	ahead = by_clock > ahead ? by_clock : ahead;
+	return rebase_is_within(e, ahead + TOKENS_AHEAD) ? ahead : least;
 }
 
 bool rebase_is_possible(const struct engine *e, const struct lease *x)
@@ -65,6 +69,8 @@ void rebase_note(struct engine *e, struct round *r, const struct answer *a)
 		return;
 	if (a->code == 'E' && r->token && sure && a->fence == round_floor(r))
 		nodeset_add(&r->lifted, a->node);
+	else if (a->code == 'E' && r->token && sure && r->form == FORM_UPGRADE && a->fence > round_floor(r))
+		nodeset_add(&r->outrun, a->node);
 	if (rebase_is_sure(e, r, a->node))
 		nodeset_add(&r->lease->placed.sure, a->node);
 }

@@ -53,6 +53,7 @@ struct round {
 	struct nodeset sure;   /* RENEW: see struct placed; only these can give the token */
 	struct nodeset lifted; /* RENEW: they did */
 	struct nodeset alone;  /* RENEW: they have the value alone from now on */
+	struct nodeset outrun; /* RENEW: so have they, but their fence had passed the floor: another name got that token, or a later one */
 	int64_t writer_us;     /* the first moment in the tickets of writers elsewhere, while readers have the name or get it; 0: none was shown */
 	int64_t token;         /* RAISE: the token to be granted; RENEW: the one that its lease is to have besides, 0: none */
 	struct instant until;  /* ACQUIRE: decided by then */

@@ -67,6 +67,16 @@ static bool permit_is_repeated_by(const struct permit *p, const struct request *
 	       span_equal(semaphore_name(p->semaphore), q->word[0]) && span_equal(permit_owner(p), request_owner(q));
 }
 
+/* It asked, with a wait, before the session was resumed, and would not wait any more: the place is given up. */
+static bool permit_gives_up(struct commander *x, struct permit *p, int64_t wait)
+{
+	if (!permit_is_asking(p) || wait != 0)
+		return false;
+	if (p->state != PERMIT_CANCELLED)
+		permit_cancel(x, p);
+	return true;
+}
+
 /* An ACQUIRE repeated after RESUME has its old place, or its turn. */
 static bool permit_is_repeated(struct commander *x, struct session *s)
 {
@@ -75,7 +85,8 @@ static bool permit_is_repeated(struct commander *x, struct session *s)
 	struct permit *p;
 
 	TAILQ_FOREACH(p, &s->permits, in_session) {
-		if (!permit_is_repeated_by(p, q) || permit_is_adopting(p) || p->state == PERMIT_LOST || (permit_is_asking(p) && (wait == 0 || !p->patient)))
+		if (!permit_is_repeated_by(p, q) || permit_is_adopting(p) || p->state == PERMIT_LOST || permit_gives_up(x, p, wait) ||
+		    (permit_is_asking(p) && !p->patient))
 			continue;
 		if (p->state == PERMIT_HELD) {
 			permit_hear(x, p);

@@ -48,6 +48,13 @@ void together_upgrade(struct engine *e, struct round *r)
 	lock_of_lease(x)->contender->woken = NODESET_NONE;
 }
 
+void together_upgrade_again(struct engine *e, struct lease *x)
+{
+	x->renewal->mends = false;
+	x->renewal->upgrade_at = e->core->now;
+	together_ask_again(e, x, e->core->now);
+}
+
 bool together_asks(const struct round *r)
 {
 	return r->form == FORM_UPGRADE && r->lease->renewal->upgrade == r;

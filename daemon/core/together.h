@@ -12,6 +12,8 @@
 void together_begin(struct engine *e, struct round *r);
 /* The renewal asks to have the share alone. */
 void together_upgrade(struct engine *e, struct round *r);
+/* The next renewal asks so once more, now; or, if nobody wants that any more, to share the value. */
+void together_upgrade_again(struct engine *e, struct lease *x);
 /* An answer to a renewal. It does not count as granted if the store does not have the value as the lease is held now. */
 void together_note(struct engine *e, struct round *r, const struct answer *a);
 /* The round is such a renewal, and none was sent since. */

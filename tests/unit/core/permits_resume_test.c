@@ -86,6 +86,30 @@ START_TEST(a_permit_that_finds_no_slot_after_its_session_was_resumed_leaves_the_
 }
 END_TEST
 
+START_TEST(a_place_is_given_up_by_a_resumed_client_that_asks_again_and_would_not_wait)
+{
+	struct secret s;
+
+	cluster_begin(_i ? 3 : 1);
+	s = says_hello(1, "grace=20s");
+	says(2, "ACQUIRE a limit=1");
+	hears(2, "OK *");
+	says(1, "ACQUIRE a limit=1 wait=5m");
+	passes(100 * MSEC);
+	goes(1, GONE_HANGUP);
+	is_resumed_with_nothing(3, &s);
+	says(3, "ACQUIRE a limit=1");
+	passes(100 * MSEC);
+	hears(3, "BUSY name=a limit=1 free=0 *");
+	says(4, "ACQUIRE a limit=1 wait=5m");
+	says(2, "RELEASE a");
+	hears(2, "OK *");
+	passes(100 * MSEC);
+	hears(4, "OK name=a permit=0 *");
+	hears_nothing(3);
+}
+END_TEST
+
 /* Its turn comes behind RESUME, and its client asks for nothing again, but hears by another answer that it has the permit. */
 START_TEST(a_permit_of_which_the_client_heard_by_check_or_extend_does_not_lapse)
 {
@@ -121,6 +145,7 @@ Suite *permits_resume_suite(void)
 	tcase_add_checked_fixture(t, NULL, cluster_close);
 	tcase_add_test(t, a_permit_of_which_the_client_does_not_know_and_that_is_adopted_after_its_resume_lapses);
 	tcase_add_test(t, a_permit_of_which_the_client_does_not_know_and_that_is_adopted_after_its_resume_may_be_asked_for);
+	tcase_add_loop_test(t, a_place_is_given_up_by_a_resumed_client_that_asks_again_and_would_not_wait, 0, 2);
 	tcase_add_test(t, a_permit_that_finds_no_slot_after_its_session_was_resumed_leaves_the_line_unless_it_is_asked_for_again);
 	tcase_add_loop_test(t, a_permit_of_which_the_client_heard_by_check_or_extend_does_not_lapse, 0, 2);
 	suite_add_tcase(s, t);

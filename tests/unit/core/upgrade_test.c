@@ -170,6 +170,41 @@ START_TEST(an_upgrade_is_not_missed_for_tokens_that_this_daemon_has_in_store)
 }
 END_TEST
 
+/* The fences are ahead of the clock, and the daemons have seen the same: both ask for the same token. */
+START_TEST(upgrades_of_two_daemons_in_one_moment_have_a_token_each)
+{
+	two_daemons(_i ? 3 : 1);
+	passes(SEC);
+	says(1, "LOCK a mode=shared");
+	says(2, "LOCK b mode=shared");
+	passes(2 * SEC);
+	hears(1, "OK name=a *");
+	hears(2, "OK name=b *");
+	says(1, "LOCK a");
+	says(2, "LOCK b");
+	passes(5 * MSEC);
+	hears(1, "OK name=a *");
+	hears(2, "OK name=b *");
+}
+END_TEST
+
+/* Each store gives a token once. */
+START_TEST(two_upgrades_of_one_moment_have_a_token_each)
+{
+	cluster_begin(_i ? 3 : 1);
+	passes(SEC);
+	says(1, "LOCK a mode=shared");
+	says(1, "LOCK b mode=shared");
+	hears(1, "OK name=a *");
+	hears(1, "OK name=b *");
+	says(1, "@1 LOCK a");
+	says(1, "@2 LOCK b wait=1m");
+	passes(5 * MSEC);
+	hears(1, "@1 OK name=a *");
+	hears(1, "@2 OK name=b *");
+}
+END_TEST
+
 Suite *upgrade_suite(void)
 {
 	Suite *s = suite_create("upgrade");
@@ -183,6 +218,8 @@ Suite *upgrade_suite(void)
 	tcase_add_test(c, an_upgrade_that_does_not_wait_is_busy_behind_one_that_waits);
 	tcase_add_loop_test(c, an_upgrade_that_does_not_wait_asks_at_once_behind_one_that_was_given_up, 0, 2);
 	tcase_add_test(c, an_upgrade_is_not_missed_for_tokens_that_this_daemon_has_in_store);
+	tcase_add_loop_test(c, upgrades_of_two_daemons_in_one_moment_have_a_token_each, 0, 2);
+	tcase_add_loop_test(c, two_upgrades_of_one_moment_have_a_token_each, 0, 2);
 	suite_add_tcase(s, c);
 	return s;
 }
