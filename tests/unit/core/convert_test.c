@@ -305,10 +305,10 @@ START_TEST(a_store_whose_fence_is_beyond_the_floor_gives_no_token)
 	all_feel(MOOD_SILENT);
 	says(1, "@c LOCK a mode=shared wait=1m");
 	passes(0);
-	for (unsigned i = 0; i < 100; i++)
+	for (unsigned i = 0; i < 200; i++)
 		says(2, "@%u LOCK b%u", i, i);
-	serves_daemon(1, 0, 100);
-	ck_assert_uint_eq(ignores(2), 100);
+	serves_daemon(1, 0, 200);
+	ck_assert_uint_eq(ignores(2), 200);
 	all_feel(MOOD_WELL);
 	passes(MSEC);
 	hears_nothing(1);

@@ -155,18 +155,23 @@ END_TEST
 /* Another name was granted with tokens for hand-overs: the fence of the store is beyond the last token that anybody was given. */
 START_TEST(an_upgrade_is_not_missed_for_tokens_that_this_daemon_has_in_store)
 {
+	unsigned asked;
+
 	cluster_begin(1);
 	passes(SEC);
 	reads(1);
 	says(2, "LOCK b");
 	hears(2, "OK name=b *");
-	says(3, "LOCK b wait=1m");
+	for (int i = 0; i < 100; i++)
+		says(3, "@%d LOCK b wait=1m owner=%d", i, i);
 	says(2, "UNLOCK b");
 	hears(2, "OK *");
-	hears(3, "OK name=b *");
+	hears(3, "@0 OK name=b *");
+	asked = cluster.node[0].count[CALL_EXTEND];
 	says(1, "LOCK a");
 	passes(MSEC);
 	hears(1, "OK name=a *");
+	ck_assert_uint_eq(cluster.node[0].count[CALL_EXTEND], asked + 1);
 }
 END_TEST
 
