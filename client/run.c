@@ -12,6 +12,7 @@
 #include "client/person.h"
 #include "client/run.h"
 #include "client/several.h"
+#include "client/signals.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -66,14 +67,15 @@ static bool terminal_told_both(const struct front *f, const struct signalfd_sigi
 static void signal_pass(struct front *f, const struct signalfd_siginfo *info)
 {
 	int signal = (int)info->ssi_signo;
+	bool ends = signal == SIGTERM || signal == SIGINT || signal == SIGQUIT, ignored = signal_is_ignored(signal);
 
 	/* Another SIGHUP may ask CMD to read its configuration again. */
-	if (signal == SIGTERM || signal == SIGINT || signal == SIGQUIT || (signal == SIGHUP && info->ssi_code == SI_KERNEL))
+	if (!ignored && (ends || (signal == SIGHUP && info->ssi_code == SI_KERNEL)))
 		f->end.signal = signal;
 	if (!terminal_told_both(f, info))
 		(void)!send(f->keeper, &signal, sizeof(signal), MSG_NOSIGNAL | MSG_DONTWAIT);
 	/* The shell sees the job stop. The keeper goes on, and so does the lock. */
-	if (signal == SIGTSTP)
+	if (signal == SIGTSTP && !ignored)
 		raise(SIGSTOP);
 }
 

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What redlock inherits: signals that are ignored, as under nohup or in the background of a script, and the variables of an outer redlock."""
+import signal
+import subprocess
+
+from harness import FuncTest
+from process import REDLOCK, reap, spawn
+
+FRONT = 'trap "" %s; export FRONT=$$; exec "$@"'
+
+
+class Inherited(FuncTest):
+    """One daemon."""
+    COST = 4
+
+    def setUp(self):
+        super().setUp()
+        self.d = self.daemon()
+
+    def ignoring(self, signals, *argv):
+        """redlock, whose pid is in FRONT, was started with these signals ignored."""
+        process = spawn(["sh", "-c", FRONT % signals, "sh", REDLOCK, "--addr", self.d.addr, *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                        stderr=subprocess.PIPE)
+        self.addCleanup(reap, process)
+        return process
+
+    def ends(self, process):
+        out, err = process.communicate(timeout=20)
+        return process.returncode, out.decode(), err.decode()
+
+    def test_a_hold_outlives_a_signal_that_is_ignored(self):
+        """The script ignores it, too, and runs on."""
+        hold = self.ignoring("HUP INT", "hold", "a")
+        hold.stdout.readline()
+        for number in (signal.SIGHUP, signal.SIGINT):
+            hold.send_signal(number)
+        self.assertEqual(self.ends(hold)[0], 0)
+        hold = self.ignoring("HUP", "hold", "a")
+        hold.stdout.readline()
+        hold.terminate()
+        self.assertEqual(hold.wait(10), 128 + signal.SIGTERM)
+
+    def test_a_worker_goes_on_after_a_signal_that_is_ignored(self):
+        for text in ("one", "two"):
+            self.assertEqual(self.call_redlock(self.d, "defer", "q", text + "\n")[0], 0)
+        work = self.ignoring("INT", "work", "--wait", "100ms", "q", "--", "sh", "-c", "kill -INT $FRONT; cat")
+        self.assertEqual(self.ends(work)[:2], (0, "one\ntwo\n"))
+
+    def test_a_run_is_not_stopped_by_a_signal_that_is_ignored(self):
+        run = self.ignoring("TSTP", "run", "a", "sh", "-c", "kill -TSTP $FRONT; echo done")
+        self.assertEqual(self.ends(run)[:2], (0, "done\n"))
