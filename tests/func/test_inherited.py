@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What redlock inherits: signals that are ignored, as under nohup or in the background of a script, and the variables of an outer redlock."""
+import os
 import signal
 import subprocess
 
@@ -49,3 +50,9 @@ class Inherited(FuncTest):
     def test_a_run_is_not_stopped_by_a_signal_that_is_ignored(self):
         run = self.ignoring("TSTP", "run", "a", "sh", "-c", "kill -TSTP $FRONT; echo done")
         self.assertEqual(self.ends(run)[:2], (0, "done\n"))
+
+    def test_the_code_of_a_hold_is_told_although_the_ends_of_children_are_ignored(self):
+        holder = self.client(self.d)
+        holder.ok("LOCK a")
+        hold = ("hold", "--pid", str(os.getpid()), "--wait", "0s", "-E", "7", "a")
+        self.assertEqual(self.call_redlock(self.d, *hold, preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))[0], 7)
