@@ -56,3 +56,11 @@ class Inherited(FuncTest):
         holder.ok("LOCK a")
         hold = ("hold", "--pid", str(os.getpid()), "--wait", "0s", "-E", "7", "a")
         self.assertEqual(self.call_redlock(self.d, *hold, preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))[0], 7)
+
+    def test_each_release_frees_one_hold_of_a_script_that_shares_a_lock_with_itself(self):
+        script = 'r() { "$@"; echo $?; }; "$@" --shared --pid $$ a >/dev/null; "$@" --shared --pid $$ a >/dev/null; '
+        script += 'r "$@" --release --pid $$ a; r "$@" --release --pid $$ a; r "$@" --release --pid $$ a'
+        process = spawn(["sh", "-c", script, "sh", REDLOCK, "--addr", self.d.addr, "hold"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(reap, process)
+        self.assertEqual(self.ends(process)[1], "0\n0\n1\n")
+        self.assertEqual(self.client(self.d).roles("a"), [])
