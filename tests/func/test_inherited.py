@@ -57,6 +57,13 @@ class Inherited(FuncTest):
         hold = ("hold", "--pid", str(os.getpid()), "--wait", "0s", "-E", "7", "a")
         self.assertEqual(self.call_redlock(self.d, *hold, preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))[0], 7)
 
+    def test_a_command_finds_no_locks_of_an_outer_redlock_beside_its_own(self):
+        tell = ("sh", "-c", 'echo "$REDLOCK_NAME,$REDLOCK_NAME_2,${REDLOCK_FENCE:+f},$REDLOCK_FENCE_2"')
+        inner = (REDLOCK, "--addr", self.d.addr)
+        self.assertEqual(self.call_redlock(self.d, "run", "a", "b", "--", *inner, "run", "c", *tell)[:2], (0, "c,,f,\n"))
+        self.assertEqual(self.call_redlock(self.d, "defer", "q", "x")[0], 0)
+        self.assertEqual(self.call_redlock(self.d, "run", "a", "b", "--", *inner, "work", "--wait", "0s", "q", "--", *tell)[:2], (0, ",,,\n"))
+
     def test_each_release_frees_one_hold_of_a_script_that_shares_a_lock_with_itself(self):
         script = 'r() { "$@"; echo $?; }; "$@" --shared --pid $$ a >/dev/null; "$@" --shared --pid $$ a >/dev/null; '
         script += 'r "$@" --release --pid $$ a; r "$@" --release --pid $$ a; r "$@" --release --pid $$ a'
