@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What redlock inherits: signals that are ignored, as under nohup or in the background of a script, and the variables of an outer redlock."""
 import os
+import shutil
 import signal
 import subprocess
+import unittest
 
 from harness import FuncTest
-from process import REDLOCK, reap, spawn
+from process import REDLOCK, call, reap, spawn
 
 FRONT = 'trap "" %s; export FRONT=$$; exec "$@"'
 
@@ -71,3 +73,16 @@ class Inherited(FuncTest):
         self.addCleanup(reap, process)
         self.assertEqual(self.ends(process)[1], "0\n0\n1\n")
         self.assertEqual(self.client(self.d).roles("a"), [])
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root makes such a program")
+    def test_a_program_with_the_rights_of_another_user_asks_no_daemon_of_its_caller(self):
+        """Else the caller has it believe in locks that nobody else respects."""
+        copy = shutil.copy(REDLOCK, self.folder())
+        os.chmod(os.path.dirname(copy), 0o755)
+        os.chmod(copy, 0o4755)
+        holder = self.client(self.d)
+        holder.ok("LOCK mine")
+        env = dict(os.environ, REDLOCK_ADDR=self.d.addr)
+        self.assertIn("mine", call(copy, "--addr", self.d.addr, "ls", user=65534)[1])
+        self.assertNotIn("mine", call(copy, "ls", user=65534, env=env)[1])
+        self.assertIn("mine", call(copy, "ls", env=env)[1])
