@@ -7,5 +7,10 @@
 
 /* The kernel queues a signal that is both ignored and blocked, so a signalfd(2) tells it all the same. */
 bool signal_is_ignored(int signal);
+/*
+ * Whether a shell can continue what the terminal stops here: a process of this session above the group of this one. Where there is none, as under ssh -t, the
+ * kernel stops nothing; but the keeper stands above the group of CMD, and the kernel takes it for a shell.
+ */
+bool signal_has_shell(void);
 
 #endif

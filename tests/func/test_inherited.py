@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What redlock inherits: signals that are ignored, as under nohup or in the background of a script, and the variables of an outer redlock."""
+"""What redlock inherits: signals that are ignored, as under nohup or in the background of a script, and the variables of an outer redlock, and the terminal."""
 import os
 import shutil
 import signal
@@ -7,7 +7,7 @@ import subprocess
 import unittest
 
 from harness import FuncTest
-from process import REDLOCK, call, reap, spawn
+from process import QUIET, REDLOCK, call, merged, reap, spawn, state_of, until
 
 FRONT = 'trap "" %s; export FRONT=$$; exec "$@"'
 
@@ -86,3 +86,29 @@ class Inherited(FuncTest):
         self.assertIn("mine", call(copy, "--addr", self.d.addr, "ls", user=65534)[1])
         self.assertNotIn("mine", call(copy, "ls", user=65534, env=env)[1])
         self.assertIn("mine", call(copy, "ls", env=env)[1])
+
+
+class Alone(FuncTest):
+    """redlock leads the session, as under ssh -t: no shell controls its jobs."""
+    COST = 3
+
+    def leading(self, name, script):
+        self.master, slave = self.terminal()
+        self.d = self.daemon()
+        process = spawn(["setsid", "--ctty", REDLOCK, "--addr", self.d.addr, "run", name, "--", "sh", "-c", "echo $$; " + script],
+                        **merged(QUIET, {"stdin": slave}))
+        os.close(slave)
+        self.addCleanup(reap, process)
+        return process, int(process.stdout.readline())
+
+    def test_a_terminal_stops_nothing_that_nobody_could_continue(self):
+        process, _ = self.leading("a", 'read line; echo "$line"')
+        os.write(self.master, b"\x1ago\n")
+        self.assertEqual(process.communicate(timeout=20)[0], b"go\n")
+        self.assertEqual(process.returncode, 0)
+
+    def test_a_terminal_that_closes_ends_a_command_that_is_stopped(self):
+        process, pid = self.leading("a", "kill -STOP $$")
+        until(lambda: state_of(pid) == "T", "it is stopped")
+        os.close(self.master)
+        self.assertEqual(process.wait(10), 128 + signal.SIGHUP)
