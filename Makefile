@@ -459,6 +459,7 @@ CLI := \
 	client/screen.c \
 	client/several.c \
 	client/shortage.c \
+	client/signals.c \
 	client/status.c \
 	client/top.c \
 	client/waiting.c \

@@ -34,7 +34,7 @@ static int address_put(char *out, size_t size, const char *directory, const char
 
 int redlock_address(char *out, size_t size)
 {
-	const char *given = getenv("REDLOCK_ADDR"), *runtime = getenv("XDG_RUNTIME_DIR");
+	const char *given = secure_getenv("REDLOCK_ADDR"), *runtime = secure_getenv("XDG_RUNTIME_DIR");
 	char user[sizeof(((struct sockaddr_un *)0)->sun_path)];
 
 	if (given && *given)

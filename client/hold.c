@@ -18,6 +18,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -200,6 +201,7 @@ static int hold_for_process(const struct invocation *in)
 					   : "there is no process %d", (int)in->pid);
 		return EXIT_FAILED;
 	}
+	signal(SIGCHLD, SIG_DFL); /* some parents leave it ignored, which would lose the exit code */
 	if (pipe(ends) || (child = fork()) < 0) {
 		complain("cannot start: %s", strerror(errno));
 		return EXIT_FAILED;

@@ -9,6 +9,7 @@
 #include "client/person.h"
 #include "client/process.h"
 #include "client/several.h"
+#include "client/signals.h"
 #include "client/wakeups.h"
 
 #include <errno.h>
@@ -234,13 +235,13 @@ static void keeping_leave(struct keeping *k)
 
 int keeping_signals(void)
 {
+	static const int ending[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
 	sigset_t set;
 
 	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGQUIT);
+	for (size_t i = 0; i < sizeof(ending) / sizeof(*ending); i++)
+		if (!signal_is_ignored(ending[i]))
+			sigaddset(&set, ending[i]);
 	signal(SIGPIPE, SIG_IGN); /* whoever reads from redlock may end first, and the lock is to be freed all the same */
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

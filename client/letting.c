@@ -12,6 +12,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#define PLACES 8 /* for holds of one lock and process: there are several if they share it, or while one of them ends */
+
 /* FNV-1a: names are longer than an address may be. Whoever chooses two names of one hash confuses only a script of his own. */
 static uint64_t name_hash(const char *name)
 {
@@ -22,13 +24,15 @@ static uint64_t name_hash(const char *name)
 	return hash;
 }
 
-static socklen_t address_make(pid_t pid, const char *name, struct sockaddr_un *out)
+static socklen_t address_make(pid_t pid, const char *name, unsigned place, struct sockaddr_un *out)
 {
 	int n;
 
 	memset(out, 0, sizeof(*out));
 	out->sun_family = AF_UNIX;
 	n = snprintf(out->sun_path + 1, sizeof(out->sun_path) - 1, "redlock-hold/%u/%d/%016" PRIx64, (unsigned)geteuid(), (int)pid, name_hash(name));
+	if (place > 0)
+		n += snprintf(out->sun_path + 1 + n, sizeof(out->sun_path) - 1 - (size_t)n, "/%u", place);
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
@@ -40,10 +44,10 @@ static bool peer_is_ours(int fd)
 	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) && (peer.uid == geteuid() || peer.uid == 0);
 }
 
-int letting_listen(pid_t pid, const char *name)
+static int place_listen(pid_t pid, const char *name, unsigned place)
 {
 	struct sockaddr_un address;
-	socklen_t n = address_make(pid, name, &address);
+	socklen_t n = address_make(pid, name, place, &address);
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), r;
 
 	if (fd < 0)
@@ -52,6 +56,15 @@ int letting_listen(pid_t pid, const char *name)
 		return fd;
 	r = -errno;
 	close(fd);
+	return r;
+}
+
+int letting_listen(pid_t pid, const char *name)
+{
+	int r = -EADDRINUSE;
+
+	for (unsigned place = 0; r == -EADDRINUSE && place < PLACES; place++)
+		r = place_listen(pid, name, place);
 	return r;
 }
 
@@ -74,10 +87,10 @@ void letting_answer(int fd, int code)
 	close(fd);
 }
 
-int letting_ask(pid_t pid, const char *name)
+static int place_ask(pid_t pid, const char *name, unsigned place)
 {
 	struct sockaddr_un address;
-	socklen_t n = address_make(pid, name, &address);
+	socklen_t n = address_make(pid, name, place, &address);
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), code = 0, r = -ESRCH;
 
 	if (fd < 0)
@@ -85,5 +98,14 @@ int letting_ask(pid_t pid, const char *name)
 	if (!connect(fd, (struct sockaddr *)&address, n) && peer_is_ours(fd) && recv(fd, &code, sizeof(code), 0) == sizeof(code))
 		r = code;
 	close(fd);
+	return r;
+}
+
+int letting_ask(pid_t pid, const char *name)
+{
+	int r = -ESRCH;
+
+	for (unsigned place = 0; r == -ESRCH && place < PLACES; place++)
+		r = place_ask(pid, name, place);
 	return r;
 }

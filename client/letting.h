@@ -8,7 +8,7 @@
 
 #include <sys/types.h>
 
-/* A listening descriptor, or a negative errno. */
+/* A listening descriptor, or a negative errno. Several may listen for one lock and process; letting_ask reaches one of them. */
 int letting_listen(pid_t pid, const char *name);
 /* Takes a connection: a descriptor that letting_answer closes, or -1 if there is none, or it is of somebody else. */
 int letting_accept(int listening);

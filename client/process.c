@@ -50,6 +50,16 @@ static size_t proc_read(pid_t pid, const char *what, char *out, size_t size)
 	return n;
 }
 
+pid_t process_parent(pid_t pid)
+{
+	char stat[256], *end;
+	int parent;
+
+	(void)proc_read(pid, "stat", stat, sizeof(stat));
+	end = strrchr(stat, ')'); /* the name before it may hold anything */
+	return end && sscanf(end, ") %*c %d", &parent) == 1 ? parent : -1; /* NOLINT(cert-err34-c): the kernel writes valid numbers */
+}
+
 void process_name(pid_t pid, char *out, size_t size)
 {
 	(void)proc_read(pid, "comm", out, size);

@@ -12,6 +12,7 @@
 #include "client/person.h"
 #include "client/run.h"
 #include "client/several.h"
+#include "client/signals.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -57,23 +58,31 @@ static int signals_take(struct front *f)
 	return f->signals < 0 ? -errno : 0;
 }
 
-/* In a common process group the terminal has signalled the command, too; but SIGHUP goes to the leader of the session alone. */
+/* In a common process group the terminal has signalled the command, too; but of a hang-up it tells the leader of the session alone. */
 static bool terminal_told_both(const struct front *f, const struct signalfd_siginfo *info)
 {
-	return !f->grouped && info->ssi_code == SI_KERNEL && !(info->ssi_signo == SIGHUP && getsid(0) == getpid());
+	bool hangs_up = info->ssi_signo == SIGHUP || info->ssi_signo == SIGCONT;
+
+	return !f->grouped && info->ssi_code == SI_KERNEL && !(hangs_up && getsid(0) == getpid());
 }
 
 static void signal_pass(struct front *f, const struct signalfd_siginfo *info)
 {
 	int signal = (int)info->ssi_signo;
+	bool ends = signal == SIGTERM || signal == SIGINT || signal == SIGQUIT, ignored = signal_is_ignored(signal);
 
+	if (signal == SIGTSTP && info->ssi_code == SI_KERNEL && !signal_has_shell()) {
+		if (!f->grouped)
+			kill(0, SIGCONT); /* the terminal has stopped CMD */
+		return;
+	}
 	/* Another SIGHUP may ask CMD to read its configuration again. */
-	if (signal == SIGTERM || signal == SIGINT || signal == SIGQUIT || (signal == SIGHUP && info->ssi_code == SI_KERNEL))
+	if (!ignored && (ends || (signal == SIGHUP && info->ssi_code == SI_KERNEL)))
 		f->end.signal = signal;
 	if (!terminal_told_both(f, info))
 		(void)!send(f->keeper, &signal, sizeof(signal), MSG_NOSIGNAL | MSG_DONTWAIT);
 	/* The shell sees the job stop. The keeper goes on, and so does the lock. */
-	if (signal == SIGTSTP)
+	if (signal == SIGTSTP && !ignored)
 		raise(SIGSTOP);
 }
 

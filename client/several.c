@@ -55,7 +55,7 @@ static void permit_note(struct keeper_task *task)
 {
 	struct redlock_bytes permit = redlock_line_find(redlock_answer(task->c), "permit");
 
-	if (task->in->slots && permit.n < sizeof(task->permit))
+	if (task->in->slots && permit.p && permit.n < sizeof(task->permit))
 		memcpy(task->permit, permit.p, permit.n);
 }
 
@@ -144,23 +144,49 @@ int several_unlock(const struct keeper_task *task, int64_t keep_ms, bool done, u
 	return r;
 }
 
-static int name_environment(const struct keeper_task *task, unsigned i)
+struct variables {
+	char name[32], fence[32];
+};
+
+static struct variables variables_of(unsigned i)
 {
-	char name[32] = "REDLOCK_NAME", fence[32] = "REDLOCK_FENCE", value[24];
+	struct variables v = {"REDLOCK_NAME", "REDLOCK_FENCE"};
 
 	if (i > 0) {
-		snprintf(name, sizeof(name), "REDLOCK_NAME_%u", i + 1);
-		snprintf(fence, sizeof(fence), "REDLOCK_FENCE_%u", i + 1);
+		snprintf(v.name, sizeof(v.name), "REDLOCK_NAME_%u", i + 1);
+		snprintf(v.fence, sizeof(v.fence), "REDLOCK_FENCE_%u", i + 1);
 	}
+	return v;
+}
+
+static int name_environment(const struct keeper_task *task, unsigned i)
+{
+	struct variables v = variables_of(i);
+	char value[24];
+
 	snprintf(value, sizeof(value), "%lld", (long long)task->grants[i].fence);
-	return setenv(name, task->names[i], 1) || setenv(fence, value, 1) ? -errno : 0;
+	return setenv(v.name, task->names[i], 1) || setenv(v.fence, value, 1) ? -errno : 0;
+}
+
+/* An outer redlock may have set more of them than are held here. */
+static int names_clear(void)
+{
+	for (unsigned i = 0; i < NAMES_MOST; i++) {
+		struct variables v = variables_of(i);
+
+		if (unsetenv(v.name) || unsetenv(v.fence))
+			return -errno;
+	}
+	return 0;
 }
 
 int several_environment(const struct keeper_task *task)
 {
-	int r = 0;
+	int r = names_clear();
 
-	/* An outer redlock may have set it. */
+	/* An outer redlock may have set this, too. */
+	if (r)
+		return r;
 	if (*task->permit ? setenv("REDLOCK_PERMIT", task->permit, 1) : unsetenv("REDLOCK_PERMIT"))
 		return -errno;
 	if (task->job)

@@ -124,7 +124,7 @@ static const struct secure functions = {
 
 static const char *chosen(const char *given, const char *variable)
 {
-	const char *value = given ? given : getenv(variable);
+	const char *value = given ? given : secure_getenv(variable);
 
 	return value && *value ? value : NULL;
 }

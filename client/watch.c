@@ -46,16 +46,16 @@ static void event_person(const struct redlock_line *event)
 {
 	static const char *const first[] = {"kind", "name", "who", "session", NULL};
 	struct redlock_bytes kind = redlock_line_find(event, "kind"), name = redlock_line_find(event, "name"), who = redlock_line_find(event, "who");
-	char shown_name[200], shown_who[200];
+	char shown_kind[40], shown_name[200], shown_who[200];
 	struct timespec now;
 	struct tm day;
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	localtime_r(&now.tv_sec, &day);
+	shown_text((struct span){kind.p, kind.n}, shown_kind, sizeof(shown_kind));
 	shown_text((struct span){name.p, name.n}, shown_name, sizeof(shown_name));
 	shown_text((struct span){who.p, who.n}, shown_who, sizeof(shown_who));
-	printf("%02d:%02d:%02d.%03d  %-8.*s  %s  %s", day.tm_hour, day.tm_min, day.tm_sec, (int)(now.tv_nsec / 1000000), (int)kind.n, kind.n ? kind.p : "",
-	       shown_name, shown_who);
+	printf("%02d:%02d:%02d.%03d  %-8s  %s  %s", day.tm_hour, day.tm_min, day.tm_sec, (int)(now.tv_nsec / 1000000), shown_kind, shown_name, shown_who);
 	for (size_t i = 0; i < redlock_line_fields(event); i++)
 		if (!is_among(redlock_line_name(event, i), first))
 			field_print(event, i);

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """WATCH, SUBSCRIBE, BREAK and KILL, and redlock watch, break and kill."""
 import json
+import os
 import re
 import select
 import socket
 import subprocess
 import time
 
+from fakes import Server
 from harness import FuncTest, on_each_store, safety
-from process import reap, until
+from process import REDLOCK, call, reap, until
 from quorum import QuorumTest
 
 
@@ -163,3 +165,21 @@ class Across(QuorumTest):
         admin.busy("LOCK " + name)
         self.assertEqual(admin.ok("BREAK " + name)["free_in_ms"], "0")
         admin.ok("LOCK " + name)
+
+
+class Stranger(Server):
+    """In the place of a daemon: one event, and the end."""
+
+    def took(self, sock, data):
+        sock.sendall(b'OK\n! EVENT kind="\\x1b[2J" name="\\x1b[2J" who="\\x1b[2J" note="\\x1b[2J"\n')
+        self.drop(sock)
+
+
+class StrangeEvents(FuncTest):
+    """A daemon that is not ours."""
+
+    def test_what_an_event_tells_moves_no_cursor(self):
+        stranger = Stranger(os.path.join(self.folder(), "sock")).start()
+        self.addCleanup(stranger.stop)
+        _, out, _ = call(REDLOCK, "--addr", stranger.path, "watch")
+        self.assertEqual((out.count("[2J"), out.count("\x1b")), (4, 0), out)

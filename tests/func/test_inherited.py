@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What redlock inherits: signals that are ignored, as under nohup or in the background of a script, and the variables of an outer redlock, and the terminal."""
+import os
+import shutil
+import signal
+import subprocess
+import unittest
+
+from harness import FuncTest
+from process import QUIET, REDLOCK, call, merged, reap, spawn, state_of, until
+
+FRONT = 'trap "" %s; export FRONT=$$; exec "$@"'
+
+
+class Inherited(FuncTest):
+    """One daemon."""
+    COST = 4
+
+    def setUp(self):
+        super().setUp()
+        self.d = self.daemon()
+
+    def ignoring(self, signals, *argv):
+        """redlock, whose pid is in FRONT, was started with these signals ignored."""
+        process = spawn(["sh", "-c", FRONT % signals, "sh", REDLOCK, "--addr", self.d.addr, *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                        stderr=subprocess.PIPE)
+        self.addCleanup(reap, process)
+        return process
+
+    def ends(self, process):
+        out, err = process.communicate(timeout=20)
+        return process.returncode, out.decode(), err.decode()
+
+    def test_a_hold_outlives_a_signal_that_is_ignored(self):
+        """The script ignores it, too, and runs on."""
+        hold = self.ignoring("HUP INT", "hold", "a")
+        hold.stdout.readline()
+        for number in (signal.SIGHUP, signal.SIGINT):
+            hold.send_signal(number)
+        self.assertEqual(self.ends(hold)[0], 0)
+        hold = self.ignoring("HUP", "hold", "a")
+        hold.stdout.readline()
+        hold.terminate()
+        self.assertEqual(hold.wait(10), 128 + signal.SIGTERM)
+
+    def test_a_worker_goes_on_after_a_signal_that_is_ignored(self):
+        for text in ("one", "two"):
+            self.assertEqual(self.call_redlock(self.d, "defer", "q", text + "\n")[0], 0)
+        work = self.ignoring("INT", "work", "--wait", "100ms", "q", "--", "sh", "-c", "kill -INT $FRONT; cat")
+        self.assertEqual(self.ends(work)[:2], (0, "one\ntwo\n"))
+
+    def test_a_run_is_not_stopped_by_a_signal_that_is_ignored(self):
+        run = self.ignoring("TSTP", "run", "a", "sh", "-c", "kill -TSTP $FRONT; echo done")
+        self.assertEqual(self.ends(run)[:2], (0, "done\n"))
+
+    def test_the_code_of_a_hold_is_told_although_the_ends_of_children_are_ignored(self):
+        holder = self.client(self.d)
+        holder.ok("LOCK a")
+        hold = ("hold", "--pid", str(os.getpid()), "--wait", "0s", "-E", "7", "a")
+        self.assertEqual(self.call_redlock(self.d, *hold, preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))[0], 7)
+
+    def test_a_command_finds_no_locks_of_an_outer_redlock_beside_its_own(self):
+        tell = ("sh", "-c", 'echo "$REDLOCK_NAME,$REDLOCK_NAME_2,${REDLOCK_FENCE:+f},$REDLOCK_FENCE_2"')
+        inner = (REDLOCK, "--addr", self.d.addr)
+        self.assertEqual(self.call_redlock(self.d, "run", "a", "b", "--", *inner, "run", "c", *tell)[:2], (0, "c,,f,\n"))
+        self.assertEqual(self.call_redlock(self.d, "defer", "q", "x")[0], 0)
+        self.assertEqual(self.call_redlock(self.d, "run", "a", "b", "--", *inner, "work", "--wait", "0s", "q", "--", *tell)[:2], (0, ",,,\n"))
+
+    def test_each_release_frees_one_hold_of_a_script_that_shares_a_lock_with_itself(self):
+        script = 'r() { "$@"; echo $?; }; "$@" --shared --pid $$ a >/dev/null; "$@" --shared --pid $$ a >/dev/null; '
+        script += 'r "$@" --release --pid $$ a; r "$@" --release --pid $$ a; r "$@" --release --pid $$ a'
+        process = spawn(["sh", "-c", script, "sh", REDLOCK, "--addr", self.d.addr, "hold"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(reap, process)
+        self.assertEqual(self.ends(process)[1], "0\n0\n1\n")
+        self.assertEqual(self.client(self.d).roles("a"), [])
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root makes such a program")
+    def test_a_program_with_the_rights_of_another_user_asks_no_daemon_of_its_caller(self):
+        """Else the caller has it believe in locks that nobody else respects."""
+        copy = shutil.copy(REDLOCK, self.folder())
+        os.chmod(os.path.dirname(copy), 0o755)
+        os.chmod(copy, 0o4755)
+        holder = self.client(self.d)
+        holder.ok("LOCK mine")
+        env = dict(os.environ, REDLOCK_ADDR=self.d.addr)
+        self.assertIn("mine", call(copy, "--addr", self.d.addr, "ls", user=65534)[1])
+        self.assertNotIn("mine", call(copy, "ls", user=65534, env=env)[1])
+        self.assertIn("mine", call(copy, "ls", env=env)[1])
+
+
+class Alone(FuncTest):
+    """redlock leads the session, as under ssh -t: no shell controls its jobs."""
+    COST = 3
+
+    def leading(self, name, script):
+        self.master, slave = self.terminal()
+        self.d = self.daemon()
+        process = spawn(["setsid", "--ctty", REDLOCK, "--addr", self.d.addr, "run", name, "--", "sh", "-c", "echo $$; " + script],
+                        **merged(QUIET, {"stdin": slave}))
+        os.close(slave)
+        self.addCleanup(reap, process)
+        return process, int(process.stdout.readline())
+
+    def test_a_terminal_stops_nothing_that_nobody_could_continue(self):
+        process, _ = self.leading("a", 'read line; echo "$line"')
+        os.write(self.master, b"\x1ago\n")
+        self.assertEqual(process.communicate(timeout=20)[0], b"go\n")
+        self.assertEqual(process.returncode, 0)
+
+    def test_a_terminal_that_closes_ends_a_command_that_is_stopped(self):
+        process, pid = self.leading("a", "kill -STOP $$")
+        until(lambda: state_of(pid) == "T", "it is stopped")
+        os.close(self.master)
+        self.assertEqual(process.wait(10), 128 + signal.SIGHUP)
