@@ -90,7 +90,7 @@ static void snapshot_asks(struct snapshot *s, const char *what)
 		snapshot_fails(s, HTTP_BADREQUEST, "prefix and after are names of at most 512 bytes, limit is a number");
 		return;
 	}
-	if (query_get(query, "limit", limit, sizeof(limit) - 1, &n) == QUERY_FOUND)
+	if (query_get(query, "limit", limit, sizeof(limit) - 1, &n) == QUERY_FOUND && n > 0)
 		s->most = strtoul(limit, NULL, 10); /* LIST refuses what is no number */
 	asker_say(&s->asker, "%s", line);
 }

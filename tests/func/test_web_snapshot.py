@@ -39,6 +39,8 @@ class Snapshot(OnWeb):
             if not page["more"]:
                 break
         self.assertEqual((seen, pages), (["%s-%d" % (name, i) for i in range(5)], 3))
+        page = self.web.ask("/api/v1/snapshot?prefix=%s&limit=&after=" % name).json  # as if they were not there
+        self.assertEqual(([lock["name"] for lock in page["locks"]], page["more"]), (seen, False))
 
     def test_permits_and_readers(self):
         client, name = self.connect(), self.name()
