@@ -38,7 +38,8 @@ static void top_leave(struct top *t)
 	top_note(t, "; on its host, systemctl status redlockd may say why");
 	redlock_close(t->c);
 	t->c = NULL;
-	t->board.server[0] = '\0'; /* the next one may be another */
+	t->board.server[0] = '\0'; /* the next one may be another, … */
+	t->board.at_us = 0; /* … and counts from 0 */
 }
 
 static void top_draw(struct top *t)

@@ -83,7 +83,7 @@ static void pack(struct daemon *d, struct carried *c)
 	c->keys = stores_keys(d);
 	c->audit_left_out = d->audit.left_out;
 	c->audit_torn = d->audit.torn;
-	c->web = copy(d->web && d->conf->listen.http.label ? d->conf->listen.http.label : "");
+	c->web = copy(d->web_where ? d->web_where : "");
 	pack_verify(&c->verify, &d->restart.held);
 	c->net = net_pack(d->net, &c->fds);
 	pack_stores(d, c);

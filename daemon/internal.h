@@ -58,6 +58,7 @@ struct daemon {
 	struct net *net;
 	struct credentials credentials;
 	struct web *web;           /* NULL: listen.http is no */
+	char *web_where;           /* where it listens, as configured, or as before the restart; NULL: nowhere */
 	struct upstream *upstream; /* store: redis */
 	struct memory *memory;     /* store: memory */
 	struct state state;

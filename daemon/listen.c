@@ -2,6 +2,7 @@
 /* Where the daemon listens: at the sockets that were passed to it, or at the configured addresses. */
 #include "daemon/internal.h"
 
+#include "daemon/base/mem.h"
 #include "daemon/net/carry.h"
 #include "daemon/net/listener.h"
 #include "daemon/passed.h"
@@ -9,6 +10,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What is wrong with the address, where the words of the system would not say it. */
 static const char *listen_trouble(int r)
@@ -124,18 +126,86 @@ static int listen_tls(struct daemon *d)
 	return r < 0 ? listen_failed("tls", tcp_text(c->listen.tls_host, c->listen.tls_port, where, sizeof(where)), r) : 0;
 }
 
-/* At the sockets of the process before, if they are for this address. */
-static int listen_web(struct daemon *d)
+/* --- the web listener --- */
+
+/* "unix:/run/redlockd/http" */
+static const char *web_path(const char *where)
+{
+	return strncmp(where, "unix:", 5) == 0 ? where + 5 : NULL;
+}
+
+/* The configuration was checked for its own address only. */
+static bool web_stays_protected(const struct daemon *d, int fd)
+{
+	if (d->conf->http.token_file || !reach_of_socket(fd))
+		return true;
+	log_event(LOG_ERROR, "listen", "fd=%d error=\"other hosts reach the former address of listen.http, and there is no http.token_file: it is closed\"",
+	          fd);
+	return false;
+}
+
+/* Takes the sockets of the process before. 0: there are none. */
+static size_t web_take(struct daemon *d, int fd[LISTENER_ADDRESSES_MAX])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; d->carried && i < d->carried->web_fds; i++) {
+		int one = carried_take_fd(d, d->carried->web_fd + i);
+
+		if (one >= 0 && n < LISTENER_ADDRESSES_MAX && web_stays_protected(d, one))
+			fd[n++] = one;
+		else if (one >= 0)
+			close(one);
+	}
+	return n;
+}
+
+static int web_goes_on(struct daemon *d)
 {
 	int fd[LISTENER_ADDRESSES_MAX];
-	size_t n = d->carried && strcmp(d->carried->web, d->conf->listen.http.label) == 0 ? d->carried->web_fds : 0;
+	size_t n = web_take(d, fd);
 
-	if (n == 0 || n > LISTENER_ADDRESSES_MAX)
-		return web_listen(d->web);
-	for (size_t i = 0; i < n; i++)
-		fd[i] = carried_take_fd(d, d->carried->web_fd + i);
-	return web_unpack(d->web, fd, n);
+	if (n == 0)
+		return -EADDRNOTAVAIL;
+	d->web_where = mem_copy(d->carried->web, strlen(d->carried->web));
+	return web_unpack(d->web, fd, n, web_path(d->web_where));
 }
+
+/* At the sockets of the process before, if they are for this address, or if it cannot be had. */
+static int listen_web(struct daemon *d)
+{
+	const char *where = d->conf->listen.http.label;
+	int r;
+
+	if (d->carried && strcmp(d->carried->web, where) == 0 && web_goes_on(d) == 0)
+		return 0;
+	r = web_listen(d->web);
+	if (r == 0) {
+		d->web_where = mem_copy(where, strlen(where));
+		return 0;
+	}
+	listen_failed("http", where, r);
+	if (web_goes_on(d) == 0)
+		log_event(LOG_ERROR, "listen", "note=\"the web listener listens where it did before the restart\"");
+	return r;
+}
+
+/* The sockets of the process before that nobody took are closed, and their file is of no use. */
+static void web_leave(struct daemon *d)
+{
+	const char *path = d->carried ? web_path(d->carried->web) : NULL;
+
+	for (size_t i = 0; d->carried && i < d->carried->web_fds; i++) {
+		int fd = carried_take_fd(d, d->carried->web_fd + i);
+
+		if (fd >= 0)
+			close(fd);
+	}
+	if (path && (!d->web_where || strcmp(d->web_where, d->carried->web) != 0))
+		listener_sweep(path);
+}
+
+/* --- all --- */
 
 /* The configuration was checked for the addresses that it names, and not for those of the process before. */
 static bool stays_protected(void *context, int fd, bool tls)
@@ -159,7 +229,7 @@ static int listen_as_before(struct daemon *d, int r)
 
 /*
  * Passed sockets replace the configured ones, but listen.tls only if one of them is called tls. It is the last stage, so that a client connects to a daemon
- * that is ready. listen.http stays as configured.
+ * that is ready. Passed sockets are none of listen.http.
  */
 int listen_start(struct daemon *d)
 {
@@ -170,10 +240,12 @@ int listen_start(struct daemon *d)
 	if (!r)
 		r = d->systemd.sockets_n > 0 ? listen_passed(d) : listen_configured(d);
 	if (r < 0)
-		return listen_as_before(d, r);
-	net_listen_no_more(d->net);
-	r = d->web ? listen_web(d) : 0;
+		r = listen_as_before(d, r);
+	else
+		net_listen_no_more(d->net);
 	if (r < 0)
-		listen_failed("http", d->conf->listen.http.label, r);
+		return r;
+	r = d->web ? listen_web(d) : 0;
+	web_leave(d);
 	return d->carried ? 0 : r;
 }

@@ -3,6 +3,7 @@
 #include "daemon/internal.h"
 
 #include "daemon/base/clock.h"
+#include "daemon/base/mem.h"
 #include "proto/proto.h"
 
 #include <errno.h>
@@ -102,4 +103,5 @@ void site_reload(struct daemon *d)
 void site_stop(struct daemon *d)
 {
 	web_free(d->web);
+	mem_free(d->web_where);
 }

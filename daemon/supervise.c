@@ -224,7 +224,7 @@ static void supervise_ready(struct daemon *d)
 		snprintf(tls, sizeof(tls), " tls=%s", tcp_text(c->listen.tls_host, c->listen.tls_port, where, sizeof(where)));
 	log_event(LOG_NOTICE, "ready", "version=%s store=%s nodes=%u unix=%s tcp=%s%s%s http=%s runtime=%s", REDLOCKD_VERSION, d->core_conf.store,
 	          d->core_conf.nodes, d->unix_path[0] ? d->unix_path : "no", tcp, tls, passed,
-	          c->listen.http.label ? c->listen.http.label : "no", d->runtime.dir);
+	          d->web_where ? d->web_where : "no", d->runtime.dir);
 	if (d->memory)
 		log_event(LOG_NOTICE, "store", "store=memory note=\"" THIS_HOST_ONLY "; for several hosts: store: redis, see redlockd.yaml(5)\"");
 	d->owes_ready = true;

@@ -6,9 +6,12 @@ _redlock_complete_name() {
 		[[ $name == \"* ]] || printf '%q\n' "$name"
 	done
 }
+# A row has four or five words, the fifth is an age. More are of a name with blanks, which is left out, as one that is shown escaped.
 _redlock_complete_queue() {
 	local name
-	timeout 2 "${words[0]}" "${addr[@]}" queues -- "$1" 2>/dev/null | awk 'NR > 1 && $1 !~ /^"/ { print $1 }' | while IFS= read -r name; do
+	timeout 2 "${words[0]}" "${addr[@]}" queues -- "$1" 2>/dev/null |
+		awk 'NR > 1 && $1 !~ /^"|\\/ && (NF == 4 || NF == 5 && $5 ~ /[a-z]$/) { print $1 }' |
+		while IFS= read -r name; do
 		printf '%q\n' "$name"
 	done
 }

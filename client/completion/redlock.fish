@@ -62,9 +62,11 @@ function __redlock_name
     set -l words (commandline -opc)
     timeout 2 $words[1] (__redlock_addr) complete -- (commandline -ct) 2>/dev/null | string match -v -- '"*'
 end
+# A row has four or five words, the fifth is an age. More are of a name with blanks, which is left out, as one that is shown escaped.
 function __redlock_queue
     set -l words (commandline -opc)
-    timeout 2 $words[1] (__redlock_addr) queues -- (commandline -ct) 2>/dev/null | awk 'NR > 1 && $1 !~ /^"/ { print $1 }'
+    timeout 2 $words[1] (__redlock_addr) queues -- (commandline -ct) 2>/dev/null |
+        awk 'NR > 1 && $1 !~ /^"|\\\\/ && (NF == 4 || NF == 5 && $5 ~ /[a-z]$/) { print $1 }'
 end
 function __redlock_pid
     ps -e -o pid= | string trim

@@ -4,10 +4,12 @@ _redlock_complete_name() {
 	names=(${(f)"$(timeout 2 $program $addr complete -- "${(Q)PREFIX}" 2>/dev/null)"})
 	compadd -- ${names:#\"*}
 }
+# A row has four or five words, the fifth is an age. More are of a name with blanks, which is left out, as one that is shown escaped.
 _redlock_complete_queue() {
 	local -a names
-	names=(${(f)"$(timeout 2 $program $addr queues -- "${(Q)PREFIX}" 2>/dev/null | awk 'NR > 1 { print $1 }')"})
-	compadd -- ${names:#\"*}
+	names=(${(f)"$(timeout 2 $program $addr queues -- "${(Q)PREFIX}" 2>/dev/null |
+		awk 'NR > 1 && $1 !~ /^"|\\/ && (NF == 4 || NF == 5 && $5 ~ /[a-z]$/) { print $1 }')"})
+	compadd -- $names
 }
 _redlock_complete_pid() { compadd -- ${(f)"$(ps -e -o pid= 2>/dev/null | tr -d ' ')"} }
 _redlock_complete_file() { _files }

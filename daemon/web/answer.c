@@ -5,6 +5,8 @@
 #include "daemon/base/mem.h"
 
 #include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
 #include <event2/http.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,6 +57,22 @@ void answer_headers(struct evhttp_request *req, const char *type, const char *cs
 	evhttp_add_header(out, "Connection", "close");
 }
 
+/*
+ * evhttp reads while it writes. It would keep what a client sends behind its request, and end the answer to one that has sent all and reads on, or pauses for
+ * 5 s; visits.c knows how long an answer may take. But it does not end a connection after CONNECT: there its own timeout is needed.
+ */
+static void answer_alone(struct evhttp_request *req)
+{
+	struct bufferevent *bev = evhttp_connection_get_bufferevent(evhttp_request_get_connection(req));
+
+	if (evhttp_request_get_command(req) == EVHTTP_REQ_CONNECT) {
+		bufferevent_setwatermark(bev, EV_READ, 0, UNASKED_MOST);
+		return;
+	}
+	bufferevent_disable(bev, EV_READ);
+	bufferevent_set_timeouts(bev, NULL, NULL);
+}
+
 static void answer_body(struct evhttp_request *req, int status, const char *type, struct evbuffer *body, size_t n, const char *csp)
 {
 	char length[24];
@@ -63,6 +81,7 @@ static void answer_body(struct evhttp_request *req, int status, const char *type
 	snprintf(length, sizeof(length), "%zu", n);
 	evhttp_add_header(evhttp_request_get_output_headers(req), "Content-Length", length);
 	evhttp_send_reply(req, status, reason_of(status), body);
+	answer_alone(req);
 	evbuffer_free(body);
 }
 

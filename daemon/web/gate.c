@@ -101,10 +101,8 @@ static bool host_is_ours(const struct web *w, struct evhttp_request *req, const 
 		return false;
 	if (strcasecmp(host, "localhost") == 0 || is_listed(w->hosts, host))
 		return true;
-	if (!w->host)
-		return false;
 	address_here(req, here);
-	return address_equal(host, w->host) || address_equal(host, here) || (is_wildcard(w->host) && is_literal(host));
+	return address_equal(host, here) || (w->host && (address_equal(host, w->host) || (is_wildcard(w->host) && is_literal(host))));
 }
 
 /* Takes the same time wherever the two differ. */

@@ -93,7 +93,9 @@ function lockBox(lock) {
 		box.append(make("p", lock.due + " due, " + lock.leased + " taken, " + lock.dead + " dead"));
 	for (const p of lock.holders)
 		box.append(holder(lock, p));
-	if (!lock.holders.length && lock.kind !== "queue")
+	if (lock.kept)
+		box.append(make("p", "nobody holds it, and it is kept" + (lock.kept.ttl_ms >= 0 ? " for " + age(lock.kept.ttl_ms) : "")));
+	else if (!lock.holders.length && lock.kind !== "queue")
 		box.append(make("p", "nobody holds it", "faint"));
 	lock.waiters.forEach((p, i) => line.append(make("li", (i + 1) + ". " + person(p) + (p.waited_ms >= 0 ? " waits for " + age(p.waited_ms) : " waits") +
 		(p.note ? " — " + plain(p.note) : ""))));

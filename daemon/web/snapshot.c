@@ -90,7 +90,7 @@ static void snapshot_asks(struct snapshot *s, const char *what)
 		snapshot_fails(s, HTTP_BADREQUEST, "prefix and after are names of at most 512 bytes, limit is a number");
 		return;
 	}
-	if (query_get(query, "limit", limit, sizeof(limit) - 1, &n) == QUERY_FOUND)
+	if (query_get(query, "limit", limit, sizeof(limit) - 1, &n) == QUERY_FOUND && n > 0)
 		s->most = strtoul(limit, NULL, 10); /* LIST refuses what is no number */
 	asker_say(&s->asker, "%s", line);
 }
@@ -183,8 +183,18 @@ static void person_write(struct buf *out, const struct reply_line *line)
 	notation_raw(out, "}");
 }
 
-/* The first row of an answer begins the object of its lock. */
-static void lock_begin(struct snapshot *s)
+/* Nobody holds the name, and nobody gets it yet. */
+static void kept_write(struct buf *out, const struct reply_line *line)
+{
+	notation_raw(out, ",\"kept\":{");
+	notation_field(out, line, "kept_ms", NULL);
+	notation_field(out, line, "ttl_ms", NULL);
+	notation_field(out, line, "kept_by", NULL);
+	notation_raw(out, "}");
+}
+
+/* The first row of an answer begins the object of its lock. kept: it says that the name is kept; NULL: it does not. */
+static void lock_begin(struct snapshot *s, const struct reply_line *kept)
 {
 	const struct listed_row *row = &s->rows.row[s->told];
 
@@ -192,13 +202,15 @@ static void lock_begin(struct snapshot *s)
 		return;
 	notation_comma(&s->out);
 	buf_append(&s->out, s->fields.data + row->begin, row->end - row->begin);
+	if (kept)
+		kept_write(&s->out, kept);
 	notation_raw(&s->out, ",\"holders\":[");
 	notation_raw(&s->waiters, "],\"waiters\":[");
 }
 
 static void lock_end(struct snapshot *s)
 {
-	lock_begin(s);
+	lock_begin(s, NULL);
 	buf_append(&s->out, buf_begin(&s->waiters), buf_length(&s->waiters));
 	notation_raw(&s->out, "]}");
 	buf_clear(&s->waiters);
@@ -207,10 +219,13 @@ static void lock_end(struct snapshot *s)
 
 static void holder_read(struct snapshot *s, const struct reply_line *line)
 {
-	struct buf *out;
+	struct span role = reply_find(line, "role");
+	bool kept = span_equal(role, SPAN("kept"));
+	struct buf *out = span_equal(role, SPAN("waiter")) ? &s->waiters : &s->out;
 
-	lock_begin(s);
-	out = span_equal(reply_find(line, "role"), SPAN("waiter")) ? &s->waiters : &s->out;
+	lock_begin(s, kept ? line : NULL);
+	if (kept)
+		return;
 	notation_comma(out);
 	person_write(out, line);
 }

@@ -74,6 +74,7 @@ static void stream_end(struct stream *s)
 	struct evhttp_request *req = s->req;
 
 	evhttp_connection_set_closecb(evhttp_request_get_connection(req), NULL, NULL);
+	visit_ends_stream(s->visit);
 	stream_free(s);
 	evhttp_send_reply_end(req);
 }
@@ -195,6 +196,7 @@ static void stream_start(struct web *w, struct stream *s)
 	TAILQ_INSERT_TAIL(&w->streams, s, next);
 	w->streams_n++;
 	bufferevent_set_timeouts(s->visit->bev, NULL, NULL);
+	bufferevent_setwatermark(s->visit->bev, EV_READ, 0, UNASKED_MOST);
 	evhttp_connection_set_timeout(evhttp_request_get_connection(s->req), 0);
 	evhttp_connection_set_closecb(evhttp_request_get_connection(s->req), on_close, s);
 	answer_headers(s->req, "text/event-stream; charset=utf-8", NULL);

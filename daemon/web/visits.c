@@ -90,7 +90,13 @@ void visit_shut(struct visit *v)
 	v->shut = true;
 }
 
-/* evhttp does not read while it answers, so it does not notice that the client of a stream has gone. */
+void visit_ends_stream(struct visit *v)
+{
+	v->is_stream = false;
+	v->since = clock_boottime();
+}
+
+/* evhttp reads little while it answers, so it may not notice that the client of a stream has gone. */
 static bool visit_has_left(const struct visit *v)
 {
 	struct pollfd p = {.fd = bufferevent_getfd(v->bev), .events = POLLRDHUP};

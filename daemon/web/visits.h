@@ -52,6 +52,8 @@ struct visit *visit_of(struct web *w, struct evhttp_request *req);
 bool visits_are_over(const struct web *w);
 /* Whether its peer may have this connection as a stream, of `most` streams. */
 bool visit_may_stream(const struct web *w, const struct visit *v, unsigned most);
+/* The stream is over: what its client has not read yet is an answer as others, that may take as long from here on. */
+void visit_ends_stream(struct visit *v);
 size_t visits_unsent(const struct web *w); /* bytes of answers that the clients have not read yet */
 void visit_shut(struct visit *v); /* evhttp sees the end of the connection, and frees it */
 void visits_accept(struct web *w, bool on);

@@ -64,8 +64,8 @@ void web_resume(struct web *w);
 bool web_is_idle(const struct web *w); /* no connection is open: each request was answered */
 /* In a pause: appends the listening sockets, which the caller owns. Returns how many. Nothing but web_free may follow. */
 size_t web_pack(struct web *w, struct fdlist *fds);
-/* In place of web_listen: listens at sockets of web_pack. 0 or -ENOMEM; owns them. */
-int web_unpack(struct web *w, const int *fd, size_t n);
+/* In place of web_listen: listens at sockets of web_pack. path: of a Unix socket; NULL: it is none. 0 or -ENOMEM; owns them. */
+int web_unpack(struct web *w, const int *fd, size_t n, const char *path);
 
 void web_send(struct web *w, uint64_t session, const void *bytes, size_t n);
 void web_await_sent(struct web *w, uint64_t session);

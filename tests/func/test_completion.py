@@ -88,6 +88,12 @@ class Bash(Typed):
         self.client_.ok("DEFER 'mail;$(id)' x")
         self.completed("redlock work mai", r"mail\;\$\(id\) ")
 
+    def test_a_queue_with_blanks_is_left_out_and_not_cut(self):
+        for name in ("mail", "main street", "main one 2s", r"mai\\n"):
+            self.client_.ok("DEFER '%s' x" % name)
+        self.client_.ok("DEFER mail x delay=1h")
+        self.completed("redlock work mai", "mail ")
+
 
 class Zsh(Typed):
     SHELL, ARGV = "zsh", ("zsh", "-f", "-i")
@@ -117,6 +123,11 @@ class Fish(Shell):
         self.assertEqual(self.offers("redlock show back"), ["backup"])
         self.assertEqual(sorted(self.offers("redlock run --shared dep")), ["deploy/web", "deploy:db:1"])
         self.assertEqual(self.offers("redlock defer --lock back"), ["backup"])
+
+    def test_a_queue_with_blanks_is_left_out_and_not_cut(self):
+        for name in ("mail", "main street", "main one 2s", r"mai\\n"):
+            self.client_.ok("DEFER '%s' x" % name)
+        self.assertEqual(self.offers("redlock work mai"), ["mail"])
 
     def test_the_command_behind_a_name(self):
         self.assertIn("redlock", self.offers("redlock run a -- redloc"))

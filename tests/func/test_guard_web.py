@@ -101,6 +101,32 @@ class Reloaded(GuardTest):
         self.assertEqual((status(""), status("t0ken-two")), (401, 200))
         self.assertNotRegex(daemon.log(), "t0ken")
 
+    def test_streams_that_a_new_token_has_ended_keep_no_place(self):
+        """What their clients do not read of them is an answer as others."""
+        folder = self.folder()
+        web, token = Web(os.path.join(folder, "web")), os.path.join(folder, "token")
+
+        def write(text):
+            with open(token, "w") as out:
+                out.write(text)
+
+        def stream(text):
+            sock = web.connect()
+            self.addCleanup(sock.close)
+            sock.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n" % text)
+            return int(sock.recv(4096).split()[1])
+        write("one\n")
+        daemon = self.guarded("http: {token_file: %s}\n" % token, {"listen": {"http": web.listen}})
+        self.assertEqual([stream(b"one") for _ in range(32)], 31 * [200] + [503])  # one is left for another peer
+        client, note = self.client(daemon), "x" * 250
+        for _ in range(20):
+            client.send(*["LOCK a note=%s\nUNLOCK a" % note] * 50)
+            for _ in range(100):
+                self.assertEqual(client.reply().kind, "OK")
+        write("two\n")
+        daemon.reload()
+        self.assertEqual({stream(b"two") for _ in range(31)}, {200})
+
     def test_what_protects_an_address_does_not_vanish_without_a_restart(self):
         """What takes its place in the file, rules or an address of loopback, needs a restart itself."""
         port, token = free_web().at[1], os.path.join(self.folder(), "token")

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """No restart and no reload opens the daemon to the network: what a start refuses they refuse as well, and the daemon carries on."""
+import os
 import signal
 import socket
 
 from manager import Manager
+from process import merged, yaml
 from restarts import RestartTest
+from web import Web, free_web
 
 EVERYBODY = "everybody who reaches this address could take and release locks"
 
@@ -100,3 +103,56 @@ class Former(RestartTest):
 
     def test_one_with_protection_goes_on(self):
         self.assertTrue(self.restarted_elsewhere("insecure: yes\n")[1])
+
+
+class FormerWeb(RestartTest):
+    """The same of the web listener."""
+    COST = 4
+
+    def restart_with(self, daemon, **listen):
+        daemon.config = yaml(merged(daemon.tree, {"listen": listen}))
+        daemon.write_config()
+        self.restart(daemon, quietly=False)
+
+    def taken(self):
+        sock = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(sock.close)
+        return sock, "127.0.0.1:%d" % sock.getsockname()[1]
+
+    def test_it_goes_on_while_a_new_address_cannot_be_had(self):
+        web, (sock, address) = free_web(), self.taken()
+        daemon = self.begin({"listen": {"http": web.listen}})
+        for listen in ({"tcp": address}, {"http": address}, {"tcp": address, "http": address}):
+            self.restart_with(daemon, **listen)
+            self.assertEqual(web.ask("/livez").status, 200, listen)
+        sock.close()
+        self.restart_with(daemon, http=address)
+        self.assertEqual(Web(("127.0.0.1", int(address.split(":")[1]))).ask("/livez").status, 200)
+        with self.assertRaises(ConnectionRefusedError):
+            web.ask("/livez")
+
+    def test_a_former_address_that_other_hosts_reach_is_closed_without_a_token(self):
+        folder, (_, address) = self.folder(), self.taken()
+        with socket.create_server(("0.0.0.0", 0)) as free:
+            web = Web(("127.0.0.1", free.getsockname()[1]))
+        with open(os.path.join(folder, "token"), "w") as out:
+            out.write("one\n")
+        daemon = self.begin({"listen": {"http": "0.0.0.0:%d" % web.at[1]}, "http": {"token_file": os.path.join(folder, "token")}})
+        self.restart_with(daemon, http=address)
+        self.assertEqual(web.ask("/livez").status, 200)
+        del daemon.tree["http"]
+        self.restart_with(daemon, http=address)
+        with self.assertRaises(ConnectionRefusedError):
+            web.ask("/livez")
+        self.assertIn("there is no http.token_file", daemon.log())
+
+    def test_the_file_of_a_former_socket_is_removed(self):
+        folder = self.folder()
+        first, second = (Web(os.path.join(folder, name)) for name in ("first", "second"))
+        daemon = self.begin({"listen": {"http": first.listen}})
+        self.restart_with(daemon, http=second.listen)
+        self.assertEqual((os.listdir(folder), second.ask("/livez").status), (["second"], 200))
+        self.restart_with(daemon, http="unix:/nowhere/sock")
+        self.assertEqual((os.listdir(folder), second.ask("/livez").status), (["second"], 200))
+        self.restart_with(daemon, http="no")
+        self.assertEqual(os.listdir(folder), [])

@@ -149,6 +149,15 @@ class Live(FuncTest):
         self.d.start()
         self.assertIn(b"held 0", self.terminal_shows(master, b"held 0", 5))
 
+    def test_figures_of_the_daemon_before_are_not_compared(self):
+        for _ in range(200):
+            self.c.ok("LOCK more")
+            self.c.ok("UNLOCK more")
+        _, master = self.shown()
+        self.d.restart()
+        seen = self.terminal_shows(master, b"held 0", 10) + self.terminal_shows(master, b"grants/s 0", 5)
+        self.assertNotIn(b"grants/s -", seen)
+
     def test_a_daemon_that_stands_still_is_told(self):
         _, master = self.shown()
         self.d.freeze()

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Clients of the web listener that ask too much, read too little or talk nonsense."""
 import contextlib
+import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -13,7 +15,7 @@ from web import Events, Web, WebTest, drain
 
 
 class Slow(WebTest):
-    COST = 8
+    COST = 14
 
     def test_a_reader_that_does_not_read_gets_a_gap_and_delays_nobody(self):
         d, web = self.start(Web(os.path.join(self.folder(), "http")))
@@ -31,6 +33,36 @@ class Slow(WebTest):
             kinds[kind] = kinds.get(kind, 0) + 1
             missed += data.get("missed", 0)
         self.assertEqual(sum(kinds.values()) - 1 + missed, 12000)
+
+    def test_what_a_client_sends_behind_its_request_is_not_kept(self):
+        """Nobody would read it, so it would fill the memory for as long as the stream lasts."""
+        d, web = self.start(Web(os.path.join(self.folder(), "http")))
+        events = Events(web)
+        self.addCleanup(events.close)
+        before, sent = memory_kib(d.pid), 0
+        events.sock.settimeout(1)
+        with contextlib.suppress(OSError):
+            while sent < 64 << 20:
+                sent += events.sock.send(b"x" * 65536)
+        self.assertLess(memory_kib(d.pid) - before, 8 << 10, "KiB after %d bytes" % sent)
+        self.client(d).ok("LOCK a")
+        events.sock.settimeout(WAIT)
+        self.assertEqual(events.next()[0], "granted")
+
+    def test_a_client_that_ends_its_side_or_pauses_gets_the_whole_answer(self):
+        """It has 60 s to read it."""
+        d, web = self.start(Web(os.path.join(self.folder(), "http")))
+        client = self.client(d)
+        for i in range(1000):
+            client.ok("LOCK %s-%d note=%s" % ("n" * 400, i, "x" * 250))
+        with web.connect() as ended, web.connect() as pausing:
+            for sock in (ended, pausing):
+                sock.sendall(b"GET /api/v1/snapshot HTTP/1.0\r\nHost: localhost\r\n\r\n")
+            ended.shutdown(socket.SHUT_WR)
+            for sock, pause in ((ended, 0), (pausing, 6)):
+                time.sleep(pause)
+                body = drain(sock).partition(b"\r\n\r\n")[2]
+                self.assertEqual(len(json.loads(body)["locks"]), 1000, "of %d bytes, after %d s" % (len(body), pause))
 
     def test_streams_have_a_bound_and_leave(self):
         d, web = self.start()

@@ -27,6 +27,15 @@ class Snapshot(OnWeb):
         self.assertEqual([waiter["label"] for waiter in lock["waiters"]], ["waiter-0", "waiter-1"])
         self.assertTrue(all(0 <= waiter["waited_ms"] < 10000 for waiter in lock["waiters"]))
 
+    def test_a_name_that_is_kept_has_no_holder(self):
+        holder, name = self.connect(), self.name()
+        holder.ok("LOCK %s" % name)
+        holder.ok("UNLOCK %s keep=30s" % name)
+        self.waiting(name, 1)
+        [lock] = self.web.ask("/api/v1/snapshot?prefix=" + name).json["locks"]
+        self.assertEqual((lock["holders"], len(lock["waiters"])), ([], 1))
+        self.assertTrue(20000 < lock["kept"]["ttl_ms"] <= 30000, lock["kept"])
+
     def test_the_snapshot_has_pages(self):
         client, name = self.connect(), self.name()
         for i in range(5):
@@ -39,6 +48,8 @@ class Snapshot(OnWeb):
             if not page["more"]:
                 break
         self.assertEqual((seen, pages), (["%s-%d" % (name, i) for i in range(5)], 3))
+        page = self.web.ask("/api/v1/snapshot?prefix=%s&limit=&after=" % name).json  # as if they were not there
+        self.assertEqual(([lock["name"] for lock in page["locks"]], page["more"]), (seen, False))
 
     def test_permits_and_readers(self):
         client, name = self.connect(), self.name()
