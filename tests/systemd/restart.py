@@ -177,6 +177,15 @@ def by_signal():
     verdict(shown("MainPID") == pid, "the process was replaced")
 
 
+def program_is_replaced():
+    """As a package and make install do it: another file takes the name of the program."""
+    program = os.readlink("/proc/%s/exe" % shown("MainPID"))
+    status, _, err = call("sh", "-c", 'cp -p "$0" "$0.new" && mv "$0.new" "$0"', program)
+    verdict(status == 0, "the program is not replaced: %s" % err)
+    by_signal()
+    verdict(os.readlink("/proc/%s/exe" % shown("MainPID")) == program, "the program on disk does not run")
+
+
 def in_a_row():
     """What the scripts of a package may do: no start comes to its end before the next stop."""
     for _ in range(3):
@@ -240,6 +249,7 @@ def main(folder):
     under_load("memory, in a row", in_a_row)
     under_heavy_load("memory, systemctl restart, many clients", by_systemctl)
     under_heavy_load("memory, SIGUSR2, many clients", by_signal)
+    program_is_replaced()
     outlives_the_watchdog()
     stops()
     is_killed()
