@@ -674,14 +674,15 @@ clean: ## remove what was built
 
 MAN := proto/redlock-protocol.7 conf/redlockd.yaml.5 daemon/redlockd.8 client/redlock.1 client/libredlock.3
 CONFDIR := $(SYSCONFDIR)/redlockd
-SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
+# Where systemd-sysusers looks: below these two prefixes, and in /etc.
+SYSUSERSDIR ?= $(if $(filter /usr /usr/local,$(PREFIX)),$(PREFIX)/lib,/etc)/sysusers.d
 COMPLETION_bash := $(PREFIX)/share/bash-completion/completions/redlock
 COMPLETION_zsh := $(PREFIX)/share/zsh/site-functions/_redlock
 COMPLETION_fish := $(PREFIX)/share/fish/vendor_completions.d/redlock.fish
 manual = $(MANDIR)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 
 filled = sed -e 's|@SBINDIR@|$(SBINDIR)|g' -e 's|@SYSCONFDIR@|$(SYSCONFDIR)|g' -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@INCDIR@|$(INCDIR)|g' \
-	-e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@VERSION@|$(VERSION)|g' $(1) >$(2)
+	-e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@VERSION@|$(VERSION)|g' $(1) >$(2) && chmod 644 $(2)
 
 install: $(O)/redlockd $(O)/redlock $(O)/libredlock.a $(COMPLETIONS) $(SHARED) ## install below DESTDIR/PREFIX; a configuration that is there stays
 	$(INSTALL) -D -m 755 $(O)/redlockd $(DESTDIR)$(SBINDIR)/redlockd
