@@ -27,7 +27,13 @@ HARDEN   := -fno-omit-frame-pointer -fsanitize=$(SAN) -fno-sanitize-recover=all
 HARDEN_LD := -fsanitize=$(SAN)
 endif
 CFLAGS   ?= -O2 -g
-HARDEN   ?= -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection -fcf-protection -fPIE
+# A distribution may ask for another level of _FORTIFY_SOURCE, and not every processor has each of the others: the compiler is asked once, but not before
+# `make deps` has installed it.
+FORTIFY  := $(if $(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+supported = $(shell $(CC) $(1) -S -x c -o /dev/null /dev/null >/dev/null 2>&1 && echo $(1))
+ifeq ($(origin HARDEN),undefined)
+HARDEN    = $(eval HARDEN := $(FORTIFY) -fstack-protector-strong $(call supported,-fstack-clash-protection) $(call supported,-fcf-protection) -fPIE)$(HARDEN)
+endif
 HARDEN_LD ?= -pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed
 
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wcast-qual -Wwrite-strings \
