@@ -27,7 +27,13 @@ HARDEN   := -fno-omit-frame-pointer -fsanitize=$(SAN) -fno-sanitize-recover=all
 HARDEN_LD := -fsanitize=$(SAN)
 endif
 CFLAGS   ?= -O2 -g
-HARDEN   ?= -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection -fcf-protection -fPIE
+# A distribution may ask for another level of _FORTIFY_SOURCE, and not every processor has each of the others: the compiler is asked once, but not before
+# `make deps` has installed it.
+FORTIFY  := $(if $(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+supported = $(shell $(CC) $(1) -S -x c -o /dev/null /dev/null >/dev/null 2>&1 && echo $(1))
+ifeq ($(origin HARDEN),undefined)
+HARDEN    = $(eval HARDEN := $(FORTIFY) -fstack-protector-strong $(call supported,-fstack-clash-protection) $(call supported,-fcf-protection) -fPIE)$(HARDEN)
+endif
 HARDEN_LD ?= -pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed
 
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wcast-qual -Wwrite-strings \
@@ -675,14 +681,15 @@ clean: ## remove what was built
 
 MAN := proto/redlock-protocol.7 conf/redlockd.yaml.5 daemon/redlockd.8 client/redlock.1 client/libredlock.3
 CONFDIR := $(SYSCONFDIR)/redlockd
-SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
+# Where systemd-sysusers looks: below these two prefixes, and in /etc.
+SYSUSERSDIR ?= $(if $(filter /usr /usr/local,$(PREFIX)),$(PREFIX)/lib,/etc)/sysusers.d
 COMPLETION_bash := $(PREFIX)/share/bash-completion/completions/redlock
 COMPLETION_zsh := $(PREFIX)/share/zsh/site-functions/_redlock
 COMPLETION_fish := $(PREFIX)/share/fish/vendor_completions.d/redlock.fish
 manual = $(MANDIR)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 
 filled = sed -e 's|@SBINDIR@|$(SBINDIR)|g' -e 's|@SYSCONFDIR@|$(SYSCONFDIR)|g' -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@INCDIR@|$(INCDIR)|g' \
-	-e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@VERSION@|$(VERSION)|g' $(1) >$(2)
+	-e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@VERSION@|$(VERSION)|g' $(1) >$(2) && chmod 644 $(2)
 
 install: $(O)/redlockd $(O)/redlock $(O)/libredlock.a $(COMPLETIONS) $(SHARED) ## install below DESTDIR/PREFIX; a configuration that is there stays
 	$(INSTALL) -D -m 755 $(O)/redlockd $(DESTDIR)$(SBINDIR)/redlockd

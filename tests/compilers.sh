@@ -27,4 +27,11 @@ case $own in
 gcc) builds clang O="$folder/clang" CC="$clang -fsyntax-only" build-objects ;;
 clang) builds gcc O="$folder/gcc" CC="gcc -fsyntax-only" build-objects ;;
 esac
+
+# A distribution has flags of its own, and processors that lack what this one has: a compiler for them refuses the option.
+printf '#!/bin/sh\ncase " $* " in *" -fcf-protection "*) exit 1 ;; esac\nexec %s "$@"\n' "$CC" >"$folder/other-cc"
+chmod 755 "$folder/other-cc"
+rm -rf "$folder/flags" "$folder/other"
+builds "another level of _FORTIFY_SOURCE" O="$folder/flags" CPPFLAGS=-D_FORTIFY_SOURCE=3 "$folder/flags/proto/quote.o"
+builds "a compiler for another processor" O="$folder/other" CC="$folder/other-cc" "$folder/other/proto/quote.o"
 verdict_sum

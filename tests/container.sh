@@ -93,6 +93,17 @@ verdict $? "somebody else got the lock: $said"
 pod stop -t 15 daemon holder >/dev/null 2>&1
 [ "$(pod inspect --format '{{.State.ExitCode}}' daemon)" = 0 ]
 verdict $? "the daemon ended with $(pod inspect --format '{{.State.ExitCode}}' daemon): $(pod logs daemon 2>&1 | tail -n 5)"
+
+# The file of an operator decides where the daemon listens.
+! pod logs daemon 2>&1 | grep ' ready ' | grep -qv 'tcp=no'
+verdict $? "without a file of its own the container listens on a port: $(pod logs daemon 2>&1 | grep ' ready ')"
+printf 'listen:\n  tcp: 127.0.0.1:7430\n' >"$scratch/redlockd.yaml"
+chmod 755 "$scratch"
+said=$(start port -v "$scratch/redlockd.yaml:/etc/redlockd/redlockd.yaml:ro" redlockd 2>&1)
+verdict $? "the container does not start with a file: $said"
+soon pod exec port redlock --addr 127.0.0.1:7430 ping
+verdict $? "listen.tcp of the file has no effect: $(pod logs port 2>&1 | tail -n 5)"
+pod stop -t 15 port >/dev/null 2>&1
 pod rm -af >/dev/null 2>&1
 pod volume prune -f >/dev/null 2>&1
 verdict_sum

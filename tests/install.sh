@@ -39,8 +39,17 @@ lies "$scratch/usr" /usr/sbin/redlockd /usr/bin/redlock /usr/include/redlock.h /
 	/lib/systemd/system/redlockd.service /lib/systemd/system/redlockd.socket /etc/redlockd/redlockd.yaml
 unit_names "$scratch/usr/lib/systemd/system/redlockd.service" 'ExecStart=/usr/sbin/redlockd --config /etc/redlockd/redlockd.yaml'
 
-install_into local /usr/local
+(umask 077 && $MAKE install DESTDIR="$scratch/local" PREFIX=/usr/local) >"$scratch/log" 2>&1
+verdict $? "install with PREFIX=/usr/local: $(cat "$scratch/log")"
+hidden=$(find "$scratch/local/usr" "$scratch/local/etc" ! -type l ! -perm -0444)
+[ -z "$hidden" ]
+verdict $? "installed with umask 077, these are for root alone: $hidden"
+[ -e "$scratch/local/usr/local/lib/sysusers.d/redlockd.conf" ]
+verdict $? "with PREFIX=/usr/local the users are not where systemd-sysusers looks"
 unit_names "$scratch/local/etc/systemd/system/redlockd.service" 'ExecStart=/usr/local/sbin/redlockd --config /usr/local/etc/redlockd/redlockd.yaml'
+install_into opt /opt/redlockd
+[ -e "$scratch/opt/etc/sysusers.d/redlockd.conf" ]
+verdict $? "with PREFIX=/opt/redlockd the users are not where systemd-sysusers looks"
 
 "$scratch/usr/usr/sbin/redlockd" --version | grep -q '^redlockd [0-9]'
 verdict $? "redlockd does not print its version"

@@ -19,7 +19,7 @@ from resumable import resume_fences, with_grace
 from wire import Client
 
 SOCKET, TCP = "/run/redlockd/redlockd.sock", ("127.0.0.1", 7420)
-CONFIG = "/etc/redlockd/redlockd.yaml"
+CONFIG, PASSWORD = "/etc/redlockd/redlockd.yaml", "/etc/redlockd/redis-password"
 CLIENTS, RESTARTS = 40, 5
 PAUSE_MOST = 2.0  # seconds; a busy machine takes its time. make restart-load measures
 WATCHDOG = 10     # seconds, in the unit
@@ -177,6 +177,15 @@ def by_signal():
     verdict(shown("MainPID") == pid, "the process was replaced")
 
 
+def program_is_replaced():
+    """As a package and make install do it: another file takes the name of the program."""
+    program = os.readlink("/proc/%s/exe" % shown("MainPID"))
+    status, _, err = call("sh", "-c", 'cp -p "$0" "$0.new" && mv "$0.new" "$0"', program)
+    verdict(status == 0, "the program is not replaced: %s" % err)
+    by_signal()
+    verdict(os.readlink("/proc/%s/exe" % shown("MainPID")) == program, "the program on disk does not run")
+
+
 def in_a_row():
     """What the scripts of a package may do: no start comes to its end before the next stop."""
     for _ in range(3):
@@ -222,6 +231,34 @@ def is_killed():
         verdict(client.ask("LOCK killed", PATIENCE).kind == "BUSY", "a crash has freed a lock that somebody may believe in")
 
 
+def reload_status():
+    return call("systemctl", "reload", "redlockd.service", timeout=PATIENCE)[0]
+
+
+def reloads(password):
+    """The check before a reload sees what the daemon sees: a credential, and no file that is root's alone."""
+    with open(CONFIG, encoding="ascii") as config:
+        sound = config.read()
+    for extra, status, text in (("lease: 5s\n", 0, "a password by LoadCredential="), ("leese: 5s\n", 1, "a mistake"),
+                                ("auth: {users_file: %s}\n" % password, 1, "a file that only root can read")):
+        with open(CONFIG, "w", encoding="ascii") as config:
+            config.write(sound + extra)
+        verdict(reload_status() == status, "%s: the reload does not end with %d" % (text, status))
+        if status == 0:
+            until(lambda: "key=lease" in journal(), "the reload takes effect", PATIENCE)
+    with open(CONFIG, "w", encoding="ascii") as config:
+        config.write(sound)
+
+
+def give_credential(path, secret):
+    with open(path, "w", encoding="ascii", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+        file.write(secret + "\n")
+    os.makedirs("/etc/systemd/system/redlockd.service.d")
+    with open("/etc/systemd/system/redlockd.service.d/password.conf", "w", encoding="ascii") as drop_in:
+        drop_in.write("[Service]\nLoadCredential=redis-password:%s\n" % path)
+    systemctl("daemon-reload")
+
+
 def begin(folder):
     status, _, err = call("sh", "-c", 'tar -C "$0" -c . | tar -C / -x --no-same-owner --keep-directory-symlink', folder)
     verdict(status == 0, "the files are not installed: %s" % err)
@@ -240,19 +277,24 @@ def main(folder):
     under_load("memory, in a row", in_a_row)
     under_heavy_load("memory, systemctl restart, many clients", by_systemctl)
     under_heavy_load("memory, SIGUSR2, many clients", by_signal)
+    program_is_replaced()
     outlives_the_watchdog()
     stops()
     is_killed()
-    server = spawn(["redis-server", "--port", "0", "--unixsocket", "/run/redis.sock", "--unixsocketperm", "777", "--save", "", "--dir", "/run"], **QUIET)
+    server = spawn(["redis-server", "--port", "0", "--unixsocket", "/run/redis.sock", "--unixsocketperm", "777", "--save", "", "--dir", "/run",
+                    "--requirepass", "secret"], **QUIET)
     until(lambda: os.path.exists("/run/redis.sock"), "Redis listens")
     with open(CONFIG, "w", encoding="ascii") as config:
-        config.write('store: redis\nguard: trust-first-start\nredis:\n  nodes: ["unix:/run/redis.sock"]\n  timeout: 250ms\nmax_lease: 10s\n')
+        config.write('store: redis\nguard: trust-first-start\nredis:\n  nodes: ["unix:/run/redis.sock"]\n  timeout: 250ms\n  password_file: redis-password\n'
+                     'max_lease: 10s\n')
+    give_credential(PASSWORD, "secret")
     systemctl("restart", "redlockd.service")
     verdict("names other stores" in journal(), "nothing says that the configuration names other stores")
     until(lambda: call("redlock", "ping")[0] == 0, "Redis has joined", PATIENCE)
     under_load("Redis, systemctl restart", by_systemctl)
     under_load("Redis, SIGUSR2", by_signal)
     under_heavy_load("Redis, systemctl restart, many clients", by_systemctl)
+    reloads(PASSWORD)
     stops()
     server.kill()
     server.wait()
