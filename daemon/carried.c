@@ -37,8 +37,9 @@ static void list_close(const struct daemon *d, struct fdlist *list)
 	fdlist_close(list);
 }
 
-static void tell_refusal(const char *why)
+static void tell_refusal(struct daemon *d, const char *why, bool had_names)
 {
+	d->names_elsewhere = had_names;
 	log_event(LOG_WARN, "restart",
 	          "error=\"the state of the process before cannot be used: %s\" note=\"its sessions end, and it goes on as after a crash\"", why);
 }
@@ -56,7 +57,7 @@ static void segment_begin(struct daemon *d)
 
 void carried_refuse(struct daemon *d, const char *why)
 {
-	tell_refusal(why);
+	tell_refusal(d, why, d->carried->memory);
 	list_close(d, &d->carried->fds);
 	d->carried = NULL;
 	if (d->backlog)
@@ -115,7 +116,7 @@ static void find_in_place(struct daemon *d)
 		fdlist_release(&list);
 		return;
 	}
-	tell_refusal(why);
+	tell_refusal(d, why, true);
 	close(segment);
 	list_close(d, &list);
 }
@@ -178,7 +179,7 @@ static void find_by_manager(struct daemon *d)
 		return;
 	}
 	if (d->systemd.kept_n > 0)
-		tell_refusal(why);
+		tell_refusal(d, why, true);
 	fdlist_close(&list);
 }
 
@@ -224,12 +225,34 @@ static const char *service_take(struct daemon *d)
 	return NULL;
 }
 
+/* What a start as after a crash needs stands where the process before has run: its keys, its jobs, its journal. */
+static void runtime_stay(struct daemon *d)
+{
+	struct runtime former;
+	const char *what;
+	int r;
+
+	if (strcmp(d->carried->runtime_dir, d->runtime.dir) == 0)
+		return;
+	r = runtime_open(&former, d->carried->runtime_dir, &what);
+	if (r < 0) {
+		log_event(LOG_ERROR, "restart", "runtime=%s error=\"%s: %s\" note=\"what the process before has left there is not used\"",
+		          d->carried->runtime_dir, what, strerror(-r));
+		return;
+	}
+	log_event(LOG_WARN, "restart", "runtime=%s note=\"it stays where it was until the next restart\"", former.dir);
+	runtime_close(&d->runtime);
+	d->runtime = former;
+}
+
 bool carried_service(struct daemon *d)
 {
 	const char *why = d->carried ? service_take(d) : NULL;
 
-	if (why)
+	if (why) {
+		runtime_stay(d);
 		carried_refuse(d, why);
+	}
 	return d->carried;
 }
 

@@ -41,6 +41,15 @@ static bool state_is_fresh(const struct daemon *d, const char **ret_why)
 	return once_take(c->runtime_dir, c->mark, ret_why);
 }
 
+/* Another process went on from it, or one was killed before. If the directory is the same, that one ran there as well. */
+static void stale_refuse(struct daemon *d, const char *why)
+{
+	bool moved = moves(d);
+
+	carried_refuse(d, why);
+	d->names_elsewhere &= moved;
+}
+
 static int stage_runtime(struct daemon *d)
 {
 	const struct carried *c = d->carried;
@@ -60,7 +69,7 @@ static int stage_runtime(struct daemon *d)
 	else if (r < 0)
 		log_event(LOG_ERROR, "start", "%s=%s error=\"%s\"", "runtime", d->runtime.dir, strerror(-r));
 	else if (!state_is_fresh(d, &what) && c)
-		carried_refuse(d, what);
+		stale_refuse(d, what);
 	return r;
 }
 

@@ -64,6 +64,7 @@ struct daemon {
 	struct state state;
 	bool state_open;
 	bool names_lost; /* that is in the log */
+	bool names_elsewhere; /* those of the process before, whose state cannot be used, need not stand in our directory */
 	struct home_files lasting;
 	int jobs_error; /* that is in the log */
 	char *former_dir; /* the runtime directory that has the log of the jobs still; NULL: ours has */

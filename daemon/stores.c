@@ -127,7 +127,7 @@ static int memory_open(struct daemon *d)
 {
 	static const char *const word[] = {[STATE_FIRST] = "first", [STATE_CLEAN] = "clean", [STATE_KEPT] = "kept", [STATE_CRASH] = "crash"};
 	char boot_id[64], run_id[41] = "";
-	struct state_conf state_conf = {.dir = d->runtime.dir, .boot_id = boot_id, .remote = listens_beyond_this_host(d),
+	struct state_conf state_conf = {.dir = d->runtime.dir, .boot_id = boot_id, .remote = listens_beyond_this_host(d), .elsewhere = d->names_elsewhere,
 	                                .lease_us = d->conf->max_lease + d->conf->max_delay,
 	                                .guard_us = quarantine_us(d->conf->max_lease, d->conf->max_delay)};
 	struct memory_conf memory_conf = {.skew_us = SKEW_US, .run_id = run_id, .segment = d->segment};

@@ -139,6 +139,16 @@ static enum state_found state_without_file(struct state *s, const struct state_c
 	return young ? STATE_CRASH : STATE_FIRST;
 }
 
+/* What stands here is not of the run whose clients may still believe. */
+static void state_is_elsewhere(struct state *s, const char **ret_why)
+{
+	if (s->found != STATE_FIRST && s->found != STATE_CLEAN)
+		return;
+	s->found = STATE_CRASH;
+	s->rebooted = false;
+	*ret_why = "another directory";
+}
+
 static void state_new_keys(struct state *s, const struct state_conf *conf)
 {
 	s->others = true;
@@ -165,6 +175,8 @@ int state_open(struct state *s, const struct state_conf *conf, enum state_found 
 	else if (r == 0)
 		r = record_read((struct span){buf_begin(&s->file), buf_length(&s->file)}, &s->past, &why);
 	s->found = r < 0 ? STATE_CRASH : r > 0 ? state_without_file(s, conf, &why) : state_judge(s, conf);
+	if (conf->elsewhere)
+		state_is_elsewhere(s, &why);
 	s->past_until = instant_add(conf->now, 2 * s->past.lease_us); /* twice the lease, because clocks of clients may be slower */
 	state_new_keys(s, conf);
 	*ret_found = s->found;

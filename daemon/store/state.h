@@ -8,6 +8,9 @@
  *   STATE_KEPT    no clean end, in this boot, and its keyfile   kept until their deadlines         trust: join at once
  *   STATE_CRASH   no clean end otherwise, or no sound file      unknown                            strict: refuse everything for G
  *
+ * A run that has handed over its state leaves a mark that is not clean. If that state cannot be used, and there is no file, or one of a clean end, then
+ * that run had another directory: `elsewhere`. That is STATE_CRASH as well.
+ *
  * The directory may not survive a reboot or the end of a container. So if other hosts can reach the daemon, a missing file counts as a crash
  * until the boot, or the start of the container, is G ago: from then on no client believes in a lease from before. After a crash in an earlier boot G
  * counts from the boot, too: `rebooted`.
@@ -70,6 +73,7 @@ struct state_conf {
 	const char *boot_id;
 	uint32_t keyfile; /* a number that no other run has had; 0: the names of this run end with it if it crashes */
 	bool remote; /* clients on other hosts can reach the daemon: it listens beyond Unix sockets and loopback */
+	bool elsewhere; /* a run of this boot, which has just handed over what cannot be used, may have had another directory */
 	int64_t lease_us; /* longest lease and lock-delay of this run: max_lease + max_delay */
 	int64_t guard_us; /* G: after this time no client believes in such a lease */
 	struct instant now;

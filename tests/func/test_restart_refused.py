@@ -5,6 +5,7 @@ import shutil
 import signal
 import socket
 import stat
+import time
 
 from daemon import on_redis
 from process import merged, until, yaml
@@ -262,6 +263,41 @@ class AsAfterACrash:
         daemon.logged(r"warn restart error=.*other stores", mark)
         daemon.notify.wait("READY=1", daemon.process)
         self.crashed(*state)
+
+    def test_other_bounds_and_another_runtime_directory_in_the_configuration(self):
+        """What the next process needs stands in the former directory, so it stays there once more."""
+        if self.STORES:
+            return
+        state = self.prepared()
+        daemon, former, moved = state[0], state[0].runtime_dir, os.path.join(state[0].folder, "moved")
+        daemon.config = daemon.config.replace("max_lease: 10s", "max_lease: 11s").replace(former, moved)
+        daemon.write_config()
+        mark = daemon.log_size()
+        daemon.notify.forget()
+        daemon.send_signal(signal.SIGUSR2)
+        daemon.logged(r"warn restart runtime=%s note=.it stays where it was" % former, mark)
+        daemon.notify.wait("READY=1", daemon.process)
+        self.crashed(*state)
+        self.restart(daemon)
+        self.assertIn("state", os.listdir(moved))
+
+    def test_a_program_that_cannot_read_the_state_and_another_runtime_directory(self):
+        """Nobody knows where the process before has run: what its clients believe in is granted to nobody meanwhile."""
+        daemon, _, _, clients, held = self.prepared()
+        until = time.monotonic() + held.num("valid_ms") / 1000
+        daemon.config = daemon.config.replace(daemon.runtime_dir, os.path.join(daemon.folder, "moved"))
+        daemon.write_config()
+        self.replace(self.path, self.of_another_layout())
+        mark = daemon.log_size()
+        daemon.notify.forget()
+        daemon.send_signal(signal.SIGUSR2)
+        daemon.logged(r"warn restart error=.*another build wrote it", mark)
+        daemon.notify.wait("READY=1", daemon.process)
+        for c in clients:
+            c.eof(5)
+        with daemon.client() as other:
+            self.assertGreater(other.ok("LOCK b wait=20s", 21).num("fence"), held.num("fence"))
+            self.assertGreater(time.monotonic(), until)
 
     def test_other_keys_in_the_configuration(self):
         """What is held stands at keys of the former prefix."""
