@@ -174,8 +174,8 @@ void convert_ask(struct engine *e, struct claim *c, struct instant until)
 }
 
 /*
- * A quorum has the value alone, or may yet say so, and lacks nothing but the token: grants have passed it on its way. What the stores answer is beyond those, so
- * the next try has a better one.
+ * A quorum has the value alone, or may yet say so, and lacks nothing but the token: grants have passed it on its way. What the stores answer is beyond those,
+ * so the next try has a better one.
  */
 static bool convert_is_outrun(const struct engine *e, const struct round *r)
 {
