@@ -185,10 +185,9 @@ static bool convert_is_outrun(const struct engine *e, const struct round *r)
 }
 
 /*
- * A renewal that had its quorum, but no token from it, is followed by another try only after the next one: so a store that never becomes sure costs no more
- * than every other renewal.
+ * Readers elsewhere have shares, too; or too few stores have answered. A renewal that had its quorum, but no sure token from it, is followed by another try
+ * only after the next one: so a store that never becomes sure costs no more than every other renewal.
  */
-/* Readers elsewhere have shares, too; or too few stores have answered. */
 static void convert_missed(struct engine *e, struct lock *l, struct round *r)
 {
 	struct claim *c = TAILQ_FIRST(&l->contender->waiters);

@@ -228,6 +228,15 @@ class AsAfterACrash:
         ticket = with_grace(graceful)
         return daemon, ticket, graceful.ok("LOCK a").num("fence"), [graceful, plain], plain.ok("LOCK b")
 
+    @staticmethod
+    def refuses(daemon, told):
+        """The next program cannot use the state, says so, and goes on."""
+        mark = daemon.log_size()
+        daemon.notify.forget()
+        daemon.send_signal(signal.SIGUSR2)
+        daemon.logged(told, mark)
+        daemon.notify.wait("READY=1", daemon.process)
+
     def crashed(self, daemon, ticket, fence, clients, _):
         for c in clients:
             c.eof(5)
@@ -241,11 +250,7 @@ class AsAfterACrash:
         state = self.prepared(tcp=True)
         daemon = state[0]
         self.replace(self.path, self.of_another_layout())
-        mark = daemon.log_size()
-        daemon.notify.forget()
-        daemon.send_signal(signal.SIGUSR2)
-        daemon.logged(r"warn restart error=.*another build wrote it", mark)
-        daemon.notify.wait("READY=1", daemon.process)
+        self.refuses(daemon, r"warn restart error=.*another build wrote it")
         self.crashed(*state)
         self.client(daemon, tcp=True).ok("PING")
 
@@ -257,11 +262,7 @@ class AsAfterACrash:
         daemon = state[0]
         daemon.config = daemon.config.replace("max_lease: 10s", "max_lease: 11s")
         daemon.write_config()
-        mark = daemon.log_size()
-        daemon.notify.forget()
-        daemon.send_signal(signal.SIGUSR2)
-        daemon.logged(r"warn restart error=.*other stores", mark)
-        daemon.notify.wait("READY=1", daemon.process)
+        self.refuses(daemon, r"warn restart error=.*other stores")
         self.crashed(*state)
 
     def test_other_bounds_and_another_runtime_directory_in_the_configuration(self):
@@ -272,11 +273,7 @@ class AsAfterACrash:
         daemon, former, moved = state[0], state[0].runtime_dir, os.path.join(state[0].folder, "moved")
         daemon.config = daemon.config.replace("max_lease: 10s", "max_lease: 11s").replace(former, moved)
         daemon.write_config()
-        mark = daemon.log_size()
-        daemon.notify.forget()
-        daemon.send_signal(signal.SIGUSR2)
-        daemon.logged(r"warn restart runtime=%s note=.it stays where it was" % former, mark)
-        daemon.notify.wait("READY=1", daemon.process)
+        self.refuses(daemon, r"warn restart runtime=%s note=.it stays where it was" % former)
         self.crashed(*state)
         self.restart(daemon)
         self.assertIn("state", os.listdir(moved))
@@ -288,11 +285,7 @@ class AsAfterACrash:
         daemon.config = daemon.config.replace(daemon.runtime_dir, os.path.join(daemon.folder, "moved"))
         daemon.write_config()
         self.replace(self.path, self.of_another_layout())
-        mark = daemon.log_size()
-        daemon.notify.forget()
-        daemon.send_signal(signal.SIGUSR2)
-        daemon.logged(r"warn restart error=.*another build wrote it", mark)
-        daemon.notify.wait("READY=1", daemon.process)
+        self.refuses(daemon, r"warn restart error=.*another build wrote it")
         for c in clients:
             c.eof(5)
         with daemon.client() as other:

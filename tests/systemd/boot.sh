@@ -18,6 +18,7 @@ inside() {
 	mount -t sysfs none "$root/sys" -o ro
 	for folder in run tmp dev; do mount -t tmpfs none "$root/$folder" -o mode=755; done
 	chmod 1777 "$root/tmp"
+	# Nodes, as a host has them: each mount more would make the sandbox of a unit slower.
 	for device in null zero full random urandom tty; do
 		cp -a "/dev/$device" "$root/dev/$device" 2>/dev/null || {
 			touch "$root/dev/$device"
