@@ -1,29 +1,25 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the function tests have in common: their base classes, the redlock command, and which failures are never excused."""
+"""What the function tests have in common: their base classes, and the redlock command."""
 import contextlib
 import os
 import pty
 import random
-import re
 import select
 import shutil
 import sys
 import time
 import unittest
 
-from daemon import DAEMONS, REPORTS, Daemon, on_redis
+from daemon import DAEMONS, Daemon, on_redis
 from process import QUIET, REDLOCK, call, merged, reap, spawn, temp_folder
 from redis_server import Redis
-
-# A busy machine causes none of these, so run.py does not repeat a test that ends with one of them.
-NO_EXCUSE = re.compile(REPORTS.pattern + r"|^harness\.Violation\b|the daemon died: status|the daemon ended with status|\(ended with -(4|6|7|8|11)\)", re.M)
 
 LEASE_1S = {"lease": "1s", "max_lease": "2s"}
 DEFAULT_TIMEOUT = {"redis": {"timeout": "50ms"}}  # of the product; a Daemon here has PATIENT
 
 
 class Violation(AssertionError):
-    """A promise about exclusion or fences is broken. No delay excuses that."""
+    """A promise about exclusion or fences is broken."""
 
 
 @contextlib.contextmanager
@@ -36,8 +32,8 @@ def safety():
 
 
 class FuncTest(unittest.TestCase):
-    """A test that starts its own servers. ALONE: nothing else may run beside it, because it measures time; COST: about how many seconds the class takes."""
-    ALONE, COST = False, 1
+    """A test that starts its own servers. COST: about how many seconds the class takes."""
+    COST = 1
     figures = []
 
     def setUp(self):

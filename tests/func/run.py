@@ -2,10 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs the function tests: python3 tests/func/run.py [-v] [-j N] [--share N] [module | module.Class | module.Class.test] …
 
-Each class runs in a process of its own, -j of them at a time (5: most tests wait). Classes marked ALONE run one after the other, with nothing beside them.
-A failure is printed with the logs of the daemons. A test that fails beside others runs three times more, alone, at the end. It has failed unless it passes
-each time; if it does, the run calls it unsteady. A failure that matches NO_EXCUSE counts at once, and so do all failures if there are more than UNSTEADY_MOST.
-Last line: "N passed, N failed". Status 1 when anything failed.
+Each class runs in a process of its own, -j of them at a time (5: most tests wait). A failure is printed with the logs of the daemons. No test runs twice: one
+that fails on a busy machine waits for a time where it should wait for a state. Last line: "N passed, N failed". Status 1 when anything failed.
 """
 import argparse
 import faulthandler
@@ -23,12 +21,10 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "lib")]
 from crew import crew  # the path stands above
-from harness import NO_EXCUSE, FuncTest
+from harness import FuncTest
 from share import share
 
 UNIT_LIMIT = 240  # seconds for one class
-UNSTEADY_MOST = 3  # in one run
-ALONE_RUNS = 3  # all of which must pass
 
 
 def tests_of(suite):
@@ -60,7 +56,7 @@ class Reporter(unittest.TestResult):
         if hasattr(test, "logs"):
             text += test.logs()
         if not isinstance(test, unittest.TestCase):  # setUpClass, tearDownClass and their cleanups
-            self.say(id=test.id(), outcome="failed", seconds=0, text=text, final=True)
+            self.say(id=test.id(), outcome="failed", seconds=0, text=text)
         else:
             self.worst = (self.worst or "") + text + "\n"
 
@@ -102,9 +98,9 @@ def work(names):
 class Unit:
     """One class, and the tests of it that are to run."""
 
-    def __init__(self, name, names, alone, cost):
-        self.name, self.names, self.alone, self.cost = name, names, alone, cost
-        self.process, self.pending, self.current, self.buffer, self.begin, self.stderr = None, set(names), None, b"", 0, None
+    def __init__(self, name, cost):
+        self.name, self.names, self.cost = name, [], cost
+        self.process, self.pending, self.current, self.buffer, self.begin, self.stderr = None, set(), None, b"", 0, None
 
     def start(self):
         self.stderr = tempfile.TemporaryFile()
@@ -127,7 +123,7 @@ def collect(wanted):
         if "_FailedTest" in kind.__name__:
             raise SystemExit("no such test: %s" % test.id())
         key = "%s.%s" % (kind.__module__, kind.__name__)
-        unit = units.setdefault(key, Unit(key, [], getattr(kind, "ALONE", False), getattr(kind, "COST", 1)))
+        unit = units.setdefault(key, Unit(key, getattr(kind, "COST", 1)))
         if test.id() not in unit.names:
             unit.names.append(test.id())
             unit.pending.add(test.id())
@@ -135,10 +131,8 @@ def collect(wanted):
 
 
 class Runner:
-    def __init__(self, verbose, alone=False):
-        self.verbose, self.passed, self.failed, self.skipped, self.figures, self.unsteady = verbose, 0, [], [], [], []
-        self.alone = alone  # nothing runs beside these tests: what fails has failed
-        self.doubtful = []  # tests that failed beside others
+    def __init__(self, verbose):
+        self.verbose, self.passed, self.failed, self.skipped, self.figures = verbose, 0, [], [], []
 
     def row(self, unit, row):
         if "figure" in row:
@@ -154,29 +148,11 @@ class Runner:
             self.passed += 1
         elif row["outcome"] == "skipped":
             self.skipped.append("%s: %s" % (row["id"], row["text"]))
-        elif self.alone or row.get("final") or NO_EXCUSE.search(row["text"]):
-            self.fail(row["id"], row["text"])
         else:
-            self.doubtful.append(row["id"])
-            print("FAILED IN COMPANY %s\n%s" % (row["id"], row["text"]), flush=True)
+            self.failed.append(row["id"])
+            print("FAILED %s\n%s" % (row["id"], row["text"]), flush=True)
         if self.verbose:
             print("%-8s%6.2f s  %s" % (row["outcome"], row["seconds"], row["id"]), flush=True)
-
-    def fail(self, name, text):
-        self.failed.append(name)
-        print("FAILED %s\n%s" % (name, text), flush=True)
-
-    def settle(self):
-        """Runs the tests again that failed beside others, alone."""
-        for name in self.doubtful:
-            if len(self.doubtful) > UNSTEADY_MOST:
-                self.fail(name, "see above; %d tests failed beside others, more than %d, so that none of them runs again" % (len(self.doubtful), UNSTEADY_MOST))
-            elif all(passes_alone(name) for _ in range(ALONE_RUNS)):
-                self.passed += 1
-                self.unsteady.append(name)
-                print("unsteady: %s failed in company, passed alone %d of %d" % (name, ALONE_RUNS, ALONE_RUNS), flush=True)
-            else:
-                self.fail(name, "in company, and alone as well: see above")
 
     def read(self, unit, data):
         """Takes in what the worker has written."""
@@ -192,7 +168,7 @@ class Runner:
         for name in sorted(unit.pending):
             why = "the test process ended with status %d%s\n%s" % (status, " in " + unit.current if unit.current else "", said)
             text = why if name in (unit.current, min(unit.pending)) else "not run"
-            self.outcome({"id": name, "outcome": "failed", "seconds": 0, "text": text, "final": True})
+            self.outcome({"id": name, "outcome": "failed", "seconds": 0, "text": text})
         if self.verbose and said.strip() and not unit.pending:
             print(said, file=sys.stderr)
 
@@ -210,18 +186,9 @@ class Runner:
             print("skipped %s" % text)
         for name in self.failed:
             print("failed %s" % name)
-        for name in self.unsteady:
-            print("unsteady %s" % name)
-        print("%d unsteady, of at most %d" % (len(self.unsteady), UNSTEADY_MOST))
         print("%.0f s" % seconds)
         print("%d passed, %d failed" % (self.passed, len(self.failed)), flush=True)
         return 1 if self.failed or not self.passed else 0
-
-
-def passes_alone(name):
-    runner = Runner(False, alone=True)
-    runner.run(collect([name]), 1)
-    return (runner.passed, runner.failed) == (1, [])
 
 
 def restore_signals():
@@ -243,9 +210,7 @@ def main():
     if given.work:
         return work(given.names)
     begin, runner, units = time.monotonic(), Runner(given.v), share(collect(given.names), given.share)
-    runner.run([unit for unit in units if not unit.alone], given.j)
-    runner.run([unit for unit in units if unit.alone], 1)
-    runner.settle()
+    runner.run(units, given.j)
     return runner.report(time.monotonic() - begin)
 
 

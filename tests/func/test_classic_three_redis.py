@@ -5,7 +5,7 @@ import time
 
 from classic import Classic
 from ledger import Workers
-from process import merged, until
+from process import LATE, merged, until
 from quorum import QuorumTest
 from wire import Client
 
@@ -144,7 +144,7 @@ class ForeignKeys(SharedTest):
             self.assertEqual(granted.kind, "OK")
             taken.append(granted.at - begin)
         self.figure("the slowest grant comes after %.0f ms" % (max(taken) * 1000))
-        self.assertLessEqual(max(taken), 1.0 + 0.05)
+        self.assertLessEqual(max(taken), 1.0 + LATE)
 
     def test_a_foreign_key_without_ttl_is_reported_and_left_alone(self):
         client, name = self.client(self.a), self.name()

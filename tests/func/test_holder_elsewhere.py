@@ -5,7 +5,7 @@ import socket
 import time
 
 from harness import median
-from process import until
+from process import LATE, until
 from quorum import QuorumTest
 from web import free_web
 
@@ -86,8 +86,6 @@ class OnThree(QuorumTest):
         self.addCleanup(self.a.thaw)
         silent = [seconds(name, False) for name in names[4:]]
         self.figure("BUSY with who it is: %.1f ms; of a daemon that does not answer: %.1f ms" % (median(answered) * 1000, median(silent) * 1000))
-        self.assertLess(median(answered), 0.1)
-        self.assertLess(median(silent), 0.1)
 
     def test_refusals_without_end_ask_once_a_second(self):
         client = self.client(self.b)
@@ -131,7 +129,7 @@ class WithoutMessages(QuorumTest):
         client = self.client(self.b)
         begin, busy = time.monotonic(), client.busy("LOCK " + name)
         self.assertEqual((busy["holder"], "who" in busy.fields), (HOST, False))
-        self.assertLess(time.monotonic() - begin, 0.5)
+        self.assertLess(time.monotonic() - begin, LATE)
         self.assertEqual(client.ok("SHOW " + name).rows[0]["holder"], HOST)
         shown = self.call_redlock(self.b, "show", name)[1]
         self.assertIn(HOST, shown)

@@ -8,7 +8,7 @@ import threading
 import time
 
 from harness import FuncTest, safety
-from process import until
+from process import LATE, until
 from resumable import with_grace
 from wire import Client
 
@@ -173,7 +173,7 @@ class Kept(FuncTest):
             job = c.ok("TAKE q wait=10s", 12)
             with safety():
                 self.assertGreaterEqual(job.at, asked + valid, "the runner of the first daemon may still believe in its job")
-            self.assertLess(job.at, asked + valid + 2)
+            self.assertLess(job.at, asked + valid + LATE)
             self.assertEqual(job.num("attempt"), 2)
 
     def test_a_session_with_grace_goes_on_with_its_job(self):

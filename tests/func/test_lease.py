@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Leases over time: the daemon renews them while the client lives, and frees the lock at once when it does not."""
-import os
 import re
 import select
 import socket
@@ -9,7 +8,7 @@ import time
 from harness import LEASE_1S, FuncTest, StoreTest, median, on_each_store
 from lease import believed
 from nc import Nc
-from process import merged, until
+from process import LATE, merged, until
 from wire import Client
 
 
@@ -104,7 +103,7 @@ class Kept:
             self.d.logged(r"heartbeat|idle", self.log_marks[self.d])
             # The daemon renews at least every half lease, so that about half a lease is left when the heartbeat is missed.
             self.assertGreaterEqual(seconds, 1.5 + 0.45, "freed too early")
-            self.assertLessEqual(seconds, 1.5 + 1.0 + 0.5, "freed too late")
+            self.assertLessEqual(seconds, 1.5 + 1.0 + LATE, "freed too late")
 
     def test_the_wait_of_a_client_that_misses_its_heartbeat_is_withdrawn(self):
         name, holder, wedged = self.name(), self.connect(), self.connect()
@@ -150,52 +149,24 @@ class OnlyRenewals(StoreTest):
 
 @on_each_store
 class Handover:
-    """From the end of one holder to the grant of the next: 2 ms in the median, and the time that this machine needs to end a process."""
-    ALONE, ROUNDS, COST, TCP = True, 50, 2, True
+    """The next waiter is granted the lock when its holder ends, not when the lease of 10 s does. `make bench` measures how soon."""
+    ROUNDS, COST, TCP = 10, 2, True
 
-    def rounds(self, label, hold, end, baseline, rounds=ROUNDS):
-        """Measures from end(holder) until a waiter reads its OK. hold(name) returns a holder. baseline: the ms that this takes without a daemon."""
+    def rounds(self, label, hold, end):
+        """Measures from end(holder) until a waiter reads its OK. hold(name) returns a holder."""
         name, waiter, taken = self.name(), self.connect(), []
-        for _ in range(rounds):
+        for _ in range(self.ROUNDS):
             holder = hold(name)
             waiter.begin("LOCK %s wait=30s" % name)
             begin = time.monotonic()
             end(holder)
-            granted = waiter.reply(timeout=2)
+            granted = waiter.reply()
             self.assertEqual(granted.kind, "OK")
-            taken.append((granted.at - begin) * 1000)
+            taken.append(granted.at - begin)
             waiter.ok("UNLOCK %s sync=yes" % name)
             holder.close()
-        self.figure("%s: median %.2f ms, longest %.2f ms; without a daemon %.2f ms" % (label, median(taken), max(taken), baseline))
-        self.assertLessEqual(median(taken), 2 + baseline, label)
-
-    def round_trip(self):
-        c, taken = self.connect(), []
-        for _ in range(50):
-            begin = time.monotonic()
-            c.ok("PING")
-            taken.append((time.monotonic() - begin) * 1000)
-        return median(taken)
-
-    def bare(self, *options, end):
-        """The median of the ms until a server sees the end of an nc. The server is this process."""
-        path, taken = os.path.join(self.folder(), "sock"), []
-        with socket.socket(socket.AF_UNIX) as server:
-            server.bind(path)
-            server.listen(1)
-            for _ in range(20):
-                nc = Nc(path, *options)
-                peer, _ = server.accept()
-                nc.type("x")
-                peer.recv(10)
-                begin = time.monotonic()
-                end(nc)
-                while peer.recv(10):
-                    pass
-                taken.append((time.monotonic() - begin) * 1000)
-                peer.close()
-                nc.close()
-        return median(taken)
+        self.figure("%s: median %.2f ms, longest %.2f ms" % (label, median(taken) * 1000, max(taken) * 1000))
+        self.assertLess(max(taken), LATE, label)
 
     def nc_holder(self, *options, addr=None):
         def hold(name):
@@ -211,31 +182,26 @@ class Handover:
         return c
 
     def test_kill_9_of_the_holder(self):
-        baseline = self.bare(end=Nc.kill)
-        self.rounds("kill -9", self.nc_holder(), Nc.kill, baseline)
+        self.rounds("kill -9", self.nc_holder(), Nc.kill)
 
     def test_kill_9_of_the_holder_over_tcp(self):
-        baseline = self.bare(end=Nc.kill)
-        self.rounds("kill -9 over TCP", self.nc_holder(addr=self.d.tcp), Nc.kill, baseline)
+        self.rounds("kill -9 over TCP", self.nc_holder(addr=self.d.tcp), Nc.kill)
 
     def test_nc_N_whose_input_ends(self):
-        def close_stdin(nc):
-            nc.process.stdin.close()
-        baseline = self.bare("-N", end=close_stdin)
-        self.rounds("nc -N", self.nc_holder("-N"), close_stdin, baseline)
+        self.rounds("nc -N", self.nc_holder("-N"), lambda nc: nc.process.stdin.close())
 
     def test_a_closed_socket(self):
-        self.rounds("close", self.client_holder, Client.close, self.round_trip())
+        self.rounds("close", self.client_holder, Client.close)
 
     def test_quit(self):
-        self.rounds("QUIT", self.client_holder, lambda c: c.send("QUIT"), self.round_trip())
+        self.rounds("QUIT", self.client_holder, lambda c: c.send("QUIT"))
 
     def test_unlock(self):
         def hold(name):
             c = self.client_holder(name)
             c.held = name
             return c
-        self.rounds("UNLOCK", hold, lambda c: c.send("UNLOCK " + c.held), self.round_trip())
+        self.rounds("UNLOCK", hold, lambda c: c.send("UNLOCK " + c.held))
 
 
 class HandoverBetweenDaemons(FuncTest):
@@ -256,7 +222,7 @@ class HandoverBetweenDaemons(FuncTest):
             taken.append((granted.at - begin) * 1000)
             waiter.ok("UNLOCK %s sync=yes" % name)
         self.figure("median %.0f ms, longest %.0f ms" % (median(taken), max(taken)))
-        self.assertLessEqual(max(taken), 1500)
+        self.assertLessEqual(max(taken), 1000 * LATE)
 
     def test_the_locks_of_a_killed_daemon_end_with_their_lease(self):
         server = self.redis()
@@ -269,7 +235,7 @@ class HandoverBetweenDaemons(FuncTest):
         killed, granted = time.monotonic(), waiter.reply()
         self.assertEqual(granted.kind, "OK")
         self.assertGreaterEqual(granted.at, until_when - 0.005, "granted while the holder could still believe in its lock")
-        self.assertLess(granted.at - killed, 1.0 + 1.5)
+        self.assertLess(granted.at - killed, 1.0 + LATE)
 
     def test_a_lease_below_that_of_the_configuration_is_renewed(self):
         server = self.redis()

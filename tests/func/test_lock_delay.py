@@ -3,9 +3,10 @@
 import time
 
 from lease import believed
-from quorum import POLL_MOST, QuorumTest, next_served
+from process import LATE
+from quorum import QuorumTest, next_served
 
-DELAY, LATE = 0.8, POLL_MOST + 1.0  # seconds
+DELAY = 0.8  # seconds
 
 
 class LockDelay(QuorumTest):
@@ -50,7 +51,7 @@ class LockDelay(QuorumTest):
         """The lock-delay begins at the end of the lease, not when LOST is pushed."""
         holder, waiters, fence, end = self.held("lost", "renew=no")
         lost = holder.push("LOST", "lost")
-        self.assertLessEqual(lost.at, end + 0.2)
+        self.assertLessEqual(lost.at, end + LATE)
         self.served(waiters, fence, end + DELAY, end + DELAY + LATE)
         holder.err("UNLOCK lost", "LOST")
 

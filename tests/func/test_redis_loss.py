@@ -5,6 +5,7 @@ import time
 from contended import Contended
 from daemon import on_redis
 from harness import LEASE_1S, FuncTest
+from process import LATE
 from redis_server import FENCE, MARKER
 
 QUARANTINE = 2.0  # seconds, max_lease: a store that has forgotten its locks grants nothing for so long
@@ -129,4 +130,4 @@ class Forgetting(Contended):
         self.assertTrue(answer.text)
         granted = c.ok("LOCK first wait=20s", 21)
         self.assertGreaterEqual(granted.at - begin, QUARANTINE)
-        self.assertLess(granted.at - begin, QUARANTINE + 3)
+        self.assertLess(granted.at - begin, QUARANTINE + LATE)

@@ -4,7 +4,7 @@ import os
 import signal
 
 from harness import FuncTest
-from process import REDLOCKD, WAIT, sanitized, until
+from process import LATE, REDLOCKD, WAIT, until
 from resumable import with_grace
 
 CONF = {"lease": "2s", "max_lease": "3s"}
@@ -12,7 +12,7 @@ CONF = {"lease": "2s", "max_lease": "3s"}
 
 class Ends(FuncTest):
     """SIGTERM and SIGINT end the daemon within a second, with status 0, and it tells all clients."""
-    COST, SECOND = 10, 2.5 if sanitized() else 1.0  # a sanitizer makes the daemon many times slower
+    COST, SECOND = 10, 1.0 + LATE
 
     def ends_by(self, number, daemon):
         holder, waiters, idle = self.client(daemon), [self.client(daemon) for _ in range(20)], [self.client(daemon) for _ in range(100)]
@@ -62,7 +62,7 @@ class Ends(FuncTest):
             pass
         status, seconds = daemon.finish()
         self.assertEqual(status, 0)
-        self.assertLess(seconds, 1.5)
+        self.assertLess(seconds, self.SECOND)
 
     def test_two_signals_in_a_row(self):
         daemon = self.daemon(CONF)

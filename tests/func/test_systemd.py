@@ -9,7 +9,7 @@ import time
 
 from daemon import Notify
 from harness import FuncTest
-from process import REDLOCKD, ROOT, call, free_port, spawn, until, yaml
+from process import LATE, REDLOCKD, ROOT, call, free_port, spawn, until, yaml
 from resumable import resume, with_grace
 from wire import Client
 
@@ -39,15 +39,15 @@ class Notified(FuncTest):
         self.client(daemon).ok("PING")
 
     def test_the_watchdog_is_fed_in_time(self):
-        daemon = self.daemon(env={"WATCHDOG_USEC": "400000"})
+        daemon = self.daemon(env={"WATCHDOG_USEC": "2000000"})
         self.assertIn("READY=1", daemon.notify.said)
         begin = time.monotonic()
-        for _ in range(5):
+        for _ in range(3):
             daemon.notify.forget()
             daemon.notify.wait("WATCHDOG=1", daemon.process)
         seconds = time.monotonic() - begin
-        self.assertLess(seconds, 5 * 0.4, "the watchdog is fed too late")
-        self.assertGreater(seconds, 5 * 0.02, "the watchdog is fed without a pause")
+        self.assertLess(seconds, 3 * 2, "the watchdog is fed too late")
+        self.assertGreater(seconds, 3 * 0.1, "the watchdog is fed without a pause")
 
     def test_no_watchdog_is_fed_when_none_is_asked_for(self):
         daemon = self.daemon(env={"WATCHDOG_USEC": "200000", "WATCHDOG_PID": "1"})
@@ -61,7 +61,7 @@ class Notified(FuncTest):
 
     def test_a_manager_that_does_not_read_stalls_nobody(self):
         """The socket of the manager holds few datagrams. One that does not fit must not keep the daemon from renewing leases."""
-        daemon = self.daemon({"lease": "500ms"}, env={"WATCHDOG_USEC": "20000"})
+        daemon = self.daemon({"lease": "3s"}, env={"WATCHDOG_USEC": "20000"})
         c = self.client(daemon)
         c.ok("LOCK held")
         daemon.notify.stopped.set()
@@ -74,7 +74,7 @@ class Notified(FuncTest):
             c.ok("CHECK held")
             slowest = max(slowest, time.monotonic() - begin)
             c.listen(0.01)
-        self.assertLess(slowest, 0.3)
+        self.assertLess(slowest, LATE)
         self.assertEqual(c.inbox, [])
 
     def test_a_notify_socket_that_does_not_exist_is_survived(self):

@@ -6,7 +6,7 @@ import re
 import time
 
 from harness import on_each_store
-from process import until
+from process import LATE, until
 from wire import quoted
 
 
@@ -48,7 +48,7 @@ class Waiting:
         for _ in range(20):
             c.busy("LOCK " + name)
             c.busy("LOCK %s wait=0" % name)
-        self.assertLess(time.monotonic() - begin, 2)
+        self.assertLess(time.monotonic() - begin, LATE)
 
     def test_a_wait_that_ends_is_answered_TIMEOUT_and_leaves_the_queue(self):
         (holder, c), name = self.two(), self.name()
@@ -56,9 +56,9 @@ class Waiting:
         begin = time.monotonic()
         answer = c.ask("LOCK %s wait=0.25s" % name)
         self.assertEqual((answer.kind, answer["name"]), ("TIMEOUT", name))
-        self.assertTrue(250 <= answer.num("waited_ms") < 1500, answer)
+        self.assertTrue(250 <= answer.num("waited_ms") < 250 + 1000 * LATE, answer)
         self.assertGreaterEqual(answer.at - begin, 0.25)
-        self.assertLess(answer.at - begin, 1.5)
+        self.assertLess(answer.at - begin, 0.25 + LATE)
         self.assertEqual(len(holder.roles(name)), 1)
         holder.ok("UNLOCK " + name)
         c.err("CHECK " + name, "NOTHELD")
@@ -69,7 +69,7 @@ class Waiting:
         for wait, least in (("500us", 0), ("20", 20), ("20ms", 20), ("0.02s", 20), ("0.001m", 60), ("0.00001h", 36)):
             answer = c.ask("LOCK %s wait=%s" % (name, wait))
             self.assertEqual(answer.kind, "TIMEOUT", wait)
-            self.assertTrue(least <= answer.num("waited_ms") < least + 1000, (wait, answer))
+            self.assertTrue(least <= answer.num("waited_ms") < least + 1000 * LATE, (wait, answer))
 
     def test_64_waiters_are_served_in_the_order_of_their_requests(self):
         name, holder = self.name(), self.connect()
@@ -199,7 +199,7 @@ class Queries:
         first = shown.rows[0]
         self.assertEqual((first.num("fence"), first.num("count"), first["note"]), (fence, 2, "nightly export, ask ops"))
         self.assertTrue(0 < first.num("valid_ms") <= 10000)
-        self.assertLess(first.num("held_ms"), 5000)
+        self.assertLess(first.num("held_ms"), 1000 * LATE)
         self.assertEqual(first["name"], "holder label")
         self.assertEqual(first["session"], holder.ok("HELLO 1 name=" + quoted("holder label"))["session"])
         self.assertEqual([row["name"] for row in shown.rows[1:]], ["waiter-0", "waiter-1", "waiter-2"])

@@ -6,7 +6,7 @@ import signal
 import socket
 import time
 
-from process import WAIT, until
+from process import LATE, WAIT, until
 from web import Events, Metrics, Web, WebTest, drain, free_web
 
 
@@ -110,7 +110,7 @@ class Asking(WebTest):
             client.ok("LOCK a wait=5s")
             client.ok("UNLOCK a")
             self.assertEqual(web.ask("/livez").status, 200)
-            self.assertLess(time.monotonic() - begun, 2)
+            self.assertLess(time.monotonic() - begun, LATE)
             time.sleep(0.5)
         for sock in slow:
             drain(sock)
@@ -138,10 +138,8 @@ class Asking(WebTest):
         refused = answered()
         self.assertEqual(refused, kept[:7])
         self.assertRegex(drain(refused[0]), rb"(?s)^HTTP/1\.1 503 .*\r\n\r\ntoo many connections of this peer\n$")
-        begun = time.monotonic()
         other = Web(web.at, source="127.0.0.2")
         self.assertEqual([other.ask("/livez").status for _ in range(20)], [200] * 20)
-        self.assertLess(time.monotonic() - begun, 3)  # those of the first are closed in 5 s
         self.assertEqual(answered(), refused)  # none of the others
         self.assertEqual([web.ask("/livez").status for _ in range(3)], [200] * 3)
         self.assertEqual(answered(), kept[:len(answered())])
@@ -211,7 +209,7 @@ class Asking(WebTest):
         self.assertTrue(drain(chunked).endswith(b"0\r\n\r\n"), "the stream ends as HTTP has it")
         d.expect_dead = True
         self.assertEqual(d.process.wait(10), 0)
-        self.assertLess(time.monotonic() - begin, 1 + 2)
+        self.assertLess(time.monotonic() - begin, 1 + LATE)
 
     def test_no_web_listener_by_default(self):
         d = self.daemon()

@@ -3,9 +3,7 @@
  * Runs the suites of suites.def, or those named on the command line, each in a process of its own and twice as many at a time as there are processors, since
  * the long ones mostly wait. Prints what they said and what failed, and then "N passed, N failed". With CK_FORK=no all is done here, for a debugger.
  * A test has a process of its own. With UNIT_SHARED=1 those of a suite share one: with sanitizers a process costs fifty times what most tests do.
- *
- * A suite in real time that fails beside others runs three times more, alone, and passes only if it passes each time; it is called unsteady then, below what
- * was wrong. That excuses bounds on time alone: neither a suite in which something crashed, nor one in simulated time, nor more than UNSTEADY_MOST.
+ * No suite runs twice.
  */
 #include "tests/unit/suites.h"
 
@@ -18,19 +16,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ALONE_RUNS    3
-#define UNSTEADY_MOST 3
-
 struct tally {
 	int passed, failed;
-	bool crashed;
 	bool told;
 };
 
 struct job {
 	const char *name;
 	Suite *(*make)(void);
-	bool real_time, processes;
+	bool processes;
 	bool wanted;
 	pid_t pid;
 	FILE *said;
@@ -38,15 +32,11 @@ struct job {
 };
 
 static struct job jobs[] = {
-#define SUITE(folder, noun)                           {.name = #noun, .make = noun##_suite},
-#define SUITE_IN_REAL_TIME(folder, noun)              {.name = #noun, .make = noun##_suite, .real_time = true},
-#define SUITE_OF_PROCESSES(folder, noun)              {.name = #noun, .make = noun##_suite, .processes = true},
-#define SUITE_OF_PROCESSES_IN_REAL_TIME(folder, noun) {.name = #noun, .make = noun##_suite, .processes = true, .real_time = true},
+#define SUITE(folder, noun)              {.name = #noun, .make = noun##_suite},
+#define SUITE_OF_PROCESSES(folder, noun) {.name = #noun, .make = noun##_suite, .processes = true},
 #include "tests/unit/suites.def"
 #undef SUITE
-#undef SUITE_IN_REAL_TIME
 #undef SUITE_OF_PROCESSES
-#undef SUITE_OF_PROCESSES_IN_REAL_TIME
 };
 
 #define JOBS (sizeof(jobs) / sizeof(jobs[0]))
@@ -75,17 +65,6 @@ static int jobs_choose(int argc, char **argv)
 	return 0;
 }
 
-static bool something_crashed(SRunner *runner)
-{
-	TestResult **failure = srunner_failures(runner);
-	bool crashed = false;
-
-	for (int i = 0; i < srunner_ntests_failed(runner); i++)
-		crashed |= tr_rtype(failure[i]) != CK_FAILURE;
-	free(failure);
-	return crashed;
-}
-
 static void job_run(struct job *job)
 {
 	SRunner *runner = srunner_create(job->make());
@@ -94,7 +73,6 @@ static void job_run(struct job *job)
 		srunner_set_fork_status(runner, CK_NOFORK);
 	srunner_run_all(runner, CK_SILENT);
 	job->tally->failed = srunner_ntests_failed(runner);
-	job->tally->crashed = something_crashed(runner);
 	job->tally->passed = srunner_ntests_run(runner) - job->tally->failed;
 	job->tally->told = true;
 	if (job->tally->failed)
@@ -138,34 +116,6 @@ static void job_reap(void)
 		return;
 	printf("%s: the suite ended with status 0x%x\n", jobs[i].name, (unsigned)status);
 	jobs[i].tally->failed++;
-	jobs[i].tally->crashed = true;
-}
-
-static void job_run_again(struct job *job)
-{
-	const struct tally beside = *job->tally;
-	int passed = 0;
-
-	for (int i = 0; i < ALONE_RUNS; i++) {
-		*job->tally = (struct tally){.told = false};
-		job_start(job);
-		job_reap();
-		passed += !job->tally->failed;
-	}
-	printf("%s: %s failed in company, passed alone %d of %d\n", passed == ALONE_RUNS ? "unsteady" : "FAILED", job->name, passed, ALONE_RUNS);
-	if (passed != ALONE_RUNS)
-		*job->tally = beside;
-}
-
-static void jobs_run_unsteady(void)
-{
-	unsigned many = 0;
-
-	for (size_t i = 0; i < JOBS; i++)
-		many += jobs[i].tally->failed > 0;
-	for (size_t i = 0; i < JOBS && many <= UNSTEADY_MOST; i++)
-		if (jobs[i].tally->failed && jobs[i].real_time && !jobs[i].tally->crashed)
-			job_run_again(&jobs[i]);
 }
 
 static void jobs_run(long at_a_time)
@@ -185,7 +135,6 @@ static void jobs_run(long at_a_time)
 	}
 	while (running--)
 		job_reap();
-	jobs_run_unsteady();
 }
 
 /* A shell that runs the tests in the background may ignore these signals, and what is ignored stays so in all that the tests start. */

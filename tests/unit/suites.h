@@ -22,14 +22,10 @@
 	} while (0)
 
 /* Weak, since of a share of the suites the others are not linked: their address is NULL. */
-#define SUITE(folder, noun)                           Suite *noun##_suite(void) __attribute__((weak));
-#define SUITE_IN_REAL_TIME(folder, noun)              SUITE(folder, noun)
-#define SUITE_OF_PROCESSES(folder, noun)              SUITE(folder, noun)
-#define SUITE_OF_PROCESSES_IN_REAL_TIME(folder, noun) SUITE(folder, noun)
+#define SUITE(folder, noun) Suite *noun##_suite(void) __attribute__((weak));
+#define SUITE_OF_PROCESSES(folder, noun) SUITE(folder, noun)
 #include "tests/unit/suites.def"
 #undef SUITE
-#undef SUITE_IN_REAL_TIME
 #undef SUITE_OF_PROCESSES
-#undef SUITE_OF_PROCESSES_IN_REAL_TIME
 
 #endif
