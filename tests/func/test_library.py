@@ -271,8 +271,8 @@ class Printed(StoreTest):
         self.assertEqual(self.connect().roles("orders/42"), [])
 
     def test_the_leader_leads_again_after_its_term(self):
-        name, admin = self.name(), self.connect()
-        c = Caller(self, self.d)
+        daemon, name = self.daemon({"lease": "2s"}), self.name()  # a lock that was broken is free when its lease is over
+        admin, c = self.client(daemon), Caller(self, daemon)
         c.begin("lead " + name)
 
         def fence():

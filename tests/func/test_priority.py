@@ -52,10 +52,15 @@ class InOrder(QuorumTest):
         holder.ok("LOCK queue")
         early.begin("LOCK queue wait=60s")
         self.queued("queue", 1)
+
+        def heads():
+            return [server.cli.zrange("redlockd:lock:q:queue", 0, 0) for server in self.servers]
+        first = heads()
         late.begin("@low LOCK queue wait=60s")
         late.begin("@high LOCK queue wait=300ms owner=high priority=9")
+        until(lambda: heads() != first, "the ticket of b is the first")
         self.assertEqual(late.reply("@high").kind, "TIMEOUT")
-        late.listen(1.2)  # by now its daemon has asked again
+        until(lambda: heads() == first, "the daemon of the one that left has asked again")
         holder.ok("UNLOCK queue")
         self.assertIs(next_served(self, [early, late]), early)
 

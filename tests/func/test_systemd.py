@@ -81,7 +81,7 @@ class Notified(FuncTest):
         folder = self.folder()
         daemon = self.daemon(start=False, argv=["env", "NOTIFY_SOCKET=%s/nowhere" % folder, REDLOCKD, "--set", "listen.tcp=no",
                                                 "--set", "listen.unix=%s/sock" % folder, "--set", "runtime_dir=%s" % folder]).launch()
-        until(lambda: os.path.exists(folder + "/sock"), "the socket")
+        daemon.logged(r" notice ready ")
         with Client(folder + "/sock") as c:
             c.ok("PING")
         self.assertEqual(daemon.finish()[0], 0)
