@@ -75,6 +75,7 @@ class Terms(FuncTest):
                 leader, following = client.ok("SHOW " + self.lock).rows
                 self.assertEqual((leader["role"], following["role"], following["pos"]), ("holder", "waiter", "1"))
                 return leader.num("seen_ms")
+            until(lambda: len(client.ok("SHOW " + self.lock).rows) == 2, "the host of the follower shows both")
             before = seen()
             client.listen(0.5)
             self.assertGreaterEqual(seen() - before, 499)

@@ -163,7 +163,7 @@ class Troubles(AccessTest):
     def test_connections_that_redis_closes_when_idle_harm_nobody(self):
         server = self.redis()
         server.cli.config_set("timeout", 1)
-        daemon = self.redis_daemon(server, LEASE_1S)
+        daemon = self.redis_daemon(server, {"lease": "6s", "redis": {"timeout": "2s"}})
         c = self.works(daemon)
         c.ok("LOCK held")
         mark = daemon.log_size()

@@ -41,7 +41,7 @@ class RedisTls(FuncTest):
         holder, waiter = self.client_of(daemon), self.client_of(daemon)
         holder.ok("LOCK a")
         for server in servers:
-            self.assertEqual(server.cli.exists("lock:a"), 1)
+            until(lambda server=server: server.cli.exists("lock:a") == 1, "each server has the key; a quorum was enough for the answer")
         waiter.begin("@w LOCK a wait=20s")
         holder.ok("UNLOCK a sync=yes")
         self.assertEqual(waiter.reply("@w").kind, "OK")

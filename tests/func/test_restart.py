@@ -4,6 +4,7 @@ import os
 import signal
 import time
 
+from process import until
 from resumable import resume_fences, with_grace
 from restarts import RestartTest, on_stores
 
@@ -137,6 +138,7 @@ class Holds:
         daemon = self.begin()
         c = self.client(daemon)
         c.ok("LOCK a")
+        until(lambda: c.stats()["names"] == 1, "each server has confirmed the UNLOCK of the harness")
         before = c.stats()
         self.restart(daemon)
         after = c.stats()

@@ -140,7 +140,7 @@ class Refused(StoreTest):
     def test_a_process_that_is_killed_before_it_is_ready(self):
         manager, daemon = self.managed(1)
         c = self.client(daemon)
-        c.ok("LOCK a")
+        c.ok("LOCK a ttl=10s")
         manager.end()
         manager.deaf = True
         mark = daemon.log_size()
@@ -158,7 +158,7 @@ class Refused(StoreTest):
         manager.end()
         old = [(name, os.dup(fd)) for name, fd in manager.store]
         manager.start().ready()
-        c.ok("LOCK a")
+        c.ok("LOCK a ttl=10s")
         manager.end(signal.SIGKILL)
         manager.store += old
         self.crashes(manager, daemon, c, "")
@@ -166,7 +166,7 @@ class Refused(StoreTest):
     def test_a_start_without_the_state_in_between(self):
         manager, daemon = self.managed(1)
         c = self.client(daemon)
-        c.ok("LOCK a")
+        c.ok("LOCK a ttl=10s")
         manager.end()
         kept, manager.store = manager.store, []
         manager.start().ready()
@@ -180,7 +180,7 @@ class Refused(StoreTest):
     def test_another_layout(self):
         manager, daemon = self.managed(1)
         c = self.client(daemon)
-        c.ok("LOCK a")
+        c.ok("LOCK a ttl=10s")
         manager.end()
         daemon.argv = [self.of_another_layout(), *daemon.command()[1:]]
         self.crashes(manager, daemon, c, "another build wrote it")
@@ -189,7 +189,7 @@ class Refused(StoreTest):
         for lost in KEPT:
             manager, daemon = self.managed(1)
             c = self.client(daemon)
-            c.ok("LOCK a")
+            c.ok("LOCK a ttl=10s")
             manager.end()
             for kept in [kept for kept in manager.store if kept[0] == lost]:
                 os.close(kept[1])
@@ -208,7 +208,7 @@ class Otherwise(StoreTest):
 
     def waiting(self, daemon):
         holder, waiter = self.client(daemon), self.client(daemon)
-        holder.ok("LOCK a")
+        holder.ok("LOCK a ttl=10s")
         waiter.begin("LOCK a wait=60s")
         return waiter
 
