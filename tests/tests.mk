@@ -235,7 +235,8 @@ faults-short: all $(FAULT_PROGRAMS) ## a selection of the fault matrix, with sho
 	@$(FAULTS_RUN) --short --share $(FAULTS_SHARE) --jobs 3 $(ROW)
 endif
 
-MISTAKES_SHARE ?= 1
+# Of the planted mistakes one of so many is compiled; `make mutants` compiles each.
+MISTAKES_SHARE ?= 20
 layers: $(call obj,$(PROTO) $(CORE) $(STORE) $(CLIENT) $(CLI)) ## which files include and call which others, compared with the tables
 	@CC="$(CC)" LUA="$(FLAGS_LUA) $(LINK_LUA)" MISTAKES_SHARE=$(MISTAKES_SHARE) sh tests/layers.sh $(O) $(CC) $(filter-out -I. -MMD -MP -W%,$(BASEFLAGS))
 
