@@ -64,6 +64,7 @@ LIBS_CRYPT := -lcrypt
 PROTO := \
 	proto/command.c \
 	proto/duration.c \
+	proto/foreign.c \
 	proto/nearest.c \
 	proto/quote.c \
 	proto/reader.c \

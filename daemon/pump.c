@@ -170,9 +170,9 @@ static void on_line(void *context, uint64_t session, char *line, size_t n)
 	pump_step(context, &event);
 }
 
-static void on_too_long(void *context, uint64_t session)
+static void on_too_long(void *context, uint64_t session, char *beginning, size_t n)
 {
-	struct event event = {.kind = EVENT_TOO_LONG, .session = {.id = session}};
+	struct event event = {.kind = EVENT_TOO_LONG, .session = {.id = session, .line = beginning, .n = n}};
 
 	pump_step(context, &event);
 }

@@ -113,7 +113,7 @@ enum parse_outcome {
 	PARSE_OK = 0,
 	PARSE_EMPTY,   /* blank or comment: no answer */
 	PARSE_MISTAKE, /* to be answered with ret_mistake, and ret_request->tag if it could be read */
-	PARSE_HTTP,    /* "GET …", "POST …", "… HTTP/1.1": an HTTP client: answer once and close */
+	PARSE_HTTP,    /* a request line of HTTP, see foreign.h: answer once and close */
 };
 
 /*

@@ -3,6 +3,7 @@
  * Parses a request line into a struct request: one pass, in place. After a mistake the line is still split to its end, since
  * a line that cannot be split is SYNTAX, whatever its other mistakes. It must never send raw bytes of a peer back.
  */
+#include "proto/foreign.h"
 #include "proto/proto.h"
 #include "proto/text.h"
 #include "proto/token.h"
@@ -244,18 +245,6 @@ static void parser_end(struct parser *p)
 		parser_refuse(p, ERROR_ARG, "a word is missing, %s wants %s: %s", command->word, command->words, usage(p->request->verb, form));
 }
 
-/* GET and POST alone show HTTP; other methods need the version at the end of the line. */
-static bool line_is_http(struct span line)
-{
-	struct span version = SPAN("HTTP/1.");
-
-	if (span_starts(line, SPAN("GET ")) || span_starts(line, SPAN("POST ")))
-		return true;
-	if (!span_starts(line, SPAN("HEAD ")) && !span_starts(line, SPAN("PUT ")) && !span_starts(line, SPAN("OPTIONS ")))
-		return false;
-	return line.n > version.n && span_starts((struct span){line.p + line.n - version.n - 1, version.n + 1}, version);
-}
-
 static struct span line_begin(const char *line, size_t n)
 {
 	for (; n > 0 && (*line == ' ' || *line == '\t'); line++)
@@ -275,6 +264,12 @@ bool line_is_tagged(const char *line, size_t n)
 	return tag_valid((struct span){text.p + 1, end - 1});
 }
 
+/* No request line of HTTP is a valid request. So only lines that are none are looked at. */
+static enum parse_outcome mistake_outcome(const char *line, size_t n)
+{
+	return foreign_of(line, n) == FOREIGN_HTTP ? PARSE_HTTP : PARSE_MISTAKE;
+}
+
 enum parse_outcome request_parse(char *line, size_t n, struct request *ret_request, struct mistake *ret_mistake)
 {
 	struct parser parser = {
@@ -289,18 +284,16 @@ enum parse_outcome request_parse(char *line, size_t n, struct request *ret_reque
 	ret_request->given = 0;
 	if (n > 0 && line[0] == '#')
 		return PARSE_EMPTY;
-	if (line_is_http((struct span){line, (size_t)(cursor.end - line)}))
-		return PARSE_HTTP;
 	while ((split = token_next(&cursor, &token)) == SPLIT_TOKEN)
 		if (!parser.mistaken)
 			parser_token(&parser, &token);
 	if (split != SPLIT_END) {
 		parser_refuse(&parser, ERROR_SYNTAX, "%s", split_text(split));
-		return PARSE_MISTAKE;
+		return mistake_outcome(line, n);
 	}
 	if (!parser.tag_read)
 		return PARSE_EMPTY;
 	if (!parser.mistaken)
 		parser_end(&parser);
-	return parser.mistaken ? PARSE_MISTAKE : PARSE_OK;
+	return parser.mistaken ? mistake_outcome(line, n) : PARSE_OK;
 }

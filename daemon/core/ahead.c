@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define TOO_LONG UINT32_MAX
+#define IS_CUT (UINT32_C(1) << 31) /* in the length of a line */
 
 void ahead_release(struct ahead *a)
 {
@@ -17,30 +17,24 @@ void ahead_release(struct ahead *a)
 	*a = (struct ahead){0};
 }
 
-bool ahead_add(struct ahead *a, const char *p, size_t n)
+bool ahead_add(struct ahead *a, struct input line)
 {
-	uint32_t length = p ? (uint32_t)n : TOO_LONG;
+	uint32_t head = (uint32_t)line.n | (line.is_cut ? IS_CUT : 0);
 
 	if (!a->lines)
 		a->lines = mem_alloc(sizeof(*a->lines));
-	buf_append(a->lines, &length, sizeof(length));
-	if (p)
-		buf_append(a->lines, p, n);
+	buf_append(a->lines, &head, sizeof(head));
+	buf_append(a->lines, line.p, line.n);
 	return ++a->count >= READ_AHEAD_LINES || buf_length(a->lines) >= READ_AHEAD_BYTES;
 }
 
-bool ahead_next(struct ahead *a, char **ret_line, size_t *ret_n)
+bool ahead_next(struct ahead *a, struct input *ret_line)
 {
-	uint32_t length;
+	uint32_t head;
 
-	memcpy(&length, buf_begin(a->lines), sizeof(length));
-	buf_consume(a->lines, sizeof(length));
-	*ret_line = NULL;
-	*ret_n = 0;
-	if (length != TOO_LONG) {
-		*ret_line = buf_begin(a->lines);
-		*ret_n = length;
-		buf_consume(a->lines, length);
-	}
+	memcpy(&head, buf_begin(a->lines), sizeof(head));
+	buf_consume(a->lines, sizeof(head));
+	*ret_line = (struct input){.p = buf_begin(a->lines), .n = head & ~IS_CUT, .is_cut = head & IS_CUT};
+	buf_consume(a->lines, ret_line->n);
 	return --a->count <= READ_AHEAD_LINES / 2 && buf_length(a->lines) <= READ_AHEAD_BYTES / 2;
 }

@@ -11,15 +11,22 @@
 #define READ_AHEAD_LINES 256
 #define READ_AHEAD_BYTES 65536
 
+/* A line of a client; or of one that was too long the beginning. The parser may overwrite the bytes. */
+struct input {
+	char *p;
+	size_t n;
+	bool is_cut;
+};
+
 struct ahead {
-	struct buf *lines; /* each as its length and its bytes; NULL: there was none yet */
+	struct buf *lines; /* each as a head and its bytes; NULL: there was none yet */
 	unsigned count;
 };
 
 void ahead_release(struct ahead *a);
-/* p NULL: a line that was too long. True: a bound is reached. */
-bool ahead_add(struct ahead *a, const char *p, size_t n);
-/* The first of them, of which there must be one, in place; *ret_line NULL: it was too long. Valid until the next ahead_add. True: both are down to half. */
-bool ahead_next(struct ahead *a, char **ret_line, size_t *ret_n);
+/* True: a bound is reached. */
+bool ahead_add(struct ahead *a, struct input line);
+/* The first of them, of which there must be one, in place. Valid until the next ahead_add. True: both are down to half. */
+bool ahead_next(struct ahead *a, struct input *ret_line);
 
 #endif

@@ -25,7 +25,10 @@
 #include "daemon/core/wait.h"
 #include "daemon/core/watch.h"
 
+#include "proto/foreign.h"
+
 #include <inttypes.h>
+#include <stdio.h>
 
 #define HEARTBEAT_LEAST_US (10 * MSEC)
 
@@ -158,18 +161,65 @@ static void (*const serve[VERB_N])(struct commander *x, struct session *s) = {
 #undef COMMAND
 };
 
-/* The layer that hangs up answers in HTTP. */
-static void command_http(struct commander *x, struct session *s)
+/* --- lines that are no requests --- */
+
+static void command_ends(struct commander *x, struct session *s, const char *reason)
 {
-	session_ended(x->sessions, s, HANGUP_HTTP);
-	session_hang_up(x->sessions, s, HANGUP_HTTP);
+	session_ended(x->sessions, s, reason);
+	session_hang_up(x->sessions, s, reason);
 	s->over = true;
 }
 
-static void command_too_long(struct commander *x, struct session *s)
+/* A browser sends what a web page says to any port. So a greeting of another protocol ends the connection, and nothing after it is carried out. */
+static void command_foreign(struct commander *x, struct session *s, enum foreign foreign)
 {
-	tell_error(x, s, SPAN(""), ERROR_TOOLONG, "a line has at most %" PRIu64 " bytes, its end included", x->core->conf.limits.line);
-	count_mistake(x, s);
+	if (foreign == FOREIGN_HTTP) { /* the layer that hangs up answers in HTTP */
+		command_ends(x, s, HANGUP_HTTP);
+		return;
+	}
+	tell_error(x, s, SPAN(""), ERROR_SYNTAX, "this port speaks the line protocol of redlock-protocol(7), not %s: hanging up", foreign_name(foreign));
+	command_ends(x, s, "other-protocol");
+}
+
+/* Over a network the first line must be a request, because one of a browser never is. People type at the Unix socket, and no browser reaches it. */
+static bool command_must_end(const struct commander *x, const struct session *s)
+{
+	return !s->is_unix && !s->proven && (x->request.verb == VERB_N || x->mistake.code == ERROR_SYNTAX);
+}
+
+/* x->mistake says what is wrong. */
+static void command_mistake(struct commander *x, struct session *s, struct input line)
+{
+	enum foreign foreign = s->is_unix ? FOREIGN_NONE : foreign_of(line.p, line.n);
+
+	x->core->serving = x->core->answers = VERB_OTHER;
+	if (foreign != FOREIGN_NONE) {
+		command_foreign(x, s, foreign);
+	} else if (command_must_end(x, s)) {
+		tell_error(x, s, x->request.tag, x->mistake.code, "%s; the first line of a connection must be a request: hanging up", x->mistake.text);
+		metric_add(&x->core->metrics, METRIC_MISTAKES, 1);
+		command_ends(x, s, "no-request");
+	} else {
+		s->proven = true;
+		tell_mistake(x, s, x->mistake.code, "%s", x->mistake.text);
+	}
+}
+
+static void command_too_long(struct commander *x, struct session *s, struct input line)
+{
+	enum parse_outcome outcome = request_parse(line.p, line.n, &x->request, &x->mistake);
+
+	x->core->serving = x->core->answers = VERB_OTHER;
+	if (outcome == PARSE_HTTP) {
+		command_foreign(x, s, FOREIGN_HTTP);
+		return;
+	}
+	x->mistake.code = ERROR_TOOLONG;
+	snprintf(x->mistake.text, sizeof(x->mistake.text), "a line has at most %" PRIu64 " bytes, its end included", x->core->conf.limits.line);
+	if (outcome == PARSE_EMPTY) /* a comment */
+		tell_mistake(x, s, x->mistake.code, "%s", x->mistake.text);
+	else
+		command_mistake(x, s, line);
 }
 
 /* Whether something is in flight under this tag. */
@@ -193,22 +243,20 @@ static bool tag_is_in_use(const struct session *s, struct span tag)
 	return false;
 }
 
-void command_line(struct commander *x, struct session *s, char *line, size_t n)
+void command_line(struct commander *x, struct session *s, struct input line)
 {
-	if (!line) {
-		x->core->serving = x->core->answers = VERB_OTHER;
-		command_too_long(x, s);
+	if (line.is_cut) {
+		command_too_long(x, s, line);
 		return;
 	}
-	switch (request_parse(line, n, &x->request, &x->mistake)) {
+	switch (request_parse(line.p, line.n, &x->request, &x->mistake)) {
 	case PARSE_EMPTY:
 		return;
 	case PARSE_MISTAKE:
-		x->core->serving = x->core->answers = VERB_OTHER;
-		tell_mistake(x, s, x->mistake.code, "%s", x->mistake.text);
+		command_mistake(x, s, line);
 		return;
 	case PARSE_HTTP:
-		command_http(x, s);
+		command_foreign(x, s, FOREIGN_HTTP);
 		return;
 	case PARSE_OK:
 		break;
@@ -219,6 +267,7 @@ void command_line(struct commander *x, struct session *s, char *line, size_t n)
 		return;
 	}
 	s->mistakes = 0;
+	s->proven = true;
 	if ((x->core->conf.rules || x->core->conf.users) && !access_is_granted(x, s))
 		return;
 	serve[x->request.verb](x, s);

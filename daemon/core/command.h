@@ -5,7 +5,7 @@
 
 #include "daemon/core/commander.h"
 
-/* Serves one line of a session; line = NULL stands for one that was too long. Notices may be waiting afterwards. */
-void command_line(struct commander *x, struct session *s, char *line, size_t n);
+/* Serves one line of a session. Notices may be waiting afterwards. */
+void command_line(struct commander *x, struct session *s, struct input line);
 
 #endif

@@ -161,7 +161,7 @@ enum event_kind {
 	EVENT_TIME,      /* time passed */
 	EVENT_OPEN,      /* a session begins */
 	EVENT_LINE,      /* a line arrived, without its LF or CRLF; the bytes may be overwritten by the parser */
-	EVENT_TOO_LONG,  /* a line exceeded the limit and was dropped */
+	EVENT_TOO_LONG,  /* a line exceeded the limit and was dropped; the event has its beginning */
 	EVENT_HALF_CLOSED,   /* half-closed: EOF or GONE will follow, after lines that are not read yet */
 	EVENT_EOF,       /* end of input: no further line will come, replies may still be read */
 	EVENT_SENT,      /* answer to EFFECT_AWAIT: most of the output of the session is written */
@@ -193,7 +193,7 @@ struct event {
 			uint64_t id;
 			const struct peer *peer; /* OPEN */
 			enum gone how;           /* GONE */
-			char *line;              /* LINE */
+			char *line;              /* LINE, TOO_LONG */
 			size_t n;
 		} session;
 		struct {

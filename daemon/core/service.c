@@ -93,16 +93,15 @@ static int on_open(struct service *s, const struct event *event)
 static int on_line(struct service *s, const struct event *event)
 {
 	struct session *session = session_find(&s->sessions, event->session.id);
-	char *line = event->kind == EVENT_LINE ? event->session.line : NULL;
-	size_t n = line ? event->session.n : 0;
+	struct input line = {.p = event->session.line, .n = event->session.n, .is_cut = event->kind == EVENT_TOO_LONG};
 
 	if (!session || session->eof)
 		return -EINVAL;
 	session_heard(&s->sessions, session);
-	if ((session->busy || session->ahead.count > 0) && !(line && line_is_tagged(line, n)))
-		session_read_ahead(&s->sessions, session, line, n);
+	if ((session->busy || session->ahead.count > 0) && !line_is_tagged(line.p, line.n))
+		session_read_ahead(&s->sessions, session, line);
 	else
-		settle_line(&s->commander, session, line, n);
+		settle_line(&s->commander, session, line);
 	return 0;
 }
 

@@ -255,17 +255,17 @@ static void session_set_reading(struct session_table *t, struct session *s, bool
 	effect->read.on = on;
 }
 
-void session_read_ahead(struct session_table *t, struct session *s, const char *p, size_t n)
+void session_read_ahead(struct session_table *t, struct session *s, struct input line)
 {
-	if (ahead_add(&s->ahead, p, n))
+	if (ahead_add(&s->ahead, line))
 		session_set_reading(t, s, false);
 }
 
-bool session_next_line(struct session_table *t, struct session *s, char **ret_line, size_t *ret_n)
+bool session_next_line(struct session_table *t, struct session *s, struct input *ret_line)
 {
 	if (s->ahead.count == 0)
 		return false;
-	if (ahead_next(&s->ahead, ret_line, ret_n))
+	if (ahead_next(&s->ahead, ret_line))
 		session_set_reading(t, s, true);
 	return true;
 }

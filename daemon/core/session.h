@@ -87,6 +87,7 @@ struct session {
 	bool ready;              /* in session_table.ready: lines read ahead can be served */
 	bool leaving;            /* half-closed or at the end of input: its requests wait no longer */
 	bool eof;                /* no further line will come */
+	bool proven;             /* its first request was valid: no web page speaks here, see command.c */
 	bool over;               /* it is being ended: nothing more is sent */
 	bool killed;             /* KILL: it ends as soon as it was told of what it lost */
 	bool lingered;           /* leaving, and the time of the rounds that may answer it is over */
@@ -133,10 +134,10 @@ void session_note_vacant(struct session_table *t, struct session *s);
 /* Moves claims, secret and serial of the detached session `from` to `to`, which must have no claims. Frees `from`. */
 void session_take_over(struct session_table *t, struct session *to, struct session *from);
 
-/* Stores a line for later; p NULL: a line that was too long. Beyond READ_AHEAD_LINES or READ_AHEAD_BYTES the outer layer is told to read no more. */
-void session_read_ahead(struct session_table *t, struct session *s, const char *p, size_t n);
-/* The next stored line, in place; *ret_line NULL: it was too long. False: none. Valid until the next session_read_ahead. */
-bool session_next_line(struct session_table *t, struct session *s, char **ret_line, size_t *ret_n);
+/* Stores a line for later. Beyond READ_AHEAD_LINES or READ_AHEAD_BYTES the outer layer is told to read no more. */
+void session_read_ahead(struct session_table *t, struct session *s, struct input line);
+/* The next stored line, in place. False: none. Valid until the next session_read_ahead. */
+bool session_next_line(struct session_table *t, struct session *s, struct input *ret_line);
 /* Whether the next line must wait, because much was sent and is perhaps not read. Asks for EVENT_SENT then, once. */
 bool session_must_await(struct session_table *t, struct session *s);
 /* A request in flight was answered. After an untagged one the next line may be served. */

@@ -25,11 +25,11 @@ void settle_due(struct commander *x)
 	deliver_notices(x);
 }
 
-bool settle_line(struct commander *x, struct session *session, char *line, size_t n)
+bool settle_line(struct commander *x, struct session *session, struct input line)
 {
 	uint64_t id = session->id;
 
-	command_line(x, session, line, n);
+	command_line(x, session, line);
 	settle_notices(x);
 	session = session_find(x->sessions, id);
 	if (!session || !(session->over || session->leaving))
@@ -40,13 +40,12 @@ bool settle_line(struct commander *x, struct session *session, char *line, size_
 
 void settle_session(struct commander *x, struct session *session)
 {
-	char *line;
-	size_t n;
+	struct input line;
 
 	if (session->resuming && resume_goes_on(x, session))
 		settle_notices(x); /* losses are told before the next line is served: it may end their claims */
-	while (!session->over && !session->busy && !session_must_await(x->sessions, session) && session_next_line(x->sessions, session, &line, &n))
-		if (!settle_line(x, session, line, n))
+	while (!session->over && !session->busy && !session_must_await(x->sessions, session) && session_next_line(x->sessions, session, &line))
+		if (!settle_line(x, session, line))
 			return;
 	if (session->killed || session->over || session->leaving)
 		hangup_settle(x, session);

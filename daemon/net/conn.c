@@ -140,7 +140,7 @@ static bool conn_tell_lines(struct conn *c, size_t n)
 		if (kind == LINE_WHOLE)
 			sink->line(sink->context, c->session, line, length);
 		else
-			sink->too_long(sink->context, c->session);
+			sink->too_long(sink->context, c->session, line, length);
 		if (h->current != c)
 			return false;
 	}

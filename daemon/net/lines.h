@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Cuts bytes into lines, in place. It owns no memory and no socket: the caller must put the bytes of an unfinished line in front
- * of the bytes that follow. A line ends with LF or CRLF. The bytes of a line beyond the bound are dropped, and the line is
- * reported once, at its LF.
+ * of the bytes that follow. A line ends with LF or CRLF. A line beyond the bound is reported once, as soon as it is known to be too long, and the rest of it
+ * is dropped. No request begins with a control byte: a line that does is reported as soon as it begins, because the greetings of binary protocols have no LF.
  */
 #ifndef NET_LINES_H
 #define NET_LINES_H
@@ -10,16 +10,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define LINES_BEGINNING ((size_t)256)
+
 struct lines {
 	char *at, *end; /* the bytes that are not cut yet */
 	size_t max;     /* bytes of a line, LF included */
-	bool skipping;  /* inside a line that is too long; the caller keeps this for the bytes that follow */
+	bool skipping;  /* inside a line that was reported; the caller keeps this for the bytes that follow */
 };
 
 enum line {
 	LINE_NONE,     /* [at, end) is an unfinished line, shorter than max: to be put in front of the bytes that follow */
 	LINE_WHOLE,    /* *ret_line, *ret_n: a line without its LF or CRLF */
-	LINE_TOO_LONG, /* a line beyond the bound has ended */
+	LINE_TOO_LONG, /* a line beyond the bound; *ret_line, *ret_n: how it begins, LINES_BEGINNING bytes at most */
 };
 
 enum line lines_next(struct lines *l, char **ret_line, size_t *ret_n);

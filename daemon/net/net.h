@@ -31,7 +31,7 @@ struct net;
 #define NET_OUTPUT_MARK ((size_t)256 * 1024)
 
 struct net_conf {
-	size_t line_max;     /* bytes of a line, LF included; a longer line is dropped and reported as too_long */
+	size_t line_max;     /* bytes of a line, LF included; a longer line is reported as too_long and dropped */
 	size_t output_max;   /* unsent bytes of a connection; more end it with gone(GONE_OVERFLOW) */
 	unsigned sessions_max; /* further connections get one line "ERR LIMIT clients=<max> …" and are closed; see shares.h */
 	unsigned connections_max; /* descriptors for connections, closing ones included; bounds the sessions as well */
@@ -46,7 +46,7 @@ struct net_sink {
 	void *context;
 	void (*open)(void *context, uint64_t session, const struct peer *peer);
 	void (*line)(void *context, uint64_t session, char *line, size_t n); /* without LF or CRLF; the bytes may be overwritten */
-	void (*too_long)(void *context, uint64_t session);
+	void (*too_long)(void *context, uint64_t session, char *beginning, size_t n); /* how the line begins; likewise */
 	/* Half-closed: the peer has closed its side while its lines are not taken, or is gone. Lines may follow, then eof or gone. At most once. */
 	void (*half_closed)(void *context, uint64_t session);
 	void (*sent)(void *context, uint64_t session); /* once after net_await_sent: unsent output is below the mark */

@@ -11,6 +11,7 @@
 
 #include <arpa/inet.h>
 #include <event2/bufferevent.h>
+#include <event2/http_struct.h>
 #include <event2/keyvalq_struct.h>
 #include <stdio.h>
 #include <string.h>
@@ -145,7 +146,7 @@ int gate_refuses(struct web *w, struct evhttp_request *req, bool open)
 	}
 	if (named && *named && !host_is_ours(w, req, named))
 		return 421;
-	if (hosts > 1)
+	if (hosts > 1 || (hosts == 0 && (req->major > 1 || (req->major == 1 && req->minor > 0)))) /* RFC 9112, 3.2 */
 		return HTTP_BADREQUEST;
 	return open || has_token(w, req) ? 0 : 401;
 }

@@ -92,6 +92,9 @@ class Asking(WebTest):
         for host in ("localhost", "LOCALHOST:80", "127.0.0.1", "127.0.0.1:%d" % web.at[1], "localhost."):
             self.assertEqual(web.ask("/", host=host).status, 200, host)
         self.assertIn(b" 421 ", web.raw(b"GET http://evil.example/ HTTP/1.1\r\nHost: localhost\r\n\r\n").split(b"\r\n")[0])
+        self.assertIn(b" 400 ", web.raw(b"GET / HTTP/1.1\r\n\r\n").split(b"\r\n")[0])
+        self.assertIn(b" 400 ", web.raw(b"GET http://localhost/livez HTTP/1.1\r\n\r\n").split(b"\r\n")[0])
+        self.assertIn(b" 200 ", web.raw(b"GET / HTTP/1.0\r\n\r\n").split(b"\r\n")[0])
         self.assertIn(b" 421 ", web.raw(b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n").split(b"\r\n")[0])
         self.assertRegex(web.raw(b"GET / HTTP/1.1\r\nHost: localhost\r\nX: %s\r\n\r\n" % (b"x" * 9000)).split(b"\r\n")[0] + b" 400 ", b" (400|431) ")
         for path in ("/api/v1/snapshot?limit=x", "/api/v1/snapshot?limit=10001", "/api/v1/snapshot?prefix=%zz", "/api/v1/events?prefix=" + 600 * "x"):

@@ -173,7 +173,7 @@ static void conn_read_lines(struct conn *c)
 
 		if (kind == LINE_NONE)
 			break;
-		conn_read_line(c, kind, kind == LINE_WHOLE ? line : NULL, kind == LINE_WHOLE ? n : 0);
+		conn_read_line(c, kind, line, n);
 	}
 	c->skipping = l.skipping;
 	buf_consume(&c->in, (size_t)(l.at - buf_begin(&c->in)));

@@ -125,6 +125,83 @@ START_TEST(http_is_hung_up_on_without_a_line_of_this_protocol)
 }
 END_TEST
 
+static const char *const greeting[] = {"POST / HTTP/1.1", "delete /x", "Host: localhost:7420", "\x16\x03\x01", "SSH-2.0-x", "*1", "$4", "PROXY TCP4 a b 1 2"};
+#define GREETINGS ((int)(sizeof(greeting) / sizeof(greeting[0])))
+
+/* Of another protocol: at the beginning, or after a request. In HTTP another layer answers. */
+START_TEST(over_a_network_a_greeting_is_answered_once_and_nothing_after_it_is_carried_out)
+{
+	cluster_begin(1);
+	session_opens_from_afar(1, 0);
+	if (_i >= GREETINGS)
+		says(1, "PING");
+	ignores(1);
+	says(1, "%s", greeting[_i % GREETINGS]);
+	ck_assert_uint_eq(ignores(1), _i % GREETINGS > 1);
+	ck_assert(hung_up(1));
+}
+END_TEST
+
+START_TEST(a_line_that_is_too_long_is_known_by_its_beginning)
+{
+	cluster_begin(1);
+	session_opens_from_afar(1, 0);
+	says_too_much_from(1, "POST /aaaaaaaaa");
+	hears_nothing(1);
+	ck_assert(hung_up(1));
+	session_opens_from_afar(2, 0);
+	says_too_much_from(2, "xxxxxxxxxx");
+	hears(2, "ERR TOOLONG *hanging up");
+	ck_assert(hung_up(2));
+	session_opens_from_afar(3, 0);
+	says_too_much_from(3, "# a comment");
+	hears(3, "ERR TOOLONG *");
+	says_too_much_from(3, "@t DEFER q xxx");
+	hears(3, "@t ERR TOOLONG *");
+	ck_assert(!hung_up(3));
+	says_too_much_from(3, "Cookie: xxx");
+	hears(3, "ERR SYNTAX * not HTTP*");
+	ck_assert(hung_up(3));
+}
+END_TEST
+
+START_TEST(over_a_network_the_first_line_must_be_a_request)
+{
+	cluster_begin(1);
+	session_opens_from_afar(1, 0);
+	says(1, "%s", "");
+	says(1, "# a comment");
+	says(1, "@t LOKC a");
+	hears(1, "@t ERR UNKNOWN *did you mean LOCK*hanging up");
+	ck_assert(hung_up(1));
+	session_opens_from_afar(2, 0);
+	says(2, "LOCK \"a");
+	hears(2, "ERR SYNTAX *hanging up");
+	ck_assert(hung_up(2));
+	session_opens_from_afar(3, 0);
+	says(3, "LOCK");
+	hears(3, "ERR ARG *");
+	says(3, "LOKC a");
+	hears(3, "ERR UNKNOWN *");
+	ck_assert(!hung_up(3));
+}
+END_TEST
+
+START_TEST(at_the_unix_socket_only_a_request_line_of_http_ends_a_session)
+{
+	cluster_begin(1);
+	says(1, "Host: localhost");
+	hears(1, "ERR UNKNOWN *");
+	says(1, "*1");
+	hears(1, "ERR UNKNOWN *");
+	says(1, "what");
+	hears(1, "ERR UNKNOWN *");
+	ck_assert(!hung_up(1));
+	says(1, "DELETE /x HTTP/1.1");
+	ck_assert(hung_up(1));
+}
+END_TEST
+
 /* Its client may be alive, and trust the lock until then. */
 START_TEST(a_lock_whose_session_speaks_http_is_free_at_its_deadline)
 {
@@ -332,6 +409,10 @@ Suite *core_command_suite(void)
 	tcase_add_test(talk, a_hundred_mistakes_in_a_row_end_the_session_and_its_locks_at_their_deadline);
 	tcase_add_test(talk, lines_read_ahead_of_a_flood_of_mistakes_are_not_served);
 	tcase_add_test(talk, http_is_hung_up_on_without_a_line_of_this_protocol);
+	tcase_add_loop_test(talk, over_a_network_a_greeting_is_answered_once_and_nothing_after_it_is_carried_out, 0, 2 * GREETINGS);
+	tcase_add_test(talk, a_line_that_is_too_long_is_known_by_its_beginning);
+	tcase_add_test(talk, over_a_network_the_first_line_must_be_a_request);
+	tcase_add_test(talk, at_the_unix_socket_only_a_request_line_of_http_ends_a_session);
 	tcase_add_test(talk, a_lock_whose_session_speaks_http_is_free_at_its_deadline);
 	tcase_add_test(talk, names_are_any_bytes_and_come_back_as_they_can_be_sent);
 	suite_add_tcase(suite, talk);
