@@ -65,6 +65,7 @@ PROTO := \
 	proto/command.c \
 	proto/duration.c \
 	proto/foreign.c \
+	proto/help.c \
 	proto/nearest.c \
 	proto/quote.c \
 	proto/reader.c \

@@ -58,7 +58,7 @@ static const char *secret_file_set(struct invocation *in, const char *value)
 static const char *duration_set(const char *value, int64_t *ret_ms)
 {
 	static char hint[96];
-	int64_t us = strcmp(value, "0") ? duration_parse(span_of(value), false) : 0;
+	int64_t us = duration_parse(span_of(value));
 
 	if (us >= 0) {
 		*ret_ms = (us + 999) / 1000;

@@ -264,7 +264,7 @@ int stats_main(const struct invocation *in)
 	if (r)
 		return r;
 	s.rows = l.rows;
-	return listing_end(&l, in->json ? redlock_request(l.c, "STATS", 0, listing_row, &l) : redlock_request(l.c, "STATS", 0, stats_row, &s));
+	return listing_end(&l, in->json ? redlock_request(l.c, "STATS all", 0, listing_row, &l) : redlock_request(l.c, "STATS all", 0, stats_row, &s));
 }
 
 int show_main(const struct invocation *in)

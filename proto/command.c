@@ -6,12 +6,13 @@
 #include "proto/proto.h"
 #include "proto/text.h"
 
-#define F(id) (UINT32_C(1) << FIELD_##id)
+#define F(id)    (UINT64_C(1) << FIELD_##id)
+#define MUST(id) (F(id) | F(id) << 32)
 
 _Static_assert(FIELD_N <= 32, "the fields of a request are bits of a uint32_t");
 
 const struct command command_table[VERB_N] = {
-#define COMMAND(id, word, least, most, kind, words, fields, help) {word, least, most, WORD_##kind, words, fields, help},
+#define COMMAND(id, word, least, most, kind, words, fields, help) {word, least, most, WORD_##kind, words, (uint32_t)((fields) & UINT32_MAX), (uint32_t)((uint64_t)(fields) >> 32), help},
 #include "proto/command.def"
 #undef COMMAND
 };
@@ -91,6 +92,10 @@ static unsigned entry_find(const struct entry *entries, unsigned count, struct s
 
 enum verb command_find(struct span word)
 {
+	if (word_is(word, "?"))
+		return VERB_HELP;
+	if (word_is(word, "EXIT"))
+		return VERB_QUIT;
 	return (enum verb)entry_find(command_entries, VERB_N, word);
 }
 
@@ -119,6 +124,19 @@ const char *field_nearest(struct span word, uint32_t fields)
 	return nearest_word(word, words, count);
 }
 
+static void pen_fields(struct pen *pen, uint32_t fields, const char *before, const char *after)
+{
+	for (unsigned i = 0; i < FIELD_N; i++) {
+		if (!((fields >> i) & 1))
+			continue;
+		pen_text(pen, before);
+		pen_text(pen, field_table[i].word);
+		pen_text(pen, "=");
+		pen_text(pen, value_form(field_table[i].type));
+		pen_text(pen, after);
+	}
+}
+
 size_t command_usage(enum verb verb, char *out, size_t size)
 {
 	const struct command *command = &command_table[verb];
@@ -129,14 +147,7 @@ size_t command_usage(enum verb verb, char *out, size_t size)
 		pen_text(&pen, " ");
 		pen_text(&pen, command->words);
 	}
-	for (unsigned i = 0; i < FIELD_N; i++) {
-		if (!((command->fields >> i) & 1))
-			continue;
-		pen_text(&pen, " [");
-		pen_text(&pen, field_table[i].word);
-		pen_text(&pen, "=");
-		pen_text(&pen, value_form(field_table[i].type));
-		pen_text(&pen, "]");
-	}
+	pen_fields(&pen, command->required, " ", "");
+	pen_fields(&pen, command->fields & ~command->required, " [", "]");
 	return (size_t)(pen.at - out);
 }

@@ -45,10 +45,10 @@ static void put_number(struct pen *p, long long number)
 	pen_text(p, digits);
 }
 
-/* Writes the words of a row: "name" and "[verb]" are placeholders, "1" and "[a|b]" are literal. */
+/* Writes the words of a row: "name" is a placeholder, "1", "[all]" and "[a|b]" are literal. */
 static void put_words(struct pen *p, const char *words)
 {
-	bool optional = words[0] == '[', literal = strchr(words, '|') || words[0] == '1';
+	bool optional = words[0] == '[', literal = strchr(words, '|') || words[0] == '1' || !strcmp(words, "[all]");
 	struct span word = {words + optional, strlen(words) - (optional ? 2 : 0)};
 
 	pen_text(p, optional ? ".Op " : ".");
@@ -72,6 +72,16 @@ static void put_field(struct pen *p, const struct field_row *row)
 	pen_text(p, "\n");
 }
 
+static void put_given(struct pen *p, uint32_t fields, const char *macro)
+{
+	for (unsigned i = 0; i < FIELD_N; i++) {
+		if (!((fields >> i) & 1))
+			continue;
+		pen_text(p, macro);
+		put_field(p, &field_table[i]);
+	}
+}
+
 static void put_requests(struct pen *p)
 {
 	pen_text(p, ".Bl -tag -width Ds\n");
@@ -83,12 +93,8 @@ static void put_requests(struct pen *p)
 		pen_text(p, "\n");
 		if (command->most > 0)
 			put_words(p, command->words);
-		for (unsigned i = 0; i < FIELD_N; i++) {
-			if (!((command->fields >> i) & 1))
-				continue;
-			pen_text(p, ".Op ");
-			put_field(p, &field_table[i]);
-		}
+		put_given(p, command->required, ".");
+		put_given(p, command->fields & ~command->required, ".Op ");
 		pen_text(p, ".Xc\n");
 		put_text(p, command->help);
 	}

@@ -60,7 +60,7 @@ static int64_t duration_sum(struct span whole, struct span fraction, int64_t uni
 	return number <= DURATION_MAX ? number : DURATION_TOO_LARGE;
 }
 
-int64_t duration_parse(struct span text, bool bare_ms)
+int64_t duration_parse(struct span text)
 {
 	struct span whole = {text.p, digits(text, 0)}, fraction = {text.p, 0}, word;
 	size_t at = whole.n;
@@ -76,7 +76,7 @@ int64_t duration_parse(struct span text, bool bare_ms)
 	}
 	word = (struct span){text.p + at, text.n - at};
 	if (word.n == 0)
-		return bare_ms && fraction.n == 0 ? duration_sum(whole, fraction, 1000) : DURATION_NO_UNIT;
+		return span_equal(text, SPAN("0")) ? 0 : DURATION_NO_UNIT;
 	unit = unit_find(word);
 	return unit ? duration_sum(whole, fraction, unit) : DURATION_MALFORMED;
 }

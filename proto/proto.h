@@ -61,7 +61,7 @@ struct command {
 	unsigned least, most;
 	enum word_kind kind;
 	const char *words;
-	uint32_t fields; /* bits of enum field */
+	uint32_t fields, required; /* bits of enum field */
 	const char *help;
 };
 
@@ -80,6 +80,10 @@ const char *error_word(enum error code);
 const char *error_meaning(enum error code);
 /* "LOCK name [wait=dur] …" for people, from the row; cut at size, no NUL. Returns the length. */
 size_t command_usage(enum verb verb, char *out, size_t size);
+/*
+ * Line i of what HELP answers to a person about a request, or about all of them if verb is VERB_N; cut at size, no NUL. Returns the length, 0 after the last line.
+ */
+size_t help_line(enum verb verb, unsigned i, char *out, size_t size);
 /* The verb, or VERB_N; the field, or FIELD_N. ASCII case is ignored. */
 enum verb command_find(struct span word);
 enum field field_find(struct span word);
@@ -130,12 +134,9 @@ static inline bool request_has(const struct request *r, enum field f)
 	return (r->given >> f) & 1;
 }
 
-/*
- * Parses "500us", "250ms", "1.5s", "2m", "1h"; a bare integer is milliseconds if bare_ms, else refused. Nine digits of a fraction
- * count. Returns microseconds up to DURATION_MAX, or one of these errors.
- */
+/* Parses "500us", "250ms", "1.5s", "2m", "1h", "0". Nine digits of a fraction count. Returns microseconds up to DURATION_MAX, or one of these errors. */
 enum { DURATION_MALFORMED = -1, DURATION_NO_UNIT = -2, DURATION_TOO_LARGE = -3 };
-int64_t duration_parse(struct span text, bool bare_ms);
+int64_t duration_parse(struct span text);
 /* The shortest exact form with one unit: 1500 ms -> "1500ms", 10 s -> "10s". Returns the length; out has 32 bytes. */
 size_t duration_format(int64_t us, char *out);
 
@@ -175,6 +176,7 @@ static inline void reply_text(struct reply *r, const char *field, struct span va
 	reply_put_text(r, span_of(field), value);
 }
 
+void reply_put_line(struct reply *r, struct span text); /* text for people, as it is: it has no quote and no control byte */
 size_t reply_end(struct reply *r);
 
 /* Quotes as replies do: bare if possible, else "…" with \xHH, \n, \r, \t, \", \\; valid UTF-8 stays. Returns the length, 0 if size is too small. */

@@ -76,6 +76,15 @@ void reply_put_text(struct reply *r, struct span field, struct span value)
 		r->at = to + n;
 }
 
+void reply_put_line(struct reply *r, struct span text)
+{
+	struct pen pen = {r->at, r->end};
+
+	pen_text(&pen, " ");
+	pen_span(&pen, text);
+	r->at = pen.at;
+}
+
 size_t reply_end(struct reply *r)
 {
 	*r->at++ = '\n';

@@ -120,6 +120,7 @@ static void parser_word(struct parser *p, struct span word)
 
 #define SENSELESS (-1)
 #define BEYOND    (-2)
+#define NO_UNIT   (-3)
 
 static int64_t bool_parse(struct span text)
 {
@@ -130,8 +131,10 @@ static int64_t bool_parse(struct span text)
 
 static int64_t duration_value(const struct field_row *row, struct span text)
 {
-	int64_t number = duration_parse(text, true);
+	int64_t number = duration_parse(text);
 
+	if (number == DURATION_NO_UNIT)
+		return NO_UNIT;
 	if (number == DURATION_TOO_LARGE)
 		number = DURATION_LONGEST;
 	if (number > row->most)
@@ -139,7 +142,7 @@ static int64_t duration_value(const struct field_row *row, struct span text)
 	return number < 0 ? SENSELESS : number;
 }
 
-/* The value as a number, 0 for text; SENSELESS: not of its type; BEYOND: above the bound of its row. */
+/* The value as a number, 0 for text; SENSELESS: not of its type; BEYOND: above the bound of its row; NO_UNIT: a duration without one. */
 static int64_t value_parse(const struct field_row *row, struct span text)
 {
 	switch (row->type) {
@@ -161,11 +164,14 @@ static int64_t value_parse(const struct field_row *row, struct span text)
 	}
 }
 
-static void value_refuse(struct parser *p, const struct field_row *row, struct span text, bool beyond)
+static void value_refuse(struct parser *p, const struct field_row *row, struct span text, int64_t wrong)
 {
 	char shown[SHOWN_MAX], bound[32];
 
-	if (!beyond) {
+	if (wrong == NO_UNIT) {
+		text_shown(text, shown);
+		parser_refuse(p, ERROR_ARG, "%s=%s: a duration needs a unit (did you mean %.*ss?)", row->word, shown, (int)(text.n < 24 ? text.n : 24), text.p);
+	} else if (wrong == SENSELESS) {
 		parser_refuse(p, ERROR_ARG, "%s=%s: %s is %s", row->word, text_shown(text, shown), row->word,
 			      value_meaning(row->type));
 	} else if (row->type == VALUE_TEXT) {
@@ -211,7 +217,7 @@ static void parser_field(struct parser *p, const struct token *token)
 	}
 	number = value_parse(row, token->value);
 	if (number < 0) {
-		value_refuse(p, row, token->value, number == BEYOND);
+		value_refuse(p, row, token->value, number);
 		return;
 	}
 	r->given |= UINT32_C(1) << field;
@@ -230,6 +236,11 @@ static void parser_token(struct parser *p, const struct token *token)
 		parser_word(p, token->text);
 }
 
+static unsigned lowest_bit(uint32_t bits)
+{
+	return (unsigned)__builtin_ctz(bits);
+}
+
 /* The checks at the end of the line. */
 static void parser_end(struct parser *p)
 {
@@ -243,6 +254,9 @@ static void parser_end(struct parser *p)
 	command = &command_table[p->request->verb];
 	if (p->request->words < command->least)
 		parser_refuse(p, ERROR_ARG, "a word is missing, %s wants %s: %s", command->word, command->words, usage(p->request->verb, form));
+	else if (command->required & ~p->request->given)
+		parser_refuse(p, ERROR_ARG, "%s= is missing: %s", field_table[lowest_bit(command->required & ~p->request->given)].word,
+			      usage(p->request->verb, form));
 }
 
 static struct span line_begin(const char *line, size_t n)

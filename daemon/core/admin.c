@@ -123,10 +123,6 @@ void serve_KILL(struct commander *x, struct session *s)
 	struct session *victim;
 	struct reply r;
 
-	if (!request_has(q, FIELD_SESSION)) {
-		tell_mistake(x, s, ERROR_ARG, "KILL needs session=, a number that LIST sessions shows");
-		return;
-	}
 	if (!admin_is_allowed(x, s))
 		return;
 	victim = session_of_number(x->sessions, (uint64_t)q->field[FIELD_SESSION].number);

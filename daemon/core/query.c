@@ -5,6 +5,7 @@
 #include "daemon/core/rows.h"
 #include "daemon/core/tally.h"
 #include "daemon/core/tell.h"
+#include "proto/text.h"
 
 static void row_help(struct commander *x, struct session *s, enum verb verb)
 {
@@ -19,29 +20,47 @@ static void row_help(struct commander *x, struct session *s, enum verb verb)
 	row_end(x, s, &r);
 }
 
+static void help_for_programs(struct commander *x, struct session *s)
+{
+	for (enum verb verb = 0; verb < VERB_N; verb++)
+		row_help(x, s, verb);
+	rows_done(x, s, x->request.tag, VERB_N, -1);
+}
+
+/* verb: VERB_N of all requests. */
+static void help_for_people(struct commander *x, struct session *s, enum verb verb)
+{
+	char line[512];
+	struct reply r;
+	unsigned i = 0;
+	size_t n;
+
+	for (; (n = help_line(verb, i, line, sizeof(line))) > 0; i++) {
+		row_begin(x, x->request.tag, &r);
+		reply_put_line(&r, (struct span){line, n});
+		row_end(x, s, &r);
+	}
+	rows_done(x, s, x->request.tag, i, -1);
+}
+
 void serve_HELP(struct commander *x, struct session *s)
 {
-	enum verb verb;
+	struct span what = x->request.words > 0 ? x->request.word[0] : SPAN("");
+	enum verb verb = command_find(what);
 
-	if (x->request.words == 0) {
-		for (verb = 0; verb < VERB_N; verb++)
-			row_help(x, s, verb);
-		rows_done(x, s, x->request.tag, VERB_N, -1);
-		return;
-	}
-	verb = command_find(x->request.word[0]);
-	if (verb == VERB_N) {
+	if (word_is(what, "all"))
+		help_for_programs(x, s);
+	else if (verb == VERB_N && what.n > 0)
 		tell_error(x, s, x->request.tag, ERROR_NOTFOUND, "no such request: HELP lists them");
-		return;
-	}
-	row_help(x, s, verb);
-	rows_done(x, s, x->request.tag, 1, -1);
+	else
+		help_for_people(x, s, verb);
 }
 
 /* STATS is being answered. */
 struct telling {
 	struct commander *x;
 	struct session *session;
+	bool all;
 	size_t bytes;
 	uint64_t told, left;
 };
@@ -53,6 +72,8 @@ static void row_stats(void *context, const struct sample *sample)
 	char name[SAMPLE_NAME], value[SAMPLE_TEXT];
 	struct reply r;
 
+	if (sample_is_bucket(sample) && !t->all)
+		return;
 	if (rows_are_long(t->x, t->bytes)) {
 		t->left++;
 		return;
@@ -70,8 +91,12 @@ static void row_stats(void *context, const struct sample *sample)
 
 void serve_STATS(struct commander *x, struct session *s)
 {
-	struct telling t = {.x = x, .session = s};
+	struct telling t = {.x = x, .session = s, .all = x->request.words > 0};
 
+	if (t.all && !word_is(x->request.word[0], "all")) {
+		tell_mistake(x, s, ERROR_ARG, "STATS takes all, or nothing");
+		return;
+	}
 	tally(x, &(struct sampler){&t, row_stats});
 	rows_done(x, s, x->request.tag, t.told, t.left > 0 ? (int64_t)t.left : -1);
 }

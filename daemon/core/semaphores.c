@@ -22,10 +22,6 @@ static bool weight_is_allowed(struct commander *x, struct session *s)
 	const struct request *q = &x->request;
 	int64_t limit = q->field[FIELD_LIMIT].number, weight = request_has(q, FIELD_WEIGHT) ? q->field[FIELD_WEIGHT].number : 1;
 
-	if (!request_has(q, FIELD_LIMIT)) {
-		tell_mistake(x, s, ERROR_ARG, "ACQUIRE needs limit=, how many permits there are: the same number in each request for this name");
-		return false;
-	}
 	if (limit < 1 || limit > LIMIT_MOST) {
 		tell_mistake(x, s, limit < 1 ? ERROR_ARG : ERROR_LIMIT, "limit must be from 1 to %d", LIMIT_MOST);
 		return false;

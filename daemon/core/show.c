@@ -187,7 +187,7 @@ static unsigned rows_holders(struct commander *x, struct session *s, struct span
 	return 1;
 }
 
-static void show_done(struct commander *x, struct session *s, struct span tag, unsigned rows, unsigned left_out, bool known)
+static void show_done(struct commander *x, struct session *s, struct span tag, unsigned rows, unsigned left_out, bool known, bool is_free)
 {
 	struct reply r;
 
@@ -197,6 +197,8 @@ static void show_done(struct commander *x, struct session *s, struct span tag, u
 		reply_int(&r, "more", left_out);
 	if (!known)
 		reply_text(&r, "known", SPAN("no"));
+	if (is_free)
+		reply_text(&r, "free", SPAN("yes"));
 	session_send(x->sessions, s, r.start, reply_end(&r));
 }
 
@@ -216,7 +218,8 @@ static void show(struct commander *x, struct session *s, struct span tag, const 
 	unsigned waiters = rows_waiters(x, s, tag, l, begin, next), left_out = holders > first ? holders - first : 0;
 	unsigned former = formers ? former_rows(x, s, tag, lock_name(l)) : 0;
 
-	show_done(x, s, tag, first + waiters + former, l->contender->patient + next - waiters + left_out, first > 0 || p->free);
+	show_done(x, s, tag, first + waiters + former, l->contender->patient + next - waiters + left_out, first > 0 || p->free,
+		  first + next + waiters == 0 && p->free);
 }
 
 /* Whether this daemon keeps track of a holder elsewhere, since somebody here waits. What the stores said before they fell silent may be outdated. */

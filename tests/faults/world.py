@@ -70,7 +70,7 @@ class World(Hosts, Links, Ending):
             self.daemons[i].start().joined()
             self.strict(self.daemons[i])
         with wire.Client(self.daemons[0].addr) as client:
-            self.verbs = [row["verb"] for row in client.ask("HELP").rows]
+            self.verbs = [row["verb"] for row in client.ask("HELP all").rows]
         for i in range(self.options.get("clients", CLIENTS)):
             self.start_client(i)
         for daemon in self.daemons if self.processes else ():

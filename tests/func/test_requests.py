@@ -24,7 +24,7 @@ class Mistakes(StoreTest):
 
     def test_wrong_words_and_fields_are_ARG(self):
         c = self.connect()
-        wrong = ["LOCK", "LOCK a b", "LOCK a foo=1", "LOCK a wait=1s wait=2s", "LOCK a wait=-1", "LOCK a wait=abc", "LOCK a wait=", "LOCK a wait=5x",
+        wrong = ["LOCK", "LOCK a b", "LOCK a foo=1", "LOCK a wait=1s wait=2s", "LOCK a wait=-1", "LOCK a wait=abc", "LOCK a wait=", "LOCK a wait=5x", "LOCK a wait=5", "RATE a limit=5 per=60", "HELLO 1 heartbeat=5",
                  "LOCK a ttl=forever", "LOCK a ttl=", "LOCK a mode=purple", "LOCK a renew=perhaps", "LOCK a wait=1s2", "LOCK a wait=1.2.3s",
                  "PING x", "QUIT now", "STATS a", "UNLOCK", "UNLOCK a fence=abc", "UNLOCK a fence=-1", "UNLOCK a sync=perhaps", "UNLOCK a keep=forever",
                  "CHECK", "CHECK a ttl=1s", "EXTEND", "EXTEND a wait=1s", "CANCEL", "SHOW", "SHOW a b", "LIST nonsense", "LIST locks limit=x",
@@ -179,6 +179,7 @@ class Order(StoreTest):
         rows = " ".join(str(row) for row in c.ok("HELP").rows)
         for verb in ("HELLO", "PING", "HELP", "QUIT", "LOCK", "UNLOCK", "EXTEND", "CHECK", "CANCEL", "SHOW", "LIST", "STATS"):
             self.assertRegex(rows, r"\b%s\b" % verb)
+        self.assertIn("usage", c.ok("HELP all").rows[0])
         one = c.ok("HELP lock").rows
         self.assertTrue(one)
         self.assertRegex(" ".join(str(row) for row in one), r"\bwait\b")

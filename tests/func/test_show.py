@@ -33,7 +33,7 @@ class Everywhere(QuorumTest):
             self.assertEqual(self.call_redlock(daemon, "show", name)[0], 0)
         holder.ok("UNLOCK %s sync=yes" % name)
         for daemon in self.daemons:
-            self.assertEqual(self.show(daemon, name)[1].fields, {"n": "0"})
+            self.assertEqual(self.show(daemon, name)[1].fields, {"n": "0", "free": "yes"})
             status, _, err = self.call_redlock(daemon, "show", name)
             self.assertEqual((status, err), (1, "redlock: %s is free\n" % name))
 
@@ -94,7 +94,7 @@ class Everywhere(QuorumTest):
         code, out, _ = self.call_redlock(self.a, "show", name)
         self.assertEqual(code, 0)
         self.assertRegex(out, r"^ROLE +POS .*KEPT .*TTL.*\nkept +0 ")
-        until(lambda: self.show(self.a, name)[1].fields == {"n": "0"}, "the name is free again", 5)
+        until(lambda: self.show(self.a, name)[1].fields == {"n": "0", "free": "yes"}, "the name is free again", 5)
 
     def test_the_key_of_another_program_is_foreign(self):
         name = self.name()

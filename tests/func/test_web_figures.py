@@ -26,7 +26,7 @@ class Figures(OnWeb):
         names, moved = None, []
         for _ in range(3):
             before = Metrics(self.metrics().text).samples()
-            rows = [row.fields for row in client.ok("STATS").rows]
+            rows = [row.fields for row in client.ok("STATS all").rows]
             after = Metrics(self.metrics().text).samples()
             stats = {(row["metric"], *[item for item in row.items() if item[0] not in ("metric", "value")]): float(row["value"]) for row in rows}
             self.assertEqual(len(stats), len(rows), "no row stands twice")

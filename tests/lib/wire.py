@@ -294,8 +294,7 @@ class Client:
         """{metric: value} of STATS: what has labels is summed up."""
         figures = {}
         for row in self.ok("STATS", 60).rows:
-            if not row["metric"].endswith("_bucket"):
-                figures[row["metric"]] = figures.get(row["metric"], 0) + (float if "." in row["value"] else int)(row["value"])
+            figures[row["metric"]] = figures.get(row["metric"], 0) + (float if "." in row["value"] else int)(row["value"])
         return figures
 
     def joined(self):

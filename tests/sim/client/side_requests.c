@@ -14,7 +14,7 @@ static const char *const fixed[] = {
 	"LIST", "LIST locks limit=2", "LIST locks prefix=k after=k1", "LIST locks prefix=x limit=3", "LIST sessions", "LIST sessions after=3 limit=1",
 	"LIST sessions prefix=c", "LIST nodes", "LIST bogus", "LIST limit=99999", "HELP", "HELP LOCK", "HELP FROB", "STATS", "PING", "SHOW k0", "SHOW k1",
 	"SHOW \"a b\\x00\"", "SHOW 'it is'", "SHOW", "FROB", "LOK k0", "name=k0", "LOCK", "LOCK k0 k1", "LOCK k0 tt=3", "LOCK k0 frobnicate=3",
-	"LOCK k0 ttl=1", "LOCK k0 ttl=zzz", "LOCK k0 ttl=1h", "LOCK k0 delay=1h", "LOCK k0 wait=1 wait=2", "LOCK k0 mode=share", "LOCK k0 mode=any",
+	"LOCK k0 ttl=1ms", "LOCK k0 ttl=zzz", "LOCK k0 ttl=1h", "LOCK k0 delay=1h", "LOCK k0 wait=1s wait=2s", "LOCK k0 mode=share", "LOCK k0 mode=any",
 	"LOCK \"\"", "LOCK \"k0", "LOCK \"k0\"x", "LOCK \"k\\q\"", "LOCK 'k0", "LOCK k0 wait=99999999999999999999", "UNLOCK nothing",
 	"UNLOCK k0 keep=1h owner=nobody", "EXTEND nothing", "CHECK nothing owner=me", "CANCEL x", "CANCEL @none", "HELLO 2", "HELLO 1 heartbeat=1ms",
 	"HELLO 1 grace=1h", "RESUME 1 2", "RESUME x 2", "RESUME 1234567890123456789 2", "@", "@a!b PING", "PING surplus",

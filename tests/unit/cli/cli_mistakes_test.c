@@ -22,18 +22,18 @@ START_TEST(errors_have_the_exit_codes_of_sysexits)
 {
 	struct outcome o;
 
-	PLAYED(&o, "< STATS\n> ERR UNAVAILABLE no store\n=\n", "stats");
+	PLAYED(&o, "< STATS all\n> ERR UNAVAILABLE no store\n=\n", "stats");
 	ck_assert_int_eq(o.code, EX_UNAVAILABLE);
 	ck_assert_str_eq(o.err, "redlock: UNAVAILABLE no store\n");
 	PLAYED(&o, "< SHOW x\n> ERR ARG what\n=\n", "show", "x");
 	ck_assert_int_eq(o.code, EX_USAGE);
 	PLAYED(&o, "< SHOW x\n> ERR LIMIT a name may have at most 0 bytes\n=\n", "show", "x");
 	ck_assert_int_eq(o.code, EX_USAGE);
-	PLAYED(&o, "< STATS\n> ERR LIMIT clients=1 too many connections\n", "stats");
+	PLAYED(&o, "< STATS all\n> ERR LIMIT clients=1 too many connections\n", "stats");
 	ck_assert_int_eq(o.code, EX_UNAVAILABLE);
-	PLAYED(&o, "< STATS\n> ERR LIMIT descriptors=9 no descriptor left for another connection\n", "stats");
+	PLAYED(&o, "< STATS all\n> ERR LIMIT descriptors=9 no descriptor left for another connection\n", "stats");
 	ck_assert_int_eq(o.code, EX_UNAVAILABLE);
-	PLAYED(&o, "< STATS\n", "stats");
+	PLAYED(&o, "< STATS all\n", "stats");
 	ck_assert_int_eq(o.code, EX_UNAVAILABLE);
 	ck_assert_str_eq(o.err, "redlock: redlockd closed the connection; on its host, systemctl status redlockd may say why\n");
 	alone(&o, (const char *const[]){"ls", NULL});

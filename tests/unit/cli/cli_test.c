@@ -214,7 +214,7 @@ END_TEST
 
 START_TEST(stats_shows_quantiles_in_place_of_buckets)
 {
-	static const char rows[] = "< STATS\n> * metric=locks_held value=3\n> * metric=clients value=2 transport=unix\n"
+	static const char rows[] = "< STATS all\n> * metric=locks_held value=3\n> * metric=clients value=2 transport=unix\n"
 				   "> * metric=w_bucket value=49 le=0.1\n> * metric=w_bucket value=98 le=0.2\n> * metric=w_bucket value=99 le=0.5\n"
 				   "> * metric=w_bucket value=100 le=+Inf\n> * metric=w_count value=100\n> * metric=w_sum value=9.500000\n"
 				   "> * metric=v_bucket value=0 le=0.1 server=a\n> * metric=v_bucket value=0 le=+Inf server=a\n"
@@ -234,7 +234,7 @@ END_TEST
 
 START_TEST(stats_survives_counts_that_no_histogram_has)
 {
-	static const char rows[] = "< STATS\n> * metric=w_bucket value=1 le=0.1\n> * metric=w_bucket value=9223372036854775807 le=0.2\n"
+	static const char rows[] = "< STATS all\n> * metric=w_bucket value=1 le=0.1\n> * metric=w_bucket value=9223372036854775807 le=0.2\n"
 				   "> * metric=w_bucket value=9223372036854775807 le=+Inf\n> * metric=w_count value=9223372036854775807\n> OK n=4\n=\n";
 	struct outcome o;
 

@@ -299,6 +299,7 @@ START_TEST(from_another_host_auth_comes_first)
 	hears(3, "OK proto=1 *");
 	says(3, "HELP PING");
 	hears(3, "\\* *");
+	hears(3, "\\* *");
 	hears(3, "OK *");
 	says(3, "AUTH ann secret");
 	verification_ends(0, true);

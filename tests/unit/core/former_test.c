@@ -25,11 +25,11 @@ START_TEST(SHOW_tells_the_former_holders_the_last_one_first)
 	holds(2, 3 * SEC);
 	passes(SEC);
 	says(3, "SHOW a");
-	hears(3, "OK n=0");
+	hears(3, "OK n=0 free=yes");
 	says(3, "SHOW a former=yes");
 	hears(3, "\\* role=former pos=1 holder=* fence=* held_ms=3000 ended_ms=1000 end=released");
 	hears(3, "\\* role=former pos=2 holder=\"worker *\" fence=* held_ms=2000 ended_ms=4000 end=released");
-	hears(3, "OK n=2");
+	hears(3, "OK n=2 free=yes");
 	says(1, "LOCK a");
 	hears(1, GRANT);
 	says(3, "@t SHOW a former=yes");
@@ -56,7 +56,7 @@ START_TEST(how_a_hold_ended_is_told)
 	says(3, "SHOW a former=yes");
 	hears(3, "\\* role=former pos=1 * held_ms=1000 * end=quit");
 	hears(3, "\\* role=former pos=2 * end=expired");
-	hears(3, "OK n=2");
+	hears(3, "OK n=2 free=yes");
 }
 END_TEST
 
@@ -67,7 +67,7 @@ START_TEST(short_holds_are_not_remembered_and_of_long_ones_the_last)
 	cluster_begin(3);
 	holds(1, FORMER_LEAST_US - 1);
 	says(3, "SHOW a former=yes");
-	hears(3, "OK n=0");
+	hears(3, "OK n=0 free=yes");
 	for (unsigned i = 0; i < FORMER_HOLDS + 2; i++)
 		holds(1, FORMER_LEAST_US + i * MSEC);
 	says(3, "SHOW a former=yes");
@@ -75,7 +75,7 @@ START_TEST(short_holds_are_not_remembered_and_of_long_ones_the_last)
 		snprintf(row, sizeof(row), "\\* role=former pos=%u * held_ms=%u *", i, 100 + FORMER_HOLDS + 2 - i);
 		hears(3, row);
 	}
-	hears(3, "OK n=4");
+	hears(3, "OK n=4 free=yes");
 }
 END_TEST
 
@@ -95,12 +95,12 @@ START_TEST(of_many_names_those_are_remembered_that_were_used_last)
 	says(3, "SHOW a former=yes");
 	hears(3, "\\* role=former pos=1 *");
 	hears(3, "\\* role=former pos=2 *");
-	hears(3, "OK n=2");
+	hears(3, "OK n=2 free=yes");
 	says(3, "SHOW n0 former=yes");
-	hears(3, "OK n=0");
+	hears(3, "OK n=0 free=yes");
 	says(3, "SHOW n1 former=yes");
 	hears(3, "\\* role=former pos=1 *");
-	hears(3, "OK n=1");
+	hears(3, "OK n=1 free=yes");
 }
 END_TEST
 
@@ -112,7 +112,7 @@ START_TEST(a_part_of_a_group_is_told_once_it_is_a_hold)
 	says(1, "LOCKALL a b wait=3s");
 	passes(2 * SEC);
 	says(3, "SHOW a former=yes");
-	hears(3, "OK n=0");
+	hears(3, "OK n=0 free=yes");
 	says(2, "UNLOCK b");
 	hears(2, "OK *");
 	hears(1, "\\* name=a *");
@@ -123,7 +123,7 @@ START_TEST(a_part_of_a_group_is_told_once_it_is_a_hold)
 	hears(1, "OK *");
 	says(3, "SHOW a former=yes");
 	hears(3, "\\* role=former pos=1 *");
-	hears(3, "OK n=1");
+	hears(3, "OK n=1 free=yes");
 }
 END_TEST
 

@@ -59,11 +59,34 @@ START_TEST(lockall_names_each_lock_once)
 	cluster_begin(1);
 	says(1, "LOCKALL a b a");
 	hears(1, "ERR ARG the names 1 and 3 are the same: *");
-	says(1, "LOCKALL a");
-	hears(1, "ERR ARG *");
 	says(1, "LOCKALL a b keep=1s");
 	hears(1, "ERR ARG *");
 	ck_assert(!key_is_there(0, "a"));
+}
+END_TEST
+
+START_TEST(one_name_is_a_group_too)
+{
+	cluster_begin(1);
+	says(1, "LOCKALL a");
+	hears(1, "\\* name=a fence=* count=1");
+	hears(1, "OK n=1");
+	says(2, "LOCKALL a");
+	hears(2, "BUSY name=a *");
+	says(2, "LOCKANY a");
+	hears(2, "BUSY name=a *");
+	says(2, "LOCKANY a wait=9s");
+	says(1, "LOCKALL b wait=9s");
+	hears(1, "\\* name=b *");
+	hears(1, "OK n=1");
+	says(1, "UNLOCK a");
+	ignores(1);
+	hears(2, "OK name=a fence=* count=1");
+	takes(3, "c");
+	says(3, "LOCKALL a wait=9s");
+	says(2, "UNLOCK a");
+	hears(3, "\\* name=a fence=* count=1");
+	hears(3, "OK n=1");
 }
 END_TEST
 
@@ -303,6 +326,7 @@ Suite *lockall_suite(void)
 	tcase_add_test(t, lockall_that_is_refused_names_the_first_that_is_held_and_leaves_nothing);
 	tcase_add_test(t, lockall_that_finds_a_holder_elsewhere_leaves_nothing);
 	tcase_add_test(t, lockall_names_each_lock_once);
+	tcase_add_test(t, one_name_is_a_group_too);
 	tcase_add_test(t, what_the_owner_holds_already_is_counted_up);
 	tcase_add_test(t, what_the_owner_gives_back_meanwhile_is_asked_for_again);
 	tcase_add_test(t, what_the_owner_gives_back_while_the_others_are_asked_for_is_asked_for_as_well);

@@ -30,18 +30,82 @@ START_TEST(a_label_of_the_longest_length_is_told_whole)
 }
 END_TEST
 
-START_TEST(help_lists_every_request_and_one_on_demand)
+START_TEST(help_for_programs_has_a_row_for_every_request)
 {
 	cluster_begin(1);
-	says(1, "HELP");
+	says(1, "@t HELP all");
 	for (unsigned i = 0; i < VERB_N; i++)
-		hears(1, "\\* verb=* usage=* help=*");
-	ck_assert_int_eq(number_in(hears(1, "OK n=*"), "n"), VERB_N);
-	says(1, "@t HELP lock");
-	hears(1, "@t \\* verb=LOCK usage=\"LOCK name*\" help=*");
-	hears(1, "@t OK n=1");
+		hears(1, "@t \\* verb=* usage=* help=*");
+	ck_assert_int_eq(number_in(hears(1, "@t OK n=*"), "n"), VERB_N);
+}
+END_TEST
+
+START_TEST(help_for_people_has_a_line_for_every_request_in_groups)
+{
+	const char *line;
+	unsigned titles = 0, requests = 0;
+
+	cluster_begin(1);
+	says(1, "HELP");
+	hears(1, "\\* Session:");
+	while (strncmp(line = next_line(1), "* ", 2) == 0) {
+		titles += line[strlen(line) - 1] == ':';
+		requests += strncmp(line, "*   ", 4) == 0;
+		ck_assert_uint_lt(strlen(line), 170);
+	}
+	ck_assert_uint_eq(requests, VERB_N);
+	ck_assert_uint_eq(titles, 5);
+	says(1, "?");
+	hears(1, "\\* Session:");
+	ignores(1);
+}
+END_TEST
+
+START_TEST(help_explains_each_field_of_a_request)
+{
+	cluster_begin(1);
+	says(1, "@t HELP rate");
+	hears(1, "@t \\* RATE name limit=N per=dur *");
+	hears(1, "@t \\* count one more use of a rate limit*");
+	hears(1, "@t \\*   limit=N *");
+	hears(1, "@t \\*   per=dur  *the length of *");
+	hears(1, "@t \\*   cost=N  *");
+	while (strncmp(next_line(1), "@t *", 4) == 0)
+		;
 	says(1, "HELP frobnicate");
 	hears(1, "ERR NOTFOUND *");
+}
+END_TEST
+
+START_TEST(EXIT_is_QUIT)
+{
+	cluster_begin(1);
+	says(1, "exit");
+	hears(1, "OK");
+	ck_assert(hung_up(1));
+}
+END_TEST
+
+START_TEST(STATS_leaves_out_the_buckets_of_histograms_unless_asked_for_all)
+{
+	const char *line;
+	unsigned rows = 0, buckets = 0;
+
+	cluster_begin(1);
+	says(1, "STATS");
+	while (strncmp(line = next_line(1), "* ", 2) == 0) {
+		ck_assert_ptr_null(strstr(line, "_bucket "));
+		rows++;
+	}
+	ck_assert_int_eq(number_in(line, "n"), rows);
+	ck_assert_ptr_null(strstr(line, "more="));
+	says(1, "STATS all");
+	while (strncmp(line = next_line(1), "* ", 2) == 0)
+		buckets += strstr(line, "_bucket ") != NULL;
+	ck_assert_int_eq(number_in(line, "n"), rows + buckets);
+	ck_assert_uint_gt(buckets, 50);
+	says(1, "STATS some");
+	hears(1, "ERR ARG STATS takes all, or nothing");
 }
 END_TEST
 
@@ -62,7 +126,7 @@ START_TEST(show_tells_the_holder_and_who_waits_in_order)
 	hears(1, "\\* role=waiter pos=2 session=3 *");
 	hears(1, "OK n=3");
 	says(1, "SHOW nothing");
-	hears(1, "OK n=0");
+	hears(1, "OK n=0 free=yes");
 }
 END_TEST
 
@@ -127,7 +191,7 @@ START_TEST(a_holder_elsewhere_is_not_shown_once_nobody_asks)
 	hears(3, "TIMEOUT name=a * holder=@h0 *");
 	says(1, "UNLOCK a");
 	says(3, "SHOW a");
-	hears(3, "OK n=0");
+	hears(3, "OK n=0 free=yes");
 	feels(0, MOOD_SILENT);
 	says(3, "LOCK a wait=10ms");
 	passes(SEC);
@@ -359,7 +423,11 @@ Suite *query_suite(void)
 
 	tcase_add_checked_fixture(rows, NULL, cluster_close);
 	tcase_add_test(rows, a_label_of_the_longest_length_is_told_whole);
-	tcase_add_test(rows, help_lists_every_request_and_one_on_demand);
+	tcase_add_test(rows, help_for_programs_has_a_row_for_every_request);
+	tcase_add_test(rows, help_for_people_has_a_line_for_every_request_in_groups);
+	tcase_add_test(rows, help_explains_each_field_of_a_request);
+	tcase_add_test(rows, EXIT_is_QUIT);
+	tcase_add_test(rows, STATS_leaves_out_the_buckets_of_histograms_unless_asked_for_all);
 	tcase_add_test(rows, show_tells_the_holder_and_who_waits_in_order);
 	tcase_add_test(rows, SHOW_and_LIST_agree_that_a_lock_without_wait_is_no_waiter);
 	tcase_add_test(rows, show_tells_of_a_foreign_holder_that_somebody_waits_for);

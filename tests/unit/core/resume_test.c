@@ -228,7 +228,7 @@ START_TEST(RESUME_is_for_a_session_that_holds_nothing)
 	resumes(4, &s1);
 	hears(4, "ERR ARG RESUME is for a session that holds nothing*");
 	all_feel(MOOD_WELL);
-	hears(4, "@s OK n=0");
+	hears(4, "@s OK n=0 free=yes");
 	resumes(2, &s1);
 	hears(2, ROW_A);
 }

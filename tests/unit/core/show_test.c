@@ -23,7 +23,7 @@ START_TEST(a_holder_on_another_host_is_found_at_the_stores)
 	hears(2, "OK n=0 more=0");
 	says(1, "UNLOCK a");
 	says(2, "@t SHOW a");
-	hears(2, "@t OK n=0");
+	hears(2, "@t OK n=0 free=yes");
 	ck_assert_int_eq(figure(1, METRIC_NAMES), 0);
 	ignores(1);
 }
@@ -112,7 +112,7 @@ START_TEST(a_key_of_another_program_is_foreign)
 	for (unsigned i = 0; i < 2; i++)
 		memory_remove(cluster.node[i].memory, SPAN("a"));
 	says(2, "SHOW a");
-	hears(2, "OK n=0");
+	hears(2, "OK n=0 free=yes");
 }
 END_TEST
 
@@ -129,7 +129,7 @@ START_TEST(a_lost_lock_is_shown_until_its_validity_has_passed)
 	ck_assert_uint_eq(asked(CALL_LOOK), 0);
 	passes(SEC);
 	says(2, "SHOW a");
-	hears(2, "OK n=0");
+	hears(2, "OK n=0 free=yes");
 }
 END_TEST
 
@@ -224,7 +224,7 @@ START_TEST(SHOW_says_what_is_true_when_the_stores_have_answered)
 	all_feel(MOOD_WELL);
 	hears(2, "OK name=a *");
 	/* The key was not there when they looked. */
-	hears(1, "OK n=0");
+	hears(1, "OK n=0 free=yes");
 	says(1, "SHOW a");
 	hears(1, "\\* role=holder pos=0 session=2 *");
 	hears(1, "OK n=1");
@@ -273,9 +273,9 @@ START_TEST(looks_in_flight_are_bounded_and_end_with_their_session)
 	says(3, "SHOW a");
 	goes(3, GONE_HANGUP);
 	all_feel(MOOD_WELL);
-	hears(1, "@1 OK n=0");
-	hears(1, "@2 OK n=0");
-	hears(2, "OK n=0");
+	hears(1, "@1 OK n=0 free=yes");
+	hears(1, "@2 OK n=0 free=yes");
+	hears(2, "OK n=0 free=yes");
 	ck_assert(hung_up(2));
 	ck_assert_int_eq(figure(0, METRIC_NAMES), 0);
 }
@@ -315,7 +315,7 @@ START_TEST(the_memory_store_shows_what_it_has)
 	daemon_starts(0);
 	passes(SEC);
 	says(1, "SHOW a");
-	hears(1, "OK n=0");
+	hears(1, "OK n=0 free=yes");
 	says(1, "LOCK a");
 	says(1, "UNLOCK a keep=5s");
 	ignores(1);
@@ -329,7 +329,7 @@ START_TEST(the_memory_store_shows_what_it_has)
 	hears(1, "OK n=1");
 	passes(6 * SEC);
 	says(1, "SHOW a");
-	hears(1, "OK n=0");
+	hears(1, "OK n=0 free=yes");
 }
 END_TEST
 

@@ -104,7 +104,7 @@ START_TEST(stats_has_a_row_for_each_sample)
 	ignores(2);
 	tells(0);
 	ck_assert_uint_gt(told.n, 200);
-	says(1, "STATS");
+	says(1, "STATS all");
 	for (unsigned i = 0; i < told.n; i++) {
 		line = next_line(1);
 		ck_assert_ptr_nonnull(line);
@@ -142,7 +142,7 @@ START_TEST(the_daemon_around_the_service_tells_what_is_its_own)
 	daemon_starts(0);
 	passes(60 * SEC);
 	session_opens(1, 0);
-	says(1, "STATS");
+	says(1, "STATS all");
 	while (strcmp(next_line(1), "* metric=clients value=5 transport=tcp") != 0)
 		;
 	ignores(1);
@@ -172,7 +172,7 @@ START_TEST(STATS_leaves_buckets_out_when_the_answer_gets_long)
 	passes(60 * SEC);
 	session_opens(1, 0);
 	tells(0);
-	says(1, "STATS");
+	says(1, "STATS all");
 	while (strncmp(line = next_line(1), "* ", 2) == 0) {
 		rows++;
 		held |= strncmp(line, "* metric=hold_seconds_total ", 28) == 0;
@@ -250,7 +250,7 @@ START_TEST(requests_of_the_web_are_not_counted)
 	cluster_begin(1);
 	session_opens_for_the_web(3, 0);
 	says(3, "LIST");
-	says(3, "STATS");
+	says(3, "STATS all");
 	says(3, "SHOW a");
 	says(3, "NONSENSE");
 	ignores(3);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const char *const whole_lines[] = {
-	"@t.1 LOCK orders/42 wait=1.5s ttl=10000 mode=exclusive renew=no owner='t\\' 1' note=\"a b\\x00\\n\" delay=2m",
+	"@t.1 LOCK orders/42 wait=1.5s ttl=10s mode=exclusive renew=no owner='t\\' 1' note=\"a b\\x00\\n\" delay=2m",
 	"UNLOCK \"orders 42\" fence=1795238400123456 sync=yes keep=1h",
 	"hello 1 name=\"worker \xc3\xbc\" heartbeat=5s",
 	"@b LIST locks prefix=orders/ after=orders/42 limit=10",

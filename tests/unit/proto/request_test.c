@@ -77,7 +77,9 @@ static const struct {
 	{"@A-b_c.d:9 HELP", PARSE_OK},
 	{"HELP lock", PARSE_OK},
 	{"HELLO 1 name=x heartbeat=5s", PARSE_OK},
-	{"LOCK wait=1 x", PARSE_OK},
+	{"LOCK wait=1s x", PARSE_OK},
+	{"? lock", PARSE_OK},
+	{"exit", PARSE_OK},
 	{"LOCK @x", PARSE_OK},
 	{"LOCK #x", PARSE_OK},
 	{"LOCK \"a=b\"", PARSE_OK},
@@ -162,15 +164,25 @@ static const struct {
 	{"LOCK x wiat=5s", ERROR_ARG, "no field 'wiat' (did you mean wait?)"},
 	{"LOCK x fence=5", ERROR_ARG, "LOCK has no field 'fence': LOCK name"},
 	{"PING wait=1", ERROR_ARG, "PING has no field 'wait': PING"},
-	{"LOCK x wait=1 WAIT=1", ERROR_ARG, "wait is given twice"},
+	{"LOCK x wait=1s WAIT=1s", ERROR_ARG, "wait is given twice"},
 	{"LOCK x wait=", ERROR_ARG, "wait is a duration"},
 	{"LOCK x wait=-1", ERROR_ARG, "wait is a duration"},
 	{"LOCK x wait=5x", ERROR_ARG, "wait='5x'"},
 	{"LOCK x wait=FOREVER", ERROR_ARG, "wait is a duration"},
 	{"LOCK x ttl=forever", ERROR_ARG, "ttl is a duration"},
-	{"LOCK x wait=1.5", ERROR_ARG, "wait is a duration"},
+	{"LOCK x wait=5", ERROR_ARG, "wait='5': a duration needs a unit (did you mean 5s?)"},
+	{"LOCK x wait=1.5", ERROR_ARG, "wait='1.5': a duration needs a unit (did you mean 1.5s?)"},
+	{"LOCK x ttl=10000", ERROR_ARG, "ttl='10000': a duration needs a unit (did you mean 10000s?)"},
+	{"LOCK x wait=00", ERROR_ARG, "wait='00': a duration needs a unit"},
+	{"RATE x limit=5 per=60", ERROR_ARG, "per='60': a duration needs a unit (did you mean 60s?)"},
+	{"RATE x per=60s", ERROR_ARG, "limit= is missing: RATE name limit=N per=dur ["},
+	{"RATE x limit=5", ERROR_ARG, "per= is missing: RATE name limit=N per=dur ["},
+	{"ACQUIRE x", ERROR_ARG, "limit= is missing: ACQUIRE name limit=N ["},
+	{"KILL", ERROR_ARG, "session= is missing: KILL session=N"},
+	{"LOCKALL", ERROR_ARG, "a word is missing, LOCKALL wants name ...: LOCKALL name ... ["},
+	{"LOCKANY", ERROR_ARG, "a word is missing, LOCKANY wants name ...: LOCKANY name ... ["},
 	{"LOCK x wait=87601h", ERROR_LIMIT, "wait may be at most 87600h, or forever; asked for '87601h'"},
-	{"LOCK x wait=99999999999999999999", ERROR_LIMIT, "wait may be at most 87600h, or forever"},
+	{"LOCK x wait=99999999999999999999h", ERROR_LIMIT, "wait may be at most 87600h, or forever"},
 	{"HELLO 1 heartbeat=99999999999999999999h", ERROR_LIMIT, "heartbeat may be at most 87600h; asked for"},
 	{"LOCK x renew=Yes", ERROR_ARG, "renew is yes or no"},
 	{"LOCK x renew=", ERROR_ARG, "renew is yes or no"},
@@ -200,7 +212,7 @@ END_TEST
 
 START_TEST(a_full_request_is_understood)
 {
-	expect_ok("@t.1 lock orders/42 WAIT=1.5s ttl=10000 Mode=exclusive renew=no owner='t 1' note=\"a b\" delay=2m priority=9");
+	expect_ok("@t.1 lock orders/42 WAIT=1.5s ttl=10s Mode=exclusive renew=no owner='t 1' note=\"a b\" delay=2m priority=9");
 	ck_assert_int_eq(request.verb, VERB_LOCK);
 	expect_text(request.tag, "t.1");
 	ck_assert_uint_eq(request.words, 1);
