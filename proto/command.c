@@ -12,7 +12,8 @@
 _Static_assert(FIELD_N <= 32, "the fields of a request are bits of a uint32_t");
 
 const struct command command_table[VERB_N] = {
-#define COMMAND(id, word, least, most, kind, words, fields, help) {word, least, most, WORD_##kind, words, (uint32_t)((fields) & UINT32_MAX), (uint32_t)((uint64_t)(fields) >> 32), help},
+#define COMMAND(id, word, least, most, kind, words, given, help)                                                                 \
+	{word, least, most, WORD_##kind, words, (uint32_t)((given) & UINT32_MAX), (uint32_t)((uint64_t)(given) >> 32), help},
 #include "proto/command.def"
 #undef COMMAND
 };

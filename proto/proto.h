@@ -81,7 +81,8 @@ const char *error_meaning(enum error code);
 /* "LOCK name [wait=dur] …" for people, from the row; cut at size, no NUL. Returns the length. */
 size_t command_usage(enum verb verb, char *out, size_t size);
 /*
- * Line i of what HELP answers to a person about a request, or about all of them if verb is VERB_N; cut at size, no NUL. Returns the length, 0 after the last line.
+ * Line i of what HELP answers to a person about a request, or about all of them if verb is VERB_N; cut at size, no NUL. Returns the length, 0 after
+ * the last line.
  */
 size_t help_line(enum verb verb, unsigned i, char *out, size_t size);
 /* The verb, or VERB_N; the field, or FIELD_N. ASCII case is ignored. */
