@@ -139,6 +139,7 @@ CORE := \
 	daemon/core/ask.c \
 	daemon/core/audit.c \
 	daemon/core/auth.c \
+	daemon/core/suspects.c \
 	daemon/core/award.c \
 	daemon/core/belief.c \
 	daemon/core/bounds.c \

@@ -5,32 +5,29 @@
 #include "daemon/base/mem.h"
 #include "daemon/base/peer.h"
 #include "daemon/core/pending.h"
+#include "daemon/core/suspects.h"
 #include "daemon/core/tell.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-#define ORIGINS_MOST 1000 /* those beyond that nothing is under way of are forgotten */
-
-/* Where AUTHs come from. */
+/* Where AUTHs come from. It lives as long as it has AUTHs. */
 struct origin {
 	struct map_node by_name;
-	TAILQ_ENTRY(origin) in_all;   /* the one whose last failure is the oldest, first */
 	TAILQ_ENTRY(origin) in_turns; /* while some of its AUTHs wait to be verified */
-	TAILQ_HEAD(, auth) waiting;
+	TAILQ_HEAD(, auth) waiting, suspected; /* the latter, whose suspects have failed, come last */
 	unsigned refs; /* its AUTHs */
-	unsigned failed;
-	struct instant failed_at;
 	size_t n;
 	char name[PEER_ORIGIN_MAX];
 };
 
 /* One AUTH. Its session may go meanwhile: then nobody is answered. */
 struct auth {
-	TAILQ_ENTRY(auth) next; /* in origin.waiting; in auths.decided once it is decided */
+	TAILQ_ENTRY(auth) next; /* in a list of its origin; in auths.decided once it is decided */
 	struct timer timer;
 	struct pending *pending;
 	struct origin *origin;
+	struct suspect *suspect;
 	struct instant asked_at;
 	bool ok;
 	size_t user_n, secret_n;
@@ -38,8 +35,9 @@ struct auth {
 };
 
 struct auths {
-	struct map by_name; /* origins */
-	TAILQ_HEAD(, origin) all, turns;
+	struct map origins; /* by name */
+	struct suspects suspects;
+	TAILQ_HEAD(, origin) turns;
 	TAILQ_HEAD(, auth) decided; /* those that are answered later */
 	struct auth *verified; /* the one that the outer layer verifies; NULL: none */
 	uint64_t number;
@@ -52,8 +50,8 @@ static struct auths *auths_of(struct commander *x)
 	if (a)
 		return a;
 	a = x->auths = mem_alloc(sizeof(*a));
-	map_init(&a->by_name, (const uint64_t[2]){rng_next(&x->core->rng), rng_next(&x->core->rng)});
-	TAILQ_INIT(&a->all);
+	map_init(&a->origins, (const uint64_t[2]){rng_next(&x->core->rng), rng_next(&x->core->rng)});
+	suspects_init(&a->suspects, (const uint64_t[2]){rng_next(&x->core->rng), rng_next(&x->core->rng)});
 	TAILQ_INIT(&a->turns);
 	TAILQ_INIT(&a->decided);
 	return a;
@@ -68,63 +66,43 @@ static bool origin_matches(const struct map_node *node, const void *name, size_t
 	return o->n == n && memcmp(o->name, name, n) == 0;
 }
 
-static void origin_forget(struct auths *a, struct origin *o)
+static size_t origin_name(const struct session *s, char out[PEER_ORIGIN_MAX])
 {
-	TAILQ_REMOVE(&a->all, o, in_all);
-	map_remove(&a->by_name, &o->by_name);
-	mem_free(o);
-}
-
-static bool origin_is_forgiven(const struct commander *x, const struct origin *o)
-{
-	return o->failed == 0 || instant_diff(x->core->now, o->failed_at) >= AUTH_FORGIVEN;
-}
-
-/* Forgets the first ones that may be forgotten: they stand in the order of their last failures. */
-static void origins_trim(struct commander *x, struct auths *a)
-{
-	struct origin *o, *next;
-
-	for (o = TAILQ_FIRST(&a->all); o; o = next) {
-		next = TAILQ_NEXT(o, in_all);
-		if (a->by_name.count <= ORIGINS_MOST && !origin_is_forgiven(x, o))
-			return;
-		if (o->refs == 0)
-			origin_forget(a, o);
-	}
-}
-
-static struct origin *origin_find_or_add(struct commander *x, const struct session *s)
-{
-	struct auths *a = auths_of(x);
 	struct span address = session_address(s);
-	char name[PEER_ORIGIN_MAX];
-	size_t n = peer_origin(s->is_unix, s->uid, address.p, address.n, name);
-	uint64_t hash = map_hash(&a->by_name, name, n);
-	struct map_node *node;
+
+	return peer_origin(s->is_unix, s->uid, address.p, address.n, out);
+}
+
+static struct origin *origin_find_or_add(struct auths *a, const char *name, size_t n)
+{
+	uint64_t hash = map_hash(&a->origins, name, n);
+	struct map_node *node = map_find(&a->origins, hash, name, n, origin_matches);
 	struct origin *o;
 
-	origins_trim(x, a);
-	node = map_find(&a->by_name, hash, name, n, origin_matches);
 	if (node)
 		return container_of(node, struct origin, by_name);
 	o = mem_alloc(sizeof(*o));
 	o->n = n;
 	memcpy(o->name, name, n);
 	TAILQ_INIT(&o->waiting);
-	map_insert(&a->by_name, &o->by_name, hash);
-	TAILQ_INSERT_TAIL(&a->all, o, in_all);
+	TAILQ_INIT(&o->suspected);
+	map_insert(&a->origins, &o->by_name, hash);
 	return o;
 }
 
-static void origin_failed(struct commander *x, struct origin *o)
+static void origin_leave(struct auths *a, struct origin *o)
 {
-	struct auths *a = x->auths;
+	if (--o->refs > 0)
+		return;
+	map_remove(&a->origins, &o->by_name);
+	mem_free(o);
+}
 
-	o->failed = origin_is_forgiven(x, o) ? 1 : o->failed + 1;
-	o->failed_at = x->core->now;
-	TAILQ_REMOVE(&a->all, o, in_all);
-	TAILQ_INSERT_TAIL(&a->all, o, in_all);
+static struct auth *origin_first(const struct origin *o)
+{
+	struct auth *auth = TAILQ_FIRST(&o->waiting);
+
+	return auth ? auth : TAILQ_FIRST(&o->suspected);
 }
 
 static int64_t delay_of(unsigned failed)
@@ -141,7 +119,8 @@ static int64_t delay_of(unsigned failed)
 static void auth_free(struct commander *x, struct auth *auth)
 {
 	heap_cancel(&x->core->timers, &auth->timer);
-	auth->origin->refs--;
+	origin_leave(x->auths, auth->origin);
+	auth->suspect->refs--;
 	pool_put(&x->engine->table.pendings, auth->pending);
 	explicit_bzero(auth->text, auth->user_n + auth->secret_n);
 	mem_free(auth);
@@ -202,9 +181,9 @@ static struct instant auth_due(const struct commander *x, const struct auth *aut
 {
 	const struct session *s = auth->pending->session;
 	unsigned own = s && s->identity ? s->identity->failed : 0;
-	unsigned of_origin = origin_is_forgiven(x, auth->origin) ? 0 : auth->origin->failed;
+	unsigned before = suspect_is_forgiven(auth->suspect, x->core->now) ? 0 : auth->suspect->failed;
 
-	return instant_add(auth->asked_at, delay_of(own > of_origin ? own : of_origin));
+	return instant_add(auth->asked_at, delay_of(own > before ? own : before));
 }
 
 static void auth_decided(struct commander *x, struct auth *auth, bool ok)
@@ -214,7 +193,7 @@ static void auth_decided(struct commander *x, struct auth *auth, bool ok)
 	auth->ok = ok;
 	metric_add(&x->core->metrics, METRIC_AUTH_FAILED, !ok);
 	if (!ok)
-		origin_failed(x, auth->origin);
+		suspect_failed(&x->auths->suspects, auth->suspect, x->core->now);
 	TAILQ_INSERT_TAIL(&x->auths->decided, auth, next);
 	if (instant_before(x->core->now, due))
 		heap_set(&x->core->timers, &auth->timer, due);
@@ -249,11 +228,14 @@ static void auths_next(struct commander *x)
 	struct origin *o;
 
 	while (!a->verified && (o = TAILQ_FIRST(&a->turns))) {
-		struct auth *auth = TAILQ_FIRST(&o->waiting);
+		struct auth *auth = origin_first(o);
 
 		TAILQ_REMOVE(&a->turns, o, in_turns);
-		TAILQ_REMOVE(&o->waiting, auth, next);
-		if (!TAILQ_EMPTY(&o->waiting))
+		if (auth == TAILQ_FIRST(&o->waiting))
+			TAILQ_REMOVE(&o->waiting, auth, next);
+		else
+			TAILQ_REMOVE(&o->suspected, auth, next);
+		if (origin_first(o))
 			TAILQ_INSERT_TAIL(&a->turns, o, in_turns);
 		if (auth->pending->session)
 			auth_verify(x, auth);
@@ -285,6 +267,8 @@ static void request_wipe(struct request *q)
 static struct auth *auth_new(struct commander *x, struct session *s)
 {
 	struct span user = x->request.word[0], secret = x->request.word[1];
+	char name[PEER_ORIGIN_MAX];
+	size_t n = origin_name(s, name);
 	struct auth *auth = mem_alloc(sizeof(*auth) + user.n + secret.n);
 
 	auth->timer.kind = TIMER_AUTH;
@@ -293,8 +277,10 @@ static struct auth *auth_new(struct commander *x, struct session *s)
 	auth->secret_n = secret.n;
 	memcpy(auth->text, user.p, user.n);
 	memcpy(auth->text + user.n, secret.p, secret.n);
-	auth->origin = origin_find_or_add(x, s);
+	auth->origin = origin_find_or_add(auths_of(x), name, n);
 	auth->origin->refs++;
+	auth->suspect = suspects_find_or_add(&x->auths->suspects, (struct span){name, n}, user, x->core->now);
+	auth->suspect->refs++;
 	auth->pending = pending_of_request(x, s, NULL);
 	return auth;
 }
@@ -326,9 +312,12 @@ void serve_AUTH(struct commander *x, struct session *s)
 		auth_decided(x, auth, false);
 		return;
 	}
-	if (TAILQ_EMPTY(&auth->origin->waiting))
+	if (!origin_first(auth->origin))
 		TAILQ_INSERT_TAIL(&x->auths->turns, auth->origin, in_turns);
-	TAILQ_INSERT_TAIL(&auth->origin->waiting, auth, next);
+	if (suspect_is_forgiven(auth->suspect, x->core->now))
+		TAILQ_INSERT_TAIL(&auth->origin->waiting, auth, next);
+	else
+		TAILQ_INSERT_TAIL(&auth->origin->suspected, auth, next);
 	auths_next(x);
 }
 
@@ -338,6 +327,20 @@ static void auth_drop(struct commander *x, struct auth *auth)
 {
 	auth->pending->session = NULL;
 	auth_free(x, auth);
+}
+
+/* The last of its AUTHs takes the origin with it. */
+static void origin_drop(struct commander *x, struct origin *o)
+{
+	o->refs++;
+	TAILQ_CONCAT(&o->waiting, &o->suspected, next);
+	while (!TAILQ_EMPTY(&o->waiting)) {
+		struct auth *auth = TAILQ_FIRST(&o->waiting);
+
+		TAILQ_REMOVE(&o->waiting, auth, next);
+		auth_drop(x, auth);
+	}
+	origin_leave(x->auths, o);
 }
 
 void auths_free(struct commander *x)
@@ -354,14 +357,12 @@ void auths_free(struct commander *x)
 		TAILQ_REMOVE(&a->decided, auth, next);
 		auth_drop(x, auth);
 	}
-	while ((o = TAILQ_FIRST(&a->all))) {
-		while ((auth = TAILQ_FIRST(&o->waiting))) {
-			TAILQ_REMOVE(&o->waiting, auth, next);
-			auth_drop(x, auth);
-		}
-		origin_forget(a, o);
+	while ((o = TAILQ_FIRST(&a->turns))) {
+		TAILQ_REMOVE(&a->turns, o, in_turns);
+		origin_drop(x, o);
 	}
-	map_release(&a->by_name);
+	suspects_release(&a->suspects);
+	map_release(&a->origins);
 	mem_free(a);
 	x->auths = NULL;
 }

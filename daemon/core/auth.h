@@ -4,8 +4,9 @@
  * taken from one origin after the other: the uid of a Unix peer, the address of another, of IPv6 its /64. So a flood of one origin delays no other by more
  * than one verification each.
  *
- * An answer comes 100 ms after its request at the soonest if the connection or its origin has failed once, and twice as late for each further failure,
- * AUTH_DELAY_MOST at most. The third failure ends the connection; an origin is forgiven when it has not failed for AUTH_FORGIVEN.
+ * An answer comes 100 ms after its request at the soonest if the connection has failed once, or its origin has with the same user, and twice as late for each
+ * further failure, AUTH_DELAY_MOST at most. So wrong secrets for one user delay nobody else on the same address. The third failure ends the connection; an
+ * origin is forgiven when it has not failed with that user for SUSPECT_FORGIVEN. In an origin users that have not failed are verified first.
  */
 #ifndef CORE_AUTH_H
 #define CORE_AUTH_H
@@ -15,7 +16,6 @@
 #define AUTH_FAILURES_MOST 3
 #define AUTH_DELAY_FIRST   (100 * MSEC)
 #define AUTH_DELAY_MOST    (5 * SEC)
-#define AUTH_FORGIVEN      (10 * 60 * SEC)
 
 void serve_AUTH(struct commander *x, struct session *s);
 /* The answer to the EFFECT_VERIFY of that number. */

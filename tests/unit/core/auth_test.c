@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/auth.c: AUTH, which the outer layer verifies, and what failures cost. */
 #include "daemon/core/auth.h"
+#include "daemon/core/suspects.h"
 #include "tests/fixture/cluster.h"
 
 #include <check.h>
@@ -144,6 +145,40 @@ START_TEST(an_address_is_late_on_its_next_connection_and_no_other_is)
 }
 END_TEST
 
+START_TEST(wrong_secrets_for_one_user_delay_no_other_on_the_same_address)
+{
+	begins();
+	dials(3, "10.0.0.7:1000");
+	fails(3);
+	hears(3, "ERR AUTH *");
+	dials(4, "10.0.0.7:1001");
+	says(4, "AUTH bob secret");
+	verification_ends(0, true);
+	hears(4, "OK user=bob");
+}
+END_TEST
+
+START_TEST(a_user_that_has_failed_is_verified_after_others_of_its_address)
+{
+	begins();
+	dials(3, "10.0.0.7:1000");
+	fails(3);
+	hears(3, "ERR AUTH *");
+	for (unsigned k = 4; k < 7; k++)
+		dials(k, "10.0.0.7:1001");
+	says(4, "AUTH ann s");
+	says(5, "AUTH ann s");
+	says(6, "AUTH bob s");
+	verification_ends(0, false);
+	ck_assert_str_eq(cluster.daemon[0].verified, "bob s");
+	verification_ends(0, true);
+	hears(6, "OK user=bob");
+	ck_assert_str_eq(cluster.daemon[0].verified, "ann s");
+	passes(SEC);
+	hears(4, "ERR AUTH *");
+}
+END_TEST
+
 START_TEST(all_addresses_of_a_64_are_late_together_and_no_other_is)
 {
 	begins();
@@ -182,7 +217,7 @@ START_TEST(an_address_is_never_more_than_five_seconds_late_and_is_forgiven)
 	hears_nothing(3);
 	passes(1 * MSEC);
 	hears(3, "OK user=ann");
-	passes(AUTH_FORGIVEN);
+	passes(SUSPECT_FORGIVEN);
 	says(3, "AUTH bob secret");
 	verification_ends(0, true);
 	hears(3, "OK user=bob");
@@ -224,11 +259,11 @@ START_TEST(who_hangs_up_is_not_verified_and_has_failed)
 	verification_ends(0, true);
 	ck_assert_uint_eq(cluster.daemon[0].verifies, 1);
 	dials(5, "10.0.0.7:1002");
-	says(5, "AUTH a s");
+	says(5, "AUTH b s");
 	verification_ends(0, true);
 	hears_nothing(5);
 	passes(100 * MSEC);
-	hears(5, "OK user=a");
+	hears(5, "OK user=b");
 }
 END_TEST
 
@@ -348,6 +383,8 @@ Suite *auth_suite(void)
 	tcase_add_test(t, failures_before_a_success_do_not_end_the_connection);
 	tcase_add_test(t, a_success_is_late_as_well_after_a_failure);
 	tcase_add_test(t, an_address_is_late_on_its_next_connection_and_no_other_is);
+	tcase_add_test(t, wrong_secrets_for_one_user_delay_no_other_on_the_same_address);
+	tcase_add_test(t, a_user_that_has_failed_is_verified_after_others_of_its_address);
 	tcase_add_test(t, all_addresses_of_a_64_are_late_together_and_no_other_is);
 	tcase_add_test(t, an_address_is_never_more_than_five_seconds_late_and_is_forgiven);
 	tcase_add_test(t, origins_take_turns);

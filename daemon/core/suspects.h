@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Who has shown wrong secrets: an origin (peer.h) together with the user that it has named, so that nobody is delayed by what others on his address fail
+ * with. A suspect is forgiven when it has not failed for SUSPECT_FORGIVEN. SUSPECTS_MOST are remembered, those that failed last.
+ */
+#ifndef CORE_SUSPECTS_H
+#define CORE_SUSPECTS_H
+
+#include "daemon/base/instant.h"
+#include "daemon/base/map.h"
+#include "proto/span.h"
+
+#include <sys/queue.h>
+
+#define SUSPECTS_MOST     1000
+#define SUSPECT_FORGIVEN  (10 * 60 * SEC)
+#define SUSPECT_USER_MOST 128 /* bytes of a user's name by which suspects are told apart */
+
+struct suspect {
+	struct map_node by_name;
+	TAILQ_ENTRY(suspect) in_all;
+	unsigned refs;   /* its AUTHs: it is not forgotten meanwhile */
+	unsigned failed; /* in a row */
+	struct instant failed_at;
+	size_t n;
+	char name[]; /* the origin, NUL, the user */
+};
+
+struct suspects {
+	struct map by_name;
+	TAILQ_HEAD(, suspect) all; /* the one whose last failure is the oldest, first */
+};
+
+void suspects_init(struct suspects *a, const uint64_t key[2]);
+void suspects_release(struct suspects *a);
+struct suspect *suspects_find_or_add(struct suspects *a, struct span origin, struct span user, struct instant now);
+void suspect_failed(struct suspects *a, struct suspect *s, struct instant now);
+
+static inline bool suspect_is_forgiven(const struct suspect *s, struct instant now)
+{
+	return s->failed == 0 || instant_diff(now, s->failed_at) >= SUSPECT_FORGIVEN;
+}
+
+#endif
