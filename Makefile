@@ -165,7 +165,6 @@ CORE := \
 	daemon/core/engine.c \
 	daemon/core/enter.c \
 	daemon/core/event.c \
-	daemon/core/expire.c \
 	daemon/core/fences.c \
 	daemon/core/fire.c \
 	daemon/core/flow.c \
@@ -247,7 +246,6 @@ CORE := \
 	daemon/core/show.c \
 	daemon/core/split.c \
 	daemon/core/state.c \
-	daemon/core/stay.c \
 	daemon/core/strangers.c \
 	daemon/core/survey.c \
 	daemon/core/take.c \

@@ -230,6 +230,10 @@ static int names_fit(const struct invocation *in)
 		complain("--slots is for one name, and not for %s", in->names_n > 1 ? "several" : in->shared ? "--shared" : "--keep");
 		return usage_exit(in);
 	}
+	if (in->shared && in->keep_ms > 0) {
+		complain("--keep is for exclusive locks, and not for --shared");
+		return usage_exit(in);
+	}
 	if (in->weight > (in->slots ? in->slots : 0)) {
 		complain(in->slots ? "--weight is more than --slots" : "--weight needs --slots");
 		return usage_exit(in);

@@ -160,24 +160,18 @@ static void reply_broken(struct commander *x, struct session *s, struct span tag
 	tell_line(x, s, &r);
 }
 
-/*
- * How long this daemon keeps the name from others: its last holder may still believe, or had a lock-delay; or a BREAK of its hold has left the key behind until
- * `left`.
- */
-static int64_t lock_kept_us(const struct commander *x, const struct lock *l, struct instant left)
+/* How long this daemon keeps the name from others: its last holder may still believe, or had a lock-delay. */
+static int64_t lock_kept_us(const struct commander *x, const struct lock *l)
 {
-	int64_t closing = l->lease.state == LEASE_CLOSING ? instant_diff(lock_close_at(l), x->core->now) + l->lease.delay_us : 0;
-	int64_t behind = instant_diff(left, x->core->now);
-
-	return closing > behind ? closing : behind;
+	return l->lease.state == LEASE_CLOSING ? instant_diff(lock_close_at(l), x->core->now) + l->lease.delay_us : 0;
 }
 
 /* This daemon alone has it, or leaves it alone for its last holder. */
 static void break_here(struct commander *x, struct session *s, struct lock *l)
 {
-	struct instant left = l->holder ? hold_lose(x->engine, l, LOSS_BROKEN) : INSTANT_PAST;
-
-	reply_broken(x, s, x->request.tag, lock_name(l), lock_kept_us(x, l, left));
+	if (l->holder)
+		hold_lose(x->engine, l, LOSS_BROKEN);
+	reply_broken(x, s, x->request.tag, lock_name(l), lock_kept_us(x, l));
 }
 
 void serve_BREAK(struct commander *x, struct session *s)
@@ -185,7 +179,6 @@ void serve_BREAK(struct commander *x, struct session *s)
 	struct span name = x->request.word[0];
 	struct lock *l = lock_find(&x->engine->table, name);
 	struct pending *p;
-	struct instant left = INSTANT_PAST;
 	bool here = l && l->holder;
 
 	if (!admin_is_allowed(x, s) || !pendings_within_limit(x, s))
@@ -196,16 +189,15 @@ void serve_BREAK(struct commander *x, struct session *s)
 		return;
 	}
 	if (here)
-		left = hold_lose(x->engine, l, LOSS_BROKEN); /* readers of other daemons may have it as well */
+		hold_lose(x->engine, l, LOSS_BROKEN); /* readers of other daemons may have it as well */
 	p = pending_of_request(x, s, lock_find_or_add(&x->engine->table, name));
 	p->broken = here;
-	p->held_until = left;
 	break_begin(x->engine, p);
 }
 
 void broken_answer(struct commander *x, struct session *s, const struct pending *p)
 {
-	int64_t here = lock_kept_us(x, p->lock, p->held_until), there = p->free ? 0 : p->elsewhere.pttl_ms * MSEC;
+	int64_t here = lock_kept_us(x, p->lock), there = p->free ? 0 : p->elsewhere.pttl_ms * MSEC;
 
 	if (p->free && !p->broken && here <= 0)
 		tell_error(x, s, span_of(p->tag), ERROR_NOTFOUND, "nobody holds the lock; SHOW tells who has it now, if somebody took it meanwhile");

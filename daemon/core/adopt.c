@@ -106,34 +106,12 @@ void adopt_expect(struct engine *e, struct claim *c, const struct prior_lease *f
 		adopt_expect_first(e, l, c, from);
 	c->lock = l;
 	c->believed = instant_add(told_until(e, c, from), drift_us(from->ttl_us));
-	c->ends = from->deadline;
-	c->ends_ttl_us = c->ttl_us;
 	lock_add_holder(&e->table, l, c);
 	if (!l->share)
 		return;
-	l->share->delay_us = l->lease.delay_us;
 	/* Readers without grace have no record, and may believe for as long as the lease, which may be renewed, whatever those that have one believe. */
 	ghost = instant_max(instant_add(e->core->now, from->ttl_us), from->deadline);
 	l->share->ghost_until = instant_max(l->share->ghost_until, instant_add(ghost, drift_us(from->ttl_us)));
-}
-
-void adopt_stay(struct claim *c, int64_t ttl_us, struct instant ends)
-{
-	struct lease *x = &c->lock->lease;
-
-	c->believed = instant_min(c->believed, instant_add(ends, drift_us(x->promised.ttl_us)));
-	c->ttl_us = c->ends_ttl_us = ttl_us;
-	c->ends = ends;
-	x->renewal->adoption->deadline = instant_max(x->renewal->adoption->deadline, ends);
-}
-
-void adopt_keep(struct claim *c, struct instant kept, int64_t delay_us)
-{
-	struct share *h = c->lock->share;
-
-	if (delay_us > 0)
-		kept = instant_max(kept, instant_add(h->ghost_until, delay_us));
-	h->kept_until = instant_max(h->kept_until, kept);
 }
 
 void adopt_start(struct engine *e, struct lease *x)

@@ -9,10 +9,6 @@
 /* A claim that the previous run granted, of (c->session, owner, ttl, delay, renew, fence), holds the lock until its adoption is decided:
  * NOTICE_ADOPTED or NOTICE_LOST. The name has no holder. */
 void adopt_expect(struct engine *e, struct claim *c, const struct prior_lease *from);
-/* … and it is a reader that the watchdog does not keep: its own terms. */
-void adopt_stay(struct claim *c, int64_t ttl_us, struct instant ends);
-/* … and the name is kept from writers until then; readers without a record may have had lock-delays, at most this one. */
-void adopt_keep(struct claim *c, struct instant kept, int64_t delay_us);
 void adopt_start(struct engine *e, struct lease *x); /* as soon as there is a quorum */
 /* Forgets what was expected, or the loss, of this claim. Sends nothing; frees the claim. */
 void adopt_drop(struct engine *e, struct claim *c);

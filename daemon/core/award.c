@@ -68,7 +68,7 @@ static void group_tell(struct commander *x, const struct group *g, struct claim 
 	core_answers(x->core, group_verb(g));
 	reply_begin(&r, session_line(x->sessions), span_of(g->tag), word);
 	reply_grant(x, &r, c);
-	reply_ms(&r, "ttl_ms", claim_lease_us(c));
+	reply_ms(&r, "ttl_ms", c->lock->lease.ttl_us);
 	reply_int(&r, "count", count);
 	reply_mode(&r, c);
 	tell_line(x, g->session, &r);

@@ -9,17 +9,13 @@
 struct instant belief_of_lease(const struct engine *e, const struct lock *l);
 /* The same for one of its holders, also of a lease that may yet be adopted. */
 struct instant belief_of(const struct engine *e, const struct claim *c);
-/* … if it loses the lock, and believes until that moment: until when nobody else is to have it alone, for its lock-delay; PAST: it has none. */
-struct instant belief_delayed(const struct engine *e, const struct claim *c, struct instant believed);
 /* Until when readers that have gone may believe; PAST: none does. */
 struct instant belief_of_gone(const struct lock *l);
-/* Until when readers that have gone keep others from having the name alone, by a lock-delay or keep=; PAST: none does. */
-struct instant belief_kept(const struct lock *l);
 /*
- * How long the key is to be left behind, at once, for that moment: the lease of readers is over, clients believe until `believed`, and until `kept` nobody is
- * to have the name alone. The mark of a semaphore is left behind as long as they believe: it keeps no permit of its limit out. 0: it is enough to leave the
- * name alone as long as they believe.
+ * For how long the key is to stay at the stores although the hold ends now and clients believe in it until `believed`: for the lock-delay, if nobody believes
+ * any more. The mark of a semaphore stays as long as they believe: it keeps no permit of its limit out. 0: it is enough to leave the name alone as long as
+ * they believe.
  */
-int64_t belief_leave_us(const struct engine *e, const struct lock *l, struct instant believed, struct instant kept);
+int64_t belief_leave_us(const struct engine *e, const struct lock *l, struct instant believed);
 
 #endif

@@ -75,8 +75,6 @@ struct claim {
 	int64_t token;
 	struct instant granted_at;
 	struct instant believed; /* of a session without a connection: the belief of its client ends by then */
-	struct instant ends;     /* CLAIM_HELD, of a reader that nobody renews: its own end, see stay.h */
-	int64_t ends_ttl_us;     /* … and the ttl that it was reckoned with: an EXTEND changes ttl_us before the stores have answered */
 	unsigned count;
 	uint16_t owner_n, note_n;
 	uint16_t limit;          /* what it would use the name as; 0: as a lock */
@@ -85,7 +83,6 @@ struct claim {
 	unsigned priority : 4;   /* 0 to 9 */
 	bool renew : 1;
 	bool shared : 1;         /* it holds, or asks to hold, together with other readers */
-	bool joins : 1;          /* CLAIM_WAITING: readers hold the name, and it waits for a renewal on its terms: see stay.h */
 	bool converts : 1;       /* CLAIM_WAITING: it asks for the other mode of what its owner holds, and stands before all others */
 	bool patient;            /* wait > 0: goes on waiting while somebody holds */
 	bool overdue;            /* its wait is over; the round under way decides */

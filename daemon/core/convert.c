@@ -7,12 +7,9 @@
 #include "daemon/core/holders.h"
 #include "daemon/core/move.h"
 #include "daemon/core/rebase.h"
-#include "daemon/core/stay.h"
 #include "daemon/core/ticket.h"
 #include "daemon/core/together.h"
 #include "daemon/core/wait.h"
-
-#define AGAIN_US SEC
 
 /* The hold that this waiting claim would convert; NULL: none. */
 static struct claim *convert_hold(const struct lock *l, const struct claim *c)
@@ -22,29 +19,12 @@ static struct claim *convert_hold(const struct lock *l, const struct claim *c)
 	return holder && holder->shared != c->shared ? holder : NULL;
 }
 
-/*
- * The lease is that of this holder alone, and was just renewed for its conversion. If the watchdog does not keep it, it ends with that, whichever mode it has.
- */
-static void convert_terms(struct engine *e, struct lock *l, struct claim *holder)
-{
-	l->lease.delay_us = holder->delay_us;
-	holder->ends = lock_deadline(&e->table, l);
-	holder->ends_ttl_us = holder->ttl_us;
-	l->lease.auto_renew = holder->renew;
-	if (holder->renew || !TAILQ_EMPTY(&l->lease.renewal->extends))
-		return;
-	l->lease.renew_at = INSTANT_NEVER;
-	lease_schedule(e, &l->lease);
-}
-
 /* The hold has the other mode and a new token from now on. Its count and its terms stay. */
 static void convert_done(struct engine *e, struct claim *holder, struct claim *c)
 {
 	struct lock *l = holder->lock;
 
 	wait_leave(e, c);
-	if (l->share)
-		stay_turn_away(e, l);
 	lock_remove_holder(l, holder);
 	if (l->share)
 		lock_end_share(&e->table, l);
@@ -52,10 +32,7 @@ static void convert_done(struct engine *e, struct claim *holder, struct claim *c
 		ticket_spend(e, l->contender, NODESET_NONE);
 	holder->shared = c->shared;
 	holder->token = ++l->lease.token;
-	convert_terms(e, l, holder);
 	lock_add_holder(&e->table, l, holder);
-	if (claim_has_end(holder))
-		stay_cap(e, holder, lock_deadline(&e->table, l));
 	notices_add(&e->notices, NOTICE_REENTERED, c, NULL, NOT_REFUSED);
 	if (e->watched > 0)
 		notices_add(&e->notices, NOTICE_CONVERTED, holder, NULL, NOT_REFUSED);
@@ -72,13 +49,6 @@ static struct claim *convert_ready(const struct engine *e, const struct lock *l)
 	return convert_hold(l, c);
 }
 
-/* A conversion takes another renewal. Where the watchdog is off, nobody else asks for that. */
-static void convert_ask_again(struct engine *e, struct lock *l)
-{
-	if (!l->lease.auto_renew && convert_ready(e, l))
-		together_ask_again(e, &l->lease, instant_add(e->core->now, AGAIN_US));
-}
-
 /*
  * The next renewal asks for a token, and is due now. A hold that is to be shared is recorded so before the stores are asked, under a new value: a run that
  * works on an earlier record, in which it is exclusive, cannot adopt it.
@@ -90,10 +60,8 @@ static void convert_want_token(struct engine *e, struct lock *l)
 
 	if (b->wants_token || b->round)
 		return; /* a round that is under way is followed by another look */
-	if (!rebase_is_possible(e, x)) {
-		convert_ask_again(e, l);
+	if (!rebase_is_possible(e, x))
 		return;
-	}
 	if (x->shared && convert_ready(e, l)) {
 		together_ask_again(e, x, instant_max(e->core->now, b->upgrade_at)); /* that renewal asks for the token as well */
 		return;
@@ -102,7 +70,7 @@ static void convert_want_token(struct engine *e, struct lock *l)
 		adoption_rotate(&e->table, x, members_one_clock_us(&e->members, l->holder->granted_at));
 		notices_add(&e->notices, NOTICE_ADOPTING, l->holder, NULL, NOT_REFUSED);
 	}
-	b->wants_token = b->wanted = true;
+	b->wants_token = true;
 	x->renew_at = e->core->now;
 	lease_schedule(e, x);
 }
@@ -237,8 +205,6 @@ void convert_renewed(struct engine *e, struct round *r)
 	bool idle;
 
 	convert_hear_writer(e, l, r);
-	if (!x->renewal->round)
-		convert_ask_again(e, l);
 	if (x->state == LEASE_HELD && l->share && !x->shared && l->contender->want_since.us)
 		together_open(e, l);
 	idle = TAILQ_EMPTY(&l->contender->waiters) && !r->token && !lock_lacks_token(l);

@@ -5,7 +5,6 @@
 
 #include "daemon/core/group.h"
 #include "daemon/core/rules.h"
-#include "daemon/core/stay.h"
 
 #include <limits.h>
 #include <string.h>
@@ -137,7 +136,7 @@ static bool search_follow(struct search *q, const struct claim *blocker, struct 
 		if (!claim_is_of(c, s, claim_owner(blocker)))
 			continue;
 		c->asking->seen = q->x->engine->search; /* what it waits for is followed once */
-		if (c->lock != l && !stay_is_joining(c))
+		if (c->lock != l)
 			search_visit(q, c->lock->contender, c);
 	}
 	return s == blocker->session && !LIST_EMPTY(&s->groups) && search_groups(q, s, claim_owner(blocker));
@@ -261,7 +260,7 @@ static void search_visit_others(struct search *q, const struct lock *first)
 	struct claim *c;
 
 	TAILQ_FOREACH(c, &q->session->claims, in_session) {
-		if (c->state == CLAIM_WAITING && c->lock != first && span_equal(claim_owner(c), q->owner) && !stay_is_joining(c))
+		if (c->state == CLAIM_WAITING && c->lock != first && span_equal(claim_owner(c), q->owner))
 			search_visit(q, c->lock->contender, c);
 	}
 }

@@ -10,7 +10,6 @@
 #include "daemon/core/adopt.h"
 #include "daemon/core/conclude.h"
 #include "daemon/core/convert.h"
-#include "daemon/core/expire.h"
 #include "daemon/core/home.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/lessee.h"
@@ -21,7 +20,6 @@
 #include "daemon/core/renew.h"
 #include "daemon/core/retry.h"
 #include "daemon/core/round.h"
-#include "daemon/core/stay.h"
 #include "daemon/core/ticket.h"
 #include "daemon/core/wait.h"
 #include "daemon/core/waiters.h"
@@ -33,8 +31,6 @@ void engine_extend(struct engine *e, struct claim *c, struct pending *p)
 	p->asked_at = e->core->now;
 	p->claim = c;
 	TAILQ_INSERT_TAIL(&lease_renewal(&e->table, &l->lease)->extends, p, in_lease);
-	if (claim_has_end(c))
-		stay_cap(e, c, vote_until(e->core->now, c->ttl_us));
 	l->lease.renew_ttl_us = lock_extended_ttl(l);
 	if (!l->lease.renewal->round)
 		renew_due(e, &l->lease);
@@ -174,8 +170,6 @@ void engine_fired(struct engine *e, struct timer *t)
 	case TIMER_CLAIM:
 		claim_fired(e, container_of(t, struct claim, timer));
 		break;
-	case TIMER_SHARE:
-		expire_fired(e, container_of(t, struct share, timer)->lock);
 		break;
 	case TIMER_ROUND:
 		conclude_fired(e, container_of(t, struct round, timer));

@@ -8,7 +8,6 @@
 #include "daemon/core/holders.h"
 #include "daemon/core/release.h"
 #include "daemon/core/move.h"
-#include "daemon/core/stay.h"
 #include "daemon/core/ticket.h"
 #include "daemon/core/together.h"
 #include "daemon/core/wait.h"
@@ -51,8 +50,6 @@ void grant_won(struct engine *e, struct round *r, int64_t fence)
 	grant_take(e, l, r, fence);
 	lease_move(e, &l->lease, LEASE_HELD, CAUSE_WON);
 	holders_add(e, c);
-	if (claim_has_end(c))
-		stay_cap(e, c, lock_deadline(&e->table, l));
 	l->lease.auto_renew = c->renew;
 	l->lease.renew_at = c->renew ? instant_add(r->calls.begun, l->lease.ttl_us / 3) : INSTANT_NEVER;
 	if (l->share) {
@@ -97,10 +94,7 @@ void grant_adopted(struct engine *e, struct lock *l, const struct round *r)
 		adopted_believe(e, l, c);
 		notices_add(&e->notices, NOTICE_ADOPTED, c, NULL, NOT_REFUSED);
 		holders_fold(e, c);
-		if (claim_has_end(c))
-			stay_cap(e, c, c->ends);
 	}
-	stay_keep(e, l);
 	holders_let_in(e, l);
 	if (l->share) /* else its owner asks to share it, and has to wait for nobody */
 		wait_refuse_part(e, l->contender, REFUSED_BUSY, WAITERS_IMPATIENT);
@@ -122,9 +116,8 @@ static bool lock_may_be_handed_on(const struct engine *e, const struct lock *l)
 		return false; /* readers elsewhere may have it, and a reader that waits here has not joined because it would pass a writer */
 	if (!next || !next->renew || !l->holder->renew || next->ttl_us != l->lease.ttl_us || next->delay_us != l->lease.delay_us)
 		return false;
-	/* An EXTEND to other terms is under way, or a renewal on those of a reader that was about to join. */
-	if (l->lease.renew_ttl_us != l->lease.ttl_us || (l->share && l->share->joining))
-		return false;
+	if (l->lease.renew_ttl_us != l->lease.ttl_us)
+		return false; /* an EXTEND to other terms is under way */
 	/* If the journal cannot be written, the next run may adopt the lease for the former holder. */
 	if (l->lease.recorded && e->core->journal_off)
 		return false;

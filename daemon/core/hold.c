@@ -11,7 +11,6 @@
 #include "daemon/core/release.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/move.h"
-#include "daemon/core/stay.h"
 #include "daemon/core/wait.h"
 #include "daemon/core/waiters.h"
 
@@ -33,8 +32,8 @@ static inline void lock_vacate(struct engine *e, struct lock *l)
 		l->lease.renewal->wants_token = false;
 }
 
-/* The hold ends, and other readers go on. ghost: its client may believe until then; kept: nobody has the name alone until then. False: it is the last. */
-static bool hold_part(struct engine *e, struct claim *c, struct instant ghost, struct instant kept)
+/* The hold ends, and other readers go on. ghost: its client may believe until then. False: it is the last. */
+static bool hold_part(struct engine *e, struct claim *c, struct instant ghost)
 {
 	struct lock *l = c->lock;
 
@@ -43,14 +42,12 @@ static bool hold_part(struct engine *e, struct claim *c, struct instant ghost, s
 	holders_count_hold(e, c);
 	lock_remove_holder(l, c);
 	l->share->ghost_until = instant_max(l->share->ghost_until, ghost);
-	l->share->kept_until = instant_max(l->share->kept_until, kept);
-	stay_parted(e, l);
 	return true;
 }
 
-static bool hold_leave_others(struct engine *e, struct claim *c, struct instant ghost, struct instant kept)
+static bool hold_leave_others(struct engine *e, struct claim *c, struct instant ghost)
 {
-	if (!hold_part(e, c, ghost, kept))
+	if (!hold_part(e, c, ghost))
 		return false;
 	convert_look(e, c->lock);
 	lease_refuse_extends_of(e, &c->lock->lease, c, REFUSED_CANCELLED);
@@ -88,14 +85,11 @@ void hold_belief_over(struct engine *e, struct lock *l)
 }
 
 /*
- * Nobody else gets the lock before that moment; and then nobody has it alone until `kept`. Some may wait for its lease who do not wait for the lock: a reader
- * that was about to join, or what its owner asked for while it was being adopted.
+ * Nobody else gets the lock before that moment, and before its lock-delay is over. Some may wait for its lease who do not wait for the lock: what its owner
+ * asked for while it was being adopted.
  */
-static void lock_close(struct engine *e, struct lock *l, struct instant until, struct instant kept, enum cause why)
+static void lock_close(struct engine *e, struct lock *l, struct instant until, enum cause why)
 {
-	int64_t delay_us = instant_diff(kept, instant_max(until, e->core->now));
-
-	l->lease.delay_us = delay_us > 0 ? delay_us : 0;
 	lease_move(e, &l->lease, LEASE_CLOSING, why);
 	if (!instant_before(e->core->now, until)) {
 		hold_belief_over(e, l);
@@ -108,21 +102,20 @@ static void lock_close(struct engine *e, struct lock *l, struct instant until, s
 /*
  * A reader unlocks. Others may hold the lock with it; or may believe in it although they have gone: then it is left alone until that is over. False: neither.
  */
-static bool unlock_shared(struct engine *e, struct claim *c, int64_t keep_us, struct pending *p)
+static bool unlock_shared(struct engine *e, struct claim *c, struct pending *p)
 {
 	struct lock *l = c->lock;
-	struct instant keep = keep_us > 0 ? instant_add(e->core->now, keep_us) : INSTANT_PAST, until = belief_of_gone(l);
-	struct instant kept = instant_max(keep, belief_kept(l));
+	struct instant until = belief_of_gone(l);
 
-	if (hold_leave_others(e, c, INSTANT_PAST, keep) || (keep_us == 0 && !p && grant_hand_on(e, l))) {
+	if (hold_leave_others(e, c, INSTANT_PAST) || (!p && grant_hand_on(e, l))) {
 		claim_free(&e->table, c);
-	} else if (!instant_before(e->core->now, until) || belief_leave_us(e, l, until, kept) > 0) {
+	} else if (!instant_before(e->core->now, until) || belief_leave_us(e, l, until) > 0) {
 		return false;
 	} else {
 		lock_vacate(e, l);
 		lease_refuse_extends(e, &l->lease, REFUSED_CANCELLED);
 		claim_free(&e->table, c);
-		lock_close(e, l, until, kept, CAUSE_UNLOCKED);
+		lock_close(e, l, until, CAUSE_UNLOCKED);
 	}
 	if (p)
 		notices_add(&e->notices, NOTICE_RELEASED, NULL, p, NOT_REFUSED);
@@ -140,11 +133,9 @@ void hold_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pend
 			convert_forfeit(e, c);
 	}
 	if (l->share) {
-		int64_t kept_us = belief_leave_us(e, l, belief_of_gone(l), belief_kept(l));
-
-		if (unlock_shared(e, c, keep_us, p))
+		keep_us = belief_leave_us(e, l, belief_of_gone(l));
+		if (unlock_shared(e, c, p))
 			return;
-		keep_us = kept_us > keep_us ? kept_us : keep_us;
 	}
 	if (keep_us == 0 && !p && grant_hand_on(e, l)) {
 		claim_free(&e->table, c);
@@ -160,25 +151,24 @@ void hold_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pend
 static void claim_abandon_held(struct engine *e, struct claim *c, struct instant until)
 {
 	struct lock *l = c->lock;
-	struct instant believed = instant_min(belief_of(e, c), until), kept = belief_delayed(e, c, believed);
+	struct instant believed = instant_min(belief_of(e, c), until);
 	bool at_once = !instant_before(e->core->now, until);
 	int64_t leave_us;
 
 	metric_add(&e->core->metrics, METRIC_RELEASES_DISCONNECT, 1);
-	if (hold_leave_others(e, c, believed, kept))
+	if (hold_leave_others(e, c, believed))
 		return;
-	kept = instant_max(kept, belief_kept(l));
-	if (at_once && !instant_before(e->core->now, kept) && grant_hand_on(e, l))
+	if (at_once && l->lease.delay_us == 0 && grant_hand_on(e, l))
 		return;
 	if (l->lease.state == LEASE_ADOPTING && instant_before(INSTANT_PAST, until))
 		adoption_leave(&l->lease);
 	believed = instant_max(believed, belief_of_gone(l));
 	at_once &= !instant_before(e->core->now, believed);
-	leave_us = belief_leave_us(e, l, believed, kept);
+	leave_us = belief_leave_us(e, l, believed);
 	lock_vacate(e, l);
 	lease_refuse_extends(e, &l->lease, REFUSED_CANCELLED);
 	if (!at_once && leave_us == 0) {
-		lock_close(e, l, believed, kept, CAUSE_SESSION_ENDED);
+		lock_close(e, l, believed, CAUSE_SESSION_ENDED);
 		return;
 	}
 	release_begin(e, &l->lease, leave_us > 0 ? RELEASE_LEAVE : RELEASE_DELETE, leave_us, NULL);
@@ -242,21 +232,17 @@ static void claim_lose(struct engine *e, struct claim *c, enum loss why)
 	notices_add(&e->notices, NOTICE_LOST, c, NULL, NOT_REFUSED);
 }
 
-/* Until when the holders may believe that all lose it now. *ret_kept: and until when, for their lock-delays, nobody else is to have it alone. */
-static struct instant lock_losers_believe(const struct engine *e, const struct lock *l, bool gone, struct instant *ret_kept)
+/* Until when the holders may believe that all lose it now. */
+static struct instant lock_losers_believe(const struct engine *e, const struct lock *l, bool gone)
 {
-	struct instant until = belief_of_gone(l), believed;
+	struct instant until = belief_of_gone(l);
 
-	*ret_kept = belief_kept(l);
-	for (const struct claim *c = l->holder; c; c = lock_next_holder(l, c)) {
-		believed = gone ? belief_of_lease(e, l) : belief_of(e, c);
-		until = instant_max(until, believed);
-		*ret_kept = instant_max(*ret_kept, belief_delayed(e, c, believed));
-	}
+	for (const struct claim *c = l->holder; c; c = lock_next_holder(l, c))
+		until = instant_max(until, gone ? belief_of_lease(e, l) : belief_of(e, c));
 	return until;
 }
 
-struct instant hold_lose(struct engine *e, struct lock *l, enum loss why)
+void hold_lose(struct engine *e, struct lock *l, enum loss why)
 {
 	struct claim *c;
 	bool adopting = l->lease.state == LEASE_ADOPTING, alone = lock_holders(l) == 1 && !lock_is_haunted(l, e->core->now);
@@ -266,12 +252,11 @@ struct instant hold_lose(struct engine *e, struct lock *l, enum loss why)
 	 * may be of the same lease: forgotten, or put there by a run on a copy of the journal.
 	 */
 	bool gone = why == LOSS_EVICTED && (adopting ? adoption_is_denied : lease_is_gone)(&l->lease, e->core->conf.nodes);
-	struct instant until, kept;
-	int64_t leave_us;
+	struct instant until;
 
 	if (gone)
 		l->lease.renewal->stood.us = 0;
-	until = lock_losers_believe(e, l, gone, &kept);
+	until = lock_losers_believe(e, l, gone);
 	if (adopting && !gone)
 		adoption_leave(&l->lease);
 	while (lock_holders(l) > 1) {
@@ -280,26 +265,17 @@ struct instant hold_lose(struct engine *e, struct lock *l, enum loss why)
 		lock_remove_holder(l, c);
 		claim_lose(e, c, why);
 	}
-	leave_us = gone || lock_mark(l) > 0 || !instant_before(e->core->now, until) ? 0 : belief_leave_us(e, l, until, kept);
 	c = l->holder;
 	c->alone = alone;
 	lock_vacate(e, l);
 	claim_lose(e, c, why);
 	lease_refuse_extends(e, &l->lease, REFUSED_LOST);
-	if (leave_us == 0) {
-		lock_close(e, l, until, kept, CAUSE_LOST);
-		return INSTANT_PAST;
-	}
-	release_begin(e, &l->lease, RELEASE_LEAVE, leave_us, NULL);
-	hold_give_back(e, l, CAUSE_LOST);
-	return kept;
+	lock_close(e, l, until, CAUSE_LOST);
 }
 
 void hold_lose_one(struct engine *e, struct claim *c, enum loss why)
 {
-	struct instant believed = belief_of(e, c);
-
-	if (!hold_part(e, c, believed, belief_delayed(e, c, believed))) {
+	if (!hold_part(e, c, belief_of(e, c))) {
 		hold_lose(e, c->lock, why);
 		return;
 	}
@@ -311,21 +287,20 @@ void hold_lose_one(struct engine *e, struct claim *c, enum loss why)
 void hold_lapse(struct engine *e, struct claim *c)
 {
 	struct lock *l = c->lock;
-	struct instant until, kept;
+	struct instant until;
 	int64_t leave_us;
 
 	metric_add(&e->core->metrics, METRIC_RELEASES_EXPIRED, 1);
 	notices_add(&e->notices, NOTICE_FORGOTTEN, c, NULL, NOT_REFUSED);
 	convert_forfeit(e, c);
-	if (hold_leave_others(e, c, INSTANT_PAST, INSTANT_PAST) || grant_hand_on(e, l))
+	if (hold_leave_others(e, c, INSTANT_PAST) || grant_hand_on(e, l))
 		return;
 	until = belief_of_gone(l);
-	kept = belief_kept(l);
-	leave_us = belief_leave_us(e, l, until, kept);
+	leave_us = l->share ? belief_leave_us(e, l, until) : 0; /* its client never heard of it: it has no lock-delay */
 	lock_vacate(e, l);
 	lease_refuse_extends(e, &l->lease, REFUSED_CANCELLED);
 	if (leave_us == 0 && instant_before(e->core->now, until)) {
-		lock_close(e, l, until, kept, CAUSE_LAPSED);
+		lock_close(e, l, until, CAUSE_LAPSED);
 		return;
 	}
 	release_begin(e, &l->lease, leave_us > 0 ? RELEASE_LEAVE : RELEASE_DELETE, leave_us, NULL);

@@ -11,8 +11,8 @@ void hold_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pend
 /* The session of this claim, whatever its state, has ended. until: how long its client may act on the lock, at most; PAST: it certainly does not any more;
  * NEVER: as long as it may believe. Frees the claim, without a notice. */
 void hold_abandon(struct engine *e, struct claim *c, struct instant until);
-/* The holders have lost the lock, and are told so and why. Returns until when the key is left behind; PAST: it is left alone, if they may believe. */
-struct instant hold_lose(struct engine *e, struct lock *l, enum loss why);
+/* The holders have lost the lock, and are told so and why. It is left alone for as long as they may believe. */
+void hold_lose(struct engine *e, struct lock *l, enum loss why);
 /* The same for this holder alone; other readers keep the lock. */
 void hold_lose_one(struct engine *e, struct claim *c, enum loss why);
 /* Remembers a loss of the previous run. The claim has its session and owner already. */

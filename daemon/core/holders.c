@@ -3,7 +3,6 @@
 #include "daemon/core/holders.h"
 
 #include "daemon/core/move.h"
-#include "daemon/core/stay.h"
 #include "daemon/core/ticket.h"
 #include "daemon/core/wait.h"
 
@@ -37,8 +36,6 @@ static inline void holders_begin(struct engine *e, struct claim *c)
 	c->count = 1;
 	c->token = l->lease.token;
 	c->granted_at = e->core->now;
-	if (claim_has_end(c))
-		stay_begin(e, c);
 	metric_add(&e->core->metrics, METRIC_GRANTS, 1);
 	metric_add(&e->core->metrics, METRIC_WAIT_TOTAL, waited);
 	histogram_add(&e->core->metrics.wait[RESULT_OK], waited);
@@ -94,12 +91,10 @@ static bool holders_have_time(const struct engine *e, const struct lock *l)
 	return left >= (least > HANDOFF_LEAST_US ? least : HANDOFF_LEAST_US);
 }
 
-/*
- * And no client that polls has waited for long while the name went from one to the next. A lease of readers that ends by itself is renewed for those who join.
- */
+/* And no client that polls has waited for long while the name went from one to the next. */
 static bool holders_may_go_on(const struct engine *e, const struct lock *l)
 {
-	return (holders_have_time(e, l) || (l->share && !l->lease.auto_renew)) && !(e->core->conf.foreign && holders_are_many(e, l));
+	return holders_have_time(e, l) && !(e->core->conf.foreign && holders_are_many(e, l));
 }
 
 bool holders_may_follow(const struct engine *e, const struct lock *l)
@@ -178,8 +173,7 @@ static void holders_join(struct engine *e, struct lock *l, struct claim *c)
 	holders_count_handoff(e, l);
 	holders_lengthen(e, &l->lease, c->ttl_us);
 	holders_add(e, c);
-	stay_keep(e, l);
-	if (l->lease.at_risk && c->renew)
+	if (l->lease.at_risk)
 		notices_add(&e->notices, NOTICE_RISK, c, NULL, NOT_REFUSED); /* the others were told before */
 }
 
@@ -187,25 +181,8 @@ void holders_let_in(struct engine *e, struct lock *l)
 {
 	struct claim *c;
 
-	while ((c = TAILQ_FIRST(&l->contender->waiters)) && c->shared && !c->ending && holders_may_join(e, l, joiner_of(c))) {
-		if (stay_lacks(e, l, c) || !holders_have_time(e, l)) {
-			stay_ask(e, l);
-			return;
-		}
+	while ((c = TAILQ_FIRST(&l->contender->waiters)) && c->shared && !c->ending && holders_may_join(e, l, joiner_of(c)))
 		holders_join(e, l, c);
-	}
-	if (!l->share || l->lease.state != LEASE_HELD)
-		return;
-	if (c && !c->ending)
-		stay_turn_away(e, l);
-	else
-		stay_settle(e, l);
-}
-
-/* Somebody waits, and all who wait are readers that are about to join. */
-static bool holders_are_joining(const struct lock *l)
-{
-	return stay_is_joining(TAILQ_LAST(&l->contender->waiters, claims));
 }
 
 bool holders_are_open(const struct engine *e, const struct lock *l, unsigned priority)
@@ -213,16 +190,7 @@ bool holders_are_open(const struct engine *e, const struct lock *l, unsigned pri
 	const struct claim *first = TAILQ_FIRST(&l->contender->waiters);
 	struct joiner now = {e->core->now, priority};
 
-	return (!first || claim_yields_to(first, e->core->now, priority) || holders_are_joining(l)) && holders_may_join(e, l, now);
-}
-
-/* It waits for a renewal, first or behind other readers that do. */
-static void holders_await(struct engine *e, struct claim *c)
-{
-	stay_await(e, c);
-	if (c->patient)
-		heap_set(&e->core->timers, &c->timer, c->asking->wait_until);
-	wait_announce(e, c->lock->contender);
+	return (!first || claim_yields_to(first, e->core->now, priority)) && holders_may_join(e, l, now);
 }
 
 bool holders_join_at_once(struct engine *e, struct claim *c)
@@ -234,7 +202,5 @@ bool holders_join_at_once(struct engine *e, struct claim *c)
 	contender_enqueue(lock_contend(&e->table, l), c);
 	metric_add(&e->core->metrics, METRIC_WAITERS, claim_queues(c));
 	holders_let_in(e, l);
-	if (c->state == CLAIM_WAITING)
-		holders_await(e, c);
 	return true;
 }

@@ -13,7 +13,7 @@ void holders_fold(struct engine *e, struct claim *holder);
 void holders_let_in(struct engine *e, struct lock *l);
 /* A reader that asks now with this priority may join those that hold the lock: nobody who waits stands before it. */
 bool holders_are_open(const struct engine *e, const struct lock *l, unsigned priority);
-/* It joins them, at once or as soon as a renewal has made the lease what it asks for. False: not now. */
+/* It joins them at once. False: not now. */
 bool holders_join_at_once(struct engine *e, struct claim *c);
 /* Enough of the lease is left for another holder, and no other daemon has waited for it too long. */
 bool holders_may_follow(const struct engine *e, const struct lock *l);

@@ -14,9 +14,6 @@
  *            stores are asked, so that the next run knows all values even if this run ends within that round trip
  *   FREED    (session, owner) no longer holds the name, and no loss of it is remembered
  *   LOST     (session, owner) has lost the name: the loss is remembered, the value can no longer be adopted
- *   STAYS    behind HELD or ADOPTING of a reader that the watchdog does not keep: the ttl that it asked for itself, and its own end
- *   KEPT     behind HELD or ADOPTING of a reader: until when those that have gone keep the name from writers, and the longest lock-delay of those that hold it:
- *            some may have no record
  *   JOB      the session has the job, by a lease of this value, or of the one before it. It supersedes every earlier record of this job and session
  *   JOB_LOST it has lost it: the loss is remembered, and keeps the lock. It supersedes as JOB does
  *   JOB_OVER it no longer has it, and no loss of it is remembered
@@ -43,7 +40,7 @@
 #define JOURNAL_PERMIT     8    /* of a permit: see recall.h */
 
 enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FREED, JOURNAL_LOST, JOURNAL_ADOPTING, JOURNAL_JOB, JOURNAL_JOB_OVER,
-	JOURNAL_STAYS, JOURNAL_KEPT, JOURNAL_JOB_LOST };
+	JOURNAL_JOB_LOST = 11 };
 #define JOURNAL_KIND_LAST JOURNAL_JOB_LOST
 
 /* How the owner of LOST begins, and of the FREED behind it, if they are about a permit: see recall.h. */

@@ -76,7 +76,6 @@ struct renewal {
 	bool doubted;              /* somebody says that the lease was broken: the stores are asked again when the round is over, as it may have come before */
 	bool wants_token;          /* the next round asks for a new token: see rebase.h */
 	struct instant paused_until; /* no renewal begins before this moment: the last one was missed before it began; 0: any time */
-	bool wanted;               /* LEASE_HELD: somebody waits for the next round, be it that the watchdog is off */
 	const struct round *upgrade; /* the last round, if it asked to have a share alone */
 	bool mends;                /* some store may have the value alone, since a round asked for that and did not get it: the next round asks to share it */
 	struct instant upgrade_at; /* not before this moment the stores are asked to have the value alone; 0: they were not, or it is */
@@ -126,7 +125,7 @@ static inline bool lease_is_at_rest(const struct lease *x)
 {
 	const struct renewal *b = x->renewal;
 
-	return !b->round && !b->adoption && TAILQ_EMPTY(&b->extends) && !b->entry.waits && !b->wants_token && !b->wanted && !b->doubted && !b->mends &&
+	return !b->round && !b->adoption && TAILQ_EMPTY(&b->extends) && !b->entry.waits && !b->wants_token && !b->doubted && !b->mends &&
 	       b->upgrade_at.us == 0 && !nodeset_any(b->denied) && b->stood.us == 0 && !x->at_risk && x->state != LEASE_ADOPTING;
 }
 
@@ -157,7 +156,7 @@ static inline void lease_begin(struct lease *x, const struct lease_value *value,
 		return;
 	x->renewal->denied = x->renewal->confirmed = x->renewal->gone = NODESET_NONE;
 	x->renewal->stood.us = 0;
-	x->renewal->wants_token = x->renewal->wanted = x->renewal->doubted = x->renewal->mends = false;
+	x->renewal->wants_token = x->renewal->doubted = x->renewal->mends = false;
 	x->renewal->upgrade_at.us = x->renewal->paused_until.us = 0;
 	x->renewal->upgrade = NULL;
 }

@@ -4,14 +4,11 @@
 #include "daemon/core/convert.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/hold.h"
-#include "daemon/core/stay.h"
 
-/* A reader that the watchdog does not keep counts on no renewal. */
 static void lock_notify(struct engine *e, const struct lock *l, enum notice_kind kind)
 {
 	for (struct claim *c = l->holder; c; c = lock_next_holder(l, c))
-		if (!claim_has_end(c) || (kind != NOTICE_RISK && kind != NOTICE_SAFE))
-			notices_add(&e->notices, kind, c, NULL, NOT_REFUSED);
+		notices_add(&e->notices, kind, c, NULL, NOT_REFUSED);
 }
 
 void lessee_notify(struct engine *e, struct lease *x, enum notice_kind kind)
@@ -70,15 +67,6 @@ void lessee_adopted(struct engine *e, struct lease *x, const struct round *r)
 	case LEASE_OF_LOCK:
 		grant_adopted(e, lock_of_lease(x), r);
 		convert_look(e, lock_of_lease(x));
-		break;
-	}
-}
-
-void lessee_lasts(struct engine *e, const struct round *r)
-{
-	switch ((enum lessee)r->lease->lessee) {
-	case LEASE_OF_LOCK:
-		stay_renewed(e, lock_of_lease(r->lease), r);
 		break;
 	}
 }

@@ -7,7 +7,6 @@
 
 void lessee_notify(struct engine *e, struct lease *x, enum notice_kind kind);
 void lessee_renewed(struct engine *e, struct round *r); /* an answer to this renewal was counted */
-void lessee_lasts(struct engine *e, const struct round *r); /* a quorum has renewed it, and EXTENDs are about to be answered */
 /* A renewal did not find our value: the code of its answer. */
 void lessee_denied(struct engine *e, struct lease *x, char code);
 /* This round has confirmed its adoption. */

@@ -210,7 +210,7 @@ static void tell_lock(struct commander *x, struct listing *to, const struct lock
 		reply_int(&r, "session", (int64_t)l->holder->session->serial);
 		reply_text(&r, "holder", (struct span){who, session_who(l->holder->session, who)});
 		reply_ms(&r, "held_ms", instant_diff(x->core->now, l->holder->granted_at));
-		reply_ms(&r, "valid_ms", claim_valid_us(&x->engine->table, l->holder));
+		reply_ms(&r, "valid_ms", lock_valid_us(&x->engine->table, l));
 		reply_int(&r, "count", l->holder->count);
 		reply_alarm(x, &r, l->holder, ALARM_HELD);
 		reply_mode(&r, l->holder);

@@ -286,14 +286,11 @@ void lock_add_reader(struct lock_table *t, struct lock *l, struct claim *c)
 		l->share = pool_get(&t->shares);
 		TAILQ_INIT(&l->share->holders);
 		l->share->lock = l;
-		l->share->timer.kind = TIMER_SHARE;
-		l->share->delay_us = l->lease.delay_us;
-		l->share->asked_at = l->share->ghost_until = l->share->kept_until = INSTANT_PAST;
+		l->share->ghost_until = INSTANT_PAST;
 		l->share->want_at = t->core->now;
 	}
 	TAILQ_INSERT_TAIL(&l->share->holders, c, in_lock);
 	l->share->count++;
-	l->share->renewed += c->renew;
 	l->holder = TAILQ_FIRST(&l->share->holders);
 }
 
@@ -301,21 +298,12 @@ void lock_remove_reader(struct lock *l, struct claim *c)
 {
 	TAILQ_REMOVE(&l->share->holders, c, in_lock);
 	l->share->count--;
-	l->share->renewed -= c->renew;
 	l->holder = TAILQ_FIRST(&l->share->holders);
 }
 
 void lock_end_share(struct lock_table *t, struct lock *l)
 {
-	struct claim *c;
-
 	assert(!l->holder);
-	if (l->share) {
-		heap_cancel(&t->core->timers, &l->share->timer);
-		if (l->share->joining)
-			TAILQ_FOREACH(c, &l->contender->waiters, in_lock)
-				c->joins = false;
-	}
 	pool_put(&t->shares, l->share);
 	l->share = NULL;
 }

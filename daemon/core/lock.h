@@ -44,7 +44,7 @@ struct pending {
 	bool broken;                /* BREAK: sessions of this daemon have lost it */
 	struct elsewhere elsewhere; /* SHOW: or, if known, a quorum has this; neither: it is not known. LOCK: who has it */
 	struct ticket_seen next;    /* SHOW: the first ticket that any store has */
-	struct instant held_until;  /* held back: until then at most; BREAK, broken: the key is left behind until then */
+	struct instant held_until;  /* held back: until then at most */
 	unsigned waiters;           /* LOCK: how many waited as it was refused … */
 	int64_t retry_us;           /* … and what retry_ms was then */
 };
@@ -53,15 +53,10 @@ struct pending {
 struct share {
 	struct lock *lock;
 	struct claims holders;      /* claims in CLAIM_HELD, in the order of their grants */
-	bool joining;               /* readers that wait may be about to join, and the lease has terms of theirs: see stay.h */
-	unsigned count, renewed;    /* how many there are, and how many of them the watchdog is to keep */
-	struct timer timer;         /* the first of the others is to be told that it is over: see stay.h */
-	struct instant asked_at;    /* when the stores were last to be asked for a reader that wants more than the lease has */
-	int64_t delay_us;           /* the lock-delay that the keys of a quorum allow for */
+	unsigned count;             /* how many there are */
 	struct instant want_at;     /* when a daemon elsewhere last said that it waits */
 	int64_t want_us;            /* the moment in its ticket, if it is a writer; 0: not known */
 	struct instant ghost_until; /* a reader that has gone may believe in the lease until then; PAST: none */
-	struct instant kept_until;  /* nobody is to have the name alone until then, by a lock-delay or keep= of a reader that has gone; PAST: by none */
 };
 
 struct lock {
@@ -280,35 +275,12 @@ static inline unsigned lock_holders(const struct lock *l)
 /* Until when a reader that has gone keeps others from having the name alone; PAST: none does. */
 static inline struct instant lock_haunted_until(const struct lock *l)
 {
-	return l->share ? instant_max(l->share->ghost_until, l->share->kept_until) : INSTANT_PAST;
+	return l->share ? l->share->ghost_until : INSTANT_PAST;
 }
 
 static inline bool lock_is_haunted(const struct lock *l, struct instant now)
 {
 	return l->share && instant_before(now, lock_haunted_until(l));
-}
-
-/* Whether this holder has an end of its own: it is a reader that the watchdog does not keep. */
-static inline bool claim_has_end(const struct claim *c)
-{
-	return c->shared && !c->renew;
-}
-
-/* The ttl that its client is told. */
-static inline int64_t claim_lease_us(const struct claim *c)
-{
-	return claim_has_end(c) ? c->ttl_us : c->lock->lease.ttl_us;
-}
-
-/* How much validity its client may be told. */
-static inline int64_t claim_valid_us(const struct lock_table *t, const struct claim *c)
-{
-	int64_t valid = lock_valid_us(t, c->lock), own;
-
-	if (!claim_has_end(c))
-		return valid;
-	own = instant_diff(c->ends, t->core->now);
-	return own < valid ? own : valid;
 }
 
 /* The claim of (session, owner) that holds or has lost; NULL: none. */

@@ -59,7 +59,8 @@ static bool own_holds_suit(struct commander *x, struct session *s)
 
 static bool terms_are_allowed(struct commander *x, struct session *s)
 {
-	return names_are_allowed(x, s) && ttl_is_allowed(x, s) && bound_is_kept(x, s, FIELD_DELAY, x->core->conf.max_delay_us, "max_delay");
+	return names_are_allowed(x, s) && ttl_is_allowed(x, s) &&
+	       bound_is_kept(x, s, FIELD_DELAY, x->core->conf.max_delay_us, "max_delay") && terms_suit_mode(x, s);
 }
 
 /* How many of the names would be further locks: not one that the owner holds, nor a loss that it takes anew. */

@@ -125,6 +125,19 @@ bool mode_is_free(struct commander *x, struct session *s, struct span name)
 	return false;
 }
 
+/* A shared lock is renewed, and has no lock-delay: so it cannot follow an exclusive hold that is not, or has one. */
+static bool lock_may_be_shared(struct commander *x, struct session *s)
+{
+	const struct lock *l = request_is_shared(&x->request) ? lock_find(&x->engine->table, x->request.word[0]) : NULL;
+	const struct claim *holder = l ? lock_holder_of(l, s, request_owner(&x->request)) : NULL;
+
+	if (!holder || holder->shared || (holder->renew && holder->delay_us == 0))
+		return true;
+	tell_mistake(x, s, ERROR_ARG, "this owner holds it with %s, which a shared lock cannot have: UNLOCK it, then LOCK it with mode=shared",
+	             holder->renew ? "delay=" : "renew=no");
+	return false;
+}
+
 /* Only a request that waits can close a cycle, and only behind a lock that this daemon knows. */
 static bool lock_may_wait(struct commander *x, struct session *s)
 {
@@ -189,7 +202,8 @@ void serve_LOCK(struct commander *x, struct session *s)
 	int64_t wait = request_has(q, FIELD_WAIT) ? q->field[FIELD_WAIT].number : 0;
 	struct claim *c;
 
-	if (!name_is_allowed(x, s) || !ttl_is_allowed(x, s) || !bound_is_kept(x, s, FIELD_DELAY, x->core->conf.max_delay_us, "max_delay"))
+	if (!name_is_allowed(x, s) || !ttl_is_allowed(x, s) || !bound_is_kept(x, s, FIELD_DELAY, x->core->conf.max_delay_us, "max_delay") ||
+	    !terms_suit_mode(x, s))
 		return;
 	if (x->engine->draining && !lock_is_own(x, s)) {
 		tell_draining(x, s, q->tag);
@@ -199,7 +213,8 @@ void serve_LOCK(struct commander *x, struct session *s)
 		return;
 	if (s->resumed)
 		resume_make_way(x, s);
-	if (!lock_within_limits(x, s, wait > 0) || !mode_is_allowed(x, s, q->word[0]) || (wait > 0 && !lock_may_wait(x, s))) {
+	if (!lock_within_limits(x, s, wait > 0) || !mode_is_allowed(x, s, q->word[0]) || !lock_may_be_shared(x, s) ||
+	    (wait > 0 && !lock_may_wait(x, s))) {
 		lock_refused(x, s);
 		return;
 	}

@@ -98,6 +98,14 @@ static struct claim *claim_to_unlock(struct commander *x, struct session *s)
 	return NULL;
 }
 
+static bool keep_suits_mode(struct commander *x, struct session *s, const struct claim *c, int64_t keep)
+{
+	if (keep == 0 || !c->shared)
+		return true;
+	tell_mistake(x, s, ERROR_ARG, "keep= is for exclusive locks: UNLOCK a shared lock without it");
+	return false;
+}
+
 void lock_unlock(struct commander *x, struct session *s)
 {
 	const struct request *q = &x->request;
@@ -108,7 +116,7 @@ void lock_unlock(struct commander *x, struct session *s)
 	if (!bound_is_kept(x, s, FIELD_KEEP, x->core->conf.max_lease_us, "max_lease"))
 		return;
 	c = claim_to_unlock(x, s);
-	if (!c)
+	if (!c || !keep_suits_mode(x, s, c, keep))
 		return;
 	if (--c->count > 0) {
 		remember_held(x, c);

@@ -53,20 +53,6 @@ void remember_over(struct commander *x, const struct session *s)
 		remember(x, &(struct journal_record){.kind = JOURNAL_OVER, .session = (int64_t)s->serial});
 }
 
-/* Those that shared the name with this reader may keep it from writers, and so may those that do, and have no record. */
-static void remember_kept(struct commander *x, const struct session *s, const struct claim *c, struct span owner)
-{
-	const struct lock *l = c->lock;
-
-	if (l->share && (l->lease.delay_us > 0 || instant_before(x->core->now, l->share->kept_until)))
-		remember(x, &(struct journal_record){.kind = JOURNAL_KEPT,
-		                                     .session = (int64_t)s->serial,
-		                                     .name = name_text(&l->name),
-		                                     .owner = owner,
-		                                     .delay_us = l->lease.delay_us,
-		                                     .deadline_us = l->share->kept_until.us});
-}
-
 /* The owner as the record is to have it; flags: further bits of JOURNAL_PARTS, RENEW. */
 static void remember_hold(struct commander *x, const struct session *s, const struct claim *c, struct span owner, int64_t flags, bool told)
 {
@@ -92,14 +78,6 @@ static void remember_hold(struct commander *x, const struct session *s, const st
 	                                     .told = told,
 	                                     .granted_at_us = c->granted_at.us,
 	                                     .deadline_us = left.deadline.us}, left.prior.n > 0);
-	if (claim_has_end(c))
-		remember(x, &(struct journal_record){.kind = JOURNAL_STAYS,
-		                                     .session = (int64_t)s->serial,
-		                                     .name = left.name,
-		                                     .owner = owner,
-		                                     .ttl_us = c->ttl_us,
-		                                     .deadline_us = c->ends.us});
-	remember_kept(x, s, c, owner);
 }
 
 void remember_held(struct commander *x, const struct claim *c)

@@ -86,7 +86,6 @@ static enum renew_outcome renew_succeeded(struct engine *e, struct round *r)
 	x->promised.ttl_us = r->ttl_us; /* no vote is worth more from now on: see renew_ask() and renew_worth_us() */
 	x->promised.until = lease_deadline(x, e->core->conf.nodes);
 	denial_renewed(x);
-	lessee_lasts(e, r);
 	x->renew_at = x->auto_renew ? instant_add(r->calls.begun, worth_us / 3) : INSTANT_NEVER;
 	if (x->at_risk)
 		lessee_notify(e, x, NOTICE_SAFE);
@@ -166,7 +165,7 @@ static struct instant renew_refuse_overdue(struct engine *e, struct lease *x)
 			return due;
 		notices_extended(&e->notices, x, 1, REFUSED_NOT_EXTENDED);
 	}
-	if (!x->auto_renew && !x->renewal->wanted)
+	if (!x->auto_renew)
 		admission_leave(&e->admission, &x->renewal->entry); /* nobody wants it renewed any more */
 	return INSTANT_NEVER;
 }
@@ -220,7 +219,6 @@ void renew_begin(struct engine *e, struct lease *x)
 
 	admission_leave(&e->admission, &lease_renewal(&e->table, x)->entry);
 	x->renewal->round = r;
-	x->renewal->wanted = false;
 	together_begin(e, r);
 	convert_begin(e, r);
 	rebase_begin(e, r);

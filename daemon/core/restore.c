@@ -112,6 +112,12 @@ static int restore_session(struct commander *x, struct session *s, const struct 
 	return 0;
 }
 
+/* A reader is renewed, and has no lock-delay. */
+static bool terms_are_sound(const struct journal_record *r)
+{
+	return !(r->renew & JOURNAL_SHARED) || ((r->renew & JOURNAL_RENEWED) && r->delay_us == 0);
+}
+
 /* Whether these are at least `least` and at most `most` values, none of them too long. */
 static bool values_are_sound(struct span values, unsigned least, unsigned most)
 {
@@ -130,7 +136,7 @@ static int restore_held(struct commander *x, struct session *s, const struct jou
 	                           .ttl_us = r->ttl_us, .deadline = {r->deadline_us}};
 	struct claim *c;
 
-	if (!values_are_sound(r->value, 1, 1) || !values_are_sound(r->prior, r->kind == JOURNAL_ADOPTING, JOURNAL_PRIORS))
+	if (!terms_are_sound(r) || !values_are_sound(r->value, 1, 1) || !values_are_sound(r->prior, r->kind == JOURNAL_ADOPTING, JOURNAL_PRIORS))
 		return -EBADMSG;
 	restore_clear(x, s, r);
 	if (r->renew & JOURNAL_PERMIT)
@@ -139,34 +145,6 @@ static int restore_held(struct commander *x, struct session *s, const struct jou
 	c->not_notified = !r->told;
 	lock_find_or_add_text(&x->engine->table, r->name)->lease.limit = 0;
 	adopt_expect(x->engine, c, &from);
-	return 0;
-}
-
-/* The holder that the record before this one was about; NULL: it was not. */
-static struct claim *restore_holder(struct commander *x, const struct session *s, const struct journal_record *r)
-{
-	const struct lock *l = lock_find_text(&x->engine->table, r->name);
-
-	return l ? lock_holder_of(l, s, r->owner) : NULL;
-}
-
-static int restore_kept(struct commander *x, struct session *s, const struct journal_record *r)
-{
-	struct claim *c = restore_holder(x, s, r);
-
-	if (!c || !c->lock->share)
-		return -EBADMSG;
-	adopt_keep(c, (struct instant){r->deadline_us}, at_most(r->delay_us, x->core->conf.max_delay_us));
-	return 0;
-}
-
-static int restore_stays(struct commander *x, struct session *s, const struct journal_record *r)
-{
-	struct claim *c = restore_holder(x, s, r);
-
-	if (!c || !claim_has_end(c))
-		return -EBADMSG;
-	adopt_stay(c, at_most(r->ttl_us, x->core->conf.max_lease_us), (struct instant){r->deadline_us});
 	return 0;
 }
 
@@ -189,11 +167,7 @@ static int restore_lost(struct commander *x, struct session *s, const struct jou
 /* Notes whether the LOCKALL whose records are being read has more of them. */
 static void restore_note_torn(struct commander *x, struct session *s, const struct journal_record *r)
 {
-	bool more;
-
-	if (r->kind == JOURNAL_STAYS || r->kind == JOURNAL_KEPT)
-		return;
-	more = (r->kind == JOURNAL_HELD || r->kind == JOURNAL_ADOPTING) && (r->renew & JOURNAL_MORE);
+	bool more = (r->kind == JOURNAL_HELD || r->kind == JOURNAL_ADOPTING) && (r->renew & JOURNAL_MORE);
 
 	x->torn_count = !more ? 0 : s == x->torn ? x->torn_count + 1 : 1;
 	x->torn = more ? s : NULL;
@@ -225,10 +199,6 @@ static int restore_one(struct commander *x, const struct journal_record *r)
 	case JOURNAL_HELD:
 	case JOURNAL_ADOPTING:
 		return s ? restore_held(x, s, r) : -EBADMSG;
-	case JOURNAL_STAYS:
-		return s ? restore_stays(x, s, r) : -EBADMSG;
-	case JOURNAL_KEPT:
-		return s ? restore_kept(x, s, r) : -EBADMSG;
 	case JOURNAL_JOB:
 		return s && job_restore(x, s, r) ? 0 : -EBADMSG;
 	case JOURNAL_JOB_LOST:

@@ -11,7 +11,6 @@
 #include "daemon/core/remember.h"
 #include "daemon/core/rows.h"
 #include "daemon/core/runner.h"
-#include "daemon/core/stay.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/terms.h"
 #include "daemon/core/watch.h"
@@ -95,10 +94,6 @@ static void resume_answer(struct commander *x, struct session *s)
 			continue;
 		if (lock_is_over(&x->engine->table, c->lock)) {
 			lessee_expire(x->engine, &c->lock->lease); /* after a stop of this process the lease's own timer may not have fired yet */
-			continue;
-		}
-		if (!instant_before(x->core->now, stay_tell_at(c))) {
-			hold_lose_one(x->engine, c, LOSS_EXPIRED); /* nor that of its own end */
 			continue;
 		}
 		if (rows_are_long(x, s->unsent - begin)) {

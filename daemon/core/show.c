@@ -30,7 +30,7 @@ static void row_holder(struct commander *x, struct session *s, struct span tag, 
 	reply_session(x, &r, c->session);
 	reply_int(&r, "fence", c->token);
 	reply_ms(&r, "held_ms", instant_diff(x->core->now, c->granted_at));
-	reply_ms(&r, "valid_ms", claim_valid_us(&x->engine->table, c));
+	reply_ms(&r, "valid_ms", lock_valid_us(&x->engine->table, c->lock));
 	reply_int(&r, "count", c->count);
 	reply_mode(&r, c);
 	reply_alarm(x, &r, c, ALARM_HELD);

@@ -124,7 +124,7 @@ void reply_grant(struct commander *x, struct reply *r, struct claim *holder)
 {
 	reply_text(r, "name", lock_name(holder->lock));
 	reply_int(r, "fence", holder->token);
-	reply_ms(r, "valid_ms", claim_valid_us(&x->engine->table, holder));
+	reply_ms(r, "valid_ms", lock_valid_us(&x->engine->table, holder->lock));
 	holder->here = true;
 }
 
@@ -134,7 +134,7 @@ void tell_granted(struct commander *x, struct claim *holder, struct span tag, un
 
 	reply_begin(&r, session_line(x->sessions), tag, "OK");
 	reply_grant(x, &r, holder);
-	reply_ms(&r, "ttl_ms", claim_lease_us(holder));
+	reply_ms(&r, "ttl_ms", holder->lock->lease.ttl_us);
 	reply_int(&r, "count", count);
 	reply_mode(&r, holder);
 	tell_line(x, holder->session, &r);
@@ -199,6 +199,6 @@ void tell_validity(struct commander *x, const struct claim *c, const char *word,
 	struct reply r;
 
 	push_begin(x, &r, c, word);
-	reply_ms(&r, field, claim_valid_us(&x->engine->table, c));
+	reply_ms(&r, field, lock_valid_us(&x->engine->table, c->lock));
 	push_end(x, &r, c);
 }

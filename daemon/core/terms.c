@@ -24,6 +24,18 @@ bool ttl_is_allowed(struct commander *x, struct session *s)
 	return false;
 }
 
+bool refuse_shared_terms(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+	bool once = request_has(q, FIELD_RENEW) && !q->field[FIELD_RENEW].number, delays = request_has(q, FIELD_DELAY) && q->field[FIELD_DELAY].number > 0;
+
+	if (!once && !delays)
+		return true;
+	tell_mistake(x, s, ERROR_ARG, "%s is for exclusive locks: the daemon renews a shared lock until it is unlocked, and then it is free at once",
+	             once ? "renew=no" : "delay=");
+	return false;
+}
+
 bool refuse_bound(struct commander *x, struct session *s, enum field field, int64_t most, const char *what)
 {
 	tell_mistake(x, s, ERROR_LIMIT, "%s may be at most %" PRId64 "ms (%s)", field_table[field].word, most / MSEC, what);

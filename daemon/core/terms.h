@@ -33,12 +33,19 @@ static inline void request_keep_tag(const struct request *q, char *out)
 }
 
 bool refuse_name(struct commander *x, struct session *s);
+bool refuse_shared_terms(struct commander *x, struct session *s);
 bool refuse_bound(struct commander *x, struct session *s, enum field field, int64_t most, const char *what);
 bool ttl_is_allowed(struct commander *x, struct session *s);
 
 static inline bool name_is_allowed(struct commander *x, struct session *s)
 {
 	return x->request.word[0].n <= x->core->conf.limits.name || refuse_name(x, s);
+}
+
+/* Of LOCK, LOCKALL and LOCKANY. A shared lock has no end and no lock-delay of its own. */
+static inline bool terms_suit_mode(struct commander *x, struct session *s)
+{
+	return !request_is_shared(&x->request) || refuse_shared_terms(x, s);
 }
 
 static inline bool bound_is_kept(struct commander *x, struct session *s, enum field field, int64_t most, const char *what)

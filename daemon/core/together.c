@@ -11,7 +11,6 @@ void together_ask_again(struct engine *e, struct lease *x, struct instant at)
 {
 	if (x->state != LEASE_HELD)
 		return;
-	lease_renewal(&e->table, x)->wanted = true;
 	if (!instant_before(at, x->renew_at))
 		return;
 	x->renew_at = at;

@@ -21,9 +21,7 @@ struct instant waiters_due(const struct contender *k)
 
 bool waiters_include(const struct claim *c, enum waiters_part part, struct instant now)
 {
-	bool kept_on = c->joins && c->lock->share && c->lock->lease.state == LEASE_HELD; /* it is about to join those who hold the name */
-
-	return part == WAITERS_ALL || (part == WAITERS_IMPATIENT && !c->patient && !kept_on) || !instant_before(now, claim_due(c));
+	return part == WAITERS_ALL || (part == WAITERS_IMPATIENT && !c->patient) || !instant_before(now, claim_due(c));
 }
 
 /* Nobody is known to hold it: the stores were not asked, or did not grant. */

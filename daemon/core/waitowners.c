@@ -5,7 +5,6 @@
 #include "daemon/base/mem.h"
 #include "daemon/core/convert.h"
 #include "daemon/core/rules.h"
-#include "daemon/core/stay.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/ticket.h"
 #include "daemon/core/wait.h"
@@ -174,7 +173,7 @@ static void owner_put_acquires(struct commander *x, struct wait_owners *o, struc
 /* Without a quorum a request waits for the stores, and for no owner. So does a reader that is about to join. */
 static bool claim_waits_for_owners(const struct claim *c)
 {
-	return claim_waits(c) && c->lock->contender->state != CONTENDER_NO_QUORUM && !stay_is_joining(c);
+	return claim_waits(c) && c->lock->contender->state != CONTENDER_NO_QUORUM;
 }
 
 static void owner_put_wants(struct commander *x, struct wait_owners *o, struct wait_owner *owner)

@@ -50,7 +50,7 @@ ABOUT_HOLDS = ("LOCK", "LOCKALL", "LOCKANY", "CHECK", "EXTEND", "RESUME")
 def terms(wait=0, ttl=None, renew=True, shared=False, priority=0):
     """The fields of a LOCK, and what the history tells of them."""
     words = ["wait=%dms" % wait, "ttl=%dms" % (ttl or 0), "renew=no", "mode=shared", "priority=%d" % priority]
-    words = [word for word, said in zip(words, (True, ttl, not renew, shared, priority)) if said]
+    words = [word for word, said in zip(words, (True, ttl, not (renew or shared), shared, priority)) if said]
     return words, {key: value for key, value in (("mode", shared and "shared"), ("priority", priority)) if value}
 
 

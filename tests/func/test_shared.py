@@ -10,50 +10,6 @@ from quorum import QuorumTest, next_served
 
 
 @on_each_store
-class SharedTerms:
-    """Readers that the watchdog does not keep, and readers with a lock-delay."""
-    COST, TCP, CONFIG = 8, True, {"lease": "1s", "max_delay": "3s"}
-
-    def test_a_reader_without_renewal_ends_beside_others(self):
-        name, kept, once, writer = self.name(), self.connect(), self.connect(), self.connect()
-        kept.ok("LOCK %s mode=shared" % name)
-        granted = once.ok("LOCK %s mode=shared renew=no" % name)
-        self.assertLessEqual(granted.num("valid_ms"), 1000)
-        time.sleep(0.5)
-        self.assertLessEqual(once.ok("CHECK " + name).num("valid_ms"), 500)
-        once.ok("EXTEND " + name)
-        self.assertEqual(once.push("LOST", name)["reason"], "expired")
-        kept.ok("CHECK " + name)
-        writer.busy("LOCK " + name)
-        kept.ok("UNLOCK " + name)
-        writer.ok("LOCK %s wait=5s" % name)
-
-    def test_a_writer_follows_the_last_reader_without_renewal(self):
-        name, once, writer = self.name(), self.connect(), self.connect()
-        once.ok("LOCK %s mode=shared renew=no" % name)
-        self.assertEqual(writer.begin("LOCK %s wait=30s" % name), [])
-        self.assertEqual(once.push("LOST", name)["reason"], "expired")
-        self.assertEqual(writer.reply().kind, "OK")
-
-    def test_a_lock_delay_of_a_reader_refuses_writers_only(self):
-        name, gone, reader, writer = self.name(), self.connect(), self.connect(), self.connect()
-        gone.ok("LOCK %s mode=shared delay=2s" % name)
-        begun = time.monotonic()
-        gone.close()
-        until(lambda: reader.ask("LOCK %s mode=shared" % name).kind == "OK", "a reader has it")
-        reader.ok("UNLOCK " + name)
-        writer.busy("LOCK " + name)
-        writer.ok("LOCK %s wait=30s" % name)
-        self.assertGreaterEqual(time.monotonic() - begun, 1.9)
-
-    def test_an_unlock_leaves_no_lock_delay(self):
-        name, reader, writer = self.name(), self.connect(), self.connect()
-        reader.ok("LOCK %s mode=shared delay=2s" % name)
-        reader.ok("UNLOCK %s sync=yes" % name)
-        writer.ok("LOCK " + name)
-
-
-@on_each_store
 class Shared:
     """One daemon."""
     COST, TCP = 8, True
@@ -196,17 +152,6 @@ class SharedAcrossDaemons(QuorumTest):
         self.assertEqual(there.begin("LOCK docs mode=shared wait=30s"), [])
         here.ok("LOCK docs mode=shared")
         self.assertEqual(there.reply()["mode"], "shared")
-
-    def test_keep_of_a_reader_outlasts_the_lease_of_the_last_one(self):
-        one, two, writer = (self.client(d) for d in (self.a, self.a, self.b))
-        for c in (one, two):
-            c.ok("LOCK docs mode=shared ttl=500ms")
-        began = time.monotonic()
-        one.ok("UNLOCK docs keep=1500ms")
-        two.ok("UNLOCK docs")
-        self.assertEqual(writer.begin("LOCK docs wait=30s"), [])
-        self.assertEqual(writer.reply().kind, "OK")
-        self.assertGreater(time.monotonic() - began, 1.4)
 
     def test_the_share_of_a_daemon_that_died_ends_with_its_lease(self):
         here, there, _ = self.readers("docs")

@@ -180,7 +180,7 @@ struct read_tokens {
 	int64_t shown_us[DAEMONS_MAX][READ_NAMES]; /* the ticket that the daemon has shown in this step; 0: none */
 	int64_t let_in_at[DAEMONS_MAX][READ_NAMES]; /* when a store last let in readers of the daemon */
 	int64_t released_at[DAEMONS_MAX][READ_NAMES]; /* when the daemon last gave up its hold, of whatever mode */
-	int64_t delayed_until[READ_NAMES]; /* true time until which nobody is to have it alone, by the lock-delay of a reader … */
+	int64_t delayed_until[READ_NAMES]; /* true time until which nobody is to have it, by a lock-delay or keep= … */
 	const struct sim_daemon *delayed_by[READ_NAMES]; /* … of this daemon … */
 	uint64_t delayed_run[READ_NAMES];  /* … in this run of it */
 	int64_t alone_at[READ_NAMES]; /* when somebody last had it alone, as far as lines say; NEVER: nobody knows */

@@ -32,7 +32,7 @@ void checker_undelay_all(struct world *w); /* a first start forgets them */
 bool stands_behind(const struct world *w, const struct request_sim *q, const struct request_sim *other);
 
 /* readers.c: readers together, writers alone. */
-void check_reader_delays(const struct sim_client *c, int64_t name, struct span reason); /* it has lost what it read, or its path to the daemon breaks */
+void check_read_delay(const struct sim_client *c, int64_t name, struct span reason); /* it has lost what it read, or its path to the daemon breaks */
 void check_reading(const struct sim_client *c, int64_t name);    /* the client begins to believe, or believes for longer */
 void readers_said(struct request_sim *q, struct span line);     /* an OK of the daemon */
 void readers_granted(struct request_sim *q, int64_t name, struct span line); /* a row, or an OK, says so */

@@ -10,22 +10,22 @@ static void check_own_end(const struct sim_client *c, int64_t name)
 	const struct reading *r = &c->reading[name];
 	int64_t beyond_us = instant_diff(r->deadline, r->most);
 
-	if (r->most.us != INSTANT_NEVER.us && !c->remote && beyond_us > c->world->plan->max_lease_us / 50 + 10 * MSEC)
+	if (r->most.us != INSTANT_NEVER.us && !c->remote && beyond_us > MSEC)
 		checker_fail(c->world, INVARIANT_S9, -1, "r%lld: fence %lld is not renewed, but client %u is promised %lld us more than it asked for",
 			     (long long)name, (long long)r->fence, c->index, (long long)beyond_us);
 }
 
 /*
- * S13: a reader with a lock-delay has lost the name, or gone unsurely. Nobody is to have it alone before that is over. If its daemon dies before the keys are
- * left behind, the name is kept for no longer than the lease.
+ * S13: a holder with a lock-delay has lost the name, or gone unsurely. Nobody is to have it before that is over. If its daemon dies before the keys are left
+ * behind, the name is kept for no longer than the lease.
  */
-void check_reader_delays(const struct sim_client *c, int64_t name, struct span reason)
+void check_read_delay(const struct sim_client *c, int64_t name, struct span reason)
 {
 	const struct reading *r = &c->reading[name];
 	struct read_tokens *t = &c->world->checker.read_tokens;
 	int64_t until = r->until + r->delay_us * 98 / 100 - 2 * MSEC;
 
-	if (r->delay_us == 0 || r->until <= 0 || !r->shared || !(span_equal(reason, SPAN("expired")) || span_equal(reason, SPAN("quorum"))) ||
+	if (r->delay_us == 0 || r->until <= 0 || r->shared || !(span_equal(reason, SPAN("expired")) || span_equal(reason, SPAN("quorum"))) ||
 	    until < t->delayed_until[name])
 		return;
 	t->delayed_until[name] = until;
@@ -33,14 +33,28 @@ void check_reader_delays(const struct sim_client *c, int64_t name, struct span r
 	t->delayed_run[name] = c->daemon->run;
 }
 
-static void check_delayed(const struct conn *c, int64_t name, bool shared)
+/* An UNLOCK keep= was answered OK. Where nothing is wrong the keys stay for that long, unless the lease is almost over. */
+static void note_kept(const struct request_sim *q)
+{
+	const struct world *w = q->conn->world;
+	const struct plan *p = w->plan;
+	struct read_tokens *t = &q->conn->world->checker.read_tokens;
+
+	if (q->keep_ms == 0 || p->faults > 0 || w->strange || p->service_us > 0 || p->window > 0 || q->believed_until < w->now + 200 * MSEC)
+		return;
+	t->delayed_until[q->name] = later(t->delayed_until[q->name], w->now + q->keep_ms * MSEC * 98 / 100 - 2 * MSEC);
+	t->delayed_by[q->name] = q->conn->daemon;
+	t->delayed_run[q->name] = q->conn->daemon->run;
+}
+
+static void check_delayed(const struct conn *c, int64_t name)
 {
 	const struct world *w = c->world;
 	const struct read_tokens *t = &w->checker.read_tokens;
 
-	if (!shared && w->class == CLASS_T && w->plan->breaks_ms == 0 && w->now < t->delayed_until[name] &&
+	if (w->class == CLASS_T && w->plan->breaks_ms == 0 && w->now < t->delayed_until[name] &&
 	    t->delayed_run[name] == t->delayed_by[name]->run)
-		checker_fail(c->world, INVARIANT_S13, -1, "r%lld: client %u has it alone before the lock-delay of a reader is over at %lld", (long long)name,
+		checker_fail(c->world, INVARIANT_S13, -1, "r%lld: client %u has it before a lock-delay or keep= is over at %lld", (long long)name,
 			     c->client->index, (long long)t->delayed_until[name]);
 }
 
@@ -137,7 +151,7 @@ void readers_said(struct request_sim *q, struct span line)
 
 		check_read_token(q->conn, q->name, line_int(line, "fence"), shared);
 		if (said == 1)
-			check_delayed(q->conn, q->name, shared);
+			check_delayed(q->conn, q->name);
 		reader_is_alone(q->conn, q->name, !shared);
 		q->begins = *count == 0 && said == 1 && !resumed_is_behind(q);
 		if (q->begins) {
@@ -160,7 +174,7 @@ void readers_granted(struct request_sim *q, int64_t name, struct span line)
 
 	check_read_token(q->conn, name, line_int(line, "fence"), shared);
 	if (line_int(line, "count") == 1)
-		check_delayed(q->conn, name, shared);
+		check_delayed(q->conn, name);
 	reader_is_alone(q->conn, name, !shared);
 	if (line_int(line, "count") == 1 && !resumed_is_behind(q) && q->priority == 0)
 		check_read_order(q, name);
@@ -171,6 +185,8 @@ void readers_released(struct request_sim *q, struct span line)
 	if (q->ask != ASK_READ || q->reads != READ_UNLOCK)
 		return;
 	q->conn->read_count[q->name] = line_int(line, "count") > 0 ? line_int(line, "count") : 0;
+	if (q->conn->read_count[q->name] == 0)
+		note_kept(q);
 	if (q->conn->read_count[q->name] == 0)
 		reader_is_alone(q->conn, q->name, false);
 }

@@ -213,6 +213,9 @@ static void on_reply(struct conn *c, struct span line)
 		chores_row(q, line);
 		return;
 	}
+	if (q->refused && span_equal(word, SPAN("OK")))
+		checker_fail(world_of(c), INVARIANT_S6, -1, "client %u: a reader was granted an end or a lock-delay of its own: %.*s", c->client->index,
+			     (int)line.n, line.p);
 	storm_said(c, line);
 	nests_said(q, line);
 	metered_said(q, line, word);

@@ -67,6 +67,8 @@ struct request_sim {
 	bool beside;                /* ASK_NEST: for a name beside the one that is waited for; it does not wait */
 	bool renews, once;          /* LOCK without renew=no; with it */
 	int64_t delay_us;           /* ASK_READ, a LOCK: its lock-delay */
+	int64_t believed_until;     /* ASK_READ, an UNLOCK: in true time, until when its client believed as it was sent */
+	bool refused;               /* whatever the state of the world, the answer is ERR ARG */
 	bool begins;                /* … the daemon's lines before its OK say that the session held no such name */
 	int64_t beat_us;            /* HELLO: heartbeat=; 0: none */
 	bool grace;                 /* HELLO: with grace= */

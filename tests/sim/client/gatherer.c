@@ -44,7 +44,7 @@ static void draw_terms(struct sim_client *c, bool shared, char *out, size_t size
 
 	out[0] = '\0';
 	if (shared)
-		n = snprintf(out, size, " mode=shared%s", stream_chance(&c->read_stays, 20) ? " renew=no" : "");
+		n = snprintf(out, size, " mode=shared");
 	else if (stream_chance(&c->reads, 10))
 		n = snprintf(out, size, " renew=no");
 	if (stream_chance(&c->reads, 40))

@@ -153,7 +153,7 @@ void reader_pushed(struct sim_client *c, struct span line)
 	if (!r || r->fence != line_int(line, "fence"))
 		return;
 	if (span_equal(line_word(line, 1), SPAN("LOST"))) {
-		check_reader_delays(c, name, line_field(line, "reason"));
+		check_read_delay(c, name, line_field(line, "reason"));
 		reader_disclaim(r);
 	} else if (span_equal(line_word(line, 1), SPAN("RISK"))) {
 		end = instant_add(client_boot(c), line_int(line, "left_ms") * MSEC);
@@ -177,10 +177,10 @@ struct request_sim *reader_say(struct sim_client *c, int64_t name, enum reader_a
 	return q;
 }
 
-/* Each lock-delay keeps the name from writers for that long, so most are short. */
-static int64_t draw_delay_ms(struct sim_client *c)
+/* Each lock-delay keeps the name from all others for that long, so most are short. */
+static int64_t draw_delay_ms(struct sim_client *c, bool shared)
 {
-	bool delays = stream_chance(&c->read_stays, 20);
+	bool delays = stream_chance(&c->read_stays, 20) && !shared;
 	int64_t ms = stream_skewed(&c->read_stays, 1, 1000), most_ms = c->world->plan->delay_us / MSEC;
 
 	return delays && most_ms > 0 && c->world->now + ms * MSEC < c->world->plan->length_us ? (ms < most_ms ? ms : most_ms) : 0;
@@ -194,15 +194,15 @@ static void say_lock(struct sim_client *c, int64_t name, bool shared)
 	int64_t ttl_ms = c->world->plan->lease_us / MSEC / (stream_chance(&c->reads, 20) ? 2 : 1);
 	int64_t priority = c->read_priorities && stream_chance(&c->read_terms, 50) ? stream_skewed(&c->read_terms, 1, 9) : 0;
 	bool noted = stream_chance(&c->read_fields, 20), said = stream_chance(&c->read_fields, 20);
-	bool once = stream_chance(&c->read_stays, shared ? 25 : 8);
-	int64_t delay_ms = draw_delay_ms(c);
+	bool once = stream_chance(&c->read_stays, 15) && !shared;
+	int64_t delay_ms = draw_delay_ms(c, shared);
 	char fields[128], delay[32] = "";
 	struct request_sim *q;
 
 	if (delay_ms > 0)
 		snprintf(delay, sizeof(delay), " delay=%lldms", (long long)delay_ms);
 	snprintf(fields, sizeof(fields), " ttl=%lldms wait=%lldms priority=%lld%s%s%s%s", (long long)ttl_ms, (long long)wait_ms, (long long)priority,
-		 mode[shared][said && !once && delay_ms == 0], noted ? " note=reads" : "", once ? " renew=no" : "", delay);
+		 mode[shared][said], noted ? " note=reads" : "", once ? " renew=no" : "", delay);
 	q = reader_say(c, name, shared ? READ_SHARED : READ_ALONE, "LOCK", fields);
 	if (!q)
 		return;
@@ -229,18 +229,23 @@ static void say_extend(struct sim_client *c, int64_t name)
 	reader_cap(c, &c->reading[name], q);
 }
 
-/* With keep= nobody else is to have the name alone for a while, whoever else reads it. */
+/* With keep= nobody else is to have the name for a while. A reader may not ask for that. */
 static void say_unlock(struct sim_client *c, int64_t name)
 {
 	struct reading *r = &c->reading[name];
 	int64_t keep_ms = stream_skewed(&c->read_fields, 1, KEEP_MOST_MS);
-	bool keeps = stream_chance(&c->read_fields, 10) && keep_ms * MSEC < c->world->plan->length_us - c->world->now;
+	bool keeps = stream_chance(&c->read_fields, 30) && keep_ms * MSEC < c->world->plan->length_us - c->world->now;
+	bool alone = !r->shared && r->count == 1 && reader_is_quiet(c, NULL, name);
+	struct request_sim *q;
 	char fields[32] = "";
 
-	if (keeps)
+	if (keeps && alone)
 		snprintf(fields, sizeof(fields), " keep=%lldms", (long long)keep_ms);
-	if (!reader_say(c, name, READ_UNLOCK, "UNLOCK", fields))
+	q = reader_say(c, name, READ_UNLOCK, "UNLOCK", fields);
+	if (!q)
 		return;
+	q->keep_ms = keeps && alone ? keep_ms : 0;
+	q->believed_until = r->until;
 	if (--r->count <= 0)
 		reader_disclaim(r);
 }
@@ -276,7 +281,7 @@ static void say_anything(struct sim_client *c, int64_t name)
 static void reader_is_cut(struct sim_client *c)
 {
 	for (int64_t name = 0; name < READ_NAMES && !c->graced; name++)
-		check_reader_delays(c, name, SPAN("quorum"));
+		check_read_delay(c, name, SPAN("quorum"));
 	c->conn->silent = true;
 	conn_cut(c->conn, GONE_RESET, c->world->now);
 	client_lost_conn(c);
@@ -299,7 +304,11 @@ static void say_refused(struct sim_client *c, int64_t name)
 {
 	bool delays = stream_chance(&c->read_fields, 50);
 
-	client_ask(c, ASK_OTHER, NULL, "LOCK r%lld mode=shared %s", (long long)name, delays ? "delay=1000h" : "renew=no ttl=1000h");
+	struct request_sim *q;
+
+	q = client_ask(c, ASK_OTHER, NULL, "LOCK r%lld mode=shared %s", (long long)name, delays ? "delay=1ms" : "renew=no");
+	if (q)
+		q->refused = true;
 }
 
 void reader_fired(struct sim_client *c)

@@ -269,51 +269,6 @@ START_TEST(a_cycle_of_the_longest_names_is_told_in_full)
 }
 END_TEST
 
-/* On Redis, and on a store that has this daemon alone: there its own wait table looks for deadlocks. */
-START_TEST(a_reader_that_is_about_to_join_waits_for_nobody)
-{
-	cluster_open(1);
-	cluster.conf.shared = _i == 0;
-	daemon_starts(0);
-	passes(2 * SEC);
-	says(2, "LOCK a mode=shared renew=no ttl=30s");
-	hears(2, "OK *");
-	says(1, "LOCK b renew=no ttl=30s");
-	hears(1, "OK *");
-	passes(16 * SEC);
-	all_feel(MOOD_SILENT);
-	says(1, "LOCK a mode=shared renew=no ttl=30s wait=1m");
-	says(2, "LOCK b wait=1m");
-	passes(_i == 0 ? 0 : 4 * SEC);
-	hears_nothing(2);
-	all_feel(MOOD_WELL);
-	passes(3 * SEC);
-	hears(1, "OK name=a *");
-	says(1, "UNLOCK b");
-	hears(1, "OK *");
-	hears(2, "OK name=b *");
-}
-END_TEST
-
-START_TEST(a_reader_behind_a_writer_waits_for_it_although_readers_around_it_are_about_to_join)
-{
-	begins_with_delay(3, 10 * SEC);
-	passes(SEC);
-	says(1, "LOCK a mode=shared");
-	hears(1, "OK *");
-	says(6, "LOCK b");
-	hears(6, "OK *");
-	says(1, "LOCK b wait=1m");
-	all_feel(MOOD_SILENT);
-	says(2, "LOCK a mode=shared delay=5s priority=1 wait=1m");
-	says(3, "LOCK a mode=shared wait=1m");
-	passes(MSEC);
-	says(4, "LOCK a priority=1 wait=1m");
-	says(6, "LOCK a mode=shared wait=1m");
-	hears(6, "ERR DEADLOCK *");
-}
-END_TEST
-
 /* A session of many owners, one of which waits, is looked through once for all of them. */
 START_TEST(many_readers_of_few_sessions_are_searched_at_once)
 {
@@ -359,8 +314,6 @@ Suite *deadlock_suite(void)
 	tcase_add_test(cycle, a_long_cycle_of_long_names_is_told_as_far_as_it_fits);
 	tcase_add_test(cycle, a_cycle_of_names_of_any_bytes_is_told_in_full);
 	tcase_add_test(cycle, a_cycle_of_the_longest_names_is_told_in_full);
-	tcase_add_loop_test(cycle, a_reader_that_is_about_to_join_waits_for_nobody, 0, 2);
-	tcase_add_test(cycle, a_reader_behind_a_writer_waits_for_it_although_readers_around_it_are_about_to_join);
 	tcase_add_test(cycle, many_readers_of_few_sessions_are_searched_at_once);
 	suite_add_tcase(suite, cycle);
 	return suite;

@@ -160,19 +160,6 @@ START_TEST(an_extend_of_a_reader_that_leaves_is_cancelled_and_those_of_others_ar
 }
 END_TEST
 
-START_TEST(keep_of_one_reader_counts_when_the_last_one_has_left)
-{
-	readers_hold(3, 2);
-	says(1, "UNLOCK a keep=5s");
-	says(2, "UNLOCK a");
-	says(3, "LOCK a");
-	hears(3, "BUSY *");
-	passes(5100 * MSEC);
-	says(3, "LOCK a");
-	hears(3, GRANT);
-}
-END_TEST
-
 START_TEST(a_reader_that_joins_a_lease_at_risk_is_told_so)
 {
 	readers_hold(3, 1);
@@ -277,6 +264,48 @@ START_TEST(a_reader_that_is_refused_the_lock_for_itself_is_told_who_else_has_it)
 }
 END_TEST
 
+START_TEST(readers_have_no_end_no_lock_delay_and_no_keep_of_their_own)
+{
+	static const char *const request[] = {"LOCK a", "LOCKALL a b", "LOCKANY a b"};
+
+	cluster_open(3);
+	cluster.conf.max_delay_us = 10 * SEC;
+	daemon_starts(0);
+	passes(2 * SEC);
+	says(1, "%s mode=shared renew=no", request[_i]);
+	hears(1, "ERR ARG renew=no is for exclusive locks*");
+	says(1, "%s mode=shared delay=1s wait=1m", request[_i]);
+	hears(1, "ERR ARG delay= is for exclusive locks*");
+	says(1, "LOCK a mode=shared renew=yes delay=0s");
+	hears(1, READER);
+	says(1, "UNLOCK a keep=1s");
+	hears(1, "ERR ARG keep= is for exclusive locks*");
+	says(1, "UNLOCK a keep=0s");
+	hears(1, "OK name=a count=0");
+	ck_assert(is_free());
+}
+END_TEST
+
+/* Else the renewal of a conversion lengthens it, also one that is refused. */
+START_TEST(a_hold_that_ends_or_has_a_lock_delay_is_not_shared)
+{
+	cluster_open(3);
+	cluster.conf.max_delay_us = 10 * SEC;
+	daemon_starts(0);
+	passes(2 * SEC);
+	says(1, _i == 0 ? "LOCK a renew=no" : "LOCK a delay=1s");
+	hears(1, GRANT);
+	passes(5 * SEC);
+	says(1, "LOCK a mode=shared wait=%s", _i == 0 ? "0" : "1m");
+	hears(1, _i == 0 ? "ERR ARG *renew=no*" : "ERR ARG *delay=*");
+	says(1, "CHECK a");
+	if (_i == 0)
+		ck_assert_int_le(number_in(hears(1, "OK name=a fence=* valid_ms=* count=1"), "valid_ms"), 5000);
+	else
+		hears(1, "OK name=a fence=* valid_ms=* count=1");
+}
+END_TEST
+
 Suite *shared_suite(void)
 {
 	Suite *s = suite_create("shared");
@@ -292,12 +321,13 @@ Suite *shared_suite(void)
 	tcase_add_test(c, a_reader_may_ask_for_a_longer_lease_than_the_others);
 	tcase_add_test(c, an_extend_of_one_reader_shortens_nothing_for_another);
 	tcase_add_test(c, an_extend_of_a_reader_that_leaves_is_cancelled_and_those_of_others_are_answered);
-	tcase_add_test(c, keep_of_one_reader_counts_when_the_last_one_has_left);
 	tcase_add_test(c, a_reader_that_joins_a_lease_at_risk_is_told_so);
 	tcase_add_test(c, show_and_list_tell_all_readers);
 	tcase_add_test(c, an_extend_does_not_shorten_what_another_reader_was_told);
 	tcase_add_test(c, readers_that_come_together_are_told_of_a_waiter_once);
 	tcase_add_test(c, a_reader_that_is_refused_the_lock_for_itself_is_told_who_else_has_it);
+	tcase_add_loop_test(c, readers_have_no_end_no_lock_delay_and_no_keep_of_their_own, 0, 3);
+	tcase_add_loop_test(c, a_hold_that_ends_or_has_a_lock_delay_is_not_shared, 0, 2);
 	suite_add_tcase(s, c);
 	return s;
 }

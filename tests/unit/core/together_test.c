@@ -290,24 +290,6 @@ START_TEST(a_break_by_a_daemon_that_has_a_share_ends_the_others_as_well)
 }
 END_TEST
 
-START_TEST(keep_of_a_reader_keeps_writers_of_other_daemons_out_but_no_readers)
-{
-	both_read(3);
-	says(1, "UNLOCK a keep=5s");
-	hears(1, "OK *count=0");
-	says(2, "UNLOCK a");
-	hears(2, "OK *count=0");
-	says(2, "LOCK a");
-	hears(2, "BUSY *");
-	reads(2);
-	says(2, "UNLOCK a");
-	hears(2, "OK *count=0");
-	passes(5100 * MSEC);
-	says(2, "LOCK a");
-	hears(2, GRANT);
-}
-END_TEST
-
 /* No store tells a share that the ticket of the writer is withdrawn, and nobody waits who would ask for it. */
 START_TEST(a_reader_that_does_not_wait_joins_soon_after_a_writer_of_another_daemon_has_given_up)
 {
@@ -355,7 +337,6 @@ Suite *together_suite(void)
 	tcase_add_test(c, a_daemon_that_returns_adopts_its_share_beside_others);
 	tcase_add_test(c, a_break_ends_the_holds_of_all_daemons);
 	tcase_add_test(c, a_break_by_a_daemon_that_has_a_share_ends_the_others_as_well);
-	tcase_add_test(c, keep_of_a_reader_keeps_writers_of_other_daemons_out_but_no_readers);
 	tcase_add_loop_test(c, a_reader_that_does_not_wait_joins_soon_after_a_writer_of_another_daemon_has_given_up, 1, 4);
 	suite_add_tcase(s, c);
 	return s;

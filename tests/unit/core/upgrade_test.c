@@ -63,25 +63,6 @@ START_TEST(an_upgrade_that_a_silent_store_leaves_open_is_over_with_the_timeout)
 }
 END_TEST
 
-/* On the memory store no daemon elsewhere is asked again and again. */
-START_TEST(an_upgrade_on_the_memory_store_comes_when_a_reader_that_has_gone_ceases_to_believe)
-{
-	cluster_open(1);
-	cluster.conf.shared = false;
-	daemon_starts(0);
-	passes(SEC);
-	reads(1);
-	reads(2);
-	says(1, "UNLOCK a keep=500ms");
-	hears(1, "OK name=a count=0");
-	says(2, "@u LOCK a wait=30s");
-	passes(490 * MSEC);
-	hears_nothing(2);
-	passes(20 * MSEC);
-	hears(2, "@u OK name=a *");
-}
-END_TEST
-
 /* Daemon 0 renews, and hands its lease to a reader while a reader elsewhere wants it. It is shared as soon as that renewal has ended. */
 START_TEST(a_lease_that_goes_to_a_reader_during_its_renewal_is_shared_right_behind_that)
 {
@@ -218,7 +199,6 @@ Suite *upgrade_suite(void)
 	tcase_add_checked_fixture(c, NULL, cluster_close);
 	tcase_add_test(c, an_upgrade_that_meets_a_share_at_one_store_soon_has_that_store_as_well);
 	tcase_add_loop_test(c, an_upgrade_that_a_silent_store_leaves_open_is_over_with_the_timeout, 0, 2);
-	tcase_add_test(c, an_upgrade_on_the_memory_store_comes_when_a_reader_that_has_gone_ceases_to_believe);
 	tcase_add_test(c, a_lease_that_goes_to_a_reader_during_its_renewal_is_shared_right_behind_that);
 	tcase_add_test(c, an_upgrade_that_does_not_wait_is_busy_behind_one_that_waits);
 	tcase_add_loop_test(c, an_upgrade_that_does_not_wait_asks_at_once_behind_one_that_was_given_up, 0, 2);
