@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define STORIES_KNOWN 30 /* the same in each run */
+#define STORIES_KNOWN 44 /* the same in each run */
 #define STORIES_FRESH 15
 #define STEPS         250
 
