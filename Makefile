@@ -148,7 +148,6 @@ CORE := \
 	daemon/core/calls.c \
 	daemon/core/card.c \
 	daemon/core/carry.c \
-	daemon/core/circle.c \
 	daemon/core/claim.c \
 	daemon/core/command.c \
 	daemon/core/core.c \
@@ -264,7 +263,6 @@ CORE := \
 	daemon/core/waitentry.c \
 	daemon/core/waitgraph.c \
 	daemon/core/waitowners.c \
-	daemon/core/waitrecords.c \
 	daemon/core/waittable.c \
 	daemon/core/watch.c \
 	daemon/core/who.c

@@ -108,9 +108,6 @@ struct conf {
 	} redis;
 	int64_t lease, min_lease, max_lease, max_delay, max_grace;
 	struct {
-		int64_t after;
-	} deadlock;
-	struct {
 		enum conf_home_lost home_lost;
 	} rate;
 	struct {

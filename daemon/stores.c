@@ -32,7 +32,6 @@ void core_conf_fill(struct core_conf *to, const struct conf *from)
 	to->max_lease_us = from->max_lease;
 	to->max_delay_us = from->max_delay;
 	to->max_grace_us = from->max_grace;
-	to->deadlock_us = from->deadlock.after;
 	to->alarm_held_us = from->alarm.held;
 	to->alarm_waited_us = from->alarm.waited;
 	to->alarm_failures = from->alarm.failures;

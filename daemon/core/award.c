@@ -158,15 +158,14 @@ static void group_give(struct commander *x, struct group *g)
 }
 
 /* What the session has got may close a deadlock, if it waits for something else. */
-static void session_has_won(struct commander *x, const struct session *s)
+static void session_has_won(struct commander *x, struct session *s)
 {
-	if (s->waiting > 0)
-		waittable_note(x);
+	waittable_note(x, s);
 }
 
 static void group_won(struct commander *x, struct group *g)
 {
-	const struct session *s = g->session;
+	struct session *s = g->session;
 
 	group_answered(x, g);
 	session_has_won(x, s);
@@ -175,7 +174,7 @@ static void group_won(struct commander *x, struct group *g)
 /* The lock of a job that a TAKE was given: both are the session's, or neither is. */
 static void group_win_take(struct commander *x, struct group *g)
 {
-	const struct session *s = g->session;
+	struct session *s = g->session;
 	struct take *take = g->take;
 	struct claim *c;
 	bool given;

@@ -7,7 +7,6 @@
 
 #include "daemon/base/buf.h"
 #include "daemon/base/mem.h"
-#include "daemon/core/waittable.h"
 #include "daemon/core/whole.h"
 
 #include <assert.h>
@@ -42,7 +41,6 @@ void service_pack(struct service *s)
 	c->rules = NULL;
 	c->outer = NULL;
 	c->segment = NULL;
-	waittable_pack(&s->commander);
 	/* What borrowed the bytes of a line that is served. */
 	memset(&s->commander.request, 0, sizeof(s->commander.request));
 	memset(&s->commander.mistake, 0, sizeof(s->commander.mistake));

@@ -53,12 +53,7 @@ struct claim;
 struct asking {
 	struct instant asked_at;
 	struct instant wait_until; /* patient: end of the wait, as requested */
-	/* Numbers of searches, see deadlock.c. seen: it followed this claim; ahead: it follows, or has followed, all ahead of it. */
-	uint64_t seen, ahead;
-	struct claim *via;         /* of the search: the claim that waits for this one's owner */
-	struct claim *next_waits;  /* of the search: the next one of the session that waits; NULL: that was the last */
 	uint32_t order;            /* among those that were asked at the same moment */
-	bool goal;                 /* of the search that `ahead` says: it has yet to follow those */
 	char tag[TAG_MAX + 1];     /* of the LOCK */
 };
 

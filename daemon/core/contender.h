@@ -69,11 +69,6 @@ struct contender {
 	struct elsewhere elsewhere;
 	uint8_t ticket_priority;   /* of the waiter whose ticket it is */
 	bool taught;               /* a round was not won, or found somebody else: what it taught is kept as long as the name is known here */
-	bool seen_holder, in_queue; /* this and what follows: of a search, see deadlock.c */
-	unsigned seen_goals;       /* how many claims there are up to which the waiters are to be followed; UINT_MAX: all are */
-	uint64_t seen;             /* number of the last search that came here */
-	struct claim *seen_next;   /* the waiters are followed up to here */
-	TAILQ_ENTRY(contender) in_search;
 };
 TAILQ_HEAD(contenders, contender);
 

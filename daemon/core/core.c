@@ -31,7 +31,6 @@ static void core_name(struct core *c, const char *host)
 
 void core_conf_take_live(struct core_conf *to, const struct core_conf *from)
 {
-	to->deadlock_us = from->deadlock_us;
 	to->home_lost = from->home_lost;
 	to->lease_us = from->lease_us;
 	to->users = from->users;

@@ -46,7 +46,6 @@ struct core_conf {
 	int64_t timeout_us;           /* of one command on one node */
 	unsigned window;              /* most calls without an answer per node, see flow.h; 0: the default */
 	int64_t soon_us;              /* how long to wait for a session that is closing, or a store that is about to join; 0: timeout_us */
-	int64_t deadlock_us;          /* how long an owner that holds something has waited before it is in the wait table; 0: the default, see waitowners.h */
 	enum home_lost home_lost;
 	bool audit;                   /* make EFFECT_AUDIT */
 	bool users;                   /* there are users who can show themselves by AUTH */

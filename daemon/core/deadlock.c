@@ -1,303 +1,136 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A search along "waits for", breadth first, so that the cycle that is told is a shortest one. The search looks at each
- * claim in a queue once, and only if it has reached a claim that waits behind it. */
+/* See deadlock.h. Those that hold what the asker waits for, what these wait for in turn, and so on, as a graph. Who waits for nothing is not in it. */
 #include "daemon/core/deadlock.h"
 
-#include "daemon/core/group.h"
-#include "daemon/core/rules.h"
+#include "daemon/core/waitcycle.h"
+#include "daemon/core/waitowners.h"
 
-#include <limits.h>
-#include <string.h>
+#define LOOKS_MOST   8192 /* of one search, and of all in a moment: less than a millisecond */
+#define LOOKS_PER_MS 1000 /* of all searches: some 5 per cent of a core */
 
-#define CYCLE_PATH 32
-
-struct search {
-	struct commander *x;
-	const struct session *session;
-	struct span owner;
-	struct claim *via; /* the waiting claim whose blockers are looked at; NULL: the asker */
-	const struct claim *behind; /* the first waiter that the asker would overtake; NULL: none */
-	struct claim place;         /* where the asker would stand: see claim_stands_before() */
-	const struct lock *through[CYCLE_PATH]; /* of the cycle: names of groups at its end, the last one first */
-	unsigned throughs;
-	struct contenders *queue;
-};
-
-/* The claim upto waits for k, for the holder and for all ahead of it. NULL: the asker, for the holder and all waiters. */
-static void search_visit(struct search *q, struct contender *k, struct claim *upto)
+/* How many looks may be spent now. */
+static unsigned looks_left(struct commander *x)
 {
-	uint64_t search = q->x->engine->search;
+	int64_t more = instant_diff(x->core->now, x->looked.at) / MSEC * LOOKS_PER_MS;
 
-	if (k->seen != search) {
-		k->seen = search;
-		k->seen_next = TAILQ_FIRST(&k->waiters);
-		k->seen_goals = upto ? 0 : UINT_MAX;
-		k->seen_holder = k->in_queue = false;
+	if (more > 0) {
+		x->looked.spent = more < x->looked.spent ? x->looked.spent - (unsigned)more : 0;
+		x->looked.at = x->core->now;
 	}
-	if (upto && k->seen_goals != UINT_MAX && upto->asking->ahead != search) {
-		upto->asking->ahead = search;
-		upto->asking->goal = true;
-		upto->asking->via = q->via;
-		k->seen_goals++;
-	}
-	if (!k->in_queue)
-		TAILQ_INSERT_TAIL(q->queue, k, in_search);
-	k->in_queue = true;
+	return LOOKS_MOST - x->looked.spent;
 }
 
-/* The first claim of this session that waits. A thousand owners of a session may be met, and none of them looks through all that the others hold. */
-static struct claim *search_waits(const struct search *q, struct session *s)
+/* An owner is in the way of one that was reached, by such a hold of the name. One that does not wait goes on. False: that is too much. */
+static bool search_reach(struct wait_owners *o, struct session *s, struct span owner, struct span name, unsigned count)
 {
-	struct claim *c, **end = &s->waits;
+	unsigned i;
 
-	if (s->searched == q->x->engine->search)
-		return s->waits;
-	s->searched = q->x->engine->search;
-	TAILQ_FOREACH(c, &s->claims, in_session) {
-		if (c->state != CLAIM_WAITING)
-			continue;
-		*end = c;
-		end = &c->asking->next_waits;
-	}
-	*end = NULL;
-	return s->waits;
-}
-
-/* The owner of this claim waits for the asker, which would overtake it. If another LOCK of it stands before the asker, both are granted together. */
-static bool search_overtakes(const struct search *q, const struct claim *blocker)
-{
-	const struct claim *c;
-	bool behind = false;
-
-	if (!q->behind)
-		return false;
-	for (c = search_waits(q, blocker->session); c; c = c->asking->next_waits) {
-		if (c->lock != q->behind->lock || !claim_same_owner(c, blocker))
-			continue;
-		if (!claim_stands_before(&q->place, c))
-			return false;
-		behind = true;
-	}
-	return behind;
-}
-
-static bool search_follow(struct search *q, const struct claim *blocker, struct lock *l);
-
-/* A LOCKALL waits for the holders of all its names, and for those who wait there, since it stands behind them. */
-static bool search_name(struct search *q, struct lock *l)
-{
-	const struct claim *c;
-	bool found = false;
-
-	for (c = l->holder; c && !found; c = lock_next_holder(l, c))
-		found = search_follow(q, c, l);
-	for (c = TAILQ_FIRST(&l->contender->waiters); c && !found; c = TAILQ_NEXT(c, in_lock))
-		found = search_follow(q, c, l);
-	if (found && q->throughs < CYCLE_PATH)
-		q->through[q->throughs++] = l;
-	return found;
-}
-
-/* Follows the LOCKALLs of the owner, each once. A LOCKANY goes on as soon as it gets any of its names, so it is in nobody's way. */
-static bool search_groups(struct search *q, const struct session *s, struct span owner)
-{
-	struct group *g;
-
-	LIST_FOREACH(g, &s->groups, in_session) {
-		if (g->any || g->seen == q->x->engine->search || !span_equal(group_owner(g), owner))
-			continue;
-		g->seen = q->x->engine->search;
-		for (unsigned i = 0; i < g->parts; i++) {
-			struct lock *l = lock_find(&q->x->engine->table, part_name(&g->part[i]));
-
-			if (l && !lock_holder_of(l, s, owner) && search_name(q, l))
-				return true;
-		}
-	}
-	return false;
-}
-
-/*
- * Follows a claim that stands in the way at l. True: the asking owner has it, or would be in the way of its owner. A group keeps nothing from others for as
- * long as it waits itself. But when it has all its names, its owner keeps them as long as it waits for something else.
- */
-static bool search_follow(struct search *q, const struct claim *blocker, struct lock *l)
-{
-	struct session *s = blocker->session->principal ? blocker->session->principal : blocker->session;
-	struct claim *c;
-
-	if (s == q->session && span_equal(claim_owner(blocker), q->owner))
-		return s == blocker->session;
-	if (s->waiting == 0 || (blocker->state == CLAIM_WAITING && blocker->asking->seen == q->x->engine->search))
-		return false;
-	if (search_overtakes(q, blocker))
+	o->looks++;
+	if (s->over || (s->waiting == 0 && s != o->owner[0].session))
 		return true;
-	for (c = search_waits(q, s); c; c = c->asking->next_waits) {
-		if (!claim_is_of(c, s, claim_owner(blocker)))
-			continue;
-		c->asking->seen = q->x->engine->search; /* what it waits for is followed once */
-		if (c->lock != l)
-			search_visit(q, c->lock->contender, c);
+	if (s->searched != o->x->searches) {
+		s->searched = o->x->searches;
+		waitowners_add_session(o, s);
 	}
-	return s == blocker->session && !LIST_EMPTY(&s->groups) && search_groups(q, s, claim_owner(blocker));
-}
-
-static struct claim *search_next_goal(const struct search *q, const struct contender *k)
-{
-	struct claim *c = k->seen_goals == UINT_MAX ? NULL : k->seen_next;
-
-	while (c && !(c->asking->goal && c->asking->ahead == q->x->engine->search))
-		c = TAILQ_NEXT(c, in_lock);
-	return c;
-}
-
-/* Follows the waiters of l, from where the search left them to q->via. */
-static bool search_stretch(struct search *q, struct lock *l, const struct lock *first)
-{
-	struct contender *k = l->contender;
-	struct claim *c;
-
-	while ((c = k->seen_next) && c != q->via && (l != first || c != q->behind)) {
-		/* An earlier request of the asker in the same queue is granted together with this one. */
-		bool asked = q->via ? claim_is_of(q->via, q->session, q->owner) : l == first, own = asked && claim_is_of(c, q->session, q->owner);
-
-		k->seen_next = TAILQ_NEXT(c, in_lock);
-		c->asking->goal &= c->asking->ahead == q->x->engine->search;
-		c->asking->ahead = q->x->engine->search;
-		if (!own && search_follow(q, c, l))
-			return true;
-	}
-	return false;
-}
-
-/* Follows the holders. The asker may be one of those of the lock that it asks for: it would be alone. */
-static bool search_holders(struct search *q, struct lock *l, const struct lock *first)
-{
-	for (const struct claim *c = l->holder; c; c = lock_next_holder(l, c)) {
-		bool own = l == first && c->session == q->session && span_equal(claim_owner(c), q->owner);
-
-		if (!own && search_follow(q, c, l))
-			return true;
-	}
-	return false;
-}
-
-static bool search_lock(struct search *q, struct lock *l, const struct lock *first)
-{
-	struct contender *k = l->contender;
-
-	q->via = search_next_goal(q, k);
-	if (!k->seen_holder && search_holders(q, l, first))
+	i = waitowners_find(o, s, owner);
+	if (i == NOBODY)
 		return true;
-	k->seen_holder = true;
-	if (l == first && lock_holder_of(l, q->session, q->owner))
-		return false; /* its request stands before all that wait */
-	for (; k->seen_goals > 0; q->via = search_next_goal(q, k)) {
-		if (search_stretch(q, l, first))
-			return true;
-		if (!q->via)
-			break;
-		q->via->asking->goal = false;
-		k->seen_goals--;
+	if (graph_is_full(&o->graph, 1))
+		return false;
+	graph_add_hold(&o->graph, i, name, count);
+	if (!o->owner[i].reached)
+		o->queue[o->queued++] = i;
+	o->owner[i].reached = true;
+	return true;
+}
+
+/* What a group keeps for a while is in nobody's way. */
+static bool search_lock(struct wait_owners *o, struct span name, unsigned most)
+{
+	const struct lock *l = lock_find(&o->x->engine->table, name);
+	bool more = true;
+
+	for (const struct claim *c = l ? l->holder : NULL; c && more; c = lock_next_holder(l, c))
+		more = c->session->principal ? ++o->looks <= most : search_reach(o, c->session, claim_owner(c), name, 0) && o->looks <= most;
+	return more;
+}
+
+/* Those that have permits of it, and the first of the line, that may have some slots. */
+static bool search_semaphore(struct wait_owners *o, struct span name, unsigned most)
+{
+	struct semaphore *m = semaphore_find(o->x, name);
+	struct permit *p = m ? TAILQ_FIRST(&m->line) : NULL;
+	unsigned had = p ? waitowner_permits(o, p) : 0;
+	bool more = had == 0 || search_reach(o, p->session, permit_owner(p), name, had);
+
+	for (p = m ? TAILQ_FIRST(&m->others) : NULL; p && more; p = TAILQ_NEXT(p, in_line)) {
+		had = p->state == PERMIT_HELD ? waitowner_permits(o, p) : 0;
+		o->looks++;
+		more = (had == 0 || search_reach(o, p->session, permit_owner(p), name, had)) && o->looks <= most;
 	}
-	return false;
+	return more;
 }
 
-/* Adds the whole name, or dots in its place once the rest of the path might not fit. */
-static void cycle_add(char *cycle, size_t *n, struct span word)
+/* Follows what this owner waits for, each name once. */
+static bool search_owner(struct wait_owners *o, unsigned owner, unsigned most)
 {
-	static const char dots[] = "...";
+	struct waitgraph *g = &o->graph;
+	bool more = true;
 
-	if (*n + word.n + (CYCLE_PATH + 1) * sizeof("<-...") > CYCLE_MAX)
-		word = span_of(dots);
-	memcpy(cycle + *n, word.p, word.n);
-	*n += word.n;
-}
+	for (unsigned i = g->owner[owner].want; i != NOBODY && more; i = g->want[i].next) {
+		unsigned of = g->want[i].of;
+		struct span name = g->name[of].name;
 
-/* The asker is shown no name that it may not look at, but the one that it asks for. */
-static struct span search_shows(const struct search *q, const struct lock *l, const struct lock *first)
-{
-	return l == first || session_knows(q->x->core, q->session, lock_name(l)) ? lock_name(l) : SPAN("...");
-}
-
-/* The path, from the asked lock to the one that the asker has, and back. */
-static struct span search_tell(const struct search *q, const struct lock *first, const struct lock *last, char *cycle)
-{
-	const struct lock *path[CYCLE_PATH];
-	unsigned n = 0;
-	size_t used = 0;
-
-	while (n < q->throughs && n < CYCLE_PATH / 2)
-		path[n] = q->through[n], n++;
-	path[n++] = last;
-	for (const struct claim *c = q->via; c && n < CYCLE_PATH; c = c->asking->via)
-		path[n++] = c->asking->via ? c->asking->via->lock : first;
-	for (unsigned i = 0; i <= n; i++) {
-		if (i > 0) {
-			memcpy(cycle + used, "<-", 2);
-			used += 2;
-		}
-		cycle_add(cycle, &used, search_shows(q, i < n ? path[n - 1 - i] : first, first));
+		o->looks++;
+		if (g->name[of].followed)
+			continue;
+		g->name[of].followed = true;
+		more = g->name[of].permits ? search_semaphore(o, name, most) : search_lock(o, name, most);
 	}
-	return (struct span){cycle, used};
+	return more && !o->full;
 }
 
-/* An owner that holds nothing and waits for nothing is in nobody's way. */
-static bool owner_is_in_the_way(const struct session *s, struct span owner)
+/* Fills the graph. False: there is too much. */
+static bool search_all(struct wait_owners *o, struct session *s, struct span owner, const struct graph_want *want, unsigned wants, unsigned most)
 {
-	const struct claim *c;
+	bool more = waitowners_add(o, s, owner) == 0;
 
-	TAILQ_FOREACH(c, &s->claims, in_session) {
-		if ((c->state == CLAIM_HELD || c->state == CLAIM_WAITING) && span_equal(claim_owner(c), owner))
-			return true;
-	}
-	return false;
+	o->owner[0].reached = true;
+	o->queue[o->queued++] = 0;
+	for (unsigned i = 0; i < wants; i++)
+		graph_add_want(&o->graph, 0, &want[i]);
+	o->requests++; /* theirs is 0 */
+	s->searched = o->x->searches;
+	waitowners_add_session(o, s);
+	for (unsigned i = 0; i < o->queued && more; i++)
+		more = search_owner(o, o->queue[i], most) && o->looks <= most;
+	return more;
 }
 
-/* Who is overtaken waits for all of the asker's requests: what these wait for is followed as well. */
-static void search_visit_others(struct search *q, const struct lock *first)
+static bool owner_is_stuck(struct wait_owners *o, const struct session *s, char *room, struct span *ret_cycle)
 {
-	struct claim *c;
+	const struct wait_view view = {o->x->core, s};
+	const struct graph_want *want;
 
-	TAILQ_FOREACH(c, &q->session->claims, in_session) {
-		if (c->state == CLAIM_WAITING && c->lock != first && span_equal(claim_owner(c), q->owner))
-			search_visit(q, c->lock->contender, c);
-	}
+	if (o->queued < 2 || !graph_reduce(&o->graph) || !o->graph.owner[0].stuck)
+		return false;
+	*ret_cycle = (struct span){room, cycle_tell(&o->graph, 0, waitowner_shows, &view, room, CYCLE_MAX, &want)};
+	return ret_cycle->n > 0;
 }
 
-static void search_overtake(struct search *q, const struct contender *k)
-{
-	const struct claim *c = TAILQ_LAST(&k->waiters, claims);
-
-	for (; c && claim_stands_before(&q->place, c); c = TAILQ_PREV(c, claims, in_lock))
-		q->behind = c;
-	if (q->behind)
-		search_visit_others(q, q->behind->lock);
-}
-
-bool deadlock_closes(struct commander *x, const struct session *s, struct span owner, unsigned priority, struct lock *l, char *cycle,
+bool deadlock_closes(struct commander *x, struct session *s, struct span owner, const struct graph_want *want, unsigned wants, char *room,
                      struct span *ret_cycle)
 {
-	struct asking asking = {.asked_at = x->core->now, .order = UINT32_MAX};
-	struct search q = {.x = x, .session = s, .owner = owner, .place = {.asking = &asking, .priority = priority & 15}};
-	struct contender *k;
+	unsigned most = looks_left(x);
+	struct wait_owners *o;
+	bool closes;
 
-	if (!owner_is_in_the_way(s, owner))
+	if ((s->held == 0 && TAILQ_EMPTY(&s->permits)) || most == 0)
 		return false;
-	q.queue = &x->engine->searched;
-	TAILQ_INIT(q.queue);
-	x->engine->search++;
-	search_visit(&q, lock_contend(&x->engine->table, l), NULL);
-	if (priority > 0)
-		search_overtake(&q, l->contender);
-	while ((k = TAILQ_FIRST(q.queue))) {
-		TAILQ_REMOVE(q.queue, k, in_search);
-		k->in_queue = false;
-		if (!search_lock(&q, lock_of_contender(k), l))
-			continue;
-		*ret_cycle = search_tell(&q, l, lock_of_contender(k), cycle);
-		lock_drop_if_unused(&x->engine->table, l);
-		return true;
-	}
-	return false;
+	o = waitowners_new(x, INSTANT_NEVER);
+	x->searches++;
+	closes = waitowner_holds(o, s, owner) && search_all(o, s, owner, want, wants, most) && owner_is_stuck(o, s, room, ret_cycle);
+	x->looked.spent += o->looks < most ? o->looks : most;
+	waitowners_free(o);
+	return closes;
 }

@@ -63,8 +63,7 @@ static void deliver_granted(struct commander *x, struct claim *c, unsigned count
 	claim_end_asking(&x->engine->table, c);
 	if (!LIST_EMPTY(&s->groups))
 		groups_make_due(x, s); /* one of them may ask for this name, too */
-	if (s->waiting > 0)
-		waittable_note(x);
+	waittable_note(x, s);
 	watch_granted(x, c);
 }
 

@@ -46,7 +46,6 @@ struct group {
 	int64_t insist_us;        /* and then for so long */
 	struct instant waits_since; /* LOCKALL, WAITING: for the name that it waits for */
 	unsigned offers;          /* LOCKALL: how many names in a row it got without waiting for anybody, and gave back */
-	uint64_t seen;            /* number of the last search that came here: see deadlock.c */
 	unsigned priority;
 	bool any;                 /* LOCKANY */
 	bool renew, shared, patient;

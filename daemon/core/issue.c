@@ -70,8 +70,7 @@ void permit_win(struct commander *x, struct permit *p)
 	contended_permit(x, p, CONTENDED_FIRST);
 	permit_note_risk(x, p);
 	permit_answered(x, s, tagged);
-	if (s->waiting > 0)
-		waittable_note(x);
+	waittable_note(x, s);
 	semaphore_stir(x, p->semaphore);
 }
 

@@ -2,7 +2,7 @@
 /* See lockall.h. */
 #include "daemon/core/lockall.h"
 
-#include "daemon/core/circle.h"
+#include "daemon/core/deadlock.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/tell.h"
@@ -92,44 +92,28 @@ static bool group_is_within_limits(struct commander *x, struct session *s, bool 
 	return false;
 }
 
-/* Would a wait for this name alone close a cycle? */
-static bool name_closes(struct commander *x, struct session *s, struct span name, char *room, struct span *ret_cycle)
-{
-	const struct request *q = &x->request;
-	struct lock *l = lock_find(&x->engine->table, name);
-
-	return l && !lock_holder_of(l, s, request_owner(q)) &&
-	       deadlock_closes(x, s, request_owner(q), request_priority(q), l, room, ret_cycle);
-}
-
-/* The same with all names, where some owners wait for permits. Without room for all of them nobody is refused. */
-static bool names_close(struct commander *x, struct session *s, char *room, struct span *ret_cycle)
-{
-	const struct request *q = &x->request;
-	struct entry_row row[WORDS_MAX];
-	size_t room_needed = 0;
-
-	for (unsigned i = 0; i < q->words; i++) {
-		row[i] = (struct entry_row){.kind = q->verb == VERB_LOCKANY ? 'a' : 'n', .request = ASKED_NOW, .name = q->word[i]};
-		room_needed += q->word[i].n + ENTRY_ROW_MAX;
-	}
-	return room_needed <= ENTRY_MAX && circle_closes(x, s, request_owner(q), row, q->words, room, ret_cycle);
-}
-
-/* A LOCKALL waits for the holder of each name; a LOCKANY for any of them, so it closes a cycle if it would with each name. */
+/* A LOCKALL waits for the holder of each name that its owner has not; a LOCKANY for any of them. */
 static bool group_may_wait(struct commander *x, struct session *s)
 {
 	const struct request *q = &x->request;
-	bool any = q->verb == VERB_LOCKANY, closes = false;
+	struct graph_want want[WORDS_MAX];
+	unsigned wants = 0;
+	bool own = false, any = q->verb == VERB_LOCKANY;
 	char room[CYCLE_MAX];
 	struct span cycle;
 
-	for (unsigned i = 0; i < q->words && (i == 0 || closes == any); i++)
-		closes = name_closes(x, s, q->word[i], room, &cycle);
-	closes = closes || names_close(x, s, room, &cycle);
-	if (closes)
-		tell_cycle(x, s, q->tag, cycle);
-	return !closes;
+	for (unsigned i = 0; i < q->words; i++) {
+		const struct lock *l = lock_find(&x->engine->table, q->word[i]);
+
+		if (l && lock_holder_of(l, s, request_owner(q)))
+			own = true;
+		else
+			want[wants++] = (struct graph_want){.name = q->word[i], .any = any};
+	}
+	if ((own && any) || !deadlock_closes(x, s, request_owner(q), want, wants, room, &cycle))
+		return true;
+	tell_cycle(x, s, q->tag, cycle);
+	return false;
 }
 
 static bool words_name(const struct request *q, struct span name)
@@ -195,8 +179,8 @@ static void serve_group(struct commander *x, struct session *s)
 		return;
 	group_new(x, s);
 	s->busy |= x->request.tag.n == 0;
-	if (patient && s->held > 0)
-		waittable_note(x);
+	if (patient)
+		waittable_note(x, s);
 }
 
 void serve_LOCKALL(struct commander *x, struct session *s)

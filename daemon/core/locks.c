@@ -2,7 +2,7 @@
 /* See locks.h. */
 #include "daemon/core/locks.h"
 
-#include "daemon/core/circle.h"
+#include "daemon/core/deadlock.h"
 #include "daemon/core/convert.h"
 #include "daemon/core/enter.h"
 #include "daemon/core/groups.h"
@@ -152,8 +152,7 @@ static bool lock_may_wait(struct commander *x, struct session *s)
 		return true;
 	if (holder && !lock_may_be_upgraded(x, s, l))
 		return false;
-	if (!deadlock_closes(x, s, owner, request_priority(&x->request), l, room, &cycle) &&
-	    !circle_closes(x, s, owner, &(struct entry_row){.kind = 'n', .request = ASKED_NOW, .name = x->request.word[0]}, 1, room, &cycle))
+	if (!deadlock_closes(x, s, owner, &(struct graph_want){.name = x->request.word[0]}, 1, room, &cycle))
 		return true;
 	tell_cycle(x, s, x->request.tag, cycle);
 	return false;
@@ -221,6 +220,6 @@ void serve_LOCK(struct commander *x, struct session *s)
 	c = claim_of_lock_request(x, s);
 	s->busy |= q->tag.n == 0;
 	enter_ask(x->engine, c, q->word[0], lock_wait_until(x, wait));
-	if (wait > 0 && s->held > 0)
-		waittable_note(x);
+	if (wait > 0)
+		waittable_note(x, s);
 }

@@ -2,7 +2,7 @@
 /* See obtain.h. */
 #include "daemon/core/obtain.h"
 
-#include "daemon/core/circle.h"
+#include "daemon/core/deadlock.h"
 #include "daemon/core/deliver.h"
 #include "daemon/core/issue.h"
 #include "daemon/core/resume.h"
@@ -48,11 +48,11 @@ static void permit_stall(struct permit *p, bool stalled)
 static bool permit_closes(struct commander *x, struct permit *p)
 {
 	const struct semaphore *m = p->semaphore;
-	struct entry_row row = {.kind = 'p', .request = ASKED_NOW, .count = p->weight, .limit = m->limit, .name = semaphore_name(m)};
+	const struct graph_want want = {.name = semaphore_name(m), .need = p->weight, .limit = m->limit};
 	char room[CYCLE_MAX];
 	struct span cycle;
 
-	if (!circle_closes(x, p->session, permit_owner(p), &row, 1, room, &cycle))
+	if (!deadlock_closes(x, p->session, permit_owner(p), &want, 1, room, &cycle))
 		return false;
 	if (!p->not_notified) {
 		core_answers(x->core, VERB_ACQUIRE);
@@ -85,8 +85,7 @@ static void permit_fails(struct commander *x, struct permit *p, enum refusal why
 	if (why == REFUSED_BUSY && permit_closes(x, p))
 		return;
 	permit_enter(x, p, PERMIT_WAITING);
-	if (p->session->held > 0)
-		waittable_note(x);
+	waittable_note(x, p->session);
 	heap_set(&x->core->timers, &p->timer, permit_wait_until(p));
 	permit_watch(x, p, WATCH_WAITING);
 	contended_semaphore(x, p->semaphore);
@@ -217,7 +216,7 @@ static void go_on_as_first(struct commander *x, struct permit *p)
 			permit_ask_mark(x, p, true);
 		ask_all_slots(x, p);
 		if (p->weight > 1)
-			waittable_note(x); /* what it keeps is in the way of others */
+			waittable_note(x, p->session); /* what it keeps is in the way of others */
 	}
 }
 

@@ -44,8 +44,6 @@ struct engine {
 	bool stopping;          /* the daemon ends now: what is not sent yet never is */
 	unsigned watched;       /* how many sessions want to be told of waiters: see watch.h */
 	struct notices notices;
-	uint64_t search;        /* number of the search for a deadlock under way */
-	struct contenders searched; /* … and where it has still to look; here, so that no link points to the stack afterwards */
 	struct rng *rng;
 };
 

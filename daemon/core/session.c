@@ -13,11 +13,27 @@ void session_table_init(struct session_table *t, struct core *core)
 	TAILQ_INIT(&t->ready);
 	TAILQ_INIT(&t->detached);
 	TAILQ_INIT(&t->vacant);
+	TAILQ_INIT(&t->nested);
 	map_init(&t->known, (const uint64_t[2]){rng_next(&core->rng), rng_next(&core->rng)});
+}
+
+void session_set_nested(struct session_table *t, struct session *s, bool nested)
+{
+	if (s->nested == nested)
+		return;
+	s->nested = nested;
+	if (nested) {
+		TAILQ_INSERT_TAIL(&t->nested, s, in_nested);
+		t->nested_count++;
+	} else {
+		TAILQ_REMOVE(&t->nested, s, in_nested);
+		t->nested_count--;
+	}
 }
 
 static void session_free(struct session_table *t, struct session *s)
 {
+	session_set_nested(t, s, false);
 	ahead_release(&s->ahead);
 	pool_put(&t->lastings, s->lasting);
 	if (s->identity) {
@@ -222,6 +238,7 @@ void session_take_over(struct session_table *t, struct session *to, struct sessi
 		c->session = to;
 	TAILQ_CONCAT(&to->claims, &from->claims, in_session);
 	to->resumed = true;
+	session_set_nested(t, to, from->nested);
 	to->held = from->held;
 	to->waiting = from->waiting;
 	to->waits_not_notified = from->waits_not_notified;

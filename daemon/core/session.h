@@ -73,9 +73,9 @@ struct session {
 	size_t unsent;           /* bytes sent since the last EVENT_SENT */
 	unsigned held, waiting;  /* number of claims held or lost; number of LOCKs not answered yet; a LOCKALL or LOCKANY counts as one for each name */
 	unsigned waits_not_notified;        /* waiting claims whose requests went with the connection: a repeated LOCK takes one over */
-	uint64_t searched;       /* number of the last search for a deadlock that came here, see deadlock.c … */
-	struct claim *waits;     /* … and the first claim that waits */
-	unsigned listed;         /* where its last owner stands among wait_owners; if it does not, it has none there */
+	uint64_t searched;       /* number of the last search for a deadlock that came here, see deadlock.c */
+	TAILQ_ENTRY(session) in_nested;
+	bool nested;             /* in session_table.nested */
 	unsigned open;           /* resuming: adoptions undecided at the last count, less those decided since */
 	bool is_unix, is_local, is_admin; /* of the peer: see struct peer */
 	bool is_web;             /* of the peer: it is in no figure and in no list */
@@ -107,6 +107,8 @@ struct session_table {
 	struct pool pool, lastings;
 	struct sessions ready, detached;
 	struct sessions vacant; /* of the detached ones those without a claim, in the order in which they lost their connections or their last claims */
+	struct sessions nested; /* those that may wait while they hold something: see waittable.h */
+	unsigned nested_count;
 	struct map known;
 	uint64_t serial;
 	unsigned count, detached_count; /* number of sessions with, and without, a connection */
@@ -133,6 +135,9 @@ void session_detach(struct session_table *t, struct session *s);
 void session_note_vacant(struct session_table *t, struct session *s);
 /* Moves claims, secret and serial of the detached session `from` to `to`, which must have no claims. Frees `from`. */
 void session_take_over(struct session_table *t, struct session *to, struct session *from);
+
+/* Into session_table.nested, and out of it. */
+void session_set_nested(struct session_table *t, struct session *s, bool nested);
 
 /* Stores a line for later. Beyond READ_AHEAD_LINES or READ_AHEAD_BYTES the outer layer is told to read no more. */
 void session_read_ahead(struct session_table *t, struct session *s, struct input line);

@@ -12,7 +12,7 @@
 struct vertex {
 	unsigned seen;   /* when it was found, from 1 on; 0: not yet */
 	unsigned low;    /* the earliest that is known to be reached from it, in its component */
-	unsigned edge;   /* how many of its edges were looked at */
+	unsigned edge;   /* the next of its edges that is looked at; NOBODY: all were */
 	unsigned up;     /* from where it was found; NOBODY: the search began here */
 	unsigned below;  /* the one below it on the stack; NOBODY: there is none */
 	bool on_stack;
@@ -26,12 +26,12 @@ struct search {
 
 static bool owner_leads_to(struct search *s, unsigned at, unsigned *ret_to)
 {
-	const struct graph_owner *o = &s->g->owner[at];
 	struct vertex *v = &s->vertex[at];
 
-	while (v->edge < o->wants) {
-		const struct graph_want *w = &s->g->want[o->want + v->edge++];
+	while (v->edge != NOBODY) {
+		const struct graph_want *w = &s->g->want[v->edge];
 
+		v->edge = w->next;
 		if (!w->blocked)
 			continue;
 		*ret_to = s->g->owners + w->of;
@@ -42,11 +42,11 @@ static bool owner_leads_to(struct search *s, unsigned at, unsigned *ret_to)
 
 static bool name_leads_to(struct search *s, unsigned at, unsigned *ret_to)
 {
-	const struct graph_name *n = &s->g->name[at - s->g->owners];
 	struct vertex *v = &s->vertex[at];
 
-	while (v->edge < n->holds) {
-		*ret_to = s->g->hold[n->hold + v->edge++].owner;
+	while (v->edge != NOBODY) {
+		*ret_to = s->g->hold[v->edge].owner;
+		v->edge = s->g->hold[v->edge].next_of;
 		if (s->g->owner[*ret_to].stuck)
 			return true;
 	}
@@ -63,6 +63,7 @@ static void vertex_found(struct search *s, unsigned at, unsigned up)
 	struct vertex *v = &s->vertex[at];
 
 	v->seen = v->low = ++s->seen;
+	v->edge = at < s->g->owners ? s->g->owner[at].want : s->g->name[at - s->g->owners].hold;
 	v->up = up;
 	v->below = s->top;
 	v->on_stack = true;
@@ -169,7 +170,7 @@ static void walk_through(struct walk *k, unsigned at, unsigned want)
 	if (n->reached)
 		return;
 	n->reached = true;
-	for (unsigned i = n->hold; i < n->hold + n->holds; i++) {
+	for (unsigned i = n->hold; i != NOBODY; i = k->g->hold[i].next_of) {
 		struct graph_owner *o = &k->g->owner[k->g->hold[i].owner];
 
 		if (!o->stuck || o->via != NOBODY || k->g->hold[i].owner == k->start)
@@ -186,7 +187,7 @@ static bool walk_round(struct walk *k)
 	for (unsigned i = 0; i < k->queued && k->end == NOBODY; i++) {
 		const struct graph_owner *o = &k->g->owner[k->queue[i]];
 
-		for (unsigned w = o->want; w < o->want + o->wants && k->end == NOBODY; w++)
+		for (unsigned w = o->want; w != NOBODY && k->end == NOBODY; w = k->g->want[w].next)
 			if (k->g->want[w].blocked)
 				walk_through(k, k->queue[i], w);
 	}
@@ -201,48 +202,54 @@ struct step {
 	const struct graph_owner *holder;
 };
 
-static size_t text_put(char *out, struct span text)
+struct text {
+	cycle_shows *shows;
+	const void *about;
+	unsigned start;
+	char *out;
+	size_t used, size;
+};
+
+static void text_put(struct text *t, struct span s)
 {
-	memcpy(out, text.p, text.n);
-	return text.n;
+	memcpy(t->out + t->used, s.p, s.n);
+	t->used += s.n;
 }
 
-static struct span want_shown(const struct graph_want *w)
+static struct span text_name(const struct text *t, const struct graph_want *w)
 {
-	return w->hidden ? SPAN("...") : w->name;
+	return w->owner == t->start || t->shows(t->about, w->name) ? w->name : SPAN("...");
 }
 
 /* "name@host", or "name" */
-static size_t step_put(char *out, const struct step *s)
+static void step_put(struct text *t, struct span name, const struct step *s)
 {
-	size_t n = text_put(out, want_shown(s->want));
-
+	text_put(t, name);
 	if (s->holder->host.n == 0)
-		return n;
-	n += text_put(out + n, SPAN("@"));
-	return n + text_put(out + n, s->holder->host);
-}
-
-static size_t step_length(const struct step *s)
-{
-	return want_shown(s->want).n + s->holder->host.n + 1;
+		return;
+	text_put(t, SPAN("@"));
+	text_put(t, s->holder->host);
 }
 
 /* Once the rest might not fit, dots take the place of all but the last step. */
-static size_t steps_put(char *out, size_t size, const struct step *step, unsigned steps)
+static void steps_put(struct text *t, const struct step *step, unsigned steps)
 {
-	size_t used = step_put(out, &step[0]), last = sizeof("<-...<-") + step_length(&step[0]);
+	struct span first = text_name(t, step[0].want);
+	size_t last = sizeof("<-...<-@") + first.n + step[0].holder->host.n;
 
+	step_put(t, first, &step[0]);
 	for (unsigned i = 1; i < steps; i++) {
-		used += text_put(out + used, SPAN("<-"));
-		if (used + step_length(&step[i]) + last > size) {
-			used += text_put(out + used, SPAN("..."));
+		struct span name = text_name(t, step[i].want);
+
+		text_put(t, SPAN("<-"));
+		if (t->used + name.n + 1 + step[i].holder->host.n + last > t->size) {
+			text_put(t, SPAN("..."));
 			break;
 		}
-		used += step_put(out + used, &step[i]);
+		step_put(t, name, &step[i]);
 	}
-	used += text_put(out + used, SPAN("<-"));
-	return used + step_put(out + used, &step[0]);
+	text_put(t, SPAN("<-"));
+	step_put(t, first, &step[0]);
 }
 
 /* From the end back to the start. */
@@ -262,19 +269,19 @@ static struct step *walk_steps(const struct walk *k, unsigned *ret_steps)
 	return step;
 }
 
-size_t cycle_tell(struct waitgraph *g, unsigned owner, char *out, size_t size, const struct graph_want **ret_want)
+size_t cycle_tell(struct waitgraph *g, unsigned owner, cycle_shows *shows, const void *about, char *out, size_t size, const struct graph_want **ret_want)
 {
 	struct walk k = {.g = g, .start = owner, .queue = mem_alloc(g->stucks * sizeof(*k.queue))};
+	struct text t = {.shows = shows, .about = about, .start = owner, .out = out, .size = size};
 	struct step *step;
 	unsigned steps;
-	size_t n = 0;
 
 	if (walk_round(&k)) {
 		step = walk_steps(&k, &steps);
 		*ret_want = step[0].want;
-		n = steps_put(out, size, step, steps);
+		steps_put(&t, step, steps);
 		mem_free(step);
 	}
 	mem_free(k.queue);
-	return n;
+	return t.used;
 }

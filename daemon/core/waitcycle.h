@@ -14,11 +14,14 @@
 /* A victim of each component with more than one owner: the one with the largest place. */
 void cycle_find_victims(struct waitgraph *g);
 
+/* Whether a name may be shown: else dots stand in its place. */
+typedef bool cycle_shows(const void *about, struct span name);
+
 /*
  * A shortest cycle of this stuck owner: "a@h1<-b@h2<-a@h1", or "a<-b<-a" where the host is empty. The first name is what it waits for, with the host of the
- * owner that is in the way; that one waits for the next name, and so on. Returns the bytes written, at most size, which is at least 2000; 0: it is on no
- * cycle. ret_want: the want that the cycle begins with.
+ * owner that is in the way; that one waits for the next name, and so on. What it waits for itself is always shown. Returns the bytes written, at most size,
+ * which is at least 2000; 0: it is on no cycle. ret_want: the want that the cycle begins with.
  */
-size_t cycle_tell(struct waitgraph *g, unsigned owner, char *out, size_t size, const struct graph_want **ret_want);
+size_t cycle_tell(struct waitgraph *g, unsigned owner, cycle_shows *shows, const void *about, char *out, size_t size, const struct graph_want **ret_want);
 
 #endif

@@ -2,46 +2,63 @@
 /* See waitentry.h. */
 #include "daemon/core/waitentry.h"
 
-#include "daemon/base/map.h"
 #include "daemon/core/claim.h"
 #include "proto/proto.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-static bool row_has_permits(const struct entry_row *r)
-{
-	return r->kind == 'p' || r->kind == 's';
-}
+/* A row of a member. */
+struct row {
+	char kind;
+	unsigned request, count, limit;
+	struct span name;
+};
 
-bool entry_put_row(struct buf *rows, size_t begin, const struct entry_row *r)
+static bool row_put(struct buf *rows, const struct row *r)
 {
-	if (buf_length(rows) - begin + r->name.n + ENTRY_ROW_MAX > ENTRY_MAX)
+	if (buf_length(rows) + r->name.n + 64 > ENTRY_MAX)
 		return false;
-	buf_printf(rows, "%c%u,%" PRId64 ",", r->kind, r->request, r->when);
-	if (row_has_permits(r))
-		buf_printf(rows, "%u,%u,", r->count, r->limit);
-	buf_printf(rows, "%zu:", r->name.n);
+	buf_printf(rows, "%c%u,%u,%u,%zu:", r->kind, r->request, r->count, r->limit, r->name.n);
 	buf_append(rows, r->name.p, r->name.n);
 	return true;
 }
 
-uint64_t entry_row_hash(const struct entry_row *r)
+static bool rows_put(struct buf *rows, const struct waitgraph *g, unsigned owner)
 {
-	const uint64_t key[2] = {(uint64_t)r->kind, (uint64_t)r->count << 32 | r->limit};
+	const struct graph_owner *o = &g->owner[owner];
+	bool room = true;
 
-	return siphash_word(key, siphash(key, r->name.p, r->name.n) ^ (uint64_t)r->when);
+	for (unsigned i = o->want; i != NOBODY && room; i = g->want[i].next) {
+		const struct graph_want *w = &g->want[i];
+
+		room = row_put(rows, &(struct row){w->need > 0 ? 'p' : w->any ? 'a' : 'n', w->request, w->need, w->limit, w->name});
+	}
+	if (!room)
+		return false;
+	for (unsigned i = o->hold; i != NOBODY && room; i = g->hold[i].next) {
+		const struct graph_hold *h = &g->hold[i];
+
+		room = row_put(rows, &(struct row){h->count > 0 ? 's' : 'h', 0, h->count, 0, g->name[h->of].name});
+	}
+	return true;
 }
 
-void entry_put(struct buf *list, const struct entry_head *h, struct span rows)
+bool entry_put(struct buf *list, const struct entry_head *h, const struct waitgraph *g, unsigned owner)
 {
 	char head[ENTRY_HEAD_MAX];
-	int n = snprintf(head, sizeof(head), "%.*s %" PRIu64 " %016" PRIx64 " %" PRId64 " %" PRId64 " %" PRId64 " ", (int)h->daemon.n, h->daemon.p, h->session,
-	                 h->owner, h->since, h->until, h->place);
+	int n = snprintf(head, sizeof(head), "%.*s %" PRIu64 " %016" PRIx64 " %" PRId64 " ", (int)h->daemon.n, h->daemon.p, h->session, h->owner, h->place);
+	struct buf rows = {0};
+	bool room = rows_put(&rows, g, owner);
 
-	buf_printf(list, "%zu:%s", (size_t)n + rows.n, head);
-	buf_append(list, rows.p, rows.n);
+	if (room) {
+		buf_printf(list, "%zu:%s", (size_t)n + buf_length(&rows), head);
+		buf_append(list, buf_begin(&rows), buf_length(&rows));
+	}
+	buf_release(&rows);
+	return room;
 }
 
 /* Takes a number of at most 18 digits, with a sign or without, and the byte behind it. */
@@ -80,11 +97,6 @@ static bool take_word(struct span *rest, struct span *ret_word)
 	return true;
 }
 
-bool entry_take_number(struct span *list, int64_t *ret_number)
-{
-	return take_number(list, ' ', ret_number);
-}
-
 bool entry_next(struct span *list, struct span *ret_member)
 {
 	int64_t n;
@@ -92,62 +104,58 @@ bool entry_next(struct span *list, struct span *ret_member)
 	return take_number(list, ':', &n) && take_bytes(list, n, ret_member);
 }
 
-bool entry_read(struct span member, struct entry_head *ret_head, struct span *ret_rows)
+static bool head_read(struct span member, struct entry_head *ret_head, struct span *ret_rows)
 {
 	struct entry_head h = {0};
 	struct span rest = member, owner;
+	char hash[17] = "";
 	int64_t session;
 
-	if (!take_word(&rest, &h.daemon) || !take_number(&rest, ' ', &session) || session < 0 || !take_word(&rest, &owner))
+	if (!take_word(&rest, &h.daemon) || !take_number(&rest, ' ', &session) || session < 0 || !take_word(&rest, &owner) || owner.n != 16)
 		return false;
-	if (!take_number(&rest, ' ', &h.since) || !take_number(&rest, ' ', &h.until) || !take_number(&rest, ' ', &h.place))
+	if (!take_number(&rest, ' ', &h.place))
 		return false;
+	memcpy(hash, owner.p, owner.n);
 	h.session = (uint64_t)session;
+	h.owner = strtoull(hash, NULL, 16);
 	h.who = (struct span){member.p, (size_t)(owner.p + owner.n - member.p)};
 	*ret_head = h;
 	*ret_rows = rest;
 	return true;
 }
 
-static bool take_count(struct span *rows, unsigned *ret_count)
+static bool take_count(struct span *rows, int64_t most, unsigned *ret_count)
 {
 	int64_t n;
 
-	if (!take_number(rows, ',', &n) || n < 0 || n > LIMIT_MOST)
+	if (!take_number(rows, ',', &n) || n < 0 || n > most)
 		return false;
 	*ret_count = (unsigned)n;
 	return true;
 }
 
-/* At least one: with none it would be a row of a lock. */
-static bool take_permits(struct span *rows, struct entry_row *r)
+/* 1; 0: that was the last; negative: it is not sound. */
+static int row_read(struct span *rows, struct row *ret_row)
 {
-	return take_count(rows, &r->count) && take_count(rows, &r->limit) && r->count > 0;
-}
-
-int entry_read_row(struct span *rows, struct entry_row *ret_row)
-{
-	struct entry_row r = {0};
-	int64_t request, n;
+	struct row r = {0};
+	int64_t n;
 
 	if (rows->n == 0)
 		return 0;
 	r.kind = rows->p[0];
 	*rows = (struct span){rows->p + 1, rows->n - 1};
-	if (!strchr("nahps", r.kind) || r.kind == '\0' || !take_number(rows, ',', &request) || request < 0 || request > UINT32_MAX)
+	if (r.kind == '\0' || !strchr("nahps", r.kind) || !take_count(rows, UINT32_MAX, &r.request))
 		return -1;
-	if (!take_number(rows, ',', &r.when) || (row_has_permits(&r) && !take_permits(rows, &r)))
+	if (!take_count(rows, LIMIT_MOST, &r.count) || !take_count(rows, LIMIT_MOST, &r.limit) || (r.count > 0) != (r.kind == 'p' || r.kind == 's'))
 		return -1;
-	if (!take_number(rows, ':', &n) || n > NAME_MAX_BYTES)
+	if (!take_number(rows, ':', &n) || n > NAME_MAX_BYTES || !take_bytes(rows, n, &r.name))
 		return -1;
-	if (!take_bytes(rows, n, &r.name))
-		return -1;
-	r.request = (unsigned)request;
 	*ret_row = r;
 	return 1;
 }
 
-struct span entry_host(struct span daemon)
+/* The host in the id of a daemon. */
+static struct span host_of(struct span daemon)
 {
 	const char *dot = memchr(daemon.p, '.', daemon.n);
 	struct span host = dot ? (struct span){dot + 1, daemon.n - (size_t)(dot + 1 - daemon.p)} : daemon;
@@ -155,37 +163,31 @@ struct span entry_host(struct span daemon)
 	return host.n < 64 ? host : (struct span){host.p, 63};
 }
 
-static bool rows_are_sound(struct span rows)
+static bool rows_are_sound(struct span rows, unsigned *ret_rows)
 {
-	struct entry_row r;
+	struct row r;
 	int more;
 
-	while ((more = entry_read_row(&rows, &r)) > 0)
+	for (*ret_rows = 0; (more = row_read(&rows, &r)) > 0; (*ret_rows)++)
 		;
 	return more == 0;
 }
 
-void entry_rows_to_graph(struct waitgraph *g, struct span rows)
+unsigned entry_to_graph(struct waitgraph *g, struct span member, bool own, struct entry_head *ret_head)
 {
-	struct entry_row r;
-
-	while (entry_read_row(&rows, &r) > 0) {
-		if (r.kind == 'h' || r.kind == 's')
-			graph_add_hold(g, r.name, r.count);
-		else
-			graph_add_want(g, &(struct graph_want){
-						  .name = r.name, .request = r.request, .any = r.kind == 'a', .need = r.count, .limit = r.limit});
-	}
-}
-
-bool entry_to_graph(struct waitgraph *g, struct span member, bool own)
-{
-	struct entry_head h;
 	struct span rows;
+	unsigned owner, count;
+	struct row r;
 
-	if (!entry_read(member, &h, &rows) || !rows_are_sound(rows))
-		return false;
-	graph_add_owner(g, &(struct graph_owner){.who = h.who, .host = entry_host(h.daemon), .place = h.place, .own = own});
-	entry_rows_to_graph(g, rows);
-	return true;
+	if (!head_read(member, ret_head, &rows) || !rows_are_sound(rows, &count) || graph_is_full(g, count))
+		return NOBODY;
+	owner = graph_add_owner(g, &(struct graph_owner){.who = ret_head->who, .host = host_of(ret_head->daemon), .place = ret_head->place, .own = own});
+	while (row_read(&rows, &r) > 0) {
+		if (r.kind == 'h' || r.kind == 's')
+			graph_add_hold(g, owner, r.name, r.count);
+		else
+			graph_add_want(g, owner,
+			               &(struct graph_want){.name = r.name, .request = r.request, .any = r.kind == 'a', .need = r.count, .limit = r.limit});
+	}
+	return owner;
 }

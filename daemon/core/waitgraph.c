@@ -2,19 +2,15 @@
 /* See waitgraph.h. */
 #include "daemon/core/waitgraph.h"
 
+#include "daemon/base/map.h"
 #include "daemon/base/mem.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-void graph_init(struct waitgraph *g)
+void graph_init(struct waitgraph *g, const uint64_t key[2])
 {
-	*g = (struct waitgraph){0};
-}
-
-void graph_clear(struct waitgraph *g)
-{
-	g->owners = g->wants = g->holds = g->names = g->turns = g->stucks = 0;
+	*g = (struct waitgraph){.key = {key[0], key[1]}};
 }
 
 void graph_release(struct waitgraph *g)
@@ -25,7 +21,8 @@ void graph_release(struct waitgraph *g)
 	mem_free(g->name);
 	mem_free(g->turn);
 	mem_free(g->stuck);
-	graph_init(g);
+	mem_free(g->bucket);
+	graph_init(g, g->key);
 }
 
 static void *graph_room(void *items, unsigned count, unsigned *cap, size_t size)
@@ -37,27 +34,67 @@ static void *graph_room(void *items, unsigned count, unsigned *cap, size_t size)
 	return mem_grow(items, *cap, size);
 }
 
-void graph_add_owner(struct waitgraph *g, const struct graph_owner *o)
+unsigned graph_add_owner(struct waitgraph *g, const struct graph_owner *o)
 {
 	g->owner = graph_room(g->owner, g->owners, &g->owner_cap, sizeof(*g->owner));
 	g->owner[g->owners] = *o;
-	g->owner[g->owners].want = g->wants;
-	g->owner[g->owners++].wants = 0;
+	g->owner[g->owners].want = g->owner[g->owners].last_want = g->owner[g->owners].hold = NOBODY;
+	return g->owners++;
 }
 
-void graph_add_want(struct waitgraph *g, const struct graph_want *w)
+static unsigned *graph_bucket(const struct waitgraph *g, struct span name, bool permits)
 {
+	return &g->bucket[(siphash(g->key, name.p, name.n) + permits) % g->buckets];
+}
+
+static void names_rehash(struct waitgraph *g)
+{
+	g->buckets = g->buckets ? 4 * g->buckets : 64;
+	g->bucket = mem_grow(g->bucket, g->buckets, sizeof(*g->bucket));
+	memset(g->bucket, 0xff, g->buckets * sizeof(*g->bucket)); /* NOBODY */
+	for (unsigned i = 0; i < g->names; i++) {
+		unsigned *first = graph_bucket(g, g->name[i].name, g->name[i].permits);
+
+		g->name[i].next = *first;
+		*first = i;
+	}
+}
+
+static unsigned graph_name(struct waitgraph *g, struct span name, bool permits)
+{
+	unsigned *first;
+
+	if (g->names >= g->buckets)
+		names_rehash(g);
+	first = graph_bucket(g, name, permits);
+	for (unsigned i = *first; i != NOBODY; i = g->name[i].next)
+		if (g->name[i].permits == permits && span_equal(g->name[i].name, name))
+			return i;
+	g->name = graph_room(g->name, g->names, &g->name_cap, sizeof(*g->name));
+	g->name[g->names] = (struct graph_name){.name = name, .permits = permits, .next = *first, .hold = NOBODY, .own_of = NOBODY};
+	return *first = g->names++;
+}
+
+void graph_add_want(struct waitgraph *g, unsigned owner, const struct graph_want *w)
+{
+	struct graph_owner *o = &g->owner[owner];
+
 	g->want = graph_room(g->want, g->wants, &g->want_cap, sizeof(*g->want));
 	g->want[g->wants] = *w;
-	g->want[g->wants].owner = g->owners - 1;
-	g->owner[g->owners - 1].wants++;
-	g->wants++;
+	g->want[g->wants].owner = owner;
+	g->want[g->wants].next = NOBODY;
+	g->want[g->wants].of = graph_name(g, w->name, w->need > 0);
+	*(o->want == NOBODY ? &o->want : &g->want[o->last_want].next) = g->wants;
+	o->last_want = g->wants++;
 }
 
-void graph_add_hold(struct waitgraph *g, struct span name, unsigned count)
+void graph_add_hold(struct waitgraph *g, unsigned owner, struct span name, unsigned count)
 {
+	unsigned of = graph_name(g, name, count > 0);
+
 	g->hold = graph_room(g->hold, g->holds, &g->hold_cap, sizeof(*g->hold));
-	g->hold[g->holds++] = (struct graph_hold){.name = name, .owner = g->owners - 1, .count = count};
+	g->hold[g->holds] = (struct graph_hold){.owner = owner, .count = count, .of = of, .next = g->owner[owner].hold, .next_of = g->name[of].hold};
+	g->owner[owner].hold = g->name[of].hold = g->holds++;
 }
 
 static int span_order(struct span a, struct span b)
@@ -72,79 +109,7 @@ bool graph_came_later(const struct graph_owner *a, const struct graph_owner *b)
 	return a->place != b->place ? a->place > b->place : span_order(a->who, b->who) > 0;
 }
 
-/* --- names ------------------------------------------------------------------------------------------------------------ */
-
-/* A lock and a semaphore may have the same name. */
-static int name_order(const struct graph_hold *h, struct span name, bool permits)
-{
-	int order = span_order(h->name, name);
-
-	return order ? order : (h->count > 0) - permits;
-}
-
-static int hold_order(const void *a, const void *b)
-{
-	const struct graph_hold *ha = a, *hb = b;
-	int order = name_order(ha, hb->name, hb->count > 0);
-
-	return order ? order : (ha->owner > hb->owner) - (ha->owner < hb->owner);
-}
-
-/* Holds of one name stand together, and each owner knows its own. */
-static void graph_find_names(struct waitgraph *g)
-{
-	if (g->holds > 0)
-		qsort(g->hold, g->holds, sizeof(*g->hold), hold_order);
-	for (unsigned i = 0; i < g->owners; i++)
-		g->owner[i].hold = NOBODY;
-	g->names = 0;
-	g->name = graph_room(g->name, g->holds, &g->name_cap, sizeof(*g->name));
-	for (unsigned i = 0; i < g->holds; i++) {
-		struct graph_hold *h = &g->hold[i];
-
-		if (i == 0 || name_order(h, h[-1].name, h[-1].count > 0) != 0)
-			g->name[g->names++] = (struct graph_name){.hold = i};
-		h->of = g->names - 1;
-		g->name[h->of].holds++;
-		g->name[h->of].taken += h->count ? h->count : 1;
-		h->next = g->owner[h->owner].hold;
-		g->owner[h->owner].hold = i;
-	}
-}
-
-static unsigned graph_find_name(const struct waitgraph *g, const struct graph_want *w)
-{
-	unsigned from = 0, to = g->names;
-
-	while (from < to) {
-		unsigned at = from + (to - from) / 2;
-		int order = name_order(&g->hold[g->name[at].hold], w->name, w->need > 0);
-
-		if (order == 0)
-			return at;
-		if (order < 0)
-			from = at + 1;
-		else
-			to = at;
-	}
-	return NOBODY;
-}
-
-/* The first hold of a name that is not of an owner before this one. */
-static unsigned name_find_owner(const struct waitgraph *g, const struct graph_name *n, unsigned owner)
-{
-	unsigned from = n->hold, to = n->hold + n->holds;
-
-	while (from < to) {
-		unsigned at = from + (to - from) / 2;
-
-		if (g->hold[at].owner < owner)
-			from = at + 1;
-		else
-			to = at;
-	}
-	return from;
-}
+/* --- turns ------------------------------------------------------------------------------------------------------------ */
 
 /*
  * An owner is not in its own way at a lock. The modes do not count: a reader waits for readers only while a writer stands before it, and that one waits for
@@ -153,13 +118,10 @@ static unsigned name_find_owner(const struct waitgraph *g, const struct graph_na
 static uint64_t want_room(const struct waitgraph *g, const struct graph_want *w)
 {
 	const struct graph_name *n = &g->name[w->of];
-	uint64_t own = 0;
 
 	if (w->need > 0)
 		return w->limit > w->need ? w->limit - w->need : 0;
-	for (unsigned i = name_find_owner(g, n, w->owner); i < n->hold + n->holds && g->hold[i].owner == w->owner; i++)
-		own++;
-	return own;
+	return n->own_of == w->owner ? n->own : 0;
 }
 
 static int turn_order(const void *a, const void *b)
@@ -171,17 +133,27 @@ static int turn_order(const void *a, const void *b)
 	return (ta->room < tb->room) - (ta->room > tb->room);
 }
 
+static void owner_find_turns(struct waitgraph *g, unsigned owner)
+{
+	for (unsigned i = g->owner[owner].hold; i != NOBODY; i = g->hold[i].next) {
+		struct graph_name *n = &g->name[g->hold[i].of];
+
+		n->taken += g->hold[i].count ? g->hold[i].count : 1;
+		n->own = n->own_of == owner ? n->own + 1 : 1;
+		n->own_of = owner;
+	}
+	for (unsigned i = g->owner[owner].want; i != NOBODY; i = g->want[i].next)
+		g->turn[g->turns++] = (struct graph_turn){.of = g->want[i].of, .want = i, .room = want_room(g, &g->want[i])};
+}
+
 static void graph_find_turns(struct waitgraph *g)
 {
 	g->turns = 0;
 	g->turn = graph_room(g->turn, g->wants, &g->turn_cap, sizeof(*g->turn));
-	for (unsigned i = 0; i < g->wants; i++) {
-		struct graph_want *w = &g->want[i];
-
-		w->of = graph_find_name(g, w);
-		if (w->of != NOBODY)
-			g->turn[g->turns++] = (struct graph_turn){.of = w->of, .want = i, .room = want_room(g, w)};
-	}
+	for (unsigned i = 0; i < g->names; i++)
+		g->name[i].taken = g->name[i].turns = 0, g->name[i].own_of = NOBODY;
+	for (unsigned i = 0; i < g->owners; i++)
+		owner_find_turns(g, i);
 	if (g->turns > 0)
 		qsort(g->turn, g->turns, sizeof(*g->turn), turn_order);
 	for (unsigned i = g->turns; i-- > 0;) {
@@ -257,16 +229,12 @@ static void graph_free_first(struct waitgraph *g)
 		if (g->owner[i].lacks == 0)
 			graph_free_next(g, i);
 	}
-	for (unsigned i = 0; i < g->wants; i++)
-		if (g->want[i].of == NOBODY)
-			want_granted(g, &g->want[i]);
 	for (unsigned i = 0; i < g->names; i++)
 		name_frees(g, &g->name[i]);
 }
 
 bool graph_reduce(struct waitgraph *g)
 {
-	graph_find_names(g);
 	graph_find_turns(g);
 	graph_block(g);
 	graph_free_first(g);

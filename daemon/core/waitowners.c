@@ -2,32 +2,79 @@
 /* See waitowners.h. */
 #include "daemon/core/waitowners.h"
 
+#include "daemon/base/map.h"
 #include "daemon/base/mem.h"
 #include "daemon/core/convert.h"
 #include "daemon/core/rules.h"
 #include "daemon/core/tell.h"
-#include "daemon/core/ticket.h"
 #include "daemon/core/wait.h"
+
+#include <string.h>
 
 static const uint64_t owner_key[2] = {UINT64_C(0x77616974), UINT64_C(0x6f776e65)};
 
-void waitowners_release(struct wait_owners *o)
+uint64_t waitowner_hash(struct span owner)
 {
-	mem_free(o->item);
-	buf_release(&o->text);
-	*o = (struct wait_owners){0};
+	return siphash(owner_key, owner.p ? owner.p : "", owner.n);
 }
 
-static unsigned session_listed(const struct wait_owners *o, const struct session *s)
+struct wait_owners *waitowners_new(struct commander *x, struct instant since)
 {
-	return s->listed < o->count && o->item[s->listed].session == s ? s->listed : NOBODY;
+	struct wait_owners *o = mem_alloc(sizeof(*o));
+
+	o->x = x;
+	o->since = since;
+	o->next = INSTANT_NEVER;
+	graph_init(&o->graph, x->sessions->known.key);
+	memset(o->bucket, 0xff, sizeof(o->bucket)); /* NOBODY */
+	return o;
 }
 
-bool wait_owners_have(const struct wait_owners *o, const struct session *s, struct span owner)
+void waitowners_free(struct wait_owners *o)
 {
-	for (unsigned i = session_listed(o, s); i != NOBODY; i = o->item[i].before)
-		if (span_equal(o->item[i].owner, owner))
-			return true;
+	graph_release(&o->graph);
+	mem_free(o);
+}
+
+/* --- owners ----------------------------------------------------------------------------------------------------------- */
+
+static unsigned owner_bucket(const struct wait_owners *o, const struct session *s, struct span owner)
+{
+	return (siphash(o->graph.key, owner.p ? owner.p : "", owner.n) ^ s->serial) % WAITOWNER_BUCKETS;
+}
+
+unsigned waitowners_find(const struct wait_owners *o, const struct session *s, struct span owner)
+{
+	unsigned i = o->bucket[owner_bucket(o, s, owner)];
+
+	while (i != NOBODY && (o->owner[i].session != s || !span_equal(o->owner[i].owner, owner)))
+		i = o->owner[i].next;
+	return i;
+}
+
+unsigned waitowners_add(struct wait_owners *o, struct session *s, struct span owner)
+{
+	unsigned i = waitowners_find(o, s, owner), *first = &o->bucket[owner_bucket(o, s, owner)];
+
+	if (i != NOBODY)
+		return i;
+	if (graph_is_full(&o->graph, 0)) {
+		o->full = true;
+		return NOBODY;
+	}
+	i = graph_add_owner(&o->graph, &(struct graph_owner){.who = owner, .host = SPAN(""), .own = true, .place = INT64_MIN});
+	o->owner[i] = (struct wait_owner){.session = s, .owner = owner, .next = *first};
+	return *first = i;
+}
+
+/* --- what counts ------------------------------------------------------------------------------------------------------ */
+
+static bool counts_since(struct wait_owners *o, struct instant since)
+{
+	o->looks++;
+	if (!instant_before(o->since, since))
+		return true;
+	o->next = instant_min(o->next, since);
 	return false;
 }
 
@@ -71,241 +118,208 @@ static bool claim_is_wanted(const struct claim *c)
 	return k->want_since.us != 0 || !TAILQ_EMPTY(&k->waiters);
 }
 
-static void owner_put(struct wait_owners *o, struct wait_owner *owner, const struct entry_row *r)
-{
-	if (entry_put_row(&o->text, owner->rows, r))
-		owner->hash += entry_row_hash(r); /* whatever their order is */
-}
-
-/* What others are known to wait for comes first, in case that not all has room. */
-static void owner_put_holds(struct wait_owners *o, struct wait_owner *owner, bool wanted)
-{
-	const struct claim *c;
-
-	TAILQ_FOREACH(c, &owner->session->claims, in_session)
-		if (claim_holds(c) && claim_is_wanted(c) == wanted && span_equal(claim_owner(c), owner->owner))
-			owner_put(o, owner, &(struct entry_row){.kind = 'h', .when = c->granted_at.us, .name = lock_name(c->lock)});
-}
-
-/* A permit, and the slots that the first of a line keeps until they are enough. */
-static void owner_put_permits(struct commander *x, struct wait_owners *o, struct wait_owner *owner)
-{
-	const struct permit *p;
-
-	TAILQ_FOREACH(p, &owner->session->permits, in_session) {
-		struct entry_row r = {.kind = 's', .when = p->granted_at.us, .count = p->weight, .name = semaphore_name(p->semaphore)};
-
-		if (!span_equal(permit_owner(p), owner->owner))
-			continue;
-		if (permit_holds(p))
-			owner_put(o, owner, &r);
-		r.count = 1;
-		for (unsigned i = 0; i < p->seats && permit_waits(p); i++) {
-			if (!seat_is_had(x, &p->seat[i]))
-				continue;
-			r.when = p->seat[i].claim->granted_at.us;
-			owner_put(o, owner, &r);
-		}
-	}
-}
-
-/* That of its last request. */
-static void owner_set_place(struct wait_owner *owner, int64_t place, unsigned request)
-{
-	if (request == 0 || place > owner->place)
-		owner->place = place;
-}
-
-/* A LOCKANY of which a name is missing would seem to wait although that one is free. */
-static bool owner_has_room(const struct wait_owners *o, const struct wait_owner *owner, const struct group *g)
-{
-	size_t n = buf_length(&o->text) - owner->rows;
-
-	for (unsigned i = 0; i < g->parts; i++)
-		n += g->part[i].n + ENTRY_ROW_MAX;
-	return n <= ENTRY_MAX;
-}
-
-/* A LOCKALL needs all of its names, and a LOCKANY any of them. What it keeps of them for a while is in nobody's way. Those of the owner it does not ask for. */
-static void owner_put_group(struct commander *x, struct wait_owners *o, struct wait_owner *owner, const struct group *g, unsigned request)
-{
-	if (g->any && !owner_has_room(o, owner, g))
-		return;
-	for (unsigned i = 0; i < g->parts; i++)
-		if (!group_own(x, g, &g->part[i]))
-			owner_put(o, owner,
-			          &(struct entry_row){
-					  .kind = g->any ? 'a' : 'n', .request = request, .when = g->asked_at.us, .name = part_name(&g->part[i])});
-}
-
-static unsigned owner_put_groups(struct commander *x, struct wait_owners *o, struct wait_owner *owner, unsigned request)
-{
-	const struct group *g;
-
-	LIST_FOREACH(g, &owner->session->groups, in_session) {
-		if (!group_waits(g) || !span_equal(group_owner(g), owner->owner))
-			continue;
-		owner_set_place(owner, members_clock_us(&x->engine->members, g->asked_at) - g->priority * PRIORITY_US, request);
-		owner_put_group(x, o, owner, g, request++);
-	}
-	return request;
-}
-
-/* Of a permit of several slots those that it has are not what it waits for. */
-static void owner_put_acquires(struct commander *x, struct wait_owners *o, struct wait_owner *owner, unsigned request)
-{
-	const struct permit *p;
-
-	TAILQ_FOREACH(p, &owner->session->permits, in_session) {
-		struct entry_row r = {.kind = 'p', .request = request, .when = p->asked_at.us, .limit = p->semaphore->limit};
-		unsigned had = permit_waits(p) ? permit_slots_had(x, p) : p->weight;
-
-		if (had >= p->weight || permit_has_no_quorum(p) || !span_equal(permit_owner(p), owner->owner))
-			continue;
-		owner_set_place(owner, members_clock_us(&x->engine->members, p->asked_at) - p->priority * PRIORITY_US, request);
-		r.count = p->weight - had;
-		r.name = semaphore_name(p->semaphore);
-		owner_put(o, owner, &r);
-		request++;
-	}
-}
-
 /* Without a quorum a request waits for the stores, and for no owner. So does a reader that is about to join. */
 static bool claim_waits_for_owners(const struct claim *c)
 {
 	return claim_waits(c) && c->lock->contender->state != CONTENDER_NO_QUORUM;
 }
 
-static void owner_put_wants(struct commander *x, struct wait_owners *o, struct wait_owner *owner)
+/* --- what they wait for ----------------------------------------------------------------------------------------------- */
+
+/* Makes room for a request of so many names. NOBODY: there is none. */
+static unsigned request_begins(struct wait_owners *o, struct session *s, struct span owner, int64_t place, unsigned names)
 {
-	unsigned request = 0;
+	unsigned i = waitowners_add(o, s, owner);
+
+	if (i == NOBODY || graph_is_full(&o->graph, names)) {
+		o->full = true;
+		return NOBODY;
+	}
+	o->requests++;
+	if (place > o->graph.owner[i].place)
+		o->graph.owner[i].place = place;
+	return i;
+}
+
+/* Among the tickets. Where all requests count, nobody asks for it. */
+static int64_t place_us(const struct wait_owners *o, struct instant asked_at, unsigned priority)
+{
+	return o->since.us == INSTANT_NEVER.us ? 0 : members_clock_us(&o->x->engine->members, asked_at) - priority * PRIORITY_US;
+}
+
+static void claim_add(struct wait_owners *o, struct session *s, const struct claim *c)
+{
+	unsigned i;
+
+	if (!claim_waits_for_owners(c) || !counts_since(o, c->asking->asked_at))
+		return;
+	i = request_begins(o, s, claim_owner(c), place_us(o, c->asking->asked_at, c->priority), 1);
+	if (i != NOBODY)
+		graph_add_want(&o->graph, i, &(struct graph_want){.name = lock_name(c->lock), .request = o->requests});
+}
+
+/* A LOCKALL needs all of its names, and a LOCKANY any of them. What it keeps of them for a while is in nobody's way. Those of the owner it does not ask for. */
+static void group_add(struct wait_owners *o, struct session *s, const struct group *g)
+{
+	unsigned i;
+
+	o->looks += g->parts;
+	if (!group_waits(g) || !counts_since(o, g->asked_at))
+		return;
+	i = request_begins(o, s, group_owner(g), place_us(o, g->asked_at, g->priority), g->parts);
+	for (unsigned k = 0; k < g->parts && i != NOBODY; k++)
+		if (!group_own(o->x, g, &g->part[k]))
+			graph_add_want(&o->graph, i, &(struct graph_want){.name = part_name(&g->part[k]), .request = o->requests, .any = g->any});
+}
+
+/* Of a permit of several slots those that it has are not what it waits for. */
+static void acquire_add(struct wait_owners *o, struct session *s, const struct permit *p)
+{
+	unsigned had, i;
+
+	if (!permit_waits(p) || permit_has_no_quorum(p) || !counts_since(o, p->asked_at))
+		return;
+	had = waitowner_permits(o, p);
+	i = had < p->weight ? request_begins(o, s, permit_owner(p), place_us(o, p->asked_at, p->priority), 1) : NOBODY;
+	if (i != NOBODY)
+		graph_add_want(&o->graph, i,
+		               &(struct graph_want){
+				       .name = semaphore_name(p->semaphore), .request = o->requests, .need = p->weight - had, .limit = p->semaphore->limit});
+}
+
+void waitowners_add_session(struct wait_owners *o, struct session *s)
+{
+	const struct claim *c;
+	const struct group *g;
+	const struct permit *p;
+
+	if (s->waiting == 0 || s->over)
+		return;
+	TAILQ_FOREACH(c, &s->claims, in_session) {
+		o->looks++;
+		claim_add(o, s, c);
+	}
+	LIST_FOREACH(g, &s->groups, in_session)
+		group_add(o, s, g);
+	TAILQ_FOREACH(p, &s->permits, in_session)
+		acquire_add(o, s, p);
+}
+
+/* --- what they hold --------------------------------------------------------------------------------------------------- */
+
+unsigned waitowner_permits(struct wait_owners *o, const struct permit *p)
+{
+	if (permit_holds(p))
+		return p->weight;
+	o->looks += p->seats;
+	return permit_waits(p) ? permit_slots_had(o->x, p) : 0;
+}
+
+static void hold_add(struct wait_owners *o, struct session *s, struct span owner, struct instant since, struct span name, unsigned count)
+{
+	unsigned i = waitowners_find(o, s, owner);
+
+	if (i == NOBODY || !counts_since(o, since))
+		return;
+	if (graph_is_full(&o->graph, 1))
+		o->full = true;
+	else
+		graph_add_hold(&o->graph, i, name, count);
+}
+
+static void holds_add(struct wait_owners *o, struct session *s, bool wanted)
+{
 	const struct claim *c;
 
-	TAILQ_FOREACH(c, &owner->session->claims, in_session) {
-		if (!claim_waits_for_owners(c) || !span_equal(claim_owner(c), owner->owner))
-			continue;
-		owner_set_place(owner, ticket_place_us(x->engine, c), request);
-		owner_put(o, owner, &(struct entry_row){.kind = 'n', .request = request, .when = c->asking->asked_at.us, .name = lock_name(c->lock)});
-		request++;
+	TAILQ_FOREACH(c, &s->claims, in_session) {
+		o->looks++;
+		if (claim_holds(c) && claim_is_wanted(c) == wanted)
+			hold_add(o, s, claim_owner(c), c->granted_at, lock_name(c->lock), 0);
 	}
-	request = owner_put_groups(x, o, owner, request);
-	owner_put_acquires(x, o, owner, request);
 }
 
-void waitowner_add(struct commander *x, struct wait_owners *o, struct session *s, struct span text, const struct entry_row *row, unsigned rows)
+/* Since when it has all these permits. */
+static struct instant permit_since(const struct wait_owners *o, const struct permit *p)
 {
-	unsigned before = session_listed(o, s);
-	struct wait_owner *owner;
+	struct instant since = p->granted_at;
 
-	if (o->count == o->cap) {
-		o->cap = o->cap ? 2 * o->cap : 8;
-		o->item = mem_grow(o->item, o->cap, sizeof(*o->item));
-	}
-	s->listed = o->count++;
-	owner = &o->item[s->listed];
-	*owner = (struct wait_owner){.session = s, .owner = text, .before = before, .rows = buf_length(&o->text)};
-	owner->owner_hash = siphash(owner_key, text.p ? text.p : "", text.n);
-	owner->hash = owner->owner_hash ^ s->serial;
-	for (unsigned i = 0; i < rows; i++)
-		owner_put(o, owner, &row[i]);
-	owner_put_wants(x, o, owner);
-	owner_put_permits(x, o, owner);
-	owner_put_holds(o, owner, true);
-	owner_put_holds(o, owner, false);
-	owner->rows_n = buf_length(&o->text) - owner->rows;
+	for (unsigned i = 0; i < p->seats && !permit_holds(p); i++)
+		if (seat_is_had(o->x, &p->seat[i]) && instant_before(since, p->seat[i].claim->granted_at))
+			since = p->seat[i].claim->granted_at;
+	return since;
 }
 
-bool waitowner_holds(const struct commander *x, const struct session *s, struct span owner)
+void waitowners_add_holds(struct wait_owners *o, struct session *s)
+{
+	const struct permit *p;
+
+	holds_add(o, s, false);
+	holds_add(o, s, true);
+	TAILQ_FOREACH(p, &s->permits, in_session) {
+		unsigned had = waitowner_permits(o, p);
+
+		if (had > 0)
+			hold_add(o, s, permit_owner(p), permit_since(o, p), semaphore_name(p->semaphore), had);
+	}
+}
+
+bool waitowner_holds(struct wait_owners *o, const struct session *s, struct span owner)
 {
 	const struct claim *c;
 	const struct permit *p;
 
-	TAILQ_FOREACH(c, &s->claims, in_session)
+	TAILQ_FOREACH(c, &s->claims, in_session) {
+		o->looks++;
 		if (claim_holds(c) && span_equal(claim_owner(c), owner))
 			return true;
+	}
 	TAILQ_FOREACH(p, &s->permits, in_session)
-		if ((permit_holds(p) || (permit_waits(p) && permit_slots_had(x, p) > 0)) && span_equal(permit_owner(p), owner))
+		if (waitowner_permits(o, p) > 0 && span_equal(permit_owner(p), owner))
 			return true;
 	return false;
 }
 
-/* A request of this owner has waited since then. */
-static void owner_note(struct commander *x, struct wait_owners *o, struct session *s, struct span owner, struct instant since)
-{
-	struct instant due = instant_add(since, waitowner_after_us(x->core));
+/* --- a refusal -------------------------------------------------------------------------------------------------------- */
 
-	if (wait_owners_have(o, s, owner) || !waitowner_holds(x, s, owner))
-		return;
-	if (instant_before(x->core->now, due))
-		o->next = instant_min(o->next, due);
-	else
-		waitowner_add(x, o, s, owner, NULL, 0);
+static bool is_of(struct span owner, uint64_t owner_hash, struct instant asked_at, struct instant since)
+{
+	return waitowner_hash(owner) == owner_hash && !instant_before(since, asked_at);
 }
 
-static void session_collect(struct commander *x, struct wait_owners *o, struct session *s)
-{
-	const struct claim *c;
-	const struct group *g;
-
-	const struct permit *p;
-
-	if (s->waiting == 0 || (s->held == 0 && TAILQ_EMPTY(&s->permits)) || s->over)
-		return;
-	TAILQ_FOREACH(c, &s->claims, in_session)
-		if (claim_waits(c))
-			owner_note(x, o, s, claim_owner(c), c->asking->asked_at);
-	LIST_FOREACH(g, &s->groups, in_session)
-		if (group_waits(g))
-			owner_note(x, o, s, group_owner(g), g->asked_at);
-	TAILQ_FOREACH(p, &s->permits, in_session)
-		if (permit_waits(p))
-			owner_note(x, o, s, permit_owner(p), p->asked_at);
-}
-
-void waitowners_collect(struct commander *x, struct wait_owners *o)
-{
-	struct session *s;
-
-	o->count = 0;
-	o->next = INSTANT_NEVER;
-	buf_clear(&o->text);
-	for (uint32_t i = 0; i < x->sessions->slots; i++)
-		if (x->sessions->slot[i])
-			session_collect(x, o, x->sessions->slot[i]);
-	TAILQ_FOREACH(s, &x->sessions->detached, lasting->in_detached)
-		session_collect(x, o, s);
-}
-
-static struct claim *owner_claim(const struct wait_owner *owner, struct span name)
+static struct claim *claim_find(struct session *s, uint64_t owner_hash, struct instant since, struct span name)
 {
 	struct claim *c;
 
-	TAILQ_FOREACH(c, &owner->session->claims, in_session)
-		if (claim_waits(c) && span_equal(claim_owner(c), owner->owner) && span_equal(lock_name(c->lock), name))
+	TAILQ_FOREACH(c, &s->claims, in_session)
+		if (claim_waits(c) && span_equal(lock_name(c->lock), name) && is_of(claim_owner(c), owner_hash, c->asking->asked_at, since))
 			return c;
 	return NULL;
 }
 
-static struct group *owner_group(const struct wait_owner *owner, struct span name)
+static bool group_has(const struct group *g, struct span name)
+{
+	for (unsigned i = 0; i < g->parts; i++)
+		if (span_equal(part_name(&g->part[i]), name))
+			return true;
+	return false;
+}
+
+static struct group *group_find(struct session *s, uint64_t owner_hash, struct instant since, struct span name)
 {
 	struct group *g;
 
-	LIST_FOREACH(g, &owner->session->groups, in_session) {
-		if (!group_waits(g) || !span_equal(group_owner(g), owner->owner))
-			continue;
-		for (unsigned i = 0; i < g->parts; i++)
-			if (span_equal(part_name(&g->part[i]), name))
-				return g;
-	}
+	LIST_FOREACH(g, &s->groups, in_session)
+		if (group_waits(g) && group_has(g, name) && is_of(group_owner(g), owner_hash, g->asked_at, since))
+			return g;
 	return NULL;
 }
 
-static struct permit *owner_acquire(const struct wait_owner *owner, struct span name)
+static struct permit *acquire_find(struct session *s, uint64_t owner_hash, struct instant since, struct span name)
 {
 	struct permit *p;
 
-	TAILQ_FOREACH(p, &owner->session->permits, in_session)
-		if (permit_waits(p) && span_equal(permit_owner(p), owner->owner) && span_equal(semaphore_name(p->semaphore), name))
+	TAILQ_FOREACH(p, &s->permits, in_session)
+		if (permit_waits(p) && span_equal(semaphore_name(p->semaphore), name) && is_of(permit_owner(p), owner_hash, p->asked_at, since))
 			return p;
 	return NULL;
 }
@@ -342,11 +356,11 @@ static void permit_refuse_told(struct commander *x, struct permit *p, struct spa
 	permit_cancel(x, p);
 }
 
-bool waitowner_refuse(struct commander *x, const struct wait_owner *owner, struct span name, struct span cycle)
+bool waitowner_refuse(struct commander *x, struct session *s, uint64_t owner_hash, struct instant since, struct span name, struct span cycle)
 {
-	struct claim *c = owner_claim(owner, name);
-	struct group *g = c ? NULL : owner_group(owner, name);
-	struct permit *p = c || g ? NULL : owner_acquire(owner, name);
+	struct claim *c = claim_find(s, owner_hash, since, name);
+	struct group *g = c ? NULL : group_find(s, owner_hash, since, name);
+	struct permit *p = c || g ? NULL : acquire_find(s, owner_hash, since, name);
 
 	if (c)
 		claim_refuse(x, c, cycle);
@@ -357,8 +371,9 @@ bool waitowner_refuse(struct commander *x, const struct wait_owner *owner, struc
 	return c || g || p;
 }
 
-void waitowner_hide(const struct commander *x, const struct session *s, struct waitgraph *g, unsigned owner)
+bool waitowner_shows(const void *about, struct span name)
 {
-	for (unsigned i = 0; x->core->conf.rules && i < g->wants; i++)
-		g->want[i].hidden = g->want[i].owner != owner && !session_knows(x->core, s, g->want[i].name);
+	const struct wait_view *v = about;
+
+	return session_knows(v->core, v->session, name);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The owners of this daemon that have waited for long while they hold something: what each waits for and holds, as rows of the wait table. A detached session
- * waits and holds as any other. See ALGORITHMS.md, Deadlocks over several daemons.
+ * The owners of this daemon that wait, as a wait graph: what each waits for and holds. A session comes in as a whole, so that it is looked through once,
+ * however many owners it has. A detached session waits and holds as any other. See ALGORITHMS.md, Deadlocks.
  */
 #ifndef CORE_WAITOWNERS_H
 #define CORE_WAITOWNERS_H
@@ -9,49 +9,55 @@
 #include "daemon/core/commander.h"
 #include "daemon/core/group.h"
 #include "daemon/core/permits.h"
-#include "daemon/core/waitentry.h"
+#include "daemon/core/waitgraph.h"
 
-/* How long an owner has waited before it counts. */
-static inline int64_t waitowner_after_us(const struct core *core)
-{
-	return core->conf.deadlock_us ? core->conf.deadlock_us : SEC;
-}
+#define WAITOWNER_BUCKETS 256
 
+/* An owner of the graph, under the same number. */
 struct wait_owner {
 	struct session *session;
-	struct span owner;   /* its text, borrowed from a claim */
-	unsigned before;     /* another owner of this session; NOBODY: there is none */
-	uint64_t owner_hash;
-	uint64_t hash;       /* of the rows: another one if it did not wait and hold like this without a gap */
-	int64_t place;       /* of its last request among the tickets, when it was looked at */
-	size_t rows, rows_n; /* where its rows begin in the text, and how many bytes they have */
+	struct span owner;   /* its text, borrowed */
+	unsigned next;       /* in its bucket */
+	bool reached;        /* of deadlock.c */
 };
 
 struct wait_owners {
-	struct wait_owner *item;
-	unsigned count, cap;
-	struct buf text;
-	struct instant next; /* when the next owner will have waited for long enough; NEVER: none waits while it holds something */
+	struct commander *x;
+	struct waitgraph graph;
+	struct wait_owner owner[GRAPH_OWNERS_MOST];
+	unsigned bucket[WAITOWNER_BUCKETS];
+	unsigned queue[GRAPH_OWNERS_MOST], queued; /* of deadlock.c: those that were reached */
+	struct instant since; /* only requests and holds count that are no later … */
+	struct instant next;  /* … and then this is when the first of the others was made; NEVER: there is no other */
+	unsigned requests;    /* how many are in the graph */
+	unsigned looks;       /* how many claims, permits, names of groups and slots were looked at: what it costs */
+	bool full;            /* there was no room for something */
 };
 
-void waitowners_release(struct wait_owners *o); /* to be empty */
-/* Looks at all sessions. Before the next event only. */
-void waitowners_collect(struct commander *x, struct wait_owners *o);
+/* Empty. Before the next event only: it borrows from sessions. since: NEVER, all count. */
+struct wait_owners *waitowners_new(struct commander *x, struct instant since);
+void waitowners_free(struct wait_owners *o);
 
-/* Adds this one, whether it has waited for long or not. Rows of requests that it is about to make come first. */
-void waitowner_add(struct commander *x, struct wait_owners *o, struct session *s, struct span text, const struct entry_row *row, unsigned rows);
-/* It holds a lock or a permit, or has some slots of a permit that it waits for. */
-bool waitowner_holds(const struct commander *x, const struct session *s, struct span owner);
-bool wait_owners_have(const struct wait_owners *o, const struct session *s, struct span owner);
+/* Adds the owner, if it is not there yet. NOBODY: there is no room. */
+unsigned waitowners_add(struct wait_owners *o, struct session *s, struct span owner);
+unsigned waitowners_find(const struct wait_owners *o, const struct session *s, struct span owner); /* NOBODY: it is not there */
+/* Adds the owners of this session that wait, with all that they wait for. */
+void waitowners_add_session(struct wait_owners *o, struct session *s);
+/* Adds what those of its owners that are there hold, those names last that others are known to wait for: these come first, in case that not all has room. */
+void waitowners_add_holds(struct wait_owners *o, struct session *s);
 
-static inline struct span waitowner_rows(const struct wait_owners *o, const struct wait_owner *owner)
-{
-	return (struct span){buf_begin(&o->text) + owner->rows, owner->rows_n};
-}
-
-/* In the cycles of this graph the session is shown no name that it may not look at, but those that the owner asks for, who is one of its own. */
-void waitowner_hide(const struct commander *x, const struct session *s, struct waitgraph *g, unsigned owner);
-/* Its request that waits for the name is answered DEADLOCK, with the cycle, and withdrawn. False: there is none. */
-bool waitowner_refuse(struct commander *x, const struct wait_owner *owner, struct span name, struct span cycle);
+/* How many permits this one has, of those that others wait for: also slots that it keeps until they are enough. */
+unsigned waitowner_permits(struct wait_owners *o, const struct permit *p);
+/* It holds a lock or a permit. */
+bool waitowner_holds(struct wait_owners *o, const struct session *s, struct span owner);
+/* Whether the session may look at the name: of a cycle it is shown no others, but those that it asks for. */
+struct wait_view {
+	const struct core *core;
+	const struct session *session;
+};
+bool waitowner_shows(const void *view, struct span name);
+/* Its request that has waited for the name since then is answered DEADLOCK, with the cycle, and withdrawn. False: there is none. */
+bool waitowner_refuse(struct commander *x, struct session *s, uint64_t owner_hash, struct instant since, struct span name, struct span cycle);
+uint64_t waitowner_hash(struct span owner);
 
 #endif

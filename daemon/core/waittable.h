@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Deadlocks among the sessions of several daemons, by a table at the stores of who waits for what while it holds something. A daemon with an owner that has
- * waited like this for long exchanges members with each store: it leaves those of its own owners, and reads those of the others. Each table is judged by
- * itself. Without such owners there is no table, no call and no timer.
- *
- * Two members may be read together that never were true together. So each exchange has a number at its store, which grows, and a member tells between which
- * two of them its owner has waited like this all the time. Only members that have some moment in common are believed.
+ * Deadlocks over several daemons, and those of this daemon that no request has closed: an owner that has waited for WAITED_US while it holds something is a
+ * member of a table, which one store keeps for all daemons. Each daemon exchanges members with it once a second, as long as it has any, and looks for owners
+ * that wait for each other. The one that came last is refused, by its own daemon.
  * See ALGORITHMS.md, Deadlocks over several daemons.
  */
 #ifndef CORE_WAITTABLE_H
@@ -13,17 +10,16 @@
 
 #include "daemon/core/commander.h"
 
-#define TABLE_EVERY_US (2 * SEC) /* how often members are exchanged */
-#define TABLE_AGAIN_US (500 * MSEC) /* the same while it seems that some wait for each other */
-#define TABLE_LIFE_US  (5 * SEC) /* how long a member stays that is not refreshed */
+#define WAITED_US      (4 * SEC) /* a member tells of requests and of holds that are that old … */
+#define TABLE_LIFE_US  (3 * SEC) /* … and stays for so long if it is not refreshed: so all members that are read were true together */
+#define TABLE_EVERY_US (1 * SEC)
+#define TABLE_MAX      65536 /* bytes of all members: a store takes no more, see table.lua */
 
-/* A request of this session waits, or a lock was granted to it while others wait. */
-void waittable_note(struct commander *x);
+/* A request of this session waits, or it was granted something: from now on it is looked at, if it waits while it holds something. */
+void waittable_note(struct commander *x, struct session *s);
 void waittable_fired(struct commander *x);
 /* Looks whether this is the answer to an exchange. The engine has tracked it already. */
 void waittable_answered(struct commander *x, const struct answer *a);
 void waittable_free(struct commander *x);
-/* Forgets what the last exchange was judged by: it borrowed from an answer. The next one makes it anew. */
-void waittable_pack(struct commander *x);
 
 #endif

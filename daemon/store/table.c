@@ -4,19 +4,32 @@
 
 #include "daemon/base/mem.h"
 
-#include <inttypes.h>
+#include <string.h>
 
-#define TABLE_MAX 196608 /* bytes of all members */
+#define TABLE_MAX 65536 /* bytes of all members */
 
-struct table_member {
-	char *text;
-	size_t n;
-	int64_t number;
+struct table_entry {
+	char *daemon, *members;
+	size_t daemon_n, n;
+	int64_t till_us;
 };
+
+static struct span entry_daemon(const struct table_entry *e)
+{
+	return (struct span){e->daemon, e->daemon_n};
+}
+
+static int span_order(struct span a, struct span b)
+{
+	int order = memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
+
+	return order ? order : (a.n > b.n) - (a.n < b.n);
+}
 
 static void table_remove(struct table *t, size_t i)
 {
-	mem_free(t->item[i].text);
+	mem_free(t->item[i].daemon);
+	mem_free(t->item[i].members);
 	memmove(&t->item[i], &t->item[i + 1], (t->count - i - 1) * sizeof(*t->item));
 	t->count--;
 }
@@ -30,70 +43,43 @@ void table_release(struct table *t)
 	*t = (struct table){0};
 }
 
-static void table_add(struct table *t, struct span text, int64_t number)
+/* In the order of their daemons. */
+static void table_add(struct table *t, struct span daemon, struct span members, int64_t till_us)
 {
+	size_t at = 0;
+
 	if (t->count == t->cap) {
 		t->cap = t->cap ? 2 * t->cap : 8;
 		t->item = mem_grow(t->item, t->cap, sizeof(*t->item));
 	}
-	t->item[t->count++] = (struct table_member){mem_copy(text.p, text.n), text.n, number};
-}
-
-static bool member_is_of(const struct table_member *m, struct span daemon)
-{
-	return m->n > daemon.n && memcmp(m->text, daemon.p, daemon.n) == 0 && m->text[daemon.n] == ' ';
-}
-
-/* Takes the next member: its length, ':', its bytes. */
-static bool member_next(struct span *list, struct span *ret_member)
-{
-	size_t n = 0, i = 0;
-
-	for (; i < list->n && list->p[i] >= '0' && list->p[i] <= '9'; i++)
-		n = 10 * n + (size_t)(list->p[i] - '0');
-	if (list->n < i + 1 + n || i == 0)
-		return false;
-	*ret_member = (struct span){list->p + i + 1, n};
-	*list = (struct span){list->p + i + 1 + n, list->n - i - 1 - n};
-	return true;
+	while (at < t->count && span_order(entry_daemon(&t->item[at]), daemon) < 0)
+		at++;
+	memmove(&t->item[at + 1], &t->item[at], (t->count - at) * sizeof(*t->item));
+	t->count++;
+	t->item[at] = (struct table_entry){mem_copy(daemon.p, daemon.n), mem_copy(members.p, members.n), daemon.n, members.n, till_us};
 }
 
 static struct span table_exchange(struct table *t, const struct call *c, int64_t now_us)
 {
-	int64_t life_us = c->ticket_ms * MSEC, number = now_us;
-	struct span rest = c->value, member;
-	struct buf others = {0};
+	int64_t life_us = c->ticket_ms * MSEC;
 	size_t size = 0;
 
-	for (size_t i = t->count; i-- > 0;) {
-		struct table_member *m = &t->item[i];
-
-		if (m->number <= now_us - life_us || m->number >= now_us + life_us)
-			table_remove(t, i);
-		else if (m->number >= number)
-			number = m->number + 1;
-	}
+	buf_clear(&t->shown);
 	for (size_t i = 0; i < t->count;) {
-		struct table_member *m = &t->item[i];
+		const struct table_entry *e = &t->item[i];
 
-		if (member_is_of(m, c->ticket)) {
+		if (e->till_us <= now_us || e->till_us > now_us + life_us || span_equal(entry_daemon(e), c->ticket)) {
 			table_remove(t, i);
 			continue;
 		}
-		buf_printf(&others, "%zu:", m->n);
-		buf_append(&others, m->text, m->n);
-		size += m->n + 8;
+		if (size + e->n <= TABLE_MAX) {
+			size += e->n;
+			buf_append(&t->shown, e->members, e->n);
+		}
 		i++;
 	}
-	while (member_next(&rest, &member)) {
-		size += member.n + 8;
-		if (size <= TABLE_MAX)
-			table_add(t, member, number);
-	}
-	buf_clear(&t->shown);
-	buf_printf(&t->shown, "%" PRId64 " ", number);
-	buf_append(&t->shown, buf_begin(&others), buf_length(&others));
-	buf_release(&others);
+	if (c->value.n > 0 && size + c->value.n <= TABLE_MAX)
+		table_add(t, c->ticket, c->value, now_us + life_us);
 	return (struct span){buf_begin(&t->shown), buf_length(&t->shown)};
 }
 

@@ -6,10 +6,10 @@
 #include "daemon/base/buf.h"
 #include "daemon/core/event.h"
 
-struct table_member;
+struct table_entry;
 
 struct table {
-	struct table_member *item; /* in the order of their numbers, then of their texts */
+	struct table_entry *item; /* in the order of their daemons */
 	size_t count, cap;
 	struct buf shown; /* the last answer */
 };

@@ -83,7 +83,7 @@ static void check_key(void *context, struct span key, struct span value, int64_t
 	 * wait table of a store that was not usable when the last owner had gone expires after the time of a member. What was used of a rate
 	 * limit expires with the longest window. The name of the store stays.
 	 */
-	if ((span_starts(key, SPAN("redlockd:lock:q:")) || span_equal(key, SPAN("redlockd:lock:!waits")) || span_equal(key, SPAN("redlockd:lock:!table")) ||
+	if ((span_starts(key, SPAN("redlockd:lock:q:")) || span_equal(key, SPAN("redlockd:lock:!waits")) || span_equal(key, SPAN("redlockd:lock:!deadlocks")) ||
 	     span_starts(key, SPAN("redlockd:lock:r:"))) &&
 	    expires_ms > 0)
 		return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/claim.h, contender.c, ticket.c, deadlock.c: LOCK priority=, which counts as a minute of waiting for each level. */
+/* daemon/core/claim.h, contender.c, ticket.c: LOCK priority=, which counts as a minute of waiting for each level. */
 #include "tests/fixture/cluster.h"
 
 #include <check.h>
@@ -199,64 +199,6 @@ START_TEST(a_waiter_that_has_left_leaves_no_ticket_to_a_request_that_does_not_wa
 }
 END_TEST
 
-/* --- deadlocks --- */
-
-/* 1 holds a, 2 waits for it and for c, which 3 holds. */
-static void two_waits_for_a_and_c(void)
-{
-	holds_a(3);
-	says(3, "LOCK c");
-	hears(3, "OK *");
-	says(2, "@a LOCK a wait=1m");
-	says(2, "@c LOCK c wait=1m");
-}
-
-START_TEST(a_request_of_higher_priority_does_not_wait_for_waiters_that_it_overtakes)
-{
-	two_waits_for_a_and_c();
-	says(3, "@0 LOCK a wait=1m");
-	hears(3, "@0 ERR DEADLOCK cycle=a<-c<-a");
-	says(3, "@9 LOCK a wait=1m priority=9");
-	hears_nothing(3);
-	says(1, "UNLOCK a");
-	hears(1, "OK *");
-	hears(3, "@9 OK name=a *");
-}
-END_TEST
-
-/* 1 holds a. 2 holds b and waits for a, 3 waits for b. */
-START_TEST(who_would_be_overtaken_may_close_the_cycle)
-{
-	holds_a(3);
-	says(2, "LOCK b");
-	hears(2, "OK *");
-	says(2, "@a LOCK a wait=1m");
-	says(3, "@b LOCK b wait=1m");
-	says(3, "@9 LOCK a wait=1m priority=9");
-	hears(3, "@9 ERR DEADLOCK cycle=a<-b<-a");
-	says(3, "@0 LOCK a wait=1m");
-	hears_nothing(3);
-}
-END_TEST
-
-/* The holder of a waits for b, whose holder would be overtaken: but that one waits for a already, so only the other cycle counts. */
-START_TEST(an_owner_with_another_place_before_is_not_overtaken)
-{
-	holds_a(3);
-	says(2, "LOCK b");
-	hears(2, "OK *");
-	says(2, "@first LOCK a wait=1m priority=9");
-	says(2, "@second LOCK a wait=1m");
-	says(3, "@b LOCK b wait=1m");
-	says(3, "@a LOCK a wait=1m priority=5");
-	hears_nothing(3);
-	says(1, "UNLOCK a");
-	hears(1, "OK *");
-	hears(2, "@first OK *");
-	hears(2, "@second OK *");
-}
-END_TEST
-
 Suite *priority_suite(void);
 Suite *priority_suite(void)
 {
@@ -272,9 +214,6 @@ Suite *priority_suite(void)
 	tcase_add_test(priority, the_ticket_is_that_of_the_first_waiter);
 	tcase_add_test(priority, a_first_waiter_that_comes_during_a_round_is_queued_at_once);
 	tcase_add_test(priority, a_waiter_that_has_left_leaves_no_ticket_to_a_request_that_does_not_wait);
-	tcase_add_test(priority, a_request_of_higher_priority_does_not_wait_for_waiters_that_it_overtakes);
-	tcase_add_test(priority, who_would_be_overtaken_may_close_the_cycle);
-	tcase_add_test(priority, an_owner_with_another_place_before_is_not_overtaken);
 	suite_add_tcase(suite, priority);
 	return suite;
 }

@@ -81,7 +81,6 @@ static void conf_is_chosen(void)
 	c->home_lost = (enum home_lost)below(3);
 	c->window = one_in(3) ? 1 + below(3) : 0;
 	c->listed = one_in(3) ? 2 : 0;
-	c->deadlock_us = one_in(2) ? 300 * MSEC : 0;
 	c->limits.detached = one_in(4) ? 2 : 0;
 	c->limits.waiting = one_in(4) ? 3 : 256;
 	c->limits.locks = one_in(4) ? 4 : 1024;

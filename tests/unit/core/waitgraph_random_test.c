@@ -75,15 +75,16 @@ static void story_begins(struct rng *rng)
 static void story_is_told(void)
 {
 	graph_release(&graph);
+	graph_init(&graph, (const uint64_t[]){1, 2});
 	for (unsigned i = 0; i < story.owners; i++) {
 		graph_add_owner(&graph, &(struct graph_owner){.who = span_of(who[i]), .host = span_of(host[i]), .place = story.place[i]});
 		for (unsigned n = 0; n < NAMES; n++)
 			if (story.holds[i][n])
-				graph_add_hold(&graph, span_of(name[n]), limit_of(n) > 0 ? story.holds[i][n] : 0);
+				graph_add_hold(&graph, i, span_of(name[n]), limit_of(n) > 0 ? story.holds[i][n] : 0);
 		for (unsigned k = 0; k < story.wants[i]; k++) {
 			const struct told_want *w = &story.want[i][k];
 
-			graph_add_want(&graph, &(struct graph_want){
+			graph_add_want(&graph, i, &(struct graph_want){
 						       .name = span_of(name[w->name]), .request = w->request, .any = w->any, .need = w->need,
 						       .limit = limit_of(w->name)});
 		}
@@ -167,11 +168,18 @@ static bool is_victim(unsigned i, bool reach[OWNERS][OWNERS])
 	return true;
 }
 
+static bool shows_all(const void *about, struct span word)
+{
+	(void)about;
+	(void)word;
+	return true;
+}
+
 /* Each step of the cycle is an edge, and it comes back to the victim. */
 static void cycle_is_right(unsigned victim, unsigned stuck)
 {
 	const struct graph_want *first;
-	size_t n = cycle_tell(&graph, victim, cycle, sizeof(cycle) - 1, &first);
+	size_t n = cycle_tell(&graph, victim, shows_all, NULL, cycle, sizeof(cycle) - 1, &first);
 	unsigned at = victim, from = 0;
 
 	cycle[n] = '\0';
@@ -201,7 +209,7 @@ START_TEST(random_graphs_are_reduced_as_a_second_opinion_says)
 	struct rng rng;
 
 	rng_init(&rng, seed);
-	for (unsigned i = 0; i < 60000; i++) {
+	for (unsigned i = 0; i < 30000; i++) {
 		bool reach[OWNERS][OWNERS];
 		unsigned stuck;
 
@@ -225,8 +233,8 @@ START_TEST(random_graphs_are_reduced_as_a_second_opinion_says)
 			cycle_is_right(o, stuck);
 		}
 	}
-	ck_assert_uint_gt(graphs_stuck, 2500);
-	ck_assert_uint_gt(refused, 2500);
+	ck_assert_uint_gt(graphs_stuck, 1200);
+	ck_assert_uint_gt(refused, 1200);
 	graph_release(&graph);
 }
 END_TEST

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/circle.c, waitowners.c: owners that wait for each other, some of them for permits. */
-#include "daemon/core/circle.h"
+/* daemon/core/deadlock.c, waittable.c: owners that wait for each other, some of them for permits. */
 #include "tests/fixture/groups.h"
 
 #include <check.h>
@@ -228,10 +227,10 @@ START_TEST(a_holder_of_permits_at_another_daemon_that_waits_for_nobody_is_in_no_
 }
 END_TEST
 
-Suite *circle_suite(void)
+Suite *permit_deadlock_suite(void)
 {
-	Suite *s = suite_create("circle");
-	TCase *t = tcase_create("circle");
+	Suite *s = suite_create("permit_deadlock");
+	TCase *t = tcase_create("permit_deadlock");
 
 	tcase_add_checked_fixture(t, NULL, cluster_close);
 	tcase_add_loop_test(t, a_LOCK_that_closes_a_circle_with_an_ACQUIRE_is_refused_at_once, 0, 2);
