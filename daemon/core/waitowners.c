@@ -118,7 +118,7 @@ static bool claim_is_wanted(const struct claim *c)
 	return k->want_since.us != 0 || !TAILQ_EMPTY(&k->waiters);
 }
 
-/* Without a quorum a request waits for the stores, and for no owner. So does a reader that is about to join. */
+/* Without a quorum a request waits for the stores, and for no owner. */
 static bool claim_waits_for_owners(const struct claim *c)
 {
 	return claim_waits(c) && c->lock->contender->state != CONTENDER_NO_QUORUM;
