@@ -236,6 +236,7 @@ CORE := \
 	daemon/core/runner.c \
 	daemon/core/seats.c \
 	daemon/core/semaphore.c \
+	daemon/core/permits_owned.c \
 	daemon/core/semaphores.c \
 	daemon/core/slow.c \
 	daemon/core/former.c \

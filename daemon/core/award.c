@@ -83,7 +83,9 @@ static void part_count_up(struct commander *x, struct group *g, struct claim *ow
 		claim_hear(x, own);
 		return;
 	}
-	own->count += own->count < HOLDS_MOST;
+	if (own->count >= (g->count > 0 ? g->count : HOLDS_MOST))
+		return;
+	own->count++;
 	remember_held(x, own);
 }
 

@@ -54,6 +54,7 @@ struct asking {
 	struct instant asked_at;
 	struct instant wait_until; /* patient: end of the wait, as requested */
 	uint32_t order;            /* among those that were asked at the same moment */
+	uint32_t count;            /* count= of the LOCK; 0: it has none */
 	char tag[TAG_MAX + 1];     /* of the LOCK */
 };
 
@@ -82,6 +83,7 @@ struct claim {
 	bool patient;            /* wait > 0: goes on waiting while somebody holds */
 	bool overdue;            /* its wait is over; the round under way decides */
 	bool alone : 1;          /* CLAIM_LOST: it was the only reader, and none that had gone before could believe */
+	bool acknowledged : 1; /* CLAIM_LOST: an UNLOCK count= was told so, and may be repeated until its timer fires */
 	bool asked_again : 1;    /* CLAIM_LOST: a LOCK of the same owner came since, or while it was being adopted */
 	bool announced : 1;      /* NOTICE_WAITING was added */
 	bool ending : 1;         /* its session is being ended: it gets nothing any more */

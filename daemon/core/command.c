@@ -14,6 +14,7 @@
 #include "daemon/core/lockall.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/names.h"
+#include "daemon/core/permits_owned.h"
 #include "daemon/core/query.h"
 #include "daemon/core/rate.h"
 #include "daemon/core/remember.h"

@@ -131,6 +131,8 @@ static void claim_detach(struct commander *x, struct claim *c)
 		heap_cancel(&x->core->timers, &c->timer);
 		if (c->lock->lease.state == LEASE_HELD)
 			c->believed = c->not_notified ? INSTANT_PAST : belief_of(x->engine, c);
+	} else if (c->acknowledged) {
+		heap_cancel(&x->core->timers, &c->timer); /* the UNLOCK may be repeated after RESUME */
 	}
 }
 

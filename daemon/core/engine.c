@@ -87,6 +87,8 @@ static void claim_fired(struct engine *e, struct claim *c)
 
 	if (c->state == CLAIM_HELD)
 		hold_lapse(e, c);
+	else if (c->state == CLAIM_LOST)
+		hold_forget_late(e, c);
 	else if (l->lease.state != LEASE_NONE)
 		claim_waited_for_own(e, c, &l->lease), convert_look(e, l);
 	else

@@ -26,6 +26,7 @@ static void group_set_lease(struct commander *x, struct group *g)
 	g->renew = !request_has(q, FIELD_RENEW) || q->field[FIELD_RENEW].number;
 	g->ttl_us = request_has(q, FIELD_TTL) ? q->field[FIELD_TTL].number : x->core->conf.lease_us;
 	g->delay_us = request_has(q, FIELD_DELAY) ? q->field[FIELD_DELAY].number : 0;
+	g->count = request_count(q);
 }
 
 static void group_set_terms(struct commander *x, struct group *g)

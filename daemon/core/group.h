@@ -47,6 +47,7 @@ struct group {
 	struct instant waits_since; /* LOCKALL, WAITING: for the name that it waits for */
 	unsigned offers;          /* LOCKALL: how many names in a row it got without waiting for anybody, and gave back */
 	unsigned priority;
+	unsigned count;           /* count= of the request; 0: it has none */
 	bool any;                 /* LOCKANY */
 	bool renew, shared, patient;
 	struct take *take;        /* the TAKE whose job has this lock: that is told, and no client; NULL: none */

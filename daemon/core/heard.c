@@ -94,6 +94,8 @@ void permits_bound(struct commander *x, struct session *s, struct instant until)
 		if (p->not_notified && p->state == PERMIT_LOST) {
 			p->not_notified = false;
 			permit_tell(x, p, "! LOST", NULL);
+		} else if (p->state == PERMIT_LOST && p->acknowledged) {
+			heap_set(&x->core->timers, &p->timer, until);
 		} else {
 			permit_bound(x, p, until);
 		}

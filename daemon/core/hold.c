@@ -214,6 +214,18 @@ void hold_abandon(struct engine *e, struct claim *c, struct instant until)
 	lock_drop_if_unused(&e->table, l);
 }
 
+/* What waits to hold the lock once more, by count=, is not to get it anew as something else. */
+static void claim_lose_counted(struct engine *e, const struct claim *lost)
+{
+	struct claim *c, *next;
+
+	for (c = TAILQ_FIRST(&lost->lock->contender->waiters); c; c = next) {
+		next = TAILQ_NEXT(c, in_lock);
+		if (c->asking->count > 1 && claim_same_owner(c, lost))
+			wait_withdraw(e, c, REFUSED_LOST);
+	}
+}
+
 static void claim_lose(struct engine *e, struct claim *c, enum loss why)
 {
 	convert_forfeit(e, c);
@@ -230,6 +242,7 @@ static void claim_lose(struct engine *e, struct claim *c, enum loss why)
 	c->loss = why;
 	TAILQ_INSERT_TAIL(&lock_contend(&e->table, c->lock)->losses, c, in_lock);
 	notices_add(&e->notices, NOTICE_LOST, c, NULL, NOT_REFUSED);
+	claim_lose_counted(e, c);
 }
 
 /* Until when the holders may believe that all lose it now. */
@@ -334,6 +347,22 @@ void hold_acknowledge(struct engine *e, struct claim *c)
 	if (loss_is_acknowledged(c))
 		loss_over(e, c);
 	hold_forget(e, c);
+}
+
+void hold_acknowledge_until(struct engine *e, struct claim *c, struct instant until)
+{
+	c->lock->name.refs++; /* else the end of the lease may drop the lock */
+	if (!c->acknowledged && loss_is_acknowledged(c))
+		loss_over(e, c);
+	c->lock->name.refs--;
+	c->acknowledged = true;
+	heap_set(&e->core->timers, &c->timer, until);
+}
+
+void hold_forget_late(struct engine *e, struct claim *c)
+{
+	TAILQ_REMOVE(&c->lock->contender->losses, c, in_lock);
+	notices_add(&e->notices, NOTICE_FORGOTTEN, c, NULL, NOT_REFUSED);
 }
 
 void hold_ask_again(const struct lock *l, const struct session *session, struct span owner)

@@ -19,6 +19,10 @@ void hold_lose_one(struct engine *e, struct claim *c, enum loss why);
 void hold_recall_loss(struct engine *e, struct claim *c, struct span name, enum loss why);
 /* An UNLOCK was answered LOST: the holder has acknowledged the loss, and believes in the lease no longer. Forgets and frees the claim. */
 void hold_acknowledge(struct engine *e, struct claim *c);
+/* The same for a session that may repeat the UNLOCK: the loss is remembered until then, and answers it again. */
+void hold_acknowledge_until(struct engine *e, struct claim *c, struct instant until);
+/* That time is over. */
+void hold_forget_late(struct engine *e, struct claim *c);
 /* LEASE_CLOSING: this owner asks for the name again. If the loss is its own, it may not have heard of that. */
 void hold_ask_again(const struct lock *l, const struct session *session, struct span owner);
 /* Forgets a loss, and frees the claim. */

@@ -45,7 +45,7 @@ static inline void holders_begin(struct engine *e, struct claim *c)
 
 /*
  * A LOCK whose connection was lost is counted when it is repeated, not before: nobody waits for its answer. If the session was not notified of the grant
- * either, the first repeated LOCK takes its place in the count.
+ * either, the first repeated LOCK takes its place in the count. One with count= counts up to that.
  */
 void holders_fold(struct engine *e, struct claim *holder)
 {
@@ -57,7 +57,7 @@ void holders_fold(struct engine *e, struct claim *holder)
 		if (c->shared != holder->shared || !claim_same_owner(c, holder))
 			continue;
 		wait_leave(e, c);
-		holder->count += heard && !c->not_notified;
+		holder->count += heard && !c->not_notified && (c->asking->count == 0 || holder->count < c->asking->count);
 		heard |= !c->not_notified;
 		notices_add(&e->notices, NOTICE_REENTERED, c, NULL, NOT_REFUSED);
 	}

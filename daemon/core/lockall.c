@@ -28,6 +28,65 @@ static bool names_are_allowed(struct commander *x, struct session *s)
 	return true;
 }
 
+static bool group_wants_any(const struct request *q)
+{
+	return q->verb == VERB_LOCKANY;
+}
+
+static const struct claim *name_own(struct commander *x, const struct session *s, unsigned i)
+{
+	const struct request *q = &x->request;
+	const struct lock *l = lock_find(&x->engine->table, q->word[i]);
+
+	return l ? lock_holder_of(l, s, request_owner(q)) : NULL;
+}
+
+static bool count_suits(struct commander *x, struct session *s, unsigned i)
+{
+	const struct claim *own = name_own(x, s, i);
+	unsigned count = request_count(&x->request), has = own ? own->count : 0;
+
+	if (count > 0 && (count == has || count == has + 1))
+		return true;
+	tell_mistake(x, s, ERROR_ARG, "count=%u, but this owner holds name %u %u times: %s", count, i + 1, has,
+	             count == 0   ? "count is from 1 here, and UNLOCK gives a lock back"
+	             : count < has ? "UNLOCK lowers the count"
+	                           : "this adds one at most");
+	return false;
+}
+
+/* How often the owner is to hold each name afterwards. LOCKANY: the first that it has, or any if it has none. */
+static bool counts_suit(struct commander *x, struct session *s)
+{
+	unsigned words = x->request.words, first = 0;
+
+	if (!request_has(&x->request, FIELD_COUNT))
+		return true;
+	if (group_wants_any(&x->request)) {
+		while (first < words && !name_own(x, s, first))
+			first++;
+		return count_suits(x, s, first < words ? first : 0);
+	}
+	for (unsigned i = 0; i < words; i++)
+		if (!count_suits(x, s, i))
+			return false;
+	return true;
+}
+
+/* The owner holds what it asks for, as often as count= says: nothing is granted. */
+static bool group_is_had(struct commander *x, const struct session *s)
+{
+	const struct request *q = &x->request;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < q->words && request_has(q, FIELD_COUNT); i++) {
+		const struct claim *own = name_own(x, s, i);
+
+		n += own && own->count == request_count(q);
+	}
+	return group_wants_any(q) ? n > 0 : n == q->words;
+}
+
 /* What the owner holds already is counted up, if it is held in the mode that is asked for. */
 static bool own_hold_suits(struct commander *x, struct session *s, unsigned i)
 {
@@ -124,9 +183,10 @@ static bool words_name(const struct request *q, struct span name)
 	return false;
 }
 
+/* After RESUME the same request; with count= on both of them also before. */
 static bool group_is_repeated_by(const struct group *g, const struct request *q)
 {
-	if (!g->not_notified || g->any != (q->verb == VERB_LOCKANY) || g->shared != request_is_shared(q) || g->parts != q->words)
+	if (!(g->not_notified || (g->count > 0 && request_has(q, FIELD_COUNT))) || g->state == GROUP_CANCELLED || g->any != (q->verb == VERB_LOCKANY) || g->shared != request_is_shared(q) || g->parts != q->words)
 		return false;
 	if (!span_equal(group_owner(g), request_owner(q)))
 		return false;
@@ -136,9 +196,17 @@ static bool group_is_repeated_by(const struct group *g, const struct request *q)
 	return true;
 }
 
+/* It waits no longer: the client has said the same again, and would not wait. */
+static void group_gives_up(struct commander *x, struct group *g)
+{
+	if (g->not_notified)
+		group_is_ending(g);
+	else
+		group_cancel(x, g);
+}
+
 /*
- * A request repeated after RESUME has its old place, if both wait; else it takes the place of the earlier one. What was granted meanwhile the client holds
- * already.
+ * A request that is repeated has its old place, if both wait; else it takes the place of the earlier one. What was granted meanwhile the client holds already.
  */
 static bool group_is_repeated(struct commander *x, struct session *s, bool patient)
 {
@@ -149,12 +217,15 @@ static bool group_is_repeated(struct commander *x, struct session *s, bool patie
 			continue;
 		if (g->patient && patient)
 			break;
-		group_is_ending(last = g);
+		last = g->not_notified ? g : last;
+		group_gives_up(x, g);
 	}
 	if (last)
 		resume_end_groups(x, s);
 	if (!g)
 		return false;
+	if (!g->not_notified)
+		tell_replaced(x, s, span_of(g->tag));
 	group_repeat(x, g);
 	s->busy |= x->request.tag.n == 0;
 	return true;
@@ -171,11 +242,11 @@ static void serve_group(struct commander *x, struct session *s)
 
 	if (!terms_are_allowed(x, s))
 		return;
-	if (x->engine->draining) {
+	if (x->engine->draining && !group_is_had(x, s)) {
 		tell_draining(x, s, x->request.tag);
 		return;
 	}
-	if (group_is_repeated(x, s, patient) || !own_holds_suit(x, s) || !group_is_within_limits(x, s, patient) || (patient && !group_may_wait(x, s)))
+	if (!counts_suit(x, s) || group_is_repeated(x, s, patient) || !own_holds_suit(x, s) || !group_is_within_limits(x, s, patient) || (patient && !group_may_wait(x, s)))
 		return;
 	group_new(x, s);
 	s->busy |= x->request.tag.n == 0;

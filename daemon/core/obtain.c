@@ -286,6 +286,6 @@ void obtain_fired(struct commander *x, struct permit *p)
 	x->gathered = true;
 	if (p->state == PERMIT_WAITING || p->state == PERMIT_FIRST)
 		permit_refuse(x, p, timeout_why(x));
-	else if (p->not_notified && p->state == PERMIT_HELD)
+	else if ((p->not_notified && p->state == PERMIT_HELD) || p->state == PERMIT_LOST)
 		permit_end(x, p);
 }

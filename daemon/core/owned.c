@@ -8,30 +8,13 @@
 #include "daemon/core/job.h"
 #include "daemon/core/pending.h"
 #include "daemon/core/remember.h"
+#include "daemon/core/resume.h"
 #include "daemon/core/rows.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/terms.h"
 #include "daemon/core/watch.h"
 
 #include <inttypes.h>
-
-/* The claim of this request's owner: held or lost. NULL: answered NOTHELD. */
-static struct claim *claim_of_request(struct commander *x, struct session *s)
-{
-	struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
-	struct claim *c = l ? lock_claim_of(l, s, request_owner(&x->request)) : NULL;
-
-	if (!c)
-		tell_error(x, s, x->request.tag, ERROR_NOTHELD, "this session does not hold the lock%s",
-		           request_has(&x->request, FIELD_OWNER) ? " as this owner" : "");
-	return c;
-}
-
-static void reply_lost(struct commander *x, struct session *s, const struct claim *c)
-{
-	tell_error(x, s, x->request.tag, ERROR_LOST, "fence=%" PRId64 " reason=%s: lost before this request", c->token,
-	           loss_word(c->loss));
-}
 
 static void reply_unlocked(struct commander *x, struct session *s, unsigned count)
 {
@@ -42,6 +25,41 @@ static void reply_unlocked(struct commander *x, struct session *s, unsigned coun
 	reply_text(&r, "name", x->request.word[0]);
 	reply_int(&r, "count", count);
 	session_send(x->sessions, s, line, reply_end(&r));
+}
+
+/* UNLOCK count= above what the owner holds. */
+static void tell_count_above(struct commander *x, struct session *s, unsigned has)
+{
+	tell_mistake(x, s, ERROR_ARG, "count=%u, but this owner holds the lock %u times: UNLOCK lowers the count", request_count(&x->request), has);
+}
+
+/* The owner does not have the lock: UNLOCK count=0 wanted just that. */
+static void reply_not_held(struct commander *x, struct session *s)
+{
+	if (!request_has(&x->request, FIELD_COUNT))
+		tell_error(x, s, x->request.tag, ERROR_NOTHELD, "this session does not hold the lock%s",
+		           request_has(&x->request, FIELD_OWNER) ? " as this owner" : "");
+	else if (request_count(&x->request) > 0)
+		tell_count_above(x, s, 0);
+	else
+		reply_unlocked(x, s, 0);
+}
+
+/* The claim of this request's owner: held or lost. NULL: answered. */
+static struct claim *claim_of_request(struct commander *x, struct session *s)
+{
+	struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
+	struct claim *c = l ? lock_claim_of(l, s, request_owner(&x->request)) : NULL;
+
+	if (!c)
+		reply_not_held(x, s);
+	return c;
+}
+
+static void reply_lost(struct commander *x, struct session *s, const struct claim *c)
+{
+	tell_error(x, s, x->request.tag, ERROR_LOST, "fence=%" PRId64 " reason=%s: lost before this request", c->token,
+	           loss_word(c->loss));
 }
 
 static void claim_leave_session(struct session *s, struct claim *c)
@@ -92,6 +110,11 @@ static struct claim *claim_to_unlock(struct commander *x, struct session *s)
 		return c;
 	}
 	reply_lost(x, s, c);
+	if (request_has(&x->request, FIELD_COUNT) && s->known) {
+		if (request_count(&x->request) == 0)
+			hold_acknowledge_until(x->engine, c, resume_repeat_until(x, s));
+		return NULL;
+	}
 	remember_acknowledged(x, c);
 	claim_leave_session(s, c);
 	hold_acknowledge(x->engine, c);
@@ -106,20 +129,35 @@ static bool keep_suits_mode(struct commander *x, struct session *s, const struct
 	return false;
 }
 
+/* How often the owner is to hold it afterwards. */
+static unsigned unlock_count(const struct request *q, const struct claim *c)
+{
+	return request_has(q, FIELD_COUNT) ? request_count(q) : c->count - 1;
+}
+
 void lock_unlock(struct commander *x, struct session *s)
 {
 	const struct request *q = &x->request;
 	int64_t keep = request_has(q, FIELD_KEEP) ? q->field[FIELD_KEEP].number : 0;
 	struct pending *p = NULL;
 	struct claim *c;
+	unsigned count;
 
 	if (!bound_is_kept(x, s, FIELD_KEEP, x->core->conf.max_lease_us, "max_lease"))
 		return;
 	c = claim_to_unlock(x, s);
 	if (!c || !keep_suits_mode(x, s, c, keep))
 		return;
-	if (--c->count > 0) {
-		remember_held(x, c);
+	count = unlock_count(q, c);
+	if (count > c->count) {
+		tell_count_above(x, s, c->count);
+		return;
+	}
+	if (count > 0) {
+		if (count < c->count) {
+			c->count = count;
+			remember_held(x, c);
+		}
 		reply_unlocked(x, s, c->count);
 		return;
 	}

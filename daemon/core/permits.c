@@ -274,6 +274,8 @@ void permits_detach(struct commander *x, struct session *s)
 			p->believed = p->not_notified ? INSTANT_PAST : permit_belief(x, p);
 		if (p->state == PERMIT_HELD)
 			heap_cancel(&x->core->timers, &p->timer);
+		else if (p->state == PERMIT_LOST)
+			heap_cancel(&x->core->timers, &p->timer); /* the RELEASE may be repeated after RESUME */
 		else if (timer_is_set(&p->timer))
 			heap_set(&x->core->timers, &p->timer, p->wait_until); /* permits_bound() may have set it to a sooner moment */
 		permit_drop_extend(x, p, REFUSED_CANCELLED);

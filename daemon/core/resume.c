@@ -77,6 +77,8 @@ static void resume_tell_rest(struct commander *x, struct session *s)
 			claim_bound(x, c, s->lasting->repeat_until);
 		else if (c->state == CLAIM_HELD && !c->not_notified)
 			claim_forget_loss(x, c);
+		else if (c->state == CLAIM_LOST && c->acknowledged)
+			claim_bound(x, c, s->lasting->repeat_until);
 	}
 }
 

@@ -269,6 +269,7 @@ void permit_set_terms(struct commander *x, struct permit *p)
 	p->note_n = request_note(q).n;
 	p->note = p->note_n > 0 ? mem_copy(request_note(q).p, p->note_n) : NULL;
 	p->ttl_us = request_has(q, FIELD_TTL) ? q->field[FIELD_TTL].number : x->core->conf.lease_us;
+	p->counted = request_has(q, FIELD_COUNT);
 	agent_set_terms(&p->agent, true, p->ttl_us, 0, request_note(q));
 }
 

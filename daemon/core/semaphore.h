@@ -37,9 +37,11 @@ struct permit {
 	struct session *session;
 	struct session agent;  /* of the claims; in no table */
 	struct semaphore *semaphore;
-	struct timer timer;    /* WAITING, FIRST: the end of the wait. Not notified: end of the time to repeat the ACQUIRE, if that is sooner */
+	struct timer timer;    /* WAITING, FIRST: the end of the wait. Not notified: end of the time to repeat the ACQUIRE, if that is sooner. LOST: see acknowledged */
 	enum permit_state state;
 	unsigned weight, priority, order;
+	bool counted;          /* its ACQUIRE has count=: the same request takes its place */
+	bool acknowledged;     /* LOST: a RELEASE count= was told so, and may be repeated until the timer fires */
 	struct seat mark, gate;
 	struct seat *seat;     /* of slots. HELD: one for each unit of its weight */
 	unsigned seats, cap;

@@ -2,10 +2,8 @@
 /* See semaphores.h. */
 #include "daemon/core/semaphores.h"
 
-#include "daemon/core/engine.h"
 #include "daemon/core/locks.h"
-#include "daemon/core/owned.h"
-#include "daemon/core/pending.h"
+#include "daemon/core/permits_owned.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/terms.h"
@@ -57,20 +55,44 @@ static bool limit_suits(struct commander *x, struct session *s, const struct sem
 	return false;
 }
 
+static bool permit_is_counted(const struct permit *p, const struct request *q)
+{
+	return permit_is_asking(p) && p->counted && request_has(q, FIELD_COUNT) && p->state != PERMIT_CANCELLED;
+}
+
+/* After RESUME the same request; with count= on both of them also before. */
 static bool permit_is_repeated_by(const struct permit *p, const struct request *q)
 {
-	return p->not_notified && p->weight == request_weight(q) && p->semaphore->limit == q->field[FIELD_LIMIT].number &&
+	return (p->not_notified || permit_is_counted(p, q)) && p->weight == request_weight(q) && p->semaphore->limit == q->field[FIELD_LIMIT].number &&
 	       span_equal(semaphore_name(p->semaphore), q->word[0]) && span_equal(permit_owner(p), request_owner(q));
 }
 
-/* It asked, with a wait, before the session was resumed, and would not wait any more: the place is given up. */
+/* It asked, with a wait, and would not wait any more: the place is given up. */
 static bool permit_gives_up(struct commander *x, struct permit *p, int64_t wait)
 {
-	if (!permit_is_asking(p) || wait != 0)
+	if (!permit_is_asking(p) || wait != 0 || !(p->not_notified || p->patient))
 		return false;
 	if (p->state != PERMIT_CANCELLED)
 		permit_cancel(x, p);
 	return true;
+}
+
+/* It waits for this request from now on. */
+static void permit_waits_again(struct commander *x, struct permit *p, int64_t wait)
+{
+	const struct request *q = &x->request;
+
+	if (!p->not_notified)
+		tell_replaced(x, p->session, span_of(p->tag));
+	p->not_notified = false;
+	heap_cancel(&x->core->timers, &p->timer);
+	request_keep_tag(q, p->tag);
+	permit_set_terms(x, p);
+	p->patient |= wait > 0;
+	p->wait_until = wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(x->core->now, wait);
+	if (p->state != PERMIT_TRYING)
+		heap_set(&x->core->timers, &p->timer, p->wait_until);
+	p->session->busy |= q->tag.n == 0;
 }
 
 /* An ACQUIRE repeated after RESUME has its old place, or its turn. */
@@ -82,7 +104,7 @@ static bool permit_is_repeated(struct commander *x, struct session *s)
 
 	TAILQ_FOREACH(p, &s->permits, in_session) {
 		if (!permit_is_repeated_by(p, q) || permit_is_adopting(p) || p->state == PERMIT_LOST || permit_gives_up(x, p, wait) ||
-		    (permit_is_asking(p) && !p->patient))
+		    (permit_is_asking(p) && !p->patient && !permit_is_counted(p, q)))
 			continue;
 		if (p->state == PERMIT_HELD) {
 			permit_hear(x, p);
@@ -90,17 +112,55 @@ static bool permit_is_repeated(struct commander *x, struct session *s)
 			contended_permit(x, p, CONTENDED_FIRST);
 			return true;
 		}
-		p->not_notified = false;
-		heap_cancel(&x->core->timers, &p->timer);
-		request_keep_tag(q, p->tag);
-		permit_set_terms(x, p);
-		p->wait_until = wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(x->core->now, wait);
-		if (p->state != PERMIT_TRYING)
-			heap_set(&x->core->timers, &p->timer, p->wait_until);
-		s->busy |= q->tag.n == 0;
+		permit_waits_again(x, p, wait);
 		return true;
 	}
 	return false;
+}
+
+static bool permit_is_of_owner(const struct permit *p, const struct request *q)
+{
+	return span_equal(semaphore_name(p->semaphore), q->word[0]) && span_equal(permit_owner(p), request_owner(q));
+}
+
+/* The owner has so many permits already: this is the one that it was granted last. */
+static void permit_is_had(struct commander *x, struct session *s, struct permit *p)
+{
+	bool unheard;
+
+	if (permit_is_adopting(p)) {
+		tell_permit_adopting(x, s);
+		return;
+	}
+	unheard = p->not_notified;
+	permit_hear(x, p);
+	permit_tell_granted(x, p, x->request.tag);
+	if (unheard)
+		contended_permit(x, p, CONTENDED_FIRST);
+}
+
+/* What count= says of the permits that its owner has. True: that answers the request. */
+static bool permit_count_answers(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+	int64_t count = q->field[FIELD_COUNT].number, has = 0;
+	struct permit *p, *last = NULL;
+
+	TAILQ_FOREACH(p, &s->permits, in_session) {
+		if (p->state != PERMIT_HELD || !permit_is_of_owner(p, q))
+			continue;
+		has++;
+		if (!last || instant_diff(p->granted_at, last->granted_at) >= 0)
+			last = p;
+	}
+	if (count == has && last)
+		permit_is_had(x, s, last);
+	else if (count != has + 1)
+		tell_mistake(x, s, ERROR_ARG, "count=%" PRId64 ", but this owner has %" PRId64 " permits: %s", count, has,
+		             count == 0 ? "count of ACQUIRE is from 1" : count < has ? "RELEASE lowers the count" : "each ACQUIRE adds one at most");
+	else
+		return false;
+	return true;
 }
 
 void serve_ACQUIRE(struct commander *x, struct session *s)
@@ -110,214 +170,17 @@ void serve_ACQUIRE(struct commander *x, struct session *s)
 
 	if (!name_is_allowed(x, s) || !ttl_is_allowed(x, s) || !weight_is_allowed(x, s))
 		return;
+	m = semaphore_find(x, q->word[0]);
+	if (!limit_suits(x, s, m) || (request_has(q, FIELD_COUNT) && permit_count_answers(x, s)))
+		return;
 	if (x->engine->draining) {
 		tell_draining(x, s, q->tag);
 		return;
 	}
-	m = semaphore_find(x, q->word[0]);
-	if (!limit_suits(x, s, m) || permit_is_repeated(x, s) ||
+	if (permit_is_repeated(x, s) ||
 	    !permit_is_within_limits(x, s, request_has(q, FIELD_WAIT) && q->field[FIELD_WAIT].number > 0))
 		return;
 	m = semaphore_find_or_add(x, q->word[0], (unsigned)q->field[FIELD_LIMIT].number);
 	permit_make_due(x, permit_new(x, s, m, request_weight(q)));
 	s->busy |= q->tag.n == 0;
-}
-
-/* --- what it has --- */
-
-static bool permit_is_of_request(const struct permit *p, const struct request *q)
-{
-	char text[SLOTS_TEXT];
-
-	if (permit_is_asking(p) || !span_equal(semaphore_name(p->semaphore), q->word[0]))
-		return false;
-	if (request_has(q, FIELD_OWNER) && !span_equal(permit_owner(p), request_owner(q)))
-		return false;
-	if (request_has(q, FIELD_FENCE) && q->field[FIELD_FENCE].number != p->fence)
-		return false; /* RELEASE, UNLOCK */
-	return request_has(q, FIELD_PERMIT) ? span_equal(permit_text(p, text), q->field[FIELD_PERMIT].text) : span_equal(permit_owner(p), request_owner(q));
-}
-
-/* The one with these slots that it has, or has lost; without `permit` the one that the owner was granted last. NULL: it has none. */
-static struct permit *permit_of_request(struct commander *x, struct session *s)
-{
-	struct permit *p, *found = NULL;
-
-	TAILQ_FOREACH(p, &s->permits, in_session) {
-		if (!permit_is_of_request(p, &x->request))
-			continue;
-		/* A slot may have been granted again since another permit of it was lost. */
-		if (!found || (found->state == PERMIT_LOST) > (p->state == PERMIT_LOST) ||
-		    (found->state == p->state && instant_diff(p->granted_at, found->granted_at) >= 0))
-			found = p;
-	}
-	return found;
-}
-
-/* What the owner holds comes before a permit of that name that was lost earlier. */
-static struct permit __attribute__((noinline)) *permit_before_lock(struct commander *x, struct session *s)
-{
-	struct permit *p = permit_of_request(x, s);
-	const struct lock *l = p && p->state == PERMIT_LOST ? lock_find(&x->engine->table, x->request.word[0]) : NULL;
-
-	return l && lock_holder_of(l, s, request_owner(&x->request)) ? NULL : p;
-}
-
-/* The same of a request that may be about a lock; NULL: it is. */
-static inline struct permit *permit_not_lock(struct commander *x, struct session *s)
-{
-	return TAILQ_EMPTY(&s->permits) ? NULL : permit_before_lock(x, s);
-}
-
-static void tell_not_held(struct commander *x, struct session *s)
-{
-	tell_error(x, s, x->request.tag, ERROR_NOTHELD, "this session does not hold %s of that semaphore%s",
-	           request_has(&x->request, FIELD_PERMIT) ? "this permit" : "a permit", request_has(&x->request, FIELD_OWNER) ? " as this owner" : "");
-}
-
-static void tell_lost_before(struct commander *x, struct session *s, const struct permit *p)
-{
-	tell_error(x, s, x->request.tag, ERROR_LOST, "fence=%" PRId64 " reason=%s: lost before this request", p->fence, loss_word(p->loss));
-}
-
-/* Its client is told that it has it. NULL: answered. */
-static struct permit *permit_held(struct commander *x, struct session *s)
-{
-	struct permit *p = permit_of_request(x, s);
-	const struct seat *lost = p && p->state == PERMIT_HELD ? permit_lost_seat(p) : NULL;
-
-	if (lost) {
-		permit_lose(x, p, lost->claim->loss);
-		p = permit_of_request(x, s); /* one that its client did not know of is over */
-	}
-	if (!p) {
-		tell_not_held(x, s);
-	} else if (p->state == PERMIT_LOST) {
-		tell_lost_before(x, s, p);
-	} else if (permit_is_adopting(p)) {
-		tell_error(x, s, x->request.tag, ERROR_QUORUM,
-		           "the daemon was restarted, and fewer than %u of %u stores have confirmed the permit since: ask again in a moment",
-		           quorum_of(x->core->conf.nodes), x->core->conf.nodes);
-	} else {
-		permit_hear(x, p);
-		return p;
-	}
-	return NULL;
-}
-
-/* Gives the permit back; the answer has how many slots are free then, or, as for a lock, how often it is held. */
-static void permit_give_back(struct commander *x, struct session *s, struct permit *p)
-{
-	struct reply r;
-
-	if (p->state == PERMIT_LOST) {
-		tell_lost_before(x, s, p);
-		permit_end(x, p);
-		return;
-	}
-	permit_watch(x, p, WATCH_RELEASED);
-	reply_begin(&r, session_line(x->sessions), x->request.tag, "OK");
-	reply_text(&r, "name", x->request.word[0]);
-	if (x->request.verb == VERB_RELEASE)
-		reply_int(&r, "free", semaphore_free_slots(p->semaphore) + p->weight);
-	else
-		reply_int(&r, "count", 0);
-	tell_line(x, s, &r);
-	permit_end(x, p);
-}
-
-void serve_RELEASE(struct commander *x, struct session *s)
-{
-	struct permit *p = permit_of_request(x, s);
-
-	if (p)
-		permit_give_back(x, s, p);
-	else
-		tell_not_held(x, s);
-}
-
-/* For clients that treat a permit like a lock. */
-void serve_UNLOCK(struct commander *x, struct session *s)
-{
-	struct permit *p = permit_not_lock(x, s);
-
-	if (p)
-		permit_give_back(x, s, p);
-	else
-		lock_unlock(x, s);
-}
-
-/* --- EXTEND and CHECK --- */
-
-/* Whether the request is about a permit; else about a lock. */
-static bool request_is_of_permit(struct commander *x, struct session *s)
-{
-	return request_has(&x->request, FIELD_PERMIT) || permit_not_lock(x, s);
-}
-
-static void extend_claim(struct commander *x, struct permit *p, struct claim *c)
-{
-	struct pending *part = pool_get(&x->engine->table.pendings);
-
-	part->session = &p->agent;
-	part->lock = c->lock;
-	part->verb = VERB_EXTEND;
-	TAILQ_INSERT_TAIL(&p->agent.pendings, part, in_session);
-	p->extending++;
-	c->ttl_us = p->ttl_us;
-	engine_extend(x->engine, c, part);
-}
-
-/* Each of its claims is extended by itself; the request is answered when all are. */
-static void permit_extend(struct commander *x, struct session *s)
-{
-	struct permit *p;
-
-	if (!ttl_is_allowed(x, s))
-		return;
-	p = permit_held(x, s);
-	if (!p || !pendings_within_limit(x, s))
-		return;
-	if (p->extend) {
-		tell_error(x, s, x->request.tag, ERROR_LIMIT, "another EXTEND of this permit is under way: ask again when it is answered");
-		return;
-	}
-	if (request_has(&x->request, FIELD_TTL))
-		p->ttl_us = x->request.field[FIELD_TTL].number;
-	p->extended = NOT_REFUSED;
-	p->extend = pending_of_request(x, s, p->mark.claim->lock);
-	p->extend->permit = p;
-	extend_claim(x, p, p->mark.claim);
-	for (unsigned i = 0; i < p->seats; i++)
-		extend_claim(x, p, p->seat[i].claim);
-}
-
-void serve_EXTEND(struct commander *x, struct session *s)
-{
-	if (request_is_of_permit(x, s))
-		permit_extend(x, s);
-	else
-		lock_extend(x, s);
-}
-
-static void permit_check(struct commander *x, struct session *s)
-{
-	struct permit *p = permit_held(x, s);
-	struct reply r;
-
-	if (!p)
-		return;
-	reply_begin(&r, session_line(x->sessions), x->request.tag, "OK");
-	reply_permit(&r, p);
-	reply_ms(&r, "valid_ms", permit_valid_us(x, p));
-	reply_int(&r, "count", 1);
-	tell_line(x, s, &r);
-}
-
-void serve_CHECK(struct commander *x, struct session *s)
-{
-	if (request_is_of_permit(x, s))
-		permit_check(x, s);
-	else
-		lock_check(x, s);
 }

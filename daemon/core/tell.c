@@ -36,6 +36,12 @@ void tell_error(struct commander *x, struct session *s, struct span tag, enum er
 	session_send(x->sessions, s, line, reply_end(&r));
 }
 
+void tell_replaced(struct commander *x, struct session *s, struct span tag)
+{
+	tell_error(x, s, tag, ERROR_CANCELLED, "the same request has come again, and waits in place of this one");
+	session_answered(x->sessions, s, tag.n > 0);
+}
+
 const char *draining_text(const struct commander *x)
 {
 	return x->engine->stopping ? "the daemon is stopping"

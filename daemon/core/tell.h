@@ -11,6 +11,8 @@ void tell_line(struct commander *x, struct session *s, struct reply *r);
 /* ERR, to the request with this tag. */
 void tell_error(struct commander *x, struct session *s, struct span tag, enum error code, const char *format, ...)
 	__attribute__((format(printf, 5, 6)));
+/* ERR CANCELLED, to the request with this tag, which waits: the same request has come again, and takes its place. */
+void tell_replaced(struct commander *x, struct session *s, struct span tag);
 /* ERR DRAINING, and what it says. */
 void tell_draining(struct commander *x, struct session *s, struct span tag);
 void tell_revoked(struct commander *x, struct session *s, struct span tag); /* new rules do not allow what it waits for */

@@ -25,6 +25,12 @@ static inline bool request_is_shared(const struct request *q)
 	return request_has(q, FIELD_MODE) && q->field[FIELD_MODE].number == MODE_SHARED;
 }
 
+/* count=; 0: it has none, or that. */
+static inline unsigned request_count(const struct request *q)
+{
+	return request_has(q, FIELD_COUNT) ? (unsigned)q->field[FIELD_COUNT].number : 0;
+}
+
 /* out has room for TAG_MAX + 1 bytes. */
 static inline void request_keep_tag(const struct request *q, char *out)
 {

@@ -212,7 +212,7 @@ END_TEST
 
 START_TEST(a_full_request_is_understood)
 {
-	expect_ok("@t.1 lock orders/42 WAIT=1.5s ttl=10s Mode=exclusive renew=no owner='t 1' note=\"a b\" delay=2m priority=9");
+	expect_ok("@t.1 lock orders/42 WAIT=1.5s ttl=10s Mode=exclusive renew=no owner='t 1' note=\"a b\" delay=2m priority=9 count=2");
 	ck_assert_int_eq(request.verb, VERB_LOCK);
 	expect_text(request.tag, "t.1");
 	ck_assert_uint_eq(request.words, 1);
@@ -225,6 +225,7 @@ START_TEST(a_full_request_is_understood)
 	expect_text(request.field[FIELD_NOTE].text, "a b");
 	ck_assert_int_eq(request.field[FIELD_DELAY].number, 120000000);
 	ck_assert_int_eq(request.field[FIELD_PRIORITY].number, 9);
+	ck_assert_int_eq(request.field[FIELD_COUNT].number, 2);
 	for (unsigned i = 0; i < FIELD_N; i++)
 		ck_assert_int_eq(request_has(&request, (enum field)i), (command_table[VERB_LOCK].fields >> i) & 1);
 	forget();

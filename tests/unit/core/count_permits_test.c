@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* count= of ACQUIRE, RELEASE and UNLOCK (daemon/core/semaphores.c, permits_owned.c): what is repeated changes nothing. */
+#include "tests/fixture/resumable.h"
+
+#include <check.h>
+
+#define ADMIN 8
+
+static struct secret s1;
+
+static void begins(void)
+{
+	cluster_begin(3);
+	session_opens_as_admin(ADMIN, 0);
+	passes(2 * SEC);
+	s1 = says_hello(1, "grace=20s");
+}
+
+/* So many permits of s are had. */
+static void permits_are(int64_t n)
+{
+	char pattern[32];
+
+	says(2, "SHOW s");
+	for (int64_t i = 0; i < n; i++)
+		hears(2, "\\* role=holder *");
+	snprintf(pattern, sizeof(pattern), "OK n=%lld*", (long long)n);
+	hears(2, pattern);
+}
+
+START_TEST(an_acquire_that_is_repeated_answers_with_the_permit_of_its_owner)
+{
+	int64_t fence;
+
+	begins();
+	says(1, "ACQUIRE s limit=3 owner=o count=1");
+	fence = number_in(hears(1, "OK name=s permit=* free=2"), "fence");
+	says(1, "ACQUIRE s limit=3 owner=o count=1 wait=1m");
+	ck_assert_int_eq(number_in(hears(1, "OK name=s permit=* free=2"), "fence"), fence);
+	says(1, "ACQUIRE s limit=3 owner=p count=1");
+	ck_assert_int_ne(number_in(hears(1, "OK name=s permit=* free=1"), "fence"), fence);
+	says(1, "ACQUIRE s limit=3 owner=o count=2");
+	hears(1, "OK name=s permit=* free=0");
+	says(1, "ACQUIRE s limit=3 owner=o count=1");
+	hears(1, "ERR ARG count=1, but this owner has 2 permits: *");
+	says(1, "ACQUIRE s limit=3 owner=o count=4");
+	hears(1, "ERR ARG *");
+	says(1, "ACQUIRE s limit=3 owner=o count=0");
+	hears(1, "ERR ARG *");
+	permits_are(3);
+}
+END_TEST
+
+START_TEST(an_acquire_whose_answer_was_lost_takes_one_permit)
+{
+	begins();
+	says(1, "ACQUIRE s limit=3 owner=o count=1");
+	goes(1, GONE_HANGUP);
+	resumes(9, &s1);
+	hears(9, "\\* name=s permit=* owner=o");
+	hears(9, "OK session=* n=1");
+	says(9, "ACQUIRE s limit=3 owner=o count=1");
+	hears(9, "OK name=s permit=* free=2");
+	permits_are(1);
+}
+END_TEST
+
+START_TEST(an_acquire_under_way_at_the_cut_and_the_repeated_one_take_one_permit)
+{
+	begins();
+	for (unsigned node = 0; node < 3; node++)
+		feels(node, MOOD_SILENT);
+	says(1, "ACQUIRE s limit=3 owner=o count=1");
+	goes(1, GONE_HANGUP);
+	resumes(9, &s1);
+	hears(9, "OK session=* n=0");
+	says(9, "ACQUIRE s limit=3 owner=o count=1 wait=1m");
+	for (unsigned node = 0; node < 3; node++)
+		feels(node, MOOD_WELL);
+	passes(SEC);
+	hears(9, "OK name=s permit=* free=2");
+	permits_are(1);
+}
+END_TEST
+
+START_TEST(a_waiting_acquire_that_is_repeated_is_replaced_and_keeps_its_place)
+{
+	begins();
+	says(3, "ACQUIRE s limit=1");
+	hears(3, "OK *");
+	says(1, "@first ACQUIRE s limit=1 owner=o count=1 wait=1m");
+	says(2, "ACQUIRE s limit=1 wait=1m");
+	says(1, "@second ACQUIRE s limit=1 owner=o count=1 wait=1m");
+	hears(1, "@first ERR CANCELLED *");
+	says(3, "RELEASE s");
+	hears(3, "OK *");
+	passes(SEC);
+	hears(1, "@second OK name=s permit=* free=0");
+	hears_nothing(2);
+	says(1, "RELEASE s owner=o count=0");
+	hears(1, "OK name=s free=1 count=0");
+	passes(SEC);
+	hears(2, "OK name=s *");
+}
+END_TEST
+
+START_TEST(a_repeated_acquire_that_does_not_wait_gives_the_place_up)
+{
+	begins();
+	says(3, "ACQUIRE s limit=1");
+	hears(3, "OK *");
+	says(1, "@first ACQUIRE s limit=1 owner=o count=1 wait=1m");
+	says(1, "@second ACQUIRE s limit=1 owner=o count=1");
+	hears(1, "@first ERR CANCELLED *");
+	hears(1, "@second BUSY *");
+	says(3, "RELEASE s");
+	hears(3, "OK *");
+	passes(SEC);
+	hears_nothing(1);
+	permits_are(0);
+}
+END_TEST
+
+START_TEST(a_release_that_is_repeated_changes_nothing)
+{
+	int64_t fence;
+
+	begins();
+	says(1, "ACQUIRE s limit=3 count=1");
+	hears(1, "OK *");
+	says(1, "ACQUIRE s limit=3 count=2");
+	fence = number_in(hears(1, "OK *"), "fence");
+	says(1, "RELEASE s count=3");
+	hears(1, "ERR ARG *");
+	says(1, "RELEASE s count=1");
+	hears(1, "OK name=s free=2 count=1");
+	says(1, "RELEASE s count=1");
+	hears(1, "OK name=s free=2 count=1");
+	permits_are(1);
+	says(1, "RELEASE s count=0 fence=%lld", (long long)fence);
+	hears(1, "ERR NOTHELD *");
+	says(1, "RELEASE s count=0");
+	hears(1, "OK name=s free=3 count=0");
+	says(1, "RELEASE s count=0");
+	hears(1, "OK name=s count=0");
+	says(1, "RELEASE s count=0 fence=%lld", (long long)fence);
+	hears(1, "OK name=s count=0");
+	says(1, "RELEASE s");
+	hears(1, "ERR NOTHELD *");
+}
+END_TEST
+
+START_TEST(an_unlock_of_a_permit_that_is_repeated_changes_nothing)
+{
+	begins();
+	says(1, "ACQUIRE s limit=3 count=1");
+	hears(1, "OK *");
+	says(1, "UNLOCK s count=0");
+	hears(1, "OK name=s count=0");
+	says(1, "UNLOCK s count=0");
+	hears(1, "OK name=s count=0");
+}
+END_TEST
+
+START_TEST(a_release_of_a_loss_that_is_repeated_tells_the_loss_again)
+{
+	begins();
+	says(1, "ACQUIRE s limit=3 owner=o count=1");
+	hears(1, "OK *");
+	says(ADMIN, "BREAK s");
+	hears(ADMIN, "OK *");
+	passes(SEC);
+	hears(1, "! LOST name=s *");
+	says(1, "RELEASE s owner=o count=0");
+	hears(1, "ERR LOST *");
+	goes(1, GONE_HANGUP);
+	resumes(9, &s1);
+	hears(9, "OK session=* n=0");
+	says(9, "RELEASE s owner=o count=0");
+	hears(9, "ERR LOST *");
+	passes(21 * SEC);
+	says(9, "RELEASE s owner=o count=0");
+	hears(9, "OK name=s count=0");
+}
+END_TEST
+
+Suite *count_permits_suite(void)
+{
+	Suite *s = suite_create("count_permits");
+	TCase *c = tcase_create("count");
+
+	tcase_add_checked_fixture(c, NULL, cluster_close);
+	tcase_add_test(c, an_acquire_that_is_repeated_answers_with_the_permit_of_its_owner);
+	tcase_add_test(c, an_acquire_whose_answer_was_lost_takes_one_permit);
+	tcase_add_test(c, an_acquire_under_way_at_the_cut_and_the_repeated_one_take_one_permit);
+	tcase_add_test(c, a_waiting_acquire_that_is_repeated_is_replaced_and_keeps_its_place);
+	tcase_add_test(c, a_repeated_acquire_that_does_not_wait_gives_the_place_up);
+	tcase_add_test(c, a_release_that_is_repeated_changes_nothing);
+	tcase_add_test(c, an_unlock_of_a_permit_that_is_repeated_changes_nothing);
+	tcase_add_test(c, a_release_of_a_loss_that_is_repeated_tells_the_loss_again);
+	suite_add_tcase(s, c);
+	return s;
+}
