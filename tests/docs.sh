@@ -56,7 +56,7 @@ verdict $? "daemon/core/STATES.md differs from move.def (make rendered)"
 
 # unlisted : the files of the core that its README lacks, and those that it has and that are not there, or twice.
 unlisted() {
-	sed -n 's/^| \([a-z, ]*\) |.*/\1/p' daemon/core/README.md | grep -vx 'file' | tr -d ' ' | tr ',' '\n' | sort >"$scratch/listed"
+	sed -n 's/^| \([a-z_, ]*\) |.*/\1/p' daemon/core/README.md | grep -vx 'file' | tr -d ' ' | tr ',' '\n' | sort >"$scratch/listed"
 	find daemon/core -name '*.[ch]' | sed 's|.*/||; s|\.[ch]$||' | sort -u | comm -3 - "$scratch/listed" | tr -d '\t' | tr '\n' ' '
 }
 [ -z "$(unlisted)" ]

@@ -186,7 +186,9 @@ static bool words_name(const struct request *q, struct span name)
 /* After RESUME the same request; with count= on both of them also before. */
 static bool group_is_repeated_by(const struct group *g, const struct request *q)
 {
-	if (!(g->not_notified || (g->count > 0 && request_has(q, FIELD_COUNT))) || g->state == GROUP_CANCELLED || g->any != (q->verb == VERB_LOCKANY) || g->shared != request_is_shared(q) || g->parts != q->words)
+	bool again = g->not_notified || (g->count > 0 && request_has(q, FIELD_COUNT));
+
+	if (!again || g->state == GROUP_CANCELLED || g->any != group_wants_any(q) || g->shared != request_is_shared(q) || g->parts != q->words)
 		return false;
 	if (!span_equal(group_owner(g), request_owner(q)))
 		return false;
@@ -246,7 +248,9 @@ static void serve_group(struct commander *x, struct session *s)
 		tell_draining(x, s, x->request.tag);
 		return;
 	}
-	if (!counts_suit(x, s) || group_is_repeated(x, s, patient) || !own_holds_suit(x, s) || !group_is_within_limits(x, s, patient) || (patient && !group_may_wait(x, s)))
+	if (!counts_suit(x, s) || group_is_repeated(x, s, patient) || !own_holds_suit(x, s))
+		return;
+	if (!group_is_within_limits(x, s, patient) || (patient && !group_may_wait(x, s)))
 		return;
 	group_new(x, s);
 	s->busy |= x->request.tag.n == 0;

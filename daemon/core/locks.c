@@ -31,7 +31,6 @@ static inline void claim_set_terms(struct commander *x, struct claim *c)
 	c->ttl_us = request_has(q, FIELD_TTL) ? q->field[FIELD_TTL].number : x->core->conf.lease_us;
 	c->delay_us = request_has(q, FIELD_DELAY) ? q->field[FIELD_DELAY].number : 0;
 	c->shared = request_is_shared(q);
-	c->asking->count = request_count(q);
 }
 
 /* Whether it has as many waiting requests as it may. s->waiting includes those that do not wait for a holder, so if it is too large the claims are counted. */
@@ -74,6 +73,7 @@ static void lock_waits_again(struct commander *x, struct claim *c, int64_t wait)
 	request_keep_tag(q, c->asking->tag);
 	claim_set_terms(x, c);
 	claim_set_note(c, request_note(q));
+	c->asking->count = request_count(q);
 	c->session->busy |= q->tag.n == 0;
 	wait_set_end(x->engine, c, lock_wait_until(x, wait));
 	convert_look(x->engine, c->lock);
@@ -104,7 +104,8 @@ static bool lock_is_repeated(struct commander *x, struct session *s, int64_t wai
 /* The owner relies on holding what it has lost: it is not to get that anew as something else. */
 static void tell_lost_below(struct commander *x, struct session *s, const struct claim *c)
 {
-	tell_error(x, s, x->request.tag, ERROR_LOST, "fence=%" PRId64 " reason=%s: lost before this request, so it cannot be locked once more; count=1 takes it anew",
+	tell_error(x, s, x->request.tag, ERROR_LOST,
+	           "fence=%" PRId64 " reason=%s: lost before this request, so it cannot be locked once more; count=1 takes it anew",
 	           c->token, loss_word(c->loss));
 }
 
@@ -122,29 +123,6 @@ static bool lock_has_count(struct commander *x, struct claim *c, int64_t count)
 	return true;
 }
 
-/* What count= says of the hold that its owner has. True: that answers the request. */
-static bool lock_count_answers(struct commander *x, struct session *s)
-{
-	const struct request *q = &x->request;
-	const struct lock *l = lock_find(&x->engine->table, q->word[0]);
-	struct claim *c = l ? lock_claim_of(l, s, request_owner(q)) : NULL;
-	bool held = c && c->state == CLAIM_HELD, converts = held && c->shared != request_is_shared(q);
-	int64_t count = q->field[FIELD_COUNT].number, has = held ? c->count : 0;
-
-	if (count > 1 && c && c->state == CLAIM_LOST)
-		tell_lost_below(x, s, c);
-	else if (count == 0)
-		tell_mistake(x, s, ERROR_ARG, "count of LOCK is from 1: UNLOCK with count=0 gives the lock back");
-	else if (count < has || (converts && count != has))
-		tell_mistake(x, s, ERROR_ARG, "count=%" PRId64 ", but this owner holds the lock %" PRId64 " times: %s", count, has,
-		             converts ? "a change of the mode keeps the count" : "UNLOCK lowers the count");
-	else if (count > has + 1)
-		tell_mistake(x, s, ERROR_ARG, "count=%" PRId64 ", but this owner holds the lock %" PRId64 " times: each LOCK adds one at most", count, has);
-	else
-		return held && !converts && l->lease.state == LEASE_HELD && lock_has_count(x, c, count);
-	return true;
-}
-
 static struct claim *lock_waiting_with_count(struct commander *x, const struct session *s)
 {
 	const struct request *q = &x->request;
@@ -152,7 +130,7 @@ static struct claim *lock_waiting_with_count(struct commander *x, const struct s
 	struct claim *c;
 
 	TAILQ_FOREACH(c, &s->claims, in_session)
-		if (l && c->lock == l && c->state == CLAIM_WAITING && c->asking->count > 0 && c->patient && c->shared == request_is_shared(q) &&
+		if (l && c->lock == l && c->state == CLAIM_WAITING && !c->not_notified && c->asking->count > 0 && c->patient && c->shared == request_is_shared(q) &&
 		    span_equal(claim_owner(c), request_owner(q)))
 			return c;
 	return NULL;
@@ -172,6 +150,31 @@ static bool lock_takes_place(struct commander *x, struct session *s, int64_t wai
 	}
 	tell_replaced(x, s, span_of(c->asking->tag));
 	lock_waits_again(x, c, wait);
+	return true;
+}
+
+/* What count= says of the hold that its owner has, or waits for. True: that answers the request, or will. */
+static bool lock_count_answers(struct commander *x, struct session *s, int64_t wait)
+{
+	const struct request *q = &x->request;
+	const struct lock *l = lock_find(&x->engine->table, q->word[0]);
+	struct claim *c = l ? lock_claim_of(l, s, request_owner(q)) : NULL;
+	bool held = c && c->state == CLAIM_HELD, converts = held && c->shared != request_is_shared(q);
+	int64_t count = q->field[FIELD_COUNT].number, has = held ? c->count : 0;
+
+	if (count > 1 && c && c->state == CLAIM_LOST)
+		tell_lost_below(x, s, c);
+	else if (count == 0)
+		tell_mistake(x, s, ERROR_ARG, "count of LOCK is from 1: UNLOCK with count=0 gives the lock back");
+	else if (count < has || (converts && count != has))
+		tell_mistake(x, s, ERROR_ARG, "count=%" PRId64 ", but this owner holds the lock %" PRId64 " times: %s", count, has,
+		             converts ? "a change of the mode keeps the count" : "UNLOCK lowers the count");
+	else if (count > has + 1)
+		tell_mistake(x, s, ERROR_ARG, "count=%" PRId64 ", but this owner holds the lock %" PRId64 " times: each LOCK adds one at most", count, has);
+	else if (held && !converts && l->lease.state == LEASE_HELD)
+		return lock_has_count(x, c, count);
+	else
+		return lock_takes_place(x, s, wait);
 	return true;
 }
 
@@ -255,8 +258,10 @@ static struct claim *claim_of_lock_request(struct commander *x, struct session *
 	claim_begin_asking(&x->engine->table, c);
 	request_keep_tag(q, c->asking->tag);
 	claim_set_terms(x, c);
-	if (request_has(q, FIELD_PRIORITY))
+	if (q->given & (UINT32_C(1) << FIELD_PRIORITY | UINT32_C(1) << FIELD_COUNT)) {
 		c->priority = request_priority(q) & 15;
+		c->asking->count = request_count(q);
+	}
 	c->patient = request_has(q, FIELD_WAIT) && q->field[FIELD_WAIT].number > 0;
 	c->asking->asked_at = x->core->now;
 	c->asking->order = ++x->engine->asked;
@@ -295,9 +300,9 @@ void serve_LOCK(struct commander *x, struct session *s)
 		tell_draining(x, s, q->tag);
 		return;
 	}
-	if (request_has(q, FIELD_COUNT) && lock_count_answers(x, s))
+	if (request_has(q, FIELD_COUNT) && lock_count_answers(x, s, wait))
 		return;
-	if (lock_is_repeated(x, s, wait) || (request_has(q, FIELD_COUNT) && lock_takes_place(x, s, wait)))
+	if (lock_is_repeated(x, s, wait))
 		return;
 	if (s->resumed)
 		resume_make_way(x, s);

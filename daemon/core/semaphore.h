@@ -37,7 +37,7 @@ struct permit {
 	struct session *session;
 	struct session agent;  /* of the claims; in no table */
 	struct semaphore *semaphore;
-	struct timer timer;    /* WAITING, FIRST: the end of the wait. Not notified: end of the time to repeat the ACQUIRE, if that is sooner. LOST: see acknowledged */
+	struct timer timer;    /* WAITING, FIRST: the end of the wait. Not notified: end of the time to repeat the ACQUIRE, if sooner. LOST: see acknowledged */
 	enum permit_state state;
 	unsigned weight, priority, order;
 	bool counted;          /* its ACQUIRE has count=: the same request takes its place */
