@@ -130,8 +130,8 @@ static struct claim *lock_waiting_with_count(struct commander *x, const struct s
 	struct claim *c;
 
 	TAILQ_FOREACH(c, &s->claims, in_session)
-		if (l && c->lock == l && c->state == CLAIM_WAITING && !c->not_notified && c->asking->count > 0 && c->patient && c->shared == request_is_shared(q) &&
-		    span_equal(claim_owner(c), request_owner(q)))
+		if (l && c->lock == l && c->state == CLAIM_WAITING && !c->not_notified && c->asking->count > 0 && c->patient &&
+		    c->shared == request_is_shared(q) && span_equal(claim_owner(c), request_owner(q)))
 			return c;
 	return NULL;
 }
