@@ -444,6 +444,7 @@ CLI := \
 	client/force.c \
 	client/hold.c \
 	client/holding.c \
+	client/init.c \
 	client/json.c \
 	client/keeper.c \
 	client/keeping.c \

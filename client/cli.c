@@ -5,6 +5,7 @@
 #include "client/address.h"
 #include "client/commands.h"
 #include "client/complaint.h"
+#include "client/init.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -49,6 +50,8 @@ int cli_main(int argc, char **argv)
 
 	if (descriptors_fill())
 		return EXIT_FAILED;
+	if (getpid() == 1)
+		init_run();
 	r = invocation_parse(argc, argv, &in);
 	if (r)
 		return r;

@@ -96,6 +96,19 @@ def stat_fields(pid):
         return stat.read().rpartition(")")[2].split()
 
 
+def children_of(pid):
+    """The pids of the children of a process; none when there is no such process."""
+    try:
+        with open("/proc/%d/task/%d/children" % (pid, pid)) as children:
+            return [int(word) for word in children.read().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def descendants_of(pid):
+    return [found for child in children_of(pid) for found in (child, *descendants_of(child))]
+
+
 def user_seconds(pid):
     """The processor time that a process has spent outside the kernel."""
     return int(stat_fields(pid)[11]) / TICK
