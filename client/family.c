@@ -122,7 +122,7 @@ static bool group_stands(const struct family *f)
 	return f->grouped && (!f->ended || !waitid(P_PGID, (id_t)f->command, &who, WEXITED | WNOHANG | WNOWAIT));
 }
 
-void family_signal(const struct family *f, int signal)
+static void family_send(const struct family *f, int signal)
 {
 	if (group_stands(f))
 		kill(-f->command, signal);
@@ -130,10 +130,16 @@ void family_signal(const struct family *f, int signal)
 		kill(f->command, signal);
 }
 
+void family_signal(const struct family *f, int signal)
+{
+	family_send(f, signal);
+	if (signal == SIGTERM || signal == SIGHUP || signal == SIGINT || signal == SIGQUIT)
+		family_send(f, SIGCONT);
+}
+
 void family_end(const struct family *f)
 {
 	family_signal(f, SIGTERM);
-	family_signal(f, SIGCONT);
 }
 
 void family_kill(const struct family *f)

@@ -36,10 +36,12 @@ struct family_start {
  * caller's.
  */
 int family_start(struct family *ret_family, const struct family_start *how) __attribute__((warn_unused_result));
-/* Signals the group, or, without one or when nothing is left of it, every direct child. */
+/*
+ * Signals the group, or, without one or when nothing is left of it, every direct child. A signal that asks for the end is followed by SIGCONT: a stopped process
+ * acts on it when it goes on.
+ */
 void family_signal(const struct family *f, int signal);
-/* SIGTERM, and SIGCONT: a stopped process acts on SIGTERM when it goes on. */
-void family_end(const struct family *f);
+void family_end(const struct family *f); /* by SIGTERM */
 /* SIGKILL to the group and to every direct child: call it again whenever a child has ended, until family_reap says true. */
 void family_kill(const struct family *f);
 /* Reaps what has ended, without waiting. True: nothing is left. */

@@ -15,6 +15,7 @@
 #include "client/signals.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -373,9 +374,22 @@ static void front_close(const struct front *f)
 		close(f->signals);
 }
 
+/*
+ * The terminal that controls this session stops whoever asks it for something from outside of its foreground group. So CMD stays in the group of redlock, which a
+ * shell puts into the foreground, even if standard input is a file or a pipe.
+ */
+static bool has_terminal(void)
+{
+	int fd = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 int run_once(const struct invocation *in, struct redlock *c, struct run_end *ret_end)
 {
-	struct front f = {.in = in, .keeper = -1, .signals = -1, .grouped = !isatty(STDIN_FILENO), .alone = has_no_children()};
+	struct front f = {.in = in, .keeper = -1, .signals = -1, .grouped = !has_terminal(), .alone = has_no_children()};
 	struct keeper_task task = {.in = in, .c = c, .start.argv = in->argv};
 	int r = front_run(&f, &task);
 

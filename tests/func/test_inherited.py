@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What redlock inherits: signals that are ignored, as under nohup or in the background of a script, and the variables of an outer redlock, and the terminal."""
+import contextlib
 import os
+import pty
 import shutil
 import signal
 import subprocess
@@ -112,3 +114,63 @@ class Alone(FuncTest):
         until(lambda: state_of(pid) == "T", "it is stopped")
         os.close(self.master)
         self.assertEqual(process.wait(10), 128 + signal.SIGHUP)
+
+
+class Foreground(FuncTest):
+    """A shell leads the session of a terminal, and redlock runs below it. Standard input of redlock is not the terminal, but its command asks there."""
+    COST = 4
+
+    def shell(self, script):
+        """Runs a script at a terminal of its own, in which $RL is redlock. Returns (its pid, the other end of the terminal)."""
+        self.d = self.daemon()
+        pid, master = pty.fork()
+        if pid == 0:
+            os.execvpe("bash", ["bash", "--norc", "-c", script], dict(os.environ, REDLOCK_ADDR=self.d.addr, RL=REDLOCK))
+        self.addCleanup(os.close, master)
+        self.addCleanup(self.end, pid)
+        return pid, master
+
+    def end(self, pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, 0)
+
+    def test_a_command_may_ask_at_the_terminal(self):
+        _, master = self.shell("echo data | $RL run a -- sh -c 'cat; echo ask >/dev/tty; read line </dev/tty; echo got $line' | cat; echo code $?")
+        self.assertIn(b"ask", self.terminal_shows(master, b"ask"))
+        os.write(master, b"hello\n")
+        self.assertRegex(self.terminal_shows(master, b"code"), rb"got hello\r\n.*code")
+
+    def test_an_interrupt_of_the_terminal_reaches_the_command_once(self):
+        script = "trap \"echo int\" INT; echo up; until read line; do :; done </dev/tty; echo last $line"
+        _, master = self.shell("$RL run a -- bash -c '%s' </dev/null; :" % script)
+        self.terminal_shows(master, b"up\r")
+        os.write(master, b"\x03")
+        self.assertIn(b"int\r", self.terminal_shows(master, b"int\r"))
+        os.write(master, b"end\n")
+        shown = self.terminal_shows(master, b"last end")
+        self.assertIn(b"last end", shown)
+        self.assertNotIn(b"int\r", shown)
+
+    def test_the_end_of_the_shell_ends_a_command_that_asks(self):
+        pid, master = self.shell("echo data | $RL run a -- sh -c 'echo ask >/dev/tty; read line </dev/tty'; :")
+        self.terminal_shows(master, b"ask")
+        os.kill(pid, signal.SIGKILL)
+        c = self.client(self.d)
+        until(lambda: not c.roles("a"), "the lock is free")
+
+
+class Stopped(FuncTest):
+    """The command of a run has been stopped, by a debugger or by kill -STOP."""
+    COST = 2
+
+    def test_a_signal_that_is_to_end_the_command_is_followed_by_SIGCONT(self):
+        d = self.daemon()
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+            run = self.start_redlock(d, "run", "a", "--", "sh", "-c", "ulimit -c 0; echo $$; exec sleep 1000")
+            command = int(run.stdout.readline())
+            os.kill(command, signal.SIGSTOP)
+            until(lambda: state_of(command) == "T", "it is stopped")
+            run.send_signal(number)
+            self.assertEqual(run.wait(10), 128 + number)
