@@ -64,6 +64,11 @@ int redlock_defer(struct redlock *c, const char *queue, struct redlock_bytes pay
 	return r;
 }
 
+static bool has_nul(struct redlock_bytes text)
+{
+	return text.n > 0 && memchr(text.p, 0, text.n);
+}
+
 int redlock_taken(struct redlock *c, struct redlock_job *ret_job)
 {
 	const struct redlock_line *answer = redlock_answer(c);
@@ -72,6 +77,8 @@ int redlock_taken(struct redlock *c, struct redlock_job *ret_job)
 
 	if (!answer || answer->parsed.kind != LINE_OK)
 		return conn_says(c, -EINVAL, "no job was taken");
+	if (has_nul(redlock_line_find(answer, "job")) || has_nul(redlock_line_find(answer, "name")))
+		return conn_says(c, -EILSEQ, "the id of the job, or the name of its lock, has a NUL byte");
 	payload = redlock_line_find(answer, "payload");
 	job = (struct redlock_job){
 		.attempt = redlock_line_number(answer, "attempt", 0),

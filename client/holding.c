@@ -9,6 +9,7 @@
 #include "client/person.h"
 #include "client/several.h"
 #include "client/wakeups.h"
+#include "client/working.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -41,7 +42,7 @@ struct holding {
 	struct belief belief;
 	int64_t kill_at, give_up_at;
 	unsigned asked; /* the name that CHECK is asked about */
-	bool front_gone;
+	bool front_gone, ending; /* ending: a signal has asked redlock to end */
 	bool may_hold;  /* CMD is stopped although nobody said that the lock was lost */
 	char name[200], one[200]; /* for a person: all names, and one of them */
 	struct keeper_report *report;
@@ -203,6 +204,14 @@ static void holding_ask(struct holding *h, int64_t now)
 
 /* --- the end --- */
 
+/* That CMD cannot be executed, or was to end with redlock, says nothing about the job. */
+static enum attempt holding_attempt(const struct holding *h)
+{
+	if (h->family.ended && family_code(&h->family) == 0)
+		return ATTEMPT_DONE;
+	return h->family.ended && !h->ending ? ATTEMPT_FAILED : ATTEMPT_NONE;
+}
+
 /*
  * Waits first for the answer to a CHECK in flight. The waits for a lock are short: the end of the session frees it, too. But a job that is not said to be done
  * is run again, so its daemon may stay away for as long as the lease lasts.
@@ -214,7 +223,7 @@ static int holding_unlock(struct holding *h, int64_t keep_ms, unsigned *ret_at)
 	int r = redlock_in_flight(c) ? redlock_finish(c, h->task->job ? MAX(lease_ms, UNLOCK_MS) : UNLOCK_MS) : 0;
 
 	redlock_set_timeout(c, UNLOCK_MS);
-	return r < 0 && r != -ECONNABORTED ? r : several_unlock(h->task, keep_ms, h->family.ended && family_code(&h->family) == 0, ret_at);
+	return r < 0 && r != -ECONNABORTED ? r : several_unlock(h->task, keep_ms, holding_attempt(h), ret_at);
 }
 
 /*
@@ -223,6 +232,7 @@ static int holding_unlock(struct holding *h, int64_t keep_ms, unsigned *ret_at)
 static void holding_finish(struct holding *h)
 {
 	const struct redlock_line *push;
+	char what[400];
 	unsigned at = 0;
 	int r = holding_unlock(h, h->task->in->keep_ms, &at);
 
@@ -239,6 +249,8 @@ static void holding_finish(struct holding *h)
 		if (r == REDLOCK_REFUSED && h->task->in->keep_ms && h->report->code == 0)
 			h->report->code = EXIT_FAILED;
 		holding_says(h, h->report->code, "unlocking %s: %s", name_shown(h, at), redlock_errmsg(h->task->c));
+	} else if (h->task->job && !r && working_is_over(h->task, what, sizeof(what))) {
+		holding_says(h, h->report->code, "%s; its last attempt ended with %d", what, h->report->code);
 	}
 }
 
@@ -313,11 +325,13 @@ static int64_t holding_deadline(const struct holding *h)
 
 static void holding_front(struct holding *h)
 {
-	int signal;
+	struct front_signal signal;
 	ssize_t n = recv(h->task->front, &signal, sizeof(signal), MSG_DONTWAIT);
 
 	if (n == sizeof(signal)) {
-		family_signal(&h->family, signal);
+		h->ending |= signal.ending;
+		if (!signal.had)
+			family_signal(&h->family, signal.number);
 		return;
 	}
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))

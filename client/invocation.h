@@ -54,7 +54,7 @@ struct invocation {
 	int slots, weight; /* of a semaphore; slots 0: it is a lock */
 	pid_t pid;         /* of hold: that of the script; 0: not given */
 	bool bounded, stay; /* of drain: --in was given; --wait */
-	bool wait_given;   /* --wait, whatever it says */
+	bool wait_given, delay_given; /* --wait, --delay, whatever it says */
 	bool release, shared, any, quiet, whole, print_acl, once, json, help, version;
 };
 

@@ -32,7 +32,7 @@ static void report_send(const struct keeper_task *task, struct keeper_report *re
 /* Waits until redlock passes on signals. False: redlock is gone. */
 static bool front_agrees(const struct keeper_task *task)
 {
-	int go;
+	struct front_signal go;
 	ssize_t n;
 
 	do

@@ -7,7 +7,7 @@
  *
  *   redlock (signals, exit code) -- SEQPACKET --> keeper (session, deadlines) --> CMD
  *
- * redlock sends ints: first 0, which says that it passes on signals from now on and that CMD may start; then each signal for CMD.
+ * redlock sends struct front_signal.
  * The keeper sends struct keeper_report: WAITING, GRANTED and STARTED in this order, each at most once, then ENDED, then EOF.
  */
 #ifndef CLIENT_KEEPER_H

@@ -210,7 +210,7 @@ static void keeping_unlock(struct keeping *k)
 
 	redlock_set_timeout(c, UNLOCK_MS);
 	if (r >= 0)
-		r = several_unlock(k->task, k->task->in->keep_ms, true, &at);
+		r = several_unlock(k->task, k->task->in->keep_ms, ATTEMPT_DONE, &at);
 	/* Whatever else becomes of the lock, the end of the session frees it; but a name that was to be kept is free then. */
 	if (!r || k->code == EXIT_LOST || (r < 0 && !k->task->in->keep_ms))
 		return;

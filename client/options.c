@@ -95,6 +95,7 @@ static const char *keep_set(struct invocation *in, const char *value)
 
 static const char *delay_set(struct invocation *in, const char *value)
 {
+	in->delay_given = true;
 	return duration_set(value, &in->delay_ms);
 }
 

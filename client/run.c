@@ -71,6 +71,7 @@ static void signal_pass(struct front *f, const struct signalfd_siginfo *info)
 {
 	int signal = (int)info->ssi_signo;
 	bool ends = signal == SIGTERM || signal == SIGINT || signal == SIGQUIT, ignored = signal_is_ignored(signal);
+	struct front_signal pass = {.number = signal, .had = terminal_told_both(f, info)};
 
 	if (signal == SIGTSTP && info->ssi_code == SI_KERNEL && !signal_has_shell()) {
 		if (!f->grouped)
@@ -78,10 +79,10 @@ static void signal_pass(struct front *f, const struct signalfd_siginfo *info)
 		return;
 	}
 	/* Another SIGHUP may ask CMD to read its configuration again. */
-	if (!ignored && (ends || (signal == SIGHUP && info->ssi_code == SI_KERNEL)))
+	pass.ending = !ignored && (ends || (signal == SIGHUP && info->ssi_code == SI_KERNEL));
+	if (pass.ending)
 		f->end.signal = signal;
-	if (!terminal_told_both(f, info))
-		(void)!send(f->keeper, &signal, sizeof(signal), MSG_NOSIGNAL | MSG_DONTWAIT);
+	(void)!send(f->keeper, &pass, sizeof(pass), MSG_NOSIGNAL | MSG_DONTWAIT);
 	/* The shell sees the job stop. The keeper goes on, and so does the lock. */
 	if (signal == SIGTSTP && !ignored)
 		raise(SIGSTOP);
@@ -260,7 +261,8 @@ static int keeper_lost(const struct front *f)
 
 static int granted(struct front *f)
 {
-	int go = 0, r = signals_take(f);
+	struct front_signal go = {.number = 0};
+	int r = signals_take(f);
 
 	f->end.granted = true;
 	if (r)

@@ -130,13 +130,13 @@ const struct redlock_grant *several_first(const struct keeper_task *task)
 	return first;
 }
 
-int several_unlock(const struct keeper_task *task, int64_t keep_ms, bool done, unsigned *ret_at)
+int several_unlock(const struct keeper_task *task, int64_t keep_ms, enum attempt attempt, unsigned *ret_at)
 {
 	int r = 0;
 
 	*ret_at = 0;
 	if (task->job)
-		return working_end(task, done);
+		return working_end(task, attempt);
 	for (unsigned i = 0; !r && i < task->names_n; i++) {
 		r = redlock_unlock(task->c, task->names[i], keep_ms);
 		*ret_at = i;

@@ -23,8 +23,8 @@ struct several_loss {
 bool several_lost(const struct keeper_task *task, struct several_loss *ret_loss);
 /* The grant that ends first. */
 const struct redlock_grant *several_first(const struct keeper_task *task);
-/* Unlocks each, up to the first that is refused, which is told. A job is done, or has failed. */
-int several_unlock(const struct keeper_task *task, int64_t keep_ms, bool done, unsigned *ret_at) REDLOCK_MUST;
+/* Unlocks each, up to the first that is refused, which is told. A job ends as the attempt did. */
+int several_unlock(const struct keeper_task *task, int64_t keep_ms, enum attempt attempt, unsigned *ret_at) REDLOCK_MUST;
 /* Sets REDLOCK_NAME and REDLOCK_FENCE; of further names REDLOCK_NAME_2, REDLOCK_FENCE_2 and so on. 0 or a negative errno. */
 int several_environment(const struct keeper_task *task);
 

@@ -9,6 +9,16 @@
 #include "client/invocation.h"
 #include "client/redlock.h"
 
+/* What became of one run of CMD for a job. NONE: it counts as no attempt. */
+enum attempt { ATTEMPT_DONE, ATTEMPT_FAILED, ATTEMPT_NONE };
+
+/* What redlock sends to the keeper. */
+struct front_signal {
+	int number;  /* of a signal for CMD; 0, which is the first: redlock passes on signals from now on, and CMD may start */
+	bool had;    /* CMD has it already, from the terminal */
+	bool ending; /* it asks redlock to end, too */
+};
+
 struct keeper_report {
 	enum { KEEPER_WAITING, KEEPER_GRANTED, KEEPER_STARTED, KEEPER_ENDED } kind;
 	int code;      /* ENDED: the exit code of redlock */

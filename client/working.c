@@ -3,6 +3,7 @@
 #include "client/working.h"
 #include "client/complaint.h"
 #include "client/dial.h"
+#include "client/person.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -13,6 +14,9 @@
 
 #define PAUSE_MS     500   /* before a TAKE that the daemon cannot serve now is sent again */
 #define POLL_MOST_MS 60000
+#define RETRY_ANSWER_MS 30000         /* the daemon may repeat it at the home of the queue for so long */
+#define RETRY_FIRST_MS  INT64_C(1000) /* after the first attempt; then twice as long each time … */
+#define RETRY_MOST_MS   INT64_C(300000) /* … up to here */
 
 void working_release(struct redlock_job *job)
 {
@@ -23,6 +27,27 @@ void working_release(struct redlock_job *job)
 static bool code_is(const struct redlock *c, const char *code)
 {
 	return !strcmp(redlock_code(c), code);
+}
+
+/* So a dependency that is away for a while does not cost a job all its attempts. */
+static int64_t pause_ms(const struct invocation *in, int64_t attempt)
+{
+	int64_t doubled = MAX(0, MIN(attempt - 1, 20));
+
+	return in->delay_given ? in->delay_ms : MIN(RETRY_FIRST_MS << doubled, RETRY_MOST_MS);
+}
+
+/* A RETRY is not said again: it could make a job due that is dead by now. The end of the session gives the job back, too. */
+static int retry_say(struct redlock *c, const struct invocation *in, struct redlock_bytes id, enum attempt attempt, int64_t number)
+{
+	char line[4 * REDLOCK_NAME_BYTES + 4 * REDLOCK_JOB_BYTES + 96], queue[4 * REDLOCK_NAME_BYTES], job[4 * REDLOCK_JOB_BYTES], how[40] = " failed=no";
+
+	if (redlock_quote((struct redlock_bytes){in->operand, strlen(in->operand)}, queue, sizeof(queue)) || redlock_quote(id, job, sizeof(job)))
+		return -EMSGSIZE;
+	if (attempt != ATTEMPT_NONE)
+		snprintf(how, sizeof(how), " delay=%lldms", (long long)pause_ms(in, number));
+	snprintf(line, sizeof(line), "RETRY %s queue=%s%s", job, queue, how);
+	return redlock_request(c, line, RETRY_ANSWER_MS, NULL, NULL);
 }
 
 static int64_t left_ms(int64_t until)
@@ -80,6 +105,20 @@ static bool take_is_repeated(const struct waiting *w, int r)
 	       (r == REDLOCK_REFUSED && (code_is(w->c, "UNAVAILABLE") || code_is(w->c, "QUORUM") || code_is(w->c, "DRAINING")));
 }
 
+/* 0: it was given back, with a complaint: no environment variable can hold its id, or the name of its lock. */
+static int job_give_back(struct waiting *w)
+{
+	const struct redlock_line *answer = redlock_answer(w->c);
+	struct redlock_bytes id = redlock_line_find(answer, "job");
+	char job[200], queue[200];
+	int64_t number = redlock_line_number(answer, "attempt", 1);
+
+	shown_text((struct span){id.p, id.n}, job, sizeof(job));
+	shown_text(span_of(w->in->operand), queue, sizeof(queue));
+	complain("job %s of %s cannot be run: its id, or the name of its lock, has a NUL byte", job, queue);
+	return retry_say(w->c, w->in, id, ATTEMPT_FAILED, number);
+}
+
 bool working_take(struct waiting *w, struct redlock_job *ret_job)
 {
 	int64_t until = w->in->wait_ms < 0 ? INT64_MAX : redlock_now_us() + w->in->wait_ms * 1000;
@@ -90,6 +129,10 @@ bool working_take(struct waiting *w, struct redlock_job *ret_job)
 		r = take_send(w, until);
 		if (!r)
 			r = take_await(w, until);
+		if (!r)
+			r = redlock_taken(w->c, ret_job);
+		if (r == -EILSEQ && !(r = job_give_back(w)))
+			continue;
 		if (!take_is_repeated(w, r) || w->in->wait_ms == 0 || redlock_now_us() >= until)
 			break;
 		if (r == REDLOCK_REFUSED && !told)
@@ -98,8 +141,6 @@ bool working_take(struct waiting *w, struct redlock_job *ret_job)
 		if (r == REDLOCK_REFUSED && !take_sleep(w, PAUSE_MS))
 			break;
 	}
-	if (!r)
-		r = redlock_taken(w->c, ret_job);
 	if (!r)
 		return true;
 	w->exit = r == REDLOCK_BUSY || r == REDLOCK_TIMEOUT ? EXIT_SUCCESS : EXIT_FAILED;
@@ -173,10 +214,23 @@ static int done_say(const struct keeper_task *task)
 	return again && r == REDLOCK_REFUSED && code_is(task->c, "NOTHELD") ? 0 : r;
 }
 
-/* A RETRY is not said again: it could make a job due that is dead by now. The end of the session gives the job back, too. */
-int working_end(const struct keeper_task *task, bool done)
+int working_end(const struct keeper_task *task, enum attempt attempt)
 {
-	return done ? done_say(task) : redlock_retry(task->c, task->in->operand, task->job->id, task->in->delay_ms);
+	const struct redlock_job *job = task->job;
+
+	return attempt == ATTEMPT_DONE ? done_say(task) : retry_say(task->c, task->in, (struct redlock_bytes){job->id, strlen(job->id)}, attempt, job->attempt);
+}
+
+bool working_is_over(const struct keeper_task *task, char *out, size_t size)
+{
+	char id[100], queue[200];
+
+	if (!field_is(redlock_answer(task->c), "state", "dead"))
+		return false;
+	shown_text(span_of(task->job->id), id, sizeof(id));
+	shown_text(span_of(task->in->operand), queue, sizeof(queue));
+	snprintf(out, size, "job %s of %s has failed for good, after %lld attempts", id, queue, (long long)task->job->attempt);
+	return true;
 }
 
 int working_environment(const struct keeper_task *task)

@@ -224,15 +224,16 @@ static void retry_dead(struct commander *x, struct session *s)
 
 void serve_RETRY(struct commander *x, struct session *s)
 {
-	bool answered;
+	bool answered, failed = !request_has(&x->request, FIELD_FAILED) || x->request.field[FIELD_FAILED].number;
 	struct job *job;
 
 	if (!bound_is_kept(x, s, FIELD_DELAY, DURATION_MAX, "ten years"))
 		return;
 	job = job_of_request(x, s, &answered);
 	if (job) {
+		job->wakes = !failed;
 		job->delay_us = delay_ms(&x->request) * MSEC;
-		job_end(x, job, JOB_FAILED, pending_of_request(x, s, NULL));
+		job_end(x, job, failed ? JOB_FAILED : JOB_BACK, pending_of_request(x, s, NULL));
 	} else if (!answered) {
 		retry_dead(x, s);
 	}

@@ -26,7 +26,7 @@ enum job_state {
 enum job_end {
 	JOB_DONE,
 	JOB_FAILED, /* RETRY, or the end of its session */
-	JOB_BACK,   /* nobody was told that he has it: there was no attempt */
+	JOB_BACK,   /* there was no attempt: nobody was told that he has it, or his RETRY says failed=no */
 };
 
 struct job {

@@ -7,7 +7,7 @@ import subprocess
 import time
 
 from harness import FuncTest, on_each_store
-from process import until
+from process import REDLOCK, until
 
 
 @on_each_store
@@ -39,8 +39,9 @@ class Work:
         self.defer(q, "kill -9 $$", "--id", "bad")
         for i in range(3):
             self.defer(q, "echo %d" % i)
-        status, out, _ = self.work(q, "sh")
+        status, out, err = self.call_redlock(self.d, "work", "--wait", "300ms", "--delay", "0", q, "--", "sh")
         self.assertEqual((status, sorted(out.split())), (0, ["0", "1", "2"]))
+        self.assertEqual(err, "redlock: job bad of %s has failed for good, after 3 attempts; its last attempt ended with 137\n" % q)
         self.assertEqual([(job["job"], job["state"], job["failed"]) for job in self.jobs(q)], [("bad", "dead", 3)])
         self.assertEqual(self.call_redlock(self.d, "retry", q, "bad")[0], 0)
         self.assertEqual([job["state"] for job in self.jobs(q)], ["due"])
@@ -50,6 +51,25 @@ class Work:
         q = self.name()
         self.defer(q, "x")
         self.assertEqual(self.work(q, "/no/such/command")[0], 127)
+        self.assertEqual(self.work(q, "/etc/passwd")[0], 126)
+        self.assertEqual([(job["state"], job["failed"]) for job in self.jobs(q)], [("due", 0)], "it says nothing about the job")
+
+    def test_a_job_that_fails_is_due_again_after_pauses_that_grow(self):
+        q, c = self.name(), self.connect()
+        self.defer(q, "x")
+        for pause in (1000, 2000):
+            until(lambda: int(c.ok("LIST jobs prefix=" + q).rows[0]["due_ms"]) == 0, "it is due")
+            self.assertEqual(self.work(q, "false", wait="0")[0], 0)
+            self.assertTrue(pause / 2 < self.jobs(q)[0]["due_ms"] <= pause, self.jobs(q))
+        until(lambda: int(c.ok("LIST jobs prefix=" + q).rows[0]["due_ms"]) == 0, "it is due")
+        self.assertEqual(self.call_redlock(self.d, "work", "--wait", "0", "--delay", "1h", q, "--", "false")[0], 0)
+        self.assertEqual([job["state"] for job in self.jobs(q)], ["dead"])
+
+    def test_a_payload_of_any_bytes_is_carried_whole(self):
+        q, text = self.name(), bytes(range(256)) + b"\0\n\0"
+        addr = ("--addr", self.d.addr)
+        subprocess.run([REDLOCK, *addr, "defer", q], input=text, stdout=subprocess.DEVNULL, check=True)
+        self.assertEqual(subprocess.run([REDLOCK, *addr, "work", "--wait", "0", q, "cat"], stdout=subprocess.PIPE, check=True).stdout, text)
 
     def test_run_or_defer_puts_the_command_off_until_the_lock_is_free(self):
         q, name, c = self.name(), self.name(), self.connect()
@@ -78,7 +98,7 @@ class Work:
             until(lambda: not os.path.exists("/proc/%d" % int(pid)), "its command is stopped")
             self.assertEqual(int(attempt), 1 if number == signal.SIGKILL else 2)
         status, out, _ = self.work(q, "sh", "-c", "echo $REDLOCK_ATTEMPT")
-        self.assertEqual((status, out), (0, "3\n"))
+        self.assertEqual((status, out), (0, "2\n"), "that redlock was to end says nothing about the job")
 
     def test_a_worker_whose_job_is_lost_stops_its_command_in_time_and_goes_on(self):
         q = self.name()

@@ -39,7 +39,7 @@ static pid_t patience_begin(pid_t redlock)
 	return pid;
 }
 
-static void job_is_done(const char *script, const char *command)
+static void work_says(const char *script, const char *command, const char *complaint)
 {
 	struct outcome o;
 	pid_t redlock, patience;
@@ -52,8 +52,13 @@ static void job_is_done(const char *script, const char *command)
 	waitpid(patience, NULL, 0);
 	ck_assert_msg(o.code == 0, "%d %s", o.code, o.err);
 	ck_assert_str_eq(o.out, "once\n");
-	ck_assert_str_eq(o.err, "");
+	ck_assert_str_eq(o.err, complaint);
 	fake_daemon_end(&f);
+}
+
+static void job_is_done(const char *script, const char *command)
+{
+	work_says(script, command, "");
 }
 
 START_TEST(a_job_whose_command_ended_while_the_daemon_was_away_is_done)
@@ -93,6 +98,17 @@ START_TEST(a_command_that_ends_with_127_ends_no_worker)
 }
 END_TEST
 
+/* Of earlier daemons: they stored ids of any bytes. */
+START_TEST(a_job_whose_id_has_a_NUL_byte_is_given_back_and_the_next_one_is_run)
+{
+	static const char script[] = GRACE "< TAKE q wait=\n> OK queue=q job=\"a\\x00b\" attempt=3 valid_ms=9000 ttl_ms=9000 payload=p\n"
+		"< RETRY \"a\\x00b\" queue=q delay=4000ms$\n> OK queue=q job=\"a\\x00b\"\n"
+		"< TAKE q wait=\n> OK queue=q job=x attempt=1 valid_ms=9000 ttl_ms=9000 payload=p\n" CHECKED("9000") DONE "> OK queue=q job=x\n" QUIT NO_JOB;
+
+	work_says(script, "echo once", "redlock: job a\\x00b of q cannot be run: its id, or the name of its lock, has a NUL byte\n");
+}
+END_TEST
+
 START_TEST(a_command_line_of_many_empty_words_is_too_long_to_be_deferred)
 {
 	static char empty[1], *argv[WORDS + 1];
@@ -123,6 +139,7 @@ Suite *work_command_suite(void)
 
 	tcase_add_test(away, a_job_whose_command_ended_while_the_daemon_was_away_is_done);
 	tcase_add_test(away, a_job_is_done_though_its_CHECK_was_never_answered);
+	tcase_add_test(away, a_job_whose_id_has_a_NUL_byte_is_given_back_and_the_next_one_is_run);
 	tcase_add_test(away, a_command_outlives_a_daemon_that_goes_before_it_answers_CHECK);
 	tcase_add_loop_test(away, a_DONE_whose_answer_was_lost_is_said_again, 0, ARRAY_N(repeated));
 	tcase_add_loop_test(away, a_command_that_ends_with_127_ends_no_worker, 0, 2);
