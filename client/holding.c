@@ -100,12 +100,14 @@ static void holding_give_up(struct holding *h)
 
 static void holding_stop(struct holding *h, int64_t kill_by, const char *name, const char *why)
 {
+	char still[STILL_BYTES];
+
 	if (h->state == HOLDING_ON) {
 		h->state = HOLDING_DONE;
 		return;
 	}
 	family_mark_left(&h->family);
-	holding_says(h, EXIT_LOST, "%s was lost (%s); the command was stopped", name, why);
+	holding_says(h, EXIT_LOST, "%s was lost (%s%s); the command was stopped", name, why, belief_still(&h->belief, still));
 	h->report->lost = true;
 	h->state = HOLDING_STOPPING;
 	h->kill_at = kill_by;
@@ -227,12 +229,14 @@ static int holding_unlock(struct holding *h, int64_t keep_ms, unsigned *ret_at)
 }
 
 /*
- * CMD ended while the lock was believed: its exit code counts, unless the daemon says that somebody else may have held the lock.
+ * CMD ended while the lock was believed: its exit code counts, unless the daemon says that somebody else may have held the lock. So it does if this process stood
+ * still beyond the validity, but then the daemon must say so.
  */
 static void holding_finish(struct holding *h)
 {
 	const struct redlock_line *push;
 	char what[400];
+	bool over = redlock_now_us() >= h->belief.grant.until_us;
 	unsigned at = 0;
 	int r = holding_unlock(h, h->task->in->keep_ms, &at);
 
@@ -244,6 +248,9 @@ static void holding_finish(struct holding *h)
 			holding_says(h, EXIT_LOST, "%s was lost while the command ran", name_shown(h, at));
 			h->report->lost = true;
 		}
+	} else if (r && over) {
+		holding_says(h, EXIT_LOST, "%s was lost (%s%s) while the command ran", h->name, redlock_errmsg(h->task->c), belief_still(&h->belief, what));
+		h->report->lost = true;
 	} else if (r && (r == REDLOCK_REFUSED || h->task->in->keep_ms)) {
 		/* The name was to be kept and is free: that is no success. */
 		if (r == REDLOCK_REFUSED && h->task->in->keep_ms && h->report->code == 0)
@@ -258,7 +265,7 @@ static void holding_reap(struct holding *h)
 {
 	bool ended = h->family.ended, gone = family_reap(&h->family);
 
-	if (h->state == HOLDING_HELD && h->family.ended && redlock_now_us() < h->belief.grant.until_us)
+	if (h->state == HOLDING_HELD && h->family.ended && redlock_now_us() < MAX(h->belief.grant.until_us, h->belief.late_until))
 		holding_finish(h);
 	else if (h->state == HOLDING_HELD && h->family.ended)
 		holding_stop(h, 0, h->name, "not noticed in time");
@@ -281,8 +288,7 @@ static void holding_decide(struct holding *h, int64_t now)
 {
 	bool asks = now >= h->belief.check_at && !redlock_in_flight(h->task->c);
 
-	/* After the deadline CHECK is not asked: the lock was believed for too long. */
-	if (h->state == HOLDING_HELD && asks && now < belief_kill_at(&h->belief))
+	if (h->state == HOLDING_HELD && asks && belief_may_ask(&h->belief, now))
 		holding_ask(h, now);
 	else if (h->state == HOLDING_HELD && now >= h->belief.term_at) {
 		h->may_hold = true;
@@ -352,8 +358,10 @@ static void holding_sleep(struct holding *h)
 		{.fd = holding_listens(h) ? redlock_fd(h->task->c) : -1, .events = redlock_events(h->task->c)},
 	};
 
+	belief_sleeps(&h->belief, holding_deadline(h));
 	if (!wakeups_await(&h->wakeups, holding_deadline(h), fds, 2))
 		return;
+	belief_awake(&h->belief, redlock_now_us());
 	if (fds[0].revents)
 		holding_front(h);
 	if (holding_listens(h) && (fds[1].revents || redlock_now_us() >= redlock_due_us(h->task->c)))
@@ -363,6 +371,7 @@ static void holding_sleep(struct holding *h)
 static void holding_loop(struct holding *h)
 {
 	while (h->state != HOLDING_DONE) {
+		belief_awake(&h->belief, redlock_now_us());
 		holding_reap(h);
 		if (h->state == HOLDING_DONE)
 			break;

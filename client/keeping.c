@@ -46,10 +46,11 @@ static void keeping_end(struct keeping *k, int code)
 static void keeping_lost(struct keeping *k, int64_t kill_by, const char *name, const char *why)
 {
 	bool process = k->whom.process >= 0;
+	char still[STILL_BYTES];
 
 	k->code = EXIT_LOST;
 	if (stderr_is_ready())
-		complain("%s was lost (%s)%s", name, why, process ? "; the process that it was held for is stopped" : "");
+		complain("%s was lost (%s%s)%s", name, why, belief_still(&k->belief, still), process ? "; the process that it was held for is stopped" : "");
 	if (!process) {
 		k->done = true;
 		return;
@@ -132,7 +133,7 @@ static const char *keeping_why(const struct keeping *k)
 
 static void keeping_decide(struct keeping *k, int64_t now)
 {
-	if (keeping_believes(k) && now >= k->belief.check_at && !redlock_in_flight(k->task->c))
+	if (keeping_believes(k) && now >= k->belief.check_at && belief_may_ask(&k->belief, now) && !redlock_in_flight(k->task->c))
 		keeping_ask(k, now);
 	if (keeping_believes(k) && now >= k->belief.term_at)
 		keeping_lost(k, belief_kill_at(&k->belief), k->name, keeping_why(k));
@@ -187,8 +188,10 @@ static void keeping_sleep(struct keeping *k)
 		{.fd = k->whom.listening, .events = POLLIN},
 	};
 
+	belief_sleeps(&k->belief, keeping_deadline(k));
 	if (!wakeups_await(&k->wakeups, keeping_deadline(k), fds, 4))
 		return;
+	belief_awake(&k->belief, redlock_now_us());
 	if (fds[0].revents && process)
 		keeping_end(k, k->kill_at ? EXIT_LOST : EXIT_SUCCESS);
 	else if (fds[0].revents)
@@ -260,6 +263,7 @@ int keeping_run(struct keeper_task *task, const struct keeping_for *whom)
 		keeping_hear_push(&k); /* a push that came together with the answer to CHECK: the descriptor does not announce it */
 	}
 	while (!k.done) {
+		belief_awake(&k.belief, redlock_now_us());
 		keeping_decide(&k, redlock_now_us());
 		if (!k.done)
 			keeping_sleep(&k);

@@ -66,6 +66,47 @@ START_TEST(an_answer_gets_a_moment_and_never_beyond_the_SIGKILL)
 }
 END_TEST
 
+/* As in a paused container: the daemon may have kept the lock, and CHECK asks it. */
+START_TEST(a_process_that_stood_still_asks_before_its_command_is_stopped)
+{
+	struct redlock_grant grant = granted(100 * S, 10000, 10000), fresh = granted(150 * S, 10000, 8000);
+	struct belief b = {.longest_us = 0};
+	char still[STILL_BYTES];
+
+	belief_set(&b, &grant);
+	belief_awake(&b, 100 * S);
+	belief_sleeps(&b, 103 * S);
+	belief_awake(&b, 150 * S);
+	ck_assert_str_eq(belief_still(&b, still), "; this process had stood still for 47s");
+	ck_assert(belief_may_ask(&b, 150 * S));
+	ck_assert_int_eq(b.term_at, 150 * S + S / 2);
+	belief_set(&b, &grant); /* the answer to a CHECK of before */
+	ck_assert_int_eq(b.term_at, 150 * S + S / 2);
+	ck_assert(!belief_may_ask(&b, b.term_at));
+	belief_set(&b, &fresh);
+	ck_assert_int_eq(b.term_at, 156 * S);
+	ck_assert_str_eq(belief_still(&b, still), "");
+}
+END_TEST
+
+START_TEST(a_process_that_is_on_time_did_not_stand_still)
+{
+	struct redlock_grant grant = granted(100 * S, 10000, 10000);
+	struct belief b = {.longest_us = 0};
+	char still[STILL_BYTES];
+
+	belief_set(&b, &grant);
+	belief_awake(&b, 100 * S);
+	belief_sleeps(&b, 103 * S);
+	belief_awake(&b, 101 * S); /* something came */
+	belief_sleeps(&b, 103 * S);
+	belief_awake(&b, 103 * S + 90000);
+	ck_assert_str_eq(belief_still(&b, still), "");
+	ck_assert_int_eq(b.term_at, 108 * S);
+	ck_assert(!belief_may_ask(&b, 109 * S));
+}
+END_TEST
+
 Suite *validity_suite(void)
 {
 	Suite *suite = suite_create("validity");
@@ -75,6 +116,8 @@ Suite *validity_suite(void)
 	tcase_add_loop_test(tests, the_next_CHECK_comes_behind_the_renewal, 0, 4);
 	tcase_add_test(tests, margins_are_shares_of_the_longest_validity);
 	tcase_add_test(tests, an_answer_gets_a_moment_and_never_beyond_the_SIGKILL);
+	tcase_add_test(tests, a_process_that_stood_still_asks_before_its_command_is_stopped);
+	tcase_add_test(tests, a_process_that_is_on_time_did_not_stand_still);
 	suite_add_tcase(suite, tests);
 	return suite;
 }
