@@ -151,11 +151,11 @@ static bool port_valid(const char *port)
 	return n > 0 && n <= 5 && !port[n] && number > 0 && number < 65536;
 }
 
-/* Cuts host:port, [v6]:port, [v6] or :port apart in place. Returns what is wrong with it; NULL: nothing. */
+/* Cuts host:port, host, [v6]:port, [v6] or :port apart in place. Returns what is wrong with it; NULL: nothing. */
 static const char *tcp_split(char *text, const char **ret_host, const char **ret_port)
 {
 	bool bracket = *text == '[';
-	char *end = strchr(text, bracket ? ']' : ':');
+	char *end = bracket ? strchr(text, ']') : text + strcspn(text, ":");
 	const char *port = "";
 
 	if (!end)
@@ -207,7 +207,7 @@ bool address_is_tls(const char *addr, char *ret_host, size_t size)
 
 static bool address_is_unix(const char *addr)
 {
-	return strchr(addr, '/') || !strchr(addr, ':');
+	return strchr(addr, '/') != NULL;
 }
 
 const char *address_flaw(const char *addr)
@@ -216,7 +216,7 @@ const char *address_flaw(const char *addr)
 	char copy[ADDRESS_MAX];
 
 	if (!*addr || !strcmp(addr, "unix:"))
-		return "an address is a Unix path or host:port";
+		return "an address is host:port, or the path of a Unix socket, with a '/'";
 	if (tls_rest(addr)) {
 		if (!*tls_rest(addr) || strchr(addr + strlen(TLS_SCHEME), '/'))
 			return "an address inside TLS is tls://host:port";
@@ -233,9 +233,9 @@ int address_connect(const char *addr, int64_t timeout_ms, struct address *ret_ad
 	const char *host, *port;
 	char copy[ADDRESS_MAX];
 
+	if (address_flaw(addr))
+		return -EINVAL;
 	if (tls_rest(addr)) {
-		if (address_flaw(addr))
-			return -EINVAL;
 		if (!tls_copy(addr, copy) || tcp_split(copy, &host, &port) || strlen(host) >= ADDRESS_HOST)
 			return -ENAMETOOLONG;
 		return host_connect(host, port, timeout_ms, ret_address);

@@ -55,7 +55,7 @@ static const char *open_hint(int error)
 	case ECONNREFUSED:
 		return "; is it running?";
 	case EHOSTUNREACH:
-		return "; does the name resolve?";
+		return "; does the name resolve? The path of a socket has a '/'";
 	default:
 		return "";
 	}

@@ -11,6 +11,7 @@
 #include "conf/words.h"
 #include "conf/yaml.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -325,8 +326,12 @@ static int bare_read(struct conf *c, const struct conf_source *source, size_t fr
 	struct source_place place = {1, 1};
 	char why[WHY_MAX];
 	bool written;
-	int outcome = value_parse(c, s, source->text + from, source->n - from, &written, why);
+	uint32_t rune;
+	size_t n = source->n - from, at = lookalike_find(source->text + from, n, false, &rune);
+	int outcome = at < n ? VALUE_BAD : value_parse(c, s, source->text + from, n, &written, why);
 
+	if (at < n)
+		snprintf(why, WHY_MAX, LOOKALIKE_FLAW, (unsigned)rune, lookalike_name(lookalike_of(rune)));
 	if (!outcome) {
 		origin_set(&r, s, place, written ? source->text + from : NULL);
 		return 0;

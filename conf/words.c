@@ -158,6 +158,20 @@ bool text_printable(const char *text, size_t n)
 	return true;
 }
 
+size_t lookalike_find(const char *text, size_t n, bool anywhere, uint32_t *ret_rune)
+{
+	size_t at = 0, length;
+
+	for (; at < n; at += length) {
+		length = utf8_decode(text + at, n - at, ret_rune);
+		if (!length)
+			return n;
+		if (lookalike_of(*ret_rune) && (anywhere || at == 0 || at + length == n || lookalike_of(*ret_rune) == ' '))
+			return at;
+	}
+	return n;
+}
+
 const char *text_show(const char *text, char out[SHOW_MAX])
 {
 	size_t n = strlen(text), at = 0;

@@ -5,6 +5,8 @@
 #ifndef CONF_WORDS_H
 #define CONF_WORDS_H
 
+#include "proto/lookalike.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,6 +30,13 @@ size_t utf8_decode(const char *p, size_t n, uint32_t *ret_rune);
 size_t utf8_count(const char *p, size_t n);
 /* Whether a file or a value may contain it unescaped: no control character, no line break of YAML. */
 bool rune_printable(uint32_t rune);
+
+/*
+ * The first character that looks like one of ASCII and is none, as word processors put it: a blank anywhere, a quote or a hyphen at the beginning or the end; or
+ * any of them anywhere. Returns where it is; n: there is none.
+ */
+size_t lookalike_find(const char *text, size_t n, bool anywhere, uint32_t *ret_rune);
+#define LOOKALIKE_FLAW "U+%04X looks like %s, and is none: type it anew"
 
 #define SHOW_MAX 96
 /* The text for a message: unprintable bytes escaped, a long text cut with "...". Returns out. */

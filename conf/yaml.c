@@ -3,7 +3,9 @@
  * Filters the events of libyaml. libyaml's marks count characters from zero; ours count from one. Nothing here knows a key.
  */
 #include "conf/yaml.h"
+#include "conf/words.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -38,17 +40,21 @@ struct source_place yaml_place(const struct yaml *y)
 }
 
 /* A hint that libyaml's message lacks: the usual syntax mistakes with addresses. */
-static const char *syntax_hint(const struct yaml *y, const char *context)
+static const char *syntax_hint(const struct yaml *y, const char *context, char out[SHOW_MAX])
 {
 	struct source_place place = mark_place(y, y->parser.problem_mark);
 	size_t n;
+	uint32_t rune;
 	const char *line = source_line(y->source, place.line, &n);
 
 	if (!strcmp(context, "while scanning an alias"))
 		return "; a value that begins with '*' must be quoted";
 	if (strstr(context, "flow") && memmem(line, n, "::", 2))
 		return "; an IPv6 address must be quoted: \"[::1]:6379\"";
-	return "";
+	out[0] = '\0';
+	if (lookalike_find(line, n, true, &rune) < n)
+		snprintf(out, SHOW_MAX, "; U+%04X in this line looks like %s, and is none", (unsigned)rune, lookalike_name(lookalike_of(rune)));
+	return out;
 }
 
 /* Reports a syntax error. Nothing further is read, because the meaning of the rest is unknown. */
@@ -58,15 +64,16 @@ static void syntax_report(struct yaml *y)
 	const char *problem = p->problem ? p->problem : "out of memory", *context = p->context ? p->context : "";
 	bool at_end = strstr(problem, "end of stream") && *context; /* the end has no useful place; the place of the open construct is shown */
 	struct source_place place = mark_place(y, at_end ? p->context_mark : p->problem_mark);
+	char hint[SHOW_MAX];
 
 	if (y->flawed)
 		return;
 	if (!at_end && *context && p->context_mark.line != p->problem_mark.line)
 		report_error(y->report, y->source, place, "%s %s that begins in line %zu%s", problem, context,
-			     p->context_mark.line + 1, syntax_hint(y, context));
+			     p->context_mark.line + 1, syntax_hint(y, context, hint));
 	else
 		report_error(y->report, y->source, place, "%s%s%s%s", problem, *context ? " " : "", context,
-			     syntax_hint(y, context));
+			     syntax_hint(y, context, hint));
 }
 
 static void node_check(struct yaml *y, const unsigned char *anchor, const unsigned char *tag)
@@ -82,8 +89,25 @@ bool yaml_is_continued(const struct yaml *y)
 	return y->event.start_mark.line != y->event.end_mark.line;
 }
 
+/* Without quotes of ASCII a value has the quotes and blanks that it is pasted with. */
+static void plain_check(struct yaml *y)
+{
+	const char *text = (const char *)y->event.data.scalar.value;
+	size_t n = y->event.data.scalar.length, at;
+	struct source_place place = yaml_place(y);
+	uint32_t rune;
+
+	at = lookalike_find(text, n, false, &rune);
+	if (at == n)
+		return;
+	place.column += (unsigned)utf8_count(text, at);
+	report_error(y->report, y->source, place, LOOKALIKE_FLAW, (unsigned)rune, lookalike_name(lookalike_of(rune)));
+}
+
 static void scalar_check(struct yaml *y)
 {
+	if (y->event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE && !yaml_is_continued(y))
+		plain_check(y);
 	node_check(y, y->event.data.scalar.anchor, y->event.data.scalar.tag);
 	if (yaml_is_continued(y))
 		report_error(y->report, y->source, yaml_place(y),

@@ -89,8 +89,7 @@ size_t utf8_length(struct span text)
 	return 0;
 }
 
-/* sequence is well formed. */
-static uint32_t utf8_decode(struct span sequence)
+uint32_t utf8_rune(struct span sequence)
 {
 	uint32_t c = (unsigned char)sequence.p[0] & (0xffu >> (sequence.n + 1));
 
@@ -118,7 +117,7 @@ size_t utf8_visible(struct span text)
 {
 	size_t n = utf8_length(text);
 
-	return n > 0 && !is_invisible(utf8_decode((struct span){text.p, n})) ? n : 0;
+	return n > 0 && !is_invisible(utf8_rune((struct span){text.p, n})) ? n : 0;
 }
 
 static size_t unit_write(uint32_t unit, char *out)
@@ -134,7 +133,7 @@ static size_t unit_write(uint32_t unit, char *out)
 
 size_t utf8_escape(struct span sequence, char out[UTF8_ESCAPE_MAX])
 {
-	uint32_t c = utf8_decode(sequence);
+	uint32_t c = utf8_rune(sequence);
 
 	if (c < 0x10000)
 		return unit_write(c, out);

@@ -61,6 +61,9 @@ size_t utf8_length(struct span text);
  */
 size_t utf8_visible(struct span text);
 
+/* The code point of a well-formed sequence. */
+uint32_t utf8_rune(struct span sequence);
+
 /* A well-formed sequence as JSON escapes it: "\u202e", or the two halves of a character beyond U+FFFF. Returns the length, 6 or 12; not terminated. */
 #define UTF8_ESCAPE_MAX 12
 size_t utf8_escape(struct span sequence, char out[UTF8_ESCAPE_MAX]);

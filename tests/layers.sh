@@ -16,7 +16,7 @@ trap 'rm -rf "$scratch"' EXIT
 includes='
 proto         @pure stdio.h proto/
 tls           @libc openssl/ tls/
-conf          @libc yaml.h conf/
+conf          @libc yaml.h conf/ proto/lookalike.h
 daemon/base   @libc sanitizer/asan_interface.h daemon/base/ proto/span.h
 daemon/core   @pure stdio.h proto/ daemon/core/ daemon/base/ !daemon/base/clock.h
 daemon/store  @pure stdio.h dirent.h fcntl.h unistd.h sys/mman.h sys/stat.h daemon/store/ daemon/core/event.h daemon/base/ !daemon/base/clock.h proto/span.h

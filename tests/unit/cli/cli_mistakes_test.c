@@ -86,7 +86,21 @@ static const struct mistake_row {
 	{{"--addr", "[::1:7420", "ls"}, 69, "redlock: cannot reach redlockd at [::1:7420: a bracket is open: [::1]:7420\n"},
 	{{"--addr", "[::1]7420", "ls"}, 69, "redlock: cannot reach redlockd at [::1]7420: behind the bracket is a port, or nothing: [::1]:7420\n"},
 	{{"--addr", "[::1]:x", "ls"}, 69, "redlock: cannot reach redlockd at [::1]:x: a port is a number from 1 to 65535\n"},
-	{{"--addr", "unix:", "ls"}, 69, "redlock: cannot reach redlockd at unix:: an address is a Unix path or host:port\n"},
+	{{"--addr", "unix:", "ls"}, 69, "redlock: cannot reach redlockd at unix:: an address is host:port, or the path of a Unix socket, with a '/'\n"},
+	/* An em dash, an en dash, quotes of a word processor, a no-break space. */
+	{{"run", "\xe2\x80\x94wait", "5s", "x", "true"}, 125, "redlock: '\xe2\x80\x94wait' begins with U+2014, which is no hyphen; did you mean '--wait'?\n"},
+	{{"run", "x", "-\xe2\x80\x93wait", "5s"}, 125, "redlock: no option '-\xe2\x80\x93wait'; U+2013 in it looks like a hyphen; redlock --help lists them\n"},
+	{{"run", "x", "\xe2\x80\x93w", "5s"}, 125, "redlock: '\xe2\x80\x93w' begins with U+2013, which is no hyphen; did you mean '-w'?\n"},
+	{{"\xe2\x80\x94" "addr", "x", "ls"}, 64, "redlock: '\xe2\x80\x94" "addr' begins with U+2014, which is no hyphen; did you mean '--addr'?\n"},
+	{{"show", "\xe2\x80\x9cx\xe2\x80\x9d"}, 64,
+	 "redlock: '\xe2\x80\x9cx\xe2\x80\x9d' is no usual name; U+201C in it looks like a quote; if it is meant so, put -- before it\n"},
+	{{"run\xc2\xa0x", "true"}, 64, "redlock: 'run\xc2\xa0x' is no usual name; U+00A0 in it looks like a blank; if it is meant so, put -- before it\n"},
+	{{"run", "--wait", "5\xc2\xa0s", "x", "true"}, 125,
+	 "redlock: --wait '5\xc2\xa0s' is no duration: 500ms, 10s, 1.5s, 2m, 1h; U+00A0 in it looks like a blank\n"},
+	{{"--addr", "::1:7420", "show", "--", "\xe2\x80\x9cx\xe2\x80\x9d"}, 69,
+	 "redlock: cannot reach redlockd at ::1:7420: an IPv6 address must be in brackets: [::1]:7420\n"},
+	{{"--addr", "::1:7420", "run", "don\xe2\x80\x99t", "true"}, 125,
+	 "redlock: cannot reach redlockd at ::1:7420: an IPv6 address must be in brackets: [::1]:7420\n"},
 	{{"ls", "-x"}, 64, "redlock: no option '-x'; redlock --help lists them\n"},
 };
 
@@ -104,7 +118,7 @@ END_TEST
 
 START_TEST(an_address_may_lack_its_host_or_its_port)
 {
-	static const char *const sound[] = {"[::1]:7420", "[::1]:", "[::1]", ":7420", ":", "host:", "host:1", "/a/b:c", "socket", "unix:a:b:c"};
+	static const char *const sound[] = {"[::1]:7420", "[::1]:", "[::1]", ":7420", ":", "host", "host:", "host:1", "/a/b:c", "socket", "unix:a:b:c"};
 
 	for (unsigned i = 0; i < sizeof(sound) / sizeof(sound[0]); i++)
 		ck_assert_msg(!address_flaw(sound[i]), "%s: %s", sound[i], address_flaw(sound[i]));

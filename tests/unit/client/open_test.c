@@ -47,6 +47,21 @@ START_TEST(an_address_without_a_daemon_is_told_by_errno)
 }
 END_TEST
 
+/* Nobody listens at the default port, or a daemon does. */
+START_TEST(a_host_alone_has_the_default_port)
+{
+	struct redlock *c = NULL;
+	int r = redlock_open("127.0.0.1", PATIENCE, &c);
+
+	if (!r)
+		redlock_close(c);
+	ck_assert_msg(r == 0 || r == -ECONNREFUSED || r == -EPROTO, "%s", redlock_errmsg(NULL));
+	ck_assert_int_eq(redlock_open("no-such-host.invalid", PATIENCE, &c), -EHOSTUNREACH);
+	ck_assert_str_eq(redlock_errmsg(NULL),
+			 "cannot reach redlockd at no-such-host.invalid: No route to host; does the name resolve? The path of a socket has a '/'");
+}
+END_TEST
+
 static const struct {
 	const char *addr;
 	int64_t timeout_ms;
@@ -56,7 +71,7 @@ static const struct {
 	{"127.0.0.1:1", PATIENCE, "cannot reach redlockd at 127.0.0.1:1: Connection refused; is it running?"},
 	{"::1:7420", PATIENCE, "cannot reach redlockd at ::1:7420: an IPv6 address must be in brackets: [::1]:7420"},
 	{"a/\033b", PATIENCE, "cannot reach redlockd at a/\\x1bb: No such file or directory; is it running?"},
-	{"", PATIENCE, "cannot reach redlockd at '': an address is a Unix path or host:port"},
+	{"", PATIENCE, "cannot reach redlockd at '': an address is host:port, or the path of a Unix socket, with a '/'"},
 	{"127.0.0.1:1", 0, "a timeout is more than 0 ms"},
 };
 
@@ -163,6 +178,7 @@ Suite *open_suite(void)
 
 	tcase_add_loop_test(tests, an_address_without_sense_is_refused, 0, ARRAY_N(addresses));
 	tcase_add_test(tests, an_address_without_a_daemon_is_told_by_errno);
+	tcase_add_test(tests, a_host_alone_has_the_default_port);
 	tcase_add_loop_test(tests, a_connection_that_does_not_open_says_why, 0, ARRAY_N(unopened));
 	tcase_add_test(tests, the_default_address_is_the_environments_else_what_exists);
 	tcase_add_test(tests, signals_do_not_prolong_connecting);
