@@ -455,6 +455,7 @@ CLI := \
 	client/loss.c \
 	client/main.c \
 	client/names.c \
+	client/nested.c \
 	client/options.c \
 	client/passwd.c \
 	client/ping.c \

@@ -160,7 +160,7 @@ static _Noreturn void background(const struct invocation *in, int process, int r
 		redlock_close(s.task.c);
 		_exit(r);
 	}
-	whom.listening = letting_listen(in->pid, in->operand); /* without it, the end of the process still frees the lock */
+	whom.listening = letting_listen(in->pid, in->operand, in->shared); /* without it, the end of the process still frees the lock */
 	setsid();
 	/* Nobody waits for the lock any more. */
 	if (write(report, &s.task.grant.fence, sizeof(s.task.grant.fence)) < 0) {
@@ -194,11 +194,18 @@ static int background_await(const struct invocation *in, pid_t child, int proces
 static int hold_for_process(const struct invocation *in)
 {
 	int process = process_open(in->pid), ends[2];
+	char shown[200];
 	pid_t child;
 
 	if (process < 0) {
 		complain(process == -EPERM ? "process %d is another user's, so redlock could not stop it when the lock is lost"
 					   : "there is no process %d", (int)in->pid);
+		return EXIT_FAILED;
+	}
+	if (letting_bars(in->pid, in->operand, in->shared)) {
+		several_shown(&in->operand, 1, shown, sizeof(shown));
+		complain("process %d holds %s already%s, and would wait for itself: redlock hold --release comes first", (int)in->pid, shown,
+			 in->shared ? " alone" : "");
 		return EXIT_FAILED;
 	}
 	signal(SIGCHLD, SIG_DFL); /* some parents leave it ignored, which would lose the exit code */

@@ -270,6 +270,8 @@ int keeping_run(struct keeper_task *task, const struct keeping_for *whom)
 	}
 	keeping_unlock(&k); /* also after a loss: a daemon that did not answer may still have the lock */
 	keeping_leave(&k);
+	if (k.whom.listening >= 0)
+		close(k.whom.listening); /* whoever hears the answer may hold the lock anew */
 	letting_answer(k.asker, k.code);
 	return k.code;
 }

@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define PLACES 8 /* for holds of one lock and process: there are several if they share it, or while one of them ends */
+#define PLACES 9 /* for holds of one lock and process: the first for one that holds it alone, the others for those that share it, or while one of them ends */
 
 /* FNV-1a: names are longer than an address may be. Whoever chooses two names of one hash confuses only a script of his own. */
 static uint64_t name_hash(const char *name)
@@ -59,13 +59,32 @@ static int place_listen(pid_t pid, const char *name, unsigned place)
 	return r;
 }
 
-int letting_listen(pid_t pid, const char *name)
+int letting_listen(pid_t pid, const char *name, bool shared)
 {
 	int r = -EADDRINUSE;
 
-	for (unsigned place = 0; r == -EADDRINUSE && place < PLACES; place++)
+	for (unsigned place = shared; r == -EADDRINUSE && place < PLACES; place++)
 		r = place_listen(pid, name, place);
 	return r;
+}
+
+/* Whoever listens is not asked: that would be a request to let go. */
+static bool place_is_taken(pid_t pid, const char *name, unsigned place)
+{
+	int fd = place_listen(pid, name, place);
+
+	if (fd >= 0)
+		close(fd);
+	return fd == -EADDRINUSE;
+}
+
+bool letting_bars(pid_t pid, const char *name, bool shared)
+{
+	bool bars = false;
+
+	for (unsigned place = 0; !bars && place < (shared ? 1 : PLACES); place++)
+		bars = place_is_taken(pid, name, place);
+	return bars;
 }
 
 int letting_accept(int listening)

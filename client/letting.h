@@ -6,10 +6,13 @@
 #ifndef CLIENT_LETTING_H
 #define CLIENT_LETTING_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
-/* A listening descriptor, or a negative errno. Several may listen for one lock and process; letting_ask reaches one of them. */
-int letting_listen(pid_t pid, const char *name);
+/* A listening descriptor, or a negative errno. Several that share a lock may listen for one process; letting_ask reaches one of them. */
+int letting_listen(pid_t pid, const char *name, bool shared);
+/* Whether such a process holds the lock for pid, in a way that whoever is to hold it too, shared or alone, must wait for. */
+bool letting_bars(pid_t pid, const char *name, bool shared);
 /* Takes a connection: a descriptor that letting_answer closes, or -1 if there is none, or it is of somebody else. */
 int letting_accept(int listening);
 /* Tells the exit code to whoever asked. -1 is allowed. */

@@ -59,6 +59,8 @@ static void place_row(void *arg, const struct redlock_line *row)
 		place->position = redlock_line_number(row, "pos", 0);
 	if (span_equal(role, SPAN("kept")))
 		place_kept(place, row);
+	if (span_equal(role, SPAN("holder")) && place->fence > 0)
+		place->fence_holds |= redlock_line_number(row, "fence", 0) == place->fence;
 	if (!span_equal(role, SPAN("holder")) || place->holder[0])
 		return; /* of several readers the first has it longest */
 	holder_show(row, place->holder, sizeof(place->holder));

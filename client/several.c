@@ -4,6 +4,7 @@
 #include "client/dial.h"
 #include "client/loss.h"
 #include "client/person.h"
+#include "client/variables.h"
 #include "client/working.h"
 
 #include <errno.h>
@@ -142,21 +143,6 @@ int several_unlock(const struct keeper_task *task, int64_t keep_ms, enum attempt
 		*ret_at = i;
 	}
 	return r;
-}
-
-struct variables {
-	char name[32], fence[32];
-};
-
-static struct variables variables_of(unsigned i)
-{
-	struct variables v = {"REDLOCK_NAME", "REDLOCK_FENCE"};
-
-	if (i > 0) {
-		snprintf(v.name, sizeof(v.name), "REDLOCK_NAME_%u", i + 1);
-		snprintf(v.fence, sizeof(v.fence), "REDLOCK_FENCE_%u", i + 1);
-	}
-	return v;
 }
 
 static int name_environment(const struct keeper_task *task, unsigned i)

@@ -2,6 +2,7 @@
 /* See status.h. */
 #include "client/status.h"
 #include "client/complaint.h"
+#include "client/nested.h"
 #include "client/person.h"
 #include "client/place.h"
 #include "client/shortage.h"
@@ -48,7 +49,7 @@ static void status_text(const struct status *s, const struct place *place, const
 	char name[LABEL_BYTES];
 	size_t at;
 
-	shown_text(span_of(s->name), name, sizeof(name));
+	shown_text(span_of(s->in->operand), name, sizeof(name));
 	at = text_add(out, 0, size, "waiting for %s  %02d:%02d", name, (int)(seconds / 60), (int)(seconds % 60));
 	if (redlock_away(s->c))
 		at = text_add(out, at, size, "  redlockd is away");
@@ -71,7 +72,7 @@ static void text_cut(char *text)
 
 static bool side_open(struct status *s)
 {
-	if (!s->side && redlock_open(s->addr, SIDE_MS, &s->side))
+	if (!s->side && redlock_open(s->in->addr, SIDE_MS, &s->side))
 		s->side = NULL;
 	return s->side != NULL;
 }
@@ -89,7 +90,7 @@ static void status_draw(struct status *s)
 	struct place place = {.session = redlock_session_id(s->c), .held_ms = -1, .kept_ms = -1};
 	char text[600], shortage[SHORTAGE_BYTES] = "";
 
-	if (side_open(s) && (place_ask(s->side, s->name, &place) || (place.unknown && shortage_ask(s->side, shortage))))
+	if (side_open(s) && (place_ask(s->side, s->in->operand, &place) || (place.unknown && shortage_ask(s->side, shortage))))
 		side_close(s);
 	status_text(s, &place, shortage, text, sizeof(text));
 	text_cut(text);
@@ -113,10 +114,26 @@ static void shortage_say(struct status *s)
 	side_close(s);
 }
 
+static void nested_say(struct status *s)
+{
+	char text[NESTED_BYTES];
+
+	s->looked = true;
+	if (side_open(s) && nested_find(s->side, s->in, text) && stderr_is_ready())
+		complain("%s", text);
+}
+
 void status_tick(struct status *s)
 {
 	if (redlock_now_us() < s->due_us)
 		return;
+	if (!s->looked)
+		nested_say(s);
+	if (s->in->quiet) {
+		side_close(s);
+		s->due_us = INT64_MAX;
+		return;
+	}
 	if (!s->terminal) {
 		shortage_say(s);
 		return;
@@ -125,11 +142,11 @@ void status_tick(struct status *s)
 	s->due_us = redlock_now_us() + TICK_US;
 }
 
-void status_begin(struct status *s, const char *addr, const char *name, const struct redlock *c, bool quiet)
+void status_begin(struct status *s, const struct invocation *in, const struct redlock *c)
 {
-	*s = (struct status){.addr = addr, .name = name, .c = c, .began_us = redlock_now_us(), .terminal = isatty(STDERR_FILENO)};
+	*s = (struct status){.in = in, .c = c, .began_us = redlock_now_us(), .terminal = isatty(STDERR_FILENO)};
 	/* Spreads the requests of processes that began at the same moment. */
-	s->due_us = quiet ? INT64_MAX : s->began_us + TICK_US + (s->terminal ? 0 : getpid() % 1000 * (TICK_US / 1000));
+	s->due_us = s->began_us + TICK_US + (s->terminal ? 0 : getpid() % 1000 * (TICK_US / 1000));
 }
 
 void status_end(struct status *s, bool leave)

@@ -235,7 +235,7 @@ bool waiting_take(struct waiting *w, int64_t *ret_ttl_ms, unsigned *ret_name)
 	struct status status;
 	int r;
 
-	status_begin(&status, w->in->addr, w->in->operand, w->c, w->in->quiet);
+	status_begin(&status, w->in, w->c);
 	r = lock_send(w, moment_of_end(w, &status));
 	if (!r)
 		r = answer_await(w, &status);

@@ -8,7 +8,7 @@ daemon/core  event metric sample state core alarms journal value card admission 
 daemon/core  user ahead session who rules audit jobs page queuerows rows strangers inquire semaphore listing remember noted waitgraph waitcycle waitentry tell slow former watch terms pending agent group groups job rehome places take pass runner seats announce contended permits heard waitowners deadlock waittable survey list end resume owned locks lockall permits_owned semaphores rate order defer tally query names show busy alarm drain revoke access admin suspects auth command deliver award gather issue obtain hangup recall restore settle fire service view carry
 client       moment person address line secure channel pushes pauses outcome draft greeting holds pending tracking repeat bundle undecided surplus watches
 client       conn recovery exchange await farewell lock secret public many deferred rate ask following admin use_tls
-client       complaint descriptors loss options arguments dial json rows place shortage status deferring waiting family belief working several wakeups holding linger keeper process signals letting keeping hold finding ward doctor board screen top ping query names watch force drain limit passwd run lead work completion init cli main
+client       complaint descriptors loss options arguments dial json rows place process letting nested shortage status deferring waiting family belief working several wakeups holding linger keeper signals keeping hold finding ward doctor board screen top ping query names watch force drain limit passwd run lead work completion init cli main
 '
 
 # arrows folder-of-objects folder sources … : "caller callee" for each call from one file of the folder to another.
