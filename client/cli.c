@@ -18,13 +18,16 @@ static int (*const run[CLI_COMMANDS])(const struct invocation *in) = {
 #include "client/cli.def"
 };
 
-/* The connection must not get the number of a standard descriptor that is closed: complaints would go to the daemon. */
+/*
+ * The connection must not get the number of a standard descriptor that is closed: complaints would go to the daemon. What takes its place can be neither read nor
+ * written, as if it were closed.
+ */
 static int descriptors_fill(void)
 {
 	int fd;
 
 	do
-		fd = open("/dev/null", O_RDWR);
+		fd = open("/dev/null", fcntl(STDIN_FILENO, F_GETFD) < 0 ? O_WRONLY : O_RDONLY);
 	while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd < 0)
 		return -errno;
@@ -57,15 +60,16 @@ int cli_main(int argc, char **argv)
 		return r;
 	if (in.version) {
 		printf("redlock %s\n", REDLOCKD_VERSION);
-		return EXIT_SUCCESS;
+		return output_end(EXIT_SUCCESS);
 	}
 	if (in.help) {
 		usage_print(in.command);
-		return EXIT_SUCCESS;
+		return output_end(EXIT_SUCCESS);
 	}
 	if (is_secure(in.addr) && redlock_use_tls(&in.tls, why, sizeof(why))) {
 		complain("%s", why);
 		return in.command->wraps ? EXIT_FAILED : EX_USAGE;
 	}
-	return run[in.command - cli_commands](&in);
+	r = run[in.command - cli_commands](&in);
+	return in.command->wraps || in.command == &cli_commands[CLI_HOLD] ? r : output_end(r);
 }

@@ -2,10 +2,13 @@
 /* See complaint.h. */
 #include "client/complaint.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -40,4 +43,23 @@ void complain(const char *format, ...)
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
 	complaint_write(line);
+}
+
+bool output_flush(void)
+{
+	static int error; /* of the first write that failed: stdio forgets it */
+
+	errno = 0;
+	if ((fflush(stdout) || ferror(stdout)) && !error)
+		error = errno ? errno : EIO;
+	errno = error;
+	return !error;
+}
+
+int output_end(int code)
+{
+	if (output_flush())
+		return code;
+	complain("cannot write to standard output: %s", strerror(errno));
+	return EX_UNAVAILABLE;
 }

@@ -79,7 +79,7 @@ static int drain(struct redlock *c, const struct invocation *in)
 		json_line(stdout, redlock_answer(c), false);
 	else
 		drain_person(redlock_answer(c));
-	if (fflush(stdout) || ferror(stdout))
+	if (!output_flush())
 		return EX_UNAVAILABLE;
 	return in->stay ? wait_for_end(c) : EXIT_SUCCESS;
 }

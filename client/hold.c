@@ -93,7 +93,7 @@ static void script_init(struct script *s, const struct invocation *in, pid_t pid
 static int fence_print(int64_t fence)
 {
 	printf("%" PRId64 "\n", fence);
-	return fflush(stdout) || ferror(stdout) ? EXIT_FAILED : 0;
+	return output_end(0) ? EXIT_FAILED : 0;
 }
 
 /* --- until the input ends --- */

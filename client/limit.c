@@ -49,7 +49,5 @@ int rate_main(const struct invocation *in)
 	else
 		rate_person(&rate, r);
 	redlock_close(c);
-	if (fflush(stdout) || ferror(stdout))
-		return EX_UNAVAILABLE;
 	return r ? EXIT_NO : EXIT_SUCCESS;
 }

@@ -81,7 +81,7 @@ static int listing_end(struct listing *l, int outcome)
 
 	w = l->rows && !r ? rows_end(l->rows) : 0;
 	if (w)
-		complain("cannot write: %s", strerror(-w));
+		complain("%s", strerror(-w));
 	rows_free(l->rows);
 	redlock_close(l->c);
 	return w ? EX_UNAVAILABLE : r;
@@ -319,7 +319,7 @@ static int raw_exit(int outcome)
 {
 	if (outcome == -EINVAL || outcome == -EMSGSIZE)
 		return EX_USAGE;
-	if (outcome < 0 || fflush(stdout) || ferror(stdout))
+	if (outcome < 0)
 		return EX_UNAVAILABLE;
 	return outcome ? EXIT_NO : EXIT_SUCCESS;
 }

@@ -20,7 +20,7 @@ void rows_free(struct rows *rows);
 void rows_add(struct rows *rows, const struct redlock_line *line);
 /* What the last row of a table has in this column of order, if it has nothing there. JSON has what the daemon sends. */
 void rows_fill(struct rows *rows, const char *field, struct span text);
-/* Prints the table. 0 or a negative errno, also of an earlier write to stdout. */
+/* Prints the table. 0 or -ENOMEM. */
 int rows_end(struct rows *rows) REDLOCK_MUST;
 
 #endif

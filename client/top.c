@@ -131,7 +131,7 @@ static int top_once(struct top *t)
 	if (!r)
 		r = board_print(stdout, &t->board, t->c, &t->view);
 	r = exit_of(t->c, r);
-	return fflush(stdout) || ferror(stdout) ? EX_UNAVAILABLE : r;
+	return r;
 }
 
 int top_main(const struct invocation *in)

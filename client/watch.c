@@ -96,7 +96,7 @@ static int watch_events(struct redlock *c, bool json)
 
 	while (!r) {
 		events_print(c, json);
-		if (fflush(stdout) || ferror(stdout))
+		if (!output_flush())
 			return EX_UNAVAILABLE;
 		r = watch_wait(c);
 	}

@@ -93,7 +93,7 @@ int defer_main(const struct invocation *in)
 	else if (!r)
 		puts(id);
 	redlock_close(c);
-	return fflush(stdout) || ferror(stdout) ? EX_UNAVAILABLE : r;
+	return r;
 }
 
 int retry_main(const struct invocation *in)
@@ -112,5 +112,5 @@ int retry_main(const struct invocation *in)
 	if (!r && in->json)
 		json_line(stdout, redlock_answer(c), false);
 	redlock_close(c);
-	return fflush(stdout) || ferror(stdout) ? EX_UNAVAILABLE : r;
+	return r;
 }

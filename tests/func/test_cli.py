@@ -358,6 +358,25 @@ class Query(Tool):
         for word in ("run", "try", "lead", "ls", "show", "ping", "nodes", "stats", "clients", "raw"):
             self.assertRegex(out, r"\b%s\b" % word)
 
+    def test_an_output_that_is_full_or_closed_is_told_once_and_exits_with_69(self):
+        """Of a closed descriptor the errno is that of a write to it."""
+        c, name = self.connect(), self.name()
+        c.ok("LOCK " + name)
+        commands = ["ls", "ls --json", "show " + name, "clients", "nodes", "stats", "stats --json", "ping", "doctor --print-acl", "doctor", "top --once", "recent", "complete",
+                    "raw PING", "raw HELP", "rate r --limit 9 --per 1m", "rate r --limit 9 --per 1m --json", "defer q text", "defer --json q text", "queues", "jobs q",
+                    "passwd ana", "--help", "ls --help", "--version", "watch"]
+        for target, reason in ((">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")):
+            for command in commands:
+                script = "echo secret | $0 --addr $1 %s %s" % (command, target)
+                if command == "watch":
+                    script = "while $0 --addr $1 raw 'LOCK w-%s' >/dev/null; do :; done & %s; code=$?; kill $!; exit $code" % (name, script)
+                status, _, err = call("sh", "-c", script, REDLOCK, self.d.addr)
+                self.assertEqual((status, err), (69, "redlock: cannot write to standard output: %s\n" % reason), (command, target))
+
+    def test_an_input_that_is_closed_is_no_empty_job(self):
+        status, _, err = call("sh", "-c", "$0 --addr $1 defer q <&-", REDLOCK, self.d.addr)
+        self.assertEqual((status, err), (64, "redlock: cannot read the input: Bad file descriptor\n"))
+
     def test_output_into_a_closed_pipe_ends_the_command(self):
         process = self.spawn("stats")
         process.stdout.close()
