@@ -67,15 +67,19 @@ class Barrier(Printed, FuncTest):
         server, folder, text = self.redis(), self.place(), example("A barrier")
         daemons = [self.daemon(on_redis([server])).joined() for _ in range(3)]
         names = ["step1", "step2", "step3"]
-        parties = [self.shell(folder, daemons[i], text, I=str(i + 1)) for i in range(2)]
         watcher = self.client(daemons[0])
-        until(lambda: all(watcher.roles("step/%d" % i) == ["holder"] for i in (1, 2)), "two have come")
-        self.assertEqual(self.begun(folder, *names), [False] * 3)
-        parties.append(self.shell(folder, daemons[2], text, I="3"))
-        until(lambda: self.begun(folder, *names) == [True] * 3, "all go on")
-        for name in names:
-            self.goes(folder, name)
-        self.assertEqual([party.wait(10) for party in parties], [0, 0, 0])
+        for use in ("first", "second"):  # the second within the time for which the names of the first are kept
+            parties = [self.shell(folder, daemons[i], text, I=str(i + 1), USE=use) for i in range(2)]
+            until(lambda: all(watcher.roles("step/%s/%d" % (use, i)) == ["holder"] for i in (1, 2)), "two have come")  # pylint: disable=cell-var-from-loop
+            self.assertEqual(self.begun(folder, *names), [False] * 3)
+            parties.append(self.shell(folder, daemons[2], text, I="3", USE=use))
+            until(lambda: self.begun(folder, *names) == [True] * 3, "all go on")
+            for name in names:
+                self.goes(folder, name)
+            self.assertEqual([party.wait(10) for party in parties], [0, 0, 0])
+            for name in names:
+                os.unlink(os.path.join(folder, name + ".begun"))
+                os.unlink(os.path.join(folder, name + ".go"))
 
 
 @on_each_store
