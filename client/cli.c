@@ -19,8 +19,8 @@ static int (*const run[CLI_COMMANDS])(const struct invocation *in) = {
 };
 
 /*
- * The connection must not get the number of a standard descriptor that is closed: complaints would go to the daemon. What takes its place can be neither read nor
- * written, as if it were closed.
+ * The connection must not get the number of a standard descriptor that is closed: complaints would go to the daemon. What takes its place can be neither
+ * read nor written, as if it were closed.
  */
 static int descriptors_fill(void)
 {

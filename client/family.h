@@ -37,8 +37,8 @@ struct family_start {
  */
 int family_start(struct family *ret_family, const struct family_start *how) __attribute__((warn_unused_result));
 /*
- * Signals the group, or, without one or when nothing is left of it, every direct child. A signal that asks for the end is followed by SIGCONT: a stopped process
- * acts on it when it goes on.
+ * Signals the group, or, without one or when nothing is left of it, every direct child. A signal that asks for the end is followed by SIGCONT: a stopped
+ * process acts on it when it goes on.
  */
 void family_signal(const struct family *f, int signal);
 void family_end(const struct family *f); /* by SIGTERM */

@@ -229,8 +229,8 @@ static int holding_unlock(struct holding *h, int64_t keep_ms, unsigned *ret_at)
 }
 
 /*
- * CMD ended while the lock was believed: its exit code counts, unless the daemon says that somebody else may have held the lock. So it does if this process stood
- * still beyond the validity, but then the daemon must say so.
+ * CMD ended while the lock was believed: its exit code counts, unless the daemon says that somebody else may have held the lock. So it does if this process
+ * stood still beyond the validity, but then the daemon must say so.
  */
 static void holding_finish(struct holding *h)
 {

@@ -377,8 +377,8 @@ static void front_close(const struct front *f)
 }
 
 /*
- * The terminal that controls this session stops whoever asks it for something from outside of its foreground group. So CMD stays in the group of redlock, which a
- * shell puts into the foreground, even if standard input is a file or a pipe.
+ * The terminal that controls this session stops whoever asks it for something from outside of its foreground group. So CMD stays in the group of redlock,
+ * which a shell puts into the foreground, even if standard input is a file or a pipe.
  */
 static bool has_terminal(void)
 {

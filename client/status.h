@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the user reads on standard error while the lock is waited for. On a terminal one line is redrawn each second. Elsewhere
- * one line says, once, that too few stores answer for anybody to get a lock. In any case one line says, once, that the wait waits for itself. All ask the daemon
- * over a second connection, since the request that waits occupies the first.
+ * What the user reads on standard error while the lock is waited for. On a terminal one line is redrawn each second. Elsewhere one line says, once, that too
+ * few stores answer for anybody to get a lock. In any case one line says, once, that the wait waits for itself. All ask the daemon over a second connection,
+ * since the request that waits occupies the first.
  */
 #ifndef CLIENT_STATUS_H
 #define CLIENT_STATUS_H

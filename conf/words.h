@@ -32,8 +32,8 @@ size_t utf8_count(const char *p, size_t n);
 bool rune_printable(uint32_t rune);
 
 /*
- * The first character that looks like one of ASCII and is none, as word processors put it: a blank anywhere, a quote or a hyphen at the beginning or the end; or
- * any of them anywhere. Returns where it is; n: there is none.
+ * The first character that looks like one of ASCII and is none, as word processors put it: a blank anywhere, a quote or a hyphen at the beginning or the
+ * end; or any of them anywhere. Returns where it is; n: there is none.
  */
 size_t lookalike_find(const char *text, size_t n, bool anywhere, uint32_t *ret_rune);
 #define LOOKALIKE_FLAW "U+%04X looks like %s, and is none: type it anew"

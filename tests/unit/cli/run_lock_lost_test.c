@@ -218,22 +218,23 @@ START_TEST(a_stop_of_redlock_leaves_the_lock_valid)
 }
 END_TEST
 
-START_TEST(a_keeper_that_was_stopped_for_too_long_asks_nothing_any_more)
+START_TEST(a_keeper_that_was_stopped_beyond_the_lease_asks_before_it_stops_the_command)
 {
 	struct timespec longer_than_the_lease = {1, 0};
 	struct fake_daemon f;
 	struct outcome o;
 	pid_t pid, keeper;
 
-	fake_daemon_begin(&f, SHORT_LOCK "*" SHORT_CHECK "=\n@ pid\n");
-	pid = redlock_begin(&f, (const char *const[]){"run", "n", "sh", "-c", "echo $PPID >$FOLDER/keeper; " STUBBORN, NULL});
+	fake_daemon_begin(&f, SHORT_LOCK "*" SHORT_CHECK UNLOCK);
+	pid = redlock_begin(&f, (const char *const[]){"run", "n", "sh", "-c", "echo $PPID >$FOLDER/keeper; " WAITS_FOR_USR1, NULL});
 	ck_assert_int_gt(fake_daemon_number(fake_daemon_path(&f, "pid")), 0);
 	keeper = (pid_t)fake_daemon_number(fake_daemon_path(&f, "keeper"));
 	kill(keeper, SIGSTOP);
 	nanosleep(&longer_than_the_lease, NULL);
 	kill(keeper, SIGCONT);
+	kill(pid, SIGUSR1);
 	redlock_end(&f, pid, &o);
-	ck_assert_int_eq(o.code, EXIT_LOST);
+	ck_assert_msg(o.code == 42, "%d %s", o.code, o.err);
 	fake_daemon_end(&f);
 }
 END_TEST
@@ -338,7 +339,7 @@ Suite *run_lock_lost_suite(void)
 	tcase_add_test(losing, a_descendant_in_a_session_of_its_own_is_stopped_as_well);
 	tcase_add_loop_test(signals, signals_reach_the_command, 0, (int)(sizeof(passed_on) / sizeof(passed_on[0])));
 	tcase_add_loop_test(signals, a_stop_of_redlock_leaves_the_lock_valid, 0, 2);
-	tcase_add_test(signals, a_keeper_that_was_stopped_for_too_long_asks_nothing_any_more);
+	tcase_add_test(signals, a_keeper_that_was_stopped_beyond_the_lease_asks_before_it_stops_the_command);
 	tcase_add_test(signals, signals_after_the_commands_end_change_nothing);
 	tcase_add_test(signals, a_killed_redlock_takes_the_command_along_before_the_lock_goes);
 	tcase_add_test(signals, the_keeper_minds_no_signal_but_KILL);
