@@ -261,11 +261,11 @@ static void holding_finish(struct holding *h)
 	}
 }
 
-static void holding_reap(struct holding *h)
+static void holding_reap(struct holding *h, int64_t now)
 {
 	bool ended = h->family.ended, gone = family_reap(&h->family);
 
-	if (h->state == HOLDING_HELD && h->family.ended && redlock_now_us() < MAX(h->belief.grant.until_us, h->belief.late_until))
+	if (h->state == HOLDING_HELD && h->family.ended && now < MAX(h->belief.grant.until_us, h->belief.late_until))
 		holding_finish(h);
 	else if (h->state == HOLDING_HELD && h->family.ended)
 		holding_stop(h, 0, h->name, "not noticed in time");
@@ -371,11 +371,13 @@ static void holding_sleep(struct holding *h)
 static void holding_loop(struct holding *h)
 {
 	while (h->state != HOLDING_DONE) {
-		belief_awake(&h->belief, redlock_now_us());
-		holding_reap(h);
+		int64_t now = redlock_now_us(); /* a pause behind this is noticed in the next turn */
+
+		belief_awake(&h->belief, now);
+		holding_reap(h, now);
 		if (h->state == HOLDING_DONE)
 			break;
-		holding_decide(h, redlock_now_us());
+		holding_decide(h, now);
 		if (h->state != HOLDING_DONE)
 			holding_sleep(h);
 	}
@@ -411,6 +413,7 @@ void holding_run(const struct keeper_task *task, struct keeper_report *ret_repor
 
 	several_shown(task->names, task->names_n, h.name, sizeof(h.name));
 	belief_set(&h.belief, &task->grant);
+	belief_awake(&h.belief, redlock_now_us());
 	holding_start(&h);
 	if (h.state == HOLDING_DONE)
 		(void)!holding_unlock(&h, 0, &at);

@@ -256,6 +256,7 @@ int keeping_run(struct keeper_task *task, const struct keeping_for *whom)
 
 	several_shown(task->names, task->names_n, k.name, sizeof(k.name));
 	belief_set(&k.belief, &task->grant);
+	belief_awake(&k.belief, redlock_now_us());
 	if (wakeups_open(&k.wakeups)) {
 		complain("cannot start: out of descriptors");
 		keeping_end(&k, EXIT_FAILED);
@@ -263,8 +264,10 @@ int keeping_run(struct keeper_task *task, const struct keeping_for *whom)
 		keeping_hear_push(&k); /* a push that came together with the answer to CHECK: the descriptor does not announce it */
 	}
 	while (!k.done) {
-		belief_awake(&k.belief, redlock_now_us());
-		keeping_decide(&k, redlock_now_us());
+		int64_t now = redlock_now_us();
+
+		belief_awake(&k.belief, now);
+		keeping_decide(&k, now);
 		if (!k.done)
 			keeping_sleep(&k);
 	}

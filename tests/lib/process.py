@@ -105,10 +105,6 @@ def children_of(pid):
         return []
 
 
-def descendants_of(pid):
-    return [found for child in children_of(pid) for found in (child, *descendants_of(child))]
-
-
 def user_seconds(pid):
     """The processor time that a process has spent outside the kernel."""
     return int(stat_fields(pid)[11]) / TICK
