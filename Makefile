@@ -386,6 +386,7 @@ DAEMON := \
 	daemon/timer.c \
 	daemon/trial.c \
 	daemon/unit.c \
+	daemon/vanished.c \
 	daemon/wrong_port.c \
 	daemon/verifier.c
 

@@ -7,6 +7,7 @@
 #include "conf/address.h"
 #include "conf/protect.h"
 #include "conf/report.h"
+#include "conf/rules.h"
 #include "conf/schema.h"
 
 #include <errno.h>
@@ -70,6 +71,14 @@ static void listeners_check(const struct conf *c, struct conf_report *report)
 
 	if (all && !c->listen.tcp_host && !c->listen.tls_host && c->listen.unix_path && !*c->listen.unix_path)
 		ERROR_AT(c, KEY_LISTEN_TCP, report, "nobody could connect: listen.unix and listen.tcp are both switched off");
+}
+
+static void unix_check(struct conf *c, struct conf_report *report)
+{
+	const char *group = c->listen.unix_group;
+
+	if (group && good(c, KEY_LISTEN_UNIX_GROUP) && !rules_group(group, &c->listen.unix_gid))
+		ERROR_AT(c, KEY_LISTEN_UNIX_GROUP, report, "this host has no group '%.200s'", group);
 }
 
 /* key needs another one, which has no value. */
@@ -268,6 +277,7 @@ int conf_check(struct conf *c, struct conf_report *report)
 	unsigned before = report->errors;
 
 	listeners_check(c, report);
+	unix_check(c, report);
 	tls_check(c, report);
 	redis_tls_check(c, report);
 	leases_check(c, report);

@@ -40,6 +40,7 @@ struct conf_sentinel {
 
 enum conf_store { STORE_MEMORY, STORE_REDIS };
 enum conf_guard { GUARD_STRICT, GUARD_TRUST_FIRST_START };
+enum conf_unix_mode { UNIX_MODE_OWNER, UNIX_MODE_GROUP, UNIX_MODE_ALL };
 enum conf_home_lost { HOME_LOST_CLOSED, HOME_LOST_OPEN, HOME_LOST_NEXT };
 
 /* Rights that a rule gives. */
@@ -73,6 +74,9 @@ struct conf_origin {
 struct conf {
 	struct {
 		char *unix_path; /* NULL: the default, under the runtime directory; "" = no */
+		enum conf_unix_mode unix_mode;
+		char *unix_group; /* NULL: that of the process */
+		int64_t unix_gid; /* its number */
 		char *tcp_host;  /* NULL = no */
 		uint16_t tcp_port;
 		char *tls_host;  /* NULL = no */

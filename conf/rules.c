@@ -65,7 +65,7 @@ static bool user_number(const char *text, int64_t *ret_number)
 	return p != NULL;
 }
 
-static bool group_number(const char *text, int64_t *ret_number)
+bool rules_group(const char *text, int64_t *ret_number)
 {
 	const struct group *g;
 	uint64_t number;
@@ -97,7 +97,7 @@ static void condition_take(struct rules *r, struct conf_rule *rule, enum word wo
 	}
 	if (word == WORD_UID && !user_number(text, &rule->uid_n))
 		complain(r, place, "this host has no user '%s'", text_show(text, show));
-	if (word == WORD_GROUP && !group_number(text, &rule->group_n))
+	if (word == WORD_GROUP && !rules_group(text, &rule->group_n))
 		complain(r, place, "this host has no group '%s'", text_show(text, show));
 	*rule_text(rule, word) = conf_strdup(text);
 }

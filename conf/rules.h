@@ -20,4 +20,7 @@ void rules_free(struct conf_rules *rules); /* NULL is allowed */
 bool rules_equal(const struct conf_rules *a, const struct conf_rules *b); /* the same rules, wherever they are written */
 void rules_print(const struct conf_rules *rules, FILE *out); /* in one line */
 
+/* The number of a group, by its name or number. False: this host has none of that name. */
+bool rules_group(const char *text, int64_t *ret_number);
+
 #endif

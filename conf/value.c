@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert(sizeof(enum conf_store) == sizeof(int) && sizeof(enum conf_guard) == sizeof(int) &&
+_Static_assert(sizeof(enum conf_store) == sizeof(int) && sizeof(enum conf_guard) == sizeof(int) && sizeof(enum conf_unix_mode) == sizeof(int) &&
 		       sizeof(enum conf_home_lost) == sizeof(int),
 	       "a CHOICE is as wide as int");
 

@@ -82,6 +82,16 @@ void audit_file_reopen(struct audit_file *f, struct instant now)
 		audit_complain(f, now, -r);
 }
 
+void audit_file_look(struct audit_file *f, struct instant now)
+{
+	struct stat st;
+
+	if (!f->path || f->fd < 0 || fstat(f->fd, &st) || !S_ISREG(st.st_mode) || st.st_nlink > 0)
+		return;
+	log_event(LOG_ERROR, "audit", "file=%s note=\"somebody had removed the file: it is made again, without the lines that it had\"", f->path);
+	audit_file_reopen(f, now);
+}
+
 void audit_file_close(struct audit_file *f)
 {
 	if (f->path && f->fd >= 0)

@@ -27,6 +27,8 @@ int audit_file_open(struct audit_file *f, const char *path) __attribute__((warn_
 int audit_file_check(const char *path) __attribute__((warn_unused_result));
 /* After a rotation. If the file cannot be opened, lines are left out until it can. */
 void audit_file_reopen(struct audit_file *f, struct instant now);
+/* Makes the file again if somebody has removed it, and logs it. A rotation renames it, and is followed by a reload. */
+void audit_file_look(struct audit_file *f, struct instant now);
 void audit_file_close(struct audit_file *f);
 
 /* rest: the line behind its time, from the comma on. wall_us: since 1970. */

@@ -85,6 +85,7 @@ static int stage_limits(struct daemon *d)
 
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
+	vanished_start();
 	signal(SIGUSR1, SIG_IGN); /* until supervise_start */
 	signal(SIGCHLD, SIG_DFL); /* where it is ignored, nobody can wait for a child: trial.c */
 	guard_secrets(d->conf);
@@ -184,6 +185,7 @@ static int stage_net(struct daemon *d)
 		.groups = d->rules != NULL,
 		.admin_group = admin_group(),
 		.first_slot = WEB_SESSIONS,
+		.unix_access = listen_access(d->conf),
 		.keepalive_us = KEEPALIVE_US,
 	};
 	struct net_sink sink = pump_net_sink;

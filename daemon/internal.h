@@ -85,6 +85,8 @@ struct daemon {
 	struct event *signal_event[5];
 	struct event *tick_event; /* ready, watchdog, status, state file */
 	struct instant started, watchdog_at, status_at;
+	struct instant look_at; /* vanished.c: the next look … */
+	int folder_error;       /* … and why the runtime directory is not there, as the log says */
 	int64_t wall_ahead_at_start_us; /* CLOCK_REALTIME - CLOCK_BOOTTIME, when this process was started */
 	struct reloaded reloaded;
 	char status[160];
@@ -100,6 +102,7 @@ const char *tcp_text(const char *host, uint16_t port, char *out, size_t size);
 #define UNPROTECTED (-EPROTO) /* a socket that was passed is open to everybody */
 #define UNUSABLE    (-ENOTRECOVERABLE) /* a file that the configuration names cannot be used */
 int listen_start(struct daemon *d);
+struct listener_access listen_access(const struct conf *c); /* of Unix sockets */
 bool daemon_speaks_tls(const struct daemon *d); /* at listen.tls, or at a passed socket called tls */
 
 /* pump.c: one event in, its effects out. */
@@ -141,6 +144,7 @@ int stores_start(struct daemon *d);
 void stores_stop(struct daemon *d);
 void stores_release(struct daemon *d);
 void stores_tick(struct daemon *d);
+void stores_mark(struct daemon *d); /* writes the state file of the memory store */
 void core_conf_fill(struct core_conf *to, const struct conf *from);
 
 /* lasting.c: the jobs and rate limits of the memory store. id: a number that no other run has had. */
@@ -195,6 +199,10 @@ void carried_refuse(struct daemon *d, const char *why); /* closes what was carri
 int carried_take_fd(struct daemon *d, size_t place); /* the caller owns it; -1: there is none */
 bool carried_service(struct daemon *d); /* whether the service goes on */
 int carried_resume(struct daemon *d); /* the last stage: what was kept goes out, and what nobody took is closed */
+
+/* vanished.c: files that somebody removes or cuts while the daemon works with them. */
+void vanished_start(void);            /* a bus error says which file it was */
+void vanished_look(struct daemon *d); /* at each tick: looks every few seconds */
 
 /* wrong_port.c: the answer to HTTP. */
 void wrong_port_answer(struct daemon *d, uint64_t session);

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define FILE_NAME "journal"
@@ -142,6 +143,36 @@ void journal_leave(const char *dir)
 		          strerror(errno));
 	if (fd >= 0)
 		close(fd);
+}
+
+bool journal_is_there(const struct journal *j)
+{
+	struct stat named, open;
+
+	if (j->fd < 0)
+		return true;
+	return fstatat(j->dir, FILE_NAME, &named, AT_SYMLINK_NOFOLLOW) == 0 && fstat(j->fd, &open) == 0 && named.st_dev == open.st_dev &&
+	       named.st_ino == open.st_ino && (size_t)open.st_size >= j->size;
+}
+
+void journal_begin_anew(struct journal *j, const char *dir, struct instant now)
+{
+	int fd = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	if (fd >= 0) {
+		close(j->dir);
+		j->dir = fd;
+	}
+	if (j->fd < 0 && !j->unusable)
+		return;
+	if (j->fd >= 0)
+		close(j->fd);
+	j->fd = -1;
+	j->size = 0;
+	buf_clear(&j->pass); /* the snapshot has it */
+	j->unusable = true;
+	j->stale = false;
+	j->retry_at = now;
 }
 
 bool journal_next(struct journal *j, struct span *ret_record)

@@ -88,6 +88,11 @@ int journal_unpack(struct journal *j, const char *dir, const char *boot_id, cons
 /* Removes the file of a daemon that goes on in another directory: whoever starts in this one next must not take its sessions and leases for his own. */
 void journal_leave(const char *dir);
 
+/* False: somebody has removed the file, has cut it, or has put another in its place. */
+bool journal_is_there(const struct journal *j);
+/* The file is lost, or with dir not NULL its directory, which is there again: the next snapshot, which is due at once, makes it anew. */
+void journal_begin_anew(struct journal *j, const char *dir, struct instant now);
+
 /* The next record of the previous run; false: no more. Borrowed until journal_forget. */
 bool journal_next(struct journal *j, struct span *ret_record);
 void journal_forget(struct journal *j);

@@ -116,7 +116,7 @@ void lasting_tick(struct daemon *d)
 	if (error == d->jobs_error)
 		return;
 	if (error)
-		log_event(LOG_ERROR, "jobs", "file=jobs error=\"%s\" note=\"DEFER, or TAKE as well, is refused as long as there is no space\"",
+		log_event(LOG_ERROR, "jobs", "file=jobs error=\"%s\" note=\"DEFER, or TAKE as well, is refused until it can be written\"",
 		          strerror(-error));
 	else
 		log_event(LOG_NOTICE, "jobs", "file=jobs note=\"is written again\"");

@@ -26,6 +26,8 @@ static const char *listen_trouble(int r)
 		return "this name cannot be resolved now";
 	case -ENOENT:
 		return "the folder of this path does not exist";
+	case -EPERM:
+		return "this user may not give the socket to the group of listen.unix_group: it must be a member of it";
 	default:
 		return strerror(-r);
 	}
@@ -85,6 +87,14 @@ const char *tcp_text(const char *host, uint16_t port, char *out, size_t size)
 {
 	snprintf(out, size, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, (unsigned)port);
 	return out;
+}
+
+struct listener_access listen_access(const struct conf *c)
+{
+	static const mode_t mode[] = {[UNIX_MODE_OWNER] = 0600, [UNIX_MODE_GROUP] = 0660, [UNIX_MODE_ALL] = 0666};
+
+	return (struct listener_access){.mode = mode[c->listen.unix_mode], .has_group = c->listen.unix_group != NULL,
+	                                .group = (gid_t)c->listen.unix_gid};
 }
 
 static int listen_configured(struct daemon *d)

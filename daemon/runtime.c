@@ -107,6 +107,29 @@ int runtime_go_on(struct runtime *r, const char *configured, const char *dir, in
 	return rc;
 }
 
+bool runtime_is_there(const struct runtime *r)
+{
+	struct stat named, locked;
+
+	return stat(r->dir, &named) == 0 && fstat(r->folder, &locked) == 0 && named.st_dev == locked.st_dev && named.st_ino == locked.st_ino;
+}
+
+int runtime_again(struct runtime *r)
+{
+	struct runtime new = *r;
+	int rc;
+
+	new.lock = new.folder = -1;
+	rc = runtime_make(&new);
+	if (!rc)
+		rc = runtime_lock(&new);
+	if (rc)
+		return rc;
+	runtime_close(r);
+	*r = new;
+	return 0;
+}
+
 void runtime_close(struct runtime *r)
 {
 	if (r->lock >= 0)

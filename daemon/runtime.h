@@ -4,6 +4,7 @@
 #define RUNTIME_H
 
 #include "daemon/base/instant.h"
+#include <stdbool.h>
 #include <stddef.h>
 
 struct runtime {
@@ -23,6 +24,10 @@ int runtime_open(struct runtime *r, const char *configured, const char **ret_wha
  */
 int runtime_go_on(struct runtime *r, const char *configured, const char *dir, int lock, int folder, const char **ret_what, int *ret_error)
 	__attribute__((warn_unused_result));
+/* False: somebody has removed the directory, or has put another in its place. */
+bool runtime_is_there(const struct runtime *r);
+/* Makes and locks it again. Errors as runtime_open; then nothing has changed. */
+int runtime_again(struct runtime *r) __attribute__((warn_unused_result));
 void runtime_close(struct runtime *r);
 
 #define RUNTIME_BOOT_ID "/proc/sys/kernel/random/boot_id"

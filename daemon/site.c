@@ -62,7 +62,8 @@ static bool on_looks(void *context, const struct peer *peer, bool some)
 int site_start(struct daemon *d)
 {
 	const struct conf *c = d->conf;
-	struct web_conf conf = {.path = c->listen.http.path, .host = c->listen.http.host, .port = c->listen.http.port, .hosts = c->http.hosts};
+	struct web_conf conf = {.path = c->listen.http.path, .host = c->listen.http.host, .port = c->listen.http.port,
+	                        .access = listen_access(c), .hosts = c->http.hosts};
 	/* Its sessions are those of clients, for the service. */
 	struct web_sink sink = {.context = d, .open = pump_net_sink.open, .line = pump_net_sink.line, .sent = pump_net_sink.sent, .gone = on_gone,
 	                        .looks = on_looks, .ready = on_ready, .metrics = on_metrics, .server = on_server};

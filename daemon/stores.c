@@ -161,7 +161,7 @@ static int memory_open(struct daemon *d)
 	return lasting_restore(d);
 }
 
-static void memory_mark(struct daemon *d)
+void stores_mark(struct daemon *d)
 {
 	int r = state_mark(&d->state, d->memory, clock_boottime());
 
@@ -203,7 +203,7 @@ int stores_open(struct daemon *d)
 		return 0;
 	r = memory_open(d);
 	if (!r)
-		memory_mark(d);
+		stores_mark(d);
 	return r;
 }
 
@@ -232,7 +232,7 @@ int stores_go_on(struct daemon *d)
 	memory_conf.home = &d->lasting;
 	memory_adopt(d->memory, &memory_conf);
 	lasting_go_on(d);
-	memory_mark(d);
+	stores_mark(d);
 	return 0;
 }
 
@@ -382,5 +382,5 @@ void stores_tick(struct daemon *d)
 {
 	lasting_tick(d);
 	if (d->memory && !instant_before(clock_boottime(), state_due(&d->state, d->memory)))
-		memory_mark(d);
+		stores_mark(d);
 }

@@ -270,6 +270,7 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
 	stores_tick(d);
 	supervise_tick(d);
 	credentials_tick(&d->credentials, d->conf);
+	vanished_look(d);
 }
 
 static void signals_hold(size_t n, bool hold)

@@ -18,6 +18,8 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define ACCEPTS_PER_PASS 8 /* bounds the delay of existing sessions */
@@ -30,6 +32,7 @@ struct accept_source {
 	struct acceptor *acceptor;
 	struct listener listener;
 	bool tls;
+	int trouble; /* that is in the log: why its socket file is not there */
 	struct event *event;
 };
 
@@ -250,6 +253,77 @@ static void accept_ready(evutil_socket_t listening, short what, void *context)
 			accept_one(s, fd, (const struct sockaddr *)&address);
 		else if (!accept_failed(a, listening, errno))
 			return;
+	}
+}
+
+/* --- socket files that somebody removes ---------------------------------------------------------------------------- */
+
+static void source_trouble(struct accept_source *s, const char *path, int r, const char *why)
+{
+	if (r != s->trouble)
+		log_event(LOG_ERROR, "listen", "socket=%s error=\"%s\" note=\"nobody can connect there; it is tried again\"", path, why);
+	s->trouble = r;
+}
+
+/* Accepts those who have connected before the file was removed. */
+static void source_drain(struct accept_source *s)
+{
+	for (unsigned i = 0; i < SOMAXCONN / ACCEPTS_PER_PASS && !s->acceptor->paused && somebody_waits(s->listener.fd); i++)
+		accept_ready(s->listener.fd, EV_READ, s);
+}
+
+static void source_renew(struct acceptor *a, struct accept_source *s)
+{
+	struct listener l;
+	struct event *event;
+	int r = listener_unix(s->listener.path, &a->hub->conf.unix_access, &l);
+
+	if (r < 0) {
+		source_trouble(s, s->listener.path, r, r == -ENOTSOCK ? "a file that is no socket is there now: remove it" : strerror(-r));
+		return;
+	}
+	event = event_new(a->hub->base, l.fd, EV_READ | EV_PERSIST, accept_ready, s);
+	if (!event) {
+		listener_release(&l);
+		return;
+	}
+	source_drain(s);
+	event_free(s->event);
+	listener_release(&s->listener);
+	s->event = event;
+	s->listener = l;
+	if (!a->paused)
+		event_add(s->event, NULL);
+	s->trouble = 0;
+	log_event(LOG_WARN, "listen", "socket=%s note=\"somebody had removed the file: it is made again\"", l.path);
+}
+
+/* The file of a passed socket is that of the service manager. */
+static void source_look_passed(struct accept_source *s)
+{
+	struct sockaddr_un address = {0};
+	socklen_t n = sizeof(address);
+	struct stat st;
+
+	if (getsockname(s->listener.fd, (struct sockaddr *)&address, &n) || address.sun_family != AF_UNIX || address.sun_path[0] != '/')
+		return;
+	if (lstat(address.sun_path, &st) == 0)
+		s->trouble = 0;
+	else
+		source_trouble(s, address.sun_path, -errno, "the file was removed: systemctl restart redlockd.socket makes it again");
+}
+
+void acceptor_look(struct acceptor *a)
+{
+	struct accept_source *s;
+
+	SLIST_FOREACH(s, &a->sources, link) {
+		if (!s->listener.path)
+			source_look_passed(s);
+		else if (!listener_is_there(&s->listener))
+			source_renew(a, s);
+		else
+			s->trouble = 0;
 	}
 }
 

@@ -84,19 +84,34 @@ static int path_bind(int fd, const struct sockaddr_un *address)
 	return bind(fd, (const struct sockaddr *)address, sizeof(*address)) ? -errno : 0;
 }
 
-/* chmod comes before listen, so nobody can connect earlier. The umask has no effect. */
-static int path_listen(int fd, const char *path, struct stat *ret_stat)
+/* The umask has no effect. */
+int listener_allow(const char *path, const struct listener_access *access)
 {
-	if (chmod(path, 0666) || lstat(path, ret_stat) || listen(fd, SOMAXCONN)) {
-		int r = -errno;
-
-		unlink(path);
-		return r;
-	}
-	return 0;
+	if (access->has_group && lchown(path, (uid_t)-1, access->group))
+		return -errno;
+	return chmod(path, access->mode ? access->mode : 0666) ? -errno : 0;
 }
 
-int listener_unix(const char *path, struct listener *ret_listener)
+/* Nobody can connect before listen. */
+static int path_listen(int fd, const char *path, const struct listener_access *access, struct stat *ret_stat)
+{
+	int r = listener_allow(path, access);
+
+	if (!r && (lstat(path, ret_stat) || listen(fd, SOMAXCONN)))
+		r = -errno;
+	if (r < 0)
+		unlink(path);
+	return r;
+}
+
+bool listener_is_there(const struct listener *l)
+{
+	struct stat st;
+
+	return !l->path || (!lstat(l->path, &st) && st.st_dev == l->device && st.st_ino == l->inode);
+}
+
+int listener_unix(const char *path, const struct listener_access *access, struct listener *ret_listener)
 {
 	struct sockaddr_un address;
 	struct stat st;
@@ -109,7 +124,7 @@ int listener_unix(const char *path, struct listener *ret_listener)
 		return -errno;
 	r = path_bind(fd, &address);
 	if (!r)
-		r = path_listen(fd, path, &st);
+		r = path_listen(fd, path, access, &st);
 	if (r < 0) {
 		close(fd);
 		return r;
@@ -268,10 +283,8 @@ int listener_fd(int fd, int64_t keepalive_us, struct listener *ret_listener)
 
 void listener_release(struct listener *l)
 {
-	struct stat st;
-
 	/* Unlinks before the close, so that the file never exists while nobody listens. */
-	if (l->path && !lstat(l->path, &st) && st.st_dev == l->device && st.st_ino == l->inode)
+	if (l->path && listener_is_there(l))
 		unlink(l->path);
 	mem_free(l->path);
 	close(l->fd);

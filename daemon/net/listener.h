@@ -6,11 +6,19 @@
 #ifndef NET_LISTENER_H
 #define NET_LISTENER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 struct stock;
+
+/* Who may connect to a Unix socket. */
+struct listener_access {
+	mode_t mode;  /* of the file; 0: 0666 */
+	bool has_group;
+	gid_t group;  /* has_group: of the file; else that of the process */
+};
 
 struct listener {
 	int fd;
@@ -21,8 +29,12 @@ struct listener {
 
 #define LISTENER_ADDRESSES_MAX 8
 
-/* 0 or -errno: -EADDRINUSE if a process listens there, -ENOTSOCK if the file is no socket, -ENAMETOOLONG. */
-int listener_unix(const char *path, struct listener *ret_listener) __attribute__((warn_unused_result));
+/* 0 or -errno: -EADDRINUSE if a process listens there, -ENOTSOCK if the file is no socket, -ENAMETOOLONG, -EPERM if this user may not give it that group. */
+int listener_unix(const char *path, const struct listener_access *access, struct listener *ret_listener) __attribute__((warn_unused_result));
+/* Sets mode and group of a socket file that is there. 0 or -errno. */
+int listener_allow(const char *path, const struct listener_access *access) __attribute__((warn_unused_result));
+/* False: its socket file was removed, or another one is in its place: nobody can connect any more. */
+bool listener_is_there(const struct listener *l);
 /*
  * Makes one listener for each address of host; NULL or "*": every address. Resolving a name may block, so names are for the start only. Returns
  * the number of listeners, or -errno and none. An address that stands in the stock is taken from there; NULL: there is none.

@@ -39,8 +39,11 @@ void net_free(struct net *n)
 int net_listen_unix(struct net *n, const char *path)
 {
 	struct listener l;
-	int r = stock_take_unix(&n->acceptor.stock, path, &l) ? 0 : listener_unix(path, &l);
+	bool stocked = stock_take_unix(&n->acceptor.stock, path, &l);
+	int r = stocked ? listener_allow(path, &n->hub.conf.unix_access) : listener_unix(path, &n->hub.conf.unix_access, &l);
 
+	if (stocked && r < 0)
+		listener_release(&l);
 	return r < 0 ? r : acceptor_add(&n->acceptor, &l, false);
 }
 
@@ -87,6 +90,12 @@ int net_listen_fd(struct net *n, int fd, bool tls)
 		return r;
 	stock_drop_same(&n->acceptor.stock, fd);
 	return acceptor_add(&n->acceptor, &l, tls);
+}
+
+void net_look(struct net *n)
+{
+	if (!n->hub.paused && !n->acceptor.paused)
+		acceptor_look(&n->acceptor);
 }
 
 void net_stop_listening(struct net *n)

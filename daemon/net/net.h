@@ -21,6 +21,7 @@
 #define NET_NET_H
 
 #include "daemon/base/peer.h"
+#include "daemon/net/listener.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,6 +40,7 @@ struct net_conf {
 	bool groups;           /* tell the groups of Unix peers */
 	int64_t admin_group;   /* number of the group whose members may send admin requests; -1: none */
 	unsigned first_slot;   /* sessions have slots from this one on */
+	struct listener_access unix_access;
 	int64_t keepalive_us;  /* TCP keepalive idle time, and TCP_USER_TIMEOUT */
 };
 
@@ -60,7 +62,7 @@ struct net_sink {
 struct net *net_new(struct event_base *base, const struct net_conf *conf, const struct net_sink *sink);
 void net_free(struct net *n);
 
-/* 0 or -errno: -EADDRINUSE if another process listens there. A stale socket file is replaced. Mode 0666. */
+/* 0 or -errno: -EADDRINUSE if another process listens there. A stale socket file is replaced. */
 int net_listen_unix(struct net *n, const char *path);
 /* host: a numeric address, a name (all its addresses; resolving blocks, so only at start), NULL or "*" for every address. 0 or -errno. */
 int net_listen_tcp(struct net *n, const char *host, uint16_t port);
@@ -68,6 +70,8 @@ int net_listen_tcp(struct net *n, const char *host, uint16_t port);
 int net_listen_tls(struct net *n, const char *host, uint16_t port);
 /* fd: a listening Unix or TCP socket passed by the service manager, else -EINVAL. Owned on success; the path of a Unix socket is never unlinked. */
 int net_listen_fd(struct net *n, int fd, bool tls);
+/* Makes socket files again that somebody has removed, and logs it. Only from the loop. */
+void net_look(struct net *n);
 void net_stop_listening(struct net *n); /* closes the listening sockets, ends handshakes, and unlinks a Unix socket that is still ours */
 
 void net_send(struct net *n, uint64_t session, const void *bytes, size_t size); /* copies the bytes; ignored if the session is gone */

@@ -87,6 +87,32 @@ void memory_restore_home(struct memory *m, struct home_files *f, const struct ho
 	mem_use(before);
 }
 
+static void home_files_move(struct home_files *f, const char *dir)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	close(f->dir);
+	f->dir = fd;
+	joblog_move(&f->jobs, fd);
+}
+
+void memory_look_home(struct memory *m, struct home_files *f, const char *dir, struct home_sight *ret)
+{
+	struct segment *before = mem_use(m->segment);
+	enum keyfile_sight rates;
+
+	*ret = (struct home_sight){0};
+	if (dir)
+		home_files_move(f, dir);
+	ret->jobs = jobs_look(&m->home->jobs, dir != NULL);
+	rates = f->rates ? keyfile_look(f->rates, f->dir, KEYFILE_RATES) : KEYFILE_THERE;
+	ret->rates_cut = rates == KEYFILE_CUT;
+	ret->rates_gone = rates == KEYFILE_GONE && !keyfile_lost(f->rates) && keyfile_renew(f->rates, f->dir, KEYFILE_RATES) < 0;
+	mem_use(before);
+}
+
 int memory_go_on_home(struct memory *m, struct home_files *f, bool moved)
 {
 	struct segment *before = mem_use(m->segment);

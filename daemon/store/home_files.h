@@ -41,6 +41,15 @@ void home_files_close(struct home_files *f);
 /* The daemon has gone on in another folder, which has all that was here. Jobs that stay here would be handed out again by whoever starts here. */
 void home_files_leave(const char *dir);
 
+/* What became of the files of a store that is in use. */
+struct home_sight {
+	int jobs;            /* 0, or a negative errno: their log is lost, and cannot be written anew */
+	bool rates_gone;     /* their file is lost: they end with the process from now on */
+	bool rates_cut;      /* what is mapped cannot be read any more: the process must end */
+};
+/* Looks after the files, and writes the log of jobs anew where it is lost. dir: the folder that is there now in place of the former one; or NULL. */
+void memory_look_home(struct memory *m, struct home_files *f, const char *dir, struct home_sight *ret);
+
 void memory_restore_home(struct memory *m, struct home_files *f, const struct home_past *past, struct instant now, struct home_found *ret);
 /* Returns what jobs_go_on does. */
 int memory_go_on_home(struct memory *m, struct home_files *f, bool moved) __attribute__((warn_unused_result));

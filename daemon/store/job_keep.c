@@ -107,6 +107,14 @@ static int jobs_snapshot(struct job_store *s)
 	return joblog_replace(s->log, &new);
 }
 
+/* The old file is of no use any more, whatever becomes of the new one. */
+int jobs_look(struct job_store *s, bool moves)
+{
+	if (!s->log->at || (!moves && joblog_is_there(s->log)))
+		return 0;
+	return jobs_snapshot(s);
+}
+
 static int log_room(struct job_store *s, size_t bytes, enum job_change change)
 {
 	size_t ending = change < JOB_END ? s->ending : 0;
@@ -134,6 +142,10 @@ static bool log_can_bear(const struct job_store *s, size_t bytes, enum job_chang
 /* A snapshot that fails leaves the log as it was: it may have room all the same. */
 static int log_prepare(struct job_store *s, size_t bytes, enum job_change change)
 {
+	int r = jobs_look(s, false);
+
+	if (r < 0)
+		return r;
 	if (!log_can_bear(s, bytes, change))
 		return s->log->error = -EFBIG;
 	if (!s->log->at || (joblog_wants_snapshot(s->log, bytes) && joblog_snapshot_pays(s->log, s->live)))

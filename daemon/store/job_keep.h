@@ -42,6 +42,9 @@ size_t job_keep_bytes(struct span queue, size_t texts);
 void job_keep(struct job_store *s, const struct job_queue *q, struct job_row *j, bool texts);
 void job_keep_gone(struct job_store *s, const struct job_queue *q, struct job_row *j);
 
+/* Writes the log anew if somebody has removed it or has cut it, or if it must move. 0, or a negative errno: no job changes until it can be written. */
+int jobs_look(struct job_store *s, bool moves) __attribute__((warn_unused_result));
+
 /* Fills an empty store from the log, which it keeps from then on. */
 void jobs_restore(struct job_store *s, struct joblog *log, const struct jobs_past *past, struct jobs_found *ret);
 /*

@@ -100,6 +100,19 @@ void joblog_show(struct joblog *l)
 	(void)!linkat(l->dir, FILE_NAME, l->dir, BAD_NAME, 0);
 }
 
+bool joblog_is_there(const struct joblog *l)
+{
+	struct stat st;
+
+	return l->fd < 0 || (fstat(l->fd, &st) == 0 && st.st_nlink > 0 && (size_t)st.st_size >= l->size);
+}
+
+void joblog_move(struct joblog *l, int dir)
+{
+	l->dir = dir;
+	(void)renameat(dir, FILE_NAME, dir, BAD_NAME);
+}
+
 /* --- frames --- */
 
 static uint64_t head_word(size_t n)

@@ -68,6 +68,11 @@ void joblog_remove(struct joblog *l);  /* and the file */
 void joblog_set_aside(struct joblog *l); /* it stays as jobs.bad */
 void joblog_show(struct joblog *l);    /* it stays in use, and as jobs.bad */
 
+/* False: somebody has removed the file, or has cut it. One system call. */
+bool joblog_is_there(const struct joblog *l);
+/* The folder is another one now: what is there under the name of the log is set aside. */
+void joblog_move(struct joblog *l, int dir);
+
 /* Bytes in the log of a record of this length. */
 size_t joblog_bytes(size_t record);
 /* Makes room for so many bytes, and `spare` more. 0 or an error. There must be a file. */

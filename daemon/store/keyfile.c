@@ -40,11 +40,12 @@ struct slab_head {
 struct mapped {
 	struct mapped *next;
 	void *at;
-	size_t bytes;
+	size_t bytes, place; /* in the file */
 };
 
 struct keyfile {
 	int fd;
+	uint32_t id;
 	struct file_head *head; /* mapped */
 	size_t bytes;           /* of the file */
 	struct mapped *slabs;
@@ -110,6 +111,7 @@ int keyfile_new(int dir, const char *prefix, uint32_t id, uint32_t layout, struc
 	int r;
 
 	f->fd = -1;
+	f->id = id;
 	r = file_make(f, dir, prefix, id, layout);
 	if (r < 0)
 		keyfile_free(f);
@@ -176,7 +178,7 @@ void *keyfile_slab(struct keyfile *f, size_t object, size_t *ret_bytes)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	f->head->bytes = f->bytes;
 	m = mem_alloc(sizeof(*m));
-	*m = (struct mapped){f->slabs, head, bytes};
+	*m = (struct mapped){f->slabs, head, bytes, f->bytes - bytes};
 	f->slabs = m;
 	*ret_bytes = bytes - sizeof(*head);
 	return head + 1;
@@ -192,9 +194,95 @@ bool keyfile_lost(const struct keyfile *f)
 	return f->head->lost;
 }
 
+enum keyfile_sight keyfile_look(const struct keyfile *f, int dir, const char *prefix)
+{
+	struct stat open, named;
+	char name[NAME_MAX_];
+
+	if (fstat(f->fd, &open) || (size_t)open.st_size < f->bytes)
+		return KEYFILE_CUT;
+	file_name(name, prefix, f->id);
+	if (fstatat(dir, name, &named, AT_SYMLINK_NOFOLLOW) || named.st_dev != open.st_dev || named.st_ino != open.st_ino)
+		return KEYFILE_GONE;
+	return KEYFILE_THERE;
+}
+
+/* Parts of the source may be poisoned: see poison.h. Its bytes are a multiple of 8. */
+__attribute__((no_sanitize("address"))) static void words_copy(char *to, const void *from, size_t bytes)
+{
+	const volatile uint64_t *word = from;
+
+	for (size_t i = 0; i < bytes / sizeof(*word); i++) {
+		uint64_t one = word[i];
+
+		memcpy(to + i * sizeof(one), &one, sizeof(one));
+	}
+}
+
+/* Fills an empty file with what is mapped. */
+static int file_fill(const struct keyfile *f, int fd)
+{
+	int r = posix_fallocate(fd, 0, (off_t)f->bytes);
+	char *at;
+
+	if (r)
+		return -r;
+	at = mmap(NULL, f->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	words_copy(at, f->head, PAGE);
+	for (const struct mapped *m = f->slabs; m; m = m->next)
+		words_copy(at + m->place, m->at, m->bytes);
+	munmap(at, f->bytes);
+	return 0;
+}
+
+/* A map that cannot be replaced may be gone: then nothing can go on. */
+static void map_again(void *at, size_t bytes, int fd, size_t place)
+{
+	if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, (off_t)place) != at)
+		abort();
+}
+
+static int file_renew(struct keyfile *f, int dir, const char *prefix)
+{
+	char made[NAME_MAX_], name[NAME_MAX_];
+	int fd, r;
+
+	snprintf(made, sizeof(made), "%s" MADE, prefix);
+	file_name(name, prefix, f->id);
+	unlinkat(dir, made, 0);
+	fd = openat(dir, made, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return -errno;
+	r = file_fill(f, fd);
+	if (!r && renameat(dir, made, dir, name) < 0)
+		r = -errno;
+	if (r) {
+		unlinkat(dir, made, 0);
+		close(fd);
+		return r;
+	}
+	map_again(f->head, PAGE, fd, 0);
+	for (const struct mapped *m = f->slabs; m; m = m->next)
+		map_again(m->at, m->bytes, fd, m->place);
+	close(f->fd);
+	f->fd = fd;
+	return 0;
+}
+
+int keyfile_renew(struct keyfile *f, int dir, const char *prefix)
+{
+	int r = file_renew(f, dir, prefix);
+
+	if (r)
+		keyfile_lose(f);
+	return r;
+}
+
 uint32_t keyfile_id(const struct keyfile *f)
 {
-	return f->head->id;
+	return f->id;
 }
 
 /* The file as one map; NULL and errno. */

@@ -33,6 +33,11 @@ void keyfile_free(struct keyfile *f); /* unmaps and closes it; the file stays */
 void *keyfile_slab(struct keyfile *f, size_t object, size_t *ret_bytes);
 void keyfile_lose(struct keyfile *f); /* a key is elsewhere: the file no longer holds all */
 bool keyfile_lost(const struct keyfile *f);
+/* Looks whether somebody has removed the file, or has cut it: then what is mapped cannot be read any more. */
+enum keyfile_sight { KEYFILE_THERE, KEYFILE_GONE, KEYFILE_CUT };
+/* The file is gone: another of the same bytes takes its place, behind the same addresses. 0 or an error: then keyfile_lost is true from now on. */
+int keyfile_renew(struct keyfile *f, int dir, const char *prefix);
+enum keyfile_sight keyfile_look(const struct keyfile *f, int dir, const char *prefix);
 uint32_t keyfile_id(const struct keyfile *f);
 
 /* Visits all objects of a file that another run left. -ENOENT; -EBADMSG: it is damaged, or of another layout; -EXDEV: it does not hold all keys. */

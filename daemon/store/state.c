@@ -299,6 +299,35 @@ struct instant state_due(const struct state *s, const struct memory *m)
 	return joined_since ? s->opened : s->due;
 }
 
+static void state_move(struct state *s, const char *dir)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	close(s->dir);
+	s->dir = fd;
+}
+
+enum keyfile_sight state_look(struct state *s, const char *dir)
+{
+	enum keyfile_sight keys;
+
+	if (dir)
+		state_move(s, dir);
+	keys = s->keys ? keyfile_look(s->keys, s->dir, KEYFILE_KEYS) : KEYFILE_THERE;
+	if (keys == KEYFILE_CUT)
+		return keys;
+	if (keys == KEYFILE_GONE && keyfile_lost(s->keys))
+		keys = KEYFILE_THERE;
+	if (keys == KEYFILE_GONE)
+		(void)keyfile_renew(s->keys, s->dir, KEYFILE_KEYS);
+	else if (s->marked && faccessat(s->dir, FILE_NAME, F_OK, AT_SYMLINK_NOFOLLOW))
+		keys = KEYFILE_GONE;
+	s->marked &= keys == KEYFILE_THERE;
+	return keys;
+}
+
 static void state_visit(void *context, struct span name, struct span value, struct instant until)
 {
 	record_add(context, &(struct record_name){name, value, until});

@@ -49,9 +49,9 @@
 #define STORE_STATE_H
 
 #include "daemon/base/buf.h"
+#include "daemon/store/keyfile.h"
 #include "daemon/store/record.h"
 
-struct keyfile;
 struct memory;
 
 /*
@@ -120,6 +120,11 @@ bool state_loses_names(const struct state *s);
  */
 void state_pack(struct state *s, struct state *ret);
 int state_adopt(struct state *s, const struct state_conf *conf) __attribute__((warn_unused_result));
+/*
+ * Looks after the files of a store that is in use. dir: the folder that is there now in place of the one of state_open; or NULL. KEYFILE_GONE: something was
+ * removed; the keys are in a file again, or state_loses_names. A mark is due. KEYFILE_CUT: the keys cannot be read any more, so the process must end.
+ */
+enum keyfile_sight state_look(struct state *s, const char *dir);
 /* 0, STATE_UNSURE, or a negative errno (-EFBIG: more than STATE_FILE_MAX). */
 int state_finish(struct state *s, struct memory *m, struct instant now) __attribute__((warn_unused_result));
 void state_close(struct state *s);

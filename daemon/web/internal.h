@@ -22,6 +22,8 @@ struct web {
 	uint16_t port;
 	struct listener listener[LISTENER_ADDRESSES_MAX];
 	unsigned listeners;
+	struct listener_access access;
+	int trouble; /* that is in the log: why its Unix socket is not there */
 	struct visits visits;
 	struct askers askers;
 	TAILQ_HEAD(, audience) audiences;

@@ -2,6 +2,7 @@
 /* The web listener: begins, ends, and takes each request to what answers it. */
 #include "daemon/web/web.h"
 
+#include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "daemon/web/answer.h"
 #include "daemon/web/audience.h"
@@ -171,6 +172,7 @@ struct web *web_new(struct event_base *base, const struct web_conf *conf, const 
 	w->hosts = copy(conf->hosts);
 	w->token = copy(conf->token);
 	w->port = conf->port;
+	w->access = conf->access;
 	TAILQ_INIT(&w->streams);
 	TAILQ_INIT(&w->audiences);
 	TAILQ_INIT(&w->visits.all);
@@ -183,7 +185,7 @@ struct web *web_new(struct event_base *base, const struct web_conf *conf, const 
 
 int web_listen(struct web *w)
 {
-	int n = w->path ? listener_unix(w->path, w->listener) : listener_tcp(w->host, w->port, KEEPALIVE_US, NULL, w->listener);
+	int n = w->path ? listener_unix(w->path, &w->access, w->listener) : listener_tcp(w->host, w->port, KEEPALIVE_US, NULL, w->listener);
 
 	if (n < 0)
 		return n;
@@ -198,12 +200,6 @@ int web_listen(struct web *w)
 	return 0;
 }
 
-static void listeners_release(struct web *w)
-{
-	while (w->listeners > 0)
-		listener_release(&w->listener[--w->listeners]);
-}
-
 static void listener_note(struct evhttp_bound_socket *bound, void *context)
 {
 	struct evhttp_bound_socket **one = context;
@@ -211,18 +207,40 @@ static void listener_note(struct evhttp_bound_socket *bound, void *context)
 	*one = bound;
 }
 
-void web_stop(struct web *w)
+/* Unlinks the socket before it is closed. */
+static void listeners_close(struct web *w)
 {
 	struct evhttp_bound_socket *one;
 
-	w->stopping = true;
-	listeners_release(w); /* unlinks the socket before it is closed */
+	while (w->listeners > 0)
+		listener_release(&w->listener[--w->listeners]);
 	do {
 		one = NULL;
 		evhttp_foreach_bound_socket(w->http, listener_note, &one);
 		if (one)
 			evhttp_del_accept_socket(w->http, one);
 	} while (one);
+}
+
+void web_look(struct web *w)
+{
+	int r;
+
+	if (!w->path || w->stopping || w->paused || (w->listeners > 0 && listener_is_there(&w->listener[0])))
+		return;
+	listeners_close(w);
+	r = web_listen(w);
+	if (r == 0)
+		log_event(LOG_WARN, "listen", "socket=%s note=\"somebody had removed the file: it is made again\"", w->path);
+	else if (r != w->trouble)
+		log_event(LOG_ERROR, "listen", "socket=%s error=\"%s\" note=\"nobody can connect there; it is tried again\"", w->path, strerror(-r));
+	w->trouble = r;
+}
+
+void web_stop(struct web *w)
+{
+	w->stopping = true;
+	listeners_close(w);
 	streams_end(w);
 	audiences_end(w); /* a session that begins from now on would take the place of one that the service still keeps */
 }
@@ -249,7 +267,8 @@ void web_free(struct web *w)
 	if (!w)
 		return;
 	w->stopping = true; /* no snapshot begins */
-	listeners_release(w);
+	while (w->listeners > 0)
+		listener_release(&w->listener[--w->listeners]);
 	web_end_pass(w);
 	askers_silence(w);
 	if (w->http)

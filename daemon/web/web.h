@@ -13,6 +13,7 @@
 #include "daemon/base/buf.h"
 #include "daemon/base/fdlist.h"
 #include "daemon/base/peer.h"
+#include "daemon/net/listener.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,6 +26,7 @@ struct web;
 
 struct web_conf {
 	const char *path;  /* of a Unix socket; NULL: host and port */
+	struct listener_access access; /* of the Unix socket */
 	const char *host;
 	uint16_t port;
 	const char *hosts; /* further names that requests may call this host, a blank between two; NULL: none */
@@ -53,6 +55,8 @@ void web_free(struct web *w); /* closes all connections, without callbacks; NULL
 void web_set_token(struct web *w, const char *token);
 
 int web_listen(struct web *w); /* 0 or -errno, as net_listen_… */
+/* Makes the file of the Unix socket again if somebody has removed it, and logs it. */
+void web_look(struct web *w);
 void web_stop(struct web *w);  /* stops listening, ends all streams and snapshots, and opens no session from then on */
 
 /* Before the answers of a pass of the loop leave. All who ask for /metrics in one pass share a text: to make it takes as long as ten other answers. */

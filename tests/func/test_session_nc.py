@@ -6,6 +6,7 @@ import socket
 
 from harness import StoreTest, on_each_store
 from nc import Nc, nc_pipe
+from process import until
 from wire import Client, connect, quoted
 
 FENCE = r"fence=([1-9][0-9]*)"
@@ -124,6 +125,19 @@ class Session:
 
     def test_the_unix_socket_is_open_to_everybody(self):
         self.assertEqual(os.stat(self.d.addr).st_mode & 0o777, 0o666)
+
+    def test_the_mode_and_the_group_of_unix_sockets_are_those_of_the_configuration(self):
+        web = os.path.join(self.folder(), "http")
+        group = os.getgid() if os.geteuid() else 65534
+        d = self.daemon({"listen": {"unix_mode": "0660", "unix_group": str(group), "http": "unix:" + web}})
+        for path in (d.addr, web):
+            at = os.stat(path)
+            self.assertEqual((at.st_mode & 0o777, at.st_gid), (0o660, group), path)
+        self.client(d).ok("PING")
+        os.unlink(d.addr)
+        until(lambda: os.path.exists(d.addr) and os.stat(d.addr).st_mode & 0o777 == 0o660, "the socket is there again, with its mode")
+        self.refused({"listen": {"unix_mode": "0660", "unix_group": "no-such-group"}}, "this host has no group 'no-such-group'", 78)
+        self.refused({"listen": {"unix_mode": "0777"}}, "listen.unix_mode is 0600, 0660 or 0666, not '0777'", 78)
 
 
 class Lines(StoreTest):

@@ -47,13 +47,15 @@ static int unix_connect(void)
 
 /* --- Unix ---------------------------------------------------------------------------------------------------------- */
 
+static const struct listener_access open_to_all;
+
 START_TEST(anybody_may_connect_whatever_the_umask)
 {
 	mode_t usual = umask(0777);
 	struct listener l;
 	struct stat st;
 
-	ck_assert_int_eq(listener_unix(path, &l), 0);
+	ck_assert_int_eq(listener_unix(path, &open_to_all, &l), 0);
 	umask(usual);
 	ck_assert(!lstat(path, &st) && S_ISSOCK(st.st_mode));
 	ck_assert_int_eq(st.st_mode & 0777, 0666);
@@ -68,8 +70,8 @@ START_TEST(a_socket_that_somebody_listens_on_is_left_alone)
 {
 	struct listener l, other;
 
-	ck_assert_int_eq(listener_unix(path, &l), 0);
-	ck_assert_int_eq(listener_unix(path, &other), -EADDRINUSE);
+	ck_assert_int_eq(listener_unix(path, &open_to_all, &l), 0);
+	ck_assert_int_eq(listener_unix(path, &open_to_all, &other), -EADDRINUSE);
 	ck_assert_int_eq(unix_connect(), 0);
 	listener_release(&l);
 }
@@ -85,7 +87,7 @@ START_TEST(a_socket_whose_backlog_is_full_is_alive)
 	snprintf(a.sun_path, sizeof(a.sun_path), "%s", path);
 	ck_assert(!bind(fd, (struct sockaddr *)&a, sizeof(a)) && !listen(fd, 0));
 	ck_assert(!connect(waiting, (struct sockaddr *)&a, sizeof(a)));
-	ck_assert_int_eq(listener_unix(path, &l), -EADDRINUSE);
+	ck_assert_int_eq(listener_unix(path, &open_to_all, &l), -EADDRINUSE);
 	close(waiting);
 	close(fd);
 	unlink(path);
@@ -100,7 +102,7 @@ START_TEST(a_datagram_socket_is_alive_too)
 
 	snprintf(a.sun_path, sizeof(a.sun_path), "%s", path);
 	ck_assert(!bind(fd, (struct sockaddr *)&a, sizeof(a)));
-	ck_assert_int_eq(listener_unix(path, &l), -EADDRINUSE);
+	ck_assert_int_eq(listener_unix(path, &open_to_all, &l), -EADDRINUSE);
 	close(fd);
 	unlink(path);
 }
@@ -110,10 +112,10 @@ START_TEST(a_socket_that_nobody_listens_on_is_replaced)
 {
 	struct listener dead, l;
 
-	ck_assert_int_eq(listener_unix(path, &dead), 0);
+	ck_assert_int_eq(listener_unix(path, &open_to_all, &dead), 0);
 	close(dead.fd); /* what a kill leaves behind */
 	ck_assert_int_eq(unix_connect(), -ECONNREFUSED);
-	ck_assert_int_eq(listener_unix(path, &l), 0);
+	ck_assert_int_eq(listener_unix(path, &open_to_all, &l), 0);
 	ck_assert_int_eq(unix_connect(), 0);
 	listener_release(&l);
 	free(dead.path);
@@ -125,10 +127,10 @@ START_TEST(a_file_that_is_no_socket_is_not_removed)
 	int fd = open(path, O_CREAT | O_WRONLY, 0600);
 	struct listener l;
 
-	ck_assert_int_eq(listener_unix(path, &l), -ENOTSOCK);
+	ck_assert_int_eq(listener_unix(path, &open_to_all, &l), -ENOTSOCK);
 	ck_assert_int_eq(unlink(path), 0);
 	ck_assert(!symlink("nowhere", path));
-	ck_assert_int_eq(listener_unix(path, &l), -ENOTSOCK);
+	ck_assert_int_eq(listener_unix(path, &open_to_all, &l), -ENOTSOCK);
 	ck_assert_int_eq(unlink(path), 0);
 	close(fd);
 }
@@ -138,9 +140,9 @@ START_TEST(the_socket_of_a_successor_is_not_removed)
 {
 	struct listener old, new;
 
-	ck_assert_int_eq(listener_unix(path, &old), 0);
+	ck_assert_int_eq(listener_unix(path, &open_to_all, &old), 0);
 	unlink(path);
-	ck_assert_int_eq(listener_unix(path, &new), 0);
+	ck_assert_int_eq(listener_unix(path, &open_to_all, &new), 0);
 	listener_release(&old);
 	ck_assert_int_eq(unix_connect(), 0);
 	listener_release(&new);
@@ -154,9 +156,9 @@ START_TEST(a_path_must_fit_and_be_there)
 
 	memset(longer, 'x', sizeof(longer));
 	longer[108] = '\0';
-	ck_assert_int_eq(listener_unix(longer, &l), -ENAMETOOLONG);
-	ck_assert_int_eq(listener_unix("", &l), -EINVAL);
-	ck_assert_int_eq(listener_unix("/nowhere/at/all", &l), -ENOENT);
+	ck_assert_int_eq(listener_unix(longer, &open_to_all, &l), -ENAMETOOLONG);
+	ck_assert_int_eq(listener_unix("", &open_to_all, &l), -EINVAL);
+	ck_assert_int_eq(listener_unix("/nowhere/at/all", &open_to_all, &l), -ENOENT);
 }
 END_TEST
 
@@ -283,7 +285,7 @@ START_TEST(the_path_of_a_passed_unix_socket_is_not_ours_to_unlink)
 {
 	struct listener made, passed;
 
-	ck_assert_int_eq(listener_unix(path, &made), 0);
+	ck_assert_int_eq(listener_unix(path, &open_to_all, &made), 0);
 	ck_assert_int_eq(listener_fd(dup(made.fd), KEEPALIVE, &passed), 0);
 	listener_release(&passed);
 	ck_assert_int_eq(unix_connect(), 0);

@@ -94,6 +94,24 @@ static void no_second_file(bool there_is_none)
 		ck_assert_int_eq(rmdir(home_run_path("jobs.new")), 0);
 }
 
+/* Removed, or cut: nothing is added to it, and another takes its place. */
+START_TEST(a_log_that_somebody_removes_or_cuts_is_written_anew)
+{
+	ck_assert_int_eq(defer("q", "a", "x"), 'D');
+	if (_i == 0)
+		ck_assert_int_eq(unlink(home_run_path("jobs")), 0);
+	else
+		ck_assert_int_eq(truncate(home_run_path("jobs"), 0), 0);
+	no_second_file(true);
+	ck_assert_int_eq(defer("q", "b", "y"), 0);
+	ck_assert_int_eq(home_run.answer.class, ANSWER_REFUSED);
+	no_second_file(false);
+	ck_assert_int_eq(defer("q", "b", "y"), 'D');
+	home_run_again();
+	ck_assert_str_eq(jobs_shown("q"), "a due 0 x b due 0 y ");
+}
+END_TEST
+
 /* Renewals must leave the room in which each lease can end. */
 START_TEST(what_runs_may_end_however_often_it_was_renewed)
 {
@@ -301,6 +319,7 @@ Suite *jobs_full_suite(void)
 	tcase_set_timeout(c, 60);
 	tcase_add_test(c, without_space_a_defer_is_refused_and_what_runs_may_end);
 	tcase_add_test(c, without_space_for_a_log_nothing_is_stored);
+	tcase_add_loop_test(c, a_log_that_somebody_removes_or_cuts_is_written_anew, 0, 2);
 	tcase_add_test(c, what_runs_may_end_however_often_it_was_renewed);
 	tcase_add_test(c, without_any_space_leases_end_and_nothing_else_changes);
 	tcase_add_test(c, where_the_device_is_full_the_dead_make_room);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/store/keyfile.c, state.c: what the next run knows of a run that was killed. */
+#include "daemon/store/keyfile.h"
 #include "tests/fixture/store_run.h"
 
 #include <check.h>
@@ -41,6 +42,53 @@ START_TEST(after_a_crash_only_names_that_somebody_may_believe_in_are_refused)
 	here.now.us += 9500 * MSEC;
 	ck_assert_int_eq(store_run_acquire(&b, SPAN("held"), 10000), 'G');
 	store_run_crash(&b);
+}
+END_TEST
+
+/* Before and after it, keys go into slabs of both files. */
+START_TEST(a_keyfile_that_somebody_removes_is_made_again_with_all_keys)
+{
+	struct store_run a, b;
+	char name[16], file[32];
+
+	store_run_begin(&a, BOOT);
+	for (unsigned i = 0; i < 2000; i++) {
+		if (i == 1000) {
+			snprintf(file, sizeof(file), KEYFILE_KEYS "%08x", (unsigned)keyfile_id(a.state.keys));
+			ck_assert_int_eq(state_look(&a.state, NULL), KEYFILE_THERE);
+			ck_assert_int_eq(unlinkat(a.state.dir, file, 0), 0);
+			ck_assert_int_eq(state_look(&a.state, NULL), KEYFILE_GONE);
+			ck_assert_int_eq(state_look(&a.state, NULL), KEYFILE_THERE);
+			ck_assert(!state_loses_names(&a.state));
+		}
+		snprintf(name, sizeof(name), "n%u", i);
+		ck_assert_int_eq(store_run_acquire(&a, span_of(name), 10000), 'G');
+	}
+	store_run_crash(&a);
+	store_run_begin(&b, BOOT);
+	ck_assert_int_eq(b.state.found, STATE_KEPT);
+	for (unsigned i = 0; i < 2000; i++) {
+		snprintf(name, sizeof(name), "n%u", i);
+		ck_assert_int_eq(store_run_acquire(&b, span_of(name), 10000), 'B');
+	}
+	store_run_crash(&b);
+}
+END_TEST
+
+START_TEST(a_keyfile_that_somebody_cuts_is_known_as_cut)
+{
+	struct store_run a;
+	char file[32];
+	int fd;
+
+	store_run_begin(&a, BOOT);
+	snprintf(file, sizeof(file), KEYFILE_KEYS "%08x", (unsigned)keyfile_id(a.state.keys));
+	fd = openat(a.state.dir, file, O_RDWR | O_CLOEXEC);
+	ck_assert_int_eq(ftruncate(fd, 0), 0);
+	ck_assert_int_eq(state_look(&a.state, NULL), KEYFILE_CUT);
+	ck_assert_int_eq(ftruncate(fd, 4096), 0);
+	close(fd);
+	store_run_crash(&a);
 }
 END_TEST
 
@@ -279,6 +327,8 @@ Suite *keyfile_suite(void)
 
 	tcase_add_checked_fixture(c, start, store_runs_stop);
 	tcase_add_test(c, after_a_crash_only_names_that_somebody_may_believe_in_are_refused);
+	tcase_add_test(c, a_keyfile_that_somebody_removes_is_made_again_with_all_keys);
+	tcase_add_test(c, a_keyfile_that_somebody_cuts_is_known_as_cut);
 	tcase_add_test(c, tokens_go_on_above_all_that_were_given);
 	tcase_add_test(c, a_run_that_is_killed_before_its_first_mark_changes_nothing);
 	tcase_add_test(c, names_outlive_several_crashes_and_a_clean_end);

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Files of the daemon that somebody removes or cuts while it runs: it notices, says so, and makes them again."""
+import contextlib
+import glob
+import os
+import shutil
+import signal
+
+from harness import FuncTest
+from process import until
+from wire import Client
+
+
+class RemovedFiles(FuncTest):
+    COST = 20
+
+    def setUp(self):
+        super().setUp()
+        self.d = self.daemon()
+
+    def answers(self):
+        """Whether somebody who connects by the path of the socket is served."""
+        with contextlib.suppress(OSError), Client(self.d.addr) as c:
+            return c.ok("PING") is not None
+
+    def again(self):
+        until(self.answers, "the socket is there again")
+
+    def killed(self):
+        self.d.kill()
+        self.d.start()
+
+    def test_the_socket_file(self):
+        c = self.client(self.d)
+        c.ok("LOCK a")
+        os.unlink(self.d.addr)
+        self.again()
+        self.assertIn("socket=%s" % self.d.addr, self.d.log())
+        c.ok("CHECK a")
+        self.assertEqual(os.stat(self.d.addr).st_mode & 0o777, 0o666)
+
+    def test_another_file_in_the_place_of_the_socket(self):
+        os.unlink(self.d.addr)
+        with open(self.d.addr, "w") as out:
+            out.write("x")
+        self.d.logged("socket=%s error=\"a file that is no socket" % self.d.addr)
+        os.unlink(self.d.addr)
+        self.again()
+
+    def test_the_runtime_directory(self):
+        keeper, c = self.client(self.d), self.client(self.d)
+        hello = keeper.ok("HELLO 1 grace=5m")
+        keeper.ok("LOCK a ttl=30s")
+        c.ok("DEFER q first id=1")
+        shutil.rmtree(self.d.runtime_dir)
+        answer = c.ask("DEFER q second id=2")
+        self.assertEqual(answer.kind, "ERR", "a job that no file keeps is not acknowledged")
+        until(lambda: c.ask("DEFER q third id=3").kind == "OK", "the directory is there again")
+        self.d.logged("dir=%s.*made again" % self.d.runtime_dir)
+        until(lambda: os.path.exists(self.d.journal), "the journal is there again")
+        keeper.ok("CHECK a")
+        self.killed()
+        back = self.client(self.d)
+        jobs = {back.ok("TAKE q wait=30s")["job"], back.ok("TAKE q wait=30s")["job"]}
+        self.assertEqual(jobs, {"1", "3"})
+        self.client(self.d).ok("RESUME %s %s" % (hello["session"], hello["secret"]))
+
+    def test_the_log_of_jobs(self):
+        c = self.client(self.d)
+        c.ok("DEFER q first id=1")
+        os.unlink(os.path.join(self.d.runtime_dir, "jobs"))
+        c.ok("DEFER q second id=2")
+        self.killed()
+        c = self.client(self.d)
+        self.assertEqual([c.ok("TAKE q wait=30s")["job"] for _ in range(2)], ["1", "2"])
+
+    def test_the_log_of_jobs_is_cut(self):
+        c = self.client(self.d)
+        c.ok("DEFER q first id=1")
+        os.truncate(os.path.join(self.d.runtime_dir, "jobs"), 0)
+        c.ok("DEFER q second id=2")
+        self.killed()
+        c = self.client(self.d)
+        self.assertEqual([c.ok("TAKE q wait=30s")["job"] for _ in range(2)], ["1", "2"])
+
+    def test_the_keys_are_cut(self):
+        self.client(self.d).ok("LOCK a")
+        [path] = glob.glob(os.path.join(self.d.runtime_dir, "keys-*"))
+        self.d.expect_dead = True
+        os.truncate(path, 0)
+        with contextlib.suppress(AssertionError, OSError):
+            self.client(self.d).ok("LOCK b")
+        self.assertNotEqual(self.d.process.wait(30), 0)
+        self.assertRegex(self.d.log(), r"error .*file=%s error=\"[^\"]*cut" % path)
+
+    def test_the_keys_are_removed(self):
+        self.client(self.d).ok("LOCK a")
+        [path] = glob.glob(os.path.join(self.d.runtime_dir, "keys-*"))
+        os.unlink(path)
+        until(lambda: os.path.exists(path), "the file is there again")
+        self.client(self.d).ok("LOCK b")
+        self.killed()
+        self.d.logged("found=kept")
+        for name in "ab":
+            self.client(self.d).busy("LOCK " + name)
+
+    def test_the_journal(self):
+        c = self.client(self.d)
+        hello = c.ok("HELLO 1 grace=5m")
+        c.ok("LOCK a ttl=30s")
+        os.unlink(self.d.journal)
+        until(lambda: os.path.exists(self.d.journal), "the journal is there again")
+        self.killed()
+        self.client(self.d).ok("RESUME %s %s" % (hello["session"], hello["secret"]))
+
+    def test_the_audit_log(self):
+        path = os.path.join(self.folder(), "audit")
+        d = self.daemon({"audit": {"file": path}})
+        self.client(d).ok("LOCK a")
+        until(lambda: os.path.getsize(path) > 0, "a line")
+        os.unlink(path)
+        d.logged("audit .*removed")
+        self.client(d).ok("LOCK b")
+        until(lambda: os.path.getsize(path) > 0, "a line in the new file")
+
+    def test_the_socket_of_the_web_listener(self):
+        path = os.path.join(self.folder(), "http")
+        self.daemon({"listen": {"http": "unix:" + path}})
+        os.unlink(path)
+        until(lambda: os.path.exists(path), "the socket is there again")
+
+    def test_a_bus_error_says_which_file_it_was(self):
+        self.d.expect_dead = True
+        self.d.send_signal(signal.SIGBUS)
+        self.assertEqual(self.d.process.wait(10), -signal.SIGBUS)
+        self.assertIn("sigbus", self.d.log())
