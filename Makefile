@@ -62,6 +62,7 @@ LIBS_CRYPT := -lcrypt
 # --- sources, one a line ---------------------------------------------------------------------------------------------
 
 PROTO := \
+	proto/defect.c \
 	proto/command.c \
 	proto/duration.c \
 	proto/foreign.c \
@@ -172,6 +173,7 @@ CORE := \
 	daemon/core/group.c \
 	daemon/core/groups.c \
 	daemon/core/hangup.c \
+	daemon/core/health.c \
 	daemon/core/heard.c \
 	daemon/core/hold.c \
 	daemon/core/holders.c \

@@ -151,6 +151,7 @@ static int attempt_shake(struct redlock *c)
 	case TLS_DONE:
 		return session_show(c);
 	case TLS_FAILED:
+	case TLS_NOT_SPOKEN:
 		snprintf(text, sizeof(text), "redlockd is away: %s", why);
 		conn_lost(c, -EPROTO, text);
 		return 0;

@@ -9,12 +9,17 @@
 #include "client/finding.h"
 #include "client/redlock.h"
 
+#define NODES_TOLD 16
+
 struct ward {
 	struct findings *findings;
 	int64_t lease_ms;                 /* as HELLO told it; 0: not told */
 	int64_t nodes, joined;            /* stores */
 	int64_t clock_least, clock_most;  /* of the host of the daemon and of the stores, as far ahead of the former, milliseconds */
 	bool memory;
+	bool queues; /* some store has jobs */
+	int64_t queue_rows;
+	int64_t quarantined, left_ms[NODES_TOLD]; /* stores in quarantine, and for how much longer */
 };
 
 /* Asks LIST nodes, and tells what it finds at each store and at all together. Returns what redlock_request returns. */

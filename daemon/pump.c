@@ -226,9 +226,9 @@ static void on_up(void *context, unsigned node, const char *address)
 	pump_step(context, &event);
 }
 
-static void on_down(void *context, unsigned node, const char *reason, const char *address)
+static void on_down(void *context, unsigned node, enum defect defect, const char *reason, const char *address)
 {
-	struct event event = {.kind = EVENT_NODE_DOWN, .node = {.index = node, .reason = span_of(reason), .address = span_of(address)}};
+	struct event event = {.kind = EVENT_NODE_DOWN, .node = {.index = node, .defect = defect, .reason = span_of(reason), .address = span_of(address)}};
 
 	pump_step(context, &event);
 }

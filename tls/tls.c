@@ -139,9 +139,18 @@ static void explain(const SSL *t, int kind, int error, char *why, size_t size)
 		snprintf(why, size, "%s", error ? strerror(error) : "the peer closed the connection");
 }
 
+/* The first bytes of an answer are taken for the head of a record. */
+static bool peer_is_plain(void)
+{
+	int reason = ERR_GET_REASON(ERR_peek_error());
+
+	return reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST || reason == SSL_R_PACKET_LENGTH_TOO_LONG;
+}
+
 enum tls_shake tls_shake(struct ssl_st *t, char *why, size_t size)
 {
 	int r, kind, error;
+	bool plain;
 
 	ERR_clear_error();
 	errno = 0;
@@ -155,8 +164,9 @@ enum tls_shake tls_shake(struct ssl_st *t, char *why, size_t size)
 	if (kind == SSL_ERROR_WANT_WRITE)
 		return TLS_WRITE;
 	explain(t, kind, error, why, size);
+	plain = peer_is_plain();
 	ERR_clear_error();
-	return TLS_FAILED;
+	return plain ? TLS_NOT_SPOKEN : TLS_FAILED;
 }
 
 /* --- bytes ----------------------------------------------------------------------------------------------------------- */

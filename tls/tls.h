@@ -27,6 +27,7 @@ enum tls_shake {
 	TLS_READ,   /* call again when the socket is readable */
 	TLS_WRITE,  /* call again when it is writable */
 	TLS_FAILED, /* why tells it in words; the connection can only be freed */
+	TLS_NOT_SPOKEN, /* likewise: what the peer sends is no TLS */
 };
 enum tls_shake tls_shake(struct ssl_st *t, char *why, size_t size);
 

@@ -2,6 +2,7 @@
 /* See deliver.h. */
 #include "daemon/core/deliver.h"
 
+#include "daemon/core/health.h"
 #include "daemon/core/admin.h"
 #include "daemon/core/alarms.h"
 #include "daemon/core/busy.h"
@@ -70,9 +71,9 @@ static void deliver_granted(struct commander *x, struct claim *c, unsigned count
 /* Too few stores can be used; or those that can be used were busy, or did not comply. How many have answered is not known here. */
 static void deliver_no_quorum(struct commander *x, struct session *s, struct span tag, enum refusal why)
 {
-	unsigned nodes = x->core->conf.nodes, quorum = quorum_of(nodes), usable = members_usable(&x->engine->members);
+	unsigned nodes = x->core->conf.nodes, quorum = quorum_of(nodes), usable = members_serving(&x->engine->members);
 	int64_t pending = members_pending_us(&x->engine->members);
-	char retry[96] = "", missing[96];
+	char retry[96] = "", missing[400];
 
 	members_tell_missing(&x->engine->members, missing, sizeof(missing));
 	if (pending >= 0)

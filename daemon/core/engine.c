@@ -275,9 +275,9 @@ void engine_node_up(struct engine *e, unsigned node, struct span address)
 	release_resume_all(e);
 }
 
-void engine_node_down(struct engine *e, unsigned node, struct span reason, struct span address)
+void engine_node_down(struct engine *e, unsigned node, enum defect defect, struct span reason, struct span address)
 {
-	member_down(&e->members, node, reason);
+	member_down(&e->members, node, defect, reason);
 	if (address.n == 0)
 		return;
 	member_replaced(&e->members, node);

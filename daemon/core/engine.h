@@ -18,7 +18,7 @@ void engine_extend(struct engine *e, struct claim *c, struct pending *p);
 
 bool engine_answer(struct engine *e, const struct answer *a); /* false: no such call is open */
 void engine_node_up(struct engine *e, unsigned node, struct span address);
-void engine_node_down(struct engine *e, unsigned node, struct span reason, struct span address);
+void engine_node_down(struct engine *e, unsigned node, enum defect defect, struct span reason, struct span address);
 void engine_fired(struct engine *e, struct timer *t); /* TIMER_CONTENDER … TIMER_ADMISSION */
 /* Begins what the events of this step made possible. Called at the end of each step. */
 void engine_settle(struct engine *e);

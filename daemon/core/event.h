@@ -15,6 +15,7 @@
 #include "daemon/base/instant.h"
 #include "daemon/base/log.h"
 #include "daemon/base/peer.h"
+#include "proto/defect.h"
 #include "proto/span.h"
 
 #include <string.h>
@@ -127,7 +128,8 @@ struct probe {
 	bool loading;
 	bool own_data;       /* since its start it took no data from another server; false: it did, or does not tell (before Redis 7.0) */
 	bool unsaved;        /* it has saved nothing to disk since its start: no append-only file, no snapshot; false: it did, or does not tell */
-	bool bgsave_failed;  /* rdb_last_bgsave_status is not ok, or aof_last_write_status is not ok */
+	struct span refusal; /* the first of the commands that locks need which it refuses now, and why: see lua/probe.lua; "" = none */
+	enum defect defect;    /* … of it */
 };
 
 struct answer {
@@ -146,6 +148,7 @@ struct answer {
 	 */
 	struct span found;
 	struct span text;     /* refused, unknown: the reason, for people */
+	enum defect defect;     /* … as one word, if it is an error of the server; DEFECT_NONE: the server has said nothing */
 	const struct probe *probe;
 };
 
@@ -199,6 +202,7 @@ struct event {
 		struct {
 			unsigned index;
 			struct span reason; /* DOWN, SUBSCRIBED */
+			enum defect defect;   /* … of it */
 			/* If the configuration does not say where the server is. UP: where; DOWN: "", or where another has taken its place. */
 			struct span address;
 		} node;

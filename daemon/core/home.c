@@ -259,6 +259,7 @@ void home_ask(struct engine *e, struct home_question *q, unsigned place)
 	q->text = (struct span){0};
 	q->place = place;
 	q->denied = NULL;
+	q->said = false;
 	q->node = rendezvous_node(e->core, q->of, name_text(&q->name), place);
 	if (place == 0 || q->until.us == 0) /* a request that goes to the next home waits no longer for that */
 		q->until = instant_add(e->core->now, core_soon_us(e->core) + e->core->conf.timeout_us);
@@ -312,6 +313,13 @@ static void home_said(struct engine *e, struct home_question *q, const struct an
 	}
 }
 
+/* An error that a server gives will be the same the next time. */
+static void home_fail(struct engine *e, struct home_question *q, const struct answer *a)
+{
+	q->said = !a->unsent && a->defect != DEFECT_NONE;
+	home_conclude(e, q, a->class == ANSWER_REFUSED ? HOME_REFUSED : HOME_UNKNOWN, a->text);
+}
+
 void home_answered(struct engine *e, struct calls *c, const struct answer *a)
 {
 	struct home_question *q = container_of(c, struct home_question, calls);
@@ -330,7 +338,7 @@ void home_answered(struct engine *e, struct calls *c, const struct answer *a)
 	if (a->class == ANSWER_EXECUTED)
 		home_said(e, q, a);
 	else
-		home_conclude(e, q, a->class == ANSWER_REFUSED ? HOME_REFUSED : HOME_UNKNOWN, a->text);
+		home_fail(e, q, a);
 }
 
 void home_fired(struct engine *e, struct timer *t)

@@ -37,6 +37,7 @@ struct home_question {
 	bool left;               /* delivered: it lives only until its call is answered */
 	struct buf words;        /* the operation and its arguments: see netstring.h */
 	enum home_outcome outcome;
+	bool said;               /* REFUSED, UNKNOWN: the text is an error of the store's own */
 	bool misnamed;           /* REFUSED: the other daemons call a store otherwise */
 	char code;               /* of the answer … */
 	struct span text;        /* … and its text, as long as the step lasts */

@@ -86,83 +86,56 @@ const char *judge_clock(struct members *ms, struct member *m)
 	return judge_text(ms, "its clock is more than %" PRId64 " ms %s the other servers': set it right", most / MSEC, ahead > behind ? "ahead of" : "behind");
 }
 
-static bool text_has(struct span text, const char *word)
-{
-	return text.n && memmem(text.p, text.n, word, strlen(word));
-}
-
-bool judge_is_misconf(const struct answer *a)
-{
-	return text_has(a->text, "MISCONF");
-}
-
 const char *judge_refusal(struct members *ms, const struct answer *a)
 {
-	static const struct {
-		const char *word, *reason;
-	} row[] = {
-		{"CROSSSLOT", "it is in cluster mode: only a server of its own may hold locks"},
-		{"CLUSTERDOWN", "it is in cluster mode: only a server of its own may hold locks"},
-		{"MOVED", "it is in cluster mode: only a server of its own may hold locks"},
-		{"LOADING", "it is loading its data"},
-		{"MASTERDOWN", "it is a replica without its master: only a master may hold locks"},
-		{"READONLY", "it is a replica: only a master may hold locks"},
-		{"NOPERM", NULL},
-		{"NOAUTH", NULL},
-		{"The user executing the script", NULL},
-		{"ACL failure", NULL},
-	};
-
-	if (a->class != ANSWER_REFUSED)
+	if (a->class != ANSWER_REFUSED || a->unsent)
 		return NULL;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
-		if (text_has(a->text, row[i].word))
-			return row[i].reason ? row[i].reason : "it does not permit all that locks need: see REDIS ACCESS in redlockd(8)";
-	if (text_has(a->text, "MISCONF") || text_has(a->text, "OOM") || text_has(a->text, "NOREPLICAS"))
+	switch (a->defect) {
+	case DEFECT_CLUSTER:
+		return "it is in cluster mode: only a server of its own may hold locks";
+	case DEFECT_LOADING:
+		return "it is loading its data";
+	case DEFECT_REPLICA:
+		return "it is a replica: only a master may hold locks";
+	case DEFECT_PERMISSION:
+	case DEFECT_AUTH:
+		return judge_text(ms, "it does not permit all that locks need: %.*s", (int)a->text.n, a->text.p);
+	case DEFECT_MEMORY:
+	case DEFECT_REPLICAS:
+	case DEFECT_DISK:
 		return judge_text(ms, "it refuses writes: %.*s", (int)a->text.n, a->text.p);
-	return NULL;
+	default:
+		return NULL;
+	}
 }
 
-const char *judge_cause(struct span reason)
+static struct judgement judged_refused(enum defect defect, const char *reason)
 {
-	static const struct {
-		const char *part, *cause;
-	} row[] = {
-		{"only a master", "replica"},       {"maxmemory-policy is", "evicts"},    {"the same server as", "duplicate"},
-		{"cluster mode", "cluster"},        {"is loading its data", "loading"},   {"REDIS ACCESS", "permission"},
-		{"is not permitted", "permission"}, {"NOPERM", "permission"},             {"NOAUTH", "permission"},
-		{"WRONGPASS", "permission"},        {"refuses writes", "writes"},         {"its clock is", "clock"},
-		{"configuration", "configuration"}, {"generation", "configuration"}, {"sentinel", "sentinel"},
-	};
-
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
-		if (text_has(reason, row[i].part))
-			return row[i].cause;
-	return "other";
+	return (struct judgement){JUDGED_REFUSED, reason, defect};
 }
 
-/* Why a node must not be used whatever its marker says; NULL if it may. */
-static const char *judge_fitness(struct members *ms, const struct member *m, const struct probe *probe)
+static const struct judgement judged_fit;
+
+/* Why a node must not be used whatever its marker says; without a reason if it may. */
+static struct judgement judge_fitness(struct members *ms, const struct member *m, const struct probe *probe)
 {
 	if (probe->run_id.n == 0)
-		return "INFO is not permitted or tells no run_id: allow the command 'info'";
+		return judged_refused(DEFECT_PERMISSION, "INFO is not permitted or tells no run_id: allow the command 'info'");
 	if (!span_equal(probe->role, SPAN("master")))
-		return judge_text(ms, "it is a %.*s: only a master may hold locks", (int)probe->role.n, probe->role.p);
+		return judged_refused(DEFECT_REPLICA, judge_text(ms, "it is a %.*s: only a master may hold locks", (int)probe->role.n, probe->role.p));
 	if (probe->loading)
-		return "it is loading its data";
+		return judged_refused(DEFECT_LOADING, "it is loading its data");
 	if (probe->maxmemory > 0 && !span_equal(probe->policy, SPAN("noeviction")))
-		return judge_text(ms, "maxmemory-policy is %.*s, which evicts locks: set noeviction", (int)probe->policy.n,
-		                  probe->policy.p);
-	if (m->misconf && probe->bgsave_failed)
-		return "it refuses writes (MISCONF) since it cannot save to disk";
+		return judged_refused(DEFECT_EVICTS, judge_text(ms, "maxmemory-policy is %.*s, which evicts locks: set noeviction",
+		                                               (int)probe->policy.n, probe->policy.p));
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		const struct member *other = &ms->node[i];
 
 		if (other != m && other->connected && span_equal(probe->run_id, span_of(other->run_id)) &&
 		    (other->state != MEMBER_REFUSED || other->index < m->index))
-			return judge_text(ms, "it is the same server as %s", ms->core->conf.label[i]);
+			return judged_refused(DEFECT_DUPLICATE, judge_text(ms, "it is the same server as %s", ms->core->conf.label[i]));
 	}
-	return NULL;
+	return judged_fit;
 }
 
 static bool judge_is_set_back(const struct member *m, struct span marker)
@@ -275,18 +248,18 @@ static void judge_note_lineage(struct members *ms, struct member *m, const struc
 }
 
 /* Never overwrite a marker of another configuration at our generation, or of a higher generation: two sets of daemons would not exclude each other. */
-static const char *judge_configuration(struct members *ms, const struct marker_parts *parts)
+static struct judgement judge_configuration(struct members *ms, const struct marker_parts *parts)
 {
 	uint64_t own = ms->core->conf.generation;
 
-	if (parts->cfg.n == 0 || span_equal(parts->cfg, span_of(ms->cfg)))
-		return NULL;
+	if (parts->cfg.n == 0 || span_equal(parts->cfg, span_of(ms->cfg)) || parts->generation < own)
+		return judged_fit;
 	if (parts->generation > own)
-		return judge_text(ms, "it belongs to generation %" PRIu64 ", this daemon is configured for %" PRIu64,
-		                  parts->generation, own);
-	if (parts->generation == own)
-		return "it belongs to another configuration (set, nodes, max_lease, max_delay): make them equal, or raise redis.generation to take over";
-	return NULL;
+		return judged_refused(DEFECT_CONFIGURATION, judge_text(ms, "it belongs to generation %" PRIu64 ", this daemon is configured for %" PRIu64,
+		                                                      parts->generation, own));
+	return judged_refused(DEFECT_CONFIGURATION,
+	                      "it belongs to another configuration (set, nodes, max_lease, max_delay): make them equal, or raise redis.generation to take "
+	                      "over");
 }
 
 /*
@@ -348,36 +321,34 @@ struct judgement judge_probe(struct members *ms, struct member *m, const struct 
 {
 	const struct probe *probe = a->probe;
 	struct marker_parts parts = marker_split(probe->marker);
-	const char *reason;
+	struct judgement fit;
 	bool ours;
 
 	judge_suspect(m, a);
 	judge_note_lineage(ms, m, &parts);
-	if (!probe->bgsave_failed)
-		m->misconf = false;
 	judge_note_move(ms, m, probe->run_id);
 	m->unsaved = probe->unsaved;
 	core_keep(m->run_id, sizeof(m->run_id), probe->run_id);
 	core_keep(m->replid, sizeof(m->replid), probe->replid);
-	reason = judge_fitness(ms, m, probe);
-	if (!reason)
-		reason = judge_configuration(ms, &parts);
-	if (reason)
-		return (struct judgement){JUDGED_REFUSED, reason};
+	fit = judge_fitness(ms, m, probe);
+	if (!fit.reason)
+		fit = judge_configuration(ms, &parts);
+	if (fit.reason)
+		return fit;
 	ours = m->ours && judge_memory(&parts, probe);
 	if (ours && parts.kind == 'q' && !judge_is_set_back(m, probe->marker))
-		return (struct judgement){JUDGED_QUARANTINED, ""};
+		return (struct judgement){JUDGED_QUARANTINED, "", DEFECT_NONE};
 	if (ours && parts.kind == 'j' && !m->evidence.why && a->fence < m->fence_joined)
 		suspect(m, EVIDENCE_FENCE, probe->marker); /* in whichever run: the join lifted the fence above all that was issued */
 	if (ours && parts.kind == 'j' && !m->evidence.why && judge_is_too_soon(ms, m, probe->marker))
 		suspect(m, EVIDENCE_TOO_SOON, probe->marker);
 	if (ours && parts.kind == 'j' && !m->evidence.why)
-		return (struct judgement){JUDGED_JOINED, ""};
+		return (struct judgement){JUDGED_JOINED, "", DEFECT_NONE};
 	if (probe->marker.n == 0 && judge_is_trusted(ms, m) && !m->evidence.why)
-		return (struct judgement){JUDGED_BLANK, ""};
+		return (struct judgement){JUDGED_BLANK, "", DEFECT_NONE};
 	if (m->evidence.why)
-		return (struct judgement){JUDGED_LOST, evidence_text(m->evidence.why)};
+		return (struct judgement){JUDGED_LOST, evidence_text(m->evidence.why), DEFECT_NONE};
 	if (probe->marker.n == 0)
-		return (struct judgement){JUDGED_LOST, "it carries no marker: new, restarted blank, or flushed"};
-	return (struct judgement){JUDGED_LOST, ours ? "" : "it was restarted, replaced or taken over"};
+		return (struct judgement){JUDGED_LOST, "it carries no marker: new, restarted blank, or flushed", DEFECT_NONE};
+	return (struct judgement){JUDGED_LOST, ours ? "" : "it was restarted, replaced or taken over", DEFECT_NONE};
 }

@@ -16,6 +16,7 @@ enum judgement_kind {
 struct judgement {
 	enum judgement_kind kind;
 	const char *reason; /* static, or in the memory of the effects */
+	enum defect defect;   /* of a refusal */
 };
 
 /* The median of clocks, as bounds of (clock - CLOCK_BOOTTIME). An even number has two: `low` is of the lower one, `upper_low` and `high` of the upper one. */
@@ -32,12 +33,7 @@ bool judge_median(const struct members *ms, const struct member *m, struct insta
 struct judgement judge_probe(struct members *ms, struct member *m, const struct answer *a);
 /* Why the node's clock is too far off the others to be used; NULL if it is not. Text as in struct judgement. */
 const char *judge_clock(struct members *ms, struct member *m);
-/* Whether a call was refused because the node cannot save, and so refuses writes. Before Redis 7 the place in the script precedes the code word. */
-bool judge_is_misconf(const struct answer *a);
 /* Why a node that refused a probe or a join cannot be used until its administrator acts; NULL if the refusal may pass by itself. */
 const char *judge_refusal(struct members *ms, const struct answer *a);
-
-/* One word for such a reason, by which a program tells them apart; "other" for any that has none. */
-const char *judge_cause(struct span reason);
 
 #endif

@@ -2,6 +2,7 @@
 /* See list.h. */
 #include "daemon/core/list.h"
 
+#include "daemon/core/health.h"
 #include "daemon/core/judge.h"
 #include "daemon/core/listing.h"
 #include "daemon/core/probe.h"
@@ -149,17 +150,18 @@ static void list_nodes(struct commander *x, struct session *s)
 {
 	for (unsigned i = 0; i < x->core->conf.nodes; i++) {
 		const struct member *m = &x->engine->members.node[i];
+		struct trouble trouble = member_trouble(&x->engine->members, m);
 		struct reply r;
 
 		row_begin(x, x->request.tag, &r);
 		reply_text(&r, "node", span_of(x->core->conf.label[i]));
 		if (m->address[0])
 			reply_text(&r, "address", span_of(m->address));
-		reply_text(&r, "state", span_of(m->stalled ? "slow" : member_state_word(m->state)));
-		if (member_trouble(m)[0])
-			reply_text(&r, "reason", span_of(member_trouble(m)));
-		if (member_trouble(m)[0] && m->state != MEMBER_QUARANTINED)
-			reply_text(&r, "cause", span_of(judge_cause(span_of(member_trouble(m)))));
+		reply_text(&r, "state", span_of(member_state_told(&x->engine->members, m)));
+		if (trouble.text[0])
+			reply_text(&r, "reason", span_of(trouble.text));
+		if (trouble.text[0] && m->state != MEMBER_QUARANTINED)
+			reply_text(&r, "cause", span_of(defect_table[trouble.defect ? trouble.defect : DEFECT_OTHER].word));
 		else if (!x->core->conf.shared)
 			reply_text(&r, "reason", SPAN(THIS_HOST_ONLY));
 		if (m->state == MEMBER_QUARANTINED)

@@ -3,6 +3,7 @@
 #include "daemon/core/member.h"
 
 #include "daemon/core/fences.h"
+#include "daemon/core/health.h"
 #include "daemon/core/judge.h"
 #include "daemon/core/jump.h"
 #include "daemon/core/meet.h"
@@ -38,7 +39,7 @@ static void member_end_quarantine(struct members *ms, struct member *m)
 		member_mark(ms, m, span_of(m->marker), 'j');
 		return;
 	}
-	member_become(ms, m, MEMBER_QUARANTINED, m->quarantine.why);
+	member_become(ms, m, MEMBER_QUARANTINED, DEFECT_NONE, m->quarantine.why);
 	heap_set(&ms->core->timers, &m->timer, m->quarantine.ask_until);
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
 		if (nodeset_has(unasked, i) && ms->node[i].connected && ms->node[i].asked == ASKED_NOTHING)
@@ -54,11 +55,18 @@ void member_up(struct members *ms, unsigned node, struct span address)
 	m->up_since = ms->core->now;
 	m->stalled = false;
 	flow_begin(&m->flow, ms->core->conf.window);
-	member_become(ms, m, MEMBER_PROBING, "");
+	member_become(ms, m, MEMBER_PROBING, DEFECT_NONE, "");
 	member_probe(ms, m);
 }
 
-void member_down(struct members *ms, unsigned node, struct span reason)
+/* Else its timer has the log told later. */
+static void member_tell_down(struct members *ms, struct member *m)
+{
+	if (!member_tell(ms, m))
+		heap_set(&ms->core->timers, &m->timer, instant_add(ms->core->now, TELL_APART_US));
+}
+
+void member_down(struct members *ms, unsigned node, enum defect defect, struct span reason)
 {
 	struct member *m = &ms->node[node];
 	char text[sizeof(m->reason)];
@@ -70,7 +78,8 @@ void member_down(struct members *ms, unsigned node, struct span reason)
 	m->asked = ASKED_NOTHING;
 	m->blank = false;
 	heap_cancel(&ms->core->timers, &m->timer);
-	member_become(ms, m, MEMBER_DOWN, text);
+	member_become(ms, m, MEMBER_DOWN, defect, text);
+	member_tell_down(ms, m);
 }
 
 /*
@@ -92,10 +101,7 @@ void member_stall(struct members *ms, unsigned node)
 
 	if (m->stalled || !m->connected)
 		return;
-	m->stalled = true;
-	m->stalled_at = ms->core->now;
-	core_log(ms->core, LOG_WARN, "node-slow", "node=%s timeout_ms=%" PRId64, ms->core->conf.label[node],
-	         ms->core->conf.timeout_us / MSEC);
+	health_note_stall(ms, m);
 }
 
 /* Waits on for its answer, or for the end of its connection. But its open jump is judged when the time of the others is over. */
@@ -111,6 +117,11 @@ static void member_is_late(struct members *ms, struct member *m)
 
 void member_fired(struct members *ms, struct member *m)
 {
+	if (!m->connected) {
+		member_tell_down(ms, m);
+		return;
+	}
+	(void)member_tell(ms, m);
 	if (instant_diff(ms->core->now, m->timer.at) > ms->core->conf.timeout_us / 2)
 		jumps_look_anew(ms);
 	if (m->asked != ASKED_NOTHING) {
@@ -188,13 +199,13 @@ static void member_join(struct members *ms, struct member *m, struct span marker
 	member_keep_marker(m, marker);
 	m->ours = m->was_ours = true;
 	ms->trusting = false;
-	member_become(ms, m, MEMBER_JOINED, "");
+	member_become(ms, m, MEMBER_JOINED, DEFECT_NONE, "");
 	member_schedule(ms, m);
 }
 
-static void member_refuse(struct members *ms, struct member *m, const char *reason)
+static void member_refuse(struct members *ms, struct member *m, enum defect defect, const char *reason)
 {
-	member_become(ms, m, MEMBER_REFUSED, reason);
+	member_become(ms, m, MEMBER_REFUSED, defect, reason);
 	member_schedule(ms, m);
 }
 
@@ -203,12 +214,12 @@ static void member_time_quarantine(struct members *ms, struct member *m, struct 
 {
 	member_note_quarantine(ms, m, marker, why);
 	if (instant_before(ms->core->now, m->quarantine.end)) {
-		member_become(ms, m, MEMBER_QUARANTINED, m->quarantine.why);
+		member_become(ms, m, MEMBER_QUARANTINED, DEFECT_NONE, m->quarantine.why);
 		member_schedule(ms, m);
 	} else if (members_have_taken_over(ms)) {
 		member_end_quarantine(ms, m);
 	} else {
-		member_refuse(ms, m, not_taken_over);
+		member_refuse(ms, m, DEFECT_CONFIGURATION, not_taken_over);
 	}
 }
 
@@ -221,7 +232,7 @@ static bool member_clock_forbids(struct members *ms, struct member *m, const str
 		return false;
 	if (judged->kind == JUDGED_QUARANTINED)
 		member_note_quarantine(ms, m, marker, foreign_loss);
-	member_refuse(ms, m, reason);
+	member_refuse(ms, m, DEFECT_CLOCK, reason);
 	return true;
 }
 
@@ -245,7 +256,7 @@ static bool member_is_asked_again(struct members *ms, struct member *m, const st
 
 	if (judged->kind != JUDGED_JOINED || m->state == MEMBER_JOINED || !rough)
 		return false;
-	member_become(ms, m, MEMBER_PROBING, "its answer came too late to tell its clock: it is asked again");
+	member_become(ms, m, MEMBER_PROBING, DEFECT_NONE, "its answer came too late to tell its clock: it is asked again");
 	member_probe(ms, m);
 	return true;
 }
@@ -278,7 +289,7 @@ static void member_follow(struct members *ms, struct member *m, const struct ans
 		member_note_issued(ms, m, a);
 		break;
 	case JUDGED_REFUSED:
-		member_refuse(ms, m, judged.reason);
+		member_refuse(ms, m, judged.defect, judged.reason);
 		break;
 	case JUDGED_QUARANTINED:
 		member_time_quarantine(ms, m, marker, foreign_loss);
@@ -289,7 +300,7 @@ static void member_follow(struct members *ms, struct member *m, const struct ans
 		trust_blank(ms);
 		break;
 	case JUDGED_LOST:
-		member_become(ms, m, MEMBER_PROBING, judged.reason);
+		member_become(ms, m, MEMBER_PROBING, DEFECT_NONE, judged.reason);
 		member_mark(ms, m, marker, 'q');
 		break;
 	}
@@ -320,11 +331,11 @@ static void member_failed(struct members *ms, struct member *m, const struct ans
 
 	m->blank = false;
 	if (reason) {
-		member_refuse(ms, m, reason);
+		member_refuse(ms, m, a->defect, reason);
 		return;
 	}
 	if (m->state != MEMBER_QUARANTINED)
-		member_become(ms, m, MEMBER_PROBING, a->text.n ? core_quoted(ms->core, a->text) : "no answer");
+		member_become(ms, m, MEMBER_PROBING, a->defect, a->text.n ? core_quoted(ms->core, a->text) : "no answer");
 	heap_set(&ms->core->timers, &m->timer, instant_add(ms->core->now, HEALTH_US / 4));
 }
 
@@ -346,7 +357,7 @@ static void members_compare_clocks(struct members *ms)
 		if (!waits || !(reason = judge_clock(ms, m)))
 			continue;
 		m->blank = false;
-		member_become(ms, m, MEMBER_PROBING, reason);
+		member_become(ms, m, MEMBER_PROBING, DEFECT_CLOCK, reason);
 		if (m->asked == ASKED_NOTHING)
 			member_probe(ms, m);
 	}
@@ -380,6 +391,7 @@ bool member_answered(struct members *ms, const struct answer *a)
 		return true;
 	if (probed && a->class == ANSWER_EXECUTED && a->probe) {
 		member_hear(ms, a, m->asked_at);
+		health_note_probe(ms, m, a->probe);
 		members_compare_clocks(ms);
 		if (m->asked == ASKED_NOTHING)
 			member_follow(ms, m, a);

@@ -35,7 +35,7 @@
 #include "daemon/core/members.h"
 
 void member_up(struct members *ms, unsigned node, struct span address); /* address: see EVENT_NODE_UP */
-void member_down(struct members *ms, unsigned node, struct span reason);
+void member_down(struct members *ms, unsigned node, enum defect defect, struct span reason);
 /* Another server has taken its place, and quarantine is being timed there, perhaps by another daemon: its votes are void. See ALGORITHMS.md, Restart guard. */
 void member_replaced(struct members *ms, unsigned node);
 /* TIMER_MEMBER. */

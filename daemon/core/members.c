@@ -62,9 +62,14 @@ void member_subscribed(struct members *ms, unsigned node, struct span refusal)
 		core_log(ms->core, LOG_NOTICE, "subscriber", "node=%s state=subscribed", ms->core->conf.label[node]);
 }
 
-const char *member_trouble(const struct member *m)
+static const char *const state_word[] = {
+	[MEMBER_DOWN] = "down",     [MEMBER_PROBING] = "probing", [MEMBER_QUARANTINED] = "quarantine",
+	[MEMBER_JOINED] = "joined", [MEMBER_REFUSED] = "refused",
+};
+
+const char *member_state_word(enum member_state state)
 {
-	return m->reason[0] ? m->reason : m->silent;
+	return state_word[state];
 }
 
 unsigned members_usable(const struct members *ms)
@@ -217,23 +222,31 @@ const char *evidence_text(enum evidence why)
 
 void members_tell_missing(const struct members *ms, char *text, size_t size)
 {
-	static const char *const word[] = {"in quarantine", "refused", "down", "slow", "being asked"};
-	enum { QUARANTINED, REFUSED, DOWN, SLOW, ASKED, MISSING_N };
+	static const char *const word[] = {"in quarantine", "refused", "down", "slow", "slower than redis.timeout", "being asked"};
+	enum { QUARANTINED, REFUSED, DOWN, SLOW, FAR, ASKED, MISSING_N };
 	static const int kind[] = {
 		[MEMBER_DOWN] = DOWN, [MEMBER_PROBING] = ASKED, [MEMBER_QUARANTINED] = QUARANTINED, [MEMBER_JOINED] = SLOW, [MEMBER_REFUSED] = REFUSED};
 	unsigned count[MISSING_N] = {0};
+	const struct member *refuses = NULL;
 	size_t at = 0;
 
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		const struct member *m = &ms->node[i];
+		bool joined = m->state == MEMBER_JOINED, refused = joined && m->refusal.defect;
 
-		if (!member_usable(m))
-			count[m->stalled ? SLOW : kind[m->state]]++;
+		if (!member_serves(ms, m))
+			count[refused ? REFUSED : joined && member_is_far(ms, m) ? FAR : m->stalled ? SLOW : kind[m->state]]++;
+		if (refused && !refuses)
+			refuses = m;
 	}
 	text[0] = '\0';
 	for (int i = 0; i < MISSING_N && at < size; i++)
 		if (count[i])
 			at += (size_t)snprintf(text + at, size - at, "%s%u %s", at ? ", " : "", count[i], word[i]);
+	if (count[FAR] && at < size)
+		at += (size_t)snprintf(text + at, size - at, " (%" PRId64 " ms)", ms->core->conf.timeout_us / MSEC);
+	if (refuses && at < size)
+		snprintf(text + at, size - at, "; %s: %s", ms->core->conf.label[refuses->index], refuses->refusal.text);
 }
 
 int64_t member_server_ms(const struct member *m, struct instant when)
@@ -328,7 +341,7 @@ uint64_t member_weight(struct span name, struct span run_id)
 
 bool member_is_prompt(const struct members *ms, const struct member *m)
 {
-	return member_usable(m) && !flow_is_overdrawn(&m->flow) && !flow_is_stuck(&m->flow, ms->core->now, members_answer_us(ms));
+	return member_usable(m) && !m->refusal.defect && !flow_is_overdrawn(&m->flow) && !flow_is_stuck(&m->flow, ms->core->now, members_answer_us(ms));
 }
 
 int members_leader(const struct members *ms, struct span name, struct nodeset among)

@@ -67,6 +67,7 @@ struct member {
 	char marker_text[2][MARKER_MAX];
 	char offered[MARKER_MAX]; /* MARK in flight: the new value */
 	char run_id[48], replid[48];
+	enum defect defect; /* of the reason */
 	char reason[160];
 	char taken[SET_ID_MAX]; /* the set that it belonged to before ours; "" = none, or not known */
 	bool ours;              /* its marker, when it was last seen, is of our configuration */
@@ -81,8 +82,20 @@ struct member {
 		int64_t low, high; /* ahead: what its clock was then, as bounds of (server clock - CLOCK_BOOTTIME), microseconds */
 		int64_t stop_us;   /* ahead: stops of this host that were found since, though they may lie before it: for how long, at least */
 	} met;
+	struct {
+		enum defect defect; /* DEFECT_NONE: nothing */
+		enum defect told; /* the log */
+		char text[160];
+	} refusal; /* what its last probe was refused of that which locks need: it is asked all the same, and does as much as it can */
+	struct {
+		enum defect defect;
+		char text[160];
+		struct instant at;
+	} denial; /* the last call that was refused, though probes are not */
+	char far[96];  /* why its answers come too late, in words */
+	bool far_told; /* the log */
+	unsigned late; /* how many answers in a row took longer than the timeout */
 	bool unsaved;   /* its last probe: see struct probe */
-	bool misconf;   /* a write was refused by -MISCONF since the last healthy probe */
 	bool blank;     /* its last probe found no marker while trust was open, and nothing else wrong */
 	struct {
 		enum evidence why;       /* of lost memory that the marker does not show */
@@ -107,6 +120,10 @@ struct member {
 	char silent[256]; /* why it publishes nothing for this daemon, which was logged; "" = it does, or has not refused */
 	char told[160]; /* what the log was told last, and of which state, so that it is told once and not each second */
 	enum member_state told_of;
+	struct {
+		struct instant full; /* when TELL_MOST lines may be told at once again */
+		unsigned left_out;
+	} tells; /* lines of the log about it */
 	struct member_clock clock;
 	struct clock_bounds beside[NODES_MAX]; /* what was known of all clocks when this one was looked at last */
 	struct {
@@ -126,7 +143,7 @@ struct member {
 	int64_t issued_us;    /* how far its fence may have come when it was last seen joined, less CLOCK_BOOTTIME then; 0: not known */
 	int64_t fence_joined; /* its fence as the last probe of the joined store found it; 0 in quarantine */
 	int64_t evicted;
-	int64_t rtt_us; /* smoothed; 0 = not known */
+	int64_t rtt_us; /* smoothed; 0 = not known. Longer than the timeout once some answers in a row were */
 	struct instant timed_at; /* when rtt_us was last measured */
 	struct histogram trips;  /* the calls that were timed: one of each round trip at most */
 	int64_t trips_us;        /* their sum */
@@ -184,9 +201,19 @@ static inline bool member_usable(const struct member *m)
 /* The store publishes for this daemon, or refuses to. Either is logged once: timers do the work of the messages meanwhile. */
 void member_subscribed(struct members *ms, unsigned node, struct span refusal);
 const char *evidence_text(enum evidence why); /* for people; NULL for none */
-/* What to tell of this store beside its state; "" if all is well. */
-const char *member_trouble(const struct member *m);
+/* Its round trips are longer than the timeout: its answers come too late to count. */
+static inline bool member_is_far(const struct members *ms, const struct member *m)
+{
+	return m->rtt_us > ms->core->conf.timeout_us;
+}
 
+/* It votes: it is usable, refuses nothing that locks need, and answers in time. See health.h. */
+static inline bool member_serves(const struct members *ms, const struct member *m)
+{
+	return member_usable(m) && !m->refusal.defect && !member_is_far(ms, m);
+}
+
+const char *member_state_word(enum member_state state);
 unsigned members_usable(const struct members *ms);
 /* What a quorum has room for. Without a quorum there is nothing to wait for: a round may begin, and learns so at once. */
 enum room members_room(const struct members *ms);
@@ -200,7 +227,7 @@ int64_t members_bound_us(const struct members *ms);
 void members_note_bound(struct members *ms, int64_t bound_us, bool ours);
 /* Whether the set of the generation before ours, if that is another, has had no quorum for long enough. Once it was so, it stays so. */
 bool members_have_taken_over(struct members *ms);
-/* Why stores are not usable, for people: "2 in quarantine, 1 down". */
+/* Why stores do not serve, for people: "2 in quarantine, 1 down". */
 void members_tell_missing(const struct members *ms, char *text, size_t size);
 /* The latest that the store's clock may show at `when`, in ms; 0: it is not known. */
 int64_t member_server_ms(const struct member *m, struct instant when);

@@ -2,12 +2,11 @@
 /* See observe.h. */
 #include "daemon/core/observe.h"
 
-#include "daemon/core/judge.h"
+#include "daemon/core/health.h"
 #include "daemon/core/jump.h"
 #include "daemon/core/probe.h"
 
 #define OVERTAKEN_SLACK_US (25 * MSEC) /* the grain of a store's clock, and its drift while it is not looked at */
-#define RTT_GRAIN_US MSEC /* what a scheduler may add to a round trip that is much shorter */
 
 static const char jumped[] = "its clock jumped ahead, or ours stood still: the others are asked";
 
@@ -109,23 +108,19 @@ static void member_recovers(struct members *ms, struct member *m)
 	ms->gained = true;
 }
 
-/*
- * Ignore samples above the timeout: they measure a pause, not the network. Pauses and waits are multiples of the round trip, so one sample at most
- * doubles it. All answers that one pause held up count as one sample: as in TCP (RFC 6298, 3) one call of each round trip is timed.
- */
+/* All answers that one pause held up count as one sample: as in TCP (RFC 6298, 3) one call of each round trip is timed. */
 static void member_time_trip(struct members *ms, struct member *m, struct instant sent)
 {
-	int64_t rtt = instant_diff(ms->core->now, sent), most = ms->core->conf.timeout_us, doubled = 2 * m->rtt_us + RTT_GRAIN_US;
+	int64_t us = instant_diff(ms->core->now, sent);
 
-	if (!m->rtt_us)
-		m->rtt_us = rtt < most ? rtt : most;
-	else if (rtt <= most && !instant_before(m->timed_at, sent))
+	bool late = us > ms->core->conf.timeout_us;
+
+	if (m->rtt_us && (late ? instant_before(sent, m->timed_at) : !instant_before(m->timed_at, sent)))
 		return;
-	else if (rtt <= most)
-		m->rtt_us = (7 * m->rtt_us + (rtt < doubled ? rtt : doubled)) / 8;
+	health_note_trip(ms, m, us);
 	m->timed_at = ms->core->now;
-	m->trips_us += rtt;
-	histogram_add(&m->trips, rtt);
+	m->trips_us += us;
+	histogram_add(&m->trips, us);
 }
 
 static void member_hear_failure(struct members *ms, struct member *m, const struct answer *a)
@@ -133,7 +128,8 @@ static void member_hear_failure(struct members *ms, struct member *m, const stru
 	bool refused = a->class == ANSWER_REFUSED;
 
 	metric_add(&ms->core->metrics, refused ? METRIC_CALLS_REFUSED : METRIC_CALLS_UNKNOWN, 1);
-	m->misconf |= refused && judge_is_misconf(a);
+	if (health_note_failure(ms, m, a) && m->asked == ASKED_NOTHING)
+		member_probe(ms, m);
 	if (refused && !a->unsent && m->connected && m->stalled)
 		member_recovers(ms, m);
 }
@@ -158,7 +154,8 @@ void member_hear(struct members *ms, const struct answer *a, struct instant sent
 	}
 	/* The store says that its marker is not ours, or we know better: no vote counts until it is verified anew. */
 	if ((a->code == 'Q' || m->evidence.why || m->jump.open) && m->state == MEMBER_JOINED) {
-		member_become(ms, m, MEMBER_PROBING, m->evidence.why ? evidence_text(m->evidence.why) : m->jump.open ? jumped : "its marker changed");
+		member_become(ms, m, MEMBER_PROBING, DEFECT_NONE,
+		              m->evidence.why ? evidence_text(m->evidence.why) : m->jump.open ? jumped : "its marker changed");
 		if (m->asked == ASKED_NOTHING)
 			member_probe(ms, m);
 	}

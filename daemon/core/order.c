@@ -118,8 +118,8 @@ static void order_answer(struct commander *x, const struct order *o, const struc
 	} else if (o->missing && (q->outcome != HOME_ANSWERED || q->code == 'M')) {
 		tell_error(x, s, tag, ERROR_UNAVAILABLE, "the home of the queue has no such job, and not all other stores could be asked");
 	} else if ((late || q->outcome != HOME_ANSWERED) && o->unsure) {
-		tell_error(x, s, tag, ERROR_UNAVAILABLE, "id=%.*s may be stored: repeat the request with this id. The home of the queue did not answer: %.*s",
-		           (int)o->id.n, o->id.p, (int)text.n, text.p);
+		tell_error(x, s, tag, ERROR_UNAVAILABLE, "id=%.*s may be stored: repeat the request with this id. The home of the queue %s: %.*s",
+		           (int)o->id.n, o->id.p, q->said ? "refuses" : "did not answer", (int)text.n, text.p);
 	} else if (late || q->outcome != HOME_ANSWERED) {
 		tell_error(x, s, tag, ERROR_UNAVAILABLE, "the home of the queue cannot be used: %.*s", (int)text.n, text.p);
 	} else if (q->code == 'F') {
@@ -179,7 +179,7 @@ void order_told(struct commander *x, struct home_question *q)
 	o->unsure |= q->outcome == HOME_UNKNOWN;
 	if (order_goes_on(x, o, q))
 		return;
-	if (q->outcome == HOME_ANSWERED || !o->unsure || !o->pending->session || !instant_before(x->core->now, o->until))
+	if (q->outcome == HOME_ANSWERED || q->said || !o->unsure || !o->pending->session || !instant_before(x->core->now, o->until))
 		order_conclude(x, o, q);
 	else
 		heap_set(&x->core->timers, &o->timer, instant_add(x->core->now, AGAIN_US));

@@ -3,43 +3,52 @@
 #include "daemon/core/probe.h"
 
 #include "daemon/core/fences.h"
+#include "daemon/core/health.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-static const char *const state_word[] = {
-	[MEMBER_DOWN] = "down",     [MEMBER_PROBING] = "probing", [MEMBER_QUARANTINED] = "quarantine",
-	[MEMBER_JOINED] = "joined", [MEMBER_REFUSED] = "refused",
-};
-
-const char *member_state_word(enum member_state state)
+static bool member_is_told(const struct member *m)
 {
-	return state_word[state];
+	return m->told_of == m->state && strcmp(m->told, m->reason) == 0;
 }
 
-void member_become(struct members *ms, struct member *m, enum member_state state, const char *reason)
+static void member_log(struct members *ms, struct member *m, enum member_state was)
 {
 	static const enum log_level level[] = {
 		[MEMBER_DOWN] = LOG_WARN,     [MEMBER_PROBING] = LOG_DEBUG, [MEMBER_QUARANTINED] = LOG_WARN,
 		[MEMBER_JOINED] = LOG_NOTICE, [MEMBER_REFUSED] = LOG_ERROR,
 	};
-	bool was = m->state == MEMBER_JOINED;
 
-	if (m->state == state && strcmp(m->reason, reason) == 0)
+	core_log(ms->core, level[m->state], "node", "node=%s state=%s was=%s%s%s", ms->core->conf.label[m->index], member_state_word(m->state),
+	         member_state_word(was), m->reason[0] ? " reason=" : "", m->reason[0] ? core_quoted(ms->core, span_of(m->reason)) : "");
+	if (m->state == MEMBER_PROBING)
 		return;
-	if (state == MEMBER_PROBING || m->told_of != state || strcmp(m->told, reason) != 0)
-		core_log(ms->core, level[state], "node", "node=%s state=%s was=%s%s%s", ms->core->conf.label[m->index],
-		         state_word[state], state_word[m->state], *reason ? " reason=" : "",
-		         *reason ? core_quoted(ms->core, span_of(reason)) : "");
-	if (state != MEMBER_PROBING) {
-		m->told_of = state;
-		core_keep(m->told, sizeof(m->told), span_of(reason));
-	}
+	m->told_of = m->state;
+	core_keep(m->told, sizeof(m->told), span_of(m->reason));
+}
+
+bool member_tell(struct members *ms, struct member *m)
+{
+	if (m->state != MEMBER_PROBING && !member_is_told(m) && member_may_tell(ms, m, true))
+		member_log(ms, m, m->told_of);
+	return m->state == MEMBER_PROBING || member_is_told(m);
+}
+
+void member_become(struct members *ms, struct member *m, enum member_state state, enum defect defect, const char *reason)
+{
+	enum member_state was = m->state;
+
+	if (was == state && strcmp(m->reason, reason) == 0)
+		return;
 	m->state = state;
+	m->defect = defect;
 	core_keep(m->reason, sizeof(m->reason), span_of(reason));
-	if (!was && state == MEMBER_JOINED)
+	if (state == MEMBER_PROBING || (!member_is_told(m) && member_may_tell(ms, m, false)))
+		member_log(ms, m, was);
+	if (was != MEMBER_JOINED && state == MEMBER_JOINED)
 		ms->gained = true;
-	metric_add(&ms->core->metrics, METRIC_NODES_JOINED, (state == MEMBER_JOINED) - was);
+	metric_add(&ms->core->metrics, METRIC_NODES_JOINED, (state == MEMBER_JOINED) - (was == MEMBER_JOINED));
 }
 
 static void member_ask(struct members *ms, struct member *m, struct call *call)

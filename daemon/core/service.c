@@ -193,7 +193,7 @@ static int on_node(struct service *s, const struct event *event)
 	if (event->kind == EVENT_NODE_UP)
 		engine_node_up(&s->engine, node, event->node.address);
 	else if (event->kind == EVENT_NODE_DOWN)
-		engine_node_down(&s->engine, node, event->node.reason, event->node.address);
+		engine_node_down(&s->engine, node, event->node.defect, event->node.reason, event->node.address);
 	else
 		member_subscribed(&s->engine.members, node, event->node.reason);
 	if (s->engine.fell)

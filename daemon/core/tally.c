@@ -2,6 +2,7 @@
 /* See tally.h. */
 #include "daemon/core/tally.h"
 
+#include "daemon/core/health.h"
 #include "daemon/core/jobs.h"
 #include "daemon/core/quorum.h"
 
@@ -68,8 +69,14 @@ static void tell_stores(const struct commander *x, enum metric which, const stru
 		const struct member *m = &x->engine->members.node[i];
 		const char *name = x->core->conf.home[i] ? x->core->conf.home[i] : x->core->conf.label[i];
 
-		if (which == METRIC_REDIS_UP)
-			sampler_tell_one(to, which, "server", name, member_usable(m));
+		struct trouble trouble = member_trouble(&x->engine->members, m);
+
+		if (which == METRIC_REDIS_TROUBLE && trouble.defect)
+			sampler_tell(to, which, (struct sample_label){"server", name}, (struct sample_label){"cause", defect_table[trouble.defect].word}, 1);
+		else if (which == METRIC_REDIS_TROUBLE)
+			continue;
+		else if (which == METRIC_REDIS_UP)
+			sampler_tell_one(to, which, "server", name, member_serves(&x->engine->members, m));
 		else
 			sampler_tell_histogram(to, which, "server", name, &m->trips, m->trips_us);
 	}
@@ -90,6 +97,7 @@ static void tell_family(const struct commander *x, enum metric which, const stru
 		sampler_tell(to, which, (struct sample_label){"version", REDLOCKD_VERSION}, (struct sample_label){"store", x->core->conf.store}, 1);
 		break;
 	case METRIC_REDIS_UP:
+	case METRIC_REDIS_TROUBLE:
 	case METRIC_ROUND_TRIPS:
 		tell_stores(x, which, to);
 		break;
@@ -144,8 +152,10 @@ static int64_t value_now(const struct commander *x, enum metric which)
 		return failure_rate(m);
 	case METRIC_RENEWALS_MISSED_ALL:
 		return m->value[METRIC_RENEWALS_MISSED];
+	case METRIC_NODES_JOINED:
+		return members_voting(&x->engine->members);
 	case METRIC_QUORUM_AVAILABLE:
-		return members_usable(&x->engine->members) >= quorum_of(x->core->conf.nodes);
+		return members_serving(&x->engine->members) >= quorum_of(x->core->conf.nodes);
 	default:
 		return m->value[which];
 	}

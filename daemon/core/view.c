@@ -2,6 +2,7 @@
 /* What the daemon asks the service about itself, without a step: for the supervisor, the log, the page and /metrics. It must never change anything. */
 #include "daemon/core/service.h"
 
+#include "daemon/core/health.h"
 #include "daemon/core/rules.h"
 #include "daemon/core/drain.h"
 #include "daemon/core/probe.h"
@@ -13,7 +14,7 @@
 size_t service_status(const struct service *s, char *out, size_t size)
 {
 	const struct metrics *m = &s->core.metrics;
-	int n = snprintf(out, size, "%u/%u stores, %lld sessions, %lld locks, %lld waiters%s", members_usable(&s->engine.members), s->core.conf.nodes,
+	int n = snprintf(out, size, "%u/%u stores, %lld sessions, %lld locks, %lld waiters%s", members_serving(&s->engine.members), s->core.conf.nodes,
 	                 (long long)m->value[METRIC_SESSIONS], (long long)m->value[METRIC_LOCKS_HELD], (long long)m->value[METRIC_WAITERS],
 	                 s->engine.stopping ? ", stopping" : s->engine.draining ? ", draining" : "");
 
@@ -57,9 +58,9 @@ void service_store(const struct service *s, unsigned node, struct service_store 
 	const char *name = s->core.conf.home[node];
 
 	*ret_store = (struct service_store){.name = name ? name : s->core.conf.label[node],
-	                                    .state = m->stalled ? "slow" : member_state_word(m->state),
-	                                    .reason = member_trouble(m),
-	                                    .usable = member_usable(m),
+	                                    .state = member_state_told(&s->engine.members, m),
+	                                    .reason = member_trouble(&s->engine.members, m).text,
+	                                    .usable = member_serves(&s->engine.members, m),
 	                                    .rtt_us = m->rtt_us,
 	                                    .trips = &m->trips,
 	                                    .trips_us = m->trips_us};
@@ -67,7 +68,7 @@ void service_store(const struct service *s, unsigned node, struct service_store 
 
 bool service_has_quorum(const struct service *s)
 {
-	return members_usable(&s->engine.members) >= quorum_of(s->core.conf.nodes);
+	return members_serving(&s->engine.members) >= quorum_of(s->core.conf.nodes);
 }
 
 const struct metrics *service_metrics(const struct service *s)

@@ -144,6 +144,7 @@ static void halfopen_step(struct halfopen *o)
 		halfopen_watch(o, EV_WRITE);
 		break;
 	case TLS_FAILED:
+	case TLS_NOT_SPOKEN:
 		halfopen_refuse(o, why);
 		break;
 	}

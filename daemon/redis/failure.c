@@ -90,6 +90,43 @@ static struct span message_of(struct span text)
 	return text;
 }
 
+/* A code word is whole. A phrase begins the message after "ERR ", and has a blank. */
+static const struct {
+	const char *text;
+	enum defect defect;
+} causes[] = {
+	{"OOM", DEFECT_MEMORY},
+	{"NOREPLICAS", DEFECT_REPLICAS},
+	{"MISCONF", DEFECT_DISK},
+	{"READONLY", DEFECT_REPLICA},
+	{"MASTERDOWN", DEFECT_REPLICA},
+	{"LOADING", DEFECT_LOADING},
+	{"BUSY", DEFECT_SCRIPT},
+	{"NOPERM", DEFECT_PERMISSION},
+	{"The user executing the script can't", DEFECT_PERMISSION},
+	{"ACL failure in script", DEFECT_PERMISSION},
+	{"NOAUTH", DEFECT_AUTH},
+	{"WRONGPASS", DEFECT_PASSWORD},
+	{"invalid password", DEFECT_PASSWORD},
+	{"AUTH <password> called without any password", DEFECT_NO_PASSWORD},
+	{"Client sent AUTH, but no password is set", DEFECT_NO_PASSWORD},
+	{"DENIED", DEFECT_PROTECTED},
+	{"invalid DB index", DEFECT_DATABASE},
+	{"DB index is out of range", DEFECT_DATABASE},
+	{"max number of clients", DEFECT_CLIENTS},
+	{"max clients reached", DEFECT_CLIENTS},
+	{"unknown command", DEFECT_COMMAND},
+	{"unknown subcommand", DEFECT_COMMAND},
+	{"Unknown subcommand", DEFECT_COMMAND},
+	{"Unknown Redis command", DEFECT_COMMAND},
+	{"CLUSTERDOWN", DEFECT_CLUSTER},
+	{"MOVED", DEFECT_CLUSTER},
+	{"ASK", DEFECT_CLUSTER},
+	{"TRYAGAIN", DEFECT_CLUSTER},
+	{"CROSSSLOT", DEFECT_CLUSTER},
+	{"SELECT is not allowed in cluster mode", DEFECT_CLUSTER},
+};
+
 bool failure_is(struct span text, const char *code)
 {
 	skip_blanks(&text);
@@ -116,4 +153,17 @@ enum answer_class failure_class(struct span text)
 			return ANSWER_REFUSED;
 	}
 	return ANSWER_UNKNOWN;
+}
+
+enum defect failure_defect(struct span text)
+{
+	struct span message = message_of(text);
+
+	for (size_t i = 0; i < sizeof(causes) / sizeof(*causes); i++) {
+		bool phrase = strchr(causes[i].text, ' ');
+
+		if (phrase ? span_starts(message, span_of(causes[i].text)) : failure_is(message, causes[i].text))
+			return causes[i].defect;
+	}
+	return DEFECT_OTHER;
 }

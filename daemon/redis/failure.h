@@ -11,11 +11,16 @@
  */
 enum answer_class failure_class(struct span text);
 
+/* Why the server refuses, by the code word and the fixed texts at the beginning of its error; DEFECT_OTHER for all others. */
+enum defect failure_defect(struct span text);
+
 /* Whether the text starts with this code word ("NOSCRIPT", "NOAUTH"). */
 bool failure_is(struct span text, const char *code);
 
 /* What was wrong when bytes that came are no reply, or not the one that was asked for. */
 #define FAILURE_GARBAGE "what answers there is no Redis server, or no sound one"
+#define FAILURE_SENTINEL "it is a sentinel, no server"
+#define FAILURE_TLS_PORT "its port speaks TLS"
 #define FAILURE_REPLICA "what the sentinels call the master is a replica: they are asked again"
 
 /* Why the server could not be reached: strerror, or what it means here. */

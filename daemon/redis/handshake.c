@@ -58,6 +58,13 @@ void handshake_role(struct buf *out)
 	command_append(out, 2, argv, NULL);
 }
 
+void handshake_what(struct buf *out)
+{
+	const char *argv[] = {"INFO", "server"};
+
+	command_append(out, 2, argv, NULL);
+}
+
 void handshake_where(struct buf *out, const char *master)
 {
 	const char *argv[] = {"SENTINEL", "get-master-addr-by-name", master};

@@ -11,6 +11,7 @@ void handshake_select(struct buf *out, unsigned database);
 void handshake_load(struct buf *out, struct span script);
 void handshake_ping(struct buf *out);
 void handshake_role(struct buf *out); /* INFO replication: servers permit INFO to whoever may probe them, but not ROLE */
+void handshake_what(struct buf *out); /* INFO server: whatever answers says what it is */
 void handshake_where(struct buf *out, const char *master); /* asks a sentinel */
 void handshake_subscribe(struct buf *out, const char *channel);
 

@@ -108,12 +108,12 @@ static void link_arm(struct link *l, int64_t us)
 		mem_exhausted();
 }
 
-static void link_break(struct link *l, const char *reason)
+static void link_break(struct link *l, enum defect defect, const char *reason)
 {
 	l->state = LINK_BROKEN;
 	link_leave_socket(l);
 	evtimer_del(l->timer);
-	l->sink.broken(l->sink.context, reason);
+	l->sink.broken(l->sink.context, defect, reason);
 }
 
 static bool link_is_connected(const struct link *l)
@@ -154,7 +154,7 @@ static void link_suspect(struct link *l)
 
 	if (l->suspect) {
 		(void)snprintf(reason, sizeof(reason), "no answer for %lld ms", (long long)(l->conf->stall_us / MSEC));
-		link_break(l, reason);
+		link_break(l, DEFECT_SILENT, reason);
 		return;
 	}
 	l->suspect = true;
@@ -168,7 +168,10 @@ static void link_on_timer(evutil_socket_t fd, short what, void *context)
 
 	(void)fd, (void)what;
 	if (l->state == LINK_SHAKING || l->state == LINK_HANDSHAKE) {
-		link_break(l, link_is_connected(l) ? "handshake timed out" : "connect timed out");
+		if (link_is_connected(l))
+			link_break(l, DEFECT_SILENT, "handshake timed out");
+		else
+			link_break(l, DEFECT_UNREACHED, "connect timed out");
 		return;
 	}
 	if (link_patience(l, now) <= 0) {
@@ -185,14 +188,22 @@ static void link_on_timer(evutil_socket_t fd, short what, void *context)
 
 /* --- receiving ------------------------------------------------------------------------------------------------------- */
 
+/* How a server that speaks TLS answers what is none. */
+static const char tls_alert[] = {0x15, 0x03};
+
 /* False: the link is broken, and may be closed already. */
 static bool link_take(struct link *l, const void *p, size_t n)
 {
 	struct instant now = clock_boottime();
+	bool alert = l->state == LINK_HANDSHAKE && !l->tls && n >= sizeof(tls_alert) && !memcmp(p, tls_alert, sizeof(tls_alert));
 	const char *wrong = stream_take(&l->stream, p, n, now);
 
+	if (alert) {
+		link_break(l, DEFECT_TLS_PORT, FAILURE_TLS_PORT);
+		return false;
+	}
 	if (wrong) {
-		link_break(l, wrong);
+		link_break(l, l->stream.defect, wrong);
 		return false;
 	}
 	if (l->state == LINK_HANDSHAKE && l->stream.ready) {
@@ -217,6 +228,12 @@ static bool link_take_rest(struct link *l)
 	return true;
 }
 
+/* A connection that was there and is reset was ended by the server, or by what is between. */
+static void link_fail(struct link *l, int error)
+{
+	link_break(l, error == ECONNRESET || error == EPIPE ? DEFECT_CLOSED : DEFECT_UNREACHED, failure_errno(error));
+}
+
 static void link_read(struct link *l)
 {
 	char bytes[READ_MOST];
@@ -225,11 +242,11 @@ static void link_read(struct link *l)
 	if (n > 0)
 		(void)link_take(l, bytes, (size_t)n);
 	else if (n == 0)
-		link_break(l, l->state == LINK_READY ? "closed by the server" : "closed by the server during the handshake");
+		link_break(l, DEFECT_CLOSED, l->state == LINK_READY ? "closed by the server" : "closed by the server during the handshake");
 	else if (errno == EPROTO)
-		link_break(l, tls_reason());
+		link_break(l, DEFECT_TLS, tls_reason());
 	else if (errno != EAGAIN && errno != EINTR && errno != EBUSY)
-		link_break(l, failure_errno(l->error ? l->error : errno));
+		link_fail(l, l->error ? l->error : errno);
 }
 
 static void link_shake(struct link *l)
@@ -244,7 +261,10 @@ static void link_shake(struct link *l)
 		link_watch_socket(l);
 		break;
 	case TLS_FAILED:
-		link_break(l, why);
+		link_break(l, DEFECT_TLS, why);
+		break;
+	case TLS_NOT_SPOKEN:
+		link_break(l, DEFECT_PLAIN_PORT, why);
 		break;
 	case TLS_READ:
 		l->full = false;
@@ -264,7 +284,7 @@ static bool link_write(struct link *l)
 		link_send(l);
 	if (l->error) {
 		if (link_take_rest(l))
-			link_break(l, failure_errno(l->error));
+			link_fail(l, l->error);
 		return false;
 	}
 	link_watch_socket(l);

@@ -25,8 +25,7 @@ struct link_conf {
 struct link_sink {
 	void *context;
 	void (*ready)(void *context);
-	void (*broken)(void *context,
-		       const char *reason); /* borrowed; no other callback until link_close and the next link_dial */
+	void (*broken)(void *context, enum defect defect, const char *reason); /* borrowed; no other callback until link_close and the next link_dial */
 	struct script_sink script;
 };
 

@@ -48,7 +48,7 @@ static void node_wait(struct node *n, int64_t us, const char *why)
 static void node_tell_down(struct node *n)
 {
 	if (told_is_new(&n->told, n->reason))
-		n->conf->sink->down(n->conf->sink->context, n->index, n->reason, "");
+		n->conf->sink->down(n->conf->sink->context, n->index, n->defect, n->reason, "");
 }
 
 static void node_close_links(struct node *n)
@@ -88,8 +88,9 @@ static void node_give_up(struct node *n)
 	node_tell_down(n);
 }
 
-void node_fail(struct node *n, const char *reason)
+void node_fail(struct node *n, enum defect defect, const char *reason)
 {
+	n->defect = defect;
 	if (reason != n->reason)
 		(void)snprintf(n->reason, sizeof(n->reason), "%s", reason);
 	if (n->state == NODE_UP) {
@@ -101,9 +102,9 @@ void node_fail(struct node *n, const char *reason)
 	}
 }
 
-static void node_on_broken(void *context, const char *reason)
+static void node_on_broken(void *context, enum defect defect, const char *reason)
 {
-	node_fail(context, reason);
+	node_fail(context, defect, reason);
 }
 
 /* --- going up -------------------------------------------------------------------------------------------------------- */
@@ -137,7 +138,7 @@ static void node_dial(struct node *n)
 	n->dialled = n->addresses.item[n->next];
 	rc = links_dial(&n->links, &n->dialled);
 	if (rc < 0)
-		node_fail(n, failure_errno(-rc));
+		node_fail(n, DEFECT_UNREACHED, failure_errno(-rc));
 }
 
 /* Begins an attempt with the first of the known addresses. */
@@ -161,7 +162,7 @@ static void node_on_addresses(void *context, const struct addresses *found, cons
 	if (n->addresses.count)
 		node_dial_all(n);
 	else
-		node_fail(n, reason);
+		node_fail(n, DEFECT_UNKNOWN_HOST, reason);
 }
 
 static void node_resolve(struct node *n)
@@ -183,7 +184,7 @@ static void node_locate(struct node *n)
 	else if (n->addresses.count)
 		node_dial_all(n);
 	else
-		node_fail(n, "the path of the socket is too long");
+		node_fail(n, DEFECT_UNREACHED, "the path of the socket is too long");
 }
 
 static void node_begin(struct node *n)
@@ -208,8 +209,8 @@ static void node_on_moved(void *context, const char *where)
 
 	(void)snprintf(reason, sizeof(reason), "the sentinels name another master: %s", where);
 	if (n->state == NODE_UP)
-		node_fail(n, reason);
-	n->conf->sink->down(n->conf->sink->context, n->index, reason, where);
+		node_fail(n, DEFECT_SENTINEL, reason);
+	n->conf->sink->down(n->conf->sink->context, n->index, DEFECT_SENTINEL, reason, where);
 }
 
 /* A server at a Unix socket speaks no TLS. */
@@ -245,7 +246,7 @@ static void node_on_told(void *context, const char *host, uint16_t port, const c
 	struct node *n = context;
 
 	if (!host) {
-		node_fail(n, reason);
+		node_fail(n, DEFECT_SENTINEL, reason);
 		return;
 	}
 	node_move(n, host, port);
@@ -258,7 +259,7 @@ static void node_on_answer(void *context, const struct answer *a)
 	struct node *n = context;
 	bool replica = a->probe && a->class == ANSWER_EXECUTED && !span_equal(a->probe->role, SPAN("master"));
 
-	if (replica || (a->class == ANSWER_REFUSED && a->text.n && memmem(a->text.p, a->text.n, "READONLY", 8)))
+	if (replica || (a->class == ANSWER_REFUSED && a->defect == DEFECT_REPLICA))
 		node_arm(n, 0);
 	n->conf->sink->answer(n->conf->sink->context, a);
 }
@@ -276,9 +277,9 @@ static void node_on_timer(evutil_socket_t fd, short what, void *context)
 	else if (n->state == NODE_RESOLVING && n->addresses.count)
 		node_dial_all(n);
 	else if (n->state == NODE_RESOLVING)
-		node_fail(n, "the name is not resolved in time");
+		node_fail(n, DEFECT_UNKNOWN_HOST, "the name is not resolved in time");
 	else if (n->state == NODE_UP)
-		node_fail(n, "it has become a replica: the sentinels are asked again");
+		node_fail(n, DEFECT_REPLICA, "it has become a replica: the sentinels are asked again");
 }
 
 /* --- begin and end --------------------------------------------------------------------------------------------------- */

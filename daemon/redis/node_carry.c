@@ -25,7 +25,7 @@ bool node_is_quiet(const struct node *n)
 void node_give_up(struct node *n, const char *reason)
 {
 	if (!node_is_quiet(n))
-		node_fail(n, reason);
+		node_fail(n, DEFECT_OTHER, reason);
 }
 
 /* --- the process that ends ------------------------------------------------------------------------------------------- */
@@ -56,6 +56,7 @@ static void node_pack_knowledge(const struct node *n, struct node_parcel *p)
 		p->port = n->port;
 	}
 	(void)snprintf(p->reason, sizeof(p->reason), "%s", n->reason);
+	p->defect = n->defect;
 	p->told = n->told;
 	p->failures = n->failures;
 }
@@ -102,6 +103,7 @@ static void node_recall(struct node *n, const struct node_parcel *p)
 	n->told = p->told;
 	n->failures = p->failures;
 	(void)snprintf(n->reason, sizeof(n->reason), "%s", p->reason);
+	n->defect = p->defect;
 	if (!n->sentinel || !p->host)
 		return;
 	free(n->host);

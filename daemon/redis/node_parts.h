@@ -32,6 +32,7 @@ struct node {
 	struct endpoint dialled;    /* address of this attempt; the resolver may change `addresses` meanwhile */
 	unsigned next;              /* index in addresses: which to dial */
 	bool fresh;                 /* the addresses belong to this attempt */
+	enum defect defect;
 	char reason[256];
 	struct told told;
 	struct upstream_failures failures;
@@ -40,7 +41,7 @@ struct node {
 
 void node_set_state(struct node *n, enum node_state state, const char *why);
 void node_arm(struct node *n, int64_t us);
-void node_fail(struct node *n, const char *reason);      /* closes the links, answers their calls, and waits for the next attempt */
+void node_fail(struct node *n, enum defect defect, const char *reason); /* closes the links, answers their calls, and waits for the next attempt */
 void node_expect_name(struct node *n, const char *name); /* that certificates must be for */
 
 #endif

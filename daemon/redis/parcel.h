@@ -38,6 +38,7 @@ struct node_parcel {
 	char *host; /* where the sentinels said last that it is; NULL: nowhere */
 	uint16_t port;
 	char reason[256];
+	enum defect defect;
 	struct told told;
 	struct upstream_failures failures;
 	struct subscriber_parcel subscriber;

@@ -59,6 +59,7 @@ static bool refusal_parse(const struct resp *r, const struct resp_value *row, st
 		return false;
 	a->text = resp_text(r, &row[2]);
 	a->class = failure_class(a->text);
+	a->defect = failure_defect(a->text);
 	return true;
 }
 
@@ -203,23 +204,17 @@ enum probe_field {
 	PROBE_POLICY,
 	PROBE_EVICTED,
 	PROBE_LOADING,
-	PROBE_BGSAVE,
-	PROBE_AOF,
 	PROBE_REPLID2,
 	PROBE_REPL_INPUT,
 	PROBE_AOF_ON,
 	PROBE_SNAPSHOT,
+	PROBE_REFUSAL,
 	PROBE_N
 };
 
 static struct span probe_text(const struct resp *r, enum probe_field field)
 {
 	return resp_text(r, &r->value[2 + field]);
-}
-
-static bool status_is_bad(struct span status)
-{
-	return status.n && !span_equal(status, SPAN("ok"));
 }
 
 /* A replica has read bytes from its master. A promoted replica keeps the previous replication id as its second one. */
@@ -229,6 +224,14 @@ static bool data_is_its_own(struct span replid2, struct span input)
 		if (replid2.p[i] != '0')
 			return false;
 	return replid2.n > 0 && span_equal(input, SPAN("0"));
+}
+
+/* "SET OOM command not allowed …": the error that the command got. */
+static struct span behind_word(struct span text)
+{
+	const char *blank = memchr(text.p, ' ', text.n);
+
+	return blank ? (struct span){blank + 1, text.n - (size_t)(blank + 1 - text.p)} : text;
 }
 
 static struct probe probe_of(const struct resp *r)
@@ -241,11 +244,14 @@ static struct probe probe_of(const struct resp *r)
 		.role = probe_text(r, PROBE_ROLE),
 		.policy = probe_text(r, PROBE_POLICY),
 		.loading = span_equal(probe_text(r, PROBE_LOADING), SPAN("1")),
-		.bgsave_failed = status_is_bad(probe_text(r, PROBE_BGSAVE)) || status_is_bad(probe_text(r, PROBE_AOF)),
 		.unsaved = span_equal(probe_text(r, PROBE_AOF_ON), SPAN("0")) && span_equal(probe_text(r, PROBE_SNAPSHOT), SPAN("-1")),
 		.own_data = data_is_its_own(probe_text(r, PROBE_REPLID2), probe_text(r, PROBE_REPL_INPUT)),
 	};
 
+	if (probe_text(r, PROBE_REFUSAL).n) {
+		p.refusal = probe_text(r, PROBE_REFUSAL);
+		p.defect = failure_defect(behind_word(p.refusal));
+	}
 	(void)decimal_parse(probe_text(r, PROBE_MAXMEMORY), &p.maxmemory); /* 0 if not reported */
 	(void)decimal_parse(probe_text(r, PROBE_EVICTED), &p.evicted);
 	return p;
@@ -293,7 +299,7 @@ int script_answer(const struct batch *b, const struct resp *r, unsigned node, co
 
 	if (resp_is_error(r)) {
 		text = resp_text(r, &r->value[0]);
-		script_fail(b, node, failure_class(text), text, sink);
+		script_fail(b, node, failure_class(text), failure_defect(text), text, sink);
 		return 0;
 	}
 	if (r->count < 2)
@@ -326,13 +332,14 @@ static void batch_fail(const struct batch *b, struct answer a, const struct scri
 	}
 }
 
-void script_fail(const struct batch *b, unsigned node, enum answer_class class, struct span text, const struct script_sink *sink)
+void script_fail(const struct batch *b, unsigned node, enum answer_class class, enum defect defect, struct span text, const struct script_sink *sink)
 {
 	struct answer a = nothing_told;
 
 	a.node = node;
 	a.class = class;
 	a.text = text;
+	a.defect = defect;
 	batch_fail(b, a, sink);
 }
 

@@ -22,7 +22,7 @@ int script_answer(const struct batch *b, const struct resp *r, unsigned node, co
 	__attribute__((warn_unused_result));
 
 /* Gives all entries the same answer: the connection broke, or the whole call was refused. */
-void script_fail(const struct batch *b, unsigned node, enum answer_class class, struct span text, const struct script_sink *sink);
+void script_fail(const struct batch *b, unsigned node, enum answer_class class, enum defect defect, struct span text, const struct script_sink *sink);
 
 /* The same for calls of which nothing was sent. */
 void script_unsent(const struct batch *b, unsigned node, struct span text, const struct script_sink *sink);

@@ -56,7 +56,8 @@ static void stream_begin_anew(struct stream *s)
 	resp_reset(&s->resp);
 	buf_clear(&s->out);
 	s->handed = 0;
-	s->ready = false;
+	s->ready = s->inquires = false;
+	s->defect = DEFECT_NONE;
 }
 
 void stream_open(struct stream *s, struct instant now)
@@ -121,27 +122,59 @@ static struct span stream_text(const struct stream *s)
 /* The server's error text, made fit for the log. */
 static const char *stream_reason(struct stream *s)
 {
+	s->defect = failure_defect(stream_text(s));
 	handshake_reason(stream_text(s), s->conf->password, s->reason, sizeof(s->reason));
 	return s->reason;
 }
 
-static const char *settle_status(struct stream *s)
+/* What lacks a command of the handshake may be a sentinel, a proxy, or a server whose command was renamed: INFO tells them apart. */
+static const char *stream_refused(struct stream *s, struct instant now)
+{
+	if (s->inquires)
+		return NULL;
+	(void)stream_reason(s);
+	if (s->defect != DEFECT_COMMAND)
+		return s->reason;
+	s->inquires = true;
+	stream_begin_plain(s, FLIGHT_WHAT, now);
+	handshake_what(&s->out);
+	return NULL;
+}
+
+static const char *settle_what(struct stream *s)
+{
+	static const char sentinel[] = "redis_mode:sentinel";
+	struct span text = stream_text(s);
+
+	if (resp_is_error(&s->resp) && failure_defect(text) == DEFECT_COMMAND) {
+		s->defect = DEFECT_PROXY;
+	} else if (!resp_is_error(&s->resp) && text.n && memmem(text.p, text.n, sentinel, sizeof(sentinel) - 1)) {
+		s->defect = DEFECT_SENTINEL_PORT;
+		return FAILURE_SENTINEL;
+	}
+	return s->reason;
+}
+
+static const char *settle_status(struct stream *s, struct instant now)
 {
 	if (resp_is_error(&s->resp))
-		return stream_reason(s);
+		return stream_refused(s, now);
 	return s->resp.value[0].type == RESP_STATUS ? NULL : GARBAGE;
 }
 
-static const char *settle_role(struct stream *s)
+static const char *settle_role(struct stream *s, struct instant now)
 {
 	static const char master[] = "role:master\r\n";
 	struct span text = stream_text(s);
 
 	if (resp_is_error(&s->resp))
-		return stream_reason(s);
+		return stream_refused(s, now);
 	if (s->resp.value[0].type != RESP_STRING)
 		return GARBAGE;
-	return text.n && memmem(text.p, text.n, master, sizeof(master) - 1) ? NULL : FAILURE_REPLICA;
+	if (text.n && memmem(text.p, text.n, master, sizeof(master) - 1))
+		return NULL;
+	s->defect = DEFECT_REPLICA;
+	return FAILURE_REPLICA;
 }
 
 static bool is_sha(struct span text)
@@ -155,10 +188,10 @@ static bool is_sha(struct span text)
 	return text.n == SHA_LENGTH;
 }
 
-static const char *settle_load(struct stream *s, enum script_kind script)
+static const char *settle_load(struct stream *s, enum script_kind script, struct instant now)
 {
 	if (resp_is_error(&s->resp)) /* once ready, the reply to the EVAL after it shows the error */
-		return s->ready ? NULL : stream_reason(s);
+		return s->ready ? NULL : stream_refused(s, now);
 	if (s->resp.value[0].type != RESP_STRING || !is_sha(stream_text(s)))
 		return GARBAGE;
 	memcpy(s->sha[script], stream_text(s).p, SHA_LENGTH);
@@ -192,7 +225,7 @@ static void stream_repeat(struct stream *s, const struct flight *f, struct insta
 		stream_write_script(s, again, now);
 	else
 		flight_put(&s->store, again);
-	script_fail(&late->batch, s->node, ANSWER_REFUSED, SPAN("NOSCRIPT"), &s->sink);
+	script_fail(&late->batch, s->node, ANSWER_REFUSED, DEFECT_NONE, SPAN("NOSCRIPT"), &s->sink);
 	flight_put(&s->store, late);
 }
 
@@ -203,7 +236,7 @@ static const char *settle_script(struct stream *s, const struct flight *f, struc
 		return NULL;
 	}
 	if (script_answer(&f->batch, &s->resp, s->node, &s->sink) < 0) {
-		script_fail(&f->batch, s->node, ANSWER_UNKNOWN, SPAN(GARBAGE), &s->sink);
+		script_fail(&f->batch, s->node, ANSWER_UNKNOWN, DEFECT_NO_REDIS, SPAN(GARBAGE), &s->sink);
 		return GARBAGE;
 	}
 	/* NOAUTH: only a new handshake helps. */
@@ -214,15 +247,17 @@ static const char *stream_settle(struct stream *s, const struct flight *f, struc
 {
 	switch (f->kind) {
 	case FLIGHT_ROLE:
-		return settle_role(s);
+		return settle_role(s, now);
 	case FLIGHT_LOAD:
-		return settle_load(s, f->batch.script);
+		return settle_load(s, f->batch.script, now);
 	case FLIGHT_PING:
 		return settle_ping(s);
+	case FLIGHT_WHAT:
+		return settle_what(s);
 	case FLIGHT_SCRIPT:
 		return settle_script(s, f, now);
 	default:
-		return settle_status(s);
+		return settle_status(s, now);
 	}
 }
 
@@ -248,7 +283,11 @@ const char *stream_take(struct stream *s, const void *p, size_t n, struct instan
 
 	while (!wrong && rc >= 0 && (rc = resp_next(&s->resp)) > 0)
 		wrong = stream_take_reply(s, now);
-	return wrong || rc >= 0 ? wrong : GARBAGE;
+	if (!wrong && rc < 0)
+		wrong = GARBAGE;
+	if (wrong && !s->defect)
+		s->defect = DEFECT_NO_REDIS;
+	return wrong;
 }
 
 /* --- begin and end --------------------------------------------------------------------------------------------------- */
@@ -281,7 +320,7 @@ static void stream_fail(struct stream *s, const struct flight_list *list, uint64
 		if (f->kind != FLIGHT_SCRIPT)
 			continue;
 		if (f->begin < taken)
-			script_fail(&f->batch, s->node, ANSWER_UNKNOWN, reason, &s->sink);
+			script_fail(&f->batch, s->node, ANSWER_UNKNOWN, DEFECT_NONE, reason, &s->sink);
 		else
 			script_unsent(&f->batch, s->node, reason, &s->sink);
 	}

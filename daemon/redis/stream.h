@@ -39,6 +39,8 @@ struct stream {
 	unsigned node;
 	bool ready; /* the handshake is done */
 	bool masters_only; /* the handshake fails at a replica */
+	bool inquires; /* the handshake has failed for want of a command, and INFO is to say what the server is */
+	enum defect defect; /* why the connection is unusable */
 	struct resp resp;
 	struct buf out; /* bytes to send; the owner takes some of them and calls stream_consume */
 	struct flight_store store;

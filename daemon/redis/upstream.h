@@ -58,7 +58,8 @@ struct upstream_conf {
 struct upstream_sink {
 	void *context;
 	void (*up)(void *context, unsigned node, const char *address); /* where it is, as sentinels told; "": as configured */
-	void (*down)(void *context, unsigned node, const char *reason, const char *address); /* "", or where another server has taken its place */
+	/* address: "", or where another server has taken its place */
+	void (*down)(void *context, unsigned node, enum defect defect, const char *reason, const char *address);
 	void (*answer)(void *context, const struct answer *answer); /* borrowed during the call */
 	/* Published for this daemon, see subscriber.h. May be lost, repeated or late. May be NULL if daemon_id is. */
 	void (*message)(void *context, unsigned node, char what, struct span name);

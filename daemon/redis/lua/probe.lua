@@ -1,7 +1,7 @@
 -- Health and membership in one reply. The script reads INFO itself, so marker, identity and clock are of the same moment.
--- KEYS: 1 marker, 2 fence
--- reply: {server_us, marker, fence, run_id, replid, version, role, maxmemory, policy, evicted, loading, bgsave, aof write,
---         replid2, bytes of replication read, append-only file, seconds of the last snapshot}
+-- KEYS: 1 marker, 2 fence, 3 there if anybody may wait
+-- reply: {server_us, marker, fence, run_id, replid, version, role, maxmemory, policy, evicted, loading,
+--         replid2, bytes of replication read, append-only file, seconds of the last snapshot, refusal}
 --        a field that the server lacks, or that the user may not read, is ''
 local clock = redis.call('TIME')
 local now_us = clock[1] * 1000000 + clock[2]
@@ -14,10 +14,44 @@ local function say(text, field)
   local _, colon = string.find(text, field, 1, true)
   return colon and string.sub(text, colon + 1, (string.find(text, '\r', colon, true) or 0) - 1) or ''
 end
+-- What locks, queues, rates and jobs need, each in a form that changes nothing: a server that refuses a command does so before it looks at the key. The first
+-- is one that a full server refuses: once a script was allowed to write, it lets all others pass. `none` never exists; the key of the second can be no lock.
+-- refusal: the first command that is refused, and its error
+local none, refusal = string.sub(KEYS[1], 1, -6) .. '!none', ''
+local function try(...)
+  local done = redis.pcall(...)
+  local err = type(done) == 'table' and done.err
+  if err and refusal == '' and not string.find(err, 'syntax error', 1, true) and not string.find(err, 'wrong number of arg', 1, true) then
+    refusal = string.sub(... .. ' ' .. err, 1, 140)
+  end
+end
+try('SET', none, '', 'XX')
+try('SET', string.sub(KEYS[1], 10, -6), '', 'NX', 'XX')
+try('DEL', none)
+try('PEXPIRE', none, '1')
+try('PTTL', none)
+try('EXISTS', none)
+try('PUBLISH', string.sub(KEYS[1], 1, -6) .. 'd:', '')
+try('ZADD', none, 'XX', '0', '')
+try('ZREM', none, '')
+try('ZREMRANGEBYSCORE', none, '0', '0')
+try('ZCARD', none)
+try('ZCOUNT', none, '0', '0')
+try('ZRANGE', none, '0', '0')
+try('ZRANGEBYLEX', none, '-', '+')
+try('ZRANGEBYSCORE', none, '0', '0')
+try('ZRANK', none, '')
+try('ZREVRANGE', none, '0', '0')
+try('ZSCORE', none, '')
+try('HSET', none, '', '', '')
+try('HDEL', none, '')
+try('HGET', none, '')
+try('HGETALL', none)
+try('HLEN', none)
 local server, replication, memory, persistence, stats = info('server'), info('replication'), info('memory'), info('persistence'), info('stats')
 return {now_us, string.sub(redis.call('GET', KEYS[1]) or '', 1, 256), redis.call('GET', KEYS[2]) or '0',
   say(server, '\nrun_id:'), say(replication, '\nmaster_replid:'), say(server, '\nredis_version:'), say(replication, '\nrole:'),
   say(memory, '\nmaxmemory:'), say(memory, '\nmaxmemory_policy:'), say(stats, '\nevicted_keys:'),
-  say(persistence, '\nloading:'), say(persistence, '\nrdb_last_bgsave_status:'), say(persistence, '\naof_last_write_status:'),
+  say(persistence, '\nloading:'),
   say(replication, '\nmaster_replid2:'), say(stats, '\ntotal_net_repl_input_bytes:'),
-  say(persistence, '\naof_enabled:'), say(persistence, '\nrdb_last_bgsave_time_sec:')}
+  say(persistence, '\naof_enabled:'), say(persistence, '\nrdb_last_bgsave_time_sec:'), refusal}

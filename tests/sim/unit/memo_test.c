@@ -69,11 +69,11 @@ START_TEST(a_probe_says_what_has_changed_since_the_last_one)
 	sim_node_set_role(node, "master", RUN_A);
 	OFTEN(span_equal(probe()->role, SPAN("master")));
 	sim_node_fail(node, "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.");
-	OFTEN(probe()->bgsave_failed);
+	OFTEN(probe()->defect == DEFECT_DISK);
 	sim_node_fail(node, "LOADING Redis is loading the dataset in memory");
 	OFTEN(ask((struct call){.kind = CALL_PROBE})->class == ANSWER_REFUSED);
 	sim_node_fail(node, NULL);
-	OFTEN(!probe()->bgsave_failed);
+	OFTEN(!probe()->defect);
 	sim_node_restart_blank(node, RUN_B);
 	OFTEN(span_equal(probe()->run_id, SPAN(RUN_B)) && probe()->marker.n == 0 && probe()->evicted == 0);
 }

@@ -200,7 +200,7 @@ START_TEST(a_server_short_of_memory_grants_nothing_but_frees)
 	sim_node_fail(node, "OOM command not allowed when used memory > 'maxmemory'.");
 	ck_assert_int_eq(acquire(SPAN("b"), MINE), '-');
 	ck_assert_int_eq(sim_node_fence(node), fence);
-	ck_assert_ptr_nonnull(probe());
+	ck_assert_int_eq(probe()->defect, DEFECT_MEMORY);
 	ck_assert_int_eq(acquire(SPAN("a"), THEIRS), 'B');
 	ck_assert_int_eq(call(releasing(SPAN("a"), MINE)), 'R');
 }
@@ -212,7 +212,7 @@ START_TEST(a_server_whose_disk_failed_neither_grants_nor_frees)
 	sim_node_fail(node, "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.");
 	ck_assert_int_eq(acquire(SPAN("b"), MINE), '-');
 	ck_assert_int_eq(call(releasing(SPAN("a"), MINE)), '-');
-	ck_assert(probe()->bgsave_failed);
+	ck_assert_int_eq(probe()->defect, DEFECT_DISK);
 	ck_assert(there(SPAN("a")));
 }
 END_TEST

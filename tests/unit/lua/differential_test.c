@@ -33,7 +33,8 @@ static bool probe_equal(const struct probe *x, const struct probe *y)
 		return x == y;
 	return span_equal(x->marker, y->marker) && span_equal(x->role, y->role) && span_equal(x->policy, y->policy) &&
 	       x->maxmemory == y->maxmemory && x->evicted == y->evicted && x->loading == y->loading &&
-	       x->bgsave_failed == y->bgsave_failed && x->own_data == y->own_data && x->run_id.n && y->run_id.n && x->replid.n && x->version.n;
+	       span_equal(x->refusal, y->refusal) && x->defect == y->defect &&
+	       x->own_data == y->own_data && x->run_id.n && y->run_id.n && x->replid.n && x->version.n;
 }
 
 static bool answer_equal(const struct answer *x, const struct answer *y)

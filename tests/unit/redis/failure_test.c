@@ -60,6 +60,39 @@ static const char *const unknowns[] = {
 	"PROXY the max number of clients",
 };
 
+START_TEST(an_error_has_a_defect_by_its_beginning)
+{
+	static const struct {
+		const char *text;
+		enum defect defect;
+	} row[] = {
+		{"OOM command not allowed when used memory > 'maxmemory'.", DEFECT_MEMORY},
+		{"ERR Error running script (call to f_29150ea058de2f613a1c5d75f818dad54f48b126): @user_script:1: @user_script: 1: -OOM x", DEFECT_MEMORY},
+		{"-NOREPLICAS Not enough good replicas to write.", DEFECT_REPLICAS},
+		{"@user_script: 31: -MISCONF Redis is configured to save RDB snapshots", DEFECT_DISK},
+		{"READONLY You can't write against a read only replica.", DEFECT_REPLICA},
+		{"BUSY Redis is busy running a script.", DEFECT_SCRIPT},
+		{"WRONGPASS invalid username-password pair or user is disabled.", DEFECT_PASSWORD},
+		{"NOAUTH Authentication required.", DEFECT_AUTH},
+		{"ERR AUTH <password> called without any password configured for the default user. Are you sure", DEFECT_NO_PASSWORD},
+		{"ERR DB index is out of range", DEFECT_DATABASE},
+		{"ERR invalid DB index", DEFECT_DATABASE},
+		{"ERR max number of clients reached", DEFECT_CLIENTS},
+		{"ERR unknown command 'EVALSHA', with args beginning with: 'OOM'", DEFECT_COMMAND},
+		{"ERR Unknown Redis command called from script script: 12", DEFECT_COMMAND},
+		{"MOVED 3999 127.0.0.1:6381", DEFECT_CLUSTER},
+		{"DENIED Redis is running in protected mode because protected mode is enabled", DEFECT_PROTECTED},
+		{"ERR a text about OOM, a sentinel and WRONGPASS", DEFECT_OTHER},
+		{"WRONGTYPE Operation against a key holding the wrong kind of value", DEFECT_OTHER},
+		{"BUSYGROUP Consumer Group name already exists", DEFECT_OTHER},
+		{"", DEFECT_OTHER},
+	};
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++)
+		ck_assert_msg(failure_defect(span_of(row[i].text)) == row[i].defect, "%s", row[i].text);
+}
+END_TEST
+
 START_TEST(a_listed_error_is_a_refusal_however_it_is_wrapped)
 {
 	ck_assert_msg(failure_class(span_of(refusals[_i])) == ANSWER_REFUSED, "%s", refusals[_i]);
@@ -109,6 +142,7 @@ Suite *failure_suite(void)
 	tcase_add_loop_test(t, any_other_error_is_unknown, 0, sizeof(unknowns) / sizeof(*unknowns));
 	tcase_add_test(t, a_text_that_repeats_the_password_is_withheld);
 	tcase_add_test(t, a_reason_is_one_line_of_limited_length);
+	tcase_add_test(t, an_error_has_a_defect_by_its_beginning);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -27,9 +27,9 @@ static void on_up(void *context, unsigned index, const char *address)
 	ups++;
 }
 
-static void on_down(void *context, unsigned index, const char *why, const char *address)
+static void on_down(void *context, unsigned index, enum defect defect, const char *why, const char *address)
 {
-	(void)context, (void)index, (void)address;
+	(void)context, (void)index, (void)defect, (void)address;
 	downs++;
 	(void)snprintf(reason, sizeof(reason), "%s", why);
 }

@@ -33,9 +33,9 @@ static void on_up(void *context, unsigned index, const char *told)
 	(void)snprintf(address, sizeof(address), "%s", told);
 }
 
-static void on_down(void *context, unsigned index, const char *why, const char *moved)
+static void on_down(void *context, unsigned index, enum defect defect, const char *why, const char *moved)
 {
-	(void)context, (void)index;
+	(void)context, (void)index, (void)defect;
 	downs++;
 	moves += *moved != '\0';
 	(void)snprintf(reason, sizeof(reason), "%s", why);

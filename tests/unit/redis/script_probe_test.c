@@ -7,17 +7,19 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define PROBE_HEAD "*17\r\n:1761234567890123\r\n$3\r\nj|m\r\n"
+#define PROBE_HEAD "*16\r\n:1761234567890123\r\n$3\r\nj|m\r\n"
 #define PROBE_TAIL                                                                                                               \
 	"$2\r\nru\r\n$2\r\nre\r\n$6\r\n7.0.15\r\n$6\r\nmaster\r\n$9\r\n104857600\r\n$10\r\nnoeviction\r\n$1\r\n7\r\n$1\r\n0\r\n"
 
-#define PROBE_SAVES "$1\r\n1\r\n$2\r\n-1\r\n"
+#define PROBE_WELL  "$0\r\n\r\n" /* it refuses nothing */
+#define PROBE_REST  "$4\r\n0000\r\n$1\r\n0\r\n$1\r\n1\r\n$2\r\n-1\r\n"
+#define PROBE_SAVES "$1\r\n1\r\n$2\r\n-1\r\n" PROBE_WELL
 #define PROBE_OWN   "$4\r\n0000\r\n$1\r\n0\r\n" PROBE_SAVES
 
 START_TEST(a_probe_tells_what_the_server_said)
 {
 	add(CALL_PROBE, 9);
-	ck_assert_int_eq(answer_text(PROBE_HEAD "$4\r\n4711\r\n" PROBE_TAIL "$2\r\nok\r\n$2\r\nok\r\n" PROBE_OWN), 0);
+	ck_assert_int_eq(answer_text(PROBE_HEAD "$4\r\n4711\r\n" PROBE_TAIL PROBE_OWN), 0);
 	check_answer(0, 9, ANSWER_EXECUTED, 'P');
 	ck_assert_int_eq(told[0].fence, 4711);
 	ck_assert_int_eq(told[0].server_us, 1761234567890123);
@@ -29,7 +31,7 @@ START_TEST(a_probe_tells_what_the_server_said)
 	ck_assert(span_equal(told_probe.policy, SPAN("noeviction")));
 	ck_assert_int_eq(told_probe.maxmemory, 104857600);
 	ck_assert_int_eq(told_probe.evicted, 7);
-	ck_assert(!told_probe.loading && !told_probe.bgsave_failed && told_probe.own_data);
+	ck_assert(!told_probe.loading && !told_probe.defect && told_probe.own_data);
 }
 END_TEST
 
@@ -45,7 +47,7 @@ START_TEST(a_probe_sees_whose_data_it_is)
 	char text[512];
 
 	add(CALL_PROBE, 9);
-	snprintf(text, sizeof(text), PROBE_HEAD "$1\r\n0\r\n" PROBE_TAIL "$2\r\nok\r\n$2\r\nok\r\n%s" PROBE_SAVES, row[_i].told);
+	snprintf(text, sizeof(text), PROBE_HEAD "$1\r\n0\r\n" PROBE_TAIL "%s" PROBE_SAVES, row[_i].told);
 	ck_assert_int_eq(answer_text(text), 0);
 	ck_assert(told_probe.own_data == row[_i].own);
 }
@@ -55,23 +57,38 @@ START_TEST(a_probe_of_a_server_that_may_not_tell_is_a_probe)
 {
 	add(CALL_PROBE, 9);
 	ck_assert_int_eq(
-		answer_text("*17\r\n:5\r\n$0\r\n\r\n$1\r\n0\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
-			    "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"),
+		answer_text("*16\r\n:5\r\n$0\r\n\r\n$1\r\n0\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
+			    "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"),
 		0);
 	check_answer(0, 9, ANSWER_EXECUTED, 'P');
 	ck_assert_uint_eq(told_probe.run_id.n, 0);
 	ck_assert_int_eq(told_probe.maxmemory, 0);
-	ck_assert(!told_probe.loading && !told_probe.bgsave_failed && !told_probe.own_data);
+	ck_assert(!told_probe.loading && !told_probe.defect && !told_probe.own_data);
 }
 END_TEST
 
-START_TEST(a_probe_sees_that_saving_failed)
+START_TEST(a_probe_tells_what_the_server_refuses)
 {
+	static const struct {
+		const char *refusal;
+		enum defect defect;
+	} row[] = {
+		{"", DEFECT_NONE},
+		{"SET OOM command not allowed when used memory > 'maxmemory'.", DEFECT_MEMORY},
+		{"SET -NOREPLICAS Not enough good replicas to write.", DEFECT_REPLICAS},
+		{"SET MISCONF Redis is configured to save RDB snapshots", DEFECT_DISK},
+		{"DEL NOPERM this user has no permissions to run the 'del' command", DEFECT_PERMISSION},
+		{"PUBLISH ERR Unknown Redis command called from script script: 12", DEFECT_COMMAND},
+		{"SET a text of its own", DEFECT_OTHER},
+		{"SET", DEFECT_OTHER},
+	};
+	char text[700];
+
 	add(CALL_PROBE, 9);
-	ck_assert_int_eq(answer_text(PROBE_HEAD "$1\r\n0\r\n" PROBE_TAIL "$3\r\nerr\r\n$2\r\nok\r\n" PROBE_OWN), 0);
-	ck_assert(told_probe.bgsave_failed);
-	ck_assert_int_eq(answer_text(PROBE_HEAD "$1\r\n0\r\n" PROBE_TAIL "$2\r\nok\r\n$3\r\nerr\r\n" PROBE_OWN), 0);
-	ck_assert(told_probe.bgsave_failed);
+	snprintf(text, sizeof(text), PROBE_HEAD "$1\r\n0\r\n" PROBE_TAIL PROBE_REST "$%zu\r\n%s\r\n", strlen(row[_i].refusal), row[_i].refusal);
+	ck_assert_int_eq(answer_text(text), 0);
+	ck_assert_int_eq(told_probe.defect, row[_i].defect);
+	ck_assert(span_equal(told_probe.refusal, span_of(row[_i].refusal)));
 }
 END_TEST
 
@@ -87,7 +104,7 @@ START_TEST(a_probe_sees_that_nothing_was_saved)
 	char text[512];
 
 	add(CALL_PROBE, 9);
-	snprintf(text, sizeof(text), PROBE_HEAD "$1\r\n0\r\n" PROBE_TAIL "$2\r\nok\r\n$2\r\nok\r\n$4\r\n0000\r\n$1\r\n0\r\n%s", row[_i].told);
+	snprintf(text, sizeof(text), PROBE_HEAD "$1\r\n0\r\n" PROBE_TAIL "$4\r\n0000\r\n$1\r\n0\r\n%s" PROBE_WELL, row[_i].told);
 	ck_assert_int_eq(answer_text(text), 0);
 	ck_assert(told_probe.unsaved == row[_i].unsaved);
 }
@@ -96,7 +113,7 @@ END_TEST
 START_TEST(a_fence_key_that_holds_no_number_is_no_garbage_but_no_answer_either)
 {
 	add(CALL_PROBE, 9);
-	ck_assert_int_eq(answer_text(PROBE_HEAD "$3\r\n1e9\r\n" PROBE_TAIL "$2\r\nok\r\n$2\r\nok\r\n" PROBE_OWN), 0);
+	ck_assert_int_eq(answer_text(PROBE_HEAD "$3\r\n1e9\r\n" PROBE_TAIL PROBE_OWN), 0);
 	check_answer(0, 9, ANSWER_UNKNOWN, 0);
 	ck_assert_ptr_null(told[0].probe);
 }
@@ -106,12 +123,12 @@ START_TEST(a_probe_of_another_shape_is_garbage)
 {
 	add(CALL_PROBE, 9);
 	ck_assert_int_eq(answer_text("*2\r\n:1\r\n$3\r\nj|m\r\n"), -EPROTO);
-	ck_assert_int_eq(answer_text("*17\r\n:5\r\n:1\r\n$1\r\n0\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
-				     "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"),
+	ck_assert_int_eq(answer_text("*16\r\n:5\r\n:1\r\n$1\r\n0\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
+				     "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"),
 			 -EPROTO);
 	ck_assert_int_eq(
-		answer_text("*17\r\n:5\r\n$0\r\n\r\n*1\r\n$1\r\n0\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
-			    "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"),
+		answer_text("*16\r\n:5\r\n$0\r\n\r\n*1\r\n$1\r\n0\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
+			    "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"),
 		-EPROTO);
 	ck_assert_uint_eq(tolds, 0);
 }
@@ -125,7 +142,7 @@ Suite *script_probe_suite(void)
 	tcase_add_checked_fixture(t, script_reply_setup, script_reply_teardown);
 	tcase_add_test(t, a_probe_tells_what_the_server_said);
 	tcase_add_test(t, a_probe_of_a_server_that_may_not_tell_is_a_probe);
-	tcase_add_test(t, a_probe_sees_that_saving_failed);
+	tcase_add_loop_test(t, a_probe_tells_what_the_server_refuses, 0, 8);
 	tcase_add_loop_test(t, a_probe_sees_whose_data_it_is, 0, 5);
 	tcase_add_loop_test(t, a_probe_sees_that_nothing_was_saved, 0, 4);
 	tcase_add_test(t, a_fence_key_that_holds_no_number_is_no_garbage_but_no_answer_either);

@@ -39,8 +39,6 @@ static const struct {
 	{"+OK\r\n-ERR DB index is out of range\r\n", "ERR DB index is out of range"},
 	{"+OK\r\n+OK\r\n-LOADING Redis is loading the dataset in memory\r\n", "LOADING Redis is loading the dataset in memory"},
 	{"-ERR max number of clients reached\r\n", "ERR max number of clients reached"},
-	{"-ERR unknown command `AUTH`, with args beginning with: `hunter2hunter2`\r\n",
-	 "ERR (the text is withheld: it repeats the password)"},
 	{"+OK\r\n+OK\r\n" SHA_REPLY "+OK\r\n", FAILURE_GARBAGE},
 	{"+OK\r\n+OK\r\n$39\r\n0123456789abcdef0123456789abcdef0123456\r\n", FAILURE_GARBAGE},
 	{"+OK\r\n+OK\r\n$40\r\n0123456789ABCDEF0123456789abcdef01234567\r\n", FAILURE_GARBAGE},
@@ -62,6 +60,37 @@ START_TEST(a_handshake_that_is_refused_says_why)
 }
 END_TEST
 
+static const struct {
+	const char *info, *reason;
+	enum defect defect;
+} without_a_command[] = {
+	{"$20\r\nredis_mode:sentinel\n\r\n", FAILURE_SENTINEL, DEFECT_SENTINEL_PORT},
+	{"$22\r\nredis_mode:standalone\n\r\n", "ERR (the text is withheld: it repeats the password)", DEFECT_COMMAND},
+	{"-NOAUTH Authentication required.\r\n", "ERR (the text is withheld: it repeats the password)", DEFECT_COMMAND},
+	{"-ERR unknown command 'INFO'\r\n", "ERR (the text is withheld: it repeats the password)", DEFECT_PROXY},
+};
+
+/* A sentinel, a proxy, or a server whose command was renamed: INFO tells them apart. */
+START_TEST(what_lacks_a_command_is_asked_what_it_is)
+{
+	const char *wrong;
+
+	conf.password = password;
+	conf.database = 3;
+	stream_open(&stream, now);
+	ck_assert_ptr_null(take("-ERR unknown command `AUTH`, with args beginning with: `hunter2hunter2`\r\n"));
+	ck_assert_uint_eq(said("*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n"), 1);
+	ck_assert_ptr_null(take("-ERR unknown command 'SELECT'\r\n"));
+	for (unsigned i = 0; i < SCRIPT_N; i++)
+		ck_assert_ptr_null(take("-ERR unknown command 'SCRIPT'\r\n"));
+	wrong = take(without_a_command[_i].info);
+	ck_assert_ptr_nonnull(wrong);
+	ck_assert_str_eq(wrong, without_a_command[_i].reason);
+	ck_assert_int_eq(stream.defect, without_a_command[_i].defect);
+	ck_assert_uint_eq(said("$6\r\nserver\r\n"), 1);
+}
+END_TEST
+
 Suite *stream_handshake_suite(void)
 {
 	Suite *s = suite_create("stream_handshake");
@@ -70,6 +99,7 @@ Suite *stream_handshake_suite(void)
 	tcase_add_checked_fixture(t, conversation_setup, conversation_teardown);
 	tcase_add_test(t, the_handshake_is_one_piece);
 	tcase_add_test(t, the_password_may_stand_alone);
+	tcase_add_loop_test(t, what_lacks_a_command_is_asked_what_it_is, 0, sizeof(without_a_command) / sizeof(*without_a_command));
 	tcase_add_loop_test(t, a_handshake_that_is_refused_says_why, 0, sizeof(refused_hands) / sizeof(*refused_hands));
 	suite_add_tcase(s, t);
 	return s;

@@ -249,7 +249,7 @@ START_TEST(a_probe_tells_a_healthy_master)
 	ck_assert(span_equal(answer.probe->marker, MARKER) && span_equal(answer.probe->run_id, SPAN("run")));
 	ck_assert(span_equal(answer.probe->replid, SPAN("run")) && span_equal(answer.probe->role, SPAN("master")));
 	ck_assert(span_equal(answer.probe->policy, SPAN("noeviction")) && answer.probe->version.n > 0);
-	ck_assert(!answer.probe->loading && !answer.probe->bgsave_failed && !answer.probe->maxmemory);
+	ck_assert(!answer.probe->loading && !answer.probe->defect && !answer.probe->maxmemory);
 }
 END_TEST
 

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See health.h. */
+#include "daemon/core/health.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define RTT_GRAIN_US MSEC /* what a scheduler may add to a round trip that is much shorter */
+#define LATE_IS_SLOW 3    /* answers in a row that came after the timeout: fewer may be a pause of this process, or of the store */
+#define PROBE_APART_US (SEC / 4)
+#define DENIAL_SHOWN_US (60 * SEC)
+
+/* --- what is told of it --- */
+
+bool member_may_tell(struct members *ms, struct member *m, bool again)
+{
+	struct instant now = ms->core->now, full = instant_max(m->tells.full, now);
+
+	if (instant_diff(full, now) > (TELL_MOST - 1) * TELL_APART_US) {
+		m->tells.left_out += !again;
+		return false;
+	}
+	m->tells.full = instant_add(full, TELL_APART_US);
+	if (m->tells.left_out > 0)
+		core_log(ms->core, LOG_WARN, "left-out", "node=%s lines=%u", ms->core->conf.label[m->index], m->tells.left_out);
+	m->tells.left_out = 0;
+	return true;
+}
+
+struct trouble member_trouble(const struct members *ms, const struct member *m)
+{
+	if (m->reason[0])
+		return (struct trouble){m->reason, m->defect};
+	if (m->state == MEMBER_JOINED && m->refusal.defect)
+		return (struct trouble){m->refusal.text, m->refusal.defect};
+	if (m->state == MEMBER_JOINED && member_is_far(ms, m))
+		return (struct trouble){m->far, DEFECT_SLOW};
+	if (m->state == MEMBER_JOINED && m->denial.defect && instant_diff(ms->core->now, m->denial.at) < DENIAL_SHOWN_US)
+		return (struct trouble){m->denial.text, m->denial.defect};
+	return (struct trouble){m->silent, m->silent[0] ? DEFECT_PERMISSION : DEFECT_NONE};
+}
+
+const char *member_state_told(const struct members *ms, const struct member *m)
+{
+	if (m->stalled || (m->state == MEMBER_JOINED && !m->refusal.defect && member_is_far(ms, m)))
+		return "slow";
+	return member_state_word(m->state == MEMBER_JOINED && m->refusal.defect ? MEMBER_REFUSED : m->state);
+}
+
+unsigned members_serving(const struct members *ms)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
+		n += member_serves(ms, &ms->node[i]);
+	return n;
+}
+
+unsigned members_voting(const struct members *ms)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
+		n += ms->node[i].state == MEMBER_JOINED && !ms->node[i].refusal.defect && !member_is_far(ms, &ms->node[i]);
+	return n;
+}
+
+/* --- what shows it --- */
+
+/* "it refuses SET: OOM command not allowed …" */
+static void health_keep_refusal(struct member *m, struct span text)
+{
+	const char *blank = text.n ? memchr(text.p, ' ', text.n) : NULL;
+	size_t word = blank ? (size_t)(blank - text.p) : text.n, rest = blank ? text.n - word - 1 : 0;
+
+	m->refusal.text[0] = '\0';
+	if (text.n)
+		snprintf(m->refusal.text, sizeof(m->refusal.text), "it refuses %.*s: %.*s", (int)word, text.p, (int)rest, blank ? blank + 1 : "");
+}
+
+static void health_tell_refusal(struct members *ms, struct member *m, bool again)
+{
+	enum defect now = m->refusal.defect, was = m->refusal.told;
+
+	if (now == was || !member_may_tell(ms, m, again))
+		return;
+	m->refusal.told = now;
+	core_log(ms->core, now ? LOG_ERROR : LOG_NOTICE, "node", "node=%s state=%s cause=%s%s%s", ms->core->conf.label[m->index], member_state_told(ms, m),
+	         defect_table[now ? now : was].word, now ? " reason=" : " note=\"it refuses nothing any more\"",
+	         now ? core_quoted(ms->core, span_of(m->refusal.text)) : "");
+}
+
+void health_note_probe(struct members *ms, struct member *m, const struct probe *probe)
+{
+	bool same = m->refusal.defect == probe->defect;
+
+	m->refusal.defect = probe->defect;
+	health_keep_refusal(m, probe->refusal);
+	if (!same && !probe->defect) {
+		ms->gained = true;
+		m->denial.defect = DEFECT_NONE; /* that was of the same */
+	}
+	health_tell_refusal(ms, m, same);
+}
+
+/* Refusals that depend on the key, or on a command that the probe does not try. All others are of the whole server: the next probe shows them. */
+static bool health_is_of_one_call(enum defect defect)
+{
+	return defect == DEFECT_PERMISSION || defect == DEFECT_COMMAND || defect == DEFECT_OTHER;
+}
+
+bool health_note_failure(struct members *ms, struct member *m, const struct answer *a)
+{
+	if (a->unsent || a->defect == DEFECT_NONE || !m->connected || m->state != MEMBER_JOINED || member_owns_call(a->call))
+		return false;
+	if (health_is_of_one_call(a->defect) && !m->refusal.defect) {
+		m->denial.defect = a->defect;
+		m->denial.at = ms->core->now;
+		snprintf(m->denial.text, sizeof(m->denial.text), "it refused a call: %.*s", (int)a->text.n, a->text.p);
+	}
+	return !m->refusal.defect && instant_diff(ms->core->now, m->asked_at) >= PROBE_APART_US;
+}
+
+static void health_tell_far(struct members *ms, struct member *m, bool again)
+{
+	bool far = member_is_far(ms, m);
+
+	if (far == m->far_told || !member_may_tell(ms, m, again))
+		return;
+	m->far_told = far;
+	core_log(ms->core, far ? LOG_ERROR : LOG_NOTICE, "node-slow", "node=%s %s%s", ms->core->conf.label[m->index],
+	         far ? "reason=" : "note=\"it answers in time again\"", far ? core_quoted(ms->core, span_of(m->far)) : "");
+}
+
+/*
+ * One answer after the timeout measures a pause, not the network, and counts as the timeout. Pauses and waits are multiples of the round trip, so one sample
+ * at most doubles it.
+ */
+void health_note_trip(struct members *ms, struct member *m, int64_t us)
+{
+	int64_t timeout = ms->core->conf.timeout_us, doubled = 2 * m->rtt_us + RTT_GRAIN_US;
+	bool was = member_is_far(ms, m), late = us > timeout;
+
+	m->late = late ? m->late + 1 : 0;
+	if (late && m->late >= LATE_IS_SLOW)
+		m->rtt_us = was ? (m->rtt_us + us) / 2 : us;
+	else if (!m->rtt_us)
+		m->rtt_us = late ? timeout : us;
+	else if (!late)
+		m->rtt_us = was ? (m->rtt_us + us) / 2 : (7 * m->rtt_us + (us < doubled ? us : doubled)) / 8;
+	if (member_is_far(ms, m))
+		snprintf(m->far, sizeof(m->far), "slower than redis.timeout (%" PRId64 " ms): its round trip is %" PRId64 ".%" PRId64 " ms", timeout / MSEC,
+		         m->rtt_us / MSEC, m->rtt_us % MSEC / (MSEC / 10));
+	health_tell_far(ms, m, was == member_is_far(ms, m));
+}
+
+void health_note_stall(struct members *ms, struct member *m)
+{
+	m->stalled = true;
+	m->stalled_at = ms->core->now;
+	if (!member_is_far(ms, m) && member_may_tell(ms, m, false))
+		core_log(ms->core, LOG_WARN, "node-slow", "node=%s timeout_ms=%" PRId64, ms->core->conf.label[m->index], ms->core->conf.timeout_us / MSEC);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Whether a store serves: beside its membership, what it was refused of that which locks need, and whether its answers come in time. A store that does not
+ * serve is asked all the same, and does as much as it can: one without memory still renews and releases. It never leads, and counts for no quorum that is
+ * shown to people and programs.
+ */
+#ifndef CORE_HEALTH_H
+#define CORE_HEALTH_H
+
+#include "daemon/core/members.h"
+
+/* What keeps a store from serving, or from serving well. */
+struct trouble {
+	const char *text; /* "" if all is well */
+	enum defect defect; /* DEFECT_NONE also of what is about its memory */
+};
+/* Text in memory of the effects, or of the store. */
+struct trouble member_trouble(const struct members *ms, const struct member *m);
+/* Its state as people and programs are told it. */
+const char *member_state_told(const struct members *ms, const struct member *m);
+
+/*
+ * Whether one more line may be logged about it: TELL_MOST at once, and one each TELL_APART_US, or a store that comes and goes would fill the log. The next
+ * line says how many were left out. again: this line was left out before, and is counted already.
+ */
+bool member_may_tell(struct members *ms, struct member *m, bool again);
+#define TELL_MOST     10
+#define TELL_APART_US (10 * SEC)
+
+unsigned members_serving(const struct members *ms);
+unsigned members_voting(const struct members *ms); /* slow ones count as well */
+
+/* A probe was carried out: what it was refused, or not any more. */
+void health_note_probe(struct members *ms, struct member *m, const struct probe *probe);
+/* A call was not carried out. True: the store has refused it, and is to be probed at once. */
+bool health_note_failure(struct members *ms, struct member *m, const struct answer *a);
+/* A call was answered after that time. */
+void health_note_trip(struct members *ms, struct member *m, int64_t us);
+/* A call is unanswered for longer than the timeout. */
+void health_note_stall(struct members *ms, struct member *m);
+
+#endif

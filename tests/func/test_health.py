@@ -1,0 +1,377 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What looks healthy and is not: servers that answer, and refuse what locks need. And doctor names the true cause of each refusal."""
+import json
+import os
+import socket
+import time
+
+from authority import Authority
+from daemon import on_redis
+from fakes import Relay, Server
+from harness import LEASE_1S, FuncTest
+from process import REDLOCK, call, free_port, merged, until
+from sentinels import Sentinel
+from web import free_web
+
+
+class HealthTest(FuncTest):
+    def row(self, daemon, node=0):
+        status, out, _ = self.call_redlock(daemon, "--json", "nodes")
+        self.assertEqual(status, 0)
+        return json.loads(out.splitlines()[node])
+
+    def waits(self, condition, what, seen):
+        try:
+            until(condition, what)
+        except AssertionError as error:
+            raise AssertionError("%s; seen: %s" % (error, seen)) from error
+
+    def doctor(self, daemon):
+        status, out, err = call(REDLOCK, "--addr", daemon.addr, "doctor", "--json")
+        self.assertEqual(err, "")
+        rows = [json.loads(line) for line in out.splitlines()]
+        self.assertEqual(status, int(any(row["status"] == "fail" for row in rows)), rows)
+        return rows
+
+    def becomes(self, daemon, state, cause, node=0):
+        seen = [None]
+
+        def there():
+            seen[0] = self.row(daemon, node)
+            return (seen[0]["state"], seen[0].get("cause")) == (state, cause)
+        self.waits(there, "LIST nodes has %s %s" % (state, cause), seen)
+
+    def advises(self, daemon, check, text, fix):
+        found = []
+
+        def there():
+            found[:] = self.doctor(daemon)
+            return any(row["check"] == check and row["status"] != "ok" and text in row["text"] and fix in row["fix"] for row in found)
+        self.waits(there, "doctor says %s, %s, %s" % (check, text, fix), found)
+
+
+def set_to(name, value):
+    return lambda server: server.cli.config_set(name, value)
+
+
+def acl(*rules):
+    return lambda server: server.cli.execute_command("ACL", "SETUSER", "default", *rules)
+
+
+# title: (make it refuse, make it well, cause, what doctor says of it, the remedy)
+REFUSALS = {
+    "oom": (set_to("maxmemory", "100kb"), set_to("maxmemory", "0"), "memory", "SET: OOM", "raise maxmemory"),
+    "noreplicas": (set_to("min-replicas-to-write", "1"), set_to("min-replicas-to-write", "0"), "replicas", "NOREPLICAS", "min-replicas-to-write"),
+    "noperm writes": (acl("-@write"), acl("+@write"), "permission", "SET: ", "--print-acl"),
+    "noperm del": (acl("-del"), acl("+del"), "permission", "DEL: ", "--print-acl"),
+    "noperm pexpire": (acl("-pexpire"), acl("+pexpire"), "permission", "PEXPIRE: ", "--print-acl"),
+    "noperm publish": (acl("-publish"), acl("+publish"), "permission", "PUBLISH: ", "--print-acl"),
+    "noperm zadd": (acl("-zadd"), acl("+zadd"), "permission", "ZADD: ", "--print-acl"),
+    "noperm hset": (acl("-hset"), acl("+hset"), "permission", "HSET: ", "--print-acl"),
+    "noperm hgetall": (acl("-hgetall"), acl("+hgetall"), "permission", "HGETALL: ", "--print-acl"),
+    "noperm lock keys": (acl("resetkeys", "~redlockd:*"), acl("allkeys"), "permission", "SET: ", "--print-acl"),
+    "noperm channels": (acl("resetchannels"), acl("allchannels"), "permission", "PUBLISH: ", "--print-acl"),
+}
+
+
+class RefusesWhatLocksNeed(HealthTest):
+    """At run time, at one of one and at one and two of three servers: each place says so, and that it is over."""
+    COST = 40
+
+    def ready(self, web):
+        return web.ask("/readyz").status == 200
+
+    def metric(self, web, name):
+        return [line for line in web.ask("/metrics").body.decode().splitlines() if line.startswith("redlockd_" + name)]
+
+    def case(self, title, bad, servers):
+        spoil, mend, cause, text, fix = REFUSALS[title]
+        stores = [self.redis() for _ in range(servers)]
+        web, serves = free_web(), servers - bad >= servers // 2 + 1
+        daemon = self.daemon(on_redis(stores, LEASE_1S, {"listen": {"http": web.listen}})).joined()
+        self.assertTrue(self.ready(web))
+        for store in stores[:bad]:
+            spoil(store)
+        for i in range(bad):
+            self.becomes(daemon, "refused", cause, i)
+        self.assertIn(text, self.row(daemon)["reason"])
+        self.advises(daemon, cause, text, fix)
+        self.assertEqual(self.ready(web), serves)
+        self.assertEqual(self.metric(web, "nodes_joined"), ["redlockd_nodes_joined %d" % (servers - bad)])
+        self.assertEqual(self.metric(web, "quorum_available"), ["redlockd_quorum_available %d" % serves])
+        self.assertEqual(sum(line.endswith(" 0") for line in self.metric(web, "redis_up")), bad)
+        status, out, _ = self.call_redlock(daemon, "ping")
+        self.assertEqual((status, "redis %d/%d" % (servers - bad, servers) in out), (0 if serves else 1, True), out)
+        daemon.logged("error node node=.* state=refused cause=%s reason=.*%s" % (cause, text))
+        if serves:
+            client = self.client(daemon)
+            client.ok("LOCK a wait=5s")
+            client.ok("UNLOCK a")
+        time.sleep(2.5)  # some probes
+        self.assertEqual(daemon.log().count("state=refused cause="), bad, "one line a change")
+        for store in stores[:bad]:
+            mend(store)
+        for i in range(bad):
+            self.becomes(daemon, "joined", None, i)
+        self.assertTrue(self.ready(web))
+        client = self.client(daemon)
+        client.ok("LOCK b wait=5s")
+        client.ok("UNLOCK b sync=yes")
+        daemon.stop()
+        for store in stores:
+            store.stop()
+
+    def test_one_of_one(self):
+        for title in REFUSALS:
+            with self.subTest(title):
+                self.case(title, 1, 1)
+
+    def test_one_of_three(self):
+        for title in ("oom", "noreplicas", "noperm del"):
+            with self.subTest(title):
+                self.case(title, 1, 3)
+
+    def test_two_of_three(self):
+        for title in ("oom", "noperm writes"):
+            with self.subTest(title):
+                self.case(title, 2, 3)
+
+    def test_a_lock_that_is_held_is_renewed_by_a_full_server(self):
+        store = self.redis()
+        daemon = self.daemon(on_redis([store], LEASE_1S)).joined()
+        holder = self.client(daemon)
+        holder.ok("LOCK a")
+        store.cli.config_set("maxmemory", "100kb")
+        self.becomes(daemon, "refused", "memory")
+        time.sleep(2.2)  # two leases
+        holder.ok("CHECK a")
+        reply = self.client(daemon).err("LOCK b", "QUORUM")
+        self.assertIn("OOM", reply.text)
+        holder.ok("UNLOCK a sync=yes")
+
+    def test_a_server_that_cannot_save(self):
+        store = self.redis(args=("--save", "3600 1", "--stop-writes-on-bgsave-error", "yes"))
+        daemon = self.daemon(on_redis([store], LEASE_1S)).joined()
+        os.mkdir(os.path.join(store.folder, "dump.rdb"))  # a file of that name cannot be written
+        store.cli.set("x", "y")
+        store.cli.bgsave()
+        self.becomes(daemon, "refused", "disk")
+        self.advises(daemon, "disk", "MISCONF", "server's log")
+        os.rmdir(os.path.join(store.folder, "dump.rdb"))
+        store.cli.bgsave()
+        self.becomes(daemon, "joined", None)
+
+    def test_a_key_of_another_type_is_the_answer_of_defer(self):
+        store = self.redis()
+        daemon = self.daemon(on_redis([store], LEASE_1S)).joined()
+        store.cli.rpush("redlockd:lock:j:q", "junk")
+        began = time.monotonic()
+        reply = self.client(daemon).err("DEFER q x", "UNAVAILABLE")
+        self.assertIn("WRONGTYPE", reply.text)
+        self.assertNotIn("did not answer", reply.text)
+        self.assertLess(time.monotonic() - began, 0.9, "to ask again changes nothing")
+
+    def test_homes_that_refuse(self):
+        store = self.redis()
+        daemon = self.daemon(on_redis([store], LEASE_1S)).joined()
+        store.cli.config_set("maxmemory", "100kb")
+        self.becomes(daemon, "refused", "memory")
+        client = self.client(daemon)
+        for request in ("DEFER q x", "RATE r limit=2 per=1s"):
+            self.assertIn("OOM", client.err(request, "UNAVAILABLE").text, request)
+
+
+class Proxy(Server):
+    """Knows no command that a proxy would have to keep a state for."""
+
+    def took(self, sock, data):
+        for _ in range(data.count(b"*")):
+            sock.sendall(b"-ERR unknown command\r\n")
+
+
+class Closing(Server):
+    def took(self, sock, data):
+        self.drop(sock)
+
+
+class Causes(HealthTest):
+    """For each way in which a server can refuse there is a cause and its advice."""
+    COST = 30
+
+    def on(self, node, redis=None, **tree):
+        return self.daemon(merged({"store": "redis", "redis": merged({"nodes": [node]}, redis or {})}, LEASE_1S, tree))
+
+    def secret(self, text="secret"):
+        path = os.path.join(self.folder(), "password")
+        with open(path, "w") as out:
+            out.write(text + "\n")
+        os.chmod(path, 0o600)
+        return path
+
+    def case(self, daemon, cause, check, fix, text=""):
+        seen = [None]
+
+        def there():
+            seen[0] = self.row(daemon)
+            return seen[0].get("cause") == cause
+        self.waits(there, "cause=%s" % cause, seen)
+        self.advises(daemon, check, text, fix)
+
+    def test_a_password_where_none_is_needed(self):
+        self.case(self.on(self.redis().node, {"password_file": self.secret()}), "no-password", "password", "leave out redis.password_file")
+
+    def test_a_password_that_is_needed(self):
+        self.case(self.on(self.locked().node), "no-auth", "password", "set redis.password_file")
+
+    def locked(self):
+        server = self.redis()
+        server.cli.config_set("requirepass", "right")
+        return server
+
+    def test_a_wrong_password_and_a_wrong_user(self):
+        self.case(self.on(self.locked().node, {"password_file": self.secret("wrong")}), "password", "password", "correct redis.user")
+        self.case(self.on(self.redis().node, {"user": "nobody", "password_file": self.secret()}), "password", "password", "correct redis.user")
+
+    def test_a_database_that_is_not_there(self):
+        self.case(self.on(self.redis(args=("--databases", "1")).node, {"database": 5}), "database", "database", "lower redis.database")
+
+    def test_no_more_clients(self):
+        server = self.redis()
+        server.cli.config_set("maxclients", "1")
+        self.case(self.on(server.node), "clients", "clients", "raise maxclients")
+
+    def test_renamed_commands(self):
+        for command in ("SCRIPT", "EVALSHA", "ZADD", "PUBLISH", "DEL"):
+            with self.subTest(command):
+                self.case(self.on(self.redis(args=("--rename-command", command, "")).node), "command", "command", "rename-command")
+
+    def test_the_port_of_a_sentinel(self):
+        master = self.redis(tcp=True)
+        sentinel = Sentinel("m", master.port, 1, 1000).start()
+        self.addCleanup(sentinel.stop)
+        until(lambda: sentinel.ask("masters") is not None, "the sentinel answers")
+        self.case(self.on("127.0.0.1:%d" % sentinel.port), "sentinel-port", "sentinel", "addresses")
+        self.case(self.on("127.0.0.1:%d" % sentinel.port, {"database": 2}), "sentinel-port", "sentinel", "addresses")
+
+    def test_a_cluster(self):
+        server = self.redis(args=("--cluster-enabled", "yes", "--cluster-port", str(free_port())))
+        self.case(self.on(server.node), "cluster", "cluster", "not in cluster mode")
+        self.case(self.on(server.node, {"database": 2}), "cluster", "cluster", "not in cluster mode")
+
+    def test_a_replica(self):
+        master, server = self.redis(tcp=True), self.redis()
+        server.cli.execute_command("REPLICAOF", "127.0.0.1", str(master.port))
+        self.case(self.on(server.node), "replica", "replica", "name its master")
+
+    def test_a_server_that_loads(self):
+        server = self.redis(save=True, args=("--key-load-delay", "5000", "--loading-process-events-interval-bytes", "1024"))
+        server.cli.execute_command("DEBUG", "POPULATE", "1000")
+        server.cli.save()
+        server.patience = 0
+        with self.assertRaises(AssertionError):  # it does not answer PING yet
+            server.restart()
+        self.case(self.on(server.node), "loading", "loading", "wait until the server has loaded")
+
+    def test_a_script_that_runs_for_too_long(self):
+        server = self.redis(args=("--busy-reply-threshold", "10"))
+        sock = socket.socket(socket.AF_UNIX)
+        sock.connect(server.path)
+        self.addCleanup(sock.close)
+        daemon = self.on(server.node, guard="trust-first-start").joined()
+        sock.sendall(b"EVAL \"while true do end\" 0\r\n")
+        self.case(daemon, "script", "script", "SCRIPT KILL")
+        server.cli.script_kill()
+        self.becomes(daemon, "joined", None)
+
+    def test_a_proxy(self):
+        fake = Proxy(os.path.join(self.folder(), "sock")).start()
+        self.addCleanup(fake.stop)
+        self.case(self.on("unix:" + fake.path), "proxy", "proxy", "name the servers themselves")
+
+    def test_what_closes_at_once(self):
+        fake = Closing(os.path.join(self.folder(), "sock")).start()
+        self.addCleanup(fake.stop)
+        self.case(self.on("unix:" + fake.path), "closed", "store", "if a proxy is between")
+
+    def test_tls_and_none(self):
+        ca = Authority("servers")
+        self.addCleanup(ca.remove)
+        other = Authority("others")
+        self.addCleanup(other.remove)
+        cert, key = ca.sign("/CN=redis", names="IP:127.0.0.1")
+        port = free_port()
+        self.redis(args=("--tls-port", str(port), "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", ca.cert))
+        daemon = self.on("127.0.0.1:%d" % port)  # the server's alert may be lost with the connection
+        until(lambda: self.row(daemon).get("cause") in ("tls-port", "closed"), "it is no plain port")
+        self.assertTrue(any("set redis.tls" in row["fix"] for row in self.doctor(daemon)))
+        self.case(self.on("127.0.0.1:%d" % port, {"tls": {"ca_file": other.cert}}), "tls", "tls", "redis.tls.ca_file")
+        self.case(self.on("127.0.0.1:%d" % self.redis(tcp=True).port, {"tls": {"ca_file": ca.cert}}), "plain-port", "tls", "set redis.tls to no")
+
+    def test_nobody_there_and_no_such_host(self):
+        self.case(self.on("127.0.0.1:%d" % free_port()), "unreached", "store", "start the server")
+        self.case(self.on("no-such-host.invalid:6379"), "host", "store", "correct the name of the host")
+
+    def test_no_redis(self):
+        self.case(self.on("unix:" + self.daemon().addr), "no-redis", "store", "is no Redis server")
+
+    def test_the_server_says_what_the_daemon_would(self):
+        """A text of the server that has our words is no cause."""
+        fake = Saying(os.path.join(self.folder(), "sock"), b"-ERR a text of configuration, sentinel, its clock is, NOAUTH, WRONGPASS\r\n").start()
+        self.addCleanup(fake.stop)
+        self.case(self.on("unix:" + fake.path), "other", "store", "log of the server")
+
+    def test_the_quarantine_of_a_first_start(self):
+        daemon = self.on(self.redis().node, guard="strict", lease="10s", max_lease="30s")
+        self.becomes(daemon, "quarantine", None)
+        rows = {row["check"]: row for row in self.doctor(daemon)}
+        self.assertEqual((rows["quarantine"]["status"], rows["quorum"]["status"]), ("warn", "warn"))
+        self.assertIn("nothing but to wait", rows["quorum"]["fix"])
+        self.assertRegex(rows["quorum"]["text"], r"vote in \d+s")
+
+
+class Saying(Server):
+    def __init__(self, path, text):
+        super().__init__(path)
+        self.text = text
+
+    def took(self, sock, data):
+        sock.sendall(self.text)
+
+
+class Far(Relay):
+    """A real Redis with a long round trip."""
+    WAY = 0.06
+
+    def took(self, sock, data):
+        time.sleep(self.WAY)
+        super().took(sock, data)
+
+
+class FarAway(HealthTest):
+    COST = 8
+
+    def test_round_trips_above_the_timeout(self):
+        stores = [self.redis() for _ in range(3)]
+        relays = [Far(os.path.join(self.folder(), "sock"), store.path).start() for store in stores]
+        for relay in relays:
+            self.addCleanup(relay.stop)
+        daemon = self.daemon(on_redis(["unix:" + relay.path for relay in relays], LEASE_1S, {"redis": {"timeout": "20ms"}, "guard": "trust-first-start"}))
+        for i in range(3):
+            self.becomes(daemon, "slow", "slow", i)
+        self.advises(daemon, "slow", "slower than redis.timeout (20 ms)", "set a longer redis.timeout")
+        self.assertGreater(self.row(daemon)["rtt_us"], 55000)
+        client = self.client(daemon)
+        reply = client.err("LOCK a wait=1s", "QUORUM")
+        self.assertIn("slower than redis.timeout (20 ms)", reply.text)
+        self.assertNotIn("send fewer", reply.text)
+        lines = daemon.log().count("node-slow")
+        time.sleep(3)
+        self.assertLessEqual(daemon.log().count("node-slow") - lines, 3, "the log is bounded")
+        Far.WAY = 0
+        self.addCleanup(setattr, Far, "WAY", 0.06)
+        for i in range(3):
+            self.becomes(daemon, "joined", None, i)
+        client.ok("LOCK a wait=5s")
+
+
+del HealthTest
