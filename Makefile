@@ -184,6 +184,7 @@ CORE := \
 	daemon/core/inquire.c \
 	daemon/core/issue.c \
 	daemon/core/journal.c \
+	daemon/core/kept_names.c \
 	daemon/core/judge.c \
 	daemon/core/meet.c \
 	daemon/core/jump.c \

@@ -66,13 +66,14 @@ static bool greet_any(struct waiting *w)
 /* The daemon refuses a longer keep. Say so before CMD runs, not after. */
 static bool keep_is_allowed(struct waiting *w)
 {
-	int64_t most = redlock_line_number(redlock_answer(w->c), "max_lease_ms", INT64_MAX);
+	int64_t lease = redlock_line_number(redlock_answer(w->c), "max_lease_ms", INT64_MAX);
+	int64_t most = redlock_line_number(redlock_answer(w->c), "max_keep_ms", lease); /* an earlier daemon bounds it by max_lease */
 	char asked[AGE_BYTES], allowed[AGE_BYTES];
 
 	if (w->in->keep_ms <= most)
 		return true;
 	w->exit = EXIT_FAILED;
-	complain("--keep %s is longer than the daemon's max_lease of %s", duration_text(w->in->keep_ms, asked),
+	complain("--keep %s is longer than the daemon's max_keep of %s", duration_text(w->in->keep_ms, asked),
 		 duration_text(most, allowed));
 	return false;
 }

@@ -110,7 +110,7 @@ struct conf {
 		uint64_t database;
 		uint64_t links; /* connections per node */
 	} redis;
-	int64_t lease, min_lease, max_lease, max_delay, max_grace;
+	int64_t lease, min_lease, max_lease, max_delay, max_keep, max_grace;
 	struct {
 		enum conf_home_lost home_lost;
 	} rate;

@@ -31,6 +31,7 @@ void core_conf_fill(struct core_conf *to, const struct conf *from)
 	to->min_lease_us = from->min_lease;
 	to->max_lease_us = from->max_lease;
 	to->max_delay_us = from->max_delay;
+	to->max_keep_us = from->max_keep;
 	to->max_grace_us = from->max_grace;
 	to->alarm_held_us = from->alarm.held;
 	to->alarm_waited_us = from->alarm.waited;

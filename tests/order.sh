@@ -4,7 +4,7 @@
 # shellcheck shell=sh
 
 standing='
-daemon/core  event metric sample state core alarms journal value card admission flow quorum members health fences bounds judge meet likeness jump probe observe trust member claim contender lease lock notices calls round ask tokens releases parts admit move adoption release ticket waiters wait split rebase together acquire retry holders grant convert belief hold lessee denial renew adopt look break rendezvous home conclude lower enter engine
+daemon/core  event metric sample state core alarms journal kept_names value card admission flow quorum members health fences bounds judge meet likeness jump probe observe trust member claim contender lease lock notices calls round ask tokens releases parts admit move adoption release ticket waiters wait split rebase together acquire retry holders grant convert belief hold lessee denial renew adopt look break rendezvous home conclude lower enter engine
 daemon/core  user ahead session who rules audit jobs page queuerows rows strangers inquire semaphore listing remember noted waitgraph waitcycle waitentry tell slow former watch terms pending agent group groups job rehome places take pass runner seats announce contended permits heard waitowners deadlock waittable survey list end resume owned locks lockall permits_owned semaphores rate order defer tally query names show busy alarm drain revoke access admin suspects auth command deliver award gather issue obtain hangup recall restore settle fire service view carry
 client       moment person address line secure channel pushes pauses outcome draft greeting holds pending tracking repeat bundle undecided surplus watches
 client       conn recovery exchange await farewell lock secret public many deferred rate ask following admin use_tls

@@ -107,6 +107,7 @@ static void serve_HELLO(struct commander *x, struct session *s)
 	reply_int(&r, "quorum", quorum_of(x->core->conf.nodes));
 	reply_ms(&r, "lease_ms", x->core->conf.lease_us);
 	reply_ms(&r, "max_lease_ms", x->core->conf.max_lease_us);
+	reply_ms(&r, "max_keep_ms", x->core->conf.max_keep_us);
 	reply_ms(&r, "max_grace_ms", x->core->conf.max_grace_us);
 	session_send(x->sessions, s, line, reply_end(&r));
 }

@@ -8,6 +8,7 @@
 #ifndef CORE_COMMANDER_H
 #define CORE_COMMANDER_H
 
+#include "daemon/core/kept_names.h"
 #include "daemon/core/parts.h"
 #include "daemon/core/session.h"
 #include "daemon/core/who.h"
@@ -16,6 +17,7 @@ struct commander {
 	struct core *core;
 	struct engine *engine;
 	struct session_table *sessions;
+	struct kept_names kept;  /* names that UNLOCK keep= has left */
 	struct request request;  /* the one that is being served: large, so not on the stack */
 	struct mistake mistake;
 	struct {

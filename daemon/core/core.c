@@ -36,6 +36,7 @@ void core_conf_take_live(struct core_conf *to, const struct core_conf *from)
 	to->users = from->users;
 	to->rules = from->rules;
 	to->min_lease_us = from->min_lease_us;
+	to->max_keep_us = from->max_keep_us;
 	to->limits = from->limits;
 	to->listed = from->listed;
 	to->tell_moves = from->tell_moves;

@@ -55,7 +55,7 @@ struct core_conf {
 	int64_t alarm_held_us, alarm_waited_us; /* see alarms.h; 0: no such alarm */
 	uint64_t alarm_failures;      /* per cent of the last minute's LOCKs; 0: no alarm */
 	int64_t slow_wait_us, slow_hold_us, slow_store_us; /* see slow.h; 0: not logged */
-	int64_t lease_us, min_lease_us, max_lease_us, max_delay_us;
+	int64_t lease_us, min_lease_us, max_lease_us, max_delay_us, max_keep_us;
 	int64_t max_grace_us;         /* the longest grace a session may ask for; 0 refuses it */
 	bool rebooted;                /* all leases that a store, blank at the start, may have forgotten were granted before this boot */
 	int64_t past_lease_us;        /* longest lease that a store may have forgotten, even if max_lease is shorter now */

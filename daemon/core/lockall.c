@@ -116,6 +116,22 @@ static bool own_holds_suit(struct commander *x, struct session *s)
 	return true;
 }
 
+/* Where this daemon knows of it no store is asked, so a LOCKANY does not take another name meanwhile. */
+static bool names_are_of_locks(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+
+	for (unsigned i = 0; i < q->words; i++) {
+		const struct lock *l = lock_find(&x->engine->table, q->word[i]);
+
+		if (!l || l->lease.limit == 0 || lock_is_idle(l))
+			continue;
+		tell_error(x, s, q->tag, ERROR_KIND, "name %u is in use by a semaphore: take another name, or ask when nobody has a permit of it", i + 1);
+		return false;
+	}
+	return true;
+}
+
 static bool terms_are_allowed(struct commander *x, struct session *s)
 {
 	return names_are_allowed(x, s) && ttl_is_allowed(x, s) &&
@@ -248,7 +264,7 @@ static void serve_group(struct commander *x, struct session *s)
 		tell_draining(x, s, x->request.tag);
 		return;
 	}
-	if (!counts_suit(x, s) || group_is_repeated(x, s, patient) || !own_holds_suit(x, s))
+	if (!counts_suit(x, s) || group_is_repeated(x, s, patient) || !names_are_of_locks(x, s) || !own_holds_suit(x, s))
 		return;
 	if (!group_is_within_limits(x, s, patient) || (patient && !group_may_wait(x, s)))
 		return;

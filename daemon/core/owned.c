@@ -6,6 +6,7 @@
 #include "daemon/core/former.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/job.h"
+#include "daemon/core/kept_names.h"
 #include "daemon/core/pending.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/resume.h"
@@ -135,6 +136,15 @@ static unsigned unlock_count(const struct request *q, const struct claim *c)
 	return request_has(q, FIELD_COUNT) ? request_count(q) : c->count - 1;
 }
 
+/* Names that stay for no longer than a lease are as many as clients can lock in that time. */
+static bool kept_has_room(struct commander *x, struct session *s, int64_t keep)
+{
+	if (keep <= x->core->conf.max_lease_us || kept_names_count(&x->kept, x->core->now) < KEPT_MOST)
+		return true;
+	tell_error(x, s, x->request.tag, ERROR_LIMIT, "at most %d names may be kept for longer than max_lease: UNLOCK it without keep=", KEPT_MOST);
+	return false;
+}
+
 void lock_unlock(struct commander *x, struct session *s)
 {
 	const struct request *q = &x->request;
@@ -143,7 +153,7 @@ void lock_unlock(struct commander *x, struct session *s)
 	struct claim *c;
 	unsigned count;
 
-	if (!bound_is_kept(x, s, FIELD_KEEP, x->core->conf.max_lease_us, "max_lease"))
+	if (!bound_is_kept(x, s, FIELD_KEEP, x->core->conf.max_keep_us, "max_keep"))
 		return;
 	c = claim_to_unlock(x, s);
 	if (!c || !keep_suits_mode(x, s, c, keep))
@@ -161,7 +171,11 @@ void lock_unlock(struct commander *x, struct session *s)
 		reply_unlocked(x, s, c->count);
 		return;
 	}
+	if (!kept_has_room(x, s, keep))
+		return;
 	remember_freed(x, c);
+	if (keep > x->core->conf.max_lease_us)
+		kept_names_add(&x->kept, x->core->now, keep);
 	former(x, c, "released");
 	watch(x, c, WATCH_RELEASED);
 	claim_leave_session(s, c);

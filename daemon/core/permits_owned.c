@@ -200,11 +200,23 @@ void serve_RELEASE(struct commander *x, struct session *s)
 		tell_not_held(x, s);
 }
 
+static bool unlock_suits_permit(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+	bool keeps = request_has(q, FIELD_KEEP) && q->field[FIELD_KEEP].number > 0, waits = request_has(q, FIELD_SYNC) && q->field[FIELD_SYNC].number;
+
+	if (keeps || waits)
+		tell_mistake(x, s, ERROR_ARG, "%s is for locks: RELEASE a permit without it", keeps ? "keep=" : "sync=");
+	return !keeps && !waits;
+}
+
 /* For clients that treat a permit like a lock. */
 void serve_UNLOCK(struct commander *x, struct session *s)
 {
 	struct permit *p = permit_not_lock(x, s);
 
+	if (p && !unlock_suits_permit(x, s))
+		return;
 	if (p && request_has(&x->request, FIELD_COUNT))
 		permits_give_back_to(x, s, p);
 	else if (p)

@@ -220,6 +220,22 @@ class State(FuncTest):
         granted = second.ok("LOCK job wait=10s")
         self.assertGreaterEqual(granted.at - begin, 1.99)
 
+    def test_names_kept_for_longer_than_a_lease_survive_a_crash(self):
+        first = self.daemon(dict(CONF, lease="500ms", max_lease="1s"))
+        c = self.client(first)
+        c.ok("LOCK job")
+        c.ok("LOCK other")
+        begin = time.monotonic()
+        c.ok("UNLOCK job keep=4s")
+        c.ok("UNLOCK other keep=200ms")
+        first.kill()
+        forget(first)
+        second = self.client(self.next_run(first))
+        second.ok("LOCK other wait=10s", 11)
+        second.busy("LOCK job")
+        granted = second.ok("LOCK job wait=10s", 11)
+        self.assertGreaterEqual(granted.at - begin, 3.99)
+
     def test_a_spoilt_state_file_is_as_bad_as_a_crash(self):
         first = self.daemon(CONF)
         self.client(first).ok("LOCK held")

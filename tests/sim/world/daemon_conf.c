@@ -114,6 +114,7 @@ void daemon_configure(struct sim_daemon *d, bool strange)
 		.home_lost = p->rates == RATES_NEXT ? LOST_NEXT : p->rates == RATES_OPEN ? LOST_OPEN : LOST_CLOSED,
 		.min_lease_us = MIN_LEASE_MS * MSEC,
 		.max_lease_us = p->max_lease_us,
+		.max_keep_us = 3 * p->max_lease_us,
 		.max_delay_us = p->delay_us,
 		.skew_us = SKEW_US,
 		.max_grace_us = 10 * SEC,

@@ -151,9 +151,9 @@ START_TEST(a_command_longer_than_the_lock_can_be_kept_is_not_begun)
 
 	PLAYED(&o, "< HELLO 1\n> OK proto=1 session=7 max_lease_ms=30000\n=\n", "run", "--keep", "10m", "n", "touch", "/nonexistent/x");
 	ck_assert_int_eq(o.code, EXIT_FAILED);
-	ck_assert_str_eq(o.err, "redlock: --keep 10m is longer than the daemon's max_lease of 30s\n");
+	ck_assert_str_eq(o.err, "redlock: --keep 10m is longer than the daemon's max_keep of 30s\n");
 	PLAYED(&o, "< HELLO 1\n> OK proto=1 session=7 max_lease_ms=30000\n=\n", "try", "--keep", "30001ms", "n", "true");
-	ck_assert_str_eq(o.err, "redlock: --keep 30001ms is longer than the daemon's max_lease of 30s\n");
+	ck_assert_str_eq(o.err, "redlock: --keep 30001ms is longer than the daemon's max_keep of 30s\n");
 	PLAYED(&o,
 	       "< HELLO 1\n> OK proto=1 session=7 max_lease_ms=30000\n< LOCK n\n> OK name=n fence=17 valid_ms=10000 ttl_ms=10000 "
 	       "count=1\n" CHECK "< UNLOCK n keep=30000ms\n> OK name=n count=0\n=\n",
@@ -162,7 +162,7 @@ START_TEST(a_command_longer_than_the_lock_can_be_kept_is_not_begun)
 }
 END_TEST
 
-#define REFUSES_KEEP LOCK CHECK "< UNLOCK n keep=40000ms\n> ERR LIMIT keep may be at most 30000ms (max_lease)\n=\n"
+#define REFUSES_KEEP LOCK CHECK "< UNLOCK n keep=40000ms\n> ERR LIMIT keep may be at most 30000ms (max_keep)\n=\n"
 
 /* The daemon gives a session less than the lease that redlock run asks for, or nothing. */
 START_TEST(redlock_asks_for_as_much_grace_as_the_daemon_gives)
@@ -190,7 +190,7 @@ START_TEST(a_keep_that_the_daemon_refuses_is_no_success)
 
 	PLAYED(&o, REFUSES_KEEP, "run", "--keep", "40s", "n", "true");
 	ck_assert_int_eq(o.code, EXIT_FAILED);
-	ck_assert_str_eq(o.err, "redlock: unlocking n: LIMIT keep may be at most 30000ms (max_lease)\n");
+	ck_assert_str_eq(o.err, "redlock: unlocking n: LIMIT keep may be at most 30000ms (max_keep)\n");
 	PLAYED(&o, REFUSES_KEEP, "run", "--keep", "40s", "n", "sh", "-c", "exit 7");
 	ck_assert_int_eq(o.code, 7);
 }
