@@ -17,7 +17,8 @@ START_TEST(hello_says_what_it_speaks_to)
 {
 	cluster_begin(3);
 	says(1, "HELLO 1 name=worker");
-	hears(1, "OK proto=1 server=redlockd/* session=1 secret=* store=redis nodes=3 quorum=2 lease_ms=10000 max_lease_ms=30000 max_keep_ms=3600000 max_grace_ms=*");
+	hears(1, "OK proto=1 server=redlockd/* session=1 secret=* store=redis nodes=3 quorum=2 "
+	         "lease_ms=10000 max_lease_ms=30000 max_keep_ms=3600000 max_grace_ms=*");
 	says(1, "HELLO 1 name=other");
 	hears(1, "OK proto=1 *");
 	says(2, "HELLO 1");
