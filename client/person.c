@@ -6,8 +6,10 @@
 #include "proto/text.h"
 
 #include <inttypes.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <wchar.h>
 
 const char *age_text(int64_t ms, char out[AGE_BYTES])
 {
@@ -96,11 +98,34 @@ size_t shown_text(struct span text, char *out, size_t size)
 	return at;
 }
 
+/* The tables of the C library, whatever the locale of the user is. */
+static int rune_width(uint32_t rune)
+{
+	static locale_t utf8;
+	locale_t before;
+	int width;
+
+	if (!utf8)
+		utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+	if (!utf8)
+		return 1;
+	before = uselocale(utf8);
+	width = wcwidth((wchar_t)rune);
+	uselocale(before);
+	return width < 0 ? 1 : width;
+}
+
 size_t shown_width(struct span text)
 {
-	size_t width = 0, i;
+	size_t width = 0, n;
 
-	for (i = 0; i < text.n; i++)
-		width += ((unsigned char)text.p[i] & 0xc0) != 0x80;
+	for (; text.n; text.p += n, text.n -= n) {
+		n = utf8_length(text);
+		if (n)
+			width += (size_t)rune_width(utf8_rune((struct span){text.p, n}));
+		else
+			width += ((unsigned char)text.p[0] & 0xc0) != 0x80;
+		n = n ? n : 1;
+	}
 	return width;
 }

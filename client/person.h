@@ -25,7 +25,7 @@ size_t text_add(char *out, size_t at, size_t size, const char *format, ...) __at
  */
 size_t shown_text(struct span text, char *out, size_t size);
 
-/* How many columns shown text takes: one for each character. */
+/* How many columns shown text takes: a wide character two. */
 size_t shown_width(struct span text);
 
 /* How many bytes the next character has; 1, and *ret_good is false, for a byte that is no character, or part of one that nobody sees. text is not empty. */

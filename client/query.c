@@ -141,8 +141,8 @@ static void none_say(const char *what, const struct invocation *in)
 		complain("there are no %s%s%s", what, in->operand ? " of " : "", shown);
 }
 
-/* cut: without --long rows have the fields of order only, and the cells of these are cut; NULL: rows are whole. */
-static int pages_of(const struct invocation *in, const char *what, const char *key, const char *order, const char *cut)
+/* brief: rows have the fields of order only. */
+static int pages_of(const struct invocation *in, const char *what, const char *key, const char *order, bool brief)
 {
 	char prefix[4 * NAME_MAX_BYTES + 3] = "";
 	struct listing l;
@@ -155,9 +155,9 @@ static int pages_of(const struct invocation *in, const char *what, const char *k
 	r = listing_begin(&l, in, key, order);
 	if (r)
 		return r;
-	if (cut)
-		rows_shorten(l.rows, cut);
-	l.of_people = cut && !strcmp(what, "sessions");
+	if (brief)
+		rows_close(l.rows);
+	l.of_people = brief && !strcmp(what, "sessions");
 	do
 		r = page_ask(&l, what, in->operand ? prefix : NULL);
 	while (!r && page_more(&l));
@@ -172,30 +172,30 @@ static int pages_of(const struct invocation *in, const char *what, const char *k
 int ls_main(const struct invocation *in)
 {
 	if (in->whole)
-		return pages_of(in, "locks", "name", "name holder held_ms valid_ms ttl_ms fence count mode holders waiters session", NULL);
-	return pages_of(in, "locks", "name", "name holder held_ms mode holders kind limit held waiters alarm", "holder");
+		return pages_of(in, "locks", "name", "name holder held_ms valid_ms ttl_ms fence count mode holders waiters session", false);
+	return pages_of(in, "locks", "name", "name holder held_ms mode holders kind limit held waiters alarm", true);
 }
 
 int clients_main(const struct invocation *in)
 {
 	if (in->whole)
-		return pages_of(in, "sessions", "session", "session name user cert pid uid peer held waiting age_ms idle_ms", NULL);
-	return pages_of(in, "sessions", "session", "session name user pid peer held waiting age_ms detached_ms", "name user peer");
+		return pages_of(in, "sessions", "session", "session name user cert pid uid peer held waiting age_ms idle_ms", false);
+	return pages_of(in, "sessions", "session", "session name user pid peer held waiting age_ms detached_ms", true);
 }
 
 int queues_main(const struct invocation *in)
 {
-	return pages_of(in, "queues", "queue", "queue due leased dead next_ms", NULL);
+	return pages_of(in, "queues", "queue", "queue due leased dead next_ms", false);
 }
 
 int jobs_main(const struct invocation *in)
 {
-	return pages_of(in, "jobs", "job", "job state due_ms lease_ms dead_ms failed name payload", NULL);
+	return pages_of(in, "jobs", "job", "job state due_ms lease_ms dead_ms failed name payload", false);
 }
 
 int nodes_main(const struct invocation *in)
 {
-	return pages_of(in, "nodes", "node", "node address state rtt_us left_ms fence reason", NULL);
+	return pages_of(in, "nodes", "node", "node address state rtt_us left_ms fence reason", false);
 }
 
 /* The buckets of a histogram are for programs: people see the quantiles beside its count. */

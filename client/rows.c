@@ -15,8 +15,6 @@
 #define COLUMNS_MAX 32
 #define CELL_BYTES  600 /* enough for a whole name, unless most of it is escapes */
 #define NOTE_SHOWN  60  /* a command line is cut */
-#define LINE_COLUMNS 80
-#define CUT_LEAST    8  /* a column is not cut to less */
 
 struct column {
 	char field[40];
@@ -26,7 +24,6 @@ struct column {
 struct rows {
 	bool json, failed;
 	bool closed;        /* no further columns */
-	const char *cut;    /* the fields whose cells are cut; NULL: none */
 	struct column column[COLUMNS_MAX];
 	size_t columns;
 	char **cells; /* rows of COLUMNS_MAX; NULL where a row has no such field */
@@ -90,10 +87,9 @@ struct rows *rows_new(bool json, const char *order)
 	return rows;
 }
 
-void rows_shorten(struct rows *rows, const char *fields)
+void rows_close(struct rows *rows)
 {
 	rows->closed = true;
-	rows->cut = fields;
 }
 
 static char *cell_make(struct span field, struct span value, int64_t number)
@@ -186,64 +182,6 @@ void rows_fill(struct rows *rows, const char *field, struct span text)
 		rows->failed = true;
 }
 
-/* The end of a cell that is wider becomes "...". */
-static void cell_cut(char *cell, size_t width)
-{
-	size_t n = strlen(cell);
-
-	if (shown_width((struct span){cell, n}) <= width)
-		return;
-	while (n > 0 && ((cell[n] & 0xc0) == 0x80 || shown_width((struct span){cell, n}) > width - 3))
-		n--;
-	memcpy(cell + n, "...", 4);
-}
-
-static bool is_listed(const char *fields, const char *field)
-{
-	size_t n = strlen(field), word;
-
-	for (; fields && *fields; fields += word + (fields[word] == ' ')) {
-		word = strcspn(fields, " ");
-		if (word == n && !memcmp(fields, field, n))
-			return true;
-	}
-	return false;
-}
-
-static size_t line_width(const struct rows *rows)
-{
-	size_t width = 0, i;
-
-	for (i = 0; i < rows->columns; i++)
-		if (rows->column[i].width)
-			width += rows->column[i].width + 2;
-	return width ? width - 2 : 0;
-}
-
-/* Of the columns that may be cut; NULL: none is left. */
-static struct column *column_widest(struct rows *rows)
-{
-	struct column *widest = NULL, *c;
-
-	for (c = rows->column; c < rows->column + rows->columns; c++)
-		if (is_listed(rows->cut, c->field) && c->width > CUT_LEAST && (!widest || c->width > widest->width))
-			widest = c;
-	return widest;
-}
-
-static void rows_cut(struct rows *rows)
-{
-	struct column *column;
-	size_t width = line_width(rows), i, row;
-
-	for (; width > LINE_COLUMNS && (column = column_widest(rows)); width--)
-		column->width--;
-	for (i = 0; i < rows->columns; i++)
-		for (row = 0; row < rows->count && is_listed(rows->cut, rows->column[i].field); row++)
-			if (rows->cells[row * COLUMNS_MAX + i])
-				cell_cut(rows->cells[row * COLUMNS_MAX + i], rows->column[i].width);
-}
-
 static void pad(size_t n)
 {
 	while (n--)
@@ -309,7 +247,6 @@ int rows_end(struct rows *rows)
 	if (rows->failed)
 		return -ENOMEM;
 	if (!rows->json && rows->count) {
-		rows_cut(rows);
 		header_print(rows);
 		for (i = 0; i < rows->count; i++)
 			row_print(rows, rows->cells + i * COLUMNS_MAX);

@@ -13,8 +13,8 @@ struct rows; /* of a table: widths are known only at the end */
 
 /* NULL: out of memory. order: the fields that come first, separated by blanks; other fields follow as they appear. */
 struct rows *rows_new(bool json, const char *order);
-/* Leave out all fields that order did not name, and cut these, separated by blanks, the widest first, so that a row fits a terminal of 80 columns. */
-void rows_shorten(struct rows *rows, const char *fields);
+/* Leaves out all fields that order did not name. */
+void rows_close(struct rows *rows);
 void rows_free(struct rows *rows);
 /* Adds a row or, as JSON, prints it. rows_end tells when memory ran out. */
 void rows_add(struct rows *rows, const struct redlock_line *line);

@@ -70,6 +70,7 @@ static void permit_attend(struct commander *x, const struct permit *p, enum watc
 		slow_wait(x, p->session, semaphore_name(p->semaphore), p->asked_at, "granted");
 		alarms_set(x->core, ALARM_OF_PERMIT, p, ALARM_HELD, p->granted_at);
 	} else {
+		alarms_forget(x->core, p); /* a permit that is lost stays until its client has acknowledged that */
 		slow_hold(x, p->session, semaphore_name(p->semaphore), p->granted_at, kind == WATCH_LOST ? loss_word(p->loss) : "released");
 	}
 }

@@ -262,6 +262,8 @@ static void reply_ended(struct commander *x, const struct job *job, struct sessi
 	reply_begin(&r, session_line(x->sessions), tag, "OK");
 	reply_text(&r, "queue", job->queue);
 	reply_text(&r, "job", job->id);
+	if (job->end == JOB_FAILED && job->attempt >= x->core->conf.limits.attempts)
+		reply_text(&r, "state", SPAN("dead"));
 	tell_line(x, s, &r);
 }
 

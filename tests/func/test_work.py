@@ -39,8 +39,9 @@ class Work:
         self.defer(q, "kill -9 $$", "--id", "bad")
         for i in range(3):
             self.defer(q, "echo %d" % i)
-        status, out, _ = self.call_redlock(self.d, "work", "--wait", "300ms", "--delay", "0", q, "--", "sh")
+        status, out, err = self.call_redlock(self.d, "work", "--wait", "300ms", "--delay", "0", q, "--", "sh")
         self.assertEqual((status, sorted(out.split())), (0, ["0", "1", "2"]))
+        self.assertEqual(err, "redlock: job bad of %s has failed for good, after 3 attempts; its last attempt ended with 137\n" % q)
         self.assertEqual([(job["job"], job["state"], job["failed"]) for job in self.jobs(q)], [("bad", "dead", 3)])
         self.assertEqual(self.call_redlock(self.d, "retry", q, "bad")[0], 0)
         self.assertEqual([job["state"] for job in self.jobs(q)], ["due"])

@@ -140,6 +140,23 @@ START_TEST(permits_are_told_as_locks_are)
 }
 END_TEST
 
+START_TEST(an_alarm_of_a_permit_goes_when_it_is_lost)
+{
+	cluster_begin(3);
+	alarms_are(10 * SEC, 0, 0);
+	says(1, "ACQUIRE s limit=1");
+	hears(1, "OK *");
+	passes(10 * SEC);
+	session_opens_as_admin(9, 0);
+	says(9, "BREAK s");
+	hears(9, "OK *");
+	hears(1, "! LOST *");
+	says(1, "LIST");
+	hears(1, "\\* name=s kind=semaphore limit=1 held=0 waiters=0");
+	hears(1, "OK *");
+}
+END_TEST
+
 START_TEST(a_new_configuration_is_about_what_is_held_already)
 {
 	int64_t timers;
@@ -260,6 +277,7 @@ Suite *alarm_suite(void)
 	tcase_add_test(t, a_request_that_waits_for_long_is_told_once);
 	tcase_add_test(t, a_group_that_waits_is_one_request);
 	tcase_add_test(t, permits_are_told_as_locks_are);
+	tcase_add_test(t, an_alarm_of_a_permit_goes_when_it_is_lost);
 	tcase_add_test(t, a_new_configuration_is_about_what_is_held_already);
 	tcase_add_test(t, what_was_held_in_the_previous_run_is_told_again);
 	tcase_add_test(t, LOCKs_that_fail_are_told_when_they_are_too_many_of_the_last_minute);
