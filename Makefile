@@ -252,6 +252,7 @@ CORE := \
 	daemon/core/strangers.c \
 	daemon/core/survey.c \
 	daemon/core/take.c \
+	daemon/core/take_again.c \
 	daemon/core/tell.c \
 	daemon/core/terms.c \
 	daemon/core/ticket.c \

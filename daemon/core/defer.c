@@ -10,6 +10,7 @@
 #include "daemon/core/pending.h"
 #include "daemon/core/places.h"
 #include "daemon/core/take.h"
+#include "daemon/core/take_again.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/terms.h"
 
@@ -143,7 +144,7 @@ void serve_TAKE(struct commander *x, struct session *s)
 	struct job_queue *queue;
 	struct take *take;
 
-	if (!take_is_allowed(x, s, wait > 0))
+	if (!take_is_allowed(x, s, wait > 0) || take_again(x, s))
 		return;
 	queue = job_queue_find(x, r->word[0]);
 	if (!queue)

@@ -143,6 +143,7 @@ void leave_connection(struct commander *x, struct session *s, enum ending how)
 	TAILQ_FOREACH(c, &s->claims, in_session)
 		claim_detach(x, c);
 	takes_detach(x, s);
+	jobs_detach(s);
 	groups_detach(x, s);
 	permits_detach(x, s);
 	drop_pendings(s);

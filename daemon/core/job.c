@@ -344,6 +344,10 @@ void job_check(struct commander *x, struct session *s)
 	} else if (job->state == JOB_ADOPTING) {
 		tell_error(x, s, q->tag, ERROR_UNAVAILABLE, "%s", job_is_adopted_text);
 	} else {
+		if (!job->known) {
+			job->known = true;
+			remember_job_known(x, job);
+		}
 		reply_begin(&r, session_line(x->sessions), q->tag, "OK");
 		reply_text(&r, "queue", job->queue);
 		reply_text(&r, "job", job->id);

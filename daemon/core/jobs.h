@@ -47,6 +47,8 @@ struct job {
 	struct home_question *question; /* the one under way; NULL: none */
 	bool at_risk;                /* RISK was told */
 	bool not_notified;           /* LOST: the client was not told */
+	bool here;                   /* HELD: the answer to its TAKE was sent over the present connection … */
+	bool known;                  /* … or the client has said something about it since: else TAKE after RESUME answers with it */
 	bool unsure;                 /* ENDING: an answer stayed out, so it may have been carried out */
 	bool superseded;             /* ENDING, LOST: the session has taken it again since, and what the journal says is about that */
 	enum loss loss;

@@ -17,6 +17,7 @@
  *   JOB      the session has the job, by a lease of this value, or of the one before it. It supersedes every earlier record of this job and session
  *   JOB_LOST it has lost it: the loss is remembered, and keeps the lock. It supersedes as JOB does
  *   JOB_OVER it no longer has it, and no loss of it is remembered
+ *   JOB_KNOWN behind JOB: its client has said something about the job, so it has read the answer to its TAKE
  *
  * A record is: version (1 byte), kind (1 byte), then the parts of that kind in the order of JOURNAL_PARTS. A number is 8 bytes, a text 2 bytes of length
  * and its bytes, all little-endian. The reader is strict: it refuses a record with a part beyond its bounds, a missing byte or a surplus byte.
@@ -40,8 +41,8 @@
 #define JOURNAL_PERMIT     8    /* of a permit: see recall.h */
 
 enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FREED, JOURNAL_LOST, JOURNAL_ADOPTING, JOURNAL_JOB, JOURNAL_JOB_OVER,
-	JOURNAL_JOB_LOST = 11 };
-#define JOURNAL_KIND_LAST JOURNAL_JOB_LOST
+	JOURNAL_JOB_LOST = 11, JOURNAL_JOB_KNOWN };
+#define JOURNAL_KIND_LAST JOURNAL_JOB_KNOWN
 
 /* How the owner of LOST begins, and of the FREED behind it, if they are about a permit: see recall.h. */
 #define JOURNAL_LOSS_OWNER "\001lost "

@@ -182,6 +182,13 @@ void remember_lost(struct commander *x, const struct claim *c)
 		                                     .reason = span_of(loss_word(c->loss))});
 }
 
+void remember_job_known(struct commander *x, const struct job *job)
+{
+	if (is_remembered(x, job->session))
+		remember(x, &(struct journal_record){
+			.kind = JOURNAL_JOB_KNOWN, .session = (int64_t)job->session->serial, .queue = job->queue, .job = job->id});
+}
+
 void remember_job(struct commander *x, const struct job *job)
 {
 	struct span value = value_in_text(x->core, &job->value);
@@ -196,6 +203,8 @@ void remember_job(struct commander *x, const struct job *job)
 		                                     .before = job->prior[0],
 		                                     .attempt = job->attempt,
 		                                     .ttl_us = job->ttl_us}, job->prior[0].n > 0);
+	if (job->known)
+		remember_job_known(x, job);
 }
 
 void remember_job_lost(struct commander *x, const struct job *job)

@@ -207,6 +207,10 @@ static int restore_one(struct commander *x, const struct journal_record *r)
 		if (s)
 			job_restore_over(x, s, r);
 		return 0;
+	case JOURNAL_JOB_KNOWN:
+		if (s)
+			job_restore_known(s, r);
+		return 0;
 	case JOURNAL_LOST:
 		return s ? restore_lost(x, s, r) : -EBADMSG;
 	}

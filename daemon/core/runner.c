@@ -35,6 +35,14 @@ void jobs_take_over(struct session *to, struct session *from)
 		job_set_session(LIST_FIRST(&from->jobs), to);
 }
 
+void jobs_detach(struct session *s)
+{
+	struct job *job;
+
+	LIST_FOREACH(job, &s->jobs, in_session)
+		job->here = false;
+}
+
 unsigned jobs_open(const struct session *s)
 {
 	const struct job *job;
@@ -103,6 +111,15 @@ void job_restore_over(struct commander *x, struct session *s, const struct journ
 
 	if (job)
 		job_free(x, job);
+}
+
+void job_restore_known(const struct session *s, const struct journal_record *r)
+{
+	bool more;
+	struct job *job = job_find(s, r->queue, r->job, &more);
+
+	if (job)
+		job->known = true;
 }
 
 /* The value of the record may stand at the home, or the one before it. */

@@ -15,6 +15,7 @@
 #include "daemon/core/rehome.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/survey.h"
+#include "daemon/core/take_again.h"
 
 void settle_due(struct commander *x)
 {
@@ -53,6 +54,8 @@ void settle_session(struct commander *x, struct session *session)
 
 static void settle_job(struct commander *x, struct home_question *q)
 {
+	if (q->pending)
+		take_again_told(x, q);
 	switch (q->about ? *(const enum job_asker *)q->about : ASKER_GONE) {
 	case ASKER_JOB:
 		job_told(x, q);

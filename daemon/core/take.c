@@ -196,13 +196,13 @@ bool take_may_win(const struct commander *x, const struct take *take)
 	return job_is_worth_it(x, take->job);
 }
 
-static void reply_taken(struct commander *x, const struct take *take, const struct claim *claim)
+void reply_taken(struct commander *x, struct session *s, struct span tag, struct job *job, const struct claim *claim, struct span payload)
 {
-	const struct job *job = take->job;
 	struct reply r;
 
+	job->here = true;
 	core_answers(x->core, VERB_TAKE);
-	reply_begin(&r, session_line(x->sessions), span_of(take->tag), "OK");
+	reply_begin(&r, session_line(x->sessions), tag, "OK");
 	reply_text(&r, "queue", job->queue);
 	reply_text(&r, "job", job->id);
 	reply_int(&r, "attempt", job->attempt);
@@ -212,14 +212,14 @@ static void reply_taken(struct commander *x, const struct take *take, const stru
 		reply_text(&r, "name", job->lock);
 		reply_int(&r, "fence", claim->token);
 	}
-	reply_text(&r, "payload", take->payload);
-	tell_line(x, take->session, &r);
+	reply_text(&r, "payload", payload);
+	tell_line(x, s, &r);
 }
 
 void take_won(struct commander *x, struct take *take, const struct claim *claim)
 {
 	job_hold(x, take->job, take->session, take->job->renew_at);
-	reply_taken(x, take, claim);
+	reply_taken(x, take->session, span_of(take->tag), take->job, claim, take->payload);
 	if (x->attends)
 		slow_wait_of_take(x, take->session, take->job->queue, instant_max(take->asked_at, take->due_at));
 	take_answered(x, take);

@@ -17,6 +17,8 @@ bool take_may_have(const struct commander *x, const struct job_queue *queue, con
 bool job_is_worth_it(const struct commander *x, const struct job *job);
 /* The lease of its job is still long enough. */
 bool take_may_win(const struct commander *x, const struct take *take);
+/* OK, of a job that the session has: see take_won(). */
+void reply_taken(struct commander *x, struct session *s, struct span tag, struct job *job, const struct claim *claim, struct span payload);
 /* It gets its job. claim: the session has the lock of the job; NULL: that has none. */
 void take_won(struct commander *x, struct take *take, const struct claim *claim);
 /* The job goes back to its place, and the TAKE waits on. */

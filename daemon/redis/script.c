@@ -21,7 +21,7 @@ static const char *const codes[] = {
 };
 
 #define RATE_CODES "YTF" /* of lua/rate.lua */
-#define JOB_CODES  "DFJWCLKRMT" /* of lua/jobs.lua */
+#define JOB_CODES  "DFJWCLKPRMT" /* of lua/jobs.lua */
 
 static const struct answer nothing_told = {.fence = -1, .pttl_ms = -2};
 

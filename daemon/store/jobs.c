@@ -210,6 +210,16 @@ static char op_renew(struct job_op *o)
 	return 'K';
 }
 
+static char op_payload(struct job_op *o)
+{
+	const struct job_row *j = job_row_of(o->queue, next_word(o));
+
+	if (!j)
+		return 'M';
+	tell(o, j->payload);
+	return 'P';
+}
+
 static char op_done(struct job_op *o)
 {
 	struct job_row *j = job_row_of(o->queue, next_word(o));
@@ -275,6 +285,8 @@ static char job_op_run(struct job_op *o)
 		return op_take(o);
 	if (span_equal(op, SPAN("renew")))
 		return op_renew(o);
+	if (span_equal(op, SPAN("payload")))
+		return op_payload(o);
 	if (span_equal(op, SPAN("done")))
 		return op_done(o);
 	if (span_equal(op, SPAN("retry")))

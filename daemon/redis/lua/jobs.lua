@@ -15,6 +15,7 @@
 --         C after_ms after_id (call again)   L (late)
 --         daemon waits for life_ms, 0 = it does not; more: it goes on waiting after a J, for others. Only jobs behind `after`, and of no such lock
 --   renew value new_value ttl_ms [before]       K   M (no job has any of these values)
+--   payload value                               P payload   M
 --   done value                                  R   M
 --   retry value delay_ms attempts               R   M         the attempt has failed
 --   back value wakes                            R   M         there was no attempt
@@ -208,6 +209,12 @@ function operation.renew(value, new_value, ttl_ms, before)
   return reply('K')
 end
 
+function operation.payload(value)
+  local id = job_of(value)
+  if not id then return reply('M') end
+  return reply('P', call('HGET', jobs, 'p' .. id) or '')
+end
+
 function operation.done(value)
   local id = job_of(value)
   if not id then return reply('M') end
@@ -297,7 +304,7 @@ end
 
 -- Which arguments are numbers.
 local NUMBERS = {
-  defer = {4, 5, 7, 8, 9}, take = {2, 3, 4, 6, 7, 8}, renew = {3}, done = {}, retry = {2, 3}, back = {}, revive = {2}, leave = {}, list = {1}, queues = {1}
+  defer = {4, 5, 7, 8, 9}, take = {2, 3, 4, 6, 7, 8}, renew = {3}, payload = {}, done = {}, retry = {2, 3}, back = {}, revive = {2}, leave = {}, list = {1}, queues = {1}
 }
 local argument = {unpack(ARGV, 6)}
 for _, i in ipairs(NUMBERS[op]) do argument[i] = tonumber(argument[i]) end

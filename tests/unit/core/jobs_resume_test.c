@@ -38,6 +38,72 @@ START_TEST(a_job_is_kept_for_the_grace_and_is_a_row_of_resume)
 }
 END_TEST
 
+START_TEST(a_job_whose_answer_may_be_lost_is_what_the_next_take_answers_with)
+{
+	has_a_job(" lock=l", " ttl=1s");
+	says(2, "DEFER mail y id=b");
+	hears(2, "OK *");
+	goes(1, GONE_RESET);
+	resumes(3, &s1);
+	hears(3, "\\* name=l *owner=job:mail/a");
+	hears(3, ROW " name=l fence=*");
+	hears(3, "OK session=* n=2");
+	says(3, "TAKE mail wait=1s");
+	hears(3, "OK queue=mail job=a attempt=1 valid_ms=* ttl_ms=1000 name=l fence=* payload=x");
+	says(3, "TAKE mail");
+	hears(3, "OK queue=mail job=b attempt=1 *");
+}
+END_TEST
+
+START_TEST(a_job_that_the_client_has_checked_is_not_given_to_it_again)
+{
+	has_a_job("", "");
+	says(1, "CHECK mail job=a");
+	hears(1, "OK *");
+	goes(1, GONE_RESET);
+	resumes(3, &s1);
+	hears(3, ROW);
+	hears(3, "OK session=* n=1");
+	says(3, "TAKE mail");
+	hears(3, "BUSY *");
+}
+END_TEST
+
+START_TEST(a_job_that_is_checked_after_resume_is_not_given_again)
+{
+	has_a_job("", "");
+	daemon_returns(0);
+	passes(SEC);
+	resumes(3, &s1);
+	hears(3, ROW);
+	hears(3, "OK session=* n=1");
+	says(3, "CHECK mail job=a");
+	hears(3, "OK *");
+	daemon_returns(0);
+	passes(SEC);
+	resumes(3, &s1);
+	hears(3, ROW);
+	hears(3, "OK session=* n=1");
+	says(3, "TAKE mail");
+	hears(3, "BUSY *");
+}
+END_TEST
+
+START_TEST(the_next_run_gives_a_job_again_whose_answer_may_be_lost)
+{
+	has_a_job("", "");
+	daemon_returns(0);
+	passes(SEC);
+	resumes(3, &s1);
+	hears(3, ROW);
+	hears(3, "OK session=* n=1");
+	says(3, "TAKE mail");
+	hears(3, "OK queue=mail job=a attempt=1 * payload=x");
+	says(3, "DONE a");
+	hears(3, "OK *");
+}
+END_TEST
+
 START_TEST(a_job_whose_grace_is_over_is_given_back)
 {
 	has_a_job("", " ttl=1s");
@@ -321,6 +387,10 @@ Suite *jobs_resume_suite(void)
 
 	tcase_add_checked_fixture(c, NULL, cluster_close);
 	tcase_add_test(c, a_job_is_kept_for_the_grace_and_is_a_row_of_resume);
+	tcase_add_test(c, a_job_whose_answer_may_be_lost_is_what_the_next_take_answers_with);
+	tcase_add_test(c, a_job_that_the_client_has_checked_is_not_given_to_it_again);
+	tcase_add_test(c, a_job_that_is_checked_after_resume_is_not_given_again);
+	tcase_add_test(c, the_next_run_gives_a_job_again_whose_answer_may_be_lost);
 	tcase_add_test(c, a_job_whose_grace_is_over_is_given_back);
 	tcase_add_test(c, the_next_run_adopts_a_job_and_its_lock);
 	tcase_add_loop_test(c, a_job_is_adopted_although_the_run_between_never_heard_of_its_home, 0, 2);

@@ -43,6 +43,7 @@ static const struct journal_record sample[] = {
 	{.kind = JOURNAL_HELD, .session = 7, .name = SPAN("a"), .value = SPAN("v"), .count = 1, .fence = 1, .ttl_us = 1},
 	{.kind = JOURNAL_FREED, .session = 7, .name = SPAN("a"), .owner = SPAN("o")},
 	{.kind = JOURNAL_JOB_LOST, .session = 7, .queue = SPAN("q"), .job = SPAN("j"), .lock = SPAN("l"), .reason = SPAN("quorum")},
+	{.kind = JOURNAL_JOB_KNOWN, .session = 7, .queue = SPAN("q"), .job = SPAN("j")},
 	{.kind = JOURNAL_LOST, .session = 7, .name = SPAN("a"), .fence = 9, .reason = SPAN("quorum")},
 };
 #define SAMPLES ((int)(sizeof(sample) / sizeof(sample[0])))

@@ -70,7 +70,7 @@ static void value_put(struct buf *words, const char *value)
 
 static void lease_draw(struct buf *words, const char *value)
 {
-	switch (rng_below(&alike.calls.rng, 5)) {
+	switch (rng_below(&alike.calls.rng, 6)) {
 	case 0:
 		netstring_put(words, SPAN("renew"));
 		value_put(words, value);
@@ -93,6 +93,10 @@ static void lease_draw(struct buf *words, const char *value)
 		netstring_put(words, SPAN("back"));
 		value_put(words, value);
 		put_number(words, 2);
+		break;
+	case 4:
+		netstring_put(words, SPAN("payload"));
+		value_put(words, value);
 		break;
 	default:
 		netstring_put(words, SPAN("revive"));
@@ -154,7 +158,7 @@ START_TEST(memory_and_model_answer_what_the_script_on_a_real_redis_does)
 		}
 		random_end(&alike.calls);
 	}
-	for (const char *c = "DFJWLKRMT"; *c; c++)
+	for (const char *c = "DFJWLKPRMT"; *c; c++)
 		ck_assert_msg(alike.seen[(unsigned char)*c] > 0, "no operation was answered %c", *c);
 }
 END_TEST
