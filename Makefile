@@ -88,6 +88,7 @@ CONF := \
 	conf/list.c \
 	conf/live.c \
 	conf/load.c \
+	conf/modes.c \
 	conf/number.c \
 	conf/print.c \
 	conf/protect.c \

@@ -54,6 +54,8 @@ int conf_read(struct conf *ret_conf, const char *path, const char *const *sets, 
 			r = -1;
 	if (conf_check(ret_conf, report))
 		r = -1;
+	if (report->files && conf_modes_check(ret_conf, path, report))
+		r = -1;
 	if (report->files && conf_password_check(ret_conf, report))
 		r = -1;
 	if (report->files && conf_users_check(ret_conf, report))

@@ -198,6 +198,12 @@ void conf_users_free(struct conf_users *users); /* NULL is allowed */
 /* Reads the file of users. 0, or -1 if it added errors. */
 int conf_users_check(struct conf *c, struct conf_report *report) __attribute__((warn_unused_result));
 
+/*
+ * Whether secrets and keys are closed to other users of the host, and others can write neither the file of users, the authorities nor the configuration.
+ * path: of the configuration; NULL: none. 0, or -1 if it added errors.
+ */
+int conf_modes_check(const struct conf *c, const char *path, struct conf_report *report) __attribute__((warn_unused_result));
+
 /* Prints the effective YAML, with the origin of each value as a comment. Reading it gives the same configuration. It contains no secret. */
 void conf_dump(const struct conf *c, FILE *out);
 /* One line: "ok: store redis, 3 nodes, quorum 2, 2 listeners". */

@@ -17,6 +17,8 @@ program=$build/redlockd
 scratch=$(mktemp -d) || exit 2
 trap 'rm -rf "$scratch"' EXIT
 
+chmod o= redis-password http_open.yaml # they are named as secrets
+
 # same name expected-file actual-file : the two must be the same.
 same() {
 	[ -n "${ACCEPT:-}" ] && { if [ -s "$3" ]; then cp "$3" "$2"; else rm -f "$2"; fi; }
@@ -86,6 +88,7 @@ verdict $? "the example differs from the defaults"
 diff -u "$scratch/empty.yaml.values" "$scratch/bare.yaml.values"
 verdict $? "the example without its comments differs from the defaults"
 sed 's/^\( *\)#\([a-z_]*: \)/\1\2/; s/^store: memory/store: redis/; s|/var/log/redlockd/|/tmp/|' ../../conf/redlockd.yaml >"$scratch/full.yaml"
+umask 077
 echo secret >"$scratch/redis-password" # which full.yaml names, as well as the next two
 echo secret >"$scratch/sentinel-password"
 cp users "$scratch/users"

@@ -9,7 +9,7 @@ import time
 from daemon import on_redis
 from fakes import Relay, Server
 from harness import LEASE_1S, FuncTest
-from process import REDLOCK, ROOT, call, merged, until
+from process import REDLOCK, ROOT, call, merged, private, until
 
 KEYS = {"check", "status", "text", "fix"}
 
@@ -209,7 +209,7 @@ class Stores(DoctorTest):
         server = self.redis()
         server.cli.execute_command(*out.split())
         secret = os.path.join(self.folder(), "password")
-        with open(secret, "w") as file:
+        with open(secret, "w", opener=private) as file:
             file.write("PASSWORD\n")
         os.chmod(secret, 0o600)
         daemon = self.daemon(on_redis([server], LEASE_1S, {"redis": {"user": "redlockd", "password_file": secret}})).joined()

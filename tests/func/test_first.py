@@ -11,7 +11,7 @@ import unittest
 
 from daemon import on_redis
 from harness import FuncTest
-from process import LATE, REDLOCK, REDLOCKD, ROOT, call, free_port, until
+from process import LATE, REDLOCK, REDLOCKD, ROOT, call, free_port, private, until
 from wire import Client
 
 
@@ -54,7 +54,7 @@ class Words(FuncTest):
         self.assertEqual((status, err.splitlines()[0]), (78, "%s:4:18: error: the password cannot be read: %s: No such file or directory; "
                                                             "$CREDENTIALS_DIRECTORY is not set" % (path, password)))
         for text, says in (("", "is no password file"), ("one\ntwo\n", "is no password file"), ("geheim\n", None)):
-            with open(password, "w") as out:
+            with open(password, "w", opener=private) as out:
                 out.write(text)
             status, _, err = call(REDLOCKD, "--config", path, "--check-config")
             self.assertEqual(status, 78 if says else 0, err)
@@ -65,7 +65,7 @@ class Words(FuncTest):
         server = self.redis()
         folder = self.folder()
         path = os.path.join(folder, "secret")
-        with open(path, "w") as out:
+        with open(path, "w", opener=private) as out:
             out.write("x\n")
         server.cli.config_set("requirepass", "x")
         server.password = "x"

@@ -6,7 +6,7 @@ import socket
 import time
 
 from guard import GuardTest, user
-from process import memory_kib, sanitized, until
+from process import memory_kib, private, sanitized, until
 from web import Events, Web, drain, free_web
 
 
@@ -72,7 +72,7 @@ class Reloaded(GuardTest):
         web, token = free_web(), os.path.join(self.folder(), "token")
 
         def write(text):
-            with open(token, "w") as out:
+            with open(token, "w", opener=private) as out:
                 out.write(text)
         write("t0ken-one\n")
         daemon = self.guarded("http: {token_file: %s}\n" % token, {"listen": {"http": web.listen}})
@@ -107,7 +107,7 @@ class Reloaded(GuardTest):
         web, token = Web(os.path.join(folder, "web")), os.path.join(folder, "token")
 
         def write(text):
-            with open(token, "w") as out:
+            with open(token, "w", opener=private) as out:
                 out.write(text)
 
         def stream(text):
@@ -130,7 +130,7 @@ class Reloaded(GuardTest):
     def test_what_protects_an_address_does_not_vanish_without_a_restart(self):
         """What takes its place in the file, rules or an address of loopback, needs a restart itself."""
         port, token = free_web().at[1], os.path.join(self.folder(), "token")
-        with open(token, "w") as out:
+        with open(token, "w", opener=private) as out:
             out.write("t\n")
         tree = {"listen": {"tcp": "0.0.0.0:0", "http": "0.0.0.0:%d" % port}}
         daemon = self.guarded("http: {token_file: %s}\n" % token, tree, users={"ann": "a"})

@@ -9,7 +9,7 @@ import redis
 
 from daemon import on_redis
 from harness import LEASE_1S, FuncTest
-from process import LATE, ROOT, knows_localhost, merged, until
+from process import LATE, ROOT, knows_localhost, merged, private, until
 
 MANUAL = os.path.join(ROOT, "daemon", "redlockd.8")
 NO_STORE = ("QUORUM", "UNAVAILABLE")
@@ -28,7 +28,7 @@ class AccessTest(FuncTest):
     def secret(self, text):
         """A password file."""
         path = os.path.join(self.folder("redlockd-secret-"), "password")
-        with open(path, "w") as out:
+        with open(path, "w", opener=private) as out:
             out.write(text)
         os.chmod(path, 0o600)
         return path
@@ -122,7 +122,7 @@ class Access(AccessTest):
         daemon = self.daemon(self.conf(server.node, user="old", password_file=path)).joined()
         c = self.client(daemon)
         c.ok("LOCK held")
-        with open(path, "w") as out:
+        with open(path, "w", opener=private) as out:
             out.write("two\n")
         daemon.config = daemon.config.replace("user: old", "user: new")
         daemon.write_config()
@@ -143,7 +143,7 @@ class Access(AccessTest):
         c.err("LOCK a", NO_STORE)
         daemon.logged(r"WRONGPASS|auth|password")
         self.assertNotIn("4711", daemon.log(), "the log shows the password")
-        with open(path, "w") as out:
+        with open(path, "w", opener=private) as out:
             out.write("right\n")
         daemon.send_signal(1)
         c.ok("LOCK a wait=8s")

@@ -5,7 +5,7 @@ import signal
 import socket
 
 from manager import Manager
-from process import merged, yaml
+from process import merged, private, yaml
 from restarts import RestartTest
 from web import Web, free_web
 
@@ -135,7 +135,7 @@ class FormerWeb(RestartTest):
         folder, (_, address) = self.folder(), self.taken()
         with socket.create_server(("0.0.0.0", 0)) as free:
             web = Web(("127.0.0.1", free.getsockname()[1]))
-        with open(os.path.join(folder, "token"), "w") as out:
+        with open(os.path.join(folder, "token"), "w", opener=private) as out:
             out.write("one\n")
         daemon = self.begin({"listen": {"http": "0.0.0.0:%d" % web.at[1]}, "http": {"token_file": os.path.join(folder, "token")}})
         self.restart_with(daemon, http=address)

@@ -11,7 +11,7 @@ from contended import Contended
 from daemon import on_redis
 from harness import LEASE_1S
 from lease import Lease
-from process import until
+from process import private, until
 from sentinels import Watched
 
 QUARANTINE = 2.0  # seconds, max_lease: a promoted replica grants nothing for so long
@@ -199,7 +199,7 @@ class NoWord(SentinelTest):
 
     def secret(self, text):
         path = self.folder() + "/secret"
-        with open(path, "w") as out:
+        with open(path, "w", opener=private) as out:
             out.write(text + "\n")
         return path
 

@@ -10,7 +10,7 @@ import time
 
 from authority import Authority, TlsClient
 from harness import FuncTest
-from process import LATE, REDLOCKD, WAIT, call, free_port, merged, reap, spawn, until
+from process import LATE, REDLOCKD, WAIT, call, free_port, merged, private, reap, spawn, until
 from resumable import resume_fences, with_grace
 
 
@@ -297,7 +297,9 @@ class Files(TlsTest):
             with open(path, "w") as out:
                 out.write(content)
         call("openssl", "ec", "-in", key, "-aes256", "-passout", "pass:secret", "-out", locked)
-        other = self.ca.sign("/CN=other")
+        other, no_key = self.ca.sign("/CN=other"), os.path.join(folder, "no.key")
+        with open(no_key, "w", opener=private) as out:
+            out.write("hello\n")
         for over, place, why in (
                 ({"cert_file": None}, "c.yaml:4:8", "listen.tls needs tls.cert_file, as in cert_file: server.pem"),
                 ({"key_file": None}, "c.yaml:4:8", "listen.tls needs tls.key_file, as in key_file: server.key"),
@@ -306,7 +308,7 @@ class Files(TlsTest):
                 ({"cert_file": text}, "c.yaml:6:14", text + ": it holds no certificate in PEM"),
                 ({"cert_file": empty}, "c.yaml:6:14", empty + ": it holds no certificate in PEM"),
                 ({"cert_file": cut}, "c.yaml:6:14", cut + ": it holds no certificate in PEM"),
-                ({"key_file": cert}, "c.yaml:7:13", cert + ": it holds no private key in PEM"),
+                ({"key_file": no_key}, "c.yaml:7:13", no_key + ": it holds no private key in PEM"),
                 ({"key_file": locked}, "c.yaml:7:13", locked + ": the private key cannot be read: it is damaged, or it has a passphrase"),
                 ({"key_file": other[1]}, "c.yaml:7:13", other[1] + ": the key does not belong to the certificate"),
                 ({"client_ca_file": text}, "c.yaml:8:19", text + ": it holds no certificate in PEM")):

@@ -6,7 +6,7 @@ import signal
 import socket
 import time
 
-from process import LATE, WAIT, until
+from process import LATE, WAIT, private, until
 from web import Events, Metrics, Web, WebTest, drain, free_web
 
 
@@ -181,7 +181,7 @@ class Asking(WebTest):
         port = free_web().at[1]
         self.refused({"listen": {"http": "0.0.0.0:%d" % port}}, "error: other hosts may reach 0.0.0.0:%d: set http.token_file" % port, 78)
         token = os.path.join(self.folder(), "token")
-        with open(token, "w"):
+        with open(token, "w", opener=private):
             pass
         tree = {"listen": {"http": "0.0.0.0:%d" % port}, "http": {"token_file": token, "hosts": ["locks.example", "other.example"]}}
         self.refused(tree, "error: the file holds no token", 78)

@@ -82,6 +82,11 @@ class PipeLines:
         return line.decode("utf-8", "surrogateescape")
 
 
+def private(path, flags):
+    """The opener of a file with a secret, as in open(path, "w", opener=private)."""
+    return os.open(path, flags, 0o600)
+
+
 def state_of(pid):
     """The state letter of /proc/PID/stat; "" when there is no such process."""
     try:
