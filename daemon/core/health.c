@@ -35,7 +35,7 @@ struct trouble member_trouble(const struct members *ms, const struct member *m)
 		return (struct trouble){m->refusal.text, m->refusal.defect};
 	if (m->state == MEMBER_JOINED && member_is_far(ms, m))
 		return (struct trouble){m->far, DEFECT_SLOW};
-	if (m->state == MEMBER_JOINED && m->denial.defect && instant_diff(ms->core->now, m->denial.at) < DENIAL_SHOWN_US)
+	if (m->state == MEMBER_JOINED && !m->silent[0] && m->denial.defect && instant_diff(ms->core->now, m->denial.at) < DENIAL_SHOWN_US)
 		return (struct trouble){m->denial.text, m->denial.defect};
 	return (struct trouble){m->silent, m->silent[0] ? DEFECT_PERMISSION : DEFECT_NONE};
 }
@@ -68,14 +68,14 @@ unsigned members_voting(const struct members *ms)
 /* --- what shows it --- */
 
 /* "it refuses SET: OOM command not allowed …" */
-static void health_keep_refusal(struct member *m, struct span text)
+static void health_words(char *to, size_t size, struct span text)
 {
 	const char *blank = text.n ? memchr(text.p, ' ', text.n) : NULL;
 	size_t word = blank ? (size_t)(blank - text.p) : text.n, rest = blank ? text.n - word - 1 : 0;
 
-	m->refusal.text[0] = '\0';
+	to[0] = '\0';
 	if (text.n)
-		snprintf(m->refusal.text, sizeof(m->refusal.text), "it refuses %.*s: %.*s", (int)word, text.p, (int)rest, blank ? blank + 1 : "");
+		snprintf(to, size, "it refuses %.*s: %.*s", (int)word, text.p, (int)rest, blank ? blank + 1 : "");
 }
 
 static void health_tell_refusal(struct members *ms, struct member *m, bool again)
@@ -90,13 +90,35 @@ static void health_tell_refusal(struct members *ms, struct member *m, bool again
 	         now ? core_quoted(ms->core, span_of(m->refusal.text)) : "");
 }
 
+/* Without PUBLISH those who wait are not woken, and ask again by timer: the store serves. */
+static void health_note_silence(struct members *ms, struct member *m, const struct probe *probe)
+{
+	bool was = m->denial.probed;
+
+	if (was && !probe->defect)
+		m->denial.defect = DEFECT_NONE;
+	m->denial.probed = probe->defect != DEFECT_NONE;
+	if (was != m->denial.probed && member_may_tell(ms, m, false))
+		core_log(ms->core, was ? LOG_NOTICE : LOG_WARN, "node", "node=%s state=%s note=%s", ms->core->conf.label[m->index],
+		         member_state_told(ms, m), was ? "\"it no longer refuses PUBLISH\"" : core_quoted(ms->core, probe->refusal));
+	if (!probe->defect)
+		return;
+	m->denial.defect = probe->defect;
+	m->denial.at = ms->core->now;
+	health_words(m->denial.text, sizeof(m->denial.text), probe->refusal);
+}
+
 void health_note_probe(struct members *ms, struct member *m, const struct probe *probe)
 {
-	bool same = m->refusal.defect == probe->defect;
+	bool silent = span_starts(probe->refusal, SPAN("PUBLISH "));
+	enum defect defect = silent ? DEFECT_NONE : probe->defect;
+	bool same = m->refusal.defect == defect;
 
-	m->refusal.defect = probe->defect;
-	health_keep_refusal(m, probe->refusal);
-	if (!same && !probe->defect) {
+	if (silent || !probe->defect)
+		health_note_silence(ms, m, probe);
+	m->refusal.defect = defect;
+	health_words(m->refusal.text, sizeof(m->refusal.text), silent ? SPAN("") : probe->refusal);
+	if (!same && !defect && !silent) {
 		ms->gained = true;
 		m->denial.defect = DEFECT_NONE; /* that was of the same */
 	}
@@ -116,6 +138,7 @@ bool health_note_failure(struct members *ms, struct member *m, const struct answ
 	if (health_is_of_one_call(a->defect) && !m->refusal.defect) {
 		m->denial.defect = a->defect;
 		m->denial.at = ms->core->now;
+		m->denial.probed = false;
 		snprintf(m->denial.text, sizeof(m->denial.text), "it refused a call: %.*s", (int)a->text.n, a->text.p);
 	}
 	return !m->refusal.defect && instant_diff(ms->core->now, m->asked_at) >= PROBE_APART_US;

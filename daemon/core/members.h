@@ -91,6 +91,7 @@ struct member {
 		enum defect defect;
 		char text[160];
 		struct instant at;
+		bool probed; /* it is of PUBLISH, without which a store serves: the next probe shows whether it is over */
 	} denial; /* the last call that was refused, though probes are not */
 	char far[96];  /* why its answers come too late, in words */
 	bool far_told; /* the log */

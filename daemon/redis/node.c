@@ -279,7 +279,7 @@ static void node_on_timer(evutil_socket_t fd, short what, void *context)
 	else if (n->state == NODE_RESOLVING)
 		node_fail(n, DEFECT_UNKNOWN_HOST, "the name is not resolved in time");
 	else if (n->state == NODE_UP)
-		node_fail(n, DEFECT_REPLICA, "it has become a replica: the sentinels are asked again");
+		node_fail(n, DEFECT_SENTINEL, "it has become a replica: the sentinels are asked again");
 }
 
 /* --- begin and end --------------------------------------------------------------------------------------------------- */

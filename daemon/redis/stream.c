@@ -173,7 +173,7 @@ static const char *settle_role(struct stream *s, struct instant now)
 		return GARBAGE;
 	if (text.n && memmem(text.p, text.n, master, sizeof(master) - 1))
 		return NULL;
-	s->defect = DEFECT_REPLICA;
+	s->defect = DEFECT_SENTINEL;
 	return FAILURE_REPLICA;
 }
 

@@ -16,7 +16,7 @@ local function say(text, field)
 end
 -- What locks, queues, rates and jobs need, each in a form that changes nothing: a server that refuses a command does so before it looks at the key. The first
 -- is one that a full server refuses: once a script was allowed to write, it lets all others pass. `none` never exists; the key of the second can be no lock.
--- refusal: the first command that is refused, and its error
+-- refusal: the first command that is refused, and its error. PUBLISH comes last: without it the store does all but wake those who wait
 local none, refusal = string.sub(KEYS[1], 1, -6) .. '!none', ''
 local function try(...)
   local done = redis.pcall(...)
@@ -31,7 +31,6 @@ try('DEL', none)
 try('PEXPIRE', none, '1')
 try('PTTL', none)
 try('EXISTS', none)
-try('PUBLISH', string.sub(KEYS[1], 1, -6) .. 'd:', '')
 try('ZADD', none, 'XX', '0', '')
 try('ZREM', none, '')
 try('ZREMRANGEBYSCORE', none, '0', '0')
@@ -48,6 +47,7 @@ try('HDEL', none, '')
 try('HGET', none, '')
 try('HGETALL', none)
 try('HLEN', none)
+try('PUBLISH', string.sub(KEYS[1], 1, -6) .. 'd:', '')
 local server, replication, memory, persistence, stats = info('server'), info('replication'), info('memory'), info('persistence'), info('stats')
 return {now_us, string.sub(redis.call('GET', KEYS[1]) or '', 1, 256), redis.call('GET', KEYS[2]) or '0',
   say(server, '\nrun_id:'), say(replication, '\nmaster_replid:'), say(server, '\nredis_version:'), say(replication, '\nrole:'),
