@@ -275,14 +275,13 @@ class Tool(FuncTest):
         os.close(slave)
         self.assertEqual((process.stderr.read(), process.wait(10)), (b"", 0))
 
-    def test_ls_fits_80_columns_and_long_tells_all(self):
+    def test_ls_shows_the_holder_in_full_and_long_tells_all(self):
         daemon = self.daemon()
         c = self.client(daemon)
         c.ok('HELLO 1 name="%s"' % ("a long label of a worker that does a lot " * 3))
         c.ok("LOCK a-name-of-some-length/of-an-order/4711")
         _, out, _ = self.call_redlock(daemon, "ls")
-        self.assertLessEqual(max(map(len, out.splitlines())), 80, out)
-        self.assertRegex(out, r"^NAME +HOLDER +HELD +WAITERS\na-name-of-some-length/of-an-order/4711 +a long .*\.\.\. +\S+ +0\n$")
+        self.assertRegex(out, r"^NAME +HOLDER +HELD +WAITERS\na-name-of-some-length/of-an-order/4711 +(a long label [a-z ]+){3} *pid=\S+ uid=\S+ +\S+ +0\n$")
         _, out, _ = self.call_redlock(daemon, "ls", "-l")
         self.assertRegex(out, r"^NAME +HOLDER +HELD +VALID +FENCE +COUNT +WAITERS +SESSION\n")
         self.assertNotIn("...", out)
