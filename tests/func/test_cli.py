@@ -362,9 +362,9 @@ class Query(Tool):
         """Of a closed descriptor the errno is that of a write to it."""
         c, name = self.connect(), self.name()
         c.ok("LOCK " + name)
-        commands = ["ls", "ls --json", "show " + name, "clients", "nodes", "stats", "stats --json", "ping", "doctor --print-acl", "doctor", "top --once", "recent", "complete",
-                    "raw PING", "raw HELP", "rate r --limit 9 --per 1m", "rate r --limit 9 --per 1m --json", "defer q text", "defer --json q text", "queues", "jobs q",
-                    "passwd ana", "--help", "ls --help", "--version", "watch"]
+        commands = ["ls", "ls --json", "show " + name, "clients", "nodes", "stats", "stats --json", "ping", "doctor --print-acl", "doctor", "top --once",
+                    "recent", "complete", "raw PING", "raw HELP", "rate r --limit 9 --per 1m", "rate r --limit 9 --per 1m --json", "defer q text", "defer --json q text",
+                    "queues", "jobs q", "passwd ana", "--help", "ls --help", "--version", "watch"]
         for target, reason in ((">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")):
             for command in commands:
                 script = "echo secret | $0 --addr $1 %s %s" % (command, target)
