@@ -91,14 +91,13 @@ START_TEST(a_LOCK_that_is_refused_keeps_an_UNLOCK_from_acknowledging_as_well)
 {
 	begins();
 	says(1, "LOCK a");
-	says(1, "LOCK b");
 	says(2, "@a LOCK a wait=1m");
-	says(2, "@b LOCK b wait=1m");
 	says(ADMIN, "BREAK a");
 	ignores(ADMIN);
 	ignores(1);
-	says(1, "LOCK a wait=1m");
-	hears(1, "ERR DEADLOCK *");
+	says(1, "LOCK a wait=1ms");
+	passes(2 * MSEC);
+	hears(1, "TIMEOUT *");
 	says(1, "UNLOCK a");
 	hears(1, "ERR LOST *");
 	passes(9 * SEC);

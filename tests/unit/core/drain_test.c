@@ -100,7 +100,7 @@ START_TEST(a_request_that_waits_is_refused)
 	hears(1, "OK *");
 	says(2, "@l LOCK a wait=1m");
 	says(2, "@m LOCKALL a b wait=1m");
-	says(2, "@n LOCKANY a s wait=1m");
+	says(2, "@n LOCKANY a wait=1m");
 	says(2, "@p ACQUIRE s limit=2 weight=2 wait=1m");
 	says(2, "@q ACQUIRE s limit=2 weight=2 wait=1m");
 	says(2, "@t TAKE q wait=1m");

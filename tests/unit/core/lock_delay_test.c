@@ -26,7 +26,7 @@ END_TEST
 START_TEST(keep_may_be_longer_than_the_lease_but_not_than_the_longest)
 {
 	held_after_lock(3, "LOCK a");
-	says(1, "UNLOCK a keep=31s");
+	says(1, "UNLOCK a keep=3601s");
 	hears(1, "ERR LIMIT *");
 	says(1, "UNLOCK a keep=30s");
 	hears(1, "OK name=a count=0");

@@ -78,7 +78,7 @@ START_TEST(usage_is_made_from_the_row)
 	size_t n = command_usage(VERB_UNLOCK, out, sizeof(out));
 
 	out[n] = '\0';
-	ck_assert_str_eq(out, "UNLOCK name [owner=text] [fence=N] [sync=yes|no] [keep=dur]");
+	ck_assert_str_eq(out, "UNLOCK name [owner=text] [fence=N] [sync=yes|no] [keep=dur] [count=N]");
 	n = command_usage(VERB_PING, out, sizeof(out));
 	out[n] = '\0';
 	ck_assert_str_eq(out, "PING");
