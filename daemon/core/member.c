@@ -391,10 +391,10 @@ bool member_answered(struct members *ms, const struct answer *a)
 		return true;
 	if (probed && a->class == ANSWER_EXECUTED && a->probe) {
 		member_hear(ms, a, m->asked_at);
-		health_note_probe(ms, m, a->probe);
 		members_compare_clocks(ms);
 		if (m->asked == ASKED_NOTHING)
 			member_follow(ms, m, a);
+		health_note_probe(ms, m, a->probe);
 		members_settle_jumps(ms); /* it may be asked again for the sake of others: what it has said counts first */
 		members_end_quarantines(ms);
 		return true;
