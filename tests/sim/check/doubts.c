@@ -11,7 +11,8 @@ static int64_t look_us(const struct plan *p)
 	return 2 * p->timeout_us + SEC;
 }
 
-#define STOP_SHORT_US (100 * MSEC)
+#define STOP_SHORT_US   (100 * MSEC)
+#define HALT_FOLLOWS_US SEC /* a node that does not answer at once is looked at later */
 
 static bool is_short_stop(const struct sim_daemon *d, const struct fault *f)
 {
@@ -43,6 +44,15 @@ static bool stops_run_together(const struct sim_daemon *d)
 	return false;
 }
 
+/* Its host stood still just now, or does so: then it may not know for how long. */
+static bool halted_lately(const struct sim_daemon *d, const struct fault *f)
+{
+	int64_t now = d->world->now;
+
+	return f->kind == FAULT_DAEMON_HALT && f->a % d->world->plan->daemons == d->index && f->at_us <= now &&
+	       now - f->at_us - f->for_us < look_us(d->world->plan) + HALT_FOLLOWS_US;
+}
+
 /* Can a majority of the nodes prove to a daemon that its own host stood still? Only where nothing else goes wrong meanwhile, except stops of daemons. */
 static bool stops_are_seen(const struct sim_daemon *d)
 {
@@ -52,7 +62,7 @@ static bool stops_are_seen(const struct sim_daemon *d)
 	for (unsigned i = 0; i < w->plan->faults; i++) {
 		int64_t kind = w->plan->fault[i].kind;
 
-		halts |= kind == FAULT_DAEMON_HALT;
+		halts |= halted_lately(d, &w->plan->fault[i]);
 		others |= kind != FAULT_DAEMON_HALT && !fault_pauses(&w->plan->fault[i]);
 	}
 	return !halts || (!others && d->conf.nodes >= 3 && !stops_run_together(d));

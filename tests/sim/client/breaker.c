@@ -41,6 +41,19 @@ static void breaker_break_read(struct sim_client *c)
 		q->name = -1;
 }
 
+/* In worlds with semaphores, one of them: all its permits of that daemon are lost. */
+static bool breaker_break_semaphore(struct sim_client *c)
+{
+	struct request_sim *q;
+
+	if (!c->world->plan->permits || !stream_chance(&c->breaks, 30))
+		return false;
+	q = client_ask(c, ASK_BREAK, NULL, "BREAK p%lld", (long long)stream_range(&c->breaks, 0, SEMAPHORES - 1));
+	if (q)
+		q->name = -1;
+	return true;
+}
+
 static void breaker_break(struct sim_client *c)
 {
 	int64_t name = stream_range(&c->side, 0, c->world->plan->names - 1);
@@ -71,7 +84,7 @@ void breaker_fired(struct sim_client *c)
 	default:
 		if (breaker_reads(c))
 			breaker_break_read(c);
-		else
+		else if (!breaker_break_semaphore(c))
 			breaker_break(c);
 		break;
 	}

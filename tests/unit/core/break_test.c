@@ -325,11 +325,26 @@ START_TEST(a_key_that_never_expires_is_not_said_to_be_free)
 }
 END_TEST
 
+/* Whoever asks the stores about it would renew it. */
+START_TEST(what_is_said_about_a_break_renews_no_hold_that_nobody_renews)
+{
+	two_daemons(3);
+	says(2, "LOCK a renew=no");
+	hears(2, GRANT);
+	passes(4 * SEC);
+	is_broken_elsewhere(1, 0, "a");
+	passes(100 * MSEC);
+	says(2, "CHECK a");
+	ck_assert_int_lt(number_in(hears(2, "OK name=a *"), "valid_ms"), 6000);
+}
+END_TEST
+
 Suite *break_suite(void)
 {
 	Suite *suite = suite_create("break");
 	TCase *t = tcase_create("elsewhere");
 	tcase_add_checked_fixture(t, NULL, cluster_close);
+	tcase_add_test(t, what_is_said_about_a_break_renews_no_hold_that_nobody_renews);
 	tcase_add_loop_test(t, the_daemon_of_the_holder_tells_it_at_its_next_renewal, 1, 6);
 	tcase_add_test(t, a_message_makes_the_daemon_of_the_holder_look_at_once);
 	tcase_add_test(t, a_message_during_a_renewal_makes_the_daemon_of_the_holder_look_behind_it);

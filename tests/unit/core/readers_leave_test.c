@@ -73,6 +73,27 @@ START_TEST(a_break_that_ends_a_hold_here_says_so_whatever_the_stores_have)
 }
 END_TEST
 
+/* Another one leaves last. */
+START_TEST(a_reader_that_missed_its_heartbeat_counts_until_its_client_can_rely_on_nothing)
+{
+	two_daemons(3);
+	says(1, "HELLO 1 heartbeat=1s");
+	hears(1, "OK *");
+	reads(1);
+	reads(3);
+	passes(1500 * MSEC);
+	hears(1, "! LOST name=a fence=* reason=idle");
+	says(3, "UNLOCK a");
+	hears(3, "OK name=a count=0");
+	passes(7 * SEC);
+	says(2, "LOCK a");
+	hears(2, "BUSY *");
+	passes(4 * SEC);
+	says(2, "LOCK a");
+	hears(2, GRANT);
+}
+END_TEST
+
 Suite *readers_leave_suite(void)
 {
 	Suite *s = suite_create("readers_leave");
@@ -82,6 +103,7 @@ Suite *readers_leave_suite(void)
 	tcase_add_test(c, keep_counts_while_the_lease_is_being_adopted);
 	tcase_add_test(c, a_break_while_a_reader_that_has_gone_may_believe_ends_the_holds_of_other_daemons);
 	tcase_add_test(c, a_break_that_ends_a_hold_here_says_so_whatever_the_stores_have);
+	tcase_add_test(c, a_reader_that_missed_its_heartbeat_counts_until_its_client_can_rely_on_nothing);
 	suite_add_tcase(s, c);
 	return s;
 }
