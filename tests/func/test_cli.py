@@ -363,8 +363,8 @@ class Query(Tool):
         c, name = self.connect(), self.name()
         c.ok("LOCK " + name)
         commands = ["ls", "ls --json", "show " + name, "clients", "nodes", "stats", "stats --json", "ping", "doctor --print-acl", "doctor", "top --once",
-                    "recent", "complete", "raw PING", "raw HELP", "rate r --limit 9 --per 1m", "rate r --limit 9 --per 1m --json", "defer q text", "defer --json q text",
-                    "queues", "jobs q", "passwd ana", "--help", "ls --help", "--version", "watch"]
+                    "recent", "complete", "raw PING", "raw HELP", "rate r --limit 9 --per 1m", "rate r --limit 9 --per 1m --json", "defer q text",
+                    "defer --json q text", "queues", "jobs q", "passwd ana", "--help", "ls --help", "--version", "watch"]
         for target, reason in ((">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")):
             for command in commands:
                 script = "echo secret | $0 --addr $1 %s %s" % (command, target)
