@@ -253,6 +253,8 @@ static bool resume_is_followed(const struct account *a, unsigned k, const struct
 
 static bool request_is_followed(const struct account *a, unsigned k, const struct request *r)
 {
+	if (request_has(r, FIELD_COUNT))
+		return false;
 	switch (r->verb) {
 	case VERB_HELLO:
 		return !request_has(r, FIELD_GRACE) || grace_is_followed(a, k);
