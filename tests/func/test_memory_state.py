@@ -229,7 +229,6 @@ class State(FuncTest):
         c.ok("UNLOCK job keep=4s")
         c.ok("UNLOCK other keep=200ms")
         first.kill()
-        forget(first)
         second = self.client(self.next_run(first))
         second.ok("LOCK other wait=10s", 11)
         second.busy("LOCK job")
