@@ -164,13 +164,18 @@ void health_note_trip(struct members *ms, struct member *m, int64_t us)
 	int64_t timeout = ms->core->conf.timeout_us, doubled = 2 * m->rtt_us + RTT_GRAIN_US;
 	bool was = member_is_far(ms, m), late = us > timeout;
 
+	if (!late && !was && m->rtt_us && !m->far_told) { /* all is well, as for most answers */
+		m->late = 0;
+		m->rtt_us = (7 * m->rtt_us + (us < doubled ? us : doubled)) / 8;
+		return;
+	}
 	m->late = late ? m->late + 1 : 0;
 	if (late && m->late >= LATE_IS_SLOW)
 		m->rtt_us = was ? (m->rtt_us + us) / 2 : us;
 	else if (!m->rtt_us)
 		m->rtt_us = late ? timeout : us;
 	else if (!late)
-		m->rtt_us = was ? (m->rtt_us + us) / 2 : (7 * m->rtt_us + (us < doubled ? us : doubled)) / 8;
+		m->rtt_us = (m->rtt_us + us) / 2; /* after it was far */
 	if (member_is_far(ms, m))
 		snprintf(m->far, sizeof(m->far), "slower than redis.timeout (%" PRId64 " ms): its round trip is %" PRId64 ".%" PRId64 " ms", timeout / MSEC,
 		         m->rtt_us / MSEC, m->rtt_us % MSEC / (MSEC / 10));
