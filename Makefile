@@ -401,6 +401,7 @@ CLIENT := \
 	client/ask.c \
 	client/await.c \
 	client/bundle.c \
+	client/counted.c \
 	client/channel.c \
 	client/conn.c \
 	client/draft.c \
@@ -423,11 +424,8 @@ CLIENT := \
 	client/rate.c \
 	client/recovery.c \
 	client/secret.c \
-	client/repeat.c \
 	client/secure.c \
-	client/surplus.c \
 	client/tracking.c \
-	client/undecided.c \
 	client/watches.c
 
 # What a program needs OpenSSL for.

@@ -2,7 +2,6 @@
 /* See bundle.h. */
 #include "client/bundle.h"
 #include "client/line.h"
-#include "client/repeat.h"
 
 int bundle_begin(struct holds *holds, const char *const *names, size_t n)
 {
@@ -16,7 +15,8 @@ int bundle_begin(struct holds *holds, const char *const *names, size_t n)
 		}
 		h = holds_find(holds, span_of(names[i]));
 		h->in_bundle = true;
-		h->part.told = h->gone = false;
+		h->rank = (unsigned)i;
+		h->part.told = false;
 	}
 	return 0;
 }
@@ -28,36 +28,5 @@ void bundle_row(struct holds *holds, const struct reply_line *row)
 	if (h && h->in_bundle)
 		h->part = (struct hold_row){.told = true,
 					    .fence = reply_number(row, "fence", 0),
-					    .valid_ms = line_bounded(row, "valid_ms", 0),
-					    .count = line_bounded(row, "count", 0)};
-}
-
-void bundle_given_up(struct holds *holds, const struct pending *p)
-{
-	struct hold *h;
-
-	LIST_FOREACH(h, &holds->all, next) {
-		if (!h->in_bundle)
-			continue;
-		h->in_bundle = false;
-		if (h->state == HOLD_ASKED)
-			h->state = HOLD_UNWANTED;
-		else
-			h->lock_given_up |= p->sent;
-	}
-}
-
-const char *bundle_undecided(const struct holds *holds, const struct pending *p)
-{
-	const struct hold *h;
-
-	LIST_FOREACH(h, &holds->all, next)
-		if (h->in_bundle && !h->row.told && !h->gone && (p->sent || h->lock_given_up))
-			return h->name;
-	return NULL;
-}
-
-bool bundle_is_torn(const struct holds *holds, const struct pending *p, const struct hold *h)
-{
-	return h->in_bundle && p->kind == PENDING_LOCKALL && repeat_was_granted(h, p) && !repeat_has_all(holds, p);
+					    .valid_ms = line_bounded(row, "valid_ms", 0)};
 }

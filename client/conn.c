@@ -40,7 +40,7 @@ void conn_move(struct redlock *c, enum link to)
 		c->due_us = moment_after(AUTH_MS);
 	if (to == LINK_DOWN)
 		c->due_us = redlock_now_us() + pauses_next_us(&c->pauses);
-	if (to == LINK_DOWN || to == LINK_CHECKING)
+	if (to == LINK_DOWN)
 		c->again_us = 0;
 }
 
@@ -123,17 +123,14 @@ void conn_answered(struct redlock *c)
 	c->pauses.n = 0;
 }
 
-int conn_answer(struct redlock *c, enum repeat what, const struct repeat_answer *answer)
+int conn_answer_lost(struct redlock *c)
 {
-	struct hold *h = holds_find(&c->holds, span_of(c->pending.name));
+	static const char lost[] = "ERR LOST the session did not hold it any more when it was resumed";
 
-	if (line_fill(&c->passing, answer->line, answer->n))
-		return conn_break(c, -EPROTO, "redlockd told in RESUME what no answer can hold");
+	if (line_fill(&c->passing, lost, sizeof(lost) - 1))
+		return conn_break(c, -EPROTO, lost);
 	conn_answered(c);
-	if (what == REPEAT_DONE && c->greeting.resumes)
-		tracking_answer(&c->holds, &c->pending, &c->answer.parsed);
-	else if (what == REPEAT_LOST && c->pending.kind == PENDING_UNLOCK && h)
-		holds_forget(&c->holds, h);
+	tracking_loss_acknowledged(&c->holds, &c->pending);
 	return 0;
 }
 

@@ -17,7 +17,6 @@
 #include "client/pauses.h"
 #include "client/pending.h"
 #include "client/pushes.h"
-#include "client/repeat.h"
 #include "client/watches.h"
 
 enum link {
@@ -27,8 +26,8 @@ enum link {
 	LINK_SHOWING,    /* AUTH was sent */
 	LINK_RESUMING,   /* RESUME was sent */
 	LINK_GREETING,   /* the session is gone; HELLO was sent for another */
-	LINK_CHECKING,   /* CHECK was sent, or will be at again_us, for an undecided lock (undecided.h) */
-	LINK_RELEASING,  /* UNLOCK was sent for a surplus grant (surplus.h) */
+	LINK_CHECKING,   /* CHECK was sent for a lock of which RESUME has not told */
+	LINK_RELEASING,  /* UNLOCK was sent for a lock whose LOCK was given up (counted.h) */
 	LINK_WATCHING,   /* WATCH or SUBSCRIBE was sent anew (watches.h) */
 };
 
@@ -68,7 +67,7 @@ struct redlock {
 	struct pauses pauses;
 	enum link link;
 	int64_t due_us;
-	int64_t again_us;  /* LINK_UP: when the request in flight is sent again; LINK_CHECKING: the next CHECK; 0: none is due */
+	int64_t again_us;  /* LINK_UP: when the request in flight is sent again; 0: it is not */
 	int64_t resume_us; /* read before RESUME was sent, or the CHECK after it */
 	char asked[NAME_MAX_BYTES + 1]; /* LINK_CHECKING, LINK_RELEASING: the name for which CHECK or UNLOCK was sent */
 
@@ -97,8 +96,8 @@ int conn_cancel(struct redlock *c) REDLOCK_MUST;
 
 /* c->passing is the answer to the request in flight. */
 void conn_answered(struct redlock *c);
-/* Answers the request in flight without the daemon. what: REPEAT_DONE or REPEAT_LOST. */
-int conn_answer(struct redlock *c, enum repeat what, const struct repeat_answer *answer) REDLOCK_MUST;
+/* Answers the request in flight without the daemon: its lock is lost. */
+int conn_answer_lost(struct redlock *c) REDLOCK_MUST;
 /* Frees and wipes the AUTH that is kept. */
 void conn_forget_auth(struct redlock *c);
 /* Keeps a push, unless it tells a loss again. */

@@ -2,12 +2,11 @@
 /* See exchange.h. */
 #include "client/exchange.h"
 #include "client/bundle.h"
+#include "client/counted.h"
 #include "client/moment.h"
 #include "client/recovery.h"
 #include "client/secure.h"
-#include "client/surplus.h"
 #include "client/tracking.h"
-#include "client/undecided.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,22 +16,14 @@
 
 int exchange_begin(struct redlock *c)
 {
-	struct repeat_answer answer;
-	enum repeat what = REPEAT_SEND;
-
 	c->row = NULL;
 	c->aborted = false;
 	if (!c->user)
 		c->user = getpid();
 	pending_begin(&c->pending, redlock_now_us());
-	if (c->greeting.resumes)
-		what = repeat_known(&c->holds, &c->pending, &answer);
-	if (what != REPEAT_SEND)
-		return conn_answer(c, what, &answer);
-	if (c->link != LINK_UP)
-		return 0;
-	c->pending.sent = true;
-	return undecided_unlock(&c->holds, &c->pending) ? recovery_check(c) : conn_put(c, c->pending.line, c->pending.n);
+	if (c->greeting.resumes && tracking_knows_loss(&c->holds, &c->pending))
+		return conn_answer_lost(c);
+	return c->link == LINK_UP ? recovery_send(c) : 0;
 }
 
 /* Where the daemon does not have the request, it is withdrawn when it is sent again: the session may have a place in the queue. */
@@ -54,7 +45,7 @@ int exchange_give_up(struct redlock *c)
 
 	if (up && !c->again_us)
 		return 0;
-	surplus_given_up(&c->holds, &c->pending);
+	counted_give_up(&c->holds, &c->pending);
 	c->pending.in_flight = c->answered = false;
 	if (up)
 		c->again_us = 0;
@@ -64,7 +55,7 @@ int exchange_give_up(struct redlock *c)
 
 int exchange_refuse(struct redlock *c, const char *name)
 {
-	return surplus_refused(&c->holds, name, c->link == LINK_UP) && c->link == LINK_UP ? recovery_release(c) : 0;
+	return counted_refuse(&c->holds, name) && c->link == LINK_UP ? recovery_release(c) : 0;
 }
 
 /* --- what comes --- */
@@ -83,7 +74,7 @@ static int pending_answered(struct redlock *c)
 		hello_agreed(c);
 	if (c->greeting.resumes)
 		tracking_answer(&c->holds, &c->pending, &c->answer.parsed);
-	return c->holds.surplus ? recovery_release(c) : 0;
+	return c->holds.unsettled ? recovery_release(c) : 0;
 }
 
 /* c->passing is the answer to the request in flight, or a row of it. */
@@ -97,6 +88,10 @@ static int pending_hear(struct redlock *c)
 		c->pending.told = true;
 		if (c->row)
 			c->row(c->row_arg, &c->passing);
+		return 0;
+	}
+	if (c->greeting.resumes && counted_is_outdated(&c->holds, &c->pending, line)) {
+		c->again_us = redlock_now_us();
 		return 0;
 	}
 	if (!c->greeting.resumes || !pending_goes_on(&c->pending, line, redlock_now_us()))

@@ -55,15 +55,7 @@ static int holds_add(struct holds *holds, const char *name)
 
 int holds_reserve(struct holds *holds, const char *name)
 {
-	struct hold *h = holds_find(holds, span_of(name));
-
-	if (!h)
-		return holds_add(holds, name);
-	if (h->state == HOLD_UNWANTED)
-		h->lock_given_up = true;
-	if (h->state == HOLD_UNWANTED || h->state == HOLD_FREED)
-		h->state = HOLD_ASKED;
-	return 0;
+	return holds_find(holds, span_of(name)) ? 0 : holds_add(holds, name);
 }
 
 void holds_forget(struct holds *holds, struct hold *h)
@@ -79,7 +71,7 @@ void holds_unbundle(struct holds *holds)
 
 	for (h = LIST_FIRST(&holds->all); h; h = next) {
 		next = LIST_NEXT(h, next);
-		if (h->in_bundle && h->state == HOLD_ASKED)
+		if (h->in_bundle && h->state == HOLD_ASKED && !h->unsettled)
 			holds_forget(holds, h);
 		else
 			h->in_bundle = false;

@@ -10,33 +10,29 @@
 #include "proto/proto.h"
 #include <sys/queue.h>
 
-/* A row of RESUME about a lock, or the OK to a CHECK after it. */
+/* A row of LOCKALL. */
 struct hold_row {
 	bool told;
-	int64_t fence, valid_ms, count;
-	int64_t asked_us; /* read before the daemon was asked */
+	int64_t fence, valid_ms;
 };
 
 enum hold_state {
-	HOLD_ASKED,    /* its LOCK, LOCKALL or LOCKANY is in flight */
-	HOLD_HELD,     /* an answer granted it, and nothing since has told of its loss */
-	HOLD_LOST,     /* RESUME did not bring it back; until an UNLOCK is told so, or a LOCK takes it anew */
-	HOLD_UNWANTED, /* its LOCK was given up while the connection was away, and may have been granted all the same */
-	HOLD_FREED,    /* its last UNLOCK was given up, and was done all the same; until the next UNLOCK is told so */
+	HOLD_ASKED, /* its LOCK, LOCKALL or LOCKANY is in flight, or was given up and may have been granted */
+	HOLD_HELD,  /* an answer granted it, and nothing since has told of its loss */
+	HOLD_LOST,  /* RESUME did not bring it back; until an UNLOCK is told so, or a LOCK takes it anew */
 };
 
 struct hold {
 	LIST_ENTRY(hold) next;
 	enum hold_state state;
-	bool seen;            /* a row of this RESUME told of it, or a CHECK asked for it since */
-	const char *reason;   /* LOST: evicted or expired; NULL once a push has told the loss */
-	int64_t loss_told;    /* the fence of that push; after RESUME the daemon tells this loss, too, even if the name is held again by then; 0: none */
-	bool lock_given_up;   /* a LOCK was given up that may have counted */
-	bool unlock_given_up; /* an UNLOCK was given up that may have counted, asked for while the lock was believed */
-	bool unlock_counted;  /* that UNLOCK has counted; count does not show it, since the caller does not know */
-	struct hold_row row;
-	bool in_bundle;        /* the LOCKALL or LOCKANY in flight asks for it */
-	bool gone;            /* … and CHECK after RESUME told that the session does not hold it */
+	bool seen;           /* a row of this RESUME told of it, or a CHECK asked for it since */
+	const char *reason;  /* LOST: evicted or expired; NULL once a push has told the loss */
+	int64_t loss_told;   /* the fence of that push; after RESUME the daemon tells this loss, too, even if the name is held again by then; 0: none */
+	bool shared, permit; /* how it is held */
+	bool unsettled;      /* a LOCK was given up, so an UNLOCK is to tell the daemon how often it is held (counted.h) */
+	bool unlock_open;    /* an UNLOCK was given up, and the caller has not called it again: the daemon may count one less */
+	bool in_bundle;      /* the LOCKALL or LOCKANY in flight asks for it */
+	unsigned rank;       /* … as the name of this place */
 	struct hold_row part; /* … and a row of the answer granted it */
 	int64_t fence, until_us;
 	int64_t count; /* how often the caller believes it holds the lock */
@@ -46,9 +42,7 @@ struct hold {
 struct holds {
 	LIST_HEAD(, hold) all;
 	void *by_name; /* the same as a tree of tsearch(3) */
-	int64_t open;  /* how many locks RESUME left undecided: the stores have not confirmed them yet */
-	int64_t more;  /* how many locks RESUME left out, because there were too many to tell at once */
-	bool surplus;  /* an answer showed that a LOCK that was given up has counted */
+	bool unsettled; /* one of them may be */
 };
 
 void holds_init(struct holds *holds);

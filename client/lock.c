@@ -30,7 +30,7 @@ static int request_set(struct redlock *c, const struct draft *d, enum pending_ki
 		return c->broken;
 	if (c->pending.in_flight)
 		return conn_says(c, -EBUSY, "another request is in flight");
-	if (d->full)
+	if (d->full || d->n > LINE_MAX_DEFAULT - COUNTED_BYTES)
 		return conn_says(c, -EMSGSIZE, "the request is too long");
 	pending_set(&c->pending, kind, name, d->line, d->n);
 	return 0;
@@ -108,6 +108,8 @@ int redlock_lock_send(struct redlock *c, const char *name, const struct redlock_
 	if (r)
 		return r;
 	pending_wait(&c->pending, wait_at, wait_n, o->wait_ms ? moment_after(o->wait_ms) : 0);
+	c->pending.shared = o->shared;
+	c->pending.permit = o->slots > 0;
 	return exchange_begin(c);
 }
 

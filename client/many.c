@@ -14,8 +14,8 @@
 
 static int names_flaw(struct redlock *c, const char *const *names, size_t n)
 {
-	if (n < 2 || n > NAMES_MOST)
-		return conn_says(c, -EINVAL, "2 to %d names are taken at once", NAMES_MOST);
+	if (n < 1 || n > NAMES_MOST)
+		return conn_says(c, -EINVAL, "1 to %d names are taken at once", NAMES_MOST);
 	for (size_t i = 0; i < n; i++)
 		if (!*names[i] || strlen(names[i]) > NAME_MAX_BYTES)
 			return conn_says(c, -EINVAL, "a name has 1 to %d bytes", NAME_MAX_BYTES);
@@ -55,12 +55,13 @@ int redlock_lock_many_send(struct redlock *c, bool any, const char *const *names
 		return c->broken;
 	if (c->pending.in_flight)
 		return conn_says(c, -EBUSY, "another request is in flight");
-	if (d.full)
+	if (d.full || d.n > LINE_MAX_DEFAULT - COUNTED_BYTES)
 		return conn_says(c, -EMSGSIZE, "the request is too long");
 	if (c->greeting.resumes && bundle_begin(&c->holds, names, n))
 		return conn_break(c, -ENOMEM, "out of memory");
 	pending_set(&c->pending, any ? PENDING_LOCKANY : PENDING_LOCKALL, "", d.line, d.n);
 	pending_wait(&c->pending, wait_at, wait_n, o->wait_ms ? moment_after(o->wait_ms) : 0);
+	c->pending.shared = o->shared;
 	r = exchange_begin(c);
 	if (r)
 		return r;

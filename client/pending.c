@@ -9,7 +9,7 @@
 void pending_set(struct pending *p, enum pending_kind kind, const char *name, const char *line, size_t n)
 {
 	p->kind = kind;
-	p->fenced = p->anchors = false;
+	p->shared = p->permit = p->anchors = false;
 	memcpy(p->name, name, strlen(name) + 1);
 	memcpy(p->line, line, n);
 	p->n = n;
@@ -28,7 +28,8 @@ void pending_begin(struct pending *p, int64_t now)
 {
 	p->in_flight = true;
 	p->sent_us = p->asked_us = now;
-	p->sent = p->told = p->cancelled = p->row.told = p->gone = false;
+	p->sent = p->told = p->cancelled = p->unsure = false;
+	p->count = -1;
 }
 
 bool pending_is(const struct pending *p, enum pending_kind kind, const char *name)
@@ -38,6 +39,8 @@ bool pending_is(const struct pending *p, enum pending_kind kind, const char *nam
 
 bool pending_is_repeated(const struct pending *p)
 {
+	if (p->kind == PENDING_UNLOCK)
+		return !p->sent || p->count >= 0;
 	return p->kind != PENDING_ONCE && p->kind != PENDING_HELLO && !(p->kind == PENDING_READ && p->told);
 }
 
@@ -69,26 +72,14 @@ void pending_wait_rest(struct pending *p, int64_t now)
 	p->wait_n = n;
 }
 
-void pending_fence(struct pending *p, int64_t fence)
-{
-	char text[40];
-	size_t n = (size_t)snprintf(text, sizeof(text), " fence=%" PRId64, fence);
-
-	if (p->fenced || p->n + n >= sizeof(p->line))
-		return;
-	memcpy(p->line + p->n, text, n);
-	p->n += n;
-	p->fenced = true;
-}
-
 bool pending_goes_on(const struct pending *p, const struct reply_line *answer, int64_t now)
 {
 	bool waits = p->kind == PENDING_READ || (pending_locks(p) && now < p->wait_until_us);
 
 	if (answer->kind != LINE_ERR || p->cancelled)
 		return false;
-	/* The lock is granted, and the stores have not confirmed yet that they still hold it. The caller waits for that. */
-	if (p->anchors && span_equal(answer->code, SPAN("QUORUM")))
+	/* The lock was granted, and the stores have not confirmed yet that they still hold it. The caller waits for that. */
+	if ((p->anchors || (p->unsure && pending_locks(p))) && span_equal(answer->code, SPAN("QUORUM")))
 		return true;
 	return waits && span_equal(answer->code, SPAN("DRAINING"));
 }

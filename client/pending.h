@@ -15,26 +15,28 @@ enum pending_kind {
 	PENDING_LOCK,
 	PENDING_LOCKALL, /* this and the next: its names are those that are in_bundle */
 	PENDING_LOCKANY,
-	PENDING_UNLOCK,
+	PENDING_UNLOCK, /* repeated if it says its count, which it does where the lock is tracked */
 };
+
+#define COUNTED_BYTES 80 /* room for " fence=… count=…", and the line end */
 
 struct pending {
 	bool in_flight;
 	enum pending_kind kind;
 	char name[NAME_MAX_BYTES + 1]; /* "" for the first two, and for several names */
 	char line[LINE_MAX_DEFAULT];
-	size_t n;
+	size_t n; /* of line, which is sent with fence= and count= behind it (counted.h) */
 	size_t wait_at, wait_n; /* of a request that may wait: where " wait=…" stands in line */
 	int64_t wait_until_us;  /* likewise: 0 does not wait; INT64_MAX for ever */
 	int64_t asked_us;       /* when the caller asked; the line may be sent more than once */
-	int64_t sent_us;        /* read before it was last sent, or before the RESUME or CHECK whose row answers it */
+	int64_t sent_us;        /* read before it was last sent */
 	bool sent;              /* over some connection: the daemon may have done it */
 	bool told;              /* the caller has got a row of the answer */
 	bool cancelled;         /* the caller has withdrawn it: whenever it is sent, CANCEL follows */
 	bool anchors;           /* the CHECK after a LOCK */
-	bool fenced;            /* UNLOCK: line ends in fence=… already */
-	struct hold_row row;    /* of this name, where its lock is not tracked */
-	bool gone;              /* RESUME or CHECK told that the session does not hold the lock */
+	bool shared, permit;    /* LOCK: how its lock is to be held */
+	bool unsure;            /* RESUME has left open whether the session holds all that it held: the stores have not confirmed it yet */
+	int64_t count;          /* what count= said when it was last sent; -1: nothing */
 };
 
 /* Sets the next request, of n bytes; name is "" unless the request is about a lock. */
@@ -52,8 +54,6 @@ bool pending_locks(const struct pending *p);
 bool pending_asks_for(const struct pending *p, const struct hold *h);
 /* The request asks for the rest of its wait. At least a millisecond is left, so that the end is TIMEOUT and not BUSY. */
 void pending_wait_rest(struct pending *p, int64_t now);
-/* UNLOCK is to free the grant with this fence only. */
-void pending_fence(struct pending *p, int64_t fence);
 /*
  * Whether an answer does not end the request, which is sent again soon: the daemon is about to stop and another may come, or the
  * daemon does not know yet whether the lock that it granted is still held.

@@ -1,47 +1,44 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See recovery.h. */
 #include "client/recovery.h"
+#include "client/counted.h"
 #include "client/moment.h"
 #include "client/person.h"
-#include "client/repeat.h"
 #include "client/secure.h"
-#include "client/surplus.h"
 #include "client/tracking.h"
-#include "client/undecided.h"
 #include "client/watches.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 
-#define UNDECIDED_US 100000 /* from one CHECK of an undecided lock to the next */
 #define SHOWN_BYTES  200
 
 /* --- after RESUME --- */
 
-static int pending_send(struct redlock *c)
+int recovery_send(struct redlock *c)
 {
+	char line[LINE_MAX_DEFAULT];
+	struct pending *p = &c->pending;
 	int r;
 
-	c->pending.sent_us = redlock_now_us();
-	c->pending.sent = true;
-	r = conn_put(c, c->pending.line, c->pending.n);
-	return !r && c->pending.cancelled ? conn_cancel(c) : r;
+	p->sent_us = redlock_now_us();
+	r = c->greeting.resumes ? conn_put(c, line, counted_line(&c->holds, p, line)) : conn_put(c, p->line, p->n);
+	p->sent = true;
+	return !r && p->cancelled ? conn_cancel(c) : r;
 }
 
 /* The link is up: the request in flight goes on. */
 static int pending_repeat(struct redlock *c)
 {
-	struct repeat_answer answer;
-	bool later = c->again_us != 0;
-	int64_t now = redlock_now_us();
-	enum repeat what;
-
 	c->again_us = 0;
 	if (!c->pending.in_flight)
 		return 0;
-	what = later ? repeat_later(&c->holds, &c->pending, now, &answer) : repeat_resumed(&c->holds, &c->pending, now, &answer);
-	return what == REPEAT_SEND ? pending_send(c) : conn_answer(c, what, &answer);
+	if (tracking_knows_loss(&c->holds, &c->pending))
+		return conn_answer_lost(c);
+	if (pending_locks(&c->pending))
+		pending_wait_rest(&c->pending, redlock_now_us());
+	return recovery_send(c);
 }
 
 /* The connection is a new one: it knows of no watches. What is in flight comes after them, so that a LIST tells what they missed. */
@@ -58,26 +55,26 @@ static int session_watch(struct redlock *c)
 
 int recovery_release(struct redlock *c)
 {
-	const struct hold *h = surplus_next(&c->holds, &c->pending);
-	char line[SURPLUS_BYTES];
+	const struct hold *h = counted_unsettled(&c->holds, &c->pending);
+	char line[SETTLE_BYTES];
 
 	if (!h)
 		return session_watch(c);
 	memcpy(c->asked, h->name, sizeof(c->asked));
 	conn_move(c, LINK_RELEASING);
-	return conn_put(c, line, surplus_line(h, line));
+	return conn_put(c, line, counted_settle(h, line));
 }
 
 /* The validity in the answer counts from before CHECK is sent. */
-int recovery_check(struct redlock *c)
+static int session_check(struct redlock *c)
 {
-	const char *name = undecided_next(&c->holds, &c->pending);
+	const char *name = tracking_unseen(&c->holds);
 	char line[4 * NAME_MAX_BYTES + 32];
 	size_t n;
 
-	conn_move(c, LINK_CHECKING);
 	if (!name)
 		return recovery_release(c);
+	conn_move(c, LINK_CHECKING);
 	n = (size_t)snprintf(line, sizeof(line), "CHECK ");
 	n += quote(span_of(name), line + n, sizeof(line) - n);
 	memcpy(c->asked, name, strlen(name) + 1);
@@ -92,7 +89,7 @@ static int session_greet(struct redlock *c)
 {
 	int r;
 
-	tracking_resume(&c->holds, &c->pending);
+	tracking_resume(&c->holds);
 	tracking_end(&c->holds, &c->pending, greeting_lose(&c->greeting));
 	conn_move(c, LINK_GREETING);
 	r = conn_tell_losses(c);
@@ -109,7 +106,7 @@ static int session_resume(struct redlock *c)
 		return session_greet(c);
 	conn_move(c, LINK_RESUMING);
 	c->resume_us = redlock_now_us();
-	tracking_resume(&c->holds, &c->pending);
+	tracking_resume(&c->holds);
 	return conn_put(c, line, n);
 }
 
@@ -221,8 +218,6 @@ int recovery_act(struct redlock *c)
 		return redlock_now_us() >= c->due_us ? attempt_begin(c) : 0;
 	case LINK_CONNECTING:
 		return attempt_look(c);
-	case LINK_CHECKING:
-		return c->again_us && (redlock_now_us() >= c->again_us || !c->pending.in_flight) ? recovery_check(c) : 0;
 	default:
 		return 0;
 	}
@@ -246,8 +241,12 @@ static int resume_answered(struct redlock *c, const struct reply_line *line)
 		return session_greet(c);
 	if (line->kind != LINE_OK)
 		return attempt_refused(c);
-	if (undecided_resumed(&c->holds, line))
-		return recovery_check(c);
+	counted_resume(&c->holds, &c->pending);
+	c->pending.unsure = reply_number(line, "open", 0) > 0;
+	if (c->pending.unsure)
+		return session_check(c);
+	if (reply_number(line, "more", 0) > 0)
+		return recovery_release(c); /* what has no row is held all the same: there were too many */
 	tracking_end(&c->holds, &c->pending, "evicted");
 	r = conn_tell_losses(c);
 	return r ? r : recovery_release(c);
@@ -277,15 +276,11 @@ static int watch_answered(struct redlock *c, const struct reply_line *line)
 
 static int check_answered(struct redlock *c, const struct reply_line *line)
 {
-	bool decided = undecided_checked(&c->holds, &c->pending, c->asked, line, c->resume_us);
-	int r = conn_tell_losses(c);
+	int r;
 
-	if (r)
-		return r;
-	if (decided)
-		return recovery_check(c);
-	c->again_us = redlock_now_us() + UNDECIDED_US;
-	return 0;
+	tracking_checked(&c->holds, &c->pending, c->asked, line, c->resume_us);
+	r = conn_tell_losses(c);
+	return r ? r : session_check(c);
 }
 
 int recovery_hear(struct redlock *c)
@@ -294,7 +289,7 @@ int recovery_hear(struct redlock *c)
 
 	if (line->kind == LINE_ROW) {
 		if (c->link == LINK_RESUMING)
-			tracking_row(&c->holds, &c->pending, line, c->resume_us);
+			tracking_row(&c->holds, line, c->resume_us);
 		return 0;
 	}
 	switch (c->link) {
@@ -307,7 +302,7 @@ int recovery_hear(struct redlock *c)
 	case LINK_WATCHING:
 		return watch_answered(c, line);
 	case LINK_RELEASING:
-		surplus_answered(&c->holds, c->asked, line);
+		counted_settled(&c->holds, &c->pending, c->asked);
 		return recovery_release(c);
 	default:
 		return hello_answered(c, line);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Recovery of a session with grace after its connection broke: attempts to connect, then RESUME, or HELLO if the session is gone;
- * CHECK of what is undecided; UNLOCK of what is surplus; at last the request in flight, again. undecided.h, surplus.h and repeat.h
- * decide what is to be sent. This file sends it and moves the link. Results are those of conn.h. Nothing here waits.
+ * CHECK of locks of which RESUME has not told; UNLOCK of those whose LOCK was given up; at last the request in flight, again. counted.h
+ * says with which counts. This file moves the link. Results are those of conn.h. Nothing here waits.
  */
 #ifndef CLIENT_RECOVERY_H
 #define CLIENT_RECOVERY_H
@@ -18,9 +18,9 @@ int64_t recovery_due_us(const struct redlock *c);
 /* c->passing is an answer to what this file sent, or a row of it. */
 int recovery_hear(struct redlock *c) REDLOCK_MUST;
 
-/* Over a connection that is up: CHECK of what is undecided, then all that follows. */
-int recovery_check(struct redlock *c) REDLOCK_MUST;
-/* Over a connection that is up: UNLOCK of what is surplus, then all that follows. */
+/* Sends the request in flight. */
+int recovery_send(struct redlock *c) REDLOCK_MUST;
+/* Over a connection that is up: UNLOCK of what is unsettled, then all that follows. */
 int recovery_release(struct redlock *c) REDLOCK_MUST;
 
 #endif

@@ -164,12 +164,12 @@ const char *redlock_code(const struct redlock *c);
 int redlock_lock(struct redlock *c, const char *name, const struct redlock_options *options,
 		 struct redlock_grant *ret_grant) REDLOCK_MUST;
 /*
- * Takes all of these 2 to 64 locks, or none of them, and asks CHECK for each grant. All outcomes. ret_grants has room for n, and is set by 0 alone. Each lock
+ * Takes all of these 1 to 64 locks, or none of them, and asks CHECK for each grant. All outcomes. ret_grants has room for n, and is set by 0 alone. Each lock
  * is released by itself.
  */
 int redlock_lock_all(struct redlock *c, const char *const *names, size_t n, const struct redlock_options *options,
 		     struct redlock_grant *ret_grants) REDLOCK_MUST;
-/* Takes one of these 2 to 64 locks, the first that is free: names[*ret_which]. All outcomes. */
+/* Takes one of these 1 to 64 locks, the first that is free: names[*ret_which]. All outcomes. */
 int redlock_lock_any(struct redlock *c, const char *const *names, size_t n, const struct redlock_options *options, size_t *ret_which,
 		     struct redlock_grant *ret_grant) REDLOCK_MUST;
 /*

@@ -14,72 +14,80 @@ bool tracking_says_lost(const struct reply_line *line)
 	return line->kind == LINE_ERR && (span_equal(line->code, SPAN("LOST")) || span_equal(line->code, SPAN("NOTHELD")));
 }
 
-/*
- * An answer tells how often h is held. What exceeds the expected number is surplus, if a LOCK was given up. Returns the caller's
- * number.
- */
-static int64_t count_split(struct holds *holds, struct hold *h, int64_t told, int64_t expected)
+/* The answer to a LOCK: the session holds just what its caller knows of. */
+static bool tracking_decides(const struct reply_line *answer)
 {
-	bool surplus = h->lock_given_up && told > expected;
-
-	h->lock_given_up = surplus;
-	if (!surplus)
-		return told;
-	h->row = (struct hold_row){.told = true, .fence = h->fence, .count = told - h->unlock_counted};
-	holds->surplus = true;
-	return expected;
+	return answer->kind != LINE_ERR;
 }
 
-static void hold_take(struct holds *holds, struct hold *h, const struct pending *p, const struct hold_row *told)
+static void hold_take(struct hold *h, const struct pending *p, int64_t fence, int64_t valid_ms)
 {
-	int64_t expected = (h->state == HOLD_HELD ? h->count : 0) + pending_locks(p);
+	bool held = h->state == HOLD_HELD;
 
-	h->unlock_counted |= h->unlock_given_up && told->count && told->count < expected;
-	if (told->count)
-		h->count = count_split(holds, h, told->count + h->unlock_counted, expected);
-	else if (h->state != HOLD_HELD)
-		h->count = 1;
+	h->count = p->count >= 0 ? p->count + (held && h->unlock_open) : (held ? h->count : 0) + 1;
+	h->unlock_open &= held;
+	h->unsettled = false;
+	h->shared = p->shared;
+	h->permit = p->permit;
 	h->state = HOLD_HELD;
-	h->fence = told->fence;
-	h->until_us = p->sent_us + told->valid_ms * US_PER_MS;
+	h->fence = fence;
+	h->until_us = p->sent_us + valid_ms * US_PER_MS;
 }
 
-static void hold_granted(struct holds *holds, struct hold *h, const struct pending *p, const struct reply_line *line)
+static void hold_granted(struct hold *h, const struct pending *p, const struct reply_line *line)
 {
-	const struct hold_row told = {
-		.told = true,
-		.fence = reply_number(line, "fence", h->fence),
-		.valid_ms = line_bounded(line, "valid_ms", 0),
-		.count = line_bounded(line, "count", 0),
-	};
-
-	hold_take(holds, h, p, &told);
+	hold_take(h, p, reply_number(line, "fence", h->fence), line_bounded(line, "valid_ms", 0));
 }
 
-static void hold_unlocked(struct holds *holds, struct hold *h, const struct reply_line *line)
-{
-	int64_t told = line_bounded(line, "count", 0), left = count_split(holds, h, told, h->count - 1);
-
-	h->unlock_counted = h->unlock_given_up = false;
-	if (left > 0)
-		h->count = left;
-	else if (told > 0)
-		h->state = HOLD_UNWANTED;
-	else
-		holds_forget(holds, h);
-}
-
-/* The rows have told what LOCKALL got; LOCKANY has none, and tells it here. */
+/* A LOCK of several names whose holds differ says no count: each name has one more. */
 static void bundle_answered(struct holds *holds, const struct pending *p, const struct reply_line *answer)
 {
 	struct hold *h, *one = p->kind == PENDING_LOCKANY ? holds_find(holds, reply_find(answer, "name")) : NULL;
 
 	if (answer->kind == LINE_OK && one && one->in_bundle)
-		hold_granted(holds, one, p, answer);
-	LIST_FOREACH(h, &holds->all, next)
+		hold_granted(one, p, answer);
+	LIST_FOREACH(h, &holds->all, next) {
 		if (answer->kind == LINE_OK && p->kind == PENDING_LOCKALL && h->in_bundle && h->part.told)
-			hold_take(holds, h, p, &h->part);
+			hold_take(h, p, h->part.fence, h->part.valid_ms);
+		h->unsettled &= !(h->in_bundle && tracking_decides(answer));
+	}
 	holds_unbundle(holds);
+}
+
+static void lock_answered(struct holds *holds, struct hold *h, const struct pending *p, const struct reply_line *answer)
+{
+	if (answer->kind == LINE_OK)
+		hold_granted(h, p, answer);
+	h->unsettled &= !tracking_decides(answer);
+	if (h->state == HOLD_ASKED && !h->unsettled)
+		holds_forget(holds, h);
+}
+
+static void unlock_answered(struct holds *holds, struct hold *h, const struct pending *p, const struct reply_line *answer)
+{
+	/* After QUORUM of sync=yes nobody knows whether it is free, but the session holds it no more. */
+	if (answer->kind == LINE_ERR && !span_equal(answer->code, SPAN("QUORUM")))
+		return;
+	h->unlock_open = false;
+	h->count = p->count >= 0 ? p->count : line_bounded(answer, "count", 0);
+	if (h->count <= 0 || answer->kind == LINE_ERR)
+		holds_forget(holds, h);
+}
+
+static void hold_renewed(struct hold *h, const struct pending *p, const struct reply_line *line)
+{
+	if (h->state != HOLD_HELD)
+		return;
+	h->fence = reply_number(line, "fence", h->fence);
+	h->until_us = p->sent_us + line_bounded(line, "valid_ms", 0) * US_PER_MS;
+}
+
+static void hold_forget_loss(struct holds *holds, struct hold *h)
+{
+	if (h->unsettled)
+		h->state = HOLD_ASKED;
+	else
+		holds_forget(holds, h);
 }
 
 void tracking_answer(struct holds *holds, const struct pending *p, const struct reply_line *answer)
@@ -91,14 +99,14 @@ void tracking_answer(struct holds *holds, const struct pending *p, const struct 
 	if (!h)
 		return;
 	/* A loss that the daemon told needs no tracking: the daemon tells it again. */
-	if (tracking_says_lost(answer) || (h->state == HOLD_ASKED && answer->kind != LINE_OK))
-		holds_forget(holds, h);
-	else if (p->kind == PENDING_UNLOCK && answer->kind == LINE_ERR && span_equal(answer->code, SPAN("QUORUM")))
-		holds_forget(holds, h); /* sync=yes: nobody knows whether it is free, but the session holds it no more */
-	else if (p->kind == PENDING_UNLOCK && answer->kind == LINE_OK)
-		hold_unlocked(holds, h, answer);
+	if (tracking_says_lost(answer))
+		hold_forget_loss(holds, h);
+	else if (p->kind == PENDING_LOCK)
+		lock_answered(holds, h, p, answer);
+	else if (p->kind == PENDING_UNLOCK)
+		unlock_answered(holds, h, p, answer);
 	else if (answer->kind == LINE_OK)
-		hold_granted(holds, h, p, answer);
+		hold_renewed(h, p, answer);
 }
 
 /* --- what pushes tell --- */
@@ -111,7 +119,7 @@ static void hold_lost(struct holds *holds, struct hold *h, const struct pending 
 		return;
 	}
 	h->state = HOLD_ASKED;
-	h->unlock_counted = h->unlock_given_up = false;
+	h->unlock_open = false;
 }
 
 bool tracking_push(struct holds *holds, const struct pending *p, const struct reply_line *push)
@@ -144,84 +152,84 @@ size_t tracking_loss(struct hold *h, char out[REPLY_MAX])
 
 /* --- what RESUME tells --- */
 
-void tracking_resume(struct holds *holds, struct pending *p)
+void tracking_resume(struct holds *holds)
 {
 	struct hold *h;
 
-	p->row.told = p->gone = false;
-	holds->surplus = false;
-	holds->open = holds->more = 0;
 	LIST_FOREACH(h, &holds->all, next)
-		h->seen = h->row.told = h->gone = false;
+		h->seen = false;
 }
 
-void tracking_row(struct holds *holds, struct pending *p, const struct reply_line *line, int64_t asked_us)
+void tracking_row(struct holds *holds, const struct reply_line *line, int64_t asked_us)
 {
-	struct span name = reply_find(line, "name");
-	struct hold *h = holds_find(holds, name);
-	const struct hold_row row = {
-		.told = true,
-		.fence = reply_number(line, "fence", 0),
-		.valid_ms = line_bounded(line, "valid_ms", 0),
-		.count = line_bounded(line, "count", 0),
-		.asked_us = asked_us,
-	};
+	struct hold *h = holds_find(holds, reply_find(line, "name"));
 
-	if (reply_find(line, "owner").p || reply_find(line, "job").p)
+	if (!h || h->state != HOLD_HELD || reply_find(line, "owner").p || reply_find(line, "job").p)
 		return;
-	if (!h && p->in_flight && span_equal(name, span_of(p->name)))
-		p->row = row;
-	if (!h)
-		return;
-	h->row = row;
-	if ((h->state != HOLD_HELD && h->state != HOLD_UNWANTED) || (h->state == HOLD_HELD && h->fence != row.fence))
+	if (!h->permit && h->fence != reply_number(line, "fence", 0))
 		return;
 	h->seen = true;
-	h->fence = row.fence;
-	h->until_us = row.asked_us + row.valid_ms * US_PER_MS;
-	h->unlock_counted = h->unlock_given_up = h->unlock_given_up && row.count && row.count < h->count;
+	h->until_us = asked_us + line_bounded(line, "valid_ms", 0) * US_PER_MS;
 }
 
-/* The UNLOCK in flight was asked for while the lock was believed: it was done, or nothing is left to do. */
+/* The UNLOCK in flight was asked for while the lock was believed: it was done, or its answer tells of the loss. */
 static bool is_being_unlocked(const struct hold *h, const struct pending *p)
 {
-	return pending_is(p, PENDING_UNLOCK, h->name) && p->asked_us < h->until_us;
+	return p->sent && pending_is(p, PENDING_UNLOCK, h->name) && p->asked_us < h->until_us;
 }
 
-static void hold_end(struct holds *holds, struct hold *h, struct pending *p, const char *reason)
+static void hold_end(struct hold *h, const struct pending *p, const char *reason)
 {
-	if (h->state == HOLD_HELD && h->unlock_given_up && h->count <= 1) {
-		h->state = HOLD_FREED;
-	} else if (h->state == HOLD_UNWANTED || is_being_unlocked(h, p)) {
-		p->gone |= h->state != HOLD_UNWANTED;
-		holds_forget(holds, h);
-	} else {
-		h->state = HOLD_LOST;
-		h->reason = reason;
-		h->unlock_counted = h->unlock_given_up = false;
-	}
+	if (is_being_unlocked(h, p) || (h->unlock_open && h->count <= 1))
+		return;
+	h->state = HOLD_LOST;
+	h->reason = reason;
+	h->unlock_open = false;
 }
 
-void tracking_end(struct holds *holds, struct pending *p, const char *reason)
+void tracking_end(struct holds *holds, const struct pending *p, const char *reason)
 {
-	struct hold *h, *next;
+	struct hold *h;
 
-	for (h = LIST_FIRST(&holds->all); h; h = next) {
-		next = LIST_NEXT(h, next);
-		if (!h->seen && (h->state == HOLD_HELD || h->state == HOLD_UNWANTED))
-			hold_end(holds, h, p, reason);
-	}
+	LIST_FOREACH(h, &holds->all, next)
+		if (!h->seen && h->state == HOLD_HELD)
+			hold_end(h, p, reason);
 }
 
-void tracking_checked(struct holds *holds, struct pending *p, const char *name, const struct reply_line *answer, int64_t asked_us)
+const char *tracking_unseen(const struct holds *holds)
+{
+	const struct hold *h;
+
+	LIST_FOREACH(h, &holds->all, next)
+		if (!h->seen && h->state == HOLD_HELD)
+			return h->name;
+	return NULL;
+}
+
+void tracking_checked(struct holds *holds, const struct pending *p, const char *name, const struct reply_line *answer, int64_t asked_us)
 {
 	struct hold *h = holds_find(holds, span_of(name));
 
 	if (answer->kind == LINE_OK)
-		tracking_row(holds, p, answer, asked_us);
+		tracking_row(holds, answer, asked_us);
 	if (!h || h->state != HOLD_HELD || h->seen)
 		return;
 	h->seen = true;
 	if (answer->kind == LINE_OK || tracking_says_lost(answer))
-		hold_end(holds, h, p, "evicted");
+		hold_end(h, p, "evicted");
+}
+
+bool tracking_knows_loss(const struct holds *holds, const struct pending *p)
+{
+	const struct hold *h = p->name[0] ? holds_find(holds, span_of(p->name)) : NULL;
+
+	return h && h->state == HOLD_LOST && p->kind != PENDING_LOCK;
+}
+
+void tracking_loss_acknowledged(struct holds *holds, const struct pending *p)
+{
+	struct hold *h = holds_find(holds, span_of(p->name));
+
+	if (h && p->kind == PENDING_UNLOCK)
+		hold_forget_loss(holds, h);
 }

@@ -25,7 +25,7 @@
 #define NOTFOUND   "> ERR NOTFOUND no such session\n"
 #define QUIT       "< QUIT$\n> OK\n"
 #define QUIT_BY    "< @quit QUIT$\n> @quit OK\n" /* past a request that was not answered */
-#define DONE       "< UNLOCK n$\n> OK name=n count=0\n" QUIT
+#define DONE       "< UNLOCK n fence=17 count=0$\n> OK name=n count=0\n" QUIT
 #define STUBBORN   "trap '' TERM; echo $$ >$FOLDER/pid; while :; do sleep 0.05; done"
 #define UNTIL_USR1 "trap 'exit 42' USR1; echo $PPID >$FOLDER/keeper; echo $$ >$FOLDER/pid; while :; do sleep 0.01; done"
 
@@ -33,7 +33,7 @@ START_TEST(a_command_outlives_a_daemon)
 {
 	struct outcome o;
 
-	PLAYED(&o, GRACE BRIEFLY "- 100\n+\n" RESUME ROW "*" SHORT_CHECK "< UNLOCK n$\n> OK name=n count=0\n" QUIT, "run", "n",
+	PLAYED(&o, GRACE BRIEFLY "- 100\n+\n" RESUME ROW "*" SHORT_CHECK "< UNLOCK n fence=17 count=0$\n> OK name=n count=0\n" QUIT, "run", "n",
 	       "sh", "-c", "sleep 1; echo $REDLOCK_FENCE; exit 7");
 	ck_assert_msg(o.code == 7, "%d %s", o.code, o.err);
 	ck_assert_str_eq(o.out, "17\n");
@@ -95,7 +95,7 @@ static const char *const waits[] = {
 	"- 300\n+\n" RESUME NOTFOUND ANEW "< LOCK n wait=forever\n> OK name=n fence=17 valid_ms=9000 ttl_ms=10000\n",
 	"> ERR DRAINING leaving\n- 300\n+\n" RESUME NOTFOUND ANEW
 	"< LOCK n wait=forever\n> OK name=n fence=17 valid_ms=9000 ttl_ms=10000\n",
-	"- 50\n+\n" RESUME "> * name=n fence=17 valid_ms=90000\n> OK session=7 n=1\n",
+	"- 50\n+\n" RESUME "> * name=n fence=17 valid_ms=90000\n> OK session=7 n=1\n< LOCK n wait=forever\n> OK name=n fence=17 valid_ms=9000 ttl_ms=10000\n",
 };
 
 START_TEST(a_waiting_redlock_goes_on_waiting)
@@ -201,7 +201,7 @@ START_TEST(a_command_that_ends_while_the_daemon_is_away_is_reported_afterwards)
 	ck_assert_int_le(redlock_now_us() - before, 2800000);
 	fake_daemon_end(&f);
 	fake_daemon_begin(&f, GRACE GRANTED "- 2000\n+\n" RESUME "> * name=n fence=17 valid_ms=9000\n> OK session=7 n=1\n"
-					    "< CHECK n$\n" SHORT "< UNLOCK n keep=5000ms$\n> OK name=n count=0\n" QUIT);
+					    "< CHECK n$\n" SHORT "< UNLOCK n keep=5000ms fence=17 count=0$\n> OK name=n count=0\n" QUIT);
 	redlock_run(&f, &o, (const char *const[]){"run", "--keep", "5s", "n", "sh", "-c", "sleep 0.2; exit 7", NULL});
 	ck_assert_int_eq(o.code, 7);
 	fake_daemon_end(&f);

@@ -200,7 +200,7 @@ START_TEST(what_cannot_be_asked_is_not_sent)
 	struct scripted_session s;
 
 	memset(much, 'x', sizeof(much) - 1);
-	scripted_session_open(&s, HELLO "< LOCK n wait=9000ms$\n" QUIT_BY, PATIENCE);
+	scripted_session_open(&s, HELLO "< LOCK n wait=9000ms count=1$\n" QUIT_BY, PATIENCE);
 	ck_assert_int_eq(redlock_show(s.c, much, NULL, NULL, NULL), -EMSGSIZE);
 	ck_assert_int_eq(redlock_list(s.c, (enum redlock_listing)5, NULL, NULL, NULL), -EINVAL);
 	ck_assert_int_eq(redlock_lock_send(s.c, "n", &(struct redlock_options){.wait_ms = 9000}), 0);

@@ -5,7 +5,7 @@
 #include <check.h>
 #include <errno.h>
 
-#define WAITS  "< @lock LOCK n wait=forever$\n"
+#define WAITS  "< @lock LOCK n wait=forever count=1$\n"
 #define CANCEL "< @cancel CANCEL @lock$\n"
 #define PINGED "< PING$\n> OK\n"
 
@@ -47,7 +47,7 @@ START_TEST(a_grant_that_was_quicker_stands)
 {
 	struct redlock_grant grant;
 
-	waits(HELLO WAITS CANCEL "> @lock " GRANT "\n> @cancel ERR NOTFOUND answered\n" PINGED "< UNLOCK n$\n> OK name=n count=0\n" PINGED QUIT);
+	waits(HELLO WAITS CANCEL "> @lock " GRANT "\n> @cancel ERR NOTFOUND answered\n" PINGED "< UNLOCK n fence=17 count=0$\n> OK name=n count=0\n" PINGED QUIT);
 	ck_assert_int_eq(redlock_cancel(s.c), 0);
 	ck_assert_int_eq(redlock_finish(s.c, PATIENCE), 0);
 	ck_assert_int_eq(redlock_grant(s.c, &grant), 0);
@@ -79,7 +79,7 @@ END_TEST
 
 START_TEST(what_was_granted_meanwhile_is_told)
 {
-	waits(HELLO WAITS CANCEL KEPT "< UNLOCK n$\n> OK name=n count=0\n" PINGED QUIT);
+	waits(HELLO WAITS CANCEL KEPT WAITS CANCEL "> @lock " GRANT "\n> @cancel ERR NOTFOUND answered\n< UNLOCK n fence=17 count=0$\n> OK name=n count=0\n" PINGED QUIT);
 	ck_assert_int_eq(redlock_cancel(s.c), 0);
 	ck_assert_int_eq(redlock_finish(s.c, PATIENCE), 0);
 	ck_assert_int_eq(redlock_unlock(s.c, "n", 0), 0);
@@ -136,10 +136,9 @@ END_TEST
 START_TEST(several_locks_are_withdrawn_likewise)
 {
 	static const char *const ways[] = {
-		HELLO "< @lock LOCKALL a n wait=forever$\n" CANCEL "> @cancel OK\n> @lock ERR CANCELLED withdrawn\n" PINGED QUIT,
-		HELLO "< @lock LOCKANY a n wait=forever$\n" CANCEL "> @cancel OK\n> @lock ERR CANCELLED withdrawn\n" PINGED QUIT,
-		HELLO "< @lock LOCKALL a n wait=forever$\n" CANCEL KEPT "< UNLOCK n fence=17$\n> OK name=n count=0\n"
-		"< @lock LOCKALL a n wait=forever$\n" CANCEL WITHDRAWN PINGED QUIT,
+		HELLO "< @lock LOCKALL a n wait=forever count=1$\n" CANCEL "> @cancel OK\n> @lock ERR CANCELLED withdrawn\n" PINGED QUIT,
+		HELLO "< @lock LOCKANY a n wait=forever count=1$\n" CANCEL "> @cancel OK\n> @lock ERR CANCELLED withdrawn\n" PINGED QUIT,
+		HELLO "< @lock LOCKALL a n wait=forever count=1$\n" CANCEL KEPT "< @lock LOCKALL a n wait=forever count=1$\n" CANCEL WITHDRAWN PINGED QUIT,
 	};
 
 	scripted_session_open(&s, ways[_i], PATIENCE);
@@ -152,7 +151,7 @@ END_TEST
 
 START_TEST(what_cannot_be_cancelled_goes_on)
 {
-	scripted_session_open(&s, HELLO "< LOCK n wait=9000ms$\n> BUSY name=n\n< PING$\n> OK\n" PINGED QUIT, PATIENCE);
+	scripted_session_open(&s, HELLO "< LOCK n wait=9000ms count=1$\n> BUSY name=n\n< PING$\n> OK\n" PINGED QUIT, PATIENCE);
 	ck_assert_int_eq(redlock_cancel(s.c), -EINVAL);
 	ck_assert_int_eq(redlock_lock_send(s.c, "n", &(struct redlock_options){.wait_ms = 9000}), 0);
 	ck_assert_int_eq(redlock_cancel(s.c), -EINVAL);

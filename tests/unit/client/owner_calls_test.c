@@ -12,7 +12,7 @@ static struct scripted_session s;
 
 START_TEST(unlock_waits_for_the_stores_where_it_is_asked_to)
 {
-	scripted_session_begin(&s, HELLO LOCK "< UNLOCK n keep=70ms sync=yes$\n> OK name=n count=0\n" "< UNLOCK n$\n> ERR NOTHELD no\n" QUIT);
+	scripted_session_begin(&s, HELLO LOCK "< UNLOCK n keep=70ms sync=yes fence=17 count=0$\n> OK name=n count=0\n" "< UNLOCK n$\n> ERR NOTHELD no\n" QUIT);
 	ck_assert_int_eq(redlock_unlock_with(s.c, "n", &(struct redlock_unlocking){.keep_ms = 70, .sync = true}), 0);
 	scripted_session_refused(&s, redlock_unlock_with(s.c, "n", NULL), "NOTHELD");
 	scripted_session_end(&s);
@@ -22,7 +22,7 @@ END_TEST
 /* The connection breaks afterwards: a lock that was tracked still would be told as lost. */
 START_TEST(a_lock_of_which_nobody_knows_whether_it_is_free_is_held_no_more)
 {
-	scripted_session_begin(&s, HELLO LOCK "< UNLOCK n sync=yes$\n> ERR QUORUM too few\n" NOTHING "< PING$\n> OK\n" QUIT);
+	scripted_session_begin(&s, HELLO LOCK "< UNLOCK n sync=yes fence=17 count=0$\n> ERR QUORUM too few\n" NOTHING "< PING$\n> OK\n" QUIT);
 	scripted_session_refused(&s, redlock_unlock_with(s.c, "n", &(struct redlock_unlocking){.sync = true}), "QUORUM");
 	ck_assert_int_eq(redlock_ping(s.c), 0);
 	ck_assert_ptr_null(redlock_next_push(s.c));

@@ -31,7 +31,7 @@ START_TEST(a_refused_RESUME_loses_all_and_begins_a_session)
 
 	scripted_session_begin(&s, HELLO LOCK
 		    "< CHECK n$\n" GONE
-		    "< LOCK n$\n> OK name=n fence=18 valid_ms=9 count=1\n< CHECK n$\n> OK name=n fence=18 valid_ms=9 count=1\n+\n"
+		    "< LOCK n count=1$\n> OK name=n fence=18 valid_ms=9 count=1\n< CHECK n$\n> OK name=n fence=18 valid_ms=9 count=1\n+\n"
 		    "< RESUME 8 s8$\n> * name=n fence=18 valid_ms=9\n> OK session=8 n=1\n< CHECK n$\n> OK name=n fence=18 "
 		    "valid_ms=9 count=1\n" QUIT);
 	scripted_session_refused(&s, redlock_check(s.c, "n", &s.grant), "LOST");
@@ -105,9 +105,9 @@ START_TEST(a_loss_beside_a_row_of_the_same_lock_is_told_once)
 {
 	struct scripted_session s;
 
-	scripted_session_begin(&s, HELLO LOCK "< LOCK n wait=2000ms$\n+\n" RESUME
+	scripted_session_begin(&s, HELLO LOCK "< LOCK n wait=2000ms count=2$\n+\n" RESUME
 				   "> * name=n fence=18 valid_ms=7000 count=1\n> OK session=7 n=1\n> ! LOST name=n fence=17 reason=quorum\n"
-				   "< CHECK n$\n> OK name=n fence=18 valid_ms=6000 count=1\n< CHECK n$\n> OK name=n fence=18 valid_ms=5000 "
+				   "< LOCK n wait=\n> OK name=n fence=18 valid_ms=7000 count=1\n< CHECK n$\n> OK name=n fence=18 valid_ms=6000 count=1\n< CHECK n$\n> OK name=n fence=18 valid_ms=5000 "
 				   "count=1\n" QUIT);
 	ck_assert_int_eq(redlock_lock(s.c, "n", &(struct redlock_options){.wait_ms = 2000}, &s.grant), 0);
 	ck_assert_int_eq(s.grant.fence, 18);
@@ -122,7 +122,7 @@ START_TEST(a_lock_that_is_lost_while_it_is_locked_again_is_tracked)
 {
 	struct scripted_session s;
 
-	scripted_session_begin(&s, HELLO LOCK "< LOCK n wait=2000ms$\n> ! LOST name=n fence=17 reason=quorum\n"
+	scripted_session_begin(&s, HELLO LOCK "< LOCK n wait=2000ms count=2$\n> ! LOST name=n fence=17 reason=quorum\n> ERR LOST gone\n< LOCK n wait=\n"
 				   "> OK name=n fence=18 valid_ms=9000 count=1\n< CHECK n$\n> OK name=n fence=18 valid_ms=8000 count=1\n"
 				   "< CHECK n$\n" GONE QUIT);
 	ck_assert_int_eq(redlock_lock(s.c, "n", &(struct redlock_options){.wait_ms = 2000}, &s.grant), 0);
@@ -156,7 +156,7 @@ START_TEST(rows_tell_many_locks_apart)
 
 	for (i = 0; i < 50; i++)
 		sprintf(script + strlen(script),
-			"< LOCK m%d$\n> OK name=m%d fence=%d valid_ms=9000\n< CHECK m%d$\n> OK name=m%d fence=%d "
+			"< LOCK m%d count=1$\n> OK name=m%d fence=%d valid_ms=9000\n< CHECK m%d$\n> OK name=m%d fence=%d "
 			"valid_ms=9000\n",
 			i, i, i + 1, i, i, i + 1);
 	strcat(script, "+\n" RESUME);
@@ -191,7 +191,7 @@ START_TEST(an_unlock_after_the_validity_ended_hears_of_the_loss)
 	scripted_session_open(
 		&s,
 		HELLO
-		"< LOCK n$\n> OK name=n fence=17 valid_ms=20\n< CHECK n$\n> OK name=n fence=17 valid_ms=20\n< UNLOCK n$\n" NOTHING
+		"< LOCK n count=1$\n> OK name=n fence=17 valid_ms=20\n< CHECK n$\n> OK name=n fence=17 valid_ms=20\n< UNLOCK n fence=17 count=0$\n" NOTHING
 			QUIT,
 		PATIENCE);
 	ck_assert_int_eq(redlock_lock(s.c, "n", NULL, &s.grant), 0);

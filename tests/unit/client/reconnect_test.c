@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * client/recovery.c, repeat.c: the client library across connections that break, against a scripted daemon: what it asks again and what it does not.
+ * client/recovery.c, counted.c: the client library across connections that break, against a scripted daemon: what it asks again and what it does not.
  * What is lost: reconnect_loss_test.c. How long it tries: time_limits_test.c.
  */
 #include "tests/fixture/scripted_session.h"
@@ -91,23 +91,24 @@ static int unlock_n(struct scripted_session *s)
 	return redlock_unlock(s->c, "n", 70);
 }
 
+#define UNLOCKED "< UNLOCK n keep=70ms fence=17 count=0$\n> OK name=n count=0\n"
+
 static const struct exchange exchanges[] = {
 	/* not granted yet: asked again */
-	{"LOCK n", GRANT, RESUME "> OK session=7 n=0\n", "< LOCK n$\n> " GRANT "\n" CHECK, lock_n},
-	/* granted, but the answer was lost: not asked again, or it would count twice */
-	{"LOCK n", GRANT, RESUME ROW "> OK session=7 n=1\n", CHECK, lock_n},
+	{"LOCK n count=1", GRANT, RESUME "> OK session=7 n=0\n", "< LOCK n count=1$\n> " GRANT "\n" CHECK, lock_n},
+	/* granted, but the answer was lost: asked again, it counts once */
+	{"LOCK n count=1", GRANT, RESUME ROW "> OK session=7 n=1\n", "< LOCK n count=1$\n> " GRANT "\n" CHECK, lock_n},
 	/* a new session has to ask anew */
-	{"LOCK n", GRANT, RESUME "> ERR NOTFOUND none\n< HELLO 1 name=me grace=5000ms$\n> OK session=8 secret=s8\n",
-	 "< LOCK n$\n> " GRANT "\n" CHECK, lock_n},
+	{"LOCK n count=1", GRANT, RESUME "> ERR NOTFOUND none\n< HELLO 1 name=me grace=5000ms$\n> OK session=8 secret=s8\n",
+	 "< LOCK n count=1$\n> " GRANT "\n" CHECK, lock_n},
 	{"CHECK n", CHECKED, RESUME ROW "> OK session=7 n=1\n", CHECK, check_n},
 	{"EXTEND n ttl=9000ms", CHECKED, RESUME ROW "> OK session=7 n=1\n", "< EXTEND n ttl=9000ms$\n> " CHECKED "\n", extend_n},
-	/* not done yet: that grant only */
-	{"UNLOCK n keep=70ms", "OK name=n count=0", RESUME ROW "> OK session=7 n=1\n",
-	 "< UNLOCK n keep=70ms fence=17$\n> OK name=n count=0\n", unlock_n},
-	/* done */
-	{"UNLOCK n keep=70ms", "OK name=n count=0", RESUME "> OK session=7 n=0\n", "", unlock_n},
-	{"UNLOCK n keep=70ms", "OK name=n count=0",
-	 RESUME "> ERR NOTFOUND none\n< HELLO 1 name=me grace=5000ms$\n> OK session=8 secret=s8\n", "", unlock_n},
+	/* done or not: that grant only */
+	{"UNLOCK n keep=70ms fence=17 count=0", "OK name=n count=0", RESUME ROW "> OK session=7 n=1\n",
+	 UNLOCKED, unlock_n},
+	{"UNLOCK n keep=70ms fence=17 count=0", "OK name=n count=0", RESUME "> OK session=7 n=0\n", UNLOCKED, unlock_n},
+	{"UNLOCK n keep=70ms fence=17 count=0", "OK name=n count=0",
+	 RESUME "> ERR NOTFOUND none\n< HELLO 1 name=me grace=5000ms$\n> OK session=8 secret=s8\n", UNLOCKED, unlock_n},
 };
 
 static void exchange_play(const struct exchange *x, const char *cut)

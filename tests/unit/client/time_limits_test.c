@@ -18,7 +18,7 @@
 
 /* --- waiting --- */
 
-#define WAITS "< LOCK n wait=2000ms note=x$\n"
+#define WAITS "< LOCK n wait=2000ms note=x count=1$\n"
 static const struct redlock_options waits = {.wait_ms = 2000, .note = "x"};
 
 START_TEST(a_wait_goes_on_for_what_is_left_of_it)
@@ -32,11 +32,11 @@ START_TEST(a_wait_goes_on_for_what_is_left_of_it)
 	scripted_session_open(&s, HELLO WAITS NOTHING "< LOCK n wait=\n> TIMEOUT name=n waited_ms=7\n" QUIT, PATIENCE);
 	ck_assert_int_eq(redlock_lock(s.c, "n", &waits, &s.grant), REDLOCK_TIMEOUT);
 	scripted_session_end(&s);
-	scripted_session_open(&s, HELLO "< LOCK n wait=30ms$\n- 100\n" NOTHING "< LOCK n wait=1ms$\n> TIMEOUT name=n waited_ms=1\n" QUIT,
+	scripted_session_open(&s, HELLO "< LOCK n wait=30ms count=1$\n- 100\n" NOTHING "< LOCK n wait=1ms count=1$\n> TIMEOUT name=n waited_ms=1\n" QUIT,
 		   PATIENCE);
 	ck_assert_int_eq(redlock_lock(s.c, "n", &(struct redlock_options){.wait_ms = 30}, &s.grant), REDLOCK_TIMEOUT);
 	scripted_session_end(&s);
-	scripted_session_open(&s, HELLO "< LOCK n wait=forever$\n" GONE "< LOCK n wait=forever$\n> " GRANT "\n" CHECK QUIT, PATIENCE);
+	scripted_session_open(&s, HELLO "< LOCK n wait=forever count=1$\n" GONE "< LOCK n wait=forever count=1$\n> " GRANT "\n" CHECK QUIT, PATIENCE);
 	ck_assert_int_eq(redlock_lock(s.c, "n", &(struct redlock_options){.wait_ms = REDLOCK_FOREVER}, &s.grant), 0);
 	scripted_session_end(&s);
 }
@@ -54,7 +54,7 @@ START_TEST(a_daemon_that_leaves_refuses_and_the_wait_goes_on_at_the_next)
 	ck_assert_int_eq(redlock_lock(s.c, "n", &waits, &s.grant), 0);
 	scripted_session_end(&s);
 	/* A LOCK without wait= hears it. */
-	scripted_session_open(&s, HELLO "< LOCK n$\n> ERR DRAINING leaving\n" QUIT, PATIENCE);
+	scripted_session_open(&s, HELLO "< LOCK n count=1$\n> ERR DRAINING leaving\n" QUIT, PATIENCE);
 	scripted_session_refused(&s, redlock_lock(s.c, "n", NULL, &s.grant), "DRAINING");
 	scripted_session_end(&s);
 }
@@ -76,8 +76,8 @@ START_TEST(a_grant_that_came_after_its_caller_gave_up_is_released)
 	struct scripted_session s;
 
 	scripted_session_open(&s,
-		   HELLO "< LOCK n wait=20ms$\n- 300\n+\n" RESUME ROW
-			 "> OK session=7 n=1\n< UNLOCK n fence=17$\n> OK name=n count=0\n"
+		   HELLO "< LOCK n wait=20ms count=1$\n- 300\n+\n" RESUME ROW
+			 "> OK session=7 n=1\n< UNLOCK n count=0$\n> OK name=n count=0\n"
 			 "< PING$\n> OK\n" QUIT,
 		   50);
 	ck_assert_int_eq(redlock_lock(s.c, "n", &brief, &s.grant), -ECONNABORTED);
@@ -88,7 +88,7 @@ START_TEST(a_grant_that_came_after_its_caller_gave_up_is_released)
 	scripted_session_end(&s);
 	/* The lock is granted but not confirmed: the CHECK behind it was not answered. */
 	scripted_session_open(&s,
-		   HELLO "< LOCK n$\n> " GRANT "\n- 300\n+\n" RESUME ROW "> OK session=7 n=1\n< UNLOCK n fence=17$\n> OK name=n "
+		   HELLO "< LOCK n count=1$\n> " GRANT "\n- 300\n+\n" RESUME ROW "> OK session=7 n=1\n< UNLOCK n count=0$\n> OK name=n "
 			 "count=0\n< PING$\n> OK\n" QUIT,
 		   50);
 	ck_assert_int_eq(redlock_lock(s.c, "n", NULL, &s.grant), -ECONNABORTED);
@@ -128,7 +128,7 @@ START_TEST(a_LOCK_that_does_not_wait_may_take_the_daemon_a_second)
 	struct scripted_session s;
 	pid_t pid;
 
-	scripted_session_open(&s, HELLO "< LOCK n$\n! 0\n> BUSY name=n\n" QUIT, 300);
+	scripted_session_open(&s, HELLO "< LOCK n count=1$\n! 0\n> BUSY name=n\n" QUIT, 300);
 	pid = pid_leave_in(&s, 700);
 	ck_assert_int_eq(redlock_lock(s.c, "n", NULL, &s.grant), REDLOCK_BUSY);
 	waitpid(pid, NULL, 0);
@@ -190,33 +190,6 @@ START_TEST(a_temporary_refusal_is_asked_again)
 				   "> BUSY\n" KEPT CHECK QUIT);
 	scripted_session_check(&s, 0);
 	ck_assert_ptr_null(redlock_next_push(s.c));
-	scripted_session_end(&s);
-}
-END_TEST
-
-/* A row tells of the turn. Its OK comes when this process has written down its id. */
-START_TEST(rows_are_valid_from_before_they_were_asked_for)
-{
-	struct timespec pause = {0, 20000000};
-	struct scripted_session s;
-	int64_t asked;
-
-	scripted_session_open(&s, HELLO WAITS "+\n" RESUME ROW "! 0\n> OK session=7 n=1\n" QUIT, PATIENCE);
-	ck_assert_int_eq(redlock_lock_send(s.c, "n", &waits), 0);
-	do {
-		struct pollfd fd = {.fd = redlock_fd(s.c), .events = redlock_events(s.c)};
-
-		ck_assert_int_eq(redlock_process(s.c), 0);
-		poll(&fd, 1, 5);
-	} while (!redlock_away(s.c) || redlock_fd(s.c) < 0);
-	asked = redlock_now_us();
-	nanosleep(&pause, NULL);
-	pid_leave(&s);
-	ck_assert_int_eq(redlock_finish(s.c, PATIENCE), 0);
-	ck_assert_int_eq(redlock_grant(s.c, &s.grant), 0);
-	ck_assert_int_eq(s.grant.fence, 17);
-	ck_assert_int_eq(s.grant.valid_ms, 7000);
-	ck_assert_int_le(s.grant.until_us, asked + 7000000);
 	scripted_session_end(&s);
 }
 END_TEST
@@ -296,7 +269,7 @@ START_TEST(a_QUIT_overtakes_a_LOCK_that_waits)
 {
 	struct scripted_session s;
 
-	scripted_session_open(&s, HELLO "< LOCK n wait=2000ms$\n" QUIT_BY, PATIENCE);
+	scripted_session_open(&s, HELLO "< LOCK n wait=2000ms count=1$\n" QUIT_BY, PATIENCE);
 	ck_assert_int_eq(redlock_lock_send(s.c, "n", &(struct redlock_options){.wait_ms = 2000}), 0);
 	scripted_session_end(&s);
 }
@@ -340,7 +313,6 @@ Suite *time_limits_suite(void)
 	tcase_add_test(tests, no_call_lasts_longer_than_it_may_and_the_next_goes_on);
 	tcase_add_test(tests, a_RESUME_that_is_not_answered_is_given_up_for_another);
 	tcase_add_test(tests, a_temporary_refusal_is_asked_again);
-	tcase_add_test(tests, rows_are_valid_from_before_they_were_asked_for);
 	tcase_add_test(tests, endless_drops_are_followed_by_growing_pauses);
 	tcase_add_test(tests, a_request_of_unknown_fate_is_told_as_that);
 	tcase_add_test(tests, nonsense_is_not_resumed);
