@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """libredlock, as a program uses it (caller.c): what it asks, watches and holds, over daemons that restart, die, stop and go on. And its examples, as printed."""
 import os
+import random
 import signal
 import subprocess
 import time
@@ -8,6 +9,7 @@ import time
 from harness import FuncTest, StoreTest, on_each_store
 from process import BUILD, LATE, PipeLines, reap, spawn, until
 from quorum import QuorumTest
+from relay import LosingRelay
 
 GRACE = "30000"
 
@@ -244,6 +246,74 @@ class Killed(FuncTest):
         c.ok("lock %s/c" % name)
         c.pushed("! EVENT kind=granted name=%s/c" % name)
         self.assertEqual(c.fence("check %s/a" % name) + c.fence("check %s/b" % name), fences)
+
+
+class AnswersLost(FuncTest):
+    """Half of all answers are lost. The library asks again, and no lock, count or permit is too many."""
+    COST, STEPS, MOST = 30, 120, 3
+
+    def setUp(self):
+        super().setUp()
+        seed = int(os.environ.get("REDLOCKD_SEED", time.time_ns() % 10**9))
+        print("%s: REDLOCKD_SEED=%d" % (self.id(), seed))
+        self.rng = random.Random(seed)
+        self.d = self.daemon({"lease": "20s", "max_lease": "30s"})
+        self.relay = LosingRelay(self.d.addr, lambda verb: verb != "HELLO" and self.rng.random() < 0.5)
+        self.addCleanup(self.relay.close)
+        self.eye, self.c = self.client(self.d), Caller(self, grace="30000")
+        self.c.ok("open %s 30000" % self.relay.addr)
+        self.c.ok("hello caller 30000")
+        self.held = {}
+
+    def rows(self, name):
+        return [row for row in self.eye.ok("SHOW " + name).rows if row["role"] == "holder"]
+
+    def grants(self, line):
+        """What the call was granted counts once."""
+        for words in self.c.ok(line, 60):
+            name, count = words.split()[1], int(words.split()[3])
+            self.held[name] = self.held.get(name, 0) + 1
+            self.assertEqual(count, self.held[name], line)
+
+    def unlocks(self, name):
+        self.c.ok("unlock " + name, 60)
+        self.held[name] -= 1
+
+    def daemon_agrees(self):
+        for name, count in self.held.items():
+            self.assertEqual(sum(row.num("count") for row in self.rows(name)), count, name)
+
+    def step(self, names):
+        name = self.rng.choice(names)
+        if self.held.get(name, 0) > 0 and self.rng.random() < 0.5:
+            self.unlocks(name)
+        elif self.held.get(name, 0) < self.MOST:
+            self.grants("lock " + name)
+
+    def several(self, names):
+        two = self.rng.sample(names, 2)
+        if max(self.held.get(name, 0) for name in two) < self.MOST:
+            self.grants("%s %s %s" % (self.rng.choice(["all", "any"]), *two))
+
+    def test_locks_count_once(self):
+        names = ["%s/%d" % (self.name(), i) for i in range(4)]
+        for _ in range(self.STEPS):
+            self.step(names) if self.rng.random() < 0.8 else self.several(names)
+            self.daemon_agrees()
+        for name in names:
+            while self.held.get(name, 0) > 0:
+                self.unlocks(name)
+        self.daemon_agrees()
+        self.assertGreater(self.relay.lost, self.STEPS / 2)
+
+    def test_permits_count_once(self):
+        name = self.name()
+        for i in range(10):
+            self.c.ok("permit %s 3" % name, 60)
+            self.assertEqual(len(self.rows(name)), 1, i)
+            self.c.ok("unlock " + name, 60)
+            self.assertEqual(self.rows(name), [], i)
+        self.assertGreater(self.relay.lost, 10)
 
 
 class OnServers(QuorumTest):
