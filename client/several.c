@@ -40,17 +40,6 @@ static int name_check(struct keeper_task *task, unsigned i)
 	return r;
 }
 
-/* A request that was repeated after its connection broke may have counted twice. */
-static int name_hold_once(struct keeper_task *task, unsigned i)
-{
-	int64_t count = task->names_n > 1 || task->in->any ? task->grants[i].count : 1;
-	int r = 0;
-
-	for (; !r && count > 1; count--)
-		r = redlock_unlock(task->c, task->names[i], 0);
-	return r;
-}
-
 /* What the answer to CHECK says of a permit. */
 static void permit_note(struct keeper_task *task)
 {
@@ -68,10 +57,8 @@ int several_check(struct keeper_task *task)
 		return working_check(task);
 	for (unsigned i = 0; !r && i < task->names_n; i++) {
 		r = name_check(task, i);
-		if (r)
-			break;
-		permit_note(task);
-		r = name_hold_once(task, i);
+		if (!r)
+			permit_note(task);
 	}
 	if (!r)
 		task->grant = *several_first(task);

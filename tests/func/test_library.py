@@ -250,7 +250,7 @@ class Killed(FuncTest):
 
 class AnswersLost(FuncTest):
     """Half of all answers are lost. The library asks again, and no lock, count or permit is too many."""
-    COST, STEPS, MOST = 30, 120, 3
+    COST, STEPS, MOST = 30, 80, 3
 
     def setUp(self):
         super().setUp()

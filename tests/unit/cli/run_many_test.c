@@ -88,16 +88,6 @@ START_TEST(a_request_for_several_names_is_repeated_when_the_daemon_is_back)
 }
 END_TEST
 
-START_TEST(what_was_counted_twice_is_released_once_before_the_command_starts)
-{
-	struct outcome o;
-
-	PLAYED(&o, HELLO "< LOCKALL a b wait=forever note=\n" ROWS "< CHECK a$\n> OK name=a fence=17 valid_ms=90000 count=2\n"
-	       "< UNLOCK a$\n> OK name=a count=1\n" CHECK_B UNLOCKED "=\n", "run", "a", "b", "--", "sh", "-c", SHOWN);
-	ck_assert_msg(o.code == 7, "%d %s", o.code, o.err);
-}
-END_TEST
-
 /* UNLOCK of the first was answered already when the connection broke. */
 START_TEST(each_name_is_kept_when_the_daemon_is_away_in_the_middle)
 {
@@ -124,7 +114,6 @@ Suite *run_many_suite(void)
 	tcase_add_test(t, the_loss_of_one_name_stops_the_command);
 	tcase_add_test(t, names_that_are_not_free_are_told_as_the_daemon_says);
 	tcase_add_test(t, a_request_for_several_names_is_repeated_when_the_daemon_is_back);
-	tcase_add_test(t, what_was_counted_twice_is_released_once_before_the_command_starts);
 	tcase_add_test(t, each_name_is_kept_when_the_daemon_is_away_in_the_middle);
 	suite_add_tcase(s, t);
 	return s;
