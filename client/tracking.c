@@ -20,11 +20,12 @@ static bool tracking_decides(const struct reply_line *answer)
 	return answer->kind != LINE_ERR;
 }
 
-static void hold_take(struct hold *h, const struct pending *p, int64_t fence, int64_t valid_ms)
+/* count: how often the daemon counts it; an UNLOCK that was given up is among that for the caller. */
+static void hold_take(struct hold *h, const struct pending *p, int64_t fence, int64_t valid_ms, int64_t count)
 {
 	bool held = h->state == HOLD_HELD;
 
-	h->count = p->count >= 0 ? p->count + (held && h->unlock_open) : (held ? h->count : 0) + 1;
+	h->count = count >= 0 ? count + (held && h->unlock_open) : (held ? h->count : 0) + 1;
 	h->unlock_open &= held;
 	h->unsettled = false;
 	h->shared = p->shared;
@@ -34,9 +35,9 @@ static void hold_take(struct hold *h, const struct pending *p, int64_t fence, in
 	h->until_us = p->sent_us + valid_ms * US_PER_MS;
 }
 
-static void hold_granted(struct hold *h, const struct pending *p, const struct reply_line *line)
+static void hold_granted(struct hold *h, const struct pending *p, const struct reply_line *line, int64_t count)
 {
-	hold_take(h, p, reply_number(line, "fence", h->fence), line_bounded(line, "valid_ms", 0));
+	hold_take(h, p, reply_number(line, "fence", h->fence), line_bounded(line, "valid_ms", 0), count);
 }
 
 /* A LOCK of several names whose holds differ says no count: each name has one more. */
@@ -45,10 +46,10 @@ static void bundle_answered(struct holds *holds, const struct pending *p, const 
 	struct hold *h, *one = p->kind == PENDING_LOCKANY ? holds_find(holds, reply_find(answer, "name")) : NULL;
 
 	if (answer->kind == LINE_OK && one && one->in_bundle)
-		hold_granted(one, p, answer);
+		hold_granted(one, p, answer, line_bounded(answer, "count", p->count));
 	LIST_FOREACH(h, &holds->all, next) {
 		if (answer->kind == LINE_OK && p->kind == PENDING_LOCKALL && h->in_bundle && h->part.told)
-			hold_take(h, p, h->part.fence, h->part.valid_ms);
+			hold_take(h, p, h->part.fence, h->part.valid_ms, p->count);
 		h->unsettled &= !(h->in_bundle && tracking_decides(answer));
 	}
 	holds_unbundle(holds);
@@ -57,7 +58,7 @@ static void bundle_answered(struct holds *holds, const struct pending *p, const 
 static void lock_answered(struct holds *holds, struct hold *h, const struct pending *p, const struct reply_line *answer)
 {
 	if (answer->kind == LINE_OK)
-		hold_granted(h, p, answer);
+		hold_granted(h, p, answer, p->count);
 	h->unsettled &= !tracking_decides(answer);
 	if (h->state == HOLD_ASKED && !h->unsettled)
 		holds_forget(holds, h);
@@ -175,7 +176,7 @@ void tracking_row(struct holds *holds, const struct reply_line *line, int64_t as
 /* The UNLOCK in flight was asked for while the lock was believed: it was done, or its answer tells of the loss. */
 static bool is_being_unlocked(const struct hold *h, const struct pending *p)
 {
-	return p->sent && pending_is(p, PENDING_UNLOCK, h->name) && p->asked_us < h->until_us;
+	return pending_is(p, PENDING_UNLOCK, h->name) && p->asked_us < h->until_us;
 }
 
 static void hold_end(struct hold *h, const struct pending *p, const char *reason)
