@@ -83,7 +83,8 @@ START_TEST(a_request_for_several_names_is_repeated_when_the_daemon_is_back)
 	struct outcome o;
 
 	PLAYED(&o, GRACE "< LOCKALL a b wait=forever note=\n- 100\n+\n< RESUME 7 s7$\n> OK session=7 n=0\n< LOCKALL a b wait=forever note=\n" ROWS
-	       LEASED CHECK_A CHECK_B "< UNLOCK a fence=17 count=0$\n> OK name=a count=0\n< UNLOCK b fence=18 count=0$\n> OK name=b count=0\n" QUIT, "run", "a", "b", "--", "sh", "-c", SHOWN);
+	       LEASED CHECK_A CHECK_B "< UNLOCK a fence=17 count=0$\n> OK name=a count=0\n"
+	       "< UNLOCK b fence=18 count=0$\n> OK name=b count=0\n" QUIT, "run", "a", "b", "--", "sh", "-c", SHOWN);
 	ck_assert_msg(o.code == 7, "%d %s", o.code, o.err);
 }
 END_TEST

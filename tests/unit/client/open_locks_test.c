@@ -118,7 +118,8 @@ START_TEST(a_command_goes_on_while_its_lock_is_open)
 {
 	struct outcome o;
 
-	PLAYED(&o, BEGUN OPEN NOT_YET NOT_YET "* OK name=n fence=17 valid_ms=600 ttl_ms=600 count=1\n< UNLOCK n fence=17 count=0$\n> OK name=n count=0\n" QUIT, "run",
+	PLAYED(&o, BEGUN OPEN NOT_YET NOT_YET "* OK name=n fence=17 valid_ms=600 ttl_ms=600 count=1\n"
+	       "< UNLOCK n fence=17 count=0$\n> OK name=n count=0\n" QUIT, "run",
 	       "n", "sh", "-c", "sleep 1; exit 7");
 	ck_assert_msg(o.code == 7, "%d %s", o.code, o.err);
 }

@@ -107,7 +107,8 @@ START_TEST(a_loss_beside_a_row_of_the_same_lock_is_told_once)
 
 	scripted_session_begin(&s, HELLO LOCK "< LOCK n wait=2000ms count=2$\n+\n" RESUME
 				   "> * name=n fence=18 valid_ms=7000 count=1\n> OK session=7 n=1\n> ! LOST name=n fence=17 reason=quorum\n"
-				   "< LOCK n wait=\n> OK name=n fence=18 valid_ms=7000 count=1\n< CHECK n$\n> OK name=n fence=18 valid_ms=6000 count=1\n< CHECK n$\n> OK name=n fence=18 valid_ms=5000 "
+				   "< LOCK n wait=\n> OK name=n fence=18 valid_ms=7000 count=1\n"
+				   "< CHECK n$\n> OK name=n fence=18 valid_ms=6000 count=1\n< CHECK n$\n> OK name=n fence=18 valid_ms=5000 "
 				   "count=1\n" QUIT);
 	ck_assert_int_eq(redlock_lock(s.c, "n", &(struct redlock_options){.wait_ms = 2000}, &s.grant), 0);
 	ck_assert_int_eq(s.grant.fence, 18);

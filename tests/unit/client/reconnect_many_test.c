@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * client/bundle.c, counted.c: LOCKALL and LOCKANY across connections that break, against a scripted daemon. Nothing counts twice, and nothing is kept that nobody asks
- * for.
+ * client/bundle.c, counted.c: LOCKALL and LOCKANY across connections that break, against a scripted daemon. Nothing counts twice, and nothing is
+ * kept that nobody asks for.
  */
 #include "tests/fixture/scripted_session.h"
 
@@ -110,7 +110,8 @@ START_TEST(a_request_for_several_names_is_repeated_within_its_wait)
 	const struct redlock_options wait = {.wait_ms = 10000};
 	struct scripted_session s;
 
-	scripted_session_open(&s, HELLO "< LOCKALL a b wait=10000ms note=x count=1$\n- 50\n+\n" RESUME "> OK session=7 n=0\n< LOCKALL a b wait=9\n" ROWS CHECKS QUIT,
+	scripted_session_open(&s, HELLO "< LOCKALL a b wait=10000ms note=x count=1$\n- 50\n+\n" RESUME "> OK session=7 n=0\n< LOCKALL a b wait=9\n"
+			      ROWS CHECKS QUIT,
 			      PATIENCE);
 	ck_assert_int_eq(redlock_lock_all(s.c, names, 2, &(struct redlock_options){.wait_ms = 10000, .note = "x"}, grants), 0);
 	scripted_session_end(&s);
