@@ -122,9 +122,9 @@ static struct claim *claim_to_unlock(struct commander *x, struct session *s)
 	return NULL;
 }
 
-static bool keep_suits_mode(struct commander *x, struct session *s, const struct claim *c, int64_t keep)
+static bool __attribute__((noinline)) keep_suits_mode(struct commander *x, struct session *s, const struct claim *c)
 {
-	if (keep == 0 || !c->shared)
+	if (!c->shared)
 		return true;
 	tell_mistake(x, s, ERROR_ARG, "keep= is for exclusive locks: UNLOCK a shared lock without it");
 	return false;
@@ -136,11 +136,13 @@ static unsigned unlock_count(const struct request *q, const struct claim *c)
 	return request_has(q, FIELD_COUNT) ? request_count(q) : c->count - 1;
 }
 
-/* Names that stay for no longer than a lease are as many as clients can lock in that time. */
-static bool kept_has_room(struct commander *x, struct session *s, int64_t keep)
+/* The name is to stay for longer than a lease. */
+static bool __attribute__((noinline)) kept_note(struct commander *x, struct session *s, int64_t keep)
 {
-	if (keep <= x->core->conf.max_lease_us || kept_names_count(&x->kept, x->core->now) < KEPT_MOST)
+	if (kept_names_count(&x->kept, x->core->now) < KEPT_MOST) {
+		kept_names_add(&x->kept, x->core->now, keep);
 		return true;
+	}
 	tell_error(x, s, x->request.tag, ERROR_LIMIT, "at most %d names may be kept for longer than max_lease: UNLOCK it without keep=", KEPT_MOST);
 	return false;
 }
@@ -156,7 +158,7 @@ void lock_unlock(struct commander *x, struct session *s)
 	if (!bound_is_kept(x, s, FIELD_KEEP, x->core->conf.max_keep_us, "max_keep"))
 		return;
 	c = claim_to_unlock(x, s);
-	if (!c || !keep_suits_mode(x, s, c, keep))
+	if (!c || (keep > 0 && !keep_suits_mode(x, s, c)))
 		return;
 	count = unlock_count(q, c);
 	if (count > c->count) {
@@ -171,11 +173,9 @@ void lock_unlock(struct commander *x, struct session *s)
 		reply_unlocked(x, s, c->count);
 		return;
 	}
-	if (!kept_has_room(x, s, keep))
+	if (keep > x->core->conf.max_lease_us && !kept_note(x, s, keep))
 		return;
 	remember_freed(x, c);
-	if (keep > x->core->conf.max_lease_us)
-		kept_names_add(&x->kept, x->core->now, keep);
 	former(x, c, "released");
 	watch(x, c, WATCH_RELEASED);
 	claim_leave_session(s, c);
