@@ -251,6 +251,7 @@ CORE := \
 	daemon/core/split.c \
 	daemon/core/state.c \
 	daemon/core/strangers.c \
+	daemon/core/stored.c \
 	daemon/core/survey.c \
 	daemon/core/take.c \
 	daemon/core/take_again.c \
@@ -284,6 +285,7 @@ STORE := \
 	daemon/store/jobs.c \
 	daemon/store/keyfile.c \
 	daemon/store/keyspace.c \
+	daemon/store/ledger.c \
 	daemon/store/memory.c \
 	daemon/store/memory_whole.c \
 	daemon/store/names.c \

@@ -116,6 +116,7 @@ struct conf {
 	} rate;
 	struct {
 		uint64_t attempts;
+		int64_t keep;
 	} jobs;
 	struct {
 		int64_t held, waited; /* 0: never */
@@ -135,7 +136,7 @@ struct conf {
 	} audit;
 	bool insecure;
 	struct {
-		uint64_t line, clients, peer, detached, locks, waiting, jobs, output, name, mistakes;
+		uint64_t line, clients, peer, detached, locks, waiting, jobs, stored, output, name, mistakes;
 	} limits;
 	struct {
 		int level; /* 0 error .. 4 debug */

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define CONNECT_LEAST_US   SEC
 #define STALL_LEAST_US     (2 * SEC)
@@ -48,6 +49,9 @@ void core_conf_fill(struct core_conf *to, const struct conf *from)
 	to->limits.locks = from->limits.locks;
 	to->limits.waiting = from->limits.waiting;
 	to->limits.jobs = from->limits.jobs;
+	to->limits.stored = from->limits.stored;
+	to->jobs_keep_us = from->jobs.keep;
+	to->own_uid = geteuid();
 	to->limits.attempts = from->jobs.attempts;
 	to->limits.detached = from->limits.detached;
 	to->limits.name = from->limits.name;

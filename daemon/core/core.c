@@ -38,6 +38,7 @@ void core_conf_take_live(struct core_conf *to, const struct core_conf *from)
 	to->min_lease_us = from->min_lease_us;
 	to->max_keep_us = from->max_keep_us;
 	to->limits = from->limits;
+	to->jobs_keep_us = from->jobs_keep_us;
 	to->listed = from->listed;
 	to->tell_moves = from->tell_moves;
 	to->alarm_held_us = from->alarm_held_us;
@@ -95,7 +96,8 @@ void core_log(struct core *c, enum log_level level, const char *event, const cha
 bool core_may_log(struct core *c, enum burst_kind kind)
 {
 	static const char *const word[] = {[BURST_LOST] = "lost", [BURST_HANGUP] = "hang-up", [BURST_REASSERTED] = "reasserted",
-	                                   [BURST_ALARM] = "alarm", [BURST_SLOW] = "slow"};
+	                                   [BURST_ALARM] = "alarm", [BURST_SLOW] = "slow", [BURST_AUTH] = "auth-failed",
+	                                   [BURST_JOB] = "job-failed"};
 	struct burst *b = &c->burst[kind];
 
 	if (!instant_before(c->now, b->until)) {

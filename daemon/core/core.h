@@ -58,12 +58,15 @@ struct core_conf {
 	int64_t lease_us, min_lease_us, max_lease_us, max_delay_us, max_keep_us;
 	int64_t max_grace_us;         /* the longest grace a session may ask for; 0 refuses it */
 	bool rebooted;                /* all leases that a store, blank at the start, may have forgotten were granted before this boot */
+	int64_t own_uid;              /* of the daemon: limits of one peer do not bind it, nor root. 0: root's alone */
+	int64_t jobs_keep_us;         /* how long a job is kept that has failed for good */
 	int64_t past_lease_us;        /* longest lease that a store may have forgotten, even if max_lease is shorter now */
 	int64_t skew_us;              /* how far ahead of a store's clock a join lifts its fence: SKEW_US of quorum.h */
 	int64_t clock_tol_us;         /* how far a store's clock may be off the median of the others; 0: not checked */
 	struct {
 		uint64_t locks, waiting; /* per session */
 		uint64_t jobs;           /* per queue */
+		uint64_t stored;         /* bytes of jobs and rate limits at a store: see stored.h */
 		uint64_t attempts;       /* after so many that failed a job is not due any more */
 		uint64_t detached;       /* detached sessions; 0: no bound */
 		uint64_t name, mistakes, line;
@@ -102,7 +105,7 @@ enum timer_kind {
 };
 
 /* Log lines that come once per session or per lock: each kind is limited by itself. */
-enum burst_kind { BURST_LOST, BURST_HANGUP, BURST_REASSERTED, BURST_ALARM, BURST_SLOW, BURST_AUTH, BURST_N };
+enum burst_kind { BURST_LOST, BURST_HANGUP, BURST_REASSERTED, BURST_ALARM, BURST_SLOW, BURST_AUTH, BURST_JOB, BURST_N };
 
 #define DAEMON_ID_MAX 64 /* bytes of the id of a daemon, with a NUL */
 

@@ -9,6 +9,7 @@
 #include "daemon/core/pass.h"
 #include "daemon/core/pending.h"
 #include "daemon/core/places.h"
+#include "daemon/core/stored.h"
 #include "daemon/core/take.h"
 #include "daemon/core/take_again.h"
 #include "daemon/core/tell.h"
@@ -21,9 +22,13 @@
 
 static bool text_is_allowed(struct commander *x, struct session *s, struct span text, const char *what, uint64_t most)
 {
-	if (text.n > 0 && text.n <= most)
+	bool has_nul = text.n > 0 && memchr(text.p, 0, text.n);
+
+	if (text.n > 0 && text.n <= most && !has_nul)
 		return true;
-	if (text.n == 0)
+	if (has_nul)
+		tell_mistake(x, s, ERROR_ARG, "the %s has a NUL byte, which no command line and no environment variable can hold: write it as text", what);
+	else if (text.n == 0)
 		tell_mistake(x, s, ERROR_ARG, "the %s has no text: 1 to %" PRIu64 " bytes are right", what, most);
 	else
 		tell_mistake(x, s, ERROR_LIMIT, "the %s may have at most %" PRIu64 " bytes", what, most);
@@ -105,6 +110,8 @@ void serve_DEFER(struct commander *x, struct session *s)
 	netstring_put_int(&words, (int64_t)x->core->conf.limits.jobs);
 	netstring_put(&words, nonce);
 	netstring_put_int(&words, defer_not_after_ms(x, q->word[0]));
+	stored_put_terms(x, s, &words);
+	netstring_put_int(&words, whole_ms(x->core->conf.jobs_keep_us));
 	order_new(x, s, q->word[0], request_has(q, FIELD_ID) ? q->field[FIELD_ID].text : nonce, &words);
 	buf_release(&words);
 }
@@ -205,14 +212,14 @@ void serve_DONE(struct commander *x, struct session *s)
 		tell_error(x, s, x->request.tag, ERROR_NOTHELD, "this session does not have the job");
 }
 
-/* Of a job that the session does not have: it may have failed for good, and is to be due again. */
-static void retry_dead(struct commander *x, struct session *s)
+/* Of a job that the session does not have: it may have failed for good, or be delayed, and is to be due. */
+static void retry_stored(struct commander *x, struct session *s)
 {
 	const struct request *q = &x->request;
 	struct buf words = {0};
 
 	if (!request_has(q, FIELD_QUEUE)) {
-		tell_error(x, s, q->tag, ERROR_NOTHELD, "this session does not have the job. To make one due again that has failed for good, say its queue=");
+		tell_error(x, s, q->tag, ERROR_NOTHELD, "this session does not have the job. To make one due that has failed for good or is delayed, say its queue=");
 		return;
 	}
 	if (!text_is_allowed(x, s, q->word[0], "id", JOB_ID_MAX) ||
@@ -236,6 +243,16 @@ void serve_RETRY(struct commander *x, struct session *s)
 		job->delay_us = delay_ms(&x->request) * MSEC;
 		job_end(x, job, failed ? JOB_FAILED : JOB_BACK, pending_of_request(x, s, NULL));
 	} else if (!answered) {
-		retry_dead(x, s);
+		retry_stored(x, s);
 	}
+}
+
+void serve_DROP(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+	struct buf words = {0};
+
+	if (text_is_allowed(x, s, q->word[0], "name of the queue", x->core->conf.limits.name) && text_is_allowed(x, s, q->word[1], "id", JOB_ID_MAX) &&
+	    pendings_within_limit(x, s))
+		order_new(x, s, q->word[0], q->word[1], &words);
 }

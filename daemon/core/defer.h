@@ -9,5 +9,6 @@ void serve_DEFER(struct commander *x, struct session *s);
 void serve_TAKE(struct commander *x, struct session *s);
 void serve_DONE(struct commander *x, struct session *s);
 void serve_RETRY(struct commander *x, struct session *s);
+void serve_DROP(struct commander *x, struct session *s);
 
 #endif

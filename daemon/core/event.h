@@ -23,8 +23,9 @@
 #define NODES_MAX 9
 #define AUTH_TEXT_MAX 4096 /* bytes of user and secret together; longer ones are wrong */
 #define VALUE_MAX 128 /* bytes of a lock value: <daemon-id>:<number>:<32 hex> */
-#define RATE_WINDOW_MAX (INT64_C(3650) * 24 * 3600 * SEC) /* microseconds of the longest window of a rate limit */
+#define RATE_WINDOW_MAX (INT64_C(31) * 24 * 3600 * SEC) /* microseconds of the longest window of a rate limit */
 #define JOB_ID_MAX 64     /* bytes */
+#define PEER_MAX 160      /* bytes of what a peer is called: see session_origin */
 #define JOB_TEXT_MAX 7168 /* bytes of queue, lock, payload and a client's id together, as replies quote them: a row and a TAKE are one line */
 #define MARKER_MAX 256
 /*

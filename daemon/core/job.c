@@ -319,6 +319,7 @@ static void job_end_told(struct commander *x, struct job *job, const struct home
 	bool over = !instant_before(x->core->now, job->until);
 
 	if (q->outcome == HOME_ANSWERED && (q->code == 'R' || (job->unsure && !over))) {
+		jobs_note_failed(x, job->queue, q->text);
 		job_ended(x, job, ENDED);
 	} else if (q->outcome == HOME_ANSWERED) {
 		job_ended(x, job, ENDED_LOST);

@@ -144,14 +144,26 @@ void job_queue_note(struct commander *x, struct span name)
 	queue->again = x->queue_due = true;
 }
 
-bool job_read(struct span text, struct job_leased *j)
+bool job_read(struct span *text, struct job_leased *j)
 {
 	int64_t attempt;
 
-	if (!netstring_next(&text, &j->id) || j->id.n > JOB_ID_MAX || !netstring_next_int(&text, &attempt) || !netstring_next(&text, &j->lock) ||
-	    j->lock.n > NAME_MAX_BYTES || !netstring_next(&text, &j->payload) || !netstring_next_int(&text, &j->due_ms) || attempt < 1 ||
+	if (!netstring_next(text, &j->id) || j->id.n > JOB_ID_MAX || !netstring_next_int(text, &attempt) || !netstring_next(text, &j->lock) ||
+	    j->lock.n > NAME_MAX_BYTES || !netstring_next(text, &j->payload) || !netstring_next_int(text, &j->due_ms) || attempt < 1 ||
 	    attempt > UINT32_MAX)
 		return false;
 	j->attempt = (unsigned)attempt;
 	return true;
+}
+
+void jobs_note_failed(struct commander *x, struct span queue, struct span ids)
+{
+	struct span id;
+
+	while (netstring_next(&ids, &id)) {
+		metric_add(&x->core->metrics, METRIC_JOBS_FAILED, 1);
+		if (core_may_log(x->core, BURST_JOB))
+			core_log(x->core, LOG_WARN, "job-failed", "queue=%s job=%s note=\"it has failed for good: RETRY makes it due again\"",
+			         core_quoted(x->core, queue), core_quoted(x->core, id));
+	}
 }

@@ -153,7 +153,9 @@ struct job_leased {
 	unsigned attempt;
 	int64_t due_ms; /* by the clock of the home */
 };
-bool job_read(struct span text, struct job_leased *ret_job);
+bool job_read(struct span *text, struct job_leased *ret_job); /* *text: what is behind it */
+/* A home has said which jobs have failed for good: the log and the figures are told. ids: the words of its answer. */
+void jobs_note_failed(struct commander *x, struct span queue, struct span ids);
 
 extern const char job_is_adopted_text[]; /* ERR UNAVAILABLE: why it cannot be said whether the session has it */
 

@@ -5,6 +5,7 @@
 #include "daemon/core/health.h"
 #include "daemon/core/judge.h"
 #include "daemon/core/listing.h"
+#include "daemon/core/pending.h"
 #include "daemon/core/probe.h"
 #include "daemon/core/rows.h"
 #include "daemon/core/survey.h"
@@ -115,14 +116,15 @@ bool lists_stop(struct commander *x)
 
 static bool lists_within_limit(struct commander *x, struct session *s)
 {
-	uint64_t most = x->core->conf.limits.waiting, n = 0;
+	uint64_t most = under_way_most(x->core, LISTS_MOST), n = 0;
 	const struct listing *l;
 
 	TAILQ_FOREACH(l, &s->listings, in_session)
 		n++;
 	if (n < most)
 		return true;
-	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " requests for lists in flight (limits.waiting)", most);
+	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " requests for lists in flight (limits.waiting, and at most %d)", most,
+	           LISTS_MOST);
 	return false;
 }
 

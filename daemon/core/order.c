@@ -7,6 +7,7 @@
 #include "daemon/core/job.h"
 #include "daemon/core/pending.h"
 #include "daemon/core/rehome.h"
+#include "daemon/core/stored.h"
 #include "daemon/core/tell.h"
 
 #include <inttypes.h>
@@ -30,7 +31,8 @@ struct order {
 
 static void order_ask(struct commander *x, struct order *o)
 {
-	struct home_question *q = o->question = job_question(x, o->queue, o->pending->verb == VERB_DEFER ? "defer" : "revive", o);
+	enum verb verb = o->pending->verb;
+	struct home_question *q = o->question = job_question(x, o->queue, verb == VERB_DEFER ? "defer" : verb == VERB_DROP ? "drop" : "revive", o);
 
 	netstring_put(&q->words, o->id);
 	buf_append(&q->words, o->words.p, o->words.n);
@@ -98,10 +100,10 @@ static bool order_is_done(const struct home_question *q)
 	return q->outcome == HOME_ANSWERED && (q->code == 'D' || q->code == 'R');
 }
 
-/* Of a RETRY. That no such job has failed for good says nothing behind a try whose outcome is not known: that may have made it due. */
+/* Of a RETRY or DROP. That there is no such job says nothing behind a try whose outcome is not known: that may have made it due, or removed it. */
 static bool order_may_be_done(const struct order *o, const struct home_question *q)
 {
-	return o->pending->verb == VERB_RETRY && o->unsure && (q->outcome != HOME_ANSWERED || q->code == 'M');
+	return o->pending->verb != VERB_DEFER && o->unsure && (q->outcome != HOME_ANSWERED || q->code == 'M');
 }
 
 static void order_answer(struct commander *x, const struct order *o, const struct home_question *q)
@@ -109,12 +111,13 @@ static void order_answer(struct commander *x, const struct order *o, const struc
 	struct session *s = o->pending->session;
 	bool late = q->outcome == HOME_ANSWERED && q->code == 'L';
 	struct span tag = span_of(o->pending->tag), text = late ? SPAN("it was reached too late") : q->text;
+	struct span word;
 	int64_t count = 0;
 
 	core_answers(x->core, o->pending->verb);
 	if (order_may_be_done(o, q)) {
-		tell_error(x, s, tag, ERROR_UNAVAILABLE,
-		           "the home of the queue did not answer a try of this request: the job may be due again, LIST jobs shows it");
+		tell_error(x, s, tag, ERROR_UNAVAILABLE, "the home of the queue did not answer a try of this request: the job may be %s, LIST jobs shows it",
+		           o->pending->verb == VERB_DROP ? "gone" : "due again");
 	} else if (o->missing && (q->outcome != HOME_ANSWERED || q->code == 'M')) {
 		tell_error(x, s, tag, ERROR_UNAVAILABLE, "the home of the queue has no such job, and not all other stores could be asked");
 	} else if ((late || q->outcome != HOME_ANSWERED) && o->unsure) {
@@ -126,8 +129,13 @@ static void order_answer(struct commander *x, const struct order *o, const struc
 		(void)netstring_next_int(&text, &count);
 		tell_error(x, s, tag, ERROR_LIMIT, "the queue has %" PRId64 " jobs, and may have at most %" PRIu64 " (limits.jobs)", count,
 		           x->core->conf.limits.jobs);
+	} else if (q->code == 'B') {
+		tell_stored_full(x, s, tag, netstring_next(&text, &word) ? word : SPAN(""));
 	} else if (q->code == 'M') {
-		tell_error(x, s, tag, ERROR_NOTFOUND, "this session does not have the job, and none of that id has failed for good in that queue");
+		tell_error(x, s, tag, ERROR_NOTFOUND, o->pending->verb == VERB_DROP ? "that queue has no job of that id"
+		           : "this session does not have the job, and that queue has none of that id that is due or has failed for good");
+	} else if (q->code == 'H') {
+		tell_error(x, s, tag, ERROR_NOTHELD, "a session has taken the job: there DONE ends it, and nobody else can");
 	} else if (!order_is_done(q)) {
 		tell_error(x, s, tag, ERROR_UNAVAILABLE, "the answer of the home of the queue makes no sense: it may have carried out the request");
 	} else {
@@ -161,7 +169,7 @@ static bool order_goes_on(struct commander *x, struct order *o, const struct hom
 {
 	bool away = q->outcome != HOME_ANSWERED && o->place > 0, none = q->outcome == HOME_ANSWERED && q->code == 'M';
 
-	if (o->pending->verb != VERB_RETRY || !o->pending->session || o->unsure || !(away || none))
+	if (o->pending->verb == VERB_DEFER || !o->pending->session || o->unsure || !(away || none))
 		return false;
 	o->missing |= away;
 	if (o->place + 1 >= x->core->conf.nodes)

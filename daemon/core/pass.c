@@ -70,6 +70,7 @@ static void queue_ask(struct commander *x, struct job_queue *queue)
 	netstring_put_int(&q->words, queue->stays);
 	netstring_put_int(&q->words, queue->after_ms);
 	netstring_put(&q->words, queue->after_id);
+	netstring_put_int(&q->words, whole_ms(x->core->conf.jobs_keep_us));
 	for (unsigned i = 0; i < BUSY_LOCKS && queue->busy[i].n > 0; i++)
 		netstring_put(&q->words, queue->busy[i]);
 	queue->told |= patient > 0;
@@ -205,15 +206,17 @@ static void queue_is_not_understood(struct job_queue *queue)
 static void queue_got(struct commander *x, struct job_queue *queue, const struct home_question *q)
 {
 	bool joined = x->engine->members.node[q->node].state == MEMBER_JOINED;
+	struct span text = q->text;
 	struct take *take = NULL;
 	struct job_leased leased;
 	struct job *job;
 	bool worth;
 
-	if (!job_read(q->text, &leased)) {
+	if (!job_read(&text, &leased)) {
 		queue_is_not_understood(queue);
 		return;
 	}
+	jobs_note_failed(x, queue->name, text);
 	job = job_new(x, queue->name, leased.id, leased.lock);
 	job->attempt = leased.attempt;
 	job->value = queue->value;
@@ -277,9 +280,11 @@ void take_told(struct commander *x, struct home_question *q)
 			queue->after_ms = ms;
 			job_text_set(&queue->after_id, id);
 		}
+		jobs_note_failed(x, queue->name, text);
 		break;
 	case 'W':
 		(void)netstring_next_int(&text, &ms);
+		jobs_note_failed(x, queue->name, text);
 		queue->whole = true; /* locks that are being asked for may be refused yet, and are busy beside those that were */
 		pass_over(x, queue, ms);
 		return;

@@ -9,14 +9,15 @@
 
 bool pendings_within_limit(struct commander *x, struct session *s)
 {
-	uint64_t most = x->core->conf.limits.waiting, n = 0;
+	uint64_t most = under_way_most(x->core, PENDINGS_MOST), n = 0;
 	const struct pending *p;
 
 	TAILQ_FOREACH(p, &s->pendings, in_session)
 		n++;
 	if (n < most)
 		return true;
-	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " requests in flight at the stores (limits.waiting)", most);
+	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " requests in flight at the stores (limits.waiting, and at most %d)", most,
+	           PENDINGS_MOST);
 	return false;
 }
 

@@ -6,6 +6,13 @@
 #include "daemon/core/commander.h"
 
 /* Whether the session may have one more request at the stores; false: the request was refused. */
+#define PENDINGS_MOST 1024 /* of a session, however large limits.waiting is: each keeps what it asks for */
+#define LISTS_MOST    256  /* likewise */
+/* So many of one kind may be under way. */
+static inline uint64_t under_way_most(const struct core *core, uint64_t most)
+{
+	return core->conf.limits.waiting < most ? core->conf.limits.waiting : most;
+}
 bool pendings_within_limit(struct commander *x, struct session *s);
 /* Notes that the request being served asks the stores about this lock, and is answered later. */
 struct pending *pending_of_request(struct commander *x, struct session *s, struct lock *l);

@@ -3,6 +3,9 @@
 #include "daemon/core/places.h"
 
 #include "daemon/base/mem.h"
+#include "daemon/core/pending.h"
+
+#define PLACES_MOST 256 /* however large limits.waiting is: they are sorted one by one */
 
 struct take_place {
 	TAILQ_ENTRY(take_place) in_session; /* the first one first */
@@ -46,7 +49,7 @@ void places_keep(struct commander *x, const struct take *take)
 		TAILQ_INSERT_AFTER(&s->places, before, kept, in_session);
 	else
 		TAILQ_INSERT_HEAD(&s->places, kept, in_session);
-	if (n > x->core->conf.limits.waiting) /* of places that were never asked for again */
+	if (n > under_way_most(x->core, PLACES_MOST)) /* of places that were never asked for again */
 		place_free(s, TAILQ_FIRST(&s->places));
 }
 

@@ -4,14 +4,13 @@
 
 #include "daemon/base/netstring.h"
 #include "daemon/core/pending.h"
+#include "daemon/core/stored.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/terms.h"
 
 #include <inttypes.h>
 
 #define RATE_MOST INT64_C(1000000000) /* of a limit: a store's script counts exactly as long as it is no larger */
-
-_Static_assert(RATE_WINDOW_MAX == DURATION_MAX, "the memory store keeps the longest window that a request can ask for");
 
 static int64_t field_or(const struct request *q, enum field field, int64_t otherwise)
 {
@@ -27,6 +26,8 @@ static bool rate_is_allowed(struct commander *x, struct session *s)
 		return false;
 	if (limit < 1 || per < 1)
 		tell_mistake(x, s, ERROR_ARG, "RATE needs limit= and per=, both above 0, as in limit=20 per=60s");
+	else if (per > RATE_WINDOW_MAX)
+		return refuse_bound(x, s, FIELD_PER, RATE_WINDOW_MAX, "31 days");
 	else if (limit > RATE_MOST)
 		tell_mistake(x, s, ERROR_LIMIT, "the limit of a RATE may be at most %" PRId64, RATE_MOST);
 	else if (cost > limit)
@@ -49,6 +50,7 @@ void serve_RATE(struct commander *x, struct session *s)
 	netstring_put_int(&q->words, r->field[FIELD_LIMIT].number);
 	netstring_put_int(&q->words, r->field[FIELD_PER].number);
 	netstring_put_int(&q->words, field_or(r, FIELD_COST, 1));
+	stored_put_terms(x, s, &q->words);
 	home_ask(x->engine, q, 0);
 }
 
@@ -103,8 +105,8 @@ static void rate_judged(struct commander *x, const struct home_question *q)
 	int64_t left, when_ms;
 
 	metric_add(&x->core->metrics, METRIC_RATES_NEXT, q->place > 0);
-	if (q->code == 'F')
-		tell_error(x, p->session, span_of(p->tag), ERROR_LIMIT, "the memory store keeps no further rate limit until some are over");
+	if (q->code == 'B')
+		tell_stored_full(x, p->session, span_of(p->tag), q->text);
 	else if (rate_read(q->text, &left, &when_ms))
 		reply_rate(x, p, q->code == 'Y', left, when_ms);
 	else

@@ -6,6 +6,7 @@
 #include "daemon/base/netstring.h"
 #include "daemon/core/job.h"
 #include "daemon/core/queuerows.h"
+#include "daemon/core/stored.h"
 
 #include <stdio.h>
 
@@ -104,6 +105,7 @@ static void ask_lease(struct commander *x, struct rehome *r)
 	netstring_put_int(&q->words, 0);
 	netstring_put_int(&q->words, 0); /* behind no job */
 	netstring_put(&q->words, SPAN(""));
+	netstring_put_int(&q->words, whole_ms(x->core->conf.jobs_keep_us));
 	ask_where_it_is(x, r, q);
 }
 
@@ -120,6 +122,8 @@ static void ask_store(struct commander *x, struct rehome *r)
 	netstring_put_int(&q->words, (int64_t)x->core->conf.limits.jobs);
 	netstring_put(&q->words, value_in_text(x->core, &r->value));
 	netstring_put_int(&q->words, member_server_ms(home, r->until));
+	stored_put_terms(x, NULL, &q->words);
+	netstring_put_int(&q->words, whole_ms(x->core->conf.jobs_keep_us));
 	netstring_put_int(&q->words, r->due_ms + r->ahead_ms);
 	netstring_put_int(&q->words, r->failed);
 	home_ask(x->engine, q, 0);
@@ -269,7 +273,8 @@ static void lease_told(struct commander *x, struct rehome *r, const struct home_
 	struct job_leased leased;
 	int64_t next_ms = -1;
 
-	if (q->outcome == HOME_ANSWERED && q->code == 'J' && job_read(text, &leased)) {
+	if (q->outcome == HOME_ANSWERED && q->code == 'J' && job_read(&text, &leased)) {
+		jobs_note_failed(x, r->queue, text);
 		job_keep_texts(r, &leased);
 		rehome_step(x, r, REHOME_STORES);
 		return;

@@ -40,6 +40,8 @@ static void survey_ask(struct commander *x, struct survey *v)
 	struct home_question *q = v->question = job_question(x, v->of_queues ? SPAN("*") : v->name, v->of_queues ? "queues" : "list", v);
 
 	netstring_put_int(&q->words, v->from);
+	if (!v->of_queues)
+		netstring_put_int(&q->words, whole_ms(x->core->conf.jobs_keep_us));
 	home_ask(x->engine, q, v->place);
 }
 

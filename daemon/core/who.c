@@ -5,6 +5,7 @@
 #include "proto/decimal.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 /* Both, one behind the other. */
 static char *texts_copy(const char *first, const char *second)
@@ -54,6 +55,22 @@ void session_set_peer(struct session *s, const struct peer *peer)
 struct span session_address(const struct session *s)
 {
 	return s->at_unix ? SPAN(UNIX_ADDRESS) : span_of(s->address ? s->address : "");
+}
+
+size_t session_origin(const struct core *core, const struct session *s, char out[PEER_MAX])
+{
+	struct span address = session_address(s);
+	size_t n = peer_origin(s->is_unix, s->uid, address.p, address.n, out);
+
+	_Static_assert(PEER_ORIGIN_MAX + 1 + DAEMON_ID_MAX <= PEER_MAX, "there is room for an origin and a host");
+	if (s->is_local)
+		n += (size_t)snprintf(out + n, PEER_MAX - n, "@%s", core->conf.host);
+	return n < PEER_MAX ? n : PEER_MAX - 1;
+}
+
+bool session_is_owner(const struct core *core, const struct session *s)
+{
+	return s->is_unix && (s->uid == 0 || s->uid == core->conf.own_uid);
 }
 
 struct span session_subject(const struct session *s)

@@ -15,6 +15,10 @@ void session_set_groups(struct session *s, const struct peer *peer);
 struct identity *session_identity(struct session *s);
 /* The peer's address; "": it is not known. */
 struct span session_address(const struct session *s);
+/* Whose clients they are that limits count together, the same at all hosts: "uid 33@host", "10.0.0.5", "2001:db8::/64". Returns the length. */
+size_t session_origin(const struct core *core, const struct session *s, char out[PEER_MAX]);
+/* It is root, or the user of the daemon: limits of one peer do not bind it. */
+bool session_is_owner(const struct core *core, const struct session *s);
 /* The subject of the certificate that the peer has shown, as in "CN=db3"; "": none. */
 struct span session_subject(const struct session *s);
 /* "label pid=1 uid=2", "label 10.0.0.5:51234"; of the previous run "label session=3". Returns the length; out has WHO_MAX bytes. */

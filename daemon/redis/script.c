@@ -20,8 +20,8 @@ static const char *const codes[] = {
 	[CALL_BREAK] = "XRMBKQ",
 };
 
-#define RATE_CODES "YTF" /* of lua/rate.lua */
-#define JOB_CODES  "DFJWCLKPRMT" /* of lua/jobs.lua */
+#define RATE_CODES "YTB" /* of lua/rate.lua */
+#define JOB_CODES  "DFBJWCLKPRMT" /* of lua/jobs.lua */
 
 static const struct answer nothing_told = {.fence = -1, .pttl_ms = -2};
 

@@ -10,8 +10,9 @@ struct home *home_new(const uint64_t seed[2], struct keyfile *rates)
 {
 	struct home *h = mem_alloc(sizeof(*h));
 
-	rates_init(&h->rates, seed, rates);
-	jobs_init(&h->jobs, seed);
+	ledger_init(&h->ledger, seed);
+	rates_init(&h->rates, seed, rates, &h->ledger);
+	jobs_init(&h->jobs, seed, &h->ledger);
 	return h;
 }
 
@@ -23,6 +24,7 @@ void home_free(struct home *h)
 	buf_release(&h->said);
 	rates_release(&h->rates);
 	jobs_release(&h->jobs);
+	ledger_release(&h->ledger);
 	mem_free(h);
 }
 

@@ -4,11 +4,13 @@
 #define STORE_HOME_H
 
 #include "daemon/store/jobs.h"
+#include "daemon/store/ledger.h"
 #include "daemon/store/rate.h"
 
 struct home {
 	struct buf name; /* what the first daemon called this store; "" = none has */
 	struct buf said; /* the text of the last answer */
+	struct ledger ledger;
 	struct rates rates;
 	struct job_store jobs;
 };

@@ -2,9 +2,9 @@
 /*
  * See job_keep.h. A record, little-endian:
  *
- *   0 what it is   1 kind of the job   4 lengths of queue, id, value, lock, payload   24 ms   32 due_ms   40 failed   48 these texts
+ *   0 what it is   1 kind of the job   4 lengths of queue, id, value, lock, payload, peer   32 ms   40 due_ms   48 failed   56 these texts
  *
- * Of a job that is gone only queue and id are told, and of one that stood in the log before neither lock nor payload.
+ * Of a job that is gone only queue and id are told, and of one that stood in the log before neither lock, payload nor peer.
  */
 #include "daemon/store/job_keep.h"
 
@@ -13,13 +13,13 @@
 #include <assert.h>
 #include <errno.h>
 
-#define FIXED ((size_t)48)
+#define FIXED ((size_t)56)
 
-_Static_assert(FIXED + JOB_TEXT_MAX + JOB_ID_MAX + VALUE_MAX <= JOBLOG_RECORD, "there is room for the longest job");
+_Static_assert(FIXED + JOB_TEXT_MAX + JOB_ID_MAX + VALUE_MAX + PEER_MAX <= JOBLOG_RECORD, "there is room for the longest job");
 
 enum { NEW = 'N', CHANGED = 'C', GONE = 'G' };
-enum { QUEUE, ID, VALUE, LOCK, PAYLOAD, TEXTS };
-enum { AT_KIND = 1, AT_LENGTHS = 4, AT_MS = 24, AT_DUE = 32, AT_FAILED = 40 };
+enum { QUEUE, ID, VALUE, LOCK, PAYLOAD, PEER, TEXTS };
+enum { AT_KIND = 1, AT_LENGTHS = 4, AT_MS = 32, AT_DUE = 40, AT_FAILED = 48 };
 
 static size_t record_put(char *out, char what, const struct job_row *j, const struct span text[TEXTS])
 {
@@ -43,7 +43,8 @@ static size_t record_put(char *out, char what, const struct job_row *j, const st
 static void log_add(struct joblog *l, char what, const struct job_queue *q, const struct job_row *j)
 {
 	const struct span none = {0};
-	const struct span text[TEXTS] = {q->name, j->id, what != GONE ? j->value : none, what == NEW ? j->lock : none, what == NEW ? j->payload : none};
+	const struct span text[TEXTS] = {q->name, j->id, what != GONE ? j->value : none, what == NEW ? j->lock : none, what == NEW ? j->payload : none,
+	                                 what == NEW ? j->peer : none};
 
 	joblog_end(l, record_put(joblog_begin(l), what, j, text));
 }
@@ -63,7 +64,7 @@ static void job_count(struct job_store *s, struct job_row *j, size_t live, size_
 
 static void job_count_as_it_stands(struct job_store *s, const struct job_queue *q, struct job_row *j)
 {
-	job_count(s, j, job_keep_bytes(q->name, j->id.n + j->value.n + j->lock.n + j->payload.n),
+	job_count(s, j, job_keep_bytes(q->name, j->id.n + j->value.n + j->lock.n + j->payload.n + j->peer.n),
 	          j->kind == LEASED ? job_keep_bytes(q->name, j->id.n) : 0);
 }
 
@@ -208,16 +209,19 @@ static bool record_read(struct span bytes, struct record *r)
 	return at == bytes.n && r->kind < KINDS && (r->what == NEW || r->what == CHANGED || r->what == GONE);
 }
 
-static void job_stand(struct job_queue *q, struct job_row *j, const struct record *r)
+static void job_stand(struct job_store *s, struct job_queue *q, struct job_row *j, const struct record *r)
 {
 	job_row_text_replace(&j->value, r->text[VALUE]);
 	if (r->what == NEW) {
 		job_row_text_replace(&j->lock, r->text[LOCK]);
 		job_row_text_replace(&j->payload, r->text[PAYLOAD]);
+		job_row_text_replace(&j->peer, r->text[PEER]);
 	}
 	j->due_ms = r->due_ms;
 	j->failed = r->failed;
 	job_row_enter(q, j, r->kind, r->ms);
+	if (r->kind == DEAD && !timer_is_set(&q->dead))
+		heap_set(&s->dead, &q->dead, (struct instant){r->ms});
 }
 
 static void record_apply(void *context, struct span bytes)
@@ -240,12 +244,17 @@ static void record_apply(void *context, struct span bytes)
 		job_rows_forget(o->store, q, j);
 	} else {
 		if (!q)
-			q = job_rows_add(o->store, r.text[QUEUE]);
-		if (j)
-			job_row_leave(q, j);
-		else
+			q = job_rows_add(o->store, r.text[QUEUE], r.text[PEER]);
+		if (!j) {
 			j = job_row_add(q, r.text[ID]);
-		job_stand(q, j, &r);
+		} else {
+			job_row_leave(q, j);
+			job_row_charge(o->store, j, -1);
+			if (r.what == NEW)
+				job_row_number(q, j);
+		}
+		job_stand(o->store, q, j, &r);
+		job_row_charge(o->store, j, 1);
 		job_count_as_it_stands(o->store, q, j);
 	}
 }

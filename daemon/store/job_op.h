@@ -6,6 +6,8 @@
 #include "daemon/base/netstring.h"
 #include "daemon/store/job_rows.h"
 
+#define JOB_SWEEP 32 /* leases that are over, or jobs that end, in one call */
+
 struct job_op {
 	struct job_store *store;
 	struct span name;        /* of the queue */
@@ -13,6 +15,8 @@ struct job_op {
 	struct buf *said;
 	int64_t now_ms;
 	struct span rest; /* words that are not read yet */
+	struct span ended[JOB_SWEEP]; /* owned; ids of the jobs that have failed for good with it */
+	unsigned ended_n;
 	bool refused;     /* there is no room in the log for what it would change */
 };
 
@@ -40,6 +44,8 @@ static inline void tell_number(struct job_op *o, int64_t n)
 	netstring_put_int(o->said, n);
 }
 
+/* Jobs end that failed for good so long ago: some of the queue that has the oldest. */
+void job_op_sweep_dead(struct job_op *o, int64_t keep_ms);
 /* In how many ms something may be due; -1: never, as it is. */
 int64_t job_op_next_ms(const struct job_op *o, const struct job_queue *q);
 /* The operations that only show. */

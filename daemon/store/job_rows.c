@@ -3,6 +3,10 @@
 #include "daemon/store/job_rows.h"
 
 #include "daemon/base/mem.h"
+#include "daemon/store/ledger.h"
+
+#define JOB_BYTES   512 /* as in jobs.lua */
+#define QUEUE_BYTES 2048
 
 /* --- lists --- */
 
@@ -14,19 +18,19 @@ static int id_order(struct span a, struct span b)
 	return order ? order : (a.n > b.n) - (a.n < b.n);
 }
 
-static bool is_before(const struct job_row *j, int64_t ms, struct span id)
+static bool is_before(const struct job_row *j, int64_t ms, uint64_t number)
 {
-	return j->ms < ms || (j->ms == ms && id_order(j->id, id) < 0);
+	return j->ms < ms || (j->ms == ms && j->number < number);
 }
 
-size_t job_list_place(const struct job_list *l, int64_t ms, struct span id)
+size_t job_list_place(const struct job_list *l, int64_t ms, uint64_t number)
 {
 	size_t low = 0, high = l->count;
 
 	while (low < high) {
 		size_t mid = (low + high) / 2;
 
-		if (is_before(l->row[mid], ms, id))
+		if (is_before(l->row[mid], ms, number))
 			low = mid + 1;
 		else
 			high = mid;
@@ -37,7 +41,7 @@ size_t job_list_place(const struct job_list *l, int64_t ms, struct span id)
 void job_row_leave(struct job_queue *q, struct job_row *j)
 {
 	struct job_list *l = &q->list[j->kind];
-	size_t i = job_list_place(l, j->ms, j->id);
+	size_t i = job_list_place(l, j->ms, j->number);
 
 	memmove(&l->row[i], &l->row[i + 1], (l->count - i - 1) * sizeof(struct job_row *));
 	l->count--;
@@ -46,7 +50,7 @@ void job_row_leave(struct job_queue *q, struct job_row *j)
 void job_row_enter(struct job_queue *q, struct job_row *j, unsigned kind, int64_t ms)
 {
 	struct job_list *l = &q->list[kind];
-	size_t i = job_list_place(l, ms, j->id);
+	size_t i = job_list_place(l, ms, j->number);
 
 	if (l->count == l->cap) {
 		l->cap = l->cap ? 2 * l->cap : 8;
@@ -65,7 +69,7 @@ void job_row_move(struct job_queue *q, struct job_row *j, unsigned kind, int64_t
 	job_row_enter(q, j, kind, ms);
 }
 
-/* Where the places of two would be the same, or their ids would turn them round, the second comes a ms later. */
+/* Where their numbers would turn two of one moment round, the second comes a ms later. */
 size_t job_list_put_off(struct job_list *l, int64_t later_ms, int64_t least_ms)
 {
 	size_t moved = 0;
@@ -74,7 +78,7 @@ size_t job_list_put_off(struct job_list *l, int64_t later_ms, int64_t least_ms)
 		struct job_row *j = l->row[i];
 		int64_t ms = j->ms + later_ms > least_ms ? j->ms + later_ms : least_ms;
 
-		if (i > 0 && !is_before(l->row[i - 1], ms, j->id))
+		if (i > 0 && !is_before(l->row[i - 1], ms, j->number))
 			ms = l->row[i - 1]->ms + 1;
 		moved += ms != j->ms;
 		j->ms = ms;
@@ -132,7 +136,28 @@ static void job_row_free(struct job_row *j)
 	job_row_text_drop(&j->payload);
 	job_row_text_drop(&j->lock);
 	job_row_text_drop(&j->value);
+	job_row_text_drop(&j->peer);
 	mem_free(j);
+}
+
+void job_row_number(struct job_queue *q, struct job_row *j)
+{
+	j->number = ++q->number;
+}
+
+int64_t job_row_bytes(struct span id, struct span payload, struct span lock, struct span peer)
+{
+	return (int64_t)(JOB_BYTES + 4 * id.n + payload.n + lock.n + peer.n);
+}
+
+int64_t job_queue_bytes(struct span name)
+{
+	return (int64_t)(QUEUE_BYTES + 8 * name.n);
+}
+
+void job_row_charge(struct job_store *s, const struct job_row *j, int sign)
+{
+	ledger_charge(s->ledger, j->peer, sign * job_row_bytes(j->id, j->payload, j->lock, j->peer));
 }
 
 struct job_row *job_row_add(struct job_queue *q, struct span id)
@@ -140,6 +165,7 @@ struct job_row *job_row_add(struct job_queue *q, struct span id)
 	struct job_row *j = mem_alloc(sizeof(*j));
 
 	j->id = job_row_text_keep(id);
+	job_row_number(q, j);
 	map_insert(&q->ids, &j->by_id, map_hash(&q->ids, id.p, id.n));
 	return j;
 }
@@ -187,11 +213,13 @@ static struct job_queue *job_rows_new(const struct job_store *s, struct span nam
 	return q;
 }
 
-struct job_queue *job_rows_add(struct job_store *s, struct span name)
+struct job_queue *job_rows_add(struct job_store *s, struct span name, struct span peer)
 {
 	size_t i = queue_place(s, name);
 	struct job_queue *q = job_rows_new(s, name);
 
+	job_row_text_replace(&q->peer, peer);
+	ledger_charge(s->ledger, peer, job_queue_bytes(name));
 	if (s->count == s->cap) {
 		s->cap = s->cap ? 2 * s->cap : 8;
 		s->queue = mem_grow(s->queue, s->cap, sizeof(struct job_queue *));
@@ -211,6 +239,7 @@ static void job_rows_free(struct job_queue *q)
 	}
 	map_release(&q->ids);
 	job_row_text_drop(&q->name);
+	job_row_text_drop(&q->peer);
 	mem_free(q);
 }
 
@@ -220,19 +249,23 @@ static void job_rows_drop(struct job_store *s, struct job_queue *q)
 
 	memmove(&s->queue[i], &s->queue[i + 1], (s->count - i - 1) * sizeof(struct job_queue *));
 	s->count--;
+	heap_cancel(&s->dead, &q->dead);
+	ledger_charge(s->ledger, q->peer, -job_queue_bytes(q->name));
 	job_rows_free(q);
 }
 
 void job_rows_forget(struct job_store *s, struct job_queue *q, struct job_row *j)
 {
+	job_row_charge(s, j, -1);
 	job_row_remove(q, j);
 	if (job_rows_count(q) == 0)
 		job_rows_drop(s, q);
 }
 
-void jobs_init(struct job_store *s, const uint64_t seed[2])
+void jobs_init(struct job_store *s, const uint64_t seed[2], struct ledger *ledger)
 {
-	*s = (struct job_store){.seed = {seed[0], seed[1]}};
+	*s = (struct job_store){.seed = {seed[0], seed[1]}, .ledger = ledger};
+	heap_init(&s->dead);
 	s->deferred = job_rows_new(s, SPAN(""));
 }
 
@@ -241,5 +274,6 @@ void jobs_release(struct job_store *s)
 	for (size_t i = 0; i < s->count; i++)
 		job_rows_free(s->queue[i]);
 	job_rows_free(s->deferred);
+	heap_release(&s->dead);
 	mem_free(s->queue);
 }

@@ -10,13 +10,15 @@ enum { DUE, LEASED, DEAD, KINDS };
 struct job_row {
 	struct map_node by_id;
 	struct span id, payload, lock, value; /* owned; value: of its lease, "" = none */
+	struct span peer;    /* owned; who stored it */
+	uint64_t number;     /* the queue counts its jobs */
 	int64_t due_ms, failed;
 	int64_t ms; /* its place in the list of its kind */
 	unsigned kind;
 	uint32_t live, ending; /* what it adds to job_store.live and .ending */
 };
 
-/* In the order of ms, then of the ids. */
+/* In the order of ms, then of the numbers. */
 struct job_list {
 	struct job_row **row;
 	size_t count, cap;
@@ -26,10 +28,13 @@ struct job_queue {
 	struct span name;
 	struct map ids;
 	struct job_list list[KINDS];
+	struct span peer;   /* owned; who began it */
+	struct timer dead;  /* in job_store.dead */
+	uint64_t number;    /* of the last job */
 };
 
 /* The first place that is not before this. */
-size_t job_list_place(const struct job_list *l, int64_t ms, struct span id);
+size_t job_list_place(const struct job_list *l, int64_t ms, uint64_t number);
 /* Out of the list of its kind, into one, from one to another. */
 void job_row_leave(struct job_queue *q, struct job_row *j);
 void job_row_enter(struct job_queue *q, struct job_row *j, unsigned kind, int64_t ms);
@@ -45,10 +50,17 @@ struct job_row *job_row_find(const struct job_queue *q, struct span id);
 struct job_row *job_row_of(const struct job_queue *q, struct span value);
 /* A job of this id, which is in no list yet; and one that is no more. */
 struct job_row *job_row_add(struct job_queue *q, struct span id);
+/* It is in no list now, and comes behind all others of one moment. */
+void job_row_number(struct job_queue *q, struct job_row *j);
+/* In bytes, as the ledger counts: a job with these texts, and a queue. */
+int64_t job_row_bytes(struct span id, struct span payload, struct span lock, struct span peer);
+int64_t job_queue_bytes(struct span name);
+/* The ledger gets, or loses, the bytes of the job. */
+void job_row_charge(struct job_store *s, const struct job_row *j, int sign);
 void job_row_remove(struct job_queue *q, struct job_row *j);
 size_t job_rows_count(const struct job_queue *q); /* of all kinds; q: may be NULL */
 struct job_queue *job_rows_find(const struct job_store *s, struct span name);
-struct job_queue *job_rows_add(struct job_store *s, struct span name);
+struct job_queue *job_rows_add(struct job_store *s, struct span name, struct span peer);
 /* The job is no more, and nor is its queue if it was the last one. */
 void job_rows_forget(struct job_store *s, struct job_queue *q, struct job_row *j);
 

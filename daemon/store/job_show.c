@@ -9,7 +9,7 @@
 int64_t job_op_next_ms(const struct job_op *o, const struct job_queue *q)
 {
 	const struct job_list *due = &q->list[DUE], *leased = &q->list[LEASED];
-	size_t i = job_list_place(due, o->now_ms + 1, SPAN(""));
+	size_t i = job_list_place(due, o->now_ms + 1, 0);
 	int64_t next = INT64_MAX;
 
 	if (i < due->count)
@@ -50,6 +50,8 @@ static char tell_next(struct job_op *o, int64_t next)
 char job_op_list(struct job_op *o)
 {
 	size_t from = (size_t)next_number(o), place = from, n = 0, bytes = 0;
+
+	job_op_sweep_dead(o, next_number(o));
 
 	for (unsigned k = 0; o->queue && k < KINDS; k++) {
 		const struct job_list *l = &o->queue->list[k];

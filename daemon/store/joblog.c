@@ -19,7 +19,7 @@
 #define TEMP_NAME "jobs.new"
 #define BAD_NAME  "jobs.bad"
 #define MAGIC     "redlockQ"
-#define VERSION   1U
+#define VERSION   2U
 #define HEADER    ((size_t)64)
 #define HEAD      ((size_t)16) /* before the bytes of a record */
 #define PAGE      ((size_t)4096)

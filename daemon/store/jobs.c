@@ -4,9 +4,9 @@
 
 #include "daemon/store/job_keep.h"
 #include "daemon/store/job_op.h"
+#include "daemon/store/ledger.h"
 
-#define SWEEP 32
-#define SCAN  128
+#define SCAN 128
 #define KEEP_MS (INT64_C(15) * 1000)
 
 /* Asked before anything of the job changes; texts: bytes of those that its record will have. */
@@ -21,6 +21,15 @@ static void job_end_lease(struct job_row *j)
 	job_row_text_replace(&j->value, SPAN(""));
 }
 
+static void job_is_dead(struct job_op *o, struct job_row *j)
+{
+	job_row_move(o->queue, j, DEAD, o->now_ms);
+	if (!timer_is_set(&o->queue->dead))
+		heap_set(&o->store->dead, &o->queue->dead, (struct instant){o->now_ms});
+	if (o->ended_n < JOB_SWEEP)
+		o->ended[o->ended_n++] = job_row_text_keep(j->id);
+}
+
 static void job_fail(struct job_op *o, struct job_row *j, int64_t delay_ms, int64_t attempts)
 {
 	job_end_lease(j);
@@ -29,8 +38,37 @@ static void job_fail(struct job_op *o, struct job_row *j, int64_t delay_ms, int6
 	if (j->failed < attempts)
 		job_row_move(o->queue, j, DUE, j->due_ms);
 	else
-		job_row_move(o->queue, j, DEAD, o->now_ms);
+		job_is_dead(o, j);
 	job_keep(o->store, o->queue, j, false);
+}
+
+static void dead_at(struct job_store *s, struct job_queue *q, int64_t ms)
+{
+	heap_set(&s->dead, &q->dead, (struct instant){ms});
+}
+
+void job_op_sweep_dead(struct job_op *o, int64_t keep_ms)
+{
+	struct timer *first = heap_first(&o->store->dead);
+	struct job_queue *q = first ? container_of(first, struct job_queue, dead) : NULL;
+	int64_t over = o->now_ms - keep_ms;
+	struct job_list *l = q ? &q->list[DEAD] : NULL;
+	size_t left = 1;
+
+	if (!first || first->at.us > over)
+		return;
+	for (unsigned n = 0; n < JOB_SWEEP && left > 0 && l->count > 0 && l->row[0]->ms <= over; n++) {
+		if (!jobs_may(o->store, job_keep_bytes(q->name, l->row[0]->id.n), JOB_END))
+			return;
+		left = job_rows_count(q) - 1;
+		job_keep_gone(o->store, q, l->row[0]);
+		job_rows_forget(o->store, q, l->row[0]);
+	}
+	if (left > 0 && l->count > 0)
+		dead_at(o->store, q, l->row[0]->ms);
+	else if (left > 0)
+		heap_cancel(&o->store->dead, first);
+	o->queue = job_rows_find(o->store, o->name);
 }
 
 /* --- operations --- */
@@ -48,7 +86,7 @@ static void defer_note(struct job_op *o, struct span nonce, int64_t not_after_ms
 	int64_t until_ms = o->now_ms + KEEP_MS;
 	struct job_row *j;
 
-	for (unsigned i = 0; i < SWEEP && q->list[DUE].count > 0 && q->list[DUE].row[0]->ms < o->now_ms; i++)
+	for (unsigned i = 0; i < JOB_SWEEP && q->list[DUE].count > 0 && q->list[DUE].row[0]->ms < o->now_ms; i++)
 		job_row_remove(q, q->list[DUE].row[0]);
 	j = job_row_find(q, nonce);
 	if (j)
@@ -58,47 +96,96 @@ static void defer_note(struct job_op *o, struct span nonce, int64_t not_after_ms
 	job_row_enter(q, j, DUE, not_after_ms > 0 && not_after_ms < until_ms ? not_after_ms : until_ms);
 }
 
-static char op_defer(struct job_op *o)
-{
-	struct span id = next_word(o), payload = next_word(o), lock = next_word(o), nonce;
-	int64_t delay_ms = next_number(o), most = next_number(o), not_after_ms, due_ms, failed;
-	struct job_row *j = job_row_find(o->queue, id);
-	bool again;
+/* The arguments of a DEFER. */
+struct defer {
+	struct span id, payload, lock, nonce, peer;
+	int64_t delay_ms, most, not_after_ms, all_most, peer_most, keep_ms, due_ms, failed;
+};
 
-	nonce = next_word(o);
-	not_after_ms = next_number(o);
-	due_ms = o->rest.n > 0 ? next_number(o) : INT64_MAX;
-	failed = o->rest.n > 0 ? next_number(o) : 0;
-	if (not_after_ms > 0 && o->now_ms > not_after_ms)
-		return 'L';
-	again = defer_was_carried_out(o, nonce);
-	if (again || (j && j->kind != DEAD)) {
-		if (!again)
-			defer_note(o, nonce, not_after_ms);
-		tell_number(o, j && j->kind == DUE && j->due_ms > o->now_ms ? j->due_ms - o->now_ms : 0);
-		return 'D';
-	}
-	if ((int64_t)job_rows_count(o->queue) - (j != NULL) >= most) {
-		tell_number(o, (int64_t)job_rows_count(o->queue));
-		return 'F';
-	}
-	if (!may_keep(o, id.n + lock.n + payload.n, JOB_NEW))
-		return 0;
-	defer_note(o, nonce, not_after_ms);
+static struct defer defer_read(struct job_op *o)
+{
+	struct defer d = {.id = next_word(o), .due_ms = INT64_MAX};
+
+	d.payload = next_word(o);
+	d.lock = next_word(o);
+	d.delay_ms = next_number(o);
+	d.most = next_number(o);
+	d.nonce = next_word(o);
+	d.not_after_ms = next_number(o);
+	d.peer = next_word(o);
+	d.all_most = next_number(o);
+	d.peer_most = next_number(o);
+	d.keep_ms = next_number(o);
+	if (o->rest.n > 0)
+		d.due_ms = next_number(o);
+	d.failed = next_number(o);
+	return d;
+}
+
+static char defer_is_too_much(struct job_op *o, const struct defer *d)
+{
+	int64_t bytes = job_row_bytes(d->id, d->payload, d->lock, d->peer) + (o->queue ? 0 : job_queue_bytes(o->name));
+
+	return ledger_too_much(o->store->ledger, d->peer, bytes, d->all_most, d->peer_most);
+}
+
+/* j: one of this id that has failed for good; NULL: there is none. */
+static void defer_store(struct job_op *o, const struct defer *d, struct job_row *j)
+{
+	int64_t due_ms = o->now_ms + d->delay_ms;
+
 	if (!o->queue)
-		o->queue = job_rows_add(o->store, o->name);
-	if (j)
+		o->queue = job_rows_add(o->store, o->name, d->peer);
+	if (j) {
 		job_row_leave(o->queue, j);
-	else
-		j = job_row_add(o->queue, id);
-	job_row_text_replace(&j->payload, payload);
-	job_row_text_replace(&j->lock, lock);
-	j->failed = failed;
-	j->due_ms = due_ms < o->now_ms + delay_ms ? due_ms : o->now_ms + delay_ms;
+		job_row_charge(o->store, j, -1);
+		job_row_number(o->queue, j);
+	} else {
+		j = job_row_add(o->queue, d->id);
+	}
+	job_row_text_replace(&j->payload, d->payload);
+	job_row_text_replace(&j->lock, d->lock);
+	job_row_text_replace(&j->peer, d->peer);
+	job_row_charge(o->store, j, 1);
+	j->failed = d->failed;
+	j->due_ms = d->due_ms < due_ms ? d->due_ms : due_ms;
 	j->due_ms = j->due_ms > 0 ? j->due_ms : 0;
 	job_row_enter(o->queue, j, DUE, j->due_ms);
 	job_keep(o->store, o->queue, j, true);
 	tell_number(o, j->due_ms > o->now_ms ? j->due_ms - o->now_ms : 0);
+}
+
+static char op_defer(struct job_op *o)
+{
+	struct defer d = defer_read(o);
+	struct job_row *j;
+	char much;
+	bool again;
+
+	if (d.not_after_ms > 0 && o->now_ms > d.not_after_ms)
+		return 'L';
+	job_op_sweep_dead(o, d.keep_ms);
+	j = job_row_find(o->queue, d.id);
+	again = defer_was_carried_out(o, d.nonce);
+	if (again || (j && j->kind != DEAD)) {
+		if (!again)
+			defer_note(o, d.nonce, d.not_after_ms);
+		tell_number(o, j && j->kind == DUE && j->due_ms > o->now_ms ? j->due_ms - o->now_ms : 0);
+		return 'D';
+	}
+	if ((int64_t)job_rows_count(o->queue) - (j != NULL) >= d.most) {
+		tell_number(o, (int64_t)job_rows_count(o->queue));
+		return 'F';
+	}
+	much = defer_is_too_much(o, &d);
+	if (much) {
+		tell(o, (struct span){&much, 1});
+		return 'B';
+	}
+	if (!may_keep(o, d.id.n + d.lock.n + d.payload.n + d.peer.n, JOB_NEW))
+		return 0;
+	defer_note(o, d.nonce, d.not_after_ms);
+	defer_store(o, &d, j);
 	return 'D';
 }
 
@@ -109,7 +196,7 @@ static bool queue_sweep(struct job_op *o, int64_t attempts)
 	size_t bytes = 0;
 	unsigned n;
 
-	for (n = 0; n < SWEEP && n < l->count && l->row[n]->ms <= o->now_ms; n++)
+	for (n = 0; n < JOB_SWEEP && n < l->count && l->row[n]->ms <= o->now_ms; n++)
 		bytes += job_keep_bytes(o->name, l->row[n]->id.n);
 	o->refused = !jobs_may(o->store, bytes, JOB_END);
 	while (!o->refused && n-- > 0)
@@ -130,13 +217,19 @@ static bool lock_is_named(struct span lock, struct span locks)
 static size_t place_behind(const struct job_op *o, int64_t after_ms, struct span after_id)
 {
 	const struct job_list *due = &o->queue->list[DUE];
-	size_t i = job_list_place(due, after_ms, after_id);
+	const struct job_row *j = job_row_find(o->queue, after_id);
 
 	if (after_id.n == 0)
 		return 0;
-	if (i < due->count && due->row[i]->ms == after_ms && span_equal(due->row[i]->id, after_id))
-		return i + 1;
-	return job_list_place(due, after_ms, SPAN(""));
+	if (j && j->kind == DUE && j->ms == after_ms)
+		return job_list_place(due, after_ms, j->number) + 1;
+	return job_list_place(due, after_ms, 0);
+}
+
+static void tell_ended(struct job_op *o)
+{
+	for (unsigned i = 0; i < o->ended_n; i++)
+		tell(o, o->ended[i]);
 }
 
 static char job_take(struct job_op *o, struct job_row *j, struct span value, int64_t ttl_ms)
@@ -151,13 +244,14 @@ static char job_take(struct job_op *o, struct job_row *j, struct span value, int
 	tell(o, j->lock);
 	tell(o, j->payload);
 	tell_number(o, j->due_ms);
+	tell_ended(o);
 	return 'J';
 }
 
 static char op_take(struct job_op *o)
 {
 	struct span value = next_word(o), after_id;
-	int64_t ttl_ms = next_number(o), attempts = next_number(o), not_after_ms = next_number(o), after_ms;
+	int64_t ttl_ms = next_number(o), attempts = next_number(o), not_after_ms = next_number(o), after_ms, keep_ms;
 	size_t i, end;
 
 	(void)next_word(o);
@@ -165,8 +259,10 @@ static char op_take(struct job_op *o)
 	(void)next_number(o);
 	after_ms = next_number(o);
 	after_id = next_word(o);
+	keep_ms = next_number(o);
 	if (not_after_ms > 0 && o->now_ms > not_after_ms)
 		return 'L';
+	job_op_sweep_dead(o, keep_ms);
 	if (!o->queue) {
 		tell_number(o, -1);
 		return 'W';
@@ -182,10 +278,12 @@ static char op_take(struct job_op *o)
 		if (i + 1 == end) {
 			tell_number(o, j->ms);
 			tell(o, j->id);
+			tell_ended(o);
 			return 'C';
 		}
 	}
 	tell_number(o, job_op_next_ms(o, o->queue));
+	tell_ended(o);
 	return 'W';
 }
 
@@ -243,6 +341,7 @@ static char op_retry(struct job_op *o)
 	if (!may_keep(o, j->id.n, JOB_END))
 		return 0;
 	job_fail(o, j, delay_ms, attempts);
+	tell_ended(o);
 	return 'R';
 }
 
@@ -263,15 +362,31 @@ static char op_back(struct job_op *o)
 static char op_revive(struct job_op *o)
 {
 	struct job_row *j = job_row_find(o->queue, next_word(o));
+	int64_t delay_ms = next_number(o);
 
-	if (!j || j->kind != DEAD)
+	if (!j || j->kind == LEASED)
 		return 'M';
 	if (!may_keep(o, j->id.n, JOB_TAKE))
 		return 0;
-	j->failed = 0;
-	j->due_ms = o->now_ms + next_number(o);
+	if (j->kind == DEAD)
+		j->failed = 0;
+	if (j->kind == DEAD || j->due_ms > o->now_ms || delay_ms > 0)
+		j->due_ms = o->now_ms + delay_ms;
 	job_row_move(o->queue, j, DUE, j->due_ms);
 	job_keep(o->store, o->queue, j, false);
+	return 'R';
+}
+
+static char op_drop(struct job_op *o)
+{
+	struct job_row *j = job_row_find(o->queue, next_word(o));
+
+	if (!j || j->kind == LEASED)
+		return j ? 'H' : 'M';
+	if (!may_keep(o, j->id.n, JOB_END))
+		return 0;
+	job_keep_gone(o->store, o->queue, j);
+	job_rows_forget(o->store, o->queue, j);
 	return 'R';
 }
 
@@ -295,6 +410,8 @@ static char job_op_run(struct job_op *o)
 		return op_back(o);
 	if (span_equal(op, SPAN("revive")))
 		return op_revive(o);
+	if (span_equal(op, SPAN("drop")))
+		return op_drop(o);
 	if (span_equal(op, SPAN("list")))
 		return job_op_list(o);
 	if (span_equal(op, SPAN("queues")))
@@ -308,6 +425,8 @@ void jobs_call(struct job_store *s, const struct call *c, struct span rest, stru
 
 	buf_clear(said);
 	a->code = job_op_run(&o);
+	while (o.ended_n > 0)
+		job_row_text_drop(&o.ended[--o.ended_n]);
 	if (!o.refused)
 		return;
 	buf_clear(said);

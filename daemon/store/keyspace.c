@@ -12,7 +12,6 @@
 /* Bytes of a key. Most fit the first size; the fifth holds the longest name with the value of one holder, the last 256 readers. A larger key is allocated. */
 static const uint32_t key_size[KEY_CLASSES] = {144, 176, 224, 288, 704, 1792, 4608, 12288, 49152};
 
-#define SMALL 5 /* of these sizes: keys beyond count as large */
 
 static uint32_t key_room(unsigned size)
 {
@@ -26,11 +25,6 @@ static unsigned key_class(size_t bytes)
 	while (i < KEY_CLASSES && bytes > key_room(i))
 		i++;
 	return i;
-}
-
-size_t keyspace_small(void)
-{
-	return key_room(SMALL - 1);
 }
 
 /* The process may be killed between any two stores: they are made in the order of the text. */
@@ -62,7 +56,6 @@ void keyspace_init(struct keyspace *s, const uint64_t seed[2], struct keyfile *f
 	unsigned i;
 
 	s->file = file;
-	s->large = 0;
 	s->looked_up = 0;
 	map_init(&s->names, seed);
 	heap_init(&s->deadlines);
@@ -95,7 +88,6 @@ static struct key *key_new(struct keyspace *s, struct span name, size_t value_n)
 	struct key *key = i < KEY_CLASSES ? key_of_pool(s, i) : key_of_its_own(s, bytes);
 
 	key->cap = i < KEY_CLASSES ? key_room(i) : (uint32_t)bytes;
-	s->large += i < SMALL ? 0 : key->cap;
 	key->name_n = (uint32_t)name.n;
 	memcpy(key->bytes, name.p, name.n);
 	map_insert(&s->names, &key->node, s->looked_up);
@@ -106,7 +98,6 @@ static void key_free(struct keyspace *s, struct key *key)
 {
 	unsigned i = key_class(key->cap);
 
-	s->large -= i < SMALL ? 0 : key->cap;
 	if (i < KEY_CLASSES)
 		pool_put(&s->pool[i], key);
 	else
@@ -218,7 +209,7 @@ struct key *keyspace_set(struct keyspace *s, struct key *key, struct span name, 
 	return key;
 }
 
-void keyspace_reclaim(struct keyspace *s, struct instant now)
+struct key *keyspace_over(struct keyspace *s, struct instant now)
 {
 	struct timer *first;
 	struct key *key;
@@ -227,13 +218,22 @@ void keyspace_reclaim(struct keyspace *s, struct instant now)
 	for (n = 0; n < RECLAIM; n++) {
 		first = heap_first(&s->deadlines);
 		if (!first || instant_before(now, first->at))
-			return;
+			return NULL;
 		key = container_of(first, struct key, timer);
-		if (key_live(key, now))
-			heap_set(&s->deadlines, first, key->until);
-		else
-			keyspace_drop(s, key);
+		if (!key_live(key, now))
+			return key;
+		heap_set(&s->deadlines, first, key->until);
 	}
+	return NULL;
+}
+
+void keyspace_reclaim(struct keyspace *s, struct instant now)
+{
+	struct key *key;
+	unsigned n;
+
+	for (n = 0; n < RECLAIM && (key = keyspace_over(s, now)); n++)
+		keyspace_drop(s, key);
 }
 
 static int key_order(const void *a, const void *b)

@@ -41,7 +41,6 @@ struct keyspace {
 	struct map names;
 	struct heap deadlines;
 	struct pool pool[KEY_CLASSES];
-	size_t large;       /* bytes of keys that are larger than the longest name with the value of one holder */
 	struct keyfile *file; /* NULL: keys end with the process */
 	uint64_t looked_up; /* the hash of the name that keyspace_find looked for last */
 };
@@ -65,7 +64,8 @@ struct key *keyspace_get(struct keyspace *s, struct span name, struct instant no
  */
 struct key *keyspace_set(struct keyspace *s, struct key *key, struct span name, struct span value, struct instant until);
 void keyspace_drop(struct keyspace *s, struct key *key);
-size_t keyspace_small(void); /* so many bytes of a name and its value do not count as large */
+/* An expired key; NULL: none was found, in a bounded time. */
+struct key *keyspace_over(struct keyspace *s, struct instant now);
 /* Frees a bounded number of expired keys, more than one call can add. */
 void keyspace_reclaim(struct keyspace *s, struct instant now);
 /* The live keys in name order, in memory that the caller frees. */

@@ -3,28 +3,34 @@
 #include "daemon/store/rate.h"
 
 #include "daemon/base/netstring.h"
+#include "daemon/store/ledger.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define PAIRS     1024
-#define WRAP      INT64_C(1000000000000000)
-#define KEYS_MAX  100000             /* limits, and … */
-#define LARGE_MAX (64 * 1024 * 1024) /* … bytes of those with many pairs: beyond, no further one is kept, and none gets room for more pairs */
+#define PAIRS       1016
+#define WRAP        INT64_C(1000000000000000)
+#define RATE        256 /* bytes, as the ledger counts: see rate.lua … */
+#define BLOCK       128
+#define BLOCK_PAIRS 4
+#define SWEEP       32
 
 /* The first is the head: the longest window, and what had been consumed before the first pair. */
 struct pair {
 	int64_t at, sum;
 };
 
+/* A value is the pairs, the peer that began it, and a byte: how long that is. */
 struct work {
 	struct pair *pair; /* 0: the head */
 	size_t n;          /* pairs behind it */
-	size_t most;       /* so many are kept at most */
+	char peer[PEER_MAX];
+	size_t peer_n;
 };
 
-void rates_init(struct rates *r, const uint64_t seed[2], struct keyfile *file)
+void rates_init(struct rates *r, const uint64_t seed[2], struct keyfile *file, struct ledger *ledger)
 {
+	r->ledger = ledger;
 	keyspace_init(&r->keys, seed, file);
 	buf_init(&r->work);
 }
@@ -40,26 +46,72 @@ static int64_t wrapped(int64_t n)
 	return n < 0 ? n + WRAP : n % WRAP;
 }
 
-static size_t pairs_most(const struct rates *r, const struct key *key, size_t name_n)
+static struct span value_peer(struct span value)
 {
-	size_t room = key && key->cap > keyspace_small() ? key->cap : keyspace_small(), n = (room - name_n) / sizeof(struct pair) - 1;
+	size_t n = value.n > 0 ? (unsigned char)value.p[value.n - 1] : 0;
 
-	return r->keys.large < LARGE_MAX || n > PAIRS ? PAIRS : n;
+	return n < value.n ? (struct span){value.p + value.n - 1 - n, n} : (struct span){0};
+}
+
+/* Of a value that is sound. */
+static size_t value_pairs(struct span value)
+{
+	return value.n > 0 ? (value.n - 1 - value_peer(value).n) / sizeof(struct pair) - 1 : 0;
+}
+
+static int64_t blocks_bytes(size_t pairs)
+{
+	return (int64_t)(pairs + BLOCK_PAIRS) / BLOCK_PAIRS * BLOCK;
+}
+
+static int64_t key_bytes(struct span name, struct span peer)
+{
+	return (int64_t)(RATE + 8 * name.n + 2 * peer.n);
+}
+
+static int64_t key_charged(const struct key *key)
+{
+	struct span peer = value_peer(key_value(key));
+
+	return key_bytes(key_name(key), peer) + blocks_bytes(value_pairs(key_value(key)));
+}
+
+static void rate_forget(struct rates *r, struct key *key)
+{
+	ledger_charge(r->ledger, value_peer(key_value(key)), -key_charged(key));
+	keyspace_drop(&r->keys, key);
+}
+
+/* NULL: there is none. */
+static struct key *rate_find(struct rates *r, struct span name, struct instant now)
+{
+	struct key *key;
+
+	for (unsigned i = 0; i < SWEEP && (key = keyspace_over(&r->keys, now)); i++)
+		rate_forget(r, key);
+	key = keyspace_find(&r->keys, name);
+	if (!key || key_live(key, now))
+		return key;
+	rate_forget(r, key);
+	return keyspace_find(&r->keys, name);
 }
 
 /* Copies what stands there, with room for one pair more. */
-static struct work work_begin(struct rates *r, const struct key *key, struct span name)
+static void work_begin(struct rates *r, const struct key *key, struct span peer, struct work *w)
 {
 	static const struct pair none;
-	struct span value = key ? key_value(key) : (struct span){(const char *)&none, sizeof(none)};
-	struct work w;
+	struct span value = key ? key_value(key) : (struct span){0}, pairs = {(const char *)&none, sizeof(none)};
 
+	if (key) {
+		peer = value_peer(value);
+		pairs = (struct span){value.p, value.n - 1 - peer.n};
+	}
 	buf_clear(&r->work);
-	w.pair = (struct pair *)(void *)buf_reserve(&r->work, value.n + sizeof(struct pair));
-	memcpy(w.pair, value.p, value.n);
-	w.n = value.n / sizeof(struct pair) - 1;
-	w.most = pairs_most(r, key, name.n);
-	return w;
+	w->pair = (struct pair *)(void *)buf_reserve(&r->work, pairs.n + sizeof(struct pair) + PEER_MAX + 1);
+	memcpy(w->pair, pairs.p, pairs.n);
+	w->n = pairs.n / sizeof(struct pair) - 1;
+	w->peer_n = peer.n < PEER_MAX ? peer.n : PEER_MAX - 1;
+	memcpy(w->peer, peer.n > 0 ? peer.p : "", w->peer_n);
 }
 
 /* The first pair, from `low` on, that is at `at` or later; n + 1: none. */
@@ -96,6 +148,13 @@ static bool work_settle(struct work *w, int64_t now_us)
 	return set_back;
 }
 
+static void work_thin(struct work *w)
+{
+	for (size_t i = w->n % 2 == 0 ? 2 : 1, to = 1; i <= w->n; i += 2, to++)
+		w->pair[to] = w->pair[i];
+	w->n = (w->n + 1) / 2;
+}
+
 /* One pair a ms; of a larger limit one for each 64th of the window, which counts as of its last consumption. */
 static void work_consume(struct work *w, int64_t now_us, int64_t limit, int64_t per, int64_t cost)
 {
@@ -105,11 +164,8 @@ static void work_consume(struct work *w, int64_t now_us, int64_t limit, int64_t 
 	if (!same)
 		w->n++;
 	w->pair[w->n] = (struct pair){now_us, wrapped(total + cost)};
-	if (w->n <= w->most)
-		return;
-	for (size_t i = w->n % 2 == 0 ? 2 : 1, to = 1; i <= w->n; i += 2, to++) /* windows of several lengths, or no room: half of the pairs go */
-		w->pair[to] = w->pair[i];
-	w->n = (w->n + 1) / 2;
+	if (w->n > PAIRS) /* windows of several lengths */
+		work_thin(w);
 }
 
 static void said_set(struct buf *said, int64_t left, int64_t when_us)
@@ -128,7 +184,7 @@ static size_t work_enough(const struct work *w, size_t from, int64_t limit, int6
 	return i;
 }
 
-/* The code of the answer: Y, T, or F: no further limit is kept. */
+/* The code of the answer, unless there is no room. */
 static char work_judge(struct work *w, int64_t now_us, const int64_t argument[3], struct buf *said)
 {
 	int64_t limit = argument[0], per = argument[1], cost = argument[2], total = w->pair[w->n].sum, used;
@@ -162,46 +218,79 @@ static void refuse_until(const struct key *key, int64_t epoch_us, int64_t now_us
 	said_set(said, 0, key->until.us + epoch_us - now_us);
 }
 
+/* 0, or '*' or 'p': so many bytes are too many. Where there is no room for more pairs, half of them go. */
+static char work_keep(struct rates *r, struct key *key, struct span name, struct work *w, const int64_t most[2], int64_t epoch_us)
+{
+	struct span peer = {w->peer, w->peer_n};
+	int64_t had = key ? key_charged(key) : 0, more;
+	struct instant until;
+	char much, *end;
+
+	for (;;) {
+		more = key_bytes(name, peer) + blocks_bytes(w->n) - had;
+		much = more > 0 ? ledger_too_much(r->ledger, peer, more, most[0], most[1]) : 0;
+		if (!much || w->n <= 1)
+			break;
+		work_thin(w);
+	}
+	if (much)
+		return much;
+	ledger_charge(r->ledger, peer, more);
+	until = pairs_until(w->pair, w->n, epoch_us);
+	end = (char *)&w->pair[w->n + 1];
+	memcpy(end, w->peer, w->peer_n);
+	end[w->peer_n] = (char)w->peer_n;
+	keyspace_set(&r->keys, key, name, (struct span){(const char *)w->pair, (size_t)(end + w->peer_n + 1 - (char *)w->pair)}, until);
+	return 0;
+}
+
 bool rate_call(struct rates *r, int64_t epoch_us, const struct call *c, struct span arguments, struct instant now, struct buf *said, struct answer *a)
 {
-	int64_t argument[3], now_us = a->server_us;
+	int64_t argument[3], most[2], now_us = a->server_us;
+	struct span peer;
 	struct key *key;
 	struct work w;
 	bool set_back;
+	char much = 0;
 
 	for (unsigned i = 0; i < 3; i++)
 		if (!netstring_next_int(&arguments, &argument[i]))
 			return false;
-	keyspace_reclaim(&r->keys, now);
-	key = keyspace_get(&r->keys, c->name, now);
+	if (!netstring_next(&arguments, &peer) || !netstring_next_int(&arguments, &most[0]) || !netstring_next_int(&arguments, &most[1]))
+		return false;
 	buf_clear(said);
-	a->code = 'F';
-	if (!key && (r->keys.names.count >= KEYS_MAX || r->keys.large >= LARGE_MAX))
-		return true;
+	key = rate_find(r, c->name, now);
 	if (key && key->value_n == 0) {
 		refuse_until(key, epoch_us, now_us, said, a);
 		return true;
 	}
-	w = work_begin(r, key, c->name);
+	work_begin(r, key, peer, &w);
 	set_back = work_settle(&w, now_us);
 	if (w.pair[0].at < argument[1])
 		w.pair[0].at = argument[1];
 	a->code = work_judge(&w, now_us, argument, said);
 	if (set_back || (a->code == 'Y' && argument[2] > 0))
-		keyspace_set(&r->keys, key, c->name, (struct span){(const char *)w.pair, (w.n + 1) * sizeof(struct pair)},
-			     pairs_until(w.pair, w.n, epoch_us));
+		much = work_keep(r, key, c->name, &w, most, epoch_us);
+	if (!much)
+		return true;
+	a->code = 'B';
+	buf_clear(said);
+	buf_append(said, &much, 1);
 	return true;
 }
 
 /* Copies the pairs, which may stand at any address. */
 static bool work_read(struct rates *r, struct span value, struct work *ret)
 {
-	if (value.n % sizeof(struct pair) != 0 || value.n < 2 * sizeof(struct pair) || value.n > (PAIRS + 1) * sizeof(struct pair))
+	struct span peer = value_peer(value);
+	size_t n = value.n > 0 ? value.n - 1 - peer.n : 0;
+
+	if (n % sizeof(struct pair) != 0 || n < 2 * sizeof(struct pair) || n > (PAIRS + 1) * sizeof(struct pair) || peer.n >= PEER_MAX)
 		return false;
 	buf_clear(&r->work);
-	ret->pair = (struct pair *)(void *)buf_reserve(&r->work, value.n);
-	memcpy(ret->pair, value.p, value.n);
-	ret->n = value.n / sizeof(struct pair) - 1;
+	ret->pair = (struct pair *)(void *)buf_reserve(&r->work, n);
+	memcpy(ret->pair, value.p, n);
+	ret->n = n / sizeof(struct pair) - 1;
 	for (size_t i = 0; i <= ret->n; i++)
 		if (ret->pair[i].at < 0 || ret->pair[i].sum < 0 || ret->pair[i].sum >= WRAP || (i > 1 && ret->pair[i].at < ret->pair[i - 1].at))
 			return false;
@@ -218,9 +307,12 @@ bool rate_put(struct rates *r, int64_t epoch_us, struct span name, struct span v
 	if (value.n > 0)
 		until = pairs_until(w.pair, w.n, epoch_us);
 	until = instant_min(until, instant_add(now, RATE_WINDOW_MAX));
-	key = keyspace_get(&r->keys, name, now);
+	key = rate_find(r, name, now);
 	if (!instant_before(now, until) || (key && !instant_before(key->until, until)))
 		return false;
-	keyspace_set(&r->keys, key, name, value, until);
+	if (key)
+		ledger_charge(r->ledger, value_peer(key_value(key)), -key_charged(key));
+	key = keyspace_set(&r->keys, key, name, value, until);
+	ledger_charge(r->ledger, value_peer(key_value(key)), key_charged(key));
 	return true;
 }

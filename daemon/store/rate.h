@@ -7,12 +7,15 @@
 #include "daemon/core/event.h"
 #include "daemon/store/keyspace.h"
 
+struct ledger;
+
 struct rates {
-	struct keyspace keys; /* value: the head, then pairs; "": it is full until the key is over */
+	struct keyspace keys; /* value: the head, then pairs, then the peer; "": it is full until the key is over */
+	struct ledger *ledger;
 	struct buf work;      /* the pairs of the last call */
 };
 
-void rates_init(struct rates *r, const uint64_t seed[2], struct keyfile *file); /* NULL: they end with the process */
+void rates_init(struct rates *r, const uint64_t seed[2], struct keyfile *file, struct ledger *ledger); /* file NULL: they end with the process */
 void rates_release(struct rates *r);
 /* Operation r with these arguments. The text of the answer goes to `said`. False: they are not sound. */
 bool rate_call(struct rates *r, int64_t epoch_us, const struct call *c, struct span arguments, struct instant now, struct buf *said, struct answer *a);

@@ -22,3 +22,24 @@ end
 -- n: what the store is called. ARGV: 5 '1': a store without a name takes this one. H: it goes by this name, or text '': by none
 if op == 'n' then return {now_us, 'H', named or ''} end
 local function digits(n) return string.format('%.0f', n) end
+
+-- What jobs and rate limits take here, in bytes: '*' is all of it, 'p' .. peer what the clients of one peer have stored.
+local stored = base .. '!stored'
+
+local function stored_bytes(field)
+  return tonumber(call('HGET', stored, field) or '0')
+end
+
+local function charge(peer, bytes)
+  local all, of_peer = stored_bytes('*') + bytes, stored_bytes('p' .. peer) + bytes
+  if all <= 0 then return call('DEL', stored) end
+  call('HSET', stored, '*', digits(all))
+  if peer == '' then return end
+  if of_peer > 0 then call('HSET', stored, 'p' .. peer, digits(of_peer)) else call('HDEL', stored, 'p' .. peer) end
+end
+
+-- Whether so many bytes more are too many: of '*', or of 'p', the peer. most: of all, and of one peer (0 = it may have all).
+local function too_much(peer, bytes, most, peer_most)
+  if stored_bytes('*') + bytes > most then return '*' end
+  if peer_most > 0 and stored_bytes('p' .. peer) + bytes > peer_most then return 'p' end
+end

@@ -53,6 +53,8 @@ static struct deferral deferral_of(struct span rest)
 		(void)netstring_next(&rest, &word); /* payload lock delay_ms most, then the nonce */
 	d.nonce = chore_hash(word);
 	(void)netstring_next_int(&rest, &not_after_ms);
+	for (unsigned i = 0; i < 4; i++)
+		(void)netstring_next(&rest, &word); /* peer all_most peer_most keep_ms */
 	d.moves = rest.n > 0;
 	if (d.moves && !netstring_next_int(&rest, &d.due_ms))
 		d.due_ms = INT64_MAX / SEC; /* no moment at all */

@@ -74,7 +74,7 @@ START_TEST(the_service_is_told_all_that_it_takes_from_a_reload)
 	ck_assert_int_eq(core.lease_us, 9 * SECOND);
 	ck_assert_int_eq(core.min_lease_us, 100 * MS);
 	ck_assert_uint_eq(core.limits.locks, 16);
-	ck_assert_uint_eq(core.limits.waiting, 256);
+	ck_assert_uint_eq(core.limits.waiting, 4096);
 	ck_assert_uint_eq(core.limits.detached, 10000);
 	ck_assert_uint_eq(core.limits.name, 512);
 	ck_assert_uint_eq(core.limits.mistakes, 100);

@@ -41,6 +41,7 @@ static const char *const line_of[VERB_N] = {
 	[VERB_TAKE] = "TAKE web/1",
 	[VERB_DONE] = "DONE 1",
 	[VERB_RETRY] = "RETRY 1 queue=web/1",
+	[VERB_DROP] = "DROP web/1 1",
 	[VERB_CANCEL] = "CANCEL @x",
 	[VERB_SHOW] = "SHOW web/1",
 	[VERB_LIST] = "LIST",

@@ -8,6 +8,7 @@
 
 #define TRIALS 12
 #define STEPS  1200
+#define KEEP_MS INT64_C(604800000)
 
 static const struct span queues[] = {{"mail", 4}, {"two words", 9}, {"\0:\n", 3}};
 
@@ -37,6 +38,10 @@ static void defer_draw(struct buf *words)
 	netstring_put_int(words, random_chance(&alike.calls, 90) ? 10 : 3);
 	put_pick(words, "nonce", random_chance(&alike.calls, 30) ? 20 : 1000000);
 	netstring_put_int(words, random_chance(&alike.calls, 30) ? 0 : random_clock(&alike.calls) / 1000 + (int64_t)rng_below(&alike.calls.rng, 400) - 20);
+	put_pick(words, "peer", 3);
+	netstring_put_int(words, random_chance(&alike.calls, 90) ? 1000000 : 20000);
+	netstring_put_int(words, random_chance(&alike.calls, 80) ? 0 : 6000);
+	netstring_put_int(words, KEEP_MS);
 	if (random_chance(&alike.calls, 30)) { /* it is moved here */
 		netstring_put_int(words, random_clock(&alike.calls) / 1000 + 200 - (int64_t)rng_below(&alike.calls.rng, 3000));
 		put_number(words, 3);
@@ -58,6 +63,7 @@ static void take_draw(struct buf *words)
 		netstring_put(words, SPAN(""));
 	else
 		put_pick(words, "id", 12);
+	netstring_put_int(words, KEEP_MS);
 	for (unsigned n = (unsigned)rng_below(&alike.calls.rng, 3); n > 0; n--)
 		put_pick(words, "lock", 3);
 }
@@ -70,7 +76,7 @@ static void value_put(struct buf *words, const char *value)
 
 static void lease_draw(struct buf *words, const char *value)
 {
-	switch (rng_below(&alike.calls.rng, 6)) {
+	switch (rng_below(&alike.calls.rng, 7)) {
 	case 0:
 		netstring_put(words, SPAN("renew"));
 		value_put(words, value);
@@ -98,10 +104,14 @@ static void lease_draw(struct buf *words, const char *value)
 		netstring_put(words, SPAN("payload"));
 		value_put(words, value);
 		break;
-	default:
+	case 5:
 		netstring_put(words, SPAN("revive"));
 		put_pick(words, "id", 12);
-		put_number(words, 50);
+		put_number(words, random_chance(&alike.calls, 50) ? 1 : 50);
+		break;
+	default:
+		netstring_put(words, SPAN("drop"));
+		put_pick(words, "id", 12);
 		break;
 	}
 }
@@ -112,6 +122,7 @@ static void other_draw(struct buf *words)
 	case 0:
 		netstring_put(words, SPAN("list"));
 		put_number(words, random_chance(&alike.calls, 50) ? 1 : 12);
+		netstring_put_int(words, KEEP_MS);
 		break;
 	case 1:
 		netstring_put(words, SPAN("queues"));
@@ -158,7 +169,7 @@ START_TEST(memory_and_model_answer_what_the_script_on_a_real_redis_does)
 		}
 		random_end(&alike.calls);
 	}
-	for (const char *c = "DFJWLKPRMT"; *c; c++)
+	for (const char *c = "DFBJWLKPRMTH"; *c; c++)
 		ck_assert_msg(alike.seen[(unsigned char)*c] > 0, "no operation was answered %c", *c);
 }
 END_TEST

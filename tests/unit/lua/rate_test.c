@@ -71,6 +71,10 @@ static void same(const char *who, const struct answer *a)
 	              (long long)told.server_us, (int)told.text.n, told.text.p ? told.text.p : "");
 }
 
+/* Who asks, and how many bytes all, and this peer, may have. */
+static const char *peer = "10.0.0.5";
+static int64_t all_most = 1000000000, peer_most;
+
 /* All three are asked, and say the same. Returns the code. */
 static char ask(const char *marker, const char *store, const char *name, int64_t limit, int64_t per_us, int64_t cost)
 {
@@ -83,6 +87,9 @@ static char ask(const char *marker, const char *store, const char *name, int64_t
 	netstring_put_int(&words, limit);
 	netstring_put_int(&words, per_us);
 	netstring_put_int(&words, cost);
+	netstring_put(&words, span_of(peer));
+	netstring_put_int(&words, all_most);
+	netstring_put_int(&words, peer_most);
 	c.value = (struct span){buf_begin(&words), buf_length(&words)};
 	batch_reset(&t.batch);
 	batch_add(&t.batch, &t.keys, &c, 0);
@@ -318,6 +325,41 @@ START_TEST(requests_of_many_terms_for_one_name_are_judged_alike_everywhere)
 }
 END_TEST
 
+START_TEST(rate_limits_take_no_more_bytes_than_all_and_one_peer_may)
+{
+	char name[16];
+	unsigned n;
+
+	begins(3);
+	peer = "a", all_most = 20000, peer_most = 10000;
+	for (n = 0; n < 100; n++) {
+		snprintf(name, sizeof(name), "n%u", n);
+		if (ask("", "one", name, 5, 60 * SEC, 1) == 'B')
+			break;
+	}
+	ck_assert_uint_gt(n, 10);
+	ck_assert_uint_lt(n, 100);
+	ck_assert_str_eq(told_text, "p");
+	for (unsigned i = 0; i < 1000; i++) { /* what is there goes on, and takes no more */
+		passes(MSEC);
+		ask("", "one", "n0", 1000, 60 * SEC, 1);
+	}
+	peer = "b";
+	for (n = 0; n < 100; n++) {
+		snprintf(name, sizeof(name), "m%u", n);
+		if (ask("", "one", name, 5, 60 * SEC, 1) == 'B')
+			break;
+	}
+	ck_assert_uint_gt(n, 10);
+	ck_assert_int_eq(ask("", "one", "another", 5, 60 * SEC, 1), 'B');
+	passes(121 * SEC);
+	peer = "a";
+	ck_assert_int_eq(ask("", "one", "another", 5, 60 * SEC, 1), 'Y');
+	peer = "10.0.0.5", all_most = 1000000000, peer_most = 0;
+	random_end(&t);
+}
+END_TEST
+
 Suite *rate_suite(void)
 {
 	Suite *s = suite_create("rate");
@@ -330,6 +372,7 @@ Suite *rate_suite(void)
 	tcase_add_test(c, a_clock_that_is_set_back_frees_nothing);
 	tcase_add_test(c, a_store_answers_no_daemon_that_calls_it_otherwise);
 	tcase_add_test(c, a_store_whose_name_is_empty_has_none);
+	tcase_add_test(c, rate_limits_take_no_more_bytes_than_all_and_one_peer_may);
 	tcase_add_test(c, a_name_with_windows_of_many_lengths_stays_small);
 	tcase_add_test(c, no_window_ever_has_more_than_the_limit_and_nobody_is_refused_without_need);
 	tcase_add_test(c, requests_of_many_terms_for_one_name_are_judged_alike_everywhere);

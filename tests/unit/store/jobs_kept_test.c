@@ -22,9 +22,9 @@ static void passes(int64_t us)
 
 START_TEST(what_was_acknowledged_is_there_after_a_kill)
 {
-	ck_assert_int_eq(home_run_ask("q", "j", "defer", "a", "first", "lock", "0", "10", "n", "0", NULL), 'D');
+	ck_assert_int_eq(home_run_ask("q", "j", "defer", "a", "first", "lock", "0", "10", "n", "0", "peer", "1000000000", "0", KEEP_MS, NULL), 'D');
 	ck_assert_int_eq(defer("q", "b", "a payload"), 'D');
-	ck_assert_int_eq(home_run_ask("q", "j", "defer", "c", "later", "", "5000", "10", "m", "0", NULL), 'D');
+	ck_assert_int_eq(home_run_ask("q", "j", "defer", "c", "later", "", "5000", "10", "m", "0", "peer", "1000000000", "0", KEEP_MS, NULL), 'D');
 	ck_assert_int_eq(defer("other", "a", "x"), 'D');
 	home_run_again();
 	ck_assert_uint_eq(home_run.found.jobs.jobs, 4);
@@ -191,7 +191,7 @@ static void live_is_counted(void)
 			for (size_t r = 0; r < s->queue[i]->list[k].count; r++) {
 				const struct job_row *j = s->queue[i]->list[k].row[r];
 
-				live += job_keep_bytes(s->queue[i]->name, j->id.n + j->value.n + j->lock.n + j->payload.n);
+				live += job_keep_bytes(s->queue[i]->name, j->id.n + j->value.n + j->lock.n + j->payload.n + j->peer.n);
 				ending += k == LEASED ? job_keep_bytes(s->queue[i]->name, j->id.n) : 0;
 			}
 	ck_assert_uint_eq(s->live, live);

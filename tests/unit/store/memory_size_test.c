@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/store/memory.c, rate.c: memory follows the number of keys, and time the number of calls. */
 #include "daemon/base/netstring.h"
+#include "daemon/store/ledger.h"
 #include "daemon/store/rate.h"
 #include "tests/fixture/joined_memory.h"
 
@@ -75,8 +76,8 @@ START_TEST(a_steady_load_allocates_nothing)
 }
 END_TEST
 
-/* What the store says to one use of so many a minute. */
-static char use_of(struct rates *r, const char *name, int64_t limit, struct instant at)
+/* What the store says to one use of so many a minute, by a client of this peer. */
+static char use(struct rates *r, const char *name, const char *peer, int64_t limit, struct instant at)
 {
 	struct call c = {.name = span_of(name)};
 	struct answer a = {.server_us = at.us};
@@ -87,85 +88,57 @@ static char use_of(struct rates *r, const char *name, int64_t limit, struct inst
 	netstring_put_int(&words, limit);
 	netstring_put_int(&words, 60 * SEC);
 	netstring_put_int(&words, 1);
+	netstring_put(&words, span_of(peer));
+	netstring_put_int(&words, 1 << 20);
+	netstring_put_int(&words, 1 << 19);
 	ck_assert(rate_call(r, 0, &c, (struct span){buf_begin(&words), buf_length(&words)}, at, &said, &a));
+	if (a.code == 'B')
+		a.code = *buf_begin(&said);
 	buf_release(&words);
 	buf_release(&said);
 	return a.code;
 }
 
-static char use(struct rates *r, const char *name, struct instant at)
+/* 1,000 uses of one name are told apart as long as there is room. Then they are told apart less well, so that it grows no more. No window has too many. */
+START_TEST(rate_limits_take_their_share_of_the_memory_and_no_more)
 {
-	return use_of(r, name, 2000, at);
-}
-
-/* Each has a use in 1000 different milliseconds, so some 16 KB: more than 64 MB are not kept. One that is there goes on, and one that is over makes room. */
-START_TEST(limits_with_many_uses_are_kept_up_to_a_bound)
-{
-	static int64_t pairs[1001][2];
 	static const uint64_t seed[2] = {1, 2};
 	struct instant at = {2000 * MSEC};
+	struct ledger ledger;
 	struct rates r;
 	char name[16];
-	unsigned n;
+	unsigned uses[100] = {0};
 
-	pairs[0][0] = 60 * SEC;
-	for (unsigned i = 1; i <= 1000; i++)
-		pairs[i][0] = i * MSEC, pairs[i][1] = i;
-	rates_init(&r, seed, NULL);
-	for (n = 0; n < 6000 && use(&r, "new", at) == 'Y'; n++) {
-		keyspace_drop(&r.keys, keyspace_find(&r.keys, SPAN("new")));
-		snprintf(name, sizeof(name), "%u", n);
-		ck_assert(rate_put(&r, 0, span_of(name), (struct span){(const char *)pairs, sizeof(pairs)}, at, at));
-	}
-	ck_assert_uint_gt(n, 1000);
-	ck_assert_uint_lt(n, 6000);
-	ck_assert_int_eq(use(&r, "0", at), 'Y');
-	at.us += 61 * SEC;
-	ck_assert_int_eq(use(&r, "new", at), 'Y');
-	rates_release(&r);
-}
-END_TEST
-
-/* Beyond the bound the uses of a name are told apart less well, so that it grows no more. No window has more than the limit. */
-START_TEST(limits_that_were_there_before_grow_up_to_the_bound_together)
-{
-	static int64_t pairs[270][2];
-	static const uint64_t seed[2] = {1, 2};
-	struct instant at = {2000 * MSEC};
-	struct rates r;
-	char name[16];
-	size_t before;
-	unsigned i;
-
-	pairs[0][0] = 60 * SEC;
-	for (i = 1; i < 270; i++)
-		pairs[i][0] = i * MSEC, pairs[i][1] = i;
-	rates_init(&r, seed, NULL);
-	ck_assert_int_eq(use_of(&r, "small", 1000, at), 'Y');
-	for (i = 0; i < 13000; i++) {
-		snprintf(name, sizeof(name), "%u", i);
-		ck_assert(rate_put(&r, 0, span_of(name), (struct span){(const char *)pairs, sizeof(pairs)}, at, at));
-	}
-	before = r.keys.large;
-	for (i = 0; i < 13000; i++)
-		for (unsigned n = 0; n < 20; n++) {
+	ledger_init(&ledger, seed);
+	rates_init(&r, seed, NULL, &ledger);
+	for (unsigned i = 0; i < 100; i++)
+		for (unsigned n = 0; n < 300; n++) {
 			snprintf(name, sizeof(name), "%u", i);
-			ck_assert_int_eq(use_of(&r, name, 1000, instant_add(at, n * MSEC)), 'Y');
+			uses[i] += use(&r, name, i % 2 ? "a" : "b", 200, instant_add(at, n * MSEC)) == 'Y';
+			ck_assert_int_le(ledger.all, 1 << 20);
 		}
-	ck_assert_uint_gt(r.keys.large, before);
-	ck_assert_uint_lt(r.keys.large, 65 * 1024 * 1024);
-	for (unsigned n = 1; n < 1000; n++)
-		ck_assert_int_eq(use_of(&r, "small", 1000, instant_add(at, n * MSEC)), 'Y');
-	for (unsigned n = 0; n < 1000 - 269 - 20; n++)
-		ck_assert_int_eq(use_of(&r, name, 1000, instant_add(at, (20 + n) * MSEC)), 'Y');
-	ck_assert_uint_lt(r.keys.large, 65 * 1024 * 1024);
-	at.us += 57 * SEC;
-	ck_assert_int_eq(use_of(&r, "small", 1000, at), 'T');
-	ck_assert_int_eq(use_of(&r, name, 1000, at), 'T');
-	at.us += 5 * SEC;
-	ck_assert_int_eq(use_of(&r, "small", 1000, at), 'Y');
-	ck_assert_int_eq(use_of(&r, name, 1000, at), 'Y');
+	for (unsigned i = 0; i < 100; i++) {
+		ck_assert_uint_le(uses[i], 200);
+		ck_assert_uint_gt(uses[i], 0);
+	}
+	for (unsigned i = 0; i < 2000; i++) {
+		snprintf(name, sizeof(name), "n%u", i);
+		if (use(&r, name, "a", 200, at) == 'p')
+			break;
+	}
+	ck_assert_int_eq(use(&r, "new", "a", 200, at), 'p');
+	ck_assert_int_eq(use(&r, "0", "a", 2000, at), 'Y');
+	at.us += 61 * SEC;
+	ck_assert_int_eq(use(&r, "new", "a", 200, at), 'Y');
+	for (unsigned i = 0; i < 10000; i++)
+		use(&r, "new", "a", 1, at);
+	ck_assert_int_lt(ledger.all, 1000);
+	at.us += 61 * SEC;
+	use(&r, "new", "a", 1, at);
+	at.us += 61 * SEC;
+	ck_assert(!keyspace_over(&r.keys, (struct instant){0}));
 	rates_release(&r);
+	ledger_release(&ledger);
 }
 END_TEST
 
@@ -180,8 +153,7 @@ Suite *memory_size_suite(void)
 	tcase_add_test(cases, of_many_keys_that_end_together_each_is_over_at_once);
 	tcase_add_test(cases, a_hundred_thousand_names_are_found_again);
 	tcase_add_test(cases, a_steady_load_allocates_nothing);
-	tcase_add_test(cases, limits_with_many_uses_are_kept_up_to_a_bound);
-	tcase_add_test(cases, limits_that_were_there_before_grow_up_to_the_bound_together);
+	tcase_add_test(cases, rate_limits_take_their_share_of_the_memory_and_no_more);
 	suite_add_tcase(suite, cases);
 	return suite;
 }

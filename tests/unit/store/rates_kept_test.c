@@ -13,7 +13,7 @@
 
 static char rate(const char *name, const char *limit, const char *per_us)
 {
-	return home_run_ask(name, "r", limit, per_us, "1", NULL);
+	return home_run_ask(name, "r", limit, per_us, "1", "peer", "1000000000", "0", NULL);
 }
 
 static char ten_a_minute(void)
@@ -119,7 +119,7 @@ START_TEST(a_limit_whose_end_is_damaged_is_full_for_the_longest_window_at_most)
 		home_run.past.shift_us = 10 * SEC;
 		home_run_begin();
 		ck_assert_int_eq(ten_a_minute(), 'T');
-		ck_assert(span_equal(home_run.answer.found, SPAN("0 315360000000")));
+		ck_assert(span_equal(home_run.answer.found, SPAN("0 2678400000")));
 		home_run.now.us += RATE_WINDOW_MAX;
 	}
 }
@@ -129,9 +129,9 @@ END_TEST
 START_TEST(a_limit_of_a_window_that_cannot_be_is_not_taken)
 {
 	int64_t now_us = home_run.epoch_us + home_run.now.us;
-	int64_t pair[4] = {RATE_WINDOW_MAX + 1, 0, now_us, INT64_C(999999999999999)};
+	int64_t pair[5] = {RATE_WINDOW_MAX + 1, 0, now_us, INT64_C(999999999999999), 0}; /* behind them the length of the peer, 0 */
 	struct rates *r = &home_run.memory->home->rates;
-	const struct span value = {(const char *)pair, sizeof(pair)};
+	const struct span value = {(const char *)pair, 4 * sizeof(*pair) + 1};
 
 	ck_assert(!rate_put(r, home_run.epoch_us, SPAN("r"), value, home_run.now, home_run.now));
 	ck_assert_int_eq(ten_a_minute(), 'Y');
