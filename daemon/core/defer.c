@@ -219,7 +219,8 @@ static void retry_stored(struct commander *x, struct session *s)
 	struct buf words = {0};
 
 	if (!request_has(q, FIELD_QUEUE)) {
-		tell_error(x, s, q->tag, ERROR_NOTHELD, "this session does not have the job. To make one due that has failed for good or is delayed, say its queue=");
+		tell_error(x, s, q->tag, ERROR_NOTHELD,
+		           "this session does not have the job. To make one due that has failed for good or is delayed, say its queue=");
 		return;
 	}
 	if (!text_is_allowed(x, s, q->word[0], "id", JOB_ID_MAX) ||

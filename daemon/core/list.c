@@ -123,8 +123,8 @@ static bool lists_within_limit(struct commander *x, struct session *s)
 		n++;
 	if (n < most)
 		return true;
-	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " requests for lists in flight (limits.waiting, and at most %d)", most,
-	           LISTS_MOST);
+	tell_error(x, s, x->request.tag, ERROR_LIMIT,
+	           "a session may have at most %" PRIu64 " requests for lists in flight (limits.waiting, and at most %d)", most, LISTS_MOST);
 	return false;
 }
 

@@ -16,8 +16,8 @@ bool pendings_within_limit(struct commander *x, struct session *s)
 		n++;
 	if (n < most)
 		return true;
-	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " requests in flight at the stores (limits.waiting, and at most %d)", most,
-	           PENDINGS_MOST);
+	tell_error(x, s, x->request.tag, ERROR_LIMIT,
+	           "a session may have at most %" PRIu64 " requests in flight at the stores (limits.waiting, and at most %d)", most, PENDINGS_MOST);
 	return false;
 }
 

@@ -90,7 +90,10 @@ static void check_key(void *context, struct span key, struct span value, int64_t
 	if (w->plan->notes && expires_ms > 0 &&
 	    (span_equal(key, SPAN("redlockd:lock:!names")) || span_equal(key, SPAN("redlockd:lock:!seen")) || span_starts(key, SPAN("redlockd:lock:u:"))))
 		return;
-	if (w->plan->chores && (span_starts(key, SPAN("redlockd:lock:j")) || span_equal(key, SPAN("redlockd:lock:!queues"))))
+	if (span_equal(key, SPAN("redlockd:lock:!stored")) || span_equal(key, SPAN("redlockd:lock:!rates")))
+		return; /* the next request takes out what is over */
+	if (w->plan->chores && (span_starts(key, SPAN("redlockd:lock:j")) || span_equal(key, SPAN("redlockd:lock:!queues")) ||
+	                        span_equal(key, SPAN("redlockd:lock:!dead"))))
 		return; /* what nobody has done yet */
 	if (w->plan->chores && expires_ms > 0 && span_equal(key, SPAN("redlockd:lock:!deferred")))
 		return;
