@@ -231,6 +231,7 @@ CORE := \
 	daemon/core/rendezvous.c \
 	daemon/core/renew.c \
 	daemon/core/restore.c \
+	daemon/core/renewals.c \
 	daemon/core/resume.c \
 	daemon/core/revoke.c \
 	daemon/core/retry.c \

@@ -136,7 +136,7 @@ struct conf {
 	} audit;
 	bool insecure;
 	struct {
-		uint64_t line, clients, peer, detached, locks, waiting, jobs, stored, output, name, mistakes;
+		uint64_t line, clients, peer, detached, locks, waiting, jobs, stored, renewals, output, name, mistakes;
 	} limits;
 	struct {
 		int level; /* 0 error .. 4 debug */

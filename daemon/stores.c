@@ -50,6 +50,7 @@ void core_conf_fill(struct core_conf *to, const struct conf *from)
 	to->limits.waiting = from->limits.waiting;
 	to->limits.jobs = from->limits.jobs;
 	to->limits.stored = from->limits.stored;
+	to->limits.renewals = from->limits.renewals;
 	to->jobs_keep_us = from->jobs.keep;
 	to->own_uid = geteuid();
 	to->limits.attempts = from->jobs.attempts;

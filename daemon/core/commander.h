@@ -56,6 +56,15 @@ struct commander {
 		bool over;          /* then it does, whoever holds */
 	} drain;                 /* engine.draining: see drain.h */
 	bool attends;            /* alarms or the slow log want to be told of grants and waits: see alarm.h. engine.watched counts that as a session */
+	struct {
+		LIST_HEAD(, session) sessions; /* those that have asked for short leases */
+#define RENEWALS_SUMS 64
+		struct renewals_sum {
+			uint64_t origin;       /* of the peer; 0: of all */
+			struct instant until;  /* then it is summed up again */
+			int64_t milli;
+		} sum[RENEWALS_SUMS];
+	} renewals;              /* see renewals.h */
 	uint64_t orders;         /* how many nonces of DEFERs were made */
 	bool snapshot;           /* the journal is being told everything */
 	bool more;               /* the records that are being written are of one LOCKALL, and it has more of them */

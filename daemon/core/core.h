@@ -66,6 +66,7 @@ struct core_conf {
 	struct {
 		uint64_t locks, waiting; /* per session */
 		uint64_t jobs;           /* per queue */
+		uint64_t renewals;       /* a second, of leases below 10 s: see renewals.h; 0: no bound */
 		uint64_t stored;         /* bytes of jobs and rate limits at a store: see stored.h */
 		uint64_t attempts;       /* after so many that failed a job is not due any more */
 		uint64_t detached;       /* detached sessions; 0: no bound */

@@ -40,6 +40,8 @@ static void session_free(struct session_table *t, struct session *s)
 		mem_free(s->identity->user);
 		mem_free(s->identity);
 	}
+	if (s->in_short.le_prev)
+		LIST_REMOVE(s, in_short);
 	mem_free(s->address);
 	mem_free(s->label);
 	pool_put(&t->pool, s);
@@ -230,6 +232,17 @@ void session_detach(struct session_table *t, struct session *s)
 	session_note_vacant(t, s);
 }
 
+/* What it has on short leases is the other's from now on. */
+static void session_move_renewals(struct session *to, struct session *from)
+{
+	if (!from->in_short.le_prev)
+		return;
+	if (!to->in_short.le_prev)
+		LIST_INSERT_AFTER(from, to, in_short);
+	to->renewals += from->renewals;
+	from->renewals = 0;
+}
+
 void session_take_over(struct session_table *t, struct session *to, struct session *from)
 {
 	struct claim *c;
@@ -241,6 +254,7 @@ void session_take_over(struct session_table *t, struct session *to, struct sessi
 	session_set_nested(t, to, from->nested);
 	to->held = from->held;
 	to->waiting = from->waiting;
+	session_move_renewals(to, from);
 	to->waits_not_notified = from->waits_not_notified;
 	if (!to->label) {
 		to->label = from->label;

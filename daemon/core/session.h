@@ -67,6 +67,9 @@ struct session {
 	struct identity *identity; /* NULL: nothing but the fields below */
 	struct user *user;       /* user.h; NULL: nothing was granted to it yet */
 	struct watching *watching; /* watch.c: what it watches; NULL: nothing was asked for */
+	LIST_ENTRY(session) in_short; /* of commander.renewals; le_prev NULL: it never asked for a short lease */
+	int64_t renewals;        /* a second, of its short leases, in thousandths: see renewals.h */
+	uint64_t origin;         /* hash of session_origin(); 0: not needed yet */
 	struct ahead ahead;      /* lines read ahead */
 	uint64_t mistakes;       /* consecutive erroneous requests */
 	int64_t pid, uid;        /* of the peer, if is_unix */

@@ -2,6 +2,7 @@
 /* See terms.h. */
 #include "daemon/core/terms.h"
 
+#include "daemon/core/renewals.h"
 #include "daemon/core/tell.h"
 
 #include <inttypes.h>
@@ -15,10 +16,10 @@ bool refuse_name(struct commander *x, struct session *s)
 bool ttl_is_allowed(struct commander *x, struct session *s)
 {
 	const struct core_conf *conf = &x->core->conf;
-	int64_t ttl = x->request.field[FIELD_TTL].number;
+	int64_t ttl = request_has(&x->request, FIELD_TTL) ? x->request.field[FIELD_TTL].number : conf->lease_us;
 
 	if (!request_has(&x->request, FIELD_TTL) || (ttl >= conf->min_lease_us && ttl <= conf->max_lease_us))
-		return true;
+		return ttl >= RENEWALS_LONG_US || renewals_allow(x, s, ttl);
 	tell_mistake(x, s, ERROR_LIMIT, "ttl must be from %" PRId64 "ms (min_lease) to %" PRId64 "ms (max_lease)",
 	             conf->min_lease_us / MSEC, conf->max_lease_us / MSEC);
 	return false;

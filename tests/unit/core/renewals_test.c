@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/renewals.c: how many renewals a second short leases may need. */
+#include "tests/fixture/cluster.h"
+
+#include <check.h>
+
+#define OTHER 5 /* the session of another user than the rest */
+
+static void begins(void)
+{
+	const struct peer other = {.is_unix = true, .is_local = true, .uid = 33, .pid = 7, .address = "unix"};
+
+	cluster_open(3);
+	cluster.conf.limits.renewals = 2000;
+	cluster.conf.own_uid = 999;
+	daemon_starts(0);
+	passes(SEC);
+	session_opens_from(OTHER, 0, &other);
+}
+
+/* Locks with a lease of 100 ms until one is refused. Returns how many were granted. */
+static unsigned locks_until_refused(unsigned k)
+{
+	unsigned n = 0;
+
+	do
+		says(k, "LOCK s%u-%u ttl=100ms", k, n++);
+	while (span_starts(span_of(next_line(k)), SPAN("OK")));
+	return n - 1;
+}
+
+START_TEST(a_session_has_short_leases_up_to_its_share_and_longer_ones_beyond)
+{
+	begins();
+	ck_assert_uint_eq(locks_until_refused(1), 3); /* 30 renewals a second each, of 100 */
+	says(1, "LOCK x ttl=100ms");
+	hears(1, "ERR LIMIT a lease of 100ms is renewed every 33ms, and the leases below 10000ms of one session may have at most 100 renewals a second "
+	         "(limits.renewals): a ttl of 301ms or more is right now");
+	says(1, "LOCK x ttl=301ms");
+	hears(1, "OK *");
+	says(1, "LOCK y ttl=10s");
+	hears(1, "OK *");
+	says(1, "UNLOCK s1-0");
+	hears(1, "OK *");
+	says(1, "UNLOCK x");
+	hears(1, "OK *");
+	says(1, "LOCK z ttl=100ms");
+	hears(1, "OK *");
+	says(1, "ACQUIRE p limit=3 ttl=100ms");
+	hears(1, "ERR LIMIT *limits.renewals*");
+	says(1, "TAKE q ttl=100ms");
+	hears(1, "ERR LIMIT *limits.renewals*");
+	says(1, "LOCKALL a b c ttl=100ms");
+	hears(1, "ERR LIMIT *limits.renewals*");
+}
+END_TEST
+
+START_TEST(the_sessions_of_a_peer_share_half_and_another_peer_is_still_served)
+{
+	const struct peer crowd = {.is_unix = true, .is_local = true, .uid = 1000, .pid = 7, .address = "unix"};
+	unsigned n = 0;
+
+	begins();
+	cluster.conf.limits.renewals = 2000;
+	for (unsigned k = 6; k < 24; k++) {
+		session_opens_from(k, 0, &crowd);
+		n += locks_until_refused(k);
+	}
+	ck_assert_uint_le(n, 1000 / 30);
+	ck_assert_uint_ge(n, 30);
+	says(OTHER, "LOCK x ttl=100ms");
+	hears(OTHER, "OK *");
+	goes(6, GONE_HANGUP);
+	passes(200 * MSEC);
+	ignores(23);
+	says(23, "LOCK again ttl=100ms");
+	hears(23, "OK *");
+}
+END_TEST
+
+Suite *renewals_suite(void)
+{
+	Suite *s = suite_create("renewals");
+	TCase *c = tcase_create("renewals");
+
+	tcase_add_checked_fixture(c, NULL, cluster_close);
+	tcase_add_test(c, a_session_has_short_leases_up_to_its_share_and_longer_ones_beyond);
+	tcase_add_test(c, the_sessions_of_a_peer_share_half_and_another_peer_is_still_served);
+	suite_add_tcase(s, c);
+	return s;
+}
