@@ -103,12 +103,13 @@ static bool refuse(struct commander *x, struct session *s, int64_t ttl_us, int64
 
 bool renewals_allow(struct commander *x, struct session *s, int64_t ttl_us)
 {
-	int64_t all = (int64_t)x->core->conf.limits.renewals, leases = leases_asked_for(&x->request), more = leases * milli_of(ttl_us), own, before = s->renewals;
+	int64_t all = (int64_t)x->core->conf.limits.renewals, leases = leases_asked_for(&x->request), before = s->renewals, own, more;
 	struct renewals_sum *of_all, *of_peer;
 
 	if (all == 0 || ttl_us >= RENEWALS_LONG_US)
 		return true;
 	origin_hash(x, s);
+	more = leases * milli_of(ttl_us);
 	own = session_milli(s);
 	session_set_renewals(x, s, own);
 	if (own + more > all / 20 * 1000)
