@@ -53,6 +53,7 @@ struct claim;
 struct asking {
 	struct instant asked_at;
 	struct instant wait_until; /* patient: end of the wait, as requested */
+	struct claim *twin_before, *twin_next; /* other requests of its owner that wait for the name in the same mode, as they were made; NULL: none */
 	uint32_t order;            /* among those that were asked at the same moment */
 	uint32_t count;            /* count= of the LOCK; 0: it has none */
 	char tag[TAG_MAX + 1];     /* of the LOCK */
@@ -136,6 +137,24 @@ static inline bool claim_stands_before(const struct claim *a, const struct claim
 static inline bool claim_yields_to(const struct claim *c, struct instant now, unsigned priority)
 {
 	return !c->converts && instant_before(instant_add(now, -(int64_t)priority * PRIORITY_US), claim_place(c));
+}
+
+/* c waits, and is the last request of its owner for this name before `twin`. */
+static inline void claim_join_twins(struct claim *twin, struct claim *c)
+{
+	twin->asking->twin_before = c;
+	c->asking->twin_next = twin;
+}
+
+static inline void claim_leave_twins(struct claim *c)
+{
+	struct asking *a = c->asking;
+
+	if (a->twin_before)
+		a->twin_before->asking->twin_next = a->twin_next;
+	if (a->twin_next)
+		a->twin_next->asking->twin_before = a->twin_before;
+	a->twin_before = a->twin_next = NULL;
 }
 
 bool claim_same_owner(const struct claim *a, const struct claim *b);

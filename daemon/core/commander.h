@@ -43,7 +43,8 @@ struct commander {
 	struct map semaphores;   /* those of which somebody here has or wants a permit: see semaphore.h */
 	TAILQ_HEAD(, permit) permits_due; /* those to be looked at before the step ends: see obtain.c */
 	bool gathered;           /* groups or permits have asked for names or given them back since the engine has settled */
-	struct watchings watchings; /* sessions that watch or have subscribed */
+	struct watchings watchings; /* sessions that watch */
+	unsigned prefixes;          /* how many they watch */
 	LIST_HEAD(, job) jobs;   /* those that sessions have, and those whose end the home does not know yet */
 	LIST_HEAD(, job_queue) queues; /* those that a TAKE waits for */
 	LIST_HEAD(, order) all_orders; /* DEFERs that are not answered yet */

@@ -3,11 +3,13 @@
 
 #include <string.h>
 
+#define PASSED_MOST 8192 /* a priority passes no more who wait, so that a request takes no longer however many they are */
+
 void contender_line_up(struct contender *k, struct claim *c)
 {
 	struct claim *before = TAILQ_LAST(&k->waiters, claims);
 
-	while (before && claim_stands_before(c, before))
+	for (unsigned passed = 0; before && claim_stands_before(c, before) && (passed < PASSED_MOST || c->converts); passed++)
 		before = TAILQ_PREV(before, claims, in_lock);
 	if (before)
 		TAILQ_INSERT_AFTER(&k->waiters, before, c, in_lock);

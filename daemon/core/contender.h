@@ -44,6 +44,8 @@ struct contender {
 	enum contender_state state;
 	unsigned patient;          /* waiters that go on waiting while somebody holds the name */
 	unsigned impatient;        /* the other waiters */
+	unsigned overdue;          /* patient ones whose wait is over */
+	unsigned announced;        /* patient ones of which watchers were told */
 	struct claims waiters;     /* claims in CLAIM_WAITING, in the order of claim_stands_before() */
 	struct claims losses;      /* claims in CLAIM_LOST: they stand here, since few names that are held have any */
 	struct timer timer;        /* when it is asked for again, or looked after */
@@ -131,12 +133,28 @@ static inline void contender_enqueue_first(struct contender *k, struct claim *c)
 	k->impatient += !c->patient;
 }
 
+static inline void contender_set_overdue(struct contender *k, struct claim *c, bool overdue)
+{
+	k->overdue += (unsigned)(overdue & c->patient) - (unsigned)(c->overdue & c->patient);
+	c->overdue = overdue;
+}
+
 static inline void contender_dequeue(struct contender *k, struct claim *c)
 {
 	c->state = CLAIM_NEW;
 	TAILQ_REMOVE(&k->waiters, c, in_lock);
+	claim_leave_twins(c);
 	k->patient -= c->patient;
 	k->impatient -= !c->patient;
+	contender_set_overdue(k, c, false);
+	k->announced -= c->announced;
+	c->announced = false;
+}
+
+/* How many may be overdue now: nobody looks for more. */
+static inline unsigned contender_hurried(const struct contender *k)
+{
+	return k->impatient + k->overdue;
 }
 
 /* The ticket of some daemon, as a store showed it. */

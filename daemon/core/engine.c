@@ -41,6 +41,8 @@ static void contender_fired(struct engine *e, struct contender *k)
 {
 	if (contender_is_between_rounds(k) && wait_continue(e, k, waiters_overdue_why(k), WAITERS_OVERDUE))
 		acquire_begin(e, k, CAUSE_TIMER);
+	else if (k->state == CONTENDER_IDLE)
+		convert_look(e, lock_of_contender(k)); /* more readers are to be let in */
 }
 
 static void lease_held_fired(struct engine *e, struct lease *x)

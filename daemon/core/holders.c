@@ -9,6 +9,7 @@
 #define HANDOFF_LEAST_US (50 * MSEC)
 #define HANDOFF_TIME_US  (100 * MSEC)
 #define HANDOFFS_MOST    64
+#define LET_IN_AT_ONCE   128
 #define WANT_LASTS_US    (TICKET_US + SEC)
 
 /* For the figures of how long locks are held. */
@@ -47,29 +48,48 @@ static inline void holders_begin(struct engine *e, struct claim *c)
  * A LOCK whose connection was lost is counted when it is repeated, not before: nobody waits for its answer. If the session was not notified of the grant
  * either, the first repeated LOCK takes its place in the count. One with count= counts up to that.
  */
-void holders_fold(struct engine *e, struct claim *holder)
+static unsigned holders_fold_twins(struct engine *e, struct claim *holder, struct claim *twin)
 {
-	struct claim *c, *next;
 	bool heard = !holder->not_notified;
+	struct claim *c, *next = twin;
+	unsigned n = 0;
 
-	for (c = TAILQ_FIRST(&holder->lock->contender->waiters); c; c = next) {
-		next = TAILQ_NEXT(c, in_lock);
-		if (c->shared != holder->shared || !claim_same_owner(c, holder))
-			continue;
+	while ((c = next)) {
+		next = c->asking->twin_next;
 		wait_leave(e, c);
 		holder->count += heard && !c->not_notified && (c->asking->count == 0 || holder->count < c->asking->count);
 		heard |= !c->not_notified;
 		notices_add(&e->notices, NOTICE_REENTERED, c, NULL, NOT_REFUSED);
+		n++;
 	}
+	return n;
 }
 
-void holders_add(struct engine *e, struct claim *c)
+void holders_fold(struct engine *e, struct claim *holder)
 {
-	holders_begin(e, c);
+	struct claim *c;
+
+	TAILQ_FOREACH(c, &holder->lock->contender->waiters, in_lock)
+		if (c->shared == holder->shared && claim_same_owner(c, holder))
+			break;
+	while (c && c->asking->twin_before)
+		c = c->asking->twin_before;
+	holders_fold_twins(e, holder, c);
+}
+
+unsigned holders_add(struct engine *e, struct claim *c)
+{
+	unsigned n = 1;
+	struct claim *before = c->asking->twin_before, *twin = c->asking->twin_next;
+
+	while (before && before->asking->twin_before)
+		before = before->asking->twin_before;
+	holders_begin(e, c); /* it leaves the line, and those of its owner */
 	if (TAILQ_EMPTY(&c->lock->contender->waiters))
-		return;
-	holders_fold(e, c);
+		return n;
+	n += holders_fold_twins(e, c, before ? before : twin);
 	wait_announce(e, c->lock->contender);
+	return n;
 }
 
 bool holders_are_many(const struct engine *e, const struct lock *l)
@@ -166,23 +186,32 @@ static void holders_lengthen(struct engine *e, struct lease *x, int64_t ttl_us)
 }
 
 /* When the range of tokens is used up, readers share the last one: whoever is exclusive after them has a larger one. */
-static void holders_join(struct engine *e, struct lock *l, struct claim *c)
+static unsigned holders_join(struct engine *e, struct lock *l, struct claim *c)
 {
+	unsigned n;
+
 	if (l->lease.token < l->lease.token_end)
 		l->lease.token++;
 	holders_count_handoff(e, l);
 	holders_lengthen(e, &l->lease, c->ttl_us);
-	holders_add(e, c);
+	n = holders_add(e, c);
 	if (l->lease.at_risk)
 		notices_add(&e->notices, NOTICE_RISK, c, NULL, NOT_REFUSED); /* the others were told before */
+	return n;
 }
 
+/* A crowd is let in by and by, so that nothing else waits for it: the contender, which is at rest, has a timer for the rest. */
 void holders_let_in(struct engine *e, struct lock *l)
 {
 	struct claim *c;
 
-	while ((c = TAILQ_FIRST(&l->contender->waiters)) && c->shared && !c->ending && holders_may_join(e, l, joiner_of(c)))
-		holders_join(e, l, c);
+	for (unsigned n = 0; (c = TAILQ_FIRST(&l->contender->waiters)) && c->shared && !c->ending && holders_may_join(e, l, joiner_of(c));) {
+		if (n >= LET_IN_AT_ONCE && l->contender->state == CONTENDER_IDLE) {
+			heap_set(&e->core->timers, &l->contender->timer, instant_add(e->core->now, 1));
+			return;
+		}
+		n += holders_join(e, l, c);
+	}
 }
 
 bool holders_are_open(const struct engine *e, const struct lock *l, unsigned priority)

@@ -64,7 +64,8 @@ static void lock_drop_contender(struct lock_table *t, struct lock *l)
 {
 	struct contender *k = l->contender;
 
-	assert(!timer_is_set(&k->timer) && !k->entry.waits && !k->round && k->ticket.us == 0 && !nodeset_any(k->ticket_at));
+	heap_cancel(&t->core->timers, &k->timer); /* nobody is left to be let in */
+	assert(!k->entry.waits && !k->round && k->ticket.us == 0 && !nodeset_any(k->ticket_at));
 	pool_put(&t->contenders, k);
 	l->contender = &t->no_contender;
 }
@@ -267,13 +268,15 @@ void claim_begin_asking(struct lock_table *t, struct claim *c)
 
 void claim_end_asking(struct lock_table *t, struct claim *c)
 {
+	if (c->asking)
+		claim_leave_twins(c);
 	pool_put(&t->askings, c->asking);
 	c->asking = NULL;
 }
 
 void claim_free(struct lock_table *t, struct claim *c)
 {
-	pool_put(&t->askings, c->asking);
+	claim_end_asking(t, c);
 	heap_cancel(&t->core->timers, &c->timer);
 	alarms_forget(t->core, c);
 	mem_free(c->texts);

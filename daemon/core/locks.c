@@ -287,6 +287,20 @@ static bool lock_is_own(struct commander *x, const struct session *s)
 	return l && lock_holder_of(l, s, request_owner(&x->request));
 }
 
+/* The last request of its owner that waits for this name in the same mode: see holders_fold(). */
+static void lock_find_twin(struct commander *x, struct claim *c, struct span name)
+{
+	const struct lock *l = lock_find(&x->engine->table, name);
+	struct claim *at;
+
+	for (at = l ? TAILQ_PREV(c, claims, in_session) : NULL; at; at = TAILQ_PREV(at, claims, in_session)) {
+		if (at->state != CLAIM_WAITING || at->lock != l || at->shared != c->shared || !span_equal(claim_owner(at), claim_owner(c)))
+			continue;
+		claim_join_twins(c, at);
+		return;
+	}
+}
+
 void serve_LOCK(struct commander *x, struct session *s)
 {
 	const struct request *q = &x->request;
@@ -312,6 +326,8 @@ void serve_LOCK(struct commander *x, struct session *s)
 		return;
 	}
 	c = claim_of_lock_request(x, s);
+	if (s->waiting > 1)
+		lock_find_twin(x, c, q->word[0]);
 	s->busy |= q->tag.n == 0;
 	enter_ask(x->engine, c, q->word[0], lock_wait_until(x, wait));
 	if (wait > 0)

@@ -6,6 +6,8 @@
 #include "daemon/core/ticket.h"
 #include "daemon/core/waiters.h"
 
+#include <limits.h>
+
 #define HURRY_APART_US (5 * MSEC) /* claims that are due within that time are answered in one pass over the waiters */
 
 void wait_leave(struct engine *e, struct claim *c)
@@ -39,7 +41,7 @@ void wait_left(struct engine *e, struct contender *k)
 
 void wait_set_end(struct engine *e, struct claim *c, struct instant until)
 {
-	c->overdue = false;
+	contender_set_overdue(contender_of_claim(c), c, false);
 	c->asking->wait_until = until;
 	heap_set(&e->core->timers, &c->timer, until);
 }
@@ -73,10 +75,12 @@ void wait_look_at(struct engine *e, struct contender *k, struct instant at)
 
 void wait_refuse_part(struct engine *e, struct contender *k, enum refusal why, enum waiters_part part)
 {
+	unsigned left = part == WAITERS_ALL ? UINT_MAX : contender_hurried(k);
 	struct claim *c, *next;
 
-	for (c = TAILQ_FIRST(&k->waiters); c; c = next) {
+	for (c = TAILQ_FIRST(&k->waiters); c && left > 0; c = next) {
 		next = TAILQ_NEXT(c, in_lock);
+		left -= !c->patient || c->overdue;
 		if (waiters_include(c, part, e->core->now))
 			wait_answer(e, c, why);
 	}
@@ -84,12 +88,17 @@ void wait_refuse_part(struct engine *e, struct contender *k, enum refusal why, e
 
 void wait_announce_all(struct engine *e, struct contender *k)
 {
-	struct claim *c;
+	unsigned left = k->patient - k->announced;
 
-	TAILQ_FOREACH(c, &k->waiters, in_lock) {
-		if (!c->patient || c->announced || c->ending)
+	/* From the end, where most of those are that have come. */
+	for (struct claim *c = TAILQ_LAST(&k->waiters, claims); c && left > 0; c = TAILQ_PREV(c, claims, in_lock)) {
+		if (!c->patient || c->announced)
+			continue;
+		left--;
+		if (c->ending)
 			continue;
 		c->announced = true;
+		k->announced++;
 		notices_add(&e->notices, NOTICE_WAITING, c, NULL, NOT_REFUSED);
 	}
 }
@@ -111,7 +120,7 @@ void wait_fired(struct engine *e, struct claim *c)
 	struct contender *k = contender_of_claim(c);
 
 	if (k->state == CONTENDER_ACQUIRING && !k->elsewhere.known)
-		c->overdue = true;
+		contender_set_overdue(k, c, true);
 	else if (c->patient)
 		wait_refuse(e, c, waiters_timeout_why(k));
 	/* Else it waited for an adoption, which is over: the next round answers it. */
@@ -121,7 +130,7 @@ void wait_finish_up(struct engine *e, struct claim *c)
 {
 	c->leaving = true;
 	if (contender_of_claim(c)->state == CONTENDER_ACQUIRING || !c->patient)
-		c->overdue = true;
+		contender_set_overdue(contender_of_claim(c), c, true);
 	else
 		wait_refuse(e, c, REFUSED_CANCELLED);
 }

@@ -12,10 +12,12 @@ static struct instant claim_due(const struct claim *c)
 struct instant waiters_due(const struct contender *k)
 {
 	struct instant due = INSTANT_NEVER;
-	struct claim *c;
+	unsigned left = contender_hurried(k);
 
-	TAILQ_FOREACH(c, &k->waiters, in_lock)
-	due = instant_min(due, claim_due(c));
+	for (const struct claim *c = TAILQ_FIRST(&k->waiters); c && left > 0; c = TAILQ_NEXT(c, in_lock)) {
+		left -= !c->patient || c->overdue;
+		due = instant_min(due, claim_due(c));
+	}
 	return due;
 }
 

@@ -11,7 +11,8 @@
 #include "daemon/core/tell.h"
 
 
-#define PREFIXES_MOST      64            /* of one session */
+#define PREFIXES_MOST      64            /* of one session … */
+#define PREFIXES_OF_ALL    4096          /* … and of all: each event is compared with each of them */
 #define CONTENDED_APART_US (100 * MSEC)  /* between two CONTENDED about one name */
 
 struct prefix {
@@ -22,7 +23,7 @@ struct prefix {
 
 /* What a session has only while it watches or has subscribed. */
 struct watching {
-	TAILQ_ENTRY(watching) in_watchings;
+	TAILQ_ENTRY(watching) in_watchings; /* count > 0 */
 	struct session *session;
 	struct instant since;
 	TAILQ_HEAD(prefixes, prefix) prefixes;
@@ -40,16 +41,17 @@ static struct watching *watching_of(struct commander *x, struct session *s)
 	w->session = s;
 	w->since = x->core->now;
 	TAILQ_INIT(&w->prefixes);
-	TAILQ_INSERT_TAIL(&x->watchings, w, in_watchings);
 	x->engine->watched++;
 	return w;
 }
 
-static void watching_forget(struct watching *w, struct prefix *p)
+static void watching_forget(struct commander *x, struct watching *w, struct prefix *p)
 {
 	TAILQ_REMOVE(&w->prefixes, p, next);
-	w->count--;
 	mem_free(p);
+	x->prefixes--;
+	if (--w->count == 0)
+		TAILQ_REMOVE(&x->watchings, w, in_watchings);
 }
 
 void watch_drop(struct commander *x, struct session *s)
@@ -59,8 +61,7 @@ void watch_drop(struct commander *x, struct session *s)
 	if (!w)
 		return;
 	while (!TAILQ_EMPTY(&w->prefixes))
-		watching_forget(w, TAILQ_FIRST(&w->prefixes));
-	TAILQ_REMOVE(&x->watchings, w, in_watchings);
+		watching_forget(x, w, TAILQ_FIRST(&w->prefixes));
 	x->engine->watched--;
 	s->watching = NULL;
 	mem_free(w);
@@ -251,11 +252,9 @@ static void tell_drain(struct commander *x, struct session *s)
 
 void watch_drain(struct commander *x)
 {
-	const struct watching *w;
-
-	TAILQ_FOREACH(w, &x->watchings, in_watchings)
-		if (w->subscribed)
-			tell_drain(x, w->session);
+	for (uint32_t i = 0; i < x->sessions->slots; i++)
+		if (x->sessions->slot[i] && watch_is_subscribed(x->sessions->slot[i]))
+			tell_drain(x, x->sessions->slot[i]);
 }
 
 /* --- the requests --- */
@@ -277,7 +276,7 @@ static struct prefix *prefix_find(const struct session *s, struct span text)
 	return NULL;
 }
 
-static void watching_add(struct watching *w, struct span text)
+static void watching_add(struct commander *x, struct watching *w, struct span text)
 {
 	struct prefix *p = mem_alloc(sizeof(*p) + text.n);
 
@@ -285,7 +284,9 @@ static void watching_add(struct watching *w, struct span text)
 	if (text.n > 0)
 		memcpy(p->bytes, text.p, text.n);
 	TAILQ_INSERT_TAIL(&w->prefixes, p, next);
-	w->count++;
+	x->prefixes++;
+	if (w->count++ == 0)
+		TAILQ_INSERT_TAIL(&x->watchings, w, in_watchings);
 }
 
 static void reply_watched(struct commander *x, struct session *s)
@@ -310,7 +311,11 @@ void serve_WATCH(struct commander *x, struct session *s)
 			tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may watch at most %d prefixes", PREFIXES_MOST);
 			return;
 		}
-		watching_add(watching_of(x, s), text);
+		if (x->prefixes >= PREFIXES_OF_ALL) {
+			tell_error(x, s, x->request.tag, ERROR_LIMIT, "all sessions together may watch at most %d prefixes", PREFIXES_OF_ALL);
+			return;
+		}
+		watching_add(x, watching_of(x, s), text);
 	}
 	reply_watched(x, s);
 }
@@ -323,7 +328,7 @@ void serve_UNWATCH(struct commander *x, struct session *s)
 		tell_error(x, s, x->request.tag, ERROR_NOTFOUND, "this session does not watch that prefix: UNWATCH takes the word of its WATCH");
 		return;
 	}
-	watching_forget(s->watching, p);
+	watching_forget(x, s->watching, p);
 	watching_drop_if_unused(x, s);
 	reply_watched(x, s);
 }
