@@ -64,7 +64,8 @@ static void lock_drop_contender(struct lock_table *t, struct lock *l)
 {
 	struct contender *k = l->contender;
 
-	heap_cancel(&t->core->timers, &k->timer); /* nobody is left to be let in */
+	if (timer_is_set(&k->timer))
+		heap_cancel(&t->core->timers, &k->timer); /* nobody is left to be let in */
 	assert(!k->entry.waits && !k->round && k->ticket.us == 0 && !nodeset_any(k->ticket_at));
 	pool_put(&t->contenders, k);
 	l->contender = &t->no_contender;

@@ -78,6 +78,7 @@ START_TEST(a_lock_is_dropped_when_nobody_names_it_any_more)
 	ck_assert_ptr_nonnull(lock_find(&table, SPAN("a")));
 	l->name.refs = 0;
 	c->lock = l;
+	claim_begin_asking(&table, c);
 	contender_enqueue(lock_contend(&table, l), c);
 	lock_drop_if_unused(&table, l);
 	ck_assert_ptr_nonnull(lock_find(&table, SPAN("a")));
@@ -102,6 +103,7 @@ START_TEST(a_name_has_a_contender_of_its_own_only_while_there_is_something_to_kn
 	ck_assert(contender_is_none(l->contender) && lock_is_idle(l) && !lock_is_taken(l));
 	l->lease.state = LEASE_HELD;
 	c->lock = l;
+	claim_begin_asking(&table, c);
 	contender_enqueue(lock_contend(&table, l), c);
 	ck_assert_ptr_eq(lock_contend(&table, l), l->contender);
 	ck_assert_ptr_eq(lock_of_contender(l->contender), l);
@@ -294,6 +296,7 @@ START_TEST(waiters_are_queued_in_order_and_the_waiting_ones_are_counted)
 		c[i] = claim_of(&one, SPAN(""));
 		c[i]->lock = l;
 		c[i]->patient = i != 1;
+		claim_begin_asking(&table, c[i]);
 		contender_enqueue(lock_contend(&table, l), c[i]);
 		ck_assert_int_eq(c[i]->state, CLAIM_WAITING);
 	}
