@@ -5,7 +5,8 @@
 
 #include "daemon/core/parts.h"
 
-/* The waiter holds the lock, with the last token of its lease that was given out. Other waiting LOCKs of its owner are granted with it. Returns how many in all. */
+/* The waiter holds the lock, with the last token of its lease that was given out. Other waiting LOCKs of its owner are granted with it.
+ * Returns how many are answered. */
 unsigned holders_add(struct engine *e, struct claim *c);
 /* The other waiting LOCKs of this holder's owner, in its mode, are granted as reentrant. */
 void holders_fold(struct engine *e, struct claim *holder);
