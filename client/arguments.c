@@ -121,24 +121,17 @@ static const char *dashes_skip(const char *word, uint32_t *ret_rune)
 	return at;
 }
 
-/* Of a word that is no word of CMD. Names may have such characters: behind "--" all are taken as they are. */
+/* Of a word that is no word of CMD. */
 static int word_check(const struct invocation *in, const char *word)
 {
-	char shown[200], hint[HINT_BYTES];
+	char shown[200];
 	uint32_t rune;
-	const char *rest = dashes_skip(word, &rune), *at;
+	const char *rest = dashes_skip(word, &rune);
 
-	shown_text(span_of(word), shown, sizeof(shown));
-	if (rest) {
-		complain("'%s' begins with U+%04X, which is no hyphen; did you mean '%s%s'?", shown, (unsigned)rune, strlen(rest) > 1 ? "--" : "-", rest);
-		return usage_exit(in);
-	}
-	at = lookalike_find(word, "\"'", &rune);
-	if (at && at > word && at[utf8_length(span_of(at))])
-		at = NULL; /* as in don’t */
-	if (!at && !lookalike_find(word, " ", &rune))
+	if (!rest)
 		return 0;
-	complain("'%s' is no usual name%s; if it is meant so, put -- before it", shown, lookalike_hint(at ? at : word, hint));
+	shown_text(span_of(word), shown, sizeof(shown));
+	complain("'%s' begins with U+%04X, which is no hyphen; did you mean '%s%s'?", shown, (unsigned)rune, strlen(rest) > 1 ? "--" : "-", rest);
 	return usage_exit(in);
 }
 

@@ -93,11 +93,13 @@ static unsigned entry_find(const struct entry *entries, unsigned count, struct s
 
 enum verb command_find(struct span word)
 {
-	if (word_is(word, "?"))
+	unsigned i = entry_find(command_entries, VERB_N, word);
+
+	if (i == VERB_N && word_is(word, "?"))
 		return VERB_HELP;
-	if (word_is(word, "EXIT"))
+	if (i == VERB_N && word_is(word, "EXIT"))
 		return VERB_QUIT;
-	return (enum verb)entry_find(command_entries, VERB_N, word);
+	return (enum verb)i;
 }
 
 enum field field_find(struct span word)

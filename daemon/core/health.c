@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define RTT_GRAIN_US MSEC /* what a scheduler may add to a round trip that is much shorter */
 #define LATE_IS_SLOW 3    /* answers in a row that came after the timeout: fewer may be a pause of this process, or of the store */
 #define PROBE_APART_US (SEC / 4)
 #define DENIAL_SHOWN_US (60 * SEC)
@@ -155,20 +154,12 @@ static void health_tell_far(struct members *ms, struct member *m, bool again)
 	         far ? "reason=" : "note=\"it answers in time again\"", far ? core_quoted(ms->core, span_of(m->far)) : "");
 }
 
-/*
- * One answer after the timeout measures a pause, not the network, and counts as the timeout. Pauses and waits are multiples of the round trip, so one sample
- * at most doubles it.
- */
+/* One answer after the timeout measures a pause, not the network, and counts as the timeout. */
 void health_note_trip(struct members *ms, struct member *m, int64_t us)
 {
-	int64_t timeout = ms->core->conf.timeout_us, doubled = 2 * m->rtt_us + RTT_GRAIN_US;
+	int64_t timeout = ms->core->conf.timeout_us;
 	bool was = member_is_far(ms, m), late = us > timeout;
 
-	if (!late && !was && m->rtt_us && !m->far_told) { /* all is well, as for most answers */
-		m->late = 0;
-		m->rtt_us = (7 * m->rtt_us + (us < doubled ? us : doubled)) / 8;
-		return;
-	}
 	m->late = late ? m->late + 1 : 0;
 	if (late && m->late >= LATE_IS_SLOW)
 		m->rtt_us = was ? (m->rtt_us + us) / 2 : us;

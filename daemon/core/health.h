@@ -34,7 +34,7 @@ unsigned members_voting(const struct members *ms); /* slow ones count as well */
 void health_note_probe(struct members *ms, struct member *m, const struct probe *probe);
 /* A call was not carried out. True: the store has refused it, and is to be probed at once. */
 bool health_note_failure(struct members *ms, struct member *m, const struct answer *a);
-/* A call was answered after that time. */
+/* A call was answered after that time, and the store is slow, or was, or this answer is late. */
 void health_note_trip(struct members *ms, struct member *m, int64_t us);
 /* A call is unanswered for longer than the timeout. */
 void health_note_stall(struct members *ms, struct member *m);

@@ -6,6 +6,7 @@
 #include "daemon/core/jump.h"
 #include "daemon/core/probe.h"
 
+#define RTT_GRAIN_US MSEC /* what a scheduler may add to a round trip that is much shorter */
 #define OVERTAKEN_SLACK_US (25 * MSEC) /* the grain of a store's clock, and its drift while it is not looked at */
 
 static const char jumped[] = "its clock jumped ahead, or ours stood still: the others are asked";
@@ -108,16 +109,21 @@ static void member_recovers(struct members *ms, struct member *m)
 	ms->gained = true;
 }
 
-/* All answers that one pause held up count as one sample: as in TCP (RFC 6298, 3) one call of each round trip is timed. */
+/*
+ * All answers that one pause held up count as one sample: as in TCP (RFC 6298, 3) one call of each round trip is timed. Pauses and waits are multiples of the
+ * round trip, so one sample at most doubles it.
+ */
 static void member_time_trip(struct members *ms, struct member *m, struct instant sent)
 {
-	int64_t us = instant_diff(ms->core->now, sent);
-
+	int64_t us = instant_diff(ms->core->now, sent), doubled = 2 * m->rtt_us + RTT_GRAIN_US;
 	bool late = us > ms->core->conf.timeout_us;
 
 	if (m->rtt_us && (late ? instant_before(sent, m->timed_at) : !instant_before(m->timed_at, sent)))
 		return;
-	health_note_trip(ms, m, us);
+	if (late || m->late > 0 || m->far_told || member_is_far(ms, m))
+		health_note_trip(ms, m, us);
+	else
+		m->rtt_us = m->rtt_us ? (7 * m->rtt_us + (us < doubled ? us : doubled)) / 8 : us;
 	m->timed_at = ms->core->now;
 	m->trips_us += us;
 	histogram_add(&m->trips, us);
