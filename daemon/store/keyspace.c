@@ -12,7 +12,6 @@
 /* Bytes of a key. Most fit the first size; the fifth holds the longest name with the value of one holder, the last 256 readers. A larger key is allocated. */
 static const uint32_t key_size[KEY_CLASSES] = {144, 176, 224, 288, 704, 1792, 4608, 12288, 49152};
 
-
 static uint32_t key_room(unsigned size)
 {
 	return key_size[size] - (uint32_t)offsetof(struct key, bytes);
@@ -229,10 +228,12 @@ struct key *keyspace_over(struct keyspace *s, struct instant now)
 
 void keyspace_reclaim(struct keyspace *s, struct instant now)
 {
+	const struct timer *first = heap_first(&s->deadlines);
 	struct key *key;
-	unsigned n;
 
-	for (n = 0; n < RECLAIM && (key = keyspace_over(s, now)); n++)
+	if (!first || instant_before(now, first->at))
+		return; /* as before most requests */
+	for (unsigned n = 0; n < RECLAIM && (key = keyspace_over(s, now)); n++)
 		keyspace_drop(s, key);
 }
 
