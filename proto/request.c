@@ -278,7 +278,7 @@ bool line_is_tagged(const char *line, size_t n)
 	return tag_valid((struct span){text.p + 1, end - 1});
 }
 
-/* No request line of HTTP is a valid request. So only lines that are none are looked at. */
+/* Lines that are no requests, for those who would rather speak HTTP. A request that looks like one is for the core: see command.c. */
 static enum parse_outcome mistake_outcome(const char *line, size_t n)
 {
 	return foreign_of(line, n) == FOREIGN_HTTP ? PARSE_HTTP : PARSE_MISTAKE;

@@ -245,12 +245,27 @@ static bool tag_is_in_use(const struct session *s, struct span tag)
 	return false;
 }
 
+/* A web page chooses method and path, and a name that leads here: "DEFER /jobs HTTP/1.1" would be a request. */
+static bool command_begins_foreign(struct commander *x, struct session *s, struct input line)
+{
+	enum foreign foreign = s->proven || s->is_unix ? FOREIGN_NONE : foreign_of(line.p, line.n);
+
+	if (foreign == FOREIGN_NONE)
+		return false;
+	x->request.tag = SPAN("");
+	x->core->serving = x->core->answers = VERB_OTHER;
+	command_foreign(x, s, foreign);
+	return true;
+}
+
 void command_line(struct commander *x, struct session *s, struct input line)
 {
 	if (line.is_cut) {
 		command_too_long(x, s, line);
 		return;
 	}
+	if (command_begins_foreign(x, s, line))
+		return;
 	switch (request_parse(line.p, line.n, &x->request, &x->mistake)) {
 	case PARSE_EMPTY:
 		return;

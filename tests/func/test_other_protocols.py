@@ -64,6 +64,12 @@ class OtherProtocols(StoreTest):
             out = self.once(("%s /%s HTTP/1.1\r\n" % (method, "a" * 9000)).encode() + FIELDS)
             self.assertTrue(out.startswith(b"HTTP/1.1 400 " if method != "BREW" else b"ERR TOOLONG "), (method, out))
 
+    def test_a_method_that_is_a_verb(self):
+        for method in ("DEFER", "LOCKALL", "LOCKANY", "DROP", "AUTH", "RESUME"):
+            out = self.once(("%s /%s HTTP/1.1\r\n" % (method, self.mark)).encode() + FIELDS)
+            self.assertTrue(out.startswith(b"HTTP/1.1 400 "), (method, out))
+            self.assertEqual([row for row in self.connect().ok("LIST queues").rows if self.mark in row["queue"]], [], method)
+
     def test_after_a_request(self):
         for data in (b"POST / HTTP/1.1\r\n" + FIELDS, b"BREW /" + b"a" * 9000 + b" HTTP/1.1\r\n" + FIELDS, *GREETINGS[:8], FIELDS):
             if data.startswith((b"BREW", PROXY_2, b"CLIENT")):
