@@ -53,13 +53,13 @@ void belief_asked(struct belief *b, int64_t now)
 
 void belief_awake(struct belief *b, int64_t now)
 {
-	int64_t late = b->awake_us ? now - b->awake_us : 0;
+	int64_t late = b->awake_us ? now - b->awake_us : 0, wait = MAX(b->longest_us / ASK_SHARE, ANSWER_LEAST_US), kill_at = belief_kill_at(b);
 
 	b->awake_us = now;
 	if (late < STILL_LEAST_US || late < b->longest_us / ASK_SHARE)
 		return;
 	b->stood_us += late;
-	b->late_until = now + MAX(b->longest_us / ASK_SHARE, ANSWER_LEAST_US);
+	b->late_until = now < kill_at ? MIN(now + wait, kill_at) : now + wait; /* nobody else has the lock before its validity is over */
 	b->term_at = MAX(b->term_at, b->late_until);
 }
 

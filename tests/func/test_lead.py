@@ -16,7 +16,7 @@ echo $$ >%s; trap "exit 5" TERM; echo "$REDLOCK_FENCE"; while :; do sleep 0.02; 
 class Terms(FuncTest):
     """One Redis and two daemons."""
     COST = 12
-    CONFIG = {"lease": "2s", "max_lease": "4s"}
+    CONFIG = {"lease": "5s", "max_lease": "8s"}
 
     def setUp(self):
         super().setUp()

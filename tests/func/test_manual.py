@@ -128,6 +128,7 @@ class Production(FuncTest):
         server.cli.execute_command("ACL", "SETUSER", "default", "off")
         with open(os.path.join(folder, "redis-password"), "w") as out:
             out.write("geheim\n")
+        os.chmod(out.name, 0o600)
         daemon = self.daemon(config=text + "runtime_dir: %s\nlog: {level: info}\n" % folder, env={"CREDENTIALS_DIRECTORY": folder, "RUNTIME_DIRECTORY": folder})
         daemon.addr = os.path.join(folder, "redlockd.sock")
         self.assertRegex(daemon.log(), r"ready .* store=redis nodes=1 unix=\S+/redlockd.sock tcp=no")

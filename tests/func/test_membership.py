@@ -146,7 +146,7 @@ class Membership(FuncTest):
         until(lambda: odd.cli.info("persistence")["rdb_last_bgsave_status"] == "err", "a save has failed")
         for _ in range(3):
             self.grants()  # the server refuses these writes
-        self.unfit("it refuses writes")
+        self.unfit("it refuses SET: MISCONF")
         os.rmdir(os.path.join(odd.folder, "dump.rdb"))
         odd.cli.bgsave()
         self.fit()
@@ -155,7 +155,7 @@ class Membership(FuncTest):
         self.trio()
         self.state("joined")
         self.odd.cli.execute_command("ACL", "SETUSER", "default", "-evalsha", "-eval")
-        self.unfit("REDIS ACCESS")
+        self.unfit("NOPERM")
         self.odd.cli.execute_command("ACL", "SETUSER", "default", "+evalsha", "+eval")
         self.fit()
 

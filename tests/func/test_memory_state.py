@@ -91,7 +91,7 @@ class Kept(FuncTest):
                 after.busy("LOCK " + answer["name"])
 
     def test_a_keyfile_that_cannot_be_written_is_told_and_costs_the_quarantine(self):
-        first = self.daemon(CONF, start=False)
+        first = self.daemon(merged(CONF, {"limits": {"renewals": 1000000}}), start=False)
         first.argv = ["prlimit", "--fsize=65536", *first.command()]
         first.start()
         c = self.client(first)
@@ -283,7 +283,7 @@ class State(FuncTest):
             daemon.kill() if end == "crash" else daemon.finish()
 
     def test_many_held_names_survive_a_clean_end(self):
-        first = self.daemon(merged(CONF, {"limits": {"locks": 5000}, "redis": {"timeout": "5s"}}))  # it has much to do at one moment
+        first = self.daemon(merged(CONF, {"limits": {"locks": 5000, "renewals": 1000000}, "redis": {"timeout": "5s"}}))  # it has much to do at one moment
         c = self.client(first)
         c.send(*["LOCK many-%d ttl=3s" % i for i in range(5000)])
         for _ in range(5000):

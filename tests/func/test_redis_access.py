@@ -110,7 +110,7 @@ class Access(AccessTest):
         self.assertEqual(one.log().count("state=refused"), 1, one.log())
         server.cli.execute_command("ACL", "SETUSER", "default", "allchannels")
         one.logged(r"subscriber node=\S+ state=subscribed", timeout=35)
-        self.assertNotIn("reason", holder.ok("LIST nodes").rows[0].fields)
+        until(lambda: "reason" not in holder.ok("LIST nodes").rows[0].fields, "nothing is refused any more", 35)
         self.assertEqual(one.log().count("subscriber"), 2, one.log())
 
     def test_a_new_user_and_its_password_take_effect_at_the_next_start(self):

@@ -243,7 +243,7 @@ class Limits(StoreTest):
             c.err("LOCK limit-ttl ttl=" + ttl, ("LIMIT", "ARG") if ttl == "0" else "LIMIT")
         c.ok("LOCK limit-ttl ttl=100ms")
         c.err("EXTEND limit-ttl ttl=31s", "LIMIT")
-        c.err("UNLOCK limit-ttl keep=31s", "LIMIT")
+        c.err("UNLOCK limit-ttl keep=61m", "LIMIT")
         self.assertEqual(c.ok("CHECK limit-ttl").num("count"), 1)
         self.assertEqual(c.ok("LOCK limit-ttl-max ttl=30s").num("ttl_ms"), 30000)
         c.err("LOCK limit-delay delay=1s", "LIMIT")

@@ -78,7 +78,7 @@ class Stores(RestartTest):
 
     def test_renewals_without_an_end(self):
         """So many locks are renewed that some call is under way at any time."""
-        daemon = self.begin({"lease": "1s", "max_lease": "2s"})
+        daemon = self.begin({"lease": "1s", "max_lease": "2s", "limits": {"renewals": 1000000}})
         clients = [self.client(daemon) for _ in range(4)]
         for k, c in enumerate(clients):
             c.send(*["LOCK n%d/%d" % (k, i) for i in range(500)])
