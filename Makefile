@@ -428,6 +428,7 @@ CLIENT := \
 	client/recovery.c \
 	client/secret.c \
 	client/secure.c \
+	client/taken.c \
 	client/tracking.c \
 	client/watches.c
 

@@ -34,7 +34,7 @@ int conn_break(struct redlock *c, int err, const char *why)
 void conn_move(struct redlock *c, enum link to)
 {
 	c->link = to;
-	if (to == LINK_CONNECTING || to == LINK_CHECKING || to == LINK_RELEASING || to == LINK_WATCHING)
+	if (to == LINK_CONNECTING || to == LINK_CHECKING || to == LINK_KNOWING || to == LINK_RELEASING || to == LINK_WATCHING)
 		c->due_us = moment_after(ATTEMPT_MS);
 	if (to == LINK_SHOWING)
 		c->due_us = moment_after(AUTH_MS);
@@ -151,6 +151,7 @@ int conn_push(struct redlock *c, struct span line)
 	r = push_read(c, line, &push);
 	if (r)
 		return r;
+	taken_push(&c->taken, &push->line.parsed);
 	if (!c->greeting.resumes || tracking_push(&c->holds, &c->pending, &push->line.parsed))
 		pushes_add(&c->pushes, push);
 	else

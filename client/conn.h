@@ -17,6 +17,7 @@
 #include "client/pauses.h"
 #include "client/pending.h"
 #include "client/pushes.h"
+#include "client/taken.h"
 #include "client/watches.h"
 
 enum link {
@@ -27,6 +28,7 @@ enum link {
 	LINK_RESUMING,   /* RESUME was sent */
 	LINK_GREETING,   /* the session is gone; HELLO was sent for another */
 	LINK_CHECKING,   /* CHECK was sent for a lock of which RESUME has not told */
+	LINK_KNOWING,    /* CHECK was sent for a job (taken.h) */
 	LINK_RELEASING,  /* UNLOCK was sent for a lock whose LOCK was given up (counted.h) */
 	LINK_WATCHING,   /* WATCH or SUBSCRIBE was sent anew (watches.h) */
 };
@@ -61,6 +63,7 @@ struct redlock {
 	/* --- of a session with grace --- */
 	struct greeting greeting;
 	struct holds holds;
+	struct takens taken;
 	struct address address;
 	char host[ADDRESS_HOST]; /* inside TLS: that of the address; "": it is plain */
 	short shake_wants; /* LINK_CONNECTING, once channel.tls is there: what its handshake waits for */

@@ -110,6 +110,8 @@ static int taken_check(struct redlock *c, const char *queue, const char *id, str
 		r = redlock_check_job(c, queue, id, ret_grant);
 	}
 	c->timeout_ms = timeout_ms;
+	if (r && r != REDLOCK_REFUSED)
+		taken_give_up(&c->taken, queue, id);
 	return r;
 }
 

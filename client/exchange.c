@@ -74,6 +74,8 @@ static int pending_answered(struct redlock *c)
 		hello_agreed(c);
 	if (c->greeting.resumes)
 		tracking_answer(&c->holds, &c->pending, &c->answer.parsed);
+	if (c->greeting.resumes && taken_answer(&c->taken, &c->answer.parsed))
+		return conn_break(c, -ENOMEM, "out of memory");
 	return c->holds.unsettled ? recovery_release(c) : 0;
 }
 

@@ -36,6 +36,7 @@ static void redlock_init(struct redlock *c, int64_t timeout_ms)
 	pushes_init(&c->pushes);
 	watches_init(&c->watches);
 	holds_init(&c->holds);
+	LIST_INIT(&c->taken);
 }
 
 static int __attribute__((format(printf, 2, 3))) open_failed(int err, const char *format, ...)
@@ -176,6 +177,7 @@ void redlock_close(struct redlock *c)
 	if (c->channel.tls && c->user == getpid() && c->link != LINK_CONNECTING)
 		secure()->end(c->channel.tls);
 	holds_release(&c->holds);
+	taken_release(&c->taken);
 	pushes_release(&c->pushes);
 	watches_release(&c->watches);
 	conn_forget_auth(c);

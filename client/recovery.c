@@ -53,13 +53,24 @@ static int session_watch(struct redlock *c)
 	return w ? conn_put(c, w->line, w->n) : pending_repeat(c);
 }
 
+/* A TAKE that comes before these would be answered with a job that the caller has got already. */
+static int session_know(struct redlock *c)
+{
+	struct draft d;
+
+	if (!taken_ask(&c->taken, &d))
+		return session_watch(c);
+	conn_move(c, LINK_KNOWING);
+	return conn_put(c, d.line, d.n);
+}
+
 int recovery_release(struct redlock *c)
 {
 	const struct hold *h = counted_unsettled(&c->holds, &c->pending);
 	char line[SETTLE_BYTES];
 
 	if (!h)
-		return session_watch(c);
+		return session_know(c);
 	memcpy(c->asked, h->name, sizeof(c->asked));
 	conn_move(c, LINK_RELEASING);
 	return conn_put(c, line, counted_settle(h, line));
@@ -90,6 +101,7 @@ static int session_greet(struct redlock *c)
 	int r;
 
 	tracking_resume(&c->holds);
+	taken_release(&c->taken);
 	tracking_end(&c->holds, &c->pending, greeting_lose(&c->greeting));
 	conn_move(c, LINK_GREETING);
 	r = conn_tell_losses(c);
@@ -107,6 +119,7 @@ static int session_resume(struct redlock *c)
 	conn_move(c, LINK_RESUMING);
 	c->resume_us = redlock_now_us();
 	tracking_resume(&c->holds);
+	taken_resume(&c->taken);
 	return conn_put(c, line, n);
 }
 
@@ -301,6 +314,9 @@ int recovery_hear(struct redlock *c)
 		return check_answered(c, line);
 	case LINK_WATCHING:
 		return watch_answered(c, line);
+	case LINK_KNOWING:
+		taken_asked(&c->taken, line->kind == LINE_OK);
+		return session_know(c);
 	case LINK_RELEASING:
 		counted_settled(&c->holds, &c->pending, c->asked);
 		return recovery_release(c);

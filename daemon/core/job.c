@@ -331,6 +331,15 @@ static void job_end_told(struct commander *x, struct job *job, const struct home
 	}
 }
 
+/* Of a job that is adopted, too: its TAKE is not to be answered with it again later. */
+static void job_becomes_known(struct commander *x, struct job *job)
+{
+	if (job->known)
+		return;
+	job->known = true;
+	remember_job_known(x, job);
+}
+
 void job_check(struct commander *x, struct session *s)
 {
 	const struct request *q = &x->request;
@@ -338,6 +347,8 @@ void job_check(struct commander *x, struct session *s)
 	struct job *job = job_find(s, q->word[0], q->field[FIELD_JOB].text, &more);
 	struct reply r;
 
+	if (job && job->state != JOB_LOST)
+		job_becomes_known(x, job);
 	if (!job) {
 		tell_error(x, s, q->tag, ERROR_NOTHELD, "this session does not have the job");
 	} else if (job->state == JOB_LOST) {
@@ -345,10 +356,6 @@ void job_check(struct commander *x, struct session *s)
 	} else if (job->state == JOB_ADOPTING) {
 		tell_error(x, s, q->tag, ERROR_UNAVAILABLE, "%s", job_is_adopted_text);
 	} else {
-		if (!job->known) {
-			job->known = true;
-			remember_job_known(x, job);
-		}
 		reply_begin(&r, session_line(x->sessions), q->tag, "OK");
 		reply_text(&r, "queue", job->queue);
 		reply_text(&r, "job", job->id);

@@ -90,10 +90,60 @@ START_TEST(take_asks_CHECK_again_when_the_connection_broke)
 
 	scripted_session_open(&s, HELLO "< TAKE mail$\n> OK queue=mail job=x attempt=1 valid_ms=9000 ttl_ms=9000 payload=a\n< CHECK mail job=x$\n"
 	                      "+\n" RESUME "> * queue=mail job=x attempt=1 valid_ms=8000\n> OK session=7 n=1\n"
+	                      "< CHECK mail job=x$\n> OK queue=mail job=x attempt=1 valid_ms=8000\n"
 	                      "< CHECK mail job=x$\n> OK queue=mail job=x attempt=1 valid_ms=8000\n" QUIT, PATIENCE);
 	ck_assert_int_eq(redlock_take(s.c, "mail", NULL, &job), 0);
 	ck_assert_str_eq(job.id, "x");
 	free(job.payload);
+	scripted_session_end(&s);
+}
+END_TEST
+
+#define TAKEN(JOB) "> OK queue=mail job=" JOB " attempt=1 valid_ms=9000 ttl_ms=9000 payload=a\n"
+
+/* The daemon answers TAKE after RESUME with a job about which it has heard nothing. */
+START_TEST(after_RESUME_each_job_that_is_known_is_checked_before_the_next_TAKE)
+{
+	struct scripted_session s;
+
+	scripted_session_open(&s, HELLO "< TAKE mail$\n" TAKEN("x") "< TAKE mail$\n" TAKEN("y") "< TAKE mail$\n" TAKEN("z") "< DONE y queue=mail$\n"
+	                      "> OK queue=mail job=y\n< TAKE mail$\n+\n" RESUME "> * queue=mail job=z attempt=1 valid_ms=8000\n> OK session=7 n=2\n"
+	                      "< CHECK mail job=z$\n> ERR LOST reason=quorum\n< CHECK mail job=x$\n> OK queue=mail job=x attempt=1 valid_ms=8000\n"
+	                      "< TAKE mail$\n" TAKEN("w") QUIT, PATIENCE);
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(redlock_request(s.c, "TAKE mail", 0, NULL, NULL), 0);
+	ck_assert_int_eq(redlock_done(s.c, "mail", "y"), 0);
+	ck_assert_int_eq(redlock_request(s.c, "TAKE mail", 0, NULL, NULL), -ECONNABORTED);
+	ck_assert_int_eq(redlock_request(s.c, "TAKE mail", 0, NULL, NULL), 0);
+	scripted_session_end(&s);
+}
+END_TEST
+
+START_TEST(a_job_that_was_lost_or_whose_session_is_gone_is_not_checked)
+{
+	struct scripted_session s;
+
+	scripted_session_open(&s, HELLO "< TAKE mail$\n" TAKEN("x") "< TAKE mail$\n> ! LOST queue=mail job=x reason=quorum\n" TAKEN("y")
+	                      "< PING$\n" GONE "< PING$\n> OK\n" QUIT, PATIENCE);
+	ck_assert_int_eq(redlock_request(s.c, "TAKE mail", 0, NULL, NULL), 0);
+	ck_assert_int_eq(redlock_request(s.c, "TAKE mail", 0, NULL, NULL), 0);
+	ck_assert_int_eq(redlock_ping(s.c), 0);
+	scripted_session_end(&s);
+}
+END_TEST
+
+/* Its caller would never know of it, and nobody else would get it as long as the session lives. */
+START_TEST(a_job_that_redlock_take_could_not_tell_is_given_back_after_RESUME)
+{
+	struct scripted_session s;
+	struct redlock_job job;
+
+	scripted_session_open(&s, HELLO "< TAKE mail$\n" TAKEN("x") "< CHECK mail job=x$\n- 700\n+\n"
+	                      RESUME "> OK session=7 n=1\n< CHECK mail job=x$\n> OK queue=mail job=x attempt=1 valid_ms=8000\n"
+	                      "< RETRY x queue=mail failed=no$\n> OK queue=mail job=x\n< PING$\n> OK\n" QUIT, 300);
+	ck_assert_int_lt(redlock_take(s.c, "mail", NULL, &job), 0);
+	redlock_set_timeout(s.c, PATIENCE);
+	ck_assert_int_eq(redlock_ping(s.c), 0);
 	scripted_session_end(&s);
 }
 END_TEST
@@ -124,6 +174,9 @@ Suite *deferred_suite(void)
 	tcase_add_test(t, take_that_gets_nothing_tells_so);
 	tcase_add_test(t, what_is_too_long_or_empty_is_not_sent);
 	tcase_add_test(t, take_asks_CHECK_again_when_the_connection_broke);
+	tcase_add_test(t, after_RESUME_each_job_that_is_known_is_checked_before_the_next_TAKE);
+	tcase_add_test(t, a_job_that_was_lost_or_whose_session_is_gone_is_not_checked);
+	tcase_add_test(t, a_job_that_redlock_take_could_not_tell_is_given_back_after_RESUME);
 	tcase_add_test(t, what_is_no_job_and_no_grant_of_one_is_told_and_harms_nothing);
 	suite_add_tcase(s, t);
 	return s;
