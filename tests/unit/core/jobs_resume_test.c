@@ -89,6 +89,28 @@ START_TEST(a_job_that_is_checked_after_resume_is_not_given_again)
 }
 END_TEST
 
+/* The client knows of it, whatever becomes of the adoption. */
+START_TEST(a_job_that_is_checked_while_it_is_adopted_is_not_given_again)
+{
+	has_a_job("", "");
+	falls(home());
+	daemon_returns(0);
+	passes(SEC);
+	resumes(3, &s1);
+	passes(3 * SEC);
+	hears(3, "OK session=* n=0 open=*");
+	says(3, "CHECK mail job=a");
+	hears(3, "ERR UNAVAILABLE *");
+	comes(home());
+	passes(SEC);
+	hears(3, "! SAFE queue=mail job=a *");
+	says(3, "TAKE mail");
+	hears(3, "BUSY *");
+	says(3, "DONE a");
+	hears(3, "OK *");
+}
+END_TEST
+
 START_TEST(the_next_run_gives_a_job_again_whose_answer_may_be_lost)
 {
 	has_a_job("", "");
@@ -390,6 +412,7 @@ Suite *jobs_resume_suite(void)
 	tcase_add_test(c, a_job_whose_answer_may_be_lost_is_what_the_next_take_answers_with);
 	tcase_add_test(c, a_job_that_the_client_has_checked_is_not_given_to_it_again);
 	tcase_add_test(c, a_job_that_is_checked_after_resume_is_not_given_again);
+	tcase_add_test(c, a_job_that_is_checked_while_it_is_adopted_is_not_given_again);
 	tcase_add_test(c, the_next_run_gives_a_job_again_whose_answer_may_be_lost);
 	tcase_add_test(c, a_job_whose_grace_is_over_is_given_back);
 	tcase_add_test(c, the_next_run_adopts_a_job_and_its_lock);
