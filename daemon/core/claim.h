@@ -73,6 +73,7 @@ struct claim {
 	struct instant granted_at;
 	struct instant believed; /* of a session without a connection: the belief of its client ends by then */
 	unsigned count;
+	unsigned closing;        /* CLAIM_LOST: the contender's then; 0: it was acknowledged, or does not count there */
 	uint16_t owner_n, note_n;
 	uint16_t limit;          /* what it would use the name as; 0: as a lock */
 	enum claim_state state : 8;
@@ -83,7 +84,6 @@ struct claim {
 	bool converts : 1;       /* CLAIM_WAITING: it asks for the other mode of what its owner holds, and stands before all others */
 	bool patient;            /* wait > 0: goes on waiting while somebody holds */
 	bool overdue;            /* its wait is over; the round under way decides */
-	bool alone : 1;          /* CLAIM_LOST: it was the only reader, and none that had gone before could believe */
 	bool acknowledged : 1; /* CLAIM_LOST: an UNLOCK count= was told so, and may be repeated until its timer fires */
 	bool asked_again : 1;    /* CLAIM_LOST: a LOCK of the same owner came since, or while it was being adopted */
 	bool announced : 1;      /* NOTICE_WAITING was added */

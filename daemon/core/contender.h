@@ -48,6 +48,8 @@ struct contender {
 	unsigned announced;        /* patient ones of which watchers were told */
 	struct claims waiters;     /* claims in CLAIM_WAITING, in the order of claim_stands_before() */
 	struct claims losses;      /* claims in CLAIM_LOST: they stand here, since few names that are held have any */
+	unsigned closing;          /* how often the lease was left alone since there are losses */
+	unsigned unacknowledged;   /* losses of the present closing that keep the lease closed; 0: it stays closed to its end */
 	struct timer timer;        /* when it is asked for again, or looked after */
 	struct round *round;       /* CONTENDER_ACQUIRING: the undecided round */
 	unsigned lost_rounds;      /* in a row, because they were split or found a holder: the pauses become longer with them */

@@ -34,8 +34,10 @@ void permit_forget_losses(struct commander *x, struct permit *p)
 	for (loss = TAILQ_FIRST(&p->session->permits); loss; loss = next) {
 		next = TAILQ_NEXT(loss, in_session);
 		if (loss->state == PERMIT_LOST && !loss->not_notified && loss->semaphore == p->semaphore &&
-		    span_equal(permit_owner(loss), permit_owner(p)) && permit_has_slot_of(p, loss))
+		    span_equal(permit_owner(loss), permit_owner(p)) && permit_has_slot_of(p, loss)) {
+			permit_abandon(x, loss, INSTANT_NEVER); /* its client has not read so far */
 			permit_end(x, loss);
+		}
 	}
 }
 

@@ -84,11 +84,20 @@ void hold_belief_over(struct engine *e, struct lock *l)
 	hold_give_back(e, l, CAUSE_BELIEF_OVER);
 }
 
+/* What was lost earlier does not count any more. */
+static void lock_begin_closing(struct lock *l)
+{
+	if (contender_is_none(l->contender))
+		return;
+	l->contender->closing++;
+	l->contender->unacknowledged = 0;
+}
+
 /*
  * Nobody else gets the lock before that moment, and before its lock-delay is over. Some may wait for its lease who do not wait for the lock: what its owner
  * asked for while it was being adopted.
  */
-static void lock_close(struct engine *e, struct lock *l, struct instant until, enum cause why)
+static void lock_stay_closed(struct engine *e, struct lock *l, struct instant until, enum cause why)
 {
 	lease_move(e, &l->lease, LEASE_CLOSING, why);
 	if (!instant_before(e->core->now, until)) {
@@ -97,6 +106,12 @@ static void lock_close(struct engine *e, struct lock *l, struct instant until, e
 	}
 	heap_set(&e->core->timers, &l->lease.timer, until);
 	wait_refuse_part(e, l->contender, REFUSED_BUSY, WAITERS_IMPATIENT);
+}
+
+static void lock_close(struct engine *e, struct lock *l, struct instant until, enum cause why)
+{
+	lock_begin_closing(l);
+	lock_stay_closed(e, l, until, why);
 }
 
 /*
@@ -176,15 +191,17 @@ static void claim_abandon_held(struct engine *e, struct claim *c, struct instant
 }
 
 /*
- * The client of a lost hold does not believe in it any more. The token of an exclusive hold is its own: if it is the lease's, nobody else has had the lease
- * since. Of readers others may believe, unless it was alone: those of other daemons have shares of their own. A lock-delay begins when the lease would have
- * ended.
+ * The client of a lost hold does not believe in it any more. Of readers, and of permits that share a mark, all who lost the lease together must say so; those
+ * of other daemons have shares of their own. A lock-delay begins when the lease would have ended.
  */
-static void loss_over(struct engine *e, const struct claim *c)
+static void loss_over(struct engine *e, struct claim *c)
 {
 	struct lock *l = c->lock;
+	struct contender *k = l->contender;
+	bool counts = c->closing != 0 && c->closing == k->closing && k->unacknowledged > 0;
 
-	if (l->lease.state == LEASE_CLOSING && l->lease.token == c->token && (!c->shared || c->alone) && l->lease.delay_us == 0)
+	c->closing = 0;
+	if (counts && --k->unacknowledged == 0 && l->lease.state == LEASE_CLOSING && l->lease.delay_us == 0)
 		hold_belief_over(e, l);
 }
 
@@ -255,10 +272,22 @@ static struct instant lock_losers_believe(const struct engine *e, const struct l
 	return until;
 }
 
+/* One of all the holders. haunted: a reader that has gone may believe as well, so the lease stays closed whatever these say. */
+static void holder_lose(struct engine *e, struct claim *c, enum loss why, bool haunted)
+{
+	struct contender *k = c->lock->contender;
+
+	claim_lose(e, c, why);
+	if (c->state != CLAIM_LOST)
+		return;
+	c->closing = k->closing;
+	k->unacknowledged += !haunted;
+}
+
 void hold_lose(struct engine *e, struct lock *l, enum loss why)
 {
 	struct claim *c;
-	bool adopting = l->lease.state == LEASE_ADOPTING, alone = lock_holders(l) == 1 && !lock_is_haunted(l, e->core->now);
+	bool adopting = l->lease.state == LEASE_ADOPTING, haunted = lock_is_haunted(l, e->core->now);
 	/*
 	 * So many stores have no such key that the others are no quorum: nobody has the lock, and to keep it closed here would keep nobody out. (A key that was
 	 * broken stands as long as it would have.) An adoption that fails otherwise has no votes that tell how long the client may believe. Values in its way
@@ -272,18 +301,19 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 	until = lock_losers_believe(e, l, gone);
 	if (adopting && !gone)
 		adoption_leave(&l->lease);
+	lock_contend(&e->table, l);
+	lock_begin_closing(l);
 	while (lock_holders(l) > 1) {
 		c = l->holder;
 		holders_count_hold(e, c);
 		lock_remove_holder(l, c);
-		claim_lose(e, c, why);
+		holder_lose(e, c, why, haunted);
 	}
 	c = l->holder;
-	c->alone = alone;
 	lock_vacate(e, l);
-	claim_lose(e, c, why);
+	holder_lose(e, c, why, haunted);
 	lease_refuse_extends(e, &l->lease, REFUSED_LOST);
-	lock_close(e, l, until, CAUSE_LOST);
+	lock_stay_closed(e, l, until, CAUSE_LOST);
 }
 
 void hold_lose_one(struct engine *e, struct claim *c, enum loss why)

@@ -178,12 +178,15 @@ void permit_lose(struct commander *x, struct permit *p, enum loss why)
 		remember_permit_lost(x, p);
 	permit_watch(x, p, WATCH_LOST);
 	permit_tell(x, p, "! LOST", NULL);
-	permit_abandon(x, p, INSTANT_NEVER);
-	permit_enter(x, p, PERMIT_LOST);
-	if (p->not_notified)
+	if (p->not_notified) {
+		permit_abandon(x, p, INSTANT_NEVER);
+		permit_enter(x, p, PERMIT_LOST);
 		permit_end(x, p); /* the client never heard of it */
-	else
-		p->not_notified = p->session->detached || p->session->resuming;
+		return;
+	}
+	permit_lose_seats(x, p, why);
+	permit_enter(x, p, PERMIT_LOST);
+	p->not_notified = p->session->detached || p->session->resuming;
 }
 
 void permits_lose(struct commander *x, struct session *s, enum loss why)
@@ -235,6 +238,8 @@ static void permit_leave(struct commander *x, struct permit *p, bool sure)
 		permit_watch(x, p, WATCH_RELEASED);
 	if (p->state == PERMIT_HELD && !sure && !p->not_notified)
 		permit_abandon(x, p, p->session->detached ? p->believed : INSTANT_NEVER);
+	else if (p->state == PERMIT_LOST && !sure)
+		permit_abandon(x, p, INSTANT_NEVER);
 	permit_end(x, p);
 }
 

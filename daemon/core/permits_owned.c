@@ -121,6 +121,7 @@ static void permit_acknowledge(struct commander *x, struct session *s, struct pe
 		return;
 	}
 	p->acknowledged = true;
+	permit_drop_all(x, p);
 	heap_set(&x->core->timers, &p->timer, resume_repeat_until(x, s));
 }
 

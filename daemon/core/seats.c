@@ -178,6 +178,16 @@ void permit_abandon(struct commander *x, struct permit *p, struct instant until)
 	seat_abandon(x, p, &p->mark, until);
 }
 
+void permit_lose_seats(struct commander *x, struct permit *p, enum loss why)
+{
+	for (unsigned i = 0; i < p->seats; i++)
+		if (p->seat[i].claim && p->seat[i].claim->state == CLAIM_HELD)
+			hold_lose_one(x->engine, p->seat[i].claim, why);
+	seat_drop(x, &p->gate);
+	if (p->mark.claim && p->mark.claim->state == CLAIM_HELD)
+		seat_abandon(x, p, &p->mark, INSTANT_NEVER);
+}
+
 unsigned permit_slots_had(const struct commander *x, const struct permit *p)
 {
 	unsigned n = 0;

@@ -26,6 +26,8 @@ void permit_drop_slots(struct commander *x, struct permit *p, unsigned keep);
 void permit_drop_all(struct commander *x, struct permit *p);
 /* The client may believe in what it has until then: see hold_abandon(). */
 void permit_abandon(struct commander *x, struct permit *p, struct instant until);
+/* What it has is lost. The lost claims stay until its client acknowledges that; a mark that is not lost is left. */
+void permit_lose_seats(struct commander *x, struct permit *p, enum loss why);
 unsigned permit_slots_had(const struct commander *x, const struct permit *p);
 unsigned permit_slots_asked(const struct permit *p);
 struct seat *permit_seat(struct permit *p, const struct claim *c);

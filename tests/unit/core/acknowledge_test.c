@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/hold.c: a loss is over when its client has acknowledged it, or is gone. Session 9 is an administrator's. */
-#include "tests/fixture/cluster.h"
+#include "tests/fixture/resumable.h"
 
 #include <check.h>
 
@@ -245,6 +245,178 @@ START_TEST(a_reader_acknowledges_for_its_own_daemon)
 }
 END_TEST
 
+/* Of a lock or a semaphore all who lost it at this daemon have to acknowledge that. */
+START_TEST(readers_who_were_not_alone_free_the_lock_when_all_have_acknowledged)
+{
+	begins();
+	says(1, "LOCK a mode=shared");
+	hears(1, READS);
+	says(3, "LOCK a mode=shared");
+	hears(3, READS);
+	says(2, "LOCK a wait=1m");
+	says(ADMIN, "BREAK a");
+	hears(ADMIN, "OK *");
+	hears(1, "! LOST *");
+	hears(3, "! LOST *");
+	says(1, "UNLOCK a");
+	hears(1, "ERR LOST *");
+	says(1, "UNLOCK a");
+	hears(1, "ERR NOTHELD *");
+	passes(SEC);
+	hears_nothing(2);
+	says(3, "UNLOCK a");
+	hears(3, "ERR LOST *");
+	hears(2, GRANT);
+}
+END_TEST
+
+/* The readers of the first loss acknowledge it while the second one is open. */
+START_TEST(readers_acknowledge_their_own_loss_alone)
+{
+	begins();
+	session_opens_from_afar(4, 0);
+	says(1, "LOCK a mode=shared");
+	says(3, "LOCK a mode=shared");
+	says(ADMIN, "BREAK a");
+	passes(11 * SEC);
+	says(4, "LOCK a mode=shared");
+	if (_i == 1)
+		says(ADMIN, "BREAK a");
+	else
+		goes(4, GONE_RESET);
+	says(2, "LOCK a wait=1m");
+	ignores(1), ignores(3), ignores(4), ignores(ADMIN);
+	says(1, "UNLOCK a");
+	hears(1, "ERR LOST *");
+	says(3, "UNLOCK a");
+	hears(3, "ERR LOST *");
+	passes(SEC);
+	hears_nothing(2);
+	passes(10 * SEC);
+	hears(2, GRANT);
+}
+END_TEST
+
+static void loses_a_permit(int session)
+{
+	hears(session, "! LOST name=a permit=* reason=broken*");
+}
+
+static void releases_a_lost_permit(int session)
+{
+	says(session, "RELEASE a");
+	hears(session, "ERR LOST fence=* reason=broken*");
+}
+
+START_TEST(a_permit_that_was_broken_is_free_when_its_holder_has_acknowledged_that)
+{
+	begins();
+	says(1, "ACQUIRE a limit=%d weight=%d", _i + 1, _i + 1);
+	hears(1, "OK name=a *");
+	says(2, "ACQUIRE a limit=%d wait=1m", _i + 1);
+	says(ADMIN, "BREAK a");
+	hears(ADMIN, "OK *");
+	loses_a_permit(1);
+	passes(SEC);
+	hears_nothing(2);
+	releases_a_lost_permit(1);
+	hears(2, "OK name=a permit=? *");
+	says(1, "RELEASE a");
+	hears(1, "ERR NOTHELD *");
+	says(1, "ACQUIRE a limit=%d", _i + 1);
+	hears(1, _i == 0 ? "BUSY *" : "OK name=a permit=? *");
+}
+END_TEST
+
+/* The mark of the semaphore is open again when all permits of this daemon are acknowledged; a later one may have another limit. */
+START_TEST(permits_that_were_broken_are_free_when_all_of_their_daemon_are_acknowledged)
+{
+	begins();
+	says(1, "ACQUIRE a limit=2");
+	hears(1, "OK name=a *");
+	says(3, "ACQUIRE a limit=2");
+	hears(3, "OK name=a *");
+	says(ADMIN, "BREAK a");
+	hears(ADMIN, "OK *");
+	loses_a_permit(1);
+	loses_a_permit(3);
+	releases_a_lost_permit(1);
+	passes(SEC);
+	says(2, "LOCK a");
+	hears(2, "ERR KIND *");
+	says(2, "ACQUIRE a limit=2");
+	hears(2, "BUSY *");
+	releases_a_lost_permit(3);
+	says(2, "LOCK a");
+	hears(2, GRANT);
+	says(2, "UNLOCK a");
+	hears(2, "OK *");
+	says(2, "ACQUIRE a limit=1");
+	hears(2, "OK name=a permit=0 *");
+}
+END_TEST
+
+/* 0: it may not have read LOST; 1: it said that it goes; 2: its connection ended on this host; 3: count=0, which may be repeated. */
+START_TEST(the_end_of_a_session_acknowledges_its_permits_where_its_client_is_surely_gone)
+{
+	begins();
+	if (_i == 0)
+		session_opens_from_afar(1, 0);
+	if (_i == 3)
+		says_hello(1, "grace=10s");
+	says(1, "ACQUIRE a limit=1");
+	hears(1, "OK name=a *");
+	says(2, "ACQUIRE a limit=1 wait=1m");
+	says(ADMIN, "BREAK a");
+	hears(ADMIN, "OK *");
+	loses_a_permit(1);
+	if (_i == 0)
+		goes(1, GONE_RESET);
+	if (_i == 1)
+		says(1, "QUIT"), ignores(1);
+	if (_i == 2)
+		goes(1, GONE_HANGUP);
+	for (int n = 0; n < 2 && _i == 3; n++) {
+		says(1, "RELEASE a count=0");
+		hears(1, "ERR LOST *");
+	}
+	if (_i == 0) {
+		passes(9 * SEC);
+		hears_nothing(2);
+		passes(1500 * MSEC);
+	}
+	hears(2, "OK name=a permit=0 *");
+}
+END_TEST
+
+/* The mark of the other one is broken at the stores as long as its client may believe. */
+START_TEST(a_permit_is_acknowledged_for_its_own_daemon)
+{
+	two_daemons(3);
+	session_opens_as_admin(ADMIN, 0);
+	says(1, "ACQUIRE a limit=2");
+	hears(1, "OK *");
+	says(2, "ACQUIRE a limit=2");
+	hears(2, "OK *");
+	says(ADMIN, "BREAK a");
+	hears(ADMIN, "OK *");
+	loses_a_permit(1);
+	is_broken_elsewhere(1, 0, "a");
+	passes(SEC);
+	loses_a_permit(2);
+	releases_a_lost_permit(1);
+	says(1, "ACQUIRE a limit=2");
+	hears(1, "BUSY *");
+	releases_a_lost_permit(2);
+	says(1, "ACQUIRE a limit=2");
+	hears(1, "OK name=a permit=? *");
+	says(3, "ACQUIRE a limit=2");
+	hears(3, "OK name=a permit=? *");
+	says(3, "ACQUIRE a limit=2");
+	hears(3, "BUSY *");
+}
+END_TEST
+
 Suite *acknowledge_suite(void)
 {
 	Suite *suite = suite_create("acknowledge");
@@ -261,6 +433,12 @@ Suite *acknowledge_suite(void)
 	tcase_add_test(t, BREAK_of_a_reader_that_acknowledges_at_once_is_OK);
 	tcase_add_loop_test(t, a_reader_that_was_not_alone_acknowledges_for_itself, 0, 2);
 	tcase_add_test(t, a_reader_acknowledges_for_its_own_daemon);
+	tcase_add_test(t, readers_who_were_not_alone_free_the_lock_when_all_have_acknowledged);
+	tcase_add_loop_test(t, readers_acknowledge_their_own_loss_alone, 0, 2);
+	tcase_add_loop_test(t, a_permit_that_was_broken_is_free_when_its_holder_has_acknowledged_that, 0, 2);
+	tcase_add_test(t, permits_that_were_broken_are_free_when_all_of_their_daemon_are_acknowledged);
+	tcase_add_loop_test(t, the_end_of_a_session_acknowledges_its_permits_where_its_client_is_surely_gone, 0, 4);
+	tcase_add_test(t, a_permit_is_acknowledged_for_its_own_daemon);
 	suite_add_tcase(suite, t);
 	return suite;
 }
