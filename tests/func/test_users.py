@@ -176,7 +176,7 @@ class Shown(GuardTest):
 
 
 class Clients(GuardTest):
-    def test_redlock_clients_shows_users_within_80_columns(self):
+    def test_redlock_clients_shows_users_and_cuts_no_name(self):
         daemon = self.guarded("", users={"ann": SECRET}, tcp=True)
         known, far, other = self.client(daemon, "a" * 60), self.client(daemon, "far", tcp=True), self.client_as(daemon, 33, 33)
         for client in (known, far):
@@ -186,12 +186,10 @@ class Clients(GuardTest):
         lines = out.splitlines()
         self.assertEqual(status, 0)
         self.assertEqual(lines[0].split(), ["SESSION", "NAME", "USER", "PID", "PEER", "HELD", "WAITING", "AGE"])
-        self.assertLessEqual(max(len(line) for line in lines), 80, out)
-        self.assertRegex(out, r"(?m)^\d+ +aaaa[a]+\.\.\.  ann  ")
+        self.assertRegex(out, r"(?m)^\d+ +%s  ann  " % ("a" * 60))
         self.assertRegex(out, r"(?m)^\d+ +far +ann  +127\.0\.0\.1:\d+ ")
         self.assertRegex(out, r"(?m)^\d+ +other +uid 33  +\d+  unix ")
         status, out, _ = self.call_redlock(daemon, "clients", "--long")
-        self.assertIn("a" * 60, out)
         self.assertEqual(out.split("\n")[0].split(), ["SESSION", "NAME", "USER", "PID", "UID", "PEER", "HELD", "WAITING", "AGE", "IDLE"])
         _, out, _ = self.call_redlock(daemon, "clients", "--json")
         self.assertEqual([row.get("user") for row in map(json.loads, out.splitlines()) if row.get("name") in ("far", "other")], ["ann", None])
