@@ -280,10 +280,10 @@ class Mix(unittest.TestCase):
         self.shows(["S3", "S28"], client, self.watched(*told))
 
     def test_a_watcher_is_told_who_waits_in_vain(self):
-        client = story().ask("HELLO", 6, 7, name=None).ask("LOCK", 100, 310, kind="TIMEOUT", wait=200)
-        self.shows([], client, self.watched((100, "waiting", 0)))
-        self.shows(["S28"], client, self.watched())
-        self.shows([], client, self.watched(), nemesis=[{"e": "far", "t": 0}])
+        client = story().ask("HELLO", 6, 7, name=None).ask("LOCK", 100, 1110, kind="TIMEOUT", wait=1000)
+        self.shows([], client, self.watched((100, "waiting", 0), until=1200))
+        self.shows(["S28"], client, self.watched(until=1200))
+        self.shows([], client, self.watched(until=1200), nemesis=[{"e": "far", "t": 0}])
 
     # --- several names -----------------------------------------------------------------------------------------------
 
