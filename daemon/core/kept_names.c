@@ -2,29 +2,41 @@
 /* See kept_names.h. */
 #include "daemon/core/kept_names.h"
 
-static int64_t step_of(struct instant at)
+static int64_t step_of(unsigned ring, struct instant at)
 {
-	return at.us / KEPT_STEP_US;
+	return at.us / (SEC << 4 * ring);
 }
 
-uint32_t kept_names_count(struct kept_names *k, struct instant now)
+static void ring_look(struct kept_ring *r, int64_t step)
 {
-	int64_t step = step_of(now);
+	if (step - r->step >= KEPT_STEPS)
+		r->step = step - KEPT_STEPS; /* each place is cleared once */
+	for (; r->step < step; r->step++) {
+		uint32_t *over = &r->ends[r->step % KEPT_STEPS];
 
-	if (step - k->step >= KEPT_STEPS)
-		k->step = step - KEPT_STEPS; /* each place is cleared once */
-	for (; k->step < step; k->step++) {
-		uint32_t *over = &k->ends[k->step % KEPT_STEPS];
-
-		k->total -= *over;
+		r->total -= *over;
 		*over = 0;
 	}
-	return k->total;
 }
 
-void kept_names_add(struct kept_names *k, struct instant now, int64_t keep_us)
+uint64_t kept_bytes_count(struct kept_bytes *k, struct instant now)
 {
-	(void)kept_names_count(k, now);
-	k->ends[step_of(instant_add(now, keep_us)) % KEPT_STEPS]++;
-	k->total++;
+	uint64_t total = 0;
+
+	for (unsigned i = 0; i < KEPT_RINGS; i++) {
+		ring_look(&k->ring[i], step_of(i, now));
+		total += k->ring[i].total;
+	}
+	return total;
+}
+
+void kept_bytes_add(struct kept_bytes *k, struct instant now, int64_t keep_us, size_t bytes)
+{
+	unsigned i = 0;
+
+	while (i + 1 < KEPT_RINGS && keep_us > 64 * (SEC << 4 * i))
+		i++;
+	(void)kept_bytes_count(k, now);
+	k->ring[i].ends[step_of(i, instant_add(now, keep_us)) % KEPT_STEPS] += (uint32_t)bytes;
+	k->ring[i].total += bytes;
 }

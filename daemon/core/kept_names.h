@@ -1,24 +1,36 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How many names an UNLOCK keep= of this daemon has left taken for longer than any lease: each is a key at the stores that nobody else counts. Data alone.
- * They are counted by the step of time in which they end, so a name counts for up to one step longer than it is kept.
+ * How many bytes the names take at a store that an UNLOCK keep= of this daemon has left taken: each is a key there that no session has any more. Data alone.
+ * A name counts from its UNLOCK for up to a quarter, or two seconds, longer than it is kept.
  */
 #ifndef CORE_KEPT_NAMES_H
 #define CORE_KEPT_NAMES_H
 
 #include "daemon/base/instant.h"
 
-#define KEPT_MOST    65536
-#define KEPT_STEP_US (10 * 60 * SEC)
-#define KEPT_STEPS   (24 * 6 + 2) /* the longest max_keep, and the steps in which it begins and ends */
+#include <stddef.h>
+
+#define KEPT_KEY    200 /* bytes that a key takes at a store besides its name */
+#define KEPT_RINGS  5   /* of steps of 1 s, 16 s, 4 min, 68 min, 18 h */
+#define KEPT_STEPS  66  /* 64, and those in which a time begins and ends */
+#define KEPT_GROUPS 16  /* of peers, by their hash */
+
+struct kept_ring {
+	int64_t step; /* of the last look */
+	uint64_t total;
+	uint32_t ends[KEPT_STEPS]; /* bytes that end in steps that are not over, at their number modulo KEPT_STEPS */
+};
+
+struct kept_bytes {
+	struct kept_ring ring[KEPT_RINGS];
+};
 
 struct kept_names {
-	uint32_t total, ends[KEPT_STEPS]; /* ends: of steps that are not over, at their number modulo KEPT_STEPS */
-	int64_t step;                     /* of the last look */
+	struct kept_bytes all, of_group[KEPT_GROUPS];
 };
 
 /* How many there are now. */
-uint32_t kept_names_count(struct kept_names *k, struct instant now);
-void kept_names_add(struct kept_names *k, struct instant now, int64_t keep_us);
+uint64_t kept_bytes_count(struct kept_bytes *k, struct instant now);
+void kept_bytes_add(struct kept_bytes *k, struct instant now, int64_t keep_us, size_t bytes);
 
 #endif

@@ -9,6 +9,7 @@
 #include "daemon/core/kept_names.h"
 #include "daemon/core/pending.h"
 #include "daemon/core/remember.h"
+#include "daemon/core/renewals.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/rows.h"
 #include "daemon/core/tell.h"
@@ -136,15 +137,27 @@ static unsigned unlock_count(const struct request *q, const struct claim *c)
 	return request_has(q, FIELD_COUNT) ? request_count(q) : c->count - 1;
 }
 
-/* The name is to stay for longer than a lease. */
+static bool refuse_kept(struct commander *x, struct session *s, const char *whose, uint64_t most)
+{
+	tell_error(x, s, x->request.tag, ERROR_LIMIT,
+	           "the names that %s keep may take at most %" PRIu64 " bytes at a store (limits.stored): UNLOCK it without keep=, or later", whose, most);
+	return false;
+}
+
+/* The name stays at the stores, and nobody has it. */
 static bool __attribute__((noinline)) kept_note(struct commander *x, struct session *s, int64_t keep)
 {
-	if (kept_names_count(&x->kept, x->core->now) < KEPT_MOST) {
-		kept_names_add(&x->kept, x->core->now, keep);
-		return true;
-	}
-	tell_error(x, s, x->request.tag, ERROR_LIMIT, "at most %d names may be kept for longer than max_lease: UNLOCK it without keep=", KEPT_MOST);
-	return false;
+	struct kept_bytes *all = &x->kept.all, *of_group = &x->kept.of_group[session_origin_hash(x, s) / 2 % KEPT_GROUPS];
+	uint64_t most = x->core->conf.limits.stored;
+	size_t bytes = x->request.word[0].n + KEPT_KEY;
+
+	if (most > 0 && !session_is_owner(x->core, s) && kept_bytes_count(of_group, x->core->now) + bytes > most / 2)
+		return refuse_kept(x, s, "clients of one peer", most / 2);
+	if (most > 0 && kept_bytes_count(all, x->core->now) + bytes > most)
+		return refuse_kept(x, s, "all clients", most);
+	kept_bytes_add(of_group, x->core->now, keep, bytes);
+	kept_bytes_add(all, x->core->now, keep, bytes);
+	return true;
 }
 
 void lock_unlock(struct commander *x, struct session *s)
@@ -173,7 +186,7 @@ void lock_unlock(struct commander *x, struct session *s)
 		reply_unlocked(x, s, c->count);
 		return;
 	}
-	if (keep > x->core->conf.max_lease_us && !kept_note(x, s, keep))
+	if (keep > 0 && !kept_note(x, s, keep))
 		return;
 	remember_freed(x, c);
 	former(x, c, "released");

@@ -58,8 +58,7 @@ static int64_t leases_asked_for(const struct request *q)
 	}
 }
 
-/* 0 is that of all sessions. */
-static uint64_t origin_hash(const struct commander *x, struct session *s)
+uint64_t session_origin_hash(const struct commander *x, struct session *s)
 {
 	char origin[PEER_MAX];
 
@@ -108,7 +107,7 @@ bool renewals_allow(struct commander *x, struct session *s, int64_t ttl_us)
 
 	if (all == 0 || ttl_us >= RENEWALS_LONG_US)
 		return true;
-	origin_hash(x, s);
+	session_origin_hash(x, s);
 	more = leases * milli_of(ttl_us);
 	own = session_milli(s);
 	session_set_renewals(x, s, own);

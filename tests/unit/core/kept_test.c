@@ -73,43 +73,68 @@ END_TEST
 
 START_TEST(kept_names_count_until_they_end)
 {
-	struct kept_names k = {0};
-	struct instant now = {7 * 24 * 3600 * SEC};
+	static const int64_t keep[] = {1, 2, 5, 30, 64, 65, 300, 1000, 3600, 9000, 24 * 3600};
+	struct instant now = {.us = 12345 * SEC};
+	struct kept_bytes k = {0};
 
-	for (unsigned i = 0; i < 24; i++)
-		kept_names_add(&k, now, (i + 1) * 3600 * SEC);
-	for (unsigned i = 0; i < 24; i++) {
-		ck_assert_uint_eq(kept_names_count(&k, now), 24 - i);
-		now = instant_add(now, 3600 * SEC + (i == 0 ? KEPT_STEP_US : 0));
+	for (size_t i = 0; i < sizeof(keep) / sizeof(keep[0]); i++, now = instant_add(now, 7 * 3600 * SEC + 1)) {
+		struct instant end = instant_add(now, keep[i] * SEC);
+
+		kept_bytes_add(&k, now, keep[i] * SEC, 300);
+		kept_bytes_add(&k, now, keep[i] * SEC, 50);
+		ck_assert_uint_eq(kept_bytes_count(&k, now), 350);
+		ck_assert_uint_eq(kept_bytes_count(&k, instant_add(end, -1)), 350);
+		now = instant_add(end, keep[i] * SEC / 4 + 2 * SEC);
+		ck_assert_uint_eq(kept_bytes_count(&k, now), 0);
 	}
-	ck_assert_uint_eq(kept_names_count(&k, now), 0);
-	kept_names_add(&k, now, 24 * 3600 * SEC);
-	ck_assert_uint_eq(kept_names_count(&k, instant_add(now, 24 * 3600 * SEC)), 1);
-	ck_assert_uint_eq(kept_names_count(&k, instant_add(now, 24 * 3600 * SEC + KEPT_STEP_US)), 0);
-	kept_names_add(&k, instant_add(now, 300 * 24 * 3600 * SEC), SEC);
-	ck_assert_uint_eq(kept_names_count(&k, instant_add(now, 900 * 24 * 3600 * SEC)), 0);
 }
 END_TEST
 
 /* One name stands for many: its key is removed each time. */
-START_TEST(a_daemon_keeps_so_many_names_and_no_more)
+static const char *keeps(unsigned k, const char *keep)
 {
-	cluster_begin(1);
-	for (unsigned i = 0; i <= KEPT_MOST; i++) {
-		says(1, "LOCK a");
-		hears(1, "OK *");
-		says(1, "UNLOCK a keep=31s");
-		hears(1, i < KEPT_MOST ? "OK *" : "ERR LIMIT at most 65536 names may be kept for longer than max_lease: UNLOCK it without keep=");
-		if (i < KEPT_MOST)
-			memory_remove(cluster.node[0].memory, SPAN("a"));
-	}
-	says(1, "UNLOCK a keep=30s");
-	hears(1, "OK *");
-	passes(11 * 60 * SEC);
-	says(1, "LOCK a");
-	hears(1, "OK *");
-	says(1, "UNLOCK a keep=31s");
-	hears(1, "OK *");
+	const char *told;
+
+	says(k, "LOCK a");
+	hears(k, "OK *");
+	says(k, "UNLOCK a keep=%s", keep);
+	told = next_line(k);
+	memory_remove(cluster.node[0].memory, SPAN("a"));
+	return told;
+}
+
+static unsigned keeps_until_refused(unsigned k, const char *keep, const char *refusal)
+{
+	const char *told = keeps(k, keep);
+	unsigned n = 0;
+
+	for (; told[0] == 'O' && n < 1000; n++)
+		told = keeps(k, keep);
+	ck_assert_str_eq(told, refusal);
+	says(k, "UNLOCK a");
+	hears(k, "OK *");
+	return n;
+}
+
+START_TEST(kept_names_of_a_peer_take_half_and_those_of_all_the_whole)
+{
+	static const char *const keep[] = {"20s", "1h"};
+	const struct peer other = {.is_unix = true, .is_local = true, .uid = 33, .pid = 7, .address = "unix"};
+	const struct peer root = {.is_unix = true, .is_local = true, .uid = 0, .pid = 8, .address = "unix"};
+
+	cluster_open(1);
+	cluster.conf.limits.stored = 20100; /* a name of one byte counts as 201 */
+	cluster.conf.own_uid = 999;
+	daemon_starts(0);
+	passes(SEC);
+	session_opens_from(3, 0, &other);
+	session_opens_from(4, 0, &root);
+	ck_assert_uint_eq(keeps_until_refused(3, keep[_i], "ERR LIMIT the names that clients of one peer keep may take at most 10050 bytes at a store "
+	                                                   "(limits.stored): UNLOCK it without keep=, or later"), 50);
+	ck_assert_uint_eq(keeps_until_refused(4, keep[_i], "ERR LIMIT the names that all clients keep may take at most 20100 bytes at a store "
+	                                                   "(limits.stored): UNLOCK it without keep=, or later"), 50);
+	passes(_i == 0 ? 22 * SEC : 4500 * SEC);
+	ck_assert_str_eq(keeps(3, keep[_i]), "OK name=a count=0");
 }
 END_TEST
 
@@ -158,7 +183,7 @@ Suite *kept_suite(void)
 	tcase_add_test(c, stores_that_forget_a_kept_name_vote_after_their_quarantine);
 	tcase_add_test(c, another_run_of_the_daemon_finds_it_kept);
 	tcase_add_test(c, kept_names_count_until_they_end);
-	tcase_add_test(c, a_daemon_keeps_so_many_names_and_no_more);
+	tcase_add_loop_test(c, kept_names_of_a_peer_take_half_and_those_of_all_the_whole, 0, 2);
 	tcase_add_loop_test(c, a_permit_is_not_kept, 0, 2);
 	tcase_add_loop_test(c, a_group_of_a_semaphore_and_a_lock_is_refused_at_once, 0, 4);
 	suite_add_tcase(s, c);
