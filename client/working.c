@@ -200,18 +200,26 @@ const struct redlock_line *working_loss(const struct keeper_task *task)
 	return NULL;
 }
 
-/* Said again after the connection broke, for else the job is run again. What this session does not have any more was done then. */
+/*
+ * Said again after the connection broke, for else the job is run again. What the session does not have any more was done then, unless the session lost it, or
+ * is another one: the first ended with the connection.
+ */
 static int done_say(const struct keeper_task *task)
 {
 	int64_t until = redlock_now_us() + task->job->ttl_ms * 1000;
-	int r = redlock_done(task->c, task->in->operand, task->job->id);
+	char session[64];
 	bool again = false;
+	int r;
 
+	snprintf(session, sizeof(session), "%s", redlock_session_id(task->c));
+	r = redlock_done(task->c, task->in->operand, task->job->id);
 	while (r == -ECONNABORTED && redlock_now_us() < until) {
 		r = redlock_done(task->c, task->in->operand, task->job->id);
 		again = true;
 	}
-	return again && r == REDLOCK_REFUSED && code_is(task->c, "NOTHELD") ? 0 : r;
+	if (!again || r != REDLOCK_REFUSED || !code_is(task->c, "NOTHELD"))
+		return r;
+	return strcmp(session, redlock_session_id(task->c)) || working_loss(task) ? r : 0;
 }
 
 int working_end(const struct keeper_task *task, enum attempt attempt)

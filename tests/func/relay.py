@@ -51,9 +51,9 @@ class Relay:
 class LosingRelay:
     """Passes on lines, and now and then loses an answer: the daemon has carried out the request, and the connection ends before the client reads that."""
 
-    def __init__(self, daemon, loses):
-        """loses(verb): whether the answer to this request is lost."""
-        self.daemon, self.loses, self.lost, self.sockets = daemon, loses, 0, []
+    def __init__(self, daemon, loses=lambda verb: False, keeps=lambda verb: False):
+        """loses(verb): whether the answer to this request is lost. keeps(verb): whether the request itself is, with the connection."""
+        self.daemon, self.loses, self.keeps, self.lost, self.sockets = daemon, loses, keeps, 0, []
         self.server = socket.create_server(("127.0.0.1", 0))
         self.addr = "127.0.0.1:%d" % self.server.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -78,6 +78,9 @@ class LosingRelay:
     def _ask(self, near, far, asked):
         with contextlib.suppress(OSError):
             for line in near.makefile("rb"):
+                if self.keeps(line.split()[0].decode()):
+                    self._end(near)
+                    break
                 asked.append(line.split()[0].decode())
                 far.sendall(line)
         self._end(far)

@@ -8,6 +8,7 @@ import time
 
 from harness import FuncTest, on_each_store
 from process import REDLOCK, until
+from relay import LosingRelay
 
 
 @on_each_store
@@ -112,6 +113,38 @@ class Work:
         self.assertEqual(int(attempt), 2)
         work.send_signal(signal.SIGTERM)
         self.assertEqual(work.wait(10), 128 + signal.SIGTERM)
+
+    def cut_at_done(self, end):
+        """What becomes of a job whose DONE is lost with its connection. Returns (stdout, stderr) of redlock work, which has run it until it was done."""
+        q, done = self.name(), []
+        self.defer(q, "x", "--id", "a")
+
+        def keeps(verb):
+            if verb == "DONE" and not done:
+                done.append(verb)
+                end()
+                return True
+            return False
+
+        relay = LosingRelay(self.d.addr, keeps=keeps)
+        self.addCleanup(relay.close)
+        status, out, err = self.call_redlock(relay, "work", "--wait", "6s", q, "--", "sh", "-c", "echo $REDLOCK_ATTEMPT")
+        self.assertEqual((status, done), (0, ["DONE"]))
+        self.assertEqual(self.jobs(q), [])
+        return out, err.replace(q, "QUEUE")
+
+    def test_a_job_that_is_said_to_be_done_once_more_after_a_cut_is_done(self):
+        self.assertEqual(self.cut_at_done(lambda: None), ("1\n", ""))
+
+    def test_a_job_whose_session_ends_before_it_is_said_to_be_done_is_lost_and_run_again(self):
+        def end():
+            with self.d.client() as admin:
+                session = next(row["session"] for row in admin.ok("LIST sessions").rows if "redlock work" in repr(row))
+                admin.ok("KILL session=" + session)
+
+        out, err = self.cut_at_done(end)
+        self.assertEqual(out, "1\n2\n")
+        self.assertIn("lost", err)
 
 
 class WorkOverRestarts(FuncTest):
