@@ -63,11 +63,9 @@ static int stage_runtime(struct daemon *d)
 		r = runtime_open(&d->runtime, d->conf->runtime_dir, &what);
 	if (error)
 		log_event(LOG_ERROR, "restart", "runtime=%s error=\"%s of the configuration: %s\" note=\"it stays where it was\"", d->runtime.dir, what,
-		          error == -EWOULDBLOCK ? "another redlockd lives there" : strerror(-error));
-	if (r == -EWOULDBLOCK)
-		log_event(LOG_ERROR, "start", "runtime=%s error=\"another redlockd lives there; give each its own runtime_dir\"", d->runtime.dir);
-	else if (r < 0)
-		log_event(LOG_ERROR, "start", "%s=%s error=\"%s\"", "runtime", d->runtime.dir, strerror(-r));
+		          runtime_trouble(error));
+	if (r < 0)
+		log_event(LOG_ERROR, "start", "runtime=%s error=\"%s\"", d->runtime.dir, runtime_trouble(r));
 	else if (!state_is_fresh(d, &what) && c)
 		stale_refuse(d, what);
 	return r;

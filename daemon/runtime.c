@@ -33,19 +33,31 @@ static int runtime_choose(struct runtime *r, const char *configured)
 	return n < 0 || (size_t)n >= sizeof(r->dir) ? -ENAMETOOLONG : 0;
 }
 
-/* Any user can create a name in /tmp, so a directory there must belong to this user and be no symbolic link. */
+static bool is_trusted(const struct stat *st)
+{
+	return st->st_uid == 0 || st->st_uid == geteuid();
+}
+
+/* Where any user can make a name, as in /tmp, the directory, or the link to it, may be another user's, who could put files of his own in the place of ours. */
 static int runtime_make(const struct runtime *r)
 {
 	bool shared = strncmp(r->dir, "/tmp/redlockd-", 14) == 0;
-	struct stat st;
+	struct stat named, st;
 
 	if (mkdir(r->dir, shared ? 0700 : 0755) && errno != EEXIST)
 		return -errno;
-	if (shared ? lstat(r->dir, &st) : stat(r->dir, &st))
+	if (lstat(r->dir, &named) || stat(r->dir, &st))
 		return -errno;
-	if (!S_ISDIR(st.st_mode))
+	if (!S_ISDIR(shared ? named.st_mode : st.st_mode))
 		return -ENOTDIR;
-	return shared && st.st_uid != geteuid() ? -EPERM : 0;
+	return is_trusted(&named) && is_trusted(&st) ? 0 : -EPERM;
+}
+
+const char *runtime_trouble(int r)
+{
+	if (r == -EWOULDBLOCK)
+		return "another redlockd lives there; give each its own runtime_dir";
+	return r == -EPERM ? "the directory, or the link to it, belongs to another user: it must belong to root or to the user of the daemon" : strerror(-r);
 }
 
 /* The lock file shows that the directory is in use. It can be deleted, and another daemon would then lock a new one: so the directory is locked too. */

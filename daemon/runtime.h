@@ -14,7 +14,7 @@ struct runtime {
 
 /*
  * configured: NULL for the choice of redlockd.yaml(5): $RUNTIME_DIRECTORY, /run/redlockd as root, $XDG_RUNTIME_DIR/redlockd, a private folder in /tmp.
- * Creates and locks the directory. Returns 0; -EWOULDBLOCK if another daemon uses it; else a negative errno. *ret_what, a static string, names the
+ * Creates and locks the directory. Returns 0; -EWOULDBLOCK if another daemon uses it; -EPERM if it is another user's; else a negative errno. *ret_what, a static string, names the
  * step that failed.
  */
 int runtime_open(struct runtime *r, const char *configured, const char **ret_what) __attribute__((warn_unused_result));
@@ -24,6 +24,8 @@ int runtime_open(struct runtime *r, const char *configured, const char **ret_wha
  */
 int runtime_go_on(struct runtime *r, const char *configured, const char *dir, int lock, int folder, const char **ret_what, int *ret_error)
 	__attribute__((warn_unused_result));
+/* What such an error means. */
+const char *runtime_trouble(int r);
 /* False: somebody has removed the directory, or has put another in its place. */
 bool runtime_is_there(const struct runtime *r);
 /* Makes and locks it again. Errors as runtime_open; then nothing has changed. */

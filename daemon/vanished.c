@@ -96,7 +96,7 @@ static const char *folder_look(struct daemon *d)
 		log_event(LOG_ERROR, "runtime", "dir=%s note=\"somebody had removed the directory: it is made again, with what it had\"", d->runtime.dir);
 	else if (r != d->folder_error)
 		log_event(LOG_ERROR, "runtime", "dir=%s error=\"the directory was removed, and cannot be made again: %s\" note=\"it is tried again\"",
-		          d->runtime.dir, r == -EWOULDBLOCK ? "another redlockd has taken its place" : strerror(-r));
+		          d->runtime.dir, runtime_trouble(r));
 	d->folder_error = r;
 	return r == 0 ? d->runtime.dir : NULL;
 }

@@ -65,6 +65,17 @@ class RemovedFiles(FuncTest):
         self.assertEqual(jobs, {"1", "3"})
         self.client(self.d).ok("RESUME %s %s" % (hello["session"], hello["secret"]))
 
+    def test_the_runtime_directory_in_whose_place_another_user_puts_one(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can be another user")
+        os.rename(self.d.runtime_dir, self.d.runtime_dir + ".gone")
+        os.mkdir(self.d.runtime_dir)
+        os.chown(self.d.runtime_dir, 65534, 65534)
+        self.d.logged("cannot be made again: the directory, or the link to it, belongs to another user")
+        self.assertEqual(os.listdir(self.d.runtime_dir), [])
+        os.rmdir(self.d.runtime_dir)
+        self.again()
+
     def test_the_log_of_jobs(self):
         c = self.client(self.d)
         c.ok("DEFER q first id=1")

@@ -42,6 +42,23 @@ class Folders(FuncTest):
         self.refused(CONF, "", status=69, runtime_dir=link)
         self.assertEqual(os.listdir(link), [])
 
+    def test_a_folder_of_another_user_is_refused(self):
+        """That user could put a link in the place of the socket or of a file of the daemon."""
+        if os.geteuid() != 0:
+            self.skipTest("only root can be another user")
+        folder = os.path.join(self.folder("func-"), "run")
+        os.mkdir(folder)
+        os.chown(folder, 65534, 65534)
+        link = folder + "-link"
+        self.refused(CONF, "belongs to another user", status=77, runtime_dir=folder)
+        os.chown(folder, 0, 0)
+        os.symlink(folder, link)
+        os.chown(link, 65534, 65534, follow_symlinks=False)
+        self.refused(CONF, "belongs to another user", status=77, runtime_dir=link)
+        os.chown(link, 0, 0, follow_symlinks=False)
+        self.assertEqual(os.listdir(folder), [])
+        self.client(self.daemon(CONF, runtime_dir=link)).ok("PING")
+
     def test_two_daemons_with_two_folders_share_nothing(self):
         first, second = self.daemon(CONF), self.daemon(CONF)
         self.client(first).ok("LOCK a")
