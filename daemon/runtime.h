@@ -14,8 +14,8 @@ struct runtime {
 
 /*
  * configured: NULL for the choice of redlockd.yaml(5): $RUNTIME_DIRECTORY, /run/redlockd as root, $XDG_RUNTIME_DIR/redlockd, a private folder in /tmp.
- * Creates and locks the directory. Returns 0; -EWOULDBLOCK if another daemon uses it; -EPERM if it is another user's; else a negative errno. *ret_what, a static string, names the
- * step that failed.
+ * Creates and locks the directory. Returns 0; -EWOULDBLOCK if another daemon uses it; -EPERM if it is another user's; else a negative errno. *ret_what,
+ * a static string, names the step that failed.
  */
 int runtime_open(struct runtime *r, const char *configured, const char **ret_what) __attribute__((warn_unused_result));
 /*
