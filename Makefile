@@ -220,6 +220,7 @@ CORE := \
 	daemon/core/sample.c \
 	daemon/core/tally.c \
 	daemon/core/rate.c \
+	daemon/core/rate_turns.c \
 	daemon/core/queuerows.c \
 	daemon/core/quorum.c \
 	daemon/core/rebase.c \

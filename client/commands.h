@@ -13,6 +13,7 @@ int lead_main(const struct invocation *in);
 int work_main(const struct invocation *in);
 int defer_main(const struct invocation *in);
 int retry_main(const struct invocation *in);
+int drop_main(const struct invocation *in);
 int queues_main(const struct invocation *in);
 int jobs_main(const struct invocation *in);
 int passwd_main(const struct invocation *in);

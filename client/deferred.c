@@ -197,6 +197,15 @@ int redlock_done(struct redlock *c, const char *queue, const char *id)
 	return job_ask(c, "DONE", queue, id, 0);
 }
 
+int redlock_drop(struct redlock *c, const char *queue, const char *id)
+{
+	struct draft d;
+
+	draft_begin(&d, "DROP", queue);
+	draft_quoted(&d, " ", id);
+	return draft_ask(c, &d, END_MS);
+}
+
 int redlock_retry(struct redlock *c, const char *queue, const char *id, int64_t delay_ms)
 {
 	return job_ask(c, "RETRY", queue, id, delay_ms);

@@ -16,7 +16,9 @@ static void rate_person(const struct redlock_rate *rate, int outcome)
 {
 	char age[AGE_BYTES];
 
-	if (outcome == REDLOCK_BUSY)
+	if (outcome == REDLOCK_TIMEOUT)
+		printf("refused: the wait is over; again in %s\n", age_text(rate->retry_ms, age));
+	else if (outcome == REDLOCK_BUSY)
 		printf("refused: again in %s, %" PRId64 " left\n", age_text(rate->retry_ms, age), rate->left);
 	else if (rate->unmetered)
 		printf("admitted without being counted: the store that keeps this limit cannot be used\n");
@@ -38,8 +40,8 @@ int rate_main(const struct invocation *in)
 	c = dial(in->addr);
 	if (!c)
 		return EX_UNAVAILABLE;
-	r = redlock_rate(c, in->operand, in->limit, in->per_ms, in->cost, &rate);
-	if (r && r != REDLOCK_BUSY) {
+	r = redlock_rate_wait(c, in->operand, in->limit, in->per_ms, in->cost, in->wait_given ? in->wait_ms : 0, &rate);
+	if (r && r != REDLOCK_BUSY && r != REDLOCK_TIMEOUT) {
 		r = exit_of(c, r);
 		redlock_close(c);
 		return r;

@@ -8,6 +8,11 @@
 
 int redlock_rate(struct redlock *c, const char *name, int64_t limit, int64_t per_ms, int64_t cost, struct redlock_rate *ret_rate)
 {
+	return redlock_rate_wait(c, name, limit, per_ms, cost, 0, ret_rate);
+}
+
+int redlock_rate_wait(struct redlock *c, const char *name, int64_t limit, int64_t per_ms, int64_t cost, int64_t wait_ms, struct redlock_rate *ret_rate)
+{
 	const struct redlock_line *answer;
 	struct redlock_bytes unmetered;
 	struct draft d;
@@ -17,11 +22,15 @@ int redlock_rate(struct redlock *c, const char *name, int64_t limit, int64_t per
 	draft_number(&d, "limit", limit);
 	draft_ms(&d, "per", per_ms);
 	draft_number(&d, "cost", cost);
+	if (wait_ms < 0)
+		draft_text(&d, " wait=forever");
+	else if (wait_ms > 0)
+		draft_ms(&d, "wait", wait_ms);
 	if (d.full)
 		return -EINVAL; /* a name of 512 bytes fits, however it is quoted */
 	d.line[d.n] = '\0';
-	r = redlock_request(c, d.line, 0, NULL, NULL);
-	if (r != REDLOCK_OK && r != REDLOCK_BUSY)
+	r = redlock_request(c, d.line, wait_ms, NULL, NULL);
+	if (r != REDLOCK_OK && r != REDLOCK_BUSY && r != REDLOCK_TIMEOUT)
 		return r;
 	answer = redlock_answer(c);
 	unmetered = redlock_line_find(answer, "unmetered");

@@ -232,6 +232,8 @@ int redlock_check_job(struct redlock *c, const char *queue, const char *id, stru
 int redlock_done(struct redlock *c, const char *queue, const char *id) REDLOCK_MUST;
 /* It has failed: it is due again after delay_ms, unless it has failed too often. */
 int redlock_retry(struct redlock *c, const char *queue, const char *id, int64_t delay_ms) REDLOCK_MUST;
+/* Removes a job that nobody has: it is due, delayed, or has failed for good. REDLOCK_REFUSED with "NOTHELD": a session has it; with "NOTFOUND". */
+int redlock_drop(struct redlock *c, const char *queue, const char *id) REDLOCK_MUST;
 
 /* --- rate limits; name is 1 to 512 bytes --- */
 
@@ -248,6 +250,9 @@ struct redlock_rate {
  * can tell whether it was counted.
  */
 int redlock_rate(struct redlock *c, const char *name, int64_t limit, int64_t per_ms, int64_t cost, struct redlock_rate *ret_rate) REDLOCK_MUST;
+/* The same, and waits in turn for up to wait_ms until it is admitted. REDLOCK_TIMEOUT: it was not, and nothing was counted. */
+int redlock_rate_wait(struct redlock *c, const char *name, int64_t limit, int64_t per_ms, int64_t cost, int64_t wait_ms,
+		      struct redlock_rate *ret_rate) REDLOCK_MUST;
 
 /* --- what the daemon knows; rows are those of redlock_request, in the words of redlock-protocol(7), and redlock_answer tells what stands behind them --- */
 

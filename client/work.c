@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * work: runs CMD for one job of a queue after the other. Each job has a session and a keeper of its own, so whatever becomes of CMD, of the keeper or of the
- * connection, the job is done, or is given back. Also defer, retry, queues and jobs.
+ * connection, the job is done, or is given back. Also defer, retry and drop.
  */
 #include "client/commands.h"
 #include "client/complaint.h"
@@ -59,7 +59,7 @@ int work_main(const struct invocation *in)
 	return end.signal ? 128 + end.signal : code;
 }
 
-/* --- defer, retry --- */
+/* --- defer, retry, drop --- */
 
 /* -1: after a complaint. */
 static ssize_t input_read(char *out)
@@ -96,7 +96,8 @@ int defer_main(const struct invocation *in)
 	return r;
 }
 
-int retry_main(const struct invocation *in)
+/* About one job of a queue: retry and drop. */
+static int job_main(const struct invocation *in, int (*act)(struct redlock *c, const struct invocation *in))
 {
 	struct redlock *c;
 	int r;
@@ -108,9 +109,29 @@ int retry_main(const struct invocation *in)
 	c = dial(in->addr);
 	if (!c)
 		return EX_UNAVAILABLE;
-	r = exit_of(c, redlock_retry(c, in->operand, in->names[1], in->delay_ms));
+	r = exit_of(c, act(c, in));
 	if (!r && in->json)
 		json_line(stdout, redlock_answer(c), false);
 	redlock_close(c);
 	return r;
+}
+
+static int retry_act(struct redlock *c, const struct invocation *in)
+{
+	return redlock_retry(c, in->operand, in->names[1], in->delay_ms);
+}
+
+static int drop_act(struct redlock *c, const struct invocation *in)
+{
+	return redlock_drop(c, in->operand, in->names[1]);
+}
+
+int retry_main(const struct invocation *in)
+{
+	return job_main(in, retry_act);
+}
+
+int drop_main(const struct invocation *in)
+{
+	return job_main(in, drop_act);
 }

@@ -16,7 +16,7 @@
 #include "daemon/core/names.h"
 #include "daemon/core/permits_owned.h"
 #include "daemon/core/query.h"
-#include "daemon/core/rate.h"
+#include "daemon/core/rate_turns.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/semaphores.h"
@@ -127,7 +127,13 @@ static void serve_CANCEL(struct commander *x, struct session *s)
 	struct permit *p = c || g ? NULL : permit_waiting(s, tag);
 	struct lock *l = c ? c->lock : NULL;
 	struct take *take = take_waiting(s, tag);
+	struct rate_turn *turn = rate_turn_waiting(s, tag);
 
+	if (turn) {
+		command_ok(x, s);
+		rate_turn_cancel(x, turn);
+		return;
+	}
 	if (take) {
 		command_ok(x, s);
 		take_cancel(x, take);

@@ -5,6 +5,7 @@
 #include "daemon/core/group.h"
 #include "daemon/core/jobs.h"
 #include "daemon/core/permits.h"
+#include "daemon/core/rate_turns.h"
 #include "daemon/core/take.h"
 #include "daemon/core/wait.h"
 #include "daemon/core/watch.h"
@@ -28,6 +29,7 @@ static void refuse_waiting(struct commander *x, struct session *s)
 	struct permit *p;
 
 	takes_refuse(x, s);
+	rate_turns_refuse(x, s);
 	refuse_claims(x, s);
 	LIST_FOREACH(g, &s->groups, in_session)
 		group_cancel(x, g);

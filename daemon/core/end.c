@@ -12,6 +12,7 @@
 #include "daemon/core/remember.h"
 #include "daemon/core/runner.h"
 #include "daemon/core/survey.h"
+#include "daemon/core/rate_turns.h"
 #include "daemon/core/take.h"
 #include "daemon/core/watch.h"
 
@@ -24,6 +25,7 @@ void end_all(struct commander *x)
 		watch_drop(x, x->sessions->slot[i]);
 	}
 	takes_free_all(x);
+	rate_lines_free_all(x);
 	jobs_free_all(x);
 	surveys_free_all(x);
 	rehome_free(x);
@@ -31,13 +33,15 @@ void end_all(struct commander *x)
 	semaphores_free_all(x);
 }
 
-static void drop_pendings(struct session *s)
+static void drop_pendings(struct commander *x, struct session *s)
 {
 	struct pending *p;
 
-	while ((p = TAILQ_FIRST(&s->pendings))) {
+	while ((p = TAILQ_LAST(&s->pendings, pendings))) { /* the last first: no RATE of this session is the next whose turn it is */
 		TAILQ_REMOVE(&s->pendings, p, in_session);
 		p->session = NULL;
+		if (p->turn)
+			rate_turn_drop(x, p->turn);
 	}
 }
 
@@ -93,7 +97,7 @@ void end_session(struct commander *x, struct session *s, enum ending how)
 	jobs_end(x, s, how != ENDING_UNSURE);
 	session_drop_claims(x, s, true, how);
 	session_drop_claims(x, s, false, how);
-	drop_pendings(s);
+	drop_pendings(x, s);
 	lists_drop(x, s);
 	session_close(x->sessions, s);
 }
@@ -146,7 +150,7 @@ void leave_connection(struct commander *x, struct session *s, enum ending how)
 	jobs_detach(s);
 	groups_detach(x, s);
 	permits_detach(x, s);
-	drop_pendings(s);
+	drop_pendings(x, s);
 	lists_drop(x, s);
 	watch_drop(x, s);
 	session_detach(x->sessions, s);

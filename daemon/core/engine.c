@@ -209,6 +209,8 @@ void engine_fired(struct engine *e, struct timer *t)
 	case TIMER_QUEUE:
 	case TIMER_TAKE:
 	case TIMER_ORDER:
+	case TIMER_RATE_LINE:
+	case TIMER_RATE_TURN:
 	case TIMER_REHOME:
 	case TIMER_DRAIN:
 	case TIMER_ALARM:

@@ -16,6 +16,7 @@
 #include "daemon/core/obtain.h"
 #include "daemon/core/order.h"
 #include "daemon/core/pass.h"
+#include "daemon/core/rate_turns.h"
 #include "daemon/core/rehome.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/settle.h"
@@ -32,6 +33,8 @@ static void job_timer_fired(struct commander *x, struct timer *t)
 		take_fired(x, container_of(t, struct take, timer));
 	else if (t->kind == TIMER_REHOME)
 		rehome_fired(x);
+	else if (t->kind == TIMER_RATE_LINE || t->kind == TIMER_RATE_TURN)
+		rate_timer_fired(x, t);
 	else
 		order_fired(x, t);
 }
@@ -81,6 +84,7 @@ static unsigned timer_work(const struct timer *t)
 	case TIMER_CLAIM:
 	case TIMER_PERMIT:
 	case TIMER_TAKE:
+	case TIMER_RATE_TURN:
 	case TIMER_ALARM:
 		return 1;
 	case TIMER_SESSION:

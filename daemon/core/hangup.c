@@ -10,6 +10,7 @@
 #include "daemon/core/hold.h"
 #include "daemon/core/job.h"
 #include "daemon/core/permits.h"
+#include "daemon/core/rate_turns.h"
 #include "daemon/core/take.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/wait.h"
@@ -36,6 +37,7 @@ static void hangup_with_grace(struct commander *x, struct session *s)
 {
 	bool blocked;
 
+	rate_turns_finish_up(x, s);
 	if (s->ready || s->resuming || !TAILQ_EMPTY(&s->pendings) || !TAILQ_EMPTY(&s->listings) || session_waits(s, false))
 		return;
 	blocked = session_waits(s, true);
@@ -66,6 +68,7 @@ static void half_close(struct commander *x, struct session *s)
 	gather_finish_up(x, s);
 	permits_finish_up(x, s);
 	takes_finish_up(x, s);
+	rate_turns_finish_up(x, s);
 }
 
 void hangup_settle(struct commander *x, struct session *s)
@@ -113,6 +116,7 @@ bool hangup_refuse(struct commander *x, struct session *s)
 		refuse_stopping(x, s, VERB_RESUME, s->lasting->resume_tag);
 	}
 	takes_refuse(x, s);
+	rate_turns_refuse(x, s);
 	while ((p = TAILQ_FIRST(&s->pendings))) {
 		TAILQ_REMOVE(&s->pendings, p, in_session);
 		p->session = NULL;

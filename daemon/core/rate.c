@@ -6,52 +6,17 @@
 #include "daemon/core/pending.h"
 #include "daemon/core/stored.h"
 #include "daemon/core/tell.h"
-#include "daemon/core/terms.h"
 
-#include <inttypes.h>
-
-#define RATE_MOST INT64_C(1000000000) /* of a limit: a store's script counts exactly as long as it is no larger */
-
-static int64_t field_or(const struct request *q, enum field field, int64_t otherwise)
+struct home_question *rate_question(struct commander *x, const struct session *s, struct span name, const struct rate_use *use)
 {
-	return request_has(q, field) ? q->field[field].number : otherwise;
-}
+	struct home_question *q = home_question_new(x->engine, HOME_OF_RATE, name);
 
-static bool rate_is_allowed(struct commander *x, struct session *s)
-{
-	const struct request *q = &x->request;
-	int64_t limit = field_or(q, FIELD_LIMIT, 0), per = field_or(q, FIELD_PER, 0), cost = field_or(q, FIELD_COST, 1);
-
-	if (!name_is_allowed(x, s))
-		return false;
-	if (limit < 1 || per < 1)
-		tell_mistake(x, s, ERROR_ARG, "RATE needs limit= and per=, both above 0, as in limit=20 per=60s");
-	else if (per > RATE_WINDOW_MAX)
-		return refuse_bound(x, s, FIELD_PER, RATE_WINDOW_MAX, "31 days");
-	else if (limit > RATE_MOST)
-		tell_mistake(x, s, ERROR_LIMIT, "the limit of a RATE may be at most %" PRId64, RATE_MOST);
-	else if (cost > limit)
-		tell_mistake(x, s, ERROR_ARG, "a cost of %" PRId64 " is above the limit of %" PRId64 ": it would never be admitted", cost, limit);
-	else
-		return pendings_within_limit(x, s);
-	return false;
-}
-
-void serve_RATE(struct commander *x, struct session *s)
-{
-	const struct request *r = &x->request;
-	struct home_question *q;
-
-	if (!rate_is_allowed(x, s))
-		return;
-	q = home_question_new(x->engine, HOME_OF_RATE, r->word[0]);
-	q->pending = pending_of_request(x, s, NULL);
 	netstring_put(&q->words, SPAN("r"));
-	netstring_put_int(&q->words, r->field[FIELD_LIMIT].number);
-	netstring_put_int(&q->words, r->field[FIELD_PER].number);
-	netstring_put_int(&q->words, field_or(r, FIELD_COST, 1));
+	netstring_put_int(&q->words, use->limit);
+	netstring_put_int(&q->words, use->per);
+	netstring_put_int(&q->words, use->cost);
 	stored_put_terms(x, s, &q->words);
-	home_ask(x->engine, q, 0);
+	return q;
 }
 
 /* "left when_ms", as the store says it. */
@@ -126,24 +91,46 @@ static void rate_lost(struct commander *x, const struct home_question *q)
 	           q->text.p ? q->text.p : "", q->outcome == HOME_UNKNOWN ? "; it may have counted this request" : "");
 }
 
+bool rate_goes_on(struct commander *x, struct home_question *q)
+{
+	if (q->outcome == HOME_ANSWERED || q->misnamed || x->core->conf.home_lost != LOST_NEXT || q->place + 1 >= x->core->conf.nodes)
+		return false;
+	home_ask(x->engine, q, q->place + 1);
+	return true;
+}
+
+bool rate_is_refused(const struct home_question *q, int64_t *ret_when_ms)
+{
+	int64_t left;
+
+	return q->outcome == HOME_ANSWERED && q->code == 'T' && rate_read(q->text, &left, ret_when_ms);
+}
+
+void rate_conclude(struct commander *x, struct pending *p, struct home_question *q)
+{
+	struct session *s = p->session;
+
+	q->pending = p;
+	TAILQ_REMOVE(&s->pendings, p, in_session);
+	core_answers(x->core, VERB_RATE);
+	if (q->outcome == HOME_ANSWERED)
+		rate_judged(x, q);
+	else
+		rate_lost(x, q);
+	session_answered(x->sessions, s, p->tag[0] != '\0');
+	pool_put(&x->engine->table.pendings, p);
+	q->pending = NULL;
+}
+
 void rate_told(struct commander *x, struct home_question *q)
 {
 	struct pending *p = q->pending;
-	struct session *s = p->session;
 
-	if (s && q->outcome != HOME_ANSWERED && !q->misnamed && x->core->conf.home_lost == LOST_NEXT && q->place + 1 < x->core->conf.nodes) {
-		home_ask(x->engine, q, q->place + 1);
+	if (p->session && rate_goes_on(x, q))
 		return;
-	}
-	if (s) {
-		TAILQ_REMOVE(&s->pendings, p, in_session);
-		core_answers(x->core, VERB_RATE);
-		if (q->outcome == HOME_ANSWERED)
-			rate_judged(x, q);
-		else
-			rate_lost(x, q);
-		session_answered(x->sessions, s, p->tag[0] != '\0');
-	}
-	pool_put(&x->engine->table.pendings, p);
+	if (p->session)
+		rate_conclude(x, p, q);
+	else
+		pool_put(&x->engine->table.pendings, p);
 	home_question_free(x->engine, q);
 }

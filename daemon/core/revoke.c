@@ -6,6 +6,7 @@
 #include "daemon/core/group.h"
 #include "daemon/core/permits.h"
 #include "daemon/core/rules.h"
+#include "daemon/core/rate_turns.h"
 #include "daemon/core/take.h"
 #include "daemon/core/wait.h"
 
@@ -43,6 +44,7 @@ static void revoke_of(struct commander *x, struct session *s)
 	unsigned line;
 
 	takes_revoke(x, s);
+	rate_turns_revoke(x, s);
 	revoke_claims(x, s);
 	LIST_FOREACH(g, &s->groups, in_session) {
 		if (g->take || group_may_lock(x, g))

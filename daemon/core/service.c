@@ -10,6 +10,7 @@
 #include "daemon/core/break.h"
 #include "daemon/core/busy.h"
 #include "daemon/core/drain.h"
+#include "daemon/core/rate_turns.h"
 #include "daemon/core/release.h"
 #include "daemon/core/revoke.h"
 #include "daemon/core/rules.h"
@@ -55,6 +56,7 @@ struct service *service_new(const struct core_conf *conf)
 	TAILQ_INIT(&s->commander.groups_due);
 	TAILQ_INIT(&s->commander.inquiries);
 	semaphores_init(&s->commander);
+	rate_lines_init(&s->commander);
 	alarm_configure(&s->commander);
 	s->engine.watched += conf->audit;
 	mem_use(before);

@@ -11,7 +11,7 @@
 #include "daemon/core/job.h"
 #include "daemon/core/obtain.h"
 #include "daemon/core/pass.h"
-#include "daemon/core/rate.h"
+#include "daemon/core/rate_turns.h"
 #include "daemon/core/rehome.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/survey.h"
@@ -86,7 +86,9 @@ static bool settle_homes(struct commander *x)
 	struct home_question *q;
 
 	while ((q = home_next_told(x->engine))) {
-		if (q->of == HOME_OF_RATE)
+		if (q->of == HOME_OF_RATE && q->about)
+			rate_line_told(x, q);
+		else if (q->of == HOME_OF_RATE)
 			rate_told(x, q);
 		else
 			settle_job(x, q);

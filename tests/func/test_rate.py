@@ -51,6 +51,15 @@ class Uses:
         self.assertEqual(self.call_redlock(self.d, "rate", name, "--limit", "2")[0], 64)
         self.assertEqual(self.call_redlock(self.d, "rate", name, "--limit", "2", "--per", "60s", "--cost", "3")[0], 64)
 
+    def test_the_command_waits_in_turn(self):
+        name = self.name()
+        for wait in ((), ("--wait", "forever")):
+            status, out, _ = self.call_redlock(self.d, "rate", name, "--limit", "1", "--per", "1s", *wait)
+            self.assertEqual((status, out.split(":")[0]), (0, "admitted"))
+        status, out, _ = self.call_redlock(self.d, "rate", name, "--limit", "1", "--per", "60s", "--wait", "10ms")
+        self.assertEqual(status, 1)
+        self.assertRegex(out, r"^refused: the wait is over; again in ")
+
 
 class Moved(FuncTest):
     """The clock of the server is set while daemons go on."""

@@ -47,6 +47,9 @@ class Work:
         self.assertEqual(self.call_redlock(self.d, "retry", q, "bad")[0], 0)
         self.assertEqual([job["state"] for job in self.jobs(q)], ["due"])
         self.assertEqual(self.call_redlock(self.d, "retry", q, "other")[0], 1)
+        self.assertEqual(self.call_redlock(self.d, "drop", q, "bad")[0], 0)
+        self.assertEqual(self.jobs(q), [])
+        self.assertEqual(self.call_redlock(self.d, "drop", q, "bad")[0], 1)
 
     def test_a_command_that_cannot_be_executed_ends_the_loop(self):
         q = self.name()

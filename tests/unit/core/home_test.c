@@ -325,7 +325,7 @@ END_TEST
 START_TEST(what_makes_no_sense_is_refused)
 {
 	static const char *const wrong[] = {"RATE", "RATE n", "RATE n limit=3", "RATE n per=1s", "RATE n limit=0 per=1s", "RATE n limit=3 per=0",
-					    "RATE n limit=3 per=1s cost=4", "RATE n limit=3 per=1s wait=1s", "RATE n m limit=3 per=1s"};
+					    "RATE n limit=3 per=1s cost=4", "RATE n m limit=3 per=1s"};
 
 	cluster_begin(1);
 	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {

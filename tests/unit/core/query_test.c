@@ -67,6 +67,7 @@ START_TEST(help_explains_each_field_of_a_request)
 	says(1, "@t HELP rate");
 	hears(1, "@t \\* RATE name limit=N per=dur *");
 	hears(1, "@t \\* count one more use of a rate limit*");
+	hears(1, "@t \\*   wait=dur|forever *");
 	hears(1, "@t \\*   limit=N *");
 	hears(1, "@t \\*   per=dur  *the length of *");
 	hears(1, "@t \\*   cost=N  *");
