@@ -38,6 +38,19 @@ struct group *group_in_other_mode(const struct session *s, struct span name, str
 	return NULL;
 }
 
+bool groups_give_up(struct session *s, struct span name, struct span owner)
+{
+	struct group *g;
+	bool ending = false;
+
+	LIST_FOREACH(g, &s->groups, in_session)
+		if (g->not_notified && !g->ending && span_equal(group_owner(g), owner) && group_has_name(g, name)) {
+			group_is_ending(g);
+			ending = true;
+		}
+	return ending;
+}
+
 bool groups_wait(const struct session *s, bool patient)
 {
 	const struct group *g;

@@ -10,6 +10,8 @@ void groups_make_due(struct commander *x, struct session *s);
 struct group *group_waiting(const struct session *s, struct span tag); /* under this tag, which is not empty; NULL: none */
 /* By which this owner waits for that name in the other mode; NULL: there is none. */
 struct group *group_in_other_mode(const struct session *s, struct span name, struct span owner, bool shared);
+/* Those of that owner from before a cut, which were not repeated, and which ask for the name, are ending now. False: there are none. */
+bool groups_give_up(struct session *s, struct span name, struct span owner);
 bool groups_wait(const struct session *s, bool patient);
 unsigned groups_patient(const struct session *s);
 

@@ -219,6 +219,16 @@ void permit_cancel(struct commander *x, struct permit *p)
 	permit_make_due(x, p);
 }
 
+void permits_give_up(struct commander *x, struct session *s, struct span name, struct span owner)
+{
+	struct permit *p;
+
+	TAILQ_FOREACH(p, &s->permits, in_session)
+		if (p->not_notified && permit_is_asking(p) && p->state != PERMIT_CANCELLED && span_equal(permit_owner(p), owner) &&
+		    span_equal(semaphore_name(p->semaphore), name))
+			permit_cancel(x, p);
+}
+
 /* --- with their sessions --- */
 
 void permits_are_ending(struct session *s)

@@ -20,6 +20,8 @@ void semaphore_stir(struct commander *x, struct semaphore *m);
 void permit_end(struct commander *x, struct permit *p);
 /* It is about to be answered CANCELLED: not now, since notices may speak of its claims. */
 void permit_cancel(struct commander *x, struct permit *p);
+/* Requests of that owner from before a cut, which were not repeated. */
+void permits_give_up(struct commander *x, struct session *s, struct span name, struct span owner);
 
 /* The stores have not confirmed yet that it is held since the previous run. */
 bool permit_is_adopting(const struct permit *p);

@@ -189,10 +189,18 @@ static void permits_give_back_to(struct commander *x, struct session *s, struct 
 	}
 }
 
+/* With fence= the request is about that grant alone. */
+static inline void gives_up_waits(struct commander *x, struct session *s)
+{
+	if (s->resumed && request_has(&x->request, FIELD_COUNT) && !request_has(&x->request, FIELD_FENCE))
+		resume_give_up(x, s);
+}
+
 void serve_RELEASE(struct commander *x, struct session *s)
 {
 	struct permit *p = permit_of_request(x, s);
 
+	gives_up_waits(x, s);
 	if (request_has(&x->request, FIELD_COUNT))
 		permits_give_back_to(x, s, p);
 	else if (p)
@@ -216,6 +224,7 @@ void serve_UNLOCK(struct commander *x, struct session *s)
 {
 	struct permit *p = permit_not_lock(x, s);
 
+	gives_up_waits(x, s);
 	if (p && !unlock_suits_permit(x, s))
 		return;
 	if (p && request_has(&x->request, FIELD_COUNT))

@@ -292,6 +292,20 @@ void resume_make_way(struct commander *x, struct session *s)
 		resume_end_groups(x, s);
 }
 
+void resume_give_up(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+	struct span name = q->word[0], owner = request_owner(q);
+	const struct lock *l = s->waits_not_notified > 0 ? lock_find(&x->engine->table, name) : NULL;
+	struct claim *c;
+
+	while (l && (c = wait_not_notified(s, l, owner)))
+		wait_drop_not_notified(x, c);
+	if (groups_give_up(s, name, owner))
+		resume_end_groups(x, s);
+	permits_give_up(x, s, name, owner);
+}
+
 enum place resume_old_place(struct commander *x, struct session *s, struct span owner, bool shared, bool patient, struct claim **ret_claim)
 {
 	struct lock *l = s->resumed ? lock_find(&x->engine->table, x->request.word[0]) : NULL;

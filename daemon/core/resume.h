@@ -20,6 +20,8 @@ struct instant resume_repeat_until(const struct commander *x, const struct sessi
 void resume_end_groups(struct commander *x, struct session *s);
 /* Ends those of the owner that wait in the other mode for a name of the request, which is a LOCK, LOCKALL or LOCKANY. */
 void resume_make_way(struct commander *x, struct session *s);
+/* UNLOCK and RELEASE with count=: what the owner waits for since before a cut, and nobody would hear of, is given up. */
+void resume_give_up(struct commander *x, struct session *s);
 
 /* A LOCK in a session that was resumed may be the repetition of one whose connection dropped. */
 enum place {

@@ -139,6 +139,16 @@ static void permit_is_had(struct commander *x, struct session *s, struct permit 
 		contended_permit(x, p, CONTENDED_FIRST);
 }
 
+/* The request is refused: an earlier one that waits, and that it repeats, is over as well. */
+static void permits_end_repeated(struct commander *x, struct session *s)
+{
+	struct permit *p;
+
+	TAILQ_FOREACH(p, &s->permits, in_session)
+		if (permit_is_asking(p) && p->state != PERMIT_CANCELLED && permit_is_repeated_by(p, &x->request))
+			permit_cancel(x, p);
+}
+
 /* What count= says of the permits that its owner has. True: that answers the request. */
 static bool permit_count_answers(struct commander *x, struct session *s)
 {
@@ -160,6 +170,8 @@ static bool permit_count_answers(struct commander *x, struct session *s)
 		             count == 0 ? "count of ACQUIRE is from 1" : count < has ? "RELEASE lowers the count" : "each ACQUIRE adds one at most");
 	else
 		return false;
+	if (count != has)
+		permits_end_repeated(x, s);
 	return true;
 }
 

@@ -121,6 +121,46 @@ START_TEST(a_repeated_acquire_that_does_not_wait_gives_the_place_up)
 }
 END_TEST
 
+/* RELEASE, or UNLOCK. */
+START_TEST(a_release_with_count_0_gives_up_a_wait_from_before_the_cut)
+{
+	begins();
+	says(3, "ACQUIRE s limit=1");
+	hears(3, "OK *");
+	says(1, "ACQUIRE s limit=1 owner=o count=1 wait=1m");
+	goes(1, GONE_HANGUP);
+	resumes(9, &s1);
+	hears(9, "OK session=* n=0");
+	says(9, "%s s owner=o count=0", _i ? "UNLOCK" : "RELEASE");
+	hears(9, _i ? "OK name=s count=0" : "OK name=s free=0 count=0");
+	says(3, "RELEASE s");
+	hears(3, "OK *");
+	passes(SEC);
+	permits_are(0);
+}
+END_TEST
+
+/* The owner relies on a permit that it has lost meanwhile. */
+START_TEST(an_acquire_that_is_refused_for_a_loss_ends_the_one_that_waits)
+{
+	begins();
+	says(1, "ACQUIRE s limit=2 owner=o count=1");
+	hears(1, "OK *");
+	says(3, "ACQUIRE s limit=2");
+	hears(3, "OK *");
+	says(1, "@first ACQUIRE s limit=2 owner=o count=2 wait=1m");
+	says(ADMIN, "BREAK s");
+	hears(ADMIN, "OK *");
+	hears(1, "! LOST name=s *");
+	says(1, "@second ACQUIRE s limit=2 owner=o count=2 wait=1m");
+	hears(1, "@second ERR ARG count=2, but this owner has 0 permits: *");
+	hears(1, "@first ERR CANCELLED *");
+	passes(30 * SEC);
+	hears_nothing(1);
+	permits_are(0);
+}
+END_TEST
+
 START_TEST(a_release_that_is_repeated_changes_nothing)
 {
 	int64_t fence;
@@ -195,6 +235,8 @@ Suite *count_permits_suite(void)
 	tcase_add_test(c, an_acquire_under_way_at_the_cut_and_the_repeated_one_take_one_permit);
 	tcase_add_test(c, a_waiting_acquire_that_is_repeated_is_replaced_and_keeps_its_place);
 	tcase_add_test(c, a_repeated_acquire_that_does_not_wait_gives_the_place_up);
+	tcase_add_loop_test(c, a_release_with_count_0_gives_up_a_wait_from_before_the_cut, 0, 2);
+	tcase_add_test(c, an_acquire_that_is_refused_for_a_loss_ends_the_one_that_waits);
 	tcase_add_test(c, a_release_that_is_repeated_changes_nothing);
 	tcase_add_test(c, an_unlock_of_a_permit_that_is_repeated_changes_nothing);
 	tcase_add_test(c, a_release_of_a_loss_that_is_repeated_tells_the_loss_again);

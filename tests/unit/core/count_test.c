@@ -264,6 +264,57 @@ START_TEST(a_turn_that_came_meanwhile_is_what_the_repeated_lock_asks_for)
 }
 END_TEST
 
+/* Session 2 has a and b. Session 1 has sent this, and was cut off: it waits. Session 9 resumes it, and gives a back, whether it was granted or not. */
+static void gives_a_wait_up(const char *request, const char *unlock)
+{
+	begins();
+	says(2, "LOCK a");
+	hears(2, "OK *");
+	says(2, "LOCK b");
+	hears(2, "OK *");
+	s1 = says_hello(1, "grace=20s");
+	says(1, "@w %s", request);
+	is_cut(1);
+	hears(9, "OK session=* n=0");
+	says(9, "%s", unlock);
+	hears(9, "OK name=a count=0");
+	says(2, "UNLOCK a");
+	hears(2, "OK *");
+	says(2, "UNLOCK b");
+	hears(2, "OK *");
+	passes(SEC);
+}
+
+START_TEST(an_unlock_with_count_0_gives_up_a_wait_from_before_the_cut)
+{
+	static const char *const request[] = {"LOCK a wait=1m owner=o count=1", "LOCK a wait=1m mode=shared owner=o count=1",
+	                                      "LOCKALL b a wait=1m owner=o count=1", "LOCKANY b a wait=1m owner=o count=1"};
+
+	gives_a_wait_up(request[_i], "UNLOCK a owner=o count=0");
+	says(9, "LIST locks");
+	hears(9, "OK n=0 more=0");
+	goes(9, GONE_HANGUP);
+	resumes(10, &s1);
+	hears(10, "OK session=* n=0");
+}
+END_TEST
+
+START_TEST(an_unlock_of_a_grant_leaves_the_wait_for_the_next_one)
+{
+	gives_a_wait_up("LOCK a wait=1m owner=o count=1", "UNLOCK a owner=o count=0 fence=1");
+	says(9, "LOCK a wait=1m owner=o count=1");
+	hears(9, "OK name=a * count=1");
+}
+END_TEST
+
+START_TEST(an_unlock_of_another_owner_leaves_the_wait)
+{
+	gives_a_wait_up("LOCK a wait=1m owner=o count=1", "UNLOCK a owner=p count=0");
+	says(2, "LOCK a");
+	hears(2, "BUSY *");
+}
+END_TEST
+
 START_TEST(a_lost_lock_is_taken_anew_by_count_1_alone)
 {
 	int64_t fence;
@@ -484,6 +535,9 @@ Suite *count_suite(void)
 	tcase_add_test(c, a_lock_whose_answer_was_lost_is_repeated_after_resume_and_counts_once);
 	tcase_add_test(c, a_round_under_way_at_the_cut_and_the_lock_repeated_are_one_hold);
 	tcase_add_test(c, a_turn_that_came_meanwhile_is_what_the_repeated_lock_asks_for);
+	tcase_add_loop_test(c, an_unlock_with_count_0_gives_up_a_wait_from_before_the_cut, 0, 4);
+	tcase_add_test(c, an_unlock_of_a_grant_leaves_the_wait_for_the_next_one);
+	tcase_add_test(c, an_unlock_of_another_owner_leaves_the_wait);
 	tcase_add_test(c, a_lost_lock_is_taken_anew_by_count_1_alone);
 	tcase_add_test(c, an_unlock_of_a_loss_that_is_repeated_tells_the_loss_again);
 	tcase_add_test(c, an_unlock_of_a_loss_frees_the_name_at_once);
