@@ -99,6 +99,7 @@ WORLD := \
 	tests/sim/check/readers.c \
 	tests/sim/check/recount.c \
 	tests/sim/check/released.c \
+	tests/sim/check/repeated.c \
 	tests/sim/check/reply_time.c \
 	tests/sim/check/resumed.c \
 	tests/sim/check/running.c \
@@ -110,6 +111,9 @@ WORLD := \
 	tests/sim/client/breaker.c \
 	tests/sim/client/client.c \
 	tests/sim/client/hold.c \
+	tests/sim/client/repeat_answer.c \
+	tests/sim/client/repeat_jobs.c \
+	tests/sim/client/repeater.c \
 	tests/sim/client/reply.c \
 	tests/sim/client/namer.c \
 	tests/sim/client/nester.c \

@@ -67,6 +67,21 @@ void metered_said(struct request_sim *q, struct span line, struct span word);
 void check_permit(const struct sim_client *c, const struct seating *s); /* the client begins to believe, or believes for longer */
 void permitted_said(struct request_sim *q, struct span line);           /* an OK of the daemon */
 
+/* repeated.c: requests with count= that are repeated. Each but the last three is about the request of the client that is not answered, or just is. */
+void check_repeat_refused(const struct sim_client *c, struct span code);
+void check_repeat_count(const struct sim_client *c, int64_t count);
+void check_repeat_locked(const struct sim_client *c, int64_t name, int64_t count, int64_t fence);
+void check_repeat_rows(const struct sim_client *c);
+void check_repeat_row(const struct sim_client *c, unsigned owner, int64_t name, int64_t count); /* of RESUME */
+void check_repeat_permit_row(const struct sim_client *c, unsigned owner, int64_t permits);
+void check_repeat_job_row(const struct sim_client *c, unsigned jobs);
+void check_repeat_taken(const struct sim_client *c, struct span line, bool ok);
+void check_repeat_alone(const struct sim_client *c);
+void repeated_said(const struct request_sim *q, struct span line); /* any reply of a daemon */
+void check_repeat_belief(const struct sim_client *c, unsigned owner, int64_t name);
+void check_repeat_job(const struct sim_client *c);
+void check_repeat_permit(const struct sim_client *c, const struct repeat_permit *p);
+
 /* chores.c: deferred work. */
 void chores_ran(struct server *s, const struct flight *f);
 void chores_lost(struct server *s);

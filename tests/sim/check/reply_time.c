@@ -32,7 +32,7 @@ static int64_t request_bound(const struct world *w, const struct request_sim *q)
 
 	if (q->wait_ms < 0)
 		return INT64_MAX;
-	if (q->ask == ASK_CHORE)
+	if (q->ask == ASK_CHORE || q->of_job)
 		rounds += chore_bound(w, q);
 	if (q->group)
 		rounds = 2 * (rounds > second_bound(w) ? rounds : second_bound(w)); /* it waits in one queue, and then asks for the other names */

@@ -222,6 +222,7 @@ static void on_reply(struct conn *c, struct span line)
 	chores_said(q, line, word);
 	gathered_said(q, line, word);
 	told_said(q, line);
+	repeated_said(q, line);
 	if (span_equal(word, SPAN("OK")))
 		readers_said(q, line), readers_released(q, line), permitted_said(q, line);
 	else if (span_equal(word, SPAN("ERR")))

@@ -14,7 +14,7 @@ static void client_draw_host(struct sim_client *c, const struct plan *p, unsigne
 	c->is_unix = !c->remote && stream_chance(&hosts, 60);
 	c->own.ppm = stream_either(&hosts, p->drift_ppm);
 	c->own.base_us = stream_range(&hosts, SEC, 1000000 * SEC);
-	c->graced = p->grace_ms && stream_chance(&hosts, 70);
+	c->graced = p->grace_ms && (stream_chance(&hosts, 70) || (p->cuts && index < REPEATERS));
 }
 
 bool client_is_graced(const struct plan *p, unsigned index)
@@ -41,6 +41,7 @@ void client_init(struct sim_client *c, struct world *w, unsigned index)
 	rater_begin(c);
 	permitter_begin(c);
 	worker_begin(c);
+	repeater_begin(c);
 }
 
 static void inbox_drop(struct sim_client *c)
@@ -264,5 +265,6 @@ void client_retire(struct sim_client *c, bool quit)
 	heap_cancel(&c->world->heap, &c->side_timer);
 	heap_cancel(&c->world->heap, &c->reader_timer);
 	heap_cancel(&c->world->heap, &c->nest.timer);
+	heap_cancel(&c->world->heap, &c->repeats.timer);
 	c->state = CLIENT_GONE;
 }

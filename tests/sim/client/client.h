@@ -8,6 +8,7 @@
 #define SIM_CLIENT_H
 
 #include "daemon/core/event.h"
+#include "tests/sim/client/repeater.h"
 #include "tests/sim/world/conn.h"
 #include "tests/sim/world/host.h"
 #include "tests/sim/plan/plan.h"
@@ -31,6 +32,7 @@ enum ask {
 	ASK_BREAK,
 	ASK_KILL,
 	ASK_PERMIT,
+	ASK_REPEAT,
 	ASK_WATCH, /* and what undoes it */
 	ASK_COMPLETE,
 	ASK_RECENT,
@@ -74,12 +76,14 @@ struct request_sim {
 	bool grace;                 /* HELLO: with grace= */
 	int64_t listed, list_limit; /* LIST: the last name or session that came; how many rows it wants */
 	int64_t cost;               /* ASK_RATE */
+	int64_t round;              /* ASK_REPEAT: the number of what it asks, perhaps again */
 	enum chore_ask chore;       /* ASK_CHORE; its name is the number of the chore, or, of JOBS, of the first that the queue may have */
 	unsigned char chores[CHORES_MAX / 8]; /* JOBS: bits: those in rows */
 	bool was_dead;              /* REVIVE: it had failed for good when the daemon began with it */
 	enum reader_ask reads;      /* ASK_READ; its name is that of name r0 … */
 	unsigned group, told, rows; /* READ_ALL, READ_ANY: bits of the names; those in rows of the daemon; those in rows that the client has read */
 	char row[READ_NAMES][160];  /* the latter */
+	bool of_job;                /* ASK_REPEAT: it is about jobs, see `chore` */
 	const char *prefix;         /* COMPLETE, RECENT: what names must start with */
 	bool full;                  /* … all of them are asked for */
 	unsigned granted;           /* … bits of the names k0 … that must be told; `told` has those in rows */
@@ -210,6 +214,7 @@ struct sim_client {
 	struct timer rate_timer;
 	struct permitting permits;
 	struct work work;
+	struct repeating repeats;
 	enum client_state state;
 	int64_t thaw_at;
 	struct timer timer, thaw, side_timer; /* timer: connects again, sends heartbeats */
@@ -291,6 +296,25 @@ void worker_fired(struct sim_client *c);
 void worker_heard(struct sim_client *c, const struct request_sim *q, struct span line, bool ok);
 void worker_pushed(struct sim_client *c, struct span line);
 void worker_disclaim(struct sim_client *c);
+
+/* repeater.c, repeat_answer.c: requests that are repeated because their answers are lost, in some worlds. */
+void repeater_begin(struct sim_client *c);
+void repeater_fired(struct sim_client *c);
+void repeater_disclaim(struct sim_client *c);
+void repeater_heard(struct sim_client *c, const struct request_sim *q, struct span line, bool ok);
+void repeater_row(struct sim_client *c, const struct request_sim *q, struct span line);
+void repeater_resumed(struct sim_client *c); /* all rows are read */
+void repeater_pushed(struct sim_client *c, struct span line);
+int64_t repeat_name(struct span line); /* the number of its name=; -1: no such name */
+/* repeat_jobs.c */
+struct repeat_ask *repeat_new(struct sim_client *c, enum repeat what, unsigned owner, unsigned group); /* of repeater.c */
+void repeat_ask_job(struct sim_client *c);
+void repeat_job_bound(const struct repeat_ask *a, struct request_sim *q);
+void repeat_job_row(struct sim_client *c, const struct request_sim *q, struct span line);
+void repeat_job_pushed(struct sim_client *c, struct span line);
+void repeat_job_answered(struct sim_client *c, const struct request_sim *q, struct span line, bool ok);
+void repeat_hold_ends(struct repeat_hold *h);
+void repeat_permit_ends(struct repeat_permit *p);
 
 /* roll.c: LIST sessions, in some worlds. */
 void roll_begin(struct sim_client *c);

@@ -190,6 +190,7 @@ void session_disclaim_all(struct sim_client *c)
 	reader_disclaim_all(c);
 	permitter_disclaim_all(c);
 	worker_disclaim(c);
+	repeater_disclaim(c);
 	conn_disclaim_all(c->conn);
 }
 
@@ -202,6 +203,7 @@ void client_disclaim_all(struct sim_client *c)
 	reader_disclaim_all(c);
 	permitter_disclaim_all(c);
 	worker_disclaim(c);
+	repeater_disclaim(c);
 	TAILQ_FOREACH(h, &c->world->holds, in_world)
 	{
 		if (h->client != c)

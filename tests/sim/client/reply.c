@@ -113,6 +113,7 @@ void client_hear(struct sim_client *c, struct conn *conn, char *text)
 		reader_pushed(c, line);
 		permitter_pushed(c, line);
 		worker_pushed(c, line);
+		repeater_pushed(c, line);
 		hear_push(conn, line);
 		return;
 	}
@@ -123,7 +124,7 @@ void client_hear(struct sim_client *c, struct conn *conn, char *text)
 		permitter_row(c, q, line);
 	}
 	if (q && span_equal(word, SPAN("*")))
-		gatherer_row(q, line), worker_row(c, q, line);
+		gatherer_row(q, line), worker_row(c, q, line), repeater_row(c, q, line);
 	if (!q || span_equal(word, SPAN("*")))
 		return;
 	TAILQ_REMOVE(&conn->open, q, at_client);
@@ -146,4 +147,6 @@ void client_hear(struct sim_client *c, struct conn *conn, char *text)
 		nester_heard(c, q, ok);
 	else if (q->ask == ASK_CHORE)
 		worker_heard(c, q, line, ok);
+	else if (q->ask == ASK_REPEAT)
+		repeater_heard(c, q, line, ok);
 }

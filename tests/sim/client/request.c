@@ -25,7 +25,7 @@ static struct request_sim *request_new(struct sim_client *c, enum ask ask, struc
 		q->owner = t->job.owner;
 		q->tagged = t->job.tagged != 0;
 	}
-	q->tagged |= ask == ASK_STORM || ask == ASK_LIST || ask == ASK_READ || ask == ASK_NEST || ask == ASK_RATE || ask == ASK_PERMIT ||
+	q->tagged |= ask == ASK_STORM || ask == ASK_LIST || ask == ASK_READ || ask == ASK_NEST || ask == ASK_RATE || ask == ASK_PERMIT || ask == ASK_REPEAT ||
 		     ask == ASK_CHORE || ask >= ASK_COMPLETE;
 	TAILQ_INSERT_TAIL(&c->world->requests, q, in_world);
 	return q;

@@ -176,6 +176,7 @@ static void holds_wait_or_give_back(struct sim_client *c, const struct request_s
 
 void resume_heard(struct sim_client *c, const struct request_sim *q, bool ok)
 {
+	repeater_resumed(c);
 	if (ok) {
 		c->world->tally.resumed++;
 		holds_wait_or_give_back(c, q);

@@ -20,6 +20,7 @@
  *   gathers    clients LOCKALL and LOCKANY some names, beside what readers do with them
  *   inquires   daemons ask each other who holds a name; in some of these worlds the first daemon neither asks nor answers
  *   memory     the daemon is its own store, and dies with it
+ *   cuts       connections of some clients end before an answer is read, and they repeat the request with count=
  *   notes      daemons note which names are locked; clients COMPLETE, ask for RECENT and FORGET
  */
 #include "tests/sim/plan/plan.h"
@@ -50,6 +51,7 @@ static const struct {
 	[SPREAD_NOTES] = {"notes", 150},
 	[SPREAD_INQUIRES] = {"inquires", 400},
 	[SPREAD_MEMORY] = {"memory", 60},
+	[SPREAD_CUTS] = {"cuts", 150},
 };
 
 /* The stream goes on with what is drawn of that kind. */
@@ -268,6 +270,19 @@ static void draw_inquiries(struct plan *p)
 		p->inquires = stream_chance(&s, 20) ? 2 : 1;
 }
 
+/* Who waits for a permit asks for each slot every second, as where clients ask for permits otherwise. */
+static void draw_cuts(struct plan *p)
+{
+	struct stream s;
+
+	if (!spread_begin((uint64_t)p->seed, SPREAD_CUTS, &s) || p->service_us || p->storm || rare_of((uint64_t)p->seed) != RARE_NONE ||
+	    (p->window > 0 && p->window < 4))
+		return;
+	p->cuts = 1;
+	if (!p->grace_ms)
+		p->grace_ms = stream_skewed(&s, 500, 4000);
+}
+
 bool spread_is_shown(const struct plan *p, enum spread kind)
 {
 	switch (kind) {
@@ -293,6 +308,8 @@ bool spread_is_shown(const struct plan *p, enum spread kind)
 		return p->inquires;
 	case SPREAD_MEMORY:
 		return p->memory;
+	case SPREAD_CUTS:
+		return p->cuts;
 	case SPREAD_SETS:
 		return plan_changes_servers(p) && (p->changed || plan_nodes_least(p) == 2);
 	default:
@@ -325,4 +342,5 @@ void spread_draw(struct plan *p)
 	p->permits = seed_is_spread((uint64_t)p->seed, SPREAD_PERMITS) && rare_of((uint64_t)p->seed) != RARE_HOUR && (p->window == 0 || p->window > 3);
 	p->gathers = seed_is_spread((uint64_t)p->seed, SPREAD_GATHERS) && rare_of((uint64_t)p->seed) != RARE_HOUR; /* it would not end in time */
 	draw_deletions(p);
+	draw_cuts(p);
 }

@@ -67,6 +67,7 @@ enum purpose {
 	DRAW_TEAR,  /* which of its last stores a process has made that is killed */
 	DRAW_MEMORY, /* worlds of a daemon that is its own store */
 	DRAW_MOVED_CHORES, /* whether clients defer and take where the set of servers changes */
+	DRAW_REPEATS, /* requests whose answers are lost */
 };
 
 struct stream {

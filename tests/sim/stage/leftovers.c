@@ -92,10 +92,10 @@ static void check_key(void *context, struct span key, struct span value, int64_t
 		return;
 	if (span_equal(key, SPAN("redlockd:lock:!stored")) || span_equal(key, SPAN("redlockd:lock:!rates")))
 		return; /* the next request takes out what is over */
-	if (w->plan->chores && (span_starts(key, SPAN("redlockd:lock:j")) || span_equal(key, SPAN("redlockd:lock:!queues")) ||
+	if ((w->plan->chores || w->plan->cuts) && (span_starts(key, SPAN("redlockd:lock:j")) || span_equal(key, SPAN("redlockd:lock:!queues")) ||
 	                        span_equal(key, SPAN("redlockd:lock:!dead"))))
 		return; /* what nobody has done yet */
-	if (w->plan->chores && expires_ms > 0 && span_equal(key, SPAN("redlockd:lock:!deferred")))
+	if ((w->plan->chores || w->plan->cuts) && expires_ms > 0 && span_equal(key, SPAN("redlockd:lock:!deferred")))
 		return;
 	if (!span_equal(key, SPAN("redlockd:lock:!meta")) && !span_equal(key, SPAN("redlockd:lock:!fence")) && !span_equal(key, SPAN("redlockd:lock:!home")))
 		checker_fail(w, INVARIANT_L8, -1, "a key is left at the end: %.*s = %.*s until %lld", (int)key.n, key.p, (int)value.n,

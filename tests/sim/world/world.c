@@ -74,6 +74,8 @@ static void client_timer_fired(enum sim_timer kind, struct timer *t)
 		permitter_fired(container_of(t, struct sim_client, permits.timer));
 	else if (kind == AT_WORKER)
 		worker_fired(container_of(t, struct sim_client, work.timer));
+	else if (kind == AT_REPEATER)
+		repeater_fired(container_of(t, struct sim_client, repeats.timer));
 	else
 		client_thaw(container_of(t, struct sim_client, thaw));
 }
@@ -145,6 +147,7 @@ static void world_fire(struct world *w, struct timer *t)
 	case AT_RATER:
 	case AT_PERMITTER:
 	case AT_WORKER:
+	case AT_REPEATER:
 		client_timer_fired(kind, t);
 		break;
 	case AT_ACCESS:

@@ -45,6 +45,7 @@ enum sim_timer {
 	AT_RATER,
 	AT_PERMITTER,
 	AT_WORKER,
+	AT_REPEATER,
 	AT_ACCESS, /* the next step of an access to a resource */
 	AT_STAGE,
 	AT_IDLE, /* a server has finished a command */
