@@ -3,7 +3,7 @@
 """Runs in a booted system (boot.sh): python3 upgrade.py folder
 
 The folder has the packages in three versions, in old, new and newer. Clients hold locks on the memory store while the second replaces the first, and on a
-Redis while the third replaces the second. In the end the packages are purged. Last line: "N passed, N failed".
+Redis while the third replaces the second. Then the configuration has a mistake, and in the end the packages are purged. Last line: "N passed, N failed".
 """
 import contextlib
 import glob
@@ -184,6 +184,20 @@ def upgrade(store, folder, version):
         store, version, took, rival.refused, rival.ended, rival.longest * 1000))
 
 
+def mistaken(folder):
+    """The configuration has a mistake when packages are installed: the process that runs goes on, and the next time it is replaced."""
+    with open(CONFIG, encoding="ascii") as config:
+        right = config.read()
+    pid = shown("redlockd.service", "MainPID")
+    for text, goes_on in ((right + "nonsense: 1\n", True), (right, False)):
+        with open(CONFIG, "w", encoding="ascii") as config:
+            config.write(text)
+        said = dpkg("-i", *glob.glob(os.path.join(folder, "*.deb")))
+        verdict(("was not restarted" in said) == goes_on, "%s mistake: %s" % ("with a" if goes_on else "without", said))
+        verdict((shown("redlockd.service", "MainPID") == pid) == goes_on, "the process is %s" % ("another one" if goes_on else "the same"))
+        verdict(call("redlock", "ping")[0] == 0, "the daemon does not answer")
+
+
 def purge():
     """A client connects all the while: the daemon may not be started again on the way."""
     rival = Rival(["held"])
@@ -215,6 +229,7 @@ def main(folder):
     upgrade("redis", os.path.join(folder, "newer"), versions[1])
     with open(CONFIG, encoding="ascii") as config:
         verdict("unix:/run/redis.sock" in config.read(), "the configuration of this host was replaced")
+    mistaken(os.path.join(folder, "newer"))
     purge()
     server.kill()
     server.wait()
