@@ -274,9 +274,9 @@ static void on_message(void *context, unsigned node, char what, struct span name
 	pump_step(context, &event);
 }
 
-static void on_subscribed(void *context, unsigned node, const char *refusal)
+static void on_subscribed(void *context, unsigned node, enum defect defect, const char *refusal)
 {
-	struct event event = {.kind = EVENT_SUBSCRIBED, .node = {.index = node, .reason = span_of(refusal)}};
+	struct event event = {.kind = EVENT_SUBSCRIBED, .node = {.index = node, .defect = defect, .reason = span_of(refusal)}};
 
 	pump_step(context, &event);
 }

@@ -36,7 +36,7 @@ struct trouble member_trouble(const struct members *ms, const struct member *m)
 		return (struct trouble){m->far, DEFECT_SLOW};
 	if (m->state == MEMBER_JOINED && !m->silent[0] && m->denial.defect && instant_diff(ms->core->now, m->denial.at) < DENIAL_SHOWN_US)
 		return (struct trouble){m->denial.text, m->denial.defect};
-	return (struct trouble){m->silent, m->silent[0] ? DEFECT_PERMISSION : DEFECT_NONE};
+	return (struct trouble){m->silent, m->silent[0] ? m->silence : DEFECT_NONE};
 }
 
 const char *member_state_told(const struct members *ms, const struct member *m)
@@ -127,19 +127,28 @@ void health_note_probe(struct members *ms, struct member *m, const struct probe 
 /* Refusals that depend on the key, or on a command that the probe does not try. All others are of the whole server: the next probe shows them. */
 static bool health_is_of_one_call(enum defect defect)
 {
-	return defect == DEFECT_PERMISSION || defect == DEFECT_COMMAND || defect == DEFECT_OTHER;
+	return defect == DEFECT_PERMISSION || defect == DEFECT_COMMAND || defect == DEFECT_KEY || defect == DEFECT_OTHER;
+}
+
+static void health_note_denial(struct members *ms, struct member *m, const struct answer *a)
+{
+	bool known = m->denial.defect == a->defect && instant_diff(ms->core->now, m->denial.at) < DENIAL_SHOWN_US;
+
+	m->denial.defect = a->defect;
+	m->denial.at = ms->core->now;
+	m->denial.probed = false;
+	snprintf(m->denial.text, sizeof(m->denial.text), "it refused a call: %.*s", (int)a->text.n, a->text.p);
+	if (!known && member_may_tell(ms, m, false))
+		core_log(ms->core, LOG_WARN, "node", "node=%s state=%s cause=%s reason=%s", ms->core->conf.label[m->index], member_state_told(ms, m),
+		         defect_table[a->defect].word, core_quoted(ms->core, span_of(m->denial.text)));
 }
 
 bool health_note_failure(struct members *ms, struct member *m, const struct answer *a)
 {
 	if (a->unsent || a->defect == DEFECT_NONE || !m->connected || m->state != MEMBER_JOINED || member_owns_call(a->call))
 		return false;
-	if (health_is_of_one_call(a->defect) && !m->refusal.defect) {
-		m->denial.defect = a->defect;
-		m->denial.at = ms->core->now;
-		m->denial.probed = false;
-		snprintf(m->denial.text, sizeof(m->denial.text), "it refused a call: %.*s", (int)a->text.n, a->text.p);
-	}
+	if (health_is_of_one_call(a->defect) && !m->refusal.defect)
+		health_note_denial(ms, m, a);
 	return !m->refusal.defect && instant_diff(ms->core->now, m->asked_at) >= PROBE_APART_US;
 }
 

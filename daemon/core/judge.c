@@ -88,7 +88,7 @@ const char *judge_clock(struct members *ms, struct member *m)
 
 const char *judge_refusal(struct members *ms, const struct answer *a)
 {
-	if (a->class != ANSWER_REFUSED || a->unsent)
+	if (a->unsent || a->defect == DEFECT_NONE)
 		return NULL;
 	switch (a->defect) {
 	case DEFECT_CLUSTER:
@@ -97,6 +97,8 @@ const char *judge_refusal(struct members *ms, const struct answer *a)
 		return "it is loading its data";
 	case DEFECT_REPLICA:
 		return "it is a replica: only a master may hold locks";
+	case DEFECT_KEY:
+		return judge_text(ms, "a key of this daemon there is not what it wrote: %.*s", (int)a->text.n, a->text.p);
 	case DEFECT_PERMISSION:
 	case DEFECT_AUTH:
 		return judge_text(ms, "it does not permit all that locks need: %.*s", (int)a->text.n, a->text.p);
@@ -105,7 +107,7 @@ const char *judge_refusal(struct members *ms, const struct answer *a)
 	case DEFECT_DISK:
 		return judge_text(ms, "it refuses writes: %.*s", (int)a->text.n, a->text.p);
 	default:
-		return NULL;
+		return judge_text(ms, "it refuses what the daemon asks: %.*s", (int)a->text.n, a->text.p);
 	}
 }
 

@@ -46,7 +46,7 @@ void members_init(struct members *ms, struct core *core)
 	}
 }
 
-void member_subscribed(struct members *ms, unsigned node, struct span refusal)
+void member_subscribed(struct members *ms, unsigned node, enum defect defect, struct span refusal)
 {
 	struct member *m = &ms->node[node];
 	char text[sizeof(m->silent)];
@@ -55,6 +55,7 @@ void member_subscribed(struct members *ms, unsigned node, struct span refusal)
 	if (strcmp(text, m->silent) == 0)
 		return;
 	strcpy(m->silent, text);
+	m->silence = defect;
 	if (*text)
 		core_log(ms->core, LOG_WARN, "subscriber", "node=%s state=refused reason=%s note=\"until then waiters ask it by timer\"",
 		         ms->core->conf.label[node], core_quoted(ms->core, span_of(text)));
@@ -236,7 +237,7 @@ void members_tell_missing(const struct members *ms, char *text, size_t size)
 
 		if (!member_serves(ms, m))
 			count[refused ? REFUSED : joined && member_is_far(ms, m) ? FAR : m->stalled ? SLOW : kind[m->state]]++;
-		if (refused && !refuses)
+		if ((refused || m->state == MEMBER_REFUSED) && !refuses)
 			refuses = m;
 	}
 	text[0] = '\0';
@@ -246,7 +247,8 @@ void members_tell_missing(const struct members *ms, char *text, size_t size)
 	if (count[FAR] && at < size)
 		at += (size_t)snprintf(text + at, size - at, " (%" PRId64 " ms)", ms->core->conf.timeout_us / MSEC);
 	if (refuses && at < size)
-		snprintf(text + at, size - at, "; %s: %s", ms->core->conf.label[refuses->index], refuses->refusal.text);
+		snprintf(text + at, size - at, "; %s: %s", ms->core->conf.label[refuses->index],
+		         refuses->state == MEMBER_REFUSED ? refuses->reason : refuses->refusal.text);
 }
 
 int64_t member_server_ms(const struct member *m, struct instant when)

@@ -105,6 +105,8 @@ static const struct {
 	{"NOPERM", DEFECT_PERMISSION},
 	{"The user executing the script can't", DEFECT_PERMISSION},
 	{"ACL failure in script", DEFECT_PERMISSION},
+	{"WRONGTYPE", DEFECT_KEY},
+	{"the fence key holds no number", DEFECT_KEY},
 	{"NOAUTH", DEFECT_AUTH},
 	{"WRONGPASS", DEFECT_PASSWORD},
 	{"invalid password", DEFECT_PASSWORD},

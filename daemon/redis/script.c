@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #define FENCE_MAX (INT64_C(1) << 53) /* the largest integer that Lua keeps exactly */
+#define FENCE_LAST INT64_C(9007190000000000) /* beyond it none is granted: see lua/prelude.lua */
 
 /* The codes of each operation. '!' (a refused entry) and a row that is a number are handled apart. */
 static const char *const codes[] = {
@@ -281,13 +282,14 @@ static int probe_answer(const struct batch *b, const struct resp *r, unsigned no
 	a.call = b->entry[0].id;
 	a.node = node;
 	a.server_us = r->value[1].integer;
-	if (decimal_parse(probe_text(r, PROBE_FENCE), &a.fence) && a.fence <= FENCE_MAX) {
+	if (decimal_parse(probe_text(r, PROBE_FENCE), &a.fence) && a.fence <= FENCE_LAST) {
 		a.class = ANSWER_EXECUTED;
 		a.code = 'P';
 		a.probe = &p;
 	} else {
 		a.class = ANSWER_UNKNOWN;
-		a.text = SPAN("the fence key holds no number");
+		a.defect = DEFECT_KEY;
+		a.text = SPAN("the fence key holds no number that a fence may follow");
 	}
 	sink->answer(sink->context, &a);
 	return 0;

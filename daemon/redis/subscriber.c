@@ -79,6 +79,7 @@ static void subscriber_refuse(struct subscriber *e)
 {
 	struct span text = resp_text(&e->resp, &e->resp.value[0]);
 	bool unpermitted = failure_is(text, "NOPERM");
+	enum defect defect = failure_defect(text);
 	char reason[128], why[256];
 
 	handshake_reason(text, e->conf->password, reason, sizeof(reason));
@@ -86,7 +87,7 @@ static void subscriber_refuse(struct subscriber *e)
 		       unpermitted ? "; permit +subscribe and &redlockd:*, see REDIS ACCESS in redlockd(8)" : "");
 	e->refused = true;
 	subscriber_end(e, why, backoff_next(&e->backoff, e->rng));
-	e->sink.subscribed(e->sink.context, e->node, why);
+	e->sink.subscribed(e->sink.context, e->node, defect, why);
 }
 
 static void subscriber_accept(struct subscriber *e)
@@ -94,7 +95,7 @@ static void subscriber_accept(struct subscriber *e)
 	e->listening = true;
 	backoff_reset(&e->backoff);
 	if (e->refused)
-		e->sink.subscribed(e->sink.context, e->node, "");
+		e->sink.subscribed(e->sink.context, e->node, DEFECT_NONE, "");
 	e->refused = false;
 }
 

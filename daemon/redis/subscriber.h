@@ -22,7 +22,7 @@ struct subscriber_sink {
 	/* what: 'w' woken, 'c' wanted …. The name is without the key prefix, and borrowed during the call; of 'i' asked, 'I' told it is any text. */
 	void (*message)(void *context, unsigned node, char what, struct span name);
 	/* Each time that the server refuses: why, and what to do, for people; borrowed. "": it no longer does. */
-	void (*subscribed)(void *context, unsigned node, const char *refusal);
+	void (*subscribed)(void *context, unsigned node, enum defect defect, const char *refusal);
 };
 
 /* channel: "redlockd:<key_prefix>d:<daemon-id>"; copied. */

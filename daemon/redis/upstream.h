@@ -64,7 +64,7 @@ struct upstream_sink {
 	/* Published for this daemon, see subscriber.h. May be lost, repeated or late. May be NULL if daemon_id is. */
 	void (*message)(void *context, unsigned node, char what, struct span name);
 	/* The node is up, but publishes nothing for this daemon: why, for people; told at each attempt. "": it does again. May be NULL if daemon_id is. */
-	void (*subscribed)(void *context, unsigned node, const char *refusal);
+	void (*subscribed)(void *context, unsigned node, enum defect defect, const char *refusal);
 };
 
 struct upstream *upstream_new(struct event_base *base, const struct upstream_conf *conf, const struct upstream_sink *sink);

@@ -145,18 +145,29 @@ class RefusesWhatLocksNeed(HealthTest):
         store.cli.execute_command("ACL", "SETUSER", "default", "+publish")
         self.becomes(daemon, "joined", None)
 
-    def test_a_lock_that_is_held_is_renewed_by_a_full_server(self):
+    def test_what_is_held_is_renewed_and_ended_by_a_full_server(self):
         store = self.redis()
         daemon = self.daemon(on_redis([store], LEASE_1S)).joined()
-        holder = self.client(daemon)
-        holder.ok("LOCK a")
+        holder, other = self.client(daemon), self.client(daemon)
+        for request in ("LOCK a", "LOCK b mode=shared", "ACQUIRE s limit=2", "DEFER q x", "DEFER q y"):
+            holder.ok(request)
+        other.ok("LOCK b mode=shared")
+        job = holder.ok("TAKE q")
         store.cli.config_set("maxmemory", "100kb")
         self.becomes(daemon, "refused", "memory")
         time.sleep(2.2)  # two leases
-        holder.ok("CHECK a")
-        reply = self.client(daemon).err("LOCK b", "QUORUM")
+        for name in "abs":
+            holder.ok("CHECK " + name)
+        other.ok("CHECK b")
+        reply = self.client(daemon).err("LOCK c", "QUORUM")
         self.assertIn("OOM", reply.text)
+        holder.ok("DONE " + job["job"])
+        holder.ok("DONE " + holder.ok("TAKE q")["job"])  # jobs may be what fills it
         holder.ok("UNLOCK a sync=yes")
+        holder.ok("UNLOCK b sync=yes")
+        holder.ok("RELEASE s")
+        other.ok("CHECK b")
+        self.assertNotIn(" lost ", daemon.log())
 
     def test_a_server_that_cannot_save(self):
         store = self.redis(args=("--save", "3600 1", "--stop-writes-on-bgsave-error", "yes"))
@@ -170,6 +181,28 @@ class RefusesWhatLocksNeed(HealthTest):
         store.cli.bgsave()
         self.becomes(daemon, "joined", None)
 
+    def test_keys_of_the_daemon_that_another_program_wrote(self):
+        def fence(cli):
+            cli.set("redlockd:lock:!fence", "9007199254740991")  # no fence could follow it
+
+        def text(cli):
+            cli.set("redlockd:lock:!fence", "junk")
+
+        def marker(cli):
+            cli.delete("redlockd:lock:!meta")
+            cli.rpush("redlockd:lock:!meta", "junk")
+        for write, says in ((fence, "the fence key holds no number"), (text, "the fence key holds no number"), (marker, "WRONGTYPE")):
+            with self.subTest(write.__name__):
+                store = self.redis()
+                daemon = self.daemon(on_redis([store], LEASE_1S)).joined()
+                write(store.cli)
+                self.becomes(daemon, "refused", "key")
+                self.advises(daemon, "key", says, "another program wrote")
+                daemon.logged("error node node=.* state=refused was=joined reason=.*%s" % says)
+                self.assertIn(says, self.client(daemon).err("LOCK b", "QUORUM").text)
+                store.cli.delete("redlockd:lock:!fence", "redlockd:lock:!meta")
+                self.becomes(daemon, "quarantine", None)
+
     def test_a_key_of_another_type_is_the_answer_of_defer(self):
         store = self.redis()
         daemon = self.daemon(on_redis([store], LEASE_1S)).joined()
@@ -179,6 +212,11 @@ class RefusesWhatLocksNeed(HealthTest):
         self.assertIn("WRONGTYPE", reply.text)
         self.assertNotIn("did not answer", reply.text)
         self.assertLess(time.monotonic() - began, 0.9, "to ask again changes nothing")
+        self.becomes(daemon, "joined", "key")
+        self.advises(daemon, "key", "WRONGTYPE", "another program wrote")
+        self.client(daemon).err("DEFER q x", "UNAVAILABLE")
+        daemon.logged("warn node node=.* state=joined cause=key reason=.*WRONGTYPE")
+        self.assertEqual(daemon.log().count("cause=key"), 1, "one line, not one a call")
 
     def test_homes_that_refuse(self):
         store = self.redis()
@@ -249,6 +287,16 @@ class Causes(HealthTest):
         server.cli.config_set("maxclients", "1")
         self.case(self.on(server.node), "clients", "clients", "raise maxclients")
 
+    def test_no_more_clients_while_connected(self):
+        server = self.redis()
+        daemon = self.on(server.node, guard="trust-first-start").joined()
+        server.cli.config_set("maxclients", "2")
+        server.cut_connections("pubsub")  # its place is not given again
+        self.becomes(daemon, "joined", "clients")
+        self.advises(daemon, "clients", "it refuses SUBSCRIBE", "raise maxclients")
+        server.cli.config_set("maxclients", "100")
+        self.becomes(daemon, "joined", None)
+
     def test_renamed_commands(self):
         for command in ("SCRIPT", "EVALSHA", "ZADD", "DEL"):
             with self.subTest(command):
@@ -289,8 +337,11 @@ class Causes(HealthTest):
         daemon = self.on(server.node, guard="trust-first-start").joined()
         sock.sendall(b"EVAL \"while true do end\" 0\r\n")
         self.case(daemon, "script", "script", "SCRIPT KILL")
+        daemon.logged("error node node=.* state=refused was=joined reason=.*BUSY")
+        self.assertIn("BUSY", self.client(daemon).err("LOCK b", "QUORUM").text)
         server.cli.script_kill()
         self.becomes(daemon, "joined", None)
+        daemon.logged("notice node node=.* state=joined was=refused")
 
     def test_a_proxy(self):
         fake = Proxy(os.path.join(self.folder(), "sock")).start()

@@ -10,6 +10,7 @@
 local extend = renews and function(key, queue, value, new_value, px, floor, beyond, late, how, prior, form, ticket, ticket_ms)
   if not joined then return {'Q', fence, -2, marker} end
   local current, list, broken, bare = standing(key)
+  if current then write_without_memory() end
   if list or form ~= 'x' then
     return share_extend(key, queue, current, list, broken, bare, value, new_value, px, floor, beyond, late, how, prior, form, ticket, ticket_ms)
   end

@@ -22,6 +22,9 @@ end
 -- The error of a command (out of memory, read-only, no permission), or false. It must not affect the other entries of the batch.
 local function refused(reply) return type(reply) == 'table' and reply.err end
 
+-- A server that has no memory left refuses each SET, but not once the script has written. What takes the place of another value needs no memory.
+local function write_without_memory() call('DEL', string.sub(KEYS[1], 1, -6) .. '!none') end
+
 -- An error of GET other than WRONGTYPE tells nothing about the key.
 local function unreadable(current)
   local err = refused(current)

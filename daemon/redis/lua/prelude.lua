@@ -25,7 +25,8 @@ local marker = string.sub(redis.call('GET', KEYS[1]) or '', 1, 256)
 local joined = marker == ARGV[1]
 local limit_us = now_us + tonumber(ARGV[2]) -- no fence may exceed this: skew and tolerance of daemon/core/quorum.h
 local fence = tonumber(redis.call('GET', KEYS[2]) or '0')
-if not (fence and fence >= 0 and fence <= 9007199254740992) then return redis.error_reply('ERR the fence key holds no number') end
+-- Beyond 2^53 a number is not exact, and a fence would not grow. No clock comes near it: another program wrote it.
+if not (fence and fence >= 0 and fence <= 9007190000000000) then return redis.error_reply('ERR the fence key holds no number that a fence may follow') end
 
 local rows = {now_us}       -- what is answered
 local k, a = 4, 3           -- of the entry at hand: its key, and its operation

@@ -152,7 +152,12 @@ local share_release = asked.R and function(key, queue, list, broken, value, prio
   local others, ends = share_split(list, value, value, prior)
   if not ends then return 0 end
   local err
-  if #others > 0 then err = share_write(key, others, broken) else err = refused(call('DEL', key)) end
+  if #others > 0 then
+    write_without_memory()
+    err = share_write(key, others, broken)
+  else
+    err = refused(call('DEL', key))
+  end
   if err then return {'!', err} end
   local line = queue_line(queue)
   if line and #others == 0 then queue_freed(queue, line) end

@@ -83,7 +83,8 @@ START_TEST(an_error_has_a_defect_by_its_beginning)
 		{"MOVED 3999 127.0.0.1:6381", DEFECT_CLUSTER},
 		{"DENIED Redis is running in protected mode because protected mode is enabled", DEFECT_PROTECTED},
 		{"ERR a text about OOM, a sentinel and WRONGPASS", DEFECT_OTHER},
-		{"WRONGTYPE Operation against a key holding the wrong kind of value", DEFECT_OTHER},
+		{"WRONGTYPE Operation against a key holding the wrong kind of value", DEFECT_KEY},
+		{"ERR the fence key holds no number that a fence may follow", DEFECT_KEY},
 		{"BUSYGROUP Consumer Group name already exists", DEFECT_OTHER},
 		{"", DEFECT_OTHER},
 	};
