@@ -5,6 +5,8 @@
  */
 #include "tests/sim/world/world.h"
 
+#include <sys/param.h>
+
 /* Within this time behind a fault a daemon has looked at each node that answers. */
 static int64_t look_us(const struct plan *p)
 {
@@ -44,13 +46,26 @@ static bool stops_run_together(const struct sim_daemon *d)
 	return false;
 }
 
+/* For how long its process has run since then. */
+static int64_t ran_since(const struct sim_daemon *d, int64_t since)
+{
+	const struct plan *p = d->world->plan;
+	int64_t now = d->world->now, ran = now - since;
+
+	for (unsigned i = 0; i < p->faults; i++) {
+		const struct fault *f = &p->fault[i];
+
+		if (is_stop_of_process(d, f) && f->at_us < now && f->at_us + f->for_us > since)
+			ran -= MIN(f->at_us + f->for_us, now) - MAX(f->at_us, since);
+	}
+	return ran;
+}
+
 /* Its host stood still just now, or does so: then it may not know for how long. */
 static bool halted_lately(const struct sim_daemon *d, const struct fault *f)
 {
-	int64_t now = d->world->now;
-
-	return f->kind == FAULT_DAEMON_HALT && f->a % d->world->plan->daemons == d->index && f->at_us <= now &&
-	       now - f->at_us - f->for_us < look_us(d->world->plan) + HALT_FOLLOWS_US;
+	return f->kind == FAULT_DAEMON_HALT && f->a % d->world->plan->daemons == d->index && f->at_us <= d->world->now &&
+	       ran_since(d, f->at_us + f->for_us) < look_us(d->world->plan) + HALT_FOLLOWS_US;
 }
 
 /* Can a majority of the nodes prove to a daemon that its own host stood still? Only where nothing else goes wrong meanwhile, except stops of daemons. */
