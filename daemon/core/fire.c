@@ -54,7 +54,7 @@ static void timer_fired(struct commander *x, struct timer *t)
 	else if (t->kind == TIMER_INQUIRY)
 		names_fired(x, t);
 	else if (t->kind == TIMER_DRAIN)
-		drain_fired(x);
+		drain_fired(x, t);
 	else if (t->kind == TIMER_ALARM)
 		alarm_fired(x, t);
 	else if (t->kind == TIMER_FAILURES)
@@ -73,26 +73,31 @@ static void timer_fired(struct commander *x, struct timer *t)
 		engine_fired(x->engine, t);
 }
 
-#define WORK_A_STEP 256
+#define WORK_A_STEP 2048
+#define WORK_A_WAIT 8 /* of a request that ends */
 
 /* What the timer is about can wait for some milliseconds, but not all others for a crowd that chose one moment. Returns its work; 0: it cannot wait. */
-static unsigned timer_work(const struct timer *t)
+static unsigned timer_work(const struct commander *x, struct timer *t)
 {
 	const struct session *s;
 
 	switch ((enum timer_kind)t->kind) {
+	case TIMER_LEASE: /* what is lost is lost now */
+		return lease_loss_is_due(container_of(t, struct lease, timer), x->core->conf.nodes, x->core->now) ? 0 : 2;
+	case TIMER_JOB:
+		return instant_before(x->core->now, job_tell_at(container_of(t, struct job, timer))) ? 4 : 0;
 	case TIMER_CLAIM:
 	case TIMER_PERMIT:
 	case TIMER_TAKE:
 	case TIMER_RATE_TURN:
 	case TIMER_ALARM:
-		return 1;
+		return WORK_A_WAIT;
 	case TIMER_SESSION:
 		s = container_of(t, struct session, timer);
-		return 1 + s->held + s->waiting;
+		return WORK_A_WAIT * (1 + s->held + s->waiting);
 	case TIMER_GRACE:
 		s = container_of(t, struct lasting, grace)->session;
-		return 1 + s->held + s->waiting;
+		return WORK_A_WAIT * (1 + s->held + s->waiting);
 	default:
 		return 0;
 	}
@@ -101,7 +106,7 @@ static unsigned timer_work(const struct timer *t)
 /* Beyond some work in a step, timers are put off in their order, so that each is put off once or twice. */
 static bool timer_is_put_off(struct commander *x, struct timer *t, unsigned *work)
 {
-	unsigned more = timer_work(t);
+	unsigned more = timer_work(x, t);
 
 	if (more == 0 || *work == 0 || *work + more <= WORK_A_STEP) {
 		*work += more;

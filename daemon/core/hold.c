@@ -231,14 +231,14 @@ void hold_abandon(struct engine *e, struct claim *c, struct instant until)
 	lock_drop_if_unused(&e->table, l);
 }
 
-/* What waits to hold the lock once more, by count=, is not to get it anew as something else. */
-static void claim_lose_counted(struct engine *e, const struct claim *lost)
+/* What waits to hold the lock once more, by count=, is not to get it anew as something else. One walk is for all who lose it together. */
+static void lock_lose_counted(struct engine *e, const struct lock *l)
 {
 	struct claim *c, *next;
 
-	for (c = TAILQ_FIRST(&lost->lock->contender->waiters); c; c = next) {
+	for (c = TAILQ_FIRST(&l->contender->waiters); c; c = next) {
 		next = TAILQ_NEXT(c, in_lock);
-		if (c->asking->count > 1 && claim_same_owner(c, lost))
+		if (c->asking->count > 1 && lock_loss_of(l, c->session, claim_owner(c)))
 			wait_withdraw(e, c, REFUSED_LOST);
 	}
 }
@@ -259,7 +259,6 @@ static void claim_lose(struct engine *e, struct claim *c, enum loss why)
 	c->loss = why;
 	TAILQ_INSERT_TAIL(&lock_contend(&e->table, c->lock)->losses, c, in_lock);
 	notices_add(&e->notices, NOTICE_LOST, c, NULL, NOT_REFUSED);
-	claim_lose_counted(e, c);
 }
 
 /* Until when the holders may believe that all lose it now. */
@@ -312,6 +311,7 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 	c = l->holder;
 	lock_vacate(e, l);
 	holder_lose(e, c, why, haunted);
+	lock_lose_counted(e, l);
 	lease_refuse_extends(e, &l->lease, REFUSED_LOST);
 	lock_stay_closed(e, l, until, CAUSE_LOST);
 }
@@ -323,6 +323,7 @@ void hold_lose_one(struct engine *e, struct claim *c, enum loss why)
 		return;
 	}
 	claim_lose(e, c, why);
+	lock_lose_counted(e, c->lock);
 	convert_look(e, c->lock);
 	lease_refuse_extends_of(e, &c->lock->lease, c, REFUSED_LOST);
 }

@@ -234,14 +234,23 @@ static enum trial home_attempt(struct engine *e, struct home_question *q)
 /* Those that a lease depends on stand before all others: in a flood of these they would come too late. */
 static void home_wait(struct engine *e, struct home_question *q)
 {
-	struct home_question *before = TAILQ_FIRST(&e->homes.waiting);
+	struct home_question *last = e->homes.last_urgent;
 
-	while (q->urgent && before && before->urgent)
-		before = TAILQ_NEXT(before, in_list);
-	if (q->urgent && before)
-		TAILQ_INSERT_BEFORE(before, q, in_list);
-	else
+	if (!q->urgent)
 		TAILQ_INSERT_TAIL(&e->homes.waiting, q, in_list);
+	else if (last)
+		TAILQ_INSERT_AFTER(&e->homes.waiting, last, q, in_list);
+	else
+		TAILQ_INSERT_HEAD(&e->homes.waiting, q, in_list);
+	if (q->urgent)
+		e->homes.last_urgent = q;
+}
+
+static void home_wait_ends(struct engine *e, struct home_question *q)
+{
+	if (e->homes.last_urgent == q)
+		e->homes.last_urgent = TAILQ_PREV(q, home_questions, in_list);
+	TAILQ_REMOVE(&e->homes.waiting, q, in_list);
 }
 
 /* It is in no list. */
@@ -272,12 +281,14 @@ void home_settle(struct engine *e)
 	struct nodeset full = NODESET_NONE;
 	enum trial trial = TRIAL_OVER;
 	struct home_question *q, *next;
+	bool is_last_urgent;
 
 	for (q = TAILQ_FIRST(&e->homes.waiting); q && trial != TRIAL_NAMES_UNKNOWN && nodeset_count(full) < e->core->conf.nodes; q = next) {
 		next = TAILQ_NEXT(q, in_list);
 		if (nodeset_has(full, q->node))
 			continue;
-		TAILQ_REMOVE(&e->homes.waiting, q, in_list);
+		is_last_urgent = e->homes.last_urgent == q;
+		home_wait_ends(e, q);
 		trial = home_attempt(e, q);
 		if (trial == TRIAL_NO_ROOM)
 			nodeset_add(&full, q->node);
@@ -287,6 +298,8 @@ void home_settle(struct engine *e)
 			TAILQ_INSERT_BEFORE(next, q, in_list);
 		else
 			TAILQ_INSERT_TAIL(&e->homes.waiting, q, in_list);
+		if (is_last_urgent)
+			e->homes.last_urgent = q;
 	}
 }
 
@@ -350,7 +363,7 @@ void home_fired(struct engine *e, struct timer *t)
 		calls_stall(&e->calls, &q->calls);
 		home_conclude(e, q, HOME_UNKNOWN, SPAN("no answer in time"));
 	} else {
-		TAILQ_REMOVE(&e->homes.waiting, q, in_list);
+		home_wait_ends(e, q);
 		home_refuse(e, q);
 	}
 }

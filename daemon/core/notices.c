@@ -14,11 +14,13 @@ void notices_release(struct notices *n)
 	mem_free(n->item);
 }
 
-/* How often the owner of this claim holds the lock now. */
-static unsigned notices_count(const struct claim *c)
+/* How often the owner of this claim holds the lock now, if the notice says so. */
+static unsigned notices_count(enum notice_kind kind, const struct claim *c)
 {
 	const struct claim *holder = c->lock->holder;
 
+	if (kind != NOTICE_REENTERED)
+		return c->count;
 	if (c->lock->share)
 		holder = lock_find_reader(c->lock, c->session, claim_owner(c));
 	return holder ? holder->count : 0;
@@ -31,7 +33,7 @@ void notices_add(struct notices *n, enum notice_kind kind, struct claim *c, stru
 		n->item = mem_grow(n->item, n->cap, sizeof(*n->item));
 	}
 	n->item[n->count++] = (struct notice){
-		.kind = kind, .refusal = why, .claim = c, .pending = p, .count = c ? notices_count(c) : 0};
+		.kind = kind, .refusal = why, .claim = c, .pending = p, .count = c ? notices_count(kind, c) : 0};
 	(c ? c->lock : p->lock)->name.refs++;
 }
 

@@ -30,6 +30,7 @@ struct engine {
 	struct tokens tokens;   /* fencing tokens that were seen, and what may be asked for */
 	struct {
 		struct home_questions asked, waiting, told; /* sent; to be sent as soon as the store can be asked; with an outcome that nobody has taken yet */
+		struct home_question *last_urgent; /* in `waiting`; those before it are as urgent */
 		struct {
 			enum { NAME_UNKNOWN, NAME_ASKED, NAME_SAME, NAME_OTHER } is; /* whether the other daemons call the store as this one does */
 			struct instant at;                                           /* when that was last learned, or asked without an answer */

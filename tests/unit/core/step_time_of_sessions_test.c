@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* No step of the service is long, whatever a session has, and however many of them end, come back, ask or are told at one moment. */
+#include "tests/fixture/timed_story.h"
+
+/* Session k holds so many locks of its own. */
+static void holds_locks(uint64_t k, unsigned locks)
+{
+	char line[100];
+
+	for (unsigned i = 0; i < locks; i++) {
+		snprintf(line, sizeof(line), "LOCK s%u/%u", (unsigned)k, i);
+		says(k, line);
+	}
+}
+
+/* Session k waits so many times, each for another owner: for one name, or for as many as session 1 holds. */
+static void waits_often(uint64_t k, unsigned requests, unsigned names)
+{
+	char line[100];
+
+	for (unsigned i = 0; i < requests; i++) {
+		snprintf(line, sizeof(line), "@%u LOCK s1/%u wait=1h owner=o%u", i, i % names, i);
+		says(k, line);
+	}
+}
+
+/* --- a session that ends --------------------------------------------------------------------------------------------------- */
+
+static void many_locks_end(void)
+{
+	sessions_open(1, 1);
+	holds_locks(1, 1024);
+	w.longest_ns = 0;
+	lone_service_gone(&w, 1, GONE_HANGUP);
+	lone_service_pass(&w, SEC);
+}
+
+START_TEST(a_session_with_many_locks_ends)
+{
+	measure(many_locks_end);
+}
+END_TEST
+
+static void many_waits_end(void)
+{
+	sessions_open(1, 2);
+	holds_locks(1, 1);
+	waits_often(2, 4096, 1);
+	w.longest_ns = 0;
+	lone_service_gone(&w, 2, GONE_HANGUP);
+	lone_service_pass(&w, SEC);
+}
+
+START_TEST(a_session_with_many_waits_ends)
+{
+	measure(many_waits_end);
+}
+END_TEST
+
+static void many_waits_for_many_end(void)
+{
+	sessions_open(1, 2);
+	holds_locks(1, 1024);
+	waits_often(2, 4096, 1024);
+	w.longest_ns = 0;
+	lone_service_gone(&w, 2, GONE_HANGUP);
+	lone_service_pass(&w, SEC);
+}
+
+START_TEST(a_session_that_waits_for_many_names_ends)
+{
+	measure(many_waits_for_many_end);
+}
+END_TEST
+
+static void waited_for_ends(void)
+{
+	sessions_open(1, 2);
+	holds_locks(1, 1024);
+	waits_often(2, 4096, 1024);
+	w.longest_ns = 0;
+	lone_service_gone(&w, 1, GONE_HANGUP);
+	lone_service_pass(&w, SEC);
+}
+
+START_TEST(a_session_ends_whose_locks_are_waited_for)
+{
+	measure(waited_for_ends);
+}
+END_TEST
+
+static void killed(void)
+{
+	char line[100];
+
+	sessions_open(1, 2);
+	holds_locks(1, 512);
+	heard[0] = '\0';
+	says(2, "HELLO 1 grace=10s");
+	snprintf(line, sizeof(line), "KILL %.20s", strstr(heard, "session=") ? strstr(heard, "session=") : "");
+	line[strcspn(line + 5, " ") + 5] = '\0';
+	holds_locks(2, 1024);
+	waits_often(2, 4096, 512);
+	w.longest_ns = 0;
+	says(1, line);
+	ck_assert_ptr_nonnull(strstr(heard, "reason=broken"));
+	lone_service_pass(&w, SEC);
+}
+
+START_TEST(a_session_with_many_locks_and_waits_is_killed)
+{
+	measure(killed);
+}
+END_TEST
+
+static void heartbeats_end(void)
+{
+	sessions_open(1, 300);
+	for (uint64_t k = 1; k <= 300; k++) {
+		says(k, "HELLO 1 heartbeat=2s");
+		holds_locks(k, 60);
+	}
+	w.longest_ns = 0;
+	w.now = instant_add(w.now, 3 * SEC);
+	lone_service_pass(&w, 5 * SEC);
+}
+
+START_TEST(heartbeats_of_many_sessions_stop)
+{
+	measure(heartbeats_end);
+}
+END_TEST
+
+static void graces_end(void)
+{
+	sessions_open(1, 300);
+	for (uint64_t k = 1; k <= 300; k++) {
+		says(k, "HELLO 1 grace=2s");
+		holds_locks(k, 60);
+		lone_service_gone(&w, k, GONE_HANGUP);
+	}
+	w.longest_ns = 0;
+	w.now = instant_add(w.now, 3 * SEC);
+	lone_service_pass(&w, 5 * SEC);
+}
+
+START_TEST(graces_of_many_sessions_end)
+{
+	measure(graces_end);
+}
+END_TEST
+
+/* --- a session that has much ----------------------------------------------------------------------------------------------- */
+
+static void cancels(void)
+{
+	sessions_open(1, 2);
+	holds_locks(1, 1024);
+	waits_often(2, 4096, 1024);
+	w.longest_ns = 0;
+	for (unsigned i = 4095; i > 4000; i--)
+		says_number(2, "CANCEL @", i, "");
+}
+
+START_TEST(one_of_many_waits_is_cancelled)
+{
+	measure(cancels);
+}
+END_TEST
+
+static void locks_beside_waits(void)
+{
+	sessions_open(1, 3);
+	holds_locks(1, 1024);
+	waits_often(2, 4000, 1024);
+	w.longest_ns = 0;
+	for (unsigned i = 0; i < 90; i++) {
+		says(2, "@x LOCK s1/0 wait=1h owner=x");
+		says(2, "@y LOCK s1/0 mode=shared wait=1h owner=y count=1");
+		says_number(2, "@f LOCK free", i, " wait=1h");
+	}
+}
+
+START_TEST(a_session_with_many_waits_asks_for_more)
+{
+	measure(locks_beside_waits);
+}
+END_TEST
+
+static void many_resume(void)
+{
+	char line[200], secret[100];
+	long long serial = 0;
+
+	sessions_open(1, 2);
+	says(1, "HELLO 1 grace=1m");
+	ck_assert_int_eq(sscanf(strstr(heard, "session="), "session=%lld", &serial), 1);
+	ck_assert_int_eq(sscanf(strstr(heard, "secret="), "secret=%99s", secret), 1);
+	holds_locks(1, 1024);
+	w.longest_ns = 0;
+	lone_service_gone(&w, 1, GONE_HANGUP);
+	snprintf(line, sizeof(line), "RESUME %lld %s", serial, secret);
+	says(2, line);
+	ck_assert_ptr_nonnull(strstr(heard, "n=1024"));
+	lone_service_pass(&w, SEC);
+}
+
+START_TEST(a_session_with_many_locks_is_resumed)
+{
+	measure(many_resume);
+}
+END_TEST
+
+static void many_groups(void)
+{
+	char line[1500] = "LOCKALL";
+
+	for (unsigned i = 0; i < 64; i++)
+		snprintf(line + strlen(line), sizeof(line) - strlen(line), " s1/%u", i);
+	sessions_open(1, 6);
+	holds_locks(1, 64);
+	for (uint64_t k = 2; k <= 5; k++)
+		for (unsigned i = 0; i < 64; i++) {
+			char whole[1600];
+			size_t n = (size_t)snprintf(whole, sizeof(whole), "@%u %s wait=1h owner=o%u", i, line, i);
+
+			ck_assert_int_eq(lone_service_line(&w, k, whole, n), 0);
+		}
+	w.longest_ns = 0;
+	says(1, "UNLOCK s1/63");
+	says(1, "UNLOCK s1/0");
+	lone_service_gone(&w, 1, GONE_HANGUP);
+	lone_service_pass(&w, SEC);
+	lone_service_gone(&w, 2, GONE_HANGUP);
+	lone_service_pass(&w, SEC);
+}
+
+START_TEST(many_requests_wait_for_64_names_each)
+{
+	measure(many_groups);
+}
+END_TEST
+
+/* --- the daemon ------------------------------------------------------------------------------------------------------------ */
+
+static void drains(void)
+{
+	sessions_open(1, 101);
+	holds_locks(1, 1024);
+	says(1, "LOCK x");
+	for (uint64_t k = 2; k <= 101; k++)
+		says(k, "SUBSCRIBE");
+	crowd_waits(2, 101, 250, "wait=1h");
+	w.longest_ns = 0;
+	says(1, "DRAIN");
+	lone_service_pass(&w, SEC);
+}
+
+START_TEST(the_daemon_drains_a_crowd)
+{
+	measure(drains);
+}
+END_TEST
+
+static void many_jobs_are_renewed(void)
+{
+	sessions_open(1, 11);
+	w.conf.limits.jobs = 20000;
+	w.conf.limits.locks = 20000;
+	service_reload(w.service, &w.conf);
+	for (uint64_t k = 2; k <= 11; k++)
+		for (unsigned i = 0; i < 1000; i++)
+			says_number(k, "DEFER q payload", i, "");
+	for (uint64_t k = 2; k <= 11; k++)
+		for (unsigned i = 0; i < 1000; i++)
+			says(k, "TAKE q");
+	w.longest_ns = 0;
+	says(1, "STATS all");
+	says(1, "LIST queues");
+	lone_service_pass(&w, 20 * SEC);
+	lone_service_gone(&w, 2, GONE_HANGUP);
+	lone_service_pass(&w, SEC);
+}
+
+START_TEST(many_jobs_are_counted_and_renewed)
+{
+	measure(many_jobs_are_renewed);
+}
+END_TEST
+
+static void readers_lose(void)
+{
+	sessions_open(1, 5001);
+	for (uint64_t k = 2; k <= 5001; k++)
+		says(k, "LOCK x mode=shared");
+	w.longest_ns = 0;
+	says(1, "BREAK x");
+	lone_service_pass(&w, SEC);
+}
+
+START_TEST(all_readers_of_a_name_are_told_that_it_is_lost)
+{
+	measure(readers_lose);
+}
+END_TEST
+
+static void renews_at_once(void)
+{
+	sessions_open(1, 5);
+	for (uint64_t k = 1; k <= 5; k++)
+		holds_locks(k, 1000);
+	w.longest_ns = 0;
+	for (unsigned i = 0; i < 10; i++) {
+		w.now = instant_add(w.now, 5 * SEC);
+		lone_service_pass(&w, SEC);
+	}
+}
+
+START_TEST(many_leases_are_renewed_at_one_moment)
+{
+	measure(renews_at_once);
+}
+END_TEST
+
+static void completes(void)
+{
+	sessions_open(1, 20);
+	for (uint64_t k = 1; k <= 20; k++)
+		holds_locks(k, 1000);
+	w.longest_ns = 0;
+	says(1, "COMPLETE");
+	says(1, "COMPLETE s");
+	says(1, "COMPLETE s7/99");
+	says(1, "RECENT");
+	says(1, "RECENT prefix=s1");
+	says(1, "LIST locks");
+	says(1, "LIST sessions");
+	lone_service_pass(&w, SEC);
+}
+
+START_TEST(names_are_completed_beside_many)
+{
+	measure(completes);
+}
+END_TEST
+
+static void restores(void)
+{
+	sessions_open(1, 5000);
+	for (uint64_t k = 1; k <= 5000; k++) {
+		says(k, "HELLO 1 grace=30s");
+		holds_locks(k, 1);
+	}
+	w.longest_ns = 0;
+	ck_assert(lone_service_restart(&w));
+	lone_service_pass(&w, SEC);
+}
+
+START_TEST(a_journal_of_many_sessions_is_restored)
+{
+	measure(restores);
+}
+END_TEST
+
+Suite *step_time_of_sessions_suite(void)
+{
+	Suite *s = suite_create("step_time_of_sessions");
+	TCase *t = tcase_create("step_time_of_sessions");
+
+	tcase_set_timeout(t, 60);
+	tcase_add_test(t, a_session_with_many_locks_ends);
+	tcase_add_test(t, a_session_with_many_waits_ends);
+	tcase_add_test(t, a_session_that_waits_for_many_names_ends);
+	tcase_add_test(t, a_session_ends_whose_locks_are_waited_for);
+	tcase_add_test(t, a_session_with_many_locks_and_waits_is_killed);
+	tcase_add_test(t, heartbeats_of_many_sessions_stop);
+	tcase_add_test(t, graces_of_many_sessions_end);
+	tcase_add_test(t, one_of_many_waits_is_cancelled);
+	tcase_add_test(t, a_session_with_many_waits_asks_for_more);
+	tcase_add_test(t, a_session_with_many_locks_is_resumed);
+	tcase_add_test(t, many_requests_wait_for_64_names_each);
+	tcase_add_test(t, the_daemon_drains_a_crowd);
+	tcase_add_test(t, many_jobs_are_counted_and_renewed);
+	tcase_add_test(t, all_readers_of_a_name_are_told_that_it_is_lost);
+	tcase_add_test(t, many_leases_are_renewed_at_one_moment);
+	tcase_add_test(t, names_are_completed_beside_many);
+	tcase_add_test(t, a_journal_of_many_sessions_is_restored);
+	suite_add_tcase(s, t);
+	return s;
+}
