@@ -11,7 +11,7 @@
 #include "daemon/core/watch.h"
 
 /* So many requests are refused in a step. Of the others one may still be granted, as one may that comes just before the DRAIN. */
-#define REFUSED_A_STEP 2048
+#define REFUSED_A_STEP 1024
 
 /* A claim that converts belongs to an owner that holds the name, so it stays. */
 static void refuse_claims(struct commander *x, struct session *s, unsigned *left)

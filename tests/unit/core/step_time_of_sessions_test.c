@@ -115,8 +115,8 @@ END_TEST
 
 static void heartbeats_end(void)
 {
-	sessions_open(1, 300);
-	for (uint64_t k = 1; k <= 300; k++) {
+	sessions_open(1, 200);
+	for (uint64_t k = 1; k <= 200; k++) {
 		says(k, "HELLO 1 heartbeat=2s");
 		holds_locks(k, 60);
 	}
@@ -133,8 +133,8 @@ END_TEST
 
 static void graces_end(void)
 {
-	sessions_open(1, 300);
-	for (uint64_t k = 1; k <= 300; k++) {
+	sessions_open(1, 200);
+	for (uint64_t k = 1; k <= 200; k++) {
 		says(k, "HELLO 1 grace=2s");
 		holds_locks(k, 60);
 		lone_service_gone(&w, k, GONE_HANGUP);
@@ -264,14 +264,14 @@ END_TEST
 
 static void many_jobs_are_renewed(void)
 {
-	sessions_open(1, 11);
+	sessions_open(1, 6);
 	w.conf.limits.jobs = 20000;
 	w.conf.limits.locks = 20000;
 	service_reload(w.service, &w.conf);
-	for (uint64_t k = 2; k <= 11; k++)
+	for (uint64_t k = 2; k <= 6; k++)
 		for (unsigned i = 0; i < 1000; i++)
 			says_number(k, "DEFER q payload", i, "");
-	for (uint64_t k = 2; k <= 11; k++)
+	for (uint64_t k = 2; k <= 6; k++)
 		for (unsigned i = 0; i < 1000; i++)
 			says(k, "TAKE q");
 	w.longest_ns = 0;
@@ -290,8 +290,8 @@ END_TEST
 
 static void readers_lose(void)
 {
-	sessions_open(1, 5001);
-	for (uint64_t k = 2; k <= 5001; k++)
+	sessions_open(1, 2001);
+	for (uint64_t k = 2; k <= 2001; k++)
 		says(k, "LOCK x mode=shared");
 	w.longest_ns = 0;
 	says(1, "BREAK x");
