@@ -115,8 +115,8 @@ END_TEST
 
 static void heartbeats_end(void)
 {
-	sessions_open(1, 200);
-	for (uint64_t k = 1; k <= 200; k++) {
+	sessions_open(1, 100);
+	for (uint64_t k = 1; k <= 100; k++) {
 		says(k, "HELLO 1 heartbeat=2s");
 		holds_locks(k, 60);
 	}
@@ -133,8 +133,8 @@ END_TEST
 
 static void graces_end(void)
 {
-	sessions_open(1, 200);
-	for (uint64_t k = 1; k <= 200; k++) {
+	sessions_open(1, 100);
+	for (uint64_t k = 1; k <= 100; k++) {
 		says(k, "HELLO 1 grace=2s");
 		holds_locks(k, 60);
 		lone_service_gone(&w, k, GONE_HANGUP);
@@ -306,8 +306,8 @@ END_TEST
 
 static void renews_at_once(void)
 {
-	sessions_open(1, 5);
-	for (uint64_t k = 1; k <= 5; k++)
+	sessions_open(1, 3);
+	for (uint64_t k = 1; k <= 3; k++)
 		holds_locks(k, 1000);
 	w.longest_ns = 0;
 	for (unsigned i = 0; i < 10; i++) {
