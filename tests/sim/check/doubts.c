@@ -14,7 +14,7 @@ static int64_t look_us(const struct plan *p)
 }
 
 #define STOP_SHORT_US   (100 * MSEC)
-#define HALT_FOLLOWS_US SEC /* a node that does not answer at once is looked at later */
+#define HALT_FOLLOWS_US (3 * SEC) /* a node that does not answer at once is looked at later */
 
 static bool is_short_stop(const struct sim_daemon *d, const struct fault *f)
 {

@@ -40,7 +40,11 @@ static void key_check(struct server *s, const struct call *call)
 		return;
 	most = longest_lease(w, value);
 	most += drift_of_mark(value, most) + w->plan->delay_us + s->stepped_us;
-	if (expires <= 0 || expires * MSEC > server_wall(s) + most + 2 * MSEC)
+	if (name < 0) /* of readers, groups and permits: no account of what is left behind on purpose */
+		most = later(most, w->daemon[0].conf.max_keep_us);
+	else if (call->kind == CALL_EXTEND && call->exact && expires * MSEC <= server_wall(s) + w->daemon[0].conf.max_keep_us + 2 * MSEC)
+		s->kept_ms[name] = expires; /* UNLOCK keep= */
+	if (expires <= 0 || (expires * MSEC > server_wall(s) + most + 2 * MSEC && (name < 0 || expires != s->kept_ms[name])))
 		checker_fail(w, INVARIANT_S16, name, "%.*s: node %u keeps the key until %lld ms by its clock, which shows %lld us",
 			     (int)call->name.n, call->name.p, s->index, (long long)expires, (long long)server_wall(s));
 }

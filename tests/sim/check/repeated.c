@@ -108,12 +108,14 @@ void check_repeat_alone(const struct sim_client *c)
 			fail(c, "an earlier one goes on, request", q->number);
 }
 
-/* What waits is replaced by the same request, as soon as that is read. */
+/* What waits is replaced by the same request, as soon as that is read, unless its wait is over at the same moment. */
 static void check_replaced(const struct request_sim *q, struct span line)
 {
 	const struct sim_client *c = q->conn->client;
 	const struct request_sim *other;
 
+	if (span_equal(line_word(line, 1), SPAN("TIMEOUT")) && instant_diff(client_boot(c), q->anchor) > c->repeats.ask.wait_ms * MSEC * 9 / 10)
+		return;
 	TAILQ_FOREACH(other, &q->conn->running, at_daemon)
 		if (other->ask == ASK_REPEAT && other->round == q->round && other->number > q->number && c->repeats.ask.wait_ms > 0 &&
 		    !span_equal(line_word(line, 1), SPAN("ERR")))

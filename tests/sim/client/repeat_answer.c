@@ -19,7 +19,7 @@ void repeat_permit_ends(struct repeat_permit *p)
 	p->until = 0;
 }
 
-/* Without its beliefs a session that it resumes has nothing that it knows of. */
+/* Without its beliefs a session that it resumes has nothing that it knows of: what the owners of before have is not of these. */
 void repeater_disclaim(struct sim_client *c)
 {
 	struct repeating *r = &c->repeats;
@@ -31,6 +31,7 @@ void repeater_disclaim(struct sim_client *c)
 	memset(&r->job, 0, sizeof(r->job));
 	r->ask.open = false;
 	r->secret[0] = '\0';
+	r->life++;
 }
 
 /* --- rows and pushes ------------------------------------------------------------------------------------------------- */

@@ -22,7 +22,6 @@ static void repeater_begins_anew(struct sim_client *c)
 	struct repeating *r = &c->repeats;
 
 	repeater_disclaim(c);
-	r->life++;
 	memcpy(r->secret, c->secret, sizeof(r->secret));
 }
 

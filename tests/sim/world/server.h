@@ -61,6 +61,7 @@ struct server {
 	bool tainted;                                          /* its clock was set, it evicted or was flushed: a daemon may find that out late */
 	uint16_t named;                                        /* bits: the names in the calls of the running command; the next four are known only for them */
 	bool live[NAMES_MAX];                                  /* before the command ran: was there a key? */
+	int64_t kept_ms[NAMES_MAX];                            /* until when did a command leave the key behind on purpose, by the node's clock? */
 	int64_t ends_ms[NAMES_MAX];                            /* and when was the key to end, by the node's clock? */
 	bool was_broken[NAMES_MAX];                            /* and was its value broken? */
 	bool taken[NAMES_MAX];                                 /* the command set a key where there was none */
