@@ -149,16 +149,24 @@ def temp_folder(prefix="redlockd-func-"):
     return tempfile.mkdtemp(prefix=prefix, dir=os.environ.get("REDLOCKD_TEST_TMP", "/tmp"))
 
 
+RESERVED = []  # sockets whose names say which ports the tests of this process were given
+
+
 def free_port():
-    """A free port of the loopback, below the range from which the kernel takes ports for outgoing connections."""
+    """A free port of the loopback, below the range from which the kernel takes ports for outgoing connections. No test that runs at this time gets it twice:
+    an abstract Unix socket of that name, which ends with this process, reserves it."""
     while True:
         port = random.SystemRandom().randrange(10000, 32000)
+        name = socket.socket(socket.AF_UNIX)
         with socket.socket() as probe:
             try:
+                name.bind("\0redlockd-test-port-%d" % port)
                 probe.bind(("127.0.0.1", port))
-                return port
             except OSError:
+                name.close()
                 continue
+        RESERVED.append(name)
+        return port
 
 
 def knows_localhost():
