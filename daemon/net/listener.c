@@ -84,12 +84,15 @@ static int path_bind(int fd, const struct sockaddr_un *address)
 	return bind(fd, (const struct sockaddr *)address, sizeof(*address)) ? -errno : 0;
 }
 
-/* The umask has no effect. */
+/* The umask has no effect. While the group changes, the file is open to nobody to whom it was not open before, or will not be. */
 int listener_allow(const char *path, const struct listener_access *access)
 {
-	if (access->has_group && lchown(path, (uid_t)-1, access->group))
+	mode_t mode = access->mode ? access->mode : 0666;
+	struct stat st;
+
+	if (lstat(path, &st) || chmod(path, st.st_mode & mode & 0777) || lchown(path, (uid_t)-1, access->has_group ? access->group : getegid()))
 		return -errno;
-	return chmod(path, access->mode ? access->mode : 0666) ? -errno : 0;
+	return chmod(path, mode) ? -errno : 0;
 }
 
 /* Nobody can connect before listen. */
@@ -122,7 +125,7 @@ int listener_unix(const char *path, const struct listener_access *access, struct
 	fd = socket(AF_UNIX, STREAM, 0);
 	if (fd < 0)
 		return -errno;
-	r = path_bind(fd, &address);
+	r = fchmod(fd, 0600) ? -errno : path_bind(fd, &address); /* bind gives the file no more than the socket has */
 	if (!r)
 		r = path_listen(fd, path, access, &st);
 	if (r < 0) {

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -48,6 +49,69 @@ static int unix_connect(void)
 /* --- Unix ---------------------------------------------------------------------------------------------------------- */
 
 static const struct listener_access open_to_all;
+
+/* What the file allows whom, as its mode or its group is about to change. */
+static mode_t before[4];
+static size_t changes;
+
+static void change_begins(const char *at)
+{
+	struct stat st;
+
+	if (strcmp(at, path) != 0 || changes >= sizeof(before) / sizeof(before[0]))
+		return;
+	ck_assert_int_eq(lstat(path, &st), 0);
+	before[changes++] = st.st_mode & 0777;
+}
+
+/* In place of those of the C library. */
+int chmod(const char *at, mode_t mode)
+{
+	change_begins(at);
+	return (int)syscall(SYS_fchmodat, AT_FDCWD, at, mode);
+}
+
+int lchown(const char *at, uid_t user, gid_t group)
+{
+	change_begins(at);
+	return (int)syscall(SYS_fchownat, AT_FDCWD, at, user, group, AT_SYMLINK_NOFOLLOW);
+}
+
+static void allows(mode_t mode, bool has_group, mode_t meanwhile)
+{
+	struct stat st;
+
+	changes = 0;
+	ck_assert_int_eq(listener_allow(path, &(struct listener_access){.mode = mode, .has_group = has_group, .group = getegid()}), 0);
+	ck_assert_uint_eq(changes, 3);
+	ck_assert_uint_eq(before[1], meanwhile);
+	ck_assert_uint_eq(before[2], meanwhile);
+	ck_assert(!lstat(path, &st) && (st.st_mode & 0777) == mode);
+	ck_assert_uint_eq(st.st_gid, getegid());
+}
+
+START_TEST(a_socket_is_never_open_to_more_than_it_may_be)
+{
+	mode_t usual = umask(0);
+	struct listener l;
+	struct stat st;
+
+	changes = 0;
+	ck_assert_int_eq(listener_unix(path, &(struct listener_access){.mode = 0660, .has_group = true, .group = getegid()}, &l), 0);
+	umask(usual);
+	ck_assert_uint_eq(changes, 3);
+	ck_assert_uint_eq(before[0], 0600); /* as it was made */
+	ck_assert_uint_eq(before[1], 0600);
+	ck_assert_uint_eq(before[2], 0600);
+	ck_assert(!lstat(path, &st) && (st.st_mode & 0777) == 0660);
+	/* One that is taken over from the process before. */
+	allows(0666, false, 0660);
+	allows(0660, true, 0660);
+	allows(0600, false, 0600);
+	allows(0660, true, 0600);
+	listener_release(&l);
+}
+END_TEST
 
 START_TEST(anybody_may_connect_whatever_the_umask)
 {
@@ -344,6 +408,7 @@ Suite *listener_suite(void)
 	TCase *t = tcase_create("listener");
 
 	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, a_socket_is_never_open_to_more_than_it_may_be);
 	tcase_add_test(t, anybody_may_connect_whatever_the_umask);
 	tcase_add_test(t, a_socket_that_somebody_listens_on_is_left_alone);
 	tcase_add_test(t, a_socket_whose_backlog_is_full_is_alive);
