@@ -186,6 +186,7 @@ CORE := \
 	daemon/core/issue.c \
 	daemon/core/journal.c \
 	daemon/core/kept_names.c \
+	daemon/core/origin.c \
 	daemon/core/judge.c \
 	daemon/core/meet.c \
 	daemon/core/jump.c \

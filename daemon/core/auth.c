@@ -12,9 +12,9 @@
 #include <stdio.h>
 
 /* Where AUTHs come from. It lives as long as it has AUTHs. */
-struct origin {
+struct asker {
 	struct map_node by_name;
-	TAILQ_ENTRY(origin) in_turns; /* while some of its AUTHs wait to be verified */
+	TAILQ_ENTRY(asker) in_turns; /* while some of its AUTHs wait to be verified */
 	TAILQ_HEAD(, auth) waiting, suspected; /* the latter, whose suspects have failed, come last */
 	unsigned refs; /* its AUTHs */
 	size_t n;
@@ -26,7 +26,7 @@ struct auth {
 	TAILQ_ENTRY(auth) next; /* in a list of its origin; in auths.decided once it is decided */
 	struct timer timer;
 	struct pending *pending;
-	struct origin *origin;
+	struct asker *origin;
 	struct suspect *suspect;
 	struct instant asked_at;
 	bool ok;
@@ -37,7 +37,7 @@ struct auth {
 struct auths {
 	struct map origins; /* by name */
 	struct suspects suspects;
-	TAILQ_HEAD(, origin) turns;
+	TAILQ_HEAD(, asker) turns;
 	TAILQ_HEAD(, auth) decided; /* those that are answered later */
 	struct auth *verified; /* the one that the outer layer verifies; NULL: none */
 	uint64_t number;
@@ -59,28 +59,28 @@ static struct auths *auths_of(struct commander *x)
 
 /* --- origins --- */
 
-static bool origin_matches(const struct map_node *node, const void *name, size_t n)
+static bool asker_matches(const struct map_node *node, const void *name, size_t n)
 {
-	const struct origin *o = container_of(node, struct origin, by_name);
+	const struct asker *o = container_of(node, struct asker, by_name);
 
 	return o->n == n && memcmp(o->name, name, n) == 0;
 }
 
-static size_t origin_name(const struct session *s, char out[PEER_ORIGIN_MAX])
+static size_t asker_name(const struct session *s, char out[PEER_ORIGIN_MAX])
 {
 	struct span address = session_address(s);
 
 	return peer_origin(s->is_unix, s->uid, address.p, address.n, out);
 }
 
-static struct origin *origin_find_or_add(struct auths *a, const char *name, size_t n)
+static struct asker *asker_find_or_add(struct auths *a, const char *name, size_t n)
 {
 	uint64_t hash = map_hash(&a->origins, name, n);
-	struct map_node *node = map_find(&a->origins, hash, name, n, origin_matches);
-	struct origin *o;
+	struct map_node *node = map_find(&a->origins, hash, name, n, asker_matches);
+	struct asker *o;
 
 	if (node)
-		return container_of(node, struct origin, by_name);
+		return container_of(node, struct asker, by_name);
 	o = mem_alloc(sizeof(*o));
 	o->n = n;
 	memcpy(o->name, name, n);
@@ -90,7 +90,7 @@ static struct origin *origin_find_or_add(struct auths *a, const char *name, size
 	return o;
 }
 
-static void origin_leave(struct auths *a, struct origin *o)
+static void asker_leave(struct auths *a, struct asker *o)
 {
 	if (--o->refs > 0)
 		return;
@@ -98,7 +98,7 @@ static void origin_leave(struct auths *a, struct origin *o)
 	mem_free(o);
 }
 
-static struct auth *origin_first(const struct origin *o)
+static struct auth *asker_first(const struct asker *o)
 {
 	struct auth *auth = TAILQ_FIRST(&o->waiting);
 
@@ -119,7 +119,7 @@ static int64_t delay_of(unsigned failed)
 static void auth_free(struct commander *x, struct auth *auth)
 {
 	heap_cancel(&x->core->timers, &auth->timer);
-	origin_leave(x->auths, auth->origin);
+	asker_leave(x->auths, auth->origin);
 	auth->suspect->refs--;
 	pool_put(&x->engine->table.pendings, auth->pending);
 	explicit_bzero(auth->text, auth->user_n + auth->secret_n);
@@ -225,17 +225,17 @@ static void auth_verify(struct commander *x, struct auth *auth)
 static void auths_next(struct commander *x)
 {
 	struct auths *a = x->auths;
-	struct origin *o;
+	struct asker *o;
 
 	while (!a->verified && (o = TAILQ_FIRST(&a->turns))) {
-		struct auth *auth = origin_first(o);
+		struct auth *auth = asker_first(o);
 
 		TAILQ_REMOVE(&a->turns, o, in_turns);
 		if (auth == TAILQ_FIRST(&o->waiting))
 			TAILQ_REMOVE(&o->waiting, auth, next);
 		else
 			TAILQ_REMOVE(&o->suspected, auth, next);
-		if (origin_first(o))
+		if (asker_first(o))
 			TAILQ_INSERT_TAIL(&a->turns, o, in_turns);
 		if (auth->pending->session)
 			auth_verify(x, auth);
@@ -268,7 +268,7 @@ static struct auth *auth_new(struct commander *x, struct session *s)
 {
 	struct span user = x->request.word[0], secret = x->request.word[1];
 	char name[PEER_ORIGIN_MAX];
-	size_t n = origin_name(s, name);
+	size_t n = asker_name(s, name);
 	struct auth *auth = mem_alloc(sizeof(*auth) + user.n + secret.n);
 
 	auth->timer.kind = TIMER_AUTH;
@@ -277,7 +277,7 @@ static struct auth *auth_new(struct commander *x, struct session *s)
 	auth->secret_n = secret.n;
 	memcpy(auth->text, user.p, user.n);
 	memcpy(auth->text + user.n, secret.p, secret.n);
-	auth->origin = origin_find_or_add(auths_of(x), name, n);
+	auth->origin = asker_find_or_add(auths_of(x), name, n);
 	auth->origin->refs++;
 	auth->suspect = suspects_find_or_add(&x->auths->suspects, (struct span){name, n}, user, x->core->now);
 	auth->suspect->refs++;
@@ -312,7 +312,7 @@ void serve_AUTH(struct commander *x, struct session *s)
 		auth_decided(x, auth, false);
 		return;
 	}
-	if (!origin_first(auth->origin))
+	if (!asker_first(auth->origin))
 		TAILQ_INSERT_TAIL(&x->auths->turns, auth->origin, in_turns);
 	if (suspect_is_forgiven(auth->suspect, x->core->now))
 		TAILQ_INSERT_TAIL(&auth->origin->waiting, auth, next);
@@ -330,7 +330,7 @@ static void auth_drop(struct commander *x, struct auth *auth)
 }
 
 /* The last of its AUTHs takes the origin with it. */
-static void origin_drop(struct commander *x, struct origin *o)
+static void asker_drop(struct commander *x, struct asker *o)
 {
 	o->refs++;
 	TAILQ_CONCAT(&o->waiting, &o->suspected, next);
@@ -340,13 +340,13 @@ static void origin_drop(struct commander *x, struct origin *o)
 		TAILQ_REMOVE(&o->waiting, auth, next);
 		auth_drop(x, auth);
 	}
-	origin_leave(x->auths, o);
+	asker_leave(x->auths, o);
 }
 
 void auths_free(struct commander *x)
 {
 	struct auths *a = x->auths;
-	struct origin *o;
+	struct asker *o;
 	struct auth *auth;
 
 	if (!a)
@@ -359,7 +359,7 @@ void auths_free(struct commander *x)
 	}
 	while ((o = TAILQ_FIRST(&a->turns))) {
 		TAILQ_REMOVE(&a->turns, o, in_turns);
-		origin_drop(x, o);
+		asker_drop(x, o);
 	}
 	suspects_release(&a->suspects);
 	map_release(&a->origins);

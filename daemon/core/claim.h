@@ -7,6 +7,7 @@
 #define CORE_CLAIM_H
 
 #include "daemon/base/heap.h"
+#include "daemon/core/origin.h"
 #include "proto/proto.h"
 
 #include <sys/queue.h>
@@ -63,6 +64,7 @@ struct claim {
 	TAILQ_ENTRY(claim) in_lock;
 	TAILQ_ENTRY(claim) in_session;
 	struct session *session;
+	struct origin *origin;   /* of the session; NULL: it is not known */
 	struct lock *lock;
 	struct asking *asking;   /* CLAIM_NEW, CLAIM_WAITING, and CLAIM_HELD until the grant is delivered; else NULL */
 	char *texts;             /* the owner, then the note; heap, NULL: both are empty */

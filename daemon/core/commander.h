@@ -8,7 +8,6 @@
 #ifndef CORE_COMMANDER_H
 #define CORE_COMMANDER_H
 
-#include "daemon/core/kept_names.h"
 #include "daemon/core/parts.h"
 #include "daemon/core/session.h"
 #include "daemon/core/who.h"
@@ -17,7 +16,6 @@ struct commander {
 	struct core *core;
 	struct engine *engine;
 	struct session_table *sessions;
-	struct kept_names kept;  /* names that UNLOCK keep= has left */
 	struct request request;  /* the one that is being served: large, so not on the stack */
 	struct mistake mistake;
 	struct {
@@ -63,7 +61,7 @@ struct commander {
 		LIST_HEAD(, session) sessions; /* those that have asked for short leases */
 #define RENEWALS_SUMS 64
 		struct renewals_sum {
-			uint64_t origin;       /* of the peer; 0: of all */
+			uint64_t origin;       /* origin_id() of the peer; 0: of all */
 			struct instant until;  /* then it is summed up again */
 			int64_t milli;
 		} sum[RENEWALS_SUMS];

@@ -104,15 +104,16 @@ void end_session(struct commander *x, struct session *s, enum ending how)
 
 /* --- with grace --- */
 
-/* Where too many sessions are detached, one that has a claim takes the place of one that has none. */
+/* Where too many sessions are detached, of all or of one peer, one that has a claim takes the place of one that has none. */
 static bool session_may_stay(struct commander *x, const struct session *s)
 {
 	uint64_t most = x->core->conf.limits.detached;
-	struct session *vacant = session_is_empty(s) ? NULL : TAILQ_FIRST(&x->sessions->vacant);
+	bool peer_is_full = !session_is_owner(x->core, s) && s->origin->detached >= (most + 1) / 2;
+	struct session *vacant = session_is_empty(s) ? NULL : TAILQ_FIRST(peer_is_full ? &s->origin->vacant : &x->sessions->vacant);
 
 	if (!s->known)
 		return false;
-	if (most == 0 || x->sessions->detached_count < most)
+	if (most == 0 || (!peer_is_full && x->sessions->detached_count < most))
 		return true;
 	session_ended(x->sessions, vacant ? vacant : s, "too-many-detached");
 	if (vacant)

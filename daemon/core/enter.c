@@ -65,6 +65,7 @@ void enter_ask(struct engine *e, struct claim *c, struct span name, struct insta
 	struct claim *holder;
 
 	c->lock = l;
+	lock_charge(l, c->origin);
 	c->asking->wait_until = wait_until;
 	if (l->lease.limit != c->limit && !lock_use_as(l, c->limit)) {
 		notices_add(&e->notices, NOTICE_REFUSED, c, NULL, REFUSED_IN_USE);

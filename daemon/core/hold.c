@@ -77,10 +77,18 @@ static void hold_give_back(struct engine *e, struct lock *l, enum cause why)
 	acquire_next(e, l);
 }
 
+/* Nobody has the lease any more. Its key is deleted, or left for that long. */
+static inline void hold_release(struct engine *e, struct lock *l, int64_t leave_us, struct pending *p)
+{
+	if (leave_us > 0)
+		kept_names_add(&e->kept, l->origin, e->core->now, leave_us, l->name.n);
+	release_begin(e, &l->lease, leave_us > 0 ? RELEASE_LEAVE : RELEASE_DELETE, leave_us, p);
+}
+
 void hold_belief_over(struct engine *e, struct lock *l)
 {
 	/* With a lock-delay the key stays for just that long, whatever TTL an earlier, longer lease or a late renewal has left it. */
-	release_begin(e, &l->lease, l->lease.delay_us == 0 ? RELEASE_DELETE : RELEASE_LEAVE, l->lease.delay_us, NULL);
+	hold_release(e, l, l->lease.delay_us, NULL);
 	hold_give_back(e, l, CAUSE_BELIEF_OVER);
 }
 
@@ -159,7 +167,7 @@ void hold_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pend
 	lock_vacate(e, l);
 	lease_refuse_extends(e, &l->lease, REFUSED_CANCELLED);
 	claim_free(&e->table, c);
-	release_begin(e, &l->lease, keep_us > 0 ? RELEASE_LEAVE : RELEASE_DELETE, keep_us, p);
+	hold_release(e, l, keep_us, p);
 	hold_give_back(e, l, CAUSE_UNLOCKED);
 }
 
@@ -186,7 +194,7 @@ static void claim_abandon_held(struct engine *e, struct claim *c, struct instant
 		lock_close(e, l, believed, CAUSE_SESSION_ENDED);
 		return;
 	}
-	release_begin(e, &l->lease, leave_us > 0 ? RELEASE_LEAVE : RELEASE_DELETE, leave_us, NULL);
+	hold_release(e, l, leave_us, NULL);
 	hold_give_back(e, l, CAUSE_SESSION_ENDED);
 }
 
@@ -347,7 +355,7 @@ void hold_lapse(struct engine *e, struct claim *c)
 		lock_close(e, l, until, CAUSE_LAPSED);
 		return;
 	}
-	release_begin(e, &l->lease, leave_us > 0 ? RELEASE_LEAVE : RELEASE_DELETE, leave_us, NULL);
+	hold_release(e, l, leave_us, NULL);
 	hold_give_back(e, l, CAUSE_LAPSED);
 }
 

@@ -30,7 +30,7 @@ uint64_t kept_bytes_count(struct kept_bytes *k, struct instant now)
 	return total;
 }
 
-void kept_bytes_add(struct kept_bytes *k, struct instant now, int64_t keep_us, size_t bytes)
+static void kept_bytes_add(struct kept_bytes *k, struct instant now, int64_t keep_us, size_t bytes)
 {
 	unsigned i = 0;
 
@@ -39,4 +39,10 @@ void kept_bytes_add(struct kept_bytes *k, struct instant now, int64_t keep_us, s
 	(void)kept_bytes_count(k, now);
 	k->ring[i].ends[step_of(i, instant_add(now, keep_us)) % KEPT_STEPS] += (uint32_t)bytes;
 	k->ring[i].total += bytes;
+}
+
+void kept_names_add(struct kept_names *k, const struct origin *o, struct instant now, int64_t us, size_t n)
+{
+	kept_bytes_add(&k->all, now, us, n + NAME_BYTES);
+	kept_bytes_add(kept_of_peer(k, o), now, us, n + NAME_BYTES);
 }

@@ -88,8 +88,30 @@ static void lease_drop_renewal(struct lock_table *t, struct lease *x)
 	x->renewal = &t->no_renewal;
 }
 
+static inline void lock_uncharge(struct lock *l)
+{
+	struct origin *o = l->origin;
+
+	if (!o)
+		return;
+	o->all->names -= l->name.n + NAME_BYTES;
+	o->names -= l->name.n + NAME_BYTES;
+	if (o->sessions == 0)
+		origin_drop_if_unused(o);
+}
+
+void lock_charge_anew(struct lock *l, struct origin *o)
+{
+	if (!o || o == l->origin)
+		return;
+	lock_uncharge(l);
+	l->origin = NULL;
+	lock_charge(l, o);
+}
+
 static void lock_free(struct lock_table *t, struct lock *l)
 {
+	lock_uncharge(l);
 	if (!renewal_is_none(l->lease.renewal)) {
 		mem_free(l->lease.renewal->adoption);
 		pool_put(&t->renewals, l->lease.renewal);
@@ -303,6 +325,8 @@ void lock_remove_reader(struct lock *l, struct claim *c)
 	TAILQ_REMOVE(&l->share->holders, c, in_lock);
 	l->share->count--;
 	l->holder = TAILQ_FIRST(&l->share->holders);
+	if (l->holder)
+		lock_charge_anew(l, l->holder->origin);
 }
 
 void lock_end_share(struct lock_table *t, struct lock *l)

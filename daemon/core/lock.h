@@ -64,6 +64,7 @@ struct lock {
 	struct name name;
 	struct claim *holder;   /* LEASE_HELD, LEASE_ADOPTING: who has it; of several readers the one that has it longest */
 	struct share *share;    /* NULL: held by one alone, or not at all */
+	struct origin *origin;  /* whose names it counts among: see lock_charge(); NULL: nobody's */
 	struct contender *contender; /* what it asks for, who waits, and who has lost it; contender_none: nothing, and nobody */
 	struct lease lease;       /* what it has. The votes follow, and the name */
 };
@@ -176,6 +177,21 @@ static inline struct lock *lock_find_or_add(struct lock_table *t, struct span na
 
 /* Frees the lock if nothing refers to it; else its contender if that is blank, and the renewal of a lease that is at rest. */
 void lock_drop_if_unused(struct lock_table *t, struct lock *l);
+/*
+ * The name takes room at the stores, and counts for those from now on: for whoever asked for it first, and then for whoever holds it longest. Until this daemon
+ * knows nothing of it any more it counts for the last of them.
+ */
+void lock_charge_anew(struct lock *l, struct origin *o);
+
+static inline void lock_charge(struct lock *l, struct origin *o)
+{
+	if (__builtin_expect(l->origin != NULL, false) || !o)
+		return;
+	l->origin = o;
+	o->names += l->name.n + NAME_BYTES;
+	o->all->names += l->name.n + NAME_BYTES;
+}
+
 void lock_make_contender(struct lock_table *t, struct lock *l);
 
 /* The contender of a name that is about to be waited for, or was lost: its own from now on. */
@@ -237,6 +253,8 @@ static inline void lock_add_holder(struct lock_table *t, struct lock *l, struct 
 		lock_add_reader(t, l, c);
 	else
 		l->holder = c;
+	if (l->holder->origin != l->origin)
+		lock_charge_anew(l, l->holder->origin);
 }
 
 static inline void lock_remove_holder(struct lock *l, struct claim *c)

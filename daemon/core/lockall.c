@@ -5,6 +5,7 @@
 #include "daemon/core/deadlock.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/resume.h"
+#include "daemon/core/stored.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/terms.h"
 #include "daemon/core/waittable.h"
@@ -139,15 +140,19 @@ static bool terms_are_allowed(struct commander *x, struct session *s)
 }
 
 /* How many of the names would be further locks: not one that the owner holds, nor a loss that it takes anew. */
-static unsigned names_further(struct commander *x, const struct session *s)
+static unsigned names_further(struct commander *x, const struct session *s, uint64_t *ret_bytes)
 {
 	const struct request *q = &x->request;
 	unsigned n = 0;
 
+	*ret_bytes = 0;
 	for (unsigned i = 0; i < q->words; i++) {
 		const struct lock *l = lock_find(&x->engine->table, q->word[i]);
 
-		n += !l || !lock_claim_of(l, s, request_owner(q));
+		if (l && lock_claim_of(l, s, request_owner(q)))
+			continue;
+		n++;
+		*ret_bytes += q->word[i].n + NAME_BYTES;
 	}
 	return n;
 }
@@ -155,14 +160,15 @@ static unsigned names_further(struct commander *x, const struct session *s)
 static bool group_is_within_limits(struct commander *x, struct session *s, bool patient)
 {
 	const struct core_conf *conf = &x->core->conf;
+	uint64_t bytes;
 
 	if (patient && session_waits_enough(s, conf->limits.waiting)) {
 		tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " waiting requests (limits.waiting)",
 		           conf->limits.waiting);
 		return false;
 	}
-	if (s->held + s->waiting + names_further(x, s) <= conf->limits.locks)
-		return true;
+	if (s->held + s->waiting + names_further(x, s, &bytes) <= conf->limits.locks)
+		return names_have_room(x, s, bytes, request_has(&x->request, FIELD_DELAY));
 	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " locks (limits.locks)", conf->limits.locks);
 	return false;
 }

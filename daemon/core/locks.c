@@ -10,6 +10,7 @@
 #include "daemon/core/holders.h"
 #include "daemon/core/permits.h"
 #include "daemon/core/resume.h"
+#include "daemon/core/stored.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/terms.h"
 #include "daemon/core/wait.h"
@@ -46,10 +47,25 @@ bool session_waits_enough(const struct session *s, uint64_t most)
 	return n + groups_patient(s) + permits_patient(s) >= most;
 }
 
+/* Not one that the owner holds already, nor a loss that it takes anew. */
+static bool lock_is_further(struct commander *x, const struct session *s)
+{
+	const struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
+
+	return !l || !lock_claim_of(l, s, request_owner(&x->request));
+}
+
+static inline bool lock_has_room(struct commander *x, struct session *s)
+{
+	uint64_t bytes = x->request.word[0].n + NAME_BYTES;
+	bool leaves = request_has(&x->request, FIELD_DELAY);
+
+	return names_are_few(x, bytes, leaves) || !lock_is_further(x, s) || names_have_room(x, s, bytes, leaves);
+}
+
 static bool lock_within_limits(struct commander *x, struct session *s, bool patient)
 {
 	const struct core_conf *conf = &x->core->conf;
-	const struct lock *l;
 
 	if (patient && session_waits_enough(s, conf->limits.waiting)) {
 		tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " waiting requests (limits.waiting)",
@@ -57,10 +73,9 @@ static bool lock_within_limits(struct commander *x, struct session *s, bool pati
 		return false;
 	}
 	if (s->held + s->waiting < conf->limits.locks)
-		return true; /* even if all that it asked for is granted */
-	l = lock_find(&x->engine->table, x->request.word[0]);
-	if (l && lock_claim_of(l, s, request_owner(&x->request)))
-		return true; /* no further lock: reentrant, or a loss taken anew */
+		return lock_has_room(x, s); /* even if all that it asked for is granted */
+	if (!lock_is_further(x, s))
+		return true;
 	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " locks (limits.locks)", conf->limits.locks);
 	return false;
 }
@@ -254,6 +269,7 @@ static struct claim *claim_of_lock_request(struct commander *x, struct session *
 	struct claim *c = claim_new(&x->engine->table);
 
 	c->session = s;
+	c->origin = s->origin;
 	claim_set_texts(c, request_owner(q), request_note(q));
 	claim_begin_asking(&x->engine->table, c);
 	request_keep_tag(q, c->asking->tag);

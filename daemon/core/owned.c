@@ -6,12 +6,12 @@
 #include "daemon/core/former.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/job.h"
-#include "daemon/core/kept_names.h"
 #include "daemon/core/pending.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/renewals.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/rows.h"
+#include "daemon/core/stored.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/terms.h"
 #include "daemon/core/watch.h"
@@ -137,29 +137,6 @@ static unsigned unlock_count(const struct request *q, const struct claim *c)
 	return request_has(q, FIELD_COUNT) ? request_count(q) : c->count - 1;
 }
 
-static bool refuse_kept(struct commander *x, struct session *s, const char *whose, uint64_t most)
-{
-	tell_error(x, s, x->request.tag, ERROR_LIMIT,
-	           "the names that %s keep may take at most %" PRIu64 " bytes at a store (limits.stored): UNLOCK it without keep=, or later", whose, most);
-	return false;
-}
-
-/* The name stays at the stores, and nobody has it. */
-static bool __attribute__((noinline)) kept_note(struct commander *x, struct session *s, int64_t keep)
-{
-	struct kept_bytes *all = &x->kept.all, *of_group = &x->kept.of_group[session_origin_hash(x, s) / 2 % KEPT_GROUPS];
-	uint64_t most = x->core->conf.limits.stored;
-	size_t bytes = x->request.word[0].n + KEPT_KEY;
-
-	if (most > 0 && !session_is_owner(x->core, s) && kept_bytes_count(of_group, x->core->now) + bytes > most / 2)
-		return refuse_kept(x, s, "clients of one peer", most / 2);
-	if (most > 0 && kept_bytes_count(all, x->core->now) + bytes > most)
-		return refuse_kept(x, s, "all clients", most);
-	kept_bytes_add(of_group, x->core->now, keep, bytes);
-	kept_bytes_add(all, x->core->now, keep, bytes);
-	return true;
-}
-
 void lock_unlock(struct commander *x, struct session *s)
 {
 	const struct request *q = &x->request;
@@ -186,7 +163,7 @@ void lock_unlock(struct commander *x, struct session *s)
 		reply_unlocked(x, s, c->count);
 		return;
 	}
-	if (keep > 0 && !kept_note(x, s, keep))
+	if (keep > 0 && !kept_has_room(x, s, q->word[0].n + NAME_BYTES))
 		return;
 	remember_freed(x, c);
 	former(x, c, "released");

@@ -3,6 +3,7 @@
 #ifndef CORE_PARTS_H
 #define CORE_PARTS_H
 
+#include "daemon/core/kept_names.h"
 #include "daemon/core/notices.h"
 #include "daemon/core/releases.h"
 #include "daemon/core/round.h"
@@ -27,6 +28,7 @@ struct engine {
 	struct instant retry_next; /* no release or withdrawal is repeated before this moment: see release_retry_at() */
 	uint64_t tickets;
 	uint32_t asked;         /* how many LOCKs */
+	struct kept_names kept; /* names that were left taken */
 	struct tokens tokens;   /* fencing tokens that were seen, and what may be asked for */
 	struct {
 		struct home_questions asked, waiting, told; /* sent; to be sent as soon as the store can be asked; with an outcome that nobody has taken yet */

@@ -58,15 +58,6 @@ static int64_t leases_asked_for(const struct request *q)
 	}
 }
 
-uint64_t session_origin_hash(const struct commander *x, struct session *s)
-{
-	char origin[PEER_MAX];
-
-	if (!s->origin)
-		s->origin = map_hash(&x->sessions->known, origin, session_origin(x->core, s, origin)) | 1;
-	return s->origin;
-}
-
 static struct renewals_sum *sum_of(struct commander *x, uint64_t origin)
 {
 	struct renewals_sum *sum = &x->renewals.sum[origin % RENEWALS_SUMS];
@@ -76,7 +67,7 @@ static struct renewals_sum *sum_of(struct commander *x, uint64_t origin)
 		return sum;
 	*sum = (struct renewals_sum){.origin = origin, .until = instant_add(x->core->now, AGAIN_US)};
 	LIST_FOREACH(s, &x->renewals.sessions, in_short)
-		if (origin == 0 || s->origin == origin)
+		if (origin == 0 || origin_id(s->origin) == origin)
 			sum->milli += s->renewals;
 	return sum;
 }
@@ -107,14 +98,13 @@ bool renewals_allow(struct commander *x, struct session *s, int64_t ttl_us)
 
 	if (all == 0 || ttl_us >= RENEWALS_LONG_US)
 		return true;
-	session_origin_hash(x, s);
 	more = leases * milli_of(ttl_us);
 	own = session_milli(s);
 	session_set_renewals(x, s, own);
 	if (own + more > all / 20 * 1000)
 		return refuse(x, s, ttl_us, leases, "one session", all / 20, own);
 	of_all = sum_of(x, 0);
-	of_peer = sum_of(x, s->origin);
+	of_peer = sum_of(x, origin_id(s->origin));
 	if (!session_is_owner(x->core, s) && of_peer->milli + more > all / 2 * 1000)
 		return refuse(x, s, ttl_us, leases, "the sessions of one peer", all / 2, of_peer->milli);
 	if (of_all->milli + more > all * 1000)

@@ -13,9 +13,6 @@
 
 #define RENEWALS_LONG_US (10 * SEC)
 
-/* Of session_origin(); never 0, which is that of all sessions. */
-uint64_t session_origin_hash(const struct commander *x, struct session *s);
-
 /* Whether the request that is being served may have a lease of this length; false: it was refused. */
 bool renewals_allow(struct commander *x, struct session *s, int64_t ttl_us);
 

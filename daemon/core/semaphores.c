@@ -5,6 +5,7 @@
 #include "daemon/core/locks.h"
 #include "daemon/core/permits_owned.h"
 #include "daemon/core/remember.h"
+#include "daemon/core/stored.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/terms.h"
 
@@ -40,7 +41,7 @@ static bool permit_is_within_limits(struct commander *x, struct session *s, bool
 		return false;
 	}
 	if (s->held + s->waiting < conf->limits.locks)
-		return true;
+		return names_have_room(x, s, (1 + request_weight(&x->request)) * (x->request.word[0].n + NAME_BYTES), true);
 	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " locks and permits (limits.locks)", conf->limits.locks);
 	return false;
 }

@@ -88,7 +88,7 @@ static int on_open(struct service *s, const struct event *event)
 {
 	if (session_find(&s->sessions, event->session.id))
 		return -EINVAL;
-	session_set_peer(session_open(&s->sessions, event->session.id, event->session.peer->is_web), event->session.peer);
+	session_set_peer(&s->sessions, session_open(&s->sessions, event->session.id, event->session.peer->is_web), event->session.peer);
 	return 0;
 }
 

@@ -15,6 +15,7 @@ void session_table_init(struct session_table *t, struct core *core)
 	TAILQ_INIT(&t->vacant);
 	TAILQ_INIT(&t->nested);
 	map_init(&t->known, (const uint64_t[2]){rng_next(&core->rng), rng_next(&core->rng)});
+	origins_init(&t->origins, t->known.key);
 }
 
 void session_set_nested(struct session_table *t, struct session *s, bool nested)
@@ -42,6 +43,7 @@ static void session_free(struct session_table *t, struct session *s)
 	}
 	if (s->in_short.le_prev)
 		LIST_REMOVE(s, in_short);
+	origin_leave(s->origin);
 	mem_free(s->address);
 	mem_free(s->label);
 	pool_put(&t->pool, s);
@@ -58,6 +60,7 @@ void session_table_release(struct session_table *t)
 		TAILQ_REMOVE(&t->detached, s, lasting->in_detached);
 		session_free(t, s);
 	}
+	origins_release(&t->origins);
 	map_release(&t->known);
 	mem_free(t->slot);
 	pool_release(&t->lastings);
@@ -118,14 +121,6 @@ struct session *session_open(struct session_table *t, uint64_t id, bool is_web)
 	return s;
 }
 
-struct session *session_find(struct session_table *t, uint64_t id)
-{
-	uint32_t slot = (uint32_t)id;
-	struct session *s = slot < t->slots ? t->slot[slot] : NULL;
-
-	return s && s->id == id ? s : NULL;
-}
-
 /* Ends the accounting of the session's connection. */
 static void session_disconnect(struct session_table *t, struct session *s)
 {
@@ -144,6 +139,10 @@ static void session_leave_detached(struct session_table *t, struct session *s)
 	TAILQ_REMOVE(&t->detached, s, lasting->in_detached);
 	if (s->lasting->vacant)
 		TAILQ_REMOVE(&t->vacant, s, lasting->in_vacant);
+	if (s->lasting->vacant && s->origin)
+		TAILQ_REMOVE(&s->origin->vacant, s, lasting->in_vacant_of_peer);
+	if (s->origin)
+		s->origin->detached--;
 	t->detached_count--;
 	heap_cancel(&t->core->timers, &s->lasting->grace);
 	metric_add(&t->core->metrics, METRIC_SESSIONS_DETACHED, -1);
@@ -196,6 +195,8 @@ static void session_join_detached(struct session_table *t, struct session *s)
 	s->lasting->detached_at = t->core->now;
 	TAILQ_INSERT_TAIL(&t->detached, s, lasting->in_detached);
 	t->detached_count++;
+	if (s->origin)
+		s->origin->detached++;
 	metric_add(&t->core->metrics, METRIC_SESSIONS_DETACHED, 1);
 }
 
@@ -205,6 +206,8 @@ void session_note_vacant(struct session_table *t, struct session *s)
 		return;
 	s->lasting->vacant = true;
 	TAILQ_INSERT_TAIL(&t->vacant, s, lasting->in_vacant);
+	if (s->origin)
+		TAILQ_INSERT_TAIL(&s->origin->vacant, s, lasting->in_vacant_of_peer);
 }
 
 struct session *session_restore(struct session_table *t, uint64_t serial)
@@ -243,10 +246,28 @@ static void session_move_renewals(struct session *to, struct session *from)
 	from->renewals = 0;
 }
 
+/* What it has goes on counting for whoever had it, unless that is not known any more. */
+static void session_move_origin(struct session *to, struct session *from)
+{
+	struct claim *c;
+
+	if (from->origin) {
+		origin_refer(from->origin);
+		origin_leave(to->origin);
+		to->origin = from->origin;
+		return;
+	}
+	TAILQ_FOREACH(c, &from->claims, in_session) {
+		c->origin = to->origin;
+		lock_charge(c->lock, to->origin);
+	}
+}
+
 void session_take_over(struct session_table *t, struct session *to, struct session *from)
 {
 	struct claim *c;
 
+	session_move_origin(to, from);
 	TAILQ_FOREACH(c, &from->claims, in_session)
 		c->session = to;
 	TAILQ_CONCAT(&to->claims, &from->claims, in_session);
@@ -347,13 +368,6 @@ struct session *session_next_ready(struct session_table *t)
 		s->ready = false;
 	}
 	return s;
-}
-
-void session_heard(struct session_table *t, struct session *s)
-{
-	s->heard_at = t->core->now;
-	if (s->heartbeat_us > 0 && !s->leaving)
-		heap_set(&t->core->timers, &s->timer, instant_add(s->heard_at, s->heartbeat_us));
 }
 
 void session_set_label(struct session *s, struct span label)

@@ -27,8 +27,8 @@ TAILQ_HEAD(places, take_place); /* places.h */
 struct lasting {
 	struct session *session;
 	struct map_node by_serial; /* in session_table.known: sessions with grace */
-	TAILQ_ENTRY(session) in_detached, in_vacant;
-	bool vacant;             /* in session_table.vacant */
+	TAILQ_ENTRY(session) in_detached, in_vacant, in_vacant_of_peer;
+	bool vacant;             /* in session_table.vacant, and in origin.vacant */
 	char secret[33];
 	char resume_tag[TAG_MAX + 1];
 	struct timer grace;      /* detached: end of the grace; else: when RESUME stops waiting for adoptions */
@@ -69,7 +69,7 @@ struct session {
 	struct watching *watching; /* watch.c: what it watches; NULL: nothing was asked for */
 	LIST_ENTRY(session) in_short; /* of commander.renewals; le_prev NULL: it never asked for a short lease */
 	int64_t renewals;        /* a second, of its short leases, in thousandths: see renewals.h */
-	uint64_t origin;         /* hash of session_origin(); 0: not needed yet */
+	struct origin *origin;   /* whose client it is; NULL: of the previous run */
 	struct ahead ahead;      /* lines read ahead */
 	uint64_t mistakes;       /* consecutive erroneous requests */
 	int64_t pid, uid;        /* of the peer, if is_unix */
@@ -108,8 +108,9 @@ struct session_table {
 	struct session **slot;
 	uint32_t slots;
 	struct pool pool, lastings;
+	struct origins origins;
 	struct sessions ready, detached;
-	struct sessions vacant; /* of the detached ones those without a claim, in the order in which they lost their connections or their last claims */
+	struct vacants vacant; /* of the detached ones those without a claim, in the order in which they lost their connections or their last claims */
 	struct sessions nested; /* those that may wait while they hold something: see waittable.h */
 	unsigned nested_count;
 	struct map known;
@@ -122,7 +123,6 @@ void session_table_release(struct session_table *t); /* the lock table frees the
 
 /* Its peer is told by session_set_peer() of who.h. */
 struct session *session_open(struct session_table *t, uint64_t id, bool is_web);
-struct session *session_find(struct session_table *t, uint64_t id); /* NULL: none of this id */
 void session_close(struct session_table *t, struct session *s);     /* its claims and pendings must be gone */
 
 /* What the session needs to outlive its connection, made if need be. */
@@ -160,10 +160,25 @@ static inline bool session_is_empty(const struct session *s)
 	return TAILQ_EMPTY(&s->claims) && TAILQ_EMPTY(&s->permits) && LIST_EMPTY(&s->groups) && LIST_EMPTY(&s->jobs);
 }
 
-void session_heard(struct session_table *t, struct session *s);
 void session_set_label(struct session *s, struct span label);
 /* The claim that waits under this tag; NULL: none. */
 struct claim *session_waiting(const struct session *s, struct span tag);
+
+/* NULL: none of this id. */
+static inline struct session *session_find(const struct session_table *t, uint64_t id)
+{
+	uint32_t slot = (uint32_t)id;
+	struct session *s = slot < t->slots ? t->slot[slot] : NULL;
+
+	return s && s->id == id ? s : NULL;
+}
+
+static inline void session_heard(struct session_table *t, struct session *s)
+{
+	s->heard_at = t->core->now;
+	if (s->heartbeat_us > 0 && !s->leaving)
+		heap_set(&t->core->timers, &s->timer, instant_add(s->heard_at, s->heartbeat_us));
+}
 
 /* Effects. session_line returns room for REPLY_MAX bytes; session_send tells how many were used. */
 static inline char *session_line(struct session_table *t)

@@ -33,3 +33,37 @@ void tell_stored_full(struct commander *x, struct session *s, struct span tag, s
 		           "jobs that are done or dropped make room, and rate limits that are over",
 		           all);
 }
+
+static bool names_refuse(struct commander *x, struct session *s, const char *whose, const char *what, uint64_t most, const char *advice)
+{
+	tell_error(x, s, x->request.tag, ERROR_LIMIT, "the names that %s %s may take at most %" PRIu64 " bytes at a store (limits.stored): %s",
+	           whose, what, most, advice);
+	return false;
+}
+
+bool kept_has_room(struct commander *x, struct session *s, uint64_t bytes)
+{
+	static const char what[] = "keep or have left with a delay", advice[] = "ask without keep= or delay=, or later";
+	struct kept_names *k = &x->engine->kept;
+	uint64_t most = x->core->conf.limits.stored;
+
+	if (most == 0)
+		return true;
+	if (!session_is_owner(x->core, s) && kept_bytes_count(kept_of_peer(k, s->origin), x->core->now) + bytes > most / NAMES_SHARE)
+		return names_refuse(x, s, "clients of one peer", what, most / NAMES_SHARE, advice);
+	return kept_bytes_count(&k->all, x->core->now) + bytes <= most || names_refuse(x, s, "all clients", what, most, advice);
+}
+
+bool names_have_room(struct commander *x, struct session *s, uint64_t bytes, bool leaves)
+{
+	static const char what[] = "hold or wait for", advice[] = "UNLOCK some";
+	uint64_t most = x->core->conf.limits.stored;
+
+	if (most == 0)
+		return true;
+	if (!session_is_owner(x->core, s) && s->origin->names + bytes > most / NAMES_SHARE)
+		return names_refuse(x, s, "clients of one peer", what, most / NAMES_SHARE, advice);
+	if (x->sessions->origins.names + bytes > most)
+		return names_refuse(x, s, "all clients", what, most, advice);
+	return !leaves || kept_has_room(x, s, bytes);
+}

@@ -12,6 +12,7 @@
 
 
 #define PREFIXES_MOST      64            /* of one session … */
+#define PREFIXES_OF_PEER   2048          /* … of those of one peer, … */
 #define PREFIXES_OF_ALL    4096          /* … and of all: each event is compared with each of them */
 #define CONTENDED_APART_US (100 * MSEC)  /* between two CONTENDED about one name */
 
@@ -276,6 +277,31 @@ static struct prefix *prefix_find(const struct session *s, struct span text)
 	return NULL;
 }
 
+static unsigned prefixes_of_peer(const struct commander *x, const struct session *s)
+{
+	const struct watching *w;
+	unsigned n = 0;
+
+	TAILQ_FOREACH(w, &x->watchings, in_watchings)
+		n += w->session->origin == s->origin ? w->count : 0;
+	return n;
+}
+
+static bool prefix_refuse(struct commander *x, struct session *s, const char *whose, int most)
+{
+	tell_error(x, s, x->request.tag, ERROR_LIMIT, "%s may watch at most %d prefixes", whose, most);
+	return false;
+}
+
+static bool prefix_has_room(struct commander *x, struct session *s)
+{
+	if (s->watching && s->watching->count >= PREFIXES_MOST)
+		return prefix_refuse(x, s, "a session", PREFIXES_MOST);
+	if (x->prefixes >= PREFIXES_OF_PEER && !session_is_owner(x->core, s) && prefixes_of_peer(x, s) >= PREFIXES_OF_PEER)
+		return prefix_refuse(x, s, "the sessions of one peer", PREFIXES_OF_PEER);
+	return x->prefixes < PREFIXES_OF_ALL || prefix_refuse(x, s, "all sessions together", PREFIXES_OF_ALL);
+}
+
 static void watching_add(struct commander *x, struct watching *w, struct span text)
 {
 	struct prefix *p = mem_alloc(sizeof(*p) + text.n);
@@ -307,14 +333,8 @@ void serve_WATCH(struct commander *x, struct session *s)
 		return;
 	}
 	if (!prefix_find(s, text)) {
-		if (s->watching && s->watching->count >= PREFIXES_MOST) {
-			tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may watch at most %d prefixes", PREFIXES_MOST);
+		if (!prefix_has_room(x, s))
 			return;
-		}
-		if (x->prefixes >= PREFIXES_OF_ALL) {
-			tell_error(x, s, x->request.tag, ERROR_LIMIT, "all sessions together may watch at most %d prefixes", PREFIXES_OF_ALL);
-			return;
-		}
 		watching_add(x, watching_of(x, s), text);
 	}
 	reply_watched(x, s);

@@ -36,8 +36,10 @@ struct identity *session_identity(struct session *s)
 	return s->identity;
 }
 
-void session_set_peer(struct session *s, const struct peer *peer)
+void session_set_peer(struct session_table *t, struct session *s, const struct peer *peer)
 {
+	char origin[PEER_MAX];
+
 	s->is_unix = peer->is_unix;
 	s->is_local = peer->is_local;
 	s->is_admin = peer->is_admin;
@@ -50,6 +52,7 @@ void session_set_peer(struct session *s, const struct peer *peer)
 		s->address = texts_copy(peer->address, peer->subject);
 	else if (peer->address[0] && !s->at_unix)
 		s->address = mem_copy(peer->address, strlen(peer->address));
+	s->origin = origin_join(&t->origins, (struct span){origin, session_origin(t->core, s, origin)});
 }
 
 struct span session_address(const struct session *s)

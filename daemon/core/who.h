@@ -8,7 +8,7 @@
 #define WHO_MAX 384 /* bytes of session_who: the longest label, and the peer */
 
 /* Of a session that was just opened. */
-void session_set_peer(struct session *s, const struct peer *peer);
+void session_set_peer(struct session_table *t, struct session *s, const struct peer *peer);
 /* Of a session without identity: its groups, if its peer has some. */
 void session_set_groups(struct session *s, const struct peer *peer);
 /* Made if need be. */

@@ -16,7 +16,7 @@ from redis_server import Redis
 CPUS = sorted(os.sched_getaffinity(0))
 TIMEOUT = "50ms" if len(CPUS) >= 5 else "250ms"  # the default is for servers that have a processor each
 SETTLE = 0.15  # seconds between the first request of an interval and what is measured
-MANY = {"limits": {"clients": 20000, "locks": 1000000, "waiting": 1000000, "renewals": 10000000}}
+MANY = {"limits": {"clients": 20000, "locks": 1000000, "waiting": 1000000, "renewals": 10000000, "stored": "1g"}}
 
 
 def cpu_us(pid):

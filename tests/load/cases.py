@@ -19,7 +19,7 @@ RATIO_MOST = 3.0  # p99 of well-behaved clients beside a flood, relative to thei
 UNNOTICED_US = 500  # less than that is always permitted: where there are two processors, the clients share theirs with the flood
 PAUSE_MOST_MS = 100 if ROOMY else 500  # of a client while the daemon is restarted; where processors are few, the clients take them from it
 THINK_MS, CALM_MS = 50, 400  # of clients while the daemon is restarted; with three Redis servers, two processors carry no more than what calm ones ask
-MANY = {"limits": {"clients": 20000, "locks": 1000000, "waiting": 1000000, "renewals": 10000000}}
+MANY = {"limits": {"clients": 20000, "locks": 1000000, "waiting": 1000000, "renewals": 10000000, "stored": "1g"}}
 
 
 def demand(true, text):

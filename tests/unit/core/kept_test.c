@@ -75,17 +75,17 @@ START_TEST(kept_names_count_until_they_end)
 {
 	static const int64_t keep[] = {1, 2, 5, 30, 64, 65, 300, 1000, 3600, 9000, 24 * 3600};
 	struct instant now = {.us = 12345 * SEC};
-	struct kept_bytes k = {0};
+	static struct kept_names k;
 
 	for (size_t i = 0; i < sizeof(keep) / sizeof(keep[0]); i++, now = instant_add(now, 7 * 3600 * SEC + 1)) {
 		struct instant end = instant_add(now, keep[i] * SEC);
 
-		kept_bytes_add(&k, now, keep[i] * SEC, 300);
-		kept_bytes_add(&k, now, keep[i] * SEC, 50);
-		ck_assert_uint_eq(kept_bytes_count(&k, now), 350);
-		ck_assert_uint_eq(kept_bytes_count(&k, instant_add(end, -1)), 350);
+		kept_names_add(&k, NULL, now, keep[i] * SEC, 300);
+		kept_names_add(&k, NULL, now, keep[i] * SEC, 50);
+		ck_assert_uint_eq(kept_bytes_count(&k.all, now), 350 + 2 * NAME_BYTES);
+		ck_assert_uint_eq(kept_bytes_count(kept_of_peer(&k, NULL), instant_add(end, -1)), 350 + 2 * NAME_BYTES);
 		now = instant_add(end, keep[i] * SEC / 4 + 2 * SEC);
-		ck_assert_uint_eq(kept_bytes_count(&k, now), 0);
+		ck_assert_uint_eq(kept_bytes_count(&k.all, now), 0);
 	}
 }
 END_TEST
@@ -116,7 +116,11 @@ static unsigned keeps_until_refused(unsigned k, const char *keep, const char *re
 	return n;
 }
 
-START_TEST(kept_names_of_a_peer_take_half_and_those_of_all_the_whole)
+#define REFUSED(whose, most) \
+	"ERR LIMIT the names that " whose " keep or have left with a delay may take at most " most \
+	" bytes at a store (limits.stored): ask without keep= or delay=, or later"
+
+START_TEST(kept_names_of_a_peer_take_a_quarter_and_those_of_all_the_whole)
 {
 	static const char *const keep[] = {"20s", "1h"};
 	const struct peer other = {.is_unix = true, .is_local = true, .uid = 33, .pid = 7, .address = "unix"};
@@ -129,10 +133,8 @@ START_TEST(kept_names_of_a_peer_take_half_and_those_of_all_the_whole)
 	passes(SEC);
 	session_opens_from(3, 0, &other);
 	session_opens_from(4, 0, &root);
-	ck_assert_uint_eq(keeps_until_refused(3, keep[_i], "ERR LIMIT the names that clients of one peer keep may take at most 10050 bytes at a store "
-	                                                   "(limits.stored): UNLOCK it without keep=, or later"), 50);
-	ck_assert_uint_eq(keeps_until_refused(4, keep[_i], "ERR LIMIT the names that all clients keep may take at most 20100 bytes at a store "
-	                                                   "(limits.stored): UNLOCK it without keep=, or later"), 50);
+	ck_assert_uint_eq(keeps_until_refused(3, keep[_i], REFUSED("clients of one peer", "5025")), 25);
+	ck_assert_uint_eq(keeps_until_refused(4, keep[_i], REFUSED("all clients", "20100")), 75);
 	passes(_i == 0 ? 22 * SEC : 4500 * SEC);
 	ck_assert_str_eq(keeps(3, keep[_i]), "OK name=a count=0");
 }
@@ -183,7 +185,7 @@ Suite *kept_suite(void)
 	tcase_add_test(c, stores_that_forget_a_kept_name_vote_after_their_quarantine);
 	tcase_add_test(c, another_run_of_the_daemon_finds_it_kept);
 	tcase_add_test(c, kept_names_count_until_they_end);
-	tcase_add_loop_test(c, kept_names_of_a_peer_take_half_and_those_of_all_the_whole, 0, 2);
+	tcase_add_loop_test(c, kept_names_of_a_peer_take_a_quarter_and_those_of_all_the_whole, 0, 2);
 	tcase_add_loop_test(c, a_permit_is_not_kept, 0, 2);
 	tcase_add_loop_test(c, a_group_of_a_semaphore_and_a_lock_is_refused_at_once, 0, 4);
 	suite_add_tcase(s, c);

@@ -33,6 +33,7 @@ static void two_have_dropped(void)
 {
 	cluster_open(1);
 	cluster.conf.limits.detached = 2;
+	cluster.conf.own_uid = 1000; /* that of the sessions: they may have all places */
 	daemon_starts(0);
 	passes(2 * SEC);
 	s1 = says_hello(1, "grace=20s");

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/origin.c, stored.c, end.c, watch.c: one peer leaves to the others their part of what all share. */
+#include "daemon/core/origin.h"
+#include "tests/fixture/resumable.h"
+
+#include <check.h>
+
+#define NAMES_OF_ONE  5  /* of three bytes each, so many are a quarter */
+#define REFUSED_ONE   "ERR LIMIT the names that clients of one peer hold or wait for may take at most 1015 bytes at a store (limits.stored): UNLOCK some"
+#define REFUSED_ALL   "ERR LIMIT the names that all clients hold or wait for may take at most 4060 bytes at a store (limits.stored): UNLOCK some"
+#define REFUSED_LEFT  "ERR LIMIT the names that clients of one peer keep or have left with a delay may take at most 1015 bytes at a store *"
+#define OTHER         30 /* the session of another peer */
+#define ROOT          32
+
+static const struct peer other = {.is_unix = true, .is_local = true, .uid = 33, .pid = 7, .address = "unix"};
+static const struct peer root = {.is_unix = true, .is_local = true, .uid = 0, .pid = 8, .address = "unix"};
+
+static void begins(int64_t max_delay_us)
+{
+	cluster_open(1);
+	cluster.conf.limits.stored = 4 * NAMES_OF_ONE * (3 + NAME_BYTES);
+	cluster.conf.max_delay_us = max_delay_us;
+	daemon_starts(0);
+	passes(SEC);
+	session_opens_from(OTHER, 0, &other);
+	session_opens_from(ROOT, 0, &root);
+}
+
+/* The names 00k, 01k, …: k at the end tells the sessions apart. Returns how many were granted until one was refused so. */
+static unsigned locks_until(unsigned k, const char *refusal)
+{
+	const char *told = "OK";
+	unsigned n;
+
+	for (n = 0; told[0] == 'O' && n < 50; n++) {
+		says(k, "LOCK %02u%u", n, k % 10);
+		told = next_line(k);
+	}
+	ck_assert_str_eq(told, refusal);
+	return n - 1;
+}
+
+START_TEST(names_of_a_peer_take_a_quarter_and_those_of_all_the_whole)
+{
+	begins(0);
+	ck_assert_uint_eq(locks_until(1, REFUSED_ONE), NAMES_OF_ONE);
+	says(2, "LOCK abc");
+	hears(2, REFUSED_ONE);
+	says(2, "LOCK abc wait=5s");
+	hears(2, REFUSED_ONE);
+	says(2, "LOCKALL abc def");
+	hears(2, REFUSED_ONE);
+	says(2, "LOCKANY abc def");
+	hears(2, REFUSED_ONE);
+	says(2, "ACQUIRE abc limit=2");
+	hears(2, REFUSED_ONE);
+	says(OTHER, "LOCK abc");
+	hears(OTHER, "OK *");
+	ck_assert_uint_eq(locks_until(ROOT, REFUSED_ALL), 3 * NAMES_OF_ONE - 1);
+	says(OTHER, "LOCK def");
+	hears(OTHER, REFUSED_ALL);
+}
+END_TEST
+
+START_TEST(a_name_that_is_given_back_makes_room)
+{
+	begins(0);
+	locks_until(1, REFUSED_ONE);
+	says(1, "LOCK 001");
+	hears(1, "OK * count=2");
+	says(1, "UNLOCK 011");
+	hears(1, "OK *");
+	says(1, "LOCK 771");
+	hears(1, "OK *");
+	goes(1, GONE_HANGUP);
+	passes(SEC);
+	ck_assert_uint_eq(locks_until(2, REFUSED_ONE), NAMES_OF_ONE);
+}
+END_TEST
+
+START_TEST(a_request_that_waits_takes_room)
+{
+	begins(0);
+	says(OTHER, "LOCK abc");
+	hears(OTHER, "OK *");
+	for (unsigned i = 0; i < NAMES_OF_ONE; i++)
+		says(1, "@%u ACQUIRE s%u wait=1h limit=1", i, i);
+	ignores(1);
+	says(1, "LOCK xyz");
+	hears(1, REFUSED_ONE);
+}
+END_TEST
+
+/* The stores keep them for as long as the client may rely on them. */
+START_TEST(names_of_a_client_that_went_unsurely_count_until_their_leases_are_over)
+{
+	begins(0);
+	locks_until(1, REFUSED_ONE);
+	goes(1, GONE_KEEPALIVE);
+	says(2, "LOCK abc");
+	hears(2, REFUSED_ONE);
+	passes(11 * SEC);
+	says(2, "LOCK abc");
+	hears(2, "OK *");
+}
+END_TEST
+
+START_TEST(names_that_are_left_with_a_delay_count_until_it_is_over)
+{
+	begins(60 * SEC);
+	for (unsigned i = 0; i < NAMES_OF_ONE; i++) {
+		says(1 + i, "LOCK ab%u delay=30s", i);
+		hears(1 + i, "OK *");
+		goes(1 + i, GONE_HANGUP);
+	}
+	says(20, "LOCK abc delay=30s");
+	hears(20, REFUSED_LEFT);
+	says(20, "LOCKALL abc abd delay=30s");
+	hears(20, REFUSED_LEFT);
+	says(20, "ACQUIRE abc limit=1");
+	hears(20, REFUSED_LEFT);
+	says(20, "LOCK abc");
+	hears(20, "OK *");
+	says(ROOT, "LOCK abd delay=30s");
+	hears(ROOT, "OK *");
+	passes(34 * SEC);
+	says(20, "LOCK abe delay=30s");
+	hears(20, "OK *");
+}
+END_TEST
+
+/* What a reader has used counts for those who still hold it. */
+START_TEST(a_name_counts_for_the_reader_that_has_it_longest)
+{
+	begins(0);
+	says(OTHER, "LOCK abc mode=shared");
+	hears(OTHER, "OK *");
+	says(1, "LOCK abc mode=shared");
+	hears(1, "OK *");
+	ck_assert_uint_eq(locks_until(2, REFUSED_ONE), NAMES_OF_ONE);
+	says(2, "UNLOCK 002");
+	hears(2, "OK *");
+	says(OTHER, "UNLOCK abc");
+	hears(OTHER, "OK *");
+	says(2, "LOCK 002");
+	hears(2, REFUSED_ONE);
+	ck_assert_uint_eq(locks_until(OTHER, REFUSED_ONE), NAMES_OF_ONE);
+}
+END_TEST
+
+START_TEST(a_name_that_is_handed_on_counts_for_its_new_holder)
+{
+	begins(0);
+	for (unsigned i = 0; i < NAMES_OF_ONE; i++) {
+		says(OTHER, "LOCK ab%u", i);
+		hears(OTHER, "OK *");
+		says(1, "@%u LOCK ab%u wait=1h", i, i);
+	}
+	says(1, "LOCK abc");
+	hears(1, "OK *");
+	says(1, "UNLOCK abc");
+	hears(1, "OK *");
+	for (unsigned i = 0; i < NAMES_OF_ONE; i++) {
+		says(OTHER, "UNLOCK ab%u", i);
+		hears(OTHER, "OK *");
+		hears(1, "@? OK *");
+	}
+	says(1, "LOCK abc");
+	hears(1, REFUSED_ONE);
+	ck_assert_uint_eq(locks_until(OTHER, REFUSED_ONE), NAMES_OF_ONE);
+}
+END_TEST
+
+START_TEST(what_a_resumed_session_has_still_counts)
+{
+	struct secret secret;
+
+	begins(0);
+	secret = says_hello(1, "grace=20s");
+	locks_until(1, REFUSED_ONE);
+	goes(1, GONE_HANGUP);
+	if (_i == 1) {
+		daemon_returns(0);
+		passes(SEC);
+	}
+	resumes(2, &secret);
+	passes(SEC);
+	ignores(2);
+	says(2, "LOCK abc");
+	hears(2, REFUSED_ONE);
+	says(2, "UNLOCK 001");
+	hears(2, "OK *");
+	says(2, "LOCK abc");
+	hears(2, "OK *");
+}
+END_TEST
+
+static unsigned drops_with_grace(unsigned k, const struct peer *peer, const char *lock)
+{
+	int64_t before = figure(0, METRIC_SESSIONS_DETACHED);
+
+	session_opens_from(k, 0, peer);
+	says_hello(k, "grace=20s");
+	if (lock) {
+		says(k, "LOCK %s", lock);
+		hears(k, "OK *");
+	}
+	goes(k, GONE_HANGUP);
+	return (unsigned)(figure(0, METRIC_SESSIONS_DETACHED) - before);
+}
+
+START_TEST(sessions_of_one_peer_have_half_of_the_places_without_a_connection)
+{
+	cluster_open(1);
+	cluster.conf.limits.detached = 4;
+	daemon_starts(0);
+	passes(SEC);
+	ck_assert_uint_eq(drops_with_grace(1, &other, "a"), 1);
+	ck_assert_uint_eq(drops_with_grace(2, &other, NULL), 1);
+	ck_assert_uint_eq(drops_with_grace(3, &other, NULL), 0);
+	ck_assert_uint_eq(drops_with_grace(4, &other, "b"), 0); /* in place of the second */
+	ck_assert_uint_eq(drops_with_grace(5, &other, "c"), 0);
+	says(20, "LOCK b");
+	hears(20, "BUSY *");
+	says(20, "LOCK c");
+	hears(20, "OK *");
+	ck_assert_uint_eq(drops_with_grace(6, &root, NULL), 1);
+	ck_assert_uint_eq(drops_with_grace(7, &root, NULL), 1);
+	ck_assert_uint_eq(drops_with_grace(8, &root, NULL), 0);
+}
+END_TEST
+
+static unsigned prefixes_of(const struct peer *peer, unsigned from, unsigned sessions, const char *refusal)
+{
+	unsigned n = 0;
+
+	for (unsigned k = from; k < from + sessions; k++) {
+		session_opens_from(k, 0, peer);
+		for (unsigned i = 0; i < 64; i++) {
+			const char *told;
+
+			says(k, "WATCH %u-%u", k, i);
+			told = next_line(k);
+			n += told[0] == 'O';
+			if (told[0] != 'O')
+				ck_assert_str_eq(told, refusal);
+		}
+	}
+	return n;
+}
+
+START_TEST(sessions_of_one_peer_have_half_of_the_prefixes)
+{
+	cluster_begin(1);
+	ck_assert_uint_eq(prefixes_of(&other, 1, 33, "ERR LIMIT the sessions of one peer may watch at most 2048 prefixes"), 2048);
+	session_opens(40, 0);
+	says(40, "WATCH a");
+	hears(40, "OK prefixes=1");
+	goes(1, GONE_HANGUP);
+	says(33, "WATCH a");
+	hears(33, "OK prefixes=1");
+}
+END_TEST
+
+Suite *origin_suite(void)
+{
+	Suite *s = suite_create("origin");
+	TCase *t = tcase_create("origin");
+
+	tcase_add_checked_fixture(t, NULL, cluster_close);
+	tcase_add_test(t, names_of_a_peer_take_a_quarter_and_those_of_all_the_whole);
+	tcase_add_test(t, a_name_that_is_given_back_makes_room);
+	tcase_add_test(t, a_request_that_waits_takes_room);
+	tcase_add_test(t, names_of_a_client_that_went_unsurely_count_until_their_leases_are_over);
+	tcase_add_test(t, names_that_are_left_with_a_delay_count_until_it_is_over);
+	tcase_add_test(t, a_name_counts_for_the_reader_that_has_it_longest);
+	tcase_add_test(t, a_name_that_is_handed_on_counts_for_its_new_holder);
+	tcase_add_loop_test(t, what_a_resumed_session_has_still_counts, 0, 2);
+	tcase_add_test(t, sessions_of_one_peer_have_half_of_the_places_without_a_connection);
+	tcase_add_test(t, sessions_of_one_peer_have_half_of_the_prefixes);
+	suite_add_tcase(s, t);
+	return s;
+}
