@@ -186,10 +186,10 @@ $(O)/script_bench: $(O)/tests/bench/script_bench.o $(O)/parts.a
 
 # --- tests: each of these targets ends with the line "N passed, N failed" --------------------------------------------
 
-# These mostly wait, and measure time. Meanwhile the suite `compilers` builds what sanitize-… need; otherwise they build it.
-SUITES_WAIT    := unit func load-short bench-short faults-short sanitize-unit sanitize-func
-# These compute, beside the others and at low priority.
-SUITES_COMPUTE := compilers layers cppcheck docs conf installed exposure hotpath simulated fuzz
+# These mostly wait, or measure time.
+SUITES_WAIT    := unit func load-short bench-short
+# These compute, or wait for states only, beside the others and at low priority.
+SUITES_COMPUTE := compilers layers cppcheck docs conf installed exposure hotpath simulated fuzz faults-short sanitize-func sanitize-unit
 CHECK_SANITIZERS := address,undefined
 # Of what takes longest `check` runs a share, other tests with each commit: of the tests under sanitizers, the planted mistakes, the files for cppcheck and the
 # tests that clang reads one of so many, and half of the short rows of faults. `make sanitize layers cppcheck compilers faults-short` run all of them. A suite of
@@ -200,7 +200,7 @@ SHARE ?= 6
 check: | $(FIRST) ## all suites, of the longest ones a share that changes with the commit; SHARE=1: every test; the last line is the sum
 	@echo "== building"
 	-+@$(SUBMAKE) -k $(JOBS) all $(O)/unit $(O)/load $(FAULT_PROGRAMS)
-	@echo "== testing, some fifteen minutes: what a suite says stands in $(O)/check, and here once it has ended"
+	@echo "== testing, some nine minutes: what a suite says stands in $(O)/check, and here once it has ended"
 	+@MAKE="$(MAKE) SANITIZED_SHARE=$(SHARE) READ_SHARE=$(SHARE) MISTAKES_SHARE=$(SHARE) CPPCHECK_SHARE=$(SHARE) UNIT_SHARED=1 FAULTS_SHARE=$(if $(filter 1,$(SHARE)),1,2)" $(PYTHON) -B tests/run.py $(O)/check $(SUITES_WAIT) -- $(SUITES_COMPUTE)
 
 # A test that hangs is ended after so many times 4 s. This bound measures nothing: a loaded machine is slow.

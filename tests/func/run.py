@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs the function tests: python3 tests/func/run.py [-v] [-j N] [--share N] [module | module.Class | module.Class.test] …
 
-Each class runs in a process of its own, -j of them at a time (5: most tests wait). A failure is printed with the logs of the daemons. No test runs twice: one
+Each class runs in a process of its own, -j of them at a time (7: most tests wait). A failure is printed with the logs of the daemons. No test runs twice: one
 that fails on a busy machine waits for a time where it should wait for a state. Last line: "N passed, N failed". Status 1 when anything failed.
 """
 import argparse
@@ -202,7 +202,7 @@ def main():
     restore_signals()
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("-v", action="store_true", help="a line per test")
-    options.add_argument("-j", type=int, default=5, help="processes at a time")
+    options.add_argument("-j", type=int, default=7, help="processes at a time")
     options.add_argument("--share", type=int, default=1, help="one class of so many, others with each commit")
     options.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     options.add_argument("names", nargs="*")
