@@ -32,6 +32,8 @@ void belief_set(struct belief *b, const struct redlock_grant *grant)
 	b->longest_us = MAX(b->longest_us, MIN(ttl_us, valid_us));
 	b->grant = *grant;
 	b->grant.ttl_ms = ttl_us / 1000;
+	if (!b->awake_us)
+		b->awake_us = grant->until_us - valid_us; /* a process can be stopped before it looks at the clock */
 	b->check_at = grant->until_us - valid_us + check_after(ttl_us, valid_us);
 	b->term_at = grant->until_us - b->longest_us / TERM_SHARE;
 	if (b->term_at > b->late_until) {
@@ -53,7 +55,7 @@ void belief_asked(struct belief *b, int64_t now)
 
 void belief_awake(struct belief *b, int64_t now)
 {
-	int64_t late = b->awake_us ? now - b->awake_us : 0, wait = MAX(b->longest_us / ASK_SHARE, ANSWER_LEAST_US), kill_at = belief_kill_at(b);
+	int64_t late = now - b->awake_us, wait = MAX(b->longest_us / ASK_SHARE, ANSWER_LEAST_US), kill_at = belief_kill_at(b);
 
 	b->awake_us = now;
 	if (late < STILL_LEAST_US || late < b->longest_us / ASK_SHARE)

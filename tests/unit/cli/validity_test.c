@@ -66,6 +66,21 @@ START_TEST(an_answer_gets_a_moment_and_never_beyond_the_SIGKILL)
 }
 END_TEST
 
+/* It is stopped between the answer and its first look at the clock. */
+START_TEST(a_process_that_stood_still_from_the_answer_on_asks_as_well)
+{
+	struct redlock_grant grant = granted(100 * S, 10000, 10000);
+	struct belief b = {.longest_us = 0};
+	char still[STILL_BYTES];
+
+	belief_set(&b, &grant);
+	belief_awake(&b, 150 * S);
+	ck_assert_str_eq(belief_still(&b, still), "; this process had stood still for 50s");
+	ck_assert(belief_may_ask(&b, 150 * S));
+	ck_assert_int_gt(b.term_at, 150 * S);
+}
+END_TEST
+
 /* As in a paused container: the daemon may have kept the lock, and CHECK asks it. */
 START_TEST(a_process_that_stood_still_asks_before_its_command_is_stopped)
 {
@@ -116,6 +131,7 @@ Suite *validity_suite(void)
 	tcase_add_loop_test(tests, the_next_CHECK_comes_behind_the_renewal, 0, 4);
 	tcase_add_test(tests, margins_are_shares_of_the_longest_validity);
 	tcase_add_test(tests, an_answer_gets_a_moment_and_never_beyond_the_SIGKILL);
+	tcase_add_test(tests, a_process_that_stood_still_from_the_answer_on_asks_as_well);
 	tcase_add_test(tests, a_process_that_stood_still_asks_before_its_command_is_stopped);
 	tcase_add_test(tests, a_process_that_is_on_time_did_not_stand_still);
 	suite_add_tcase(suite, tests);
