@@ -25,7 +25,7 @@ static bool on_ready(void *context, struct buf *out)
 
 	for (unsigned i = 0; i < d->core_conf.nodes; i++) {
 		service_store(d->service, i, &store);
-		buf_printf(out, "%s %s\n", store.name, store.state);
+		buf_printf(out, "%s %s%s%s\n", store.name, store.state, store.cause ? " " : "", store.cause ? store.cause : "");
 	}
 	return service_has_quorum(d->service);
 }

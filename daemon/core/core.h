@@ -139,6 +139,12 @@ void core_conf_take_live(struct core_conf *to, const struct core_conf *from);
 /* Whether those of the alarms and of the slow log differ. */
 bool core_conf_alarms_differ(const struct core_conf *a, const struct core_conf *b);
 
+/* What the configuration calls the store. */
+static inline const char *core_calls(const struct core *c, unsigned node)
+{
+	return c->conf.home[node] ? c->conf.home[node] : c->conf.label[node];
+}
+
 void core_init(struct core *c, const struct core_conf *conf);
 void core_release(struct core *c);
 /* Effect: one log line. Values with blanks must go through core_quoted. */

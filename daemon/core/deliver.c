@@ -75,7 +75,7 @@ static void deliver_no_quorum(struct commander *x, struct session *s, struct spa
 	int64_t pending = members_pending_us(&x->engine->members);
 	char retry[96] = "", missing[400];
 
-	members_tell_missing(&x->engine->members, missing, sizeof(missing));
+	health_tell_missing(&x->engine->members, missing, sizeof(missing));
 	if (pending >= 0)
 		snprintf(retry, sizeof(retry), "; enough are back in %" PRId64 " ms retry_ms=%" PRId64, pending / MSEC + 1, pending / MSEC + 1);
 	if (usable < quorum)

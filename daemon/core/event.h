@@ -131,6 +131,7 @@ struct probe {
 	bool unsaved;        /* it has saved nothing to disk since its start: no append-only file, no snapshot; false: it did, or does not tell */
 	struct span refusal; /* the first of the commands that locks need which it refuses now, and why: see lua/probe.lua; "" = none */
 	enum defect defect;    /* … of it */
+	struct span called;  /* what the first daemon called it, see home.h; "" = nothing yet */
 };
 
 struct answer {

@@ -28,12 +28,16 @@ bool member_may_tell(struct members *ms, struct member *m, bool again)
 
 struct trouble member_trouble(const struct members *ms, const struct member *m)
 {
+	if (member_refuses(m))
+		return (struct trouble){m->refusal.text, m->refusal.defect};
 	if (m->reason[0])
 		return (struct trouble){m->reason, m->defect};
-	if (m->state == MEMBER_JOINED && m->refusal.defect)
-		return (struct trouble){m->refusal.text, m->refusal.defect};
 	if (m->state == MEMBER_JOINED && member_is_far(ms, m))
 		return (struct trouble){m->far, DEFECT_SLOW};
+	if (m->state == MEMBER_JOINED && m->misnamed.defect)
+		return (struct trouble){m->misnamed.text, m->misnamed.defect};
+	if (m->state == MEMBER_JOINED && !m->silent[0] && m->mute.defect)
+		return (struct trouble){m->mute.text, m->mute.defect};
 	if (m->state == MEMBER_JOINED && !m->silent[0] && m->denial.defect && instant_diff(ms->core->now, m->denial.at) < DENIAL_SHOWN_US)
 		return (struct trouble){m->denial.text, m->denial.defect};
 	return (struct trouble){m->silent, m->silent[0] ? m->silence : DEFECT_NONE};
@@ -43,8 +47,44 @@ const char *member_state_told(const struct members *ms, const struct member *m)
 {
 	if (m->stalled || (m->state == MEMBER_JOINED && !m->refusal.defect && member_is_far(ms, m)))
 		return "slow";
-	return member_state_word(m->state == MEMBER_JOINED && m->refusal.defect ? MEMBER_REFUSED : m->state);
+	return member_state_word(member_refuses(m) ? MEMBER_REFUSED : m->state);
 }
+
+void health_tell_missing(const struct members *ms, char *text, size_t size)
+{
+	static const char *const word[] = {"in quarantine", "refused", "down", "slow", "slower than redis.timeout", "being asked"};
+	enum { QUARANTINED, REFUSED, DOWN, SLOW, FAR, ASKED, MISSING_N };
+	static const int kind[] = {
+		[MEMBER_DOWN] = DOWN, [MEMBER_PROBING] = ASKED, [MEMBER_QUARANTINED] = QUARANTINED, [MEMBER_JOINED] = SLOW, [MEMBER_REFUSED] = REFUSED};
+	unsigned count[MISSING_N] = {0};
+	uint64_t told = 0;
+	size_t at = 0;
+
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		const struct member *m = &ms->node[i];
+
+		if (member_refuses(m))
+			count[REFUSED]++;
+		else if (!member_serves(ms, m))
+			count[m->state == MEMBER_JOINED && member_is_far(ms, m) ? FAR : m->stalled ? SLOW : kind[m->state]]++;
+	}
+	text[0] = '\0';
+	for (int i = 0; i < MISSING_N && at < size; i++)
+		if (count[i])
+			at += (size_t)snprintf(text + at, size - at, "%s%u %s", at ? ", " : "", count[i], word[i]);
+	if (count[FAR] && at < size)
+		at += (size_t)snprintf(text + at, size - at, " (%" PRId64 " ms)", ms->core->conf.timeout_us / MSEC);
+	for (unsigned i = 0; i < ms->core->conf.nodes && at < size; i++) {
+		struct trouble trouble = member_trouble(ms, &ms->node[i]);
+
+		if (member_serves(ms, &ms->node[i]) || !trouble.defect || trouble.defect == DEFECT_SLOW || (told >> trouble.defect & 1))
+			continue;
+		told |= UINT64_C(1) << trouble.defect;
+		at += (size_t)snprintf(text + at, size - at, "; %s: %s", ms->core->conf.label[i], trouble.text);
+	}
+}
+
+_Static_assert(DEFECT_N <= 64, "one bit for each");
 
 unsigned members_serving(const struct members *ms)
 {
@@ -77,51 +117,52 @@ static void health_words(char *to, size_t size, struct span text)
 		snprintf(to, size, "it refuses %.*s: %.*s", (int)word, text.p, (int)rest, blank ? blank + 1 : "");
 }
 
-static void health_tell_refusal(struct members *ms, struct member *m, bool again)
+/* What it was refused, or not any more, once its state is known. */
+static void health_tell(struct members *ms, struct member *m, enum log_level level, struct ill *ill, const char *note, bool again)
 {
-	enum defect now = m->refusal.defect, was = m->refusal.told;
+	enum defect now = ill->defect, was = ill->told;
 
-	if (now == was || !member_may_tell(ms, m, again))
+	if (now == was || m->state == MEMBER_PROBING || !member_may_tell(ms, m, again))
 		return;
-	m->refusal.told = now;
-	core_log(ms->core, now ? LOG_ERROR : LOG_NOTICE, "node", "node=%s state=%s cause=%s%s%s", ms->core->conf.label[m->index], member_state_told(ms, m),
-	         defect_table[now ? now : was].word, now ? " reason=" : " note=\"it refuses nothing any more\"",
-	         now ? core_quoted(ms->core, span_of(m->refusal.text)) : "");
+	ill->told = now;
+	core_log(ms->core, now ? level : LOG_NOTICE, "node", "node=%s state=%s cause=%s %s=%s", ms->core->conf.label[m->index], member_state_told(ms, m),
+	         defect_table[now ? now : was].word, now ? "reason" : "note", core_quoted(ms->core, span_of(now ? ill->text : note)));
 }
 
-/* Without PUBLISH those who wait are not woken, and ask again by timer: the store serves. */
-static void health_note_silence(struct members *ms, struct member *m, const struct probe *probe)
+static bool health_becomes(struct ill *ill, enum defect defect, struct span refusal)
 {
-	bool was = m->denial.probed;
+	bool same = ill->defect == defect;
 
-	if (was && !probe->defect)
-		m->denial.defect = DEFECT_NONE;
-	m->denial.probed = probe->defect != DEFECT_NONE;
-	if (was != m->denial.probed && member_may_tell(ms, m, false))
-		core_log(ms->core, was ? LOG_NOTICE : LOG_WARN, "node", "node=%s state=%s note=%s", ms->core->conf.label[m->index],
-		         member_state_told(ms, m), was ? "\"it no longer refuses PUBLISH\"" : core_quoted(ms->core, probe->refusal));
-	if (!probe->defect)
-		return;
-	m->denial.defect = probe->defect;
-	m->denial.at = ms->core->now;
-	health_words(m->denial.text, sizeof(m->denial.text), probe->refusal);
+	ill->defect = defect;
+	health_words(ill->text, sizeof(ill->text), refusal);
+	return same;
+}
+
+/* Limits and jobs are refused then: see home.h. Locks need no names. */
+static void health_note_name(struct members *ms, struct member *m, const struct probe *probe)
+{
+	enum defect defect = m->ours && probe->called.n && !span_equal(probe->called, span_of(core_calls(ms->core, m->index))) ? DEFECT_MISNAMED : DEFECT_NONE;
+	bool same = health_becomes(&m->misnamed, defect, SPAN(""));
+
+	if (defect)
+		snprintf(m->misnamed.text, sizeof(m->misnamed.text), "RATE and jobs are refused: the other daemons call it %.*s", (int)probe->called.n,
+		         probe->called.p);
+	health_tell(ms, m, LOG_ERROR, &m->misnamed, "all daemons call it alike", same);
 }
 
 void health_note_probe(struct members *ms, struct member *m, const struct probe *probe)
 {
-	bool silent = span_starts(probe->refusal, SPAN("PUBLISH "));
-	enum defect defect = silent ? DEFECT_NONE : probe->defect;
-	bool same = m->refusal.defect == defect;
+	bool silent = span_starts(probe->refusal, SPAN("PUBLISH ")), same;
 
-	if (silent || !probe->defect)
-		health_note_silence(ms, m, probe);
-	m->refusal.defect = defect;
-	health_words(m->refusal.text, sizeof(m->refusal.text), silent ? SPAN("") : probe->refusal);
-	if (!same && !defect && !silent) {
+	same = health_becomes(&m->mute, silent ? probe->defect : DEFECT_NONE, silent ? probe->refusal : SPAN(""));
+	health_tell(ms, m, LOG_WARN, &m->mute, "it no longer refuses PUBLISH", same);
+	same = health_becomes(&m->refusal, silent ? DEFECT_NONE : probe->defect, silent ? SPAN("") : probe->refusal);
+	if (!same && !m->refusal.defect) {
 		ms->gained = true;
 		m->denial.defect = DEFECT_NONE; /* that was of the same */
 	}
-	health_tell_refusal(ms, m, same);
+	health_tell(ms, m, LOG_ERROR, &m->refusal, "it refuses nothing any more", same);
+	health_note_name(ms, m, probe);
 }
 
 /* Refusals that depend on the key, or on a command that the probe does not try. All others are of the whole server: the next probe shows them. */
@@ -136,7 +177,6 @@ static void health_note_denial(struct members *ms, struct member *m, const struc
 
 	m->denial.defect = a->defect;
 	m->denial.at = ms->core->now;
-	m->denial.probed = false;
 	snprintf(m->denial.text, sizeof(m->denial.text), "it refused a call: %.*s", (int)a->text.n, a->text.p);
 	if (!known && member_may_tell(ms, m, false))
 		core_log(ms->core, LOG_WARN, "node", "node=%s state=%s cause=%s reason=%s", ms->core->conf.label[m->index], member_state_told(ms, m),

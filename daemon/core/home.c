@@ -82,13 +82,10 @@ static uint64_t marker_hash(const struct engine *e, unsigned node)
 static void name_learned(struct engine *e, unsigned node, enum home_outcome outcome, struct span name)
 {
 	bool was_other = e->homes.name[node].is == NAME_OTHER, said = outcome == HOME_ANSWERED;
-	bool other = said && name.n > 0 ? !span_equal(name, rendezvous_name(e->core, node)) : was_other;
+	bool other = said && name.n > 0 ? !span_equal(name, span_of(core_calls(e->core, node))) : was_other;
 
 	e->homes.name[node].at = e->core->now;
 	e->homes.name[node].marker = marker_hash(e, node);
-	if (other && !was_other)
-		core_log(e->core, LOG_ERROR, "misnamed", "node=%s named=%s note=\"RATE and jobs are refused: all daemons must call it alike, see redis.nodes\"",
-		         e->core->conf.label[node], core_quoted(e->core, name));
 	e->homes.name[node].is = other ? NAME_OTHER : said ? NAME_SAME : NAME_UNKNOWN;
 }
 
@@ -137,7 +134,7 @@ static void home_send(struct engine *e, struct home_question *q)
 	if (!q->joined)
 		call->marker = span_of(m->marker);
 	call->value = (struct span){buf_begin(&q->words), buf_length(&q->words)};
-	call->ticket = rendezvous_name(e->core, q->node);
+	call->ticket = span_of(core_calls(e->core, q->node));
 	TAILQ_INSERT_TAIL(&e->homes.asked, q, in_list);
 	heap_set(&e->core->timers, &q->timer, instant_add(e->core->now, e->core->conf.timeout_us));
 }

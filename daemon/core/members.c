@@ -143,7 +143,7 @@ int64_t members_pending_us(const struct members *ms)
 		left[i] = INT64_MAX;
 		if (member_usable(m))
 			left[i] = 0;
-		else if (m->state == MEMBER_QUARANTINED && !m->stalled)
+		else if (m->state == MEMBER_QUARANTINED && !m->stalled && !m->refusal.defect)
 			left[i] = instant_diff(instant_max(m->quarantine.end, m->quarantine.ask_until), ms->core->now);
 	}
 	end = quorum_at_most(left, nodes);
@@ -219,36 +219,6 @@ const char *evidence_text(enum evidence why)
 	};
 
 	return text[why];
-}
-
-void members_tell_missing(const struct members *ms, char *text, size_t size)
-{
-	static const char *const word[] = {"in quarantine", "refused", "down", "slow", "slower than redis.timeout", "being asked"};
-	enum { QUARANTINED, REFUSED, DOWN, SLOW, FAR, ASKED, MISSING_N };
-	static const int kind[] = {
-		[MEMBER_DOWN] = DOWN, [MEMBER_PROBING] = ASKED, [MEMBER_QUARANTINED] = QUARANTINED, [MEMBER_JOINED] = SLOW, [MEMBER_REFUSED] = REFUSED};
-	unsigned count[MISSING_N] = {0};
-	const struct member *refuses = NULL;
-	size_t at = 0;
-
-	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
-		const struct member *m = &ms->node[i];
-		bool joined = m->state == MEMBER_JOINED, refused = joined && m->refusal.defect;
-
-		if (!member_serves(ms, m))
-			count[refused ? REFUSED : joined && member_is_far(ms, m) ? FAR : m->stalled ? SLOW : kind[m->state]]++;
-		if ((refused || m->state == MEMBER_REFUSED) && !refuses)
-			refuses = m;
-	}
-	text[0] = '\0';
-	for (int i = 0; i < MISSING_N && at < size; i++)
-		if (count[i])
-			at += (size_t)snprintf(text + at, size - at, "%s%u %s", at ? ", " : "", count[i], word[i]);
-	if (count[FAR] && at < size)
-		at += (size_t)snprintf(text + at, size - at, " (%" PRId64 " ms)", ms->core->conf.timeout_us / MSEC);
-	if (refuses && at < size)
-		snprintf(text + at, size - at, "; %s: %s", ms->core->conf.label[refuses->index],
-		         refuses->state == MEMBER_REFUSED ? refuses->reason : refuses->refusal.text);
 }
 
 int64_t member_server_ms(const struct member *m, struct instant when)

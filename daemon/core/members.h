@@ -45,6 +45,13 @@ enum evidence {
 	EVIDENCE_JUMPED,    /* its clock jumped ahead */
 };
 
+/* What a probe shows of it beside its membership. */
+struct ill {
+	enum defect defect; /* DEFECT_NONE: nothing */
+	enum defect told;   /* the log */
+	char text[160];
+};
+
 #define SET_ID_MAX 16 /* "<nodes>.<8 hex>" */
 
 struct member {
@@ -82,16 +89,14 @@ struct member {
 		int64_t low, high; /* ahead: what its clock was then, as bounds of (server clock - CLOCK_BOOTTIME), microseconds */
 		int64_t stop_us;   /* ahead: stops of this host that were found since, though they may lie before it: for how long, at least */
 	} met;
-	struct {
-		enum defect defect; /* DEFECT_NONE: nothing */
-		enum defect told; /* the log */
-		char text[160];
-	} refusal; /* what its last probe was refused of that which locks need: it is asked all the same, and does as much as it can */
+	/* Of its last probe: it is asked all the same, and does as much as it can. */
+	struct ill refusal;  /* what it was refused of that which locks need */
+	struct ill mute;     /* it refuses PUBLISH: it serves, but those who wait are not woken, and ask again by timer */
+	struct ill misnamed; /* the other daemons call it otherwise */
 	struct {
 		enum defect defect;
 		char text[160];
 		struct instant at;
-		bool probed; /* it is of PUBLISH, without which a store serves: the next probe shows whether it is over */
 	} denial; /* the last call that was refused, though probes are not */
 	char far[96];  /* why its answers come too late, in words */
 	bool far_told; /* the log */
@@ -209,6 +214,12 @@ static inline bool member_is_far(const struct members *ms, const struct member *
 	return m->rtt_us > ms->core->conf.timeout_us;
 }
 
+/* It refuses what locks need. Of a store that is down or not judged yet that is not known. */
+static inline bool member_refuses(const struct member *m)
+{
+	return (m->state == MEMBER_JOINED || m->state == MEMBER_QUARANTINED) && m->refusal.defect;
+}
+
 /* It votes: it is usable, refuses nothing that locks need, and answers in time. See health.h. */
 static inline bool member_serves(const struct members *ms, const struct member *m)
 {
@@ -229,8 +240,6 @@ int64_t members_bound_us(const struct members *ms);
 void members_note_bound(struct members *ms, int64_t bound_us, bool ours);
 /* Whether the set of the generation before ours, if that is another, has had no quorum for long enough. Once it was so, it stays so. */
 bool members_have_taken_over(struct members *ms);
-/* Why stores do not serve, for people: "2 in quarantine, 1 down". */
-void members_tell_missing(const struct members *ms, char *text, size_t size);
 /* The latest that the store's clock may show at `when`, in ms; 0: it is not known. */
 int64_t member_server_ms(const struct member *m, struct instant when);
 /* The earliest that it may show at `when`, which is not past: while the store's clock is before that, this host's is before `when`. */

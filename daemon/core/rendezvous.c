@@ -4,13 +4,6 @@
 #include "daemon/base/map.h"
 #include "daemon/core/nodeset.h"
 
-struct span rendezvous_name(const struct core *core, unsigned node)
-{
-	const char *name = core->conf.home[node];
-
-	return span_of(name ? name : core->conf.label[node]);
-}
-
 static uint64_t rendezvous_weight(enum home_of of, struct span node, struct span name)
 {
 	static const uint64_t fixed[2] = {0, 0};
@@ -29,7 +22,7 @@ unsigned rendezvous_node(const struct core *core, enum home_of of, struct span n
 		bool found = false;
 
 		for (unsigned i = 0; i < core->conf.nodes; i++) {
-			uint64_t weight = rendezvous_weight(of, rendezvous_name(core, i), name);
+			uint64_t weight = rendezvous_weight(of, span_of(core_calls(core, i)), name);
 
 			if (nodeset_has(before, i) || (found && weight <= most))
 				continue;

@@ -12,8 +12,6 @@
 /* What a question to a home is about. Limits and queues have name spaces of their own. NONE: what the store is called; such a question stays in home.c. */
 enum home_of { HOME_OF_RATE, HOME_OF_QUEUE, HOME_OF_NONE };
 
-/* What the configuration calls the store. */
-struct span rendezvous_name(const struct core *core, unsigned node);
 /* The store that comes at this place for the name: 0 is its home, and when that is gone 1 is the next. */
 unsigned rendezvous_node(const struct core *core, enum home_of of, struct span name, unsigned place);
 

@@ -65,7 +65,8 @@ void service_tally(const struct service *s, const struct sampler *to);
 
 /* What people ask of a store: as LIST nodes tells it. The texts are valid until the next step. */
 struct service_store {
-	const char *name, *state, *reason;
+	const char *name, *state;
+	const char *cause; /* why it does not serve, or not well, as a word of proto/defect.def; NULL: it does, or waits */
 	bool usable;     /* its votes count, and it answers in time */
 	int64_t rtt_us;  /* smoothed; 0: not known */
 	const struct histogram *trips;

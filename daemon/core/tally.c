@@ -67,8 +67,7 @@ static void tell_stores(const struct commander *x, enum metric which, const stru
 {
 	for (unsigned i = 0; i < x->core->conf.nodes; i++) {
 		const struct member *m = &x->engine->members.node[i];
-		const char *name = x->core->conf.home[i] ? x->core->conf.home[i] : x->core->conf.label[i];
-
+		const char *name = core_calls(x->core, i);
 		struct trouble trouble = member_trouble(&x->engine->members, m);
 
 		if (which == METRIC_REDIS_TROUBLE && trouble.defect)

@@ -55,11 +55,10 @@ void service_tally(const struct service *s, const struct sampler *to)
 void service_store(const struct service *s, unsigned node, struct service_store *ret_store)
 {
 	const struct member *m = &s->engine.members.node[node];
-	const char *name = s->core.conf.home[node];
 
-	*ret_store = (struct service_store){.name = name ? name : s->core.conf.label[node],
+	*ret_store = (struct service_store){.name = core_calls(&s->core, node),
 	                                    .state = member_state_told(&s->engine.members, m),
-	                                    .reason = member_trouble(&s->engine.members, m).text,
+	                                    .cause = defect_table[member_trouble(&s->engine.members, m).defect].word,
 	                                    .usable = member_serves(&s->engine.members, m),
 	                                    .rtt_us = m->rtt_us,
 	                                    .trips = &m->trips,

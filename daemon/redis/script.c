@@ -210,6 +210,7 @@ enum probe_field {
 	PROBE_AOF_ON,
 	PROBE_SNAPSHOT,
 	PROBE_REFUSAL,
+	PROBE_CALLED,
 	PROBE_N
 };
 
@@ -244,6 +245,7 @@ static struct probe probe_of(const struct resp *r)
 		.version = probe_text(r, PROBE_VERSION),
 		.role = probe_text(r, PROBE_ROLE),
 		.policy = probe_text(r, PROBE_POLICY),
+		.called = probe_text(r, PROBE_CALLED),
 		.loading = span_equal(probe_text(r, PROBE_LOADING), SPAN("1")),
 		.unsaved = span_equal(probe_text(r, PROBE_AOF_ON), SPAN("0")) && span_equal(probe_text(r, PROBE_SNAPSHOT), SPAN("-1")),
 		.own_data = data_is_its_own(probe_text(r, PROBE_REPLID2), probe_text(r, PROBE_REPL_INPUT)),

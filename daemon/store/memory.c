@@ -207,6 +207,7 @@ static void call_probe(struct memory *m, struct answer *a)
 {
 	m->probe.marker = memory_marker(m);
 	answer_code(a, 'P', m->fence, -2);
+	m->probe.called = (struct span){buf_begin(&m->home->name), buf_length(&m->home->name)};
 	a->probe = &m->probe;
 }
 

@@ -141,9 +141,76 @@ class RefusesWhatLocksNeed(HealthTest):
         self.becomes(daemon, "joined", "permission")
         self.assertIn("PUBLISH: ", self.row(daemon)["reason"])
         self.advises(daemon, "permission", "PUBLISH: ", "--print-acl")
+        daemon.logged("warn node node=.* state=joined cause=permission reason=.*PUBLISH: ")
         self.client(daemon).ok("LOCK a")
         store.cli.execute_command("ACL", "SETUSER", "default", "+publish")
         self.becomes(daemon, "joined", None)
+
+    def test_what_is_refused_before_the_first_join_is_told_of_a_joined_store(self):
+        for rule, said in (("-publish", "PUBLISH: "), ("resetchannels", "PUBLISH: .*channel")):
+            with self.subTest(rule):
+                store = self.redis()
+                store.cli.execute_command("ACL", "SETUSER", "default", rule)
+                daemon = self.daemon(on_redis([store], LEASE_1S)).joined()
+                daemon.logged("warn node node=.* state=joined cause=permission reason=.*" + said)
+                self.assertNotIn("state=probing", daemon.log())
+                self.assertEqual(daemon.log().count("cause=permission"), 1)
+
+    def test_a_server_that_refuses_in_its_quarantine(self):
+        store = self.redis()
+        daemon = self.daemon(on_redis([store], LEASE_1S, {"guard": "strict", "max_lease": "60s"}))
+        self.becomes(daemon, "quarantine", None)
+        store.cli.config_set("maxmemory", "100kb")
+        self.becomes(daemon, "refused", "memory")
+        daemon.logged("error node node=.* state=refused cause=memory reason=.*OOM")
+        self.advises(daemon, "memory", "SET: OOM", "raise maxmemory")
+        reply = self.client(daemon).err("LOCK a", "QUORUM")
+        self.assertIn("OOM", reply.text)
+        self.assertNotIn("retry_ms", reply.fields)
+        store.cli.config_set("maxmemory", "0")
+        self.becomes(daemon, "quarantine", None)
+
+    def test_the_error_says_why_stores_are_down(self):
+        nodes = ["127.0.0.1:%d" % free_port(), "no-such-host.invalid:6379"]
+        server = self.redis()
+        server.cli.config_set("requirepass", "right")
+        daemon = self.daemon(merged({"store": "redis", "redis": {"nodes": nodes + [server.node]}}, LEASE_1S))
+        seen = [None]
+
+        def there():
+            seen[0] = self.client(daemon).err("LOCK a", "QUORUM").text
+            return all(text in seen[0] for text in ("3 down", "Connection refused", "no-such-host", "NOAUTH"))
+        self.waits(there, "LOCK says why", seen)
+
+    def test_a_daemon_that_calls_a_server_otherwise(self):
+        store, web = self.redis(tcp=True), free_web()
+        called = "127.0.0.1:%d" % store.port
+        first = self.daemon(on_redis([store], LEASE_1S, {"redis": {"set": "s"}})).joined()
+        self.client(first).ok("RATE r limit=2 per=1s")
+        other = self.daemon(on_redis([called], LEASE_1S, {"redis": {"set": "s"}, "listen": {"http": web.listen}})).joined()
+        self.becomes(other, "joined", "misnamed")
+        self.advises(other, "misnamed", store.node, "as the other daemons do")
+        self.assertEqual(len(self.metric(web, 'redis_trouble{server="%s",cause="misnamed"} 1' % called)), 1)
+        other.logged("error node node=.* state=joined cause=misnamed reason=.*" + store.node)
+        status, out, _ = self.call_redlock(other, "ping")
+        self.assertEqual(status, 0)
+        self.assertIn("misnamed", out)
+        self.assertIn("misnamed", web.ask("/readyz").body.decode())
+        self.becomes(first, "joined", None)
+        first.stop()
+        store.cli.delete("redlockd:lock:!home")
+        self.becomes(other, "joined", None)
+
+    def test_ping_while_the_only_server_hangs(self):
+        store = self.redis()
+        daemon = self.daemon(on_redis([store], LEASE_1S)).joined()
+        self.assertEqual(self.call_redlock(daemon, "ping")[0], 0)
+        store.freeze()
+        until(lambda: self.row(daemon)["state"] == "slow", "the daemon has noticed")
+        status, out, _ = self.call_redlock(daemon, "ping")
+        self.assertEqual((status, out.split("  ")[0], "redis 0/1" in out), (1, "no quorum", True), out)
+        store.thaw()
+        until(lambda: self.call_redlock(daemon, "ping")[0] == 0, "ping says ok again")
 
     def test_what_is_held_is_renewed_and_ended_by_a_full_server(self):
         store = self.redis()

@@ -29,7 +29,7 @@ class Asking(WebTest):
         d, web = self.start(tree={"store": "redis", "redis": {"nodes": ["red1=127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"]}})
         answer = web.ask("/readyz")
         self.assertEqual(answer.status, 503)
-        self.assertEqual(answer.text, "red1 down\n127.0.0.1:2 down\n127.0.0.1:3 down\n")
+        self.assertEqual(answer.text, "red1 down unreached\n127.0.0.1:2 down unreached\n127.0.0.1:3 down unreached\n")
         self.assertEqual(web.ask("/livez").status, 200)
         self.assertTrue(d.alive())
 

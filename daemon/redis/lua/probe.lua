@@ -1,7 +1,7 @@
 -- Health and membership in one reply. The script reads INFO itself, so marker, identity and clock are of the same moment.
 -- KEYS: 1 marker, 2 fence, 3 there if anybody may wait
 -- reply: {server_us, marker, fence, run_id, replid, version, role, maxmemory, policy, evicted, loading,
---         replid2, bytes of replication read, append-only file, seconds of the last snapshot, refusal}
+--         replid2, bytes of replication read, append-only file, seconds of the last snapshot, refusal, what the first daemon called it}
 --        a field that the server lacks, or that the user may not read, is ''
 local clock = redis.call('TIME')
 local now_us = clock[1] * 1000000 + clock[2]
@@ -48,10 +48,12 @@ try('HGET', none, '')
 try('HGETALL', none)
 try('HLEN', none)
 try('PUBLISH', string.sub(KEYS[1], 1, -6) .. 'd:', '')
+local called = redis.pcall('GET', string.sub(KEYS[1], 1, -6) .. '!home')
 local server, replication, memory, persistence, stats = info('server'), info('replication'), info('memory'), info('persistence'), info('stats')
 return {now_us, string.sub(redis.call('GET', KEYS[1]) or '', 1, 256), redis.call('GET', KEYS[2]) or '0',
   say(server, '\nrun_id:'), say(replication, '\nmaster_replid:'), say(server, '\nredis_version:'), say(replication, '\nrole:'),
   say(memory, '\nmaxmemory:'), say(memory, '\nmaxmemory_policy:'), say(stats, '\nevicted_keys:'),
   say(persistence, '\nloading:'),
   say(replication, '\nmaster_replid2:'), say(stats, '\ntotal_net_repl_input_bytes:'),
-  say(persistence, '\naof_enabled:'), say(persistence, '\nrdb_last_bgsave_time_sec:'), refusal}
+  say(persistence, '\naof_enabled:'), say(persistence, '\nrdb_last_bgsave_time_sec:'), refusal,
+  type(called) == 'string' and string.sub(called, 1, 256) or ''}

@@ -58,6 +58,7 @@ struct sim_node *sim_node_new(const struct sim_node_conf *conf)
 	n->name_at = n->name_cap = strlen(conf->key_prefix);
 	n->marker_key = own_key(conf->key_prefix, "!meta");
 	n->fence_key = own_key(conf->key_prefix, "!fence");
+	n->called_key = own_key(conf->key_prefix, "!home");
 	batch_init(&n->batch);
 	resp_init(&n->resp);
 	buf_init(&n->command);
@@ -81,6 +82,7 @@ void sim_node_free(struct sim_node *n)
 	free(n->name);
 	free(n->marker_key);
 	free(n->fence_key);
+	free(n->called_key);
 	batch_release(&n->batch);
 	resp_release(&n->resp);
 	buf_release(&n->command);
@@ -168,7 +170,7 @@ static void batch_carry_out(struct sim_node *n, int64_t wall_us)
 /* Runs the probe, unless the memo knows the answer. */
 static void probe_carry_out(struct sim_node *n, const struct call *call, int64_t wall_us)
 {
-	const struct memo_read read = {&n->redis.model, sim_node_marker(n), fence_text(n)};
+	const struct memo_read read = {&n->redis.model, sim_node_marker(n), fence_text(n), text_of(n, &n->called_found, n->called_key)};
 	struct answer *a = &n->answer[n->answered];
 
 	if (memo_answer(&n->memo, &read, call, wall_us, a)) {

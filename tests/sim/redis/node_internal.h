@@ -25,8 +25,8 @@ struct sim_node {
 	struct data snapshot;
 	char snapped_run_id[RUN_ID_LENGTH + 1], snapped_replid[RUN_ID_LENGTH + 1]; /* its identity at the snapshot */
 	bool snapped;
-	char *marker_key, *fence_key;
-	struct found marker_found, fence_found;
+	char *marker_key, *fence_key, *called_key;
+	struct found marker_found, fence_found, called_found;
 	/* Of the call under way; arena is the memory of its answers. */
 	struct batch batch;
 	struct resp resp;

@@ -21,6 +21,7 @@ const struct probe *probe_copy(struct arena *a, const struct probe *from)
 	span_keep(a, &p->role);
 	span_keep(a, &p->policy);
 	span_keep(a, &p->refusal);
+	span_keep(a, &p->called);
 	return p;
 }
 
@@ -43,7 +44,7 @@ void memo_forget(struct memo *m)
 static bool memo_holds(const struct memo *m, const struct memo_read *r)
 {
 	return m->known && !r->model->error && m->evicted == r->model->evicted && m->fed == r->model->fed && span_equal(m->marker, r->marker) &&
-	       span_equal(m->fence, r->fence) && strcmp(m->role, r->model->role) == 0 && strcmp(m->run_id, r->model->run_id) == 0 &&
+	       span_equal(m->fence, r->fence) && span_equal(m->called, r->called) && strcmp(m->role, r->model->role) == 0 && strcmp(m->run_id, r->model->run_id) == 0 &&
 	       strcmp(m->replid, r->model->replid) == 0;
 }
 
@@ -61,7 +62,7 @@ bool memo_answer(struct memo *m, const struct memo_read *r, const struct call *c
 static bool probes_agree(const struct probe *p, const struct probe *q)
 {
 	return span_equal(p->marker, q->marker) && span_equal(p->run_id, q->run_id) && span_equal(p->replid, q->replid) &&
-	       span_equal(p->version, q->version) && span_equal(p->role, q->role) && span_equal(p->policy, q->policy) &&
+	       span_equal(p->version, q->version) && span_equal(p->role, q->role) && span_equal(p->policy, q->policy) && span_equal(p->called, q->called) &&
 	       p->maxmemory == q->maxmemory && p->evicted == q->evicted && p->loading == q->loading &&
 	       p->defect == q->defect && span_equal(p->refusal, q->refusal) && p->own_data == q->own_data && p->unsaved == q->unsaved;
 }
@@ -89,9 +90,11 @@ bool memo_keep(struct memo *m, const struct memo_read *r, const struct answer *a
 	m->fed = model->fed;
 	m->marker = r->marker;
 	m->fence = r->fence;
+	m->called = r->called;
 	m->answer = *answer;
 	span_keep(&m->arena, &m->marker);
 	span_keep(&m->arena, &m->fence);
+	span_keep(&m->arena, &m->called);
 	span_keep(&m->arena, &m->answer.found);
 	span_keep(&m->arena, &m->answer.text);
 	m->answer.probe = probe_copy(&m->arena, answer->probe);

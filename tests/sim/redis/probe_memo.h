@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Remembers the last answer to PROBE. Its script reads INFO, the marker and the fence: while none of them changes the answer is the same, except for the clock.
+ * Remembers the last answer to PROBE. Its script reads INFO, the marker, the fence and what the store is called: while none of them changes the answer is the same, except for the clock.
  * A third of all scripts are probes, and few of them find anything new.
  */
 #ifndef SIM_PROBE_MEMO_H
@@ -19,7 +19,7 @@ struct memo {
 	char run_id[RUN_ID_LENGTH + 1], replid[RUN_ID_LENGTH + 1], role[16];
 	int64_t evicted;
 	bool fed;
-	struct span marker, fence;
+	struct span marker, fence, called;
 	struct answer answer;
 	struct arena arena; /* the memory that the spans point to */
 };
@@ -31,7 +31,7 @@ void memo_forget(struct memo *m); /* the server was restarted, and knows no scri
 /* What a probe would read now; INFO comes from the model. */
 struct memo_read {
 	const struct model *model;
-	struct span marker, fence;
+	struct span marker, fence, called;
 };
 
 /* Answers a probe. False: the probe must be run, because something has changed or to verify the memo. */

@@ -82,7 +82,7 @@ END_TEST
 START_TEST(a_probe_that_says_otherwise_than_the_last_one_that_read_the_same_is_found)
 {
 	struct model model = {.role = "master", .now_us = NOW};
-	const struct memo_read read = {&model, SPAN("m"), SPAN("1")};
+	const struct memo_read read = {&model, SPAN("m"), SPAN("1"), SPAN("n")};
 	struct probe p = {.marker = SPAN("m"), .maxmemory = 7};
 	struct answer a = {.class = ANSWER_EXECUTED, .server_us = NOW, .probe = &p};
 	struct memo m;

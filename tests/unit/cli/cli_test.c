@@ -210,18 +210,21 @@ END_TEST
 
 #define HELLO "< HELLO 1\n> OK proto=1 server=redlockd/9 session=1 store=redis nodes=3 quorum=2\n< PING\n> OK\n< STATS\n"
 
+#define TWO "> * metric=redis_up value=1 server=b\n> * metric=redis_up value=0 server=c\n"
+
 START_TEST(ping_says_whether_there_is_a_quorum)
 {
 	struct outcome o;
 
-	PLAYED(&o, HELLO "> * metric=nodes_joined value=2\n> OK n=1\n=\n", "ping");
+	PLAYED(&o, HELLO "> * metric=quorum_available value=1\n> * metric=redis_up value=1 server=a\n" TWO "> OK n=3\n=\n", "ping");
 	ck_assert_int_eq(o.code, 0);
 	ck_assert_ptr_eq(strstr(o.out, "ok  redlockd/9  redis 2/3  quorum 2  rtt "), o.out);
-	PLAYED(&o, HELLO "> * metric=nodes_joined value=1\n> OK n=1\n=\n", "ping", "--json");
+	PLAYED(&o, HELLO "> * metric=quorum_available value=0\n" TWO "> * metric=redis_trouble value=1 server=c cause=memory\n> OK n=3\n=\n", "ping", "--json");
 	ck_assert_int_eq(o.code, EXIT_NO);
 	ck_assert_ptr_eq(
 		strstr(o.out, "{\"server\":\"redlockd/9\",\"store\":\"redis\",\"nodes\":3,\"joined\":1,\"quorum\":2,\"rtt_us\":"),
 		o.out);
+	ck_assert_ptr_nonnull(strstr(o.out, ",\"trouble\":\"memory\"}\n"));
 }
 END_TEST
 

@@ -225,7 +225,26 @@ START_TEST(a_daemon_that_calls_a_store_otherwise_is_refused_there_and_locks_go_o
 		if (refused)
 			ck_assert_ptr_nonnull(strstr(line, "among the other daemons"));
 	}
-	ck_assert(was_logged("misnamed node=* named=*"));
+	ck_assert(was_logged("node node=* state=joined cause=misnamed reason=*"));
+	cluster_close();
+}
+END_TEST
+
+START_TEST(a_store_that_goes_by_another_name_shows_before_anything_is_asked_there)
+{
+	cluster_begin(1);
+	uses_up(1, 1);
+	cluster.conf.home[0] = "other";
+	daemon_starts(1);
+	passes(2 * SEC);
+	session_opens(2, 1);
+	says(2, "LIST nodes");
+	hears(2, "* node=* state=joined reason=\"RATE and jobs are refused: the other daemons call it *\" cause=misnamed *");
+	hears(2, "OK n=1 more=0");
+	ck_assert(was_logged("node node=* state=joined cause=misnamed reason=*"));
+	says(1, "LIST nodes");
+	hears(1, "* node=* state=joined fence=*");
+	hears(1, "OK n=1 more=0");
 	cluster_close();
 }
 END_TEST
@@ -376,6 +395,7 @@ Suite *home_suite(void)
 	tcase_add_test(c, a_store_in_quarantine_counts_for_it_remembers_what_it_was_told_since);
 	tcase_add_test(c, a_question_is_asked_again_when_the_marker_has_changed);
 	tcase_add_test(c, a_daemon_that_calls_a_store_otherwise_is_refused_there_and_locks_go_on);
+	tcase_add_test(c, a_store_that_goes_by_another_name_shows_before_anything_is_asked_there);
 	tcase_add_test(c, a_daemon_that_calls_any_store_otherwise_counts_nowhere);
 	tcase_add_test(c, a_daemon_that_calls_a_store_otherwise_gives_no_names);
 	tcase_add_test(c, a_store_that_is_silent_keeps_no_limit_of_another_from_being_counted);

@@ -33,7 +33,7 @@ static bool probe_equal(const struct probe *x, const struct probe *y)
 		return x == y;
 	return span_equal(x->marker, y->marker) && span_equal(x->role, y->role) && span_equal(x->policy, y->policy) &&
 	       x->maxmemory == y->maxmemory && x->evicted == y->evicted && x->loading == y->loading &&
-	       span_equal(x->refusal, y->refusal) && x->defect == y->defect &&
+	       span_equal(x->refusal, y->refusal) && span_equal(x->called, y->called) && x->defect == y->defect &&
 	       x->own_data == y->own_data && x->run_id.n && y->run_id.n && x->replid.n && x->version.n;
 }
 

@@ -7,11 +7,12 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define PROBE_HEAD "*16\r\n:1761234567890123\r\n$3\r\nj|m\r\n"
+#define PROBE_HEAD "*17\r\n:1761234567890123\r\n$3\r\nj|m\r\n"
 #define PROBE_TAIL                                                                                                               \
 	"$2\r\nru\r\n$2\r\nre\r\n$6\r\n7.0.15\r\n$6\r\nmaster\r\n$9\r\n104857600\r\n$10\r\nnoeviction\r\n$1\r\n7\r\n$1\r\n0\r\n"
 
-#define PROBE_WELL  "$0\r\n\r\n" /* it refuses nothing */
+#define PROBE_NAMED "$2\r\nr1\r\n"
+#define PROBE_WELL  "$0\r\n\r\n" PROBE_NAMED /* it refuses nothing */
 #define PROBE_REST  "$4\r\n0000\r\n$1\r\n0\r\n$1\r\n1\r\n$2\r\n-1\r\n"
 #define PROBE_SAVES "$1\r\n1\r\n$2\r\n-1\r\n" PROBE_WELL
 #define PROBE_OWN   "$4\r\n0000\r\n$1\r\n0\r\n" PROBE_SAVES
@@ -29,6 +30,7 @@ START_TEST(a_probe_tells_what_the_server_said)
 	ck_assert(span_equal(told_probe.version, SPAN("7.0.15")));
 	ck_assert(span_equal(told_probe.role, SPAN("master")));
 	ck_assert(span_equal(told_probe.policy, SPAN("noeviction")));
+	ck_assert(span_equal(told_probe.called, SPAN("r1")));
 	ck_assert_int_eq(told_probe.maxmemory, 104857600);
 	ck_assert_int_eq(told_probe.evicted, 7);
 	ck_assert(!told_probe.loading && !told_probe.defect && told_probe.own_data);
@@ -57,8 +59,8 @@ START_TEST(a_probe_of_a_server_that_may_not_tell_is_a_probe)
 {
 	add(CALL_PROBE, 9);
 	ck_assert_int_eq(
-		answer_text("*16\r\n:5\r\n$0\r\n\r\n$1\r\n0\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
-			    "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"),
+		answer_text("*17\r\n:5\r\n$0\r\n\r\n$1\r\n0\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
+			    "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"),
 		0);
 	check_answer(0, 9, ANSWER_EXECUTED, 'P');
 	ck_assert_uint_eq(told_probe.run_id.n, 0);
@@ -85,7 +87,7 @@ START_TEST(a_probe_tells_what_the_server_refuses)
 	char text[700];
 
 	add(CALL_PROBE, 9);
-	snprintf(text, sizeof(text), PROBE_HEAD "$1\r\n0\r\n" PROBE_TAIL PROBE_REST "$%zu\r\n%s\r\n", strlen(row[_i].refusal), row[_i].refusal);
+	snprintf(text, sizeof(text), PROBE_HEAD "$1\r\n0\r\n" PROBE_TAIL PROBE_REST "$%zu\r\n%s\r\n" PROBE_NAMED, strlen(row[_i].refusal), row[_i].refusal);
 	ck_assert_int_eq(answer_text(text), 0);
 	ck_assert_int_eq(told_probe.defect, row[_i].defect);
 	ck_assert(span_equal(told_probe.refusal, span_of(row[_i].refusal)));
@@ -123,12 +125,12 @@ START_TEST(a_probe_of_another_shape_is_garbage)
 {
 	add(CALL_PROBE, 9);
 	ck_assert_int_eq(answer_text("*2\r\n:1\r\n$3\r\nj|m\r\n"), -EPROTO);
-	ck_assert_int_eq(answer_text("*16\r\n:5\r\n:1\r\n$1\r\n0\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
-				     "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"),
+	ck_assert_int_eq(answer_text("*17\r\n:5\r\n:1\r\n$1\r\n0\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
+				     "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"),
 			 -EPROTO);
 	ck_assert_int_eq(
-		answer_text("*16\r\n:5\r\n$0\r\n\r\n*1\r\n$1\r\n0\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
-			    "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"),
+		answer_text("*17\r\n:5\r\n$0\r\n\r\n*1\r\n$1\r\n0\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
+			    "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"),
 		-EPROTO);
 	ck_assert_uint_eq(tolds, 0);
 }
