@@ -5,12 +5,13 @@
 #include "daemon/base/mem.h"
 #include "daemon/net/carry.h"
 #include "daemon/net/listener.h"
+#include "daemon/net/stock.h"
 #include "daemon/passed.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 /* What is wrong with the address, where the words of the system would not say it. */
 static const char *listen_trouble(int r)
@@ -138,12 +139,6 @@ static int listen_tls(struct daemon *d)
 
 /* --- the web listener --- */
 
-/* "unix:/run/redlockd/http" */
-static const char *web_path(const char *where)
-{
-	return strncmp(where, "unix:", 5) == 0 ? where + 5 : NULL;
-}
-
 /* The configuration was checked for its own address only. */
 static bool web_stays_protected(const struct daemon *d, int fd)
 {
@@ -154,65 +149,64 @@ static bool web_stays_protected(const struct daemon *d, int fd)
 	return false;
 }
 
-/* Takes the sockets of the process before. 0: there are none. */
-static size_t web_take(struct daemon *d, int fd[LISTENER_ADDRESSES_MAX])
+/* The file of a Unix socket is unlinked at the end if it is still the same. */
+static void path_note(const char *where, struct listener *l)
 {
-	size_t n = 0;
+	struct stat st;
 
+	if (strncmp(where, "unix:", 5) != 0 || lstat(where + 5, &st))
+		return;
+	l->path = mem_copy(where + 5, strlen(where + 5));
+	l->device = st.st_dev;
+	l->inode = st.st_ino;
+}
+
+/* The sockets of the process before. */
+static void web_take(struct daemon *d, struct stock *before)
+{
 	for (size_t i = 0; d->carried && i < d->carried->web_fds; i++) {
-		int one = carried_take_fd(d, d->carried->web_fd + i);
+		struct listener l = {.fd = carried_take_fd(d, d->carried->web_fd + i)};
 
-		if (one >= 0 && n < LISTENER_ADDRESSES_MAX && web_stays_protected(d, one))
-			fd[n++] = one;
-		else if (one >= 0)
-			close(one);
+		if (l.fd < 0)
+			continue;
+		path_note(d->carried->web, &l);
+		stock_add(before, &l, false);
 	}
-	return n;
 }
 
-static int web_goes_on(struct daemon *d)
+/* Its new address cannot be had. */
+static void web_goes_on(struct daemon *d, struct stock *before)
 {
-	int fd[LISTENER_ADDRESSES_MAX];
-	size_t n = web_take(d, fd);
+	struct listener l;
+	bool tls;
 
-	if (n == 0)
-		return -EADDRNOTAVAIL;
-	d->web_where = mem_copy(d->carried->web, strlen(d->carried->web));
-	return web_unpack(d->web, fd, n, web_path(d->web_where));
+	while (stock_take(before, &l, &tls)) {
+		if (!web_stays_protected(d, l.fd) || web_listen_at(d->web, &l) < 0) {
+			listener_release(&l);
+			continue;
+		}
+		if (!d->web_where)
+			log_event(LOG_ERROR, "listen", "note=\"the web listener listens where it did before the restart\"");
+		mem_free(d->web_where);
+		d->web_where = mem_copy(d->carried->web, strlen(d->carried->web));
+	}
 }
 
-/* At the sockets of the process before, if they are for this address, or if it cannot be had. */
 static int listen_web(struct daemon *d)
 {
 	const char *where = d->conf->listen.http.label;
-	int r;
+	struct stock before = {0};
+	int r = 0;
 
-	if (d->carried && strcmp(d->carried->web, where) == 0 && web_goes_on(d) == 0)
-		return 0;
-	r = web_listen(d->web);
-	if (r == 0) {
+	web_take(d, &before);
+	if (d->web && (r = web_listen(d->web, &before)) == 0)
 		d->web_where = mem_copy(where, strlen(where));
-		return 0;
+	if (r < 0) {
+		listen_failed("http", where, r);
+		web_goes_on(d, &before);
 	}
-	listen_failed("http", where, r);
-	if (web_goes_on(d) == 0)
-		log_event(LOG_ERROR, "listen", "note=\"the web listener listens where it did before the restart\"");
+	stock_release(&before);
 	return r;
-}
-
-/* The sockets of the process before that nobody took are closed, and their file is of no use. */
-static void web_leave(struct daemon *d)
-{
-	const char *path = d->carried ? web_path(d->carried->web) : NULL;
-
-	for (size_t i = 0; d->carried && i < d->carried->web_fds; i++) {
-		int fd = carried_take_fd(d, d->carried->web_fd + i);
-
-		if (fd >= 0)
-			close(fd);
-	}
-	if (path && (!d->web_where || strcmp(d->web_where, d->carried->web) != 0))
-		listener_sweep(path);
 }
 
 /* --- all --- */
@@ -255,7 +249,6 @@ int listen_start(struct daemon *d)
 		net_listen_no_more(d->net);
 	if (r < 0)
 		return r;
-	r = d->web ? listen_web(d) : 0;
-	web_leave(d);
+	r = listen_web(d);
 	return d->carried ? 0 : r;
 }

@@ -293,11 +293,3 @@ void listener_release(struct listener *l)
 	close(l->fd);
 	*l = (struct listener){.fd = -1};
 }
-
-void listener_sweep(const char *path)
-{
-	struct sockaddr_un address;
-
-	if (!path_address(path, &address) && !path_is_stale(&address))
-		unlink(path);
-}

@@ -44,7 +44,5 @@ int listener_tcp(const char *host, uint16_t port, int64_t keepalive_us, struct s
 /* Takes ownership of a listening stream socket, Unix or TCP. -EINVAL for anything else; on failure the caller keeps fd. */
 int listener_fd(int fd, int64_t keepalive_us, struct listener *ret_listener) __attribute__((warn_unused_result));
 void listener_release(struct listener *l);
-/* Removes the file of a Unix socket of which all descriptors were closed. Another file, or a socket where somebody listens, stays. */
-void listener_sweep(const char *path);
 
 #endif

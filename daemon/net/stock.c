@@ -42,7 +42,7 @@ bool stock_take_unix(struct stock *s, const char *path, struct listener *ret_lis
 	for (size_t i = 0; i < s->n; i++) {
 		const struct listener *l = &s->socket[i].listener;
 
-		if (l->path && !strcmp(l->path, path) && l->device == st.st_dev && l->inode == st.st_ino) {
+		if (l->path && l->device == st.st_dev && l->inode == st.st_ino) {
 			*ret_listener = stock_remove(s, i);
 			return true;
 		}

@@ -61,27 +61,3 @@ size_t web_pack(struct web *w, struct fdlist *fds)
 	}
 	return packing.n;
 }
-
-/* The file of a Unix socket, which is unlinked at the end if it is still the same. */
-static void path_note(const char *path, struct listener *l)
-{
-	struct stat st;
-
-	if (!path || lstat(path, &st))
-		return;
-	l->path = mem_copy(path, strlen(path));
-	l->device = st.st_dev;
-	l->inode = st.st_ino;
-}
-
-int web_unpack(struct web *w, const int *fd, size_t n, const char *path)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (w->listeners == LISTENER_ADDRESSES_MAX || !evhttp_accept_socket_with_handle(w->http, fd[i]))
-			return -ENOMEM;
-		w->listener[w->listeners] = (struct listener){.fd = -1};
-		path_note(path, &w->listener[w->listeners++]);
-	}
-	visits_watch_listeners(w);
-	return 0;
-}

@@ -7,6 +7,7 @@
 #include "daemon/web/answer.h"
 #include "daemon/web/audience.h"
 #include "daemon/web/gate.h"
+#include "daemon/net/stock.h"
 #include "daemon/web/internal.h"
 #include "daemon/web/page.h"
 #include "daemon/web/stream.h"
@@ -183,21 +184,49 @@ struct web *web_new(struct event_base *base, const struct web_conf *conf, const 
 	return NULL;
 }
 
-int web_listen(struct web *w)
+/* evhttp owns the descriptor from here on. */
+int web_listen_at(struct web *w, const struct listener *l)
 {
-	int n = w->path ? listener_unix(w->path, &w->access, w->listener) : listener_tcp(w->host, w->port, KEEPALIVE_US, NULL, w->listener);
+	struct listener *mine = &w->listener[w->listeners];
 
-	if (n < 0)
-		return n;
-	w->listeners = w->path ? 1 : (unsigned)n;
-	for (unsigned i = 0; i < w->listeners; i++) {
-		/* evhttp owns the descriptor from here on. */
-		if (!evhttp_accept_socket_with_handle(w->http, w->listener[i].fd))
-			return -ENOMEM;
-		w->listener[i].fd = -1;
-	}
+	if (w->listeners == LISTENER_ADDRESSES_MAX || !evhttp_accept_socket_with_handle(w->http, l->fd))
+		return -ENOMEM;
+	*mine = *l;
+	mine->fd = -1;
+	w->listeners++;
 	visits_watch_listeners(w);
 	return 0;
+}
+
+static int listen_unix(struct web *w, struct stock *before, struct listener *ret_listener)
+{
+	int r;
+
+	if (!before || !stock_take_unix(before, w->path, ret_listener))
+		return listener_unix(w->path, &w->access, ret_listener);
+	r = listener_allow(w->path, &w->access);
+	if (r < 0)
+		listener_release(ret_listener);
+	return r;
+}
+
+int web_listen(struct web *w, struct stock *before)
+{
+	struct listener l[LISTENER_ADDRESSES_MAX];
+	int n = w->path ? listen_unix(w, before, l) : listener_tcp(w->host, w->port, KEEPALIVE_US, before, l), r = 0;
+
+	/* The process before listened at another address with this port, as at every one of them. */
+	if (n == -EADDRINUSE && !w->path && before && stock_drop_port(before, w->port))
+		n = listener_tcp(w->host, w->port, KEEPALIVE_US, before, l);
+	if (n < 0)
+		return n;
+	for (int i = 0; i < (w->path ? 1 : n); i++) {
+		if (!r)
+			r = web_listen_at(w, &l[i]);
+		if (r < 0)
+			listener_release(&l[i]);
+	}
+	return r;
 }
 
 static void listener_note(struct evhttp_bound_socket *bound, void *context)
@@ -229,7 +258,7 @@ void web_look(struct web *w)
 	if (!w->path || w->stopping || w->paused || (w->listeners > 0 && listener_is_there(&w->listener[0])))
 		return;
 	listeners_close(w);
-	r = web_listen(w);
+	r = web_listen(w, NULL);
 	if (r == 0)
 		log_event(LOG_WARN, "listen", "socket=%s note=\"somebody had removed the file: it is made again\"", w->path);
 	else if (r != w->trouble)

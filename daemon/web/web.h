@@ -54,7 +54,9 @@ void web_free(struct web *w); /* closes all connections, without callbacks; NULL
 /* From now on this token is asked for; NULL: none. If it is another one, streams end. */
 void web_set_token(struct web *w, const char *token);
 
-int web_listen(struct web *w); /* 0 or -errno, as net_listen_… */
+struct stock;
+/* 0 or -errno, as net_listen_…. An address that stands in the stock is taken from there; NULL: there is none. */
+int web_listen(struct web *w, struct stock *before);
 /* Makes the file of the Unix socket again if somebody has removed it, and logs it. */
 void web_look(struct web *w);
 void web_stop(struct web *w);  /* stops listening, ends all streams and snapshots, and opens no session from then on */
@@ -68,8 +70,8 @@ void web_resume(struct web *w);
 bool web_is_idle(const struct web *w); /* no connection is open: each request was answered */
 /* In a pause: appends the listening sockets, which the caller owns. Returns how many. Nothing but web_free may follow. */
 size_t web_pack(struct web *w, struct fdlist *fds);
-/* In place of web_listen: listens at sockets of web_pack. path: of a Unix socket; NULL: it is none. 0 or -ENOMEM; owns them. */
-int web_unpack(struct web *w, const int *fd, size_t n, const char *path);
+/* In place of web_listen: listens at this one. 0: owns it; or -ENOMEM. */
+int web_listen_at(struct web *w, const struct listener *l);
 
 void web_send(struct web *w, uint64_t session, const void *bytes, size_t n);
 void web_await_sent(struct web *w, uint64_t session);

@@ -131,6 +131,24 @@ class FormerWeb(RestartTest):
         with self.assertRaises(ConnectionRefusedError):
             web.ask("/livez")
 
+    def test_the_same_address_in_other_words(self):
+        folder, web = self.folder(), free_web()
+        port, file = web.at[1], Web(os.path.join(folder, "web"))
+        daemon = self.begin({"listen": {"http": web.listen}})
+        for words in ("localhost:%d" % port, "127.0.0.1:%d" % port):
+            self.restart_with(daemon, http=words)
+            self.assertEqual(web.ask("/livez").status, 200, words)
+        for words in ("unix:" + folder + "/web", "unix:" + folder + "/./web", "unix:" + folder + "/web"):
+            self.restart_with(daemon, http=words)
+            self.assertEqual(file.ask("/livez").status, 200, words)
+        for words in (folder + "/lock", folder + "/./lock"):
+            self.restart_with(daemon, unix=words, http="no")
+            with socket.socket(socket.AF_UNIX) as sock:
+                sock.connect(folder + "/lock")
+        self.assertNotIn("error listen", daemon.log())
+        self.restart_with(daemon)
+        self.assertEqual(os.listdir(folder), [])
+
     def test_a_former_address_that_other_hosts_reach_is_closed_without_a_token(self):
         folder, (_, address) = self.folder(), self.taken()
         with socket.create_server(("0.0.0.0", 0)) as free:
