@@ -112,10 +112,9 @@ static void reply_given_back(struct commander *x, struct session *s, int64_t fre
 	tell_line(x, s, &r);
 }
 
-/* Answered: its client knows of the loss. A RELEASE count= may be repeated after RESUME, and is answered likewise. */
+/* RELEASE count=0 may be repeated after RESUME, and is answered likewise. */
 static void permit_acknowledge(struct commander *x, struct session *s, struct permit *p)
 {
-	tell_lost_before(x, s, p);
 	if (!request_has(&x->request, FIELD_COUNT) || !s->known) {
 		permit_end(x, p);
 		return;
@@ -125,9 +124,23 @@ static void permit_acknowledge(struct commander *x, struct session *s, struct pe
 	heap_set(&x->core->timers, &p->timer, resume_repeat_until(x, s));
 }
 
+/* The owner wants none, and has none: it is told of the last one, and heard of the others as they were lost. */
+static void permits_acknowledge(struct commander *x, struct session *s, const struct permit *last)
+{
+	struct permit *p, *next;
+
+	tell_lost_before(x, s, last);
+	for (p = TAILQ_FIRST(&s->permits); p; p = next) {
+		next = TAILQ_NEXT(p, in_session);
+		if (p->state == PERMIT_LOST && permit_is_of_request(p, &x->request))
+			permit_acknowledge(x, s, p);
+	}
+}
+
 static void permit_give_back(struct commander *x, struct session *s, struct permit *p)
 {
 	if (p->state == PERMIT_LOST) {
+		tell_lost_before(x, s, p);
 		permit_acknowledge(x, s, p);
 		return;
 	}
@@ -173,7 +186,7 @@ static void permits_give_back_to(struct commander *x, struct session *s, struct 
 	if (p && p->state == PERMIT_LOST && count > 0) {
 		tell_lost_before(x, s, p); /* the owner relies on having it */
 	} else if (p && p->state == PERMIT_LOST) {
-		permit_acknowledge(x, s, p);
+		permits_acknowledge(x, s, p);
 	} else if (has == 0 && fence_is_old(x, s)) {
 		tell_not_held(x, s);
 	} else if (count > has) {
@@ -231,6 +244,8 @@ void serve_UNLOCK(struct commander *x, struct session *s)
 		permits_give_back_to(x, s, p);
 	else if (p)
 		permit_give_back(x, s, p);
+	else if (!TAILQ_EMPTY(&s->permits) && fence_is_old(x, s))
+		tell_not_held(x, s);
 	else
 		lock_unlock(x, s);
 }

@@ -44,8 +44,8 @@ void memo_forget(struct memo *m)
 static bool memo_holds(const struct memo *m, const struct memo_read *r)
 {
 	return m->known && !r->model->error && m->evicted == r->model->evicted && m->fed == r->model->fed && span_equal(m->marker, r->marker) &&
-	       span_equal(m->fence, r->fence) && span_equal(m->called, r->called) && strcmp(m->role, r->model->role) == 0 && strcmp(m->run_id, r->model->run_id) == 0 &&
-	       strcmp(m->replid, r->model->replid) == 0;
+	       span_equal(m->fence, r->fence) && span_equal(m->called, r->called) && strcmp(m->role, r->model->role) == 0 &&
+	       strcmp(m->run_id, r->model->run_id) == 0 && strcmp(m->replid, r->model->replid) == 0;
 }
 
 bool memo_answer(struct memo *m, const struct memo_read *r, const struct call *call, int64_t wall_us, struct answer *ret_answer)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Remembers the last answer to PROBE. Its script reads INFO, the marker, the fence and what the store is called: while none of them changes the answer is the same, except for the clock.
- * A third of all scripts are probes, and few of them find anything new.
+ * Remembers the last answer to PROBE. Its script reads INFO, the marker, the fence and what the store is called: while none of them changes the answer is the
+ * same, except for the clock. A third of all scripts are probes, and few of them find anything new.
  */
 #ifndef SIM_PROBE_MEMO_H
 #define SIM_PROBE_MEMO_H

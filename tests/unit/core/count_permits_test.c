@@ -224,6 +224,56 @@ START_TEST(a_release_of_a_loss_that_is_repeated_tells_the_loss_again)
 }
 END_TEST
 
+/* Of a session that can be resumed they are told again as long as the request may be repeated. */
+START_TEST(a_release_with_count_0_acknowledges_all_permits_that_were_lost)
+{
+	unsigned k = _i ? 1 : 3; /* 3 has no grace */
+
+	begins();
+	for (unsigned i = 0; i < 3; i++) {
+		says(k, "ACQUIRE s limit=4 owner=o");
+		hears(k, "OK *");
+	}
+	says(k, "ACQUIRE s limit=4 owner=p");
+	hears(k, "OK *");
+	says(ADMIN, "BREAK s");
+	hears(ADMIN, "OK *");
+	passes(SEC);
+	for (unsigned i = 0; i < 4; i++)
+		hears(k, "! LOST name=s *");
+	says(k, "RELEASE s owner=o count=0");
+	hears(k, "ERR LOST *");
+	passes(_i ? 30 * SEC : 0);
+	says(k, "RELEASE s owner=o count=0");
+	hears(k, "OK name=s *count=0");
+	says(k, "RELEASE s owner=p");
+	hears(k, "ERR LOST *");
+}
+END_TEST
+
+START_TEST(an_unlock_of_a_permit_by_the_fence_of_an_earlier_one_releases_nothing)
+{
+	int64_t fence;
+
+	begins();
+	says(1, "ACQUIRE s limit=3");
+	fence = number_in(hears(1, "OK *"), "fence");
+	says(1, "RELEASE s");
+	hears(1, "OK *");
+	says(1, "ACQUIRE s limit=3");
+	hears(1, "OK *");
+	says(1, "UNLOCK s fence=%lld count=0", (long long)fence);
+	hears(1, "ERR NOTHELD *");
+	says(1, "UNLOCK s fence=%lld", (long long)fence);
+	hears(1, "ERR NOTHELD *");
+	permits_are(1);
+	says(1, "UNLOCK s count=0");
+	hears(1, "OK name=s count=0");
+	says(1, "UNLOCK s fence=%lld count=0", (long long)fence);
+	hears(1, "OK name=s count=0");
+}
+END_TEST
+
 Suite *count_permits_suite(void)
 {
 	Suite *s = suite_create("count_permits");
@@ -240,6 +290,8 @@ Suite *count_permits_suite(void)
 	tcase_add_test(c, a_release_that_is_repeated_changes_nothing);
 	tcase_add_test(c, an_unlock_of_a_permit_that_is_repeated_changes_nothing);
 	tcase_add_test(c, a_release_of_a_loss_that_is_repeated_tells_the_loss_again);
+	tcase_add_loop_test(c, a_release_with_count_0_acknowledges_all_permits_that_were_lost, 0, 2);
+	tcase_add_test(c, an_unlock_of_a_permit_by_the_fence_of_an_earlier_one_releases_nothing);
 	suite_add_tcase(s, c);
 	return s;
 }
