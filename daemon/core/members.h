@@ -49,7 +49,7 @@ enum evidence {
 struct ill {
 	enum defect defect; /* DEFECT_NONE: nothing */
 	enum defect told;   /* the log */
-	char text[160];
+	char text[168];
 };
 
 #define SET_ID_MAX 16 /* "<nodes>.<8 hex>" */

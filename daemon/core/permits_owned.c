@@ -232,21 +232,28 @@ static bool unlock_suits_permit(struct commander *x, struct session *s)
 	return !keeps && !waits;
 }
 
-/* For clients that treat a permit like a lock. */
+/* For clients that treat a permit like a lock. False: the request is about a lock. */
+static bool __attribute__((noinline)) permit_unlock(struct commander *x, struct session *s)
+{
+	struct permit *p = permit_before_lock(x, s);
+
+	if (!p && !fence_is_old(x, s))
+		return false;
+	if (!p)
+		tell_not_held(x, s);
+	else if (!unlock_suits_permit(x, s))
+		return true;
+	else if (request_has(&x->request, FIELD_COUNT))
+		permits_give_back_to(x, s, p);
+	else
+		permit_give_back(x, s, p);
+	return true;
+}
+
 void serve_UNLOCK(struct commander *x, struct session *s)
 {
-	struct permit *p = permit_not_lock(x, s);
-
 	gives_up_waits(x, s);
-	if (p && !unlock_suits_permit(x, s))
-		return;
-	if (p && request_has(&x->request, FIELD_COUNT))
-		permits_give_back_to(x, s, p);
-	else if (p)
-		permit_give_back(x, s, p);
-	else if (!TAILQ_EMPTY(&s->permits) && fence_is_old(x, s))
-		tell_not_held(x, s);
-	else
+	if (TAILQ_EMPTY(&s->permits) || !permit_unlock(x, s))
 		lock_unlock(x, s);
 }
 
