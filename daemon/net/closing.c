@@ -78,8 +78,7 @@ void closing_refuse(struct hub *h, int fd, struct ssl_st *tls, const char *line,
 	}
 	c = secure_conn_new(h, fd, tls);
 	c->is_refused = true;
-	c->out = hub_buf_get(h);
-	buf_append(c->out, line, n);
+	conn_add_output(c, line, n);
 	closing_enter(c, "refused");
 	conn_flush(c);
 }

@@ -299,7 +299,7 @@ void conn_free(struct conn *c)
 	if (c->state >= CONN_CLOSING)
 		closing_leave(c);
 	hub_buf_put(h, c->rest);
-	hub_buf_put(h, c->out);
+	conn_drop_output(c);
 	if (c->fd >= 0)
 		close(c->fd);
 	secure_conn_free(c);

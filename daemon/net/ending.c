@@ -61,6 +61,7 @@ void conn_fail(struct conn *c, enum gone how)
 		return;
 	conn_set_state(c, CONN_FAILED, why[how]);
 	c->fate = (unsigned char)how;
+	conn_drop_output(c);
 	event_del(&c->event);
 	if (c->hub->current == c)
 		c->hub->current = NULL;
@@ -89,8 +90,7 @@ static bool conn_mute(struct conn *c)
 		return false;
 	c->mute = true;
 	c->blocked = false;
-	hub_buf_put(c->hub, c->out);
-	c->out = NULL;
+	conn_drop_output(c);
 	conn_arm(c);
 	if (c->awaits)
 		conn_want_telling(c);

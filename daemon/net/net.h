@@ -29,6 +29,7 @@ struct event_base;
 struct ssl_ctx_st;
 struct net;
 
+#define OUTPUTS_WHOLE 64 /* times output_max: unsent bytes of all connections. Beyond, the one that has most of them ends with gone(GONE_OVERFLOW) */
 #define NET_OUTPUT_MARK ((size_t)256 * 1024)
 
 struct net_conf {

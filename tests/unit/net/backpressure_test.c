@@ -10,6 +10,8 @@
 #define ANSWER ((size_t)8000)
 #define ASKED  2000u
 #define MARK   ((size_t)128 * 1024)
+#define LEAST  ((size_t)64 * 1024)
+#define MANY   78u
 
 static struct net_loop w;
 static char much[ANSWER];
@@ -92,6 +94,57 @@ START_TEST(pushes_still_go_out_and_they_alone_can_overflow)
 	net_send(w.net, w.session, much, ANSWER);
 	net_loop_told(&w, "gone 0.1 overflow\n");
 	close(fd);
+}
+END_TEST
+
+static bool told(const char *text)
+{
+	return memmem(buf_begin(&w.told), buf_length(&w.told), text, strlen(text));
+}
+
+/* Sends it answers until so many bytes are unsent. Returns how many are. */
+static size_t falls_behind(uint64_t session, size_t least)
+{
+	struct net_counts before, now;
+	size_t sent = 0, unsent = 0;
+
+	net_counts(w.net, &before);
+	for (; unsent < least; unsent = sent - (size_t)(now.bytes_out - before.bytes_out)) {
+		net_send(w.net, session, much, ANSWER);
+		sent += ANSWER;
+		net_counts(w.net, &now);
+	}
+	return unsent;
+}
+
+START_TEST(of_all_that_are_behind_those_go_that_are_so_most)
+{
+	struct net_conf conf = NET_LOOP_CONF;
+	int fd[MANY], calm;
+	uint64_t quiet;
+	size_t behind;
+
+	net_loop_release(&w);
+	conf.output_max = LEAST;
+	net_loop_init(&w, conf);
+	calm = net_loop_unix(&w);
+	net_loop_until(&w, w.opened == 1);
+	quiet = w.session;
+	behind = falls_behind(quiet, LEAST / 2);
+	for (unsigned i = 0; i < MANY; i++) {
+		fd[i] = net_loop_unix(&w);
+		net_loop_until(&w, w.opened == i + 2);
+		behind += falls_behind(w.session, LEAST - ANSWER + 1);
+	}
+	ck_assert_uint_gt(behind, OUTPUTS_WHOLE * LEAST);
+	net_loop_settle(&w);
+	ck_assert(told(" overflow\n"));
+	ck_assert(!told("gone 0.1 "));
+	buf_clear(&w.told);
+	net_loop_drains(&w, calm, 2 * ANSWER);
+	close(calm);
+	for (unsigned i = 0; i < MANY; i++)
+		close(fd[i]);
 }
 END_TEST
 
@@ -280,6 +333,7 @@ Suite *backpressure_suite(void)
 	/* 0: Unix, 1: TCP. */
 	tcase_add_loop_test(t, requests_wait_while_their_answers_are_unread_and_all_are_answered, 0, 2);
 	tcase_add_loop_test(t, pushes_still_go_out_and_they_alone_can_overflow, 0, 2);
+	tcase_add_test(t, of_all_that_are_behind_those_go_that_are_so_most);
 	tcase_add_loop_test(t, a_hang_up_is_noticed_while_requests_wait_for_their_reader, 0, 2);
 	tcase_add_loop_test(t, a_half_close_is_told_while_requests_wait_for_their_reader_and_loses_none, 0, 2);
 	tcase_add_loop_test(t, room_alone_does_not_switch_reading_on, 0, 2);
