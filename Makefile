@@ -425,6 +425,7 @@ CLIENT := \
 	client/pending.c \
 	client/person.c \
 	client/pushes.c \
+	client/room.c \
 	client/public.c \
 	client/rate.c \
 	client/recovery.c \

@@ -7,30 +7,30 @@
 
 int redlock_ping(struct redlock *c)
 {
-	struct draft d;
+	struct draft *d = &c->draft;
 
-	draft_verb(&d, "PING");
-	return await_draft(c, &d, PENDING_READ, 0, NULL);
+	draft_verb(d, "PING");
+	return await_draft(c, PENDING_READ, 0, NULL);
 }
 
 int redlock_show(struct redlock *c, const char *name, const struct redlock_view *view, void (*row)(void *arg, const struct redlock_line *line), void *arg)
 {
-	struct draft d;
+	struct draft *d = &c->draft;
 
-	draft_begin(&d, "SHOW", name);
+	draft_begin(d, "SHOW", name);
 	if (view && view->all)
-		draft_text(&d, " all=yes");
+		draft_text(d, " all=yes");
 	if (view && view->former)
-		draft_text(&d, " former=yes");
-	return await_draft(c, &d, PENDING_READ, ONCE_MS, &(struct await_rows){row, arg});
+		draft_text(d, " former=yes");
+	return await_draft(c, PENDING_READ, ONCE_MS, &(struct await_rows){row, arg});
 }
 
 int redlock_stats(struct redlock *c, void (*row)(void *arg, const struct redlock_line *line), void *arg)
 {
-	struct draft d;
+	struct draft *d = &c->draft;
 
-	draft_verb(&d, "STATS");
-	return await_draft(c, &d, PENDING_READ, ONCE_MS, &(struct await_rows){row, arg});
+	draft_verb(d, "STATS");
+	return await_draft(c, PENDING_READ, ONCE_MS, &(struct await_rows){row, arg});
 }
 
 /* --- pages --- */
@@ -76,21 +76,21 @@ int redlock_list(struct redlock *c, enum redlock_listing what, struct redlock_pa
 {
 	struct redlock_page next = page ? *page : (struct redlock_page){0};
 	struct paging paging = {.rows = {row, arg}, .page = &next};
-	struct draft d;
+	struct draft *d = &c->draft;
 	int r;
 
 	if ((unsigned)what >= sizeof(listings) / sizeof(*listings))
 		return conn_says(c, -EINVAL, "there is no such list");
 	paging.key = listings[what].key;
-	draft_verb(&d, "LIST ");
-	draft_text(&d, listings[what].word);
+	draft_verb(d, "LIST ");
+	draft_text(d, listings[what].word);
 	if (next.limit > 0)
-		draft_number(&d, "limit", next.limit);
+		draft_number(d, "limit", next.limit);
 	if (next.prefix)
-		draft_quoted(&d, " prefix=", next.prefix);
+		draft_quoted(d, " prefix=", next.prefix);
 	if (next.after_n)
-		draft_bytes(&d, " after=", (struct redlock_bytes){next.after, next.after_n});
-	r = await_draft(c, &d, PENDING_READ, ONCE_MS, &(struct await_rows){page_row, &paging});
+		draft_bytes(d, " after=", (struct redlock_bytes){next.after, next.after_n});
+	r = await_draft(c, PENDING_READ, ONCE_MS, &(struct await_rows){page_row, &paging});
 	if (r || !page)
 		return r;
 	if (!paging.key)
@@ -102,37 +102,37 @@ int redlock_list(struct redlock *c, enum redlock_listing what, struct redlock_pa
 
 /* --- names --- */
 
-static int names_ask(struct redlock *c, struct draft *d, int64_t limit, const struct await_rows *rows)
+static int names_ask(struct redlock *c, int64_t limit, const struct await_rows *rows)
 {
 	if (limit > 0)
-		draft_number(d, "limit", limit);
-	return await_draft(c, d, PENDING_READ, ONCE_MS, rows);
+		draft_number(&c->draft, "limit", limit);
+	return await_draft(c, PENDING_READ, ONCE_MS, rows);
 }
 
 int redlock_complete(struct redlock *c, const char *prefix, int64_t limit, void (*row)(void *arg, const struct redlock_line *line), void *arg)
 {
-	struct draft d;
+	struct draft *d = &c->draft;
 
-	draft_verb(&d, "COMPLETE");
+	draft_verb(d, "COMPLETE");
 	if (prefix && *prefix)
-		draft_quoted(&d, " ", prefix);
-	return names_ask(c, &d, limit, &(struct await_rows){row, arg});
+		draft_quoted(d, " ", prefix);
+	return names_ask(c, limit, &(struct await_rows){row, arg});
 }
 
 int redlock_recent(struct redlock *c, const char *prefix, int64_t limit, void (*row)(void *arg, const struct redlock_line *line), void *arg)
 {
-	struct draft d;
+	struct draft *d = &c->draft;
 
-	draft_verb(&d, "RECENT");
+	draft_verb(d, "RECENT");
 	if (prefix)
-		draft_quoted(&d, " prefix=", prefix);
-	return names_ask(c, &d, limit, &(struct await_rows){row, arg});
+		draft_quoted(d, " prefix=", prefix);
+	return names_ask(c, limit, &(struct await_rows){row, arg});
 }
 
 int redlock_forget(struct redlock *c, const char *name)
 {
-	struct draft d;
+	struct draft *d = &c->draft;
 
-	draft_begin(&d, "FORGET", name);
-	return await_draft(c, &d, PENDING_ONCE, ONCE_MS, NULL);
+	draft_begin(d, "FORGET", name);
+	return await_draft(c, PENDING_ONCE, ONCE_MS, NULL);
 }

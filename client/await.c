@@ -83,18 +83,13 @@ int await_answer(struct redlock *c, int64_t wait_ms)
 	return r ? r : conn_break(c, -ETIMEDOUT, "redlockd does not answer");
 }
 
-int await_draft(struct redlock *c, const struct draft *d, enum pending_kind kind, int64_t busy_ms, const struct await_rows *rows)
+int await_draft(struct redlock *c, enum pending_kind kind, int64_t busy_ms, const struct await_rows *rows)
 {
 	int r;
 
-	if (c->broken)
-		return c->broken;
-	if (c->pending.in_flight)
-		return conn_says(c, -EBUSY, "another request is in flight");
-	if (d->full)
-		return conn_says(c, -EMSGSIZE, "the request is too long");
-	pending_set(&c->pending, kind, "", d->line, d->n);
-	r = exchange_begin(c);
+	r = exchange_draft(c, kind, "");
+	if (!r)
+		r = exchange_begin(c);
 	if (r)
 		return r;
 	c->row = rows ? rows->row : NULL;

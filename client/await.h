@@ -22,7 +22,7 @@ struct await_rows {
 	void *arg;
 };
 
-/* Sends the draft as a request that is about no lock, and waits for its outcome in the same way, busy_ms longer. rows: NULL drops them. -EBUSY, -EMSGSIZE. */
-int await_draft(struct redlock *c, const struct draft *d, enum pending_kind kind, int64_t busy_ms, const struct await_rows *rows) REDLOCK_MUST;
+/* Sends c->draft as a request that is about no lock, and waits for its outcome in the same way, busy_ms longer. rows: NULL drops them. -EBUSY, -EMSGSIZE. */
+int await_draft(struct redlock *c, enum pending_kind kind, int64_t busy_ms, const struct await_rows *rows) REDLOCK_MUST;
 
 #endif

@@ -7,6 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define IN_FIRST ((size_t)2 * REPLY_MAX)
+#define OUT_MOST ((size_t)LINE_MAX_DEFAULT + 64)
+
 void channel_close(struct channel *ch)
 {
 	if (ch->tls)
@@ -20,26 +23,33 @@ void channel_close(struct channel *ch)
 	ch->out_at = ch->out_n = 0;
 }
 
-/* --- out --- */
-
-void channel_put(struct channel *ch, const char *line, size_t n)
+void channel_release(struct channel *ch)
 {
-	memcpy(ch->out, line, n);
-	ch->out[n] = '\n';
-	ch->out_at = 0, ch->out_n = n + 1;
+	room_release(&ch->in);
+	room_release(&ch->out);
 }
 
-bool channel_append(struct channel *ch, const char *line, size_t n)
+/* --- out --- */
+
+int channel_put(struct channel *ch, const char *line, size_t n)
+{
+	ch->out_at = ch->out_n = 0;
+	return channel_append(ch, line, n);
+}
+
+int channel_append(struct channel *ch, const char *line, size_t n)
 {
 	size_t left = ch->out_n - ch->out_at;
 
-	if (left + n + 1 > sizeof(ch->out))
-		return false;
-	memmove(ch->out, ch->out + ch->out_at, left);
-	memcpy(ch->out + left, line, n);
-	ch->out[left + n] = '\n';
+	if (left + n + 1 > OUT_MOST)
+		return -ENOBUFS;
+	if (room_grow(&ch->out, left + n + 1))
+		return -ENOMEM;
+	memmove(ch->out.p, ch->out.p + ch->out_at, left);
+	memcpy(ch->out.p + left, line, n);
+	ch->out.p[left + n] = '\n';
 	ch->out_at = 0, ch->out_n = left + n + 1;
-	return true;
+	return 0;
 }
 
 bool channel_unsent(const struct channel *ch)
@@ -57,7 +67,7 @@ int channel_flush(struct channel *ch)
 	ssize_t n;
 
 	while (channel_unsent(ch)) {
-		n = bytes_send(ch, ch->out + ch->out_at, ch->out_n - ch->out_at);
+		n = bytes_send(ch, ch->out.p + ch->out_at, ch->out_n - ch->out_at);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
@@ -88,8 +98,11 @@ static ssize_t bytes_recv(struct channel *ch, char *bytes, size_t n)
 
 int channel_read(struct channel *ch)
 {
-	ssize_t n = bytes_recv(ch, ch->in + ch->in_n, sizeof(ch->in) - ch->in_n);
+	ssize_t n;
 
+	if (ch->in_n == ch->in.size && room_grow(&ch->in, ch->in_n + IN_FIRST))
+		return -ENOMEM;
+	n = bytes_recv(ch, ch->in.p + ch->in_n, ch->in.size - ch->in_n);
 	if (n < 0 && (errno == EINTR || (errno == EAGAIN && !ch->mute)))
 		return errno == EINTR;
 	if (n < 0)
@@ -103,11 +116,12 @@ int channel_read(struct channel *ch)
 
 bool channel_line(struct channel *ch, struct span *ret_line)
 {
-	char *from = ch->in + ch->in_at, *end = memchr(from, '\n', ch->in_n - ch->in_at);
+	char *from = ch->in.p + ch->in_at, *end = ch->in_at < ch->in_n ? memchr(from, '\n', ch->in_n - ch->in_at) : NULL;
 	size_t n;
 
 	if (!end) {
-		memmove(ch->in, from, ch->in_n - ch->in_at);
+		if (ch->in_at > 0)
+			memmove(ch->in.p, from, ch->in_n - ch->in_at);
 		ch->in_n -= ch->in_at;
 		ch->in_at = 0;
 		return false;
@@ -120,5 +134,5 @@ bool channel_line(struct channel *ch, struct span *ret_line)
 
 bool channel_full(const struct channel *ch)
 {
-	return ch->in_n == sizeof(ch->in);
+	return ch->in_n >= LINE_MAX_DEFAULT;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See conn.h. */
 #include "client/conn.h"
-#include "client/draft.h"
 #include "client/moment.h"
 #include "client/tracking.h"
 
@@ -44,6 +43,13 @@ void conn_move(struct redlock *c, enum link to)
 		c->again_us = 0;
 }
 
+int conn_drafted(struct redlock *c)
+{
+	if (!c->draft.error)
+		return 0;
+	return conn_says(c, c->draft.error, c->draft.error == -ENOMEM ? "out of memory" : "the request is too long");
+}
+
 /* A request that was not sent yet is not aborted: it waits until the link is up. */
 void conn_lost(struct redlock *c, int err, const char *why)
 {
@@ -79,14 +85,17 @@ int conn_drain(struct redlock *c)
 	return 0;
 }
 
+static int line_sent(struct redlock *c, int r)
+{
+	if (r)
+		return conn_break(c, r, r == -ENOMEM ? "out of memory" : "redlockd does not read");
+	return conn_drain(c);
+}
+
 int conn_put(struct redlock *c, const char *line, size_t n)
 {
 	/* A CANCEL may be sent in part. */
-	if (!c->cancels)
-		channel_put(&c->channel, line, n);
-	else if (!channel_append(&c->channel, line, n))
-		return conn_break(c, -ENOBUFS, "redlockd does not read");
-	return conn_drain(c);
+	return line_sent(c, c->cancels ? channel_append(&c->channel, line, n) : channel_put(&c->channel, line, n));
 }
 
 int conn_cancel(struct redlock *c)
@@ -94,7 +103,7 @@ int conn_cancel(struct redlock *c)
 	static const char line[] = "@cancel CANCEL " TAG_TO_CANCEL;
 
 	c->cancels++;
-	return channel_append(&c->channel, line, sizeof(line) - 2) ? conn_drain(c) : conn_break(c, -ENOBUFS, "redlockd does not read");
+	return line_sent(c, channel_append(&c->channel, line, sizeof(line) - 2));
 }
 
 int redlock_fd(const struct redlock *c)
@@ -127,8 +136,10 @@ int conn_answer_lost(struct redlock *c)
 {
 	static const char lost[] = "ERR LOST the session did not hold it any more when it was resumed";
 
-	if (line_fill(&c->passing, lost, sizeof(lost) - 1))
-		return conn_break(c, -EPROTO, lost);
+	int r = line_take(&c->passing, lost, sizeof(lost) - 1);
+
+	if (r)
+		return conn_break(c, r, r == -ENOMEM ? "out of memory" : lost);
 	conn_answered(c);
 	tracking_loss_acknowledged(&c->holds, &c->pending);
 	return 0;

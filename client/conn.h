@@ -10,6 +10,7 @@
 
 #include "client/address.h"
 #include "client/channel.h"
+#include "client/draft.h"
 #include "client/greeting.h"
 #include "client/holds.h"
 #include "client/line.h"
@@ -50,8 +51,7 @@ struct redlock {
 	bool answered;                       /* answer is set */
 	int64_t answer_sent_us;              /* sent_us of the request that it answers */
 	struct redlock_line answer, passing; /* passing: the line that is being handled */
-	char answer_text[REPLY_MAX], answer_scratch[REPLY_MAX];
-	char passing_text[REPLY_MAX], passing_scratch[REPLY_MAX];
+	struct draft draft; /* of the next request */
 
 	struct pushes pushes;
 	struct watches watches;
@@ -88,6 +88,9 @@ int conn_break(struct redlock *c, int err, const char *why);
 void conn_move(struct redlock *c, enum link to);
 /* The connection of a session with grace is gone: the link is down. Aborts a request that was sent and is not repeated. */
 void conn_lost(struct redlock *c, int err, const char *why);
+
+/* 0, or why the draft cannot be sent: -EMSGSIZE, -ENOMEM. The connection stays as it is. */
+int conn_drafted(struct redlock *c) REDLOCK_MUST;
 
 /* Sends what can be sent without waiting. With grace a failure drops what is unsent; reading finds the end. */
 int conn_drain(struct redlock *c) REDLOCK_MUST;

@@ -72,17 +72,17 @@ static size_t put_fence(const struct hold *h, char *out, size_t size)
 	return h && h->state == HOLD_HELD && h->fence && !h->permit ? (size_t)snprintf(out, size, " fence=%" PRId64, h->fence) : 0;
 }
 
-size_t counted_line(const struct holds *holds, struct pending *p, char out[LINE_MAX_DEFAULT])
+struct span counted_line(const struct holds *holds, struct pending *p)
 {
-	size_t n = p->n;
+	char *out = p->line.p;
+	size_t n = p->n, most = n + COUNTED_BYTES;
 
-	memcpy(out, p->line, n);
 	p->count = request_count(holds, p);
 	if (p->kind == PENDING_UNLOCK)
-		n += put_fence(holds_find(holds, span_of(p->name)), out + n, LINE_MAX_DEFAULT - n);
+		n += put_fence(holds_find(holds, span_of(p->name)), out + n, most - n);
 	if (p->count >= 0)
-		n += (size_t)snprintf(out + n, LINE_MAX_DEFAULT - n, " count=%" PRId64, p->count);
-	return n;
+		n += (size_t)snprintf(out + n, most - n, " count=%" PRId64, p->count);
+	return (struct span){out, n};
 }
 
 bool counted_is_outdated(const struct holds *holds, const struct pending *p, const struct reply_line *answer)

@@ -10,8 +10,8 @@
 
 #define SETTLE_BYTES (4 * NAME_MAX_BYTES + 96)
 
-/* Writes the line of the request in flight as it is to be sent now, and notes its count. Returns its length. */
-size_t counted_line(const struct holds *holds, struct pending *p, char out[LINE_MAX_DEFAULT]);
+/* The line of the request in flight as it is to be sent now, with its count, which is noted. */
+struct span counted_line(const struct holds *holds, struct pending *p);
 /* It was refused for its count, since a lock was lost before it arrived: it is sent again with the count of now. */
 bool counted_is_outdated(const struct holds *holds, const struct pending *p, const struct reply_line *answer);
 

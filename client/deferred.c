@@ -2,7 +2,7 @@
 /* The public functions about deferred work (redlock.h). They are ordinary requests: the library does not repeat them. */
 #include "client/await.h"
 #include "client/conn.h"
-#include "client/draft.h"
+#include "client/exchange.h"
 #include "client/moment.h"
 
 #include <errno.h>
@@ -16,14 +16,6 @@ static int name_flaw(struct redlock *c, const char *name, size_t most, const cha
 	size_t n = strlen(name);
 
 	return n > 0 && n <= most ? 0 : conn_says(c, -EINVAL, "%s has 1 to %zu bytes", what, most);
-}
-
-static int draft_ask(struct redlock *c, struct draft *d, int64_t wait_ms)
-{
-	if (d->full)
-		return conn_says(c, -EMSGSIZE, "the request is too long");
-	d->line[d->n] = '\0';
-	return redlock_request(c, d->line, wait_ms, NULL, NULL);
 }
 
 /* A field of the last answer as a string; "" if there is none, or if it does not fit. */
@@ -41,24 +33,26 @@ int redlock_defer(struct redlock *c, const char *queue, struct redlock_bytes pay
 {
 	static const struct redlock_deferral none;
 	const struct redlock_deferral *o = options ? options : &none;
-	struct draft d;
+	struct draft *d = &c->draft;
 	int r = name_flaw(c, queue, NAME_MAX_BYTES, "the name of a queue");
 
 	if (!r && o->lock)
 		r = name_flaw(c, o->lock, NAME_MAX_BYTES, "the name of a lock");
 	if (!r && o->id)
 		r = name_flaw(c, o->id, REDLOCK_JOB_BYTES - 1, "the id of a job");
+	if (!r && payload.n > PAYLOAD_MAX)
+		r = conn_says(c, -EMSGSIZE, "a payload has at most %d bytes", PAYLOAD_MAX);
 	if (r)
 		return r;
-	draft_begin(&d, "DEFER", queue);
-	draft_bytes(&d, " ", payload);
+	draft_begin(d, "DEFER", queue);
+	draft_bytes(d, " ", payload);
 	if (o->delay_ms > 0)
-		draft_ms(&d, "delay", o->delay_ms);
+		draft_ms(d, "delay", o->delay_ms);
 	if (o->lock)
-		draft_quoted(&d, " lock=", o->lock);
+		draft_quoted(d, " lock=", o->lock);
 	if (o->id)
-		draft_quoted(&d, " id=", o->id);
-	r = draft_ask(c, &d, ONCE_MS);
+		draft_quoted(d, " id=", o->id);
+	r = await_draft(c, PENDING_ONCE, ONCE_MS, NULL);
 	if (!r && ret_id)
 		field_copy(c, "job", ret_id, REDLOCK_JOB_BYTES);
 	return r;
@@ -121,19 +115,19 @@ int redlock_take(struct redlock *c, const char *queue, const struct redlock_opti
 	struct redlock_job job;
 	int64_t wait_ms = options ? options->wait_ms : 0;
 	struct redlock_grant grant;
-	struct draft d;
+	struct draft *d = &c->draft;
 	int r = name_flaw(c, queue, NAME_MAX_BYTES, "the name of a queue");
 
 	if (r)
 		return r;
-	draft_begin(&d, "TAKE", queue);
+	draft_begin(d, "TAKE", queue);
 	if (wait_ms < 0)
-		draft_text(&d, " wait=forever");
+		draft_text(d, " wait=forever");
 	else if (wait_ms)
-		draft_ms(&d, "wait", wait_ms);
+		draft_ms(d, "wait", wait_ms);
 	if (options && options->ttl_ms)
-		draft_ms(&d, "ttl", options->ttl_ms);
-	r = draft_ask(c, &d, wait_ms < 0 ? wait_ms : wait_ms + ONCE_MS);
+		draft_ms(d, "ttl", options->ttl_ms);
+	r = await_draft(c, PENDING_ONCE, wait_ms < 0 ? wait_ms : wait_ms + ONCE_MS, NULL);
 	if (!r)
 		r = redlock_taken(c, &job);
 	if (r)
@@ -150,14 +144,12 @@ int redlock_take(struct redlock *c, const char *queue, const struct redlock_opti
 
 int redlock_check_job_send(struct redlock *c, const char *queue, const char *id)
 {
-	struct draft d;
+	int r;
 
-	draft_begin(&d, "CHECK", queue);
-	draft_quoted(&d, " job=", id);
-	if (d.full)
-		return conn_says(c, -EMSGSIZE, "the request is too long");
-	d.line[d.n] = '\0';
-	return redlock_send(c, d.line);
+	draft_begin(&c->draft, "CHECK", queue);
+	draft_quoted(&c->draft, " job=", id);
+	r = exchange_draft(c, PENDING_ONCE, "");
+	return r ? r : exchange_begin(c);
 }
 
 int redlock_job_grant(const struct redlock *c, struct redlock_grant *ret_grant)
@@ -183,13 +175,13 @@ int redlock_check_job(struct redlock *c, const char *queue, const char *id, stru
 
 static int job_ask(struct redlock *c, const char *verb, const char *queue, const char *id, int64_t delay_ms)
 {
-	struct draft d;
+	struct draft *d = &c->draft;
 
-	draft_begin(&d, verb, id);
-	draft_quoted(&d, " queue=", queue);
+	draft_begin(d, verb, id);
+	draft_quoted(d, " queue=", queue);
 	if (delay_ms > 0)
-		draft_ms(&d, "delay", delay_ms);
-	return draft_ask(c, &d, END_MS);
+		draft_ms(d, "delay", delay_ms);
+	return await_draft(c, PENDING_ONCE, END_MS, NULL);
 }
 
 int redlock_done(struct redlock *c, const char *queue, const char *id)
@@ -199,11 +191,11 @@ int redlock_done(struct redlock *c, const char *queue, const char *id)
 
 int redlock_drop(struct redlock *c, const char *queue, const char *id)
 {
-	struct draft d;
+	struct draft *d = &c->draft;
 
-	draft_begin(&d, "DROP", queue);
-	draft_quoted(&d, " ", id);
-	return draft_ask(c, &d, END_MS);
+	draft_begin(d, "DROP", queue);
+	draft_quoted(d, " ", id);
+	return await_draft(c, PENDING_ONCE, END_MS, NULL);
 }
 
 int redlock_retry(struct redlock *c, const char *queue, const char *id, int64_t delay_ms)

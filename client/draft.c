@@ -2,32 +2,57 @@
 /* See draft.h. */
 #include "client/draft.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/param.h>
 
-static void draft_span(struct draft *d, struct span text)
+void draft_release(struct draft *d)
 {
-	if (d->full || d->n + text.n >= sizeof(d->line)) {
-		d->full = true;
-		return;
-	}
-	memcpy(d->line + d->n, text.p, text.n);
-	d->n += text.n;
+	room_release(&d->line);
+}
+
+/* Where n more bytes have room; NULL: they have none. */
+static char *draft_room(struct draft *d, size_t n)
+{
+	if (d->error)
+		return NULL;
+	d->error = n >= LINE_MAX_DEFAULT - d->n ? -EMSGSIZE : room_grow(&d->line, d->n + n + 1);
+	return d->error ? NULL : d->line.p + d->n;
+}
+
+/* n bytes were written there. */
+static void draft_wrote(struct draft *d, size_t n)
+{
+	d->n += n;
+	d->line.p[d->n] = '\0';
 }
 
 void draft_text(struct draft *d, const char *text)
 {
-	draft_span(d, span_of(text));
+	size_t n = strlen(text);
+	char *to = draft_room(d, n);
+
+	if (!to)
+		return;
+	memcpy(to, text, n);
+	draft_wrote(d, n);
 }
 
+/* Room for the longest that text may become, so far as a line may have that. */
 void draft_bytes(struct draft *d, const char *before, struct redlock_bytes text)
 {
-	char quoted[LINE_MAX_DEFAULT];
-	size_t n = quote((struct span){text.p, text.n}, quoted, sizeof(quoted));
+	size_t most, n;
+	char *to;
 
 	draft_text(d, before);
-	draft_span(d, (struct span){quoted, n});
-	d->full |= !n;
+	most = MIN(4 * MIN(text.n, LINE_MAX_DEFAULT) + 2, LINE_MAX_DEFAULT - 1 - d->n);
+	to = draft_room(d, most);
+	n = to ? quote((struct span){text.p, text.n}, to, most) : 0;
+	if (n > 0)
+		draft_wrote(d, n);
+	else if (!d->error)
+		d->error = -EMSGSIZE;
 }
 
 void draft_quoted(struct draft *d, const char *before, const char *text)
@@ -58,7 +83,7 @@ void draft_ms(struct draft *d, const char *field, int64_t ms)
 void draft_verb(struct draft *d, const char *verb)
 {
 	d->n = 0;
-	d->full = false;
+	d->error = 0;
 	draft_text(d, verb);
 }
 

@@ -6,15 +6,18 @@
 #define CLIENT_DRAFT_H
 
 #include "client/redlock.h"
+#include "client/room.h"
 #include "proto/proto.h"
 
 #define TAG_TO_CANCEL "@lock " /* of a request that redlock_cancel can withdraw */
 
 struct draft {
-	char line[LINE_MAX_DEFAULT]; /* without LF, for which there is room */
+	struct room line; /* with a NUL and without LF; less than LINE_MAX_DEFAULT bytes */
 	size_t n;
-	bool full; /* something did not fit: the line is not to be sent */
+	int error; /* -EMSGSIZE: something did not fit; -ENOMEM. The line is not to be sent */
 };
+
+void draft_release(struct draft *d);
 
 /* "VERB" alone. */
 void draft_verb(struct draft *d, const char *verb);

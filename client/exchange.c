@@ -14,6 +14,26 @@
 
 #define PUT_OFF_US 200000 /* from an answer that did not end the request until it is sent again */
 
+int exchange_set(struct redlock *c, enum pending_kind kind, const char *name, struct span line)
+{
+	if (c->broken)
+		return c->broken;
+	if (c->pending.in_flight)
+		return conn_says(c, -EBUSY, "another request is in flight");
+	return pending_set(&c->pending, kind, name, line.p, line.n) ? conn_says(c, -ENOMEM, "out of memory") : 0;
+}
+
+int exchange_draft(struct redlock *c, enum pending_kind kind, const char *name)
+{
+	struct draft *d = &c->draft;
+
+	if (!d->error && d->n > LINE_MAX_DEFAULT - COUNTED_BYTES)
+		d->error = -EMSGSIZE;
+	if (d->error && !c->broken)
+		return conn_drafted(c);
+	return exchange_set(c, kind, name, (struct span){d->line.p, d->n});
+}
+
 int exchange_begin(struct redlock *c)
 {
 	c->row = NULL;
@@ -31,7 +51,7 @@ int redlock_cancel(struct redlock *c)
 {
 	if (c->broken)
 		return c->broken;
-	if (!c->pending.in_flight || !pending_locks(&c->pending) || c->pending.line[0] != '@')
+	if (!c->pending.in_flight || !pending_locks(&c->pending) || c->pending.line.p[0] != '@')
 		return conn_says(c, -EINVAL, "no request is in flight that can be cancelled");
 	if (c->pending.cancelled)
 		return 0;
@@ -63,7 +83,7 @@ int exchange_refuse(struct redlock *c, const char *name)
 /* Called as soon as the answer to HELLO is read: the connection may break right after it. */
 static void hello_agreed(struct redlock *c)
 {
-	greeting_agreed(&c->greeting, (struct span){c->pending.line, c->pending.n}, &c->answer.parsed);
+	greeting_agreed(&c->greeting, (struct span){c->pending.line.p, c->pending.n}, &c->answer.parsed);
 	c->pauses.chance = (uint64_t)redlock_now_us() ^ (uint64_t)c->greeting.owner << 32;
 }
 
@@ -104,10 +124,13 @@ static int pending_hear(struct redlock *c)
 
 static int line_hear(struct redlock *c, struct span line)
 {
-	if (line.n && line.p[0] == '!')
+	bool push = line.n && line.p[0] == '!';
+	int r = line.n >= (push ? REPLY_MAX : LINE_MAX_DEFAULT) ? -EPROTO : push ? 0 : line_take(&c->passing, line.p, line.n);
+
+	if (r)
+		return conn_break(c, r, r == -ENOMEM ? "out of memory" : "the peer does not speak the protocol of redlockd");
+	if (push)
 		return conn_push(c, line);
-	if (line.n >= REPLY_MAX || line_fill(&c->passing, line.p, line.n))
-		return conn_break(c, -EPROTO, "the peer does not speak the protocol of redlockd");
 	if (c->cancels && span_equal(c->passing.parsed.tag, SPAN("cancel"))) {
 		c->cancels--;
 		return 0;

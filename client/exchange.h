@@ -8,6 +8,10 @@
 
 #include "client/conn.h"
 
+/* Makes c->draft the next request: see pending_set. -EBUSY, -EMSGSIZE, -ENOMEM; then a request in flight stays as it is. */
+int exchange_draft(struct redlock *c, enum pending_kind kind, const char *name) REDLOCK_MUST;
+/* The same with any line. */
+int exchange_set(struct redlock *c, enum pending_kind kind, const char *name, struct span line) REDLOCK_MUST;
 /* c->pending is in flight from now on, and sent as soon as it can be. */
 int exchange_begin(struct redlock *c) REDLOCK_MUST;
 /* The caller has waited long enough. 0: the connection is there, and the daemon is silent. -ECONNABORTED: the session goes on. */

@@ -45,6 +45,6 @@ void farewell(struct redlock *c)
 	if (!c->greeting.resumes || c->greeting.owner != getpid() || c->channel.fd < 0 || c->link == LINK_CONNECTING)
 		return;
 	/* A stopped daemon reads QUIT when it goes on. */
-	if (channel_append(&c->channel, quit, strlen(quit)) && farewell_sent(c, until) && !c->broken)
+	if (!channel_append(&c->channel, quit, strlen(quit)) && farewell_sent(c, until) && !c->broken)
 		farewell_await(c, until);
 }

@@ -6,16 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct span draft_line(const struct draft *d)
+static struct watch *watch_of_draft(const struct draft *d, bool events)
 {
-	return (struct span){d->line, d->n};
+	return d->error ? NULL : watch_new((struct span){d->line.p, d->n}, events);
 }
 
 /* The request is repeated over the next connection, like one that only asks. A watch is the session's once the daemon has said so. */
-static int follow(struct redlock *c, const struct draft *d, bool events)
+static int follow(struct redlock *c, bool events)
 {
-	struct watch *watch = d->full ? NULL : watch_new(draft_line(d), events);
-	int r = d->full || watch ? await_draft(c, d, PENDING_READ, 0, NULL) : conn_break(c, -ENOMEM, "out of memory");
+	struct watch *watch = watch_of_draft(&c->draft, events);
+	int r = c->draft.error || watch ? await_draft(c, PENDING_READ, 0, NULL) : conn_break(c, -ENOMEM, "out of memory");
 
 	if (r) {
 		free(watch);
@@ -29,9 +29,9 @@ static int follow(struct redlock *c, const struct draft *d, bool events)
 }
 
 /* Refused as unknown, it is no more, either. */
-static int unfollow(struct redlock *c, const struct draft *d, struct span followed)
+static int unfollow(struct redlock *c, struct span followed)
 {
-	int r = await_draft(c, d, PENDING_READ, 0, NULL);
+	int r = await_draft(c, PENDING_READ, 0, NULL);
 
 	if (!r || (r == REDLOCK_REFUSED && !strcmp(c->code, "NOTFOUND")))
 		watches_forget(&c->watches, followed);
@@ -47,33 +47,33 @@ static void draft_watch(struct draft *d, const char *verb, const char *prefix)
 
 int redlock_watch(struct redlock *c, const char *prefix)
 {
-	struct draft d;
-
-	draft_watch(&d, "WATCH", prefix);
-	return follow(c, &d, true);
+	draft_watch(&c->draft, "WATCH", prefix);
+	return follow(c, true);
 }
 
 int redlock_unwatch(struct redlock *c, const char *prefix)
 {
-	struct draft d, watch;
+	struct watch *watch;
+	int r;
 
-	draft_watch(&d, "UNWATCH", prefix);
-	draft_watch(&watch, "WATCH", prefix);
-	return unfollow(c, &d, draft_line(&watch));
+	draft_watch(&c->draft, "WATCH", prefix);
+	watch = watch_of_draft(&c->draft, true);
+	if (!watch && !c->draft.error)
+		return conn_break(c, -ENOMEM, "out of memory");
+	draft_watch(&c->draft, "UNWATCH", prefix);
+	r = unfollow(c, watch ? (struct span){watch->line, watch->n} : SPAN(""));
+	free(watch);
+	return r;
 }
 
 int redlock_subscribe(struct redlock *c)
 {
-	struct draft d;
-
-	draft_verb(&d, "SUBSCRIBE");
-	return follow(c, &d, false);
+	draft_verb(&c->draft, "SUBSCRIBE");
+	return follow(c, false);
 }
 
 int redlock_unsubscribe(struct redlock *c)
 {
-	struct draft d;
-
-	draft_verb(&d, "UNSUBSCRIBE");
-	return unfollow(c, &d, SPAN("SUBSCRIBE"));
+	draft_verb(&c->draft, "UNSUBSCRIBE");
+	return unfollow(c, SPAN("SUBSCRIBE"));
 }

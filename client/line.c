@@ -11,7 +11,21 @@ int line_fill(struct redlock_line *line, const char *from, size_t n)
 	line->n = n;
 	memcpy(line->text, from, n);
 	memcpy(line->scratch, from, n);
-	return reply_parse(line->scratch, n, &line->parsed);
+	return reply_parse(line->scratch, n, &line->parsed) ? -EPROTO : 0;
+}
+
+int line_take(struct redlock_line *line, const char *from, size_t n)
+{
+	if (room_grow(&line->room, 2 * n))
+		return -ENOMEM;
+	line->text = line->room.p;
+	line->scratch = line->room.p + n;
+	return line_fill(line, from, n);
+}
+
+void line_release(struct redlock_line *line)
+{
+	room_release(&line->room);
 }
 
 int64_t line_bounded(const struct reply_line *line, const char *field, int64_t otherwise)

@@ -12,33 +12,20 @@
 #include <errno.h>
 
 /* The daemon refuses longer names, too; this check refuses them before anything is sent. */
-static int request_begin(struct redlock *c, struct draft *d, const char *verb, const char *name)
+static int request_begin(struct redlock *c, const char *verb, const char *name)
 {
 	size_t n = strlen(name);
 
 	if (!n || n > NAME_MAX_BYTES)
 		return conn_says(c, -EINVAL, "a name has 1 to %d bytes", NAME_MAX_BYTES);
-	draft_begin(d, verb, name);
-	draft_owner(d, c->owner);
+	draft_begin(&c->draft, verb, name);
+	draft_owner(&c->draft, c->owner);
 	return 0;
 }
 
-/* A request in flight stays as it is. */
-static int request_set(struct redlock *c, const struct draft *d, enum pending_kind kind, const char *name)
+static int request_send(struct redlock *c, enum pending_kind kind, const char *name)
 {
-	if (c->broken)
-		return c->broken;
-	if (c->pending.in_flight)
-		return conn_says(c, -EBUSY, "another request is in flight");
-	if (d->full || d->n > LINE_MAX_DEFAULT - COUNTED_BYTES)
-		return conn_says(c, -EMSGSIZE, "the request is too long");
-	pending_set(&c->pending, kind, name, d->line, d->n);
-	return 0;
-}
-
-static int request_send(struct redlock *c, const struct draft *d, enum pending_kind kind, const char *name)
-{
-	int r = request_set(c, d, kind, name);
+	int r = exchange_draft(c, kind, name);
 
 	return r ? r : exchange_begin(c);
 }
@@ -95,14 +82,13 @@ int redlock_lock_send(struct redlock *c, const char *name, const struct redlock_
 {
 	static const struct redlock_options none;
 	const struct redlock_options *o = options ? options : &none;
-	struct draft d;
 	size_t wait_at, wait_n;
-	int r = request_begin(c, &d, lock_verb(o), name);
+	int r = request_begin(c, lock_verb(o), name);
 
 	if (r)
 		return r;
-	draft_options(&d, o, &wait_at, &wait_n);
-	r = request_set(c, &d, PENDING_LOCK, name);
+	draft_options(&c->draft, o, &wait_at, &wait_n);
+	r = exchange_draft(c, PENDING_LOCK, name);
 	if (!r && c->greeting.resumes && holds_reserve(&c->holds, name))
 		r = conn_break(c, -ENOMEM, "out of memory");
 	if (r)
@@ -115,11 +101,10 @@ int redlock_lock_send(struct redlock *c, const char *name, const struct redlock_
 
 int lock_anchor(struct redlock *c, const char *name, struct redlock_grant *ret_grant)
 {
-	struct draft d;
-	int r = request_begin(c, &d, "CHECK", name);
+	int r = request_begin(c, "CHECK", name);
 
 	if (!r)
-		r = request_set(c, &d, PENDING_READ, name);
+		r = exchange_draft(c, PENDING_READ, name);
 	if (r)
 		return r;
 	c->pending.anchors = true;
@@ -154,10 +139,9 @@ int redlock_lock(struct redlock *c, const char *name, const struct redlock_optio
 
 int redlock_check_send(struct redlock *c, const char *name)
 {
-	struct draft d;
-	int r = request_begin(c, &d, "CHECK", name);
+	int r = request_begin(c, "CHECK", name);
 
-	return r ? r : request_send(c, &d, PENDING_READ, name);
+	return r ? r : request_send(c, PENDING_READ, name);
 }
 
 int redlock_check(struct redlock *c, const char *name, struct redlock_grant *ret_grant)
@@ -167,30 +151,28 @@ int redlock_check(struct redlock *c, const char *name, struct redlock_grant *ret
 
 int redlock_extend(struct redlock *c, const char *name, int64_t ttl_ms, struct redlock_grant *ret_grant)
 {
-	struct draft d;
-	int r = request_begin(c, &d, "EXTEND", name);
+	int r = request_begin(c, "EXTEND", name);
 
 	if (r)
 		return r;
 	if (ttl_ms > 0)
-		draft_ms(&d, "ttl", ttl_ms);
-	return grant_await(c, request_send(c, &d, PENDING_READ, name), ONCE_MS, ret_grant);
+		draft_ms(&c->draft, "ttl", ttl_ms);
+	return grant_await(c, request_send(c, PENDING_READ, name), ONCE_MS, ret_grant);
 }
 
 int redlock_unlock_with(struct redlock *c, const char *name, const struct redlock_unlocking *options)
 {
 	static const struct redlock_unlocking none;
 	const struct redlock_unlocking *o = options ? options : &none;
-	struct draft d;
-	int r = request_begin(c, &d, "UNLOCK", name);
+	int r = request_begin(c, "UNLOCK", name);
 
 	if (r)
 		return r;
 	if (o->keep_ms > 0)
-		draft_ms(&d, "keep", o->keep_ms);
+		draft_ms(&c->draft, "keep", o->keep_ms);
 	if (o->sync)
-		draft_text(&d, " sync=yes");
-	r = request_send(c, &d, PENDING_UNLOCK, name);
+		draft_text(&c->draft, " sync=yes");
+	r = request_send(c, PENDING_UNLOCK, name);
 	return r ? r : await_answer(c, o->sync ? ONCE_MS : 0);
 }
 

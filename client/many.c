@@ -41,25 +41,21 @@ int redlock_lock_many_send(struct redlock *c, bool any, const char *const *names
 	static const struct redlock_options none;
 	const struct redlock_options *o = options ? options : &none;
 	size_t wait_at, wait_n;
-	struct draft d;
+	struct draft *d = &c->draft;
 	int r = names_flaw(c, names, n);
 
 	if (r)
 		return r;
-	draft_begin(&d, many_verb(any, o), names[0]);
+	draft_begin(d, many_verb(any, o), names[0]);
 	for (size_t i = 1; i < n; i++)
-		draft_quoted(&d, " ", names[i]);
-	draft_owner(&d, c->owner);
-	draft_options(&d, o, &wait_at, &wait_n);
-	if (c->broken)
-		return c->broken;
-	if (c->pending.in_flight)
-		return conn_says(c, -EBUSY, "another request is in flight");
-	if (d.full || d.n > LINE_MAX_DEFAULT - COUNTED_BYTES)
-		return conn_says(c, -EMSGSIZE, "the request is too long");
+		draft_quoted(d, " ", names[i]);
+	draft_owner(d, c->owner);
+	draft_options(d, o, &wait_at, &wait_n);
+	r = exchange_draft(c, any ? PENDING_LOCKANY : PENDING_LOCKALL, "");
+	if (r)
+		return r;
 	if (c->greeting.resumes && bundle_begin(&c->holds, names, n))
 		return conn_break(c, -ENOMEM, "out of memory");
-	pending_set(&c->pending, any ? PENDING_LOCKANY : PENDING_LOCKALL, "", d.line, d.n);
 	pending_wait(&c->pending, wait_at, wait_n, o->wait_ms ? moment_after(o->wait_ms) : 0);
 	c->pending.shared = o->shared;
 	r = exchange_begin(c);

@@ -3,18 +3,27 @@
 #include "client/pending.h"
 #include "client/moment.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 
-void pending_set(struct pending *p, enum pending_kind kind, const char *name, const char *line, size_t n)
+int pending_set(struct pending *p, enum pending_kind kind, const char *name, const char *line, size_t n)
 {
+	if (room_grow(&p->line, n + COUNTED_BYTES))
+		return -ENOMEM;
 	p->kind = kind;
 	p->shared = p->permit = p->anchors = false;
 	memcpy(p->name, name, strlen(name) + 1);
-	memcpy(p->line, line, n);
+	memcpy(p->line.p, line, n);
 	p->n = n;
 	p->wait_n = 0;
 	p->wait_until_us = 0;
+	return 0;
+}
+
+void pending_release(struct pending *p)
+{
+	room_release(&p->line);
 }
 
 void pending_wait(struct pending *p, size_t at, size_t n, int64_t until_us)
@@ -66,8 +75,8 @@ void pending_wait_rest(struct pending *p, int64_t now)
 	/* The wait only shrinks, so the line never outgrows its room. */
 	if (n > p->wait_n)
 		return;
-	memmove(p->line + p->wait_at + n, p->line + p->wait_at + p->wait_n, p->n - p->wait_at - p->wait_n);
-	memcpy(p->line + p->wait_at, wait, n);
+	memmove(p->line.p + p->wait_at + n, p->line.p + p->wait_at + p->wait_n, p->n - p->wait_at - p->wait_n);
+	memcpy(p->line.p + p->wait_at, wait, n);
 	p->n -= p->wait_n - n;
 	p->wait_n = n;
 }

@@ -6,6 +6,7 @@
 #define CLIENT_PENDING_H
 
 #include "client/holds.h"
+#include "client/room.h"
 
 /* Whether, and how, a request is repeated over the next connection. */
 enum pending_kind {
@@ -18,13 +19,13 @@ enum pending_kind {
 	PENDING_UNLOCK, /* repeated if it says its count, which it does where the lock is tracked */
 };
 
-#define COUNTED_BYTES 80 /* room for " fence=… count=…", and the line end */
+#define COUNTED_BYTES 80 /* room behind the line for " fence=… count=…" */
 
 struct pending {
 	bool in_flight;
 	enum pending_kind kind;
 	char name[NAME_MAX_BYTES + 1]; /* "" for the first two, and for several names */
-	char line[LINE_MAX_DEFAULT];
+	struct room line;
 	size_t n; /* of line, which is sent with fence= and count= behind it (counted.h) */
 	size_t wait_at, wait_n; /* of a request that may wait: where " wait=…" stands in line */
 	int64_t wait_until_us;  /* likewise: 0 does not wait; INT64_MAX for ever */
@@ -39,8 +40,9 @@ struct pending {
 	int64_t count;          /* what count= said when it was last sent; -1: nothing */
 };
 
-/* Sets the next request, of n bytes; name is "" unless the request is about a lock. */
-void pending_set(struct pending *p, enum pending_kind kind, const char *name, const char *line, size_t n);
+/* Sets the next request, of n bytes; name is "" unless the request is about a lock. -ENOMEM. */
+int pending_set(struct pending *p, enum pending_kind kind, const char *name, const char *line, size_t n) REDLOCK_MUST;
+void pending_release(struct pending *p);
 /* Until when it waits, and where " wait=…" stands in its line. */
 void pending_wait(struct pending *p, size_t at, size_t n, int64_t until_us);
 /* The request is in flight from now on; it is not sent yet. */

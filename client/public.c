@@ -31,12 +31,20 @@ static bool timeout_is_valid(int64_t timeout_ms)
 static void redlock_init(struct redlock *c, int64_t timeout_ms)
 {
 	c->timeout_ms = timeout_ms;
-	c->answer.text = c->answer_text, c->answer.scratch = c->answer_scratch;
-	c->passing.text = c->passing_text, c->passing.scratch = c->passing_scratch;
 	pushes_init(&c->pushes);
 	watches_init(&c->watches);
 	holds_init(&c->holds);
 	LIST_INIT(&c->taken);
+}
+
+static void redlock_free(struct redlock *c)
+{
+	channel_release(&c->channel);
+	pending_release(&c->pending);
+	draft_release(&c->draft);
+	line_release(&c->answer);
+	line_release(&c->passing);
+	free(c);
 }
 
 static int __attribute__((format(printf, 2, 3))) open_failed(int err, const char *format, ...)
@@ -118,7 +126,7 @@ static int redlock_connect(const char *addr, int64_t timeout_ms, struct redlock 
 	r = *c->host ? open_shake(c, moment_after(timeout_ms)) : 0;
 	if (r) {
 		channel_close(&c->channel);
-		free(c);
+		redlock_free(c);
 		return r;
 	}
 	*ret_connection = c;
@@ -182,7 +190,7 @@ void redlock_close(struct redlock *c)
 	watches_release(&c->watches);
 	conn_forget_auth(c);
 	channel_close(&c->channel);
-	free(c);
+	redlock_free(c);
 }
 
 /* --- any request --- */
@@ -198,16 +206,14 @@ static int request_send(struct redlock *c, enum pending_kind kind, const char *l
 {
 	size_t n = strlen(line);
 
-	if (c->broken)
-		return c->broken;
-	if (c->pending.in_flight)
-		return conn_says(c, -EBUSY, "another request is in flight");
-	if (!line_is_answered(line))
+	int r;
+
+	if (!c->broken && !c->pending.in_flight && !line_is_answered(line))
 		return conn_says(c, -EINVAL, "not a request: empty, a comment, or more than one line");
-	if (n + 1 > LINE_MAX_DEFAULT)
+	if (!c->broken && !c->pending.in_flight && n + 1 > LINE_MAX_DEFAULT)
 		return conn_says(c, -EMSGSIZE, "a request has at most %d bytes", LINE_MAX_DEFAULT - 1);
-	pending_set(&c->pending, kind, "", line, n);
-	return exchange_begin(c);
+	r = exchange_set(c, kind, "", (struct span){line, n});
+	return r ? r : exchange_begin(c);
 }
 
 int redlock_send(struct redlock *c, const char *line)
@@ -242,23 +248,23 @@ int redlock_hello(struct redlock *c, const struct redlock_session *session)
 }
 
 /* The line with its end; 0: it is too long. */
-static size_t auth_line(const char *user, const char *secret, char out[LINE_MAX_DEFAULT])
+static size_t auth_line(const char *user, const char *secret, char out[REPLY_MAX])
 {
-	size_t n = (size_t)snprintf(out, LINE_MAX_DEFAULT, "AUTH "), quoted;
+	size_t n = (size_t)snprintf(out, REPLY_MAX, "AUTH "), quoted;
 
-	quoted = quote(span_of(user), out + n, LINE_MAX_DEFAULT - n);
+	quoted = quote(span_of(user), out + n, REPLY_MAX - n);
 	n += quoted;
-	if (!quoted || n + 2 > LINE_MAX_DEFAULT)
+	if (!quoted || n + 2 > REPLY_MAX)
 		return 0;
 	out[n++] = ' ';
-	quoted = quote(span_of(secret), out + n, LINE_MAX_DEFAULT - n - 1);
+	quoted = quote(span_of(secret), out + n, REPLY_MAX - n - 1);
 	out[n + quoted] = '\0';
 	return quoted ? n + quoted : 0;
 }
 
 int redlock_auth(struct redlock *c, const char *user, const char *secret)
 {
-	char line[LINE_MAX_DEFAULT];
+	char line[REPLY_MAX];
 	size_t n = auth_line(user, secret, line);
 	int r;
 
@@ -268,7 +274,7 @@ int redlock_auth(struct redlock *c, const char *user, const char *secret)
 	if (!r)
 		r = await_answer(c, 0);
 	if (!c->pending.in_flight)
-		explicit_bzero(c->pending.line, sizeof(c->pending.line));
+		explicit_bzero(c->pending.line.p, c->pending.line.size);
 	if (!r) {
 		conn_forget_auth(c);
 		c->auth = strdup(line);

@@ -24,7 +24,7 @@
 struct listing {
 	struct redlock *c;
 	struct rows *rows;
-	char line[LINE_MAX_DEFAULT];
+	char line[REPLY_MAX];
 	const char *key;                    /* the field by which a page continues the one before */
 	char after[4 * NAME_MAX_BYTES + 3]; /* the last key, quoted; "" before the first page */
 	size_t got;                         /* how many rows this page had */

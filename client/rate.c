@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Rate limits: redlock_rate() of redlock.h. */
-#include "client/draft.h"
+#include "client/await.h"
 #include "client/person.h"
 
-#include <errno.h>
 #include <string.h>
 
 int redlock_rate(struct redlock *c, const char *name, int64_t limit, int64_t per_ms, int64_t cost, struct redlock_rate *ret_rate)
@@ -15,21 +14,18 @@ int redlock_rate_wait(struct redlock *c, const char *name, int64_t limit, int64_
 {
 	const struct redlock_line *answer;
 	struct redlock_bytes unmetered;
-	struct draft d;
+	struct draft *d = &c->draft;
 	int r;
 
-	draft_begin(&d, "RATE", name);
-	draft_number(&d, "limit", limit);
-	draft_ms(&d, "per", per_ms);
-	draft_number(&d, "cost", cost);
+	draft_begin(d, "RATE", name);
+	draft_number(d, "limit", limit);
+	draft_ms(d, "per", per_ms);
+	draft_number(d, "cost", cost);
 	if (wait_ms < 0)
-		draft_text(&d, " wait=forever");
+		draft_text(d, " wait=forever");
 	else if (wait_ms > 0)
-		draft_ms(&d, "wait", wait_ms);
-	if (d.full)
-		return -EINVAL; /* a name of 512 bytes fits, however it is quoted */
-	d.line[d.n] = '\0';
-	r = redlock_request(c, d.line, wait_ms, NULL, NULL);
+		draft_ms(d, "wait", wait_ms);
+	r = await_draft(c, PENDING_ONCE, wait_ms, NULL);
 	if (r != REDLOCK_OK && r != REDLOCK_BUSY && r != REDLOCK_TIMEOUT)
 		return r;
 	answer = redlock_answer(c);

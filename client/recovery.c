@@ -18,12 +18,12 @@
 
 int recovery_send(struct redlock *c)
 {
-	char line[LINE_MAX_DEFAULT];
 	struct pending *p = &c->pending;
+	struct span line = c->greeting.resumes ? counted_line(&c->holds, p) : (struct span){p->line.p, p->n};
 	int r;
 
 	p->sent_us = redlock_now_us();
-	r = c->greeting.resumes ? conn_put(c, line, counted_line(&c->holds, p, line)) : conn_put(c, p->line, p->n);
+	r = conn_put(c, line.p, line.n);
 	p->sent = true;
 	return !r && p->cancelled ? conn_cancel(c) : r;
 }
@@ -56,12 +56,15 @@ static int session_watch(struct redlock *c)
 /* A TAKE that comes before these would be answered with a job that the caller has got already. */
 static int session_know(struct redlock *c)
 {
-	struct draft d;
+	int r;
 
-	if (!taken_ask(&c->taken, &d))
+	if (!taken_ask(&c->taken, &c->draft))
 		return session_watch(c);
+	r = conn_drafted(c);
+	if (r)
+		return conn_break(c, r, "out of memory");
 	conn_move(c, LINK_KNOWING);
-	return conn_put(c, d.line, d.n);
+	return conn_put(c, c->draft.line.p, c->draft.n);
 }
 
 int recovery_release(struct redlock *c)

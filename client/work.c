@@ -9,6 +9,7 @@
 #include "client/json.h"
 #include "client/person.h"
 #include "client/run.h"
+#include "proto/proto.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +18,6 @@
 #include <sys/wait.h>
 
 #define TRUSTED_US 1000000 /* a request that was served for so long has no mistake */
-#define INPUT_MOST 8000
 
 /* A CMD that cannot be executed would fail for every job. One that was executed may end with these codes as well: a shell does. */
 static bool goes_on(const struct run_end *end, int code, bool begun)
@@ -64,12 +64,12 @@ int work_main(const struct invocation *in)
 /* -1: after a complaint. */
 static ssize_t input_read(char *out)
 {
-	size_t n = fread(out, 1, INPUT_MOST + 1, stdin);
+	size_t n = fread(out, 1, PAYLOAD_MAX + 1, stdin);
 
 	if (ferror(stdin))
 		complain("cannot read the input: %s", strerror(errno));
-	else if (n > INPUT_MOST)
-		complain("the input is too long: a payload has some 7000 bytes at most");
+	else if (n > PAYLOAD_MAX)
+		complain("the input is too long: a payload has at most %d bytes", PAYLOAD_MAX);
 	else
 		return (ssize_t)n;
 	return -1;
@@ -78,7 +78,8 @@ static ssize_t input_read(char *out)
 int defer_main(const struct invocation *in)
 {
 	struct redlock_deferral options = {.delay_ms = in->delay_ms, .lock = in->lock, .id = in->id};
-	char text[INPUT_MOST + 1], id[REDLOCK_JOB_BYTES];
+	static char text[PAYLOAD_MAX + 1];
+	char id[REDLOCK_JOB_BYTES];
 	struct redlock_bytes payload = {in->names_n > 1 ? in->names[1] : text, 0};
 	ssize_t n = in->names_n > 1 ? (ssize_t)strlen(in->names[1]) : input_read(text);
 	struct redlock *c = n < 0 ? NULL : dial(in->addr);

@@ -10,11 +10,12 @@
 #include <stdint.h>
 
 #define PROTO_VERSION    1
-#define LINE_MAX_DEFAULT 8192 /* bytes of a request, its line end included */
+#define PAYLOAD_MAX      32768 /* bytes of the payload of a job */
+#define LINE_MAX_DEFAULT (4 * PAYLOAD_MAX + REPLY_MAX) /* bytes of a line, its end included: a payload may be quoted as \xHH byte by byte */
 #define NAME_MAX_BYTES   512
 #define TAG_MAX          32
 #define WORDS_MAX        64
-#define REPLY_MAX        8192 /* a reply line never exceeds this; long texts are cut by the writer */
+#define REPLY_MAX        8192 /* a line of the daemon without a payload never exceeds this; long texts are cut by the writer */
 #define COUNT_MAX        (INT64_C(1) << 53)
 #define DURATION_MAX     (INT64_C(3650) * 24 * 3600 * 1000000) /* microseconds of ten years */
 #define DURATION_LONGEST (DURATION_MAX + 1) /* stands for every longer duration, in fields whose bound the daemon checks */
@@ -142,8 +143,8 @@ int64_t duration_parse(struct span text);
 size_t duration_format(int64_t us, char *out);
 
 /*
- * Writing a line. The caller provides REPLY_MAX bytes per line; a field that does not fit is left out as a whole. Order:
- * reply_begin, fields, reply_end, which returns the number of bytes, LF included.
+ * Writing a line. The caller provides REPLY_MAX bytes per line, or more, of which reply_widen tells; a field that does not fit is left out as a whole.
+ * Order: reply_begin, fields, reply_end, which returns the number of bytes, LF included.
  */
 struct reply {
 	char *start, *at, *end;
@@ -160,6 +161,11 @@ void reply_put_text(struct reply *r, struct span field, struct span value); /* q
 static inline void reply_begin(struct reply *r, char *out, struct span tag, const char *word)
 {
 	reply_put_word(r, out, tag, span_of(word));
+}
+
+static inline void reply_widen(struct reply *r, size_t more)
+{
+	r->end += more;
 }
 
 static inline void reply_int(struct reply *r, const char *field, int64_t value)

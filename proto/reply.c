@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Writes a line into REPLY_MAX bytes. A field is written as a whole or left out, and the place of the LF is reserved from the
+ * Writes a line into REPLY_MAX bytes, or more (reply_widen). A field is written as a whole or left out, and the place of the LF is reserved from the
  * start, so no argument can make a line too long.
  */
 #include "proto/decimal.h"

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#define KEPT   ((size_t)4096)
 #define IS_CUT (UINT32_C(1) << 31) /* in the length of a line */
 
 void ahead_release(struct ahead *a)
@@ -37,4 +38,12 @@ bool ahead_next(struct ahead *a, struct input *ret_line)
 	*ret_line = (struct input){.p = buf_begin(a->lines), .n = head & ~IS_CUT, .is_cut = head & IS_CUT};
 	buf_consume(a->lines, ret_line->n);
 	return --a->count <= READ_AHEAD_LINES / 2 && buf_length(a->lines) <= READ_AHEAD_BYTES / 2;
+}
+
+void ahead_trim(struct ahead *a, struct arena *arena, struct input *line)
+{
+	if (a->count > 0 || a->lines->cap <= KEPT)
+		return;
+	line->p = arena_copy(arena, line->p, line->n);
+	ahead_release(a);
 }

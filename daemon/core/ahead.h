@@ -3,6 +3,7 @@
 #ifndef CORE_AHEAD_H
 #define CORE_AHEAD_H
 
+#include "daemon/base/arena.h"
 #include "daemon/base/buf.h"
 
 #include <stdbool.h>
@@ -28,5 +29,7 @@ void ahead_release(struct ahead *a);
 bool ahead_add(struct ahead *a, struct input line);
 /* The first of them, of which there must be one, in place. Valid until the next ahead_add. True: both are down to half. */
 bool ahead_next(struct ahead *a, struct input *ret_line);
+/* The line is the last that ahead_next has returned. If none is left, frees memory beyond what short lines need, and the line moves into the arena. */
+void ahead_trim(struct ahead *a, struct arena *arena, struct input *line);
 
 #endif

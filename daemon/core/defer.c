@@ -18,6 +18,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+_Static_assert(2 * NAME_MAX_BYTES + PAYLOAD_MAX <= JOB_TEXT_MAX, "stores keep the longest job");
+
 /* --- DEFER --- */
 
 static bool text_is_allowed(struct commander *x, struct session *s, struct span text, const char *what, uint64_t most)
@@ -35,22 +37,6 @@ static bool text_is_allowed(struct commander *x, struct session *s, struct span 
 	return false;
 }
 
-/* A TAKE answers all of it in one line. */
-static bool texts_fit(const struct span *text, size_t n)
-{
-	char room[JOB_TEXT_MAX];
-	size_t used = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		size_t quoted = quote(text[i], room, sizeof(room) - used);
-
-		if (quoted == 0)
-			return false;
-		used += quoted;
-	}
-	return true;
-}
-
 static struct span field_text(const struct request *q, enum field f)
 {
 	return request_has(q, f) ? q->field[f].text : SPAN("");
@@ -59,17 +45,16 @@ static struct span field_text(const struct request *q, enum field f)
 static bool defer_is_allowed(struct commander *x, struct session *s)
 {
 	const struct request *q = &x->request;
-	const struct span texts[] = {q->word[0], q->word[1], field_text(q, FIELD_LOCK), field_text(q, FIELD_ID)};
 
 	if (!text_is_allowed(x, s, q->word[0], "name of the queue", x->core->conf.limits.name) ||
-	    (request_has(q, FIELD_LOCK) && !text_is_allowed(x, s, texts[2], "name of the lock", x->core->conf.limits.name)) ||
-	    (request_has(q, FIELD_ID) && !text_is_allowed(x, s, texts[3], "id", JOB_ID_MAX)) ||
+	    (request_has(q, FIELD_LOCK) && !text_is_allowed(x, s, q->field[FIELD_LOCK].text, "name of the lock", x->core->conf.limits.name)) ||
+	    (request_has(q, FIELD_ID) && !text_is_allowed(x, s, q->field[FIELD_ID].text, "id", JOB_ID_MAX)) ||
 	    !bound_is_kept(x, s, FIELD_DELAY, DURATION_MAX, "ten years"))
 		return false;
 	if (x->engine->stopping)
 		tell_draining(x, s, q->tag);
-	else if (!texts_fit(texts, 4))
-		tell_mistake(x, s, ERROR_LIMIT, "queue, payload, lock and id may have at most %d bytes together, as replies quote them", JOB_TEXT_MAX);
+	else if (q->word[1].n > PAYLOAD_MAX)
+		tell_mistake(x, s, ERROR_LIMIT, "the payload may have at most %d bytes", PAYLOAD_MAX);
 	else
 		return pendings_within_limit(x, s);
 	return false;

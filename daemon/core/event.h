@@ -25,8 +25,8 @@
 #define VALUE_MAX 128 /* bytes of a lock value: <daemon-id>:<number>:<32 hex> */
 #define RATE_WINDOW_MAX (INT64_C(31) * 24 * 3600 * SEC) /* microseconds of the longest window of a rate limit */
 #define JOB_ID_MAX 64     /* bytes */
+#define JOB_TEXT_MAX (33 << 10) /* bytes of queue, lock and payload of a job together */
 #define PEER_MAX 160      /* bytes of what a peer is called: see session_origin */
-#define JOB_TEXT_MAX 7168 /* bytes of queue, lock, payload and a client's id together, as replies quote them: a row and a TAKE are one line */
 #define MARKER_MAX 256
 /*
  * Names that begin so are no names of clients, but slots of semaphores: their keys are "redlockd:<key_prefix>s:" and the rest of the name. Since any byte may

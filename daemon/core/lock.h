@@ -39,6 +39,7 @@ struct pending {
 	char tag[TAG_MAX + 1];
 	struct instant asked_at;    /* EXTEND, LOCK */
 	struct permit *permit;      /* EXTEND of a permit: see permits.h; NULL: of a lock */
+	size_t bytes;               /* DEFER: of what it keeps */
 	struct rate_turn *turn;     /* RATE that waits: see rate_turns.h; NULL: it does not */
 	bool formers;               /* SHOW: also who held it before */
 	bool free;                  /* SHOW: a quorum has nothing of that name */

@@ -77,6 +77,7 @@ void order_new(struct commander *x, struct session *s, struct span queue, struct
 	o->timer.kind = TIMER_ORDER;
 	o->until = order_until(x);
 	o->pending = pending_of_request(x, s, NULL);
+	o->pending->bytes = o->words.n;
 	LIST_INSERT_HEAD(&x->all_orders, o, in_all);
 	rehome_note(x);
 	order_ask(x, o);

@@ -13,11 +13,12 @@ bool pendings_within_limit(struct commander *x, struct session *s)
 	const struct pending *p;
 
 	TAILQ_FOREACH(p, &s->pendings, in_session)
-		n++;
+		n += 1 + p->bytes / PENDING_BYTES;
 	if (n < most)
 		return true;
 	tell_error(x, s, x->request.tag, ERROR_LIMIT,
-	           "a session may have at most %" PRIu64 " requests in flight at the stores (limits.waiting, and at most %d)", most, PENDINGS_MOST);
+	           "a session may have at most %" PRIu64 " requests in flight at the stores (limits.waiting, and at most %d; 8 KiB count as one)",
+	           most, PENDINGS_MOST);
 	return false;
 }
 

@@ -6,7 +6,8 @@
 #include "daemon/core/commander.h"
 
 /* Whether the session may have one more request at the stores; false: the request was refused. */
-#define PENDINGS_MOST 1024 /* of a session, however large limits.waiting is: each keeps what it asks for */
+#define PENDINGS_MOST 1024 /* of a session, however large limits.waiting is: each keeps what it asks for … */
+#define PENDING_BYTES 8192 /* … and one that keeps more than this counts once more for each so many bytes */
 #define LISTS_MOST    256  /* likewise */
 /* So many of one kind may be under way. */
 static inline uint64_t under_way_most(const struct core *core, uint64_t most)

@@ -319,6 +319,7 @@ bool session_next_line(struct session_table *t, struct session *s, struct input 
 		return false;
 	if (ahead_next(&s->ahead, ret_line))
 		session_set_reading(t, s, true);
+	ahead_trim(&s->ahead, &t->core->out->arena, ret_line);
 	return true;
 }
 

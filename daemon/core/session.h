@@ -180,10 +180,14 @@ static inline void session_heard(struct session_table *t, struct session *s)
 		heap_set(&t->core->timers, &s->timer, instant_add(s->heard_at, s->heartbeat_us));
 }
 
-/* Effects. session_line returns room for REPLY_MAX bytes; session_send tells how many were used. */
+/* Effects. session_line returns room for REPLY_MAX bytes, and session_long_line for `more`; session_send tells how many were used. */
+static inline char *session_long_line(struct session_table *t, size_t more)
+{
+	return arena_reserve(&t->core->out->arena, REPLY_MAX + more);
+}
 static inline char *session_line(struct session_table *t)
 {
-	return arena_reserve(&t->core->out->arena, REPLY_MAX);
+	return session_long_line(t, 0);
 }
 /* session_send counts answers; session_say does not, for what is none: a row, a remark. */
 void session_say(struct session_table *t, struct session *s, const char *line, size_t n);

@@ -158,7 +158,8 @@ static bool tell_job(struct commander *x, struct survey *v, struct span *text)
 	if (!netstring_next(text, &id) || !netstring_next(text, &state) || !netstring_next_int(text, &ms) || !netstring_next_int(text, &failed) ||
 	    !netstring_next(text, &lock) || !netstring_next(text, &payload))
 		return false;
-	row_begin(x, span_of(v->pending->tag), &r);
+	reply_begin(&r, session_long_line(x->sessions, 4 * payload.n), span_of(v->pending->tag), "*");
+	reply_widen(&r, 4 * payload.n);
 	reply_text(&r, "queue", v->name);
 	reply_text(&r, "job", id);
 	reply_text(&r, "state", state);

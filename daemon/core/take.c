@@ -202,7 +202,8 @@ void reply_taken(struct commander *x, struct session *s, struct span tag, struct
 
 	job->here = true;
 	core_answers(x->core, VERB_TAKE);
-	reply_begin(&r, session_line(x->sessions), tag, "OK");
+	reply_begin(&r, session_long_line(x->sessions, 4 * payload.n), tag, "OK");
+	reply_widen(&r, 4 * payload.n);
 	reply_text(&r, "queue", job->queue);
 	reply_text(&r, "job", job->id);
 	reply_int(&r, "attempt", job->attempt);

@@ -94,18 +94,25 @@ static void conn_end(struct conn *c)
 		c->hub->sink.eof(c->hub->sink.context, c->session);
 }
 
-/* Moves the kept input to the start of scratch; returns its length. */
-static size_t conn_recall(struct conn *c)
+/* Moves the kept input of n bytes to the start of scratch. */
+static void conn_recall(struct conn *c, size_t n)
 {
-	size_t n;
-
 	if (!c->rest)
-		return 0;
-	n = buf_length(c->rest);
+		return;
 	memcpy(c->hub->scratch, buf_begin(c->rest), n);
 	hub_buf_put(c->hub, c->rest);
 	c->rest = NULL;
-	return n;
+}
+
+/* A line that is still unfinished grows where it is kept: however small the pieces in which it comes, each byte is looked at and copied only a few times. */
+static bool conn_keeps_on(struct conn *c, size_t n, size_t got)
+{
+	const char *more = c->hub->scratch + n;
+
+	if (got == 0 || !c->rest || !c->partial || n + got >= c->hub->conf.line_max || memchr(more, '\n', got))
+		return false;
+	buf_append(c->rest, more, got);
+	return true;
 }
 
 static void conn_keep(struct conn *c, const struct lines *l)
@@ -115,6 +122,7 @@ static void conn_keep(struct conn *c, const struct lines *l)
 		return;
 	c->rest = hub_buf_get(c->hub);
 	buf_append(c->rest, l->at, (size_t)(l->end - l->at));
+	c->partial = !memchr(l->at, '\n', (size_t)(l->end - l->at));
 }
 
 /* In each pass of the loop a connection has a share of lines, and of bytes of answers. So busy connections do not delay the others. */
@@ -159,7 +167,7 @@ static bool conn_tell_lines(struct conn *c, size_t n)
 static bool conn_pump(struct conn *c, bool may_read)
 {
 	struct hub *h = c->hub;
-	size_t n = conn_recall(c);
+	size_t n = c->rest ? buf_length(c->rest) : 0;
 	bool asked = may_read && n < h->conf.line_max;
 	ssize_t got = asked ? conn_get(c, h->scratch + n, HUB_READ) : 0;
 
@@ -168,6 +176,9 @@ static bool conn_pump(struct conn *c, bool may_read)
 		return false;
 	}
 	h->counts.bytes_in += got > 0 ? (uint64_t)got : 0;
+	if (conn_keeps_on(c, n, got > 0 ? (size_t)got : 0))
+		return true;
+	conn_recall(c, n);
 	if (!conn_tell_lines(c, n + (got > 0 ? (size_t)got : 0)))
 		return false;
 	if (!asked || got != 0)

@@ -46,7 +46,8 @@ struct conn {
 	bool awaits;  /* the sink wants `sent` */
 	bool blocked; /* the socket is full: waits until it is writable, net_flush skips it */
 	bool queued; /* its share of this pass is used up; the lines in rest wait for the next one */
-	bool is_dirty, is_ready, is_refused;
+	bool is_dirty : 1, is_ready : 1, is_refused : 1;
+	bool partial : 1; /* rest is the beginning of a line, without its LF */
 	bool is_tls; /* part of a struct secure_conn */
 	bool stuck;  /* TLS must write before it can read, see secure.h */
 };

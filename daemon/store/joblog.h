@@ -28,7 +28,7 @@
 
 #define JOBLOG_MOST     ((size_t)1 << 30)   /* bytes of the file */
 #define JOBLOG_SPARE    ((size_t)128 << 10) /* see job_keep.h */
-#define JOBLOG_RECORD   ((size_t)8 << 10)   /* bytes of the longest record: what claims to be a longer one is none, and costs the reader nothing */
+#define JOBLOG_RECORD   ((size_t)40 << 10)  /* bytes of the longest record: what claims to be a longer one is none, and costs the reader nothing */
 #define JOBLOG_SNAPSHOT ((size_t)1 << 20)   /* a shorter log needs no snapshot */
 #define JOBLOG_GROWTH   2                   /* a snapshot is due at this many times the last one */
 

@@ -76,7 +76,7 @@ void asker_close(struct asker *a)
 
 void asker_say(struct asker *a, const char *format, ...)
 {
-	char line[LINE_MAX_DEFAULT];
+	char line[REPLY_MAX];
 	va_list args;
 	int n;
 

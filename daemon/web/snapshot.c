@@ -81,7 +81,7 @@ static void snapshot_done(struct snapshot *s)
 static void snapshot_asks(struct snapshot *s, const char *what)
 {
 	const char *query = s->query;
-	char line[LINE_MAX_DEFAULT], limit[32] = "";
+	char line[REPLY_MAX], limit[32] = "";
 	size_t n = 0;
 
 	snprintf(line, sizeof(line), "LIST %s", what);

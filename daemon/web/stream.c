@@ -221,7 +221,7 @@ static bool stream_open(struct web *w, struct stream *s)
 
 void stream_begin(struct web *w, struct evhttp_request *req)
 {
-	char line[LINE_MAX_DEFAULT];
+	char line[REPLY_MAX];
 	struct stream *s;
 
 	if (!stream_watch_line(req, line, sizeof(line))) {

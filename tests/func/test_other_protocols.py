@@ -9,7 +9,7 @@ import unittest
 from chromium import PROGRAM, Chromium
 from harness import FuncTest, StoreTest
 from process import until
-from wire import connect
+from wire import LINE_MOST, connect
 
 PLAIN = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "TRACE", "CONNECT", "OPTIONS", "PROPFIND"]
 FIELDS = b"Host: 127.0.0.1\r\nConnection: keep-alive\r\nContent-Length: 100\r\nOrigin: https://evil.example\r\nContent-Type: text/plain\r\n\r\n"
@@ -61,7 +61,7 @@ class OtherProtocols(StoreTest):
             for blank in (" ", "\t", "  "):
                 out = self.once(("%s%s/ HTTP/1.1\r\n" % (method, blank)).encode() + FIELDS)
                 self.assertTrue(out.startswith(b"HTTP/1.1 400 "), (method, out))
-            out = self.once(("%s /%s HTTP/1.1\r\n" % (method, "a" * 9000)).encode() + FIELDS)
+            out = self.once(("%s /%s HTTP/1.1\r\n" % (method, "a" * LINE_MOST)).encode() + FIELDS)
             self.assertTrue(out.startswith(b"HTTP/1.1 400 " if method != "BREW" else b"ERR TOOLONG "), (method, out))
 
     def test_a_method_that_is_a_verb(self):
@@ -71,13 +71,13 @@ class OtherProtocols(StoreTest):
             self.assertEqual([row for row in self.connect().ok("LIST queues").rows if self.mark in row["queue"]], [], method)
 
     def test_after_a_request(self):
-        for data in (b"POST / HTTP/1.1\r\n" + FIELDS, b"BREW /" + b"a" * 9000 + b" HTTP/1.1\r\n" + FIELDS, *GREETINGS[:8], FIELDS):
+        for data in (b"POST / HTTP/1.1\r\n" + FIELDS, b"BREW /" + b"a" * LINE_MOST + b" HTTP/1.1\r\n" + FIELDS, *GREETINGS[:8], FIELDS):
             if data.startswith((b"BREW", PROXY_2, b"CLIENT")):
                 continue  # an error, and the fields after it end the connection; or no greeting that is known
             self.once(data, b"PING\n")
 
     def test_a_field_after_an_unknown_long_line(self):
-        out = answer_to(self.d.tcp, b"PING\nBREW /" + b"a" * 9000 + b" HTTP/1.1\r\n" + FIELDS + self.orders)
+        out = answer_to(self.d.tcp, b"PING\nBREW /" + b"a" * LINE_MOST + b" HTTP/1.1\r\n" + FIELDS + self.orders)
         self.assertEqual([line.split(b" ")[0:2] for line in out.splitlines()], [[b"OK"], [b"ERR", b"TOOLONG"], [b"ERR", b"SYNTAX"]])
         self.nothing()
 
@@ -163,15 +163,15 @@ class Browser(FuncTest):
         self.site.pages["/"] = "<p>hello"
         self.page.go(self.site.url("/"))
         self.page.until("document.body?.innerText === 'hello'", "the page is shown")
-        for i, path in enumerate(("/", "/" + "a" * 9000)):
+        for i, path in enumerate(("/", "/" + "a" * LINE_MOST)):
             self.page.run("fetch(%r, {method: 'POST', mode: 'no-cors', body: %r}).then(() => 1, () => 0)" % (self.target + path, self.BODY))
             self.reached(i + 1)
 
     def test_a_form(self):
         for i, kind in enumerate(("text/plain", "multipart/form-data", "application/x-www-form-urlencoded")):
             self.site.pages["/%d" % i] = (
-                "<form id=f method=post enctype='%s'><textarea name='# x'>\n\n%s</textarea></form><script>f.action = '%s/' + 'a'.repeat(9000); f.submit()</script>"
-                % (kind, self.BODY, self.target))
+                "<form id=f method=post enctype='%s'><textarea name='# x'>\n\n%s</textarea></form><script>f.action = '%s/' + 'a'.repeat(%d); f.submit()</script>"
+                % (kind, self.BODY, self.target, LINE_MOST))
             self.page.go(self.site.url("/%d" % i))
             self.reached(i + 1)
 
@@ -179,5 +179,6 @@ class Browser(FuncTest):
         self.site.pages["/"] = "<p>hello"
         self.page.go(self.site.url("/"))
         self.page.until("document.body?.innerText === 'hello'", "the page is shown")
-        self.page.run("new Promise(done => { let w = new WebSocket(%r); w.onopen = w.onerror = done })" % (self.target.replace("http", "ws") + "/" + "a" * 9000))
+        target = self.target.replace("http", "ws") + "/" + "a" * LINE_MOST
+        self.page.run("new Promise(done => { let w = new WebSocket(%r); w.onopen = w.onerror = done })" % target)
         self.reached(1)

@@ -7,7 +7,7 @@ import socket
 from harness import StoreTest, on_each_store
 from nc import Nc, nc_pipe
 from process import until
-from wire import Client, connect, quoted
+from wire import LINE_MOST, Client, connect, quoted
 
 FENCE = r"fence=([1-9][0-9]*)"
 
@@ -163,14 +163,14 @@ class Lines(StoreTest):
             c.raw(bytes([byte]))
         self.assertEqual([c.reply()["name"], c.reply().num("count")], [name, 0])
 
-    def test_a_line_of_exactly_8192_bytes_is_read(self):
+    def test_a_line_of_exactly_136_kib_is_read(self):
         c = self.connect()
-        c.raw(b"PING" + b" " * (8192 - 5) + b"\n")
+        c.raw(b"PING" + b" " * (LINE_MOST - 5) + b"\n")
         self.assertEqual(c.reply().raw, b"OK")
 
     def test_an_overlong_line_is_drained_and_answered_once(self):
         c = self.connect()
-        for size in (8193, 9000, 16384, 65536, 1 << 20):
+        for size in (LINE_MOST + 1, LINE_MOST + 1000, 1 << 18, 1 << 20):
             c.raw(b"A" * (size - 1) + b"\nPING\n")
             self.assertEqual(c.line().code, "TOOLONG", size)
             self.assertEqual(c.line().raw, b"OK", size)
@@ -178,7 +178,7 @@ class Lines(StoreTest):
     def test_an_overlong_line_in_pieces_is_one_mistake(self):
         c = self.connect()
         for _ in range(10):
-            c.raw(b"x" * 5000)
+            c.raw(b"x" * (LINE_MOST // 9))
             c.poll.poll(0)
         c.raw(b"\n")
         self.assertEqual(c.line().code, "TOOLONG")

@@ -98,14 +98,15 @@ static void promise_fence(struct story *s, uint64_t session, const struct reply_
 static void line_sent(void *context, uint64_t session, struct span bytes)
 {
 	const char *end;
-	char line[REPLY_MAX];
+	char line[LINE_MAX_DEFAULT];
 	struct reply_line reply;
 
 	for (; bytes.n; bytes.n -= (size_t)(end + 1 - bytes.p), bytes.p = end + 1) {
 		end = memchr(bytes.p, '\n', bytes.n);
-		PROMISE(end && end - bytes.p < REPLY_MAX);
+		PROMISE(end && end - bytes.p < LINE_MAX_DEFAULT);
 		memcpy(line, bytes.p, (size_t)(end - bytes.p));
 		PROMISE(reply_parse(line, (size_t)(end - bytes.p), &reply) == 0);
+		PROMISE(end - bytes.p < REPLY_MAX || reply_find(&reply, "payload").p);
 		promise_fence(context, session, &reply);
 		secret_keep(context, session, &reply);
 		if (reply.kind == LINE_ROW || reply.kind == LINE_PUSH)

@@ -36,7 +36,7 @@ static void line_sent(void *context, uint64_t session, struct span bytes)
 {
 	struct story *s = context;
 	const char *end;
-	char line[REPLY_MAX];
+	char line[LINE_MAX_DEFAULT];
 	struct reply_line reply;
 
 	if (session == s->going)
@@ -44,10 +44,11 @@ static void line_sent(void *context, uint64_t session, struct span bytes)
 	s->account.now = s->lone.now;
 	for (; bytes.n; bytes.n -= (size_t)(end + 1 - bytes.p), bytes.p = end + 1) {
 		end = memchr(bytes.p, '\n', bytes.n);
-		PROMISE(end && end - bytes.p < REPLY_MAX);
+		PROMISE(end && end - bytes.p < LINE_MAX_DEFAULT);
 		memcpy(line, bytes.p, (size_t)(end - bytes.p));
 		tell(s, (unsigned)(session & 7), "    %.*s", (int)(end - bytes.p), line);
 		PROMISE(reply_parse(line, (size_t)(end - bytes.p), &reply) == 0);
+		PROMISE(end - bytes.p < REPLY_MAX || reply_find(&reply, "payload").p);
 		account_told(&s->account, (unsigned)(session & 7), &reply);
 	}
 }

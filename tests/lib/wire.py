@@ -12,6 +12,7 @@ import time
 
 from process import WAIT
 
+LINE_MOST = 139264  # bytes of a line, its LF included: the default of limits.line
 _ESCAPES = {ord("n"): 10, ord("r"): 13, ord("t"): 9, ord("b"): 8, ord("a"): 7, ord('"'): 34, ord("\\"): 92}
 
 

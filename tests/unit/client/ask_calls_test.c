@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* client/ask.c: what a program asks about locks, sessions and names, against a scripted daemon; and over connections that break. */
+#include "proto/proto.h"
 #include "tests/fixture/scripted_session.h"
 
 #include <check.h>
@@ -196,7 +197,7 @@ END_TEST
 
 START_TEST(what_cannot_be_asked_is_not_sent)
 {
-	static char much[9000];
+	static char much[LINE_MAX_DEFAULT];
 	struct scripted_session s;
 
 	memset(much, 'x', sizeof(much) - 1);

@@ -295,13 +295,13 @@ END_TEST
 
 START_TEST(a_line_without_end_breaks_the_connection)
 {
-	static char script[40000] = "< CHECK\n";
+	static char script[200000] = "< CHECK\n";
 	struct redlock_grant grant;
 	struct redlock *c;
 	struct fake_daemon f;
 	int i;
 
-	for (i = 0; i < 20; i++)
+	for (i = 0; i < 150; i++)
 		sprintf(script + strlen(script), ">> %01000d\n", 0);
 	strcat(script, "=\n");
 	fake_daemon_begin(&f, script);
@@ -313,7 +313,7 @@ END_TEST
 
 START_TEST(a_request_that_cannot_be_sent_leaves_the_connection_usable)
 {
-	static char name[514], note[9000];
+	static char name[514], note[LINE_MAX_DEFAULT + 1];
 	struct redlock_grant grant;
 	struct redlock *c;
 	struct fake_daemon f;

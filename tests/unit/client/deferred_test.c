@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* client/deferred.c: jobs, against a scripted daemon. */
+#include "proto/proto.h"
 #include "tests/fixture/client_of_fake.h"
 #include "tests/fixture/scripted_session.h"
 
@@ -67,7 +68,7 @@ END_TEST
 
 START_TEST(what_is_too_long_or_empty_is_not_sent)
 {
-	static char much[9000];
+	static char much[PAYLOAD_MAX + 2];
 	const struct redlock_deferral no_lock = {.lock = ""}, long_id = {.id = much};
 	struct redlock_job job;
 

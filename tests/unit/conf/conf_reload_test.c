@@ -78,7 +78,7 @@ START_TEST(the_service_is_told_all_that_it_takes_from_a_reload)
 	ck_assert_uint_eq(core.limits.detached, 10000);
 	ck_assert_uint_eq(core.limits.name, 512);
 	ck_assert_uint_eq(core.limits.mistakes, 100);
-	ck_assert_uint_eq(core.limits.line, 8192);
+	ck_assert_uint_eq(core.limits.line, 139264);
 	ck_assert_uint_eq(core.limits.output, 4 << 20);
 	ck_assert_uint_eq(core.listed, 0);
 }

@@ -25,7 +25,7 @@ START_TEST(the_defaults_are_those_of_the_table)
 	ck_assert_int_eq(conf.max_lease, 30 * SECOND);
 	ck_assert_int_eq(conf.max_delay, 0);
 	ck_assert_int_eq(conf.guard, GUARD_STRICT);
-	ck_assert_uint_eq(conf.limits.line, 8192);
+	ck_assert_uint_eq(conf.limits.line, 139264);
 	ck_assert_uint_ge(conf.limits.clients, 10000);
 	ck_assert_uint_lt(conf.limits.output, 8 << 20);
 	ck_assert_uint_eq(conf.limits.name, 512);

@@ -106,6 +106,27 @@ START_TEST(a_number_of_any_length_has_all_its_digits)
 }
 END_TEST
 
+START_TEST(a_payload_of_any_bytes_fits_into_a_line_that_is_widened_for_it)
+{
+	static char value[PAYLOAD_MAX], wide[LINE_MAX_DEFAULT];
+	char name[NAME_MAX_BYTES];
+	struct span names = {memset(name, 1, sizeof(name)), sizeof(name)};
+	struct reply_line line;
+	size_t n;
+
+	memset(value, 1, sizeof(value));
+	reply_begin(&reply, wide, SPAN("0123456789012345678901234567890"), "OK");
+	reply_widen(&reply, 4 * sizeof(value));
+	reply_text(&reply, "queue", names);
+	reply_text(&reply, "name", names);
+	reply_text(&reply, "payload", (struct span){value, sizeof(value)});
+	n = reply_end(&reply);
+	ck_assert_uint_le(n, LINE_MAX_DEFAULT);
+	ck_assert_int_eq(reply_parse(wide, n - 1, &line), 0);
+	ck_assert(span_equal(reply_find(&line, "payload"), (struct span){value, sizeof(value)}));
+}
+END_TEST
+
 START_TEST(a_number_is_written_whole_into_the_last_bytes_of_a_line_or_not_at_all)
 {
 	static char value[REPLY_MAX];
@@ -345,6 +366,7 @@ Suite *reply_suite(void)
 	tcase_add_test(t, an_error_is_its_code_and_its_text_without_control_bytes);
 	tcase_add_test(t, numbers_are_written_whole);
 	tcase_add_test(t, a_number_of_any_length_has_all_its_digits);
+	tcase_add_test(t, a_payload_of_any_bytes_fits_into_a_line_that_is_widened_for_it);
 	tcase_add_test(t, a_number_is_written_whole_into_the_last_bytes_of_a_line_or_not_at_all);
 	tcase_add_test(t, a_value_is_quoted_when_it_must_be_and_only_then);
 	tcase_add_test(t, every_ascii_byte_but_these_stands_bare);
