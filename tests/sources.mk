@@ -82,6 +82,7 @@ WORLD := \
 	tests/sim/check/floors.c \
 	tests/sim/check/grants.c \
 	tests/sim/check/handover.c \
+	tests/sim/check/job_locks.c \
 	tests/sim/check/keys.c \
 	tests/sim/check/known_node.c \
 	tests/sim/check/lineage.c \
@@ -111,6 +112,7 @@ WORLD := \
 	tests/sim/client/breaker.c \
 	tests/sim/client/client.c \
 	tests/sim/client/hold.c \
+	tests/sim/client/job_lock.c \
 	tests/sim/client/repeat_answer.c \
 	tests/sim/client/repeat_jobs.c \
 	tests/sim/client/repeater.c \
@@ -120,6 +122,7 @@ WORLD := \
 	tests/sim/client/rater.c \
 	tests/sim/client/worker.c \
 	tests/sim/client/gatherer.c \
+	tests/sim/client/permit_owner.c \
 	tests/sim/client/permitter.c \
 	tests/sim/client/reader.c \
 	tests/sim/client/request.c \

@@ -40,6 +40,15 @@ void readers_released(struct request_sim *q, struct span line);
 void readers_refused(const struct request_sim *q, struct span code); /* an ERR of the daemon */
 void readers_lost(struct conn *c, struct span line);            /* a push */
 
+void readers_taken(struct request_sim *q, int64_t name, struct span line); /* … for a job */
+
+/* job_locks.c: the locks of jobs. */
+void check_job_lock(const struct sim_client *c); /* the client begins to believe in its lock, or believes for longer */
+void check_job_lock_terms(const struct sim_client *c, struct instant end); /* a CHECK of its lock says so */
+void check_jobs_beside(const struct sim_client *c, int64_t name);
+void job_locks_said(struct request_sim *q, struct span line); /* an OK of the daemon */
+bool is_of_job(struct span line); /* a push about the lock of one */
+
 /* read_line.c: the line of readers and writers. */
 void check_read_order(struct request_sim *q, int64_t name);           /* it is granted */
 void check_read_turn(const struct request_sim *q);                    /* it reads */
@@ -65,6 +74,7 @@ void metered_said(struct request_sim *q, struct span line, struct span word);
 
 /* permitted.c: permits of semaphores. */
 void check_permit(const struct sim_client *c, const struct seating *s); /* the client begins to believe, or believes for longer */
+void check_permit_owner(const struct sim_client *c, const struct seating *s, struct span line); /* a row or a push about it */
 void permitted_said(struct request_sim *q, struct span line);           /* an OK of the daemon */
 
 /* repeated.c: requests with count= that are repeated. Each but the last three is about the request of the client that is not answered, or just is. */

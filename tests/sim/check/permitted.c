@@ -80,12 +80,30 @@ static void check_promised(struct request_sim *q, int64_t fence, uint64_t slots)
 		}
 }
 
+/* A row or a push tells the owner that asked for the permit. */
+void check_permit_owner(const struct sim_client *c, const struct seating *s, struct span line)
+{
+	if (line_owner(line) != s->owner)
+		checker_fail(c->world, INVARIANT_S5, -1, "p%lld: permit %s of fence %lld is one of owner %lld of client %u, and is told to be one of owner %lld",
+			     (long long)s->name, s->permit, (long long)s->fence, (long long)s->owner, c->index, (long long)line_owner(line));
+}
+
+/* RELEASE says no fence in its answer, but was asked for this one. */
+static void check_misowned(const struct request_sim *q, struct span line)
+{
+	if (line_field(line, "fence").n == 0 || line_int(line, "fence") == q->fence)
+		checker_fail(q->conn->world, INVARIANT_S5, -1, "p%lld: client %u asks about fence %lld in the name of another owner, and is told OK: %.*s",
+			     (long long)q->name, q->conn->client->index, (long long)q->fence, (int)line.n, line.p);
+}
+
 void permitted_said(struct request_sim *q, struct span line)
 {
 	struct world *w = q->conn->world;
 	int64_t fence = line_int(line, "fence");
 	uint64_t slots = permit_slots(line_field(line, "permit"));
 
+	if (q->ask == ASK_PERMIT && q->misowned)
+		check_misowned(q, line);
 	if (q->ask != ASK_PERMIT || !q->locks)
 		return;
 	w->tally.permits++;

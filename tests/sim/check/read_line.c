@@ -70,7 +70,7 @@ static bool turns_are_kept(const struct world *w)
 	for (unsigned i = 0; i < p->jobs; i++)
 		if (p->job[i].priority > 0)
 			return false;
-	if (p->gathers)
+	if (p->gathers || p->meets)
 		return false;
 	return p->faults == 0 && w->class == CLASS_T && !w->strange && p->heard_percent == 100 && p->echo_percent == 0 && p->service_us == 0 &&
 	       p->window == 0;

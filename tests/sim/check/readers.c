@@ -64,6 +64,7 @@ void check_reading(const struct sim_client *c, int64_t name)
 	struct world *w = c->world;
 
 	check_own_end(c, name);
+	check_jobs_beside(c, name);
 	for (unsigned i = 0; i < w->plan->clients; i++) {
 		const struct reading *other = &w->client[i].reading[name];
 
@@ -180,6 +181,15 @@ void readers_granted(struct request_sim *q, int64_t name, struct span line)
 		check_read_order(q, name);
 }
 
+/* Whoever waits since before the TAKE comes first. */
+void readers_taken(struct request_sim *q, int64_t name, struct span line)
+{
+	check_read_token(q->conn, name, line_int(line, "fence"), false);
+	check_delayed(q->conn, name);
+	if (!resumed_is_behind(q))
+		check_read_order(q, name);
+}
+
 void readers_released(struct request_sim *q, struct span line)
 {
 	if (q->ask != ASK_READ || q->reads != READ_UNLOCK)
@@ -210,7 +220,7 @@ void readers_lost(struct conn *c, struct span line)
 {
 	int64_t name = reader_name(line);
 
-	if (name >= 0 && span_equal(line_word(line, 1), SPAN("LOST")))
+	if (name >= 0 && span_equal(line_word(line, 1), SPAN("LOST")) && !is_of_job(line))
 		read_is_lost(c, name);
 }
 

@@ -21,7 +21,7 @@ static int64_t chore_bound(const struct world *w, const struct request_sim *q)
 		return w->plan->nodes * second_bound(w);
 	if (q->chore == CHORE_DONE || q->chore == CHORE_RETRY)
 		return w->plan->max_lease_us;
-	return q->chore == CHORE_TAKE ? (CHORE_LOCKS + 1) * second_bound(w) : SEC + 200 * MSEC;
+	return q->chore == CHORE_TAKE ? ((w->plan->meets ? READ_NAMES : CHORE_LOCKS) + 1) * second_bound(w) : SEC + 200 * MSEC;
 }
 
 /* The wait of the request, and what a few rounds take: a request that does not wait may meet three split votes. */

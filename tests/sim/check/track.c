@@ -224,7 +224,7 @@ static void on_reply(struct conn *c, struct span line)
 	told_said(q, line);
 	repeated_said(q, line);
 	if (span_equal(word, SPAN("OK")))
-		readers_said(q, line), readers_released(q, line), permitted_said(q, line);
+		readers_said(q, line), readers_released(q, line), job_locks_said(q, line), permitted_said(q, line);
 	else if (span_equal(word, SPAN("ERR")))
 		readers_refused(q, line_word(line, at + 1));
 	list_heard(q, line, false);

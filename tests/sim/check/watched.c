@@ -73,7 +73,7 @@ void watched_contended(struct conn *c, struct span line)
 {
 	int64_t name = line_name(line), read = reader_name(line);
 
-	if (!span_equal(line_word(line, 1), SPAN("CONTENDED")) || c->resumed)
+	if (!span_equal(line_word(line, 1), SPAN("CONTENDED")) || c->resumed || is_of_job(line))
 		return;
 	if ((read >= 0 && c->read_count[read] == 0) || (name >= 0 && c->account[line_owner(line)][name].fence != line_int(line, "fence")))
 		checker_fail(c->world, INVARIANT_S28, name, "client %u was not told that it holds the lock, and is told: %.*s", c->client->index, (int)line.n,

@@ -8,7 +8,9 @@
 #define SIM_CLIENT_H
 
 #include "daemon/core/event.h"
+#include "tests/sim/client/permitter.h"
 #include "tests/sim/client/repeater.h"
+#include "tests/sim/client/worker.h"
 #include "tests/sim/world/conn.h"
 #include "tests/sim/world/host.h"
 #include "tests/sim/plan/plan.h"
@@ -39,13 +41,6 @@ enum ask {
 	ASK_FORGET,
 };
 
-/* ASK_CHORE: a request about the queues w0 … */
-enum chore_ask { CHORE_DEFER, CHORE_TAKE, CHORE_CHECK, CHORE_DONE, CHORE_RETRY, CHORE_REVIVE, CHORE_JOBS, CHORE_LIST };
-#define CHORE_QUEUES 2
-#define CHORE_QUEUES_MOVED 4 /* … whose homes are others in each world */
-#define CHORES_MAX   600
-#define CHORE_LOCKS  3
-
 /* ASK_READ: a request about one of the names r0 … */
 enum reader_ask { READ_OTHER, READ_SHARED, READ_ALONE, READ_UNLOCK, READ_ALL, READ_ANY };
 #define READ_MOST  4 /* how often a client holds one of them, more or less */
@@ -70,6 +65,7 @@ struct request_sim {
 	bool renews, once;          /* LOCK without renew=no; with it */
 	int64_t delay_us;           /* ASK_READ, a LOCK: its lock-delay */
 	int64_t believed_until;     /* ASK_READ, an UNLOCK: in true time, until when its client believed as it was sent */
+	bool misowned;              /* ASK_PERMIT: about the permit of this fence in the name of an owner that has not got it */
 	bool refused;               /* whatever the state of the world, the answer is ERR ARG */
 	bool begins;                /* … the daemon's lines before its OK say that the session held no such name */
 	int64_t beat_us;            /* HELLO: heartbeat=; 0: none */
@@ -151,19 +147,6 @@ struct nest {
 	bool stuck, was_stuck; /* in the last look; since its last wait began */
 };
 
-/* A client that takes chores. */
-struct work {
-	struct timer timer;
-	struct stream stream;
-	struct conn *conn;       /* over which it asks */
-	bool asks;               /* its TAKE is not answered */
-	int64_t chore;           /* that it has; -1: none */
-	int64_t again;           /* a DEFER of this one is repeated; -1: of none */
-	int64_t dead;            /* that has failed for good, as a row said; -1: none */
-	struct instant deadline; /* of its belief, by its own clock; PAST: it has none */
-	int64_t until;           /* in true time */
-};
-
 /* What a client believes of one of the names r0 … */
 struct reading {
 	bool shared;
@@ -172,28 +155,6 @@ struct reading {
 	int64_t until;           /* in true time */
 	struct instant most;     /* with renew=no: by the client's clock, its own end as far as it has asked; NEVER: that is not known, or it is renewed */
 	int64_t delay_us;        /* the lock-delay that it asked for; 0: that is not known */
-};
-
-/* A permit that a client believes in, of one of the semaphores p0 … */
-struct seating {
-	bool live;
-	bool asked;              /* its release was asked for: nothing revives the belief */
-	int64_t name, limit, weight, fence;
-	uint64_t slots;          /* bits */
-	struct instant deadline; /* by the client's clock */
-	int64_t until;           /* in true time */
-	int64_t promised;        /* true time until which nobody else may be granted one of its slots (S13), whether it is live or not */
-	char permit[32];
-};
-#define SEMAPHORES   3
-#define SEATINGS     6
-#define SLOTS_WATCHED 8
-
-struct permitting {
-	struct timer timer;
-	struct stream stream;
-	struct conn *conn;       /* over which it asks */
-	struct seating has[SEATINGS];
 };
 
 enum client_state { CLIENT_RUNNING, CLIENT_STALLED, CLIENT_DEAD, CLIENT_GONE };
@@ -277,26 +238,6 @@ struct rate_terms rate_terms(const struct plan *p, int64_t name); /* of the name
 int64_t rate_name(struct span name); /* its number; -1: another name */
 void rater_begin(struct sim_client *c);
 void rater_fired(struct sim_client *c);
-/* permitter.c: permits of semaphores, in some worlds. */
-void permitter_begin(struct sim_client *c);
-void permitter_fired(struct sim_client *c);
-int64_t permit_name(struct span line); /* the number of its name=; -1: no such name */
-uint64_t permit_slots(struct span text); /* "0,2": 5 */
-void permitter_heard(struct sim_client *c, const struct request_sim *q, struct span line, bool ok);
-void permitter_row(struct sim_client *c, const struct request_sim *q, struct span line); /* of RESUME */
-void permitter_pushed(struct sim_client *c, struct span line);
-void permitter_disclaim_all(struct sim_client *c);
-
-/* worker.c: deferred work, in some worlds. */
-int64_t chore_number(struct span id); /* -1: it is none */
-int64_t chore_queue(const struct plan *p, int64_t chore); /* the number of its queue */
-void worker_row(struct sim_client *c, const struct request_sim *q, struct span line);
-void worker_begin(struct sim_client *c);
-void worker_fired(struct sim_client *c);
-void worker_heard(struct sim_client *c, const struct request_sim *q, struct span line, bool ok);
-void worker_pushed(struct sim_client *c, struct span line);
-void worker_disclaim(struct sim_client *c);
-
 /* repeater.c, repeat_answer.c: requests that are repeated because their answers are lost, in some worlds. */
 void repeater_begin(struct sim_client *c);
 void repeater_fired(struct sim_client *c);

@@ -37,7 +37,7 @@ static void disclaim(struct seating *s)
 	s->deadline = INSTANT_PAST;
 }
 
-static void give_up(struct seating *s)
+void permitter_give_up(struct seating *s)
 {
 	disclaim(s);
 	s->promised = 0;
@@ -46,7 +46,7 @@ static void give_up(struct seating *s)
 void permitter_disclaim_all(struct sim_client *c)
 {
 	for (unsigned i = 0; i < SEATINGS; i++)
-		give_up(&c->permits.has[i]);
+		permitter_give_up(&c->permits.has[i]);
 }
 
 /* --- what it hears --------------------------------------------------------------------------------------------------- */
@@ -94,7 +94,7 @@ static void permit_granted(struct sim_client *c, const struct request_sim *q, st
 		give_back(c, q->name, line);
 		return;
 	}
-	*s = (struct seating){.live = true, .name = q->name, .limit = q->list_limit, .weight = q->keep_ms, .fence = line_int(line, "fence"),
+	*s = (struct seating){.live = true, .name = q->name, .limit = q->list_limit, .weight = q->keep_ms, .fence = line_int(line, "fence"), .owner = q->owner,
 	                      .slots = permit_slots(permit)};
 	snprintf(s->permit, sizeof(s->permit), "%.*s", (int)permit.n, permit.p);
 	believe(c, s, q, line);
@@ -131,7 +131,7 @@ void permitter_row(struct sim_client *c, const struct request_sim *q, struct spa
 	struct seating *s = permit_name(line) < 0 ? NULL : seating_of(c, line);
 
 	if (s)
-		believe(c, s, q, line);
+		check_permit_owner(c, s, line), believe(c, s, q, line);
 	else if (permit_name(line) >= 0 && line_field(line, "permit").n > 0)
 		give_back(c, permit_name(line), line);
 }
@@ -143,6 +143,8 @@ void permitter_pushed(struct sim_client *c, struct span line)
 
 	if (!s)
 		return;
+	if (!span_equal(line_word(line, 1), SPAN("CONTENDED")))
+		check_permit_owner(c, s, line);
 	if (span_equal(line_word(line, 1), SPAN("LOST"))) {
 		disclaim(s);
 	} else if (span_equal(line_word(line, 1), SPAN("RISK"))) {
@@ -163,13 +165,14 @@ static void say_acquire(struct sim_client *c)
 	int64_t wait_ms = waits[stream_range(t, 0, 5)], name = stream_range(t, 0, SEMAPHORES - 1);
 	int64_t limit = limits[name] + (stream_chance(t, 7) ? 1 : 0), weight = stream_chance(t, 60) ? 1 : stream_range(t, 1, limit);
 	int64_t ttl_ms = c->world->plan->lease_us / MSEC / (stream_chance(t, 20) ? 2 : 1);
-	int64_t priority = stream_chance(t, 10);
+	int64_t priority = stream_chance(t, 10), owner = permit_owner_draw(c);
 	struct request_sim *q;
 
-	q = client_ask(c, ASK_PERMIT, NULL, "ACQUIRE p%lld limit=%lld weight=%lld ttl=%lldms wait=%lldms%s", (long long)name, (long long)limit,
-		       (long long)weight, (long long)ttl_ms, (long long)wait_ms, priority ? " priority=1" : "");
+	q = client_ask(c, ASK_PERMIT, NULL, "ACQUIRE p%lld limit=%lld weight=%lld ttl=%lldms wait=%lldms%s%s", (long long)name, (long long)limit,
+		       (long long)weight, (long long)ttl_ms, (long long)wait_ms, priority ? " priority=1" : "", permit_owner_field(owner));
 	if (!q)
 		return;
+	q->owner = owner;
 	q->name = name;
 	q->list_limit = limit;
 	q->keep_ms = weight;
@@ -181,7 +184,7 @@ static void say_acquire(struct sim_client *c)
 
 static void say_about(struct sim_client *c, const char *verb, const struct seating *s, const char *fields)
 {
-	struct request_sim *q = client_ask(c, ASK_PERMIT, NULL, "%s p%lld permit=%s%s", verb, (long long)s->name, s->permit, fields);
+	struct request_sim *q = client_ask(c, ASK_PERMIT, NULL, "%s p%lld permit=%s%s%s", verb, (long long)s->name, s->permit, permit_owner_field(s->owner), fields);
 
 	if (q)
 		q->name = s->name;
@@ -195,7 +198,7 @@ static void say_release(struct sim_client *c, struct seating *s)
 	snprintf(fence, sizeof(fence), " fence=%lld", (long long)s->fence);
 	say_about(c, "RELEASE", s, acquire_open(c) ? fence : "");
 	s->asked = true;
-	give_up(s);
+	permitter_give_up(s);
 }
 
 static void say_anything(struct sim_client *c, struct seating *s)
@@ -257,6 +260,7 @@ static void permitter_meets(struct sim_client *c)
 	permitter_disclaim_all(c);
 	for (int64_t i = 0; i < SEMAPHORES * SEATINGS; i++)
 		client_ask(c, ASK_PERMIT, NULL, "RELEASE p%lld", (long long)i % SEMAPHORES);
+	permit_owner_meets(c);
 }
 
 void permitter_fired(struct sim_client *c)
@@ -277,6 +281,8 @@ void permitter_fired(struct sim_client *c)
 		permitter_is_cut(c);
 	else if (ready && q && stream_chance(t, 10))
 		client_ask(c, ASK_OTHER, NULL, "CANCEL @t%u", q->number);
+	else if (ready && s && permit_owner_says(c, s))
+		;
 	else if (ready && s && stream_chance(t, 45))
 		say_anything(c, s);
 	else if (ready && stream_chance(t, 4))
@@ -295,5 +301,6 @@ void permitter_begin(struct sim_client *c)
 	if (!p->permits || c->index >= CLIENTS_COMMON)
 		return;
 	stream_init(&c->permits.stream, (uint64_t)p->seed, DRAW_PERMITS, c->index);
+	stream_init(&c->permits.owners, (uint64_t)p->seed, DRAW_PERMIT_OWNERS, c->index);
 	world_at(c->world, &c->permits.timer, AT_PERMITTER, p->warm_us + stream_range(&c->permits.stream, 0, PAUSE_US));
 }

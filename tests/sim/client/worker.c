@@ -41,11 +41,17 @@ static const struct host *worker_host(const struct sim_client *c)
 	return c->remote ? &c->own : &c->daemon->host;
 }
 
-void worker_disclaim(struct sim_client *c)
+static void chore_disclaim(struct sim_client *c)
 {
 	c->work.deadline = INSTANT_PAST;
 	c->work.until = 0;
 	c->work.chore = -1;
+}
+
+void worker_disclaim(struct sim_client *c)
+{
+	chore_disclaim(c);
+	job_locker_disclaim(c);
 }
 
 static void worker_believe(struct sim_client *c, const struct request_sim *q, int64_t chore, int64_t valid_ms)
@@ -68,9 +74,12 @@ void worker_heard(struct sim_client *c, const struct request_sim *q, struct span
 
 	if (q->chore == CHORE_TAKE && q->conn == k->conn)
 		k->asks = false;
-	if (q->chore == CHORE_TAKE && ok && chore >= 0)
+	if (q->chore == CHORE_TAKE && ok && chore >= 0) {
 		worker_believe(c, q, chore, line_int(line, "valid_ms"));
-	else if (q->chore == CHORE_CHECK && ok && k->chore == q->name)
+		job_locker_taken(c, q, line);
+	} else if (q->chore == CHORE_LOCK) {
+		job_locker_checked(c, q, line, ok);
+	} else if (q->chore == CHORE_CHECK && ok && k->chore == q->name)
 		worker_believe(c, q, q->name, line_int(line, "valid_ms"));
 	else if (q->chore == CHORE_CHECK && !ok && k->chore == q->name)
 		worker_disclaim(c);
@@ -84,10 +93,11 @@ void worker_pushed(struct sim_client *c, struct span line)
 	int64_t chore = chore_number(line_field(line, "job"));
 	struct instant end;
 
+	job_locker_pushed(c, line);
 	if (chore < 0 || chore != k->chore)
 		return;
 	if (span_equal(line_word(line, 1), SPAN("LOST"))) {
-		worker_disclaim(c);
+		chore_disclaim(c);
 	} else if (span_equal(line_word(line, 1), SPAN("RISK"))) {
 		end = instant_add(client_boot(c), line_int(line, "left_ms") * MSEC);
 		if (!instant_before(end, k->deadline))
@@ -124,6 +134,8 @@ static void say_defer(struct sim_client *c)
 		snprintf(delay, sizeof(delay), " delay=%lldms", (long long)stream_range(&k->stream, 1, (healed - w->now) / MSEC));
 	if (chore % 3 == 0)
 		snprintf(lock, sizeof(lock), " lock=x%lld", (long long)(chore / 3 % CHORE_LOCKS));
+	if (chore_lock(w->plan, chore) >= 0)
+		snprintf(lock, sizeof(lock), " lock=r%lld", (long long)chore_lock(w->plan, chore));
 	q = client_ask(c, ASK_CHORE, NULL, "DEFER w%lld work id=c%lld%s%s", (long long)chore_queue(w->plan, chore),
 		       (long long)chore, delay, lock);
 	if (!q)
@@ -140,7 +152,7 @@ static void say_take(struct sim_client *c)
 	struct work *k = &c->work;
 	int64_t queue = chore_queue(c->world->plan, stream_range(&k->stream, 0, queues(c->world->plan) - 1));
 	int64_t wait_ms = stream_chance(&k->stream, 40) ? 0 : stream_range(&k->stream, 100, 3000);
-	struct request_sim *q = client_ask(c, ASK_CHORE, NULL, "TAKE w%lld wait=%lldms", (long long)queue, (long long)wait_ms);
+	struct request_sim *q = client_ask(c, ASK_CHORE, NULL, "TAKE w%lld wait=%lldms%s", (long long)queue, (long long)wait_ms, job_locker_ttl(c));
 
 	if (!q)
 		return;
@@ -223,7 +235,11 @@ void worker_fired(struct sim_client *c)
 		if (k->conn != c->conn)
 			k->asks = false;
 		k->conn = c->conn;
-		if (k->chore >= 0)
+		if (job_locker_says(c))
+			;
+		else if (k->chore >= 0 && job_locker_keeps(c))
+			say_of_chore(c, CHORE_CHECK);
+		else if (k->chore >= 0)
 			say_of_chore(c, stream_chance(&k->stream, 40) ? CHORE_CHECK : chore_succeeds(w->plan, k) ? CHORE_DONE : CHORE_RETRY);
 		else if (plan_moves_chores(w->plan) && stream_chance(&k->stream, k->dead >= 0 ? 50 : 12))
 			say_beside(c);
@@ -240,6 +256,7 @@ void worker_begin(struct sim_client *c)
 	const struct plan *p = c->world->plan;
 
 	c->work.chore = c->work.again = c->work.dead = -1;
+	job_locker_begin(c);
 	if (!p->chores || c->index >= WORKERS)
 		return;
 	stream_init(&c->work.stream, (uint64_t)p->seed, DRAW_CHORES, c->index);

@@ -21,6 +21,8 @@
  *   inquires   daemons ask each other who holds a name; in some of these worlds the first daemon neither asks nor answers
  *   memory     the daemon is its own store, and dies with it
  *   cuts       connections of some clients end before an answer is read, and they repeat the request with count=
+ *   owners     sessions ask for permits in the names of several owners, in half of the worlds with permits
+ *   meets      the locks of jobs are names that readers and writers, groups, and clients that break locks have as well
  *   notes      daemons note which names are locked; clients COMPLETE, ask for RECENT and FORGET
  */
 #include "tests/sim/plan/plan.h"
@@ -52,6 +54,8 @@ static const struct {
 	[SPREAD_INQUIRES] = {"inquires", 400},
 	[SPREAD_MEMORY] = {"memory", 60},
 	[SPREAD_CUTS] = {"cuts", 150},
+	[SPREAD_MEETS] = {"meets", 60},
+	[SPREAD_OWNERS] = {"owners", 500},
 };
 
 /* The stream goes on with what is drawn of that kind. */
@@ -283,6 +287,24 @@ static void draw_cuts(struct plan *p)
 		p->grace_ms = stream_skewed(&s, 500, 4000);
 }
 
+/* After readers, groups and chores are drawn: where there are no chores yet, there are some. */
+static void draw_meets(struct plan *p)
+{
+	struct stream s;
+
+	if (!spread_begin((uint64_t)p->seed, SPREAD_MEETS, &s) || p->service_us || p->storm || rare_of((uint64_t)p->seed) != RARE_NONE ||
+	    (p->stranger && !p->chores))
+		return;
+	p->meets = 1;
+	if (!p->chores)
+		p->chores = 1;
+	if (!p->gathers)
+		p->readers = 1;
+	p->gathers |= stream_chance(&s, 30);
+	if (!p->breaks_ms && !p->chatter_ms && !p->rolls && !p->notes && stream_chance(&s, 40))
+		p->breaks_ms = stream_skewed(&s, 50, 4000);
+}
+
 bool spread_is_shown(const struct plan *p, enum spread kind)
 {
 	switch (kind) {
@@ -310,6 +332,10 @@ bool spread_is_shown(const struct plan *p, enum spread kind)
 		return p->memory;
 	case SPREAD_CUTS:
 		return p->cuts;
+	case SPREAD_MEETS:
+		return p->meets;
+	case SPREAD_OWNERS:
+		return p->owners;
 	case SPREAD_SETS:
 		return plan_changes_servers(p) && (p->changed || plan_nodes_least(p) == 2);
 	default:
@@ -341,6 +367,8 @@ void spread_draw(struct plan *p)
 	/* Who waits for a permit asks for each slot every second: a window of a call or two is too narrow for that. */
 	p->permits = seed_is_spread((uint64_t)p->seed, SPREAD_PERMITS) && rare_of((uint64_t)p->seed) != RARE_HOUR && (p->window == 0 || p->window > 3);
 	p->gathers = seed_is_spread((uint64_t)p->seed, SPREAD_GATHERS) && rare_of((uint64_t)p->seed) != RARE_HOUR; /* it would not end in time */
+	p->owners = p->permits && seed_is_spread((uint64_t)p->seed, SPREAD_OWNERS);
+	draw_meets(p);
 	draw_deletions(p);
 	draw_cuts(p);
 }

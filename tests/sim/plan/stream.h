@@ -68,6 +68,8 @@ enum purpose {
 	DRAW_MEMORY, /* worlds of a daemon that is its own store */
 	DRAW_MOVED_CHORES, /* whether clients defer and take where the set of servers changes */
 	DRAW_REPEATS, /* requests whose answers are lost */
+	DRAW_JOB_LOCKS, /* how jobs are taken whose locks are names of readers and writers, and what becomes of those */
+	DRAW_PERMIT_OWNERS, /* the owners of permits */
 };
 
 struct stream {
