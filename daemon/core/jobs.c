@@ -5,7 +5,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/base/netstring.h"
 
-const char job_is_adopted_text[] = "the daemon was restarted, and the home of the queue has not confirmed the job since: ask again in a moment";
+const char job_is_adopted_text[] = "the daemon was restarted, and the stores have not confirmed the job and its lock since: ask again in a moment";
 
 struct span job_text_keep(struct span text)
 {

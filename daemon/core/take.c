@@ -196,6 +196,14 @@ bool take_may_win(const struct commander *x, const struct take *take)
 	return job_is_worth_it(x, take->job);
 }
 
+/* The client relies on the job and its lock. */
+static int64_t taken_valid_us(const struct commander *x, const struct job *job, const struct claim *claim)
+{
+	int64_t job_us = job_valid_us(job, x->core->now), lock_us = claim ? lock_valid_us(&x->engine->table, claim->lock) : job_us;
+
+	return job_us < lock_us ? job_us : lock_us;
+}
+
 void reply_taken(struct commander *x, struct session *s, struct span tag, struct job *job, const struct claim *claim, struct span payload)
 {
 	struct reply r;
@@ -207,7 +215,7 @@ void reply_taken(struct commander *x, struct session *s, struct span tag, struct
 	reply_text(&r, "queue", job->queue);
 	reply_text(&r, "job", job->id);
 	reply_int(&r, "attempt", job->attempt);
-	reply_ms(&r, "valid_ms", job_valid_us(job, x->core->now));
+	reply_ms(&r, "valid_ms", taken_valid_us(x, job, claim));
 	reply_ms(&r, "ttl_ms", job->ttl_us);
 	if (claim) {
 		reply_text(&r, "name", job->lock);

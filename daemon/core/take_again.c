@@ -22,15 +22,41 @@ static struct job *job_unknown(const struct session *s, struct span queue)
 	return first;
 }
 
+/* Its lock is lost, and may be somebody else's by now. */
+static bool job_lacks_lock(const struct commander *x, const struct job *job)
+{
+	const struct claim *c = job->lock.n > 0 ? job_claim(x, job) : NULL;
+
+	return job->lock.n > 0 && job->state == JOB_HELD && !(c && c->state == CLAIM_HELD);
+}
+
+/* Whether its session has it, and its lock, is not known yet. */
+static bool job_is_undecided(const struct commander *x, const struct job *job)
+{
+	const struct claim *c = job->state == JOB_HELD && job->lock.n > 0 ? job_claim(x, job) : NULL;
+
+	return job->state == JOB_ADOPTING || (c && c->lock->lease.state == LEASE_ADOPTING);
+}
+
+/* Those that lack their locks go back: a client that has not read of the loss would run them without. */
+static struct job *job_to_give(struct commander *x, struct session *s, struct span queue)
+{
+	struct job *job;
+
+	while ((job = job_unknown(s, queue)) && job_lacks_lock(x, job))
+		job_end(x, job, JOB_FAILED, NULL);
+	return job;
+}
+
 bool take_again(struct commander *x, struct session *s)
 {
 	const struct request *r = &x->request;
-	struct job *job = s->resumed ? job_unknown(s, r->word[0]) : NULL;
+	struct job *job = s->resumed ? job_to_give(x, s, r->word[0]) : NULL;
 	struct home_question *q;
 
 	if (!job)
 		return false;
-	if (job->state == JOB_ADOPTING) {
+	if (job_is_undecided(x, job)) {
 		tell_error(x, s, r->tag, ERROR_UNAVAILABLE, "%s", job_is_adopted_text);
 		return true;
 	}
@@ -66,9 +92,9 @@ static void take_again_answer(struct commander *x, struct session *s, const stru
 	const struct claim *c;
 
 	core_answers(x->core, VERB_TAKE);
-	if (job && q->outcome == HOME_ANSWERED && q->code == 'P' && netstring_next(&text, &payload)) {
-		c = job_claim(x, job);
-		reply_taken(x, s, tag, job, c && c->state == CLAIM_HELD ? c : NULL, payload);
+	if (job && q->outcome == HOME_ANSWERED && q->code == 'P' && netstring_next(&text, &payload) && !job_lacks_lock(x, job)) {
+		c = job->lock.n > 0 ? job_claim(x, job) : NULL;
+		reply_taken(x, s, tag, job, c, payload);
 		return;
 	}
 	if (job)

@@ -297,6 +297,80 @@ START_TEST(a_lock_that_is_refused_late_is_busy_beside_those_before)
 }
 END_TEST
 
+/* Whoever has not read the first answer would run it without its lock. */
+START_TEST(a_job_whose_lock_is_lost_is_not_what_the_next_take_answers_with)
+{
+	has_a_job();
+	session_opens_as_admin(6, 0);
+	says(6, "BREAK l");
+	ignores(6);
+	hears(1, "! LOST name=l *");
+	passes(3 * SEC);
+	says(4, "LOCK l");
+	hears(4, "OK *");
+	goes(1, GONE_RESET);
+	resumes(5, &s1);
+	hears(5, "\\* queue=mail job=a attempt=1 valid_ms=* name=l");
+	hears(5, "OK session=* n=1");
+	says(5, "@1 TAKE mail wait=20s");
+	passes(SEC);
+	hears_nothing(5);
+	says(4, "UNLOCK l");
+	hears(4, "OK *");
+	passes(2 * SEC);
+	hears(5, "@1 OK queue=mail job=a attempt=2 * name=l fence=* payload=hello");
+	says(5, "DONE a");
+	hears(5, "OK *");
+	is_locked(false);
+}
+END_TEST
+
+START_TEST(a_job_whose_lock_is_being_adopted_is_not_what_the_next_take_answers_with_yet)
+{
+	cluster_begin(3);
+	s1 = says_hello(1, "grace=20s");
+	says(2, "DEFER mail hello lock=l id=a");
+	hears(2, "OK *");
+	says(1, "TAKE mail");
+	hears(1, "OK queue=mail job=a *");
+	for (unsigned i = 0; i < 3; i++)
+		if (i != home())
+			falls(i);
+	daemon_returns(0);
+	passes(SEC);
+	resumes(3, &s1);
+	passes(3 * SEC);
+	hears(3, "\\* queue=mail job=a attempt=1 valid_ms=* name=l*");
+	hears(3, "OK session=* open=*");
+	says(3, "TAKE mail");
+	hears(3, "ERR UNAVAILABLE *");
+	for (unsigned i = 0; i < 3; i++)
+		if (i != home())
+			comes(i);
+	passes(2 * SEC);
+	hears(3, "! SAFE name=l *");
+	says(3, "TAKE mail");
+	hears(3, "OK queue=mail job=a attempt=1 * name=l fence=* payload=hello");
+}
+END_TEST
+
+/* Its lock ends sooner, since a quorum of its stores is away. */
+START_TEST(a_take_promises_no_more_than_its_lock_lasts)
+{
+	has_a_job();
+	for (unsigned i = 0; i < 3; i++)
+		if (i != home())
+			feels(i, MOOD_SILENT);
+	passes(1500 * MSEC);
+	ignores(1);
+	goes(1, GONE_RESET);
+	resumes(3, &s1);
+	ignores(3);
+	says(3, "TAKE mail");
+	hears(3, "OK queue=mail job=a attempt=1 valid_ms=??? ttl_ms=2000 name=l *");
+}
+END_TEST
+
 Suite *jobs_again_suite(void)
 {
 	Suite *s = suite_create("jobs_again");
@@ -314,6 +388,9 @@ Suite *jobs_again_suite(void)
 	tcase_add_test(c, a_job_that_its_home_gives_to_its_own_session_again_is_lost_and_taken);
 	tcase_add_loop_test(c, a_job_that_is_taken_again_after_its_loss_can_be_finished, 0, 4);
 	tcase_add_test(c, of_a_lost_job_and_one_of_that_id_in_another_queue_the_client_says_which);
+	tcase_add_test(c, a_job_whose_lock_is_lost_is_not_what_the_next_take_answers_with);
+	tcase_add_test(c, a_job_whose_lock_is_being_adopted_is_not_what_the_next_take_answers_with_yet);
+	tcase_add_test(c, a_take_promises_no_more_than_its_lock_lasts);
 	suite_add_tcase(s, c);
 	return s;
 }
