@@ -44,7 +44,8 @@ struct commander {
 	struct watchings watchings; /* sessions that watch */
 	unsigned prefixes;          /* how many they watch */
 	LIST_HEAD(, job) jobs;   /* those that sessions have, and those whose end the home does not know yet */
-	LIST_HEAD(, job_queue) queues; /* those that a TAKE waits for */
+	LIST_HEAD(, job_queue) queues; /* those that a TAKE waits for … */
+	unsigned queues_n;       /* … and how many these are */
 	LIST_HEAD(, order) all_orders; /* DEFERs that are not answered yet */
 	LIST_HEAD(, survey) surveys; /* likewise LIST jobs and LIST queues */
 	struct map rate_lines;   /* by name, those in which a RATE waits: see rate_turns.h */

@@ -20,6 +20,9 @@
 
 _Static_assert(2 * NAME_MAX_BYTES + PAYLOAD_MAX <= JOB_TEXT_MAX, "stores keep the longest job");
 
+#define QUEUES_OF_PEER 1024 /* that TAKEs of the sessions of one peer wait for, … */
+#define QUEUES_OF_ALL  4096 /* … and of all: each is a key at its home, and each TAKE looks through them */
+
 /* --- DEFER --- */
 
 static bool text_is_allowed(struct commander *x, struct session *s, struct span text, const char *what, uint64_t most)
@@ -129,6 +132,17 @@ static bool take_is_allowed(struct commander *x, struct session *s, bool patient
 	return false;
 }
 
+static bool queues_have_room(struct commander *x, struct session *s)
+{
+	bool all = x->queues_n >= QUEUES_OF_ALL;
+
+	if (!all && (s->origin->queues < QUEUES_OF_PEER || session_is_owner(x->core, s)))
+		return true;
+	tell_error(x, s, x->request.tag, ERROR_LIMIT, "%s may wait for the jobs of at most %d queues",
+	           all ? "all sessions together" : "the sessions of one peer", all ? QUEUES_OF_ALL : QUEUES_OF_PEER);
+	return false;
+}
+
 void serve_TAKE(struct commander *x, struct session *s)
 {
 	const struct request *r = &x->request;
@@ -139,8 +153,12 @@ void serve_TAKE(struct commander *x, struct session *s)
 	if (!take_is_allowed(x, s, wait > 0) || take_again(x, s))
 		return;
 	queue = job_queue_find(x, r->word[0]);
-	if (!queue)
+	if (!queue && !queues_have_room(x, s))
+		return;
+	if (!queue) {
 		queue = queue_new(x, r->word[0]);
+		job_queue_count_for(queue, s->origin);
+	}
 	take = mem_alloc(sizeof(*take));
 	take->session = s;
 	take->queue = queue;

@@ -135,6 +135,19 @@ struct job_queue *job_queue_find(const struct commander *x, struct span name)
 	return NULL;
 }
 
+void job_queue_count_for(struct job_queue *queue, struct origin *o)
+{
+	struct origin *before = queue->origin;
+
+	if (o)
+		o->queues++;
+	queue->origin = o;
+	if (!before)
+		return;
+	before->queues--;
+	origin_drop_if_unused(before);
+}
+
 void job_queue_note(struct commander *x, struct span name)
 {
 	struct job_queue *queue = job_queue_find(x, name);

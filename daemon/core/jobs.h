@@ -88,6 +88,7 @@ struct job_queue {
 	enum job_asker asker;
 	LIST_ENTRY(job_queue) in_all; /* commander.queues */
 	struct span name;            /* owned */
+	struct origin *origin;       /* among whose queues it counts; NULL: nobody's */
 	struct takes waiting;        /* first come first served */
 	unsigned asking;             /* how many TAKEs ask for the lock of a job */
 	struct home_question *question; /* under way, for the first one; NULL: none */
@@ -130,6 +131,8 @@ void job_set_session(struct job *job, struct session *s);
  */
 struct job *job_find(const struct session *s, struct span queue, struct span id, bool *ret_more);
 /* The queue for which a TAKE waits here; NULL: none does. */
+/* Each queue that a TAKE waits for is a key at its home. It counts for whoever waits there longest. NULL: for nobody. */
+void job_queue_count_for(struct job_queue *queue, struct origin *o);
 struct job_queue *job_queue_find(const struct commander *x, struct span name);
 /* Something may be due there: TAKEs look before the step ends. */
 void job_queue_note(struct commander *x, struct span name);

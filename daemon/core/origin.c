@@ -71,6 +71,6 @@ void origin_leave(struct origin *o)
 
 void origin_drop_if_unused(struct origin *o)
 {
-	if (o->sessions == 0 && o->names == 0)
+	if (o->sessions == 0 && o->names == 0 && o->queues == 0)
 		origin_free(o);
 }

@@ -23,6 +23,7 @@ struct job_queue *queue_new(struct commander *x, struct span name)
 	queue->timer.kind = TIMER_QUEUE;
 	TAILQ_INIT(&queue->waiting);
 	LIST_INSERT_HEAD(&x->queues, queue, in_all);
+	x->queues_n++;
 	return queue;
 }
 
@@ -32,6 +33,8 @@ static void queue_free(struct commander *x, struct job_queue *queue)
 		queue->question->about = NULL;
 	heap_cancel(&x->core->timers, &queue->timer);
 	LIST_REMOVE(queue, in_all);
+	x->queues_n--;
+	job_queue_count_for(queue, NULL);
 	for (unsigned i = 0; i < BUSY_LOCKS; i++)
 		job_text_free(&queue->busy[i]);
 	job_text_free(&queue->after_id);
@@ -66,6 +69,8 @@ static void take_free(struct commander *x, struct take *take)
 		queue->asking--;
 	else
 		TAILQ_REMOVE(&queue->waiting, take, in_queue);
+	if (!TAILQ_EMPTY(&queue->waiting))
+		job_queue_count_for(queue, TAILQ_FIRST(&queue->waiting)->session->origin);
 	LIST_REMOVE(take, in_session);
 	take->session->waiting--;
 	job_text_free(&take->payload);

@@ -4,6 +4,7 @@
 #include "tests/fixture/resumable.h"
 
 #include <check.h>
+#include <string.h>
 
 #define NAMES_OF_ONE  5  /* of three bytes each, so many are a quarter */
 #define REFUSED_ONE   "ERR LIMIT the names that clients of one peer hold or wait for may take at most 1015 bytes at a store (limits.stored): UNLOCK some"
@@ -262,6 +263,67 @@ START_TEST(sessions_of_one_peer_have_half_of_the_prefixes)
 }
 END_TEST
 
+static unsigned queues_of(const struct peer *peer, unsigned from, unsigned sessions, const char *refusal)
+{
+	unsigned n = 0;
+
+	for (unsigned k = from; k < from + sessions; k++) {
+		session_opens_from(k, 0, peer);
+		for (unsigned i = 0; i < 600; i++) {
+			const char *told;
+
+			says(k, "@%u TAKE %u-%u wait=1h", i, k, i);
+			told = next_line(k);
+			n += !told;
+			if (told)
+				ck_assert_ptr_nonnull(strstr(told, refusal));
+		}
+	}
+	return n;
+}
+
+static void many_may_wait(void)
+{
+	cluster_open(1);
+	cluster.conf.limits.waiting = 1024;
+	daemon_starts(0);
+	passes(SEC);
+}
+
+/* Each is a key at its home. */
+START_TEST(sessions_of_one_peer_wait_for_the_jobs_of_so_many_queues)
+{
+	many_may_wait();
+	ck_assert_uint_eq(queues_of(&other, 1, 2, " ERR LIMIT the sessions of one peer may wait for the jobs of at most 1024 queues"), 1024);
+	ck_assert_uint_eq(queues_of(&root, 3, 6, " ERR LIMIT all sessions together may wait for the jobs of at most 4096 queues"), 3072);
+	says(2, "@again TAKE 1-0 wait=1h");
+	ck_assert_ptr_null(next_line(2)); /* it is no further queue */
+	goes(1, GONE_HANGUP);
+	says(2, "@t TAKE another wait=1h");
+	ck_assert_ptr_null(next_line(2));
+	session_opens(40, 0);
+	says(40, "TAKE third wait=1h");
+	ck_assert_ptr_null(next_line(40));
+}
+END_TEST
+
+/* What was another's first counts for those who still wait. */
+START_TEST(a_queue_counts_for_those_who_wait)
+{
+	many_may_wait();
+	session_opens(40, 0);
+	says(40, "@1 TAKE 1-0 wait=1h");
+	ck_assert_ptr_null(next_line(40));
+	ck_assert_uint_eq(queues_of(&other, 1, 2, " ERR LIMIT the sessions of one peer "), 1025);
+	goes(40, GONE_HANGUP);
+	says(1, "@x CANCEL @1");
+	hears(1, "@x OK");
+	hears(1, "@1 ERR CANCELLED *");
+	says(1, "@y TAKE another wait=1h");
+	hears(1, "@y ERR LIMIT *");
+}
+END_TEST
+
 Suite *origin_suite(void)
 {
 	Suite *s = suite_create("origin");
@@ -278,6 +340,8 @@ Suite *origin_suite(void)
 	tcase_add_loop_test(t, what_a_resumed_session_has_still_counts, 0, 2);
 	tcase_add_test(t, sessions_of_one_peer_have_half_of_the_places_without_a_connection);
 	tcase_add_test(t, sessions_of_one_peer_have_half_of_the_prefixes);
+	tcase_add_test(t, sessions_of_one_peer_wait_for_the_jobs_of_so_many_queues);
+	tcase_add_test(t, a_queue_counts_for_those_who_wait);
 	suite_add_tcase(s, t);
 	return s;
 }
