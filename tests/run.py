@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs suites one after the other: python3 tests/run.py folder suite … [-- suite …]
+"""Runs suites one after the other: python3 tests/run.py folder suite … [-- suite … [-- suite …]]
 
-The suites after "--" are a second lane, which runs beside the first one at the lowest priority: they compute, while those of the first lane wait and measure
-time. When the first lane has ended, two of the second run beside each other. The output of a suite goes to folder/suite.log, and is shown in one piece when
+The suites after "--" are a second lane, which runs beside the first one: they compute, at the lowest priority, while those of the first lane wait and measure
+time. Behind another "--" stand those of the second lane that run daemons, at the usual priority. When the first lane has ended, two of the second run beside each other. The output of a suite goes to folder/suite.log, and is shown in one piece when
 the suite ends. The last line of a suite is "N passed, N failed". A suite without that line, or with a bad status and no failure, counts as one failure. So
 does a suite that takes longer than SUITE_SECONDS (1200), which is killed. The bound ends a suite that hangs, and measures nothing: on a slow machine the
 compilers take more than ten minutes beside the tests. MAKE is the command that makes a suite. The last line is the sum of all suites. Status 1 when anything
@@ -29,8 +29,8 @@ def processors_used():
 
 
 class Suite:
-    def __init__(self, name, folder, low):
-        self.name, self.path, self.low = name, os.path.join(folder, name + ".log"), low
+    def __init__(self, name, folder, low, nice):
+        self.name, self.path, self.low, self.nice = name, os.path.join(folder, name + ".log"), low, nice
         self.process, self.begin, self.used, self.passed, self.failed, self.why = None, 0, 0, 0, 1, "did not run"
 
     def start(self):
@@ -39,7 +39,7 @@ class Suite:
 
         def prepare():
             os.setpgid(0, 0)
-            os.nice(LOW if self.low else 0)
+            os.nice(self.nice)
         with open(self.path, "w", encoding="utf-8") as log:
             argv = shlex.split(os.environ.get("MAKE", "make")) + ["--no-print-directory", "-s", self.name]
             # close_fds=False leaves the job server of make open.
@@ -125,8 +125,8 @@ def main():
     os.makedirs(folder, exist_ok=True)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)
-    beside = names.index("--") if "--" in names else len(names)
-    suites = [Suite(name, folder, at > beside) for at, name in enumerate(names) if at != beside]
+    lanes = " ".join(names).split("--") + ["", ""]
+    suites = [Suite(name, folder, lane > 0, LOW if lane == 1 else 0) for lane, part in enumerate(lanes) for name in part.split()]
     run(*([suite for suite in suites if suite.low == low] for low in (False, True)))
     return sum_up(suites)
 

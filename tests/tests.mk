@@ -188,8 +188,10 @@ $(O)/script_bench: $(O)/tests/bench/script_bench.o $(O)/parts.a
 
 # These mostly wait, or measure time.
 SUITES_WAIT    := unit func load-short bench-short
-# These compute, or wait for states only, beside the others and at low priority.
-SUITES_COMPUTE := compilers layers cppcheck docs conf installed exposure hotpath simulated fuzz faults-short sanitize-func sanitize-unit
+# These compute, beside the others and at low priority.
+SUITES_COMPUTE := compilers layers cppcheck docs conf installed exposure hotpath simulated fuzz
+# These wait, and measure nothing.
+SUITES_BESIDE  := faults-short sanitize-func sanitize-unit
 CHECK_SANITIZERS := address,undefined
 # Of what takes longest `check` runs a share, other tests with each commit: of the tests under sanitizers, the planted mistakes, the files for cppcheck and the
 # tests that clang reads one of so many, and half of the short rows of faults. `make sanitize layers cppcheck compilers faults-short` run all of them. A suite of
@@ -201,7 +203,7 @@ check: | $(FIRST) ## all suites, of the longest ones a share that changes with t
 	@echo "== building"
 	-+@$(SUBMAKE) -k $(JOBS) all $(O)/unit $(O)/load $(FAULT_PROGRAMS)
 	@echo "== testing, some nine minutes: what a suite says stands in $(O)/check, and here once it has ended"
-	+@MAKE="$(MAKE) SANITIZED_SHARE=$(SHARE) READ_SHARE=$(SHARE) MISTAKES_SHARE=$(SHARE) CPPCHECK_SHARE=$(SHARE) UNIT_SHARED=1 FAULTS_SHARE=$(if $(filter 1,$(SHARE)),1,2)" $(PYTHON) -B tests/run.py $(O)/check $(SUITES_WAIT) -- $(SUITES_COMPUTE)
+	+@MAKE="$(MAKE) SANITIZED_SHARE=$(SHARE) READ_SHARE=$(SHARE) MISTAKES_SHARE=$(SHARE) CPPCHECK_SHARE=$(SHARE) UNIT_SHARED=1 FAULTS_SHARE=$(if $(filter 1,$(SHARE)),1,2)" $(PYTHON) -B tests/run.py $(O)/check $(SUITES_WAIT) -- $(SUITES_COMPUTE) -- $(SUITES_BESIDE)
 
 # A test that hangs is ended after so many times 4 s. This bound measures nothing: a loaded machine is slow.
 UNIT_PATIENCE ?= 8
@@ -384,4 +386,4 @@ $(O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/inner.a
 	$(call say,LD)
 	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT)
 
-.PHONY: check servers first-minutes fuzz-minimise sim sim-sanitized sim-coverage sim-coverage-again bench bench-full bench-contend market mutants sweep vary fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) same asan ubsan sanitize build-sanitized build-fuzzers build-objects
+.PHONY: check servers first-minutes fuzz-minimise sim sim-sanitized sim-coverage sim-coverage-again bench bench-full bench-contend market mutants sweep vary fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) $(SUITES_BESIDE) same asan ubsan sanitize build-sanitized build-fuzzers build-objects

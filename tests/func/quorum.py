@@ -11,7 +11,14 @@ from process import until
 LEASE_2S = {"lease": "2s", "max_lease": "2s"}
 QUARANTINE = 2.0  # seconds, max_lease: a server that has forgotten its locks has no vote for so long
 REJOIN = QUARANTINE * 1.02 + 3.0  # seconds within which it votes again: 1 to reconnect, 1 to be noticed, 1 for the second daemon
+ESTIMATES_DIFFER_US = 100000  # at most, those of two daemons of one server's clock
 POLL_MOST = 1.0  # seconds: a waiter that hears nothing asks again after so long
+
+
+def server_us(server):
+    """The clock of a server, in microseconds."""
+    seconds, us = server.cli.time()
+    return seconds * 1000000 + us
 
 
 def next_served(test, clients, settle=0.002):
@@ -59,8 +66,16 @@ class QuorumTest(FuncTest):
         return min(len([member for member in queue if not member.startswith(b"~")]) for queue in queues)
 
     def queued(self, name, count):
-        """Waits until so many daemons are queued on every server."""
+        """
+        Waits until so many daemons are queued on every server, and until any request that follows is behind them: a ticket is the moment of its request by
+        the daemon's estimate of the server's clock, and on a busy machine two estimates differ by some milliseconds.
+        """
         until(lambda: self.tickets(name) >= count, "%d tickets for %s" % (count, name))
+        for server in self.servers:
+            if server.runs():
+                members = server.cli.zrange("redlockd:lock:q:" + name, 0, -1)
+                newest = max((int(member.partition(b":")[0].lstrip(b"~")) for member in members), default=0)
+                until(lambda server=server, newest=newest: server_us(server) > newest + ESTIMATES_DIFFER_US, "the tickets for %s are of the past" % name)
 
     def order(self, holder, clients):
         """

@@ -117,7 +117,6 @@ class SharedAcrossDaemons(QuorumTest):
         first.ok("LOCK docs mode=shared")
         self.assertEqual(writer.begin("LOCK docs wait=30s"), [])
         self.queued("docs", 1)
-        time.sleep(0.2)
         late.send("LOCK docs mode=shared wait=30s")
         far.send("LOCK docs mode=shared wait=30s")
         first.ok("UNLOCK docs")
