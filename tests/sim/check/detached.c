@@ -47,9 +47,10 @@ static bool has_session(const struct conn *c)
 	return c->secret[0];
 }
 
-/* At most so many sessions of the daemon have no connection. */
-static uint64_t detached_count(const struct sim_daemon *d)
+/* At most so many sessions of the daemon have no connection: of the peer of c, or of all peers. */
+static uint64_t detached_count(const struct conn *of, bool all)
 {
+	const struct sim_daemon *d = of->daemon;
 	const struct world *w = d->world;
 	int64_t longest = later(w->plan->grace_ms * MSEC, plan_default_lease_us(w->plan)) * 51 / 50 + SEC;
 	const struct conn *c;
@@ -59,7 +60,7 @@ static uint64_t detached_count(const struct sim_daemon *d)
 	{
 		int64_t since = c->daemon == d && c->run == d->run ? c->detached_run_us : d->started_run_us;
 
-		if (c->detached_at > 0 && (c->daemon == d || d->journal.torn[c->daemon->index] >= c->run) &&
+		if (c->detached_at > 0 && (all || c->peer.is_unix == of->peer.is_unix) && (c->daemon == d || d->journal.torn[c->daemon->index] >= c->run) &&
 		    host_run_us(&d->host, w->now) - since < longest && has_session(c))
 			n++;
 	}
@@ -75,7 +76,9 @@ static bool may_hold_nothing(const struct conn *c)
 	return true;
 }
 
-/* Where so many sessions are detached, one that holds something takes the place of one that holds nothing, whoever is the first of those. */
+/*
+ * Where so many sessions are detached, or half as many of one peer, one that holds something takes the place of one that holds nothing, whoever is the first of those.
+ */
 static void detached_crowd(struct conn *c)
 {
 	struct conn *other;
@@ -91,9 +94,10 @@ static void detached_crowd(struct conn *c)
 /* A connection ends and its session stays: its holds and its queued requests stay until the grace is over and nobody may believe any more. */
 void detached_begin(struct conn *c)
 {
+	uint64_t most = c->daemon->conf.limits.detached;
 	struct request_sim *q;
 
-	if (daemon_is_up(c->daemon) && c->daemon->conf.limits.detached > 0 && detached_count(c->daemon) >= c->daemon->conf.limits.detached)
+	if (daemon_is_up(c->daemon) && most > 0 && (detached_count(c, true) >= most || detached_count(c, false) >= (most + 1) / 2))
 		detached_crowd(c);
 	c->detached_at = c->world->now;
 	c->detached_run_us = host_run_us(&c->daemon->host, c->world->now);

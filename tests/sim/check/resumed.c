@@ -251,8 +251,12 @@ void resumed_refused(struct request_sim *q, struct span code)
 	struct conn *c = q->conn, *from = conn_before(c, q->secret);
 	struct world *w = c->world;
 
-	if (from && !q->wrong && span_equal(code, SPAN("DRAINING")))
-		session_moves(q); /* RESUME waited for adoptions when the daemon was stopped: it counts as unanswered */
+	if (from && !q->wrong && span_equal(code, SPAN("DRAINING"))) {
+		session_moves(q); /* RESUME waited for adoptions when the daemon was stopped: it counts as unanswered, and told no rows */
+		for (int64_t owner = 0; owner < OWNERS_MAX; owner++)
+			for (int64_t name = 0; name < NAMES_MAX; name++)
+				c->account[owner][name].vague |= c->account[owner][name].open;
+	}
 	if (!from || q->wrong || from->left || !span_equal(code, SPAN("NOTFOUND")))
 		return;
 	if (w->now < session_known_until(from, c))
