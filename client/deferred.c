@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The public functions about deferred work (redlock.h). They are ordinary requests: the library does not repeat them. */
+/* The public functions about deferred work (redlock.h). They are ordinary requests, which the library does not repeat, but for TAKE. */
 #include "client/await.h"
 #include "client/conn.h"
 #include "client/exchange.h"
@@ -109,25 +109,34 @@ static int taken_check(struct redlock *c, const char *queue, const char *id, str
 	return r;
 }
 
+static int take_ask(struct redlock *c, const char *queue, const struct redlock_options *o)
+{
+	struct draft *d = &c->draft;
+	size_t wait_at, wait_n;
+	int r;
+
+	draft_begin(d, "TAKE", queue);
+	draft_wait(d, o->wait_ms, &wait_at, &wait_n);
+	if (o->ttl_ms)
+		draft_ms(d, "ttl", o->ttl_ms);
+	r = exchange_draft(c, PENDING_TAKE, "");
+	if (r)
+		return r;
+	pending_wait(&c->pending, wait_at, wait_n, o->wait_ms ? moment_after(o->wait_ms) : 0);
+	r = exchange_begin(c);
+	return r ? r : await_answer(c, o->wait_ms < 0 ? o->wait_ms : o->wait_ms + ONCE_MS);
+}
+
 /* The validity counts from a CHECK, because the TAKE may have waited for long. */
 int redlock_take(struct redlock *c, const char *queue, const struct redlock_options *options, struct redlock_job *ret_job)
 {
-	struct redlock_job job;
-	int64_t wait_ms = options ? options->wait_ms : 0;
+	static const struct redlock_options none;
 	struct redlock_grant grant;
-	struct draft *d = &c->draft;
+	struct redlock_job job;
 	int r = name_flaw(c, queue, NAME_MAX_BYTES, "the name of a queue");
 
-	if (r)
-		return r;
-	draft_begin(d, "TAKE", queue);
-	if (wait_ms < 0)
-		draft_text(d, " wait=forever");
-	else if (wait_ms)
-		draft_ms(d, "wait", wait_ms);
-	if (options && options->ttl_ms)
-		draft_ms(d, "ttl", options->ttl_ms);
-	r = await_draft(c, PENDING_ONCE, wait_ms < 0 ? wait_ms : wait_ms + ONCE_MS, NULL);
+	if (!r)
+		r = take_ask(c, queue, options ? options : &none);
 	if (!r)
 		r = redlock_taken(c, &job);
 	if (r)

@@ -4,10 +4,11 @@
 #include "client/complaint.h"
 #include "client/dial.h"
 #include "client/person.h"
+#include "proto/proto.h"
 
 #include <string.h>
 
-#define TEXT_MOST 6000 /* bytes of a command line that is deferred */
+#define TEXT_MOST (PAYLOAD_MAX - 1) /* bytes of a command line that is deferred, without the LF behind it */
 
 /* Appends a word of a command line, so that a shell reads it as it is. False: it does not fit. */
 static bool word_add(char *out, size_t *at, const char *word)
@@ -37,7 +38,8 @@ static bool word_add(char *out, size_t *at, const char *word)
 bool defer_instead(const struct invocation *in, struct redlock *c)
 {
 	struct redlock_deferral options = {.lock = in->operand};
-	char text[TEXT_MOST + 8], id[REDLOCK_JOB_BYTES], name[200];
+	static char text[PAYLOAD_MAX];
+	char id[REDLOCK_JOB_BYTES], name[200];
 	size_t n = 0;
 	int r;
 

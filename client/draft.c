@@ -93,14 +93,19 @@ void draft_begin(struct draft *d, const char *verb, const char *name)
 	draft_quoted(d, " ", name);
 }
 
-void draft_options(struct draft *d, const struct redlock_options *o, size_t *ret_wait_at, size_t *ret_wait_n)
+void draft_wait(struct draft *d, int64_t wait_ms, size_t *ret_wait_at, size_t *ret_wait_n)
 {
 	*ret_wait_at = d->n;
-	if (o->wait_ms < 0)
+	if (wait_ms < 0)
 		draft_text(d, " wait=forever");
-	else if (o->wait_ms)
-		draft_ms(d, "wait", o->wait_ms);
+	else if (wait_ms)
+		draft_ms(d, "wait", wait_ms);
 	*ret_wait_n = d->n - *ret_wait_at;
+}
+
+void draft_options(struct draft *d, const struct redlock_options *o, size_t *ret_wait_at, size_t *ret_wait_n)
+{
+	draft_wait(d, o->wait_ms, ret_wait_at, ret_wait_n);
 	if (o->ttl_ms)
 		draft_ms(d, "ttl", o->ttl_ms);
 	if (o->slots > 0)

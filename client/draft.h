@@ -34,6 +34,8 @@ void draft_owner(struct draft *d, const char *owner);
 void draft_number(struct draft *d, const char *field, int64_t number);
 /* " field=…ms" */
 void draft_ms(struct draft *d, const char *field, int64_t ms);
+/* " wait=…", unless it is 0; tells where that stands. */
+void draft_wait(struct draft *d, int64_t wait_ms, size_t *ret_wait_at, size_t *ret_wait_n);
 /* The options of a LOCK. Tells where " wait=…" stands. */
 void draft_options(struct draft *d, const struct redlock_options *o, size_t *ret_wait_at, size_t *ret_wait_n);
 

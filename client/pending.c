@@ -83,12 +83,14 @@ void pending_wait_rest(struct pending *p, int64_t now)
 
 bool pending_goes_on(const struct pending *p, const struct reply_line *answer, int64_t now)
 {
-	bool waits = p->kind == PENDING_READ || (pending_locks(p) && now < p->wait_until_us);
+	bool takes = p->kind == PENDING_TAKE, waits = p->kind == PENDING_READ || ((takes || pending_locks(p)) && now < p->wait_until_us);
 
 	if (answer->kind != LINE_ERR || p->cancelled)
 		return false;
 	/* The lock was granted, and the stores have not confirmed yet that they still hold it. The caller waits for that. */
 	if ((p->anchors || (p->unsure && pending_locks(p))) && span_equal(answer->code, SPAN("QUORUM")))
+		return true;
+	if (takes && p->unsure && span_equal(answer->code, SPAN("UNAVAILABLE")))
 		return true;
 	return waits && span_equal(answer->code, SPAN("DRAINING"));
 }

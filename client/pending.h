@@ -16,6 +16,7 @@ enum pending_kind {
 	PENDING_LOCK,
 	PENDING_LOCKALL, /* this and the next: its names are those that are in_bundle */
 	PENDING_LOCKANY,
+	PENDING_TAKE,   /* repeated: after RESUME the daemon answers with the job that it has given and of which nobody has heard */
 	PENDING_UNLOCK, /* repeated if it says its count, which it does where the lock is tracked */
 };
 
@@ -58,7 +59,7 @@ bool pending_asks_for(const struct pending *p, const struct hold *h);
 void pending_wait_rest(struct pending *p, int64_t now);
 /*
  * Whether an answer does not end the request, which is sent again soon: the daemon is about to stop and another may come, or the
- * daemon does not know yet whether the lock that it granted is still held.
+ * daemon does not know yet whether the lock that it granted, or the job that it gave, is still held.
  */
 bool pending_goes_on(const struct pending *p, const struct reply_line *answer, int64_t now);
 

@@ -36,8 +36,7 @@ static int pending_repeat(struct redlock *c)
 		return 0;
 	if (tracking_knows_loss(&c->holds, &c->pending))
 		return conn_answer_lost(c);
-	if (pending_locks(&c->pending))
-		pending_wait_rest(&c->pending, redlock_now_us());
+	pending_wait_rest(&c->pending, redlock_now_us());
 	return recovery_send(c);
 }
 

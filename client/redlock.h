@@ -201,7 +201,7 @@ int redlock_set_owner(struct redlock *c, const char *owner) REDLOCK_MUST;
 /* How much of a grant is left by the local clock, at least 0; asks nobody. */
 int64_t redlock_left_us(const struct redlock_grant *grant);
 
-/* --- deferred work; the library repeats none of these requests when the connection breaks: they return -ECONNABORTED then --- */
+/* --- deferred work; when the connection breaks the library repeats redlock_take alone: the others return -ECONNABORTED then --- */
 
 #define REDLOCK_JOB_BYTES  65  /* an id of a job, and a NUL */
 #define REDLOCK_NAME_BYTES 513 /* likewise a name */

@@ -164,6 +164,24 @@ static int call_permit(void)
 	return r;
 }
 
+static int call_take(void)
+{
+	struct redlock_options options = options_of(2);
+	struct redlock_job job;
+	int r = redlock_take(session, word[1], &options, &job);
+
+	if (!r) {
+		printf("- job %s %" PRId64 " %s\n", job.id, job.attempt, job.payload);
+		free(job.payload);
+	}
+	return r;
+}
+
+static int call_done(void)
+{
+	return redlock_done(session, word[1], word[2]);
+}
+
 static int call_check(void)
 {
 	struct redlock_grant grant;
@@ -321,7 +339,7 @@ static const struct call {
 	{"show", call_show}, {"list", call_list}, {"stats", call_stats}, {"ping", call_ping}, {"complete", call_complete}, {"recent", call_recent},
 	{"forget", call_forget}, {"watch", call_watch}, {"unwatch", call_unwatch}, {"subscribe", call_subscribe}, {"unsubscribe", call_unsubscribe},
 	{"push", call_push}, {"break", call_break}, {"kill", call_kill}, {"drain", call_drain}, {"close", call_close}, {"lead", call_lead},
-	{"follow", call_follow}, {"first", call_first},
+	{"follow", call_follow}, {"first", call_first}, {"take", call_take}, {"done", call_done},
 };
 
 static int call(char *line)

@@ -250,7 +250,7 @@ class Killed(FuncTest):
 
 class AnswersLost(FuncTest):
     """Half of all answers are lost. The library asks again, and no lock, count or permit is too many."""
-    COST, STEPS, MOST = 30, 80, 3
+    COST, STEPS, MOST = 50, 80, 3
 
     def setUp(self):
         super().setUp()
@@ -314,6 +314,31 @@ class AnswersLost(FuncTest):
             self.c.ok("unlock " + name, 60)
             self.assertEqual(self.rows(name), [], i)
         self.assertGreater(self.relay.lost, 10)
+
+
+    def test_jobs_are_taken_once(self):
+        """redlock_take tells each job, in its first attempt, whichever of the answers to TAKE and CHECK are lost."""
+        q, jobs = self.name(), 12
+        for i in range(jobs):
+            self.eye.ok("DEFER %s payload-%d id=j%d" % (q, i, i))
+        for i in range(jobs):
+            self.assertEqual(self.c.ok("take %s 20000" % q, 60), ["job j%d 1 payload-%d" % (i, i)])
+            self.assertEqual(len([row for row in self.eye.ok("LIST jobs prefix=" + q).rows if row["state"] == "leased"]), 1)
+            while self.c.call("done %s j%d" % (q, i), 60)[1] == "ECONNABORTED":
+                pass
+        self.assertEqual(self.eye.ok("LIST queues prefix=" + q).rows, [])
+        self.assertGreater(self.relay.lost, jobs)
+
+    def test_a_take_that_waits_goes_on(self):
+        q = self.name()
+        for i in range(6):
+            self.c.begin("take %s -1" % q)
+            until(lambda: any(row.num("waiting") for row in self.eye.ok("LIST sessions").rows), "it waits")
+            self.eye.ok("DEFER %s x id=j%d" % (q, i))
+            self.assertEqual(self.c.result(60), (["job j%d 1 x" % i], "0"))
+            while self.c.call("done %s j%d" % (q, i), 60)[1] == "ECONNABORTED":
+                pass
+        self.assertGreater(self.relay.lost, 2)
 
 
 class OnServers(QuorumTest):

@@ -102,6 +102,37 @@ END_TEST
 
 #define TAKEN(JOB) "> OK queue=mail job=" JOB " attempt=1 valid_ms=9000 ttl_ms=9000 payload=a\n"
 
+#define STILL_HAD "< CHECK mail job=x$\n> OK queue=mail job=x attempt=1 valid_ms=8000\n"
+
+/* Whatever the daemon gave for the TAKE whose answer was lost, it gives again; and as long as it does not know whether the job is held, it is asked again. */
+START_TEST(take_goes_on_over_the_next_connection)
+{
+	struct scripted_session s;
+	struct redlock_job job;
+
+	scripted_session_open(&s, HELLO "< TAKE mail wait=5000ms ttl=9000ms$\n+\n" RESUME "> OK session=7 n=0 open=1\n< TAKE mail wait=\n"
+	                      "> ERR UNAVAILABLE it is being adopted\n< TAKE mail wait=\n" TAKEN("x") STILL_HAD QUIT, PATIENCE);
+	ck_assert_int_eq(redlock_take(s.c, "mail", &(struct redlock_options){.wait_ms = 5000, .ttl_ms = 9000}, &job), 0);
+	ck_assert_str_eq(job.id, "x");
+	free(job.payload);
+	scripted_session_end(&s);
+}
+END_TEST
+
+START_TEST(take_that_does_not_wait_goes_on_as_well)
+{
+	struct scripted_session s;
+	struct redlock_job job;
+
+	scripted_session_open(&s, HELLO "< TAKE mail$\n+\n" RESUME "> OK session=7 n=0\n< TAKE mail$\n" TAKEN("x") STILL_HAD "< TAKE mail$\n+\n" RESUME
+	                      "> OK session=7 n=0\n< TAKE mail$\n> BUSY queue=mail\n" QUIT, PATIENCE);
+	ck_assert_int_eq(redlock_take(s.c, "mail", NULL, &job), 0);
+	free(job.payload);
+	ck_assert_int_eq(redlock_take(s.c, "mail", NULL, &job), REDLOCK_BUSY);
+	scripted_session_end(&s);
+}
+END_TEST
+
 /* The daemon answers TAKE after RESUME with a job about which it has heard nothing. */
 START_TEST(after_RESUME_each_job_that_is_known_is_checked_before_the_next_TAKE)
 {
@@ -175,6 +206,8 @@ Suite *deferred_suite(void)
 	tcase_add_test(t, take_that_gets_nothing_tells_so);
 	tcase_add_test(t, what_is_too_long_or_empty_is_not_sent);
 	tcase_add_test(t, take_asks_CHECK_again_when_the_connection_broke);
+	tcase_add_test(t, take_goes_on_over_the_next_connection);
+	tcase_add_test(t, take_that_does_not_wait_goes_on_as_well);
 	tcase_add_test(t, after_RESUME_each_job_that_is_known_is_checked_before_the_next_TAKE);
 	tcase_add_test(t, a_job_that_was_lost_or_whose_session_is_gone_is_not_checked);
 	tcase_add_test(t, a_job_that_redlock_take_could_not_tell_is_given_back_after_RESUME);
