@@ -16,14 +16,20 @@ static void revoke_claims(struct commander *x, struct session *s)
 	unsigned line;
 
 	for (c = TAILQ_FIRST(&s->claims); c; c = next) {
-		struct lock *l = c->lock;
-
 		next = TAILQ_NEXT(c, in_session);
-		if (c->state != CLAIM_WAITING || session_may_lock(x->core, s, lock_name(l), &line))
-			continue;
-		wait_withdraw(x->engine, c, REFUSED_DENIED);
-		convert_look(x->engine, l); /* readers behind a writer */
+		if (c->state == CLAIM_WAITING && !session_may_lock(x->core, s, lock_name(c->lock), &line))
+			wait_withdraw(x->engine, c, REFUSED_DENIED);
 	}
+}
+
+/* Readers behind a writer: once nobody waits any more who may not. */
+static void look_behind_denied(struct commander *x)
+{
+	const struct notices *n = &x->engine->notices;
+
+	for (size_t i = 0; i < n->count; i++)
+		if (n->item[i].kind == NOTICE_REFUSED && n->item[i].refusal == REFUSED_DENIED)
+			convert_look(x->engine, n->item[i].claim->lock);
 }
 
 static bool group_may_lock(const struct commander *x, const struct group *g)
@@ -72,4 +78,5 @@ void revoke_waiting(struct commander *x)
 			revoke_of(x, t->slot[i]);
 	TAILQ_FOREACH(s, &t->detached, lasting->in_detached)
 		revoke_of(x, s);
+	look_behind_denied(x);
 }

@@ -48,6 +48,23 @@ static void is_over(const char *name)
 	holds(OPERATOR, "LOCK web/secret");
 }
 
+START_TEST(a_reader_behind_a_writer_is_denied_with_it)
+{
+	begins(3);
+	holds(OPERATOR, "LOCK web/secret mode=shared");
+	says(WEB, "@w LOCK web/secret owner=1 wait=1m");
+	says(WEB, "@r LOCK web/secret owner=2 mode=shared wait=1m");
+	passes(SEC);
+	hears_nothing(WEB);
+	rules_are_read_again();
+	hears(WEB, "@w " WITHDRAWN);
+	hears(WEB, "@r " WITHDRAWN);
+	says(OPERATOR, "UNLOCK web/secret");
+	hears(OPERATOR, "OK *");
+	is_over("web/secret");
+}
+END_TEST
+
 START_TEST(a_request_that_waits_is_denied)
 {
 	static const char *const held[] = {
@@ -232,6 +249,7 @@ Suite *revoke_suite(void)
 	TCase *t = tcase_create("revoke");
 
 	tcase_add_checked_fixture(t, NULL, ruled_ends);
+	tcase_add_test(t, a_reader_behind_a_writer_is_denied_with_it);
 	tcase_add_loop_test(t, a_request_that_waits_is_denied, 0, 10);
 	tcase_add_loop_test(t, readers_behind_a_writer_that_is_denied_read_at_once, 1, 2);
 	tcase_add_test(t, a_waiter_that_may_still_have_the_name_goes_on_waiting);
