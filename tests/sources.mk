@@ -103,6 +103,7 @@ WORLD := \
 	tests/sim/check/repeated.c \
 	tests/sim/check/reply_time.c \
 	tests/sim/check/resumed.c \
+	tests/sim/check/ruled.c \
 	tests/sim/check/running.c \
 	tests/sim/check/scripts.c \
 	tests/sim/check/tickets.c \
@@ -177,6 +178,7 @@ WORLD := \
 	tests/sim/world/daemon_drain.c \
 	tests/sim/world/daemon_metrics.c \
 	tests/sim/world/daemon_replace.c \
+	tests/sim/world/daemon_rules.c \
 	tests/sim/world/daemon_step.c \
 	tests/sim/world/files.c \
 	tests/sim/world/flight.c \
@@ -184,6 +186,7 @@ WORLD := \
 	tests/sim/world/journal.c \
 	tests/sim/world/line.c \
 	tests/sim/world/link.c \
+	tests/sim/world/rules.c \
 	tests/sim/world/server.c \
 	tests/sim/world/store.c \
 	tests/sim/world/subscriber.c \

@@ -120,7 +120,8 @@ static void check_order(struct world *w, struct sim_daemon *d, const struct requ
 	{
 		bool same = other->conn == q->conn && other->owner == q->owner;
 
-		if (other->wait_ms != 0 && !other->conn->going && !other->conn->taken && !same && stands_behind(w, q, other) && !running_awaits(other))
+		if (other->wait_ms != 0 && !other->conn->going && !other->conn->taken && !same && stands_behind(w, q, other) && !running_awaits(other) &&
+		    !ruled_out(other))
 			checker_fail(w, INVARIANT_S19, q->name,
 				     "%s: daemon %u granted client %u before client %u, which asked earlier or has a higher priority", name_of(q->name),
 				     d->index, q->conn->client->index, other->conn->client->index);

@@ -49,6 +49,11 @@ void check_jobs_beside(const struct sim_client *c, int64_t name);
 void job_locks_said(struct request_sim *q, struct span line); /* an OK of the daemon */
 bool is_of_job(struct span line); /* a push about the lock of one */
 
+/* ruled.c: rules. */
+void ruled_said(struct request_sim *q, struct span line, struct span word); /* any reply */
+void ruled_anew(const struct sim_daemon *d);      /* the daemon has new rules, since the last step */
+bool ruled_out(const struct request_sim *q);      /* it is about to be denied */
+
 /* read_line.c: the line of readers and writers. */
 void check_read_order(struct request_sim *q, int64_t name);           /* it is granted */
 void check_read_turn(const struct request_sim *q);                    /* it reads */

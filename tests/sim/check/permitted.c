@@ -54,7 +54,7 @@ static void check_permit_order(const struct request_sim *q)
 			continue;
 		TAILQ_FOREACH(other, &c->running, at_daemon)
 			if (other->ask == ASK_PERMIT && other->locks && other->name == q->name && places_are_known(q, other) && other->wait_ms != 0 &&
-			    other->list_limit == q->list_limit && other->begun_at + slack < q->begun_at)
+			    other->list_limit == q->list_limit && other->begun_at + slack < q->begun_at && !ruled_out(other))
 				checker_fail(w, INVARIANT_S5, -1, "p%lld: daemon %u served client %u before client %u, which waits since %lld us",
 					     (long long)q->name, c->daemon->index, q->conn->client->index, c->client->index, (long long)other->begun_at);
 	}

@@ -19,7 +19,8 @@ static bool is_forfeit(const struct request_sim *q, const struct request_sim *ot
 
 static bool is_passed(const struct world *w, const struct request_sim *q, int64_t name, const struct request_sim *other)
 {
-	bool waits = other->ask == ASK_READ && other->locks && other->name == name && other->wait_ms != 0 && !running_awaits(other);
+	bool waits = other->ask == ASK_READ && other->locks && other->name == name && other->wait_ms != 0 && !running_awaits(other) &&
+		     !ruled_out(other);
 
 	/* A LOCKALL may have had this name, among others, long before it had all of them, and before the other came. */
 	if (q->reads == READ_ALL && other->priority != q->priority)

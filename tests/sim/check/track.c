@@ -176,7 +176,7 @@ static void on_error(struct request_sim *q, struct span code)
 	struct account *a = account_of(q);
 	bool lost = span_equal(code, SPAN("LOST")), notheld = span_equal(code, SPAN("NOTHELD")) && (!q->fence || q->fence == a->fence);
 
-	if (q->ask == ASK_EXTEND && span_equal(code, SPAN("LIMIT")))
+	if (q->ask == ASK_EXTEND && (span_equal(code, SPAN("LIMIT")) || span_equal(code, SPAN("DENIED"))))
 		account_not_asked(q);
 	if (notheld && a->vague)
 		account_end(a);
@@ -223,6 +223,7 @@ static void on_reply(struct conn *c, struct span line)
 	gathered_said(q, line, word);
 	told_said(q, line);
 	repeated_said(q, line);
+	ruled_said(q, line, word);
 	if (span_equal(word, SPAN("OK")))
 		readers_said(q, line), readers_released(q, line), job_locks_said(q, line), permitted_said(q, line);
 	else if (span_equal(word, SPAN("ERR")))

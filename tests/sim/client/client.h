@@ -56,6 +56,7 @@ struct request_sim {
 	struct conn *conn;
 	struct task *task; /* the task that asks; NULL: none */
 	unsigned number;   /* tag: t<number> */
+	char asked[48];    /* how its line begins, behind the tag */
 	bool tagged, ours; /* ours: the task waits for this reply */
 	int64_t name, owner, wait_ms, keep_ms, priority;
 	int64_t ttl_ms; /* LOCK without ttl=: once it has begun, the lease of its daemon; 0: not known */

@@ -48,6 +48,7 @@ struct request_sim *client_ask(struct sim_client *c, enum ask ask, struct task *
 	va_start(list, format);
 	n += vsnprintf(line + n, sizeof(line) - (size_t)n, format, list);
 	va_end(list);
+	snprintf(q->asked, sizeof(q->asked), "%.47s", line + tag);
 	line[n++] = '\n';
 	q->extends = !strncmp(line + tag, "EXTEND ", 7);
 	TAILQ_INSERT_TAIL(&c->conn->open, q, at_client);

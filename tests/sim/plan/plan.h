@@ -110,6 +110,7 @@ struct job {
 		row(memory)  /* the only daemon is its own store, and the only node */                                             \
 		row(cuts)    /* clients lose answers, and repeat their requests with count= */                                        \
 		row(meets)   /* jobs that are deferred have the names of readers and writers for locks */                              \
+		row(rules_ms) /* about how often a daemon reads other rules; 0: there are none */                                       \
 		row(owners)  /* sessions ask for permits in the names of several owners */                                             \
 		row(service_us) /* that a node takes for each call, one after the other; 0: none */
 struct plan {
@@ -181,7 +182,7 @@ enum rare rare_of(uint64_t seed);
 enum spread {
 	SPREAD_EVEN, SPREAD_TERMS, SPREAD_RELOADS, SPREAD_BOUNDS, SPREAD_SETS, SPREAD_ROLLS, SPREAD_PRIORITIES,
 	SPREAD_BREAKS, SPREAD_READERS, SPREAD_CIRCLES, SPREAD_GATHERS, SPREAD_RATES, SPREAD_PERMITS, SPREAD_CHORES, SPREAD_NOTES, SPREAD_INQUIRES,
-	SPREAD_MEMORY, SPREAD_CUTS, SPREAD_MEETS, SPREAD_OWNERS,
+	SPREAD_MEMORY, SPREAD_CUTS, SPREAD_MEETS, SPREAD_OWNERS, SPREAD_RULES,
 	SPREAD_N
 };
 enum spread spread_find(const char *word); /* SPREAD_N: there is none */

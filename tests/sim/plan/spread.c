@@ -21,6 +21,7 @@
  *   inquires   daemons ask each other who holds a name; in some of these worlds the first daemon neither asks nor answers
  *   memory     the daemon is its own store, and dies with it
  *   cuts       connections of some clients end before an answer is read, and they repeat the request with count=
+ *   rules      daemons have rules, which change
  *   owners     sessions ask for permits in the names of several owners, in half of the worlds with permits
  *   meets      the locks of jobs are names that readers and writers, groups, and clients that break locks have as well
  *   notes      daemons note which names are locked; clients COMPLETE, ask for RECENT and FORGET
@@ -56,6 +57,7 @@ static const struct {
 	[SPREAD_CUTS] = {"cuts", 150},
 	[SPREAD_MEETS] = {"meets", 60},
 	[SPREAD_OWNERS] = {"owners", 500},
+	[SPREAD_RULES] = {"rules", 100},
 };
 
 /* The stream goes on with what is drawn of that kind. */
@@ -305,6 +307,15 @@ static void draw_meets(struct plan *p)
 		p->breaks_ms = stream_skewed(&s, 50, 4000);
 }
 
+/* Clients that wait in circles, in storms or again and again count on being granted what they ask for. */
+static void draw_rules(struct plan *p)
+{
+	struct stream s;
+
+	if (spread_begin((uint64_t)p->seed, SPREAD_RULES, &s) && !p->nests && !p->cuts && !p->storm && rare_of((uint64_t)p->seed) == RARE_NONE)
+		p->rules_ms = stream_skewed(&s, 100, 4000);
+}
+
 bool spread_is_shown(const struct plan *p, enum spread kind)
 {
 	switch (kind) {
@@ -334,6 +345,8 @@ bool spread_is_shown(const struct plan *p, enum spread kind)
 		return p->cuts;
 	case SPREAD_MEETS:
 		return p->meets;
+	case SPREAD_RULES:
+		return p->rules_ms;
 	case SPREAD_OWNERS:
 		return p->owners;
 	case SPREAD_SETS:
@@ -371,4 +384,5 @@ void spread_draw(struct plan *p)
 	draw_meets(p);
 	draw_deletions(p);
 	draw_cuts(p);
+	draw_rules(p);
 }

@@ -70,6 +70,7 @@ enum purpose {
 	DRAW_REPEATS, /* requests whose answers are lost */
 	DRAW_JOB_LOCKS, /* how jobs are taken whose locks are names of readers and writers, and what becomes of those */
 	DRAW_PERMIT_OWNERS, /* the owners of permits */
+	DRAW_RULES, /* the rules of daemons */
 };
 
 struct stream {

@@ -34,6 +34,7 @@ void daemon_init(struct sim_daemon *d, struct world *w, unsigned index)
 		link_init(&d->link[i], d, &w->server[i]), subscriber_init(&d->subscriber[i], d, i);
 	if (p->memory)
 		d->store = store_new(d);
+	daemon_rules_begin(d);
 	daemon_start(d);
 }
 

@@ -86,6 +86,11 @@ struct sim_daemon {
 	int64_t drain_grants;             /* how many grants it had made before; -1: not known yet */
 	unsigned drain_late;              /* how often it was found to drain after that time */
 	struct timer drain;               /* the next look whether it may end */
+	struct {
+		struct timer timer;
+		struct stream stream;
+		unsigned set;             /* those that it has: see daemon_rules.c */
+	} rules;
 	struct conn *slot[256];
 	unsigned slots; /* slots from here on were never in use */
 	uint64_t generation;
@@ -114,6 +119,10 @@ void daemon_drain_step(const struct sim_daemon *d); /* after each step */
 void daemon_drain_fired(struct sim_daemon *d);
 void daemon_drain_ends(struct sim_daemon *d);
 void daemon_fired(struct sim_daemon *d);
+/* daemon_rules.c */
+void daemon_rules_begin(struct sim_daemon *d);
+void daemon_rules_fired(struct sim_daemon *d);
+bool ruled_denies(const struct conn *c, struct span name); /* as things stand, this connection may not lock it */
 
 /* Something has arrived: it is read now, or when the daemon runs again. */
 void daemon_arrive(struct sim_daemon *d, enum arrival_kind kind, void *what, uint64_t epoch);

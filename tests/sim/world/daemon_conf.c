@@ -98,6 +98,7 @@ static void daemon_configure_memory(struct sim_daemon *d)
 void daemon_configure(struct sim_daemon *d, bool strange)
 {
 	const struct plan *p = d->world->plan;
+	const struct rules *rules = d->conf.rules;
 
 	d->conf = (struct core_conf){
 		.store = "redis",
@@ -130,5 +131,6 @@ void daemon_configure(struct sim_daemon *d, bool strange)
 		daemon_configure_stranger(d);
 	if (p->memory)
 		daemon_configure_memory(d);
+	d->conf.rules = rules;
 	daemon_set_alarms(d);
 }

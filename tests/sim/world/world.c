@@ -101,6 +101,8 @@ static void daemon_timer_fired(enum sim_timer kind, struct timer *t)
 		daemon_thaw(container_of(t, struct sim_daemon, thaw));
 	else if (kind == AT_DRAIN)
 		daemon_drain_fired(container_of(t, struct sim_daemon, drain));
+	else if (kind == AT_RULES)
+		daemon_rules_fired(container_of(t, struct sim_daemon, rules.timer));
 	else if (kind == AT_KILLED)
 		store_ended_fired(t);
 	else if (kind == AT_LINK)
@@ -134,6 +136,7 @@ static void world_fire(struct world *w, struct timer *t)
 	case AT_DAEMON:
 	case AT_THAW:
 	case AT_DRAIN:
+	case AT_RULES:
 	case AT_KILLED:
 	case AT_LINK:
 	case AT_WATCH:

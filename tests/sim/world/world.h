@@ -34,6 +34,7 @@ enum sim_timer {
 	AT_DAEMON,  /* a timer of the service rings */
 	AT_THAW,
 	AT_DRAIN,
+	AT_RULES,
 	AT_KILLED, /* a daemon and its memory store */
 	AT_LINK,
 	AT_WATCH, /* looks whether a link has stalled */

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* S39: what rules deny is not granted, what they allow is not denied, whoever waits is refused as soon as they change, and what is held may go back. */
+#include "tests/sim/world/world.h"
+
+/* The words behind the verb are names, up to the first field. */
+static bool is_grant(struct span asked)
+{
+	return span_starts(asked, SPAN("LOCK ")) || span_starts(asked, SPAN("LOCKALL ")) || span_starts(asked, SPAN("LOCKANY ")) ||
+	       span_starts(asked, SPAN("ACQUIRE "));
+}
+
+static bool is_take(struct span asked)
+{
+	return span_starts(asked, SPAN("TAKE "));
+}
+
+static bool some_is_denied(const struct request_sim *q)
+{
+	struct span asked = span_of(q->asked), word;
+
+	for (unsigned i = 1; (word = line_word(asked, i)).n > 0 && !memchr(word.p, '=', word.n); i++)
+		if (ruled_denies(q->conn, word))
+			return true;
+	return false;
+}
+
+bool ruled_out(const struct request_sim *q)
+{
+	return q->conn->world->plan->rules_ms && some_is_denied(q);
+}
+
+static void fail(const struct request_sim *q, const char *what, struct span line)
+{
+	checker_fail(q->conn->world, INVARIANT_S39, -1, "client %u asks %s, %s: %.*s", q->conn->client->index, q->asked, what, (int)line.n, line.p);
+}
+
+/* As far as lines tell. */
+static bool is_held(const struct request_sim *q)
+{
+	const struct conn *c = q->conn;
+
+	if (q->ask == ASK_UNLOCK)
+		return account_of(q)->count > 0 && !account_of(q)->vague && !account_of(q)->open;
+	return q->ask == ASK_READ && q->reads == READ_UNLOCK && c->read_count[q->name] > 0 && !c->client->graced;
+}
+
+void ruled_said(struct request_sim *q, struct span line, struct span word)
+{
+	struct span asked = span_of(q->asked);
+	bool ok = span_equal(word, SPAN("OK")), denied = span_equal(word, SPAN("ERR")) && span_equal(line_word(line, q->tagged ? 2 : 1), SPAN("DENIED"));
+
+	if (!q->conn->world->plan->rules_ms)
+		return;
+	if (ok && (is_grant(asked) || is_take(asked)) && some_is_denied(q))
+		fail(q, "which the rules deny, and is granted it", line);
+	if (ok && is_take(asked) && line_field(line, "name").n > 0 && ruled_denies(q->conn, line_field(line, "name")))
+		fail(q, "and gets a job with a lock that the rules deny", line);
+	if (denied && is_grant(asked) && !some_is_denied(q))
+		fail(q, "which the rules allow, and is denied it", line);
+	if (denied && is_held(q))
+		fail(q, "which it holds, and may not give it back", line);
+}
+
+/* A refusal whose answer tells of a holder is held back until that is known. */
+static bool may_be_refused(const struct request_sim *q)
+{
+	const struct world *w = q->conn->world;
+
+	return w->plan->inquires && q->wait_ms >= 0 && w->now >= q->begun_at + q->wait_ms * MSEC * 97 / 100;
+}
+
+static bool waits_denied(const struct request_sim *q)
+{
+	struct span asked = span_of(q->asked);
+
+	return !running_awaits(q) && (is_grant(asked) || is_take(asked)) && some_is_denied(q) && !may_be_refused(q);
+}
+
+/* The daemon has new rules: whoever may not have what it waits for, is told so in that step. One that waits for its RESUME, or its client, is not read yet. */
+void ruled_anew(const struct sim_daemon *d)
+{
+	const struct request_sim *q;
+	const struct conn *c;
+	bool resumes;
+
+	TAILQ_FOREACH(c, &d->world->conns, in_world)
+	{
+		if (c->daemon != d || c->run != d->run || c->going || c->taken || !c->daemon_open)
+			continue;
+		resumes = false;
+		TAILQ_FOREACH(q, &c->running, at_daemon)
+			resumes |= q->ask == ASK_RESUME;
+		TAILQ_FOREACH(q, &c->running, at_daemon)
+			if (!resumes && waits_denied(q))
+				fail(q, "which the rules deny now, and waits on", SPAN(""));
+	}
+}
