@@ -77,7 +77,8 @@ static bool may_hold_nothing(const struct conn *c)
 }
 
 /*
- * Where so many sessions are detached, or half as many of one peer, one that holds something takes the place of one that holds nothing, whoever is the first of those.
+ * Where so many sessions are detached, or half as many of one peer, one that holds something takes the place of one that holds nothing, whoever is the first
+ * of those.
  */
 static void detached_crowd(struct conn *c)
 {

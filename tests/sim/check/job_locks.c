@@ -8,7 +8,8 @@ static void check_against_reader(const struct sim_client *c, const struct sim_cl
 	const struct reading *r = &other->reading[l->name];
 
 	if (r->until > c->world->now)
-		checker_fail(c->world, INVARIANT_S6, -1, "r%lld: client %u believes in it for a job, fence %lld until %lld us, client %u in %s fence %lld until %lld us",
+		checker_fail(c->world, INVARIANT_S6, -1,
+		             "r%lld: client %u believes in it for a job, fence %lld until %lld us, client %u in %s fence %lld until %lld us",
 		             (long long)l->name, c->index, (long long)l->fence, (long long)l->until, other->index, r->shared ? "shared" : "exclusive",
 		             (long long)r->fence, (long long)r->until);
 }
@@ -18,7 +19,8 @@ static void check_against_job(const struct sim_client *c, const struct sim_clien
 	const struct job_locking *l = &c->work.lock, *m = &other->work.lock;
 
 	if (c != other && m->name == l->name && m->until > c->world->now)
-		checker_fail(c->world, INVARIANT_S6, -1, "r%lld: client %u believes in it for a job, fence %lld until %lld us, client %u in fence %lld until %lld us",
+		checker_fail(c->world, INVARIANT_S6, -1,
+		             "r%lld: client %u believes in it for a job, fence %lld until %lld us, client %u in fence %lld until %lld us",
 		             (long long)l->name, c->index, (long long)l->fence, (long long)l->until, other->index, (long long)m->fence, (long long)m->until);
 }
 

@@ -84,7 +84,8 @@ static void check_promised(struct request_sim *q, int64_t fence, uint64_t slots)
 void check_permit_owner(const struct sim_client *c, const struct seating *s, struct span line)
 {
 	if (line_owner(line) != s->owner)
-		checker_fail(c->world, INVARIANT_S5, -1, "p%lld: permit %s of fence %lld is one of owner %lld of client %u, and is told to be one of owner %lld",
+		checker_fail(c->world, INVARIANT_S5, -1,
+		             "p%lld: permit %s of fence %lld is one of owner %lld of client %u, and is told to be one of owner %lld",
 			     (long long)s->name, s->permit, (long long)s->fence, (long long)s->owner, c->index, (long long)line_owner(line));
 }
 

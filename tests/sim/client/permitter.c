@@ -184,7 +184,8 @@ static void say_acquire(struct sim_client *c)
 
 static void say_about(struct sim_client *c, const char *verb, const struct seating *s, const char *fields)
 {
-	struct request_sim *q = client_ask(c, ASK_PERMIT, NULL, "%s p%lld permit=%s%s%s", verb, (long long)s->name, s->permit, permit_owner_field(s->owner), fields);
+	struct request_sim *q = client_ask(c, ASK_PERMIT, NULL, "%s p%lld permit=%s%s%s", verb, (long long)s->name, s->permit,
+	                                   permit_owner_field(s->owner), fields);
 
 	if (q)
 		q->name = s->name;
