@@ -26,14 +26,19 @@ bool member_may_tell(struct members *ms, struct member *m, bool again)
 	return true;
 }
 
+static bool member_is_slow(const struct members *ms, const struct member *m)
+{
+	return m->stalled || (m->state == MEMBER_JOINED && !m->refusal.defect && member_is_far(ms, m));
+}
+
 struct trouble member_trouble(const struct members *ms, const struct member *m)
 {
+	if (member_is_slow(ms, m))
+		return (struct trouble){member_is_far(ms, m) ? m->far : "it has not answered within redis.timeout", DEFECT_SLOW};
 	if (member_refuses(m))
 		return (struct trouble){m->refusal.text, m->refusal.defect};
 	if (m->reason[0])
 		return (struct trouble){m->reason, m->defect};
-	if (m->state == MEMBER_JOINED && member_is_far(ms, m))
-		return (struct trouble){m->far, DEFECT_SLOW};
 	if (m->state == MEMBER_JOINED && m->misnamed.defect)
 		return (struct trouble){m->misnamed.text, m->misnamed.defect};
 	if (m->state == MEMBER_JOINED && !m->silent[0] && m->mute.defect)
@@ -45,7 +50,7 @@ struct trouble member_trouble(const struct members *ms, const struct member *m)
 
 const char *member_state_told(const struct members *ms, const struct member *m)
 {
-	if (m->stalled || (m->state == MEMBER_JOINED && !m->refusal.defect && member_is_far(ms, m)))
+	if (member_is_slow(ms, m))
 		return "slow";
 	return member_state_word(member_refuses(m) ? MEMBER_REFUSED : m->state);
 }

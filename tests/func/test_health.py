@@ -203,10 +203,11 @@ class RefusesWhatLocksNeed(HealthTest):
 
     def test_ping_while_the_only_server_hangs(self):
         store = self.redis()
-        daemon = self.daemon(on_redis([store], LEASE_1S)).joined()
+        daemon = self.daemon(on_redis([store], LEASE_1S, {"redis": {"timeout": "2s"}})).joined()
         self.assertEqual(self.call_redlock(daemon, "ping")[0], 0)
         store.freeze()
-        until(lambda: self.row(daemon)["state"] == "slow", "the daemon has noticed")
+        self.becomes(daemon, "slow", "slow")
+        self.assertIn("redis.timeout", self.row(daemon)["reason"])
         status, out, _ = self.call_redlock(daemon, "ping")
         self.assertEqual((status, out.split("  ")[0], "redis 0/1" in out), (1, "no quorum", True), out)
         store.thaw()

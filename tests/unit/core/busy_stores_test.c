@@ -126,7 +126,7 @@ START_TEST(a_store_that_was_asked_late_and_hangs_counts_as_slow)
 	feels(2, MOOD_WELL);
 	hears(2, "OK name=a *");
 	passes(80 * MSEC);
-	ck_assert_str_eq(store_state(0, 1), "slow");
+	ck_assert_str_eq(store_state(0, 1), "slow: it has not answered within redis.timeout");
 }
 END_TEST
 
@@ -145,7 +145,7 @@ START_TEST(a_store_that_was_asked_behind_the_leading_node_and_hangs_counts_as_sl
 	goes(2, GONE_HANGUP);
 	passes(60 * MSEC);
 	ck_assert_uint_ge(waiting_at(order[2]), 1);
-	ck_assert_str_eq(store_state(0, order[2]), "slow");
+	ck_assert_str_eq(store_state(0, order[2]), "slow: it has not answered within redis.timeout");
 }
 END_TEST
 

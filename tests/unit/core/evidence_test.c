@@ -305,7 +305,7 @@ START_TEST(a_silent_store_is_not_asked_until_it_answers_again)
 	says(1, "LOCK a");
 	hears(1, GRANT);
 	passes(60 * MSEC);
-	ck_assert_str_eq(store_state(0, 2), "slow");
+	ck_assert_str_eq(store_state(0, 2), "slow: it has not answered within redis.timeout");
 	before = cluster.node[2].count[CALL_ACQUIRE];
 	says(1, "LOCK b");
 	hears(1, "OK name=b *");
@@ -330,7 +330,7 @@ START_TEST(a_call_that_was_never_sent_is_no_sign_of_life)
 	hears(1, "OK *");
 	ck_assert_uint_eq(waiting_at(2), 2);
 	never_sends(2, 1);
-	ck_assert_str_eq(store_state(0, 2), "slow");
+	ck_assert_str_eq(store_state(0, 2), "slow: it has not answered within redis.timeout");
 	refuses(2, "OOM command not allowed");
 	ck_assert_str_eq(store_state(0, 2), "joined");
 	feels(2, MOOD_WELL);
