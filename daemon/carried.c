@@ -225,34 +225,12 @@ static const char *service_take(struct daemon *d)
 	return NULL;
 }
 
-/* What a start as after a crash needs stands where the process before has run: its keys, its jobs, its journal. */
-static void runtime_stay(struct daemon *d)
-{
-	struct runtime former;
-	const char *what;
-	int r;
-
-	if (strcmp(d->carried->runtime_dir, d->runtime.dir) == 0)
-		return;
-	r = runtime_open(&former, d->carried->runtime_dir, &what);
-	if (r < 0) {
-		log_event(LOG_ERROR, "restart", "runtime=%s error=\"%s: %s\" note=\"what the process before has left there is not used\"",
-		          d->carried->runtime_dir, what, strerror(-r));
-		return;
-	}
-	log_event(LOG_WARN, "restart", "runtime=%s note=\"it stays where it was until the next restart\"", former.dir);
-	runtime_close(&d->runtime);
-	d->runtime = former;
-}
-
 bool carried_service(struct daemon *d)
 {
 	const char *why = d->carried ? service_take(d) : NULL;
 
-	if (why) {
-		runtime_stay(d);
+	if (why)
 		carried_refuse(d, why);
-	}
 	return d->carried;
 }
 

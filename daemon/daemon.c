@@ -23,51 +23,33 @@
 #define KEEPALIVE_US (10 * SEC)
 #define LAST_PASSES  256
 
-/* The process before this one ran in another directory. */
-static bool moves(const struct daemon *d)
-{
-	return strcmp(d->carried->runtime_dir, d->runtime.dir) != 0;
-}
-
-/* The file that names the state stands where the process before this one ran. */
-static bool state_is_fresh(const struct daemon *d, const char **ret_why)
+/* Names, jobs and journal stand where the process before has run. In another directory a kill -9 in the midst would find half of them, or nothing. */
+static int runtime_stays(struct daemon *d, const char **ret_what)
 {
 	const struct carried *c = d->carried;
+	struct runtime chosen;
+	int r = runtime_go_on(&d->runtime, c->runtime_dir, carried_take_fd(d, c->lock_fd), carried_take_fd(d, c->folder_fd), ret_what);
 
-	if (!c)
-		return once_take(d->runtime.dir, NULL, ret_why);
-	if (moves(d))
-		(void)once_take(d->runtime.dir, NULL, ret_why);
-	return once_take(c->runtime_dir, c->mark, ret_why);
-}
-
-/* Another process went on from it, or one was killed before. If the directory is the same, that one ran there as well. */
-static void stale_refuse(struct daemon *d, const char *why)
-{
-	bool moved = moves(d);
-
-	carried_refuse(d, why);
-	d->names_elsewhere &= moved;
+	if (!r && !runtime_is_chosen(&d->runtime, d->conf->runtime_dir, &chosen))
+		log_event(LOG_ERROR, "restart",
+		          "runtime=%s configured=%s note=\"it stays where it was: to change runtime_dir stop the daemon, move the directory, and start it\"",
+		          d->runtime.dir, chosen.dir);
+	return r;
 }
 
 static int stage_runtime(struct daemon *d)
 {
 	const struct carried *c = d->carried;
 	const char *what;
-	int error = 0, r;
+	int r = c ? runtime_stays(d, &what) : runtime_open(&d->runtime, d->conf->runtime_dir, &what);
 
-	if (c)
-		r = runtime_go_on(&d->runtime, d->conf->runtime_dir, c->runtime_dir, carried_take_fd(d, c->lock_fd), carried_take_fd(d, c->folder_fd), &what,
-		                  &error);
-	else
-		r = runtime_open(&d->runtime, d->conf->runtime_dir, &what);
-	if (error)
-		log_event(LOG_ERROR, "restart", "runtime=%s error=\"%s of the configuration: %s\" note=\"it stays where it was\"", d->runtime.dir, what,
-		          runtime_trouble(error));
-	if (r < 0)
+	if (r < 0) {
 		log_event(LOG_ERROR, "start", "runtime=%s error=\"%s\"", d->runtime.dir, runtime_trouble(r));
-	else if (!state_is_fresh(d, &what) && c)
-		stale_refuse(d, what);
+	} else if (!once_take(d->runtime.dir, c ? c->mark : NULL, &what) && c) {
+		/* Another process went on from it, or one was killed before: that one ran here as well. */
+		carried_refuse(d, what);
+		d->names_elsewhere = false;
+	}
 	return r;
 }
 
@@ -200,21 +182,6 @@ static void stage_net_stop(struct daemon *d)
 	net_free(d->net);
 }
 
-/* In another directory the journal lacks its file, so that a snapshot makes it before anything leaves for clients. */
-static int journal_go_on(struct daemon *d, const char *boot_id)
-{
-	const struct carried *c = d->carried;
-	int fd = carried_take_fd(d, c->journal_fd);
-
-	if (moves(d)) {
-		journal_leave(c->runtime_dir);
-		if (fd >= 0)
-			close(fd);
-		fd = -1;
-	}
-	return journal_unpack(&d->journal, d->runtime.dir, boot_id, &c->journal, fd);
-}
-
 /* A crash loses the keys of the memory store, so the sessions of the previous run hold nothing, and the journal is dropped. */
 static int stage_journal(struct daemon *d)
 {
@@ -223,7 +190,7 @@ static int stage_journal(struct daemon *d)
 
 	runtime_boot_id(boot_id, sizeof(boot_id));
 	if (d->carried)
-		return journal_go_on(d, boot_id);
+		return journal_unpack(&d->journal, d->runtime.dir, boot_id, &d->carried->journal, carried_take_fd(d, d->carried->journal_fd));
 	if (!boot_id[0])
 		log_event(LOG_WARN, "journal", "boot=unknown note=\"without %s nothing can be resumed after a restart\"", RUNTIME_BOOT_ID);
 	r = journal_open(&d->journal, d->runtime.dir, boot_id, clock_boottime());

@@ -67,7 +67,6 @@ struct daemon {
 	bool names_elsewhere; /* those of the process before, whose state cannot be used, need not stand in our directory */
 	struct home_files lasting;
 	int jobs_error; /* that is in the log */
-	char *former_dir; /* the runtime directory that has the log of the jobs still; NULL: ours has */
 	struct rules *rules, *old_rules; /* as the service has them; NULL: none */
 	struct conf_users *users;        /* NULL: none */
 	struct verifier *verifier;
@@ -150,7 +149,6 @@ void core_conf_fill(struct core_conf *to, const struct conf *from);
 /* lasting.c: the jobs and rate limits of the memory store. id: a number that no other run has had. */
 int lasting_open(struct daemon *d, uint32_t id);
 int lasting_restore(struct daemon *d);
-void lasting_go_on(struct daemon *d);
 void lasting_tick(struct daemon *d);
 void lasting_close(struct daemon *d);
 

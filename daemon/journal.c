@@ -134,17 +134,6 @@ int journal_unpack(struct journal *j, const char *dir, const char *boot_id, cons
 	return r;
 }
 
-void journal_leave(const char *dir)
-{
-	int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	if ((fd < 0 || unlinkat(fd, FILE_NAME, 0)) && errno != ENOENT)
-		log_event(LOG_WARN, "journal", "file=%s runtime=%s error=\"%s\" note=\"remove it before another redlockd starts there\"", FILE_NAME, dir,
-		          strerror(errno));
-	if (fd >= 0)
-		close(fd);
-}
-
 bool journal_is_there(const struct journal *j)
 {
 	struct stat named, open;

@@ -85,9 +85,6 @@ void journal_pack(struct journal *j, struct journal_mark *ret_mark, int *ret_fd)
 /* In place of journal_open: goes on where journal_pack left off. Owns fd, also on failure. Errors as journal_open. */
 int journal_unpack(struct journal *j, const char *dir, const char *boot_id, const struct journal_mark *mark, int fd) __attribute__((warn_unused_result));
 
-/* Removes the file of a daemon that goes on in another directory: whoever starts in this one next must not take its sessions and leases for his own. */
-void journal_leave(const char *dir);
-
 /* False: somebody has removed the file, has cut it, or has put another in its place. */
 bool journal_is_there(const struct journal *j);
 /* The file is lost, or with dir not NULL its directory, which is there again: the next snapshot, which is due at once, makes it anew. */

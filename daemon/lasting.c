@@ -25,8 +25,6 @@ int lasting_open(struct daemon *d, uint32_t id)
 void lasting_close(struct daemon *d)
 {
 	home_files_close(&d->lasting);
-	free(d->former_dir);
-	d->former_dir = NULL;
 }
 
 static void tell_jobs(const struct jobs_found *found)
@@ -80,39 +78,10 @@ int lasting_restore(struct daemon *d)
 	return found.jobs.log.stays ? found.jobs.log.error : 0;
 }
 
-void lasting_go_on(struct daemon *d)
-{
-	const char *former = d->carried->runtime_dir;
-	bool moved = strcmp(former, d->runtime.dir) != 0;
-	int r = memory_go_on_home(d->memory, &d->lasting, moved);
-
-	if (moved && r < 0) {
-		d->former_dir = mem_copy(former, strlen(former));
-		log_event(LOG_ERROR, "jobs",
-		          "dir=%s error=\"%s\" former=%s note=\"the log of jobs stays in the former folder, and jobs do not change, until it can be "
-		          "written here\"",
-		          d->runtime.dir, strerror(-r), former);
-	} else if (moved) {
-		home_files_leave(former);
-	}
-}
-
-/* A log is complete as soon as there is one. */
-static void former_leave(struct daemon *d)
-{
-	if (!d->former_dir || !d->lasting.jobs.at)
-		return;
-	home_files_leave(d->former_dir);
-	log_event(LOG_NOTICE, "jobs", "dir=%s former=%s note=\"the log of jobs has moved\"", d->runtime.dir, d->former_dir);
-	free(d->former_dir);
-	d->former_dir = NULL;
-}
-
 void lasting_tick(struct daemon *d)
 {
 	int error = d->lasting.jobs.error;
 
-	former_leave(d);
 	if (error == d->jobs_error)
 		return;
 	if (error)

@@ -96,27 +96,18 @@ int runtime_open(struct runtime *r, const char *configured, const char **ret_wha
 	return rc;
 }
 
-int runtime_go_on(struct runtime *r, const char *configured, const char *dir, int lock, int folder, const char **ret_what, int *ret_error)
+int runtime_go_on(struct runtime *r, const char *dir, int lock, int folder, const char **ret_what)
 {
-	struct runtime former = {.lock = lock, .folder = folder};
-	bool locked = lock >= 0 && folder >= 0;
-	int rc;
+	if (lock < 0 || folder < 0)
+		return runtime_open(r, dir, ret_what);
+	*r = (struct runtime){.lock = lock, .folder = folder};
+	snprintf(r->dir, sizeof(r->dir), "%s", dir);
+	return 0;
+}
 
-	*ret_what = "runtime directory";
-	*ret_error = 0;
-	snprintf(former.dir, sizeof(former.dir), "%s", dir);
-	if (locked && runtime_choose(r, configured) == 0 && strcmp(r->dir, dir) == 0) {
-		*r = former;
-		return 0;
-	}
-	rc = runtime_open(r, configured, ret_what);
-	if (rc < 0 && locked) {
-		*ret_error = rc;
-		*r = former;
-		return 0;
-	}
-	runtime_close(&former);
-	return rc;
+bool runtime_is_chosen(const struct runtime *r, const char *configured, struct runtime *ret_chosen)
+{
+	return runtime_choose(ret_chosen, configured) == 0 && strcmp(ret_chosen->dir, r->dir) == 0;
 }
 
 bool runtime_is_there(const struct runtime *r)

@@ -18,12 +18,10 @@ struct runtime {
  * a static string, names the step that failed.
  */
 int runtime_open(struct runtime *r, const char *configured, const char **ret_what) __attribute__((warn_unused_result));
-/*
- * A restart: the directory `dir` is locked by these descriptors; -1: it is not. Another is opened as above if that is the one to choose now. If it cannot be
- * had, the former stays in use, and *ret_error is why; else 0.
- */
-int runtime_go_on(struct runtime *r, const char *configured, const char *dir, int lock, int folder, const char **ret_what, int *ret_error)
-	__attribute__((warn_unused_result));
+/* A restart: the directory is locked by these descriptors; -1: it is not. Errors as above. */
+int runtime_go_on(struct runtime *r, const char *dir, int lock, int folder, const char **ret_what) __attribute__((warn_unused_result));
+/* Whether a start would take the same directory. *ret_chosen: nothing but the name of the one that it would take. */
+bool runtime_is_chosen(const struct runtime *r, const char *configured, struct runtime *ret_chosen);
 /* What such an error means. */
 const char *runtime_trouble(int r);
 /* False: somebody has removed the directory, or has put another in its place. */

@@ -237,7 +237,7 @@ int stores_go_on(struct daemon *d)
 	memory_conf.file = d->state.keys;
 	memory_conf.home = &d->lasting;
 	memory_adopt(d->memory, &memory_conf);
-	lasting_go_on(d);
+	(void)!memory_go_on_home(d->memory, &d->lasting); /* lasting_tick() tells of an error */
 	stores_mark(d);
 	return 0;
 }

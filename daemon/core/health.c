@@ -122,12 +122,12 @@ static void health_words(char *to, size_t size, struct span text)
 		snprintf(to, size, "it refuses %.*s: %.*s", (int)word, text.p, (int)rest, blank ? blank + 1 : "");
 }
 
-/* What it was refused, or not any more, once its state is known. */
+/* What it was refused, or not any more. While it is probed or refused its state says enough. */
 static void health_tell(struct members *ms, struct member *m, enum log_level level, struct ill *ill, const char *note, bool again)
 {
 	enum defect now = ill->defect, was = ill->told;
 
-	if (now == was || m->state == MEMBER_PROBING || !member_may_tell(ms, m, again))
+	if (now == was || (m->state != MEMBER_JOINED && m->state != MEMBER_QUARANTINED) || !member_may_tell(ms, m, again))
 		return;
 	ill->told = now;
 	core_log(ms->core, now ? level : LOG_NOTICE, "node", "node=%s state=%s cause=%s %s=%s", ms->core->conf.label[m->index], member_state_told(ms, m),

@@ -30,20 +30,6 @@ void home_files_close(struct home_files *f)
 	*f = (struct home_files){.dir = -1};
 }
 
-void home_files_leave(const char *dir)
-{
-	const uint64_t seed[2] = {0, 0};
-	struct joblog l;
-	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd < 0)
-		return;
-	joblog_init(&l, fd, seed);
-	joblog_remove(&l);
-	keyfile_remove_others(fd, KEYFILE_RATES, 0);
-	close(fd);
-}
-
 struct restoring {
 	struct memory *memory;
 	const struct home_past *past;
@@ -113,10 +99,10 @@ void memory_look_home(struct memory *m, struct home_files *f, const char *dir, s
 	mem_use(before);
 }
 
-int memory_go_on_home(struct memory *m, struct home_files *f, bool moved)
+int memory_go_on_home(struct memory *m, struct home_files *f)
 {
 	struct segment *before = mem_use(m->segment);
-	int r = jobs_go_on(&m->home->jobs, &f->jobs, moved);
+	int r = jobs_go_on(&m->home->jobs, &f->jobs);
 
 	keyfile_remove_others(f->dir, KEYFILE_RATES, f->rates ? keyfile_id(f->rates) : 0);
 	mem_use(before);

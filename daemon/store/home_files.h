@@ -38,8 +38,6 @@ struct home_past {
 /* id: a number that no other run has had; seed: secret. 0, or a negative errno if the folder cannot be opened. */
 int home_files_open(struct home_files *f, const char *dir, uint32_t id, const uint64_t seed[2]) __attribute__((warn_unused_result));
 void home_files_close(struct home_files *f);
-/* The daemon has gone on in another folder, which has all that was here. Jobs that stay here would be handed out again by whoever starts here. */
-void home_files_leave(const char *dir);
 
 /* What became of the files of a store that is in use. */
 struct home_sight {
@@ -52,6 +50,6 @@ void memory_look_home(struct memory *m, struct home_files *f, const char *dir, s
 
 void memory_restore_home(struct memory *m, struct home_files *f, const struct home_past *past, struct instant now, struct home_found *ret);
 /* Returns what jobs_go_on does. */
-int memory_go_on_home(struct memory *m, struct home_files *f, bool moved) __attribute__((warn_unused_result));
+int memory_go_on_home(struct memory *m, struct home_files *f) __attribute__((warn_unused_result));
 
 #endif

@@ -327,13 +327,11 @@ void jobs_restore(struct job_store *s, struct joblog *log, const struct jobs_pas
 		ret->error = moved_keep(s);
 }
 
-int jobs_go_on(struct job_store *s, struct joblog *log, bool moved)
+int jobs_go_on(struct job_store *s, struct joblog *log)
 {
 	struct joblog_found found;
 
 	s->log = log;
-	if (moved)
-		joblog_set_aside(log);
 	if ((!joblog_open(log, NULL, NULL, &found) || found.damaged) && s->count > 0)
 		return jobs_snapshot(s);
 	return 0;

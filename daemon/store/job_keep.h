@@ -48,9 +48,9 @@ int jobs_look(struct job_store *s, bool moves) __attribute__((warn_unused_result
 /* Fills an empty store from the log, which it keeps from then on. */
 void jobs_restore(struct job_store *s, struct joblog *log, const struct jobs_past *past, struct jobs_found *ret);
 /*
- * The store has gone on from another process, and so does the log; moved: to another folder, where the log of somebody else may stand. 0, or a negative
- * errno: there is no log, and no job changes until there is one; or the one that is there is damaged.
+ * The store has gone on from another process, and so does the log. 0, or a negative errno: there is no log, and no job changes until there is one; or the one
+ * that is there is damaged.
  */
-int jobs_go_on(struct job_store *s, struct joblog *log, bool moved) __attribute__((warn_unused_result));
+int jobs_go_on(struct job_store *s, struct joblog *log) __attribute__((warn_unused_result));
 
 #endif

@@ -87,7 +87,8 @@ void joblog_remove(struct joblog *l)
 	unlinkat(l->dir, FILE_NAME, 0);
 }
 
-void joblog_set_aside(struct joblog *l)
+/* An earlier jobs.bad goes: the last one is kept. */
+static void joblog_set_aside(struct joblog *l)
 {
 	joblog_close(l);
 	if (renameat(l->dir, FILE_NAME, l->dir, BAD_NAME) < 0)

@@ -64,8 +64,6 @@ void joblog_init(struct joblog *l, int dir, const uint64_t seed[2]);
 bool joblog_open(struct joblog *l, void (*visit)(void *context, struct span record), void *context, struct joblog_found *ret);
 void joblog_close(struct joblog *l);   /* the file stays */
 void joblog_remove(struct joblog *l);  /* and the file */
-/* An earlier jobs.bad goes: the last one is kept. */
-void joblog_set_aside(struct joblog *l); /* it stays as jobs.bad */
 void joblog_show(struct joblog *l);    /* it stays in use, and as jobs.bad */
 
 /* False: somebody has removed the file, or has cut it. One system call. */

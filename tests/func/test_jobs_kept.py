@@ -229,34 +229,6 @@ class Kept(FuncTest):
         self.client(daemon).ok("DEFER q x")
 
 
-class Moved(FuncTest):
-    COST = 10
-
-    def test_the_former_log_stays_until_there_is_one_in_the_new_folder(self):
-        daemon = self.daemon(CONF)
-        c, former = self.client(daemon), daemon.runtime_dir
-        c.ok("DEFER q x id=a")
-        daemon.runtime_dir = os.path.join(daemon.folder, "moved")
-        os.makedirs(os.path.join(daemon.runtime_dir, "jobs.new"), 0o700)  # a snapshot cannot be written
-        os.chmod(daemon.runtime_dir, 0o700)
-        daemon.config = daemon.config.replace(former, daemon.runtime_dir)
-        daemon.write_config()
-        mark = daemon.log_size()
-        daemon.send_signal(signal.SIGUSR2)
-        daemon.logged("notice restarted", mark)
-        self.assertRegex(daemon.log(mark), r"error jobs dir=\S+moved error=.*former=" + former)
-        c.err("TAKE q", "UNAVAILABLE")
-        time.sleep(1.5)
-        self.assertIn("jobs", os.listdir(former))
-        os.rmdir(os.path.join(daemon.runtime_dir, "jobs.new"))
-        c.ok("TAKE q")
-        daemon.logged("notice jobs dir=.*has moved", mark)
-        self.assertNotIn("jobs", os.listdir(former))
-        daemon.kill()
-        rows = self.client(daemon.start()).ok("LIST jobs prefix=q").rows
-        self.assertEqual([(row["job"], row["state"]) for row in rows], [("a", "leased")])
-
-
 class Full(FuncTest):
     COST = 10
 

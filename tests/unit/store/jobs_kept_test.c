@@ -297,65 +297,11 @@ START_TEST(the_log_goes_on_with_the_store)
 	home_files_close(&home_run.files);
 	ck_assert_int_eq(home_files_open(&home_run.files, home_run.dir, 99999, seed), 0);
 	memory_adopt(home_run.memory, &conf);
-	ck_assert_int_eq(memory_go_on_home(home_run.memory, &home_run.files, false), 0);
+	ck_assert_int_eq(memory_go_on_home(home_run.memory, &home_run.files), 0);
 	defer("q", "b", "y");
 	ck_assert_int_eq(done("q", "v"), 'R');
 	home_run_again();
 	ck_assert_str_eq(jobs_shown("q"), "b due 0 y ");
-}
-END_TEST
-
-/* The store of a second folder, which has a job, goes on in that of the run before. */
-static int go_on_in(char former[64])
-{
-	const uint64_t seed[2] = {1, 1};
-	const struct memory_conf conf = {.home = &home_run.files};
-
-	strcpy(former, home_run.dir);
-	home_run_kill();
-	strcpy(home_run.dir, "/dev/shm/home.XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(home_run.dir));
-	home_run_begin();
-	defer("q", "a", "x");
-	memory_pack(home_run.memory);
-	home_files_close(&home_run.files);
-	ck_assert_int_eq(home_files_open(&home_run.files, former, 99999, seed), 0);
-	memory_adopt(home_run.memory, &conf);
-	return memory_go_on_home(home_run.memory, &home_run.files, true);
-}
-
-START_TEST(in_another_folder_it_leaves_nothing_behind_and_takes_nothing_over)
-{
-	char former[64];
-
-	defer("q", "stranger", "x");
-	ck_assert_int_eq(go_on_in(former), 0);
-	home_files_leave(home_run.dir);
-	ck_assert_int_eq(access(home_run_path("jobs"), F_OK), -1);
-	ck_assert_int_eq(rmdir(home_run.dir), 0);
-	strcpy(home_run.dir, former);
-	ck_assert_int_eq(access(home_run_path("jobs.bad"), F_OK), 0);
-	home_run_again();
-	ck_assert_str_eq(jobs_shown("q"), "a due 0 x ");
-}
-END_TEST
-
-/* The log of the former folder is the only one, and must stay, until this one can be written. */
-START_TEST(in_another_folder_it_tells_that_it_cannot_be_written)
-{
-	char former[64];
-
-	ck_assert_int_eq(mkdir(home_run_path("jobs.new"), 0700), 0);
-	ck_assert_int_eq(go_on_in(former), -EISDIR);
-	ck_assert_ptr_null(home_run.files.jobs.at);
-	ck_assert_int_eq(take("q", "v", "1000"), 0);
-	folder_remove(home_run.dir);
-	strcpy(home_run.dir, former);
-	ck_assert_int_eq(rmdir(home_run_path("jobs.new")), 0);
-	ck_assert_int_eq(take("q", "v", "1000"), 'J');
-	ck_assert_ptr_nonnull(home_run.files.jobs.at);
-	home_run_again();
-	ck_assert_str_eq(jobs_shown("q"), "a leased 0 x ");
 }
 END_TEST
 
@@ -377,8 +323,6 @@ Suite *jobs_kept_suite(void)
 	tcase_add_test(c, a_log_that_only_grows_is_not_written_again);
 	tcase_add_test(c, a_snapshot_that_was_not_finished_counts_for_nothing);
 	tcase_add_test(c, the_log_goes_on_with_the_store);
-	tcase_add_test(c, in_another_folder_it_leaves_nothing_behind_and_takes_nothing_over);
-	tcase_add_test(c, in_another_folder_it_tells_that_it_cannot_be_written);
 	suite_add_tcase(s, c);
 	return s;
 }

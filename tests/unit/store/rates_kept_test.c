@@ -184,7 +184,7 @@ START_TEST(limits_go_on_with_the_store)
 	home_files_close(&home_run.files);
 	ck_assert_int_eq(home_files_open(&home_run.files, home_run.dir, 99999, seed), 0);
 	memory_adopt(home_run.memory, &conf);
-	ck_assert_int_eq(memory_go_on_home(home_run.memory, &home_run.files, false), 0);
+	ck_assert_int_eq(memory_go_on_home(home_run.memory, &home_run.files), 0);
 	ck_assert_int_eq(ten_a_minute(), 'Y');
 	home_run_again();
 	ck_assert_int_eq(ten_a_minute(), 'T');
