@@ -22,7 +22,7 @@ daemon/core   @pure stdio.h proto/ daemon/core/ daemon/base/ !daemon/base/clock.
 daemon/store  @pure stdio.h dirent.h fcntl.h unistd.h sys/mman.h sys/stat.h daemon/store/ daemon/core/event.h daemon/base/ !daemon/base/clock.h proto/span.h
 daemon/redis  @libc hiredis/ event2/ tls/ daemon/redis/ daemon/core/event.h daemon/base/ proto/span.h
 daemon/net    @libc event2/ tls/ daemon/net/ daemon/base/
-daemon/web    @libc event2/ daemon/web/ daemon/base/ daemon/net/listener.h daemon/net/address.h daemon/net/admin.h proto/
+daemon/web    @libc event2/ daemon/web/ daemon/base/ daemon/net/listener.h daemon/net/stock.h daemon/net/address.h daemon/net/admin.h proto/
 daemon        @libc event2/ daemon/ conf/ proto/ tls/context.h
 client        @libc client/ proto/ tls/
 '
