@@ -94,6 +94,8 @@ static void acquire_queue(struct engine *e, struct contender *k)
 
 void acquire_begin(struct engine *e, struct contender *k, enum cause why)
 {
+	if (e->draining)
+		return; /* who waits for it is about to be refused */
 	if (k->state == CONTENDER_QUEUED) {
 		if (k->impatient > 0) /* a patient waiter has a timer of its own */
 			acquire_queue(e, k);

@@ -12,6 +12,7 @@
 
 #include <sys/queue.h>
 
+#define READERS_MOST 4096 /* that hold a name together at this daemon: one step tells all of them a loss. More wait */
 #define HOLDS_MOST (1U << 30) /* of one owner at once; only waiting LOCKs that are granted together may exceed it */
 
 /*

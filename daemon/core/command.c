@@ -7,8 +7,10 @@
 #include "daemon/core/auth.h"
 #include "daemon/core/convert.h"
 #include "daemon/core/defer.h"
+#include "daemon/core/deliver.h"
 #include "daemon/core/end.h"
 #include "daemon/core/groups.h"
+#include "daemon/core/lessee.h"
 #include "daemon/core/list.h"
 #include "daemon/core/listing.h"
 #include "daemon/core/lockall.h"
@@ -264,6 +266,26 @@ static bool command_begins_foreign(struct commander *x, struct session *s, struc
 	return true;
 }
 
+static void lose_if_over(struct commander *x, struct lock *l)
+{
+	if (l && l->lease.state == LEASE_HELD && lock_is_over(&x->engine->table, l))
+		lessee_expire(x->engine, &l->lease);
+}
+
+/* The timers of leases that are over may be among those that are left: what the request may be about is lost before it is served. False: so is its session. */
+static bool __attribute__((cold)) command_loses_over(struct commander *x, struct session *s)
+{
+	const struct permit *p;
+
+	for (unsigned i = 0; i < x->request.words; i++)
+		lose_if_over(x, lock_find(&x->engine->table, x->request.word[i]));
+	TAILQ_FOREACH(p, &s->permits, in_session)
+		for (unsigned i = 0; i < p->seats && p->state == PERMIT_HELD; i++)
+			lose_if_over(x, p->seat[i].claim->lock);
+	deliver_notices(x);
+	return !s->over;
+}
+
 void command_line(struct commander *x, struct session *s, struct input line)
 {
 	if (line.is_cut) {
@@ -292,6 +314,8 @@ void command_line(struct commander *x, struct session *s, struct input line)
 	s->mistakes = 0;
 	s->proven = true;
 	if ((x->core->conf.rules || x->core->conf.users) && !access_is_granted(x, s))
+		return;
+	if (x->core->late && !command_loses_over(x, s))
 		return;
 	serve[x->request.verb](x, s);
 }

@@ -55,7 +55,8 @@ struct commander {
 	struct {
 		struct timer timer; /* set: when it ends though somebody holds */
 		bool over;          /* then it does, whoever holds */
-		struct timer more;  /* set: a crowd still waits, which is refused slice by slice */
+		struct timer more;  /* set: a crowd still waits, which is refused slice by slice … */
+		uint32_t slot;      /* … from this session on */
 	} drain;                 /* engine.draining: see drain.h */
 	bool attends;            /* alarms or the slow log want to be told of grants and waits: see alarm.h. engine.watched counts that as a session */
 	struct {

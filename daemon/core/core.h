@@ -39,6 +39,7 @@ struct core_conf {
 	const char *host;             /* announced in values */
 	uint64_t seed[2];
 	unsigned listed;              /* a LIST of more entries is answered in slices, see listing.h; 0: the default */
+	unsigned work;                /* of timers in a step, see fire.c; 0: the default */
 	bool names;                   /* note which names are locked, and by whom: see noted.h */
 	bool inquires;                /* asks other daemons who holds a name there, and answers them: see inquire.h */
 	bool trust_first_start;       /* see member.h */
@@ -119,6 +120,7 @@ struct core {
 	struct rng rng;
 	struct heap timers;
 	struct effects *out; /* only while a step runs */
+	bool late;           /* timers that are due are left to the next steps, or were at the last, see fire.c */
 	bool journal_off;    /* EFFECT_JOURNAL cannot be carried out */
 	struct metrics metrics;
 	enum verb serving;   /* the request that is being served, for the figures */

@@ -10,57 +10,90 @@
 #include "daemon/core/wait.h"
 #include "daemon/core/watch.h"
 
-/* So many requests are refused in a step. Of the others one may still be granted, as one may that comes just before the DRAIN. */
-#define REFUSED_A_STEP 1024
+/* So many requests are refused in a step, and so many claims looked at for each. Nobody is granted anything meanwhile. */
+#define REFUSED_A_STEP  1024
+#define LOOKS_A_REFUSAL 8
 
 /* A claim that converts belongs to an owner that holds the name, so it stays. */
-static void refuse_claims(struct commander *x, struct session *s, unsigned *left)
+static bool refuse_claims(struct commander *x, struct session *s, int64_t *left)
 {
 	struct claim *c, *next;
+	int64_t looks = 0;
 
-	for (c = TAILQ_FIRST(&s->claims); c && *left > 0; c = next) {
+	for (c = TAILQ_FIRST(&s->claims); c; c = next, looks++) {
 		next = TAILQ_NEXT(c, in_session);
 		if (c->state != CLAIM_WAITING || lock_holder_of(c->lock, s, claim_owner(c)))
 			continue;
+		if (*left <= 0)
+			return false;
 		wait_withdraw(x->engine, c, REFUSED_DRAINING);
 		(*left)--;
 	}
+	*left -= looks / LOOKS_A_REFUSAL;
+	return true;
 }
 
 /* Groups and permits are answered before the step ends. They give back what they have of it. */
-static void refuse_waiting(struct commander *x, struct session *s, unsigned *left)
+static bool refuse_gathering(struct commander *x, struct session *s, int64_t *left)
 {
 	struct group *g;
 	struct permit *p;
 
-	takes_refuse(x, s);
-	rate_turns_refuse(x, s);
-	refuse_claims(x, s, left);
-	LIST_FOREACH(g, &s->groups, in_session)
-		if (*left > 0 && g->state != GROUP_CANCELLED) {
-			group_cancel(x, g);
-			*left -= g->parts < *left ? g->parts : *left;
-		}
-	TAILQ_FOREACH(p, &s->permits, in_session)
-		if (*left > 0 && p->state != PERMIT_HELD && p->state != PERMIT_LOST && p->state != PERMIT_CANCELLED) {
-			permit_cancel(x, p);
-			(*left)--;
-		}
+	LIST_FOREACH(g, &s->groups, in_session) {
+		if (g->state == GROUP_CANCELLED)
+			continue;
+		if (*left <= 0)
+			return false;
+		group_cancel(x, g);
+		*left -= g->parts;
+	}
+	TAILQ_FOREACH(p, &s->permits, in_session) {
+		if (p->state == PERMIT_HELD || p->state == PERMIT_LOST || p->state == PERMIT_CANCELLED)
+			continue;
+		if (*left <= 0)
+			return false;
+		permit_cancel(x, p);
+		(*left)--;
+	}
+	return true;
+}
+
+/* False: some of the session's requests are left. */
+static bool refuse_waiting(struct commander *x, struct session *s, int64_t *left)
+{
+	return takes_refuse(x, s, left) && rate_turns_refuse(x, s, left) && (s->waiting == 0 || (refuse_claims(x, s, left) && refuse_gathering(x, s, left)));
+}
+
+/* Goes on with the session at which the last step stopped. */
+static bool refuse_connected(struct commander *x, int64_t *left)
+{
+	struct session_table *t = x->sessions;
+
+	for (; x->drain.slot < t->slots; x->drain.slot++) {
+		struct session *s = t->slot[x->drain.slot];
+
+		if (*left <= 0 || (s && !s->over && !refuse_waiting(x, s, left)))
+			return false;
+	}
+	return true;
+}
+
+static bool refuse_detached(struct commander *x, int64_t *left)
+{
+	struct session *s;
+
+	TAILQ_FOREACH(s, &x->sessions->detached, lasting->in_detached)
+		if (!refuse_waiting(x, s, left))
+			return false;
+	return true;
 }
 
 static void refuse_some(struct commander *x)
 {
-	struct session_table *t = x->sessions;
-	unsigned left = REFUSED_A_STEP;
-	struct session *s;
+	int64_t left = x->core->conf.work ? x->core->conf.work : REFUSED_A_STEP;
 
-	for (uint32_t i = 0; i < t->slots && left > 0; i++)
-		if (t->slot[i] && !t->slot[i]->over)
-			refuse_waiting(x, t->slot[i], &left);
-	TAILQ_FOREACH(s, &t->detached, lasting->in_detached)
-		refuse_waiting(x, s, &left);
-	if (left == 0)
-		heap_set(&x->core->timers, &x->drain.more, instant_add(x->core->now, MSEC));
+	if (!refuse_connected(x, &left) || !refuse_detached(x, &left))
+		heap_set(&x->core->timers, &x->drain.more, instant_add(x->core->now, 1));
 }
 
 void drain_begin(struct commander *x, int64_t in_us)

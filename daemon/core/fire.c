@@ -76,22 +76,16 @@ static void timer_fired(struct commander *x, struct timer *t)
 #define WORK_A_STEP 2048
 #define WORK_A_WAIT 8 /* of a request that ends */
 
-/* What the timer is about can wait for some milliseconds, but not all others for a crowd that chose one moment. Returns its work; 0: it cannot wait. */
-static unsigned timer_work(const struct commander *x, struct timer *t)
+/* About how much the timer is to do, where a lease to renew is 2. */
+static unsigned timer_work(struct timer *t)
 {
 	const struct session *s;
 
 	switch ((enum timer_kind)t->kind) {
-	case TIMER_LEASE: /* what is lost is lost now */
-		return lease_loss_is_due(container_of(t, struct lease, timer), x->core->conf.nodes, x->core->now) ? 0 : 2;
+	case TIMER_LEASE: /* all readers lose it together */
+		return 1 + lock_holders(lock_of_lease(container_of(t, struct lease, timer)));
 	case TIMER_JOB:
-		return instant_before(x->core->now, job_tell_at(container_of(t, struct job, timer))) ? 4 : 0;
-	case TIMER_CLAIM:
-	case TIMER_PERMIT:
-	case TIMER_TAKE:
-	case TIMER_RATE_TURN:
-	case TIMER_ALARM:
-		return WORK_A_WAIT;
+		return 4;
 	case TIMER_SESSION:
 		s = container_of(t, struct session, timer);
 		return WORK_A_WAIT * (1 + s->held + s->waiting);
@@ -99,34 +93,25 @@ static unsigned timer_work(const struct commander *x, struct timer *t)
 		s = container_of(t, struct lasting, grace)->session;
 		return WORK_A_WAIT * (1 + s->held + s->waiting);
 	default:
-		return 0;
+		return WORK_A_WAIT;
 	}
 }
 
-/* Beyond some work in a step, timers are put off in their order, so that each is put off once or twice. */
-static bool timer_is_put_off(struct commander *x, struct timer *t, unsigned *work)
-{
-	unsigned more = timer_work(x, t);
-
-	if (more == 0 || *work == 0 || *work + more <= WORK_A_STEP) {
-		*work += more;
-		return false;
-	}
-	heap_set(&x->core->timers, t, instant_add(x->core->now, (1 + *work / WORK_A_STEP) * MSEC));
-	*work += more;
-	return true;
-}
-
+/* Beyond some work the timers that are due are left to the next steps, which follow at once: a client can choose one moment for many. */
 void fire_due(struct commander *x, struct timer *t)
 {
 	int64_t late_us = instant_diff(x->core->now, t->at);
-	unsigned work = 0;
+	unsigned work = 0, most = x->core->conf.work ? x->core->conf.work : WORK_A_STEP;
 
+	x->core->late = false;
 	x->core->metrics.value[METRIC_LOOP_LAG] = late_us;
 	metric_peak(&x->core->metrics, METRIC_GAP_LONGEST, late_us);
-	for (; t && !instant_before(x->core->now, t->at); t = heap_first(&x->core->timers)) {
-		if (timer_is_put_off(x, t, &work))
-			continue;
+	for (unsigned n = 0; t && !instant_before(x->core->now, t->at); t = heap_first(&x->core->timers), n++) {
+		work += timer_work(t);
+		if (work > most && n > 0) {
+			x->core->late = true;
+			break;
+		}
 		heap_cancel(&x->core->timers, t);
 		timer_fired(x, t);
 		if (x->engine->fell)

@@ -5,7 +5,7 @@
 
 #include "daemon/core/commander.h"
 
-/* Fires the timers that are due, the first of which is `t`. */
+/* Fires timers that are due, the first of which is `t`: as many as a step has time for. core.late: some are left. */
 void fire_due(struct commander *x, struct timer *t);
 
 static inline void fire_timers(struct commander *x)

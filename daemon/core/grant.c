@@ -39,8 +39,8 @@ void grant_won(struct engine *e, struct round *r, int64_t fence)
 	if (l->contender->ticket.us)
 		ticket_spend(e, l->contender, r->granted);
 	elsewhere_forget(&l->contender->elsewhere);
-	if (!c || c->ttl_us != r->ttl_us || c->delay_us != r->delay_us || contender_form(c) != r->form) {
-		/* The round asked on the terms of a waiter that has left. */
+	if (!c || e->draining || c->ttl_us != r->ttl_us || c->delay_us != r->delay_us || contender_form(c) != r->form) {
+		/* The round asked on the terms of a waiter that has left, or that nobody is to be granted any more. */
 		release_round(e, r);
 		contender_move(e, l->contender, CONTENDER_IDLE, CAUSE_WON_FOR_NOBODY);
 		acquire_next(e, l);
@@ -116,7 +116,7 @@ static bool lock_may_be_handed_on(const struct engine *e, const struct lock *l)
 		return false; /* readers elsewhere may have it, and a reader that waits here has not joined because it would pass a writer */
 	if (!next || !next->renew || !l->holder->renew || next->ttl_us != l->lease.ttl_us || next->delay_us != l->lease.delay_us)
 		return false;
-	if (l->lease.renew_ttl_us != l->lease.ttl_us)
+	if (e->draining || l->lease.renew_ttl_us != l->lease.ttl_us)
 		return false; /* an EXTEND to other terms is under way */
 	/* If the journal cannot be written, the next run may adopt the lease for the former holder. */
 	if (l->lease.recorded && e->core->journal_off)

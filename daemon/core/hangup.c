@@ -108,6 +108,7 @@ static void refuse_stopping(struct commander *x, struct session *s, enum verb ve
 bool hangup_refuse(struct commander *x, struct session *s)
 {
 	bool some = s->resuming || !TAILQ_EMPTY(&s->pendings) || !LIST_EMPTY(&s->takes);
+	int64_t all = INT64_MAX;
 	struct pending *p;
 
 	if (s->resuming) {
@@ -115,8 +116,8 @@ bool hangup_refuse(struct commander *x, struct session *s)
 		heap_cancel(&x->core->timers, &s->lasting->grace);
 		refuse_stopping(x, s, VERB_RESUME, s->lasting->resume_tag);
 	}
-	takes_refuse(x, s);
-	rate_turns_refuse(x, s);
+	(void)takes_refuse(x, s, &all);
+	(void)rate_turns_refuse(x, s, &all);
 	while ((p = TAILQ_FIRST(&s->pendings))) {
 		TAILQ_REMOVE(&s->pendings, p, in_session);
 		p->session = NULL;

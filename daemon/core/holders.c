@@ -168,6 +168,8 @@ static bool holders_may_join(const struct engine *e, const struct lock *l, struc
 {
 	const struct lease *x = &l->lease;
 
+	if (e->draining || lock_holders(l) >= READERS_MOST)
+		return false;
 	if (l->lease.limit > 0) /* no hold of a mark is ever exclusive, nobody is told its token, and nobody polls for one */
 		return l->share && x->state == LEASE_HELD && holders_have_time(e, l);
 	if (!l->share || x->state != LEASE_HELD || x->token_is_old || instant_before(e->core->now, x->believed_until))

@@ -87,7 +87,8 @@ static void queue_go_on(struct commander *x, struct job_queue *queue)
 		return;
 	}
 	heap_cancel(&x->core->timers, &queue->timer);
-	queue_ask(x, queue);
+	if (!x->engine->draining) /* else those who wait are about to be refused */
+		queue_ask(x, queue);
 }
 
 void queue_look(struct commander *x, struct job_queue *queue)

@@ -233,7 +233,7 @@ void rate_turns_finish_up(struct commander *x, struct session *s)
 	}
 }
 
-void rate_turns_refuse(struct commander *x, struct session *s)
+bool rate_turns_refuse(struct commander *x, struct session *s, int64_t *left)
 {
 	struct pending *p, *next;
 	struct rate_line *line;
@@ -242,12 +242,15 @@ void rate_turns_refuse(struct commander *x, struct session *s)
 		next = TAILQ_PREV(p, pendings, in_session);
 		if (!p->turn)
 			continue;
+		if ((*left)-- <= 0)
+			return false;
 		line = p->turn->line;
 		core_answers(x->core, VERB_RATE);
 		tell_draining(x, s, span_of(p->tag));
 		turn_answered(x, p->turn);
 		line_look(x, line);
 	}
+	return true;
 }
 
 void rate_turns_revoke(struct commander *x, struct session *s)

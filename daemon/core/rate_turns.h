@@ -22,8 +22,8 @@ void rate_turn_cancel(struct commander *x, struct rate_turn *turn);
 void rate_turn_drop(struct commander *x, struct rate_turn *turn);
 /* The session has sent its last line: what the home is asked about already is answered, and nothing else waits on. */
 void rate_turns_finish_up(struct commander *x, struct session *s);
-/* The daemon stops. */
-void rate_turns_refuse(struct commander *x, struct session *s);
+/* The daemon stops, or drains: as takes_refuse(). */
+bool rate_turns_refuse(struct commander *x, struct session *s, int64_t *left);
 /* Those that the rules as they are now do not allow. */
 void rate_turns_revoke(struct commander *x, struct session *s);
 

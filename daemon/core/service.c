@@ -299,8 +299,6 @@ int service_step(struct service *s, const struct event *event, struct effects *r
 	fire_timers(&s->commander);
 	r = service_handle(s, event);
 	settle(&s->commander);
-	s->core.metrics.value[METRIC_NAMES] = (int64_t)s->engine.table.map.count;
-	s->core.metrics.value[METRIC_TIMERS] = (int64_t)s->core.timers.count;
 	s->core.out = NULL;
 	s->stepping = false;
 	mem_use(before);

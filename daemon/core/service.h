@@ -59,7 +59,7 @@ bool service_is_drained(const struct service *s);
 bool service_is_settled(const struct service *s);
 /* "<16 hex>.<host>": random at each start; part of every value that this service leaves at a store. */
 const char *service_daemon_id(const struct service *s);
-const struct metrics *service_metrics(const struct service *s);
+const struct metrics *service_metrics(struct service *s);
 /* All figures one by one, as STATS tells them. */
 void service_tally(const struct service *s, const struct sampler *to);
 

@@ -137,6 +137,8 @@ struct take *take_for(struct commander *x, struct job_queue *queue, const struct
 {
 	struct take *take;
 
+	if (x->engine->draining)
+		return NULL;
 	TAILQ_FOREACH(take, &queue->waiting, in_queue) {
 		if (job->lock.n == 0 || session_may_lock(x->core, take->session, job->lock, &take->denied_by))
 			return take->ttl_us == queue->ttl_us ? take : NULL;
@@ -311,10 +313,11 @@ void takes_detach(struct commander *x, struct session *s)
 	takes_withdraw(x, s);
 }
 
-void takes_refuse(struct commander *x, struct session *s)
+bool takes_refuse(struct commander *x, struct session *s, int64_t *left)
 {
-	while (!LIST_EMPTY(&s->takes))
+	for (; !LIST_EMPTY(&s->takes) && *left > 0; (*left)--)
 		take_refuse(x, LIST_FIRST(&s->takes), ERROR_DRAINING, draining_text(x));
+	return LIST_EMPTY(&s->takes);
 }
 
 void takes_revoke(struct commander *x, struct session *s)

@@ -36,8 +36,8 @@ bool takes_wait(const struct session *s, bool patient);
 void takes_end(struct commander *x, struct session *s);
 /* It loses its connection: the same, but its places are kept for RESUME. */
 void takes_detach(struct commander *x, struct session *s);
-/* The daemon stops. */
-void takes_refuse(struct commander *x, struct session *s);
+/* The daemon stops, or drains. So many are refused as `left` says, and counted down there. False: some are left. */
+bool takes_refuse(struct commander *x, struct session *s, int64_t *left);
 /* Those that the rules as they are now do not allow. */
 void takes_revoke(struct commander *x, struct session *s);
 

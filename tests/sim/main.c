@@ -44,7 +44,7 @@ static void usage(void)
 {
 	puts("sim --seeds N [--from M] [--jobs J] [--keep-going]  run the worlds of the seeds M, M+1 …\n"
 	     "    --only hour|crowd|busy|brief|storm|throng|servers|even|terms|reloads|bounds|sets|rolls|priorities|breaks|readers|circles|gathers|\n"
-	     "           rates|permits|chores|notes|inquires|memory|cuts|meets|owners|rules\n"
+	     "           rates|permits|chores|notes|inquires|memory|cuts|meets|owners|rules|slices\n"
 	     "                  only those of this kind\n"
 	     "sim --sweep FOLDER [--minutes M] [--seeds N] [--from M] [--jobs J] [--only …]  run as many as fit, from the seed in FOLDER/sweep.next on;\n"
 	     "                                print violations by invariant, leave a small plan of each in FOLDER/sweep\n"

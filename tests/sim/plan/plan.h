@@ -112,6 +112,7 @@ struct job {
 		row(meets)   /* jobs that are deferred have the names of readers and writers for locks */                              \
 		row(rules_ms) /* about how often a daemon reads other rules; 0: there are none */                                       \
 		row(owners)  /* sessions ask for permits in the names of several owners */                                             \
+		row(slices)  /* a step has time for one timer that is due, and for one request that a DRAIN refuses */                \
 		row(service_us) /* that a node takes for each call, one after the other; 0: none */
 struct plan {
 #define PLAN_ROW(field) int64_t field;
@@ -182,7 +183,7 @@ enum rare rare_of(uint64_t seed);
 enum spread {
 	SPREAD_EVEN, SPREAD_TERMS, SPREAD_RELOADS, SPREAD_BOUNDS, SPREAD_SETS, SPREAD_ROLLS, SPREAD_PRIORITIES,
 	SPREAD_BREAKS, SPREAD_READERS, SPREAD_CIRCLES, SPREAD_GATHERS, SPREAD_RATES, SPREAD_PERMITS, SPREAD_CHORES, SPREAD_NOTES, SPREAD_INQUIRES,
-	SPREAD_MEMORY, SPREAD_CUTS, SPREAD_MEETS, SPREAD_OWNERS, SPREAD_RULES,
+	SPREAD_MEMORY, SPREAD_CUTS, SPREAD_MEETS, SPREAD_OWNERS, SPREAD_RULES, SPREAD_SLICES,
 	SPREAD_N
 };
 enum spread spread_find(const char *word); /* SPREAD_N: there is none */

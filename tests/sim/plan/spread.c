@@ -24,6 +24,7 @@
  *   rules      daemons have rules, which change
  *   owners     sessions ask for permits in the names of several owners, in half of the worlds with permits
  *   meets      the locks of jobs are names that readers and writers, groups, and clients that break locks have as well
+ *   slices     a step has time for one timer that is due, so requests are served while others are left
  *   notes      daemons note which names are locked; clients COMPLETE, ask for RECENT and FORGET
  */
 #include "tests/sim/plan/plan.h"
@@ -58,6 +59,7 @@ static const struct {
 	[SPREAD_MEETS] = {"meets", 60},
 	[SPREAD_OWNERS] = {"owners", 500},
 	[SPREAD_RULES] = {"rules", 100},
+	[SPREAD_SLICES] = {"slices", 150},
 };
 
 /* The stream goes on with what is drawn of that kind. */
@@ -349,6 +351,8 @@ bool spread_is_shown(const struct plan *p, enum spread kind)
 		return p->rules_ms;
 	case SPREAD_OWNERS:
 		return p->owners;
+	case SPREAD_SLICES:
+		return p->slices;
 	case SPREAD_SETS:
 		return plan_changes_servers(p) && (p->changed || plan_nodes_least(p) == 2);
 	default:
@@ -385,4 +389,5 @@ void spread_draw(struct plan *p)
 	draw_deletions(p);
 	draw_cuts(p);
 	draw_rules(p);
+	p->slices = seed_is_spread((uint64_t)p->seed, SPREAD_SLICES);
 }

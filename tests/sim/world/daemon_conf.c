@@ -122,6 +122,7 @@ void daemon_configure(struct sim_daemon *d, bool strange)
 		.clock_tol_us = clock_tol_us((unsigned)p->nodes, p->max_lease_us, p->delay_us),
 		.tell_moves = d->world->trace != NULL,
 		.listed = listed_at_once(p),
+		.work = (unsigned)p->slices,
 		.jobs_keep_us = INT64_C(315360000) * SEC,
 		.limits = {.locks = 1024, .waiting = 256, .jobs = 1000, .stored = 1 << 30, .attempts = 3, .name = 512, .mistakes = 100, .line = 8192},
 	};

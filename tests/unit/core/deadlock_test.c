@@ -257,7 +257,7 @@ START_TEST(many_readers_of_few_sessions_are_searched_at_once)
 
 	cluster_begin(1);
 	for (unsigned k = 1; k <= 5; k++) {
-		for (unsigned i = 0; i < 1000; i++) {
+		for (unsigned i = 0; i < 800; i++) {
 			says(k, "LOCK a mode=shared owner=%u", i);
 			hears(k, "OK *");
 		}

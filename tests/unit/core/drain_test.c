@@ -118,6 +118,56 @@ START_TEST(a_request_that_waits_is_refused)
 }
 END_TEST
 
+/* A step refuses one request, so the others still wait when DRAIN is answered. Then what they wait for becomes free. */
+START_TEST(nobody_is_granted_behind_the_answer_however_many_wait)
+{
+	int64_t granted;
+
+	begins(1);
+	cluster.conf.work = 1;
+	service_reload(cluster.daemon[0].service, &cluster.conf);
+	says(7, "LOCK a");
+	hears(7, "OK *");
+	says(1, "LOCK a wait=1m");
+	says(8, "LOCK a wait=1m");
+	says(7, "UNLOCK a"); /* the round for the next holder asks for tokens for those behind it as well */
+	hears(7, "OK *");
+	for (unsigned k = 1; k <= 2; k++) {
+		if (k == 2)
+			says(k, "LOCK r mode=shared");
+		hears(k, "OK *");
+	}
+	says(2, "ACQUIRE s limit=1");
+	hears(2, "OK *");
+	says(2, "@w LOCK r wait=1m owner=writer");
+	for (unsigned k = 3; k <= 6; k++) {
+		says(k, "@a LOCK a wait=1m");
+		says(k, "@r LOCK r wait=1m mode=shared");
+		says(k, "@g LOCKALL a r wait=1m owner=g");
+		says(k, "@y LOCKANY a wait=1m owner=y");
+		says(k, "@p ACQUIRE s limit=1 wait=1m");
+		says(k, "@t TAKE q wait=1m");
+	}
+	granted = figure(0, METRIC_GRANTS);
+	drains("DRAIN", "OK *");
+	ck_assert_int_gt(figure(0, METRIC_WAITERS), 0);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	says(2, "@u UNLOCK r");
+	says(2, "@s RELEASE s");
+	says(1, "DEFER q job");
+	passes(SEC);
+	hears(8, "ERR DRAINING *");
+	for (unsigned k = 3; k <= 6; k++)
+		for (unsigned i = 0; i < 6; i++)
+			hears(k, "@? ERR DRAINING *");
+	ck_assert_int_eq(figure(0, METRIC_GRANTS), granted);
+	ck_assert_int_eq(figure(0, METRIC_WAITERS), 0);
+	ck_assert_int_eq(figure(0, METRIC_JOBS_TAKEN), 0);
+	ck_assert(is_drained());
+}
+END_TEST
+
 /* Its round is under way: the votes that it gets are given back. */
 START_TEST(a_request_that_the_stores_are_asked_about_is_refused)
 {
@@ -365,6 +415,7 @@ Suite *drain_suite(void)
 	tcase_add_test(t, a_holder_goes_on_and_the_drain_waits_for_it);
 	tcase_add_test(t, a_new_request_is_refused);
 	tcase_add_test(t, a_request_that_waits_is_refused);
+	tcase_add_test(t, nobody_is_granted_behind_the_answer_however_many_wait);
 	tcase_add_test(t, a_request_that_the_stores_are_asked_about_is_refused);
 	tcase_add_test(t, an_UNLOCK_that_waits_for_the_stores_is_waited_for);
 	tcase_add_test(t, an_upgrade_that_waits_for_another_reader_goes_on);

@@ -288,11 +288,21 @@ START_TEST(many_jobs_are_counted_and_renewed)
 }
 END_TEST
 
+/* Sessions 2 to 17: as many readers as may be, and more who wait. */
+static void crowd_reads(const char *fields)
+{
+	char after[100];
+
+	snprintf(after, sizeof(after), " %s", fields);
+	for (uint64_t k = 2; k <= 17; k++)
+		for (unsigned i = 0; i < 640; i++)
+			says_number(k, "LOCK x mode=shared owner=o", i, after);
+}
+
 static void readers_lose(void)
 {
-	sessions_open(1, 2001);
-	for (uint64_t k = 2; k <= 2001; k++)
-		says(k, "LOCK x mode=shared");
+	sessions_open(1, 17);
+	crowd_reads("");
 	w.longest_ns = 0;
 	says(1, "BREAK x");
 	lone_service_pass(&w, SEC);
@@ -306,8 +316,8 @@ END_TEST
 
 static void renews_at_once(void)
 {
-	sessions_open(1, 3);
-	for (uint64_t k = 1; k <= 3; k++)
+	sessions_open(1, 20);
+	for (uint64_t k = 1; k <= 20; k++)
 		holds_locks(k, 1000);
 	w.longest_ns = 0;
 	for (unsigned i = 0; i < 10; i++) {
@@ -319,6 +329,27 @@ static void renews_at_once(void)
 START_TEST(many_leases_are_renewed_at_one_moment)
 {
 	measure(renews_at_once);
+}
+END_TEST
+
+static void ends_at_once(void)
+{
+	char line[100];
+
+	sessions_open(1, 20);
+	for (uint64_t k = 1; k <= 20; k++)
+		for (unsigned i = 0; i < 1000; i++) {
+			snprintf(line, sizeof(line), "LOCK s%u/%u ttl=10s renew=no", (unsigned)k, i);
+			says(k, line);
+		}
+	w.longest_ns = 0;
+	w.now = instant_add(w.now, 9 * SEC);
+	lone_service_pass(&w, 2 * SEC);
+}
+
+START_TEST(many_leases_end_at_one_moment)
+{
+	measure(ends_at_once);
 }
 END_TEST
 
@@ -346,14 +377,14 @@ END_TEST
 
 static void restores(void)
 {
-	sessions_open(1, 5000);
-	for (uint64_t k = 1; k <= 5000; k++) {
+	sessions_open(1, 10000);
+	for (uint64_t k = 1; k <= 10000; k++) {
 		says(k, "HELLO 1 grace=30s");
 		holds_locks(k, 1);
 	}
 	w.longest_ns = 0;
 	ck_assert(lone_service_restart(&w));
-	lone_service_pass(&w, SEC);
+	lone_service_pass(&w, 40 * SEC);
 }
 
 START_TEST(a_journal_of_many_sessions_is_restored)
@@ -383,6 +414,7 @@ Suite *step_time_of_sessions_suite(void)
 	tcase_add_test(t, many_jobs_are_counted_and_renewed);
 	tcase_add_test(t, all_readers_of_a_name_are_told_that_it_is_lost);
 	tcase_add_test(t, many_leases_are_renewed_at_one_moment);
+	tcase_add_test(t, many_leases_end_at_one_moment);
 	tcase_add_test(t, names_are_completed_beside_many);
 	tcase_add_test(t, a_journal_of_many_sessions_is_restored);
 	suite_add_tcase(s, t);
