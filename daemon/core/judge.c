@@ -121,8 +121,10 @@ static const struct judgement judged_fit;
 /* Why a node must not be used whatever its marker says; without a reason if it may. */
 static struct judgement judge_fitness(struct members *ms, const struct member *m, const struct probe *probe)
 {
+	if (span_starts(probe->refusal, SPAN("INFO ")))
+		return judged_refused(probe->defect, judge_text(ms, "it refuses INFO: %.*s", (int)probe->refusal.n - 5, probe->refusal.p + 5));
 	if (probe->run_id.n == 0)
-		return judged_refused(DEFECT_PERMISSION, "INFO is not permitted or tells no run_id: allow the command 'info'");
+		return judged_refused(DEFECT_OTHER, "INFO tells no run_id");
 	if (!span_equal(probe->role, SPAN("master")))
 		return judged_refused(DEFECT_REPLICA, judge_text(ms, "it is a %.*s: only a master may hold locks", (int)probe->role.n, probe->role.p));
 	if (probe->loading)

@@ -5,10 +5,16 @@
 --        a field that the server lacks, or that the user may not read, is ''
 local clock = redis.call('TIME')
 local now_us = clock[1] * 1000000 + clock[2]
+local refusal = ''
+local function refused(command, err)
+  if refusal == '' then refusal = string.sub(command .. ' ' .. err, 1, 140) end
+end
 local function info(section)
   local text = redis.pcall('INFO', section)
+  if type(text) == 'table' and text.err then refused('INFO', text.err) end
   return type(text) == 'string' and text or ''
 end
+local server, replication, memory, persistence, stats = info('server'), info('replication'), info('memory'), info('persistence'), info('stats')
 -- Each field is a line of its own: '\n<field>:'. Plain searches are fast, and Redis does nothing else meanwhile.
 local function say(text, field)
   local _, colon = string.find(text, field, 1, true)
@@ -17,13 +23,11 @@ end
 -- What locks, queues, rates and jobs need, each in a form that changes nothing: a server that refuses a command does so before it looks at the key. The first
 -- is one that a full server refuses: once a script was allowed to write, it lets all others pass. `none` never exists; the key of the second can be no lock.
 -- refusal: the first command that is refused, and its error. PUBLISH comes last: without it the store does all but wake those who wait
-local none, refusal = string.sub(KEYS[1], 1, -6) .. '!none', ''
+local none = string.sub(KEYS[1], 1, -6) .. '!none'
 local function try(...)
   local done = redis.pcall(...)
   local err = type(done) == 'table' and done.err
-  if err and refusal == '' and not string.find(err, 'syntax error', 1, true) and not string.find(err, 'wrong number of arg', 1, true) then
-    refusal = string.sub(... .. ' ' .. err, 1, 140)
-  end
+  if err and not string.find(err, 'syntax error', 1, true) and not string.find(err, 'wrong number of arg', 1, true) then refused(..., err) end
 end
 try('SET', none, '', 'XX')
 try('SET', string.sub(KEYS[1], 10, -6), '', 'NX', 'XX')
@@ -49,7 +53,6 @@ try('HGETALL', none)
 try('HLEN', none)
 try('PUBLISH', string.sub(KEYS[1], 1, -6) .. 'd:', '')
 local called = redis.pcall('GET', string.sub(KEYS[1], 1, -6) .. '!home')
-local server, replication, memory, persistence, stats = info('server'), info('replication'), info('memory'), info('persistence'), info('stats')
 return {now_us, string.sub(redis.call('GET', KEYS[1]) or '', 1, 256), redis.call('GET', KEYS[2]) or '0',
   say(server, '\nrun_id:'), say(replication, '\nmaster_replid:'), say(server, '\nredis_version:'), say(replication, '\nrole:'),
   say(memory, '\nmaxmemory:'), say(memory, '\nmaxmemory_policy:'), say(stats, '\nevicted_keys:'),

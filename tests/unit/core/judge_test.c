@@ -39,12 +39,24 @@ START_TEST(a_store_that_loads_its_data_is_refused)
 }
 END_TEST
 
-START_TEST(a_store_that_does_not_permit_info_is_refused_and_told_what_to_allow)
+START_TEST(a_store_that_refuses_info_is_refused_and_told_why)
 {
+	static const struct {
+		const char *refusal, *reason, *cause;
+		enum defect defect;
+	} row[] = {
+		{"INFO ERR The user executing the script can't", "refused: it refuses INFO: ERR The user executing the script can't", "permission",
+		 DEFECT_PERMISSION},
+		{"INFO ERR Unknown Redis command", "refused: it refuses INFO: ERR Unknown Redis command", "command", DEFECT_COMMAND},
+		{"", "refused: INFO tells no run_id", "other", DEFECT_NONE},
+	};
+
 	cluster_begin(3);
 	cluster.node[0].probe.run_id = SPAN("");
-	store_becomes("refused: INFO is not permitted or tells no run_id: allow the command 'info'");
-	check_cause("permission");
+	cluster.node[0].probe.refusal = span_of(row[_i].refusal);
+	cluster.node[0].probe.defect = row[_i].defect;
+	store_becomes(row[_i].reason);
+	check_cause(row[_i].cause);
 	cluster.node[0].probe.run_id.p = NULL;
 }
 END_TEST
@@ -271,7 +283,7 @@ Suite *judge_suite(void)
 	tcase_add_checked_fixture(fitness, NULL, cluster_close);
 	tcase_add_test(fitness, a_replica_is_refused_and_welcome_once_it_is_a_master);
 	tcase_add_test(fitness, a_store_that_loads_its_data_is_refused);
-	tcase_add_test(fitness, a_store_that_does_not_permit_info_is_refused_and_told_what_to_allow);
+	tcase_add_loop_test(fitness, a_store_that_refuses_info_is_refused_and_told_why, 0, 3);
 	tcase_add_test(fitness, a_store_that_may_evict_locks_is_refused_and_told_what_to_set);
 	tcase_add_test(fitness, a_policy_does_not_matter_without_a_limit_of_memory);
 	tcase_add_test(fitness, the_same_server_twice_counts_once);
