@@ -110,10 +110,13 @@ function total(list, name, value) {
 	list.append(box);
 }
 
+/* A joined store with a cause votes, but not all goes well there. */
+const isBad = n => n.state !== "joined" || n.cause;
+
 function showStores(s) {
 	const list = $("stores"), totals = make("dl");
 	list.replaceChildren(...s.stores.map(n => {
-		const bad = n.state !== "joined", item = make("li", (bad ? "✗ " : "✓ ") + plain(n.node) + " " + n.state, bad ? "bad" : "good");
+		const bad = isBad(n), item = make("li", (bad ? "✗ " : "✓ ") + plain(n.node) + " " + n.state, bad ? "bad" : "good");
 		if (n.rtt_us)
 			item.append(make("span", " " + (n.rtt_us / 1000).toFixed(2) + " ms", "faint"));
 		if (n.reason)
@@ -135,7 +138,7 @@ function showAlarms(s) {
 	if (s.server.quorum !== "yes")
 		alarms.push("No quorum: too few stores can be used, so no lock is granted.");
 	for (const n of s.stores)
-		if (n.state !== "joined")
+		if (isBad(n))
 			alarms.push("Store " + plain(n.node) + " is " + n.state + (n.reason ? ": " + plain(n.reason) : "") + ".");
 	for (const lock of s.locks)
 		if (lock.alarm)

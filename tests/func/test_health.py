@@ -196,6 +196,7 @@ class RefusesWhatLocksNeed(HealthTest):
         self.assertEqual(status, 0)
         self.assertIn("misnamed", out)
         self.assertIn("misnamed", web.ask("/readyz").body.decode())
+        self.assertEqual(json.loads(web.ask("/api/v1/snapshot").body)["stores"][0]["cause"], "misnamed")
         self.becomes(first, "joined", None)
         first.stop()
         store.cli.delete("redlockd:lock:!home")

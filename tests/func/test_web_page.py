@@ -7,6 +7,7 @@ import re
 import unittest
 
 from chromium import PROGRAM, Chromium
+from daemon import on_redis
 from harness import FuncTest
 from process import BUILD
 from web import free_web
@@ -126,6 +127,16 @@ class Shown(FuncTest):
             self.assertLessEqual(self.page.run("document.documentElement.scrollWidth"), width)
             if width == 360:
                 self.page.picture(os.path.join(BUILD, "page-phone.png"))
+
+    def test_a_store_that_votes_but_refuses_something(self):
+        store = self.redis()
+        self.web = free_web()
+        daemon = self.daemon(on_redis([store], {"listen": {"http": self.web.listen}, "lease": "1s", "max_lease": "1s"})).joined()
+        store.cli.execute_command("ACL", "SETUSER", "default", "-publish")
+        daemon.logged("cause=permission")
+        self.open()
+        self.shows("alarms", "is joined: it refuses PUBLISH")
+        self.shows("stores", "✗ ")
 
     def test_a_daemon_that_has_gone_is_shown(self):
         self.open()
