@@ -336,6 +336,7 @@ NET := \
 	daemon/net/crowds.c \
 	daemon/net/ending.c \
 	daemon/net/halfopen.c \
+	daemon/net/held.c \
 	daemon/net/hub.c \
 	daemon/net/lines.c \
 	daemon/net/listener.c \

@@ -18,6 +18,11 @@ void ahead_release(struct ahead *a)
 	*a = (struct ahead){0};
 }
 
+size_t ahead_bytes(const struct ahead *a)
+{
+	return a->lines ? buf_length(a->lines) : 0;
+}
+
 bool ahead_add(struct ahead *a, struct input line)
 {
 	uint32_t head = (uint32_t)line.n | (line.is_cut ? IS_CUT : 0);

@@ -11,6 +11,7 @@
 /* Lines, and their bytes. At either bound the session is read no further, until both fell to half. The line that reaches a bound is kept whole. */
 #define READ_AHEAD_LINES 256
 #define READ_AHEAD_BYTES 65536
+#define READ_AHEAD_WHOLE 16 /* times limits.output: bytes of all sessions. Beyond, each is read no further behind its first line */
 
 /* A line of a client; or of one that was too long the beginning. The parser may overwrite the bytes. */
 struct input {
@@ -25,6 +26,7 @@ struct ahead {
 };
 
 void ahead_release(struct ahead *a);
+size_t ahead_bytes(const struct ahead *a); /* that it takes */
 /* True: a bound is reached. */
 bool ahead_add(struct ahead *a, struct input line);
 /* The first of them, of which there must be one, in place. Valid until the next ahead_add. True: both are down to half. */

@@ -32,10 +32,16 @@ void session_set_nested(struct session_table *t, struct session *s, bool nested)
 	}
 }
 
+static void session_drop_ahead(struct session_table *t, struct session *s)
+{
+	t->ahead -= ahead_bytes(&s->ahead);
+	ahead_release(&s->ahead);
+}
+
 static void session_free(struct session_table *t, struct session *s)
 {
 	session_set_nested(t, s, false);
-	ahead_release(&s->ahead);
+	session_drop_ahead(t, s);
 	pool_put(&t->lastings, s->lasting);
 	if (s->identity) {
 		mem_free(s->identity->user);
@@ -230,7 +236,7 @@ void session_detach(struct session_table *t, struct session *s)
 	s->busy = s->ready = s->leaving = s->eof = s->over = s->lingered = s->resuming = s->awaiting = false;
 	s->reading = true;
 	s->unsent = 0;
-	ahead_release(&s->ahead);
+	session_drop_ahead(t, s);
 	session_join_detached(t, s);
 	session_note_vacant(t, s);
 }
@@ -309,15 +315,26 @@ static void session_set_reading(struct session_table *t, struct session *s, bool
 
 void session_read_ahead(struct session_table *t, struct session *s, struct input line)
 {
-	if (ahead_add(&s->ahead, line))
+	uint64_t most = t->core->conf.limits.output;
+	bool full;
+
+	t->ahead -= ahead_bytes(&s->ahead);
+	full = ahead_add(&s->ahead, line);
+	t->ahead += ahead_bytes(&s->ahead);
+	if (full || (most > 0 && t->ahead > READ_AHEAD_WHOLE * most))
 		session_set_reading(t, s, false);
 }
 
 bool session_next_line(struct session_table *t, struct session *s, struct input *ret_line)
 {
+	bool room;
+
 	if (s->ahead.count == 0)
 		return false;
-	if (ahead_next(&s->ahead, ret_line))
+	t->ahead -= ahead_bytes(&s->ahead);
+	room = ahead_next(&s->ahead, ret_line);
+	t->ahead += ahead_bytes(&s->ahead);
+	if (room)
 		session_set_reading(t, s, true);
 	ahead_trim(&s->ahead, &t->core->out->arena, ret_line);
 	return true;

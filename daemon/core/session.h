@@ -109,6 +109,7 @@ struct session_table {
 	uint32_t slots;
 	struct pool pool, lastings;
 	struct origins origins;
+	size_t ahead; /* bytes that sessions have read ahead */
 	struct sessions ready, detached;
 	struct vacants vacant; /* of the detached ones those without a claim, in the order in which they lost their connections or their last claims */
 	struct sessions nested; /* those that may wait while they hold something: see waittable.h */

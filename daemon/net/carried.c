@@ -86,7 +86,7 @@ void carried_unpack(struct carried *from, struct hub *h, struct fdlist *fds)
 	scratch_fit(h, from->rest_n);
 	c->rest = buf_unpack(h, from->rest, from->rest_n);
 	c->out = buf_unpack(h, from->out, from->out_n);
-	h->unsent += from->out_n;
+	h->held += from->rest_n + from->out_n;
 	c->blocked = c->out != NULL; /* so what waits for the output is told when the loop has found room at the socket */
 	c->uid = from->uid;
 	c->is_unix = from->is_unix;

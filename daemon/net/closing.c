@@ -62,8 +62,7 @@ void closing_begin(struct conn *c)
 	}
 	closing_enter(c, "hung-up");
 	conn_end_session(c);
-	hub_buf_put(h, c->rest);
-	c->rest = NULL;
+	conn_drop_input(c);
 	conn_mark_dirty(c);
 	conn_arm(c);
 }

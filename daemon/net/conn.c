@@ -86,8 +86,7 @@ void conn_watch(struct conn *c)
 static void conn_end(struct conn *c)
 {
 	c->ended = true;
-	hub_buf_put(c->hub, c->rest);
-	c->rest = NULL;
+	conn_drop_input(c);
 	conn_set_state(c, CONN_ENDED, "eof");
 	conn_arm(c);
 	if (c->state == CONN_ENDED)
@@ -100,8 +99,7 @@ static void conn_recall(struct conn *c, size_t n)
 	if (!c->rest)
 		return;
 	memcpy(c->hub->scratch, buf_begin(c->rest), n);
-	hub_buf_put(c->hub, c->rest);
-	c->rest = NULL;
+	conn_drop_input(c);
 }
 
 /* A line that is still unfinished grows where it is kept: however small the pieces in which it comes, each byte is looked at and copied only a few times. */
@@ -111,7 +109,7 @@ static bool conn_keeps_on(struct conn *c, size_t n, size_t got)
 
 	if (got == 0 || !c->rest || !c->partial || n + got >= c->hub->conf.line_max || memchr(more, '\n', got))
 		return false;
-	buf_append(c->rest, more, got);
+	conn_add_input(c, more, got);
 	return true;
 }
 
@@ -120,8 +118,7 @@ static void conn_keep(struct conn *c, const struct lines *l)
 	c->skipping = l->skipping;
 	if (l->at == l->end)
 		return;
-	c->rest = hub_buf_get(c->hub);
-	buf_append(c->rest, l->at, (size_t)(l->end - l->at));
+	conn_add_input(c, l->at, (size_t)(l->end - l->at));
 	c->partial = !memchr(l->at, '\n', (size_t)(l->end - l->at));
 }
 
@@ -157,7 +154,7 @@ static bool conn_tell_lines(struct conn *c, size_t n)
 	conn_keep(c, &l);
 	if (c->queued)
 		conn_want_telling(c);
-	return !h->paused && conn_wants_lines(c) && !c->queued;
+	return !h->paused && conn_wants_lines(c) && !c->queued && c->state != CONN_FAILED;
 }
 
 /*
@@ -309,7 +306,7 @@ void conn_free(struct conn *c)
 		TAILQ_REMOVE(&h->ready, c, link);
 	if (c->state >= CONN_CLOSING)
 		closing_leave(c);
-	hub_buf_put(h, c->rest);
+	conn_drop_input(c);
 	conn_drop_output(c);
 	if (c->fd >= 0)
 		close(c->fd);

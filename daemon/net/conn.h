@@ -79,6 +79,8 @@ void conn_arm(struct conn *c);
 void conn_mark_dirty(struct conn *c);
 void conn_add_output(struct conn *c, const void *bytes, size_t n);
 void conn_drop_output(struct conn *c);
+void conn_add_input(struct conn *c, const void *bytes, size_t n); /* may fail c */
+void conn_drop_input(struct conn *c);
 int conn_write(struct conn *c);          /* one send(2). 0: all is written; 1: the socket is full; -errno */
 bool conn_is_full(const struct conn *c); /* too much output is unsent: the next request must wait */
 void conn_want_telling(struct conn *c); /* puts c on hub.ready */

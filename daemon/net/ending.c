@@ -62,6 +62,7 @@ void conn_fail(struct conn *c, enum gone how)
 	conn_set_state(c, CONN_FAILED, why[how]);
 	c->fate = (unsigned char)how;
 	conn_drop_output(c);
+	conn_drop_input(c);
 	event_del(&c->event);
 	if (c->hub->current == c)
 		c->hub->current = NULL;

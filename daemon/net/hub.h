@@ -59,7 +59,7 @@ struct hub {
 	/* A connection has a buffer only while there is something in it. These are spare. */
 	struct buf *spare[HUB_SPARES];
 	unsigned spares;
-	size_t unsent; /* bytes of output, of all connections */
+	size_t held; /* bytes in the buffers of all connections: unsent output, and kept input */
 	struct halfopens halfopen;
 	bool paused; /* carry.h: nothing is accepted or read, and the sink hears of ends only */
 };

@@ -29,7 +29,11 @@ struct event_base;
 struct ssl_ctx_st;
 struct net;
 
-#define OUTPUTS_WHOLE 64 /* times output_max: unsent bytes of all connections. Beyond, the one that has most of them ends with gone(GONE_OVERFLOW) */
+/*
+ * Times output_max: what the buffers of all connections may hold, unsent output and kept input. Beyond, the connection that has most of it ends with
+ * gone(GONE_OVERFLOW).
+ */
+#define HELD_WHOLE 64
 #define NET_OUTPUT_MARK ((size_t)256 * 1024)
 
 struct net_conf {

@@ -16,23 +16,6 @@ bool conn_is_full(const struct conn *c)
 	return c->out && buf_length(c->out) > (mark < NET_OUTPUT_MARK ? mark : NET_OUTPUT_MARK);
 }
 
-void conn_add_output(struct conn *c, const void *bytes, size_t n)
-{
-	if (!c->out)
-		c->out = hub_buf_get(c->hub);
-	buf_append(c->out, bytes, n);
-	c->hub->unsent += n;
-}
-
-void conn_drop_output(struct conn *c)
-{
-	if (!c->out)
-		return;
-	c->hub->unsent -= buf_length(c->out);
-	hub_buf_put(c->hub, c->out);
-	c->out = NULL;
-}
-
 int conn_write(struct conn *c)
 {
 	size_t n = c->out ? buf_length(c->out) : 0;
@@ -48,7 +31,7 @@ int conn_write(struct conn *c)
 	if (sent < 0)
 		return errno == EAGAIN ? 1 : -errno;
 	c->hub->counts.bytes_out += (uint64_t)sent;
-	c->hub->unsent -= (size_t)sent;
+	c->hub->held -= (size_t)sent;
 	buf_consume(c->out, (size_t)sent);
 	if ((size_t)sent < n)
 		return 1;
@@ -93,26 +76,6 @@ static bool conn_has_room(const struct conn *c, size_t size)
 	return n <= max && size <= max - n;
 }
 
-/* Ends the session that has most unsent. False: none has anything. */
-static bool hub_fail_furthest(const struct hub *h)
-{
-	struct conn *c, *most = NULL;
-
-	for (size_t at = 0; (c = slots_next(&h->slots, &at));)
-		if (c->out && (!most || buf_length(c->out) > buf_length(most->out)))
-			most = c;
-	if (most)
-		conn_fail(most, GONE_OVERFLOW);
-	return most;
-}
-
-/* Many that do not read must not take all memory. Who reads has little unsent, and stays. */
-static void hub_make_room(struct hub *h, size_t size)
-{
-	while (h->unsent + size > OUTPUTS_WHOLE * h->conf.output_max && (closing_evict(h) || hub_fail_furthest(h)))
-		;
-}
-
 void conn_send(struct conn *c, const void *bytes, size_t size)
 {
 	if (c->state == CONN_FAILED || c->mute)
@@ -124,10 +87,9 @@ void conn_send(struct conn *c, const void *bytes, size_t size)
 		conn_fail(c, GONE_OVERFLOW);
 		return;
 	}
-	hub_make_room(c->hub, size);
+	conn_add_output(c, bytes, size);
 	if (c->state == CONN_FAILED)
 		return;
-	conn_add_output(c, bytes, size);
 	conn_mark_dirty(c);
 	if (conn_is_full(c))
 		conn_flush(c);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/session.c: how sessions end and what is released when, heartbeats, lines that are read ahead, the order of answers. */
+#include "daemon/core/ahead.h"
 #include "tests/fixture/held_lock.h"
 
 #include <check.h>
@@ -244,6 +245,44 @@ START_TEST(reading_stops_at_256_lines_and_goes_on_when_they_are_served)
 }
 END_TEST
 
+/* Many that wait, and send on and on. */
+START_TEST(all_sessions_together_are_read_ahead_so_far)
+{
+	char much[READ_AHEAD_BYTES - 2000];
+
+	cluster_open(1);
+	cluster.conf.limits.output = READ_AHEAD_BYTES;
+	cluster.conf.limits.line = READ_AHEAD_BYTES;
+	daemon_starts(0);
+	passes(SEC);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	memset(much, ' ', sizeof(much));
+	memcpy(much, "PING", 4);
+	for (unsigned k = 2; k < 2 + READ_AHEAD_WHOLE + 1; k++) {
+		says(k, "LOCK a wait=10s");
+		says_bytes(k, much, sizeof(much));
+		ck_assert(is_read(k) == (k < 2 + READ_AHEAD_WHOLE));
+		says(k, "PING");
+	}
+	says(40, "LOCK a wait=10s");
+	says(40, "PING");
+	ck_assert(!is_read(40));
+	says(41, "PING");
+	ck_assert(is_read(41));
+	passes(11 * SEC);
+	for (unsigned k = 2; k < 2 + READ_AHEAD_WHOLE + 1; k++) {
+		ck_assert(is_read(k));
+		ck_assert_uint_eq(ignores(k), 3);
+	}
+	says(40, "LOCK a wait=10s");
+	says(40, "PING");
+	ck_assert(is_read(40));
+	ignores(40);
+	ignores(41);
+}
+END_TEST
+
 START_TEST(reading_goes_on_when_half_of_what_was_read_ahead_is_served)
 {
 	held_and_waited_for();
@@ -360,6 +399,7 @@ Suite *session_suite(void)
 	tcase_add_test(order, untagged_requests_are_answered_in_order_and_tagged_ones_overtake);
 	tcase_add_test(order, a_malformed_tag_is_answered_in_its_turn);
 	tcase_add_test(order, reading_stops_at_256_lines_and_goes_on_when_they_are_served);
+	tcase_add_test(order, all_sessions_together_are_read_ahead_so_far);
 	tcase_add_test(order, reading_goes_on_when_half_of_what_was_read_ahead_is_served);
 	tcase_add_test(order, reading_stops_at_64_KiB_and_goes_on_when_half_of_them_are_served);
 	tcase_add_test(order, a_request_of_more_than_64_KiB_is_kept_whole);

@@ -136,12 +136,47 @@ START_TEST(of_all_that_are_behind_those_go_that_are_so_most)
 		net_loop_until(&w, w.opened == i + 2);
 		behind += falls_behind(w.session, LEAST - ANSWER + 1);
 	}
-	ck_assert_uint_gt(behind, OUTPUTS_WHOLE * LEAST);
+	ck_assert_uint_gt(behind, HELD_WHOLE * LEAST);
 	net_loop_settle(&w);
 	ck_assert(told(" overflow\n"));
 	ck_assert(!told("gone 0.1 "));
 	buf_clear(&w.told);
 	net_loop_drains(&w, calm, 2 * ANSWER);
+	close(calm);
+	for (unsigned i = 0; i < MANY; i++)
+		close(fd[i]);
+}
+END_TEST
+
+/* The same of lines that do not end. */
+START_TEST(of_all_that_keep_lines_open_those_go_whose_are_longest)
+{
+	static char line[LEAST];
+	struct net_conf conf = NET_LOOP_CONF;
+	struct net_counts counts = {0};
+	int fd[MANY], calm;
+	uint64_t in = 0;
+
+	net_loop_release(&w);
+	conf.output_max = LEAST;
+	conf.line_max = LEAST;
+	net_loop_init(&w, conf);
+	w.on_line = net_loop_says_ok;
+	memset(line, 'x', LEAST - ANSWER);
+	calm = net_loop_unix(&w);
+	net_loop_says(&w, calm, "PIN");
+	for (unsigned i = 0; i < MANY; i++) {
+		fd[i] = net_loop_unix(&w);
+		in = counts.bytes_in;
+		net_loop_says(&w, fd[i], line);
+		for (; counts.bytes_in < in + LEAST - ANSWER; net_counts(w.net, &counts))
+			net_loop_pass(&w);
+	}
+	net_loop_settle(&w);
+	ck_assert(told(" overflow\n"));
+	ck_assert(!told("gone 0.1 "));
+	net_loop_says(&w, calm, "G\n");
+	net_loop_until(&w, told("line 0.1 PING\n"));
 	close(calm);
 	for (unsigned i = 0; i < MANY; i++)
 		close(fd[i]);
@@ -334,6 +369,7 @@ Suite *backpressure_suite(void)
 	tcase_add_loop_test(t, requests_wait_while_their_answers_are_unread_and_all_are_answered, 0, 2);
 	tcase_add_loop_test(t, pushes_still_go_out_and_they_alone_can_overflow, 0, 2);
 	tcase_add_test(t, of_all_that_are_behind_those_go_that_are_so_most);
+	tcase_add_test(t, of_all_that_keep_lines_open_those_go_whose_are_longest);
 	tcase_add_loop_test(t, a_hang_up_is_noticed_while_requests_wait_for_their_reader, 0, 2);
 	tcase_add_loop_test(t, a_half_close_is_told_while_requests_wait_for_their_reader_and_loses_none, 0, 2);
 	tcase_add_loop_test(t, room_alone_does_not_switch_reading_on, 0, 2);
