@@ -82,16 +82,31 @@ static const char *cell(struct span text, size_t width, char out[CELL_BYTES])
 	return padded(out, width);
 }
 
+#define STORE_BYTES (2 * CELL_BYTES)
+
+/* "joined 0.21 ms", "joined misnamed", "down unreached", "slow 61.50 ms" */
+static void store_text(const struct redlock_line *row, char text[STORE_BYTES])
+{
+	struct span state = field_of(row, "state"), cause = field_of(row, "cause");
+	int64_t rtt_us = redlock_line_number(row, "rtt_us", 0);
+	char shown[CELL_BYTES], why[CELL_BYTES];
+
+	shown_text(state, shown, sizeof(shown));
+	shown_text(cause, why, sizeof(why));
+	if (cause.n && !span_equal(cause, state))
+		snprintf(text, STORE_BYTES, "%s %s", shown, why);
+	else
+		snprintf(text, STORE_BYTES, rtt_us ? "%s %" PRId64 ".%02d ms" : "%s", shown, rtt_us / 1000, (int)(rtt_us % 1000 / 10));
+}
+
 static void node_row(void *arg, const struct redlock_line *row)
 {
-	char name[CELL_BYTES], text[CELL_BYTES], state[CELL_BYTES], out[CELL_BYTES];
+	char name[CELL_BYTES], text[STORE_BYTES], out[CELL_BYTES];
 	struct board *b = arg;
 	size_t at = strlen(b->stores);
-	int64_t rtt_us = redlock_line_number(row, "rtt_us", 0);
 
 	b->joined += span_equal(field_of(row, "state"), SPAN("joined"));
-	shown_text(field_of(row, "state"), state, sizeof(state));
-	snprintf(text, sizeof(text), rtt_us ? "%s %" PRId64 ".%02d ms" : "%s", state, rtt_us / 1000, (int)(rtt_us % 1000 / 10));
+	store_text(row, text);
 	cell(field_of(row, "node"), 20, name);
 	(void)text_add(b->stores, at, STORES_BYTES, "%s%s %s", b->nodes == 0 ? "" : b->nodes % 2 ? "  " : "\n", name,
 		       b->nodes % 2 ? fit(span_of(text), 18, out) : padded(fit(span_of(text), 18, out), 18));

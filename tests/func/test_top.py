@@ -52,6 +52,9 @@ class Once(FuncTest):
         servers[1].kill()
         until(lambda: "NO QUORUM" in self.once(daemon), "top tells it")
         self.assertEqual(len(re.findall(r"\bdown\b", self.once(daemon))), 2)
+        until(lambda: self.once(daemon).count("down unreached") == 2, "top tells why")
+        servers[2].cli.execute_command("ACL", "SETUSER", "default", "-publish")
+        until(lambda: "joined permission" in self.once(daemon), "top tells what a joined store refuses")
 
     def test_the_first_of_an_order_may_stand_on_any_page(self):
         daemon = self.daemon({"limits": {"locks": 30000}})
