@@ -50,9 +50,19 @@ static unsigned takes_patient(const struct job_queue *queue)
 	return n;
 }
 
-static void queue_ask(struct commander *x, struct job_queue *queue)
+/* NULL: all are behind. */
+static const struct take *queue_first(struct commander *x, const struct job_queue *queue)
 {
-	const struct take *first = TAILQ_FIRST(&queue->waiting);
+	struct take *take;
+
+	TAILQ_FOREACH(take, &queue->waiting, in_queue)
+		if (!take_is_behind(x, take))
+			return take;
+	return NULL;
+}
+
+static void queue_ask(struct commander *x, struct job_queue *queue, const struct take *first)
+{
 	unsigned patient = takes_patient(queue);
 	struct home_question *q = queue->question = job_question(x, queue->name, "take", queue);
 
@@ -80,15 +90,20 @@ static void queue_ask(struct commander *x, struct job_queue *queue)
 /* Asks for the first that waits, unless a question is under way. */
 static void queue_go_on(struct commander *x, struct job_queue *queue)
 {
+	const struct take *first;
+
 	if (queue->question)
 		return;
 	if (TAILQ_EMPTY(&queue->waiting)) {
 		queue_close_if_unused(x, queue);
 		return;
 	}
+	first = queue_first(x, queue);
+	if (!first)
+		return;
 	heap_cancel(&x->core->timers, &queue->timer);
 	if (!x->engine->draining) /* else those who wait are about to be refused */
-		queue_ask(x, queue);
+		queue_ask(x, queue, first);
 }
 
 void queue_look(struct commander *x, struct job_queue *queue)
@@ -363,6 +378,15 @@ void takes_look(struct commander *x)
 		if (queue->again && !queue->question)
 			queue_look(x, queue);
 	}
+}
+
+void takes_sent(struct commander *x, const struct session *s)
+{
+	const struct take *take;
+
+	LIST_FOREACH(take, &s->takes, in_session)
+		if (!take->job && !take->queue->question)
+			queue_look(x, take->queue);
 }
 
 /* While the lock of a job is asked for, or the home, that decides. */

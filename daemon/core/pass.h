@@ -15,6 +15,8 @@ void queue_look(struct commander *x, struct job_queue *queue);
 void takes_wake(struct commander *x, struct span queue);
 /* The same for all of which job_queue_note() was told. */
 void takes_look(struct commander *x);
+/* The session has been sent all: see take_is_behind(). */
+void takes_sent(struct commander *x, const struct session *s);
 void take_told(struct commander *x, struct home_question *q);
 void take_fired(struct commander *x, struct take *take);
 /* The lock of its job was refused. The group is about to be freed. */

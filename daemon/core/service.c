@@ -130,6 +130,7 @@ static int on_sent(struct service *s, const struct event *event)
 	session->awaiting = false;
 	session->unsent = 0;
 	session_heard(&s->sessions, session);
+	takes_sent(&s->commander, session);
 	settle_session(&s->commander, session);
 	return 0;
 }

@@ -340,13 +340,18 @@ bool session_next_line(struct session_table *t, struct session *s, struct input 
 	return true;
 }
 
+void session_await(struct session_table *t, struct session *s)
+{
+	if (!s->awaiting)
+		effects_add(t->core->out, EFFECT_AWAIT)->await.session = s->id;
+	s->awaiting = true;
+}
+
 bool session_must_await(struct session_table *t, struct session *s)
 {
 	if (s->unsent <= UNSENT_MAX || s->ahead.count == 0)
 		return false;
-	if (!s->awaiting)
-		effects_add(t->core->out, EFFECT_AWAIT)->await.session = s->id;
-	s->awaiting = true;
+	session_await(t, s);
 	return true;
 }
 

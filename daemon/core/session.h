@@ -149,6 +149,8 @@ void session_read_ahead(struct session_table *t, struct session *s, struct input
 bool session_next_line(struct session_table *t, struct session *s, struct input *ret_line);
 /* Whether the next line must wait, because much was sent and is perhaps not read. Asks for EVENT_SENT then, once. */
 bool session_must_await(struct session_table *t, struct session *s);
+/* Asks for EVENT_SENT, unless it was asked for. */
+void session_await(struct session_table *t, struct session *s);
 /* A request in flight was answered. After an untagged one the next line may be served. */
 void session_answered(struct session_table *t, struct session *s, bool tagged);
 /* RESUME waits for one adoption less. After the last one that was counted the session becomes ready. */

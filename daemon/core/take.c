@@ -7,6 +7,7 @@
 #include "daemon/core/group.h"
 #include "daemon/core/job.h"
 #include "daemon/core/places.h"
+#include "daemon/core/rows.h"
 #include "daemon/core/rules.h"
 #include "daemon/core/slow.h"
 #include "daemon/core/tell.h"
@@ -133,18 +134,33 @@ void take_is_over(struct commander *x, struct take *take, int64_t retry_ms)
 	take_answered(x, take);
 }
 
+bool take_is_behind(struct commander *x, struct take *take)
+{
+	if (!rows_are_long(x, take->session->unsent))
+		return false;
+	session_await(x->sessions, take->session);
+	return true;
+}
+
+/* One that is behind gets it only if nobody else waits: it was not so when the home was asked. */
 struct take *take_for(struct commander *x, struct job_queue *queue, const struct job *job)
 {
-	struct take *take;
+	struct take *take, *found = NULL;
 
 	if (x->engine->draining)
 		return NULL;
 	TAILQ_FOREACH(take, &queue->waiting, in_queue) {
-		if (job->lock.n == 0 || session_may_lock(x->core, take->session, job->lock, &take->denied_by))
-			return take->ttl_us == queue->ttl_us ? take : NULL;
-		take->denied = true;
+		if (job->lock.n > 0 && !session_may_lock(x->core, take->session, job->lock, &take->denied_by)) {
+			take->denied = true;
+			continue;
+		}
+		if (!take_is_behind(x, take)) {
+			found = take;
+			break;
+		}
+		found = found ? found : take;
 	}
-	return NULL;
+	return found && found->ttl_us == queue->ttl_us ? found : NULL;
 }
 
 bool take_may_have(const struct commander *x, const struct job_queue *queue, const struct job *job)

@@ -10,6 +10,8 @@ struct job_queue *queue_new(struct commander *x, struct span name);
 void queue_close_if_unused(struct commander *x, struct job_queue *queue);
 
 /* The first that waits and may have the lock of the job, if that still asks for such a lease. NULL: nobody. Those before it are denied the job. */
+/* Its session may have so much unsent that it gets no job before that is sent: takes_sent() goes on. */
+bool take_is_behind(struct commander *x, struct take *take);
 struct take *take_for(struct commander *x, struct job_queue *queue, const struct job *job);
 /* Some TAKE that waits may have its lock, be it for another ttl than the home was asked for. */
 bool take_may_have(const struct commander *x, const struct job_queue *queue, const struct job *job);

@@ -68,6 +68,24 @@ class Payload:
         for job in taken:
             c.ok("DONE " + job["job"])
 
+    def test_who_waits_with_many_requests_gets_as_much_as_it_reads(self):
+        """All are due at once, and take more than a session may have unsent. One that reads nothing keeps nobody from the rest."""
+        q, deaf, c, other, count = self.name(), self.connect(), self.connect(), self.connect(), 60
+        for i in range(count):
+            deaf.send("@%d TAKE %s wait=60s" % (i, q))
+        deaf.barrier()
+        for i in range(count):
+            c.send("@%d TAKE %s wait=60s" % (i, q))
+        c.barrier()
+        payload = quoted(TEXTS["escaped"])
+        for i in range(2 * count):
+            other.ok("DEFER %s %s id=j%d delay=2s" % (q, payload, i))
+        taken = [c.reply("@%d" % i, 30) for i in range(count)]
+        self.assertEqual({job.kind for job in taken}, {"OK"})
+        rest = [deaf.reply("@%d" % i, 30) for i in range(count)]
+        self.assertEqual({job.kind for job in rest}, {"OK"})
+        self.assertEqual(len({job["job"] for job in taken + rest}), 2 * count)
+
     def test_the_command_carries_it(self):
         q, addr = self.name(), ("--addr", self.d.addr)
         for kind, payload in TEXTS.items():

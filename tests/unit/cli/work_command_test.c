@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define WORDS      4000
+#define WORDS 12000
 #define PATIENCE_S 12
 #define GRACE  "< HELLO 1 name=\"redlock work \n> OK proto=1 session=7 secret=s7\n"
 #define TAKEN  GRACE "< TAKE q wait=\n> OK queue=q job=x attempt=1 valid_ms=9000 ttl_ms=9000 payload=p\n" CHECKED("9000")
