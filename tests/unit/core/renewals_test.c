@@ -78,6 +78,25 @@ START_TEST(the_sessions_of_a_peer_share_half_and_another_peer_is_still_served)
 }
 END_TEST
 
+START_TEST(all_sessions_have_the_whole_and_no_more)
+{
+	unsigned n = 0;
+
+	begins();
+	for (unsigned k = 6; k < 40; k++) {
+		const struct peer peer = {.is_unix = true, .is_local = true, .uid = 1000 + k, .pid = 7, .address = "unix"};
+
+		session_opens_from(k, 0, &peer);
+		n += locks_until_refused(k);
+	}
+	ck_assert_uint_eq(n, 2000 / 30);
+	says(OTHER, "LOCK x ttl=100ms");
+	hears(OTHER, "ERR LIMIT * of all sessions may have at most 2000 renewals a second (limits.renewals): *");
+	says(OTHER, "LOCK x ttl=10s");
+	hears(OTHER, "OK *");
+}
+END_TEST
+
 Suite *renewals_suite(void)
 {
 	Suite *s = suite_create("renewals");
@@ -86,6 +105,7 @@ Suite *renewals_suite(void)
 	tcase_add_checked_fixture(c, NULL, cluster_close);
 	tcase_add_test(c, a_session_has_short_leases_up_to_its_share_and_longer_ones_beyond);
 	tcase_add_test(c, the_sessions_of_a_peer_share_half_and_another_peer_is_still_served);
+	tcase_add_test(c, all_sessions_have_the_whole_and_no_more);
 	suite_add_tcase(s, c);
 	return s;
 }
