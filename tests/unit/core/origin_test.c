@@ -330,6 +330,7 @@ Suite *origin_suite(void)
 	TCase *t = tcase_create("origin");
 
 	tcase_add_checked_fixture(t, NULL, cluster_close);
+	tcase_set_timeout(t, 60);
 	tcase_add_test(t, names_of_a_peer_take_a_quarter_and_those_of_all_the_whole);
 	tcase_add_test(t, a_name_that_is_given_back_makes_room);
 	tcase_add_test(t, a_request_that_waits_takes_room);
