@@ -16,7 +16,7 @@ int line_fill(struct redlock_line *line, const char *from, size_t n)
 
 int line_take(struct redlock_line *line, const char *from, size_t n)
 {
-	if (room_grow(&line->room, 2 * n))
+	if (room_grow(&line->room, 2 * n + 1)) /* an empty line has a place, too */
 		return -ENOMEM;
 	line->text = line->room.p;
 	line->scratch = line->room.p + n;

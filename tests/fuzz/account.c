@@ -318,7 +318,7 @@ static bool line_take(struct account *a, unsigned k, char *line, size_t n)
 bool account_says(struct account *a, unsigned k, const char *line, size_t n)
 {
 	struct client *c = &a->client[k];
-	char copy[LINE_MAX_DEFAULT];
+	static char copy[LINE_MAX_DEFAULT];
 	struct asked *q;
 
 	if (c->count >= ASKED_MAX)

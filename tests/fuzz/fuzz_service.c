@@ -98,7 +98,7 @@ static void promise_fence(struct story *s, uint64_t session, const struct reply_
 static void line_sent(void *context, uint64_t session, struct span bytes)
 {
 	const char *end;
-	char line[LINE_MAX_DEFAULT];
+	static char line[LINE_MAX_DEFAULT];
 	struct reply_line reply;
 
 	for (; bytes.n; bytes.n -= (size_t)(end + 1 - bytes.p), bytes.p = end + 1) {
@@ -150,7 +150,7 @@ static bool line_resumes(const char *line, size_t n)
 
 static void session_line(struct story *s, unsigned slot, const uint8_t *text, size_t n)
 {
-	char line[LINE_MAX_DEFAULT];
+	static char line[LINE_MAX_DEFAULT];
 
 	if (!s->open[slot]) {
 		s->generation[slot]++;

@@ -36,7 +36,7 @@ static void line_sent(void *context, uint64_t session, struct span bytes)
 {
 	struct story *s = context;
 	const char *end;
-	char line[LINE_MAX_DEFAULT];
+	static char line[LINE_MAX_DEFAULT];
 	struct reply_line reply;
 
 	if (session == s->going)
@@ -93,7 +93,7 @@ static void client_open(struct story *s, unsigned k)
 
 static void client_says(struct story *s, unsigned k)
 {
-	char line[LINE_MAX_DEFAULT];
+	static char line[LINE_MAX_DEFAULT];
 
 	client_open(s, k);
 	if (s->account.client[k].eof)

@@ -74,6 +74,12 @@ static void begin(struct known *k)
 	ck_assert_int_eq(held(k)->until_us, 9001000);
 }
 
+static void forget(struct known *k)
+{
+	holds_release(&k->holds);
+	pending_release(&k->p);
+}
+
 /* RESUME is answered; row may be NULL. */
 static void resumed(struct known *k, const char *row)
 {
@@ -102,7 +108,7 @@ START_TEST(a_lock_without_a_row_is_lost_and_told_once)
 	asked(&k, PENDING_LOCK, "LOCK n");
 	ck_assert(!tracking_knows_loss(&k.holds, &k.p));
 	says(&k, "LOCK n count=1");
-	holds_release(&k.holds);
+	forget(&k);
 }
 END_TEST
 
@@ -123,7 +129,7 @@ START_TEST(a_LOCK_that_is_given_up_is_undone)
 		ck_assert_ptr_null(held(&k));
 	else
 		ck_assert_int_eq(held(&k)->count, 1);
-	holds_release(&k.holds);
+	forget(&k);
 }
 END_TEST
 
@@ -138,7 +144,7 @@ START_TEST(a_LOCK_that_is_refused_for_a_loss_is_sent_again_as_the_first)
 	ck_assert(tracking_push(&k.holds, &k.p, said(&k, "! LOST name=n fence=17 reason=quorum")));
 	ck_assert(counted_is_outdated(&k.holds, &k.p, said(&k, "ERR LOST gone")));
 	says(&k, "LOCK n count=1");
-	holds_release(&k.holds);
+	forget(&k);
 }
 END_TEST
 
@@ -154,7 +160,7 @@ START_TEST(a_change_of_the_mode_keeps_the_count)
 	asked(&k, PENDING_LOCK, "LOCK n mode=shared");
 	k.p.shared = true;
 	says(&k, "LOCK n mode=shared count=2");
-	holds_release(&k.holds);
+	forget(&k);
 }
 END_TEST
 
@@ -168,7 +174,7 @@ START_TEST(a_row_counts_from_before_it_was_asked_for)
 	ck_assert_int_eq(held(&k)->until_us, 9000);
 	asked(&k, PENDING_READ, "CHECK n");
 	says(&k, "CHECK n");
-	holds_release(&k.holds);
+	forget(&k);
 }
 END_TEST
 
@@ -190,7 +196,7 @@ START_TEST(an_UNLOCK_says_the_same_whatever_became_of_it)
 		says(&k, "UNLOCK n fence=17 count=0");
 	else
 		ck_assert(tracking_knows_loss(&k.holds, &k.p));
-	holds_release(&k.holds);
+	forget(&k);
 }
 END_TEST
 
@@ -212,7 +218,7 @@ START_TEST(a_LOCK_behind_an_UNLOCK_that_was_given_up_is_held_by_itself)
 	says(&k, "UNLOCK n fence=18 count=0");
 	answered(&k, "OK name=n count=0");
 	ck_assert_ptr_null(held(&k));
-	holds_release(&k.holds);
+	forget(&k);
 }
 END_TEST
 
@@ -229,7 +235,7 @@ START_TEST(a_LOCK_waits_for_the_rest_of_its_time)
 	resumed(&k, NULL);
 	pending_wait_rest(&k.p, 5000);
 	says(&k, line[_i]);
-	holds_release(&k.holds);
+	forget(&k);
 }
 END_TEST
 
@@ -247,7 +253,7 @@ START_TEST(numbers_that_no_daemon_tells_stay_numbers)
 	ck_assert(held(&k)->until_us < 0);
 	resumed(&k, "* name=n fence=17 valid_ms=9223372036854775807 count=-9223372036854775807");
 	ck_assert(held(&k)->until_us > 9001000);
-	holds_release(&k.holds);
+	forget(&k);
 }
 END_TEST
 
