@@ -155,6 +155,32 @@ static void health_note_name(struct members *ms, struct member *m, const struct 
 	health_tell(ms, m, LOG_ERROR, &m->misnamed, "all daemons call it alike", same);
 }
 
+static void health_tell_silence(struct members *ms, struct member *m, bool again)
+{
+	if (!m->silence_untold || !member_may_tell(ms, m, again))
+		return;
+	m->silence_untold = false;
+	if (*m->silent)
+		core_log(ms->core, LOG_WARN, "subscriber", "node=%s state=refused reason=%s note=\"until then waiters ask it by timer\"",
+		         ms->core->conf.label[m->index], core_quoted(ms->core, span_of(m->silent)));
+	else
+		core_log(ms->core, LOG_NOTICE, "subscriber", "node=%s state=subscribed", ms->core->conf.label[m->index]);
+}
+
+void member_subscribed(struct members *ms, unsigned node, enum defect defect, struct span refusal)
+{
+	struct member *m = &ms->node[node];
+	char text[sizeof(m->silent)];
+
+	core_keep(text, sizeof(text), refusal);
+	if (strcmp(text, m->silent) == 0)
+		return;
+	strcpy(m->silent, text);
+	m->silence = defect;
+	m->silence_untold = true;
+	health_tell_silence(ms, m, false);
+}
+
 void health_note_probe(struct members *ms, struct member *m, const struct probe *probe)
 {
 	bool silent = span_starts(probe->refusal, SPAN("PUBLISH ")), same;
@@ -168,6 +194,7 @@ void health_note_probe(struct members *ms, struct member *m, const struct probe 
 	}
 	health_tell(ms, m, LOG_ERROR, &m->refusal, "it refuses nothing any more", same);
 	health_note_name(ms, m, probe);
+	health_tell_silence(ms, m, true);
 }
 
 /* Refusals that depend on the key, or on a command that the probe does not try. All others are of the whole server: the next probe shows them. */

@@ -46,23 +46,6 @@ void members_init(struct members *ms, struct core *core)
 	}
 }
 
-void member_subscribed(struct members *ms, unsigned node, enum defect defect, struct span refusal)
-{
-	struct member *m = &ms->node[node];
-	char text[sizeof(m->silent)];
-
-	core_keep(text, sizeof(text), refusal);
-	if (strcmp(text, m->silent) == 0)
-		return;
-	strcpy(m->silent, text);
-	m->silence = defect;
-	if (*text)
-		core_log(ms->core, LOG_WARN, "subscriber", "node=%s state=refused reason=%s note=\"until then waiters ask it by timer\"",
-		         ms->core->conf.label[node], core_quoted(ms->core, span_of(text)));
-	else
-		core_log(ms->core, LOG_NOTICE, "subscriber", "node=%s state=subscribed", ms->core->conf.label[node]);
-}
-
 static const char *const state_word[] = {
 	[MEMBER_DOWN] = "down",     [MEMBER_PROBING] = "probing", [MEMBER_QUARANTINED] = "quarantine",
 	[MEMBER_JOINED] = "joined", [MEMBER_REFUSED] = "refused",

@@ -123,8 +123,9 @@ struct member {
 		char why[160];
 	} quarantine;
 	char address[64]; /* where it is, if the configuration does not say that; cut if it is longer */
-	char silent[256]; /* why it publishes nothing for this daemon, which was logged; "" = it does, or has not refused */
+	char silent[256]; /* why it publishes nothing for this daemon; "" = it does, or has not refused */
 	enum defect silence; /* … as one word */
+	bool silence_untold; /* the log was not told of the last change */
 	char told[160]; /* what the log was told last, and of which state, so that it is told once and not each second */
 	enum member_state told_of;
 	struct {
@@ -205,8 +206,6 @@ static inline bool member_usable(const struct member *m)
 	return m->state == MEMBER_JOINED && !m->stalled;
 }
 
-/* The store publishes for this daemon, or refuses to. Either is logged once: timers do the work of the messages meanwhile. */
-void member_subscribed(struct members *ms, unsigned node, enum defect defect, struct span refusal);
 const char *evidence_text(enum evidence why); /* for people; NULL for none */
 /* Its round trips are longer than the timeout: its answers come too late to count. */
 static inline bool member_is_far(const struct members *ms, const struct member *m)

@@ -20,6 +20,7 @@
 #include "daemon/core/former.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/hangup.h"
+#include "daemon/core/health.h"
 #include "daemon/core/home.h"
 #include "daemon/core/inquire.h"
 #include "daemon/core/list.h"

@@ -20,6 +20,7 @@
 
 #define PAUSE_US     (500 * MSEC)
 #define PAUSE_CAP_US (30 * SEC) /* while the server refuses: only an operator can change that */
+#define VAIN_TOLD    2 /* attempts without an answer: the first may be the end of the server, which the node notices by itself */
 #define PING_US      (10 * SEC) /* interval of PINGs: an unanswered one shows that the connection is dead */
 
 struct subscriber {
@@ -39,7 +40,8 @@ struct subscriber {
 	struct resp resp;
 	bool listening; /* the subscription is confirmed */
 	bool asked;     /* a PING is unanswered */
-	bool refused;   /* the server refused the last attempt that it answered */
+	bool refused;   /* the sink was told that there is no subscription */
+	unsigned vain;  /* attempts in a row that were neither accepted nor refused */
 };
 
 static void subscriber_arm(struct subscriber *e, int64_t us)
@@ -69,9 +71,17 @@ static void subscriber_end(struct subscriber *e, const char *why, int64_t pause_
 	subscriber_arm(e, pause_us);
 }
 
-static void subscriber_fail(struct subscriber *e, const char *why)
+static void subscriber_fail(struct subscriber *e, enum defect defect, const char *why)
 {
+	bool vain = !e->listening && ++e->vain >= VAIN_TOLD;
+	char text[128];
+
 	subscriber_end(e, why, PAUSE_US);
+	if (!vain)
+		return;
+	(void)snprintf(text, sizeof(text), "it does not carry out SUBSCRIBE: %s", why);
+	e->refused = true;
+	e->sink.subscribed(e->sink.context, e->node, defect, text);
 }
 
 /* An error answers AUTH or SUBSCRIBE, or greets a client too many. */
@@ -86,6 +96,7 @@ static void subscriber_refuse(struct subscriber *e)
 	(void)snprintf(why, sizeof(why), "it refuses SUBSCRIBE: %s%s", reason,
 		       unpermitted ? "; permit +subscribe and &redlockd:*, see REDIS ACCESS in redlockd(8)" : "");
 	e->refused = true;
+	e->vain = 0;
 	subscriber_end(e, why, backoff_next(&e->backoff, e->rng));
 	e->sink.subscribed(e->sink.context, e->node, defect, why);
 }
@@ -93,6 +104,7 @@ static void subscriber_refuse(struct subscriber *e)
 static void subscriber_accept(struct subscriber *e)
 {
 	e->listening = true;
+	e->vain = 0;
 	backoff_reset(&e->backoff);
 	if (e->refused)
 		e->sink.subscribed(e->sink.context, e->node, DEFECT_NONE, "");
@@ -144,6 +156,8 @@ static bool subscriber_hear(struct subscriber *e)
 	const struct resp *r = &e->resp;
 	struct span kind;
 
+	if (resp_is_error(r))
+		e->asked = false; /* it does not permit PING, but is there */
 	if (r->value[0].type != RESP_ARRAY)
 		return true; /* the OK of AUTH */
 	if (r->value[0].children < 2 || r->value[1].type != RESP_STRING)
@@ -167,22 +181,22 @@ static void subscriber_on_read(struct bufferevent *bev, void *context)
 
 	while ((n = evbuffer_get_contiguous_space(in))) {
 		if (resp_feed(&e->resp, evbuffer_pullup(in, (ssize_t)n), n) < 0) {
-			subscriber_fail(e, FAILURE_GARBAGE);
+			subscriber_fail(e, DEFECT_NO_REDIS, FAILURE_GARBAGE);
 			return;
 		}
 		evbuffer_drain(in, n);
 		while ((rc = resp_next(&e->resp)) == 1) {
-			if (resp_is_error(&e->resp)) {
+			if (resp_is_error(&e->resp) && !e->asked) {
 				subscriber_refuse(e);
 				return;
 			}
 			if (!subscriber_hear(e)) {
-				subscriber_fail(e, FAILURE_GARBAGE);
+				subscriber_fail(e, DEFECT_NO_REDIS, FAILURE_GARBAGE);
 				return;
 			}
 		}
 		if (rc < 0) {
-			subscriber_fail(e, FAILURE_GARBAGE);
+			subscriber_fail(e, DEFECT_NO_REDIS, FAILURE_GARBAGE);
 			return;
 		}
 	}
@@ -192,7 +206,7 @@ static void subscriber_on_event(struct bufferevent *bev, short what, void *conte
 {
 	(void)bev;
 	if (!(what & BEV_EVENT_CONNECTED))
-		subscriber_fail(context, what & BEV_EVENT_EOF ? "closed by the server" : "connection lost");
+		subscriber_fail(context, DEFECT_CLOSED, what & BEV_EVENT_EOF ? "closed by the server" : "connection lost");
 }
 
 static void subscriber_say(struct subscriber *e, struct buf *out)
@@ -246,7 +260,7 @@ static void subscriber_dial(struct subscriber *e)
 	subscriber_attach(e, subscriber_wrap(e, fd));
 	subscriber_greet(e);
 	if (bufferevent_socket_connect(e->bev, (const struct sockaddr *)&e->address, (int)e->address_n) < 0)
-		subscriber_fail(e, "connect");
+		subscriber_fail(e, DEFECT_UNREACHED, "connect");
 	else
 		subscriber_arm(e, PING_US);
 }
@@ -260,7 +274,7 @@ static void subscriber_on_timer(evutil_socket_t fd, short what, void *context)
 	if (!e->bev) {
 		subscriber_dial(e);
 	} else if (e->asked || !e->listening) {
-		subscriber_fail(e, "no answer");
+		subscriber_fail(e, DEFECT_SILENT, "no answer");
 	} else {
 		buf_init(&out);
 		handshake_ping(&out);

@@ -8,6 +8,7 @@ import unittest
 import redis
 
 from daemon import on_redis
+from fakes import Relay
 from harness import LEASE_1S, FuncTest
 from process import LATE, ROOT, knows_localhost, merged, private, until
 
@@ -253,3 +254,47 @@ class Troubles(AccessTest):
         self.assertIn(c.ask("LOCK a wait=300ms").code, NO_STORE)
         server.cli.config_set("maxmemory", 0)
         c.ok("LOCK a wait=9s")
+
+
+class WithoutSubscribe(Relay):
+    """Closes each connection that asks for messages, as a proxy may."""
+    closes = True
+
+    def took(self, sock, data):
+        if self.closes and b"SUBSCRIBE" in data:
+            self.drop(sock)
+        else:
+            super().took(sock, data)
+
+
+class Subscriptions(AccessTest):
+    """Locks work without messages, and each place says why they do not come."""
+    COST = 15
+
+    def reason(self, daemon):
+        return self.client(daemon).ok("LIST nodes").rows[0].fields.get("reason", "")
+
+    def test_a_subscription_that_is_closed_each_time_is_told_once(self):
+        relay = WithoutSubscribe(os.path.join(self.folder(), "sock"), self.redis().path).start()
+        self.addCleanup(relay.stop)
+        daemon = self.redis_daemon("unix:" + relay.path, LEASE_1S)
+        until(lambda: "SUBSCRIBE: closed by the server" in self.reason(daemon), "LIST nodes says why no message comes")
+        self.works(daemon)
+        daemon.logged(r"warn subscriber node=\S+ state=refused reason=.*SUBSCRIBE: closed")
+        accepted = relay.accepted
+        until(lambda: relay.accepted > accepted + 2, "it is tried again")
+        self.assertEqual(daemon.log().count("subscriber"), 1)
+        relay.closes = False
+        until(lambda: not self.reason(daemon), "all is well", 35)
+        daemon.logged(r"notice subscriber node=\S+ state=subscribed")
+
+    def test_a_user_without_ping_stays_subscribed(self):
+        """The answer shows that the connection lives, whatever it says."""
+        server = self.redis()
+        server.cli.execute_command("ACL", "SETUSER", "default", "-ping")
+        daemon = self.redis_daemon(server, LEASE_1S)
+        until(lambda: server.calls().get("subscribe") == 1, "it is subscribed")
+        until(lambda: "cmdstat_ping" in server.cli.info("commandstats"), "the subscription was asked whether it lives", 15)
+        until(lambda: self.client(daemon).ok("LIST nodes"), "the daemon has read the answer")
+        self.assertEqual(server.calls()["subscribe"], 1)
+        self.assertNotIn("subscriber", daemon.log())
