@@ -21,11 +21,45 @@ static struct world *world_new(void)
 	return w;
 }
 
+#define WATCHED_AGAIN 4
+
+/* Of the steps that took long, those stay that take as long when the world runs again. */
+static void watch_again(const struct plan *p, struct step_watch *found)
+{
+	struct step_watch watch = {.processor_ns = found->processor_ns};
+	struct world *w = world_new();
+	unsigned kept = 0;
+
+	world_run(w, p, NULL, &watch);
+	for (unsigned i = 0, k = 0; i < found->count; i++) {
+		while (k < watch.count && watch.slow[k].number < found->slow[i].number)
+			k++;
+		if (k < watch.count && watch.slow[k].number == found->slow[i].number)
+			found->slow[kept++] = watch.slow[k];
+	}
+	found->count = kept;
+	world_release(w);
+	free(w);
+}
+
+static void report_slow_step(const struct plan *p, struct step_watch *watch, struct report *r)
+{
+	for (unsigned i = 0; i < WATCHED_AGAIN && watch->count > 0; i++)
+		watch_again(p, watch);
+	if (watch->count == 0)
+		return;
+	r->what = INVARIANT_S40;
+	r->name = -1;
+	snprintf(r->text, sizeof(r->text), "step %llu, of daemon %u at %lld us, takes %lld us", (unsigned long long)watch->slow[0].number,
+	         watch->slow[0].daemon, (long long)watch->slow[0].at, (long long)watch->slow[0].took_ns / 1000);
+}
+
 void report_of(const struct plan *p, FILE *trace, struct report *ret_report)
 {
+	struct step_watch watch = {.processor_ns = sweep_processor_ns};
 	struct world *w = world_new();
 
-	world_run(w, p, trace);
+	world_run(w, p, trace, &watch);
 	memset(ret_report, 0, sizeof(*ret_report));
 	ret_report->seed = (uint64_t)p->seed;
 	ret_report->hash = w->hash;
@@ -38,6 +72,8 @@ void report_of(const struct plan *p, FILE *trace, struct report *ret_report)
 	ret_report->longest_woken = w->checker.longest_woken;
 	ret_report->tally = w->tally;
 	w->trace = NULL;
+	if (!w->failed)
+		report_slow_step(p, &watch, ret_report);
 	world_release(w);
 	free(w);
 }

@@ -102,6 +102,7 @@ int selftest_run(void);
 
 /* wrap.c: the only functions that read real clocks: seconds since some moment, and seconds since 1970. */
 double sweep_clock(void);
+int64_t sweep_processor_ns(void); /* that this thread has used */
 uint64_t sweep_date(void);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The linker replaces the calls that would read clocks, chance or sockets by these (SIM_WRAP in tests/tests.mk). A simulated world that makes one is not a
- * function of its plan: the process aborts. Only a sweep may read the clock: for its duration and for its first seed.
+ * function of its plan: the process aborts. Only a sweep may read clocks: for its duration, for its first seed, and for
+ * how long a step of a daemon takes, which no world learns.
  */
 #include "tests/sim/sweep/sweep.h"
 
@@ -29,6 +30,14 @@ double sweep_clock(void)
 
 	__real_clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+int64_t sweep_processor_ns(void)
+{
+	struct timespec t;
+
+	__real_clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
 uint64_t sweep_date(void)

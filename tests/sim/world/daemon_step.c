@@ -111,6 +111,30 @@ static bool may_be_refused(struct sim_daemon *d, const struct event *event)
 		!daemon_conn(d, event->session.id));
 }
 
+/* Sanitizers make a step several times slower. */
+#ifdef __SANITIZE_ADDRESS__
+#define STEP_MOST_NS (20 * 1000 * 1000)
+#else
+#define STEP_MOST_NS (2 * 1000 * 1000)
+#endif
+
+static int step_watched(struct sim_daemon *d, const struct event *event)
+{
+	struct step_watch *watch = d->world->watch;
+	int64_t began, took;
+	int r;
+
+	if (!watch)
+		return service_step(d->service, event, &d->effects);
+	watch->steps++;
+	began = watch->processor_ns();
+	r = service_step(d->service, event, &d->effects);
+	took = watch->processor_ns() - began;
+	if (took > STEP_MOST_NS && watch->count < SLOW_STEPS)
+		watch->slow[watch->count++] = (struct slow_step){watch->steps, took, d->world->now, d->index};
+	return r;
+}
+
 static void daemon_step_once(struct sim_daemon *d, struct event *event, int64_t depart)
 {
 	struct world *w = d->world;
@@ -119,7 +143,7 @@ static void daemon_step_once(struct sim_daemon *d, struct event *event, int64_t 
 	event->now = daemon_boot(d);
 	event->wall_us = host_wall(&d->host, w->now);
 	w->checker.step++;
-	refused = service_step(d->service, event, &d->effects) != 0;
+	refused = step_watched(d, event) != 0;
 	for (size_t i = 0; i < d->effects.count; i++)
 		effect_carry_out(d, &d->effects.item[i], depart);
 	for (unsigned i = 0; i < w->plan->nodes; i++)

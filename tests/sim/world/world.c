@@ -210,11 +210,12 @@ static void world_init(struct world *w, const struct plan *plan, FILE *trace)
 	world_schedule(w);
 }
 
-void world_run(struct world *w, const struct plan *plan, FILE *trace)
+void world_run(struct world *w, const struct plan *plan, FILE *trace, struct step_watch *watch)
 {
 	struct timer *t;
 
 	world_init(w, plan, trace);
+	w->watch = watch;
 	while (!w->failed && w->stage != STAGE_OVER && (t = heap_first(&w->heap))) {
 		w->now = t->at.us;
 		heap_cancel(&w->heap, t);

@@ -78,8 +78,22 @@ struct storm_holds {
 	const struct conn *holder[STORM_NAMES];
 };
 
+/* The steps of daemons that took long. A world is the same each time, so those that took long each time are long, whatever else the processor does. */
+#define SLOW_STEPS 32
+struct step_watch {
+	int64_t (*processor_ns)(void); /* NULL: nobody watches */
+	uint64_t steps;
+	unsigned count;
+	struct slow_step {
+		uint64_t number;
+		int64_t took_ns, at;
+		unsigned daemon;
+	} slow[SLOW_STEPS];
+};
+
 struct world {
 	const struct plan *plan;
+	struct step_watch *watch;
 	enum fault_class class;
 	int64_t now; /* true time, microseconds */
 	struct heap heap;
@@ -121,8 +135,8 @@ struct world {
 	bool failed;
 };
 
-/* Runs the world of the plan to its end or to its first violation: see world->checker.violation. */
-void world_run(struct world *w, const struct plan *plan, FILE *trace);
+/* Runs the world of the plan to its end or to its first violation: see world->checker.violation. watch: NULL: how long steps take is not measured. */
+void world_run(struct world *w, const struct plan *plan, FILE *trace, struct step_watch *watch);
 void world_release(struct world *w);
 
 void world_at(struct world *w, struct timer *t, enum sim_timer kind, int64_t at);
