@@ -44,9 +44,9 @@ void readers_taken(struct request_sim *q, int64_t name, struct span line); /* â€
 
 /* job_locks.c: the locks of jobs. */
 void check_job_lock(const struct sim_client *c); /* the client begins to believe in its lock, or believes for longer */
-void check_job_lock_terms(const struct sim_client *c, struct instant end); /* a CHECK of its lock says so */
 void check_jobs_beside(const struct sim_client *c, int64_t name);
 void job_locks_said(struct request_sim *q, struct span line); /* an OK of the daemon */
+void job_locks_pushed(struct conn *c, struct span line); /* a push of the daemon */
 bool is_of_job(struct span line); /* a push about the lock of one */
 
 /* ruled.c: rules. */

@@ -250,6 +250,17 @@ static void value_used(struct sim_daemon *d, const struct call *call, int64_t na
 	lease_asked(w, d, call, l);
 }
 
+/* S9: what nobody renews ends by itself, unless its holder asks for more. */
+static void check_unrenewed(const struct sim_daemon *d, int64_t name)
+{
+	const struct lease *l = &d->world->checker.lease[d->index][name];
+	const struct account *a = l->held ? &l->conn->account[l->owner][name] : NULL;
+
+	if (a && a->count > 0 && a->ends_by == d && a->fence == l->fence && !l->adopted)
+		checker_fail(d->world, INVARIANT_S9, name, "%s: daemon %u renews fence %lld, which client %u does not want to be renewed", name_of(name),
+			     d->index, (long long)l->fence, l->conn->client->index);
+}
+
 void recount_call(struct sim_daemon *d, const struct call *call)
 {
 	int64_t name = name_number(call->name);
@@ -274,6 +285,8 @@ void recount_call(struct sim_daemon *d, const struct call *call)
 			value_is_released(d, call, name, serial_of(call->value));
 		return;
 	}
+	if (call->kind == CALL_EXTEND && !call->exact)
+		check_unrenewed(d, name);
 	if (call->kind == CALL_EXTEND && call->exact && is_own(d, call->value))
 		value_is_left_behind(d, call, name);
 	value_used(d, call, name);

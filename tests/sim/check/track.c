@@ -273,6 +273,7 @@ static void on_push(struct conn *c, struct span line)
 
 	storm_said(c, line);
 	readers_lost(c, line);
+	job_locks_pushed(c, line);
 	watched_contended(c, line);
 	nests_pushed(c, line);
 	if (name < 0)

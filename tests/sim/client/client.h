@@ -167,7 +167,7 @@ struct sim_client {
 	bool remote; /* it runs on a host of its own */
 	bool is_unix;
 	struct host own;
-	struct stream stream, side, reads, read_terms, read_fields, read_stays, breaks;
+	struct stream stream, side, reads, read_terms, read_fields, read_stays, read_silences, breaks;
 	bool read_priorities; /* LOCKs of the names r0 … have priorities in this world */
 	struct timer reader_timer;
 	struct reading reading[READ_NAMES];

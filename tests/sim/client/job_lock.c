@@ -73,7 +73,6 @@ void job_locker_checked(struct sim_client *c, const struct request_sim *q, struc
 
 	if (!ok || l->name < 0 || l->name != reader_name(line) || l->fence != line_int(line, "fence") || q->name != l->chore)
 		return;
-	check_job_lock_terms(c, instant_add(q->anchor, line_int(line, "valid_ms") * MSEC));
 	lock_believe(c, q, line);
 }
 

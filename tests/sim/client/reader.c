@@ -287,6 +287,24 @@ static void reader_is_cut(struct sim_client *c)
 	client_lost_conn(c);
 }
 
+/*
+ * Where sessions have heartbeats: a reader is stopped for so long that its daemon cuts it off, while it may still believe. Meanwhile others read, leave, and
+ * wait to write.
+ */
+static bool reader_falls_silent(struct sim_client *c)
+{
+	const struct world *w = c->world;
+	int64_t beat_us = w->plan->heartbeat_ms * MSEC, for_us = beat_us + stream_range(&c->read_silences, 10 * MSEC, w->plan->lease_us);
+	bool believes = false;
+
+	for (int64_t name = 0; name < READ_NAMES; name++)
+		believes |= c->reading[name].shared && c->reading[name].until > w->now + beat_us + 100 * MSEC;
+	if (!beat_us || !believes || w->now + for_us > w->plan->length_us || !stream_chance(&c->read_silences, 10))
+		return false;
+	client_stall(c, for_us);
+	return true;
+}
+
 /* Before the bounds are tight the client releases all that it holds, however often; a group may have counted up once more. */
 static void reader_ends(struct sim_client *c)
 {
@@ -322,7 +340,9 @@ void reader_fired(struct sim_client *c)
 	}
 	if (c->conn && !c->conn->left && c->state == CLIENT_RUNNING && stream_chance(&c->read_fields, 2))
 		say_refused(c, name);
-	if (c->conn && !c->conn->left && c->state == CLIENT_RUNNING && c->remote && stream_chance(&c->reads, 3))
+	if (c->conn && !c->conn->left && c->state == CLIENT_RUNNING && reader_falls_silent(c))
+		;
+	else if (c->conn && !c->conn->left && c->state == CLIENT_RUNNING && c->remote && stream_chance(&c->reads, 3))
 		reader_is_cut(c);
 	else if (w->plan->gathers && stream_chance(&c->reads, 30))
 		gatherer_ask(c);
@@ -344,6 +364,7 @@ void reader_begin(struct sim_client *c)
 	stream_init(&c->read_terms, (uint64_t)p->seed, DRAW_READ_TERMS, c->index);
 	stream_init(&c->read_fields, (uint64_t)p->seed, DRAW_READ_FIELDS, c->index);
 	stream_init(&c->read_stays, (uint64_t)p->seed, DRAW_READ_STAYS, c->index);
+	stream_init(&c->read_silences, (uint64_t)p->seed, DRAW_READ_SILENCES, c->index);
 	for (unsigned i = 0; i < p->jobs; i++)
 		c->read_priorities |= p->job[i].priority > 0;
 	world_at(c->world, &c->reader_timer, AT_READER, p->warm_us + stream_range(&c->reads, 0, PAUSE_US));

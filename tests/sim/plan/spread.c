@@ -238,6 +238,16 @@ static void draw_deletions(struct plan *p)
 	}
 }
 
+/* So short that a reader may be cut off while it believes. */
+static void draw_beats(struct plan *p)
+{
+	struct stream s;
+
+	stream_init(&s, (uint64_t)p->seed, DRAW_READ_SILENCES, CLIENTS_MAX);
+	if (p->readers && !p->heartbeat_ms && p->lease_us >= 600 * MSEC && stream_chance(&s, 30))
+		p->heartbeat_ms = stream_range(&s, 200, p->lease_us / MSEC / 3);
+}
+
 /* All daemons have the same stores, and these have time for more. */
 static void draw_rates(struct plan *p)
 {
@@ -386,6 +396,7 @@ void spread_draw(struct plan *p)
 	p->gathers = seed_is_spread((uint64_t)p->seed, SPREAD_GATHERS) && rare_of((uint64_t)p->seed) != RARE_HOUR; /* it would not end in time */
 	p->owners = p->permits && seed_is_spread((uint64_t)p->seed, SPREAD_OWNERS);
 	draw_meets(p);
+	draw_beats(p);
 	draw_deletions(p);
 	draw_cuts(p);
 	draw_rules(p);

@@ -112,6 +112,10 @@ struct conn {
 	uint64_t read_step[READ_NAMES];                /* the step in which it began to hold it */
 	int64_t read_lost_at[READ_NAMES];              /* when it was last told LOST of one of them; 0: never */
 	bool read_alone[READ_NAMES];                   /* and alone */
+	struct {
+		int64_t fence;                         /* 0: not known, or at risk */
+		struct instant end;                    /* by the clock of its daemon */
+	} job_lock[READ_NAMES];                        /* until when it was promised r0 … for a job */
 	char secret[SECRET_TEXT];                      /* the secret of a session with grace; "" */
 	int64_t watched[NAMES_MAX];                    /* the last grant that WATCH told of; 0: none, or its end as well */
 	struct watched_reads watched_reads[READ_NAMES]; /* who holds r0 …, as far as WATCH told */
