@@ -37,6 +37,7 @@ void account_begin(const struct request_sim *q, struct account *a)
 
 	a->ends_by = q->once && !resumed_is_behind(q) ? d : NULL;
 	a->ends = recount_deadline(d, &q->conn->world->checker.lease[d->index][q->name]);
+	a->most = q->ttl_ms ? instant_add(daemon_boot(d), q->ttl_ms * MSEC) : INSTANT_NEVER;
 }
 
 static struct lease *lease_of_account(const struct request_sim *q, int64_t name)
@@ -98,9 +99,10 @@ void account_vouched(const struct request_sim *q, const struct account *a, int64
 {
 	struct conn *c = q->conn;
 	int64_t left = instant_diff(a->ends, daemon_boot(c->daemon)), valid = line_int(line, "valid_ms") * MSEC;
+	int64_t most = instant_diff(a->most, daemon_boot(c->daemon)); /* a quorum was asked before the grant */
 
 	account_bounded(q, name, line);
-	if (a->ends_by == c->daemon && valid > left + account_slack_us(c->world->plan))
+	if (a->ends_by == c->daemon && (valid > left + account_slack_us(c->world->plan) || valid > most + MSEC))
 		checker_fail(c->world, INVARIANT_S9, name, "%s: fence %lld is not renewed and ends in %lld us, but a reply promises %lld us",
 			     name_of(name), (long long)a->fence, (long long)left, (long long)valid);
 }

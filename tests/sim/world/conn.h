@@ -53,6 +53,7 @@ TAILQ_HEAD(packets, packet);
 struct account {
 	int64_t count, fence;
 	struct instant ends;              /* when a lease without renewal ends, by the clock of `ends_by` */
+	struct instant most;              /* … and at the latest */
 	const struct sim_daemon *ends_by; /* NULL: the lease is renewed, or was extended */
 	bool open;                        /* RESUME left it undecided: SAFE, LOST or a later RESUME decides it */
 	bool vague;                       /* the journal was torn since: it may be gone, or held as often as before */
