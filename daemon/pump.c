@@ -281,8 +281,15 @@ static void on_subscribed(void *context, unsigned node, enum defect defect, cons
 	pump_step(context, &event);
 }
 
+static void on_unwatched(void *context, unsigned node, const char *reason)
+{
+	struct event event = {.kind = EVENT_UNWATCHED, .node = {.index = node, .reason = span_of(reason)}};
+
+	pump_step(context, &event);
+}
+
 const struct upstream_sink pump_upstream_sink = {
-	.up = on_up, .down = on_down, .answer = on_answer, .message = on_message, .subscribed = on_subscribed};
+	.up = on_up, .down = on_down, .answer = on_answer, .message = on_message, .subscribed = on_subscribed, .unwatched = on_unwatched};
 
 static bool pump_wants_snapshot(struct daemon *d, struct instant now)
 {

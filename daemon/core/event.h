@@ -187,6 +187,7 @@ enum event_kind {
 	EVENT_JOURNAL,   /* EFFECT_JOURNAL can no longer be carried out, or can be again: see there */
 	EVENT_VERIFIED,  /* answer to EFFECT_VERIFY */
 	EVENT_SUBSCRIBED, /* whether a store publishes for this daemon: the reason says why it refuses to, and is "" when it no longer does. May be repeated */
+	EVENT_UNWATCHED, /* whether sentinels tell that a store is still the master: the reason says why none does, and is "" when one does. May be repeated */
 };
 
 struct event {
@@ -203,7 +204,7 @@ struct event {
 		} session;
 		struct {
 			unsigned index;
-			struct span reason; /* DOWN, SUBSCRIBED */
+			struct span reason; /* DOWN, SUBSCRIBED, UNWATCHED */
 			enum defect defect;   /* … of it */
 			/* If the configuration does not say where the server is. UP: where; DOWN: "", or where another has taken its place. */
 			struct span address;

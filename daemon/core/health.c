@@ -41,6 +41,8 @@ struct trouble member_trouble(const struct members *ms, const struct member *m)
 		return (struct trouble){m->reason, m->defect};
 	if (m->state == MEMBER_JOINED && m->misnamed.defect)
 		return (struct trouble){m->misnamed.text, m->misnamed.defect};
+	if (m->state == MEMBER_JOINED && m->unwatched[0])
+		return (struct trouble){m->unwatched, DEFECT_SENTINEL};
 	if (m->state == MEMBER_JOINED && !m->silent[0] && m->mute.defect)
 		return (struct trouble){m->mute.text, m->mute.defect};
 	if (m->state == MEMBER_JOINED && !m->silent[0] && m->denial.defect && instant_diff(ms->core->now, m->denial.at) < DENIAL_SHOWN_US)
@@ -179,6 +181,11 @@ void member_subscribed(struct members *ms, unsigned node, enum defect defect, st
 	m->silence = defect;
 	m->silence_untold = true;
 	health_tell_silence(ms, m, false);
+}
+
+void member_unwatched(struct members *ms, unsigned node, struct span reason)
+{
+	core_keep(ms->node[node].unwatched, sizeof(ms->node[node].unwatched), reason);
 }
 
 void health_note_probe(struct members *ms, struct member *m, const struct probe *probe)

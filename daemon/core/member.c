@@ -51,6 +51,7 @@ void member_up(struct members *ms, unsigned node, struct span address)
 	struct member *m = &ms->node[node];
 
 	m->connected = true;
+	m->unwatched[0] = '\0';
 	core_keep(m->address, sizeof(m->address), address);
 	m->up_since = ms->core->now;
 	m->stalled = false;

@@ -198,6 +198,8 @@ static int on_node(struct service *s, const struct event *event)
 		engine_node_up(&s->engine, node, event->node.address);
 	else if (event->kind == EVENT_NODE_DOWN)
 		engine_node_down(&s->engine, node, event->node.defect, event->node.reason, event->node.address);
+	else if (event->kind == EVENT_UNWATCHED)
+		member_unwatched(&s->engine.members, node, event->node.reason);
 	else
 		member_subscribed(&s->engine.members, node, event->node.defect, event->node.reason);
 	if (s->engine.fell)
@@ -245,6 +247,7 @@ static int service_handle(struct service *s, const struct event *event)
 	case EVENT_NODE_UP:
 	case EVENT_NODE_DOWN:
 	case EVENT_SUBSCRIBED:
+	case EVENT_UNWATCHED:
 		return on_node(s, event);
 	case EVENT_ANSWER:
 		return on_answer(s, &event->answer);

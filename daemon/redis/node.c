@@ -312,10 +312,18 @@ static void node_make_links(struct node *n)
 		node_expect_name(n, n->conf->server_name ? n->conf->server_name : n->host);
 }
 
+static void node_on_heard(void *context, const char *reason)
+{
+	struct node *n = context;
+
+	if (n->conf->sink->unwatched)
+		n->conf->sink->unwatched(n->conf->sink->context, n->index, reason);
+}
+
 struct node *node_new(const struct node_conf *conf, unsigned index, const struct upstream_address *address)
 {
 	struct node *n = mem_alloc(sizeof(*n));
-	const struct sentinel_sink sentinel_sink = {.context = n, .told = node_on_told, .moved = node_on_moved};
+	const struct sentinel_sink sentinel_sink = {.context = n, .told = node_on_told, .moved = node_on_moved, .heard = node_on_heard};
 
 	n->conf = conf;
 	n->index = index;

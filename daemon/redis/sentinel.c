@@ -58,6 +58,12 @@ static void reasons_join(const struct sentinel *s, char *out, size_t size)
 		n += (size_t)snprintf(out + n, size - n, "%s %s %s", i ? ";" : ":", s->item[i].label, s->item[i].reason);
 }
 
+static void sentinel_hear(struct sentinel *s, const char *reason)
+{
+	if (s->sink.heard)
+		s->sink.heard(s->sink.context, reason);
+}
+
 static void sentinel_note_silence(struct sentinel *s, const char *reason)
 {
 	char quoted[1024];
@@ -66,6 +72,7 @@ static void sentinel_note_silence(struct sentinel *s, const char *reason)
 		log_event(LOG_WARN, "sentinel", "master=%s state=silent reason=%s note=\"until then a fail-over shows only when the connection breaks\"",
 		          s->master, log_quote(reason, quoted, sizeof(quoted)));
 	s->silent = true;
+	sentinel_hear(s, reason);
 }
 
 static void round_fail(struct sentinel *s)
@@ -106,6 +113,8 @@ static void sentinel_on_told(void *context, const char *host, uint16_t port)
 		sentinel_follow(s, false);
 		(void)snprintf(where, sizeof(where), strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, port);
 		s->sink.moved(s->sink.context, where);
+	} else if (s->followed) {
+		sentinel_hear(s, "");
 	}
 }
 

@@ -33,6 +33,8 @@ struct sentinel_sink {
 	void (*told)(void *context, const char *host, uint16_t port, const char *reason);
 	/* While it is followed: another server than was told last is the master. Then it is not followed any more. */
 	void (*moved)(void *context, const char *address);
+	/* While it is followed, after each round: why none tells where the master is; "": one does. May be NULL. */
+	void (*heard)(void *context, const char *reason);
 };
 
 /* The address is copied. */

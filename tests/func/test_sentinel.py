@@ -214,10 +214,20 @@ class NoWord(SentinelTest):
             sentinel.process.kill()
             sentinel.process.wait()
         self.a.logged("sentinel master=locks state=silent")
-        time.sleep(2)
+        until(lambda: self.row(self.w.label).fields.get("cause") == "sentinel", "a fail-over would not be noticed")
+        self.assertEqual(self.row(self.w.label)["state"], "joined")
+        self.assertIn("start the sentinels", self.call_redlock(self.a, "doctor")[1])
         self.assertEqual(lease.check().kind, "OK")  # the connection stays
         self.w.servers[0].cut_connections()
         until(lambda: "no sentinel tells where locks is" in self.row(self.w.label).fields.get("reason", ""), "without their word it stays down")
         for sentinel in self.w.sentinels:
             sentinel.start()
         until(lambda: self.row(self.w.label)["state"] == "joined", "it votes again", 20)
+        until(lambda: "cause" not in self.row(self.w.label).fields, "all is well")
+        for sentinel in self.w.sentinels:
+            sentinel.process.kill()
+            sentinel.process.wait()
+        until(lambda: self.row(self.w.label).fields.get("cause") == "sentinel", "they are gone again")
+        for sentinel in self.w.sentinels:
+            sentinel.start()
+        until(lambda: "cause" not in self.row(self.w.label).fields, "and back, though the connection stayed", 20)
