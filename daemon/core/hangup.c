@@ -126,6 +126,13 @@ bool hangup_refuse(struct commander *x, struct session *s)
 	return some;
 }
 
+static void cut_off(struct commander *x, struct session *s, const char *reason)
+{
+	session_ended(x->sessions, s, reason);
+	session_hang_up(x->sessions, s, reason);
+	end_connection(x, s, ENDING_UNSURE);
+}
+
 /*
  * A heartbeat is missing. The session loses its locks, which are free when nobody can believe in them, and is told so in case it lives. A session with grace
  * keeps them: it is only cut off, and may come back.
@@ -150,9 +157,15 @@ static void session_fell_silent(struct commander *x, struct session *s)
 		jobs_lose(x, s, LOSS_IDLE);
 	}
 	deliver_notices(x);
-	session_ended(x->sessions, s, "heartbeat");
-	session_hang_up(x->sessions, s, "heartbeat");
-	end_connection(x, s, ENDING_UNSURE);
+	cut_off(x, s, "heartbeat");
+}
+
+void hangup_too_far_ahead(struct commander *x)
+{
+	struct session *s;
+
+	while ((s = session_too_far_ahead(x->sessions)))
+		cut_off(x, s, "overflow");
 }
 
 void hangup_fired(struct commander *x, struct session *s)

@@ -9,6 +9,8 @@
 void hangup_settle(struct commander *x, struct session *s);
 /* TIMER_SESSION: its heartbeat is missing, or the rounds that may answer its last requests have had their time. */
 void hangup_fired(struct commander *x, struct session *s);
+/* Cuts off those that have most read ahead, as long as all together have too much. */
+void hangup_too_far_ahead(struct commander *x);
 /* The daemon stops: refuses the RESUME and the pendings of this session. True: there were some. */
 bool hangup_refuse(struct commander *x, struct session *s);
 /* EVENT_GONE: the connection is no more. Ends the session, unless its grace keeps it; its pointer is dead then. */

@@ -101,10 +101,12 @@ static int on_line(struct service *s, const struct event *event)
 	if (!session || session->eof)
 		return -EINVAL;
 	session_heard(&s->sessions, session);
-	if ((session->busy || session->ahead.count > 0) && !line_is_tagged(line.p, line.n))
+	if ((session->busy || session->ahead.count > 0) && !line_is_tagged(line.p, line.n)) {
 		session_read_ahead(&s->sessions, session, line);
-	else
+		hangup_too_far_ahead(&s->commander);
+	} else {
 		settle_line(&s->commander, session, line);
+	}
 	return 0;
 }
 

@@ -325,6 +325,19 @@ void session_read_ahead(struct session_table *t, struct session *s, struct input
 		session_set_reading(t, s, false);
 }
 
+struct session *session_too_far_ahead(const struct session_table *t)
+{
+	uint64_t most = t->core->conf.limits.output;
+	struct session *furthest = NULL;
+
+	if (most == 0 || t->ahead <= READ_AHEAD_MOST * most)
+		return NULL;
+	for (uint32_t i = 0; i < t->slots; i++)
+		if (t->slot[i] && (!furthest || ahead_bytes(&t->slot[i]->ahead) > ahead_bytes(&furthest->ahead)))
+			furthest = t->slot[i];
+	return furthest;
+}
+
 bool session_next_line(struct session_table *t, struct session *s, struct input *ret_line)
 {
 	bool room;

@@ -283,6 +283,38 @@ START_TEST(all_sessions_together_are_read_ahead_so_far)
 }
 END_TEST
 
+/* Sessions without number may each have one line, and each may be long. */
+START_TEST(who_has_most_read_ahead_is_cut_off_when_all_have_too_much)
+{
+	char much[READ_AHEAD_BYTES - 2000];
+	const unsigned last = 2 + READ_AHEAD_MOST / 2 + 1;
+
+	cluster_open(1);
+	cluster.conf.limits.output = READ_AHEAD_BYTES / 2;
+	cluster.conf.limits.line = READ_AHEAD_BYTES;
+	daemon_starts(0);
+	passes(SEC);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	memset(much, ' ', sizeof(much));
+	memcpy(much, "PING", 4);
+	for (unsigned k = 2; k < last; k++) {
+		says(k, "LOCK a wait=10s");
+		says_bytes(k, much, sizeof(much));
+		if (k == 5)
+			says(k, "PING");
+		ck_assert(!hung_up(k));
+	}
+	says(last, "LOCK a wait=10s");
+	says_bytes(last, much, sizeof(much));
+	for (unsigned k = 2; k <= last; k++)
+		ck_assert_msg(hung_up(k) == (k == 5), "%u", k);
+	passes(11 * SEC);
+	for (unsigned k = 2; k <= last; k++)
+		ck_assert_uint_eq(ignores(k), k == 5 ? 0 : 2);
+}
+END_TEST
+
 START_TEST(reading_goes_on_when_half_of_what_was_read_ahead_is_served)
 {
 	held_and_waited_for();
@@ -400,6 +432,7 @@ Suite *session_suite(void)
 	tcase_add_test(order, a_malformed_tag_is_answered_in_its_turn);
 	tcase_add_test(order, reading_stops_at_256_lines_and_goes_on_when_they_are_served);
 	tcase_add_test(order, all_sessions_together_are_read_ahead_so_far);
+	tcase_add_test(order, who_has_most_read_ahead_is_cut_off_when_all_have_too_much);
 	tcase_add_test(order, reading_goes_on_when_half_of_what_was_read_ahead_is_served);
 	tcase_add_test(order, reading_stops_at_64_KiB_and_goes_on_when_half_of_them_are_served);
 	tcase_add_test(order, a_request_of_more_than_64_KiB_is_kept_whole);
