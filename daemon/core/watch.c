@@ -12,8 +12,8 @@
 
 
 #define PREFIXES_MOST      64            /* of one session … */
-#define PREFIXES_OF_PEER   2048          /* … of those of one peer, … */
-#define PREFIXES_OF_ALL    4096          /* … and of all: each event is compared with each of them */
+#define PREFIXES_OF_PEER   256           /* … of those of one peer, … */
+#define PREFIXES_OF_ALL    512           /* … and of all: each event is compared with each of them, and told to as many sessions */
 #define CONTENDED_APART_US (100 * MSEC)  /* between two CONTENDED about one name */
 
 struct prefix {

@@ -253,13 +253,13 @@ static unsigned prefixes_of(const struct peer *peer, unsigned from, unsigned ses
 START_TEST(sessions_of_one_peer_have_half_of_the_prefixes)
 {
 	cluster_begin(1);
-	ck_assert_uint_eq(prefixes_of(&other, 1, 33, "ERR LIMIT the sessions of one peer may watch at most 2048 prefixes"), 2048);
+	ck_assert_uint_eq(prefixes_of(&other, 1, 5, "ERR LIMIT the sessions of one peer may watch at most 256 prefixes"), 256);
 	session_opens(40, 0);
 	says(40, "WATCH a");
 	hears(40, "OK prefixes=1");
 	goes(1, GONE_HANGUP);
-	says(33, "WATCH a");
-	hears(33, "OK prefixes=1");
+	says(5, "WATCH a");
+	hears(5, "OK prefixes=1");
 }
 END_TEST
 
