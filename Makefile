@@ -224,6 +224,7 @@ CORE := \
 	daemon/core/rate_turns.c \
 	daemon/core/queuerows.c \
 	daemon/core/quorum.c \
+	daemon/core/readers.c \
 	daemon/core/rebase.c \
 	daemon/core/recall.c \
 	daemon/core/rehome.c \

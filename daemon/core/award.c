@@ -97,7 +97,7 @@ static void part_give(struct commander *x, struct group *g, struct part *p)
 
 	TAILQ_REMOVE(&g->agent.claims, c, in_session);
 	TAILQ_INSERT_TAIL(&s->claims, c, in_session);
-	c->session = s;
+	lock_pass_claim(c, s);
 	c->not_notified = g->not_notified;
 	s->held++;
 	if (!c->not_notified)

@@ -35,6 +35,7 @@ void lock_table_init(struct lock_table *t, struct core *core)
 	memset(t, 0, sizeof(*t));
 	t->core = core;
 	map_init(&t->map, key);
+	readers_init(&t->readers, key);
 	for (unsigned i = 0; i < LOCK_SIZES; i++) {
 		pool_init(&t->locks[i], lock_head(t) + name_least[i]);
 		t->name_most[i] = t->locks[i].size - lock_head(t);
@@ -153,6 +154,7 @@ void lock_table_release(struct lock_table *t)
 		}
 		lock_free(t, l);
 	}
+	readers_release(&t->readers);
 	map_release(&t->map);
 	for (unsigned i = 0; i < LOCK_SIZES; i++)
 		pool_release(&t->locks[i]);
@@ -306,16 +308,29 @@ void claim_free(struct lock_table *t, struct claim *c)
 	pool_put(&t->claims, c);
 }
 
+void lock_pass_claim(struct claim *c, struct session *to)
+{
+	struct readers *r = c->state == CLAIM_HELD && c->lock->share ? c->lock->share->readers : NULL;
+
+	if (r)
+		readers_remove(r, c);
+	c->session = to;
+	if (r)
+		readers_add(r, c);
+}
+
 void lock_add_reader(struct lock_table *t, struct lock *l, struct claim *c)
 {
 	if (!l->share) {
 		l->share = pool_get(&t->shares);
 		TAILQ_INIT(&l->share->holders);
 		l->share->lock = l;
+		l->share->readers = &t->readers;
 		l->share->ghost_until = INSTANT_PAST;
 		l->share->want_at = t->core->now;
 	}
 	TAILQ_INSERT_TAIL(&l->share->holders, c, in_lock);
+	readers_add(&t->readers, c);
 	l->share->count++;
 	l->holder = TAILQ_FIRST(&l->share->holders);
 }
@@ -323,6 +338,7 @@ void lock_add_reader(struct lock_table *t, struct lock *l, struct claim *c)
 void lock_remove_reader(struct lock *l, struct claim *c)
 {
 	TAILQ_REMOVE(&l->share->holders, c, in_lock);
+	readers_remove(l->share->readers, c);
 	l->share->count--;
 	l->holder = TAILQ_FIRST(&l->share->holders);
 	if (l->holder)
@@ -347,13 +363,7 @@ int64_t lock_extended_ttl(const struct lock *l)
 
 struct claim *lock_find_reader(const struct lock *l, const struct session *session, struct span owner)
 {
-	struct claim *c;
-
-	TAILQ_FOREACH(c, &l->share->holders, in_lock) {
-		if (claim_is_of(c, session, owner))
-			return c;
-	}
-	return NULL;
+	return readers_find(l->share->readers, l, session, owner);
 }
 
 struct claim *lock_loss_of(const struct lock *l, const struct session *session, struct span owner)

@@ -12,6 +12,7 @@
 #include "daemon/core/core.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/name.h"
+#include "daemon/core/readers.h"
 #include "proto/proto.h"
 
 #include <assert.h>
@@ -54,6 +55,7 @@ struct pending {
 /* What a lock has while readers hold it, be it only one, or its lease is being adopted for readers. */
 struct share {
 	struct lock *lock;
+	struct readers *readers;    /* of all locks */
 	struct claims holders;      /* claims in CLAIM_HELD, in the order of their grants */
 	unsigned count;             /* how many there are */
 	struct instant want_at;     /* when a daemon elsewhere last said that it waits */
@@ -148,6 +150,7 @@ struct lock_table {
 	struct contender no_contender; /* see contender_is_none(): never written to */
 	struct renewal no_renewal;     /* likewise */
 	uint64_t values; /* how many were made */
+	struct readers readers;
 };
 
 void lock_table_init(struct lock_table *t, struct core *core);
@@ -264,6 +267,9 @@ static inline void lock_remove_holder(struct lock *l, struct claim *c)
 	if (l->share)
 		lock_remove_reader(l, c);
 }
+
+/* The claim is that session's from now on. */
+void lock_pass_claim(struct claim *c, struct session *to);
 
 struct claim *lock_find_reader(const struct lock *l, const struct session *session, struct span owner);
 

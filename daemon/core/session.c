@@ -275,7 +275,7 @@ void session_take_over(struct session_table *t, struct session *to, struct sessi
 
 	session_move_origin(to, from);
 	TAILQ_FOREACH(c, &from->claims, in_session)
-		c->session = to;
+		lock_pass_claim(c, to);
 	TAILQ_CONCAT(&to->claims, &from->claims, in_session);
 	to->resumed = true;
 	session_set_nested(t, to, from->nested);

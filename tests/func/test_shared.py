@@ -4,9 +4,10 @@ import re
 import subprocess
 import time
 
-from harness import on_each_store
-from process import until
+from harness import FuncTest, on_each_store
+from process import cpu_seconds, until
 from quorum import QuorumTest, next_served
+from wire import Client
 
 
 @on_each_store
@@ -201,3 +202,28 @@ class SharedAndDeleted(QuorumTest):
             far.ok("UNLOCK docs sync=yes")
             holder.ok("UNLOCK docs sync=yes")
             self.assertEqual(holder.inbox + far.inbox, [])
+
+
+class Throng(FuncTest):
+    """A name that as many read as may."""
+    COST = 4
+    READERS, CHECKS = 4000, 20000
+
+    def seconds_of_checks(self, daemon, client, request):
+        """The processor time of the daemon for CHECKS of them."""
+        before = cpu_seconds(daemon.pid)
+        for _ in range(0, self.CHECKS, 100):
+            client.send(*[request] * 100)
+            for _ in range(100):
+                self.assertEqual(client.reply().kind, "OK")
+        return cpu_seconds(daemon.pid) - before
+
+    def test_each_of_them_is_found_as_fast_as_a_writer(self):
+        daemon = self.daemon({"limits": {"locks": self.READERS + 1}})
+        with Client(daemon.addr) as client:
+            client.ok("LOCK written")
+            for i in range(self.READERS):
+                client.ok("LOCK read mode=shared owner=%d" % i)
+            alone = self.seconds_of_checks(daemon, client, "CHECK written")
+            last = self.seconds_of_checks(daemon, client, "CHECK read owner=%d" % (self.READERS - 1))
+        self.assertLess(last, 2 * alone + 0.05)
