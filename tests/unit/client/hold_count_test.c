@@ -243,7 +243,7 @@ START_TEST(a_grant_that_is_not_confirmed_in_time_is_released)
 {
 	struct scripted_session s;
 
-	scripted_session_open(&s, HELLO GRANTED_OPEN "* ERR QUORUM not confirmed yet\n< UNLOCK n count=0$\n> OK name=n count=0\n" PING QUIT, 400);
+	scripted_session_open(&s, HELLO GRANTED_OPEN "* ERR QUORUM not confirmed yet\n< UNLOCK n count=0$\n> OK name=n count=0\n" PING QUIT, 1500);
 	locks_again(&s, -ECONNABORTED);
 	pinged(&s);
 	scripted_session_end(&s);
