@@ -146,6 +146,17 @@ static void queue_row(void *arg, const struct redlock_line *row)
 	w->queue_rows++;
 }
 
+static void figure_row(void *arg, const struct redlock_line *row)
+{
+	struct ward *w = arg;
+	char metric[TEXT_BYTES];
+
+	field_show(row, "metric", metric);
+	if (!strcmp(metric, "journal_writable") && !redlock_line_number(row, "value", 1))
+		finding_tell(w->findings, "journal", FINDING_FAIL, "see the log of redlockd for the error: the disk of runtime_dir may be full",
+			     "the journal cannot be written: no session could be resumed after a restart of the daemon");
+}
+
 int ward_examine(struct ward *w, struct redlock *c)
 {
 	int r;
@@ -155,5 +166,5 @@ int ward_examine(struct ward *w, struct redlock *c)
 
 	if (!r)
 		all_tell(w);
-	return r;
+	return r ? r : redlock_request(c, "STATS", 0, figure_row, w);
 }

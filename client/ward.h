@@ -22,7 +22,7 @@ struct ward {
 	int64_t quarantined, left_ms[NODES_TOLD]; /* stores in quarantine, and for how much longer */
 };
 
-/* Asks LIST nodes, and tells what it finds at each store and at all together. Returns what redlock_request returns. */
+/* Asks LIST nodes and STATS, and tells what it finds at each store, at all together, and of the journal. Returns what redlock_request returns. */
 int ward_examine(struct ward *w, struct redlock *c) REDLOCK_MUST;
 
 #endif

@@ -57,6 +57,9 @@ static void outer_tell(void *context, enum metric which, const struct sampler *t
 	case METRIC_RELOAD_SUCCESSFUL:
 		sampler_tell_plain(to, which, !d->reloaded.failed);
 		break;
+	case METRIC_JOURNAL_WRITABLE:
+		sampler_tell_plain(to, which, !d->journal.unusable);
+		break;
 	case METRIC_RELOAD_TIMESTAMP:
 		sampler_tell_plain(to, which, d->reloaded.wall_us);
 		break;

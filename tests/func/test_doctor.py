@@ -126,7 +126,7 @@ class Fake(Server):
         self.answers = {
             "HELLO": "OK proto=1 server=redlockd/0.0.1 session=1 secret=s store=memory nodes=1 quorum=1 lease_ms=10000",
             "LIST nodes": "* node=memory state=joined\nOK n=1 more=0",
-            "LIST queues": "OK n=0 more=0",
+            "LIST queues": "OK n=0 more=0", "STATS": "OK n=0",
             "LIST locks": "* name=calm held_ms=3600000\n* name=nightly holder=ana held_ms=3600000 alarm=held\nOK n=2 more=0"}
 
     def took(self, sock, data):

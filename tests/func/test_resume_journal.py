@@ -71,6 +71,9 @@ class Disk(FuncTest):
         client.ok("LOCK a")
         mark = self.full_up(folder, daemon, client)
         self.serves(daemon, client)
+        status, out, _ = self.call_redlock(daemon, "doctor")
+        self.assertEqual(status, 1)
+        self.assertIn("the journal cannot be written", out)
         client.listen(1.5)  # the daemon tries again meanwhile
         self.assertEqual(len([line for line in daemon.log(mark).splitlines() if "No space left" in line]), 1, "the log repeats that the device is full")
         daemon.restart()
@@ -83,6 +86,7 @@ class Disk(FuncTest):
         daemon.logged(r"error journal .*No space left", mark)
         os.unlink(os.path.join(folder, "filler"))
         daemon.logged(r"journal .*written again", mark, 20)
+        self.assertNotIn("journal", self.call_redlock(daemon, "doctor")[1])
         daemon.restart()
         self.assertEqual(resume(self.client(daemon), ticket)["b"].num("fence"), fence)
 
