@@ -172,7 +172,7 @@ struct sim_client {
 	struct timer reader_timer;
 	struct reading reading[READ_NAMES];
 	struct nest nest;
-	struct stream rates;
+	struct stream rates, rate_waits;
 	struct timer rate_timer;
 	struct permitting permits;
 	struct work work;

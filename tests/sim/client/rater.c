@@ -26,13 +26,34 @@ static void rater_asks(struct sim_client *c)
 	struct rate_terms x = rate_terms(c->world->plan, name);
 	struct request_sim *q;
 
+	int64_t wait_ms = stream_chance(&c->rate_waits, 30) ? stream_skewed(&c->rate_waits, 1, 5000) : 0;
+	char wait[32] = "";
+
 	cost = stream_chance(&c->rates, 70) ? 1 : stream_range(&c->rates, 0, x.limit);
-	q = client_ask(c, ASK_RATE, NULL, "RATE m%lld limit=%lld per=%lldms cost=%lld", (long long)name, (long long)x.limit, (long long)x.per_ms,
-	               (long long)cost);
+	if (wait_ms > 0)
+		snprintf(wait, sizeof(wait), " wait=%lldms", (long long)wait_ms);
+	q = client_ask(c, ASK_RATE, NULL, "RATE m%lld limit=%lld per=%lldms cost=%lld%s", (long long)name, (long long)x.limit, (long long)x.per_ms,
+	               (long long)cost, wait);
 	if (!q)
 		return;
 	q->name = name;
 	q->cost = cost;
+	q->wait_ms = wait_ms;
+}
+
+/* False: it waits for no use in turn. */
+static bool rater_cancels(struct sim_client *c)
+{
+	const struct request_sim *q;
+
+	if (!c->conn || !stream_chance(&c->rate_waits, 3))
+		return false;
+	TAILQ_FOREACH(q, &c->conn->open, at_client)
+		if (q->ask == ASK_RATE && q->wait_ms > 0) {
+			client_ask(c, ASK_OTHER, NULL, "CANCEL @t%u", q->number);
+			return true;
+		}
+	return false;
 }
 
 static void rater_errs(struct sim_client *c)
@@ -52,7 +73,7 @@ void rater_fired(struct sim_client *c)
 		return;
 	if (stream_chance(&c->rates, 2))
 		rater_errs(c);
-	else
+	else if (!rater_cancels(c))
 		rater_asks(c);
 	world_at(c->world, &c->rate_timer, AT_RATER, w->now + stream_skewed(&c->rates, MSEC, most));
 }
@@ -64,5 +85,6 @@ void rater_begin(struct sim_client *c)
 	if (!p->rates || c->index >= RATERS)
 		return;
 	stream_init(&c->rates, (uint64_t)p->seed, DRAW_RATES, c->index);
+	stream_init(&c->rate_waits, (uint64_t)p->seed, DRAW_RATE_WAITS, c->index);
 	world_at(c->world, &c->rate_timer, AT_RATER, p->warm_us + stream_range(&c->rates, 0, SEC));
 }

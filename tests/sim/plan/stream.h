@@ -71,6 +71,7 @@ enum purpose {
 	DRAW_JOB_LOCKS, /* how jobs are taken whose locks are names of readers and writers, and what becomes of those */
 	DRAW_PERMIT_OWNERS, /* the owners of permits */
 	DRAW_RULES, /* the rules of daemons */
+	DRAW_RATE_WAITS, /* uses of rate limits that are waited for in turn */
 	DRAW_READ_SILENCES, /* readers that miss their heartbeats */
 };
 
