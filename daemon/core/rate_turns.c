@@ -276,11 +276,16 @@ void rate_lines_free_all(struct commander *x)
 	struct map_node *node;
 	struct rate_line *line;
 	struct rate_turn *turn;
+	struct pending *p;
 
 	while ((node = map_next(&x->rate_lines, NULL))) {
 		line = container_of(node, struct rate_line, node);
-		while ((turn = TAILQ_FIRST(&line->turns)))
+		while ((turn = TAILQ_FIRST(&line->turns))) {
+			p = turn->pending;
 			turn_free(x, turn);
+			TAILQ_REMOVE(&p->session->pendings, p, in_session);
+			pool_put(&x->engine->table.pendings, p);
+		}
 		if (line->question)
 			line->question->about = NULL;
 		line_free(x, line);

@@ -140,6 +140,18 @@ START_TEST(a_session_has_no_more_waits_than_limits_waiting)
 }
 END_TEST
 
+/* All its memory is free: an assertion of the pools says so. */
+START_TEST(a_service_ends_while_uses_wait)
+{
+	is_used_up();
+	says(2, "RATE n " ONE " wait=1m");
+	says(3, "RATE n " ONE " wait=1m");
+	daemon_returns(0);
+	passes(SEC);
+	cluster_close();
+}
+END_TEST
+
 Suite *rate_turns_suite(void)
 {
 	Suite *s = suite_create("rate_turns");
@@ -153,6 +165,7 @@ Suite *rate_turns_suite(void)
 	tcase_add_test(c, a_daemon_that_drains_refuses_those_that_wait);
 	tcase_add_test(c, without_the_home_a_use_that_waits_is_refused);
 	tcase_add_test(c, a_session_has_no_more_waits_than_limits_waiting);
+	tcase_add_test(c, a_service_ends_while_uses_wait);
 	suite_add_tcase(s, c);
 	return s;
 }
