@@ -73,12 +73,13 @@ static void quarantine_tell(struct ward *w, const struct redlock_line *row, cons
 static void node_row(void *arg, const struct redlock_line *row)
 {
 	struct ward *w = arg;
-	char node[TEXT_BYTES], state[TEXT_BYTES], reason[TEXT_BYTES];
+	char node[TEXT_BYTES], state[TEXT_BYTES], reason[TEXT_BYTES], cause[TEXT_BYTES];
 	int64_t clock_ms = MAX(-CLOCK_MOST_MS, MIN(redlock_line_number(row, "clock_ms", 0), CLOCK_MOST_MS));
 
 	field_show(row, "node", node);
 	field_show(row, "state", state);
 	field_show(row, "reason", reason);
+	field_show(row, "cause", cause);
 	w->nodes++;
 	w->memory |= !strcmp(node, "memory");
 	w->clock_least = MIN(w->clock_least, clock_ms);
@@ -87,8 +88,9 @@ static void node_row(void *arg, const struct redlock_line *row)
 		joined_tell(w, row, node);
 	else if (!strcmp(state, "quarantine"))
 		quarantine_tell(w, row, node, reason);
-	else if (!strcmp(state, "probing") && !reason[0])
-		finding_tell(w->findings, "store", FINDING_WARN, "wait a second", "store %s is being asked whether it may vote", node);
+	else if (!strcmp(state, "probing") && defect_of_word(cause) == DEFECT_OTHER)
+		finding_tell(w->findings, "store", FINDING_WARN, "wait a second; if it stays so, mend the other stores",
+		             "store %s is being asked whether it may vote%s%s", node, reason[0] ? ": " : "", reason);
 	else
 		trouble_tell(w, row, node, state);
 }

@@ -297,6 +297,7 @@ static void member_follow(struct members *ms, struct member *m, const struct ans
 		break;
 	case JUDGED_BLANK:
 		m->blank = true;
+		member_become(ms, m, MEMBER_PROBING, DEFECT_NONE, "it is new, or has forgotten all: it votes once enough of the others are reached");
 		member_schedule(ms, m);
 		trust_blank(ms);
 		break;

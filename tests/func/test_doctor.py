@@ -154,6 +154,12 @@ class Stores(DoctorTest):
         servers[2].kill()
         self.finds(daemon, "quorum", "fail", "no quorum: 1 of 3")
 
+    def test_a_new_store_without_the_others(self):
+        """At the first start the trust in blank stores needs a quorum of them."""
+        daemon = self.daemon(on_redis([self.redis(), "127.0.0.1:1", "127.0.0.1:2"], LEASE_1S))
+        says = "warn .*it votes once enough of the others are reached; fix: .*mend the other stores"
+        until(lambda: re.search(says, self.call_redlock(daemon, "doctor")[1]), "doctor tells what the store waits for")
+
     def test_a_replica(self):
         master, server = self.redis(tcp=True), self.redis()
         server.cli.execute_command("REPLICAOF", "127.0.0.1", str(master.port))
