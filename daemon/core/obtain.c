@@ -188,10 +188,15 @@ static void begin(struct commander *x, struct permit *p)
 
 static void ask_all_slots(struct commander *x, struct permit *p)
 {
+	bool in_order = true; /* so far each seat is that of the slot of its number */
+
 	for (unsigned slot = 0; slot < p->semaphore->limit; slot++) {
 		const struct seat *seat = slot < p->seats && p->seat[slot].slot == slot ? &p->seat[slot] : NULL;
 
-		if (!seat || (!seat->claim && seat->why == NOT_REFUSED))
+		in_order &= seat || slot >= p->seats;
+		if (in_order && slot == p->seats)
+			permit_ask_new_slot(x, p, slot);
+		else if (!seat || (!seat->claim && seat->why == NOT_REFUSED))
 			permit_ask_slot(x, p, slot, true);
 	}
 }

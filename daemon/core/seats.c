@@ -55,11 +55,8 @@ void permit_ask_gate(struct commander *x, struct permit *p)
 	seat_ask(x, p, &p->gate, part_name(p, out, "gate", 4), SLOT_OF_SEMAPHORE, true);
 }
 
-struct seat *permit_seat_of(struct permit *p, unsigned slot)
+static struct seat *seat_add(struct permit *p, unsigned slot)
 {
-	for (unsigned i = 0; i < p->seats; i++)
-		if (p->seat[i].slot == slot)
-			return &p->seat[i];
 	if (p->seats == p->cap) {
 		p->cap = p->cap ? 2 * p->cap : 4;
 		p->seat = mem_grow(p->seat, p->cap, sizeof(*p->seat));
@@ -69,11 +66,29 @@ struct seat *permit_seat_of(struct permit *p, unsigned slot)
 	return &p->seat[p->seats++];
 }
 
-void permit_ask_slot(struct commander *x, struct permit *p, unsigned slot, bool patient)
+struct seat *permit_seat_of(struct permit *p, unsigned slot)
+{
+	for (unsigned i = 0; i < p->seats; i++)
+		if (p->seat[i].slot == slot)
+			return &p->seat[i];
+	return seat_add(p, slot);
+}
+
+static void ask_slot(struct commander *x, struct permit *p, unsigned slot, struct seat *seat, bool patient)
 {
 	char out[SLOT_NAME_MAX], digits[DECIMAL_MAX], *at = decimal_write(digits + sizeof(digits), slot);
 
-	seat_ask(x, p, permit_seat_of(p, slot), part_name(p, out, at, (size_t)(digits + sizeof(digits) - at)), SLOT_OF_SEMAPHORE, patient);
+	seat_ask(x, p, seat, part_name(p, out, at, (size_t)(digits + sizeof(digits) - at)), SLOT_OF_SEMAPHORE, patient);
+}
+
+void permit_ask_slot(struct commander *x, struct permit *p, unsigned slot, bool patient)
+{
+	ask_slot(x, p, slot, permit_seat_of(p, slot), patient);
+}
+
+void permit_ask_new_slot(struct commander *x, struct permit *p, unsigned slot)
+{
+	ask_slot(x, p, slot, seat_add(p, slot), true);
 }
 
 bool permit_has_slot(const struct permit *p, unsigned slot)
@@ -227,9 +242,15 @@ struct seat *permit_seat(struct permit *p, const struct claim *c)
 		return &p->mark;
 	if (p->gate.claim == c)
 		return &p->gate;
-	for (unsigned i = 0; i < p->seats; i++)
-		if (p->seat[i].claim == c)
-			return &p->seat[i];
+	/* Most often it is the one behind the last. */
+	for (unsigned i = 0; i < p->seats; i++) {
+		struct seat *seat = &p->seat[(p->looked_at + 1 + i) % p->seats];
+
+		if (seat->claim != c)
+			continue;
+		p->looked_at = (unsigned)(seat - p->seat);
+		return seat;
+	}
 	return NULL;
 }
 

@@ -16,6 +16,7 @@ struct seat *permit_seat_of(struct permit *p, unsigned slot);
 void permit_ask_mark(struct commander *x, struct permit *p, bool patient);
 void permit_ask_gate(struct commander *x, struct permit *p);
 void permit_ask_slot(struct commander *x, struct permit *p, unsigned slot, bool patient);
+void permit_ask_new_slot(struct commander *x, struct permit *p, unsigned slot); /* patient; the permit has no seat of it */
 bool seat_is_asked(const struct seat *seat);
 bool seat_is_had(const struct commander *x, const struct seat *seat); /* held, and its lease not over */
 /* Gives back what it has of the name, or leaves the queue. */

@@ -44,7 +44,7 @@ struct permit {
 	bool acknowledged;     /* LOST: a RELEASE count= was told so, and may be repeated until the timer fires */
 	struct seat mark, gate;
 	struct seat *seat;     /* of slots. HELD: one for each unit of its weight */
-	unsigned seats, cap;
+	unsigned seats, cap, looked_at;
 	uint16_t slot[WEIGHT_MOST]; /* HELD, LOST: which slots it has or had, in order */
 	unsigned step;         /* TRYING: how many slots are asked for at a time */
 	char *owner, *note;

@@ -8,7 +8,7 @@ import time
 
 from harness import FuncTest, on_each_store, safety
 from ledger import Workers
-from process import REDLOCK, until
+from process import REDLOCK, cpu_seconds, until
 from quorum import QuorumTest
 from resumable import resume, with_grace
 from wire import Client
@@ -317,3 +317,23 @@ class ClassicSemaphores(FuncTest):
             client.ok("ACQUIRE some limit=5")
             costs.append(runs() - before)
         self.assertEqual(min(costs), 1)
+
+
+class Wide(FuncTest):
+    """A semaphore of many slots that are all taken: who is first in line asks for each of them."""
+    COST = 3
+
+    def seconds_in_line(self, daemon, client, limit, times):
+        for i in range(limit // 8):
+            client.ok("ACQUIRE s%d limit=%d weight=8 owner=%d" % (limit, limit, i))
+        before = cpu_seconds(daemon.pid)
+        for _ in range(times):
+            client.expect("ACQUIRE s%d limit=%d wait=1ms" % (limit, limit), "TIMEOUT")
+        return cpu_seconds(daemon.pid) - before
+
+    def test_the_first_in_line_takes_time_for_each_slot_and_no_more(self):
+        daemon = self.daemon()
+        with Client(daemon.addr) as client:
+            narrow = self.seconds_in_line(daemon, client, 128, 6400)
+            wide = self.seconds_in_line(daemon, client, 1024, 800)
+        self.assertLess(wide, narrow / 2)
