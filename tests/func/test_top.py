@@ -69,7 +69,6 @@ class Once(FuncTest):
             other.begin("LOCK %s wait=60s" % name)
         lines = self.once(daemon).splitlines()
         self.assertEqual([line.split()[0] for line in lines[4:6]], ["n20999", "n15000"])
-        self.assertRegex(lines[6], "^n00")  # of the longest held, as the rows are told one after the other
         self.assertIn("and 16000 more", lines)
         self.assertEqual(len([line for line in lines if line.startswith("n")]), 5000)
 
