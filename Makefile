@@ -204,6 +204,7 @@ CORE := \
 	daemon/core/metric.c \
 	daemon/core/move.c \
 	daemon/core/names.c \
+	daemon/core/news.c \
 	daemon/core/noted.c \
 	daemon/core/notices.c \
 	daemon/core/observe.c \

@@ -2,6 +2,7 @@
 #include "daemon/core/announce.h"
 
 #include "daemon/core/audit.h"
+#include "daemon/core/news.h"
 #include "daemon/core/rows.h"
 #include "daemon/core/slow.h"
 #include "daemon/core/tell.h"
@@ -97,7 +98,6 @@ void permit_watch_tell(struct commander *x, const struct permit *p, enum watch_k
 		[WATCH_GRANTED] = "granted", [WATCH_RELEASED] = "released", [WATCH_LOST] = "lost", [WATCH_WAITING] = "waiting"};
 	char who[WHO_MAX], text[SLOTS_TEXT];
 	struct reply r;
-	size_t n;
 
 	if (x->attends)
 		permit_attend(x, p, kind);
@@ -127,9 +127,7 @@ void permit_watch_tell(struct commander *x, const struct permit *p, enum watch_k
 		reply_text(&r, "owner", permit_owner(p));
 	if (p->note_n > 0)
 		reply_text(&r, "note", (struct span){p->note, p->note_n});
-	n = reply_end(&r);
-	arena_commit(&x->core->out->arena, n);
-	watch_send(x, semaphore_name(p->semaphore), kind == WATCH_WAITING ? p->asked_at : INSTANT_NEVER, (struct span){r.start, n});
+	news_send(x, semaphore_name(p->semaphore), kind == WATCH_WAITING ? p->asked_at : INSTANT_NEVER, &r);
 }
 
 /* --- rows of SHOW --- */

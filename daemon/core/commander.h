@@ -43,6 +43,11 @@ struct commander {
 	bool gathered;           /* groups or permits have asked for names or given them back since the engine has settled */
 	struct watchings watchings; /* sessions that watch */
 	unsigned prefixes;          /* how many they watch */
+	struct {
+		TAILQ_HEAD(, event_kept) kept; /* what they are told in the next steps … */
+		struct timer timer;            /* … set as long as there is some */
+		unsigned told;                 /* in this step */
+	} news;                     /* see news.h */
 	LIST_HEAD(, job) jobs;   /* those that sessions have, and those whose end the home does not know yet */
 	LIST_HEAD(, job_queue) queues; /* those that a TAKE waits for … */
 	unsigned queues_n;       /* … and how many these are */

@@ -7,6 +7,7 @@
 #include "daemon/core/belief.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/list.h"
+#include "daemon/core/news.h"
 #include "daemon/core/permits.h"
 #include "daemon/core/rehome.h"
 #include "daemon/core/remember.h"
@@ -24,6 +25,7 @@ void end_all(struct commander *x)
 		lists_drop(x, x->sessions->slot[i]);
 		watch_drop(x, x->sessions->slot[i]);
 	}
+	news_free(x);
 	takes_free_all(x);
 	rate_lines_free_all(x);
 	jobs_free_all(x);

@@ -12,6 +12,7 @@
 #include "daemon/core/job.h"
 #include "daemon/core/list.h"
 #include "daemon/core/names.h"
+#include "daemon/core/news.h"
 #include "daemon/core/noted.h"
 #include "daemon/core/obtain.h"
 #include "daemon/core/order.h"
@@ -49,6 +50,8 @@ static void timer_fired(struct commander *x, struct timer *t)
 		waittable_fired(x);
 	else if (t->kind == TIMER_NOTES)
 		noted_fired(x);
+	else if (t->kind == TIMER_NEWS)
+		news_fired(x);
 	else if (t->kind == TIMER_STRANGERS)
 		busy_fired(x);
 	else if (t->kind == TIMER_INQUIRY)
@@ -86,6 +89,8 @@ static unsigned timer_work(struct timer *t)
 		return 1 + lock_holders(lock_of_lease(container_of(t, struct lease, timer)));
 	case TIMER_JOB:
 		return 4;
+	case TIMER_NEWS:
+		return WORK_A_STEP;
 	case TIMER_SESSION:
 		s = container_of(t, struct session, timer);
 		return WORK_A_WAIT * (1 + s->held + s->waiting);

@@ -25,6 +25,7 @@
 #include "daemon/core/inquire.h"
 #include "daemon/core/list.h"
 #include "daemon/core/names.h"
+#include "daemon/core/news.h"
 #include "daemon/core/noted.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/restore.h"
@@ -54,6 +55,7 @@ struct service *service_new(const struct core_conf *conf)
 	s->commander.sessions = &s->sessions;
 	lists_init(&s->commander);
 	TAILQ_INIT(&s->commander.watchings);
+	news_init(&s->commander);
 	TAILQ_INIT(&s->commander.groups_due);
 	TAILQ_INIT(&s->commander.inquiries);
 	semaphores_init(&s->commander);
@@ -300,6 +302,7 @@ int service_step(struct service *s, const struct event *event, struct effects *r
 	s->core.now = event->now;
 	s->core.wall_us = event->wall_us;
 	s->core.out = ret_effects;
+	s->commander.news.told = 0;
 	/* Before the timers: what they end now was still held in the snapshot that this event follows, so it is to be recorded. */
 	if (event->kind == EVENT_JOURNAL)
 		s->core.journal_off = !event->journal.ok;

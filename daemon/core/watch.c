@@ -5,32 +5,16 @@
 #include "daemon/base/mem.h"
 #include "daemon/core/alarms.h"
 #include "daemon/core/audit.h"
+#include "daemon/core/news.h"
 #include "daemon/core/rows.h"
 #include "daemon/core/rules.h"
 #include "daemon/core/slow.h"
 #include "daemon/core/tell.h"
 
-
 #define PREFIXES_MOST      64            /* of one session … */
 #define PREFIXES_OF_PEER   256           /* … of those of one peer, … */
 #define PREFIXES_OF_ALL    512           /* … and of all: each event is compared with each of them, and told to as many sessions */
 #define CONTENDED_APART_US (100 * MSEC)  /* between two CONTENDED about one name */
-
-struct prefix {
-	TAILQ_ENTRY(prefix) next;
-	size_t n;
-	char bytes[];
-};
-
-/* What a session has only while it watches or has subscribed. */
-struct watching {
-	TAILQ_ENTRY(watching) in_watchings; /* count > 0 */
-	struct session *session;
-	struct instant since;
-	TAILQ_HEAD(prefixes, prefix) prefixes;
-	unsigned count; /* of prefixes */
-	bool subscribed;
-};
 
 static struct watching *watching_of(struct commander *x, struct session *s)
 {
@@ -80,32 +64,6 @@ static void watching_drop_if_unused(struct commander *x, struct session *s)
 }
 
 /* --- events --- */
-
-static bool watching_includes(const struct watching *w, struct span name)
-{
-	const struct prefix *p;
-
-	TAILQ_FOREACH(p, &w->prefixes, next)
-		if (span_starts(name, (struct span){p->bytes, p->n}))
-			return true;
-	return false;
-}
-
-void watch_send(struct commander *x, struct span name, struct instant since, struct span line)
-{
-	const struct watching *w;
-	struct effect *effect;
-
-	TAILQ_FOREACH(w, &x->watchings, in_watchings) {
-		if (w->session->over || instant_before(since, w->since) || !watching_includes(w, name) ||
-		    !session_may_look(x->core, w->session, name))
-			continue;
-		w->session->unsent += line.n;
-		effect = effects_add(x->core->out, EFFECT_SEND);
-		effect->send.session = w->session->id;
-		effect->send.bytes = line;
-	}
-}
 
 static void event_detail(struct commander *x, struct reply *r, const struct claim *c, enum watch_kind kind)
 {
@@ -168,7 +126,6 @@ void watch_tell(struct commander *x, const struct claim *c, enum watch_kind kind
 		[WATCH_GRANTED] = "granted", [WATCH_RELEASED] = "released", [WATCH_LOST] = "lost", [WATCH_WAITING] = "waiting"};
 	char who[WHO_MAX];
 	struct reply r;
-	size_t n;
 
 	if (x->attends)
 		watch_attend(x, c, kind);
@@ -182,10 +139,8 @@ void watch_tell(struct commander *x, const struct claim *c, enum watch_kind kind
 	reply_int(&r, "session", (int64_t)c->session->serial);
 	reply_text(&r, "who", (struct span){who, session_who(c->session, who)});
 	event_detail(x, &r, c, kind);
-	n = reply_end(&r);
-	arena_commit(&x->core->out->arena, n);
 	/* A request that waited before a session began to watch is no news to it. */
-	watch_send(x, lock_name(c->lock), kind == WATCH_WAITING ? c->asking->asked_at : INSTANT_NEVER, (struct span){r.start, n});
+	news_send(x, lock_name(c->lock), kind == WATCH_WAITING ? c->asking->asked_at : INSTANT_NEVER, &r);
 }
 
 /* The patient waiters here, and one for all daemons that want the name: each of them says so again before its ticket ends. */

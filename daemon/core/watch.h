@@ -24,9 +24,6 @@ void watch_tell_who_waits(struct commander *x, const struct claim *c);
 /* Tells the holders that have subscribed that others wait; but not more often than every 100 ms. For the notices that are made only where sessions watch. */
 void watch_tell_contended(struct commander *x, const struct lock *l);
 
-/* Each session that watches the name, and has since that moment, gets the same bytes: an EVENT of its own kind. */
-void watch_send(struct commander *x, struct span name, struct instant since, struct span line);
-
 static inline void watch(struct commander *x, const struct claim *c, enum watch_kind kind)
 {
 	if (x->engine->watched > 0)

@@ -393,6 +393,37 @@ START_TEST(a_journal_of_many_sessions_is_restored)
 }
 END_TEST
 
+/* --- stores ---------------------------------------------------------------------------------------------------------------- */
+
+/* 10,000 leases of as many sessions as that takes. */
+static void many_leases(void)
+{
+	sessions_open(1, 10);
+	for (uint64_t k = 1; k <= 10; k++)
+		holds_locks(k, 1000);
+	lone_service_pass(&w, SEC);
+	w.longest_ns = 0;
+}
+
+static void store_comes_back(void)
+{
+	many_leases();
+	lone_service_store(&w, false);
+	lone_service_pass(&w, 8 * SEC);
+	lone_service_store(&w, true);
+	lone_service_pass(&w, 5 * SEC);
+	lone_service_store(&w, false);
+	lone_service_pass(&w, 20 * SEC);
+	lone_service_store(&w, true);
+	lone_service_pass(&w, 5 * SEC);
+}
+
+START_TEST(the_store_of_many_leases_comes_back)
+{
+	measure(store_comes_back);
+}
+END_TEST
+
 Suite *step_time_of_sessions_suite(void)
 {
 	Suite *s = suite_create("step_time_of_sessions");
@@ -417,6 +448,7 @@ Suite *step_time_of_sessions_suite(void)
 	tcase_add_test(t, many_leases_end_at_one_moment);
 	tcase_add_test(t, names_are_completed_beside_many);
 	tcase_add_test(t, a_journal_of_many_sessions_is_restored);
+	tcase_add_test(t, the_store_of_many_leases_comes_back);
 	suite_add_tcase(s, t);
 	return s;
 }

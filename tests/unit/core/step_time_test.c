@@ -110,6 +110,214 @@ START_TEST(many_sessions_watch)
 }
 END_TEST
 
+/* Sessions 2 to 257 watch all names. */
+static void watched_locks(void)
+{
+	sessions_open(1, 257);
+	for (uint64_t k = 2; k <= 257; k++)
+		says(k, "WATCH");
+	for (unsigned i = 0; i < 1024; i++)
+		says_number(1, "LOCK some/name/", i, "");
+	w.longest_ns = 0;
+}
+
+static void watched_quits(void)
+{
+	watched_locks();
+	says(1, "QUIT");
+	lone_service_pass(&w, SEC);
+}
+
+START_TEST(a_session_with_many_locks_quits_that_many_watch)
+{
+	measure(watched_quits);
+}
+END_TEST
+
+static void watched_ends(void)
+{
+	watched_locks();
+	lone_service_gone(&w, 1, GONE_HANGUP);
+	lone_service_pass(&w, SEC);
+}
+
+START_TEST(a_session_with_many_locks_ends_that_many_watch)
+{
+	measure(watched_ends);
+}
+END_TEST
+
+/* Sessions 2 to 64 read r0 all together, the others watch. */
+static void watched_readers_lose(void)
+{
+	sessions_open(1, 320);
+	for (uint64_t k = 65; k <= 320; k++)
+		says(k, "WATCH");
+	for (uint64_t k = 2; k <= 64; k++)
+		for (unsigned i = 0; i < 32; i++)
+			says_number(k, "LOCK r0 owner=o", i, " mode=shared");
+	w.longest_ns = 0;
+	says(1, "BREAK r0");
+	lone_service_pass(&w, SEC);
+}
+
+START_TEST(readers_lose_a_name_that_many_watch)
+{
+	measure(watched_readers_lose);
+}
+END_TEST
+
+static void watched_readers_come_in(void)
+{
+	sessions_open(1, 320);
+	for (uint64_t k = 65; k <= 320; k++)
+		says(k, "WATCH");
+	says(1, "LOCK x");
+	crowd_waits(2, 64, 32, "mode=shared wait=1h");
+	lone_service_pass(&w, SEC);
+	w.longest_ns = 0;
+	says(1, "UNLOCK x");
+	lone_service_pass(&w, SEC);
+}
+
+START_TEST(a_crowd_of_readers_comes_in_that_many_watch)
+{
+	measure(watched_readers_come_in);
+}
+END_TEST
+
+/* --- subscribers ------------------------------------------------------------------------------------------------------ */
+
+/* Sessions 2 to 64 read each of so many names, all that may, and have subscribed. */
+static void readers_subscribe(unsigned names, unsigned owners)
+{
+	sessions_open(1, 65);
+	for (uint64_t k = 2; k <= 64; k++) {
+		says(k, "SUBSCRIBE");
+		for (unsigned n = 0; n < names; n++)
+			for (unsigned i = 0; i < owners; i++) {
+				char line[100];
+
+				snprintf(line, sizeof(line), "LOCK r%u mode=shared owner=o%u", n, i);
+				says(k, line);
+			}
+	}
+	w.longest_ns = 0;
+}
+
+static void writer_asks(void)
+{
+	readers_subscribe(1, 200);
+	for (unsigned i = 0; i < 20; i++) {
+		says_number(1, "@", i, " LOCK r0 wait=1h");
+		says_number(1, "CANCEL @", i, "");
+		w.now = instant_add(w.now, SEC / 5);
+		lone_service_pass(&w, SEC / 5);
+	}
+}
+
+START_TEST(a_writer_asks_many_readers_that_have_subscribed)
+{
+	measure(writer_asks);
+}
+END_TEST
+
+static void writer_asks_for_all(void)
+{
+	char line[1500] = "LOCKALL";
+
+	for (unsigned i = 0; i < 64; i++)
+		snprintf(line + strlen(line), sizeof(line) - strlen(line), " r%u", i);
+	readers_subscribe(64, 16);
+	for (unsigned i = 0; i < 5; i++) {
+		char whole[1600];
+		size_t n = (size_t)snprintf(whole, sizeof(whole), "@%u %s wait=1h", i, line);
+
+		ck_assert_int_eq(lone_service_line(&w, 1, whole, n), 0);
+		says_number(1, "CANCEL @", i, "");
+		w.now = instant_add(w.now, SEC / 5);
+		lone_service_pass(&w, SEC / 5);
+	}
+}
+
+START_TEST(a_writer_asks_for_all_names_of_many_readers)
+{
+	measure(writer_asks_for_all);
+}
+END_TEST
+
+/* --- semaphores ------------------------------------------------------------------------------------------------------- */
+
+static void permits_end_at_once(void)
+{
+	sessions_open(1, 2);
+	for (unsigned i = 0; i < 500; i++)
+		says_number(1, "ACQUIRE s", i, " limit=1");
+	for (unsigned i = 0; i < 500; i++) {
+		char line[100];
+
+		snprintf(line, sizeof(line), "@%u ACQUIRE s%u limit=1 wait=1h", i, i);
+		says(2, line);
+	}
+	w.longest_ns = 0;
+	lone_service_gone(&w, 1, GONE_HANGUP);
+	lone_service_pass(&w, SEC);
+	lone_service_gone(&w, 2, GONE_HANGUP);
+	lone_service_pass(&w, SEC);
+}
+
+START_TEST(a_session_with_many_permits_ends)
+{
+	measure(permits_end_at_once);
+}
+END_TEST
+
+static void permits_of_one_end(void)
+{
+	sessions_open(1, 2);
+	for (unsigned i = 0; i < 500; i++)
+		says_number(1, "ACQUIRE s limit=500 owner=o", i, "");
+	for (unsigned i = 0; i < 500; i++) {
+		char line[100];
+
+		snprintf(line, sizeof(line), "@%u ACQUIRE s limit=500 owner=p%u wait=1h", i, i);
+		says(2, line);
+	}
+	w.longest_ns = 0;
+	lone_service_gone(&w, 1, GONE_HANGUP);
+	lone_service_pass(&w, SEC);
+	lone_service_gone(&w, 2, GONE_HANGUP);
+	lone_service_pass(&w, SEC);
+}
+
+START_TEST(a_session_with_all_permits_ends)
+{
+	measure(permits_of_one_end);
+}
+END_TEST
+
+static void waits_for_permits_end(void)
+{
+	sessions_open(1, 2);
+	for (unsigned i = 0; i < 500; i++)
+		says_number(1, "ACQUIRE s limit=500 owner=o", i, "");
+	for (unsigned i = 0; i < 1024; i++) {
+		char line[100];
+
+		snprintf(line, sizeof(line), "@%u ACQUIRE s limit=500 owner=p%u wait=1h", i, i);
+		says(2, line);
+	}
+	w.longest_ns = 0;
+	lone_service_gone(&w, 2, GONE_HANGUP);
+	lone_service_pass(&w, SEC);
+}
+
+START_TEST(a_session_that_waits_for_many_permits_ends)
+{
+	measure(waits_for_permits_end);
+}
+END_TEST
+
 /* --- owners that wait for each other ---------------------------------------------------------------------------------- */
 
 static void owners_wait(void)
@@ -150,6 +358,15 @@ Suite *step_time_suite(void)
 	tcase_add_test(t, a_priority_passes_a_crowd);
 	tcase_add_test(t, a_crowd_grows_that_is_watched);
 	tcase_add_test(t, many_sessions_watch);
+	tcase_add_test(t, a_session_with_many_locks_quits_that_many_watch);
+	tcase_add_test(t, a_session_with_many_locks_ends_that_many_watch);
+	tcase_add_test(t, readers_lose_a_name_that_many_watch);
+	tcase_add_test(t, a_crowd_of_readers_comes_in_that_many_watch);
+	tcase_add_test(t, a_writer_asks_many_readers_that_have_subscribed);
+	tcase_add_test(t, a_writer_asks_for_all_names_of_many_readers);
+	tcase_add_test(t, a_session_with_many_permits_ends);
+	tcase_add_test(t, a_session_with_all_permits_ends);
+	tcase_add_test(t, a_session_that_waits_for_many_permits_ends);
 	tcase_add_test(t, many_owners_wait_for_each_other);
 	suite_add_tcase(s, t);
 	return s;

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See news.h. */
+#include "daemon/core/news.h"
+
+#include "daemon/base/mem.h"
+#include "daemon/core/rules.h"
+
+#define TOLD_A_STEP 4096 /* an event counts as often as there are prefixes that it is compared with */
+
+struct event_kept {
+	TAILQ_ENTRY(event_kept) next;
+	struct instant since;
+	size_t name_n, line_n;
+	char bytes[]; /* the name, and the line */
+};
+
+void news_init(struct commander *x)
+{
+	TAILQ_INIT(&x->news.kept);
+	x->news.timer.kind = TIMER_NEWS;
+}
+
+static void news_drop_first(struct commander *x)
+{
+	struct event_kept *k = TAILQ_FIRST(&x->news.kept);
+
+	TAILQ_REMOVE(&x->news.kept, k, next);
+	mem_free(k);
+}
+
+void news_free(struct commander *x)
+{
+	while (!TAILQ_EMPTY(&x->news.kept))
+		news_drop_first(x);
+	heap_cancel(&x->core->timers, &x->news.timer);
+}
+
+static bool watching_includes(const struct watching *w, struct span name)
+{
+	const struct prefix *p;
+
+	TAILQ_FOREACH(p, &w->prefixes, next)
+		if (span_starts(name, (struct span){p->bytes, p->n}))
+			return true;
+	return false;
+}
+
+static void news_tell(struct commander *x, struct span name, struct instant since, struct span line)
+{
+	const struct watching *w;
+	struct effect *effect;
+
+	x->news.told += 1 + x->prefixes;
+	TAILQ_FOREACH(w, &x->watchings, in_watchings) {
+		if (w->session->over || instant_before(since, w->since) || !watching_includes(w, name) ||
+		    !session_may_look(x->core, w->session, name))
+			continue;
+		w->session->unsent += line.n;
+		effect = effects_add(x->core->out, EFFECT_SEND);
+		effect->send.session = w->session->id;
+		effect->send.bytes = line;
+	}
+}
+
+static bool news_has_time(const struct commander *x)
+{
+	return x->news.told < (x->core->conf.work ? x->core->conf.work : TOLD_A_STEP);
+}
+
+static void news_keep(struct commander *x, struct span name, struct instant since, struct span line)
+{
+	struct event_kept *k = mem_alloc(sizeof(*k) + name.n + line.n);
+
+	k->since = since;
+	k->name_n = name.n;
+	k->line_n = line.n;
+	memcpy(k->bytes, name.p, name.n);
+	memcpy(k->bytes + name.n, line.p, line.n);
+	TAILQ_INSERT_TAIL(&x->news.kept, k, next);
+	if (!timer_is_set(&x->news.timer))
+		heap_set(&x->core->timers, &x->news.timer, x->core->now);
+}
+
+void news_send(struct commander *x, struct span name, struct instant since, struct reply *r)
+{
+	struct span line = {r->start, reply_end(r)};
+
+	since = instant_min(since, x->core->now); /* a session that begins to watch before a kept event is told is not told of it */
+	if (!TAILQ_EMPTY(&x->news.kept) || !news_has_time(x)) {
+		news_keep(x, name, since, line);
+		return;
+	}
+	arena_commit(&x->core->out->arena, line.n);
+	news_tell(x, name, since, line);
+}
+
+void news_fired(struct commander *x)
+{
+	struct event_kept *k;
+
+	while ((k = TAILQ_FIRST(&x->news.kept)) && news_has_time(x)) {
+		news_tell(x, (struct span){k->bytes, k->name_n}, k->since,
+		          (struct span){arena_copy(&x->core->out->arena, k->bytes + k->name_n, k->line_n), k->line_n});
+		news_drop_first(x);
+	}
+	if (k)
+		heap_set(&x->core->timers, &x->news.timer, x->core->now);
+}

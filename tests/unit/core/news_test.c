@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/news.c: events that a step has no time to tell. */
+#include "tests/fixture/lone_service.h"
+
+#include <check.h>
+#include <stdio.h>
+
+static struct lone_service w;
+static char told[4][20]; /* the names that each session was told of, one letter each */
+
+static void notes(void *context, uint64_t session, struct span bytes)
+{
+	char line[400], name;
+	size_t n = strlen(told[session]);
+
+	(void)context;
+	snprintf(line, sizeof(line), "%.*s", (int)bytes.n, bytes.p);
+	if (sscanf(line, "! EVENT kind=released name=%c", &name) == 1 && n + 1 < sizeof(told[session]))
+		told[session][n] = name;
+}
+
+static void says(uint64_t session, const char *line)
+{
+	char copy[100];
+	size_t n = (size_t)snprintf(copy, sizeof(copy), "%s", line);
+
+	ck_assert_int_eq(lone_service_line(&w, session, copy, n), 0);
+}
+
+/* Session 1 ends, which held five names that session 2 watches. A step tells of one. */
+static void ends_watched(void)
+{
+	memset(told, 0, sizeof(told));
+	lone_service_init(&w);
+	w.sent = notes;
+	lone_service_settle(&w);
+	for (uint64_t k = 1; k <= 3; k++)
+		ck_assert_int_eq(lone_service_open(&w, k), 0);
+	says(2, "WATCH");
+	says(1, "LOCK a");
+	says(1, "LOCK b");
+	says(1, "LOCK c");
+	says(1, "LOCK d");
+	says(1, "LOCK e");
+	lone_service_pass(&w, SEC);
+	w.conf.work = 1;
+	service_reload(w.service, &w.conf);
+	lone_service_slow(&w, true);
+	lone_service_gone(&w, 1, GONE_HANGUP);
+	ck_assert_str_eq(told[2], "a");
+}
+
+START_TEST(events_that_a_step_has_no_time_for_are_told_in_order)
+{
+	ends_watched();
+	says(3, "PING");
+	ck_assert_str_eq(told[2], "ab");
+	says(2, "UNWATCH");
+	ck_assert_str_eq(told[2], "abc");
+	lone_service_pass(&w, SEC);
+	ck_assert_str_eq(told[2], "abc");
+	lone_service_release(&w);
+}
+END_TEST
+
+START_TEST(a_later_event_is_told_behind_them)
+{
+	ends_watched();
+	lone_service_slow(&w, false);
+	says(3, "LOCK f");
+	says(3, "UNLOCK f");
+	lone_service_pass(&w, SEC);
+	ck_assert_str_eq(told[2], "abcdef");
+	lone_service_release(&w);
+}
+END_TEST
+
+START_TEST(a_session_that_begins_to_watch_is_not_told_of_what_was_before)
+{
+	ends_watched();
+	w.now = instant_add(w.now, MSEC);
+	says(3, "WATCH");
+	lone_service_pass(&w, SEC);
+	ck_assert_str_eq(told[2], "abcde");
+	ck_assert_str_eq(told[3], "");
+	lone_service_release(&w);
+}
+END_TEST
+
+START_TEST(what_is_left_goes_with_the_service)
+{
+	ends_watched();
+	lone_service_release(&w);
+}
+END_TEST
+
+Suite *news_suite(void)
+{
+	Suite *s = suite_create("news");
+	TCase *t = tcase_create("news");
+
+	tcase_add_test(t, events_that_a_step_has_no_time_for_are_told_in_order);
+	tcase_add_test(t, a_later_event_is_told_behind_them);
+	tcase_add_test(t, a_session_that_begins_to_watch_is_not_told_of_what_was_before);
+	tcase_add_test(t, what_is_left_goes_with_the_service);
+	suite_add_tcase(s, t);
+	return s;
+}
