@@ -12,7 +12,7 @@
 #define READ_AHEAD_LINES 256
 #define READ_AHEAD_BYTES 65536
 #define READ_AHEAD_WHOLE 16 /* times limits.output: bytes of all sessions. Beyond, each is read no further behind its first line */
-#define READ_AHEAD_MOST  64 /* times limits.output: bytes of all sessions, whose first lines may be long. Beyond, the one that has most is disconnected */
+#define READ_AHEAD_MOST  64 /* times limits.output: bytes of all sessions, with long first lines. Beyond, the greatest of the peer that has most is cut off */
 
 /* A line of a client; or of one that was too long the beginning. The parser may overwrite the bytes. */
 struct input {

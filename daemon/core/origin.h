@@ -19,6 +19,7 @@ struct origin {
 	struct map_node by_name;
 	struct origins *all;
 	uint64_t names;        /* bytes that names take at a store: see lock_charge() */
+	size_t ahead;          /* bytes that its sessions have read ahead */
 	unsigned queues;       /* for whose jobs they wait: see job_queue_count_for() */
 	unsigned sessions;
 	unsigned detached;     /* those of them that have no connection */

@@ -2,6 +2,7 @@
 /* The session table, and the effects that concern one session. */
 #include "daemon/core/session.h"
 
+#include "daemon/base/greatest.h"
 #include "daemon/base/mem.h"
 
 void session_table_init(struct session_table *t, struct core *core)
@@ -32,10 +33,20 @@ void session_set_nested(struct session_table *t, struct session *s, bool nested)
 	}
 }
 
+/* before: how much it had. */
+static void session_count_ahead(struct session_table *t, struct session *s, size_t before)
+{
+	t->ahead += ahead_bytes(&s->ahead) - before;
+	if (s->origin)
+		s->origin->ahead += ahead_bytes(&s->ahead) - before;
+}
+
 static void session_drop_ahead(struct session_table *t, struct session *s)
 {
-	t->ahead -= ahead_bytes(&s->ahead);
+	size_t before = ahead_bytes(&s->ahead);
+
 	ahead_release(&s->ahead);
+	session_count_ahead(t, s, before);
 }
 
 static void session_free(struct session_table *t, struct session *s)
@@ -259,6 +270,9 @@ static void session_move_origin(struct session *to, struct session *from)
 
 	if (from->origin) {
 		origin_refer(from->origin);
+		from->origin->ahead += ahead_bytes(&to->ahead);
+		if (to->origin)
+			to->origin->ahead -= ahead_bytes(&to->ahead);
 		origin_leave(to->origin);
 		to->origin = from->origin;
 		return;
@@ -316,11 +330,10 @@ static void session_set_reading(struct session_table *t, struct session *s, bool
 void session_read_ahead(struct session_table *t, struct session *s, struct input line)
 {
 	uint64_t most = t->core->conf.limits.output;
-	bool full;
+	size_t before = ahead_bytes(&s->ahead);
+	bool full = ahead_add(&s->ahead, line);
 
-	t->ahead -= ahead_bytes(&s->ahead);
-	full = ahead_add(&s->ahead, line);
-	t->ahead += ahead_bytes(&s->ahead);
+	session_count_ahead(t, s, before);
 	if (full || (most > 0 && t->ahead > READ_AHEAD_WHOLE * most))
 		session_set_reading(t, s, false);
 }
@@ -328,25 +341,27 @@ void session_read_ahead(struct session_table *t, struct session *s, struct input
 struct session *session_too_far_ahead(const struct session_table *t)
 {
 	uint64_t most = t->core->conf.limits.output;
-	struct session *furthest = NULL;
+	struct greatest furthest = {0};
+	struct session *s;
 
 	if (most == 0 || t->ahead <= READ_AHEAD_MOST * most)
 		return NULL;
 	for (uint32_t i = 0; i < t->slots; i++)
-		if (t->slot[i] && (!furthest || ahead_bytes(&t->slot[i]->ahead) > ahead_bytes(&furthest->ahead)))
-			furthest = t->slot[i];
-	return furthest;
+		if ((s = t->slot[i]))
+			greatest_see(&furthest, s, ahead_bytes(&s->ahead), s->origin ? s->origin->ahead : 0);
+	return furthest.one;
 }
 
 bool session_next_line(struct session_table *t, struct session *s, struct input *ret_line)
 {
+	size_t before;
 	bool room;
 
 	if (s->ahead.count == 0)
 		return false;
-	t->ahead -= ahead_bytes(&s->ahead);
+	before = ahead_bytes(&s->ahead);
 	room = ahead_next(&s->ahead, ret_line);
-	t->ahead += ahead_bytes(&s->ahead);
+	session_count_ahead(t, s, before);
 	if (room)
 		session_set_reading(t, s, true);
 	ahead_trim(&s->ahead, &t->core->out->arena, ret_line);

@@ -145,7 +145,7 @@ void session_set_nested(struct session_table *t, struct session *s, bool nested)
 
 /* Stores a line for later. Beyond READ_AHEAD_LINES or READ_AHEAD_BYTES the outer layer is told to read no more. */
 void session_read_ahead(struct session_table *t, struct session *s, struct input line);
-/* The one that has most read ahead, if all together have too much; else NULL. */
+/* Of the peer that has most read ahead the one that has most, if all together have too much; else NULL. */
 struct session *session_too_far_ahead(const struct session_table *t);
 /* The next stored line, in place. False: none. Valid until the next session_read_ahead. */
 bool session_next_line(struct session_table *t, struct session *s, struct input *ret_line);

@@ -26,11 +26,10 @@ static struct buf *buf_unpack(struct hub *h, char *bytes, size_t n)
 
 void carried_pack(struct carried *to, struct conn *c, struct fdlist *fds)
 {
-	const char *crowd = c->crowd ? crowds_name(c->crowd, &to->crowd_n) : NULL;
-
 	to->session = c->session;
 	to->place = CARRIED_NO_FD;
-	to->crowd = crowd ? mem_copy(crowd, to->crowd_n) : NULL;
+	to->crowd_n = c->crowd ? c->crowd->n : 0;
+	to->crowd = c->crowd ? mem_copy(c->crowd->name, c->crowd->n) : NULL;
 	to->uid = c->uid;
 	to->state = c->state;
 	to->fate = c->fate;
@@ -58,7 +57,6 @@ static void session_unpack(const struct carried *from, struct conn *c)
 	c->session = from->session;
 	slots_put(&h->slots, c->session, c);
 	shares_take(&h->shares, c->uid);
-	c->crowd = from->crowd ? crowds_join(&h->crowds, from->crowd, from->crowd_n) : NULL;
 	if (c->fd < 0) {
 		conn_set_state(c, CONN_FAILED, "carried");
 		c->fate = from->state == CONN_FAILED ? from->fate : GONE_RESTART;
@@ -86,7 +84,8 @@ void carried_unpack(struct carried *from, struct hub *h, struct fdlist *fds)
 	scratch_fit(h, from->rest_n);
 	c->rest = buf_unpack(h, from->rest, from->rest_n);
 	c->out = buf_unpack(h, from->out, from->out_n);
-	h->held += from->rest_n + from->out_n;
+	c->crowd = from->crowd ? crowds_join(&h->crowds, from->crowd, from->crowd_n) : NULL;
+	conn_count_held(c, from->rest_n + from->out_n, true);
 	c->blocked = c->out != NULL; /* so what waits for the output is told when the loop has found room at the socket */
 	c->uid = from->uid;
 	c->is_unix = from->is_unix;

@@ -287,7 +287,7 @@ void conn_end_session(struct conn *c)
 {
 	slots_give(&c->hub->slots, c->session);
 	shares_give(&c->hub->shares, c->uid);
-	crowds_leave(&c->hub->crowds, c->crowd);
+	conn_leave_crowd(c);
 	c->session = 0;
 }
 
@@ -322,7 +322,7 @@ void conn_open(struct hub *h, int fd, const struct peer *peer, struct ssl_st *tl
 	c->uid = (uid_t)peer->uid;
 	c->session = slots_take(&h->slots, c);
 	shares_take(&h->shares, c->uid);
-	c->crowd = crowds_enter(&h->crowds, peer, h->conf.peer_max);
+	c->crowd = crowds_enter(&h->crowds, peer);
 	h->counts.accepted[conn_transport(c)]++;
 	conn_arm(c);
 	h->sink.open(h->sink.context, c->session, peer);

@@ -35,7 +35,7 @@ struct conn {
 	struct instant deadline; /* CONN_CLOSING, CONN_LINGERING: when the connection is closed at the latest */
 	TAILQ_ENTRY(conn) dirty;
 	TAILQ_ENTRY(conn) link; /* in hub.ready or hub.closing */
-	struct crowd *crowd; /* crowds.h; NULL: it is not counted */
+	struct crowd *crowd; /* crowds.h; NULL: no session, or no longer one */
 	int fd;
 	uid_t uid; /* of the peer, see shares.h */
 	unsigned char state, fate; /* enum conn_state; CONN_FAILED: enum gone */
@@ -81,6 +81,8 @@ void conn_add_output(struct conn *c, const void *bytes, size_t n);
 void conn_drop_output(struct conn *c);
 void conn_add_input(struct conn *c, const void *bytes, size_t n); /* may fail c */
 void conn_drop_input(struct conn *c);
+void conn_count_held(struct conn *c, size_t n, bool more); /* so many bytes came to its buffers, or left them */
+void conn_leave_crowd(struct conn *c);
 int conn_write(struct conn *c);          /* one send(2). 0: all is written; 1: the socket is full; -errno */
 bool conn_is_full(const struct conn *c); /* too much output is unsent: the next request must wait */
 void conn_want_telling(struct conn *c); /* puts c on hub.ready */

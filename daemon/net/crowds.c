@@ -8,13 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct crowd {
-	struct map_node by_peer;
-	unsigned sessions;
-	size_t n;
-	char name[PEER_ORIGIN_MAX];
-};
-
 void crowds_init(struct crowds *c, uid_t own)
 {
 	uint64_t key[2];
@@ -29,7 +22,7 @@ void crowds_release(struct crowds *c)
 	map_release(&c->by_peer);
 }
 
-static bool is_counted(const struct crowds *c, const struct peer *peer, unsigned most)
+static bool is_bounded(const struct crowds *c, const struct peer *peer, unsigned most)
 {
 	if (most == 0 || most >= CROWDS_UNBOUNDED)
 		return false;
@@ -60,23 +53,17 @@ bool crowds_has_room(const struct crowds *c, const struct peer *peer, unsigned m
 	const struct crowd *crowd;
 	char name[PEER_ORIGIN_MAX];
 
-	if (!is_counted(c, peer, most))
+	if (!is_bounded(c, peer, most))
 		return true;
 	crowd = crowd_find(c, name, peer_name(peer, name));
 	return !crowd || crowd->sessions < most;
 }
 
-struct crowd *crowds_enter(struct crowds *c, const struct peer *peer, unsigned most)
+struct crowd *crowds_enter(struct crowds *c, const struct peer *peer)
 {
 	char name[PEER_ORIGIN_MAX];
 
-	return is_counted(c, peer, most) ? crowds_join(c, name, peer_name(peer, name)) : NULL;
-}
-
-const char *crowds_name(const struct crowd *crowd, size_t *ret_n)
-{
-	*ret_n = crowd->n;
-	return crowd->name;
+	return crowds_join(c, name, peer_name(peer, name));
 }
 
 struct crowd *crowds_join(struct crowds *c, const char *name, size_t n)

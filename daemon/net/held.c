@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What connections have in their buffers, and how much that may be of all together: many that do not read, or do not end their lines, must not take all memory.
- * Who reads has little unsent, and stays.
+ * Who reads has little unsent, and stays, however much others have.
  */
+#include "daemon/base/greatest.h"
 #include "daemon/net/closing.h"
 #include "daemon/net/conn.h"
 
@@ -11,21 +12,37 @@ static size_t buf_held(const struct buf *b)
 	return b ? buf_length(b) : 0;
 }
 
-/* Ends the session that has most. False: none has anything. */
+static size_t conn_held(const struct conn *c)
+{
+	return buf_held(c->out) + buf_held(c->rest);
+}
+
+void conn_count_held(struct conn *c, size_t n, bool more)
+{
+	c->hub->held += more ? n : -n;
+	if (c->crowd)
+		c->crowd->held += more ? n : -n;
+}
+
+void conn_leave_crowd(struct conn *c)
+{
+	if (c->crowd)
+		c->crowd->held -= conn_held(c);
+	crowds_leave(&c->hub->crowds, c->crowd);
+	c->crowd = NULL;
+}
+
+/* Ends the greatest session of the peer that has most. False: none has anything. */
 static bool hub_fail_greatest(const struct hub *h)
 {
-	struct conn *c, *most = NULL;
-	size_t has = 0;
+	struct greatest most = {0};
+	struct conn *c;
 
-	for (size_t at = 0; (c = slots_next(&h->slots, &at));) {
-		if (buf_held(c->out) + buf_held(c->rest) <= has)
-			continue;
-		most = c;
-		has = buf_held(c->out) + buf_held(c->rest);
-	}
-	if (most)
-		conn_fail(most, GONE_OVERFLOW);
-	return most;
+	for (size_t at = 0; (c = slots_next(&h->slots, &at));)
+		greatest_see(&most, c, conn_held(c), c->crowd ? c->crowd->held : 0);
+	if (most.one)
+		conn_fail(most.one, GONE_OVERFLOW);
+	return most.one;
 }
 
 static void held_add(struct conn *c, struct buf **buf, const void *bytes, size_t n)
@@ -39,14 +56,14 @@ static void held_add(struct conn *c, struct buf **buf, const void *bytes, size_t
 	if (!*buf)
 		*buf = hub_buf_get(h);
 	buf_append(*buf, bytes, n);
-	h->held += n;
+	conn_count_held(c, n, true);
 }
 
 static void held_drop(struct conn *c, struct buf **buf)
 {
 	if (!*buf)
 		return;
-	c->hub->held -= buf_length(*buf);
+	conn_count_held(c, buf_length(*buf), false);
 	hub_buf_put(c->hub, *buf);
 	*buf = NULL;
 }

@@ -30,8 +30,8 @@ struct ssl_ctx_st;
 struct net;
 
 /*
- * Times output_max: what the buffers of all connections may hold, unsent output and kept input. Beyond, the connection that has most of it ends with
- * gone(GONE_OVERFLOW).
+ * Times output_max: what the buffers of all connections may hold, unsent output and kept input. Beyond, the greatest connection of the peer that has most in
+ * sum ends with gone(GONE_OVERFLOW).
  */
 #define HELD_WHOLE 64
 #define NET_OUTPUT_MARK ((size_t)256 * 1024)

@@ -315,6 +315,54 @@ START_TEST(who_has_most_read_ahead_is_cut_off_when_all_have_too_much)
 }
 END_TEST
 
+/* What a peer had read ahead, and was served or went with its connection, counts no more. */
+START_TEST(of_the_peers_the_one_that_has_most_read_ahead_is_cut_off)
+{
+	const struct peer many = {.is_unix = true, .is_local = true, .uid = 1000, .pid = 7, .address = "unix"},
+			  one = {.is_unix = true, .is_local = true, .uid = 1001, .pid = 8, .address = "unix"};
+	char much[READ_AHEAD_BYTES - 2000];
+	const unsigned last = 3 + READ_AHEAD_MOST / 2;
+
+	cluster_open(1);
+	cluster.conf.limits.output = READ_AHEAD_BYTES / 2;
+	cluster.conf.limits.line = READ_AHEAD_BYTES;
+	daemon_starts(0);
+	passes(SEC);
+	memset(much, ' ', sizeof(much));
+	memcpy(much, "PING", 4);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	session_opens_from(2, 0, &one);
+	for (unsigned i = 0; i < READ_AHEAD_MOST; i++) {
+		says(2, "LOCK a wait=1ms");
+		says_bytes(2, much, sizeof(much));
+		passes(SEC);
+		ck_assert_uint_eq(ignores(2), 2);
+	}
+	for (unsigned i = 0; i < READ_AHEAD_MOST; i++) {
+		session_opens_from(3, 0, &one);
+		says(3, "LOCK a wait=1h");
+		says_bytes(3, much, sizeof(much));
+		goes(3, GONE_HANGUP);
+	}
+	says(2, "LOCK a wait=10s");
+	says_bytes(2, much, sizeof(much));
+	says(2, "PING");
+	for (unsigned k = 3; k <= last; k++) {
+		session_opens_from(k, 0, &many);
+		says(k, "LOCK a wait=10s");
+		says_bytes(k, much, sizeof(much));
+		if (k == 5)
+			says_bytes(k, "", 0);
+	}
+	for (unsigned k = 2; k <= last; k++)
+		ck_assert_msg(hung_up(k) == (k == 5), "%u", k);
+	passes(11 * SEC);
+	for (unsigned k = 2; k <= last; k++)
+		ignores(k);
+}
+END_TEST
+
 START_TEST(reading_goes_on_when_half_of_what_was_read_ahead_is_served)
 {
 	held_and_waited_for();
@@ -433,6 +481,7 @@ Suite *session_suite(void)
 	tcase_add_test(order, reading_stops_at_256_lines_and_goes_on_when_they_are_served);
 	tcase_add_test(order, all_sessions_together_are_read_ahead_so_far);
 	tcase_add_test(order, who_has_most_read_ahead_is_cut_off_when_all_have_too_much);
+	tcase_add_test(order, of_the_peers_the_one_that_has_most_read_ahead_is_cut_off);
 	tcase_add_test(order, reading_goes_on_when_half_of_what_was_read_ahead_is_served);
 	tcase_add_test(order, reading_stops_at_64_KiB_and_goes_on_when_half_of_them_are_served);
 	tcase_add_test(order, a_request_of_more_than_64_KiB_is_kept_whole);

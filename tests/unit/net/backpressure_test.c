@@ -183,6 +183,48 @@ START_TEST(of_all_that_keep_lines_open_those_go_whose_are_longest)
 }
 END_TEST
 
+/*
+ * A user of the Unix socket has many, and an address one that is larger than each of them. What the address has read
+ * counts no more.
+ */
+START_TEST(of_all_peers_the_one_that_has_most_loses_its_greatest)
+{
+	static char line[LEAST];
+	struct net_conf conf = NET_LOOP_CONF;
+	struct net_counts counts = {0};
+	int fd[MANY], calm;
+	uint64_t in;
+
+	net_loop_release(&w);
+	conf.output_max = LEAST;
+	conf.line_max = LEAST;
+	net_loop_init(&w, conf);
+	w.on_line = answers;
+	calm = client(1);
+	asks(calm);
+	w.quiet = true;
+	net_loop_drains(&w, calm, ASKED * ANSWER);
+	w.quiet = false;
+	memset(line, 'x', LEAST - ANSWER / 2);
+	for (unsigned i = 0; i < MANY; i++) {
+		net_counts(w.net, &counts);
+		in = counts.bytes_in;
+		if (i > 0)
+			fd[i] = net_loop_unix(&w);
+		net_loop_says(&w, i > 0 ? fd[i] : calm, line);
+		for (; counts.bytes_in < in + strlen(line); net_counts(w.net, &counts))
+			net_loop_pass(&w);
+		line[LEAST - ANSWER] = '\0';
+	}
+	net_loop_settle(&w);
+	ck_assert(told(" overflow\n"));
+	ck_assert(!told("gone 0.1 "));
+	close(calm);
+	for (unsigned i = 1; i < MANY; i++)
+		close(fd[i]);
+}
+END_TEST
+
 START_TEST(a_hang_up_is_noticed_while_requests_wait_for_their_reader)
 {
 	int fd = client(_i);
@@ -370,6 +412,7 @@ Suite *backpressure_suite(void)
 	tcase_add_loop_test(t, pushes_still_go_out_and_they_alone_can_overflow, 0, 2);
 	tcase_add_test(t, of_all_that_are_behind_those_go_that_are_so_most);
 	tcase_add_test(t, of_all_that_keep_lines_open_those_go_whose_are_longest);
+	tcase_add_test(t, of_all_peers_the_one_that_has_most_loses_its_greatest);
 	tcase_add_loop_test(t, a_hang_up_is_noticed_while_requests_wait_for_their_reader, 0, 2);
 	tcase_add_loop_test(t, a_half_close_is_told_while_requests_wait_for_their_reader_and_loses_none, 0, 2);
 	tcase_add_loop_test(t, room_alone_does_not_switch_reading_on, 0, 2);
