@@ -178,7 +178,7 @@ class Kept(FuncTest):
 
     def test_a_session_with_grace_goes_on_with_its_job(self):
         for how in ("kill", "term"):
-            daemon = self.daemon(CONF)
+            daemon = self.daemon(dict(CONF, lease="3s", max_lease="4s"))
             c = self.client(daemon)
             ticket = with_grace(c)
             c.ok("DEFER q x id=a lock=l")
@@ -186,7 +186,7 @@ class Kept(FuncTest):
             c = self.again(daemon, how)
             rows = c.ok(str(ticket)).rows
             self.assertEqual([row["job"] for row in rows if "job" in row], ["a"], how)
-            c.listen(2.2)
+            c.listen(3.3)  # longer than a lease
             c.ok("CHECK q job=a")
             c.ok("DONE a")
             c = self.again(daemon, how)

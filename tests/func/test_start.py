@@ -2,6 +2,7 @@
 """How a daemon starts: its runtime directory, its sockets, its standard descriptors, and what makes it refuse to start."""
 import os
 import re
+import socket
 
 from harness import FuncTest
 from process import REDLOCKD, merged, reap, spawn, until
@@ -98,6 +99,12 @@ class Folders(FuncTest):
             c.ok("PING")
 
 
+def listens(path):
+    """Whether somebody accepts connections there: the file of a socket is a moment older."""
+    with socket.socket(socket.AF_UNIX) as sock:
+        return sock.connect_ex(path) == 0
+
+
 class Defaults(FuncTest):
     """The daemon without a configuration file: its addresses are set, and what a test needs."""
 
@@ -106,7 +113,7 @@ class Defaults(FuncTest):
         sets = ("listen.tcp=no", "runtime_dir=" + folder, "listen.unix=%s/s" % folder, *sets)
         process = spawn([*argv, REDLOCKD, *(word for assignment in sets for word in ("--set", assignment))], **options)
         self.addCleanup(reap, process)
-        until(lambda: os.path.exists(folder + "/s"), "the socket")
+        until(lambda: listens(folder + "/s"), "the socket")
         return process
 
     def test_a_daemon_without_a_file_works(self):
