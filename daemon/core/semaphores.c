@@ -31,6 +31,17 @@ static bool weight_is_allowed(struct commander *x, struct session *s)
 	return false;
 }
 
+/* What its permits weigh beyond 1 each. All of it ends with the session, in one step. */
+static uint64_t permits_further(const struct session *s)
+{
+	const struct permit *p;
+	uint64_t n = 0;
+
+	TAILQ_FOREACH(p, &s->permits, in_session)
+		n += p->weight - 1;
+	return n;
+}
+
 static bool permit_is_within_limits(struct commander *x, struct session *s, bool patient)
 {
 	const struct core_conf *conf = &x->core->conf;
@@ -40,7 +51,7 @@ static bool permit_is_within_limits(struct commander *x, struct session *s, bool
 		           conf->limits.waiting);
 		return false;
 	}
-	if (s->held + s->waiting < conf->limits.locks)
+	if (s->held + s->waiting + permits_further(s) + request_weight(&x->request) <= conf->limits.locks)
 		return names_have_room(x, s, (1 + request_weight(&x->request)) * (x->request.word[0].n + NAME_BYTES), true);
 	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " locks and permits (limits.locks)", conf->limits.locks);
 	return false;

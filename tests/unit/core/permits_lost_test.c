@@ -230,6 +230,25 @@ START_TEST(a_client_that_loses_permit_after_permit_may_always_ask_for_one_more)
 }
 END_TEST
 
+START_TEST(a_permit_counts_by_its_weight)
+{
+	cluster_open(3);
+	cluster.conf.limits.locks = 4;
+	daemon_starts(0);
+	passes(2 * SEC);
+	says(1, "ACQUIRE a limit=9 weight=3 owner=o");
+	hears(1, "OK *");
+	says(1, "ACQUIRE a limit=9 weight=2 owner=p");
+	hears(1, "ERR LIMIT a session may have at most 4 locks and permits (limits.locks)");
+	says(1, "ACQUIRE a limit=9 owner=p");
+	hears(1, "OK *");
+	says(1, "RELEASE a owner=o");
+	hears(1, "OK *");
+	says(1, "ACQUIRE a limit=9 weight=3 owner=q");
+	hears(1, "OK *");
+}
+END_TEST
+
 /* The permits of weight 2 have slots in common with the others. */
 START_TEST(a_loss_is_over_when_its_client_hears_that_it_has_a_slot_of_it_again)
 {
@@ -301,6 +320,7 @@ Suite *permits_lost_suite(void)
 	tcase_add_test(t, unlock_with_a_fence_gives_back_the_permit_of_that_fence);
 	tcase_add_test(t, release_with_a_fence_leaves_a_later_permit_of_the_same_slot_alone);
 	tcase_add_test(t, a_client_that_loses_permit_after_permit_may_always_ask_for_one_more);
+	tcase_add_test(t, a_permit_counts_by_its_weight);
 	tcase_add_test(t, a_loss_is_over_when_its_client_hears_that_it_has_a_slot_of_it_again);
 	tcase_add_loop_test(t, a_loss_is_over_when_its_client_hears_of_its_turn, 0, 3);
 	suite_add_tcase(s, t);

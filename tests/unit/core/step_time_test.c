@@ -272,6 +272,27 @@ START_TEST(a_session_with_many_permits_ends)
 }
 END_TEST
 
+/* As many slots as the session may have. */
+static void wide_permits_end(void)
+{
+	char line[100];
+
+	sessions_open(1, 1);
+	for (unsigned i = 0; i < 1024; i++) {
+		snprintf(line, sizeof(line), "ACQUIRE s%u limit=8 weight=8", i);
+		says(1, line);
+	}
+	w.longest_ns = 0;
+	lone_service_gone(&w, 1, GONE_HANGUP);
+	lone_service_pass(&w, SEC);
+}
+
+START_TEST(a_session_with_wide_permits_ends)
+{
+	measure(wide_permits_end);
+}
+END_TEST
+
 static void permits_of_one_end(void)
 {
 	sessions_open(1, 2);
@@ -365,6 +386,7 @@ Suite *step_time_suite(void)
 	tcase_add_test(t, a_writer_asks_many_readers_that_have_subscribed);
 	tcase_add_test(t, a_writer_asks_for_all_names_of_many_readers);
 	tcase_add_test(t, a_session_with_many_permits_ends);
+	tcase_add_test(t, a_session_with_wide_permits_ends);
 	tcase_add_test(t, a_session_with_all_permits_ends);
 	tcase_add_test(t, a_session_that_waits_for_many_permits_ends);
 	tcase_add_test(t, many_owners_wait_for_each_other);
