@@ -45,7 +45,8 @@ void settle_session(struct commander *x, struct session *session)
 
 	if (session->resuming && resume_goes_on(x, session))
 		settle_notices(x); /* losses are told before the next line is served: it may end their claims */
-	while (!session->over && !session->busy && !session_must_await(x->sessions, session) && session_next_line(x->sessions, session, &line))
+	while (session->ahead.count > 0 && !session->over && !session->busy && !session_must_await(x->sessions, session) &&
+	       session_next_line(x->sessions, session, &line))
 		if (!settle_line(x, session, line))
 			return;
 	if (session->killed || session->over || session->leaving)
