@@ -20,6 +20,7 @@ struct claim *agent_claim(struct engine *e, struct session *agent, struct span o
 	struct claim *c = claim_new(&e->table);
 
 	c->session = agent;
+	c->let_in = true;
 	c->origin = agent->principal->origin;
 	claim_set_texts(c, owner, note);
 	claim_begin_asking(&e->table, c);

@@ -84,6 +84,7 @@ struct claim {
 	unsigned priority : 4;   /* 0 to 9 */
 	bool renew : 1;
 	bool shared : 1;         /* it holds, or asks to hold, together with other readers */
+	bool crowds : 1;         /* it counts in the crowd of its origin */
 	bool converts : 1;       /* CLAIM_WAITING: it asks for the other mode of what its owner holds, and stands before all others */
 	bool patient;            /* wait > 0: goes on waiting while somebody holds */
 	bool overdue;            /* its wait is over; the round under way decides */
@@ -97,6 +98,7 @@ struct claim {
 	 * CLAIM_HELD: its turn came since. CLAIM_LOST: it was lost since.
 	 */
 	bool not_notified : 1;
+	bool let_in : 1;         /* of a group or a permit, whose request was let in: it is not refused by the crowd */
 	bool here : 1;           /* CLAIM_HELD: the client was told over the present connection, though RESUME may not be answered yet */
 };
 TAILQ_HEAD(claims, claim);
@@ -158,6 +160,21 @@ static inline void claim_leave_twins(struct claim *c)
 	if (a->twin_next)
 		a->twin_next->asking->twin_before = a->twin_before;
 	a->twin_before = a->twin_next = NULL;
+}
+
+/* Others have the name already, or came before. */
+static inline void claim_crowd(struct claim *c)
+{
+	c->crowds = c->origin != NULL;
+	origin_crowd(c->origin, c->crowds);
+}
+
+static inline void claim_leave_crowd(struct claim *c)
+{
+	if (__builtin_expect(!c->crowds, true))
+		return;
+	c->crowds = false;
+	origin_thin(c->origin, 1);
 }
 
 bool claim_same_owner(const struct claim *a, const struct claim *b);

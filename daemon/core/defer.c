@@ -153,7 +153,7 @@ void serve_TAKE(struct commander *x, struct session *s)
 	if (!take_is_allowed(x, s, wait > 0) || take_again(x, s))
 		return;
 	queue = job_queue_find(x, r->word[0]);
-	if (!queue && !queues_have_room(x, s))
+	if (!crowd_has_room(x, s) || (!queue && !queues_have_room(x, s)))
 		return;
 	if (!queue) {
 		queue = queue_new(x, r->word[0]);
@@ -161,6 +161,8 @@ void serve_TAKE(struct commander *x, struct session *s)
 	}
 	take = mem_alloc(sizeof(*take));
 	take->session = s;
+	take->origin = s->origin;
+	origin_crowd(take->origin, 1);
 	take->queue = queue;
 	take->timer.kind = TIMER_TAKE;
 	take->patient = wait > 0;

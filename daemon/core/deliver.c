@@ -117,6 +117,9 @@ void deliver_refusal(struct commander *x, struct session *s, struct span tag, en
 	case REFUSED_DENIED:
 		tell_revoked(x, s, tag);
 		break;
+	case REFUSED_CROWD:
+		tell_crowded(x, s, tag);
+		break;
 	case REFUSED_COUNT:
 		tell_error(x, s, tag, ERROR_LIMIT, "an owner holds a lock at most %u times at once", HOLDS_MOST);
 		break;

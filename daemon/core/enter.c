@@ -29,6 +29,29 @@ static void enter_again(struct engine *e, struct claim *holder, struct claim *c)
 	notices_add(&e->notices, more ? NOTICE_REENTERED : NOTICE_REFUSED, c, NULL, more ? NOT_REFUSED : REFUSED_COUNT);
 }
 
+/* It would stay beside others, and not only until the stores have answered for an owner that is there already. */
+static bool enter_adds(const struct lock *l, const struct claim *c)
+{
+	const struct claim *own = lock_claim_of(l, c->session, claim_owner(c));
+
+	if (own)
+		return c->patient && !(own->state == CLAIM_HELD && l->lease.state == LEASE_HELD && own->shared == c->shared);
+	return c->patient || c->shared || !lock_is_taken(l);
+}
+
+/* The name counts for somebody already, so the claim counts for itself. True: there is no room for it, it is refused. */
+static bool enter_crowd(struct engine *e, struct lock *l, struct claim *c)
+{
+	if (!c->let_in && origin_is_crowded(c->origin, e->core->conf.limits.waiting) && enter_adds(l, c)) {
+		if (l->lease.state == LEASE_CLOSING)
+			hold_ask_again(l, c->session, claim_owner(c));
+		notices_add(&e->notices, NOTICE_REFUSED, c, NULL, REFUSED_CROWD);
+		return true;
+	}
+	claim_crowd(c);
+	return false;
+}
+
 /* The claim waits, and the stores are asked if its coming makes that worth while. holder: what the same owner has; NULL: nothing. */
 static void enter_queue(struct engine *e, struct lock *l, struct claim *c, const struct claim *holder)
 {
@@ -65,8 +88,9 @@ void enter_ask(struct engine *e, struct claim *c, struct span name, struct insta
 	struct claim *holder;
 
 	c->lock = l;
-	lock_charge(l, c->origin);
 	c->asking->wait_until = wait_until;
+	if (!lock_charge(l, c->origin) && enter_crowd(e, l, c))
+		return;
 	if (l->lease.limit != c->limit && !lock_use_as(l, c->limit)) {
 		notices_add(&e->notices, NOTICE_REFUSED, c, NULL, REFUSED_IN_USE);
 		return;

@@ -31,6 +31,24 @@ static void grant_take(struct engine *e, struct lock *l, const struct round *r, 
 	lease_promise(x, r->ttl_us, vote_until(calls_sent_last(&e->calls, &r->calls, r->calls.asked), r->ttl_us)); /* no late vote can be better */
 }
 
+/* Who holds the name alone, in place of all who were there before, takes what the name counts. Losses that are remembered are there. */
+static void grant_alone(struct lock *l)
+{
+	if (!l->share && TAILQ_EMPTY(&l->contender->losses))
+		claim_leave_crowd(l->holder);
+}
+
+/* Others held the name or asked for it before, or hold it as well. */
+static void grant_won_beside(struct engine *e, struct lock *l, const struct round *r)
+{
+	grant_alone(l);
+	if (!l->share)
+		return;
+	if (r->writer_us)
+		grant_barred(e, l, r->writer_us);
+	holders_let_in(e, l);
+}
+
 void grant_won(struct engine *e, struct round *r, int64_t fence)
 {
 	struct lock *l = lock_of_name(r->calls.name);
@@ -52,11 +70,8 @@ void grant_won(struct engine *e, struct round *r, int64_t fence)
 	holders_add(e, c);
 	l->lease.auto_renew = c->renew;
 	l->lease.renew_at = c->renew ? instant_add(r->calls.begun, l->lease.ttl_us / 3) : INSTANT_NEVER;
-	if (l->share) {
-		if (r->writer_us)
-			grant_barred(e, l, r->writer_us);
-		holders_let_in(e, l);
-	}
+	if (c->shared || c->crowds)
+		grant_won_beside(e, l, r);
 	wait_refuse_part(e, l->contender, REFUSED_BUSY, WAITERS_IMPATIENT);
 	if (l->share)
 		holders_let_in(e, l); /* those behind a writer that does not wait */
@@ -141,6 +156,7 @@ bool grant_hand_on(struct engine *e, struct lock *l)
 	l->lease.token++;
 	lease_safe(e, &l->lease);
 	holders_add(e, TAILQ_FIRST(&l->contender->waiters));
+	grant_alone(l);
 	holders_let_in(e, l);
 	/* The lease is renewed at once. If that fails, the new holder is told RISK, and the lease is again in the list of those at risk. */
 	if (at_risk)

@@ -66,6 +66,8 @@ static struct group *group_begin(struct session *s, const struct span *name, uns
 	}
 	LIST_INSERT_HEAD(&s->groups, g, in_session);
 	s->waiting += g->parts;
+	g->origin = s->origin;
+	origin_crowd(g->origin, g->parts);
 	return g;
 }
 
@@ -259,6 +261,7 @@ void group_release(struct commander *x, struct group *g)
 {
 	heap_cancel(&x->core->timers, &g->insisting);
 	heap_cancel(&x->core->timers, &g->lapse);
+	origin_thin(g->origin, g->parts);
 	alarms_forget(x->core, &g->agent);
 	LIST_REMOVE(g, in_session);
 	for (unsigned i = 0; i < g->parts; i++)

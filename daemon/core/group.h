@@ -31,6 +31,7 @@ struct group {
 	LIST_ENTRY(group) in_session;
 	TAILQ_ENTRY(group) in_due;
 	struct session *session;
+	struct origin *origin; /* in whose crowd its parts count */
 	struct session agent; /* of the parts' claims; in no table */
 	struct timer insisting; /* INSISTING: it keeps what it has until then */
 	struct timer lapse;   /* its session was resumed, and the client has not repeated the request: how long it may yet do so */

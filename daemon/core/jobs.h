@@ -63,6 +63,7 @@ struct take {
 	LIST_ENTRY(take) in_session;
 	TAILQ_ENTRY(take) in_queue;
 	struct session *session;
+	struct origin *origin;       /* in whose crowd it counts */
 	struct job_queue *queue;
 	uint64_t place;              /* among those that wait: a smaller one stands before */
 	struct group *group;         /* asks for the lock of the job that it was given; NULL: it was given none, and is among queue.waiting */

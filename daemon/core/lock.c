@@ -107,7 +107,7 @@ void lock_charge_anew(struct lock *l, struct origin *o)
 		return;
 	lock_uncharge(l);
 	l->origin = NULL;
-	lock_charge(l, o);
+	(void)lock_charge(l, o);
 }
 
 static void lock_free(struct lock_table *t, struct lock *l)
@@ -301,6 +301,7 @@ void claim_end_asking(struct lock_table *t, struct claim *c)
 
 void claim_free(struct lock_table *t, struct claim *c)
 {
+	claim_leave_crowd(c);
 	claim_end_asking(t, c);
 	heap_cancel(&t->core->timers, &c->timer);
 	alarms_forget(t->core, c);

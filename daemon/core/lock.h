@@ -187,13 +187,17 @@ void lock_drop_if_unused(struct lock_table *t, struct lock *l);
  */
 void lock_charge_anew(struct lock *l, struct origin *o);
 
-static inline void lock_charge(struct lock *l, struct origin *o)
+/* False: the name counts already. */
+static inline bool lock_charge(struct lock *l, struct origin *o)
 {
-	if (__builtin_expect(l->origin != NULL, false) || !o)
-		return;
+	if (__builtin_expect(l->origin != NULL, false))
+		return false;
+	if (!o)
+		return true;
 	l->origin = o;
 	o->names += l->name.n + NAME_BYTES;
 	o->all->names += l->name.n + NAME_BYTES;
+	return true;
 }
 
 void lock_make_contender(struct lock_table *t, struct lock *l);

@@ -167,6 +167,8 @@ static bool group_is_within_limits(struct commander *x, struct session *s, bool 
 		           conf->limits.waiting);
 		return false;
 	}
+	if (!crowd_has_room(x, s))
+		return false;
 	if (s->held + s->waiting + names_further(x, s, &bytes) <= conf->limits.locks)
 		return names_have_room(x, s, bytes, request_has(&x->request, FIELD_DELAY));
 	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " locks (limits.locks)", conf->limits.locks);

@@ -41,6 +41,7 @@ enum refusal {
 	REFUSED_CANCELLED,
 	REFUSED_DRAINING,
 	REFUSED_DENIED, /* the rules were read again, and do not allow it any more */
+	REFUSED_CROWD, /* LOCK: too many wait, or hold something with others */
 	REFUSED_COUNT, /* LOCK: this owner holds it as often as one may */
 	REFUSED_DEADLOCK, /* LOCK: somebody elsewhere asked before to hold alone what both share */
 	REFUSED_LOST, /* EXTEND, UNLOCK sync=yes: the stores say that it was not ours any more */

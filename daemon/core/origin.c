@@ -69,8 +69,17 @@ void origin_leave(struct origin *o)
 	origin_drop_if_unused(o);
 }
 
+void origin_thin(struct origin *o, uint64_t n)
+{
+	if (!o)
+		return;
+	o->crowd -= n;
+	o->all->crowd -= n;
+	origin_drop_if_unused(o);
+}
+
 void origin_drop_if_unused(struct origin *o)
 {
-	if (o->sessions == 0 && o->names == 0 && o->queues == 0)
+	if (o->sessions == 0 && o->names == 0 && o->queues == 0 && o->crowd == 0)
 		origin_free(o);
 }

@@ -12,6 +12,8 @@
 #include <sys/queue.h>
 
 #define NAME_BYTES 200 /* bytes that a name takes at a store besides its own */
+#define CROWD_OF_PEER 16 /* times limits.waiting: see struct origin, crowd … */
+#define CROWD_OF_ALL  64 /* … and so much of all */
 
 TAILQ_HEAD(vacants, session);
 
@@ -20,9 +22,11 @@ struct origin {
 	struct origins *all;
 	uint64_t names;        /* bytes that names take at a store: see lock_charge() */
 	size_t ahead;          /* bytes that its sessions have read ahead */
+	uint64_t crowd;        /* requests that wait, and claims that came to a name that somebody had: no name counts for these */
 	unsigned queues;       /* for whose jobs they wait: see job_queue_count_for() */
 	unsigned sessions;
 	unsigned detached;     /* those of them that have no connection */
+	bool is_owner;         /* root, or the user of the daemon: they may have as much as all */
 	struct vacants vacant; /* of these the ones without a claim, in the order in which they lost their connections or their last claims */
 	size_t n;
 	char name[];           /* as session_origin() writes it */
@@ -31,6 +35,7 @@ struct origin {
 struct origins {
 	struct map by_name;
 	uint64_t names; /* bytes, of all */
+	uint64_t crowd; /* likewise */
 };
 
 void origins_init(struct origins *t, const uint64_t key[2]);
@@ -43,6 +48,28 @@ void origin_refer(struct origin *o);
 void origin_leave(struct origin *o);
 /* Frees it if it has nothing. */
 void origin_drop_if_unused(struct origin *o);
+
+/* So many of its crowd more, or fewer. NULL: it is not known. */
+static inline void origin_crowd(struct origin *o, uint64_t n)
+{
+	if (!o)
+		return;
+	o->crowd += n;
+	o->all->crowd += n;
+}
+
+void origin_thin(struct origin *o, uint64_t n);
+
+static inline bool origins_are_crowded(const struct origins *t, uint64_t waiting)
+{
+	return t->crowd >= CROWD_OF_ALL * waiting;
+}
+
+/* Whether there is no room for one more. waiting: limits.waiting. */
+static inline bool origin_is_crowded(const struct origin *o, uint64_t waiting)
+{
+	return o && (origins_are_crowded(o->all, waiting) || (!o->is_owner && o->crowd >= CROWD_OF_PEER * waiting));
+}
 
 /* A number for it; never 0. */
 static inline uint64_t origin_id(const struct origin *o)

@@ -5,6 +5,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/core/pending.h"
 #include "daemon/core/rules.h"
+#include "daemon/core/stored.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/terms.h"
 
@@ -15,6 +16,7 @@
 struct rate_turn {
 	TAILQ_ENTRY(rate_turn) in_line;
 	struct rate_line *line;
+	struct origin *origin;   /* in whose crowd it counts */
 	struct pending *pending; /* its session is there */
 	struct rate_use use;
 	struct instant asked_at;
@@ -112,6 +114,7 @@ static void turn_free(struct commander *x, struct rate_turn *turn)
 	TAILQ_REMOVE(&line->turns, turn, in_line);
 	heap_cancel(&x->core->timers, &turn->timer);
 	turn->pending->turn = NULL;
+	origin_thin(turn->origin, 1);
 	mem_free(turn);
 }
 
@@ -310,7 +313,7 @@ static bool rate_is_allowed(struct commander *x, struct session *s, const struct
 	else if (waits && x->engine->draining)
 		tell_draining(x, s, x->request.tag);
 	else
-		return pendings_within_limit(x, s);
+		return pendings_within_limit(x, s) && (!waits || crowd_has_room(x, s));
 	return false;
 }
 
@@ -321,6 +324,8 @@ static void rate_wait(struct commander *x, struct session *s, const struct rate_
 	turn->line = line_of(x, x->request.word[0]);
 	turn->pending = pending_of_request(x, s, NULL);
 	turn->pending->turn = turn;
+	turn->origin = s->origin;
+	origin_crowd(turn->origin, 1);
 	turn->use = *use;
 	turn->asked_at = x->core->now;
 	turn->timer.kind = TIMER_RATE_TURN;

@@ -310,6 +310,8 @@ struct permit *permit_new(struct commander *x, struct session *s, struct semapho
 	int64_t wait = request_has(q, FIELD_WAIT) ? q->field[FIELD_WAIT].number : 0;
 	struct permit *p = permit_add(x, s, m, weight);
 
+	p->origin = s->origin;
+	origin_crowd(p->origin, 1);
 	p->priority = request_priority(q);
 	p->order = ++x->engine->asked;
 	p->owner_n = request_owner(q).n;

@@ -79,6 +79,7 @@ void semaphore_drop_if_unused(struct commander *x, struct semaphore *m)
 
 void permit_release(struct permit *p)
 {
+	origin_thin(p->origin, 1);
 	mem_free(p->seat);
 	mem_free(p->owner);
 	mem_free(p->note);
@@ -192,6 +193,8 @@ void permit_enter(struct commander *x, struct permit *p, enum permit_state state
 	metric_add(&x->core->metrics, METRIC_PERMITS_WAITING, is - was);
 	if (permit_is_asking(p) && state >= PERMIT_HELD) {
 		p->session->waiting--;
+		origin_thin(p->origin, 1);
+		p->origin = NULL;
 		p->session->held++;
 	}
 	p->state = state;

@@ -35,6 +35,7 @@ struct permit {
 	TAILQ_ENTRY(permit) in_session, in_due;
 	TAILQ_ENTRY(permit) in_line; /* WAITING, FIRST: semaphore.line; else semaphore.others */
 	struct session *session;
+	struct origin *origin; /* in whose crowd it counts, until it is granted; NULL: nobody's */
 	struct session agent;  /* of the claims; in no table */
 	struct semaphore *semaphore;
 	struct timer timer;    /* WAITING, FIRST: the end of the wait. Not notified: end of the time to repeat the ACQUIRE, if sooner. LOST: see acknowledged */

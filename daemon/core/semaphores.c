@@ -51,6 +51,8 @@ static bool permit_is_within_limits(struct commander *x, struct session *s, bool
 		           conf->limits.waiting);
 		return false;
 	}
+	if (!crowd_has_room(x, s))
+		return false;
 	if (s->held + s->waiting + permits_further(s) + request_weight(&x->request) <= conf->limits.locks)
 		return names_have_room(x, s, (1 + request_weight(&x->request)) * (x->request.word[0].n + NAME_BYTES), true);
 	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " locks and permits (limits.locks)", conf->limits.locks);

@@ -279,7 +279,8 @@ static void session_move_origin(struct session *to, struct session *from)
 	}
 	TAILQ_FOREACH(c, &from->claims, in_session) {
 		c->origin = to->origin;
-		lock_charge(c->lock, to->origin);
+		if (!lock_charge(c->lock, to->origin))
+			claim_crowd(c);
 	}
 }
 

@@ -67,3 +67,11 @@ bool names_have_room(struct commander *x, struct session *s, uint64_t bytes, boo
 		return names_refuse(x, s, "all clients", what, most, advice);
 	return !leaves || kept_has_room(x, s, bytes);
 }
+
+bool crowd_has_room(struct commander *x, struct session *s)
+{
+	if (!origin_is_crowded(s->origin, x->core->conf.limits.waiting))
+		return true;
+	tell_crowded(x, s, x->request.tag);
+	return false;
+}

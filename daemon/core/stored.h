@@ -26,6 +26,9 @@ static inline bool names_are_few(const struct commander *x, uint64_t bytes, bool
 	return !leaves && x->sessions->origins.names + bytes <= x->core->conf.limits.stored / NAMES_SHARE;
 }
 
+/* Whether one more request may wait. False: it was refused. */
+bool crowd_has_room(struct commander *x, struct session *s);
+
 /* The same of a name that is left taken now. */
 bool kept_has_room(struct commander *x, struct session *s, uint64_t bytes);
 

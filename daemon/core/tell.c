@@ -53,6 +53,15 @@ void tell_draining(struct commander *x, struct session *s, struct span tag)
 	tell_error(x, s, tag, ERROR_DRAINING, "%s", draining_text(x));
 }
 
+void tell_crowded(struct commander *x, struct session *s, struct span tag)
+{
+	bool all = origins_are_crowded(&x->sessions->origins, x->core->conf.limits.waiting);
+	unsigned times = all ? CROWD_OF_ALL : CROWD_OF_PEER;
+
+	tell_error(x, s, tag, ERROR_LIMIT, "%s may have at most %" PRIu64 " requests that wait, and holds beside others (%u times limits.waiting)",
+	           all ? "all sessions together" : "the sessions of one peer", times * x->core->conf.limits.waiting, times);
+}
+
 void tell_revoked(struct commander *x, struct session *s, struct span tag)
 {
 	metric_add(&x->core->metrics, METRIC_DENIED, 1);

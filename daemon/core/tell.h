@@ -15,6 +15,8 @@ void tell_error(struct commander *x, struct session *s, struct span tag, enum er
 void tell_replaced(struct commander *x, struct session *s, struct span tag);
 /* ERR DRAINING, and what it says. */
 void tell_draining(struct commander *x, struct session *s, struct span tag);
+/* ERR LIMIT: no room in the crowd of the peer, or of all. */
+void tell_crowded(struct commander *x, struct session *s, struct span tag);
 void tell_revoked(struct commander *x, struct session *s, struct span tag); /* new rules do not allow what it waits for */
 /* in_ms, how long the daemon still waits for holders; -1: as long as there are any. */
 void reply_drain_end(const struct commander *x, struct reply *r);

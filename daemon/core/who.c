@@ -53,6 +53,7 @@ void session_set_peer(struct session_table *t, struct session *s, const struct p
 	else if (peer->address[0] && !s->at_unix)
 		s->address = mem_copy(peer->address, strlen(peer->address));
 	s->origin = origin_join(&t->origins, (struct span){origin, session_origin(t->core, s, origin)});
+	s->origin->is_owner = session_is_owner(t->core, s);
 }
 
 struct span session_address(const struct session *s)

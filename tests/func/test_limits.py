@@ -42,6 +42,8 @@ ELSEWHERE = {
     ("connections", "all"): func("test_greedy", "test_connections_beyond_the_limit_get_ERR_LIMIT_until_another_one_ends"),
     ("sessions without connection", "peer"): unit("core/origin", "sessions_of_one_peer_have_half_of_the_places_without_a_connection"),
     ("sessions without connection", "all"): unit("core/too_many_detached", "more_detached_sessions_than_the_limit_are_not_kept"),
+    ("requests that wait", "peer"): unit("core/crowd", "requests_of_a_peer_that_wait_have_a_quarter_and_leave_room_when_they_end"),
+    ("requests that wait", "all"): unit("core/crowd", "requests_of_all_that_wait_have_a_bound"),
     ("requests at the stores", "each"): unit("core/show", "looks_in_flight_are_bounded_and_end_with_their_session"),
     ("LISTs under way", "each"): unit("core/list", "sessions_take_turns_and_have_so_many_lists_at_most"),
     ("AUTHs under way", "each"): unit("core/auth", "one_session_has_one_auth_under_way"),

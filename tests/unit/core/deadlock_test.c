@@ -255,7 +255,10 @@ START_TEST(many_readers_of_few_sessions_are_searched_at_once)
 {
 	clock_t from;
 
-	cluster_begin(1);
+	cluster_open(1);
+	cluster.conf.limits.waiting = 512;
+	daemon_starts(0);
+	passes(SEC);
 	for (unsigned k = 1; k <= 5; k++) {
 		for (unsigned i = 0; i < 800; i++) {
 			says(k, "LOCK a mode=shared owner=%u", i);

@@ -9,6 +9,7 @@ static void begins(void)
 	w.sent = keeps_last;
 	w.hung_up = ends;
 	w.conf.limits.locks = 2 * READERS_MOST;
+	w.conf.limits.waiting = 1024;
 	service_reload(w.service, &w.conf);
 	lone_service_settle(&w);
 	sessions_open(1, 3);
