@@ -14,6 +14,12 @@ static bool is_take(struct span asked)
 	return span_starts(asked, SPAN("TAKE "));
 }
 
+/* After RESUME it may be answered with a job that the session has already, and that needs no right. */
+static bool is_take_of_new(const struct request_sim *q)
+{
+	return is_take(span_of(q->asked)) && !q->conn->resumed;
+}
+
 static bool some_is_denied(const struct request_sim *q)
 {
 	struct span asked = span_of(q->asked), word;
@@ -51,10 +57,9 @@ void ruled_said(struct request_sim *q, struct span line, struct span word)
 
 	if (!q->conn->world->plan->rules_ms)
 		return;
-	if (ok && (is_grant(asked) || is_take(asked)) && some_is_denied(q))
+	if (ok && (is_grant(asked) || is_take_of_new(q)) && some_is_denied(q))
 		fail(q, "which the rules deny, and is granted it", line);
-	/* After RESUME it may be one that the session has already. */
-	if (ok && is_take(asked) && !q->conn->resumed && line_field(line, "name").n > 0 && ruled_denies(q->conn, line_field(line, "name")))
+	if (ok && is_take_of_new(q) && line_field(line, "name").n > 0 && ruled_denies(q->conn, line_field(line, "name")))
 		fail(q, "and gets a job with a lock that the rules deny", line);
 	if (denied && is_grant(asked) && !some_is_denied(q))
 		fail(q, "which the rules allow, and is denied it", line);
@@ -72,9 +77,7 @@ static bool may_be_refused(const struct request_sim *q)
 
 static bool waits_denied(const struct request_sim *q)
 {
-	struct span asked = span_of(q->asked);
-
-	return !running_awaits(q) && (is_grant(asked) || is_take(asked)) && some_is_denied(q) && !may_be_refused(q);
+	return !running_awaits(q) && (is_grant(span_of(q->asked)) || is_take_of_new(q)) && some_is_denied(q) && !may_be_refused(q);
 }
 
 /* The daemon has new rules: whoever may not have what it waits for, is told so in that step. One that waits for its RESUME, or its client, is not read yet. */
