@@ -332,7 +332,7 @@ class Wide(FuncTest):
         return cpu_seconds(daemon.pid) - before
 
     def test_the_first_in_line_takes_time_for_each_slot_and_no_more(self):
-        daemon = self.daemon()
+        daemon = self.daemon({"limits": {"locks": 4096}})
         with Client(daemon.addr) as client:
             narrow = self.seconds_in_line(daemon, client, 128, 6400)
             wide = self.seconds_in_line(daemon, client, 1024, 800)
