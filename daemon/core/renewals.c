@@ -10,9 +10,10 @@
 
 #define AGAIN_US (100 * MSEC)
 
+/* A loss of which only the journal tells has no ttl. */
 static int64_t milli_of(int64_t ttl_us)
 {
-	return ttl_us < RENEWALS_LONG_US ? 3 * 1000 * SEC / ttl_us : 0;
+	return ttl_us > 0 && ttl_us < RENEWALS_LONG_US ? 3 * 1000 * SEC / ttl_us : 0;
 }
 
 static int64_t claims_milli(const struct claims *claims)
@@ -21,7 +22,7 @@ static int64_t claims_milli(const struct claims *claims)
 	int64_t sum = 0;
 
 	TAILQ_FOREACH(c, claims, in_session)
-		sum += c->renew ? milli_of(c->ttl_us) : 0;
+		sum += c->renew && c->state != CLAIM_LOST ? milli_of(c->ttl_us) : 0;
 	return sum;
 }
 
@@ -35,7 +36,7 @@ static int64_t session_milli(const struct session *s)
 	TAILQ_FOREACH(p, &s->permits, in_session)
 		sum += claims_milli(&p->agent.claims);
 	LIST_FOREACH(job, &s->jobs, in_session)
-		sum += milli_of(job->ttl_us);
+		sum += job->state != JOB_LOST ? milli_of(job->ttl_us) : 0;
 	LIST_FOREACH(take, &s->takes, in_session)
 		sum += milli_of(take->ttl_us);
 	return sum;
