@@ -187,6 +187,7 @@ class SemaphoresOfThree(Crowd, QuorumTest):
         a.ok("LOCK x")
         b.ok("ACQUIRE %s limit=3 weight=2" % name)
         self.assertEqual(a.begin("ACQUIRE %s limit=3 weight=2 wait=30s" % name), [])
+        until(lambda: any(row.num("waited_ms") > 100 for row in self.client(self.a).ok("SHOW " + name).rows if row["role"] == "waiter"), "it is the older one")
         self.assertEqual(b.begin("LOCK x wait=30s"), [])
         self.assertEqual(b.reply(timeout=15).code, "DEADLOCK")
         b.ok("RELEASE " + name)
