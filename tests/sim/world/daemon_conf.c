@@ -124,7 +124,8 @@ void daemon_configure(struct sim_daemon *d, bool strange)
 		.listed = listed_at_once(p),
 		.work = (unsigned)p->slices,
 		.jobs_keep_us = INT64_C(315360000) * SEC,
-		.limits = {.locks = 1024, .waiting = 256, .jobs = 1000, .stored = 1 << 30, .renewals = 1000000, .attempts = 3, .name = 512, .mistakes = 100, .line = 8192},
+		.limits = {.locks = 1024, .waiting = 256, .jobs = 1000, .stored = 1 << 30, .renewals = 1000000,
+			   .attempts = 3, .name = 512, .mistakes = 100, .line = 8192},
 	};
 	d->strange = strange;
 	nodes_number(d);
