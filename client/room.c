@@ -18,7 +18,8 @@ int room_grow(struct room *room, size_t n)
 	p = realloc(room->p, size);
 	if (!p)
 		return -ENOMEM;
-	*room = (struct room){p, size};
+	room->p = p;
+	room->size = size;
 	return 0;
 }
 
