@@ -16,7 +16,7 @@ struct trouble {
 };
 /* Text in memory of the effects, or of the store. */
 struct trouble member_trouble(const struct members *ms, const struct member *m);
-/* Why stores do not serve, for people: "2 in quarantine, 1 down; r3: connect: Connection refused". Each cause is told of one store. */
+/* Why stores do not serve, for people: "2 in quarantine, 1 down; r3: connect: Connection refused". Each cause is given for one store. */
 void health_tell_missing(const struct members *ms, char *text, size_t size);
 /* Its state as people and programs are told it. */
 const char *member_state_told(const struct members *ms, const struct member *m);

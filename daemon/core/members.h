@@ -126,7 +126,7 @@ struct member {
 	char silent[256]; /* why it publishes nothing for this daemon; "" = it does, or has not refused */
 	enum defect silence; /* … as one word */
 	bool silence_untold; /* the log was not told of the last change */
-	char unwatched[160]; /* why no sentinel tells whether it is still the master; "" = one does, or it is behind none */
+	char unwatched[160]; /* why no sentinel says whether it is still the master; "" = one does, or it has none */
 	char told[160]; /* what the log was told last, and of which state, so that it is told once and not each second */
 	enum member_state told_of;
 	struct {

@@ -124,7 +124,7 @@ static void permit_acknowledge(struct commander *x, struct session *s, struct pe
 	heap_set(&x->core->timers, &p->timer, resume_repeat_until(x, s));
 }
 
-/* The owner wants none, and has none: it is told of the last one, and heard of the others as they were lost. */
+/* The owner wants none and has none: the answer names the last loss, and the others were pushed as they came. */
 static void permits_acknowledge(struct commander *x, struct session *s, const struct permit *last)
 {
 	struct permit *p, *next;

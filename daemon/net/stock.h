@@ -24,7 +24,7 @@ struct stock {
 void stock_add(struct stock *s, const struct listener *l, bool tls); /* takes ownership */
 /* True: the caller owns *ret_listener. */
 bool stock_take(struct stock *s, struct listener *ret_listener, bool *ret_tls); /* any one */
-bool stock_take_unix(struct stock *s, const char *path, struct listener *ret_listener); /* its file stands there, in whatever words */
+bool stock_take_unix(struct stock *s, const char *path, struct listener *ret_listener); /* by the file that it is, however its path is written */
 /* only_v6: an IPv6 socket need not take IPv4. */
 bool stock_take_address(struct stock *s, const struct sockaddr *address, bool only_v6, struct listener *ret_listener);
 /* The caller has this socket by another way, perhaps by the same descriptor: what stands here of it is dropped, and fd stays open. */
