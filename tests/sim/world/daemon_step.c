@@ -113,7 +113,7 @@ static bool may_be_refused(struct sim_daemon *d, const struct event *event)
 
 /* Sanitizers make a step several times slower. */
 #ifdef __SANITIZE_ADDRESS__
-#define STEP_MOST_NS (20 * 1000 * 1000)
+#define STEP_MOST_NS (200 * 1000 * 1000)
 #else
 #define STEP_MOST_NS (2 * 1000 * 1000)
 #endif
