@@ -26,7 +26,7 @@ static struct world *world_new(void)
 /* Of the steps that took long, those stay that take as long when the world runs again. */
 static void watch_again(const struct plan *p, struct step_watch *found)
 {
-	struct step_watch watch = {.processor_ns = found->processor_ns};
+	struct step_watch watch = {.processor_ns = sweep_processor_ns, .elapsed_ns = sweep_processor_ns};
 	struct world *w = world_new();
 	unsigned kept = 0;
 
@@ -56,7 +56,7 @@ static void report_slow_step(const struct plan *p, struct step_watch *watch, str
 
 void report_of(const struct plan *p, FILE *trace, struct report *ret_report)
 {
-	struct step_watch watch = {.processor_ns = sweep_processor_ns};
+	struct step_watch watch = {.processor_ns = sweep_processor_ns, .elapsed_ns = sweep_elapsed_ns};
 	struct world *w = world_new();
 
 	world_run(w, p, trace, &watch);

@@ -102,7 +102,8 @@ int selftest_run(void);
 
 /* wrap.c: the only functions that read real clocks: seconds since some moment, and seconds since 1970. */
 double sweep_clock(void);
-int64_t sweep_processor_ns(void); /* that this thread has used */
+int64_t sweep_elapsed_ns(void);
+int64_t sweep_processor_ns(void); /* that this thread has used; a system call */
 uint64_t sweep_date(void);
 
 #endif

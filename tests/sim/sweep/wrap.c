@@ -24,20 +24,27 @@ static void __attribute__((noreturn)) leak(const char *what)
 	abort();
 }
 
-double sweep_clock(void)
+static int64_t read_ns(clockid_t clock)
 {
 	struct timespec t;
 
-	__real_clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+	__real_clock_gettime(clock, &t);
+	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+int64_t sweep_elapsed_ns(void)
+{
+	return read_ns(CLOCK_MONOTONIC);
 }
 
 int64_t sweep_processor_ns(void)
 {
-	struct timespec t;
+	return read_ns(CLOCK_THREAD_CPUTIME_ID);
+}
 
-	__real_clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+double sweep_clock(void)
+{
+	return (double)sweep_elapsed_ns() / 1e9;
 }
 
 uint64_t sweep_date(void)

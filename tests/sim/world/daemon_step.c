@@ -118,6 +118,8 @@ static bool may_be_refused(struct sim_daemon *d, const struct event *event)
 #define STEP_MOST_NS (2 * 1000 * 1000)
 #endif
 
+#define STEPS_SAMPLED 64
+
 static int step_watched(struct sim_daemon *d, const struct event *event)
 {
 	struct step_watch *watch = d->world->watch;
@@ -126,11 +128,12 @@ static int step_watched(struct sim_daemon *d, const struct event *event)
 
 	if (!watch)
 		return service_step(d->service, event, &d->effects);
-	watch->steps++;
-	began = watch->processor_ns();
+	if (watch->steps++ % STEPS_SAMPLED == 0)
+		watch->sampled_ns = watch->processor_ns();
+	began = watch->elapsed_ns();
 	r = service_step(d->service, event, &d->effects);
-	took = watch->processor_ns() - began;
-	if (took > STEP_MOST_NS && watch->count < SLOW_STEPS)
+	took = watch->elapsed_ns() - began;
+	if (took > STEP_MOST_NS && watch->processor_ns() - watch->sampled_ns > STEP_MOST_NS && watch->count < SLOW_STEPS)
 		watch->slow[watch->count++] = (struct slow_step){watch->steps, took, d->world->now, d->index};
 	return r;
 }

@@ -81,7 +81,9 @@ struct storm_holds {
 /* The steps of daemons that took long. A world is the same each time, so those that took long each time are long, whatever else the processor does. */
 #define SLOW_STEPS 32
 struct step_watch {
-	int64_t (*processor_ns)(void); /* NULL: nobody watches */
+	int64_t (*processor_ns)(void); /* that this thread has used; NULL: nobody watches */
+	int64_t (*elapsed_ns)(void);   /* the same, or what costs less to read and is never less than that */
+	int64_t sampled_ns;            /* of the processor, once for some steps */
 	uint64_t steps;
 	unsigned count;
 	struct slow_step {
