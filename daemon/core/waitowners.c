@@ -141,46 +141,53 @@ static unsigned request_begins(struct wait_owners *o, struct session *s, struct 
 	return i;
 }
 
-/* Among the tickets. Where all requests count, nobody asks for it. */
-static int64_t place_us(const struct wait_owners *o, struct instant asked_at, unsigned priority)
+/*
+ * Among the tickets. Where all requests count, nobody asks for it. What the clocks of the stores show changes a little with each answer, and a place that
+ * changed would be another one at each daemon: so it is kept.
+ */
+static int64_t place_us(const struct wait_owners *o, int64_t *kept_us, struct instant asked_at, unsigned priority)
 {
-	return o->since.us == INSTANT_NEVER.us ? 0 : members_clock_us(&o->x->engine->members, asked_at) - priority * PRIORITY_US;
+	if (o->since.us == INSTANT_NEVER.us)
+		return 0;
+	if (*kept_us == 0)
+		*kept_us = members_clock_us(&o->x->engine->members, asked_at) - priority * PRIORITY_US;
+	return *kept_us;
 }
 
-static void claim_add(struct wait_owners *o, struct session *s, const struct claim *c)
+static void claim_add(struct wait_owners *o, struct session *s, struct claim *c)
 {
 	unsigned i;
 
 	if (!claim_waits_for_owners(c) || !counts_since(o, c->asking->asked_at))
 		return;
-	i = request_begins(o, s, claim_owner(c), place_us(o, c->asking->asked_at, c->priority), 1);
+	i = request_begins(o, s, claim_owner(c), place_us(o, &c->asking->place_us, c->asking->asked_at, c->priority), 1);
 	if (i != NOBODY)
 		graph_add_want(&o->graph, i, &(struct graph_want){.name = lock_name(c->lock), .request = o->requests});
 }
 
 /* A LOCKALL needs all of its names, and a LOCKANY any of them. What it keeps of them for a while is in nobody's way. Those of the owner it does not ask for. */
-static void group_add(struct wait_owners *o, struct session *s, const struct group *g)
+static void group_add(struct wait_owners *o, struct session *s, struct group *g)
 {
 	unsigned i;
 
 	o->looks += g->parts;
 	if (!group_waits(g) || !counts_since(o, g->asked_at))
 		return;
-	i = request_begins(o, s, group_owner(g), place_us(o, g->asked_at, g->priority), g->parts);
+	i = request_begins(o, s, group_owner(g), place_us(o, &g->place_us, g->asked_at, g->priority), g->parts);
 	for (unsigned k = 0; k < g->parts && i != NOBODY; k++)
 		if (!group_own(o->x, g, &g->part[k]))
 			graph_add_want(&o->graph, i, &(struct graph_want){.name = part_name(&g->part[k]), .request = o->requests, .any = g->any});
 }
 
 /* Of a permit of several slots those that it has are not what it waits for. */
-static void acquire_add(struct wait_owners *o, struct session *s, const struct permit *p)
+static void acquire_add(struct wait_owners *o, struct session *s, struct permit *p)
 {
 	unsigned had, i;
 
 	if (!permit_waits(p) || permit_has_no_quorum(p) || !counts_since(o, p->asked_at))
 		return;
 	had = waitowner_permits(o, p);
-	i = had < p->weight ? request_begins(o, s, permit_owner(p), place_us(o, p->asked_at, p->priority), 1) : NOBODY;
+	i = had < p->weight ? request_begins(o, s, permit_owner(p), place_us(o, &p->place_us, p->asked_at, p->priority), 1) : NOBODY;
 	if (i != NOBODY)
 		graph_add_want(&o->graph, i,
 		               &(struct graph_want){
@@ -189,9 +196,9 @@ static void acquire_add(struct wait_owners *o, struct session *s, const struct p
 
 void waitowners_add_session(struct wait_owners *o, struct session *s)
 {
-	const struct claim *c;
-	const struct group *g;
-	const struct permit *p;
+	struct claim *c;
+	struct group *g;
+	struct permit *p;
 
 	if (s->waiting == 0 || s->over)
 		return;

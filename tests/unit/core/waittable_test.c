@@ -48,6 +48,43 @@ START_TEST(the_later_of_two_that_wait_for_each_other_is_refused_and_the_other_go
 }
 END_TEST
 
+/* Session k asks the stores for something, which shows its daemon their clocks: 20 ms further ahead than before, which is too little for a jump. */
+static void clocks_creep(unsigned k)
+{
+	clocks_go_on_without_us(20 * MSEC);
+	says(k, "@c LOCK c");
+	hears(k, "@c OK *");
+	says(k, "@c UNLOCK c");
+	hears(k, "@c OK *");
+}
+
+/* Session 1 is looked at first, and again one second later; session 2 between. Each request waits for what the other session has. */
+START_TEST(two_that_ask_almost_at_once_lose_one_request_however_their_daemons_know_the_clocks)
+{
+	static const char *const how[][2] = {{"LOCK", ""}, {"LOCKALL d", ""}, {"ACQUIRE", " limit=1"}};
+	const char *verb = how[_i][0], *limit = how[_i][1];
+
+	two_daemons(3);
+	session_opens(3, 0);
+	session_opens(4, 1);
+	says(1, "%s a%s", *limit ? verb : "LOCK", limit);
+	hears(1, "OK *");
+	says(2, "%s b%s", *limit ? verb : "LOCK", limit);
+	hears(2, "OK *");
+	says(1, "%s b%s wait=100s", verb, limit);
+	passes(2 * MSEC);
+	says(2, "%s a%s wait=100s", verb, limit);
+	passes(WAITED_US - MSEC);
+	clocks_creep(4);
+	passes(SEC / 2);
+	clocks_creep(3);
+	passes(SEC);
+	hears(2, "ERR DEADLOCK *");
+	hears_nothing(1);
+	cluster_close();
+}
+END_TEST
+
 START_TEST(three_daemons_in_a_circle_lose_one_request)
 {
 	three_daemons(3);
@@ -375,6 +412,7 @@ Suite *waittable_suite(void)
 	TCase *t = tcase_create("waittable");
 
 	tcase_add_test(t, the_later_of_two_that_wait_for_each_other_is_refused_and_the_other_goes_on);
+	tcase_add_loop_test(t, two_that_ask_almost_at_once_lose_one_request_however_their_daemons_know_the_clocks, 0, 3);
 	tcase_add_test(t, three_daemons_in_a_circle_lose_one_request);
 	tcase_add_test(t, nobody_pays_where_no_owner_waits_long_while_it_holds);
 	tcase_add_test(t, a_long_wait_while_holding_is_told_to_one_store_every_second_and_withdrawn_at_its_end);
