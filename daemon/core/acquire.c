@@ -9,6 +9,7 @@
 
 #include "daemon/core/admit.h"
 #include "daemon/core/ask.h"
+#include "daemon/core/health.h"
 #include "daemon/core/release.h"
 #include "daemon/core/move.h"
 #include "daemon/core/round.h"
@@ -355,6 +356,8 @@ enum round_outcome acquire_answered(struct engine *e, struct round *r, const str
 	if (a->class == ANSWER_EXECUTED && (a->code == 'B' || a->code == 'S' || a->code == 'K') && l->contender->state == CONTENDER_ACQUIRING) {
 		elsewhere_note(e->core, &l->contender->elsewhere, a);
 		l->contender->taught = true;
+		if (a->code == 'K')
+			health_note_wrong_type(&e->members, a->node, name_unescaped(name_text(r->calls.name)));
 	}
 	if (r->decided) {
 		if (placed == &l->lease.placed)

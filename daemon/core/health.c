@@ -210,16 +210,23 @@ static bool health_is_of_one_call(enum defect defect)
 	return defect == DEFECT_PERMISSION || defect == DEFECT_COMMAND || defect == DEFECT_KEY || defect == DEFECT_OTHER;
 }
 
-static void health_note_denial(struct members *ms, struct member *m, const struct answer *a)
+/* name: of the lock, for the log alone; empty: it is about none. */
+static void health_note_denial(struct members *ms, struct member *m, enum defect defect, struct span name, const char *what, struct span text)
 {
-	bool known = m->denial.defect == a->defect && instant_diff(ms->core->now, m->denial.at) < DENIAL_SHOWN_US;
+	bool known = m->denial.defect == defect && instant_diff(ms->core->now, m->denial.at) < DENIAL_SHOWN_US;
 
-	m->denial.defect = a->defect;
+	m->denial.defect = defect;
 	m->denial.at = ms->core->now;
-	snprintf(m->denial.text, sizeof(m->denial.text), "it refused a call: %.*s", (int)a->text.n, a->text.p);
+	snprintf(m->denial.text, sizeof(m->denial.text), "%s%.*s", what, (int)text.n, text.n ? text.p : "");
 	if (!known && member_may_tell(ms, m, false))
-		core_log(ms->core, LOG_WARN, "node", "node=%s state=%s cause=%s reason=%s", ms->core->conf.label[m->index], member_state_told(ms, m),
-		         defect_table[a->defect].word, core_quoted(ms->core, span_of(m->denial.text)));
+		core_log(ms->core, LOG_WARN, "node", "node=%s state=%s cause=%s%s%s reason=%s", ms->core->conf.label[m->index], member_state_told(ms, m),
+		         defect_table[defect].word, name.n ? " name=" : "", name.n ? core_quoted(ms->core, name) : "",
+		         core_quoted(ms->core, span_of(m->denial.text)));
+}
+
+void health_note_wrong_type(struct members *ms, unsigned node, struct span name)
+{
+	health_note_denial(ms, &ms->node[node], DEFECT_KEY, name, "it has a key of another type under the name of a lock", SPAN(""));
 }
 
 bool health_note_failure(struct members *ms, struct member *m, const struct answer *a)
@@ -227,7 +234,7 @@ bool health_note_failure(struct members *ms, struct member *m, const struct answ
 	if (a->unsent || a->defect == DEFECT_NONE || !m->connected || m->state != MEMBER_JOINED || member_owns_call(a->call))
 		return false;
 	if (health_is_of_one_call(a->defect) && !m->refusal.defect)
-		health_note_denial(ms, m, a);
+		health_note_denial(ms, m, a->defect, SPAN(""), "it refused a call: ", a->text);
 	return !m->refusal.defect && instant_diff(ms->core->now, m->asked_at) >= PROBE_APART_US;
 }
 

@@ -77,6 +77,7 @@ struct take {
 	bool patient;
 	bool denied;                 /* in this pass there was a job whose lock its session may not have … */
 	unsigned denied_by;          /* … by the rule in this line; 0: no rule gives it */
+	bool wrong_type;             /* … or whose lock is a key of another type */
 	bool late;                   /* it came when the home had been asked already: what that says may be old */
 	char tag[TAG_MAX + 1];
 };

@@ -21,7 +21,7 @@ static void pass_begin(struct job_queue *queue)
 
 	queue->again = queue->woken = false;
 	TAILQ_FOREACH(take, &queue->waiting, in_queue)
-		take->denied = false;
+		take->denied = take->wrong_type = false;
 	if (queue->refused < PASS_MOST || queue->whole) {
 		job_text_free(&queue->after_id);
 		queue->after_ms = 0;
@@ -334,6 +334,7 @@ void take_refused(struct commander *x, struct take *take, enum refusal why)
 	struct job_queue *queue = take->queue;
 	bool trouble = why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED;
 
+	take->wrong_type |= why == REFUSED_KIND;
 	queue_note_busy(queue, take->job, take->due_ms);
 	take_give_back(x, take, why == REFUSED_DRAINING || why == REFUSED_CANCELLED);
 	if (why == REFUSED_DRAINING || why == REFUSED_CANCELLED || (trouble && !take->patient)) {

@@ -123,6 +123,13 @@ static void tell_trouble(struct commander *x, const struct take *take)
 	tell_error(x, take->session, span_of(take->tag), ERROR_UNAVAILABLE, "the home of the queue cannot be used: %s", take->queue->why);
 }
 
+static void tell_wrong_type(struct commander *x, const struct take *take)
+{
+	core_answers(x->core, VERB_TAKE);
+	tell_error(x, take->session, span_of(take->tag), ERROR_KIND,
+	           "what is due in this queue needs a lock under whose name the stores have a key of another type: remove that key, or DROP the job");
+}
+
 /* Nothing is due, as far as is known: in so many ms something may be; -1: not known. */
 void take_is_over(struct commander *x, struct take *take, int64_t retry_ms)
 {
@@ -130,6 +137,8 @@ void take_is_over(struct commander *x, struct take *take, int64_t retry_ms)
 		tell_trouble(x, take);
 	else if (take->denied)
 		tell_denied(x, take);
+	else if (take->wrong_type)
+		tell_wrong_type(x, take);
 	else
 		reply_nothing(x, take, take->patient ? "TIMEOUT" : "BUSY", retry_ms);
 	take_answered(x, take);

@@ -272,20 +272,56 @@ class RefusesWhatLocksNeed(HealthTest):
                 store.cli.delete("redlockd:lock:!fence", "redlockd:lock:!meta")
                 self.becomes(daemon, "quarantine", None)
 
-    def test_a_key_of_another_type_is_the_answer_of_defer(self):
+    def test_a_key_of_another_type_at_a_queue(self):
+        for key in ("j:q", "jw:q", "!queues", "!stored", "!deferred"):
+            for request in ("DEFER q x", "TAKE q", "TAKE q wait=300ms"):
+                with self.subTest(request, key=key):
+                    store = self.redis()
+                    daemon = self.daemon(on_redis([store], LEASE_1S)).joined()
+                    store.cli.rpush("redlockd:lock:" + key, "junk")
+                    began = time.monotonic()
+                    reply = self.client(daemon).err(request, "UNAVAILABLE")
+                    self.assertIn("WRONGTYPE", reply.text)
+                    self.assertNotIn("did not answer", reply.text)
+                    self.assertLess(time.monotonic() - began, 0.9, "to ask again changes nothing")
+                    self.assertEqual(store.cli.keys("redlockd:lock:jd:*"), [], "nothing was stored")
+                    self.becomes(daemon, "joined", "key")
+                    self.advises(daemon, "key", "WRONGTYPE", "another program wrote")
+                    self.client(daemon).err(request, "UNAVAILABLE")
+                    daemon.logged("warn node node=.* state=joined cause=key reason=.*WRONGTYPE")
+                    self.assertEqual(daemon.log().count("cause=key"), 1, "one line, not one a call")
+                    daemon.stop()
+                    store.stop()
+
+    def test_a_key_of_another_type_at_a_lock(self):
+        for requests in (("LOCK a",), ("ACQUIRE a limit=2",), ("DEFER q x lock=a", "TAKE q"), ("DEFER q x lock=a", "TAKE q wait=300ms")):
+            with self.subTest(requests[-1]):
+                store = self.redis()
+                daemon = self.daemon(on_redis([store], LEASE_1S)).joined()
+                store.cli.rpush("lock:a", "junk")
+                client = self.client(daemon)
+                for request in requests[:-1]:
+                    client.ok(request)
+                for _ in range(2):
+                    self.assertIn("another type", client.err(requests[-1], "KIND").text)
+                self.becomes(daemon, "joined", "key")
+                self.advises(daemon, "key", "another type", "another program wrote")
+                daemon.logged("warn node node=.* state=joined cause=key name=a reason=.*another type")
+                self.assertEqual(daemon.log().count("cause=key"), 1, "one line, not one a call")
+                daemon.stop()
+                store.stop()
+
+    def test_a_job_whose_lock_is_of_another_type_is_passed_over(self):
         store = self.redis()
         daemon = self.daemon(on_redis([store], LEASE_1S)).joined()
-        store.cli.rpush("redlockd:lock:j:q", "junk")
-        began = time.monotonic()
-        reply = self.client(daemon).err("DEFER q x", "UNAVAILABLE")
-        self.assertIn("WRONGTYPE", reply.text)
-        self.assertNotIn("did not answer", reply.text)
-        self.assertLess(time.monotonic() - began, 0.9, "to ask again changes nothing")
-        self.becomes(daemon, "joined", "key")
-        self.advises(daemon, "key", "WRONGTYPE", "another program wrote")
-        self.client(daemon).err("DEFER q x", "UNAVAILABLE")
-        daemon.logged("warn node node=.* state=joined cause=key reason=.*WRONGTYPE")
-        self.assertEqual(daemon.log().count("cause=key"), 1, "one line, not one a call")
+        store.cli.rpush("lock:a", "junk")
+        client = self.client(daemon)
+        client.ok("DEFER q x lock=a id=first")
+        client.ok("DEFER q x id=second")
+        self.assertEqual(client.ok("TAKE q")["job"], "second")
+        client.err("TAKE q", "KIND")
+        store.cli.delete("lock:a")
+        self.assertEqual(client.ok("TAKE q wait=5s")["job"], "first")
 
     def test_homes_that_refuse(self):
         store = self.redis()

@@ -65,9 +65,15 @@ local function job_bytes(id, job, payload)
   return JOB + 4 * #id + #(payload or '') + #job.lock + #job.peer
 end
 
--- How many jobs there are, of each kind. Reading them first shows a key of another type before anything is written.
+-- How many jobs there are, of each kind.
 local function counts(of)
   return call('ZCARD', base .. 'jd:' .. of), call('ZCARD', base .. 'jl:' .. of), call('ZCARD', base .. 'jx:' .. of)
+end
+
+-- Reads all keys that a job needs: one of another type shows before anything is written, and not as an empty queue.
+local function keys_are_ours()
+  for _, hash in ipairs({jobs, waiting, stored}) do call('HLEN', hash) end
+  for _, set in ipairs({due, leased, dead, queues, deferred, deads}) do call('ZCARD', set) end
 end
 
 -- Wakes the daemon that has waited longest, if any waits and something is due, or due first. Messages may be lost, so it has a timer as well.
@@ -169,6 +175,7 @@ end
 
 function operation.defer(id, payload, lock, delay_ms, most, nonce, not_after_ms, peer, all_most, peer_most, keep_ms, due_ms, failed)
   if not_after_ms > 0 and now_ms > not_after_ms then return reply('L') end
+  keys_are_ours()
   sweep_dead(keep_ms)
   local n_due, n_leased, n_dead = counts(name)
   local former = job_read(id)
@@ -238,7 +245,7 @@ function operation.take(value, ttl_ms, attempts, not_after_ms, daemon, life_ms, 
   local busy = {}
   if not_after_ms > 0 and now_ms > not_after_ms then return reply('L') end
   for _, lock in ipairs({...}) do busy[lock] = true end
-  counts(name)
+  keys_are_ours()
   sweep_dead(keep_ms)
   if life_ms > 0 then wait(daemon, life_ms) end
   local ended = sweep(attempts)
