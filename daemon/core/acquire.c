@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The acquire round. All usable nodes are asked in parallel; a quorum that grants with one and the same base is a grant after one round trip. When the
+ * The acquire round. All nodes that may grant are asked in parallel; a quorum that grants with one and the same base is a grant after one round trip. When the
  * bases differ, a second round raises the fence to the largest of them, at the nodes that granted and nowhere else: only those count.
  * A value that leads to no grant is released everywhere it may stand.
  * See ALGORITHMS.md, Rounds; Fencing tokens.
@@ -40,7 +40,7 @@ static bool acquire_lacks_told(const struct engine *e, const struct contender *k
 }
 
 /*
- * Asks those of these stores that are usable and have room. The others are asked when they have room, if the round still needs them. A store where a dead
+ * Asks those of these stores that may grant and have room. The others are asked when they have room, if the round still needs them. A store where a dead
  * value of ours may stand would only refuse: it gets the release first.
  */
 static void acquire_ask(struct engine *e, struct round *r, struct nodeset nodes, int64_t proposal)
@@ -57,7 +57,7 @@ static void acquire_ask(struct engine *e, struct round *r, struct nodeset nodes,
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		const struct member *m = &e->members.node[i];
 
-		if (!nodeset_has(nodes, i) || !member_usable(m))
+		if (!nodeset_has(nodes, i) || !member_may_grant(m))
 			continue;
 		if (nodeset_has(k->name->put_off, i) || flow_is_overdrawn(&m->flow)) {
 			nodeset_add(&r->left_out, i);
@@ -128,7 +128,7 @@ void acquire_start(struct engine *e, struct contender *k, enum cause why)
 	struct round *r;
 	int lead;
 
-	if (members_usable(&e->members) < engine_quorum(e)) {
+	if (members_that_may_grant(&e->members) < engine_quorum(e)) {
 		wait_for_quorum(e, k);
 		return;
 	}

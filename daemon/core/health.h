@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Whether a store serves: beside its membership, what it was refused of that which locks need, and whether its answers come in time. A store that does not
- * serve is asked all the same, and does as much as it can: one without memory still renews and releases. It never leads, and counts for no quorum that is
- * shown to people and programs.
+ * serve is asked all the same about what is held, and does as much as it can: one without memory still renews and releases. It is asked for nothing new, and
+ * counts for no quorum.
  */
 #ifndef CORE_HEALTH_H
 #define CORE_HEALTH_H

@@ -65,6 +65,15 @@ unsigned members_usable(const struct members *ms)
 	return n;
 }
 
+unsigned members_that_may_grant(const struct members *ms)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
+		n += member_may_grant(&ms->node[i]);
+	return n;
+}
+
 bool member_may_recover(const struct members *ms, const struct member *m)
 {
 	return m->state == MEMBER_JOINED && m->stalled && instant_diff(ms->core->now, m->stalled_at) < ms->core->conf.timeout_us;
@@ -109,22 +118,22 @@ bool members_promise_quorum(const struct members *ms)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
-		n += member_usable(&ms->node[i]) || member_is_promised(ms, &ms->node[i]);
+		n += member_may_grant(&ms->node[i]) || member_is_promised(ms, &ms->node[i]);
 	return n >= quorum_of(ms->core->conf.nodes);
 }
 
 int64_t members_pending_us(const struct members *ms)
 {
-	unsigned nodes = ms->core->conf.nodes, usable = members_usable(ms);
+	unsigned nodes = ms->core->conf.nodes, may = members_that_may_grant(ms);
 	int64_t left[NODES_MAX], end;
 
-	if (usable >= quorum_of(nodes))
+	if (may >= quorum_of(nodes))
 		return -1;
 	for (unsigned i = 0; i < nodes; i++) {
 		const struct member *m = &ms->node[i];
 
 		left[i] = INT64_MAX;
-		if (member_usable(m))
+		if (member_may_grant(m))
 			left[i] = 0;
 		else if (m->state == MEMBER_QUARANTINED && !m->stalled && !m->refusal.defect)
 			left[i] = instant_diff(instant_max(m->quarantine.end, m->quarantine.ask_until), ms->core->now);
@@ -296,7 +305,7 @@ uint64_t member_weight(struct span name, struct span run_id)
 
 bool member_is_prompt(const struct members *ms, const struct member *m)
 {
-	return member_usable(m) && !m->refusal.defect && !flow_is_overdrawn(&m->flow) && !flow_is_stuck(&m->flow, ms->core->now, members_answer_us(ms));
+	return member_may_grant(m) && !flow_is_overdrawn(&m->flow) && !flow_is_stuck(&m->flow, ms->core->now, members_answer_us(ms));
 }
 
 int members_leader(const struct members *ms, struct span name, struct nodeset among)

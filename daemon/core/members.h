@@ -89,7 +89,7 @@ struct member {
 		int64_t low, high; /* ahead: what its clock was then, as bounds of (server clock - CLOCK_BOOTTIME), microseconds */
 		int64_t stop_us;   /* ahead: stops of this host that were found since, though they may lie before it: for how long, at least */
 	} met;
-	/* Of its last probe: it is asked all the same, and does as much as it can. */
+	/* Of its last probe: it is asked all the same about what is held, and does as much as it can. */
 	struct ill refusal;  /* what it was refused of that which locks need */
 	struct ill mute;     /* it refuses PUBLISH: it serves, but those who wait are not woken, and ask again by timer */
 	struct ill misnamed; /* the other daemons call it otherwise */
@@ -207,6 +207,12 @@ static inline bool member_usable(const struct member *m)
 	return m->state == MEMBER_JOINED && !m->stalled;
 }
 
+/* It may be asked for what begins. One that refuses what locks need could perhaps not end it: that is asked only about what is held, see health.h. */
+static inline bool member_may_grant(const struct member *m)
+{
+	return member_usable(m) && !m->refusal.defect;
+}
+
 const char *evidence_text(enum evidence why); /* for people; NULL for none */
 /* Its round trips are longer than the timeout: its answers come too late to count. */
 static inline bool member_is_far(const struct members *ms, const struct member *m)
@@ -223,16 +229,17 @@ static inline bool member_refuses(const struct member *m)
 /* It votes: it is usable, refuses nothing that locks need, and answers in time. See health.h. */
 static inline bool member_serves(const struct members *ms, const struct member *m)
 {
-	return member_usable(m) && !m->refusal.defect && !member_is_far(ms, m);
+	return member_may_grant(m) && !member_is_far(ms, m);
 }
 
 const char *member_state_word(enum member_state state);
 unsigned members_usable(const struct members *ms);
+unsigned members_that_may_grant(const struct members *ms);
 /* What a quorum has room for. Without a quorum there is nothing to wait for: a round may begin, and learns so at once. */
 enum room members_room(const struct members *ms);
-/* A quorum is usable, or will be as soon as the probes under way are answered: to wait a moment is better than a refusal that is wrong a moment later. */
+/* A quorum may grant, or will as soon as the probes under way are answered: to wait a moment is better than a refusal that is wrong a moment later. */
 bool members_promise_quorum(const struct members *ms);
-/* Microseconds until enough quarantines end for a quorum; -1: a quorum is usable, or it lacks more than that. */
+/* Microseconds until enough quarantines end for a quorum; -1: a quorum may grant, or it lacks more than that. */
 int64_t members_pending_us(const struct members *ms);
 /* The longest lease and lock-delay that any daemon may have promised. */
 int64_t members_bound_us(const struct members *ms);

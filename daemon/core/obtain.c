@@ -280,10 +280,10 @@ void obtain_next(struct commander *x)
 	}
 }
 
-/* A wait that ends while no quorum of stores can be used tells so. */
+/* A wait that ends while no quorum of stores may grant tells so. */
 static enum refusal timeout_why(const struct commander *x)
 {
-	return members_usable(&x->engine->members) < engine_quorum(x->engine) ? REFUSED_QUORUM : REFUSED_TIMEOUT;
+	return members_that_may_grant(&x->engine->members) < engine_quorum(x->engine) ? REFUSED_QUORUM : REFUSED_TIMEOUT;
 }
 
 void obtain_fired(struct commander *x, struct permit *p)

@@ -90,7 +90,7 @@ static void retry_split(struct engine *e, struct contender *k, const struct roun
 static void retry_no_answer(struct engine *e, struct contender *k)
 {
 	metric_add(&e->core->metrics, METRIC_ROUNDS_FAILED, 1);
-	if (members_usable(&e->members) < engine_quorum(e)) {
+	if (members_that_may_grant(&e->members) < engine_quorum(e)) {
 		wait_for_quorum(e, k);
 		return;
 	}

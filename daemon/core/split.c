@@ -91,7 +91,7 @@ int split_next_leader(const struct engine *e, const struct round *r, unsigned no
 	unsigned left = 0;
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		left += nodeset_has(r->not_asked, i) && member_usable(&e->members.node[i]);
+		left += nodeset_has(r->not_asked, i) && member_may_grant(&e->members.node[i]);
 	if (left < engine_quorum(e) || !split_has_stood(e, r, node))
 		return -1;
 	return members_leader(&e->members, name_text(r->calls.name), r->not_asked);

@@ -105,6 +105,9 @@ class RefusesWhatLocksNeed(HealthTest):
             client = self.client(daemon)
             client.ok("LOCK a wait=5s")
             client.ok("UNLOCK a")
+        else:
+            for request in ("LOCK a", "LOCK a mode=shared", "LOCKALL a b", "ACQUIRE a limit=2"):
+                self.assertIn(text, self.client(daemon).err(request, "QUORUM").text, "no lock where ping says: no quorum")
         time.sleep(2.5)  # some probes
         self.assertEqual(daemon.log().count("state=refused cause="), bad, "one line a change")
         for store in stores[:bad]:
