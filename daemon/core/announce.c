@@ -175,12 +175,8 @@ void semaphore_show(struct commander *x, struct session *s, const struct semapho
 		else
 			row_permit(x, s, p, 0), rows++;
 	}
-	TAILQ_FOREACH(p, &m->line, in_line) {
-		pos++;
-		if (rows_are_long(x, s->unsent - begin))
-			left_out++;
-		else
-			row_permit(x, s, p, pos), rows++;
-	}
+	for (p = TAILQ_FIRST(&m->line); p && !rows_are_long(x, s->unsent - begin); p = TAILQ_NEXT(p, in_line))
+		row_permit(x, s, p, ++pos), rows++;
+	left_out += m->waiters - pos;
 	rows_done(x, s, x->request.tag, rows, left_out > 0 ? (int64_t)left_out : -1);
 }

@@ -50,6 +50,7 @@ struct claim;
  * later: see ALGORITHMS.md, Tickets.
  */
 #define PRIORITY_US (60 * SEC)
+#define PASSED_MOST 8192 /* a priority passes no more who wait, so that a request takes no longer however many they are */
 
 /* What a claim has until its LOCK is answered. */
 struct asking {

@@ -46,6 +46,9 @@ struct commander {
 	struct {
 		TAILQ_HEAD(, event_kept) kept; /* what they are told in the next steps … */
 		struct timer timer;            /* … set as long as there is some */
+		size_t kept_bytes;
+		uint64_t missed;               /* events since the line was full … */
+		struct instant missed_at;      /* … and when the last one was */
 		unsigned told;                 /* in this step */
 	} news;                     /* see news.h */
 	LIST_HEAD(, job) jobs;   /* those that sessions have, and those whose end the home does not know yet */
@@ -60,8 +63,7 @@ struct commander {
 	struct {
 		struct timer timer; /* set: when it ends though somebody holds */
 		bool over;          /* then it does, whoever holds */
-		struct timer more;  /* set: a crowd still waits, which is refused slice by slice … */
-		uint32_t slot;      /* … from this session on */
+		struct timer more;  /* set: a crowd still waits, which is refused slice by slice */
 	} drain;                 /* engine.draining: see drain.h */
 	bool attends;            /* alarms or the slow log want to be told of grants and waits: see alarm.h. engine.watched counts that as a session */
 	struct {

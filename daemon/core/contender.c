@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#define PASSED_MOST 8192 /* a priority passes no more who wait, so that a request takes no longer however many they are */
-
 void contender_line_up(struct contender *k, struct claim *c)
 {
 	struct claim *before = TAILQ_LAST(&k->waiters, claims);

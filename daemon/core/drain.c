@@ -10,17 +10,16 @@
 #include "daemon/core/wait.h"
 #include "daemon/core/watch.h"
 
-/* So many requests are refused in a step, and so many claims looked at for each. Nobody is granted anything meanwhile. */
+/* So many requests are refused in a step, and beyond one session so many claims looked at for each. Nobody is granted anything meanwhile. */
 #define REFUSED_A_STEP  1024
 #define LOOKS_A_REFUSAL 8
 
 /* A claim that converts belongs to an owner that holds the name, so it stays. */
-static bool refuse_claims(struct commander *x, struct session *s, int64_t *left)
+static bool refuse_claims(struct commander *x, struct session *s, int64_t *left, int64_t *looks)
 {
 	struct claim *c, *next;
-	int64_t looks = 0;
 
-	for (c = TAILQ_FIRST(&s->claims); c; c = next, looks++) {
+	for (c = TAILQ_FIRST(&s->claims); c; c = next, (*looks)++) {
 		next = TAILQ_NEXT(c, in_session);
 		if (c->state != CLAIM_WAITING || lock_holder_of(c->lock, s, claim_owner(c)))
 			continue;
@@ -29,7 +28,6 @@ static bool refuse_claims(struct commander *x, struct session *s, int64_t *left)
 		wait_withdraw(x->engine, c, REFUSED_DRAINING);
 		(*left)--;
 	}
-	*left -= looks / LOOKS_A_REFUSAL;
 	return true;
 }
 
@@ -61,38 +59,35 @@ static bool refuse_gathering(struct commander *x, struct session *s, int64_t *le
 /* False: some of the session's requests are left. */
 static bool refuse_waiting(struct commander *x, struct session *s, int64_t *left)
 {
-	return takes_refuse(x, s, left) && rate_turns_refuse(x, s, left) && (s->waiting == 0 || (refuse_claims(x, s, left) && refuse_gathering(x, s, left)));
+	int64_t looks = 0;
+
+	if (s->over || s->refused)
+		return true;
+	if (*left <= 0)
+		return false;
+	s->refused = takes_refuse(x, s, left) && rate_turns_refuse(x, s, left) &&
+	             (s->waiting == 0 || (refuse_claims(x, s, left, &looks) && refuse_gathering(x, s, left)));
+	*left -= looks / LOOKS_A_REFUSAL;
+	return s->refused;
 }
 
-/* Goes on with the session at which the last step stopped. */
-static bool refuse_connected(struct commander *x, int64_t *left)
+static bool refuse_all(struct commander *x, int64_t left)
 {
-	struct session_table *t = x->sessions;
-
-	for (; x->drain.slot < t->slots; x->drain.slot++) {
-		struct session *s = t->slot[x->drain.slot];
-
-		if (*left <= 0 || (s && !s->over && !refuse_waiting(x, s, left)))
-			return false;
-	}
-	return true;
-}
-
-static bool refuse_detached(struct commander *x, int64_t *left)
-{
+	const struct session_table *t = x->sessions;
 	struct session *s;
 
-	TAILQ_FOREACH(s, &x->sessions->detached, lasting->in_detached)
-		if (!refuse_waiting(x, s, left))
+	for (uint32_t i = 0; i < t->slots; i++)
+		if (t->slot[i] && !refuse_waiting(x, t->slot[i], &left))
+			return false;
+	TAILQ_FOREACH(s, &t->detached, lasting->in_detached)
+		if (!refuse_waiting(x, s, &left))
 			return false;
 	return true;
 }
 
 static void refuse_some(struct commander *x)
 {
-	int64_t left = x->core->conf.work ? x->core->conf.work : REFUSED_A_STEP;
-
-	if (!refuse_connected(x, &left) || !refuse_detached(x, &left))
+	if (!refuse_all(x, x->core->conf.work ? x->core->conf.work : REFUSED_A_STEP))
 		heap_set(&x->core->timers, &x->drain.more, instant_add(x->core->now, 1));
 }
 

@@ -5,7 +5,10 @@
 #include "daemon/base/mem.h"
 #include "daemon/core/rules.h"
 
-#define TOLD_A_STEP 4096 /* an event counts as often as there are prefixes that it is compared with */
+/* What telling costs: a comparison with a prefix 1, a line to a session 16. */
+#define TOLD_A_STEP 65536
+#define TOLD_LINE   16
+#define KEPT_MOST   ((size_t)4 << 20) /* bytes of events kept for the next steps */
 
 struct event_kept {
 	TAILQ_ENTRY(event_kept) next;
@@ -20,11 +23,17 @@ void news_init(struct commander *x)
 	x->news.timer.kind = TIMER_NEWS;
 }
 
+static size_t event_bytes(size_t name_n, size_t line_n)
+{
+	return sizeof(struct event_kept) + name_n + line_n;
+}
+
 static void news_drop_first(struct commander *x)
 {
 	struct event_kept *k = TAILQ_FIRST(&x->news.kept);
 
 	TAILQ_REMOVE(&x->news.kept, k, next);
+	x->news.kept_bytes -= event_bytes(k->name_n, k->line_n);
 	mem_free(k);
 }
 
@@ -45,21 +54,41 @@ static bool watching_includes(const struct watching *w, struct span name)
 	return false;
 }
 
+static void news_tell_one(struct commander *x, const struct watching *w, struct span line)
+{
+	struct effect *effect = effects_add(x->core->out, EFFECT_SEND);
+
+	w->session->unsent += line.n;
+	effect->send.session = w->session->id;
+	effect->send.bytes = line;
+	x->news.told += TOLD_LINE;
+}
+
 static void news_tell(struct commander *x, struct span name, struct instant since, struct span line)
 {
 	const struct watching *w;
-	struct effect *effect;
 
 	x->news.told += 1 + x->prefixes;
-	TAILQ_FOREACH(w, &x->watchings, in_watchings) {
-		if (w->session->over || instant_before(since, w->since) || !watching_includes(w, name) ||
-		    !session_may_look(x->core, w->session, name))
-			continue;
-		w->session->unsent += line.n;
-		effect = effects_add(x->core->out, EFFECT_SEND);
-		effect->send.session = w->session->id;
-		effect->send.bytes = line;
-	}
+	TAILQ_FOREACH(w, &x->watchings, in_watchings)
+		if (!w->session->over && !instant_before(since, w->since) && watching_includes(w, name) && session_may_look(x->core, w->session, name))
+			news_tell_one(x, w, line);
+}
+
+static void news_tell_missed(struct commander *x)
+{
+	const struct watching *w;
+	struct reply r;
+	struct span line;
+
+	reply_begin(&r, session_line(x->sessions), SPAN(""), "! EVENT");
+	reply_text(&r, "kind", SPAN("missed"));
+	reply_int(&r, "count", (int64_t)x->news.missed);
+	line = (struct span){r.start, reply_end(&r)};
+	arena_commit(&x->core->out->arena, line.n);
+	x->news.missed = 0;
+	TAILQ_FOREACH(w, &x->watchings, in_watchings)
+		if (!w->session->over && !instant_before(x->news.missed_at, w->since))
+			news_tell_one(x, w, line);
 }
 
 static bool news_has_time(const struct commander *x)
@@ -69,8 +98,15 @@ static bool news_has_time(const struct commander *x)
 
 static void news_keep(struct commander *x, struct span name, struct instant since, struct span line)
 {
-	struct event_kept *k = mem_alloc(sizeof(*k) + name.n + line.n);
+	struct event_kept *k;
 
+	if (x->news.missed > 0 || x->news.kept_bytes + event_bytes(name.n, line.n) > KEPT_MOST) {
+		x->news.missed++;
+		x->news.missed_at = x->core->now;
+		return;
+	}
+	k = mem_alloc(event_bytes(name.n, line.n));
+	x->news.kept_bytes += event_bytes(name.n, line.n);
 	k->since = since;
 	k->name_n = name.n;
 	k->line_n = line.n;
@@ -105,4 +141,6 @@ void news_fired(struct commander *x)
 	}
 	if (k)
 		heap_set(&x->core->timers, &x->news.timer, x->core->now);
+	else if (x->news.missed > 0)
+		news_tell_missed(x);
 }

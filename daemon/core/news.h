@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Events for the sessions that watch. A step tells so many; the others wait in a line, and the next steps, which follow at once, tell them in order. The line
- * is bounded, for each event is about a claim or a permit.
+ * Events for the sessions that watch. A step tells so many; the others wait in a line, and the next steps, which follow at once, tell them in order. While
+ * the line is full, events are only counted: once it is empty, who watches hears how many were missed.
  */
 #ifndef CORE_NEWS_H
 #define CORE_NEWS_H

@@ -12,11 +12,12 @@
 
 void semaphore_stir(struct commander *x, struct semaphore *m)
 {
-	struct permit *p;
+	struct permit *p = TAILQ_FIRST(&m->line);
 
-	TAILQ_FOREACH(p, &m->line, in_line)
-		if ((p->state == PERMIT_WAITING) == (p == TAILQ_FIRST(&m->line)))
-			permit_make_due(x, p);
+	if (p && p->state == PERMIT_WAITING)
+		permit_make_due(x, p);
+	if (m->first && m->first != p)
+		permit_make_due(x, m->first);
 	if (m->stalled == 0)
 		return;
 	TAILQ_FOREACH(p, &m->others, in_line)

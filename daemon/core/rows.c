@@ -25,7 +25,7 @@ void rows_done(struct commander *x, struct session *s, struct span tag, uint64_t
 
 bool rows_are_long(const struct commander *x, size_t bytes)
 {
-	uint64_t most = x->core->conf.limits.output / 4;
+	uint64_t most = x->core->conf.limits.output / 16;
 
 	return most > 0 && bytes >= most;
 }

@@ -164,7 +164,7 @@ static void permit_line_up(struct permit *p)
 {
 	struct permit *before = TAILQ_LAST(&p->semaphore->line, permits);
 
-	while (before && permit_stands_before(p, before))
+	for (unsigned passed = 0; before && permit_stands_before(p, before) && passed < PASSED_MOST; passed++)
 		before = TAILQ_PREV(before, permits, in_line);
 	if (before)
 		TAILQ_INSERT_AFTER(&p->semaphore->line, before, p, in_line);
@@ -198,6 +198,10 @@ void permit_enter(struct commander *x, struct permit *p, enum permit_state state
 		p->session->held++;
 	}
 	p->state = state;
+	if (state == PERMIT_FIRST)
+		m->first = p;
+	else if (m->first == p)
+		m->first = NULL;
 }
 
 struct span permit_text(const struct permit *p, char out[SLOTS_TEXT])

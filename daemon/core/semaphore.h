@@ -79,6 +79,7 @@ struct semaphore {
 	unsigned stalled;      /* how many in PERMIT_TRYING ask for nothing, as others try all slots that may be free */
 	unsigned next;         /* the slot that was given back last, or any: the first to be tried */
 	unsigned waiters;      /* how many stand in the line */
+	struct permit *first;  /* the last one that entered PERMIT_FIRST, as long as it is in that state */
 	struct permits line;   /* in the order in which they are served */
 	struct permits others;
 	uint8_t used[LIMIT_MOST]; /* how many permits of this daemon have or ask for each slot, those in PERMIT_FIRST aside */

@@ -296,6 +296,7 @@ void session_take_over(struct session_table *t, struct session *to, struct sessi
 	session_set_nested(t, to, from->nested);
 	to->held = from->held;
 	to->waiting = from->waiting;
+	to->refused = from->refused;
 	session_move_renewals(to, from);
 	to->waits_not_notified = from->waits_not_notified;
 	if (!to->label) {

@@ -91,6 +91,7 @@ struct session {
 	bool leaving;            /* half-closed or at the end of input: its requests wait no longer */
 	bool eof;                /* no further line will come */
 	bool proven;             /* its first request was valid: no web page speaks here, see command.c */
+	bool refused;            /* DRAIN has refused all that waited here */
 	bool over;               /* it is being ended: nothing more is sent */
 	bool killed;             /* KILL: it ends as soon as it was told of what it lost */
 	bool lingered;           /* leaving, and the time of the rounds that may answer it is over */

@@ -235,6 +235,7 @@ function watch() {
 	stream = new EventSource("/api/v1/events?prefix=" + encodeURIComponent(prefix));
 	for (const kind of ["granted", "released", "lost", "waiting"])
 		stream.addEventListener(kind, told);
+	stream.addEventListener("missed", message => { missed += JSON.parse(message.data).count; });
 	stream.addEventListener("gap", message => { missed += JSON.parse(message.data).missed; });
 }
 

@@ -168,6 +168,30 @@ START_TEST(nobody_is_granted_behind_the_answer_however_many_wait)
 }
 END_TEST
 
+/* A step looks at fewer names than these sessions have: it goes on where the last one ended. */
+START_TEST(who_has_many_names_does_not_keep_others_from_being_refused)
+{
+	begins(1);
+	says(1, "HELLO 1 grace=1m"), hears(1, "OK *");
+	says(2, "HELLO 1 grace=1m"), hears(2, "OK *");
+	for (unsigned i = 0; i < 20; i++)
+		says(1, "LOCK r%u mode=shared", i), says(3, "LOCK r%u mode=shared", i);
+	hears(3, "OK *");
+	says(1, "@u LOCK r0 wait=1h");
+	says(2, "LOCK r1 wait=1h");
+	says(3, "@g LOCKALL r1 r2 wait=1h");
+	cluster.conf.work = 1;
+	service_reload(cluster.daemon[0].service, &cluster.conf);
+	goes(1, GONE_RESET);
+	goes(2, GONE_RESET);
+	drains("DRAIN", "OK *");
+	passes(SEC);
+	ck_assert_int_eq(figure(0, METRIC_WAITERS), 1);
+	ignores(3);
+	ck_assert_uint_eq(unanswered(3), 0);
+}
+END_TEST
+
 /* Its round is under way: the votes that it gets are given back. */
 START_TEST(a_request_that_the_stores_are_asked_about_is_refused)
 {
@@ -416,6 +440,7 @@ Suite *drain_suite(void)
 	tcase_add_test(t, a_new_request_is_refused);
 	tcase_add_test(t, a_request_that_waits_is_refused);
 	tcase_add_test(t, nobody_is_granted_behind_the_answer_however_many_wait);
+	tcase_add_test(t, who_has_many_names_does_not_keep_others_from_being_refused);
 	tcase_add_test(t, a_request_that_the_stores_are_asked_about_is_refused);
 	tcase_add_test(t, an_UNLOCK_that_waits_for_the_stores_is_waited_for);
 	tcase_add_test(t, an_upgrade_that_waits_for_another_reader_goes_on);

@@ -7,6 +7,7 @@
 
 static struct lone_service w;
 static char told[4][20]; /* the names that each session was told of, one letter each */
+static unsigned events[5], missed[5];
 
 static void notes(void *context, uint64_t session, struct span bytes)
 {
@@ -15,13 +16,15 @@ static void notes(void *context, uint64_t session, struct span bytes)
 
 	(void)context;
 	snprintf(line, sizeof(line), "%.*s", (int)bytes.n, bytes.p);
+	events[session] += sscanf(line, "! EVENT kind=released name=%c", &name) == 1;
+	sscanf(line, "! EVENT kind=missed count=%u", &missed[session]);
 	if (sscanf(line, "! EVENT kind=released name=%c", &name) == 1 && n + 1 < sizeof(told[session]))
 		told[session][n] = name;
 }
 
 static void says(uint64_t session, const char *line)
 {
-	char copy[100];
+	char copy[400];
 	size_t n = (size_t)snprintf(copy, sizeof(copy), "%s", line);
 
 	ck_assert_int_eq(lone_service_line(&w, session, copy, n), 0);
@@ -87,6 +90,47 @@ START_TEST(a_session_that_begins_to_watch_is_not_told_of_what_was_before)
 }
 END_TEST
 
+/* A session ends with more locks than there is room for in what the next steps tell. */
+START_TEST(who_watches_hears_how_many_events_were_missed)
+{
+	enum { LOCKS = 12000 };
+	char line[400];
+
+	memset(told, 0, sizeof(told));
+	memset(events, 0, sizeof(events));
+	memset(missed, 0, sizeof(missed));
+	lone_service_init(&w);
+	w.sent = notes;
+	w.conf.limits.locks = LOCKS;
+	w.conf.limits.output = 0;
+	service_reload(w.service, &w.conf);
+	lone_service_settle(&w);
+	for (uint64_t k = 1; k <= 3; k++)
+		ck_assert_int_eq(lone_service_open(&w, k), 0);
+	says(2, "WATCH x");
+	for (unsigned i = 0; i < LOCKS; i++) {
+		snprintf(line, sizeof(line), "LOCK x%u note=%0250u", i, i);
+		says(1, line);
+	}
+	lone_service_slow(&w, true);
+	lone_service_gone(&w, 1, GONE_HANGUP);
+	w.now = instant_add(w.now, MSEC);
+	says(3, "WATCH y");
+	lone_service_slow(&w, false);
+	lone_service_pass(&w, SEC);
+	ck_assert_uint_gt(events[2], 6000);
+	ck_assert_uint_eq(events[2] + missed[2], LOCKS);
+	ck_assert_uint_eq(missed[3], 0);
+	missed[2] = 0;
+	says(3, "LOCK xy");
+	says(3, "UNLOCK xy");
+	lone_service_pass(&w, SEC);
+	ck_assert_uint_eq(missed[2], 0);
+	ck_assert_str_eq(told[2] + strlen(told[2]) - 1, "x");
+	lone_service_release(&w);
+}
+END_TEST
+
 START_TEST(what_is_left_goes_with_the_service)
 {
 	ends_watched();
@@ -102,6 +146,7 @@ Suite *news_suite(void)
 	tcase_add_test(t, events_that_a_step_has_no_time_for_are_told_in_order);
 	tcase_add_test(t, a_later_event_is_told_behind_them);
 	tcase_add_test(t, a_session_that_begins_to_watch_is_not_told_of_what_was_before);
+	tcase_add_test(t, who_watches_hears_how_many_events_were_missed);
 	tcase_add_test(t, what_is_left_goes_with_the_service);
 	suite_add_tcase(s, t);
 	return s;

@@ -243,7 +243,7 @@ static const char long_name[] =
 static void much_is_to_be_told(void)
 {
 	cluster_open(1);
-	cluster.conf.limits.output = 65536;
+	cluster.conf.limits.output = 262144;
 	daemon_starts(0);
 	passes(60 * SEC);
 }
@@ -263,7 +263,7 @@ static void answer_is_cut(const char *ask, unsigned all)
 	ck_assert_int_eq(number_in(line, "more"), all - rows);
 }
 
-START_TEST(rows_of_an_answer_end_when_they_fill_a_quarter_of_the_output)
+START_TEST(rows_of_an_answer_end_when_they_fill_a_sixteenth_of_the_output)
 {
 	much_is_to_be_told();
 	says(2, "PING");
@@ -292,7 +292,7 @@ START_TEST(rows_of_waiters_and_of_sessions_end_likewise)
 		says(k, "HELLO 1 name=%.120s", long_name);
 		ignores(k);
 	}
-	cluster.conf.limits.output = 4096;
+	cluster.conf.limits.output = 16384;
 	service_reload(cluster.daemon[0].service, &cluster.conf);
 	says(2, "LIST sessions limit=50");
 	for (unsigned i = 0; i < 6; i++)
@@ -439,7 +439,7 @@ Suite *query_suite(void)
 	suite_add_tcase(suite, rows);
 	tcase_add_checked_fixture(pages, NULL, cluster_close);
 	tcase_add_test(pages, list_pages_in_the_order_of_names);
-	tcase_add_test(pages, rows_of_an_answer_end_when_they_fill_a_quarter_of_the_output);
+	tcase_add_test(pages, rows_of_an_answer_end_when_they_fill_a_sixteenth_of_the_output);
 	tcase_add_test(pages, rows_of_waiters_and_of_sessions_end_likewise);
 	tcase_add_test(pages, list_takes_a_prefix_and_a_limit_of_none);
 	tcase_add_test(pages, list_sessions_pages_by_number);

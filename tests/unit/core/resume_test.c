@@ -239,7 +239,7 @@ START_TEST(rows_that_the_answer_has_no_room_for_are_counted)
 	struct secret s;
 
 	cluster_open(1);
-	cluster.conf.limits.output = 4 * 64;
+	cluster.conf.limits.output = 16 * 64;
 	daemon_starts(0);
 	passes(2 * SEC);
 	s = says_hello(1, "grace=20s");
@@ -263,7 +263,7 @@ START_TEST(permits_and_jobs_that_the_answer_has_no_room_for_are_counted)
 	struct secret s;
 
 	cluster_open(1);
-	cluster.conf.limits.output = 4 * 48;
+	cluster.conf.limits.output = 16 * 48;
 	daemon_starts(0);
 	passes(2 * SEC);
 	s = says_hello(1, "grace=20s");

@@ -355,7 +355,7 @@ START_TEST(of_many_readers_SHOW_tells_those_whose_rows_fit)
 	unsigned rows = 0;
 
 	cluster_open(1);
-	cluster.conf.limits.output = 4096;
+	cluster.conf.limits.output = 16384;
 	daemon_starts(0);
 	passes(SEC);
 	for (unsigned k = 2; k < 60; k++) {

@@ -339,6 +339,30 @@ START_TEST(a_session_that_waits_for_many_permits_ends)
 }
 END_TEST
 
+/* However many wait before and behind them. */
+static void permits_leave_a_long_line(void)
+{
+	w.conf.limits.output = 7 << 20;
+	service_reload(w.service, &w.conf);
+	sessions_open(1, 42);
+	says(41, "ACQUIRE s limit=1");
+	for (uint64_t k = 1; k <= 40; k++)
+		for (unsigned i = 0; i < 1000; i++)
+			says_number(k, "@", i, " ACQUIRE s limit=1 wait=1h");
+	w.longest_ns = 0;
+	says(42, "SHOW s");
+	says(42, "@p ACQUIRE s limit=1 wait=1h priority=9");
+	says(3, "CANCEL @500");
+	lone_service_gone(&w, 2, GONE_HANGUP);
+	lone_service_pass(&w, SEC);
+}
+
+START_TEST(a_session_leaves_a_long_line_for_permits)
+{
+	measure(permits_leave_a_long_line);
+}
+END_TEST
+
 /* --- owners that wait for each other ---------------------------------------------------------------------------------- */
 
 static void owners_wait(void)
@@ -389,6 +413,7 @@ Suite *step_time_suite(void)
 	tcase_add_test(t, a_session_with_wide_permits_ends);
 	tcase_add_test(t, a_session_with_all_permits_ends);
 	tcase_add_test(t, a_session_that_waits_for_many_permits_ends);
+	tcase_add_test(t, a_session_leaves_a_long_line_for_permits);
 	tcase_add_test(t, many_owners_wait_for_each_other);
 	suite_add_tcase(s, t);
 	return s;
