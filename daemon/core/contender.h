@@ -43,6 +43,7 @@ struct contender {
 	struct admission_entry entry; /* CONTENDER_QUEUED */
 	enum contender_state state;
 	unsigned patient;          /* waiters that go on waiting while somebody holds the name */
+	unsigned writers;          /* those of them that wait to hold it alone */
 	unsigned impatient;        /* the other waiters */
 	unsigned overdue;          /* patient ones whose wait is over */
 	unsigned announced;        /* patient ones of which watchers were told */
@@ -122,6 +123,7 @@ static inline void contender_enqueue(struct contender *k, struct claim *c)
 	else
 		contender_line_up(k, c);
 	k->patient += c->patient;
+	k->writers += c->patient & !c->shared;
 	k->impatient += !c->patient;
 }
 
@@ -132,6 +134,7 @@ static inline void contender_enqueue_first(struct contender *k, struct claim *c)
 	c->converts = true;
 	contender_line_up(k, c);
 	k->patient += c->patient;
+	k->writers += c->patient & !c->shared;
 	k->impatient += !c->patient;
 }
 
@@ -147,6 +150,7 @@ static inline void contender_dequeue(struct contender *k, struct claim *c)
 	TAILQ_REMOVE(&k->waiters, c, in_lock);
 	claim_leave_twins(c);
 	k->patient -= c->patient;
+	k->writers -= c->patient & !c->shared;
 	k->impatient -= !c->patient;
 	contender_set_overdue(k, c, false);
 	k->announced -= c->announced;

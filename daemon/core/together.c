@@ -155,12 +155,7 @@ void together_refused(struct engine *e, struct lock *l)
 /* Somebody waits here to hold alone what readers share, or what one that has gone may believe in. */
 static bool together_has_writer(const struct lock *l)
 {
-	const struct claim *c;
-
-	TAILQ_FOREACH(c, &l->contender->waiters, in_lock)
-		if (c->patient && !c->shared)
-			return (l->lease.state == LEASE_HELD || l->lease.state == LEASE_CLOSING) && l->lease.shared;
-	return false;
+	return l->contender->writers > 0 && (l->lease.state == LEASE_HELD || l->lease.state == LEASE_CLOSING) && l->lease.shared;
 }
 
 void together_line_up(struct engine *e, struct lock *l)

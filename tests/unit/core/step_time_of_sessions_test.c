@@ -241,6 +241,32 @@ START_TEST(many_requests_wait_for_64_names_each)
 }
 END_TEST
 
+/* Each of them waits behind the readers that the daemon has room for. */
+static void readers_leave_a_crowd(void)
+{
+	sessions_open(1, 41);
+	says(41, "LOCK x");
+	for (uint64_t k = 1; k <= 40; k++)
+		for (unsigned i = 0; i < 1000; i++) {
+			char line[100];
+
+			snprintf(line, sizeof(line), "@%u LOCK x wait=1h mode=shared owner=o%u", i, i);
+			says(k, line);
+		}
+	says(41, "UNLOCK x");
+	lone_service_pass(&w, SEC);
+	w.longest_ns = 0;
+	lone_service_gone(&w, 1, GONE_HANGUP);
+	lone_service_gone(&w, 20, GONE_HANGUP);
+	lone_service_pass(&w, SEC);
+}
+
+START_TEST(a_session_of_readers_leaves_a_crowd)
+{
+	measure(readers_leave_a_crowd);
+}
+END_TEST
+
 /* --- the daemon ------------------------------------------------------------------------------------------------------------ */
 
 static void drains(void)
@@ -441,6 +467,7 @@ Suite *step_time_of_sessions_suite(void)
 	tcase_add_test(t, a_session_with_many_waits_asks_for_more);
 	tcase_add_test(t, a_session_with_many_locks_is_resumed);
 	tcase_add_test(t, many_requests_wait_for_64_names_each);
+	tcase_add_test(t, a_session_of_readers_leaves_a_crowd);
 	tcase_add_test(t, the_daemon_drains_a_crowd);
 	tcase_add_test(t, many_jobs_are_counted_and_renewed);
 	tcase_add_test(t, all_readers_of_a_name_are_told_that_it_is_lost);
