@@ -123,7 +123,7 @@ static inline void contender_enqueue(struct contender *k, struct claim *c)
 	else
 		contender_line_up(k, c);
 	k->patient += c->patient;
-	k->writers += c->patient & !c->shared;
+	k->writers += c->patient > c->shared;
 	k->impatient += !c->patient;
 }
 
@@ -134,7 +134,7 @@ static inline void contender_enqueue_first(struct contender *k, struct claim *c)
 	c->converts = true;
 	contender_line_up(k, c);
 	k->patient += c->patient;
-	k->writers += c->patient & !c->shared;
+	k->writers += c->patient > c->shared;
 	k->impatient += !c->patient;
 }
 
@@ -150,7 +150,7 @@ static inline void contender_dequeue(struct contender *k, struct claim *c)
 	TAILQ_REMOVE(&k->waiters, c, in_lock);
 	claim_leave_twins(c);
 	k->patient -= c->patient;
-	k->writers -= c->patient & !c->shared;
+	k->writers -= c->patient > c->shared;
 	k->impatient -= !c->patient;
 	contender_set_overdue(k, c, false);
 	k->announced -= c->announced;
