@@ -22,6 +22,7 @@ _Static_assert(2 * NAME_MAX_BYTES + PAYLOAD_MAX <= JOB_TEXT_MAX, "stores keep th
 
 #define QUEUES_OF_PEER 1024 /* that TAKEs of the sessions of one peer wait for, … */
 #define QUEUES_OF_ALL  4096 /* … and of all: each is a key at its home, and each TAKE looks through them */
+#define TAKES_OF_QUEUE 8192 /* that wait for its jobs: each answer of its home is for one of them, and all are looked through */
 
 /* --- DEFER --- */
 
@@ -143,6 +144,16 @@ static bool queues_have_room(struct commander *x, struct session *s)
 	return false;
 }
 
+static bool queue_has_room(struct commander *x, struct session *s, const struct job_queue *queue)
+{
+	if (!queue)
+		return queues_have_room(x, s);
+	if (queue->takes < TAKES_OF_QUEUE)
+		return true;
+	tell_error(x, s, x->request.tag, ERROR_LIMIT, "at most %d TAKEs may wait for the jobs of one queue", TAKES_OF_QUEUE);
+	return false;
+}
+
 void serve_TAKE(struct commander *x, struct session *s)
 {
 	const struct request *r = &x->request;
@@ -153,7 +164,7 @@ void serve_TAKE(struct commander *x, struct session *s)
 	if (!take_is_allowed(x, s, wait > 0) || take_again(x, s))
 		return;
 	queue = job_queue_find(x, r->word[0]);
-	if (!crowd_has_room(x, s) || (!queue && !queues_have_room(x, s)))
+	if (!crowd_has_room(x, s) || !queue_has_room(x, s, queue))
 		return;
 	if (!queue) {
 		queue = queue_new(x, r->word[0]);
@@ -164,6 +175,7 @@ void serve_TAKE(struct commander *x, struct session *s)
 	take->origin = s->origin;
 	origin_crowd(take->origin, 1);
 	take->queue = queue;
+	queue->takes++;
 	take->timer.kind = TIMER_TAKE;
 	take->patient = wait > 0;
 	take->asked_at = x->core->now;

@@ -92,7 +92,8 @@ struct job_queue {
 	struct span name;            /* owned */
 	struct origin *origin;       /* among whose queues it counts; NULL: nobody's */
 	struct takes waiting;        /* first come first served */
-	unsigned asking;             /* how many TAKEs ask for the lock of a job */
+	unsigned takes;              /* how many TAKEs wait, … */
+	unsigned asking;             /* … and how many of them ask for the lock of a job */
 	struct home_question *question; /* under way, for the first one; NULL: none */
 	struct lease_value value;    /* that it asks for … */
 	int64_t ttl_us;              /* … and for how long */

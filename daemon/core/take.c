@@ -66,6 +66,7 @@ static void take_free(struct commander *x, struct take *take)
 	struct job_queue *queue = take->queue;
 
 	heap_cancel(&x->core->timers, &take->timer);
+	queue->takes--;
 	if (take->job)
 		queue->asking--;
 	else

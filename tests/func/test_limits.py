@@ -50,6 +50,7 @@ ELSEWHERE = {
     ("prefixes of WATCH", "peer"): unit("core/origin", "sessions_of_one_peer_have_half_of_the_prefixes"),
     ("queues that TAKEs wait for", "peer"): unit("core/origin", "sessions_of_one_peer_wait_for_the_jobs_of_so_many_queues"),
     ("queues that TAKEs wait for", "all"): unit("core/origin", "sessions_of_one_peer_wait_for_the_jobs_of_so_many_queues"),
+    ("TAKEs that wait for a queue", "all"): unit("core/origin", "so_many_TAKEs_wait_for_the_jobs_of_a_queue"),
     ("lines read ahead", "each"): unit("core/session", "reading_stops_at_256_lines_and_goes_on_when_they_are_served"),
     ("lines read ahead", "all"): unit("core/session", "all_sessions_together_are_read_ahead_so_far"),
     ("bytes unread or unfinished", "each"): unit("net/backpressure", "pushes_still_go_out_and_they_alone_can_overflow"),
@@ -63,7 +64,7 @@ ELSEWHERE = {
     ("bytes of names in use", "all"): unit("core/origin", "names_of_a_peer_take_a_quarter_and_those_of_all_the_whole"),
     ("bytes of names left taken", "peer"): unit("core/kept", "kept_names_of_a_peer_take_a_quarter_and_those_of_all_the_whole"),
     ("bytes of names left taken", "all"): unit("core/kept", "kept_names_of_a_peer_take_a_quarter_and_those_of_all_the_whole"),
-    ("rows of an answer", "each"): unit("core/query", "rows_of_an_answer_end_when_they_fill_a_quarter_of_the_output"),
+    ("rows of an answer", "each"): unit("core/query", "rows_of_an_answer_end_when_they_fill_a_sixteenth_of_the_output"),
 }
 
 # Requests that reach a bound, and one beyond it: n is the number that the manual says. An error names the bound.

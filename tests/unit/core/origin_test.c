@@ -307,6 +307,27 @@ START_TEST(sessions_of_one_peer_wait_for_the_jobs_of_so_many_queues)
 }
 END_TEST
 
+START_TEST(so_many_TAKEs_wait_for_the_jobs_of_a_queue)
+{
+	cluster_open(1);
+	cluster.conf.limits.waiting = 8192;
+	cluster.conf.limits.locks = 9000;
+	daemon_starts(0);
+	passes(SEC);
+	session_opens(40, 0);
+	for (unsigned i = 0; i < 8192; i++)
+		says(40, "@%u TAKE q wait=1h", i);
+	ck_assert_ptr_null(next_line(40));
+	session_opens(41, 0);
+	says(41, "@t TAKE q wait=1h");
+	hears(41, "@t ERR LIMIT at most 8192 TAKEs may wait for the jobs of one queue");
+	says(40, "CANCEL @7");
+	ignores(40);
+	says(41, "@t TAKE q wait=1h");
+	hears_nothing(41);
+}
+END_TEST
+
 /* What was another's first counts for those who still wait. */
 START_TEST(a_queue_counts_for_those_who_wait)
 {
@@ -342,6 +363,7 @@ Suite *origin_suite(void)
 	tcase_add_test(t, sessions_of_one_peer_have_half_of_the_places_without_a_connection);
 	tcase_add_test(t, sessions_of_one_peer_have_half_of_the_prefixes);
 	tcase_add_test(t, sessions_of_one_peer_wait_for_the_jobs_of_so_many_queues);
+	tcase_add_test(t, so_many_TAKEs_wait_for_the_jobs_of_a_queue);
 	tcase_add_test(t, a_queue_counts_for_those_who_wait);
 	suite_add_tcase(s, t);
 	return s;
