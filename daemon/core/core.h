@@ -121,7 +121,7 @@ struct core {
 	struct rng rng;
 	struct heap timers;
 	struct effects *out; /* only while a step runs */
-	bool late;           /* timers that are due are left to the next steps, or were at the last, see fire.c */
+	bool late;           /* timers that are due are left to the next steps, or were at the last, see fire.c; or votes fell, see lower.c */
 	bool journal_off;    /* EFFECT_JOURNAL cannot be carried out */
 	struct metrics metrics;
 	enum verb serving;   /* the request that is being served, for the figures */

@@ -7,6 +7,8 @@
 #include "daemon/core/move.h"
 #include "daemon/core/round.h"
 
+#define LOST_A_STEP 64 /* the others have timers that are due */
+
 /* A store's clock jumped ahead, or its server is behind another address now: all its votes end that much sooner. */
 static void lower_votes_of(struct engine *e, unsigned node)
 {
@@ -39,15 +41,20 @@ void lower_votes(struct engine *e)
 			lower_votes_of(e, i);
 }
 
-/* The notice of each loss keeps its name in the table that is walked. */
+static struct lease *lease_that_is_over(const struct engine *e)
+{
+	struct timer *t = heap_first(&e->core->timers);
+	struct lease *x = t && t->kind == TIMER_LEASE ? container_of(t, struct lease, timer) : NULL;
+
+	return x && x->state == LEASE_HELD && lease_loss_is_due(x, e->core->conf.nodes, e->core->now) ? x : NULL;
+}
+
 void __attribute__((cold)) lower_lose_over(struct engine *e)
 {
-	struct map_node *at = NULL;
+	unsigned left = e->core->conf.work ? e->core->conf.work : LOST_A_STEP;
+	struct lease *x;
 
-	while ((at = map_next(&e->table.map, at))) {
-		struct lock *l = container_of(at, struct lock, name.node);
-
-		if (l->lease.state == LEASE_HELD && lock_is_over(&e->table, l))
-			lessee_expire(e, &l->lease);
-	}
+	while (left-- > 0 && (x = lease_that_is_over(e)))
+		lessee_expire(e, x);
+	e->core->late = true; /* some may be left, behind other timers */
 }

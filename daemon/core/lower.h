@@ -7,7 +7,7 @@
 
 /* Lowers the votes that fall: members.votes_fall. */
 void lower_votes(struct engine *e);
-/* Votes fell: a lease that this has ended is lost before another line is served, which would be told OK. */
+/* Votes fell: a lease that this has ended is lost before another line is served, which would be told OK. Of many some are lost in the next steps: core.late. */
 void lower_lose_over(struct engine *e);
 
 #endif

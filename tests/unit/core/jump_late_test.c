@@ -103,6 +103,36 @@ START_TEST(a_hold_that_a_jump_ends_is_LOST_before_the_next_request_is_served)
 }
 END_TEST
 
+/* A step has time to lose one of them: the other is lost as it is asked for. */
+START_TEST(of_many_holds_that_a_jump_ends_each_is_LOST_before_a_request_about_it_is_served)
+{
+	cluster_begin(3);
+	falls(2);
+	cluster.conf.work = 1;
+	service_reload(cluster.daemon[0].service, &cluster.conf);
+	says(1, "@0 LOCK a ttl=1s renew=no");
+	hears(1, "@0 OK name=a *");
+	says(1, "@0 LOCK c ttl=1s renew=no");
+	hears(1, "@0 OK name=c *");
+	says(1, "LOCK b");
+	hears(1, "OK name=b *");
+	all_feel(MOOD_SILENT);
+	says(1, "EXTEND b");
+	says(1, "CHECK a");
+	says(1, "CHECK c");
+	serves(1, 1);
+	cluster.node[0].clock_us += 4 * SEC;
+	serves(0, 1);
+	hears(1, "OK name=b *");
+	for (unsigned i = 0; i < 2; i++) {
+		hears(1, "! LOST name=* fence=* reason=expired");
+		hears(1, "ERR LOST *");
+	}
+	ignores(1);
+	all_feel(MOOD_WELL);
+}
+END_TEST
+
 /*
  * Stores 0 and 1 show a stop of this host, but store 0 so roughly that it is asked once more, and then it is gone. So no answer shows that both agree: the
  * timer of store 1 finds it. Only then the votes of store 2, which is silent, fall, and those of store 1 by what store 0 has shown beyond.
@@ -302,6 +332,7 @@ Suite *jump_late_suite(void)
 	tcase_add_test(votes, a_grant_behind_the_answer_that_shows_a_jump_is_no_vote);
 	tcase_add_test(votes, a_key_that_is_put_back_by_the_answer_that_shows_a_jump_is_no_vote);
 	tcase_add_loop_test(votes, a_hold_that_a_jump_ends_is_LOST_before_the_next_request_is_served, 0, 6);
+	tcase_add_test(votes, of_many_holds_that_a_jump_ends_each_is_LOST_before_a_request_about_it_is_served);
 	tcase_add_test(votes, a_hold_that_a_stop_ends_is_LOST_when_it_is_found_without_an_answer);
 	tcase_add_loop_test(votes, an_EXTEND_that_is_over_as_it_is_won_is_answered_LOST, 0, 2);
 	tcase_add_loop_test(votes, the_first_request_after_a_stop_is_granted, 0, 2);

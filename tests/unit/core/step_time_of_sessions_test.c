@@ -450,6 +450,26 @@ START_TEST(the_store_of_many_leases_comes_back)
 }
 END_TEST
 
+static void clock_jumps(void)
+{
+	many_leases();
+	lone_service_jump(&w, 20 * SEC);
+	says(2, "LOCK again");
+	for (unsigned i = 0; i < 100; i++) {
+		while (!TAILQ_EMPTY(&w.held))
+			lone_service_answer(&w);
+		lone_service_pass(&w, SEC / 50);
+	}
+	says(2, "CHECK s2/5");
+	ck_assert_ptr_nonnull(strstr(heard, "ERR LOST"));
+}
+
+START_TEST(the_clock_of_the_store_of_many_leases_jumps)
+{
+	measure(clock_jumps);
+}
+END_TEST
+
 Suite *step_time_of_sessions_suite(void)
 {
 	Suite *s = suite_create("step_time_of_sessions");
@@ -476,6 +496,7 @@ Suite *step_time_of_sessions_suite(void)
 	tcase_add_test(t, names_are_completed_beside_many);
 	tcase_add_test(t, a_journal_of_many_sessions_is_restored);
 	tcase_add_test(t, the_store_of_many_leases_comes_back);
+	tcase_add_test(t, the_clock_of_the_store_of_many_leases_jumps);
 	suite_add_tcase(s, t);
 	return s;
 }
