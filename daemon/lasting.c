@@ -7,6 +7,7 @@
 #include "daemon/core/quorum.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,7 +73,8 @@ int lasting_restore(struct daemon *d)
 	memory_restore_home(d->memory, &d->lasting, &past, now, &found);
 	tell_jobs(&found.jobs);
 	if (found.rates_error)
-		log_event(LOG_WARN, "rates", "error=\"the file of the run before is damaged, or lacks some\" note=\"rate limits begin anew\"");
+		log_event(LOG_WARN, "rates", "file=" KEYFILE_RATES "%08" PRIx32 " error=\"%s\" note=\"rate limits of the run before begin anew\"",
+		          found.rates_id, keyfile_fault(found.rates_error));
 	else if (found.rates > 0)
 		log_event(LOG_INFO, "rates", "limits=%zu", found.rates);
 	return found.jobs.log.stays ? found.jobs.log.error : 0;

@@ -128,9 +128,24 @@ static void seed_keyfile(struct memory_conf *memory, struct state_conf *state, c
 	state->keyfile = 1 + (uint32_t)rng_below(&rng, UINT32_MAX);
 }
 
-static int memory_open(struct daemon *d)
+static void tell_state(const struct daemon *d, const char *why)
 {
 	static const char *const word[] = {[STATE_FIRST] = "first", [STATE_CLEAN] = "clean", [STATE_KEPT] = "kept", [STATE_CRASH] = "crash"};
+	const struct state *s = &d->state;
+	char file[32] = "", quoted[128];
+
+	if (s->unread)
+		snprintf(file, sizeof(file), " file=" KEYFILE_KEYS "%08" PRIx32, s->unread);
+	else if (s->unsound)
+		snprintf(file, sizeof(file), " file=state");
+	why = s->unread ? keyfile_fault(s->unread_error) : why;
+	log_event(s->found == STATE_CRASH ? LOG_WARN : LOG_INFO, "state", "found=%s%s%s%s%s", s->rebooted ? "reboot" : word[s->found], file,
+	          *why ? " why=" : "", *why ? log_quote(why, quoted, sizeof(quoted)) : "",
+	          *file ? " note=\"the names of the run before are not known: nothing is granted before all its leases are over\"" : "");
+}
+
+static int memory_open(struct daemon *d)
+{
 	char boot_id[64], run_id[41] = "";
 	struct state_conf state_conf = {.dir = d->runtime.dir, .boot_id = boot_id, .remote = listens_beyond_this_host(d), .elsewhere = d->names_elsewhere,
 	                                .lease_us = d->conf->max_lease + d->conf->max_delay,
@@ -159,8 +174,7 @@ static int memory_open(struct daemon *d)
 	d->memory = memory_new(&memory_conf);
 	state_restore(&d->state, d->memory);
 	found = d->state.found;
-	log_event(found == STATE_CRASH ? LOG_WARN : LOG_INFO, "state", "found=%s%s%s", d->state.rebooted ? "reboot" : word[found], *why ? " why=" : "",
-	          why);
+	tell_state(d, why);
 	d->core_conf.trust_first_start = found != STATE_CRASH;
 	d->core_conf.rebooted = d->state.rebooted;
 	d->core_conf.past_lease_us = d->state.past.lease_us;

@@ -171,7 +171,7 @@ static void judge_suspect(struct member *m, const struct answer *a)
 		if (a->probe->evicted > m->evicted)
 			suspect(m, EVIDENCE_EVICTED, marker);
 		if (a->fence < m->fence_when_asked)
-			suspect(m, EVIDENCE_FENCE, marker);
+			suspect(m, marker.n > 0 ? EVIDENCE_FENCE : EVIDENCE_FLUSHED, marker);
 	} else {
 		m->fence_seen = a->fence; /* another run of the server: the marker tells of its memory */
 	}

@@ -204,6 +204,7 @@ const char *evidence_text(enum evidence why)
 	static const char *const text[] = {
 		[EVIDENCE_EVICTED] = "it evicted keys",
 		[EVIDENCE_FENCE] = "its fence fell back",
+		[EVIDENCE_FLUSHED] = "its marker is gone: it was flushed, or lost its data",
 		[EVIDENCE_SET_BACK] = "its marker was set back",
 		[EVIDENCE_TOO_SOON] = "it was joined anew without a quarantine",
 		[EVIDENCE_WAS_AHEAD] = "its clock was ahead when it was first seen: keys may have expired early",

@@ -38,7 +38,8 @@ struct member_clock {
 enum evidence {
 	EVIDENCE_NONE,
 	EVIDENCE_EVICTED,   /* it evicted keys */
-	EVIDENCE_FENCE,     /* its fence fell back */
+	EVIDENCE_FENCE,     /* its fence fell back … */
+	EVIDENCE_FLUSHED,   /* … and its marker is gone */
 	EVIDENCE_SET_BACK,  /* its marker was set back */
 	EVIDENCE_TOO_SOON,  /* it was joined anew without a quarantine */
 	EVIDENCE_WAS_AHEAD, /* its clock was ahead when it was first seen */

@@ -56,9 +56,14 @@ static void rates_restore(struct memory *m, struct home_files *f, const struct h
 	struct restoring o = {m, past, now, 0};
 	uint32_t mine = f->rates ? keyfile_id(f->rates) : 0, id = 0;
 
-	while ((id = keyfile_next(f->dir, KEYFILE_RATES, id)))
-		if (id != mine && keyfile_read(f->dir, KEYFILE_RATES, id, keyspace_layout(), rate_restore, &o) < 0)
-			ret->rates_error = -EBADMSG;
+	while ((id = keyfile_next(f->dir, KEYFILE_RATES, id))) {
+		int r = id != mine ? keyfile_read(f->dir, KEYFILE_RATES, id, keyspace_layout(), rate_restore, &o) : 0;
+
+		if (r < 0) {
+			ret->rates_error = r;
+			ret->rates_id = id;
+		}
+	}
 	ret->rates = o.count;
 	keyfile_remove_others(f->dir, KEYFILE_RATES, mine);
 }

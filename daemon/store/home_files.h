@@ -25,7 +25,8 @@ struct home_files {
 struct home_found {
 	struct jobs_found jobs;
 	size_t rates;
-	int rates_error; /* those of the run before are not known */
+	int rates_error; /* those of the run before are not known: see keyfile_fault() … */
+	uint32_t rates_id; /* … of this file */
 };
 
 /* What was known of the run before, for its leases and limits. */

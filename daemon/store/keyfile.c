@@ -367,6 +367,11 @@ int keyfile_read(int dir, const char *prefix, uint32_t id, uint32_t layout, void
 	return r;
 }
 
+const char *keyfile_fault(int error)
+{
+	return error == -EBADMSG ? "cut or damaged" : error == -EXDEV ? "it lacks some: there was no space for them" : strerror(-error);
+}
+
 void keyfile_remove(int dir, const char *prefix, uint32_t id)
 {
 	char name[NAME_MAX_];

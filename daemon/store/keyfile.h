@@ -43,6 +43,7 @@ uint32_t keyfile_id(const struct keyfile *f);
 /* Visits all objects of a file that another run left. -ENOENT; -EBADMSG: it is damaged, or of another layout; -EXDEV: it does not hold all keys. */
 int keyfile_read(int dir, const char *prefix, uint32_t id, uint32_t layout, void (*visit)(void *context, const void *object, size_t size), void *context)
 	__attribute__((warn_unused_result));
+const char *keyfile_fault(int error); /* of keyfile_read, for people */
 uint32_t keyfile_next(int dir, const char *prefix, uint32_t after); /* the least id beyond `after` of a file that is there; 0: none */
 void keyfile_remove(int dir, const char *prefix, uint32_t id);
 void keyfile_remove_others(int dir, const char *prefix, uint32_t id); /* those of earlier runs */

@@ -104,6 +104,14 @@ static enum boot state_boot(const struct state *s, struct instant now)
 	return instant_before(now, s->past.written) ? BOOT_UNKNOWN : BOOT_SAME;
 }
 
+/* visit: keyfile_read. */
+static enum state_found state_read_keys(struct state *s, void (*visit)(void *context, const void *object, size_t size), void *context)
+{
+	s->unread_error = keyfile_read(s->dir, KEYFILE_KEYS, s->past.keyfile, keyspace_layout(), visit, context);
+	s->unread = s->unread_error < 0 ? s->past.keyfile : 0;
+	return s->unread ? STATE_CRASH : STATE_KEPT;
+}
+
 /* Judges a sound record. The clock of the store continues; if this boot is not the same, it continues from the latest time that it can have reached. */
 static enum state_found state_judge(struct state *s, const struct state_conf *conf)
 {
@@ -122,7 +130,7 @@ static enum state_found state_judge(struct state *s, const struct state_conf *co
 		return STATE_CLEAN;
 	if (boot != BOOT_SAME || s->past.keyfile == 0)
 		return STATE_CRASH;
-	return keyfile_read(s->dir, KEYFILE_KEYS, s->past.keyfile, keyspace_layout(), NULL, NULL) == 0 ? STATE_KEPT : STATE_CRASH;
+	return state_read_keys(s, NULL, NULL);
 }
 
 /*
@@ -174,6 +182,7 @@ int state_open(struct state *s, const struct state_conf *conf, enum state_found 
 		why = strerror(-r);
 	else if (r == 0)
 		r = record_read((struct span){buf_begin(&s->file), buf_length(&s->file)}, &s->past, &why);
+	s->unsound = r < 0;
 	s->found = r < 0 ? STATE_CRASH : r > 0 ? state_without_file(s, conf, &why) : state_judge(s, conf);
 	if (conf->elsewhere)
 		state_is_elsewhere(s, &why);
@@ -236,8 +245,8 @@ void state_restore(struct state *s, struct memory *m)
 	memory_set_fence(m, s->past.fence);
 	while (s->found == STATE_CLEAN && record_next(&names, &name))
 		memory_put_later(m, name.name, name.value, instant_add(name.until, s->shift_us), later_ms(s));
-	if (s->found == STATE_KEPT && keyfile_read(s->dir, KEYFILE_KEYS, s->past.keyfile, keyspace_layout(), state_restore_key, &(struct restoring){s, m}) < 0)
-		s->found = STATE_CRASH;
+	if (s->found == STATE_KEPT)
+		s->found = state_read_keys(s, state_restore_key, &(struct restoring){s, m});
 	s->past.names = SPAN("");
 	buf_release(&s->file);
 }

@@ -88,6 +88,9 @@ struct state {
 	int keys_error;       /* why there is none, a negative errno; 0: it is not wanted */
 	enum state_found found;
 	bool rebooted; /* STATE_CRASH: the unknown leases were granted before this boot, so G counts from the boot */
+	bool unsound;        /* STATE_CRASH: the file cannot be read, or is damaged … */
+	uint32_t unread;     /* … or the keyfile of this id; 0: none … */
+	int unread_error;    /* … why, a negative errno: see keyfile_fault() */
 	bool marked;        /* a mark of this run is in the file */
 	bool others;        /* keyfiles of other runs may stand in the folder */
 	struct record mine; /* what this run writes */

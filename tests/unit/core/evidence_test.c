@@ -23,6 +23,21 @@ START_TEST(a_fence_that_fell_back_is_proof_of_lost_memory)
 }
 END_TEST
 
+START_TEST(of_a_store_that_was_flushed_the_lost_marker_is_told)
+{
+	cluster_begin(3);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	marker_is_set(0, "");
+	cluster.node[0].fence_lost = memory_fence(cluster.node[0].memory);
+	passes(1100 * MSEC);
+	ck_assert_str_eq(store_state(0, 0), "quarantine: its marker is gone: it was flushed, or lost its data");
+	cluster.node[0].fence_lost = 0;
+	passes(QUARANTINE_US + SEC);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+}
+END_TEST
+
 /* The host of a store is set back to a snapshot, twice. The second snapshot is older than the marker of the quarantine that the first one caused. */
 START_TEST(a_marker_that_a_quarantine_has_replaced_is_never_trusted_again)
 {
@@ -377,6 +392,7 @@ Suite *evidence_suite(void)
 
 	tcase_add_checked_fixture(evidence, NULL, cluster_close);
 	tcase_add_test(evidence, a_fence_that_fell_back_is_proof_of_lost_memory);
+	tcase_add_test(evidence, of_a_store_that_was_flushed_the_lost_marker_is_told);
 	tcase_add_test(evidence, a_marker_that_a_quarantine_has_replaced_is_never_trusted_again);
 	tcase_add_test(evidence, evidence_against_a_marker_ends_with_the_marker_that_replaces_it);
 	tcase_add_test(evidence, a_quarantine_that_was_over_begins_anew_when_its_marker_comes_back);

@@ -240,7 +240,7 @@ START_TEST(a_join_of_a_first_start_that_arrives_after_a_flush_joins_nothing)
 	arrives(2);
 	ck_assert_str_eq(marker_of(2), "");
 	passes(1100 * MSEC);
-	ck_assert_str_eq(store_state(0, 2), "quarantine: its fence fell back");
+	ck_assert_str_eq(store_state(0, 2), "quarantine: its marker is gone: it was flushed, or lost its data");
 }
 END_TEST
 
