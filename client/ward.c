@@ -44,7 +44,7 @@ static void joined_tell(struct ward *w, const struct redlock_line *row, const ch
 	field_show(row, "cause", cause);
 	if (rtt_us)
 		snprintf(rtt, sizeof(rtt), "%" PRId64 ".%02d ms", rtt_us / 1000, (int)(rtt_us % 1000 / 10));
-	if (reason[0] && !w->memory)
+	if (cause[0])
 		finding_tell(w->findings, defect_table[defect_of_word(cause)].check, FINDING_FAIL, defect_table[defect_of_word(cause)].advice,
 		             "store %s votes, but not all goes well there: %s", node, reason);
 	else if (!w->memory)

@@ -43,8 +43,8 @@ struct trouble member_trouble(const struct members *ms, const struct member *m)
 		return (struct trouble){m->misnamed.text, m->misnamed.defect};
 	if (m->state == MEMBER_JOINED && m->unwatched[0])
 		return (struct trouble){m->unwatched, DEFECT_SENTINEL};
-	if (m->state == MEMBER_JOINED && !m->silent[0] && m->mute.defect)
-		return (struct trouble){m->mute.text, m->mute.defect};
+	if (m->state == MEMBER_JOINED && !m->silent[0] && m->lesser.defect)
+		return (struct trouble){m->lesser.text, m->lesser.defect};
 	if (m->state == MEMBER_JOINED && !m->silent[0] && m->denial.defect && instant_diff(ms->core->now, m->denial.at) < DENIAL_SHOWN_US)
 		return (struct trouble){m->denial.text, m->denial.defect};
 	return (struct trouble){m->silent, m->silent[0] ? m->silence : DEFECT_NONE};
@@ -190,11 +190,11 @@ void member_unwatched(struct members *ms, unsigned node, struct span reason)
 
 void health_note_probe(struct members *ms, struct member *m, const struct probe *probe)
 {
-	bool silent = span_starts(probe->refusal, SPAN("PUBLISH ")), same;
+	bool lesser = span_starts(probe->refusal, SPAN("PUBLISH ")) || span_starts(probe->refusal, SPAN("DEFER ")), same;
 
-	same = health_becomes(&m->mute, silent ? probe->defect : DEFECT_NONE, silent ? probe->refusal : SPAN(""));
-	health_tell(ms, m, LOG_WARN, &m->mute, "it no longer refuses PUBLISH", same);
-	same = health_becomes(&m->refusal, silent ? DEFECT_NONE : probe->defect, silent ? SPAN("") : probe->refusal);
+	same = health_becomes(&m->lesser, lesser ? probe->defect : DEFECT_NONE, lesser ? probe->refusal : SPAN(""));
+	health_tell(ms, m, LOG_WARN, &m->lesser, "it no longer refuses that", same);
+	same = health_becomes(&m->refusal, lesser ? DEFECT_NONE : probe->defect, lesser ? SPAN("") : probe->refusal);
 	if (!same && !m->refusal.defect) {
 		ms->gained = true;
 		m->denial.defect = DEFECT_NONE; /* that was of the same */

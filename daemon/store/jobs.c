@@ -419,6 +419,11 @@ static char job_op_run(struct job_op *o)
 	return 'R'; /* leave */
 }
 
+int jobs_error(const struct job_store *s)
+{
+	return s->log ? s->log->error : 0;
+}
+
 void jobs_call(struct job_store *s, const struct call *c, struct span rest, struct buf *said, struct answer *a)
 {
 	struct job_op o = {.store = s, .name = c->name, .queue = job_rows_find(s, c->name), .said = said, .now_ms = a->server_us / 1000, .rest = rest};

@@ -31,6 +31,8 @@ struct job_store {
 
 void jobs_init(struct job_store *s, const uint64_t seed[2], struct ledger *ledger);
 void jobs_release(struct job_store *s);
+/* 0, or a negative errno: the log could not be written the last time. */
+int jobs_error(const struct job_store *s);
 /* One operation; rest: its arguments. The answer has the time of the store already; its text is written to `said`. */
 void jobs_call(struct job_store *s, const struct call *c, struct span rest, struct buf *said, struct answer *a);
 

@@ -8,6 +8,9 @@
 
 #include "daemon/base/mem.h"
 
+#include <stdio.h>
+#include <string.h>
+
 /* A key that expires at when_ms exists during that millisecond, and not in the next. */
 struct instant until_of(const struct memory *m, int64_t when_ms)
 {
@@ -202,12 +205,26 @@ static void call_mark(struct memory *m, const struct call *c, struct answer *a)
 	a->found = memory_marker(m);
 }
 
+/* Locks need no jobs: see health_note_probe(). */
+static void probe_jobs(struct memory *m)
+{
+	int error = jobs_error(&m->home->jobs);
+
+	m->probe.refusal = SPAN("");
+	m->probe.defect = error ? DEFECT_JOBS : DEFECT_NONE;
+	if (!error)
+		return;
+	snprintf(m->refusal, sizeof(m->refusal), "DEFER its jobs cannot be written: %s", strerror(-error));
+	m->probe.refusal = span_of(m->refusal);
+}
+
 /* probe.lua */
 static void call_probe(struct memory *m, struct answer *a)
 {
 	m->probe.marker = memory_marker(m);
 	answer_code(a, 'P', m->fence, -2);
 	m->probe.called = (struct span){buf_begin(&m->home->name), buf_length(&m->home->name)};
+	probe_jobs(m);
 	a->probe = &m->probe;
 }
 

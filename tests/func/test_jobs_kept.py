@@ -2,6 +2,8 @@
 """Jobs and rate limits of the memory store: what the next daemon with the same runtime directory has of them after an end, a crash, a full device."""
 import contextlib
 import os
+import re
+import resource
 import signal
 import subprocess
 import threading
@@ -243,6 +245,30 @@ class Full(FuncTest):
                 self.assertEqual(answer.code, "UNAVAILABLE")
                 return answer
             stored.append(answer["job"])
+
+    def test_jobs_that_cannot_be_written_are_a_trouble_of_the_store(self):
+        daemon = self.daemon(CONF)
+        c = self.client(daemon)
+
+        def cause():
+            return c.ok("LIST nodes").rows[0].fields.get("cause")
+        c.ok("DEFER q x")
+        self.assertIsNone(cause())
+        hard = resource.prlimit(daemon.pid, resource.RLIMIT_FSIZE)[1]
+        resource.prlimit(daemon.pid, resource.RLIMIT_FSIZE, (os.path.getsize(os.path.join(daemon.runtime_dir, "jobs")), hard))
+        while c.ask("DEFER q %s" % ("x" * 5000)).kind == "OK":
+            pass
+        until(lambda: cause() == "jobs", "LIST nodes says so")
+        self.assertIn("jobs cannot be written: File too large", c.ok("LIST nodes").rows[0]["reason"])
+        status, out, _ = self.call_redlock(daemon, "ping")
+        self.assertEqual((status, "jobs" in out), (0, True), out)
+        status, out, _ = self.call_redlock(daemon, "doctor")
+        self.assertEqual((status, "runtime_dir" in out), (1, True), out)
+        c.ok("LOCK a")  # locks need no jobs
+        resource.prlimit(daemon.pid, resource.RLIMIT_FSIZE, (hard, hard))
+        c.ok("DEFER q %s" % ("x" * 5000))
+        until(lambda: cause() is None, "LIST nodes says that it is over")
+        self.assertEqual(len(re.findall("warn node .*cause=jobs", daemon.log())), 1)
 
     def on_a_small_device(self):
         """A daemon, and its runtime directory."""
