@@ -50,6 +50,28 @@ static void suspects_trim(struct suspects *a, struct instant now)
 	}
 }
 
+static bool suspect_is_of(const struct suspect *s, struct span origin)
+{
+	return s->n > origin.n && s->name[origin.n] == '\0' && memcmp(s->name, origin.p, origin.n) == 0;
+}
+
+/* Before this origin gets one more: if it has its share, its first one that may be forgotten goes. */
+static void suspects_trim_of(struct suspects *a, struct span origin)
+{
+	struct suspect *s, *first = NULL;
+	unsigned n = 0;
+
+	TAILQ_FOREACH(s, &a->all, in_all) {
+		if (!suspect_is_of(s, origin))
+			continue;
+		n++;
+		if (!first && s->refs == 0)
+			first = s;
+	}
+	if (n >= SUSPECTS_OF_ONE && first)
+		suspect_forget(a, first);
+}
+
 struct suspect *suspects_find_or_add(struct suspects *a, struct span origin, struct span user, struct instant now)
 {
 	char name[PEER_ORIGIN_MAX + 1 + SUSPECT_USER_MOST];
@@ -66,6 +88,7 @@ struct suspect *suspects_find_or_add(struct suspects *a, struct span origin, str
 	node = map_find(&a->by_name, hash, name, n, suspect_matches);
 	if (node)
 		return container_of(node, struct suspect, by_name);
+	suspects_trim_of(a, origin);
 	s = mem_alloc(sizeof(*s) + n);
 	s->n = n;
 	memcpy(s->name, name, n);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Who has shown wrong secrets: an origin (peer.h) together with the user that it has named, so that nobody is delayed by what others on his address fail
- * with. A suspect is forgiven when it has not failed for SUSPECT_FORGIVEN. SUSPECTS_MOST are remembered, those that failed last.
+ * with. A suspect is forgiven when it has not failed for SUSPECT_FORGIVEN. SUSPECTS_MOST are remembered, those that failed last; of one origin SUSPECTS_OF_ONE,
+ * so that it does not make the daemon forget those of all others.
  */
 #ifndef CORE_SUSPECTS_H
 #define CORE_SUSPECTS_H
@@ -13,6 +14,7 @@
 #include <sys/queue.h>
 
 #define SUSPECTS_MOST     1000
+#define SUSPECTS_OF_ONE   250
 #define SUSPECT_FORGIVEN  (10 * 60 * SEC)
 #define SUSPECT_USER_MOST 128 /* bytes of a user's name by which suspects are told apart */
 

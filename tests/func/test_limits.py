@@ -47,6 +47,8 @@ ELSEWHERE = {
     ("requests at the stores", "each"): unit("core/show", "looks_in_flight_are_bounded_and_end_with_their_session"),
     ("LISTs under way", "each"): unit("core/list", "sessions_take_turns_and_have_so_many_lists_at_most"),
     ("AUTHs under way", "each"): unit("core/auth", "one_session_has_one_auth_under_way"),
+    ("users remembered for failed AUTHs", "peer"): unit("core/auth", "one_address_does_not_make_the_daemon_forget_who_failed_at_others"),
+    ("users remembered for failed AUTHs", "all"): unit("core/auth", "those_who_failed_last_are_remembered_at_all_addresses_together"),
     ("prefixes of WATCH", "peer"): unit("core/origin", "sessions_of_one_peer_have_half_of_the_prefixes"),
     ("queues that TAKEs wait for", "peer"): unit("core/origin", "sessions_of_one_peer_wait_for_the_jobs_of_so_many_queues"),
     ("queues that TAKEs wait for", "all"): unit("core/origin", "sessions_of_one_peer_wait_for_the_jobs_of_so_many_queues"),

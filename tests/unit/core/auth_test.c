@@ -224,6 +224,43 @@ START_TEST(an_address_is_never_more_than_five_seconds_late_and_is_forgiven)
 }
 END_TEST
 
+START_TEST(one_address_does_not_make_the_daemon_forget_who_failed_at_others)
+{
+	struct instant now = {SEC};
+	struct suspects all;
+	char user[16];
+
+	suspects_init(&all, (const uint64_t[2]){1, 2});
+	suspect_failed(&all, suspects_find_or_add(&all, SPAN("10.0.0.1"), SPAN("ann"), now), now);
+	for (unsigned i = 0; i < 2 * SUSPECTS_MOST; i++) {
+		snprintf(user, sizeof(user), "user%u", i);
+		suspect_failed(&all, suspects_find_or_add(&all, SPAN("10.0.0.2"), span_of(user), now), now);
+	}
+	ck_assert_uint_eq(suspects_find_or_add(&all, SPAN("10.0.0.1"), SPAN("ann"), now)->failed, 1);
+	ck_assert_uint_eq(suspects_find_or_add(&all, SPAN("10.0.0.2"), span_of(user), now)->failed, 1);
+	ck_assert_uint_eq(all.by_name.count, 1 + SUSPECTS_OF_ONE);
+	suspects_release(&all);
+}
+END_TEST
+
+START_TEST(those_who_failed_last_are_remembered_at_all_addresses_together)
+{
+	struct instant now = {SEC};
+	struct suspects all;
+	char address[24];
+
+	suspects_init(&all, (const uint64_t[2]){1, 2});
+	for (unsigned i = 0; i < 2 * SUSPECTS_MOST; i++) {
+		snprintf(address, sizeof(address), "10.0.%u.%u", i / 256, i % 256);
+		suspect_failed(&all, suspects_find_or_add(&all, span_of(address), SPAN("ann"), now), now);
+		ck_assert_uint_le(all.by_name.count, SUSPECTS_MOST + 1);
+	}
+	ck_assert_uint_eq(suspects_find_or_add(&all, span_of(address), SPAN("ann"), now)->failed, 1);
+	ck_assert_uint_eq(suspects_find_or_add(&all, SPAN("10.0.0.1"), SPAN("ann"), now)->failed, 0);
+	suspects_release(&all);
+}
+END_TEST
+
 START_TEST(origins_take_turns)
 {
 	begins();
@@ -387,6 +424,8 @@ Suite *auth_suite(void)
 	tcase_add_test(t, a_user_that_has_failed_is_verified_after_others_of_its_address);
 	tcase_add_test(t, all_addresses_of_a_64_are_late_together_and_no_other_is);
 	tcase_add_test(t, an_address_is_never_more_than_five_seconds_late_and_is_forgiven);
+	tcase_add_test(t, one_address_does_not_make_the_daemon_forget_who_failed_at_others);
+	tcase_add_test(t, those_who_failed_last_are_remembered_at_all_addresses_together);
 	tcase_add_test(t, origins_take_turns);
 	tcase_add_test(t, who_hangs_up_is_not_verified_and_has_failed);
 	tcase_add_test(t, a_half_closed_session_is_still_answered);
