@@ -83,6 +83,17 @@ static int64_t defer_not_after_ms(const struct commander *x, struct span queue)
 	return member_server_ms(&x->engine->members.node[rendezvous_node(x->core, HOME_OF_QUEUE, queue, 0)], order_until(x));
 }
 
+static bool orders_have_room(struct commander *x, struct session *s, size_t bytes)
+{
+	uint64_t output = x->core->conf.limits.output;
+	unsigned times = origin_orders_full(s->origin, bytes, output);
+
+	if (times > 0)
+		tell_mistake(x, s, ERROR_LIMIT, "%s may have at most %" PRIu64 " bytes of jobs in flight at the stores (%u times limits.output)",
+		             times == CROWD_OF_ALL ? "all sessions together" : "the sessions of one peer", times * output, times);
+	return times == 0;
+}
+
 void serve_DEFER(struct commander *x, struct session *s)
 {
 	const struct request *q = &x->request;
@@ -101,7 +112,8 @@ void serve_DEFER(struct commander *x, struct session *s)
 	netstring_put_int(&words, defer_not_after_ms(x, q->word[0]));
 	stored_put_terms(x, s, &words);
 	netstring_put_int(&words, whole_ms(x->core->conf.jobs_keep_us));
-	order_new(x, s, q->word[0], request_has(q, FIELD_ID) ? q->field[FIELD_ID].text : nonce, &words);
+	if (orders_have_room(x, s, buf_length(&words)))
+		order_new(x, s, q->word[0], request_has(q, FIELD_ID) ? q->field[FIELD_ID].text : nonce, &words);
 	buf_release(&words);
 }
 

@@ -20,6 +20,7 @@ struct order {
 	LIST_ENTRY(order) in_all;
 	struct span queue, id;      /* owned */
 	struct span words;          /* owned: the arguments behind the id, as they are sent */
+	struct origin *origin;      /* for which they count; NULL: it is not known */
 	struct pending *pending;
 	struct home_question *question;
 	struct timer timer;
@@ -45,6 +46,7 @@ static void order_free(struct commander *x, struct order *o)
 		o->question->about = NULL;
 	heap_cancel(&x->core->timers, &o->timer);
 	LIST_REMOVE(o, in_all);
+	origin_order_over(o->origin, o->words.n);
 	job_text_free(&o->queue);
 	job_text_free(&o->id);
 	job_text_free(&o->words);
@@ -78,6 +80,8 @@ void order_new(struct commander *x, struct session *s, struct span queue, struct
 	o->until = order_until(x);
 	o->pending = pending_of_request(x, s, NULL);
 	o->pending->bytes = o->words.n;
+	o->origin = s->origin;
+	origin_order(o->origin, o->words.n);
 	LIST_INSERT_HEAD(&x->all_orders, o, in_all);
 	rehome_note(x);
 	order_ask(x, o);

@@ -78,8 +78,17 @@ void origin_thin(struct origin *o, uint64_t n)
 	origin_drop_if_unused(o);
 }
 
+void origin_order_over(struct origin *o, uint64_t bytes)
+{
+	if (!o)
+		return;
+	o->orders -= bytes;
+	o->all->orders -= bytes;
+	origin_drop_if_unused(o);
+}
+
 void origin_drop_if_unused(struct origin *o)
 {
-	if (o->sessions == 0 && o->names == 0 && o->queues == 0 && o->crowd == 0)
+	if (o->sessions == 0 && o->names == 0 && o->queues == 0 && o->crowd == 0 && o->orders == 0)
 		origin_free(o);
 }

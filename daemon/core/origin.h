@@ -12,7 +12,7 @@
 #include <sys/queue.h>
 
 #define NAME_BYTES 200 /* bytes that a name takes at a store besides its own */
-#define CROWD_OF_PEER 16 /* times limits.waiting: see struct origin, crowd … */
+#define CROWD_OF_PEER 16 /* times limits.waiting, or limits.output: see struct origin, crowd and orders … */
 #define CROWD_OF_ALL  64 /* … and so much of all */
 
 TAILQ_HEAD(vacants, session);
@@ -23,6 +23,7 @@ struct origin {
 	uint64_t names;        /* bytes that names take at a store: see lock_charge() */
 	size_t ahead;          /* bytes that its sessions have read ahead */
 	uint64_t crowd;        /* requests that wait, and claims that came to a name that somebody had: no name counts for these */
+	uint64_t orders;       /* bytes that orders of its sessions keep until the stores have answered */
 	unsigned queues;       /* for whose jobs they wait: see job_queue_count_for() */
 	unsigned sessions;
 	unsigned detached;     /* those of them that have no connection */
@@ -36,6 +37,7 @@ struct origins {
 	struct map by_name;
 	uint64_t names; /* bytes, of all */
 	uint64_t crowd; /* likewise */
+	uint64_t orders; /* likewise */
 };
 
 void origins_init(struct origins *t, const uint64_t key[2]);
@@ -69,6 +71,27 @@ static inline bool origins_are_crowded(const struct origins *t, uint64_t waiting
 static inline bool origin_is_crowded(const struct origin *o, uint64_t waiting)
 {
 	return o && (origins_are_crowded(o->all, waiting) || (!o->is_owner && o->crowd >= CROWD_OF_PEER * waiting));
+}
+
+/* So many bytes of orders more, or fewer. NULL: it is not known. */
+static inline void origin_order(struct origin *o, uint64_t bytes)
+{
+	if (!o)
+		return;
+	o->orders += bytes;
+	o->all->orders += bytes;
+}
+
+void origin_order_over(struct origin *o, uint64_t bytes);
+
+/* Whether so many bytes are too many: 0, or how many times limits.output, of that peer or of all. */
+static inline unsigned origin_orders_full(const struct origin *o, uint64_t bytes, uint64_t output)
+{
+	if (!o || output == 0)
+		return 0;
+	if (o->all->orders + bytes > CROWD_OF_ALL * output)
+		return CROWD_OF_ALL;
+	return !o->is_owner && o->orders + bytes > CROWD_OF_PEER * output ? CROWD_OF_PEER : 0;
 }
 
 /* A number for it; never 0. */

@@ -45,6 +45,8 @@ ELSEWHERE = {
     ("requests that wait", "peer"): unit("core/crowd", "requests_of_a_peer_that_wait_have_a_quarter_and_leave_room_when_they_end"),
     ("requests that wait", "all"): unit("core/crowd", "requests_of_all_that_wait_have_a_bound"),
     ("requests at the stores", "each"): unit("core/show", "looks_in_flight_are_bounded_and_end_with_their_session"),
+    ("bytes of jobs in flight there", "peer"): unit("core/origin", "jobs_of_a_peer_on_their_way_to_a_store_leave_room_for_those_of_others"),
+    ("bytes of jobs in flight there", "all"): unit("core/origin", "jobs_of_a_peer_on_their_way_to_a_store_leave_room_for_those_of_others"),
     ("LISTs under way", "each"): unit("core/list", "sessions_take_turns_and_have_so_many_lists_at_most"),
     ("AUTHs under way", "each"): unit("core/auth", "one_session_has_one_auth_under_way"),
     ("users remembered for failed AUTHs", "peer"): unit("core/auth", "one_address_does_not_make_the_daemon_forget_who_failed_at_others"),

@@ -63,6 +63,45 @@ START_TEST(names_of_a_peer_take_a_quarter_and_those_of_all_the_whole)
 }
 END_TEST
 
+/* How many DEFERs of session k are at the store when one more is refused so. */
+static unsigned defers_until(unsigned k, const char *refusal)
+{
+	char payload[1001];
+	const char *told = NULL;
+	unsigned n;
+
+	memset(payload, 'x', sizeof(payload) - 1);
+	payload[sizeof(payload) - 1] = '\0';
+	for (n = 0; !told && n < 200; n++) {
+		says(k, "@t%u DEFER q %s", n, payload);
+		told = next_line(k);
+	}
+	ck_assert_ptr_nonnull(told);
+	ck_assert_msg(strstr(told, refusal), "%u: %s", n, told);
+	return n - 1;
+}
+
+START_TEST(jobs_of_a_peer_on_their_way_to_a_store_leave_room_for_those_of_others)
+{
+	cluster_open(1);
+	cluster.conf.limits.output = 1000;
+	daemon_starts(0);
+	passes(SEC);
+	session_opens_from(OTHER, 0, &other);
+	session_opens_from(ROOT, 0, &root);
+	cluster.node[0].mood = MOOD_SILENT;
+	ck_assert_uint_eq(defers_until(1, "ERR LIMIT the sessions of one peer may have at most 16000 bytes"), 14);
+	ck_assert_uint_eq(defers_until(2, "ERR LIMIT the sessions of one peer may have at most 16000 bytes"), 0);
+	ck_assert_uint_eq(defers_until(OTHER, "ERR LIMIT the sessions of one peer may have at most 16000 bytes"), 14);
+	ck_assert_uint_gt(defers_until(ROOT, "ERR LIMIT all sessions together may have at most 64000 bytes"), 20);
+	cluster.node[0].mood = MOOD_WELL;
+	passes(10 * SEC);
+	ignores(1);
+	says(1, "DEFER q x");
+	hears(1, "OK *");
+}
+END_TEST
+
 START_TEST(a_name_that_is_given_back_makes_room)
 {
 	begins(0);
@@ -276,7 +315,7 @@ static unsigned queues_of(const struct peer *peer, unsigned from, unsigned sessi
 			told = next_line(k);
 			n += !told;
 			if (told)
-				ck_assert_ptr_nonnull(strstr(told, refusal));
+				ck_assert_msg(strstr(told, refusal), "%u: %s", n, told);
 		}
 	}
 	return n;
@@ -353,6 +392,7 @@ Suite *origin_suite(void)
 	tcase_add_checked_fixture(t, NULL, cluster_close);
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, names_of_a_peer_take_a_quarter_and_those_of_all_the_whole);
+	tcase_add_test(t, jobs_of_a_peer_on_their_way_to_a_store_leave_room_for_those_of_others);
 	tcase_add_test(t, a_name_that_is_given_back_makes_room);
 	tcase_add_test(t, a_request_that_waits_takes_room);
 	tcase_add_test(t, names_of_a_client_that_went_unsurely_count_until_their_leases_are_over);
