@@ -86,13 +86,13 @@ static void node_row(void *arg, const struct redlock_line *row)
 	w->clock_most = MAX(w->clock_most, clock_ms);
 	if (!strcmp(state, "joined"))
 		joined_tell(w, row, node);
-	else if (!strcmp(state, "quarantine"))
+	else if (!strcmp(state, "quarantine") && !cause[0])
 		quarantine_tell(w, row, node, reason);
 	else if (!strcmp(state, "probing") && defect_of_word(cause) == DEFECT_OTHER)
 		finding_tell(w->findings, "store", FINDING_WARN, "wait a second; if it stays so, mend the other stores",
 		             "store %s is being asked whether it may vote%s%s", node, reason[0] ? ": " : "", reason);
 	else
-		trouble_tell(w, row, node, state);
+		trouble_tell(w, row, node, strcmp(state, "quarantine") ? state : "in quarantine");
 }
 
 static int by_number(const void *a, const void *b)

@@ -8,6 +8,7 @@
 #define LATE_IS_SLOW 3    /* answers in a row that came after the timeout: fewer may be a pause of this process, or of the store */
 #define PROBE_APART_US (SEC / 4)
 #define DENIAL_SHOWN_US (60 * SEC)
+#define BREAKS_US (60 * SEC) /* BREAKS_MOST breaks within that time are too many, and are shown for as long */
 
 /* --- what is told of it --- */
 
@@ -31,6 +32,14 @@ static bool member_is_slow(const struct members *ms, const struct member *m)
 	return m->stalled || (m->state == MEMBER_JOINED && !m->refusal.defect && member_is_far(ms, m));
 }
 
+/* Too often, up to now: between two times all seems well. */
+static bool member_breaks(const struct members *ms, const struct member *m)
+{
+	struct instant first = m->breaks.at[0], last = m->breaks.at[BREAKS_MOST - 1];
+
+	return first.us && instant_diff(last, first) < BREAKS_US && instant_diff(ms->core->now, last) < BREAKS_US;
+}
+
 struct trouble member_trouble(const struct members *ms, const struct member *m)
 {
 	if (member_is_slow(ms, m))
@@ -39,6 +48,8 @@ struct trouble member_trouble(const struct members *ms, const struct member *m)
 		return (struct trouble){m->refusal.text, m->refusal.defect};
 	if (m->reason[0])
 		return (struct trouble){m->reason, m->defect};
+	if (m->state != MEMBER_DOWN && member_breaks(ms, m))
+		return (struct trouble){m->breaks.text, DEFECT_BREAKS};
 	if (m->state == MEMBER_JOINED && m->misnamed.defect)
 		return (struct trouble){m->misnamed.text, m->misnamed.defect};
 	if (m->state == MEMBER_JOINED && m->unwatched[0])
@@ -274,4 +285,15 @@ void health_note_stall(struct members *ms, struct member *m)
 	m->stalled_at = ms->core->now;
 	if (!member_is_far(ms, m) && member_may_tell(ms, m, false))
 		core_log(ms->core, LOG_WARN, "node-slow", "node=%s timeout_ms=%" PRId64, ms->core->conf.label[m->index], ms->core->conf.timeout_us / MSEC);
+}
+
+struct trouble health_note_break(struct members *ms, struct member *m, struct trouble why)
+{
+	memmove(m->breaks.at, m->breaks.at + 1, (BREAKS_MOST - 1) * sizeof(m->breaks.at[0]));
+	m->breaks.at[BREAKS_MOST - 1] = ms->core->now;
+	if (!member_breaks(ms, m))
+		return why;
+	snprintf(m->breaks.text, sizeof(m->breaks.text), "its connection broke %d times within %" PRId64 " s: %s", BREAKS_MOST,
+	         instant_diff(ms->core->now, m->breaks.at[0]) / SEC, why.text);
+	return (struct trouble){m->breaks.text, DEFECT_BREAKS};
 }

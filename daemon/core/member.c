@@ -13,8 +13,12 @@
 #include "daemon/core/trust.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #define HEALTH_US SEC
+
+#define LOSS_AGAIN_US (15 * 60 * SEC) /* a loss is one more of the same kind if it comes so soon after a quarantine, or within it */
+#define LOSSES_MOST   3
 
 static const char foreign_loss[] = "another daemon found that it may have lost memory";
 static const char not_taken_over[] = "too few servers of the previous configuration are taken over: see CHANGING THE SERVERS in redlockd(8)";
@@ -28,6 +32,11 @@ static void member_schedule(struct members *ms, struct member *m)
 	heap_set(&ms->core->timers, &m->timer, at);
 }
 
+static void member_become_quarantined(struct members *ms, struct member *m)
+{
+	member_become(ms, m, MEMBER_QUARANTINED, m->quarantine.losses < LOSSES_MOST ? DEFECT_NONE : DEFECT_FORGETS, m->quarantine.why);
+}
+
 /* Its quarantine is over. The store is joined once the others have told their fences, or the timeout for that is over. */
 static void member_end_quarantine(struct members *ms, struct member *m)
 {
@@ -39,7 +48,7 @@ static void member_end_quarantine(struct members *ms, struct member *m)
 		member_mark(ms, m, span_of(m->marker), 'j');
 		return;
 	}
-	member_become(ms, m, MEMBER_QUARANTINED, DEFECT_NONE, m->quarantine.why);
+	member_become_quarantined(ms, m);
 	heap_set(&ms->core->timers, &m->timer, m->quarantine.ask_until);
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
 		if (nodeset_has(unasked, i) && ms->node[i].connected && ms->node[i].asked == ASKED_NOTHING)
@@ -71,15 +80,18 @@ void member_down(struct members *ms, unsigned node, enum defect defect, struct s
 {
 	struct member *m = &ms->node[node];
 	char text[sizeof(m->reason)];
+	struct trouble why = {text, defect};
 
 	core_keep(text, sizeof(text), reason);
+	if (m->connected && defect != DEFECT_OTHER && defect != DEFECT_SENTINEL) /* with these the daemon itself ends a connection */
+		why = health_note_break(ms, m, why);
 	member_note_overtaken(ms, m);
 	m->connected = false;
 	m->stalled = false;
 	m->asked = ASKED_NOTHING;
 	m->blank = false;
 	heap_cancel(&ms->core->timers, &m->timer);
-	member_become(ms, m, MEMBER_DOWN, defect, text);
+	member_become(ms, m, MEMBER_DOWN, why.defect, why.text);
 	member_tell_down(ms, m);
 }
 
@@ -154,6 +166,23 @@ static void member_keep_marker(struct member *m, struct span marker)
 	m->marker = text;
 }
 
+/* Somebody flushes it, or restarts it: to wait for the end of the quarantine is in vain while that goes on. */
+static void member_note_loss(struct members *ms, struct member *m, const char *why)
+{
+	struct instant now = ms->core->now;
+
+	if (instant_diff(now, m->quarantine.end) >= LOSS_AGAIN_US)
+		m->quarantine.losses = 0;
+	if (m->quarantine.losses++ == 0)
+		m->quarantine.first = now;
+	m->told_of = MEMBER_PROBING; /* each quarantine is told */
+	if (m->quarantine.losses < LOSSES_MOST)
+		core_keep(m->quarantine.why, sizeof(m->quarantine.why), span_of(why));
+	else
+		snprintf(m->quarantine.why, sizeof(m->quarantine.why), "it lost its memory %u times within %" PRId64 " s: %s", m->quarantine.losses,
+		         instant_diff(now, m->quarantine.first) / SEC, why);
+}
+
 /* Case B: the time counts from when this very value was first seen, or set. */
 static void member_note_quarantine(struct members *ms, struct member *m, struct span marker, const char *why)
 {
@@ -163,7 +192,7 @@ static void member_note_quarantine(struct members *ms, struct member *m, struct 
 		if (ms->core->conf.rebooted && !*m->quarantine.marker)
 			since.us = 0; /* the boot */
 		core_keep(m->quarantine.marker, sizeof(m->quarantine.marker), marker);
-		core_keep(m->quarantine.why, sizeof(m->quarantine.why), span_of(why));
+		member_note_loss(ms, m, why);
 		m->quarantine.since = since;
 		m->quarantine.end = instant_add(since, quarantine_us(members_bound_us(ms), 0));
 	}
@@ -215,7 +244,7 @@ static void member_time_quarantine(struct members *ms, struct member *m, struct 
 {
 	member_note_quarantine(ms, m, marker, why);
 	if (instant_before(ms->core->now, m->quarantine.end)) {
-		member_become(ms, m, MEMBER_QUARANTINED, DEFECT_NONE, m->quarantine.why);
+		member_become_quarantined(ms, m);
 		member_schedule(ms, m);
 	} else if (members_have_taken_over(ms)) {
 		member_end_quarantine(ms, m);

@@ -55,6 +55,8 @@ struct ill {
 
 #define SET_ID_MAX 16 /* "<nodes>.<8 hex>" */
 
+#define BREAKS_MOST 3
+
 struct member {
 	enum member_state state;
 	bool connected;
@@ -99,6 +101,10 @@ struct member {
 		char text[160];
 		struct instant at;
 	} denial; /* the last call that was refused, though probes are not */
+	struct {
+		struct instant at[BREAKS_MOST]; /* when its connection last broke, the last time last; INSTANT_PAST: never */
+		char text[160];       /* about all three */
+	} breaks;
 	char far[96];  /* why its answers come too late, in words */
 	bool far_told; /* the log */
 	unsigned late; /* how many answers in a row took longer than the timeout */
@@ -122,6 +128,8 @@ struct member {
 		struct instant since, end;
 		struct instant ask_until; /* until then, after the end, the others may tell their fences; earlier than the end: not asked yet */
 		char why[160];
+		struct instant first;     /* when its memory was lost for the first time … */
+		unsigned losses;          /* … and how often since, soon after each other */
 	} quarantine;
 	char address[64]; /* where it is, if the configuration does not say that; cut if it is longer */
 	char silent[256]; /* why it publishes nothing for this daemon; "" = it does, or has not refused */

@@ -544,4 +544,38 @@ class FarAway(HealthTest):
         client.ok("LOCK a wait=5s")
 
 
+class AgainAndAgain(HealthTest):
+    """Between two times all looks well."""
+    COST = 10
+
+    def test_connections_that_break(self):
+        store, web = self.redis(), free_web()
+        relay = Relay(os.path.join(self.folder(), "sock"), store.path).start()
+        self.addCleanup(relay.stop)
+        daemon = self.daemon(on_redis(["unix:" + relay.path], LEASE_1S, {"listen": {"http": web.listen}})).joined()
+        for times in (1, 2, 3):
+            self.assertNotIn("cause", self.row(daemon))
+            relay.instead = b"close"
+            until(lambda: daemon.log().count("state=down was=joined") == times, "it is down")
+            relay.instead = None
+            self.becomes(daemon, "joined", "breaks" if times == 3 else None)
+        self.assertRegex(self.row(daemon)["reason"], r"^its connection broke 3 times within \d+ s: ")
+        self.advises(daemon, "breaks", "its connection broke 3 times", "a proxy or firewall")
+        self.assertIn('cause="breaks"} 1', web.ask("/metrics").body.decode())
+        self.assertIn("breaks", web.ask("/readyz").body.decode())
+        self.assertIn("breaks", self.call_redlock(daemon, "ping")[1])
+
+    def test_a_store_that_is_flushed(self):
+        store = self.redis()
+        daemon = self.daemon(on_redis([store], LEASE_1S, {"max_lease": "20s"})).joined()
+        for times in (1, 2, 3):
+            store.cli.flushall()
+            until(lambda: daemon.log().count(" state=quarantine ") == times, "it is in quarantine")
+        self.becomes(daemon, "quarantine", "forgets")
+        self.advises(daemon, "quarantine", "lost its memory 3 times within", "somebody flushes it")
+        found = self.doctor(daemon)
+        self.assertIn("fail", {row["status"] for row in found if row["check"] == "quorum"})
+        self.assertNotIn("nothing but to wait", str(found))
+
+
 del HealthTest

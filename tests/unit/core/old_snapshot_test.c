@@ -11,7 +11,8 @@
 #define SEEN_US     (1100 * MSEC) /* each daemon has asked each store meanwhile */
 #define BY_ANOTHER  "quarantine: another daemon found that it may have lost memory"
 #define BY_ITSELF   "quarantine: it evicted keys"
-#define IS_SET_BACK "quarantine: its fence fell back"
+#define ITS_FENCE_FELL "its fence fell back"
+#define IS_SET_BACK "quarantine: " ITS_FENCE_FELL
 
 static char old_marker[MARKER_MAX];
 static int64_t old_fence;
@@ -110,7 +111,7 @@ START_TEST(a_snapshot_of_long_before_the_quarantine_of_another_daemon_is_noticed
 	passes(_i ? 20 * SEC : 500 * MSEC);
 	host_is_set_back();
 	passes(SEEN_US);
-	ck_assert_str_eq(store_state(0, 0), IS_SET_BACK);
+	ck_assert_ptr_nonnull(strstr(store_state(0, 0), ITS_FENCE_FELL));
 }
 END_TEST
 
@@ -171,7 +172,7 @@ START_TEST(a_daemon_that_is_cut_off_as_soon_as_it_saw_a_quarantine_still_knows_t
 	daemon_node_event(0, 0, EVENT_NODE_UP);
 	runs();
 	passes(100 * MSEC);
-	ck_assert_str_eq(store_state(0, 0), IS_SET_BACK);
+	ck_assert_ptr_nonnull(strstr(store_state(0, 0), ITS_FENCE_FELL));
 }
 END_TEST
 
