@@ -155,8 +155,12 @@ static void figure_row(void *arg, const struct redlock_line *row)
 
 	field_show(row, "metric", metric);
 	if (!strcmp(metric, "journal_writable") && !redlock_line_number(row, "value", 1))
-		finding_tell(w->findings, "journal", FINDING_FAIL, "see the log of redlockd for the error: the disk of runtime_dir may be full",
-			     "the journal cannot be written: no session could be resumed after a restart of the daemon");
+		finding_tell(w->findings, "journal", FINDING_FAIL,
+		             "see the log of redlockd for the error: the disk of runtime_dir may be full. If somebody removed it: systemctl restart redlockd",
+		             "the journal cannot be written: no session could be resumed after a restart of the daemon");
+	if (!strcmp(metric, "config_last_reload_successful") && !redlock_line_number(row, "value", 1))
+		finding_tell(w->findings, "reload", FINDING_FAIL, "correct what `redlockd --check-config` shows, and reload",
+		             "the configuration that was read last has a mistake: the daemon goes on with the former one, and a restart would fail");
 }
 
 int ward_examine(struct ward *w, struct redlock *c)

@@ -245,7 +245,7 @@ int conf_password_check(const struct conf *c, struct conf_report *report);
  * conf_password_again: as conf_password, but -ENOTSUP for such a file.
  */
 bool conf_may_be_read_again(const char *path);
-bool conf_password_may_be_read_again(const struct conf *c); /* likewise, of the file that conf_password reads */
+bool conf_password_may_be_read_again(const struct conf *c); /* likewise, of the file that conf_password reads, which refuses a directory */
 /* Whether a reload may use the password of *fresh; call it before conf_take_live. If redis.user differs, its password waits with it for the restart. */
 bool conf_password_is_live(const struct conf *now, const struct conf *fresh);
 int conf_password_again(const struct conf *c, char **ret_password) __attribute__((warn_unused_result));

@@ -98,7 +98,7 @@ static bool password_can_be_tried(const char *path)
 {
 	struct stat st;
 
-	return stat(path, &st) || S_ISREG(st.st_mode);
+	return stat(path, &st) || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode);
 }
 
 bool conf_password_may_be_read_again(const struct conf *c)

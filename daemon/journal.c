@@ -309,6 +309,14 @@ void journal_add(struct journal *j, struct span record)
 		frame_append(&j->pass, record);
 }
 
+/* To write at its former end would hide that from all but the next start. */
+static bool file_was_cut(const struct journal *j)
+{
+	struct stat st;
+
+	return fstat(j->fd, &st) == 0 && (size_t)st.st_size < j->size;
+}
+
 static int file_append(const struct journal *j, struct span pass)
 {
 	return j->size + pass.n > j->most ? -EFBIG : fd_write(j->fd, pass, j->size);
@@ -323,6 +331,11 @@ void journal_write(struct journal *j, struct instant now)
 	if (pass.n == 0)
 		return;
 	assert(append || j->size == 0); /* a file of the previous run is replaced by a snapshot first */
+	if (append && file_was_cut(j)) {
+		log_event(LOG_ERROR, "journal", "file=%s note=\"somebody had cut the file: it is written anew\"", FILE_NAME);
+		journal_begin_anew(j, NULL, now);
+		return;
+	}
 	r = append ? file_append(j, pass) : file_replace(j, pass, now);
 	if (r)
 		journal_fail(j, r, now);

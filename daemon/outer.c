@@ -58,7 +58,7 @@ static void outer_tell(void *context, enum metric which, const struct sampler *t
 		sampler_tell_plain(to, which, !d->reloaded.failed);
 		break;
 	case METRIC_JOURNAL_WRITABLE:
-		sampler_tell_plain(to, which, !d->journal.unusable);
+		sampler_tell_plain(to, which, !d->journal.unusable && d->folder_error == 0);
 		break;
 	case METRIC_RELOAD_TIMESTAMP:
 		sampler_tell_plain(to, which, d->reloaded.wall_us);

@@ -133,7 +133,7 @@ void vanished_look(struct daemon *d)
 		store_look(d, dir);
 	if (dir) {
 		journal_begin_anew(&d->journal, dir, now);
-	} else if (d->folder_error == 0 && !journal_is_there(&d->journal)) {
+	} else if (!journal_is_there(&d->journal)) {
 		log_event(LOG_ERROR, "journal", "dir=%s note=\"somebody had removed or cut the file\"", d->runtime.dir);
 		journal_begin_anew(&d->journal, NULL, now);
 	}

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import stat
 import time
 
@@ -51,6 +52,18 @@ class Well(DoctorTest):
         seen = self.examine(self.daemon())
         self.assertEqual({row["status"] for row in seen.values()}, {"ok"})
         self.assertIn("this host only", seen["quorum"]["text"])
+
+    def test_a_configuration_that_could_not_be_read_again(self):
+        daemon = self.daemon()
+        good = daemon.config
+        daemon.config = "nonsense: yes\n"
+        daemon.write_config()
+        daemon.send_signal(signal.SIGHUP)
+        self.finds(daemon, "reload", "fail", "a restart would fail")
+        daemon.config = good
+        daemon.write_config()
+        daemon.send_signal(signal.SIGHUP)
+        until(lambda: "reload" not in self.examine(daemon), "doctor is content")
 
     def test_three_servers_that_save(self):
         servers = [self.redis(args=("--appendonly", "yes")) for _ in range(3)]

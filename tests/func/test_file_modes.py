@@ -49,6 +49,14 @@ class FileModes(GuardTest):
         os.chmod(ca.cert, 0o646)
         self.assertIn("may write %s (mode 0646): chmod 0644 %s" % (ca.cert, ca.cert), self.refusal(key, *sets))
 
+    def test_a_directory_is_no_secret(self):
+        path = os.path.join(self.folder(), "secret")
+        os.mkdir(path)
+        sets = ("store=redis", "redis.nodes=[127.0.0.1:6379]", "listen.tcp=no", "redis.password_file=" + path)
+        argv = [word for one in sets for word in ("--set", one)]
+        status, _, err = call(REDLOCKD, *argv, "--check-config")
+        self.assertEqual((status, "is no regular file" in err), (78, True), err)
+
     def test_users_that_others_may_write(self):
         d = self.guarded("", users={"ann": "secret"})
         os.chmod(d.users, 0o666)

@@ -7,7 +7,7 @@ import shutil
 import signal
 
 from harness import FuncTest
-from process import until
+from process import REDLOCK, call, until
 from wire import Client
 
 
@@ -123,6 +123,33 @@ class RemovedFiles(FuncTest):
         until(lambda: os.path.exists(self.d.journal), "the journal is there again")
         self.killed()
         self.client(self.d).ok("RESUME %s %s" % (hello["session"], hello["secret"]))
+
+    def test_the_journal_is_cut_and_written_to_at_once(self):
+        c = self.client(self.d)
+        hello = c.ok("HELLO 1 grace=5m")
+        c.ok("LOCK a ttl=30s")
+        for size in (0, 40):
+            os.truncate(self.d.journal, size)
+            c.ok("LOCK b%d ttl=30s" % size)
+        self.killed()
+        self.client(self.d).ok("RESUME %s %s" % (hello["session"], hello["secret"]))
+
+    def test_the_runtime_directory_cannot_be_made_again(self):
+        d = self.daemon(tcp=True)
+        c = self.client(d)
+        c.ok("HELLO 1 grace=5m")
+        c.ok("LOCK a ttl=30s")
+        shutil.rmtree(d.runtime_dir)
+        with open(d.runtime_dir, "w"):
+            pass
+        d.logged("dir=%s.*cannot be made again" % d.runtime_dir)
+        c.ok("LOCK b ttl=30s")
+        self.assertEqual([row["value"] for row in c.ok("STATS").rows if row["metric"] == "journal_writable"], ["0"])
+        status, out, _ = call(REDLOCK, "--addr", "%s:%d" % d.tcp, "doctor")
+        self.assertEqual(status, 1)
+        self.assertIn("systemctl restart redlockd", out)
+        os.unlink(d.runtime_dir)
+        until(lambda: os.path.exists(d.journal), "the journal is there again")
 
     def test_the_audit_log(self):
         path = os.path.join(self.folder(), "audit")

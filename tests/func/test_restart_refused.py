@@ -135,6 +135,24 @@ class CarriesOn(RestartTest):
         c.ok("LOCK a")
         self.carries_on(daemon, c, "error restart file=/dev/fd/9 error=.no regular file")
 
+    def test_a_directory_in_the_place_of_a_password(self):
+        path = os.path.join(self.folder(), "password")
+        with open(path, "w") as out:
+            out.write("word\n")
+        os.chmod(path, 0o600)
+        server = Redis(args=["--requirepass", "word"])
+        server.password = "word"
+        self.addCleanup(server.stop)
+        daemon = self.daemon(on_redis([server.start()], {"redis": {"password_file": path}})).joined()
+        os.unlink(path)
+        os.mkdir(path)
+        c = self.client(daemon)
+        c.ok("LOCK a")
+        mark = daemon.log_size()
+        daemon.send_signal(signal.SIGHUP)
+        daemon.logged("error reload .*nothing was changed", mark)
+        self.carries_on(daemon, c, "error restart .*")
+
     def test_a_password_that_came_through_a_pipe_outlasts_a_reload(self):
         server = Redis(args=["--requirepass", "word"])
         server.password = "word"
