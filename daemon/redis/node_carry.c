@@ -151,8 +151,10 @@ void node_unpack(struct node *n, const struct node_parcel *p, bool same, bool re
 		return;
 	}
 	n->lost = p->up;
-	if (n->lost)
-		(void)snprintf(n->reason, sizeof(n->reason), "%s", loss_reason(p, same));
+	if (!n->lost)
+		return;
+	n->defect = *p->reason ? p->defect : DEFECT_OTHER;
+	(void)snprintf(n->reason, sizeof(n->reason), "%s", loss_reason(p, same));
 }
 
 static void descriptor_close(struct fdlist *fds, size_t place)

@@ -34,6 +34,7 @@ static void begins_anew(const char *reason)
 	real_upstream_call_only(CALL_PROBE, 50, "");
 	real_upstream_await(&real_upstream.downs, 1);
 	ck_assert_str_eq(real_upstream.reason[0], reason);
+	ck_assert_int_eq(real_upstream.defect[0], DEFECT_OTHER); /* it is no break of its connection */
 	real_upstream_await(&real_upstream.ups, 2);
 	answer_sink_check(&real_upstream.answers, 50, ANSWER_REFUSED, 0);
 	ck_assert_str_eq(answer_sink_find(&real_upstream.answers, 50)->text, reason);
