@@ -604,7 +604,7 @@ PACKAGES_LINT  := gcc clang-tidy clang-format cppcheck mandoc shellcheck
 deps: ## install the Debian packages that are needed (as root, or through sudo)
 	@sh tests/deps.sh $(PACKAGES_BUILD) $(if $(filter run,$(MAKECMDGOALS)),$(if $(filter-out deps run all,$(MAKECMDGOALS)),$(PACKAGES_CHECK)),$(PACKAGES_CHECK)) \
 		$(if $(filter lint,$(MAKECMDGOALS)),$(PACKAGES_LINT)) $(if $(filter deb debs-checked debs-upgraded first-minutes,$(MAKECMDGOALS)),$(PACKAGES_DEB) lintian) \
-		$(if $(filter container-checked,$(MAKECMDGOALS)),$(PACKAGES_CONTAINER)) $(if $(filter first-minutes,$(MAKECMDGOALS)),mmdebstrap) $(if $(filter sim-coverage,$(MAKECMDGOALS)),$(PACKAGES_COVERAGE))
+		$(if $(filter container-checked,$(MAKECMDGOALS)),$(PACKAGES_CONTAINER)) $(if $(filter first-minutes,$(MAKECMDGOALS)),mmdebstrap) $(if $(filter sim-coverage%,$(MAKECMDGOALS)),$(PACKAGES_COVERAGE))
 
 ARGS ?=
 run: $(O)/redlockd $(O)/redlock ## start the daemon here, on the memory store (ARGS= are its arguments)

@@ -306,18 +306,16 @@ vary: $(O)/sim fast ## worlds near those of the corpus: variations of each plan,
 	@sh tests/sim/alike.sh $(O)/sim $(FAST)/sim
 	@$(FAST)/sim --vary tests/sim/corpus/*.plan --minutes $(or $(MINUTES),5) --from $$(date +%s)000 --jobs $$(getconf _NPROCESSORS_ONLN) --keep-going --into $(O)/vary
 
-COVERAGE_SEEDS ?= 10000
+COVERAGE_SEEDS ?= 2000
 COVERED := $(O)/coverage
 # clang counts the conditions of the source, whatever the optimiser makes of them. The simulator itself is compiled as it always is: in which order C
 # evaluates the arguments of a call is the compiler's choice, so another one would draw other worlds from the same seeds.
-sim-coverage: COVER = $(CLANG) -fprofile-instr-generate -fcoverage-mapping
-sim-coverage: | $(FIRST) ## which lines and branches of the core, the protocol and the scripts COVERAGE_SEEDS= worlds never run, except those that have a reason
-	@$(PYTHON) -B tests/sim/cover/conditions.py $(COVERED)/lua $(SCRIPTS)
-	+@$(SUBMAKE) $(JOBS) O=$(COVERED) SAN= CFLAGS='-O2 -g' COVER='$(COVER)' LDFLAGS= HARDEN= HARDEN_LD= \
-		SCRIPTS='$(addprefix $(COVERED)/lua/,$(notdir $(SCRIPTS)))' $(COVERED)/sim-covered
-	@PYTHON=$(PYTHON) sh tests/sim/coverage.sh $(COVERED) $(CLANG) $(COVERAGE_SEEDS) $(FROM)
-sim-coverage-again: ## judge the worlds of the last sim-coverage again: for work on tests/sim/unreached
-	@PYTHON=$(PYTHON) sh tests/sim/coverage.sh $(COVERED) $(CLANG)
+sim-coverage sim-coverage-floors: COVER = $(CLANG) -fprofile-instr-generate -fcoverage-mapping
+sim-coverage: | $(FIRST) ## how much of each file of the core, the protocol and the scripts COVERAGE_SEEDS= worlds run, held above tests/sim/cover/floors
+	+@$(SUBMAKE) $(JOBS) O=$(COVERED) SAN= CFLAGS='-O2 -g' COVER='$(COVER)' LDFLAGS= HARDEN= HARDEN_LD= $(COVERED)/sim-covered
+	@PYTHON=$(PYTHON) sh tests/sim/coverage.sh $(COVERED) $(CLANG) $(COVERAGE_SEEDS) $(FROM) $(COVERAGE_WRITE)
+sim-coverage-floors: ## the same, and this run makes the floors
+	+@$(SUBMAKE) COVERAGE_WRITE=--write sim-coverage
 
 MUTANTS ?=
 mutants: $(O)/sim $(O)/unit ## plant the known mistakes, one at a time (or MUTANTS=), and see the simulator find each
@@ -386,4 +384,4 @@ $(O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/inner.a
 	$(call say,LD)
 	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT)
 
-.PHONY: check servers first-minutes fuzz-minimise sim sim-sanitized sim-coverage sim-coverage-again bench bench-full bench-contend market mutants sweep vary fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) $(SUITES_BESIDE) same asan ubsan sanitize build-sanitized build-fuzzers build-objects
+.PHONY: check servers first-minutes fuzz-minimise sim sim-sanitized sim-coverage sim-coverage-floors bench bench-full bench-contend market mutants sweep vary fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) $(SUITES_BESIDE) same asan ubsan sanitize build-sanitized build-fuzzers build-objects

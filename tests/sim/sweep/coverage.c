@@ -1,28 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Linked only into the simulator of `make sim-coverage`: each process writes down which lines it ran, those of the scripts as well, and how the
- * conditions of the scripts came out: they call sim_condition (cover/conditions.py). The linker puts the functions that begin with __wrap in the place of
- * the originals. A script is identified by its length.
+ * Linked only into the simulator of `make sim-coverage`: each process writes down which lines it ran, those of the scripts as well. The linker puts the
+ * functions that begin with __wrap in the place of the originals. A script is identified by its length.
  */
 #include <fcntl.h>
 #include <lauxlib.h>
 #include <lua.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define CHUNKS_MAX     8
-#define LINES_MAX      2048
-#define CONDITIONS_MAX 1024
+#define CHUNKS_MAX 8
+#define LINES_MAX  2048
 
 static struct {
 	char name[LUA_IDSIZE];
 	unsigned char ran[LINES_MAX];
 } chunk[CHUNKS_MAX];
-
-static bool came_out[CONDITIONS_MAX][2];
 
 int __llvm_profile_write_file(void);
 lua_State *__real_lua_newstate(lua_Alloc alloc, void *context);
@@ -47,24 +42,12 @@ static void line_ran(lua_State *lua, lua_Debug *at)
 	chunk[i].ran[at->currentline] = 1;
 }
 
-/* sim_condition(number, value): the value. */
-static int condition_note(lua_State *lua)
-{
-	lua_Integer number = lua_tointeger(lua, 1);
-
-	lua_settop(lua, 2);
-	if (number >= 0 && number < CONDITIONS_MAX)
-		came_out[number][lua_toboolean(lua, 2)] = true;
-	return 1;
-}
-
 lua_State *__wrap_lua_newstate(lua_Alloc alloc, void *context)
 {
 	lua_State *lua = __real_lua_newstate(alloc, context);
 
 	if (!lua)
 		return NULL;
-	lua_register(lua, "sim_condition", condition_note);
 	lua_sethook(lua, line_ran, LUA_MASKLINE, 0);
 	return lua;
 }
@@ -78,7 +61,7 @@ int __wrap_luaL_loadbuffer(lua_State *lua, const char *p, size_t n, const char *
 	return __real_luaL_loadbuffer(lua, p, n, own);
 }
 
-/* Appends "line chunk number" and "side condition 0|1", one a line, to what other processes wrote. */
+/* Appends "line chunk number", one a line, to what other processes wrote. */
 static void script_leave(const char *path)
 {
 	static char text[CHUNKS_MAX * LINES_MAX * 16];
@@ -89,10 +72,6 @@ static void script_leave(const char *path)
 		for (unsigned line = 0; line < LINES_MAX; line++)
 			if (chunk[i].ran[line] && n + LUA_IDSIZE + 16 < sizeof(text))
 				n += (size_t)snprintf(text + n, sizeof(text) - n, "line %s %u\n", chunk[i].name, line);
-	for (unsigned i = 0; i < CONDITIONS_MAX; i++)
-		for (unsigned side = 0; side < 2; side++)
-			if (came_out[i][side] && n + 32 < sizeof(text))
-				n += (size_t)snprintf(text + n, sizeof(text) - n, "side %u %u\n", i, side);
 	if (fd >= 0 && write(fd, text, n) != (ssize_t)n)
 		fprintf(stderr, "%s: not all could be written\n", path);
 	if (fd >= 0)
