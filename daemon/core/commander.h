@@ -45,7 +45,6 @@ struct commander {
 	unsigned prefixes;          /* how many they watch */
 	struct {
 		TAILQ_HEAD(, event_kept) kept; /* what they are told in the next steps … */
-		struct timer timer;            /* … set as long as there is some */
 		size_t kept_bytes;
 		uint64_t missed;               /* events since the line was full … */
 		struct instant missed_at;      /* … and when the last one was */
@@ -63,8 +62,10 @@ struct commander {
 	struct {
 		struct timer timer; /* set: when it ends though somebody holds */
 		bool over;          /* then it does, whoever holds */
-		struct timer more;  /* set: a crowd still waits, which is refused slice by slice */
+		bool more;          /* a crowd still waits, which is refused slice by slice */
 	} drain;                 /* engine.draining: see drain.h */
+	unsigned served;         /* lines read ahead, since `again` fired */
+	struct timer again;      /* set: the step had no time for all that is to be done, and the next one follows at once */
 	bool attends;            /* alarms or the slow log want to be told of grants and waits: see alarm.h. engine.watched counts that as a session */
 	struct {
 		LIST_HEAD(, session) sessions; /* those that have asked for short leases */
@@ -82,5 +83,11 @@ struct commander {
 	unsigned torn_count;     /* number of those records */
 	bool distrusts;          /* the journal of the previous run cannot be read: nothing of it is believed */
 };
+
+static inline void commander_again(struct commander *x)
+{
+	if (!timer_is_set(&x->again))
+		heap_set(&x->core->timers, &x->again, x->core->now);
+}
 
 #endif

@@ -85,10 +85,11 @@ static bool refuse_all(struct commander *x, int64_t left)
 	return true;
 }
 
-static void refuse_some(struct commander *x)
+void drain_again(struct commander *x)
 {
-	if (!refuse_all(x, x->core->conf.work ? x->core->conf.work : REFUSED_A_STEP))
-		heap_set(&x->core->timers, &x->drain.more, instant_add(x->core->now, 1));
+	x->drain.more = !refuse_all(x, x->core->conf.work ? x->core->conf.work : REFUSED_A_STEP);
+	if (x->drain.more)
+		commander_again(x);
 }
 
 void drain_begin(struct commander *x, int64_t in_us)
@@ -98,21 +99,18 @@ void drain_begin(struct commander *x, int64_t in_us)
 	x->engine->draining = true;
 	x->core->metrics.value[METRIC_DRAINING] = 1;
 	x->drain.over = false;
-	x->drain.timer.kind = x->drain.more.kind = TIMER_DRAIN;
+	x->drain.timer.kind = TIMER_DRAIN;
 	heap_cancel(&x->core->timers, &x->drain.timer);
 	if (in_us >= 0)
 		heap_set(&x->core->timers, &x->drain.timer, instant_add(x->core->now, in_us));
 	if (first)
-		refuse_some(x);
+		drain_again(x);
 	watch_drain(x);
 }
 
-void drain_fired(struct commander *x, struct timer *t)
+void drain_fired(struct commander *x)
 {
-	if (t == &x->drain.more)
-		refuse_some(x);
-	else
-		x->drain.over = true;
+	x->drain.over = true;
 }
 
 /* What is asked of the stores is answered soon, and then it is known whether somebody holds. A LIST may take as long as its client reads slowly. */

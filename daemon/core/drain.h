@@ -13,8 +13,10 @@
  * refused, and subscribers are told.
  */
 void drain_begin(struct commander *x, int64_t in_us);
-/* TIMER_DRAIN: it has lasted for as long as it may, or more of a crowd is to be refused. */
-void drain_fired(struct commander *x, struct timer *t);
+/* TIMER_DRAIN: it has lasted for as long as it may. */
+void drain_fired(struct commander *x);
+/* drain.more: refuses more of the crowd. */
+void drain_again(struct commander *x);
 /* The daemon may be stopped: it drains, and nobody has or waits for anything, or the time is over. */
 bool drain_is_over(const struct commander *x);
 

@@ -26,6 +26,7 @@ void end_all(struct commander *x)
 		watch_drop(x, x->sessions->slot[i]);
 	}
 	news_free(x);
+	heap_cancel(&x->core->timers, &x->again);
 	takes_free_all(x);
 	rate_lines_free_all(x);
 	jobs_free_all(x);

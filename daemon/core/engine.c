@@ -201,7 +201,7 @@ void engine_fired(struct engine *e, struct timer *t)
 	case TIMER_INSISTING:
 	case TIMER_LAPSE:
 	case TIMER_NOTES:
-	case TIMER_NEWS:
+	case TIMER_AGAIN:
 	case TIMER_INQUIRY:
 	case TIMER_STRANGERS:
 	case TIMER_AUTH:

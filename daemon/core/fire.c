@@ -40,6 +40,15 @@ static void job_timer_fired(struct commander *x, struct timer *t)
 		order_fired(x, t);
 }
 
+/* Sessions that can go on are served at the end of each step. */
+static void again(struct commander *x)
+{
+	x->served = 0;
+	news_again(x);
+	if (x->drain.more)
+		drain_again(x);
+}
+
 static void timer_fired(struct commander *x, struct timer *t)
 {
 	if (t->kind == TIMER_SESSION)
@@ -50,14 +59,14 @@ static void timer_fired(struct commander *x, struct timer *t)
 		waittable_fired(x);
 	else if (t->kind == TIMER_NOTES)
 		noted_fired(x);
-	else if (t->kind == TIMER_NEWS)
-		news_fired(x);
+	else if (t->kind == TIMER_AGAIN)
+		again(x);
 	else if (t->kind == TIMER_STRANGERS)
 		busy_fired(x);
 	else if (t->kind == TIMER_INQUIRY)
 		names_fired(x, t);
 	else if (t->kind == TIMER_DRAIN)
-		drain_fired(x, t);
+		drain_fired(x);
 	else if (t->kind == TIMER_ALARM)
 		alarm_fired(x, t);
 	else if (t->kind == TIMER_FAILURES)
@@ -89,7 +98,7 @@ static unsigned timer_work(struct timer *t)
 		return 1 + lock_holders(lock_of_lease(container_of(t, struct lease, timer)));
 	case TIMER_JOB:
 		return 4;
-	case TIMER_NEWS:
+	case TIMER_AGAIN:
 		return WORK_A_STEP;
 	case TIMER_SESSION:
 		s = container_of(t, struct session, timer);

@@ -15,6 +15,8 @@ void permits_take_over(struct session *to, struct session *from)
 		TAILQ_INSERT_TAIL(&to->permits, p, in_session);
 		p->session = p->agent.principal = to;
 		p->agent.serial = from->serial;
+		if (!from->origin)
+			session_count_claims(&p->agent, to->origin);
 	}
 }
 
@@ -31,9 +33,9 @@ void permit_forget_losses(struct commander *x, struct permit *p)
 {
 	struct permit *loss, *next;
 
-	for (loss = TAILQ_FIRST(&p->session->permits); loss; loss = next) {
+	for (loss = TAILQ_FIRST(&p->session->permits); loss && loss->state == PERMIT_LOST; loss = next) {
 		next = TAILQ_NEXT(loss, in_session);
-		if (loss->state == PERMIT_LOST && !loss->not_notified && loss->semaphore == p->semaphore &&
+		if (!loss->not_notified && loss->semaphore == p->semaphore &&
 		    span_equal(permit_owner(loss), permit_owner(p)) && permit_has_slot_of(p, loss)) {
 			permit_abandon(x, loss, INSTANT_NEVER); /* its client has not read so far */
 			permit_end(x, loss);

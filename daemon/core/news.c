@@ -20,7 +20,6 @@ struct event_kept {
 void news_init(struct commander *x)
 {
 	TAILQ_INIT(&x->news.kept);
-	x->news.timer.kind = TIMER_NEWS;
 }
 
 static size_t event_bytes(size_t name_n, size_t line_n)
@@ -41,7 +40,6 @@ void news_free(struct commander *x)
 {
 	while (!TAILQ_EMPTY(&x->news.kept))
 		news_drop_first(x);
-	heap_cancel(&x->core->timers, &x->news.timer);
 }
 
 static bool watching_includes(const struct watching *w, struct span name)
@@ -113,8 +111,7 @@ static void news_keep(struct commander *x, struct span name, struct instant sinc
 	memcpy(k->bytes, name.p, name.n);
 	memcpy(k->bytes + name.n, line.p, line.n);
 	TAILQ_INSERT_TAIL(&x->news.kept, k, next);
-	if (!timer_is_set(&x->news.timer))
-		heap_set(&x->core->timers, &x->news.timer, x->core->now);
+	commander_again(x);
 }
 
 void news_send(struct commander *x, struct span name, struct instant since, struct reply *r)
@@ -130,7 +127,7 @@ void news_send(struct commander *x, struct span name, struct instant since, stru
 	news_tell(x, name, since, line);
 }
 
-void news_fired(struct commander *x)
+void news_again(struct commander *x)
 {
 	struct event_kept *k;
 
@@ -140,7 +137,7 @@ void news_fired(struct commander *x)
 		news_drop_first(x);
 	}
 	if (k)
-		heap_set(&x->core->timers, &x->news.timer, x->core->now);
+		commander_again(x);
 	else if (x->news.missed > 0)
 		news_tell_missed(x);
 }

@@ -29,6 +29,6 @@ void news_free(struct commander *x);
 /* Ends the reply. Each session that watches the name, and has since that moment, gets the same bytes, now or in one of the next steps. */
 void news_send(struct commander *x, struct span name, struct instant since, struct reply *r);
 /* Tells what the last steps had no time for. */
-void news_fired(struct commander *x);
+void news_again(struct commander *x);
 
 #endif

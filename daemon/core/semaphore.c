@@ -198,6 +198,10 @@ void permit_enter(struct commander *x, struct permit *p, enum permit_state state
 		p->session->held++;
 	}
 	p->state = state;
+	if (state == PERMIT_LOST) { /* the lost ones stand first: see permit_forget_losses() */
+		TAILQ_REMOVE(&p->session->permits, p, in_session);
+		TAILQ_INSERT_HEAD(&p->session->permits, p, in_session);
+	}
 	if (state == PERMIT_FIRST)
 		m->first = p;
 	else if (m->first == p)

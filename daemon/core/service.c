@@ -56,6 +56,7 @@ struct service *service_new(const struct core_conf *conf)
 	lists_init(&s->commander);
 	TAILQ_INIT(&s->commander.watchings);
 	news_init(&s->commander);
+	s->commander.again.kind = TIMER_AGAIN;
 	TAILQ_INIT(&s->commander.groups_due);
 	TAILQ_INIT(&s->commander.inquiries);
 	semaphores_init(&s->commander);

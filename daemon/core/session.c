@@ -263,11 +263,20 @@ static void session_move_renewals(struct session *to, struct session *from)
 	from->renewals = 0;
 }
 
-/* What it has goes on counting for whoever had it, unless that is not known any more. */
-static void session_move_origin(struct session *to, struct session *from)
+void session_count_claims(struct session *s, struct origin *origin)
 {
 	struct claim *c;
 
+	TAILQ_FOREACH(c, &s->claims, in_session) {
+		c->origin = origin;
+		if (!lock_charge(c->lock, origin))
+			claim_crowd(c);
+	}
+}
+
+/* What it has goes on counting for whoever had it, unless that is not known any more. */
+static void session_move_origin(struct session *to, struct session *from)
+{
 	if (from->origin) {
 		origin_refer(from->origin);
 		from->origin->ahead += ahead_bytes(&to->ahead);
@@ -277,11 +286,7 @@ static void session_move_origin(struct session *to, struct session *from)
 		to->origin = from->origin;
 		return;
 	}
-	TAILQ_FOREACH(c, &from->claims, in_session) {
-		c->origin = to->origin;
-		if (!lock_charge(c->lock, to->origin))
-			claim_crowd(c);
-	}
+	session_count_claims(from, to->origin);
 }
 
 void session_take_over(struct session_table *t, struct session *to, struct session *from)
@@ -385,6 +390,14 @@ bool session_must_await(struct session_table *t, struct session *s)
 	return true;
 }
 
+void session_goes_on(struct session_table *t, struct session *s)
+{
+	if (s->ready)
+		return;
+	s->ready = true;
+	TAILQ_INSERT_TAIL(&t->ready, s, in_ready);
+}
+
 void session_answered(struct session_table *t, struct session *s, bool tagged)
 {
 	if (s->detached) {
@@ -393,10 +406,8 @@ void session_answered(struct session_table *t, struct session *s, bool tagged)
 	}
 	s->busy &= tagged;
 	/* A tagged answer lets no line go on, but it may be the last answer that a leaving session waits for. */
-	if (s->ready || (tagged && !s->leaving))
-		return;
-	s->ready = true;
-	TAILQ_INSERT_TAIL(&t->ready, s, in_ready);
+	if (!tagged || s->leaving)
+		session_goes_on(t, s);
 }
 
 void session_wake(struct session_table *t, struct session *s)
@@ -406,10 +417,8 @@ void session_wake(struct session_table *t, struct session *s)
 		return;
 	if (s->open > 0)
 		s->open--;
-	if (s->open > 0 || s->ready)
-		return;
-	s->ready = true;
-	TAILQ_INSERT_TAIL(&t->ready, s, in_ready);
+	if (s->open == 0)
+		session_goes_on(t, s);
 }
 
 struct session *session_next_ready(struct session_table *t)

@@ -154,6 +154,10 @@ bool session_next_line(struct session_table *t, struct session *s, struct input 
 bool session_must_await(struct session_table *t, struct session *s);
 /* Asks for EVENT_SENT, unless it was asked for. */
 void session_await(struct session_table *t, struct session *s);
+/* It becomes ready, and is served at the end of this step, or in one of the next. */
+void session_goes_on(struct session_table *t, struct session *s);
+/* After a restart nobody knows for whom its claims counted: from now on for this peer. */
+void session_count_claims(struct session *s, struct origin *origin);
 /* A request in flight was answered. After an untagged one the next line may be served. */
 void session_answered(struct session_table *t, struct session *s, bool tagged);
 /* RESUME waits for one adoption less. After the last one that was counted the session becomes ready. */

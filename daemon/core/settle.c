@@ -39,18 +39,29 @@ bool settle_line(struct commander *x, struct session *session, struct input line
 	return session_find(x->sessions, id) != NULL;
 }
 
-void settle_session(struct commander *x, struct session *session)
+#define SERVED_A_STEP 64 /* lines read ahead: one event may free as many as there is room for */
+
+bool settle_session(struct commander *x, struct session *session)
 {
 	struct input line;
 
 	if (session->resuming && resume_goes_on(x, session))
 		settle_notices(x); /* losses are told before the next line is served: it may end their claims */
-	while (session->ahead.count > 0 && !session->over && !session->busy && !session_must_await(x->sessions, session) &&
-	       session_next_line(x->sessions, session, &line))
+	while (session->ahead.count > 0 && !session->over && !session->busy && !session_must_await(x->sessions, session)) {
+		if (x->served == SERVED_A_STEP) {
+			session_goes_on(x->sessions, session);
+			commander_again(x);
+			return false;
+		}
+		if (!session_next_line(x->sessions, session, &line))
+			break;
+		x->served++;
 		if (!settle_line(x, session, line))
-			return;
+			return true;
+	}
 	if (session->killed || session->over || session->leaving)
 		hangup_settle(x, session);
+	return true;
 }
 
 static void settle_job(struct commander *x, struct home_question *q)
@@ -105,8 +116,10 @@ static void settle_once(struct commander *x)
 	engine_settle(x->engine);
 	settle_notices(x);
 	while ((session = session_next_ready(x->sessions))) {
-		settle_session(x, session);
+		bool has_time = settle_session(x, session);
 		settle_notices(x); /* its end may concern others */
+		if (!has_time)
+			break;
 	}
 }
 

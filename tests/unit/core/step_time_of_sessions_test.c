@@ -267,6 +267,32 @@ START_TEST(a_session_of_readers_leaves_a_crowd)
 }
 END_TEST
 
+/* They are served when the request before them is answered. */
+static void lines_are_served(void)
+{
+	sessions_open(1, 2);
+	says(1, "LOCK x"), says(1, "LOCK busy");
+	for (unsigned i = 0; i < 300; i++) {
+		char line[100];
+
+		snprintf(line, sizeof(line), "@%u LOCKANY busy x a%u wait=1h owner=o%u", i, i, i);
+		says(2, line);
+		snprintf(line, sizeof(line), "@g%u LOCKALL busy m%u wait=1h owner=o%u", i, i, i);
+		says(2, line);
+	}
+	says(2, "LOCK x wait=200ms");
+	for (unsigned i = 0; i < 255; i++)
+		says_number(2, "LOCKALL busy x", i, "");
+	w.longest_ns = 0;
+	lone_service_pass(&w, SEC);
+}
+
+START_TEST(many_lines_that_were_read_ahead_are_served)
+{
+	measure(lines_are_served);
+}
+END_TEST
+
 /* --- the daemon ------------------------------------------------------------------------------------------------------------ */
 
 static void drains(void)
@@ -488,6 +514,7 @@ Suite *step_time_of_sessions_suite(void)
 	tcase_add_test(t, a_session_with_many_locks_is_resumed);
 	tcase_add_test(t, many_requests_wait_for_64_names_each);
 	tcase_add_test(t, a_session_of_readers_leaves_a_crowd);
+	tcase_add_test(t, many_lines_that_were_read_ahead_are_served);
 	tcase_add_test(t, the_daemon_drains_a_crowd);
 	tcase_add_test(t, many_jobs_are_counted_and_renewed);
 	tcase_add_test(t, all_readers_of_a_name_are_told_that_it_is_lost);
