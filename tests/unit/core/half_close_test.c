@@ -153,8 +153,7 @@ START_TEST(a_half_closed_session_waits_for_no_holder_and_is_read_to_the_end)
 	ck_assert(!is_read(3));
 	parts(3);
 	hears(3, "ERR CANCELLED *");
-	for (unsigned i = 0; i < 4; i++)
-		wakes(0); /* a step serves so many lines */
+	passes(0); /* a step serves so many lines */
 	ck_assert(is_read(3));
 	ck_assert_uint_eq(ignores(3), 256);
 	says(3, "LOCK a wait=forever");
