@@ -95,8 +95,8 @@ static const char *folder_look(struct daemon *d)
 	if (r == 0)
 		log_event(LOG_ERROR, "runtime", "dir=%s note=\"somebody had removed the directory: it is made again, with what it had\"", d->runtime.dir);
 	else if (r != d->folder_error)
-		log_event(LOG_ERROR, "runtime", "dir=%s error=\"the directory was removed, and cannot be made again: %s\" note=\"it is tried again; systemctl restart redlockd makes it\"",
-		          d->runtime.dir, runtime_trouble(r));
+		log_event(LOG_ERROR, "runtime", "dir=%s error=\"the directory was removed, and cannot be made again: %s\" note=\"%s\"", d->runtime.dir,
+		          runtime_trouble(r), "it is tried again; systemctl restart redlockd makes it");
 	d->folder_error = r;
 	return r == 0 ? d->runtime.dir : NULL;
 }
