@@ -13,7 +13,7 @@ static int64_t hold_count(const struct hold *h)
 
 /* --- the count of a request; -1: it says none --- */
 
-/* LOCK in the other mode converts, which keeps the count. */
+/* LOCK in the other mode converts, which keeps the count, or is refused. */
 static int64_t lock_count(const struct hold *h, const struct pending *p)
 {
 	bool converts = hold_count(h) > 0 && h->shared != p->shared;

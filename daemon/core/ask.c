@@ -19,8 +19,6 @@ static void ask_note_placed(struct call_table *t, struct round *r, unsigned node
 
 	member_note_width(t->members, m, m->clock.high - m->clock.low);
 	placed_add(round_placed(r), node, px_us, until);
-	if (r->form == FORM_SHARED)
-		nodeset_add(&round_placed(r)->shares, node);
 }
 
 /* Sends a call that may place the value, on the terms of the round. */

@@ -76,13 +76,6 @@ static void busy_end(struct commander *x, struct session *s, struct reply *r, un
 	tell_line(x, s, r);
 }
 
-static int64_t retry_us_of(const struct commander *x, const struct session *s, const struct lock *l, struct span owner)
-{
-	if (lock_is_haunted(l, x->core->now) && !holder_in_the_way(l, s, owner))
-		return instant_diff(lock_haunted_until(l), x->core->now); /* nobody else holds it: a reader that has gone may still believe */
-	return lock_retry_us(&x->engine->table, l);
-}
-
 static void reply_holder(struct commander *x, struct reply *r, const struct lock *l, const struct session *s, struct span owner)
 {
 	const struct claim *holder = holder_in_the_way(l, s, owner);
@@ -107,7 +100,7 @@ void busy_tell(struct commander *x, struct session *s, struct span tag, const st
 	ask_who(x, l);
 	busy_begin(x, &r, tag, lock_name(l));
 	reply_holder(x, &r, l, s, owner);
-	busy_end(x, s, &r, l->contender->patient, retry_us_of(x, s, l, owner));
+	busy_end(x, s, &r, l->contender->patient, lock_retry_us(&x->engine->table, l));
 }
 
 void busy_tell_timeout(struct commander *x, struct session *s, struct span tag, const struct lock *l, struct span owner, struct instant asked_at)
@@ -135,7 +128,7 @@ static bool busy_holds_back(struct commander *x, const struct claim *c)
 		return false;
 	p.elsewhere = *elsewhere;
 	p.waiters = c->lock->contender->patient;
-	p.retry_us = retry_us_of(x, c->session, c->lock, claim_owner(c));
+	p.retry_us = lock_retry_us(&x->engine->table, c->lock);
 	memcpy(p.tag, c->asking->tag, sizeof(p.tag));
 	return inquire_holds_back(x, &p, true);
 }

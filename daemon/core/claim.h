@@ -87,7 +87,6 @@ struct claim {
 	bool renew : 1;
 	bool shared : 1;         /* it holds, or asks to hold, together with other readers */
 	bool crowds : 1;         /* it counts in the crowd of its origin */
-	bool converts : 1;       /* CLAIM_WAITING: it asks for the other mode of what its owner holds, and stands before all others */
 	bool patient;            /* wait > 0: goes on waiting while somebody holds */
 	bool overdue;            /* its wait is over; the round under way decides */
 	bool acknowledged : 1; /* CLAIM_LOST: an UNLOCK count= was told so, and may be repeated until its timer fires */
@@ -132,18 +131,16 @@ static inline struct instant claim_place(const struct claim *c)
 	return instant_add(c->asking->asked_at, -c->priority * PRIORITY_US);
 }
 
-/* The order of those who wait: first come first served, by claim_place(). Who converts a hold is first. */
+/* The order of those who wait: first come first served, by claim_place(). */
 static inline bool claim_stands_before(const struct claim *a, const struct claim *b)
 {
-	if (a->converts != b->converts)
-		return a->converts;
 	return instant_diff(claim_place(a), claim_place(b)) < (a->asking->order < b->asking->order);
 }
 
 /* Whether a request of this priority that comes now stands before this waiter. */
 static inline bool claim_yields_to(const struct claim *c, struct instant now, unsigned priority)
 {
-	return !c->converts && instant_before(instant_add(now, -(int64_t)priority * PRIORITY_US), claim_place(c));
+	return instant_before(instant_add(now, -(int64_t)priority * PRIORITY_US), claim_place(c));
 }
 
 /* c waits, and is the last request of its owner for this name before `twin`. */

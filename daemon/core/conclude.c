@@ -9,7 +9,6 @@
 #include "daemon/core/move.h"
 #include "daemon/core/renew.h"
 #include "daemon/core/retry.h"
-#include "daemon/core/together.h"
 
 void conclude_adoption(struct engine *e, struct lease *x, const struct round *r, enum adopt_outcome outcome)
 {
@@ -113,8 +112,6 @@ void conclude_fired(struct engine *e, struct round *r)
 		heap_set(&e->core->timers, &r->timer, slow_at); /* the round was decided early: the stores that have not answered have time until then */
 	if (!r->decided)
 		conclude_expired(e, r);
-	else if (together_asks(r))
-		lessee_renewed(e, r); /* renewed, but the stores that have not answered left open whether it has the value alone */
 }
 
 void conclude_answered(struct engine *e, struct round *r, const struct answer *a)

@@ -7,7 +7,7 @@ void contender_line_up(struct contender *k, struct claim *c)
 {
 	struct claim *before = TAILQ_LAST(&k->waiters, claims);
 
-	for (unsigned passed = 0; before && claim_stands_before(c, before) && (passed < PASSED_MOST || c->converts); passed++)
+	for (unsigned passed = 0; before && claim_stands_before(c, before) && passed < PASSED_MOST; passed++)
 		before = TAILQ_PREV(before, claims, in_lock);
 	if (before)
 		TAILQ_INSERT_AFTER(&k->waiters, before, c, in_lock);
@@ -45,13 +45,6 @@ static void daemon_note(struct span holder, struct elsewhere *elsewhere)
 	memcpy(elsewhere->daemon, holder.p, n);
 	elsewhere->daemon[n] = '\0';
 	elsewhere->number = number;
-}
-
-void contender_reorder(struct contender *k, struct claim *c)
-{
-	TAILQ_REMOVE(&k->waiters, c, in_lock);
-	c->converts = false;
-	contender_line_up(k, c);
 }
 
 void elsewhere_note(const struct core *core, struct elsewhere *elsewhere, const struct answer *a)

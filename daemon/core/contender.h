@@ -71,6 +71,7 @@ struct contender {
 	struct instant wanted_at;  /* when another daemon last said so */
 	struct instant contended_at; /* when the holder was last told CONTENDED; 0: never */
 	unsigned handoffs;         /* of the lease that is held here */
+	struct claim *converts;    /* waits to share what its owner holds alone, the first of all such requests; NULL: none */
 	struct elsewhere elsewhere;
 	uint8_t ticket_priority;   /* of the waiter whose ticket it is */
 	bool taught;               /* a round was not won, or found somebody else: what it taught is kept as long as the name is known here */
@@ -127,15 +128,11 @@ static inline void contender_enqueue(struct contender *k, struct claim *c)
 	k->impatient += !c->patient;
 }
 
-/* Before all others: its owner holds the name, and asks for the other mode. */
-static inline void contender_enqueue_first(struct contender *k, struct claim *c)
+/* Its owner holds the name alone, and asks to share it. The first such request stands for all. */
+static inline void contender_convert(struct contender *k, struct claim *c)
 {
-	c->state = CLAIM_WAITING;
-	c->converts = true;
-	contender_line_up(k, c);
-	k->patient += c->patient;
-	k->writers += c->patient > c->shared;
-	k->impatient += !c->patient;
+	if (!k->converts)
+		k->converts = c;
 }
 
 static inline void contender_set_overdue(struct contender *k, struct claim *c, bool overdue)
@@ -148,6 +145,8 @@ static inline void contender_dequeue(struct contender *k, struct claim *c)
 {
 	c->state = CLAIM_NEW;
 	TAILQ_REMOVE(&k->waiters, c, in_lock);
+	if (__builtin_expect(k->converts == c, false))
+		k->converts = c->asking->twin_next;
 	claim_leave_twins(c);
 	k->patient -= c->patient;
 	k->writers -= c->patient > c->shared;

@@ -123,6 +123,9 @@ void deliver_refusal(struct commander *x, struct session *s, struct span tag, en
 	case REFUSED_COUNT:
 		tell_error(x, s, tag, ERROR_LIMIT, "an owner holds a lock at most %u times at once", HOLDS_MOST);
 		break;
+	case REFUSED_SHARED:
+		tell_error(x, s, tag, ERROR_ARG, "this owner holds it shared: UNLOCK it, then LOCK it exclusively");
+		break;
 	case REFUSED_LOST:
 		tell_error(x, s, tag, ERROR_LOST, "the stores say that this session did not hold the lock any more");
 		break;
@@ -153,8 +156,6 @@ static void deliver_refused(struct commander *x, struct claim *c, enum refusal w
 			told = busy_refuse(x, c);
 		else if (why == REFUSED_TIMEOUT)
 			busy_tell_timeout(x, s, span_of(c->asking->tag), c->lock, claim_owner(c), c->asking->asked_at);
-		else if (why == REFUSED_DEADLOCK)
-			tell_rivals(x, s, span_of(c->asking->tag), c->lock);
 		else
 			deliver_refusal(x, s, span_of(c->asking->tag), why);
 		metric_add(&x->core->metrics, METRIC_FAILURES, why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED);
@@ -167,7 +168,8 @@ static void deliver_refused(struct commander *x, struct claim *c, enum refusal w
 		session_answered(x->sessions, s, c->not_notified || c->asking->tag[0] != '\0');
 }
 
-static void deliver_reentered(struct commander *x, struct claim *c, unsigned count)
+/* converts: the holder was exclusive before. */
+static void deliver_reentered(struct commander *x, struct claim *c, unsigned count, bool converts)
 {
 	struct claim *holder = lock_holder_of(c->lock, c->session, claim_owner(c));
 	bool hears = !c->not_notified && holder->not_notified;
@@ -181,11 +183,13 @@ static void deliver_reentered(struct commander *x, struct claim *c, unsigned cou
 		tell_granted(x, holder, span_of(c->asking->tag), count);
 	}
 	metric_add(&x->core->metrics, METRIC_REENTRIES, 1);
-	if (x->attends) /* it waited to hold the name in the other mode, or beside another request of its owner */
+	if (x->attends) /* it waited to share the name, or beside another request of its owner */
 		slow_wait(x, c->session, lock_name(c->lock), c->asking->asked_at, "granted");
 	TAILQ_REMOVE(&c->session->claims, c, in_session);
 	claim_answered(x, c);
-	if (hears && !c->converts) /* else NOTICE_CONVERTED follows */
+	if (converts)
+		watch_granted(x, holder);
+	else if (hears)
 		watch_who_waits(x, holder);
 }
 
@@ -278,10 +282,10 @@ static void deliver_one(struct commander *x, const struct notice *n)
 		deliver_granted(x, n->claim, n->count);
 		break;
 	case NOTICE_REENTERED:
-		deliver_reentered(x, n->claim, n->count);
+		deliver_reentered(x, n->claim, n->count, false);
 		break;
 	case NOTICE_CONVERTED:
-		watch_granted(x, n->claim);
+		deliver_reentered(x, n->claim, n->count, true);
 		break;
 	case NOTICE_REFUSED:
 		deliver_refused(x, n->claim, n->refusal);

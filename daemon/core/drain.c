@@ -14,7 +14,7 @@
 #define REFUSED_A_STEP  1024
 #define LOOKS_A_REFUSAL 8
 
-/* A claim that converts belongs to an owner that holds the name, so it stays. */
+/* What an owner that holds the name has asked for stays. */
 static bool refuse_claims(struct commander *x, struct session *s, int64_t *left, int64_t *looks)
 {
 	struct claim *c, *next;

@@ -29,6 +29,20 @@ static void enter_again(struct engine *e, struct claim *holder, struct claim *c)
 	notices_add(&e->notices, more ? NOTICE_REENTERED : NOTICE_REFUSED, c, NULL, more ? NOT_REFUSED : REFUSED_COUNT);
 }
 
+/* Its owner holds the name, or may hold it from the previous run. False: the adoption decides. */
+static bool enter_held(struct engine *e, struct lock *l, struct claim *c, struct claim *holder)
+{
+	if (holder->shared && !c->shared)
+		notices_add(&e->notices, NOTICE_REFUSED, c, NULL, REFUSED_SHARED);
+	else if (l->lease.state != LEASE_HELD)
+		return false;
+	else if (holder->shared == c->shared)
+		enter_again(e, holder, c);
+	else
+		convert_ask(e, c, c->patient ? c->asking->wait_until : instant_add(e->core->now, adoption_us(e)));
+	return true;
+}
+
 /* It would stay beside others, and not only until the stores have answered for an owner that is there already. */
 static bool enter_adds(const struct lock *l, const struct claim *c)
 {
@@ -61,10 +75,9 @@ static void enter_queue(struct engine *e, struct lock *l, struct claim *c, const
 		elsewhere_forget(&k->elsewhere); /* what the stores said to earlier waiters is old */
 	if (c->patient && l->lease.state == LEASE_HELD)
 		tokens_expect(&e->tokens, e->core, &l->name);
-	if (holder && holder->shared != c->shared)
-		contender_enqueue_first(k, c);
-	else
-		contender_enqueue(k, c);
+	contender_enqueue(k, c);
+	if (holder && !holder->shared && c->shared)
+		contender_convert(k, c);
 	metric_add(&e->core->metrics, METRIC_WAITERS, claim_queues(c));
 	if (c->patient)
 		heap_set(&e->core->timers, &c->timer, c->asking->wait_until);
@@ -96,13 +109,8 @@ void enter_ask(struct engine *e, struct claim *c, struct span name, struct insta
 		return;
 	}
 	holder = lock_holder_of(l, c->session, claim_owner(c));
-	if (holder && l->lease.state == LEASE_HELD) {
-		if (holder->shared == c->shared)
-			enter_again(e, holder, c);
-		else
-			convert_ask(e, c, c->patient ? wait_until : instant_add(e->core->now, adoption_us(e)));
+	if (holder && enter_held(e, l, c, holder))
 		return;
-	}
 	if (l->lease.state == LEASE_CLOSING)
 		hold_ask_again(l, c->session, claim_owner(c));
 	if (holder)

@@ -61,7 +61,6 @@ enum call_kind {
 enum form {
 	FORM_ALONE,  /* the value stands alone; a RELEASE need not look for it among shares */
 	FORM_SHARED, /* it has a share of the key, beside others */
-	FORM_UPGRADE, /* EXTEND: a share that is to stand alone from now on. The fence passes the floor */
 };
 
 struct call {

@@ -160,10 +160,6 @@ static bool holders_are_barred(const struct engine *e, const struct lock *l, str
 	return ticket_place_since(e, j.asked_at, j.priority) >= l->share->want_us;
 }
 
-/*
- * While somebody may believe in the lease for longer than its votes say, nobody joins: if the lease was adopted, the other run may have made a hold exclusive
- * since its record was written.
- */
 static bool holders_may_join(const struct engine *e, const struct lock *l, struct joiner j)
 {
 	const struct lease *x = &l->lease;
@@ -172,7 +168,7 @@ static bool holders_may_join(const struct engine *e, const struct lock *l, struc
 		return false;
 	if (l->lease.limit > 0) /* no hold of a mark is ever exclusive, nobody is told its token, and nobody polls for one */
 		return l->share && x->state == LEASE_HELD && holders_have_time(e, l);
-	if (!l->share || x->state != LEASE_HELD || x->token_is_old || instant_before(e->core->now, x->believed_until))
+	if (!l->share || x->state != LEASE_HELD || x->token_is_old)
 		return false;
 	return x->shared ? holders_may_go_on(e, l) && !holders_are_barred(e, l, j) : holders_may_follow(e, l);
 }

@@ -28,7 +28,6 @@ struct placed {
 	struct nodeset unanswered;   /* stores with an EXTEND of it in flight */
 	struct nodeset unknown;      /* stores where it is not known whether an EXTEND was carried out: it may be yet */
 	struct nodeset sure;         /* stores that set or extended it, and no earlier call of ours may set it there: they have told their fence since */
-	struct nodeset shares;       /* stores where it may be among shares: they were asked for that, and a call may yet arrive that asks for it */
 	struct nodeset renewal_sent; /* stores that a renewal of it was sent to: what was sent before it vouches no more */
 	int64_t px_us;               /* the longest that a store was asked to keep it */
 	struct instant until;        /* no store keeps it beyond, once all has been answered */
@@ -76,9 +75,6 @@ struct renewal {
 	bool doubted;              /* somebody says that the lease was broken: the stores are asked again when the round is over, as it may have come before */
 	bool wants_token;          /* the next round asks for a new token: see rebase.h */
 	struct instant paused_until; /* no renewal begins before this moment: the last one was missed before it began; 0: any time */
-	const struct round *upgrade; /* the last round, if it asked to have a share alone */
-	bool mends;                /* some store may have the value alone, since a round asked for that and did not get it: the next round asks to share it */
-	struct instant upgrade_at; /* not before this moment the stores are asked to have the value alone; 0: they were not, or it is */
 };
 
 /* Whether it is the one of no lease, which all other leases have: most that are held. So questions need not ask whether a lease has a renewal of its own. */
@@ -125,8 +121,8 @@ static inline bool lease_is_at_rest(const struct lease *x)
 {
 	const struct renewal *b = x->renewal;
 
-	return !b->round && !b->adoption && TAILQ_EMPTY(&b->extends) && !b->entry.waits && !b->wants_token && !b->doubted && !b->mends &&
-	       b->upgrade_at.us == 0 && !nodeset_any(b->denied) && b->stood.us == 0 && !x->at_risk && x->state != LEASE_ADOPTING;
+	return !b->round && !b->adoption && TAILQ_EMPTY(&b->extends) && !b->entry.waits && !b->wants_token && !b->doubted &&
+	       !nodeset_any(b->denied) && b->stood.us == 0 && !x->at_risk && x->state != LEASE_ADOPTING;
 }
 
 #define LOSS_LEAD_LEAST_US (5 * MSEC)
@@ -156,9 +152,8 @@ static inline void lease_begin(struct lease *x, const struct lease_value *value,
 		return;
 	x->renewal->denied = x->renewal->confirmed = x->renewal->gone = NODESET_NONE;
 	x->renewal->stood.us = 0;
-	x->renewal->wants_token = x->renewal->doubted = x->renewal->mends = false;
-	x->renewal->upgrade_at.us = x->renewal->paused_until.us = 0;
-	x->renewal->upgrade = NULL;
+	x->renewal->wants_token = x->renewal->doubted = false;
+	x->renewal->paused_until.us = 0;
 }
 
 /* The stores are about to be asked for such a lease: the holder may be told of it. */

@@ -103,7 +103,10 @@ static bool own_hold_suits(struct commander *x, struct session *s, unsigned i)
 	}
 	if (!holder || holder->shared == request_is_shared(q))
 		return mode_is_allowed(x, s, q->word[i]);
-	tell_mistake(x, s, ERROR_ARG, "this owner holds name %u in the other mode: UNLOCK it, or convert it by LOCK, first", i + 1);
+	if (holder->shared)
+		tell_mistake(x, s, ERROR_ARG, "this owner holds name %u shared: UNLOCK it first", i + 1);
+	else
+		tell_mistake(x, s, ERROR_ARG, "this owner holds name %u exclusively: UNLOCK it, or share it by LOCK mode=shared, first", i + 1);
 	return false;
 }
 

@@ -177,6 +177,8 @@ static bool lock_count_answers(struct commander *x, struct session *s, int64_t w
 	bool held = c && c->state == CLAIM_HELD, converts = held && c->shared != request_is_shared(q);
 	int64_t count = q->field[FIELD_COUNT].number, has = held ? c->count : 0;
 
+	if (converts && c->shared)
+		return false; /* it is refused */
 	if (count > 1 && c && c->state == CLAIM_LOST)
 		tell_lost_below(x, s, c);
 	else if (count == 0)
@@ -194,15 +196,6 @@ static bool lock_count_answers(struct commander *x, struct session *s, int64_t w
 }
 
 /* --- */
-
-/* Two owners that hold a name together, and both ask for it alone, would wait for each other. */
-static bool lock_may_be_upgraded(struct commander *x, struct session *s, const struct lock *l)
-{
-	if (!convert_rival(l, s, request_owner(&x->request)))
-		return true;
-	tell_rivals(x, s, x->request.tag, l);
-	return false;
-}
 
 static bool waits_in_other_mode(struct commander *x, struct session *s, struct span name)
 {
@@ -252,11 +245,8 @@ static bool lock_may_wait(struct commander *x, struct session *s)
 	bool shared = request_is_shared(&x->request);
 	char room[CYCLE_MAX];
 
-	if (!l || l->lease.limit > 0 || (holder && (holder->shared == shared || shared)) ||
-	    (shared && holders_are_open(x->engine, l, request_priority(&x->request))))
+	if (!l || l->lease.limit > 0 || holder || (shared && holders_are_open(x->engine, l, request_priority(&x->request))))
 		return true;
-	if (holder && !lock_may_be_upgraded(x, s, l))
-		return false;
 	if (!deadlock_closes(x, s, owner, &(struct graph_want){.name = x->request.word[0]}, 1, room, &cycle))
 		return true;
 	tell_cycle(x, s, x->request.tag, cycle);

@@ -11,7 +11,7 @@
 enum notice_kind {
 	NOTICE_GRANTED,   /* claim: the LOCK that asked, now the lock's holder */
 	NOTICE_REENTERED, /* claim was folded into the lock's holder; freed on delivery */
-	NOTICE_CONVERTED, /* claim holds the lock in the other mode, with a new token */
+	NOTICE_CONVERTED, /* claim was folded into the holder, which shares the lock from now on, with a new token; freed on delivery */
 	NOTICE_REFUSED,   /* claim is out of the lock; freed on delivery */
 	NOTICE_FORGOTTEN, /* claim was a loss whose name is taken anew, or a hold that is over and that nobody was told of; freed on delivery */
 	NOTICE_LOST,      /* claim is among the losses */
@@ -43,7 +43,7 @@ enum refusal {
 	REFUSED_DENIED, /* the rules were read again, and do not allow it any more */
 	REFUSED_CROWD, /* LOCK: too many wait, or hold something with others */
 	REFUSED_COUNT, /* LOCK: this owner holds it as often as one may */
-	REFUSED_DEADLOCK, /* LOCK: somebody elsewhere asked before to hold alone what both share */
+	REFUSED_SHARED, /* LOCK: its owner holds the name shared, and asks for it alone */
 	REFUSED_LOST, /* EXTEND, UNLOCK sync=yes: the stores say that it was not ours any more */
 };
 

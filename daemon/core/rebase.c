@@ -49,11 +49,12 @@ void rebase_begin(struct engine *e, struct round *r)
 	if (!rebase_is_possible(e, x))
 		return; /* the clocks were set back meanwhile; the end of this round is followed by another look */
 	r->token = rebase_token(e, x);
-	r->range = r->form == FORM_UPGRADE ? 0 : TOKENS_AHEAD;
+	r->range = TOKENS_AHEAD;
 	r->sure = x->placed.sure;
 }
 
-bool rebase_is_sure(const struct engine *e, const struct round *r, unsigned node)
+/* No call that was sent before, over an earlier connection, could still set the value when this store was asked. */
+static bool rebase_is_sure(const struct engine *e, const struct round *r, unsigned node)
 {
 	struct instant sent = r->calls.sent[node];
 
@@ -63,14 +64,10 @@ bool rebase_is_sure(const struct engine *e, const struct round *r, unsigned node
 /* A store whose fence was beyond the floor may have given the token to another value. */
 void rebase_note(struct engine *e, struct round *r, const struct answer *a)
 {
-	bool sure = r->form == FORM_UPGRADE ? rebase_is_sure(e, r, a->node) : nodeset_has(r->sure, a->node);
-
 	if (a->code != 'E' && a->code != 'A')
 		return;
-	if (a->code == 'E' && r->token && sure && a->fence == round_floor(r))
+	if (a->code == 'E' && r->token && nodeset_has(r->sure, a->node) && a->fence == round_floor(r))
 		nodeset_add(&r->lifted, a->node);
-	else if (a->code == 'E' && r->token && sure && r->form == FORM_UPGRADE && a->fence > round_floor(r))
-		nodeset_add(&r->outrun, a->node);
 	if (rebase_is_sure(e, r, a->node))
 		nodeset_add(&r->lease->placed.sure, a->node);
 }

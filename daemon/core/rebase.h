@@ -12,8 +12,6 @@
 bool rebase_is_possible(const struct engine *e, const struct lease *x);
 /* The renewal begins: if its lease wants a token, it asks for one. */
 void rebase_begin(struct engine *e, struct round *r);
-/* No call that was sent before, over an earlier connection, could still set the value when this store was asked. */
-bool rebase_is_sure(const struct engine *e, const struct round *r, unsigned node);
 /* A store has answered: perhaps it has extended the key. */
 void rebase_note(struct engine *e, struct round *r, const struct answer *a);
 

@@ -125,7 +125,7 @@ void release_begin(struct engine *e, struct lease *x, enum release_kind kind, in
 		r->delay_us = x->delay_us;
 		r->px_us = px_us;
 		r->pending = p;
-		r->shared = x->shared || (kind == RELEASE_DELETE && nodeset_any(x->placed.shares));
+		r->shared = x->shared;
 		/* The key that is left behind has a fresh value, which no EXTEND under way names. */
 		if (kind == RELEASE_LEAVE) {
 			lock_value_make(&e->table, members_one_clock_us(&e->members, e->core->now), &r->value);

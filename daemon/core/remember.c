@@ -74,7 +74,7 @@ static void remember_hold(struct commander *x, const struct session *s, const st
 	                                     .fence = c->token,
 	                                     .ttl_us = left.ttl_us,
 	                                     .delay_us = c->delay_us,
-	                                     .renew = (c->renew ? JOURNAL_RENEWED : 0) | (c->shared || convert_is_asked(c) ? JOURNAL_SHARED : 0) | flags,
+	                                     .renew = (c->renew ? JOURNAL_RENEWED : 0) | (c->shared || convert_is_asked(c->lock) ? JOURNAL_SHARED : 0) | flags,
 	                                     .told = told,
 	                                     .granted_at_us = c->granted_at.us,
 	                                     .deadline_us = left.deadline.us}, left.prior.n > 0);

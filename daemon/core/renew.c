@@ -13,7 +13,6 @@
 #include "daemon/core/denial.h"
 #include "daemon/core/lessee.h"
 #include "daemon/core/move.h"
-#include "daemon/core/convert.h"
 #include "daemon/core/rebase.h"
 #include "daemon/core/together.h"
 #include "daemon/core/waiters.h"
@@ -219,8 +218,7 @@ void renew_begin(struct engine *e, struct lease *x)
 
 	admission_leave(&e->admission, &lease_renewal(&e->table, x)->entry);
 	x->renewal->round = r;
-	together_begin(e, r);
-	convert_begin(e, r);
+	together_begin(r);
 	rebase_begin(e, r);
 	ticket = together_ticket(e, r);
 	r->ttl_us = x->renew_ttl_us;
@@ -265,10 +263,8 @@ static bool renew_may_yet_be_placed(const struct engine *e, const struct lease *
 static void renew_note_vote(struct engine *e, struct lease *x, struct round *r, const struct answer *a)
 {
 	rebase_note(e, r, a);
-	together_note(e, r, a);
 	denial_note_key(x, a);
 	switch (a->code) {
-	case 'S':
 	case 'E':
 		denial_confirm(e, x, r, a->node);
 		renew_note_end(e, x, a);

@@ -313,6 +313,8 @@ enum place resume_old_place(struct commander *x, struct session *s, struct span 
 
 	*ret_claim = c;
 	if (c && c->state == CLAIM_HELD && c->not_notified && l->lease.state == LEASE_HELD) {
+		if (c->shared && !shared)
+			hold_lapse(x->engine, c); /* nobody has heard of it, and it is not what is asked for */
 		if (c->shared != shared)
 			return PLACE_NONE; /* it is converted, and told by the answer; if that is refused, it lapses */
 		claim_hear(x, c);

@@ -12,7 +12,6 @@
 #include "daemon/core/round.h"
 #include "daemon/core/split.h"
 #include "daemon/core/ticket.h"
-#include "daemon/core/together.h"
 #include "daemon/core/wait.h"
 #include "daemon/core/waiters.h"
 
@@ -151,7 +150,6 @@ void retry_woken(struct engine *e, struct span name, unsigned node)
 	if (!l)
 		return;
 	k = l->contender;
-	together_woken(e, l, node);
 	if (k->state != CONTENDER_ACQUIRING && k->state != CONTENDER_HELD_ELSEWHERE && k->state != CONTENDER_BACKING_OFF)
 		return;
 	nodeset_add(&k->woken, node);

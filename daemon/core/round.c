@@ -57,7 +57,7 @@ static void round_add_granted(struct round *r, const struct answer *a)
 	r->votes.until[a->node] = vote_until(r->calls.sent[a->node], r->ttl_us);
 }
 
-/* Since when a writer elsewhere waits. It is never 0: a writer that has a share stands before all, and is shown as "0". */
+/* Since when a writer elsewhere waits. It is never 0. */
 static void round_count_writer(struct round *r, struct span since)
 {
 	int64_t us = 0;
@@ -99,10 +99,6 @@ bool round_is_in_use(const struct round *r, unsigned nodes, unsigned limit, unsi
 /* Other shares stand there. Which ones does not matter: that of one daemon may stand at some stores, and that of another at others. */
 static void round_count_shared(struct round *r, const struct answer *a)
 {
-	if (r->form == FORM_UPGRADE) {
-		round_add_granted(r, a);
-		return;
-	}
 	nodeset_add(&r->taken, a->node);
 	nodeset_add(&r->refused, a->node);
 	r->pttl_ms[a->node] = a->pttl_ms;

@@ -32,7 +32,6 @@ struct round {
 	enum question question;
 	bool decided;          /* later answers are evidence only */
 	uint8_t form;          /* enum form: how the stores are asked to have the value */
-	bool forestalled;      /* RENEW: a store has the ticket of somebody who asked before to hold it alone */
 	bool expired;          /* its time is over: stores that have not answered by now do not count for the decision */
 	struct lease *lease;   /* RENEW, ADOPT: what it is about; else NULL */
 	struct lease_value value; /* ACQUIRE, RAISE: its own until it has won; RENEW, ADOPT: the lease's */
@@ -52,8 +51,6 @@ struct round {
 	int64_t range;         /* tokens beyond the first that are asked for */
 	struct nodeset sure;   /* RENEW: see struct placed; only these can give the token */
 	struct nodeset lifted; /* RENEW: they did */
-	struct nodeset alone;  /* RENEW: they have the value alone from now on */
-	struct nodeset outrun; /* RENEW: so have they, but their fence had passed the floor: another name got that token, or a later one */
 	int64_t writer_us;     /* the first moment in the tickets of writers elsewhere, while readers have the name or get it; 0: none was shown */
 	int64_t token;         /* RAISE: the token to be granted; RENEW: the one that its lease is to have besides, 0: none */
 	struct instant until;  /* ACQUIRE: decided by then */

@@ -88,17 +88,6 @@ void tell_cycle(struct commander *x, struct session *s, struct span tag, struct 
 	tell_line(x, s, &r);
 }
 
-void tell_rivals(struct commander *x, struct session *s, struct span tag, const struct lock *l)
-{
-	char cycle[2 * NAME_MAX_BYTES + 2];
-	struct span name = lock_name(l);
-
-	memcpy(cycle, name.p, name.n);
-	memcpy(cycle + name.n, "<-", 2);
-	memcpy(cycle + name.n + 2, name.p, name.n);
-	tell_cycle(x, s, tag, (struct span){cycle, 2 * name.n + 2});
-}
-
 /* The line itself has its answer. */
 static void tell_mistakes(struct commander *x, struct session *s)
 {

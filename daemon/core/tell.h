@@ -21,9 +21,6 @@ void tell_revoked(struct commander *x, struct session *s, struct span tag); /* n
 /* in_ms, how long the daemon still waits for holders; -1: as long as there are any. */
 void reply_drain_end(const struct commander *x, struct reply *r);
 const char *draining_text(const struct commander *x);
-/* ERR DEADLOCK, with the cycle; the two that share this lock would both hold it alone. */
-void tell_cycle(struct commander *x, struct session *s, struct span tag, struct span cycle);
-void tell_rivals(struct commander *x, struct session *s, struct span tag, const struct lock *l);
 /* ERR, to the request that is being served, which is not valid. Counts it as a mistake. */
 void tell_mistake(struct commander *x, struct session *s, enum error code, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));

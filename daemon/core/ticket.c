@@ -54,9 +54,7 @@ static const struct claim *ticket_writer(const struct contender *k)
 
 static enum stamp_kind ticket_kind(const struct claim *c)
 {
-	if (c->shared)
-		return STAMP_READER;
-	return c->converts && c->lock->lease.shared ? STAMP_UPGRADE : STAMP_WRITER;
+	return c->shared ? STAMP_READER : STAMP_WRITER;
 }
 
 static void ticket_begin(struct engine *e, struct contender *k, const struct claim *c)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Readers of several daemons hold a name together: the stores keep a share for each daemon in one key. A lease is shared from the moment when a store is first
- * asked to share its value, and alone again when a quorum has said that no other share stands there. See ALGORITHMS.md, Readers of several daemons.
+ * asked to share its value. See ALGORITHMS.md, Readers of several daemons.
  */
 #ifndef CORE_TOGETHER_H
 #define CORE_TOGETHER_H
@@ -9,23 +9,9 @@
 #include "daemon/core/parts.h"
 
 /* A renewal or an adoption begins. Where readers hold a lease that stands alone, it is shared from now on. */
-void together_begin(struct engine *e, struct round *r);
-/* The renewal asks to have the share alone. */
-void together_upgrade(struct engine *e, struct round *r);
-/* The next renewal asks so once more, now; or, if nobody wants that any more, to share the value. */
-void together_upgrade_again(struct engine *e, struct lease *x);
-/* An answer to a renewal. It does not count as granted if the store does not have the value as the lease is held now. */
-void together_note(struct engine *e, struct round *r, const struct answer *a);
-/* The round is such a renewal, and none was sent since. */
-bool together_asks(const struct round *r);
-/* A quorum has the value alone: only the votes of these stores count from now on. */
-void together_is_alone(struct engine *e, struct round *r);
-/* … but not yet. Returns whether this round can give it no more; then the stores are asked again a little later. */
-bool together_missed(struct engine *e, struct round *r);
+void together_begin(struct round *r);
 /* The next renewal is due at this moment, if it was due later. */
 void together_ask_again(struct engine *e, struct lease *x, struct instant at);
-/* A store says that it may be our turn to have the share alone. */
-void together_woken(struct engine *e, struct lock *l, unsigned node);
 /* Readers hold the lock here, and somebody elsewhere waits: it may be a reader. The lease is shared by the next renewal, which is due now. */
 void together_open(struct engine *e, struct lock *l);
 /* A reader that does not wait was refused for a writer elsewhere: the stores are asked whether that writer is still there, once a second. */

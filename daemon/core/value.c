@@ -120,9 +120,9 @@ static char *kind_write(char *end, const struct stamp *s)
 {
 	if (s->kind == STAMP_WRITER)
 		return end;
-	if (s->kind == STAMP_READER && s->writer_us)
+	if (s->writer_us)
 		end = moment_write(end, s->writer_us);
-	*--end = s->kind == STAMP_READER ? 's' : 'u';
+	*--end = 's';
 	*--end = ':';
 	return end;
 }

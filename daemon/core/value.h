@@ -37,7 +37,6 @@ unsigned value_limit(struct span holder);
 enum stamp_kind {
 	STAMP_WRITER,
 	STAMP_READER,  /* ":s" */
-	STAMP_UPGRADE, /* ":u": it has a share, and would have it alone */
 };
 
 /* "<moment, 16 digits>:<daemon-id>:<sequence>", and an end that tells the kind: a place in the queue of a name, see ticket.h. */

@@ -125,8 +125,8 @@ static char call_op(const struct call *call)
 			return 's';
 		return call->range == 0 && call->ticket.n == 0 ? 'g' : 'a';
 	case CALL_EXTEND:
-		if (call->form != FORM_ALONE)
-			return call->form == FORM_SHARED ? 'n' : 'u';
+		if (call->form == FORM_SHARED)
+			return 'n';
 		if (call->exact || call->beyond || call->prior.n > 0 || !span_equal(call->value, call->new_value))
 			return 'e';
 		return call->create ? 'K' : 'k';
@@ -152,7 +152,6 @@ static unsigned entry_words(const struct entry *e)
 {
 	switch (e->op) {
 	case 'n':
-	case 'u':
 		return 11;
 	case 'a':
 	case 's':
@@ -235,7 +234,7 @@ static char *op_fill(char *at, const struct call *call, char op)
 		return acquire_put(at, call);
 	if (op == 'e')
 		return extend_put(at, call);
-	if (op == 'n' || op == 'u')
+	if (op == 'n')
 		return word_number(word_text(extend_put(at, call), call->ticket), call->ticket_ms);
 	return op == 'R' ? word_text(at, call->prior) : at;
 }

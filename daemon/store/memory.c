@@ -89,6 +89,13 @@ void answer_occupied(struct memory *m, const struct standing *s, struct answer *
 		a->found = shown_public(key_value(s->key));
 }
 
+void answer_in_the_way(struct memory *m, const struct standing *s, struct answer *a)
+{
+	answer_occupied(m, s, a);
+	if (a->code == 'S')
+		a->code = 'B';
+}
+
 bool answer_set(struct memory *m, struct key *key, const struct call *c, struct span value, int64_t px_ms, struct answer *a)
 {
 	if (px_ms <= 0 || px_ms > PX_MAX) {
@@ -139,12 +146,12 @@ static void call_extend(struct memory *m, const struct call *c, struct instant n
 	if (!span_equal(memory_marker(m), c->marker))
 		return answer_unjoined(m, a);
 	s = memory_standing(m, c, now, a);
-	if (s.shared || c->form != FORM_ALONE)
+	if (c->form == FORM_SHARED)
 		return share_extend(m, c, &s, a);
 	if (!s.there && (!c->create || c->exact || call_is_late(c, a)))
 		return answer_code(a, 'M', m->fence, -2);
-	if (s.there && (!s.key->value_n || !call_names(c, s.bare)))
-		return answer_occupied(m, &s, a);
+	if (s.there && (s.shared || !s.key->value_n || !call_names(c, s.bare)))
+		return answer_in_the_way(m, &s, a);
 	if (s.broken && !c->exact)
 		return answer_code(a, 'X', m->fence, -2);
 	left_ms = s.there ? memory_pttl(m, s.key, a->server_us / 1000) : -1;

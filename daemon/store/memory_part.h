@@ -59,6 +59,7 @@ static inline struct standing memory_standing(struct memory *m, const struct cal
 void answer_code(struct answer *a, char code, int64_t fence, int64_t pttl_ms);
 void answer_unjoined(const struct memory *m, struct answer *a);
 void answer_occupied(struct memory *m, const struct standing *s, struct answer *a);
+void answer_in_the_way(struct memory *m, const struct standing *s, struct answer *a); /* the same for a renewal */
 int64_t memory_pttl(const struct memory *m, const struct key *key, int64_t now_ms);
 struct instant until_of(const struct memory *m, int64_t when_ms); /* the end of a key that expires at that moment of the server's clock */
 /* The SET at the end of a grant or a renewal. As in the scripts, an impossible TTL is an error after the fence was raised. */

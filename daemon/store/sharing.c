@@ -59,22 +59,20 @@ static int64_t share_end_ms(const struct call *c, int64_t ends_ms, bool again, i
 /* False: refused. */
 static bool share_raise(struct memory *m, const struct call *c, struct answer *a)
 {
-	int64_t top = c->form == FORM_UPGRADE ? at_least(c->fence, m->fence + 1) : c->fence;
-
-	if (top <= m->fence)
+	if (c->fence <= m->fence)
 		return true;
-	if (c->fence > m->fence && c->fence > memory_limit(m, a) && !c->beyond) {
+	if (c->fence > memory_limit(m, a) && !c->beyond) {
 		answer_code(a, 'F', m->fence, -2);
 		return false;
 	}
-	m->fence = top;
+	m->fence = c->fence;
 	return true;
 }
 
 /* No share of ours stands. False: nor is one put back. */
 static bool share_may_be_put_back(struct memory *m, const struct call *c, const struct standing *s, struct answer *a)
 {
-	bool may = c->form == FORM_SHARED && c->create && !c->exact && !call_is_late(c, a) && !(s->there && !s->shared) && !s->broken &&
+	bool may = c->create && !c->exact && !call_is_late(c, a) && !(s->there && !s->shared) && !s->broken &&
 	           m->shares.count < SHARES_MOST && share_list_suits(&m->shares, c->new_value);
 
 	if (may)
@@ -83,16 +81,14 @@ static bool share_may_be_put_back(struct memory *m, const struct call *c, const 
 		answer_code(a, 'M', m->fence, -2);
 		return false;
 	}
-	answer_occupied(m, s, a);
-	if (a->code == 'S')
-		a->code = 'B';
+	answer_in_the_way(m, s, a);
 	return false;
 }
 
 void share_extend(struct memory *m, const struct call *c, const struct standing *s, struct answer *a)
 {
 	int64_t now_ms = a->server_us / 1000, ends_ms = -1;
-	bool again = false, beside, ours;
+	bool again = false, ours;
 	char code = 'E';
 
 	if (!s->shared)
@@ -118,17 +114,11 @@ void share_extend(struct memory *m, const struct call *c, const struct standing 
 	if (!ours)
 		code = 'A';
 	ends_ms = share_end_ms(c, ends_ms, again, now_ms);
-	beside = c->form != FORM_SHARED && m->shares.count > 0;
-	if (!beside && !share_raise(m, c, a))
+	if (!share_raise(m, c, a))
 		return;
-	if (beside || c->form == FORM_SHARED) {
-		share_list_put(&m->shares, c->new_value, ends_ms);
-		if (!shares_set(m, c, s, s->broken, a))
-			return;
-	} else if (!answer_set(m, s->key, c, c->new_value, at_least(ends_ms - now_ms, 1), a)) {
-		return;
-	}
-	answer_code(a, beside ? 'S' : code, m->fence, ends_ms - now_ms);
+	share_list_put(&m->shares, c->new_value, ends_ms);
+	if (shares_set(m, c, s, s->broken, a))
+		answer_code(a, code, m->fence, ends_ms - now_ms);
 }
 
 void share_release(struct memory *m, const struct call *c, const struct standing *s, struct answer *a)

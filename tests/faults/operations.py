@@ -32,23 +32,23 @@ def urgent(session, rng, names, wait, between, **terms):
 
 
 def upgraded(session, rng, names, wait, between, **terms):
-    """A reader that becomes a writer. It may be refused, and is a reader still."""
+    """A reader that would be a writer. It is refused, and is a reader still; so it gives its hold back first."""
     if not session.lock(names[0], wait, shared=True, **terms):
         return []
     between(names[:1])
-    if session.fence(names[0]):
-        session.lock(names[0], wait=rng.choice((0, 300, 300)))
+    if session.fence(names[0]) and not session.lock(names[0], wait=rng.choice((0, 300, 300))) and session.fence(names[0]):
+        session.unlock(names[0])
+        session.lock(names[0], wait=300)
     return only(session, names[0])
 
 
 def downgraded(session, rng, names, wait, between, **terms):
-    """A writer that becomes a reader, and now and then a writer again."""
+    """A writer that becomes a reader."""
     if not session.lock(names[0], wait, **terms):
         return []
     between(names[:1])
-    if session.fence(names[0]) and session.lock(names[0], shared=True) and rng.random() < 0.3:
-        between(names[:1])
-        session.lock(names[0], wait=200)
+    if session.fence(names[0]):
+        session.lock(names[0], shared=True)
     return only(session, names[0])
 
 

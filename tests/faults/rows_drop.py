@@ -55,7 +55,6 @@ class Lane:
         keys = list(operations.known(w.verbs))
         cases = [(self.drops_while_it_holds, key, how) for key in keys for how in SURE + UNSURE]
         cases += [(self.drops_while_it_waits, key, how) for key in keys if operations.TABLE[key].waits for how in ("close", "half")]
-        cases += [(self.drops_while_it_upgrades, None, how) for how in ("close", "half", "reset")]
         cases += [(self.drops_beside_a_reader, "shared", how) for how in SURE + UNSURE if not how.startswith("BREAK")]
         cases += [(case, "shared", how) for case in (self.drops_before_a_line, self.drops_before_readers) for how in SURE if not how.startswith("BREAK")]
         while w.more():
@@ -236,22 +235,6 @@ class Lane:
             self.end(holder, [name], how, here)
             self.are_granted("a writer before readers, %s" % how, here, waiting, AT_ONCE)
         leaves(holder)
-        return held
-
-    def drops_while_it_upgrades(self, _, how, here):
-        """A reader that waits to become a writer goes, and leaves neither a share nor a place."""
-        name, = self.names(1)
-        reader, leaver = self.session(here, 0), self.session(here, 1, how == "reset")
-        held = reader.lock(name, shared=True) and leaver.lock(name, 500, shared=True)
-        if held:
-            request = leaver.begin("LOCK", name, "LOCK %s wait=10s" % name, 10000)
-            waiting = self.waiters([name], True)
-            if leaver.conn.fill(0):  # it must not be answered while the other one reads
-                leaver.finish(request)
-            leaver.drop(how)
-            reader.unlock(name)
-            self.are_granted("an upgrade, %s while it waits" % how, None, waiting, AT_ONCE)
-        leaves(reader)
         return held
 
 

@@ -53,20 +53,22 @@ class Shared:
         two.close()
         self.assertEqual(writer.reply().kind, "OK")
 
-    def test_a_hold_is_converted_with_a_larger_fence(self):
+    def test_a_writer_shares_its_hold_with_a_larger_fence_and_no_reader_becomes_a_writer(self):
         name, other = self.name(), self.connect()
         c = self.connect()
         fence = c.ok("LOCK " + name).num("fence")
-        for mode in ("shared", "exclusive", "shared"):
-            answer = c.ok("LOCK %s mode=%s wait=5s" % (name, mode))
-            self.assertEqual(answer.num("count"), 1)
-            self.assertGreater(answer.num("fence"), fence)
-            fence = answer.num("fence")
+        answer = c.ok("LOCK %s mode=shared wait=5s" % name)
+        self.assertEqual(answer.num("count"), 1)
+        self.assertGreater(answer.num("fence"), fence)
+        fence = answer.num("fence")
         other.ok("LOCK %s mode=shared" % name)
-        c.begin("@u LOCK %s wait=30s" % name)
-        self.assertIn("cycle=%s<-%s" % (name, name), other.err("LOCK %s wait=30s" % name, "DEADLOCK").text)
+        for wait in ("", " wait=30s"):
+            self.assertIn("UNLOCK it", c.err("LOCK " + name + wait, "ARG").text)
+        self.assertIn("UNLOCK it", c.err("LOCKALL %s more-%s" % (name, name), "ARG").text)
+        self.assertEqual(c.ok("CHECK " + name).num("fence"), fence)
         other.ok("UNLOCK " + name)
-        self.assertGreater(c.reply("@u").num("fence"), fence)
+        c.ok("UNLOCK " + name)
+        self.assertGreater(c.ok("LOCK %s wait=30s" % name).num("fence"), fence)
 
     def test_runs_with_shared_run_together_and_others_wait(self):
         name = self.name()
@@ -137,21 +139,15 @@ class SharedAcrossDaemons(QuorumTest):
         writer.ok("UNLOCK docs")
         self.assertEqual(far.reply()["mode"], "shared")
 
-    def test_an_upgrade_waits_for_readers_elsewhere_and_the_second_is_a_deadlock(self):
-        here, there, fence = self.readers("docs")
-        here.busy("LOCK docs")
-        here.send("@u LOCK docs wait=30s")
-        self.queued("docs", 1)
-        there.send("@v LOCK docs wait=30s")
-        self.assertIn("cycle=docs<-docs", there.reply("@v").text)
-        self.assertEqual(there.ok("CHECK docs")["mode"], "shared")
-        there.ok("UNLOCK docs")
-        granted = here.reply("@u")
-        self.assertGreater(granted.num("fence"), fence)
+    def test_a_writer_that_shares_its_hold_lets_readers_elsewhere_in(self):
+        here, there = self.client(self.a), self.client(self.b)
+        fence = here.ok("LOCK docs").num("fence")
         there.busy("LOCK docs mode=shared")
         self.assertEqual(there.begin("LOCK docs mode=shared wait=30s"), [])
-        here.ok("LOCK docs mode=shared")
+        self.assertGreater(here.ok("LOCK docs mode=shared wait=30s").num("fence"), fence)
         self.assertEqual(there.reply()["mode"], "shared")
+        there.err("LOCK docs wait=30s", "ARG")
+        self.assertEqual(there.ok("CHECK docs")["mode"], "shared")
 
     def test_the_share_of_a_daemon_that_died_ends_with_its_lease(self):
         here, there, _ = self.readers("docs")
@@ -170,7 +166,7 @@ class SharedOnOneServer(SharedAcrossDaemons):
 
 
 class SharedAndDeleted(QuorumTest):
-    """Somebody deletes the key at one server while all have it: whoever holds it, and converts it, keeps the others out."""
+    """Somebody deletes the key at one server while all have it: whoever holds it, and shares it, keeps the others out."""
 
     def delete_at(self, server):
         values = [None]
@@ -189,6 +185,7 @@ class SharedAndDeleted(QuorumTest):
             far.busy("LOCK docs")
             far.ok("LOCK docs mode=shared")
             far.ok("UNLOCK docs sync=yes")
+            holder.ok("UNLOCK docs sync=yes")
             fence = holder.ok("LOCK docs wait=30s").num("fence")
             far.busy("LOCK docs mode=shared")
             self.delete_at(server)

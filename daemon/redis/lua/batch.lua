@@ -12,7 +12,7 @@ while ARGV[a] do
       ARGV[a + 7], ARGV[a + 8], op == 's')
   elseif op == 'k' or op == 'K' then
     row = extend(key, queue, value, value, tonumber(px), tonumber(ARGV[a + 2]), '0', late, op == 'K' and '1' or '0', '', 'x', '')
-  elseif op == 'e' or op == 'n' or op == 'u' then
+  elseif op == 'e' or op == 'n' then
     row = extend(key, queue, value, ARGV[a + 2], tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4]), ARGV[a + 5], is_late(ARGV[a + 6]), ARGV[a + 7],
       ARGV[a + 8], op == 'e' and 'x' or op, op == 'e' and '' or ARGV[a + 9], ARGV[a + 10])
   elseif op == 'x' then

@@ -23,7 +23,7 @@ while ARGV[a] do
         end
         if what ~= 't' then row = row + 1 end
         i = i + ((what == 'r' or what == 'x' or what == 'b') and 2 or (what == 'a' or what == 'e' or what == 's') and 9 or what == 't' and 4
-          or what == 'l' and 1 or (what == 'n' or what == 'u') and 11 or 3)
+          or what == 'l' and 1 or what == 'n' and 11 or 3)
       end
       if call('SET', KEYS[2], string.format('%.0f', top)).err then break end
       written = top

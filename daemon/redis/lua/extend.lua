@@ -4,22 +4,22 @@
 -- a longer one promised.
 -- beyond: '0' the floor must be within the limit; else the floor may exceed it: see daemon/core/quorum.h
 -- prior: prior values, separated by blanks; the key may have any of them instead of value.
--- form: 'x' as one that holds it alone; 'n', 'u': see sharing.lua
+-- form: 'x' as one that holds it alone; 'n' as a share: see sharing.lua
 -- row: E fence px '' | A fence px '' | B fence pttl holder | X fence -2 '' (broken, see break.lua) | K fence pttl '' | M fence -2 '' | Q fence -2 marker
---      F fence -2 '' | S fence px ticket (extended, beside other shares: see sharing.lua) | ! message
+--      F fence -2 '' | ! message
 local extend = renews and function(key, queue, value, new_value, px, floor, beyond, late, how, prior, form, ticket, ticket_ms)
   if not joined then return {'Q', fence, -2, marker} end
   local current, list, broken, bare = standing(key)
   if current then write_without_memory() end
-  if list or form ~= 'x' then
-    return share_extend(key, queue, current, list, broken, bare, value, new_value, px, floor, beyond, late, how, prior, form, ticket, ticket_ms)
+  if form == 'n' then
+    return share_extend(key, queue, current, list, broken, bare, value, new_value, px, floor, beyond, late, how, prior, ticket, ticket_ms)
   end
   local code = 'E'
   if not current then
     if how ~= '1' or late then return {'M', fence, -2, ''} end
     code = 'A'
   elseif bare ~= value and bare ~= new_value and not stands_in(prior, bare) then
-    return occupied(key, current)
+    return in_the_way(key, current, list, broken)
   elseif broken and (how == '0' or how == '1') then
     return {'X', fence, -2, ''}
   elseif how ~= '2' or current == new_value then

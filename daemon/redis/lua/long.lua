@@ -1,12 +1,12 @@
 -- The long way, for the entries that are left. A function is created only if one of them needs it, because creating it costs as much as a command.
-local WIDTH = {g = 3, a = 9, s = 9, k = 3, K = 3, e = 9, n = 11, u = 11, r = 2, R = 3, x = 2, l = 1, b = 2, t = 4}
+local WIDTH = {g = 3, a = 9, s = 9, k = 3, K = 3, e = 9, n = 11, r = 2, R = 3, x = 2, l = 1, b = 2, t = 4}
 local asked, i = {}, a
 while ARGV[i] do
   asked[ARGV[i]] = true
   i = i + WIDTH[ARGV[i]]
 end
-local acquires, renews, releases = asked.g or asked.a or asked.s, asked.k or asked.K or asked.e or asked.n or asked.u, asked.r or asked.R or asked.b
-local queued = acquires or releases or asked.K or asked.e or asked.n or asked.u or asked.x or asked.l -- whether an entry may use its queue
+local acquires, renews, releases = asked.g or asked.a or asked.s, asked.k or asked.K or asked.e or asked.n, asked.r or asked.R or asked.b
+local queued = acquires or releases or asked.K or asked.e or asked.n or asked.x or asked.l -- whether an entry may use its queue
 local wakes = queued and (releases or renews or asked.s or asked.x)
 if anybody == nil then anybody = queued and call('EXISTS', KEYS[3]) ~= 0 end
 
@@ -47,6 +47,13 @@ local function occupied(key, current, list, broken)
   if err then return {'!', err} end
   if type(current) == 'table' then return {'K', fence, pttl, ''} end
   return {'B', fence, pttl, public(current)}
+end
+
+-- The same for a renewal.
+local function in_the_way(key, current, list, broken)
+  local row = occupied(key, current, list, broken)
+  if row[1] == 'S' then row[1] = 'B' end
+  return row
 end
 
 -- 0: it may come at any time.

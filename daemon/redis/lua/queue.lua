@@ -28,12 +28,12 @@ local queue_line = queued and function(queue)
 end
 
 -- How a ticket ends tells what it is for. ':s': a reader is the first of its daemon that waits; with 16 digits behind it: since when the first writer there
--- waits. ':u': a reader waits to hold the lock alone. Otherwise a writer is the first. Where a ticket stands in the way of readers that came later: nil:
+-- waits. Otherwise a writer is the first. Where a ticket stands in the way of readers that came later: nil:
 -- nowhere.
 local bar_of = wakes and function(ticket)
-  local kind, since = string.match(ticket, ':([su])(%d*)$')
-  if not kind then return string.sub(ticket, 1, 16) end
-  return kind == 'u' and '0' or since ~= '' and since or nil
+  local since = string.match(ticket, ':s(%d*)$')
+  if not since then return string.sub(ticket, 1, 16) end
+  return since ~= '' and since or nil
 end
 
 -- Whether that ticket stands in the way of a reader with this one.
@@ -104,7 +104,7 @@ local queue_served = queued and function(queue, line, ticket)
 end
 
 -- KEYS[3] lasts at least as long as any queue.
-local queue_join = (asked.a or asked.s or asked.n or asked.u) and function(queue, ticket, ticket_ms)
+local queue_join = (asked.a or asked.s or asked.n) and function(queue, ticket, ticket_ms)
   ticket_ms = tonumber(ticket_ms)
   local left = call('PTTL', KEYS[3])
   if type(left) ~= 'number' or left < 3 * ticket_ms then call('SET', KEYS[3], '1', 'PX', 6 * ticket_ms) end
@@ -118,15 +118,15 @@ local tell_ticket = wakes and function(ticket, key)
   tell(string.match(ticket, '^%d+:([^:]+)'), 'w', key)
 end
 
--- Wakes whose turn it may be. shares: how many stand; nil: none. If a reader is the first, all readers up to the next writer are. Where shares stand, these
--- readers are, and when one share is left, who waits to have it alone. news: the key may end sooner than the first was told, so that one is woken in any case.
+-- Wakes whose turn it may be. shares: whether any stand. If a reader is the first, all readers up to the next writer are. Where shares stand, these
+-- readers are. news: the key may end sooner than the first was told, so that one is woken in any case.
 local wake_head = wakes and function(key, line, shares, news)
   if not line or not line.head then return end
   if not shares and not string.find(line.head, ':s%d*$') then return tell_ticket(line.head, key) end
   local least = queue_bar(line)
   for _, ticket in ipairs(line.tickets) do
     local reads = string.find(ticket, ':s%d*$') and not (least and least < string.sub(ticket, 1, 16))
-    if reads or news and ticket == line.head or shares == 1 and string.find(ticket, ':u$') then tell_ticket(ticket, key) end
+    if reads or news and ticket == line.head then tell_ticket(ticket, key) end
   end
 end
 
@@ -153,6 +153,6 @@ local withdraw = asked.x and function(key, queue, ticket)
   local current, list = standing(key)
   local free = not current
   if free and moved_up then queue_note(queue, line.head) end
-  if free or moved_up or list then wake_head(key, line, list and #list, moved_up) end
+  if free or moved_up or list then wake_head(key, line, list, moved_up) end
   return 1
 end

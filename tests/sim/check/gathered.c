@@ -23,8 +23,6 @@ static void group_counts(struct request_sim *q, int64_t name, struct span line)
 	if (counts_are_known(q->conn) && said != *count + 1)
 		fail(q, "the session held it as often before", line);
 	q->told |= 1U << name;
-	if (*count == 0)
-		q->conn->read_step[name] = q->conn->world->checker.step;
 	*count = said;
 }
 

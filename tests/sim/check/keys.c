@@ -50,13 +50,13 @@ static void key_check(struct server *s, const struct call *call)
 }
 
 /* The value as the call would have it: alone, or among shares. What is left behind may be broken, and stays so. */
-static bool stands_as_asked(const struct call *call, const struct answer *a, struct span key, struct span value)
+static bool stands_as_asked(const struct call *call, struct span key, struct span value)
 {
 	const char *at;
 
 	if ((call->exact || call->at_most) && span_starts(key, SPAN("!")))
 		key = (struct span){key.p + 1, key.n - 1};
-	if (call->form == FORM_ALONE || (call->form == FORM_UPGRADE && a->code == 'E'))
+	if (call->form == FORM_ALONE)
 		return span_equal(key, value);
 	if (span_equal(key, value))
 		return call->kind == CALL_ACQUIRE; /* a renewal of a newer connection has it alone already */
@@ -74,7 +74,7 @@ static void value_check(struct server *s, const struct flight *f, unsigned i)
 	for (unsigned j = i + 1; j < f->count; j++)
 		if (span_equal(f->call[j].name, call->name))
 			return;
-	if (!sim_node_get(s->node, call->name, server_wall(s), &value, &expires) || !stands_as_asked(call, &f->answer[i], value, want))
+	if (!sim_node_get(s->node, call->name, server_wall(s), &value, &expires) || !stands_as_asked(call, value, want))
 		checker_fail(s->world, INVARIANT_S9, name_number(call->name),
 			     "node %u votes for daemon %u and does not have its value", s->index, f->daemon->index);
 }

@@ -2,21 +2,6 @@
 /* The line of readers and writers: of one daemon (S19), and over several (S20). See readers.c. */
 #include "tests/sim/world/world.h"
 
-/* It asks for itself alone what it reads: nobody stands before it, but who is granted in the step in which that begins. */
-static bool is_upgrade(const struct world *w, const struct request_sim *q)
-{
-	const struct conn *c = q->conn;
-
-	return q->reads == READ_ALONE && c->read_count[q->name] > 0 && q->begun_step + 1 < w->checker.step &&
-	       c->read_step[q->name] + 1 < w->checker.step;
-}
-
-/* It converted a hold that was lost since: then it stands among those who asked at the same moment in whatever order. */
-static bool is_forfeit(const struct request_sim *q, const struct request_sim *other)
-{
-	return other->begun_at == q->begun_at && other->conn->read_lost_at[other->name] >= other->begun_at;
-}
-
 static bool is_passed(const struct world *w, const struct request_sim *q, int64_t name, const struct request_sim *other)
 {
 	bool waits = other->ask == ASK_READ && other->locks && other->name == name && other->wait_ms != 0 && !running_awaits(other) &&
@@ -25,7 +10,7 @@ static bool is_passed(const struct world *w, const struct request_sim *q, int64_
 	/* A LOCKALL may have had this name, among others, long before it had all of them, and before the other came. */
 	if (q->reads == READ_ALL && other->priority != q->priority)
 		return false;
-	return waits && ((is_upgrade(w, other) && q->reads != READ_ALL) || (stands_behind(w, q, other) && !is_forfeit(q, other)));
+	return waits && stands_behind(w, q, other);
 }
 
 /* Nobody is granted before an earlier waiter of the same daemon, or one of a higher priority, whatever their modes. */

@@ -163,8 +163,6 @@ void readers_said(struct request_sim *q, struct span line)
 			}
 		}
 	}
-	if (said > 0 && *count == 0)
-		q->conn->read_step[q->name] = q->conn->world->checker.step;
 	if (said > 0)
 		*count = said;
 }
@@ -212,7 +210,6 @@ void readers_conn_over(struct conn *c)
 static void read_is_lost(struct conn *c, int64_t name)
 {
 	c->read_count[name] = 0;
-	c->read_lost_at[name] = c->world->now;
 	reader_is_alone(c, name, false);
 }
 

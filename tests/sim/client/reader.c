@@ -215,6 +215,16 @@ static void say_lock(struct sim_client *c, int64_t name, bool shared)
 	c->reading[name].shared |= shared;
 }
 
+static void say_unlock(struct sim_client *c, int64_t name);
+
+/* Counts up, or shares what it holds alone. What it reads it gives back before it asks for it alone; the daemon refuses if it has that more often. */
+static void say_lock_again(struct sim_client *c, int64_t name, bool shared)
+{
+	if (!shared && c->reading[name].shared && c->reading[name].count > 0)
+		say_unlock(c, name);
+	say_lock(c, name, shared);
+}
+
 static void say_extend(struct sim_client *c, int64_t name)
 {
 	int64_t ttl_ms = c->world->plan->lease_us / MSEC / (stream_chance(&c->read_terms, 40) ? 2 : 1);
@@ -266,7 +276,7 @@ static void say_anything(struct sim_client *c, int64_t name)
 		break;
 	case 3:
 	case 4:
-		say_lock(c, name, stream_chance(&c->reads, 60)); /* converts it, or counts up */
+		say_lock_again(c, name, stream_chance(&c->reads, 60));
 		break;
 	default:
 		if (r->count > 0)

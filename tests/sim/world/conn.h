@@ -110,8 +110,6 @@ struct conn {
 	bool skipping, reading;
 	struct nesting nest;
 	int64_t read_count[READ_NAMES];                /* how often its session holds r0 …, as far as its lines say */
-	uint64_t read_step[READ_NAMES];                /* the step in which it began to hold it */
-	int64_t read_lost_at[READ_NAMES];              /* when it was last told LOST of one of them; 0: never */
 	bool read_alone[READ_NAMES];                   /* and alone */
 	struct {
 		int64_t fence;                         /* 0: not known, or at risk */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/convert.c, rebase.c: an owner that holds a lock asks for it in the other mode. */
+/* daemon/core/convert.c, rebase.c, enter.c: an owner that holds a lock asks for it in the other mode. */
 #include "tests/fixture/full_window.h"
 
 #include <check.h>
@@ -24,17 +24,55 @@ static void fence_grows(const char *line)
 	fence = number_in(line, "fence");
 }
 
-START_TEST(a_reader_that_is_alone_becomes_a_writer_with_a_larger_fence)
+#define REFUSED "ERR ARG this owner holds it shared: UNLOCK it, then LOCK it exclusively"
+
+/* With and without other readers, with and without patience. */
+START_TEST(a_reader_that_asks_for_the_name_alone_is_told_to_unlock_it_first)
+{
+	static const char *const request[] = {"LOCK a", "LOCK a wait=1m", "LOCK a count=1", "LOCK a count=2 wait=1m"};
+	unsigned extends;
+
+	one_holds(3, "shared");
+	if (_i >= 4) {
+		says(2, "LOCK a mode=shared");
+		hears(2, SHARED);
+		says(3, "LOCK a wait=1m");
+	}
+	passes(MSEC);
+	extends = asked(CALL_EXTEND);
+	says(1, "%s", request[_i % 4]);
+	ck_assert_str_eq(hears(1, "ERR *"), REFUSED);
+	says(1, _i % 2 ? "LOCKALL b a wait=1m" : "LOCKANY b a");
+	hears(1, "ERR ARG this owner holds name 2 shared: UNLOCK it first");
+	ck_assert_uint_eq(asked(CALL_EXTEND), extends);
+	says(1, "CHECK a");
+	ck_assert_int_eq(number_in(hears(1, "OK name=a *count=1 mode=shared"), "fence"), fence);
+	says(1, "UNLOCK a");
+	hears(1, "OK name=a count=0");
+}
+END_TEST
+
+START_TEST(another_owner_of_the_same_session_waits_for_its_reader)
 {
 	one_holds(3, "shared");
+	says(1, "@o LOCK a owner=o wait=1m");
+	passes(MSEC);
+	hears_nothing(1);
+	says(1, "UNLOCK a");
+	hears(1, "OK name=a count=0");
+	passes(MSEC);
+	fence_grows(hears(1, "@o OK *"));
+}
+END_TEST
+
+START_TEST(unlock_and_lock_make_a_reader_a_writer_with_a_larger_fence)
+{
+	one_holds(3, "shared");
+	says(1, "UNLOCK a");
 	says(1, "LOCK a");
+	hears(1, "OK name=a count=0");
 	passes(MSEC);
 	fence_grows(hears(1, EXCLUSIVE));
-	says(2, "LOCK a mode=shared");
-	hears(2, "BUSY name=a holder=* held_ms=* waiters=0 *");
-	says(1, "UNLOCK a fence=%lld", (long long)fence);
-	hears(1, "OK name=a count=0");
-	ck_assert(!key_is_there(0, "a"));
 }
 END_TEST
 
@@ -51,33 +89,16 @@ START_TEST(a_writer_becomes_a_reader_with_a_larger_fence_and_others_join)
 }
 END_TEST
 
-START_TEST(a_hold_is_converted_again_and_again)
-{
-	one_holds(3, "exclusive");
-	for (unsigned i = 0; i < 100; i++) {
-		says(1, "LOCK a mode=shared");
-		passes(MSEC);
-		fence_grows(hears(1, SHARED));
-		says(1, "LOCK a");
-		passes(MSEC);
-		fence_grows(hears(1, EXCLUSIVE));
-	}
-	says(1, "UNLOCK a");
-	says(2, "LOCK a");
-	fence_grows(hears(2, GRANT));
-}
-END_TEST
-
 START_TEST(a_conversion_keeps_the_count)
 {
-	one_holds(3, "shared");
-	says(1, "LOCK a mode=shared");
-	hears(1, "OK *count=2 mode=shared");
+	one_holds(3, "exclusive");
 	says(1, "LOCK a");
-	passes(MSEC);
 	hears(1, "OK *count=2");
+	says(1, "LOCK a mode=shared");
+	passes(MSEC);
+	hears(1, "OK *count=2 mode=shared");
 	says(1, "CHECK a");
-	hears(1, "OK name=a fence=* valid_ms=* count=2");
+	hears(1, "OK name=a fence=* valid_ms=* count=2 mode=shared");
 	says(1, "UNLOCK a");
 	hears(1, "OK name=a count=1");
 	says(1, "UNLOCK a");
@@ -85,140 +106,78 @@ START_TEST(a_conversion_keeps_the_count)
 }
 END_TEST
 
-START_TEST(an_upgrade_waits_until_its_owner_is_alone_and_nobody_joins_meanwhile)
+/* The second comes while the first waits for its token: the first converts the hold, the second counts. */
+START_TEST(conversions_that_are_asked_for_together_are_answered_together)
 {
-	one_holds(3, "shared");
-	says(2, "LOCK a mode=shared");
-	hears(2, SHARED);
-	says(3, "LOCK a wait=1m");
-	says(1, "LOCK a");
-	hears(1, "BUSY *");
-	says(1, "@u LOCK a wait=1m");
-	says(4, "LOCK a mode=shared");
-	hears(4, "BUSY *");
-	hears_nothing(1);
-	says(2, "UNLOCK a");
-	passes(MSEC);
-	fence_grows(hears(1, "@u " EXCLUSIVE));
-	hears_nothing(3);
-	says(1, "UNLOCK a");
-	hears(3, GRANT);
-}
-END_TEST
-
-START_TEST(the_second_of_two_upgraders_is_told_of_the_deadlock_and_keeps_its_hold)
-{
-	one_holds(3, "shared");
-	says(2, "LOCK a mode=shared");
-	hears(2, SHARED);
-	says(1, "@u LOCK a wait=1m");
+	one_holds(3, "exclusive");
 	says(2, "LOCK a wait=1m");
-	ck_assert_str_eq(hears(2, "ERR DEADLOCK *"), "ERR DEADLOCK cycle=a<-a");
-	says(2, "LOCK a");
-	hears(2, "BUSY *");
-	says(2, "CHECK a");
-	hears(2, "OK *mode=shared");
-	says(2, "UNLOCK a");
+	all_feel(MOOD_SILENT);
+	says(1, "@1 LOCK a mode=shared");
+	says(1, "@2 LOCK a mode=shared wait=1m");
+	says(1, "@3 LOCK a mode=shared wait=1m priority=9");
 	passes(MSEC);
-	hears(1, "@u " EXCLUSIVE);
+	all_feel(MOOD_WELL);
+	passes(MSEC);
+	fence_grows(hears(1, "@1 " SHARED));
+	hears(1, "@2 OK *count=2 mode=shared");
+	hears(1, "@3 OK *count=3 mode=shared");
+	hears_nothing(2);
 }
 END_TEST
 
-START_TEST(an_upgrade_that_gives_up_leaves_the_hold_and_lets_readers_in)
+START_TEST(when_the_first_conversion_is_withdrawn_the_next_one_converts)
 {
-	one_holds(3, "shared");
-	says(2, "LOCK a mode=shared");
-	hears(2, SHARED);
-	says(1, "LOCK a wait=1s");
-	says(3, "LOCK a mode=shared wait=1m");
-	hears_nothing(3);
+	one_holds(3, "exclusive");
+	all_feel(MOOD_SILENT);
+	says(1, "@1 LOCK a mode=shared wait=1m");
+	says(1, "@2 LOCK a mode=shared wait=1m");
+	says(1, "CANCEL @1");
+	hears(1, "OK");
+	hears(1, "@1 ERR CANCELLED *");
+	all_feel(MOOD_WELL);
 	passes(SEC);
-	hears(1, "TIMEOUT *");
-	hears(3, SHARED);
-	says(1, "CHECK a");
-	ck_assert_int_eq(number_in(hears(1, "OK *mode=shared"), "fence"), fence);
+	fence_grows(hears(1, "@2 " SHARED));
 }
 END_TEST
 
-START_TEST(unlock_while_an_upgrade_waits_ends_both)
+START_TEST(unlock_while_a_conversion_waits_ends_both)
 {
-	one_holds(3, "shared");
-	says(2, "LOCK a mode=shared");
-	hears(2, SHARED);
-	says(1, "@u LOCK a wait=1m");
+	one_holds(3, "exclusive");
+	all_feel(MOOD_SILENT);
+	says(1, "@1 LOCK a mode=shared wait=1m");
+	says(1, "@2 LOCK a mode=shared wait=1m");
 	says(1, "@x UNLOCK a");
 	hears(1, "@x OK name=a count=0");
-	hears(1, "@u ERR CANCELLED *");
+	hears(1, "@1 ERR CANCELLED *");
+	hears(1, "@2 ERR CANCELLED *");
 	says(1, "CHECK a");
 	hears(1, "ERR NOTHELD *");
-	says(2, "LOCK a");
-	passes(MSEC);
-	hears(2, EXCLUSIVE);
 }
 END_TEST
 
-/* The reader that is gone may still read. */
-START_TEST(an_upgrade_waits_for_the_belief_of_a_reader_that_went_unsurely)
+START_TEST(a_conversion_whose_lease_is_lost_waits_in_its_place_as_any_reader)
 {
-	cluster_begin(3);
-	passes(SEC);
-	session_opens_from_afar(1, 0);
-	says(1, "LOCK a mode=shared");
-	hears(1, SHARED);
-	says(2, "LOCK a mode=shared");
-	hears(2, SHARED);
-	goes(1, GONE_RESET);
-	says(2, "LOCK a");
-	hears(2, "BUSY *");
+	one_holds(3, "exclusive");
 	says(2, "LOCK a wait=1m");
-	passes(9 * SEC);
-	hears_nothing(2);
-	passes(6 * SEC);
-	hears(2, EXCLUSIVE);
-}
-END_TEST
-
-START_TEST(an_upgrader_whose_lease_is_lost_waits_on_as_any_writer)
-{
-	one_holds(3, "shared");
-	says(2, "LOCK a mode=shared");
-	hears(2, SHARED);
-	says(1, "@u LOCK a wait=1m");
 	all_feel(MOOD_SILENT);
-	passes(11 * SEC);
-	hears(1, "! RISK *");
-	hears(1, "! LOST *");
-	all_feel(MOOD_WELL);
-	passes(10 * SEC);
-	hears(1, "@u " EXCLUSIVE);
-}
-END_TEST
-
-START_TEST(an_upgrader_whose_lease_is_lost_stands_behind_those_that_asked_before)
-{
-	one_holds(3, "shared");
-	says(2, "LOCK a mode=shared");
-	hears(2, SHARED);
+	says(1, "@c LOCK a mode=shared wait=1m");
 	says(3, "LOCK a wait=1m");
-	passes(MSEC);
-	says(1, "@u LOCK a wait=1m");
-	all_feel(MOOD_SILENT);
 	passes(11 * SEC);
 	ignores(1);
 	all_feel(MOOD_WELL);
 	passes(10 * SEC);
-	hears(3, EXCLUSIVE);
-	hears_nothing(1);
-	says(3, "UNLOCK a");
+	hears(2, EXCLUSIVE);
+	says(2, "UNLOCK a");
 	passes(SEC);
-	hears(1, "@u " EXCLUSIVE);
+	fence_grows(hears(1, "@c " SHARED));
+	hears_nothing(3);
 }
 END_TEST
 
 /* --- tokens --- */
 
 /* Another run of the daemon may have adopted the lease: the stores say whether it stands. */
-START_TEST(each_conversion_asks_the_stores_for_a_token)
+START_TEST(a_conversion_asks_the_stores_for_a_token)
 {
 	unsigned extends;
 
@@ -228,11 +187,30 @@ START_TEST(each_conversion_asks_the_stores_for_a_token)
 	passes(MSEC);
 	fence_grows(hears(1, SHARED));
 	ck_assert_uint_ge(asked(CALL_EXTEND), extends + 3);
-	extends = asked(CALL_EXTEND);
+}
+END_TEST
+
+/* Another name was granted with tokens for hand-overs: the fence of the store is beyond the last token that anybody was given. */
+START_TEST(a_conversion_is_not_missed_for_tokens_that_this_daemon_has_in_store)
+{
+	unsigned before;
+
+	cluster_begin(1);
+	passes(SEC);
 	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	says(2, "LOCK b");
+	hears(2, "OK name=b *");
+	for (int i = 0; i < 250; i++)
+		says(3, "@%d LOCK b wait=1m owner=%d", i, i);
+	says(2, "UNLOCK b");
+	hears(2, "OK *");
+	hears(3, "@0 OK name=b *");
+	before = cluster.node[0].count[CALL_EXTEND];
+	says(1, "LOCK a mode=shared");
 	passes(MSEC);
-	fence_grows(hears(1, EXCLUSIVE));
-	ck_assert_uint_eq(asked(CALL_EXTEND), extends + 3);
+	hears(1, "OK name=a *");
+	ck_assert_uint_eq(cluster.node[0].count[CALL_EXTEND], before + 2); /* the second shares it */
 }
 END_TEST
 
@@ -344,21 +322,21 @@ END_TEST
 /* The stores joined long ago, so that tokens follow the clocks of the daemons. */
 START_TEST(grants_of_other_daemons_do_not_delay_a_conversion)
 {
-	static const char *const mode[] = {"shared", "exclusive"};
-
 	two_daemons(3);
 	passes(70 * SEC);
-	says(1, "LOCK a");
-	hears(1, EXCLUSIVE);
 	for (unsigned i = 0; i < 8; i++) {
+		says(1, "LOCK a");
+		hears(1, EXCLUSIVE);
 		for (unsigned k = 0; k < 3; k++) {
 			says(2, "LOCK b%u-%u", i, k);
 			hears(2, "OK *");
 			passes(20 * MSEC);
 		}
-		says(1, "LOCK a mode=%s", mode[i % 2]);
+		says(1, "LOCK a mode=shared");
 		passes(2 * MSEC);
-		hears(1, i % 2 == 0 ? SHARED : EXCLUSIVE);
+		hears(1, SHARED);
+		says(1, "UNLOCK a");
+		hears(1, "OK name=a count=0");
 	}
 }
 END_TEST
@@ -369,18 +347,17 @@ Suite *convert_suite(void)
 	TCase *c = tcase_create("convert");
 
 	tcase_add_checked_fixture(c, NULL, cluster_close);
-	tcase_add_test(c, a_reader_that_is_alone_becomes_a_writer_with_a_larger_fence);
+	tcase_add_loop_test(c, a_reader_that_asks_for_the_name_alone_is_told_to_unlock_it_first, 0, 8);
+	tcase_add_test(c, another_owner_of_the_same_session_waits_for_its_reader);
+	tcase_add_test(c, unlock_and_lock_make_a_reader_a_writer_with_a_larger_fence);
 	tcase_add_test(c, a_writer_becomes_a_reader_with_a_larger_fence_and_others_join);
-	tcase_add_test(c, a_hold_is_converted_again_and_again);
 	tcase_add_test(c, a_conversion_keeps_the_count);
-	tcase_add_test(c, an_upgrade_waits_until_its_owner_is_alone_and_nobody_joins_meanwhile);
-	tcase_add_test(c, the_second_of_two_upgraders_is_told_of_the_deadlock_and_keeps_its_hold);
-	tcase_add_test(c, an_upgrade_that_gives_up_leaves_the_hold_and_lets_readers_in);
-	tcase_add_test(c, unlock_while_an_upgrade_waits_ends_both);
-	tcase_add_test(c, an_upgrade_waits_for_the_belief_of_a_reader_that_went_unsurely);
-	tcase_add_test(c, an_upgrader_whose_lease_is_lost_waits_on_as_any_writer);
-	tcase_add_test(c, an_upgrader_whose_lease_is_lost_stands_behind_those_that_asked_before);
-	tcase_add_test(c, each_conversion_asks_the_stores_for_a_token);
+	tcase_add_test(c, conversions_that_are_asked_for_together_are_answered_together);
+	tcase_add_test(c, when_the_first_conversion_is_withdrawn_the_next_one_converts);
+	tcase_add_test(c, unlock_while_a_conversion_waits_ends_both);
+	tcase_add_test(c, a_conversion_whose_lease_is_lost_waits_in_its_place_as_any_reader);
+	tcase_add_test(c, a_conversion_asks_the_stores_for_a_token);
+	tcase_add_test(c, a_conversion_is_not_missed_for_tokens_that_this_daemon_has_in_store);
 	tcase_add_test(c, a_store_that_granted_after_the_decision_gives_a_token_as_well);
 	tcase_add_test(c, without_a_quorum_a_conversion_changes_nothing);
 	tcase_add_test(c, a_store_that_puts_the_key_back_gives_no_token_with_that_answer);

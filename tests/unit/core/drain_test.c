@@ -177,9 +177,11 @@ START_TEST(who_has_many_names_does_not_keep_others_from_being_refused)
 	for (unsigned i = 0; i < 20; i++)
 		says(1, "LOCK r%u mode=shared", i), says(3, "LOCK r%u mode=shared", i);
 	hears(3, "OK *");
-	says(1, "@u LOCK r0 wait=1h");
+	says(1, "LOCK w");
 	says(2, "LOCK r1 wait=1h");
 	says(3, "@g LOCKALL r1 r2 wait=1h");
+	all_feel(MOOD_SILENT);
+	says(1, "@c LOCK w mode=shared wait=1h");
 	cluster.conf.work = 1;
 	service_reload(cluster.daemon[0].service, &cluster.conf);
 	goes(1, GONE_RESET);
@@ -224,41 +226,39 @@ START_TEST(an_UNLOCK_that_waits_for_the_stores_is_waited_for)
 }
 END_TEST
 
-START_TEST(an_upgrade_that_waits_for_another_reader_goes_on)
+START_TEST(a_conversion_that_waits_for_the_stores_goes_on)
 {
 	begins(3);
-	says(1, "LOCK a mode=shared");
+	passes(SEC);
+	says(1, "LOCK a");
 	hears(1, "OK *");
-	says(2, "LOCK a mode=shared");
-	hears(2, "OK *");
-	says(2, "@u LOCK a wait=1m");
+	all_feel(MOOD_SILENT);
+	says(1, "@c LOCK a mode=shared wait=1m");
 	drains("DRAIN", "OK *");
-	hears_nothing(2);
-	says(1, "UNLOCK a");
-	hears(1, "OK *");
-	passes(2 * SEC);
-	hears(2, "@u OK name=a *");
+	hears_nothing(1);
+	all_feel(MOOD_WELL);
+	passes(5 * SEC);
+	hears(1, "@c OK name=a * mode=shared");
 	ck_assert(!is_drained());
 }
 END_TEST
 
-START_TEST(an_upgrade_whose_hold_is_lost_is_new_and_refused)
+START_TEST(a_conversion_whose_hold_is_lost_is_new_and_refused)
 {
 	begins(3);
-	says(1, "LOCK a mode=shared");
+	passes(SEC);
+	says(1, "LOCK a");
 	hears(1, "OK *");
-	says(2, "LOCK a mode=shared");
-	hears(2, "OK *");
-	says(2, "@u LOCK a wait=1m");
-	drains("DRAIN", "OK *");
 	all_feel(MOOD_SILENT);
+	says(1, "@c LOCK a mode=shared wait=1m");
+	drains("DRAIN", "OK *");
 	passes(11 * SEC);
-	hears(2, "! RISK *");
-	hears(2, "@u ERR DRAINING *");
-	hears(2, "! LOST *");
+	hears(1, "! RISK *");
+	hears(1, "@c ERR DRAINING *");
+	hears(1, "! LOST *");
 	all_feel(MOOD_WELL);
 	passes(10 * SEC);
-	hears_nothing(2);
+	hears_nothing(1);
 }
 END_TEST
 
@@ -443,8 +443,8 @@ Suite *drain_suite(void)
 	tcase_add_test(t, who_has_many_names_does_not_keep_others_from_being_refused);
 	tcase_add_test(t, a_request_that_the_stores_are_asked_about_is_refused);
 	tcase_add_test(t, an_UNLOCK_that_waits_for_the_stores_is_waited_for);
-	tcase_add_test(t, an_upgrade_that_waits_for_another_reader_goes_on);
-	tcase_add_test(t, an_upgrade_whose_hold_is_lost_is_new_and_refused);
+	tcase_add_test(t, a_conversion_that_waits_for_the_stores_goes_on);
+	tcase_add_test(t, a_conversion_whose_hold_is_lost_is_new_and_refused);
 	tcase_add_test(t, a_job_is_waited_for_until_its_home_knows_the_end);
 	tcase_add_test(t, a_drain_ends_after_its_time_although_somebody_holds);
 	tcase_add_test(t, the_last_DRAIN_says_how_long);

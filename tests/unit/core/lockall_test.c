@@ -220,7 +220,7 @@ START_TEST(lockall_holds_names_together_with_readers)
 	says(3, "LOCKALL c b");
 	hears(3, "BUSY name=b holder=* mode=shared holders=2 *");
 	says(1, "LOCKALL a c");
-	hears(1, "ERR ARG this owner holds name 1 in the other mode*");
+	hears(1, "ERR ARG this owner holds name 1 shared: UNLOCK it first");
 	ck_assert(!key_is_there(0, "c"));
 }
 END_TEST

@@ -120,15 +120,18 @@ START_TEST(a_waiter_that_may_still_have_the_name_goes_on_waiting)
 }
 END_TEST
 
-START_TEST(an_upgrade_is_denied_and_its_hold_stays)
+START_TEST(a_conversion_is_denied_and_its_hold_stays)
 {
 	begins(3);
-	holds(OPERATOR, "LOCK web/secret mode=shared");
-	holds(WEB, "LOCK web/secret mode=shared");
-	says(WEB, "@u LOCK web/secret wait=1m");
 	passes(SEC);
+	holds(WEB, "LOCK web/secret");
+	all_feel(MOOD_SILENT);
+	says(WEB, "@c LOCK web/secret mode=shared wait=1m");
 	rules_are_read_again();
-	hears(WEB, "@u " WITHDRAWN);
+	hears(WEB, "@c " WITHDRAWN);
+	all_feel(MOOD_WELL);
+	passes(SEC);
+	ignores(WEB);
 	passes(60 * SEC);
 	hears_nothing(WEB);
 	holds(WEB, "UNLOCK web/secret");
@@ -253,7 +256,7 @@ Suite *revoke_suite(void)
 	tcase_add_loop_test(t, a_request_that_waits_is_denied, 0, 10);
 	tcase_add_loop_test(t, readers_behind_a_writer_that_is_denied_read_at_once, 1, 2);
 	tcase_add_test(t, a_waiter_that_may_still_have_the_name_goes_on_waiting);
-	tcase_add_test(t, an_upgrade_is_denied_and_its_hold_stays);
+	tcase_add_test(t, a_conversion_is_denied_and_its_hold_stays);
 	tcase_add_test(t, what_is_held_stays_and_can_be_given_back);
 	tcase_add_loop_test(t, a_job_that_was_taken_can_be_ended, 0, 4);
 	tcase_add_test(t, a_TAKE_of_a_queue_is_denied);

@@ -62,25 +62,6 @@ START_TEST(readers_of_a_higher_priority_do_not_pass_a_writer_for_ever)
 }
 END_TEST
 
-START_TEST(nobody_of_any_priority_stands_before_an_upgrade)
-{
-	readers_hold(3, 2);
-	says(1, "@u LOCK a wait=1m");
-	says(3, "LOCK a mode=shared wait=1m priority=9");
-	says(4, "LOCK a wait=1m priority=9");
-	says(5, "LOCK a mode=shared priority=9");
-	hears(5, "BUSY *");
-	hears_nothing(3);
-	says(2, "UNLOCK a");
-	passes(MSEC);
-	hears(1, "@u " GRANT);
-	says(1, "UNLOCK a");
-	hears(3, READER);
-	says(3, "UNLOCK a");
-	hears(4, GRANT);
-}
-END_TEST
-
 /* 1 reads a and waits for b, which 2 holds. */
 START_TEST(a_reader_whose_priority_lets_it_join_at_once_is_in_no_deadlock)
 {
@@ -172,7 +153,6 @@ Suite *shared_priority_suite(void)
 	tcase_add_test(c, a_reader_of_a_higher_priority_joins_before_a_writer_that_waits);
 	tcase_add_test(c, a_reader_waits_behind_a_writer_of_a_higher_priority);
 	tcase_add_test(c, readers_of_a_higher_priority_do_not_pass_a_writer_for_ever);
-	tcase_add_test(c, nobody_of_any_priority_stands_before_an_upgrade);
 	tcase_add_test(c, a_reader_whose_priority_lets_it_join_at_once_is_in_no_deadlock);
 	tcase_add_test(c, a_reader_that_waits_for_the_lock_alone_does_not_pass_itself);
 	tcase_add_test(c, a_writer_of_another_daemon_is_passed_as_one_of_this_daemon);

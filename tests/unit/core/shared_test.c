@@ -242,28 +242,6 @@ START_TEST(readers_that_come_together_are_told_of_a_waiter_once)
 }
 END_TEST
 
-START_TEST(a_reader_that_is_refused_the_lock_for_itself_is_told_who_else_has_it)
-{
-	cluster_begin(3);
-	passes(SEC);
-	session_opens_from_afar(3, 0);
-	for (unsigned k = 1; k <= 3; k++) {
-		says(k, "HELLO 1 name=reader-%u", k);
-		hears(k, "OK *");
-		reads(k);
-	}
-	says(1, "LOCK a");
-	hears(1, "BUSY name=a holder=*reader-2* held_ms=0 mode=shared holders=3 waiters=0 *");
-	says(2, "UNLOCK a");
-	says(1, "LOCK a wait=1s");
-	passes(SEC);
-	hears(1, "TIMEOUT name=a waited_ms=1000 holder=*reader-3* held_ms=* mode=shared holders=2 waiters=0");
-	goes(3, GONE_RESET);
-	says(1, "LOCK a");
-	ck_assert_int_ge(number_in(hears(1, "BUSY name=a waiters=0 retry_ms=*"), "retry_ms"), 8000);
-}
-END_TEST
-
 START_TEST(readers_have_no_end_no_lock_delay_and_no_keep_of_their_own)
 {
 	static const char *const request[] = {"LOCK a", "LOCKALL a b", "LOCKANY a b"};
@@ -325,7 +303,6 @@ Suite *shared_suite(void)
 	tcase_add_test(c, show_and_list_tell_all_readers);
 	tcase_add_test(c, an_extend_does_not_shorten_what_another_reader_was_told);
 	tcase_add_test(c, readers_that_come_together_are_told_of_a_waiter_once);
-	tcase_add_test(c, a_reader_that_is_refused_the_lock_for_itself_is_told_who_else_has_it);
 	tcase_add_loop_test(c, readers_have_no_end_no_lock_delay_and_no_keep_of_their_own, 0, 3);
 	tcase_add_loop_test(c, a_hold_that_ends_or_has_a_lock_delay_is_not_shared, 0, 2);
 	suite_add_tcase(s, c);

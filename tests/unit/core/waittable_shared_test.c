@@ -13,22 +13,22 @@ static void reads(unsigned k, const char *name)
 	hears(k, "OK name=*");
 }
 
-START_TEST(of_two_readers_of_two_hosts_that_both_wait_to_write_one_is_refused)
+START_TEST(of_two_readers_of_two_hosts_that_wait_to_write_what_the_other_reads_one_is_refused)
 {
 	two_daemons(3);
 	session_opens(1, 0);
 	reads(1, "a");
-	reads(2, "a");
-	says(1, "LOCK a wait=100s");
+	reads(2, "b");
+	says(1, "LOCK b wait=100s");
 	passes(SEC / 10);
 	says(2, "LOCK a wait=100s");
 	passes(FOUND_US);
 	hears(2, "ERR DEADLOCK *");
 	hears_nothing(1);
-	says(2, "UNLOCK a");
+	says(2, "UNLOCK b");
 	hears(2, "OK *");
 	passes(3 * SEC);
-	hears(1, "OK name=a *");
+	hears(1, "OK name=b *");
 	cluster_close();
 }
 END_TEST
@@ -56,7 +56,7 @@ Suite *waittable_shared_suite(void)
 	Suite *s = suite_create("waittable_shared");
 	TCase *t = tcase_create("waittable_shared");
 
-	tcase_add_test(t, of_two_readers_of_two_hosts_that_both_wait_to_write_one_is_refused);
+	tcase_add_test(t, of_two_readers_of_two_hosts_that_wait_to_write_what_the_other_reads_one_is_refused);
 	tcase_add_test(t, readers_that_hold_a_lock_together_and_wait_for_others_are_in_no_deadlock);
 	suite_add_tcase(s, t);
 	return s;

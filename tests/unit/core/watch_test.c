@@ -180,8 +180,10 @@ START_TEST(a_watcher_is_told_of_modes_and_conversions)
 	says(1, "LOCK a mode=shared");
 	hears(1, "OK *");
 	hears(9, "! EVENT kind=granted name=a session=2 who=* fence=* mode=shared waiters=0");
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	hears(9, "! EVENT kind=released name=a session=2 who=* fence=* held_ms=* mode=shared waiters=0");
 	says(1, "LOCK a");
-	passes(MSEC);
 	fence = number_in(hears(1, "OK name=a fence=* count=1"), "fence");
 	ck_assert_int_eq(number_in(hears(9, GRANTED("2", "a")), "fence"), fence);
 	says(2, "LOCK a wait=1m mode=shared");

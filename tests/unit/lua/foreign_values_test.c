@@ -174,7 +174,7 @@ static struct call call_draw(void)
 
 	if (c.kind == CALL_BREAK)
 		c.value = span_of(PICK(what));
-	c.form = chance(50) ? FORM_ALONE : c.kind != CALL_ACQUIRE && chance(30) ? FORM_UPGRADE : FORM_SHARED;
+	c.form = chance(50) ? FORM_ALONE : FORM_SHARED;
 	c.beyond = c.range != 0;
 	c.new_value = chance(80) ? c.value : span_of(PICK(values));
 	if ((c.kind == CALL_EXTEND || c.kind == CALL_RELEASE) && chance(20))
@@ -267,7 +267,7 @@ static void stands_as_told(const struct call *c, const struct answer *a)
 	struct span value = c->kind == CALL_EXTEND ? c->new_value : c->value;
 	redisReply *r = clocked_redis_tell(&pair.real, "GET lock:%b", c->name.p, c->name.n);
 	redisReply *pttl = clocked_redis_tell(&pair.real, "PTTL lock:%b", c->name.p, c->name.n);
-	bool shares = c->form == FORM_SHARED || a->code == 'S';
+	bool shares = c->form == FORM_SHARED;
 
 	ck_assert_msg(r->type == REDIS_REPLY_STRING && is_in(value, (struct span){r->str, r->len}, shares), "%s what was granted is not there", pair.note);
 	ck_assert_msg((pttl->integer == a->pttl_ms || (shares && pttl->integer > a->pttl_ms)) && a->pttl_ms > 0, "%s told for %lld ms, and is there for %lld",
@@ -296,7 +296,7 @@ static void answers_check(int64_t fence)
 		if (told[i].class == ANSWER_EXECUTED && least >= 0 && told[i].fence > least)
 			least = told[i].fence + (told[i].code == 'G' ? call[i].range : 0);
 	}
-	if (calls == 1 && told[0].code && (strchr("GEA", told[0].code) || (told[0].code == 'S' && call[0].kind == CALL_EXTEND)))
+	if (calls == 1 && told[0].code && strchr("GEA", told[0].code))
 		stands_as_told(&call[0], &told[0]);
 	if (calls == 1 && told[0].code == 'W')
 		is_kept_for_a_grace_only();
@@ -331,7 +331,7 @@ static void round_play(struct buf *before, struct buf *after)
 /* A run that never met an answer proves nothing about it. */
 static void all_rows_met(void)
 {
-	static const char *const codes[] = {"", "", "GBSWKQF!", "EABSXKMQF!", "RN", "X", "MBSKQ", "XRMBKQ"};
+	static const char *const codes[] = {"", "", "GBSWKQF!", "EABXKMQF!", "RN", "X", "MBSKQ", "XRMBKQ"};
 
 	for (unsigned kind = 0; kind <= CALL_BREAK; kind++)
 		for (const char *c = codes[kind]; *c; c++)

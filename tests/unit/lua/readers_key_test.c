@@ -129,26 +129,6 @@ START_TEST(a_share_that_is_missing_is_put_back_beside_others_and_never_over_a_wr
 }
 END_TEST
 
-START_TEST(a_share_stands_alone_when_no_other_does_with_a_token_of_its_own)
-{
-	int64_t floor;
-
-	ck_assert_int_eq(shares(FIRST), 'G');
-	ck_assert_int_eq(shares(SECOND), 'G');
-	floor = answer.fence;
-	ck_assert_int_eq(renews(FIRST, FORM_UPGRADE, floor, SPAN("")), 'S');
-	ck_assert_int_eq(answer.fence, floor);
-	ck_assert_int_eq(frees(SECOND), 'R');
-	/* The floor is a token that was given already. */
-	ck_assert_int_eq(renews(FIRST, FORM_UPGRADE, floor, SPAN("")), 'E');
-	ck_assert_int_eq(answer.fence, floor + 1);
-	ck_assert(stands("d1:7:00ff"));
-	ck_assert_int_eq(shares(SECOND), 'B');
-	ck_assert_int_eq(renews(FIRST, FORM_SHARED, 0, SPAN("")), 'E');
-	ck_assert_int_eq(shares(SECOND), 'G');
-}
-END_TEST
-
 START_TEST(a_reader_does_not_pass_an_older_writer_however_long_that_waits)
 {
 	listens();
@@ -175,6 +155,21 @@ START_TEST(a_writer_that_gives_up_behind_readers_lets_the_next_readers_know)
 	listens();
 	ck_assert_int_eq(withdraws(SPAN("1700000000000001:d3:1")), 'X');
 	ck_assert_str_eq(told, "d2 w ");
+}
+END_TEST
+
+/* One of them was woken before, and stands before that writer. */
+START_TEST(a_writer_that_gives_up_behind_a_reader_that_waits_lets_the_next_readers_know)
+{
+	ck_assert_int_eq(shares(FIRST), 'G');
+	ck_assert_int_eq(asks(WRITER, FORM_ALONE, SPAN("1700000000000001:d3:1")), 'S');
+	ck_assert_int_eq(asks(SECOND, FORM_SHARED, SPAN("1700000000000002:d2:1:s")), 'S');
+	ck_assert_int_eq(asks(SPAN("d4:1:33"), FORM_ALONE, SPAN("1700000000000003:d4:1")), 'S');
+	ck_assert_int_eq(asks(SPAN("d5:1:33"), FORM_SHARED, SPAN("1700000000000004:d5:1:s")), 'S');
+	ck_assert_int_eq(withdraws(SPAN("1700000000000001:d3:1")), 'X');
+	listens();
+	ck_assert_int_eq(withdraws(SPAN("1700000000000003:d4:1")), 'X');
+	ck_assert(strstr(told, "d2 w ") && strstr(told, "d5 w "));
 }
 END_TEST
 
@@ -238,46 +233,6 @@ START_TEST(a_release_wakes_all_readers_up_to_the_first_writer)
 }
 END_TEST
 
-START_TEST(who_would_have_its_share_alone_stands_before_all_and_is_woken_when_one_is_left)
-{
-	struct span ticket = SPAN("1700000000000009:d1:1:u");
-
-	ck_assert_int_eq(shares(FIRST), 'G');
-	ck_assert_int_eq(shares(SECOND), 'G');
-	ck_assert_int_eq(shares(SPAN("d4:1:33")), 'G');
-	ck_assert_int_eq(renews(FIRST, FORM_UPGRADE, 0, ticket), 'S');
-	ck_assert(is_shown(""));
-	ck_assert_int_eq(renews(SECOND, FORM_UPGRADE, 0, SPAN("1700000000000010:d2:1:u")), 'S');
-	ck_assert(is_shown("1700000000000009:d1:1:u"));
-	ck_assert_int_eq(withdraws(SPAN("1700000000000010:d2:1:u")), 'X');
-	ck_assert_int_eq(asks(SPAN("d5:1:33"), FORM_SHARED, SPAN("1700000000000001:d5:1:s")), 'S');
-	listens();
-	ck_assert_int_eq(frees(SPAN("d4:1:33")), 'R');
-	ck_assert_str_eq(told, "");
-	ck_assert_int_eq(frees(SECOND), 'R');
-	ck_assert_str_eq(told, "d1 w ");
-	/* It stands before all, although its ticket is not the oldest. */
-	listens();
-	ck_assert_int_eq(withdraws(ticket), 'X');
-	ck_assert_str_eq(told, "d5 w ");
-}
-END_TEST
-
-/* The withdrawal of that ticket was lost with a connection. */
-START_TEST(a_ticket_of_an_earlier_request_of_its_daemon_is_no_rival_of_an_upgrade)
-{
-	ck_assert_int_eq(shares(FIRST), 'G');
-	ck_assert_int_eq(shares(SECOND), 'G');
-	ck_assert_int_eq(renews(FIRST, FORM_UPGRADE, 0, SPAN("1700000000000001:d1:1:u")), 'S');
-	ck_assert_int_eq(renews(FIRST, FORM_UPGRADE, 0, SPAN("1700000000000009:d1:2:u")), 'S');
-	ck_assert(is_shown(""));
-	ck_assert_int_eq(renews(SECOND, FORM_UPGRADE, 0, SPAN("1700000000000008:d2:1:u")), 'S');
-	ck_assert(is_shown("1700000000000001:d1:1:u"));
-	ck_assert_int_eq(renews(FIRST, FORM_UPGRADE, 0, SPAN("1700000000000009:d1:2:u")), 'S');
-	ck_assert(is_shown("1700000000000008:d2:1:u"));
-}
-END_TEST
-
 START_TEST(all_shares_are_broken_together)
 {
 	struct call c = {.kind = CALL_BREAK, .name = A, .marker = MARKER, .value = SPAN("")};
@@ -308,14 +263,12 @@ Suite *readers_key_suite(void)
 	tcase_add_test(c, shares_stand_together_in_one_key_and_a_writer_waits_for_the_last);
 	tcase_add_test(c, each_share_ends_at_its_own_moment);
 	tcase_add_test(c, a_share_that_is_missing_is_put_back_beside_others_and_never_over_a_writer);
-	tcase_add_test(c, a_share_stands_alone_when_no_other_does_with_a_token_of_its_own);
 	tcase_add_test(c, a_reader_does_not_pass_an_older_writer_however_long_that_waits);
 	tcase_add_test(c, a_writer_that_gives_up_behind_readers_lets_the_next_readers_know);
+	tcase_add_test(c, a_writer_that_gives_up_behind_a_reader_that_waits_lets_the_next_readers_know);
 	tcase_add_loop_test(c, a_share_that_is_left_behind_wakes_the_writer_that_is_first, 0, 2);
 	tcase_add_test(c, a_writer_is_woken_when_a_reader_is_refused_for_it_after_the_last_share_ended);
 	tcase_add_test(c, a_release_wakes_all_readers_up_to_the_first_writer);
-	tcase_add_test(c, who_would_have_its_share_alone_stands_before_all_and_is_woken_when_one_is_left);
-	tcase_add_test(c, a_ticket_of_an_earlier_request_of_its_daemon_is_no_rival_of_an_upgrade);
 	tcase_add_test(c, all_shares_are_broken_together);
 	suite_add_tcase(s, c);
 	return s;
