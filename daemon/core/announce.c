@@ -170,12 +170,12 @@ void semaphore_show(struct commander *x, struct session *s, const struct semapho
 	TAILQ_FOREACH(p, &m->others, in_line) {
 		if (p->state != PERMIT_HELD)
 			continue;
-		if (rows_are_long(x, s->unsent - begin))
+		if (rows_take_long(x, s->unsent - begin))
 			left_out++;
 		else
 			row_permit(x, s, p, 0), rows++;
 	}
-	for (p = TAILQ_FIRST(&m->line); p && !rows_are_long(x, s->unsent - begin); p = TAILQ_NEXT(p, in_line))
+	for (p = TAILQ_FIRST(&m->line); p && !rows_take_long(x, s->unsent - begin); p = TAILQ_NEXT(p, in_line))
 		row_permit(x, s, p, ++pos), rows++;
 	left_out += m->waiters - pos;
 	rows_done(x, s, x->request.tag, rows, left_out > 0 ? (int64_t)left_out : -1);

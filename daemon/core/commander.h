@@ -64,7 +64,7 @@ struct commander {
 		bool over;          /* then it does, whoever holds */
 		bool more;          /* a crowd still waits, which is refused slice by slice */
 	} drain;                 /* engine.draining: see drain.h */
-	unsigned served;         /* lines read ahead, since `again` fired */
+	unsigned served;         /* lines read ahead, in this step */
 	struct timer again;      /* set: the step had no time for all that is to be done, and the next one follows at once */
 	bool attends;            /* alarms or the slow log want to be told of grants and waits: see alarm.h. engine.watched counts that as a session */
 	struct {

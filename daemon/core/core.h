@@ -72,7 +72,7 @@ struct core_conf {
 		uint64_t attempts;       /* after so many that failed a job is not due any more */
 		uint64_t detached;       /* detached sessions; 0: no bound */
 		uint64_t name, mistakes, line;
-		uint64_t output; /* unsent bytes per session, of which rows of one answer fill a sixteenth; 0: no bound */
+		uint64_t output; /* unsent bytes per session, of which rows of one answer fill a quarter; 0: no bound */
 	} limits;
 };
 

@@ -43,7 +43,6 @@ static void job_timer_fired(struct commander *x, struct timer *t)
 /* Sessions that can go on are served at the end of each step. */
 static void again(struct commander *x)
 {
-	x->served = 0;
 	news_again(x);
 	if (x->drain.more)
 		drain_again(x);

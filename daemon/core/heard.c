@@ -62,7 +62,7 @@ unsigned permits_tell_resumed(struct commander *x, struct session *s, size_t beg
 	TAILQ_FOREACH(p, &s->permits, in_session) {
 		if (p->state != PERMIT_HELD || permit_is_adopting(p) || permit_valid_us(x, p) <= 0)
 			continue;
-		if (rows_are_long(x, s->unsent - begin)) {
+		if (rows_take_long(x, s->unsent - begin)) {
 			++*more;
 			continue;
 		}

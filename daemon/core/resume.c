@@ -98,7 +98,7 @@ static void resume_answer(struct commander *x, struct session *s)
 			lessee_expire(x->engine, &c->lock->lease); /* after a stop of this process the lease's own timer may not have fired yet */
 			continue;
 		}
-		if (rows_are_long(x, s->unsent - begin)) {
+		if (rows_take_long(x, s->unsent - begin)) {
 			more++;
 			continue;
 		}

@@ -25,9 +25,14 @@ void rows_done(struct commander *x, struct session *s, struct span tag, uint64_t
 
 bool rows_are_long(const struct commander *x, size_t bytes)
 {
-	uint64_t most = x->core->conf.limits.output / 16;
+	uint64_t most = x->core->conf.limits.output / 4;
 
 	return most > 0 && bytes >= most;
+}
+
+bool rows_take_long(const struct commander *x, size_t bytes)
+{
+	return rows_are_long(x, 4 * bytes);
 }
 
 void reply_session(const struct commander *x, struct reply *r, const struct session *s)

@@ -10,8 +10,10 @@ void row_begin(struct commander *x, struct span tag, struct reply *r);
 void row_end(struct commander *x, struct session *s, struct reply *r);
 /* OK n= more=; more < 0: left out. */
 void rows_done(struct commander *x, struct session *s, struct span tag, uint64_t n, int64_t more);
-/* Whether so many bytes of rows fill a sixteenth of what a session may have unsent: one answer must neither overflow that nor take long. */
+/* Whether so many bytes of rows fill a quarter of what a session may have unsent: one answer must not overflow that. */
 bool rows_are_long(const struct commander *x, size_t bytes);
+/* Whether they fill a sixteenth: where all rows are sent in one step, they must not take long, either. */
+bool rows_take_long(const struct commander *x, size_t bytes);
 
 /* Fields for SHOW and LIST: of a session; without a connection also since when, and for how much longer; of a holder elsewhere, as the stores said last. */
 void reply_session(const struct commander *x, struct reply *r, const struct session *s);

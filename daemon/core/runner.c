@@ -63,7 +63,7 @@ unsigned jobs_tell(struct commander *x, struct session *s, size_t begin, int64_t
 	LIST_FOREACH(job, &s->jobs, in_session) {
 		if (job->state != JOB_HELD)
 			continue;
-		if (rows_are_long(x, s->unsent - begin)) {
+		if (rows_take_long(x, s->unsent - begin)) {
 			++*more;
 			continue;
 		}

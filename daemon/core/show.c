@@ -124,7 +124,7 @@ static unsigned rows_waiters(struct commander *x, struct session *s, struct span
 	TAILQ_FOREACH(c, &l->contender->waiters, in_lock) {
 		if (!c->patient)
 			continue;
-		if (rows_are_long(x, s->unsent - begin))
+		if (rows_take_long(x, s->unsent - begin))
 			break;
 		row_waiter(x, s, tag, c, ++pos);
 	}
@@ -172,7 +172,7 @@ static unsigned rows_holders(struct commander *x, struct session *s, struct span
 	size_t begin = s->unsent;
 	unsigned n = 0;
 
-	for (const struct claim *c = l->holder; c && !rows_are_long(x, s->unsent - begin); c = lock_next_holder(l, c), n++)
+	for (const struct claim *c = l->holder; c && !rows_take_long(x, s->unsent - begin); c = lock_next_holder(l, c), n++)
 		row_holder(x, s, tag, c);
 	if (n > 0)
 		return n;

@@ -68,7 +68,7 @@ ELSEWHERE = {
     ("bytes of names in use", "all"): unit("core/origin", "names_of_a_peer_take_a_quarter_and_those_of_all_the_whole"),
     ("bytes of names left taken", "peer"): unit("core/kept", "kept_names_of_a_peer_take_a_quarter_and_those_of_all_the_whole"),
     ("bytes of names left taken", "all"): unit("core/kept", "kept_names_of_a_peer_take_a_quarter_and_those_of_all_the_whole"),
-    ("rows of an answer", "each"): unit("core/query", "rows_of_an_answer_end_when_they_fill_a_sixteenth_of_the_output"),
+    ("rows of an answer", "each"): unit("core/query", "rows_of_an_answer_end_when_they_fill_a_quarter_of_the_output"),
 }
 
 # Requests that reach a bound, and one beyond it: n is the number that the manual says. An error names the bound.

@@ -88,8 +88,17 @@ void released_ran(struct server *s, const struct flight *f, unsigned i)
 {
 	int64_t name = name_number(f->call[i].name);
 
-	if (name >= 0 && (f->answer[i].code == 'G' || f->answer[i].code == 'A' || f->answer[i].code == 'E'))
+	if (name >= 0 && (f->answer[i].code == 'G' || f->answer[i].code == 'A' || f->answer[i].code == 'E')) {
 		s->stray[name] = is_stray(f) || is_put_back(f, i, name);
+		s->setter[name].daemon = f->daemon;
+		s->setter[name].at = s->world->now;
+	}
+}
+
+/* Another daemon, on a copy of the directory, set the value while this one had it as well: the key is not this one's to release. */
+static bool is_of_a_copy(const struct sim_daemon *d, const struct server *s, int64_t name)
+{
+	return s->setter[name].daemon && s->setter[name].daemon != d && s->setter[name].at > d->started_at;
 }
 
 /* The value at the node, as a hash, if this run of the daemon has given it up; 0: none such. */
@@ -97,7 +106,8 @@ static uint64_t leftover_value(const struct sim_daemon *d, const struct server *
 {
 	struct span value;
 	int64_t expires;
-	bool left = !s->stray[name] && sim_node_get(s->node, name_span(name), server_wall(s), &value, &expires) && is_given_up(d, name, value);
+	bool left = !s->stray[name] && !is_of_a_copy(d, s, name) && sim_node_get(s->node, name_span(name), server_wall(s), &value, &expires) &&
+		    is_given_up(d, name, value);
 
 	return left ? hash_bytes(value.p, value.n) : 0;
 }

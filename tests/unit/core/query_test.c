@@ -243,7 +243,7 @@ static const char long_name[] =
 static void much_is_to_be_told(void)
 {
 	cluster_open(1);
-	cluster.conf.limits.output = 262144;
+	cluster.conf.limits.output = 65536;
 	daemon_starts(0);
 	passes(60 * SEC);
 }
@@ -263,7 +263,7 @@ static void answer_is_cut(const char *ask, unsigned all)
 	ck_assert_int_eq(number_in(line, "more"), all - rows);
 }
 
-START_TEST(rows_of_an_answer_end_when_they_fill_a_sixteenth_of_the_output)
+START_TEST(rows_of_an_answer_end_when_they_fill_a_quarter_of_the_output)
 {
 	much_is_to_be_told();
 	says(2, "PING");
@@ -287,12 +287,14 @@ START_TEST(rows_of_waiters_and_of_sessions_end_likewise)
 	for (unsigned i = 0; i < 60; i++)
 		says(3, "@w%u LOCK a wait=1m owner=o%u note=%.250s", i, i, long_name);
 	ignores(1);
+	cluster.conf.limits.output *= 4; /* all in one step */
+	service_reload(cluster.daemon[0].service, &cluster.conf);
 	answer_is_cut("SHOW a", 61);
 	for (unsigned k = 1; k < 60; k++) {
 		says(k, "HELLO 1 name=%.120s", long_name);
 		ignores(k);
 	}
-	cluster.conf.limits.output = 16384;
+	cluster.conf.limits.output = 4096;
 	service_reload(cluster.daemon[0].service, &cluster.conf);
 	says(2, "LIST sessions limit=50");
 	for (unsigned i = 0; i < 6; i++)
@@ -439,7 +441,7 @@ Suite *query_suite(void)
 	suite_add_tcase(suite, rows);
 	tcase_add_checked_fixture(pages, NULL, cluster_close);
 	tcase_add_test(pages, list_pages_in_the_order_of_names);
-	tcase_add_test(pages, rows_of_an_answer_end_when_they_fill_a_sixteenth_of_the_output);
+	tcase_add_test(pages, rows_of_an_answer_end_when_they_fill_a_quarter_of_the_output);
 	tcase_add_test(pages, rows_of_waiters_and_of_sessions_end_likewise);
 	tcase_add_test(pages, list_takes_a_prefix_and_a_limit_of_none);
 	tcase_add_test(pages, list_sessions_pages_by_number);

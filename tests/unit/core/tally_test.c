@@ -167,7 +167,7 @@ START_TEST(STATS_leaves_buckets_out_when_the_answer_gets_long)
 	bool held = false;
 
 	cluster_open(5);
-	cluster.conf.limits.output = 262144;
+	cluster.conf.limits.output = 65536;
 	daemon_starts(0);
 	passes(60 * SEC);
 	session_opens(1, 0);
