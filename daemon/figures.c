@@ -12,15 +12,6 @@
 
 #define COLUMNS 78
 
-static const char *const kind_words[] = {
-	[METRIC_GAUGE] = "now",
-	[METRIC_COUNTER] = "counter",
-	[METRIC_TIME] = "now, in seconds",
-	[METRIC_TIME_COUNTER] = "counter, in seconds",
-	[METRIC_TIME_PEAK] = "the most so far, in seconds",
-	[METRIC_HISTOGRAM] = "histogram, in seconds",
-};
-
 /* Prints lines of at most COLUMNS bytes, broken at blanks. */
 static void text_print(const char *text)
 {
@@ -39,7 +30,7 @@ static void figures_print(void)
 	const struct metric_row *family = metric_table;
 	int i;
 
-	puts(".Bl -tag -width Ds");
+	puts(".Bl -tag -width Ds -compact");
 	for (i = 0; i < METRIC_N; i++) {
 		const struct metric_row *row = &metric_table[i];
 
@@ -47,8 +38,10 @@ static void figures_print(void)
 			family = row;
 		if (row->source == METRIC_CELL)
 			printf(".It Cm %s Cm %s=%s\n", family->name, family->labels, row->name);
+		else if (row->labels[0])
+			printf(".It Cm %s Pq %s\n", row->name, row->labels);
 		else
-			printf(".It Cm %s Pq %s%s%s\n", row->name, kind_words[row->kind], row->labels[0] ? ", by " : "", row->labels);
+			printf(".It Cm %s\n", row->name);
 		text_print(row->help);
 	}
 	puts(".El");

@@ -121,6 +121,18 @@ for program in redlockd.8 redlock.1; do
 	done
 done
 
+# events page : where LOG of the page and the events that the daemon logs above debug differ: "<" is one that the page lacks, ">" one that only it has.
+events() {
+	find daemon -name '*.c' -exec grep -hoE '(log_event|core_log|admin_log|line_begin)\([^"]*"[a-z-]+"' {} + |
+		sed -n '/LOG_DEBUG/d; s/.*"\(.*\)"/\1/p' | sort -u >"$scratch/logged"
+	sed -n '/^\.Sh LOG/,/^\.Sh METRICS/s/^\.It Sy //p' "$1" | sed 's/ , /\n/g' | sort | diff "$scratch/logged" - | grep '^[<>]' | tr '\n' ';'
+}
+[ -z "$(events daemon/redlockd.8)" ] && [ -s "$scratch/logged" ]
+verdict $? "daemon/redlockd.8, LOG, does not have each event once: $(events daemon/redlockd.8)"
+sed 's/^\.It Sy node-slow/.It Sy node-planted/' daemon/redlockd.8 >"$scratch/planted.8"
+[ "$(events "$scratch/planted.8")" = '< node-slow;> node-planted;' ]
+verdict $? "an event that the page lacks, and one that the daemon lacks, are not found: $(events "$scratch/planted.8")"
+
 # entries page : what is wrong with the entries of the options there: "<" is one that the page lacks, ">" one that it has beyond cli.def, or twice.
 entries() {
 	sed -nE "s/^CLI_OPTION\([A-Z_]+, \"([a-z-]+)\", '(.)', (NULL|\"([A-Z]+)\"), .*/.It Fl \2 , Fl -\1 Ar \4/p" client/cli.def |

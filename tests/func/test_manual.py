@@ -115,10 +115,10 @@ class Python(Printed):
 
 
 class Production(FuncTest):
-    """The configuration of PRODUCTION in redlockd(8)."""
+    """The configuration of SEVERAL HOSTS in redlockd(8)."""
 
     def test_it_is_sound_and_its_permissions_are_enough(self):
-        folder, lines = self.folder(), example(".Sh PRODUCTION", "daemon/redlockd.8").splitlines()
+        folder, lines = self.folder(), example(".Sh SEVERAL HOSTS", "daemon/redlockd.8").splitlines()
         self.assertEqual(len(lines), 10)
         server = self.redis()
         text = re.sub(r"nodes: .*", 'nodes: ["%s"]' % server.node, "\n".join(lines) + "\n")

@@ -214,7 +214,7 @@ class Walk:
         self.sees("redlock stats", r"\nsessions +\d")
 
     def several_hosts(self):
-        """Three servers, as the README and PRODUCTION say."""
+        """Three servers, as the README and SEVERAL HOSTS in redlockd(8) say."""
         system("for i in 1 2 3; do ip addr add 10.0.0.$i/32 dev lo; mkdir -p /srv/$i; touch /srv/$i/acl; redis-server --bind 10.0.0.$i --protected-mode no "
                "--dir /srv/$i --aclfile /srv/$i/acl --maxmemory-policy allkeys-lru --maxmemory 100mb --daemonize yes >/dev/null; done")
         with open("/home/ana/new.yaml", "w", encoding="ascii") as config:
