@@ -128,6 +128,34 @@ START_TEST(a_request_behind_one_that_a_stop_refuses_is_answered)
 }
 END_TEST
 
+/* However many they are. */
+START_TEST(all_lines_that_were_read_ahead_are_served_when_the_daemon_stops)
+{
+	struct event stop = {.kind = EVENT_STOP};
+
+	cluster_begin(1);
+	says(9, "LOCK busy");
+	hears(9, "OK *");
+	for (unsigned k = 1; k <= 3; k++) {
+		for (unsigned i = 0; i < 50; i++) {
+			says(k, "LOCK l%u/%u", k, i);
+			hears(k, "OK *");
+		}
+		says(k, "LOCK busy wait=1m");
+		for (unsigned i = 0; i < 50; i++)
+			says(k, "UNLOCK l%u/%u", k, i);
+	}
+	ck_assert_int_eq(daemon_step(0, &stop), 0);
+	for (unsigned k = 1; k <= 3; k++) {
+		hears(k, "ERR DRAINING *");
+		for (unsigned i = 0; i < 50; i++)
+			hears(k, "OK name=l* count=0");
+		ck_assert(hung_up(k));
+	}
+	daemon_ends(0);
+}
+END_TEST
+
 START_TEST(an_UNLOCK_that_waits_for_the_stores_is_answered_when_the_daemon_stops)
 {
 	struct event stop = {.kind = EVENT_STOP};
@@ -316,6 +344,7 @@ Suite *service_suite(void)
 	tcase_add_test(state, stopping_tells_those_who_wait_hangs_up_and_deletes_nothing);
 	tcase_add_test(state, a_heartbeat_that_is_missing_after_the_stop_costs_no_lock);
 	tcase_add_test(state, a_request_behind_one_that_a_stop_refuses_is_answered);
+	tcase_add_test(state, all_lines_that_were_read_ahead_are_served_when_the_daemon_stops);
 	tcase_add_test(state, an_UNLOCK_that_waits_for_the_stores_is_answered_when_the_daemon_stops);
 	tcase_add_test(state, a_request_that_the_stores_have_not_answered_is_answered_when_the_daemon_stops);
 	tcase_add_test(state, a_daemon_that_is_killed_in_the_middle_of_everything_frees_all_memory);
