@@ -112,8 +112,6 @@ static bool own_hold_suits(struct commander *x, struct session *s, unsigned i)
 
 static bool own_holds_suit(struct commander *x, struct session *s)
 {
-	if (s->resumed)
-		resume_make_way(x, s);
 	for (unsigned i = 0; i < x->request.words; i++)
 		if (!own_hold_suits(x, s, i))
 			return false;
@@ -271,6 +269,8 @@ static void serve_group(struct commander *x, struct session *s)
 
 	if (!terms_are_allowed(x, s))
 		return;
+	if (s->resumed)
+		resume_make_way(x, s);
 	if (x->engine->draining && !group_is_had(x, s)) {
 		tell_draining(x, s, x->request.tag);
 		return;

@@ -316,6 +316,8 @@ void serve_LOCK(struct commander *x, struct session *s)
 	if (!name_is_allowed(x, s) || !ttl_is_allowed(x, s) || !bound_is_kept(x, s, FIELD_DELAY, x->core->conf.max_delay_us, "max_delay") ||
 	    !terms_suit_mode(x, s))
 		return;
+	if (s->resumed)
+		resume_make_way(x, s);
 	if (x->engine->draining && !lock_is_own(x, s)) {
 		tell_draining(x, s, q->tag);
 		return;
@@ -324,8 +326,6 @@ void serve_LOCK(struct commander *x, struct session *s)
 		return;
 	if (lock_is_repeated(x, s, wait))
 		return;
-	if (s->resumed)
-		resume_make_way(x, s);
 	if (!lock_within_limits(x, s, wait > 0) || !mode_is_allowed(x, s, q->word[0]) || !lock_may_be_shared(x, s) ||
 	    (wait > 0 && !lock_may_wait(x, s))) {
 		lock_refused(x, s);

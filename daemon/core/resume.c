@@ -275,6 +275,16 @@ static bool groups_make_way(struct session *s, struct span name, struct span own
 	return ending;
 }
 
+/* A turn to read that nobody has heard of is not what is asked for. */
+static void turn_makes_way(struct commander *x, const struct session *s, struct span name, struct span owner, bool shared)
+{
+	const struct lock *l = lock_find(&x->engine->table, name);
+	struct claim *c = l ? lock_holder_of(l, s, owner) : NULL;
+
+	if (c && c->not_notified && c->shared && !shared && l->lease.state == LEASE_HELD)
+		hold_lapse(x->engine, c);
+}
+
 /* For all names at once: what is given back for one of them must not be granted to what makes way for the next. */
 void resume_make_way(struct commander *x, struct session *s)
 {
@@ -290,6 +300,8 @@ void resume_make_way(struct commander *x, struct session *s)
 			wait_drop_not_notified(x, c);
 	if (ending)
 		resume_end_groups(x, s);
+	for (unsigned i = 0; i < q->words; i++)
+		turn_makes_way(x, s, q->word[i], owner, shared);
 }
 
 void resume_give_up(struct commander *x, struct session *s)
@@ -313,8 +325,6 @@ enum place resume_old_place(struct commander *x, struct session *s, struct span 
 
 	*ret_claim = c;
 	if (c && c->state == CLAIM_HELD && c->not_notified && l->lease.state == LEASE_HELD) {
-		if (c->shared && !shared)
-			hold_lapse(x->engine, c); /* nobody has heard of it, and it is not what is asked for */
 		if (c->shared != shared)
 			return PLACE_NONE; /* it is converted, and told by the answer; if that is refused, it lapses */
 		claim_hear(x, c);

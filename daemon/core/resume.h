@@ -18,7 +18,8 @@ struct instant resume_repeat_until(const struct commander *x, const struct sessi
 
 /* Where groups are ending: requests that were not repeated end, without an answer. Another one of their client takes their place. */
 void resume_end_groups(struct commander *x, struct session *s);
-/* Ends those of the owner that wait in the other mode for a name of the request, which is a LOCK, LOCKALL or LOCKANY. */
+/* Ends those of the owner that wait in the other mode for a name of the request, which is a LOCK, LOCKALL or LOCKANY; and a turn to read, if it asks for the
+ * name alone. */
 void resume_make_way(struct commander *x, struct session *s);
 /* UNLOCK and RELEASE with count=: what the owner waits for since before a cut, and nobody would hear of, is given up. */
 void resume_give_up(struct commander *x, struct session *s);

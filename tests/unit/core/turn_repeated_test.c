@@ -86,6 +86,55 @@ START_TEST(a_turn_to_read_lapses_when_its_owner_asks_for_the_name_alone)
 }
 END_TEST
 
+START_TEST(a_turn_to_read_lapses_when_its_owner_asks_for_the_name_alone_among_others)
+{
+	waits_for_a(" mode=shared");
+	is_resumed_with_nothing(4, &s2);
+	gives_back(1, "a");
+	passes(10 * MSEC);
+	says(4, "LOCKA%s a b%s", _i & 1 ? "NY" : "LL", _i & 2 ? " count=1" : "");
+	if (_i & 1)
+		hears(4, "OK name=a * count=1");
+	else
+		hears_all(4, "", "ab");
+	says(5, "LOCK a mode=shared");
+	hears(5, "BUSY name=a *");
+}
+END_TEST
+
+/* It asks for what it does not have yet. */
+START_TEST(a_turn_to_read_is_not_counted_up_when_its_owner_asks_for_the_name_alone)
+{
+	static const char *const request[] = {"LOCK a count=2", "LOCKALL a b count=2", "LOCKANY a b count=2"};
+
+	waits_for_a(" mode=shared");
+	is_resumed_with_nothing(4, &s2);
+	gives_back(1, "a");
+	passes(10 * MSEC);
+	says(4, "%s", request[_i]);
+	hears(4, "ERR ARG count=2, but this owner holds *");
+}
+END_TEST
+
+START_TEST(in_a_drain_who_asks_for_the_name_alone_behind_its_turn_to_read_is_refused)
+{
+	static const char *const request[] = {"LOCK a wait=1m", "LOCK a", "LOCK a wait=1m count=1", "LOCKALL a b wait=1m count=1",
+	                                      "LOCKANY a b wait=1m count=1"};
+
+	waits_for_a(" mode=shared");
+	is_resumed_with_nothing(4, &s2);
+	gives_back(1, "a");
+	passes(10 * MSEC);
+	session_opens_as_admin(9, 0);
+	says(9, "DRAIN");
+	hears(9, "OK locks=1 *");
+	says(4, "%s", request[_i]);
+	passes(SEC);
+	hears(4, "ERR DRAINING *");
+	ck_assert(service_is_drained(cluster.daemon[0].service));
+}
+END_TEST
+
 START_TEST(who_asks_for_the_name_alone_behind_its_turn_to_read_waits_as_any_other)
 {
 	waits_for_a(" mode=shared");
@@ -115,6 +164,9 @@ Suite *turn_repeated_suite(void)
 	tcase_add_test(t, who_hears_of_its_turn_by_a_row_hears_who_waits);
 	tcase_add_test(t, a_turn_that_is_asked_for_to_share_is_told_by_the_answer);
 	tcase_add_loop_test(t, a_turn_to_read_lapses_when_its_owner_asks_for_the_name_alone, 0, 2);
+	tcase_add_loop_test(t, a_turn_to_read_lapses_when_its_owner_asks_for_the_name_alone_among_others, 0, 4);
+	tcase_add_loop_test(t, a_turn_to_read_is_not_counted_up_when_its_owner_asks_for_the_name_alone, 0, 3);
+	tcase_add_loop_test(t, in_a_drain_who_asks_for_the_name_alone_behind_its_turn_to_read_is_refused, 0, 5);
 	tcase_add_test(t, who_asks_for_the_name_alone_behind_its_turn_to_read_waits_as_any_other);
 	suite_add_tcase(s, t);
 	return s;
