@@ -90,4 +90,14 @@ static inline void commander_again(struct commander *x)
 		heap_set(&x->core->timers, &x->again, x->core->now);
 }
 
+/* A hold of this session is over. In a drain, what it asked for as a holder is refused in the next steps. */
+static inline void commander_let_go(struct commander *x, struct session *s)
+{
+	if (!x->engine->draining || s->waiting == 0)
+		return;
+	s->refused = false;
+	x->drain.more = true;
+	commander_again(x);
+}
+
 #endif

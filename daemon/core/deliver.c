@@ -207,6 +207,7 @@ static void deliver_lost(struct commander *x, struct claim *c)
 	c->not_notified = true;
 	if (session_listens(c))
 		tell_lost(x, c);
+	commander_let_go(x, c->session);
 }
 
 static void deliver_validity(struct commander *x, const struct claim *c, const char *word, const char *field)
@@ -299,6 +300,7 @@ static void deliver_one(struct commander *x, const struct notice *n)
 		remember_freed(x, n->claim);
 		TAILQ_REMOVE(&n->claim->session->claims, n->claim, in_session);
 		n->claim->session->held--;
+		commander_let_go(x, n->claim->session);
 		session_wake(x->sessions, n->claim->session);
 		break;
 	case NOTICE_ADOPTING:

@@ -32,18 +32,6 @@ static inline void lock_vacate(struct engine *e, struct lock *l)
 		l->lease.renewal->wants_token = false;
 }
 
-/* In a drain nobody gets the name anew: what its owner asked for as a holder is refused. gone NULL: what anybody did. */
-static void hold_drain(struct engine *e, const struct lock *l, const struct claim *gone)
-{
-	struct claim *c, *next;
-
-	for (c = e->draining ? TAILQ_FIRST(&l->contender->waiters) : NULL; c; c = next) {
-		next = TAILQ_NEXT(c, in_lock);
-		if (!gone || claim_same_owner(c, gone))
-			wait_withdraw(e, c, REFUSED_DRAINING);
-	}
-}
-
 /* The hold ends, and other readers go on. ghost: its client may believe until then. False: it is the last. */
 static bool hold_part(struct engine *e, struct claim *c, struct instant ghost)
 {
@@ -162,10 +150,8 @@ void hold_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pend
 	struct lock *l = c->lock;
 
 	metric_add(&e->core->metrics, METRIC_RELEASES_CLIENT, 1);
-	if (!TAILQ_EMPTY(&l->contender->waiters)) {
+	if (!TAILQ_EMPTY(&l->contender->waiters))
 		convert_withdraw(e, l);
-		hold_drain(e, l, c);
-	}
 	if (l->share) {
 		keep_us = belief_leave_us(e, l, belief_of_gone(l));
 		if (unlock_shared(e, c, p))
@@ -320,7 +306,6 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 		adoption_leave(&l->lease);
 	lock_contend(&e->table, l);
 	convert_forfeit(l);
-	hold_drain(e, l, NULL);
 	lock_begin_closing(l);
 	while (lock_holders(l) > 1) {
 		c = l->holder;
@@ -342,7 +327,6 @@ void hold_lose_one(struct engine *e, struct claim *c, enum loss why)
 		hold_lose(e, c->lock, why);
 		return;
 	}
-	hold_drain(e, c->lock, c);
 	claim_lose(e, c, why);
 	lock_lose_counted(e, c->lock);
 	convert_look(e, c->lock);
@@ -358,7 +342,6 @@ void hold_lapse(struct engine *e, struct claim *c)
 	metric_add(&e->core->metrics, METRIC_RELEASES_EXPIRED, 1);
 	notices_add(&e->notices, NOTICE_FORGOTTEN, c, NULL, NOT_REFUSED);
 	convert_forfeit(l);
-	hold_drain(e, l, c);
 	if (hold_leave_others(e, c, INSTANT_PAST) || grant_hand_on(e, l))
 		return;
 	until = belief_of_gone(l);

@@ -174,6 +174,7 @@ void lock_unlock(struct commander *x, struct session *s)
 	else
 		reply_unlocked(x, s, 0);
 	hold_unlock(x->engine, c, keep, p);
+	commander_let_go(x, s);
 	session_wake(x->sessions, s); /* its RESUME may wait for the adoption of this lock */
 }
 

@@ -254,8 +254,8 @@ START_TEST(a_conversion_whose_hold_is_lost_is_new_and_refused)
 	drains("DRAIN", "OK *");
 	passes(11 * SEC);
 	hears(1, "! RISK *");
-	hears(1, "@c ERR DRAINING *");
 	hears(1, "! LOST *");
+	hears(1, "@c ERR DRAINING *");
 	all_feel(MOOD_WELL);
 	passes(10 * SEC);
 	hears_nothing(1);
@@ -414,12 +414,12 @@ START_TEST(what_was_asked_for_as_a_holder_is_refused_when_the_hold_is_no_more)
 	if (unlocks) {
 		says(2, "@u UNLOCK a");
 		hears(2, "@u OK name=a count=0");
-		hears(2, "@a ERR DRAINING *");
 	} else {
 		passes(10 * SEC);
-		hears(2, "@a ERR DRAINING *");
 		hears(2, "! LOST *");
 	}
+	wakes(0);
+	hears(2, "@a ERR DRAINING *");
 	all_come();
 	passes(10 * SEC);
 	hears_nothing(2);

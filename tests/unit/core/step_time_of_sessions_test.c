@@ -318,6 +318,59 @@ START_TEST(the_daemon_drains_a_crowd)
 }
 END_TEST
 
+/* More wait for x than a step refuses, behind the readers of session 1. */
+static void drains_while_readers_end(void (*readers_end)(void))
+{
+	sessions_open(1, 101);
+	says(1, "HELLO 1 heartbeat=1s");
+	for (unsigned i = 0; i < 1000; i++)
+		says_number(1, "LOCK x mode=shared owner=o", i, "");
+	crowd_waits(2, 101, 250, "wait=1h");
+	w.longest_ns = 0;
+	says(101, "DRAIN");
+	readers_end();
+	lone_service_pass(&w, SEC);
+}
+
+static void readers_quit(void)
+{
+	says(1, "QUIT");
+}
+
+static void readers_are_broken(void)
+{
+	says(101, "BREAK x");
+}
+
+static void readers_unlock(void)
+{
+	for (unsigned i = 0; i < 1000; i++)
+		says_number(1, "UNLOCK x owner=o", i, "");
+}
+
+static void drains_while_readers_quit(void)
+{
+	drains_while_readers_end(readers_quit);
+}
+
+static void drains_while_readers_are_broken(void)
+{
+	drains_while_readers_end(readers_are_broken);
+}
+
+static void drains_while_readers_unlock(void)
+{
+	drains_while_readers_end(readers_unlock);
+}
+
+START_TEST(readers_end_while_the_daemon_drains_a_crowd)
+{
+	static void (*const story[])(void) = {drains_while_readers_quit, drains_while_readers_are_broken, drains_while_readers_unlock};
+
+	measure(story[_i]);
+}
+END_TEST
+
 static void many_jobs_are_renewed(void)
 {
 	sessions_open(1, 6);
@@ -520,6 +573,7 @@ Suite *step_time_of_sessions_suite(void)
 	tcase_add_test(t, a_session_of_readers_leaves_a_crowd);
 	tcase_add_test(t, many_lines_that_were_read_ahead_are_served);
 	tcase_add_test(t, the_daemon_drains_a_crowd);
+	tcase_add_loop_test(t, readers_end_while_the_daemon_drains_a_crowd, 0, 3);
 	tcase_add_test(t, many_jobs_are_counted_and_renewed);
 	tcase_add_test(t, all_readers_of_a_name_are_told_that_it_is_lost);
 	tcase_add_test(t, many_leases_are_renewed_at_one_moment);
