@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A program for the build, no part of the library. From the tables it renders the lists of requests, fields, values and codes of
- * redlock-protocol(7), between the marks of the page; the rest of the page stays.
+ * A program for the build, no part of the library. From the tables it renders the head of each request and the lists of fields, values and codes of
+ * redlock-protocol(7), between the marks of the page; the rest of the page stays. The page has the marks of each request once, in any order.
  *
- *   docgen --write PAGE   renders the lists
+ *   docgen --write PAGE   renders them
  *   docgen --check PAGE   exits with 1 if --write would change the page
  */
 #include "proto/proto.h"
@@ -35,14 +35,6 @@ static void put_text(struct pen *p, const char *text)
 			pen_span(p, breaks ? SPAN("\n") : (struct span){text, 1});
 	}
 	pen_text(p, "\n");
-}
-
-static void put_number(struct pen *p, long long number)
-{
-	char digits[32];
-
-	snprintf(digits, sizeof(digits), "%lld", number);
-	pen_text(p, digits);
 }
 
 /* Writes the words of a row: "name" is a placeholder, "1", "[all]" and "[a|b]" are literal. */
@@ -82,58 +74,26 @@ static void put_given(struct pen *p, uint32_t fields, const char *macro)
 	}
 }
 
-static void put_requests(struct pen *p)
+static void put_request(struct pen *p, const struct command *command)
 {
-	pen_text(p, ".Bl -tag -width Ds\n");
-	for (unsigned verb = 0; verb < VERB_N; verb++) {
-		const struct command *command = &command_table[verb];
-
-		pen_text(p, ".It Xo\n.Cm ");
-		pen_text(p, command->word);
-		pen_text(p, "\n");
-		if (command->most > 0)
-			put_words(p, command->words);
-		put_given(p, command->required, ".");
-		put_given(p, command->fields & ~command->required, ".Op ");
-		pen_text(p, ".Xc\n");
-		put_text(p, command->help);
-	}
-	pen_text(p, ".El\n");
-}
-
-/* Writes the requests that take the field, like "LOCK and EXTEND", each on its line. */
-static void put_takers(struct pen *p, enum field field)
-{
-	unsigned left = 0;
-
-	for (unsigned verb = 0; verb < VERB_N; verb++)
-		left += (command_table[verb].fields >> field) & 1;
-	for (unsigned verb = 0; verb < VERB_N; verb++) {
-		if (!((command_table[verb].fields >> field) & 1))
-			continue;
-		pen_text(p, ".Cm ");
-		pen_text(p, command_table[verb].word);
-		left--;
-		pen_text(p, left == 0 ? "\n" : left == 1 ? "\nand\n" : " ,\n");
-	}
+	pen_text(p, ".It Xo\n.Cm ");
+	pen_text(p, command->word);
+	pen_text(p, "\n");
+	if (command->most > 0)
+		put_words(p, command->words);
+	put_given(p, command->required, ".");
+	put_given(p, command->fields & ~command->required, ".Op ");
+	pen_text(p, ".Xc\n");
+	put_text(p, command->help);
 }
 
 static void put_fields(struct pen *p)
 {
 	pen_text(p, ".Bl -tag -width Ds\n");
 	for (unsigned i = 0; i < FIELD_N; i++) {
-		const struct field_row *row = &field_table[i];
-
 		pen_text(p, ".It ");
-		put_field(p, row);
-		put_text(p, row->help);
-		if (row->type == VALUE_TEXT) {
-			pen_text(p, "(at most ");
-			put_number(p, row->most);
-			pen_text(p, " bytes)\n");
-		}
-		pen_text(p, "\\(em\n");
-		put_takers(p, (enum field)i);
+		put_field(p, &field_table[i]);
+		put_text(p, field_table[i].help);
 	}
 	pen_text(p, ".El\n");
 }
@@ -165,32 +125,70 @@ static void put_codes(struct pen *p)
 }
 
 static const struct {
-	const char *begin, *end;
+	const char *what;
 	void (*put)(struct pen *);
-} sections[] = {
-	{".\\\" BEGIN of the requests\n", ".\\\" END of the requests\n", put_requests},
-	{".\\\" BEGIN of the fields\n", ".\\\" END of the fields\n", put_fields},
-	{".\\\" BEGIN of the values\n", ".\\\" END of the values\n", put_values},
-	{".\\\" BEGIN of the codes\n", ".\\\" END of the codes\n", put_codes},
-};
-#define SECTIONS (sizeof(sections) / sizeof(sections[0]))
+} list_table[] = {{"the fields", put_fields}, {"the values", put_values}, {"the codes", put_codes}};
+#define LISTS ((unsigned)(sizeof(list_table) / sizeof(list_table[0])))
+#define PARTS (VERB_N + LISTS)
 
-/* For each section: copies the page up to its mark, writes the section, and skips the old text. */
+static const char *part_name(unsigned part)
+{
+	return part < VERB_N ? command_table[part].word : list_table[part - VERB_N].what;
+}
+
+static void put_part(struct pen *p, unsigned part)
+{
+	if (part < VERB_N)
+		put_request(p, &command_table[part]);
+	else
+		list_table[part - VERB_N].put(p);
+}
+
+/* Copies what is before the next mark, and the mark, to out. Returns the part that begins there, or PARTS if none does, and sets *page behind the mark. */
+static unsigned part_next(const char **page, struct pen *out)
+{
+	static const char mark[] = ".\\\" BEGIN of ";
+	const char *begin = strstr(*page, mark), *name = begin ? begin + strlen(mark) : NULL;
+	unsigned part = 0;
+
+	if (!begin)
+		return PARTS;
+	while (part < PARTS && (strncmp(name, part_name(part), strlen(part_name(part))) != 0 || name[strlen(part_name(part))] != '\n'))
+		part++;
+	name += strcspn(name, "\n");
+	pen_span(out, (struct span){*page, (size_t)(name + 1 - *page)});
+	*page = name + 1;
+	return part;
+}
+
+/* The end of the part that begins at page; NULL if its mark is missing. */
+static const char *part_end(const char *page, unsigned part)
+{
+	char mark[64];
+
+	snprintf(mark, sizeof(mark), "\n.\\\" END of %s\n", part_name(part));
+	page = strstr(page - 1, mark);
+	return page ? page + 1 : NULL;
+}
+
+/* For each part: copies the page up to its mark, writes the part, and skips the old text. */
 static int page_render(const char *page, struct pen *out)
 {
-	for (size_t i = 0; i < SECTIONS; i++) {
-		const char *begin = strstr(page, sections[i].begin);
-		const char *end = begin ? strstr(begin, sections[i].end) : NULL;
+	unsigned seen[PARTS] = {0};
 
-		if (!end) {
-			fprintf(stderr, "docgen: the page lacks, or has in another order: %s", sections[i].begin);
+	for (unsigned part; (part = part_next(&page, out)) < PARTS; seen[part]++) {
+		page = part_end(page, part);
+		if (!page) {
+			fprintf(stderr, "docgen: the page lacks the end of %s\n", part_name(part));
 			return -1;
 		}
-		begin += strlen(sections[i].begin);
-		pen_span(out, (struct span){page, (size_t)(begin - page)});
-		sections[i].put(out);
-		page = end;
+		put_part(out, part);
 	}
+	for (unsigned part = 0; part < PARTS; part++)
+		if (seen[part] != 1) {
+			fprintf(stderr, "docgen: the page has %u times: BEGIN of %s\n", seen[part], part_name(part));
+			return -1;
+		}
 	pen_text(out, page);
 	if (out->at == out->end) {
 		fprintf(stderr, "docgen: the page is too long\n");

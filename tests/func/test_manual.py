@@ -87,7 +87,7 @@ class Python(Printed):
     """The client of redlock-protocol(7)."""
 
     def program(self, change=("", "")):
-        text = example(".Ss In Python", "proto/redlock-protocol.7").replace("\\e", "\\").replace(*change)
+        text = example(".Ss A client in Python", "proto/redlock-protocol.7").replace("\\e", "\\").replace(*change)
         process = spawn([sys.executable, "-c", text], env=dict(os.environ, REDLOCK_ADDR=self.d.addr), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(reap, process)
         return process
