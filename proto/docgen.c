@@ -59,7 +59,7 @@ static void put_field(struct pen *p, const struct field_row *row)
 {
 	pen_text(p, "Cm ");
 	pen_text(p, row->word);
-	pen_text(p, is_literal(row->type) ? " Ns = Ns Cm " : " Ns = Ns Ar ");
+	pen_text(p, is_literal(row->type) ? "=" : "= Ns Ar ");
 	pen_text(p, value_form(row->type));
 	pen_text(p, "\n");
 }
