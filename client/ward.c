@@ -158,6 +158,9 @@ static void figure_row(void *arg, const struct redlock_line *row)
 		finding_tell(w->findings, "journal", FINDING_FAIL,
 		             "see the log of redlockd for the error: the disk of runtime_dir may be full. If somebody removed it: systemctl restart redlockd",
 		             "the journal cannot be written: no session could be resumed after a restart of the daemon");
+	if (!strcmp(metric, "sockets_lost") && redlock_line_number(row, "value", 0) > 0)
+		finding_tell(w->findings, "sockets", FINDING_FAIL, "see the log of redlockd for the path: remove the file that is there",
+		             "nobody can connect to a Unix socket of the daemon: its file was removed, or another one is in its place");
 	if (!strcmp(metric, "config_last_reload_successful") && !redlock_line_number(row, "value", 1))
 		finding_tell(w->findings, "reload", FINDING_FAIL, "correct what `redlockd --check-config` shows, and reload",
 		             "the configuration that was read last has a mistake: the daemon goes on with the former one, and a restart would fail");

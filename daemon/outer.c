@@ -60,6 +60,9 @@ static void outer_tell(void *context, enum metric which, const struct sampler *t
 	case METRIC_JOURNAL_WRITABLE:
 		sampler_tell_plain(to, which, !d->journal.unusable && d->folder_error == 0);
 		break;
+	case METRIC_SOCKETS_LOST:
+		sampler_tell_plain(to, which, net_sockets_lost(d->net) + (d->web && web_is_lost(d->web)));
+		break;
 	case METRIC_RELOAD_TIMESTAMP:
 		sampler_tell_plain(to, which, d->reloaded.wall_us);
 		break;

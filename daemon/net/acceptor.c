@@ -327,6 +327,16 @@ void acceptor_look(struct acceptor *a)
 	}
 }
 
+unsigned acceptor_sockets_lost(const struct acceptor *a)
+{
+	const struct accept_source *s;
+	unsigned n = 0;
+
+	SLIST_FOREACH(s, &a->sources, link)
+		n += s->trouble != 0;
+	return n;
+}
+
 /* --- begin and end ------------------------------------------------------------------------------------------------- */
 
 int acceptor_init(struct acceptor *a, struct hub *h)

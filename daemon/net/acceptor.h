@@ -37,6 +37,7 @@ void acceptor_pause(struct acceptor *a, bool on); /* hub.paused has just changed
 /* Gives up one of the listening sockets, which stays open; the caller owns *ret_listener. False: there are none. */
 bool acceptor_give(struct acceptor *a, struct listener *ret_listener, bool *ret_tls);
 void acceptor_look(struct acceptor *a); /* see net_look; nothing is paused */
+unsigned acceptor_sockets_lost(const struct acceptor *a); /* see net_sockets_lost */
 void acceptor_stop(struct acceptor *a); /* closes all listening sockets */
 
 /* A session for an accepted socket, or a refusal. Takes ownership of fd, and of tls after its handshake; NULL: plain. Only from the loop. */

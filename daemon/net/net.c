@@ -98,6 +98,11 @@ void net_look(struct net *n)
 		acceptor_look(&n->acceptor);
 }
 
+unsigned net_sockets_lost(const struct net *n)
+{
+	return acceptor_sockets_lost(&n->acceptor);
+}
+
 void net_stop_listening(struct net *n)
 {
 	acceptor_stop(&n->acceptor);

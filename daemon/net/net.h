@@ -77,6 +77,8 @@ int net_listen_tls(struct net *n, const char *host, uint16_t port);
 int net_listen_fd(struct net *n, int fd, bool tls);
 /* Makes socket files again that somebody has removed, and logs it. Only from the loop. */
 void net_look(struct net *n);
+/* How many it could not make again. */
+unsigned net_sockets_lost(const struct net *n);
 void net_stop_listening(struct net *n); /* closes the listening sockets, ends handshakes, and unlinks a Unix socket that is still ours */
 
 void net_send(struct net *n, uint64_t session, const void *bytes, size_t size); /* copies the bytes; ignored if the session is gone */

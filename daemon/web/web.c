@@ -266,6 +266,11 @@ void web_look(struct web *w)
 	w->trouble = r;
 }
 
+bool web_is_lost(const struct web *w)
+{
+	return w->trouble != 0;
+}
+
 void web_stop(struct web *w)
 {
 	w->stopping = true;

@@ -59,6 +59,8 @@ struct stock;
 int web_listen(struct web *w, struct stock *before);
 /* Makes the file of the Unix socket again if somebody has removed it, and logs it. */
 void web_look(struct web *w);
+/* Its socket file could not be made again. */
+bool web_is_lost(const struct web *w);
 void web_stop(struct web *w);  /* stops listening, ends all streams and snapshots, and opens no session from then on */
 
 /* Before the answers of a pass of the loop leave. All who ask for /metrics in one pass share a text: to make it takes as long as ten other answers. */

@@ -47,6 +47,25 @@ class RemovedFiles(FuncTest):
         os.unlink(self.d.addr)
         self.again()
 
+    def test_figures_and_doctor_tell_of_a_socket_whose_place_is_taken(self):
+        web = os.path.join(self.folder(), "http")
+        d = self.daemon({"listen": {"http": "unix:" + web}}, tcp=True)
+        c = self.client(d)
+
+        def lost():
+            return [row["value"] for row in c.ok("STATS").rows if row["metric"] == "sockets_lost"]
+        self.assertEqual(lost(), ["0"])
+        for n, path in enumerate((d.addr, web), 1):
+            os.unlink(path)
+            os.mkdir(path)
+            until(lambda: lost() == [str(n)], "a socket is lost")
+        status, out, _ = call(REDLOCK, "--addr", "%s:%d" % d.tcp, "doctor")
+        self.assertEqual(status, 1)
+        self.assertIn("nobody can connect to a Unix socket", out)
+        for path in (d.addr, web):
+            os.rmdir(path)
+        until(lambda: lost() == ["0"], "both are there again")
+
     def test_the_runtime_directory(self):
         keeper, c = self.client(self.d), self.client(self.d)
         hello = keeper.ok("HELLO 1 grace=5m")

@@ -104,7 +104,7 @@ class Figures(OnWeb):
                 ("locks_held", ""), ("waiters", ""), ("acquire_wait_seconds_bucket", "result le"), ("acquire_wait_seconds_count", "result"),
                 ("hold_seconds_bucket", "le"), ("releases_total", "reason"), ("leases_lost_total", "reason"), ("renewals_total", "result"),
                 ("redis_up", "server"), ("redis_round_trip_seconds_bucket", "server le"), ("quorum_available", ""), ("event_loop_lag_seconds", ""),
-                ("handover_clients_total", ""), ("journal_writable", ""), ("config_last_reload_successful", ""),
+                ("handover_clients_total", ""), ("journal_writable", ""), ("sockets_lost", ""), ("config_last_reload_successful", ""),
                 ("config_last_reload_success_timestamp_seconds", "")):
             self.assertEqual(labels.get(name), {tuple(its.split())}, name)
         self.assertEqual(labels.get("redis_errors_total"), {("server", "kind")} if getattr(self, "r", None) else None)
