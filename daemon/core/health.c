@@ -201,11 +201,10 @@ void member_unwatched(struct members *ms, unsigned node, struct span reason)
 
 void health_note_probe(struct members *ms, struct member *m, const struct probe *probe)
 {
-	bool lesser = span_starts(probe->refusal, SPAN("PUBLISH ")) || span_starts(probe->refusal, SPAN("DEFER ")), same;
+	bool same = health_becomes(&m->lesser, probe->lesser ? probe->defect : DEFECT_NONE, probe->lesser ? probe->refusal : SPAN(""));
 
-	same = health_becomes(&m->lesser, lesser ? probe->defect : DEFECT_NONE, lesser ? probe->refusal : SPAN(""));
 	health_tell(ms, m, LOG_WARN, &m->lesser, "it no longer refuses that", same);
-	same = health_becomes(&m->refusal, lesser ? DEFECT_NONE : probe->defect, lesser ? SPAN("") : probe->refusal);
+	same = health_becomes(&m->refusal, probe->lesser ? DEFECT_NONE : probe->defect, probe->lesser ? SPAN("") : probe->refusal);
 	if (!same && !m->refusal.defect) {
 		ms->gained = true;
 		m->denial.defect = DEFECT_NONE; /* that was of the same */

@@ -253,6 +253,9 @@ static struct probe probe_of(const struct resp *r)
 
 	if (probe_text(r, PROBE_REFUSAL).n) {
 		p.refusal = probe_text(r, PROBE_REFUSAL);
+		p.lesser = span_starts(p.refusal, SPAN("-"));
+		if (p.lesser)
+			p.refusal = (struct span){p.refusal.p + 1, p.refusal.n - 1};
 		p.defect = failure_defect(behind_word(p.refusal));
 	}
 	(void)decimal_parse(probe_text(r, PROBE_MAXMEMORY), &p.maxmemory); /* 0 if not reported */

@@ -212,13 +212,13 @@ static void call_mark(struct memory *m, const struct call *c, struct answer *a)
 	a->found = memory_marker(m);
 }
 
-/* Locks need no jobs: see health_note_probe(). */
 static void probe_jobs(struct memory *m)
 {
 	int error = jobs_error(&m->home->jobs);
 
 	m->probe.refusal = SPAN("");
 	m->probe.defect = error ? DEFECT_JOBS : DEFECT_NONE;
+	m->probe.lesser = error;
 	if (!error)
 		return;
 	snprintf(m->refusal, sizeof(m->refusal), "DEFER its jobs cannot be written: %s", strerror(-error));

@@ -149,6 +149,28 @@ class RefusesWhatLocksNeed(HealthTest):
         store.cli.execute_command("ACL", "SETUSER", "default", "+publish")
         self.becomes(daemon, "joined", None)
 
+    def test_without_what_limits_jobs_and_names_need_a_store_votes_and_says_so(self):
+        store = self.redis()
+        lacks = "zcard zcount zrangebylex zrangebyscore zrank zrevrange zscore hget hlen publish".split()
+        store.cli.execute_command("ACL", "SETUSER", "default", *("-" + command for command in lacks))
+        daemon = self.daemon(on_redis([store], LEASE_1S)).joined()
+        self.becomes(daemon, "joined", "permission")
+        self.advises(daemon, "permission", "ZCARD: ", "--print-acl")
+        other = self.daemon(on_redis([store], LEASE_1S)).joined()
+        a, b = self.client(daemon), self.client(other)
+        a.ok("LOCK a")
+        a.ok("LOCKALL b c")
+        a.ok("LOCK d mode=shared")
+        a.ok("ACQUIRE e limit=1")
+        for request in ("LOCK a", "LOCK d", "ACQUIRE e limit=1"):
+            b.busy(request)
+        b.ok("LOCK d mode=shared")
+        b.expect("LOCK b wait=1s", "TIMEOUT")
+        b.begin("LOCK a wait=10s")
+        until(lambda: "waiter" in self.client(other).roles("a"), "it waits")
+        a.ok("UNLOCK a")
+        self.assertEqual(b.reply().kind, "OK")
+
     def test_what_is_refused_before_the_first_join_is_told_of_a_joined_store(self):
         for rule, said in (("-publish", "PUBLISH: "), ("resetchannels", "PUBLISH: .*channel")):
             with self.subTest(rule):

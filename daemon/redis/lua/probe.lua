@@ -20,9 +20,9 @@ local function say(text, field)
   local _, colon = string.find(text, field, 1, true)
   return colon and string.sub(text, colon + 1, (string.find(text, '\r', colon, true) or 0) - 1) or ''
 end
--- What locks, queues, rates and jobs need, each in a form that changes nothing: a server that refuses a command does so before it looks at the key. The first
--- is one that a full server refuses: once a script was allowed to write, it lets all others pass. `none` never exists; the key of the second can be no lock.
--- refusal: the first command that is refused, and its error. PUBLISH comes last: without it the store does all but wake those who wait
+-- Commands, each in a form that changes nothing: a server that refuses a command does so before it looks at the key. The first is one that a full server
+-- refuses: once a script was allowed to write, it lets all others pass. `none` never exists; the key of the second can be no lock.
+-- refusal: the first command that is refused, and its error; '-' in front if locks do not need it
 local none = string.sub(KEYS[1], 1, -6) .. '!none'
 local function try(...)
   local done = redis.pcall(...)
@@ -38,20 +38,23 @@ try('EXISTS', none)
 try('ZADD', none, 'XX', '0', '')
 try('ZREM', none, '')
 try('ZREMRANGEBYSCORE', none, '0', '0')
+try('ZRANGE', none, '0', '0')
+try('HSET', none, '', '', '')
+try('HDEL', none, '')
+try('HGETALL', none)
+-- Rate limits, jobs, names; and the messages, without which those who wait ask again by timer.
+local locks = refusal
 try('ZCARD', none)
 try('ZCOUNT', none, '0', '0')
-try('ZRANGE', none, '0', '0')
 try('ZRANGEBYLEX', none, '-', '+')
 try('ZRANGEBYSCORE', none, '0', '0')
 try('ZRANK', none, '')
 try('ZREVRANGE', none, '0', '0')
 try('ZSCORE', none, '')
-try('HSET', none, '', '', '')
-try('HDEL', none, '')
 try('HGET', none, '')
-try('HGETALL', none)
 try('HLEN', none)
 try('PUBLISH', string.sub(KEYS[1], 1, -6) .. 'd:', '')
+if locks == '' and refusal ~= '' then refusal = '-' .. refusal end
 local called = redis.pcall('GET', string.sub(KEYS[1], 1, -6) .. '!home')
 return {now_us, string.sub(redis.call('GET', KEYS[1]) or '', 1, 256), redis.call('GET', KEYS[2]) or '0',
   say(server, '\nrun_id:'), say(replication, '\nmaster_replid:'), say(server, '\nredis_version:'), say(replication, '\nrole:'),

@@ -64,7 +64,7 @@ static bool probes_agree(const struct probe *p, const struct probe *q)
 	return span_equal(p->marker, q->marker) && span_equal(p->run_id, q->run_id) && span_equal(p->replid, q->replid) &&
 	       span_equal(p->version, q->version) && span_equal(p->role, q->role) && span_equal(p->policy, q->policy) && span_equal(p->called, q->called) &&
 	       p->maxmemory == q->maxmemory && p->evicted == q->evicted && p->loading == q->loading &&
-	       p->defect == q->defect && span_equal(p->refusal, q->refusal) && p->own_data == q->own_data && p->unsaved == q->unsaved;
+	       p->defect == q->defect && span_equal(p->refusal, q->refusal) && p->lesser == q->lesser && p->own_data == q->own_data && p->unsaved == q->unsaved;
 }
 
 static bool answers_agree(const struct answer *a, const struct answer *b)

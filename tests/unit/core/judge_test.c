@@ -121,6 +121,23 @@ START_TEST(a_store_that_refuses_what_locks_need_is_refused_until_it_does_not)
 }
 END_TEST
 
+START_TEST(a_store_that_refuses_what_locks_do_not_need_votes_and_says_so)
+{
+	cluster_begin(1);
+	cluster.node[0].probe.refusal = SPAN("ZCARD ERR The user executing the script can't");
+	cluster.node[0].probe.defect = DEFECT_PERMISSION;
+	cluster.node[0].probe.lesser = true;
+	passes(1100 * MSEC);
+	ck_assert_str_eq(store_state(0, 0), "joined: it refuses ZCARD: ERR The user executing the script can't");
+	ck_assert(was_logged("node node=a state=joined cause=permission reason=*"));
+	says(1, "LOCK b");
+	hears(1, "OK name=b *");
+	cluster.node[0].probe.refusal = SPAN("");
+	cluster.node[0].probe.defect = DEFECT_NONE;
+	cluster.node[0].probe.lesser = false;
+}
+END_TEST
+
 START_TEST(another_configuration_of_the_same_generation_is_refused_and_never_overwritten)
 {
 	struct span marker;
@@ -288,6 +305,7 @@ Suite *judge_suite(void)
 	tcase_add_test(fitness, a_policy_does_not_matter_without_a_limit_of_memory);
 	tcase_add_test(fitness, the_same_server_twice_counts_once);
 	tcase_add_test(fitness, a_store_that_refuses_what_locks_need_is_refused_until_it_does_not);
+	tcase_add_test(fitness, a_store_that_refuses_what_locks_do_not_need_votes_and_says_so);
 	tcase_add_test(fitness, another_configuration_of_the_same_generation_is_refused_and_never_overwritten);
 	tcase_add_loop_test(fitness, every_setting_that_must_be_the_same_is_in_the_configuration, 0, 3);
 	tcase_add_test(fitness, a_higher_generation_takes_over_and_the_lower_one_is_refused);
