@@ -136,15 +136,15 @@ static bool output_is_one_pipe(void)
 	return !fstat(STDOUT_FILENO, &out) && !fstat(STDERR_FILENO, &err) && S_ISFIFO(err.st_mode) && out.st_dev == err.st_dev && out.st_ino == err.st_ino;
 }
 
-/* Of what this process inherited it keeps standard error alone: there it tells a loss. */
-static void descriptors_leave(const struct script *s, const struct keeping_for *whom)
+/* Of what this process inherited it keeps standard error alone: there it tells a loss. report: of this program. */
+static void descriptors_leave(const struct script *s, const struct keeping_for *whom, int report)
 {
 	int err = output_is_one_pipe() ? -1 : fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	int kept[] = {whom->process, whom->signals, whom->listening, redlock_fd(s->task.c), err};
+	int kept[] = {whom->process, whom->signals, whom->listening, redlock_fd(s->task.c), report, err};
 
 	descriptors_drop(kept, sizeof(kept) / sizeof(kept[0]));
-	if (kept[4] >= 0)
-		dup2(kept[4], STDERR_FILENO);
+	if (err >= 0)
+		dup2(err, STDERR_FILENO);
 }
 
 /* Runs in the background. report: the fence goes there at the grant; it hangs up when redlock has gone. */
@@ -162,12 +162,13 @@ static _Noreturn void background(const struct invocation *in, int process, int r
 	}
 	whom.listening = letting_listen(in->pid, in->operand, in->shared); /* without it, the end of the process still frees the lock */
 	setsid();
+	descriptors_leave(&s, &whom, report); /* before the script goes on, which may look at a lock of a file */
 	/* Nobody waits for the lock any more. */
 	if (write(report, &s.task.grant.fence, sizeof(s.task.grant.fence)) < 0) {
 		redlock_close(s.task.c);
 		_exit(EXIT_FAILED);
 	}
-	descriptors_leave(&s, &whom);
+	close(report);
 	_exit(keeping_run(&s.task, &whom));
 }
 
