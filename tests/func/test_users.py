@@ -188,7 +188,7 @@ class Clients(GuardTest):
         self.assertEqual(lines[0].split(), ["SESSION", "NAME", "USER", "PID", "PEER", "HELD", "WAITING", "AGE"])
         self.assertRegex(out, r"(?m)^\d+ +%s  ann  " % ("a" * 60))
         self.assertRegex(out, r"(?m)^\d+ +far +ann  +127\.0\.0\.1:\d+ ")
-        self.assertRegex(out, r"(?m)^\d+ +other +uid 33  +\d+  unix ")
+        self.assertRegex(out, r"(?m)^\d+ +other +uid 33  +\d+  +unix ")
         status, out, _ = self.call_redlock(daemon, "clients", "--long")
         self.assertEqual(out.split("\n")[0].split(), ["SESSION", "NAME", "USER", "PID", "UID", "PEER", "HELD", "WAITING", "AGE", "IDLE"])
         _, out, _ = self.call_redlock(daemon, "clients", "--json")
