@@ -7,7 +7,7 @@ const EVERY_MS = 2000, SOON_MS = 300, EVENTS_MOST = 200, LOSSES_MOST = 20, LOCKS
 const $ = id => document.getElementById(id);
 const contention = new Map(), losses = [];
 let leases = new Map(), leasesBefore = new Map();
-let prefix = "", paused = false, stream = null, timer = 0, asking = false, missed = 0, soonAt = 0;
+let prefix = "", paused = false, stream = null, timer = 0, asking = false, answers = false, missed = 0, soonAt = 0;
 
 function make(tag, text, kind) {
 	const e = document.createElement(tag);
@@ -183,6 +183,16 @@ function state(text, kind) {
 	$("link").className = kind || "";
 }
 
+/* Live are both: the state, and the events. */
+function showLink() {
+	if (!answers)
+		return;
+	if (stream.readyState === EventSource.OPEN)
+		state("live", "good");
+	else
+		state("no events come", "bad");
+}
+
 async function ask() {
 	clearTimeout(timer);
 	if (asking)
@@ -193,8 +203,10 @@ async function ask() {
 		if (!answer.ok)
 			throw new Error("status " + answer.status);
 		show(await answer.json());
-		state("live", "good");
+		answers = true;
+		showLink();
 	} catch (e) {
+		answers = false;
 		state("no answer from the daemon (" + e.message + "); trying again", "bad");
 	}
 	asking = false;
@@ -233,6 +245,7 @@ function watch() {
 	if (stream)
 		stream.close();
 	stream = new EventSource("/api/v1/events?prefix=" + encodeURIComponent(prefix));
+	stream.onopen = stream.onerror = showLink;
 	for (const kind of ["granted", "released", "lost", "waiting"])
 		stream.addEventListener(kind, told);
 	stream.addEventListener("missed", message => { missed += JSON.parse(message.data).count; });
