@@ -23,17 +23,6 @@ FIXTURE := \
 	tests/fixture/net_loop.c \
 	tests/fixture/promises.c \
 	tests/fixture/random_calls.c \
-	tests/fixture/random_asked.c \
-	tests/fixture/random_clients.c \
-	tests/fixture/random_daemons.c \
-	tests/fixture/random_due.c \
-	tests/fixture/random_holds.c \
-	tests/fixture/random_lines.c \
-	tests/fixture/random_restarts.c \
-	tests/fixture/random_speakers.c \
-	tests/fixture/random_stores.c \
-	tests/fixture/random_force.c \
-	tests/fixture/random_story.c \
 	tests/fixture/real_redis.c \
 	tests/fixture/real_upstream.c \
 	tests/fixture/redis_pair.c \
