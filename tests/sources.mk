@@ -203,14 +203,6 @@ FUZZ := \
 STORY := \
 	tests/fuzz/story_line.c
 
-# The account of fuzz_session.
-ACCOUNT := \
-	tests/fixture/promises.c \
-	tests/fuzz/account.c \
-	tests/fuzz/account_away.c \
-	tests/fuzz/account_rows.c \
-	tests/fuzz/account_told.c
-
 # What `make same` compares two builds by.
 SAME := \
 	tests/same/effects.c \

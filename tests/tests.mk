@@ -118,8 +118,7 @@ SAME_WRAP := service_step service_snapshot
 $(O)/same-worlds: $(call obj,tests/same/effects.c tests/same/worlds.c $(filter-out %/main.c,$(WORLD)) $(SIM)) $(O)/killable.a $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP) $(SAME_WRAP)) $(LINK_KILLABLE) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
-$(O)/same-fuzz_session: $(call obj,$(ACCOUNT) $(STORY))
-$(O)/same-fuzz_service: $(call obj,tests/fixture/promises.c)
+$(O)/same-fuzz_session: $(call obj,$(STORY))
 $(O)/same-fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(call obj,tests/same/effects.c tests/same/inputs.c) $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SAME_WRAP)) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT)
@@ -182,7 +181,7 @@ $(O)/script_bench: $(O)/tests/bench/script_bench.o $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT)
 
--include $(call depends,$(UNIT) $(FIXTURE) $(SIM) $(WORLD) $(FUZZ) $(ACCOUNT) $(STORY) $(SAME) $(LOAD) $(DRIVE) $(MARKET) $(PROGRAMS))
+-include $(call depends,$(UNIT) $(FIXTURE) $(SIM) $(WORLD) $(FUZZ) $(STORY) $(SAME) $(LOAD) $(DRIVE) $(MARKET) $(PROGRAMS))
 
 # --- tests: each of these targets ends with the line "N passed, N failed" --------------------------------------------
 
@@ -376,10 +375,7 @@ build-sanitized: | $(FIRST)
 build-fuzzers: | $(FIRST)
 	+@$(SUBMAKE) O=$(O)/fuzz CC=$(CLANG) SAN=fuzzer-no-link,address,undefined $(patsubst tests/fuzz/%.c,$(O)/fuzz/%,$(FUZZ))
 
-# The account is not explored: it makes many comparisons for each line, and those say nothing to the fuzzer.
-$(call obj,$(ACCOUNT)): CFLAGS += $(if $(findstring fuzzer,$(SAN)),-fno-sanitize=fuzzer-no-link)
-$(O)/fuzz_session: $(call obj,$(ACCOUNT) $(STORY))
-$(O)/fuzz_service: $(call obj,tests/fixture/promises.c)
+$(O)/fuzz_session: $(call obj,$(STORY))
 $(O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/inner.a
 	$(call say,LD)
 	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT)

@@ -4,68 +4,20 @@
  *   0-7 a line of that session (which is opened if need be)   e its end of input   g it is gone   t time passes   d u the store goes, comes
  *   R one session resumes another   k the daemon is killed and started anew on its journal, a byte of which may be changed
  *   K likewise, after the rest of the line was added to the journal as a record   j the journal cannot be written, or can again
- * Whatever the story: no session is told a smaller fence of a name than was told before, nor the same fence as another session, unless it said RESUME; a value
- * that was given up is not used again; and once all sessions are gone and their grace is over, nothing of them is left.
+ * Whatever the story: nothing crashes, each reply is one of the protocol, and once all sessions are gone and their grace is over, nothing of them is left.
  */
 #include "proto/proto.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fixture/lone_service.h"
-#include "tests/fixture/promises.h"
-
-#include <strings.h>
 
 #define SESSIONS 8
-#define NAMES    256
-
-struct known {
-	char name[NAME_MAX_BYTES];
-	size_t n;
-	uint64_t session; /* the one that was told its last fence */
-	bool shared;      /* readers ever held it: a push does not say whether its fence is that of one */
-};
 
 struct story {
 	struct lone_service lone;
-	struct promises promises;
 	uint64_t generation[SESSIONS];
 	bool open[SESSIONS];
-	struct known known[NAMES];
-	unsigned names;
 	char resume[SESSIONS][80]; /* the RESUME for the last session of this slot that was told a secret */
-	bool resumes[SESSIONS];    /* the slot has said RESUME: it may hold, and lock again, what it was not told of yet */
 };
-
-static struct known *name_known(struct story *s, struct span name)
-{
-	unsigned i;
-
-	for (i = 0; i < s->names; i++)
-		if (span_equal((struct span){s->known[i].name, s->known[i].n}, name))
-			return &s->known[i];
-	if (s->names == NAMES || name.n > NAME_MAX_BYTES)
-		return NULL;
-	s->known[s->names] = (struct known){.n = name.n};
-	memcpy(s->known[s->names].name, name.p, name.n);
-	return &s->known[s->names++];
-}
-
-/* A row of RESUME, or SAFE when a lock is confirmed later: the lock of another session is now held by this one. */
-static void promise_row(struct story *s, uint64_t session, const struct reply_line *line)
-{
-	struct span name = reply_find(line, "name");
-	int64_t fence = reply_number(line, "fence", -1);
-	struct known *known = name.n && fence >= 0 && reply_number(line, "valid_ms", -1) >= 0 && !reply_find(line, "held_ms").p ? name_known(s, name) : NULL;
-
-	if (!known || (known->shared && line->kind == LINE_PUSH))
-		return;
-	if (span_equal(reply_find(line, "mode"), SPAN("shared"))) {
-		promise_fence_of_reader(&s->promises, name, fence);
-		known->shared = true;
-		return;
-	}
-	promise_fence_is_last(&s->promises, name, fence);
-	known->session = session;
-}
 
 static void secret_keep(struct story *s, uint64_t session, const struct reply_line *line)
 {
@@ -74,25 +26,6 @@ static void secret_keep(struct story *s, uint64_t session, const struct reply_li
 	if (line->kind == LINE_OK && secret.n == 32)
 		snprintf(s->resume[session & 7], sizeof(s->resume[0]), "RESUME %lld %.*s", (long long)reply_number(line, "session", 0),
 			 (int)secret.n, secret.p);
-}
-
-/* An OK with a fence says that this session holds the name. */
-static void promise_fence(struct story *s, uint64_t session, const struct reply_line *line)
-{
-	struct span name = reply_find(line, "name");
-	int64_t fence = reply_number(line, "fence", -1);
-	struct known *known = line->kind == LINE_OK && name.n && fence >= 0 ? name_known(s, name) : NULL;
-
-	if (!known)
-		return;
-	if (span_equal(reply_find(line, "mode"), SPAN("shared"))) {
-		promise_fence_of_reader(&s->promises, name, fence);
-		known->shared = true;
-		return;
-	}
-	PROMISE(fence != promise_last_fence(&s->promises, name) || session == known->session || s->resumes[session & 7]);
-	promise_fence_is_last(&s->promises, name, fence);
-	known->session = session;
 }
 
 static void line_sent(void *context, uint64_t session, struct span bytes)
@@ -107,10 +40,7 @@ static void line_sent(void *context, uint64_t session, struct span bytes)
 		memcpy(line, bytes.p, (size_t)(end - bytes.p));
 		PROMISE(reply_parse(line, (size_t)(end - bytes.p), &reply) == 0);
 		PROMISE(end - bytes.p < REPLY_MAX || reply_find(&reply, "payload").p);
-		promise_fence(context, session, &reply);
 		secret_keep(context, session, &reply);
-		if (reply.kind == LINE_ROW || reply.kind == LINE_PUSH)
-			promise_row(context, session, &reply);
 	}
 }
 
@@ -122,30 +52,9 @@ static void session_hung_up(void *context, uint64_t session)
 	s->open[session & 7] = false;
 }
 
-static void store_called(void *context, const struct call *call)
-{
-	struct story *s = context;
-
-	promise_call(&s->promises, call);
-}
-
-static void promise_broken(const char *text)
-{
-	fprintf(stderr, "broken promise: %s\n", text);
-	abort();
-}
-
 static uint64_t session_id(const struct story *s, unsigned slot)
 {
 	return s->generation[slot] << 32 | slot;
-}
-
-static bool line_resumes(const char *line, size_t n)
-{
-	for (size_t i = 0; i + 6 <= n; i++)
-		if (strncasecmp(line + i, "RESUME", 6) == 0)
-			return true;
-	return false;
 }
 
 static void session_line(struct story *s, unsigned slot, const uint8_t *text, size_t n)
@@ -155,12 +64,10 @@ static void session_line(struct story *s, unsigned slot, const uint8_t *text, si
 	if (!s->open[slot]) {
 		s->generation[slot]++;
 		s->open[slot] = true;
-		s->resumes[slot] = false;
 		PROMISE(lone_service_open(&s->lone, session_id(s, slot)) == 0);
 	}
 	n = n < sizeof(line) ? n : sizeof(line);
 	memcpy(line, text, n);
-	s->resumes[slot] |= line_resumes(line, n);
 	lone_service_line(&s->lone, session_id(s, slot), line, n);
 }
 
@@ -182,7 +89,7 @@ static void session_resume(struct story *s, unsigned from, unsigned to)
 		session_line(s, to, (const uint8_t *)s->resume[from], strlen(s->resume[from]));
 }
 
-/* A damaged journal may say anything: then nothing that was known before counts. */
+/* A damaged journal may say anything, and may be refused. */
 static void daemon_restart(struct story *s, const uint8_t *text, size_t n)
 {
 	size_t length = buf_length(&s->lone.journal);
@@ -205,10 +112,6 @@ static void daemon_restart(struct story *s, const uint8_t *text, size_t n)
 		if (at >= begin + sizeof(record))
 			buf_begin(&s->lone.journal)[at] ^= (char)text[3];
 		sound = false;
-	}
-	if (!sound) {
-		s->names = 0;
-		promises_init(&s->promises, promise_broken);
 	}
 	memset(s->open, 0, sizeof(s->open));
 	PROMISE(lone_service_restart(&s->lone) || !sound);
@@ -283,11 +186,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct story *s = calloc(1, sizeof(*s));
 	const uint8_t *end;
 
-	promises_init(&s->promises, promise_broken);
 	lone_service_init(&s->lone);
 	s->lone.sent = line_sent;
 	s->lone.hung_up = session_hung_up;
-	s->lone.called = store_called;
 	s->lone.context = s;
 	lone_service_settle(&s->lone);
 	for (; size; size -= (size_t)(end - data), data = end) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The bytes choose what several clients of one service do, what the store does, and how time passes. A grammar makes the requests, with and without tags,
- * pipelined, and with garbage among them; clients half-close and break off. An account of who holds what (account.h) is made from the replies alone. After
- * every act LIST and SHOW must agree with it. With FUZZ_TELL in the environment the story is told on stderr.
+ * pipelined, and with garbage among them; clients half-close, break off and resume. Nothing may crash, each reply must be one of the protocol, and once all
+ * clients are gone nothing of them is left. With FUZZ_TELL in the environment the story is told on stderr.
  */
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/story.h"
@@ -16,7 +16,7 @@ __attribute__((format(printf, 3, 4))) static void tell(const struct story *s, un
 {
 	va_list args;
 
-	if (!s->tell || k == OBSERVER)
+	if (!s->tell)
 		return;
 	fprintf(stderr, "%8.3f %u ", (double)s->lone.now.us / SEC, k);
 	va_start(args, format);
@@ -39,9 +39,6 @@ static void line_sent(void *context, uint64_t session, struct span bytes)
 	static char line[LINE_MAX_DEFAULT];
 	struct reply_line reply;
 
-	if (session == s->going)
-		return; /* told while its end was on its way */
-	s->account.now = s->lone.now;
 	for (; bytes.n; bytes.n -= (size_t)(end + 1 - bytes.p), bytes.p = end + 1) {
 		end = memchr(bytes.p, '\n', bytes.n);
 		PROMISE(end && end - bytes.p < LINE_MAX_DEFAULT);
@@ -49,7 +46,7 @@ static void line_sent(void *context, uint64_t session, struct span bytes)
 		tell(s, (unsigned)(session & 7), "    %.*s", (int)(end - bytes.p), line);
 		PROMISE(reply_parse(line, (size_t)(end - bytes.p), &reply) == 0);
 		PROMISE(end - bytes.p < REPLY_MAX || reply_find(&reply, "payload").p);
-		account_told(&s->account, (unsigned)(session & 7), &reply);
+		story_told(s, &reply);
 	}
 }
 
@@ -58,16 +55,8 @@ static void session_hung_up(void *context, uint64_t session)
 	struct story *s = context;
 
 	tell(s, (unsigned)(session & 7), "    hung up");
-	s->account.now = s->lone.now;
-	/* A client that has not ended its session may be alive: it was hung up on because it missed a heartbeat. */
-	account_ended(&s->account, (unsigned)(session & 7), !s->account.client[session & 7].leaving);
-}
-
-static void store_called(void *context, const struct call *call)
-{
-	struct story *s = context;
-
-	promise_call(&s->account.promises, call);
+	PROMISE(s->open[session & 7]);
+	s->open[session & 7] = false;
 }
 
 /* Limits so low that they are soon reached. */
@@ -84,10 +73,11 @@ static void conf_apply(struct story *s)
 
 static void client_open(struct story *s, unsigned k)
 {
-	if (s->account.client[k].open)
+	if (s->open[k])
 		return;
 	s->generation[k]++;
-	account_opened(&s->account, k, ++s->opened);
+	s->open[k] = true;
+	s->eof[k] = false;
 	PROMISE(lone_service_open(&s->lone, session_id(s, k)) == 0);
 }
 
@@ -96,10 +86,7 @@ static void client_says(struct story *s, unsigned k)
 	static char line[LINE_MAX_DEFAULT];
 
 	client_open(s, k);
-	if (s->account.client[k].eof)
-		return;
-	s->account.now = s->lone.now;
-	if (!account_says(&s->account, k, s->line, s->n))
+	if (s->eof[k])
 		return;
 	tell(s, k, "%.*s", (int)s->n, s->line);
 	memcpy(line, s->line, s->n); /* it may be said again */
@@ -109,32 +96,26 @@ static void client_says(struct story *s, unsigned k)
 static void client_says_too_much(struct story *s, unsigned k)
 {
 	client_open(s, k);
-	if (!s->account.client[k].eof && account_says(&s->account, k, NULL, 0))
+	if (!s->eof[k])
 		PROMISE(lone_service_too_long(&s->lone, session_id(s, k)) == 0);
 }
 
 static void client_half_closes(struct story *s, unsigned k, bool lines_follow)
 {
-	struct client *c = &s->account.client[k];
-
-	if (!c->open)
+	if (!s->open[k])
 		return;
-	c->leaving = true;
-	c->eof |= !lines_follow;
+	s->eof[k] |= !lines_follow;
 	tell(s, k, "%s", lines_follow ? "half-closes, lines follow" : "half-closes");
 	PROMISE((lines_follow ? lone_service_half_closed : lone_service_eof)(&s->lone, session_id(s, k)) == 0);
 }
 
 static void client_goes(struct story *s, unsigned k, enum gone how)
 {
-	if (!s->account.client[k].open)
+	if (!s->open[k])
 		return;
 	tell(s, k, "is gone (%d)", (int)how);
-	s->account.now = s->lone.now;
-	account_ended(&s->account, k, how == GONE_KEEPALIVE || how == GONE_OVERFLOW || how == GONE_RESTART);
-	s->going = session_id(s, k);
+	s->open[k] = false;
 	PROMISE(lone_service_gone(&s->lone, session_id(s, k), how) == 0);
-	s->going = UINT64_MAX;
 }
 
 static void client_asks(struct story *s, unsigned k, unsigned what)
@@ -143,20 +124,11 @@ static void client_asks(struct story *s, unsigned k, unsigned what)
 	client_says(s, k);
 }
 
-/* HELLO tells how many sessions the new run of the daemon has counted. */
 static void daemon_restarts(struct story *s)
 {
-	char hello[] = "HELLO 1";
-
-	s->account.now = s->lone.now;
-	account_restarted(&s->account, s->lone.conf.lease_us);
+	memset(s->open, 0, sizeof(s->open));
 	PROMISE(lone_service_restart(&s->lone));
 	conf_apply(s);
-	s->opened = -1ull;
-	client_open(s, OBSERVER);
-	PROMISE(account_says(&s->account, OBSERVER, hello, strlen(hello)));
-	PROMISE(lone_service_line(&s->lone, session_id(s, OBSERVER), hello, strlen(hello)) == 0);
-	s->opened = s->account.client[OBSERVER].serial;
 }
 
 static void surroundings_act(struct story *s, unsigned k, unsigned what)
@@ -201,38 +173,6 @@ static void surroundings_act(struct story *s, unsigned k, unsigned what)
 
 /* --- the story --- */
 
-static void observer_asks(struct story *s, const char *verb, const char *what)
-{
-	s->n = (size_t)snprintf(s->line, sizeof(s->line), "%s %s", verb, what);
-	client_says(s, OBSERVER);
-	PROMISE(!account_asked(&s->account.client[OBSERVER], SPAN("")));
-}
-
-/* SHOW may have to ask the stores, so the observer has one SHOW under way at a time. */
-static void observer_looks(struct story *s, const char *name)
-{
-	if (s->account.client[OBSERVER].count == 0)
-		observer_asks(s, "@s SHOW", name);
-}
-
-static void promise_agreement(struct story *s, unsigned act)
-{
-	char line[sizeof(s->line)];
-	size_t n = s->n;
-
-	s->account.now = s->lone.now;
-	account_expire(&s->account, true);
-	account_promise_all_told(&s->account);
-	memcpy(line, s->line, n);
-	observer_asks(s, "LIST", "locks");
-	observer_asks(s, "LIST", "sessions");
-	observer_looks(s, story_names[act % STORY_NAMES]);
-	account_promise_no_deadlock(&s->account);
-	memcpy(s->line, line, n);
-	s->n = n;
-}
-
-/* Once all clients are gone, nothing of them is left, and every name can be locked. */
 static void promise_nothing_left(struct story *s)
 {
 	const struct metrics *m = service_metrics(s->lone.service);
@@ -244,11 +184,6 @@ static void promise_nothing_left(struct story *s)
 	lone_service_pass(&s->lone, 120 * SEC);
 	PROMISE(m->value[METRIC_SESSIONS] == 0 && m->value[METRIC_SESSIONS_DETACHED] == 0 && m->value[METRIC_LOCKS_HELD] == 0 && m->value[METRIC_WAITERS] == 0);
 	PROMISE(m->value[METRIC_PERMITS_HELD] == 0 && m->value[METRIC_PERMITS_WAITING] == 0);
-	for (unsigned i = 0; i < STORY_NAMES; i++) {
-		observer_asks(s, "LOCK", story_names[i]);
-		PROMISE(account_holder(&s->account, s->account.named));
-		observer_asks(s, "UNLOCK", story_names[i]);
-	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -256,28 +191,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct story *s = calloc(1, sizeof(*s));
 
 	s->tell = getenv("FUZZ_TELL") != NULL;
-	s->going = UINT64_MAX;
 	s->at = data;
 	s->end = data + size;
-	account_init(&s->account);
 	lone_service_init(&s->lone);
 	s->lone.sent = line_sent;
 	s->lone.hung_up = session_hung_up;
-	s->lone.called = store_called;
 	s->lone.context = s;
 	conf_apply(s);
 	lone_service_settle(&s->lone);
 	for (unsigned act = 0; act < ACTS_MAX && s->at < s->end; act++) {
-		unsigned b = story_byte(s), k = (b >> 5) % OBSERVER;
+		unsigned b = story_byte(s), k = (b >> 5) % CLIENTS;
 
 		if ((b & 31) < 22)
 			client_asks(s, k, b & 31);
 		else
 			surroundings_act(s, k, b & 31);
-		promise_agreement(s, act);
 	}
 	promise_nothing_left(s);
-	account_release(&s->account);
 	lone_service_release(&s->lone);
 	free(s);
 	return 0;

@@ -4,24 +4,32 @@
 #define FUZZ_STORY_H
 
 #include "tests/fixture/lone_service.h"
-#include "tests/fuzz/account.h"
+#include "proto/proto.h"
+
+#define CLIENTS      6
+#define GREETED_MOST 16
 
 struct story {
 	struct lone_service lone;
-	struct account account;
-	uint64_t generation[CLIENTS], opened;
-	uint64_t going; /* the session whose connection is just going */
+	uint64_t generation[CLIENTS];
+	bool open[CLIENTS], eof[CLIENTS]; /* eof: its client says nothing more */
 	bool tell;
 	const uint8_t *at, *end; /* what is left of the input */
 	char line[LINE_MAX_DEFAULT];
 	size_t n;
+	/* What was told, for requests that refer to it: the newest sessions that can be resumed, and the newest fence. */
+	struct greeting {
+		long long session;
+		char secret[TAG_MAX + 1];
+	} greeted[GREETED_MOST];
+	unsigned greetings;
+	long long fence;
 };
-
-#define STORY_NAMES 8
-extern const char *const story_names[STORY_NAMES];
 
 unsigned story_byte(struct story *s); /* the next byte of the input; 0: none is left */
 /* Makes a line of this kind, one of 22. */
 void story_line(struct story *s, unsigned what);
+/* A client was told this line. */
+void story_told(struct story *s, const struct reply_line *line);
 
 #endif

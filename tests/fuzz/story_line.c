@@ -6,7 +6,7 @@
 
 #include <stdarg.h>
 
-const char *const story_names[STORY_NAMES] = {"a", "b", "\"c d\"", "\"=\\x00\\\"\"", "a-name-that-is-too-long-to-stand-in-the-lock-itself-x", "e", "f", "g"};
+static const char *const names[8] = {"a", "b", "\"c d\"", "\"=\\x00\\\"\"", "a-name-that-is-too-long-to-stand-in-the-lock-itself-x", "e", "f", "g"};
 static const char *const owners[] = {"", "", " owner=1", " owner=\"2 x\""};
 static const char *const waits[] = {"", " wait=0", " wait=20ms", " wait=2s", " wait=forever", " wait=1m", " WAIT=300ms", " wait=5"};
 static const char *const ttls[] = {"", " ttl=100ms", " ttl=1s", " ttl=30s", " ttl=31s", " ttl=500ms renew=no", " renew=no", " ttl=1s note=\"n o\""};
@@ -35,18 +35,13 @@ __attribute__((format(printf, 2, 3))) static void say(struct story *s, const cha
 /* A fence that was granted, or one that never was. */
 static void say_fence(struct story *s, unsigned bits)
 {
-	int64_t fence = 1;
-
-	for (const struct stake *stake = s->account.stake; stake < s->account.stake + STAKES && (bits & 1); stake++)
-		if (stake->used)
-			fence = stake->fence;
-	say(s, " fence=%lld", (long long)fence);
+	say(s, " fence=%lld", bits & 1 ? s->fence : 1);
 }
 
 static void say_lock(struct story *s, const char *verb, unsigned what)
 {
 	unsigned bits = story_byte(s), more = story_byte(s);
-	const char *name = story_names[bits & 7], *owner = PICK(owners, bits >> 3 & 3);
+	const char *name = names[bits & 7], *owner = PICK(owners, bits >> 3 & 3);
 
 	if (what & 1)
 		say(s, "@%u ", bits >> 5);
@@ -61,15 +56,25 @@ static void say_lock(struct story *s, const char *verb, unsigned what)
 		say(s, "%s", PICK(fences, more & 7));
 }
 
+/* One that was told its secret, if there is one. */
+static const struct greeting *story_greeting(const struct story *s, unsigned bits)
+{
+	unsigned i = 0;
+
+	while (i < GREETED_MOST && !s->greeted[(bits + i) % GREETED_MOST].secret[0])
+		i++;
+	return &s->greeted[(bits + i) % GREETED_MOST];
+}
+
 /* Taking locks and sessions from others by force, and watching that. */
 static void say_force(struct story *s, unsigned what)
 {
 	static const char *const watch[] = {"WATCH", "WATCH a", "UNWATCH", "UNWATCH a", "SUBSCRIBE", "UNSUBSCRIBE", "WATCH \"c d\"", "KILL"};
 
 	if (what & 32)
-		say(s, "%sBREAK %s", what & 16 ? "@b " : "", story_names[what & 7]);
+		say(s, "%sBREAK %s", what & 16 ? "@b " : "", names[what & 7]);
 	else if (what & 16)
-		say(s, "KILL session=%llu", (unsigned long long)s->account.client[(what & 15) % PARTIES].serial);
+		say(s, "KILL session=%lld", story_greeting(s, what)->session);
 	else
 		say(s, "%s", PICK(watch, what & 7));
 }
@@ -85,17 +90,25 @@ static void say_other(struct story *s, unsigned what)
 	say(s, "%s", PICK(other, what));
 }
 
-/* The RESUME of a session that can be resumed, if there is one, or with a wrong secret. */
+/* The RESUME of a session, with its secret or a wrong one. */
 static void say_resume(struct story *s, unsigned bits)
 {
-	const struct client *c = s->account.client;
+	const struct greeting *g = story_greeting(s, bits);
 
-	for (unsigned i = 0; i < PARTIES; i++) {
-		c = &s->account.client[((bits & 15) + i) % PARTIES];
-		if (account_is_alive(c) && c->grace_us > 0)
-			break;
-	}
-	say(s, "%sRESUME %llu %s%s", bits & 32 ? "@r " : "", (unsigned long long)c->serial, c->secret[0] ? c->secret : "none", bits & 64 ? "0" : "");
+	say(s, "%sRESUME %lld %s%s", bits & 32 ? "@r " : "", g->session, g->secret[0] ? g->secret : "none", bits & 64 ? "0" : "");
+}
+
+void story_told(struct story *s, const struct reply_line *line)
+{
+	struct span secret = reply_find(line, "secret");
+	struct greeting *g = &s->greeted[s->greetings % GREETED_MOST];
+
+	s->fence = (long long)reply_number(line, "fence", s->fence);
+	if (line->kind != LINE_OK || secret.n == 0 || secret.n > TAG_MAX)
+		return;
+	s->greetings++;
+	g->session = (long long)reply_number(line, "session", 0);
+	snprintf(g->secret, sizeof(g->secret), "%.*s", (int)secret.n, secret.p);
 }
 
 static void say_garbage(struct story *s)
@@ -138,7 +151,7 @@ void story_line(struct story *s, unsigned what)
 	else if (what == 16)
 		say(s, "CANCEL @%u", story_byte(s) & 7);
 	else if (what == 17)
-		say(s, "SHOW %s", story_names[story_byte(s) % STORY_NAMES]);
+		say(s, "SHOW %s", PICK(names, story_byte(s)));
 	else if (what == 18) {
 		unsigned byte = story_byte(s);
 
