@@ -14,7 +14,9 @@ report() {
 	list=$(files "$@")
 	[ "$list" ] || return 0
 	# shellcheck disable=SC2086 # a list of plain names
-	ctags -f - -D 'START_TEST(name)=void name(void)' --languages=C --langmap=C:.c.h --kinds-C=f --fields=+ne --excmd=number $list 2>/dev/null |
+	ctags -f - -D 'TEST(name)=void name(void)' -D 'LOOP_TEST(name,n)=void name(void)' -D 'RANGE_TEST(name,first,end)=void name(void)' \
+		-D 'SIGNAL_TEST(name,n)=void name(void)' -D 'FIXTURE(...)=' -D 'TEST_AGAIN(name,n)=' \
+		--languages=C --langmap=C:.c.h --kinds-C=f --fields=+ne --excmd=number $list 2>/dev/null |
 		awk -F'\t' '{
 			for (i = 4; i <= NF; i++) {
 				if ($i ~ /^line:/) first = substr($i, 6)

@@ -6,7 +6,7 @@ PYTHON ?= /usr/bin/python3
 
 # --- what they are built with ------------------------------------------------------------------------------------------
 
-# The unit tests are listed in suites.def. Each is compiled with that list in sight, which declares the function that it defines.
+# The files of unit tests are listed in suites.def. Each is compiled with suites.h in sight, which has the macros that register tests.
 # UNIT_SHARE=N: of the suites one of N is built, others with each commit.
 UNIT_SHARE ?= 1
 UNIT := $(shell sed -nE 's|^SUITE[A-Z_]*\((.+), (.+)\)$$|tests/\1/\2_test.c|p' tests/unit/suites.def)

@@ -29,7 +29,7 @@ def table():
 
 def unit(suite, test):
     """A unit test that shows it."""
-    return "tests/unit/%s_test.c" % suite, r"^START_TEST\(%s\)$" % test
+    return "tests/unit/%s_test.c" % suite, r"^(LOOP_)?TEST\(%s[,)]" % test
 
 
 def func(module, test):

@@ -23,7 +23,7 @@ struct tally {
 
 struct job {
 	const char *name;
-	Suite *(*make)(void);
+	const char *file;
 	bool processes;
 	bool wanted;
 	pid_t pid;
@@ -32,8 +32,8 @@ struct job {
 };
 
 static struct job jobs[] = {
-#define SUITE(folder, noun)              {.name = #noun, .make = noun##_suite},
-#define SUITE_OF_PROCESSES(folder, noun) {.name = #noun, .make = noun##_suite, .processes = true},
+#define SUITE(folder, noun)              {.name = #noun, .file = "tests/" #folder "/" #noun "_test.c"},
+#define SUITE_OF_PROCESSES(folder, noun) {.name = #noun, .file = "tests/" #folder "/" #noun "_test.c", .processes = true},
 #include "tests/unit/suites.def"
 #undef SUITE
 #undef SUITE_OF_PROCESSES
@@ -42,6 +42,60 @@ static struct job jobs[] = {
 #define JOBS (sizeof(jobs) / sizeof(jobs[0]))
 
 static bool tests_share_a_process;
+static struct unit_row *rows;
+
+void unit_row_add(struct unit_row *row)
+{
+	row->next = rows;
+	rows = row;
+}
+
+/* The next one of the file, in the order of its lines; NULL: none, or, of a share of the suites, it is not linked. */
+static const struct unit_row *row_behind(const char *file, int line)
+{
+	const struct unit_row *next = NULL;
+
+	for (const struct unit_row *row = rows; row; row = row->next)
+		if (row->test.line > line && (!next || row->test.line < next->test.line) && !strcmp(row->test.file, file))
+			next = row;
+	return next;
+}
+
+static bool rows_have_suites(void)
+{
+	size_t i;
+
+	for (const struct unit_row *row = rows; row; row = row->next) {
+		for (i = 0; i < JOBS && strcmp(jobs[i].file, row->test.file) != 0; i++)
+			;
+		if (i == JOBS) {
+			fprintf(stderr, "unit: %s is not in suites.def\n", row->test.file);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Tests of one fixture are a case. */
+static Suite *job_suite(const struct job *job)
+{
+	Suite *suite = suite_create(job->name);
+	TCase *tests = NULL;
+
+	for (const struct unit_row *row = NULL; (row = row_behind(job->file, row ? row->test.line : 0));) {
+		if (!row->test.fn || !tests) {
+			tests = tcase_create(job->name);
+			tcase_add_unchecked_fixture(tests, row->before_all, row->after_all);
+			tcase_add_checked_fixture(tests, row->setup, row->teardown);
+			if (row->seconds > 0)
+				tcase_set_timeout(tests, row->seconds);
+			suite_add_tcase(suite, tests);
+		}
+		if (row->test.fn)
+			tcase_add_loop_test_raise_signal(tests, &row->test, row->signal, row->from, row->to);
+	}
+	return suite;
+}
 
 static int jobs_choose(int argc, char **argv)
 {
@@ -49,25 +103,25 @@ static int jobs_choose(int argc, char **argv)
 	int arg;
 
 	for (arg = 1; arg < argc; arg++) {
-		for (i = 0; i < JOBS && (!jobs[i].make || strcmp(jobs[i].name, argv[arg]) != 0); i++)
+		for (i = 0; i < JOBS && (!row_behind(jobs[i].file, 0) || strcmp(jobs[i].name, argv[arg]) != 0); i++)
 			;
 		if (i == JOBS) {
 			fprintf(stderr, "unit: no suite '%s'; there are:", argv[arg]);
 			for (i = 0; i < JOBS; i++)
-				fprintf(stderr, " %s", jobs[i].make ? jobs[i].name : "");
+				fprintf(stderr, " %s", row_behind(jobs[i].file, 0) ? jobs[i].name : "");
 			fprintf(stderr, "\n");
 			return -1;
 		}
 		jobs[i].wanted = true;
 	}
 	for (i = 0; i < JOBS && argc < 2; i++)
-		jobs[i].wanted = jobs[i].make != NULL;
+		jobs[i].wanted = row_behind(jobs[i].file, 0) != NULL;
 	return 0;
 }
 
 static void job_run(struct job *job)
 {
-	SRunner *runner = srunner_create(job->make());
+	SRunner *runner = srunner_create(job_suite(job));
 
 	if (tests_share_a_process && !job->processes)
 		srunner_set_fork_status(runner, CK_NOFORK);
@@ -155,7 +209,7 @@ int main(int argc, char **argv)
 
 	signals_restore();
 	tests_share_a_process = getenv("UNIT_SHARED") != NULL;
-	if (tallies == MAP_FAILED || jobs_choose(argc, argv))
+	if (tallies == MAP_FAILED || !rows_have_suites() || jobs_choose(argc, argv))
 		return 2;
 	for (i = 0; i < JOBS; i++)
 		jobs[i].tally = &tallies[i];

@@ -35,7 +35,9 @@ static void scripts_agree(const char *const *script, size_t n)
 
 #define AGREE(scripts) scripts_agree(scripts, sizeof(scripts) / sizeof(*(scripts)))
 
-START_TEST(the_value_that_a_script_returns_becomes_the_reply_of_redis)
+FIXTURE(.before_all = suite_start, .after_all = suite_stop, .seconds = 60)
+
+TEST(the_value_that_a_script_returns_becomes_the_reply_of_redis)
 {
 	static const char *const scripts[] = {
 		"",
@@ -89,9 +91,8 @@ START_TEST(the_value_that_a_script_returns_becomes_the_reply_of_redis)
 
 	AGREE(scripts);
 }
-END_TEST
 
-START_TEST(replies_of_commands_become_the_lua_values_of_redis)
+TEST(replies_of_commands_become_the_lua_values_of_redis)
 {
 	static const char *const scripts[] = {
 		"return redis.call('GET', KEYS[1])",
@@ -129,9 +130,8 @@ START_TEST(replies_of_commands_become_the_lua_values_of_redis)
 
 	AGREE(scripts);
 }
-END_TEST
 
-START_TEST(numbers_become_arguments_by_seventeen_digits)
+TEST(numbers_become_arguments_by_seventeen_digits)
 {
 	static const char *const scripts[] = {
 		"redis.call('SET', 'n', 1) return redis.call('GET', 'n')",
@@ -163,9 +163,8 @@ START_TEST(numbers_become_arguments_by_seventeen_digits)
 
 	AGREE(scripts);
 }
-END_TEST
 
-START_TEST(errors_are_told_in_redis_words)
+TEST(errors_are_told_in_redis_words)
 {
 	static const char *const scripts[] = {
 		"return redis.call('GET', KEYS[2])",
@@ -208,9 +207,8 @@ START_TEST(errors_are_told_in_redis_words)
 
 	AGREE(scripts);
 }
-END_TEST
 
-START_TEST(the_functions_of_redis_are_there_and_no_others)
+TEST(the_functions_of_redis_are_there_and_no_others)
 {
 	static const char *const scripts[] = {
 		"return type(string.match)",
@@ -240,9 +238,8 @@ START_TEST(the_functions_of_redis_are_there_and_no_others)
 
 	AGREE(scripts);
 }
-END_TEST
 
-START_TEST(the_script_cache_knows_what_was_loaded_or_run_until_it_is_flushed)
+TEST(the_script_cache_knows_what_was_loaded_or_run_until_it_is_flushed)
 {
 	static const char sha[] = "e0e1f9fabfc9d4800c877a703b823ac0578ff8db"; /* return 1 */
 	char words[128];
@@ -268,9 +265,8 @@ START_TEST(the_script_cache_knows_what_was_loaded_or_run_until_it_is_flushed)
 	redis_pair_eval(&pair, "return 1", "x");
 	redis_pair_eval(&pair, "return 1", "");
 }
-END_TEST
 
-START_TEST(a_script_is_one_moment)
+TEST(a_script_is_one_moment)
 {
 	static const char *const scripts[] = {
 		"redis.call('SET', 'x', 'y', 'PX', 1) return redis.call('PTTL', 'x')",
@@ -281,7 +277,6 @@ START_TEST(a_script_is_one_moment)
 
 	AGREE(scripts);
 }
-END_TEST
 
 static int64_t published(void *context, struct span channel, struct span message)
 {
@@ -289,7 +284,7 @@ static int64_t published(void *context, struct span channel, struct span message
 	return 3;
 }
 
-START_TEST(a_published_message_reaches_the_listener)
+TEST(a_published_message_reaches_the_listener)
 {
 	const struct span word[] = {SPAN("PUBLISH"), SPAN("channel"), SPAN("text")};
 	struct buf heard = {0}, out = {0};
@@ -305,7 +300,6 @@ START_TEST(a_published_message_reaches_the_listener)
 	buf_release(&heard);
 	buf_release(&out);
 }
-END_TEST
 
 static void model_fail(const char *error)
 {
@@ -343,7 +337,7 @@ static void redis_told(const char *words)
 	freeReplyObject(reply);
 }
 
-START_TEST(writes_are_refused_where_redis_refuses_them)
+TEST(writes_are_refused_where_redis_refuses_them)
 {
 	redis_pair_reset(&pair);
 	redis_pair_tell(&pair, "SET text some");
@@ -362,25 +356,4 @@ START_TEST(writes_are_refused_where_redis_refuses_them)
 	redis_told("REPLICAOF NO ONE");
 	strcpy(pair.redis.model.role, "master");
 	writes_agree();
-}
-END_TEST
-
-Suite *binding_suite(void)
-{
-	Suite *s = suite_create("binding");
-	TCase *c = tcase_create("scripts on the model and on redis");
-
-	tcase_set_timeout(c, 60);
-	tcase_add_unchecked_fixture(c, suite_start, suite_stop);
-	tcase_add_test(c, the_value_that_a_script_returns_becomes_the_reply_of_redis);
-	tcase_add_test(c, replies_of_commands_become_the_lua_values_of_redis);
-	tcase_add_test(c, numbers_become_arguments_by_seventeen_digits);
-	tcase_add_test(c, errors_are_told_in_redis_words);
-	tcase_add_test(c, the_functions_of_redis_are_there_and_no_others);
-	tcase_add_test(c, the_script_cache_knows_what_was_loaded_or_run_until_it_is_flushed);
-	tcase_add_test(c, a_script_is_one_moment);
-	tcase_add_test(c, a_published_message_reaches_the_listener);
-	tcase_add_test(c, writes_are_refused_where_redis_refuses_them);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -37,7 +37,9 @@ static const char *eval(struct redis *r, const char *script, const char *key, co
 	return buf_begin(&out);
 }
 
-START_TEST(each_server_has_its_own_keys_under_the_same_script)
+FIXTURE(.setup = servers_start, .teardown = servers_stop)
+
+TEST(each_server_has_its_own_keys_under_the_same_script)
 {
 	static const char script[] = "local was = redis.call('GET', KEYS[1]); redis.call('SET', KEYS[1], ARGV[1]); return was";
 
@@ -46,9 +48,8 @@ START_TEST(each_server_has_its_own_keys_under_the_same_script)
 	ck_assert_str_eq(eval(&one, script, "k", "c"), "$1\r\na\r\n");
 	ck_assert_str_eq(eval(&other, script, "k", "d"), "$1\r\nb\r\n");
 }
-END_TEST
 
-START_TEST(each_server_has_a_script_cache_of_its_own)
+TEST(each_server_has_a_script_cache_of_its_own)
 {
 	static const char script[] = "return 7 + #ARGV";
 	struct span evalsha[] = {SPAN("EVALSHA"), SPAN(""), SPAN("0")};
@@ -65,9 +66,8 @@ START_TEST(each_server_has_a_script_cache_of_its_own)
 	ck_assert_str_eq(buf_begin(&out), ":7\r\n-NOSCRIPT No matching script. Please use EVAL.\r\n");
 	buf_release(&out);
 }
-END_TEST
 
-START_TEST(a_script_starts_clean_however_much_garbage_others_have_left)
+TEST(a_script_starts_clean_however_much_garbage_others_have_left)
 {
 	static const char litter[] = "local t = {} for i = 1, 2000 do t[i] = KEYS[1] .. i .. ARGV[1] end return #t";
 	static const char clean[] = "local n = 0 for _ in pairs({a = 1, b = 2, [KEYS[1]] = 3}) do n = n + 1 end return {n, KEYS[1], ARGV[1]}";
@@ -80,9 +80,8 @@ START_TEST(a_script_starts_clean_however_much_garbage_others_have_left)
 		ck_assert_str_eq(eval(&other, clean, "k", "v"), "*3\r\n:3\r\n$1\r\nk\r\n$1\r\nv\r\n");
 	}
 }
-END_TEST
 
-START_TEST(a_script_that_fails_leaves_the_next_one_alone)
+TEST(a_script_that_fails_leaves_the_next_one_alone)
 {
 	static const char fails[] = "local t = string.rep('x', 300000) error({err = 'MINE ' .. ARGV[1]})";
 	int i;
@@ -93,7 +92,6 @@ START_TEST(a_script_that_fails_leaves_the_next_one_alone)
 		ck_assert_str_eq(eval(&one, "return ARGV[1]", "k", "v"), "$1\r\nv\r\n");
 	}
 }
-END_TEST
 
 /* --- numbers --------------------------------------------------------------------------------------------------------- */
 
@@ -109,7 +107,9 @@ static void numbers_agree(const char *text)
 	ck_assert_msg(quick_end == end, "%s: ends elsewhere", text);
 }
 
-START_TEST(a_number_is_read_as_strtod_reads_it)
+FIXTURE()
+
+TEST(a_number_is_read_as_strtod_reads_it)
 {
 	static const char *const text[] = {"", " ", "0", "00", "7 ", " 7", "7x", "x", "-1", "-0", "+5", "1.5", "1e3", "1E", "0x1F", "0x", "inf", "nan", ".5",
 					   "5.", "900719925474099", "9007199254740991", "9007199254740992", "9007199254740993",
@@ -127,9 +127,8 @@ START_TEST(a_number_is_read_as_strtod_reads_it)
 		numbers_agree(digits);
 	}
 }
-END_TEST
 
-START_TEST(eight_bytes_are_a_number_whatever_stands_behind_them)
+TEST(eight_bytes_are_a_number_whatever_stands_behind_them)
 {
 	static const char text[] = "\x81\x02\xf3zA\xffq\x80 and more";
 	uint64_t expected = 0;
@@ -141,9 +140,8 @@ START_TEST(eight_bytes_are_a_number_whatever_stands_behind_them)
 			expected |= (uint64_t)(unsigned char)text[n] << 8 * n;
 	}
 }
-END_TEST
 
-START_TEST(a_command_is_known_by_its_whole_name_in_either_case)
+TEST(a_command_is_known_by_its_whole_name_in_either_case)
 {
 	static const char *const known[] = {"GET", "get", "gEt", "TIME", "EXISTS", "PEXPIREAT", "zremrangebyscore", "ZRemRangeByScore"};
 	static const char *const unknown[] = {"", "GE", "GETT", "GET ", "G\x05T", "EXIST", "PEXPIREAU", "ZREMRANGEBYSCOR",
@@ -156,24 +154,4 @@ START_TEST(a_command_is_known_by_its_whole_name_in_either_case)
 	}
 	for (i = 0; i < sizeof(unknown) / sizeof(*unknown); i++)
 		ck_assert_msg(!model_command(span_of(unknown[i])), "%s", unknown[i]);
-}
-END_TEST
-
-Suite *interpreter_suite(void)
-{
-	Suite *s = suite_create("interpreter");
-	TCase *c = tcase_create("scripts of several servers on one state");
-
-	tcase_add_checked_fixture(c, servers_start, servers_stop);
-	tcase_add_test(c, each_server_has_its_own_keys_under_the_same_script);
-	tcase_add_test(c, each_server_has_a_script_cache_of_its_own);
-	tcase_add_test(c, a_script_starts_clean_however_much_garbage_others_have_left);
-	tcase_add_test(c, a_script_that_fails_leaves_the_next_one_alone);
-	suite_add_tcase(s, c);
-	c = tcase_create("numbers");
-	tcase_add_test(c, a_number_is_read_as_strtod_reads_it);
-	tcase_add_test(c, eight_bytes_are_a_number_whatever_stands_behind_them);
-	tcase_add_test(c, a_command_is_known_by_its_whole_name_in_either_case);
-	suite_add_tcase(s, c);
-	return s;
 }

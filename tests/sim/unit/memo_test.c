@@ -50,13 +50,14 @@ static const struct probe *probe(void)
 	for (int i = 0; i < 3 * MEMO_TRUST; i++) \
 	ck_assert(condition)
 
-START_TEST(a_probe_says_the_same_while_nothing_changes_but_the_clock)
+FIXTURE(.setup = setup, .teardown = teardown)
+
+TEST(a_probe_says_the_same_while_nothing_changes_but_the_clock)
 {
 	OFTEN(span_equal(probe()->run_id, SPAN(RUN_A)) && probe()->marker.n == 0);
 }
-END_TEST
 
-START_TEST(a_probe_says_what_has_changed_since_the_last_one)
+TEST(a_probe_says_what_has_changed_since_the_last_one)
 {
 	probe();
 	ask((struct call){.kind = CALL_MARK, .marker = SPAN(""), .new_marker = SPAN("j|x")});
@@ -77,9 +78,8 @@ START_TEST(a_probe_says_what_has_changed_since_the_last_one)
 	sim_node_restart_blank(node, RUN_B);
 	OFTEN(span_equal(probe()->run_id, SPAN(RUN_B)) && probe()->marker.n == 0 && probe()->evicted == 0);
 }
-END_TEST
 
-START_TEST(a_probe_that_says_otherwise_than_the_last_one_that_read_the_same_is_found)
+TEST(a_probe_that_says_otherwise_than_the_last_one_that_read_the_same_is_found)
 {
 	struct model model = {.role = "master", .now_us = NOW};
 	const struct memo_read read = {&model, SPAN("m"), SPAN("1"), SPAN("n")};
@@ -96,18 +96,4 @@ START_TEST(a_probe_that_says_otherwise_than_the_last_one_that_read_the_same_is_f
 	a.fence = 3;
 	ck_assert(!memo_keep(&m, &read, &a));
 	memo_release(&m);
-}
-END_TEST
-
-Suite *memo_suite(void)
-{
-	Suite *s = suite_create("memo");
-	TCase *c = tcase_create("what a probe said");
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, a_probe_says_the_same_while_nothing_changes_but_the_clock);
-	tcase_add_test(c, a_probe_says_what_has_changed_since_the_last_one);
-	tcase_add_test(c, a_probe_that_says_otherwise_than_the_last_one_that_read_the_same_is_found);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -258,7 +258,9 @@ static void all_commands_met(void)
 	}
 }
 
-START_TEST(the_model_answers_and_keeps_what_a_real_redis_does)
+FIXTURE(.before_all = suite_start, .after_all = suite_stop, .seconds = 120)
+
+TEST(the_model_answers_and_keeps_what_a_real_redis_does)
 {
 	uint64_t seed = seed_pick("model");
 	unsigned i;
@@ -280,17 +282,4 @@ START_TEST(the_model_answers_and_keeps_what_a_real_redis_does)
 	}
 	all_commands_met();
 	printf("model: %u rounds agree\n", i);
-}
-END_TEST
-
-Suite *model_suite(void)
-{
-	Suite *s = suite_create("model");
-	TCase *c = tcase_create("model and redis");
-
-	tcase_set_timeout(c, 120);
-	tcase_add_unchecked_fixture(c, suite_start, suite_stop);
-	tcase_add_test(c, the_model_answers_and_keeps_what_a_real_redis_does);
-	suite_add_tcase(s, c);
-	return s;
 }

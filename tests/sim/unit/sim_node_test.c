@@ -21,7 +21,9 @@ static bool there(struct span name)
 
 /* --- calls ----------------------------------------------------------------------------------------------------------- */
 
-START_TEST(calls_are_answered_in_order_each_for_its_own_node)
+FIXTURE(.setup = setup, .teardown = teardown)
+
+TEST(calls_are_answered_in_order_each_for_its_own_node)
 {
 	struct call c[5] = {
 		{.id = 1, .node = 3, .kind = CALL_PROBE},
@@ -50,9 +52,8 @@ START_TEST(calls_are_answered_in_order_each_for_its_own_node)
 	ck_assert(span_equal(a[4].found, SPAN("q|x")));
 	ck_assert(span_equal(sim_node_marker(node), SPAN("q|x")));
 }
-END_TEST
 
-START_TEST(entries_under_another_marker_are_a_script_call_of_their_own)
+TEST(entries_under_another_marker_are_a_script_call_of_their_own)
 {
 	struct call c[2] = {acquiring(SPAN("a"), MINE), acquiring(SPAN("b"), MINE)};
 	struct answer a[2];
@@ -62,9 +63,8 @@ START_TEST(entries_under_another_marker_are_a_script_call_of_their_own)
 	ck_assert_int_eq(a[0].code, 'G');
 	ck_assert_int_eq(a[1].code, 'Q');
 }
-END_TEST
 
-START_TEST(a_key_is_there_in_its_last_millisecond_and_not_in_the_next)
+TEST(a_key_is_there_in_its_last_millisecond_and_not_in_the_next)
 {
 	ck_assert_int_eq(acquire(SPAN("a"), MINE), 'G');
 	now_us = (NOW / 1000 + 1000) * 1000 + 999;
@@ -75,9 +75,8 @@ START_TEST(a_key_is_there_in_its_last_millisecond_and_not_in_the_next)
 	ck_assert(!there(SPAN("a")));
 	ck_assert_int_eq(acquire(SPAN("a"), THEIRS), 'G');
 }
-END_TEST
 
-START_TEST(the_same_calls_give_the_same_answers)
+TEST(the_same_calls_give_the_same_answers)
 {
 	struct sim_node *other =
 		sim_node_new(&(struct sim_node_conf){.key_prefix = "lock:", .skew_us = 60 * SEC, .run_id = RUN_A});
@@ -96,11 +95,10 @@ START_TEST(the_same_calls_give_the_same_answers)
 	}
 	sim_node_free(other);
 }
-END_TEST
 
 /* --- what happens to servers ----------------------------------------------------------------------------------------- */
 
-START_TEST(a_blank_restart_forgets_all_but_serves_at_once)
+TEST(a_blank_restart_forgets_all_but_serves_at_once)
 {
 	acquire(SPAN("a"), MINE);
 	sim_node_restart_blank(node, RUN_B);
@@ -111,9 +109,8 @@ START_TEST(a_blank_restart_forgets_all_but_serves_at_once)
 	ck_assert_int_eq(join(SPAN(""), MARKER), 'J');
 	ck_assert_int_eq(acquire(SPAN("a"), THEIRS), 'G');
 }
-END_TEST
 
-START_TEST(a_whole_restart_keeps_all_that_has_not_expired)
+TEST(a_whole_restart_keeps_all_that_has_not_expired)
 {
 	struct call c = acquiring(SPAN("b"), MINE);
 	int64_t fence;
@@ -129,9 +126,8 @@ START_TEST(a_whole_restart_keeps_all_that_has_not_expired)
 	ck_assert_int_eq(sim_node_fence(node), fence);
 	ck_assert(!there(SPAN("a")) && there(SPAN("b")));
 }
-END_TEST
 
-START_TEST(an_old_restart_brings_back_the_snapshot_each_time_and_is_blank_without_one)
+TEST(an_old_restart_brings_back_the_snapshot_each_time_and_is_blank_without_one)
 {
 	int64_t fence;
 	unsigned i;
@@ -153,9 +149,8 @@ START_TEST(an_old_restart_brings_back_the_snapshot_each_time_and_is_blank_withou
 	sim_node_restart_old(node, RUN_A, now_us);
 	ck_assert(!there(SPAN("a")));
 }
-END_TEST
 
-START_TEST(a_flush_takes_the_keys_and_leaves_the_identity)
+TEST(a_flush_takes_the_keys_and_leaves_the_identity)
 {
 	acquire(SPAN("a"), MINE);
 	sim_node_flush(node);
@@ -163,9 +158,8 @@ START_TEST(a_flush_takes_the_keys_and_leaves_the_identity)
 	ck_assert(span_equal(probe()->run_id, SPAN(RUN_A)));
 	ck_assert_uint_eq(probe()->marker.n, 0);
 }
-END_TEST
 
-START_TEST(an_eviction_is_counted_until_the_next_restart)
+TEST(an_eviction_is_counted_until_the_next_restart)
 {
 	acquire(SPAN("a"), MINE);
 	sim_node_evict(node, SPAN("a"));
@@ -175,9 +169,8 @@ START_TEST(an_eviction_is_counted_until_the_next_restart)
 	sim_node_restart_whole(node, RUN_B, now_us);
 	ck_assert_int_eq(probe()->evicted, 0);
 }
-END_TEST
 
-START_TEST(an_error_that_meets_every_command_refuses_every_call)
+TEST(an_error_that_meets_every_command_refuses_every_call)
 {
 	sim_node_fail(node, "LOADING Redis is loading the dataset in memory");
 	ck_assert_int_eq(acquire(SPAN("a"), MINE), '-');
@@ -189,9 +182,8 @@ START_TEST(an_error_that_meets_every_command_refuses_every_call)
 	sim_node_fail(node, NULL);
 	ck_assert_int_eq(acquire(SPAN("a"), MINE), 'G');
 }
-END_TEST
 
-START_TEST(a_server_short_of_memory_grants_nothing_but_frees)
+TEST(a_server_short_of_memory_grants_nothing_but_frees)
 {
 	int64_t fence;
 
@@ -204,9 +196,8 @@ START_TEST(a_server_short_of_memory_grants_nothing_but_frees)
 	ck_assert_int_eq(acquire(SPAN("a"), THEIRS), 'B');
 	ck_assert_int_eq(call(releasing(SPAN("a"), MINE)), 'R');
 }
-END_TEST
 
-START_TEST(a_server_whose_disk_failed_neither_grants_nor_frees)
+TEST(a_server_whose_disk_failed_neither_grants_nor_frees)
 {
 	acquire(SPAN("a"), MINE);
 	sim_node_fail(node, "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.");
@@ -215,9 +206,8 @@ START_TEST(a_server_whose_disk_failed_neither_grants_nor_frees)
 	ck_assert_int_eq(probe()->defect, DEFECT_DISK);
 	ck_assert(there(SPAN("a")));
 }
-END_TEST
 
-START_TEST(a_replica_refuses_writes_and_tells_its_role)
+TEST(a_replica_refuses_writes_and_tells_its_role)
 {
 	acquire(SPAN("a"), MINE);
 	sim_node_set_role(node, "slave", RUN_B);
@@ -227,11 +217,10 @@ START_TEST(a_replica_refuses_writes_and_tells_its_role)
 	sim_node_set_role(node, "master", RUN_A);
 	ck_assert_int_eq(call(releasing(SPAN("a"), MINE)), 'R');
 }
-END_TEST
 
 /* --- keys ------------------------------------------------------------------------------------------------------------ */
 
-START_TEST(the_scripts_meet_foreign_values)
+TEST(the_scripts_meet_foreign_values)
 {
 	sim_node_put(node, SPAN("a"), THEIRS, 0);
 	ck_assert_int_eq(acquire(SPAN("a"), MINE), 'B');
@@ -246,7 +235,6 @@ START_TEST(the_scripts_meet_foreign_values)
 	sim_node_delete(node, SPAN("a"));
 	ck_assert_int_eq(acquire(SPAN("a"), MINE), 'G');
 }
-END_TEST
 
 static void visit(void *context, struct span key, struct span value, int64_t expires_ms)
 {
@@ -254,7 +242,7 @@ static void visit(void *context, struct span key, struct span value, int64_t exp
 	buf_printf(&seen, "%.*s=%.*s@%lld ", (int)key.n, key.p, (int)value.n, value.n ? value.p : "", (long long)expires_ms);
 }
 
-START_TEST(a_walk_meets_live_keys_in_their_order)
+TEST(a_walk_meets_live_keys_in_their_order)
 {
 	sim_node_flush(node);
 	sim_node_put(node, SPAN("b"), SPAN("2"), 7);
@@ -264,7 +252,6 @@ START_TEST(a_walk_meets_live_keys_in_their_order)
 	sim_node_each(node, 7999, visit, &seen);
 	check_seen("lock:a=@0 lock:aa=3@8 lock:b=2@7 ");
 }
-END_TEST
 
 static void changed(void *context, struct span key, struct span before, struct span after)
 {
@@ -273,7 +260,7 @@ static void changed(void *context, struct span key, struct span before, struct s
 		   after.n ? after.p : "");
 }
 
-START_TEST(a_watcher_sees_every_change)
+TEST(a_watcher_sees_every_change)
 {
 	join(MARKER, SPAN("q"));
 	sim_node_flush(node);
@@ -295,32 +282,4 @@ START_TEST(a_watcher_sees_every_change)
 	sim_node_evict(node, SPAN("b"));
 	sim_node_flush(node);
 	check_seen("lock:a:d2:8:11ee> lock:b:>d1:7:00ff lock:b:d1:7:00ff> redlockd:lock:!meta:q> ");
-}
-END_TEST
-
-Suite *sim_node_suite(void)
-{
-	Suite *s = suite_create("sim_node");
-	TCase *calls = cases("calls"), *servers = cases("servers"), *keys = cases("keys");
-
-	tcase_add_test(calls, calls_are_answered_in_order_each_for_its_own_node);
-	tcase_add_test(calls, entries_under_another_marker_are_a_script_call_of_their_own);
-	tcase_add_test(calls, a_key_is_there_in_its_last_millisecond_and_not_in_the_next);
-	tcase_add_test(calls, the_same_calls_give_the_same_answers);
-	suite_add_tcase(s, calls);
-	tcase_add_test(servers, a_blank_restart_forgets_all_but_serves_at_once);
-	tcase_add_test(servers, a_whole_restart_keeps_all_that_has_not_expired);
-	tcase_add_test(servers, an_old_restart_brings_back_the_snapshot_each_time_and_is_blank_without_one);
-	tcase_add_test(servers, a_flush_takes_the_keys_and_leaves_the_identity);
-	tcase_add_test(servers, an_eviction_is_counted_until_the_next_restart);
-	tcase_add_test(servers, an_error_that_meets_every_command_refuses_every_call);
-	tcase_add_test(servers, a_server_short_of_memory_grants_nothing_but_frees);
-	tcase_add_test(servers, a_server_whose_disk_failed_neither_grants_nor_frees);
-	tcase_add_test(servers, a_replica_refuses_writes_and_tells_its_role);
-	suite_add_tcase(s, servers);
-	tcase_add_test(keys, the_scripts_meet_foreign_values);
-	tcase_add_test(keys, a_walk_meets_live_keys_in_their_order);
-	tcase_add_test(keys, a_watcher_sees_every_change);
-	suite_add_tcase(s, keys);
-	return s;
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-START_TEST(memory_never_moves_while_the_arena_grows)
+TEST(memory_never_moves_while_the_arena_grows)
 {
 	struct arena a;
 	char *kept[2000];
@@ -27,9 +27,8 @@ START_TEST(memory_never_moves_while_the_arena_grows)
 	}
 	arena_release(&a);
 }
-END_TEST
 
-START_TEST(every_piece_is_aligned_to_16)
+TEST(every_piece_is_aligned_to_16)
 {
 	struct arena a;
 	size_t n;
@@ -39,9 +38,8 @@ START_TEST(every_piece_is_aligned_to_16)
 		ck_assert_uint_eq((uintptr_t)arena_alloc(&a, n) % 16, 0);
 	arena_release(&a);
 }
-END_TEST
 
-START_TEST(a_reservation_that_is_not_committed_is_handed_out_again)
+TEST(a_reservation_that_is_not_committed_is_handed_out_again)
 {
 	struct arena a;
 	char *first, *second;
@@ -54,9 +52,8 @@ START_TEST(a_reservation_that_is_not_committed_is_handed_out_again)
 	ck_assert_ptr_eq(arena_reserve(&a, 10), second);
 	arena_release(&a);
 }
-END_TEST
 
-START_TEST(pieces_do_not_overlap)
+TEST(pieces_do_not_overlap)
 {
 	struct arena a;
 	unsigned char *piece[300];
@@ -73,9 +70,8 @@ START_TEST(pieces_do_not_overlap)
 	ck_assert_uint_eq(wrong, 0);
 	arena_release(&a);
 }
-END_TEST
 
-START_TEST(a_reset_hands_out_the_same_memory_cleared)
+TEST(a_reset_hands_out_the_same_memory_cleared)
 {
 	struct arena a;
 	char *before, *after;
@@ -90,9 +86,8 @@ START_TEST(a_reset_hands_out_the_same_memory_cleared)
 	ck_assert_int_eq(after[63], 0);
 	arena_release(&a);
 }
-END_TEST
 
-START_TEST(a_piece_larger_than_a_chunk_is_whole)
+TEST(a_piece_larger_than_a_chunk_is_whole)
 {
 	struct arena a;
 	char *large, *small;
@@ -107,9 +102,8 @@ START_TEST(a_piece_larger_than_a_chunk_is_whole)
 	ck_assert_ptr_nonnull(arena_alloc(&a, 1));
 	arena_release(&a);
 }
-END_TEST
 
-START_TEST(a_large_piece_does_not_land_in_a_small_chunk_that_was_kept)
+TEST(a_large_piece_does_not_land_in_a_small_chunk_that_was_kept)
 {
 	struct arena a;
 	char *large, *after;
@@ -124,21 +118,4 @@ START_TEST(a_large_piece_does_not_land_in_a_small_chunk_that_was_kept)
 	ck_assert(after + 10000 <= large || after >= large + 100000);
 	ck_assert_int_eq(large[99999], 'x');
 	arena_release(&a);
-}
-END_TEST
-
-Suite *arena_suite(void)
-{
-	Suite *s = suite_create("arena");
-	TCase *t = tcase_create("arena");
-
-	tcase_add_test(t, memory_never_moves_while_the_arena_grows);
-	tcase_add_test(t, every_piece_is_aligned_to_16);
-	tcase_add_test(t, a_reservation_that_is_not_committed_is_handed_out_again);
-	tcase_add_test(t, pieces_do_not_overlap);
-	tcase_add_test(t, a_reset_hands_out_the_same_memory_cleared);
-	tcase_add_test(t, a_piece_larger_than_a_chunk_is_whole);
-	tcase_add_test(t, a_large_piece_does_not_land_in_a_small_chunk_that_was_kept);
-	suite_add_tcase(s, t);
-	return s;
 }

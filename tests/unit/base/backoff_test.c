@@ -6,7 +6,7 @@
 
 static const uint64_t key[2] = {1, 2};
 
-START_TEST(each_pause_lies_between_half_and_all_of_the_doubled_one)
+TEST(each_pause_lies_between_half_and_all_of_the_doubled_one)
 {
 	struct backoff b;
 	struct rng r;
@@ -22,9 +22,8 @@ START_TEST(each_pause_lies_between_half_and_all_of_the_doubled_one)
 		ceiling = ceiling * 2 < 1000000 ? ceiling * 2 : 1000000;
 	}
 }
-END_TEST
 
-START_TEST(both_ends_of_the_range_are_reached)
+TEST(both_ends_of_the_range_are_reached)
 {
 	struct backoff b;
 	struct rng r;
@@ -42,9 +41,8 @@ START_TEST(both_ends_of_the_range_are_reached)
 	ck_assert_int_gt(high, 50);
 	ck_assert_int_eq(low + high, 200);
 }
-END_TEST
 
-START_TEST(a_reset_starts_again_from_the_base)
+TEST(a_reset_starts_again_from_the_base)
 {
 	struct backoff b;
 	struct rng r;
@@ -58,9 +56,8 @@ START_TEST(a_reset_starts_again_from_the_base)
 	backoff_reset(&b);
 	ck_assert_int_le(backoff_next(&b, &r), 1000);
 }
-END_TEST
 
-START_TEST(the_largest_cap_does_not_overflow)
+TEST(the_largest_cap_does_not_overflow)
 {
 	struct backoff b;
 	struct rng r;
@@ -71,18 +68,4 @@ START_TEST(the_largest_cap_does_not_overflow)
 	for (n = 0; n < 200; n++)
 		ck_assert_int_ge(backoff_next(&b, &r), 0);
 	ck_assert_int_ge(backoff_next(&b, &r), INT64_MAX / 2);
-}
-END_TEST
-
-Suite *backoff_suite(void)
-{
-	Suite *s = suite_create("backoff");
-	TCase *t = tcase_create("backoff");
-
-	tcase_add_test(t, each_pause_lies_between_half_and_all_of_the_doubled_one);
-	tcase_add_test(t, both_ends_of_the_range_are_reached);
-	tcase_add_test(t, a_reset_starts_again_from_the_base);
-	tcase_add_test(t, the_largest_cap_does_not_overflow);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -12,7 +12,7 @@ static void assert_content(const struct buf *b, const char *expected)
 	ck_assert_mem_eq(buf_begin(b), expected, strlen(expected));
 }
 
-START_TEST(appended_bytes_come_out_in_order)
+TEST(appended_bytes_come_out_in_order)
 {
 	struct buf b;
 
@@ -26,9 +26,8 @@ START_TEST(appended_bytes_come_out_in_order)
 	ck_assert_uint_eq(buf_length(&b), 0);
 	buf_release(&b);
 }
-END_TEST
 
-START_TEST(an_empty_buffer_may_be_read_consumed_cleared_and_released)
+TEST(an_empty_buffer_may_be_read_consumed_cleared_and_released)
 {
 	struct buf b;
 
@@ -41,9 +40,8 @@ START_TEST(an_empty_buffer_may_be_read_consumed_cleared_and_released)
 	buf_trim(&b, 0);
 	buf_release(&b);
 }
-END_TEST
 
-START_TEST(random_traffic_keeps_every_byte)
+TEST(random_traffic_keeps_every_byte)
 {
 	static const uint64_t key[2] = {7, 7};
 	unsigned char in = 0, out = 0;
@@ -69,9 +67,8 @@ START_TEST(random_traffic_keeps_every_byte)
 	ck_assert_uint_eq(wrong, 0);
 	buf_release(&b);
 }
-END_TEST
 
-START_TEST(a_steady_queue_stays_small)
+TEST(a_steady_queue_stays_small)
 {
 	struct buf b;
 	int turn;
@@ -85,9 +82,8 @@ START_TEST(a_steady_queue_stays_small)
 	ck_assert_uint_le(b.cap, 1024);
 	buf_release(&b);
 }
-END_TEST
 
-START_TEST(printf_appends_and_grows)
+TEST(printf_appends_and_grows)
 {
 	char expected[1001] = {0};
 	struct buf b;
@@ -101,9 +97,8 @@ START_TEST(printf_appends_and_grows)
 	assert_content(&b, expected);
 	buf_release(&b);
 }
-END_TEST
 
-START_TEST(trim_gives_back_only_what_is_empty_and_large)
+TEST(trim_gives_back_only_what_is_empty_and_large)
 {
 	struct buf b;
 
@@ -119,20 +114,4 @@ START_TEST(trim_gives_back_only_what_is_empty_and_large)
 	buf_append(&b, "y", 1);
 	assert_content(&b, "y");
 	buf_release(&b);
-}
-END_TEST
-
-Suite *buf_suite(void)
-{
-	Suite *s = suite_create("buf");
-	TCase *t = tcase_create("buf");
-
-	tcase_add_test(t, appended_bytes_come_out_in_order);
-	tcase_add_test(t, an_empty_buffer_may_be_read_consumed_cleared_and_released);
-	tcase_add_test(t, random_traffic_keeps_every_byte);
-	tcase_add_test(t, a_steady_queue_stays_small);
-	tcase_add_test(t, printf_appends_and_grows);
-	tcase_add_test(t, trim_gives_back_only_what_is_empty_and_large);
-	suite_add_tcase(s, t);
-	return s;
 }

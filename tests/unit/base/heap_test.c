@@ -12,7 +12,7 @@ static struct instant at(int64_t us)
 	return (struct instant){us};
 }
 
-START_TEST(timers_fire_in_the_order_of_their_deadlines)
+TEST(timers_fire_in_the_order_of_their_deadlines)
 {
 	struct timer t[4] = {{.kind = 0}};
 	struct heap h;
@@ -30,9 +30,8 @@ START_TEST(timers_fire_in_the_order_of_their_deadlines)
 	ck_assert_ptr_eq(heap_first(&h), &t[0]);
 	heap_release(&h);
 }
-END_TEST
 
-START_TEST(equal_deadlines_fire_in_the_order_in_which_they_were_set)
+TEST(equal_deadlines_fire_in_the_order_in_which_they_were_set)
 {
 	struct timer t[TIMERS] = {{.kind = 0}};
 	struct heap h;
@@ -48,9 +47,8 @@ START_TEST(equal_deadlines_fire_in_the_order_in_which_they_were_set)
 	}
 	heap_release(&h);
 }
-END_TEST
 
-START_TEST(never_cancels)
+TEST(never_cancels)
 {
 	struct timer t = {.kind = 0};
 	struct heap h;
@@ -65,7 +63,6 @@ START_TEST(never_cancels)
 	heap_cancel(&h, &t);
 	heap_release(&h);
 }
-END_TEST
 
 static void assert_heap(const struct heap *h)
 {
@@ -78,7 +75,7 @@ static void assert_heap(const struct heap *h)
 	ck_assert_uint_eq(wrong, 0);
 }
 
-START_TEST(random_sets_and_cancels_keep_the_order)
+TEST(random_sets_and_cancels_keep_the_order)
 {
 	static const uint64_t key[2] = {3, 5};
 	struct timer t[TIMERS] = {{.kind = 0}};
@@ -105,7 +102,6 @@ START_TEST(random_sets_and_cancels_keep_the_order)
 	ck_assert_uint_eq(set, h.count);
 	heap_release(&h);
 }
-END_TEST
 
 /* The timer that must ring first, by a look at each. */
 static const struct timer *first_of(const struct timer *t, size_t n)
@@ -120,7 +116,7 @@ static const struct timer *first_of(const struct timer *t, size_t n)
 }
 
 /* Of few deadlines, so that most are equal, with the earliest and the latest among them. The sizes give each group of children each number of members. */
-START_TEST(the_first_timer_is_the_first_of_all_whichever_slot_changes)
+TEST(the_first_timer_is_the_first_of_all_whichever_slot_changes)
 {
 	static const int64_t deadline[] = {INT64_MIN, -1, 0, 1, INT64_MAX - 1};
 	struct timer t[40] = {{.kind = 0}};
@@ -142,9 +138,8 @@ START_TEST(the_first_timer_is_the_first_of_all_whichever_slot_changes)
 	assert_heap(&h);
 	heap_release(&h);
 }
-END_TEST
 
-START_TEST(a_drained_heap_yields_every_timer_once_and_sorted)
+TEST(a_drained_heap_yields_every_timer_once_and_sorted)
 {
 	static const uint64_t key[2] = {8, 9};
 	struct timer t[TIMERS] = {{.kind = 0}}, *first;
@@ -164,20 +159,4 @@ START_TEST(a_drained_heap_yields_every_timer_once_and_sorted)
 	}
 	ck_assert_int_eq(n, TIMERS);
 	heap_release(&h);
-}
-END_TEST
-
-Suite *heap_suite(void)
-{
-	Suite *s = suite_create("heap");
-	TCase *t = tcase_create("heap");
-
-	tcase_add_test(t, timers_fire_in_the_order_of_their_deadlines);
-	tcase_add_test(t, equal_deadlines_fire_in_the_order_in_which_they_were_set);
-	tcase_add_test(t, never_cancels);
-	tcase_add_test(t, random_sets_and_cancels_keep_the_order);
-	tcase_add_test(t, the_first_timer_is_the_first_of_all_whichever_slot_changes);
-	tcase_add_test(t, a_drained_heap_yields_every_timer_once_and_sorted);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -20,7 +20,7 @@ static unsigned place_of(int64_t us)
 	return found;
 }
 
-START_TEST(bounds_are_1_2_5_in_each_decade)
+TEST(bounds_are_1_2_5_in_each_decade)
 {
 	int64_t decade = 1;
 
@@ -29,35 +29,20 @@ START_TEST(bounds_are_1_2_5_in_each_decade)
 		decade *= i % 3 == 2 ? 10 : 1;
 	}
 }
-END_TEST
 
-START_TEST(a_bound_is_included_and_one_more_is_not)
+TEST(a_bound_is_included_and_one_more_is_not)
 {
 	for (unsigned i = 0; i < HISTOGRAM_BOUNDS; i++) {
 		ck_assert_uint_eq(place_of(histogram_bound_us[i]), i);
 		ck_assert_uint_eq(place_of(histogram_bound_us[i] + 1), i + 1);
 	}
 }
-END_TEST
 
-START_TEST(nothing_is_outside)
+TEST(nothing_is_outside)
 {
 	ck_assert_uint_eq(place_of(0), 0);
 	ck_assert_uint_eq(place_of(INT64_MAX), HISTOGRAM_BOUNDS);
 	ck_assert_uint_eq(place_of(-1), HISTOGRAM_BOUNDS);
 	for (unsigned bit = 0; bit < 63; bit++)
 		ck_assert_uint_le(place_of(INT64_C(1) << bit), HISTOGRAM_BOUNDS);
-}
-END_TEST
-
-Suite *histogram_suite(void)
-{
-	Suite *s = suite_create("histogram");
-	TCase *c = tcase_create("histogram");
-
-	tcase_add_test(c, bounds_are_1_2_5_in_each_decade);
-	tcase_add_test(c, a_bound_is_included_and_one_more_is_not);
-	tcase_add_test(c, nothing_is_outside);
-	suite_add_tcase(s, c);
-	return s;
 }

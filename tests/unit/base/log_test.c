@@ -41,7 +41,7 @@ static const char *pipe_close(void)
 	return line;
 }
 
-START_TEST(a_line_says_time_level_event_and_pairs)
+TEST(a_line_says_time_level_event_and_pairs)
 {
 	int year, month, day, hour, minute, second, milli, end = 0;
 	const char *text;
@@ -56,9 +56,8 @@ START_TEST(a_line_says_time_level_event_and_pairs)
 	ck_assert_int_eq(end, 25);
 	ck_assert_str_eq(text + end, "warn node-down node=n1 reason=refused\n");
 }
-END_TEST
 
-START_TEST(under_the_journal_a_line_starts_with_its_priority)
+TEST(under_the_journal_a_line_starts_with_its_priority)
 {
 	char stream[64];
 	struct stat st;
@@ -73,9 +72,8 @@ START_TEST(under_the_journal_a_line_starts_with_its_priority)
 	ck_assert_str_eq(pipe_close(), "<3>first a=1\n<7>second\n");
 	unsetenv("JOURNAL_STREAM");
 }
-END_TEST
 
-START_TEST(an_inherited_journal_stream_is_not_ours)
+TEST(an_inherited_journal_stream_is_not_ours)
 {
 	setenv("JOURNAL_STREAM", "1:1", 1);
 	pipe_open();
@@ -84,9 +82,8 @@ START_TEST(an_inherited_journal_stream_is_not_ours)
 	ck_assert_int_ne(pipe_close()[0], '<');
 	unsetenv("JOURNAL_STREAM");
 }
-END_TEST
 
-START_TEST(a_message_above_the_level_is_not_written)
+TEST(a_message_above_the_level_is_not_written)
 {
 	pipe_open();
 	log_init(LOG_WARN);
@@ -96,9 +93,8 @@ START_TEST(a_message_above_the_level_is_not_written)
 	log_event(LOG_INFO, "hidden", NULL);
 	ck_assert_str_eq(pipe_close(), "");
 }
-END_TEST
 
-START_TEST(a_value_cannot_forge_a_line)
+TEST(a_value_cannot_forge_a_line)
 {
 	const char *text;
 
@@ -109,9 +105,8 @@ START_TEST(a_value_cannot_forge_a_line)
 	ck_assert_ptr_eq(strchr(text, '\n'), text + strlen(text) - 1);
 	ck_assert_ptr_null(strchr(text, '\x1b'));
 }
-END_TEST
 
-START_TEST(a_line_that_is_too_long_is_cut_and_still_one_line)
+TEST(a_line_that_is_too_long_is_cut_and_still_one_line)
 {
 	const char *text;
 	char *value = malloc(5001);
@@ -129,7 +124,6 @@ START_TEST(a_line_that_is_too_long_is_cut_and_still_one_line)
 	ck_assert_int_eq(text[2047], '\n');
 	ck_assert_int_eq(text[4095], '\n');
 }
-END_TEST
 
 static size_t pipe_drain(void)
 {
@@ -145,7 +139,7 @@ static size_t pipe_drain(void)
 }
 
 /* A log that nobody reads any more must not stop the daemon: that would end all leases. */
-START_TEST(a_reader_that_stops_is_not_waited_for_and_hears_what_it_missed)
+TEST(a_reader_that_stops_is_not_waited_for_and_hears_what_it_missed)
 {
 	size_t written = 0;
 	const char *text;
@@ -168,7 +162,6 @@ START_TEST(a_reader_that_stops_is_not_waited_for_and_hears_what_it_missed)
 	ck_assert_ptr_nonnull(strstr(text, "info after i=2\n"));
 	ck_assert_ptr_null(strstr(strstr(text, "info after i=1\n"), "missed"));
 }
-END_TEST
 
 /* --- a terminal ---------------------------------------------------------------------------------------------------- */
 
@@ -241,7 +234,7 @@ static unsigned long lines_accounted_for(const char *text)
 }
 
 /* A terminal is writable for poll(2) although a whole line does not fit. */
-START_TEST(a_terminal_that_nobody_reads_is_not_waited_for_and_its_lines_stay_apart)
+TEST(a_terminal_that_nobody_reads_is_not_waited_for_and_its_lines_stay_apart)
 {
 	unsigned long logged = 3000;
 
@@ -257,20 +250,18 @@ START_TEST(a_terminal_that_nobody_reads_is_not_waited_for_and_its_lines_stay_apa
 	ck_assert_ptr_nonnull(strstr(screen, " warn log missed="));
 	terminal_close();
 }
-END_TEST
 
 /* Others have the same open file, for instance the shell that started the daemon. */
-START_TEST(stderr_itself_still_waits)
+TEST(stderr_itself_still_waits)
 {
 	terminal_open();
 	log_init(LOG_INFO);
 	ck_assert_int_eq(fcntl(STDERR_FILENO, F_GETFL) & O_NONBLOCK, 0);
 	terminal_close();
 }
-END_TEST
 
 /* As the stream of the journal. */
-START_TEST(a_socket_that_nobody_reads_is_not_waited_for)
+TEST(a_socket_that_nobody_reads_is_not_waited_for)
 {
 	int pair[2];
 
@@ -287,9 +278,8 @@ START_TEST(a_socket_that_nobody_reads_is_not_waited_for)
 	ck_assert_ptr_nonnull(strstr(pipe_close(), " warn log missed="));
 	ck_assert_ptr_nonnull(strstr(line, "info after i=1\n"));
 }
-END_TEST
 
-START_TEST(errno_is_kept)
+TEST(errno_is_kept)
 {
 	pipe_open();
 	log_init(LOG_INFO);
@@ -302,7 +292,6 @@ START_TEST(errno_is_kept)
 	log_event(LOG_INFO, "x", NULL);
 	ck_assert_int_eq(errno, ENOENT);
 }
-END_TEST
 
 static void assert_quote(const char *value, const char *expected)
 {
@@ -311,7 +300,7 @@ static void assert_quote(const char *value, const char *expected)
 	ck_assert_str_eq(log_quote(value, scratch, sizeof(scratch)), expected);
 }
 
-START_TEST(only_values_that_need_it_are_quoted)
+TEST(only_values_that_need_it_are_quoted)
 {
 	assert_quote("orders/42", "orders/42");
 	assert_quote("", "\"\"");
@@ -320,9 +309,8 @@ START_TEST(only_values_that_need_it_are_quoted)
 	assert_quote("say \"x\\y\"", "\"say \\\"x\\\\y\\\"\"");
 	assert_quote("a\n\x7f\xff", "\"a\\x0a\\x7f\\xff\"");
 }
-END_TEST
 
-START_TEST(a_quoted_value_never_outgrows_its_scratch)
+TEST(a_quoted_value_never_outgrows_its_scratch)
 {
 	char scratch[64];
 	size_t size;
@@ -338,27 +326,4 @@ START_TEST(a_quoted_value_never_outgrows_its_scratch)
 		ck_assert_uint_lt(strlen(quoted), size < 3 ? 3 : size);
 		ck_assert_int_eq(quoted[strlen(quoted) - 1], '"');
 	}
-}
-END_TEST
-
-Suite *log_suite(void)
-{
-	Suite *s = suite_create("log");
-	TCase *t = tcase_create("log");
-
-	tcase_add_test(t, a_line_says_time_level_event_and_pairs);
-	tcase_add_test(t, under_the_journal_a_line_starts_with_its_priority);
-	tcase_add_test(t, an_inherited_journal_stream_is_not_ours);
-	tcase_add_test(t, a_message_above_the_level_is_not_written);
-	tcase_add_test(t, a_value_cannot_forge_a_line);
-	tcase_add_test(t, a_line_that_is_too_long_is_cut_and_still_one_line);
-	tcase_add_test(t, a_reader_that_stops_is_not_waited_for_and_hears_what_it_missed);
-	tcase_add_test(t, a_terminal_that_nobody_reads_is_not_waited_for_and_its_lines_stay_apart);
-	tcase_add_test(t, stderr_itself_still_waits);
-	tcase_add_test(t, a_socket_that_nobody_reads_is_not_waited_for);
-	tcase_add_test(t, errno_is_kept);
-	tcase_add_test(t, only_values_that_need_it_are_quoted);
-	tcase_add_test(t, a_quoted_value_never_outgrows_its_scratch);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -31,7 +31,7 @@ static const uint64_t vector[] = {
 	0x6ca4ecb15c5f91e1, 0x9f626da15c9625f3, 0xe51b38608ef25f57, 0x958a324ceb064572,
 };
 
-START_TEST(siphash_gives_the_reference_values)
+TEST(siphash_gives_the_reference_values)
 {
 	unsigned char text[64];
 	size_t n;
@@ -41,9 +41,8 @@ START_TEST(siphash_gives_the_reference_values)
 		ck_assert_uint_eq(siphash(key, text, n), vector[n]);
 	}
 }
-END_TEST
 
-START_TEST(siphash_of_a_word_is_siphash_of_its_bytes_the_lowest_first)
+TEST(siphash_of_a_word_is_siphash_of_its_bytes_the_lowest_first)
 {
 	unsigned char text[8];
 	unsigned i;
@@ -53,10 +52,9 @@ START_TEST(siphash_of_a_word_is_siphash_of_its_bytes_the_lowest_first)
 		text[i] = (unsigned char)(0xf0 + i);
 	ck_assert_uint_eq(siphash_word(key, 0xf7f6f5f4f3f2f1f0), siphash(key, text, 8));
 }
-END_TEST
 
 /* Bytes on both sides of the text must not matter: its end is loaded with those before it. */
-START_TEST(siphash_depends_on_no_byte_outside_the_text)
+TEST(siphash_depends_on_no_byte_outside_the_text)
 {
 	unsigned char text[80];
 	size_t n, i;
@@ -68,9 +66,8 @@ START_TEST(siphash_depends_on_no_byte_outside_the_text)
 		ck_assert_uint_eq(siphash(key, text + 8, n), vector[n]);
 	}
 }
-END_TEST
 
-START_TEST(siphash_does_not_depend_on_alignment)
+TEST(siphash_does_not_depend_on_alignment)
 {
 	char text[64] = "....orders/42 and some more bytes";
 	size_t shift;
@@ -82,7 +79,6 @@ START_TEST(siphash_does_not_depend_on_alignment)
 		ck_assert_uint_eq(siphash(key, moved + shift, 40), siphash(key, text, 40));
 	}
 }
-END_TEST
 
 static bool entry_match(const struct map_node *node, const void *name, size_t n)
 {
@@ -110,7 +106,7 @@ static struct entry *entries_insert(struct map *m, int n)
 	return e;
 }
 
-START_TEST(an_inserted_name_is_found_and_a_removed_one_is_not)
+TEST(an_inserted_name_is_found_and_a_removed_one_is_not)
 {
 	struct entry *e;
 	struct map m;
@@ -129,9 +125,8 @@ START_TEST(an_inserted_name_is_found_and_a_removed_one_is_not)
 	map_release(&m);
 	free(e);
 }
-END_TEST
 
-START_TEST(names_with_equal_hashes_are_told_apart)
+TEST(names_with_equal_hashes_are_told_apart)
 {
 	struct entry a = {.name = "a"}, b = {.name = "b"};
 	struct map m;
@@ -147,9 +142,8 @@ START_TEST(names_with_equal_hashes_are_told_apart)
 	ck_assert_ptr_eq(map_find(&m, 42, "b", 1, entry_match), &b.node);
 	map_release(&m);
 }
-END_TEST
 
-START_TEST(iteration_visits_every_entry_once)
+TEST(iteration_visits_every_entry_once)
 {
 	struct map_node *node;
 	struct entry *e;
@@ -169,10 +163,9 @@ START_TEST(iteration_visits_every_entry_once)
 	map_release(&m);
 	free(e);
 }
-END_TEST
 
 /* Half of the entries stay. The others come and go, so the map grows and shrinks during the walk. */
-START_TEST(a_walk_meets_once_each_entry_that_stays)
+TEST(a_walk_meets_once_each_entry_that_stays)
 {
 	for (uint64_t seed = 0; seed < 50; seed++) {
 		struct map_walk walk = {0};
@@ -211,9 +204,8 @@ START_TEST(a_walk_meets_once_each_entry_that_stays)
 		free(e);
 	}
 }
-END_TEST
 
-START_TEST(chains_stay_short_and_an_emptied_map_is_small)
+TEST(chains_stay_short_and_an_emptied_map_is_small)
 {
 	struct entry *e;
 	struct map m;
@@ -229,9 +221,8 @@ START_TEST(chains_stay_short_and_an_emptied_map_is_small)
 	map_release(&m);
 	free(e);
 }
-END_TEST
 
-START_TEST(a_count_that_swings_resizes_nothing)
+TEST(a_count_that_swings_resizes_nothing)
 {
 	struct map_node **bucket;
 	struct entry *e;
@@ -250,9 +241,8 @@ START_TEST(a_count_that_swings_resizes_nothing)
 	map_release(&m);
 	free(e);
 }
-END_TEST
 
-START_TEST(another_key_gives_another_hash)
+TEST(another_key_gives_another_hash)
 {
 	const uint64_t other[2] = {key[0], key[1] ^ 1};
 	struct map a, b;
@@ -262,25 +252,4 @@ START_TEST(another_key_gives_another_hash)
 	ck_assert_uint_ne(map_hash(&a, "orders/42", 9), map_hash(&b, "orders/42", 9));
 	map_release(&a);
 	map_release(&b);
-}
-END_TEST
-
-Suite *map_suite(void)
-{
-	Suite *s = suite_create("map");
-	TCase *t = tcase_create("map");
-
-	tcase_add_test(t, siphash_gives_the_reference_values);
-	tcase_add_test(t, siphash_of_a_word_is_siphash_of_its_bytes_the_lowest_first);
-	tcase_add_test(t, siphash_depends_on_no_byte_outside_the_text);
-	tcase_add_test(t, siphash_does_not_depend_on_alignment);
-	tcase_add_test(t, an_inserted_name_is_found_and_a_removed_one_is_not);
-	tcase_add_test(t, names_with_equal_hashes_are_told_apart);
-	tcase_add_test(t, iteration_visits_every_entry_once);
-	tcase_add_test(t, a_walk_meets_once_each_entry_that_stays);
-	tcase_add_test(t, chains_stay_short_and_an_emptied_map_is_small);
-	tcase_add_test(t, a_count_that_swings_resizes_nothing);
-	tcase_add_test(t, another_key_gives_another_hash);
-	suite_add_tcase(s, t);
-	return s;
 }

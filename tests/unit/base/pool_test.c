@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-START_TEST(objects_come_zero_filled_also_the_second_time)
+TEST(objects_come_zero_filled_also_the_second_time)
 {
 	char *object, zero[40] = {0};
 	struct pool p;
@@ -23,9 +23,8 @@ START_TEST(objects_come_zero_filled_also_the_second_time)
 	}
 	pool_release(&p);
 }
-END_TEST
 
-START_TEST(live_objects_do_not_overlap_and_are_aligned)
+TEST(live_objects_do_not_overlap_and_are_aligned)
 {
 	unsigned char *object[1000];
 	struct pool p;
@@ -47,9 +46,8 @@ START_TEST(live_objects_do_not_overlap_and_are_aligned)
 	ck_assert_uint_eq(p.live, 0);
 	pool_release(&p);
 }
-END_TEST
 
-START_TEST(a_steady_load_takes_no_new_slab)
+TEST(a_steady_load_takes_no_new_slab)
 {
 	void *object[100];
 	struct pool_slab *slabs;
@@ -71,9 +69,8 @@ START_TEST(a_steady_load_takes_no_new_slab)
 		pool_put(&p, object[i]);
 	pool_release(&p);
 }
-END_TEST
 
-START_TEST(an_object_larger_than_a_slab_is_whole)
+TEST(an_object_larger_than_a_slab_is_whole)
 {
 	struct pool p;
 	char *object;
@@ -85,9 +82,8 @@ START_TEST(an_object_larger_than_a_slab_is_whole)
 	pool_put(&p, NULL);
 	pool_release(&p);
 }
-END_TEST
 
-START_TEST(releasing_a_pool_with_a_live_object_is_a_bug_of_ours)
+SIGNAL_TEST(releasing_a_pool_with_a_live_object_is_a_bug_of_ours, SIGABRT)
 {
 	struct pool p;
 
@@ -95,19 +91,4 @@ START_TEST(releasing_a_pool_with_a_live_object_is_a_bug_of_ours)
 	pool_init(&p, 8);
 	pool_get(&p);
 	pool_release(&p);
-}
-END_TEST
-
-Suite *pool_suite(void)
-{
-	Suite *s = suite_create("pool");
-	TCase *t = tcase_create("pool");
-
-	tcase_add_test(t, objects_come_zero_filled_also_the_second_time);
-	tcase_add_test(t, live_objects_do_not_overlap_and_are_aligned);
-	tcase_add_test(t, a_steady_load_takes_no_new_slab);
-	tcase_add_test(t, an_object_larger_than_a_slab_is_whole);
-	tcase_add_test_raise_signal(t, releasing_a_pool_with_a_live_object_is_a_bug_of_ours, SIGABRT);
-	suite_add_tcase(s, t);
-	return s;
 }

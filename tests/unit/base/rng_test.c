@@ -7,7 +7,7 @@
 
 static const uint64_t key[2] = {11, 12};
 
-START_TEST(the_same_key_repeats_the_same_numbers)
+TEST(the_same_key_repeats_the_same_numbers)
 {
 	const uint64_t other_key[2] = {11, 13};
 	struct rng a, b, other;
@@ -23,9 +23,8 @@ START_TEST(the_same_key_repeats_the_same_numbers)
 		ck_assert_uint_ne(n, rng_next(&other));
 	}
 }
-END_TEST
 
-START_TEST(numbers_below_a_bound_are_spread_evenly)
+TEST(numbers_below_a_bound_are_spread_evenly)
 {
 	unsigned hit[10] = {0}, beyond = 0;
 	struct rng r;
@@ -44,10 +43,9 @@ START_TEST(numbers_below_a_bound_are_spread_evenly)
 		ck_assert_uint_lt(hit[i], 10500);
 	}
 }
-END_TEST
 
 /* With a bound of three quarters of the range, a plain remainder would favour the lowest third two to one, and a plain product every third number. */
-START_TEST(a_large_bound_is_not_biased)
+TEST(a_large_bound_is_not_biased)
 {
 	const uint64_t bound = UINT64_C(3) << 62, third = UINT64_C(1) << 62;
 	unsigned hit[3] = {0}, rest[3] = {0}, beyond = 0;
@@ -70,9 +68,8 @@ START_TEST(a_large_bound_is_not_biased)
 		ck_assert_uint_lt(rest[i], 10500);
 	}
 }
-END_TEST
 
-START_TEST(a_bound_of_one_gives_zero)
+TEST(a_bound_of_one_gives_zero)
 {
 	struct rng r;
 	int i;
@@ -81,9 +78,8 @@ START_TEST(a_bound_of_one_gives_zero)
 	for (i = 0; i < 100; i++)
 		ck_assert_uint_eq(rng_below(&r, 1), 0);
 }
-END_TEST
 
-START_TEST(hex_writes_exactly_n_lower_case_digits)
+TEST(hex_writes_exactly_n_lower_case_digits)
 {
 	char out[64];
 	struct rng r;
@@ -98,9 +94,8 @@ START_TEST(hex_writes_exactly_n_lower_case_digits)
 		ck_assert_int_eq(out[n], '#');
 	}
 }
-END_TEST
 
-START_TEST(hex_digits_are_the_nibbles_of_the_numbers_the_lowest_first)
+TEST(hex_digits_are_the_nibbles_of_the_numbers_the_lowest_first)
 {
 	struct rng r, same;
 	char out[40];
@@ -119,9 +114,8 @@ START_TEST(hex_digits_are_the_nibbles_of_the_numbers_the_lowest_first)
 		}
 	}
 }
-END_TEST
 
-START_TEST(the_system_gives_another_key_each_time)
+TEST(the_system_gives_another_key_each_time)
 {
 	uint64_t a[2] = {0, 0}, b[2] = {0, 0};
 
@@ -129,21 +123,4 @@ START_TEST(the_system_gives_another_key_each_time)
 	rng_seed_from_system(b);
 	ck_assert(a[0] != b[0] || a[1] != b[1]);
 	ck_assert(a[0] && a[1]);
-}
-END_TEST
-
-Suite *rng_suite(void)
-{
-	Suite *s = suite_create("rng");
-	TCase *t = tcase_create("rng");
-
-	tcase_add_test(t, the_same_key_repeats_the_same_numbers);
-	tcase_add_test(t, numbers_below_a_bound_are_spread_evenly);
-	tcase_add_test(t, a_large_bound_is_not_biased);
-	tcase_add_test(t, a_bound_of_one_gives_zero);
-	tcase_add_test(t, hex_writes_exactly_n_lower_case_digits);
-	tcase_add_test(t, hex_digits_are_the_nibbles_of_the_numbers_the_lowest_first);
-	tcase_add_test(t, the_system_gives_another_key_each_time);
-	suite_add_tcase(s, t);
-	return s;
 }

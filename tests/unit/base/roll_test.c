@@ -31,7 +31,7 @@ static const char *names(const struct roll *r, const char *from)
 	return out;
 }
 
-START_TEST(names_stand_in_the_order_of_their_bytes)
+TEST(names_stand_in_the_order_of_their_bytes)
 {
 	struct roll r;
 
@@ -47,9 +47,8 @@ START_TEST(names_stand_in_the_order_of_their_bytes)
 	ck_assert_str_eq(names(&r, "c"), "\xff");
 	roll_release(&r);
 }
-END_TEST
 
-START_TEST(one_more_than_there_is_room_for_takes_the_place_of_the_oldest)
+TEST(one_more_than_there_is_room_for_takes_the_place_of_the_oldest)
 {
 	struct roll r;
 
@@ -65,9 +64,8 @@ START_TEST(one_more_than_there_is_room_for_takes_the_place_of_the_oldest)
 	ck_assert_uint_eq(r.count, 3);
 	roll_release(&r);
 }
-END_TEST
 
-START_TEST(an_item_that_makes_room_leaves_nothing_to_the_next)
+TEST(an_item_that_makes_room_leaves_nothing_to_the_next)
 {
 	struct roll r;
 	struct roll_item *item;
@@ -88,10 +86,9 @@ START_TEST(an_item_that_makes_room_leaves_nothing_to_the_next)
 	}
 	roll_release(&r);
 }
-END_TEST
 
 /* What was noted when, as a plain table. */
-START_TEST(a_roll_does_what_a_table_does)
+TEST(a_roll_does_what_a_table_does)
 {
 	struct roll r;
 	struct rng rng;
@@ -129,18 +126,4 @@ START_TEST(a_roll_does_what_a_table_does)
 		}
 	}
 	roll_release(&r);
-}
-END_TEST
-
-Suite *roll_suite(void)
-{
-	Suite *s = suite_create("roll");
-	TCase *t = tcase_create("roll");
-
-	tcase_add_test(t, names_stand_in_the_order_of_their_bytes);
-	tcase_add_test(t, one_more_than_there_is_room_for_takes_the_place_of_the_oldest);
-	tcase_add_test(t, an_item_that_makes_room_leaves_nothing_to_the_next);
-	tcase_add_test(t, a_roll_does_what_a_table_does);
-	suite_add_tcase(s, t);
-	return s;
 }

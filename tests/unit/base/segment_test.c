@@ -67,7 +67,9 @@ static size_t size_draw(struct rng *rng)
 	return rng_below(rng, 20) ? rng_below(rng, 600) : rng_below(rng, 300000);
 }
 
-START_TEST(blocks_keep_what_is_in_them_through_everything)
+FIXTURE(.setup = setup, .teardown = teardown, .seconds = 60)
+
+TEST(blocks_keep_what_is_in_them_through_everything)
 {
 	struct kept kept[BLOCKS] = {{0}};
 	struct rng rng;
@@ -108,10 +110,9 @@ START_TEST(blocks_keep_what_is_in_them_through_everything)
 	}
 	ck_assert_uint_eq(segment_live(segment), 0);
 }
-END_TEST
 
 /* The memory that a steady load needs does not grow, and large blocks give theirs back. */
-START_TEST(freed_memory_is_used_again_or_given_back)
+TEST(freed_memory_is_used_again_or_given_back)
 {
 	struct stat st, then;
 	void *p;
@@ -128,9 +129,8 @@ START_TEST(freed_memory_is_used_again_or_given_back)
 	ck_assert_int_eq(fstat(segment_fd(segment), &then), 0);
 	ck_assert_int_lt(then.st_blocks * 512, 1 << 20);
 }
-END_TEST
 
-START_TEST(containers_live_in_it_if_it_is_in_use)
+TEST(containers_live_in_it_if_it_is_in_use)
 {
 	struct segment *before = mem_use(segment);
 	char *text = mem_copy("abc", 3), *zeros = mem_alloc(5000);
@@ -158,10 +158,9 @@ START_TEST(containers_live_in_it_if_it_is_in_use)
 	ck_assert_ptr_null(segment_of(text));
 	mem_free(text);
 }
-END_TEST
 
 /* What another process, at other addresses, finds. */
-START_TEST(another_process_finds_what_the_root_points_to)
+TEST(another_process_finds_what_the_root_points_to)
 {
 	char **list = segment_alloc(segment, 2 * sizeof(*list)), number[12];
 	int status;
@@ -190,7 +189,6 @@ START_TEST(another_process_finds_what_the_root_points_to)
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
 }
-END_TEST
 
 static void refused(int fd, const char *layout, const char *why)
 {
@@ -201,7 +199,7 @@ static void refused(int fd, const char *layout, const char *why)
 	ck_assert_int_ge(fcntl(fd, F_GETFD), 0);
 }
 
-START_TEST(what_is_no_segment_is_refused)
+TEST(what_is_no_segment_is_refused)
 {
 	int fd = segment_fd(segment), other = memfd_create("other", MFD_CLOEXEC);
 	char page[4096] = {0};
@@ -218,7 +216,6 @@ START_TEST(what_is_no_segment_is_refused)
 	refused(other = open("/dev/null", O_RDWR), LAYOUT, "it is damaged");
 	close(other);
 }
-END_TEST
 
 static uintptr_t strays[4];
 
@@ -231,7 +228,7 @@ static void on_stray(void *context, const void *at, size_t size, size_t offset, 
 	strays[(*n)++] = word;
 }
 
-START_TEST(pointers_to_elsewhere_are_found_and_no_others)
+TEST(pointers_to_elsewhere_are_found_and_no_others)
 {
 	const void **p = segment_alloc(segment, 4 * sizeof(*p));
 	static const char text[] = "a literal";
@@ -250,10 +247,9 @@ START_TEST(pointers_to_elsewhere_are_found_and_no_others)
 	segment_free(p);
 	ck_assert_uint_eq(segment_strays(segment, on_stray, &n), 0);
 }
-END_TEST
 
 /* Also where the next owner has written over a part of it, as a text does. */
-START_TEST(what_was_freed_or_cut_off_is_no_stray)
+TEST(what_was_freed_or_cut_off_is_no_stray)
 {
 	const void **p;
 
@@ -269,9 +265,8 @@ START_TEST(what_was_freed_or_cut_off_is_no_stray)
 	ck_assert_uint_eq(segment_strays(segment, NULL, NULL), 0);
 	segment_free(p);
 }
-END_TEST
 
-START_TEST(a_block_that_is_freed_twice_ends_the_process)
+SIGNAL_TEST(a_block_that_is_freed_twice_ends_the_process, SIGABRT)
 {
 	void *p = segment_alloc(segment, 100);
 
@@ -279,10 +274,9 @@ START_TEST(a_block_that_is_freed_twice_ends_the_process)
 	segment_free(p);
 	segment_free(p);
 }
-END_TEST
 
 /* Each test has a process of its own. */
-START_TEST(a_process_whose_files_may_not_be_so_long_gets_no_segment)
+TEST(a_process_whose_files_may_not_be_so_long_gets_no_segment)
 {
 	const struct rlimit limit = {SEGMENT_SIZE - 1, SEGMENT_SIZE - 1};
 
@@ -290,9 +284,8 @@ START_TEST(a_process_whose_files_may_not_be_so_long_gets_no_segment)
 	ck_assert_ptr_null(segment_new(LAYOUT, 5));
 	ck_assert_int_eq(errno, EFBIG);
 }
-END_TEST
 
-START_TEST(a_descriptor_is_taken_once_and_the_others_are_closed)
+TEST(a_descriptor_is_taken_once_and_the_others_are_closed)
 {
 	struct fdlist l = {0};
 	int fd[40];
@@ -308,26 +301,4 @@ START_TEST(a_descriptor_is_taken_once_and_the_others_are_closed)
 	ck_assert_int_eq(fcntl(fd[0], F_GETFD), -1);
 	ck_assert_int_ge(fcntl(fd[39], F_GETFD), 0);
 	close(fd[39]);
-}
-END_TEST
-
-Suite *segment_suite(void)
-{
-	Suite *s = suite_create("segment");
-	TCase *c = tcase_create("segment");
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_set_timeout(c, 60);
-	tcase_add_test(c, blocks_keep_what_is_in_them_through_everything);
-	tcase_add_test(c, freed_memory_is_used_again_or_given_back);
-	tcase_add_test(c, containers_live_in_it_if_it_is_in_use);
-	tcase_add_test(c, another_process_finds_what_the_root_points_to);
-	tcase_add_test(c, what_is_no_segment_is_refused);
-	tcase_add_test(c, pointers_to_elsewhere_are_found_and_no_others);
-	tcase_add_test(c, what_was_freed_or_cut_off_is_no_stray);
-	tcase_add_test_raise_signal(c, a_block_that_is_freed_twice_ends_the_process, SIGABRT);
-	tcase_add_test(c, a_process_whose_files_may_not_be_so_long_gets_no_segment);
-	tcase_add_test(c, a_descriptor_is_taken_once_and_the_others_are_closed);
-	suite_add_tcase(s, c);
-	return s;
 }

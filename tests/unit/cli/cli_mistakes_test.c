@@ -18,7 +18,7 @@ static void alone(struct outcome *o, const char *const *argv)
 	fake_daemon_break(&f);
 }
 
-START_TEST(errors_have_the_exit_codes_of_sysexits)
+TEST(errors_have_the_exit_codes_of_sysexits)
 {
 	struct outcome o;
 
@@ -46,7 +46,6 @@ START_TEST(errors_have_the_exit_codes_of_sysexits)
 	alone(&o, (const char *const[]){"run", "x", "true", NULL});
 	ck_assert_int_eq(o.code, EXIT_FAILED);
 }
-END_TEST
 
 static const struct mistake_row {
 	const char *argv[8];
@@ -101,7 +100,7 @@ static const struct mistake_row {
 	{{"ls", "-x"}, 64, "redlock: no option '-x'; redlock --help lists them\n"},
 };
 
-START_TEST(a_mistake_is_told_in_one_line)
+LOOP_TEST(a_mistake_is_told_in_one_line, (int)(sizeof(mistakes) / sizeof(mistakes[0])))
 {
 	const struct mistake_row *m = &mistakes[_i];
 	struct outcome o;
@@ -111,18 +110,16 @@ START_TEST(a_mistake_is_told_in_one_line)
 	ck_assert_int_eq(o.code, m->code);
 	ck_assert_str_eq(o.out, "");
 }
-END_TEST
 
-START_TEST(an_address_may_lack_its_host_or_its_port)
+TEST(an_address_may_lack_its_host_or_its_port)
 {
 	static const char *const sound[] = {"[::1]:7420", "[::1]:", "[::1]", ":7420", ":", "host", "host:", "host:1", "/a/b:c", "socket", "unix:a:b:c"};
 
 	for (unsigned i = 0; i < sizeof(sound) / sizeof(sound[0]); i++)
 		ck_assert_msg(!address_flaw(sound[i]), "%s: %s", sound[i], address_flaw(sound[i]));
 }
-END_TEST
 
-START_TEST(help_and_version_need_no_daemon)
+TEST(help_and_version_need_no_daemon)
 {
 	struct outcome o;
 	size_t i;
@@ -138,18 +135,4 @@ START_TEST(help_and_version_need_no_daemon)
 	ck_assert_int_eq(o.code, 0);
 	ck_assert_ptr_nonnull(strstr(o.out, "--keep D"));
 	ck_assert_ptr_null(strstr(o.out, "--json"));
-}
-END_TEST
-
-Suite *cli_mistakes_suite(void)
-{
-	Suite *s = suite_create("cli_mistakes");
-	TCase *t = tcase_create("cli_mistakes");
-
-	tcase_add_test(t, errors_have_the_exit_codes_of_sysexits);
-	tcase_add_loop_test(t, a_mistake_is_told_in_one_line, 0, (int)(sizeof(mistakes) / sizeof(mistakes[0])));
-	tcase_add_test(t, an_address_may_lack_its_host_or_its_port);
-	tcase_add_test(t, help_and_version_need_no_daemon);
-	suite_add_tcase(s, t);
-	return s;
 }

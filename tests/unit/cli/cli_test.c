@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* At any width of the terminal: who holds a lock is there to be copied. */
-START_TEST(ls_without_long_leaves_fields_out_and_shows_the_holder_in_full)
+TEST(ls_without_long_leaves_fields_out_and_shows_the_holder_in_full)
 {
 	struct outcome o;
 
@@ -21,10 +21,9 @@ START_TEST(ls_without_long_leaves_fields_out_and_shows_the_holder_in_full)
 	ck_assert_str_eq(o.out, "NAME  HOLDER                                                                     HELD  WAITERS\n"
 				"a     0123456789abcdef 0123456789abcdef 0123456789abcdef 0123456789abcd \xc3\xbc pid=1  7ms   0\n");
 }
-END_TEST
 
 /* A terminal shows characters of Chinese, Japanese and Korean, and most emoji, in two columns; the acute accent behind a letter in none. */
-START_TEST(a_wide_character_takes_two_columns)
+TEST(a_wide_character_takes_two_columns)
 {
 	struct outcome o;
 
@@ -34,9 +33,8 @@ START_TEST(a_wide_character_takes_two_columns)
 	       "ls");
 	ck_assert_str_eq(o.out, "NAME  HOLDER  WAITERS\n\xe9\x8e\x96\xf0\x9f\x94\x92  me      0\nabcd  e\xcc\x81       0\n");
 }
-END_TEST
 
-START_TEST(ls_shows_the_slots_in_use_of_a_semaphore_apart_from_how_long_a_lock_is_held)
+TEST(ls_shows_the_slots_in_use_of_a_semaphore_apart_from_how_long_a_lock_is_held)
 {
 	struct outcome o;
 
@@ -49,9 +47,8 @@ START_TEST(ls_shows_the_slots_in_use_of_a_semaphore_apart_from_how_long_a_lock_i
 				"a     me      7ms                           0\n"
 				"s                   semaphore  3      2     0\n");
 }
-END_TEST
 
-START_TEST(ls_prints_a_table_of_all_pages)
+TEST(ls_prints_a_table_of_all_pages)
 {
 	struct outcome o;
 
@@ -67,9 +64,8 @@ START_TEST(ls_prints_a_table_of_all_pages)
 				"orders/2 b   me       7ms\n"
 				"orders/3\\\\n\n");
 }
-END_TEST
 
-START_TEST(json_keeps_names_text_and_numbers_numbers)
+TEST(json_keeps_names_text_and_numbers_numbers)
 {
 	struct outcome o;
 
@@ -82,27 +78,24 @@ START_TEST(json_keeps_names_text_and_numbers_numbers)
 	ck_assert_str_eq(o.out, "{\"session\":7,\"name\":\"42\",\"held_ms\":12,\"locks\":3,\"rate\":0.25,\"odd\":\"007\","
 				"\"big\":\"12345678901234567\",\"none\":\"\"}\n");
 }
-END_TEST
 
-START_TEST(users_certificates_and_permits_are_text_in_json_though_they_look_like_numbers)
+TEST(users_certificates_and_permits_are_text_in_json_though_they_look_like_numbers)
 {
 	struct outcome o;
 
 	PLAYED(&o, "< LIST sessions\n> * session=7 user=42 cert=43 permit=3\n> OK n=1 more=0\n=\n", "clients", "--json");
 	ck_assert_str_eq(o.out, "{\"session\":7,\"user\":\"42\",\"cert\":\"43\",\"permit\":\"3\"}\n");
 }
-END_TEST
 
-START_TEST(the_host_that_keeps_a_name_and_a_version_are_text_in_json)
+TEST(the_host_that_keeps_a_name_and_a_version_are_text_in_json)
 {
 	struct outcome o;
 
 	PLAYED(&o, "< SHOW a all=yes former=yes\n> * role=kept kept_by=10 version=1.10\n> OK n=1\n=\n", "show", "a", "--json");
 	ck_assert_str_eq(o.out, "{\"role\":\"kept\",\"kept_by\":\"10\",\"version\":\"1.10\"}\n");
 }
-END_TEST
 
-START_TEST(top_survives_a_validity_that_no_lease_has)
+TEST(top_survives_a_validity_that_no_lease_has)
 {
 	struct outcome o;
 
@@ -114,9 +107,8 @@ START_TEST(top_survives_a_validity_that_no_lease_has)
 	ck_assert_int_eq(o.code, 0);
 	ck_assert_ptr_nonnull(strstr(o.out, "##########"));
 }
-END_TEST
 
-START_TEST(doctor_survives_a_lease_and_clocks_that_no_daemon_has)
+TEST(doctor_survives_a_lease_and_clocks_that_no_daemon_has)
 {
 	struct outcome o;
 
@@ -129,9 +121,8 @@ START_TEST(doctor_survives_a_lease_and_clocks_that_no_daemon_has)
 	ck_assert_ptr_null(strstr(o.out, "round-trip"));
 	ck_assert_ptr_nonnull(strstr(o.out, "\"check\":\"clocks\",\"status\":\"warn\""));
 }
-END_TEST
 
-START_TEST(json_escapes_any_bytes)
+TEST(json_escapes_any_bytes)
 {
 	struct outcome o;
 
@@ -139,9 +130,8 @@ START_TEST(json_escapes_any_bytes)
 	       "--json", "nodes");
 	ck_assert_str_eq(o.out, "{\"name\":\"q\\\"b\\\\n\\nt\\tz\\u0000e\\u001b d\\u007f \xc3\xa4 \\udcff\\udcc3\"}\n");
 }
-END_TEST
 
-START_TEST(watch_prints_events_until_the_daemon_goes)
+TEST(watch_prints_events_until_the_daemon_goes)
 {
 	static const char events[] = "< WATCH \"a b\"$\n> OK prefixes=1\n> ! EVENT kind=granted name=\"a b/1\" session=3 who=\"w pid=1\" fence=17 waiters=0 "
 				     "note=\"n o\"\n> ! DRAIN in_ms=0\n> ! EVENT kind=lost name=42 session=3 who=w fence=17 held_ms=61000 reason=broken\n";
@@ -158,9 +148,8 @@ START_TEST(watch_prints_events_until_the_daemon_goes)
 	PLAYED(&o, "< WATCH$\n> ERR LIMIT a session may watch at most 64 prefixes\n=\n", "watch");
 	ck_assert_int_eq(o.code, 64);
 }
-END_TEST
 
-START_TEST(break_and_kill_say_what_they_did)
+TEST(break_and_kill_say_what_they_did)
 {
 	struct outcome o;
 
@@ -179,9 +168,8 @@ START_TEST(break_and_kill_say_what_they_did)
 	ck_assert_int_eq(o.code, 77);
 	ck_assert_str_eq(o.err, "redlock: DENIED not you\n");
 }
-END_TEST
 
-START_TEST(show_says_1_for_a_free_lock)
+TEST(show_says_1_for_a_free_lock)
 {
 	struct outcome o;
 
@@ -206,13 +194,12 @@ START_TEST(show_says_1_for_a_free_lock)
 	PLAYED(&o, "< SHOW n\n> ERR NOTFOUND nothing of that name\n=\n", "show", "n");
 	ck_assert_int_eq(o.code, EXIT_NO);
 }
-END_TEST
 
 #define HELLO "< HELLO 1\n> OK proto=1 server=redlockd/9 session=1 store=redis nodes=3 quorum=2\n< PING\n> OK\n< STATS\n"
 
 #define TWO "> * metric=redis_up value=1 server=b\n> * metric=redis_up value=0 server=c\n"
 
-START_TEST(ping_says_whether_there_is_a_quorum)
+TEST(ping_says_whether_there_is_a_quorum)
 {
 	struct outcome o;
 
@@ -226,9 +213,8 @@ START_TEST(ping_says_whether_there_is_a_quorum)
 		o.out);
 	ck_assert_ptr_nonnull(strstr(o.out, ",\"trouble\":\"memory\"}\n"));
 }
-END_TEST
 
-START_TEST(stats_shows_quantiles_in_place_of_buckets)
+TEST(stats_shows_quantiles_in_place_of_buckets)
 {
 	static const char rows[] = "< STATS all\n> * metric=locks_held value=3\n> * metric=clients value=2 transport=unix\n"
 				   "> * metric=w_bucket value=49 le=0.1\n> * metric=w_bucket value=98 le=0.2\n> * metric=w_bucket value=99 le=0.5\n"
@@ -246,9 +232,8 @@ START_TEST(stats_shows_quantiles_in_place_of_buckets)
 	ck_assert_ptr_nonnull(strstr(o.out, "{\"metric\":\"w_bucket\",\"value\":98,\"le\":\"0.2\"}"));
 	ck_assert_ptr_nonnull(strstr(o.out, "{\"metric\":\"clients\",\"value\":2,\"transport\":\"unix\"}\n"));
 }
-END_TEST
 
-START_TEST(stats_survives_counts_that_no_histogram_has)
+TEST(stats_survives_counts_that_no_histogram_has)
 {
 	static const char rows[] = "< STATS all\n> * metric=w_bucket value=1 le=0.1\n> * metric=w_bucket value=9223372036854775807 le=0.2\n"
 				   "> * metric=w_bucket value=9223372036854775807 le=+Inf\n> * metric=w_count value=9223372036854775807\n> OK n=4\n=\n";
@@ -259,9 +244,8 @@ START_TEST(stats_survives_counts_that_no_histogram_has)
 	ck_assert_str_eq(o.out, "METRIC   VALUE                P50  P99\n"
 				"w_count  9223372036854775807  0.2  0.2\n");
 }
-END_TEST
 
-START_TEST(raw_shows_the_lines_as_they_come)
+TEST(raw_shows_the_lines_as_they_come)
 {
 	struct outcome o;
 
@@ -273,31 +257,4 @@ START_TEST(raw_shows_the_lines_as_they_come)
 	ck_assert_str_eq(o.out, "{\"reply\":\"ERR\",\"code\":\"UNKNOWN\",\"text\":\"no \\\"FOO\\\"\"}\n");
 	PLAYED(&o, "=\n", "raw", "# nothing");
 	ck_assert_int_eq(o.code, EX_USAGE);
-}
-END_TEST
-
-Suite *cli_suite(void)
-{
-	Suite *s = suite_create("cli");
-	TCase *t = tcase_create("cli");
-
-	tcase_add_test(t, ls_prints_a_table_of_all_pages);
-	tcase_add_test(t, ls_without_long_leaves_fields_out_and_shows_the_holder_in_full);
-	tcase_add_test(t, a_wide_character_takes_two_columns);
-	tcase_add_test(t, ls_shows_the_slots_in_use_of_a_semaphore_apart_from_how_long_a_lock_is_held);
-	tcase_add_test(t, json_keeps_names_text_and_numbers_numbers);
-	tcase_add_test(t, users_certificates_and_permits_are_text_in_json_though_they_look_like_numbers);
-	tcase_add_test(t, the_host_that_keeps_a_name_and_a_version_are_text_in_json);
-	tcase_add_test(t, top_survives_a_validity_that_no_lease_has);
-	tcase_add_test(t, doctor_survives_a_lease_and_clocks_that_no_daemon_has);
-	tcase_add_test(t, json_escapes_any_bytes);
-	tcase_add_test(t, watch_prints_events_until_the_daemon_goes);
-	tcase_add_test(t, break_and_kill_say_what_they_did);
-	tcase_add_test(t, show_says_1_for_a_free_lock);
-	tcase_add_test(t, ping_says_whether_there_is_a_quorum);
-	tcase_add_test(t, stats_shows_quantiles_in_place_of_buckets);
-	tcase_add_test(t, stats_survives_counts_that_no_histogram_has);
-	tcase_add_test(t, raw_shows_the_lines_as_they_come);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -16,7 +16,7 @@ static void refused(struct outcome *o, const char *const *argv)
 	fake_daemon_break(&f);
 }
 
-START_TEST(drain_says_what_is_waited_for)
+TEST(drain_says_what_is_waited_for)
 {
 	struct outcome o;
 
@@ -30,9 +30,8 @@ START_TEST(drain_says_what_is_waited_for)
 	PLAYED(&o, "< DRAIN$\n> ERR DENIED not you\n=\n", "drain");
 	ck_assert_int_eq(o.code, EX_NOPERM);
 }
-END_TEST
 
-START_TEST(drain_waits_until_the_daemon_has_said_that_it_stops)
+TEST(drain_waits_until_the_daemon_has_said_that_it_stops)
 {
 	struct outcome o;
 
@@ -43,9 +42,8 @@ START_TEST(drain_waits_until_the_daemon_has_said_that_it_stops)
 	ck_assert_int_eq(o.code, EX_UNAVAILABLE);
 	ck_assert_ptr_nonnull(strstr(o.err, "the daemon has not said that it stops"));
 }
-END_TEST
 
-START_TEST(an_option_of_two_commands_is_that_of_the_given_one)
+TEST(an_option_of_two_commands_is_that_of_the_given_one)
 {
 	struct outcome o;
 
@@ -56,17 +54,4 @@ START_TEST(an_option_of_two_commands_is_that_of_the_given_one)
 	ck_assert_ptr_nonnull(strstr(o.err, "--wait is no option of ls"));
 	refused(&o, (const char *const[]){"drain", "--wait", "--in", "5", NULL});
 	ck_assert_ptr_nonnull(strstr(o.err, "lacks a unit"));
-}
-END_TEST
-
-Suite *drain_command_suite(void)
-{
-	Suite *s = suite_create("drain_command");
-	TCase *t = tcase_create("drain_command");
-
-	tcase_add_test(t, drain_says_what_is_waited_for);
-	tcase_add_test(t, drain_waits_until_the_daemon_has_said_that_it_stops);
-	tcase_add_test(t, an_option_of_two_commands_is_that_of_the_given_one);
-	suite_add_tcase(s, t);
-	return s;
 }

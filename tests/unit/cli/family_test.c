@@ -43,7 +43,7 @@ static pid_t child_begin(int fd, pid_t *ret_stranger)
 }
 
 /* Its number is free when it was reaped and its group is empty, and another process may get it, and lead a group. */
-START_TEST(a_group_that_has_got_the_number_of_a_command_that_ended_is_left_alone)
+TEST(a_group_that_has_got_the_number_of_a_command_that_ended_is_left_alone)
 {
 	struct family f = {.grouped = true, .ended = true};
 	int ends[2];
@@ -61,7 +61,6 @@ START_TEST(a_group_that_has_got_the_number_of_a_command_that_ended_is_left_alone
 	ck_assert_msg(read(ends[0], &byte, 1) == 1, "a process that has nothing to do with the command was killed");
 	close(ends[0]);
 }
-END_TEST
 
 static bool is_reaped(struct family *f)
 {
@@ -71,7 +70,7 @@ static bool is_reaped(struct family *f)
 }
 
 /* A member of the group is a child of this process, so nobody else can have its number. */
-START_TEST(what_a_command_left_in_its_group_is_killed_with_the_group)
+TEST(what_a_command_left_in_its_group_is_killed_with_the_group)
 {
 	char *argv[] = {(char[]){"sh"}, (char[]){"-c"}, (char[]){"trap '' TERM; sleep 1000 & exit 3"}, NULL};
 	struct family_start how = {.argv = argv, .grouped = true};
@@ -88,16 +87,4 @@ START_TEST(what_a_command_left_in_its_group_is_killed_with_the_group)
 	family_end(&f);
 	family_kill(&f);
 	ck_assert(is_reaped(&f));
-}
-END_TEST
-
-Suite *family_suite(void)
-{
-	Suite *s = suite_create("family");
-	TCase *t = tcase_create("signals");
-
-	tcase_add_test(t, a_group_that_has_got_the_number_of_a_command_that_ended_is_left_alone);
-	tcase_add_test(t, what_a_command_left_in_its_group_is_killed_with_the_group);
-	suite_add_tcase(s, t);
-	return s;
 }

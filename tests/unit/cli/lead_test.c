@@ -16,7 +16,9 @@
 /* Ends by itself with the second token that it sees. */
 #define LEADS "echo $REDLOCK_NAME $REDLOCK_FENCE; [ $REDLOCK_FENCE = 18 ] && exit 7; echo $$ >$FOLDER/pid; while :; do sleep 0.01; done"
 
-START_TEST(a_lost_term_is_followed_by_another)
+FIXTURE(.seconds = 20)
+
+TEST(a_lost_term_is_followed_by_another)
 {
 	struct outcome o;
 
@@ -25,9 +27,8 @@ START_TEST(a_lost_term_is_followed_by_another)
 	ck_assert_str_eq(o.out, "n 17\nn 18\n");
 	ck_assert_str_eq(o.err, "redlock: n was lost (evicted); the command was stopped\n");
 }
-END_TEST
 
-START_TEST(the_end_of_the_command_ends_the_term_and_lead)
+TEST(the_end_of_the_command_ends_the_term_and_lead)
 {
 	struct outcome o;
 
@@ -38,9 +39,8 @@ START_TEST(the_end_of_the_command_ends_the_term_and_lead)
 	PLAYED(&o, TERM("17") UNLOCK, "lead", "n", "/nonexistent/command");
 	ck_assert_int_eq(o.code, EXIT_NOT_FOUND);
 }
-END_TEST
 
-START_TEST(a_term_that_was_lost_before_the_command_began_is_followed_by_another)
+TEST(a_term_that_was_lost_before_the_command_began_is_followed_by_another)
 {
 	struct outcome o;
 
@@ -49,9 +49,8 @@ START_TEST(a_term_that_was_lost_before_the_command_began_is_followed_by_another)
 	ck_assert_msg(o.code == 7, "%d %s", o.code, o.err);
 	ck_assert_str_eq(o.out, "n 18\n");
 }
-END_TEST
 
-START_TEST(a_daemon_that_is_away_is_waited_for_after_the_first_term)
+TEST(a_daemon_that_is_away_is_waited_for_after_the_first_term)
 {
 	struct outcome o;
 
@@ -61,9 +60,8 @@ START_TEST(a_daemon_that_is_away_is_waited_for_after_the_first_term)
 	PLAYED(&o, TERM("17") LOST("17") "+\n" CAMPAIGN "> ERR QUORUM\n=\n+\n" TERM("18") UNLOCK, "lead", "n", "--", "sh", "-c", LEADS);
 	ck_assert_msg(o.code == 7, "%d %s", o.code, o.err);
 }
-END_TEST
 
-START_TEST(options_reach_the_daemon)
+TEST(options_reach_the_daemon)
 {
 	struct outcome o;
 
@@ -73,9 +71,8 @@ START_TEST(options_reach_the_daemon)
 	       "lead", "--ttl", "3s", "-p7", "--note", "text", "n", "true");
 	ck_assert_msg(o.code == 0, "%d %s", o.code, o.err);
 }
-END_TEST
 
-START_TEST(a_first_campaign_that_is_refused_ends_lead)
+TEST(a_first_campaign_that_is_refused_ends_lead)
 {
 	struct outcome o;
 
@@ -83,7 +80,6 @@ START_TEST(a_first_campaign_that_is_refused_ends_lead)
 	ck_assert_int_eq(o.code, EXIT_FAILED);
 	ck_assert_str_eq(o.err, "redlock: LIMIT ttl must be shorter\n");
 }
-END_TEST
 
 /* Notices the signal, and goes on. */
 #define LINGERS "trap 'echo $$ >$FOLDER/pid' TERM INT QUIT HUP; echo $$ >$FOLDER/began; while :; do sleep 0.01; done"
@@ -104,26 +100,24 @@ static void signalled(struct outcome *o, int signal, const char *script)
 static const int endings[] = {SIGTERM, SIGINT, SIGQUIT};
 
 /* The command takes its time to end, and meanwhile its term is lost. Somebody who ends a leader wants no other term. */
-START_TEST(no_term_follows_a_signal_that_asks_the_command_to_end)
+LOOP_TEST(no_term_follows_a_signal_that_asks_the_command_to_end, ARRAY_N(endings))
 {
 	struct outcome o;
 
 	signalled(&o, endings[_i], TERM("17") LOST("17"));
 	ck_assert_msg(o.code == 128 + endings[_i], "%d %s", o.code, o.err);
 }
-END_TEST
 
 /* It may ask for the configuration to be read again. */
-START_TEST(a_term_follows_SIGHUP)
+TEST(a_term_follows_SIGHUP)
 {
 	struct outcome o;
 
 	signalled(&o, SIGHUP, TERM("17") LOST("17") "+\n" TERM("18") UNLOCK);
 	ck_assert_msg(o.code == 7, "%d %s", o.code, o.err);
 }
-END_TEST
 
-START_TEST(a_signal_ends_a_campaign_after_a_term)
+TEST(a_signal_ends_a_campaign_after_a_term)
 {
 	struct fake_daemon f;
 	struct outcome o;
@@ -136,26 +130,4 @@ START_TEST(a_signal_ends_a_campaign_after_a_term)
 	redlock_end(&f, pid, &o);
 	ck_assert_int_eq(o.code, -1);
 	fake_daemon_end(&f);
-}
-END_TEST
-
-Suite *lead_suite(void)
-{
-	Suite *suite = suite_create("lead");
-	TCase *terms = tcase_create("terms"), *signals = tcase_create("signals");
-
-	tcase_add_test(terms, a_lost_term_is_followed_by_another);
-	tcase_add_test(terms, the_end_of_the_command_ends_the_term_and_lead);
-	tcase_add_test(terms, a_term_that_was_lost_before_the_command_began_is_followed_by_another);
-	tcase_add_test(terms, a_daemon_that_is_away_is_waited_for_after_the_first_term);
-	tcase_add_test(terms, options_reach_the_daemon);
-	tcase_add_test(terms, a_first_campaign_that_is_refused_ends_lead);
-	tcase_add_loop_test(signals, no_term_follows_a_signal_that_asks_the_command_to_end, 0, ARRAY_N(endings));
-	tcase_add_test(signals, a_term_follows_SIGHUP);
-	tcase_add_test(signals, a_signal_ends_a_campaign_after_a_term);
-	tcase_set_timeout(terms, 20);
-	tcase_set_timeout(signals, 20);
-	suite_add_tcase(suite, terms);
-	suite_add_tcase(suite, signals);
-	return suite;
 }

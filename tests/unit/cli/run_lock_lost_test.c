@@ -16,7 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
-START_TEST(the_lock_is_checked_while_the_command_runs)
+FIXTURE(.seconds = 20)
+
+TEST(the_lock_is_checked_while_the_command_runs)
 {
 	struct outcome o;
 	int64_t before = redlock_now_us();
@@ -26,7 +28,6 @@ START_TEST(the_lock_is_checked_while_the_command_runs)
 	ck_assert_int_eq(o.code, 0);
 	ck_assert_int_ge(redlock_now_us() - before, 1000000);
 }
-END_TEST
 
 /* Ignores SIGTERM, as does its child. Both write down their ids. */
 #define STUBBORN                                                                                                                 \
@@ -43,7 +44,7 @@ static void gone_in_time(struct outcome *o, const char *script, const char *comm
 	ck_assert_int_le(redlock_now_us() - before, 3 * SHORT_US);
 }
 
-START_TEST(a_daemon_that_stops_answering_ends_the_command_in_time)
+TEST(a_daemon_that_stops_answering_ends_the_command_in_time)
 {
 	struct outcome o;
 
@@ -53,9 +54,8 @@ START_TEST(a_daemon_that_stops_answering_ends_the_command_in_time)
 	setenv("FAKE_CHECKS", "2", 1);
 	gone_in_time(&o, SHORT_LOCK "%" SHORT_CHECK "@ pid\n@ child\n", STUBBORN);
 }
-END_TEST
 
-START_TEST(TERM_comes_first_and_the_command_may_clean_up)
+TEST(TERM_comes_first_and_the_command_may_clean_up)
 {
 	struct outcome o;
 
@@ -64,20 +64,18 @@ START_TEST(TERM_comes_first_and_the_command_may_clean_up)
 		     "trap 'echo cleaned; exit 0' TERM; echo $$ >$FOLDER/pid; while :; do sleep 0.01; done");
 	ck_assert_str_eq(o.out, "cleaned\n");
 }
-END_TEST
 
-START_TEST(a_daemon_that_hangs_up_ends_the_command)
+TEST(a_daemon_that_hangs_up_ends_the_command)
 {
 	struct outcome o;
 
 	gone_in_time(&o, SHORT_LOCK "! 0\n", STUBBORN);
 	ck_assert_str_eq(o.err, "redlock: n was lost (redlockd closed the connection); the command was stopped\n");
 }
-END_TEST
 
 static const char *const losses[] = {"quorum", "expired", "evicted", "broken", "idle"};
 
-START_TEST(a_LOST_of_this_grant_stops_the_command)
+LOOP_TEST(a_LOST_of_this_grant_stops_the_command, (int)(sizeof(losses) / sizeof(losses[0])))
 {
 	char script[800];
 	struct outcome o;
@@ -89,9 +87,8 @@ START_TEST(a_LOST_of_this_grant_stops_the_command)
 	gone_in_time(&o, script, STUBBORN);
 	ck_assert_ptr_nonnull(strstr(o.err, losses[_i]));
 }
-END_TEST
 
-START_TEST(a_loss_that_is_final_leaves_a_short_grace_only)
+TEST(a_loss_that_is_final_leaves_a_short_grace_only)
 {
 	int64_t before = redlock_now_us();
 	struct outcome o;
@@ -100,7 +97,6 @@ START_TEST(a_loss_that_is_final_leaves_a_short_grace_only)
 	ck_assert_int_eq(o.code, EXIT_LOST);
 	ck_assert_int_le(redlock_now_us() - before, 3000000);
 }
-END_TEST
 
 /* In a process of its own, because a keeper takes all its children for those of the command. Its exit code is that of redlock. */
 static _Noreturn void keeps_what_was_lost_behind_its_CHECK(const char *addr)
@@ -132,7 +128,7 @@ static _Noreturn void keeps_what_was_lost_behind_its_CHECK(const char *addr)
 }
 
 /* The line has been read already, so the descriptor is not readable. */
-START_TEST(a_LOST_that_came_together_with_the_CHECK_stops_the_command)
+TEST(a_LOST_that_came_together_with_the_CHECK_stops_the_command)
 {
 	struct fake_daemon f;
 	int status;
@@ -148,17 +144,15 @@ START_TEST(a_LOST_that_came_together_with_the_CHECK_stops_the_command)
 	ck_assert_int_eq(WEXITSTATUS(status), EXIT_LOST);
 	fake_daemon_end(&f);
 }
-END_TEST
 
-START_TEST(a_CHECK_that_says_lost_stops_the_command)
+TEST(a_CHECK_that_says_lost_stops_the_command)
 {
 	struct outcome o;
 
 	gone_in_time(&o, SHORT_LOCK "< CHECK\n> ERR NOTHELD you do not hold n\n=\n@ pid\n", STUBBORN);
 }
-END_TEST
 
-START_TEST(a_lease_that_is_not_renewed_ends_the_command_before_it)
+TEST(a_lease_that_is_not_renewed_ends_the_command_before_it)
 {
 	struct outcome o;
 
@@ -166,13 +160,12 @@ START_TEST(a_lease_that_is_not_renewed_ends_the_command_before_it)
 		     STUBBORN);
 	ck_assert_str_eq(o.err, "redlock: n was lost (redlockd could not renew it); the command was stopped\n");
 }
-END_TEST
 
 #define WAITS_FOR_USR1 "trap 'exit 42' USR1; echo $$ >$FOLDER/pid; while :; do sleep 0.01; done"
 
 static const int passed_on[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH};
 
-START_TEST(signals_reach_the_command)
+LOOP_TEST(signals_reach_the_command, (int)(sizeof(passed_on) / sizeof(passed_on[0])))
 {
 	struct outcome o;
 	struct fake_daemon f;
@@ -188,14 +181,13 @@ START_TEST(signals_reach_the_command)
 	ck_assert_msg(o.code == 42, "%d %s", o.code, o.err);
 	fake_daemon_end(&f);
 }
-END_TEST
 
 /* redlock passes SIGTSTP on. It cannot pass on SIGSTOP to its own group, which is not that of the command. So the command goes on, rightly. */
 static const struct {
 	int group, signal;
 } stops[] = {{0, SIGTSTP}, {1, SIGSTOP}};
 
-START_TEST(a_stop_of_redlock_leaves_the_lock_valid)
+LOOP_TEST(a_stop_of_redlock_leaves_the_lock_valid, 2)
 {
 	struct timespec longer_than_the_lease = {1, 0};
 	struct fake_daemon f;
@@ -216,9 +208,8 @@ START_TEST(a_stop_of_redlock_leaves_the_lock_valid)
 	ck_assert_msg(o.code == 42, "%d %s", o.code, o.err);
 	fake_daemon_end(&f);
 }
-END_TEST
 
-START_TEST(a_keeper_that_was_stopped_beyond_the_lease_asks_before_it_stops_the_command)
+TEST(a_keeper_that_was_stopped_beyond_the_lease_asks_before_it_stops_the_command)
 {
 	struct timespec longer_than_the_lease = {1, 0};
 	struct fake_daemon f;
@@ -237,9 +228,8 @@ START_TEST(a_keeper_that_was_stopped_beyond_the_lease_asks_before_it_stops_the_c
 	ck_assert_msg(o.code == 42, "%d %s", o.code, o.err);
 	fake_daemon_end(&f);
 }
-END_TEST
 
-START_TEST(signals_after_the_commands_end_change_nothing)
+TEST(signals_after_the_commands_end_change_nothing)
 {
 	struct fake_daemon f;
 	struct outcome o;
@@ -261,9 +251,8 @@ START_TEST(signals_after_the_commands_end_change_nothing)
 		fake_daemon_end(&f);
 	}
 }
-END_TEST
 
-START_TEST(a_killed_redlock_takes_the_command_along_before_the_lock_goes)
+TEST(a_killed_redlock_takes_the_command_along_before_the_lock_goes)
 {
 	struct outcome o;
 	struct fake_daemon f;
@@ -278,7 +267,6 @@ START_TEST(a_killed_redlock_takes_the_command_along_before_the_lock_goes)
 	ck_assert_int_eq(o.code, -1);
 	fake_daemon_end(&f);
 }
-END_TEST
 
 #define WITH_A_CHILD                                                                                                             \
 	"trap '' USR1; sh -c 'echo $$ >$FOLDER/child; while :; do sleep 1; done' & trap 'echo got' USR1; "                       \
@@ -286,7 +274,7 @@ END_TEST
 	"while :; do sleep 0.01; done"
 
 /* A signal to all processes of a service reaches the keeper too. */
-START_TEST(the_keeper_minds_no_signal_but_KILL)
+TEST(the_keeper_minds_no_signal_but_KILL)
 {
 	struct outcome o = {.code = 0};
 	struct fake_daemon f;
@@ -309,9 +297,8 @@ START_TEST(the_keeper_minds_no_signal_but_KILL)
 	ck_assert_ptr_nonnull(strstr(o.err, "redlock: the process that held the lock was killed; so was the command\n"));
 	fake_daemon_end(&f);
 }
-END_TEST
 
-START_TEST(a_descendant_in_a_session_of_its_own_is_stopped_as_well)
+TEST(a_descendant_in_a_session_of_its_own_is_stopped_as_well)
 {
 	struct outcome o;
 
@@ -319,33 +306,4 @@ START_TEST(a_descendant_in_a_session_of_its_own_is_stopped_as_well)
 		     "setsid sh -c 'echo $$ >$FOLDER/child; while :; do sleep 1; done' & while [ ! -s $FOLDER/child ]; do sleep "
 		     "0.01; done; "
 		     "echo $$ >$FOLDER/pid; wait");
-}
-END_TEST
-
-Suite *run_lock_lost_suite(void)
-{
-	Suite *suite = suite_create("run_lock_lost");
-	TCase *losing = tcase_create("losing"), *signals = tcase_create("signals");
-
-	tcase_add_test(losing, the_lock_is_checked_while_the_command_runs);
-	tcase_add_test(losing, a_daemon_that_stops_answering_ends_the_command_in_time);
-	tcase_add_test(losing, TERM_comes_first_and_the_command_may_clean_up);
-	tcase_add_test(losing, a_daemon_that_hangs_up_ends_the_command);
-	tcase_add_loop_test(losing, a_LOST_of_this_grant_stops_the_command, 0, (int)(sizeof(losses) / sizeof(losses[0])));
-	tcase_add_test(losing, a_loss_that_is_final_leaves_a_short_grace_only);
-	tcase_add_test(losing, a_LOST_that_came_together_with_the_CHECK_stops_the_command);
-	tcase_add_test(losing, a_CHECK_that_says_lost_stops_the_command);
-	tcase_add_test(losing, a_lease_that_is_not_renewed_ends_the_command_before_it);
-	tcase_add_test(losing, a_descendant_in_a_session_of_its_own_is_stopped_as_well);
-	tcase_add_loop_test(signals, signals_reach_the_command, 0, (int)(sizeof(passed_on) / sizeof(passed_on[0])));
-	tcase_add_loop_test(signals, a_stop_of_redlock_leaves_the_lock_valid, 0, 2);
-	tcase_add_test(signals, a_keeper_that_was_stopped_beyond_the_lease_asks_before_it_stops_the_command);
-	tcase_add_test(signals, signals_after_the_commands_end_change_nothing);
-	tcase_add_test(signals, a_killed_redlock_takes_the_command_along_before_the_lock_goes);
-	tcase_add_test(signals, the_keeper_minds_no_signal_but_KILL);
-	tcase_set_timeout(losing, 20);
-	tcase_set_timeout(signals, 20);
-	suite_add_tcase(suite, losing);
-	suite_add_tcase(suite, signals);
-	return suite;
 }

@@ -16,7 +16,9 @@
 #define QUIT     "< QUIT$\n> OK\n"
 #define SHOWN    "echo $REDLOCK_NAME $REDLOCK_FENCE $REDLOCK_NAME_2 $REDLOCK_FENCE_2; exit 7"
 
-START_TEST(run_takes_all_names_before_the_dashes_and_releases_each)
+FIXTURE(.seconds = 20)
+
+TEST(run_takes_all_names_before_the_dashes_and_releases_each)
 {
 	struct outcome o;
 
@@ -24,9 +26,8 @@ START_TEST(run_takes_all_names_before_the_dashes_and_releases_each)
 	ck_assert_msg(o.code == 7, "%d %s", o.code, o.err);
 	ck_assert_str_eq(o.out, "a 17 b 18\n");
 }
-END_TEST
 
-START_TEST(options_may_stand_between_the_names)
+TEST(options_may_stand_between_the_names)
 {
 	struct outcome o;
 
@@ -34,9 +35,8 @@ START_TEST(options_may_stand_between_the_names)
 	       "sh", "-c", SHOWN);
 	ck_assert_msg(o.code == 7, "%d %s", o.code, o.err);
 }
-END_TEST
 
-START_TEST(any_takes_one_of_the_names)
+TEST(any_takes_one_of_the_names)
 {
 	struct outcome o;
 
@@ -45,9 +45,8 @@ START_TEST(any_takes_one_of_the_names)
 	ck_assert_msg(o.code == 7, "%d %s", o.code, o.err);
 	ck_assert_str_eq(o.out, "b 18\n");
 }
-END_TEST
 
-START_TEST(one_name_needs_no_dashes_and_a_command_may_have_its_own)
+TEST(one_name_needs_no_dashes_and_a_command_may_have_its_own)
 {
 	struct outcome o;
 
@@ -55,9 +54,8 @@ START_TEST(one_name_needs_no_dashes_and_a_command_may_have_its_own)
 	ck_assert_msg(o.code == 0, "%d %s", o.code, o.err);
 	ck_assert_str_eq(o.out, "a -- b\n");
 }
-END_TEST
 
-START_TEST(the_loss_of_one_name_stops_the_command)
+TEST(the_loss_of_one_name_stops_the_command)
 {
 	struct outcome o;
 
@@ -66,9 +64,8 @@ START_TEST(the_loss_of_one_name_stops_the_command)
 	ck_assert_int_eq(o.code, EXIT_LOST);
 	ck_assert_str_eq(o.err, "redlock: b was lost (evicted); the command was stopped\n");
 }
-END_TEST
 
-START_TEST(names_that_are_not_free_are_told_as_the_daemon_says)
+TEST(names_that_are_not_free_are_told_as_the_daemon_says)
 {
 	struct outcome o;
 
@@ -76,9 +73,8 @@ START_TEST(names_that_are_not_free_are_told_as_the_daemon_says)
 	ck_assert_int_eq(o.code, EXIT_NOT_ACQUIRED);
 	ck_assert_msg(strstr(o.err, "b is held by x"), "%s", o.err);
 }
-END_TEST
 
-START_TEST(a_request_for_several_names_is_repeated_when_the_daemon_is_back)
+TEST(a_request_for_several_names_is_repeated_when_the_daemon_is_back)
 {
 	struct outcome o;
 
@@ -87,10 +83,9 @@ START_TEST(a_request_for_several_names_is_repeated_when_the_daemon_is_back)
 	       "< UNLOCK b fence=18 count=0$\n> OK name=b count=0\n" QUIT, "run", "a", "b", "--", "sh", "-c", SHOWN);
 	ck_assert_msg(o.code == 7, "%d %s", o.code, o.err);
 }
-END_TEST
 
 /* UNLOCK of the first was answered already when the connection broke. */
-START_TEST(each_name_is_kept_when_the_daemon_is_away_in_the_middle)
+TEST(each_name_is_kept_when_the_daemon_is_away_in_the_middle)
 {
 	struct outcome o;
 
@@ -99,23 +94,4 @@ START_TEST(each_name_is_kept_when_the_daemon_is_away_in_the_middle)
 	       "> * name=b fence=18 valid_ms=80000 count=1\n> OK session=7 n=1\n< UNLOCK a keep=5000ms$\n> ERR NOTHELD no\n"
 	       "< UNLOCK b keep=5000ms fence=18 count=0$\n> OK name=b count=0\n" QUIT, "run", "--keep", "5s", "a", "b", "--", "sh", "-c", SHOWN);
 	ck_assert_msg(o.code == 7, "%d %s", o.code, o.err);
-}
-END_TEST
-
-Suite *run_many_suite(void)
-{
-	Suite *s = suite_create("run_many");
-	TCase *t = tcase_create("run_many");
-
-	tcase_set_timeout(t, 20);
-	tcase_add_test(t, run_takes_all_names_before_the_dashes_and_releases_each);
-	tcase_add_test(t, options_may_stand_between_the_names);
-	tcase_add_test(t, any_takes_one_of_the_names);
-	tcase_add_test(t, one_name_needs_no_dashes_and_a_command_may_have_its_own);
-	tcase_add_test(t, the_loss_of_one_name_stops_the_command);
-	tcase_add_test(t, names_that_are_not_free_are_told_as_the_daemon_says);
-	tcase_add_test(t, a_request_for_several_names_is_repeated_when_the_daemon_is_back);
-	tcase_add_test(t, each_name_is_kept_when_the_daemon_is_away_in_the_middle);
-	suite_add_tcase(s, t);
-	return s;
 }

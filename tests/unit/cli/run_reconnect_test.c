@@ -29,7 +29,9 @@
 #define STUBBORN   "trap '' TERM; echo $$ >$FOLDER/pid; while :; do sleep 0.05; done"
 #define UNTIL_USR1 "trap 'exit 42' USR1; echo $PPID >$FOLDER/keeper; echo $$ >$FOLDER/pid; while :; do sleep 0.01; done"
 
-START_TEST(a_command_outlives_a_daemon)
+FIXTURE(.seconds = 30)
+
+TEST(a_command_outlives_a_daemon)
 {
 	struct outcome o;
 
@@ -39,9 +41,8 @@ START_TEST(a_command_outlives_a_daemon)
 	ck_assert_str_eq(o.out, "17\n");
 	ck_assert_str_eq(o.err, "");
 }
-END_TEST
 
-START_TEST(a_command_outlives_one_daemon_after_the_other)
+TEST(a_command_outlives_one_daemon_after_the_other)
 {
 	char script[2000] = GRACE BRIEFLY;
 	struct outcome o;
@@ -53,10 +54,9 @@ START_TEST(a_command_outlives_one_daemon_after_the_other)
 	PLAYED(&o, script, "run", "n", "sh", "-c", "sleep 2; exit 7");
 	ck_assert_msg(o.code == 7, "%d %s", o.code, o.err);
 }
-END_TEST
 
 /* The keeper stays to end the session, which nobody needs any more. */
-START_TEST(a_daemon_that_does_not_come_back_in_time_ends_the_command)
+TEST(a_daemon_that_does_not_come_back_in_time_ends_the_command)
 {
 	int64_t before = redlock_now_us();
 	struct outcome o;
@@ -67,7 +67,6 @@ START_TEST(a_daemon_that_does_not_come_back_in_time_ends_the_command)
 			 "redlock: n was lost (redlockd went away and did not come back in time); the command was stopped\n");
 	ck_assert_int_le(redlock_now_us() - before, 6 * SHORT_US);
 }
-END_TEST
 
 static const char *const losses[] = {
 	"! 0\n+\n" RESUME NOTFOUND ANEW QUIT "@ pid\n",                                  /* the session is gone */
@@ -77,7 +76,7 @@ static const char *const losses[] = {
 	"! 0\n+\n" RESUME "=\n@ pid\n+\n" RESUME ROW "< CHECK n$\n" QUIT_BY,             /* it does not say; given up after 3 s */
 };
 
-START_TEST(a_lock_that_is_not_resumed_stops_the_command)
+LOOP_TEST(a_lock_that_is_not_resumed_stops_the_command, (int)(sizeof(losses) / sizeof(losses[0])))
 {
 	char script[800];
 	struct outcome o;
@@ -86,7 +85,6 @@ START_TEST(a_lock_that_is_not_resumed_stops_the_command)
 	PLAYED(&o, script, "run", "n", "sh", "-c", STUBBORN);
 	ck_assert_int_eq(o.code, EXIT_LOST);
 }
-END_TEST
 
 /* --- waiting --- */
 
@@ -98,7 +96,7 @@ static const char *const waits[] = {
 	"- 50\n+\n" RESUME "> * name=n fence=17 valid_ms=90000\n> OK session=7 n=1\n< LOCK n wait=forever\n> OK name=n fence=17 valid_ms=9000 ttl_ms=10000\n",
 };
 
-START_TEST(a_waiting_redlock_goes_on_waiting)
+LOOP_TEST(a_waiting_redlock_goes_on_waiting, (int)(sizeof(waits) / sizeof(waits[0])))
 {
 	char script[800];
 	struct outcome o;
@@ -107,9 +105,8 @@ START_TEST(a_waiting_redlock_goes_on_waiting)
 	PLAYED(&o, script, "run", "n", "sh", "-c", "exit 7");
 	ck_assert_msg(o.code == 7, "%d %s", o.code, o.err);
 }
-END_TEST
 
-START_TEST(a_wait_ends_when_its_time_is_over)
+TEST(a_wait_ends_when_its_time_is_over)
 {
 	struct outcome o;
 
@@ -121,16 +118,14 @@ START_TEST(a_wait_ends_when_its_time_is_over)
 	PLAYED(&o, GRACE "< LOCK n note=true\n> BUSY name=n\n" QUIT, "try", "n", "true");
 	ck_assert_int_eq(o.code, EXIT_NOT_ACQUIRED);
 }
-END_TEST
 
-START_TEST(a_daemon_without_grace_is_used_without)
+TEST(a_daemon_without_grace_is_used_without)
 {
 	struct outcome o;
 
 	PLAYED(&o, "< HELLO 1 name=\"redlock run \n> ERR ARG unknown field grace\n" LOCK CHECK UNLOCK, "run", "n", "true");
 	ck_assert_msg(o.code == 0, "%d %s", o.code, o.err);
 }
-END_TEST
 
 /* --- no session is left behind --- */
 
@@ -149,7 +144,7 @@ static void killed(const char *script, const char *command, const char *whom, in
 	fake_daemon_end(&f);
 }
 
-START_TEST(a_killed_redlock_leaves_no_session)
+TEST(a_killed_redlock_leaves_no_session)
 {
 	/* redlock: its keeper says QUIT when the command is gone */
 	killed(GRACE GRANTED "< QUIT$\n@ pid\n> OK\n", UNTIL_USR1, NULL, SIGKILL);
@@ -157,21 +152,19 @@ START_TEST(a_killed_redlock_leaves_no_session)
 	killed(GRACE GRANTED "=\n+\n" RESUME "> * name=n fence=17 valid_ms=9000\n> OK session=7 n=1\n< QUIT$\n~ pid\n> OK\n",
 	       UNTIL_USR1, "keeper", SIGKILL);
 }
-END_TEST
 
 #define WITH_A_SESSION                                                                                                             \
 	"setsid sh -c 'echo $$ >$FOLDER/child; while :; do sleep 1; done' & while [ ! -s $FOLDER/child ]; do sleep 0.01; done; "   \
 	"echo $PPID >$FOLDER/keeper; echo $$ >$FOLDER/pid; wait"
 
-START_TEST(a_descendant_in_a_session_of_its_own_dies_with_the_keeper_before_the_lock_goes)
+TEST(a_descendant_in_a_session_of_its_own_dies_with_the_keeper_before_the_lock_goes)
 {
 	killed(GRACE GRANTED "=\n+\n" RESUME "@ pid\n@ child\n> OK session=7 n=1\n< QUIT$\n> OK\n", WITH_A_SESSION, "keeper", SIGKILL);
 }
-END_TEST
 
 static const int deadly[] = {SIGKILL, SIGTERM, SIGINT, SIGHUP};
 
-START_TEST(a_killed_redlock_leaves_the_queue)
+LOOP_TEST(a_killed_redlock_leaves_the_queue, (int)(sizeof(deadly) / sizeof(deadly[0])))
 {
 	struct fake_daemon f;
 	struct outcome o;
@@ -185,10 +178,9 @@ START_TEST(a_killed_redlock_leaves_the_queue)
 	ck_assert_int_eq(o.code, -1);
 	fake_daemon_end(&f);
 }
-END_TEST
 
 /* redlock ends at once, like its command. The keeper stays until the daemon is back. */
-START_TEST(a_command_that_ends_while_the_daemon_is_away_is_reported_afterwards)
+TEST(a_command_that_ends_while_the_daemon_is_away_is_reported_afterwards)
 {
 	int64_t before = redlock_now_us();
 	struct fake_daemon f;
@@ -205,26 +197,4 @@ START_TEST(a_command_that_ends_while_the_daemon_is_away_is_reported_afterwards)
 	redlock_run(&f, &o, (const char *const[]){"run", "--keep", "5s", "n", "sh", "-c", "sleep 0.2; exit 7", NULL});
 	ck_assert_int_eq(o.code, 7);
 	fake_daemon_end(&f);
-}
-END_TEST
-
-Suite *run_reconnect_suite(void)
-{
-	Suite *suite = suite_create("run_reconnect");
-	TCase *tests = tcase_create("outlive");
-
-	tcase_add_test(tests, a_command_outlives_a_daemon);
-	tcase_add_test(tests, a_command_outlives_one_daemon_after_the_other);
-	tcase_add_test(tests, a_daemon_that_does_not_come_back_in_time_ends_the_command);
-	tcase_add_loop_test(tests, a_lock_that_is_not_resumed_stops_the_command, 0, (int)(sizeof(losses) / sizeof(losses[0])));
-	tcase_add_loop_test(tests, a_waiting_redlock_goes_on_waiting, 0, (int)(sizeof(waits) / sizeof(waits[0])));
-	tcase_add_test(tests, a_wait_ends_when_its_time_is_over);
-	tcase_add_test(tests, a_daemon_without_grace_is_used_without);
-	tcase_add_test(tests, a_killed_redlock_leaves_no_session);
-	tcase_add_test(tests, a_descendant_in_a_session_of_its_own_dies_with_the_keeper_before_the_lock_goes);
-	tcase_add_loop_test(tests, a_killed_redlock_leaves_the_queue, 0, (int)(sizeof(deadly) / sizeof(deadly[0])));
-	tcase_add_test(tests, a_command_that_ends_while_the_daemon_is_away_is_reported_afterwards);
-	tcase_set_timeout(tests, 30);
-	suite_add_tcase(suite, tests);
-	return suite;
 }

@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-START_TEST(the_command_finds_its_name_and_fence_and_gives_its_code)
+FIXTURE(.seconds = 20)
+
+TEST(the_command_finds_its_name_and_fence_and_gives_its_code)
 {
 	struct outcome o;
 
@@ -21,18 +23,16 @@ START_TEST(the_command_finds_its_name_and_fence_and_gives_its_code)
 	ck_assert_str_eq(o.out, "n 17\n");
 	ck_assert_str_eq(o.err, "");
 }
-END_TEST
 
-START_TEST(a_command_that_died_of_a_signal_gives_128_and_the_signal)
+TEST(a_command_that_died_of_a_signal_gives_128_and_the_signal)
 {
 	struct outcome o;
 
 	PLAYED(&o, LOCK CHECK UNLOCK, "run", "n", "sh", "-c", "kill -USR1 $$");
 	ck_assert_int_eq(o.code, 128 + SIGUSR1);
 }
-END_TEST
 
-START_TEST(an_ignored_SIGCHLD_and_a_closed_stderr_do_no_harm)
+TEST(an_ignored_SIGCHLD_and_a_closed_stderr_do_no_harm)
 {
 	struct outcome o;
 
@@ -45,9 +45,8 @@ START_TEST(an_ignored_SIGCHLD_and_a_closed_stderr_do_no_harm)
 	PLAYED(&o, HELLO "< LOCK n\n> BUSY name=n\n=\n", "try", "n", "true");
 	ck_assert_int_eq(o.code, EXIT_NOT_ACQUIRED);
 }
-END_TEST
 
-START_TEST(an_error_message_that_nobody_reads_changes_no_exit_code)
+TEST(an_error_message_that_nobody_reads_changes_no_exit_code)
 {
 	struct outcome o;
 
@@ -57,9 +56,8 @@ START_TEST(an_error_message_that_nobody_reads_changes_no_exit_code)
 	PLAYED(&o, HELLO "< LOCK n\n> BUSY name=n\n=\n", "try", "n", "true");
 	ck_assert_int_eq(o.code, EXIT_NOT_ACQUIRED);
 }
-END_TEST
 
-START_TEST(the_command_has_neither_the_socket_nor_blocked_signals)
+TEST(the_command_has_neither_the_socket_nor_blocked_signals)
 {
 	struct outcome o;
 
@@ -68,9 +66,8 @@ START_TEST(the_command_has_neither_the_socket_nor_blocked_signals)
 	ck_assert_int_eq(o.code, 0);
 	ck_assert_str_eq(o.out, "0\nSigBlk:\t0000000000000000\n");
 }
-END_TEST
 
-START_TEST(options_reach_the_daemon)
+TEST(options_reach_the_daemon)
 {
 	struct outcome o;
 
@@ -90,9 +87,8 @@ START_TEST(options_reach_the_daemon)
 	       "run", "--shared", "-t", "3s", "n", "true");
 	ck_assert_int_eq(o.code, 0);
 }
-END_TEST
 
-START_TEST(after_two_dashes_nothing_is_an_option)
+TEST(after_two_dashes_nothing_is_an_option)
 {
 	struct outcome o;
 
@@ -101,9 +97,8 @@ START_TEST(after_two_dashes_nothing_is_an_option)
 	PLAYED(&o, LOCK CHECK UNLOCK, "run", "n", "--", "--version");
 	ck_assert_int_eq(o.code, EXIT_NOT_FOUND);
 }
-END_TEST
 
-START_TEST(a_long_command_line_is_a_note_of_256_bytes)
+TEST(a_long_command_line_is_a_note_of_256_bytes)
 {
 	static char word[400], script[800];
 	struct outcome o;
@@ -113,9 +108,8 @@ START_TEST(a_long_command_line_is_a_note_of_256_bytes)
 	PLAYED(&o, script, "run", "n", "true", word);
 	ck_assert_int_eq(o.code, EXIT_NOT_ACQUIRED);
 }
-END_TEST
 
-START_TEST(a_lock_that_is_not_acquired_gives_124_or_the_code_of_E)
+TEST(a_lock_that_is_not_acquired_gives_124_or_the_code_of_E)
 {
 	struct outcome o;
 
@@ -143,9 +137,8 @@ START_TEST(a_lock_that_is_not_acquired_gives_124_or_the_code_of_E)
 	       "true");
 	ck_assert_str_eq(o.err, "redlock: n was not free within 10ms\n");
 }
-END_TEST
 
-START_TEST(a_command_longer_than_the_lock_can_be_kept_is_not_begun)
+TEST(a_command_longer_than_the_lock_can_be_kept_is_not_begun)
 {
 	struct outcome o;
 
@@ -160,12 +153,11 @@ START_TEST(a_command_longer_than_the_lock_can_be_kept_is_not_begun)
 	       "run", "--keep", "30s", "n", "true");
 	ck_assert_int_eq(o.code, 0);
 }
-END_TEST
 
 #define REFUSES_KEEP LOCK CHECK "< UNLOCK n keep=40000ms\n> ERR LIMIT keep may be at most 30000ms (max_keep)\n=\n"
 
 /* The daemon gives a session less than the lease that redlock run asks for, or nothing. */
-START_TEST(redlock_asks_for_as_much_grace_as_the_daemon_gives)
+TEST(redlock_asks_for_as_much_grace_as_the_daemon_gives)
 {
 	static const char refused[] = "< HELLO 1 name=\"redlock run true/me\" grace=10000ms$\n> ERR LIMIT grace may be at most 4000ms (max_grace)\n"
 				      "< HELLO 1 name=\"redlock run true/me\"$\n> OK proto=1 session=7 max_lease_ms=30000 ";
@@ -182,9 +174,8 @@ START_TEST(redlock_asks_for_as_much_grace_as_the_daemon_gives)
 	PLAYED(&o, script, "try", "n", "true");
 	ck_assert_int_eq(o.code, EXIT_NOT_ACQUIRED);
 }
-END_TEST
 
-START_TEST(a_keep_that_the_daemon_refuses_is_no_success)
+TEST(a_keep_that_the_daemon_refuses_is_no_success)
 {
 	struct outcome o;
 
@@ -194,7 +185,6 @@ START_TEST(a_keep_that_the_daemon_refuses_is_no_success)
 	PLAYED(&o, REFUSES_KEEP, "run", "--keep", "40s", "n", "sh", "-c", "exit 7");
 	ck_assert_int_eq(o.code, 7);
 }
-END_TEST
 
 static void tells_of_stores(const char *rows, const char *expected)
 {
@@ -211,7 +201,7 @@ static void tells_of_stores(const char *rows, const char *expected)
 	fake_daemon_end(&f);
 }
 
-START_TEST(a_shortage_of_stores_is_told_with_its_reason)
+TEST(a_shortage_of_stores_is_told_with_its_reason)
 {
 	tells_of_stores("> * node=a state=joined\n> * node=b state=joined\n> * node=c state=down\n", "");
 	tells_of_stores("> * node=a state=joined\n> * node=b state=slow\n> * node=c state=down reason=x\n",
@@ -221,9 +211,8 @@ START_TEST(a_shortage_of_stores_is_told_with_its_reason)
 	tells_of_stores("> * node=memory state=quarantine left_ms=28000\n",
 			"too few stores vote: 0 of 1, 1 are needed; 1 may have forgotten locks and wait for up to 28s");
 }
-END_TEST
 
-START_TEST(errors_of_redlock_itself_give_125)
+TEST(errors_of_redlock_itself_give_125)
 {
 	struct outcome o;
 
@@ -236,9 +225,8 @@ START_TEST(errors_of_redlock_itself_give_125)
 	ck_assert_int_eq(o.code, EXIT_FAILED);
 	ck_assert_str_eq(o.err, "redlock: redlockd closed the connection; on its host, systemctl status redlockd may say why\n");
 }
-END_TEST
 
-START_TEST(a_command_that_cannot_be_executed_frees_the_lock)
+TEST(a_command_that_cannot_be_executed_frees_the_lock)
 {
 	struct outcome o;
 
@@ -248,9 +236,8 @@ START_TEST(a_command_that_cannot_be_executed_frees_the_lock)
 	PLAYED(&o, LOCK CHECK UNLOCK, "run", "n", "/dev/null");
 	ck_assert_int_eq(o.code, EXIT_CANNOT_EXEC);
 }
-END_TEST
 
-START_TEST(a_loss_after_the_commands_end_changes_nothing_unless_it_is_final)
+TEST(a_loss_after_the_commands_end_changes_nothing_unless_it_is_final)
 {
 	struct outcome o;
 
@@ -267,31 +254,4 @@ START_TEST(a_loss_after_the_commands_end_changes_nothing_unless_it_is_final)
 	PLAYED(&o, LOCK CHECK "< UNLOCK n\n> ERR LIMIT keep: at most 30s\n=\n", "run", "--keep", "1h", "n", "sh", "-c", "exit 3");
 	ck_assert_int_eq(o.code, 3);
 	ck_assert_str_eq(o.err, "redlock: unlocking n: LIMIT keep: at most 30s\n");
-}
-END_TEST
-
-Suite *run_suite(void)
-{
-	Suite *suite = suite_create("run");
-	TCase *ends = tcase_create("ends");
-
-	tcase_add_test(ends, the_command_finds_its_name_and_fence_and_gives_its_code);
-	tcase_add_test(ends, a_command_that_died_of_a_signal_gives_128_and_the_signal);
-	tcase_add_test(ends, an_ignored_SIGCHLD_and_a_closed_stderr_do_no_harm);
-	tcase_add_test(ends, an_error_message_that_nobody_reads_changes_no_exit_code);
-	tcase_add_test(ends, the_command_has_neither_the_socket_nor_blocked_signals);
-	tcase_add_test(ends, options_reach_the_daemon);
-	tcase_add_test(ends, after_two_dashes_nothing_is_an_option);
-	tcase_add_test(ends, a_long_command_line_is_a_note_of_256_bytes);
-	tcase_add_test(ends, a_lock_that_is_not_acquired_gives_124_or_the_code_of_E);
-	tcase_add_test(ends, a_command_longer_than_the_lock_can_be_kept_is_not_begun);
-	tcase_add_test(ends, a_keep_that_the_daemon_refuses_is_no_success);
-	tcase_add_test(ends, a_shortage_of_stores_is_told_with_its_reason);
-	tcase_add_test(ends, errors_of_redlock_itself_give_125);
-	tcase_add_test(ends, a_command_that_cannot_be_executed_frees_the_lock);
-	tcase_add_test(ends, redlock_asks_for_as_much_grace_as_the_daemon_gives);
-	tcase_add_test(ends, a_loss_after_the_commands_end_changes_nothing_unless_it_is_final);
-	tcase_set_timeout(ends, 20);
-	suite_add_tcase(suite, ends);
-	return suite;
 }

@@ -12,7 +12,7 @@ static struct redlock_grant granted(int64_t asked, int64_t ttl_ms, int64_t valid
 	return (struct redlock_grant){.ttl_ms = ttl_ms, .valid_ms = valid_ms, .until_us = asked + valid_ms * 1000};
 }
 
-START_TEST(the_command_ends_before_the_validity_does)
+TEST(the_command_ends_before_the_validity_does)
 {
 	struct redlock_grant grant = granted(100 * S, 10000, 10000);
 	struct belief b = {.longest_us = 0};
@@ -21,10 +21,9 @@ START_TEST(the_command_ends_before_the_validity_does)
 	ck_assert_int_eq(b.term_at, 108 * S);
 	ck_assert_int_eq(belief_kill_at(&b), 109 * S);
 }
-END_TEST
 
 /* The daemon renews when two thirds are left. redlock asks CHECK a twentieth of the ttl later, and every third of the ttl at the latest. */
-START_TEST(the_next_CHECK_comes_behind_the_renewal)
+LOOP_TEST(the_next_CHECK_comes_behind_the_renewal, 4)
 {
 	static const int64_t valid_ms[] = {9000, 7500, 6000, 3000}, after_ms[] = {3000, 1950, 450, 450};
 	struct redlock_grant grant = granted(100 * S, 9000, valid_ms[_i]);
@@ -33,10 +32,9 @@ START_TEST(the_next_CHECK_comes_behind_the_renewal)
 	belief_set(&b, &grant);
 	ck_assert_int_eq(b.check_at, 100 * S + after_ms[_i] * 1000);
 }
-END_TEST
 
 /* An answer with a short validity leaves the margins as large as they were. */
-START_TEST(margins_are_shares_of_the_longest_validity)
+TEST(margins_are_shares_of_the_longest_validity)
 {
 	struct redlock_grant first = granted(100 * S, 10000, 10000), second = granted(101 * S, 0, 5000);
 	struct belief b = {.longest_us = 0};
@@ -47,9 +45,8 @@ START_TEST(margins_are_shares_of_the_longest_validity)
 	ck_assert_int_eq(b.term_at, 104 * S);
 	ck_assert_int_eq(belief_kill_at(&b), 105 * S);
 }
-END_TEST
 
-START_TEST(an_answer_gets_a_moment_and_never_beyond_the_SIGKILL)
+TEST(an_answer_gets_a_moment_and_never_beyond_the_SIGKILL)
 {
 	struct redlock_grant grant = granted(100 * S, 10000, 10000);
 	struct belief b = {.longest_us = 0};
@@ -64,10 +61,9 @@ START_TEST(an_answer_gets_a_moment_and_never_beyond_the_SIGKILL)
 	belief_untold(&b, 104 * S);
 	ck_assert_int_eq(b.check_at, 104500000);
 }
-END_TEST
 
 /* It is stopped between the answer and its first look at the clock. */
-START_TEST(a_process_that_stood_still_from_the_answer_on_asks_as_well)
+TEST(a_process_that_stood_still_from_the_answer_on_asks_as_well)
 {
 	struct redlock_grant grant = granted(100 * S, 10000, 10000);
 	struct belief b = {.longest_us = 0};
@@ -79,10 +75,9 @@ START_TEST(a_process_that_stood_still_from_the_answer_on_asks_as_well)
 	ck_assert(belief_may_ask(&b, 150 * S));
 	ck_assert_int_gt(b.term_at, 150 * S);
 }
-END_TEST
 
 /* As in a paused container: the daemon may have kept the lock, and CHECK asks it. */
-START_TEST(a_process_that_stood_still_asks_before_its_command_is_stopped)
+TEST(a_process_that_stood_still_asks_before_its_command_is_stopped)
 {
 	struct redlock_grant grant = granted(100 * S, 10000, 10000), fresh = granted(150 * S, 10000, 8000);
 	struct belief b = {.longest_us = 0};
@@ -102,9 +97,8 @@ START_TEST(a_process_that_stood_still_asks_before_its_command_is_stopped)
 	ck_assert_int_eq(b.term_at, 156 * S);
 	ck_assert_str_eq(belief_still(&b, still), "");
 }
-END_TEST
 
-START_TEST(a_process_that_is_on_time_did_not_stand_still)
+TEST(a_process_that_is_on_time_did_not_stand_still)
 {
 	struct redlock_grant grant = granted(100 * S, 10000, 10000);
 	struct belief b = {.longest_us = 0};
@@ -119,21 +113,4 @@ START_TEST(a_process_that_is_on_time_did_not_stand_still)
 	ck_assert_str_eq(belief_still(&b, still), "");
 	ck_assert_int_eq(b.term_at, 108 * S);
 	ck_assert(!belief_may_ask(&b, 109 * S));
-}
-END_TEST
-
-Suite *validity_suite(void)
-{
-	Suite *suite = suite_create("validity");
-	TCase *tests = tcase_create("belief");
-
-	tcase_add_test(tests, the_command_ends_before_the_validity_does);
-	tcase_add_loop_test(tests, the_next_CHECK_comes_behind_the_renewal, 0, 4);
-	tcase_add_test(tests, margins_are_shares_of_the_longest_validity);
-	tcase_add_test(tests, an_answer_gets_a_moment_and_never_beyond_the_SIGKILL);
-	tcase_add_test(tests, a_process_that_stood_still_from_the_answer_on_asks_as_well);
-	tcase_add_test(tests, a_process_that_stood_still_asks_before_its_command_is_stopped);
-	tcase_add_test(tests, a_process_that_is_on_time_did_not_stand_still);
-	suite_add_tcase(suite, tests);
-	return suite;
 }

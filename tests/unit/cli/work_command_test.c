@@ -61,45 +61,42 @@ static void job_is_done(const char *script, const char *command)
 	work_says(script, command, "");
 }
 
-START_TEST(a_job_whose_command_ended_while_the_daemon_was_away_is_done)
+FIXTURE(.seconds = 20)
+
+TEST(a_job_whose_command_ended_while_the_daemon_was_away_is_done)
 {
 	job_is_done(TAKEN "- 2500\n+\n" RESUME CHECKED("9000") DONE "> OK queue=q job=x\n" QUIT NO_JOB, "echo once; sleep 0.2");
 }
-END_TEST
 
-START_TEST(a_job_is_done_though_its_CHECK_was_never_answered)
+TEST(a_job_is_done_though_its_CHECK_was_never_answered)
 {
 	job_is_done(BRIEF "< CHECK q job=x$\n- 300\n+\n" RESUME CHECKED("900") DONE "> OK queue=q job=x\n" QUIT NO_JOB, "echo once; sleep 0.4");
 }
-END_TEST
 
-START_TEST(a_command_outlives_a_daemon_that_goes_before_it_answers_CHECK)
+TEST(a_command_outlives_a_daemon_that_goes_before_it_answers_CHECK)
 {
 	job_is_done(BRIEF "< CHECK q job=x$\n- 100\n+\n" RESUME "* OK queue=q job=x attempt=1 valid_ms=900\n" DONE "> OK queue=q job=x\n" QUIT NO_JOB,
 	      "sleep 1; echo once");
 }
-END_TEST
 
 static const char *const repeated[] = {"> OK queue=q job=x\n", "> ERR NOTHELD this session does not have the job\n"};
 
-START_TEST(a_DONE_whose_answer_was_lost_is_said_again)
+LOOP_TEST(a_DONE_whose_answer_was_lost_is_said_again, ARRAY_N(repeated))
 {
 	char script[1000];
 
 	snprintf(script, sizeof(script), TAKEN DONE "+\n" RESUME DONE "%s" QUIT NO_JOB, repeated[_i]);
 	job_is_done(script, "echo once");
 }
-END_TEST
 
 /* A shell ends so where a command of the job is not there. */
-START_TEST(a_command_that_ends_with_127_ends_no_worker)
+LOOP_TEST(a_command_that_ends_with_127_ends_no_worker, 2)
 {
 	job_is_done(TAKEN "< RETRY \n> OK queue=q job=x\n" QUIT NO_JOB, _i ? "echo once; exit 127" : "echo once; exit 126");
 }
-END_TEST
 
 /* Of earlier daemons: they stored ids of any bytes. */
-START_TEST(a_job_whose_id_has_a_NUL_byte_is_given_back_and_the_next_one_is_run)
+TEST(a_job_whose_id_has_a_NUL_byte_is_given_back_and_the_next_one_is_run)
 {
 	static const char script[] = GRACE "< TAKE q wait=\n> OK queue=q job=\"a\\x00b\" attempt=3 valid_ms=9000 ttl_ms=9000 payload=p\n"
 		"< RETRY \"a\\x00b\" queue=q delay=4000ms$\n> OK queue=q job=\"a\\x00b\"\n"
@@ -107,9 +104,10 @@ START_TEST(a_job_whose_id_has_a_NUL_byte_is_given_back_and_the_next_one_is_run)
 
 	work_says(script, "echo once", "redlock: job a\\x00b of q cannot be run: its id, or the name of its lock, has a NUL byte\n");
 }
-END_TEST
 
-START_TEST(a_command_line_of_many_empty_words_is_too_long_to_be_deferred)
+FIXTURE()
+
+TEST(a_command_line_of_many_empty_words_is_too_long_to_be_deferred)
 {
 	static char empty[1], *argv[WORDS + 1];
 	struct invocation in = {.operand = "n", .defer_to = "q", .argv = argv, .quiet = true};
@@ -120,33 +118,12 @@ START_TEST(a_command_line_of_many_empty_words_is_too_long_to_be_deferred)
 	ck_assert(!defer_instead(&in, c));
 	ends();
 }
-END_TEST
 
-START_TEST(a_queue_without_a_name_is_a_mistake_of_the_caller)
+TEST(a_queue_without_a_name_is_a_mistake_of_the_caller)
 {
 	struct outcome o;
 
 	PLAYED(&o, "=\n", "defer", "", "text");
 	ck_assert_int_eq(o.code, EX_USAGE);
 	ck_assert_str_eq(o.err, "redlock: the name of a queue has 1 to 512 bytes\n");
-}
-END_TEST
-
-Suite *work_command_suite(void)
-{
-	Suite *suite = suite_create("work_command");
-	TCase *away = tcase_create("away"), *deferring = tcase_create("deferring");
-
-	tcase_add_test(away, a_job_whose_command_ended_while_the_daemon_was_away_is_done);
-	tcase_add_test(away, a_job_is_done_though_its_CHECK_was_never_answered);
-	tcase_add_test(away, a_job_whose_id_has_a_NUL_byte_is_given_back_and_the_next_one_is_run);
-	tcase_add_test(away, a_command_outlives_a_daemon_that_goes_before_it_answers_CHECK);
-	tcase_add_loop_test(away, a_DONE_whose_answer_was_lost_is_said_again, 0, ARRAY_N(repeated));
-	tcase_add_loop_test(away, a_command_that_ends_with_127_ends_no_worker, 0, 2);
-	tcase_add_test(deferring, a_command_line_of_many_empty_words_is_too_long_to_be_deferred);
-	tcase_add_test(deferring, a_queue_without_a_name_is_a_mistake_of_the_caller);
-	tcase_set_timeout(away, 20);
-	suite_add_tcase(suite, away);
-	suite_add_tcase(suite, deferring);
-	return suite;
 }

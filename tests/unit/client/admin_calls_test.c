@@ -5,7 +5,7 @@
 #include <check.h>
 #include <errno.h>
 
-START_TEST(each_tells_the_number_of_its_answer)
+TEST(each_tells_the_number_of_its_answer)
 {
 	struct scripted_session s;
 	int64_t number = 0;
@@ -23,9 +23,8 @@ START_TEST(each_tells_the_number_of_its_answer)
 	ck_assert_int_eq(redlock_break(s.c, "a", NULL), 0);
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(a_refusal_leaves_the_number_alone)
+TEST(a_refusal_leaves_the_number_alone)
 {
 	struct scripted_session s;
 	int64_t number = 77;
@@ -39,10 +38,9 @@ START_TEST(a_refusal_leaves_the_number_alone)
 	ck_assert_int_eq(number, 77);
 	scripted_session_end(&s);
 }
-END_TEST
 
 /* Done twice, it could hit whoever comes next. */
-START_TEST(none_is_sent_again_over_the_next_connection)
+TEST(none_is_sent_again_over_the_next_connection)
 {
 	struct scripted_session s;
 
@@ -53,17 +51,4 @@ START_TEST(none_is_sent_again_over_the_next_connection)
 	ck_assert_int_eq(redlock_drain(s.c, REDLOCK_FOREVER, NULL), -ECONNABORTED);
 	ck_assert_int_eq(redlock_ping(s.c), 0);
 	scripted_session_end(&s);
-}
-END_TEST
-
-Suite *admin_calls_suite(void)
-{
-	Suite *suite = suite_create("admin_calls");
-	TCase *t = tcase_create("admin_calls");
-
-	tcase_add_test(t, each_tells_the_number_of_its_answer);
-	tcase_add_test(t, a_refusal_leaves_the_number_alone);
-	tcase_add_test(t, none_is_sent_again_over_the_next_connection);
-	suite_add_tcase(suite, t);
-	return suite;
 }

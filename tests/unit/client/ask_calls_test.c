@@ -89,7 +89,9 @@ static const struct question {
 	{"PING", "", "OK", "", pings},
 };
 
-START_TEST(each_asks_in_one_line_and_tells_the_rows)
+FIXTURE(.seconds = 30)
+
+LOOP_TEST(each_asks_in_one_line_and_tells_the_rows, ARRAY_N(questions))
 {
 	const struct question *q = &questions[_i];
 	struct scripted_session s;
@@ -102,7 +104,6 @@ START_TEST(each_asks_in_one_line_and_tells_the_rows)
 	ck_assert_str_eq(got, q->got);
 	scripted_session_end(&s);
 }
-END_TEST
 
 /* cut: what the daemon does with the first request before it hangs up. */
 static void question_cut(const struct question *q, const char *cut)
@@ -120,7 +121,7 @@ static void question_cut(const struct question *q, const char *cut)
 	scripted_session_end(&s);
 }
 
-START_TEST(a_drop_at_any_byte_before_the_first_row_is_not_seen)
+LOOP_TEST(a_drop_at_any_byte_before_the_first_row_is_not_seen, ARRAY_N(questions))
 {
 	const struct question *q = &questions[_i];
 	char cut[200];
@@ -136,9 +137,8 @@ START_TEST(a_drop_at_any_byte_before_the_first_row_is_not_seen)
 		question_cut(q, cut);
 	}
 }
-END_TEST
 
-START_TEST(a_drop_behind_a_row_is_told_so_that_no_row_comes_twice)
+TEST(a_drop_behind_a_row_is_told_so_that_no_row_comes_twice)
 {
 	struct scripted_session s;
 
@@ -152,9 +152,8 @@ START_TEST(a_drop_behind_a_row_is_told_so_that_no_row_comes_twice)
 	ck_assert_str_eq(got, "a b");
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(a_page_begins_where_the_last_one_ended)
+TEST(a_page_begins_where_the_last_one_ended)
 {
 	struct redlock_page locks = {.prefix = "a", .limit = 2}, sessions = {0}, jobs = {.prefix = "mail"};
 	struct scripted_session s;
@@ -179,9 +178,8 @@ START_TEST(a_page_begins_where_the_last_one_ended)
 	ck_assert_str_eq(got, "a1 a 2 a3 12 x");
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(forget_is_not_repeated)
+TEST(forget_is_not_repeated)
 {
 	struct scripted_session s;
 
@@ -193,9 +191,8 @@ START_TEST(forget_is_not_repeated)
 	ck_assert_int_eq(redlock_forget(s.c, "b"), 0);
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(what_cannot_be_asked_is_not_sent)
+TEST(what_cannot_be_asked_is_not_sent)
 {
 	static char much[LINE_MAX_DEFAULT];
 	struct scripted_session s;
@@ -207,21 +204,4 @@ START_TEST(what_cannot_be_asked_is_not_sent)
 	ck_assert_int_eq(redlock_lock_send(s.c, "n", &(struct redlock_options){.wait_ms = 9000}), 0);
 	ck_assert_int_eq(redlock_ping(s.c), -EBUSY);
 	scripted_session_end(&s);
-}
-END_TEST
-
-Suite *ask_calls_suite(void)
-{
-	Suite *suite = suite_create("ask_calls");
-	TCase *t = tcase_create("ask_calls");
-
-	tcase_add_loop_test(t, each_asks_in_one_line_and_tells_the_rows, 0, ARRAY_N(questions));
-	tcase_add_loop_test(t, a_drop_at_any_byte_before_the_first_row_is_not_seen, 0, ARRAY_N(questions));
-	tcase_add_test(t, a_drop_behind_a_row_is_told_so_that_no_row_comes_twice);
-	tcase_add_test(t, a_page_begins_where_the_last_one_ended);
-	tcase_add_test(t, forget_is_not_repeated);
-	tcase_add_test(t, what_cannot_be_asked_is_not_sent);
-	tcase_set_timeout(t, 30);
-	suite_add_tcase(suite, t);
-	return suite;
 }

@@ -28,7 +28,7 @@ static void ends(void)
 }
 
 /* The answers come in either order, and the next request does not take one for its own. */
-START_TEST(a_request_that_waits_is_withdrawn)
+LOOP_TEST(a_request_that_waits_is_withdrawn, 3)
 {
 	static const char *const orders[] = {
 		HELLO WAITS CANCEL "> @cancel OK\n> @lock ERR CANCELLED withdrawn\n" PINGED QUIT,
@@ -42,9 +42,8 @@ START_TEST(a_request_that_waits_is_withdrawn)
 	scripted_session_refused(&s, redlock_finish(s.c, PATIENCE), "CANCELLED");
 	ends();
 }
-END_TEST
 
-START_TEST(a_grant_that_was_quicker_stands)
+TEST(a_grant_that_was_quicker_stands)
 {
 	struct redlock_grant grant;
 
@@ -58,12 +57,11 @@ START_TEST(a_grant_that_was_quicker_stands)
 	ck_assert_int_eq(redlock_unlock(s.c, "n", 0), 0);
 	ends();
 }
-END_TEST
 
 #define WITHDRAWN "> @cancel OK\n> @lock ERR CANCELLED withdrawn\n"
 
 /* The session may still have its place in the queue: only the daemon can withdraw it. */
-START_TEST(over_the_next_connection_it_is_withdrawn_as_well)
+LOOP_TEST(over_the_next_connection_it_is_withdrawn_as_well, 4)
 {
 	static const char *const ways[] = {
 		HELLO WAITS CANCEL NOTHING WAITS CANCEL WITHDRAWN PINGED QUIT,
@@ -77,9 +75,8 @@ START_TEST(over_the_next_connection_it_is_withdrawn_as_well)
 	scripted_session_refused(&s, redlock_finish(s.c, PATIENCE), "CANCELLED");
 	ends();
 }
-END_TEST
 
-START_TEST(what_was_granted_meanwhile_is_told)
+TEST(what_was_granted_meanwhile_is_told)
 {
 	waits(HELLO WAITS CANCEL KEPT WAITS CANCEL "> @lock " GRANT "\n> @cancel ERR NOTFOUND answered\n" UNLOCKED PINGED QUIT);
 	ck_assert_int_eq(redlock_cancel(s.c), 0);
@@ -87,9 +84,8 @@ START_TEST(what_was_granted_meanwhile_is_told)
 	ck_assert_int_eq(redlock_unlock(s.c, "n", 0), 0);
 	ends();
 }
-END_TEST
 
-START_TEST(a_cancel_while_the_daemon_is_away_counts_when_it_is_there_again)
+TEST(a_cancel_while_the_daemon_is_away_counts_when_it_is_there_again)
 {
 	waits(HELLO WAITS "- 100\n" NOTHING WAITS CANCEL WITHDRAWN PINGED QUIT);
 	while (!redlock_away(s.c))
@@ -99,10 +95,9 @@ START_TEST(a_cancel_while_the_daemon_is_away_counts_when_it_is_there_again)
 	scripted_session_refused(&s, redlock_finish(s.c, PATIENCE), "CANCELLED");
 	ends();
 }
-END_TEST
 
 /* A daemon that is about to stop has refused the request; it is asked again soon, for another may come. */
-START_TEST(a_cancel_before_it_is_asked_again_counts)
+TEST(a_cancel_before_it_is_asked_again_counts)
 {
 	waits(HELLO WAITS "> @lock ERR DRAINING leaving\n" WAITS CANCEL WITHDRAWN PINGED QUIT);
 	while (redlock_due_us(s.c) == INT64_MAX)
@@ -111,19 +106,17 @@ START_TEST(a_cancel_before_it_is_asked_again_counts)
 	scripted_session_refused(&s, redlock_finish(s.c, PATIENCE), "CANCELLED");
 	ends();
 }
-END_TEST
 
-START_TEST(a_draining_daemon_does_not_make_it_wait_again)
+TEST(a_draining_daemon_does_not_make_it_wait_again)
 {
 	waits(HELLO WAITS CANCEL "> @lock ERR DRAINING leaving\n> @cancel ERR NOTFOUND answered\n" PINGED QUIT);
 	ck_assert_int_eq(redlock_cancel(s.c), 0);
 	scripted_session_refused(&s, redlock_finish(s.c, PATIENCE), "DRAINING");
 	ends();
 }
-END_TEST
 
 /* The next request is cancelled before the first CANCEL, which came too late, is answered. */
-START_TEST(each_cancel_has_its_answer)
+TEST(each_cancel_has_its_answer)
 {
 	waits(HELLO WAITS CANCEL "> @lock ERR DEADLOCK cycle=n<-a<-n\n" WAITS CANCEL "> @cancel ERR NOTFOUND answered\n" WITHDRAWN PINGED QUIT);
 	ck_assert_int_eq(redlock_cancel(s.c), 0);
@@ -133,9 +126,8 @@ START_TEST(each_cancel_has_its_answer)
 	scripted_session_refused(&s, redlock_finish(s.c, PATIENCE), "CANCELLED");
 	ends();
 }
-END_TEST
 
-START_TEST(several_locks_are_withdrawn_likewise)
+LOOP_TEST(several_locks_are_withdrawn_likewise, 3)
 {
 	static const char *const ways[] = {
 		HELLO "< @lock LOCKALL a n wait=forever count=1$\n" CANCEL "> @cancel OK\n> @lock ERR CANCELLED withdrawn\n" PINGED QUIT,
@@ -149,9 +141,8 @@ START_TEST(several_locks_are_withdrawn_likewise)
 	scripted_session_refused(&s, redlock_finish(s.c, PATIENCE), "CANCELLED");
 	ends();
 }
-END_TEST
 
-START_TEST(what_cannot_be_cancelled_goes_on)
+TEST(what_cannot_be_cancelled_goes_on)
 {
 	scripted_session_open(&s, HELLO "< LOCK n wait=9000ms count=1$\n> BUSY name=n\n< PING$\n> OK\n" PINGED QUIT, PATIENCE);
 	ck_assert_int_eq(redlock_cancel(s.c), -EINVAL);
@@ -162,24 +153,4 @@ START_TEST(what_cannot_be_cancelled_goes_on)
 	ck_assert_int_eq(redlock_cancel(s.c), -EINVAL);
 	ck_assert_int_eq(redlock_finish(s.c, PATIENCE), 0);
 	ends();
-}
-END_TEST
-
-Suite *cancel_calls_suite(void)
-{
-	Suite *suite = suite_create("cancel_calls");
-	TCase *t = tcase_create("cancel_calls");
-
-	tcase_add_loop_test(t, a_request_that_waits_is_withdrawn, 0, 3);
-	tcase_add_test(t, a_grant_that_was_quicker_stands);
-	tcase_add_loop_test(t, over_the_next_connection_it_is_withdrawn_as_well, 0, 4);
-	tcase_add_test(t, what_was_granted_meanwhile_is_told);
-	tcase_add_test(t, a_cancel_while_the_daemon_is_away_counts_when_it_is_there_again);
-	tcase_add_test(t, a_cancel_before_it_is_asked_again_counts);
-	tcase_add_test(t, a_draining_daemon_does_not_make_it_wait_again);
-	tcase_add_test(t, each_cancel_has_its_answer);
-	tcase_add_loop_test(t, several_locks_are_withdrawn_likewise, 0, 3);
-	tcase_add_test(t, what_cannot_be_cancelled_goes_on);
-	suite_add_tcase(suite, t);
-	return suite;
 }

@@ -17,7 +17,9 @@ static void forgets(void)
 	unsetenv("REDLOCK_SECRET_FILE");
 }
 
-START_TEST(the_secret_is_shown_again_before_a_session_is_resumed)
+FIXTURE(.teardown = forgets)
+
+TEST(the_secret_is_shown_again_before_a_session_is_resumed)
 {
 	struct scripted_session s;
 
@@ -28,9 +30,8 @@ START_TEST(the_secret_is_shown_again_before_a_session_is_resumed)
 	scripted_session_check(&s, 0);
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(a_secret_that_the_daemon_does_not_accept_fails_the_opening)
+TEST(a_secret_that_the_daemon_does_not_accept_fails_the_opening)
 {
 	struct fake_daemon f;
 	struct redlock *c;
@@ -42,9 +43,8 @@ START_TEST(a_secret_that_the_daemon_does_not_accept_fails_the_opening)
 	ck_assert_ptr_nonnull(strstr(redlock_errmsg(NULL), "no user of that name has that secret"));
 	fake_daemon_end(&f);
 }
-END_TEST
 
-START_TEST(a_refused_user_may_be_shown_again)
+TEST(a_refused_user_may_be_shown_again)
 {
 	struct fake_daemon f;
 	struct redlock *c;
@@ -57,7 +57,6 @@ START_TEST(a_refused_user_may_be_shown_again)
 	redlock_close(c);
 	fake_daemon_end(&f);
 }
-END_TEST
 
 /* The text of the file, and what redlock_open comes to where the daemon accepts "s". */
 static const struct {
@@ -65,7 +64,7 @@ static const struct {
 	int outcome;
 } file[] = {{"s\n", 0}, {"s", 0}, {"s\r\n", 0}, {"s\nmore\n", 0}, {"", -EINVAL}, {"\n", -EINVAL}};
 
-START_TEST(the_secret_is_the_first_line_of_the_file)
+LOOP_TEST(the_secret_is_the_first_line_of_the_file, ARRAY_N(file))
 {
 	struct fake_daemon f;
 	struct redlock *c = NULL;
@@ -83,9 +82,8 @@ START_TEST(the_secret_is_the_first_line_of_the_file)
 	redlock_close(c);
 	fake_daemon_end(&f);
 }
-END_TEST
 
-START_TEST(a_user_without_a_secret_fails_the_opening)
+TEST(a_user_without_a_secret_fails_the_opening)
 {
 	struct fake_daemon f;
 	struct redlock *c;
@@ -97,20 +95,4 @@ START_TEST(a_user_without_a_secret_fails_the_opening)
 	ck_assert_int_eq(redlock_open(f.addr, PATIENCE, &c), -ENOENT);
 	ck_assert_ptr_nonnull(strstr(redlock_errmsg(NULL), "No such file"));
 	fake_daemon_end(&f);
-}
-END_TEST
-
-Suite *client_auth_suite(void)
-{
-	Suite *s = suite_create("client_auth");
-	TCase *t = tcase_create("client_auth");
-
-	tcase_add_checked_fixture(t, NULL, forgets);
-	tcase_add_test(t, the_secret_is_shown_again_before_a_session_is_resumed);
-	tcase_add_test(t, a_secret_that_the_daemon_does_not_accept_fails_the_opening);
-	tcase_add_test(t, a_refused_user_may_be_shown_again);
-	tcase_add_loop_test(t, the_secret_is_the_first_line_of_the_file, 0, ARRAY_N(file));
-	tcase_add_test(t, a_user_without_a_secret_fails_the_opening);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -36,7 +36,7 @@ static const char *bytes(struct redlock_bytes b)
 	return text;
 }
 
-START_TEST(a_grant_is_valid_from_before_its_CHECK)
+TEST(a_grant_is_valid_from_before_its_CHECK)
 {
 	struct redlock_grant grant;
 	struct redlock *c;
@@ -57,10 +57,9 @@ START_TEST(a_grant_is_valid_from_before_its_CHECK)
 	ck_assert_int_le(redlock_left_us(&grant), 500000);
 	ends(c, &f);
 }
-END_TEST
 
 /* Whoever counts on with these must not overflow. */
-START_TEST(a_ttl_and_a_count_that_no_daemon_tells_are_cut)
+TEST(a_ttl_and_a_count_that_no_daemon_tells_are_cut)
 {
 	static const char reply[] = "OK name=a fence=17 valid_ms=9000 ttl_ms=9223372036854775807 count=9223372036854775807\n";
 	struct redlock_grant grant;
@@ -77,9 +76,8 @@ START_TEST(a_ttl_and_a_count_that_no_daemon_tells_are_cut)
 	ck_assert(grant.count > 0 && grant.count <= DURATION_MAX / 1000);
 	ends(c, &f);
 }
-END_TEST
 
-START_TEST(options_stand_in_the_request_and_the_name_is_quoted)
+TEST(options_stand_in_the_request_and_the_name_is_quoted)
 {
 	struct redlock_options o = {.wait_ms = REDLOCK_FOREVER, .ttl_ms = 3000, .no_renew = true, .note = "a \"b\"", .shared = true, .priority = 3,
 				    .delay_ms = 20};
@@ -100,9 +98,8 @@ START_TEST(options_stand_in_the_request_and_the_name_is_quoted)
 	ck_assert_int_eq(redlock_unlock(c, "a b=\x01", 70), 0);
 	ends(c, &f);
 }
-END_TEST
 
-START_TEST(busy_says_who_and_for_how_long)
+TEST(busy_says_who_and_for_how_long)
 {
 	struct redlock_grant grant = {.fence = -7};
 	struct redlock *c;
@@ -123,9 +120,8 @@ START_TEST(busy_says_who_and_for_how_long)
 	ck_assert_int_eq(grant.fence, -7);
 	ends(c, &f);
 }
-END_TEST
 
-START_TEST(pushes_between_replies_are_kept_in_their_order)
+TEST(pushes_between_replies_are_kept_in_their_order)
 {
 	const struct redlock_line *push;
 	struct redlock_grant grant;
@@ -149,7 +145,6 @@ START_TEST(pushes_between_replies_are_kept_in_their_order)
 	ck_assert_ptr_null(redlock_next_push(c));
 	ends(c, &f);
 }
-END_TEST
 
 static void row_append(void *arg, const struct redlock_line *row)
 {
@@ -157,7 +152,7 @@ static void row_append(void *arg, const struct redlock_line *row)
 	strcat(arg, ";");
 }
 
-START_TEST(rows_come_in_order_however_the_bytes_are_cut)
+TEST(rows_come_in_order_however_the_bytes_are_cut)
 {
 	char names[64] = "";
 	struct redlock *c;
@@ -174,9 +169,8 @@ START_TEST(rows_come_in_order_however_the_bytes_are_cut)
 	ck_assert_ptr_null(redlock_line_value(redlock_answer(c), 2).p);
 	ends(c, &f);
 }
-END_TEST
 
-START_TEST(no_answer_ends_the_call_and_the_lock_stays_until_close)
+TEST(no_answer_ends_the_call_and_the_lock_stays_until_close)
 {
 	struct redlock_grant grant;
 	struct redlock *c;
@@ -192,9 +186,8 @@ START_TEST(no_answer_ends_the_call_and_the_lock_stays_until_close)
 	ck_assert_int_eq(fcntl(redlock_fd(c), F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
 	ends(c, &f);
 }
-END_TEST
 
-START_TEST(a_refused_timeout_changes_nothing)
+TEST(a_refused_timeout_changes_nothing)
 {
 	struct redlock_grant grant;
 	struct redlock *c;
@@ -210,9 +203,8 @@ START_TEST(a_refused_timeout_changes_nothing)
 	ck_assert_int_eq(redlock_check(c, "n", &grant), -ETIMEDOUT);
 	ends(c, &f);
 }
-END_TEST
 
-START_TEST(a_poll_loop_of_ones_own_never_waits)
+TEST(a_poll_loop_of_ones_own_never_waits)
 {
 	struct redlock_grant grant;
 	struct pollfd fd;
@@ -235,9 +227,8 @@ START_TEST(a_poll_loop_of_ones_own_never_waits)
 	ck_assert_int_eq(redlock_grant(c, &grant), -EINVAL);
 	redlock_close(c);
 }
-END_TEST
 
-START_TEST(an_answer_that_came_whole_counts_although_the_daemon_went)
+TEST(an_answer_that_came_whole_counts_although_the_daemon_went)
 {
 	struct redlock_grant grant;
 	struct redlock *c;
@@ -252,7 +243,6 @@ START_TEST(an_answer_that_came_whole_counts_although_the_daemon_went)
 	ck_assert_int_eq(redlock_check(c, "n", &grant), -ECONNRESET);
 	redlock_close(c);
 }
-END_TEST
 
 static const struct {
 	const char *script;
@@ -268,7 +258,7 @@ static const struct {
 	{"< CHECK\n", -ECONNRESET},
 };
 
-START_TEST(a_line_that_is_no_answer_breaks_the_connection)
+LOOP_TEST(a_line_that_is_no_answer_breaks_the_connection, ARRAY_N(nonsense))
 {
 	struct redlock_grant grant;
 	struct redlock *c;
@@ -291,9 +281,8 @@ START_TEST(a_line_that_is_no_answer_breaks_the_connection)
 	ck_assert_str_ne(redlock_errmsg(c), "");
 	ends(c, &f);
 }
-END_TEST
 
-START_TEST(a_line_without_end_breaks_the_connection)
+TEST(a_line_without_end_breaks_the_connection)
 {
 	static char script[200000] = "< CHECK\n";
 	struct redlock_grant grant;
@@ -309,9 +298,8 @@ START_TEST(a_line_without_end_breaks_the_connection)
 	ck_assert_int_eq(redlock_check(c, "n", &grant), -EPROTO);
 	ends(c, &f);
 }
-END_TEST
 
-START_TEST(a_request_that_cannot_be_sent_leaves_the_connection_usable)
+TEST(a_request_that_cannot_be_sent_leaves_the_connection_usable)
 {
 	static char name[514], note[LINE_MAX_DEFAULT + 1];
 	struct redlock_grant grant;
@@ -331,28 +319,4 @@ START_TEST(a_request_that_cannot_be_sent_leaves_the_connection_usable)
 	ck_assert_int_eq(redlock_request(c, note, 0, NULL, NULL), -EMSGSIZE);
 	ck_assert_int_eq(redlock_check(c, "n", &grant), 0);
 	ends(c, &f);
-}
-END_TEST
-
-
-Suite *client_suite(void)
-{
-	Suite *suite = suite_create("client");
-	TCase *tests = tcase_create("client");
-
-	tcase_add_test(tests, a_grant_is_valid_from_before_its_CHECK);
-	tcase_add_test(tests, a_ttl_and_a_count_that_no_daemon_tells_are_cut);
-	tcase_add_test(tests, options_stand_in_the_request_and_the_name_is_quoted);
-	tcase_add_test(tests, busy_says_who_and_for_how_long);
-	tcase_add_test(tests, pushes_between_replies_are_kept_in_their_order);
-	tcase_add_test(tests, rows_come_in_order_however_the_bytes_are_cut);
-	tcase_add_test(tests, no_answer_ends_the_call_and_the_lock_stays_until_close);
-	tcase_add_test(tests, a_refused_timeout_changes_nothing);
-	tcase_add_test(tests, a_poll_loop_of_ones_own_never_waits);
-	tcase_add_test(tests, an_answer_that_came_whole_counts_although_the_daemon_went);
-	tcase_add_loop_test(tests, a_line_that_is_no_answer_breaks_the_connection, 0, ARRAY_N(nonsense));
-	tcase_add_test(tests, a_line_without_end_breaks_the_connection);
-	tcase_add_test(tests, a_request_that_cannot_be_sent_leaves_the_connection_usable);
-	suite_add_tcase(suite, tests);
-	return suite;
 }

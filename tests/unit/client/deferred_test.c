@@ -13,7 +13,7 @@ static struct redlock_bytes bytes(const char *text)
 	return (struct redlock_bytes){text, strlen(text)};
 }
 
-START_TEST(defer_quotes_what_it_sends_and_tells_the_id)
+TEST(defer_quotes_what_it_sends_and_tells_the_id)
 {
 	const struct redlock_deferral options = {.delay_ms = 1500, .lock = "a b", .id = "x"};
 	char id[REDLOCK_JOB_BYTES];
@@ -25,9 +25,8 @@ START_TEST(defer_quotes_what_it_sends_and_tells_the_id)
 	ck_assert_str_eq(id, "made-1");
 	ends();
 }
-END_TEST
 
-START_TEST(take_asks_CHECK_and_keeps_the_payload)
+TEST(take_asks_CHECK_and_keeps_the_payload)
 {
 	const struct redlock_options options = {.wait_ms = REDLOCK_FOREVER, .ttl_ms = 4000};
 	struct redlock_job job;
@@ -51,9 +50,8 @@ START_TEST(take_asks_CHECK_and_keeps_the_payload)
 	ck_assert_str_eq(redlock_code(c), "NOTHELD");
 	ends();
 }
-END_TEST
 
-START_TEST(take_that_gets_nothing_tells_so)
+TEST(take_that_gets_nothing_tells_so)
 {
 	struct redlock_job job;
 
@@ -64,9 +62,8 @@ START_TEST(take_that_gets_nothing_tells_so)
 	ck_assert_str_eq(redlock_code(c), "LOST");
 	ends();
 }
-END_TEST
 
-START_TEST(what_is_too_long_or_empty_is_not_sent)
+TEST(what_is_too_long_or_empty_is_not_sent)
 {
 	static char much[PAYLOAD_MAX + 2];
 	const struct redlock_deferral no_lock = {.lock = ""}, long_id = {.id = much};
@@ -81,10 +78,9 @@ START_TEST(what_is_too_long_or_empty_is_not_sent)
 	ck_assert_int_eq(redlock_take(c, "", NULL, &job), -EINVAL);
 	ends();
 }
-END_TEST
 
 /* Nobody else knows that the session has the job, and with grace the session lives on. */
-START_TEST(take_asks_CHECK_again_when_the_connection_broke)
+TEST(take_asks_CHECK_again_when_the_connection_broke)
 {
 	struct scripted_session s;
 	struct redlock_job job;
@@ -98,14 +94,13 @@ START_TEST(take_asks_CHECK_again_when_the_connection_broke)
 	free(job.payload);
 	scripted_session_end(&s);
 }
-END_TEST
 
 #define TAKEN(JOB) "> OK queue=mail job=" JOB " attempt=1 valid_ms=9000 ttl_ms=9000 payload=a\n"
 
 #define STILL_HAD "< CHECK mail job=x$\n> OK queue=mail job=x attempt=1 valid_ms=8000\n"
 
 /* Whatever the daemon gave for the TAKE whose answer was lost, it gives again; and as long as it does not know whether the job is held, it is asked again. */
-START_TEST(take_goes_on_over_the_next_connection)
+TEST(take_goes_on_over_the_next_connection)
 {
 	struct scripted_session s;
 	struct redlock_job job;
@@ -117,9 +112,8 @@ START_TEST(take_goes_on_over_the_next_connection)
 	free(job.payload);
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(take_that_does_not_wait_goes_on_as_well)
+TEST(take_that_does_not_wait_goes_on_as_well)
 {
 	struct scripted_session s;
 	struct redlock_job job;
@@ -131,10 +125,9 @@ START_TEST(take_that_does_not_wait_goes_on_as_well)
 	ck_assert_int_eq(redlock_take(s.c, "mail", NULL, &job), REDLOCK_BUSY);
 	scripted_session_end(&s);
 }
-END_TEST
 
 /* The daemon answers TAKE after RESUME with a job about which it has heard nothing. */
-START_TEST(after_RESUME_each_job_that_is_known_is_checked_before_the_next_TAKE)
+TEST(after_RESUME_each_job_that_is_known_is_checked_before_the_next_TAKE)
 {
 	struct scripted_session s;
 
@@ -149,9 +142,8 @@ START_TEST(after_RESUME_each_job_that_is_known_is_checked_before_the_next_TAKE)
 	ck_assert_int_eq(redlock_request(s.c, "TAKE mail", 0, NULL, NULL), 0);
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(a_job_that_was_lost_or_whose_session_is_gone_is_not_checked)
+TEST(a_job_that_was_lost_or_whose_session_is_gone_is_not_checked)
 {
 	struct scripted_session s;
 
@@ -162,10 +154,9 @@ START_TEST(a_job_that_was_lost_or_whose_session_is_gone_is_not_checked)
 	ck_assert_int_eq(redlock_ping(s.c), 0);
 	scripted_session_end(&s);
 }
-END_TEST
 
 /* Its caller would never know of it, and nobody else would get it as long as the session lives. */
-START_TEST(a_job_that_redlock_take_could_not_tell_is_given_back_after_RESUME)
+TEST(a_job_that_redlock_take_could_not_tell_is_given_back_after_RESUME)
 {
 	struct scripted_session s;
 	struct redlock_job job;
@@ -178,9 +169,8 @@ START_TEST(a_job_that_redlock_take_could_not_tell_is_given_back_after_RESUME)
 	ck_assert_int_eq(redlock_ping(s.c), 0);
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(what_is_no_job_and_no_grant_of_one_is_told_and_harms_nothing)
+TEST(what_is_no_job_and_no_grant_of_one_is_told_and_harms_nothing)
 {
 	struct redlock_grant grant;
 	struct redlock_job job;
@@ -193,25 +183,4 @@ START_TEST(what_is_no_job_and_no_grant_of_one_is_told_and_harms_nothing)
 	ck_assert_int_eq(redlock_taken(c, &job), -EINVAL);
 	ck_assert_int_eq(redlock_ping(c), 0);
 	ends();
-}
-END_TEST
-
-Suite *deferred_suite(void)
-{
-	Suite *s = suite_create("deferred");
-	TCase *t = tcase_create("jobs");
-
-	tcase_add_test(t, defer_quotes_what_it_sends_and_tells_the_id);
-	tcase_add_test(t, take_asks_CHECK_and_keeps_the_payload);
-	tcase_add_test(t, take_that_gets_nothing_tells_so);
-	tcase_add_test(t, what_is_too_long_or_empty_is_not_sent);
-	tcase_add_test(t, take_asks_CHECK_again_when_the_connection_broke);
-	tcase_add_test(t, take_goes_on_over_the_next_connection);
-	tcase_add_test(t, take_that_does_not_wait_goes_on_as_well);
-	tcase_add_test(t, after_RESUME_each_job_that_is_known_is_checked_before_the_next_TAKE);
-	tcase_add_test(t, a_job_that_was_lost_or_whose_session_is_gone_is_not_checked);
-	tcase_add_test(t, a_job_that_redlock_take_could_not_tell_is_given_back_after_RESUME);
-	tcase_add_test(t, what_is_no_job_and_no_grant_of_one_is_told_and_harms_nothing);
-	suite_add_tcase(s, t);
-	return s;
 }

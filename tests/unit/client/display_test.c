@@ -4,7 +4,7 @@
 
 #include <check.h>
 
-START_TEST(ages_read_like_ages)
+TEST(ages_read_like_ages)
 {
 	static const struct {
 		int64_t ms;
@@ -17,9 +17,8 @@ START_TEST(ages_read_like_ages)
 	for (i = 0; i < sizeof(ages) / sizeof(ages[0]); i++)
 		ck_assert_str_eq(age_text(ages[i].ms, out), ages[i].text);
 }
-END_TEST
 
-START_TEST(control_sequences_for_a_terminal_are_escaped)
+TEST(control_sequences_for_a_terminal_are_escaped)
 {
 	static const struct span odd = {"a\x1b[2J\n\\\xc3\xa4\xff\xc2\x9b\0z", 14};
 	char out[64], small[12];
@@ -37,25 +36,11 @@ START_TEST(control_sequences_for_a_terminal_are_escaped)
 	ck_assert_str_eq(small, "abc...");
 	ck_assert_uint_eq(shown_width(SPAN("\xc3\xa4x")), 2);
 }
-END_TEST
 
-START_TEST(characters_that_take_no_room_or_turn_others_are_escaped)
+TEST(characters_that_take_no_room_or_turn_others_are_escaped)
 {
 	char out[64];
 
 	shown_text(SPAN("a\xe2\x80\xae" "b\xe2\x80\x8b\xc3\xa4"), out, sizeof(out));
 	ck_assert_str_eq(out, "a\\xe2\\x80\\xae" "b\\xe2\\x80\\x8b\xc3\xa4");
-}
-END_TEST
-
-Suite *display_suite(void)
-{
-	Suite *suite = suite_create("display");
-	TCase *tests = tcase_create("person");
-
-	tcase_add_test(tests, ages_read_like_ages);
-	tcase_add_test(tests, control_sequences_for_a_terminal_are_escaped);
-	tcase_add_test(tests, characters_that_take_no_room_or_turn_others_are_escaped);
-	suite_add_tcase(suite, tests);
-	return suite;
 }

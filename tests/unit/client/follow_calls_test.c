@@ -35,7 +35,7 @@ static void nothing_pushed(void)
 	ck_assert_ptr_null(redlock_next_push(s.c));
 }
 
-START_TEST(events_come_as_pushes_until_unwatch)
+TEST(events_come_as_pushes_until_unwatch)
 {
 	opens(HELLO "< WATCH \"a b\"$\n> OK prefixes=1\n< WATCH$\n> OK prefixes=2\n" "< PING$\n" EVENT("x") "> OK\n"
 	      "< UNWATCH \"a b\"$\n> OK prefixes=1\n< UNWATCH$\n> OK prefixes=0\n< UNWATCH no$\n> ERR NOTFOUND not watched\n" AGAIN PINGED QUIT);
@@ -51,9 +51,8 @@ START_TEST(events_come_as_pushes_until_unwatch)
 	nothing_pushed();
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(the_next_connection_watches_again_before_all_else_and_tells_the_gap)
+TEST(the_next_connection_watches_again_before_all_else_and_tells_the_gap)
 {
 	opens(HELLO WATCHED SUBSCRIBED "< WATCH b$\n> OK prefixes=2\n< PING$\n" EVENT("a/1") "+\n" RESUME "> OK session=7 n=0\n"
 	      "< WATCH a/$\n" EVENT("a/2") "> OK prefixes=1\n" SUBSCRIBED "> ! CONTENDED name=n fence=17 waiters=1\n< WATCH b$\n> OK prefixes=2\n"
@@ -69,10 +68,9 @@ START_TEST(the_next_connection_watches_again_before_all_else_and_tells_the_gap)
 	nothing_pushed();
 	scripted_session_end(&s);
 }
-END_TEST
 
 /* The session goes on over the next connection, or another one is opened. */
-START_TEST(a_connection_that_ends_right_behind_the_answer_has_a_gap)
+LOOP_TEST(a_connection_that_ends_right_behind_the_answer_has_a_gap, 2)
 {
 	static const char *const script[] = {HELLO WATCHED AGAIN WATCHED PINGED QUIT, HELLO WATCHED GONE WATCHED PINGED QUIT};
 
@@ -83,9 +81,8 @@ START_TEST(a_connection_that_ends_right_behind_the_answer_has_a_gap)
 	nothing_pushed();
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(a_subscription_alone_has_no_gap)
+TEST(a_subscription_alone_has_no_gap)
 {
 	opens(HELLO SUBSCRIBED AGAIN SUBSCRIBED PINGED "< UNSUBSCRIBE$\n> OK\n" AGAIN PINGED QUIT);
 	ck_assert_int_eq(redlock_subscribe(s.c), 0);
@@ -95,10 +92,9 @@ START_TEST(a_subscription_alone_has_no_gap)
 	nothing_pushed();
 	scripted_session_end(&s);
 }
-END_TEST
 
 /* What is watched twice is asked for once; a gap is told once, however often connecting fails. */
-START_TEST(a_connection_that_breaks_again_and_again_has_one_gap)
+TEST(a_connection_that_breaks_again_and_again_has_one_gap)
 {
 	opens(HELLO WATCHED WATCHED AGAIN "# 4\n+\n" RESUME "> OK session=7 n=0\n< WATCH a/$\n>> OK pref\n- 30\n"
 			      "+\n" RESUME "> OK session=7 n=0\n" WATCHED PINGED QUIT);
@@ -109,9 +105,8 @@ START_TEST(a_connection_that_breaks_again_and_again_has_one_gap)
 	nothing_pushed();
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(what_is_refused_anew_is_told_and_not_asked_again)
+TEST(what_is_refused_anew_is_told_and_not_asked_again)
 {
 	opens(HELLO "< WATCH \"a b\"$\n> OK prefixes=1\n" SUBSCRIBED "< WATCH$\n> OK prefixes=2\n" AGAIN "< WATCH \"a b\"$\n"
 			      "> ERR DENIED no\n< SUBSCRIBE$\n> ERR DENIED no\n"
@@ -128,13 +123,12 @@ START_TEST(what_is_refused_anew_is_told_and_not_asked_again)
 	nothing_pushed();
 	scripted_session_end(&s);
 }
-END_TEST
 
 #define WATCH_LINE   "WATCH a/"
 #define WATCH_ANSWER "OK prefixes=1"
 
 /* The watch stands at the end of redlock_watch, wherever the connection breaks. */
-START_TEST(a_drop_at_any_byte_of_watch_leaves_one_watch)
+TEST(a_drop_at_any_byte_of_watch_leaves_one_watch)
 {
 	char script[600];
 
@@ -152,9 +146,8 @@ START_TEST(a_drop_at_any_byte_of_watch_leaves_one_watch)
 		scripted_session_end(&s);
 	}
 }
-END_TEST
 
-START_TEST(unwatch_over_a_connection_that_breaks_ends_the_watch)
+TEST(unwatch_over_a_connection_that_breaks_ends_the_watch)
 {
 	opens(HELLO WATCHED "< UNWATCH a/$\n" AGAIN WATCHED "< UNWATCH a/$\n> OK prefixes=0\n" AGAIN PINGED QUIT);
 	ck_assert_int_eq(redlock_watch(s.c, "a/"), 0);
@@ -164,10 +157,9 @@ START_TEST(unwatch_over_a_connection_that_breaks_ends_the_watch)
 	nothing_pushed();
 	scripted_session_end(&s);
 }
-END_TEST
 
 /* Given up while the daemon is away: the watch is not there, and the call returns in time. */
-START_TEST(a_watch_that_is_given_up_is_not_asked_for_later)
+TEST(a_watch_that_is_given_up_is_not_asked_for_later)
 {
 	int64_t begun = redlock_now_us();
 
@@ -183,9 +175,8 @@ START_TEST(a_watch_that_is_given_up_is_not_asked_for_later)
 	nothing_pushed();
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(wait_push_waits_no_longer_than_it_may)
+TEST(wait_push_waits_no_longer_than_it_may)
 {
 	const struct redlock_line *push;
 	int64_t begun;
@@ -202,10 +193,9 @@ START_TEST(wait_push_waits_no_longer_than_it_may)
 	ck_assert_int_eq(redlock_ping(s.c), 0);
 	scripted_session_end(&s);
 }
-END_TEST
 
 /* It connects again meanwhile. */
-START_TEST(wait_push_goes_on_over_the_next_connection)
+TEST(wait_push_goes_on_over_the_next_connection)
 {
 	const struct redlock_line *push;
 
@@ -217,10 +207,9 @@ START_TEST(wait_push_goes_on_over_the_next_connection)
 	ck_assert(redlock_line_is(push, "EVENT"));
 	scripted_session_end(&s);
 }
-END_TEST
 
 /* Without grace the connection ends; what had arrived is told first. */
-START_TEST(wait_push_tells_the_end_behind_the_last_push)
+TEST(wait_push_tells_the_end_behind_the_last_push)
 {
 	const struct redlock_line *push;
 	struct fake_daemon f;
@@ -234,26 +223,4 @@ START_TEST(wait_push_tells_the_end_behind_the_last_push)
 	ck_assert_int_eq(redlock_watch(c, "b/"), -ECONNRESET);
 	redlock_close(c);
 	fake_daemon_end(&f);
-}
-END_TEST
-
-Suite *follow_calls_suite(void)
-{
-	Suite *suite = suite_create("follow_calls");
-	TCase *t = tcase_create("follow_calls");
-
-	tcase_add_test(t, events_come_as_pushes_until_unwatch);
-	tcase_add_test(t, the_next_connection_watches_again_before_all_else_and_tells_the_gap);
-	tcase_add_test(t, a_subscription_alone_has_no_gap);
-	tcase_add_test(t, a_connection_that_breaks_again_and_again_has_one_gap);
-	tcase_add_test(t, what_is_refused_anew_is_told_and_not_asked_again);
-	tcase_add_test(t, a_drop_at_any_byte_of_watch_leaves_one_watch);
-	tcase_add_loop_test(t, a_connection_that_ends_right_behind_the_answer_has_a_gap, 0, 2);
-	tcase_add_test(t, unwatch_over_a_connection_that_breaks_ends_the_watch);
-	tcase_add_test(t, a_watch_that_is_given_up_is_not_asked_for_later);
-	tcase_add_test(t, wait_push_waits_no_longer_than_it_may);
-	tcase_add_test(t, wait_push_goes_on_over_the_next_connection);
-	tcase_add_test(t, wait_push_tells_the_end_behind_the_last_push);
-	suite_add_tcase(suite, t);
-	return suite;
 }

@@ -58,7 +58,9 @@ static const char *const second_locks[] = {
 	"< LOCK n wait=20ms count=2$\n" AWAY ROW_TWO "< UNLOCK n fence=17 count=1$\n+\n" RESUME ROW_ONE BACK_TO_1,
 };
 
-START_TEST(a_second_LOCK_that_was_given_up_is_released)
+FIXTURE(.seconds = 30)
+
+LOOP_TEST(a_second_LOCK_that_was_given_up_is_released, ARRAY_N(second_locks))
 {
 	char script[2000];
 	struct scripted_session s;
@@ -71,9 +73,8 @@ START_TEST(a_second_LOCK_that_was_given_up_is_released)
 	unlocks(&s, 0);
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(a_second_LOCK_that_is_tried_again_counts_once)
+TEST(a_second_LOCK_that_is_tried_again_counts_once)
 {
 	struct scripted_session s;
 
@@ -85,10 +86,9 @@ START_TEST(a_second_LOCK_that_is_tried_again_counts_once)
 	ck_assert_int_eq(s.grant.count, 2);
 	scripted_session_end(&s);
 }
-END_TEST
 
 /* The caller has heard of the loss, asked for the lock anew, and given that up. */
-START_TEST(a_grant_behind_a_loss_that_was_given_up_is_released)
+TEST(a_grant_behind_a_loss_that_was_given_up_is_released)
 {
 	struct scripted_session s;
 
@@ -102,9 +102,8 @@ START_TEST(a_grant_behind_a_loss_that_was_given_up_is_released)
 	scripted_session_refused(&s, redlock_unlock(s.c, "n", 0), "LOST");
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(a_release_is_not_forgotten_before_it_is_answered)
+TEST(a_release_is_not_forgotten_before_it_is_answered)
 {
 	struct redlock_options brief = {.wait_ms = 20};
 	struct scripted_session s;
@@ -117,10 +116,9 @@ START_TEST(a_release_is_not_forgotten_before_it_is_answered)
 	pinged(&s);
 	scripted_session_end(&s);
 }
-END_TEST
 
 /* A restarted daemon has not confirmed yet what is held. */
-START_TEST(a_second_LOCK_is_released_though_its_lock_is_open)
+TEST(a_second_LOCK_is_released_though_its_lock_is_open)
 {
 	struct scripted_session s;
 
@@ -133,7 +131,6 @@ START_TEST(a_second_LOCK_is_released_though_its_lock_is_open)
 	pinged(&s);
 	scripted_session_end(&s);
 }
-END_TEST
 
 /* --- UNLOCK --- */
 
@@ -147,7 +144,7 @@ static const char *const first_unlocks[] = {
 	OPEN_YET,
 };
 
-START_TEST(an_UNLOCK_that_was_given_up_counts_once)
+LOOP_TEST(an_UNLOCK_that_was_given_up_counts_once, ARRAY_N(first_unlocks))
 {
 	char script[2000];
 	struct scripted_session s;
@@ -162,9 +159,8 @@ START_TEST(an_UNLOCK_that_was_given_up_counts_once)
 	unlocks(&s, 0);
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(a_last_UNLOCK_that_was_given_up_and_done_is_no_loss)
+TEST(a_last_UNLOCK_that_was_given_up_and_done_is_no_loss)
 {
 	struct scripted_session s;
 
@@ -177,10 +173,9 @@ START_TEST(a_last_UNLOCK_that_was_given_up_and_done_is_no_loss)
 	locks_again(&s, 0);
 	scripted_session_end(&s);
 }
-END_TEST
 
 /* The row was read before the UNLOCK was asked for, so the UNLOCK is still to be sent. */
-START_TEST(an_UNLOCK_that_is_asked_in_the_middle_of_RESUME_is_sent)
+TEST(an_UNLOCK_that_is_asked_in_the_middle_of_RESUME_is_sent)
 {
 	struct scripted_session s;
 	FILE *file;
@@ -196,13 +191,12 @@ START_TEST(an_UNLOCK_that_is_asked_in_the_middle_of_RESUME_is_sent)
 	unlocks(&s, 0);
 	scripted_session_end(&s);
 }
-END_TEST
 
 /* --- rows that were left out --- */
 
 #define LEFT_OUT "+\n" RESUME "> OK session=7 n=0 more=1\n"
 
-START_TEST(an_UNLOCK_of_a_lock_that_was_left_out_is_done)
+TEST(an_UNLOCK_of_a_lock_that_was_left_out_is_done)
 {
 	struct scripted_session s;
 
@@ -210,9 +204,8 @@ START_TEST(an_UNLOCK_of_a_lock_that_was_left_out_is_done)
 	unlocks(&s, 0);
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(a_LOCK_that_was_granted_and_left_out_is_not_counted_twice)
+TEST(a_LOCK_that_was_granted_and_left_out_is_not_counted_twice)
 {
 	struct scripted_session s;
 
@@ -221,14 +214,13 @@ START_TEST(a_LOCK_that_was_granted_and_left_out_is_not_counted_twice)
 	ck_assert_int_eq(s.grant.count, 1);
 	scripted_session_end(&s);
 }
-END_TEST
 
 /* --- the CHECK behind a LOCK --- */
 
 #define GRANTED_OPEN "< LOCK n count=1$\n> " GRANT "\n< CHECK n$\n+\n" RESUME "> OK session=7 n=0 open=1\n"
 #define NOT_YET      "< CHECK n$\n> ERR QUORUM not confirmed yet\n"
 
-START_TEST(a_LOCK_waits_until_its_grant_is_confirmed)
+TEST(a_LOCK_waits_until_its_grant_is_confirmed)
 {
 	struct scripted_session s;
 
@@ -237,9 +229,8 @@ START_TEST(a_LOCK_waits_until_its_grant_is_confirmed)
 	ck_assert_int_eq(s.grant.fence, 17);
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(a_grant_that_is_not_confirmed_in_time_is_released)
+TEST(a_grant_that_is_not_confirmed_in_time_is_released)
 {
 	struct scripted_session s;
 
@@ -248,39 +239,14 @@ START_TEST(a_grant_that_is_not_confirmed_in_time_is_released)
 	pinged(&s);
 	scripted_session_end(&s);
 }
-END_TEST
 
 /* --- grace --- */
 
-START_TEST(grace_that_is_not_wanted_any_more_is_given_up)
+TEST(grace_that_is_not_wanted_any_more_is_given_up)
 {
 	struct scripted_session s;
 
 	scripted_session_begin(&s, HELLO LOCK "< HELLO 1 name=me grace=0ms$\n> OK proto=1 session=7 secret=s7\n=\n");
 	ck_assert_int_eq(redlock_hello(s.c, &(struct redlock_session){.label = "me"}), 0);
 	scripted_session_end(&s);
-}
-END_TEST
-
-Suite *hold_count_suite(void)
-{
-	Suite *suite = suite_create("hold_count");
-	TCase *tests = tcase_create("recount");
-
-	tcase_add_loop_test(tests, a_second_LOCK_that_was_given_up_is_released, 0, ARRAY_N(second_locks));
-	tcase_add_test(tests, a_second_LOCK_that_is_tried_again_counts_once);
-	tcase_add_test(tests, a_grant_behind_a_loss_that_was_given_up_is_released);
-	tcase_add_test(tests, a_release_is_not_forgotten_before_it_is_answered);
-	tcase_add_test(tests, a_second_LOCK_is_released_though_its_lock_is_open);
-	tcase_add_loop_test(tests, an_UNLOCK_that_was_given_up_counts_once, 0, ARRAY_N(first_unlocks));
-	tcase_add_test(tests, a_last_UNLOCK_that_was_given_up_and_done_is_no_loss);
-	tcase_add_test(tests, an_UNLOCK_that_is_asked_in_the_middle_of_RESUME_is_sent);
-	tcase_add_test(tests, an_UNLOCK_of_a_lock_that_was_left_out_is_done);
-	tcase_add_test(tests, a_LOCK_that_was_granted_and_left_out_is_not_counted_twice);
-	tcase_add_test(tests, a_LOCK_waits_until_its_grant_is_confirmed);
-	tcase_add_test(tests, a_grant_that_is_not_confirmed_in_time_is_released);
-	tcase_add_test(tests, grace_that_is_not_wanted_any_more_is_given_up);
-	tcase_set_timeout(tests, 30);
-	suite_add_tcase(suite, tests);
-	return suite;
 }

@@ -42,7 +42,7 @@ static int lead(struct redlock *c, const char *name)
 #define GRANT(fence, valid) "> OK name=n fence=" fence " valid_ms=" valid " ttl_ms=9000 count=1\n"
 #define TERM(fence)         "< LOCK n wait=forever$\n" GRANT(fence, "9000") "< CHECK n$\n" GRANT(fence, "8000")
 
-START_TEST(a_leader_works_while_it_believes_and_campaigns_again)
+TEST(a_leader_works_while_it_believes_and_campaigns_again)
 {
 	struct fake_daemon f;
 	struct redlock *c;
@@ -60,15 +60,4 @@ START_TEST(a_leader_works_while_it_believes_and_campaigns_again)
 	ck_assert_uint_eq(steps, 4);
 	ck_assert_int_eq(stepped[2], 17);
 	ck_assert_int_eq(stepped[3], 19);
-}
-END_TEST
-
-Suite *leading_suite(void)
-{
-	Suite *suite = suite_create("leading");
-	TCase *tests = tcase_create("leading");
-
-	tcase_add_test(tests, a_leader_works_while_it_believes_and_campaigns_again);
-	suite_add_tcase(suite, tests);
-	return suite;
 }

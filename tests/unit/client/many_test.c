@@ -9,7 +9,7 @@
 
 static const char *const names[] = {"a", "b c"};
 
-START_TEST(lock_all_asks_CHECK_for_each_grant)
+TEST(lock_all_asks_CHECK_for_each_grant)
 {
 	const struct redlock_options options = {.wait_ms = 5000};
 	struct redlock_grant grants[2];
@@ -23,9 +23,8 @@ START_TEST(lock_all_asks_CHECK_for_each_grant)
 	ck_assert_int_eq(grants[1].ttl_ms, 9500);
 	ends();
 }
-END_TEST
 
-START_TEST(lock_all_that_is_refused_tells_why)
+TEST(lock_all_that_is_refused_tells_why)
 {
 	struct redlock_grant grants[2];
 
@@ -34,9 +33,8 @@ START_TEST(lock_all_that_is_refused_tells_why)
 	ck_assert_ptr_nonnull(strstr(redlock_errmsg(c), "a is held by x"));
 	ends();
 }
-END_TEST
 
-START_TEST(lock_all_gives_back_the_others_when_one_is_lost_already)
+TEST(lock_all_gives_back_the_others_when_one_is_lost_already)
 {
 	struct redlock_grant grants[2];
 
@@ -46,10 +44,9 @@ START_TEST(lock_all_gives_back_the_others_when_one_is_lost_already)
 	ck_assert_str_eq(redlock_code(c), "LOST");
 	ends();
 }
-END_TEST
 
 /* What is true of it changed while the others were given back: all or none. */
-START_TEST(lock_all_gives_back_the_one_that_was_doubtful_too)
+TEST(lock_all_gives_back_the_one_that_was_doubtful_too)
 {
 	struct redlock_grant grants[2];
 
@@ -59,9 +56,8 @@ START_TEST(lock_all_gives_back_the_one_that_was_doubtful_too)
 	ck_assert_int_eq(redlock_lock_all(c, names, 2, NULL, grants), -ECONNABORTED);
 	ends();
 }
-END_TEST
 
-START_TEST(lock_any_tells_which_name_it_took)
+TEST(lock_any_tells_which_name_it_took)
 {
 	struct redlock_grant grant;
 	size_t which;
@@ -75,9 +71,8 @@ START_TEST(lock_any_tells_which_name_it_took)
 	ck_assert_int_eq(grant.ttl_ms, 9500);
 	ends();
 }
-END_TEST
 
-START_TEST(a_wrong_number_of_names_and_an_empty_name_are_refused_before_anything_is_sent)
+TEST(a_wrong_number_of_names_and_an_empty_name_are_refused_before_anything_is_sent)
 {
 	static const char *const empty[] = {"a", ""};
 	struct redlock_grant grants[2];
@@ -89,20 +84,4 @@ START_TEST(a_wrong_number_of_names_and_an_empty_name_are_refused_before_anything
 	ck_assert_int_eq(redlock_lock_all(c, empty, 2, NULL, grants), -EINVAL);
 	ck_assert_int_eq(redlock_request(c, "PING", 0, NULL, NULL), 0);
 	ends();
-}
-END_TEST
-
-Suite *many_suite(void)
-{
-	Suite *s = suite_create("many");
-	TCase *t = tcase_create("many");
-
-	tcase_add_test(t, lock_all_asks_CHECK_for_each_grant);
-	tcase_add_test(t, lock_all_that_is_refused_tells_why);
-	tcase_add_test(t, lock_all_gives_back_the_others_when_one_is_lost_already);
-	tcase_add_test(t, lock_all_gives_back_the_one_that_was_doubtful_too);
-	tcase_add_test(t, lock_any_tells_which_name_it_took);
-	tcase_add_test(t, a_wrong_number_of_names_and_an_empty_name_are_refused_before_anything_is_sent);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -14,7 +14,9 @@
 #define NOT_YET "< CHECK n$\n> ERR QUORUM not confirmed yet\n"
 #define ASKED   "< CHECK n$\n"
 
-START_TEST(a_lock_that_RESUME_leaves_open_is_neither_lost_nor_given_up)
+FIXTURE(.seconds = 30)
+
+TEST(a_lock_that_RESUME_leaves_open_is_neither_lost_nor_given_up)
 {
 	struct scripted_session s;
 
@@ -27,9 +29,8 @@ START_TEST(a_lock_that_RESUME_leaves_open_is_neither_lost_nor_given_up)
 	scripted_session_lost_once(&s, "! SAFE name=n fence=17 valid_ms=7000");
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(the_loss_of_an_open_lock_is_told_by_the_daemon)
+TEST(the_loss_of_an_open_lock_is_told_by_the_daemon)
 {
 	struct scripted_session s;
 
@@ -38,10 +39,9 @@ START_TEST(the_loss_of_an_open_lock_is_told_by_the_daemon)
 	scripted_session_lost_once(&s, "! LOST name=n fence=17 reason=quorum");
 	scripted_session_end(&s);
 }
-END_TEST
 
 /* The daemon left another lock open. It does not know this one. */
-START_TEST(a_lock_that_the_daemon_does_not_know_is_a_loss_that_is_told_once)
+TEST(a_lock_that_the_daemon_does_not_know_is_a_loss_that_is_told_once)
 {
 	struct scripted_session s;
 
@@ -52,9 +52,8 @@ START_TEST(a_lock_that_the_daemon_does_not_know_is_a_loss_that_is_told_once)
 	scripted_session_refused(&s, redlock_check(s.c, "n", &s.grant), "NOTHELD");
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(another_grant_is_no_answer_to_the_old_one)
+TEST(another_grant_is_no_answer_to_the_old_one)
 {
 	struct scripted_session s;
 
@@ -63,14 +62,13 @@ START_TEST(another_grant_is_no_answer_to_the_old_one)
 	scripted_session_lost_once(&s, "! LOST name=n fence=17 reason=evicted");
 	scripted_session_end(&s);
 }
-END_TEST
 
 #define UNLOCK_N "< UNLOCK n keep=70ms fence=17 count=0$\n"
 
 /* Whatever CHECK says, the UNLOCK is sent again. It acts on what the daemon is about to adopt. */
 static const char *const checks[] = {NOT_YET, CHECK, ASKED "> ERR NOTHELD no\n"};
 
-START_TEST(an_unlock_in_flight_is_done_once)
+LOOP_TEST(an_unlock_in_flight_is_done_once, ARRAY_N(checks))
 {
 	char script[1000];
 	struct scripted_session s;
@@ -81,9 +79,8 @@ START_TEST(an_unlock_in_flight_is_done_once)
 	ck_assert_ptr_null(redlock_next_push(s.c));
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(a_lock_in_flight_waits_until_its_lock_is_confirmed)
+TEST(a_lock_in_flight_waits_until_its_lock_is_confirmed)
 {
 	struct scripted_session s;
 
@@ -92,9 +89,8 @@ START_TEST(a_lock_in_flight_waits_until_its_lock_is_confirmed)
 	ck_assert_int_eq(s.grant.fence, 17);
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(a_lock_that_its_caller_gave_up_meanwhile_is_released)
+TEST(a_lock_that_its_caller_gave_up_meanwhile_is_released)
 {
 	struct redlock_grant grant;
 	struct scripted_session s;
@@ -106,7 +102,6 @@ START_TEST(a_lock_that_its_caller_gave_up_meanwhile_is_released)
 	scripted_session_refused(&s, redlock_check(s.c, "m", &grant), "NOTHELD");
 	scripted_session_end(&s);
 }
-END_TEST
 
 /* --- redlock run --- */
 
@@ -114,7 +109,7 @@ END_TEST
 	"< HELLO 1 name=\"redlock run \n> OK proto=1 session=7 secret=s7\n< LOCK n wait=forever\n> OK name=n fence=17 valid_ms=600 ttl_ms=600 count=1\n" \
 	"< CHECK n\n> OK name=n fence=17 valid_ms=600 ttl_ms=600 count=1\n"
 
-START_TEST(a_command_goes_on_while_its_lock_is_open)
+TEST(a_command_goes_on_while_its_lock_is_open)
 {
 	struct outcome o;
 
@@ -123,10 +118,9 @@ START_TEST(a_command_goes_on_while_its_lock_is_open)
 	       "n", "sh", "-c", "sleep 1; exit 7");
 	ck_assert_msg(o.code == 7, "%d %s", o.code, o.err);
 }
-END_TEST
 
 /* The daemon went away between the grant and the CHECK that confirms it. */
-START_TEST(a_command_begins_when_its_grant_is_confirmed)
+TEST(a_command_begins_when_its_grant_is_confirmed)
 {
 	struct outcome o;
 
@@ -136,9 +130,8 @@ START_TEST(a_command_begins_when_its_grant_is_confirmed)
 	       "run", "n", "sh", "-c", "exit 7");
 	ck_assert_msg(o.code == 7, "%d %s", o.code, o.err);
 }
-END_TEST
 
-START_TEST(a_command_is_stopped_in_time_when_its_lock_stays_open)
+TEST(a_command_is_stopped_in_time_when_its_lock_stays_open)
 {
 	int64_t before = redlock_now_us();
 	struct outcome o;
@@ -147,25 +140,4 @@ START_TEST(a_command_is_stopped_in_time_when_its_lock_stays_open)
 	       "trap '' TERM; echo $$ >$FOLDER/pid; while :; do sleep 0.05; done");
 	ck_assert_int_eq(o.code, EXIT_LOST);
 	ck_assert_int_le(redlock_now_us() - before, 1500000);
-}
-END_TEST
-
-Suite *open_locks_suite(void)
-{
-	Suite *suite = suite_create("open_locks");
-	TCase *tests = tcase_create("settle");
-
-	tcase_add_test(tests, a_lock_that_RESUME_leaves_open_is_neither_lost_nor_given_up);
-	tcase_add_test(tests, the_loss_of_an_open_lock_is_told_by_the_daemon);
-	tcase_add_test(tests, a_lock_that_the_daemon_does_not_know_is_a_loss_that_is_told_once);
-	tcase_add_test(tests, another_grant_is_no_answer_to_the_old_one);
-	tcase_add_loop_test(tests, an_unlock_in_flight_is_done_once, 0, ARRAY_N(checks));
-	tcase_add_test(tests, a_lock_in_flight_waits_until_its_lock_is_confirmed);
-	tcase_add_test(tests, a_lock_that_its_caller_gave_up_meanwhile_is_released);
-	tcase_add_test(tests, a_command_goes_on_while_its_lock_is_open);
-	tcase_add_test(tests, a_command_begins_when_its_grant_is_confirmed);
-	tcase_add_test(tests, a_command_is_stopped_in_time_when_its_lock_stays_open);
-	tcase_set_timeout(tests, 30);
-	suite_add_tcase(suite, tests);
-	return suite;
 }

@@ -18,19 +18,17 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-
 static const char *const addresses[] = {"", "unix:", "[::1:7420", "::1:7420", "localhost:99999", "localhost:0", "localhost:12x"};
 
-START_TEST(an_address_without_sense_is_refused)
+LOOP_TEST(an_address_without_sense_is_refused, ARRAY_N(addresses))
 {
 	struct redlock *c = NULL;
 
 	ck_assert_int_eq(redlock_open(addresses[_i], PATIENCE, &c), -EINVAL);
 	ck_assert_ptr_null(c);
 }
-END_TEST
 
-START_TEST(an_address_without_a_daemon_is_told_by_errno)
+TEST(an_address_without_a_daemon_is_told_by_errno)
 {
 	static char path[300];
 	struct redlock *c = NULL;
@@ -45,10 +43,9 @@ START_TEST(an_address_without_a_daemon_is_told_by_errno)
 	ck_assert_int_eq(redlock_open("/tmp/x", 0, &c), -EINVAL);
 	ck_assert_ptr_null(c);
 }
-END_TEST
 
 /* Nobody listens at the default port, or a daemon does. */
-START_TEST(a_host_alone_has_the_default_port)
+TEST(a_host_alone_has_the_default_port)
 {
 	struct redlock *c = NULL;
 	int r = redlock_open("127.0.0.1", PATIENCE, &c);
@@ -60,7 +57,6 @@ START_TEST(a_host_alone_has_the_default_port)
 	ck_assert_str_eq(redlock_errmsg(NULL),
 			 "cannot reach redlockd at no-such-host.invalid: No route to host; does the name resolve? The path of a socket has a '/'");
 }
-END_TEST
 
 static const struct {
 	const char *addr;
@@ -75,7 +71,7 @@ static const struct {
 	{"127.0.0.1:1", 0, "a timeout is more than 0 ms"},
 };
 
-START_TEST(a_connection_that_does_not_open_says_why)
+LOOP_TEST(a_connection_that_does_not_open_says_why, ARRAY_N(unopened))
 {
 	struct redlock *c = NULL;
 
@@ -83,9 +79,8 @@ START_TEST(a_connection_that_does_not_open_says_why)
 	ck_assert_ptr_null(c);
 	ck_assert_str_eq(redlock_errmsg(NULL), unopened[_i].says);
 }
-END_TEST
 
-START_TEST(the_default_address_is_the_environments_else_what_exists)
+TEST(the_default_address_is_the_environments_else_what_exists)
 {
 	char out[256], small[4], runtime[64] = "/tmp/redlock-unit-XXXXXX", path[128];
 
@@ -110,7 +105,6 @@ START_TEST(the_default_address_is_the_environments_else_what_exists)
 	rmdir(dirname(path));
 	rmdir(runtime);
 }
-END_TEST
 
 static void tick(int signal)
 {
@@ -128,7 +122,7 @@ static void ticks(int64_t us)
 }
 
 /* A daemon that is stopped: so many wait already that connect(2) waits, too. */
-START_TEST(signals_do_not_prolong_connecting)
+TEST(signals_do_not_prolong_connecting)
 {
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0), waits = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -149,10 +143,9 @@ START_TEST(signals_do_not_prolong_connecting)
 	close(waits);
 	close(fd);
 }
-END_TEST
 
 /* Zeroes before a number are a number all the same. */
-START_TEST(a_host_that_is_too_long_for_TLS_is_refused)
+TEST(a_host_that_is_too_long_for_TLS_is_refused)
 {
 	char addr[400] = "tls://";
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -168,21 +161,4 @@ START_TEST(a_host_that_is_too_long_for_TLS_is_refused)
 	ck_assert_int_eq(redlock_open(addr, PATIENCE, &c), -ENAMETOOLONG);
 	ck_assert_ptr_null(c);
 	close(fd);
-}
-END_TEST
-
-Suite *open_suite(void)
-{
-	Suite *suite = suite_create("open");
-	TCase *tests = tcase_create("open");
-
-	tcase_add_loop_test(tests, an_address_without_sense_is_refused, 0, ARRAY_N(addresses));
-	tcase_add_test(tests, an_address_without_a_daemon_is_told_by_errno);
-	tcase_add_test(tests, a_host_alone_has_the_default_port);
-	tcase_add_loop_test(tests, a_connection_that_does_not_open_says_why, 0, ARRAY_N(unopened));
-	tcase_add_test(tests, the_default_address_is_the_environments_else_what_exists);
-	tcase_add_test(tests, signals_do_not_prolong_connecting);
-	tcase_add_test(tests, a_host_that_is_too_long_for_TLS_is_refused);
-	suite_add_tcase(suite, tests);
-	return suite;
 }

@@ -10,17 +10,18 @@
 
 static struct scripted_session s;
 
-START_TEST(unlock_waits_for_the_stores_where_it_is_asked_to)
+FIXTURE(.seconds = 20)
+
+TEST(unlock_waits_for_the_stores_where_it_is_asked_to)
 {
 	scripted_session_begin(&s, HELLO LOCK "< UNLOCK n keep=70ms sync=yes fence=17 count=0$\n> OK name=n count=0\n" "< UNLOCK n$\n> ERR NOTHELD no\n" QUIT);
 	ck_assert_int_eq(redlock_unlock_with(s.c, "n", &(struct redlock_unlocking){.keep_ms = 70, .sync = true}), 0);
 	scripted_session_refused(&s, redlock_unlock_with(s.c, "n", NULL), "NOTHELD");
 	scripted_session_end(&s);
 }
-END_TEST
 
 /* The connection breaks afterwards: a lock that was tracked still would be told as lost. */
-START_TEST(a_lock_of_which_nobody_knows_whether_it_is_free_is_held_no_more)
+TEST(a_lock_of_which_nobody_knows_whether_it_is_free_is_held_no_more)
 {
 	scripted_session_begin(&s, HELLO LOCK "< UNLOCK n sync=yes fence=17 count=0$\n> ERR QUORUM too few\n" NOTHING "< PING$\n> OK\n" QUIT);
 	scripted_session_refused(&s, redlock_unlock_with(s.c, "n", &(struct redlock_unlocking){.sync = true}), "QUORUM");
@@ -28,9 +29,8 @@ START_TEST(a_lock_of_which_nobody_knows_whether_it_is_free_is_held_no_more)
 	ck_assert_ptr_null(redlock_next_push(s.c));
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(an_owner_speaks_until_another_does)
+TEST(an_owner_speaks_until_another_does)
 {
 	static const char *const names[] = {"n", "m"};
 	struct redlock_grant grant;
@@ -55,9 +55,8 @@ START_TEST(an_owner_speaks_until_another_does)
 	redlock_close(c);
 	fake_daemon_end(&f);
 }
-END_TEST
 
-START_TEST(an_owner_has_a_name_and_no_grace)
+TEST(an_owner_has_a_name_and_no_grace)
 {
 	char name[258];
 
@@ -83,19 +82,4 @@ START_TEST(an_owner_has_a_name_and_no_grace)
 		redlock_close(c);
 		fake_daemon_end(&f);
 	}
-}
-END_TEST
-
-Suite *owner_calls_suite(void)
-{
-	Suite *suite = suite_create("owner_calls");
-	TCase *t = tcase_create("owners");
-
-	tcase_set_timeout(t, 20);
-	tcase_add_test(t, unlock_waits_for_the_stores_where_it_is_asked_to);
-	tcase_add_test(t, a_lock_of_which_nobody_knows_whether_it_is_free_is_held_no_more);
-	tcase_add_test(t, an_owner_speaks_until_another_does);
-	tcase_add_test(t, an_owner_has_a_name_and_no_grace);
-	suite_add_tcase(suite, t);
-	return suite;
 }

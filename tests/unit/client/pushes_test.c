@@ -26,7 +26,7 @@ static struct redlock *pushed(struct fake_daemon *f, const char *first, const ch
 	return c;
 }
 
-START_TEST(the_oldest_risks_go_and_no_loss)
+TEST(the_oldest_risks_go_and_no_loss)
 {
 	const struct redlock_line *push;
 	struct fake_daemon f;
@@ -43,10 +43,9 @@ START_TEST(the_oldest_risks_go_and_no_loss)
 	redlock_close(c);
 	fake_daemon_end(&f);
 }
-END_TEST
 
 /* Whoever watches and does not read learns that events are missing, before those that are left. */
-START_TEST(the_oldest_events_go_before_all_others_and_that_is_told)
+TEST(the_oldest_events_go_before_all_others_and_that_is_told)
 {
 	const struct redlock_line *push;
 	struct fake_daemon f;
@@ -65,9 +64,8 @@ START_TEST(the_oldest_events_go_before_all_others_and_that_is_told)
 	redlock_close(c);
 	fake_daemon_end(&f);
 }
-END_TEST
 
-START_TEST(losses_beyond_all_that_is_kept_break_the_connection)
+TEST(losses_beyond_all_that_is_kept_break_the_connection)
 {
 	struct fake_daemon f;
 	struct redlock *c = pushed(&f, "", "LOST");
@@ -75,17 +73,4 @@ START_TEST(losses_beyond_all_that_is_kept_break_the_connection)
 	ck_assert_int_eq(redlock_request(c, "PING", 0, NULL, NULL), -ENOBUFS);
 	redlock_close(c);
 	fake_daemon_break(&f);
-}
-END_TEST
-
-Suite *pushes_suite(void)
-{
-	Suite *suite = suite_create("pushes");
-	TCase *tests = tcase_create("pushes");
-
-	tcase_add_test(tests, the_oldest_risks_go_and_no_loss);
-	tcase_add_test(tests, the_oldest_events_go_before_all_others_and_that_is_told);
-	tcase_add_test(tests, losses_beyond_all_that_is_kept_break_the_connection);
-	suite_add_tcase(suite, tests);
-	return suite;
 }

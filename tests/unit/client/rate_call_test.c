@@ -13,7 +13,7 @@ static void asks(const char *script)
 	memset(&rate, 0x55, sizeof(rate));
 }
 
-START_TEST(an_admitted_use_tells_what_is_left)
+TEST(an_admitted_use_tells_what_is_left)
 {
 	asks("< RATE \"web 1\" limit=20 per=60000ms cost=3$\n> OK left=17 reset_ms=60000\n=\n");
 	ck_assert_int_eq(redlock_rate(c, "web 1", 20, 60000, 3, &rate), 0);
@@ -23,9 +23,8 @@ START_TEST(an_admitted_use_tells_what_is_left)
 	ck_assert(!rate.unmetered);
 	ends();
 }
-END_TEST
 
-START_TEST(a_refused_use_tells_when_it_would_be_admitted)
+TEST(a_refused_use_tells_when_it_would_be_admitted)
 {
 	asks("< RATE n limit=20 per=60000ms cost=1$\n> BUSY retry_ms=1840 left=0\n=\n");
 	ck_assert_int_eq(redlock_rate(c, "n", 20, 60000, 1, &rate), REDLOCK_BUSY);
@@ -33,35 +32,19 @@ START_TEST(a_refused_use_tells_when_it_would_be_admitted)
 	ck_assert_int_eq(rate.left, 0);
 	ends();
 }
-END_TEST
 
-START_TEST(a_use_that_is_not_counted_says_so)
+TEST(a_use_that_is_not_counted_says_so)
 {
 	asks("< RATE n limit=1 per=1ms cost=1$\n> OK left=0 reset_ms=0 unmetered=yes\n=\n");
 	ck_assert_int_eq(redlock_rate(c, "n", 1, 1, 1, &rate), 0);
 	ck_assert(rate.unmetered);
 	ends();
 }
-END_TEST
 
-START_TEST(without_the_store_that_counts_it_is_refused)
+TEST(without_the_store_that_counts_it_is_refused)
 {
 	asks("< RATE n limit=1 per=1ms cost=1$\n> ERR UNAVAILABLE the store that keeps this limit cannot be used\n=\n");
 	ck_assert_int_eq(redlock_rate(c, "n", 1, 1, 1, &rate), REDLOCK_REFUSED);
 	ck_assert_str_eq(redlock_code(c), "UNAVAILABLE");
 	ends();
-}
-END_TEST
-
-Suite *rate_call_suite(void)
-{
-	Suite *s = suite_create("rate_call");
-	TCase *t = tcase_create("answers");
-
-	tcase_add_test(t, an_admitted_use_tells_what_is_left);
-	tcase_add_test(t, a_refused_use_tells_when_it_would_be_admitted);
-	tcase_add_test(t, a_use_that_is_not_counted_says_so);
-	tcase_add_test(t, without_the_store_that_counts_it_is_refused);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -9,7 +9,9 @@
 #include <string.h>
 #include <time.h>
 
-START_TEST(a_row_that_is_missing_is_a_loss_that_is_told_once)
+FIXTURE(.seconds = 30)
+
+TEST(a_row_that_is_missing_is_a_loss_that_is_told_once)
 {
 	struct scripted_session s;
 
@@ -23,9 +25,8 @@ START_TEST(a_row_that_is_missing_is_a_loss_that_is_told_once)
 	ck_assert_ptr_null(redlock_next_push(s.c));
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(a_refused_RESUME_loses_all_and_begins_a_session)
+TEST(a_refused_RESUME_loses_all_and_begins_a_session)
 {
 	struct scripted_session s;
 
@@ -43,12 +44,11 @@ START_TEST(a_refused_RESUME_loses_all_and_begins_a_session)
 	ck_assert_ptr_null(redlock_next_push(s.c));
 	scripted_session_end(&s);
 }
-END_TEST
 
 static const char *const refusals[] = {"LIMIT grace may be at most 0ms (max_grace)", "ARG HELLO has no field 'grace'"};
 
 /* The daemon restarted with a smaller max_grace, or is an older version. A lock of a session without grace is free as soon as its connection breaks. */
-START_TEST(a_daemon_that_gives_less_grace_by_now_gets_a_session_without)
+LOOP_TEST(a_daemon_that_gives_less_grace_by_now_gets_a_session_without, ARRAY_N(refusals))
 {
 	char script[2000];
 	struct scripted_session s;
@@ -67,9 +67,8 @@ START_TEST(a_daemon_that_gives_less_grace_by_now_gets_a_session_without)
 	scripted_session_lost_once(&s, "! LOST name=n fence=17 reason=evicted");
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(a_row_with_another_fence_is_no_answer_to_the_old_grant)
+TEST(a_row_with_another_fence_is_no_answer_to_the_old_grant)
 {
 	struct scripted_session s;
 
@@ -78,9 +77,8 @@ START_TEST(a_row_with_another_fence_is_no_answer_to_the_old_grant)
 	scripted_session_lost_once(&s, "! LOST name=n fence=17 reason=evicted");
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(a_loss_that_a_push_told_is_not_told_again)
+TEST(a_loss_that_a_push_told_is_not_told_again)
 {
 	struct scripted_session s;
 
@@ -98,10 +96,9 @@ START_TEST(a_loss_that_a_push_told_is_not_told_again)
 	scripted_session_lost_once(&s, "! LOST name=n fence=17 reason=quorum");
 	scripted_session_end(&s);
 }
-END_TEST
 
 /* The name was lost and locked again while the connection was away: the row answers the LOCK, and the LOST behind the OK is of the grant before. */
-START_TEST(a_loss_beside_a_row_of_the_same_lock_is_told_once)
+TEST(a_loss_beside_a_row_of_the_same_lock_is_told_once)
 {
 	struct scripted_session s;
 
@@ -116,10 +113,9 @@ START_TEST(a_loss_beside_a_row_of_the_same_lock_is_told_once)
 	scripted_session_lost_once(&s, "! LOST name=n fence=17 reason=evicted");
 	scripted_session_end(&s);
 }
-END_TEST
 
 /* The push and the LOCK meet on the way: the LOCK takes the name anew. What it is granted is known to be held, and lost with the session. */
-START_TEST(a_lock_that_is_lost_while_it_is_locked_again_is_tracked)
+TEST(a_lock_that_is_lost_while_it_is_locked_again_is_tracked)
 {
 	struct scripted_session s;
 
@@ -133,9 +129,8 @@ START_TEST(a_lock_that_is_lost_while_it_is_locked_again_is_tracked)
 	scripted_session_lost_once(&s, "! LOST name=n fence=18 reason=expired");
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(rows_that_were_left_out_are_no_losses)
+TEST(rows_that_were_left_out_are_no_losses)
 {
 	struct scripted_session s;
 
@@ -144,9 +139,8 @@ START_TEST(rows_that_were_left_out_are_no_losses)
 	ck_assert_ptr_null(redlock_next_push(s.c));
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(rows_tell_many_locks_apart)
+TEST(rows_tell_many_locks_apart)
 {
 	char script[16000] = HELLO, name[16], expected[80];
 	const struct redlock_line *push;
@@ -182,9 +176,8 @@ START_TEST(rows_tell_many_locks_apart)
 	ck_assert_ptr_null(redlock_next_push(s.c));
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(an_unlock_after_the_validity_ended_hears_of_the_loss)
+TEST(an_unlock_after_the_validity_ended_hears_of_the_loss)
 {
 	struct timespec pause = {0, 30000000};
 	struct scripted_session s;
@@ -200,25 +193,4 @@ START_TEST(an_unlock_after_the_validity_ended_hears_of_the_loss)
 	scripted_session_refused(&s, redlock_unlock(s.c, "n", 0), "LOST");
 	scripted_session_lost_once(&s, "! LOST name=n fence=17 reason=evicted");
 	scripted_session_end(&s);
-}
-END_TEST
-
-Suite *reconnect_loss_suite(void)
-{
-	Suite *suite = suite_create("reconnect_loss");
-	TCase *tc = tcase_create("reconnect_loss");
-
-	tcase_add_test(tc, a_row_that_is_missing_is_a_loss_that_is_told_once);
-	tcase_add_test(tc, a_refused_RESUME_loses_all_and_begins_a_session);
-	tcase_add_loop_test(tc, a_daemon_that_gives_less_grace_by_now_gets_a_session_without, 0, ARRAY_N(refusals));
-	tcase_add_test(tc, a_row_with_another_fence_is_no_answer_to_the_old_grant);
-	tcase_add_test(tc, a_loss_that_a_push_told_is_not_told_again);
-	tcase_add_test(tc, a_loss_beside_a_row_of_the_same_lock_is_told_once);
-	tcase_add_test(tc, a_lock_that_is_lost_while_it_is_locked_again_is_tracked);
-	tcase_add_test(tc, rows_that_were_left_out_are_no_losses);
-	tcase_add_test(tc, rows_tell_many_locks_apart);
-	tcase_add_test(tc, an_unlock_after_the_validity_ended_hears_of_the_loss);
-	tcase_set_timeout(tc, 30);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

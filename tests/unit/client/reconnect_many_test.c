@@ -77,7 +77,9 @@ static void exchange_play(const struct exchange *x, const char *cut)
 	scripted_session_end(&s);
 }
 
-START_TEST(a_drop_at_any_byte_of_the_request_changes_nothing)
+FIXTURE(.seconds = 30)
+
+LOOP_TEST(a_drop_at_any_byte_of_the_request_changes_nothing, ARRAY_N(exchanges))
 {
 	const struct exchange *x = &exchanges[_i];
 	char cut[32];
@@ -87,9 +89,8 @@ START_TEST(a_drop_at_any_byte_of_the_request_changes_nothing)
 		exchange_play(x, cut);
 	}
 }
-END_TEST
 
-START_TEST(a_drop_at_any_byte_of_the_answer_changes_nothing)
+LOOP_TEST(a_drop_at_any_byte_of_the_answer_changes_nothing, ARRAY_N(exchanges))
 {
 	const struct exchange *x = &exchanges[_i];
 	char cut[400];
@@ -103,9 +104,8 @@ START_TEST(a_drop_at_any_byte_of_the_answer_changes_nothing)
 		exchange_play(x, cut);
 	}
 }
-END_TEST
 
-START_TEST(a_request_for_several_names_is_repeated_within_its_wait)
+TEST(a_request_for_several_names_is_repeated_within_its_wait)
 {
 	const struct redlock_options wait = {.wait_ms = 10000};
 	struct scripted_session s;
@@ -120,10 +120,9 @@ START_TEST(a_request_for_several_names_is_repeated_within_its_wait)
 	ck_assert_int_eq(redlock_lock_any(s.c, names, 2, &wait, &(size_t){0}, grants), REDLOCK_TIMEOUT);
 	scripted_session_end(&s);
 }
-END_TEST
 
 /* The session holds a by a LOCK of before, so one count does not suit both: what it was granted is given back before it asks again. */
-START_TEST(what_was_held_before_is_held_once_more)
+LOOP_TEST(what_was_held_before_is_held_once_more, 3)
 {
 	static const char *const after[] = {
 		"> * name=a fence=5 valid_ms=9000 count=2\n" ROW_B "> OK session=7 n=2\n",
@@ -146,10 +145,9 @@ START_TEST(what_was_held_before_is_held_once_more)
 	ck_assert_ptr_null(redlock_next_push(s.c));
 	scripted_session_end(&s);
 }
-END_TEST
 
 /* It is told as a loss when RESUME does not bring it back. */
-START_TEST(each_lock_of_a_group_is_tracked)
+TEST(each_lock_of_a_group_is_tracked)
 {
 	struct scripted_session s;
 
@@ -161,9 +159,8 @@ START_TEST(each_lock_of_a_group_is_tracked)
 	scripted_session_lost_once(&s, "! LOST name=b fence=6 reason=evicted");
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(what_nobody_waits_for_any_more_is_given_back)
+TEST(what_nobody_waits_for_any_more_is_given_back)
 {
 	const struct redlock_options brief = {.wait_ms = 20};
 	struct scripted_session s;
@@ -182,21 +179,4 @@ START_TEST(what_nobody_waits_for_any_more_is_given_back)
 	ck_assert_int_eq(redlock_set_timeout(s.c, PATIENCE), 0);
 	ck_assert_int_eq(redlock_request(s.c, "PING", 0, NULL, NULL), 0);
 	scripted_session_end(&s);
-}
-END_TEST
-
-Suite *reconnect_many_suite(void)
-{
-	Suite *suite = suite_create("reconnect_many");
-	TCase *t = tcase_create("reconnect_many");
-
-	tcase_add_loop_test(t, a_drop_at_any_byte_of_the_request_changes_nothing, 0, ARRAY_N(exchanges));
-	tcase_add_loop_test(t, a_drop_at_any_byte_of_the_answer_changes_nothing, 0, ARRAY_N(exchanges));
-	tcase_add_test(t, a_request_for_several_names_is_repeated_within_its_wait);
-	tcase_add_loop_test(t, what_was_held_before_is_held_once_more, 0, 3);
-	tcase_add_test(t, each_lock_of_a_group_is_tracked);
-	tcase_add_test(t, what_nobody_waits_for_any_more_is_given_back);
-	tcase_set_timeout(t, 30);
-	suite_add_tcase(suite, t);
-	return suite;
 }

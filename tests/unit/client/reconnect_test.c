@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-START_TEST(a_check_goes_on_over_the_next_connection)
+FIXTURE(.seconds = 30)
+
+TEST(a_check_goes_on_over_the_next_connection)
 {
 	struct scripted_session s;
 	int64_t before;
@@ -24,9 +26,8 @@ START_TEST(a_check_goes_on_over_the_next_connection)
 	ck_assert_ptr_null(redlock_next_push(s.c));
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(without_grace_a_broken_connection_stays_broken)
+TEST(without_grace_a_broken_connection_stays_broken)
 {
 	struct redlock_grant grant;
 	struct redlock *c;
@@ -40,9 +41,8 @@ START_TEST(without_grace_a_broken_connection_stays_broken)
 	redlock_close(c);
 	fake_daemon_end(&f);
 }
-END_TEST
 
-START_TEST(a_daemon_that_gives_no_grace_leaves_the_session_without)
+TEST(a_daemon_that_gives_no_grace_leaves_the_session_without)
 {
 	struct scripted_session s;
 
@@ -50,9 +50,8 @@ START_TEST(a_daemon_that_gives_no_grace_leaves_the_session_without)
 	scripted_session_check(&s, -ECONNRESET);
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(a_daemon_that_is_stopped_breaks_no_connection)
+TEST(a_daemon_that_is_stopped_breaks_no_connection)
 {
 	struct scripted_session s;
 
@@ -61,7 +60,6 @@ START_TEST(a_daemon_that_is_stopped_breaks_no_connection)
 	scripted_session_check(&s, -ETIMEDOUT);
 	scripted_session_end(&s);
 }
-END_TEST
 
 /* --- drops at every byte --- */
 
@@ -128,7 +126,7 @@ static void exchange_play(const struct exchange *x, const char *cut)
 	scripted_session_end(&s);
 }
 
-START_TEST(a_drop_at_any_byte_of_a_request_changes_nothing)
+LOOP_TEST(a_drop_at_any_byte_of_a_request_changes_nothing, ARRAY_N(exchanges))
 {
 	const struct exchange *x = &exchanges[_i];
 	char cut[32];
@@ -139,9 +137,8 @@ START_TEST(a_drop_at_any_byte_of_a_request_changes_nothing)
 		exchange_play(x, cut);
 	}
 }
-END_TEST
 
-START_TEST(a_drop_at_any_byte_of_an_answer_changes_nothing)
+LOOP_TEST(a_drop_at_any_byte_of_an_answer_changes_nothing, ARRAY_N(exchanges))
 {
 	const struct exchange *x = &exchanges[_i];
 	char cut[400];
@@ -152,12 +149,11 @@ START_TEST(a_drop_at_any_byte_of_an_answer_changes_nothing)
 		exchange_play(x, cut);
 	}
 }
-END_TEST
 
 /* Without its line end the answer of RESUME does not count, so the next attempt asks for the same. */
 static const char *const resumptions[] = {"* name=n fence=17 valid_ms=7000 count=1", "OK session=7 n=1", "ERR NOTFOUND none"};
 
-START_TEST(a_drop_at_any_byte_of_RESUME_is_followed_by_another)
+LOOP_TEST(a_drop_at_any_byte_of_RESUME_is_followed_by_another, ARRAY_N(resumptions))
 {
 	const char *text = resumptions[_i];
 	char script[1000];
@@ -179,10 +175,9 @@ START_TEST(a_drop_at_any_byte_of_RESUME_is_followed_by_another)
 		scripted_session_end(&s);
 	}
 }
-END_TEST
 
 /* It stands before the grace, which a later HELLO may leave out. */
-START_TEST(a_heartbeat_is_said_again_for_a_new_session)
+TEST(a_heartbeat_is_said_again_for_a_new_session)
 {
 	struct fake_daemon f;
 	struct redlock *c;
@@ -195,23 +190,4 @@ START_TEST(a_heartbeat_is_said_again_for_a_new_session)
 	ck_assert_int_eq(redlock_ping(c), 0);
 	redlock_close(c);
 	fake_daemon_end(&f);
-}
-END_TEST
-
-Suite *reconnect_suite(void)
-{
-	Suite *suite = suite_create("reconnect");
-	TCase *tests = tcase_create("reconnect");
-
-	tcase_add_test(tests, a_check_goes_on_over_the_next_connection);
-	tcase_add_test(tests, without_grace_a_broken_connection_stays_broken);
-	tcase_add_test(tests, a_daemon_that_gives_no_grace_leaves_the_session_without);
-	tcase_add_test(tests, a_daemon_that_is_stopped_breaks_no_connection);
-	tcase_add_test(tests, a_heartbeat_is_said_again_for_a_new_session);
-	tcase_add_loop_test(tests, a_drop_at_any_byte_of_a_request_changes_nothing, 0, ARRAY_N(exchanges));
-	tcase_add_loop_test(tests, a_drop_at_any_byte_of_an_answer_changes_nothing, 0, ARRAY_N(exchanges));
-	tcase_add_loop_test(tests, a_drop_at_any_byte_of_RESUME_is_followed_by_another, 0, ARRAY_N(resumptions));
-	tcase_set_timeout(tests, 30);
-	suite_add_tcase(suite, tests);
-	return suite;
 }

@@ -21,7 +21,9 @@
 #define WAITS "< LOCK n wait=2000ms note=x count=1$\n"
 static const struct redlock_options waits = {.wait_ms = 2000, .note = "x"};
 
-START_TEST(a_wait_goes_on_for_what_is_left_of_it)
+FIXTURE(.seconds = 30)
+
+TEST(a_wait_goes_on_for_what_is_left_of_it)
 {
 	struct scripted_session s;
 
@@ -40,9 +42,8 @@ START_TEST(a_wait_goes_on_for_what_is_left_of_it)
 	ck_assert_int_eq(redlock_lock(s.c, "n", &(struct redlock_options){.wait_ms = REDLOCK_FOREVER}, &s.grant), 0);
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(a_daemon_that_leaves_refuses_and_the_wait_goes_on_at_the_next)
+TEST(a_daemon_that_leaves_refuses_and_the_wait_goes_on_at_the_next)
 {
 	struct scripted_session s;
 
@@ -58,9 +59,8 @@ START_TEST(a_daemon_that_leaves_refuses_and_the_wait_goes_on_at_the_next)
 	scripted_session_refused(&s, redlock_lock(s.c, "n", NULL, &s.grant), "DRAINING");
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(a_renewal_that_a_daemon_refuses_since_it_leaves_is_asked_for_at_the_next)
+TEST(a_renewal_that_a_daemon_refuses_since_it_leaves_is_asked_for_at_the_next)
 {
 	struct scripted_session s;
 
@@ -68,9 +68,8 @@ START_TEST(a_renewal_that_a_daemon_refuses_since_it_leaves_is_asked_for_at_the_n
 	ck_assert_int_eq(redlock_extend(s.c, "n", 9000, &s.grant), 0);
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(a_grant_that_came_after_its_caller_gave_up_is_released)
+TEST(a_grant_that_came_after_its_caller_gave_up_is_released)
 {
 	struct redlock_options brief = {.wait_ms = 20};
 	struct scripted_session s;
@@ -96,7 +95,6 @@ START_TEST(a_grant_that_came_after_its_caller_gave_up_is_released)
 	ck_assert_int_eq(redlock_request(s.c, "PING", 0, NULL, NULL), 0);
 	scripted_session_end(&s);
 }
-END_TEST
 
 /* --- bounds --- */
 
@@ -123,7 +121,7 @@ static pid_t pid_leave_in(const struct scripted_session *s, int ms)
 }
 
 /* For as long as a daemon with busy stores repeats the refusal. */
-START_TEST(a_LOCK_that_does_not_wait_may_take_the_daemon_a_second)
+TEST(a_LOCK_that_does_not_wait_may_take_the_daemon_a_second)
 {
 	struct scripted_session s;
 	pid_t pid;
@@ -134,9 +132,8 @@ START_TEST(a_LOCK_that_does_not_wait_may_take_the_daemon_a_second)
 	waitpid(pid, NULL, 0);
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(an_EXTEND_may_take_the_daemon_a_second)
+TEST(an_EXTEND_may_take_the_daemon_a_second)
 {
 	struct scripted_session s;
 	pid_t pid;
@@ -148,9 +145,8 @@ START_TEST(an_EXTEND_may_take_the_daemon_a_second)
 	waitpid(pid, NULL, 0);
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(no_call_lasts_longer_than_it_may_and_the_next_goes_on)
+TEST(no_call_lasts_longer_than_it_may_and_the_next_goes_on)
 {
 	struct scripted_session s;
 	int64_t before;
@@ -167,9 +163,8 @@ START_TEST(no_call_lasts_longer_than_it_may_and_the_next_goes_on)
 	scripted_session_check(&s, 0);
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(a_RESUME_that_is_not_answered_is_given_up_for_another)
+TEST(a_RESUME_that_is_not_answered_is_given_up_for_another)
 {
 	struct scripted_session s;
 
@@ -180,9 +175,8 @@ START_TEST(a_RESUME_that_is_not_answered_is_given_up_for_another)
 	scripted_session_check(&s, 0);
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(a_temporary_refusal_is_asked_again)
+TEST(a_temporary_refusal_is_asked_again)
 {
 	struct scripted_session s;
 
@@ -192,9 +186,8 @@ START_TEST(a_temporary_refusal_is_asked_again)
 	ck_assert_ptr_null(redlock_next_push(s.c));
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(endless_drops_are_followed_by_growing_pauses)
+TEST(endless_drops_are_followed_by_growing_pauses)
 {
 	char script[4000] = HELLO LOCK;
 	struct scripted_session s;
@@ -212,11 +205,10 @@ START_TEST(endless_drops_are_followed_by_growing_pauses)
 	ck_assert_int_ge(redlock_now_us() - before, 3000000);
 	scripted_session_end(&s);
 }
-END_TEST
 
 /* --- other requests --- */
 
-START_TEST(a_request_of_unknown_fate_is_told_as_that)
+TEST(a_request_of_unknown_fate_is_told_as_that)
 {
 	struct scripted_session s;
 
@@ -233,9 +225,8 @@ START_TEST(a_request_of_unknown_fate_is_told_as_that)
 	ck_assert_int_eq(redlock_request(s.c, "PING", 0, NULL, NULL), 0);
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(nonsense_is_not_resumed)
+TEST(nonsense_is_not_resumed)
 {
 	struct scripted_session s;
 
@@ -244,9 +235,8 @@ START_TEST(nonsense_is_not_resumed)
 	scripted_session_check(&s, -EPROTO);
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(only_a_session_with_HELLO_says_QUIT)
+TEST(only_a_session_with_HELLO_says_QUIT)
 {
 	struct scripted_session s;
 	pid_t pid;
@@ -263,9 +253,8 @@ START_TEST(only_a_session_with_HELLO_says_QUIT)
 	scripted_session_check(&s, 0);
 	scripted_session_end(&s);
 }
-END_TEST
 
-START_TEST(a_QUIT_overtakes_a_LOCK_that_waits)
+TEST(a_QUIT_overtakes_a_LOCK_that_waits)
 {
 	struct scripted_session s;
 
@@ -273,7 +262,6 @@ START_TEST(a_QUIT_overtakes_a_LOCK_that_waits)
 	ck_assert_int_eq(redlock_lock_send(s.c, "n", &(struct redlock_options){.wait_ms = 2000}), 0);
 	scripted_session_end(&s);
 }
-END_TEST
 
 static volatile sig_atomic_t alarms;
 
@@ -283,7 +271,7 @@ static void alarm_count(int number)
 	alarms++;
 }
 
-START_TEST(signals_interrupt_nothing)
+TEST(signals_interrupt_nothing)
 {
 	struct itimerval often = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};
 	struct sigaction action = {.sa_handler = alarm_count};
@@ -296,30 +284,4 @@ START_TEST(signals_interrupt_nothing)
 	setitimer(ITIMER_REAL, &never, NULL);
 	ck_assert_int_gt(alarms, 0);
 	scripted_session_end(&s);
-}
-END_TEST
-
-Suite *time_limits_suite(void)
-{
-	Suite *suite = suite_create("time_limits");
-	TCase *tests = tcase_create("patience");
-
-	tcase_add_test(tests, a_wait_goes_on_for_what_is_left_of_it);
-	tcase_add_test(tests, a_daemon_that_leaves_refuses_and_the_wait_goes_on_at_the_next);
-	tcase_add_test(tests, a_renewal_that_a_daemon_refuses_since_it_leaves_is_asked_for_at_the_next);
-	tcase_add_test(tests, a_grant_that_came_after_its_caller_gave_up_is_released);
-	tcase_add_test(tests, a_LOCK_that_does_not_wait_may_take_the_daemon_a_second);
-	tcase_add_test(tests, an_EXTEND_may_take_the_daemon_a_second);
-	tcase_add_test(tests, no_call_lasts_longer_than_it_may_and_the_next_goes_on);
-	tcase_add_test(tests, a_RESUME_that_is_not_answered_is_given_up_for_another);
-	tcase_add_test(tests, a_temporary_refusal_is_asked_again);
-	tcase_add_test(tests, endless_drops_are_followed_by_growing_pauses);
-	tcase_add_test(tests, a_request_of_unknown_fate_is_told_as_that);
-	tcase_add_test(tests, nonsense_is_not_resumed);
-	tcase_add_test(tests, only_a_session_with_HELLO_says_QUIT);
-	tcase_add_test(tests, a_QUIT_overtakes_a_LOCK_that_waits);
-	tcase_add_test(tests, signals_interrupt_nothing);
-	tcase_set_timeout(tests, 30);
-	suite_add_tcase(suite, tests);
-	return suite;
 }

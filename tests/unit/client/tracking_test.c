@@ -90,7 +90,7 @@ static void resumed(struct known *k, const char *row)
 	tracking_end(&k->holds, &k->p, "evicted");
 }
 
-START_TEST(a_lock_without_a_row_is_lost_and_told_once)
+TEST(a_lock_without_a_row_is_lost_and_told_once)
 {
 	char push[REPLY_MAX];
 	struct known k;
@@ -110,9 +110,8 @@ START_TEST(a_lock_without_a_row_is_lost_and_told_once)
 	says(&k, "LOCK n count=1");
 	forget(&k);
 }
-END_TEST
 
-START_TEST(a_LOCK_that_is_given_up_is_undone)
+LOOP_TEST(a_LOCK_that_is_given_up_is_undone, 2)
 {
 	struct known k;
 
@@ -131,9 +130,8 @@ START_TEST(a_LOCK_that_is_given_up_is_undone)
 		ck_assert_int_eq(held(&k)->count, 1);
 	forget(&k);
 }
-END_TEST
 
-START_TEST(a_LOCK_that_is_refused_for_a_loss_is_sent_again_as_the_first)
+TEST(a_LOCK_that_is_refused_for_a_loss_is_sent_again_as_the_first)
 {
 	struct known k;
 
@@ -146,9 +144,8 @@ START_TEST(a_LOCK_that_is_refused_for_a_loss_is_sent_again_as_the_first)
 	says(&k, "LOCK n count=1");
 	forget(&k);
 }
-END_TEST
 
-START_TEST(a_change_of_the_mode_keeps_the_count)
+TEST(a_change_of_the_mode_keeps_the_count)
 {
 	struct known k;
 
@@ -162,9 +159,8 @@ START_TEST(a_change_of_the_mode_keeps_the_count)
 	says(&k, "LOCK n mode=shared count=2");
 	forget(&k);
 }
-END_TEST
 
-START_TEST(a_row_counts_from_before_it_was_asked_for)
+TEST(a_row_counts_from_before_it_was_asked_for)
 {
 	struct known k;
 
@@ -176,9 +172,8 @@ START_TEST(a_row_counts_from_before_it_was_asked_for)
 	says(&k, "CHECK n");
 	forget(&k);
 }
-END_TEST
 
-START_TEST(an_UNLOCK_says_the_same_whatever_became_of_it)
+LOOP_TEST(an_UNLOCK_says_the_same_whatever_became_of_it, 2)
 {
 	struct known k;
 
@@ -198,10 +193,9 @@ START_TEST(an_UNLOCK_says_the_same_whatever_became_of_it)
 		ck_assert(tracking_knows_loss(&k.holds, &k.p));
 	forget(&k);
 }
-END_TEST
 
 /* The caller was not told whether its UNLOCK was done. It calls it again, after a LOCK: that one is not freed. */
-START_TEST(a_LOCK_behind_an_UNLOCK_that_was_given_up_is_held_by_itself)
+TEST(a_LOCK_behind_an_UNLOCK_that_was_given_up_is_held_by_itself)
 {
 	struct known k;
 
@@ -220,9 +214,8 @@ START_TEST(a_LOCK_behind_an_UNLOCK_that_was_given_up_is_held_by_itself)
 	ck_assert_ptr_null(held(&k));
 	forget(&k);
 }
-END_TEST
 
-START_TEST(a_LOCK_waits_for_the_rest_of_its_time)
+LOOP_TEST(a_LOCK_waits_for_the_rest_of_its_time, 3)
 {
 	static const int64_t until[] = {5000 + 40 * 1000, 4000, INT64_MAX};
 	static const char *const line[] = {"LOCK n wait=40ms ttl=9ms count=1", "LOCK n wait=1ms ttl=9ms count=1", "LOCK n wait=500ms ttl=9ms count=1"};
@@ -237,10 +230,9 @@ START_TEST(a_LOCK_waits_for_the_rest_of_its_time)
 	says(&k, line[_i]);
 	forget(&k);
 }
-END_TEST
 
 /* As something else than a daemon may. The lock is then believed for long, and for no shorter. */
-START_TEST(numbers_that_no_daemon_tells_stay_numbers)
+TEST(numbers_that_no_daemon_tells_stay_numbers)
 {
 	struct known k;
 
@@ -254,23 +246,4 @@ START_TEST(numbers_that_no_daemon_tells_stay_numbers)
 	resumed(&k, "* name=n fence=17 valid_ms=9223372036854775807 count=-9223372036854775807");
 	ck_assert(held(&k)->until_us > 9001000);
 	forget(&k);
-}
-END_TEST
-
-Suite *tracking_suite(void)
-{
-	Suite *suite = suite_create("tracking");
-	TCase *tests = tcase_create("tracking");
-
-	tcase_add_test(tests, a_lock_without_a_row_is_lost_and_told_once);
-	tcase_add_loop_test(tests, a_LOCK_that_is_given_up_is_undone, 0, 2);
-	tcase_add_test(tests, a_LOCK_that_is_refused_for_a_loss_is_sent_again_as_the_first);
-	tcase_add_test(tests, a_change_of_the_mode_keeps_the_count);
-	tcase_add_test(tests, a_row_counts_from_before_it_was_asked_for);
-	tcase_add_loop_test(tests, an_UNLOCK_says_the_same_whatever_became_of_it, 0, 2);
-	tcase_add_test(tests, a_LOCK_behind_an_UNLOCK_that_was_given_up_is_held_by_itself);
-	tcase_add_loop_test(tests, a_LOCK_waits_for_the_rest_of_its_time, 0, 3);
-	tcase_add_test(tests, numbers_that_no_daemon_tells_stay_numbers);
-	suite_add_tcase(suite, tests);
-	return suite;
 }

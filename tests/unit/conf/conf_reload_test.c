@@ -26,7 +26,9 @@ static void change_note(void *context, const char *path, const char *from, const
 	snprintf(change->last, sizeof(change->last), "%s %s -> %s %d", path, from, to, reloadable);
 }
 
-START_TEST(a_difference_is_one_of_values_not_of_spelling)
+FIXTURE(.setup = begin, .teardown = end)
+
+TEST(a_difference_is_one_of_values_not_of_spelling)
 {
 	struct change change = {0};
 	struct conf other;
@@ -48,9 +50,8 @@ START_TEST(a_difference_is_one_of_values_not_of_spelling)
 	ck_assert_uint_eq(conf_diff(&conf, &other, NULL, NULL), 2);
 	conf_release(&other);
 }
-END_TEST
 
-START_TEST(every_key_that_a_reload_must_reach_is_live)
+TEST(every_key_that_a_reload_must_reach_is_live)
 {
 	static const char *const live[] = {"log.level",     "limits.waiting", "limits.clients",
 					   "limits.output", "lease",          "redis.password_file"};
@@ -61,10 +62,9 @@ START_TEST(every_key_that_a_reload_must_reach_is_live)
 	ck_assert(!setting_find_path("limits.line")->live); /* buffers are as long as a line */
 	ck_assert(!setting_find_path("redis.nodes")->live);
 }
-END_TEST
 
 /* The memory may have held anything before. */
-START_TEST(the_service_is_told_all_that_it_takes_from_a_reload)
+TEST(the_service_is_told_all_that_it_takes_from_a_reload)
 {
 	struct core_conf core;
 
@@ -82,7 +82,6 @@ START_TEST(the_service_is_told_all_that_it_takes_from_a_reload)
 	ck_assert_uint_eq(core.limits.output, 4 << 20);
 	ck_assert_uint_eq(core.listed, 0);
 }
-END_TEST
 
 static unsigned sources_count(const struct conf *c)
 {
@@ -93,7 +92,7 @@ static unsigned sources_count(const struct conf *c)
 	return count;
 }
 
-START_TEST(a_reload_takes_live_keys_with_their_origin_and_leaves_the_rest)
+TEST(a_reload_takes_live_keys_with_their_origin_and_leaves_the_rest)
 {
 	char *text = NULL;
 	size_t n;
@@ -120,9 +119,8 @@ START_TEST(a_reload_takes_live_keys_with_their_origin_and_leaves_the_rest)
 	ck_assert_ptr_nonnull(strstr(text, "\nmax_lease: 40s                            # test.yaml:2\n"));
 	free(text);
 }
-END_TEST
 
-START_TEST(the_password_of_another_user_waits_for_the_restart_with_it)
+TEST(the_password_of_another_user_waits_for_the_restart_with_it)
 {
 	static const char later[] = "redis: {user: later, password_file: b}\n";
 	struct change change = {0};
@@ -139,10 +137,9 @@ START_TEST(the_password_of_another_user_waits_for_the_restart_with_it)
 	ck_assert(conf_password_is_live(&conf, &conf));
 	conf_release(&fresh);
 }
-END_TEST
 
 /* The guard goes on with the max_lease of the start. */
-START_TEST(a_reload_never_lifts_the_lease_above_the_max_lease_in_effect)
+TEST(a_reload_never_lifts_the_lease_above_the_max_lease_in_effect)
 {
 	static const char later[] = "lease: 50s\nmin_lease: 40s\nmax_lease: 60s\nlimits: {clients: 7}\n";
 	struct conf fresh;
@@ -158,7 +155,6 @@ START_TEST(a_reload_never_lifts_the_lease_above_the_max_lease_in_effect)
 	ck_assert_uint_eq(conf.limits.clients, 7);
 	ck_assert_int_eq(conf_check(&conf, &report), 0);
 }
-END_TEST
 
 /* Writes a password file into a folder of its own and asks for it. */
 static int password_of(const char *bytes, size_t n, char **ret_password)
@@ -181,7 +177,7 @@ static int password_of(const char *bytes, size_t n, char **ret_password)
 	return r;
 }
 
-START_TEST(a_password_is_one_line_without_its_end)
+TEST(a_password_is_one_line_without_its_end)
 {
 	char *password = NULL;
 
@@ -198,9 +194,8 @@ START_TEST(a_password_is_one_line_without_its_end)
 	ck_assert_int_eq(password_of("a\nb\n", 4, &password), -EINVAL);
 	ck_assert_int_eq(password_of("a\0b", 3, &password), -EINVAL);
 }
-END_TEST
 
-START_TEST(a_password_file_whose_path_is_too_long_is_an_error)
+TEST(a_password_file_whose_path_is_too_long_is_an_error)
 {
 	char text[3600], *password = NULL;
 
@@ -214,9 +209,8 @@ START_TEST(a_password_file_whose_path_is_too_long_is_an_error)
 	ck_assert_int_eq(conf_password(&conf, &password), -ENAMETOOLONG);
 	unsetenv("CREDENTIALS_DIRECTORY");
 }
-END_TEST
 
-START_TEST(a_relative_password_file_is_a_credential_first_and_then_beside_the_file)
+TEST(a_relative_password_file_is_a_credential_first_and_then_beside_the_file)
 {
 	static const char text[] = "redis: {password_file: secret}\n";
 	char folder[] = "/tmp/conf_test.XXXXXX", path[64], label[64], *password;
@@ -243,10 +237,9 @@ START_TEST(a_relative_password_file_is_a_credential_first_and_then_beside_the_fi
 	unlink(path);
 	rmdir(folder);
 }
-END_TEST
 
 /* Nobody writes to the pipe, and a reader would wait for it. */
-START_TEST(a_source_that_is_no_file_is_not_read_again)
+TEST(a_source_that_is_no_file_is_not_read_again)
 {
 	char folder[] = "/tmp/conf_test.XXXXXX", path[64], assignment[100], *password;
 	FILE *f;
@@ -277,10 +270,9 @@ START_TEST(a_source_that_is_no_file_is_not_read_again)
 	unlink(path);
 	rmdir(folder);
 }
-END_TEST
 
 /* A start reads only the password of the servers from one. */
-START_TEST(a_password_of_sentinels_is_refused_if_it_is_no_file)
+TEST(a_password_of_sentinels_is_refused_if_it_is_no_file)
 {
 	char folder[] = "/tmp/conf_test.XXXXXX", path[64], assignment[100];
 
@@ -297,7 +289,6 @@ START_TEST(a_password_of_sentinels_is_refused_if_it_is_no_file)
 	unlink(path);
 	rmdir(folder);
 }
-END_TEST
 
 static int64_t users_read_us(unsigned count)
 {
@@ -323,32 +314,9 @@ static int64_t users_read_us(unsigned count)
 }
 
 /* The loop waits for it. Each name was compared with all before it. */
-START_TEST(ten_times_as_many_users_take_no_hundred_times_as_long)
+TEST(ten_times_as_many_users_take_no_hundred_times_as_long)
 {
 	int64_t some = users_read_us(1000), many = users_read_us(10000);
 
 	ck_assert_msg(many < 25 * some, "%lld us, and %lld us", (long long)some, (long long)many);
-}
-END_TEST
-
-Suite *conf_reload_suite(void)
-{
-	Suite *suite = suite_create("conf_reload");
-	TCase *t = tcase_create("conf_reload");
-
-	tcase_add_checked_fixture(t, begin, end);
-	tcase_add_test(t, ten_times_as_many_users_take_no_hundred_times_as_long);
-	tcase_add_test(t, a_difference_is_one_of_values_not_of_spelling);
-	tcase_add_test(t, every_key_that_a_reload_must_reach_is_live);
-	tcase_add_test(t, the_service_is_told_all_that_it_takes_from_a_reload);
-	tcase_add_test(t, a_reload_takes_live_keys_with_their_origin_and_leaves_the_rest);
-	tcase_add_test(t, the_password_of_another_user_waits_for_the_restart_with_it);
-	tcase_add_test(t, a_reload_never_lifts_the_lease_above_the_max_lease_in_effect);
-	tcase_add_test(t, a_password_is_one_line_without_its_end);
-	tcase_add_test(t, a_password_file_whose_path_is_too_long_is_an_error);
-	tcase_add_test(t, a_relative_password_file_is_a_credential_first_and_then_beside_the_file);
-	tcase_add_test(t, a_source_that_is_no_file_is_not_read_again);
-	tcase_add_test(t, a_password_of_sentinels_is_refused_if_it_is_no_file);
-	suite_add_tcase(suite, t);
-	return suite;
 }

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-START_TEST(the_defaults_are_those_of_the_table)
+FIXTURE(.setup = begin, .teardown = end)
+
+TEST(the_defaults_are_those_of_the_table)
 {
 	ck_assert_ptr_null(conf.listen.unix_path);
 	ck_assert_str_eq(conf.listen.tcp_host, "127.0.0.1");
@@ -33,10 +35,9 @@ START_TEST(the_defaults_are_those_of_the_table)
 	ck_assert_int_eq(conf_check(&conf, &report), 0);
 	ck_assert_uint_eq(report.warnings, 0);
 }
-END_TEST
 
 /* All that people read is made from the rows, so they must be fit for it. */
-START_TEST(every_row_is_complete)
+TEST(every_row_is_complete)
 {
 	for (size_t i = 0; i < CONF_KEYS; i++) {
 		const struct setting *s = &setting_table[i];
@@ -51,9 +52,8 @@ START_TEST(every_row_is_complete)
 		ck_assert_msg(!section_find(s->path), "%s", s->path);
 	}
 }
-END_TEST
 
-START_TEST(the_rows_of_a_section_stand_together)
+TEST(the_rows_of_a_section_stand_together)
 {
 	for (size_t i = 0; i < section_count; i++) {
 		unsigned runs = 0;
@@ -66,9 +66,8 @@ START_TEST(the_rows_of_a_section_stand_together)
 		ck_assert_msg(runs == 1, "%s", section_table[i].name);
 	}
 }
-END_TEST
 
-START_TEST(a_file_goes_over_the_defaults_and_a_set_over_the_file)
+TEST(a_file_goes_over_the_defaults_and_a_set_over_the_file)
 {
 	ck_assert_int_eq(load("lease: 9s\nredis: {timeout: 60ms}\n"), 0);
 	ck_assert_int_eq(conf_set(&conf, "redis.timeout=80ms", &report), 0);
@@ -77,9 +76,8 @@ START_TEST(a_file_goes_over_the_defaults_and_a_set_over_the_file)
 	ck_assert_int_eq(conf.redis.timeout, 90 * MS);
 	ck_assert_int_eq(conf.max_lease, 30 * SECOND);
 }
-END_TEST
 
-START_TEST(each_type_finds_its_field)
+TEST(each_type_finds_its_field)
 {
 	ck_assert_int_eq(load("listen: {unix: /a, tcp: \"[::1]:80\"}\nstore: redis\n"
 			      "redis: {nodes: [h, \"[::1]:1\", unix:/s], foreign: on, generation: 7}\n"
@@ -102,9 +100,8 @@ START_TEST(each_type_finds_its_field)
 	ck_assert_uint_eq(conf.limits.line, 1 << 20);
 	ck_assert_int_eq(conf.log.level, 4);
 }
-END_TEST
 
-START_TEST(no_switches_a_listener_off)
+TEST(no_switches_a_listener_off)
 {
 	ck_assert_int_eq(load("listen: {unix: no, tcp: \"no\"}\n"), 0);
 	ck_assert_str_eq(conf.listen.unix_path, "");
@@ -112,9 +109,8 @@ START_TEST(no_switches_a_listener_off)
 	ck_assert_int_eq(conf_check(&conf, &report), -1);
 	ck_assert_uint_eq(report.errors, 1);
 }
-END_TEST
 
-START_TEST(a_refused_value_leaves_the_one_before)
+TEST(a_refused_value_leaves_the_one_before)
 {
 	ck_assert_int_eq(load("lease: 9s\nredis: {nodes: [a]}\n"), 0);
 	ck_assert_int_eq(load("lease: 9\nredis: {nodes: [b, b]}\n"), -1);
@@ -122,9 +118,8 @@ START_TEST(a_refused_value_leaves_the_one_before)
 	ck_assert_int_eq(conf.lease, 9 * SECOND);
 	ck_assert_str_eq(conf.redis.node[0].host, "a");
 }
-END_TEST
 
-START_TEST(every_bound_holds_on_both_sides)
+TEST(every_bound_holds_on_both_sides)
 {
 	static const struct {
 		const char *assignment;
@@ -158,9 +153,8 @@ START_TEST(every_bound_holds_on_both_sides)
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		ck_assert_msg(conf_set(&conf, table[i].assignment, &report) == table[i].r, "%s", table[i].assignment);
 }
-END_TEST
 
-START_TEST(messages_come_in_the_order_of_the_text)
+TEST(messages_come_in_the_order_of_the_text)
 {
 	static const char *const order[] = {"test.yaml:1:8: error: lease", "test.yaml:2:1: error: unknown",
 					    "test.yaml:3:14: error: log.level", "test.yaml:4:15: error: redis.user",
@@ -183,25 +177,22 @@ START_TEST(messages_come_in_the_order_of_the_text)
 	free(text);
 	report = (struct conf_report){0};
 }
-END_TEST
 
-START_TEST(keys_that_were_refused_take_no_part_in_conflicts)
+TEST(keys_that_were_refused_take_no_part_in_conflicts)
 {
 	ck_assert_int_eq(load("store: redis\nlease: 1\nmin_lease: 20s\nredis: {nodes: []}\n"), -1);
 	ck_assert_uint_eq(report.errors, 2);
 	ck_assert_int_eq(conf_check(&conf, &report), 0);
 }
-END_TEST
 
-START_TEST(a_key_that_was_not_read_is_not_called_missing)
+TEST(a_key_that_was_not_read_is_not_called_missing)
 {
 	ck_assert_int_eq(load("store: redis\nlease: \"\n"), -1);
 	ck_assert_int_eq(conf_check(&conf, &report), 0);
 }
-END_TEST
 
 /* A prefix that is the beginning of the daemon's own keys, or the reverse. */
-START_TEST(a_prefix_that_reaches_the_markers_is_refused)
+TEST(a_prefix_that_reaches_the_markers_is_refused)
 {
 	static const char *const bad[] = {"r", "redlockd", "redlockd:", "redlockd:x:"}, *const good[] = {"lock:", "redlocks:",
 													 "x", "edlockd:"};
@@ -217,18 +208,16 @@ START_TEST(a_prefix_that_reaches_the_markers_is_refused)
 		ck_assert_msg(conf_check(&conf, &report) == 0, "%s", good[i]);
 	}
 }
-END_TEST
 
-START_TEST(an_assignment_is_one_line)
+TEST(an_assignment_is_one_line)
 {
 	ck_assert_int_eq(conf_set(&conf, "lease=5s\n", &report), -1);
 	ck_assert_int_eq(conf_set(&conf, "lease=5s\r\nmax_lease: 9s", &report), -1);
 	ck_assert_int_eq(conf_set(&conf, "lease=5s # as asked for", &report), 0);
 	ck_assert_int_eq(conf.lease, 5 * SECOND);
 }
-END_TEST
 
-START_TEST(each_key_has_its_line_of_help)
+TEST(each_key_has_its_line_of_help)
 {
 	char *text = NULL;
 	size_t n, lines = 0;
@@ -240,29 +229,4 @@ START_TEST(each_key_has_its_line_of_help)
 		lines += *p == '\n';
 	ck_assert_uint_eq(lines, CONF_KEYS);
 	free(text);
-}
-END_TEST
-
-Suite *conf_suite(void)
-{
-	Suite *suite = suite_create("conf");
-	TCase *t = tcase_create("conf");
-
-	tcase_add_checked_fixture(t, begin, end);
-	tcase_add_test(t, the_defaults_are_those_of_the_table);
-	tcase_add_test(t, every_row_is_complete);
-	tcase_add_test(t, the_rows_of_a_section_stand_together);
-	tcase_add_test(t, a_file_goes_over_the_defaults_and_a_set_over_the_file);
-	tcase_add_test(t, each_type_finds_its_field);
-	tcase_add_test(t, no_switches_a_listener_off);
-	tcase_add_test(t, a_refused_value_leaves_the_one_before);
-	tcase_add_test(t, every_bound_holds_on_both_sides);
-	tcase_add_test(t, messages_come_in_the_order_of_the_text);
-	tcase_add_test(t, keys_that_were_refused_take_no_part_in_conflicts);
-	tcase_add_test(t, a_key_that_was_not_read_is_not_called_missing);
-	tcase_add_test(t, a_prefix_that_reaches_the_markers_is_refused);
-	tcase_add_test(t, an_assignment_is_one_line);
-	tcase_add_test(t, each_key_has_its_line_of_help);
-	suite_add_tcase(suite, t);
-	return suite;
 }

@@ -7,7 +7,7 @@
 #include <check.h>
 #include <string.h>
 
-START_TEST(a_distance_counts_each_edit_and_a_swap_once)
+TEST(a_distance_counts_each_edit_and_a_swap_once)
 {
 	static const struct {
 		const char *a, *b;
@@ -31,9 +31,8 @@ START_TEST(a_distance_counts_each_edit_and_a_swap_once)
 		ck_assert_msg(word_distance(table[i].b, table[i].a) == table[i].distance, "%s %s", table[i].b, table[i].a);
 	}
 }
-END_TEST
 
-START_TEST(near_is_two_edits_and_a_third_of_the_word)
+TEST(near_is_two_edits_and_a_third_of_the_word)
 {
 	char huge[200];
 	unsigned d;
@@ -49,9 +48,8 @@ START_TEST(near_is_two_edits_and_a_third_of_the_word)
 	ck_assert(!word_near("lixetm", "listen", &d));
 	ck_assert(!word_near(huge, huge, &d));
 }
-END_TEST
 
-START_TEST(alternatives_are_found_by_word_and_by_number)
+TEST(alternatives_are_found_by_word_and_by_number)
 {
 	char out[8];
 
@@ -63,9 +61,8 @@ START_TEST(alternatives_are_found_by_word_and_by_number)
 	ck_assert_str_eq(out, "redis");
 	ck_assert_uint_eq(alternative_get("memory|redis", 2, out, sizeof(out)), 0);
 }
-END_TEST
 
-START_TEST(only_valid_utf8_is_decoded)
+TEST(only_valid_utf8_is_decoded)
 {
 	static const struct {
 		const char *bytes;
@@ -96,9 +93,8 @@ START_TEST(only_valid_utf8_is_decoded)
 		ck_assert_msg(rune == table[i].rune, "row %zu", i);
 	}
 }
-END_TEST
 
-START_TEST(shown_text_is_printable_and_fits)
+TEST(shown_text_is_printable_and_fits)
 {
 	char out[SHOW_MAX], text[400];
 
@@ -113,9 +109,8 @@ START_TEST(shown_text_is_printable_and_fits)
 				 "er",
 				 8));
 }
-END_TEST
 
-START_TEST(each_duration_has_its_microseconds)
+TEST(each_duration_has_its_microseconds)
 {
 	static const struct {
 		const char *text;
@@ -150,9 +145,8 @@ START_TEST(each_duration_has_its_microseconds)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		ck_assert_msg(number_duration(bad[i].text, &us) == bad[i].outcome, "%s", bad[i].text);
 }
-END_TEST
 
-START_TEST(counts_and_sizes_are_exact_or_refused)
+TEST(counts_and_sizes_are_exact_or_refused)
 {
 	uint64_t n;
 
@@ -174,7 +168,6 @@ START_TEST(counts_and_sizes_are_exact_or_refused)
 	ck_assert_int_eq(number_size("8t", &n), NUMBER_MALFORMED);
 	ck_assert_int_eq(number_size("18446744073709551615k", &n), NUMBER_LARGE);
 }
-END_TEST
 
 /* The flaw of a text, where it is, and how much stands before it. */
 static bool flaw_is(const char *text, size_t n, unsigned line, unsigned column, size_t usable)
@@ -188,7 +181,7 @@ static bool flaw_is(const char *text, size_t n, unsigned line, unsigned column, 
 	return flaw && place.line == line && place.column == column && before == usable;
 }
 
-START_TEST(a_flaw_is_found_where_it_stands_in_characters)
+TEST(a_flaw_is_found_where_it_stands_in_characters)
 {
 	struct conf_source *list = NULL;
 	struct source_place place;
@@ -203,7 +196,6 @@ START_TEST(a_flaw_is_found_where_it_stands_in_characters)
 	ck_assert_ptr_null(source_flaw(source_add(&list, "x", "a: b\t# c\r\n\r\n", 12), &place, &n));
 	source_free(list);
 }
-END_TEST
 
 static bool line_is(const struct conf_source *s, unsigned line, const char *text)
 {
@@ -213,7 +205,7 @@ static bool line_is(const struct conf_source *s, unsigned line, const char *text
 	return n == strlen(text) && !memcmp(p, text, n);
 }
 
-START_TEST(a_line_is_found_by_its_number)
+TEST(a_line_is_found_by_its_number)
 {
 	static const char text[] = "\xef\xbb\xbf"
 				   "one\r\n\nthree";
@@ -225,23 +217,4 @@ START_TEST(a_line_is_found_by_its_number)
 	ck_assert(line_is(s, 4, ""));
 	ck_assert(line_is(s, 400, ""));
 	source_free(list);
-}
-END_TEST
-
-Suite *conf_text_suite(void)
-{
-	Suite *suite = suite_create("conf_text");
-	TCase *t = tcase_create("conf_text");
-
-	tcase_add_test(t, a_distance_counts_each_edit_and_a_swap_once);
-	tcase_add_test(t, near_is_two_edits_and_a_third_of_the_word);
-	tcase_add_test(t, alternatives_are_found_by_word_and_by_number);
-	tcase_add_test(t, only_valid_utf8_is_decoded);
-	tcase_add_test(t, shown_text_is_printable_and_fits);
-	tcase_add_test(t, each_duration_has_its_microseconds);
-	tcase_add_test(t, counts_and_sizes_are_exact_or_refused);
-	tcase_add_test(t, a_flaw_is_found_where_it_stands_in_characters);
-	tcase_add_test(t, a_line_is_found_by_its_number);
-	suite_add_tcase(suite, t);
-	return suite;
 }

@@ -63,14 +63,15 @@ static bool is_always_allowed(int verb)
 	return verb == VERB_HELLO || verb == VERB_AUTH || verb == VERB_PING || verb == VERB_HELP || verb == VERB_QUIT;
 }
 
-START_TEST(each_request_has_a_decision_and_a_line_here)
+FIXTURE(.teardown = ruled_ends)
+
+LOOP_TEST(each_request_has_a_decision_and_a_line_here, VERB_N)
 {
 	ck_assert_msg(access_is_decided((enum verb)_i), "%s: daemon/core/access.c says nothing of what it needs", command_table[_i].word);
 	ck_assert_msg(line_of[_i], "%s: this test has no line for it", command_table[_i].word);
 }
-END_TEST
 
-START_TEST(whom_no_rule_matches_is_denied_all_but_five_requests)
+LOOP_TEST(whom_no_rule_matches_is_denied_all_but_five_requests, VERB_N)
 {
 	begins();
 	says(NOBODY, "%s", line_of[_i]);
@@ -83,9 +84,8 @@ START_TEST(whom_no_rule_matches_is_denied_all_but_five_requests)
 	if (_i != VERB_QUIT)
 		hears_nothing(NOBODY);
 }
-END_TEST
 
-START_TEST(root_has_no_right_that_no_rule_gives)
+LOOP_TEST(root_has_no_right_that_no_rule_gives, VERB_N)
 {
 	begins();
 	says(ROOT, "%s", line_of[_i]);
@@ -96,7 +96,6 @@ START_TEST(root_has_no_right_that_no_rule_gives)
 			hears(ROOT, "\\* *");
 	hears(ROOT, is_always_allowed(_i) ? "OK*" : "ERR DENIED *");
 }
-END_TEST
 
 /* --- which rule decides --- */
 
@@ -106,7 +105,7 @@ static void denied(unsigned k, const char *request, const char *text)
 	hears(k, text);
 }
 
-START_TEST(the_first_rule_whose_conditions_all_hold_decides)
+TEST(the_first_rule_whose_conditions_all_hold_decides)
 {
 	begins();
 	says(WEB, "LOCK web/1");
@@ -125,9 +124,8 @@ START_TEST(the_first_rule_whose_conditions_all_hold_decides)
 	says(OPERATOR, "BREAK jobs/1");
 	hears(OPERATOR, "OK name=jobs/1 *");
 }
-END_TEST
 
-START_TEST(no_rule_behind_one_that_is_about_all_names_gives_a_right)
+TEST(no_rule_behind_one_that_is_about_all_names_gives_a_right)
 {
 	static const struct rule two[] = {{7, 33, -1, NULL, NULL, NULL, RIGHT_LOCK}, {8, 33, -1, NULL, NULL, "web/*", RIGHT_LOOK}};
 
@@ -135,9 +133,8 @@ START_TEST(no_rule_behind_one_that_is_about_all_names_gives_a_right)
 	denied(WEB, "WATCH", "ERR DENIED *");
 	denied(WEB, "SHOW web/1", "ERR DENIED * line 7 *");
 }
-END_TEST
 
-START_TEST(each_name_of_a_request_needs_the_right)
+TEST(each_name_of_a_request_needs_the_right)
 {
 	begins();
 	denied(WEB, "LOCKALL web/1 web/secret", "ERR DENIED LOCKALL *line 10*");
@@ -152,9 +149,8 @@ START_TEST(each_name_of_a_request_needs_the_right)
 	hears(WEB, "\\* name=web/2 *");
 	hears(WEB, "OK n=2");
 }
-END_TEST
 
-START_TEST(what_is_there_is_denied_like_what_is_not)
+TEST(what_is_there_is_denied_like_what_is_not)
 {
 	const char *there, *not_there;
 	char first[200];
@@ -169,9 +165,10 @@ START_TEST(what_is_there_is_denied_like_what_is_not)
 	not_there = hears(WEB, "ERR DENIED *");
 	ck_assert_str_eq(first, not_there);
 }
-END_TEST
 
-START_TEST(a_pattern_has_stars_for_any_bytes)
+#define PATTERNS 23
+
+LOOP_TEST(a_pattern_has_stars_for_any_bytes, PATTERNS)
 {
 	static const struct {
 		const char *pattern, *name;
@@ -187,10 +184,8 @@ START_TEST(a_pattern_has_stars_for_any_bytes)
 	says(WEB, "CHECK %s", row[_i].name);
 	hears(WEB, row[_i].matches ? "ERR NOTHELD *" : "ERR DENIED *");
 }
-END_TEST
-#define PATTERNS 23
 
-START_TEST(rules_that_are_read_again_hold_for_sessions_that_are_there)
+TEST(rules_that_are_read_again_hold_for_sessions_that_are_there)
 {
 	static const struct rule later[] = {{21, 33, -1, NULL, NULL, "jobs/*", RIGHT_LOCK}};
 
@@ -202,9 +197,8 @@ START_TEST(rules_that_are_read_again_hold_for_sessions_that_are_there)
 	says(WEB, "LOCK jobs/1");
 	hears(WEB, "OK name=jobs/1 *");
 }
-END_TEST
 
-START_TEST(a_uid_is_that_of_a_unix_peer_only)
+TEST(a_uid_is_that_of_a_unix_peer_only)
 {
 	begins_with(&(const struct rule){7, 33, -1, NULL, NULL, NULL, RIGHT_LOCK}, 1);
 	session_opens_from(20, 0, &(const struct peer){.is_local = true, .pid = 1, .uid = 33, .address = "127.0.0.1:9"});
@@ -212,9 +206,8 @@ START_TEST(a_uid_is_that_of_a_unix_peer_only)
 	says(WEB, "LOCK a");
 	hears(WEB, "OK *");
 }
-END_TEST
 
-START_TEST(a_failed_auth_leaves_the_user_that_was_shown)
+TEST(a_failed_auth_leaves_the_user_that_was_shown)
 {
 	begins();
 	says(WORKER, "AUTH other wrong");
@@ -228,7 +221,6 @@ START_TEST(a_failed_auth_leaves_the_user_that_was_shown)
 	hears(WORKER, "OK user=other");
 	denied(WORKER, "LOCK jobs/1", "ERR DENIED *");
 }
-END_TEST
 
 /* --- what lists and pushes show --- */
 
@@ -238,7 +230,7 @@ static void holds(unsigned k, const char *name)
 	hears(k, "OK *");
 }
 
-START_TEST(lists_show_only_what_one_may_look_at)
+TEST(lists_show_only_what_one_may_look_at)
 {
 	begins();
 	holds(OPERATOR, "jobs/1");
@@ -254,9 +246,8 @@ START_TEST(lists_show_only_what_one_may_look_at)
 	hears(CERTIFIED, "OK n=3 more=0");
 	denied(WORKER, "LIST", "ERR DENIED LIST needs the right 'look', which no rule gives to this peer here");
 }
-END_TEST
 
-START_TEST(sessions_are_ones_own_or_all_for_an_administrator)
+TEST(sessions_are_ones_own_or_all_for_an_administrator)
 {
 	begins();
 	opens(20, 33, 33, false);
@@ -274,9 +265,8 @@ START_TEST(sessions_are_ones_own_or_all_for_an_administrator)
 	hears(OPERATOR, "\\* *");
 	hears(OPERATOR, "OK n=1 more=6");
 }
-END_TEST
 
-START_TEST(a_watcher_hears_of_what_it_may_look_at)
+TEST(a_watcher_hears_of_what_it_may_look_at)
 {
 	begins();
 	says(WEB, "WATCH");
@@ -287,9 +277,8 @@ START_TEST(a_watcher_hears_of_what_it_may_look_at)
 	hears(WEB, "! EVENT kind=granted name=web/1 *");
 	hears_nothing(WEB);
 }
-END_TEST
 
-START_TEST(contended_is_for_those_who_may_look)
+TEST(contended_is_for_those_who_may_look)
 {
 	begins();
 	says(WORKER, "SUBSCRIBE");
@@ -303,9 +292,8 @@ START_TEST(contended_is_for_those_who_may_look)
 	says(OPERATOR, "@a LOCK web/1 wait=1m");
 	hears(WEB, "! CONTENDED name=web/1 *");
 }
-END_TEST
 
-START_TEST(completion_passes_over_what_one_may_not_look_at)
+LOOP_TEST(completion_passes_over_what_one_may_not_look_at, 2)
 {
 	cluster_open(1);
 	cluster.conf.names = true;
@@ -320,31 +308,4 @@ START_TEST(completion_passes_over_what_one_may_not_look_at)
 	says(WEB, "COMPLETE limit=1");
 	hears(WEB, "\\* name=web/z");
 	hears(WEB, "OK n=1");
-}
-END_TEST
-
-Suite *access_suite(void)
-{
-	Suite *s = suite_create("access");
-	TCase *t = tcase_create("access");
-
-	tcase_add_checked_fixture(t, NULL, ruled_ends);
-	tcase_add_loop_test(t, each_request_has_a_decision_and_a_line_here, 0, VERB_N);
-	tcase_add_loop_test(t, whom_no_rule_matches_is_denied_all_but_five_requests, 0, VERB_N);
-	tcase_add_loop_test(t, root_has_no_right_that_no_rule_gives, 0, VERB_N);
-	tcase_add_test(t, the_first_rule_whose_conditions_all_hold_decides);
-	tcase_add_test(t, no_rule_behind_one_that_is_about_all_names_gives_a_right);
-	tcase_add_test(t, each_name_of_a_request_needs_the_right);
-	tcase_add_test(t, what_is_there_is_denied_like_what_is_not);
-	tcase_add_loop_test(t, a_pattern_has_stars_for_any_bytes, 0, PATTERNS);
-	tcase_add_test(t, rules_that_are_read_again_hold_for_sessions_that_are_there);
-	tcase_add_test(t, a_uid_is_that_of_a_unix_peer_only);
-	tcase_add_test(t, a_failed_auth_leaves_the_user_that_was_shown);
-	tcase_add_test(t, lists_show_only_what_one_may_look_at);
-	tcase_add_test(t, sessions_are_ones_own_or_all_for_an_administrator);
-	tcase_add_test(t, a_watcher_hears_of_what_it_may_look_at);
-	tcase_add_test(t, contended_is_for_those_who_may_look);
-	tcase_add_loop_test(t, completion_passes_over_what_one_may_not_look_at, 0, 2);
-	suite_add_tcase(s, t);
-	return s;
 }

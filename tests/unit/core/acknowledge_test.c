@@ -13,7 +13,9 @@ static void begins(void)
 	session_opens_as_admin(ADMIN, 0);
 }
 
-START_TEST(a_lock_that_was_broken_is_granted_when_its_holder_has_acknowledged_that)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_lock_that_was_broken_is_granted_when_its_holder_has_acknowledged_that)
 {
 	int64_t fence;
 
@@ -34,9 +36,8 @@ START_TEST(a_lock_that_was_broken_is_granted_when_its_holder_has_acknowledged_th
 	says(1, "UNLOCK a");
 	hears(1, "ERR NOTHELD *");
 }
-END_TEST
 
-START_TEST(a_lock_that_was_broken_is_free_when_its_holder_is_gone)
+LOOP_TEST(a_lock_that_was_broken_is_free_when_its_holder_is_gone, 4)
 {
 	begins();
 	if (_i >= 2)
@@ -60,10 +61,9 @@ START_TEST(a_lock_that_was_broken_is_free_when_its_holder_is_gone)
 	}
 	hears(2, GRANT);
 }
-END_TEST
 
 /* The client may not have read LOST when it sent the UNLOCK: then it believes in the hold that is left. */
-START_TEST(an_UNLOCK_that_leaves_a_hold_acknowledges_nothing)
+LOOP_TEST(an_UNLOCK_that_leaves_a_hold_acknowledges_nothing, 3)
 {
 	begins();
 	says(1, "LOCK a");
@@ -84,10 +84,9 @@ START_TEST(an_UNLOCK_that_leaves_a_hold_acknowledges_nothing)
 	hears(2, GRANT);
 	ignores(ADMIN);
 }
-END_TEST
 
 /* Its LOCK was on its way beside the UNLOCK: as long as it has not read the refusal, it counts on a hold that is left. */
-START_TEST(a_LOCK_that_is_refused_keeps_an_UNLOCK_from_acknowledging_as_well)
+TEST(a_LOCK_that_is_refused_keeps_an_UNLOCK_from_acknowledging_as_well)
 {
 	begins();
 	says(1, "LOCK a");
@@ -105,10 +104,9 @@ START_TEST(a_LOCK_that_is_refused_keeps_an_UNLOCK_from_acknowledging_as_well)
 	passes(1500 * MSEC);
 	hears(2, "@a OK *");
 }
-END_TEST
 
 /* The loss of session 1 is over and was not acknowledged yet: session 2 has lost its own hold since. */
-START_TEST(an_acknowledgement_is_for_one_hold_alone)
+TEST(an_acknowledgement_is_for_one_hold_alone)
 {
 	begins();
 	says(1, "LOCK a");
@@ -128,9 +126,8 @@ START_TEST(an_acknowledgement_is_for_one_hold_alone)
 	hears(3, GRANT);
 	ignores(ADMIN);
 }
-END_TEST
 
-START_TEST(a_lock_that_is_lost_for_another_reason_is_free_when_that_is_acknowledged)
+TEST(a_lock_that_is_lost_for_another_reason_is_free_when_that_is_acknowledged)
 {
 	begins();
 	says(1, "LOCK a ttl=5s renew=no");
@@ -144,9 +141,8 @@ START_TEST(a_lock_that_is_lost_for_another_reason_is_free_when_that_is_acknowled
 	says(2, "LOCK a");
 	hears(2, GRANT);
 }
-END_TEST
 
-START_TEST(a_reader_that_was_alone_frees_the_lock_as_it_acknowledges)
+LOOP_TEST(a_reader_that_was_alone_frees_the_lock_as_it_acknowledges, 3)
 {
 	begins();
 	says(1, "LOCK a mode=shared");
@@ -172,10 +168,9 @@ START_TEST(a_reader_that_was_alone_frees_the_lock_as_it_acknowledges)
 	says(2, "CHECK a");
 	hears(2, "OK *");
 }
-END_TEST
 
 /* The acknowledgement comes before the stores have answered BREAK, and some of them have nothing to break any more. */
-START_TEST(BREAK_of_a_reader_that_acknowledges_at_once_is_OK)
+TEST(BREAK_of_a_reader_that_acknowledges_at_once_is_OK)
 {
 	begins();
 	says(1, "LOCK a mode=shared");
@@ -191,10 +186,9 @@ START_TEST(BREAK_of_a_reader_that_acknowledges_at_once_is_OK)
 	says(2, "LOCK a");
 	hears(2, GRANT);
 }
-END_TEST
 
 /* 3 believes in the lease as well: it held it with 1 when it was broken, or has gone before without a word. */
-START_TEST(a_reader_that_was_not_alone_acknowledges_for_itself)
+LOOP_TEST(a_reader_that_was_not_alone_acknowledges_for_itself, 2)
 {
 	begins();
 	if (_i >= 1)
@@ -217,10 +211,9 @@ START_TEST(a_reader_that_was_not_alone_acknowledges_for_itself)
 	passes(2500 * MSEC);
 	hears(2, GRANT);
 }
-END_TEST
 
 /* Its own daemon has nothing to wait for any more; the reader of the other one may believe. */
-START_TEST(a_reader_acknowledges_for_its_own_daemon)
+TEST(a_reader_acknowledges_for_its_own_daemon)
 {
 	two_daemons(3);
 	session_opens_as_admin(ADMIN, 0);
@@ -243,10 +236,9 @@ START_TEST(a_reader_acknowledges_for_its_own_daemon)
 	passes(SEC);
 	hears(3, GRANT);
 }
-END_TEST
 
 /* Of a lock or a semaphore all who lost it at this daemon have to acknowledge that. */
-START_TEST(readers_who_were_not_alone_free_the_lock_when_all_have_acknowledged)
+TEST(readers_who_were_not_alone_free_the_lock_when_all_have_acknowledged)
 {
 	begins();
 	says(1, "LOCK a mode=shared");
@@ -268,10 +260,9 @@ START_TEST(readers_who_were_not_alone_free_the_lock_when_all_have_acknowledged)
 	hears(3, "ERR LOST *");
 	hears(2, GRANT);
 }
-END_TEST
 
 /* The readers of the first loss acknowledge it while the second one is open. */
-START_TEST(readers_acknowledge_their_own_loss_alone)
+LOOP_TEST(readers_acknowledge_their_own_loss_alone, 2)
 {
 	begins();
 	session_opens_from_afar(4, 0);
@@ -295,7 +286,6 @@ START_TEST(readers_acknowledge_their_own_loss_alone)
 	passes(10 * SEC);
 	hears(2, GRANT);
 }
-END_TEST
 
 static void loses_a_permit(int session)
 {
@@ -308,7 +298,7 @@ static void releases_a_lost_permit(int session)
 	hears(session, "ERR LOST fence=* reason=broken*");
 }
 
-START_TEST(a_permit_that_was_broken_is_free_when_its_holder_has_acknowledged_that)
+LOOP_TEST(a_permit_that_was_broken_is_free_when_its_holder_has_acknowledged_that, 2)
 {
 	begins();
 	says(1, "ACQUIRE a limit=%d weight=%d", _i + 1, _i + 1);
@@ -326,10 +316,9 @@ START_TEST(a_permit_that_was_broken_is_free_when_its_holder_has_acknowledged_tha
 	says(1, "ACQUIRE a limit=%d", _i + 1);
 	hears(1, _i == 0 ? "BUSY *" : "OK name=a permit=? *");
 }
-END_TEST
 
 /* The mark of the semaphore is open again when all permits of this daemon are acknowledged; a later one may have another limit. */
-START_TEST(permits_that_were_broken_are_free_when_all_of_their_daemon_are_acknowledged)
+TEST(permits_that_were_broken_are_free_when_all_of_their_daemon_are_acknowledged)
 {
 	begins();
 	says(1, "ACQUIRE a limit=2");
@@ -354,10 +343,9 @@ START_TEST(permits_that_were_broken_are_free_when_all_of_their_daemon_are_acknow
 	says(2, "ACQUIRE a limit=1");
 	hears(2, "OK name=a permit=0 *");
 }
-END_TEST
 
 /* 0: it may not have read LOST; 1: it said that it goes; 2: its connection ended on this host; 3: count=0, which may be repeated. */
-START_TEST(the_end_of_a_session_acknowledges_its_permits_where_its_client_is_surely_gone)
+LOOP_TEST(the_end_of_a_session_acknowledges_its_permits_where_its_client_is_surely_gone, 4)
 {
 	begins();
 	if (_i == 0)
@@ -387,10 +375,9 @@ START_TEST(the_end_of_a_session_acknowledges_its_permits_where_its_client_is_sur
 	}
 	hears(2, "OK name=a permit=0 *");
 }
-END_TEST
 
 /* The mark of the other one is broken at the stores as long as its client may believe. */
-START_TEST(a_permit_is_acknowledged_for_its_own_daemon)
+TEST(a_permit_is_acknowledged_for_its_own_daemon)
 {
 	two_daemons(3);
 	session_opens_as_admin(ADMIN, 0);
@@ -414,31 +401,4 @@ START_TEST(a_permit_is_acknowledged_for_its_own_daemon)
 	hears(3, "OK name=a permit=? *");
 	says(3, "ACQUIRE a limit=2");
 	hears(3, "BUSY *");
-}
-END_TEST
-
-Suite *acknowledge_suite(void)
-{
-	Suite *suite = suite_create("acknowledge");
-	TCase *t = tcase_create("acknowledge");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, a_lock_that_was_broken_is_granted_when_its_holder_has_acknowledged_that);
-	tcase_add_loop_test(t, a_lock_that_was_broken_is_free_when_its_holder_is_gone, 0, 4);
-	tcase_add_loop_test(t, an_UNLOCK_that_leaves_a_hold_acknowledges_nothing, 0, 3);
-	tcase_add_test(t, a_LOCK_that_is_refused_keeps_an_UNLOCK_from_acknowledging_as_well);
-	tcase_add_test(t, an_acknowledgement_is_for_one_hold_alone);
-	tcase_add_test(t, a_lock_that_is_lost_for_another_reason_is_free_when_that_is_acknowledged);
-	tcase_add_loop_test(t, a_reader_that_was_alone_frees_the_lock_as_it_acknowledges, 0, 3);
-	tcase_add_test(t, BREAK_of_a_reader_that_acknowledges_at_once_is_OK);
-	tcase_add_loop_test(t, a_reader_that_was_not_alone_acknowledges_for_itself, 0, 2);
-	tcase_add_test(t, a_reader_acknowledges_for_its_own_daemon);
-	tcase_add_test(t, readers_who_were_not_alone_free_the_lock_when_all_have_acknowledged);
-	tcase_add_loop_test(t, readers_acknowledge_their_own_loss_alone, 0, 2);
-	tcase_add_loop_test(t, a_permit_that_was_broken_is_free_when_its_holder_has_acknowledged_that, 0, 2);
-	tcase_add_test(t, permits_that_were_broken_are_free_when_all_of_their_daemon_are_acknowledged);
-	tcase_add_loop_test(t, the_end_of_a_session_acknowledges_its_permits_where_its_client_is_surely_gone, 0, 4);
-	tcase_add_test(t, a_permit_is_acknowledged_for_its_own_daemon);
-	suite_add_tcase(suite, t);
-	return suite;
 }

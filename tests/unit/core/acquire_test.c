@@ -4,7 +4,9 @@
 
 #include <check.h>
 
-START_TEST(a_free_lock_is_granted_after_one_round_trip)
+FIXTURE(.teardown = cluster_close)
+
+LOOP_TEST(a_free_lock_is_granted_after_one_round_trip, 3)
 {
 	static const unsigned nodes[] = {1, 3, 5};
 	unsigned n = nodes[_i];
@@ -16,9 +18,8 @@ START_TEST(a_free_lock_is_granted_after_one_round_trip)
 	ck_assert_uint_eq(asked(CALL_EXTEND), 0);
 	ck_assert_int_eq(cluster.node[n - 1].last[CALL_ACQUIRE].call.px_ms, 10000);
 }
-END_TEST
 
-START_TEST(a_vote_counts_from_the_send_not_from_the_answer)
+TEST(a_vote_counts_from_the_send_not_from_the_answer)
 {
 	cluster_begin(3);
 	for (unsigned i = 0; i < 3; i++)
@@ -30,9 +31,8 @@ START_TEST(a_vote_counts_from_the_send_not_from_the_answer)
 		serves(i, 1);
 	hears(1, "OK name=a fence=* valid_ms=9867 ttl_ms=10000 count=1");
 }
-END_TEST
 
-START_TEST(two_of_three_are_enough_and_the_third_counts_when_it_comes)
+TEST(two_of_three_are_enough_and_the_third_counts_when_it_comes)
 {
 	cluster_begin(3);
 	feels(2, MOOD_SILENT);
@@ -44,9 +44,8 @@ START_TEST(two_of_three_are_enough_and_the_third_counts_when_it_comes)
 	says(1, "CHECK a");
 	hears(1, "OK name=a fence=* valid_ms=9897 count=1");
 }
-END_TEST
 
-START_TEST(one_of_three_is_no_grant_and_nothing_is_left_of_it)
+TEST(one_of_three_is_no_grant_and_nothing_is_left_of_it)
 {
 	cluster_begin(3);
 	feels(1, MOOD_SILENT);
@@ -64,9 +63,8 @@ START_TEST(one_of_three_is_no_grant_and_nothing_is_left_of_it)
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert(!key_is_there(i, "a"));
 }
-END_TEST
 
-START_TEST(a_late_vote_for_an_abandoned_round_is_ignored)
+TEST(a_late_vote_for_an_abandoned_round_is_ignored)
 {
 	cluster_begin(3);
 	feels(1, MOOD_TARDY);
@@ -82,9 +80,8 @@ START_TEST(a_late_vote_for_an_abandoned_round_is_ignored)
 	says(2, "LOCK a");
 	hears(2, GRANT);
 }
-END_TEST
 
-START_TEST(an_acquire_that_arrives_too_late_does_nothing)
+TEST(an_acquire_that_arrives_too_late_does_nothing)
 {
 	cluster_begin(3);
 	feels(1, MOOD_SILENT);
@@ -98,9 +95,8 @@ START_TEST(an_acquire_that_arrives_too_late_does_nothing)
 	feels(1, MOOD_WELL);
 	feels(2, MOOD_WELL);
 }
-END_TEST
 
-START_TEST(a_late_refusal_does_not_hide_the_key_that_a_renewal_has_set_since)
+TEST(a_late_refusal_does_not_hide_the_key_that_a_renewal_has_set_since)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -118,9 +114,8 @@ START_TEST(a_late_refusal_does_not_hide_the_key_that_a_renewal_has_set_since)
 	hears(1, "OK *");
 	ck_assert(!key_is_there(2, "a"));
 }
-END_TEST
 
-START_TEST(a_grant_with_too_little_validity_is_released_and_tried_again)
+TEST(a_grant_with_too_little_validity_is_released_and_tried_again)
 {
 	cluster_open(3);
 	cluster.conf.timeout_us = 300 * MSEC;
@@ -138,10 +133,9 @@ START_TEST(a_grant_with_too_little_validity_is_released_and_tried_again)
 	passes(200 * MSEC);
 	hears(1, "OK name=a fence=* valid_ms=* ttl_ms=100 count=1");
 }
-END_TEST
 
 /* These stores take longer than half of the lease. To ask again at once would be to ask without end. */
-START_TEST(a_pause_follows_a_grant_that_came_too_late)
+TEST(a_pause_follows_a_grant_that_came_too_late)
 {
 	cluster_open(3);
 	cluster.conf.timeout_us = 300 * MSEC;
@@ -167,9 +161,8 @@ START_TEST(a_pause_follows_a_grant_that_came_too_late)
 	hears(1, "OK *");
 	hears(2, "OK *");
 }
-END_TEST
 
-START_TEST(a_vote_of_a_store_whose_clock_jumped_before_the_decision_does_not_count)
+TEST(a_vote_of_a_store_whose_clock_jumped_before_the_decision_does_not_count)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -187,9 +180,8 @@ START_TEST(a_vote_of_a_store_whose_clock_jumped_before_the_decision_does_not_cou
 	ignores(1);
 	ignores(2);
 }
-END_TEST
 
-START_TEST(a_store_that_refused_gets_no_release)
+TEST(a_store_that_refused_gets_no_release)
 {
 	cluster_begin(3);
 	refuses(2, "OOM command not allowed");
@@ -200,9 +192,8 @@ START_TEST(a_store_that_refused_gets_no_release)
 	ck_assert_uint_eq(cluster.node[2].count[CALL_RELEASE], 0);
 	ck_assert_uint_eq(cluster.node[0].count[CALL_RELEASE], 1);
 }
-END_TEST
 
-START_TEST(a_range_of_tokens_that_the_clock_refuses_is_asked_for_as_one_token_at_once)
+TEST(a_range_of_tokens_that_the_clock_refuses_is_asked_for_as_one_token_at_once)
 {
 	/* Fresh from a join the fence is as far ahead as may be, and the clock stands still here. */
 	cluster_begin(3);
@@ -215,9 +206,8 @@ START_TEST(a_range_of_tokens_that_the_clock_refuses_is_asked_for_as_one_token_at
 	says(2, "UNLOCK a");
 	hears(3, "OK name=a *");
 }
-END_TEST
 
-START_TEST(an_acquire_of_unknown_outcome_is_released_until_its_key_has_expired)
+TEST(an_acquire_of_unknown_outcome_is_released_until_its_key_has_expired)
 {
 	unsigned before;
 
@@ -239,9 +229,8 @@ START_TEST(an_acquire_of_unknown_outcome_is_released_until_its_key_has_expired)
 	ck_assert(!key_is_there(2, "a"));
 	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
-END_TEST
 
-START_TEST(a_release_that_is_never_confirmed_ends_when_no_key_can_be_left)
+TEST(a_release_that_is_never_confirmed_ends_when_no_key_can_be_left)
 {
 	cluster_begin(3);
 	says(1, "LOCK a ttl=1s");
@@ -254,9 +243,8 @@ START_TEST(a_release_that_is_never_confirmed_ends_when_no_key_can_be_left)
 	ck_assert(!key_is_there(2, "a"));
 	ignores(1);
 }
-END_TEST
 
-START_TEST(a_store_that_comes_back_hears_the_release_at_once)
+TEST(a_store_that_comes_back_hears_the_release_at_once)
 {
 	cluster_begin(3);
 	says(1, "LOCK a");
@@ -267,9 +255,8 @@ START_TEST(a_store_that_comes_back_hears_the_release_at_once)
 	ck_assert(!key_is_there(2, "a"));
 	ignores(1);
 }
-END_TEST
 
-START_TEST(each_attempt_has_a_value_of_its_own)
+TEST(each_attempt_has_a_value_of_its_own)
 {
 	char first[VALUE_MAX];
 
@@ -282,33 +269,4 @@ START_TEST(each_attempt_has_a_value_of_its_own)
 	says(1, "LOCK b");
 	ck_assert_int_ne(memcmp(first, cluster.node[0].last[CALL_ACQUIRE].value, cluster.node[0].last[CALL_ACQUIRE].call.value.n), 0);
 	ignores(1);
-}
-END_TEST
-
-Suite *acquire_suite(void)
-{
-	Suite *suite = suite_create("acquire");
-	TCase *round = tcase_create("round"), *undone = tcase_create("undone");
-
-	tcase_add_checked_fixture(round, NULL, cluster_close);
-	tcase_add_loop_test(round, a_free_lock_is_granted_after_one_round_trip, 0, 3);
-	tcase_add_test(round, a_vote_counts_from_the_send_not_from_the_answer);
-	tcase_add_test(round, two_of_three_are_enough_and_the_third_counts_when_it_comes);
-	tcase_add_test(round, one_of_three_is_no_grant_and_nothing_is_left_of_it);
-	tcase_add_test(round, a_late_vote_for_an_abandoned_round_is_ignored);
-	tcase_add_test(round, an_acquire_that_arrives_too_late_does_nothing);
-	tcase_add_test(round, a_late_refusal_does_not_hide_the_key_that_a_renewal_has_set_since);
-	suite_add_tcase(suite, round);
-	tcase_add_checked_fixture(undone, NULL, cluster_close);
-	tcase_add_test(undone, a_grant_with_too_little_validity_is_released_and_tried_again);
-	tcase_add_test(round, a_pause_follows_a_grant_that_came_too_late);
-	tcase_add_test(round, a_vote_of_a_store_whose_clock_jumped_before_the_decision_does_not_count);
-	tcase_add_test(undone, a_store_that_refused_gets_no_release);
-	tcase_add_test(undone, a_range_of_tokens_that_the_clock_refuses_is_asked_for_as_one_token_at_once);
-	tcase_add_test(undone, an_acquire_of_unknown_outcome_is_released_until_its_key_has_expired);
-	tcase_add_test(undone, a_release_that_is_never_confirmed_ends_when_no_key_can_be_left);
-	tcase_add_test(undone, a_store_that_comes_back_hears_the_release_at_once);
-	tcase_add_test(undone, each_attempt_has_a_value_of_its_own);
-	suite_add_tcase(suite, undone);
-	return suite;
 }

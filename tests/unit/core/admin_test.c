@@ -13,7 +13,9 @@ static void begins(void)
 	session_opens_as_admin(ADMIN, 0);
 }
 
-START_TEST(only_administrators_may)
+FIXTURE(.teardown = cluster_close)
+
+TEST(only_administrators_may)
 {
 	begins();
 	says(1, "LOCK a");
@@ -30,9 +32,8 @@ START_TEST(only_administrators_may)
 	says(ADMIN, "KILL");
 	hears(ADMIN, "ERR ARG session= is missing: KILL session=N");
 }
-END_TEST
 
-START_TEST(what_is_not_there_is_not_found)
+TEST(what_is_not_there_is_not_found)
 {
 	begins();
 	says(ADMIN, "KILL session=77");
@@ -40,11 +41,10 @@ START_TEST(what_is_not_there_is_not_found)
 	says(ADMIN, "BREAK a");
 	hears(ADMIN, "ERR NOTFOUND *");
 }
-END_TEST
 
 /* --- KILL --- */
 
-START_TEST(a_killed_session_is_told_what_it_lost_and_hung_up_on)
+TEST(a_killed_session_is_told_what_it_lost_and_hung_up_on)
 {
 	begins();
 	says(1, "LOCK a");
@@ -65,9 +65,8 @@ START_TEST(a_killed_session_is_told_what_it_lost_and_hung_up_on)
 	hears(ADMIN, "\\* role=holder *");
 	hears(ADMIN, "OK n=1");
 }
-END_TEST
 
-START_TEST(what_a_killed_session_held_goes_to_nobody_before_its_validity_is_over)
+TEST(what_a_killed_session_held_goes_to_nobody_before_its_validity_is_over)
 {
 	int64_t valid_ms;
 
@@ -83,9 +82,8 @@ START_TEST(what_a_killed_session_held_goes_to_nobody_before_its_validity_is_over
 	passes(300 * MSEC);
 	hears(2, GRANT);
 }
-END_TEST
 
-START_TEST(lines_of_a_killed_session_are_not_served)
+TEST(lines_of_a_killed_session_are_not_served)
 {
 	begins();
 	says(2, "LOCK a");
@@ -103,9 +101,8 @@ START_TEST(lines_of_a_killed_session_are_not_served)
 	says(ADMIN, "LOCK a");
 	hears(ADMIN, GRANT);
 }
-END_TEST
 
-START_TEST(nobody_resumes_a_killed_session)
+LOOP_TEST(nobody_resumes_a_killed_session, 2)
 {
 	char secret[33] = "";
 	const char *said;
@@ -134,9 +131,8 @@ START_TEST(nobody_resumes_a_killed_session)
 	says(5, "RESUME 2 %s", secret);
 	hears(5, "ERR NOTFOUND *");
 }
-END_TEST
 
-START_TEST(a_session_may_kill_itself)
+TEST(a_session_may_kill_itself)
 {
 	begins();
 	says(ADMIN, "LOCK a");
@@ -146,9 +142,8 @@ START_TEST(a_session_may_kill_itself)
 	hears(ADMIN, "! LOST name=a *");
 	ck_assert(hung_up(ADMIN));
 }
-END_TEST
 
-START_TEST(a_killed_reader_leaves_the_others_and_its_EXTEND_is_lost)
+TEST(a_killed_reader_leaves_the_others_and_its_EXTEND_is_lost)
 {
 	begins();
 	says(1, "LOCK a mode=shared");
@@ -173,11 +168,10 @@ START_TEST(a_killed_reader_leaves_the_others_and_its_EXTEND_is_lost)
 	passes(1500 * MSEC);
 	hears(3, GRANT);
 }
-END_TEST
 
 /* --- BREAK --- */
 
-START_TEST(a_lock_that_was_broken_is_granted_when_its_validity_is_over)
+TEST(a_lock_that_was_broken_is_granted_when_its_validity_is_over)
 {
 	int64_t valid_ms, free_in_ms;
 
@@ -198,10 +192,9 @@ START_TEST(a_lock_that_was_broken_is_granted_when_its_validity_is_over)
 	hears(2, GRANT);
 	ck_assert(was_logged("break name=a by=*"));
 }
-END_TEST
 
 /* Jobs that it has are lost with their locks, and go to nobody before their leases are over. 1: it misses its heartbeat. */
-START_TEST(a_killed_session_is_told_which_jobs_it_lost)
+LOOP_TEST(a_killed_session_is_told_which_jobs_it_lost, 2)
 {
 	begins();
 	says(1, "HELLO 1 heartbeat=1s");
@@ -225,10 +218,9 @@ START_TEST(a_killed_session_is_told_which_jobs_it_lost)
 	passes(5 * SEC);
 	hears(2, "OK queue=mail job=j attempt=2 *");
 }
-END_TEST
 
 /* The daemon is back, and the stores have not answered yet whether the lock of its previous run still stands. 1: readers; 2: the session is killed. */
-START_TEST(what_is_being_adopted_can_be_broken)
+LOOP_TEST(what_is_being_adopted_can_be_broken, 3)
 {
 	char secret[33] = "";
 	int64_t valid_ms;
@@ -259,9 +251,8 @@ START_TEST(what_is_being_adopted_can_be_broken)
 	passes(11 * SEC);
 	hears(4, GRANT);
 }
-END_TEST
 
-START_TEST(the_answer_to_BREAK_reckons_with_a_lock_delay)
+TEST(the_answer_to_BREAK_reckons_with_a_lock_delay)
 {
 	int64_t valid_ms;
 
@@ -278,9 +269,8 @@ START_TEST(the_answer_to_BREAK_reckons_with_a_lock_delay)
 	hears(2, GRANT);
 	ignores(1);
 }
-END_TEST
 
-START_TEST(breaks_in_flight_are_bounded)
+TEST(breaks_in_flight_are_bounded)
 {
 	cluster_open(3);
 	cluster.conf.limits.waiting = 2;
@@ -295,31 +285,4 @@ START_TEST(breaks_in_flight_are_bounded)
 	all_feel(MOOD_WELL);
 	hears(1, "@1 ERR NOTFOUND *");
 	hears(1, "@2 ERR NOTFOUND *");
-}
-END_TEST
-
-Suite *admin_suite(void)
-{
-	Suite *suite = suite_create("admin");
-	TCase *t = tcase_create("kill");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, only_administrators_may);
-	tcase_add_test(t, what_is_not_there_is_not_found);
-	tcase_add_test(t, a_killed_session_is_told_what_it_lost_and_hung_up_on);
-	tcase_add_loop_test(t, a_killed_session_is_told_which_jobs_it_lost, 0, 2);
-	tcase_add_test(t, what_a_killed_session_held_goes_to_nobody_before_its_validity_is_over);
-	tcase_add_test(t, lines_of_a_killed_session_are_not_served);
-	tcase_add_loop_test(t, nobody_resumes_a_killed_session, 0, 2);
-	tcase_add_test(t, a_session_may_kill_itself);
-	tcase_add_test(t, a_killed_reader_leaves_the_others_and_its_EXTEND_is_lost);
-	suite_add_tcase(suite, t);
-	t = tcase_create("break");
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, a_lock_that_was_broken_is_granted_when_its_validity_is_over);
-	tcase_add_loop_test(t, what_is_being_adopted_can_be_broken, 0, 3);
-	tcase_add_test(t, the_answer_to_BREAK_reckons_with_a_lock_delay);
-	tcase_add_test(t, breaks_in_flight_are_bounded);
-	suite_add_tcase(suite, t);
-	return suite;
 }

@@ -6,7 +6,9 @@
 
 #include <check.h>
 
-START_TEST(unlocks_that_are_waited_for_come_a_window_at_a_time)
+FIXTURE(.teardown = cluster_close)
+
+TEST(unlocks_that_are_waited_for_come_a_window_at_a_time)
 {
 	begins_with_window(3, 4);
 	holds_many(1);
@@ -20,10 +22,9 @@ START_TEST(unlocks_that_are_waited_for_come_a_window_at_a_time)
 	passes(SEC); /* the last store was behind the others */
 	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
-END_TEST
 
 /* The time for the answer of an UNLOCK begins when its release is admitted. */
-START_TEST(an_unlock_that_waits_for_admission_is_not_refused_meanwhile)
+TEST(an_unlock_that_waits_for_admission_is_not_refused_meanwhile)
 {
 	begins_with_window(1, 1);
 	holds_many(1);
@@ -36,10 +37,9 @@ START_TEST(an_unlock_that_waits_for_admission_is_not_refused_meanwhile)
 	}
 	hears_nothing(1);
 }
-END_TEST
 
 /* The key of the lock ends by itself first. */
-START_TEST(an_unlock_that_is_never_admitted_hears_that_the_stores_were_busy)
+TEST(an_unlock_that_is_never_admitted_hears_that_the_stores_were_busy)
 {
 	begins_with_a_crowd_that_is_due();
 	turns_pass(36);
@@ -52,9 +52,8 @@ START_TEST(an_unlock_that_is_never_admitted_hears_that_the_stores_were_busy)
 	feels(0, MOOD_WELL);
 	ck_assert_int_eq(figure(0, METRIC_LOSSES), 0);
 }
-END_TEST
 
-START_TEST(a_store_that_comes_back_is_told_what_it_missed_a_window_at_a_time)
+TEST(a_store_that_comes_back_is_told_what_it_missed_a_window_at_a_time)
 {
 	begins_with_window(3, 4);
 	holds_many(1);
@@ -73,10 +72,9 @@ START_TEST(a_store_that_comes_back_is_told_what_it_missed_a_window_at_a_time)
 	ck_assert(!key_is_there(2, "many-1-0"));
 	ck_assert(!key_is_there(2, "many-1-39"));
 }
-END_TEST
 
 /* After an outage: nobody's renewal waits behind all that was freed meanwhile. */
-START_TEST(stores_that_come_back_together_renew_before_they_have_heard_all_that_was_freed)
+TEST(stores_that_come_back_together_renew_before_they_have_heard_all_that_was_freed)
 {
 	begins_with_window(1, 2);
 	says(2, "LOCK kept");
@@ -102,10 +100,9 @@ START_TEST(stores_that_come_back_together_renew_before_they_have_heard_all_that_
 	passes(SEC);
 	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
-END_TEST
 
 /* Without a quorum no release was admitted. Once there is a quorum, releases come before new requests. */
-START_TEST(a_store_that_hung_hears_of_a_release_before_it_is_asked_for_that_name_again)
+TEST(a_store_that_hung_hears_of_a_release_before_it_is_asked_for_that_name_again)
 {
 	begins_with_window(1, 2);
 	holds_many(1);
@@ -122,9 +119,8 @@ START_TEST(a_store_that_hung_hears_of_a_release_before_it_is_asked_for_that_name
 	feels(0, MOOD_WELL);
 	hears(2, "OK name=many-1-39 *");
 }
-END_TEST
 
-START_TEST(a_crowd_that_stops_waiting_withdraws_its_tickets_a_window_at_a_time)
+TEST(a_crowd_that_stops_waiting_withdraws_its_tickets_a_window_at_a_time)
 {
 	begins_with_window(3, 4);
 	daemon_starts(1);
@@ -142,10 +138,9 @@ START_TEST(a_crowd_that_stops_waiting_withdraws_its_tickets_a_window_at_a_time)
 	for (unsigned i = 0; i < 2; i++)
 		ck_assert_uint_eq(cluster.node[i].count[CALL_WITHDRAW], MANY); /* the last store was behind: it is spared */
 }
-END_TEST
 
 /* A lease of one second would end long before all the others are renewed. */
-START_TEST(a_key_with_a_lock_delay_is_admitted_before_renewals)
+TEST(a_key_with_a_lock_delay_is_admitted_before_renewals)
 {
 	begins_with_a_crowd_that_is_due();
 	turns_pass(36);
@@ -163,10 +158,9 @@ START_TEST(a_key_with_a_lock_delay_is_admitted_before_renewals)
 	says(5, "LOCK a");
 	hears(5, "BUSY name=a *");
 }
-END_TEST
 
 /* Half of the renewal's lease is over already. But stores that hang have no room for renewals. */
-START_TEST(a_key_that_is_left_behind_is_admitted_once_there_is_room_for_releases)
+TEST(a_key_that_is_left_behind_is_admitted_once_there_is_room_for_releases)
 {
 	const struct instant now = {100 * SEC};
 	struct admission_entry renewal = {.class = ADMISSION_KEEP}, left = {.class = ADMISSION_LEAVE}, freed = {.class = ADMISSION_GIVE_BACK};
@@ -183,9 +177,8 @@ START_TEST(a_key_that_is_left_behind_is_admitted_once_there_is_room_for_releases
 	ck_assert_ptr_eq(admission_next(&a, ROOM_FOR_ALL, now), &renewal);
 	admission_release(&a);
 }
-END_TEST
 
-START_TEST(a_lock_delay_that_could_not_be_set_is_logged)
+TEST(a_lock_delay_that_could_not_be_set_is_logged)
 {
 	begins_with_window(3, 4);
 	says(1, "LOCK a ttl=1s");
@@ -198,10 +191,9 @@ START_TEST(a_lock_delay_that_could_not_be_set_is_logged)
 	ck_assert(was_logged("keep-lost name=a stores=1 *"));
 	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
-END_TEST
 
 /* The keys stand for that long anyway. */
-START_TEST(a_lock_delay_that_the_keys_have_anyway_is_not_logged_as_lost)
+TEST(a_lock_delay_that_the_keys_have_anyway_is_not_logged_as_lost)
 {
 	begins_with_delay(3, 20 * SEC);
 	passes(60 * SEC);
@@ -216,9 +208,8 @@ START_TEST(a_lock_delay_that_the_keys_have_anyway_is_not_logged_as_lost)
 	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 	ck_assert(!was_logged("keep-lost *"));
 }
-END_TEST
 
-START_TEST(a_daemon_that_stops_sends_the_calls_that_wait_for_admission)
+TEST(a_daemon_that_stops_sends_the_calls_that_wait_for_admission)
 {
 	struct event stop = {.kind = EVENT_STOP};
 
@@ -239,10 +230,9 @@ START_TEST(a_daemon_that_stops_sends_the_calls_that_wait_for_admission)
 	ck_assert(!key_is_there(0, "many-2-39"));
 	daemon_ends(0);
 }
-END_TEST
 
 /* A busy store is asked again a little later. When the daemon stops there is no later. */
-START_TEST(a_daemon_that_stops_sends_the_releases_that_a_busy_store_has_missed)
+TEST(a_daemon_that_stops_sends_the_releases_that_a_busy_store_has_missed)
 {
 	struct event stop = {.kind = EVENT_STOP};
 
@@ -257,10 +247,9 @@ START_TEST(a_daemon_that_stops_sends_the_releases_that_a_busy_store_has_missed)
 	ck_assert_int_gt(key_ttl_us(2, "a"), 15 * SEC);
 	daemon_ends(0);
 }
-END_TEST
 
 /* Otherwise others would wait behind it until its tickets expire. */
-START_TEST(a_daemon_that_stops_withdraws_all_tickets)
+TEST(a_daemon_that_stops_withdraws_all_tickets)
 {
 	struct event stop = {.kind = EVENT_STOP};
 
@@ -287,10 +276,9 @@ START_TEST(a_daemon_that_stops_withdraws_all_tickets)
 	all_feel(MOOD_WELL);
 	daemon_ends(0);
 }
-END_TEST
 
 /* 150 ms for one call each. A release that three stores refuse is repeated once, not once for each of them. */
-START_TEST(releases_that_several_stores_refuse_are_repeated_no_later_for_that)
+TEST(releases_that_several_stores_refuse_are_repeated_no_later_for_that)
 {
 	const unsigned crowd = 3000;
 
@@ -311,30 +299,4 @@ START_TEST(releases_that_several_stores_refuse_are_repeated_no_later_for_that)
 	all_feel(MOOD_WELL);
 	passes(260 * MSEC);
 	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
-}
-END_TEST
-
-Suite *admission_release_suite(void)
-{
-	Suite *suite = suite_create("admission_release");
-	TCase *tc = tcase_create("outstanding releases");
-
-	tcase_add_checked_fixture(tc, NULL, cluster_close);
-	tcase_add_test(tc, unlocks_that_are_waited_for_come_a_window_at_a_time);
-	tcase_add_test(tc, an_unlock_that_waits_for_admission_is_not_refused_meanwhile);
-	tcase_add_test(tc, an_unlock_that_is_never_admitted_hears_that_the_stores_were_busy);
-	tcase_add_test(tc, a_store_that_comes_back_is_told_what_it_missed_a_window_at_a_time);
-	tcase_add_test(tc, stores_that_come_back_together_renew_before_they_have_heard_all_that_was_freed);
-	tcase_add_test(tc, a_store_that_hung_hears_of_a_release_before_it_is_asked_for_that_name_again);
-	tcase_add_test(tc, a_crowd_that_stops_waiting_withdraws_its_tickets_a_window_at_a_time);
-	tcase_add_test(tc, a_key_with_a_lock_delay_is_admitted_before_renewals);
-	tcase_add_test(tc, a_key_that_is_left_behind_is_admitted_once_there_is_room_for_releases);
-	tcase_add_test(tc, a_lock_delay_that_could_not_be_set_is_logged);
-	tcase_add_test(tc, a_lock_delay_that_the_keys_have_anyway_is_not_logged_as_lost);
-	tcase_add_test(tc, a_daemon_that_stops_sends_the_calls_that_wait_for_admission);
-	tcase_add_test(tc, a_daemon_that_stops_sends_the_releases_that_a_busy_store_has_missed);
-	tcase_add_test(tc, a_daemon_that_stops_withdraws_all_tickets);
-	tcase_add_test(tc, releases_that_several_stores_refuse_are_repeated_no_later_for_that);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

@@ -4,8 +4,10 @@
 
 #include <check.h>
 
+FIXTURE(.teardown = cluster_close)
+
 /* The late renewal does not answer the EXTEND. Its own round does. */
-START_TEST(an_extend_that_waits_for_admission_is_answered_by_its_own_round_and_not_by_a_late_renewal)
+TEST(an_extend_that_waits_for_admission_is_answered_by_its_own_round_and_not_by_a_late_renewal)
 {
 	begins_with_window(1, 1);
 	says(1, "LOCK a");
@@ -22,10 +24,9 @@ START_TEST(an_extend_that_waits_for_admission_is_answered_by_its_own_round_and_n
 	passes(100 * MSEC);
 	hears(1, "OK name=a *");
 }
-END_TEST
 
 /* If EXTENDs of long leases came first, the short one would be the 121st. */
-START_TEST(a_short_lease_is_kept_before_long_ones_that_came_first)
+TEST(a_short_lease_is_kept_before_long_ones_that_came_first)
 {
 	begins_with_window(1, 1);
 	for (unsigned k = 1; k <= 3; k++) {
@@ -47,7 +48,6 @@ START_TEST(a_short_lease_is_kept_before_long_ones_that_came_first)
 	ck_assert_int_eq(figure(0, METRIC_LOSSES), 0);
 	ck_assert_int_eq(figure(0, METRIC_LOCKS_HELD), 3 * MANY + 1);
 }
-END_TEST
 
 #define SECOND_TURNS (SEC / TURN_US)
 #define TOO_BUSY     "ERR QUORUM 1 of 1 stores can be used, but are too busy: the lock is still held, *"
@@ -71,7 +71,7 @@ static void others_extend(unsigned others)
 		says(1, "@%u EXTEND short-%u", i, i);
 }
 
-START_TEST(an_extend_that_is_not_admitted_within_a_second_is_refused_and_the_lock_is_renewed_as_before)
+TEST(an_extend_that_is_not_admitted_within_a_second_is_refused_and_the_lock_is_renewed_as_before)
 {
 	begins_with_a_longer_lease(60, "");
 	others_extend(60);
@@ -91,9 +91,8 @@ START_TEST(an_extend_that_is_not_admitted_within_a_second_is_refused_and_the_loc
 	ignores(1);
 	ck_assert_int_eq(figure(0, METRIC_RISKS), 0);
 }
-END_TEST
 
-START_TEST(an_extend_that_was_refused_does_not_prolong_a_lease_without_renew)
+TEST(an_extend_that_was_refused_does_not_prolong_a_lease_without_renew)
 {
 	begins_with_a_longer_lease(60, "renew=no");
 	others_extend(60);
@@ -108,9 +107,8 @@ START_TEST(an_extend_that_was_refused_does_not_prolong_a_lease_without_renew)
 	ck_assert_int_gt(key_ttl_us(0, "long"), 29 * SEC);
 	ignores(1);
 }
-END_TEST
 
-START_TEST(an_extend_that_was_sent_within_a_second_is_answered_by_its_round)
+TEST(an_extend_that_was_sent_within_a_second_is_answered_by_its_round)
 {
 	begins_with_a_longer_lease(SECOND_TURNS - 1, "");
 	others_extend(SECOND_TURNS - 1);
@@ -123,9 +121,8 @@ START_TEST(an_extend_that_was_sent_within_a_second_is_answered_by_its_round)
 	hears(4, "OK name=long *");
 	ignores(1);
 }
-END_TEST
 
-START_TEST(each_extend_has_a_second_of_its_own_which_a_renewal_under_way_is_part_of)
+TEST(each_extend_has_a_second_of_its_own_which_a_renewal_under_way_is_part_of)
 {
 	begins_with_a_longer_lease(60, "");
 	says(4, "@1 EXTEND long");
@@ -146,10 +143,9 @@ START_TEST(each_extend_has_a_second_of_its_own_which_a_renewal_under_way_is_part
 	feels(0, MOOD_WELL);
 	ignores(1);
 }
-END_TEST
 
 /* More leases than the store can renew in time. */
-START_TEST(a_renewal_that_may_be_admitted_too_late_is_a_RISK_before_the_lock_is_lost)
+TEST(a_renewal_that_may_be_admitted_too_late_is_a_RISK_before_the_lock_is_lost)
 {
 	int64_t risks;
 
@@ -164,10 +160,9 @@ START_TEST(a_renewal_that_may_be_admitted_too_late_is_a_RISK_before_the_lock_is_
 	}
 	ck_assert_int_gt(figure(0, METRIC_LOSSES), 0);
 }
-END_TEST
 
 /* The store falls silent while the renewal waits for admission: the timer of the admission is due before that of the lease. */
-START_TEST(after_a_long_stop_a_lease_that_waited_for_admission_is_lost_and_is_no_RISK)
+TEST(after_a_long_stop_a_lease_that_waited_for_admission_is_lost_and_is_no_RISK)
 {
 	begins_with_window(1, 1);
 	says(1, "LOCK a");
@@ -183,23 +178,4 @@ START_TEST(after_a_long_stop_a_lease_that_waited_for_admission_is_lost_and_is_no
 	hears_nothing(1);
 	ck_assert_int_eq(figure(0, METRIC_RISKS), 0);
 	ck_assert_int_eq(figure(0, METRIC_RENEWALS_MISSED), 0);
-}
-END_TEST
-
-Suite *admission_renewal_suite(void)
-{
-	Suite *suite = suite_create("admission_renewal");
-	TCase *tc = tcase_create("leases");
-
-	tcase_add_checked_fixture(tc, NULL, cluster_close);
-	tcase_add_test(tc, an_extend_that_waits_for_admission_is_answered_by_its_own_round_and_not_by_a_late_renewal);
-	tcase_add_test(tc, a_short_lease_is_kept_before_long_ones_that_came_first);
-	tcase_add_test(tc, an_extend_that_is_not_admitted_within_a_second_is_refused_and_the_lock_is_renewed_as_before);
-	tcase_add_test(tc, an_extend_that_was_refused_does_not_prolong_a_lease_without_renew);
-	tcase_add_test(tc, an_extend_that_was_sent_within_a_second_is_answered_by_its_round);
-	tcase_add_test(tc, each_extend_has_a_second_of_its_own_which_a_renewal_under_way_is_part_of);
-	tcase_add_test(tc, a_renewal_that_may_be_admitted_too_late_is_a_RISK_before_the_lock_is_lost);
-	tcase_add_test(tc, after_a_long_stop_a_lease_that_waited_for_admission_is_lost_and_is_no_RISK);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

@@ -15,7 +15,9 @@ static unsigned grants(unsigned k)
 	return n;
 }
 
-START_TEST(a_crowd_that_asks_is_served_a_window_at_a_time)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_crowd_that_asks_is_served_a_window_at_a_time)
 {
 	begins_with_window(3, 4);
 	all_feel(MOOD_SILENT);
@@ -33,9 +35,8 @@ START_TEST(a_crowd_that_asks_is_served_a_window_at_a_time)
 	ck_assert_int_eq(figure(0, METRIC_ROUNDS_FAILED), 0);
 	ck_assert_int_ge(figure(0, METRIC_QUEUED), MANY - 4);
 }
-END_TEST
 
-START_TEST(a_slow_store_is_left_out_when_it_is_full_and_delays_nobody)
+TEST(a_slow_store_is_left_out_when_it_is_full_and_delays_nobody)
 {
 	begins_with_window(3, 4);
 	feels(2, MOOD_SILENT);
@@ -54,9 +55,8 @@ START_TEST(a_slow_store_is_left_out_when_it_is_full_and_delays_nobody)
 	ck_assert(key_is_there(2, "many-1-39"));
 	ck_assert_int_eq(figure(0, METRIC_RISKS), 0);
 }
-END_TEST
 
-START_TEST(leases_are_kept_before_locks_are_released_and_those_before_others_are_asked_for)
+TEST(leases_are_kept_before_locks_are_released_and_those_before_others_are_asked_for)
 {
 	begins_with_window(1, 1);
 	says(1, "LOCK kept");
@@ -84,9 +84,8 @@ START_TEST(leases_are_kept_before_locks_are_released_and_those_before_others_are
 	hears(4, "OK name=asked *");
 	hears_nothing(1);
 }
-END_TEST
 
-START_TEST(a_name_is_released_before_it_is_asked_for_again)
+TEST(a_name_is_released_before_it_is_asked_for_again)
 {
 	begins_with_window(3, 1);
 	says(1, "LOCK a");
@@ -100,9 +99,8 @@ START_TEST(a_name_is_released_before_it_is_asked_for_again)
 	hears(2, "OK name=b *");
 	hears(1, "OK name=a *");
 }
-END_TEST
 
-START_TEST(requests_that_wait_for_admission_are_answered_in_time_while_no_store_answers)
+TEST(requests_that_wait_for_admission_are_answered_in_time_while_no_store_answers)
 {
 	begins_with_window(3, 2);
 	says(1, "LOCK held");
@@ -129,10 +127,9 @@ START_TEST(requests_that_wait_for_admission_are_answered_in_time_while_no_store_
 	passes(SEC);
 	ck_assert_int_eq(figure(0, METRIC_LOCKS_HELD), 3);
 }
-END_TEST
 
 /* The store answered once after a silence. The calls that were under way have expired, and no round is left whose time could end. */
-START_TEST(a_silent_store_with_a_full_window_is_noticed_although_no_round_is_under_way)
+TEST(a_silent_store_with_a_full_window_is_noticed_although_no_round_is_under_way)
 {
 	begins_with_window(1, 1);
 	passes(400 * MSEC); /* no probe is due soon */
@@ -152,9 +149,8 @@ START_TEST(a_silent_store_with_a_full_window_is_noticed_although_no_round_is_und
 	hears(1, "OK name=a *");
 	hears(2, "OK name=b *");
 }
-END_TEST
 
-START_TEST(a_request_that_waits_for_admission_may_be_cancelled)
+TEST(a_request_that_waits_for_admission_may_be_cancelled)
 {
 	begins_with_window(1, 1);
 	feels(0, MOOD_SILENT);
@@ -173,10 +169,9 @@ START_TEST(a_request_that_waits_for_admission_may_be_cancelled)
 	ck_assert_uint_eq(asked(CALL_ACQUIRE), 1);
 	ck_assert_int_eq(figure(0, METRIC_LOCKS_HELD), 1);
 }
-END_TEST
 
 /* The store answers, one call in 40 ms, and a crowd of waiters came first. One of them waits for the same name. */
-START_TEST(a_lock_without_wait_hears_within_a_second_that_the_stores_are_busy)
+TEST(a_lock_without_wait_hears_within_a_second_that_the_stores_are_busy)
 {
 	begins_with_window(1, 1);
 	feels(0, MOOD_SILENT);
@@ -204,9 +199,8 @@ START_TEST(a_lock_without_wait_hears_within_a_second_that_the_stores_are_busy)
 	hears(4, "OK name=c *");
 	ignores(1);
 }
-END_TEST
 
-START_TEST(a_wake_up_does_not_admit_a_name_that_waits_for_admission)
+TEST(a_wake_up_does_not_admit_a_name_that_waits_for_admission)
 {
 	int64_t timers;
 
@@ -221,9 +215,8 @@ START_TEST(a_wake_up_does_not_admit_a_name_that_waits_for_admission)
 	hears(1, "OK name=first *");
 	hears(2, "OK name=a *");
 }
-END_TEST
 
-START_TEST(new_requests_have_every_other_turn_until_half_of_a_lease_is_over)
+TEST(new_requests_have_every_other_turn_until_half_of_a_lease_is_over)
 {
 	begins_with_a_crowd_that_is_due();
 	says(4, "LOCK a");
@@ -239,10 +232,9 @@ START_TEST(new_requests_have_every_other_turn_until_half_of_a_lease_is_over)
 	ck_assert_int_eq(figure(0, METRIC_RENEWALS_MISSED), 0);
 	ck_assert_int_eq(figure(0, METRIC_LOSSES), 0);
 }
-END_TEST
 
 /* The key expires before its release is admitted. */
-START_TEST(a_release_that_waits_for_admission_ends_when_its_key_expires)
+TEST(a_release_that_waits_for_admission_ends_when_its_key_expires)
 {
 	begins_with_a_crowd_that_is_due();
 	turns_pass(36);
@@ -258,10 +250,9 @@ START_TEST(a_release_that_waits_for_admission_ends_when_its_key_expires)
 	ck_assert_uint_eq(asked(CALL_RELEASE), 0);
 	ck_assert_int_eq(figure(0, METRIC_LOCKS_HELD), 3 * MANY);
 }
-END_TEST
 
 /* Both stores are late by less than a renewal may wait. */
-START_TEST(a_moments_stop_of_the_stores_is_waited_out)
+TEST(a_moments_stop_of_the_stores_is_waited_out)
 {
 	begins_with_window(3, 1);
 	for (unsigned k = 1; k <= 3; k++) {
@@ -281,10 +272,9 @@ START_TEST(a_moments_stop_of_the_stores_is_waited_out)
 	for (unsigned k = 1; k <= 3; k++)
 		ignores(k);
 }
-END_TEST
 
 /* No renewal is tried without a quorum. When the quorum is back, all of them start. */
-START_TEST(an_outage_costs_each_lease_one_missed_renewal)
+TEST(an_outage_costs_each_lease_one_missed_renewal)
 {
 	begins_with_window(3, 4);
 	says_of_many(1, "LOCK", "");
@@ -301,9 +291,8 @@ START_TEST(an_outage_costs_each_lease_one_missed_renewal)
 	ck_assert_int_eq(figure(0, METRIC_LOCKS_HELD), MANY);
 	ignores(1);
 }
-END_TEST
 
-START_TEST(a_held_lock_that_waits_for_its_renewal_may_be_freed_or_handed_on)
+TEST(a_held_lock_that_waits_for_its_renewal_may_be_freed_or_handed_on)
 {
 	begins_with_window(1, 1);
 	says(1, "LOCK a");
@@ -328,9 +317,8 @@ START_TEST(a_held_lock_that_waits_for_its_renewal_may_be_freed_or_handed_on)
 	hears_nothing(3);
 	ck_assert_int_eq(figure(0, METRIC_LOCKS_HELD), 2);
 }
-END_TEST
 
-START_TEST(many_are_adopted_a_window_at_a_time)
+TEST(many_are_adopted_a_window_at_a_time)
 {
 	struct secret s;
 
@@ -347,9 +335,8 @@ START_TEST(many_are_adopted_a_window_at_a_time)
 	ck_assert_int_ge(figure(0, METRIC_QUEUED), MANY - 4);
 	ignores(2);
 }
-END_TEST
 
-START_TEST(of_many_renewals_that_are_due_at_once_the_stores_are_asked_a_part_at_a_time)
+TEST(of_many_renewals_that_are_due_at_once_the_stores_are_asked_a_part_at_a_time)
 {
 	begins_with_window(3, 4);
 	for (unsigned k = 1; k <= 3; k++) {
@@ -370,31 +357,4 @@ START_TEST(of_many_renewals_that_are_due_at_once_the_stores_are_asked_a_part_at_
 	ck_assert_int_eq(figure(0, METRIC_RISKS), 0);
 	passes(SEC);
 	ck_assert_int_eq(figure(0, METRIC_LOCKS_HELD), 2 * MANY);
-}
-END_TEST
-
-Suite *admission_suite(void)
-{
-	Suite *suite = suite_create("admission");
-	TCase *tc = tcase_create("turns");
-
-	tcase_add_checked_fixture(tc, NULL, cluster_close);
-	tcase_add_test(tc, a_crowd_that_asks_is_served_a_window_at_a_time);
-	tcase_add_test(tc, a_slow_store_is_left_out_when_it_is_full_and_delays_nobody);
-	tcase_add_test(tc, leases_are_kept_before_locks_are_released_and_those_before_others_are_asked_for);
-	tcase_add_test(tc, a_name_is_released_before_it_is_asked_for_again);
-	tcase_add_test(tc, requests_that_wait_for_admission_are_answered_in_time_while_no_store_answers);
-	tcase_add_test(tc, a_silent_store_with_a_full_window_is_noticed_although_no_round_is_under_way);
-	tcase_add_test(tc, a_request_that_waits_for_admission_may_be_cancelled);
-	tcase_add_test(tc, a_wake_up_does_not_admit_a_name_that_waits_for_admission);
-	tcase_add_test(tc, a_lock_without_wait_hears_within_a_second_that_the_stores_are_busy);
-	tcase_add_test(tc, new_requests_have_every_other_turn_until_half_of_a_lease_is_over);
-	tcase_add_test(tc, a_moments_stop_of_the_stores_is_waited_out);
-	tcase_add_test(tc, an_outage_costs_each_lease_one_missed_renewal);
-	tcase_add_test(tc, a_release_that_waits_for_admission_ends_when_its_key_expires);
-	tcase_add_test(tc, a_held_lock_that_waits_for_its_renewal_may_be_freed_or_handed_on);
-	tcase_add_test(tc, many_are_adopted_a_window_at_a_time);
-	tcase_add_test(tc, of_many_renewals_that_are_due_at_once_the_stores_are_asked_a_part_at_a_time);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

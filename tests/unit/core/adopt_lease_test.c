@@ -12,7 +12,9 @@ static void held_by_1(unsigned nodes, const char *fields)
 	held_with_grace(nodes, "grace=30s", fields, &s1);
 }
 
-START_TEST(the_rest_of_a_lease_without_renewal_is_adopted)
+FIXTURE(.teardown = cluster_close)
+
+TEST(the_rest_of_a_lease_without_renewal_is_adopted)
 {
 	held_by_1(3, "renew=no ttl=8s");
 	passes(3 * SEC);
@@ -25,10 +27,9 @@ START_TEST(the_rest_of_a_lease_without_renewal_is_adopted)
 	says(3, "LOCK a");
 	hears(3, GRANT);
 }
-END_TEST
 
 /* The lease ends at the moment that its holder was told. The time that the stores took to grant it is not added. */
-START_TEST(the_rest_of_a_lease_without_renewal_is_no_longer_because_the_stores_granted_it_late)
+LOOP_TEST(the_rest_of_a_lease_without_renewal_is_no_longer_because_the_stores_granted_it_late, 3)
 {
 	int64_t valid;
 
@@ -46,9 +47,8 @@ START_TEST(the_rest_of_a_lease_without_renewal_is_no_longer_because_the_stores_g
 	resumes(2, &s1);
 	ck_assert_int_le(number_in(hears(2, ROW_A), "valid_ms"), valid);
 }
-END_TEST
 
-START_TEST(an_extend_is_known_to_the_next_run)
+TEST(an_extend_is_known_to_the_next_run)
 {
 	held_by_1(3, "renew=no ttl=8s");
 	passes(3 * SEC);
@@ -59,10 +59,9 @@ START_TEST(an_extend_is_known_to_the_next_run)
 	resumes(2, &s1);
 	ck_assert_int_ge(number_in(hears(2, ROW_A), "valid_ms"), 10000);
 }
-END_TEST
 
 /* EXTEND is answered ERR, but the stores have carried it out. What CHECK then tells also binds the next run. */
-START_TEST(an_extend_that_seemed_to_fail_is_known_to_the_next_run)
+LOOP_TEST(an_extend_that_seemed_to_fail_is_known_to_the_next_run, 2)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -85,9 +84,8 @@ START_TEST(an_extend_that_seemed_to_fail_is_known_to_the_next_run)
 	passes(2 * SEC);
 	hears(3, "OK name=a *");
 }
-END_TEST
 
-START_TEST(a_lease_without_renewal_that_is_over_is_lost)
+TEST(a_lease_without_renewal_that_is_over_is_lost)
 {
 	held_by_1(3, "renew=no ttl=8s");
 	daemon_ends(0);
@@ -96,10 +94,9 @@ START_TEST(a_lease_without_renewal_that_is_over_is_lost)
 	is_resumed_with_nothing(2, &s1);
 	hears(2, "! LOST name=a fence=* reason=expired");
 }
-END_TEST
 
 /* No store shortens a key. At a store that was not asked since, the key stands for longer than the record says. */
-START_TEST(a_lock_that_was_extended_to_a_shorter_lease_is_released_where_the_longer_one_stands)
+TEST(a_lock_that_was_extended_to_a_shorter_lease_is_released_where_the_longer_one_stands)
 {
 	held_by_1(3, "ttl=10s");
 	falls(2);
@@ -116,10 +113,9 @@ START_TEST(a_lock_that_was_extended_to_a_shorter_lease_is_released_where_the_lon
 	passes(SEC);
 	ck_assert(!key_is_there(2, "a"));
 }
-END_TEST
 
 /* One vote is old when the adoption is decided, so the deadline is that of the old vote. */
-START_TEST(a_lock_that_is_adopted_by_old_votes_is_renewed_before_they_end)
+TEST(a_lock_that_is_adopted_by_old_votes_is_renewed_before_they_end)
 {
 	held_by_1(3, "");
 	falls(0);
@@ -146,10 +142,9 @@ START_TEST(a_lock_that_is_adopted_by_old_votes_is_renewed_before_they_end)
 	hears_nothing(2);
 	feels(0, MOOD_WELL);
 }
-END_TEST
 
 /* Too little of the lease is left for an adoption. But its client may trust it until D, so nobody else gets it before. */
-START_TEST(a_lease_without_renewal_that_is_almost_over_is_nobody_elses_yet)
+LOOP_TEST(a_lease_without_renewal_that_is_almost_over_is_nobody_elses_yet, 3)
 {
 	held_by_1(sizes[_i], "renew=no ttl=8s");
 	daemon_ends(0);
@@ -164,10 +159,9 @@ START_TEST(a_lease_without_renewal_that_is_almost_over_is_nobody_elses_yet)
 	passes(300 * MSEC);
 	hears(3, GRANT);
 }
-END_TEST
 
 /* The client may never come back to hear of less, so what the previous run told it stays true. */
-START_TEST(an_adoption_does_not_shorten_the_validity_that_was_told)
+LOOP_TEST(an_adoption_does_not_shorten_the_validity_that_was_told, 3)
 {
 	held_by_1(sizes[_i], "renew=no ttl=8s");
 	daemon_returns(0);
@@ -177,7 +171,6 @@ START_TEST(an_adoption_does_not_shorten_the_validity_that_was_told)
 	passes(200 * MSEC);
 	hears(3, GRANT);
 }
-END_TEST
 
 /* As at the memory store, no marker tells of the longer lease before. So nothing is promised for longer than the daemon waits after its next crash. */
 static void comes_back_with_a_shorter_max_lease(void)
@@ -191,7 +184,7 @@ static void comes_back_with_a_shorter_max_lease(void)
 	ck_assert_uint_eq(daemon_inherits(0, 0), 0);
 }
 
-START_TEST(a_grant_beyond_the_new_max_lease_is_renewed_for_max_lease_only)
+LOOP_TEST(a_grant_beyond_the_new_max_lease_is_renewed_for_max_lease_only, 2)
 {
 	held_by_1(1, "ttl=25s");
 	comes_back_with_a_shorter_max_lease();
@@ -208,10 +201,9 @@ START_TEST(a_grant_beyond_the_new_max_lease_is_renewed_for_max_lease_only)
 	ck_assert_int_le(key_ttl_us(0, "a"), 5 * SEC);
 	hears_nothing(2);
 }
-END_TEST
 
 /* Likewise a lock delay is no longer than the daemon waits after its next crash. */
-START_TEST(a_lock_delay_beyond_the_new_limit_is_cut)
+LOOP_TEST(a_lock_delay_beyond_the_new_limit_is_cut, 2)
 {
 	begins_with_delay(1, 60 * SEC);
 	passes(2 * SEC);
@@ -233,10 +225,9 @@ START_TEST(a_lock_delay_beyond_the_new_limit_is_cut)
 	}
 	ck_assert(!key_is_there(0, "a"));
 }
-END_TEST
 
 /* The client does not come back. It may trust what the previous run told it. */
-START_TEST(a_validity_beyond_the_new_max_lease_is_kept_to_its_end)
+LOOP_TEST(a_validity_beyond_the_new_max_lease_is_kept_to_its_end, 2)
 {
 	held_by_1(1, _i == 0 ? "ttl=25s" : "ttl=25s renew=no");
 	says(1, "HELLO 1 grace=1s");
@@ -248,10 +239,9 @@ START_TEST(a_validity_beyond_the_new_max_lease_is_kept_to_its_end)
 	passes(3 * SEC);
 	hears(3, "OK name=a *");
 }
-END_TEST
 
 /* The run in between has renewed it with the shorter ttl, and its snapshot says so. What the first run told stays true all the same. */
-START_TEST(a_validity_beyond_the_new_max_lease_is_kept_over_a_second_restart)
+TEST(a_validity_beyond_the_new_max_lease_is_kept_over_a_second_restart)
 {
 	held_by_1(1, "ttl=25s");
 	says(1, "HELLO 1 grace=1s");
@@ -267,10 +257,9 @@ START_TEST(a_validity_beyond_the_new_max_lease_is_kept_over_a_second_restart)
 	passes(3 * SEC);
 	hears(3, "OK name=a *");
 }
-END_TEST
 
 /* Without a quorum only the end of the lease is known. Its loss is told before that, as for any lease. */
-START_TEST(a_lease_without_renewal_that_no_quorum_confirms_is_LOST_before_it_ends)
+TEST(a_lease_without_renewal_that_no_quorum_confirms_is_LOST_before_it_ends)
 {
 	int64_t left;
 
@@ -287,10 +276,9 @@ START_TEST(a_lease_without_renewal_that_no_quorum_confirms_is_LOST_before_it_end
 	passes((left - 2000 - 100) * MSEC);
 	hears(2, "! LOST name=a fence=* reason=expired");
 }
-END_TEST
 
 /* The lease ends at the moment that its holder was told, and not sooner. */
-START_TEST(the_rest_of_a_lease_without_renewal_is_not_cut_by_a_shorter_max_lease)
+TEST(the_rest_of_a_lease_without_renewal_is_not_cut_by_a_shorter_max_lease)
 {
 	held_by_1(1, "ttl=25s renew=no");
 	comes_back_with_a_shorter_max_lease();
@@ -302,30 +290,4 @@ START_TEST(the_rest_of_a_lease_without_renewal_is_not_cut_by_a_shorter_max_lease
 	hears(2, "OK name=a *");
 	passes(SEC);
 	hears(2, "! LOST name=a fence=* reason=expired");
-}
-END_TEST
-
-Suite *adopt_lease_suite(void)
-{
-	Suite *suite = suite_create("adopt_lease");
-	TCase *tc = tcase_create("leases");
-
-	tcase_add_checked_fixture(tc, NULL, cluster_close);
-	tcase_add_test(tc, the_rest_of_a_lease_without_renewal_is_adopted);
-	tcase_add_loop_test(tc, the_rest_of_a_lease_without_renewal_is_no_longer_because_the_stores_granted_it_late, 0, 3);
-	tcase_add_test(tc, an_extend_is_known_to_the_next_run);
-	tcase_add_test(tc, a_lock_that_was_extended_to_a_shorter_lease_is_released_where_the_longer_one_stands);
-	tcase_add_test(tc, a_lock_that_is_adopted_by_old_votes_is_renewed_before_they_end);
-	tcase_add_loop_test(tc, an_extend_that_seemed_to_fail_is_known_to_the_next_run, 0, 2);
-	tcase_add_test(tc, a_lease_without_renewal_that_is_over_is_lost);
-	tcase_add_loop_test(tc, an_adoption_does_not_shorten_the_validity_that_was_told, 0, 3);
-	tcase_add_loop_test(tc, a_lease_without_renewal_that_is_almost_over_is_nobody_elses_yet, 0, 3);
-	tcase_add_loop_test(tc, a_grant_beyond_the_new_max_lease_is_renewed_for_max_lease_only, 0, 2);
-	tcase_add_loop_test(tc, a_lock_delay_beyond_the_new_limit_is_cut, 0, 2);
-	tcase_add_loop_test(tc, a_validity_beyond_the_new_max_lease_is_kept_to_its_end, 0, 2);
-	tcase_add_test(tc, a_validity_beyond_the_new_max_lease_is_kept_over_a_second_restart);
-	tcase_add_test(tc, a_lease_without_renewal_that_no_quorum_confirms_is_LOST_before_it_ends);
-	tcase_add_test(tc, the_rest_of_a_lease_without_renewal_is_not_cut_by_a_shorter_max_lease);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

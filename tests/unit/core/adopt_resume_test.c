@@ -11,7 +11,9 @@
 static struct secret s1;
 static int64_t fence;
 
-START_TEST(a_loss_during_the_detachment_is_told_right_after_the_OK)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_loss_during_the_detachment_is_told_right_after_the_OK)
 {
 	fence = held_with_grace(3, "grace=60s", "", &s1);
 	says(1, "LOCK b renew=no ttl=2s");
@@ -36,9 +38,8 @@ START_TEST(a_loss_during_the_detachment_is_told_right_after_the_OK)
 	says(4, "CHECK b");
 	hears(4, "ERR NOTHELD *");
 }
-END_TEST
 
-START_TEST(show_and_list_say_that_the_holder_has_no_connection)
+TEST(show_and_list_say_that_the_holder_has_no_connection)
 {
 	fence = held_with_grace(3, "name=w grace=20s", "", &s1);
 	goes(1, GONE_HANGUP);
@@ -52,7 +53,6 @@ START_TEST(show_and_list_say_that_the_holder_has_no_connection)
 	hears(2, "OK n=2 more=0");
 	ck_assert_int_eq(figure(0, METRIC_SESSIONS), 1);
 }
-END_TEST
 
 /* --- RESUME while the adoption is under way --- */
 
@@ -69,7 +69,7 @@ static void all_come_and_lose_it(void)
 	all_feel(MOOD_WELL);
 }
 
-START_TEST(resume_waits_for_the_adoption)
+TEST(resume_waits_for_the_adoption)
 {
 	fence = adoption_is_under_way(&s1);
 	resumes(2, &s1);
@@ -81,10 +81,9 @@ START_TEST(resume_waits_for_the_adoption)
 	hears(2, "OK session=* n=1");
 	hears(2, "OK");
 }
-END_TEST
 
 /* Also when the session has given up its grace meanwhile, and ends with its input. */
-START_TEST(resume_is_answered_before_a_half_closed_session_ends)
+TEST(resume_is_answered_before_a_half_closed_session_ends)
 {
 	fence = adoption_is_under_way(&s1);
 	says(2, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
@@ -99,9 +98,8 @@ START_TEST(resume_is_answered_before_a_half_closed_session_ends)
 	says(3, "LOCK a");
 	hears(3, GRANT);
 }
-END_TEST
 
-START_TEST(a_resume_that_waits_is_answered_when_the_daemon_stops)
+TEST(a_resume_that_waits_is_answered_when_the_daemon_stops)
 {
 	struct event stop = {.kind = EVENT_STOP};
 
@@ -115,10 +113,9 @@ START_TEST(a_resume_that_waits_is_answered_when_the_daemon_stops)
 	ck_assert(hung_up(2));
 	daemon_ends(0);
 }
-END_TEST
 
 /* A lock that was granted behind RESUME belongs to this connection: its loss is told at once. */
-START_TEST(a_loss_of_what_was_granted_meanwhile_is_told_before_the_answer)
+TEST(a_loss_of_what_was_granted_meanwhile_is_told_before_the_answer)
 {
 	fence = adoption_is_under_way(&s1);
 	says(2, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
@@ -135,10 +132,9 @@ START_TEST(a_loss_of_what_was_granted_meanwhile_is_told_before_the_answer)
 	hears(2, "@r OK session=* n=1");
 	hears_nothing(2);
 }
-END_TEST
 
 /* Each of them wakes the session. */
-START_TEST(two_losses_at_once_do_not_end_the_wait_of_resume)
+TEST(two_losses_at_once_do_not_end_the_wait_of_resume)
 {
 	fence = adoption_is_under_way(&s1);
 	says(2, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
@@ -157,10 +153,9 @@ START_TEST(two_losses_at_once_do_not_end_the_wait_of_resume)
 	hears(2, "@r OK session=* n=1");
 	hears_nothing(2);
 }
-END_TEST
 
 /* The same answer ends the adoption and shows that the clock was set forward by which the vote for b was counted. */
-START_TEST(a_lock_that_the_last_answer_of_a_store_takes_away_is_no_row)
+TEST(a_lock_that_the_last_answer_of_a_store_takes_away_is_no_row)
 {
 	fence = adoption_is_under_way(&s1);
 	says(2, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
@@ -180,10 +175,9 @@ START_TEST(a_lock_that_the_last_answer_of_a_store_takes_away_is_no_row)
 	all_feel(MOOD_WELL);
 	ignores(2);
 }
-END_TEST
 
 /* The same with RESUME without a tag: a request behind it is served after everything that ended its wait was told. */
-START_TEST(a_lock_that_the_last_answer_of_a_store_takes_away_is_LOST_before_the_next_request_is_served)
+TEST(a_lock_that_the_last_answer_of_a_store_takes_away_is_LOST_before_the_next_request_is_served)
 {
 	fence = adoption_is_under_way(&s1);
 	resumes(2, &s1);
@@ -205,10 +199,9 @@ START_TEST(a_lock_that_the_last_answer_of_a_store_takes_away_is_LOST_before_the_
 	all_feel(MOOD_WELL);
 	ignores(2);
 }
-END_TEST
 
 /* The wait of RESUME was over first. */
-START_TEST(a_lock_that_ends_with_the_wait_of_RESUME_in_one_stop_of_the_daemon_is_no_row)
+TEST(a_lock_that_ends_with_the_wait_of_RESUME_in_one_stop_of_the_daemon_is_no_row)
 {
 	fence = adoption_is_under_way(&s1);
 	says(2, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
@@ -223,10 +216,9 @@ START_TEST(a_lock_that_ends_with_the_wait_of_RESUME_in_one_stop_of_the_daemon_is
 	all_feel(MOOD_WELL);
 	ignores(2);
 }
-END_TEST
 
 /* The session locks a lost name again behind RESUME. The loss is told before the grant. */
-START_TEST(a_loss_is_told_before_its_name_is_taken_anew)
+TEST(a_loss_is_told_before_its_name_is_taken_anew)
 {
 	fence = held_with_grace(3, "grace=30s", "", &s1);
 	says(1, "LOCK b ttl=1s renew=no");
@@ -244,9 +236,8 @@ START_TEST(a_loss_is_told_before_its_name_is_taken_anew)
 	hears(2, "@r OK session=* n=2");
 	hears_nothing(2);
 }
-END_TEST
 
-START_TEST(a_drop_while_resume_waits_detaches_again)
+TEST(a_drop_while_resume_waits_detaches_again)
 {
 	fence = adoption_is_under_way(&s1);
 	resumes(2, &s1);
@@ -256,27 +247,4 @@ START_TEST(a_drop_while_resume_waits_detaches_again)
 	resumes(3, &s1);
 	ck_assert_int_eq(number_in(hears(3, ROW_A), "fence"), fence);
 	hears(3, "OK session=* n=1");
-}
-END_TEST
-
-Suite *adopt_resume_suite(void)
-{
-	Suite *suite = suite_create("adopt_resume");
-	TCase *tcase = tcase_create("resume");
-
-	tcase_add_checked_fixture(tcase, NULL, cluster_close);
-	tcase_add_test(tcase, a_lock_that_the_last_answer_of_a_store_takes_away_is_no_row);
-	tcase_add_test(tcase, a_lock_that_the_last_answer_of_a_store_takes_away_is_LOST_before_the_next_request_is_served);
-	tcase_add_test(tcase, a_lock_that_ends_with_the_wait_of_RESUME_in_one_stop_of_the_daemon_is_no_row);
-	tcase_add_test(tcase, a_loss_during_the_detachment_is_told_right_after_the_OK);
-	tcase_add_test(tcase, show_and_list_say_that_the_holder_has_no_connection);
-	tcase_add_test(tcase, resume_waits_for_the_adoption);
-	tcase_add_test(tcase, resume_is_answered_before_a_half_closed_session_ends);
-	tcase_add_test(tcase, a_resume_that_waits_is_answered_when_the_daemon_stops);
-	tcase_add_test(tcase, a_loss_of_what_was_granted_meanwhile_is_told_before_the_answer);
-	tcase_add_test(tcase, two_losses_at_once_do_not_end_the_wait_of_resume);
-	tcase_add_test(tcase, a_loss_is_told_before_its_name_is_taken_anew);
-	tcase_add_test(tcase, a_drop_while_resume_waits_detaches_again);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

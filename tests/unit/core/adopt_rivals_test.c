@@ -13,7 +13,9 @@ static void held_by_1(unsigned nodes, const char *fields)
 	fence = held_with_grace(nodes, "grace=30s", fields, &s1);
 }
 
-START_TEST(the_previous_run_that_wakes_up_harms_nothing)
+FIXTURE(.teardown = cluster_close)
+
+LOOP_TEST(the_previous_run_that_wakes_up_harms_nothing, 9)
 {
 	unsigned how = (unsigned)_i % 3, nodes = sizes[_i / 3];
 
@@ -39,13 +41,12 @@ START_TEST(the_previous_run_that_wakes_up_harms_nothing)
 	says(3, "LOCK a");
 	hears(3, "BUSY name=a *");
 }
-END_TEST
 
 /*
  * Two runs on copies of one directory. A store that never had the key, and one store that each of them has, deny it to both. Neither may release what the
  * previous run told its client.
  */
-START_TEST(two_runs_that_take_a_lock_from_each_other_free_nothing)
+TEST(two_runs_that_take_a_lock_from_each_other_free_nothing)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -69,9 +70,8 @@ START_TEST(two_runs_that_take_a_lock_from_each_other_free_nothing)
 	hears_nothing(3);
 	hears_nothing(4);
 }
-END_TEST
 
-START_TEST(one_adoption_of_a_value_succeeds)
+TEST(one_adoption_of_a_value_succeeds)
 {
 	held_by_1(3, "");
 	journal_is_compacted(0);
@@ -89,9 +89,8 @@ START_TEST(one_adoption_of_a_value_succeeds)
 	says(2, "CHECK a");
 	ck_assert_int_eq(number_in(hears(2, "OK name=a *"), "fence"), fence);
 }
-END_TEST
 
-START_TEST(a_third_run_adopts_from_the_second)
+TEST(a_third_run_adopts_from_the_second)
 {
 	held_by_1(3, "");
 	daemon_returns(0);
@@ -100,13 +99,12 @@ START_TEST(a_third_run_adopts_from_the_second)
 	daemon_returns(0);
 	is_resumed_as(2, &s1, fence);
 }
-END_TEST
 
 /*
  * A call that sets the key runs late, when the other votes are over and somebody else has had the lock. To the next run this key must not look like one that
  * stood there all the time. Of a, b, c only a renews the lock; c gets the late call, an ACQUIRE or a renewal that puts the key back.
  */
-START_TEST(a_key_that_is_set_when_the_lock_may_be_over_is_no_proof_that_it_was_held)
+LOOP_TEST(a_key_that_is_set_when_the_lock_may_be_over_is_no_proof_that_it_was_held, 2)
 {
 	enum call_kind kind = _i ? CALL_ACQUIRE : CALL_EXTEND;
 	struct answer answer;
@@ -145,20 +143,4 @@ START_TEST(a_key_that_is_set_when_the_lock_may_be_over_is_no_proof_that_it_was_h
 	resumes(2, &s1);
 	hears(2, "OK session=* n=0*");
 	hears(2, "! LOST *");
-}
-END_TEST
-
-Suite *adopt_rivals_suite(void)
-{
-	Suite *suite = suite_create("adopt_rivals");
-	TCase *cases = tcase_create("adopt_rivals");
-
-	tcase_add_checked_fixture(cases, NULL, cluster_close);
-	tcase_add_loop_test(cases, the_previous_run_that_wakes_up_harms_nothing, 0, 9);
-	tcase_add_test(cases, two_runs_that_take_a_lock_from_each_other_free_nothing);
-	tcase_add_test(cases, one_adoption_of_a_value_succeeds);
-	tcase_add_test(cases, a_third_run_adopts_from_the_second);
-	tcase_add_loop_test(cases, a_key_that_is_set_when_the_lock_may_be_over_is_no_proof_that_it_was_held, 0, 2);
-	suite_add_tcase(suite, cases);
-	return suite;
 }

@@ -13,7 +13,9 @@ static void held_by_1(unsigned nodes, const char *fields)
 	fence = held_with_grace(nodes, "grace=30s", fields, &s1);
 }
 
-START_TEST(a_held_lock_goes_on_with_its_fence_under_a_new_value)
+FIXTURE(.teardown = cluster_close)
+
+LOOP_TEST(a_held_lock_goes_on_with_its_fence_under_a_new_value, 3)
 {
 	char value[VALUE_MAX];
 
@@ -34,10 +36,9 @@ START_TEST(a_held_lock_goes_on_with_its_fence_under_a_new_value)
 	for (unsigned i = 0; i < sizes[_i]; i++)
 		ck_assert(!key_is_there(i, "a"));
 }
-END_TEST
 
 /* A shorter lease was asked for before the crash. No store lets the key end sooner for it, so only the stores know its end. */
-START_TEST(a_key_that_lasts_longer_than_its_lease_is_released_however_late_that_comes)
+TEST(a_key_that_lasts_longer_than_its_lease_is_released_however_late_that_comes)
 {
 	held_by_1(1, "ttl=9s");
 	says(1, "EXTEND a ttl=200ms");
@@ -54,9 +55,8 @@ START_TEST(a_key_that_lasts_longer_than_its_lease_is_released_however_late_that_
 	passes(2 * SEC);
 	ck_assert(!key_is_there(0, "a"));
 }
-END_TEST
 
-START_TEST(counts_owners_and_terms_are_as_they_were)
+TEST(counts_owners_and_terms_are_as_they_were)
 {
 	held_by_1(3, "");
 	says(1, "LOCK a");
@@ -79,9 +79,8 @@ START_TEST(counts_owners_and_terms_are_as_they_were)
 	hears(3, "\\* name=a fence=* valid_ms=* count=1");
 	hears(3, "OK session=* n=2");
 }
-END_TEST
 
-START_TEST(an_adopted_lease_is_handed_to_nobody)
+TEST(an_adopted_lease_is_handed_to_nobody)
 {
 	held_by_1(3, "");
 	says(1, "@w LOCK a owner=t2 wait=1m"); /* a range of tokens for the next grant */
@@ -94,9 +93,8 @@ START_TEST(an_adopted_lease_is_handed_to_nobody)
 	ck_assert_int_gt(number_in(hears(3, GRANT), "fence"), fence);
 	ck_assert_int_eq(figure(0, METRIC_HANDOFFS), 0);
 }
-END_TEST
 
-START_TEST(a_session_that_is_never_resumed_has_its_locks_released_after_the_grace)
+TEST(a_session_that_is_never_resumed_has_its_locks_released_after_the_grace)
 {
 	held_by_1(3, "");
 	daemon_returns(0);
@@ -106,18 +104,16 @@ START_TEST(a_session_that_is_never_resumed_has_its_locks_released_after_the_grac
 	passes(200 * MSEC);
 	ck_assert_int_gt(number_in(hears(2, GRANT), "fence"), fence);
 }
-END_TEST
 
-START_TEST(a_node_that_knows_neither_value_does_not_matter_to_the_others)
+TEST(a_node_that_knows_neither_value_does_not_matter_to_the_others)
 {
 	held_by_1(3, "");
 	key_is_overwritten(2, "a", "somebody", 100 * SEC);
 	daemon_returns(0);
 	is_resumed_as(2, &s1, fence);
 }
-END_TEST
 
-START_TEST(fewer_than_a_quorum_is_a_loss_and_both_values_are_released)
+TEST(fewer_than_a_quorum_is_a_loss_and_both_values_are_released)
 {
 	char value[VALUE_MAX];
 
@@ -137,7 +133,6 @@ START_TEST(fewer_than_a_quorum_is_a_loss_and_both_values_are_released)
 	says(3, "LOCK a");
 	ck_assert_int_gt(number_in(hears(3, GRANT), "fence"), fence);
 }
-END_TEST
 
 /* The daemon is back, its stores are joined, and its calls for the adoption wait there. */
 static void adoption_waits(void)
@@ -153,7 +148,7 @@ static void adoption_waits(void)
 		ck_assert_uint_eq(waiting_at(i), 1);
 }
 
-START_TEST(an_adoption_whose_outcome_is_unknown_is_asked_again)
+TEST(an_adoption_whose_outcome_is_unknown_is_asked_again)
 {
 	adoption_waits();
 	feels(0, MOOD_LOSSY); /* carried out */
@@ -168,9 +163,8 @@ START_TEST(an_adoption_whose_outcome_is_unknown_is_asked_again)
 	ck_assert_int_eq(figure(0, METRIC_ADOPTIONS), 1);
 	is_resumed_as(2, &s1, fence);
 }
-END_TEST
 
-START_TEST(late_answers_count_when_they_come)
+TEST(late_answers_count_when_they_come)
 {
 	adoption_waits();
 	serves(0, 1);
@@ -184,10 +178,9 @@ START_TEST(late_answers_count_when_they_come)
 	says(2, "CHECK a");
 	hears(2, "OK name=a *");
 }
-END_TEST
 
 /* Another run of the same daemon may have it instead, so nothing is released as long as the client may trust its lock. */
-START_TEST(an_adoption_by_one_less_than_a_quorum_fails_and_ends_with_its_lease)
+TEST(an_adoption_by_one_less_than_a_quorum_fails_and_ends_with_its_lease)
 {
 	held_by_1(3, "");
 	key_is_overwritten(1, "a", "somebody", 5 * SEC);
@@ -201,10 +194,9 @@ START_TEST(an_adoption_by_one_less_than_a_quorum_fails_and_ends_with_its_lease)
 	passes(10200 * MSEC);
 	ck_assert(!key_is_there(0, "a"));
 }
-END_TEST
 
 /* A store that was away during the adoption has the old value. The daemon renews it to the new value, or releases it. */
-START_TEST(a_store_that_comes_later_is_taken_over_or_released)
+LOOP_TEST(a_store_that_comes_later_is_taken_over_or_released, 2)
 {
 	held_by_1(3, "");
 	daemon_ends(0);
@@ -224,26 +216,4 @@ START_TEST(a_store_that_comes_later_is_taken_over_or_released)
 	hears(2, "OK *");
 	passes(SEC);
 	ck_assert(!key_is_there(2, "a"));
-}
-END_TEST
-
-Suite *adopt_suite(void)
-{
-	Suite *suite = suite_create("adopt");
-	TCase *rounds = tcase_create("rounds");
-
-	tcase_add_checked_fixture(rounds, NULL, cluster_close);
-	tcase_add_loop_test(rounds, a_held_lock_goes_on_with_its_fence_under_a_new_value, 0, 3);
-	tcase_add_test(rounds, a_key_that_lasts_longer_than_its_lease_is_released_however_late_that_comes);
-	tcase_add_test(rounds, counts_owners_and_terms_are_as_they_were);
-	tcase_add_test(rounds, an_adopted_lease_is_handed_to_nobody);
-	tcase_add_test(rounds, a_session_that_is_never_resumed_has_its_locks_released_after_the_grace);
-	tcase_add_test(rounds, a_node_that_knows_neither_value_does_not_matter_to_the_others);
-	tcase_add_test(rounds, fewer_than_a_quorum_is_a_loss_and_both_values_are_released);
-	tcase_add_test(rounds, an_adoption_whose_outcome_is_unknown_is_asked_again);
-	tcase_add_test(rounds, late_answers_count_when_they_come);
-	tcase_add_test(rounds, an_adoption_by_one_less_than_a_quorum_fails_and_ends_with_its_lease);
-	tcase_add_loop_test(rounds, a_store_that_comes_later_is_taken_over_or_released, 0, 2);
-	suite_add_tcase(suite, rounds);
-	return suite;
 }

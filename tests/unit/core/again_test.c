@@ -14,7 +14,9 @@ static void breaks_after(int64_t us)
 	passes(50 * MSEC);
 }
 
-START_TEST(a_third_break_within_a_minute_is_shown_while_the_store_is_joined)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_third_break_within_a_minute_is_shown_while_the_store_is_joined)
 {
 	cluster_begin(3);
 	breaks(0);
@@ -31,9 +33,8 @@ START_TEST(a_third_break_within_a_minute_is_shown_while_the_store_is_joined)
 	passes(61 * SEC);
 	ck_assert_str_eq(store_state(0, 0), WELL);
 }
-END_TEST
 
-START_TEST(breaks_far_apart_are_not_shown)
+TEST(breaks_far_apart_are_not_shown)
 {
 	cluster_begin(3);
 	for (unsigned i = 0; i < 6; i++) {
@@ -41,9 +42,8 @@ START_TEST(breaks_far_apart_are_not_shown)
 		ck_assert_str_eq(store_state(0, 0), WELL);
 	}
 }
-END_TEST
 
-START_TEST(a_store_that_is_down_says_why_it_is)
+TEST(a_store_that_is_down_says_why_it_is)
 {
 	cluster_begin(3);
 	for (unsigned i = 0; i < 3; i++) {
@@ -55,10 +55,9 @@ START_TEST(a_store_that_is_down_says_why_it_is)
 	is_down_for(0, 0, DEFECT_UNREACHED); /* it cannot be dialled */
 	ck_assert_str_eq(store_state(0, 0), "down: left");
 }
-END_TEST
 
 /* The daemon itself was restarted, or sentinels named another master. */
-START_TEST(connections_that_the_daemon_ends_are_not_counted)
+LOOP_TEST(connections_that_the_daemon_ends_are_not_counted, 2)
 {
 	static const enum defect planned[] = {DEFECT_OTHER, DEFECT_SENTINEL};
 
@@ -70,7 +69,6 @@ START_TEST(connections_that_the_daemon_ends_are_not_counted)
 	}
 	ck_assert_str_eq(store_state(0, 0), WELL);
 }
-END_TEST
 
 static void is_flushed_after(int64_t us)
 {
@@ -79,7 +77,7 @@ static void is_flushed_after(int64_t us)
 	passes(1100 * MSEC);
 }
 
-START_TEST(a_third_loss_of_memory_is_told_as_such)
+TEST(a_third_loss_of_memory_is_told_as_such)
 {
 	cluster_begin(1);
 	is_flushed_after(0);
@@ -99,9 +97,8 @@ START_TEST(a_third_loss_of_memory_is_told_as_such)
 	is_flushed_after(10 * 60 * SEC);
 	ck_assert_ptr_nonnull(strstr(store_state(0, 0), "quarantine: it lost its memory 4 times within 64"));
 }
-END_TEST
 
-START_TEST(losses_of_memory_far_apart_are_not_added_up)
+TEST(losses_of_memory_far_apart_are_not_added_up)
 {
 	cluster_begin(1);
 	for (unsigned i = 0; i < 5; i++) {
@@ -109,9 +106,8 @@ START_TEST(losses_of_memory_far_apart_are_not_added_up)
 		ck_assert_ptr_null(strstr(store_state(0, 0), "times within"));
 	}
 }
-END_TEST
 
-START_TEST(the_log_of_losses_is_bounded)
+TEST(the_log_of_losses_is_bounded)
 {
 	unsigned lines = 0;
 
@@ -122,22 +118,4 @@ START_TEST(the_log_of_losses_is_bounded)
 	}
 	ck_assert_uint_ge(lines, 10);
 	ck_assert_uint_le(lines, 20);
-}
-END_TEST
-
-Suite *again_suite(void)
-{
-	Suite *s = suite_create("again");
-	TCase *t = tcase_create("again");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, a_third_break_within_a_minute_is_shown_while_the_store_is_joined);
-	tcase_add_test(t, breaks_far_apart_are_not_shown);
-	tcase_add_test(t, a_store_that_is_down_says_why_it_is);
-	tcase_add_loop_test(t, connections_that_the_daemon_ends_are_not_counted, 0, 2);
-	tcase_add_test(t, a_third_loss_of_memory_is_told_as_such);
-	tcase_add_test(t, losses_of_memory_far_apart_are_not_added_up);
-	tcase_add_test(t, the_log_of_losses_is_bounded);
-	suite_add_tcase(s, t);
-	return s;
 }

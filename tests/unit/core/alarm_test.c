@@ -15,7 +15,9 @@ static void alarms_are(int64_t held_us, int64_t waited_us, unsigned failures)
 	service_reload(cluster.daemon[0].service, &cluster.conf);
 }
 
-START_TEST(a_lock_that_is_held_for_long_is_told_once_a_grant)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_lock_that_is_held_for_long_is_told_once_a_grant)
 {
 	cluster_begin(3);
 	alarms_are(10 * SEC, 0, 0);
@@ -46,9 +48,8 @@ START_TEST(a_lock_that_is_held_for_long_is_told_once_a_grant)
 	hears(1, "\\* role=holder * count=1 alarm=held*");
 	hears(1, "OK *");
 }
-END_TEST
 
-START_TEST(a_lock_that_is_freed_in_time_is_not_told)
+TEST(a_lock_that_is_freed_in_time_is_not_told)
 {
 	int64_t timers;
 
@@ -69,9 +70,8 @@ START_TEST(a_lock_that_is_freed_in_time_is_not_told)
 	ck_assert(!was_logged("alarm *"));
 	ck_assert_int_eq(figure(0, METRIC_TIMERS), timers);
 }
-END_TEST
 
-START_TEST(a_request_that_waits_for_long_is_told_once)
+TEST(a_request_that_waits_for_long_is_told_once)
 {
 	cluster_begin(3);
 	alarms_are(0, 5 * SEC, 0);
@@ -92,10 +92,9 @@ START_TEST(a_request_that_waits_for_long_is_told_once)
 	ck_assert(!was_logged("alarm *"));
 	ck_assert_int_eq(figure(0, METRIC_ALARMS_HELD), 0);
 }
-END_TEST
 
 /* It waits for one name after the other. */
-START_TEST(a_group_that_waits_is_one_request)
+TEST(a_group_that_waits_is_one_request)
 {
 	cluster_begin(3);
 	alarms_are(0, 5 * SEC, 0);
@@ -112,9 +111,8 @@ START_TEST(a_group_that_waits_is_one_request)
 	passes(20 * SEC);
 	ck_assert_int_eq(figure(0, METRIC_ALARMS_WAITED), 1);
 }
-END_TEST
 
-START_TEST(permits_are_told_as_locks_are)
+TEST(permits_are_told_as_locks_are)
 {
 	cluster_begin(3);
 	alarms_are(10 * SEC, 5 * SEC, 0);
@@ -138,9 +136,8 @@ START_TEST(permits_are_told_as_locks_are)
 	ck_assert_int_eq(figure(0, METRIC_ALARMS_WAITED), 1);
 	ck_assert_int_eq(figure(0, METRIC_ALARMS_HELD), 1);
 }
-END_TEST
 
-START_TEST(an_alarm_of_a_permit_goes_when_it_is_lost)
+TEST(an_alarm_of_a_permit_goes_when_it_is_lost)
 {
 	cluster_begin(3);
 	alarms_are(10 * SEC, 0, 0);
@@ -155,9 +152,8 @@ START_TEST(an_alarm_of_a_permit_goes_when_it_is_lost)
 	hears(1, "\\* name=s kind=semaphore limit=1 held=0 waiters=0");
 	hears(1, "OK *");
 }
-END_TEST
 
-START_TEST(a_new_configuration_is_about_what_is_held_already)
+TEST(a_new_configuration_is_about_what_is_held_already)
 {
 	int64_t timers;
 
@@ -181,9 +177,8 @@ START_TEST(a_new_configuration_is_about_what_is_held_already)
 	wakes(0);
 	ck_assert(was_logged("alarm kind=held *"));
 }
-END_TEST
 
-START_TEST(what_was_held_in_the_previous_run_is_told_again)
+TEST(what_was_held_in_the_previous_run_is_told_again)
 {
 	char resume[100];
 	const char *greeting;
@@ -208,7 +203,6 @@ START_TEST(what_was_held_in_the_previous_run_is_told_again)
 	ck_assert(was_logged("alarm kind=held name=s * held_ms=1*"));
 	ck_assert_int_eq(figure(0, METRIC_ALARMS_HELD), 2);
 }
-END_TEST
 
 /* --- failures --- */
 
@@ -222,7 +216,7 @@ static void locks_fail(unsigned n, const char *answer)
 	}
 }
 
-START_TEST(LOCKs_that_fail_are_told_when_they_are_too_many_of_the_last_minute)
+TEST(LOCKs_that_fail_are_told_when_they_are_too_many_of_the_last_minute)
 {
 	cluster_begin(3);
 	alarms_are(0, 0, 50);
@@ -245,11 +239,10 @@ START_TEST(LOCKs_that_fail_are_told_when_they_are_too_many_of_the_last_minute)
 	ck_assert_int_eq(figure(0, METRIC_ALARMS_FAILURES), 2);
 	alarms_are(0, 0, 0);
 }
-END_TEST
 
 /* --- many --- */
 
-START_TEST(many_at_once_are_logged_by_their_number)
+TEST(many_at_once_are_logged_by_their_number)
 {
 	cluster_begin(3);
 	alarms_are(SEC, 0, 0);
@@ -263,25 +256,4 @@ START_TEST(many_at_once_are_logged_by_their_number)
 	hears(1, "OK *");
 	passes(2 * SEC);
 	ck_assert(was_logged("left-out event=alarm lines=30"));
-}
-END_TEST
-
-Suite *alarm_suite(void)
-{
-	Suite *s = suite_create("alarm");
-	TCase *t = tcase_create("alarm");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, a_lock_that_is_held_for_long_is_told_once_a_grant);
-	tcase_add_test(t, a_lock_that_is_freed_in_time_is_not_told);
-	tcase_add_test(t, a_request_that_waits_for_long_is_told_once);
-	tcase_add_test(t, a_group_that_waits_is_one_request);
-	tcase_add_test(t, permits_are_told_as_locks_are);
-	tcase_add_test(t, an_alarm_of_a_permit_goes_when_it_is_lost);
-	tcase_add_test(t, a_new_configuration_is_about_what_is_held_already);
-	tcase_add_test(t, what_was_held_in_the_previous_run_is_told_again);
-	tcase_add_test(t, LOCKs_that_fail_are_told_when_they_are_too_many_of_the_last_minute);
-	tcase_add_test(t, many_at_once_are_logged_by_their_number);
-	suite_add_tcase(s, t);
-	return s;
 }

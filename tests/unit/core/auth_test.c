@@ -30,7 +30,9 @@ static void fails(unsigned k)
 	verification_ends(0, false);
 }
 
-START_TEST(a_secret_is_verified_outside_and_then_answered)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_secret_is_verified_outside_and_then_answered)
 {
 	begins();
 	says(1, "@a AUTH ann \"a b\"");
@@ -41,9 +43,8 @@ START_TEST(a_secret_is_verified_outside_and_then_answered)
 	verification_ends(0, true);
 	hears(1, "@a OK user=ann");
 }
-END_TEST
 
-START_TEST(a_request_behind_an_untagged_auth_waits_for_it)
+TEST(a_request_behind_an_untagged_auth_waits_for_it)
 {
 	begins();
 	says(1, "AUTH ann secret");
@@ -53,9 +54,8 @@ START_TEST(a_request_behind_an_untagged_auth_waits_for_it)
 	hears(1, "OK user=ann");
 	hears(1, "OK");
 }
-END_TEST
 
-START_TEST(each_failure_makes_the_next_answer_later_and_the_third_ends_the_connection)
+TEST(each_failure_makes_the_next_answer_later_and_the_third_ends_the_connection)
 {
 	begins();
 	fails(1);
@@ -74,9 +74,8 @@ START_TEST(each_failure_makes_the_next_answer_later_and_the_third_ends_the_conne
 	hears(1, "ERR AUTH *this was failure 3: hanging up");
 	ck_assert(hung_up(1));
 }
-END_TEST
 
-START_TEST(what_stands_behind_the_failure_that_ends_the_connection_is_not_carried_out)
+TEST(what_stands_behind_the_failure_that_ends_the_connection_is_not_carried_out)
 {
 	begins();
 	for (unsigned i = 0; i < 2; i++) {
@@ -93,9 +92,8 @@ START_TEST(what_stands_behind_the_failure_that_ends_the_connection_is_not_carrie
 	passes(SEC);
 	hears(2, "BUSY *");
 }
-END_TEST
 
-START_TEST(failures_before_a_success_do_not_end_the_connection)
+TEST(failures_before_a_success_do_not_end_the_connection)
 {
 	begins();
 	for (unsigned i = 0; i < 2; i++) {
@@ -109,9 +107,8 @@ START_TEST(failures_before_a_success_do_not_end_the_connection)
 		ck_assert(!hung_up(1));
 	}
 }
-END_TEST
 
-START_TEST(a_success_is_late_as_well_after_a_failure)
+TEST(a_success_is_late_as_well_after_a_failure)
 {
 	begins();
 	fails(1);
@@ -124,9 +121,8 @@ START_TEST(a_success_is_late_as_well_after_a_failure)
 	passes(100 * MSEC);
 	hears(1, "OK user=ann");
 }
-END_TEST
 
-START_TEST(an_address_is_late_on_its_next_connection_and_no_other_is)
+TEST(an_address_is_late_on_its_next_connection_and_no_other_is)
 {
 	begins();
 	dials(3, "10.0.0.7:1000");
@@ -143,9 +139,8 @@ START_TEST(an_address_is_late_on_its_next_connection_and_no_other_is)
 	passes(100 * MSEC);
 	hears(4, "OK user=ann");
 }
-END_TEST
 
-START_TEST(wrong_secrets_for_one_user_delay_no_other_on_the_same_address)
+TEST(wrong_secrets_for_one_user_delay_no_other_on_the_same_address)
 {
 	begins();
 	dials(3, "10.0.0.7:1000");
@@ -156,9 +151,8 @@ START_TEST(wrong_secrets_for_one_user_delay_no_other_on_the_same_address)
 	verification_ends(0, true);
 	hears(4, "OK user=bob");
 }
-END_TEST
 
-START_TEST(a_user_that_has_failed_is_verified_after_others_of_its_address)
+TEST(a_user_that_has_failed_is_verified_after_others_of_its_address)
 {
 	begins();
 	dials(3, "10.0.0.7:1000");
@@ -177,9 +171,8 @@ START_TEST(a_user_that_has_failed_is_verified_after_others_of_its_address)
 	passes(SEC);
 	hears(4, "ERR AUTH *");
 }
-END_TEST
 
-START_TEST(all_addresses_of_a_64_are_late_together_and_no_other_is)
+TEST(all_addresses_of_a_64_are_late_together_and_no_other_is)
 {
 	begins();
 	dials(3, "[2001:db8:0:7::1]:1000");
@@ -196,9 +189,8 @@ START_TEST(all_addresses_of_a_64_are_late_together_and_no_other_is)
 	passes(100 * MSEC);
 	hears(4, "OK user=ann");
 }
-END_TEST
 
-START_TEST(an_address_is_never_more_than_five_seconds_late_and_is_forgiven)
+TEST(an_address_is_never_more_than_five_seconds_late_and_is_forgiven)
 {
 	begins();
 	for (unsigned k = 10; k < 20; k++) {
@@ -222,9 +214,8 @@ START_TEST(an_address_is_never_more_than_five_seconds_late_and_is_forgiven)
 	verification_ends(0, true);
 	hears(3, "OK user=bob");
 }
-END_TEST
 
-START_TEST(one_address_does_not_make_the_daemon_forget_who_failed_at_others)
+TEST(one_address_does_not_make_the_daemon_forget_who_failed_at_others)
 {
 	struct instant now = {SEC};
 	struct suspects all;
@@ -241,9 +232,8 @@ START_TEST(one_address_does_not_make_the_daemon_forget_who_failed_at_others)
 	ck_assert_uint_eq(all.by_name.count, 1 + SUSPECTS_OF_ONE);
 	suspects_release(&all);
 }
-END_TEST
 
-START_TEST(those_who_failed_last_are_remembered_at_all_addresses_together)
+TEST(those_who_failed_last_are_remembered_at_all_addresses_together)
 {
 	struct instant now = {SEC};
 	struct suspects all;
@@ -259,9 +249,8 @@ START_TEST(those_who_failed_last_are_remembered_at_all_addresses_together)
 	ck_assert_uint_eq(suspects_find_or_add(&all, SPAN("10.0.0.1"), SPAN("ann"), now)->failed, 0);
 	suspects_release(&all);
 }
-END_TEST
 
-START_TEST(origins_take_turns)
+TEST(origins_take_turns)
 {
 	begins();
 	dials(3, "10.0.0.7:1000");
@@ -282,9 +271,8 @@ START_TEST(origins_take_turns)
 	verification_ends(0, true);
 	hears(6, "OK user=d");
 }
-END_TEST
 
-START_TEST(who_hangs_up_is_not_verified_and_has_failed)
+TEST(who_hangs_up_is_not_verified_and_has_failed)
 {
 	begins();
 	dials(3, "10.0.0.7:1000");
@@ -302,9 +290,8 @@ START_TEST(who_hangs_up_is_not_verified_and_has_failed)
 	passes(100 * MSEC);
 	hears(5, "OK user=b");
 }
-END_TEST
 
-START_TEST(a_half_closed_session_is_still_answered)
+TEST(a_half_closed_session_is_still_answered)
 {
 	begins();
 	says(1, "AUTH ann secret");
@@ -313,18 +300,16 @@ START_TEST(a_half_closed_session_is_still_answered)
 	hears(1, "OK user=ann");
 	ck_assert(hung_up(1));
 }
-END_TEST
 
-START_TEST(without_users_every_secret_is_wrong)
+TEST(without_users_every_secret_is_wrong)
 {
 	cluster_begin(1);
 	says(1, "AUTH ann secret");
 	hears(1, "ERR AUTH no user of that name has that secret");
 	ck_assert_uint_eq(cluster.daemon[0].verifies, 0);
 }
-END_TEST
 
-START_TEST(one_session_has_one_auth_under_way)
+TEST(one_session_has_one_auth_under_way)
 {
 	begins();
 	says(1, "@a AUTH ann secret");
@@ -333,9 +318,8 @@ START_TEST(one_session_has_one_auth_under_way)
 	verification_ends(0, true);
 	hears(1, "@a OK user=ann");
 }
-END_TEST
 
-START_TEST(nothing_that_was_typed_is_logged)
+TEST(nothing_that_was_typed_is_logged)
 {
 	begins();
 	for (unsigned i = 0; i < 3; i++) {
@@ -351,11 +335,10 @@ START_TEST(nothing_that_was_typed_is_logged)
 	}
 	ck_assert(!was_logged("*hunter2*"));
 }
-END_TEST
 
 /* --- a peer of another host, where there are users and no rules --- */
 
-START_TEST(from_another_host_auth_comes_first)
+TEST(from_another_host_auth_comes_first)
 {
 	static const char *const refused[] = {"LOCK a", "LIST", "STATS", "RESUME 1 x", "SHOW a", "CHECK a"};
 
@@ -379,63 +362,26 @@ START_TEST(from_another_host_auth_comes_first)
 	says(3, "LOCK a");
 	hears(3, "OK name=a *");
 }
-END_TEST
 
-START_TEST(a_certificate_shows_who_it_is_as_well)
+TEST(a_certificate_shows_who_it_is_as_well)
 {
 	begins();
 	session_opens_from(3, 0, &(const struct peer){.pid = -1, .uid = -1, .address = "10.0.0.7:1000", .subject = "CN=db3"});
 	says(3, "LOCK a");
 	hears(3, "OK name=a *");
 }
-END_TEST
 
-START_TEST(the_web_listener_has_a_token_of_its_own)
+TEST(the_web_listener_has_a_token_of_its_own)
 {
 	begins();
 	session_opens_from(3, 0, &(const struct peer){.pid = -1, .uid = -1, .address = "10.0.0.7:1000", .is_web = true});
 	says(3, "LIST locks");
 	hears(3, "OK n=0 *");
 }
-END_TEST
 
-START_TEST(on_this_host_no_auth_is_needed)
+TEST(on_this_host_no_auth_is_needed)
 {
 	begins();
 	says(1, "LOCK a");
 	hears(1, "OK name=a *");
-}
-END_TEST
-
-Suite *auth_suite(void)
-{
-	Suite *s = suite_create("auth");
-	TCase *t = tcase_create("auth");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, a_secret_is_verified_outside_and_then_answered);
-	tcase_add_test(t, a_request_behind_an_untagged_auth_waits_for_it);
-	tcase_add_test(t, each_failure_makes_the_next_answer_later_and_the_third_ends_the_connection);
-	tcase_add_test(t, what_stands_behind_the_failure_that_ends_the_connection_is_not_carried_out);
-	tcase_add_test(t, failures_before_a_success_do_not_end_the_connection);
-	tcase_add_test(t, a_success_is_late_as_well_after_a_failure);
-	tcase_add_test(t, an_address_is_late_on_its_next_connection_and_no_other_is);
-	tcase_add_test(t, wrong_secrets_for_one_user_delay_no_other_on_the_same_address);
-	tcase_add_test(t, a_user_that_has_failed_is_verified_after_others_of_its_address);
-	tcase_add_test(t, all_addresses_of_a_64_are_late_together_and_no_other_is);
-	tcase_add_test(t, an_address_is_never_more_than_five_seconds_late_and_is_forgiven);
-	tcase_add_test(t, one_address_does_not_make_the_daemon_forget_who_failed_at_others);
-	tcase_add_test(t, those_who_failed_last_are_remembered_at_all_addresses_together);
-	tcase_add_test(t, origins_take_turns);
-	tcase_add_test(t, who_hangs_up_is_not_verified_and_has_failed);
-	tcase_add_test(t, a_half_closed_session_is_still_answered);
-	tcase_add_test(t, without_users_every_secret_is_wrong);
-	tcase_add_test(t, one_session_has_one_auth_under_way);
-	tcase_add_test(t, nothing_that_was_typed_is_logged);
-	tcase_add_test(t, from_another_host_auth_comes_first);
-	tcase_add_test(t, a_certificate_shows_who_it_is_as_well);
-	tcase_add_test(t, the_web_listener_has_a_token_of_its_own);
-	tcase_add_test(t, on_this_host_no_auth_is_needed);
-	suite_add_tcase(s, t);
-	return s;
 }

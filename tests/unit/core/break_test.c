@@ -16,7 +16,9 @@ static int64_t held_elsewhere(unsigned nodes)
 	return number_in(hears(2, GRANT), "valid_ms");
 }
 
-START_TEST(the_daemon_of_the_holder_tells_it_at_its_next_renewal)
+FIXTURE(.teardown = cluster_close)
+
+RANGE_TEST(the_daemon_of_the_holder_tells_it_at_its_next_renewal, 1, 6)
 {
 	int64_t valid_ms = held_elsewhere(_i), free_in_ms;
 
@@ -33,9 +35,8 @@ START_TEST(the_daemon_of_the_holder_tells_it_at_its_next_renewal)
 	passes(SEC);
 	hears(1, GRANT);
 }
-END_TEST
 
-START_TEST(a_message_makes_the_daemon_of_the_holder_look_at_once)
+TEST(a_message_makes_the_daemon_of_the_holder_look_at_once)
 {
 	held_elsewhere(3);
 	is_broken_elsewhere(1, 0, "a");
@@ -48,10 +49,9 @@ START_TEST(a_message_makes_the_daemon_of_the_holder_look_at_once)
 	passes(MSEC);
 	hears(2, "! LOST name=a fence=* reason=broken");
 }
-END_TEST
 
 /* The renewal was carried out before the lock was broken, and its answers come behind the message. */
-START_TEST(a_message_during_a_renewal_makes_the_daemon_of_the_holder_look_behind_it)
+TEST(a_message_during_a_renewal_makes_the_daemon_of_the_holder_look_behind_it)
 {
 	unsigned renewals;
 
@@ -78,9 +78,8 @@ START_TEST(a_message_during_a_renewal_makes_the_daemon_of_the_holder_look_behind
 	hears(2, "! RISK *"); /* the third store has not answered the renewal before */
 	hears(2, "! LOST name=a fence=* reason=broken");
 }
-END_TEST
 
-START_TEST(what_was_broken_is_free_when_the_holder_says_that_it_has_heard)
+TEST(what_was_broken_is_free_when_the_holder_says_that_it_has_heard)
 {
 	held_elsewhere(3);
 	says(ADMIN, "BREAK a");
@@ -98,9 +97,8 @@ START_TEST(what_was_broken_is_free_when_the_holder_says_that_it_has_heard)
 	says(1, "LOCK a");
 	hears(1, GRANT);
 }
-END_TEST
 
-START_TEST(a_holder_that_unlocks_before_it_has_heard_frees_what_was_broken)
+TEST(a_holder_that_unlocks_before_it_has_heard_frees_what_was_broken)
 {
 	held_elsewhere(3);
 	says(ADMIN, "BREAK a");
@@ -110,9 +108,8 @@ START_TEST(a_holder_that_unlocks_before_it_has_heard_frees_what_was_broken)
 	says(1, "LOCK a");
 	hears(1, GRANT);
 }
-END_TEST
 
-START_TEST(the_lock_delay_of_what_was_broken_is_kept)
+TEST(the_lock_delay_of_what_was_broken_is_kept)
 {
 	begins_with_delay(3, 5 * SEC);
 	passes(SEC);
@@ -135,9 +132,8 @@ START_TEST(the_lock_delay_of_what_was_broken_is_kept)
 	passes(1400 * MSEC);
 	hears(1, GRANT);
 }
-END_TEST
 
-START_TEST(an_EXTEND_of_what_was_broken_is_lost)
+TEST(an_EXTEND_of_what_was_broken_is_lost)
 {
 	held_elsewhere(3);
 	says(ADMIN, "BREAK a");
@@ -146,9 +142,8 @@ START_TEST(an_EXTEND_of_what_was_broken_is_lost)
 	hears(2, "! LOST name=a fence=* reason=broken");
 	hears(2, "ERR LOST *");
 }
-END_TEST
 
-START_TEST(a_daemon_that_returns_does_not_adopt_what_was_broken)
+TEST(a_daemon_that_returns_does_not_adopt_what_was_broken)
 {
 	char secret[33] = "";
 	int64_t valid_ms;
@@ -173,9 +168,8 @@ START_TEST(a_daemon_that_returns_does_not_adopt_what_was_broken)
 	passes(2 * SEC);
 	hears(1, GRANT);
 }
-END_TEST
 
-START_TEST(a_key_that_no_redlockd_wrote_is_deleted)
+LOOP_TEST(a_key_that_no_redlockd_wrote_is_deleted, 2)
 {
 	cluster_begin(3);
 	session_opens_as_admin(ADMIN, 0);
@@ -188,9 +182,8 @@ START_TEST(a_key_that_no_redlockd_wrote_is_deleted)
 	passes(SEC);
 	hears(1, GRANT);
 }
-END_TEST
 
-START_TEST(a_minority_of_the_stores_breaks_nothing)
+TEST(a_minority_of_the_stores_breaks_nothing)
 {
 	held_elsewhere(3);
 	falls(1);
@@ -208,10 +201,9 @@ START_TEST(a_minority_of_the_stores_breaks_nothing)
 	hears(ADMIN, "ERR QUORUM *");
 	all_feel(MOOD_WELL);
 }
-END_TEST
 
 /* A minority was broken, and nothing came of it. What the lock is lost for later is something else. */
-START_TEST(a_break_in_vain_is_no_reason_of_a_later_loss)
+TEST(a_break_in_vain_is_no_reason_of_a_later_loss)
 {
 	held_elsewhere(3);
 	all_feel(MOOD_SILENT);
@@ -233,10 +225,9 @@ START_TEST(a_break_in_vain_is_no_reason_of_a_later_loss)
 	hears(2, "! LOST name=a fence=* reason=quorum");
 	all_feel(MOOD_WELL);
 }
-END_TEST
 
 /* Stores 0 and 2 have the value of the former holder, when store 2 is looked at; then it goes to session 1, by stores 0 and 1. */
-START_TEST(a_lock_that_has_gone_to_a_session_here_meanwhile_is_left_alone)
+TEST(a_lock_that_has_gone_to_a_session_here_meanwhile_is_left_alone)
 {
 	held_elsewhere(3);
 	feels(1, MOOD_SILENT);
@@ -257,10 +248,9 @@ START_TEST(a_lock_that_has_gone_to_a_session_here_meanwhile_is_left_alone)
 	says(1, "CHECK a");
 	hears(1, "OK *");
 }
-END_TEST
 
 /* Its value stands at one store still when that is broken, and the others have the value of its next holder. */
-START_TEST(a_lock_that_has_gone_elsewhere_meanwhile_is_left_alone)
+TEST(a_lock_that_has_gone_elsewhere_meanwhile_is_left_alone)
 {
 	held_elsewhere(3);
 	all_feel(MOOD_SILENT);
@@ -276,10 +266,9 @@ START_TEST(a_lock_that_has_gone_elsewhere_meanwhile_is_left_alone)
 	all_feel(MOOD_WELL);
 	ignores(2);
 }
-END_TEST
 
 /* The holder's daemon may put the key back where it is missing, and renew it where nobody could break it: together these are a quorum. */
-START_TEST(a_store_without_the_key_has_broken_nothing)
+TEST(a_store_without_the_key_has_broken_nothing)
 {
 	held_elsewhere(3);
 	key_is_overwritten(1, "a", "x", MSEC);
@@ -295,9 +284,8 @@ START_TEST(a_store_without_the_key_has_broken_nothing)
 	all_feel(MOOD_WELL);
 	ignores(2);
 }
-END_TEST
 
-START_TEST(what_is_unlocked_meanwhile_is_not_found)
+TEST(what_is_unlocked_meanwhile_is_not_found)
 {
 	held_elsewhere(3);
 	all_feel(MOOD_SILENT);
@@ -311,10 +299,9 @@ START_TEST(what_is_unlocked_meanwhile_is_not_found)
 	all_feel(MOOD_WELL);
 	hears(ADMIN, "ERR NOTFOUND *");
 }
-END_TEST
 
 /* Somebody has made the key persistent, and its daemon is gone: then it stays. */
-START_TEST(a_key_that_never_expires_is_not_said_to_be_free)
+TEST(a_key_that_never_expires_is_not_said_to_be_free)
 {
 	cluster_begin(3);
 	session_opens_as_admin(ADMIN, 0);
@@ -323,10 +310,9 @@ START_TEST(a_key_that_never_expires_is_not_said_to_be_free)
 	says(ADMIN, "BREAK a");
 	hears(ADMIN, "OK name=a free_in_ms=-1");
 }
-END_TEST
 
 /* Whoever asks the stores about it would renew it. */
-START_TEST(what_is_said_about_a_break_renews_no_hold_that_nobody_renews)
+TEST(what_is_said_about_a_break_renews_no_hold_that_nobody_renews)
 {
 	two_daemons(3);
 	says(2, "LOCK a renew=no");
@@ -336,31 +322,4 @@ START_TEST(what_is_said_about_a_break_renews_no_hold_that_nobody_renews)
 	passes(100 * MSEC);
 	says(2, "CHECK a");
 	ck_assert_int_lt(number_in(hears(2, "OK name=a *"), "valid_ms"), 6000);
-}
-END_TEST
-
-Suite *break_suite(void)
-{
-	Suite *suite = suite_create("break");
-	TCase *t = tcase_create("elsewhere");
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, what_is_said_about_a_break_renews_no_hold_that_nobody_renews);
-	tcase_add_loop_test(t, the_daemon_of_the_holder_tells_it_at_its_next_renewal, 1, 6);
-	tcase_add_test(t, a_message_makes_the_daemon_of_the_holder_look_at_once);
-	tcase_add_test(t, a_message_during_a_renewal_makes_the_daemon_of_the_holder_look_behind_it);
-	tcase_add_test(t, what_was_broken_is_free_when_the_holder_says_that_it_has_heard);
-	tcase_add_test(t, a_holder_that_unlocks_before_it_has_heard_frees_what_was_broken);
-	tcase_add_test(t, the_lock_delay_of_what_was_broken_is_kept);
-	tcase_add_test(t, an_EXTEND_of_what_was_broken_is_lost);
-	tcase_add_test(t, a_daemon_that_returns_does_not_adopt_what_was_broken);
-	tcase_add_loop_test(t, a_key_that_no_redlockd_wrote_is_deleted, 0, 2);
-	tcase_add_test(t, a_minority_of_the_stores_breaks_nothing);
-	tcase_add_test(t, a_break_in_vain_is_no_reason_of_a_later_loss);
-	tcase_add_test(t, a_lock_that_has_gone_to_a_session_here_meanwhile_is_left_alone);
-	tcase_add_test(t, a_lock_that_has_gone_elsewhere_meanwhile_is_left_alone);
-	tcase_add_test(t, a_store_without_the_key_has_broken_nothing);
-	tcase_add_test(t, what_is_unlocked_meanwhile_is_not_found);
-	tcase_add_test(t, a_key_that_never_expires_is_not_said_to_be_free);
-	suite_add_tcase(suite, t);
-	return suite;
 }

@@ -26,7 +26,9 @@ static void finds_a_split(const unsigned order[3])
 	ck_assert_int_eq(figure(0, METRIC_SPLITS), 1);
 }
 
-START_TEST(a_busy_store_is_asked_when_it_has_room_and_another_hangs_or_has_gone)
+FIXTURE(.teardown = cluster_close)
+
+LOOP_TEST(a_busy_store_is_asked_when_it_has_room_and_another_hangs_or_has_gone, 2)
 {
 	begins_with_window(3, 4);
 	is_full(1, 1);
@@ -41,9 +43,8 @@ START_TEST(a_busy_store_is_asked_when_it_has_room_and_another_hangs_or_has_gone)
 	hears(2, "OK name=a *");
 	ck_assert_int_eq(figure(0, METRIC_ROUNDS_FAILED), 0);
 }
-END_TEST
 
-START_TEST(a_leading_node_is_asked_when_it_has_room)
+TEST(a_leading_node_is_asked_when_it_has_room)
 {
 	unsigned order[3];
 
@@ -59,10 +60,9 @@ START_TEST(a_leading_node_is_asked_when_it_has_room)
 	passes(15 * MSEC);
 	hears(2, "OK name=a *");
 }
-END_TEST
 
 /* One vote is missing, and the store that was left out decides. A LOCK without wait= waits for it, as for a slow store. */
-START_TEST(a_lock_without_wait_hears_the_busy_store_that_decides)
+TEST(a_lock_without_wait_hears_the_busy_store_that_decides)
 {
 	begins_with_window(3, 4);
 	key_is_overwritten(1, "a", "another client's", 60 * SEC);
@@ -74,10 +74,9 @@ START_TEST(a_lock_without_wait_hears_the_busy_store_that_decides)
 	passes(30 * MSEC);
 	hears(2, "OK name=a *");
 }
-END_TEST
 
 /* The store has not heard yet that the last holder released the lock, and would only refuse. */
-START_TEST(a_busy_store_that_still_has_a_value_of_ours_is_not_asked_for_the_next)
+TEST(a_busy_store_that_still_has_a_value_of_ours_is_not_asked_for_the_next)
 {
 	unsigned asked;
 
@@ -93,9 +92,8 @@ START_TEST(a_busy_store_that_still_has_a_value_of_ours_is_not_asked_for_the_next
 	hears(2, "OK name=a *");
 	ck_assert_uint_eq(cluster.node[2].count[CALL_ACQUIRE], asked);
 }
-END_TEST
 
-START_TEST(a_busy_store_is_not_asked_once_nobody_wants_the_lock)
+TEST(a_busy_store_is_not_asked_once_nobody_wants_the_lock)
 {
 	unsigned asked;
 
@@ -109,9 +107,8 @@ START_TEST(a_busy_store_is_not_asked_once_nobody_wants_the_lock)
 	passes(15 * MSEC);
 	ck_assert_uint_eq(cluster.node[1].count[CALL_ACQUIRE], asked);
 }
-END_TEST
 
-START_TEST(a_store_that_was_asked_late_and_hangs_counts_as_slow)
+TEST(a_store_that_was_asked_late_and_hangs_counts_as_slow)
 {
 	begins_with_window(3, 4);
 	passes(400 * MSEC); /* no probe is due soon */
@@ -128,9 +125,8 @@ START_TEST(a_store_that_was_asked_late_and_hangs_counts_as_slow)
 	passes(80 * MSEC);
 	ck_assert_str_eq(store_state(0, 1), "slow: it has not answered within redis.timeout");
 }
-END_TEST
 
-START_TEST(a_store_that_was_asked_behind_the_leading_node_and_hangs_counts_as_slow)
+TEST(a_store_that_was_asked_behind_the_leading_node_and_hangs_counts_as_slow)
 {
 	unsigned order[3];
 
@@ -147,7 +143,6 @@ START_TEST(a_store_that_was_asked_behind_the_leading_node_and_hangs_counts_as_sl
 	ck_assert_uint_ge(waiting_at(order[2]), 1);
 	ck_assert_str_eq(store_state(0, order[2]), "slow: it has not answered within redis.timeout");
 }
-END_TEST
 
 /* --- all of it at random --- */
 
@@ -207,7 +202,9 @@ static void all_is_well_again(void)
 	passes(60 * SEC);
 }
 
-START_TEST(every_request_at_random_stores_is_answered_and_every_round_ends)
+FIXTURE(.teardown = cluster_close, .seconds = 60)
+
+LOOP_TEST(every_request_at_random_stores_is_answered_and_every_round_ends, STORMS)
 {
 	const uint64_t key[2] = {(uint64_t)_i, 0};
 	struct rng rng;
@@ -239,26 +236,4 @@ START_TEST(every_request_at_random_stores_is_answered_and_every_round_ends)
 		hears(k, "OK *");
 	}
 	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES) + figure(1, METRIC_OUTSTANDING_RELEASES), 0);
-}
-END_TEST
-
-Suite *busy_stores_suite(void)
-{
-	Suite *suite = suite_create("busy_stores");
-	TCase *tc = tcase_create("left out"), *storm = tcase_create("storm");
-
-	tcase_add_checked_fixture(tc, NULL, cluster_close);
-	tcase_add_loop_test(tc, a_busy_store_is_asked_when_it_has_room_and_another_hangs_or_has_gone, 0, 2);
-	tcase_add_test(tc, a_leading_node_is_asked_when_it_has_room);
-	tcase_add_test(tc, a_lock_without_wait_hears_the_busy_store_that_decides);
-	tcase_add_test(tc, a_busy_store_that_still_has_a_value_of_ours_is_not_asked_for_the_next);
-	tcase_add_test(tc, a_busy_store_is_not_asked_once_nobody_wants_the_lock);
-	tcase_add_test(tc, a_store_that_was_asked_late_and_hangs_counts_as_slow);
-	tcase_add_test(tc, a_store_that_was_asked_behind_the_leading_node_and_hangs_counts_as_slow);
-	suite_add_tcase(suite, tc);
-	tcase_add_checked_fixture(storm, NULL, cluster_close);
-	tcase_add_loop_test(storm, every_request_at_random_stores_is_answered_and_every_round_ends, 0, STORMS);
-	tcase_set_timeout(storm, 60);
-	suite_add_tcase(suite, storm);
-	return suite;
 }

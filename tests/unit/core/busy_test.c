@@ -7,7 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-START_TEST(BUSY_tells_who_holds_a_lock_of_another_host)
+FIXTURE(.teardown = cluster_close)
+
+TEST(BUSY_tells_who_holds_a_lock_of_another_host)
 {
 	two_hosts_of(1);
 	says(2, "LOCK a");
@@ -15,9 +17,8 @@ START_TEST(BUSY_tells_who_holds_a_lock_of_another_host)
 	ck_assert_uint_eq(asked(CALL_TELL), 2);
 	hears_nothing(2);
 }
-END_TEST
 
-START_TEST(TIMEOUT_and_the_row_of_SHOW_tell_who_holds_elsewhere)
+TEST(TIMEOUT_and_the_row_of_SHOW_tell_who_holds_elsewhere)
 {
 	const char *line;
 
@@ -33,9 +34,8 @@ START_TEST(TIMEOUT_and_the_row_of_SHOW_tell_who_holds_elsewhere)
 	ck_assert_int_ge(number_in(line, "held_ms"), 11990);
 	hears(2, "@s OK n=1");
 }
-END_TEST
 
-START_TEST(a_holder_behind_TCP_is_shown_by_its_address_and_an_owner_by_its_name)
+TEST(a_holder_behind_TCP_is_shown_by_its_address_and_an_owner_by_its_name)
 {
 	two_hosts();
 	session_opens_from_afar(3, 0);
@@ -47,9 +47,8 @@ START_TEST(a_holder_behind_TCP_is_shown_by_its_address_and_an_owner_by_its_name)
 	hears(2, "\\* role=holder pos=0 holder=@h0 peer=10.0.0.5:40000 held_ms=0 ttl_ms=10000 owner=t1");
 	hears(2, "OK n=1");
 }
-END_TEST
 
-START_TEST(a_reader_is_told_as_well)
+TEST(a_reader_is_told_as_well)
 {
 	two_hosts();
 	says(1, "LOCK b mode=shared note=reads");
@@ -60,9 +59,8 @@ START_TEST(a_reader_is_told_as_well)
 	hears(2, "\\* role=holder pos=0 holder=@h0 name=\"worker 7\" * mode=shared note=reads");
 	hears(2, "OK n=1");
 }
-END_TEST
 
-START_TEST(a_part_of_LOCKALL_is_told_with_the_client_that_has_it)
+TEST(a_part_of_LOCKALL_is_told_with_the_client_that_has_it)
 {
 	two_hosts();
 	says(1, "LOCKALL b c note=both");
@@ -76,9 +74,8 @@ START_TEST(a_part_of_LOCKALL_is_told_with_the_client_that_has_it)
 	says(2, "LOCKALL c d");
 	hears(2, "BUSY name=c holder=@h0 who=\"worker 7 pid=* uid=*\" * note=both *");
 }
-END_TEST
 
-START_TEST(a_job_with_long_names_is_told_as_well)
+TEST(a_job_with_long_names_is_told_as_well)
 {
 	char queue[NAME_MAX_BYTES + 1];
 
@@ -93,9 +90,8 @@ START_TEST(a_job_with_long_names_is_told_as_well)
 	says(2, "LOCK b");
 	hears(2, "BUSY name=b holder=@h0 who=\"worker 7 pid=* uid=*\" *");
 }
-END_TEST
 
-START_TEST(a_waiter_that_SHOW_finds_is_shown_with_the_holder)
+TEST(a_waiter_that_SHOW_finds_is_shown_with_the_holder)
 {
 	two_hosts();
 	says(2, "@w LOCK a wait=1m");
@@ -112,7 +108,6 @@ START_TEST(a_waiter_that_SHOW_finds_is_shown_with_the_holder)
 	hears(2, "\\* role=waiter pos=1 *");
 	hears(2, "OK n=2");
 }
-END_TEST
 
 /* --- held back --- */
 
@@ -130,7 +125,7 @@ static void busy_took(unsigned k, int64_t us)
 	ignores(k);
 }
 
-START_TEST(SHOW_waits_for_as_long_as_a_call_may_take)
+TEST(SHOW_waits_for_as_long_as_a_call_may_take)
 {
 	two_hosts();
 	cluster.daemon[0].deaf = true;
@@ -141,10 +136,9 @@ START_TEST(SHOW_waits_for_as_long_as_a_call_may_take)
 	hears(2, "\\* role=holder pos=0 holder=@h0 held_ms=* ttl_ms=*");
 	hears(2, "OK n=1");
 }
-END_TEST
 
 /* A message is lost, or that daemon is of an earlier version. */
-START_TEST(a_refusal_is_held_back_for_milliseconds_and_only_once)
+TEST(a_refusal_is_held_back_for_milliseconds_and_only_once)
 {
 	two_hosts();
 	cluster.daemon[0].deaf = true;
@@ -168,9 +162,8 @@ START_TEST(a_refusal_is_held_back_for_milliseconds_and_only_once)
 	says(2, "LOCK a");
 	hears(2, KNOWN_BUSY);
 }
-END_TEST
 
-START_TEST(a_client_that_leaves_is_told_what_it_waits_for_and_one_that_has_gone_is_forgotten)
+TEST(a_client_that_leaves_is_told_what_it_waits_for_and_one_that_has_gone_is_forgotten)
 {
 	two_hosts();
 	cluster.daemon[0].deaf = true;
@@ -187,9 +180,8 @@ START_TEST(a_client_that_leaves_is_told_what_it_waits_for_and_one_that_has_gone_
 	ck_assert(hung_up(2));
 	hears(4, "BUSY name=a *");
 }
-END_TEST
 
-START_TEST(a_request_behind_one_that_is_held_back_waits_for_it)
+TEST(a_request_behind_one_that_is_held_back_waits_for_it)
 {
 	two_hosts();
 	cluster.daemon[0].deaf = true;
@@ -202,9 +194,8 @@ START_TEST(a_request_behind_one_that_is_held_back_waits_for_it)
 	hears(2, "BUSY name=a *");
 	hears(2, "OK");
 }
-END_TEST
 
-START_TEST(a_stop_answers_what_is_held_back)
+TEST(a_stop_answers_what_is_held_back)
 {
 	struct event stop = {.kind = EVENT_STOP};
 
@@ -215,29 +206,4 @@ START_TEST(a_stop_answers_what_is_held_back)
 	hears(2, "ERR DRAINING *");
 	ck_assert(hung_up(2));
 	daemon_ends(1);
-}
-END_TEST
-
-Suite *busy_suite(void)
-{
-	Suite *suite = suite_create("busy");
-	TCase *told = tcase_create("told"), *held_back = tcase_create("held_back");
-
-	tcase_add_checked_fixture(told, NULL, cluster_close);
-	tcase_add_test(told, BUSY_tells_who_holds_a_lock_of_another_host);
-	tcase_add_test(told, TIMEOUT_and_the_row_of_SHOW_tell_who_holds_elsewhere);
-	tcase_add_test(told, a_holder_behind_TCP_is_shown_by_its_address_and_an_owner_by_its_name);
-	tcase_add_test(told, a_reader_is_told_as_well);
-	tcase_add_test(told, a_part_of_LOCKALL_is_told_with_the_client_that_has_it);
-	tcase_add_test(told, a_job_with_long_names_is_told_as_well);
-	tcase_add_test(told, a_waiter_that_SHOW_finds_is_shown_with_the_holder);
-	suite_add_tcase(suite, told);
-	tcase_add_checked_fixture(held_back, NULL, cluster_close);
-	tcase_add_test(held_back, SHOW_waits_for_as_long_as_a_call_may_take);
-	tcase_add_test(held_back, a_refusal_is_held_back_for_milliseconds_and_only_once);
-	tcase_add_test(held_back, a_client_that_leaves_is_told_what_it_waits_for_and_one_that_has_gone_is_forgotten);
-	tcase_add_test(held_back, a_request_behind_one_that_is_held_back_waits_for_it);
-	tcase_add_test(held_back, a_stop_answers_what_is_held_back);
-	suite_add_tcase(suite, held_back);
-	return suite;
 }

@@ -81,7 +81,9 @@ static struct round *answered(struct round *r, unsigned node, char code, enum an
 	return round_answer(&a);
 }
 
-START_TEST(an_acquire_asks_for_lease_and_delay_and_votes_for_the_lease_alone)
+FIXTURE(.setup = lock_open, .teardown = lock_close)
+
+TEST(an_acquire_asks_for_lease_and_delay_and_votes_for_the_lease_alone)
 {
 	struct round *r = round_begin(QUESTION_ACQUIRE);
 	const struct call *c;
@@ -103,10 +105,9 @@ START_TEST(an_acquire_asks_for_lease_and_delay_and_votes_for_the_lease_alone)
 	ck_assert_int_eq(r->base[1], 77);
 	ck_assert_int_eq(r->votes.until[1].us, 109897 * MSEC);
 }
-END_TEST
 
 /* A slow answer shows the clock only roughly. By one bound the call is in time, by the other it is too late for the lease. */
-START_TEST(an_acquire_never_runs_when_the_lease_may_be_over_without_it)
+LOOP_TEST(an_acquire_never_runs_when_the_lease_may_be_over_without_it, 20)
 {
 	struct round *r = round_begin(QUESTION_ACQUIRE);
 	const struct call *c;
@@ -117,9 +118,8 @@ START_TEST(an_acquire_never_runs_when_the_lease_may_be_over_without_it)
 	ck_assert_int_gt(c->not_after_ms, 500050);
 	ck_assert_int_le(c->not_after_ms, _i < 9 ? 500051 + _i * 1000 : 509897);
 }
-END_TEST
 
-START_TEST(each_answer_is_counted_once)
+TEST(each_answer_is_counted_once)
 {
 	struct round *r = round_begin(QUESTION_ACQUIRE);
 
@@ -130,9 +130,8 @@ START_TEST(each_answer_is_counted_once)
 	ck_assert_ptr_null(answered(r, 0, 'G', ANSWER_EXECUTED));
 	ck_assert_ptr_null(answered(r, 1, 'G', ANSWER_EXECUTED));
 }
-END_TEST
 
-START_TEST(a_grant_counts_only_where_the_store_is_joined)
+LOOP_TEST(a_grant_counts_only_where_the_store_is_joined, 3)
 {
 	static const char codes[] = "GAE";
 	struct round *r = round_begin(QUESTION_ACQUIRE);
@@ -145,9 +144,8 @@ START_TEST(a_grant_counts_only_where_the_store_is_joined)
 	ck_assert_uint_eq(lock->lease.placed.nodes.bits, 1);
 	round_free(&rounds, r);
 }
-END_TEST
 
-START_TEST(a_vote_that_is_heard_after_a_jump_ends_earlier_by_the_jump)
+LOOP_TEST(a_vote_that_is_heard_after_a_jump_ends_earlier_by_the_jump, 2)
 {
 	struct round *r = round_begin(QUESTION_ACQUIRE);
 	struct answer a = {.call = r->calls.slot, .node = 1, .code = 'G', .fence = 77, .server_us = 500 * SEC};
@@ -162,9 +160,8 @@ START_TEST(a_vote_that_is_heard_after_a_jump_ends_earlier_by_the_jump)
 	ck_assert_int_eq(r->votes.until[1].us, vote_until((struct instant){100 * SEC - ahead}, 10 * SEC).us);
 	round_free(&rounds, r);
 }
-END_TEST
 
-START_TEST(an_answer_is_granted_refused_queued_behind_wrong_type_or_unknown)
+TEST(an_answer_is_granted_refused_queued_behind_wrong_type_or_unknown)
 {
 	static const struct {
 		enum answer_class class;
@@ -192,9 +189,8 @@ START_TEST(an_answer_is_granted_refused_queued_behind_wrong_type_or_unknown)
 		ck_assert_int_eq(r->votes.until[2].us == INSTANT_PAST.us, !row[i].granted);
 	}
 }
-END_TEST
 
-START_TEST(a_release_says_what_a_store_did_had_not_or_may_have_done)
+TEST(a_release_says_what_a_store_did_had_not_or_may_have_done)
 {
 	static const struct {
 		enum answer_class class;
@@ -222,9 +218,8 @@ START_TEST(a_release_says_what_a_store_did_had_not_or_may_have_done)
 		release_free(&releases, r);
 	}
 }
-END_TEST
 
-START_TEST(a_release_keeps_the_value_it_was_made_for)
+TEST(a_release_keeps_the_value_it_was_made_for)
 {
 	struct release *r = release_of_value(&releases, RELEASE_DELETE, &lock->name, &lock->lease.value, SPAN(""));
 	struct lease_value old = lock->lease.value;
@@ -234,9 +229,8 @@ START_TEST(a_release_keeps_the_value_it_was_made_for)
 	ck_assert(span_equal(effects.item[0].call.value, value_in_text(&core, &old)));
 	ck_assert_uint_eq(r->value.number, old.number);
 }
-END_TEST
 
-START_TEST(a_kept_key_is_not_put_back_and_a_renewed_one_is)
+TEST(a_kept_key_is_not_put_back_and_a_renewed_one_is)
 {
 	struct release *leave = release_of_value(&releases, RELEASE_LEAVE, &lock->name, &lock->lease.value, SPAN("d:1:0b"));
 	struct round *renew = round_begin(QUESTION_RENEW);
@@ -256,9 +250,8 @@ START_TEST(a_kept_key_is_not_put_back_and_a_renewed_one_is)
 	ck_assert(span_equal(effects.item[1].call.new_value, SPAN("d:1:0c")));
 	ck_assert_int_eq(effects.item[1].call.fence, 99);
 }
-END_TEST
 
-START_TEST(slots_are_used_again_and_a_name_is_referenced_while_calls_live)
+TEST(slots_are_used_again_and_a_name_is_referenced_while_calls_live)
 {
 	struct round *r[600];
 
@@ -275,25 +268,4 @@ START_TEST(slots_are_used_again_and_a_name_is_referenced_while_calls_live)
 		ck_assert_uint_eq(lock->name.refs, 0);
 	}
 	ck_assert_uint_eq(calls.slots, 1024);
-}
-END_TEST
-
-Suite *calls_suite(void)
-{
-	Suite *suite = suite_create("calls");
-	TCase *cases = tcase_create("calls");
-
-	tcase_add_checked_fixture(cases, lock_open, lock_close);
-	tcase_add_test(cases, an_acquire_asks_for_lease_and_delay_and_votes_for_the_lease_alone);
-	tcase_add_loop_test(cases, an_acquire_never_runs_when_the_lease_may_be_over_without_it, 0, 20);
-	tcase_add_test(cases, each_answer_is_counted_once);
-	tcase_add_test(cases, an_answer_is_granted_refused_queued_behind_wrong_type_or_unknown);
-	tcase_add_loop_test(cases, a_grant_counts_only_where_the_store_is_joined, 0, 3);
-	tcase_add_loop_test(cases, a_vote_that_is_heard_after_a_jump_ends_earlier_by_the_jump, 0, 2);
-	tcase_add_test(cases, a_release_says_what_a_store_did_had_not_or_may_have_done);
-	tcase_add_test(cases, a_release_keeps_the_value_it_was_made_for);
-	tcase_add_test(cases, a_kept_key_is_not_put_back_and_a_renewed_one_is);
-	tcase_add_test(cases, slots_are_used_again_and_a_name_is_referenced_while_calls_live);
-	suite_add_tcase(suite, cases);
-	return suite;
 }

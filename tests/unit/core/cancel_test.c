@@ -4,7 +4,9 @@
 
 #include <check.h>
 
-START_TEST(a_tag_in_flight_cannot_be_used_again_until_it_is_answered)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_tag_in_flight_cannot_be_used_again_until_it_is_answered)
 {
 	cluster_begin(1);
 	says(1, "LOCK a");
@@ -23,9 +25,8 @@ START_TEST(a_tag_in_flight_cannot_be_used_again_until_it_is_answered)
 	hears(2, "@y TIMEOUT *");
 	ignores(1);
 }
-END_TEST
 
-START_TEST(cancel_withdraws_a_waiting_request)
+TEST(cancel_withdraws_a_waiting_request)
 {
 	cluster_begin(1);
 	says(1, "LOCK a");
@@ -39,9 +40,8 @@ START_TEST(cancel_withdraws_a_waiting_request)
 	ck_assert(!key_is_there(0, "a"));
 	ignores(1);
 }
-END_TEST
 
-START_TEST(cancel_of_a_granted_request_finds_nothing_and_the_grant_stands)
+TEST(cancel_of_a_granted_request_finds_nothing_and_the_grant_stands)
 {
 	cluster_begin(1);
 	says(1, "@x LOCK a wait=1m");
@@ -51,9 +51,8 @@ START_TEST(cancel_of_a_granted_request_finds_nothing_and_the_grant_stands)
 	says(1, "CHECK a");
 	hears(1, "OK name=a *");
 }
-END_TEST
 
-START_TEST(cancel_while_the_stores_are_asked_leaves_nothing_behind)
+TEST(cancel_while_the_stores_are_asked_leaves_nothing_behind)
 {
 	cluster_begin(3);
 	for (unsigned i = 0; i < 3; i++)
@@ -68,9 +67,8 @@ START_TEST(cancel_while_the_stores_are_asked_leaves_nothing_behind)
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert(!key_is_there(i, "a"));
 }
-END_TEST
 
-START_TEST(another_session_cannot_cancel)
+TEST(another_session_cannot_cancel)
 {
 	cluster_begin(1);
 	says(1, "LOCK a");
@@ -80,9 +78,8 @@ START_TEST(another_session_cannot_cancel)
 	hears_nothing(2);
 	ignores(1);
 }
-END_TEST
 
-START_TEST(the_next_waiter_with_another_ttl_gets_a_lease_of_its_own_after_a_cancel)
+TEST(the_next_waiter_with_another_ttl_gets_a_lease_of_its_own_after_a_cancel)
 {
 	cluster_begin(1);
 	feels(0, MOOD_SILENT);
@@ -92,21 +89,4 @@ START_TEST(the_next_waiter_with_another_ttl_gets_a_lease_of_its_own_after_a_canc
 	feels(0, MOOD_WELL);
 	hears(2, "OK name=a fence=* valid_ms=19797 ttl_ms=20000 count=1");
 	ignores(1);
-}
-END_TEST
-
-Suite *cancel_suite(void)
-{
-	Suite *suite = suite_create("cancel");
-	TCase *cases = tcase_create("cancel");
-
-	tcase_add_checked_fixture(cases, NULL, cluster_close);
-	tcase_add_test(cases, a_tag_in_flight_cannot_be_used_again_until_it_is_answered);
-	tcase_add_test(cases, cancel_withdraws_a_waiting_request);
-	tcase_add_test(cases, cancel_of_a_granted_request_finds_nothing_and_the_grant_stands);
-	tcase_add_test(cases, cancel_while_the_stores_are_asked_leaves_nothing_behind);
-	tcase_add_test(cases, another_session_cannot_cancel);
-	tcase_add_test(cases, the_next_waiter_with_another_ttl_gets_a_lease_of_its_own_after_a_cancel);
-	suite_add_tcase(suite, cases);
-	return suite;
 }

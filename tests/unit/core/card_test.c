@@ -44,7 +44,9 @@ static void is_same_text(struct span text, struct span expected)
 	ck_assert_msg(span_equal(text, expected), "%.*s instead of %.*s", (int)text.n, text.p, (int)expected.n, expected.p);
 }
 
-START_TEST(a_card_is_read_as_it_was_written)
+FIXTURE(.setup = begin, .teardown = end)
+
+TEST(a_card_is_read_as_it_was_written)
 {
 	struct card c;
 
@@ -64,9 +66,8 @@ START_TEST(a_card_is_read_as_it_was_written)
 	is_same_text(c.name, whole.name);
 	ck_assert_int_eq(c.number, 7);
 }
-END_TEST
 
-START_TEST(the_longest_card_is_a_message)
+TEST(the_longest_card_is_a_message)
 {
 	char text[CARD_OWNER_MAX + 1];
 	struct card c, longest = whole;
@@ -86,9 +87,8 @@ START_TEST(the_longest_card_is_a_message)
 		ck_assert(!card_read(written(&longer, false), &c));
 	}
 }
-END_TEST
 
-START_TEST(later_versions_may_say_more)
+TEST(later_versions_may_say_more)
 {
 	struct card c;
 
@@ -97,9 +97,8 @@ START_TEST(later_versions_may_say_more)
 	ck_assert(card_read((struct span){buf_begin(&out), buf_length(&out)}, &c));
 	is_same_text(c.note, whole.note);
 }
-END_TEST
 
-START_TEST(a_part_of_a_card_is_none)
+TEST(a_part_of_a_card_is_none)
 {
 	struct span message = written(&whole, false);
 	struct card c;
@@ -108,7 +107,6 @@ START_TEST(a_part_of_a_card_is_none)
 		ck_assert(!card_read((struct span){message.p, n}, &c));
 	ck_assert(card_read(message, &c));
 }
-END_TEST
 
 static bool reads(const char *text)
 {
@@ -117,7 +115,7 @@ static bool reads(const char *text)
 	return card_read(span_of(text), &c);
 }
 
-START_TEST(what_no_daemon_writes_is_refused)
+TEST(what_no_daemon_writes_is_refused)
 {
 	struct card c;
 	char big[CARD_MAX + 64];
@@ -140,7 +138,6 @@ START_TEST(what_no_daemon_writes_is_refused)
 	ck_assert(!card_read_question((struct span){big, sizeof(big)}, &c));
 	ck_assert(!card_read_question(SPAN(""), &c));
 }
-END_TEST
 
 static void is_shown_as(struct span label, struct span peer, int64_t pid, const char *expected)
 {
@@ -150,7 +147,7 @@ static void is_shown_as(struct span label, struct span peer, int64_t pid, const 
 	is_same_text((struct span){who, card_who(&c, who)}, span_of(expected));
 }
 
-START_TEST(the_client_is_shown_as_on_its_own_host)
+TEST(the_client_is_shown_as_on_its_own_host)
 {
 	is_shown_as(SPAN("worker 7"), SPAN("unix"), 4211, "worker 7 pid=4211 uid=33");
 	is_shown_as(SPAN(""), SPAN("unix"), 4211, "pid=4211 uid=33");
@@ -158,21 +155,4 @@ START_TEST(the_client_is_shown_as_on_its_own_host)
 	is_shown_as(SPAN(""), SPAN("10.0.0.5:51234"), -1, "10.0.0.5:51234");
 	is_shown_as(SPAN("worker 7"), SPAN(""), -1, "worker 7");
 	is_shown_as(SPAN(""), SPAN(""), -1, "");
-}
-END_TEST
-
-Suite *card_suite(void)
-{
-	Suite *suite = suite_create("card");
-	TCase *tc = tcase_create("card");
-
-	tcase_add_checked_fixture(tc, begin, end);
-	tcase_add_test(tc, a_card_is_read_as_it_was_written);
-	tcase_add_test(tc, the_longest_card_is_a_message);
-	tcase_add_test(tc, later_versions_may_say_more);
-	tcase_add_test(tc, a_part_of_a_card_is_none);
-	tcase_add_test(tc, what_no_daemon_writes_is_refused);
-	tcase_add_test(tc, the_client_is_shown_as_on_its_own_host);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

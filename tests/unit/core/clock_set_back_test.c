@@ -32,7 +32,9 @@ static void granted_within(int64_t us)
 	hears(2, "OK name=a *");
 }
 
-START_TEST(a_name_that_its_holder_releases_is_free_at_once)
+FIXTURE(.teardown = cluster_close, .seconds = 30)
+
+LOOP_TEST(a_name_that_its_holder_releases_is_free_at_once, 2)
 {
 	two_daemons_with_delay(sizes[_i]);
 	says(1, "LOCK a");
@@ -43,10 +45,9 @@ START_TEST(a_name_that_its_holder_releases_is_free_at_once)
 	hears(1, "OK *");
 	granted_within(1100 * MSEC);
 }
-END_TEST
 
 /* Also where the lease was renewed since. No key ends sooner than before, but a lock delay is set anew. */
-START_TEST(a_lock_delay_that_begins_after_it_lasts_no_longer)
+LOOP_TEST(a_lock_delay_that_begins_after_it_lasts_no_longer, 2)
 {
 	two_daemons_with_delay(sizes[_i]);
 	says(1, "LOCK a delay=3s");
@@ -60,9 +61,8 @@ START_TEST(a_lock_delay_that_begins_after_it_lasts_no_longer)
 	passes(1500 * MSEC);
 	granted_within(3 * SEC);
 }
-END_TEST
 
-START_TEST(a_grant_after_it_lasts_no_longer)
+LOOP_TEST(a_grant_after_it_lasts_no_longer, 2)
 {
 	two_daemons_with_delay(sizes[_i]);
 	an_hour_back(sizes[_i]);
@@ -73,10 +73,9 @@ START_TEST(a_grant_after_it_lasts_no_longer)
 	passes(4 * SEC);
 	granted_within(2 * SEC);
 }
-END_TEST
 
 /* No daemon is left that knows better. */
-START_TEST(the_locks_of_a_daemon_that_dies_last_longer_by_the_step_back)
+LOOP_TEST(the_locks_of_a_daemon_that_dies_last_longer_by_the_step_back, 2)
 {
 	two_daemons_with_delay(sizes[_i]);
 	says(1, "LOCK a ttl=5s");
@@ -86,20 +85,4 @@ START_TEST(the_locks_of_a_daemon_that_dies_last_longer_by_the_step_back)
 	says(2, "LOCK a wait=2h");
 	passes(HOUR - 2 * SEC);
 	granted_within(10 * SEC);
-}
-END_TEST
-
-Suite *clock_set_back_suite(void)
-{
-	Suite *suite = suite_create("clock_set_back");
-	TCase *tc = tcase_create("clock_back");
-
-	tcase_add_checked_fixture(tc, NULL, cluster_close);
-	tcase_set_timeout(tc, 30);
-	tcase_add_loop_test(tc, a_name_that_its_holder_releases_is_free_at_once, 0, 2);
-	tcase_add_loop_test(tc, a_lock_delay_that_begins_after_it_lasts_no_longer, 0, 2);
-	tcase_add_loop_test(tc, a_grant_after_it_lasts_no_longer, 0, 2);
-	tcase_add_loop_test(tc, the_locks_of_a_daemon_that_dies_last_longer_by_the_step_back, 0, 2);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

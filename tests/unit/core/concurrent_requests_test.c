@@ -22,8 +22,10 @@ static void a_shorter_lease_waits_behind_a_renewal(void)
 	says(1, "@2 EXTEND a ttl=%ums", ASKED_MS);
 }
 
+FIXTURE(.teardown = cluster_close)
+
 /* The round that answers the EXTEND lowers the votes. A longer validity that was told before would be taken back then. */
-START_TEST(check_tells_no_more_than_the_shorter_lease_that_was_asked_for)
+TEST(check_tells_no_more_than_the_shorter_lease_that_was_asked_for)
 {
 	a_shorter_lease_waits_behind_a_renewal();
 	says(1, "@3 CHECK a");
@@ -37,9 +39,8 @@ START_TEST(check_tells_no_more_than_the_shorter_lease_that_was_asked_for)
 	hears(1, "! LOST name=a *");
 	all_feel(MOOD_WELL);
 }
-END_TEST
 
-START_TEST(a_lock_taken_again_is_told_no_more_than_the_shorter_lease_that_was_asked_for)
+TEST(a_lock_taken_again_is_told_no_more_than_the_shorter_lease_that_was_asked_for)
 {
 	a_shorter_lease_waits_behind_a_renewal();
 	says(1, "@3 LOCK a");
@@ -48,9 +49,8 @@ START_TEST(a_lock_taken_again_is_told_no_more_than_the_shorter_lease_that_was_as
 	passes(MSEC);
 	ignores(1);
 }
-END_TEST
 
-START_TEST(resume_tells_no_more_than_the_shorter_lease_that_was_asked_for)
+TEST(resume_tells_no_more_than_the_shorter_lease_that_was_asked_for)
 {
 	a_shorter_lease_waits_behind_a_renewal();
 	resumes(2, &s1);
@@ -60,10 +60,9 @@ START_TEST(resume_tells_no_more_than_the_shorter_lease_that_was_asked_for)
 	passes(MSEC);
 	ignores(1);
 }
-END_TEST
 
 /* Only a minority could be asked for the shorter lease, so the deadline is that of the longer one. */
-START_TEST(a_waiter_that_is_handed_a_lease_hears_no_more_than_its_renewals_ask_for)
+TEST(a_waiter_that_is_handed_a_lease_hears_no_more_than_its_renewals_ask_for)
 {
 	held_after_lock(3, "LOCK a");
 	says(2, "LOCK a wait=1m");
@@ -84,10 +83,9 @@ START_TEST(a_waiter_that_is_handed_a_lease_hears_no_more_than_its_renewals_ask_f
 	passes(SEC);
 	ignores(3);
 }
-END_TEST
 
 /* EXTEND was answered ERR, and then its votes came. The clock of the client may be slower by as much as the longer lease allows. */
-START_TEST(a_longer_lease_that_came_late_is_believed_in_by_a_slow_clock)
+TEST(a_longer_lease_that_came_late_is_believed_in_by_a_slow_clock)
 {
 	int64_t valid_us;
 
@@ -111,10 +109,9 @@ START_TEST(a_longer_lease_that_came_late_is_believed_in_by_a_slow_clock)
 	passes(50 * MSEC);
 	hears(2, "OK name=a *");
 }
-END_TEST
 
 /* The adoption decides whether the owner still has the lock. The request waits for it no longer than for busy stores. */
-START_TEST(a_lock_without_wait_has_a_second_in_all_while_the_lock_of_its_owner_is_adopted)
+TEST(a_lock_without_wait_has_a_second_in_all_while_the_lock_of_its_owner_is_adopted)
 {
 	cluster_open(3);
 	cluster.conf.timeout_us = 800 * MSEC;
@@ -135,13 +132,12 @@ START_TEST(a_lock_without_wait_has_a_second_in_all_while_the_lock_of_its_owner_i
 	passes(3 * SEC);
 	ignores(2);
 }
-END_TEST
 
 /*
  * Another daemon has the lock by then. The name stays blocked for as long as the session may trust its old grant, but a LOCK without wait= does not wait for
  * that.
  */
-START_TEST(a_lock_without_wait_is_answered_when_the_adoption_of_its_owners_lock_fails)
+TEST(a_lock_without_wait_is_answered_when_the_adoption_of_its_owners_lock_fails)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -166,22 +162,4 @@ START_TEST(a_lock_without_wait_is_answered_when_the_adoption_of_its_owners_lock_
 	hears(2, "@r OK session=* n=0");
 	hears(2, "! LOST name=a *");
 	hears_nothing(2);
-}
-END_TEST
-
-Suite *concurrent_requests_suite(void)
-{
-	Suite *suite = suite_create("concurrent_requests");
-	TCase *tc = tcase_create("crossing");
-
-	tcase_add_checked_fixture(tc, NULL, cluster_close);
-	tcase_add_test(tc, check_tells_no_more_than_the_shorter_lease_that_was_asked_for);
-	tcase_add_test(tc, a_lock_taken_again_is_told_no_more_than_the_shorter_lease_that_was_asked_for);
-	tcase_add_test(tc, resume_tells_no_more_than_the_shorter_lease_that_was_asked_for);
-	tcase_add_test(tc, a_waiter_that_is_handed_a_lease_hears_no_more_than_its_renewals_ask_for);
-	tcase_add_test(tc, a_longer_lease_that_came_late_is_believed_in_by_a_slow_clock);
-	tcase_add_test(tc, a_lock_without_wait_has_a_second_in_all_while_the_lock_of_its_owner_is_adopted);
-	tcase_add_test(tc, a_lock_without_wait_is_answered_when_the_adoption_of_its_owners_lock_fails);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

@@ -5,7 +5,9 @@
 #include <check.h>
 #include <time.h>
 
-START_TEST(a_holder_that_subscribed_is_told_who_waits)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_holder_that_subscribed_is_told_who_waits)
 {
 	cluster_begin(3);
 	says(1, "SUBSCRIBE");
@@ -32,9 +34,8 @@ START_TEST(a_holder_that_subscribed_is_told_who_waits)
 	ignores(1);
 	ignores(2);
 }
-END_TEST
 
-START_TEST(a_subscriber_with_a_permit_is_told_who_waits_for_one)
+TEST(a_subscriber_with_a_permit_is_told_who_waits_for_one)
 {
 	cluster_begin(3);
 	says(1, "SUBSCRIBE");
@@ -69,9 +70,8 @@ START_TEST(a_subscriber_with_a_permit_is_told_who_waits_for_one)
 	hears(3, "! CONTENDED name=a permit=? fence=* waiters=1");
 	hears_nothing(2);
 }
-END_TEST
 
-START_TEST(a_permit_that_is_waited_for_elsewhere_is_contended)
+TEST(a_permit_that_is_waited_for_elsewhere_is_contended)
 {
 	cluster_begin(3);
 	says(1, "SUBSCRIBE");
@@ -86,9 +86,8 @@ START_TEST(a_permit_that_is_waited_for_elsewhere_is_contended)
 	is_wanted(0, 1, SLOT_PREFIX "a#0");
 	hears(1, "! CONTENDED name=a permit=0 fence=* waiters=1");
 }
-END_TEST
 
-START_TEST(a_daemon_elsewhere_that_waits_contends)
+TEST(a_daemon_elsewhere_that_waits_contends)
 {
 	cluster_begin(3);
 	says(1, "SUBSCRIBE");
@@ -105,10 +104,9 @@ START_TEST(a_daemon_elsewhere_that_waits_contends)
 	is_wanted(0, 1, "b");
 	hears_nothing(1);
 }
-END_TEST
 
 /* A daemon that waits asks each second, and its place in the queue lasts for three. */
-START_TEST(a_daemon_elsewhere_that_has_given_up_does_not_contend)
+TEST(a_daemon_elsewhere_that_has_given_up_does_not_contend)
 {
 	cluster_begin(3);
 	says(1, "SUBSCRIBE");
@@ -124,9 +122,8 @@ START_TEST(a_daemon_elsewhere_that_has_given_up_does_not_contend)
 	says(3, "LOCK a wait=1m");
 	hears(1, "! CONTENDED name=a fence=* waiters=2");
 }
-END_TEST
 
-START_TEST(a_holder_is_told_with_its_grant_and_with_SUBSCRIBE_who_waits_already)
+TEST(a_holder_is_told_with_its_grant_and_with_SUBSCRIBE_who_waits_already)
 {
 	cluster_begin(3);
 	says(1, "LOCK a");
@@ -144,10 +141,9 @@ START_TEST(a_holder_is_told_with_its_grant_and_with_SUBSCRIBE_who_waits_already)
 	hears(2, "! CONTENDED name=a fence=* waiters=1");
 	hears_nothing(2);
 }
-END_TEST
 
 /* Readers get the lock together, and each hears of it in turn. */
-START_TEST(nobody_is_told_who_contends_before_its_grant)
+LOOP_TEST(nobody_is_told_who_contends_before_its_grant, 2)
 {
 	cluster_begin(3);
 	says(1, "LOCK a");
@@ -170,10 +166,9 @@ START_TEST(nobody_is_told_who_contends_before_its_grant)
 		hears_nothing(k);
 	}
 }
-END_TEST
 
 /* Who has just been told is not told again, and nobody is counted for that. */
-START_TEST(many_permits_and_many_who_wait_for_them_cost_little)
+TEST(many_permits_and_many_who_wait_for_them_cost_little)
 {
 	clock_t from;
 
@@ -192,23 +187,4 @@ START_TEST(many_permits_and_many_who_wait_for_them_cost_little)
 		says(18, "@%u ACQUIRE s limit=400 wait=1h", i);
 	ck_assert_double_lt((double)(clock() - from) / CLOCKS_PER_SEC, 0.3);
 	hears(1, "! CONTENDED name=s permit=* fence=* waiters=1 owner=*");
-}
-END_TEST
-
-Suite *contended_suite(void)
-{
-	Suite *suite = suite_create("contended");
-	TCase *t = tcase_create("contended");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, a_holder_that_subscribed_is_told_who_waits);
-	tcase_add_test(t, a_subscriber_with_a_permit_is_told_who_waits_for_one);
-	tcase_add_test(t, a_permit_that_is_waited_for_elsewhere_is_contended);
-	tcase_add_test(t, a_daemon_elsewhere_that_waits_contends);
-	tcase_add_test(t, a_daemon_elsewhere_that_has_given_up_does_not_contend);
-	tcase_add_test(t, a_holder_is_told_with_its_grant_and_with_SUBSCRIBE_who_waits_already);
-	tcase_add_loop_test(t, nobody_is_told_who_contends_before_its_grant, 0, 2);
-	tcase_add_test(t, many_permits_and_many_who_wait_for_them_cost_little);
-	suite_add_tcase(suite, t);
-	return suite;
 }

@@ -20,8 +20,10 @@ static void resumed_while_adopting(const char *mode)
 	hears(1, "OK session=* n=0 open=1");
 }
 
+FIXTURE(.teardown = cluster_close)
+
 /* The previous run has told the client that it reads. */
-START_TEST(a_reader_that_asks_for_the_name_alone_during_the_adoption_is_refused)
+LOOP_TEST(a_reader_that_asks_for_the_name_alone_during_the_adoption_is_refused, 2)
 {
 	resumed_while_adopting("shared");
 	says(1, _i ? "@u LOCK a wait=1m" : "@u LOCK a");
@@ -32,9 +34,8 @@ START_TEST(a_reader_that_asks_for_the_name_alone_during_the_adoption_is_refused)
 	says(1, "CHECK a");
 	hears(1, "OK name=a * mode=shared");
 }
-END_TEST
 
-START_TEST(a_conversion_asked_during_the_adoption_does_not_wait_for_those_that_came_earlier)
+TEST(a_conversion_asked_during_the_adoption_does_not_wait_for_those_that_came_earlier)
 {
 	resumed_while_adopting("exclusive");
 	says(2, "LOCK a wait=1m");
@@ -45,10 +46,9 @@ START_TEST(a_conversion_asked_during_the_adoption_does_not_wait_for_those_that_c
 	hears(1, "@d " READER);
 	hears_nothing(2);
 }
-END_TEST
 
 /* Nobody stands in its way, but no store is sure of its token so soon. */
-START_TEST(a_conversion_that_does_not_wait_is_not_told_that_its_own_hold_is_in_the_way)
+TEST(a_conversion_that_does_not_wait_is_not_told_that_its_own_hold_is_in_the_way)
 {
 	resumed_while_adopting("exclusive");
 	says(1, "@d LOCK a mode=shared");
@@ -59,9 +59,8 @@ START_TEST(a_conversion_that_does_not_wait_is_not_told_that_its_own_hold_is_in_t
 	says(1, "CHECK a");
 	hears(1, "OK name=a fence=* valid_ms=* count=1");
 }
-END_TEST
 
-START_TEST(unlock_withdraws_the_conversion_that_was_asked_during_the_adoption)
+TEST(unlock_withdraws_the_conversion_that_was_asked_during_the_adoption)
 {
 	resumed_while_adopting("exclusive");
 	says(2, "LOCK a wait=1m");
@@ -74,9 +73,8 @@ START_TEST(unlock_withdraws_the_conversion_that_was_asked_during_the_adoption)
 	hears(2, GRANT);
 	hears_nothing(1);
 }
-END_TEST
 
-START_TEST(a_conversion_whose_adoption_fails_waits_in_its_place_as_any_other)
+TEST(a_conversion_whose_adoption_fails_waits_in_its_place_as_any_other)
 {
 	resumed_while_adopting("exclusive");
 	says(2, "LOCK a wait=1m");
@@ -92,20 +90,4 @@ START_TEST(a_conversion_whose_adoption_fails_waits_in_its_place_as_any_other)
 	passes(SEC);
 	hears(1, "@c " READER);
 	hears_nothing(3);
-}
-END_TEST
-
-Suite *convert_adopting_suite(void)
-{
-	Suite *s = suite_create("convert_adopting");
-	TCase *c = tcase_create("convert_adopting");
-
-	tcase_add_checked_fixture(c, NULL, cluster_close);
-	tcase_add_loop_test(c, a_reader_that_asks_for_the_name_alone_during_the_adoption_is_refused, 0, 2);
-	tcase_add_test(c, a_conversion_asked_during_the_adoption_does_not_wait_for_those_that_came_earlier);
-	tcase_add_test(c, a_conversion_that_does_not_wait_is_not_told_that_its_own_hold_is_in_the_way);
-	tcase_add_test(c, unlock_withdraws_the_conversion_that_was_asked_during_the_adoption);
-	tcase_add_test(c, a_conversion_whose_adoption_fails_waits_in_its_place_as_any_other);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -26,8 +26,10 @@ static void fence_grows(const char *line)
 
 #define REFUSED "ERR ARG this owner holds it shared: UNLOCK it, then LOCK it exclusively"
 
+FIXTURE(.teardown = cluster_close)
+
 /* With and without other readers, with and without patience. */
-START_TEST(a_reader_that_asks_for_the_name_alone_is_told_to_unlock_it_first)
+LOOP_TEST(a_reader_that_asks_for_the_name_alone_is_told_to_unlock_it_first, 8)
 {
 	static const char *const request[] = {"LOCK a", "LOCK a wait=1m", "LOCK a count=1", "LOCK a count=2 wait=1m"};
 	unsigned extends;
@@ -50,9 +52,8 @@ START_TEST(a_reader_that_asks_for_the_name_alone_is_told_to_unlock_it_first)
 	says(1, "UNLOCK a");
 	hears(1, "OK name=a count=0");
 }
-END_TEST
 
-START_TEST(another_owner_of_the_same_session_waits_for_its_reader)
+TEST(another_owner_of_the_same_session_waits_for_its_reader)
 {
 	one_holds(3, "shared");
 	says(1, "@o LOCK a owner=o wait=1m");
@@ -63,9 +64,8 @@ START_TEST(another_owner_of_the_same_session_waits_for_its_reader)
 	passes(MSEC);
 	fence_grows(hears(1, "@o OK *"));
 }
-END_TEST
 
-START_TEST(unlock_and_lock_make_a_reader_a_writer_with_a_larger_fence)
+TEST(unlock_and_lock_make_a_reader_a_writer_with_a_larger_fence)
 {
 	one_holds(3, "shared");
 	says(1, "UNLOCK a");
@@ -74,9 +74,8 @@ START_TEST(unlock_and_lock_make_a_reader_a_writer_with_a_larger_fence)
 	passes(MSEC);
 	fence_grows(hears(1, EXCLUSIVE));
 }
-END_TEST
 
-START_TEST(a_writer_becomes_a_reader_with_a_larger_fence_and_others_join)
+TEST(a_writer_becomes_a_reader_with_a_larger_fence_and_others_join)
 {
 	one_holds(3, "exclusive");
 	says(2, "LOCK a mode=shared wait=1m");
@@ -87,9 +86,8 @@ START_TEST(a_writer_becomes_a_reader_with_a_larger_fence_and_others_join)
 	says(3, "LOCK a mode=shared");
 	hears(3, SHARED);
 }
-END_TEST
 
-START_TEST(a_conversion_keeps_the_count)
+TEST(a_conversion_keeps_the_count)
 {
 	one_holds(3, "exclusive");
 	says(1, "LOCK a");
@@ -104,10 +102,9 @@ START_TEST(a_conversion_keeps_the_count)
 	says(1, "UNLOCK a");
 	hears(1, "OK name=a count=0");
 }
-END_TEST
 
 /* The second comes while the first waits for its token: the first converts the hold, the second counts. */
-START_TEST(conversions_that_are_asked_for_together_are_answered_together)
+TEST(conversions_that_are_asked_for_together_are_answered_together)
 {
 	one_holds(3, "exclusive");
 	says(2, "LOCK a wait=1m");
@@ -123,9 +120,8 @@ START_TEST(conversions_that_are_asked_for_together_are_answered_together)
 	hears(1, "@3 OK *count=3 mode=shared");
 	hears_nothing(2);
 }
-END_TEST
 
-START_TEST(when_the_first_conversion_is_withdrawn_the_next_one_converts)
+TEST(when_the_first_conversion_is_withdrawn_the_next_one_converts)
 {
 	one_holds(3, "exclusive");
 	all_feel(MOOD_SILENT);
@@ -138,9 +134,8 @@ START_TEST(when_the_first_conversion_is_withdrawn_the_next_one_converts)
 	passes(SEC);
 	fence_grows(hears(1, "@2 " SHARED));
 }
-END_TEST
 
-START_TEST(unlock_while_a_conversion_waits_ends_both)
+TEST(unlock_while_a_conversion_waits_ends_both)
 {
 	one_holds(3, "exclusive");
 	all_feel(MOOD_SILENT);
@@ -153,9 +148,8 @@ START_TEST(unlock_while_a_conversion_waits_ends_both)
 	says(1, "CHECK a");
 	hears(1, "ERR NOTHELD *");
 }
-END_TEST
 
-START_TEST(a_conversion_whose_lease_is_lost_waits_in_its_place_as_any_reader)
+TEST(a_conversion_whose_lease_is_lost_waits_in_its_place_as_any_reader)
 {
 	one_holds(3, "exclusive");
 	says(2, "LOCK a wait=1m");
@@ -172,12 +166,11 @@ START_TEST(a_conversion_whose_lease_is_lost_waits_in_its_place_as_any_reader)
 	fence_grows(hears(1, "@c " SHARED));
 	hears_nothing(3);
 }
-END_TEST
 
 /* --- tokens --- */
 
 /* Another run of the daemon may have adopted the lease: the stores say whether it stands. */
-START_TEST(a_conversion_asks_the_stores_for_a_token)
+TEST(a_conversion_asks_the_stores_for_a_token)
 {
 	unsigned extends;
 
@@ -188,10 +181,9 @@ START_TEST(a_conversion_asks_the_stores_for_a_token)
 	fence_grows(hears(1, SHARED));
 	ck_assert_uint_ge(asked(CALL_EXTEND), extends + 3);
 }
-END_TEST
 
 /* Another name was granted with tokens for hand-overs: the fence of the store is beyond the last token that anybody was given. */
-START_TEST(a_conversion_is_not_missed_for_tokens_that_this_daemon_has_in_store)
+TEST(a_conversion_is_not_missed_for_tokens_that_this_daemon_has_in_store)
 {
 	unsigned before;
 
@@ -212,9 +204,8 @@ START_TEST(a_conversion_is_not_missed_for_tokens_that_this_daemon_has_in_store)
 	hears(1, "OK name=a *");
 	ck_assert_uint_eq(cluster.node[0].count[CALL_EXTEND], before + 2); /* the second shares it */
 }
-END_TEST
 
-START_TEST(a_store_that_granted_after_the_decision_gives_a_token_as_well)
+TEST(a_store_that_granted_after_the_decision_gives_a_token_as_well)
 {
 	one_holds(3, "exclusive");
 	feels(0, MOOD_SILENT);
@@ -222,9 +213,8 @@ START_TEST(a_store_that_granted_after_the_decision_gives_a_token_as_well)
 	passes(100 * MSEC);
 	fence_grows(hears(1, SHARED));
 }
-END_TEST
 
-START_TEST(without_a_quorum_a_conversion_changes_nothing)
+TEST(without_a_quorum_a_conversion_changes_nothing)
 {
 	one_holds(3, "exclusive");
 	feels(0, MOOD_SILENT);
@@ -236,10 +226,9 @@ START_TEST(without_a_quorum_a_conversion_changes_nothing)
 	says(1, "CHECK a");
 	ck_assert_int_eq(number_in(hears(1, "OK name=a fence=* valid_ms=* count=1"), "fence"), fence);
 }
-END_TEST
 
 /* The key ended early there, and was put back: another value may have been granted the token between. */
-START_TEST(a_store_that_puts_the_key_back_gives_no_token_with_that_answer)
+TEST(a_store_that_puts_the_key_back_gives_no_token_with_that_answer)
 {
 	one_holds(3, "exclusive");
 	feels(0, MOOD_SILENT);
@@ -250,10 +239,9 @@ START_TEST(a_store_that_puts_the_key_back_gives_no_token_with_that_answer)
 	passes(4 * SEC);
 	hears(1, "@c " SHARED);
 }
-END_TEST
 
 /* The renewal whose connection broke may be carried out late, and set the key behind another value. */
-START_TEST(a_store_with_a_renewal_under_way_on_a_broken_connection_gives_no_token)
+TEST(a_store_with_a_renewal_under_way_on_a_broken_connection_gives_no_token)
 {
 	one_holds(3, "exclusive");
 	feels(0, MOOD_SILENT);
@@ -271,10 +259,9 @@ START_TEST(a_store_with_a_renewal_under_way_on_a_broken_connection_gives_no_toke
 	says(1, "CHECK a");
 	hears(1, "OK name=a fence=* valid_ms=* count=1 mode=shared");
 }
-END_TEST
 
 /* Another name has raised the fence there: nothing tells whether it was this one. */
-START_TEST(a_store_whose_fence_is_beyond_the_floor_gives_no_token)
+TEST(a_store_whose_fence_is_beyond_the_floor_gives_no_token)
 {
 	two_daemons(1);
 	passes(SEC);
@@ -293,10 +280,9 @@ START_TEST(a_store_whose_fence_is_beyond_the_floor_gives_no_token)
 	passes(8 * SEC);
 	fence_grows(hears(1, "@c " SHARED));
 }
-END_TEST
 
 /* The floor of a renewal that waited for room lies beyond the limit by then: the store would be lifted beyond it, or refuse the renewal. */
-START_TEST(a_conversion_asks_for_no_token_once_the_clock_was_set_back)
+TEST(a_conversion_asks_for_no_token_once_the_clock_was_set_back)
 {
 	int64_t before;
 
@@ -317,10 +303,9 @@ START_TEST(a_conversion_asks_for_no_token_once_the_clock_was_set_back)
 	says(1, "CHECK a");
 	hears(1, "OK name=a *");
 }
-END_TEST
 
 /* The stores joined long ago, so that tokens follow the clocks of the daemons. */
-START_TEST(grants_of_other_daemons_do_not_delay_a_conversion)
+TEST(grants_of_other_daemons_do_not_delay_a_conversion)
 {
 	two_daemons(3);
 	passes(70 * SEC);
@@ -338,33 +323,4 @@ START_TEST(grants_of_other_daemons_do_not_delay_a_conversion)
 		says(1, "UNLOCK a");
 		hears(1, "OK name=a count=0");
 	}
-}
-END_TEST
-
-Suite *convert_suite(void)
-{
-	Suite *s = suite_create("convert");
-	TCase *c = tcase_create("convert");
-
-	tcase_add_checked_fixture(c, NULL, cluster_close);
-	tcase_add_loop_test(c, a_reader_that_asks_for_the_name_alone_is_told_to_unlock_it_first, 0, 8);
-	tcase_add_test(c, another_owner_of_the_same_session_waits_for_its_reader);
-	tcase_add_test(c, unlock_and_lock_make_a_reader_a_writer_with_a_larger_fence);
-	tcase_add_test(c, a_writer_becomes_a_reader_with_a_larger_fence_and_others_join);
-	tcase_add_test(c, a_conversion_keeps_the_count);
-	tcase_add_test(c, conversions_that_are_asked_for_together_are_answered_together);
-	tcase_add_test(c, when_the_first_conversion_is_withdrawn_the_next_one_converts);
-	tcase_add_test(c, unlock_while_a_conversion_waits_ends_both);
-	tcase_add_test(c, a_conversion_whose_lease_is_lost_waits_in_its_place_as_any_reader);
-	tcase_add_test(c, a_conversion_asks_the_stores_for_a_token);
-	tcase_add_test(c, a_conversion_is_not_missed_for_tokens_that_this_daemon_has_in_store);
-	tcase_add_test(c, a_store_that_granted_after_the_decision_gives_a_token_as_well);
-	tcase_add_test(c, without_a_quorum_a_conversion_changes_nothing);
-	tcase_add_test(c, a_store_that_puts_the_key_back_gives_no_token_with_that_answer);
-	tcase_add_test(c, a_store_with_a_renewal_under_way_on_a_broken_connection_gives_no_token);
-	tcase_add_test(c, a_store_whose_fence_is_beyond_the_floor_gives_no_token);
-	tcase_add_test(c, a_conversion_asks_for_no_token_once_the_clock_was_set_back);
-	tcase_add_test(c, grants_of_other_daemons_do_not_delay_a_conversion);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -52,12 +52,14 @@ static void held_while_store_1_is_away(void)
 	held_at_0("grace=30s");
 }
 
+FIXTURE(.teardown = cluster_close)
+
 /*
  * Store 2 has the key and is late for the copy. Daemon 0 finds the value of the copy at store 0, and store 1 never gave a vote: daemon 0 has lost the lease.
  * The client is away. Until the copy is heard at store 2, only the key there keeps others out. [0]: the client returns to the copy. [1]: the copy ends, and
  * nobody returns.
  */
-START_TEST(a_renewal_that_meets_the_value_of_a_copy_frees_nothing_that_a_client_may_believe_in)
+LOOP_TEST(a_renewal_that_meets_the_value_of_a_copy_frees_nothing_that_a_client_may_believe_in, 2)
 {
 	held_while_store_1_is_away();
 	goes(1, GONE_RESET);
@@ -89,10 +91,9 @@ START_TEST(a_renewal_that_meets_the_value_of_a_copy_frees_nothing_that_a_client_
 	hears(3, ROW_A);
 	hears(3, "OK session=* n=1");
 }
-END_TEST
 
 /* The copy gives up by its own clock: [0] the adoption, [1] the session. Daemon 0 has renewed the lease of the same value meanwhile. */
-START_TEST(a_copy_that_wakes_up_when_its_locks_are_long_over_frees_none_of_them)
+LOOP_TEST(a_copy_that_wakes_up_when_its_locks_are_long_over_frees_none_of_them, 2)
 {
 	cluster_begin(3);
 	held_at_0(_i ? "grace=1s" : "grace=30s");
@@ -105,10 +106,9 @@ START_TEST(a_copy_that_wakes_up_when_its_locks_are_long_over_frees_none_of_them)
 	says(1, "CHECK a");
 	hears(1, "OK name=a *");
 }
-END_TEST
 
 /* The copy knows what the client was told before. Daemon 0 told it more, until the copy took over the lock. */
-START_TEST(a_copy_that_nobody_returns_to_keeps_what_daemon_0_told_later)
+TEST(a_copy_that_nobody_returns_to_keeps_what_daemon_0_told_later)
 {
 	cluster_begin(3);
 	daemon_starts(2);
@@ -127,10 +127,9 @@ START_TEST(a_copy_that_nobody_returns_to_keeps_what_daemon_0_told_later)
 	passes(2 * SEC);
 	hears(4, "OK name=a *");
 }
-END_TEST
 
 /* The copy replaced the value at one store, and no other answered in time. Shortly before, daemon 0 told its client a validity that counts that vote. */
-START_TEST(a_copy_that_cannot_adopt_leaves_what_it_has_put_in_place)
+TEST(a_copy_that_cannot_adopt_leaves_what_it_has_put_in_place)
 {
 	held_while_store_1_is_away();
 	copy_stops_at_once();
@@ -148,10 +147,9 @@ START_TEST(a_copy_that_cannot_adopt_leaves_what_it_has_put_in_place)
 	passes(3 * SEC);
 	hears(4, "OK name=a *");
 }
-END_TEST
 
 /* The calls of the copy were carried out late, after daemon 0 had renewed the lease. The copy's own lease ends sooner. */
-START_TEST(a_copy_that_loses_what_it_adopted_late_keeps_what_daemon_0_told_before)
+TEST(a_copy_that_loses_what_it_adopted_late_keeps_what_daemon_0_told_before)
 {
 	cluster_begin(3);
 	daemon_starts(2);
@@ -180,20 +178,4 @@ START_TEST(a_copy_that_loses_what_it_adopted_late_keeps_what_daemon_0_told_befor
 	hears_nothing(4);
 	passes(3 * SEC);
 	hears(4, "OK name=a *");
-}
-END_TEST
-
-Suite *copied_journal_suite(void)
-{
-	Suite *suite = suite_create("copied_journal");
-	TCase *two = tcase_create("two");
-
-	tcase_add_checked_fixture(two, NULL, cluster_close);
-	tcase_add_loop_test(two, a_renewal_that_meets_the_value_of_a_copy_frees_nothing_that_a_client_may_believe_in, 0, 2);
-	tcase_add_loop_test(two, a_copy_that_wakes_up_when_its_locks_are_long_over_frees_none_of_them, 0, 2);
-	tcase_add_test(two, a_copy_that_nobody_returns_to_keeps_what_daemon_0_told_later);
-	tcase_add_test(two, a_copy_that_cannot_adopt_leaves_what_it_has_put_in_place);
-	tcase_add_test(two, a_copy_that_loses_what_it_adopted_late_keeps_what_daemon_0_told_before);
-	suite_add_tcase(suite, two);
-	return suite;
 }

@@ -13,7 +13,9 @@ static void cluster_limited(unsigned locks, unsigned waiting)
 	daemon_starts(0);
 }
 
-START_TEST(hello_says_what_it_speaks_to)
+FIXTURE(.teardown = cluster_close)
+
+TEST(hello_says_what_it_speaks_to)
 {
 	cluster_begin(3);
 	says(1, "HELLO 1 name=worker");
@@ -26,9 +28,8 @@ START_TEST(hello_says_what_it_speaks_to)
 	says(1, "HELLO 2");
 	hears(1, "ERR ARG *");
 }
-END_TEST
 
-START_TEST(the_secret_of_a_session_stays_and_is_its_own)
+TEST(the_secret_of_a_session_stays_and_is_its_own)
 {
 	char first[256];
 
@@ -40,9 +41,8 @@ START_TEST(the_secret_of_a_session_stays_and_is_its_own)
 	says(2, "HELLO 1");
 	ck_assert_str_ne(strstr(hears(2, "OK *"), "secret="), strstr(first, "secret="));
 }
-END_TEST
 
-START_TEST(empty_lines_and_comments_are_not_answered)
+TEST(empty_lines_and_comments_are_not_answered)
 {
 	cluster_begin(1);
 	says(1, "%s", "");
@@ -52,9 +52,8 @@ START_TEST(empty_lines_and_comments_are_not_answered)
 	says(1, "PING\r");
 	hears(1, "OK");
 }
-END_TEST
 
-START_TEST(mistakes_are_answered_and_end_nothing)
+TEST(mistakes_are_answered_and_end_nothing)
 {
 	cluster_begin(1);
 	says(1, "LOKC a");
@@ -75,9 +74,8 @@ START_TEST(mistakes_are_answered_and_end_nothing)
 	hears(1, "OK");
 	ck_assert(!hung_up(1));
 }
-END_TEST
 
-START_TEST(a_hundred_mistakes_in_a_row_end_the_session_and_its_locks_at_their_deadline)
+TEST(a_hundred_mistakes_in_a_row_end_the_session_and_its_locks_at_their_deadline)
 {
 	cluster_begin(1);
 	says(1, "LOCK a");
@@ -101,9 +99,8 @@ START_TEST(a_hundred_mistakes_in_a_row_end_the_session_and_its_locks_at_their_de
 	passes(SEC);
 	hears(2, GRANT);
 }
-END_TEST
 
-START_TEST(lines_read_ahead_of_a_flood_of_mistakes_are_not_served)
+TEST(lines_read_ahead_of_a_flood_of_mistakes_are_not_served)
 {
 	cluster_begin(1);
 	says(1, "LOCK a");
@@ -115,22 +112,20 @@ START_TEST(lines_read_ahead_of_a_flood_of_mistakes_are_not_served)
 	ck_assert_uint_eq(ignores(2), 102);
 	ignores(1);
 }
-END_TEST
 
-START_TEST(http_is_hung_up_on_without_a_line_of_this_protocol)
+TEST(http_is_hung_up_on_without_a_line_of_this_protocol)
 {
 	cluster_begin(1);
 	says(1, "GET / HTTP/1.1");
 	hears_nothing(1);
 	ck_assert(hung_up(1));
 }
-END_TEST
 
 static const char *const greeting[] = {"POST / HTTP/1.1", "delete /x", "Host: localhost:7420", "\x16\x03\x01", "SSH-2.0-x", "*1", "$4", "PROXY TCP4 a b 1 2"};
 #define GREETINGS ((int)(sizeof(greeting) / sizeof(greeting[0])))
 
 /* Of another protocol: at the beginning, or after a request. In HTTP another layer answers. */
-START_TEST(over_a_network_a_greeting_is_answered_once_and_nothing_after_it_is_carried_out)
+LOOP_TEST(over_a_network_a_greeting_is_answered_once_and_nothing_after_it_is_carried_out, 2 * GREETINGS)
 {
 	cluster_begin(1);
 	session_opens_from_afar(1, 0);
@@ -141,9 +136,8 @@ START_TEST(over_a_network_a_greeting_is_answered_once_and_nothing_after_it_is_ca
 	ck_assert_uint_eq(ignores(1), _i % GREETINGS > 1);
 	ck_assert(hung_up(1));
 }
-END_TEST
 
-START_TEST(a_line_that_is_too_long_is_known_by_its_beginning)
+TEST(a_line_that_is_too_long_is_known_by_its_beginning)
 {
 	cluster_begin(1);
 	session_opens_from_afar(1, 0);
@@ -164,9 +158,8 @@ START_TEST(a_line_that_is_too_long_is_known_by_its_beginning)
 	hears(3, "ERR SYNTAX * not HTTP*");
 	ck_assert(hung_up(3));
 }
-END_TEST
 
-START_TEST(over_a_network_the_first_line_must_be_a_request)
+TEST(over_a_network_the_first_line_must_be_a_request)
 {
 	cluster_begin(1);
 	session_opens_from_afar(1, 0);
@@ -186,9 +179,8 @@ START_TEST(over_a_network_the_first_line_must_be_a_request)
 	hears(3, "ERR UNKNOWN *");
 	ck_assert(!hung_up(3));
 }
-END_TEST
 
-START_TEST(at_the_unix_socket_only_a_request_line_of_http_ends_a_session)
+TEST(at_the_unix_socket_only_a_request_line_of_http_ends_a_session)
 {
 	cluster_begin(1);
 	says(1, "Host: localhost");
@@ -201,10 +193,9 @@ START_TEST(at_the_unix_socket_only_a_request_line_of_http_ends_a_session)
 	says(1, "DELETE /x HTTP/1.1");
 	ck_assert(hung_up(1));
 }
-END_TEST
 
 /* Its client may be alive, and trust the lock until then. */
-START_TEST(a_lock_whose_session_speaks_http_is_free_at_its_deadline)
+TEST(a_lock_whose_session_speaks_http_is_free_at_its_deadline)
 {
 	cluster_begin(1);
 	says(1, "LOCK a ttl=1s");
@@ -217,9 +208,8 @@ START_TEST(a_lock_whose_session_speaks_http_is_free_at_its_deadline)
 	passes(100 * MSEC);
 	hears(2, "OK name=a *");
 }
-END_TEST
 
-START_TEST(bounds_are_named)
+TEST(bounds_are_named)
 {
 	cluster_begin(1);
 	says(1, "LOCK a ttl=99ms");
@@ -233,9 +223,8 @@ START_TEST(bounds_are_named)
 	says(1, "LOCK b delay=1s");
 	hears(1, "ERR LIMIT *");
 }
-END_TEST
 
-START_TEST(a_name_is_no_longer_than_the_configuration_allows)
+TEST(a_name_is_no_longer_than_the_configuration_allows)
 {
 	cluster_open(1);
 	cluster.conf.limits.name = 4;
@@ -246,17 +235,15 @@ START_TEST(a_name_is_no_longer_than_the_configuration_allows)
 	says(1, "LOCK abcde");
 	hears(1, "ERR LIMIT *at most 4 bytes*");
 }
-END_TEST
 
-START_TEST(options_that_say_the_default_are_accepted)
+TEST(options_that_say_the_default_are_accepted)
 {
 	cluster_begin(1);
 	says(1, "LOCK a renew=yes mode=exclusive");
 	hears(1, GRANT);
 }
-END_TEST
 
-START_TEST(a_session_holds_no_more_locks_than_its_limit)
+TEST(a_session_holds_no_more_locks_than_its_limit)
 {
 	cluster_limited(2, 10);
 	says(1, "LOCK a");
@@ -272,9 +259,8 @@ START_TEST(a_session_holds_no_more_locks_than_its_limit)
 	hears(1, "OK name=b count=0");
 	hears(1, "OK name=c *");
 }
-END_TEST
 
-START_TEST(a_session_holds_no_more_locks_than_its_limit_however_it_pipelines_them)
+TEST(a_session_holds_no_more_locks_than_its_limit_however_it_pipelines_them)
 {
 	unsigned granted = 0;
 
@@ -292,9 +278,8 @@ START_TEST(a_session_holds_no_more_locks_than_its_limit_however_it_pipelines_the
 	ck_assert_uint_eq(granted, 2);
 	ck_assert_uint_eq(ignores(1), 6);
 }
-END_TEST
 
-START_TEST(a_session_waits_for_no_more_than_its_limit)
+TEST(a_session_waits_for_no_more_than_its_limit)
 {
 	cluster_limited(100, 2);
 	says(1, "LOCK a");
@@ -305,9 +290,8 @@ START_TEST(a_session_waits_for_no_more_than_its_limit)
 	hears(2, "@3 OK name=b *");
 	ignores(1);
 }
-END_TEST
 
-START_TEST(requests_without_wait_that_are_under_way_do_not_count_as_waiting)
+TEST(requests_without_wait_that_are_under_way_do_not_count_as_waiting)
 {
 	cluster_limited(100, 2);
 	passes(2 * SEC);
@@ -322,9 +306,8 @@ START_TEST(requests_without_wait_that_are_under_way_do_not_count_as_waiting)
 	feels(0, MOOD_WELL);
 	ck_assert_uint_eq(ignores(1), 4);
 }
-END_TEST
 
-START_TEST(a_loss_is_remembered_until_an_unlock_said_so_once)
+TEST(a_loss_is_remembered_until_an_unlock_said_so_once)
 {
 	cluster_begin(1);
 	says(1, "LOCK a renew=no ttl=1s");
@@ -344,9 +327,8 @@ START_TEST(a_loss_is_remembered_until_an_unlock_said_so_once)
 	says(1, "CHECK a");
 	hears(1, "ERR NOTHELD *");
 }
-END_TEST
 
-START_TEST(a_loss_is_forgotten_when_a_lock_takes_the_name_anew)
+TEST(a_loss_is_forgotten_when_a_lock_takes_the_name_anew)
 {
 	cluster_begin(1);
 	says(1, "LOCK a renew=no ttl=1s");
@@ -368,9 +350,8 @@ START_TEST(a_loss_is_forgotten_when_a_lock_takes_the_name_anew)
 	says(1, "UNLOCK a");
 	hears(1, "ERR NOTHELD *");
 }
-END_TEST
 
-START_TEST(a_loss_counts_as_lost_whatever_the_count_was)
+TEST(a_loss_counts_as_lost_whatever_the_count_was)
 {
 	cluster_begin(1);
 	says(1, "LOCK a renew=no ttl=1s");
@@ -382,9 +363,8 @@ START_TEST(a_loss_counts_as_lost_whatever_the_count_was)
 	says(1, "UNLOCK a");
 	hears(1, "ERR NOTHELD *");
 }
-END_TEST
 
-START_TEST(names_are_any_bytes_and_come_back_as_they_can_be_sent)
+TEST(names_are_any_bytes_and_come_back_as_they_can_be_sent)
 {
 	cluster_begin(1);
 	says(1, "LOCK \"a b\\x00\\n\\\"=\\\\\"");
@@ -393,43 +373,4 @@ START_TEST(names_are_any_bytes_and_come_back_as_they_can_be_sent)
 	hears(1, "ERR SYNTAX *");
 	says(1, "UNLOCK \"a b\\x00\\x0a\\\"=\\\\\"");
 	hears(1, "OK name=* count=0");
-}
-END_TEST
-
-Suite *core_command_suite(void)
-{
-	Suite *suite = suite_create("core_command");
-	TCase *talk = tcase_create("talk"), *bounds = tcase_create("bounds"),
-	      *losses = tcase_create("losses");
-
-	tcase_add_checked_fixture(talk, NULL, cluster_close);
-	tcase_add_test(talk, hello_says_what_it_speaks_to);
-	tcase_add_test(talk, the_secret_of_a_session_stays_and_is_its_own);
-	tcase_add_test(talk, empty_lines_and_comments_are_not_answered);
-	tcase_add_test(talk, mistakes_are_answered_and_end_nothing);
-	tcase_add_test(talk, a_hundred_mistakes_in_a_row_end_the_session_and_its_locks_at_their_deadline);
-	tcase_add_test(talk, lines_read_ahead_of_a_flood_of_mistakes_are_not_served);
-	tcase_add_test(talk, http_is_hung_up_on_without_a_line_of_this_protocol);
-	tcase_add_loop_test(talk, over_a_network_a_greeting_is_answered_once_and_nothing_after_it_is_carried_out, 0, 2 * GREETINGS);
-	tcase_add_test(talk, a_line_that_is_too_long_is_known_by_its_beginning);
-	tcase_add_test(talk, over_a_network_the_first_line_must_be_a_request);
-	tcase_add_test(talk, at_the_unix_socket_only_a_request_line_of_http_ends_a_session);
-	tcase_add_test(talk, a_lock_whose_session_speaks_http_is_free_at_its_deadline);
-	tcase_add_test(talk, names_are_any_bytes_and_come_back_as_they_can_be_sent);
-	suite_add_tcase(suite, talk);
-	tcase_add_checked_fixture(bounds, NULL, cluster_close);
-	tcase_add_test(bounds, bounds_are_named);
-	tcase_add_test(bounds, a_name_is_no_longer_than_the_configuration_allows);
-	tcase_add_test(bounds, options_that_say_the_default_are_accepted);
-	tcase_add_test(bounds, a_session_holds_no_more_locks_than_its_limit);
-	tcase_add_test(bounds, a_session_holds_no_more_locks_than_its_limit_however_it_pipelines_them);
-	tcase_add_test(bounds, a_session_waits_for_no_more_than_its_limit);
-	tcase_add_test(bounds, requests_without_wait_that_are_under_way_do_not_count_as_waiting);
-	suite_add_tcase(suite, bounds);
-	tcase_add_checked_fixture(losses, NULL, cluster_close);
-	tcase_add_test(losses, a_loss_is_remembered_until_an_unlock_said_so_once);
-	tcase_add_test(losses, a_loss_is_forgotten_when_a_lock_takes_the_name_anew);
-	tcase_add_test(losses, a_loss_counts_as_lost_whatever_the_count_was);
-	suite_add_tcase(suite, losses);
-	return suite;
 }

@@ -28,7 +28,9 @@ static void permits_are(int64_t n)
 	hears(2, pattern);
 }
 
-START_TEST(an_acquire_that_is_repeated_answers_with_the_permit_of_its_owner)
+FIXTURE(.teardown = cluster_close)
+
+TEST(an_acquire_that_is_repeated_answers_with_the_permit_of_its_owner)
 {
 	int64_t fence;
 
@@ -49,9 +51,8 @@ START_TEST(an_acquire_that_is_repeated_answers_with_the_permit_of_its_owner)
 	hears(1, "ERR ARG *");
 	permits_are(3);
 }
-END_TEST
 
-START_TEST(an_acquire_whose_answer_was_lost_takes_one_permit)
+TEST(an_acquire_whose_answer_was_lost_takes_one_permit)
 {
 	begins();
 	says(1, "ACQUIRE s limit=3 owner=o count=1");
@@ -63,9 +64,8 @@ START_TEST(an_acquire_whose_answer_was_lost_takes_one_permit)
 	hears(9, "OK name=s permit=* free=2");
 	permits_are(1);
 }
-END_TEST
 
-START_TEST(an_acquire_under_way_at_the_cut_and_the_repeated_one_take_one_permit)
+TEST(an_acquire_under_way_at_the_cut_and_the_repeated_one_take_one_permit)
 {
 	begins();
 	for (unsigned node = 0; node < 3; node++)
@@ -81,9 +81,8 @@ START_TEST(an_acquire_under_way_at_the_cut_and_the_repeated_one_take_one_permit)
 	hears(9, "OK name=s permit=* free=2");
 	permits_are(1);
 }
-END_TEST
 
-START_TEST(a_waiting_acquire_that_is_repeated_is_replaced_and_keeps_its_place)
+TEST(a_waiting_acquire_that_is_repeated_is_replaced_and_keeps_its_place)
 {
 	begins();
 	says(3, "ACQUIRE s limit=1");
@@ -102,9 +101,8 @@ START_TEST(a_waiting_acquire_that_is_repeated_is_replaced_and_keeps_its_place)
 	passes(SEC);
 	hears(2, "OK name=s *");
 }
-END_TEST
 
-START_TEST(a_repeated_acquire_that_does_not_wait_gives_the_place_up)
+TEST(a_repeated_acquire_that_does_not_wait_gives_the_place_up)
 {
 	begins();
 	says(3, "ACQUIRE s limit=1");
@@ -119,10 +117,9 @@ START_TEST(a_repeated_acquire_that_does_not_wait_gives_the_place_up)
 	hears_nothing(1);
 	permits_are(0);
 }
-END_TEST
 
 /* RELEASE, or UNLOCK. */
-START_TEST(a_release_with_count_0_gives_up_a_wait_from_before_the_cut)
+LOOP_TEST(a_release_with_count_0_gives_up_a_wait_from_before_the_cut, 2)
 {
 	begins();
 	says(3, "ACQUIRE s limit=1");
@@ -138,10 +135,9 @@ START_TEST(a_release_with_count_0_gives_up_a_wait_from_before_the_cut)
 	passes(SEC);
 	permits_are(0);
 }
-END_TEST
 
 /* The owner relies on a permit that it has lost meanwhile. */
-START_TEST(an_acquire_that_is_refused_for_a_loss_ends_the_one_that_waits)
+TEST(an_acquire_that_is_refused_for_a_loss_ends_the_one_that_waits)
 {
 	begins();
 	says(1, "ACQUIRE s limit=2 owner=o count=1");
@@ -159,9 +155,8 @@ START_TEST(an_acquire_that_is_refused_for_a_loss_ends_the_one_that_waits)
 	hears_nothing(1);
 	permits_are(0);
 }
-END_TEST
 
-START_TEST(a_release_that_is_repeated_changes_nothing)
+TEST(a_release_that_is_repeated_changes_nothing)
 {
 	int64_t fence;
 
@@ -188,9 +183,8 @@ START_TEST(a_release_that_is_repeated_changes_nothing)
 	says(1, "RELEASE s");
 	hears(1, "ERR NOTHELD *");
 }
-END_TEST
 
-START_TEST(an_unlock_of_a_permit_that_is_repeated_changes_nothing)
+TEST(an_unlock_of_a_permit_that_is_repeated_changes_nothing)
 {
 	begins();
 	says(1, "ACQUIRE s limit=3 count=1");
@@ -200,9 +194,8 @@ START_TEST(an_unlock_of_a_permit_that_is_repeated_changes_nothing)
 	says(1, "UNLOCK s count=0");
 	hears(1, "OK name=s count=0");
 }
-END_TEST
 
-START_TEST(a_release_of_a_loss_that_is_repeated_tells_the_loss_again)
+TEST(a_release_of_a_loss_that_is_repeated_tells_the_loss_again)
 {
 	begins();
 	says(1, "ACQUIRE s limit=3 owner=o count=1");
@@ -222,10 +215,9 @@ START_TEST(a_release_of_a_loss_that_is_repeated_tells_the_loss_again)
 	says(9, "RELEASE s owner=o count=0");
 	hears(9, "OK name=s count=0");
 }
-END_TEST
 
 /* Of a session that can be resumed they are told again as long as the request may be repeated. */
-START_TEST(a_release_with_count_0_acknowledges_all_permits_that_were_lost)
+LOOP_TEST(a_release_with_count_0_acknowledges_all_permits_that_were_lost, 2)
 {
 	unsigned k = _i ? 1 : 3; /* 3 has no grace */
 
@@ -249,9 +241,8 @@ START_TEST(a_release_with_count_0_acknowledges_all_permits_that_were_lost)
 	says(k, "RELEASE s owner=p");
 	hears(k, "ERR LOST *");
 }
-END_TEST
 
-START_TEST(an_unlock_of_a_permit_by_the_fence_of_an_earlier_one_releases_nothing)
+TEST(an_unlock_of_a_permit_by_the_fence_of_an_earlier_one_releases_nothing)
 {
 	int64_t fence;
 
@@ -271,27 +262,4 @@ START_TEST(an_unlock_of_a_permit_by_the_fence_of_an_earlier_one_releases_nothing
 	hears(1, "OK name=s count=0");
 	says(1, "UNLOCK s fence=%lld count=0", (long long)fence);
 	hears(1, "OK name=s count=0");
-}
-END_TEST
-
-Suite *count_permits_suite(void)
-{
-	Suite *s = suite_create("count_permits");
-	TCase *c = tcase_create("count");
-
-	tcase_add_checked_fixture(c, NULL, cluster_close);
-	tcase_add_test(c, an_acquire_that_is_repeated_answers_with_the_permit_of_its_owner);
-	tcase_add_test(c, an_acquire_whose_answer_was_lost_takes_one_permit);
-	tcase_add_test(c, an_acquire_under_way_at_the_cut_and_the_repeated_one_take_one_permit);
-	tcase_add_test(c, a_waiting_acquire_that_is_repeated_is_replaced_and_keeps_its_place);
-	tcase_add_test(c, a_repeated_acquire_that_does_not_wait_gives_the_place_up);
-	tcase_add_loop_test(c, a_release_with_count_0_gives_up_a_wait_from_before_the_cut, 0, 2);
-	tcase_add_test(c, an_acquire_that_is_refused_for_a_loss_ends_the_one_that_waits);
-	tcase_add_test(c, a_release_that_is_repeated_changes_nothing);
-	tcase_add_test(c, an_unlock_of_a_permit_that_is_repeated_changes_nothing);
-	tcase_add_test(c, a_release_of_a_loss_that_is_repeated_tells_the_loss_again);
-	tcase_add_loop_test(c, a_release_with_count_0_acknowledges_all_permits_that_were_lost, 0, 2);
-	tcase_add_test(c, an_unlock_of_a_permit_by_the_fence_of_an_earlier_one_releases_nothing);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -34,7 +34,9 @@ static void is_cut(unsigned k)
 	resumes(9, &s1);
 }
 
-START_TEST(a_lock_repeated_with_its_count_changes_nothing)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_lock_repeated_with_its_count_changes_nothing)
 {
 	int64_t fence;
 
@@ -49,9 +51,8 @@ START_TEST(a_lock_repeated_with_its_count_changes_nothing)
 	hears(1, "OK name=a * count=2");
 	has_count(1, "a", 2);
 }
-END_TEST
 
-START_TEST(a_count_that_is_not_the_next_is_refused)
+TEST(a_count_that_is_not_the_next_is_refused)
 {
 	begins();
 	says(1, "LOCK a count=2");
@@ -70,9 +71,8 @@ START_TEST(a_count_that_is_not_the_next_is_refused)
 	hears(1, "ERR ARG *");
 	has_count(1, "a", 2);
 }
-END_TEST
 
-START_TEST(an_unlock_repeated_with_its_count_changes_nothing)
+TEST(an_unlock_repeated_with_its_count_changes_nothing)
 {
 	begins();
 	says(1, "LOCK a count=1");
@@ -93,9 +93,8 @@ START_TEST(an_unlock_repeated_with_its_count_changes_nothing)
 	says(1, "UNLOCK a");
 	hears(1, "ERR NOTHELD *");
 }
-END_TEST
 
-START_TEST(an_unlock_by_count_may_end_several_holds_at_once)
+TEST(an_unlock_by_count_may_end_several_holds_at_once)
 {
 	begins();
 	says(1, "LOCK a");
@@ -107,9 +106,8 @@ START_TEST(an_unlock_by_count_may_end_several_holds_at_once)
 	hears(1, "OK name=a count=0");
 	hears(2, GRANT);
 }
-END_TEST
 
-START_TEST(an_unlock_with_the_fence_of_an_older_hold_releases_nothing)
+TEST(an_unlock_with_the_fence_of_an_older_hold_releases_nothing)
 {
 	int64_t fence;
 
@@ -126,9 +124,8 @@ START_TEST(an_unlock_with_the_fence_of_an_older_hold_releases_nothing)
 	hears(1, "ERR NOTHELD *");
 	has_count(1, "a", 1);
 }
-END_TEST
 
-START_TEST(a_waiting_lock_that_is_repeated_is_replaced_and_keeps_its_place)
+TEST(a_waiting_lock_that_is_repeated_is_replaced_and_keeps_its_place)
 {
 	begins();
 	says(1, "LOCK a");
@@ -147,9 +144,8 @@ START_TEST(a_waiting_lock_that_is_repeated_is_replaced_and_keeps_its_place)
 	hears(2, "@second OK name=a * count=1");
 	hears_nothing(3);
 }
-END_TEST
 
-START_TEST(a_waiting_lock_without_a_tag_is_replaced_by_one_with)
+TEST(a_waiting_lock_without_a_tag_is_replaced_by_one_with)
 {
 	begins();
 	says(1, "LOCK a");
@@ -163,9 +159,8 @@ START_TEST(a_waiting_lock_without_a_tag_is_replaced_by_one_with)
 	hears(1, "OK *");
 	hears(2, "@second OK name=a * count=1");
 }
-END_TEST
 
-START_TEST(a_repeated_lock_that_does_not_wait_gives_the_place_up)
+TEST(a_repeated_lock_that_does_not_wait_gives_the_place_up)
 {
 	begins();
 	says(1, "LOCK a");
@@ -176,9 +171,8 @@ START_TEST(a_repeated_lock_that_does_not_wait_gives_the_place_up)
 	hears(2, "@second BUSY *");
 	ck_assert_int_eq(figure(0, METRIC_WAITERS), 0);
 }
-END_TEST
 
-START_TEST(requests_without_a_count_are_granted_together_as_before)
+TEST(requests_without_a_count_are_granted_together_as_before)
 {
 	begins();
 	says(1, "LOCK a");
@@ -190,9 +184,8 @@ START_TEST(requests_without_a_count_are_granted_together_as_before)
 	hears(2, "@first OK name=a * count=1");
 	hears(2, "@second OK name=a * count=2");
 }
-END_TEST
 
-START_TEST(a_request_with_a_count_beside_one_without_counts_no_further)
+TEST(a_request_with_a_count_beside_one_without_counts_no_further)
 {
 	begins();
 	says(1, "LOCK a");
@@ -204,9 +197,8 @@ START_TEST(a_request_with_a_count_beside_one_without_counts_no_further)
 	hears(2, "@first OK name=a * count=1");
 	hears(2, "@second OK name=a * count=1");
 }
-END_TEST
 
-START_TEST(a_lock_whose_answer_was_lost_is_repeated_after_resume_and_counts_once)
+TEST(a_lock_whose_answer_was_lost_is_repeated_after_resume_and_counts_once)
 {
 	begins();
 	s1 = says_hello(1, "grace=20s");
@@ -224,9 +216,8 @@ START_TEST(a_lock_whose_answer_was_lost_is_repeated_after_resume_and_counts_once
 	says(2, "LOCK a");
 	hears(2, "OK name=a *");
 }
-END_TEST
 
-START_TEST(a_round_under_way_at_the_cut_and_the_lock_repeated_are_one_hold)
+TEST(a_round_under_way_at_the_cut_and_the_lock_repeated_are_one_hold)
 {
 	begins();
 	s1 = says_hello(1, "grace=20s");
@@ -242,9 +233,8 @@ START_TEST(a_round_under_way_at_the_cut_and_the_lock_repeated_are_one_hold)
 	hears(9, "OK name=a * count=1");
 	has_count(9, "a", 1);
 }
-END_TEST
 
-START_TEST(a_turn_that_came_meanwhile_is_what_the_repeated_lock_asks_for)
+TEST(a_turn_that_came_meanwhile_is_what_the_repeated_lock_asks_for)
 {
 	begins();
 	says(2, "LOCK a");
@@ -262,7 +252,6 @@ START_TEST(a_turn_that_came_meanwhile_is_what_the_repeated_lock_asks_for)
 	hears(9, "@w OK name=a * count=1");
 	has_count(9, "a", 1);
 }
-END_TEST
 
 /* Session 2 has a and b. Session 1 has sent this, and was cut off: it waits. Session 9 resumes it, and gives a back, whether it was granted or not. */
 static void gives_a_wait_up(const char *request, const char *unlock)
@@ -285,7 +274,7 @@ static void gives_a_wait_up(const char *request, const char *unlock)
 	passes(SEC);
 }
 
-START_TEST(an_unlock_with_count_0_gives_up_a_wait_from_before_the_cut)
+LOOP_TEST(an_unlock_with_count_0_gives_up_a_wait_from_before_the_cut, 4)
 {
 	static const char *const request[] = {"LOCK a wait=1m owner=o count=1", "LOCK a wait=1m mode=shared owner=o count=1",
 	                                      "LOCKALL b a wait=1m owner=o count=1", "LOCKANY b a wait=1m owner=o count=1"};
@@ -297,25 +286,22 @@ START_TEST(an_unlock_with_count_0_gives_up_a_wait_from_before_the_cut)
 	resumes(10, &s1);
 	hears(10, "OK session=* n=0");
 }
-END_TEST
 
-START_TEST(an_unlock_of_a_grant_leaves_the_wait_for_the_next_one)
+TEST(an_unlock_of_a_grant_leaves_the_wait_for_the_next_one)
 {
 	gives_a_wait_up("LOCK a wait=1m owner=o count=1", "UNLOCK a owner=o count=0 fence=1");
 	says(9, "LOCK a wait=1m owner=o count=1");
 	hears(9, "OK name=a * count=1");
 }
-END_TEST
 
-START_TEST(an_unlock_of_another_owner_leaves_the_wait)
+TEST(an_unlock_of_another_owner_leaves_the_wait)
 {
 	gives_a_wait_up("LOCK a wait=1m owner=o count=1", "UNLOCK a owner=p count=0");
 	says(2, "LOCK a");
 	hears(2, "BUSY *");
 }
-END_TEST
 
-START_TEST(a_lost_lock_is_taken_anew_by_count_1_alone)
+TEST(a_lost_lock_is_taken_anew_by_count_1_alone)
 {
 	int64_t fence;
 
@@ -331,7 +317,6 @@ START_TEST(a_lost_lock_is_taken_anew_by_count_1_alone)
 	passes(30 * SEC);
 	ck_assert_int_gt(number_in(hears(1, "OK name=a * count=1"), "fence"), fence);
 }
-END_TEST
 
 /* Session 1 resumes as 9 after it has lost a, and has sent its UNLOCK without reading the answer. */
 static void loses_the_answer_of_a_loss(void)
@@ -347,7 +332,7 @@ static void loses_the_answer_of_a_loss(void)
 	hears(1, "ERR LOST *");
 }
 
-START_TEST(an_unlock_of_a_loss_that_is_repeated_tells_the_loss_again)
+TEST(an_unlock_of_a_loss_that_is_repeated_tells_the_loss_again)
 {
 	loses_the_answer_of_a_loss();
 	is_cut(1);
@@ -355,17 +340,15 @@ START_TEST(an_unlock_of_a_loss_that_is_repeated_tells_the_loss_again)
 	says(9, "UNLOCK a count=0");
 	hears(9, "ERR LOST *");
 }
-END_TEST
 
-START_TEST(an_unlock_of_a_loss_frees_the_name_at_once)
+TEST(an_unlock_of_a_loss_frees_the_name_at_once)
 {
 	loses_the_answer_of_a_loss();
 	says(2, "LOCK a");
 	hears(2, "OK name=a *");
 }
-END_TEST
 
-START_TEST(a_loss_that_was_acknowledged_is_forgotten_when_its_unlock_can_be_repeated_no_more)
+TEST(a_loss_that_was_acknowledged_is_forgotten_when_its_unlock_can_be_repeated_no_more)
 {
 	loses_the_answer_of_a_loss();
 	passes(21 * SEC);
@@ -374,9 +357,8 @@ START_TEST(a_loss_that_was_acknowledged_is_forgotten_when_its_unlock_can_be_repe
 	says(1, "LIST sessions");
 	hears(1, "\\* session=* held=0 *");
 }
-END_TEST
 
-START_TEST(a_loss_that_was_acknowledged_is_forgotten_after_resume_too)
+TEST(a_loss_that_was_acknowledged_is_forgotten_after_resume_too)
 {
 	loses_the_answer_of_a_loss();
 	passes(15 * SEC);
@@ -391,9 +373,8 @@ START_TEST(a_loss_that_was_acknowledged_is_forgotten_after_resume_too)
 	says(9, "UNLOCK a count=0");
 	hears(9, "OK name=a count=0");
 }
-END_TEST
 
-START_TEST(a_lock_that_is_nested_while_its_hold_is_lost_is_told_so)
+TEST(a_lock_that_is_nested_while_its_hold_is_lost_is_told_so)
 {
 	begins();
 	says(1, "LOCK a count=1");
@@ -407,9 +388,8 @@ START_TEST(a_lock_that_is_nested_while_its_hold_is_lost_is_told_so)
 	hears(1, "! LOST name=a *");
 	hears(1, "@x ERR LOST *");
 }
-END_TEST
 
-START_TEST(a_change_of_the_mode_keeps_the_count)
+TEST(a_change_of_the_mode_keeps_the_count)
 {
 	begins();
 	says(1, "LOCK a count=1");
@@ -422,9 +402,8 @@ START_TEST(a_change_of_the_mode_keeps_the_count)
 	says(1, "LOCK a mode=shared count=1");
 	hears(1, "OK name=a * count=1 mode=shared");
 }
-END_TEST
 
-START_TEST(a_lock_all_that_is_repeated_changes_nothing)
+TEST(a_lock_all_that_is_repeated_changes_nothing)
 {
 	begins();
 	for (int i = 0; i < 2; i++) {
@@ -442,9 +421,8 @@ START_TEST(a_lock_all_that_is_repeated_changes_nothing)
 	says(1, "LOCKALL a b count=1");
 	hears(1, "ERR ARG *");
 }
-END_TEST
 
-START_TEST(a_waiting_lock_all_that_is_repeated_is_replaced)
+TEST(a_waiting_lock_all_that_is_repeated_is_replaced)
 {
 	begins();
 	says(2, "LOCK b");
@@ -459,9 +437,8 @@ START_TEST(a_waiting_lock_all_that_is_repeated_is_replaced)
 	hears(1, "@second OK n=2");
 	hears_nothing(1);
 }
-END_TEST
 
-START_TEST(a_repeated_lock_all_that_does_not_wait_ends_the_first)
+TEST(a_repeated_lock_all_that_does_not_wait_ends_the_first)
 {
 	begins();
 	says(2, "LOCK b");
@@ -474,9 +451,8 @@ START_TEST(a_repeated_lock_all_that_does_not_wait_ends_the_first)
 	hears(2, "OK *");
 	hears_nothing(1);
 }
-END_TEST
 
-START_TEST(a_lock_any_that_is_repeated_answers_with_what_the_owner_has)
+TEST(a_lock_any_that_is_repeated_answers_with_what_the_owner_has)
 {
 	begins();
 	says(2, "LOCK a");
@@ -490,9 +466,8 @@ START_TEST(a_lock_any_that_is_repeated_answers_with_what_the_owner_has)
 	says(1, "LOCKANY a b c count=1");
 	hears(1, "ERR ARG *");
 }
-END_TEST
 
-START_TEST(what_the_owner_has_is_told_while_the_daemon_drains)
+TEST(what_the_owner_has_is_told_while_the_daemon_drains)
 {
 	begins();
 	says(1, "LOCK a count=1");
@@ -511,43 +486,4 @@ START_TEST(what_the_owner_has_is_told_while_the_daemon_drains)
 	hears(1, "OK name=b * count=1");
 	says(1, "LOCKALL a c count=1");
 	hears(1, "ERR DRAINING *");
-}
-END_TEST
-
-Suite *count_suite(void)
-{
-	Suite *s = suite_create("count");
-	TCase *c = tcase_create("count");
-
-	suite_add_tcase(s, c);
-	tcase_add_checked_fixture(c, NULL, cluster_close);
-	tcase_add_test(c, a_lock_repeated_with_its_count_changes_nothing);
-	tcase_add_test(c, a_count_that_is_not_the_next_is_refused);
-	tcase_add_test(c, an_unlock_repeated_with_its_count_changes_nothing);
-	tcase_add_test(c, an_unlock_by_count_may_end_several_holds_at_once);
-	tcase_add_test(c, an_unlock_with_the_fence_of_an_older_hold_releases_nothing);
-	tcase_add_test(c, a_waiting_lock_that_is_repeated_is_replaced_and_keeps_its_place);
-	tcase_add_test(c, a_waiting_lock_without_a_tag_is_replaced_by_one_with);
-	tcase_add_test(c, a_repeated_lock_that_does_not_wait_gives_the_place_up);
-	tcase_add_test(c, requests_without_a_count_are_granted_together_as_before);
-	tcase_add_test(c, a_request_with_a_count_beside_one_without_counts_no_further);
-	tcase_add_test(c, a_lock_whose_answer_was_lost_is_repeated_after_resume_and_counts_once);
-	tcase_add_test(c, a_round_under_way_at_the_cut_and_the_lock_repeated_are_one_hold);
-	tcase_add_test(c, a_turn_that_came_meanwhile_is_what_the_repeated_lock_asks_for);
-	tcase_add_loop_test(c, an_unlock_with_count_0_gives_up_a_wait_from_before_the_cut, 0, 4);
-	tcase_add_test(c, an_unlock_of_a_grant_leaves_the_wait_for_the_next_one);
-	tcase_add_test(c, an_unlock_of_another_owner_leaves_the_wait);
-	tcase_add_test(c, a_lost_lock_is_taken_anew_by_count_1_alone);
-	tcase_add_test(c, an_unlock_of_a_loss_that_is_repeated_tells_the_loss_again);
-	tcase_add_test(c, an_unlock_of_a_loss_frees_the_name_at_once);
-	tcase_add_test(c, a_loss_that_was_acknowledged_is_forgotten_when_its_unlock_can_be_repeated_no_more);
-	tcase_add_test(c, a_loss_that_was_acknowledged_is_forgotten_after_resume_too);
-	tcase_add_test(c, a_lock_that_is_nested_while_its_hold_is_lost_is_told_so);
-	tcase_add_test(c, a_change_of_the_mode_keeps_the_count);
-	tcase_add_test(c, a_lock_all_that_is_repeated_changes_nothing);
-	tcase_add_test(c, a_waiting_lock_all_that_is_repeated_is_replaced);
-	tcase_add_test(c, a_repeated_lock_all_that_does_not_wait_ends_the_first);
-	tcase_add_test(c, a_lock_any_that_is_repeated_answers_with_what_the_owner_has);
-	tcase_add_test(c, what_the_owner_has_is_told_while_the_daemon_drains);
-	return s;
 }

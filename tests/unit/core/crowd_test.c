@@ -55,7 +55,9 @@ static unsigned waits_of(unsigned from, unsigned sessions, const char *request, 
 static const char *const waits[] = {"LOCK h wait=1h", "LOCK h wait=1h mode=shared", "LOCKALL h x wait=1h", "LOCKANY h g wait=1h", "ACQUIRE s limit=1 wait=1h",
                                     "TAKE q wait=1h", "RATE r limit=1 per=1h wait=1h"};
 
-START_TEST(requests_of_a_peer_that_wait_have_a_quarter_and_leave_room_when_they_end)
+FIXTURE(.teardown = cluster_close, .seconds = 60)
+
+LOOP_TEST(requests_of_a_peer_that_wait_have_a_quarter_and_leave_room_when_they_end, sizeof(waits) / sizeof(waits[0]))
 {
 	unsigned n, again;
 
@@ -78,9 +80,8 @@ START_TEST(requests_of_a_peer_that_wait_have_a_quarter_and_leave_room_when_they_
 	ck_assert_uint_ge(again, n); /* the first permit in line has claims besides; this time it is the other peer's */
 	ck_assert_uint_le(again, CROWD / 4);
 }
-END_TEST
 
-START_TEST(requests_of_all_that_wait_have_a_bound)
+TEST(requests_of_all_that_wait_have_a_bound)
 {
 	few_may_wait();
 	ck_assert_uint_eq(waits_of(1, 17, waits[0], CROWD_ONE), CROWD / 4);
@@ -105,7 +106,6 @@ START_TEST(requests_of_all_that_wait_have_a_bound)
 	says(ROOT, "LOCK h");
 	hears(ROOT, "OK * count=2");
 }
-END_TEST
 
 /* As many as it has, and one. */
 static unsigned readers_of(unsigned k)
@@ -121,7 +121,7 @@ static unsigned readers_of(unsigned k)
 	return n - 1;
 }
 
-START_TEST(readers_beside_the_first_count_as_well)
+TEST(readers_beside_the_first_count_as_well)
 {
 	few_may_wait();
 	ck_assert_uint_eq(readers_of(1), CROWD / 4 + 1);
@@ -138,10 +138,9 @@ START_TEST(readers_beside_the_first_count_as_well)
 	says(2, "@a LOCK h wait=1h");
 	ck_assert_ptr_null(next_line(2));
 }
-END_TEST
 
 /* Whoever waited and holds a name alone takes what its former holder took. */
-START_TEST(a_turn_that_came_does_not_count)
+TEST(a_turn_that_came_does_not_count)
 {
 	few_may_wait();
 	for (unsigned i = 0; i < CROWD; i++) {
@@ -154,10 +153,9 @@ START_TEST(a_turn_that_came_does_not_count)
 		hears(1, "@a OK *");
 	}
 }
-END_TEST
 
 /* Losses that are remembered: one name could have any number. */
-START_TEST(losses_of_a_name_count)
+TEST(losses_of_a_name_count)
 {
 	const char *told = "OK";
 	unsigned n;
@@ -173,9 +171,8 @@ START_TEST(losses_of_a_name_count)
 	says(1, "LOCK lost owner=2");
 	hears(1, "OK *");
 }
-END_TEST
 
-START_TEST(what_a_resumed_session_has_beside_others_still_counts)
+LOOP_TEST(what_a_resumed_session_has_beside_others_still_counts, 2)
 {
 	struct secret secret;
 
@@ -198,22 +195,4 @@ START_TEST(what_a_resumed_session_has_beside_others_still_counts)
 	hears(2, "OK *");
 	says(2, "LOCK together mode=shared owner=more");
 	hears(2, "OK *");
-}
-END_TEST
-
-Suite *crowd_suite(void)
-{
-	Suite *s = suite_create("crowd");
-	TCase *t = tcase_create("crowd");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_set_timeout(t, 60);
-	tcase_add_loop_test(t, requests_of_a_peer_that_wait_have_a_quarter_and_leave_room_when_they_end, 0, sizeof(waits) / sizeof(waits[0]));
-	tcase_add_test(t, requests_of_all_that_wait_have_a_bound);
-	tcase_add_test(t, readers_beside_the_first_count_as_well);
-	tcase_add_test(t, a_turn_that_came_does_not_count);
-	tcase_add_test(t, losses_of_a_name_count);
-	tcase_add_loop_test(t, what_a_resumed_session_has_beside_others_still_counts, 0, 2);
-	suite_add_tcase(s, t);
-	return s;
 }

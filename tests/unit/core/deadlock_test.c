@@ -17,7 +17,9 @@ static void each_holds_its_own(unsigned sessions)
 	}
 }
 
-START_TEST(two_sessions_that_wait_for_each_other_are_a_deadlock)
+FIXTURE(.teardown = cluster_close)
+
+TEST(two_sessions_that_wait_for_each_other_are_a_deadlock)
 {
 	each_holds_its_own(2);
 	says(1, "LOCK b wait=1m");
@@ -29,9 +31,8 @@ START_TEST(two_sessions_that_wait_for_each_other_are_a_deadlock)
 	hears(2, "OK name=b count=0");
 	hears(1, "OK name=b *");
 }
-END_TEST
 
-START_TEST(three_sessions_in_a_ring_are_a_deadlock_and_are_named_along_the_ring)
+TEST(three_sessions_in_a_ring_are_a_deadlock_and_are_named_along_the_ring)
 {
 	each_holds_its_own(3);
 	says(1, "LOCK b wait=1m");
@@ -41,18 +42,16 @@ START_TEST(three_sessions_in_a_ring_are_a_deadlock_and_are_named_along_the_ring)
 	hears_nothing(1);
 	hears_nothing(2);
 }
-END_TEST
 
-START_TEST(a_lock_without_wait_is_never_in_a_deadlock)
+TEST(a_lock_without_wait_is_never_in_a_deadlock)
 {
 	each_holds_its_own(2);
 	says(1, "LOCK b wait=1m");
 	says(2, "LOCK a");
 	hears(2, "BUSY *");
 }
-END_TEST
 
-START_TEST(owners_of_one_session_are_parties_of_their_own)
+TEST(owners_of_one_session_are_parties_of_their_own)
 {
 	cluster_begin(1);
 	says(1, "LOCK a owner=x");
@@ -64,9 +63,8 @@ START_TEST(owners_of_one_session_are_parties_of_their_own)
 	hears(1, "@2 ERR DEADLOCK cycle=a<-b<-a");
 	hears_nothing(1);
 }
-END_TEST
 
-START_TEST(another_owner_of_the_same_session_may_wait)
+TEST(another_owner_of_the_same_session_may_wait)
 {
 	cluster_begin(1);
 	says(1, "LOCK a owner=x");
@@ -83,9 +81,8 @@ START_TEST(another_owner_of_the_same_session_may_wait)
 	hears(2, "OK *");
 	hears(2, "@w OK name=a *");
 }
-END_TEST
 
-START_TEST(the_waits_of_another_owner_of_the_holders_session_do_not_matter)
+TEST(the_waits_of_another_owner_of_the_holders_session_do_not_matter)
 {
 	cluster_begin(1);
 	says(1, "LOCK a");
@@ -99,9 +96,8 @@ START_TEST(the_waits_of_another_owner_of_the_holders_session_do_not_matter)
 	hears(2, "OK *");
 	hears(1, "@w OK name=b *");
 }
-END_TEST
 
-START_TEST(a_lock_of_ones_own_as_another_owner_is_waited_for)
+TEST(a_lock_of_ones_own_as_another_owner_is_waited_for)
 {
 	cluster_begin(1);
 	says(1, "LOCK a owner=x");
@@ -112,10 +108,9 @@ START_TEST(a_lock_of_ones_own_as_another_owner_is_waited_for)
 	hears(1, "OK name=a count=0");
 	hears(1, "@w OK name=a *");
 }
-END_TEST
 
 /* 2 and 3 wait for a in this order, and 2 for c of 3 as well: they wait for each other as soon as 2 has a. */
-START_TEST(a_circle_that_comes_about_with_a_turn_is_found_soon)
+TEST(a_circle_that_comes_about_with_a_turn_is_found_soon)
 {
 	cluster_begin(1);
 	says(1, "LOCK a");
@@ -136,9 +131,8 @@ START_TEST(a_circle_that_comes_about_with_a_turn_is_found_soon)
 	hears(2, "@v ERR DEADLOCK cycle=c@h0<-a@h0<-c@h0");
 	hears_nothing(3);
 }
-END_TEST
 
-START_TEST(a_waiter_behind_the_one_in_the_way_is_not_waited_for)
+TEST(a_waiter_behind_the_one_in_the_way_is_not_waited_for)
 {
 	/* 2 holds b and waits for a, behind it 3 does; 3 may wait for b. */
 	cluster_begin(3);
@@ -157,9 +151,8 @@ START_TEST(a_waiter_behind_the_one_in_the_way_is_not_waited_for)
 	hears(2, "OK name=b count=0");
 	hears(3, "@v OK name=b *");
 }
-END_TEST
 
-START_TEST(a_reentrant_request_is_no_deadlock)
+TEST(a_reentrant_request_is_no_deadlock)
 {
 	each_holds_its_own(2);
 	says(1, "@w LOCK b wait=1m");
@@ -168,9 +161,8 @@ START_TEST(a_reentrant_request_is_no_deadlock)
 	says(2, "@a LOCK c wait=1m");
 	hears(2, "@a OK name=c *");
 }
-END_TEST
 
-START_TEST(a_cycle_that_was_broken_by_a_cancel_is_none)
+TEST(a_cycle_that_was_broken_by_a_cancel_is_none)
 {
 	each_holds_its_own(2);
 	says(1, "@w LOCK b wait=1m");
@@ -179,9 +171,8 @@ START_TEST(a_cycle_that_was_broken_by_a_cancel_is_none)
 	hears_nothing(2);
 	ignores(1);
 }
-END_TEST
 
-START_TEST(a_long_cycle_of_long_names_is_told_as_far_as_it_fits)
+TEST(a_long_cycle_of_long_names_is_told_as_far_as_it_fits)
 {
 	char name[201];
 
@@ -197,7 +188,6 @@ START_TEST(a_long_cycle_of_long_names_is_told_as_far_as_it_fits)
 	says(40, "LOCK %s-1 wait=1m", name);
 	hears(40, "ERR DEADLOCK cycle=nnn*-1<-nnn*<-...<-nnn*-1");
 }
-END_TEST
 
 /* The cycle as it was told, read as a client reads it. */
 static size_t cycle_told(unsigned k, char *out)
@@ -226,7 +216,7 @@ static size_t cycle_of_two(const char *a, const char *b, char *out)
 	return cycle_told(2, out);
 }
 
-START_TEST(a_cycle_of_names_of_any_bytes_is_told_in_full)
+TEST(a_cycle_of_names_of_any_bytes_is_told_in_full)
 {
 	char out[REPLY_MAX];
 	size_t n = cycle_of_two("\"x\\x00y\"", "\"q\\\" \"", out);
@@ -234,9 +224,8 @@ START_TEST(a_cycle_of_names_of_any_bytes_is_told_in_full)
 	ck_assert_uint_eq(n, strlen("x.y<-q\" <-x.y"));
 	ck_assert_mem_eq(out, "x\0y<-q\" <-x\0y", n);
 }
-END_TEST
 
-START_TEST(a_cycle_of_the_longest_names_is_told_in_full)
+TEST(a_cycle_of_the_longest_names_is_told_in_full)
 {
 	char a[4 * NAME_MAX_BYTES + 3] = "\"", b[NAME_MAX_BYTES + 1] = "", out[REPLY_MAX];
 
@@ -248,10 +237,9 @@ START_TEST(a_cycle_of_the_longest_names_is_told_in_full)
 	ck_assert_int_eq(out[0], 1);
 	ck_assert_mem_eq(out + NAME_MAX_BYTES, "<-b", 3);
 }
-END_TEST
 
 /* A session of many owners, one of which waits, is looked through once for all of them. */
-START_TEST(many_readers_of_few_sessions_are_searched_at_once)
+TEST(many_readers_of_few_sessions_are_searched_at_once)
 {
 	clock_t from;
 
@@ -275,7 +263,6 @@ START_TEST(many_readers_of_few_sessions_are_searched_at_once)
 	ck_assert_double_lt((double)(clock() - from) / CLOCKS_PER_SEC, 0.5);
 	hears(11, "@x BUSY *");
 }
-END_TEST
 
 /* Each of so many owners of few sessions has a permit of p and of q, and asks for another one, of which there are no more. */
 static void many_owners_have_permits(unsigned sessions, unsigned owners)
@@ -298,7 +285,7 @@ static void many_owners_have_permits(unsigned sessions, unsigned owners)
 }
 
 /* These use up what all searches may cost in a moment. */
-START_TEST(a_circle_is_found_beside_many_owners_that_wait)
+TEST(a_circle_is_found_beside_many_owners_that_wait)
 {
 	many_owners_have_permits(4, 50);
 	for (unsigned k = 1; k <= 4; k++)
@@ -314,31 +301,4 @@ START_TEST(a_circle_is_found_beside_many_owners_that_wait)
 	hears(6, "ERR DEADLOCK cycle=a<-b<-a");
 	for (unsigned k = 1; k <= 4; k++)
 		ignores(k);
-}
-END_TEST
-
-Suite *deadlock_suite(void)
-{
-	Suite *suite = suite_create("deadlock");
-	TCase *cycle = tcase_create("cycle");
-
-	tcase_add_checked_fixture(cycle, NULL, cluster_close);
-	tcase_add_test(cycle, two_sessions_that_wait_for_each_other_are_a_deadlock);
-	tcase_add_test(cycle, three_sessions_in_a_ring_are_a_deadlock_and_are_named_along_the_ring);
-	tcase_add_test(cycle, a_lock_without_wait_is_never_in_a_deadlock);
-	tcase_add_test(cycle, owners_of_one_session_are_parties_of_their_own);
-	tcase_add_test(cycle, another_owner_of_the_same_session_may_wait);
-	tcase_add_test(cycle, the_waits_of_another_owner_of_the_holders_session_do_not_matter);
-	tcase_add_test(cycle, a_lock_of_ones_own_as_another_owner_is_waited_for);
-	tcase_add_test(cycle, a_circle_that_comes_about_with_a_turn_is_found_soon);
-	tcase_add_test(cycle, a_waiter_behind_the_one_in_the_way_is_not_waited_for);
-	tcase_add_test(cycle, a_reentrant_request_is_no_deadlock);
-	tcase_add_test(cycle, a_cycle_that_was_broken_by_a_cancel_is_none);
-	tcase_add_test(cycle, a_long_cycle_of_long_names_is_told_as_far_as_it_fits);
-	tcase_add_test(cycle, a_cycle_of_names_of_any_bytes_is_told_in_full);
-	tcase_add_test(cycle, a_cycle_of_the_longest_names_is_told_in_full);
-	tcase_add_test(cycle, many_readers_of_few_sessions_are_searched_at_once);
-	tcase_add_test(cycle, a_circle_is_found_beside_many_owners_that_wait);
-	suite_add_tcase(suite, cycle);
-	return suite;
 }

@@ -34,7 +34,9 @@ static void finds_nothing(void)
 	hears(2, "BUSY queue=mail*");
 }
 
-START_TEST(a_job_that_is_done_before_its_defer_is_given_again_is_not_stored_again)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_job_that_is_done_before_its_defer_is_given_again_is_not_stored_again)
 {
 	begins();
 	defers_unheard();
@@ -43,9 +45,8 @@ START_TEST(a_job_that_is_done_before_its_defer_is_given_again_is_not_stored_agai
 	hears(1, "OK queue=mail job=a due_ms=0");
 	finds_nothing();
 }
-END_TEST
 
-START_TEST(another_defer_of_that_id_is_a_new_job_once_the_first_is_done)
+TEST(another_defer_of_that_id_is_a_new_job_once_the_first_is_done)
 {
 	begins();
 	defers_unheard();
@@ -57,9 +58,8 @@ START_TEST(another_defer_of_that_id_is_a_new_job_once_the_first_is_done)
 	takes_and_is_done();
 	finds_nothing();
 }
-END_TEST
 
-START_TEST(a_defer_that_found_the_job_there_does_not_store_it_later)
+TEST(a_defer_that_found_the_job_there_does_not_store_it_later)
 {
 	begins();
 	says(3, "DEFER mail hello id=a");
@@ -70,9 +70,8 @@ START_TEST(a_defer_that_found_the_job_there_does_not_store_it_later)
 	hears(1, "OK queue=mail job=a due_ms=0");
 	finds_nothing();
 }
-END_TEST
 
-START_TEST(a_defer_that_was_told_to_be_unknown_is_carried_out_no_more)
+TEST(a_defer_that_was_told_to_be_unknown_is_carried_out_no_more)
 {
 	begins();
 	feels(home(), MOOD_SILENT);
@@ -83,9 +82,8 @@ START_TEST(a_defer_that_was_told_to_be_unknown_is_carried_out_no_more)
 	passes(SEC);
 	finds_nothing();
 }
-END_TEST
 
-START_TEST(a_clock_that_is_set_forward_beyond_the_time_of_a_defer_refuses_it)
+TEST(a_clock_that_is_set_forward_beyond_the_time_of_a_defer_refuses_it)
 {
 	begins();
 	feels(home(), MOOD_SILENT);
@@ -95,20 +93,4 @@ START_TEST(a_clock_that_is_set_forward_beyond_the_time_of_a_defer_refuses_it)
 	hears(1, "ERR UNAVAILABLE the home of the queue cannot be used: it was reached too late");
 	says(2, "LIST queues");
 	hears(2, "OK n=0*");
-}
-END_TEST
-
-Suite *defer_suite(void)
-{
-	Suite *s = suite_create("defer");
-	TCase *c = tcase_create("defer");
-
-	tcase_add_checked_fixture(c, NULL, cluster_close);
-	tcase_add_test(c, a_job_that_is_done_before_its_defer_is_given_again_is_not_stored_again);
-	tcase_add_test(c, another_defer_of_that_id_is_a_new_job_once_the_first_is_done);
-	tcase_add_test(c, a_defer_that_found_the_job_there_does_not_store_it_later);
-	tcase_add_test(c, a_defer_that_was_told_to_be_unknown_is_carried_out_no_more);
-	tcase_add_test(c, a_clock_that_is_set_forward_beyond_the_time_of_a_defer_refuses_it);
-	suite_add_tcase(s, c);
-	return s;
 }

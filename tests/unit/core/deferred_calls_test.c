@@ -6,7 +6,9 @@
 
 #include <check.h>
 
-START_TEST(a_busy_store_hears_a_little_later_which_tickets_are_withdrawn)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_busy_store_hears_a_little_later_which_tickets_are_withdrawn)
 {
 	begins_with_window(3, 4);
 	daemon_starts(1);
@@ -23,9 +25,8 @@ START_TEST(a_busy_store_hears_a_little_later_which_tickets_are_withdrawn)
 	passes(100 * MSEC);
 	ck_assert_uint_eq(cluster.node[2].count[CALL_WITHDRAW], 1);
 }
-END_TEST
 
-START_TEST(a_store_that_missed_a_release_is_asked_again_once_the_key_has_expired)
+TEST(a_store_that_missed_a_release_is_asked_again_once_the_key_has_expired)
 {
 	unsigned asked;
 
@@ -45,10 +46,9 @@ START_TEST(a_store_that_missed_a_release_is_asked_again_once_the_key_has_expired
 	hears(3, "OK *");
 	ck_assert_uint_eq(cluster.node[2].count[CALL_ACQUIRE], asked + 1);
 }
-END_TEST
 
 /* In between the store is asked for a renewal and hears of a later release. The earlier value stands there all the same. */
-START_TEST(a_store_that_missed_a_release_is_not_asked_although_it_hears_of_a_later_one)
+TEST(a_store_that_missed_a_release_is_not_asked_although_it_hears_of_a_later_one)
 {
 	unsigned asked_there;
 
@@ -74,10 +74,9 @@ START_TEST(a_store_that_missed_a_release_is_not_asked_although_it_hears_of_a_lat
 	ck_assert_uint_eq(cluster.node[2].count[CALL_ACQUIRE], asked_there);
 	feels(2, MOOD_WELL);
 }
-END_TEST
 
 /* So many stores are busy that the others cannot decide without them. */
-START_TEST(stores_that_missed_two_releases_hear_of_them_right_before_they_are_asked)
+TEST(stores_that_missed_two_releases_hear_of_them_right_before_they_are_asked)
 {
 	unsigned told[3];
 
@@ -107,9 +106,8 @@ START_TEST(stores_that_missed_two_releases_hear_of_them_right_before_they_are_as
 	ignores(3);
 	ignores(4);
 }
-END_TEST
 
-START_TEST(a_store_that_missed_a_release_hears_of_it_when_another_has_gone_and_it_is_needed)
+TEST(a_store_that_missed_a_release_hears_of_it_when_another_has_gone_and_it_is_needed)
 {
 	begins_with_window(3, 1);
 	says(1, "LOCK a");
@@ -124,9 +122,8 @@ START_TEST(a_store_that_missed_a_release_hears_of_it_when_another_has_gone_and_i
 	hears(1, "OK name=a *");
 	comes(2);
 }
-END_TEST
 
-START_TEST(a_busy_store_hears_at_once_of_a_release_that_a_client_waits_for)
+TEST(a_busy_store_hears_at_once_of_a_release_that_a_client_waits_for)
 {
 	unsigned told;
 
@@ -142,7 +139,6 @@ START_TEST(a_busy_store_hears_at_once_of_a_release_that_a_client_waits_for)
 	hears(1, "OK name=a count=0");
 	feels(0, MOOD_WELL);
 }
-END_TEST
 
 /* Store 0 is silent and store 2 refuses, so one store has freed the key. */
 static void waits_for_a_release(void)
@@ -159,7 +155,7 @@ static void waits_for_a_release(void)
 	hears_nothing(1);
 }
 
-START_TEST(a_store_that_refused_a_release_that_a_client_waits_for_is_told_again_soon)
+TEST(a_store_that_refused_a_release_that_a_client_waits_for_is_told_again_soon)
 {
 	waits_for_a_release();
 	feels(2, MOOD_WELL);
@@ -169,9 +165,8 @@ START_TEST(a_store_that_refused_a_release_that_a_client_waits_for_is_told_again_
 	hears(1, "OK name=a count=0");
 	feels(0, MOOD_WELL);
 }
-END_TEST
 
-START_TEST(a_client_waits_no_longer_for_a_release_than_a_command_may_take)
+TEST(a_client_waits_no_longer_for_a_release_than_a_command_may_take)
 {
 	waits_for_a_release();
 	passes(4990 * MSEC);
@@ -183,9 +178,8 @@ START_TEST(a_client_waits_no_longer_for_a_release_than_a_command_may_take)
 	ck_assert(!key_is_there(0, "a"));
 	ck_assert(!key_is_there(2, "a"));
 }
-END_TEST
 
-START_TEST(a_store_that_missed_a_release_hears_of_it_when_another_hangs_and_it_is_needed)
+TEST(a_store_that_missed_a_release_hears_of_it_when_another_hangs_and_it_is_needed)
 {
 	begins_with_window(3, 1);
 	says(1, "LOCK a");
@@ -201,10 +195,9 @@ START_TEST(a_store_that_missed_a_release_hears_of_it_when_another_hangs_and_it_i
 	hears(1, "OK name=a *");
 	feels(1, MOOD_WELL);
 }
-END_TEST
 
 /* The lock was adopted. A late call of a previous run must find no value that it could replace. */
-START_TEST(prior_values_are_released_together_with_the_present_one_even_if_that_waits)
+TEST(prior_values_are_released_together_with_the_present_one_even_if_that_waits)
 {
 	struct cluster_daemon *d = &cluster.daemon[0];
 	struct secret s;
@@ -244,25 +237,4 @@ START_TEST(prior_values_are_released_together_with_the_present_one_even_if_that_
 	passes(SEC);
 	ignores(3);
 	ck_assert(!key_is_there(2, "a"));
-}
-END_TEST
-
-Suite *deferred_calls_suite(void)
-{
-	Suite *suite = suite_create("deferred_calls");
-	TCase *tc = tcase_create("releases");
-
-	tcase_add_checked_fixture(tc, NULL, cluster_close);
-	tcase_add_test(tc, a_busy_store_hears_a_little_later_which_tickets_are_withdrawn);
-	tcase_add_test(tc, a_store_that_missed_a_release_is_asked_again_once_the_key_has_expired);
-	tcase_add_test(tc, a_store_that_missed_a_release_is_not_asked_although_it_hears_of_a_later_one);
-	tcase_add_test(tc, stores_that_missed_two_releases_hear_of_them_right_before_they_are_asked);
-	tcase_add_test(tc, a_store_that_missed_a_release_hears_of_it_when_another_has_gone_and_it_is_needed);
-	tcase_add_test(tc, a_busy_store_hears_at_once_of_a_release_that_a_client_waits_for);
-	tcase_add_test(tc, a_store_that_refused_a_release_that_a_client_waits_for_is_told_again_soon);
-	tcase_add_test(tc, a_client_waits_no_longer_for_a_release_than_a_command_may_take);
-	tcase_add_test(tc, a_store_that_missed_a_release_hears_of_it_when_another_hangs_and_it_is_needed);
-	tcase_add_test(tc, prior_values_are_released_together_with_the_present_one_even_if_that_waits);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

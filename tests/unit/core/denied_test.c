@@ -26,7 +26,9 @@ static void holds(unsigned k, const char *name)
 
 /* --- the lock of a job --- */
 
-START_TEST(a_job_whose_lock_one_may_not_have_is_left_out)
+FIXTURE(.teardown = ruled_ends)
+
+TEST(a_job_whose_lock_one_may_not_have_is_left_out)
 {
 	begins();
 	defers("a", "secret/1");
@@ -40,9 +42,8 @@ START_TEST(a_job_whose_lock_one_may_not_have_is_left_out)
 	says(WORKER, "TAKE jobs/q");
 	hears(WORKER, "BUSY queue=jobs/q *");
 }
-END_TEST
 
-START_TEST(the_rule_that_denies_the_lock_of_a_job_is_told)
+TEST(the_rule_that_denies_the_lock_of_a_job_is_told)
 {
 	static const struct rule two[] = {{7, 33, -1, NULL, NULL, "web/secret", RIGHT_LOOK},
 	                                  {8, 33, -1, NULL, NULL, NULL, RIGHT_LOCK},
@@ -54,9 +55,8 @@ START_TEST(the_rule_that_denies_the_lock_of_a_job_is_told)
 	says(WEB, "TAKE jobs/q");
 	hears(WEB, "ERR DENIED * which the rule in line 7 does not give");
 }
-END_TEST
 
-START_TEST(a_job_goes_to_the_next_that_waits_and_may_have_its_lock)
+TEST(a_job_goes_to_the_next_that_waits_and_may_have_its_lock)
 {
 	begins();
 	says(WORKER, "TAKE jobs/q wait=10s");
@@ -68,9 +68,8 @@ START_TEST(a_job_goes_to_the_next_that_waits_and_may_have_its_lock)
 	passes(10 * SEC);
 	hears(WORKER, "TIMEOUT queue=jobs/q *"); /* there is nothing any more that it may not have */
 }
-END_TEST
 
-START_TEST(a_job_also_goes_to_a_waiter_that_asks_for_another_lease)
+TEST(a_job_also_goes_to_a_waiter_that_asks_for_another_lease)
 {
 	begins();
 	says(WORKER, "TAKE jobs/q wait=10s");
@@ -81,9 +80,8 @@ START_TEST(a_job_also_goes_to_a_waiter_that_asks_for_another_lease)
 	hears(OPERATOR, "@t OK queue=jobs/q job=a * ttl_ms=5000 name=secret/1 *");
 	hears_nothing(WORKER);
 }
-END_TEST
 
-START_TEST(a_request_with_another_lease_gets_the_job_at_once)
+TEST(a_request_with_another_lease_gets_the_job_at_once)
 {
 	begins();
 	says(WORKER, "TAKE jobs/q wait=10s");
@@ -95,9 +93,8 @@ START_TEST(a_request_with_another_lease_gets_the_job_at_once)
 	hears(OPERATOR, "BUSY *");
 	hears_nothing(WORKER);
 }
-END_TEST
 
-START_TEST(a_session_that_waits_for_a_job_which_it_may_not_have_is_told_at_the_end)
+TEST(a_session_that_waits_for_a_job_which_it_may_not_have_is_told_at_the_end)
 {
 	begins();
 	says(WORKER, "TAKE jobs/q wait=3s");
@@ -106,9 +103,8 @@ START_TEST(a_session_that_waits_for_a_job_which_it_may_not_have_is_told_at_the_e
 	passes(3 * SEC + 10 * MSEC);
 	hears(WORKER, "ERR DENIED what is due *");
 }
-END_TEST
 
-START_TEST(many_that_one_may_not_have_hide_none_that_one_may)
+TEST(many_that_one_may_not_have_hide_none_that_one_may)
 {
 	char id[8], lock[32];
 
@@ -123,9 +119,8 @@ START_TEST(many_that_one_may_not_have_hide_none_that_one_may)
 	passes(5 * SEC);
 	hears(WORKER, "OK queue=jobs/q job=k *");
 }
-END_TEST
 
-START_TEST(rules_that_are_read_again_hold_for_a_take_that_waits)
+TEST(rules_that_are_read_again_hold_for_a_take_that_waits)
 {
 	static const struct rule later[] = {{21, -1, -1, "worker", NULL, NULL, RIGHT_LOCK}};
 
@@ -137,7 +132,6 @@ START_TEST(rules_that_are_read_again_hold_for_a_take_that_waits)
 	passes(2 * SEC);
 	hears(WORKER, "OK queue=jobs/q job=a *");
 }
-END_TEST
 
 /* --- deadlocks --- */
 
@@ -152,7 +146,7 @@ static void a_chain_ends_at(const char *last)
 	says(21, "LOCK %s wait=1m", last);
 }
 
-START_TEST(a_cycle_shows_no_name_that_one_may_not_look_at)
+TEST(a_cycle_shows_no_name_that_one_may_not_look_at)
 {
 	begins();
 	holds(WEB, "web/1");
@@ -162,9 +156,8 @@ START_TEST(a_cycle_shows_no_name_that_one_may_not_look_at)
 	says(WEB, "LOCKALL web/2 web/3 wait=1m");
 	hears(WEB, "ERR DEADLOCK cycle=web/2<-...<-web/1<-web/2");
 }
-END_TEST
 
-START_TEST(a_cycle_with_a_permit_shows_no_name_that_one_may_not_look_at)
+TEST(a_cycle_with_a_permit_shows_no_name_that_one_may_not_look_at)
 {
 	begins();
 	says(WEB, "ACQUIRE web/1 limit=1");
@@ -180,9 +173,8 @@ START_TEST(a_cycle_with_a_permit_shows_no_name_that_one_may_not_look_at)
 	says(WEB, "LOCK web/2 wait=1m");
 	ck_assert_str_eq(hears(WEB, "ERR DEADLOCK *"), "ERR DEADLOCK cycle=web/2<-...<-web/1<-web/2");
 }
-END_TEST
 
-START_TEST(a_cycle_shows_all_to_who_may_look_at_all)
+TEST(a_cycle_shows_all_to_who_may_look_at_all)
 {
 	begins();
 	holds(OPERATOR, "web/1");
@@ -190,9 +182,8 @@ START_TEST(a_cycle_shows_all_to_who_may_look_at_all)
 	says(OPERATOR, "LOCK web/2 wait=1m");
 	hears(OPERATOR, "ERR DEADLOCK cycle=web/2<-secret/1<-web/1<-web/2");
 }
-END_TEST
 
-START_TEST(a_cycle_shows_the_names_that_a_peer_has_or_asks_for)
+TEST(a_cycle_shows_the_names_that_a_peer_has_or_asks_for)
 {
 	begins();
 	holds(WORKER, "jobs/1");
@@ -201,9 +192,8 @@ START_TEST(a_cycle_shows_the_names_that_a_peer_has_or_asks_for)
 	says(WORKER, "LOCK jobs/2 wait=1m");
 	hears(WORKER, "ERR DEADLOCK cycle=jobs/2<-jobs/1<-jobs/2");
 }
-END_TEST
 
-START_TEST(a_cycle_over_several_daemons_shows_no_name_that_one_may_not_look_at)
+TEST(a_cycle_over_several_daemons_shows_no_name_that_one_may_not_look_at)
 {
 	two_daemons(3);
 	peers_open(usual, USUAL_RULES);
@@ -219,20 +209,18 @@ START_TEST(a_cycle_over_several_daemons_shows_no_name_that_one_may_not_look_at)
 	passes(10 * SEC);
 	ck_assert_str_eq(hears(WEB, "ERR DEADLOCK *"), "ERR DEADLOCK cycle=web/2@h1<-...@h1<-web/1@h0<-web/2@h1");
 }
-END_TEST
 
 /* --- sessions --- */
 
-START_TEST(a_session_is_listed_with_its_user)
+TEST(a_session_is_listed_with_its_user)
 {
 	begins();
 	says(WORKER, "LIST sessions");
 	hears(WORKER, "\\* session=* peer=10.0.0.7:1 user=worker age_ms=*");
 	hears(WORKER, "OK n=1 more=0");
 }
-END_TEST
 
-START_TEST(the_audit_log_tells_the_user_and_the_certificate)
+TEST(the_audit_log_tells_the_user_and_the_certificate)
 {
 	cluster_open(1);
 	cluster.conf.audit = true;
@@ -247,9 +235,8 @@ START_TEST(the_audit_log_tells_the_user_and_the_certificate)
 	holds(WORKER, "\"\\xc3\\xa9\\xc2\\x9b\\xed\\xa0\\x80\\x7f\\\"\"");
 	ck_assert_ptr_nonnull(strstr(cluster.daemon[0].audited, ",\"name\":\"\xc3\xa9\\udcc2\\udc9b\\udced\\udca0\\udc80\\u007f\\\"\","));
 }
-END_TEST
 
-START_TEST(a_peer_of_the_web_may_look_by_its_groups)
+TEST(a_peer_of_the_web_may_look_by_its_groups)
 {
 	const uint32_t groups[] = {1, OPS};
 	struct peer peer = {.is_unix = true, .uid = 5};
@@ -265,31 +252,4 @@ START_TEST(a_peer_of_the_web_may_look_by_its_groups)
 	ck_assert(service_lets_look(s, &peer, false) && service_lets_look(s, &peer, true));
 	peer.is_unix = false;
 	ck_assert(!service_lets_look(s, &peer, true));
-}
-END_TEST
-
-Suite *denied_suite(void)
-{
-	Suite *s = suite_create("denied");
-	TCase *t = tcase_create("denied");
-
-	tcase_add_checked_fixture(t, NULL, ruled_ends);
-	tcase_add_test(t, a_job_whose_lock_one_may_not_have_is_left_out);
-	tcase_add_test(t, the_rule_that_denies_the_lock_of_a_job_is_told);
-	tcase_add_test(t, a_job_goes_to_the_next_that_waits_and_may_have_its_lock);
-	tcase_add_test(t, a_job_also_goes_to_a_waiter_that_asks_for_another_lease);
-	tcase_add_test(t, a_request_with_another_lease_gets_the_job_at_once);
-	tcase_add_test(t, a_session_that_waits_for_a_job_which_it_may_not_have_is_told_at_the_end);
-	tcase_add_test(t, many_that_one_may_not_have_hide_none_that_one_may);
-	tcase_add_test(t, rules_that_are_read_again_hold_for_a_take_that_waits);
-	tcase_add_test(t, a_cycle_shows_no_name_that_one_may_not_look_at);
-	tcase_add_test(t, a_cycle_with_a_permit_shows_no_name_that_one_may_not_look_at);
-	tcase_add_test(t, a_cycle_shows_all_to_who_may_look_at_all);
-	tcase_add_test(t, a_cycle_shows_the_names_that_a_peer_has_or_asks_for);
-	tcase_add_test(t, a_cycle_over_several_daemons_shows_no_name_that_one_may_not_look_at);
-	tcase_add_test(t, a_session_is_listed_with_its_user);
-	tcase_add_test(t, the_audit_log_tells_the_user_and_the_certificate);
-	tcase_add_test(t, a_peer_of_the_web_may_look_by_its_groups);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -27,7 +27,9 @@ static void drains(const char *request, const char *answer)
 	ck_assert(service_is_draining(cluster.daemon[0].service));
 }
 
-START_TEST(only_administrators_may)
+FIXTURE(.teardown = cluster_close)
+
+TEST(only_administrators_may)
 {
 	begins(3);
 	says(1, "DRAIN");
@@ -35,9 +37,8 @@ START_TEST(only_administrators_may)
 	ck_assert(!service_is_draining(cluster.daemon[0].service) && !is_drained());
 	ck_assert_int_eq(figure(0, METRIC_DRAINING), 0);
 }
-END_TEST
 
-START_TEST(a_drain_is_over_at_once_when_nobody_holds)
+TEST(a_drain_is_over_at_once_when_nobody_holds)
 {
 	begins(1);
 	drains("DRAIN", "OK locks=0 in_ms=-1");
@@ -45,9 +46,8 @@ START_TEST(a_drain_is_over_at_once_when_nobody_holds)
 	ck_assert(was_logged("drain in=forever by=*"));
 	ck_assert_int_eq(figure(0, METRIC_DRAINING), 1);
 }
-END_TEST
 
-START_TEST(a_holder_goes_on_and_the_drain_waits_for_it)
+TEST(a_holder_goes_on_and_the_drain_waits_for_it)
 {
 	begins(3);
 	says(1, "LOCK a");
@@ -68,9 +68,8 @@ START_TEST(a_holder_goes_on_and_the_drain_waits_for_it)
 	ck_assert(is_drained());
 	ck_assert(!key_is_there(0, "a"));
 }
-END_TEST
 
-START_TEST(a_new_request_is_refused)
+TEST(a_new_request_is_refused)
 {
 	static const char *const request[] = {"LOCK b", "LOCK b wait=1m", "LOCK a owner=o", "LOCKALL b c", "LOCKANY b c wait=1m", "ACQUIRE s limit=2",
 	                                      "TAKE q", "TAKE q wait=1m"};
@@ -88,10 +87,9 @@ START_TEST(a_new_request_is_refused)
 	says(1, "RATE r limit=5 per=1s");
 	hears(1, "OK *");
 }
-END_TEST
 
 /* A permit of weight 2 stands in the line of its semaphore, and asks the stores for nothing there. */
-START_TEST(a_request_that_waits_is_refused)
+TEST(a_request_that_waits_is_refused)
 {
 	begins(3);
 	says(1, "LOCK a");
@@ -116,10 +114,9 @@ START_TEST(a_request_that_waits_is_refused)
 	hears(1, "OK *");
 	ck_assert(is_drained());
 }
-END_TEST
 
 /* A step refuses one request, so the others still wait when DRAIN is answered. Then what they wait for becomes free. */
-START_TEST(nobody_is_granted_behind_the_answer_however_many_wait)
+TEST(nobody_is_granted_behind_the_answer_however_many_wait)
 {
 	int64_t granted;
 
@@ -166,10 +163,9 @@ START_TEST(nobody_is_granted_behind_the_answer_however_many_wait)
 	ck_assert_int_eq(figure(0, METRIC_JOBS_TAKEN), 0);
 	ck_assert(is_drained());
 }
-END_TEST
 
 /* A step looks at fewer names than these sessions have: it goes on where the last one ended. */
-START_TEST(who_has_many_names_does_not_keep_others_from_being_refused)
+TEST(who_has_many_names_does_not_keep_others_from_being_refused)
 {
 	begins(1);
 	says(1, "HELLO 1 grace=1m"), hears(1, "OK *");
@@ -192,10 +188,9 @@ START_TEST(who_has_many_names_does_not_keep_others_from_being_refused)
 	ignores(3);
 	ck_assert_uint_eq(unanswered(3), 0);
 }
-END_TEST
 
 /* Its round is under way: the votes that it gets are given back. */
-START_TEST(a_request_that_the_stores_are_asked_about_is_refused)
+TEST(a_request_that_the_stores_are_asked_about_is_refused)
 {
 	begins(3);
 	all_feel(MOOD_SILENT);
@@ -209,9 +204,8 @@ START_TEST(a_request_that_the_stores_are_asked_about_is_refused)
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert(!key_is_there(i, "a"));
 }
-END_TEST
 
-START_TEST(an_UNLOCK_that_waits_for_the_stores_is_waited_for)
+TEST(an_UNLOCK_that_waits_for_the_stores_is_waited_for)
 {
 	begins(3);
 	says(1, "LOCK a");
@@ -224,9 +218,8 @@ START_TEST(an_UNLOCK_that_waits_for_the_stores_is_waited_for)
 	hears(1, "OK name=a count=0");
 	ck_assert(is_drained());
 }
-END_TEST
 
-START_TEST(a_conversion_that_waits_for_the_stores_goes_on)
+TEST(a_conversion_that_waits_for_the_stores_goes_on)
 {
 	begins(3);
 	passes(SEC);
@@ -241,9 +234,8 @@ START_TEST(a_conversion_that_waits_for_the_stores_goes_on)
 	hears(1, "@c OK name=a * mode=shared");
 	ck_assert(!is_drained());
 }
-END_TEST
 
-START_TEST(a_conversion_whose_hold_is_lost_is_new_and_refused)
+TEST(a_conversion_whose_hold_is_lost_is_new_and_refused)
 {
 	begins(3);
 	passes(SEC);
@@ -260,9 +252,8 @@ START_TEST(a_conversion_whose_hold_is_lost_is_new_and_refused)
 	passes(10 * SEC);
 	hears_nothing(1);
 }
-END_TEST
 
-START_TEST(a_job_is_waited_for_until_its_home_knows_the_end)
+TEST(a_job_is_waited_for_until_its_home_knows_the_end)
 {
 	const char *taken;
 	char id[80];
@@ -279,9 +270,8 @@ START_TEST(a_job_is_waited_for_until_its_home_knows_the_end)
 	hears(1, "OK queue=q *");
 	ck_assert(is_drained());
 }
-END_TEST
 
-START_TEST(a_drain_ends_after_its_time_although_somebody_holds)
+TEST(a_drain_ends_after_its_time_although_somebody_holds)
 {
 	begins(3);
 	says(1, "LOCK a");
@@ -295,9 +285,8 @@ START_TEST(a_drain_ends_after_its_time_although_somebody_holds)
 	hears_nothing(1);
 	ck_assert(key_is_there(0, "a"));
 }
-END_TEST
 
-START_TEST(the_last_DRAIN_says_how_long)
+TEST(the_last_DRAIN_says_how_long)
 {
 	begins(3);
 	says(1, "LOCK a");
@@ -316,9 +305,8 @@ START_TEST(the_last_DRAIN_says_how_long)
 	drains("DRAIN", "OK locks=1 in_ms=-1");
 	ck_assert(!is_drained());
 }
-END_TEST
 
-START_TEST(subscribers_and_watchers_are_told_of_a_drain)
+TEST(subscribers_and_watchers_are_told_of_a_drain)
 {
 	struct event stop = {.kind = EVENT_STOP};
 
@@ -345,9 +333,8 @@ START_TEST(subscribers_and_watchers_are_told_of_a_drain)
 	hears(3, "! DRAIN in_ms=0");
 	daemon_ends(0);
 }
-END_TEST
 
-START_TEST(a_stop_ends_a_drain)
+TEST(a_stop_ends_a_drain)
 {
 	struct event stop = {.kind = EVENT_STOP};
 
@@ -360,10 +347,9 @@ START_TEST(a_stop_ends_a_drain)
 	daemon_ends(0);
 	ck_assert(key_is_there(0, "a"));
 }
-END_TEST
 
 /* What it holds comes back, and its place in a queue does not. */
-START_TEST(a_session_may_be_resumed_and_is_waited_for)
+TEST(a_session_may_be_resumed_and_is_waited_for)
 {
 	char resume[100];
 	const char *greeting;
@@ -395,10 +381,9 @@ START_TEST(a_session_may_be_resumed_and_is_waited_for)
 	passes(SEC);
 	ck_assert(is_drained());
 }
-END_TEST
 
 /* It holds what the stores have not confirmed yet, so what it asks for as that owner is not new, until it is told that it does not hold it. */
-START_TEST(what_was_asked_for_as_a_holder_is_refused_when_the_hold_is_no_more)
+LOOP_TEST(what_was_asked_for_as_a_holder_is_refused_when_the_hold_is_no_more, 2)
 {
 	struct secret s;
 	bool unlocks = _i == 1;
@@ -425,33 +410,4 @@ START_TEST(what_was_asked_for_as_a_holder_is_refused_when_the_hold_is_no_more)
 	hears_nothing(2);
 	ck_assert_int_eq(figure(0, METRIC_GRANTS), 0);
 	ck_assert(is_drained());
-}
-END_TEST
-
-Suite *drain_suite(void)
-{
-	Suite *s = suite_create("drain");
-	TCase *t = tcase_create("drain");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, only_administrators_may);
-	tcase_add_test(t, a_drain_is_over_at_once_when_nobody_holds);
-	tcase_add_test(t, a_holder_goes_on_and_the_drain_waits_for_it);
-	tcase_add_test(t, a_new_request_is_refused);
-	tcase_add_test(t, a_request_that_waits_is_refused);
-	tcase_add_test(t, nobody_is_granted_behind_the_answer_however_many_wait);
-	tcase_add_test(t, who_has_many_names_does_not_keep_others_from_being_refused);
-	tcase_add_test(t, a_request_that_the_stores_are_asked_about_is_refused);
-	tcase_add_test(t, an_UNLOCK_that_waits_for_the_stores_is_waited_for);
-	tcase_add_test(t, a_conversion_that_waits_for_the_stores_goes_on);
-	tcase_add_test(t, a_conversion_whose_hold_is_lost_is_new_and_refused);
-	tcase_add_test(t, a_job_is_waited_for_until_its_home_knows_the_end);
-	tcase_add_test(t, a_drain_ends_after_its_time_although_somebody_holds);
-	tcase_add_test(t, the_last_DRAIN_says_how_long);
-	tcase_add_test(t, subscribers_and_watchers_are_told_of_a_drain);
-	tcase_add_test(t, a_stop_ends_a_drain);
-	tcase_add_test(t, a_session_may_be_resumed_and_is_waited_for);
-	tcase_add_loop_test(t, what_was_asked_for_as_a_holder_is_refused_when_the_hold_is_no_more, 0, 2);
-	suite_add_tcase(s, t);
-	return s;
 }

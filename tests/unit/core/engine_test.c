@@ -11,7 +11,9 @@ static void held_by_1(unsigned nodes)
 
 /* --- waiters --- */
 
-START_TEST(a_lock_without_wait_hears_who_holds_it_and_for_how_long)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_lock_without_wait_hears_who_holds_it_and_for_how_long)
 {
 	cluster_begin(1);
 	says(1, "HELLO 1 name=worker-7");
@@ -22,9 +24,8 @@ START_TEST(a_lock_without_wait_hears_who_holds_it_and_for_how_long)
 	      "BUSY name=a holder=\"worker-7 pid=1001 uid=1000\" held_ms=1000 note=\"nightly export\" waiters=0 retry_ms=8897");
 	ignores(1);
 }
-END_TEST
 
-START_TEST(waiters_are_served_in_the_order_in_which_they_came)
+TEST(waiters_are_served_in_the_order_in_which_they_came)
 {
 	held_by_1(3);
 	for (unsigned k = 2; k < 6; k++)
@@ -37,9 +38,8 @@ START_TEST(waiters_are_served_in_the_order_in_which_they_came)
 			hears_nothing(later);
 	}
 }
-END_TEST
 
-START_TEST(a_lock_without_wait_never_overtakes_a_waiter)
+TEST(a_lock_without_wait_never_overtakes_a_waiter)
 {
 	cluster_begin(1);
 	feels(0, MOOD_SILENT);
@@ -54,9 +54,8 @@ START_TEST(a_lock_without_wait_never_overtakes_a_waiter)
 	hears(1, "OK *");
 	hears(2, GRANT);
 }
-END_TEST
 
-START_TEST(a_wait_that_ends_behind_a_holder_is_a_timeout)
+TEST(a_wait_that_ends_behind_a_holder_is_a_timeout)
 {
 	held_by_1(3);
 	says(2, "LOCK a wait=1s");
@@ -69,9 +68,8 @@ START_TEST(a_wait_that_ends_behind_a_holder_is_a_timeout)
 	hears_nothing(2);
 	ignores(1);
 }
-END_TEST
 
-START_TEST(a_wait_that_ends_without_a_quorum_is_no_timeout)
+TEST(a_wait_that_ends_without_a_quorum_is_no_timeout)
 {
 	cluster_begin(3);
 	falls(0);
@@ -82,9 +80,8 @@ START_TEST(a_wait_that_ends_without_a_quorum_is_no_timeout)
 	passes(MSEC);
 	hears(1, "ERR QUORUM 1 of 3 stores can be used, 2 are needed: 2 down");
 }
-END_TEST
 
-START_TEST(every_wait_that_ends_in_a_round_without_answers_ends_as_no_quorum)
+TEST(every_wait_that_ends_in_a_round_without_answers_ends_as_no_quorum)
 {
 	cluster_begin(3);
 	for (unsigned i = 0; i < 3; i++)
@@ -97,9 +94,8 @@ START_TEST(every_wait_that_ends_in_a_round_without_answers_ends_as_no_quorum)
 	for (unsigned i = 0; i < 3; i++)
 		feels(i, MOOD_WELL);
 }
-END_TEST
 
-START_TEST(a_round_that_is_under_way_when_the_wait_ends_may_still_grant)
+TEST(a_round_that_is_under_way_when_the_wait_ends_may_still_grant)
 {
 	cluster_begin(3);
 	for (unsigned i = 0; i < 3; i++)
@@ -111,9 +107,8 @@ START_TEST(a_round_that_is_under_way_when_the_wait_ends_may_still_grant)
 		feels(i, MOOD_WELL);
 	hears(1, GRANT);
 }
-END_TEST
 
-START_TEST(a_holder_that_was_seen_on_a_quorum_makes_the_end_of_a_wait_a_timeout)
+TEST(a_holder_that_was_seen_on_a_quorum_makes_the_end_of_a_wait_a_timeout)
 {
 	cluster_begin(3);
 	for (unsigned i = 0; i < 2; i++)
@@ -125,10 +120,9 @@ START_TEST(a_holder_that_was_seen_on_a_quorum_makes_the_end_of_a_wait_a_timeout)
 	passes(500 * MSEC);
 	hears(1, "TIMEOUT name=a waited_ms=1000 holder=foreign ttl_ms=* waiters=0");
 }
-END_TEST
 
 /* Stores that refuse are there, but say nothing of the holder. */
-START_TEST(a_holder_that_was_seen_before_an_outage_is_not_told_as_busy)
+TEST(a_holder_that_was_seen_before_an_outage_is_not_told_as_busy)
 {
 	cluster_begin(3);
 	all_feel(MOOD_WELL);
@@ -148,9 +142,8 @@ START_TEST(a_holder_that_was_seen_before_an_outage_is_not_told_as_busy)
 	says(2, "LOCK a");
 	hears(2, "BUSY name=a holder=foreign *");
 }
-END_TEST
 
-START_TEST(without_a_quorum_a_lock_without_wait_is_answered_at_once)
+TEST(without_a_quorum_a_lock_without_wait_is_answered_at_once)
 {
 	cluster_begin(3);
 	falls(0);
@@ -163,9 +156,8 @@ START_TEST(without_a_quorum_a_lock_without_wait_is_answered_at_once)
 	passes(MSEC);
 	hears(1, GRANT);
 }
-END_TEST
 
-START_TEST(in_a_quarantine_the_refusal_says_when_to_try_again)
+TEST(in_a_quarantine_the_refusal_says_when_to_try_again)
 {
 	cluster_begin(1);
 	restarts_blank(0);
@@ -178,9 +170,8 @@ START_TEST(in_a_quarantine_the_refusal_says_when_to_try_again)
 	passes(20700 * MSEC);
 	hears(1, GRANT);
 }
-END_TEST
 
-START_TEST(stores_that_refuse_what_is_asked_are_no_quorum)
+TEST(stores_that_refuse_what_is_asked_are_no_quorum)
 {
 	cluster_begin(3);
 	refuses(0, "OOM command not allowed");
@@ -193,11 +184,10 @@ START_TEST(stores_that_refuse_what_is_asked_are_no_quorum)
 	passes(200 * MSEC);
 	hears(1, GRANT);
 }
-END_TEST
 
 /* --- who else may hold it --- */
 
-START_TEST(a_foreign_holder_is_shown_as_such)
+TEST(a_foreign_holder_is_shown_as_such)
 {
 	cluster_begin(3);
 	for (unsigned i = 0; i < 2; i++)
@@ -206,9 +196,8 @@ START_TEST(a_foreign_holder_is_shown_as_such)
 	hears(1, "BUSY name=a holder=foreign ttl_ms=* waiters=0 retry_ms=*");
 	ck_assert(!key_is_there(2, "a"));
 }
-END_TEST
 
-START_TEST(a_foreign_key_that_never_expires_is_told_and_never_touched)
+TEST(a_foreign_key_that_never_expires_is_told_and_never_touched)
 {
 	cluster_begin(1);
 	key_is_overwritten(0, "a", "stuck", -1);
@@ -219,9 +208,8 @@ START_TEST(a_foreign_key_that_never_expires_is_told_and_never_touched)
 	hears(1, "TIMEOUT name=a waited_ms=5000 holder=foreign ttl_ms=-1 waiters=0");
 	ck_assert(key_is_there(0, "a"));
 }
-END_TEST
 
-START_TEST(a_foreign_key_on_a_minority_does_not_refuse)
+TEST(a_foreign_key_on_a_minority_does_not_refuse)
 {
 	cluster_begin(3);
 	key_is_overwritten(0, "a", "orphan", 50 * SEC);
@@ -231,9 +219,8 @@ START_TEST(a_foreign_key_on_a_minority_does_not_refuse)
 	hears_nothing(1);
 	ck_assert(key_is_there(0, "a"));
 }
-END_TEST
 
-START_TEST(a_key_of_another_type_on_a_quorum_is_a_kind_of_its_own)
+TEST(a_key_of_another_type_on_a_quorum_is_a_kind_of_its_own)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -247,9 +234,8 @@ START_TEST(a_key_of_another_type_on_a_quorum_is_a_kind_of_its_own)
 	says(1, "LOCK a");
 	hears(1, GRANT);
 }
-END_TEST
 
-START_TEST(a_foreign_release_is_noticed_within_a_second)
+TEST(a_foreign_release_is_noticed_within_a_second)
 {
 	cluster_begin(3);
 	for (unsigned i = 0; i < 3; i++)
@@ -262,9 +248,8 @@ START_TEST(a_foreign_release_is_noticed_within_a_second)
 	passes(SEC);
 	hears(1, GRANT);
 }
-END_TEST
 
-START_TEST(a_holder_on_another_host_is_shown_with_its_host)
+TEST(a_holder_on_another_host_is_shown_with_its_host)
 {
 	held_by_1(3);
 	daemon_starts(1);
@@ -278,11 +263,10 @@ START_TEST(a_holder_on_another_host_is_shown_with_its_host)
 	hears(2, GRANT);
 	hears(1, "OK *");
 }
-END_TEST
 
 /* --- splits --- */
 
-START_TEST(three_daemons_that_split_the_votes_all_try_again)
+TEST(three_daemons_that_split_the_votes_all_try_again)
 {
 	three_daemons(3);
 	for (unsigned i = 0; i < 3; i++)
@@ -305,9 +289,8 @@ START_TEST(three_daemons_that_split_the_votes_all_try_again)
 	for (unsigned k = 1; k < 4; k++)
 		ck_assert_uint_eq(ignores(k), 1);
 }
-END_TEST
 
-START_TEST(a_split_vote_is_tried_three_times_and_is_then_busy_without_a_holder)
+TEST(a_split_vote_is_tried_three_times_and_is_then_busy_without_a_holder)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -324,9 +307,8 @@ START_TEST(a_split_vote_is_tried_three_times_and_is_then_busy_without_a_holder)
 	hears(1, "BUSY name=a waiters=0");
 	ck_assert_int_eq(figure(0, METRIC_ROUNDS), 6);
 }
-END_TEST
 
-START_TEST(a_holder_that_has_gone_is_not_told_in_a_split)
+TEST(a_holder_that_has_gone_is_not_told_in_a_split)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -343,9 +325,8 @@ START_TEST(a_holder_that_has_gone_is_not_told_in_a_split)
 	hears(2, "BUSY name=a waiters=1");
 	ignores(1);
 }
-END_TEST
 
-START_TEST(a_waiter_goes_on_through_splits_until_it_wins)
+TEST(a_waiter_goes_on_through_splits_until_it_wins)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -354,41 +335,4 @@ START_TEST(a_waiter_goes_on_through_splits_until_it_wins)
 	says(1, "LOCK a wait=1m");
 	passes(4 * SEC);
 	hears(1, GRANT);
-}
-END_TEST
-
-Suite *engine_suite(void)
-{
-	Suite *suite = suite_create("engine");
-	TCase *line = tcase_create("line"), *others = tcase_create("others"), *split = tcase_create("split");
-
-	tcase_add_checked_fixture(line, NULL, cluster_close);
-	tcase_add_test(line, a_lock_without_wait_hears_who_holds_it_and_for_how_long);
-	tcase_add_test(line, waiters_are_served_in_the_order_in_which_they_came);
-	tcase_add_test(line, a_lock_without_wait_never_overtakes_a_waiter);
-	tcase_add_test(line, a_wait_that_ends_behind_a_holder_is_a_timeout);
-	tcase_add_test(line, a_wait_that_ends_without_a_quorum_is_no_timeout);
-	tcase_add_test(line, every_wait_that_ends_in_a_round_without_answers_ends_as_no_quorum);
-	tcase_add_test(line, a_round_that_is_under_way_when_the_wait_ends_may_still_grant);
-	tcase_add_test(line, a_holder_that_was_seen_on_a_quorum_makes_the_end_of_a_wait_a_timeout);
-	tcase_add_test(line, a_holder_that_was_seen_before_an_outage_is_not_told_as_busy);
-	tcase_add_test(line, without_a_quorum_a_lock_without_wait_is_answered_at_once);
-	tcase_add_test(line, in_a_quarantine_the_refusal_says_when_to_try_again);
-	tcase_add_test(line, stores_that_refuse_what_is_asked_are_no_quorum);
-	suite_add_tcase(suite, line);
-	tcase_add_checked_fixture(others, NULL, cluster_close);
-	tcase_add_test(others, a_foreign_holder_is_shown_as_such);
-	tcase_add_test(others, a_foreign_key_that_never_expires_is_told_and_never_touched);
-	tcase_add_test(others, a_foreign_key_on_a_minority_does_not_refuse);
-	tcase_add_test(others, a_key_of_another_type_on_a_quorum_is_a_kind_of_its_own);
-	tcase_add_test(others, a_foreign_release_is_noticed_within_a_second);
-	tcase_add_test(others, a_holder_on_another_host_is_shown_with_its_host);
-	suite_add_tcase(suite, others);
-	tcase_add_checked_fixture(split, NULL, cluster_close);
-	tcase_add_test(split, three_daemons_that_split_the_votes_all_try_again);
-	tcase_add_test(split, a_split_vote_is_tried_three_times_and_is_then_busy_without_a_holder);
-	tcase_add_test(split, a_holder_that_has_gone_is_not_told_in_a_split);
-	tcase_add_test(split, a_waiter_goes_on_through_splits_until_it_wins);
-	suite_add_tcase(suite, split);
-	return suite;
 }

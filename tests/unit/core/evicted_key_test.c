@@ -5,7 +5,9 @@
 #include <check.h>
 #include <stdio.h>
 
-START_TEST(a_key_that_one_store_lost_is_put_back_and_logged)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_key_that_one_store_lost_is_put_back_and_logged)
 {
 	held_after_lock(3, "LOCK a");
 	ck_assert(!was_logged("reasserted *"));
@@ -17,9 +19,8 @@ START_TEST(a_key_that_one_store_lost_is_put_back_and_logged)
 	ck_assert(!was_logged("reasserted *"));
 	ck_assert_int_eq(figure(0, METRIC_REASSERTIONS), 1);
 }
-END_TEST
 
-START_TEST(a_key_that_a_quorum_lost_is_evicted_although_each_store_takes_it_back)
+TEST(a_key_that_a_quorum_lost_is_evicted_although_each_store_takes_it_back)
 {
 	held_after_lock(3, "LOCK a");
 	for (unsigned i = 0; i < 3; i++)
@@ -36,9 +37,8 @@ START_TEST(a_key_that_a_quorum_lost_is_evicted_although_each_store_takes_it_back
 	says(2, "LOCK a");
 	hears(2, "OK name=a *");
 }
-END_TEST
 
-START_TEST(an_extend_that_finds_the_key_gone_at_a_quorum_is_answered_lost)
+TEST(an_extend_that_finds_the_key_gone_at_a_quorum_is_answered_lost)
 {
 	held_after_lock(3, "LOCK a");
 	memory_remove(cluster.node[0].memory, SPAN("a"));
@@ -47,9 +47,8 @@ START_TEST(an_extend_that_finds_the_key_gone_at_a_quorum_is_answered_lost)
 	hears(1, "! LOST name=a fence=* reason=evicted");
 	hears(1, "ERR LOST *");
 }
-END_TEST
 
-START_TEST(two_of_five_stores_that_lost_the_key_leave_a_quorum)
+TEST(two_of_five_stores_that_lost_the_key_leave_a_quorum)
 {
 	held_after_lock(5, "LOCK a");
 	memory_remove(cluster.node[0].memory, SPAN("a"));
@@ -66,9 +65,8 @@ START_TEST(two_of_five_stores_that_lost_the_key_leave_a_quorum)
 	passes(3340 * MSEC);
 	hears(1, "! LOST name=a fence=* reason=evicted");
 }
-END_TEST
 
-START_TEST(a_key_that_two_stores_lost_one_after_the_other_was_always_at_a_quorum)
+TEST(a_key_that_two_stores_lost_one_after_the_other_was_always_at_a_quorum)
 {
 	held_after_lock(3, "LOCK a");
 	for (unsigned i = 0; i < 9; i++) {
@@ -79,9 +77,8 @@ START_TEST(a_key_that_two_stores_lost_one_after_the_other_was_always_at_a_quorum
 	}
 	ck_assert_int_eq(figure(0, METRIC_REASSERTIONS), 9);
 }
-END_TEST
 
-START_TEST(a_store_that_reports_the_loss_a_round_later_may_have_lost_the_key_at_the_same_time)
+TEST(a_store_that_reports_the_loss_a_round_later_may_have_lost_the_key_at_the_same_time)
 {
 	held_after_lock(3, "LOCK a");
 	memory_remove(cluster.node[0].memory, SPAN("a"));
@@ -94,9 +91,8 @@ START_TEST(a_store_that_reports_the_loss_a_round_later_may_have_lost_the_key_at_
 	passes(3340 * MSEC);
 	hears(1, "! LOST name=a fence=* reason=evicted");
 }
-END_TEST
 
-START_TEST(a_store_that_took_the_key_back_is_no_loss_when_another_goes_down_later)
+TEST(a_store_that_took_the_key_back_is_no_loss_when_another_goes_down_later)
 {
 	held_after_lock(3, "LOCK a");
 	memory_remove(cluster.node[0].memory, SPAN("a"));
@@ -114,9 +110,8 @@ START_TEST(a_store_that_took_the_key_back_is_no_loss_when_another_goes_down_late
 	hears(1, "! SAFE name=a *");
 	hears_nothing(1);
 }
-END_TEST
 
-START_TEST(a_key_that_expired_while_the_question_was_on_its_way_was_not_lost)
+TEST(a_key_that_expired_while_the_question_was_on_its_way_was_not_lost)
 {
 	held_after_lock(3, "LOCK a");
 	passes(3 * SEC);
@@ -130,9 +125,8 @@ START_TEST(a_key_that_expired_while_the_question_was_on_its_way_was_not_lost)
 	ck_assert(key_is_there(0, "a"));
 	hears_nothing(1);
 }
-END_TEST
 
-START_TEST(a_store_that_lost_all_and_has_joined_again_denies_nothing)
+TEST(a_store_that_lost_all_and_has_joined_again_denies_nothing)
 {
 	held_after_lock(3, "LOCK a");
 	restarts_blank(0);
@@ -144,10 +138,9 @@ START_TEST(a_store_that_lost_all_and_has_joined_again_denies_nothing)
 	ck_assert(key_is_there(1, "a"));
 	ck_assert_int_eq(figure(0, METRIC_REASSERTIONS), 0);
 }
-END_TEST
 
 /* Two of three granted, so the store that lost the key was needed. The other one keeps everybody else out, and the holder may not have read LOST. */
-START_TEST(a_lock_that_a_store_lost_beside_one_that_refuses_goes_to_nobody_before_its_promise_is_over)
+TEST(a_lock_that_a_store_lost_beside_one_that_refuses_goes_to_nobody_before_its_promise_is_over)
 {
 	cluster_begin(3);
 	refuses(2, "OOM");
@@ -166,9 +159,8 @@ START_TEST(a_lock_that_a_store_lost_beside_one_that_refuses_goes_to_nobody_befor
 	passes(300 * MSEC);
 	hears(3, "OK name=a *");
 }
-END_TEST
 
-START_TEST(a_store_that_denies_the_key_brings_the_end_of_the_lease_nearer_but_not_of_what_was_promised)
+TEST(a_store_that_denies_the_key_brings_the_end_of_the_lease_nearer_but_not_of_what_was_promised)
 {
 	held_after_lock(3, "LOCK a renew=no ttl=20s");
 	says(3, "LOCK a wait=1m");
@@ -188,10 +180,9 @@ START_TEST(a_store_that_denies_the_key_brings_the_end_of_the_lease_nearer_but_no
 	passes(SEC);
 	hears(3, "OK name=a *");
 }
-END_TEST
 
 /* Another daemon has broken it at store 1 alone. There the key stands as long as it would have, and only store 0 has lost it. */
-START_TEST(a_store_where_the_key_is_broken_still_keeps_others_out)
+TEST(a_store_where_the_key_is_broken_still_keeps_others_out)
 {
 	char broken[VALUE_MAX + 1];
 
@@ -210,27 +201,4 @@ START_TEST(a_store_where_the_key_is_broken_still_keeps_others_out)
 	hears_nothing(3);
 	passes(400 * MSEC);
 	hears(3, "OK name=a *");
-}
-END_TEST
-
-Suite *evicted_key_suite(void)
-{
-	Suite *suite = suite_create("evicted_key");
-	TCase *evicted = tcase_create("evicted");
-
-	tcase_add_checked_fixture(evicted, NULL, cluster_close);
-	tcase_add_test(evicted, a_key_that_one_store_lost_is_put_back_and_logged);
-	tcase_add_test(evicted, a_key_that_a_quorum_lost_is_evicted_although_each_store_takes_it_back);
-	tcase_add_test(evicted, an_extend_that_finds_the_key_gone_at_a_quorum_is_answered_lost);
-	tcase_add_test(evicted, two_of_five_stores_that_lost_the_key_leave_a_quorum);
-	tcase_add_test(evicted, a_key_that_two_stores_lost_one_after_the_other_was_always_at_a_quorum);
-	tcase_add_test(evicted, a_store_that_reports_the_loss_a_round_later_may_have_lost_the_key_at_the_same_time);
-	tcase_add_test(evicted, a_store_that_took_the_key_back_is_no_loss_when_another_goes_down_later);
-	tcase_add_test(evicted, a_key_that_expired_while_the_question_was_on_its_way_was_not_lost);
-	tcase_add_test(evicted, a_store_that_lost_all_and_has_joined_again_denies_nothing);
-	tcase_add_test(evicted, a_lock_that_a_store_lost_beside_one_that_refuses_goes_to_nobody_before_its_promise_is_over);
-	tcase_add_test(evicted, a_store_that_denies_the_key_brings_the_end_of_the_lease_nearer_but_not_of_what_was_promised);
-	tcase_add_test(evicted, a_store_where_the_key_is_broken_still_keeps_others_out);
-	suite_add_tcase(suite, evicted);
-	return suite;
 }

@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-START_TEST(a_fence_that_fell_back_is_proof_of_lost_memory)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_fence_that_fell_back_is_proof_of_lost_memory)
 {
 	cluster_begin(3);
 	says(1, "LOCK a");
@@ -21,9 +23,8 @@ START_TEST(a_fence_that_fell_back_is_proof_of_lost_memory)
 	passes(QUARANTINE_US + SEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
-END_TEST
 
-START_TEST(of_a_store_that_was_flushed_the_lost_marker_is_told)
+TEST(of_a_store_that_was_flushed_the_lost_marker_is_told)
 {
 	cluster_begin(3);
 	says(1, "LOCK a");
@@ -36,10 +37,9 @@ START_TEST(of_a_store_that_was_flushed_the_lost_marker_is_told)
 	passes(QUARANTINE_US + SEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
-END_TEST
 
 /* The host of a store is set back to a snapshot, twice. The second snapshot is older than the marker of the quarantine that the first one caused. */
-START_TEST(a_marker_that_a_quarantine_has_replaced_is_never_trusted_again)
+TEST(a_marker_that_a_quarantine_has_replaced_is_never_trusted_again)
 {
 	char marker[MARKER_MAX];
 
@@ -60,10 +60,9 @@ START_TEST(a_marker_that_a_quarantine_has_replaced_is_never_trusted_again)
 	passes(3 * SEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
-END_TEST
 
 /* The store was a replica when the loss was seen, and could not be marked. Once it is a master again, another daemon quarantines it. */
-START_TEST(evidence_against_a_marker_ends_with_the_marker_that_replaces_it)
+TEST(evidence_against_a_marker_ends_with_the_marker_that_replaces_it)
 {
 	char marker[MARKER_MAX];
 
@@ -83,10 +82,9 @@ START_TEST(evidence_against_a_marker_ends_with_the_marker_that_replaces_it)
 	passes(1100 * MSEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
-END_TEST
 
 /* The marker of a quarantine that ended long ago stands there again. Its time counts from now. */
-START_TEST(a_quarantine_that_was_over_begins_anew_when_its_marker_comes_back)
+TEST(a_quarantine_that_was_over_begins_anew_when_its_marker_comes_back)
 {
 	char marker[MARKER_MAX];
 
@@ -106,10 +104,9 @@ START_TEST(a_quarantine_that_was_over_begins_anew_when_its_marker_comes_back)
 	passes(3 * SEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
-END_TEST
 
 /* One store misses the last tokens, another forgets them, all clocks are set back; the third remembers them, and answers late when the others count again. */
-START_TEST(tokens_grow_when_clocks_are_set_back_and_a_store_forgets)
+TEST(tokens_grow_when_clocks_are_set_back_and_a_store_forgets)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -131,10 +128,9 @@ START_TEST(tokens_grow_when_clocks_are_set_back_and_a_store_forgets)
 	hears(1, GRANT); /* the cluster sees to it that its token is the largest */
 	feels(1, MOOD_WELL);
 }
-END_TEST
 
 /* The fence of another run of the server is no evidence. Its marker names the run, and shows whether its memory was lost. */
-START_TEST(a_fence_of_another_run_is_no_evidence)
+TEST(a_fence_of_another_run_is_no_evidence)
 {
 	char former[sizeof(cluster.node[0].run_id)], marker[MARKER_MAX], *run;
 
@@ -157,10 +153,9 @@ START_TEST(a_fence_of_another_run_is_no_evidence)
 	passes(1100 * MSEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
-END_TEST
 
 /* A renewal is due in the very step in which the daemon reads that another one began the quarantine. */
-START_TEST(a_call_before_a_new_marker_is_read_carries_the_one_that_was_verified)
+TEST(a_call_before_a_new_marker_is_read_carries_the_one_that_was_verified)
 {
 	cluster_begin(3);
 	daemon_starts(1);
@@ -185,10 +180,9 @@ START_TEST(a_call_before_a_new_marker_is_read_carries_the_one_that_was_verified)
 	ck_assert(!key_is_there(0, "a"));
 	ignores(1);
 }
-END_TEST
 
 /* The store had granted while it was joined, and the others had reserved other tokens. Its data is all there. */
-START_TEST(the_second_round_has_no_vote_of_a_store_whose_quarantine_has_begun)
+TEST(the_second_round_has_no_vote_of_a_store_whose_quarantine_has_begun)
 {
 	char marker[MARKER_MAX];
 
@@ -215,9 +209,8 @@ START_TEST(the_second_round_has_no_vote_of_a_store_whose_quarantine_has_begun)
 	all_feel(MOOD_WELL);
 	ignores(1);
 }
-END_TEST
 
-START_TEST(a_replica_that_is_attached_costs_no_quarantine)
+TEST(a_replica_that_is_attached_costs_no_quarantine)
 {
 	cluster_begin(3);
 	cluster.node[0].probe.own_data = true;
@@ -235,9 +228,8 @@ START_TEST(a_replica_that_is_attached_costs_no_quarantine)
 	passes(1100 * MSEC);
 	ck_assert_str_eq(store_state(0, 0), "quarantine: it was restarted, replaced or taken over");
 }
-END_TEST
 
-START_TEST(our_data_in_another_process_is_a_restart)
+TEST(our_data_in_another_process_is_a_restart)
 {
 	cluster_begin(1);
 	cluster.node[0].probe.own_data = true;
@@ -247,9 +239,8 @@ START_TEST(our_data_in_another_process_is_a_restart)
 	passes(1100 * MSEC);
 	ck_assert_int_eq(marker_of(0)[0], 'q');
 }
-END_TEST
 
-START_TEST(a_clock_that_jumps_ahead_quarantines_its_store_and_lowers_its_votes)
+TEST(a_clock_that_jumps_ahead_quarantines_its_store_and_lowers_its_votes)
 {
 	held_after_lock(3, "LOCK a");
 	cluster.node[0].clock_us = 40 * SEC;
@@ -261,9 +252,8 @@ START_TEST(a_clock_that_jumps_ahead_quarantines_its_store_and_lowers_its_votes)
 	hears(1, "! RISK name=a *");
 	hears(1, "! LOST name=a *");
 }
-END_TEST
 
-START_TEST(a_clock_that_jumps_ahead_with_a_single_store_is_a_loss_at_once)
+TEST(a_clock_that_jumps_ahead_with_a_single_store_is_a_loss_at_once)
 {
 	held_after_lock(1, "LOCK a");
 	cluster.node[0].clock_us = 40 * SEC;
@@ -274,9 +264,8 @@ START_TEST(a_clock_that_jumps_ahead_with_a_single_store_is_a_loss_at_once)
 	says(2, "LOCK a");
 	hears(2, "BUSY name=a *"); /* its holder may not have read that yet */
 }
-END_TEST
 
-START_TEST(the_first_answer_that_shows_a_jump_ends_the_membership)
+TEST(the_first_answer_that_shows_a_jump_ends_the_membership)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -285,9 +274,8 @@ START_TEST(the_first_answer_that_shows_a_jump_ends_the_membership)
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 2);
 	hears(1, GRANT);
 }
-END_TEST
 
-START_TEST(a_clock_that_is_set_back_frees_nothing_early)
+TEST(a_clock_that_is_set_back_frees_nothing_early)
 {
 	held_after_lock(1, "LOCK a");
 	cluster.node[0].clock_us = -40 * SEC;
@@ -296,9 +284,8 @@ START_TEST(a_clock_that_is_set_back_frees_nothing_early)
 	ck_assert_int_gt(number_in(session_hears(1, "*", __FILE__, __LINE__), "fence"), 0);
 	ignores(1);
 }
-END_TEST
 
-START_TEST(an_answer_that_sat_in_a_socket_is_no_jump)
+TEST(an_answer_that_sat_in_a_socket_is_no_jump)
 {
 	cluster_begin(1);
 	passes(2 * SEC);
@@ -309,9 +296,8 @@ START_TEST(an_answer_that_sat_in_a_socket_is_no_jump)
 	passes(2 * SEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
-END_TEST
 
-START_TEST(a_silent_store_is_not_asked_until_it_answers_again)
+TEST(a_silent_store_is_not_asked_until_it_answers_again)
 {
 	unsigned before;
 
@@ -331,10 +317,9 @@ START_TEST(a_silent_store_is_not_asked_until_it_answers_again)
 	hears(1, "OK name=c *");
 	ck_assert_uint_eq(cluster.node[2].count[CALL_ACQUIRE], before + 1);
 }
-END_TEST
 
 /* The connection is about to end. A refusal by the store itself shows that the store is there. */
-START_TEST(a_call_that_was_never_sent_is_no_sign_of_life)
+TEST(a_call_that_was_never_sent_is_no_sign_of_life)
 {
 	cluster_begin(3);
 	feels(2, MOOD_SILENT);
@@ -351,9 +336,8 @@ START_TEST(a_call_that_was_never_sent_is_no_sign_of_life)
 	feels(2, MOOD_WELL);
 	passes(SEC);
 }
-END_TEST
 
-START_TEST(a_store_that_comes_back_is_used_within_two_seconds)
+TEST(a_store_that_comes_back_is_used_within_two_seconds)
 {
 	cluster_begin(1);
 	falls(0);
@@ -363,9 +347,8 @@ START_TEST(a_store_that_comes_back_is_used_within_two_seconds)
 	passes(2 * SEC);
 	hears(1, GRANT);
 }
-END_TEST
 
-START_TEST(an_answer_belongs_to_the_question_that_it_answers)
+TEST(an_answer_belongs_to_the_question_that_it_answers)
 {
 	cluster_open(3);
 	cluster.conf.clock_tol_us = 100 * MSEC;
@@ -382,35 +365,4 @@ START_TEST(an_answer_belongs_to_the_question_that_it_answers)
 	passes(MSEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 	ck_assert(!was_logged("node node=n0 state=refused*"));
-}
-END_TEST
-
-Suite *evidence_suite(void)
-{
-	Suite *suite = suite_create("evidence");
-	TCase *evidence = tcase_create("evidence");
-
-	tcase_add_checked_fixture(evidence, NULL, cluster_close);
-	tcase_add_test(evidence, a_fence_that_fell_back_is_proof_of_lost_memory);
-	tcase_add_test(evidence, of_a_store_that_was_flushed_the_lost_marker_is_told);
-	tcase_add_test(evidence, a_marker_that_a_quarantine_has_replaced_is_never_trusted_again);
-	tcase_add_test(evidence, evidence_against_a_marker_ends_with_the_marker_that_replaces_it);
-	tcase_add_test(evidence, a_quarantine_that_was_over_begins_anew_when_its_marker_comes_back);
-	tcase_add_test(evidence, tokens_grow_when_clocks_are_set_back_and_a_store_forgets);
-	tcase_add_test(evidence, a_fence_of_another_run_is_no_evidence);
-	tcase_add_test(evidence, a_call_before_a_new_marker_is_read_carries_the_one_that_was_verified);
-	tcase_add_test(evidence, the_second_round_has_no_vote_of_a_store_whose_quarantine_has_begun);
-	tcase_add_test(evidence, a_replica_that_is_attached_costs_no_quarantine);
-	tcase_add_test(evidence, our_data_in_another_process_is_a_restart);
-	tcase_add_test(evidence, a_clock_that_jumps_ahead_quarantines_its_store_and_lowers_its_votes);
-	tcase_add_test(evidence, a_clock_that_jumps_ahead_with_a_single_store_is_a_loss_at_once);
-	tcase_add_test(evidence, the_first_answer_that_shows_a_jump_ends_the_membership);
-	tcase_add_test(evidence, a_clock_that_is_set_back_frees_nothing_early);
-	tcase_add_test(evidence, an_answer_that_sat_in_a_socket_is_no_jump);
-	tcase_add_test(evidence, an_answer_belongs_to_the_question_that_it_answers);
-	tcase_add_test(evidence, a_silent_store_is_not_asked_until_it_answers_again);
-	tcase_add_test(evidence, a_call_that_was_never_sent_is_no_sign_of_life);
-	tcase_add_test(evidence, a_store_that_comes_back_is_used_within_two_seconds);
-	suite_add_tcase(suite, evidence);
-	return suite;
 }

@@ -5,7 +5,9 @@
 #include <check.h>
 #include <string.h>
 
-START_TEST(without_renew_the_lease_ends_after_its_ttl_as_expired)
+FIXTURE(.teardown = cluster_close)
+
+TEST(without_renew_the_lease_ends_after_its_ttl_as_expired)
 {
 	int64_t fence = held_after_lock(1, "LOCK a renew=no ttl=1s");
 
@@ -17,9 +19,8 @@ START_TEST(without_renew_the_lease_ends_after_its_ttl_as_expired)
 	says(1, "CHECK a");
 	hears(1, "ERR LOST *");
 }
-END_TEST
 
-START_TEST(without_renew_an_extend_prolongs_once)
+TEST(without_renew_an_extend_prolongs_once)
 {
 	held_after_lock(1, "LOCK a renew=no ttl=1s");
 	passes(900 * MSEC);
@@ -30,9 +31,8 @@ START_TEST(without_renew_an_extend_prolongs_once)
 	passes(100 * MSEC);
 	hears(1, "! LOST name=a fence=* reason=expired");
 }
-END_TEST
 
-START_TEST(extend_answers_the_same_fence_and_a_whole_lease)
+TEST(extend_answers_the_same_fence_and_a_whole_lease)
 {
 	int64_t fence = held_after_lock(3, "LOCK a");
 
@@ -40,9 +40,8 @@ START_TEST(extend_answers_the_same_fence_and_a_whole_lease)
 	says(1, "EXTEND a");
 	ck_assert_int_eq(number_in(hears(1, "OK name=a fence=* valid_ms=9897"), "fence"), fence);
 }
-END_TEST
 
-START_TEST(the_ttl_of_an_extend_is_that_of_later_renewals_too)
+TEST(the_ttl_of_an_extend_is_that_of_later_renewals_too)
 {
 	held_after_lock(3, "LOCK a");
 	says(1, "EXTEND a ttl=20s");
@@ -53,9 +52,8 @@ START_TEST(the_ttl_of_an_extend_is_that_of_later_renewals_too)
 	ck_assert_uint_eq(asked(CALL_EXTEND), 6);
 	ck_assert_int_eq(cluster.node[0].last[CALL_EXTEND].call.px_ms, 20000);
 }
-END_TEST
 
-START_TEST(an_extend_without_a_quorum_says_so_and_the_lease_goes_on)
+TEST(an_extend_without_a_quorum_says_so_and_the_lease_goes_on)
 {
 	held_after_lock(3, "LOCK a");
 	falls(1);
@@ -69,10 +67,9 @@ START_TEST(an_extend_without_a_quorum_says_so_and_the_lease_goes_on)
 	passes(SEC);
 	hears(1, "! SAFE *");
 }
-END_TEST
 
 /* Only a LOCK counts as a failed LOCK: operators measure their objective by this figure. */
-START_TEST(only_a_lock_without_a_quorum_counts_as_a_failure)
+TEST(only_a_lock_without_a_quorum_counts_as_a_failure)
 {
 	const char *line;
 
@@ -101,9 +98,8 @@ START_TEST(only_a_lock_without_a_quorum_counts_as_a_failure)
 	ck_assert_int_eq(number_in(line, "value"), 1000000 / 3);
 	ignores(1);
 }
-END_TEST
 
-START_TEST(extends_that_come_while_one_is_under_way_are_answered_by_the_next_round)
+TEST(extends_that_come_while_one_is_under_way_are_answered_by_the_next_round)
 {
 	held_after_lock(1, "LOCK a");
 	feels(0, MOOD_SILENT);
@@ -119,9 +115,8 @@ START_TEST(extends_that_come_while_one_is_under_way_are_answered_by_the_next_rou
 	hears(1, "@2 OK name=a fence=* valid_ms=19797");
 	hears(1, "@3 OK name=a fence=* valid_ms=19797");
 }
-END_TEST
 
-START_TEST(a_store_that_has_not_answered_one_renewal_is_not_sent_another)
+TEST(a_store_that_has_not_answered_one_renewal_is_not_sent_another)
 {
 	held_after_lock(3, "LOCK a");
 	feels(2, MOOD_SILENT);
@@ -136,9 +131,8 @@ START_TEST(a_store_that_has_not_answered_one_renewal_is_not_sent_another)
 	hears(1, "OK name=a *");
 	ck_assert_uint_eq(cluster.node[2].count[CALL_EXTEND], 2);
 }
-END_TEST
 
-START_TEST(unlocking_while_an_extend_is_under_way_cancels_it)
+TEST(unlocking_while_an_extend_is_under_way_cancels_it)
 {
 	held_after_lock(1, "LOCK a");
 	feels(0, MOOD_SILENT);
@@ -149,7 +143,6 @@ START_TEST(unlocking_while_an_extend_is_under_way_cancels_it)
 	feels(0, MOOD_WELL);
 	ck_assert(!key_is_there(0, "a"));
 }
-END_TEST
 
 /* The EXTEND that was sent to a store last, as it stands in the socket of a connection that has ended since. */
 static struct call ghost_of(unsigned node)
@@ -169,7 +162,7 @@ static struct call ghost_of(unsigned node)
 	return ghost;
 }
 
-START_TEST(a_renewal_that_runs_late_takes_nothing_from_a_longer_one)
+TEST(a_renewal_that_runs_late_takes_nothing_from_a_longer_one)
 {
 	struct call ghost;
 	struct answer a;
@@ -203,9 +196,8 @@ START_TEST(a_renewal_that_runs_late_takes_nothing_from_a_longer_one)
 	hears(3, "BUSY *");
 	ck_assert_int_gt(valid_ms(), 28 * 1000);
 }
-END_TEST
 
-START_TEST(a_short_lease_is_extended_to_a_long_one)
+TEST(a_short_lease_is_extended_to_a_long_one)
 {
 	held_after_lock(3, "LOCK a ttl=200ms");
 	says(1, "EXTEND a ttl=10s");
@@ -213,18 +205,16 @@ START_TEST(a_short_lease_is_extended_to_a_long_one)
 	passes(SEC);
 	ck_assert_int_gt(valid_ms(), 8000);
 }
-END_TEST
 
-START_TEST(a_lease_that_nobody_renews_is_extended_late_to_a_long_one)
+TEST(a_lease_that_nobody_renews_is_extended_late_to_a_long_one)
 {
 	held_after_lock(3, "LOCK a ttl=1s renew=no");
 	passes(900 * MSEC);
 	says(1, "EXTEND a ttl=10s");
 	hears(1, "OK name=a fence=* valid_ms=9897");
 }
-END_TEST
 
-START_TEST(after_a_missed_extend_to_a_long_ttl_the_short_lease_is_renewed_in_time)
+TEST(after_a_missed_extend_to_a_long_ttl_the_short_lease_is_renewed_in_time)
 {
 	held_after_lock(3, "LOCK a ttl=1s");
 	refuses(1, "OOM");
@@ -237,9 +227,8 @@ START_TEST(after_a_missed_extend_to_a_long_ttl_the_short_lease_is_renewed_in_tim
 	passes(50 * MSEC); /* a twentieth of the ttl that the standing votes have */
 	hears(1, "! SAFE name=a fence=* valid_ms=29*");
 }
-END_TEST
 
-START_TEST(a_lease_is_not_handed_on_while_an_extend_to_other_terms_is_under_way)
+TEST(a_lease_is_not_handed_on_while_an_extend_to_other_terms_is_under_way)
 {
 	held_after_lock(3, "LOCK a ttl=1s");
 	says(2, "LOCK a wait=5s ttl=1s");
@@ -256,9 +245,8 @@ START_TEST(a_lease_is_not_handed_on_while_an_extend_to_other_terms_is_under_way)
 	all_feel(MOOD_WELL);
 	hears(3, "OK name=a fence=* valid_ms=9??* ttl_ms=1000 *");
 }
-END_TEST
 
-START_TEST(a_waiter_that_is_handed_a_lease_at_risk_hears_so_and_it_is_renewed_as_soon_as_possible)
+TEST(a_waiter_that_is_handed_a_lease_at_risk_hears_so_and_it_is_renewed_as_soon_as_possible)
 {
 	held_after_lock(3, "LOCK a");
 	says(2, "LOCK a wait=60s");
@@ -281,30 +269,4 @@ START_TEST(a_waiter_that_is_handed_a_lease_at_risk_hears_so_and_it_is_renewed_as
 	hears(3, "! SAFE name=a *");
 	passes(20 * SEC);
 	hears_nothing(3);
-}
-END_TEST
-
-Suite *extend_suite(void)
-{
-	Suite *suite = suite_create("extend");
-	TCase *extend = tcase_create("extend");
-
-	tcase_add_checked_fixture(extend, NULL, cluster_close);
-	tcase_add_test(extend, without_renew_the_lease_ends_after_its_ttl_as_expired);
-	tcase_add_test(extend, without_renew_an_extend_prolongs_once);
-	tcase_add_test(extend, extend_answers_the_same_fence_and_a_whole_lease);
-	tcase_add_test(extend, the_ttl_of_an_extend_is_that_of_later_renewals_too);
-	tcase_add_test(extend, an_extend_without_a_quorum_says_so_and_the_lease_goes_on);
-	tcase_add_test(extend, only_a_lock_without_a_quorum_counts_as_a_failure);
-	tcase_add_test(extend, extends_that_come_while_one_is_under_way_are_answered_by_the_next_round);
-	tcase_add_test(extend, a_store_that_has_not_answered_one_renewal_is_not_sent_another);
-	tcase_add_test(extend, unlocking_while_an_extend_is_under_way_cancels_it);
-	tcase_add_test(extend, a_renewal_that_runs_late_takes_nothing_from_a_longer_one);
-	tcase_add_test(extend, a_short_lease_is_extended_to_a_long_one);
-	tcase_add_test(extend, a_lease_that_nobody_renews_is_extended_late_to_a_long_one);
-	tcase_add_test(extend, after_a_missed_extend_to_a_long_ttl_the_short_lease_is_renewed_in_time);
-	tcase_add_test(extend, a_lease_is_not_handed_on_while_an_extend_to_other_terms_is_under_way);
-	tcase_add_test(extend, a_waiter_that_is_handed_a_lease_at_risk_hears_so_and_it_is_renewed_as_soon_as_possible);
-	suite_add_tcase(suite, extend);
-	return suite;
 }

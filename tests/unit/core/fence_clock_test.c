@@ -34,7 +34,9 @@ static void clocks_are_set_back(const struct set_back *how)
 		falls((unsigned)how->down);
 }
 
-START_TEST(clocks_that_are_set_back_stop_no_grant)
+FIXTURE(.teardown = cluster_close)
+
+LOOP_TEST(clocks_that_are_set_back_stop_no_grant, (int)(sizeof(set_back) / sizeof(set_back[0])))
 {
 	int64_t fence = 0;
 
@@ -54,10 +56,9 @@ START_TEST(clocks_that_are_set_back_stop_no_grant)
 		passes(2 * SEC);
 	}
 }
-END_TEST
 
 /* With one of three down the first refusal of a range ends the round: what the other would say of it is not known. */
-START_TEST(ranges_that_are_refused_at_a_bare_majority_stop_no_grant)
+TEST(ranges_that_are_refused_at_a_bare_majority_stop_no_grant)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -82,10 +83,9 @@ START_TEST(ranges_that_are_refused_at_a_bare_majority_stop_no_grant)
 	for (unsigned i = 1; i < 3; i++)
 		feels(i, MOOD_WELL);
 }
-END_TEST
 
 /* The daemon's clock is ahead of the stores' by so much that its proposals are within the limit of one and beyond that of the other, again and again. */
-START_TEST(a_proposal_between_the_limits_of_two_clocks_stops_no_grant)
+TEST(a_proposal_between_the_limits_of_two_clocks_stops_no_grant)
 {
 	cluster_open(3);
 	daemon_starts(0);
@@ -102,10 +102,9 @@ START_TEST(a_proposal_between_the_limits_of_two_clocks_stops_no_grant)
 		passes(20 * SEC);
 	}
 }
-END_TEST
 
 /* The fence of one store is beyond its clock. The daemon does not spread it as long as two other stores suffice. */
-START_TEST(a_fence_far_ahead_is_not_spread_where_a_quorum_grants_less)
+TEST(a_fence_far_ahead_is_not_spread_where_a_quorum_grants_less)
 {
 	int64_t far;
 
@@ -127,13 +126,12 @@ START_TEST(a_fence_far_ahead_is_not_spread_where_a_quorum_grants_less)
 	passes(500 * MSEC);
 	ck_assert_int_gt(number_in(hears(2, GRANT), "fence"), far);
 }
-END_TEST
 
 /*
  * The fence is within the limit of its store's clock, which is ahead by less than is tolerated, and beyond the limits of the others. The clock of this host is
  * ahead of them all, so its proposals make no bases equal.
  */
-START_TEST(a_fence_between_the_limits_of_two_clocks_stops_no_grant)
+TEST(a_fence_between_the_limits_of_two_clocks_stops_no_grant)
 {
 	int64_t ahead;
 
@@ -153,10 +151,9 @@ START_TEST(a_fence_between_the_limits_of_two_clocks_stops_no_grant)
 		hears(k, "OK name=a count=0");
 	}
 }
-END_TEST
 
 /* All clocks were set back. The store that was away when the lock was granted takes part in its renewals, so another store may fail then. */
-START_TEST(a_store_that_was_away_accepts_a_grant_beyond_its_clock)
+TEST(a_store_that_was_away_accepts_a_grant_beyond_its_clock)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -175,10 +172,9 @@ START_TEST(a_store_that_was_away_accepts_a_grant_beyond_its_clock)
 	says(1, "CHECK a");
 	hears(1, "OK name=a *");
 }
-END_TEST
 
 /* The store was away during other grants, so its base differed from that of the token. */
-START_TEST(a_grant_beyond_all_clocks_is_adopted_by_a_store_with_a_smaller_fence)
+TEST(a_grant_beyond_all_clocks_is_adopted_by_a_store_with_a_smaller_fence)
 {
 	struct secret s;
 
@@ -202,10 +198,9 @@ START_TEST(a_grant_beyond_all_clocks_is_adopted_by_a_store_with_a_smaller_fence)
 	hears(3, "\\* name=a fence=* valid_ms=* count=1");
 	hears(3, "OK session=* n=1");
 }
-END_TEST
 
 /* No clock shows such a moment. Only redlockd may write fences, so a foreign one stays where it is. */
-START_TEST(a_fence_beyond_all_clocks_is_not_spread)
+TEST(a_fence_beyond_all_clocks_is_not_spread)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -216,13 +211,12 @@ START_TEST(a_fence_beyond_all_clocks_is_not_spread)
 	hears(1, "ERR QUORUM *");
 	ck_assert_int_lt(memory_fence(cluster.node[2].memory), INT64_C(4500000000000000));
 }
-END_TEST
 
 /*
  * Whatever a store shows that is not ours, or that none of us wrote: tokens that are proposed beyond all clocks make no bases equal, and cost a second round
  * each.
  */
-START_TEST(a_fence_that_is_not_ours_is_not_proposed)
+LOOP_TEST(a_fence_that_is_not_ours_is_not_proposed, 3)
 {
 	cluster_open(3);
 	if (_i == 0)
@@ -239,24 +233,4 @@ START_TEST(a_fence_that_is_not_ours_is_not_proposed)
 	hears(1, GRANT);
 	ck_assert_int_le(cluster.node[0].last[CALL_ACQUIRE].call.fence, CLUSTER_WALL_US + cluster.now.us);
 	ck_assert_uint_eq(asked(CALL_EXTEND), 0);
-}
-END_TEST
-
-Suite *fence_clock_suite(void)
-{
-	Suite *suite = suite_create("fence_clock");
-	TCase *tc = tcase_create("fence_clock");
-
-	tcase_add_checked_fixture(tc, NULL, cluster_close);
-	tcase_add_loop_test(tc, clocks_that_are_set_back_stop_no_grant, 0, (int)(sizeof(set_back) / sizeof(set_back[0])));
-	tcase_add_test(tc, ranges_that_are_refused_at_a_bare_majority_stop_no_grant);
-	tcase_add_test(tc, a_proposal_between_the_limits_of_two_clocks_stops_no_grant);
-	tcase_add_test(tc, a_fence_far_ahead_is_not_spread_where_a_quorum_grants_less);
-	tcase_add_test(tc, a_fence_between_the_limits_of_two_clocks_stops_no_grant);
-	tcase_add_test(tc, a_store_that_was_away_accepts_a_grant_beyond_its_clock);
-	tcase_add_test(tc, a_grant_beyond_all_clocks_is_adopted_by_a_store_with_a_smaller_fence);
-	tcase_add_test(tc, a_fence_beyond_all_clocks_is_not_spread);
-	tcase_add_loop_test(tc, a_fence_that_is_not_ours_is_not_proposed, 0, 3);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

@@ -16,7 +16,9 @@ static void cluster_with_fence_ahead(unsigned nodes, int64_t ahead)
 	memory_set_fence(cluster.node[0].memory, memory_fence(cluster.node[0].memory) + ahead);
 }
 
-START_TEST(a_quorum_of_equal_bases_is_enough_though_another_is_larger)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_quorum_of_equal_bases_is_enough_though_another_is_larger)
 {
 	int64_t before;
 
@@ -26,9 +28,8 @@ START_TEST(a_quorum_of_equal_bases_is_enough_though_another_is_larger)
 	ck_assert_int_eq(number_in(hears(1, GRANT), "fence"), before + 1);
 	ck_assert_uint_eq(asked(CALL_EXTEND), 0);
 }
-END_TEST
 
-START_TEST(when_bases_differ_the_largest_is_raised_at_those_that_granted_and_nowhere_else)
+TEST(when_bases_differ_the_largest_is_raised_at_those_that_granted_and_nowhere_else)
 {
 	int64_t largest;
 
@@ -45,10 +46,9 @@ START_TEST(when_bases_differ_the_largest_is_raised_at_those_that_granted_and_now
 	ck_assert(!cluster.node[1].last[CALL_EXTEND].call.create);
 	ck_assert_int_eq(memory_fence(cluster.node[1].memory), largest);
 }
-END_TEST
 
 /* Meanwhile nobody else could have the lock, although two other stores are well. */
-START_TEST(a_second_round_does_not_wait_for_a_store_that_hangs_since_it_granted)
+TEST(a_second_round_does_not_wait_for_a_store_that_hangs_since_it_granted)
 {
 	cluster_open(3);
 	cluster.conf.timeout_us = 5 * SEC;
@@ -68,9 +68,8 @@ START_TEST(a_second_round_does_not_wait_for_a_store_that_hangs_since_it_granted)
 	hears(1, "OK name=a *");
 	feels(1, MOOD_WELL);
 }
-END_TEST
 
-START_TEST(a_late_answer_that_agrees_saves_the_second_round)
+TEST(a_late_answer_that_agrees_saves_the_second_round)
 {
 	cluster_with_fence_ahead(3, 1000);
 	feels(2, MOOD_SILENT);
@@ -81,9 +80,8 @@ START_TEST(a_late_answer_that_agrees_saves_the_second_round)
 	ck_assert_uint_eq(asked(CALL_EXTEND), 0);
 	feels(2, MOOD_WELL);
 }
-END_TEST
 
-START_TEST(a_late_answer_after_the_decision_does_not_change_the_token)
+TEST(a_late_answer_after_the_decision_does_not_change_the_token)
 {
 	int64_t fence;
 
@@ -101,9 +99,8 @@ START_TEST(a_late_answer_after_the_decision_does_not_change_the_token)
 	says(2, "LOCK a");
 	ck_assert_int_gt(number_in(hears(2, GRANT), "fence"), fence + 5000 - 1001);
 }
-END_TEST
 
-START_TEST(the_second_round_counts_only_where_the_key_is_still_held)
+TEST(the_second_round_counts_only_where_the_key_is_still_held)
 {
 	cluster_with_fence_ahead(3, 1000);
 	feels(2, MOOD_SILENT);
@@ -116,7 +113,6 @@ START_TEST(the_second_round_counts_only_where_the_key_is_still_held)
 	feels(2, MOOD_WELL);
 	ck_assert(!key_is_there(2, "a"));
 }
-END_TEST
 
 /* Session `to` waits, `from` unlocks. Returns the fence that `to` is granted, and whether a store had to be asked. */
 static int64_t passed_on(unsigned from, unsigned to, bool *ret_asked)
@@ -131,7 +127,7 @@ static int64_t passed_on(unsigned from, unsigned to, bool *ret_asked)
 	return fence;
 }
 
-START_TEST(a_name_that_was_contended_has_tokens_for_waiters_to_come)
+TEST(a_name_that_was_contended_has_tokens_for_waiters_to_come)
 {
 	int64_t fence, last;
 	bool asked;
@@ -150,9 +146,8 @@ START_TEST(a_name_that_was_contended_has_tokens_for_waiters_to_come)
 		last = fence;
 	}
 }
-END_TEST
 
-START_TEST(a_name_that_is_not_contended_any_more_has_one_token)
+TEST(a_name_that_is_not_contended_any_more_has_one_token)
 {
 	int64_t seen;
 	bool asked;
@@ -171,23 +166,4 @@ START_TEST(a_name_that_is_not_contended_any_more_has_one_token)
 	ck_assert_int_eq(memory_fence(cluster.node[0].memory), seen);
 	(void)passed_on(1, 2, &asked);
 	ck_assert(asked);
-}
-END_TEST
-
-Suite *fence_suite(void)
-{
-	Suite *suite = suite_create("fence");
-	TCase *tc = tcase_create("fence");
-
-	tcase_add_checked_fixture(tc, NULL, cluster_close);
-	tcase_add_test(tc, a_quorum_of_equal_bases_is_enough_though_another_is_larger);
-	tcase_add_test(tc, when_bases_differ_the_largest_is_raised_at_those_that_granted_and_nowhere_else);
-	tcase_add_test(tc, a_late_answer_that_agrees_saves_the_second_round);
-	tcase_add_test(tc, a_second_round_does_not_wait_for_a_store_that_hangs_since_it_granted);
-	tcase_add_test(tc, a_late_answer_after_the_decision_does_not_change_the_token);
-	tcase_add_test(tc, the_second_round_counts_only_where_the_key_is_still_held);
-	tcase_add_test(tc, a_name_that_was_contended_has_tokens_for_waiters_to_come);
-	tcase_add_test(tc, a_name_that_is_not_contended_any_more_has_one_token);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

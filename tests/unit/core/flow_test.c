@@ -30,7 +30,7 @@ static void are_answered(unsigned calls, int64_t took_us, bool executed)
 		flow_answered(&flow, sent, now, executed, TIMEOUT_US);
 }
 
-START_TEST(a_store_that_answers_in_time_is_asked_more_and_more_up_to_the_most)
+TEST(a_store_that_answers_in_time_is_asked_more_and_more_up_to_the_most)
 {
 	unsigned first;
 
@@ -43,9 +43,8 @@ START_TEST(a_store_that_answers_in_time_is_asked_more_and_more_up_to_the_most)
 	ck_assert_uint_eq(flow.window, flow.most);
 	ck_assert_uint_eq(flow.open, 0);
 }
-END_TEST
 
-START_TEST(a_window_that_is_not_used_does_not_grow)
+TEST(a_window_that_is_not_used_does_not_grow)
 {
 	unsigned first;
 
@@ -55,9 +54,8 @@ START_TEST(a_window_that_is_not_used_does_not_grow)
 		are_answered(3, ALONE_US, true);
 	ck_assert_uint_eq(flow.window, first);
 }
-END_TEST
 
-START_TEST(slow_calls_that_were_under_way_together_halve_the_window_once)
+TEST(slow_calls_that_were_under_way_together_halve_the_window_once)
 {
 	struct instant sent;
 	unsigned before;
@@ -74,9 +72,8 @@ START_TEST(slow_calls_that_were_under_way_together_halve_the_window_once)
 	}
 	ck_assert_uint_eq(flow.window, before / 2);
 }
-END_TEST
 
-START_TEST(the_window_never_closes)
+TEST(the_window_never_closes)
 {
 	/* A few calls may take long, up to the timeout. A store always gets at least one call at a time. */
 	begins(0);
@@ -99,9 +96,8 @@ START_TEST(the_window_never_closes)
 		are_answered(2, 45 * MSEC, true);
 	ck_assert_uint_eq(flow.window, 1);
 }
-END_TEST
 
-START_TEST(a_long_round_trip_is_not_taken_for_a_queue)
+TEST(a_long_round_trip_is_not_taken_for_a_queue)
 {
 	begins(0);
 	for (int i = 0; i < 200; i++)
@@ -114,9 +110,8 @@ START_TEST(a_long_round_trip_is_not_taken_for_a_queue)
 		are_answered(flow.window, 45 * MSEC, true);
 	ck_assert_uint_ge(flow.window, 256);
 }
-END_TEST
 
-START_TEST(a_call_that_was_not_carried_out_says_nothing_about_the_store)
+TEST(a_call_that_was_not_carried_out_says_nothing_about_the_store)
 {
 	unsigned before;
 
@@ -127,9 +122,8 @@ START_TEST(a_call_that_was_not_carried_out_says_nothing_about_the_store)
 	are_answered(before, 2 * SEC, false);
 	ck_assert_uint_eq(flow.window, before);
 }
-END_TEST
 
-START_TEST(room_is_the_window_and_full_is_twice_that)
+TEST(room_is_the_window_and_full_is_twice_that)
 {
 	begins(2);
 	for (unsigned open = 0; open < 6; open++) {
@@ -138,9 +132,8 @@ START_TEST(room_is_the_window_and_full_is_twice_that)
 		flow_sent(&flow, now);
 	}
 }
-END_TEST
 
-START_TEST(a_store_is_stuck_when_it_owes_answers_and_is_silent_for_a_timeout)
+TEST(a_store_is_stuck_when_it_owes_answers_and_is_silent_for_a_timeout)
 {
 	struct instant sent;
 
@@ -156,22 +149,4 @@ START_TEST(a_store_is_stuck_when_it_owes_answers_and_is_silent_for_a_timeout)
 	flow_answered(&flow, sent, now, true, TIMEOUT_US);
 	ck_assert(!flow_is_stuck(&flow, instant_add(now, TIMEOUT_US - 1), TIMEOUT_US));
 	ck_assert(flow_is_stuck(&flow, instant_add(now, TIMEOUT_US), TIMEOUT_US));
-}
-END_TEST
-
-Suite *flow_suite(void)
-{
-	Suite *suite = suite_create("flow");
-	TCase *tc = tcase_create("window");
-
-	tcase_add_test(tc, a_store_that_answers_in_time_is_asked_more_and_more_up_to_the_most);
-	tcase_add_test(tc, a_window_that_is_not_used_does_not_grow);
-	tcase_add_test(tc, slow_calls_that_were_under_way_together_halve_the_window_once);
-	tcase_add_test(tc, the_window_never_closes);
-	tcase_add_test(tc, a_long_round_trip_is_not_taken_for_a_queue);
-	tcase_add_test(tc, a_call_that_was_not_carried_out_says_nothing_about_the_store);
-	tcase_add_test(tc, room_is_the_window_and_full_is_twice_that);
-	tcase_add_test(tc, a_store_is_stuck_when_it_owes_answers_and_is_silent_for_a_timeout);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

@@ -24,8 +24,10 @@ static void is_left_alone(void)
 	ck_assert(key_is_there(0, "a"));
 }
 
+FIXTURE(.teardown = cluster_close)
+
 /* A client that ends without UNLOCK frees the name as well. */
-START_TEST(a_foreign_name_is_left_alone_however_its_last_holder_ends)
+LOOP_TEST(a_foreign_name_is_left_alone_however_its_last_holder_ends, 2)
 {
 	static const enum gone how[] = {GONE_HANGUP, GONE_RESET};
 
@@ -44,10 +46,9 @@ START_TEST(a_foreign_name_is_left_alone_however_its_last_holder_ends)
 	is_left_alone();
 	hears(3, GRANT);
 }
-END_TEST
 
 /* Each finds the other in the queue. They take turns by hand-overs; or, where they ask on different terms, by rounds of their own. */
-START_TEST(two_sessions_that_take_turns_leave_a_foreign_name_alone_as_well)
+LOOP_TEST(two_sessions_that_take_turns_leave_a_foreign_name_alone_as_well, 2)
 {
 	static const char *const terms[2][3] = {{"", "", ""}, {"", " ttl=10s", " ttl=20s"}};
 	unsigned has = 1, free = 0;
@@ -72,17 +73,4 @@ START_TEST(two_sessions_that_take_turns_leave_a_foreign_name_alone_as_well)
 	ck_assert_int_eq(figure(0, METRIC_HANDOFFS) > 0, _i == 0);
 	ck_assert_uint_ge(free, 2);
 	ck_assert_uint_le(free, 3);
-}
-END_TEST
-
-Suite *foreign_clients_suite(void)
-{
-	Suite *suite = suite_create("foreign_clients");
-	TCase *tc = tcase_create("polled");
-
-	tcase_add_checked_fixture(tc, NULL, cluster_close);
-	tcase_add_loop_test(tc, a_foreign_name_is_left_alone_however_its_last_holder_ends, 0, 2);
-	tcase_add_loop_test(tc, two_sessions_that_take_turns_leave_a_foreign_name_alone_as_well, 0, 2);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

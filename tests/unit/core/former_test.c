@@ -16,7 +16,9 @@ static void holds(unsigned k, int64_t us)
 	hears(k, "OK *");
 }
 
-START_TEST(SHOW_tells_the_former_holders_the_last_one_first)
+FIXTURE(.teardown = cluster_close)
+
+TEST(SHOW_tells_the_former_holders_the_last_one_first)
 {
 	cluster_begin(3);
 	says(1, "HELLO 1 name=worker");
@@ -38,9 +40,8 @@ START_TEST(SHOW_tells_the_former_holders_the_last_one_first)
 	hears(3, "@t \\* role=former pos=2 *");
 	hears(3, "@t OK n=3");
 }
-END_TEST
 
-START_TEST(how_a_hold_ended_is_told)
+TEST(how_a_hold_ended_is_told)
 {
 	cluster_begin(3);
 	says(1, "LOCK a ttl=1s renew=no");
@@ -58,9 +59,8 @@ START_TEST(how_a_hold_ended_is_told)
 	hears(3, "\\* role=former pos=2 * end=expired");
 	hears(3, "OK n=2 free=yes");
 }
-END_TEST
 
-START_TEST(short_holds_are_not_remembered_and_of_long_ones_the_last)
+TEST(short_holds_are_not_remembered_and_of_long_ones_the_last)
 {
 	char row[80];
 
@@ -77,9 +77,8 @@ START_TEST(short_holds_are_not_remembered_and_of_long_ones_the_last)
 	}
 	hears(3, "OK n=4 free=yes");
 }
-END_TEST
 
-START_TEST(of_many_names_those_are_remembered_that_were_used_last)
+TEST(of_many_names_those_are_remembered_that_were_used_last)
 {
 	cluster_begin(1);
 	holds(1, SEC);
@@ -102,9 +101,8 @@ START_TEST(of_many_names_those_are_remembered_that_were_used_last)
 	hears(3, "\\* role=former pos=1 *");
 	hears(3, "OK n=1 free=yes");
 }
-END_TEST
 
-START_TEST(a_part_of_a_group_is_told_once_it_is_a_hold)
+TEST(a_part_of_a_group_is_told_once_it_is_a_hold)
 {
 	cluster_begin(3);
 	says(2, "LOCK b");
@@ -124,20 +122,4 @@ START_TEST(a_part_of_a_group_is_told_once_it_is_a_hold)
 	says(3, "SHOW a former=yes");
 	hears(3, "\\* role=former pos=1 *");
 	hears(3, "OK n=1 free=yes");
-}
-END_TEST
-
-Suite *former_suite(void)
-{
-	Suite *s = suite_create("former");
-	TCase *t = tcase_create("former");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, SHOW_tells_the_former_holders_the_last_one_first);
-	tcase_add_test(t, how_a_hold_ended_is_told);
-	tcase_add_test(t, short_holds_are_not_remembered_and_of_long_ones_the_last);
-	tcase_add_test(t, of_many_names_those_are_remembered_that_were_used_last);
-	tcase_add_test(t, a_part_of_a_group_is_told_once_it_is_a_hold);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -26,7 +26,9 @@ static void nobody_is_joined_before(int64_t us, unsigned nodes)
 	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), nodes);
 }
 
-START_TEST(a_smaller_max_lease_waits_for_the_promises_of_the_larger)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_smaller_max_lease_waits_for_the_promises_of_the_larger)
 {
 	cluster_begin(3);
 	next_generation(5 * SEC);
@@ -34,9 +36,8 @@ START_TEST(a_smaller_max_lease_waits_for_the_promises_of_the_larger)
 	daemon_ends(0);
 	nobody_is_joined_before(QUARANTINE_US, 3);
 }
-END_TEST
 
-START_TEST(a_larger_max_lease_waits_for_its_own)
+TEST(a_larger_max_lease_waits_for_its_own)
 {
 	cluster_begin(3);
 	next_generation(60 * SEC);
@@ -44,9 +45,8 @@ START_TEST(a_larger_max_lease_waits_for_its_own)
 	daemon_ends(0);
 	nobody_is_joined_before(61203 * MSEC, 3);
 }
-END_TEST
 
-START_TEST(servers_that_forgot_the_larger_one_wait_for_it_as_long_as_one_remembers)
+LOOP_TEST(servers_that_forgot_the_larger_one_wait_for_it_as_long_as_one_remembers, 2)
 {
 	cluster_begin(3);
 	daemon_ends(0);
@@ -58,9 +58,8 @@ START_TEST(servers_that_forgot_the_larger_one_wait_for_it_as_long_as_one_remembe
 	feels(2, MOOD_WELL); /* after the other two were begun to be timed */
 	nobody_is_joined_before(QUARANTINE_US, 3);
 }
-END_TEST
 
-START_TEST(a_restart_in_between_knows_the_larger_max_lease_from_the_new_markers)
+TEST(a_restart_in_between_knows_the_larger_max_lease_from_the_new_markers)
 {
 	cluster_begin(3);
 	daemon_ends(0);
@@ -78,9 +77,8 @@ START_TEST(a_restart_in_between_knows_the_larger_max_lease_from_the_new_markers)
 	passes(NEW_QUARANTINE_US + 20 * MSEC);
 	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 3);
 }
-END_TEST
 
-START_TEST(once_all_stores_are_taken_over_and_its_promises_have_ended_the_larger_max_lease_is_over)
+TEST(once_all_stores_are_taken_over_and_its_promises_have_ended_the_larger_max_lease_is_over)
 {
 	cluster_begin(3);
 	daemon_ends(0);
@@ -95,9 +93,8 @@ START_TEST(once_all_stores_are_taken_over_and_its_promises_have_ended_the_larger
 	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 3);
 	ck_assert_ptr_nonnull(strstr(marker_of(0), "|5000|3."));
 }
-END_TEST
 
-START_TEST(a_server_that_was_never_seen_under_the_new_max_lease_waits_for_the_larger_one_whenever_it_comes)
+TEST(a_server_that_was_never_seen_under_the_new_max_lease_waits_for_the_larger_one_whenever_it_comes)
 {
 	cluster_begin(3);
 	falls(0);
@@ -112,10 +109,9 @@ START_TEST(a_server_that_was_never_seen_under_the_new_max_lease_waits_for_the_la
 	passes(40 * MSEC);
 	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 3);
 }
-END_TEST
 
 /* This daemon has known for long that the larger promises are over at the servers it sees. Another daemon takes over a third server only now. */
-START_TEST(a_server_that_another_daemon_takes_over_late_waits_for_the_larger)
+TEST(a_server_that_another_daemon_takes_over_late_waits_for_the_larger)
 {
 	cluster_begin(3);
 	next_generation(5 * SEC);
@@ -134,9 +130,8 @@ START_TEST(a_server_that_another_daemon_takes_over_late_waits_for_the_larger)
 	passes(120 * MSEC);
 	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 3);
 }
-END_TEST
 
-START_TEST(a_marker_of_an_earlier_version_names_no_bound_and_no_set)
+LOOP_TEST(a_marker_of_an_earlier_version_names_no_bound_and_no_set, 3)
 {
 	static const char *const marker[] = {"j|1.0123456789abcdef|run-0-1|run-0-1|0123456789abcdef", "j|1.0123456789abcdef|r|r|n||", "j|1.0|r|r|n|x|y|z"};
 
@@ -148,10 +143,9 @@ START_TEST(a_marker_of_an_earlier_version_names_no_bound_and_no_set)
 	daemon_starts(1);
 	nobody_is_joined_before(NEW_QUARANTINE_US, 1);
 }
-END_TEST
 
 /* An age, and one of which a number of 64 bits keeps 1. */
-START_TEST(a_marker_that_names_an_age_is_bounded)
+LOOP_TEST(a_marker_that_names_an_age_is_bounded, 2)
 {
 	static const char *const marker[] = {
 		"j|1.0123456789abcdef|r|r|n|9999999999999999999|1.00000000|", "j|1.0123456789abcdef|r|r|n|18446744073709551617|1.00000000|"};
@@ -165,7 +159,6 @@ START_TEST(a_marker_that_names_an_age_is_bounded)
 	passes(60 * SEC);
 	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 0);
 }
-END_TEST
 
 /* --- another set: of the five servers of the new one three are of the old --- */
 
@@ -181,7 +174,7 @@ static void old_set_of_three(void)
 	cluster.conf.set = "five";
 }
 
-START_TEST(another_set_serves_once_the_old_one_has_no_quorum_any_more)
+LOOP_TEST(another_set_serves_once_the_old_one_has_no_quorum_any_more, 2)
 {
 	old_set_of_three();
 	if (_i)
@@ -189,9 +182,8 @@ START_TEST(another_set_serves_once_the_old_one_has_no_quorum_any_more)
 	daemon_starts(1);
 	nobody_is_joined_before(QUARANTINE_US, 5);
 }
-END_TEST
 
-START_TEST(another_set_does_not_serve_while_the_old_one_may_have_a_quorum_out_of_its_sight)
+TEST(another_set_does_not_serve_while_the_old_one_may_have_a_quorum_out_of_its_sight)
 {
 	old_set_of_three();
 	daemon_ends(0);
@@ -208,9 +200,8 @@ START_TEST(another_set_does_not_serve_while_the_old_one_may_have_a_quorum_out_of
 	passes(5 * SEC);
 	ck_assert_msg(!was_logged("node *"), "told once");
 }
-END_TEST
 
-START_TEST(a_second_server_that_is_taken_over_late_is_waited_for)
+TEST(a_second_server_that_is_taken_over_late_is_waited_for)
 {
 	old_set_of_three();
 	falls(0);
@@ -223,10 +214,9 @@ START_TEST(a_second_server_that_is_taken_over_late_is_waited_for)
 	passes(20 * SEC);
 	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 4);
 }
-END_TEST
 
 /* Two that are new have joined before any of the old set was in reach. They know nothing of it. */
-START_TEST(new_servers_that_joined_alone_do_not_vouch_for_the_end_of_the_old_set)
+TEST(new_servers_that_joined_alone_do_not_vouch_for_the_end_of_the_old_set)
 {
 	old_set_of_three();
 	for (unsigned i = 0; i < 3; i++)
@@ -262,10 +252,9 @@ START_TEST(new_servers_that_joined_alone_do_not_vouch_for_the_end_of_the_old_set
 	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 5);
 	ignores(1);
 }
-END_TEST
 
 /* Two new servers have joined when this daemon knew of no old set. It hears of the old set only from a server that another daemon has taken over. */
-START_TEST(an_old_set_that_another_daemon_tells_of_is_waited_for)
+TEST(an_old_set_that_another_daemon_tells_of_is_waited_for)
 {
 	old_set_of_three();
 	for (unsigned i = 0; i < 3; i++)
@@ -289,10 +278,9 @@ START_TEST(an_old_set_that_another_daemon_tells_of_is_waited_for)
 	says(2, "LOCK a ttl=2s"); /* the fixture checks that nobody else holds it */
 	hears(2, "ERR QUORUM *");
 }
-END_TEST
 
 /* Another daemon has just taken a second one over, and it has become a replica since: its time has not begun here, and is not over. */
-START_TEST(a_second_server_that_is_taken_over_and_must_not_be_used_is_waited_for)
+TEST(a_second_server_that_is_taken_over_and_must_not_be_used_is_waited_for)
 {
 	old_set_of_three();
 	cluster.node[0].up = cluster.node[1].up = false;
@@ -320,9 +308,8 @@ START_TEST(a_second_server_that_is_taken_over_and_must_not_be_used_is_waited_for
 	hears(2, "OK name=a *");
 	ignores(1);
 }
-END_TEST
 
-START_TEST(servers_that_were_taken_over_before_a_restart_count)
+TEST(servers_that_were_taken_over_before_a_restart_count)
 {
 	old_set_of_three();
 	daemon_starts(1);
@@ -336,33 +323,4 @@ START_TEST(servers_that_were_taken_over_before_a_restart_count)
 	restarts_blank(2);
 	passes(QUARANTINE_US + SEC);
 	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 5);
-}
-END_TEST
-
-Suite *generation_suite(void)
-{
-	Suite *suite = suite_create("generation");
-	TCase *bound = tcase_create("bound"), *set = tcase_create("set");
-
-	tcase_add_checked_fixture(bound, NULL, cluster_close);
-	tcase_add_test(bound, a_smaller_max_lease_waits_for_the_promises_of_the_larger);
-	tcase_add_test(bound, a_larger_max_lease_waits_for_its_own);
-	tcase_add_loop_test(bound, servers_that_forgot_the_larger_one_wait_for_it_as_long_as_one_remembers, 0, 2);
-	tcase_add_test(bound, a_restart_in_between_knows_the_larger_max_lease_from_the_new_markers);
-	tcase_add_test(bound, once_all_stores_are_taken_over_and_its_promises_have_ended_the_larger_max_lease_is_over);
-	tcase_add_test(bound, a_server_that_was_never_seen_under_the_new_max_lease_waits_for_the_larger_one_whenever_it_comes);
-	tcase_add_test(bound, a_server_that_another_daemon_takes_over_late_waits_for_the_larger);
-	tcase_add_loop_test(bound, a_marker_of_an_earlier_version_names_no_bound_and_no_set, 0, 3);
-	tcase_add_loop_test(bound, a_marker_that_names_an_age_is_bounded, 0, 2);
-	suite_add_tcase(suite, bound);
-	tcase_add_checked_fixture(set, NULL, cluster_close);
-	tcase_add_loop_test(set, another_set_serves_once_the_old_one_has_no_quorum_any_more, 0, 2);
-	tcase_add_test(set, another_set_does_not_serve_while_the_old_one_may_have_a_quorum_out_of_its_sight);
-	tcase_add_test(set, a_second_server_that_is_taken_over_late_is_waited_for);
-	tcase_add_test(set, new_servers_that_joined_alone_do_not_vouch_for_the_end_of_the_old_set);
-	tcase_add_test(set, an_old_set_that_another_daemon_tells_of_is_waited_for);
-	tcase_add_test(set, servers_that_were_taken_over_before_a_restart_count);
-	tcase_add_test(set, a_second_server_that_is_taken_over_and_must_not_be_used_is_waited_for);
-	suite_add_tcase(suite, set);
-	return suite;
 }

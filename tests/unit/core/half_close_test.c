@@ -8,7 +8,9 @@
 
 #include <check.h>
 
-START_TEST(requests_before_the_end_of_input_are_answered_in_order)
+FIXTURE(.teardown = cluster_close)
+
+TEST(requests_before_the_end_of_input_are_answered_in_order)
 {
 	cluster_begin(3);
 	all_feel(MOOD_SILENT);
@@ -24,9 +26,8 @@ START_TEST(requests_before_the_end_of_input_are_answered_in_order)
 	hears(1, "OK name=a count=0");
 	ck_assert(hung_up(1));
 }
-END_TEST
 
-START_TEST(a_tagged_round_under_way_at_the_end_of_input_is_finished_and_then_the_session_ends)
+TEST(a_tagged_round_under_way_at_the_end_of_input_is_finished_and_then_the_session_ends)
 {
 	cluster_begin(3);
 	all_feel(MOOD_SILENT);
@@ -39,9 +40,8 @@ START_TEST(a_tagged_round_under_way_at_the_end_of_input_is_finished_and_then_the
 	says(2, "LOCK a");
 	hears(2, GRANT);
 }
-END_TEST
 
-START_TEST(a_tagged_extend_under_way_at_the_end_of_input_is_finished_and_then_the_session_ends)
+TEST(a_tagged_extend_under_way_at_the_end_of_input_is_finished_and_then_the_session_ends)
 {
 	held_and_waited_for();
 	all_feel(MOOD_SILENT);
@@ -52,9 +52,8 @@ START_TEST(a_tagged_extend_under_way_at_the_end_of_input_is_finished_and_then_th
 	ck_assert(hung_up(1));
 	hears(2, GRANT);
 }
-END_TEST
 
-START_TEST(a_waiter_is_cancelled_at_the_end_of_input)
+TEST(a_waiter_is_cancelled_at_the_end_of_input)
 {
 	held_and_waited_for();
 	says(2, "@y LOCK b wait=1m");
@@ -65,9 +64,8 @@ START_TEST(a_waiter_is_cancelled_at_the_end_of_input)
 	says(3, "LOCK b");
 	hears(3, "OK name=b *");
 }
-END_TEST
 
-START_TEST(a_lock_without_wait_behind_the_round_of_another_hears_BUSY_at_the_end_of_input)
+TEST(a_lock_without_wait_behind_the_round_of_another_hears_BUSY_at_the_end_of_input)
 {
 	cluster_begin(3);
 	all_feel(MOOD_SILENT);
@@ -79,9 +77,8 @@ START_TEST(a_lock_without_wait_behind_the_round_of_another_hears_BUSY_at_the_end
 	hears(2, "BUSY name=a *");
 	ck_assert(hung_up(2));
 }
-END_TEST
 
-START_TEST(a_wait_that_comes_after_the_end_of_input_was_read_does_not_wait)
+TEST(a_wait_that_comes_after_the_end_of_input_was_read_does_not_wait)
 {
 	held_and_waited_for();
 	all_feel(MOOD_SILENT);
@@ -95,9 +92,8 @@ START_TEST(a_wait_that_comes_after_the_end_of_input_was_read_does_not_wait)
 	hears(3, "OK");
 	ck_assert(hung_up(3));
 }
-END_TEST
 
-START_TEST(a_half_closed_session_without_a_quorum_hears_of_it_and_ends)
+TEST(a_half_closed_session_without_a_quorum_hears_of_it_and_ends)
 {
 	cluster_begin(3);
 	falls(0);
@@ -107,9 +103,8 @@ START_TEST(a_half_closed_session_without_a_quorum_hears_of_it_and_ends)
 	hears(1, "ERR *");
 	ck_assert(hung_up(1));
 }
-END_TEST
 
-START_TEST(after_the_end_of_its_input_no_heartbeat_is_expected_of_a_session)
+TEST(after_the_end_of_its_input_no_heartbeat_is_expected_of_a_session)
 {
 	cluster_begin(1);
 	feels(0, MOOD_SILENT);
@@ -125,9 +120,8 @@ START_TEST(after_the_end_of_its_input_no_heartbeat_is_expected_of_a_session)
 	hears(1, "OK name=b *");
 	ck_assert(hung_up(1));
 }
-END_TEST
 
-START_TEST(a_hang_up_after_a_half_close_ends_it_all_the_same)
+TEST(a_hang_up_after_a_half_close_ends_it_all_the_same)
 {
 	cluster_begin(3);
 	all_feel(MOOD_SILENT);
@@ -138,11 +132,10 @@ START_TEST(a_hang_up_after_a_half_close_ends_it_all_the_same)
 	says(2, "LOCK a");
 	hears(2, GRANT);
 }
-END_TEST
 
 /* --- the end of input is known, and lines before it are not read yet --- */
 
-START_TEST(a_half_closed_session_waits_for_no_holder_and_is_read_to_the_end)
+TEST(a_half_closed_session_waits_for_no_holder_and_is_read_to_the_end)
 {
 	held_and_waited_for();
 	says(3, "LOCK b");
@@ -169,9 +162,8 @@ START_TEST(a_half_closed_session_waits_for_no_holder_and_is_read_to_the_end)
 	hears(1, "OK *");
 	hears(2, GRANT);
 }
-END_TEST
 
-START_TEST(a_round_under_way_is_finished_for_a_half_closed_session)
+TEST(a_round_under_way_is_finished_for_a_half_closed_session)
 {
 	cluster_begin(3);
 	all_feel(MOOD_SILENT);
@@ -188,10 +180,9 @@ START_TEST(a_round_under_way_is_finished_for_a_half_closed_session)
 	half_closes(1);
 	ck_assert(hung_up(1));
 }
-END_TEST
 
 /* Its end of input is not read, because the lines before it wait. The daemon hangs up after its last answer. */
-START_TEST(a_half_closed_session_behind_a_wait_ends_when_its_last_tagged_request_is_answered)
+TEST(a_half_closed_session_behind_a_wait_ends_when_its_last_tagged_request_is_answered)
 {
 	struct secret s;
 
@@ -213,10 +204,9 @@ START_TEST(a_half_closed_session_behind_a_wait_ends_when_its_last_tagged_request
 	hears(4, "\\* name=b *");
 	hears(4, "OK session=* n=1");
 }
-END_TEST
 
 /* A command may take 10 s at the memory store; nobody waits that long for a round that may be under way. */
-START_TEST(a_half_closed_session_with_grace_that_waits_is_hung_up_on_after_a_moment)
+TEST(a_half_closed_session_with_grace_that_waits_is_hung_up_on_after_a_moment)
 {
 	cluster_open(1);
 	cluster.conf.timeout_us = 10 * SEC;
@@ -233,9 +223,8 @@ START_TEST(a_half_closed_session_with_grace_that_waits_is_hung_up_on_after_a_mom
 	passes(20 * MSEC);
 	ck_assert(hung_up(2));
 }
-END_TEST
 
-START_TEST(a_reset_from_afar_behind_the_end_of_input_frees_at_once_a_broken_path_does_not)
+LOOP_TEST(a_reset_from_afar_behind_the_end_of_input_frees_at_once_a_broken_path_does_not, 2)
 {
 	cluster_begin(3);
 	session_opens_from_afar(1, 0);
@@ -249,29 +238,4 @@ START_TEST(a_reset_from_afar_behind_the_end_of_input_frees_at_once_a_broken_path
 		passes(10 * SEC);
 	}
 	hears(2, GRANT);
-}
-END_TEST
-
-Suite *half_close_suite(void)
-{
-	Suite *suite = suite_create("half_close");
-	TCase *half = tcase_create("half");
-
-	tcase_add_checked_fixture(half, NULL, cluster_close);
-	tcase_add_test(half, requests_before_the_end_of_input_are_answered_in_order);
-	tcase_add_test(half, a_tagged_round_under_way_at_the_end_of_input_is_finished_and_then_the_session_ends);
-	tcase_add_test(half, a_tagged_extend_under_way_at_the_end_of_input_is_finished_and_then_the_session_ends);
-	tcase_add_test(half, a_waiter_is_cancelled_at_the_end_of_input);
-	tcase_add_test(half, a_lock_without_wait_behind_the_round_of_another_hears_BUSY_at_the_end_of_input);
-	tcase_add_test(half, a_wait_that_comes_after_the_end_of_input_was_read_does_not_wait);
-	tcase_add_test(half, a_half_closed_session_without_a_quorum_hears_of_it_and_ends);
-	tcase_add_test(half, after_the_end_of_its_input_no_heartbeat_is_expected_of_a_session);
-	tcase_add_test(half, a_hang_up_after_a_half_close_ends_it_all_the_same);
-	tcase_add_test(half, a_half_closed_session_waits_for_no_holder_and_is_read_to_the_end);
-	tcase_add_test(half, a_round_under_way_is_finished_for_a_half_closed_session);
-	tcase_add_test(half, a_half_closed_session_behind_a_wait_ends_when_its_last_tagged_request_is_answered);
-	tcase_add_test(half, a_half_closed_session_with_grace_that_waits_is_hung_up_on_after_a_moment);
-	tcase_add_loop_test(half, a_reset_from_afar_behind_the_end_of_input_frees_at_once_a_broken_path_does_not, 0, 2);
-	suite_add_tcase(suite, half);
-	return suite;
 }

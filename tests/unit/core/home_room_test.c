@@ -36,7 +36,7 @@ static void ends(void)
 }
 
 /* A question needs one store, and a round two at a time: the round would always come too late. */
-START_TEST(questions_that_wait_let_a_round_pass)
+LOOP_TEST(questions_that_wait_let_a_round_pass, 2)
 {
 	static const unsigned windows[] = {1, 4};
 
@@ -49,9 +49,8 @@ START_TEST(questions_that_wait_let_a_round_pass)
 	ck_assert_uint_eq(waiting_at(0), windows[_i]); /* and the questions go on */
 	ends();
 }
-END_TEST
 
-START_TEST(rounds_that_wait_let_a_question_pass)
+TEST(rounds_that_wait_let_a_question_pass)
 {
 	begins(1, LOST_CLOSED);
 	for (unsigned i = 0; i < 40; i++)
@@ -61,10 +60,9 @@ START_TEST(rounds_that_wait_let_a_question_pass)
 	hears(2, "OK left=98 *");
 	ends();
 }
-END_TEST
 
 /* Each home has its crowd. If a request might wait as long at each of them, all would hear so much later that there was no room. */
-START_TEST(a_request_that_goes_to_the_next_home_waits_no_longer_for_that)
+TEST(a_request_that_goes_to_the_next_home_waits_no_longer_for_that)
 {
 	int64_t most;
 
@@ -80,10 +78,9 @@ START_TEST(a_request_that_goes_to_the_next_home_waits_no_longer_for_that)
 	ck_assert_uint_eq(unanswered(1), 0);
 	ends();
 }
-END_TEST
 
 /* Three times as many RATEs come as the stores can answer. */
-START_TEST(a_flood_of_questions_does_not_keep_a_job_from_being_renewed)
+TEST(a_flood_of_questions_does_not_keep_a_job_from_being_renewed)
 {
 	unsigned n = 0;
 
@@ -108,7 +105,6 @@ START_TEST(a_flood_of_questions_does_not_keep_a_job_from_being_renewed)
 	hears_nothing(2);
 	ends();
 }
-END_TEST
 
 /* Of the first question that waits there. */
 static struct parcel *question_at(unsigned node)
@@ -121,7 +117,7 @@ static struct parcel *question_at(unsigned node)
 	return NULL;
 }
 
-START_TEST(a_store_that_is_called_otherwise_and_does_not_say_how_is_not_asked_without_end)
+TEST(a_store_that_is_called_otherwise_and_does_not_say_how_is_not_asked_without_end)
 {
 	struct parcel *p;
 	unsigned calls;
@@ -140,19 +136,4 @@ START_TEST(a_store_that_is_called_otherwise_and_does_not_say_how_is_not_asked_wi
 	hears(1, "ERR UNAVAILABLE *");
 	ck_assert_uint_eq(asked(CALL_HOME), calls + 1);
 	ends();
-}
-END_TEST
-
-Suite *home_room_suite(void)
-{
-	Suite *s = suite_create("home_room");
-	TCase *c = tcase_create("windows");
-
-	tcase_add_loop_test(c, questions_that_wait_let_a_round_pass, 0, 2);
-	tcase_add_test(c, rounds_that_wait_let_a_question_pass);
-	tcase_add_test(c, a_flood_of_questions_does_not_keep_a_job_from_being_renewed);
-	tcase_add_test(c, a_request_that_goes_to_the_next_home_waits_no_longer_for_that);
-	tcase_add_test(c, a_store_that_is_called_otherwise_and_does_not_say_how_is_not_asked_without_end);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -32,7 +32,7 @@ static void home_lost_is(enum home_lost what)
 	service_reload(cluster.daemon[0].service, &conf);
 }
 
-START_TEST(daemons_count_together_at_one_store_of_three)
+TEST(daemons_count_together_at_one_store_of_three)
 {
 	two_daemons(3);
 	uses_up(1, 2);
@@ -49,14 +49,13 @@ START_TEST(daemons_count_together_at_one_store_of_three)
 	ck_assert_int_eq(figure(0, METRIC_RATES_REFUSED), 1);
 	cluster_close();
 }
-END_TEST
 
 static const char *called(const struct core *core, unsigned node)
 {
 	return core->conf.home[node] ? core->conf.home[node] : core->conf.label[node];
 }
 
-START_TEST(homes_are_spread_over_the_stores_and_follow_names_not_places)
+TEST(homes_are_spread_over_the_stores_and_follow_names_not_places)
 {
 	unsigned count[5] = {0};
 	struct core one = {.conf = {.nodes = 5, .label = {"a", "b", "c", "d", "e"}}}, other = {.conf = {.nodes = 5, .label = {"e", "v", "w", "x", "y"}}};
@@ -82,9 +81,8 @@ START_TEST(homes_are_spread_over_the_stores_and_follow_names_not_places)
 	for (unsigned i = 0; i < 5; i++)
 		ck_assert(count[i] > 150 && count[i] < 250);
 }
-END_TEST
 
-START_TEST(without_its_home_a_limit_is_closed)
+TEST(without_its_home_a_limit_is_closed)
 {
 	cluster_begin(3);
 	uses_up(1, 2);
@@ -99,9 +97,8 @@ START_TEST(without_its_home_a_limit_is_closed)
 	hears(1, "BUSY *");
 	cluster_close();
 }
-END_TEST
 
-START_TEST(without_its_home_a_limit_is_open_if_the_configuration_says_so)
+TEST(without_its_home_a_limit_is_open_if_the_configuration_says_so)
 {
 	cluster_begin(3);
 	uses_up(1, 3);
@@ -114,9 +111,8 @@ START_TEST(without_its_home_a_limit_is_open_if_the_configuration_says_so)
 	ck_assert_int_eq(figure(0, METRIC_RATES_UNMETERED), 1);
 	cluster_close();
 }
-END_TEST
 
-START_TEST(without_its_home_the_next_store_counts_if_the_configuration_says_so)
+TEST(without_its_home_the_next_store_counts_if_the_configuration_says_so)
 {
 	unsigned first, second, third;
 
@@ -138,9 +134,8 @@ START_TEST(without_its_home_the_next_store_counts_if_the_configuration_says_so)
 	hears(1, "ERR UNAVAILABLE *");
 	cluster_close();
 }
-END_TEST
 
-START_TEST(a_home_that_does_not_answer_in_time_is_lost_and_its_late_answer_is_nobodys)
+TEST(a_home_that_does_not_answer_in_time_is_lost_and_its_late_answer_is_nobodys)
 {
 	cluster_begin(3);
 	home_lost_is(LOST_NEXT);
@@ -165,9 +160,8 @@ START_TEST(a_home_that_does_not_answer_in_time_is_lost_and_its_late_answer_is_no
 	feels(home("n", 0), MOOD_WELL);
 	cluster_close();
 }
-END_TEST
 
-START_TEST(a_store_in_quarantine_counts_for_it_remembers_what_it_was_told_since)
+TEST(a_store_in_quarantine_counts_for_it_remembers_what_it_was_told_since)
 {
 	cluster_begin(3);
 	uses_up(1, 3);
@@ -182,9 +176,8 @@ START_TEST(a_store_in_quarantine_counts_for_it_remembers_what_it_was_told_since)
 	hears(1, "BUSY *");
 	cluster_close();
 }
-END_TEST
 
-START_TEST(a_question_is_asked_again_when_the_marker_has_changed)
+TEST(a_question_is_asked_again_when_the_marker_has_changed)
 {
 	cluster_begin(1);
 	uses_up(1, 1);
@@ -194,9 +187,8 @@ START_TEST(a_question_is_asked_again_when_the_marker_has_changed)
 	hears(1, "OK left=2 *");
 	cluster_close();
 }
-END_TEST
 
-START_TEST(a_daemon_that_calls_a_store_otherwise_is_refused_there_and_locks_go_on)
+TEST(a_daemon_that_calls_a_store_otherwise_is_refused_there_and_locks_go_on)
 {
 	unsigned node;
 
@@ -228,9 +220,8 @@ START_TEST(a_daemon_that_calls_a_store_otherwise_is_refused_there_and_locks_go_o
 	ck_assert(was_logged("node node=* state=joined cause=misnamed reason=*"));
 	cluster_close();
 }
-END_TEST
 
-START_TEST(a_store_that_goes_by_another_name_shows_before_anything_is_asked_there)
+TEST(a_store_that_goes_by_another_name_shows_before_anything_is_asked_there)
 {
 	cluster_begin(1);
 	uses_up(1, 1);
@@ -247,7 +238,6 @@ START_TEST(a_store_that_goes_by_another_name_shows_before_anything_is_asked_ther
 	hears(1, "OK n=1 more=0");
 	cluster_close();
 }
-END_TEST
 
 static void other_daemon_calls_them(const char *first, const char *second, const char *third)
 {
@@ -261,7 +251,7 @@ static void other_daemon_calls_them(const char *first, const char *second, const
 	session_opens(2, 1);
 }
 
-START_TEST(a_daemon_that_calls_any_store_otherwise_counts_nowhere)
+TEST(a_daemon_that_calls_any_store_otherwise_counts_nowhere)
 {
 	other_daemon_calls_them("b", "a", "c");
 	for (unsigned i = 0; i < 20; i++) {
@@ -276,9 +266,8 @@ START_TEST(a_daemon_that_calls_any_store_otherwise_counts_nowhere)
 	}
 	cluster_close();
 }
-END_TEST
 
-START_TEST(a_daemon_that_calls_a_store_otherwise_gives_no_names)
+TEST(a_daemon_that_calls_a_store_otherwise_gives_no_names)
 {
 	other_daemon_calls_them("x", "b", "c");
 	says(2, "RATE n " LIMIT);
@@ -295,9 +284,8 @@ START_TEST(a_daemon_that_calls_a_store_otherwise_gives_no_names)
 	}
 	cluster_close();
 }
-END_TEST
 
-START_TEST(a_store_that_is_silent_keeps_no_limit_of_another_from_being_counted)
+TEST(a_store_that_is_silent_keeps_no_limit_of_another_from_being_counted)
 {
 	cluster_begin(3);
 	feels(home("n", 1), MOOD_SILENT);
@@ -307,9 +295,8 @@ START_TEST(a_store_that_is_silent_keeps_no_limit_of_another_from_being_counted)
 	feels(home("n", 1), MOOD_WELL);
 	cluster_close();
 }
-END_TEST
 
-START_TEST(each_request_is_judged_by_its_own_window_over_the_same_uses)
+TEST(each_request_is_judged_by_its_own_window_over_the_same_uses)
 {
 	cluster_begin(1);
 	uses_up(1, 1);
@@ -323,9 +310,8 @@ START_TEST(each_request_is_judged_by_its_own_window_over_the_same_uses)
 	hears(1, "BUSY retry_ms=40000 left=0");
 	cluster_close();
 }
-END_TEST
 
-START_TEST(the_answer_to_a_session_that_has_gone_is_nobodys)
+TEST(the_answer_to_a_session_that_has_gone_is_nobodys)
 {
 	cluster_begin(3);
 	feels(home("n", 0), MOOD_TARDY);
@@ -339,9 +325,8 @@ START_TEST(the_answer_to_a_session_that_has_gone_is_nobodys)
 	hears(2, "@t OK left=1 *");
 	cluster_close();
 }
-END_TEST
 
-START_TEST(what_makes_no_sense_is_refused)
+TEST(what_makes_no_sense_is_refused)
 {
 	static const char *const wrong[] = {"RATE", "RATE n", "RATE n limit=3", "RATE n per=1s", "RATE n limit=0 per=1s", "RATE n limit=3 per=0",
 					    "RATE n limit=3 per=1s cost=4", "RATE n m limit=3 per=1s"};
@@ -360,9 +345,8 @@ START_TEST(what_makes_no_sense_is_refused)
 	ck_assert_uint_eq(asked(CALL_HOME), 1 + 1);
 	cluster_close();
 }
-END_TEST
 
-START_TEST(many_questions_wait_until_the_store_has_room)
+TEST(many_questions_wait_until_the_store_has_room)
 {
 	cluster.conf.window = 0;
 	cluster_open(1);
@@ -378,31 +362,4 @@ START_TEST(many_questions_wait_until_the_store_has_room)
 	for (unsigned i = 0; i < 40; i++)
 		hears(1, "@t* OK left=* reset_ms=60000");
 	cluster_close();
-}
-END_TEST
-
-Suite *home_suite(void)
-{
-	Suite *s = suite_create("home");
-	TCase *c = tcase_create("rate limits");
-
-	tcase_add_test(c, daemons_count_together_at_one_store_of_three);
-	tcase_add_test(c, homes_are_spread_over_the_stores_and_follow_names_not_places);
-	tcase_add_test(c, without_its_home_a_limit_is_closed);
-	tcase_add_test(c, without_its_home_a_limit_is_open_if_the_configuration_says_so);
-	tcase_add_test(c, without_its_home_the_next_store_counts_if_the_configuration_says_so);
-	tcase_add_test(c, a_home_that_does_not_answer_in_time_is_lost_and_its_late_answer_is_nobodys);
-	tcase_add_test(c, a_store_in_quarantine_counts_for_it_remembers_what_it_was_told_since);
-	tcase_add_test(c, a_question_is_asked_again_when_the_marker_has_changed);
-	tcase_add_test(c, a_daemon_that_calls_a_store_otherwise_is_refused_there_and_locks_go_on);
-	tcase_add_test(c, a_store_that_goes_by_another_name_shows_before_anything_is_asked_there);
-	tcase_add_test(c, a_daemon_that_calls_any_store_otherwise_counts_nowhere);
-	tcase_add_test(c, a_daemon_that_calls_a_store_otherwise_gives_no_names);
-	tcase_add_test(c, a_store_that_is_silent_keeps_no_limit_of_another_from_being_counted);
-	tcase_add_test(c, each_request_is_judged_by_its_own_window_over_the_same_uses);
-	tcase_add_test(c, the_answer_to_a_session_that_has_gone_is_nobodys);
-	tcase_add_test(c, what_makes_no_sense_is_refused);
-	tcase_add_test(c, many_questions_wait_until_the_store_has_room);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -11,8 +11,10 @@ static void becomes_absent(unsigned d)
 	cluster.daemon[d].absent = true;
 }
 
+FIXTURE(.teardown = cluster_close)
+
 /* A question and its answer, and no more for a second, however many are refused. */
-START_TEST(a_daemon_is_asked_once_a_second)
+TEST(a_daemon_is_asked_once_a_second)
 {
 	two_hosts();
 	for (unsigned i = 0; i < 50; i++) {
@@ -26,9 +28,8 @@ START_TEST(a_daemon_is_asked_once_a_second)
 	hears(2, KNOWN_BUSY);
 	ck_assert_uint_eq(asked(CALL_TELL), 4);
 }
-END_TEST
 
-START_TEST(nobody_is_asked_about_a_lock_that_is_free_or_held_here)
+TEST(nobody_is_asked_about_a_lock_that_is_free_or_held_here)
 {
 	two_hosts();
 	says(2, "LOCK b");
@@ -42,9 +43,8 @@ START_TEST(nobody_is_asked_about_a_lock_that_is_free_or_held_here)
 	hears(3, "BUSY name=a holder=\"worker 7 pid=*\" *");
 	ck_assert_uint_eq(asked(CALL_TELL), 0);
 }
-END_TEST
 
-START_TEST(what_was_told_is_forgotten_after_a_few_seconds)
+TEST(what_was_told_is_forgotten_after_a_few_seconds)
 {
 	two_hosts();
 	says(2, "LOCK a");
@@ -57,9 +57,8 @@ START_TEST(what_was_told_is_forgotten_after_a_few_seconds)
 	says(2, "LOCK a");
 	hears(2, "BUSY name=a holder=@h0 held_ms=* waiters=0 *");
 }
-END_TEST
 
-START_TEST(what_was_told_of_one_hold_is_not_told_of_the_next)
+TEST(what_was_told_of_one_hold_is_not_told_of_the_next)
 {
 	two_hosts();
 	says(2, "LOCK a");
@@ -76,9 +75,8 @@ START_TEST(what_was_told_of_one_hold_is_not_told_of_the_next)
 	says(2, "LOCK a");
 	hears(2, "BUSY name=a holder=@h0 who=10.0.0.5:40000 held_ms=50 waiters=0 *");
 }
-END_TEST
 
-START_TEST(a_daemon_that_does_not_listen_is_not_waited_for)
+TEST(a_daemon_that_does_not_listen_is_not_waited_for)
 {
 	two_hosts();
 	becomes_absent(0);
@@ -89,7 +87,6 @@ START_TEST(a_daemon_that_does_not_listen_is_not_waited_for)
 	hears(2, "\\* role=holder pos=0 holder=@h0 held_ms=2000 ttl_ms=*");
 	hears(2, "OK n=1");
 }
-END_TEST
 
 static void tells(unsigned d, const char *text)
 {
@@ -117,7 +114,7 @@ static const char *card_text(unsigned d, const char *rest)
 	return text;
 }
 
-START_TEST(only_what_was_asked_for_is_believed)
+TEST(only_what_was_asked_for_is_believed)
 {
 	two_hosts();
 	cluster.daemon[0].deaf = true;
@@ -131,9 +128,8 @@ START_TEST(only_what_was_asked_for_is_believed)
 	hears(2, "BUSY name=a holder=@h0 held_ms=2010 waiters=0 retry_ms=*");
 	tells(0, card_text(0, "1:a1:12:401:x0:2:-12:-10:0:")); /* it has asked nobody */
 }
-END_TEST
 
-START_TEST(who_asks_for_what_is_not_held_here_gets_no_answer)
+TEST(who_asks_for_what_is_not_held_here_gets_no_answer)
 {
 	two_hosts();
 	asks(0, 0, "");
@@ -143,9 +139,8 @@ START_TEST(who_asks_for_what_is_not_held_here_gets_no_answer)
 	asks(0, 0, card_text(0, "1:a1:1")); /* itself */
 	ck_assert_uint_eq(asked(CALL_TELL), 0);
 }
-END_TEST
 
-START_TEST(questions_without_end_are_not_all_answered)
+TEST(questions_without_end_are_not_all_answered)
 {
 	char question[64];
 	unsigned before, number = 0;
@@ -165,9 +160,8 @@ START_TEST(questions_without_end_are_not_all_answered)
 	asks(0, 0, question);
 	ck_assert_uint_eq(asked(CALL_TELL), before + 1);
 }
-END_TEST
 
-START_TEST(what_another_says_is_quoted)
+TEST(what_another_says_is_quoted)
 {
 	two_hosts();
 	says(1, "UNLOCK a");
@@ -178,9 +172,8 @@ START_TEST(what_another_says_is_quoted)
 	hears(2, "BUSY name=a * note=\"a\\\\nOK n=1\" waiters=0 *");
 	hears_nothing(2);
 }
-END_TEST
 
-START_TEST(many_names_are_asked_about_within_bounds)
+TEST(many_names_are_asked_about_within_bounds)
 {
 	two_hosts();
 	for (unsigned i = 0; i < 200; i++) {
@@ -197,9 +190,8 @@ START_TEST(many_names_are_asked_about_within_bounds)
 		hears(2, "BUSY name=n* holder=@h0 who=*");
 	}
 }
-END_TEST
 
-START_TEST(a_daemon_may_end_while_it_waits_for_an_answer)
+TEST(a_daemon_may_end_while_it_waits_for_an_answer)
 {
 	two_hosts();
 	feels(0, MOOD_SILENT);
@@ -207,9 +199,8 @@ START_TEST(a_daemon_may_end_while_it_waits_for_an_answer)
 	daemon_ends(1);
 	feels(0, MOOD_WELL);
 }
-END_TEST
 
-START_TEST(a_store_that_says_nothing_is_passed_over)
+TEST(a_store_that_says_nothing_is_passed_over)
 {
 	two_hosts();
 	feels(1, MOOD_SILENT); /* the one that is asked first */
@@ -228,9 +219,8 @@ START_TEST(a_store_that_says_nothing_is_passed_over)
 	hears(2, "OK n=1");
 	feels(1, MOOD_WELL);
 }
-END_TEST
 
-START_TEST(a_semaphore_is_not_asked_about)
+TEST(a_semaphore_is_not_asked_about)
 {
 	two_hosts();
 	says(1, "ACQUIRE s limit=1");
@@ -243,28 +233,4 @@ START_TEST(a_semaphore_is_not_asked_about)
 	hears(2, "\\* role=holder pos=0 holder=@h0 *");
 	hears(2, "OK *");
 	ck_assert_uint_eq(asked(CALL_TELL), 0);
-}
-END_TEST
-
-Suite *inquire_suite(void)
-{
-	Suite *suite = suite_create("inquire");
-	TCase *tc = tcase_create("inquire");
-
-	tcase_add_checked_fixture(tc, NULL, cluster_close);
-	tcase_add_test(tc, a_daemon_is_asked_once_a_second);
-	tcase_add_test(tc, nobody_is_asked_about_a_lock_that_is_free_or_held_here);
-	tcase_add_test(tc, what_was_told_is_forgotten_after_a_few_seconds);
-	tcase_add_test(tc, what_was_told_of_one_hold_is_not_told_of_the_next);
-	tcase_add_test(tc, a_daemon_that_does_not_listen_is_not_waited_for);
-	tcase_add_test(tc, only_what_was_asked_for_is_believed);
-	tcase_add_test(tc, who_asks_for_what_is_not_held_here_gets_no_answer);
-	tcase_add_test(tc, questions_without_end_are_not_all_answered);
-	tcase_add_test(tc, what_another_says_is_quoted);
-	tcase_add_test(tc, many_names_are_asked_about_within_bounds);
-	tcase_add_test(tc, a_daemon_may_end_while_it_waits_for_an_answer);
-	tcase_add_test(tc, a_store_that_says_nothing_is_passed_over);
-	tcase_add_test(tc, a_semaphore_is_not_asked_about);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

@@ -39,7 +39,9 @@ static void is_locked(bool locked)
 	hears(3, locked ? "BUSY name=l *" : "OK name=l *");
 }
 
-START_TEST(the_late_end_of_an_attempt_leaves_the_lock_to_the_next_attempt)
+FIXTURE(.teardown = cluster_close)
+
+TEST(the_late_end_of_an_attempt_leaves_the_lock_to_the_next_attempt)
 {
 	takes_it_again_before_its_end_is_known();
 	passes(200 * MSEC);
@@ -49,9 +51,8 @@ START_TEST(the_late_end_of_an_attempt_leaves_the_lock_to_the_next_attempt)
 	hears(1, "OK queue=mail job=a");
 	is_locked(false);
 }
-END_TEST
 
-START_TEST(an_attempt_that_ends_before_the_one_before_it_frees_the_lock)
+TEST(an_attempt_that_ends_before_the_one_before_it_frees_the_lock)
 {
 	takes_it_again_before_its_end_is_known();
 	says(1, "DONE a");
@@ -62,10 +63,9 @@ START_TEST(an_attempt_that_ends_before_the_one_before_it_frees_the_lock)
 	says(3, "CHECK l");
 	hears(3, "OK name=l *");
 }
-END_TEST
 
 /* Loop: whether the end of the attempt before is known when the run ends. */
-START_TEST(the_next_run_adopts_the_next_attempt_and_frees_its_lock_with_it)
+LOOP_TEST(the_next_run_adopts_the_next_attempt_and_frees_its_lock_with_it, 4)
 {
 	takes_it_again_before_its_end_is_known();
 	if (_i & 1) {
@@ -87,9 +87,8 @@ START_TEST(the_next_run_adopts_the_next_attempt_and_frees_its_lock_with_it)
 	session_opens(3, 0);
 	is_locked(false);
 }
-END_TEST
 
-START_TEST(a_job_whose_end_is_not_known_is_in_the_snapshot_of_the_journal)
+TEST(a_job_whose_end_is_not_known_is_in_the_snapshot_of_the_journal)
 {
 	has_a_job();
 	feels(home(), MOOD_SILENT);
@@ -109,7 +108,6 @@ START_TEST(a_job_whose_end_is_not_known_is_in_the_snapshot_of_the_journal)
 	session_opens(3, 0);
 	is_locked(false);
 }
-END_TEST
 
 /* The texts of the owners of both locks are the same. */
 static void has_two_jobs_of_one_owner(void)
@@ -126,7 +124,7 @@ static void has_two_jobs_of_one_owner(void)
 	hears(1, "OK queue=a job=b/c * name=l *");
 }
 
-START_TEST(the_first_of_two_jobs_whose_lock_has_one_owner_leaves_it_to_the_other)
+LOOP_TEST(the_first_of_two_jobs_whose_lock_has_one_owner_leaves_it_to_the_other, 2)
 {
 	unsigned k = 1;
 
@@ -148,9 +146,8 @@ START_TEST(the_first_of_two_jobs_whose_lock_has_one_owner_leaves_it_to_the_other
 	hears(k, "OK queue=a job=b/c");
 	is_locked(false);
 }
-END_TEST
 
-START_TEST(a_lock_that_the_client_holds_beside_its_job_stays_with_the_client)
+TEST(a_lock_that_the_client_holds_beside_its_job_stays_with_the_client)
 {
 	has_a_job();
 	says(1, "LOCK l owner=job:mail/a");
@@ -162,10 +159,9 @@ START_TEST(a_lock_that_the_client_holds_beside_its_job_stays_with_the_client)
 	hears(1, "OK name=l *");
 	is_locked(false);
 }
-END_TEST
 
 /* A lock that is lost is counted anew. */
-START_TEST(a_lock_that_was_broken_and_came_back_with_one_of_two_jobs_stays_with_that)
+TEST(a_lock_that_was_broken_and_came_back_with_one_of_two_jobs_stays_with_that)
 {
 	cluster_begin(3);
 	session_opens_as_admin(4, 0);
@@ -188,10 +184,9 @@ START_TEST(a_lock_that_was_broken_and_came_back_with_one_of_two_jobs_stays_with_
 	hears(1, "OK queue=a job=b/c");
 	is_locked(false);
 }
-END_TEST
 
 /* Its clock is ahead by less than can be told from a slow answer. */
-START_TEST(a_job_that_its_home_gives_to_its_own_session_again_is_lost_and_taken)
+TEST(a_job_that_its_home_gives_to_its_own_session_again_is_lost_and_taken)
 {
 	cluster_begin(3);
 	passes(61 * SEC);
@@ -217,7 +212,6 @@ START_TEST(a_job_that_its_home_gives_to_its_own_session_again_is_lost_and_taken)
 	hears(1, "ERR NOTHELD *");
 	is_locked(false);
 }
-END_TEST
 
 /* Session 1 was told that job a is lost; its home has it due again. */
 static void has_lost_its_job(void)
@@ -231,7 +225,7 @@ static void has_lost_its_job(void)
 	passes(SEC);
 }
 
-START_TEST(a_job_that_is_taken_again_after_its_loss_can_be_finished)
+LOOP_TEST(a_job_that_is_taken_again_after_its_loss_can_be_finished, 4)
 {
 	has_lost_its_job();
 	says(1, "TAKE mail");
@@ -244,9 +238,8 @@ START_TEST(a_job_that_is_taken_again_after_its_loss_can_be_finished)
 	says(1, "DONE a");
 	hears(1, "ERR NOTHELD *");
 }
-END_TEST
 
-START_TEST(of_a_lost_job_and_one_of_that_id_in_another_queue_the_client_says_which)
+TEST(of_a_lost_job_and_one_of_that_id_in_another_queue_the_client_says_which)
 {
 	has_lost_its_job();
 	says(2, "DEFER post hello id=a");
@@ -261,10 +254,9 @@ START_TEST(of_a_lost_job_and_one_of_that_id_in_another_queue_the_client_says_whi
 	says(1, "DONE a");
 	hears(1, "OK queue=post job=a");
 }
-END_TEST
 
 /* Two jobs, whose locks are held elsewhere, and two TAKEs: the second lock is refused when the home has said that nothing else is due. */
-START_TEST(a_lock_that_is_refused_late_is_busy_beside_those_before)
+TEST(a_lock_that_is_refused_late_is_busy_beside_those_before)
 {
 	unsigned other;
 
@@ -295,10 +287,9 @@ START_TEST(a_lock_that_is_refused_late_is_busy_beside_those_before)
 	passes(1200 * MSEC);
 	hears(1, "@1 OK queue=mail job=b *");
 }
-END_TEST
 
 /* Whoever has not read the first answer would run it without its lock. */
-START_TEST(a_job_whose_lock_is_lost_is_not_what_the_next_take_answers_with)
+TEST(a_job_whose_lock_is_lost_is_not_what_the_next_take_answers_with)
 {
 	has_a_job();
 	session_opens_as_admin(6, 0);
@@ -323,9 +314,8 @@ START_TEST(a_job_whose_lock_is_lost_is_not_what_the_next_take_answers_with)
 	hears(5, "OK *");
 	is_locked(false);
 }
-END_TEST
 
-START_TEST(a_job_whose_lock_is_being_adopted_is_not_what_the_next_take_answers_with_yet)
+TEST(a_job_whose_lock_is_being_adopted_is_not_what_the_next_take_answers_with_yet)
 {
 	cluster_begin(3);
 	s1 = says_hello(1, "grace=20s");
@@ -352,10 +342,9 @@ START_TEST(a_job_whose_lock_is_being_adopted_is_not_what_the_next_take_answers_w
 	says(3, "TAKE mail");
 	hears(3, "OK queue=mail job=a attempt=1 * name=l fence=* payload=hello");
 }
-END_TEST
 
 /* Its lock ends sooner, since a quorum of its stores is away. */
-START_TEST(a_take_promises_no_more_than_its_lock_lasts)
+TEST(a_take_promises_no_more_than_its_lock_lasts)
 {
 	has_a_job();
 	for (unsigned i = 0; i < 3; i++)
@@ -368,29 +357,4 @@ START_TEST(a_take_promises_no_more_than_its_lock_lasts)
 	ignores(3);
 	says(3, "TAKE mail");
 	hears(3, "OK queue=mail job=a attempt=1 valid_ms=??? ttl_ms=2000 name=l *");
-}
-END_TEST
-
-Suite *jobs_again_suite(void)
-{
-	Suite *s = suite_create("jobs_again");
-	TCase *c = tcase_create("again");
-
-	tcase_add_checked_fixture(c, NULL, cluster_close);
-	tcase_add_test(c, a_lock_that_is_refused_late_is_busy_beside_those_before);
-	tcase_add_test(c, the_late_end_of_an_attempt_leaves_the_lock_to_the_next_attempt);
-	tcase_add_test(c, an_attempt_that_ends_before_the_one_before_it_frees_the_lock);
-	tcase_add_loop_test(c, the_next_run_adopts_the_next_attempt_and_frees_its_lock_with_it, 0, 4);
-	tcase_add_test(c, a_job_whose_end_is_not_known_is_in_the_snapshot_of_the_journal);
-	tcase_add_loop_test(c, the_first_of_two_jobs_whose_lock_has_one_owner_leaves_it_to_the_other, 0, 2);
-	tcase_add_test(c, a_lock_that_the_client_holds_beside_its_job_stays_with_the_client);
-	tcase_add_test(c, a_lock_that_was_broken_and_came_back_with_one_of_two_jobs_stays_with_that);
-	tcase_add_test(c, a_job_that_its_home_gives_to_its_own_session_again_is_lost_and_taken);
-	tcase_add_loop_test(c, a_job_that_is_taken_again_after_its_loss_can_be_finished, 0, 4);
-	tcase_add_test(c, of_a_lost_job_and_one_of_that_id_in_another_queue_the_client_says_which);
-	tcase_add_test(c, a_job_whose_lock_is_lost_is_not_what_the_next_take_answers_with);
-	tcase_add_test(c, a_job_whose_lock_is_being_adopted_is_not_what_the_next_take_answers_with_yet);
-	tcase_add_test(c, a_take_promises_no_more_than_its_lock_lasts);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -6,7 +6,9 @@
 
 #define TAKEN(id) "OK queue=mail job=" id " attempt=1 valid_ms=9897 ttl_ms=10000 payload=hello"
 
-START_TEST(a_job_is_taken_once_and_done)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_job_is_taken_once_and_done)
 {
 	cluster_begin(3);
 	says(1, "DEFER mail hello");
@@ -27,9 +29,8 @@ START_TEST(a_job_is_taken_once_and_done)
 	says(3, "TAKE mail");
 	hears(3, "BUSY queue=mail retry_ms=*");
 }
-END_TEST
 
-START_TEST(a_take_that_waits_gets_the_job_as_soon_as_it_is_due)
+TEST(a_take_that_waits_gets_the_job_as_soon_as_it_is_due)
 {
 	cluster_begin(1);
 	says(2, "TAKE mail wait=forever");
@@ -48,9 +49,8 @@ START_TEST(a_take_that_waits_gets_the_job_as_soon_as_it_is_due)
 	passes(501 * MSEC);
 	hears(3, "TIMEOUT queue=mail waited_ms=500");
 }
-END_TEST
 
-START_TEST(takes_that_wait_are_served_in_order_over_daemons)
+TEST(takes_that_wait_are_served_in_order_over_daemons)
 {
 	two_daemons(3);
 	says(1, "TAKE mail wait=forever");
@@ -63,9 +63,8 @@ START_TEST(takes_that_wait_are_served_in_order_over_daemons)
 	passes(SEC + MSEC); /* these stores publish nothing: a timer stands behind the message */
 	hears(2, "OK queue=mail job=b *");
 }
-END_TEST
 
-START_TEST(the_watchdog_keeps_a_job_and_a_session_that_ends_gives_it_back)
+TEST(the_watchdog_keeps_a_job_and_a_session_that_ends_gives_it_back)
 {
 	cluster_begin(3);
 	defers(1, "a");
@@ -80,9 +79,8 @@ START_TEST(the_watchdog_keeps_a_job_and_a_session_that_ends_gives_it_back)
 	says(3, "TAKE mail");
 	hears(3, "OK queue=mail job=a attempt=2 *");
 }
-END_TEST
 
-START_TEST(a_session_that_may_live_keeps_its_job_until_the_lease_is_over)
+TEST(a_session_that_may_live_keeps_its_job_until_the_lease_is_over)
 {
 	cluster_begin(3);
 	defers(1, "a");
@@ -96,9 +94,8 @@ START_TEST(a_session_that_may_live_keeps_its_job_until_the_lease_is_over)
 	passes(20 * MSEC);
 	hears(3, "OK queue=mail job=a attempt=2 *");
 }
-END_TEST
 
-START_TEST(a_job_that_fails_too_often_is_listed_as_dead_and_can_be_retried)
+TEST(a_job_that_fails_too_often_is_listed_as_dead_and_can_be_retried)
 {
 	cluster_begin(3);
 	defers(1, "a");
@@ -126,9 +123,8 @@ START_TEST(a_job_that_fails_too_often_is_listed_as_dead_and_can_be_retried)
 	says(2, "TAKE mail");
 	hears(2, TAKEN("a"));
 }
-END_TEST
 
-START_TEST(the_lock_of_a_job_is_granted_with_it_and_freed_when_it_is_done)
+TEST(the_lock_of_a_job_is_granted_with_it_and_freed_when_it_is_done)
 {
 	cluster_begin(3);
 	says(1, "DEFER mail hello lock=orders/1 id=a");
@@ -142,9 +138,8 @@ START_TEST(the_lock_of_a_job_is_granted_with_it_and_freed_when_it_is_done)
 	says(3, "LOCK orders/1");
 	hears(3, "OK name=orders/1 *");
 }
-END_TEST
 
-START_TEST(a_job_whose_lock_is_held_is_not_handed_out_and_costs_no_attempt)
+TEST(a_job_whose_lock_is_held_is_not_handed_out_and_costs_no_attempt)
 {
 	cluster_begin(3);
 	says(1, "LOCK orders/1");
@@ -166,9 +161,8 @@ START_TEST(a_job_whose_lock_is_held_is_not_handed_out_and_costs_no_attempt)
 	passes(SEC);
 	hears(2, "OK queue=mail job=a attempt=1 *name=orders/1 *");
 }
-END_TEST
 
-START_TEST(the_lock_is_freed_when_the_session_of_the_job_ends)
+TEST(the_lock_is_freed_when_the_session_of_the_job_ends)
 {
 	cluster_begin(3);
 	says(1, "DEFER mail hello lock=l id=a");
@@ -180,9 +174,8 @@ START_TEST(the_lock_is_freed_when_the_session_of_the_job_ends)
 	passes(SEC);
 	hears(3, "OK queue=mail job=a attempt=2 *name=l *");
 }
-END_TEST
 
-START_TEST(a_take_is_cancelled_and_refused_when_the_daemon_stops)
+TEST(a_take_is_cancelled_and_refused_when_the_daemon_stops)
 {
 	cluster_begin(3);
 	says(2, "@t TAKE mail wait=forever");
@@ -195,9 +188,8 @@ START_TEST(a_take_is_cancelled_and_refused_when_the_daemon_stops)
 	says(2, "TAKE mail");
 	hears(2, TAKEN("a"));
 }
-END_TEST
 
-START_TEST(what_is_wrong_with_a_request_is_said)
+TEST(what_is_wrong_with_a_request_is_said)
 {
 	cluster_begin(1);
 	says(1, "DEFER \"\" x");
@@ -218,26 +210,4 @@ START_TEST(what_is_wrong_with_a_request_is_said)
 	hears(1, "ERR LIMIT *");
 	says(1, "CHECK mail job=a");
 	hears(1, "ERR NOTHELD *");
-}
-END_TEST
-
-Suite *jobs_core_suite(void)
-{
-	Suite *s = suite_create("jobs_core");
-	TCase *c = tcase_create("jobs");
-
-	tcase_add_checked_fixture(c, NULL, cluster_close);
-	tcase_add_test(c, a_job_is_taken_once_and_done);
-	tcase_add_test(c, a_take_that_waits_gets_the_job_as_soon_as_it_is_due);
-	tcase_add_test(c, takes_that_wait_are_served_in_order_over_daemons);
-	tcase_add_test(c, the_watchdog_keeps_a_job_and_a_session_that_ends_gives_it_back);
-	tcase_add_test(c, a_session_that_may_live_keeps_its_job_until_the_lease_is_over);
-	tcase_add_test(c, a_job_that_fails_too_often_is_listed_as_dead_and_can_be_retried);
-	tcase_add_test(c, the_lock_of_a_job_is_granted_with_it_and_freed_when_it_is_done);
-	tcase_add_test(c, a_job_whose_lock_is_held_is_not_handed_out_and_costs_no_attempt);
-	tcase_add_test(c, the_lock_is_freed_when_the_session_of_the_job_ends);
-	tcase_add_test(c, a_take_is_cancelled_and_refused_when_the_daemon_stops);
-	tcase_add_test(c, what_is_wrong_with_a_request_is_said);
-	suite_add_tcase(s, c);
-	return s;
 }

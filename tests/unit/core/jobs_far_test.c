@@ -21,8 +21,10 @@ static void a_job_is_dead(void)
 	says(1, "RETRY a queue=mail");
 }
 
+FIXTURE(.teardown = cluster_close)
+
 /* When it is repeated somebody has the job: whether it had failed for good before is not known. */
-START_TEST(a_retry_whose_answer_is_lost_is_not_said_to_have_found_nothing)
+TEST(a_retry_whose_answer_is_lost_is_not_said_to_have_found_nothing)
 {
 	a_job_is_dead();
 	feels(home(), MOOD_WELL);
@@ -31,16 +33,14 @@ START_TEST(a_retry_whose_answer_is_lost_is_not_said_to_have_found_nothing)
 	passes(200 * MSEC);
 	hears(1, "ERR UNAVAILABLE the home of the queue did not answer a try of this request: the job may be due again, LIST jobs shows it");
 }
-END_TEST
 
-START_TEST(a_retry_that_is_never_answered_is_no_defer)
+TEST(a_retry_that_is_never_answered_is_no_defer)
 {
 	a_job_is_dead();
 	passes(3 * SEC);
 	hears(1, "ERR UNAVAILABLE * the job may be due again, LIST jobs shows it");
 	feels(home(), MOOD_WELL);
 }
-END_TEST
 
 /* --- a home that is far away --- */
 
@@ -54,7 +54,7 @@ static void time_goes_on(unsigned times)
 	}
 }
 
-START_TEST(a_lease_that_is_shorter_than_the_way_to_the_home_is_not_asked_for_without_end)
+TEST(a_lease_that_is_shorter_than_the_way_to_the_home_is_not_asked_for_without_end)
 {
 	unsigned before;
 
@@ -77,12 +77,11 @@ START_TEST(a_lease_that_is_shorter_than_the_way_to_the_home_is_not_asked_for_wit
 	feels(home(), MOOD_WELL);
 	ignores(2);
 }
-END_TEST
 
 /* --- messages --- */
 
 /* Two jobs are due whose locks are held. Each TAKE that leaves one of them wakes another daemon, and so on. */
-START_TEST(messages_about_jobs_whose_locks_are_held_begin_no_pass_after_the_other)
+TEST(messages_about_jobs_whose_locks_are_held_begin_no_pass_after_the_other)
 {
 	unsigned before;
 
@@ -108,9 +107,8 @@ START_TEST(messages_about_jobs_whose_locks_are_held_begin_no_pass_after_the_othe
 	passes(300 * MSEC);
 	hears(2, "OK queue=mail job=j1 *");
 }
-END_TEST
 
-START_TEST(a_message_is_heeded_at_once_where_no_lock_was_refused)
+TEST(a_message_is_heeded_at_once_where_no_lock_was_refused)
 {
 	two_daemons(3);
 	says(1, "TAKE mail wait=1m");
@@ -120,10 +118,9 @@ START_TEST(a_message_is_heeded_at_once_where_no_lock_was_refused)
 	is_due(0, home(), "mail");
 	hears(1, "OK queue=mail job=a *");
 }
-END_TEST
 
 /* While the first TAKE asks for the lock of its job, the home leases the next job for the second one. That is refused as well. */
-START_TEST(takes_for_different_leases_ask_for_jobs_whose_lock_is_held_no_more_than_others)
+TEST(takes_for_different_leases_ask_for_jobs_whose_lock_is_held_no_more_than_others)
 {
 	unsigned before;
 
@@ -148,21 +145,4 @@ START_TEST(takes_for_different_leases_ask_for_jobs_whose_lock_is_held_no_more_th
 	hears(2, "OK *");
 	passes(3 * SEC);
 	hears(3, "OK queue=mail job=j1 * ttl_ms=2000 *");
-}
-END_TEST
-
-Suite *jobs_far_suite(void)
-{
-	Suite *s = suite_create("jobs_far");
-	TCase *t = tcase_create("jobs_far");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, a_retry_whose_answer_is_lost_is_not_said_to_have_found_nothing);
-	tcase_add_test(t, a_retry_that_is_never_answered_is_no_defer);
-	tcase_add_test(t, a_lease_that_is_shorter_than_the_way_to_the_home_is_not_asked_for_without_end);
-	tcase_add_test(t, messages_about_jobs_whose_locks_are_held_begin_no_pass_after_the_other);
-	tcase_add_test(t, a_message_is_heeded_at_once_where_no_lock_was_refused);
-	tcase_add_test(t, takes_for_different_leases_ask_for_jobs_whose_lock_is_held_no_more_than_others);
-	suite_add_tcase(s, t);
-	return s;
 }

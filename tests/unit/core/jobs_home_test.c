@@ -4,7 +4,9 @@
 
 #include <check.h>
 
-START_TEST(a_defer_is_acknowledged_only_when_the_home_has_stored_it)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_defer_is_acknowledged_only_when_the_home_has_stored_it)
 {
 	cluster_begin(3);
 	feels(home(), MOOD_SILENT);
@@ -17,9 +19,8 @@ START_TEST(a_defer_is_acknowledged_only_when_the_home_has_stored_it)
 	says(1, "DEFER mail hello id=b");
 	hears(1, "ERR UNAVAILABLE the home of the queue cannot be used: *");
 }
-END_TEST
 
-START_TEST(a_defer_whose_answer_is_lost_is_repeated_and_is_one_job)
+TEST(a_defer_whose_answer_is_lost_is_repeated_and_is_one_job)
 {
 	cluster_begin(3);
 	feels(home(), MOOD_LOSSY);
@@ -37,9 +38,8 @@ START_TEST(a_defer_whose_answer_is_lost_is_repeated_and_is_one_job)
 	passes(2 * SEC);
 	hears(1, "ERR UNAVAILABLE id=b may be stored: *");
 }
-END_TEST
 
-START_TEST(a_job_whose_home_falls_silent_is_lost_before_the_lease_is_over)
+TEST(a_job_whose_home_falls_silent_is_lost_before_the_lease_is_over)
 {
 	cluster_begin(3);
 	defers(1, "a");
@@ -57,9 +57,8 @@ START_TEST(a_job_whose_home_falls_silent_is_lost_before_the_lease_is_over)
 	says(2, "DONE a");
 	hears(2, "ERR NOTHELD *");
 }
-END_TEST
 
-START_TEST(a_job_whose_home_jumps_ahead_while_its_lock_is_asked_for_is_not_handed_out)
+TEST(a_job_whose_home_jumps_ahead_while_its_lock_is_asked_for_is_not_handed_out)
 {
 	cluster_begin(3);
 	passes(61 * SEC);
@@ -75,9 +74,8 @@ START_TEST(a_job_whose_home_jumps_ahead_while_its_lock_is_asked_for_is_not_hande
 	hears(2, "ERR QUORUM *");
 	ignores(3);
 }
-END_TEST
 
-START_TEST(a_home_that_may_have_lost_its_memory_hands_out_no_job_until_it_has_joined)
+TEST(a_home_that_may_have_lost_its_memory_hands_out_no_job_until_it_has_joined)
 {
 	cluster_begin(3);
 	restarts_blank(home());
@@ -92,10 +90,9 @@ START_TEST(a_home_that_may_have_lost_its_memory_hands_out_no_job_until_it_has_jo
 	passes(3 * SEC);
 	hears(2, "OK queue=mail job=a *");
 }
-END_TEST
 
 /* That no job has the value says nothing: the lease may be over. */
-START_TEST(a_done_of_unknown_outcome_is_not_acknowledged_once_its_home_has_jumped_ahead)
+TEST(a_done_of_unknown_outcome_is_not_acknowledged_once_its_home_has_jumped_ahead)
 {
 	two_daemons(3);
 	passes(61 * SEC);
@@ -115,9 +112,8 @@ START_TEST(a_done_of_unknown_outcome_is_not_acknowledged_once_its_home_has_jumpe
 	passes(200 * MSEC);
 	hears(1, "ERR UNAVAILABLE *");
 }
-END_TEST
 
-START_TEST(a_done_whose_answer_is_lost_is_repeated)
+TEST(a_done_whose_answer_is_lost_is_repeated)
 {
 	cluster_begin(3);
 	defers(1, "a");
@@ -133,9 +129,8 @@ START_TEST(a_done_whose_answer_is_lost_is_repeated)
 	says(3, "TAKE mail");
 	hears(3, "BUSY *");
 }
-END_TEST
 
-START_TEST(the_lock_of_a_job_stays_until_its_home_has_said_that_the_job_is_done)
+TEST(the_lock_of_a_job_stays_until_its_home_has_said_that_the_job_is_done)
 {
 	cluster_begin(3);
 	says(1, "DEFER mail hello lock=l id=a");
@@ -153,9 +148,8 @@ START_TEST(the_lock_of_a_job_stays_until_its_home_has_said_that_the_job_is_done)
 	says(3, "LOCK l");
 	hears(3, "OK name=l *");
 }
-END_TEST
 
-START_TEST(a_take_whose_answer_is_lost_costs_no_attempt)
+TEST(a_take_whose_answer_is_lost_costs_no_attempt)
 {
 	cluster_begin(3);
 	defers(1, "a");
@@ -166,7 +160,6 @@ START_TEST(a_take_whose_answer_is_lost_costs_no_attempt)
 	passes(500 * MSEC);
 	hears(2, "OK queue=mail job=a attempt=1 *");
 }
-END_TEST
 
 /* Store 0, the only one, answers the next question by this. */
 static void answers(char code, struct span text)
@@ -182,7 +175,7 @@ static void answers(char code, struct span text)
 	serves(0, waiting_at(0));
 }
 
-START_TEST(an_answer_that_makes_no_sense_is_no_ok_and_is_not_asked_for_again_at_once)
+TEST(an_answer_that_makes_no_sense_is_no_ok_and_is_not_asked_for_again_at_once)
 {
 	static const struct {
 		const char *request, *codes;
@@ -202,7 +195,6 @@ START_TEST(an_answer_that_makes_no_sense_is_no_ok_and_is_not_asked_for_again_at_
 			ck_assert_uint_eq(asked(CALL_HOME), calls + 1);
 		}
 }
-END_TEST
 
 /* The home tells one of these texts for each such request; the last is NULL. */
 static void nonsense_is_heard_once(const char *request, const char *const text[], const char *answer)
@@ -223,24 +215,22 @@ static void nonsense_is_heard_once(const char *request, const char *const text[]
 }
 
 /* The next piece begins where this one did, is nowhere, or a row ends in the middle. */
-START_TEST(a_list_that_makes_no_sense_is_not_asked_for_again)
+TEST(a_list_that_makes_no_sense_is_not_asked_for_again)
 {
 	static const char *const text[] = {"1:0", "1:7", "2:-11:a3:due1:01:00:", "3:9:", NULL};
 
 	nonsense_is_heard_once("LIST jobs prefix=mail", text, "ERR UNAVAILABLE *makes no sense*");
 }
-END_TEST
 
-START_TEST(a_list_of_queues_that_does_not_advance_ends)
+TEST(a_list_of_queues_that_does_not_advance_ends)
 {
 	static const char *const text[] = {"1:0", "1:01:q1:11:01:02:-1", "3:9:", NULL};
 
 	nonsense_is_heard_once("LIST queues", text, "ERR UNAVAILABLE no store can be asked for its queues: *makes no sense*");
 }
-END_TEST
 
 /* A queue that begins between two pieces moves those behind it: the last one of the first piece is the first one of the second. */
-START_TEST(a_queue_that_a_store_tells_twice_counts_once)
+TEST(a_queue_that_a_store_tells_twice_counts_once)
 {
 	cluster_begin(1);
 	says(1, "DEFER mail y");
@@ -253,28 +243,4 @@ START_TEST(a_queue_that_a_store_tells_twice_counts_once)
 	hears(1, "\\* queue=c due=1 leased=0 dead=0");
 	hears(1, "\\* queue=d due=2 leased=0 dead=0");
 	hears(1, "OK n=3 more=0");
-}
-END_TEST
-
-Suite *jobs_home_suite(void)
-{
-	Suite *s = suite_create("jobs_home");
-	TCase *c = tcase_create("home");
-
-	tcase_add_checked_fixture(c, NULL, cluster_close);
-	tcase_add_test(c, a_defer_is_acknowledged_only_when_the_home_has_stored_it);
-	tcase_add_test(c, a_defer_whose_answer_is_lost_is_repeated_and_is_one_job);
-	tcase_add_test(c, a_job_whose_home_falls_silent_is_lost_before_the_lease_is_over);
-	tcase_add_test(c, a_job_whose_home_jumps_ahead_while_its_lock_is_asked_for_is_not_handed_out);
-	tcase_add_test(c, a_home_that_may_have_lost_its_memory_hands_out_no_job_until_it_has_joined);
-	tcase_add_test(c, a_done_of_unknown_outcome_is_not_acknowledged_once_its_home_has_jumped_ahead);
-	tcase_add_test(c, a_done_whose_answer_is_lost_is_repeated);
-	tcase_add_test(c, the_lock_of_a_job_stays_until_its_home_has_said_that_the_job_is_done);
-	tcase_add_test(c, a_take_whose_answer_is_lost_costs_no_attempt);
-	tcase_add_test(c, an_answer_that_makes_no_sense_is_no_ok_and_is_not_asked_for_again_at_once);
-	tcase_add_test(c, a_list_that_makes_no_sense_is_not_asked_for_again);
-	tcase_add_test(c, a_list_of_queues_that_does_not_advance_ends);
-	tcase_add_test(c, a_queue_that_a_store_tells_twice_counts_once);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -31,7 +31,9 @@ static const char *fills(unsigned k, const char *before, const char *behind)
 	return told;
 }
 
-START_TEST(the_clients_of_a_user_fill_half_and_those_of_another_are_still_served)
+FIXTURE(.teardown = cluster_close)
+
+TEST(the_clients_of_a_user_fill_half_and_those_of_another_are_still_served)
 {
 	begins();
 	ck_assert(span_starts(span_of(fills(OTHER, "DEFER q", " hello")), SPAN("ERR LIMIT the jobs and rate limits of clients of uid 33@")));
@@ -40,9 +42,8 @@ START_TEST(the_clients_of_a_user_fill_half_and_those_of_another_are_still_served
 	says(1, "RATE web/1 limit=5 per=1s");
 	hears(1, "OK *");
 }
-END_TEST
 
-START_TEST(all_clients_together_fill_the_whole_and_no_more)
+TEST(all_clients_together_fill_the_whole_and_no_more)
 {
 	static const char whole[] = "ERR LIMIT the jobs and rate limits of all clients may take at most 100000 bytes at their store (limits.stored): ";
 	const struct peer root = {.is_unix = true, .is_local = true, .uid = 0, .pid = 7, .address = "unix"};
@@ -57,9 +58,8 @@ START_TEST(all_clients_together_fill_the_whole_and_no_more)
 	says(1, "RATE r limit=5 per=1h");
 	hears(1, "OK *");
 }
-END_TEST
 
-START_TEST(a_window_of_a_rate_limit_is_31_days_at_most)
+TEST(a_window_of_a_rate_limit_is_31_days_at_most)
 {
 	begins();
 	says(1, "RATE r limit=5 per=744h");
@@ -67,9 +67,8 @@ START_TEST(a_window_of_a_rate_limit_is_31_days_at_most)
 	says(1, "RATE r limit=5 per=87600h");
 	hears(1, "ERR LIMIT per may be at most 2678400000ms (31 days)");
 }
-END_TEST
 
-START_TEST(a_nul_byte_that_no_command_could_be_given_is_refused)
+TEST(a_nul_byte_that_no_command_could_be_given_is_refused)
 {
 	begins();
 	says(1, "DEFER mail hello id=\"a\\x00b\"");
@@ -83,9 +82,8 @@ START_TEST(a_nul_byte_that_no_command_could_be_given_is_refused)
 	says(1, "TAKE mail");
 	hears(1, "OK * payload=\"a\\\\x00b\"");
 }
-END_TEST
 
-START_TEST(a_job_is_dropped_unless_a_session_has_it)
+TEST(a_job_is_dropped_unless_a_session_has_it)
 {
 	begins();
 	defers(1, "a");
@@ -102,9 +100,8 @@ START_TEST(a_job_is_dropped_unless_a_session_has_it)
 	says(2, "DONE a");
 	hears(2, "OK *");
 }
-END_TEST
 
-START_TEST(a_delayed_job_that_is_retried_wakes_who_waits)
+TEST(a_delayed_job_that_is_retried_wakes_who_waits)
 {
 	begins();
 	says(1, "DEFER mail x id=b delay=1h");
@@ -115,9 +112,8 @@ START_TEST(a_delayed_job_that_is_retried_wakes_who_waits)
 	passes(100 * MSEC);
 	hears(2, "OK queue=mail job=b attempt=1 *");
 }
-END_TEST
 
-START_TEST(a_job_that_fails_for_good_is_logged_and_counted)
+TEST(a_job_that_fails_for_good_is_logged_and_counted)
 {
 	begins();
 	defers(1, "a");
@@ -130,22 +126,4 @@ START_TEST(a_job_that_fails_for_good_is_logged_and_counted)
 	}
 	ck_assert_int_eq(figure(0, METRIC_JOBS_FAILED), 1);
 	ck_assert(was_logged("job-failed queue=mail job=a *"));
-}
-END_TEST
-
-Suite *jobs_limits_suite(void)
-{
-	Suite *s = suite_create("jobs_limits");
-	TCase *c = tcase_create("jobs_limits");
-
-	tcase_add_checked_fixture(c, NULL, cluster_close);
-	tcase_add_test(c, the_clients_of_a_user_fill_half_and_those_of_another_are_still_served);
-	tcase_add_test(c, all_clients_together_fill_the_whole_and_no_more);
-	tcase_add_test(c, a_window_of_a_rate_limit_is_31_days_at_most);
-	tcase_add_test(c, a_nul_byte_that_no_command_could_be_given_is_refused);
-	tcase_add_test(c, a_job_is_dropped_unless_a_session_has_it);
-	tcase_add_test(c, a_delayed_job_that_is_retried_wakes_who_waits);
-	tcase_add_test(c, a_job_that_fails_for_good_is_logged_and_counted);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -20,7 +20,9 @@ static void has_a_job(const char *fields, const char *take)
 	hears(1, "OK queue=mail job=a *");
 }
 
-START_TEST(a_job_is_kept_for_the_grace_and_is_a_row_of_resume)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_job_is_kept_for_the_grace_and_is_a_row_of_resume)
 {
 	has_a_job(" lock=l", " ttl=1s");
 	goes(1, GONE_RESET);
@@ -36,9 +38,8 @@ START_TEST(a_job_is_kept_for_the_grace_and_is_a_row_of_resume)
 	says(2, "TAKE mail");
 	hears(2, "BUSY *");
 }
-END_TEST
 
-START_TEST(a_job_whose_answer_may_be_lost_is_what_the_next_take_answers_with)
+TEST(a_job_whose_answer_may_be_lost_is_what_the_next_take_answers_with)
 {
 	has_a_job(" lock=l", " ttl=1s");
 	says(2, "DEFER mail y id=b");
@@ -53,9 +54,8 @@ START_TEST(a_job_whose_answer_may_be_lost_is_what_the_next_take_answers_with)
 	says(3, "TAKE mail");
 	hears(3, "OK queue=mail job=b attempt=1 *");
 }
-END_TEST
 
-START_TEST(a_job_that_the_client_has_checked_is_not_given_to_it_again)
+TEST(a_job_that_the_client_has_checked_is_not_given_to_it_again)
 {
 	has_a_job("", "");
 	says(1, "CHECK mail job=a");
@@ -67,9 +67,8 @@ START_TEST(a_job_that_the_client_has_checked_is_not_given_to_it_again)
 	says(3, "TAKE mail");
 	hears(3, "BUSY *");
 }
-END_TEST
 
-START_TEST(a_job_that_is_checked_after_resume_is_not_given_again)
+TEST(a_job_that_is_checked_after_resume_is_not_given_again)
 {
 	has_a_job("", "");
 	daemon_returns(0);
@@ -87,10 +86,9 @@ START_TEST(a_job_that_is_checked_after_resume_is_not_given_again)
 	says(3, "TAKE mail");
 	hears(3, "BUSY *");
 }
-END_TEST
 
 /* The client knows of it, whatever becomes of the adoption. */
-START_TEST(a_job_that_is_checked_while_it_is_adopted_is_not_given_again)
+TEST(a_job_that_is_checked_while_it_is_adopted_is_not_given_again)
 {
 	has_a_job("", "");
 	falls(home());
@@ -109,9 +107,8 @@ START_TEST(a_job_that_is_checked_while_it_is_adopted_is_not_given_again)
 	says(3, "DONE a");
 	hears(3, "OK *");
 }
-END_TEST
 
-START_TEST(the_next_run_gives_a_job_again_whose_answer_may_be_lost)
+TEST(the_next_run_gives_a_job_again_whose_answer_may_be_lost)
 {
 	has_a_job("", "");
 	daemon_returns(0);
@@ -124,9 +121,8 @@ START_TEST(the_next_run_gives_a_job_again_whose_answer_may_be_lost)
 	says(3, "DONE a");
 	hears(3, "OK *");
 }
-END_TEST
 
-START_TEST(a_job_whose_grace_is_over_is_given_back)
+TEST(a_job_whose_grace_is_over_is_given_back)
 {
 	has_a_job("", " ttl=1s");
 	goes(1, GONE_HANGUP);
@@ -134,9 +130,8 @@ START_TEST(a_job_whose_grace_is_over_is_given_back)
 	says(2, "TAKE mail");
 	hears(2, "OK queue=mail job=a attempt=2 *");
 }
-END_TEST
 
-START_TEST(the_next_run_adopts_a_job_and_its_lock)
+TEST(the_next_run_adopts_a_job_and_its_lock)
 {
 	has_a_job(" lock=l", "");
 	daemon_returns(0);
@@ -153,9 +148,8 @@ START_TEST(the_next_run_adopts_a_job_and_its_lock)
 	says(3, "DONE a");
 	hears(3, "OK *");
 }
-END_TEST
 
-START_TEST(a_job_is_adopted_although_the_run_between_never_heard_of_its_home)
+LOOP_TEST(a_job_is_adopted_although_the_run_between_never_heard_of_its_home, 2)
 {
 	has_a_job("", "");
 	feels(home(), _i ? MOOD_LOSSY : MOOD_SILENT);
@@ -168,9 +162,8 @@ START_TEST(a_job_is_adopted_although_the_run_between_never_heard_of_its_home)
 	hears(3, ROW);
 	hears(3, "OK session=* n=1");
 }
-END_TEST
 
-START_TEST(a_job_that_the_next_run_cannot_adopt_is_lost)
+TEST(a_job_that_the_next_run_cannot_adopt_is_lost)
 {
 	has_a_job("", " ttl=2s");
 	falls(home());
@@ -182,9 +175,8 @@ START_TEST(a_job_that_the_next_run_cannot_adopt_is_lost)
 	hears(3, "OK session=* n=0");
 	hears(3, "! LOST queue=mail job=a reason=quorum");
 }
-END_TEST
 
-START_TEST(of_two_runs_on_copies_of_a_journal_one_has_the_job)
+TEST(of_two_runs_on_copies_of_a_journal_one_has_the_job)
 {
 	has_a_job("", "");
 	journal_is_compacted(0);
@@ -197,10 +189,9 @@ START_TEST(of_two_runs_on_copies_of_a_journal_one_has_the_job)
 	hears(3, ROW);
 	hears(3, "OK session=* n=1");
 }
-END_TEST
 
 /* _i & 1: the client was there, and may not have read LOST; & 2: the record is one of a snapshot. */
-START_TEST(a_loss_is_told_by_the_next_run_until_it_is_said)
+LOOP_TEST(a_loss_is_told_by_the_next_run_until_it_is_said, 4)
 {
 	has_a_job(" lock=l", " ttl=2s");
 	if (!(_i & 1))
@@ -240,9 +231,8 @@ START_TEST(a_loss_is_told_by_the_next_run_until_it_is_said)
 	is_resumed_with_nothing(5, &s1);
 	hears_nothing(5);
 }
-END_TEST
 
-START_TEST(a_job_that_was_lost_and_taken_again_is_adopted)
+LOOP_TEST(a_job_that_was_lost_and_taken_again_is_adopted, 2)
 {
 	has_a_job("", " ttl=1s");
 	feels(home(), MOOD_SILENT);
@@ -262,9 +252,8 @@ START_TEST(a_job_that_was_lost_and_taken_again_is_adopted)
 	hears(3, "OK session=* n=1");
 	hears_nothing(3);
 }
-END_TEST
 
-START_TEST(a_job_that_was_done_is_not_adopted)
+TEST(a_job_that_was_done_is_not_adopted)
 {
 	has_a_job("", "");
 	says(1, "DONE a");
@@ -273,9 +262,8 @@ START_TEST(a_job_that_was_done_is_not_adopted)
 	passes(SEC);
 	is_resumed_with_nothing(3, &s1);
 }
-END_TEST
 
-START_TEST(a_job_ends_earlier_by_as_long_as_its_host_stood_still)
+TEST(a_job_ends_earlier_by_as_long_as_its_host_stood_still)
 {
 	has_a_job("", " ttl=5s");
 	passes(3 * SEC);
@@ -283,7 +271,6 @@ START_TEST(a_job_ends_earlier_by_as_long_as_its_host_stood_still)
 	passes(3 * SEC);
 	hears(1, "! LOST queue=mail job=a reason=*");
 }
-END_TEST
 
 /* Sessions 1 and 2, and 1 once more, wait for a job of the queue, in this order. Session 1 loses its connection. */
 static void the_first_of_the_line_is_cut_off(void)
@@ -306,7 +293,7 @@ static void queue_gets(unsigned session, const char *queue, const char *id)
 	passes(10 * MSEC);
 }
 
-START_TEST(a_take_that_is_repeated_after_resume_has_its_old_place)
+TEST(a_take_that_is_repeated_after_resume_has_its_old_place)
 {
 	the_first_of_the_line_is_cut_off();
 	is_resumed_with_nothing(3, &s1);
@@ -325,9 +312,8 @@ START_TEST(a_take_that_is_repeated_after_resume_has_its_old_place)
 	queue_gets(4, "mail", "5");
 	hears(2, "OK queue=mail job=5 *");
 }
-END_TEST
 
-START_TEST(the_turn_passes_by_a_place_while_its_session_is_away)
+TEST(the_turn_passes_by_a_place_while_its_session_is_away)
 {
 	the_first_of_the_line_is_cut_off();
 	queue_gets(4, "mail", "1");
@@ -340,9 +326,8 @@ START_TEST(the_turn_passes_by_a_place_while_its_session_is_away)
 	queue_gets(4, "mail", "2");
 	hears(3, "OK queue=mail job=2 *");
 }
-END_TEST
 
-START_TEST(a_take_that_is_repeated_too_late_stands_last)
+LOOP_TEST(a_take_that_is_repeated_too_late_stands_last, 2)
 {
 	the_first_of_the_line_is_cut_off();
 	is_resumed_with_nothing(3, &s1);
@@ -359,9 +344,8 @@ START_TEST(a_take_that_is_repeated_too_late_stands_last)
 		hears(5, "OK queue=mail job=2 *");
 	}
 }
-END_TEST
 
-START_TEST(places_go_over_a_second_drop_and_not_over_the_grace)
+LOOP_TEST(places_go_over_a_second_drop_and_not_over_the_grace, 2)
 {
 	the_first_of_the_line_is_cut_off();
 	is_resumed_with_nothing(3, &s1);
@@ -374,9 +358,8 @@ START_TEST(places_go_over_a_second_drop_and_not_over_the_grace)
 	queue_gets(4, "mail", "1");
 	hears(_i ? 2 : 5, "OK queue=mail job=1 *");
 }
-END_TEST
 
-START_TEST(a_waiting_take_goes_with_its_connection)
+TEST(a_waiting_take_goes_with_its_connection)
 {
 	cluster_begin(3);
 	s1 = says_hello(1, "grace=20s");
@@ -388,9 +371,8 @@ START_TEST(a_waiting_take_goes_with_its_connection)
 	hears(2, "OK queue=mail job=a attempt=1 *");
 	is_resumed_with_nothing(3, &s1);
 }
-END_TEST
 
-START_TEST(a_daemon_that_stops_refuses_takes_and_leaves_jobs_to_their_leases)
+TEST(a_daemon_that_stops_refuses_takes_and_leaves_jobs_to_their_leases)
 {
 	has_a_job("", "");
 	says(2, "TAKE mail wait=forever");
@@ -402,36 +384,4 @@ START_TEST(a_daemon_that_stops_refuses_takes_and_leaves_jobs_to_their_leases)
 	hears_nothing(3);
 	passes(2 * SEC);
 	hears(3, "OK queue=mail job=a attempt=2 *");
-}
-END_TEST
-
-Suite *jobs_resume_suite(void)
-{
-	Suite *s = suite_create("jobs_resume");
-	TCase *c = tcase_create("jobs");
-
-	tcase_add_checked_fixture(c, NULL, cluster_close);
-	tcase_add_test(c, a_job_is_kept_for_the_grace_and_is_a_row_of_resume);
-	tcase_add_test(c, a_job_whose_answer_may_be_lost_is_what_the_next_take_answers_with);
-	tcase_add_test(c, a_job_that_the_client_has_checked_is_not_given_to_it_again);
-	tcase_add_test(c, a_job_that_is_checked_after_resume_is_not_given_again);
-	tcase_add_test(c, a_job_that_is_checked_while_it_is_adopted_is_not_given_again);
-	tcase_add_test(c, the_next_run_gives_a_job_again_whose_answer_may_be_lost);
-	tcase_add_test(c, a_job_whose_grace_is_over_is_given_back);
-	tcase_add_test(c, the_next_run_adopts_a_job_and_its_lock);
-	tcase_add_loop_test(c, a_job_is_adopted_although_the_run_between_never_heard_of_its_home, 0, 2);
-	tcase_add_test(c, a_job_that_the_next_run_cannot_adopt_is_lost);
-	tcase_add_test(c, of_two_runs_on_copies_of_a_journal_one_has_the_job);
-	tcase_add_loop_test(c, a_loss_is_told_by_the_next_run_until_it_is_said, 0, 4);
-	tcase_add_loop_test(c, a_job_that_was_lost_and_taken_again_is_adopted, 0, 2);
-	tcase_add_test(c, a_job_that_was_done_is_not_adopted);
-	tcase_add_test(c, a_job_ends_earlier_by_as_long_as_its_host_stood_still);
-	tcase_add_test(c, a_take_that_is_repeated_after_resume_has_its_old_place);
-	tcase_add_test(c, the_turn_passes_by_a_place_while_its_session_is_away);
-	tcase_add_loop_test(c, a_take_that_is_repeated_too_late_stands_last, 0, 2);
-	tcase_add_loop_test(c, places_go_over_a_second_drop_and_not_over_the_grace, 0, 2);
-	tcase_add_test(c, a_waiting_take_goes_with_its_connection);
-	tcase_add_test(c, a_daemon_that_stops_refuses_takes_and_leaves_jobs_to_their_leases);
-	suite_add_tcase(s, c);
-	return s;
 }

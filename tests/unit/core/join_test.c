@@ -27,7 +27,9 @@ static int64_t a_token_is_left_at_store_2(void)
 	return fence;
 }
 
-START_TEST(a_join_asks_the_others_first_how_far_their_fences_are)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_join_asks_the_others_first_how_far_their_fences_are)
 {
 	int64_t fence = a_token_is_left_at_store_2();
 
@@ -35,10 +37,9 @@ START_TEST(a_join_asks_the_others_first_how_far_their_fences_are)
 	ck_assert_str_eq(store_state(1, 0), "joined");
 	ck_assert_int_ge(memory_fence(cluster.node[0].memory), fence);
 }
-END_TEST
 
 /* Only that store knows the token then. But daemon 1 saw how late it was at store 0 before the clock of store 0 was set back. */
-START_TEST(a_store_that_hangs_is_waited_for_as_long_as_a_call_may_take)
+TEST(a_store_that_hangs_is_waited_for_as_long_as_a_call_may_take)
 {
 	int64_t fence = a_token_is_left_at_store_2();
 
@@ -49,17 +50,4 @@ START_TEST(a_store_that_hangs_is_waited_for_as_long_as_a_call_may_take)
 	ck_assert_str_eq(store_state(1, 0), "joined");
 	ck_assert_int_ge(memory_fence(cluster.node[0].memory), fence);
 	feels(2, MOOD_WELL);
-}
-END_TEST
-
-Suite *join_suite(void)
-{
-	Suite *suite = suite_create("join");
-	TCase *tc = tcase_create("join");
-
-	tcase_add_checked_fixture(tc, NULL, cluster_close);
-	tcase_add_test(tc, a_join_asks_the_others_first_how_far_their_fences_are);
-	tcase_add_test(tc, a_store_that_hangs_is_waited_for_as_long_as_a_call_may_take);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

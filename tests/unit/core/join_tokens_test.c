@@ -19,8 +19,10 @@ static void is_joined_above(int64_t fence, bool is_granted)
 		ck_assert_int_ge(memory_fence(cluster.node[0].memory), fence);
 }
 
+FIXTURE(.teardown = cluster_close)
+
 /* Daemon 1 was stopped when the last tokens were granted. Its last look at the clock of store 0 is forty seconds old. */
-START_TEST(a_join_counts_the_time_for_which_its_daemon_was_cut_off)
+LOOP_TEST(a_join_counts_the_time_for_which_its_daemon_was_cut_off, 2)
 {
 	int64_t fence;
 
@@ -38,10 +40,9 @@ START_TEST(a_join_counts_the_time_for_which_its_daemon_was_cut_off)
 	passes(1300 * MSEC);
 	is_joined_above(fence, _i);
 }
-END_TEST
 
 /* Nobody wanted a lock for a while, so the next token leaps, and daemon 1 was cut off then. Store 2, which knows the token, is the one whose clock is off. */
-START_TEST(a_token_that_leapt_while_the_daemon_was_cut_off_is_counted)
+LOOP_TEST(a_token_that_leapt_while_the_daemon_was_cut_off_is_counted, 2)
 {
 	int64_t fence;
 
@@ -61,13 +62,12 @@ START_TEST(a_token_that_leapt_while_the_daemon_was_cut_off_is_counted)
 	passes(3 * SEC);
 	is_joined_above(fence, _i);
 }
-END_TEST
 
 /*
  * Leases of 30 s. Store 1 was ahead of store 0 by all that is tolerated: the fences stand at the limit of store 0. It is set back by less than a quarantine
  * takes.
  */
-START_TEST(a_clock_that_is_set_back_by_less_than_a_quarantine_takes_forgets_no_token)
+LOOP_TEST(a_clock_that_is_set_back_by_less_than_a_quarantine_takes_forgets_no_token, 2)
 {
 	int64_t fence = 0;
 
@@ -93,10 +93,9 @@ START_TEST(a_clock_that_is_set_back_by_less_than_a_quarantine_takes_forgets_no_t
 	passes(30600 * MSEC + 2 * cluster.conf.timeout_us + 20 * MSEC);
 	is_joined_above(fence, _i);
 }
-END_TEST
 
 /* The clock is set back after the store has told its time, while another one hangs: the store is joined without another look. */
-START_TEST(a_clock_that_is_set_back_while_the_others_are_asked_forgets_no_token)
+LOOP_TEST(a_clock_that_is_set_back_while_the_others_are_asked_forgets_no_token, 2)
 {
 	int64_t fence;
 
@@ -121,13 +120,12 @@ START_TEST(a_clock_that_is_set_back_while_the_others_are_asked_forgets_no_token)
 		ck_assert_int_ge(memory_fence(cluster.node[0].memory), fence);
 	}
 }
-END_TEST
 
 /*
  * All answer, one forgets. Store 1 has not voted for long; store 2, which knows the last token, is the one whose clock is off, and daemon 1 was not there
  * before.
  */
-START_TEST(the_one_whose_clock_is_right_is_believed_by_a_daemon_that_is_new)
+LOOP_TEST(the_one_whose_clock_is_right_is_believed_by_a_daemon_that_is_new, 2)
 {
 	int64_t fence;
 
@@ -146,10 +144,9 @@ START_TEST(the_one_whose_clock_is_right_is_believed_by_a_daemon_that_is_new)
 	passes(SHORT_QUARANTINE + 2 * SEC);
 	is_joined_above(fence, _i);
 }
-END_TEST
 
 /* Fences stand far beyond the clocks and grow by single tokens: no limit of a clock tells the last of them. */
-START_TEST(single_tokens_of_the_last_second_are_counted)
+LOOP_TEST(single_tokens_of_the_last_second_are_counted, 2)
 {
 	int64_t fence = 0;
 
@@ -173,13 +170,12 @@ START_TEST(single_tokens_of_the_last_second_are_counted)
 	ck_assert_str_eq(store_state(1, 0), "joined");
 	ck_assert_int_ge(memory_fence(cluster.node[0].memory), fence);
 }
-END_TEST
 
 /*
  * The clock of store 0 was a day ahead while daemon 0 was started. The others are out of reach, so there is nothing to compare it with, and it is joined for a
  * second. Its fence was right all the time. It is set right, and restarts blank.
  */
-START_TEST(a_clock_that_was_wrong_for_a_second_lifts_no_fence_later)
+LOOP_TEST(a_clock_that_was_wrong_for_a_second_lifts_no_fence_later, 4)
 {
 	const int64_t day = 86400 * SEC, quarantine = 31 * SEC;
 
@@ -225,13 +221,12 @@ START_TEST(a_clock_that_was_wrong_for_a_second_lifts_no_fence_later)
 	}
 	ck_assert_int_lt(memory_fence(cluster.node[_i % 3].memory), CLUSTER_WALL_US + cluster.now.us + MINUTE);
 }
-END_TEST
 
 /*
  * The same without a restart of the daemon: two of three are set forward at one moment, which looks as if this host had stood still; an hour is taken back
  * soon. Not one token was granted meanwhile. Later one of them restarts blank, and two sessions want one lock: the range that this takes is not refused.
  */
-START_TEST(a_forward_step_of_two_that_is_taken_for_a_stop_lifts_no_fence_later)
+LOOP_TEST(a_forward_step_of_two_that_is_taken_for_a_stop_lifts_no_fence_later, 2)
 {
 	const int64_t hour = 3600 * SEC;
 
@@ -266,23 +261,4 @@ START_TEST(a_forward_step_of_two_that_is_taken_for_a_stop_lifts_no_fence_later)
 		ck_assert_int_gt(figure(0, METRIC_HANDOFFS), 0);
 	else
 		ck_assert_int_lt(memory_fence(cluster.node[2].memory), CLUSTER_WALL_US + cluster.now.us + MINUTE);
-}
-END_TEST
-
-Suite *join_tokens_suite(void)
-{
-	Suite *suite = suite_create("join_tokens");
-	TCase *tc = tcase_create("join_tokens");
-
-	tcase_add_checked_fixture(tc, NULL, cluster_close);
-	tcase_add_loop_test(tc, a_join_counts_the_time_for_which_its_daemon_was_cut_off, 0, 2);
-	tcase_add_loop_test(tc, a_token_that_leapt_while_the_daemon_was_cut_off_is_counted, 0, 2);
-	tcase_add_loop_test(tc, a_clock_that_is_set_back_by_less_than_a_quarantine_takes_forgets_no_token, 0, 2);
-	tcase_add_loop_test(tc, a_clock_that_is_set_back_while_the_others_are_asked_forgets_no_token, 0, 2);
-	tcase_add_loop_test(tc, the_one_whose_clock_is_right_is_believed_by_a_daemon_that_is_new, 0, 2);
-	tcase_add_loop_test(tc, single_tokens_of_the_last_second_are_counted, 0, 2);
-	tcase_add_loop_test(tc, a_clock_that_was_wrong_for_a_second_lifts_no_fence_later, 0, 4);
-	tcase_add_loop_test(tc, a_forward_step_of_two_that_is_taken_for_a_stop_lifts_no_fence_later, 0, 2);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

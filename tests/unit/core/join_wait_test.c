@@ -8,8 +8,10 @@
 #define MINUTE     (61 * SEC)
 #define SET_BACK   (400 * SEC)
 
+FIXTURE(.teardown = cluster_close)
+
 /* Store 2 is out of reach when the quarantine of store 0 ends, and is back before the wait for it ends. */
-START_TEST(a_store_whose_connection_is_broken_for_a_moment_is_waited_for)
+TEST(a_store_whose_connection_is_broken_for_a_moment_is_waited_for)
 {
 	int64_t fence;
 
@@ -32,10 +34,9 @@ START_TEST(a_store_whose_connection_is_broken_for_a_moment_is_waited_for)
 	ck_assert_str_eq(store_state(1, 0), "joined");
 	ck_assert_int_ge(memory_fence(cluster.node[0].memory), fence);
 }
-END_TEST
 
 /* A store stays in quarantine until the others were heard: retry_ms counts that wait as well. */
-START_TEST(a_request_while_the_others_are_asked_is_told_when_to_come_again)
+TEST(a_request_while_the_others_are_asked_is_told_when_to_come_again)
 {
 	short_lease_opens();
 	cluster.conf.timeout_us = 500 * MSEC;
@@ -51,10 +52,9 @@ START_TEST(a_request_while_the_others_are_asked_is_told_when_to_come_again)
 	ck_assert_ptr_null(strstr(hears(1, "ERR QUORUM *"), "retry_ms=1\0"));
 	feels(2, MOOD_WELL);
 }
-END_TEST
 
 /* Four of nine forget at one moment, and one hangs. Each of the others is asked once more, and each is joined once. */
-START_TEST(stores_that_leave_quarantine_together_are_asked_once)
+TEST(stores_that_leave_quarantine_together_are_asked_once)
 {
 	unsigned probes, joins;
 
@@ -79,10 +79,9 @@ START_TEST(stores_that_leave_quarantine_together_are_asked_once)
 	ck_assert_uint_eq(asked(CALL_MARK) - joins, 4);
 	feels(8, MOOD_WELL);
 }
-END_TEST
 
 /* The others are being asked when a marker names a longer lease: the quarantine lasts 30 ms more, less than a call may take. */
-START_TEST(a_quarantine_that_is_extended_while_the_others_are_asked_asks_again_at_its_end)
+TEST(a_quarantine_that_is_extended_while_the_others_are_asked_asks_again_at_its_end)
 {
 	char marker[MARKER_MAX], *bound;
 	int64_t fence;
@@ -103,10 +102,9 @@ START_TEST(a_quarantine_that_is_extended_while_the_others_are_asked_asks_again_a
 	ck_assert_str_eq(store_state(0, 0), "joined");
 	ck_assert_int_ge(memory_fence(cluster.node[0].memory), fence);
 }
-END_TEST
 
 /* The store is flushed while the others are asked. */
-START_TEST(a_second_loss_while_the_others_are_asked_is_seen)
+TEST(a_second_loss_while_the_others_are_asked_is_seen)
 {
 	short_lease_opens();
 	daemon_starts(0);
@@ -125,10 +123,9 @@ START_TEST(a_second_loss_while_the_others_are_asked_is_seen)
 	passes(100 * MSEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
-END_TEST
 
 /* A store that refuses to answer is asked once. So is one whose own clock jumps when it is asked. */
-START_TEST(a_store_that_refuses_to_tell_its_fence_is_not_waited_for)
+LOOP_TEST(a_store_that_refuses_to_tell_its_fence_is_not_waited_for, 3)
 {
 	unsigned probes;
 
@@ -153,9 +150,8 @@ START_TEST(a_store_that_refuses_to_tell_its_fence_is_not_waited_for)
 	cluster.node[2].mute = false;
 	feels(2, MOOD_WELL);
 }
-END_TEST
 
-START_TEST(a_store_that_is_alone_joins_at_once)
+TEST(a_store_that_is_alone_joins_at_once)
 {
 	cluster_open(1);
 	daemon_starts(0);
@@ -163,22 +159,4 @@ START_TEST(a_store_that_is_alone_joins_at_once)
 	restarts_blank(0);
 	passes(30603 * MSEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
-}
-END_TEST
-
-Suite *join_wait_suite(void)
-{
-	Suite *suite = suite_create("join_wait");
-	TCase *tc = tcase_create("join_wait");
-
-	tcase_add_checked_fixture(tc, NULL, cluster_close);
-	tcase_add_test(tc, a_store_whose_connection_is_broken_for_a_moment_is_waited_for);
-	tcase_add_test(tc, a_request_while_the_others_are_asked_is_told_when_to_come_again);
-	tcase_add_test(tc, a_quarantine_that_is_extended_while_the_others_are_asked_asks_again_at_its_end);
-	tcase_add_test(tc, a_second_loss_while_the_others_are_asked_is_seen);
-	tcase_add_loop_test(tc, a_store_that_refuses_to_tell_its_fence_is_not_waited_for, 0, 3);
-	tcase_add_test(tc, a_store_that_is_alone_joins_at_once);
-	tcase_add_test(tc, stores_that_leave_quarantine_together_are_asked_once);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

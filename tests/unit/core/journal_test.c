@@ -61,7 +61,7 @@ static void check_same(const struct journal_record *a, const struct journal_reco
 	JOURNAL_PARTS(SAME_NUMBER, SAME_TEXT)
 }
 
-START_TEST(a_written_record_is_read_back)
+LOOP_TEST(a_written_record_is_read_back, SAMPLES)
 {
 	char out[JOURNAL_RECORD_MAX];
 	struct journal_record r;
@@ -69,9 +69,8 @@ START_TEST(a_written_record_is_read_back)
 	ck_assert_int_eq(journal_decode(sample_bytes(_i, out), &r), 0);
 	check_same(&sample[_i], &r);
 }
-END_TEST
 
-START_TEST(the_longest_record_fits)
+TEST(the_longest_record_fits)
 {
 	static char text[512];
 	char out[JOURNAL_RECORD_MAX];
@@ -86,9 +85,8 @@ START_TEST(the_longest_record_fits)
 	ck_assert_uint_le(journal_encode(&r, out), JOURNAL_RECORD_MAX);
 	ck_assert_int_eq(journal_decode((struct span){out, journal_encode(&r, out)}, &r), 0);
 }
-END_TEST
 
-START_TEST(a_record_that_is_cut_or_longer_is_refused)
+LOOP_TEST(a_record_that_is_cut_or_longer_is_refused, SAMPLES)
 {
 	char out[JOURNAL_RECORD_MAX + 1] = {0};
 	struct span whole = sample_bytes(_i, out);
@@ -105,9 +103,8 @@ START_TEST(a_record_that_is_cut_or_longer_is_refused)
 	}
 	ck_assert_int_eq(r.session, 99);
 }
-END_TEST
 
-START_TEST(any_changed_byte_is_refused_or_read_within_bounds)
+LOOP_TEST(any_changed_byte_is_refused_or_read_within_bounds, SAMPLES)
 {
 	char out[JOURNAL_RECORD_MAX], again[JOURNAL_RECORD_MAX];
 	struct span whole = sample_bytes(_i, out);
@@ -128,9 +125,8 @@ START_TEST(any_changed_byte_is_refused_or_read_within_bounds)
 		out[at] = was;
 	}
 }
-END_TEST
 
-START_TEST(another_version_or_kind_is_refused)
+TEST(another_version_or_kind_is_refused)
 {
 	char out[JOURNAL_RECORD_MAX];
 	struct span whole = sample_bytes(0, out);
@@ -145,7 +141,6 @@ START_TEST(another_version_or_kind_is_refused)
 		ck_assert_int_eq(journal_decode(whole, &r), -EBADMSG);
 	}
 }
-END_TEST
 
 /* The number that stands `at` bytes into the record. */
 static int decode_with(int i, size_t at, uint64_t number)
@@ -159,7 +154,7 @@ static int decode_with(int i, size_t at, uint64_t number)
 	return journal_decode(whole, &r);
 }
 
-START_TEST(numbers_out_of_their_bounds_are_refused)
+TEST(numbers_out_of_their_bounds_are_refused)
 {
 	const size_t grace = 2 + 8 + 2 + 32 + 2 + strlen("worker 7");
 
@@ -170,20 +165,4 @@ START_TEST(numbers_out_of_their_bounds_are_refused)
 	ck_assert_int_eq(decode_with(0, grace, 0), -EBADMSG);
 	ck_assert_int_eq(decode_with(0, grace, DURATION_MAX), 0);
 	ck_assert_int_eq(decode_with(0, grace, DURATION_MAX + 1), -EBADMSG);
-}
-END_TEST
-
-Suite *journal_suite(void)
-{
-	Suite *suite = suite_create("journal");
-	TCase *tcase = tcase_create("records");
-
-	tcase_add_loop_test(tcase, a_written_record_is_read_back, 0, SAMPLES);
-	tcase_add_test(tcase, the_longest_record_fits);
-	tcase_add_loop_test(tcase, a_record_that_is_cut_or_longer_is_refused, 0, SAMPLES);
-	tcase_add_loop_test(tcase, any_changed_byte_is_refused_or_read_within_bounds, 0, SAMPLES);
-	tcase_add_test(tcase, another_version_or_kind_is_refused);
-	tcase_add_test(tcase, numbers_out_of_their_bounds_are_refused);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

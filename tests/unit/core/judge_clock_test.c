@@ -12,16 +12,15 @@ static int64_t looked(struct member_clock *clock, int64_t server, int64_t sent, 
 	return clock_measure(clock, server, (struct instant){sent}, (struct instant){received});
 }
 
-START_TEST(the_first_look_at_a_clock_proves_nothing)
+TEST(the_first_look_at_a_clock_proves_nothing)
 {
 	struct member_clock clock = {0};
 
 	ck_assert_int_eq(looked(&clock, 5000 * SEC, 0, 100), 0);
 	ck_assert(clock.known);
 }
-END_TEST
 
-START_TEST(drift_and_50_ms_are_no_jump)
+TEST(drift_and_50_ms_are_no_jump)
 {
 	struct member_clock clock = {0};
 
@@ -32,9 +31,8 @@ START_TEST(drift_and_50_ms_are_no_jump)
 	looked(&clock, 1000 * SEC, 0, 0);
 	ck_assert_int_eq(looked(&clock, 1101 * SEC + 51 * MSEC, 100 * SEC, 100 * SEC), SEC + 51 * MSEC);
 }
-END_TEST
 
-START_TEST(a_slow_answer_widens_the_bounds_instead_of_being_a_jump)
+TEST(a_slow_answer_widens_the_bounds_instead_of_being_a_jump)
 {
 	struct member_clock clock = {0};
 
@@ -44,10 +42,9 @@ START_TEST(a_slow_answer_widens_the_bounds_instead_of_being_a_jump)
 	ck_assert_int_eq(looked(&clock, 1006 * SEC, 6 * SEC, 6 * SEC), 0);
 	ck_assert_int_gt(looked(&clock, 1009 * SEC, 7 * SEC, 7 * SEC), SEC);
 }
-END_TEST
 
 /* The process stood still, and its clock did not: the answer waited to be read, and the two clocks drifted apart meanwhile. */
-START_TEST(what_clocks_drift_apart_while_an_answer_waits_to_be_read_is_no_jump)
+TEST(what_clocks_drift_apart_while_an_answer_waits_to_be_read_is_no_jump)
 {
 	struct member_clock clock = {0};
 
@@ -55,9 +52,8 @@ START_TEST(what_clocks_drift_apart_while_an_answer_waits_to_be_read_is_no_jump)
 	ck_assert_int_eq(looked(&clock, 1001 * SEC, 1 * SEC, 101 * SEC), 0);
 	ck_assert_int_eq(looked(&clock, 1102 * SEC + 900 * MSEC, 102 * SEC, 102 * SEC), 0);
 }
-END_TEST
 
-START_TEST(a_step_back_is_the_new_truth_and_coming_back_from_it_a_jump)
+TEST(a_step_back_is_the_new_truth_and_coming_back_from_it_a_jump)
 {
 	struct member_clock clock = {0};
 
@@ -65,7 +61,6 @@ START_TEST(a_step_back_is_the_new_truth_and_coming_back_from_it_a_jump)
 	ck_assert_int_eq(looked(&clock, 961 * SEC, SEC, SEC), 0);
 	ck_assert_int_ge(looked(&clock, 1002 * SEC, 2 * SEC, 2 * SEC), 40 * SEC);
 }
-END_TEST
 
 /* Tolerances as the daemon has them, before the stores are there. */
 static void clocks_matter(unsigned nodes)
@@ -79,7 +74,9 @@ static void clocks_matter(unsigned nodes)
 #define AHEAD  "refused: its clock is more than 5000 ms ahead of the other servers': set it right"
 #define BEHIND "refused: its clock is more than 5000 ms behind the other servers': set it right"
 
-START_TEST(a_store_whose_clock_is_off_is_refused_and_used_again_once_it_is_right)
+FIXTURE(.teardown = cluster_close)
+
+LOOP_TEST(a_store_whose_clock_is_off_is_refused_and_used_again_once_it_is_right, 4)
 {
 	static const int64_t step[] = {3600 * SEC, -3600 * SEC, 6 * SEC, -6 * SEC};
 
@@ -96,9 +93,8 @@ START_TEST(a_store_whose_clock_is_off_is_refused_and_used_again_once_it_is_right
 	passes(2 * quarantine_us(cluster.conf.max_lease_us, 0));
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
-END_TEST
 
-START_TEST(clocks_within_the_tolerance_are_all_used)
+TEST(clocks_within_the_tolerance_are_all_used)
 {
 	clocks_matter(3);
 	cluster.node[0].clock_us = 4900 * MSEC;
@@ -120,9 +116,8 @@ START_TEST(clocks_within_the_tolerance_are_all_used)
 		passes(2 * SEC);
 	}
 }
-END_TEST
 
-START_TEST(a_clock_at_the_edge_is_not_taken_in_and_out)
+TEST(a_clock_at_the_edge_is_not_taken_in_and_out)
 {
 	clocks_matter(3);
 	cluster.node[0].clock_us = -5100 * MSEC;
@@ -138,10 +133,9 @@ START_TEST(a_clock_at_the_edge_is_not_taken_in_and_out)
 	passes(3 * SEC);
 	ck_assert_str_ne(store_state(0, 0), BEHIND);
 }
-END_TEST
 
 /* Whoever sets the clock right may leave it where it was before, when the store was used. */
-START_TEST(a_clock_that_stays_within_the_tolerance_is_used_again)
+TEST(a_clock_that_stays_within_the_tolerance_is_used_again)
 {
 	clocks_matter(3);
 	cluster.node[0].clock_us = -3600 * SEC;
@@ -152,9 +146,8 @@ START_TEST(a_clock_that_stays_within_the_tolerance_is_used_again)
 	passes(7 * SEC);
 	ck_assert_str_ne(store_state(0, 0), BEHIND);
 }
-END_TEST
 
-START_TEST(of_two_stores_the_one_that_disagrees_with_this_host_is_refused)
+TEST(of_two_stores_the_one_that_disagrees_with_this_host_is_refused)
 {
 	clocks_matter(2);
 	cluster.node[1].clock_us = -60 * SEC;
@@ -163,9 +156,8 @@ START_TEST(of_two_stores_the_one_that_disagrees_with_this_host_is_refused)
 	ck_assert_str_eq(store_state(0, 1), BEHIND);
 	ck_assert_str_ne(store_state(0, 0), AHEAD);
 }
-END_TEST
 
-START_TEST(one_store_alone_may_have_whatever_clock)
+TEST(one_store_alone_may_have_whatever_clock)
 {
 	clocks_matter(1);
 	cluster.node[0].clock_us = -3600 * SEC;
@@ -173,9 +165,8 @@ START_TEST(one_store_alone_may_have_whatever_clock)
 	passes(3 * SEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
-END_TEST
 
-START_TEST(the_clock_of_this_host_does_not_matter_where_the_stores_agree)
+TEST(the_clock_of_this_host_does_not_matter_where_the_stores_agree)
 {
 	clocks_matter(5);
 	for (unsigned i = 0; i < 5; i++)
@@ -184,9 +175,8 @@ START_TEST(the_clock_of_this_host_does_not_matter_where_the_stores_agree)
 	passes(3 * SEC);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 5);
 }
-END_TEST
 
-START_TEST(a_jump_is_marked_for_all_daemons_though_the_clock_is_off)
+TEST(a_jump_is_marked_for_all_daemons_though_the_clock_is_off)
 {
 	clocks_matter(3);
 	daemon_starts(0);
@@ -203,10 +193,9 @@ START_TEST(a_jump_is_marked_for_all_daemons_though_the_clock_is_off)
 	passes(3 * SEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
-END_TEST
 
 /* No daemon has seen the step: the only one ran before it, and the next one is asked before it has anything to compare that clock with. */
-START_TEST(a_key_that_a_step_ended_before_the_daemon_was_started_frees_no_name)
+TEST(a_key_that_a_step_ended_before_the_daemon_was_started_frees_no_name)
 {
 	clocks_matter(3);
 	daemon_starts(0);
@@ -235,10 +224,9 @@ START_TEST(a_key_that_a_step_ended_before_the_daemon_was_started_frees_no_name)
 	passes(quarantine_us(cluster.conf.max_lease_us, 0));
 	ck_assert_str_eq(store_state(1, 0), "joined");
 }
-END_TEST
 
 /* The store answers first and is joined. The others answer a moment later. */
-START_TEST(the_first_store_to_answer_is_compared_as_soon_as_others_have_answered)
+TEST(the_first_store_to_answer_is_compared_as_soon_as_others_have_answered)
 {
 	clocks_matter(3);
 	daemon_starts(0);
@@ -254,10 +242,9 @@ START_TEST(the_first_store_to_answer_is_compared_as_soon_as_others_have_answered
 	passes(100 * MSEC);
 	ck_assert_str_ne(store_state(1, 0), "joined");
 }
-END_TEST
 
 /* The store only seems to be ahead: nothing has ended early there. */
-START_TEST(the_store_that_was_right_when_the_others_were_set_back_is_not_quarantined)
+TEST(the_store_that_was_right_when_the_others_were_set_back_is_not_quarantined)
 {
 	clocks_matter(3);
 	daemon_starts(0);
@@ -271,9 +258,8 @@ START_TEST(the_store_that_was_right_when_the_others_were_set_back_is_not_quarant
 	passes(2 * SEC);
 	ck_assert_str_eq(store_state(1, 0), "joined");
 }
-END_TEST
 
-START_TEST(a_blank_store_with_a_clock_behind_has_a_greater_fence_than_the_one_it_replaces)
+TEST(a_blank_store_with_a_clock_behind_has_a_greater_fence_than_the_one_it_replaces)
 {
 	int64_t tol, fence;
 
@@ -291,9 +277,10 @@ START_TEST(a_blank_store_with_a_clock_behind_has_a_greater_fence_than_the_one_it
 	ck_assert_str_eq(store_state(0, 0), "joined");
 	ck_assert_int_gt(memory_fence(cluster.node[0].memory), fence);
 }
-END_TEST
 
-START_TEST(the_tolerance_is_a_fifth_of_the_longest_lease_and_five_seconds_at_most)
+FIXTURE()
+
+TEST(the_tolerance_is_a_fifth_of_the_longest_lease_and_five_seconds_at_most)
 {
 	ck_assert_int_eq(clock_tol_us(3, 30 * SEC, 0), 5 * SEC);
 	ck_assert_int_eq(clock_tol_us(3, SEC, SEC), 400 * MSEC);
@@ -303,34 +290,4 @@ START_TEST(the_tolerance_is_a_fifth_of_the_longest_lease_and_five_seconds_at_mos
 
 		ck_assert_int_ge(advanced, 4 * clock_tol_us(9, lease, 0));
 	}
-}
-END_TEST
-
-Suite *judge_clock_suite(void)
-{
-	Suite *suite = suite_create("judge_clock");
-	TCase *clocks = tcase_create("clocks"), *sane = tcase_create("sane");
-
-	tcase_add_checked_fixture(sane, NULL, cluster_close);
-	tcase_add_loop_test(sane, a_store_whose_clock_is_off_is_refused_and_used_again_once_it_is_right, 0, 4);
-	tcase_add_test(sane, clocks_within_the_tolerance_are_all_used);
-	tcase_add_test(sane, a_clock_at_the_edge_is_not_taken_in_and_out);
-	tcase_add_test(sane, a_clock_that_stays_within_the_tolerance_is_used_again);
-	tcase_add_test(sane, of_two_stores_the_one_that_disagrees_with_this_host_is_refused);
-	tcase_add_test(sane, one_store_alone_may_have_whatever_clock);
-	tcase_add_test(sane, the_clock_of_this_host_does_not_matter_where_the_stores_agree);
-	tcase_add_test(sane, a_jump_is_marked_for_all_daemons_though_the_clock_is_off);
-	tcase_add_test(sane, a_key_that_a_step_ended_before_the_daemon_was_started_frees_no_name);
-	tcase_add_test(sane, the_first_store_to_answer_is_compared_as_soon_as_others_have_answered);
-	tcase_add_test(sane, the_store_that_was_right_when_the_others_were_set_back_is_not_quarantined);
-	tcase_add_test(sane, a_blank_store_with_a_clock_behind_has_a_greater_fence_than_the_one_it_replaces);
-	suite_add_tcase(suite, sane);
-	tcase_add_test(clocks, the_tolerance_is_a_fifth_of_the_longest_lease_and_five_seconds_at_most);
-	tcase_add_test(clocks, the_first_look_at_a_clock_proves_nothing);
-	tcase_add_test(clocks, drift_and_50_ms_are_no_jump);
-	tcase_add_test(clocks, a_slow_answer_widens_the_bounds_instead_of_being_a_jump);
-	tcase_add_test(clocks, what_clocks_drift_apart_while_an_answer_waits_to_be_read_is_no_jump);
-	tcase_add_test(clocks, a_step_back_is_the_new_truth_and_coming_back_from_it_a_jump);
-	suite_add_tcase(suite, clocks);
-	return suite;
 }

@@ -8,7 +8,9 @@
 #include <check.h>
 #include <stdio.h>
 
-START_TEST(a_replica_is_refused_and_welcome_once_it_is_a_master)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_replica_is_refused_and_welcome_once_it_is_a_master)
 {
 	cluster_begin(3);
 	cluster.node[0].probe.role = SPAN("slave");
@@ -17,7 +19,6 @@ START_TEST(a_replica_is_refused_and_welcome_once_it_is_a_master)
 	passes(1100 * MSEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
-END_TEST
 
 /* LIST nodes tells the refusal of the first store in a word, too. */
 static void check_cause(const char *cause)
@@ -30,16 +31,15 @@ static void check_cause(const char *cause)
 	ignores(1);
 }
 
-START_TEST(a_store_that_loads_its_data_is_refused)
+TEST(a_store_that_loads_its_data_is_refused)
 {
 	cluster_begin(3);
 	cluster.node[0].probe.loading = true;
 	store_becomes("refused: it is loading its data");
 	check_cause("loading");
 }
-END_TEST
 
-START_TEST(a_store_that_refuses_info_is_refused_and_told_why)
+LOOP_TEST(a_store_that_refuses_info_is_refused_and_told_why, 3)
 {
 	static const struct {
 		const char *refusal, *reason, *cause;
@@ -59,9 +59,8 @@ START_TEST(a_store_that_refuses_info_is_refused_and_told_why)
 	check_cause(row[_i].cause);
 	cluster.node[0].probe.run_id.p = NULL;
 }
-END_TEST
 
-START_TEST(a_store_that_may_evict_locks_is_refused_and_told_what_to_set)
+TEST(a_store_that_may_evict_locks_is_refused_and_told_what_to_set)
 {
 	cluster_begin(3);
 	cluster.node[0].probe.maxmemory = 1000000;
@@ -69,18 +68,16 @@ START_TEST(a_store_that_may_evict_locks_is_refused_and_told_what_to_set)
 	store_becomes("refused: maxmemory-policy is volatile-lru, which evicts locks: set noeviction");
 	check_cause("evicts");
 }
-END_TEST
 
-START_TEST(a_policy_does_not_matter_without_a_limit_of_memory)
+TEST(a_policy_does_not_matter_without_a_limit_of_memory)
 {
 	cluster_begin(1);
 	cluster.node[0].probe.policy = SPAN("allkeys-lru");
 	passes(2 * SEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
-END_TEST
 
-START_TEST(the_same_server_twice_counts_once)
+TEST(the_same_server_twice_counts_once)
 {
 	cluster_open(3);
 	cluster.node[1].probe.run_id = span_of(cluster.node[0].run_id);
@@ -99,10 +96,9 @@ START_TEST(the_same_server_twice_counts_once)
 	cluster.node[1].probe.run_id = SPAN("");
 	cluster.node[1].probe.run_id.p = NULL;
 }
-END_TEST
 
 /* It says so by each probe, whatever it was asked for before. */
-START_TEST(a_store_that_refuses_what_locks_need_is_refused_until_it_does_not)
+TEST(a_store_that_refuses_what_locks_need_is_refused_until_it_does_not)
 {
 	cluster_begin(3);
 	cluster.node[0].probe.refusal = SPAN("SET OOM command not allowed when used memory > 'maxmemory'.");
@@ -119,9 +115,8 @@ START_TEST(a_store_that_refuses_what_locks_need_is_refused_until_it_does_not)
 	ck_assert_str_eq(store_state(0, 0), "joined");
 	ck_assert(was_logged("node node=a state=joined cause=memory *"));
 }
-END_TEST
 
-START_TEST(a_store_that_refuses_what_locks_do_not_need_votes_and_says_so)
+TEST(a_store_that_refuses_what_locks_do_not_need_votes_and_says_so)
 {
 	cluster_begin(1);
 	cluster.node[0].probe.refusal = SPAN("ZCARD ERR The user executing the script can't");
@@ -136,9 +131,8 @@ START_TEST(a_store_that_refuses_what_locks_do_not_need_votes_and_says_so)
 	cluster.node[0].probe.defect = DEFECT_NONE;
 	cluster.node[0].probe.lesser = false;
 }
-END_TEST
 
-START_TEST(another_configuration_of_the_same_generation_is_refused_and_never_overwritten)
+TEST(another_configuration_of_the_same_generation_is_refused_and_never_overwritten)
 {
 	struct span marker;
 
@@ -152,9 +146,8 @@ START_TEST(another_configuration_of_the_same_generation_is_refused_and_never_ove
 	marker = memory_marker(cluster.node[0].memory);
 	ck_assert_int_eq(marker.p[0], 'j');
 }
-END_TEST
 
-START_TEST(every_setting_that_must_be_the_same_is_in_the_configuration)
+LOOP_TEST(every_setting_that_must_be_the_same_is_in_the_configuration, 3)
 {
 	cluster_begin(3);
 	switch (_i) {
@@ -171,9 +164,8 @@ START_TEST(every_setting_that_must_be_the_same_is_in_the_configuration)
 	daemon_starts(1);
 	ck_assert_ptr_nonnull(strstr(store_state(1, 0), "refused: it belongs to another configuration"));
 }
-END_TEST
 
-START_TEST(a_higher_generation_takes_over_and_the_lower_one_is_refused)
+TEST(a_higher_generation_takes_over_and_the_lower_one_is_refused)
 {
 	held_after_lock(3, "LOCK a");
 	cluster.conf.generation = 2;
@@ -191,9 +183,8 @@ START_TEST(a_higher_generation_takes_over_and_the_lower_one_is_refused)
 	passes(3 * SEC);
 	hears(2, GRANT);
 }
-END_TEST
 
-START_TEST(nonsense_in_the_marker_is_no_configuration_and_no_join)
+LOOP_TEST(nonsense_in_the_marker_is_no_configuration_and_no_join, 5)
 {
 	static const char *const marker[] = {"j", "x", "||||", "j|1.0||run|", "jj|a|b|c|d"};
 
@@ -204,11 +195,10 @@ START_TEST(nonsense_in_the_marker_is_no_configuration_and_no_join)
 	passes(5 * SEC);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 0);
 }
-END_TEST
 
 /* --- what a server says instead of an answer --- */
 
-START_TEST(a_server_that_refuses_a_probe_is_refused_with_what_to_do)
+LOOP_TEST(a_server_that_refuses_a_probe_is_refused_with_what_to_do, 10)
 {
 	static const struct {
 		const char *says, *state;
@@ -243,9 +233,8 @@ START_TEST(a_server_that_refuses_a_probe_is_refused_with_what_to_do)
 	passes(1100 * MSEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
-END_TEST
 
-START_TEST(a_store_that_refuses_to_be_joined_is_told_once_as_well)
+TEST(a_store_that_refuses_to_be_joined_is_told_once_as_well)
 {
 	static const char refused[] = "refused: it refuses writes: OOM command not allowed";
 
@@ -266,9 +255,8 @@ START_TEST(a_store_that_refuses_to_be_joined_is_told_once_as_well)
 	passes(1100 * MSEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
-END_TEST
 
-START_TEST(nine_stores_are_a_quorum_of_five)
+TEST(nine_stores_are_a_quorum_of_five)
 {
 	cluster_begin(9);
 	passes(2 * SEC);
@@ -289,30 +277,4 @@ START_TEST(nine_stores_are_a_quorum_of_five)
 	hears(1, "! RISK *");
 	hears(1, "! LOST name=a fence=* reason=quorum");
 	ignores(2);
-}
-END_TEST
-
-Suite *judge_suite(void)
-{
-	Suite *suite = suite_create("judge");
-	TCase *fitness = tcase_create("fitness");
-
-	tcase_add_checked_fixture(fitness, NULL, cluster_close);
-	tcase_add_test(fitness, a_replica_is_refused_and_welcome_once_it_is_a_master);
-	tcase_add_test(fitness, a_store_that_loads_its_data_is_refused);
-	tcase_add_loop_test(fitness, a_store_that_refuses_info_is_refused_and_told_why, 0, 3);
-	tcase_add_test(fitness, a_store_that_may_evict_locks_is_refused_and_told_what_to_set);
-	tcase_add_test(fitness, a_policy_does_not_matter_without_a_limit_of_memory);
-	tcase_add_test(fitness, the_same_server_twice_counts_once);
-	tcase_add_test(fitness, a_store_that_refuses_what_locks_need_is_refused_until_it_does_not);
-	tcase_add_test(fitness, a_store_that_refuses_what_locks_do_not_need_votes_and_says_so);
-	tcase_add_test(fitness, another_configuration_of_the_same_generation_is_refused_and_never_overwritten);
-	tcase_add_loop_test(fitness, every_setting_that_must_be_the_same_is_in_the_configuration, 0, 3);
-	tcase_add_test(fitness, a_higher_generation_takes_over_and_the_lower_one_is_refused);
-	tcase_add_loop_test(fitness, nonsense_in_the_marker_is_no_configuration_and_no_join, 0, 5);
-	suite_add_tcase(suite, fitness);
-	tcase_add_loop_test(fitness, a_server_that_refuses_a_probe_is_refused_with_what_to_do, 0, 10);
-	tcase_add_test(fitness, a_store_that_refuses_to_be_joined_is_told_once_as_well);
-	tcase_add_test(fitness, nine_stores_are_a_quorum_of_five);
-	return suite;
 }

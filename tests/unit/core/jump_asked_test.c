@@ -15,8 +15,10 @@ static void jumps_while_the_others_hang(void)
 	ck_assert_str_eq(store_state(0, 0), ASKING);
 }
 
+FIXTURE(.teardown = cluster_close)
+
 /* Store 0 has jumped, store 2 hangs, and what store 1 says tells nothing of its clock. */
-START_TEST(a_store_that_fails_while_it_is_asked_about_the_jump_of_another_is_asked_once)
+TEST(a_store_that_fails_while_it_is_asked_about_the_jump_of_another_is_asked_once)
 {
 	unsigned before;
 
@@ -37,10 +39,9 @@ START_TEST(a_store_that_fails_while_it_is_asked_about_the_jump_of_another_is_ask
 	passes(SEC);
 	ignores(1);
 }
-END_TEST
 
 /* Store 1 is full, so it refuses the marker, but it tells its time. Store 2 is away. */
-START_TEST(a_store_that_cannot_be_marked_is_asked_about_the_jump_of_another)
+TEST(a_store_that_cannot_be_marked_is_asked_about_the_jump_of_another)
 {
 	cluster_begin(3);
 	passes(1500 * MSEC);
@@ -55,10 +56,9 @@ START_TEST(a_store_that_cannot_be_marked_is_asked_about_the_jump_of_another)
 	ck_assert_int_eq(marker_of(0)[0], 'j');
 	ck_assert(was_logged("stood-still for_ms=*"));
 }
-END_TEST
 
 /* The clock of store 0 was set forward, and did not stand still with the others: what it shows of that is told once, and asking again shows no more. */
-START_TEST(a_store_that_shows_less_than_a_stop_is_asked_about_it_once)
+TEST(a_store_that_shows_less_than_a_stop_is_asked_about_it_once)
 {
 	unsigned before;
 
@@ -77,9 +77,8 @@ START_TEST(a_store_that_shows_less_than_a_stop_is_asked_about_it_once)
 	ck_assert_uint_le(cluster.node[0].count[CALL_PROBE] - before, 4);
 	ignores(1);
 }
-END_TEST
 
-START_TEST(until_it_is_known_whose_clock_jumped_a_store_does_not_count)
+LOOP_TEST(until_it_is_known_whose_clock_jumped_a_store_does_not_count, 2)
 {
 	jumps_while_the_others_hang();
 	ck_assert_int_eq(marker_of(0)[0], 'j');
@@ -100,10 +99,9 @@ START_TEST(until_it_is_known_whose_clock_jumped_a_store_does_not_count)
 	passes(SEC);
 	ignores(1);
 }
-END_TEST
 
 /* The answer of the store shows nothing of the jump, for which it is asked again, but it shows that the store was made a replica. */
-START_TEST(a_role_that_a_store_reports_counts_while_it_is_asked_about_the_jump_of_another)
+TEST(a_role_that_a_store_reports_counts_while_it_is_asked_about_the_jump_of_another)
 {
 	cluster_begin(3);
 	passes(1500 * MSEC);
@@ -123,10 +121,9 @@ START_TEST(a_role_that_a_store_reports_counts_while_it_is_asked_about_the_jump_o
 	passes(SEC);
 	ignores(1);
 }
-END_TEST
 
 /* The daemon is stopped twice in a row: the second look, which decides, would come before the answers of the others are read. */
-START_TEST(a_daemon_that_is_stopped_again_while_the_others_are_asked_marks_no_store)
+TEST(a_daemon_that_is_stopped_again_while_the_others_are_asked_marks_no_store)
 {
 	cluster_begin(3);
 	passes(1500 * MSEC);
@@ -144,10 +141,9 @@ START_TEST(a_daemon_that_is_stopped_again_while_the_others_are_asked_marks_no_st
 	nobody_is_marked();
 	ignores(1);
 }
-END_TEST
 
 /* The answers of the others lie unread: that the daemon did not hear them in time says nothing of those stores. */
-START_TEST(a_daemon_that_is_stopped_while_the_others_are_asked_marks_no_store)
+LOOP_TEST(a_daemon_that_is_stopped_while_the_others_are_asked_marks_no_store, 2)
 {
 	cluster_begin(3);
 	passes(1500 * MSEC);
@@ -167,10 +163,9 @@ START_TEST(a_daemon_that_is_stopped_while_the_others_are_asked_marks_no_store)
 	ck_assert(was_logged("stood-still for_ms=*"));
 	ignores(1);
 }
-END_TEST
 
 /* The process runs for 45 ms, which is less than the timeout, between two stops. The others say nothing, and store 0 has jumped by itself. */
-START_TEST(a_verdict_comes_though_the_process_is_stopped_again_and_again)
+TEST(a_verdict_comes_though_the_process_is_stopped_again_and_again)
 {
 	cluster_begin(3);
 	passes(1500 * MSEC);
@@ -189,23 +184,4 @@ START_TEST(a_verdict_comes_though_the_process_is_stopped_again_and_again)
 	ck_assert_str_eq(store_state(0, 0), JUMPED);
 	all_feel(MOOD_WELL);
 	ignores(1);
-}
-END_TEST
-
-Suite *jump_asked_suite(void)
-{
-	Suite *suite = suite_create("jump_asked");
-	TCase *tc = tcase_create("asked");
-
-	tcase_add_checked_fixture(tc, NULL, cluster_close);
-	tcase_add_test(tc, a_store_that_fails_while_it_is_asked_about_the_jump_of_another_is_asked_once);
-	tcase_add_test(tc, a_store_that_cannot_be_marked_is_asked_about_the_jump_of_another);
-	tcase_add_test(tc, a_store_that_shows_less_than_a_stop_is_asked_about_it_once);
-	tcase_add_loop_test(tc, until_it_is_known_whose_clock_jumped_a_store_does_not_count, 0, 2);
-	tcase_add_test(tc, a_role_that_a_store_reports_counts_while_it_is_asked_about_the_jump_of_another);
-	tcase_add_test(tc, a_daemon_that_is_stopped_again_while_the_others_are_asked_marks_no_store);
-	tcase_add_loop_test(tc, a_daemon_that_is_stopped_while_the_others_are_asked_marks_no_store, 0, 2);
-	tcase_add_test(tc, a_verdict_comes_though_the_process_is_stopped_again_and_again);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

@@ -16,7 +16,7 @@ static void settles(struct members *ms)
  * Store 2 does not show the jump: it was looked at since the jump was seen, or is first met then. Store 0 hangs from before that until after a stop of the same
  * length. Both then look like store 1, which has not shown the stop yet.
  */
-START_TEST(a_jump_that_was_denied_is_not_like_a_stop_that_comes_later)
+LOOP_TEST(a_jump_that_was_denied_is_not_like_a_stop_that_comes_later, 4)
 {
 	static const unsigned order[][2] = {{0, 2}, {2, 0}};
 	bool met = _i >= 2;
@@ -45,7 +45,6 @@ START_TEST(a_jump_that_was_denied_is_not_like_a_stop_that_comes_later)
 	}
 	effects_release(&effects);
 }
-END_TEST
 
 static void rings(struct members *ms, struct member *m)
 {
@@ -64,7 +63,7 @@ static void is_judged_by_its_timer(struct members *ms, struct member *m, int64_t
 }
 
 /* The store hangs as well, so only its timer can tell. A stop of this host that comes later is not what the store has shown. */
-START_TEST(a_store_that_hangs_after_it_jumped_is_judged_when_the_time_of_the_others_is_over)
+TEST(a_store_that_hangs_after_it_jumped_is_judged_when_the_time_of_the_others_is_over)
 {
 	struct effects effects;
 	struct members *ms = clocks_of(3, &effects);
@@ -77,10 +76,9 @@ START_TEST(a_store_that_hangs_after_it_jumped_is_judged_when_the_time_of_the_oth
 	is_judged_by_its_timer(ms, m, 1400 * MSEC + 2 * ms->core->conf.timeout_us);
 	effects_release(&effects);
 }
-END_TEST
 
 /* Its probe has hung since before it jumped, and its timeout is over. Another call shows the jump, so no timer runs that could tell. */
-START_TEST(a_store_that_hangs_before_it_jumps_is_judged_when_the_time_of_the_others_is_over)
+TEST(a_store_that_hangs_before_it_jumps_is_judged_when_the_time_of_the_others_is_over)
 {
 	struct effects effects;
 	struct members *ms = clocks_of(3, &effects);
@@ -95,10 +93,9 @@ START_TEST(a_store_that_hangs_before_it_jumps_is_judged_when_the_time_of_the_oth
 	is_judged_by_its_timer(ms, m, 1400 * MSEC + 2 * ms->core->conf.timeout_us);
 	effects_release(&effects);
 }
-END_TEST
 
 /* The store runs on this host, so its clock stood still as well. */
-START_TEST(a_stop_that_one_store_denies_is_ours_when_the_others_have_shown_it_again)
+TEST(a_stop_that_one_store_denies_is_ours_when_the_others_have_shown_it_again)
 {
 	struct effects effects;
 	struct members *ms = clocks_of(3, &effects);
@@ -115,10 +112,9 @@ START_TEST(a_stop_that_one_store_denies_is_ours_when_the_others_have_shown_it_ag
 		ck_assert(!ms->node[i].jump.open && !ms->node[i].evidence.why);
 	effects_release(&effects);
 }
-END_TEST
 
 /* The clock of store 0 was known so roughly before the stop that its jump is like those of both others. Store 1 had jumped by itself. */
-START_TEST(a_jump_that_is_known_only_roughly_does_not_hide_a_longer_one)
+TEST(a_jump_that_is_known_only_roughly_does_not_hide_a_longer_one)
 {
 	struct effects effects;
 	struct members *ms = clocks_of(3, &effects);
@@ -146,10 +142,9 @@ START_TEST(a_jump_that_is_known_only_roughly_does_not_hide_a_longer_one)
 		ck_assert_int_eq(ms->node[i].evidence.why != EVIDENCE_NONE, i == 1);
 	effects_release(&effects);
 }
-END_TEST
 
 /* The clock of the store was known so roughly that the stop does not show. But it has told its time since: what comes then is no part of the stop. */
-START_TEST(a_store_that_has_told_its_time_since_a_stop_and_then_answers_late_has_jumped_by_itself)
+TEST(a_store_that_has_told_its_time_since_a_stop_and_then_answers_late_has_jumped_by_itself)
 {
 	struct effects effects;
 	struct members *ms = clocks_of(3, &effects);
@@ -173,10 +168,9 @@ START_TEST(a_store_that_has_told_its_time_since_a_stop_and_then_answers_late_has
 		ck_assert_int_eq(ms->node[i].evidence.why != EVIDENCE_NONE, i == 2);
 	effects_release(&effects);
 }
-END_TEST
 
 /* The clock of store 2 was known so roughly that a stop of 2 s does not show. It answers what was asked just before store 0 showed the stop, and then steps. */
-START_TEST(a_store_that_steps_behind_an_answer_that_was_asked_for_just_before_a_stop_was_seen_has_jumped_by_itself)
+TEST(a_store_that_steps_behind_an_answer_that_was_asked_for_just_before_a_stop_was_seen_has_jumped_by_itself)
 {
 	struct effects effects;
 	struct members *ms = clocks_of(3, &effects);
@@ -200,10 +194,9 @@ START_TEST(a_store_that_steps_behind_an_answer_that_was_asked_for_just_before_a_
 		ck_assert_int_eq(ms->node[i].evidence.why != EVIDENCE_NONE, i == 2);
 	effects_release(&effects);
 }
-END_TEST
 
 /* Each step back is too small to be noticed. In the end the store shows no jump, like the others, but keys may have ended early meanwhile. */
-START_TEST(a_jump_that_is_taken_back_step_by_step_is_no_stop)
+TEST(a_jump_that_is_taken_back_step_by_step_is_no_stop)
 {
 	struct effects effects;
 	struct members *ms = clocks_of(3, &effects);
@@ -221,10 +214,9 @@ START_TEST(a_jump_that_is_taken_back_step_by_step_is_no_stop)
 	ck_assert(m->evidence.why && !m->jump.open);
 	effects_release(&effects);
 }
-END_TEST
 
 /* The store had its time while the others were asked, before this process was stopped. It was not asked since. */
-START_TEST(a_store_that_showed_a_part_of_a_stop_is_asked_for_the_rest_though_its_time_is_over)
+TEST(a_store_that_showed_a_part_of_a_stop_is_asked_for_the_rest_though_its_time_is_over)
 {
 	struct effects effects;
 	struct members *ms = clocks_of(3, &effects);
@@ -241,24 +233,4 @@ START_TEST(a_store_that_showed_a_part_of_a_stop_is_asked_for_the_rest_though_its
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert(!ms->node[i].evidence.why);
 	effects_release(&effects);
-}
-END_TEST
-
-Suite *jump_denied_suite(void)
-{
-	Suite *suite = suite_create("jump_denied");
-	TCase *ours = tcase_create("ours"), *theirs = tcase_create("theirs");
-
-	tcase_add_test(ours, a_stop_that_one_store_denies_is_ours_when_the_others_have_shown_it_again);
-	tcase_add_test(ours, a_store_that_showed_a_part_of_a_stop_is_asked_for_the_rest_though_its_time_is_over);
-	suite_add_tcase(suite, ours);
-	tcase_add_loop_test(theirs, a_jump_that_was_denied_is_not_like_a_stop_that_comes_later, 0, 4);
-	tcase_add_test(theirs, a_store_that_hangs_after_it_jumped_is_judged_when_the_time_of_the_others_is_over);
-	tcase_add_test(theirs, a_store_that_hangs_before_it_jumps_is_judged_when_the_time_of_the_others_is_over);
-	tcase_add_test(theirs, a_store_that_has_told_its_time_since_a_stop_and_then_answers_late_has_jumped_by_itself);
-	tcase_add_test(theirs, a_store_that_steps_behind_an_answer_that_was_asked_for_just_before_a_stop_was_seen_has_jumped_by_itself);
-	tcase_add_test(theirs, a_jump_that_is_taken_back_step_by_step_is_no_stop);
-	tcase_add_test(theirs, a_jump_that_is_known_only_roughly_does_not_hide_a_longer_one);
-	suite_add_tcase(suite, theirs);
-	return suite;
 }

@@ -26,7 +26,9 @@ static void a_bare_quorum_holds(void)
 	comes(2);
 }
 
-START_TEST(a_grant_that_shows_a_jump_is_no_vote)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_grant_that_shows_a_jump_is_no_vote)
 {
 	a_bare_quorum_holds();
 	passes(1600 * MSEC);
@@ -36,9 +38,8 @@ START_TEST(a_grant_that_shows_a_jump_is_no_vote)
 	hears(2, "BUSY *");
 	ignores(1);
 }
-END_TEST
 
-START_TEST(a_grant_behind_the_answer_that_shows_a_jump_is_no_vote)
+TEST(a_grant_behind_the_answer_that_shows_a_jump_is_no_vote)
 {
 	a_bare_quorum_holds();
 	passes(1600 * MSEC);
@@ -53,9 +54,8 @@ START_TEST(a_grant_behind_the_answer_that_shows_a_jump_is_no_vote)
 	ignores(1);
 	ignores(3);
 }
-END_TEST
 
-START_TEST(a_key_that_is_put_back_by_the_answer_that_shows_a_jump_is_no_vote)
+TEST(a_key_that_is_put_back_by_the_answer_that_shows_a_jump_is_no_vote)
 {
 	patient_daemons_start();
 	says(1, "LOCK a ttl=600ms");
@@ -72,10 +72,9 @@ START_TEST(a_key_that_is_put_back_by_the_answer_that_shows_a_jump_is_no_vote)
 	ck_assert_int_le(number_in(hears(1, "OK name=a *"), "valid_ms"), 400); /* of what store 1 has vouched for */
 	ignores(1);
 }
-END_TEST
 
 /* The answer that ends the wait of an untagged request, and of those behind it, shows that the clock was set forward by which a vote for a was counted. */
-START_TEST(a_hold_that_a_jump_ends_is_LOST_before_the_next_request_is_served)
+LOOP_TEST(a_hold_that_a_jump_ends_is_LOST_before_the_next_request_is_served, 6)
 {
 	static const struct {
 		const char *request, *answer;
@@ -101,10 +100,9 @@ START_TEST(a_hold_that_a_jump_ends_is_LOST_before_the_next_request_is_served)
 	ignores(1);
 	all_feel(MOOD_WELL);
 }
-END_TEST
 
 /* A step has time to lose one of them: the other is lost as it is asked for. */
-START_TEST(of_many_holds_that_a_jump_ends_each_is_LOST_before_a_request_about_it_is_served)
+TEST(of_many_holds_that_a_jump_ends_each_is_LOST_before_a_request_about_it_is_served)
 {
 	cluster_begin(3);
 	falls(2);
@@ -131,13 +129,12 @@ START_TEST(of_many_holds_that_a_jump_ends_each_is_LOST_before_a_request_about_it
 	ignores(1);
 	all_feel(MOOD_WELL);
 }
-END_TEST
 
 /*
  * Stores 0 and 1 show a stop of this host, but store 0 so roughly that it is asked once more, and then it is gone. So no answer shows that both agree: the
  * timer of store 1 finds it. Only then the votes of store 2, which is silent, fall, and those of store 1 by what store 0 has shown beyond.
  */
-START_TEST(a_hold_that_a_stop_ends_is_LOST_when_it_is_found_without_an_answer)
+TEST(a_hold_that_a_stop_ends_is_LOST_when_it_is_found_without_an_answer)
 {
 	patient_daemons_start();
 	falls(0);
@@ -166,10 +163,9 @@ START_TEST(a_hold_that_a_stop_ends_is_LOST_when_it_is_found_without_an_answer)
 	ignores(2);
 	ignores(3);
 }
-END_TEST
 
 /* Votes fall as the round is won, which other votes have delayed. On the longer terms the loss is told sooner than on those before. */
-START_TEST(an_EXTEND_that_is_over_as_it_is_won_is_answered_LOST)
+LOOP_TEST(an_EXTEND_that_is_over_as_it_is_won_is_answered_LOST, 2)
 {
 	cluster_open(3);
 	cluster.conf.timeout_us = SEC;
@@ -198,10 +194,9 @@ START_TEST(an_EXTEND_that_is_over_as_it_is_won_is_answered_LOST)
 	all_feel(MOOD_WELL);
 	ignores(2);
 }
-END_TEST
 
 /* This host stood still. The first request afterwards is served all the same. */
-START_TEST(the_first_request_after_a_stop_is_granted)
+LOOP_TEST(the_first_request_after_a_stop_is_granted, 2)
 {
 	patient_daemons_start();
 	for (unsigned i = 0; i < 3; i++)
@@ -212,11 +207,10 @@ START_TEST(the_first_request_after_a_stop_is_granted)
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert_str_eq(store_state(0, i), "joined");
 }
-END_TEST
 
 /* --- answers from before a jump that arrive after it is known --- */
 
-START_TEST(a_store_that_is_slow_when_others_show_a_stop_is_not_marked)
+LOOP_TEST(a_store_that_is_slow_when_others_show_a_stop_is_not_marked, 3)
 {
 	cluster_begin(3);
 	passes(1500 * MSEC);
@@ -236,10 +230,9 @@ START_TEST(a_store_that_is_slow_when_others_show_a_stop_is_not_marked)
 	ignores(1);
 	ignores(2);
 }
-END_TEST
 
 /* The store carried out its earlier calls while this host stood still. */
-START_TEST(a_store_that_shows_a_part_of_a_stop_and_then_the_rest_is_not_marked)
+LOOP_TEST(a_store_that_shows_a_part_of_a_stop_and_then_the_rest_is_not_marked, 2)
 {
 	int64_t own = _i ? 300 * MSEC : 0;
 
@@ -266,10 +259,9 @@ START_TEST(a_store_that_shows_a_part_of_a_stop_and_then_the_rest_is_not_marked)
 		ck_assert_str_eq(store_state(0, i), "joined");
 	ignores(1);
 }
-END_TEST
 
 /* Each of two connections keeps its order, but the answers of one come after those of the other. */
-START_TEST(an_older_answer_on_another_connection_does_not_undo_a_stop)
+TEST(an_older_answer_on_another_connection_does_not_undo_a_stop)
 {
 	struct core core = {.conf = {.nodes = 3, .timeout_us = 50 * MSEC}};
 	static struct members ms;
@@ -300,10 +292,9 @@ START_TEST(an_older_answer_on_another_connection_does_not_undo_a_stop)
 	jump_note(&ms, m, 2 * SEC, (struct instant){SEC + 2 * MSEC});
 	ck_assert_int_lt(m->clock.high, SEC);
 }
-END_TEST
 
 /* A call from before a stop of this daemon may have been carried out at any moment of the stop. Its answer does not replace a look that shows more. */
-START_TEST(a_clock_that_was_set_back_during_a_stop_is_seen_to_be_set_right)
+TEST(a_clock_that_was_set_back_during_a_stop_is_seen_to_be_set_right)
 {
 	struct core core = {.conf = {.nodes = 3, .timeout_us = 50 * MSEC}};
 	static struct members ms;
@@ -319,29 +310,4 @@ START_TEST(a_clock_that_was_set_back_during_a_stop_is_seen_to_be_set_right)
 	ck_assert(!jump_note(&ms, m, core.now.us - 320 * MSEC, (struct instant){7 * SEC - MSEC}));
 	core.now.us += SEC;
 	ck_assert(jump_note(&ms, m, core.now.us, core.now));
-}
-END_TEST
-
-Suite *jump_late_suite(void)
-{
-	Suite *suite = suite_create("jump_late");
-	TCase *votes = tcase_create("votes"), *outdated = tcase_create("outdated");
-
-	tcase_add_checked_fixture(votes, NULL, cluster_close);
-	tcase_add_test(votes, a_grant_that_shows_a_jump_is_no_vote);
-	tcase_add_test(votes, a_grant_behind_the_answer_that_shows_a_jump_is_no_vote);
-	tcase_add_test(votes, a_key_that_is_put_back_by_the_answer_that_shows_a_jump_is_no_vote);
-	tcase_add_loop_test(votes, a_hold_that_a_jump_ends_is_LOST_before_the_next_request_is_served, 0, 6);
-	tcase_add_test(votes, of_many_holds_that_a_jump_ends_each_is_LOST_before_a_request_about_it_is_served);
-	tcase_add_test(votes, a_hold_that_a_stop_ends_is_LOST_when_it_is_found_without_an_answer);
-	tcase_add_loop_test(votes, an_EXTEND_that_is_over_as_it_is_won_is_answered_LOST, 0, 2);
-	tcase_add_loop_test(votes, the_first_request_after_a_stop_is_granted, 0, 2);
-	suite_add_tcase(suite, votes);
-	tcase_add_checked_fixture(outdated, NULL, cluster_close);
-	tcase_add_loop_test(outdated, a_store_that_is_slow_when_others_show_a_stop_is_not_marked, 0, 3);
-	tcase_add_loop_test(outdated, a_store_that_shows_a_part_of_a_stop_and_then_the_rest_is_not_marked, 0, 2);
-	tcase_add_test(outdated, an_older_answer_on_another_connection_does_not_undo_a_stop);
-	tcase_add_test(outdated, a_clock_that_was_set_back_during_a_stop_is_seen_to_be_set_right);
-	suite_add_tcase(suite, outdated);
-	return suite;
 }

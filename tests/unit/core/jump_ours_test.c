@@ -2,7 +2,7 @@
 /* daemon/core/jump.c by itself: a stop of this host is known as one, in whatever order its stores are looked at, and however late they answer. */
 #include "tests/fixture/clock_looks.h"
 
-START_TEST(stores_that_showed_two_stops_or_their_sum_agree_on_a_stop)
+LOOP_TEST(stores_that_showed_two_stops_or_their_sum_agree_on_a_stop, 2)
 {
 	struct effects effects;
 	struct members *ms = clocks_of(5, &effects);
@@ -25,10 +25,9 @@ START_TEST(stores_that_showed_two_stops_or_their_sum_agree_on_a_stop)
 		ck_assert_int_ge(ms->votes_fall_us[i], !_i && i == 1 ? 200 * MSEC : 500 * MSEC);
 	effects_release(&effects);
 }
-END_TEST
 
 /* The last 45 ms of a stop are too little to be noticed by themselves. Store 3 was asked before, and answers after the stop was found. */
-START_TEST(an_answer_from_before_the_last_part_of_a_stop_is_no_sign_of_a_clock_that_was_set_back)
+TEST(an_answer_from_before_the_last_part_of_a_stop_is_no_sign_of_a_clock_that_was_set_back)
 {
 	struct effects effects;
 	struct members *ms = clocks_of(5, &effects);
@@ -46,9 +45,8 @@ START_TEST(an_answer_from_before_the_last_part_of_a_stop_is_no_sign_of_a_clock_t
 	ck_assert(!ms->node[3].jump.open);
 	effects_release(&effects);
 }
-END_TEST
 
-START_TEST(answers_that_come_late_while_a_stop_is_looked_into_do_not_undo_it)
+TEST(answers_that_come_late_while_a_stop_is_looked_into_do_not_undo_it)
 {
 	struct effects effects;
 	struct members *ms = clocks_of(3, &effects);
@@ -64,7 +62,6 @@ START_TEST(answers_that_come_late_while_a_stop_is_looked_into_do_not_undo_it)
 	ck_assert_int_eq(whose(ms, 0), JUMP_OURS);
 	effects_release(&effects);
 }
-END_TEST
 
 /* Returns whose jumps these were, if that is known then. */
 static enum jump_whose looks(struct members *ms, unsigned node, int64_t at_us, int64_t took_us, int64_t ahead_us)
@@ -84,7 +81,7 @@ static enum jump_whose looks(struct members *ms, unsigned node, int64_t at_us, i
 }
 
 /* Busy stores answer late, and what is known of their clocks from a second before is vague. */
-START_TEST(a_jump_of_all_stores_is_one_stop_in_whatever_order_they_are_looked_at)
+LOOP_TEST(a_jump_of_all_stores_is_one_stop_in_whatever_order_they_are_looked_at, 3)
 {
 	static const unsigned order[][3] = {{2, 0, 1}, {0, 2, 1}, {1, 0, 2}};
 	const unsigned *node = order[_i];
@@ -104,13 +101,12 @@ START_TEST(a_jump_of_all_stores_is_one_stop_in_whatever_order_they_are_looked_at
 		ck_assert(!ms->node[i].jump.open);
 	effects_release(&effects);
 }
-END_TEST
 
 /*
  * Only the third store notices a short stop. What the other two have shown of it must not count as slack for the next stop, or that would not be
  * noticed there either.
  */
-START_TEST(a_second_stop_soon_after_a_short_one_is_ours_as_well)
+TEST(a_second_stop_soon_after_a_short_one_is_ours_as_well)
 {
 	struct effects effects;
 	struct members *ms = clocks_of(3, &effects);
@@ -130,10 +126,9 @@ START_TEST(a_second_stop_soon_after_a_short_one_is_ours_as_well)
 	ck_assert_int_eq(whose(ms, 2), JUMP_OURS);
 	effects_release(&effects);
 }
-END_TEST
 
 /* A second before the stop the stores were busy and answered late. They were looked at since. */
-START_TEST(stores_that_answered_late_once_are_known_well_again_when_a_stop_comes)
+TEST(stores_that_answered_late_once_are_known_well_again_when_a_stop_comes)
 {
 	struct effects effects;
 	struct members *ms = clocks_of(3, &effects);
@@ -149,10 +144,9 @@ START_TEST(stores_that_answered_late_once_are_known_well_again_when_a_stop_comes
 	ck_assert_int_eq(whose(ms, 0), JUMP_OURS);
 	effects_release(&effects);
 }
-END_TEST
 
 /* The stores were asked after the jump was seen, but answered before a pause of this process: their answers fit both before the stop and after it. */
-START_TEST(an_answer_that_came_late_does_not_deny_a_stop)
+LOOP_TEST(an_answer_that_came_late_does_not_deny_a_stop, 2)
 {
 	struct effects effects;
 	struct members *ms = clocks_of(3, &effects);
@@ -169,10 +163,9 @@ START_TEST(an_answer_that_came_late_does_not_deny_a_stop)
 	ck_assert_int_eq(whose(ms, 0), _i ? JUMP_OURS : JUMP_THEIRS);
 	effects_release(&effects);
 }
-END_TEST
 
 /* This host stood still twice, and one store was looked at in between. It shows the same as the others, and has yet to show the rest. */
-START_TEST(a_store_that_was_looked_at_in_the_midst_of_a_stop_is_expected_to_show_the_rest)
+TEST(a_store_that_was_looked_at_in_the_midst_of_a_stop_is_expected_to_show_the_rest)
 {
 	struct effects effects;
 	struct members *ms = clocks_of(3, &effects);
@@ -189,10 +182,9 @@ START_TEST(a_store_that_was_looked_at_in_the_midst_of_a_stop_is_expected_to_show
 	ck_assert(!ms->node[2].jump.open);
 	effects_release(&effects);
 }
-END_TEST
 
 /* The store that had shown a part is judged first: the stop is as long as the other shows. */
-START_TEST(a_stop_is_as_long_as_the_store_shows_that_was_looked_at_last)
+TEST(a_stop_is_as_long_as_the_store_shows_that_was_looked_at_last)
 {
 	struct effects effects;
 	struct members *ms = clocks_of(3, &effects);
@@ -211,10 +203,9 @@ START_TEST(a_stop_is_as_long_as_the_store_shows_that_was_looked_at_last)
 	}
 	effects_release(&effects);
 }
-END_TEST
 
 /* What stores show that answer late is vague, and so is what is known of their clocks after the stop. A second stop soon after would be judged by that. */
-START_TEST(after_a_stop_of_this_host_all_stores_are_looked_at_again)
+TEST(after_a_stop_of_this_host_all_stores_are_looked_at_again)
 {
 	struct effects effects;
 	struct members *ms = clocks_of(3, &effects);
@@ -232,10 +223,9 @@ START_TEST(after_a_stop_of_this_host_all_stores_are_looked_at_again)
 	}
 	effects_release(&effects);
 }
-END_TEST
 
 /* What is known of the clock is still from before the stop, and the clock has gone on since by as much as those of the others. */
-START_TEST(a_clock_that_was_looked_at_too_late_to_tell_is_expected_to_show_the_stop)
+TEST(a_clock_that_was_looked_at_too_late_to_tell_is_expected_to_show_the_stop)
 {
 	struct effects effects;
 	struct members *ms = clocks_of(3, &effects);
@@ -251,25 +241,4 @@ START_TEST(a_clock_that_was_looked_at_too_late_to_tell_is_expected_to_show_the_s
 	answers(ms, 1, 3320 * MSEC, 2 * MSEC, SEC);
 	ck_assert(!ms->node[1].jump.open);
 	effects_release(&effects);
-}
-END_TEST
-
-Suite *jump_ours_suite(void)
-{
-	Suite *s = suite_create("jump_ours");
-	TCase *t = tcase_create("jump_ours");
-
-	tcase_add_loop_test(t, a_jump_of_all_stores_is_one_stop_in_whatever_order_they_are_looked_at, 0, 3);
-	tcase_add_test(t, answers_that_come_late_while_a_stop_is_looked_into_do_not_undo_it);
-	tcase_add_loop_test(t, stores_that_showed_two_stops_or_their_sum_agree_on_a_stop, 0, 2);
-	tcase_add_test(t, a_second_stop_soon_after_a_short_one_is_ours_as_well);
-	tcase_add_test(t, stores_that_answered_late_once_are_known_well_again_when_a_stop_comes);
-	tcase_add_loop_test(t, an_answer_that_came_late_does_not_deny_a_stop, 0, 2);
-	tcase_add_test(t, a_store_that_was_looked_at_in_the_midst_of_a_stop_is_expected_to_show_the_rest);
-	tcase_add_test(t, an_answer_from_before_the_last_part_of_a_stop_is_no_sign_of_a_clock_that_was_set_back);
-	tcase_add_test(t, a_stop_is_as_long_as_the_store_shows_that_was_looked_at_last);
-	tcase_add_test(t, after_a_stop_of_this_host_all_stores_are_looked_at_again);
-	tcase_add_test(t, a_clock_that_was_looked_at_too_late_to_tell_is_expected_to_show_the_stop);
-	suite_add_tcase(s, t);
-	return s;
 }

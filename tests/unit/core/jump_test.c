@@ -4,7 +4,9 @@
 
 #include <check.h>
 
-START_TEST(a_host_that_stood_still_marks_no_store)
+FIXTURE(.teardown = cluster_close)
+
+LOOP_TEST(a_host_that_stood_still_marks_no_store, 4)
 {
 	cluster_begin(3 + 2 * (_i % 2));
 	passes(3 * SEC);
@@ -13,10 +15,9 @@ START_TEST(a_host_that_stood_still_marks_no_store)
 	nobody_is_marked();
 	ck_assert(was_logged("stood-still for_ms=*"));
 }
-END_TEST
 
 /* 50 ms are not noticed, but these are more. */
-START_TEST(clocks_that_drift_apart_while_a_host_stands_still_mark_no_store)
+LOOP_TEST(clocks_that_drift_apart_while_a_host_stands_still_mark_no_store, 2)
 {
 	cluster_begin(3);
 	passes(3 * SEC);
@@ -27,9 +28,8 @@ START_TEST(clocks_that_drift_apart_while_a_host_stands_still_mark_no_store)
 	nobody_is_marked();
 	ck_assert(was_logged("stood-still for_ms=*"));
 }
-END_TEST
 
-START_TEST(the_locks_of_a_host_end_earlier_by_as_long_as_it_stood_still)
+TEST(the_locks_of_a_host_end_earlier_by_as_long_as_it_stood_still)
 {
 	int64_t before;
 
@@ -44,9 +44,8 @@ START_TEST(the_locks_of_a_host_end_earlier_by_as_long_as_it_stood_still)
 	ck_assert_int_eq(number_in(hears(1, "OK name=a *"), "valid_ms"), before - 100 - 1000 - 2000);
 	nobody_is_marked();
 }
-END_TEST
 
-START_TEST(the_votes_of_a_store_out_of_reach_end_earlier_too)
+TEST(the_votes_of_a_store_out_of_reach_end_earlier_too)
 {
 	int64_t before;
 
@@ -66,9 +65,8 @@ START_TEST(the_votes_of_a_store_out_of_reach_end_earlier_too)
 	ck_assert_str_eq(store_state(0, 0), "joined");
 	ck_assert_str_eq(store_state(0, 2), "joined");
 }
-END_TEST
 
-START_TEST(a_stop_that_is_a_jump_at_one_store_and_within_the_drift_of_another_is_a_stop)
+LOOP_TEST(a_stop_that_is_a_jump_at_one_store_and_within_the_drift_of_another_is_a_stop, 2)
 {
 	cluster_begin(3);
 	passes(1900 * MSEC);
@@ -86,9 +84,8 @@ START_TEST(a_stop_that_is_a_jump_at_one_store_and_within_the_drift_of_another_is
 	nobody_is_marked();
 	ignores(1);
 }
-END_TEST
 
-START_TEST(a_minority_that_jumps_is_quarantined_as_soon_as_the_others_have_answered)
+RANGE_TEST(a_minority_that_jumps_is_quarantined_as_soon_as_the_others_have_answered, 2, 6)
 {
 	cluster_begin(_i);
 	passes(1500 * MSEC);
@@ -100,9 +97,8 @@ START_TEST(a_minority_that_jumps_is_quarantined_as_soon_as_the_others_have_answe
 		ck_assert_str_eq(store_state(0, (unsigned)i), i < _i / 2 ? JUMPED : "joined");
 	ignores(1);
 }
-END_TEST
 
-START_TEST(jumps_of_different_size_are_no_stop)
+TEST(jumps_of_different_size_are_no_stop)
 {
 	cluster_begin(3);
 	passes(1500 * MSEC);
@@ -114,9 +110,8 @@ START_TEST(jumps_of_different_size_are_no_stop)
 		ck_assert_str_eq(store_state(0, i), JUMPED);
 	ignores(1);
 }
-END_TEST
 
-START_TEST(a_clock_that_is_set_forward_and_back_again_was_set)
+LOOP_TEST(a_clock_that_is_set_forward_and_back_again_was_set, 2)
 {
 	cluster_begin(3);
 	passes(1500 * MSEC);
@@ -132,9 +127,8 @@ START_TEST(a_clock_that_is_set_forward_and_back_again_was_set)
 	ck_assert(!was_logged("stood-still *"));
 	ignores(1);
 }
-END_TEST
 
-START_TEST(a_second_stop_while_the_first_is_looked_into_is_a_stop)
+TEST(a_second_stop_while_the_first_is_looked_into_is_a_stop)
 {
 	cluster_begin(3);
 	passes(1500 * MSEC);
@@ -150,10 +144,9 @@ START_TEST(a_second_stop_while_the_first_is_looked_into_is_a_stop)
 	nobody_is_marked();
 	ignores(1);
 }
-END_TEST
 
 /* A jump too small to be noticed that all stores show is no sign that they show the next one. */
-START_TEST(after_a_shorter_stop_a_longer_one_is_known_from_looks_that_came_later)
+LOOP_TEST(after_a_shorter_stop_a_longer_one_is_known_from_looks_that_came_later, 2)
 {
 	cluster_begin(3);
 	passes(1500 * MSEC);
@@ -171,10 +164,9 @@ START_TEST(after_a_shorter_stop_a_longer_one_is_known_from_looks_that_came_later
 		ck_assert_str_eq(store_state(0, 1), JUMPED);
 	}
 }
-END_TEST
 
 /* The length of the first stop is known only roughly, and so is what was known of the clocks before the second one. */
-START_TEST(after_a_stop_that_was_seen_late_a_shorter_one_marks_no_store)
+TEST(after_a_stop_that_was_seen_late_a_shorter_one_marks_no_store)
 {
 	cluster_begin(3);
 	passes(2050 * MSEC);
@@ -202,9 +194,8 @@ START_TEST(after_a_stop_that_was_seen_late_a_shorter_one_marks_no_store)
 	nobody_is_marked();
 	ignores(1);
 }
-END_TEST
 
-START_TEST(a_store_that_is_alone_and_jumps_is_quarantined)
+TEST(a_store_that_is_alone_and_jumps_is_quarantined)
 {
 	cluster_begin(1);
 	passes(1500 * MSEC);
@@ -213,10 +204,9 @@ START_TEST(a_store_that_is_alone_and_jumps_is_quarantined)
 	ck_assert_str_eq(store_state(0, 0), JUMPED);
 	ck_assert_int_eq(marker_of(0)[0], 'q');
 }
-END_TEST
 
 /* One store of its quorum has forgotten the lock, but the client was told a validity, and may not have read LOST before another session gets the lock. */
-START_TEST(a_lock_that_a_jump_has_cost_is_left_alone_until_its_validity_has_passed)
+LOOP_TEST(a_lock_that_a_jump_has_cost_is_left_alone_until_its_validity_has_passed, 3)
 {
 	int64_t told;
 
@@ -240,9 +230,8 @@ START_TEST(a_lock_that_a_jump_has_cost_is_left_alone_until_its_validity_has_pass
 	hears(2, "OK name=a *");
 	ignores(1);
 }
-END_TEST
 
-START_TEST(a_store_that_restarted_meanwhile_is_quarantined_whoever_stood_still)
+TEST(a_store_that_restarted_meanwhile_is_quarantined_whoever_stood_still)
 {
 	cluster_begin(3);
 	passes(1500 * MSEC);
@@ -253,31 +242,4 @@ START_TEST(a_store_that_restarted_meanwhile_is_quarantined_whoever_stood_still)
 	ck_assert_str_eq(store_state(0, 1), "joined");
 	ck_assert_str_eq(store_state(0, 2), "joined");
 	ck_assert_int_eq(marker_of(1)[0], 'j');
-}
-END_TEST
-
-Suite *jump_suite(void)
-{
-	Suite *suite = suite_create("jump");
-	TCase *ours = tcase_create("ours"), *theirs = tcase_create("theirs");
-
-	tcase_add_checked_fixture(ours, NULL, cluster_close);
-	tcase_add_loop_test(ours, a_host_that_stood_still_marks_no_store, 0, 4);
-	tcase_add_loop_test(ours, clocks_that_drift_apart_while_a_host_stands_still_mark_no_store, 0, 2);
-	tcase_add_test(ours, the_locks_of_a_host_end_earlier_by_as_long_as_it_stood_still);
-	tcase_add_test(ours, the_votes_of_a_store_out_of_reach_end_earlier_too);
-	tcase_add_loop_test(ours, a_stop_that_is_a_jump_at_one_store_and_within_the_drift_of_another_is_a_stop, 0, 2);
-	tcase_add_test(ours, a_second_stop_while_the_first_is_looked_into_is_a_stop);
-	suite_add_tcase(suite, ours);
-	tcase_add_checked_fixture(theirs, NULL, cluster_close);
-	tcase_add_loop_test(theirs, a_minority_that_jumps_is_quarantined_as_soon_as_the_others_have_answered, 2, 6);
-	tcase_add_loop_test(theirs, after_a_shorter_stop_a_longer_one_is_known_from_looks_that_came_later, 0, 2);
-	tcase_add_test(theirs, after_a_stop_that_was_seen_late_a_shorter_one_marks_no_store);
-	tcase_add_test(theirs, jumps_of_different_size_are_no_stop);
-	tcase_add_loop_test(theirs, a_clock_that_is_set_forward_and_back_again_was_set, 0, 2);
-	tcase_add_test(theirs, a_store_that_is_alone_and_jumps_is_quarantined);
-	tcase_add_loop_test(theirs, a_lock_that_a_jump_has_cost_is_left_alone_until_its_validity_has_passed, 0, 3);
-	tcase_add_test(theirs, a_store_that_restarted_meanwhile_is_quarantined_whoever_stood_still);
-	suite_add_tcase(suite, theirs);
-	return suite;
 }

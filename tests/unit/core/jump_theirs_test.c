@@ -7,7 +7,7 @@
  * forgotten, and with it the keys that it has ended. A sum of two stops of ours is not taken for the store's: the other stores show it too, once they are
  * looked at after it.
  */
-START_TEST(a_jump_of_a_store_is_not_forgotten_when_a_stop_follows_before_it_is_judged)
+TEST(a_jump_of_a_store_is_not_forgotten_when_a_stop_follows_before_it_is_judged)
 {
 	struct effects effects;
 	struct members *ms = clocks_of(3, &effects);
@@ -27,13 +27,12 @@ START_TEST(a_jump_of_a_store_is_not_forgotten_when_a_stop_follows_before_it_is_j
 	ck_assert_int_ge(ms->votes_fall_us[1], 200 * MSEC);
 	effects_release(&effects);
 }
-END_TEST
 
 /*
  * The clock of store 0 was set back while this host stood still. Its second answer was asked for after store 4 had shown the stop, so it is not of before the
  * stop, whether it comes before the stop is found or later. What the store shows once its clock was set right is a jump of its own: keys have ended early.
  */
-START_TEST(a_clock_that_was_back_while_a_stop_was_found_jumps_when_it_is_set_right)
+LOOP_TEST(a_clock_that_was_back_while_a_stop_was_found_jumps_when_it_is_set_right, 2)
 {
 	struct effects effects;
 	struct members *ms = clocks_of(5, &effects);
@@ -57,10 +56,9 @@ START_TEST(a_clock_that_was_back_while_a_stop_was_found_jumps_when_it_is_set_rig
 	ck_assert_int_eq(whose(ms, 0), JUMP_THEIRS);
 	effects_release(&effects);
 }
-END_TEST
 
 /* In the end the store shows no more than the others do. But keys have ended early there meanwhile. */
-START_TEST(a_clock_that_was_set_forward_and_back_before_it_was_judged_jumped_by_itself)
+LOOP_TEST(a_clock_that_was_set_forward_and_back_before_it_was_judged_jumped_by_itself, 2)
 {
 	struct effects effects;
 	struct members *ms = clocks_of(3, &effects);
@@ -79,10 +77,9 @@ START_TEST(a_clock_that_was_set_forward_and_back_before_it_was_judged_jumped_by_
 	}
 	effects_release(&effects);
 }
-END_TEST
 
 /* Each late answer also fits the clock as it was before the jump, and differences too small to be noticed do not add up, not even with a stop of ours. */
-START_TEST(answers_that_come_late_do_not_hide_that_a_store_has_jumped)
+LOOP_TEST(answers_that_come_late_do_not_hide_that_a_store_has_jumped, 2)
 {
 	struct effects effects;
 	struct members *ms = clocks_of(3, &effects);
@@ -107,10 +104,9 @@ START_TEST(answers_that_come_late_do_not_hide_that_a_store_has_jumped)
 	ck_assert_int_eq(whose(ms, 0), JUMP_THEIRS);
 	effects_release(&effects);
 }
-END_TEST
 
 /* Since they were looked at last both show the stop alone. */
-START_TEST(a_jump_before_a_stop_does_not_count_as_showing_the_stop)
+TEST(a_jump_before_a_stop_does_not_count_as_showing_the_stop)
 {
 	struct effects effects;
 	struct members *ms = clocks_of(3, &effects);
@@ -129,10 +125,9 @@ START_TEST(a_jump_before_a_stop_does_not_count_as_showing_the_stop)
 	ck_assert_int_eq(whose(ms, 0), JUMP_THEIRS);
 	effects_release(&effects);
 }
-END_TEST
 
 /* Such a jump may be as long as any. */
-START_TEST(a_jump_that_is_known_only_roughly_is_looked_at_again_before_it_is_taken_for_another_one)
+TEST(a_jump_that_is_known_only_roughly_is_looked_at_again_before_it_is_taken_for_another_one)
 {
 	struct effects effects;
 	struct members *ms = clocks_of(3, &effects);
@@ -148,20 +143,4 @@ START_TEST(a_jump_that_is_known_only_roughly_is_looked_at_again_before_it_is_tak
 	jump_is_ours(ms, &ms->node[0]);
 	ck_assert(ms->node[1].jump.open);
 	effects_release(&effects);
-}
-END_TEST
-
-Suite *jump_theirs_suite(void)
-{
-	Suite *s = suite_create("jump_theirs");
-	TCase *t = tcase_create("jump_theirs");
-
-	tcase_add_test(t, a_jump_of_a_store_is_not_forgotten_when_a_stop_follows_before_it_is_judged);
-	tcase_add_loop_test(t, a_clock_that_was_back_while_a_stop_was_found_jumps_when_it_is_set_right, 0, 2);
-	tcase_add_loop_test(t, a_clock_that_was_set_forward_and_back_before_it_was_judged_jumped_by_itself, 0, 2);
-	tcase_add_loop_test(t, answers_that_come_late_do_not_hide_that_a_store_has_jumped, 0, 2);
-	tcase_add_test(t, a_jump_before_a_stop_does_not_count_as_showing_the_stop);
-	tcase_add_test(t, a_jump_that_is_known_only_roughly_is_looked_at_again_before_it_is_taken_for_another_one);
-	suite_add_tcase(s, t);
-	return s;
 }

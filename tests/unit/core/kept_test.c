@@ -20,7 +20,9 @@ static void is_busy(unsigned k)
 	hears(k, "BUSY *");
 }
 
-START_TEST(a_name_may_be_kept_for_longer_than_any_lease)
+FIXTURE(.teardown = cluster_close, .seconds = 60)
+
+TEST(a_name_may_be_kept_for_longer_than_any_lease)
 {
 	is_left_for("10m");
 	passes(595 * SEC);
@@ -30,9 +32,8 @@ START_TEST(a_name_may_be_kept_for_longer_than_any_lease)
 	says(2, "LOCK a");
 	hears(2, GRANT);
 }
-END_TEST
 
-START_TEST(max_keep_bounds_it)
+TEST(max_keep_bounds_it)
 {
 	two_daemons(3);
 	says(1, "LOCK a");
@@ -42,10 +43,9 @@ START_TEST(max_keep_bounds_it)
 	says(1, "UNLOCK a keep=60m");
 	hears(1, "OK name=a count=0");
 }
-END_TEST
 
 /* Nobody relies on a kept name, so no quarantine is longer for it. */
-START_TEST(stores_that_forget_a_kept_name_vote_after_their_quarantine)
+TEST(stores_that_forget_a_kept_name_vote_after_their_quarantine)
 {
 	is_left_for("10m");
 	passes(SEC);
@@ -58,9 +58,8 @@ START_TEST(stores_that_forget_a_kept_name_vote_after_their_quarantine)
 	says(2, "LOCK a");
 	hears(2, GRANT);
 }
-END_TEST
 
-START_TEST(another_run_of_the_daemon_finds_it_kept)
+TEST(another_run_of_the_daemon_finds_it_kept)
 {
 	is_left_for("10m");
 	passes(SEC);
@@ -69,9 +68,8 @@ START_TEST(another_run_of_the_daemon_finds_it_kept)
 	session_opens(3, 0);
 	is_busy(3);
 }
-END_TEST
 
-START_TEST(kept_names_count_until_they_end)
+TEST(kept_names_count_until_they_end)
 {
 	static const int64_t keep[] = {1, 2, 5, 30, 64, 65, 300, 1000, 3600, 9000, 24 * 3600};
 	struct instant now = {.us = 12345 * SEC};
@@ -88,7 +86,6 @@ START_TEST(kept_names_count_until_they_end)
 		ck_assert_uint_eq(kept_bytes_count(&k.all, now), 0);
 	}
 }
-END_TEST
 
 /* One name stands for many: its key is removed each time. */
 static const char *keeps(unsigned k, const char *keep)
@@ -120,7 +117,7 @@ static unsigned keeps_until_refused(unsigned k, const char *keep, const char *re
 	"ERR LIMIT the names that " whose " keep or have left with a delay may take at most " most \
 	" bytes at a store (limits.stored): ask without keep= or delay=, or later"
 
-START_TEST(kept_names_of_a_peer_take_a_quarter_and_those_of_all_the_whole)
+LOOP_TEST(kept_names_of_a_peer_take_a_quarter_and_those_of_all_the_whole, 2)
 {
 	static const char *const keep[] = {"20s", "1h"};
 	const struct peer other = {.is_unix = true, .is_local = true, .uid = 33, .pid = 7, .address = "unix"};
@@ -138,9 +135,8 @@ START_TEST(kept_names_of_a_peer_take_a_quarter_and_those_of_all_the_whole)
 	passes(_i == 0 ? 22 * SEC : 4500 * SEC);
 	ck_assert_str_eq(keeps(3, keep[_i]), "OK name=a count=0");
 }
-END_TEST
 
-START_TEST(a_permit_is_not_kept)
+LOOP_TEST(a_permit_is_not_kept, 2)
 {
 	cluster_begin(1);
 	says(1, "ACQUIRE a limit=1");
@@ -155,9 +151,8 @@ START_TEST(a_permit_is_not_kept)
 	says(2, "ACQUIRE a limit=1");
 	hears(2, "OK *");
 }
-END_TEST
 
-START_TEST(a_group_of_a_semaphore_and_a_lock_is_refused_at_once)
+LOOP_TEST(a_group_of_a_semaphore_and_a_lock_is_refused_at_once, 4)
 {
 	static const char *const request[] = {"LOCKALL s t", "LOCKALL t s wait=1m", "LOCKANY t s", "LOCKANY s t wait=1m"};
 
@@ -170,24 +165,4 @@ START_TEST(a_group_of_a_semaphore_and_a_lock_is_refused_at_once)
 	hears(1, "OK *");
 	says(1, "LOCK t");
 	hears(1, "OK *");
-}
-END_TEST
-
-Suite *kept_suite(void)
-{
-	Suite *s = suite_create("kept");
-	TCase *c = tcase_create("kept names");
-
-	tcase_set_timeout(c, 60);
-	tcase_add_checked_fixture(c, NULL, cluster_close);
-	tcase_add_test(c, a_name_may_be_kept_for_longer_than_any_lease);
-	tcase_add_test(c, max_keep_bounds_it);
-	tcase_add_test(c, stores_that_forget_a_kept_name_vote_after_their_quarantine);
-	tcase_add_test(c, another_run_of_the_daemon_finds_it_kept);
-	tcase_add_test(c, kept_names_count_until_they_end);
-	tcase_add_loop_test(c, kept_names_of_a_peer_take_a_quarter_and_those_of_all_the_whole, 0, 2);
-	tcase_add_loop_test(c, a_permit_is_not_kept, 0, 2);
-	tcase_add_loop_test(c, a_group_of_a_semaphore_and_a_lock_is_refused_at_once, 0, 4);
-	suite_add_tcase(s, c);
-	return s;
 }

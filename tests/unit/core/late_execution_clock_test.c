@@ -57,7 +57,9 @@ static struct call another_is_in_time(unsigned k)
 	return late;
 }
 
-START_TEST(an_acquire_that_is_late_by_two_connections_leaves_no_key)
+FIXTURE(.teardown = cluster_close)
+
+TEST(an_acquire_that_is_late_by_two_connections_leaves_no_key)
 {
 	struct call late;
 
@@ -67,10 +69,9 @@ START_TEST(an_acquire_that_is_late_by_two_connections_leaves_no_key)
 	breaks(2);
 	arrives_late(&late);
 }
-END_TEST
 
 /* Over another connection to the store, which is as old. */
-START_TEST(an_acquire_that_is_late_where_others_were_answered_in_time_since_leaves_no_key)
+TEST(an_acquire_that_is_late_where_others_were_answered_in_time_since_leaves_no_key)
 {
 	struct call late;
 
@@ -79,10 +80,9 @@ START_TEST(an_acquire_that_is_late_where_others_were_answered_in_time_since_leav
 	breaks(2);
 	arrives_late(&late);
 }
-END_TEST
 
 /* While a server cannot be dialled, each new reason for that is told by NODE_DOWN. Nothing has been sent there since. */
-START_TEST(an_acquire_that_is_late_where_the_store_was_dialled_in_vain_since_leaves_no_key)
+TEST(an_acquire_that_is_late_where_the_store_was_dialled_in_vain_since_leaves_no_key)
 {
 	struct call late;
 
@@ -94,10 +94,9 @@ START_TEST(an_acquire_that_is_late_where_the_store_was_dialled_in_vain_since_lea
 	comes(2);
 	arrives_late(&late);
 }
-END_TEST
 
 /* Slow answers that still come in time leave the clock known only roughly. A prompt one over another connection says nothing of what was sent before. */
-START_TEST(an_acquire_that_is_late_where_answers_were_slow_but_in_time_leaves_no_key)
+TEST(an_acquire_that_is_late_where_answers_were_slow_but_in_time_leaves_no_key)
 {
 	struct call late;
 	struct answer answer;
@@ -125,10 +124,9 @@ START_TEST(an_acquire_that_is_late_where_answers_were_slow_but_in_time_leaves_no
 	ck_assert(!key_is_there(2, "a"));
 	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
-END_TEST
 
 /* A late call may still arrive at one store, for seconds. That does not keep another store from being asked again. */
-START_TEST(a_store_that_refused_is_asked_again_while_late_calls_are_awaited_at_another)
+TEST(a_store_that_refused_is_asked_again_while_late_calls_are_awaited_at_another)
 {
 	clock_is_known_roughly();
 	feels(2, MOOD_WELL);
@@ -144,10 +142,9 @@ START_TEST(a_store_that_refused_is_asked_again_while_late_calls_are_awaited_at_a
 	ck_assert(!key_is_there(1, "a"));
 	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 1);
 }
-END_TEST
 
 /* How long the store hung does not tell how roughly its clock was known when the call was sent: the store was heard again before. */
-START_TEST(an_acquire_that_is_late_after_the_store_hung_leaves_no_key)
+LOOP_TEST(an_acquire_that_is_late_after_the_store_hung_leaves_no_key, 2)
 {
 	struct answer answer;
 	struct call late;
@@ -172,13 +169,12 @@ START_TEST(an_acquire_that_is_late_after_the_store_hung_leaves_no_key)
 	passes(3 * cluster.conf.timeout_us + 2 * JUMP_SLACK_US); /* its clock may have moved by so much unnoticed while it hung */
 	ck_assert(!key_is_there(2, "a"));
 }
-END_TEST
 
 /*
  * The renewal that came over the next connection was late itself, so it put no key back; _i: it found the key of another. The store says so only when no call
  * of the earlier connection can come any more.
  */
-START_TEST(an_acquire_that_arrives_before_a_renewal_that_found_nothing_is_heard_leaves_no_key)
+LOOP_TEST(an_acquire_that_arrives_before_a_renewal_that_found_nothing_is_heard_leaves_no_key, 2)
 {
 	struct answer answer;
 	struct call late;
@@ -205,22 +201,4 @@ START_TEST(an_acquire_that_arrives_before_a_renewal_that_found_nothing_is_heard_
 	passes(SOON_US);
 	ck_assert(!key_is_there(2, "a"));
 	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
-}
-END_TEST
-
-Suite *late_execution_clock_suite(void)
-{
-	Suite *s = suite_create("late_execution_clock");
-	TCase *t = tcase_create("release");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, an_acquire_that_is_late_by_two_connections_leaves_no_key);
-	tcase_add_test(t, an_acquire_that_is_late_where_others_were_answered_in_time_since_leaves_no_key);
-	tcase_add_test(t, an_acquire_that_is_late_where_the_store_was_dialled_in_vain_since_leaves_no_key);
-	tcase_add_test(t, an_acquire_that_is_late_where_answers_were_slow_but_in_time_leaves_no_key);
-	tcase_add_test(t, a_store_that_refused_is_asked_again_while_late_calls_are_awaited_at_another);
-	tcase_add_loop_test(t, an_acquire_that_is_late_after_the_store_hung_leaves_no_key, 0, 2);
-	tcase_add_loop_test(t, an_acquire_that_arrives_before_a_renewal_that_found_nothing_is_heard_leaves_no_key, 0, 2);
-	suite_add_tcase(s, t);
-	return s;
 }

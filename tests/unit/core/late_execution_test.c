@@ -47,17 +47,18 @@ static void arrives_in_vain(void)
 	is_left_nowhere();
 }
 
-START_TEST(an_acquire_that_arrives_after_its_release_leaves_no_key)
+FIXTURE(.teardown = cluster_close)
+
+TEST(an_acquire_that_arrives_after_its_release_leaves_no_key)
 {
 	held_while_one_hangs();
 	breaks(2);
 	is_released();
 	arrives_in_vain();
 }
-END_TEST
 
 /* The store has carried the release out before, and says so only when no call of the earlier connection can come any more. */
-START_TEST(an_acquire_that_arrives_before_its_release_is_heard_leaves_no_key)
+TEST(an_acquire_that_arrives_before_its_release_is_heard_leaves_no_key)
 {
 	held_while_one_hangs();
 	breaks(2);
@@ -70,9 +71,8 @@ START_TEST(an_acquire_that_arrives_before_its_release_is_heard_leaves_no_key)
 	feels(2, MOOD_WELL);
 	is_left_nowhere();
 }
-END_TEST
 
-START_TEST(an_acquire_of_a_round_that_was_not_won_leaves_no_key_when_it_arrives)
+TEST(an_acquire_of_a_round_that_was_not_won_leaves_no_key_when_it_arrives)
 {
 	cluster_begin(3);
 	key_is_overwritten(0, "a", "other", 5 * SEC);
@@ -88,9 +88,8 @@ START_TEST(an_acquire_of_a_round_that_was_not_won_leaves_no_key_when_it_arrives)
 	ck_assert(!key_is_there(2, "a"));
 	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
-END_TEST
 
-START_TEST(a_renewal_that_arrives_after_the_release_leaves_no_key)
+TEST(a_renewal_that_arrives_after_the_release_leaves_no_key)
 {
 	held_after_lock(3, "LOCK a");
 	feels(2, MOOD_SILENT);
@@ -101,10 +100,9 @@ START_TEST(a_renewal_that_arrives_after_the_release_leaves_no_key)
 	ck_assert(!key_is_there(2, "a"));
 	arrives_in_vain();
 }
-END_TEST
 
 /* Meanwhile a renewal has found the key of another there. */
-START_TEST(an_acquire_that_arrives_where_a_renewal_was_refused_leaves_no_key)
+TEST(an_acquire_that_arrives_where_a_renewal_was_refused_leaves_no_key)
 {
 	held_while_one_hangs();
 	key_is_overwritten(2, "a", "other", IN_TIME_US / 2);
@@ -114,9 +112,8 @@ START_TEST(an_acquire_that_arrives_where_a_renewal_was_refused_leaves_no_key)
 	is_released();
 	arrives_in_vain();
 }
-END_TEST
 
-START_TEST(an_acquire_that_arrives_after_its_key_was_kept_leaves_it_for_no_longer)
+TEST(an_acquire_that_arrives_after_its_key_was_kept_leaves_it_for_no_longer)
 {
 	held_while_one_hangs();
 	breaks(2);
@@ -131,9 +128,8 @@ START_TEST(an_acquire_that_arrives_after_its_key_was_kept_leaves_it_for_no_longe
 		ck_assert(!key_is_there(i, "a"));
 	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
-END_TEST
 
-START_TEST(an_acquire_that_arrives_after_its_lock_delay_leaves_no_key)
+LOOP_TEST(an_acquire_that_arrives_after_its_lock_delay_leaves_no_key, 2)
 {
 	begins_with_delay(3, SEC);
 	passes(2 * SEC);
@@ -151,10 +147,9 @@ START_TEST(an_acquire_that_arrives_after_its_lock_delay_leaves_no_key)
 	}
 	arrives_in_vain();
 }
-END_TEST
 
 /* The store was too busy for the release, and got it over the next connection. */
-START_TEST(an_acquire_that_arrives_after_a_release_that_was_put_off_leaves_no_key)
+TEST(an_acquire_that_arrives_after_a_release_that_was_put_off_leaves_no_key)
 {
 	begins_with_window(3, 4);
 	feels(2, MOOD_SILENT);
@@ -166,7 +161,6 @@ START_TEST(an_acquire_that_arrives_after_a_release_that_was_put_off_leaves_no_ke
 	arrives_in_vain();
 	ignores(2);
 }
-END_TEST
 
 /* --- a store that hangs: a renewal reaches it just before the key would end, and the release behind it never does --- */
 
@@ -193,7 +187,7 @@ static void returns(unsigned node)
 	comes(node);
 }
 
-START_TEST(a_renewal_that_hung_leaves_no_key_at_a_store_that_is_away_at_its_end)
+TEST(a_renewal_that_hung_leaves_no_key_at_a_store_that_is_away_at_its_end)
 {
 	is_renewed_late();
 	falls(2);
@@ -201,9 +195,8 @@ START_TEST(a_renewal_that_hung_leaves_no_key_at_a_store_that_is_away_at_its_end)
 	returns(2);
 	is_left_nowhere();
 }
-END_TEST
 
-START_TEST(a_renewal_that_hung_leaves_no_key_at_a_store_that_hangs_at_its_end)
+TEST(a_renewal_that_hung_leaves_no_key_at_a_store_that_hangs_at_its_end)
 {
 	is_renewed_late();
 	passes(BY_THEN_US - LATE_US);
@@ -211,9 +204,8 @@ START_TEST(a_renewal_that_hung_leaves_no_key_at_a_store_that_hangs_at_its_end)
 	returns(2);
 	is_left_nowhere();
 }
-END_TEST
 
-START_TEST(a_store_that_never_comes_back_is_given_up)
+TEST(a_store_that_never_comes_back_is_given_up)
 {
 	is_renewed_late();
 	falls(2);
@@ -222,11 +214,10 @@ START_TEST(a_store_that_never_comes_back_is_given_up)
 	passes(4 * SEC);
 	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
-END_TEST
 
 /* --- joins: a late join may find a store that has lost its locks since, and would hide that --- */
 
-START_TEST(a_join_of_a_first_start_that_arrives_after_a_flush_joins_nothing)
+TEST(a_join_of_a_first_start_that_arrives_after_a_flush_joins_nothing)
 {
 	cluster_open(3);
 	feels(2, MOOD_SILENT);
@@ -242,9 +233,8 @@ START_TEST(a_join_of_a_first_start_that_arrives_after_a_flush_joins_nothing)
 	passes(1100 * MSEC);
 	ck_assert_str_eq(store_state(0, 2), "quarantine: its marker is gone: it was flushed, or lost its data");
 }
-END_TEST
 
-START_TEST(a_join_of_a_first_start_that_was_repeated_since_joins_nothing)
+TEST(a_join_of_a_first_start_that_was_repeated_since_joins_nothing)
 {
 	cluster_open(1);
 	feels(0, MOOD_SILENT);
@@ -260,9 +250,8 @@ START_TEST(a_join_of_a_first_start_that_was_repeated_since_joins_nothing)
 	passes(1100 * MSEC);
 	ck_assert_str_eq(store_state(0, 0), "quarantine: it carries no marker: new, restarted blank, or flushed");
 }
-END_TEST
 
-START_TEST(a_join_that_arrives_where_a_quarantine_was_put_back_joins_nothing)
+TEST(a_join_that_arrives_where_a_quarantine_was_put_back_joins_nothing)
 {
 	char quarantine[MARKER_MAX + 1];
 
@@ -285,10 +274,9 @@ START_TEST(a_join_that_arrives_where_a_quarantine_was_put_back_joins_nothing)
 	passes(1100 * MSEC);
 	ck_assert_str_eq(store_state(0, 2), "quarantine: its marker was set back");
 }
-END_TEST
 
 /* It puts back the key under the value that the adoption has replaced. */
-START_TEST(a_call_of_a_previous_run_leaves_no_key_when_it_arrives_after_the_release)
+TEST(a_call_of_a_previous_run_leaves_no_key_when_it_arrives_after_the_release)
 {
 	struct answer answer;
 	struct secret s1;
@@ -314,10 +302,9 @@ START_TEST(a_call_of_a_previous_run_leaves_no_key_when_it_arrives_after_the_rele
 	ck_assert(!key_is_there(2, "a"));
 	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
-END_TEST
 
 /* The store had neither value when it was asked for both. The calls of the previous run come after that, and the release comes when no more of them can. */
-START_TEST(a_call_of_a_previous_run_leaves_no_key_when_it_arrives_after_the_adoption)
+TEST(a_call_of_a_previous_run_leaves_no_key_when_it_arrives_after_the_adoption)
 {
 	struct answer answer;
 	struct secret s1;
@@ -344,37 +331,4 @@ START_TEST(a_call_of_a_previous_run_leaves_no_key_when_it_arrives_after_the_adop
 	passes(200 * MSEC);
 	ck_assert(!key_is_there(2, "a"));
 	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
-}
-END_TEST
-
-Suite *late_execution_suite(void)
-{
-	Suite *s = suite_create("late_execution");
-	TCase *t = tcase_create("release");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, an_acquire_that_arrives_after_its_release_leaves_no_key);
-	tcase_add_test(t, an_acquire_that_arrives_before_its_release_is_heard_leaves_no_key);
-	tcase_add_test(t, an_acquire_of_a_round_that_was_not_won_leaves_no_key_when_it_arrives);
-	tcase_add_test(t, a_renewal_that_arrives_after_the_release_leaves_no_key);
-	tcase_add_test(t, an_acquire_that_arrives_where_a_renewal_was_refused_leaves_no_key);
-	tcase_add_test(t, an_acquire_that_arrives_after_its_key_was_kept_leaves_it_for_no_longer);
-	tcase_add_loop_test(t, an_acquire_that_arrives_after_its_lock_delay_leaves_no_key, 0, 2);
-	tcase_add_test(t, an_acquire_that_arrives_after_a_release_that_was_put_off_leaves_no_key);
-	tcase_add_test(t, a_call_of_a_previous_run_leaves_no_key_when_it_arrives_after_the_release);
-	tcase_add_test(t, a_call_of_a_previous_run_leaves_no_key_when_it_arrives_after_the_adoption);
-	suite_add_tcase(s, t);
-	t = tcase_create("hang");
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, a_renewal_that_hung_leaves_no_key_at_a_store_that_is_away_at_its_end);
-	tcase_add_test(t, a_renewal_that_hung_leaves_no_key_at_a_store_that_hangs_at_its_end);
-	tcase_add_test(t, a_store_that_never_comes_back_is_given_up);
-	suite_add_tcase(s, t);
-	t = tcase_create("join");
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, a_join_of_a_first_start_that_arrives_after_a_flush_joins_nothing);
-	tcase_add_test(t, a_join_of_a_first_start_that_was_repeated_since_joins_nothing);
-	tcase_add_test(t, a_join_that_arrives_where_a_quarantine_was_put_back_joins_nothing);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -22,8 +22,10 @@ static void stores_are_far(void)
 		round_trip_passes();
 }
 
+FIXTURE(.teardown = cluster_close)
+
 /* An orphan key stands at one of the two stores in reach. Nobody announces its end. */
-START_TEST(a_waiter_behind_an_orphan_key_has_the_lock_soon_after_its_end)
+LOOP_TEST(a_waiter_behind_an_orphan_key_has_the_lock_soon_after_its_end, 60)
 {
 	int64_t stands = 1 * SEC + _i * 80 * MSEC, took = -stands;
 
@@ -38,7 +40,6 @@ START_TEST(a_waiter_behind_an_orphan_key_has_the_lock_soon_after_its_end)
 	ck_assert_int_le(took, 500 * MSEC + 20 * 20 * MSEC);
 	hears(1, "OK name=a *");
 }
-END_TEST
 
 /* Of five stores, so many that would lead have the value of a daemon that does not reach them. The votes of the others are split, for one round trip. */
 static void leading_nodes_are_kept(unsigned many)
@@ -60,7 +61,7 @@ static void leading_nodes_are_kept(unsigned many)
 	ck_assert_int_eq(figure(0, METRIC_SPLITS), 1);
 }
 
-START_TEST(a_value_that_stays_at_the_leading_node_does_not_keep_the_lock_from_others)
+RANGE_TEST(a_value_that_stays_at_the_leading_node_does_not_keep_the_lock_from_others, 1, 3)
 {
 	int64_t took = 20 * MSEC;
 
@@ -70,9 +71,8 @@ START_TEST(a_value_that_stays_at_the_leading_node_does_not_keep_the_lock_from_ot
 	ck_assert_int_le(took, 500 * MSEC + 20 * 20 * MSEC);
 	hears(1, "OK name=a *");
 }
-END_TEST
 
-START_TEST(a_holder_that_won_the_leading_node_is_known_by_asking_one_store_after_the_other)
+TEST(a_holder_that_won_the_leading_node_is_known_by_asking_one_store_after_the_other)
 {
 	unsigned asked_once;
 
@@ -86,18 +86,4 @@ START_TEST(a_holder_that_won_the_leading_node_is_known_by_asking_one_store_after
 	hears(2, "BUSY name=a waiters=1 retry_ms=*");
 	ck_assert_uint_eq(asked(CALL_ACQUIRE), asked_once);
 	hears_nothing(1);
-}
-END_TEST
-
-Suite *leader_passed_suite(void)
-{
-	Suite *suite = suite_create("leader_passed");
-	TCase *tc = tcase_create("leader_passed");
-
-	tcase_add_checked_fixture(tc, NULL, cluster_close);
-	tcase_add_loop_test(tc, a_waiter_behind_an_orphan_key_has_the_lock_soon_after_its_end, 0, 60);
-	tcase_add_loop_test(tc, a_value_that_stays_at_the_leading_node_does_not_keep_the_lock_from_others, 1, 3);
-	tcase_add_test(tc, a_holder_that_won_the_leading_node_is_known_by_asking_one_store_after_the_other);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

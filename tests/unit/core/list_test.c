@@ -64,7 +64,9 @@ static const char *rows_in_order(unsigned k, char name[][16], unsigned *ret_n)
 	return line;
 }
 
-START_TEST(a_short_table_is_listed_at_once_and_a_long_one_while_others_are_served)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_short_table_is_listed_at_once_and_a_long_one_while_others_are_served)
 {
 	slices_begin();
 	holds(1, 0, AT_ONCE);
@@ -82,9 +84,8 @@ START_TEST(a_short_table_is_listed_at_once_and_a_long_one_while_others_are_serve
 	passes(SEC);
 	ck_assert_uint_eq(ignores(2), 61);
 }
-END_TEST
 
-START_TEST(pages_of_a_long_table_are_in_the_order_of_names)
+TEST(pages_of_a_long_table_are_in_the_order_of_names)
 {
 	char name[100][16], after[16] = "";
 	unsigned n, seen = 0;
@@ -108,10 +109,9 @@ START_TEST(pages_of_a_long_table_are_in_the_order_of_names)
 	rows_in_order(2, name, &n);
 	ck_assert_str_eq(name[0], "n043");
 }
-END_TEST
 
 /* While it goes on, n1… are freed and m… are taken: enough that the table grows. */
-START_TEST(a_lock_that_is_held_all_the_while_is_listed_once_and_a_listed_lock_is_held)
+TEST(a_lock_that_is_held_all_the_while_is_listed_once_and_a_listed_lock_is_held)
 {
 	char name[400][16];
 	unsigned n, stayed = 0;
@@ -138,10 +138,9 @@ START_TEST(a_lock_that_is_held_all_the_while_is_listed_once_and_a_listed_lock_is
 	rows_in_order(2, name, &n);
 	ck_assert_uint_eq(stayed, n);
 }
-END_TEST
 
 /* Once at each moment of the list: the whole page is released. */
-START_TEST(a_page_of_which_nothing_is_left_is_not_the_last)
+TEST(a_page_of_which_nothing_is_left_is_not_the_last)
 {
 	for (unsigned slices = 0;; slices++) {
 		char name[100][16];
@@ -166,7 +165,6 @@ START_TEST(a_page_of_which_nothing_is_left_is_not_the_last)
 	}
 	ignores(2);
 }
-END_TEST
 
 static void one_is_about_to_be_lost(void)
 {
@@ -194,7 +192,7 @@ static unsigned lost_after(void)
 }
 
 /* Once at each moment of the list. */
-START_TEST(a_lock_that_is_lost_during_the_list_is_not_listed)
+TEST(a_lock_that_is_lost_during_the_list_is_not_listed)
 {
 	unsigned lost = lost_after();
 
@@ -213,9 +211,8 @@ START_TEST(a_lock_that_is_lost_during_the_list_is_not_listed)
 	}
 	slices_begin();
 }
-END_TEST
 
-START_TEST(a_long_table_of_sessions_is_listed_likewise)
+TEST(a_long_table_of_sessions_is_listed_likewise)
 {
 	slices_begin();
 	for (unsigned k = 1; k <= 40; k++)
@@ -242,9 +239,8 @@ START_TEST(a_long_table_of_sessions_is_listed_likewise)
 	hears(2, "\\* session=39 *");
 	hears(2, "OK n=1 more=1");
 }
-END_TEST
 
-START_TEST(requests_behind_an_untagged_list_wait_and_tagged_ones_do_not)
+TEST(requests_behind_an_untagged_list_wait_and_tagged_ones_do_not)
 {
 	slices_begin();
 	holds(1, 0, 60);
@@ -265,9 +261,8 @@ START_TEST(requests_behind_an_untagged_list_wait_and_tagged_ones_do_not)
 	passes(SEC);
 	ck_assert_uint_eq(ignores(2), 2);
 }
-END_TEST
 
-START_TEST(sessions_take_turns_and_have_so_many_lists_at_most)
+TEST(sessions_take_turns_and_have_so_many_lists_at_most)
 {
 	slices_begin();
 	holds(1, 0, 60);
@@ -284,9 +279,8 @@ START_TEST(sessions_take_turns_and_have_so_many_lists_at_most)
 	passes(SEC);
 	ck_assert_uint_eq(ignores(2), 7);
 }
-END_TEST
 
-START_TEST(a_half_closed_session_hears_its_list_and_then_ends)
+TEST(a_half_closed_session_hears_its_list_and_then_ends)
 {
 	a_list_is_under_way();
 	half_closes(2);
@@ -303,9 +297,8 @@ START_TEST(a_half_closed_session_hears_its_list_and_then_ends)
 	ck_assert_uint_eq(ignores(4), 3);
 	ck_assert(hung_up(2) && hung_up(3) && hung_up(4));
 }
-END_TEST
 
-START_TEST(a_list_ends_with_its_connection_and_the_next_goes_on)
+TEST(a_list_ends_with_its_connection_and_the_next_goes_on)
 {
 	struct secret s;
 
@@ -330,9 +323,8 @@ START_TEST(a_list_ends_with_its_connection_and_the_next_goes_on)
 	passes(SEC);
 	hears_nothing(6);
 }
-END_TEST
 
-START_TEST(a_daemon_that_stops_refuses_what_is_not_listed_yet)
+TEST(a_daemon_that_stops_refuses_what_is_not_listed_yet)
 {
 	struct event event = {.kind = EVENT_STOP};
 
@@ -351,38 +343,12 @@ START_TEST(a_daemon_that_stops_refuses_what_is_not_listed_yet)
 	goes(2, GONE_HANGUP);
 	goes(3, GONE_HANGUP);
 }
-END_TEST
 
-START_TEST(a_daemon_that_dies_meanwhile_leaves_nothing)
+TEST(a_daemon_that_dies_meanwhile_leaves_nothing)
 {
 	a_list_is_under_way();
 	says(2, "@m LIST");
 	says(3, "LIST");
 	passes(2 * MSEC);
 	daemon_ends(0);
-}
-END_TEST
-
-Suite *list_suite(void)
-{
-	Suite *suite = suite_create("list");
-	TCase *sees = tcase_create("sees"), *waits = tcase_create("waits");
-
-	tcase_add_checked_fixture(sees, NULL, cluster_close);
-	tcase_add_test(sees, a_short_table_is_listed_at_once_and_a_long_one_while_others_are_served);
-	tcase_add_test(sees, pages_of_a_long_table_are_in_the_order_of_names);
-	tcase_add_test(sees, a_lock_that_is_held_all_the_while_is_listed_once_and_a_listed_lock_is_held);
-	tcase_add_test(sees, a_page_of_which_nothing_is_left_is_not_the_last);
-	tcase_add_test(sees, a_lock_that_is_lost_during_the_list_is_not_listed);
-	tcase_add_test(sees, a_long_table_of_sessions_is_listed_likewise);
-	suite_add_tcase(suite, sees);
-	tcase_add_checked_fixture(waits, NULL, cluster_close);
-	tcase_add_test(waits, requests_behind_an_untagged_list_wait_and_tagged_ones_do_not);
-	tcase_add_test(waits, sessions_take_turns_and_have_so_many_lists_at_most);
-	tcase_add_test(waits, a_half_closed_session_hears_its_list_and_then_ends);
-	tcase_add_test(waits, a_list_ends_with_its_connection_and_the_next_goes_on);
-	tcase_add_test(waits, a_daemon_that_stops_refuses_what_is_not_listed_yet);
-	tcase_add_test(waits, a_daemon_that_dies_meanwhile_leaves_nothing);
-	suite_add_tcase(suite, waits);
-	return suite;
 }

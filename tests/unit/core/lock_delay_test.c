@@ -4,7 +4,9 @@
 
 #include <check.h>
 
-START_TEST(keep_leaves_the_key_that_long_without_a_holder)
+FIXTURE(.teardown = cluster_close)
+
+TEST(keep_leaves_the_key_that_long_without_a_holder)
 {
 	held_after_lock(3, "LOCK a");
 	says(1, "UNLOCK a keep=5s");
@@ -21,9 +23,8 @@ START_TEST(keep_leaves_the_key_that_long_without_a_holder)
 	passes(100 * MSEC);
 	hears(2, "OK name=a *");
 }
-END_TEST
 
-START_TEST(keep_may_be_longer_than_the_lease_but_not_than_the_longest)
+TEST(keep_may_be_longer_than_the_lease_but_not_than_the_longest)
 {
 	held_after_lock(3, "LOCK a");
 	says(1, "UNLOCK a keep=3601s");
@@ -35,9 +36,8 @@ START_TEST(keep_may_be_longer_than_the_lease_but_not_than_the_longest)
 	passes(2 * SEC);
 	ck_assert(!key_is_there(0, "a"));
 }
-END_TEST
 
-START_TEST(a_clean_unlock_frees_at_once_whatever_the_delay)
+TEST(a_clean_unlock_frees_at_once_whatever_the_delay)
 {
 	begins_with_delay(3, 20 * SEC);
 	says(1, "LOCK a delay=5s");
@@ -48,9 +48,8 @@ START_TEST(a_clean_unlock_frees_at_once_whatever_the_delay)
 	says(2, "LOCK a");
 	hears(2, "OK *");
 }
-END_TEST
 
-START_TEST(after_an_abnormal_end_the_name_stays_refused_for_its_delay)
+TEST(after_an_abnormal_end_the_name_stays_refused_for_its_delay)
 {
 	begins_with_delay(3, 20 * SEC);
 	says(1, "LOCK a delay=5s");
@@ -62,9 +61,8 @@ START_TEST(after_an_abnormal_end_the_name_stays_refused_for_its_delay)
 	passes(300 * MSEC);
 	hears(2, "OK name=a *");
 }
-END_TEST
 
-START_TEST(a_quit_is_no_abnormal_end)
+TEST(a_quit_is_no_abnormal_end)
 {
 	begins_with_delay(3, 20 * SEC);
 	says(1, "LOCK a delay=5s");
@@ -74,9 +72,8 @@ START_TEST(a_quit_is_no_abnormal_end)
 	hears(1, "OK");
 	hears(2, "OK name=a *");
 }
-END_TEST
 
-START_TEST(a_loss_with_a_delay_keeps_the_name_refused_beyond_the_deadline)
+TEST(a_loss_with_a_delay_keeps_the_name_refused_beyond_the_deadline)
 {
 	begins_with_delay(1, 20 * SEC);
 	says(1, "LOCK a delay=5s renew=no");
@@ -89,10 +86,9 @@ START_TEST(a_loss_with_a_delay_keeps_the_name_refused_beyond_the_deadline)
 	passes(1200 * MSEC);
 	hears(2, "OK name=a *");
 }
-END_TEST
 
 /* The key has the longer TTL still: no renewal takes that back. */
-START_TEST(a_loss_with_a_delay_refuses_the_name_no_longer_than_that)
+TEST(a_loss_with_a_delay_refuses_the_name_no_longer_than_that)
 {
 	begins_with_delay(3, 20 * SEC);
 	says(1, "LOCK a ttl=30s delay=5s renew=no");
@@ -107,10 +103,9 @@ START_TEST(a_loss_with_a_delay_refuses_the_name_no_longer_than_that)
 	passes(1300 * MSEC);
 	hears(2, "OK name=a *");
 }
-END_TEST
 
 /* The store was cut off when the session ended, and hears of the delay when the key has only half of it left. */
-START_TEST(a_store_that_hears_of_a_delay_late_does_not_begin_it_anew)
+TEST(a_store_that_hears_of_a_delay_late_does_not_begin_it_anew)
 {
 	begins_with_delay(3, 20 * SEC);
 	says(1, "LOCK a ttl=2s delay=5s");
@@ -123,9 +118,8 @@ START_TEST(a_store_that_hears_of_a_delay_late_does_not_begin_it_anew)
 	ck_assert(key_is_there(2, "a"));
 	ck_assert_int_lt(key_ttl_us(2, "a"), 3 * SEC);
 }
-END_TEST
 
-START_TEST(the_next_waiter_with_another_delay_gets_a_lease_of_its_own_after_a_cancel)
+TEST(the_next_waiter_with_another_delay_gets_a_lease_of_its_own_after_a_cancel)
 {
 	begins_with_delay(1, 20 * SEC);
 	feels(0, MOOD_SILENT);
@@ -136,24 +130,4 @@ START_TEST(the_next_waiter_with_another_delay_gets_a_lease_of_its_own_after_a_ca
 	hears(2, "OK name=a *");
 	ck_assert_int_eq(cluster.node[0].last[CALL_ACQUIRE].call.px_ms, 15000);
 	ignores(1);
-}
-END_TEST
-
-Suite *lock_delay_suite(void)
-{
-	Suite *suite = suite_create("lock_delay");
-	TCase *tc = tcase_create("keys");
-
-	tcase_add_checked_fixture(tc, NULL, cluster_close);
-	tcase_add_test(tc, keep_leaves_the_key_that_long_without_a_holder);
-	tcase_add_test(tc, keep_may_be_longer_than_the_lease_but_not_than_the_longest);
-	tcase_add_test(tc, a_clean_unlock_frees_at_once_whatever_the_delay);
-	tcase_add_test(tc, after_an_abnormal_end_the_name_stays_refused_for_its_delay);
-	tcase_add_test(tc, a_quit_is_no_abnormal_end);
-	tcase_add_test(tc, a_loss_with_a_delay_keeps_the_name_refused_beyond_the_deadline);
-	tcase_add_test(tc, a_loss_with_a_delay_refuses_the_name_no_longer_than_that);
-	tcase_add_test(tc, a_store_that_hears_of_a_delay_late_does_not_begin_it_anew);
-	tcase_add_test(tc, the_next_waiter_with_another_delay_gets_a_lease_of_its_own_after_a_cancel);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

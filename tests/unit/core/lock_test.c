@@ -42,7 +42,9 @@ static struct claim *claim_of(struct session *s, struct span owner)
 	return c;
 }
 
-START_TEST(a_name_is_one_lock)
+FIXTURE(.setup = table_open, .teardown = table_close)
+
+TEST(a_name_is_one_lock)
 {
 	struct lock *l = lock_find_or_add(&table, SPAN("orders/42"));
 
@@ -52,9 +54,8 @@ START_TEST(a_name_is_one_lock)
 	ck_assert_ptr_ne(lock_find_or_add(&table, (struct span){"orders/42\0", 10}), l);
 	ck_assert(lock_is_idle(l));
 }
-END_TEST
 
-START_TEST(names_of_any_length_come_back_whole)
+TEST(names_of_any_length_come_back_whole)
 {
 	char name[NAME_MAX_BYTES];
 
@@ -66,9 +67,8 @@ START_TEST(names_of_any_length_come_back_whole)
 	}
 	ck_assert_uint_eq(table.map.count, sizeof(name));
 }
-END_TEST
 
-START_TEST(a_lock_is_dropped_when_nobody_names_it_any_more)
+TEST(a_lock_is_dropped_when_nobody_names_it_any_more)
 {
 	struct lock *l = lock_find_or_add(&table, SPAN("a"));
 	struct claim *c = claim_of(&one, SPAN(""));
@@ -93,9 +93,8 @@ START_TEST(a_lock_is_dropped_when_nobody_names_it_any_more)
 	ck_assert_uint_eq(table.locks[0].live, 0);
 	ck_assert_uint_eq(table.claims.live, 0);
 }
-END_TEST
 
-START_TEST(a_name_has_a_contender_of_its_own_only_while_there_is_something_to_know)
+TEST(a_name_has_a_contender_of_its_own_only_while_there_is_something_to_know)
 {
 	struct lock *l = lock_find_or_add(&table, SPAN("a"));
 	struct claim *c = claim_of(&one, SPAN(""));
@@ -132,7 +131,6 @@ START_TEST(a_name_has_a_contender_of_its_own_only_while_there_is_something_to_kn
 	ck_assert_ptr_eq(lock_find(&table, SPAN("a")), l);
 	claim_free(&table, c);
 }
-END_TEST
 
 /* Each of these keeps the renewal, by itself. */
 static void lease_is_busy(struct lease *x, unsigned with)
@@ -151,7 +149,7 @@ static void lease_is_busy(struct lease *x, unsigned with)
 		TAILQ_INSERT_TAIL(&x->renewal->extends, &pending, in_lease);
 }
 
-START_TEST(a_lease_has_a_renewal_of_its_own_until_it_is_at_rest)
+TEST(a_lease_has_a_renewal_of_its_own_until_it_is_at_rest)
 {
 	struct lock *l = lock_find_or_add(&table, SPAN("a"));
 	struct renewal *b;
@@ -171,16 +169,14 @@ START_TEST(a_lease_has_a_renewal_of_its_own_until_it_is_at_rest)
 	ck_assert(renewal_is_none(l->lease.renewal));
 	ck_assert_uint_eq(table.renewals.live, 0);
 }
-END_TEST
 
 /* The cost grows linearly with the number of names: otherwise this would take minutes, and the test would time out. */
-START_TEST(a_table_of_many_names_is_released_without_delay)
+TEST(a_table_of_many_names_is_released_without_delay)
 {
 	for (uint64_t i = 0; i < 300000; i++)
 		lock_find_or_add(&table, (struct span){(const char *)&i, sizeof(i)});
 	ck_assert_uint_eq(table.map.count, 300000);
 }
-END_TEST
 
 /* The text of the value, ended by a NUL. */
 static void value_copy(const struct lease_value *value, char out[VALUE_MAX])
@@ -192,7 +188,7 @@ static void value_copy(const struct lease_value *value, char out[VALUE_MAX])
 	out[text.n] = '\0';
 }
 
-START_TEST(a_value_is_daemon_number_and_32_hex_digits_and_never_comes_twice)
+TEST(a_value_is_daemon_number_and_32_hex_digits_and_never_comes_twice)
 {
 	char last[VALUE_MAX] = "", text[VALUE_MAX];
 	struct lease_value value;
@@ -213,9 +209,8 @@ START_TEST(a_value_is_daemon_number_and_32_hex_digits_and_never_comes_twice)
 		ck_assert_str_eq(text, last);
 	}
 }
-END_TEST
 
-START_TEST(a_value_shows_all_of_its_number_and_of_its_secret)
+TEST(a_value_shows_all_of_its_number_and_of_its_secret)
 {
 	struct lease_value value = {.number = UINT64_MAX, .secret = {UINT64_C(0xfedcba9876543210), UINT64_C(0x8000000000000001)}};
 	char text[VALUE_MAX];
@@ -223,9 +218,8 @@ START_TEST(a_value_shows_all_of_its_number_and_of_its_secret)
 	value_copy(&value, text);
 	ck_assert_str_eq(text + strlen(core.daemon_id), ":18446744073709551615:0123456789abcdef1000000000000008");
 }
-END_TEST
 
-START_TEST(a_ticket_is_a_moment_the_daemon_and_a_number)
+TEST(a_ticket_is_a_moment_the_daemon_and_a_number)
 {
 	struct stamp ticket = {.us = 1234567, .sequence = UINT64_MAX};
 	struct span text = stamp_in_text(&core, &ticket);
@@ -235,9 +229,8 @@ START_TEST(a_ticket_is_a_moment_the_daemon_and_a_number)
 	ck_assert(span_equal((struct span){text.p + 17 + strlen(core.daemon_id), 21}, SPAN(":18446744073709551615")));
 	ck_assert_uint_eq(text.n, 17 + strlen(core.daemon_id) + 21);
 }
-END_TEST
 
-START_TEST(the_moment_of_a_ticket_has_16_characters_or_more)
+TEST(the_moment_of_a_ticket_has_16_characters_or_more)
 {
 	static const int64_t moments[] = {1, 9, 10, 99999, 100000, INT64_C(999999999999999), INT64_C(1000000000000000), INT64_C(1785000000123456),
 	                                  INT64_C(9999999999999999), INT64_C(10000000000000000), INT64_MAX, -1, -10, INT64_C(-99999999999999),
@@ -252,9 +245,8 @@ START_TEST(the_moment_of_a_ticket_has_16_characters_or_more)
 		ck_assert_msg(span_equal(text, span_of(expected)), "%.*s instead of %s", (int)text.n, text.p, expected);
 	}
 }
-END_TEST
 
-START_TEST(a_new_value_of_a_lease_begins_anew)
+TEST(a_new_value_of_a_lease_begins_anew)
 {
 	struct placed nowhere = placed_nowhere((struct instant){7});
 	struct lock *l = lock_find_or_add(&table, SPAN("a"));
@@ -271,9 +263,8 @@ START_TEST(a_new_value_of_a_lease_begins_anew)
 	ck_assert(!nodeset_any(l->lease.renewal->denied) && !l->lease.recorded && contender_is_blank(l->contender));
 	ck_assert_uint_eq(l->lease.value.number, value.number);
 }
-END_TEST
 
-START_TEST(a_loss_is_told_a_twentieth_before_the_deadline_within_5_and_250_ms)
+TEST(a_loss_is_told_a_twentieth_before_the_deadline_within_5_and_250_ms)
 {
 	struct lock *l = lock_find_or_add(&table, SPAN("a"));
 
@@ -285,9 +276,8 @@ START_TEST(a_loss_is_told_a_twentieth_before_the_deadline_within_5_and_250_ms)
 	l->lease.votes[0].us = l->lease.votes[2].us = 7 * SEC;
 	ck_assert_int_eq(lease_tell_at(&l->lease, core.conf.nodes).us, 7 * SEC - 50 * MSEC);
 }
-END_TEST
 
-START_TEST(waiters_are_queued_in_order_and_the_waiting_ones_are_counted)
+TEST(waiters_are_queued_in_order_and_the_waiting_ones_are_counted)
 {
 	struct lock *l = lock_find_or_add(&table, SPAN("a"));
 	struct claim *c[3];
@@ -310,9 +300,8 @@ START_TEST(waiters_are_queued_in_order_and_the_waiting_ones_are_counted)
 	claim_free(&table, c[0]);
 	claim_free(&table, c[1]);
 }
-END_TEST
 
-START_TEST(an_owner_is_a_session_and_a_text)
+TEST(an_owner_is_a_session_and_a_text)
 {
 	struct lock *l = lock_find_or_add(&table, SPAN("a"));
 	struct claim *x = claim_of(&one, SPAN("x")), *none = claim_of(&one, SPAN("")), *other = claim_of(&two, SPAN("x"));
@@ -329,9 +318,8 @@ START_TEST(an_owner_is_a_session_and_a_text)
 	ck_assert_ptr_null(lock_claim_of(l, &two, SPAN("")));
 	claim_free(&table, none);
 }
-END_TEST
 
-START_TEST(a_claim_keeps_its_owner_and_its_note_and_the_note_may_change)
+TEST(a_claim_keeps_its_owner_and_its_note_and_the_note_may_change)
 {
 	static const char *const texts[] = {"", "a", "a text that is a little longer"};
 
@@ -346,41 +334,11 @@ START_TEST(a_claim_keeps_its_owner_and_its_note_and_the_note_may_change)
 		claim_free(&table, c);
 	}
 }
-END_TEST
 
-START_TEST(every_loss_has_its_word)
+TEST(every_loss_has_its_word)
 {
 	static const char *const word[] = {"quorum", "expired", "evicted", "broken", "idle", "shutdown"};
 
 	for (unsigned i = 0; i < sizeof(word) / sizeof(word[0]); i++)
 		ck_assert_str_eq(loss_word((enum loss)i), word[i]);
-}
-END_TEST
-
-Suite *lock_suite(void)
-{
-	Suite *suite = suite_create("lock");
-	TCase *names = tcase_create("names"), *claims = tcase_create("claims");
-
-	tcase_add_checked_fixture(names, table_open, table_close);
-	tcase_add_test(names, a_name_is_one_lock);
-	tcase_add_test(names, names_of_any_length_come_back_whole);
-	tcase_add_test(names, a_lock_is_dropped_when_nobody_names_it_any_more);
-	tcase_add_test(names, a_name_has_a_contender_of_its_own_only_while_there_is_something_to_know);
-	tcase_add_test(names, a_lease_has_a_renewal_of_its_own_until_it_is_at_rest);
-	tcase_add_test(names, a_table_of_many_names_is_released_without_delay);
-	tcase_add_test(names, a_value_is_daemon_number_and_32_hex_digits_and_never_comes_twice);
-	tcase_add_test(names, a_value_shows_all_of_its_number_and_of_its_secret);
-	tcase_add_test(names, a_ticket_is_a_moment_the_daemon_and_a_number);
-	tcase_add_test(names, the_moment_of_a_ticket_has_16_characters_or_more);
-	tcase_add_test(names, a_new_value_of_a_lease_begins_anew);
-	tcase_add_test(names, a_loss_is_told_a_twentieth_before_the_deadline_within_5_and_250_ms);
-	suite_add_tcase(suite, names);
-	tcase_add_checked_fixture(claims, table_open, table_close);
-	tcase_add_test(claims, waiters_are_queued_in_order_and_the_waiting_ones_are_counted);
-	tcase_add_test(claims, an_owner_is_a_session_and_a_text);
-	tcase_add_test(claims, a_claim_keeps_its_owner_and_its_note_and_the_note_may_change);
-	tcase_add_test(claims, every_loss_has_its_word);
-	suite_add_tcase(suite, claims);
-	return suite;
 }

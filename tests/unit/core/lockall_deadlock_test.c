@@ -4,7 +4,9 @@
 
 #include <check.h>
 
-START_TEST(a_lock_that_a_waiting_lockall_waits_for_is_a_deadlock)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_lock_that_a_waiting_lockall_waits_for_is_a_deadlock)
 {
 	cluster_begin(1);
 	takes(1, "x");
@@ -18,9 +20,8 @@ START_TEST(a_lock_that_a_waiting_lockall_waits_for_is_a_deadlock)
 	passes(10 * MSEC);
 	hears_all(1, "@w ", "ab");
 }
-END_TEST
 
-START_TEST(a_lockall_that_another_lockall_waits_for_is_a_deadlock)
+TEST(a_lockall_that_another_lockall_waits_for_is_a_deadlock)
 {
 	cluster_begin(1);
 	takes(1, "x");
@@ -31,9 +32,8 @@ START_TEST(a_lockall_that_another_lockall_waits_for_is_a_deadlock)
 	hears(3, "ERR DEADLOCK cycle=x<-b<-x");
 	ignores(1);
 }
-END_TEST
 
-START_TEST(a_cycle_through_two_lockalls_is_told_in_full)
+TEST(a_cycle_through_two_lockalls_is_told_in_full)
 {
 	cluster_begin(1);
 	takes(1, "x");
@@ -47,9 +47,8 @@ START_TEST(a_cycle_through_two_lockalls_is_told_in_full)
 	ignores(1);
 	ignores(2);
 }
-END_TEST
 
-START_TEST(what_a_lockall_keeps_for_a_while_closes_no_cycle)
+TEST(what_a_lockall_keeps_for_a_while_closes_no_cycle)
 {
 	cluster_begin(1);
 	takes(1, "a");
@@ -68,10 +67,9 @@ START_TEST(what_a_lockall_keeps_for_a_while_closes_no_cycle)
 	passes(10 * MSEC);
 	hears_all(3, "@w ", "ab");
 }
-END_TEST
 
 /* 2 waits for h behind the LOCKALL of 3, which waits for y of 2. */
-START_TEST(a_lock_behind_a_lockall_is_in_a_deadlock_as_soon_as_that_has_its_names)
+TEST(a_lock_behind_a_lockall_is_in_a_deadlock_as_soon_as_that_has_its_names)
 {
 	cluster_begin(1);
 	takes(1, "h");
@@ -88,9 +86,8 @@ START_TEST(a_lock_behind_a_lockall_is_in_a_deadlock_as_soon_as_that_has_its_name
 	hears(2, "ERR DEADLOCK cycle=h@h0<-y@h0<-h@h0");
 	hears_nothing(3);
 }
-END_TEST
 
-START_TEST(a_lockany_that_waits_is_in_nobodys_way)
+TEST(a_lockany_that_waits_is_in_nobodys_way)
 {
 	cluster_begin(1);
 	takes(1, "x");
@@ -103,9 +100,8 @@ START_TEST(a_lockany_that_waits_is_in_nobodys_way)
 	gives_back(1, "x");
 	hears(3, "@x OK name=x *");
 }
-END_TEST
 
-START_TEST(a_lockany_is_a_deadlock_if_it_is_with_each_of_its_names)
+TEST(a_lockany_is_a_deadlock_if_it_is_with_each_of_its_names)
 {
 	cluster_begin(1);
 	takes(1, "x");
@@ -123,22 +119,4 @@ START_TEST(a_lockany_is_a_deadlock_if_it_is_with_each_of_its_names)
 	hears(1, "@3 OK name=c *");
 	ignores(2);
 	ignores(3);
-}
-END_TEST
-
-Suite *lockall_deadlock_suite(void)
-{
-	Suite *s = suite_create("lockall_deadlock");
-	TCase *t = tcase_create("lockall_deadlock");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, a_lock_that_a_waiting_lockall_waits_for_is_a_deadlock);
-	tcase_add_test(t, a_lockall_that_another_lockall_waits_for_is_a_deadlock);
-	tcase_add_test(t, a_cycle_through_two_lockalls_is_told_in_full);
-	tcase_add_test(t, what_a_lockall_keeps_for_a_while_closes_no_cycle);
-	tcase_add_test(t, a_lock_behind_a_lockall_is_in_a_deadlock_as_soon_as_that_has_its_names);
-	tcase_add_test(t, a_lockany_that_waits_is_in_nobodys_way);
-	tcase_add_test(t, a_lockany_is_a_deadlock_if_it_is_with_each_of_its_names);
-	suite_add_tcase(s, t);
-	return s;
 }

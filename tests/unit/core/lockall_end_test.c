@@ -4,7 +4,9 @@
 
 #include <check.h>
 
-START_TEST(the_end_of_the_session_ends_its_lockall)
+FIXTURE(.teardown = cluster_close)
+
+TEST(the_end_of_the_session_ends_its_lockall)
 {
 	cluster_begin(1);
 	takes(1, "a");
@@ -18,9 +20,8 @@ START_TEST(the_end_of_the_session_ends_its_lockall)
 	hears(3, "\\* role=holder *");
 	hears(3, "OK n=1");
 }
-END_TEST
 
-START_TEST(the_end_of_a_session_frees_all_that_it_has_by_lockall)
+TEST(the_end_of_a_session_frees_all_that_it_has_by_lockall)
 {
 	cluster_begin(3);
 	says(1, "LOCKALL a b c");
@@ -29,9 +30,8 @@ START_TEST(the_end_of_a_session_frees_all_that_it_has_by_lockall)
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert(!key_is_there(i, "a") && !key_is_there(i, "b") && !key_is_there(i, "c"));
 }
-END_TEST
 
-START_TEST(lockall_can_be_cancelled)
+TEST(lockall_can_be_cancelled)
 {
 	cluster_begin(1);
 	takes(1, "b");
@@ -45,9 +45,8 @@ START_TEST(lockall_can_be_cancelled)
 	says(2, "CANCEL @w");
 	hears(2, "ERR NOTFOUND *");
 }
-END_TEST
 
-START_TEST(the_last_line_of_a_session_ends_the_wait_of_its_lockall)
+TEST(the_last_line_of_a_session_ends_the_wait_of_its_lockall)
 {
 	cluster_begin(1);
 	takes(1, "b");
@@ -61,10 +60,9 @@ START_TEST(the_last_line_of_a_session_ends_the_wait_of_its_lockall)
 	passes(100 * MSEC);
 	hears_all(3, "", "cd");
 }
-END_TEST
 
 /* Its stores have not answered: it tries the names to the end, and waits for none of them. */
-START_TEST(the_last_line_of_a_session_lets_its_lockall_try_and_no_more)
+LOOP_TEST(the_last_line_of_a_session_lets_its_lockall_try_and_no_more, 2)
 {
 	const char *verb = _i == 0 ? "LOCKALL" : "LOCKANY";
 
@@ -87,7 +85,6 @@ START_TEST(the_last_line_of_a_session_lets_its_lockall_try_and_no_more)
 	else
 		hears(3, "OK name=c *");
 }
-END_TEST
 
 /* Session 2 waits for a with a LOCK of its own and with a LOCKALL, both as readers, behind a writer. */
 static void readers_wait_in_a_session(void)
@@ -102,7 +99,7 @@ static void readers_wait_in_a_session(void)
 	says(2, "@z LOCK a owner=z wait=1m mode=shared");
 }
 
-START_TEST(nothing_is_granted_to_a_group_while_its_session_says_its_last_line)
+TEST(nothing_is_granted_to_a_group_while_its_session_says_its_last_line)
 {
 	readers_wait_in_a_session();
 	half_closes(2);
@@ -112,18 +109,16 @@ START_TEST(nothing_is_granted_to_a_group_while_its_session_says_its_last_line)
 	gives_back(1, "a");
 	ck_assert(!key_is_there(0, "a") && !key_is_there(0, "b"));
 }
-END_TEST
 
-START_TEST(nothing_is_granted_to_a_group_while_its_session_ends)
+TEST(nothing_is_granted_to_a_group_while_its_session_ends)
 {
 	readers_wait_in_a_session();
 	goes(2, GONE_HANGUP);
 	gives_back(1, "a");
 	ck_assert(!key_is_there(0, "a") && !key_is_there(0, "b"));
 }
-END_TEST
 
-START_TEST(nothing_is_granted_to_one_group_by_another_while_their_session_ends)
+TEST(nothing_is_granted_to_one_group_by_another_while_their_session_ends)
 {
 	cluster_begin(1);
 	passes(SEC);
@@ -138,33 +133,12 @@ START_TEST(nothing_is_granted_to_one_group_by_another_while_their_session_ends)
 	gives_back(1, "a");
 	ck_assert(!key_is_there(0, "a") && !key_is_there(0, "b") && !key_is_there(0, "c"));
 }
-END_TEST
 
-START_TEST(a_daemon_that_is_killed_leaves_nothing_of_a_lockall_that_waits)
+TEST(a_daemon_that_is_killed_leaves_nothing_of_a_lockall_that_waits)
 {
 	cluster_begin(1);
 	takes(1, "b");
 	says(2, "LOCKALL a b wait=1m");
 	daemon_ends(0);
 	ck_assert(!key_is_there(0, "a"));
-}
-END_TEST
-
-Suite *lockall_end_suite(void)
-{
-	Suite *s = suite_create("lockall_end");
-	TCase *t = tcase_create("lockall_end");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, the_end_of_the_session_ends_its_lockall);
-	tcase_add_test(t, the_end_of_a_session_frees_all_that_it_has_by_lockall);
-	tcase_add_test(t, lockall_can_be_cancelled);
-	tcase_add_test(t, the_last_line_of_a_session_ends_the_wait_of_its_lockall);
-	tcase_add_loop_test(t, the_last_line_of_a_session_lets_its_lockall_try_and_no_more, 0, 2);
-	tcase_add_test(t, nothing_is_granted_to_a_group_while_its_session_says_its_last_line);
-	tcase_add_test(t, nothing_is_granted_to_a_group_while_its_session_ends);
-	tcase_add_test(t, nothing_is_granted_to_one_group_by_another_while_their_session_ends);
-	tcase_add_test(t, a_daemon_that_is_killed_leaves_nothing_of_a_lockall_that_waits);
-	suite_add_tcase(s, t);
-	return s;
 }

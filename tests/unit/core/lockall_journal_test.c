@@ -7,7 +7,9 @@
 
 static struct secret s2; /* of session 2 */
 
-START_TEST(what_a_lockall_took_is_adopted_by_the_next_run)
+FIXTURE(.teardown = cluster_close)
+
+TEST(what_a_lockall_took_is_adopted_by_the_next_run)
 {
 	cluster_begin(3);
 	s2 = says_hello(2, "grace=20s");
@@ -21,9 +23,8 @@ START_TEST(what_a_lockall_took_is_adopted_by_the_next_run)
 	hears(4, "\\* name=c *");
 	hears(4, "OK session=* n=3");
 }
-END_TEST
 
-START_TEST(a_lockall_whose_records_are_torn_was_told_to_nobody)
+TEST(a_lockall_whose_records_are_torn_was_told_to_nobody)
 {
 	for (unsigned torn = 1; torn <= 2; torn++) {
 		cluster_begin(3);
@@ -41,9 +42,8 @@ START_TEST(a_lockall_whose_records_are_torn_was_told_to_nobody)
 			cluster_close();
 	}
 }
-END_TEST
 
-START_TEST(what_a_group_has_while_it_waits_is_not_in_the_journal)
+TEST(what_a_group_has_while_it_waits_is_not_in_the_journal)
 {
 	cluster_begin(3);
 	takes(1, "b");
@@ -57,18 +57,4 @@ START_TEST(what_a_group_has_while_it_waits_is_not_in_the_journal)
 	daemon_returns(0);
 	passes(SEC);
 	is_resumed_with_nothing(4, &s2);
-}
-END_TEST
-
-Suite *lockall_journal_suite(void)
-{
-	Suite *s = suite_create("lockall_journal");
-	TCase *t = tcase_create("lockall_journal");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, what_a_lockall_took_is_adopted_by_the_next_run);
-	tcase_add_test(t, a_lockall_whose_records_are_torn_was_told_to_nobody);
-	tcase_add_test(t, what_a_group_has_while_it_waits_is_not_in_the_journal);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -7,7 +7,9 @@
 
 static struct secret s2; /* of session 2 */
 
-START_TEST(a_lockall_keeps_its_place_and_the_request_repeated_takes_it)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_lockall_keeps_its_place_and_the_request_repeated_takes_it)
 {
 	s2 = waits_and_drops("LOCKALL a b wait=1m", "grace=20s");
 	says(3, "@w LOCK b wait=1m");
@@ -19,9 +21,8 @@ START_TEST(a_lockall_keeps_its_place_and_the_request_repeated_takes_it)
 	hears_nothing(3);
 	ignores(3);
 }
-END_TEST
 
-START_TEST(a_lockall_repeated_has_the_terms_of_the_new_request)
+TEST(a_lockall_repeated_has_the_terms_of_the_new_request)
 {
 	s2 = waits_and_drops("LOCKALL a b wait=1m ttl=5s note=old", "grace=20s");
 	is_resumed_with_nothing(4, &s2);
@@ -34,9 +35,8 @@ START_TEST(a_lockall_repeated_has_the_terms_of_the_new_request)
 	hears(4, "\\* *note=new*");
 	hears(4, "OK n=1");
 }
-END_TEST
 
-START_TEST(what_a_lockall_gets_while_the_session_is_away_are_rows)
+TEST(what_a_lockall_gets_while_the_session_is_away_are_rows)
 {
 	s2 = waits_and_drops("LOCKALL a b wait=1m", "grace=20s");
 	gives_back(1, "b");
@@ -50,9 +50,8 @@ START_TEST(what_a_lockall_gets_while_the_session_is_away_are_rows)
 	says(4, "CHECK a");
 	hears(4, "OK name=a *");
 }
-END_TEST
 
-START_TEST(what_a_lockall_gets_between_resume_and_the_request_repeated_answers_that)
+TEST(what_a_lockall_gets_between_resume_and_the_request_repeated_answers_that)
 {
 	s2 = waits_and_drops("LOCKALL a b wait=1m", "grace=20s");
 	is_resumed_with_nothing(4, &s2);
@@ -63,9 +62,8 @@ START_TEST(what_a_lockall_gets_between_resume_and_the_request_repeated_answers_t
 	hears(4, "@again \\* name=b fence=* count=1");
 	hears(4, "@again OK n=2");
 }
-END_TEST
 
-START_TEST(a_lockall_that_is_not_repeated_lapses)
+TEST(a_lockall_that_is_not_repeated_lapses)
 {
 	s2 = waits_and_drops("LOCKALL a b wait=1m", "grace=15s");
 	is_resumed_with_nothing(4, &s2);
@@ -74,9 +72,8 @@ START_TEST(a_lockall_that_is_not_repeated_lapses)
 	passes(10 * MSEC);
 	ck_assert(!key_is_there(0, "a") && !key_is_there(0, "b"));
 }
-END_TEST
 
-START_TEST(what_a_lockall_got_and_nobody_asks_for_lapses)
+TEST(what_a_lockall_got_and_nobody_asks_for_lapses)
 {
 	s2 = waits_and_drops("LOCKALL a b wait=1m", "grace=15s");
 	is_resumed_with_nothing(4, &s2);
@@ -86,9 +83,8 @@ START_TEST(what_a_lockall_got_and_nobody_asks_for_lapses)
 	passes(1100 * MSEC);
 	ck_assert(!key_is_there(0, "a") && !key_is_there(0, "b"));
 }
-END_TEST
 
-START_TEST(a_lockall_ends_with_the_grace_of_its_session)
+TEST(a_lockall_ends_with_the_grace_of_its_session)
 {
 	s2 = waits_and_drops("LOCKALL a b wait=1m", "grace=15s");
 	passes(15100 * MSEC);
@@ -96,9 +92,8 @@ START_TEST(a_lockall_ends_with_the_grace_of_its_session)
 	passes(10 * MSEC);
 	ck_assert(!key_is_there(0, "a") && !key_is_there(0, "b"));
 }
-END_TEST
 
-START_TEST(another_request_does_not_take_the_place_of_a_lockall)
+TEST(another_request_does_not_take_the_place_of_a_lockall)
 {
 	s2 = waits_and_drops("LOCKALL a b wait=1m", "grace=20s");
 	is_resumed_with_nothing(4, &s2);
@@ -107,10 +102,9 @@ START_TEST(another_request_does_not_take_the_place_of_a_lockall)
 	says(4, "@2 LOCKANY d b wait=1m");
 	hears(4, "@2 OK name=d *");
 }
-END_TEST
 
 /* It insists: it has a, and waits for b. */
-START_TEST(a_lockall_that_insists_is_repeated_and_keeps_what_it_has)
+TEST(a_lockall_that_insists_is_repeated_and_keeps_what_it_has)
 {
 	cluster_begin(1);
 	takes(1, "b");
@@ -129,9 +123,8 @@ START_TEST(a_lockall_that_insists_is_repeated_and_keeps_what_it_has)
 	hears_all(4, "@again ", "ba");
 	hears_nothing(4);
 }
-END_TEST
 
-START_TEST(a_lockany_keeps_its_places_and_what_it_gets_is_a_row)
+TEST(a_lockany_keeps_its_places_and_what_it_gets_is_a_row)
 {
 	cluster_begin(1);
 	takes(1, "a");
@@ -146,9 +139,8 @@ START_TEST(a_lockany_keeps_its_places_and_what_it_gets_is_a_row)
 	hears(4, "\\* name=b *");
 	hears(4, "OK session=* n=1");
 }
-END_TEST
 
-START_TEST(a_lockall_repeated_without_a_wait_ends_the_one_that_waits)
+TEST(a_lockall_repeated_without_a_wait_ends_the_one_that_waits)
 {
 	s2 = waits_and_drops("LOCKALL a b wait=1m", "grace=20s");
 	is_resumed_with_nothing(4, &s2);
@@ -158,9 +150,8 @@ START_TEST(a_lockall_repeated_without_a_wait_ends_the_one_that_waits)
 	passes(10 * MSEC);
 	ck_assert(!key_is_there(0, "a") && !key_is_there(0, "b"));
 }
-END_TEST
 
-START_TEST(a_lockall_repeated_before_its_stores_answer_takes_the_names)
+LOOP_TEST(a_lockall_repeated_before_its_stores_answer_takes_the_names, 3)
 {
 	static const char *const asks[] = {"LOCKALL a b", "LOCKALL a b wait=1m", "LOCKALL a b wait=forever"};
 
@@ -174,27 +165,4 @@ START_TEST(a_lockall_repeated_before_its_stores_answer_takes_the_names)
 	all_feel(MOOD_WELL);
 	passes(SEC);
 	hears_all(4, "", "ab");
-}
-END_TEST
-
-Suite *lockall_resume_suite(void)
-{
-	Suite *s = suite_create("lockall_resume");
-	TCase *t = tcase_create("lockall_resume");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, a_lockall_keeps_its_place_and_the_request_repeated_takes_it);
-	tcase_add_test(t, a_lockall_repeated_has_the_terms_of_the_new_request);
-	tcase_add_test(t, what_a_lockall_gets_while_the_session_is_away_are_rows);
-	tcase_add_test(t, what_a_lockall_gets_between_resume_and_the_request_repeated_answers_that);
-	tcase_add_test(t, a_lockall_that_is_not_repeated_lapses);
-	tcase_add_test(t, what_a_lockall_got_and_nobody_asks_for_lapses);
-	tcase_add_test(t, a_lockall_ends_with_the_grace_of_its_session);
-	tcase_add_test(t, another_request_does_not_take_the_place_of_a_lockall);
-	tcase_add_test(t, a_lockall_that_insists_is_repeated_and_keeps_what_it_has);
-	tcase_add_test(t, a_lockany_keeps_its_places_and_what_it_gets_is_a_row);
-	tcase_add_test(t, a_lockall_repeated_without_a_wait_ends_the_one_that_waits);
-	tcase_add_loop_test(t, a_lockall_repeated_before_its_stores_answer_takes_the_names, 0, 3);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -4,7 +4,9 @@
 
 #include <check.h>
 
-START_TEST(lockall_takes_all_names_and_tells_them_in_the_order_given)
+FIXTURE(.teardown = cluster_close)
+
+TEST(lockall_takes_all_names_and_tells_them_in_the_order_given)
 {
 	unsigned rounds;
 
@@ -22,9 +24,8 @@ START_TEST(lockall_takes_all_names_and_tells_them_in_the_order_given)
 	ck_assert(!key_is_there(0, "a") && !key_is_there(0, "b"));
 	ignores(2);
 }
-END_TEST
 
-START_TEST(lockall_that_is_refused_names_the_first_that_is_held_and_leaves_nothing)
+TEST(lockall_that_is_refused_names_the_first_that_is_held_and_leaves_nothing)
 {
 	cluster_begin(3);
 	takes(1, "b");
@@ -37,9 +38,8 @@ START_TEST(lockall_that_is_refused_names_the_first_that_is_held_and_leaves_nothi
 	takes(3, "a");
 	takes(3, "d");
 }
-END_TEST
 
-START_TEST(lockall_that_finds_a_holder_elsewhere_leaves_nothing)
+TEST(lockall_that_finds_a_holder_elsewhere_leaves_nothing)
 {
 	two_daemons(3);
 	takes(1, "b");
@@ -52,9 +52,8 @@ START_TEST(lockall_that_finds_a_holder_elsewhere_leaves_nothing)
 	says(2, "UNLOCK a");
 	hears(2, "ERR NOTHELD *");
 }
-END_TEST
 
-START_TEST(lockall_names_each_lock_once)
+TEST(lockall_names_each_lock_once)
 {
 	cluster_begin(1);
 	says(1, "LOCKALL a b a");
@@ -63,9 +62,8 @@ START_TEST(lockall_names_each_lock_once)
 	hears(1, "ERR ARG *");
 	ck_assert(!key_is_there(0, "a"));
 }
-END_TEST
 
-START_TEST(one_name_is_a_group_too)
+TEST(one_name_is_a_group_too)
 {
 	cluster_begin(1);
 	says(1, "LOCKALL a");
@@ -88,9 +86,8 @@ START_TEST(one_name_is_a_group_too)
 	hears(3, "\\* name=a fence=* count=1");
 	hears(3, "OK n=1");
 }
-END_TEST
 
-START_TEST(what_the_owner_holds_already_is_counted_up)
+TEST(what_the_owner_holds_already_is_counted_up)
 {
 	int64_t fence;
 	const char *line;
@@ -111,9 +108,8 @@ START_TEST(what_the_owner_holds_already_is_counted_up)
 	says(1, "LOCKALL a d owner=x");
 	hears(1, "BUSY name=a *");
 }
-END_TEST
 
-START_TEST(what_the_owner_gives_back_meanwhile_is_asked_for_again)
+TEST(what_the_owner_gives_back_meanwhile_is_asked_for_again)
 {
 	cluster_begin(1);
 	takes(1, "a");
@@ -125,9 +121,8 @@ START_TEST(what_the_owner_gives_back_meanwhile_is_asked_for_again)
 	passes(10 * MSEC);
 	hears_all(1, "@w ", "ab");
 }
-END_TEST
 
-START_TEST(what_the_owner_gives_back_while_the_others_are_asked_for_is_asked_for_as_well)
+TEST(what_the_owner_gives_back_while_the_others_are_asked_for_is_asked_for_as_well)
 {
 	cluster_begin(3);
 	takes(1, "a");
@@ -140,9 +135,8 @@ START_TEST(what_the_owner_gives_back_while_the_others_are_asked_for_is_asked_for
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert(key_is_there(i, "a"));
 }
-END_TEST
 
-START_TEST(a_lock_of_the_same_owner_that_waits_is_granted_together_with_the_lockall)
+TEST(a_lock_of_the_same_owner_that_waits_is_granted_together_with_the_lockall)
 {
 	cluster_begin(1);
 	takes(2, "a");
@@ -153,9 +147,8 @@ START_TEST(a_lock_of_the_same_owner_that_waits_is_granted_together_with_the_lock
 	hears_all(1, "@x ", "ab");
 	hears(1, "@y OK name=a fence=* count=2");
 }
-END_TEST
 
-START_TEST(a_lock_of_the_same_owner_that_is_granted_before_counts_for_the_lockall)
+TEST(a_lock_of_the_same_owner_that_is_granted_before_counts_for_the_lockall)
 {
 	cluster_begin(1);
 	takes(2, "a");
@@ -170,9 +163,8 @@ START_TEST(a_lock_of_the_same_owner_that_is_granted_before_counts_for_the_lockal
 	hears(1, "@x \\* name=b fence=* count=1");
 	hears(1, "@x OK n=2");
 }
-END_TEST
 
-START_TEST(what_one_lockall_got_counts_for_another_of_the_same_owner)
+TEST(what_one_lockall_got_counts_for_another_of_the_same_owner)
 {
 	cluster_begin(1);
 	takes(2, "a");
@@ -187,9 +179,8 @@ START_TEST(what_one_lockall_got_counts_for_another_of_the_same_owner)
 	hears(1, "@y \\* name=a fence=* count=2");
 	hears(1, "@y OK n=2");
 }
-END_TEST
 
-START_TEST(an_owner_does_not_wait_in_both_modes)
+TEST(an_owner_does_not_wait_in_both_modes)
 {
 	cluster_begin(1);
 	passes(SEC);
@@ -207,9 +198,8 @@ START_TEST(an_owner_does_not_wait_in_both_modes)
 	hears(3, "@any ERR ARG this owner waits for the lock in the other mode*");
 	hears_nothing(3);
 }
-END_TEST
 
-START_TEST(lockall_holds_names_together_with_readers)
+TEST(lockall_holds_names_together_with_readers)
 {
 	cluster_begin(1);
 	passes(SEC);
@@ -223,9 +213,8 @@ START_TEST(lockall_holds_names_together_with_readers)
 	hears(1, "ERR ARG this owner holds name 1 shared: UNLOCK it first");
 	ck_assert(!key_is_there(0, "c"));
 }
-END_TEST
 
-START_TEST(lockall_without_a_quorum_is_told_so)
+TEST(lockall_without_a_quorum_is_told_so)
 {
 	cluster_begin(3);
 	falls(0);
@@ -242,9 +231,8 @@ START_TEST(lockall_without_a_quorum_is_told_so)
 	passes(5 * SEC);
 	hears_all(1, "", "ab");
 }
-END_TEST
 
-START_TEST(a_session_waits_with_no_more_lockalls_than_it_may)
+TEST(a_session_waits_with_no_more_lockalls_than_it_may)
 {
 	cluster_open(1);
 	cluster.conf.limits.waiting = 2;
@@ -263,9 +251,8 @@ START_TEST(a_session_waits_with_no_more_lockalls_than_it_may)
 	says(1, "@6 LOCKALL e f g");
 	hears_all(1, "@6 ", "efg");
 }
-END_TEST
 
-START_TEST(a_session_that_has_all_locks_that_it_may_takes_them_once_more)
+TEST(a_session_that_has_all_locks_that_it_may_takes_them_once_more)
 {
 	cluster_open(1);
 	cluster.conf.limits.locks = 3;
@@ -280,9 +267,8 @@ START_TEST(a_session_that_has_all_locks_that_it_may_takes_them_once_more)
 	says(1, "LOCKALL a b owner=x");
 	hears(1, "ERR LIMIT *limits.locks*");
 }
-END_TEST
 
-START_TEST(lockall_whose_names_wait_for_its_owner_is_a_deadlock)
+TEST(lockall_whose_names_wait_for_its_owner_is_a_deadlock)
 {
 	cluster_begin(1);
 	takes(1, "a");
@@ -294,9 +280,8 @@ START_TEST(lockall_whose_names_wait_for_its_owner_is_a_deadlock)
 	hears(1, "BUSY name=b *");
 	ignores(2);
 }
-END_TEST
 
-START_TEST(the_terms_of_a_lockall_keep_the_bounds_of_those_of_a_lock)
+TEST(the_terms_of_a_lockall_keep_the_bounds_of_those_of_a_lock)
 {
 	begins_with_delay(1, 5 * SEC);
 	says(1, "LOCKALL a b delay=6s");
@@ -313,33 +298,4 @@ START_TEST(the_terms_of_a_lockall_keep_the_bounds_of_those_of_a_lock)
 	hears(2, "BUSY name=a *");
 	gives_back(1, "a");
 	gives_back(1, "b");
-}
-END_TEST
-
-Suite *lockall_suite(void)
-{
-	Suite *s = suite_create("lockall");
-	TCase *t = tcase_create("lockall");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, lockall_takes_all_names_and_tells_them_in_the_order_given);
-	tcase_add_test(t, lockall_that_is_refused_names_the_first_that_is_held_and_leaves_nothing);
-	tcase_add_test(t, lockall_that_finds_a_holder_elsewhere_leaves_nothing);
-	tcase_add_test(t, lockall_names_each_lock_once);
-	tcase_add_test(t, one_name_is_a_group_too);
-	tcase_add_test(t, what_the_owner_holds_already_is_counted_up);
-	tcase_add_test(t, what_the_owner_gives_back_meanwhile_is_asked_for_again);
-	tcase_add_test(t, what_the_owner_gives_back_while_the_others_are_asked_for_is_asked_for_as_well);
-	tcase_add_test(t, a_lock_of_the_same_owner_that_waits_is_granted_together_with_the_lockall);
-	tcase_add_test(t, a_lock_of_the_same_owner_that_is_granted_before_counts_for_the_lockall);
-	tcase_add_test(t, what_one_lockall_got_counts_for_another_of_the_same_owner);
-	tcase_add_test(t, an_owner_does_not_wait_in_both_modes);
-	tcase_add_test(t, lockall_holds_names_together_with_readers);
-	tcase_add_test(t, lockall_without_a_quorum_is_told_so);
-	tcase_add_test(t, a_session_waits_with_no_more_lockalls_than_it_may);
-	tcase_add_test(t, a_session_that_has_all_locks_that_it_may_takes_them_once_more);
-	tcase_add_test(t, lockall_whose_names_wait_for_its_owner_is_a_deadlock);
-	tcase_add_test(t, the_terms_of_a_lockall_keep_the_bounds_of_those_of_a_lock);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -44,7 +44,9 @@ static int64_t served_after(struct turn *turns, unsigned n)
 	return cluster.now.us - begun_us;
 }
 
-START_TEST(lockall_is_served_although_its_names_are_never_free)
+FIXTURE(.teardown = cluster_close)
+
+TEST(lockall_is_served_although_its_names_are_never_free)
 {
 	struct turn turns[] = {{"a", 1, 800 * MSEC, 0}, {"a", 2, 800 * MSEC, 0}, {"b", 3, SEC, 0}, {"b", 4, SEC, 0}};
 
@@ -52,18 +54,16 @@ START_TEST(lockall_is_served_although_its_names_are_never_free)
 	/* Behind each holder another one waits, so it waits for up to two seconds for one name while it keeps the other. */
 	ck_assert_int_le(served_after(turns, 4), 20 * 2 * SEC);
 }
-END_TEST
 
-START_TEST(lockall_is_served_soon_where_names_are_held_briefly)
+TEST(lockall_is_served_soon_where_names_are_held_briefly)
 {
 	struct turn turns[] = {{"a", 1, 20 * MSEC, 0}, {"a", 2, 30 * MSEC, 0}, {"b", 3, 25 * MSEC, 0}, {"b", 4, 35 * MSEC, 0}};
 
 	cluster_begin(1);
 	ck_assert_int_le(served_after(turns, 4), 3 * SEC);
 }
-END_TEST
 
-START_TEST(lockall_that_insists_keeps_a_free_name_for_a_while_and_gives_it_back)
+TEST(lockall_that_insists_keeps_a_free_name_for_a_while_and_gives_it_back)
 {
 	int64_t kept_us = 0, begun_us;
 
@@ -87,7 +87,6 @@ START_TEST(lockall_that_insists_keeps_a_free_name_for_a_while_and_gives_it_back)
 	passes(10 * MSEC);
 	hears_all(3, "@w ", "ab");
 }
-END_TEST
 
 static void cross_groups(unsigned first, unsigned second)
 {
@@ -116,21 +115,19 @@ static void cross_groups(unsigned first, unsigned second)
 	ignores(second);
 }
 
-START_TEST(lockalls_in_opposite_orders_do_not_block_each_other)
+TEST(lockalls_in_opposite_orders_do_not_block_each_other)
 {
 	cluster_begin(1);
 	cross_groups(1, 2);
 }
-END_TEST
 
-START_TEST(lockalls_of_two_daemons_in_opposite_orders_do_not_block_each_other)
+TEST(lockalls_of_two_daemons_in_opposite_orders_do_not_block_each_other)
 {
 	two_daemons(3);
 	cross_groups(1, 2);
 }
-END_TEST
 
-START_TEST(lockall_waits_until_all_names_are_free_at_once)
+TEST(lockall_waits_until_all_names_are_free_at_once)
 {
 	cluster_begin(1);
 	takes(1, "a");
@@ -146,9 +143,8 @@ START_TEST(lockall_waits_until_all_names_are_free_at_once)
 	passes(10 * MSEC);
 	hears_all(3, "@w ", "abc");
 }
-END_TEST
 
-START_TEST(lockall_that_waits_keeps_no_free_name_from_others)
+TEST(lockall_that_waits_keeps_no_free_name_from_others)
 {
 	cluster_begin(1);
 	takes(1, "a");
@@ -162,9 +158,8 @@ START_TEST(lockall_that_waits_keeps_no_free_name_from_others)
 	passes(10 * MSEC);
 	hears_all(3, "@w ", "ab");
 }
-END_TEST
 
-START_TEST(lockall_that_waits_in_vain_is_told_timeout)
+TEST(lockall_that_waits_in_vain_is_told_timeout)
 {
 	cluster_begin(1);
 	takes(1, "b");
@@ -175,9 +170,8 @@ START_TEST(lockall_that_waits_in_vain_is_told_timeout)
 	takes(2, "a");
 	ignores(1);
 }
-END_TEST
 
-START_TEST(a_name_that_is_broken_before_the_lockall_is_answered_is_asked_for_again)
+TEST(a_name_that_is_broken_before_the_lockall_is_answered_is_asked_for_again)
 {
 	cluster_begin(1);
 	session_opens_as_admin(9, 0);
@@ -196,9 +190,8 @@ START_TEST(a_name_that_is_broken_before_the_lockall_is_answered_is_asked_for_aga
 	passes(15 * SEC);
 	hears_all(3, "@w ", "ab");
 }
-END_TEST
 
-START_TEST(a_lease_that_is_at_risk_when_the_lockall_is_answered_is_told_so)
+TEST(a_lease_that_is_at_risk_when_the_lockall_is_answered_is_told_so)
 {
 	cluster_begin(3);
 	passes(SEC);
@@ -225,10 +218,9 @@ START_TEST(a_lease_that_is_at_risk_when_the_lockall_is_answered_is_told_so)
 	all_feel(MOOD_WELL);
 	ignores(3);
 }
-END_TEST
 
 /* Readers elsewhere have both names, and writers of lower priority wait for them here. */
-START_TEST(a_lockall_that_stands_before_all_who_wait_is_answered_at_once)
+TEST(a_lockall_that_stands_before_all_who_wait_is_answered_at_once)
 {
 	two_daemons(3);
 	says(2, "LOCK a mode=shared");
@@ -242,9 +234,8 @@ START_TEST(a_lockall_that_stands_before_all_who_wait_is_answered_at_once)
 	hears_all(3, "", "ab");
 	hears_nothing(1);
 }
-END_TEST
 
-START_TEST(a_lockall_that_comes_at_the_same_moment_stands_behind)
+TEST(a_lockall_that_comes_at_the_same_moment_stands_behind)
 {
 	cluster_begin(1);
 	takes(1, "a");
@@ -253,27 +244,4 @@ START_TEST(a_lockall_that_comes_at_the_same_moment_stands_behind)
 	gives_back(1, "a");
 	hears(2, "@a OK name=a *");
 	hears_nothing(3);
-}
-END_TEST
-
-Suite *lockall_wait_suite(void)
-{
-	Suite *s = suite_create("lockall_wait");
-	TCase *t = tcase_create("lockall_wait");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, lockall_is_served_although_its_names_are_never_free);
-	tcase_add_test(t, lockall_is_served_soon_where_names_are_held_briefly);
-	tcase_add_test(t, lockall_that_insists_keeps_a_free_name_for_a_while_and_gives_it_back);
-	tcase_add_test(t, lockalls_in_opposite_orders_do_not_block_each_other);
-	tcase_add_test(t, lockalls_of_two_daemons_in_opposite_orders_do_not_block_each_other);
-	tcase_add_test(t, lockall_waits_until_all_names_are_free_at_once);
-	tcase_add_test(t, lockall_that_waits_keeps_no_free_name_from_others);
-	tcase_add_test(t, lockall_that_waits_in_vain_is_told_timeout);
-	tcase_add_test(t, a_name_that_is_broken_before_the_lockall_is_answered_is_asked_for_again);
-	tcase_add_test(t, a_lease_that_is_at_risk_when_the_lockall_is_answered_is_told_so);
-	tcase_add_test(t, a_lockall_that_stands_before_all_who_wait_is_answered_at_once);
-	tcase_add_test(t, a_lockall_that_comes_at_the_same_moment_stands_behind);
-	suite_add_tcase(s, t);
-	return s;
 }

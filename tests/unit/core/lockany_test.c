@@ -4,7 +4,9 @@
 
 #include <check.h>
 
-START_TEST(lockany_takes_the_first_name_that_is_free_and_no_other)
+FIXTURE(.teardown = cluster_close)
+
+TEST(lockany_takes_the_first_name_that_is_free_and_no_other)
 {
 	cluster_begin(3);
 	takes(1, "a");
@@ -16,9 +18,8 @@ START_TEST(lockany_takes_the_first_name_that_is_free_and_no_other)
 	hears(3, "BUSY name=a holder=* held_ms=0 waiters=0 retry_ms=*");
 	gives_back(2, "b");
 }
-END_TEST
 
-START_TEST(lockany_passes_names_that_are_held_elsewhere)
+TEST(lockany_passes_names_that_are_held_elsewhere)
 {
 	two_daemons(3);
 	takes(1, "a");
@@ -28,9 +29,8 @@ START_TEST(lockany_passes_names_that_are_held_elsewhere)
 	says(2, "LOCKANY a b");
 	hears(2, "BUSY name=a holder=@* waiters=0 retry_ms=*");
 }
-END_TEST
 
-START_TEST(lockany_waits_for_all_its_names_and_leaves_the_other_queues_with_the_first_grant)
+TEST(lockany_waits_for_all_its_names_and_leaves_the_other_queues_with_the_first_grant)
 {
 	cluster_begin(3);
 	takes(1, "a");
@@ -50,9 +50,8 @@ START_TEST(lockany_waits_for_all_its_names_and_leaves_the_other_queues_with_the_
 		ck_assert(!key_is_there(i, "a"));
 	hears_nothing(3);
 }
-END_TEST
 
-START_TEST(lockany_has_one_name_when_two_are_freed_at_once)
+TEST(lockany_has_one_name_when_two_are_freed_at_once)
 {
 	cluster_begin(3);
 	takes(1, "a");
@@ -64,9 +63,8 @@ START_TEST(lockany_has_one_name_when_two_are_freed_at_once)
 	ck_assert(key_is_there(0, "a") + key_is_there(0, "b") == 1);
 	ck_assert(key_is_there(1, "a") + key_is_there(1, "b") == 1);
 }
-END_TEST
 
-START_TEST(lockany_that_waits_in_vain_is_told_timeout)
+TEST(lockany_that_waits_in_vain_is_told_timeout)
 {
 	cluster_begin(1);
 	takes(1, "a");
@@ -78,9 +76,8 @@ START_TEST(lockany_that_waits_in_vain_is_told_timeout)
 	gives_back(1, "a");
 	ck_assert(!key_is_there(0, "a"));
 }
-END_TEST
 
-START_TEST(lockany_counts_up_what_its_owner_holds_already)
+TEST(lockany_counts_up_what_its_owner_holds_already)
 {
 	cluster_begin(1);
 	takes(1, "b");
@@ -88,9 +85,8 @@ START_TEST(lockany_counts_up_what_its_owner_holds_already)
 	hears(1, "OK name=b fence=* count=2");
 	ck_assert(!key_is_there(0, "a"));
 }
-END_TEST
 
-START_TEST(lockany_is_cancelled_in_all_queues)
+TEST(lockany_is_cancelled_in_all_queues)
 {
 	cluster_begin(1);
 	takes(1, "a");
@@ -103,9 +99,8 @@ START_TEST(lockany_is_cancelled_in_all_queues)
 	gives_back(1, "b");
 	ck_assert(!key_is_there(0, "a") && !key_is_there(0, "b"));
 }
-END_TEST
 
-START_TEST(a_name_that_is_won_after_another_was_granted_is_given_back)
+TEST(a_name_that_is_won_after_another_was_granted_is_given_back)
 {
 	two_daemons(3);
 	takes(1, "a");
@@ -125,9 +120,8 @@ START_TEST(a_name_that_is_won_after_another_was_granted_is_given_back)
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert(key_is_there(i, "a") + key_is_there(i, "b") == 1);
 }
-END_TEST
 
-START_TEST(lockany_of_readers_joins_those_who_hold_a_name)
+TEST(lockany_of_readers_joins_those_who_hold_a_name)
 {
 	cluster_begin(1);
 	passes(SEC);
@@ -137,18 +131,16 @@ START_TEST(lockany_of_readers_joins_those_who_hold_a_name)
 	says(3, "LOCKANY a b c mode=shared");
 	hears(3, "OK name=b fence=* count=1 mode=shared");
 }
-END_TEST
 
-START_TEST(lockany_passes_a_name_that_no_lock_may_have)
+TEST(lockany_passes_a_name_that_no_lock_may_have)
 {
 	cluster_begin(1);
 	key_is_overwritten(0, "a", "someone", -1);
 	says(1, "LOCKANY a b");
 	hears(1, "OK name=b *");
 }
-END_TEST
 
-START_TEST(a_group_does_not_wait_for_a_key_of_another_type)
+TEST(a_group_does_not_wait_for_a_key_of_another_type)
 {
 	cluster_begin(1);
 	memory_put_foreign(cluster.node[0].memory, SPAN("a"), INSTANT_NEVER);
@@ -163,9 +155,8 @@ START_TEST(a_group_does_not_wait_for_a_key_of_another_type)
 	says(3, "LOCKALL a c wait=1m");
 	hears(3, "ERR KIND *");
 }
-END_TEST
 
-START_TEST(nobody_is_told_of_a_grant_before_the_one_who_asked)
+RANGE_TEST(nobody_is_told_of_a_grant_before_the_one_who_asked, 1, 4)
 {
 	cluster_begin(_i);
 	says(1, "WATCH e");
@@ -184,27 +175,4 @@ START_TEST(nobody_is_told_of_a_grant_before_the_one_who_asked)
 	says(1, "@t TAKE mail");
 	hears(1, "@t OK queue=mail job=j *");
 	hears(1, "! EVENT kind=granted name=e5 *");
-}
-END_TEST
-
-Suite *lockany_suite(void)
-{
-	Suite *s = suite_create("lockany");
-	TCase *t = tcase_create("lockany");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, lockany_takes_the_first_name_that_is_free_and_no_other);
-	tcase_add_test(t, lockany_passes_names_that_are_held_elsewhere);
-	tcase_add_test(t, lockany_waits_for_all_its_names_and_leaves_the_other_queues_with_the_first_grant);
-	tcase_add_test(t, lockany_has_one_name_when_two_are_freed_at_once);
-	tcase_add_test(t, lockany_that_waits_in_vain_is_told_timeout);
-	tcase_add_test(t, lockany_counts_up_what_its_owner_holds_already);
-	tcase_add_test(t, lockany_is_cancelled_in_all_queues);
-	tcase_add_test(t, a_name_that_is_won_after_another_was_granted_is_given_back);
-	tcase_add_test(t, lockany_of_readers_joins_those_who_hold_a_name);
-	tcase_add_test(t, lockany_passes_a_name_that_no_lock_may_have);
-	tcase_add_test(t, a_group_does_not_wait_for_a_key_of_another_type);
-	tcase_add_loop_test(t, nobody_is_told_of_a_grant_before_the_one_who_asked, 1, 4);
-	suite_add_tcase(s, t);
-	return s;
 }

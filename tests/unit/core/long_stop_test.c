@@ -5,7 +5,9 @@
 
 #include <check.h>
 
-START_TEST(after_a_long_stop_a_loss_is_told_before_any_answer)
+FIXTURE(.teardown = cluster_close)
+
+LOOP_TEST(after_a_long_stop_a_loss_is_told_before_any_answer, 4)
 {
 	static const char *const request[] = {"CHECK a", "UNLOCK a", "EXTEND a", "LOCK a"};
 
@@ -20,9 +22,8 @@ START_TEST(after_a_long_stop_a_loss_is_told_before_any_answer)
 	else
 		ck_assert_int_lt(number_in(hears(1, GRANT), "valid_ms"), 9898);
 }
-END_TEST
 
-START_TEST(after_a_long_stop_an_answer_that_lay_in_a_socket_is_no_vote)
+TEST(after_a_long_stop_an_answer_that_lay_in_a_socket_is_no_vote)
 {
 	cluster_begin(3);
 	for (unsigned i = 0; i < 3; i++)
@@ -37,9 +38,8 @@ START_TEST(after_a_long_stop_an_answer_that_lay_in_a_socket_is_no_vote)
 	passes(2 * SEC);
 	hears(1, "OK name=a fence=* valid_ms=98* ttl_ms=10000 count=1");
 }
-END_TEST
 
-START_TEST(after_a_long_stop_a_renewal_that_lay_in_a_socket_does_not_save_the_lease)
+TEST(after_a_long_stop_a_renewal_that_lay_in_a_socket_does_not_save_the_lease)
 {
 	held_after_lock(3, "LOCK a");
 	for (unsigned i = 0; i < 3; i++)
@@ -53,9 +53,8 @@ START_TEST(after_a_long_stop_a_renewal_that_lay_in_a_socket_does_not_save_the_le
 	feels(2, MOOD_WELL);
 	hears_nothing(1);
 }
-END_TEST
 
-START_TEST(after_a_long_stop_another_daemon_may_hold_what_this_one_held)
+TEST(after_a_long_stop_another_daemon_may_hold_what_this_one_held)
 {
 	two_daemons(3);
 	says(1, "LOCK a");
@@ -74,9 +73,8 @@ START_TEST(after_a_long_stop_another_daemon_may_hold_what_this_one_held)
 	says(2, "CHECK a");
 	hears(2, "OK name=a *");
 }
-END_TEST
 
-START_TEST(a_client_that_spoke_in_time_is_not_blamed_for_the_daemons_own_stop)
+TEST(a_client_that_spoke_in_time_is_not_blamed_for_the_daemons_own_stop)
 {
 	cluster_begin(3);
 	says(1, "HELLO 1 heartbeat=2s");
@@ -90,20 +88,4 @@ START_TEST(a_client_that_spoke_in_time_is_not_blamed_for_the_daemons_own_stop)
 	passes(3 * SEC);
 	hears(1, "! LOST name=a fence=* reason=idle");
 	ck_assert(hung_up(1));
-}
-END_TEST
-
-Suite *long_stop_suite(void)
-{
-	Suite *suite = suite_create("long_stop");
-	TCase *cases = tcase_create("long_stop");
-
-	tcase_add_checked_fixture(cases, NULL, cluster_close);
-	tcase_add_loop_test(cases, after_a_long_stop_a_loss_is_told_before_any_answer, 0, 4);
-	tcase_add_test(cases, after_a_long_stop_an_answer_that_lay_in_a_socket_is_no_vote);
-	tcase_add_test(cases, after_a_long_stop_a_renewal_that_lay_in_a_socket_does_not_save_the_lease);
-	tcase_add_test(cases, after_a_long_stop_another_daemon_may_hold_what_this_one_held);
-	tcase_add_test(cases, a_client_that_spoke_in_time_is_not_blamed_for_the_daemons_own_stop);
-	suite_add_tcase(suite, cases);
-	return suite;
 }

@@ -4,7 +4,9 @@
 
 #include <check.h>
 
-START_TEST(a_lock_that_cannot_be_renewed_is_LOST_before_its_deadline_and_its_key_stays_until_then)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_lock_that_cannot_be_renewed_is_LOST_before_its_deadline_and_its_key_stays_until_then)
 {
 	held_after_lock(3, "LOCK a");
 	refuses(1, "OOM");
@@ -26,9 +28,8 @@ START_TEST(a_lock_that_cannot_be_renewed_is_LOST_before_its_deadline_and_its_key
 	says(2, "LOCK a");
 	hears(2, "OK *");
 }
-END_TEST
 
-START_TEST(a_waiter_gets_a_lost_lock_at_its_deadline_and_not_before)
+TEST(a_waiter_gets_a_lost_lock_at_its_deadline_and_not_before)
 {
 	held_after_lock(3, "LOCK a");
 	says(2, "LOCK a wait=30s");
@@ -42,9 +43,8 @@ START_TEST(a_waiter_gets_a_lost_lock_at_its_deadline_and_not_before)
 	passes(150 * MSEC);
 	hears(2, "OK name=a *");
 }
-END_TEST
 
-START_TEST(an_evicted_key_is_lost_at_the_next_renewal)
+TEST(an_evicted_key_is_lost_at_the_next_renewal)
 {
 	held_after_lock(1, "LOCK a");
 	memory_remove(cluster.node[0].memory, SPAN("a"));
@@ -54,9 +54,8 @@ START_TEST(an_evicted_key_is_lost_at_the_next_renewal)
 	hears_nothing(1);
 	hears(2, "OK name=a *"); /* nobody can be kept out by a key that is gone */
 }
-END_TEST
 
-START_TEST(a_key_that_another_client_overwrote_is_lost_and_left_to_it)
+TEST(a_key_that_another_client_overwrote_is_lost_and_left_to_it)
 {
 	held_after_lock(1, "LOCK a");
 	key_is_overwritten(0, "a", "somebody", 20 * SEC);
@@ -68,9 +67,8 @@ START_TEST(a_key_that_another_client_overwrote_is_lost_and_left_to_it)
 	says(2, "LOCK a");
 	hears(2, "BUSY name=a holder=foreign ttl_ms=* waiters=0 retry_ms=*");
 }
-END_TEST
 
-START_TEST(a_key_that_one_store_lost_is_put_back_while_the_others_are_a_quorum)
+TEST(a_key_that_one_store_lost_is_put_back_while_the_others_are_a_quorum)
 {
 	held_after_lock(3, "LOCK a");
 	memory_remove(cluster.node[0].memory, SPAN("a"));
@@ -81,9 +79,8 @@ START_TEST(a_key_that_one_store_lost_is_put_back_while_the_others_are_a_quorum)
 	passes(3400 * MSEC);
 	ck_assert_int_gt(valid_ms(), 9000);
 }
-END_TEST
 
-START_TEST(a_key_is_not_put_back_once_the_others_are_known_to_be_no_quorum)
+TEST(a_key_is_not_put_back_once_the_others_are_known_to_be_no_quorum)
 {
 	held_after_lock(3, "LOCK a");
 	key_is_overwritten(0, "a", "somebody", 20 * SEC);
@@ -103,9 +100,8 @@ START_TEST(a_key_is_not_put_back_once_the_others_are_known_to_be_no_quorum)
 	feels(2, MOOD_WELL);
 	ck_assert(!key_is_there(1, "a"));
 }
-END_TEST
 
-START_TEST(a_push_names_the_owner_of_the_lock)
+TEST(a_push_names_the_owner_of_the_lock)
 {
 	held_after_lock(1, "LOCK a owner=t1");
 	feels(0, MOOD_SILENT);
@@ -113,22 +109,4 @@ START_TEST(a_push_names_the_owner_of_the_lock)
 	hears(1, "! RISK name=a fence=* left_ms=* owner=t1");
 	hears(1, "! LOST name=a fence=* reason=quorum owner=t1");
 	feels(0, MOOD_WELL);
-}
-END_TEST
-
-Suite *loss_suite(void)
-{
-	Suite *suite = suite_create("loss");
-	TCase *tc = tcase_create("loss");
-
-	tcase_add_checked_fixture(tc, NULL, cluster_close);
-	tcase_add_test(tc, a_lock_that_cannot_be_renewed_is_LOST_before_its_deadline_and_its_key_stays_until_then);
-	tcase_add_test(tc, a_waiter_gets_a_lost_lock_at_its_deadline_and_not_before);
-	tcase_add_test(tc, an_evicted_key_is_lost_at_the_next_renewal);
-	tcase_add_test(tc, a_key_that_another_client_overwrote_is_lost_and_left_to_it);
-	tcase_add_test(tc, a_key_that_one_store_lost_is_put_back_while_the_others_are_a_quorum);
-	tcase_add_test(tc, a_key_is_not_put_back_once_the_others_are_known_to_be_no_quorum);
-	tcase_add_test(tc, a_push_names_the_owner_of_the_lock);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

@@ -7,8 +7,10 @@
 
 static struct secret s2; /* of session 2 */
 
+FIXTURE(.teardown = cluster_close)
+
 /* The first name ends the LOCKALL, which has a; the second one ends the LOCKANY, which must not be granted that before. */
-START_TEST(groups_that_make_way_for_one_request_grant_each_other_nothing)
+TEST(groups_that_make_way_for_one_request_grant_each_other_nothing)
 {
 	cluster_begin(1);
 	takes(1, "b");
@@ -28,9 +30,8 @@ START_TEST(groups_that_make_way_for_one_request_grant_each_other_nothing)
 	passes(10 * MSEC);
 	ck_assert(!key_is_there(0, "a"));
 }
-END_TEST
 
-START_TEST(a_request_in_the_other_mode_ends_the_lockall_that_was_not_repeated)
+TEST(a_request_in_the_other_mode_ends_the_lockall_that_was_not_repeated)
 {
 	static const char *const asks[] = {"LOCK a mode=shared", "LOCKALL a c mode=shared", "LOCKALL a b mode=shared wait=1m", "LOCKANY a c mode=shared"};
 
@@ -45,10 +46,9 @@ START_TEST(a_request_in_the_other_mode_ends_the_lockall_that_was_not_repeated)
 			cluster_close();
 	}
 }
-END_TEST
 
 /* When the connection breaks, one LOCKALL insists, and keeps a; the other waits for a. */
-START_TEST(what_a_lockall_gives_back_is_not_granted_to_another_that_makes_way_as_well)
+TEST(what_a_lockall_gives_back_is_not_granted_to_another_that_makes_way_as_well)
 {
 	static const char *const asks[] = {"LOCK a mode=shared", "LOCKALL a b mode=shared", "LOCKALL a b"};
 
@@ -73,9 +73,8 @@ START_TEST(what_a_lockall_gives_back_is_not_granted_to_another_that_makes_way_as
 			cluster_close();
 	}
 }
-END_TEST
 
-START_TEST(all_locks_that_were_not_repeated_make_way_for_one_in_the_other_mode)
+TEST(all_locks_that_were_not_repeated_make_way_for_one_in_the_other_mode)
 {
 	cluster_begin(1);
 	takes(1, "b");
@@ -90,10 +89,9 @@ START_TEST(all_locks_that_were_not_repeated_make_way_for_one_in_the_other_mode)
 	passes(10 * MSEC);
 	hears(4, "OK name=b *mode=shared");
 }
-END_TEST
 
 /* Nobody else of this daemon is concerned with the name. */
-START_TEST(the_only_lock_that_waits_for_another_daemon_makes_way)
+TEST(the_only_lock_that_waits_for_another_daemon_makes_way)
 {
 	two_daemons(1);
 	takes(1, "a");
@@ -109,9 +107,8 @@ START_TEST(the_only_lock_that_waits_for_another_daemon_makes_way)
 	passes(5 * SEC);
 	hears(4, "OK name=a *mode=shared");
 }
-END_TEST
 
-START_TEST(a_lockall_in_the_other_mode_ends_the_lock_that_was_not_repeated)
+TEST(a_lockall_in_the_other_mode_ends_the_lock_that_was_not_repeated)
 {
 	s2 = waits_and_drops("LOCK b wait=1m", "grace=20s");
 	is_resumed_with_nothing(4, &s2);
@@ -119,21 +116,4 @@ START_TEST(a_lockall_in_the_other_mode_ends_the_lock_that_was_not_repeated)
 	gives_back(1, "b");
 	passes(10 * MSEC);
 	hears_all(4, "", "ab");
-}
-END_TEST
-
-Suite *make_way_suite(void)
-{
-	Suite *s = suite_create("make_way");
-	TCase *t = tcase_create("make_way");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, groups_that_make_way_for_one_request_grant_each_other_nothing);
-	tcase_add_test(t, a_request_in_the_other_mode_ends_the_lockall_that_was_not_repeated);
-	tcase_add_test(t, a_lockall_in_the_other_mode_ends_the_lock_that_was_not_repeated);
-	tcase_add_test(t, what_a_lockall_gives_back_is_not_granted_to_another_that_makes_way_as_well);
-	tcase_add_test(t, all_locks_that_were_not_repeated_make_way_for_one_in_the_other_mode);
-	tcase_add_test(t, the_only_lock_that_waits_for_another_daemon_makes_way);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -41,8 +41,10 @@ static void is_quarantined_when_it_is_right(unsigned node)
 	ck_assert_str_eq(store_state(1, node), "joined");
 }
 
+FIXTURE(.teardown = cluster_close)
+
 /* The others were looked at before the stop, and seem to be behind for a moment. */
-START_TEST(a_store_that_is_first_seen_after_a_stop_of_this_host_is_not_quarantined)
+TEST(a_store_that_is_first_seen_after_a_stop_of_this_host_is_not_quarantined)
 {
 	stores_were_joined(3);
 	daemon_starts(1);
@@ -57,9 +59,8 @@ START_TEST(a_store_that_is_first_seen_after_a_stop_of_this_host_is_not_quarantin
 		ck_assert_str_eq(store_state(1, i), "joined");
 	}
 }
-END_TEST
 
-START_TEST(a_store_that_is_ahead_when_it_is_first_seen_is_quarantined_whatever_the_order_of_answers)
+LOOP_TEST(a_store_that_is_ahead_when_it_is_first_seen_is_quarantined_whatever_the_order_of_answers, 2)
 {
 	stores_were_joined(3);
 	cluster.node[0].clock_us = 6 * SEC;
@@ -72,10 +73,9 @@ START_TEST(a_store_that_is_ahead_when_it_is_first_seen_is_quarantined_whatever_t
 	passes(3 * SEC);
 	is_quarantined_when_it_is_right(0);
 }
-END_TEST
 
 /* The first answer says too little of its clock. */
-START_TEST(a_store_that_is_ahead_and_answers_late_at_first_is_quarantined)
+TEST(a_store_that_is_ahead_and_answers_late_at_first_is_quarantined)
 {
 	stores_were_joined(3);
 	cluster.node[0].clock_us = 6 * SEC;
@@ -89,10 +89,9 @@ START_TEST(a_store_that_is_ahead_and_answers_late_at_first_is_quarantined)
 	ck_assert_str_ne(store_state(1, 0), "joined");
 	is_quarantined_when_it_is_right(0);
 }
-END_TEST
 
 /* The late answer leaves open what the clock of the other store shows: that is no proof that the first store is not ahead. */
-START_TEST(a_store_that_is_ahead_is_not_used_with_one_that_answered_late_at_first)
+TEST(a_store_that_is_ahead_is_not_used_with_one_that_answered_late_at_first)
 {
 	stores_were_joined(3);
 	cluster.node[0].clock_us = 6 * SEC;
@@ -108,9 +107,8 @@ START_TEST(a_store_that_is_ahead_is_not_used_with_one_that_answered_late_at_firs
 	passes(2 * SEC);
 	is_quarantined_when_it_is_right(0);
 }
-END_TEST
 
-START_TEST(a_minority_that_is_ahead_is_quarantined_though_it_answers_first)
+TEST(a_minority_that_is_ahead_is_quarantined_though_it_answers_first)
 {
 	stores_were_joined(5);
 	cluster.node[0].clock_us = cluster.node[1].clock_us = 6 * SEC;
@@ -123,9 +121,8 @@ START_TEST(a_minority_that_is_ahead_is_quarantined_though_it_answers_first)
 	is_quarantined_when_it_is_right(0);
 	ck_assert_str_eq(store_state(1, 1), "joined");
 }
-END_TEST
 
-START_TEST(a_store_that_was_ahead_while_it_was_refused_is_quarantined_once_it_is_fit)
+TEST(a_store_that_was_ahead_while_it_was_refused_is_quarantined_once_it_is_fit)
 {
 	stores_were_joined(3);
 	cluster.node[0].clock_us = 6 * SEC;
@@ -137,10 +134,9 @@ START_TEST(a_store_that_was_ahead_while_it_was_refused_is_quarantined_once_it_is
 	cluster.node[0].probe.loading = false;
 	is_quarantined_when_it_is_right(0);
 }
-END_TEST
 
 /* The clock of the store is put right before there is another clock to compare it with. */
-START_TEST(a_store_that_was_ahead_while_it_was_alone_is_quarantined)
+TEST(a_store_that_was_ahead_while_it_was_alone_is_quarantined)
 {
 	stores_were_joined(3);
 	cluster.node[0].clock_us = 6 * SEC;
@@ -152,10 +148,9 @@ START_TEST(a_store_that_was_ahead_while_it_was_alone_is_quarantined)
 	come_all_from(1);
 	is_quarantined_when_it_is_right(0);
 }
-END_TEST
 
 /* The clock is put right while this host stands still, before the others were asked whether it is ahead. */
-START_TEST(a_store_that_was_ahead_and_was_put_right_during_a_stop_of_this_host_is_quarantined)
+LOOP_TEST(a_store_that_was_ahead_and_was_put_right_during_a_stop_of_this_host_is_quarantined, 3)
 {
 	static const int64_t stop_us[] = {100 * MSEC, 2 * SEC, 20 * SEC};
 
@@ -172,10 +167,9 @@ START_TEST(a_store_that_was_ahead_and_was_put_right_during_a_stop_of_this_host_i
 	ck_assert_int_eq(marker_of(1)[0], 'j');
 	ck_assert_int_eq(marker_of(2)[0], 'j');
 }
-END_TEST
 
 /* As much as its clock may have drifted meanwhile is no proof of a jump. */
-START_TEST(a_store_that_is_ahead_after_it_was_long_out_of_reach_is_quarantined)
+LOOP_TEST(a_store_that_is_ahead_after_it_was_long_out_of_reach_is_quarantined, 2)
 {
 	stores_were_joined(3);
 	daemon_starts(1);
@@ -189,9 +183,8 @@ START_TEST(a_store_that_is_ahead_after_it_was_long_out_of_reach_is_quarantined)
 	ck_assert_str_eq(store_state(1, 0), AHEAD);
 	ck_assert_int_eq(marker_of(0)[0], 'q');
 }
-END_TEST
 
-START_TEST(of_blank_stores_the_one_whose_clock_is_off_is_not_trusted)
+LOOP_TEST(of_blank_stores_the_one_whose_clock_is_off_is_not_trusted, 2)
 {
 	cluster_open(3);
 	cluster.conf.clock_tol_us = clock_tol_us(3, cluster.conf.max_lease_us, 0);
@@ -204,10 +197,9 @@ START_TEST(of_blank_stores_the_one_whose_clock_is_off_is_not_trusted)
 	ck_assert_int_ne(marker_of(0)[0], 'j');
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 2);
 }
-END_TEST
 
 /* When those clocks are put right, this host seems to have stood still. For a clock that is looked at seldom that is a guess until its next answer. */
-START_TEST(a_store_that_is_right_is_not_quarantined_when_a_majority_that_was_set_back_is_put_right)
+TEST(a_store_that_is_right_is_not_quarantined_when_a_majority_that_was_set_back_is_put_right)
 {
 	stores_were_joined(6);
 	for (unsigned i = 1; i < 5; i++)
@@ -226,10 +218,9 @@ START_TEST(a_store_that_is_right_is_not_quarantined_when_a_majority_that_was_set
 		ck_assert_int_eq(marker_of(5)[0], 'j');
 	}
 }
-END_TEST
 
 /* Answers of the others from before a pause of this process also fit their clocks before the stop. */
-START_TEST(a_store_that_shows_a_stop_of_this_host_is_not_ahead_before_it_is_known_whose_jump_that_is)
+TEST(a_store_that_shows_a_stop_of_this_host_is_not_ahead_before_it_is_known_whose_jump_that_is)
 {
 	static struct members ms;
 	struct core core = {.conf = {.nodes = 3, .timeout_us = 85 * MSEC, .clock_tol_us = 800 * MSEC}};
@@ -251,27 +242,4 @@ START_TEST(a_store_that_shows_a_stop_of_this_host_is_not_ahead_before_it_is_know
 		for (unsigned i = 0; i < 2; i++)
 			jump_note(&ms, &ms.node[i], at + SEC, (struct instant){at});
 	}
-}
-END_TEST
-
-Suite *meet_suite(void)
-{
-	Suite *suite = suite_create("meet");
-	TCase *tc = tcase_create("meet");
-
-	tcase_add_checked_fixture(tc, NULL, cluster_close);
-	tcase_add_test(tc, a_store_that_is_first_seen_after_a_stop_of_this_host_is_not_quarantined);
-	tcase_add_loop_test(tc, a_store_that_is_ahead_when_it_is_first_seen_is_quarantined_whatever_the_order_of_answers, 0, 2);
-	tcase_add_test(tc, a_store_that_is_ahead_and_answers_late_at_first_is_quarantined);
-	tcase_add_test(tc, a_store_that_is_ahead_is_not_used_with_one_that_answered_late_at_first);
-	tcase_add_test(tc, a_minority_that_is_ahead_is_quarantined_though_it_answers_first);
-	tcase_add_test(tc, a_store_that_was_ahead_while_it_was_refused_is_quarantined_once_it_is_fit);
-	tcase_add_test(tc, a_store_that_was_ahead_while_it_was_alone_is_quarantined);
-	tcase_add_loop_test(tc, a_store_that_was_ahead_and_was_put_right_during_a_stop_of_this_host_is_quarantined, 0, 3);
-	tcase_add_loop_test(tc, a_store_that_is_ahead_after_it_was_long_out_of_reach_is_quarantined, 0, 2);
-	tcase_add_test(tc, a_store_that_is_right_is_not_quarantined_when_a_majority_that_was_set_back_is_put_right);
-	tcase_add_test(tc, a_store_that_shows_a_stop_of_this_host_is_not_ahead_before_it_is_known_whose_jump_that_is);
-	tcase_add_loop_test(tc, of_blank_stores_the_one_whose_clock_is_off_is_not_trusted, 0, 2);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

@@ -13,7 +13,9 @@ static void strict(unsigned nodes)
 
 /* --- A, B, C --- */
 
-START_TEST(a_blank_store_waits_for_its_quarantine)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_blank_store_waits_for_its_quarantine)
 {
 	strict(1);
 	daemon_starts(0);
@@ -26,9 +28,8 @@ START_TEST(a_blank_store_waits_for_its_quarantine)
 	ck_assert_str_eq(store_state(0, 0), "joined");
 	ck_assert_int_eq(marker_of(0)[0], 'j');
 }
-END_TEST
 
-START_TEST(a_longer_max_lease_of_the_previous_run_counts_in_the_quarantine)
+TEST(a_longer_max_lease_of_the_previous_run_counts_in_the_quarantine)
 {
 	strict(1);
 	cluster.conf.past_lease_us = 2 * cluster.conf.max_lease_us;
@@ -38,9 +39,8 @@ START_TEST(a_longer_max_lease_of_the_previous_run_counts_in_the_quarantine)
 	passes(MSEC);
 	ck_assert_int_eq(marker_of(0)[0], 'j');
 }
-END_TEST
 
-START_TEST(a_join_lifts_the_fence_above_every_token_issued)
+TEST(a_join_lifts_the_fence_above_every_token_issued)
 {
 	strict(1);
 	memory_set_fence(cluster.node[0].memory, CLUSTER_WALL_US);
@@ -50,9 +50,8 @@ START_TEST(a_join_lifts_the_fence_above_every_token_issued)
 	says(1, "LOCK a");
 	ck_assert_int_gt(number_in(hears(1, GRANT), "fence"), CLUSTER_WALL_US + cluster.now.us + cluster.conf.skew_us);
 }
-END_TEST
 
-START_TEST(a_store_with_our_marker_and_its_identity_joins_at_once)
+TEST(a_store_with_our_marker_and_its_identity_joins_at_once)
 {
 	cluster_begin(3);
 	daemon_ends(0);
@@ -60,9 +59,8 @@ START_TEST(a_store_with_our_marker_and_its_identity_joins_at_once)
 	daemon_starts(0);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 3);
 }
-END_TEST
 
-START_TEST(a_restarted_store_is_quarantined_though_its_data_survived)
+TEST(a_restarted_store_is_quarantined_though_its_data_survived)
 {
 	cluster_begin(1);
 	falls(0);
@@ -72,9 +70,8 @@ START_TEST(a_restarted_store_is_quarantined_though_its_data_survived)
 	passes(QUARANTINE_US);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
-END_TEST
 
-START_TEST(a_change_of_its_run_id_alone_is_a_restart)
+TEST(a_change_of_its_run_id_alone_is_a_restart)
 {
 	cluster_open(1);
 	cluster.node[0].probe.replid = SPAN("the same");
@@ -84,9 +81,8 @@ START_TEST(a_change_of_its_run_id_alone_is_a_restart)
 	passes(1100 * MSEC);
 	ck_assert_str_eq(store_state(0, 0), "quarantine: it was restarted, replaced or taken over");
 }
-END_TEST
 
-START_TEST(a_change_of_its_replication_id_is_a_restart)
+TEST(a_change_of_its_replication_id_is_a_restart)
 {
 	cluster_begin(1);
 	cluster.node[0].probe.replid = SPAN("promoted");
@@ -94,9 +90,8 @@ START_TEST(a_change_of_its_replication_id_is_a_restart)
 	ck_assert_str_eq(store_state(0, 0), "quarantine: it was restarted, replaced or taken over");
 	passes(QUARANTINE_US);
 }
-END_TEST
 
-START_TEST(a_flushed_store_answers_no_vote_from_the_very_next_call_on)
+TEST(a_flushed_store_answers_no_vote_from_the_very_next_call_on)
 {
 	cluster_begin(3);
 	is_flushed(0);
@@ -109,9 +104,8 @@ START_TEST(a_flushed_store_answers_no_vote_from_the_very_next_call_on)
 	ck_assert_str_eq(store_state(0, 0), "quarantine: it carries no marker: new, restarted blank, or flushed");
 	ck_assert_str_eq(store_state(0, 2), "joined");
 }
-END_TEST
 
-START_TEST(no_vote_counts_in_a_quarantine_not_even_a_renewal)
+TEST(no_vote_counts_in_a_quarantine_not_even_a_renewal)
 {
 	held_after_lock(3, "LOCK a");
 	restarts_blank(0);
@@ -124,9 +118,8 @@ START_TEST(no_vote_counts_in_a_quarantine_not_even_a_renewal)
 	hears(1, "! LOST name=a fence=* reason=quorum");
 	ck_assert(!key_is_there(0, "a"));
 }
-END_TEST
 
-START_TEST(a_second_loss_in_a_quarantine_begins_it_anew)
+TEST(a_second_loss_in_a_quarantine_begins_it_anew)
 {
 	strict(1);
 	daemon_starts(0);
@@ -139,9 +132,8 @@ START_TEST(a_second_loss_in_a_quarantine_begins_it_anew)
 	passes(3 * SEC);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 1);
 }
-END_TEST
 
-START_TEST(a_loss_between_the_last_look_and_the_join_is_seen)
+TEST(a_loss_between_the_last_look_and_the_join_is_seen)
 {
 	strict(1);
 	daemon_starts(0);
@@ -154,11 +146,10 @@ START_TEST(a_loss_between_the_last_look_and_the_join_is_seen)
 	passes(QUARANTINE_US);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 1);
 }
-END_TEST
 
 /* --- two daemons --- */
 
-START_TEST(a_second_daemon_times_the_quarantine_that_the_first_began_by_its_own_clock)
+TEST(a_second_daemon_times_the_quarantine_that_the_first_began_by_its_own_clock)
 {
 	char marker[MARKER_MAX + 1];
 
@@ -175,9 +166,8 @@ START_TEST(a_second_daemon_times_the_quarantine_that_the_first_began_by_its_own_
 	passes(2 * SEC);
 	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 1);
 }
-END_TEST
 
-START_TEST(of_two_daemons_that_join_at_once_both_are_in)
+TEST(of_two_daemons_that_join_at_once_both_are_in)
 {
 	strict(3);
 	daemon_starts(0);
@@ -186,9 +176,8 @@ START_TEST(of_two_daemons_that_join_at_once_both_are_in)
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 3);
 	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 3);
 }
-END_TEST
 
-START_TEST(two_daemons_do_not_open_a_store_that_lost_its_memory_twice)
+TEST(two_daemons_do_not_open_a_store_that_lost_its_memory_twice)
 {
 	strict(1);
 	daemon_starts(0);
@@ -203,9 +192,8 @@ START_TEST(two_daemons_do_not_open_a_store_that_lost_its_memory_twice)
 	passes(4 * SEC);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED) + figure(1, METRIC_NODES_JOINED), 2);
 }
-END_TEST
 
-START_TEST(eviction_quarantines_a_store_for_all_daemons)
+TEST(eviction_quarantines_a_store_for_all_daemons)
 {
 	cluster_begin(1);
 	daemon_starts(1);
@@ -220,9 +208,8 @@ START_TEST(eviction_quarantines_a_store_for_all_daemons)
 	passes(QUARANTINE_US + 2 * SEC);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED) + figure(1, METRIC_NODES_JOINED), 2);
 }
-END_TEST
 
-START_TEST(a_connection_that_breaks_does_not_begin_the_quarantine_anew)
+TEST(a_connection_that_breaks_does_not_begin_the_quarantine_anew)
 {
 	strict(1);
 	daemon_starts(0);
@@ -240,9 +227,8 @@ START_TEST(a_connection_that_breaks_does_not_begin_the_quarantine_anew)
 	passes(QUARANTINE_US - 25 * SEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
-END_TEST
 
-START_TEST(a_refusal_says_why_the_stores_are_not_used)
+TEST(a_refusal_says_why_the_stores_are_not_used)
 {
 	cluster_begin(5);
 	restarts_blank(0);
@@ -255,9 +241,8 @@ START_TEST(a_refusal_says_why_the_stores_are_not_used)
 		 "enough are back in 29504 ms retry_ms=29504");
 	cluster.node[2].probe.role = SPAN("master");
 }
-END_TEST
 
-START_TEST(a_quarantine_whose_time_is_over_while_out_of_reach_ends_at_once)
+TEST(a_quarantine_whose_time_is_over_while_out_of_reach_ends_at_once)
 {
 	strict(1);
 	daemon_starts(0);
@@ -268,9 +253,8 @@ START_TEST(a_quarantine_whose_time_is_over_while_out_of_reach_ends_at_once)
 	passes(MSEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
-END_TEST
 
-START_TEST(a_loss_while_out_of_reach_begins_the_quarantine_anew)
+LOOP_TEST(a_loss_while_out_of_reach_begins_the_quarantine_anew, 2)
 {
 	strict(1);
 	daemon_starts(0);
@@ -287,7 +271,6 @@ START_TEST(a_loss_while_out_of_reach_begins_the_quarantine_anew)
 	passes(SEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
-END_TEST
 
 static int64_t told_rtt_us(unsigned node)
 {
@@ -302,7 +285,7 @@ static int64_t told_rtt_us(unsigned node)
 	return rtt;
 }
 
-START_TEST(a_sample_that_a_stop_held_up_counts_once_and_one_above_the_timeout_not_at_all)
+TEST(a_sample_that_a_stop_held_up_counts_once_and_one_above_the_timeout_not_at_all)
 {
 	cluster_begin(1);
 	feels(0, MOOD_TARDY);
@@ -327,10 +310,9 @@ START_TEST(a_sample_that_a_stop_held_up_counts_once_and_one_above_the_timeout_no
 	ignores(1);
 	ck_assert_int_eq(told_rtt_us(0), 14000);
 }
-END_TEST
 
 /* Ten calls of a crowd, one after the other, and then the store stops for nearly as long as a command may take. */
-START_TEST(a_stop_shorter_than_the_timeout_hardly_changes_the_round_trip_estimate)
+TEST(a_stop_shorter_than_the_timeout_hardly_changes_the_round_trip_estimate)
 {
 	cluster_begin(1);
 	feels(0, MOOD_TARDY);
@@ -348,38 +330,4 @@ START_TEST(a_stop_shorter_than_the_timeout_hardly_changes_the_round_trip_estimat
 	feels(0, MOOD_WELL);
 	ignores(1);
 	ck_assert_int_eq(told_rtt_us(0), (7 * 1000 + 3000) / 8);
-}
-END_TEST
-
-Suite *member_suite(void)
-{
-	Suite *suite = suite_create("member");
-	TCase *join = tcase_create("join"), *two = tcase_create("two");
-
-	tcase_add_checked_fixture(join, NULL, cluster_close);
-	tcase_add_test(join, a_sample_that_a_stop_held_up_counts_once_and_one_above_the_timeout_not_at_all);
-	tcase_add_test(join, a_stop_shorter_than_the_timeout_hardly_changes_the_round_trip_estimate);
-	tcase_add_test(join, a_blank_store_waits_for_its_quarantine);
-	tcase_add_test(join, a_longer_max_lease_of_the_previous_run_counts_in_the_quarantine);
-	tcase_add_test(join, a_join_lifts_the_fence_above_every_token_issued);
-	tcase_add_test(join, a_store_with_our_marker_and_its_identity_joins_at_once);
-	tcase_add_test(join, a_restarted_store_is_quarantined_though_its_data_survived);
-	tcase_add_test(join, a_change_of_its_run_id_alone_is_a_restart);
-	tcase_add_test(join, a_change_of_its_replication_id_is_a_restart);
-	tcase_add_test(join, a_flushed_store_answers_no_vote_from_the_very_next_call_on);
-	tcase_add_test(join, no_vote_counts_in_a_quarantine_not_even_a_renewal);
-	tcase_add_test(join, a_second_loss_in_a_quarantine_begins_it_anew);
-	tcase_add_test(join, a_connection_that_breaks_does_not_begin_the_quarantine_anew);
-	tcase_add_test(join, a_quarantine_whose_time_is_over_while_out_of_reach_ends_at_once);
-	tcase_add_test(join, a_refusal_says_why_the_stores_are_not_used);
-	tcase_add_loop_test(join, a_loss_while_out_of_reach_begins_the_quarantine_anew, 0, 2);
-	tcase_add_test(join, a_loss_between_the_last_look_and_the_join_is_seen);
-	suite_add_tcase(suite, join);
-	tcase_add_checked_fixture(two, NULL, cluster_close);
-	tcase_add_test(two, a_second_daemon_times_the_quarantine_that_the_first_began_by_its_own_clock);
-	tcase_add_test(two, of_two_daemons_that_join_at_once_both_are_in);
-	tcase_add_test(two, two_daemons_do_not_open_a_store_that_lost_its_memory_twice);
-	tcase_add_test(two, eviction_quarantines_a_store_for_all_daemons);
-	suite_add_tcase(suite, two);
-	return suite;
 }

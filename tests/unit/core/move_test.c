@@ -14,7 +14,9 @@ static void moves_are_told(void)
 	session_opens(1, 0);
 }
 
-START_TEST(each_move_is_a_line_of_the_log_at_debug)
+FIXTURE(.teardown = cluster_close)
+
+TEST(each_move_is_a_line_of_the_log_at_debug)
 {
 	moves_are_told();
 	says(1, "LOCK 'a b'");
@@ -29,14 +31,12 @@ START_TEST(each_move_is_a_line_of_the_log_at_debug)
 	hears(1, "OK *");
 	ck_assert(was_logged("lease name=\"a b\" was=held now=none why=unlocked"));
 }
-END_TEST
 
-START_TEST(nothing_is_formatted_when_nobody_listens)
+TEST(nothing_is_formatted_when_nobody_listens)
 {
 	held_after_lock(1, "LOCK a");
 	ck_assert(!was_logged("contender *"));
 }
-END_TEST
 
 /* Is there a way from one state to another over at most so many moves? */
 static bool leads(const bool (*moves)[CAUSES_MAX], int n, int from, int to, int most)
@@ -48,7 +48,9 @@ static bool leads(const bool (*moves)[CAUSES_MAX], int n, int from, int to, int 
 	return false;
 }
 
-START_TEST(every_state_can_be_reached_from_IDLE_and_left_for_it)
+FIXTURE()
+
+TEST(every_state_can_be_reached_from_IDLE_and_left_for_it)
 {
 	for (int i = 1; i < CONTENDER_N; i++) {
 		ck_assert(leads(&contender_moves[0][0], CONTENDER_N, 0, i, 3));
@@ -58,19 +60,4 @@ START_TEST(every_state_can_be_reached_from_IDLE_and_left_for_it)
 		ck_assert(leads(&lease_moves[0][0], LEASE_N, 0, i, 3));
 		ck_assert(leads(&lease_moves[0][0], LEASE_N, i, 0, 3));
 	}
-}
-END_TEST
-
-Suite *move_suite(void)
-{
-	Suite *suite = suite_create("move");
-	TCase *told = tcase_create("told"), *table = tcase_create("table");
-
-	tcase_add_checked_fixture(told, NULL, cluster_close);
-	tcase_add_test(told, each_move_is_a_line_of_the_log_at_debug);
-	tcase_add_test(told, nothing_is_formatted_when_nobody_listens);
-	tcase_add_test(table, every_state_can_be_reached_from_IDLE_and_left_for_it);
-	suite_add_tcase(suite, told);
-	suite_add_tcase(suite, table);
-	return suite;
 }

@@ -3,7 +3,7 @@
 #include "daemon/core/noted.h"
 #include "tests/fixture/noted_names.h"
 
-START_TEST(COMPLETE_tells_the_names_of_a_prefix_in_their_order)
+TEST(COMPLETE_tells_the_names_of_a_prefix_in_their_order)
 {
 	alone();
 	answers(1, "COMPLETE", "");
@@ -20,9 +20,8 @@ START_TEST(COMPLETE_tells_the_names_of_a_prefix_in_their_order)
 	answers(1, "COMPLETE \"\\xff\"", "");
 	cluster_close();
 }
-END_TEST
 
-START_TEST(ten_are_told_unless_a_limit_is_given_and_a_thousand_at_most)
+TEST(ten_are_told_unless_a_limit_is_given_and_a_thousand_at_most)
 {
 	alone();
 	takes_numbers(15, 2);
@@ -34,10 +33,9 @@ START_TEST(ten_are_told_unless_a_limit_is_given_and_a_thousand_at_most)
 	hears(1, "ERR LIMIT limit may be at most 100");
 	cluster_close();
 }
-END_TEST
 
 /* Only a grant makes a name known. */
-START_TEST(a_name_that_was_refused_is_not_noted)
+TEST(a_name_that_was_refused_is_not_noted)
 {
 	alone();
 	says(1, "LOCK held");
@@ -54,7 +52,6 @@ START_TEST(a_name_that_was_refused_is_not_noted)
 	answers(1, "COMPLETE", "held x y");
 	cluster_close();
 }
-END_TEST
 
 static void others_know(unsigned nodes)
 {
@@ -71,15 +68,14 @@ static void others_know(unsigned nodes)
 	cluster_close();
 }
 
-START_TEST(a_name_is_known_at_other_daemons_after_a_second)
+TEST(a_name_is_known_at_other_daemons_after_a_second)
 {
 	others_know(1);
 	others_know(3);
 	others_know(5);
 }
-END_TEST
 
-START_TEST(names_go_out_once_a_second_in_one_call_and_nobody_pays_when_nothing_is_locked)
+TEST(names_go_out_once_a_second_in_one_call_and_nobody_pays_when_nothing_is_locked)
 {
 	together(3);
 	for (int i = 0; i < 20; i++)
@@ -90,9 +86,8 @@ START_TEST(names_go_out_once_a_second_in_one_call_and_nobody_pays_when_nothing_i
 	ck_assert_uint_eq(asked(CALL_NAMES), 3);
 	cluster_close();
 }
-END_TEST
 
-START_TEST(more_names_than_one_call_takes_go_out_in_the_next_seconds)
+TEST(more_names_than_one_call_takes_go_out_in_the_next_seconds)
 {
 	together(1);
 	takes_numbers(NOTES_TOLD + 10, 1);
@@ -103,9 +98,8 @@ START_TEST(more_names_than_one_call_takes_go_out_in_the_next_seconds)
 	answers(2, "COMPLETE 265", "265");
 	cluster_close();
 }
-END_TEST
 
-START_TEST(a_user_has_so_many_grants_noted_in_a_second_and_no_more)
+TEST(a_user_has_so_many_grants_noted_in_a_second_and_no_more)
 {
 	alone();
 	takes_numbers(NOTES_OF_USER + 10, 1);
@@ -118,11 +112,10 @@ START_TEST(a_user_has_so_many_grants_noted_in_a_second_and_no_more)
 	answers(1, "COMPLETE 1024", "1024");
 	cluster_close();
 }
-END_TEST
 
 /* --- stores that do not answer ---------------------------------------------------------------------------------------- */
 
-START_TEST(without_an_answer_in_time_what_is_known_here_is_told_as_a_part)
+TEST(without_an_answer_in_time_what_is_known_here_is_told_as_a_part)
 {
 	together(3);
 	takes(1, "a");
@@ -138,9 +131,8 @@ START_TEST(without_an_answer_in_time_what_is_known_here_is_told_as_a_part)
 	answers(1, "COMPLETE", "a b");
 	cluster_close();
 }
-END_TEST
 
-START_TEST(one_store_that_answers_is_enough)
+TEST(one_store_that_answers_is_enough)
 {
 	together(3);
 	takes(1, "a");
@@ -153,9 +145,8 @@ START_TEST(one_store_that_answers_is_enough)
 	ck_assert_str_eq(heard(1), "a b");
 	cluster_close();
 }
-END_TEST
 
-START_TEST(a_store_that_does_not_answer_keeps_no_name_from_the_others)
+TEST(a_store_that_does_not_answer_keeps_no_name_from_the_others)
 {
 	together(3);
 	feels(0, MOOD_SILENT);
@@ -168,9 +159,8 @@ START_TEST(a_store_that_does_not_answer_keeps_no_name_from_the_others)
 	ck_assert_str_eq(heard(2), "a b");
 	cluster_close();
 }
-END_TEST
 
-START_TEST(FORGET_without_a_store_fails_unless_the_name_is_known_here)
+TEST(FORGET_without_a_store_fails_unless_the_name_is_known_here)
 {
 	together(1);
 	takes(1, "a");
@@ -183,9 +173,8 @@ START_TEST(FORGET_without_a_store_fails_unless_the_name_is_known_here)
 	answers(1, "RECENT", "...");
 	cluster_close();
 }
-END_TEST
 
-START_TEST(names_of_which_no_store_was_told_go_out_again_with_the_next)
+TEST(names_of_which_no_store_was_told_go_out_again_with_the_next)
 {
 	together(1);
 	takes(1, "a");
@@ -198,9 +187,8 @@ START_TEST(names_of_which_no_store_was_told_go_out_again_with_the_next)
 	answers(2, "COMPLETE", "a b");
 	cluster_close();
 }
-END_TEST
 
-START_TEST(a_session_may_go_while_the_stores_are_asked)
+TEST(a_session_may_go_while_the_stores_are_asked)
 {
 	together(3);
 	all_feel(MOOD_SILENT);
@@ -216,10 +204,9 @@ START_TEST(a_session_may_go_while_the_stores_are_asked)
 	hears(2, "@a OK n=0 partial=yes");
 	cluster_close();
 }
-END_TEST
 
 /* Else who only asks for names keeps the stores too busy to renew a lease. */
-START_TEST(a_store_is_asked_one_question_about_names_at_a_time)
+TEST(a_store_is_asked_one_question_about_names_at_a_time)
 {
 	together(3);
 	takes(1, "a");
@@ -248,10 +235,9 @@ START_TEST(a_store_is_asked_one_question_about_names_at_a_time)
 	answers(1, "RECENT", "");
 	cluster_close();
 }
-END_TEST
 
 /* One store hangs, and is asked once; the others go on. */
-START_TEST(questions_about_names_that_a_store_has_no_time_for_are_answered_without_it)
+TEST(questions_about_names_that_a_store_has_no_time_for_are_answered_without_it)
 {
 	together(3);
 	takes(1, "a");
@@ -274,10 +260,9 @@ START_TEST(questions_about_names_that_a_store_has_no_time_for_are_answered_witho
 	answers(1, "COMPLETE", "a b");
 	cluster_close();
 }
-END_TEST
 
 /* Those that were not asked before the time is over are not asked at all. */
-START_TEST(questions_about_names_that_no_store_has_time_for_end)
+TEST(questions_about_names_that_no_store_has_time_for_end)
 {
 	unsigned before;
 
@@ -298,30 +283,4 @@ START_TEST(questions_about_names_that_no_store_has_time_for_end)
 	ck_assert_uint_eq(asked(CALL_NAMES), before + 1);
 	answers(1, "COMPLETE", "a");
 	cluster_close();
-}
-END_TEST
-
-Suite *names_suite(void)
-{
-	Suite *s = suite_create("names");
-	TCase *t = tcase_create("names");
-
-	tcase_add_test(t, COMPLETE_tells_the_names_of_a_prefix_in_their_order);
-	tcase_add_test(t, ten_are_told_unless_a_limit_is_given_and_a_thousand_at_most);
-	tcase_add_test(t, a_name_that_was_refused_is_not_noted);
-	tcase_add_test(t, a_name_is_known_at_other_daemons_after_a_second);
-	tcase_add_test(t, names_go_out_once_a_second_in_one_call_and_nobody_pays_when_nothing_is_locked);
-	tcase_add_test(t, more_names_than_one_call_takes_go_out_in_the_next_seconds);
-	tcase_add_test(t, a_user_has_so_many_grants_noted_in_a_second_and_no_more);
-	tcase_add_test(t, without_an_answer_in_time_what_is_known_here_is_told_as_a_part);
-	tcase_add_test(t, one_store_that_answers_is_enough);
-	tcase_add_test(t, a_store_that_does_not_answer_keeps_no_name_from_the_others);
-	tcase_add_test(t, FORGET_without_a_store_fails_unless_the_name_is_known_here);
-	tcase_add_test(t, names_of_which_no_store_was_told_go_out_again_with_the_next);
-	tcase_add_test(t, a_session_may_go_while_the_stores_are_asked);
-	tcase_add_test(t, a_store_is_asked_one_question_about_names_at_a_time);
-	tcase_add_test(t, questions_about_names_that_a_store_has_no_time_for_are_answered_without_it);
-	tcase_add_test(t, questions_about_names_that_no_store_has_time_for_end);
-	suite_add_tcase(s, t);
-	return s;
 }

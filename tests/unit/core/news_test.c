@@ -53,7 +53,7 @@ static void ends_watched(void)
 	ck_assert_str_eq(told[2], "a");
 }
 
-START_TEST(events_that_a_step_has_no_time_for_are_told_in_order)
+TEST(events_that_a_step_has_no_time_for_are_told_in_order)
 {
 	ends_watched();
 	says(3, "PING");
@@ -64,9 +64,8 @@ START_TEST(events_that_a_step_has_no_time_for_are_told_in_order)
 	ck_assert_str_eq(told[2], "abc");
 	lone_service_release(&w);
 }
-END_TEST
 
-START_TEST(a_later_event_is_told_behind_them)
+TEST(a_later_event_is_told_behind_them)
 {
 	ends_watched();
 	lone_service_slow(&w, false);
@@ -76,9 +75,8 @@ START_TEST(a_later_event_is_told_behind_them)
 	ck_assert_str_eq(told[2], "abcdef");
 	lone_service_release(&w);
 }
-END_TEST
 
-START_TEST(a_session_that_begins_to_watch_is_not_told_of_what_was_before)
+TEST(a_session_that_begins_to_watch_is_not_told_of_what_was_before)
 {
 	ends_watched();
 	w.now = instant_add(w.now, MSEC);
@@ -88,10 +86,9 @@ START_TEST(a_session_that_begins_to_watch_is_not_told_of_what_was_before)
 	ck_assert_str_eq(told[3], "");
 	lone_service_release(&w);
 }
-END_TEST
 
 /* A session ends with more locks than there is room for in what the next steps tell. */
-START_TEST(who_watches_hears_how_many_events_were_missed)
+TEST(who_watches_hears_how_many_events_were_missed)
 {
 	enum { LOCKS = 12000 };
 	char line[400];
@@ -129,25 +126,9 @@ START_TEST(who_watches_hears_how_many_events_were_missed)
 	ck_assert_str_eq(told[2] + strlen(told[2]) - 1, "x");
 	lone_service_release(&w);
 }
-END_TEST
 
-START_TEST(what_is_left_goes_with_the_service)
+TEST(what_is_left_goes_with_the_service)
 {
 	ends_watched();
 	lone_service_release(&w);
-}
-END_TEST
-
-Suite *news_suite(void)
-{
-	Suite *s = suite_create("news");
-	TCase *t = tcase_create("news");
-
-	tcase_add_test(t, events_that_a_step_has_no_time_for_are_told_in_order);
-	tcase_add_test(t, a_later_event_is_told_behind_them);
-	tcase_add_test(t, a_session_that_begins_to_watch_is_not_told_of_what_was_before);
-	tcase_add_test(t, who_watches_hears_how_many_events_were_missed);
-	tcase_add_test(t, what_is_left_goes_with_the_service);
-	suite_add_tcase(s, t);
-	return s;
 }

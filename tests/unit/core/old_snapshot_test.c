@@ -44,8 +44,10 @@ static void saved_before_a_quarantine(void)
 	passes(SEEN_US); /* both have seen the fence of its join */
 }
 
+FIXTURE(.teardown = cluster_close)
+
 /* Daemon 1 sees store 1 for the first time in a quarantine that daemon 0 began. No other fence that it ever sees tells of the last token. */
-START_TEST(a_fence_that_is_first_seen_in_a_quarantine_is_not_forgotten)
+TEST(a_fence_that_is_first_seen_in_a_quarantine_is_not_forgotten)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -87,13 +89,12 @@ START_TEST(a_fence_that_is_first_seen_in_a_quarantine_is_not_forgotten)
 	hears(2, GRANT); /* the cluster sees to it that its token is the largest */
 	ignores(2);
 }
-END_TEST
 
 /*
  * Daemon 0 was cut off from the store for longer than a quarantine, and comes back in a quarantine that daemon 1 has begun. Then the host is set back: _i: for
  * the second time, and late; else for the first time, within a second after daemon 0 saw the new marker.
  */
-START_TEST(a_snapshot_of_long_before_the_quarantine_of_another_daemon_is_noticed)
+LOOP_TEST(a_snapshot_of_long_before_the_quarantine_of_another_daemon_is_noticed, 2)
 {
 	saved_before_a_quarantine();
 	daemon_node_event(0, 0, EVENT_NODE_DOWN);
@@ -113,13 +114,12 @@ START_TEST(a_snapshot_of_long_before_the_quarantine_of_another_daemon_is_noticed
 	passes(SEEN_US);
 	ck_assert_ptr_nonnull(strstr(store_state(0, 0), ITS_FENCE_FELL));
 }
-END_TEST
 
 /*
  * The same with a lock. Daemon 1 holds it at stores 0 and 1, and is cut off from store 0 when it has begun the quarantine there. If daemon 0 then took store 0
  * for a sound one, it would have the votes of stores 0 and 2.
  */
-START_TEST(a_lock_is_not_granted_twice_behind_a_snapshot_of_long_before_the_quarantine_of_another_daemon)
+TEST(a_lock_is_not_granted_twice_behind_a_snapshot_of_long_before_the_quarantine_of_another_daemon)
 {
 	saved_before_a_quarantine();
 	daemon_node_event(0, 0, EVENT_NODE_DOWN);
@@ -148,10 +148,9 @@ START_TEST(a_lock_is_not_granted_twice_behind_a_snapshot_of_long_before_the_quar
 	ignores(1);
 	ignores(2);
 }
-END_TEST
 
 /* Daemon 0 is cut off as soon as it has seen the new marker, which it set itself, or _i: daemon 1. So no later probe tells it the fence once more. */
-START_TEST(a_daemon_that_is_cut_off_as_soon_as_it_saw_a_quarantine_still_knows_the_fence)
+LOOP_TEST(a_daemon_that_is_cut_off_as_soon_as_it_saw_a_quarantine_still_knows_the_fence, 2)
 {
 	saved_before_a_quarantine();
 	cluster.node[0].probe.evicted = 2;
@@ -174,10 +173,9 @@ START_TEST(a_daemon_that_is_cut_off_as_soon_as_it_saw_a_quarantine_still_knows_t
 	passes(100 * MSEC);
 	ck_assert_ptr_nonnull(strstr(store_state(0, 0), ITS_FENCE_FELL));
 }
-END_TEST
 
 /* A daemon of a later generation takes the store over, which this one only sees; then the host is set back to a snapshot of before that. */
-START_TEST(a_snapshot_of_before_a_takeover_is_noticed)
+TEST(a_snapshot_of_before_a_takeover_is_noticed)
 {
 	char taken[MARKER_MAX];
 
@@ -191,20 +189,4 @@ START_TEST(a_snapshot_of_before_a_takeover_is_noticed)
 	host_is_set_back();
 	passes(SEEN_US);
 	ck_assert_str_eq(store_state(0, 0), "quarantine: its marker was set back");
-}
-END_TEST
-
-Suite *old_snapshot_suite(void)
-{
-	Suite *suite = suite_create("old_snapshot");
-	TCase *fences = tcase_create("fences");
-
-	tcase_add_checked_fixture(fences, NULL, cluster_close);
-	tcase_add_test(fences, a_lock_is_not_granted_twice_behind_a_snapshot_of_long_before_the_quarantine_of_another_daemon);
-	tcase_add_loop_test(fences, a_daemon_that_is_cut_off_as_soon_as_it_saw_a_quarantine_still_knows_the_fence, 0, 2);
-	tcase_add_loop_test(fences, a_snapshot_of_long_before_the_quarantine_of_another_daemon_is_noticed, 0, 2);
-	tcase_add_test(fences, a_fence_that_is_first_seen_in_a_quarantine_is_not_forgotten);
-	tcase_add_test(fences, a_snapshot_of_before_a_takeover_is_noticed);
-	suite_add_tcase(suite, fences);
-	return suite;
 }

@@ -42,7 +42,9 @@ static unsigned locks_until(unsigned k, const char *refusal)
 	return n - 1;
 }
 
-START_TEST(names_of_a_peer_take_a_quarter_and_those_of_all_the_whole)
+FIXTURE(.teardown = cluster_close, .seconds = 60)
+
+TEST(names_of_a_peer_take_a_quarter_and_those_of_all_the_whole)
 {
 	begins(0);
 	ck_assert_uint_eq(locks_until(1, REFUSED_ONE), NAMES_OF_ONE);
@@ -62,7 +64,6 @@ START_TEST(names_of_a_peer_take_a_quarter_and_those_of_all_the_whole)
 	says(OTHER, "LOCK def");
 	hears(OTHER, REFUSED_ALL);
 }
-END_TEST
 
 /* How many DEFERs of session k are at the store when one more is refused so. */
 static unsigned defers_until(unsigned k, const char *refusal)
@@ -82,7 +83,7 @@ static unsigned defers_until(unsigned k, const char *refusal)
 	return n - 1;
 }
 
-START_TEST(jobs_of_a_peer_on_their_way_to_a_store_leave_room_for_those_of_others)
+TEST(jobs_of_a_peer_on_their_way_to_a_store_leave_room_for_those_of_others)
 {
 	cluster_open(1);
 	cluster.conf.limits.output = 1000;
@@ -101,10 +102,9 @@ START_TEST(jobs_of_a_peer_on_their_way_to_a_store_leave_room_for_those_of_others
 	says(1, "DEFER q x");
 	hears(1, "OK *");
 }
-END_TEST
 
 /* A mark and a slot are names as well. */
-START_TEST(names_of_permits_count_again_after_a_crash)
+TEST(names_of_permits_count_again_after_a_crash)
 {
 	struct secret s;
 	unsigned before, after;
@@ -123,9 +123,8 @@ START_TEST(names_of_permits_count_again_after_a_crash)
 	after = locks_until(4, "ERR LIMIT *");
 	ck_assert_uint_eq(before, after);
 }
-END_TEST
 
-START_TEST(a_name_that_is_given_back_makes_room)
+TEST(a_name_that_is_given_back_makes_room)
 {
 	begins(0);
 	locks_until(1, REFUSED_ONE);
@@ -139,9 +138,8 @@ START_TEST(a_name_that_is_given_back_makes_room)
 	passes(SEC);
 	ck_assert_uint_eq(locks_until(2, REFUSED_ONE), NAMES_OF_ONE);
 }
-END_TEST
 
-START_TEST(a_request_that_waits_takes_room)
+TEST(a_request_that_waits_takes_room)
 {
 	begins(0);
 	says(OTHER, "LOCK abc");
@@ -152,10 +150,9 @@ START_TEST(a_request_that_waits_takes_room)
 	says(1, "LOCK xyz");
 	hears(1, REFUSED_ONE);
 }
-END_TEST
 
 /* The stores keep them for as long as the client may rely on them. */
-START_TEST(names_of_a_client_that_went_unsurely_count_until_their_leases_are_over)
+TEST(names_of_a_client_that_went_unsurely_count_until_their_leases_are_over)
 {
 	begins(0);
 	locks_until(1, REFUSED_ONE);
@@ -166,9 +163,8 @@ START_TEST(names_of_a_client_that_went_unsurely_count_until_their_leases_are_ove
 	says(2, "LOCK abc");
 	hears(2, "OK *");
 }
-END_TEST
 
-START_TEST(names_that_are_left_with_a_delay_count_until_it_is_over)
+TEST(names_that_are_left_with_a_delay_count_until_it_is_over)
 {
 	begins(60 * SEC);
 	for (unsigned i = 0; i < NAMES_OF_ONE; i++) {
@@ -190,10 +186,9 @@ START_TEST(names_that_are_left_with_a_delay_count_until_it_is_over)
 	says(20, "LOCK abe delay=30s");
 	hears(20, "OK *");
 }
-END_TEST
 
 /* What a reader has used counts for those who still hold it. */
-START_TEST(a_name_counts_for_the_reader_that_has_it_longest)
+TEST(a_name_counts_for_the_reader_that_has_it_longest)
 {
 	begins(0);
 	says(OTHER, "LOCK abc mode=shared");
@@ -209,9 +204,8 @@ START_TEST(a_name_counts_for_the_reader_that_has_it_longest)
 	hears(2, REFUSED_ONE);
 	ck_assert_uint_eq(locks_until(OTHER, REFUSED_ONE), NAMES_OF_ONE);
 }
-END_TEST
 
-START_TEST(a_name_that_is_handed_on_counts_for_its_new_holder)
+TEST(a_name_that_is_handed_on_counts_for_its_new_holder)
 {
 	begins(0);
 	for (unsigned i = 0; i < NAMES_OF_ONE; i++) {
@@ -232,9 +226,8 @@ START_TEST(a_name_that_is_handed_on_counts_for_its_new_holder)
 	hears(1, REFUSED_ONE);
 	ck_assert_uint_eq(locks_until(OTHER, REFUSED_ONE), NAMES_OF_ONE);
 }
-END_TEST
 
-START_TEST(what_a_resumed_session_has_still_counts)
+LOOP_TEST(what_a_resumed_session_has_still_counts, 2)
 {
 	struct secret secret;
 
@@ -256,7 +249,6 @@ START_TEST(what_a_resumed_session_has_still_counts)
 	says(2, "LOCK abc");
 	hears(2, "OK *");
 }
-END_TEST
 
 static unsigned drops_with_grace(unsigned k, const struct peer *peer, const char *lock)
 {
@@ -272,7 +264,7 @@ static unsigned drops_with_grace(unsigned k, const struct peer *peer, const char
 	return (unsigned)(figure(0, METRIC_SESSIONS_DETACHED) - before);
 }
 
-START_TEST(sessions_of_one_peer_have_half_of_the_places_without_a_connection)
+TEST(sessions_of_one_peer_have_half_of_the_places_without_a_connection)
 {
 	cluster_open(1);
 	cluster.conf.limits.detached = 4;
@@ -291,7 +283,6 @@ START_TEST(sessions_of_one_peer_have_half_of_the_places_without_a_connection)
 	ck_assert_uint_eq(drops_with_grace(7, &root, NULL), 1);
 	ck_assert_uint_eq(drops_with_grace(8, &root, NULL), 0);
 }
-END_TEST
 
 static unsigned prefixes_of(const struct peer *peer, unsigned from, unsigned sessions, const char *refusal)
 {
@@ -312,7 +303,7 @@ static unsigned prefixes_of(const struct peer *peer, unsigned from, unsigned ses
 	return n;
 }
 
-START_TEST(sessions_of_one_peer_have_half_of_the_prefixes)
+TEST(sessions_of_one_peer_have_half_of_the_prefixes)
 {
 	cluster_begin(1);
 	ck_assert_uint_eq(prefixes_of(&other, 1, 5, "ERR LIMIT the sessions of one peer may watch at most 256 prefixes"), 256);
@@ -323,7 +314,6 @@ START_TEST(sessions_of_one_peer_have_half_of_the_prefixes)
 	says(5, "WATCH a");
 	hears(5, "OK prefixes=1");
 }
-END_TEST
 
 static unsigned queues_of(const struct peer *peer, unsigned from, unsigned sessions, const char *refusal)
 {
@@ -353,7 +343,7 @@ static void many_may_wait(void)
 }
 
 /* Each is a key at its home. */
-START_TEST(sessions_of_one_peer_wait_for_the_jobs_of_so_many_queues)
+TEST(sessions_of_one_peer_wait_for_the_jobs_of_so_many_queues)
 {
 	many_may_wait();
 	ck_assert_uint_eq(queues_of(&other, 1, 2, " ERR LIMIT the sessions of one peer may wait for the jobs of at most 1024 queues"), 1024);
@@ -367,9 +357,8 @@ START_TEST(sessions_of_one_peer_wait_for_the_jobs_of_so_many_queues)
 	says(40, "TAKE third wait=1h");
 	ck_assert_ptr_null(next_line(40));
 }
-END_TEST
 
-START_TEST(so_many_TAKEs_wait_for_the_jobs_of_a_queue)
+TEST(so_many_TAKEs_wait_for_the_jobs_of_a_queue)
 {
 	cluster_open(1);
 	cluster.conf.limits.waiting = 8192;
@@ -388,10 +377,9 @@ START_TEST(so_many_TAKEs_wait_for_the_jobs_of_a_queue)
 	says(41, "@t TAKE q wait=1h");
 	hears_nothing(41);
 }
-END_TEST
 
 /* What was another's first counts for those who still wait. */
-START_TEST(a_queue_counts_for_those_who_wait)
+TEST(a_queue_counts_for_those_who_wait)
 {
 	many_may_wait();
 	session_opens(40, 0);
@@ -404,31 +392,4 @@ START_TEST(a_queue_counts_for_those_who_wait)
 	hears(1, "@1 ERR CANCELLED *");
 	says(1, "@y TAKE another wait=1h");
 	hears(1, "@y ERR LIMIT *");
-}
-END_TEST
-
-Suite *origin_suite(void)
-{
-	Suite *s = suite_create("origin");
-	TCase *t = tcase_create("origin");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_set_timeout(t, 60);
-	tcase_add_test(t, names_of_a_peer_take_a_quarter_and_those_of_all_the_whole);
-	tcase_add_test(t, jobs_of_a_peer_on_their_way_to_a_store_leave_room_for_those_of_others);
-	tcase_add_test(t, names_of_permits_count_again_after_a_crash);
-	tcase_add_test(t, a_name_that_is_given_back_makes_room);
-	tcase_add_test(t, a_request_that_waits_takes_room);
-	tcase_add_test(t, names_of_a_client_that_went_unsurely_count_until_their_leases_are_over);
-	tcase_add_test(t, names_that_are_left_with_a_delay_count_until_it_is_over);
-	tcase_add_test(t, a_name_counts_for_the_reader_that_has_it_longest);
-	tcase_add_test(t, a_name_that_is_handed_on_counts_for_its_new_holder);
-	tcase_add_loop_test(t, what_a_resumed_session_has_still_counts, 0, 2);
-	tcase_add_test(t, sessions_of_one_peer_have_half_of_the_places_without_a_connection);
-	tcase_add_test(t, sessions_of_one_peer_have_half_of_the_prefixes);
-	tcase_add_test(t, sessions_of_one_peer_wait_for_the_jobs_of_so_many_queues);
-	tcase_add_test(t, so_many_TAKEs_wait_for_the_jobs_of_a_queue);
-	tcase_add_test(t, a_queue_counts_for_those_who_wait);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -4,7 +4,9 @@
 
 #include <check.h>
 
-START_TEST(an_unlock_is_answered_before_the_stores_confirm)
+FIXTURE(.teardown = cluster_close)
+
+TEST(an_unlock_is_answered_before_the_stores_confirm)
 {
 	held_after_lock(3, "LOCK a");
 	all_feel(MOOD_SILENT);
@@ -16,9 +18,8 @@ START_TEST(an_unlock_is_answered_before_the_stores_confirm)
 	all_feel(MOOD_WELL);
 	ck_assert(!key_is_there(0, "a"));
 }
-END_TEST
 
-START_TEST(a_new_lock_behind_an_early_unlock_finds_the_key_free)
+TEST(a_new_lock_behind_an_early_unlock_finds_the_key_free)
 {
 	held_after_lock(3, "LOCK a");
 	all_feel(MOOD_SILENT);
@@ -29,9 +30,8 @@ START_TEST(a_new_lock_behind_an_early_unlock_finds_the_key_free)
 	all_feel(MOOD_WELL);
 	hears(1, "OK name=a fence=* ttl_ms=10000 count=1");
 }
-END_TEST
 
-START_TEST(sync_waits_for_a_quorum_of_confirmations)
+TEST(sync_waits_for_a_quorum_of_confirmations)
 {
 	held_after_lock(3, "LOCK a");
 	all_feel(MOOD_SILENT);
@@ -42,9 +42,8 @@ START_TEST(sync_waits_for_a_quorum_of_confirmations)
 	hears(1, "OK name=a count=0");
 	all_feel(MOOD_WELL);
 }
-END_TEST
 
-START_TEST(sync_without_a_quorum_says_so_and_the_lock_is_gone_all_the_same)
+TEST(sync_without_a_quorum_says_so_and_the_lock_is_gone_all_the_same)
 {
 	held_after_lock(3, "LOCK a");
 	falls(1);
@@ -60,9 +59,8 @@ START_TEST(sync_without_a_quorum_says_so_and_the_lock_is_gone_all_the_same)
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert(!key_is_there(i, "a"));
 }
-END_TEST
 
-START_TEST(sync_tells_how_many_stores_can_be_used)
+TEST(sync_tells_how_many_stores_can_be_used)
 {
 	held_after_lock(1, "LOCK a");
 	feels(0, MOOD_SILENT);
@@ -81,9 +79,8 @@ START_TEST(sync_tells_how_many_stores_can_be_used)
 	feels(0, MOOD_WELL);
 	passes(200 * MSEC);
 }
-END_TEST
 
-START_TEST(sync_tells_that_the_lock_had_been_gone_from_a_majority)
+TEST(sync_tells_that_the_lock_had_been_gone_from_a_majority)
 {
 	held_after_lock(3, "LOCK a");
 	memory_remove(cluster.node[0].memory, SPAN("a"));
@@ -93,10 +90,9 @@ START_TEST(sync_tells_that_the_lock_had_been_gone_from_a_majority)
 	says(1, "CHECK a");
 	hears(1, "ERR NOTHELD *");
 }
-END_TEST
 
 /* The connections break when the keys are gone already, so the repeated releases find nothing. */
-START_TEST(sync_is_no_loss_when_an_unanswered_release_removed_the_keys)
+TEST(sync_is_no_loss_when_an_unanswered_release_removed_the_keys)
 {
 	held_after_lock(3, "LOCK a");
 	all_feel(MOOD_TARDY);
@@ -113,10 +109,9 @@ START_TEST(sync_is_no_loss_when_an_unanswered_release_removed_the_keys)
 	passes(200 * MSEC);
 	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
-END_TEST
 
 /* Another daemon has begun a quarantine there. That says nothing about the key. */
-START_TEST(sync_is_no_loss_when_stores_are_in_quarantine)
+TEST(sync_is_no_loss_when_stores_are_in_quarantine)
 {
 	held_after_lock(3, "LOCK a");
 	marker_is_set(0, "q|another");
@@ -127,9 +122,8 @@ START_TEST(sync_is_no_loss_when_stores_are_in_quarantine)
 	passes(15 * SEC);
 	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
-END_TEST
 
-START_TEST(sync_survives_one_lost_answer)
+TEST(sync_survives_one_lost_answer)
 {
 	held_after_lock(3, "LOCK a");
 	feels(0, MOOD_LOSSY);
@@ -139,9 +133,8 @@ START_TEST(sync_survives_one_lost_answer)
 	passes(200 * MSEC);
 	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
-END_TEST
 
-START_TEST(a_session_that_ends_does_not_wait_for_its_sync)
+TEST(a_session_that_ends_does_not_wait_for_its_sync)
 {
 	held_after_lock(3, "LOCK a");
 	all_feel(MOOD_SILENT);
@@ -151,9 +144,8 @@ START_TEST(a_session_that_ends_does_not_wait_for_its_sync)
 	says(2, "LOCK a");
 	hears(2, "OK *");
 }
-END_TEST
 
-START_TEST(the_same_owner_counts_up_and_down_and_the_lock_is_free_at_0)
+TEST(the_same_owner_counts_up_and_down_and_the_lock_is_free_at_0)
 {
 	int64_t fence = held_after_lock(3, "LOCK a");
 
@@ -172,9 +164,8 @@ START_TEST(the_same_owner_counts_up_and_down_and_the_lock_is_free_at_0)
 	says(2, "LOCK a");
 	hears(2, "OK *");
 }
-END_TEST
 
-START_TEST(two_owners_of_one_session_exclude_each_other)
+TEST(two_owners_of_one_session_exclude_each_other)
 {
 	held_after_lock(1, "LOCK a owner=t1");
 	says(1, "LOCK a owner=t2");
@@ -188,9 +179,8 @@ START_TEST(two_owners_of_one_session_exclude_each_other)
 	says(1, "UNLOCK a owner=t1");
 	hears(1, "OK name=a count=0");
 }
-END_TEST
 
-START_TEST(a_second_waiting_lock_of_an_owner_is_granted_with_the_first)
+TEST(a_second_waiting_lock_of_an_owner_is_granted_with_the_first)
 {
 	held_after_lock(3, "LOCK a");
 	says(2, "@1 LOCK a wait=1m");
@@ -211,9 +201,8 @@ START_TEST(a_second_waiting_lock_of_an_owner_is_granted_with_the_first)
 	hears(2, "OK name=a count=0");
 	hears(3, "OK *");
 }
-END_TEST
 
-START_TEST(a_late_unlock_of_an_old_grant_changes_nothing)
+TEST(a_late_unlock_of_an_old_grant_changes_nothing)
 {
 	int64_t old = held_after_lock(1, "LOCK a"), fence;
 
@@ -229,12 +218,11 @@ START_TEST(a_late_unlock_of_an_old_grant_changes_nothing)
 	says(1, "UNLOCK a fence=%lld", (long long)fence);
 	hears(1, "OK name=a count=0");
 }
-END_TEST
 
 #define SESSIONS 10
 #define NAMES    60
 
-START_TEST(a_store_that_refuses_a_crowd_of_releases_is_asked_again_one_after_the_other)
+TEST(a_store_that_refuses_a_crowd_of_releases_is_asked_again_one_after_the_other)
 {
 	unsigned before, worst = 0;
 
@@ -262,9 +250,8 @@ START_TEST(a_store_that_refuses_a_crowd_of_releases_is_asked_again_one_after_the
 	passes(200 * MSEC);
 	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
-END_TEST
 
-START_TEST(an_outstanding_release_sets_no_timer_for_a_store_that_is_away)
+TEST(an_outstanding_release_sets_no_timer_for_a_store_that_is_away)
 {
 	struct instant until, next;
 	unsigned steps = 0;
@@ -286,35 +273,4 @@ START_TEST(an_outstanding_release_sets_no_timer_for_a_store_that_is_away)
 	comes(2);
 	passes(MSEC);
 	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
-}
-END_TEST
-
-Suite *outstanding_release_suite(void)
-{
-	Suite *suite = suite_create("outstanding_release");
-	TCase *unlock = tcase_create("unlock"), *count = tcase_create("count"), *retry = tcase_create("retry");
-
-	tcase_add_checked_fixture(unlock, NULL, cluster_close);
-	tcase_add_test(unlock, an_unlock_is_answered_before_the_stores_confirm);
-	tcase_add_test(unlock, a_new_lock_behind_an_early_unlock_finds_the_key_free);
-	tcase_add_test(unlock, sync_waits_for_a_quorum_of_confirmations);
-	tcase_add_test(unlock, sync_without_a_quorum_says_so_and_the_lock_is_gone_all_the_same);
-	tcase_add_test(unlock, sync_tells_how_many_stores_can_be_used);
-	tcase_add_test(unlock, sync_tells_that_the_lock_had_been_gone_from_a_majority);
-	tcase_add_test(unlock, sync_is_no_loss_when_an_unanswered_release_removed_the_keys);
-	tcase_add_test(unlock, sync_is_no_loss_when_stores_are_in_quarantine);
-	tcase_add_test(unlock, sync_survives_one_lost_answer);
-	tcase_add_test(unlock, a_session_that_ends_does_not_wait_for_its_sync);
-	suite_add_tcase(suite, unlock);
-	tcase_add_checked_fixture(count, NULL, cluster_close);
-	tcase_add_test(count, the_same_owner_counts_up_and_down_and_the_lock_is_free_at_0);
-	tcase_add_test(count, two_owners_of_one_session_exclude_each_other);
-	tcase_add_test(count, a_second_waiting_lock_of_an_owner_is_granted_with_the_first);
-	tcase_add_test(count, a_late_unlock_of_an_old_grant_changes_nothing);
-	suite_add_tcase(suite, count);
-	tcase_add_checked_fixture(retry, NULL, cluster_close);
-	tcase_add_test(retry, a_store_that_refuses_a_crowd_of_releases_is_asked_again_one_after_the_other);
-	tcase_add_test(retry, an_outstanding_release_sets_no_timer_for_a_store_that_is_away);
-	suite_add_tcase(suite, retry);
-	return suite;
 }

@@ -33,7 +33,9 @@ static void waits(unsigned k, const char *request)
 	hears_nothing(k);
 }
 
-START_TEST(a_LOCK_that_closes_a_circle_with_an_ACQUIRE_is_refused_at_once)
+FIXTURE(.teardown = cluster_close)
+
+LOOP_TEST(a_LOCK_that_closes_a_circle_with_an_ACQUIRE_is_refused_at_once, 2)
 {
 	sessions_open(_i == 1);
 	takes(1, "a");
@@ -45,9 +47,8 @@ START_TEST(a_LOCK_that_closes_a_circle_with_an_ACQUIRE_is_refused_at_once)
 	hears(2, "OK *");
 	hears(1, "OK name=s *");
 }
-END_TEST
 
-START_TEST(an_ACQUIRE_that_closes_a_circle_is_refused_at_once)
+LOOP_TEST(an_ACQUIRE_that_closes_a_circle_is_refused_at_once, 2)
 {
 	sessions_open(_i == 1);
 	takes(1, "a");
@@ -59,9 +60,8 @@ START_TEST(an_ACQUIRE_that_closes_a_circle_is_refused_at_once)
 	gives_back(1, "a");
 	hears(2, "OK name=a *");
 }
-END_TEST
 
-START_TEST(all_of_those_that_have_permits_must_be_stuck)
+LOOP_TEST(all_of_those_that_have_permits_must_be_stuck, 2)
 {
 	sessions_open(_i == 1);
 	takes(1, "a");
@@ -79,9 +79,8 @@ START_TEST(all_of_those_that_have_permits_must_be_stuck)
 	waits(1, "@n ACQUIRE s limit=3 owner=x");
 	waits(3, "LOCK b"); /* that owner holds nothing that they wait for */
 }
-END_TEST
 
-START_TEST(a_wide_ACQUIRE_needs_more_of_them_to_go_on)
+LOOP_TEST(a_wide_ACQUIRE_needs_more_of_them_to_go_on, 2)
 {
 	sessions_open(_i == 1);
 	takes(1, "a");
@@ -96,9 +95,8 @@ START_TEST(a_wide_ACQUIRE_needs_more_of_them_to_go_on)
 	hears(3, "OK *");
 	hears(1, "@w OK name=s *");
 }
-END_TEST
 
-START_TEST(sessions_that_each_have_a_permit_and_ask_for_one_more_wait_for_each_other)
+LOOP_TEST(sessions_that_each_have_a_permit_and_ask_for_one_more_wait_for_each_other, 2)
 {
 	sessions_open(_i == 1);
 	acquires(1, "s limit=2");
@@ -111,9 +109,8 @@ START_TEST(sessions_that_each_have_a_permit_and_ask_for_one_more_wait_for_each_o
 	hears(2, "OK *");
 	hears(1, "@w OK name=s *");
 }
-END_TEST
 
-START_TEST(a_session_that_waits_for_nobody_but_itself_is_not_refused)
+LOOP_TEST(a_session_that_waits_for_nobody_but_itself_is_not_refused, 2)
 {
 	sessions_open(_i == 1);
 	acquires(1, "s limit=1");
@@ -126,9 +123,8 @@ START_TEST(a_session_that_waits_for_nobody_but_itself_is_not_refused)
 	hears(1, "@r OK *");
 	hears(1, "@w OK name=s *");
 }
-END_TEST
 
-START_TEST(a_LOCKALL_waits_for_all_of_its_names_and_a_LOCKANY_for_any)
+LOOP_TEST(a_LOCKALL_waits_for_all_of_its_names_and_a_LOCKANY_for_any, 2)
 {
 	sessions_open(_i == 1);
 	takes(1, "a");
@@ -142,9 +138,8 @@ START_TEST(a_LOCKALL_waits_for_all_of_its_names_and_a_LOCKANY_for_any)
 	gives_back(3, "b");
 	hears(2, "@y OK name=b *");
 }
-END_TEST
 
-START_TEST(a_LOCKANY_none_of_whose_names_can_be_had_is_refused)
+LOOP_TEST(a_LOCKANY_none_of_whose_names_can_be_had_is_refused, 2)
 {
 	sessions_open(_i == 1);
 	takes(1, "a");
@@ -154,10 +149,9 @@ START_TEST(a_LOCKANY_none_of_whose_names_can_be_had_is_refused)
 	says(2, "LOCKANY b a wait=100s");
 	hears(2, "ERR DEADLOCK cycle=b<-s<-b");
 }
-END_TEST
 
 /* 1 has one of two and waits for a of 2. 3 asks for both, and keeps the other one, for which 2 waits behind it. */
-START_TEST(slots_that_a_wide_ACQUIRE_keeps_are_held)
+LOOP_TEST(slots_that_a_wide_ACQUIRE_keeps_are_held, 2)
 {
 	sessions_open(_i == 1);
 	acquires(1, "s limit=2");
@@ -170,10 +164,9 @@ START_TEST(slots_that_a_wide_ACQUIRE_keeps_are_held)
 	gives_back(2, "a");
 	hears(1, "OK name=a *");
 }
-END_TEST
 
 /* 1 holds nothing when it asks for b of 2, which waits behind it for s. Then 3 gives s back. */
-START_TEST(a_circle_that_a_grant_closes_is_found_soon)
+LOOP_TEST(a_circle_that_a_grant_closes_is_found_soon, 2)
 {
 	sessions_open(_i == 1);
 	takes(2, "b");
@@ -188,9 +181,8 @@ START_TEST(a_circle_that_a_grant_closes_is_found_soon)
 	hears(1, "@2 ERR DEADLOCK cycle=b*<-s*<-b*");
 	hears_nothing(2);
 }
-END_TEST
 
-START_TEST(a_circle_of_permits_over_two_daemons_is_found)
+TEST(a_circle_of_permits_over_two_daemons_is_found)
 {
 	two_daemons(3);
 	takes(1, "a");
@@ -205,10 +197,9 @@ START_TEST(a_circle_of_permits_over_two_daemons_is_found)
 	passes(2 * SEC);
 	hears(1, "OK name=s *");
 }
-END_TEST
 
 /* 1 at the first daemon has a and wants all three; one of those that have some waits for nobody, at whatever daemon. */
-START_TEST(a_holder_of_permits_at_another_daemon_that_waits_for_nobody_is_in_no_circle)
+TEST(a_holder_of_permits_at_another_daemon_that_waits_for_nobody_is_in_no_circle)
 {
 	three_daemons(3);
 	takes(1, "a");
@@ -224,27 +215,4 @@ START_TEST(a_holder_of_permits_at_another_daemon_that_waits_for_nobody_is_in_no_
 	hears(3, "ERR DEADLOCK cycle=a@h0<-s@h*");
 	hears_nothing(1);
 	hears_nothing(2);
-}
-END_TEST
-
-Suite *permit_deadlock_suite(void)
-{
-	Suite *s = suite_create("permit_deadlock");
-	TCase *t = tcase_create("permit_deadlock");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_loop_test(t, a_LOCK_that_closes_a_circle_with_an_ACQUIRE_is_refused_at_once, 0, 2);
-	tcase_add_loop_test(t, an_ACQUIRE_that_closes_a_circle_is_refused_at_once, 0, 2);
-	tcase_add_loop_test(t, all_of_those_that_have_permits_must_be_stuck, 0, 2);
-	tcase_add_loop_test(t, a_wide_ACQUIRE_needs_more_of_them_to_go_on, 0, 2);
-	tcase_add_loop_test(t, sessions_that_each_have_a_permit_and_ask_for_one_more_wait_for_each_other, 0, 2);
-	tcase_add_loop_test(t, a_session_that_waits_for_nobody_but_itself_is_not_refused, 0, 2);
-	tcase_add_loop_test(t, a_LOCKALL_waits_for_all_of_its_names_and_a_LOCKANY_for_any, 0, 2);
-	tcase_add_loop_test(t, a_LOCKANY_none_of_whose_names_can_be_had_is_refused, 0, 2);
-	tcase_add_loop_test(t, slots_that_a_wide_ACQUIRE_keeps_are_held, 0, 2);
-	tcase_add_loop_test(t, a_circle_that_a_grant_closes_is_found_soon, 0, 2);
-	tcase_add_test(t, a_circle_of_permits_over_two_daemons_is_found);
-	tcase_add_test(t, a_holder_of_permits_at_another_daemon_that_waits_for_nobody_is_in_no_circle);
-	suite_add_tcase(s, t);
-	return s;
 }

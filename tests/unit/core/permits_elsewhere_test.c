@@ -4,7 +4,9 @@
 
 #include <check.h>
 
-START_TEST(daemons_grant_as_many_permits_together_as_the_limit)
+FIXTURE(.teardown = cluster_close)
+
+TEST(daemons_grant_as_many_permits_together_as_the_limit)
 {
 	unsigned granted = 0;
 
@@ -21,9 +23,8 @@ START_TEST(daemons_grant_as_many_permits_together_as_the_limit)
 	says(3, "ACQUIRE a limit=5");
 	hears(3, "OK *");
 }
-END_TEST
 
-START_TEST(another_limit_elsewhere_is_told_and_a_lock_elsewhere)
+TEST(another_limit_elsewhere_is_told_and_a_lock_elsewhere)
 {
 	two_daemons(3);
 	says(1, "ACQUIRE a limit=2");
@@ -50,9 +51,8 @@ START_TEST(another_limit_elsewhere_is_told_and_a_lock_elsewhere)
 	says(2, "ACQUIRE c limit=2 wait=1m");
 	hears(2, "ERR KIND *");
 }
-END_TEST
 
-START_TEST(a_release_wakes_who_waits_at_another_daemon)
+TEST(a_release_wakes_who_waits_at_another_daemon)
 {
 	two_daemons(3);
 	says(1, "ACQUIRE a limit=1");
@@ -65,9 +65,8 @@ START_TEST(a_release_wakes_who_waits_at_another_daemon)
 	passes(1500 * MSEC);
 	hears(2, "OK *");
 }
-END_TEST
 
-START_TEST(a_wide_request_of_one_daemon_is_not_passed_by_narrow_ones_of_others)
+TEST(a_wide_request_of_one_daemon_is_not_passed_by_narrow_ones_of_others)
 {
 	three_daemons(3);
 	says(1, "ACQUIRE a limit=2");
@@ -94,9 +93,8 @@ START_TEST(a_wide_request_of_one_daemon_is_not_passed_by_narrow_ones_of_others)
 	passes(3 * SEC);
 	hears(3, "@n OK *");
 }
-END_TEST
 
-START_TEST(two_wide_requests_do_not_wait_for_each_other)
+TEST(two_wide_requests_do_not_wait_for_each_other)
 {
 	three_daemons(3);
 	says(1, "ACQUIRE a limit=4 weight=4");
@@ -114,9 +112,8 @@ START_TEST(two_wide_requests_do_not_wait_for_each_other)
 	passes(3 * SEC);
 	hears(3, "OK name=a permit=?,?,? *");
 }
-END_TEST
 
-START_TEST(a_daemon_that_dies_leaks_no_permit)
+TEST(a_daemon_that_dies_leaks_no_permit)
 {
 	two_daemons(3);
 	says(1, "ACQUIRE a limit=2 weight=2");
@@ -132,9 +129,8 @@ START_TEST(a_daemon_that_dies_leaks_no_permit)
 	says(2, "LOCK a");
 	hears(2, "OK *");
 }
-END_TEST
 
-START_TEST(a_mark_whose_key_is_deleted_is_put_back)
+TEST(a_mark_whose_key_is_deleted_is_put_back)
 {
 	two_daemons(3);
 	says(1, "ACQUIRE a limit=2");
@@ -145,9 +141,8 @@ START_TEST(a_mark_whose_key_is_deleted_is_put_back)
 	says(2, "ACQUIRE a limit=3");
 	hears(2, "ERR LIMIT limit=2 *");
 }
-END_TEST
 
-START_TEST(a_permit_whose_mark_is_lost_is_lost_with_it)
+TEST(a_permit_whose_mark_is_lost_is_lost_with_it)
 {
 	const char *line;
 
@@ -164,10 +159,9 @@ START_TEST(a_permit_whose_mark_is_lost_is_lost_with_it)
 	says(1, "CHECK a");
 	hears(1, "ERR LOST *");
 }
-END_TEST
 
 /* Nobody polls for a mark: whoever polls for the name finds it taken until the last permit is given back. */
-START_TEST(permits_follow_each_other_for_as_long_as_slots_are_free_although_other_clients_use_the_stores)
+TEST(permits_follow_each_other_for_as_long_as_slots_are_free_although_other_clients_use_the_stores)
 {
 	cluster_open(3);
 	cluster.conf.foreign = true;
@@ -180,24 +174,4 @@ START_TEST(permits_follow_each_other_for_as_long_as_slots_are_free_although_othe
 	}
 	says(5, "ACQUIRE a limit=5 wait=1m");
 	hears(5, "OK *");
-}
-END_TEST
-
-Suite *permits_elsewhere_suite(void)
-{
-	Suite *s = suite_create("permits_elsewhere");
-	TCase *t = tcase_create("permits_elsewhere");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, daemons_grant_as_many_permits_together_as_the_limit);
-	tcase_add_test(t, another_limit_elsewhere_is_told_and_a_lock_elsewhere);
-	tcase_add_test(t, a_release_wakes_who_waits_at_another_daemon);
-	tcase_add_test(t, a_wide_request_of_one_daemon_is_not_passed_by_narrow_ones_of_others);
-	tcase_add_test(t, two_wide_requests_do_not_wait_for_each_other);
-	tcase_add_test(t, a_daemon_that_dies_leaks_no_permit);
-	tcase_add_test(t, a_mark_whose_key_is_deleted_is_put_back);
-	tcase_add_test(t, a_permit_whose_mark_is_lost_is_lost_with_it);
-	tcase_add_test(t, permits_follow_each_other_for_as_long_as_slots_are_free_although_other_clients_use_the_stores);
-	suite_add_tcase(s, t);
-	return s;
 }

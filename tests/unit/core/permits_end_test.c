@@ -4,8 +4,10 @@
 
 #include <check.h>
 
+FIXTURE(.teardown = cluster_close)
+
 /* One has a slot, and its store has not answered about another; the other waits for both. */
-START_TEST(what_one_permit_gives_back_at_the_end_of_its_session_is_not_granted_to_another_of_it)
+TEST(what_one_permit_gives_back_at_the_end_of_its_session_is_not_granted_to_another_of_it)
 {
 	cluster_begin(1);
 	says(2, "ACQUIRE a limit=2 weight=2");
@@ -27,10 +29,9 @@ START_TEST(what_one_permit_gives_back_at_the_end_of_its_session_is_not_granted_t
 	says(2, "ACQUIRE a limit=2 weight=2");
 	hears(2, "OK *");
 }
-END_TEST
 
 /* Timers of the stores are stopped after those of the permits: sanitizers show one that is left. */
-START_TEST(a_daemon_that_ends_stops_the_timers_of_permits)
+TEST(a_daemon_that_ends_stops_the_timers_of_permits)
 {
 	cluster_begin(3);
 	says(1, "ACQUIRE a limit=1");
@@ -38,17 +39,4 @@ START_TEST(a_daemon_that_ends_stops_the_timers_of_permits)
 	for (unsigned i = 0; i < 8; i++)
 		says(2, "@%u ACQUIRE a limit=1 wait=%us", i, i + 1);
 	daemon_ends(0);
-}
-END_TEST
-
-Suite *permits_end_suite(void)
-{
-	Suite *s = suite_create("permits_end");
-	TCase *t = tcase_create("permits_end");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, what_one_permit_gives_back_at_the_end_of_its_session_is_not_granted_to_another_of_it);
-	tcase_add_test(t, a_daemon_that_ends_stops_the_timers_of_permits);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -15,7 +15,9 @@ static void only_permit_is_left(void)
 	passes(100 * MSEC);
 }
 
-START_TEST(the_other_slots_are_granted_at_once)
+FIXTURE(.teardown = cluster_close)
+
+TEST(the_other_slots_are_granted_at_once)
 {
 	only_permit_is_left();
 	says(3, "ACQUIRE a limit=3 weight=3");
@@ -28,9 +30,8 @@ START_TEST(the_other_slots_are_granted_at_once)
 	says(2, "ACQUIRE a limit=3");
 	hears(2, "OK *");
 }
-END_TEST
 
-START_TEST(neither_a_lock_nor_another_limit_is_granted_until_its_client_ceases_to_believe)
+TEST(neither_a_lock_nor_another_limit_is_granted_until_its_client_ceases_to_believe)
 {
 	only_permit_is_left();
 	says(3, "ACQUIRE a limit=3");
@@ -49,10 +50,9 @@ START_TEST(neither_a_lock_nor_another_limit_is_granted_until_its_client_ceases_t
 	says(2, "ACQUIRE a limit=4");
 	hears(2, "OK *");
 }
-END_TEST
 
 /* The daemon has another permit, which keeps the mark until it is given back. */
-START_TEST(a_RELEASE_of_another_permit_does_not_end_the_time_in_which_a_client_that_is_gone_may_believe)
+TEST(a_RELEASE_of_another_permit_does_not_end_the_time_in_which_a_client_that_is_gone_may_believe)
 {
 	two_daemons(3);
 	session_opens_from_afar(1, 0);
@@ -77,9 +77,8 @@ START_TEST(a_RELEASE_of_another_permit_does_not_end_the_time_in_which_a_client_t
 	says(2, "LOCK a");
 	hears(2, "OK *");
 }
-END_TEST
 
-START_TEST(the_loss_of_a_slot_keeps_nobody_from_the_others)
+TEST(the_loss_of_a_slot_keeps_nobody_from_the_others)
 {
 	char slot[] = SLOT_PREFIX "a#0";
 
@@ -92,19 +91,4 @@ START_TEST(the_loss_of_a_slot_keeps_nobody_from_the_others)
 	hears(1, "! LOST name=a permit=? fence=* reason=evicted");
 	says(2, "ACQUIRE a limit=3 weight=2");
 	hears(2, "OK name=a permit=?,? *");
-}
-END_TEST
-
-Suite *permits_gone_suite(void)
-{
-	Suite *s = suite_create("permits_gone");
-	TCase *t = tcase_create("permits_gone");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, the_other_slots_are_granted_at_once);
-	tcase_add_test(t, neither_a_lock_nor_another_limit_is_granted_until_its_client_ceases_to_believe);
-	tcase_add_test(t, a_RELEASE_of_another_permit_does_not_end_the_time_in_which_a_client_that_is_gone_may_believe);
-	tcase_add_test(t, the_loss_of_a_slot_keeps_nobody_from_the_others);
-	suite_add_tcase(s, t);
-	return s;
 }

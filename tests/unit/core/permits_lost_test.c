@@ -6,8 +6,10 @@
 
 #define SLOT_0 SLOT_PREFIX "a#0"
 
+FIXTURE(.teardown = cluster_close)
+
 /* Two of three granted, so the store that lost the key was needed. The client may not have read LOST. */
-START_TEST(a_slot_that_a_store_lost_beside_one_that_refuses_goes_to_nobody_before_its_promise_is_over)
+TEST(a_slot_that_a_store_lost_beside_one_that_refuses_goes_to_nobody_before_its_promise_is_over)
 {
 	two_daemons(3);
 	refuses(2, "OOM");
@@ -29,10 +31,9 @@ START_TEST(a_slot_that_a_store_lost_beside_one_that_refuses_goes_to_nobody_befor
 	passes(400 * MSEC);
 	hears(3, "OK name=a permit=0 *");
 }
-END_TEST
 
 /* The mark stays, for the sake of the other permit: it keeps nobody of this limit out. */
-START_TEST(a_slot_that_lost_its_quorum_goes_to_nobody_before_its_promise_is_over)
+TEST(a_slot_that_lost_its_quorum_goes_to_nobody_before_its_promise_is_over)
 {
 	two_daemons(3);
 	says(4, "ACQUIRE a limit=2 ttl=30s");
@@ -53,10 +54,9 @@ START_TEST(a_slot_that_lost_its_quorum_goes_to_nobody_before_its_promise_is_over
 	passes(SEC);
 	hears(3, "OK name=a permit=? *");
 }
-END_TEST
 
 /* The mark is adopted for the sake of the other permit, which was promised more. */
-START_TEST(a_slot_that_is_lost_while_the_mark_is_being_adopted_is_the_loss_of_the_permit)
+TEST(a_slot_that_is_lost_while_the_mark_is_being_adopted_is_the_loss_of_the_permit)
 {
 	struct secret p, q;
 
@@ -87,10 +87,9 @@ START_TEST(a_slot_that_is_lost_while_the_mark_is_being_adopted_is_the_loss_of_th
 	hears_nothing(3);
 	hears_nothing(4);
 }
-END_TEST
 
 /* Store 2 is down. Of one slot both others have another value, of the other slot only one of them: that may yet be adopted. */
-START_TEST(a_slot_that_is_lost_while_another_one_is_being_adopted_is_the_loss_of_the_permit)
+LOOP_TEST(a_slot_that_is_lost_while_another_one_is_being_adopted_is_the_loss_of_the_permit, 2)
 {
 	static const char *const name[] = {SLOT_0, SLOT_PREFIX "a#1"};
 	struct secret s;
@@ -113,10 +112,9 @@ START_TEST(a_slot_that_is_lost_while_another_one_is_being_adopted_is_the_loss_of
 	says(2, "EXTEND a");
 	hears(2, "ERR LOST *");
 }
-END_TEST
 
 /* The client of 1 was told of the loss, and has not released the permit. */
-START_TEST(a_permit_that_is_lost_keeps_no_other_limit_out)
+TEST(a_permit_that_is_lost_keeps_no_other_limit_out)
 {
 	cluster_begin(3);
 	session_opens_as_admin(9, 0);
@@ -136,10 +134,9 @@ START_TEST(a_permit_that_is_lost_keeps_no_other_limit_out)
 	says(3, "ACQUIRE a limit=1");
 	hears(3, "BUSY name=a limit=1 free=0 *");
 }
-END_TEST
 
 /* The session has not released the permit that it lost. */
-START_TEST(a_lock_of_the_name_of_a_permit_that_was_lost_is_what_a_client_and_show_are_told_of)
+TEST(a_lock_of_the_name_of_a_permit_that_was_lost_is_what_a_client_and_show_are_told_of)
 {
 	cluster_begin(3);
 	session_opens_as_admin(9, 0);
@@ -168,9 +165,8 @@ START_TEST(a_lock_of_the_name_of_a_permit_that_was_lost_is_what_a_client_and_sho
 	says(2, "LOCK a");
 	hears(2, GRANT);
 }
-END_TEST
 
-START_TEST(unlock_with_a_fence_gives_back_the_permit_of_that_fence)
+TEST(unlock_with_a_fence_gives_back_the_permit_of_that_fence)
 {
 	int64_t first, second;
 
@@ -186,10 +182,9 @@ START_TEST(unlock_with_a_fence_gives_back_the_permit_of_that_fence)
 	says(1, "CHECK a");
 	ck_assert_int_eq(number_in(hears(1, "OK name=a permit=? *"), "fence"), second);
 }
-END_TEST
 
 /* Its client may not have read of the loss yet, nor of the new permit. */
-START_TEST(release_with_a_fence_leaves_a_later_permit_of_the_same_slot_alone)
+TEST(release_with_a_fence_leaves_a_later_permit_of_the_same_slot_alone)
 {
 	int64_t first, second;
 
@@ -209,10 +204,9 @@ START_TEST(release_with_a_fence_leaves_a_later_permit_of_the_same_slot_alone)
 	says(1, "RELEASE a permit=0 fence=%lld", (long long)second);
 	hears(1, "OK name=a free=1");
 }
-END_TEST
 
 /* It releases nothing that it lost, and has one permit at a time. */
-START_TEST(a_client_that_loses_permit_after_permit_may_always_ask_for_one_more)
+TEST(a_client_that_loses_permit_after_permit_may_always_ask_for_one_more)
 {
 	cluster_open(3);
 	cluster.conf.limits.locks = 4;
@@ -228,9 +222,8 @@ START_TEST(a_client_that_loses_permit_after_permit_may_always_ask_for_one_more)
 		passes(2 * SEC);
 	}
 }
-END_TEST
 
-START_TEST(a_permit_counts_by_its_weight)
+TEST(a_permit_counts_by_its_weight)
 {
 	cluster_open(3);
 	cluster.conf.limits.locks = 4;
@@ -247,10 +240,9 @@ START_TEST(a_permit_counts_by_its_weight)
 	says(1, "ACQUIRE a limit=9 weight=3 owner=q");
 	hears(1, "OK *");
 }
-END_TEST
 
 /* The permits of weight 2 have slots in common with the others. */
-START_TEST(a_loss_is_over_when_its_client_hears_that_it_has_a_slot_of_it_again)
+TEST(a_loss_is_over_when_its_client_hears_that_it_has_a_slot_of_it_again)
 {
 	cluster_begin(3);
 	session_opens_as_admin(9, 0);
@@ -270,10 +262,9 @@ START_TEST(a_loss_is_over_when_its_client_hears_that_it_has_a_slot_of_it_again)
 	says(1, "RELEASE a");
 	hears(1, "ERR NOTHELD *");
 }
-END_TEST
 
 /* The turn comes while the client is away. */
-START_TEST(a_loss_is_over_when_its_client_hears_of_its_turn)
+LOOP_TEST(a_loss_is_over_when_its_client_hears_of_its_turn, 3)
 {
 	static const char *const hear[] = {"CHECK a", "ACQUIRE a limit=1 wait=1m"};
 	struct secret s;
@@ -302,27 +293,4 @@ START_TEST(a_loss_is_over_when_its_client_hears_of_its_turn)
 	hears(3, "OK *");
 	says(3, "RELEASE a");
 	hears(3, "ERR NOTHELD *");
-}
-END_TEST
-
-Suite *permits_lost_suite(void)
-{
-	Suite *s = suite_create("permits_lost");
-	TCase *t = tcase_create("permits_lost");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, a_slot_that_a_store_lost_beside_one_that_refuses_goes_to_nobody_before_its_promise_is_over);
-	tcase_add_test(t, a_slot_that_lost_its_quorum_goes_to_nobody_before_its_promise_is_over);
-	tcase_add_test(t, a_slot_that_is_lost_while_the_mark_is_being_adopted_is_the_loss_of_the_permit);
-	tcase_add_loop_test(t, a_slot_that_is_lost_while_another_one_is_being_adopted_is_the_loss_of_the_permit, 0, 2);
-	tcase_add_test(t, a_permit_that_is_lost_keeps_no_other_limit_out);
-	tcase_add_test(t, a_lock_of_the_name_of_a_permit_that_was_lost_is_what_a_client_and_show_are_told_of);
-	tcase_add_test(t, unlock_with_a_fence_gives_back_the_permit_of_that_fence);
-	tcase_add_test(t, release_with_a_fence_leaves_a_later_permit_of_the_same_slot_alone);
-	tcase_add_test(t, a_client_that_loses_permit_after_permit_may_always_ask_for_one_more);
-	tcase_add_test(t, a_permit_counts_by_its_weight);
-	tcase_add_test(t, a_loss_is_over_when_its_client_hears_that_it_has_a_slot_of_it_again);
-	tcase_add_loop_test(t, a_loss_is_over_when_its_client_hears_of_its_turn, 0, 3);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -7,7 +7,9 @@
 
 #define LIKE_SLOT_0 "\"\\x01s:a#0\""
 
-START_TEST(a_lock_whose_name_looks_like_a_slot_hinders_no_semaphore)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_lock_whose_name_looks_like_a_slot_hinders_no_semaphore)
 {
 	two_daemons(3);
 	says(1, "LOCK " LIKE_SLOT_0);
@@ -25,9 +27,8 @@ START_TEST(a_lock_whose_name_looks_like_a_slot_hinders_no_semaphore)
 	says(2, "LOCK " LIKE_SLOT_0);
 	hears(2, "OK name=*#0\" *");
 }
-END_TEST
 
-START_TEST(a_semaphore_whose_name_looks_like_a_slot_is_a_semaphore)
+TEST(a_semaphore_whose_name_looks_like_a_slot_is_a_semaphore)
 {
 	cluster_begin(3);
 	says(1, "ACQUIRE a limit=1");
@@ -39,9 +40,8 @@ START_TEST(a_semaphore_whose_name_looks_like_a_slot_is_a_semaphore)
 	hears(3, "\\* name=a kind=semaphore limit=1 held=1 waiters=0");
 	hears(3, "OK n=2 more=0");
 }
-END_TEST
 
-START_TEST(what_a_client_calls_like_a_slot_is_adopted_by_the_next_run)
+TEST(what_a_client_calls_like_a_slot_is_adopted_by_the_next_run)
 {
 	char resume[128];
 	const char *line;
@@ -64,9 +64,8 @@ START_TEST(what_a_client_calls_like_a_slot_is_adopted_by_the_next_run)
 	hears(2, "\\* name=*a#0\" permit=0 *");
 	hears(2, "OK session=* n=3");
 }
-END_TEST
 
-START_TEST(a_semaphore_may_have_the_longest_name)
+TEST(a_semaphore_may_have_the_longest_name)
 {
 	static char name[NAME_MAX_BYTES + 1];
 	char resume[128];
@@ -84,19 +83,4 @@ START_TEST(a_semaphore_may_have_the_longest_name)
 	passes(100 * MSEC);
 	hears(2, "\\* name=* permit=* limit=1024 weight=1");
 	hears(2, "OK session=* n=1");
-}
-END_TEST
-
-Suite *permits_names_suite(void)
-{
-	Suite *s = suite_create("permits_names");
-	TCase *t = tcase_create("permits_names");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, a_lock_whose_name_looks_like_a_slot_hinders_no_semaphore);
-	tcase_add_test(t, a_semaphore_whose_name_looks_like_a_slot_is_a_semaphore);
-	tcase_add_test(t, what_a_client_calls_like_a_slot_is_adopted_by_the_next_run);
-	tcase_add_test(t, a_semaphore_may_have_the_longest_name);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -17,7 +17,9 @@ static void begins_with_grace(unsigned k)
 	snprintf(resume, sizeof(resume), "RESUME %lld %.32s", (long long)number_in(line, "session"), strstr(line, "secret=") + 7);
 }
 
-START_TEST(permits_are_adopted_by_the_next_run_of_the_daemon)
+FIXTURE(.teardown = cluster_close)
+
+TEST(permits_are_adopted_by_the_next_run_of_the_daemon)
 {
 	cluster_begin(3);
 	begins_with_grace(1);
@@ -51,9 +53,8 @@ START_TEST(permits_are_adopted_by_the_next_run_of_the_daemon)
 	says(3, "LOCK a");
 	hears(3, "OK *");
 }
-END_TEST
 
-START_TEST(other_daemons_share_the_slots_with_a_daemon_that_was_started_again)
+TEST(other_daemons_share_the_slots_with_a_daemon_that_was_started_again)
 {
 	two_daemons(3);
 	begins_with_grace(1);
@@ -68,9 +69,8 @@ START_TEST(other_daemons_share_the_slots_with_a_daemon_that_was_started_again)
 	says(2, "ACQUIRE a limit=2");
 	hears(2, "ERR LIMIT limit=3 *");
 }
-END_TEST
 
-START_TEST(a_permit_that_was_released_is_not_adopted)
+TEST(a_permit_that_was_released_is_not_adopted)
 {
 	cluster_begin(3);
 	begins_with_grace(1);
@@ -84,9 +84,8 @@ START_TEST(a_permit_that_was_released_is_not_adopted)
 	hears(2, "\\* name=a permit=? fence=* valid_ms=* count=1 limit=2 weight=1");
 	hears(2, "OK session=* n=1");
 }
-END_TEST
 
-START_TEST(a_permit_of_which_a_slot_is_gone_is_lost_and_the_other_slot_is_kept_until_nobody_believes)
+TEST(a_permit_of_which_a_slot_is_gone_is_lost_and_the_other_slot_is_kept_until_nobody_believes)
 {
 	cluster_begin(3);
 	begins_with_grace(1);
@@ -104,9 +103,8 @@ START_TEST(a_permit_of_which_a_slot_is_gone_is_lost_and_the_other_slot_is_kept_u
 	says(2, "RELEASE a");
 	hears(2, "ERR LOST *");
 }
-END_TEST
 
-START_TEST(a_permit_whose_session_does_not_come_back_is_free_when_its_grace_is_over)
+TEST(a_permit_whose_session_does_not_come_back_is_free_when_its_grace_is_over)
 {
 	cluster_begin(3);
 	begins_with_grace(1);
@@ -119,9 +117,8 @@ START_TEST(a_permit_whose_session_does_not_come_back_is_free_when_its_grace_is_o
 	passes(20 * SEC);
 	hears(2, "OK name=a permit=0 *");
 }
-END_TEST
 
-START_TEST(a_permit_of_which_a_record_is_missing_is_dropped)
+TEST(a_permit_of_which_a_record_is_missing_is_dropped)
 {
 	cluster_begin(3);
 	begins_with_grace(1);
@@ -132,7 +129,6 @@ START_TEST(a_permit_of_which_a_record_is_missing_is_dropped)
 	says(2, "%s", resume);
 	hears(2, "OK session=* n=0");
 }
-END_TEST
 
 /* Two slots, of which one goes while the client is away, or there: it may not have read the LOST that was sent to it. */
 static void loses_a_slot(bool away)
@@ -153,7 +149,7 @@ static void loses_a_slot(bool away)
 }
 
 /* _i & 1: the client was away; & 2: the record is one of a snapshot. */
-START_TEST(a_loss_is_told_by_the_next_run_until_it_is_said)
+LOOP_TEST(a_loss_is_told_by_the_next_run_until_it_is_said, 4)
 {
 	loses_a_slot(_i & 1);
 	if (_i & 2)
@@ -177,10 +173,9 @@ START_TEST(a_loss_is_told_by_the_next_run_until_it_is_said)
 	says(4, "CHECK a owner=o");
 	hears(4, "ERR NOTHELD *");
 }
-END_TEST
 
 /* Nobody has a permit of the semaphore any more, so another limit is granted. The journal has the loss with the limit of then. */
-START_TEST(a_loss_outlives_the_limit_of_its_semaphore)
+TEST(a_loss_outlives_the_limit_of_its_semaphore)
 {
 	loses_a_slot(true);
 	passes(9 * SEC);
@@ -205,10 +200,9 @@ START_TEST(a_loss_outlives_the_limit_of_its_semaphore)
 	hears(6, "OK session=* n=0");
 	hears_nothing(6);
 }
-END_TEST
 
 /* Its turn came while it was away, and so did its loss. */
-START_TEST(the_loss_of_a_permit_of_which_the_client_never_heard_is_not_told)
+TEST(the_loss_of_a_permit_of_which_the_client_never_heard_is_not_told)
 {
 	cluster_begin(3);
 	begins_with_grace(1);
@@ -227,10 +221,9 @@ START_TEST(the_loss_of_a_permit_of_which_the_client_never_heard_is_not_told)
 	hears(3, "OK session=* n=0");
 	hears_nothing(3);
 }
-END_TEST
 
 /* One request a millisecond for 46 days; the last number before they begin anew. */
-START_TEST(permits_outlive_a_daemon_that_has_served_billions_of_requests)
+LOOP_TEST(permits_outlive_a_daemon_that_has_served_billions_of_requests, 2)
 {
 	static const uint32_t served[] = {3999999999U, UINT32_MAX - 2};
 
@@ -250,25 +243,4 @@ START_TEST(permits_outlive_a_daemon_that_has_served_billions_of_requests)
 	hears(2, "\\* name=a permit=0 *");
 	hears(2, "\\* name=c permit=0 *");
 	hears(2, "OK session=* n=3");
-}
-END_TEST
-
-Suite *permits_restart_suite(void)
-{
-	Suite *s = suite_create("permits_restart");
-	TCase *t = tcase_create("permits_restart");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, permits_are_adopted_by_the_next_run_of_the_daemon);
-	tcase_add_test(t, other_daemons_share_the_slots_with_a_daemon_that_was_started_again);
-	tcase_add_test(t, a_permit_that_was_released_is_not_adopted);
-	tcase_add_test(t, a_permit_of_which_a_slot_is_gone_is_lost_and_the_other_slot_is_kept_until_nobody_believes);
-	tcase_add_test(t, a_permit_whose_session_does_not_come_back_is_free_when_its_grace_is_over);
-	tcase_add_test(t, a_permit_of_which_a_record_is_missing_is_dropped);
-	tcase_add_loop_test(t, a_loss_is_told_by_the_next_run_until_it_is_said, 0, 4);
-	tcase_add_test(t, a_loss_outlives_the_limit_of_its_semaphore);
-	tcase_add_test(t, the_loss_of_a_permit_of_which_the_client_never_heard_is_not_told);
-	tcase_add_loop_test(t, permits_outlive_a_daemon_that_has_served_billions_of_requests, 0, 2);
-	suite_add_tcase(s, t);
-	return s;
 }

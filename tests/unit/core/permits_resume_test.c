@@ -4,7 +4,9 @@
 
 #include <check.h>
 
-START_TEST(a_permit_of_which_the_client_does_not_know_and_that_is_adopted_after_its_resume_lapses)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_permit_of_which_the_client_does_not_know_and_that_is_adopted_after_its_resume_lapses)
 {
 	struct secret s;
 
@@ -32,9 +34,8 @@ START_TEST(a_permit_of_which_the_client_does_not_know_and_that_is_adopted_after_
 	passes(5 * SEC);
 	hears(4, "OK name=a permit=0 *");
 }
-END_TEST
 
-START_TEST(a_permit_of_which_the_client_does_not_know_and_that_is_adopted_after_its_resume_may_be_asked_for)
+TEST(a_permit_of_which_the_client_does_not_know_and_that_is_adopted_after_its_resume_may_be_asked_for)
 {
 	struct secret s;
 
@@ -60,10 +61,9 @@ START_TEST(a_permit_of_which_the_client_does_not_know_and_that_is_adopted_after_
 	says(3, "CHECK a");
 	hears(3, "OK name=a permit=0 *");
 }
-END_TEST
 
 /* When the session is resumed the stores have not answered yet, so the permit does not stand in line. */
-START_TEST(a_permit_that_finds_no_slot_after_its_session_was_resumed_leaves_the_line_unless_it_is_asked_for_again)
+TEST(a_permit_that_finds_no_slot_after_its_session_was_resumed_leaves_the_line_unless_it_is_asked_for_again)
 {
 	struct secret s;
 
@@ -84,9 +84,8 @@ START_TEST(a_permit_that_finds_no_slot_after_its_session_was_resumed_leaves_the_
 	hears(4, "BUSY name=a limit=1 free=0 waiters=0");
 	hears_nothing(3);
 }
-END_TEST
 
-START_TEST(a_place_is_given_up_by_a_resumed_client_that_asks_again_and_would_not_wait)
+LOOP_TEST(a_place_is_given_up_by_a_resumed_client_that_asks_again_and_would_not_wait, 2)
 {
 	struct secret s;
 
@@ -108,10 +107,9 @@ START_TEST(a_place_is_given_up_by_a_resumed_client_that_asks_again_and_would_not
 	hears(4, "OK name=a permit=0 *");
 	hears_nothing(3);
 }
-END_TEST
 
 /* Its turn comes behind RESUME, and its client asks for nothing again, but hears by another answer that it has the permit. */
-START_TEST(a_permit_of_which_the_client_heard_by_check_or_extend_does_not_lapse)
+LOOP_TEST(a_permit_of_which_the_client_heard_by_check_or_extend_does_not_lapse, 2)
 {
 	struct secret s;
 
@@ -134,20 +132,4 @@ START_TEST(a_permit_of_which_the_client_heard_by_check_or_extend_does_not_lapse)
 	hears(3, "OK *");
 	says(4, "ACQUIRE a limit=1");
 	hears(4, "OK *");
-}
-END_TEST
-
-Suite *permits_resume_suite(void)
-{
-	Suite *s = suite_create("permits_resume");
-	TCase *t = tcase_create("permits_resume");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, a_permit_of_which_the_client_does_not_know_and_that_is_adopted_after_its_resume_lapses);
-	tcase_add_test(t, a_permit_of_which_the_client_does_not_know_and_that_is_adopted_after_its_resume_may_be_asked_for);
-	tcase_add_loop_test(t, a_place_is_given_up_by_a_resumed_client_that_asks_again_and_would_not_wait, 0, 2);
-	tcase_add_test(t, a_permit_that_finds_no_slot_after_its_session_was_resumed_leaves_the_line_unless_it_is_asked_for_again);
-	tcase_add_loop_test(t, a_permit_of_which_the_client_heard_by_check_or_extend_does_not_lapse, 0, 2);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -5,7 +5,9 @@
 #include <check.h>
 #include <stdio.h>
 
-START_TEST(a_semaphore_grants_as_many_permits_as_its_limit_and_no_more)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_semaphore_grants_as_many_permits_as_its_limit_and_no_more)
 {
 	cluster_begin(3);
 	says(1, "ACQUIRE a limit=2 note=render");
@@ -20,9 +22,8 @@ START_TEST(a_semaphore_grants_as_many_permits_as_its_limit_and_no_more)
 	says(3, "ACQUIRE a limit=2");
 	hears(3, "OK name=a permit=? *");
 }
-END_TEST
 
-START_TEST(a_permit_takes_one_round_of_its_slot_and_the_first_one_that_of_the_mark_beside_it)
+TEST(a_permit_takes_one_round_of_its_slot_and_the_first_one_that_of_the_mark_beside_it)
 {
 	unsigned calls;
 
@@ -39,9 +40,8 @@ START_TEST(a_permit_takes_one_round_of_its_slot_and_the_first_one_that_of_the_ma
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert(!key_is_there(i, "a"));
 }
-END_TEST
 
-START_TEST(a_weight_is_granted_as_a_whole_or_not_at_all)
+TEST(a_weight_is_granted_as_a_whole_or_not_at_all)
 {
 	int64_t fence;
 
@@ -57,9 +57,8 @@ START_TEST(a_weight_is_granted_as_a_whole_or_not_at_all)
 	says(3, "ACQUIRE a limit=4 weight=3");
 	ck_assert_int_gt(number_in(hears(3, "OK name=a permit=?,?,? * free=0"), "fence"), fence);
 }
-END_TEST
 
-START_TEST(permits_are_granted_in_the_order_of_the_line)
+TEST(permits_are_granted_in_the_order_of_the_line)
 {
 	cluster_begin(3);
 	says(1, "ACQUIRE a limit=1");
@@ -75,9 +74,8 @@ START_TEST(permits_are_granted_in_the_order_of_the_line)
 	says(2, "RELEASE a");
 	hears(3, "OK *");
 }
-END_TEST
 
-START_TEST(a_wide_request_is_not_passed_by_narrow_ones)
+TEST(a_wide_request_is_not_passed_by_narrow_ones)
 {
 	cluster_begin(3);
 	says(1, "ACQUIRE a limit=3");
@@ -94,9 +92,8 @@ START_TEST(a_wide_request_is_not_passed_by_narrow_ones)
 	says(2, "RELEASE a");
 	hears(4, "OK name=a permit=? * free=0");
 }
-END_TEST
 
-START_TEST(a_higher_priority_stands_before_lower_ones)
+TEST(a_higher_priority_stands_before_lower_ones)
 {
 	cluster_begin(3);
 	says(1, "ACQUIRE a limit=1");
@@ -108,9 +105,8 @@ START_TEST(a_higher_priority_stands_before_lower_ones)
 	says(3, "RELEASE a");
 	hears(2, "OK *");
 }
-END_TEST
 
-START_TEST(another_limit_or_a_lock_of_that_name_is_refused_as_long_as_somebody_has_a_permit)
+TEST(another_limit_or_a_lock_of_that_name_is_refused_as_long_as_somebody_has_a_permit)
 {
 	cluster_begin(3);
 	says(1, "ACQUIRE a limit=2");
@@ -131,9 +127,8 @@ START_TEST(another_limit_or_a_lock_of_that_name_is_refused_as_long_as_somebody_h
 	says(3, "ACQUIRE a limit=3 wait=1m");
 	hears(3, "ERR KIND *");
 }
-END_TEST
 
-START_TEST(a_wait_that_is_over_is_told_and_leaves_nothing)
+TEST(a_wait_that_is_over_is_told_and_leaves_nothing)
 {
 	cluster_begin(3);
 	says(1, "ACQUIRE a limit=2 weight=2");
@@ -150,9 +145,8 @@ START_TEST(a_wait_that_is_over_is_told_and_leaves_nothing)
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert(!key_is_there(i, "a") && !key_is_there(i, SLOT_PREFIX "a#0"));
 }
-END_TEST
 
-START_TEST(what_a_session_has_is_free_when_it_ends_and_the_next_is_served)
+TEST(what_a_session_has_is_free_when_it_ends_and_the_next_is_served)
 {
 	cluster_begin(3);
 	says(1, "ACQUIRE a limit=2");
@@ -171,9 +165,8 @@ START_TEST(what_a_session_has_is_free_when_it_ends_and_the_next_is_served)
 	passes(6 * SEC);
 	hears(4, "OK *");
 }
-END_TEST
 
-START_TEST(release_extend_and_check_name_a_permit_or_mean_the_one_granted_last)
+TEST(release_extend_and_check_name_a_permit_or_mean_the_one_granted_last)
 {
 	cluster_begin(3);
 	says(1, "ACQUIRE a limit=3 owner=t");
@@ -196,9 +189,8 @@ START_TEST(release_extend_and_check_name_a_permit_or_mean_the_one_granted_last)
 	says(1, "RELEASE a");
 	hears(1, "ERR NOTHELD *");
 }
-END_TEST
 
-START_TEST(unlock_of_a_semaphore_gives_a_permit_back_and_with_its_fence_no_other)
+TEST(unlock_of_a_semaphore_gives_a_permit_back_and_with_its_fence_no_other)
 {
 	int64_t fence;
 
@@ -212,9 +204,8 @@ START_TEST(unlock_of_a_semaphore_gives_a_permit_back_and_with_its_fence_no_other
 	says(1, "UNLOCK a");
 	hears(1, "ERR NOTHELD *");
 }
-END_TEST
 
-START_TEST(a_session_with_grace_keeps_its_permit_and_its_place)
+TEST(a_session_with_grace_keeps_its_permit_and_its_place)
 {
 	const char *secret;
 	char line[128];
@@ -240,9 +231,8 @@ START_TEST(a_session_with_grace_keeps_its_permit_and_its_place)
 	hears(2, "OK name=a free=2");
 	hears(2, "@r OK name=a permit=0,1 *");
 }
-END_TEST
 
-START_TEST(a_slot_that_is_lost_is_the_loss_of_the_permit_and_its_other_slots_stay_until_nobody_believes)
+TEST(a_slot_that_is_lost_is_the_loss_of_the_permit_and_its_other_slots_stay_until_nobody_believes)
 {
 	cluster_begin(3);
 	says(1, "ACQUIRE a limit=2 weight=2");
@@ -263,9 +253,8 @@ START_TEST(a_slot_that_is_lost_is_the_loss_of_the_permit_and_its_other_slots_sta
 	says(2, "ACQUIRE a limit=2");
 	hears(2, "OK name=a permit=0 *");
 }
-END_TEST
 
-START_TEST(watchers_hear_of_permits_under_the_name_of_the_semaphore)
+TEST(watchers_hear_of_permits_under_the_name_of_the_semaphore)
 {
 	cluster_begin(3);
 	says(9, "WATCH a");
@@ -279,9 +268,8 @@ START_TEST(watchers_hear_of_permits_under_the_name_of_the_semaphore)
 	hears(9, "! EVENT kind=granted name=a * permit=0 *");
 	hears_nothing(9);
 }
-END_TEST
 
-START_TEST(break_takes_all_permits_and_keeps_the_slots_until_nobody_believes)
+TEST(break_takes_all_permits_and_keeps_the_slots_until_nobody_believes)
 {
 	cluster_begin(3);
 	session_opens_as_admin(9, 0);
@@ -299,9 +287,8 @@ START_TEST(break_takes_all_permits_and_keeps_the_slots_until_nobody_believes)
 	says(3, "ACQUIRE a limit=2");
 	hears(3, "OK *");
 }
-END_TEST
 
-START_TEST(show_and_list_tell_of_the_semaphore_and_not_of_its_slots)
+TEST(show_and_list_tell_of_the_semaphore_and_not_of_its_slots)
 {
 	cluster_begin(3);
 	says(1, "ACQUIRE a limit=3 weight=2 note=n");
@@ -315,9 +302,8 @@ START_TEST(show_and_list_tell_of_the_semaphore_and_not_of_its_slots)
 	hears(3, "\\* name=a kind=semaphore limit=3 held=2 waiters=1");
 	hears(3, "OK n=1 more=0");
 }
-END_TEST
 
-START_TEST(a_session_that_is_killed_loses_its_permits)
+TEST(a_session_that_is_killed_loses_its_permits)
 {
 	cluster_begin(3);
 	session_opens_as_admin(9, 0);
@@ -328,9 +314,8 @@ START_TEST(a_session_that_is_killed_loses_its_permits)
 	hears(1, "! LOST name=a permit=0 fence=* reason=broken");
 	ck_assert(hung_up(1));
 }
-END_TEST
 
-START_TEST(what_makes_no_sense_is_refused)
+TEST(what_makes_no_sense_is_refused)
 {
 	cluster_begin(1);
 	says(1, "ACQUIRE a");
@@ -346,9 +331,8 @@ START_TEST(what_makes_no_sense_is_refused)
 	says(1, "ACQUIRE a limit=20 weight=0");
 	hears(1, "ERR ARG *");
 }
-END_TEST
 
-START_TEST(a_wait_without_a_quorum_keeps_its_place)
+TEST(a_wait_without_a_quorum_keeps_its_place)
 {
 	cluster_begin(3);
 	falls(0);
@@ -362,34 +346,4 @@ START_TEST(a_wait_without_a_quorum_keeps_its_place)
 	comes(0);
 	passes(40 * SEC);
 	hears(1, "@w OK name=a permit=0,1 *");
-}
-END_TEST
-
-Suite *permits_suite(void)
-{
-	Suite *s = suite_create("permits");
-	TCase *t = tcase_create("permits");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, a_semaphore_grants_as_many_permits_as_its_limit_and_no_more);
-	tcase_add_test(t, a_permit_takes_one_round_of_its_slot_and_the_first_one_that_of_the_mark_beside_it);
-	tcase_add_test(t, a_weight_is_granted_as_a_whole_or_not_at_all);
-	tcase_add_test(t, permits_are_granted_in_the_order_of_the_line);
-	tcase_add_test(t, a_wide_request_is_not_passed_by_narrow_ones);
-	tcase_add_test(t, a_higher_priority_stands_before_lower_ones);
-	tcase_add_test(t, another_limit_or_a_lock_of_that_name_is_refused_as_long_as_somebody_has_a_permit);
-	tcase_add_test(t, a_wait_that_is_over_is_told_and_leaves_nothing);
-	tcase_add_test(t, what_a_session_has_is_free_when_it_ends_and_the_next_is_served);
-	tcase_add_test(t, release_extend_and_check_name_a_permit_or_mean_the_one_granted_last);
-	tcase_add_test(t, unlock_of_a_semaphore_gives_a_permit_back_and_with_its_fence_no_other);
-	tcase_add_test(t, a_session_with_grace_keeps_its_permit_and_its_place);
-	tcase_add_test(t, a_slot_that_is_lost_is_the_loss_of_the_permit_and_its_other_slots_stay_until_nobody_believes);
-	tcase_add_test(t, watchers_hear_of_permits_under_the_name_of_the_semaphore);
-	tcase_add_test(t, break_takes_all_permits_and_keeps_the_slots_until_nobody_believes);
-	tcase_add_test(t, show_and_list_tell_of_the_semaphore_and_not_of_its_slots);
-	tcase_add_test(t, a_session_that_is_killed_loses_its_permits);
-	tcase_add_test(t, what_makes_no_sense_is_refused);
-	tcase_add_test(t, a_wait_without_a_quorum_keeps_its_place);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -85,7 +85,9 @@ static void is_lost(void)
 		ck_assert(!key_is_there(i, "a"));
 }
 
-START_TEST(a_run_that_ends_within_the_round_trip_of_an_adoption_costs_nothing)
+FIXTURE(.teardown = cluster_close)
+
+LOOP_TEST(a_run_that_ends_within_the_round_trip_of_an_adoption_costs_nothing, 96)
 {
 	unsigned nodes = sizes[_i / 32];
 
@@ -98,9 +100,8 @@ START_TEST(a_run_that_ends_within_the_round_trip_of_an_adoption_costs_nothing)
 	ck_assert_int_eq(number_in(hears(2, "OK name=a *"), "fence"), fence);
 	is_unlocked_everywhere();
 }
-END_TEST
 
-START_TEST(two_runs_that_end_within_a_round_trip_cost_nothing_whichever_stores_carried_out_their_calls)
+LOOP_TEST(two_runs_that_end_within_a_round_trip_cost_nothing_whichever_stores_carried_out_their_calls, 64)
 {
 	held_and_left(3, "");
 	ends_within_a_round_trip((unsigned)_i % 8);
@@ -109,9 +110,8 @@ START_TEST(two_runs_that_end_within_a_round_trip_cost_nothing_whichever_stores_c
 	is_resumed();
 	is_unlocked_everywhere();
 }
-END_TEST
 
-START_TEST(as_many_runs_that_end_within_a_round_trip_as_a_record_remembers_cost_nothing)
+LOOP_TEST(as_many_runs_that_end_within_a_round_trip_as_a_record_remembers_cost_nothing, 5)
 {
 	static const unsigned done[][JOURNAL_PRIORS] = {{0, 0, 0}, {7, 7, 7}, {1, 2, 4}, {0, 3, 0}, {6, 1, 2}};
 
@@ -122,10 +122,9 @@ START_TEST(as_many_runs_that_end_within_a_round_trip_as_a_record_remembers_cost_
 	is_resumed();
 	is_unlocked_everywhere();
 }
-END_TEST
 
 /* With more runs the oldest value is forgotten. The lock is kept where the stores have carried out the calls, else it is lost, and the client hears so. */
-START_TEST(one_more_run_than_a_record_remembers_loses_the_lock_if_the_stores_did_nothing)
+LOOP_TEST(one_more_run_than_a_record_remembers_loses_the_lock_if_the_stores_did_nothing, 2)
 {
 	held_and_left(3, "");
 	for (unsigned k = 0; k <= JOURNAL_PRIORS; k++)
@@ -140,13 +139,12 @@ START_TEST(one_more_run_than_a_record_remembers_loses_the_lock_if_the_stores_did
 	is_resumed_with_nothing(2, &s1);
 	hears(2, "! LOST name=a fence=* reason=evicted");
 }
-END_TEST
 
 /*
  * A store that was away while more runs ended than a record has room for may have the value that was forgotten. So its denial of the other values proves
  * nothing, although it makes a quorum with stores that never had the key. The client may still believe.
  */
-START_TEST(a_lock_that_is_denied_where_a_value_was_forgotten_may_still_be_valid)
+TEST(a_lock_that_is_denied_where_a_value_was_forgotten_may_still_be_valid)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -171,9 +169,8 @@ START_TEST(a_lock_that_is_denied_where_a_value_was_forgotten_may_still_be_valid)
 	passes(2 * SEC);
 	hears(3, "OK name=a *");
 }
-END_TEST
 
-START_TEST(runs_that_asked_nobody_leave_no_values)
+TEST(runs_that_asked_nobody_leave_no_values)
 {
 	held_and_left(3, "");
 	for (unsigned i = 0; i < 3; i++)
@@ -189,9 +186,8 @@ START_TEST(runs_that_asked_nobody_leave_no_values)
 	comes_back();
 	is_resumed();
 }
-END_TEST
 
-START_TEST(a_value_is_recorded_before_it_is_sent_and_in_a_snapshot)
+LOOP_TEST(a_value_is_recorded_before_it_is_sent_and_in_a_snapshot, 2)
 {
 	held_and_left(3, "");
 	asks_in_vain();
@@ -208,9 +204,8 @@ START_TEST(a_value_is_recorded_before_it_is_sent_and_in_a_snapshot)
 	journal_is_compacted(0);
 	ck_assert(journal_ends_with(0, JOURNAL_HELD, "a")); /* all stores have the one value */
 }
-END_TEST
 
-START_TEST(terms_of_a_lease_without_renewal_survive_as_well)
+TEST(terms_of_a_lease_without_renewal_survive_as_well)
 {
 	held_and_left(3, "renew=no ttl=8s");
 	passes(2 * SEC);
@@ -222,10 +217,9 @@ START_TEST(terms_of_a_lease_without_renewal_survive_as_well)
 	passes(5500 * MSEC);
 	hears(2, "! LOST name=a fence=* reason=expired");
 }
-END_TEST
 
 /* A store that was away during later runs has any of the values. When it is back, the daemon takes it over or releases it. */
-START_TEST(a_store_that_comes_later_has_any_of_the_values)
+LOOP_TEST(a_store_that_comes_later_has_any_of_the_values, 8)
 {
 	held_and_left(3, "");
 	ends_within_a_round_trip(_i & 1 ? 4 : 0);
@@ -247,9 +241,8 @@ START_TEST(a_store_that_comes_later_has_any_of_the_values)
 	ck_assert(key_is_there(2, "a"));
 	is_unlocked_everywhere();
 }
-END_TEST
 
-START_TEST(an_adoption_that_fails_releases_all_the_values)
+LOOP_TEST(an_adoption_that_fails_releases_all_the_values, 4)
 {
 	held_and_left(3, "");
 	ends_within_a_round_trip(_i & 1);
@@ -261,10 +254,9 @@ START_TEST(an_adoption_that_fails_releases_all_the_values)
 	passes(100 * MSEC);
 	is_lost();
 }
-END_TEST
 
 /* The previous run still exists. It stands still, asks again when it wakes up, and finds a value that is not its own. */
-START_TEST(a_run_that_stood_still_within_its_round_trip_has_lost_the_lock)
+LOOP_TEST(a_run_that_stood_still_within_its_round_trip_has_lost_the_lock, 8)
 {
 	held_and_left(3, "");
 	asks_in_vain();
@@ -288,26 +280,4 @@ START_TEST(a_run_that_stood_still_within_its_round_trip_has_lost_the_lock)
 	ck_assert_int_eq(figure(0, METRIC_LOCKS_HELD), 0); /* at its first renewal at the latest */
 	says(2, "CHECK a");
 	ck_assert_int_eq(number_in(hears(2, "OK name=a *"), "fence"), fence);
-}
-END_TEST
-
-Suite *prior_values_suite(void)
-{
-	Suite *suite = suite_create("prior_values");
-	TCase *cases = tcase_create("runs");
-
-	tcase_add_checked_fixture(cases, NULL, cluster_close);
-	tcase_add_loop_test(cases, a_run_that_ends_within_the_round_trip_of_an_adoption_costs_nothing, 0, 96);
-	tcase_add_loop_test(cases, two_runs_that_end_within_a_round_trip_cost_nothing_whichever_stores_carried_out_their_calls, 0, 64);
-	tcase_add_loop_test(cases, as_many_runs_that_end_within_a_round_trip_as_a_record_remembers_cost_nothing, 0, 5);
-	tcase_add_loop_test(cases, one_more_run_than_a_record_remembers_loses_the_lock_if_the_stores_did_nothing, 0, 2);
-	tcase_add_test(cases, a_lock_that_is_denied_where_a_value_was_forgotten_may_still_be_valid);
-	tcase_add_test(cases, runs_that_asked_nobody_leave_no_values);
-	tcase_add_loop_test(cases, a_value_is_recorded_before_it_is_sent_and_in_a_snapshot, 0, 2);
-	tcase_add_test(cases, terms_of_a_lease_without_renewal_survive_as_well);
-	tcase_add_loop_test(cases, a_store_that_comes_later_has_any_of_the_values, 0, 8);
-	tcase_add_loop_test(cases, an_adoption_that_fails_releases_all_the_values, 0, 4);
-	tcase_add_loop_test(cases, a_run_that_stood_still_within_its_round_trip_has_lost_the_lock, 0, 8);
-	suite_add_tcase(suite, cases);
-	return suite;
 }

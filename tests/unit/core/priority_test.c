@@ -32,7 +32,9 @@ static void holds_a(unsigned nodes)
 	hears(1, "OK *");
 }
 
-START_TEST(a_waiter_of_higher_priority_stands_before_all_lower_ones_and_behind_its_equals)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_waiter_of_higher_priority_stands_before_all_lower_ones_and_behind_its_equals)
 {
 	holds_a(3);
 	wait_behind(2, 0);
@@ -50,9 +52,8 @@ START_TEST(a_waiter_of_higher_priority_stands_before_all_lower_ones_and_behind_i
 	hears(7, "OK n=6");
 	are_served((const unsigned[]){4, 3, 5, 2, 6}, 5);
 }
-END_TEST
 
-START_TEST(a_level_counts_as_a_minute_of_waiting)
+TEST(a_level_counts_as_a_minute_of_waiting)
 {
 	holds_a(1);
 	wait_behind(2, 0);
@@ -65,9 +66,8 @@ START_TEST(a_level_counts_as_a_minute_of_waiting)
 	wait_behind(7, 9);
 	are_served((const unsigned[]){7, 5, 3, 4, 2, 6}, 6);
 }
-END_TEST
 
-START_TEST(a_held_lock_is_not_taken_from_its_holder)
+TEST(a_held_lock_is_not_taken_from_its_holder)
 {
 	holds_a(3);
 	wait_behind(2, 9);
@@ -77,9 +77,8 @@ START_TEST(a_held_lock_is_not_taken_from_its_holder)
 	hears_nothing(1);
 	are_served((const unsigned[]){2}, 1);
 }
-END_TEST
 
-START_TEST(a_priority_is_a_digit)
+TEST(a_priority_is_a_digit)
 {
 	cluster_begin(1);
 	says(1, "LOCK a priority=10");
@@ -89,7 +88,6 @@ START_TEST(a_priority_is_a_digit)
 	says(1, "UNLOCK a priority=1");
 	hears(1, "ERR ARG *");
 }
-END_TEST
 
 /* --- among daemons --- */
 
@@ -109,7 +107,7 @@ static void another_daemon_holds_a(void)
 	hears(2, "OK *");
 }
 
-START_TEST(a_ticket_is_a_minute_older_for_each_level)
+TEST(a_ticket_is_a_minute_older_for_each_level)
 {
 	int64_t now_us;
 
@@ -119,10 +117,9 @@ START_TEST(a_ticket_is_a_minute_older_for_each_level)
 	ck_assert_int_lt(llabs(ticket_us() - (now_us - 180 * SEC)), SEC);
 	ignores(2);
 }
-END_TEST
 
 /* The stores are shown the ticket of the first one at once, and the ticket of the other one again when the first one has left. */
-START_TEST(the_ticket_is_that_of_the_first_waiter)
+TEST(the_ticket_is_that_of_the_first_waiter)
 {
 	unsigned left[2];
 	int64_t low, high;
@@ -149,10 +146,9 @@ START_TEST(the_ticket_is_that_of_the_first_waiter)
 	ck_assert_int_lt(llabs(low - ticket_us()), 10 * MSEC);
 	ignores(2);
 }
-END_TEST
 
 /* It came while a round was under way that showed the ticket of another. */
-START_TEST(a_first_waiter_that_comes_during_a_round_is_queued_at_once)
+TEST(a_first_waiter_that_comes_during_a_round_is_queued_at_once)
 {
 	int64_t low;
 
@@ -166,10 +162,9 @@ START_TEST(a_first_waiter_that_comes_during_a_round_is_queued_at_once)
 	ck_assert_int_lt(llabs(low - ticket_us() - 540 * SEC), SEC);
 	ignores(2);
 }
-END_TEST
 
 /* The votes of the first round are split. The second is of a request that does not wait, and came behind a waiter that has left. */
-START_TEST(a_waiter_that_has_left_leaves_no_ticket_to_a_request_that_does_not_wait)
+TEST(a_waiter_that_has_left_leaves_no_ticket_to_a_request_that_does_not_wait)
 {
 	unsigned before[3], asked = 0;
 
@@ -196,24 +191,4 @@ START_TEST(a_waiter_that_has_left_leaves_no_ticket_to_a_request_that_does_not_wa
 	ck_assert_uint_gt(asked, 0);
 	all_feel(MOOD_WELL);
 	ignores(2);
-}
-END_TEST
-
-Suite *priority_suite(void);
-Suite *priority_suite(void)
-{
-	Suite *suite = suite_create("priority");
-	TCase *priority = tcase_create("priority");
-
-	tcase_add_checked_fixture(priority, NULL, cluster_close);
-	tcase_add_test(priority, a_waiter_of_higher_priority_stands_before_all_lower_ones_and_behind_its_equals);
-	tcase_add_test(priority, a_level_counts_as_a_minute_of_waiting);
-	tcase_add_test(priority, a_held_lock_is_not_taken_from_its_holder);
-	tcase_add_test(priority, a_priority_is_a_digit);
-	tcase_add_test(priority, a_ticket_is_a_minute_older_for_each_level);
-	tcase_add_test(priority, the_ticket_is_that_of_the_first_waiter);
-	tcase_add_test(priority, a_first_waiter_that_comes_during_a_round_is_queued_at_once);
-	tcase_add_test(priority, a_waiter_that_has_left_leaves_no_ticket_to_a_request_that_does_not_wait);
-	suite_add_tcase(suite, priority);
-	return suite;
 }

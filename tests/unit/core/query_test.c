@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-START_TEST(a_label_of_the_longest_length_is_told_whole)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_label_of_the_longest_length_is_told_whole)
 {
 	char label[257], expected[320];
 
@@ -28,9 +30,8 @@ START_TEST(a_label_of_the_longest_length_is_told_whole)
 	says(1, "HELLO 1 name=%sx", label);
 	hears(1, "ERR *");
 }
-END_TEST
 
-START_TEST(help_for_programs_has_a_row_for_every_request)
+TEST(help_for_programs_has_a_row_for_every_request)
 {
 	cluster_begin(1);
 	says(1, "@t HELP all");
@@ -38,9 +39,8 @@ START_TEST(help_for_programs_has_a_row_for_every_request)
 		hears(1, "@t \\* verb=* usage=* help=*");
 	ck_assert_int_eq(number_in(hears(1, "@t OK n=*"), "n"), VERB_N);
 }
-END_TEST
 
-START_TEST(help_for_people_has_a_line_for_every_request_in_groups)
+TEST(help_for_people_has_a_line_for_every_request_in_groups)
 {
 	const char *line;
 	unsigned titles = 0, requests = 0;
@@ -59,9 +59,8 @@ START_TEST(help_for_people_has_a_line_for_every_request_in_groups)
 	hears(1, "\\* Session:");
 	ignores(1);
 }
-END_TEST
 
-START_TEST(help_explains_each_field_of_a_request)
+TEST(help_explains_each_field_of_a_request)
 {
 	cluster_begin(1);
 	says(1, "@t HELP rate");
@@ -76,18 +75,16 @@ START_TEST(help_explains_each_field_of_a_request)
 	says(1, "HELP frobnicate");
 	hears(1, "ERR NOTFOUND *");
 }
-END_TEST
 
-START_TEST(EXIT_is_QUIT)
+TEST(EXIT_is_QUIT)
 {
 	cluster_begin(1);
 	says(1, "exit");
 	hears(1, "OK");
 	ck_assert(hung_up(1));
 }
-END_TEST
 
-START_TEST(STATS_leaves_out_the_buckets_of_histograms_unless_asked_for_all)
+TEST(STATS_leaves_out_the_buckets_of_histograms_unless_asked_for_all)
 {
 	const char *line;
 	unsigned rows = 0, buckets = 0;
@@ -108,9 +105,8 @@ START_TEST(STATS_leaves_out_the_buckets_of_histograms_unless_asked_for_all)
 	says(1, "STATS some");
 	hears(1, "ERR ARG STATS takes all, or nothing");
 }
-END_TEST
 
-START_TEST(show_tells_the_holder_and_who_waits_in_order)
+TEST(show_tells_the_holder_and_who_waits_in_order)
 {
 	cluster_begin(1);
 	says(1, "HELLO 1 name=worker");
@@ -129,9 +125,8 @@ START_TEST(show_tells_the_holder_and_who_waits_in_order)
 	says(1, "SHOW nothing");
 	hears(1, "OK n=0 free=yes");
 }
-END_TEST
 
-START_TEST(SHOW_and_LIST_agree_that_a_lock_without_wait_is_no_waiter)
+TEST(SHOW_and_LIST_agree_that_a_lock_without_wait_is_no_waiter)
 {
 	cluster_begin(1);
 	feels(0, MOOD_SILENT);
@@ -147,9 +142,8 @@ START_TEST(SHOW_and_LIST_agree_that_a_lock_without_wait_is_no_waiter)
 	ignores(1);
 	ignores(2);
 }
-END_TEST
 
-START_TEST(show_tells_of_a_foreign_holder_that_somebody_waits_for)
+TEST(show_tells_of_a_foreign_holder_that_somebody_waits_for)
 {
 	cluster_begin(1);
 	key_is_overwritten(0, "a", "somebody", -1);
@@ -162,9 +156,8 @@ START_TEST(show_tells_of_a_foreign_holder_that_somebody_waits_for)
 	hears(2, "\\* name=a holder=foreign ttl_ms=-1 waiters=1");
 	hears(2, "OK n=1 more=0");
 }
-END_TEST
 
-START_TEST(list_shows_a_holder_on_another_host_as_busy_does)
+TEST(list_shows_a_holder_on_another_host_as_busy_does)
 {
 	two_daemons(1);
 	says(1, "LOCK a");
@@ -177,9 +170,8 @@ START_TEST(list_shows_a_holder_on_another_host_as_busy_does)
 	ignores(1);
 	ignores(2);
 }
-END_TEST
 
-START_TEST(a_holder_elsewhere_is_not_shown_once_nobody_asks)
+TEST(a_holder_elsewhere_is_not_shown_once_nobody_asks)
 {
 	two_daemons(1);
 	says(2, "LOCK a renew=no ttl=1s");
@@ -199,7 +191,6 @@ START_TEST(a_holder_elsewhere_is_not_shown_once_nobody_asks)
 	hears(3, "ERR QUORUM *");
 	ignores(1);
 }
-END_TEST
 
 static void hold_names(unsigned first, unsigned n)
 {
@@ -208,7 +199,7 @@ static void hold_names(unsigned first, unsigned n)
 	ignores(1);
 }
 
-START_TEST(list_pages_in_the_order_of_names)
+TEST(list_pages_in_the_order_of_names)
 {
 	char after[16] = "", next[16];
 	unsigned seen = 0;
@@ -231,7 +222,6 @@ START_TEST(list_pages_in_the_order_of_names)
 	}
 	ck_assert_uint_eq(seen, 50);
 }
-END_TEST
 
 static const char long_name[] =
 	"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
@@ -263,7 +253,7 @@ static void answer_is_cut(const char *ask, unsigned all)
 	ck_assert_int_eq(number_in(line, "more"), all - rows);
 }
 
-START_TEST(rows_of_an_answer_end_when_they_fill_a_quarter_of_the_output)
+TEST(rows_of_an_answer_end_when_they_fill_a_quarter_of_the_output)
 {
 	much_is_to_be_told();
 	says(2, "PING");
@@ -278,9 +268,8 @@ START_TEST(rows_of_an_answer_end_when_they_fill_a_quarter_of_the_output)
 		hears(2, "\\* *");
 	hears(2, "OK n=10 more=90");
 }
-END_TEST
 
-START_TEST(rows_of_waiters_and_of_sessions_end_likewise)
+TEST(rows_of_waiters_and_of_sessions_end_likewise)
 {
 	much_is_to_be_told();
 	says(1, "LOCK a");
@@ -301,9 +290,8 @@ START_TEST(rows_of_waiters_and_of_sessions_end_likewise)
 		hears(2, "\\* *");
 	hears(2, "OK n=6 more=53");
 }
-END_TEST
 
-START_TEST(list_takes_a_prefix_and_a_limit_of_none)
+TEST(list_takes_a_prefix_and_a_limit_of_none)
 {
 	cluster_begin(1);
 	says(1, "LOCK b/1");
@@ -323,9 +311,8 @@ START_TEST(list_takes_a_prefix_and_a_limit_of_none)
 	says(2, "LIST everything");
 	hears(2, "ERR ARG *");
 }
-END_TEST
 
-START_TEST(list_sessions_pages_by_number)
+TEST(list_sessions_pages_by_number)
 {
 	cluster_begin(1);
 	for (unsigned k = 1; k < 5; k++)
@@ -348,9 +335,8 @@ START_TEST(list_sessions_pages_by_number)
 	hears(4, "\\* session=3 *");
 	hears(4, "OK n=2 more=0");
 }
-END_TEST
 
-START_TEST(a_list_may_begin_behind_anything)
+TEST(a_list_may_begin_behind_anything)
 {
 	cluster_begin(1);
 	says(1, "LOCK a");
@@ -368,9 +354,8 @@ START_TEST(a_list_may_begin_behind_anything)
 	says(2, "LIST sessions after=99999999999999999999");
 	hears(2, "OK n=0 more=0");
 }
-END_TEST
 
-START_TEST(list_nodes_tells_the_state_of_each)
+TEST(list_nodes_tells_the_state_of_each)
 {
 	cluster_begin(3);
 	falls(1);
@@ -382,9 +367,8 @@ START_TEST(list_nodes_tells_the_state_of_each)
 	hears(1, "\\* node=c state=quarantine reason=*blank* left_ms=28503*");
 	hears(1, "OK n=3 more=0");
 }
-END_TEST
 
-START_TEST(stats_tells_every_figure)
+TEST(stats_tells_every_figure)
 {
 	const char *line;
 	int64_t rows = 1;
@@ -416,36 +400,4 @@ START_TEST(stats_tells_every_figure)
 	ck_assert_int_eq(number_in(line, "n"), rows);
 	ck_assert_ptr_null(strstr(line, "more="));
 	ignores(2);
-}
-END_TEST
-
-Suite *query_suite(void)
-{
-	Suite *suite = suite_create("query");
-	TCase *rows = tcase_create("rows"), *pages = tcase_create("pages");
-
-	tcase_add_checked_fixture(rows, NULL, cluster_close);
-	tcase_add_test(rows, a_label_of_the_longest_length_is_told_whole);
-	tcase_add_test(rows, help_for_programs_has_a_row_for_every_request);
-	tcase_add_test(rows, help_for_people_has_a_line_for_every_request_in_groups);
-	tcase_add_test(rows, help_explains_each_field_of_a_request);
-	tcase_add_test(rows, EXIT_is_QUIT);
-	tcase_add_test(rows, STATS_leaves_out_the_buckets_of_histograms_unless_asked_for_all);
-	tcase_add_test(rows, show_tells_the_holder_and_who_waits_in_order);
-	tcase_add_test(rows, SHOW_and_LIST_agree_that_a_lock_without_wait_is_no_waiter);
-	tcase_add_test(rows, show_tells_of_a_foreign_holder_that_somebody_waits_for);
-	tcase_add_test(rows, list_shows_a_holder_on_another_host_as_busy_does);
-	tcase_add_test(rows, a_holder_elsewhere_is_not_shown_once_nobody_asks);
-	tcase_add_test(rows, list_nodes_tells_the_state_of_each);
-	tcase_add_test(rows, stats_tells_every_figure);
-	suite_add_tcase(suite, rows);
-	tcase_add_checked_fixture(pages, NULL, cluster_close);
-	tcase_add_test(pages, list_pages_in_the_order_of_names);
-	tcase_add_test(pages, rows_of_an_answer_end_when_they_fill_a_quarter_of_the_output);
-	tcase_add_test(pages, rows_of_waiters_and_of_sessions_end_likewise);
-	tcase_add_test(pages, list_takes_a_prefix_and_a_limit_of_none);
-	tcase_add_test(pages, list_sessions_pages_by_number);
-	tcase_add_test(pages, a_list_may_begin_behind_anything);
-	suite_add_tcase(suite, pages);
-	return suite;
 }

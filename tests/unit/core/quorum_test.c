@@ -24,34 +24,31 @@ static unsigned votes_at(const struct votes *v, unsigned nodes, struct instant n
 	return n;
 }
 
-START_TEST(a_quorum_is_more_than_half)
+TEST(a_quorum_is_more_than_half)
 {
 	static const unsigned quorum[] = {0, 1, 2, 2, 3, 3, 4, 4, 5, 5};
 
 	for (unsigned n = 1; n <= NODES_MAX; n++)
 		ck_assert_uint_eq(quorum_of(n), quorum[n]);
 }
-END_TEST
 
-START_TEST(a_vote_lasts_from_the_send_for_the_lease_less_drift_and_slack)
+TEST(a_vote_lasts_from_the_send_for_the_lease_less_drift_and_slack)
 {
 	/* 10 s - 1 % - 2 ms - 1 ms */
 	ck_assert_int_eq(vote_until((struct instant){5 * SEC}, 10 * SEC).us, 5 * SEC + 9897 * MSEC);
 	ck_assert_int_eq(vote_until((struct instant){0}, 100 * MSEC).us, 96 * MSEC);
 	ck_assert_int_eq(vote_until((struct instant){0}, 1234567).us, 1234567 - 12345 - 3000);
 }
-END_TEST
 
-START_TEST(a_lease_of_years_does_not_overflow)
+TEST(a_lease_of_years_does_not_overflow)
 {
 	int64_t years = INT64_C(3650) * 24 * 3600 * SEC;
 
 	ck_assert_int_eq(vote_until((struct instant){0}, years).us, years - years / 100 - 3 * MSEC);
 	ck_assert_int_gt(quarantine_us(years, years), 2 * years);
 }
-END_TEST
 
-START_TEST(the_deadline_is_the_quorumth_largest_vote)
+TEST(the_deadline_is_the_quorumth_largest_vote)
 {
 	static const int64_t three[] = {30, 10, 20}, five[] = {5, 50, 10, 40, 30};
 	struct votes v = votes_of(3, three);
@@ -61,9 +58,8 @@ START_TEST(the_deadline_is_the_quorumth_largest_vote)
 	v = votes_of(5, five);
 	ck_assert_int_eq(votes_deadline(v.until, 5).us, 30);
 }
-END_TEST
 
-START_TEST(without_a_quorum_of_votes_the_deadline_has_always_passed)
+TEST(without_a_quorum_of_votes_the_deadline_has_always_passed)
 {
 	static const int64_t one[] = {100};
 	struct votes v = votes_of(1, one);
@@ -72,9 +68,8 @@ START_TEST(without_a_quorum_of_votes_the_deadline_has_always_passed)
 	votes_clear(v.until, NODES_MAX);
 	ck_assert_int_eq(votes_deadline(v.until, 1).us, INSTANT_PAST.us);
 }
-END_TEST
 
-START_TEST(an_even_number_of_stores_needs_one_more_than_half)
+TEST(an_even_number_of_stores_needs_one_more_than_half)
 {
 	static const int64_t two[] = {7, 9}, four[] = {1, 2, 3, 4};
 	struct votes v = votes_of(2, two);
@@ -83,9 +78,8 @@ START_TEST(an_even_number_of_stores_needs_one_more_than_half)
 	v = votes_of(4, four);
 	ck_assert_int_eq(votes_deadline(v.until, 4).us, 2);
 }
-END_TEST
 
-START_TEST(a_vote_that_ends_now_has_ended)
+TEST(a_vote_that_ends_now_has_ended)
 {
 	static const int64_t three[] = {10, 11, 12};
 	struct votes v = votes_of(3, three);
@@ -95,9 +89,8 @@ START_TEST(a_vote_that_ends_now_has_ended)
 	ck_assert_uint_eq(votes_at(&v, 3, (struct instant){12}), 0);
 	ck_assert_uint_eq(votes_at(&v, 1, (struct instant){9}), 1);
 }
-END_TEST
 
-START_TEST(a_lease_holds_exactly_while_a_quorum_of_votes_does)
+TEST(a_lease_holds_exactly_while_a_quorum_of_votes_does)
 {
 	static const int64_t five[] = {5, 50, 10, 40, 30};
 	struct votes v = votes_of(5, five);
@@ -105,30 +98,10 @@ START_TEST(a_lease_holds_exactly_while_a_quorum_of_votes_does)
 	for (int64_t x = 0; x < 60; x++)
 		ck_assert_int_eq(votes_at(&v, 5, (struct instant){x}) >= 3, x < votes_deadline(v.until, 5).us);
 }
-END_TEST
 
-START_TEST(a_quarantine_outlasts_every_lease_and_its_delay)
+TEST(a_quarantine_outlasts_every_lease_and_its_delay)
 {
 	/* (30 s + 10 s) * 1.02 + 3 ms */
 	ck_assert_int_eq(quarantine_us(30 * SEC, 10 * SEC), 40800 * MSEC + 3 * MSEC);
 	ck_assert_int_eq(quarantine_us(500 * MSEC, 0), 510 * MSEC + 3 * MSEC);
-}
-END_TEST
-
-Suite *quorum_suite(void)
-{
-	Suite *suite = suite_create("quorum");
-	TCase *votes = tcase_create("votes");
-
-	tcase_add_test(votes, a_quorum_is_more_than_half);
-	tcase_add_test(votes, a_vote_lasts_from_the_send_for_the_lease_less_drift_and_slack);
-	tcase_add_test(votes, a_lease_of_years_does_not_overflow);
-	tcase_add_test(votes, the_deadline_is_the_quorumth_largest_vote);
-	tcase_add_test(votes, without_a_quorum_of_votes_the_deadline_has_always_passed);
-	tcase_add_test(votes, an_even_number_of_stores_needs_one_more_than_half);
-	tcase_add_test(votes, a_vote_that_ends_now_has_ended);
-	tcase_add_test(votes, a_lease_holds_exactly_while_a_quorum_of_votes_does);
-	tcase_add_test(votes, a_quarantine_outlasts_every_lease_and_its_delay);
-	suite_add_tcase(suite, votes);
-	return suite;
 }

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-START_TEST(a_store_that_hangs_does_not_keep_two_daemons_from_ending_a_split)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_store_that_hangs_does_not_keep_two_daemons_from_ending_a_split)
 {
 	two_daemons(3);
 	all_feel(MOOD_SILENT);
@@ -23,9 +25,8 @@ START_TEST(a_store_that_hangs_does_not_keep_two_daemons_from_ending_a_split)
 	for (unsigned k = 1; k < 3; k++)
 		ignores(k);
 }
-END_TEST
 
-START_TEST(a_lock_without_wait_hears_a_slow_store_in_its_last_round)
+TEST(a_lock_without_wait_hears_a_slow_store_in_its_last_round)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -45,7 +46,6 @@ START_TEST(a_lock_without_wait_hears_a_slow_store_in_its_last_round)
 		feels(0, MOOD_SILENT);
 	}
 }
-END_TEST
 
 /* For how long the longest vote stood at this node within that time, to the millisecond; meanwhile the rival's value at node 1 is renamed every so often. */
 static int64_t longest_vote(unsigned node, int64_t ms, int64_t rename_ms)
@@ -74,7 +74,7 @@ static void with_a_timeout_of(unsigned nodes, int64_t us)
 	passes(2 * SEC);
 }
 
-START_TEST(a_long_race_waits_no_longer_for_a_hanging_store_than_a_short_one)
+TEST(a_long_race_waits_no_longer_for_a_hanging_store_than_a_short_one)
 {
 	with_a_timeout_of(3, 3 * SEC);
 	feels(0, MOOD_SILENT);
@@ -85,10 +85,9 @@ START_TEST(a_long_race_waits_no_longer_for_a_hanging_store_than_a_short_one)
 	feels(0, MOOD_WELL);
 	ignores(1);
 }
-END_TEST
 
 /* No round has a quorum without the store that hangs. But the key may be released at any time, so nobody keeps a vote from others for long. */
-START_TEST(a_value_that_stays_is_waited_out_in_rounds_that_end)
+TEST(a_value_that_stays_is_waited_out_in_rounds_that_end)
 {
 	int64_t longest;
 
@@ -102,9 +101,8 @@ START_TEST(a_value_that_stays_is_waited_out_in_rounds_that_end)
 	feels(0, MOOD_WELL);
 	ignores(1);
 }
-END_TEST
 
-START_TEST(rivals_at_a_quorum_of_five_race_although_an_orphan_key_stands_at_one)
+TEST(rivals_at_a_quorum_of_five_race_although_an_orphan_key_stands_at_one)
 {
 	with_a_timeout_of(5, 3 * SEC);
 	feels(0, MOOD_SILENT);
@@ -118,7 +116,6 @@ START_TEST(rivals_at_a_quorum_of_five_race_although_an_orphan_key_stands_at_one)
 	feels(0, MOOD_WELL);
 	ignores(1);
 }
-END_TEST
 
 /* Node 0 answers each call after that long. */
 static bool granted_while_node_0_takes(int64_t us, int64_t within_us)
@@ -135,7 +132,7 @@ static bool granted_while_node_0_takes(int64_t us, int64_t within_us)
 	return false;
 }
 
-START_TEST(a_daemon_that_asks_in_vain_for_long_still_hears_a_store_that_answers_within_the_timeout)
+LOOP_TEST(a_daemon_that_asks_in_vain_for_long_still_hears_a_store_that_answers_within_the_timeout, 3)
 {
 	static const int64_t takes[] = {20 * MSEC, 300 * MSEC, 700 * MSEC};
 
@@ -145,21 +142,4 @@ START_TEST(a_daemon_that_asks_in_vain_for_long_still_hears_a_store_that_answers_
 	says(1, "LOCK a wait=2m");
 	ck_assert(granted_while_node_0_takes(takes[_i], _i ? 60 * SEC : 2 * SEC));
 	feels(0, MOOD_WELL);
-}
-END_TEST
-
-Suite *race_suite(void)
-{
-	Suite *suite = suite_create("race");
-	TCase *tc = tcase_create("race");
-
-	tcase_add_checked_fixture(tc, NULL, cluster_close);
-	tcase_add_test(tc, a_store_that_hangs_does_not_keep_two_daemons_from_ending_a_split);
-	tcase_add_test(tc, a_lock_without_wait_hears_a_slow_store_in_its_last_round);
-	tcase_add_test(tc, a_long_race_waits_no_longer_for_a_hanging_store_than_a_short_one);
-	tcase_add_test(tc, a_value_that_stays_is_waited_out_in_rounds_that_end);
-	tcase_add_test(tc, rivals_at_a_quorum_of_five_race_although_an_orphan_key_stands_at_one);
-	tcase_add_loop_test(tc, a_daemon_that_asks_in_vain_for_long_still_hears_a_store_that_answers_within_the_timeout, 0, 3);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

@@ -16,16 +16,15 @@ static void is_used_up(void)
 	hears(1, "OK left=0 reset_ms=*");
 }
 
-START_TEST(a_use_that_fits_is_admitted_at_once)
+TEST(a_use_that_fits_is_admitted_at_once)
 {
 	cluster_begin(1);
 	says(1, "RATE n limit=2 per=10s wait=5s");
 	hears(1, "OK left=1 reset_ms=*");
 	cluster_close();
 }
-END_TEST
 
-START_TEST(those_that_wait_are_admitted_in_turn_and_the_home_is_asked_no_sooner)
+TEST(those_that_wait_are_admitted_in_turn_and_the_home_is_asked_no_sooner)
 {
 	unsigned before;
 
@@ -44,9 +43,8 @@ START_TEST(those_that_wait_are_admitted_in_turn_and_the_home_is_asked_no_sooner)
 	ck_assert_uint_le(asked(CALL_HOME), before + 4);
 	cluster_close();
 }
-END_TEST
 
-START_TEST(a_wait_that_is_over_tells_when_to_ask_again)
+TEST(a_wait_that_is_over_tells_when_to_ask_again)
 {
 	is_used_up();
 	says(2, "RATE n " ONE " wait=2s");
@@ -61,9 +59,8 @@ START_TEST(a_wait_that_is_over_tells_when_to_ask_again)
 	hears(1, "OK left=0 *");
 	cluster_close();
 }
-END_TEST
 
-START_TEST(a_use_that_fits_does_not_wait_for_what_a_larger_one_was_told)
+TEST(a_use_that_fits_does_not_wait_for_what_a_larger_one_was_told)
 {
 	cluster_begin(1);
 	session_opens(2, 0);
@@ -79,10 +76,9 @@ START_TEST(a_use_that_fits_does_not_wait_for_what_a_larger_one_was_told)
 	hears(2, "OK left=0 *");
 	cluster_close();
 }
-END_TEST
 
 /* Loop: how the session that is first in turn goes. */
-START_TEST(the_turn_goes_on_when_a_session_goes_and_nothing_is_counted_for_it)
+LOOP_TEST(the_turn_goes_on_when_a_session_goes_and_nothing_is_counted_for_it, 2)
 {
 	is_used_up();
 	says(2, "@a RATE n " ONE " wait=1m");
@@ -94,9 +90,8 @@ START_TEST(the_turn_goes_on_when_a_session_goes_and_nothing_is_counted_for_it)
 	hears(3, "OK left=0 *");
 	cluster_close();
 }
-END_TEST
 
-START_TEST(a_daemon_that_drains_refuses_those_that_wait)
+TEST(a_daemon_that_drains_refuses_those_that_wait)
 {
 	is_used_up();
 	says(2, "RATE n " ONE " wait=1m");
@@ -109,9 +104,8 @@ START_TEST(a_daemon_that_drains_refuses_those_that_wait)
 	hears(3, "ERR DRAINING *");
 	cluster_close();
 }
-END_TEST
 
-START_TEST(without_the_home_a_use_that_waits_is_refused)
+TEST(without_the_home_a_use_that_waits_is_refused)
 {
 	is_used_up();
 	says(2, "RATE n " ONE " wait=1m");
@@ -120,9 +114,8 @@ START_TEST(without_the_home_a_use_that_waits_is_refused)
 	hears(2, "ERR UNAVAILABLE *");
 	cluster_close();
 }
-END_TEST
 
-START_TEST(a_session_has_no_more_waits_than_limits_waiting)
+TEST(a_session_has_no_more_waits_than_limits_waiting)
 {
 	struct core_conf conf;
 
@@ -138,10 +131,9 @@ START_TEST(a_session_has_no_more_waits_than_limits_waiting)
 	hears(2, "@a ERR TAGINUSE *");
 	cluster_close();
 }
-END_TEST
 
 /* All its memory is free: an assertion of the pools says so. */
-START_TEST(a_service_ends_while_uses_wait)
+TEST(a_service_ends_while_uses_wait)
 {
 	is_used_up();
 	says(2, "RATE n " ONE " wait=1m");
@@ -149,23 +141,4 @@ START_TEST(a_service_ends_while_uses_wait)
 	daemon_returns(0);
 	passes(SEC);
 	cluster_close();
-}
-END_TEST
-
-Suite *rate_turns_suite(void)
-{
-	Suite *s = suite_create("rate_turns");
-	TCase *c = tcase_create("turns");
-
-	tcase_add_test(c, a_use_that_fits_is_admitted_at_once);
-	tcase_add_test(c, those_that_wait_are_admitted_in_turn_and_the_home_is_asked_no_sooner);
-	tcase_add_test(c, a_wait_that_is_over_tells_when_to_ask_again);
-	tcase_add_test(c, a_use_that_fits_does_not_wait_for_what_a_larger_one_was_told);
-	tcase_add_loop_test(c, the_turn_goes_on_when_a_session_goes_and_nothing_is_counted_for_it, 0, 2);
-	tcase_add_test(c, a_daemon_that_drains_refuses_those_that_wait);
-	tcase_add_test(c, without_the_home_a_use_that_waits_is_refused);
-	tcase_add_test(c, a_session_has_no_more_waits_than_limits_waiting);
-	tcase_add_test(c, a_service_ends_while_uses_wait);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -31,7 +31,7 @@ static bool was_told(const char *text)
 	return was;
 }
 
-START_TEST(one_more_reader_is_told_BUSY_or_waits)
+TEST(one_more_reader_is_told_BUSY_or_waits)
 {
 	begins();
 	says(2, "LOCK x mode=shared");
@@ -48,9 +48,8 @@ START_TEST(one_more_reader_is_told_BUSY_or_waits)
 	ck_assert(was_told("@b OK n=2"));
 	ends_well();
 }
-END_TEST
 
-START_TEST(a_writer_before_them_goes_first)
+TEST(a_writer_before_them_goes_first)
 {
 	begins();
 	says(2, "@w LOCK x wait=1h");
@@ -65,16 +64,4 @@ START_TEST(a_writer_before_them_goes_first)
 	lone_service_pass(&w, SEC);
 	ck_assert(was_told("@r OK name=x "));
 	ends_well();
-}
-END_TEST
-
-Suite *reader_crowd_suite(void)
-{
-	Suite *s = suite_create("reader_crowd");
-	TCase *t = tcase_create("reader_crowd");
-
-	tcase_add_test(t, one_more_reader_is_told_BUSY_or_waits);
-	tcase_add_test(t, a_writer_before_them_goes_first);
-	suite_add_tcase(s, t);
-	return s;
 }

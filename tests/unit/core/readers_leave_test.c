@@ -7,8 +7,10 @@
 
 #define ADMIN 6
 
+FIXTURE(.teardown = cluster_close)
+
 /* The stores are silent since the daemon was started again. Its lease is not confirmed yet. */
-START_TEST(keep_counts_while_the_lease_is_being_adopted)
+TEST(keep_counts_while_the_lease_is_being_adopted)
 {
 	struct secret s;
 
@@ -34,9 +36,8 @@ START_TEST(keep_counts_while_the_lease_is_being_adopted)
 	says(4, "LOCK a");
 	hears(4, GRANT);
 }
-END_TEST
 
-START_TEST(a_break_while_a_reader_that_has_gone_may_believe_ends_the_holds_of_other_daemons)
+TEST(a_break_while_a_reader_that_has_gone_may_believe_ends_the_holds_of_other_daemons)
 {
 	two_daemons(3);
 	reads(1);
@@ -52,10 +53,9 @@ START_TEST(a_break_while_a_reader_that_has_gone_may_believe_ends_the_holds_of_ot
 	says(2, "LOCK a");
 	hears(2, GRANT);
 }
-END_TEST
 
 /* Somebody has deleted the keys, but the reader has not heard of that. */
-START_TEST(a_break_that_ends_a_hold_here_says_so_whatever_the_stores_have)
+TEST(a_break_that_ends_a_hold_here_says_so_whatever_the_stores_have)
 {
 	two_daemons(3);
 	reads(1);
@@ -71,10 +71,9 @@ START_TEST(a_break_that_ends_a_hold_here_says_so_whatever_the_stores_have)
 	says(ADMIN, "BREAK b");
 	hears(ADMIN, "ERR NOTFOUND *");
 }
-END_TEST
 
 /* Another one leaves last. */
-START_TEST(a_reader_that_missed_its_heartbeat_counts_until_its_client_can_rely_on_nothing)
+TEST(a_reader_that_missed_its_heartbeat_counts_until_its_client_can_rely_on_nothing)
 {
 	two_daemons(3);
 	says(1, "HELLO 1 heartbeat=1s");
@@ -91,19 +90,4 @@ START_TEST(a_reader_that_missed_its_heartbeat_counts_until_its_client_can_rely_o
 	passes(4 * SEC);
 	says(2, "LOCK a");
 	hears(2, GRANT);
-}
-END_TEST
-
-Suite *readers_leave_suite(void)
-{
-	Suite *s = suite_create("readers_leave");
-	TCase *c = tcase_create("readers leave");
-
-	tcase_add_checked_fixture(c, NULL, cluster_close);
-	tcase_add_test(c, keep_counts_while_the_lease_is_being_adopted);
-	tcase_add_test(c, a_break_while_a_reader_that_has_gone_may_believe_ends_the_holds_of_other_daemons);
-	tcase_add_test(c, a_break_that_ends_a_hold_here_says_so_whatever_the_stores_have);
-	tcase_add_test(c, a_reader_that_missed_its_heartbeat_counts_until_its_client_can_rely_on_nothing);
-	suite_add_tcase(s, c);
-	return s;
 }

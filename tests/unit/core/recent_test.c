@@ -2,7 +2,7 @@
 /* daemon/core/names.c, user.c and noted.c: RECENT and FORGET. */
 #include "tests/fixture/noted_names.h"
 
-START_TEST(the_name_that_was_locked_last_comes_first)
+TEST(the_name_that_was_locked_last_comes_first)
 {
 	alone();
 	answers(1, "RECENT", "");
@@ -16,9 +16,8 @@ START_TEST(the_name_that_was_locked_last_comes_first)
 	answers(1, "RECENT prefix=a/", "a/2 a/1");
 	cluster_close();
 }
-END_TEST
 
-START_TEST(names_of_semaphores_are_remembered_as_well)
+TEST(names_of_semaphores_are_remembered_as_well)
 {
 	alone();
 	takes(1, "lock");
@@ -28,9 +27,8 @@ START_TEST(names_of_semaphores_are_remembered_as_well)
 	answers(1, "COMPLETE li", "licence");
 	cluster_close();
 }
-END_TEST
 
-START_TEST(a_hundred_are_remembered)
+TEST(a_hundred_are_remembered)
 {
 	alone();
 	takes_numbers(150, 3);
@@ -40,9 +38,8 @@ START_TEST(a_hundred_are_remembered)
 	answers(1, "COMPLETE 00 limit=1", "000");
 	cluster_close();
 }
-END_TEST
 
-START_TEST(each_user_has_names_of_its_own)
+TEST(each_user_has_names_of_its_own)
 {
 	alone();
 	session_opens_from_afar(3, 0);
@@ -57,9 +54,8 @@ START_TEST(each_user_has_names_of_its_own)
 	answers(3, "RECENT", "b");
 	cluster_close();
 }
-END_TEST
 
-START_TEST(what_is_forgotten_comes_back_when_it_is_locked_again)
+TEST(what_is_forgotten_comes_back_when_it_is_locked_again)
 {
 	together(3);
 	takes(1, "a");
@@ -77,9 +73,8 @@ START_TEST(what_is_forgotten_comes_back_when_it_is_locked_again)
 	answers(1, "RECENT", "a b");
 	cluster_close();
 }
-END_TEST
 
-START_TEST(a_daemon_that_was_started_again_knows_them_from_the_stores)
+TEST(a_daemon_that_was_started_again_knows_them_from_the_stores)
 {
 	together(3);
 	takes(1, "a");
@@ -99,10 +94,9 @@ START_TEST(a_daemon_that_was_started_again_knows_them_from_the_stores)
 	answers(3, "COMPLETE", "a b c");
 	cluster_close();
 }
-END_TEST
 
 /* Not by its address, behind which there may be others. */
-START_TEST(who_has_shown_a_user_has_the_names_of_that_user)
+TEST(who_has_shown_a_user_has_the_names_of_that_user)
 {
 	alone();
 	cluster.daemon[0].conf.users = true;
@@ -123,21 +117,4 @@ START_TEST(who_has_shown_a_user_has_the_names_of_that_user)
 	hears(4, "OK user=ann");
 	answers(4, "RECENT", "of-ann");
 	cluster_close();
-}
-END_TEST
-
-Suite *recent_suite(void)
-{
-	Suite *s = suite_create("recent");
-	TCase *t = tcase_create("recent");
-
-	tcase_add_test(t, the_name_that_was_locked_last_comes_first);
-	tcase_add_test(t, names_of_semaphores_are_remembered_as_well);
-	tcase_add_test(t, a_hundred_are_remembered);
-	tcase_add_test(t, each_user_has_names_of_its_own);
-	tcase_add_test(t, what_is_forgotten_comes_back_when_it_is_locked_again);
-	tcase_add_test(t, a_daemon_that_was_started_again_knows_them_from_the_stores);
-	tcase_add_test(t, who_has_shown_a_user_has_the_names_of_that_user);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -43,7 +43,9 @@ static void queues_are_used(void)
 	hears(2, "BUSY *");
 }
 
-START_TEST(jobs_follow_their_queue_to_its_home)
+FIXTURE(.teardown = cluster_close)
+
+TEST(jobs_follow_their_queue_to_its_home)
 {
 	one_store();
 	defers(1, "b");
@@ -62,9 +64,8 @@ START_TEST(jobs_follow_their_queue_to_its_home)
 	passes(10 * MSEC);
 	hears(2, "OK *");
 }
-END_TEST
 
-START_TEST(jobs_that_move_keep_their_places_and_locks)
+TEST(jobs_that_move_keep_their_places_and_locks)
 {
 	one_store();
 	says(1, "DEFER mail hello id=z lock=l");
@@ -79,9 +80,8 @@ START_TEST(jobs_that_move_keep_their_places_and_locks)
 	is_asked_for("mail");
 	hears(2, "OK queue=mail job=a *");
 }
-END_TEST
 
-START_TEST(a_job_that_is_due_later_is_moved_when_it_is_due)
+TEST(a_job_that_is_due_later_is_moved_when_it_is_due)
 {
 	one_store();
 	says(1, "DEFER mail hello id=a delay=1m");
@@ -97,10 +97,9 @@ START_TEST(a_job_that_is_due_later_is_moved_when_it_is_due)
 	is_asked_for("mail");
 	hears(2, "OK queue=mail job=a *");
 }
-END_TEST
 
 /* Nobody renews the lease that daemon 0 had. */
-START_TEST(a_job_that_is_leased_is_moved_when_the_lease_is_over)
+TEST(a_job_that_is_leased_is_moved_when_the_lease_is_over)
 {
 	one_store();
 	defers(1, "a");
@@ -112,7 +111,6 @@ START_TEST(a_job_that_is_leased_is_moved_when_the_lease_is_over)
 	is_asked_for("mail");
 	hears(2, "OK queue=mail job=a *");
 }
-END_TEST
 
 static void fails_for_good(void)
 {
@@ -124,7 +122,7 @@ static void fails_for_good(void)
 	}
 }
 
-START_TEST(a_job_that_has_failed_for_good_is_listed_and_can_be_retried)
+TEST(a_job_that_has_failed_for_good_is_listed_and_can_be_retried)
 {
 	one_store();
 	defers(1, "a");
@@ -146,7 +144,6 @@ START_TEST(a_job_that_has_failed_for_good_is_listed_and_can_be_retried)
 	is_asked_for("mail");
 	hears(2, "OK queue=mail job=a attempt=1 *");
 }
-END_TEST
 
 /* Job a has failed for good where it was, and b is due at home. */
 static void is_at_two_stores(void)
@@ -160,7 +157,7 @@ static void is_at_two_stores(void)
 	hears(2, "OK *");
 }
 
-START_TEST(a_queue_at_two_stores_is_listed_once)
+TEST(a_queue_at_two_stores_is_listed_once)
 {
 	is_at_two_stores();
 	says(2, "LIST queues");
@@ -168,9 +165,8 @@ START_TEST(a_queue_at_two_stores_is_listed_once)
 	hears(2, "\\* queue=mail due=1 leased=0 dead=1");
 	hears(2, "OK n=1 more=0");
 }
-END_TEST
 
-START_TEST(a_page_of_queues_has_what_all_stores_have_of_each)
+TEST(a_page_of_queues_has_what_all_stores_have_of_each)
 {
 	is_at_two_stores();
 	says(2, "DEFER first x");
@@ -186,9 +182,8 @@ START_TEST(a_page_of_queues_has_what_all_stores_have_of_each)
 	hears(2, "\\* queue=first *");
 	hears(2, "OK n=1 more=1");
 }
-END_TEST
 
-START_TEST(a_page_ends_between_two_stores)
+TEST(a_page_ends_between_two_stores)
 {
 	is_at_two_stores();
 	says(2, "LIST jobs prefix=mail limit=1");
@@ -201,9 +196,8 @@ START_TEST(a_page_ends_between_two_stores)
 	says(2, "LIST jobs prefix=mail after=30000000");
 	hears(2, "ERR ARG *");
 }
-END_TEST
 
-START_TEST(attempts_that_have_failed_count)
+TEST(attempts_that_have_failed_count)
 {
 	one_store();
 	defers(1, "a");
@@ -217,7 +211,6 @@ START_TEST(attempts_that_have_failed_count)
 	is_asked_for("mail");
 	hears(2, "OK queue=mail job=a attempt=2 *");
 }
-END_TEST
 
 static void job_is_run_once(void)
 {
@@ -232,7 +225,7 @@ static void job_is_run_once(void)
 }
 
 /* The home has carried it out, and its answer is lost. */
-START_TEST(a_job_whose_answer_is_lost_is_moved_once)
+TEST(a_job_whose_answer_is_lost_is_moved_once)
 {
 	one_store();
 	defers(1, "a");
@@ -244,7 +237,6 @@ START_TEST(a_job_whose_answer_is_lost_is_moved_once)
 	passes(MOVED);
 	job_is_run_once();
 }
-END_TEST
 
 /* By the last question. */
 static bool home_was_told(const char *op)
@@ -255,7 +247,7 @@ static bool home_was_told(const char *op)
 }
 
 /* What is refused then does not tell that the first try was not carried out. */
-START_TEST(a_job_whose_answer_is_lost_as_its_home_goes_is_moved_once)
+TEST(a_job_whose_answer_is_lost_as_its_home_goes_is_moved_once)
 {
 	one_store();
 	defers(1, "a");
@@ -272,9 +264,8 @@ START_TEST(a_job_whose_answer_is_lost_as_its_home_goes_is_moved_once)
 	passes(3 * SEC);
 	job_is_run_once();
 }
-END_TEST
 
-START_TEST(a_home_that_is_full_or_away_gets_them_later)
+LOOP_TEST(a_home_that_is_full_or_away_gets_them_later, 2)
 {
 	one_store();
 	defers(1, "a");
@@ -302,9 +293,8 @@ START_TEST(a_home_that_is_full_or_away_gets_them_later)
 	is_asked_for("mail");
 	hears(2, "OK queue=mail job=a *");
 }
-END_TEST
 
-START_TEST(a_daemon_that_uses_no_queues_asks_for_none)
+TEST(a_daemon_that_uses_no_queues_asks_for_none)
 {
 	unsigned before;
 
@@ -317,10 +307,9 @@ START_TEST(a_daemon_that_uses_no_queues_asks_for_none)
 	passes(30 * SEC);
 	ck_assert_uint_eq(asked(CALL_HOME), before);
 }
-END_TEST
 
 /* Once all is where it belongs nobody looks any more, until a store joins again. */
-START_TEST(the_looks_come_to_an_end)
+TEST(the_looks_come_to_an_end)
 {
 	unsigned before;
 
@@ -333,7 +322,6 @@ START_TEST(the_looks_come_to_an_end)
 	passes(60 * SEC);
 	ck_assert_uint_eq(asked(CALL_HOME), before);
 }
-END_TEST
 
 /* A question of daemon 0 that a store has not answered. */
 static struct parcel *question(unsigned *ret_node)
@@ -350,7 +338,7 @@ static struct parcel *question(unsigned *ret_node)
 }
 
 /* The next piece of the list begins where this one did. */
-START_TEST(a_list_that_does_not_advance_is_asked_for_once)
+TEST(a_list_that_does_not_advance_is_asked_for_once)
 {
 	struct parcel *p;
 	unsigned node, next;
@@ -369,30 +357,4 @@ START_TEST(a_list_that_does_not_advance_is_asked_for_once)
 	serves(node, waiting_at(node));
 	ck_assert_ptr_nonnull(question(&next));
 	ck_assert_uint_ne(next, node);
-}
-END_TEST
-
-Suite *rehome_suite(void)
-{
-	Suite *s = suite_create("rehome");
-	TCase *t = tcase_create("rehome");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, jobs_follow_their_queue_to_its_home);
-	tcase_add_test(t, jobs_that_move_keep_their_places_and_locks);
-	tcase_add_test(t, a_job_that_is_due_later_is_moved_when_it_is_due);
-	tcase_add_test(t, a_job_that_is_leased_is_moved_when_the_lease_is_over);
-	tcase_add_test(t, a_job_that_has_failed_for_good_is_listed_and_can_be_retried);
-	tcase_add_test(t, a_queue_at_two_stores_is_listed_once);
-	tcase_add_test(t, a_page_of_queues_has_what_all_stores_have_of_each);
-	tcase_add_test(t, a_page_ends_between_two_stores);
-	tcase_add_test(t, a_job_whose_answer_is_lost_is_moved_once);
-	tcase_add_test(t, a_job_whose_answer_is_lost_as_its_home_goes_is_moved_once);
-	tcase_add_test(t, attempts_that_have_failed_count);
-	tcase_add_loop_test(t, a_home_that_is_full_or_away_gets_them_later, 0, 2);
-	tcase_add_test(t, a_daemon_that_uses_no_queues_asks_for_none);
-	tcase_add_test(t, the_looks_come_to_an_end);
-	tcase_add_test(t, a_list_that_does_not_advance_is_asked_for_once);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -4,7 +4,9 @@
 
 #include <check.h>
 
-START_TEST(a_lease_is_renewed_when_a_third_of_it_is_over)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_lease_is_renewed_when_a_third_of_it_is_over)
 {
 	int64_t fence = held_after_lock(3, "LOCK a");
 
@@ -19,9 +21,8 @@ START_TEST(a_lease_is_renewed_when_a_third_of_it_is_over)
 	ck_assert_int_gt(valid_ms(), 6500);
 	hears_nothing(1);
 }
-END_TEST
 
-START_TEST(a_quorum_of_renewals_renews_and_the_votes_count_one_by_one)
+TEST(a_quorum_of_renewals_renews_and_the_votes_count_one_by_one)
 {
 	held_after_lock(3, "LOCK a");
 	passes(3330 * MSEC);
@@ -35,9 +36,8 @@ START_TEST(a_quorum_of_renewals_renews_and_the_votes_count_one_by_one)
 	feels(1, MOOD_WELL);
 	feels(2, MOOD_WELL);
 }
-END_TEST
 
-START_TEST(an_unknown_renewal_changes_nothing)
+TEST(an_unknown_renewal_changes_nothing)
 {
 	held_after_lock(3, "LOCK a");
 	all_feel(MOOD_LOSSY);
@@ -48,9 +48,8 @@ START_TEST(an_unknown_renewal_changes_nothing)
 	passes(600 * MSEC);
 	hears(1, "! SAFE name=a fence=* valid_ms=98*");
 }
-END_TEST
 
-START_TEST(a_shorter_renewal_of_unknown_outcome_lowers_the_deadline_from_its_send)
+TEST(a_shorter_renewal_of_unknown_outcome_lowers_the_deadline_from_its_send)
 {
 	held_after_lock(3, "LOCK a");
 	all_feel(MOOD_LOSSY);
@@ -59,9 +58,8 @@ START_TEST(a_shorter_renewal_of_unknown_outcome_lowers_the_deadline_from_its_sen
 	ck_assert_int_le(valid_ms(), 987);
 	all_feel(MOOD_WELL);
 }
-END_TEST
 
-START_TEST(a_late_vote_does_not_outlive_the_shorter_lease_that_was_asked_for_after_it)
+TEST(a_late_vote_does_not_outlive_the_shorter_lease_that_was_asked_for_after_it)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -86,10 +84,9 @@ START_TEST(a_late_vote_does_not_outlive_the_shorter_lease_that_was_asked_for_aft
 	hears(1, "ERR LOST *");
 	feels(2, MOOD_WELL);
 }
-END_TEST
 
 /* An EXTEND to a longer lease was answered ERR, and so was one to a shorter lease after it. The late votes are those of the second. */
-START_TEST(a_renewal_that_is_confirmed_late_is_worth_no_more_than_what_was_asked_for_since)
+TEST(a_renewal_that_is_confirmed_late_is_worth_no_more_than_what_was_asked_for_since)
 {
 	held_after_lock(3, "LOCK a");
 	all_feel(MOOD_TARDY);
@@ -106,10 +103,9 @@ START_TEST(a_renewal_that_is_confirmed_late_is_worth_no_more_than_what_was_asked
 	hears_nothing(1);
 	ck_assert_int_gt(valid_ms(), 1500);
 }
-END_TEST
 
 /* The store was not asked for the shorter lease, because no quorum could be asked. What it granted before stands. */
-START_TEST(a_late_vote_takes_nothing_from_what_its_store_had_granted_before)
+TEST(a_late_vote_takes_nothing_from_what_its_store_had_granted_before)
 {
 	held_after_lock(3, "LOCK a");
 	falls(2);
@@ -125,13 +121,12 @@ START_TEST(a_late_vote_takes_nothing_from_what_its_store_had_granted_before)
 	passes(SEC);
 	hears_nothing(1);
 }
-END_TEST
 
 /*
  * The votes of a round are worth no more than the shortest lease that was asked for while it was under way. Neither is its lease, and its loss is told that
  * much before.
  */
-START_TEST(a_shorter_lease_that_is_asked_for_behind_a_longer_one_is_not_lost)
+TEST(a_shorter_lease_that_is_asked_for_behind_a_longer_one_is_not_lost)
 {
 	held_after_lock(3, "LOCK a ttl=100ms");
 	all_feel(MOOD_SILENT);
@@ -145,9 +140,8 @@ START_TEST(a_shorter_lease_that_is_asked_for_behind_a_longer_one_is_not_lost)
 	hears(1, "@2 OK name=a fence=* valid_ms=9*");
 	hears_nothing(1);
 }
-END_TEST
 
-START_TEST(a_lease_that_was_asked_for_longer_shorter_and_longer_at_once_is_not_lost)
+TEST(a_lease_that_was_asked_for_longer_shorter_and_longer_at_once_is_not_lost)
 {
 	held_after_lock(3, "LOCK a ttl=100ms");
 	all_feel(MOOD_SILENT);
@@ -163,9 +157,8 @@ START_TEST(a_lease_that_was_asked_for_longer_shorter_and_longer_at_once_is_not_l
 	hears(1, "@3 OK name=a fence=* valid_ms=29*");
 	hears_nothing(1);
 }
-END_TEST
 
-START_TEST(a_deadline_that_a_store_brings_nearer_is_kept_though_the_round_goes_on)
+TEST(a_deadline_that_a_store_brings_nearer_is_kept_though_the_round_goes_on)
 {
 	cluster_open(3);
 	cluster.conf.timeout_us = 200 * MSEC;
@@ -187,9 +180,8 @@ START_TEST(a_deadline_that_a_store_brings_nearer_is_kept_though_the_round_goes_o
 	feels(1, MOOD_WELL);
 	feels(2, MOOD_WELL);
 }
-END_TEST
 
-START_TEST(a_missed_renewal_is_told_once_and_tried_again_every_twentieth_of_the_ttl)
+TEST(a_missed_renewal_is_told_once_and_tried_again_every_twentieth_of_the_ttl)
 {
 	unsigned before;
 
@@ -218,9 +210,8 @@ START_TEST(a_missed_renewal_is_told_once_and_tried_again_every_twentieth_of_the_
 	passes(SEC);
 	hears(1, "! SAFE name=a *");
 }
-END_TEST
 
-START_TEST(a_lease_at_risk_is_renewed_as_soon_as_a_quorum_is_back)
+TEST(a_lease_at_risk_is_renewed_as_soon_as_a_quorum_is_back)
 {
 	held_after_lock(3, "LOCK a ttl=20s");
 	falls(1);
@@ -231,9 +222,8 @@ START_TEST(a_lease_at_risk_is_renewed_as_soon_as_a_quorum_is_back)
 	passes(0);
 	hears(1, "! SAFE name=a fence=* valid_ms=19797");
 }
-END_TEST
 
-START_TEST(a_short_lease_is_tried_again_after_20_ms)
+TEST(a_short_lease_is_tried_again_after_20_ms)
 {
 	held_after_lock(1, "LOCK a ttl=120ms");
 	refuses(0, "OOM");
@@ -246,9 +236,8 @@ START_TEST(a_short_lease_is_tried_again_after_20_ms)
 	ck_assert_uint_eq(asked(CALL_EXTEND), 2);
 	feels(0, MOOD_WELL);
 }
-END_TEST
 
-START_TEST(with_one_store_down_no_lease_is_ever_lost)
+TEST(with_one_store_down_no_lease_is_ever_lost)
 {
 	held_after_lock(3, "LOCK a ttl=1s");
 	falls(2);
@@ -258,9 +247,8 @@ START_TEST(with_one_store_down_no_lease_is_ever_lost)
 	}
 	hears_nothing(1);
 }
-END_TEST
 
-START_TEST(extends_in_flight_are_bounded)
+TEST(extends_in_flight_are_bounded)
 {
 	cluster_open(1);
 	cluster.conf.limits.waiting = 2;
@@ -279,9 +267,8 @@ START_TEST(extends_in_flight_are_bounded)
 	says(1, "@3 EXTEND a");
 	hears(1, "@3 OK name=a *");
 }
-END_TEST
 
-START_TEST(a_renewal_that_a_quorum_confirms_late_is_one_and_no_second_is_asked_for)
+TEST(a_renewal_that_a_quorum_confirms_late_is_one_and_no_second_is_asked_for)
 {
 	unsigned asked_so_far;
 
@@ -303,31 +290,4 @@ START_TEST(a_renewal_that_a_quorum_confirms_late_is_one_and_no_second_is_asked_f
 	passes(SEC);
 	ck_assert_uint_eq(asked(CALL_EXTEND), asked_so_far + 3);
 	hears_nothing(1);
-}
-END_TEST
-
-Suite *renew_suite(void)
-{
-	Suite *suite = suite_create("renew");
-	TCase *watchdog = tcase_create("watchdog");
-
-	tcase_add_checked_fixture(watchdog, NULL, cluster_close);
-	tcase_add_test(watchdog, a_renewal_that_a_quorum_confirms_late_is_one_and_no_second_is_asked_for);
-	tcase_add_test(watchdog, a_lease_is_renewed_when_a_third_of_it_is_over);
-	tcase_add_test(watchdog, a_quorum_of_renewals_renews_and_the_votes_count_one_by_one);
-	tcase_add_test(watchdog, an_unknown_renewal_changes_nothing);
-	tcase_add_test(watchdog, a_shorter_renewal_of_unknown_outcome_lowers_the_deadline_from_its_send);
-	tcase_add_test(watchdog, a_late_vote_does_not_outlive_the_shorter_lease_that_was_asked_for_after_it);
-	tcase_add_test(watchdog, a_shorter_lease_that_is_asked_for_behind_a_longer_one_is_not_lost);
-	tcase_add_test(watchdog, a_lease_that_was_asked_for_longer_shorter_and_longer_at_once_is_not_lost);
-	tcase_add_test(watchdog, a_late_vote_takes_nothing_from_what_its_store_had_granted_before);
-	tcase_add_test(watchdog, a_renewal_that_is_confirmed_late_is_worth_no_more_than_what_was_asked_for_since);
-	tcase_add_test(watchdog, a_deadline_that_a_store_brings_nearer_is_kept_though_the_round_goes_on);
-	tcase_add_test(watchdog, a_missed_renewal_is_told_once_and_tried_again_every_twentieth_of_the_ttl);
-	tcase_add_test(watchdog, a_lease_at_risk_is_renewed_as_soon_as_a_quorum_is_back);
-	tcase_add_test(watchdog, a_short_lease_is_tried_again_after_20_ms);
-	tcase_add_test(watchdog, with_one_store_down_no_lease_is_ever_lost);
-	tcase_add_test(watchdog, extends_in_flight_are_bounded);
-	suite_add_tcase(suite, watchdog);
-	return suite;
 }

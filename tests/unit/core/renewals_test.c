@@ -29,7 +29,9 @@ static unsigned locks_until_refused(unsigned k)
 	return n - 1;
 }
 
-START_TEST(a_session_has_short_leases_up_to_its_share_and_longer_ones_beyond)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_session_has_short_leases_up_to_its_share_and_longer_ones_beyond)
 {
 	begins();
 	ck_assert_uint_eq(locks_until_refused(1), 3); /* 30 renewals a second each, of 100 */
@@ -53,9 +55,8 @@ START_TEST(a_session_has_short_leases_up_to_its_share_and_longer_ones_beyond)
 	says(1, "LOCKALL a b c ttl=100ms");
 	hears(1, "ERR LIMIT *limits.renewals*");
 }
-END_TEST
 
-START_TEST(the_sessions_of_a_peer_share_half_and_another_peer_is_still_served)
+TEST(the_sessions_of_a_peer_share_half_and_another_peer_is_still_served)
 {
 	const struct peer crowd = {.is_unix = true, .is_local = true, .uid = 1000, .pid = 7, .address = "unix"};
 	unsigned n = 0;
@@ -76,9 +77,8 @@ START_TEST(the_sessions_of_a_peer_share_half_and_another_peer_is_still_served)
 	says(23, "LOCK again ttl=100ms");
 	hears(23, "OK *");
 }
-END_TEST
 
-START_TEST(all_sessions_have_the_whole_and_no_more)
+TEST(all_sessions_have_the_whole_and_no_more)
 {
 	unsigned n = 0;
 
@@ -94,18 +94,4 @@ START_TEST(all_sessions_have_the_whole_and_no_more)
 	hears(OTHER, "ERR LIMIT * of all sessions may have at most 2000 renewals a second (limits.renewals): *");
 	says(OTHER, "LOCK x ttl=10s");
 	hears(OTHER, "OK *");
-}
-END_TEST
-
-Suite *renewals_suite(void)
-{
-	Suite *s = suite_create("renewals");
-	TCase *c = tcase_create("renewals");
-
-	tcase_add_checked_fixture(c, NULL, cluster_close);
-	tcase_add_test(c, a_session_has_short_leases_up_to_its_share_and_longer_ones_beyond);
-	tcase_add_test(c, the_sessions_of_a_peer_share_half_and_another_peer_is_still_served);
-	tcase_add_test(c, all_sessions_have_the_whole_and_no_more);
-	suite_add_tcase(s, c);
-	return s;
 }

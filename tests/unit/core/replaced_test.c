@@ -8,8 +8,10 @@
 
 #define AT "10.0.0.2:6379"
 
+FIXTURE(.teardown = cluster_close)
+
 /* The other may be in quarantine since before the vote was given, and may grant before the lease ends. */
-START_TEST(the_votes_of_a_server_that_was_replaced_are_void)
+TEST(the_votes_of_a_server_that_was_replaced_are_void)
 {
 	cluster_begin(1);
 	says(1, "LOCK a");
@@ -19,9 +21,8 @@ START_TEST(the_votes_of_a_server_that_was_replaced_are_void)
 	says(1, "CHECK a");
 	hears(1, "ERR LOST *");
 }
-END_TEST
 
-START_TEST(a_server_that_is_only_away_keeps_its_votes)
+TEST(a_server_that_is_only_away_keeps_its_votes)
 {
 	cluster_begin(1);
 	says(1, "LOCK a");
@@ -31,9 +32,8 @@ START_TEST(a_server_that_is_only_away_keeps_its_votes)
 	says(1, "CHECK a");
 	hears(1, "OK *");
 }
-END_TEST
 
-START_TEST(the_others_keep_the_lock)
+TEST(the_others_keep_the_lock)
 {
 	cluster_begin(3);
 	says(1, "LOCK a");
@@ -43,9 +43,8 @@ START_TEST(the_others_keep_the_lock)
 	is_replaced(0, 1, AT);
 	hears(1, "! LOST name=a *");
 }
-END_TEST
 
-START_TEST(the_address_of_a_server_that_was_replaced_is_listed_and_its_name_stays)
+TEST(the_address_of_a_server_that_was_replaced_is_listed_and_its_name_stays)
 {
 	cluster_begin(3);
 	is_replaced(0, 0, AT);
@@ -58,19 +57,4 @@ START_TEST(the_address_of_a_server_that_was_replaced_is_listed_and_its_name_stay
 	hears(1, "OK *");
 	passes(QUARANTINE_US);
 	ck_assert_str_eq(store_state(0, 0), "joined");
-}
-END_TEST
-
-Suite *replaced_suite(void)
-{
-	Suite *s = suite_create("replaced");
-	TCase *t = tcase_create("replaced");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, the_votes_of_a_server_that_was_replaced_are_void);
-	tcase_add_test(t, a_server_that_is_only_away_keeps_its_votes);
-	tcase_add_test(t, the_others_keep_the_lock);
-	tcase_add_test(t, the_address_of_a_server_that_was_replaced_is_listed_and_its_name_stays);
-	suite_add_tcase(s, t);
-	return s;
 }

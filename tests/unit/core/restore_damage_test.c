@@ -13,7 +13,9 @@ static void held_by_1(void)
 	held_with_grace(3, "grace=30s name=w1", "", &s1);
 }
 
-START_TEST(a_damaged_record_makes_the_whole_journal_worthless)
+FIXTURE(.teardown = cluster_close)
+
+LOOP_TEST(a_damaged_record_makes_the_whole_journal_worthless, 3)
 {
 	unsigned refused;
 
@@ -30,10 +32,9 @@ START_TEST(a_damaged_record_makes_the_whole_journal_worthless)
 	ck_assert(key_is_there(0, "a"));
 	ck_assert_int_eq(figure(0, METRIC_SESSIONS_DETACHED), 0);
 }
-END_TEST
 
 /* A session with such a secret could not be written down again. */
-START_TEST(an_impossible_secret_makes_the_whole_journal_worthless)
+LOOP_TEST(an_impossible_secret_makes_the_whole_journal_worthless, 4)
 {
 	static const char odd[] = {'\0', 'G', ' ', 'A'};
 
@@ -44,9 +45,8 @@ START_TEST(an_impossible_secret_makes_the_whole_journal_worthless)
 	journal_is_compacted(0);
 	ck_assert_uint_eq(journal_length(0), 0);
 }
-END_TEST
 
-START_TEST(a_journal_without_its_end_restores_what_is_there)
+TEST(a_journal_without_its_end_restores_what_is_there)
 {
 	held_by_1();
 	says(1, "LOCK b");
@@ -57,9 +57,8 @@ START_TEST(a_journal_without_its_end_restores_what_is_there)
 	hears(2, ROW_A);
 	hears(2, "OK session=* n=1");
 }
-END_TEST
 
-START_TEST(records_come_first_or_not_at_all)
+TEST(records_come_first_or_not_at_all)
 {
 	struct event late = {.kind = EVENT_RESTORE, .now = {1000 * SEC}, .journal = {.record = SPAN("")}};
 
@@ -72,7 +71,6 @@ START_TEST(records_come_first_or_not_at_all)
 	says(1, "CHECK a");
 	hears(1, "OK name=a *");
 }
-END_TEST
 
 static int is_restored(const struct journal_record *r)
 {
@@ -85,7 +83,7 @@ static int is_restored(const struct journal_record *r)
 static const struct journal_record away = {
 	.kind = JOURNAL_SESSION, .session = 7, .secret = SPAN("00112233445566778899aabbccddeeff"), .grace_us = 20 * SEC};
 
-START_TEST(a_value_that_is_too_long_makes_the_whole_journal_worthless)
+TEST(a_value_that_is_too_long_makes_the_whole_journal_worthless)
 {
 	static char value[VALUE_MAX];
 	struct journal_record r = {.kind = JOURNAL_ADOPTING, .session = 7, .name = SPAN("a"), .value = SPAN("v"), .count = 1, .fence = 1, .ttl_us = 1};
@@ -97,10 +95,9 @@ START_TEST(a_value_that_is_too_long_makes_the_whole_journal_worthless)
 	ck_assert_int_eq(is_restored(&away), 0);
 	ck_assert_int_eq(is_restored(&r), -EBADMSG);
 }
-END_TEST
 
 /* The grace of a session counts from then. */
-START_TEST(whatever_comes_behind_the_records_ends_the_restoring)
+TEST(whatever_comes_behind_the_records_ends_the_restoring)
 {
 	cluster_open(3);
 	daemon_is_made(0);
@@ -112,10 +109,9 @@ START_TEST(whatever_comes_behind_the_records_ends_the_restoring)
 	passes(2 * SEC);
 	ck_assert_int_eq(figure(0, METRIC_SESSIONS_DETACHED), 0);
 }
-END_TEST
 
 /* The records of a name come from one lease. Where they do not, since the one in between tells another name, the last one counts. */
-START_TEST(a_later_record_of_a_name_supersedes_one_that_was_never_taken_back)
+LOOP_TEST(a_later_record_of_a_name_supersedes_one_that_was_never_taken_back, 3)
 {
 	struct secret s2;
 
@@ -132,22 +128,4 @@ START_TEST(a_later_record_of_a_name_supersedes_one_that_was_never_taken_back)
 	resumes(4, &s2);
 	hears(4, "\\* name=a *");
 	hears(4, "OK session=* n=1");
-}
-END_TEST
-
-Suite *restore_damage_suite(void)
-{
-	Suite *suite = suite_create("restore_damage");
-	TCase *cases = tcase_create("restore_damage");
-
-	tcase_add_checked_fixture(cases, NULL, cluster_close);
-	tcase_add_loop_test(cases, a_damaged_record_makes_the_whole_journal_worthless, 0, 3);
-	tcase_add_loop_test(cases, an_impossible_secret_makes_the_whole_journal_worthless, 0, 4);
-	tcase_add_test(cases, a_journal_without_its_end_restores_what_is_there);
-	tcase_add_test(cases, records_come_first_or_not_at_all);
-	tcase_add_test(cases, a_value_that_is_too_long_makes_the_whole_journal_worthless);
-	tcase_add_test(cases, whatever_comes_behind_the_records_ends_the_restoring);
-	tcase_add_loop_test(cases, a_later_record_of_a_name_supersedes_one_that_was_never_taken_back, 0, 3);
-	suite_add_tcase(suite, cases);
-	return suite;
 }

@@ -12,7 +12,9 @@ static void held_by_1(void)
 	held_with_grace(3, "grace=30s name=w1", "", &s1);
 }
 
-START_TEST(sessions_without_grace_leave_no_record)
+FIXTURE(.teardown = cluster_close)
+
+TEST(sessions_without_grace_leave_no_record)
 {
 	cluster_begin(1);
 	says_hello(1, "name=x");
@@ -23,9 +25,8 @@ START_TEST(sessions_without_grace_leave_no_record)
 	ignores(1);
 	ck_assert_uint_eq(journal_length(0), 0);
 }
-END_TEST
 
-START_TEST(a_released_lock_is_not_expected_after_a_restart)
+TEST(a_released_lock_is_not_expected_after_a_restart)
 {
 	held_by_1();
 	says(1, "UNLOCK a");
@@ -35,9 +36,8 @@ START_TEST(a_released_lock_is_not_expected_after_a_restart)
 	is_resumed_with_nothing(2, &s1);
 	hears_nothing(2);
 }
-END_TEST
 
-START_TEST(a_session_that_ended_is_not_there)
+LOOP_TEST(a_session_that_ended_is_not_there, 2)
 {
 	held_by_1();
 	if (_i == 0) {
@@ -52,9 +52,8 @@ START_TEST(a_session_that_ended_is_not_there)
 	says(2, "LOCK a");
 	hears(2, GRANT);
 }
-END_TEST
 
-START_TEST(a_stop_ends_no_session)
+TEST(a_stop_ends_no_session)
 {
 	struct event stop = {.kind = EVENT_STOP, .now = cluster.now};
 
@@ -67,9 +66,8 @@ START_TEST(a_stop_ends_no_session)
 	resumes(2, &s1);
 	hears(2, ROW_A);
 }
-END_TEST
 
-START_TEST(a_lease_that_was_handed_on_is_not_adopted_by_its_former_holder)
+LOOP_TEST(a_lease_that_was_handed_on_is_not_adopted_by_its_former_holder, 2)
 {
 	struct secret s2;
 
@@ -99,9 +97,8 @@ START_TEST(a_lease_that_was_handed_on_is_not_adopted_by_its_former_holder)
 		hears(5, "ERR NOTFOUND *");
 	}
 }
-END_TEST
 
-START_TEST(while_the_journal_cannot_be_written_no_recorded_lease_is_handed_on)
+TEST(while_the_journal_cannot_be_written_no_recorded_lease_is_handed_on)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -128,9 +125,8 @@ START_TEST(while_the_journal_cannot_be_written_no_recorded_lease_is_handed_on)
 	daemon_returns(0);
 	is_resumed_with_nothing(5, &s1);
 }
-END_TEST
 
-START_TEST(a_journal_that_works_again_has_what_happened_meanwhile)
+TEST(a_journal_that_works_again_has_what_happened_meanwhile)
 {
 	held_by_1();
 	journal_fails(0);
@@ -143,10 +139,9 @@ START_TEST(a_journal_that_works_again_has_what_happened_meanwhile)
 	hears(2, "\\* name=b *");
 	hears(2, "OK session=* n=1");
 }
-END_TEST
 
 /* The snapshot still has the lock. The clock goes on before the service hears that records are written again. */
-START_TEST(a_journal_that_works_again_hears_of_losses_at_once)
+TEST(a_journal_that_works_again_hears_of_losses_at_once)
 {
 	held_by_1();
 	journal_fails(0);
@@ -155,9 +150,8 @@ START_TEST(a_journal_that_works_again_hears_of_losses_at_once)
 	hears(1, "! LOST name=a *");
 	ck_assert(journal_ends_with(0, JOURNAL_LOST, "a"));
 }
-END_TEST
 
-START_TEST(a_snapshot_restores_what_the_records_restore)
+TEST(a_snapshot_restores_what_the_records_restore)
 {
 	char row[2][8][REPLY_MAX];
 
@@ -193,9 +187,8 @@ START_TEST(a_snapshot_restores_what_the_records_restore)
 		ck_assert(strncmp(row[run][3], "! LOST name=c", 13) == 0);
 	}
 }
-END_TEST
 
-START_TEST(a_loss_is_remembered_until_it_is_said)
+TEST(a_loss_is_remembered_until_it_is_said)
 {
 	held_by_1();
 	says(1, "LOCK c renew=no ttl=2s");
@@ -215,9 +208,8 @@ START_TEST(a_loss_is_remembered_until_it_is_said)
 	hears(3, "OK session=* n=1");
 	hears_nothing(3);
 }
-END_TEST
 
-START_TEST(a_grant_that_was_not_notified_is_a_row_in_the_next_run_and_no_loss)
+LOOP_TEST(a_grant_that_was_not_notified_is_a_row_in_the_next_run_and_no_loss, 2)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -239,9 +231,8 @@ START_TEST(a_grant_that_was_not_notified_is_a_row_in_the_next_run_and_no_loss)
 		hears_nothing(2);
 	}
 }
-END_TEST
 
-START_TEST(numbers_of_sessions_are_not_given_twice)
+TEST(numbers_of_sessions_are_not_given_twice)
 {
 	struct secret other;
 
@@ -250,9 +241,8 @@ START_TEST(numbers_of_sessions_are_not_given_twice)
 	other = says_hello(2, "grace=5s");
 	ck_assert_int_gt(other.serial, s1.serial);
 }
-END_TEST
 
-START_TEST(the_grace_counts_from_the_restart_and_is_at_least_a_lease)
+TEST(the_grace_counts_from_the_restart_and_is_at_least_a_lease)
 {
 	cluster_begin(1);
 	s1 = says_hello(1, "grace=1s");
@@ -266,10 +256,9 @@ START_TEST(the_grace_counts_from_the_restart_and_is_at_least_a_lease)
 	passes(1 * SEC);
 	hears(2, GRANT);
 }
-END_TEST
 
 /* The next run may grant less grace than the run that promised it, or none. Its records are sound all the same, and the session is resumed once more. */
-START_TEST(a_grace_beyond_the_new_limit_is_cut_and_can_be_written_down)
+LOOP_TEST(a_grace_beyond_the_new_limit_is_cut_and_can_be_written_down, 2)
 {
 	held_by_1();
 	cluster.conf.max_grace_us = _i == 0 ? 0 : 500 * MSEC;
@@ -285,10 +274,9 @@ START_TEST(a_grace_beyond_the_new_limit_is_cut_and_can_be_written_down)
 	says(3, "LOCK a");
 	hears(3, GRANT);
 }
-END_TEST
 
 /* Only a record can bring it so far within a test: a client needs hours. */
-START_TEST(an_owner_holds_a_lock_so_often_and_no_more)
+TEST(an_owner_holds_a_lock_so_often_and_no_more)
 {
 	struct span value;
 	struct instant until;
@@ -308,30 +296,4 @@ START_TEST(an_owner_holds_a_lock_so_often_and_no_more)
 	hears(2, "OK name=a count=1073741823");
 	says(2, "LOCK a");
 	hears(2, "OK name=a * count=1073741824");
-}
-END_TEST
-
-Suite *restore_suite(void)
-{
-	Suite *suite = suite_create("restore");
-	TCase *records = tcase_create("records");
-
-	tcase_add_checked_fixture(records, NULL, cluster_close);
-	tcase_add_test(records, sessions_without_grace_leave_no_record);
-	tcase_add_test(records, a_released_lock_is_not_expected_after_a_restart);
-	tcase_add_loop_test(records, a_session_that_ended_is_not_there, 0, 2);
-	tcase_add_test(records, a_stop_ends_no_session);
-	tcase_add_loop_test(records, a_lease_that_was_handed_on_is_not_adopted_by_its_former_holder, 0, 2);
-	tcase_add_test(records, while_the_journal_cannot_be_written_no_recorded_lease_is_handed_on);
-	tcase_add_test(records, a_journal_that_works_again_has_what_happened_meanwhile);
-	tcase_add_test(records, a_journal_that_works_again_hears_of_losses_at_once);
-	tcase_add_test(records, a_snapshot_restores_what_the_records_restore);
-	tcase_add_test(records, a_loss_is_remembered_until_it_is_said);
-	tcase_add_loop_test(records, a_grant_that_was_not_notified_is_a_row_in_the_next_run_and_no_loss, 0, 2);
-	tcase_add_test(records, numbers_of_sessions_are_not_given_twice);
-	tcase_add_test(records, the_grace_counts_from_the_restart_and_is_at_least_a_lease);
-	tcase_add_test(records, an_owner_holds_a_lock_so_often_and_no_more);
-	tcase_add_loop_test(records, a_grace_beyond_the_new_limit_is_cut_and_can_be_written_down, 0, 2);
-	suite_add_tcase(suite, records);
-	return suite;
 }

@@ -6,8 +6,10 @@
 
 static struct secret s2;
 
+FIXTURE(.teardown = cluster_close)
+
 /* Each time the connection drops, the session has the whole grace to come back. */
-START_TEST(a_place_in_the_queue_is_kept_for_the_grace_of_the_second_drop_as_well)
+TEST(a_place_in_the_queue_is_kept_for_the_grace_of_the_second_drop_as_well)
 {
 	s2 = resumed_while_waiting("grace=20s");
 	passes(15 * SEC);
@@ -21,9 +23,8 @@ START_TEST(a_place_in_the_queue_is_kept_for_the_grace_of_the_second_drop_as_well
 	hears(5, GRANT);
 	hears_nothing(3);
 }
-END_TEST
 
-START_TEST(a_wait_ends_on_time_however_often_the_session_was_resumed)
+TEST(a_wait_ends_on_time_however_often_the_session_was_resumed)
 {
 	s2 = resumed_while_waiting("grace=40s");
 	goes(4, GONE_HANGUP);
@@ -38,10 +39,9 @@ START_TEST(a_wait_ends_on_time_however_often_the_session_was_resumed)
 	says(6, "LOCK a");
 	hears(6, GRANT);
 }
-END_TEST
 
 /* A RESUME that waits for an adoption tells of a turn that came meanwhile, however short the turn is kept. */
-START_TEST(a_turn_that_comes_while_resume_waits_is_a_row_of_its_answer)
+TEST(a_turn_that_comes_while_resume_waits_is_a_row_of_its_answer)
 {
 	cluster_open(3);
 	cluster.conf.lease_us = SEC;
@@ -74,10 +74,9 @@ START_TEST(a_turn_that_comes_while_resume_waits_is_a_row_of_its_answer)
 	passes(SEC);
 	ignores(4);
 }
-END_TEST
 
 /* Nobody needs to hear what becomes of the place in the queue, but the session ends only once that is decided. */
-START_TEST(a_half_closed_session_ends_when_its_place_is_decided)
+TEST(a_half_closed_session_ends_when_its_place_is_decided)
 {
 	(void)resumed_while_waiting("grace=40s");
 	says(4, "HELLO 1 grace=0");
@@ -90,19 +89,4 @@ START_TEST(a_half_closed_session_ends_when_its_place_is_decided)
 	ck_assert(hung_up(4));
 	hears_nothing(4);
 	hears(3, GRANT);
-}
-END_TEST
-
-Suite *resume_again_suite(void)
-{
-	Suite *suite = suite_create("resume_again");
-	TCase *tcase = tcase_create("places");
-
-	tcase_add_checked_fixture(tcase, NULL, cluster_close);
-	tcase_add_test(tcase, a_place_in_the_queue_is_kept_for_the_grace_of_the_second_drop_as_well);
-	tcase_add_test(tcase, a_wait_ends_on_time_however_often_the_session_was_resumed);
-	tcase_add_test(tcase, a_turn_that_comes_while_resume_waits_is_a_row_of_its_answer);
-	tcase_add_test(tcase, a_half_closed_session_ends_when_its_place_is_decided);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

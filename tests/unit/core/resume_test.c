@@ -8,7 +8,9 @@ static struct secret s1;
 
 /* --- what is kept --- */
 
-START_TEST(a_dropped_session_keeps_its_locks_and_resume_says_which)
+FIXTURE(.teardown = cluster_close)
+
+LOOP_TEST(a_dropped_session_keeps_its_locks_and_resume_says_which, 4)
 {
 	static const enum gone how[] = {GONE_HANGUP, GONE_RESET, GONE_KEEPALIVE, GONE_OVERFLOW};
 	int64_t fence;
@@ -32,9 +34,8 @@ START_TEST(a_dropped_session_keeps_its_locks_and_resume_says_which)
 	says(3, "UNLOCK b owner=t2");
 	hears(3, "OK name=b count=0");
 }
-END_TEST
 
-START_TEST(quit_ends_a_session_with_grace_at_once)
+TEST(quit_ends_a_session_with_grace_at_once)
 {
 	held_with_grace(3, "grace=60s", "", &s1);
 	says(1, "QUIT");
@@ -44,9 +45,8 @@ START_TEST(quit_ends_a_session_with_grace_at_once)
 	resumes(3, &s1);
 	hears(3, "ERR NOTFOUND *");
 }
-END_TEST
 
-START_TEST(without_grace_there_is_nothing_to_resume)
+TEST(without_grace_there_is_nothing_to_resume)
 {
 	held_with_grace(3, "name=x", "", &s1);
 	resumes(2, &s1);
@@ -57,9 +57,8 @@ START_TEST(without_grace_there_is_nothing_to_resume)
 	says(2, "LOCK a");
 	hears(2, GRANT);
 }
-END_TEST
 
-START_TEST(grace_may_be_given_up_and_asked_for_again)
+TEST(grace_may_be_given_up_and_asked_for_again)
 {
 	held_with_grace(3, "grace=60s", "", &s1);
 	says(1, "HELLO 1 grace=0");
@@ -73,9 +72,8 @@ START_TEST(grace_may_be_given_up_and_asked_for_again)
 	hears(2, ROW_A);
 	hears(2, "OK session=* n=1");
 }
-END_TEST
 
-START_TEST(a_grace_beyond_the_limit_is_refused_and_changes_nothing)
+TEST(a_grace_beyond_the_limit_is_refused_and_changes_nothing)
 {
 	held_with_grace(3, "grace=60s", "", &s1);
 	says(1, "HELLO 1 name=other grace=101s");
@@ -87,9 +85,8 @@ START_TEST(a_grace_beyond_the_limit_is_refused_and_changes_nothing)
 	says(2, "LOCK a");
 	hears(2, "BUSY *");
 }
-END_TEST
 
-START_TEST(half_close_detaches_too)
+TEST(half_close_detaches_too)
 {
 	held_with_grace(3, "grace=20s", "", &s1);
 	half_closes(1);
@@ -98,9 +95,8 @@ START_TEST(half_close_detaches_too)
 	hears(2, ROW_A);
 	hears(2, "OK session=* n=1");
 }
-END_TEST
 
-START_TEST(a_missed_heartbeat_cuts_the_connection_and_loses_nothing)
+TEST(a_missed_heartbeat_cuts_the_connection_and_loses_nothing)
 {
 	held_with_grace(3, "grace=20s heartbeat=1s", "", &s1);
 	passes(1010 * MSEC);
@@ -113,9 +109,8 @@ START_TEST(a_missed_heartbeat_cuts_the_connection_and_loses_nothing)
 	passes(1010 * MSEC);
 	ck_assert(hung_up(2));
 }
-END_TEST
 
-START_TEST(a_flood_of_mistakes_cuts_the_connection_and_loses_nothing)
+TEST(a_flood_of_mistakes_cuts_the_connection_and_loses_nothing)
 {
 	held_with_grace(3, "grace=20s", "", &s1);
 	for (unsigned i = 0; i < 100; i++)
@@ -125,11 +120,10 @@ START_TEST(a_flood_of_mistakes_cuts_the_connection_and_loses_nothing)
 	hears(2, ROW_A);
 	hears(2, "OK session=* n=1");
 }
-END_TEST
 
 /* --- how it ends --- */
 
-START_TEST(after_the_grace_the_locks_of_a_closed_session_are_free)
+TEST(after_the_grace_the_locks_of_a_closed_session_are_free)
 {
 	held_with_grace(3, "grace=3s", "", &s1);
 	says(2, "LOCK a wait=1m");
@@ -141,9 +135,8 @@ START_TEST(after_the_grace_the_locks_of_a_closed_session_are_free)
 	resumes(3, &s1);
 	hears(3, "ERR NOTFOUND *");
 }
-END_TEST
 
-START_TEST(after_the_grace_the_locks_of_a_session_that_may_be_alive_end_with_the_validity_it_was_told)
+TEST(after_the_grace_the_locks_of_a_session_that_may_be_alive_end_with_the_validity_it_was_told)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -160,9 +153,8 @@ START_TEST(after_the_grace_the_locks_of_a_session_that_may_be_alive_end_with_the
 	passes(20 * MSEC);
 	hears(2, GRANT);
 }
-END_TEST
 
-START_TEST(the_validity_that_a_session_was_told_may_end_before_its_grace)
+TEST(the_validity_that_a_session_was_told_may_end_before_its_grace)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -177,11 +169,10 @@ START_TEST(the_validity_that_a_session_was_told_may_end_before_its_grace)
 	passes(20 * MSEC);
 	hears(2, GRANT);
 }
-END_TEST
 
 /* --- RESUME --- */
 
-START_TEST(a_wrong_number_or_secret_is_not_found)
+TEST(a_wrong_number_or_secret_is_not_found)
 {
 	static const char *const wrong[] = {"0", "99999999999999999999", "-1", "\"\"", "1x"};
 
@@ -207,9 +198,8 @@ START_TEST(a_wrong_number_or_secret_is_not_found)
 	resumes(2, &s1);
 	hears(2, ROW_A);
 }
-END_TEST
 
-START_TEST(RESUME_is_for_a_session_that_holds_nothing)
+TEST(RESUME_is_for_a_session_that_holds_nothing)
 {
 	held_with_grace(3, "grace=20s", "", &s1);
 	goes(1, GONE_HANGUP);
@@ -232,9 +222,8 @@ START_TEST(RESUME_is_for_a_session_that_holds_nothing)
 	resumes(2, &s1);
 	hears(2, ROW_A);
 }
-END_TEST
 
-START_TEST(rows_that_the_answer_has_no_room_for_are_counted)
+TEST(rows_that_the_answer_has_no_room_for_are_counted)
 {
 	struct secret s;
 
@@ -255,10 +244,9 @@ START_TEST(rows_that_the_answer_has_no_room_for_are_counted)
 	says(2, "CHECK c");
 	hears(2, "OK name=c *");
 }
-END_TEST
 
 /* A lock fills what there is room for. */
-START_TEST(permits_and_jobs_that_the_answer_has_no_room_for_are_counted)
+LOOP_TEST(permits_and_jobs_that_the_answer_has_no_room_for_are_counted, 2)
 {
 	struct secret s;
 
@@ -286,9 +274,8 @@ START_TEST(permits_and_jobs_that_the_answer_has_no_room_for_are_counted)
 	hears(2, "OK queue=mail job=j");
 	hears_nothing(2);
 }
-END_TEST
 
-START_TEST(RESUME_takes_over_and_closes_a_connection_that_still_stands)
+TEST(RESUME_takes_over_and_closes_a_connection_that_still_stands)
 {
 	held_with_grace(3, "name=worker grace=20s", "", &s1);
 	resumes(2, &s1);
@@ -300,9 +287,8 @@ START_TEST(RESUME_takes_over_and_closes_a_connection_that_still_stands)
 	hears(2, "\\* session=* name=worker peer=unix pid=1002 * held=1 waiting=0");
 	hears(2, "OK n=1 *");
 }
-END_TEST
 
-START_TEST(the_secret_serves_again_and_its_last_user_has_the_session)
+TEST(the_secret_serves_again_and_its_last_user_has_the_session)
 {
 	held_with_grace(3, "grace=20s", "", &s1);
 	goes(1, GONE_HANGUP);
@@ -319,18 +305,16 @@ START_TEST(the_secret_serves_again_and_its_last_user_has_the_session)
 	hears(4, ROW_A);
 	hears(4, "OK session=* n=1");
 }
-END_TEST
 
-START_TEST(resuming_itself_changes_nothing)
+TEST(resuming_itself_changes_nothing)
 {
 	cluster_begin(1);
 	s1 = says_hello(1, "grace=20s");
 	is_resumed_with_nothing(1, &s1);
 	ck_assert(!hung_up(1));
 }
-END_TEST
 
-START_TEST(a_HELLO_before_RESUME_counts_for_the_session_that_goes_on)
+TEST(a_HELLO_before_RESUME_counts_for_the_session_that_goes_on)
 {
 	struct secret fresh;
 
@@ -352,38 +336,4 @@ START_TEST(a_HELLO_before_RESUME_counts_for_the_session_that_goes_on)
 	passes(200 * MSEC);
 	says(3, "LOCK a");
 	hears(3, GRANT);
-}
-END_TEST
-
-Suite *resume_suite(void)
-{
-	Suite *suite = suite_create("resume");
-	TCase *kept = tcase_create("kept"), *ends = tcase_create("ends"), *resume = tcase_create("resume");
-
-	tcase_add_checked_fixture(kept, NULL, cluster_close);
-	tcase_add_loop_test(kept, a_dropped_session_keeps_its_locks_and_resume_says_which, 0, 4);
-	tcase_add_test(kept, quit_ends_a_session_with_grace_at_once);
-	tcase_add_test(kept, without_grace_there_is_nothing_to_resume);
-	tcase_add_test(kept, grace_may_be_given_up_and_asked_for_again);
-	tcase_add_test(kept, a_grace_beyond_the_limit_is_refused_and_changes_nothing);
-	tcase_add_test(kept, half_close_detaches_too);
-	tcase_add_test(kept, a_missed_heartbeat_cuts_the_connection_and_loses_nothing);
-	tcase_add_test(kept, a_flood_of_mistakes_cuts_the_connection_and_loses_nothing);
-	suite_add_tcase(suite, kept);
-	tcase_add_checked_fixture(ends, NULL, cluster_close);
-	tcase_add_test(ends, after_the_grace_the_locks_of_a_closed_session_are_free);
-	tcase_add_test(ends, after_the_grace_the_locks_of_a_session_that_may_be_alive_end_with_the_validity_it_was_told);
-	tcase_add_test(ends, the_validity_that_a_session_was_told_may_end_before_its_grace);
-	suite_add_tcase(suite, ends);
-	tcase_add_checked_fixture(resume, NULL, cluster_close);
-	tcase_add_test(resume, a_wrong_number_or_secret_is_not_found);
-	tcase_add_test(resume, RESUME_is_for_a_session_that_holds_nothing);
-	tcase_add_test(resume, RESUME_takes_over_and_closes_a_connection_that_still_stands);
-	tcase_add_test(resume, the_secret_serves_again_and_its_last_user_has_the_session);
-	tcase_add_test(resume, rows_that_the_answer_has_no_room_for_are_counted);
-	tcase_add_loop_test(resume, permits_and_jobs_that_the_answer_has_no_room_for_are_counted, 0, 2);
-	tcase_add_test(resume, resuming_itself_changes_nothing);
-	tcase_add_test(resume, a_HELLO_before_RESUME_counts_for_the_session_that_goes_on);
-	suite_add_tcase(suite, resume);
-	return suite;
 }

@@ -16,7 +16,9 @@ static void is_resumed_undecided(void)
 	hears(2, "@r OK session=* n=0 open=1");
 }
 
-START_TEST(RESUME_answers_in_bounded_time_and_the_open_locks_follow)
+FIXTURE(.teardown = cluster_close)
+
+TEST(RESUME_answers_in_bounded_time_and_the_open_locks_follow)
 {
 	is_resumed_undecided();
 	says(2, "CHECK a");
@@ -30,9 +32,8 @@ START_TEST(RESUME_answers_in_bounded_time_and_the_open_locks_follow)
 	says(2, "CHECK a");
 	ck_assert_int_eq(number_in(hears(2, "OK name=a * count=1"), "fence"), fence);
 }
-END_TEST
 
-START_TEST(a_grant_that_was_not_notified_is_kept_no_longer_because_it_was_adopted_late)
+TEST(a_grant_that_was_not_notified_is_kept_no_longer_because_it_was_adopted_late)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -57,9 +58,8 @@ START_TEST(a_grant_that_was_not_notified_is_kept_no_longer_because_it_was_adopte
 	says(2, "CHECK a");
 	hears(2, "ERR NOTHELD *");
 }
-END_TEST
 
-START_TEST(a_lock_that_no_quorum_confirms_is_lost_when_it_must_have_expired)
+TEST(a_lock_that_no_quorum_confirms_is_lost_when_it_must_have_expired)
 {
 	fence = adoption_is_under_way(&s1);
 	says(2, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
@@ -75,9 +75,8 @@ START_TEST(a_lock_that_no_quorum_confirms_is_lost_when_it_must_have_expired)
 	says(3, "LOCK a wait=1m");
 	ck_assert_int_gt(number_in(hears(3, GRANT), "fence"), fence);
 }
-END_TEST
 
-START_TEST(unlock_before_the_adoption_is_decided_releases_the_old_value)
+TEST(unlock_before_the_adoption_is_decided_releases_the_old_value)
 {
 	is_resumed_undecided();
 	says(2, "UNLOCK a");
@@ -90,9 +89,8 @@ START_TEST(unlock_before_the_adoption_is_decided_releases_the_old_value)
 	says(3, "LOCK a");
 	hears(3, GRANT);
 }
-END_TEST
 
-START_TEST(a_lock_of_the_same_owner_meanwhile_is_reentrant_when_it_is_adopted)
+TEST(a_lock_of_the_same_owner_meanwhile_is_reentrant_when_it_is_adopted)
 {
 	is_resumed_undecided();
 	says(2, "@l LOCK a");
@@ -102,10 +100,9 @@ START_TEST(a_lock_of_the_same_owner_meanwhile_is_reentrant_when_it_is_adopted)
 	ck_assert_int_eq(number_in(hears(2, "@l OK name=a * count=2"), "fence"), fence);
 	hears(2, "@w OK name=a * count=3");
 }
-END_TEST
 
 /* Without a quorum there is no decision. A LOCK without wait= hears so, and does not wait until the lease must have expired. */
-START_TEST(a_lock_of_the_same_owner_that_does_not_wait_is_answered_meanwhile)
+TEST(a_lock_of_the_same_owner_that_does_not_wait_is_answered_meanwhile)
 {
 	is_resumed_undecided();
 	says(2, "@l LOCK a");
@@ -116,21 +113,4 @@ START_TEST(a_lock_of_the_same_owner_that_does_not_wait_is_answered_meanwhile)
 	all_come();
 	hears(2, "! SAFE *");
 	hears(2, "@w OK name=a * count=2");
-}
-END_TEST
-
-Suite *resume_undecided_suite(void)
-{
-	Suite *suite = suite_create("resume_undecided");
-	TCase *tcase = tcase_create("open");
-
-	tcase_add_checked_fixture(tcase, NULL, cluster_close);
-	tcase_add_test(tcase, RESUME_answers_in_bounded_time_and_the_open_locks_follow);
-	tcase_add_test(tcase, a_grant_that_was_not_notified_is_kept_no_longer_because_it_was_adopted_late);
-	tcase_add_test(tcase, a_lock_that_no_quorum_confirms_is_lost_when_it_must_have_expired);
-	tcase_add_test(tcase, unlock_before_the_adoption_is_decided_releases_the_old_value);
-	tcase_add_test(tcase, a_lock_of_the_same_owner_meanwhile_is_reentrant_when_it_is_adopted);
-	tcase_add_test(tcase, a_lock_of_the_same_owner_that_does_not_wait_is_answered_meanwhile);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

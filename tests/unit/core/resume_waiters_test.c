@@ -6,7 +6,9 @@
 
 static struct secret s2;
 
-START_TEST(a_detached_session_keeps_its_place_and_the_lock_repeated_takes_it)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_detached_session_keeps_its_place_and_the_lock_repeated_takes_it)
 {
 	(void)resumed_while_waiting("grace=20s");
 	says(4, "@again LOCK a wait=1m");
@@ -23,9 +25,8 @@ START_TEST(a_detached_session_keeps_its_place_and_the_lock_repeated_takes_it)
 	hears(4, "OK *");
 	hears(3, GRANT);
 }
-END_TEST
 
-START_TEST(a_turn_that_comes_while_the_session_is_detached_is_held_and_is_a_row)
+TEST(a_turn_that_comes_while_the_session_is_detached_is_held_and_is_a_row)
 {
 	int64_t fence;
 
@@ -43,9 +44,8 @@ START_TEST(a_turn_that_comes_while_the_session_is_detached_is_held_and_is_a_row)
 	says(4, "LOCK a");
 	hears(4, "OK name=a * count=2");
 }
-END_TEST
 
-START_TEST(a_turn_that_comes_between_resume_and_the_lock_repeated_answers_that)
+TEST(a_turn_that_comes_between_resume_and_the_lock_repeated_answers_that)
 {
 	(void)resumed_while_waiting("grace=30s");
 	says(1, "UNLOCK a");
@@ -57,9 +57,8 @@ START_TEST(a_turn_that_comes_between_resume_and_the_lock_repeated_answers_that)
 	says(4, "LOCK a");
 	hears(4, "OK name=a * count=2");
 }
-END_TEST
 
-START_TEST(a_turn_that_is_not_asked_for_again_is_checked_and_released_like_any_lock)
+TEST(a_turn_that_is_not_asked_for_again_is_checked_and_released_like_any_lock)
 {
 	(void)resumed_while_waiting("grace=30s");
 	says(4, "CHECK a");
@@ -77,9 +76,8 @@ START_TEST(a_turn_that_is_not_asked_for_again_is_checked_and_released_like_any_l
 	hears(4, "OK name=a count=0");
 	hears(3, GRANT);
 }
-END_TEST
 
-START_TEST(a_turn_that_is_not_asked_for_again_goes_to_the_next_after_the_grace)
+TEST(a_turn_that_is_not_asked_for_again_goes_to_the_next_after_the_grace)
 {
 	(void)resumed_while_waiting("grace=15s");
 	says(1, "UNLOCK a");
@@ -92,9 +90,8 @@ START_TEST(a_turn_that_is_not_asked_for_again_goes_to_the_next_after_the_grace)
 	says(4, "CHECK a");
 	hears(4, "ERR NOTHELD *");
 }
-END_TEST
 
-START_TEST(a_turn_that_comes_after_resume_does_not_begin_its_time_anew)
+TEST(a_turn_that_comes_after_resume_does_not_begin_its_time_anew)
 {
 	(void)resumed_while_waiting("grace=15s");
 	passes(10 * SEC);
@@ -105,9 +102,8 @@ START_TEST(a_turn_that_comes_after_resume_does_not_begin_its_time_anew)
 	passes(200 * MSEC);
 	hears(3, GRANT);
 }
-END_TEST
 
-START_TEST(a_place_that_is_not_asked_for_again_is_given_up_after_the_grace)
+TEST(a_place_that_is_not_asked_for_again_is_given_up_after_the_grace)
 {
 	(void)resumed_while_waiting("grace=15s");
 	passes(14900 * MSEC);
@@ -116,9 +112,8 @@ START_TEST(a_place_that_is_not_asked_for_again_is_given_up_after_the_grace)
 	ck_assert_int_eq(figure(0, METRIC_WAITERS), 1);
 	hears_nothing(4);
 }
-END_TEST
 
-START_TEST(the_end_of_the_grace_gives_up_the_place)
+TEST(the_end_of_the_grace_gives_up_the_place)
 {
 	s2 = waiting_with_grace("grace=5s");
 	goes(2, GONE_HANGUP);
@@ -128,9 +123,8 @@ START_TEST(the_end_of_the_grace_gives_up_the_place)
 	hears(1, "OK *");
 	hears(3, GRANT);
 }
-END_TEST
 
-START_TEST(the_end_of_the_grace_hands_a_turn_on)
+TEST(the_end_of_the_grace_hands_a_turn_on)
 {
 	s2 = waiting_with_grace("grace=20s");
 	goes(2, GONE_KEEPALIVE);
@@ -142,9 +136,8 @@ START_TEST(the_end_of_the_grace_hands_a_turn_on)
 	passes(200 * MSEC);
 	hears(3, GRANT);
 }
-END_TEST
 
-START_TEST(the_wait_runs_on_while_the_session_is_detached)
+TEST(the_wait_runs_on_while_the_session_is_detached)
 {
 	cluster_begin(1);
 	says(1, "LOCK a");
@@ -157,9 +150,8 @@ START_TEST(the_wait_runs_on_while_the_session_is_detached)
 	is_resumed_with_nothing(4, &s2);
 	hears_nothing(4);
 }
-END_TEST
 
-START_TEST(a_lock_repeated_without_waiting_gives_up_the_place)
+TEST(a_lock_repeated_without_waiting_gives_up_the_place)
 {
 	(void)resumed_while_waiting("grace=20s");
 	says(4, "LOCK a");
@@ -169,9 +161,8 @@ START_TEST(a_lock_repeated_without_waiting_gives_up_the_place)
 	hears(3, GRANT);
 	hears_nothing(4);
 }
-END_TEST
 
-START_TEST(an_owner_takes_its_own_place_only)
+TEST(an_owner_takes_its_own_place_only)
 {
 	(void)resumed_while_waiting("grace=20s");
 	says(4, "@other LOCK a owner=t9 wait=1m");
@@ -186,9 +177,8 @@ START_TEST(an_owner_takes_its_own_place_only)
 	hears(3, "OK *");
 	hears(4, "@other " GRANT);
 }
-END_TEST
 
-START_TEST(a_place_is_taken_on_the_terms_of_the_lock_repeated)
+TEST(a_place_is_taken_on_the_terms_of_the_lock_repeated)
 {
 	(void)resumed_while_waiting("grace=20s");
 	says(4, "LOCK a wait=3s ttl=5s note=anew");
@@ -202,9 +192,8 @@ START_TEST(a_place_is_taken_on_the_terms_of_the_lock_repeated)
 	hears(1, "OK *");
 	hears(4, "OK name=a fence=* valid_ms=* ttl_ms=5000 count=1");
 }
-END_TEST
 
-START_TEST(an_untagged_lock_repeated_holds_back_the_lines_behind_it)
+TEST(an_untagged_lock_repeated_holds_back_the_lines_behind_it)
 {
 	s2 = waiting_with_grace("grace=20s");
 	says(2, "PING"); /* never served: it went with the connection */
@@ -220,9 +209,8 @@ START_TEST(an_untagged_lock_repeated_holds_back_the_lines_behind_it)
 	hears(4, "OK");
 	hears_nothing(4);
 }
-END_TEST
 
-START_TEST(the_tag_of_a_request_that_broke_with_its_connection_is_free)
+TEST(the_tag_of_a_request_that_broke_with_its_connection_is_free)
 {
 	cluster_begin(1);
 	says(1, "LOCK a");
@@ -242,9 +230,8 @@ START_TEST(the_tag_of_a_request_that_broke_with_its_connection_is_free)
 	hears(4, "@t ERR CANCELLED *");
 	ck_assert_int_eq(figure(0, METRIC_WAITERS), 0);
 }
-END_TEST
 
-START_TEST(a_turn_that_is_lost_before_it_was_notified_is_never_told)
+TEST(a_turn_that_is_lost_before_it_was_notified_is_never_told)
 {
 	s2 = waiting_with_grace("grace=60s");
 	goes(2, GONE_HANGUP);
@@ -260,9 +247,8 @@ START_TEST(a_turn_that_is_lost_before_it_was_notified_is_never_told)
 	hears(4, "ERR NOTHELD *");
 	ignores(3);
 }
-END_TEST
 
-START_TEST(half_close_answers_the_round_under_way_and_keeps_the_place)
+TEST(half_close_answers_the_round_under_way_and_keeps_the_place)
 {
 	cluster_begin(3);
 	for (unsigned i = 0; i < 3; i++)
@@ -284,9 +270,8 @@ START_TEST(half_close_answers_the_round_under_way_and_keeps_the_place)
 	ck_assert_int_eq(figure(0, METRIC_WAITERS), 1);
 	is_resumed_with_nothing(4, &s2);
 }
-END_TEST
 
-START_TEST(two_requests_of_one_owner_that_broke_with_the_connection_hold_the_lock_once)
+TEST(two_requests_of_one_owner_that_broke_with_the_connection_hold_the_lock_once)
 {
 	cluster_begin(1);
 	passes(2 * SEC);
@@ -304,7 +289,6 @@ START_TEST(two_requests_of_one_owner_that_broke_with_the_connection_hold_the_loc
 	says(4, "UNLOCK a");
 	hears(4, "OK name=a count=0");
 }
-END_TEST
 
 /* Well beyond the time for which a turn is kept when nobody asks for it. */
 static void is_kept_for_good(unsigned k)
@@ -315,7 +299,7 @@ static void is_kept_for_good(unsigned k)
 	hears_nothing(k);
 }
 
-START_TEST(a_turn_is_notified_whatever_became_of_the_grace)
+TEST(a_turn_is_notified_whatever_became_of_the_grace)
 {
 	(void)resumed_while_waiting("grace=30s");
 	says(4, "HELLO 1 grace=0");
@@ -327,9 +311,8 @@ START_TEST(a_turn_is_notified_whatever_became_of_the_grace)
 	hears(4, GRANT);
 	is_kept_for_good(4);
 }
-END_TEST
 
-START_TEST(a_turn_of_an_older_request_is_told_to_the_younger_one)
+TEST(a_turn_of_an_older_request_is_told_to_the_younger_one)
 {
 	cluster_begin(1);
 	passes(2 * SEC);
@@ -343,35 +326,4 @@ START_TEST(a_turn_of_an_older_request_is_told_to_the_younger_one)
 	feels(0, MOOD_WELL);
 	hears(4, "@t3 " GRANT);
 	is_kept_for_good(4);
-}
-END_TEST
-
-Suite *resume_waiters_suite(void)
-{
-	Suite *suite = suite_create("resume_waiters");
-	TCase *tcase = tcase_create("line");
-
-	tcase_add_checked_fixture(tcase, NULL, cluster_close);
-	tcase_add_test(tcase, a_detached_session_keeps_its_place_and_the_lock_repeated_takes_it);
-	tcase_add_test(tcase, a_turn_that_comes_while_the_session_is_detached_is_held_and_is_a_row);
-	tcase_add_test(tcase, a_turn_that_comes_between_resume_and_the_lock_repeated_answers_that);
-	tcase_add_test(tcase, a_turn_that_is_not_asked_for_again_is_checked_and_released_like_any_lock);
-	tcase_add_test(tcase, a_turn_that_is_not_asked_for_again_goes_to_the_next_after_the_grace);
-	tcase_add_test(tcase, a_turn_that_comes_after_resume_does_not_begin_its_time_anew);
-	tcase_add_test(tcase, a_place_that_is_not_asked_for_again_is_given_up_after_the_grace);
-	tcase_add_test(tcase, the_end_of_the_grace_gives_up_the_place);
-	tcase_add_test(tcase, the_end_of_the_grace_hands_a_turn_on);
-	tcase_add_test(tcase, the_wait_runs_on_while_the_session_is_detached);
-	tcase_add_test(tcase, a_lock_repeated_without_waiting_gives_up_the_place);
-	tcase_add_test(tcase, an_owner_takes_its_own_place_only);
-	tcase_add_test(tcase, a_place_is_taken_on_the_terms_of_the_lock_repeated);
-	tcase_add_test(tcase, an_untagged_lock_repeated_holds_back_the_lines_behind_it);
-	tcase_add_test(tcase, the_tag_of_a_request_that_broke_with_its_connection_is_free);
-	tcase_add_test(tcase, a_turn_that_is_lost_before_it_was_notified_is_never_told);
-	tcase_add_test(tcase, half_close_answers_the_round_under_way_and_keeps_the_place);
-	tcase_add_test(tcase, two_requests_of_one_owner_that_broke_with_the_connection_hold_the_lock_once);
-	suite_add_tcase(suite, tcase);
-	tcase_add_test(tcase, a_turn_is_notified_whatever_became_of_the_grace);
-	tcase_add_test(tcase, a_turn_of_an_older_request_is_told_to_the_younger_one);
-	return suite;
 }

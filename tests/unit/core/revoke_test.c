@@ -48,7 +48,9 @@ static void is_over(const char *name)
 	holds(OPERATOR, "LOCK web/secret");
 }
 
-START_TEST(a_reader_behind_a_writer_is_denied_with_it)
+FIXTURE(.teardown = ruled_ends)
+
+TEST(a_reader_behind_a_writer_is_denied_with_it)
 {
 	begins(3);
 	holds(OPERATOR, "LOCK web/secret mode=shared");
@@ -63,9 +65,8 @@ START_TEST(a_reader_behind_a_writer_is_denied_with_it)
 	hears(OPERATOR, "OK *");
 	is_over("web/secret");
 }
-END_TEST
 
-START_TEST(a_request_that_waits_is_denied)
+LOOP_TEST(a_request_that_waits_is_denied, 10)
 {
 	static const char *const held[] = {
 		"LOCK web/secret", "LOCK web/secret mode=shared", "LOCK web/secret", "LOCK web/secret", "ACQUIRE web/secret limit=1"};
@@ -86,9 +87,8 @@ START_TEST(a_request_that_waits_is_denied)
 	hears(OPERATOR, "OK *");
 	is_over("web/secret");
 }
-END_TEST
 
-START_TEST(readers_behind_a_writer_that_is_denied_read_at_once)
+RANGE_TEST(readers_behind_a_writer_that_is_denied_read_at_once, 1, 2)
 {
 	begins(_i);
 	holds(OPERATOR, "LOCK web/secret mode=shared");
@@ -102,9 +102,8 @@ START_TEST(readers_behind_a_writer_that_is_denied_read_at_once)
 	hears(WEB, "@w " WITHDRAWN);
 	hears(20, "@r OK name=web/secret *");
 }
-END_TEST
 
-START_TEST(a_waiter_that_may_still_have_the_name_goes_on_waiting)
+TEST(a_waiter_that_may_still_have_the_name_goes_on_waiting)
 {
 	begins(3);
 	holds(OPERATOR, "LOCK web/free");
@@ -118,9 +117,8 @@ START_TEST(a_waiter_that_may_still_have_the_name_goes_on_waiting)
 	holds(OPERATOR, "UNLOCK web/free");
 	hears(WEB, "@f OK name=web/free *");
 }
-END_TEST
 
-START_TEST(a_conversion_is_denied_and_its_hold_stays)
+TEST(a_conversion_is_denied_and_its_hold_stays)
 {
 	begins(3);
 	passes(SEC);
@@ -137,9 +135,8 @@ START_TEST(a_conversion_is_denied_and_its_hold_stays)
 	holds(WEB, "UNLOCK web/secret");
 	holds(OPERATOR, "LOCK web/secret");
 }
-END_TEST
 
-START_TEST(what_is_held_stays_and_can_be_given_back)
+TEST(what_is_held_stays_and_can_be_given_back)
 {
 	begins(3);
 	holds(WEB, "LOCK web/secret");
@@ -164,9 +161,8 @@ START_TEST(what_is_held_stays_and_can_be_given_back)
 	holds(OPERATOR, "LOCK web/secret");
 	holds(OPERATOR, "ACQUIRE web/licence limit=1");
 }
-END_TEST
 
-START_TEST(a_job_that_was_taken_can_be_ended)
+LOOP_TEST(a_job_that_was_taken_can_be_ended, 4)
 {
 	static const char *const end[] = {"DONE a queue=web/queue", "RETRY a queue=web/queue", "DONE a", "RETRY a"};
 
@@ -187,9 +183,8 @@ START_TEST(a_job_that_was_taken_can_be_ended)
 	says(OPERATOR, "TAKE web/queue");
 	hears(OPERATOR, _i & 1 ? "OK queue=web/queue job=a attempt=2 *" : "BUSY *");
 }
-END_TEST
 
-START_TEST(a_TAKE_of_a_queue_is_denied)
+TEST(a_TAKE_of_a_queue_is_denied)
 {
 	begins(1);
 	says(WEB, "@t TAKE web/queue wait=1m");
@@ -202,10 +197,9 @@ START_TEST(a_TAKE_of_a_queue_is_denied)
 	says(OPERATOR, "TAKE web/queue");
 	hears(OPERATOR, "OK queue=web/queue job=a attempt=1 *");
 }
-END_TEST
 
 /* It waits for the stores to grant the lock of the job. */
-START_TEST(a_TAKE_is_denied_that_is_about_to_have_the_lock_of_a_job)
+TEST(a_TAKE_is_denied_that_is_about_to_have_the_lock_of_a_job)
 {
 	begins(3);
 	says(OPERATOR, "DEFER jobs/q x id=a lock=web/secret");
@@ -226,9 +220,8 @@ START_TEST(a_TAKE_is_denied_that_is_about_to_have_the_lock_of_a_job)
 	passes(10 * SEC);
 	hears(OPERATOR, "OK queue=jobs/q job=a * name=web/secret *");
 }
-END_TEST
 
-START_TEST(a_place_that_is_kept_for_RESUME_is_given_up)
+TEST(a_place_that_is_kept_for_RESUME_is_given_up)
 {
 	struct secret s;
 
@@ -243,25 +236,4 @@ START_TEST(a_place_that_is_kept_for_RESUME_is_given_up)
 	ck_assert_int_eq(figure(0, METRIC_WAITERS), 0);
 	opens(20, 33, 33, false);
 	is_resumed_with_nothing(20, &s);
-}
-END_TEST
-
-Suite *revoke_suite(void)
-{
-	Suite *s = suite_create("revoke");
-	TCase *t = tcase_create("revoke");
-
-	tcase_add_checked_fixture(t, NULL, ruled_ends);
-	tcase_add_test(t, a_reader_behind_a_writer_is_denied_with_it);
-	tcase_add_loop_test(t, a_request_that_waits_is_denied, 0, 10);
-	tcase_add_loop_test(t, readers_behind_a_writer_that_is_denied_read_at_once, 1, 2);
-	tcase_add_test(t, a_waiter_that_may_still_have_the_name_goes_on_waiting);
-	tcase_add_test(t, a_conversion_is_denied_and_its_hold_stays);
-	tcase_add_test(t, what_is_held_stays_and_can_be_given_back);
-	tcase_add_loop_test(t, a_job_that_was_taken_can_be_ended, 0, 4);
-	tcase_add_test(t, a_TAKE_of_a_queue_is_denied);
-	tcase_add_test(t, a_TAKE_is_denied_that_is_about_to_have_the_lock_of_a_job);
-	tcase_add_test(t, a_place_that_is_kept_for_RESUME_is_given_up);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -4,7 +4,9 @@
 
 #include <check.h>
 
-START_TEST(requests_that_come_during_the_pause_after_a_split_do_not_end_it_one_by_one)
+FIXTURE(.teardown = cluster_close)
+
+TEST(requests_that_come_during_the_pause_after_a_split_do_not_end_it_one_by_one)
 {
 	int64_t rounds;
 
@@ -25,9 +27,8 @@ START_TEST(requests_that_come_during_the_pause_after_a_split_do_not_end_it_one_b
 	for (unsigned k = 12; k < 22; k++)
 		hears(k, "BUSY name=a *");
 }
-END_TEST
 
-START_TEST(a_wait_that_ends_while_votes_are_split_is_a_timeout)
+TEST(a_wait_that_ends_while_votes_are_split_is_a_timeout)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -42,9 +43,8 @@ START_TEST(a_wait_that_ends_while_votes_are_split_is_a_timeout)
 	passes(160 * MSEC);
 	hears(1, "ERR QUORUM 1 of 3 *");
 }
-END_TEST
 
-START_TEST(a_long_round_trip_makes_no_pause_longer_than_a_second_and_a_half)
+TEST(a_long_round_trip_makes_no_pause_longer_than_a_second_and_a_half)
 {
 	cluster_open(3);
 	cluster.conf.timeout_us = 500 * MSEC;
@@ -64,10 +64,9 @@ START_TEST(a_long_round_trip_makes_no_pause_longer_than_a_second_and_a_half)
 		ck_assert_int_gt(figure(0, METRIC_ROUNDS), rounds);
 	}
 }
-END_TEST
 
 /* Its marker changed while a probe of it was under way, and no answer comes. The store hangs, and promises nothing. */
-START_TEST(a_lock_without_wait_is_not_delayed_by_a_store_that_hangs_while_it_is_looked_at)
+TEST(a_lock_without_wait_is_not_delayed_by_a_store_that_hangs_while_it_is_looked_at)
 {
 	cluster_begin(1);
 	passes(2 * SEC);
@@ -80,19 +79,4 @@ START_TEST(a_lock_without_wait_is_not_delayed_by_a_store_that_hangs_while_it_is_
 	says(2, "LOCK b");
 	passes(200 * MSEC);
 	hears(2, "ERR QUORUM *");
-}
-END_TEST
-
-Suite *round_pauses_suite(void)
-{
-	Suite *suite = suite_create("round_pauses");
-	TCase *tc = tcase_create("pause");
-
-	tcase_add_checked_fixture(tc, NULL, cluster_close);
-	tcase_add_test(tc, a_long_round_trip_makes_no_pause_longer_than_a_second_and_a_half);
-	tcase_add_test(tc, a_lock_without_wait_is_not_delayed_by_a_store_that_hangs_while_it_is_looked_at);
-	tcase_add_test(tc, requests_that_come_during_the_pause_after_a_split_do_not_end_it_one_by_one);
-	tcase_add_test(tc, a_wait_that_ends_while_votes_are_split_is_a_timeout);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

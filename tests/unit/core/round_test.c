@@ -119,7 +119,7 @@ static const struct row {
 	{"G1 G1 G1 G1 G5 G5 G5 G5 G5", ROUND_WON},
 };
 
-START_TEST(answers_come_to_an_outcome)
+LOOP_TEST(answers_come_to_an_outcome, sizeof(rows) / sizeof(rows[0]))
 {
 	struct round r;
 	unsigned nodes = answers_note(&r, rows[_i].answers);
@@ -127,10 +127,9 @@ START_TEST(answers_come_to_an_outcome)
 	r.range = 1;
 	ck_assert_msg(outcome_of(&r, nodes) == rows[_i].outcome, "%s: %d, not %d", rows[_i].answers, (int)outcome_of(&r, nodes), (int)rows[_i].outcome);
 }
-END_TEST
 
 /* An answer that is still open when the time is over counts for nothing. */
-START_TEST(a_round_whose_time_is_over_is_decided)
+LOOP_TEST(a_round_whose_time_is_over_is_decided, sizeof(rows) / sizeof(rows[0]))
 {
 	struct round r;
 	unsigned nodes = answers_note(&r, rows[_i].answers);
@@ -138,10 +137,9 @@ START_TEST(a_round_whose_time_is_over_is_decided)
 	r.expired = true;
 	ck_assert_int_ge(outcome_of(&r, nodes), ROUND_RAISE);
 }
-END_TEST
 
 /* A store that refuses the range, or that shows a holder, is not the reason that the round was not won. */
-START_TEST(a_grant_with_too_little_validity_came_too_late)
+LOOP_TEST(a_grant_with_too_little_validity_came_too_late, 4)
 {
 	static const char *const answers[] = {"G5 G5 .", "G5 G5 F", "G5 G5 Ba", "G5 G5 N"};
 	struct instant late = instant_add(NOW, TTL_US - loss_lead_us(TTL_US) - TTL_US / 10);
@@ -154,9 +152,8 @@ START_TEST(a_grant_with_too_little_validity_came_too_late)
 	ck_assert_int_eq(token, 5);
 	ck_assert_int_eq(round_outcome(&r, nodes, late, &token), ROUND_TOO_LATE);
 }
-END_TEST
 
-START_TEST(a_second_round_wins_with_the_token_that_it_asked_for)
+TEST(a_second_round_wins_with_the_token_that_it_asked_for)
 {
 	struct round r;
 	unsigned nodes = answers_note(&r, "G5 G6 .");
@@ -167,9 +164,8 @@ START_TEST(a_second_round_wins_with_the_token_that_it_asked_for)
 	ck_assert_int_eq(round_outcome(&r, nodes, NOW, &token), ROUND_WON);
 	ck_assert_int_eq(token, 7);
 }
-END_TEST
 
-START_TEST(a_second_round_of_which_a_store_hangs_is_a_split)
+TEST(a_second_round_of_which_a_store_hangs_is_a_split)
 {
 	struct round r;
 	unsigned nodes = answers_note(&r, "G5 . -");
@@ -178,9 +174,8 @@ START_TEST(a_second_round_of_which_a_store_hangs_is_a_split)
 	r.expired = true;
 	ck_assert_int_eq(outcome_of(&r, nodes), ROUND_SPLIT);
 }
-END_TEST
 
-START_TEST(the_leading_store_decides_whether_the_others_are_asked)
+TEST(the_leading_store_decides_whether_the_others_are_asked)
 {
 	static const struct row led[] = {
 		{"G5 > >", ROUND_PENDING}, {"! > >", ROUND_PENDING},          {"F > >", ROUND_PENDING},
@@ -203,9 +198,8 @@ START_TEST(the_leading_store_decides_whether_the_others_are_asked)
 	answers_note(&r, "Ba > >");
 	ck_assert_int_eq(round_failure(&r, 3), ROUND_LEADER_TAKEN);
 }
-END_TEST
 
-START_TEST(bases_and_times_are_those_of_a_quorum)
+TEST(bases_and_times_are_those_of_a_quorum)
 {
 	struct round r;
 	unsigned nodes = answers_note(&r, "G7 G5 G9 . .");
@@ -224,22 +218,4 @@ START_TEST(bases_and_times_are_those_of_a_quorum)
 	ck_assert_int_eq(round_pttl_ms(&r, nodes), -1);
 	ck_assert_uint_eq(round_same_value_at(&r, nodes, 0), 2);
 	ck_assert_uint_eq(round_same_value_at(&r, nodes, 2), 0);
-}
-END_TEST
-
-Suite *round_suite(void)
-{
-	Suite *suite = suite_create("round");
-	TCase *tc = tcase_create("round");
-	int n = sizeof(rows) / sizeof(rows[0]);
-
-	tcase_add_loop_test(tc, answers_come_to_an_outcome, 0, n);
-	tcase_add_loop_test(tc, a_round_whose_time_is_over_is_decided, 0, n);
-	tcase_add_loop_test(tc, a_grant_with_too_little_validity_came_too_late, 0, 4);
-	tcase_add_test(tc, a_second_round_wins_with_the_token_that_it_asked_for);
-	tcase_add_test(tc, a_second_round_of_which_a_store_hangs_is_a_split);
-	tcase_add_test(tc, the_leading_store_decides_whether_the_others_are_asked);
-	tcase_add_test(tc, bases_and_times_are_those_of_a_quorum);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

@@ -103,7 +103,9 @@ static void line_draw(struct rng *rng, unsigned number, char line[256])
 	snprintf(line, 256, "@%u %s%u%s", number, form[which].head, (unsigned)rng_below(rng, 3), form[which].tail);
 }
 
-START_TEST(what_clients_are_told_is_the_same_with_restarts_and_without)
+FIXTURE(.setup = setup, .teardown = teardown, .seconds = 60)
+
+TEST(what_clients_are_told_is_the_same_with_restarts_and_without)
 {
 	struct rng rng;
 	unsigned told = 0;
@@ -124,9 +126,8 @@ START_TEST(what_clients_are_told_is_the_same_with_restarts_and_without)
 	}
 	ck_assert_uint_gt(told, LINES / 2);
 }
-END_TEST
 
-START_TEST(a_service_does_not_go_on_about_other_stores)
+TEST(a_service_does_not_go_on_about_other_stores)
 {
 	struct lone_service *w = &twin[1].lone;
 	struct core_conf other = w->conf;
@@ -147,10 +148,9 @@ START_TEST(a_service_does_not_go_on_about_other_stores)
 	both_say(1, "CHECK n");
 	both_are_told_the_same();
 }
-END_TEST
 
 /* What a restart in place may change: all that a reload may. */
-START_TEST(what_may_change_at_run_time_changes_at_once)
+TEST(what_may_change_at_run_time_changes_at_once)
 {
 	struct lone_service *w = &twin[1].lone;
 	const char *why = NULL;
@@ -163,19 +163,4 @@ START_TEST(what_may_change_at_run_time_changes_at_once)
 	buf_clear(&twin[1].said);
 	both_say(1, "LOCK longer");
 	ck_assert_ptr_nonnull(memmem(buf_begin(&twin[1].said), buf_length(&twin[1].said), "1: ERR ", 7));
-}
-END_TEST
-
-Suite *service_carry_suite(void)
-{
-	Suite *s = suite_create("service_carry");
-	TCase *c = tcase_create("service_carry");
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_set_timeout(c, 60);
-	tcase_add_test(c, what_clients_are_told_is_the_same_with_restarts_and_without);
-	tcase_add_test(c, a_service_does_not_go_on_about_other_stores);
-	tcase_add_test(c, what_may_change_at_run_time_changes_at_once);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -20,7 +20,9 @@ static int told(struct event event)
 	return r;
 }
 
-START_TEST(an_event_about_nobody_is_refused)
+FIXTURE(.teardown = cluster_close)
+
+TEST(an_event_about_nobody_is_refused)
 {
 	static char ping[] = "PING";
 	static const struct peer peer = {.is_unix = true};
@@ -37,9 +39,8 @@ START_TEST(an_event_about_nobody_is_refused)
 	ck_assert_int_eq(told((struct event){.kind = EVENT_LINE, .session = {.id = UINT64_C(1) << 32 | 1, .line = ping, .n = 4}}),
 			 -EINVAL);
 }
-END_TEST
 
-START_TEST(an_event_about_no_store_or_no_call_is_refused)
+TEST(an_event_about_no_store_or_no_call_is_refused)
 {
 	cluster_begin(3);
 	ck_assert_int_eq(told((struct event){.kind = EVENT_NODE_UP, .node = {.index = 3}}), -EINVAL);
@@ -52,9 +53,8 @@ START_TEST(an_event_about_no_store_or_no_call_is_refused)
 	ck_assert_int_eq(told((struct event){.kind = EVENT_ANSWER, .answer = {.call = UINT64_MAX, .node = 0}}), -EINVAL);
 	ck_assert_int_eq(told((struct event){.kind = EVENT_LINE, .session = {.id = UINT64_MAX}}), -EINVAL);
 }
-END_TEST
 
-START_TEST(stopping_tells_those_who_wait_hangs_up_and_deletes_nothing)
+TEST(stopping_tells_those_who_wait_hangs_up_and_deletes_nothing)
 {
 	struct event stop = {.kind = EVENT_STOP};
 
@@ -80,10 +80,9 @@ START_TEST(stopping_tells_those_who_wait_hangs_up_and_deletes_nothing)
 	ck_assert_uint_eq(asked(CALL_RELEASE), 0);
 	ck_assert(key_is_there(0, "a") && key_is_there(0, "b"));
 }
-END_TEST
 
 /* Nobody listens to the session any more. Its client may believe until the deadline. */
-START_TEST(a_heartbeat_that_is_missing_after_the_stop_costs_no_lock)
+TEST(a_heartbeat_that_is_missing_after_the_stop_costs_no_lock)
 {
 	struct event stop = {.kind = EVENT_STOP};
 
@@ -100,10 +99,9 @@ START_TEST(a_heartbeat_that_is_missing_after_the_stop_costs_no_lock)
 	daemon_ends(0);
 	ck_assert(key_is_there(0, "a"));
 }
-END_TEST
 
 /* A call that is carried out is answered. */
-START_TEST(a_request_behind_one_that_a_stop_refuses_is_answered)
+TEST(a_request_behind_one_that_a_stop_refuses_is_answered)
 {
 	struct event stop = {.kind = EVENT_STOP};
 
@@ -126,10 +124,9 @@ START_TEST(a_request_behind_one_that_a_stop_refuses_is_answered)
 	ignores(2);
 	daemon_ends(0);
 }
-END_TEST
 
 /* However many they are. */
-START_TEST(all_lines_that_were_read_ahead_are_served_when_the_daemon_stops)
+TEST(all_lines_that_were_read_ahead_are_served_when_the_daemon_stops)
 {
 	struct event stop = {.kind = EVENT_STOP};
 
@@ -154,9 +151,8 @@ START_TEST(all_lines_that_were_read_ahead_are_served_when_the_daemon_stops)
 	}
 	daemon_ends(0);
 }
-END_TEST
 
-START_TEST(an_UNLOCK_that_waits_for_the_stores_is_answered_when_the_daemon_stops)
+TEST(an_UNLOCK_that_waits_for_the_stores_is_answered_when_the_daemon_stops)
 {
 	struct event stop = {.kind = EVENT_STOP};
 
@@ -178,9 +174,8 @@ START_TEST(an_UNLOCK_that_waits_for_the_stores_is_answered_when_the_daemon_stops
 	ck_assert(hung_up(1));
 	daemon_ends(0);
 }
-END_TEST
 
-START_TEST(a_request_that_the_stores_have_not_answered_is_answered_when_the_daemon_stops)
+TEST(a_request_that_the_stores_have_not_answered_is_answered_when_the_daemon_stops)
 {
 	struct event stop = {.kind = EVENT_STOP};
 
@@ -204,9 +199,8 @@ START_TEST(a_request_that_the_stores_have_not_answered_is_answered_when_the_daem
 	hears_nothing(2);
 	daemon_ends(0);
 }
-END_TEST
 
-START_TEST(a_daemon_that_is_killed_in_the_middle_of_everything_frees_all_memory)
+TEST(a_daemon_that_is_killed_in_the_middle_of_everything_frees_all_memory)
 {
 	cluster_begin(3);
 	says(1, "LOCK a");
@@ -225,9 +219,8 @@ START_TEST(a_daemon_that_is_killed_in_the_middle_of_everything_frees_all_memory)
 	says(5, "PING");
 	daemon_ends(0);
 }
-END_TEST
 
-START_TEST(a_lease_survives_the_death_of_its_daemon_until_it_expires)
+TEST(a_lease_survives_the_death_of_its_daemon_until_it_expires)
 {
 	two_daemons(3);
 	says(1, "LOCK a");
@@ -239,9 +232,8 @@ START_TEST(a_lease_survives_the_death_of_its_daemon_until_it_expires)
 	passes(1200 * MSEC);
 	hears(2, GRANT);
 }
-END_TEST
 
-START_TEST(a_new_setting_of_the_lease_counts_for_later_locks)
+TEST(a_new_setting_of_the_lease_counts_for_later_locks)
 {
 	struct core_conf conf;
 
@@ -255,9 +247,8 @@ START_TEST(a_new_setting_of_the_lease_counts_for_later_locks)
 	says(1, "LOCK b");
 	hears(1, "ERR LIMIT *");
 }
-END_TEST
 
-START_TEST(a_new_setting_of_the_shortest_lease_counts_for_later_requests)
+TEST(a_new_setting_of_the_shortest_lease_counts_for_later_requests)
 {
 	struct core_conf conf;
 
@@ -272,9 +263,8 @@ START_TEST(a_new_setting_of_the_shortest_lease_counts_for_later_requests)
 	says(1, "LOCK a ttl=2s");
 	hears(1, "OK name=a *");
 }
-END_TEST
 
-START_TEST(the_supervisor_hears_the_state_of_the_daemon)
+TEST(the_supervisor_hears_the_state_of_the_daemon)
 {
 	char text[64], tiny[4];
 
@@ -292,7 +282,6 @@ START_TEST(the_supervisor_hears_the_state_of_the_daemon)
 	ck_assert_uint_eq(service_status(cluster.daemon[0].service, tiny, sizeof(tiny)), 3);
 	ck_assert_str_eq(tiny, "2/3");
 }
-END_TEST
 
 static uint64_t story(void)
 {
@@ -321,37 +310,10 @@ static uint64_t story(void)
 	return sum;
 }
 
-START_TEST(the_same_events_have_the_same_effects)
+TEST(the_same_events_have_the_same_effects)
 {
 	uint64_t first = story();
 
 	ck_assert_uint_eq(story(), first);
 	cluster_begin(1);
-}
-END_TEST
-
-Suite *service_suite(void)
-{
-	Suite *suite = suite_create("service");
-	TCase *step = tcase_create("step"), *state = tcase_create("state");
-
-	tcase_add_checked_fixture(step, NULL, cluster_close);
-	tcase_add_test(step, an_event_about_nobody_is_refused);
-	tcase_add_test(step, an_event_about_no_store_or_no_call_is_refused);
-	tcase_add_test(step, the_same_events_have_the_same_effects);
-	suite_add_tcase(suite, step);
-	tcase_add_checked_fixture(state, NULL, cluster_close);
-	tcase_add_test(state, stopping_tells_those_who_wait_hangs_up_and_deletes_nothing);
-	tcase_add_test(state, a_heartbeat_that_is_missing_after_the_stop_costs_no_lock);
-	tcase_add_test(state, a_request_behind_one_that_a_stop_refuses_is_answered);
-	tcase_add_test(state, all_lines_that_were_read_ahead_are_served_when_the_daemon_stops);
-	tcase_add_test(state, an_UNLOCK_that_waits_for_the_stores_is_answered_when_the_daemon_stops);
-	tcase_add_test(state, a_request_that_the_stores_have_not_answered_is_answered_when_the_daemon_stops);
-	tcase_add_test(state, a_daemon_that_is_killed_in_the_middle_of_everything_frees_all_memory);
-	tcase_add_test(state, a_lease_survives_the_death_of_its_daemon_until_it_expires);
-	tcase_add_test(state, a_new_setting_of_the_lease_counts_for_later_locks);
-	tcase_add_test(state, a_new_setting_of_the_shortest_lease_counts_for_later_requests);
-	tcase_add_test(state, the_supervisor_hears_the_state_of_the_daemon);
-	suite_add_tcase(suite, state);
-	return suite;
 }

@@ -8,7 +8,9 @@
 
 /* --- which locks are free at once, and which at D --- */
 
-START_TEST(quit_frees_at_once)
+FIXTURE(.teardown = cluster_close)
+
+TEST(quit_frees_at_once)
 {
 	held_and_waited_for();
 	says(1, "QUIT");
@@ -16,34 +18,30 @@ START_TEST(quit_frees_at_once)
 	ck_assert(hung_up(1));
 	hears(2, GRANT);
 }
-END_TEST
 
-START_TEST(the_end_of_its_input_frees_at_once)
+TEST(the_end_of_its_input_frees_at_once)
 {
 	held_and_waited_for();
 	half_closes(1);
 	ck_assert(hung_up(1));
 	hears(2, GRANT);
 }
-END_TEST
 
-START_TEST(a_hang_up_frees_at_once)
+TEST(a_hang_up_frees_at_once)
 {
 	held_and_waited_for();
 	goes(1, GONE_HANGUP);
 	hears(2, GRANT);
 }
-END_TEST
 
-START_TEST(a_reset_by_this_host_frees_at_once)
+TEST(a_reset_by_this_host_frees_at_once)
 {
 	held_and_waited_for();
 	goes(1, GONE_RESET);
 	hears(2, GRANT);
 }
-END_TEST
 
-START_TEST(a_session_behind_a_broken_path_keeps_its_lock_until_the_deadline)
+LOOP_TEST(a_session_behind_a_broken_path_keeps_its_lock_until_the_deadline, 3)
 {
 	static const enum gone how[] = {GONE_RESET, GONE_KEEPALIVE, GONE_OVERFLOW};
 	unsigned renewals;
@@ -65,9 +63,8 @@ START_TEST(a_session_behind_a_broken_path_keeps_its_lock_until_the_deadline)
 	passes(20 * MSEC);
 	hears(2, GRANT);
 }
-END_TEST
 
-START_TEST(an_overflow_of_a_local_session_waits_for_the_deadline_as_well)
+TEST(an_overflow_of_a_local_session_waits_for_the_deadline_as_well)
 {
 	held_and_waited_for();
 	goes(1, GONE_OVERFLOW);
@@ -76,9 +73,8 @@ START_TEST(an_overflow_of_a_local_session_waits_for_the_deadline_as_well)
 	passes(SEC);
 	hears(2, GRANT);
 }
-END_TEST
 
-START_TEST(the_waits_of_a_session_are_withdrawn_when_it_ends)
+TEST(the_waits_of_a_session_are_withdrawn_when_it_ends)
 {
 	held_and_waited_for();
 	says(3, "LOCK a wait=1m");
@@ -87,9 +83,8 @@ START_TEST(the_waits_of_a_session_are_withdrawn_when_it_ends)
 	hears(1, "OK *");
 	hears(3, GRANT);
 }
-END_TEST
 
-START_TEST(the_end_of_a_session_grants_it_nothing_more)
+TEST(the_end_of_a_session_grants_it_nothing_more)
 {
 	cluster_begin(1);
 	says(1, "LOCK a owner=t1");
@@ -99,9 +94,8 @@ START_TEST(the_end_of_a_session_grants_it_nothing_more)
 	goes(1, GONE_HANGUP);
 	hears(2, GRANT);
 }
-END_TEST
 
-START_TEST(a_missed_heartbeat_is_told_and_frees_at_the_deadline)
+TEST(a_missed_heartbeat_is_told_and_frees_at_the_deadline)
 {
 	held_and_waited_for();
 	says(1, "HELLO 1 heartbeat=1s");
@@ -120,9 +114,8 @@ START_TEST(a_missed_heartbeat_is_told_and_frees_at_the_deadline)
 	passes(2 * SEC);
 	hears(2, GRANT);
 }
-END_TEST
 
-START_TEST(a_heartbeat_may_be_switched_off_again)
+TEST(a_heartbeat_may_be_switched_off_again)
 {
 	cluster_begin(1);
 	says(1, "HELLO 1 heartbeat=1s");
@@ -131,9 +124,8 @@ START_TEST(a_heartbeat_may_be_switched_off_again)
 	passes(60 * SEC);
 	ck_assert(!hung_up(1));
 }
-END_TEST
 
-START_TEST(a_session_without_a_heartbeat_is_never_ended_for_being_idle)
+TEST(a_session_without_a_heartbeat_is_never_ended_for_being_idle)
 {
 	held_and_waited_for();
 	passes(3600 * SEC);
@@ -144,9 +136,8 @@ START_TEST(a_session_without_a_heartbeat_is_never_ended_for_being_idle)
 	ignores(1);
 	ignores(2);
 }
-END_TEST
 
-START_TEST(a_client_that_the_daemon_does_not_read_is_not_blamed_for_its_silence)
+TEST(a_client_that_the_daemon_does_not_read_is_not_blamed_for_its_silence)
 {
 	held_and_waited_for();
 	says(3, "HELLO 1 heartbeat=1s");
@@ -159,10 +150,9 @@ START_TEST(a_client_that_the_daemon_does_not_read_is_not_blamed_for_its_silence)
 	ignores(3);
 	ignores(2);
 }
-END_TEST
 
 /* It looks, and that is all. */
-START_TEST(a_session_of_the_web_page_is_in_no_figure_and_in_no_list)
+TEST(a_session_of_the_web_page_is_in_no_figure_and_in_no_list)
 {
 	int64_t sessions, opened, requests;
 
@@ -185,11 +175,10 @@ START_TEST(a_session_of_the_web_page_is_in_no_figure_and_in_no_list)
 	ck_assert_int_eq(figure(0, METRIC_SESSIONS_OPENED), opened);
 	ck_assert_int_lt(answered(0) - requests, 20);
 }
-END_TEST
 
 /* --- order, and reading ahead --- */
 
-START_TEST(untagged_requests_are_answered_in_order_and_tagged_ones_overtake)
+TEST(untagged_requests_are_answered_in_order_and_tagged_ones_overtake)
 {
 	held_and_waited_for();
 	says(3, "LOCK a wait=2s");
@@ -202,10 +191,9 @@ START_TEST(untagged_requests_are_answered_in_order_and_tagged_ones_overtake)
 	hears(3, "OK");
 	ignores(2);
 }
-END_TEST
 
 /* Its answer carries no tag, so the client would take it for the answer of the first request. */
-START_TEST(a_malformed_tag_is_answered_in_its_turn)
+TEST(a_malformed_tag_is_answered_in_its_turn)
 {
 	static const char *const line[] = {"@ PING", "@a/b PING", "@a=b PING", "\"@a\" PING", "@\xc3\xa4 PING", "@a\x01 PING", "  @/",
 	                                   "@abcdefghijklmnopqrstuvwxyz1234567 PING"};
@@ -224,9 +212,8 @@ START_TEST(a_malformed_tag_is_answered_in_its_turn)
 	}
 	ignores(1);
 }
-END_TEST
 
-START_TEST(reading_stops_at_256_lines_and_goes_on_when_they_are_served)
+TEST(reading_stops_at_256_lines_and_goes_on_when_they_are_served)
 {
 	held_and_waited_for();
 	says(3, "LOCK a wait=2s");
@@ -243,10 +230,9 @@ START_TEST(reading_stops_at_256_lines_and_goes_on_when_they_are_served)
 	ck_assert_uint_eq(ignores(3), 256);
 	ck_assert_uint_eq(unanswered(3), 0);
 }
-END_TEST
 
 /* Many that wait, and send on and on. */
-START_TEST(all_sessions_together_are_read_ahead_so_far)
+TEST(all_sessions_together_are_read_ahead_so_far)
 {
 	char much[READ_AHEAD_BYTES - 2000];
 
@@ -281,10 +267,9 @@ START_TEST(all_sessions_together_are_read_ahead_so_far)
 	ignores(40);
 	ignores(41);
 }
-END_TEST
 
 /* Sessions without number may each have one line, and each may be long. */
-START_TEST(who_has_most_read_ahead_is_cut_off_when_all_have_too_much)
+TEST(who_has_most_read_ahead_is_cut_off_when_all_have_too_much)
 {
 	char much[READ_AHEAD_BYTES - 2000];
 	const unsigned last = 2 + READ_AHEAD_MOST / 2 + 1;
@@ -313,10 +298,9 @@ START_TEST(who_has_most_read_ahead_is_cut_off_when_all_have_too_much)
 	for (unsigned k = 2; k <= last; k++)
 		ck_assert_uint_eq(ignores(k), k == 5 ? 0 : 2);
 }
-END_TEST
 
 /* What a peer had read ahead, and was served or went with its connection, counts no more. */
-START_TEST(of_the_peers_the_one_that_has_most_read_ahead_is_cut_off)
+TEST(of_the_peers_the_one_that_has_most_read_ahead_is_cut_off)
 {
 	const struct peer many = {.is_unix = true, .is_local = true, .uid = 1000, .pid = 7, .address = "unix"},
 			  one = {.is_unix = true, .is_local = true, .uid = 1001, .pid = 8, .address = "unix"};
@@ -361,9 +345,8 @@ START_TEST(of_the_peers_the_one_that_has_most_read_ahead_is_cut_off)
 	for (unsigned k = 2; k <= last; k++)
 		ignores(k);
 }
-END_TEST
 
-START_TEST(reading_goes_on_when_half_of_what_was_read_ahead_is_served)
+TEST(reading_goes_on_when_half_of_what_was_read_ahead_is_served)
 {
 	held_and_waited_for();
 	for (unsigned i = 0; i < 257; i++)
@@ -376,7 +359,6 @@ START_TEST(reading_goes_on_when_half_of_what_was_read_ahead_is_served)
 	passes(2 * SEC);
 	ck_assert_uint_eq(ignores(3), 257);
 }
-END_TEST
 
 /* A request of n bytes: spaces follow its words. */
 static void says_padded(unsigned k, const char *words, int n)
@@ -388,7 +370,7 @@ static void says_padded(unsigned k, const char *words, int n)
 }
 
 /* With its length each takes 4 KiB: sixteen are kept, and the first is under way. */
-START_TEST(reading_stops_at_64_KiB_and_goes_on_when_half_of_them_are_served)
+TEST(reading_stops_at_64_KiB_and_goes_on_when_half_of_them_are_served)
 {
 	held_and_waited_for();
 	for (unsigned i = 0; i < 16; i++)
@@ -403,9 +385,8 @@ START_TEST(reading_stops_at_64_KiB_and_goes_on_when_half_of_them_are_served)
 	passes(SEC);
 	ck_assert_uint_eq(ignores(3), 17);
 }
-END_TEST
 
-START_TEST(a_request_of_more_than_64_KiB_is_kept_whole)
+TEST(a_request_of_more_than_64_KiB_is_kept_whole)
 {
 	held_and_waited_for();
 	says(3, "LOCK a wait=10ms");
@@ -422,9 +403,8 @@ START_TEST(a_request_of_more_than_64_KiB_is_kept_whole)
 	passes(10 * MSEC);
 	hears(3, "TIMEOUT *");
 }
-END_TEST
 
-START_TEST(lines_that_were_too_long_keep_their_place_among_the_others)
+TEST(lines_that_were_too_long_keep_their_place_among_the_others)
 {
 	held_and_waited_for();
 	says(3, "LOCK a wait=2s");
@@ -437,9 +417,8 @@ START_TEST(lines_that_were_too_long_keep_their_place_among_the_others)
 	hears(3, "ERR TOOLONG *");
 	hears(3, "OK");
 }
-END_TEST
 
-START_TEST(a_quit_that_was_read_ahead_takes_its_turn)
+TEST(a_quit_that_was_read_ahead_takes_its_turn)
 {
 	held_and_waited_for();
 	says(3, "LOCK a wait=2s");
@@ -452,41 +431,4 @@ START_TEST(a_quit_that_was_read_ahead_takes_its_turn)
 	hears(3, "OK");
 	hears_nothing(3);
 	ck_assert(hung_up(3));
-}
-END_TEST
-
-Suite *session_suite(void)
-{
-	Suite *suite = suite_create("session");
-	TCase *ends = tcase_create("ends"), *order = tcase_create("order");
-
-	tcase_add_checked_fixture(ends, NULL, cluster_close);
-	tcase_add_test(ends, quit_frees_at_once);
-	tcase_add_test(ends, the_end_of_its_input_frees_at_once);
-	tcase_add_test(ends, a_hang_up_frees_at_once);
-	tcase_add_test(ends, a_reset_by_this_host_frees_at_once);
-	tcase_add_loop_test(ends, a_session_behind_a_broken_path_keeps_its_lock_until_the_deadline, 0, 3);
-	tcase_add_test(ends, an_overflow_of_a_local_session_waits_for_the_deadline_as_well);
-	tcase_add_test(ends, the_waits_of_a_session_are_withdrawn_when_it_ends);
-	tcase_add_test(ends, the_end_of_a_session_grants_it_nothing_more);
-	tcase_add_test(ends, a_missed_heartbeat_is_told_and_frees_at_the_deadline);
-	tcase_add_test(ends, a_heartbeat_may_be_switched_off_again);
-	tcase_add_test(ends, a_session_without_a_heartbeat_is_never_ended_for_being_idle);
-	tcase_add_test(ends, a_client_that_the_daemon_does_not_read_is_not_blamed_for_its_silence);
-	tcase_add_test(ends, a_session_of_the_web_page_is_in_no_figure_and_in_no_list);
-	suite_add_tcase(suite, ends);
-	tcase_add_checked_fixture(order, NULL, cluster_close);
-	tcase_add_test(order, untagged_requests_are_answered_in_order_and_tagged_ones_overtake);
-	tcase_add_test(order, a_malformed_tag_is_answered_in_its_turn);
-	tcase_add_test(order, reading_stops_at_256_lines_and_goes_on_when_they_are_served);
-	tcase_add_test(order, all_sessions_together_are_read_ahead_so_far);
-	tcase_add_test(order, who_has_most_read_ahead_is_cut_off_when_all_have_too_much);
-	tcase_add_test(order, of_the_peers_the_one_that_has_most_read_ahead_is_cut_off);
-	tcase_add_test(order, reading_goes_on_when_half_of_what_was_read_ahead_is_served);
-	tcase_add_test(order, reading_stops_at_64_KiB_and_goes_on_when_half_of_them_are_served);
-	tcase_add_test(order, a_request_of_more_than_64_KiB_is_kept_whole);
-	tcase_add_test(order, lines_that_were_too_long_keep_their_place_among_the_others);
-	tcase_add_test(order, a_quit_that_was_read_ahead_takes_its_turn);
-	suite_add_tcase(suite, order);
-	return suite;
 }

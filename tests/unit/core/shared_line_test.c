@@ -4,7 +4,9 @@
 
 #include <check.h>
 
-START_TEST(a_writer_that_waits_is_not_overtaken_by_later_readers)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_writer_that_waits_is_not_overtaken_by_later_readers)
 {
 	readers_hold(3, 2);
 	says(3, "LOCK a wait=1m");
@@ -23,9 +25,8 @@ START_TEST(a_writer_that_waits_is_not_overtaken_by_later_readers)
 	hears(4, READER);
 	hears(5, READER);
 }
-END_TEST
 
-START_TEST(readers_behind_a_writer_that_gives_up_join_at_once)
+TEST(readers_behind_a_writer_that_gives_up_join_at_once)
 {
 	readers_hold(3, 1);
 	says(2, "@w LOCK a wait=1m");
@@ -42,9 +43,8 @@ START_TEST(readers_behind_a_writer_that_gives_up_join_at_once)
 	hears(4, "TIMEOUT *");
 	hears(5, READER);
 }
-END_TEST
 
-START_TEST(readers_behind_a_writer_that_goes_join_at_once)
+TEST(readers_behind_a_writer_that_goes_join_at_once)
 {
 	readers_hold(3, 1);
 	says(2, "LOCK a wait=1m");
@@ -57,9 +57,8 @@ START_TEST(readers_behind_a_writer_that_goes_join_at_once)
 	says(3, "UNLOCK a");
 	ck_assert(is_free());
 }
-END_TEST
 
-START_TEST(a_round_that_is_won_for_a_reader_is_shared_by_all_that_wait_behind_it)
+TEST(a_round_that_is_won_for_a_reader_is_shared_by_all_that_wait_behind_it)
 {
 	cluster_begin(3);
 	all_feel(MOOD_SILENT);
@@ -75,9 +74,8 @@ START_TEST(a_round_that_is_won_for_a_reader_is_shared_by_all_that_wait_behind_it
 	hears_nothing(4);
 	hears_nothing(5);
 }
-END_TEST
 
-START_TEST(readers_of_two_daemons_hold_a_lock_together_and_a_writer_waits_for_both)
+TEST(readers_of_two_daemons_hold_a_lock_together_and_a_writer_waits_for_both)
 {
 	two_daemons(3);
 	reads(1);
@@ -97,9 +95,8 @@ START_TEST(readers_of_two_daemons_hold_a_lock_together_and_a_writer_waits_for_bo
 	hears(2, "OK name=a count=0");
 	hears(2, "BUSY *");
 }
-END_TEST
 
-START_TEST(a_reader_that_may_join_at_once_is_in_no_deadlock)
+TEST(a_reader_that_may_join_at_once_is_in_no_deadlock)
 {
 	readers_hold(3, 1);
 	says(2, "LOCK b");
@@ -111,9 +108,8 @@ START_TEST(a_reader_that_may_join_at_once_is_in_no_deadlock)
 	hears(2, "OK *");
 	hears(1, "OK name=b *");
 }
-END_TEST
 
-START_TEST(a_reader_behind_a_writer_that_waits_for_it_is_in_a_deadlock)
+TEST(a_reader_behind_a_writer_that_waits_for_it_is_in_a_deadlock)
 {
 	readers_hold(3, 1);
 	says(2, "LOCK b");
@@ -123,9 +119,8 @@ START_TEST(a_reader_behind_a_writer_that_waits_for_it_is_in_a_deadlock)
 	says(2, "LOCK a mode=shared wait=1m");
 	hears(2, "ERR DEADLOCK cycle=a<-b<-a");
 }
-END_TEST
 
-START_TEST(any_of_several_readers_may_close_a_cycle)
+TEST(any_of_several_readers_may_close_a_cycle)
 {
 	readers_hold(3, 3);
 	says(4, "LOCK b");
@@ -134,9 +129,8 @@ START_TEST(any_of_several_readers_may_close_a_cycle)
 	says(4, "LOCK a wait=1m");
 	hears(4, "ERR DEADLOCK cycle=a<-b<-a");
 }
-END_TEST
 
-START_TEST(an_owner_does_not_wait_in_both_modes)
+TEST(an_owner_does_not_wait_in_both_modes)
 {
 	readers_hold(3, 0);
 	says(1, "LOCK a");
@@ -147,9 +141,8 @@ START_TEST(an_owner_does_not_wait_in_both_modes)
 	says(2, "@3 LOCK a mode=shared wait=1m owner=x");
 	hears_nothing(2);
 }
-END_TEST
 
-START_TEST(readers_behind_a_writer_that_does_not_wait_hold_with_the_first)
+TEST(readers_behind_a_writer_that_does_not_wait_hold_with_the_first)
 {
 	cluster_begin(3);
 	all_feel(MOOD_SILENT);
@@ -160,25 +153,4 @@ START_TEST(readers_behind_a_writer_that_does_not_wait_hold_with_the_first)
 	hears(1, READER);
 	hears(2, "BUSY *");
 	hears(3, READER);
-}
-END_TEST
-
-Suite *shared_line_suite(void)
-{
-	Suite *s = suite_create("shared_line");
-	TCase *c = tcase_create("shared_line");
-
-	tcase_add_checked_fixture(c, NULL, cluster_close);
-	tcase_add_test(c, a_writer_that_waits_is_not_overtaken_by_later_readers);
-	tcase_add_test(c, readers_behind_a_writer_that_gives_up_join_at_once);
-	tcase_add_test(c, readers_behind_a_writer_that_goes_join_at_once);
-	tcase_add_test(c, a_round_that_is_won_for_a_reader_is_shared_by_all_that_wait_behind_it);
-	tcase_add_test(c, readers_of_two_daemons_hold_a_lock_together_and_a_writer_waits_for_both);
-	tcase_add_test(c, a_reader_that_may_join_at_once_is_in_no_deadlock);
-	tcase_add_test(c, a_reader_behind_a_writer_that_waits_for_it_is_in_a_deadlock);
-	tcase_add_test(c, any_of_several_readers_may_close_a_cycle);
-	tcase_add_test(c, an_owner_does_not_wait_in_both_modes);
-	tcase_add_test(c, readers_behind_a_writer_that_does_not_wait_hold_with_the_first);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -6,7 +6,9 @@
 
 #include <check.h>
 
-START_TEST(a_reader_of_a_higher_priority_joins_before_a_writer_that_waits)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_reader_of_a_higher_priority_joins_before_a_writer_that_waits)
 {
 	readers_hold(3, 1);
 	says(2, "LOCK a wait=1m");
@@ -22,9 +24,8 @@ START_TEST(a_reader_of_a_higher_priority_joins_before_a_writer_that_waits)
 	hears(2, GRANT);
 	hears_nothing(5);
 }
-END_TEST
 
-START_TEST(a_reader_waits_behind_a_writer_of_a_higher_priority)
+TEST(a_reader_waits_behind_a_writer_of_a_higher_priority)
 {
 	readers_hold(3, 1);
 	says(2, "LOCK a wait=1m priority=5");
@@ -43,10 +44,9 @@ START_TEST(a_reader_waits_behind_a_writer_of_a_higher_priority)
 	hears(4, READER);
 	hears(3, READER);
 }
-END_TEST
 
 /* A minute of waiting counts as a level. */
-START_TEST(readers_of_a_higher_priority_do_not_pass_a_writer_for_ever)
+TEST(readers_of_a_higher_priority_do_not_pass_a_writer_for_ever)
 {
 	readers_hold(3, 1);
 	says(2, "LOCK a wait=1h");
@@ -60,10 +60,9 @@ START_TEST(readers_of_a_higher_priority_do_not_pass_a_writer_for_ever)
 	says(3, "UNLOCK a");
 	hears(2, GRANT);
 }
-END_TEST
 
 /* 1 reads a and waits for b, which 2 holds. */
-START_TEST(a_reader_whose_priority_lets_it_join_at_once_is_in_no_deadlock)
+TEST(a_reader_whose_priority_lets_it_join_at_once_is_in_no_deadlock)
 {
 	readers_hold(3, 1);
 	says(2, "LOCK b");
@@ -78,10 +77,9 @@ START_TEST(a_reader_whose_priority_lets_it_join_at_once_is_in_no_deadlock)
 	hears(2, "OK *");
 	hears(1, "OK name=b *");
 }
-END_TEST
 
 /* It would hold the lock with others, and wait for itself. */
-START_TEST(a_reader_that_waits_for_the_lock_alone_does_not_pass_itself)
+TEST(a_reader_that_waits_for_the_lock_alone_does_not_pass_itself)
 {
 	readers_hold(3, 1);
 	says(2, "@w LOCK a wait=1m");
@@ -99,7 +97,6 @@ START_TEST(a_reader_that_waits_for_the_lock_alone_does_not_pass_itself)
 	all_feel(MOOD_WELL);
 	hears(3, "@w " GRANT);
 }
-END_TEST
 
 /* The memory stores of tests know no tickets: this is what the renewal of a share tells of one. The writer has asked a second ago. */
 static void a_writer_waits_elsewhere(void)
@@ -116,7 +113,7 @@ static void a_writer_waits_elsewhere(void)
 	grant_barred(e, lock_find(&e->table, SPAN("a")), members_clock_us(&e->members, cluster.now) - SEC);
 }
 
-START_TEST(a_writer_of_another_daemon_is_passed_as_one_of_this_daemon)
+TEST(a_writer_of_another_daemon_is_passed_as_one_of_this_daemon)
 {
 	a_writer_waits_elsewhere();
 	says(3, "LOCK a mode=shared");
@@ -129,10 +126,9 @@ START_TEST(a_writer_of_another_daemon_is_passed_as_one_of_this_daemon)
 	hears(6, READER);
 	hears_nothing(4);
 }
-END_TEST
 
 /* It does not give back b, which it has got, since a writer waits for a. */
-START_TEST(a_group_of_a_higher_priority_passes_it_as_well)
+TEST(a_group_of_a_higher_priority_passes_it_as_well)
 {
 	a_writer_waits_elsewhere();
 	says(3, "LOCKALL b a mode=shared wait=1m");
@@ -141,22 +137,4 @@ START_TEST(a_group_of_a_higher_priority_passes_it_as_well)
 	hears(4, "\\* name=b *");
 	hears(4, "\\* name=a *");
 	hears(4, "OK n=2");
-}
-END_TEST
-
-Suite *shared_priority_suite(void)
-{
-	Suite *s = suite_create("shared_priority");
-	TCase *c = tcase_create("shared_priority");
-
-	tcase_add_checked_fixture(c, NULL, cluster_close);
-	tcase_add_test(c, a_reader_of_a_higher_priority_joins_before_a_writer_that_waits);
-	tcase_add_test(c, a_reader_waits_behind_a_writer_of_a_higher_priority);
-	tcase_add_test(c, readers_of_a_higher_priority_do_not_pass_a_writer_for_ever);
-	tcase_add_test(c, a_reader_whose_priority_lets_it_join_at_once_is_in_no_deadlock);
-	tcase_add_test(c, a_reader_that_waits_for_the_lock_alone_does_not_pass_itself);
-	tcase_add_test(c, a_writer_of_another_daemon_is_passed_as_one_of_this_daemon);
-	tcase_add_test(c, a_group_of_a_higher_priority_passes_it_as_well);
-	suite_add_tcase(s, c);
-	return s;
 }

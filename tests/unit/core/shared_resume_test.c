@@ -31,7 +31,9 @@ static void reader_is_back(unsigned k, const struct secret *s, int64_t fence)
 	hears(k, "OK session=* n=1");
 }
 
-START_TEST(readers_of_one_lease_are_all_adopted)
+FIXTURE(.teardown = cluster_close)
+
+TEST(readers_of_one_lease_are_all_adopted)
 {
 	unsigned adoptions;
 
@@ -48,10 +50,9 @@ START_TEST(readers_of_one_lease_are_all_adopted)
 	passes(5 * SEC);
 	hears(5, READER);
 }
-END_TEST
 
 /* 2 has no grace, and no record: when 1 has unlocked, 2 may still read. */
-START_TEST(a_reader_without_grace_keeps_writers_out_behind_a_restart)
+TEST(a_reader_without_grace_keeps_writers_out_behind_a_restart)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -71,9 +72,8 @@ START_TEST(a_reader_without_grace_keeps_writers_out_behind_a_restart)
 	passes(4 * SEC);
 	hears(4, GRANT);
 }
-END_TEST
 
-START_TEST(the_record_of_a_reader_that_unlocked_is_not_adopted_and_the_other_is)
+TEST(the_record_of_a_reader_that_unlocked_is_not_adopted_and_the_other_is)
 {
 	two_read();
 	says(1, "UNLOCK a");
@@ -88,9 +88,8 @@ START_TEST(the_record_of_a_reader_that_unlocked_is_not_adopted_and_the_other_is)
 	says(5, "LOCK a");
 	hears(5, GRANT);
 }
-END_TEST
 
-START_TEST(a_run_that_ends_while_it_adopts_leaves_all_values_for_each_reader)
+TEST(a_run_that_ends_while_it_adopts_leaves_all_values_for_each_reader)
 {
 	two_read();
 	for (unsigned i = 0; i < 3; i++)
@@ -103,9 +102,8 @@ START_TEST(a_run_that_ends_while_it_adopts_leaves_all_values_for_each_reader)
 	reader_is_back(3, &s1, fence1);
 	reader_is_back(4, &s2, fence2);
 }
-END_TEST
 
-START_TEST(a_writer_after_readers_supersedes_their_records)
+TEST(a_writer_after_readers_supersedes_their_records)
 {
 	two_read();
 	says(1, "UNLOCK a");
@@ -119,9 +117,8 @@ START_TEST(a_writer_after_readers_supersedes_their_records)
 	is_resumed_with_nothing(3, &s1);
 	is_resumed_as(4, &s2, fence2);
 }
-END_TEST
 
-START_TEST(a_converted_hold_is_adopted_in_its_mode)
+TEST(a_converted_hold_is_adopted_in_its_mode)
 {
 	two_read();
 	says(1, "UNLOCK a");
@@ -142,9 +139,8 @@ START_TEST(a_converted_hold_is_adopted_in_its_mode)
 	says(5, "LOCK a mode=shared");
 	hears(5, READER);
 }
-END_TEST
 
-START_TEST(readers_that_do_not_come_back_leave_one_by_one)
+TEST(readers_that_do_not_come_back_leave_one_by_one)
 {
 	two_read();
 	goes(1, GONE_HANGUP);
@@ -158,9 +154,8 @@ START_TEST(readers_that_do_not_come_back_leave_one_by_one)
 	says(5, "LOCK a");
 	hears(5, GRANT);
 }
-END_TEST
 
-START_TEST(a_waiting_reader_that_repeats_its_lock_in_the_other_mode_stands_at_the_end)
+TEST(a_waiting_reader_that_repeats_its_lock_in_the_other_mode_stands_at_the_end)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -177,9 +172,8 @@ START_TEST(a_waiting_reader_that_repeats_its_lock_in_the_other_mode_stands_at_th
 	says(3, "UNLOCK a");
 	hears(4, GRANT);
 }
-END_TEST
 
-START_TEST(a_conversion_waits_for_its_client)
+TEST(a_conversion_waits_for_its_client)
 {
 	fence1 = held_with_grace(3, "grace=60s", "", &s1);
 	all_feel(MOOD_SILENT);
@@ -194,7 +188,6 @@ START_TEST(a_conversion_waits_for_its_client)
 	passes(5 * SEC);
 	ck_assert_int_gt(number_in(hears(3, READER), "fence"), fence1);
 }
-END_TEST
 
 /* A run on a copy of the journal as it is now: it stands still before any store has answered. */
 static void run_on_a_copy_begins(void)
@@ -209,7 +202,7 @@ static void run_on_a_copy_begins(void)
 }
 
 /* Its record from before says that it is exclusive. The run on the copy has heard of no store when the downgrade goes through. */
-START_TEST(a_run_on_a_journal_from_before_a_downgrade_does_not_adopt_the_hold)
+TEST(a_run_on_a_journal_from_before_a_downgrade_does_not_adopt_the_hold)
 {
 	fence1 = held_with_grace(3, "grace=60s", "", &s1);
 	run_on_a_copy_begins();
@@ -229,10 +222,9 @@ START_TEST(a_run_on_a_journal_from_before_a_downgrade_does_not_adopt_the_hold)
 	says(2, "CHECK a");
 	hears(2, "OK name=a *mode=shared");
 }
-END_TEST
 
 /* The record says that the hold is shared, with the fence that it had. */
-START_TEST(a_reader_behind_a_downgrade_that_a_restart_cut_off_has_a_larger_fence)
+TEST(a_reader_behind_a_downgrade_that_a_restart_cut_off_has_a_larger_fence)
 {
 	fence1 = held_with_grace(3, "grace=60s", "", &s1);
 	all_feel(MOOD_SILENT);
@@ -246,9 +238,8 @@ START_TEST(a_reader_behind_a_downgrade_that_a_restart_cut_off_has_a_larger_fence
 	says(5, "LOCK a mode=shared");
 	ck_assert_int_gt(number_in(hears(5, READER), "fence"), fence1);
 }
-END_TEST
 
-START_TEST(a_lease_that_cannot_be_adopted_is_lost_for_all_readers)
+TEST(a_lease_that_cannot_be_adopted_is_lost_for_all_readers)
 {
 	two_read();
 	for (unsigned i = 0; i < 3; i++)
@@ -259,27 +250,4 @@ START_TEST(a_lease_that_cannot_be_adopted_is_lost_for_all_readers)
 	hears(3, "! LOST name=a fence=* reason=evicted");
 	is_resumed_with_nothing(4, &s2);
 	hears(4, "! LOST name=a fence=* reason=evicted");
-}
-END_TEST
-
-Suite *shared_resume_suite(void)
-{
-	Suite *s = suite_create("shared_resume");
-	TCase *c = tcase_create("shared_resume");
-
-	tcase_add_checked_fixture(c, NULL, cluster_close);
-	tcase_add_test(c, readers_of_one_lease_are_all_adopted);
-	tcase_add_test(c, a_reader_without_grace_keeps_writers_out_behind_a_restart);
-	tcase_add_test(c, the_record_of_a_reader_that_unlocked_is_not_adopted_and_the_other_is);
-	tcase_add_test(c, a_run_that_ends_while_it_adopts_leaves_all_values_for_each_reader);
-	tcase_add_test(c, a_writer_after_readers_supersedes_their_records);
-	tcase_add_test(c, a_converted_hold_is_adopted_in_its_mode);
-	tcase_add_test(c, readers_that_do_not_come_back_leave_one_by_one);
-	tcase_add_test(c, a_waiting_reader_that_repeats_its_lock_in_the_other_mode_stands_at_the_end);
-	tcase_add_test(c, a_conversion_waits_for_its_client);
-	tcase_add_test(c, a_run_on_a_journal_from_before_a_downgrade_does_not_adopt_the_hold);
-	tcase_add_test(c, a_reader_behind_a_downgrade_that_a_restart_cut_off_has_a_larger_fence);
-	tcase_add_test(c, a_lease_that_cannot_be_adopted_is_lost_for_all_readers);
-	suite_add_tcase(s, c);
-	return s;
 }

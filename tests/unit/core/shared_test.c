@@ -4,7 +4,9 @@
 
 #include <check.h>
 
-START_TEST(readers_hold_a_lock_together_with_one_round)
+FIXTURE(.teardown = cluster_close)
+
+TEST(readers_hold_a_lock_together_with_one_round)
 {
 	unsigned rounds;
 
@@ -26,9 +28,8 @@ START_TEST(readers_hold_a_lock_together_with_one_round)
 	hears(3, "OK name=a count=0");
 	ck_assert(is_free());
 }
-END_TEST
 
-START_TEST(each_reader_has_its_own_fence_and_a_writer_behind_them_a_larger_one)
+TEST(each_reader_has_its_own_fence_and_a_writer_behind_them_a_larger_one)
 {
 	int64_t fence[4];
 
@@ -48,9 +49,8 @@ START_TEST(each_reader_has_its_own_fence_and_a_writer_behind_them_a_larger_one)
 	says(4, "LOCK a");
 	ck_assert_int_gt(number_in(hears(4, GRANT), "fence"), fence[3]);
 }
-END_TEST
 
-START_TEST(readers_beyond_the_range_share_its_last_fence)
+TEST(readers_beyond_the_range_share_its_last_fence)
 {
 	int64_t last = 0;
 
@@ -68,9 +68,8 @@ START_TEST(readers_beyond_the_range_share_its_last_fence)
 	ignores(1);
 	ck_assert_int_gt(number_in(hears(2, GRANT), "fence"), last);
 }
-END_TEST
 
-START_TEST(the_same_reader_is_reentrant)
+TEST(the_same_reader_is_reentrant)
 {
 	int64_t fence;
 
@@ -86,9 +85,8 @@ START_TEST(the_same_reader_is_reentrant)
 	says(2, "UNLOCK a");
 	ck_assert(is_free());
 }
-END_TEST
 
-START_TEST(a_lease_that_is_lost_is_lost_for_all_readers)
+TEST(a_lease_that_is_lost_is_lost_for_all_readers)
 {
 	readers_hold(3, 3);
 	all_feel(MOOD_SILENT);
@@ -100,10 +98,9 @@ START_TEST(a_lease_that_is_lost_is_lost_for_all_readers)
 		hears(k, "ERR LOST *");
 	}
 }
-END_TEST
 
 /* Its client may believe for as long as it was told. */
-START_TEST(a_reader_that_went_unsurely_keeps_writers_out_but_no_readers)
+TEST(a_reader_that_went_unsurely_keeps_writers_out_but_no_readers)
 {
 	cluster_begin(3);
 	session_opens_from_afar(1, 0);
@@ -120,9 +117,8 @@ START_TEST(a_reader_that_went_unsurely_keeps_writers_out_but_no_readers)
 	passes(2 * SEC);
 	hears(4, GRANT);
 }
-END_TEST
 
-START_TEST(a_reader_may_ask_for_a_longer_lease_than_the_others)
+TEST(a_reader_may_ask_for_a_longer_lease_than_the_others)
 {
 	readers_hold(3, 1);
 	says(2, "LOCK a mode=shared ttl=25s");
@@ -131,9 +127,8 @@ START_TEST(a_reader_may_ask_for_a_longer_lease_than_the_others)
 	says(2, "CHECK a");
 	ck_assert_int_gt(number_in(hears(2, "OK name=a *"), "valid_ms"), 20000);
 }
-END_TEST
 
-START_TEST(an_extend_of_one_reader_shortens_nothing_for_another)
+TEST(an_extend_of_one_reader_shortens_nothing_for_another)
 {
 	readers_hold(3, 2);
 	says(1, "EXTEND a ttl=2s");
@@ -141,9 +136,8 @@ START_TEST(an_extend_of_one_reader_shortens_nothing_for_another)
 	says(2, "CHECK a");
 	ck_assert_int_gt(number_in(hears(2, "OK name=a *"), "valid_ms"), 9000);
 }
-END_TEST
 
-START_TEST(an_extend_of_a_reader_that_leaves_is_cancelled_and_those_of_others_are_answered)
+TEST(an_extend_of_a_reader_that_leaves_is_cancelled_and_those_of_others_are_answered)
 {
 	readers_hold(3, 2);
 	all_feel(MOOD_SILENT);
@@ -158,9 +152,8 @@ START_TEST(an_extend_of_a_reader_that_leaves_is_cancelled_and_those_of_others_ar
 	all_feel(MOOD_WELL);
 	hears(2, "@2 OK name=a *");
 }
-END_TEST
 
-START_TEST(a_reader_that_joins_a_lease_at_risk_is_told_so)
+TEST(a_reader_that_joins_a_lease_at_risk_is_told_so)
 {
 	readers_hold(3, 1);
 	feels(0, MOOD_SILENT);
@@ -174,9 +167,8 @@ START_TEST(a_reader_that_joins_a_lease_at_risk_is_told_so)
 	hears(1, "! SAFE *");
 	hears(2, "! SAFE *");
 }
-END_TEST
 
-START_TEST(show_and_list_tell_all_readers)
+TEST(show_and_list_tell_all_readers)
 {
 	readers_hold(3, 2);
 	says(3, "LOCK a wait=1m");
@@ -191,10 +183,9 @@ START_TEST(show_and_list_tell_all_readers)
 	hears(5, "\\* name=a fence=* session=1 * count=1 mode=shared holders=2 waiters=2");
 	hears(5, "OK n=1 more=0");
 }
-END_TEST
 
 /* 2 was told of the lease that 1 had asked for, and cannot be told that it is shorter now. */
-START_TEST(an_extend_does_not_shorten_what_another_reader_was_told)
+TEST(an_extend_does_not_shorten_what_another_reader_was_told)
 {
 	stores_have_room(3);
 	session_opens_from_afar(2, 0);
@@ -219,10 +210,9 @@ START_TEST(an_extend_does_not_shorten_what_another_reader_was_told)
 	passes(12 * SEC);
 	hears(4, GRANT);
 }
-END_TEST
 
 /* That a writer waits is told once to each of those that hold, however many of them came together. */
-START_TEST(readers_that_come_together_are_told_of_a_waiter_once)
+TEST(readers_that_come_together_are_told_of_a_waiter_once)
 {
 	stores_have_room(3);
 	says(1, "LOCK a");
@@ -240,9 +230,8 @@ START_TEST(readers_that_come_together_are_told_of_a_waiter_once)
 		hears_nothing(k);
 	}
 }
-END_TEST
 
-START_TEST(readers_have_no_end_no_lock_delay_and_no_keep_of_their_own)
+LOOP_TEST(readers_have_no_end_no_lock_delay_and_no_keep_of_their_own, 3)
 {
 	static const char *const request[] = {"LOCK a", "LOCKALL a b", "LOCKANY a b"};
 
@@ -262,10 +251,9 @@ START_TEST(readers_have_no_end_no_lock_delay_and_no_keep_of_their_own)
 	hears(1, "OK name=a count=0");
 	ck_assert(is_free());
 }
-END_TEST
 
 /* Else the renewal of a conversion lengthens it, also one that is refused. */
-START_TEST(a_hold_that_ends_or_has_a_lock_delay_is_not_shared)
+LOOP_TEST(a_hold_that_ends_or_has_a_lock_delay_is_not_shared, 2)
 {
 	cluster_open(3);
 	cluster.conf.max_delay_us = 10 * SEC;
@@ -281,30 +269,4 @@ START_TEST(a_hold_that_ends_or_has_a_lock_delay_is_not_shared)
 		ck_assert_int_le(number_in(hears(1, "OK name=a fence=* valid_ms=* count=1"), "valid_ms"), 5000);
 	else
 		hears(1, "OK name=a fence=* valid_ms=* count=1");
-}
-END_TEST
-
-Suite *shared_suite(void)
-{
-	Suite *s = suite_create("shared");
-	TCase *c = tcase_create("shared");
-
-	tcase_add_checked_fixture(c, NULL, cluster_close);
-	tcase_add_test(c, readers_hold_a_lock_together_with_one_round);
-	tcase_add_test(c, each_reader_has_its_own_fence_and_a_writer_behind_them_a_larger_one);
-	tcase_add_test(c, readers_beyond_the_range_share_its_last_fence);
-	tcase_add_test(c, the_same_reader_is_reentrant);
-	tcase_add_test(c, a_lease_that_is_lost_is_lost_for_all_readers);
-	tcase_add_test(c, a_reader_that_went_unsurely_keeps_writers_out_but_no_readers);
-	tcase_add_test(c, a_reader_may_ask_for_a_longer_lease_than_the_others);
-	tcase_add_test(c, an_extend_of_one_reader_shortens_nothing_for_another);
-	tcase_add_test(c, an_extend_of_a_reader_that_leaves_is_cancelled_and_those_of_others_are_answered);
-	tcase_add_test(c, a_reader_that_joins_a_lease_at_risk_is_told_so);
-	tcase_add_test(c, show_and_list_tell_all_readers);
-	tcase_add_test(c, an_extend_does_not_shorten_what_another_reader_was_told);
-	tcase_add_test(c, readers_that_come_together_are_told_of_a_waiter_once);
-	tcase_add_loop_test(c, readers_have_no_end_no_lock_delay_and_no_keep_of_their_own, 0, 3);
-	tcase_add_loop_test(c, a_hold_that_ends_or_has_a_lock_delay_is_not_shared, 0, 2);
-	suite_add_tcase(s, c);
-	return s;
 }

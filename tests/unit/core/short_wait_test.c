@@ -37,7 +37,9 @@ static void crowds_are_served(unsigned first, unsigned last)
 		ignores(k);
 }
 
-START_TEST(a_second_wait_for_busy_stores_does_not_begin_the_second_anew)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_second_wait_for_busy_stores_does_not_begin_the_second_anew)
 {
 	begins_with_busy_stores();
 	votes_are_split("a");
@@ -52,9 +54,8 @@ START_TEST(a_second_wait_for_busy_stores_does_not_begin_the_second_anew)
 	hears(2, BUSY_STORES);
 	crowds_are_served(1, 5);
 }
-END_TEST
 
-START_TEST(each_lock_without_wait_has_a_second_of_its_own)
+TEST(each_lock_without_wait_has_a_second_of_its_own)
 {
 	begins_with_busy_stores();
 	for (unsigned k = 1; k <= 4; k++)
@@ -71,10 +72,9 @@ START_TEST(each_lock_without_wait_has_a_second_of_its_own)
 	hears(6, BUSY_STORES);
 	crowds_are_served(1, 6);
 }
-END_TEST
 
 /* Its wait ends during the round of the first waiter, who then leaves. That round asked for another lease. */
-START_TEST(a_wait_that_is_over_does_not_go_on_at_busy_stores)
+TEST(a_wait_that_is_over_does_not_go_on_at_busy_stores)
 {
 	begins_with_busy_stores();
 	says(1, "LOCK a ttl=5s wait=60s");
@@ -89,9 +89,8 @@ START_TEST(a_wait_that_is_over_does_not_go_on_at_busy_stores)
 	hears(2, "ERR QUORUM *");
 	crowds_are_served(3, 6);
 }
-END_TEST
 
-START_TEST(rounds_that_nobody_wins_are_not_repeated_beyond_a_second)
+TEST(rounds_that_nobody_wins_are_not_repeated_beyond_a_second)
 {
 	cluster_open(3);
 	cluster.conf.timeout_us = 900 * MSEC;
@@ -108,19 +107,4 @@ START_TEST(rounds_that_nobody_wins_are_not_repeated_beyond_a_second)
 	}
 	hears(1, "BUSY name=a waiters=0");
 	all_feel(MOOD_WELL);
-}
-END_TEST
-
-Suite *short_wait_suite(void)
-{
-	Suite *suite = suite_create("short_wait");
-	TCase *tc = tcase_create("within a second");
-
-	tcase_add_checked_fixture(tc, NULL, cluster_close);
-	tcase_add_test(tc, a_second_wait_for_busy_stores_does_not_begin_the_second_anew);
-	tcase_add_test(tc, each_lock_without_wait_has_a_second_of_its_own);
-	tcase_add_test(tc, a_wait_that_is_over_does_not_go_on_at_busy_stores);
-	tcase_add_test(tc, rounds_that_nobody_wins_are_not_repeated_beyond_a_second);
-	suite_add_tcase(suite, tc);
-	return suite;
 }

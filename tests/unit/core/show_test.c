@@ -10,7 +10,9 @@ static void two_hosts(void)
 	two_daemons(3);
 }
 
-START_TEST(a_holder_on_another_host_is_found_at_the_stores)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_holder_on_another_host_is_found_at_the_stores)
 {
 	two_hosts();
 	says(1, "LOCK a");
@@ -27,9 +29,8 @@ START_TEST(a_holder_on_another_host_is_found_at_the_stores)
 	ck_assert_int_eq(figure(1, METRIC_NAMES), 0);
 	ignores(1);
 }
-END_TEST
 
-START_TEST(SHOW_does_not_ask_the_stores_for_what_the_daemon_knows)
+TEST(SHOW_does_not_ask_the_stores_for_what_the_daemon_knows)
 {
 	two_hosts();
 	says(1, "LOCK a");
@@ -45,9 +46,8 @@ START_TEST(SHOW_does_not_ask_the_stores_for_what_the_daemon_knows)
 	ck_assert_uint_eq(asked(CALL_LOOK), 0);
 	ignores(2);
 }
-END_TEST
 
-START_TEST(a_name_with_keep_has_no_holder)
+TEST(a_name_with_keep_has_no_holder)
 {
 	two_hosts();
 	says(1, "LOCK a");
@@ -72,9 +72,8 @@ START_TEST(a_name_with_keep_has_no_holder)
 	passes(4100 * MSEC);
 	hears(1, "@w OK name=a *");
 }
-END_TEST
 
-START_TEST(a_daemon_with_waiters_knows_how_long_the_holder_elsewhere_was_seen)
+TEST(a_daemon_with_waiters_knows_how_long_the_holder_elsewhere_was_seen)
 {
 	two_hosts();
 	says(1, "LOCK a");
@@ -99,9 +98,8 @@ START_TEST(a_daemon_with_waiters_knows_how_long_the_holder_elsewhere_was_seen)
 	ck_assert_int_lt(number_in(hears(2, "\\* role=holder pos=0 holder=@h0 held_ms=* seen_ms=* ttl_ms=*"), "seen_ms"), 3000);
 	ignores(2);
 }
-END_TEST
 
-START_TEST(a_key_of_another_program_is_foreign)
+TEST(a_key_of_another_program_is_foreign)
 {
 	two_hosts();
 	for (unsigned i = 0; i < 3; i++)
@@ -114,9 +112,8 @@ START_TEST(a_key_of_another_program_is_foreign)
 	says(2, "SHOW a");
 	hears(2, "OK n=0 free=yes");
 }
-END_TEST
 
-START_TEST(a_lost_lock_is_shown_until_its_validity_has_passed)
+TEST(a_lost_lock_is_shown_until_its_validity_has_passed)
 {
 	cluster_begin(3);
 	says(1, "LOCK a renew=no ttl=1s");
@@ -131,9 +128,8 @@ START_TEST(a_lost_lock_is_shown_until_its_validity_has_passed)
 	says(2, "SHOW a");
 	hears(2, "OK n=0 free=yes");
 }
-END_TEST
 
-START_TEST(two_stores_of_three_that_agree_decide_what_SHOW_says)
+TEST(two_stores_of_three_that_agree_decide_what_SHOW_says)
 {
 	two_hosts();
 	says(1, "LOCK a");
@@ -148,9 +144,8 @@ START_TEST(two_stores_of_three_that_agree_decide_what_SHOW_says)
 	comes(0);
 	passes(2 * SEC);
 }
-END_TEST
 
-START_TEST(without_a_quorum_SHOW_says_at_once_that_it_does_not_know)
+TEST(without_a_quorum_SHOW_says_at_once_that_it_does_not_know)
 {
 	two_hosts();
 	says(1, "LOCK a");
@@ -170,9 +165,8 @@ START_TEST(without_a_quorum_SHOW_says_at_once_that_it_does_not_know)
 	ignores(2);
 	ignores(1);
 }
-END_TEST
 
-START_TEST(a_holder_that_was_seen_before_the_stores_failed_is_no_longer_known)
+TEST(a_holder_that_was_seen_before_the_stores_failed_is_no_longer_known)
 {
 	two_hosts();
 	says(1, "LOCK a");
@@ -194,9 +188,8 @@ START_TEST(a_holder_that_was_seen_before_the_stores_failed_is_no_longer_known)
 	ignores(1);
 	ignores(2);
 }
-END_TEST
 
-START_TEST(stores_that_are_silent_are_waited_for_as_long_as_a_command_may_take)
+TEST(stores_that_are_silent_are_waited_for_as_long_as_a_command_may_take)
 {
 	two_hosts();
 	says(1, "LOCK a");
@@ -213,9 +206,8 @@ START_TEST(stores_that_are_silent_are_waited_for_as_long_as_a_command_may_take)
 	all_feel(MOOD_WELL);
 	passes(SEC);
 }
-END_TEST
 
-START_TEST(SHOW_says_what_is_true_when_the_stores_have_answered)
+TEST(SHOW_says_what_is_true_when_the_stores_have_answered)
 {
 	cluster_begin(3);
 	all_feel(MOOD_SILENT);
@@ -229,10 +221,9 @@ START_TEST(SHOW_says_what_is_true_when_the_stores_have_answered)
 	hears(1, "\\* role=holder pos=0 session=2 *");
 	hears(1, "OK n=1");
 }
-END_TEST
 
 /* Two stores refuse the LOCK for the sake of a holder whom SHOW has seen at one of them only. */
-START_TEST(SHOW_says_what_a_LOCK_that_came_later_has_found_before)
+TEST(SHOW_says_what_a_LOCK_that_came_later_has_found_before)
 {
 	static const char holder[] = "0123456789abcdef.one:1:00112233445566778899aabbccddeeff";
 
@@ -253,9 +244,8 @@ START_TEST(SHOW_says_what_a_LOCK_that_came_later_has_found_before)
 	hears(1, "OK n=2");
 	all_feel(MOOD_WELL);
 }
-END_TEST
 
-START_TEST(looks_in_flight_are_bounded_and_end_with_their_session)
+TEST(looks_in_flight_are_bounded_and_end_with_their_session)
 {
 	cluster_open(3);
 	cluster.conf.limits.waiting = 2;
@@ -279,10 +269,9 @@ START_TEST(looks_in_flight_are_bounded_and_end_with_their_session)
 	ck_assert(hung_up(2));
 	ck_assert_int_eq(figure(0, METRIC_NAMES), 0);
 }
-END_TEST
 
 /* SHOW takes the room that other requests leave. A renewal that is due goes first. */
-START_TEST(many_SHOWs_cost_nobody_a_lease)
+TEST(many_SHOWs_cost_nobody_a_lease)
 {
 	cluster_open(3);
 	cluster.conf.window = 4;
@@ -305,9 +294,8 @@ START_TEST(many_SHOWs_cost_nobody_a_lease)
 	for (unsigned k = 2; k < 12; k++)
 		ignores(k);
 }
-END_TEST
 
-START_TEST(the_memory_store_shows_what_it_has)
+TEST(the_memory_store_shows_what_it_has)
 {
 	cluster_open(1);
 	cluster.conf.store = "memory";
@@ -331,9 +319,8 @@ START_TEST(the_memory_store_shows_what_it_has)
 	says(1, "SHOW a");
 	hears(1, "OK n=0 free=yes");
 }
-END_TEST
 
-START_TEST(a_lock_is_shown_while_somebody_asks_for_a_permit_of_that_name)
+TEST(a_lock_is_shown_while_somebody_asks_for_a_permit_of_that_name)
 {
 	cluster_begin(3);
 	says(1, "LOCK a");
@@ -347,9 +334,8 @@ START_TEST(a_lock_is_shown_while_somebody_asks_for_a_permit_of_that_name)
 	passes(SEC);
 	hears(2, "@p ERR KIND *");
 }
-END_TEST
 
-START_TEST(of_many_readers_SHOW_tells_those_whose_rows_fit)
+TEST(of_many_readers_SHOW_tells_those_whose_rows_fit)
 {
 	const char *line;
 	unsigned rows = 0;
@@ -368,32 +354,4 @@ START_TEST(of_many_readers_SHOW_tells_those_whose_rows_fit)
 	ck_assert_uint_gt(rows, 2);
 	ck_assert_int_eq(number_in(line, "n"), rows);
 	ck_assert_int_eq(number_in(line, "more"), 58 - rows);
-}
-END_TEST
-
-Suite *show_suite(void)
-{
-	Suite *suite = suite_create("show");
-	TCase *show = tcase_create("show");
-
-	tcase_add_checked_fixture(show, NULL, cluster_close);
-	tcase_add_test(show, a_holder_on_another_host_is_found_at_the_stores);
-	tcase_add_test(show, SHOW_does_not_ask_the_stores_for_what_the_daemon_knows);
-	tcase_add_test(show, a_name_with_keep_has_no_holder);
-	tcase_add_test(show, a_daemon_with_waiters_knows_how_long_the_holder_elsewhere_was_seen);
-	tcase_add_test(show, a_key_of_another_program_is_foreign);
-	tcase_add_test(show, a_lost_lock_is_shown_until_its_validity_has_passed);
-	tcase_add_test(show, two_stores_of_three_that_agree_decide_what_SHOW_says);
-	tcase_add_test(show, without_a_quorum_SHOW_says_at_once_that_it_does_not_know);
-	tcase_add_test(show, a_holder_that_was_seen_before_the_stores_failed_is_no_longer_known);
-	tcase_add_test(show, stores_that_are_silent_are_waited_for_as_long_as_a_command_may_take);
-	tcase_add_test(show, SHOW_says_what_is_true_when_the_stores_have_answered);
-	tcase_add_test(show, SHOW_says_what_a_LOCK_that_came_later_has_found_before);
-	tcase_add_test(show, looks_in_flight_are_bounded_and_end_with_their_session);
-	tcase_add_test(show, many_SHOWs_cost_nobody_a_lease);
-	tcase_add_test(show, the_memory_store_shows_what_it_has);
-	tcase_add_test(show, a_lock_is_shown_while_somebody_asks_for_a_permit_of_that_name);
-	tcase_add_test(show, of_many_readers_SHOW_tells_those_whose_rows_fit);
-	suite_add_tcase(suite, show);
-	return suite;
 }

@@ -16,7 +16,9 @@ static int64_t shown_held_ms(void)
 	return ms;
 }
 
-START_TEST(another_daemon_tells_for_how_long_a_name_is_held_though_nobody_waits_there)
+FIXTURE(.teardown = cluster_close)
+
+TEST(another_daemon_tells_for_how_long_a_name_is_held_though_nobody_waits_there)
 {
 	two_daemons(3);
 	says(1, "LOCK a");
@@ -34,9 +36,8 @@ START_TEST(another_daemon_tells_for_how_long_a_name_is_held_though_nobody_waits_
 	ignores(1);
 	ck_assert_int_eq(shown_held_ms(), 0);
 }
-END_TEST
 
-START_TEST(a_daemon_that_has_restarted_holds_it_since_the_grant)
+TEST(a_daemon_that_has_restarted_holds_it_since_the_grant)
 {
 	struct secret s;
 
@@ -51,10 +52,9 @@ START_TEST(a_daemon_that_has_restarted_holds_it_since_the_grant)
 	session_opens(2, 1);
 	ck_assert_int_ge(shown_held_ms(), 12000);
 }
-END_TEST
 
 /* They differ by less than the tolerance, and so a grant may seem to come later than the question. */
-START_TEST(clocks_of_stores_that_differ_make_no_nonsense)
+TEST(clocks_of_stores_that_differ_make_no_nonsense)
 {
 	two_daemons(3);
 	cluster.node[0].clock_us = 1500 * MSEC;
@@ -65,14 +65,15 @@ START_TEST(clocks_of_stores_that_differ_make_no_nonsense)
 	passes(10 * SEC);
 	ck_assert_int_le(shown_held_ms(), 11500);
 }
-END_TEST
 
 static int64_t held_us(const char *public, int64_t now_us)
 {
 	return value_held_us(span_of(public), now_us);
 }
 
-START_TEST(a_value_that_tells_no_likely_moment_tells_none)
+FIXTURE()
+
+TEST(a_value_that_tells_no_likely_moment_tells_none)
 {
 	const int64_t then = INT64_C(0x1a2b3c4d5e6) * MSEC, year = INT64_C(365) * 86400 * SEC;
 
@@ -92,9 +93,10 @@ START_TEST(a_value_that_tells_no_likely_moment_tells_none)
 	ck_assert_int_eq(held_us("d.h", then), -1);
 	ck_assert_int_eq(held_us("", then), -1);
 }
-END_TEST
 
-START_TEST(a_value_of_an_earlier_version_is_shown_without_it)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_value_of_an_earlier_version_is_shown_without_it)
 {
 	two_daemons(3);
 	for (unsigned i = 0; i < 3; i++)
@@ -104,21 +106,4 @@ START_TEST(a_value_of_an_earlier_version_is_shown_without_it)
 	hears(2, "OK n=1");
 	says(2, "LOCK a");
 	hears(2, "BUSY name=a holder=@one waiters=0 retry_ms=*");
-}
-END_TEST
-
-Suite *since_suite(void)
-{
-	Suite *suite = suite_create("since");
-	TCase *since = tcase_create("since"), *values = tcase_create("values");
-
-	tcase_add_checked_fixture(since, NULL, cluster_close);
-	tcase_add_test(since, another_daemon_tells_for_how_long_a_name_is_held_though_nobody_waits_there);
-	tcase_add_test(since, a_daemon_that_has_restarted_holds_it_since_the_grant);
-	tcase_add_test(since, clocks_of_stores_that_differ_make_no_nonsense);
-	tcase_add_test(since, a_value_of_an_earlier_version_is_shown_without_it);
-	suite_add_tcase(suite, since);
-	tcase_add_test(values, a_value_that_tells_no_likely_moment_tells_none);
-	suite_add_tcase(suite, values);
-	return suite;
 }

@@ -18,7 +18,9 @@ static unsigned pipeline_behind_a_wait(unsigned lines)
 	return unanswered(3);
 }
 
-START_TEST(lines_that_were_read_ahead_wait_until_the_client_reads_its_answers)
+FIXTURE(.teardown = cluster_close)
+
+TEST(lines_that_were_read_ahead_wait_until_the_client_reads_its_answers)
 {
 	unsigned left = pipeline_behind_a_wait(200);
 
@@ -37,9 +39,8 @@ START_TEST(lines_that_were_read_ahead_wait_until_the_client_reads_its_answers)
 	ignores(3);
 	ignores(2);
 }
-END_TEST
 
-START_TEST(reading_stops_while_lines_wait_for_their_reader_and_goes_on_behind_them)
+TEST(reading_stops_while_lines_wait_for_their_reader_and_goes_on_behind_them)
 {
 	unsigned left = pipeline_behind_a_wait(200);
 
@@ -54,9 +55,8 @@ START_TEST(reading_stops_while_lines_wait_for_their_reader_and_goes_on_behind_th
 	ignores(3);
 	ignores(2);
 }
-END_TEST
 
-START_TEST(pushes_and_tagged_answers_do_not_wait_for_the_reader)
+TEST(pushes_and_tagged_answers_do_not_wait_for_the_reader)
 {
 	cluster_begin(3);
 	says(3, "LOCK b ttl=1s renew=no");
@@ -79,9 +79,8 @@ START_TEST(pushes_and_tagged_answers_do_not_wait_for_the_reader)
 	ignores(3);
 	ignores(1);
 }
-END_TEST
 
-START_TEST(a_session_may_end_while_its_lines_wait_for_the_reader)
+LOOP_TEST(a_session_may_end_while_its_lines_wait_for_the_reader, 2)
 {
 	pipeline_behind_a_wait(200);
 	ignores(3);
@@ -98,9 +97,8 @@ START_TEST(a_session_may_end_while_its_lines_wait_for_the_reader)
 		ck_assert(hung_up(3));
 	}
 }
-END_TEST
 
-START_TEST(a_client_that_reads_its_answers_is_alive)
+TEST(a_client_that_reads_its_answers_is_alive)
 {
 	held_and_waited_for();
 	says(3, "HELLO 1 heartbeat=2s");
@@ -118,9 +116,8 @@ START_TEST(a_client_that_reads_its_answers_is_alive)
 	ignores(3);
 	ignores(2);
 }
-END_TEST
 
-START_TEST(EVENT_SENT_for_a_session_that_nobody_awaits_is_ignored)
+TEST(EVENT_SENT_for_a_session_that_nobody_awaits_is_ignored)
 {
 	struct event event = {.kind = EVENT_SENT, .session = {.id = 1}};
 
@@ -135,21 +132,4 @@ START_TEST(EVENT_SENT_for_a_session_that_nobody_awaits_is_ignored)
 	ck_assert_int_eq(service_step(cluster.daemon[0].service, &event, &cluster.daemon[0].effects), -EINVAL);
 	event.session.id = 7;
 	ck_assert_int_eq(service_step(cluster.daemon[0].service, &event, &cluster.daemon[0].effects), -EINVAL);
-}
-END_TEST
-
-Suite *slow_reader_suite(void)
-{
-	Suite *suite = suite_create("slow_reader");
-	TCase *t = tcase_create("await");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, lines_that_were_read_ahead_wait_until_the_client_reads_its_answers);
-	tcase_add_test(t, reading_stops_while_lines_wait_for_their_reader_and_goes_on_behind_them);
-	tcase_add_test(t, pushes_and_tagged_answers_do_not_wait_for_the_reader);
-	tcase_add_loop_test(t, a_session_may_end_while_its_lines_wait_for_the_reader, 0, 2);
-	tcase_add_test(t, a_client_that_reads_its_answers_is_alive);
-	tcase_add_test(t, EVENT_SENT_for_a_session_that_nobody_awaits_is_ignored);
-	suite_add_tcase(suite, t);
-	return suite;
 }

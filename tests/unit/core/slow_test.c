@@ -12,7 +12,9 @@ static void slow_is(int64_t wait_us, int64_t hold_us, int64_t store_us)
 	service_reload(cluster.daemon[0].service, &cluster.conf);
 }
 
-START_TEST(a_wait_a_hold_and_a_call_that_took_long_are_logged_at_their_end)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_wait_a_hold_and_a_call_that_took_long_are_logged_at_their_end)
 {
 	cluster_begin(3);
 	slow_is(SEC, 2 * SEC, 30 * MSEC);
@@ -35,9 +37,8 @@ START_TEST(a_wait_a_hold_and_a_call_that_took_long_are_logged_at_their_end)
 	feels(0, MOOD_WELL);
 	ck_assert(was_logged("slow kind=store node=* name=b took_ms=30 outcome=executed"));
 }
-END_TEST
 
-START_TEST(a_granted_wait_is_logged)
+TEST(a_granted_wait_is_logged)
 {
 	cluster_begin(3);
 	slow_is(SEC, 0, 0);
@@ -49,9 +50,8 @@ START_TEST(a_granted_wait_is_logged)
 	hears(2, "OK *");
 	ck_assert(was_logged("slow kind=wait name=a peer=* session=* waited_ms=2000 outcome=granted"));
 }
-END_TEST
 
-START_TEST(a_group_that_was_granted_late_is_logged_once)
+TEST(a_group_that_was_granted_late_is_logged_once)
 {
 	cluster_begin(3);
 	slow_is(SEC, 0, 0);
@@ -74,9 +74,8 @@ START_TEST(a_group_that_was_granted_late_is_logged_once)
 	ck_assert(was_logged("slow kind=wait name=b peer=* session=* waited_ms=3000 names=2 outcome=granted"));
 	ck_assert(!was_logged("slow *"));
 }
-END_TEST
 
-START_TEST(a_group_that_was_granted_at_once_is_not_logged)
+TEST(a_group_that_was_granted_at_once_is_not_logged)
 {
 	cluster_begin(3);
 	slow_is(SEC, 0, 0);
@@ -84,9 +83,8 @@ START_TEST(a_group_that_was_granted_at_once_is_not_logged)
 	passes(2 * SEC);
 	ck_assert(!was_logged("slow *"));
 }
-END_TEST
 
-START_TEST(a_conversion_that_was_granted_late_is_logged)
+TEST(a_conversion_that_was_granted_late_is_logged)
 {
 	cluster_begin(3);
 	passes(SEC);
@@ -104,10 +102,9 @@ START_TEST(a_conversion_that_was_granted_late_is_logged)
 	ck_assert(was_logged("slow kind=wait name=a peer=* session=* waited_ms=2* outcome=granted"));
 	ck_assert(!was_logged("slow *"));
 }
-END_TEST
 
 /* The time in which nothing was due does not count. */
-START_TEST(a_take_is_logged_if_its_job_was_due_for_long)
+TEST(a_take_is_logged_if_its_job_was_due_for_long)
 {
 	cluster_begin(3);
 	slow_is(SEC, 0, 0);
@@ -128,21 +125,4 @@ START_TEST(a_take_is_logged_if_its_job_was_due_for_long)
 	hears(1, "OK queue=mail job=b *");
 	ck_assert(was_logged("slow kind=wait queue=mail peer=* session=* waited_ms=* outcome=granted"));
 	ck_assert(!was_logged("slow *"));
-}
-END_TEST
-
-Suite *slow_suite(void)
-{
-	Suite *s = suite_create("slow");
-	TCase *t = tcase_create("slow");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, a_wait_a_hold_and_a_call_that_took_long_are_logged_at_their_end);
-	tcase_add_test(t, a_granted_wait_is_logged);
-	tcase_add_test(t, a_group_that_was_granted_late_is_logged_once);
-	tcase_add_test(t, a_group_that_was_granted_at_once_is_not_logged);
-	tcase_add_test(t, a_conversion_that_was_granted_late_is_logged);
-	tcase_add_test(t, a_take_is_logged_if_its_job_was_due_for_long);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -17,11 +17,13 @@ static void is_quarantined_by_both(char *ret_marker)
 	ck_assert_int_eq(ret_marker[0], 'q');
 }
 
+FIXTURE(.teardown = cluster_close)
+
 /*
  * One daemon was cut off while a quarantine ran, so for this daemon it is over. The store is set back to a moment within the quarantine, and the other
  * daemon notices.
  */
-START_TEST(a_quarantine_that_comes_back_begins_anew_for_daemons_that_have_timed_it)
+TEST(a_quarantine_that_comes_back_begins_anew_for_daemons_that_have_timed_it)
 {
 	char marker[MARKER_MAX];
 
@@ -42,12 +44,11 @@ START_TEST(a_quarantine_that_comes_back_begins_anew_for_daemons_that_have_timed_
 	passes(3 * SEC);
 	ck_assert_str_eq(store_state(1, 0), "joined");
 }
-END_TEST
 
 static const char too_soon[] = "quarantine: it was joined anew without a quarantine";
 
 /* As before, but the other daemon is cut off as well. The first one is back earlier and joins the store. The other knows that no quarantine has passed. */
-START_TEST(a_store_that_was_joined_anew_too_soon_has_lost_its_memory)
+TEST(a_store_that_was_joined_anew_too_soon_has_lost_its_memory)
 {
 	char marker[MARKER_MAX];
 
@@ -73,10 +74,9 @@ START_TEST(a_store_that_was_joined_anew_too_soon_has_lost_its_memory)
 	for (unsigned d = 0; d < 2; d++)
 		ck_assert_str_eq(store_state(d, 0), "joined");
 }
-END_TEST
 
 /* A daemon that trusts a first start takes flushed stores for new ones. A daemon that was running knows better. */
-START_TEST(a_store_that_a_first_start_joined_wrongly_is_quarantined_by_a_daemon_that_knows_it)
+TEST(a_store_that_a_first_start_joined_wrongly_is_quarantined_by_a_daemon_that_knows_it)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -91,10 +91,9 @@ START_TEST(a_store_that_a_first_start_joined_wrongly_is_quarantined_by_a_daemon_
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 3);
 	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 3);
 }
-END_TEST
 
 /* A host that stood still has not counted the time of a quarantine that others saw through. The clock of the store shows it. */
-START_TEST(a_quarantine_that_passed_while_this_host_stood_still_is_believed)
+TEST(a_quarantine_that_passed_while_this_host_stood_still_is_believed)
 {
 	char marker[MARKER_MAX];
 
@@ -108,10 +107,9 @@ START_TEST(a_quarantine_that_passed_while_this_host_stood_still_is_believed)
 	ck_assert(was_logged("stood-still *"));
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
-END_TEST
 
 /* The host is set back to before the restart of its server. Its run id, marker and fence are the old ones. */
-START_TEST(a_server_that_is_set_back_to_before_its_restart_has_lost_its_memory)
+LOOP_TEST(a_server_that_is_set_back_to_before_its_restart_has_lost_its_memory, 2)
 {
 	char former[sizeof(cluster.node[0].run_id)], marker[MARKER_MAX];
 
@@ -151,10 +149,9 @@ START_TEST(a_server_that_is_set_back_to_before_its_restart_has_lost_its_memory)
 	passes(2 * SEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
-END_TEST
 
 /* The servers behind two addresses change places within a lease. The vote that b gave under its old address does not count beside that of its new one. */
-START_TEST(a_server_that_has_moved_to_another_address_counts_once)
+TEST(a_server_that_has_moved_to_another_address_counts_once)
 {
 	struct cluster_node *a = &cluster.node[0], *b = &cluster.node[1];
 	struct memory *memory;
@@ -188,21 +185,4 @@ START_TEST(a_server_that_has_moved_to_another_address_counts_once)
 	ignores(1);
 	for (unsigned i = 0; i < 2; i++)
 		ck_assert_str_eq(store_state(0, i), "joined");
-}
-END_TEST
-
-Suite *snapshot_restored_suite(void)
-{
-	Suite *suite = suite_create("snapshot_restored");
-	TCase *tcase = tcase_create("set_back");
-
-	tcase_add_checked_fixture(tcase, NULL, cluster_close);
-	tcase_add_test(tcase, a_quarantine_that_comes_back_begins_anew_for_daemons_that_have_timed_it);
-	tcase_add_test(tcase, a_store_that_was_joined_anew_too_soon_has_lost_its_memory);
-	tcase_add_test(tcase, a_store_that_a_first_start_joined_wrongly_is_quarantined_by_a_daemon_that_knows_it);
-	tcase_add_test(tcase, a_quarantine_that_passed_while_this_host_stood_still_is_believed);
-	tcase_add_loop_test(tcase, a_server_that_is_set_back_to_before_its_restart_has_lost_its_memory, 0, 2);
-	tcase_add_test(tcase, a_server_that_has_moved_to_another_address_counts_once);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

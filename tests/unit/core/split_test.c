@@ -33,15 +33,14 @@ static unsigned asked_by(unsigned d, unsigned node, enum call_kind kind)
 	return n;
 }
 
-START_TEST(the_order_of_the_nodes_is_the_same_in_every_daemon_of_every_version)
+TEST(the_order_of_the_nodes_is_the_same_in_every_daemon_of_every_version)
 {
 	ck_assert_uint_eq(member_weight(SPAN("orders/42"), SPAN("9f8e7d")), UINT64_C(12718952961861747886));
 	ck_assert_uint_eq(member_weight(SPAN("orders/42"), SPAN("000000")), UINT64_C(11123627652216803500));
 	ck_assert_uint_eq(member_weight(SPAN(""), SPAN("")), UINT64_C(8575965350431422183));
 }
-END_TEST
 
-START_TEST(every_node_leads_its_share_of_the_names)
+TEST(every_node_leads_its_share_of_the_names)
 {
 	static const struct span run_id[] = {SPAN("one"), SPAN("two"), SPAN("three")};
 	unsigned leads[3] = {0};
@@ -59,9 +58,10 @@ START_TEST(every_node_leads_its_share_of_the_names)
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert_uint_ge(leads[i], 900);
 }
-END_TEST
 
-START_TEST(after_a_split_all_daemons_ask_the_leading_node_and_it_alone)
+FIXTURE(.teardown = cluster_close)
+
+LOOP_TEST(after_a_split_all_daemons_ask_the_leading_node_and_it_alone, 2)
 {
 	unsigned nodes = _i ? 5 : 3, lead;
 
@@ -78,9 +78,8 @@ START_TEST(after_a_split_all_daemons_ask_the_leading_node_and_it_alone)
 	for (unsigned k = 1; k < 4; k++)
 		ignores(k);
 }
-END_TEST
 
-START_TEST(the_winner_at_the_leading_node_has_its_token_after_two_round_trips)
+TEST(the_winner_at_the_leading_node_has_its_token_after_two_round_trips)
 {
 	unsigned lead, extends;
 	int64_t base;
@@ -104,9 +103,8 @@ START_TEST(the_winner_at_the_leading_node_has_its_token_after_two_round_trips)
 	ck_assert_int_eq(number_in(hears(1, GRANT), "fence"), base);
 	ck_assert_uint_eq(asked(CALL_EXTEND), extends);
 }
-END_TEST
 
-START_TEST(a_leading_node_that_does_not_answer_delays_nobody)
+TEST(a_leading_node_that_does_not_answer_delays_nobody)
 {
 	unsigned lead;
 
@@ -122,9 +120,8 @@ START_TEST(a_leading_node_that_does_not_answer_delays_nobody)
 	for (unsigned k = 1; k < 4; k++)
 		ignores(k);
 }
-END_TEST
 
-START_TEST(a_leading_node_that_has_gone_is_replaced_by_the_next_in_the_same_order)
+TEST(a_leading_node_that_has_gone_is_replaced_by_the_next_in_the_same_order)
 {
 	unsigned lead, next;
 
@@ -142,9 +139,8 @@ START_TEST(a_leading_node_that_has_gone_is_replaced_by_the_next_in_the_same_orde
 	for (unsigned k = 1; k < 4; k++)
 		ignores(k);
 }
-END_TEST
 
-START_TEST(a_leading_node_that_did_not_answer_is_passed_over_from_then_on)
+TEST(a_leading_node_that_did_not_answer_is_passed_over_from_then_on)
 {
 	unsigned lead, next, asked_in_vain;
 
@@ -167,9 +163,8 @@ START_TEST(a_leading_node_that_did_not_answer_is_passed_over_from_then_on)
 	feels(lead, MOOD_WELL);
 	hears_nothing(1);
 }
-END_TEST
 
-START_TEST(a_refusal_of_the_leading_node_is_no_verdict)
+TEST(a_refusal_of_the_leading_node_is_no_verdict)
 {
 	unsigned lead;
 
@@ -186,9 +181,8 @@ START_TEST(a_refusal_of_the_leading_node_is_no_verdict)
 	for (unsigned k = 1; k < 4; k++)
 		ignores(k);
 }
-END_TEST
 
-START_TEST(a_lock_without_wait_is_answered_within_three_rounds)
+TEST(a_lock_without_wait_is_answered_within_three_rounds)
 {
 	three_daemons(3);
 	votes_split(3, "LOCK a");
@@ -201,9 +195,8 @@ START_TEST(a_lock_without_wait_is_answered_within_three_rounds)
 	for (unsigned k = 1; k < 4; k++)
 		ck_assert_uint_eq(ignores(k), 1);
 }
-END_TEST
 
-START_TEST(a_waiter_that_the_leading_node_refuses_asks_all_again_in_a_second)
+TEST(a_waiter_that_the_leading_node_refuses_asks_all_again_in_a_second)
 {
 	unsigned lead, other, together, alone;
 
@@ -227,10 +220,9 @@ START_TEST(a_waiter_that_the_leading_node_refuses_asks_all_again_in_a_second)
 	passes(2 * SEC);
 	hears(1, GRANT);
 }
-END_TEST
 
 /* The session has waited for long, so the pauses are long by now. */
-START_TEST(a_release_that_comes_while_the_stores_are_asked_is_no_split)
+TEST(a_release_that_comes_while_the_stores_are_asked_is_no_split)
 {
 	cluster_begin(3);
 	falls(2);
@@ -251,9 +243,8 @@ START_TEST(a_release_that_comes_while_the_stores_are_asked_is_no_split)
 	passes(5 * MSEC);
 	hears(1, GRANT);
 }
-END_TEST
 
-START_TEST(a_lock_that_was_won_begins_with_all_nodes_at_once)
+TEST(a_lock_that_was_won_begins_with_all_nodes_at_once)
 {
 	three_daemons(3);
 	votes_split(3, "LOCK a wait=1m");
@@ -274,10 +265,9 @@ START_TEST(a_lock_that_was_won_begins_with_all_nodes_at_once)
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert_uint_eq(cluster.node[i].count[CALL_ACQUIRE], 1);
 }
-END_TEST
 
 /* redis.foreign: after hand-overs the daemon leaves the name alone for a moment, and does not drop it. */
-START_TEST(a_lock_that_was_won_and_left_alone_begins_with_all_nodes_at_once)
+TEST(a_lock_that_was_won_and_left_alone_begins_with_all_nodes_at_once)
 {
 	cluster_open(3);
 	cluster.conf.foreign = true;
@@ -305,29 +295,4 @@ START_TEST(a_lock_that_was_won_and_left_alone_begins_with_all_nodes_at_once)
 	hears(3, "OK name=a *");
 	ignores(1);
 	ignores(2);
-}
-END_TEST
-
-Suite *split_suite(void)
-{
-	Suite *suite = suite_create("split");
-	TCase *order = tcase_create("order"), *lead = tcase_create("lead");
-
-	tcase_add_test(order, the_order_of_the_nodes_is_the_same_in_every_daemon_of_every_version);
-	tcase_add_test(order, every_node_leads_its_share_of_the_names);
-	suite_add_tcase(suite, order);
-	tcase_add_checked_fixture(lead, NULL, cluster_close);
-	tcase_add_loop_test(lead, after_a_split_all_daemons_ask_the_leading_node_and_it_alone, 0, 2);
-	tcase_add_test(lead, the_winner_at_the_leading_node_has_its_token_after_two_round_trips);
-	tcase_add_test(lead, a_leading_node_that_does_not_answer_delays_nobody);
-	tcase_add_test(lead, a_leading_node_that_has_gone_is_replaced_by_the_next_in_the_same_order);
-	tcase_add_test(lead, a_leading_node_that_did_not_answer_is_passed_over_from_then_on);
-	tcase_add_test(lead, a_refusal_of_the_leading_node_is_no_verdict);
-	tcase_add_test(lead, a_lock_without_wait_is_answered_within_three_rounds);
-	tcase_add_test(lead, a_waiter_that_the_leading_node_refuses_asks_all_again_in_a_second);
-	tcase_add_test(lead, a_release_that_comes_while_the_stores_are_asked_is_no_split);
-	tcase_add_test(lead, a_lock_that_was_won_begins_with_all_nodes_at_once);
-	tcase_add_test(lead, a_lock_that_was_won_and_left_alone_begins_with_all_nodes_at_once);
-	suite_add_tcase(suite, lead);
-	return suite;
 }

@@ -35,11 +35,12 @@ static void many_locks_end(void)
 	lone_service_pass(&w, SEC);
 }
 
-START_TEST(a_session_with_many_locks_ends)
+FIXTURE(.seconds = 60)
+
+TEST(a_session_with_many_locks_ends)
 {
 	measure(many_locks_end);
 }
-END_TEST
 
 static void many_waits_end(void)
 {
@@ -51,11 +52,10 @@ static void many_waits_end(void)
 	lone_service_pass(&w, SEC);
 }
 
-START_TEST(a_session_with_many_waits_ends)
+TEST(a_session_with_many_waits_ends)
 {
 	measure(many_waits_end);
 }
-END_TEST
 
 static void many_waits_for_many_end(void)
 {
@@ -67,11 +67,10 @@ static void many_waits_for_many_end(void)
 	lone_service_pass(&w, SEC);
 }
 
-START_TEST(a_session_that_waits_for_many_names_ends)
+TEST(a_session_that_waits_for_many_names_ends)
 {
 	measure(many_waits_for_many_end);
 }
-END_TEST
 
 static void waited_for_ends(void)
 {
@@ -83,11 +82,10 @@ static void waited_for_ends(void)
 	lone_service_pass(&w, SEC);
 }
 
-START_TEST(a_session_ends_whose_locks_are_waited_for)
+TEST(a_session_ends_whose_locks_are_waited_for)
 {
 	measure(waited_for_ends);
 }
-END_TEST
 
 static void killed(void)
 {
@@ -107,11 +105,10 @@ static void killed(void)
 	lone_service_pass(&w, SEC);
 }
 
-START_TEST(a_session_with_many_locks_and_waits_is_killed)
+TEST(a_session_with_many_locks_and_waits_is_killed)
 {
 	measure(killed);
 }
-END_TEST
 
 static void heartbeats_end(void)
 {
@@ -125,11 +122,10 @@ static void heartbeats_end(void)
 	lone_service_pass(&w, 5 * SEC);
 }
 
-START_TEST(heartbeats_of_many_sessions_stop)
+TEST(heartbeats_of_many_sessions_stop)
 {
 	measure(heartbeats_end);
 }
-END_TEST
 
 static void graces_end(void)
 {
@@ -144,11 +140,10 @@ static void graces_end(void)
 	lone_service_pass(&w, 5 * SEC);
 }
 
-START_TEST(graces_of_many_sessions_end)
+TEST(graces_of_many_sessions_end)
 {
 	measure(graces_end);
 }
-END_TEST
 
 /* --- a session that has much ----------------------------------------------------------------------------------------------- */
 
@@ -162,11 +157,10 @@ static void cancels(void)
 		says_number(2, "CANCEL @", i, "");
 }
 
-START_TEST(one_of_many_waits_is_cancelled)
+TEST(one_of_many_waits_is_cancelled)
 {
 	measure(cancels);
 }
-END_TEST
 
 static void locks_beside_waits(void)
 {
@@ -181,11 +175,10 @@ static void locks_beside_waits(void)
 	}
 }
 
-START_TEST(a_session_with_many_waits_asks_for_more)
+TEST(a_session_with_many_waits_asks_for_more)
 {
 	measure(locks_beside_waits);
 }
-END_TEST
 
 static void many_resume(void)
 {
@@ -205,11 +198,10 @@ static void many_resume(void)
 	lone_service_pass(&w, SEC);
 }
 
-START_TEST(a_session_with_many_locks_is_resumed)
+TEST(a_session_with_many_locks_is_resumed)
 {
 	measure(many_resume);
 }
-END_TEST
 
 static void many_groups(void)
 {
@@ -235,11 +227,10 @@ static void many_groups(void)
 	lone_service_pass(&w, SEC);
 }
 
-START_TEST(many_requests_wait_for_64_names_each)
+TEST(many_requests_wait_for_64_names_each)
 {
 	measure(many_groups);
 }
-END_TEST
 
 /* Each of them waits behind the readers that the daemon has room for. */
 static void readers_leave_a_crowd(void)
@@ -261,11 +252,10 @@ static void readers_leave_a_crowd(void)
 	lone_service_pass(&w, SEC);
 }
 
-START_TEST(a_session_of_readers_leaves_a_crowd)
+TEST(a_session_of_readers_leaves_a_crowd)
 {
 	measure(readers_leave_a_crowd);
 }
-END_TEST
 
 /* They are served when the request before them is answered. */
 static void lines_are_served(void)
@@ -291,11 +281,10 @@ static void lines_are_served(void)
 	lone_service_pass(&w, SEC);
 }
 
-START_TEST(many_lines_that_were_read_ahead_are_served)
+TEST(many_lines_that_were_read_ahead_are_served)
 {
 	measure(lines_are_served);
 }
-END_TEST
 
 /* --- the daemon ------------------------------------------------------------------------------------------------------------ */
 
@@ -312,11 +301,10 @@ static void drains(void)
 	lone_service_pass(&w, SEC);
 }
 
-START_TEST(the_daemon_drains_a_crowd)
+TEST(the_daemon_drains_a_crowd)
 {
 	measure(drains);
 }
-END_TEST
 
 /* More wait for x than a step refuses, behind the readers of session 1. */
 static void drains_while_readers_end(void (*readers_end)(void))
@@ -363,13 +351,12 @@ static void drains_while_readers_unlock(void)
 	drains_while_readers_end(readers_unlock);
 }
 
-START_TEST(readers_end_while_the_daemon_drains_a_crowd)
+LOOP_TEST(readers_end_while_the_daemon_drains_a_crowd, 3)
 {
 	static void (*const story[])(void) = {drains_while_readers_quit, drains_while_readers_are_broken, drains_while_readers_unlock};
 
 	measure(story[_i]);
 }
-END_TEST
 
 static void many_jobs_are_renewed(void)
 {
@@ -391,11 +378,10 @@ static void many_jobs_are_renewed(void)
 	lone_service_pass(&w, SEC);
 }
 
-START_TEST(many_jobs_are_counted_and_renewed)
+TEST(many_jobs_are_counted_and_renewed)
 {
 	measure(many_jobs_are_renewed);
 }
-END_TEST
 
 /* Sessions 2 to 17: as many readers as may be, and more who wait. */
 static void crowd_reads(const char *fields)
@@ -417,11 +403,10 @@ static void readers_lose(void)
 	lone_service_pass(&w, SEC);
 }
 
-START_TEST(all_readers_of_a_name_are_told_that_it_is_lost)
+TEST(all_readers_of_a_name_are_told_that_it_is_lost)
 {
 	measure(readers_lose);
 }
-END_TEST
 
 static void renews_at_once(void)
 {
@@ -435,11 +420,10 @@ static void renews_at_once(void)
 	}
 }
 
-START_TEST(many_leases_are_renewed_at_one_moment)
+TEST(many_leases_are_renewed_at_one_moment)
 {
 	measure(renews_at_once);
 }
-END_TEST
 
 static void ends_at_once(void)
 {
@@ -456,11 +440,10 @@ static void ends_at_once(void)
 	lone_service_pass(&w, 2 * SEC);
 }
 
-START_TEST(many_leases_end_at_one_moment)
+TEST(many_leases_end_at_one_moment)
 {
 	measure(ends_at_once);
 }
-END_TEST
 
 static void completes(void)
 {
@@ -478,11 +461,10 @@ static void completes(void)
 	lone_service_pass(&w, SEC);
 }
 
-START_TEST(names_are_completed_beside_many)
+TEST(names_are_completed_beside_many)
 {
 	measure(completes);
 }
-END_TEST
 
 static void restores(void)
 {
@@ -496,11 +478,10 @@ static void restores(void)
 	lone_service_pass(&w, 40 * SEC);
 }
 
-START_TEST(a_journal_of_many_sessions_is_restored)
+TEST(a_journal_of_many_sessions_is_restored)
 {
 	measure(restores);
 }
-END_TEST
 
 /* --- stores ---------------------------------------------------------------------------------------------------------------- */
 
@@ -527,11 +508,10 @@ static void store_comes_back(void)
 	lone_service_pass(&w, 5 * SEC);
 }
 
-START_TEST(the_store_of_many_leases_comes_back)
+TEST(the_store_of_many_leases_comes_back)
 {
 	measure(store_comes_back);
 }
-END_TEST
 
 static void clock_jumps(void)
 {
@@ -547,41 +527,7 @@ static void clock_jumps(void)
 	ck_assert_ptr_nonnull(strstr(heard, "ERR LOST"));
 }
 
-START_TEST(the_clock_of_the_store_of_many_leases_jumps)
+TEST(the_clock_of_the_store_of_many_leases_jumps)
 {
 	measure(clock_jumps);
-}
-END_TEST
-
-Suite *step_time_of_sessions_suite(void)
-{
-	Suite *s = suite_create("step_time_of_sessions");
-	TCase *t = tcase_create("step_time_of_sessions");
-
-	tcase_set_timeout(t, 60);
-	tcase_add_test(t, a_session_with_many_locks_ends);
-	tcase_add_test(t, a_session_with_many_waits_ends);
-	tcase_add_test(t, a_session_that_waits_for_many_names_ends);
-	tcase_add_test(t, a_session_ends_whose_locks_are_waited_for);
-	tcase_add_test(t, a_session_with_many_locks_and_waits_is_killed);
-	tcase_add_test(t, heartbeats_of_many_sessions_stop);
-	tcase_add_test(t, graces_of_many_sessions_end);
-	tcase_add_test(t, one_of_many_waits_is_cancelled);
-	tcase_add_test(t, a_session_with_many_waits_asks_for_more);
-	tcase_add_test(t, a_session_with_many_locks_is_resumed);
-	tcase_add_test(t, many_requests_wait_for_64_names_each);
-	tcase_add_test(t, a_session_of_readers_leaves_a_crowd);
-	tcase_add_test(t, many_lines_that_were_read_ahead_are_served);
-	tcase_add_test(t, the_daemon_drains_a_crowd);
-	tcase_add_loop_test(t, readers_end_while_the_daemon_drains_a_crowd, 0, 3);
-	tcase_add_test(t, many_jobs_are_counted_and_renewed);
-	tcase_add_test(t, all_readers_of_a_name_are_told_that_it_is_lost);
-	tcase_add_test(t, many_leases_are_renewed_at_one_moment);
-	tcase_add_test(t, many_leases_end_at_one_moment);
-	tcase_add_test(t, names_are_completed_beside_many);
-	tcase_add_test(t, a_journal_of_many_sessions_is_restored);
-	tcase_add_test(t, the_store_of_many_leases_comes_back);
-	tcase_add_test(t, the_clock_of_the_store_of_many_leases_jumps);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -16,11 +16,12 @@ static void writers_follow(void)
 	}
 }
 
-START_TEST(a_lock_goes_on_to_the_next_of_a_crowd)
+FIXTURE(.seconds = 60)
+
+TEST(a_lock_goes_on_to_the_next_of_a_crowd)
 {
 	measure(writers_follow);
 }
-END_TEST
 
 static void readers_come_in(void)
 {
@@ -32,11 +33,10 @@ static void readers_come_in(void)
 	lone_service_pass(&w, SEC / 10);
 }
 
-START_TEST(a_crowd_of_readers_comes_in)
+TEST(a_crowd_of_readers_comes_in)
 {
 	measure(readers_come_in);
 }
-END_TEST
 
 static void crowd_gives_up(void)
 {
@@ -48,11 +48,10 @@ static void crowd_gives_up(void)
 	lone_service_pass(&w, SEC);
 }
 
-START_TEST(a_crowd_gives_up_at_once)
+TEST(a_crowd_gives_up_at_once)
 {
 	measure(crowd_gives_up);
 }
-END_TEST
 
 static void priority_passes_crowd(void)
 {
@@ -64,11 +63,10 @@ static void priority_passes_crowd(void)
 		says(k, "@p LOCK x wait=1h priority=9");
 }
 
-START_TEST(a_priority_passes_a_crowd)
+TEST(a_priority_passes_a_crowd)
 {
 	measure(priority_passes_crowd);
 }
-END_TEST
 
 static void crowd_is_watched(void)
 {
@@ -81,11 +79,10 @@ static void crowd_is_watched(void)
 		says(k, "@w LOCK x wait=1h");
 }
 
-START_TEST(a_crowd_grows_that_is_watched)
+TEST(a_crowd_grows_that_is_watched)
 {
 	measure(crowd_is_watched);
 }
-END_TEST
 
 /* --- watchers --------------------------------------------------------------------------------------------------------- */
 
@@ -104,11 +101,10 @@ static void many_watch(void)
 	}
 }
 
-START_TEST(many_sessions_watch)
+TEST(many_sessions_watch)
 {
 	measure(many_watch);
 }
-END_TEST
 
 /* Sessions 2 to 257 watch all names. */
 static void watched_locks(void)
@@ -128,11 +124,10 @@ static void watched_quits(void)
 	lone_service_pass(&w, SEC);
 }
 
-START_TEST(a_session_with_many_locks_quits_that_many_watch)
+TEST(a_session_with_many_locks_quits_that_many_watch)
 {
 	measure(watched_quits);
 }
-END_TEST
 
 static void watched_ends(void)
 {
@@ -141,11 +136,10 @@ static void watched_ends(void)
 	lone_service_pass(&w, SEC);
 }
 
-START_TEST(a_session_with_many_locks_ends_that_many_watch)
+TEST(a_session_with_many_locks_ends_that_many_watch)
 {
 	measure(watched_ends);
 }
-END_TEST
 
 /* Sessions 2 to 64 read r0 all together, the others watch. */
 static void watched_readers_lose(void)
@@ -161,11 +155,10 @@ static void watched_readers_lose(void)
 	lone_service_pass(&w, SEC);
 }
 
-START_TEST(readers_lose_a_name_that_many_watch)
+TEST(readers_lose_a_name_that_many_watch)
 {
 	measure(watched_readers_lose);
 }
-END_TEST
 
 static void watched_readers_come_in(void)
 {
@@ -180,11 +173,10 @@ static void watched_readers_come_in(void)
 	lone_service_pass(&w, SEC);
 }
 
-START_TEST(a_crowd_of_readers_comes_in_that_many_watch)
+TEST(a_crowd_of_readers_comes_in_that_many_watch)
 {
 	measure(watched_readers_come_in);
 }
-END_TEST
 
 /* --- subscribers ------------------------------------------------------------------------------------------------------ */
 
@@ -216,11 +208,10 @@ static void writer_asks(void)
 	}
 }
 
-START_TEST(a_writer_asks_many_readers_that_have_subscribed)
+TEST(a_writer_asks_many_readers_that_have_subscribed)
 {
 	measure(writer_asks);
 }
-END_TEST
 
 static void writer_asks_for_all(void)
 {
@@ -240,11 +231,10 @@ static void writer_asks_for_all(void)
 	}
 }
 
-START_TEST(a_writer_asks_for_all_names_of_many_readers)
+TEST(a_writer_asks_for_all_names_of_many_readers)
 {
 	measure(writer_asks_for_all);
 }
-END_TEST
 
 /* --- semaphores ------------------------------------------------------------------------------------------------------- */
 
@@ -266,11 +256,10 @@ static void permits_end_at_once(void)
 	lone_service_pass(&w, SEC);
 }
 
-START_TEST(a_session_with_many_permits_ends)
+TEST(a_session_with_many_permits_ends)
 {
 	measure(permits_end_at_once);
 }
-END_TEST
 
 /* As many slots as the session may have. */
 static void wide_permits_end(void)
@@ -287,11 +276,10 @@ static void wide_permits_end(void)
 	lone_service_pass(&w, SEC);
 }
 
-START_TEST(a_session_with_wide_permits_ends)
+TEST(a_session_with_wide_permits_ends)
 {
 	measure(wide_permits_end);
 }
-END_TEST
 
 static void permits_of_one_end(void)
 {
@@ -311,11 +299,10 @@ static void permits_of_one_end(void)
 	lone_service_pass(&w, SEC);
 }
 
-START_TEST(a_session_with_all_permits_ends)
+TEST(a_session_with_all_permits_ends)
 {
 	measure(permits_of_one_end);
 }
-END_TEST
 
 static void waits_for_permits_end(void)
 {
@@ -333,11 +320,10 @@ static void waits_for_permits_end(void)
 	lone_service_pass(&w, SEC);
 }
 
-START_TEST(a_session_that_waits_for_many_permits_ends)
+TEST(a_session_that_waits_for_many_permits_ends)
 {
 	measure(waits_for_permits_end);
 }
-END_TEST
 
 /* However many wait before and behind them. */
 static void permits_leave_a_long_line(void)
@@ -357,11 +343,10 @@ static void permits_leave_a_long_line(void)
 	lone_service_pass(&w, SEC);
 }
 
-START_TEST(a_session_leaves_a_long_line_for_permits)
+TEST(a_session_leaves_a_long_line_for_permits)
 {
 	measure(permits_leave_a_long_line);
 }
-END_TEST
 
 /* --- owners that wait for each other ---------------------------------------------------------------------------------- */
 
@@ -385,36 +370,7 @@ static void owners_wait(void)
 		lone_service_pass(&w, SEC);
 }
 
-START_TEST(many_owners_wait_for_each_other)
+TEST(many_owners_wait_for_each_other)
 {
 	measure(owners_wait);
-}
-END_TEST
-
-Suite *step_time_suite(void)
-{
-	Suite *s = suite_create("step_time");
-	TCase *t = tcase_create("step_time");
-
-	tcase_set_timeout(t, 60);
-	tcase_add_test(t, a_lock_goes_on_to_the_next_of_a_crowd);
-	tcase_add_test(t, a_crowd_of_readers_comes_in);
-	tcase_add_test(t, a_crowd_gives_up_at_once);
-	tcase_add_test(t, a_priority_passes_a_crowd);
-	tcase_add_test(t, a_crowd_grows_that_is_watched);
-	tcase_add_test(t, many_sessions_watch);
-	tcase_add_test(t, a_session_with_many_locks_quits_that_many_watch);
-	tcase_add_test(t, a_session_with_many_locks_ends_that_many_watch);
-	tcase_add_test(t, readers_lose_a_name_that_many_watch);
-	tcase_add_test(t, a_crowd_of_readers_comes_in_that_many_watch);
-	tcase_add_test(t, a_writer_asks_many_readers_that_have_subscribed);
-	tcase_add_test(t, a_writer_asks_for_all_names_of_many_readers);
-	tcase_add_test(t, a_session_with_many_permits_ends);
-	tcase_add_test(t, a_session_with_wide_permits_ends);
-	tcase_add_test(t, a_session_with_all_permits_ends);
-	tcase_add_test(t, a_session_that_waits_for_many_permits_ends);
-	tcase_add_test(t, a_session_leaves_a_long_line_for_permits);
-	tcase_add_test(t, many_owners_wait_for_each_other);
-	suite_add_tcase(s, t);
-	return s;
 }

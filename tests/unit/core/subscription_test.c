@@ -4,7 +4,9 @@
 
 #include <check.h>
 
-START_TEST(a_store_that_refuses_the_subscriber_is_told_once_and_has_that_reason_while_it_is_joined)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_store_that_refuses_the_subscriber_is_told_once_and_has_that_reason_while_it_is_joined)
 {
 	cluster_begin(3);
 	subscribes(0, 1, "it refuses SUBSCRIBE: NOPERM");
@@ -30,16 +32,4 @@ START_TEST(a_store_that_refuses_the_subscriber_is_told_once_and_has_that_reason_
 	says(1, "LIST nodes");
 	hears(1, "\\* node=a *");
 	hears(1, "\\* node=b state=joined fence=*");
-}
-END_TEST
-
-Suite *subscription_suite(void)
-{
-	Suite *s = suite_create("subscription");
-	TCase *tc = tcase_create("subscription");
-
-	tcase_add_checked_fixture(tc, NULL, cluster_close);
-	tcase_add_test(tc, a_store_that_refuses_the_subscriber_is_told_once_and_has_that_reason_while_it_is_joined);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -61,7 +61,7 @@ static const char *text_of(int64_t us)
 	return strrchr(told.text[0], '=') + 1;
 }
 
-START_TEST(times_are_told_in_seconds)
+TEST(times_are_told_in_seconds)
 {
 	ck_assert_str_eq(text_of(0), "0.000000");
 	ck_assert_str_eq(text_of(1), "0.000001");
@@ -70,9 +70,8 @@ START_TEST(times_are_told_in_seconds)
 	sampler_tell_plain(&keeper, METRIC_NAMES, -7);
 	ck_assert_str_eq(told.text[1], "* metric=names value=-7");
 }
-END_TEST
 
-START_TEST(a_histogram_is_told_in_parts)
+TEST(a_histogram_is_told_in_parts)
 {
 	struct histogram h = {0};
 
@@ -89,9 +88,10 @@ START_TEST(a_histogram_is_told_in_parts)
 	ck_assert_str_eq(told.text[HISTOGRAM_BOUNDS + 1], "* metric=redis_round_trip_seconds_count value=3 server=x");
 	ck_assert_str_eq(told.text[HISTOGRAM_BOUNDS + 2], "* metric=redis_round_trip_seconds_sum value=0.000007 server=x");
 }
-END_TEST
 
-START_TEST(stats_has_a_row_for_each_sample)
+FIXTURE(.teardown = cluster_close)
+
+TEST(stats_has_a_row_for_each_sample)
 {
 	const char *line;
 
@@ -124,7 +124,6 @@ START_TEST(stats_has_a_row_for_each_sample)
 	comes(2);
 	passes(60 * SEC);
 }
-END_TEST
 
 static void outer_tell(void *context, enum metric which, const struct sampler *to)
 {
@@ -132,7 +131,7 @@ static void outer_tell(void *context, enum metric which, const struct sampler *t
 		sampler_tell_one(to, which, "transport", "tcp", *(const int *)context);
 }
 
-START_TEST(the_daemon_around_the_service_tells_what_is_its_own)
+TEST(the_daemon_around_the_service_tells_what_is_its_own)
 {
 	int clients = 5;
 	const struct outer outer = {&clients, outer_tell};
@@ -149,18 +148,16 @@ START_TEST(the_daemon_around_the_service_tells_what_is_its_own)
 	clients = 6;
 	told_now("* metric=clients value=6 transport=tcp");
 }
-END_TEST
 
-START_TEST(without_it_there_are_no_such_figures)
+TEST(without_it_there_are_no_such_figures)
 {
 	cluster_begin(1);
 	tells(0);
 	for (unsigned i = 0; i < told.n; i++)
 		ck_assert_ptr_null(strstr(told.text[i], "metric=clients"));
 }
-END_TEST
 
-START_TEST(STATS_leaves_buckets_out_when_the_answer_gets_long)
+TEST(STATS_leaves_buckets_out_when_the_answer_gets_long)
 {
 	const char *line;
 	unsigned rows = 0;
@@ -184,7 +181,6 @@ START_TEST(STATS_leaves_buckets_out_when_the_answer_gets_long)
 	for (unsigned i = rows; i < told.n; i++)
 		ck_assert_msg(strstr(told.text[i], "_seconds_"), "left out: %s", told.text[i]);
 }
-END_TEST
 
 /* --- results --- */
 
@@ -203,7 +199,7 @@ static void says_all(unsigned k, const char *const *line, size_t n)
 }
 
 /* Requests that are answered later: each is counted as what it is, whatever is served meanwhile. */
-START_TEST(answers_are_counted_by_command_and_result)
+TEST(answers_are_counted_by_command_and_result)
 {
 	static const char *const first[] = {
 		"LOCK a", "LOCK a", "@1 UNLOCK a sync=yes", "@2 UNLOCK a sync=yes", "LOCK a", "ACQUIRE s limit=1", "RATE r limit=1 per=1m",
@@ -243,9 +239,8 @@ START_TEST(answers_are_counted_by_command_and_result)
 	ignores(1);
 	ignores(2);
 }
-END_TEST
 
-START_TEST(requests_of_the_web_are_not_counted)
+TEST(requests_of_the_web_are_not_counted)
 {
 	cluster_begin(1);
 	session_opens_for_the_web(3, 0);
@@ -256,9 +251,8 @@ START_TEST(requests_of_the_web_are_not_counted)
 	ignores(3);
 	ck_assert_int_eq(answered(0), 0);
 }
-END_TEST
 
-START_TEST(many_mistakes_are_as_many_answers)
+TEST(many_mistakes_are_as_many_answers)
 {
 	cluster_open(1);
 	cluster.conf.limits.mistakes = 3;
@@ -269,11 +263,10 @@ START_TEST(many_mistakes_are_as_many_answers)
 	ignores(1);
 	count_is("other", "error", 3);
 }
-END_TEST
 
 /* --- reasons --- */
 
-START_TEST(ends_of_holds_are_counted_by_reason)
+TEST(ends_of_holds_are_counted_by_reason)
 {
 	cluster_begin(1);
 	session_opens_as_admin(3, 0);
@@ -303,9 +296,8 @@ START_TEST(ends_of_holds_are_counted_by_reason)
 	ignores(3);
 	ignores(4);
 }
-END_TEST
 
-START_TEST(renewals_are_counted_by_result)
+TEST(renewals_are_counted_by_result)
 {
 	cluster_begin(1);
 	says(1, "LOCK a");
@@ -321,9 +313,8 @@ START_TEST(renewals_are_counted_by_result)
 	passes(20 * SEC);
 	ignores(1);
 }
-END_TEST
 
-START_TEST(jobs_and_those_who_wait_for_some_are_counted)
+TEST(jobs_and_those_who_wait_for_some_are_counted)
 {
 	cluster_begin(1);
 	says(1, "DEFER q x");
@@ -340,9 +331,8 @@ START_TEST(jobs_and_those_who_wait_for_some_are_counted)
 	ck_assert(is_told("* metric=takes_waiting value=0"));
 	ignores(1);
 }
-END_TEST
 
-START_TEST(the_lag_is_that_of_the_last_work_that_was_due)
+TEST(the_lag_is_that_of_the_last_work_that_was_due)
 {
 	cluster_begin(1);
 	passes(2 * SEC);
@@ -353,31 +343,4 @@ START_TEST(the_lag_is_that_of_the_last_work_that_was_due)
 	ck_assert(!is_told("* metric=event_loop_lag_seconds value=0.000000"));
 	passes(2 * SEC);
 	told_now("* metric=event_loop_lag_seconds value=0.000000");
-}
-END_TEST
-
-Suite *tally_suite(void)
-{
-	Suite *suite = suite_create("tally");
-	TCase *samples = tcase_create("samples"), *stats = tcase_create("stats"), *counts = tcase_create("counts");
-
-	tcase_add_test(samples, times_are_told_in_seconds);
-	tcase_add_test(samples, a_histogram_is_told_in_parts);
-	suite_add_tcase(suite, samples);
-	tcase_add_checked_fixture(stats, NULL, cluster_close);
-	tcase_add_test(stats, stats_has_a_row_for_each_sample);
-	tcase_add_test(stats, the_daemon_around_the_service_tells_what_is_its_own);
-	tcase_add_test(stats, without_it_there_are_no_such_figures);
-	tcase_add_test(stats, STATS_leaves_buckets_out_when_the_answer_gets_long);
-	suite_add_tcase(suite, stats);
-	tcase_add_checked_fixture(counts, NULL, cluster_close);
-	tcase_add_test(counts, answers_are_counted_by_command_and_result);
-	tcase_add_test(counts, requests_of_the_web_are_not_counted);
-	tcase_add_test(counts, many_mistakes_are_as_many_answers);
-	tcase_add_test(counts, ends_of_holds_are_counted_by_reason);
-	tcase_add_test(counts, renewals_are_counted_by_result);
-	tcase_add_test(counts, jobs_and_those_who_wait_for_some_are_counted);
-	tcase_add_test(counts, the_lag_is_that_of_the_last_work_that_was_due);
-	suite_add_tcase(suite, counts);
-	return suite;
 }

@@ -44,16 +44,17 @@ static void two_ask_one_after_the_other(void)
 	ignores(2);
 }
 
-START_TEST(the_first_request_has_the_smaller_ticket_though_a_fence_is_ahead_of_every_clock)
+FIXTURE(.teardown = cluster_close)
+
+TEST(the_first_request_has_the_smaller_ticket_though_a_fence_is_ahead_of_every_clock)
 {
 	cluster_begin(3); /* the join has lifted the fences */
 	daemon_starts(1);
 	two_ask_one_after_the_other();
 }
-END_TEST
 
 /* One store's clock is ahead, another's is behind. */
-START_TEST(stores_whose_clocks_differ_do_not_change_the_order)
+TEST(stores_whose_clocks_differ_do_not_change_the_order)
 {
 	cluster_open(3);
 	cluster.node[0].clock_us = 200 * MSEC;
@@ -63,9 +64,8 @@ START_TEST(stores_whose_clocks_differ_do_not_change_the_order)
 	passes(2 * SEC);
 	two_ask_one_after_the_other();
 }
-END_TEST
 
-START_TEST(a_ticket_is_a_moment_of_the_stores_clock)
+TEST(a_ticket_is_a_moment_of_the_stores_clock)
 {
 	cluster_begin(1);
 	says(1, "LOCK a");
@@ -74,10 +74,9 @@ START_TEST(a_ticket_is_a_moment_of_the_stores_clock)
 	hears(2, "OK *");
 	ck_assert_int_eq(strncmp(last_ticket().text, "1700000", 7), 0);
 }
-END_TEST
 
 /* The clocks of the stores are the same for all daemons, whatever time each daemon has itself. */
-START_TEST(a_ticket_is_drawn_from_the_clocks_of_the_stores_and_not_from_ours)
+TEST(a_ticket_is_drawn_from_the_clocks_of_the_stores_and_not_from_ours)
 {
 	cluster_open(3);
 	for (unsigned i = 0; i < 3; i++)
@@ -88,10 +87,9 @@ START_TEST(a_ticket_is_drawn_from_the_clocks_of_the_stores_and_not_from_ours)
 	hears(1, "OK *");
 	ck_assert_int_eq(strtoll(last_ticket().text, NULL, 10) / SEC, (CLUSTER_WALL_US + cluster.now.us + 40 * SEC) / SEC);
 }
-END_TEST
 
 /* The answers lay unread while the daemon stood still, so they show the clocks of the stores only to within the length of the stop. */
-START_TEST(a_stop_before_the_clocks_of_the_stores_were_known_makes_no_ticket_older)
+TEST(a_stop_before_the_clocks_of_the_stores_were_known_makes_no_ticket_older)
 {
 	int64_t asked_us;
 
@@ -107,7 +105,6 @@ START_TEST(a_stop_before_the_clocks_of_the_stores_were_known_makes_no_ticket_old
 	hears(1, "OK name=a *");
 	ck_assert_int_lt(llabs(strtoll(last_ticket().text, NULL, 10) - asked_us), cluster.conf.timeout_us);
 }
-END_TEST
 
 /* Session 1 says this request for a, which 2 holds at another daemon. Returns the ticket. */
 static struct ticket waits_behind_another_daemon(const char *request)
@@ -120,7 +117,7 @@ static struct ticket waits_behind_another_daemon(const char *request)
 }
 
 /* Many answers lie unread while the daemon stands still. Each tells less of the clock than was known, and adds what is too little to be noticed. */
-START_TEST(a_ticket_stays_until_it_is_certain_that_the_clocks_were_set_back)
+TEST(a_ticket_stays_until_it_is_certain_that_the_clocks_were_set_back)
 {
 	struct ticket before;
 
@@ -140,9 +137,8 @@ START_TEST(a_ticket_stays_until_it_is_certain_that_the_clocks_were_set_back)
 	ignores(1);
 	ignores(2);
 }
-END_TEST
 
-START_TEST(a_daemon_without_a_quorum_leaves_the_queue_and_returns_with_the_same_ticket)
+TEST(a_daemon_without_a_quorum_leaves_the_queue_and_returns_with_the_same_ticket)
 {
 	struct ticket ticket;
 	unsigned before;
@@ -163,10 +159,9 @@ START_TEST(a_daemon_without_a_quorum_leaves_the_queue_and_returns_with_the_same_
 	passes(2 * SEC);
 	hears(1, "OK name=a *");
 }
-END_TEST
 
 /* Otherwise any request before the clocks have caught up would overtake it. */
-START_TEST(a_waiter_whose_clocks_are_set_back_gets_a_ticket_by_the_new_time)
+TEST(a_waiter_whose_clocks_are_set_back_gets_a_ticket_by_the_new_time)
 {
 	struct ticket before, after;
 	unsigned left;
@@ -190,10 +185,9 @@ START_TEST(a_waiter_whose_clocks_are_set_back_gets_a_ticket_by_the_new_time)
 	ignores(1);
 	ignores(2);
 }
-END_TEST
 
 /* A round for a request that does not wait is under way, and shows no ticket, when the first waiter comes. */
-START_TEST(a_waiter_that_comes_during_a_round_without_a_ticket_is_queued_at_once)
+TEST(a_waiter_that_comes_during_a_round_without_a_ticket_is_queued_at_once)
 {
 	two_daemons(1);
 	says(2, "LOCK a");
@@ -207,7 +201,6 @@ START_TEST(a_waiter_that_comes_during_a_round_without_a_ticket_is_queued_at_once
 	ck_assert_uint_gt(cluster.node[0].last[CALL_ACQUIRE].call.ticket.n, 0);
 	ignores(2);
 }
-END_TEST
 
 static int64_t us_of(struct ticket ticket)
 {
@@ -215,7 +208,7 @@ static int64_t us_of(struct ticket ticket)
 }
 
 /* Otherwise it would overtake those of other daemons that came before it. */
-START_TEST(who_comes_when_the_last_waiter_has_left_during_a_round_has_a_place_of_its_own)
+TEST(who_comes_when_the_last_waiter_has_left_during_a_round_has_a_place_of_its_own)
 {
 	struct ticket left = waits_behind_another_daemon("@first LOCK a wait=1m");
 	unsigned asked, withdrawn = cluster.node[0].count[CALL_WITHDRAW];
@@ -236,10 +229,9 @@ START_TEST(who_comes_when_the_last_waiter_has_left_during_a_round_has_a_place_of
 	ignores(1);
 	ignores(2);
 }
-END_TEST
 
 /* Session 3 does not wait, and asks on while the waiter leaves. */
-START_TEST(a_waiter_that_comes_behind_a_request_without_wait_has_no_place_of_one_that_left_before)
+TEST(a_waiter_that_comes_behind_a_request_without_wait_has_no_place_of_one_that_left_before)
 {
 	struct ticket left = waits_behind_another_daemon("@first LOCK a wait=1m");
 	unsigned asked;
@@ -260,10 +252,9 @@ START_TEST(a_waiter_that_comes_behind_a_request_without_wait_has_no_place_of_one
 	ignores(1);
 	ignores(2);
 }
-END_TEST
 
 /* The votes of the first round are split, and the second is of both. */
-START_TEST(a_round_of_a_lock_without_wait_shows_the_ticket_of_the_waiter_behind_it)
+TEST(a_round_of_a_lock_without_wait_shows_the_ticket_of_the_waiter_behind_it)
 {
 	unsigned before[3], shown = 0;
 
@@ -287,10 +278,9 @@ START_TEST(a_round_of_a_lock_without_wait_shows_the_ticket_of_the_waiter_behind_
 	passes(SEC);
 	ignores(1);
 }
-END_TEST
 
 /* A key that another daemon kept ends in this very millisecond. "0 ms" is no reason to wait for the next poll. */
-START_TEST(a_key_that_ends_within_the_millisecond_is_asked_for_again_at_once)
+TEST(a_key_that_ends_within_the_millisecond_is_asked_for_again_at_once)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -303,9 +293,8 @@ START_TEST(a_key_that_ends_within_the_millisecond_is_asked_for_again_at_once)
 	passes(5 * MSEC);
 	hears(1, "OK name=a *");
 }
-END_TEST
 
-START_TEST(a_waiter_that_comes_while_the_leading_node_is_asked_is_known_to_the_others)
+TEST(a_waiter_that_comes_while_the_leading_node_is_asked_is_known_to_the_others)
 {
 	unsigned shown = 0;
 
@@ -327,7 +316,6 @@ START_TEST(a_waiter_that_comes_while_the_leading_node_is_asked_is_known_to_the_o
 	passes(SEC);
 	ignores(1);
 }
-END_TEST
 
 /* What an answer to a LOOK shows behind the holder. */
 static struct ticket_seen ticket_seen_in(const char *found)
@@ -340,7 +328,7 @@ static struct ticket_seen ticket_seen_in(const char *found)
 	return seen;
 }
 
-START_TEST(what_is_no_ticket_is_not_taken_for_one)
+TEST(what_is_no_ticket_is_not_taken_for_one)
 {
 	static const char *const odd[] = {"d.h:1", "d.h:1 ", "d.h:1 123", "d.h:1 x", "d.h:1 12-4:d.h", "d.h:1 12a4:d.h", "d.h:1 0:d.h",
 	                                  "d.h:1 12345678901234567:d.h"};
@@ -351,31 +339,4 @@ START_TEST(what_is_no_ticket_is_not_taken_for_one)
 	ck_assert_str_eq(ticket_seen_in("d.h:1 12:0.one:1").host, "one");
 	ck_assert(ticket_seen_in("d.h:1 12:0123.me:1").own);
 	cluster_open(1);
-}
-END_TEST
-
-Suite *ticket_suite(void);
-Suite *ticket_suite(void)
-{
-	Suite *suite = suite_create("ticket");
-	TCase *ticket = tcase_create("ticket");
-
-	tcase_add_checked_fixture(ticket, NULL, cluster_close);
-	tcase_add_test(ticket, the_first_request_has_the_smaller_ticket_though_a_fence_is_ahead_of_every_clock);
-	tcase_add_test(ticket, stores_whose_clocks_differ_do_not_change_the_order);
-	tcase_add_test(ticket, a_ticket_is_a_moment_of_the_stores_clock);
-	tcase_add_test(ticket, a_ticket_is_drawn_from_the_clocks_of_the_stores_and_not_from_ours);
-	tcase_add_test(ticket, a_stop_before_the_clocks_of_the_stores_were_known_makes_no_ticket_older);
-	tcase_add_test(ticket, a_ticket_stays_until_it_is_certain_that_the_clocks_were_set_back);
-	tcase_add_test(ticket, a_daemon_without_a_quorum_leaves_the_queue_and_returns_with_the_same_ticket);
-	tcase_add_test(ticket, a_waiter_whose_clocks_are_set_back_gets_a_ticket_by_the_new_time);
-	tcase_add_test(ticket, a_waiter_that_comes_during_a_round_without_a_ticket_is_queued_at_once);
-	tcase_add_test(ticket, who_comes_when_the_last_waiter_has_left_during_a_round_has_a_place_of_its_own);
-	tcase_add_test(ticket, a_waiter_that_comes_behind_a_request_without_wait_has_no_place_of_one_that_left_before);
-	tcase_add_test(ticket, a_round_of_a_lock_without_wait_shows_the_ticket_of_the_waiter_behind_it);
-	tcase_add_test(ticket, a_key_that_ends_within_the_millisecond_is_asked_for_again_at_once);
-	tcase_add_test(ticket, a_waiter_that_comes_while_the_leading_node_is_asked_is_known_to_the_others);
-	tcase_add_test(ticket, what_is_no_ticket_is_not_taken_for_one);
-	suite_add_tcase(suite, ticket);
-	return suite;
 }

@@ -20,7 +20,9 @@ static int64_t both_read(unsigned nodes)
 	return first > second ? first : second;
 }
 
-START_TEST(a_request_that_is_refused_for_readers_of_another_daemon_is_told_so)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_request_that_is_refused_for_readers_of_another_daemon_is_told_so)
 {
 	two_daemons(3);
 	reads(2);
@@ -36,10 +38,9 @@ START_TEST(a_request_that_is_refused_for_readers_of_another_daemon_is_told_so)
 	says(1, "LOCK a");
 	hears(1, "BUSY name=a holder=@h1 held_ms=0 waiters=0 retry_ms=*");
 }
-END_TEST
 
 /* A waiter of its daemon gives up meanwhile. */
-START_TEST(a_writer_keeps_its_place_while_a_reader_that_has_gone_may_believe)
+RANGE_TEST(a_writer_keeps_its_place_while_a_reader_that_has_gone_may_believe, 1, 4)
 {
 	unsigned before;
 
@@ -59,9 +60,8 @@ START_TEST(a_writer_keeps_its_place_while_a_reader_that_has_gone_may_believe)
 	passes(SEC);
 	ck_assert_uint_gt(cluster.node[0].count[CALL_WITHDRAW], before);
 }
-END_TEST
 
-START_TEST(a_share_is_not_handed_on_to_a_writer)
+TEST(a_share_is_not_handed_on_to_a_writer)
 {
 	both_read(3);
 	says(3, "LOCK a wait=1m");
@@ -73,9 +73,8 @@ START_TEST(a_share_is_not_handed_on_to_a_writer)
 	passes(2 * SEC);
 	hears(3, GRANT);
 }
-END_TEST
 
-START_TEST(a_writer_that_becomes_a_reader_lets_readers_of_other_daemons_in)
+TEST(a_writer_that_becomes_a_reader_lets_readers_of_other_daemons_in)
 {
 	two_daemons(3);
 	passes(SEC);
@@ -90,10 +89,9 @@ START_TEST(a_writer_that_becomes_a_reader_lets_readers_of_other_daemons_in)
 	passes(2 * SEC);
 	hears(2, READER);
 }
-END_TEST
 
 /* A lease that is handed on stands alone at the stores until somebody elsewhere waits. */
-START_TEST(a_reader_to_whom_a_writer_handed_on_lets_readers_of_other_daemons_in)
+TEST(a_reader_to_whom_a_writer_handed_on_lets_readers_of_other_daemons_in)
 {
 	unsigned rounds;
 
@@ -117,10 +115,9 @@ START_TEST(a_reader_to_whom_a_writer_handed_on_lets_readers_of_other_daemons_in)
 	passes(2 * SEC);
 	hears(2, READER);
 }
-END_TEST
 
 /* Daemon 0 renews, and hands its lease to a reader while a reader elsewhere wants it. It is shared as soon as that renewal has ended. */
-START_TEST(a_lease_that_goes_to_a_reader_during_its_renewal_is_shared_right_behind_that)
+TEST(a_lease_that_goes_to_a_reader_during_its_renewal_is_shared_right_behind_that)
 {
 	unsigned asked_before;
 
@@ -147,9 +144,8 @@ START_TEST(a_lease_that_goes_to_a_reader_during_its_renewal_is_shared_right_behi
 	ck_assert_int_eq(cluster.node[0].last[CALL_EXTEND].call.form, FORM_SHARED);
 	ignores(1);
 }
-END_TEST
 
-START_TEST(the_share_of_a_daemon_that_died_ends_with_its_lease)
+TEST(the_share_of_a_daemon_that_died_ends_with_its_lease)
 {
 	both_read(3);
 	says(1, "UNLOCK a");
@@ -161,9 +157,8 @@ START_TEST(the_share_of_a_daemon_that_died_ends_with_its_lease)
 	passes(3 * SEC);
 	hears(1, ALONE);
 }
-END_TEST
 
-START_TEST(a_daemon_that_returns_adopts_its_share_beside_others)
+TEST(a_daemon_that_returns_adopts_its_share_beside_others)
 {
 	two_daemons(3);
 	reads(1);
@@ -179,9 +174,8 @@ START_TEST(a_daemon_that_returns_adopts_its_share_beside_others)
 	passes(30 * SEC);
 	hears(1, ALONE);
 }
-END_TEST
 
-START_TEST(a_break_ends_the_holds_of_all_daemons)
+TEST(a_break_ends_the_holds_of_all_daemons)
 {
 	both_read(3);
 	daemon_starts(2);
@@ -202,9 +196,8 @@ START_TEST(a_break_ends_the_holds_of_all_daemons)
 	says(ADMIN, "LOCK a");
 	hears(ADMIN, GRANT);
 }
-END_TEST
 
-START_TEST(a_break_by_a_daemon_that_has_a_share_ends_the_others_as_well)
+TEST(a_break_by_a_daemon_that_has_a_share_ends_the_others_as_well)
 {
 	both_read(3);
 	session_opens_as_admin(ADMIN, 0);
@@ -220,10 +213,9 @@ START_TEST(a_break_by_a_daemon_that_has_a_share_ends_the_others_as_well)
 	says(1, "LOCK a");
 	hears(1, GRANT);
 }
-END_TEST
 
 /* No store tells a share that the ticket of the writer is withdrawn, and nobody waits who would ask for it. */
-START_TEST(a_reader_that_does_not_wait_joins_soon_after_a_writer_of_another_daemon_has_given_up)
+RANGE_TEST(a_reader_that_does_not_wait_joins_soon_after_a_writer_of_another_daemon_has_given_up, 1, 4)
 {
 	unsigned asked;
 
@@ -247,26 +239,4 @@ START_TEST(a_reader_that_does_not_wait_joins_soon_after_a_writer_of_another_daem
 	ck_assert_uint_eq(cluster.node[0].count[CALL_EXTEND], asked + 1);
 	passes(SEC);
 	reads(4);
-}
-END_TEST
-
-Suite *together_suite(void)
-{
-	Suite *s = suite_create("together");
-	TCase *c = tcase_create("together");
-
-	tcase_add_checked_fixture(c, NULL, cluster_close);
-	tcase_add_test(c, a_request_that_is_refused_for_readers_of_another_daemon_is_told_so);
-	tcase_add_loop_test(c, a_writer_keeps_its_place_while_a_reader_that_has_gone_may_believe, 1, 4);
-	tcase_add_test(c, a_share_is_not_handed_on_to_a_writer);
-	tcase_add_test(c, a_writer_that_becomes_a_reader_lets_readers_of_other_daemons_in);
-	tcase_add_test(c, a_reader_to_whom_a_writer_handed_on_lets_readers_of_other_daemons_in);
-	tcase_add_test(c, a_lease_that_goes_to_a_reader_during_its_renewal_is_shared_right_behind_that);
-	tcase_add_test(c, the_share_of_a_daemon_that_died_ends_with_its_lease);
-	tcase_add_test(c, a_daemon_that_returns_adopts_its_share_beside_others);
-	tcase_add_test(c, a_break_ends_the_holds_of_all_daemons);
-	tcase_add_test(c, a_break_by_a_daemon_that_has_a_share_ends_the_others_as_well);
-	tcase_add_loop_test(c, a_reader_that_does_not_wait_joins_soon_after_a_writer_of_another_daemon_has_given_up, 1, 4);
-	suite_add_tcase(s, c);
-	return s;
 }

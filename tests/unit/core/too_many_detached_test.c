@@ -6,7 +6,9 @@
 
 static struct secret s1;
 
-START_TEST(more_detached_sessions_than_the_limit_are_not_kept)
+FIXTURE(.teardown = cluster_close)
+
+TEST(more_detached_sessions_than_the_limit_are_not_kept)
 {
 	cluster_open(1);
 	cluster.conf.limits.detached = 1;
@@ -26,7 +28,6 @@ START_TEST(more_detached_sessions_than_the_limit_are_not_kept)
 	hears(3, "OK name=b *");
 	ck_assert_int_eq(figure(0, METRIC_SESSIONS_DETACHED), 1);
 }
-END_TEST
 
 /* limits.detached is 2. Sessions 1 and 2 have grace and drop, session 2 while it holds b. */
 static void two_have_dropped(void)
@@ -45,7 +46,7 @@ static void two_have_dropped(void)
 	says_hello(3, "grace=20s");
 }
 
-START_TEST(a_session_that_holds_something_is_kept_instead_of_the_oldest_that_holds_nothing)
+TEST(a_session_that_holds_something_is_kept_instead_of_the_oldest_that_holds_nothing)
 {
 	two_have_dropped();
 	says(3, "LOCK c");
@@ -60,9 +61,8 @@ START_TEST(a_session_that_holds_something_is_kept_instead_of_the_oldest_that_hol
 	resumes(5, &s1);
 	hears(5, "ERR NOTFOUND *");
 }
-END_TEST
 
-START_TEST(a_session_that_holds_nothing_takes_no_place_of_another)
+TEST(a_session_that_holds_nothing_takes_no_place_of_another)
 {
 	two_have_dropped();
 	goes(3, GONE_HANGUP);
@@ -71,9 +71,8 @@ START_TEST(a_session_that_holds_nothing_takes_no_place_of_another)
 	hears(4, "BUSY name=b *");
 	is_resumed_with_nothing(5, &s1);
 }
-END_TEST
 
-START_TEST(a_session_whose_wait_ended_while_it_was_detached_holds_nothing)
+TEST(a_session_whose_wait_ended_while_it_was_detached_holds_nothing)
 {
 	cluster_open(1);
 	cluster.conf.limits.detached = 1;
@@ -94,9 +93,8 @@ START_TEST(a_session_whose_wait_ended_while_it_was_detached_holds_nothing)
 	resumes(5, &s1);
 	hears(5, "ERR NOTFOUND *");
 }
-END_TEST
 
-START_TEST(a_restored_session_that_holds_nothing_gives_its_place_up)
+TEST(a_restored_session_that_holds_nothing_gives_its_place_up)
 {
 	two_have_dropped();
 	goes(3, GONE_HANGUP);
@@ -112,20 +110,4 @@ START_TEST(a_restored_session_that_holds_nothing_gives_its_place_up)
 	hears(5, "BUSY name=c *");
 	resumes(6, &s1);
 	hears(6, "ERR NOTFOUND *");
-}
-END_TEST
-
-Suite *too_many_detached_suite(void)
-{
-	Suite *s = suite_create("too_many_detached");
-	TCase *t = tcase_create("detached");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, more_detached_sessions_than_the_limit_are_not_kept);
-	tcase_add_test(t, a_session_that_holds_something_is_kept_instead_of_the_oldest_that_holds_nothing);
-	tcase_add_test(t, a_session_that_holds_nothing_takes_no_place_of_another);
-	tcase_add_test(t, a_session_whose_wait_ended_while_it_was_detached_holds_nothing);
-	tcase_add_test(t, a_restored_session_that_holds_nothing_gives_its_place_up);
-	suite_add_tcase(s, t);
-	return s;
 }

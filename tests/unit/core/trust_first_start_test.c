@@ -4,15 +4,16 @@
 
 #include <check.h>
 
-START_TEST(on_a_first_start_all_blank_stores_are_trusted_at_once)
+FIXTURE(.teardown = cluster_close)
+
+TEST(on_a_first_start_all_blank_stores_are_trusted_at_once)
 {
 	cluster_open(3);
 	daemon_starts(0);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 3);
 }
-END_TEST
 
-START_TEST(on_a_first_start_a_slow_store_is_waited_for_a_moment_and_then_goes_through_quarantine)
+TEST(on_a_first_start_a_slow_store_is_waited_for_a_moment_and_then_goes_through_quarantine)
 {
 	cluster_open(3);
 	cluster.node[2].up = false;
@@ -23,9 +24,8 @@ START_TEST(on_a_first_start_a_slow_store_is_waited_for_a_moment_and_then_goes_th
 	comes(2);
 	ck_assert_str_eq(store_state(0, 2), "quarantine: it carries no marker: new, restarted blank, or flushed");
 }
-END_TEST
 
-START_TEST(keys_that_a_reboot_deleted_are_waited_out_from_the_boot_on)
+TEST(keys_that_a_reboot_deleted_are_waited_out_from_the_boot_on)
 {
 	cluster_open(1);
 	cluster.now.us = 5 * SEC;
@@ -46,9 +46,8 @@ START_TEST(keys_that_a_reboot_deleted_are_waited_out_from_the_boot_on)
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 1);
 	ignores(1);
 }
-END_TEST
 
-START_TEST(a_boot_that_is_long_ago_is_waited_for_no_more)
+TEST(a_boot_that_is_long_ago_is_waited_for_no_more)
 {
 	cluster_open(1);
 	cluster.now.us = QUARANTINE_US + SEC;
@@ -58,9 +57,8 @@ START_TEST(a_boot_that_is_long_ago_is_waited_for_no_more)
 	passes(0);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 1);
 }
-END_TEST
 
-START_TEST(one_marker_is_enough_to_trust_no_store)
+TEST(one_marker_is_enough_to_trust_no_store)
 {
 	cluster_open(3);
 	marker_is_set(2, "q|old|x|y|z");
@@ -70,9 +68,8 @@ START_TEST(one_marker_is_enough_to_trust_no_store)
 	passes(QUARANTINE_US);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 3);
 }
-END_TEST
 
-START_TEST(a_marker_that_shows_late_stops_the_trust_in_the_others)
+TEST(a_marker_that_shows_late_stops_the_trust_in_the_others)
 {
 	cluster_open(3);
 	cluster.node[2].up = false;
@@ -83,9 +80,8 @@ START_TEST(a_marker_that_shows_late_stops_the_trust_in_the_others)
 	passes(10 * SEC);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 0);
 }
-END_TEST
 
-START_TEST(less_than_a_quorum_is_never_trusted)
+TEST(less_than_a_quorum_is_never_trusted)
 {
 	cluster_open(3);
 	cluster.node[1].up = cluster.node[2].up = false;
@@ -96,9 +92,8 @@ START_TEST(less_than_a_quorum_is_never_trusted)
 	passes(2100 * MSEC);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 2);
 }
-END_TEST
 
-START_TEST(trust_ends_with_the_first_join)
+TEST(trust_ends_with_the_first_join)
 {
 	cluster_begin(1);
 	restarts_blank(0);
@@ -106,10 +101,9 @@ START_TEST(trust_ends_with_the_first_join)
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 0);
 	ck_assert_int_eq(marker_of(0)[0], 'q');
 }
-END_TEST
 
 /* The store is blank at first, and proves unfit a second later, when the others have had their time. */
-START_TEST(a_blank_store_that_must_not_be_used_is_not_trusted)
+LOOP_TEST(a_blank_store_that_must_not_be_used_is_not_trusted, 2)
 {
 	cluster_open(3);
 	cluster.node[2].up = false;
@@ -128,7 +122,6 @@ START_TEST(a_blank_store_that_must_not_be_used_is_not_trusted)
 	passes(2100 * MSEC);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 2);
 }
-END_TEST
 
 /* Store 0 is probed again at the moment when the last store shows that it is blank. */
 static void the_other_is_trusted_while_it_is_asked(int64_t hangs_us)
@@ -146,21 +139,19 @@ static void the_other_is_trusted_while_it_is_asked(int64_t hangs_us)
 	feels(0, MOOD_WELL);
 }
 
-START_TEST(a_store_that_is_asked_again_while_the_others_are_trusted_is_trusted_as_well)
+TEST(a_store_that_is_asked_again_while_the_others_are_trusted_is_trusted_as_well)
 {
 	the_other_is_trusted_while_it_is_asked(10 * MSEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
-END_TEST
 
-START_TEST(a_store_that_hung_while_the_others_were_trusted_may_have_been_used_and_flushed)
+TEST(a_store_that_hung_while_the_others_were_trusted_may_have_been_used_and_flushed)
 {
 	the_other_is_trusted_while_it_is_asked(70 * MSEC);
 	ck_assert_str_eq(store_state(0, 0), "quarantine: it carries no marker: new, restarted blank, or flushed");
 }
-END_TEST
 
-START_TEST(a_store_that_hung_while_it_was_to_be_joined_is_trusted_no_more)
+TEST(a_store_that_hung_while_it_was_to_be_joined_is_trusted_no_more)
 {
 	cluster_open(2);
 	cluster.node[1].up = false;
@@ -172,27 +163,4 @@ START_TEST(a_store_that_hung_while_it_was_to_be_joined_is_trusted_no_more)
 	passes(cluster.conf.timeout_us + 20 * MSEC);
 	feels(0, MOOD_WELL);
 	ck_assert_str_eq(store_state(0, 0), "quarantine: it carries no marker: new, restarted blank, or flushed");
-}
-END_TEST
-
-Suite *trust_first_start_suite(void)
-{
-	Suite *suite = suite_create("trust_first_start");
-	TCase *trust = tcase_create("trust");
-
-	tcase_add_checked_fixture(trust, NULL, cluster_close);
-	tcase_add_test(trust, on_a_first_start_all_blank_stores_are_trusted_at_once);
-	tcase_add_test(trust, on_a_first_start_a_slow_store_is_waited_for_a_moment_and_then_goes_through_quarantine);
-	tcase_add_test(trust, keys_that_a_reboot_deleted_are_waited_out_from_the_boot_on);
-	tcase_add_test(trust, a_boot_that_is_long_ago_is_waited_for_no_more);
-	tcase_add_test(trust, one_marker_is_enough_to_trust_no_store);
-	tcase_add_test(trust, a_marker_that_shows_late_stops_the_trust_in_the_others);
-	tcase_add_test(trust, less_than_a_quorum_is_never_trusted);
-	tcase_add_test(trust, trust_ends_with_the_first_join);
-	tcase_add_loop_test(trust, a_blank_store_that_must_not_be_used_is_not_trusted, 0, 2);
-	tcase_add_test(trust, a_store_that_is_asked_again_while_the_others_are_trusted_is_trusted_as_well);
-	tcase_add_test(trust, a_store_that_hung_while_the_others_were_trusted_may_have_been_used_and_flushed);
-	tcase_add_test(trust, a_store_that_hung_while_it_was_to_be_joined_is_trusted_no_more);
-	suite_add_tcase(suite, trust);
-	return suite;
 }

@@ -50,7 +50,9 @@ static void unlocks_what_it_lost(unsigned k, const char *answer)
 	hears(k, answer);
 }
 
-START_TEST(the_turn_is_a_row_and_the_loss_follows_the_OK)
+FIXTURE(.teardown = cluster_close)
+
+TEST(the_turn_is_a_row_and_the_loss_follows_the_OK)
 {
 	has_its_turn();
 	resumes(3, &s1);
@@ -63,9 +65,8 @@ START_TEST(the_turn_is_a_row_and_the_loss_follows_the_OK)
 	says(3, "CHECK a");
 	hears(3, "ERR NOTHELD *");
 }
-END_TEST
 
-START_TEST(the_loss_is_told_when_the_turn_was_lost_as_well)
+TEST(the_loss_is_told_when_the_turn_was_lost_as_well)
 {
 	has_its_turn();
 	for (unsigned i = 0; i < 3; i++)
@@ -78,9 +79,8 @@ START_TEST(the_loss_is_told_when_the_turn_was_lost_as_well)
 	unlocks_what_it_lost(3, "ERR LOST *");
 	unlocks_what_it_lost(3, "ERR NOTHELD *");
 }
-END_TEST
 
-START_TEST(the_loss_is_told_when_the_turn_is_lost_in_a_further_restart)
+LOOP_TEST(the_loss_is_told_when_the_turn_is_lost_in_a_further_restart, 2)
 {
 	has_its_turn();
 	if (_i)
@@ -97,9 +97,8 @@ START_TEST(the_loss_is_told_when_the_turn_is_lost_in_a_further_restart)
 	is_resumed_with_nothing(4, &s1);
 	hears_nothing(4);
 }
-END_TEST
 
-START_TEST(the_loss_is_told_when_the_turn_was_given_up_before_a_further_restart)
+LOOP_TEST(the_loss_is_told_when_the_turn_was_given_up_before_a_further_restart, 2)
 {
 	has_its_turn();
 	for (unsigned i = 0; i < 3; i++)
@@ -112,9 +111,8 @@ START_TEST(the_loss_is_told_when_the_turn_was_given_up_before_a_further_restart)
 	is_told_the_loss(3);
 	unlocks_what_it_lost(3, "ERR LOST *");
 }
-END_TEST
 
-START_TEST(what_the_answer_to_RESUME_told_the_next_run_does_not_tell_again)
+LOOP_TEST(what_the_answer_to_RESUME_told_the_next_run_does_not_tell_again, 2)
 {
 	has_its_turn();
 	resumes(3, &s1);
@@ -129,7 +127,6 @@ START_TEST(what_the_answer_to_RESUME_told_the_next_run_does_not_tell_again)
 	hears(4, "OK session=* n=1");
 	hears_nothing(4);
 }
-END_TEST
 
 /* The session is resumed before its turn, and told LOST. */
 static void is_resumed_before_its_turn(void)
@@ -143,7 +140,7 @@ static void is_resumed_before_its_turn(void)
 	ck_assert_int_eq(figure(0, METRIC_GRANTS), 1);
 }
 
-START_TEST(an_UNLOCK_of_what_was_lost_leaves_the_turn_alone)
+TEST(an_UNLOCK_of_what_was_lost_leaves_the_turn_alone)
 {
 	is_resumed_before_its_turn();
 	unlocks_what_it_lost(3, "ERR LOST *");
@@ -151,9 +148,8 @@ START_TEST(an_UNLOCK_of_what_was_lost_leaves_the_turn_alone)
 	says(3, "CHECK a");
 	ck_assert_int_gt(number_in(hears(3, "OK name=a * count=1"), "fence"), lost);
 }
-END_TEST
 
-START_TEST(a_loss_that_was_acknowledged_beside_a_turn_is_not_told_by_the_next_run)
+TEST(a_loss_that_was_acknowledged_beside_a_turn_is_not_told_by_the_next_run)
 {
 	is_resumed_before_its_turn();
 	unlocks_what_it_lost(3, "ERR LOST *");
@@ -163,10 +159,9 @@ START_TEST(a_loss_that_was_acknowledged_beside_a_turn_is_not_told_by_the_next_ru
 	hears(4, "OK session=* n=1");
 	hears_nothing(4);
 }
-END_TEST
 
 /* The session asks about the turn, releases it or takes it up. From then on the loss is not remembered, here or by the next run. */
-START_TEST(who_hears_of_the_turn_hears_no_more_of_the_loss)
+LOOP_TEST(who_hears_of_the_turn_hears_no_more_of_the_loss, 4)
 {
 	static const char *const asks[] = {"CHECK a", "UNLOCK a", "LOCK a wait=1m", "EXTEND a"};
 
@@ -182,9 +177,8 @@ START_TEST(who_hears_of_the_turn_hears_no_more_of_the_loss)
 	is_resumed_with_nothing(4, &s1);
 	hears_nothing(4);
 }
-END_TEST
 
-START_TEST(the_loss_outlives_a_turn_that_nobody_asked_for)
+TEST(the_loss_outlives_a_turn_that_nobody_asked_for)
 {
 	is_resumed_before_its_turn();
 	passes(31 * SEC);
@@ -194,7 +188,6 @@ START_TEST(the_loss_outlives_a_turn_that_nobody_asked_for)
 	says(3, "CHECK a");
 	hears(3, "ERR NOTHELD *");
 }
-END_TEST
 
 /* The next run adopts only the turn of a, of two turns. */
 static void adopts_a_alone(void)
@@ -214,7 +207,7 @@ static void adopts_a_alone(void)
 	}
 }
 
-START_TEST(a_request_that_overtakes_RESUME_hears_of_the_loss_before_it_hears_of_the_turn)
+TEST(a_request_that_overtakes_RESUME_hears_of_the_loss_before_it_hears_of_the_turn)
 {
 	also = "LOCK b wait=1m";
 	has_its_turn();
@@ -230,25 +223,4 @@ START_TEST(a_request_that_overtakes_RESUME_hears_of_the_loss_before_it_hears_of_
 	hears(3, "@r \\* name=[ab] *");
 	hears(3, "@r OK session=* n=2");
 	hears_nothing(3);
-}
-END_TEST
-
-Suite *turn_after_loss_suite(void)
-{
-	Suite *suite = suite_create("turn_after_loss");
-	TCase *tcase = tcase_create("turn");
-
-	tcase_add_checked_fixture(tcase, NULL, cluster_close);
-	tcase_add_test(tcase, the_turn_is_a_row_and_the_loss_follows_the_OK);
-	tcase_add_test(tcase, the_loss_is_told_when_the_turn_was_lost_as_well);
-	tcase_add_loop_test(tcase, the_loss_is_told_when_the_turn_is_lost_in_a_further_restart, 0, 2);
-	tcase_add_loop_test(tcase, the_loss_is_told_when_the_turn_was_given_up_before_a_further_restart, 0, 2);
-	tcase_add_loop_test(tcase, what_the_answer_to_RESUME_told_the_next_run_does_not_tell_again, 0, 2);
-	tcase_add_test(tcase, an_UNLOCK_of_what_was_lost_leaves_the_turn_alone);
-	tcase_add_test(tcase, a_loss_that_was_acknowledged_beside_a_turn_is_not_told_by_the_next_run);
-	tcase_add_loop_test(tcase, who_hears_of_the_turn_hears_no_more_of_the_loss, 0, 4);
-	tcase_add_test(tcase, the_loss_outlives_a_turn_that_nobody_asked_for);
-	tcase_add_test(tcase, a_request_that_overtakes_RESUME_hears_of_the_loss_before_it_hears_of_the_turn);
-	suite_add_tcase(suite, tcase);
-	return suite;
 }

@@ -32,7 +32,9 @@ static void gets_its_turn(const char *mode)
 	hears_nothing(4);
 }
 
-START_TEST(who_hears_of_its_turn_by_the_lock_repeated_hears_who_waits)
+FIXTURE(.teardown = cluster_close)
+
+TEST(who_hears_of_its_turn_by_the_lock_repeated_hears_who_waits)
 {
 	gets_its_turn("");
 	says(4, "LOCK a wait=1m");
@@ -40,9 +42,8 @@ START_TEST(who_hears_of_its_turn_by_the_lock_repeated_hears_who_waits)
 	hears(4, CONTENDED_A);
 	hears_nothing(4);
 }
-END_TEST
 
-START_TEST(who_hears_of_its_turn_by_a_row_hears_who_waits)
+TEST(who_hears_of_its_turn_by_a_row_hears_who_waits)
 {
 	waits_for_a("");
 	says(3, "LOCK a wait=1m");
@@ -56,9 +57,8 @@ START_TEST(who_hears_of_its_turn_by_a_row_hears_who_waits)
 	hears(4, CONTENDED_A);
 	hears_nothing(4);
 }
-END_TEST
 
-START_TEST(a_turn_that_is_asked_for_to_share_is_told_by_the_answer)
+TEST(a_turn_that_is_asked_for_to_share_is_told_by_the_answer)
 {
 	gets_its_turn("");
 	says(4, "LOCK a wait=1m mode=shared");
@@ -67,10 +67,9 @@ START_TEST(a_turn_that_is_asked_for_to_share_is_told_by_the_answer)
 	hears(4, CONTENDED_A);
 	hears_nothing(4);
 }
-END_TEST
 
 /* Its client has never heard of it. */
-START_TEST(a_turn_to_read_lapses_when_its_owner_asks_for_the_name_alone)
+LOOP_TEST(a_turn_to_read_lapses_when_its_owner_asks_for_the_name_alone, 2)
 {
 	waits_for_a(" mode=shared");
 	is_resumed_with_nothing(4, &s2);
@@ -84,9 +83,8 @@ START_TEST(a_turn_to_read_lapses_when_its_owner_asks_for_the_name_alone)
 	says(5, "LOCK a");
 	hears(5, "OK name=a * count=1");
 }
-END_TEST
 
-START_TEST(a_turn_to_read_lapses_when_its_owner_asks_for_the_name_alone_among_others)
+LOOP_TEST(a_turn_to_read_lapses_when_its_owner_asks_for_the_name_alone_among_others, 4)
 {
 	waits_for_a(" mode=shared");
 	is_resumed_with_nothing(4, &s2);
@@ -100,10 +98,9 @@ START_TEST(a_turn_to_read_lapses_when_its_owner_asks_for_the_name_alone_among_ot
 	says(5, "LOCK a mode=shared");
 	hears(5, "BUSY name=a *");
 }
-END_TEST
 
 /* It asks for what it does not have yet. */
-START_TEST(a_turn_to_read_is_not_counted_up_when_its_owner_asks_for_the_name_alone)
+LOOP_TEST(a_turn_to_read_is_not_counted_up_when_its_owner_asks_for_the_name_alone, 3)
 {
 	static const char *const request[] = {"LOCK a count=2", "LOCKALL a b count=2", "LOCKANY a b count=2"};
 
@@ -114,9 +111,8 @@ START_TEST(a_turn_to_read_is_not_counted_up_when_its_owner_asks_for_the_name_alo
 	says(4, "%s", request[_i]);
 	hears(4, "ERR ARG count=2, but this owner holds *");
 }
-END_TEST
 
-START_TEST(in_a_drain_who_asks_for_the_name_alone_behind_its_turn_to_read_is_refused)
+LOOP_TEST(in_a_drain_who_asks_for_the_name_alone_behind_its_turn_to_read_is_refused, 5)
 {
 	static const char *const request[] = {"LOCK a wait=1m", "LOCK a", "LOCK a wait=1m count=1", "LOCKALL a b wait=1m count=1",
 	                                      "LOCKANY a b wait=1m count=1"};
@@ -133,9 +129,8 @@ START_TEST(in_a_drain_who_asks_for_the_name_alone_behind_its_turn_to_read_is_ref
 	hears(4, "ERR DRAINING *");
 	ck_assert(service_is_drained(cluster.daemon[0].service));
 }
-END_TEST
 
-START_TEST(who_asks_for_the_name_alone_behind_its_turn_to_read_waits_as_any_other)
+TEST(who_asks_for_the_name_alone_behind_its_turn_to_read_waits_as_any_other)
 {
 	waits_for_a(" mode=shared");
 	is_resumed_with_nothing(4, &s2);
@@ -151,23 +146,4 @@ START_TEST(who_asks_for_the_name_alone_behind_its_turn_to_read_waits_as_any_othe
 	hears(3, "OK name=a *");
 	gives_back(3, "a");
 	hears(4, "OK name=a * count=1");
-}
-END_TEST
-
-Suite *turn_repeated_suite(void)
-{
-	Suite *s = suite_create("turn_repeated");
-	TCase *t = tcase_create("turn_repeated");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, who_hears_of_its_turn_by_the_lock_repeated_hears_who_waits);
-	tcase_add_test(t, who_hears_of_its_turn_by_a_row_hears_who_waits);
-	tcase_add_test(t, a_turn_that_is_asked_for_to_share_is_told_by_the_answer);
-	tcase_add_loop_test(t, a_turn_to_read_lapses_when_its_owner_asks_for_the_name_alone, 0, 2);
-	tcase_add_loop_test(t, a_turn_to_read_lapses_when_its_owner_asks_for_the_name_alone_among_others, 0, 4);
-	tcase_add_loop_test(t, a_turn_to_read_is_not_counted_up_when_its_owner_asks_for_the_name_alone, 0, 3);
-	tcase_add_loop_test(t, in_a_drain_who_asks_for_the_name_alone_behind_its_turn_to_read_is_refused, 0, 5);
-	tcase_add_test(t, who_asks_for_the_name_alone_behind_its_turn_to_read_waits_as_any_other);
-	suite_add_tcase(s, t);
-	return s;
 }

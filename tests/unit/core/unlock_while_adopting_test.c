@@ -61,7 +61,9 @@ static void is_free_after_its_delay(void)
 	hears(3, "OK name=a *");
 }
 
-START_TEST(an_unlock_frees_whichever_value_stands_there)
+FIXTURE(.teardown = cluster_close)
+
+LOOP_TEST(an_unlock_frees_whichever_value_stands_there, 2 * STATES)
 {
 	adoption_is_open(_i & 1 ? "" : "delay=5s", (unsigned)_i / 2);
 	says(1, "@u UNLOCK a");
@@ -74,9 +76,8 @@ START_TEST(an_unlock_frees_whichever_value_stands_there)
 	hears(3, "OK name=a *");
 	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
-END_TEST
 
-START_TEST(keep_leaves_whichever_value_stands_there_for_that_long)
+LOOP_TEST(keep_leaves_whichever_value_stands_there_for_that_long, STATES)
 {
 	adoption_is_open("", (unsigned)_i);
 	says(1, "@u UNLOCK a keep=5s");
@@ -89,9 +90,8 @@ START_TEST(keep_leaves_whichever_value_stands_there_for_that_long)
 	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 	is_free_after_its_delay();
 }
-END_TEST
 
-START_TEST(a_lock_delay_leaves_whichever_value_stands_there_for_that_long)
+LOOP_TEST(a_lock_delay_leaves_whichever_value_stands_there_for_that_long, STATES)
 {
 	adoption_is_open("delay=5s", (unsigned)_i);
 	ignores(1);
@@ -101,9 +101,8 @@ START_TEST(a_lock_delay_leaves_whichever_value_stands_there_for_that_long)
 	stores_come();
 	is_free_after_its_delay();
 }
-END_TEST
 
-START_TEST(sync_is_answered_once_a_quorum_has_neither_value)
+LOOP_TEST(sync_is_answered_once_a_quorum_has_neither_value, STATES)
 {
 	adoption_is_open("", (unsigned)_i);
 	says(1, "@u UNLOCK a sync=yes");
@@ -114,10 +113,9 @@ START_TEST(sync_is_answered_once_a_quorum_has_neither_value)
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert(!key_is_there(i, "a"));
 }
-END_TEST
 
 /* Each release that waits is due at a moment in the future. */
-START_TEST(no_release_is_due_in_the_past)
+TEST(no_release_is_due_in_the_past)
 {
 	struct instant due;
 
@@ -126,9 +124,8 @@ START_TEST(no_release_is_due_in_the_past)
 	ck_assert(service_deadline(cluster.daemon[0].service, &due));
 	ck_assert(!instant_before(due, cluster.now));
 }
-END_TEST
 
-START_TEST(sync_of_a_lock_that_stands_nowhere_is_a_loss)
+TEST(sync_of_a_lock_that_stands_nowhere_is_a_loss)
 {
 	adoption_is_open("", 1);
 	for (unsigned i = 0; i < 3; i++)
@@ -138,10 +135,9 @@ START_TEST(sync_of_a_lock_that_stands_nowhere_is_a_loss)
 	stores_come();
 	hears(1, "@u ERR LOST *");
 }
-END_TEST
 
 /* A renewal or an adoption over another connection is carried out after the UNLOCK. */
-START_TEST(a_late_call_does_not_change_a_kept_key)
+TEST(a_late_call_does_not_change_a_kept_key)
 {
 	struct parcel late;
 	struct answer a;
@@ -162,22 +158,4 @@ START_TEST(a_late_call_does_not_change_a_kept_key)
 	memory_call(cluster.node[0].memory, &late.call, cluster.now, &a);
 	ck_assert_int_eq(a.code, 'B');
 	ck_assert_int_le(key_ttl_us(0, "a"), 4001 * MSEC);
-}
-END_TEST
-
-Suite *unlock_while_adopting_suite(void)
-{
-	Suite *suite = suite_create("unlock_while_adopting");
-	TCase *t = tcase_create("given_up");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_loop_test(t, an_unlock_frees_whichever_value_stands_there, 0, 2 * STATES);
-	tcase_add_loop_test(t, keep_leaves_whichever_value_stands_there_for_that_long, 0, STATES);
-	tcase_add_loop_test(t, a_lock_delay_leaves_whichever_value_stands_there_for_that_long, 0, STATES);
-	tcase_add_loop_test(t, sync_is_answered_once_a_quorum_has_neither_value, 0, STATES);
-	tcase_add_test(t, no_release_is_due_in_the_past);
-	tcase_add_test(t, sync_of_a_lock_that_stands_nowhere_is_a_loss);
-	tcase_add_test(t, a_late_call_does_not_change_a_kept_key);
-	suite_add_tcase(suite, t);
-	return suite;
 }

@@ -202,7 +202,7 @@ static void cycle_is_right(unsigned victim, unsigned stuck)
 	ck_assert_msg(cycle[from] == '<' && cycle[from + 2] == cycle[0] && cycle[from + 5] == cycle[3] && cycle[from + 6] == '\0', "%s", cycle);
 }
 
-START_TEST(random_graphs_are_reduced_as_a_second_opinion_says)
+TEST(random_graphs_are_reduced_as_a_second_opinion_says)
 {
 	uint64_t seed[2] = {seed_pick("waitgraph"), 1};
 	unsigned refused = 0, graphs_stuck = 0;
@@ -236,15 +236,4 @@ START_TEST(random_graphs_are_reduced_as_a_second_opinion_says)
 	ck_assert_uint_gt(graphs_stuck, 1200);
 	ck_assert_uint_gt(refused, 1200);
 	graph_release(&graph);
-}
-END_TEST
-
-Suite *waitgraph_random_suite(void)
-{
-	Suite *s = suite_create("waitgraph_random");
-	TCase *t = tcase_create("waitgraph_random");
-
-	tcase_add_test(t, random_graphs_are_reduced_as_a_second_opinion_says);
-	suite_add_tcase(s, t);
-	return s;
 }

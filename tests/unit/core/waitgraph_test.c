@@ -83,7 +83,7 @@ static void two_wait_for_each_other(void)
 	wants("x", 0, false);
 }
 
-START_TEST(two_owners_that_wait_for_each_other_are_stuck_and_the_later_one_is_refused)
+TEST(two_owners_that_wait_for_each_other_are_stuck_and_the_later_one_is_refused)
 {
 	two_wait_for_each_other();
 	ck_assert(some_are_stuck());
@@ -91,9 +91,8 @@ START_TEST(two_owners_that_wait_for_each_other_are_stuck_and_the_later_one_is_re
 	ck_assert(graph.owner[1].victim);
 	ck_assert_str_eq(told(1), "x@ha<-y@hb<-x@ha");
 }
-END_TEST
 
-START_TEST(an_owner_that_waits_for_a_cycle_is_stuck_but_not_refused)
+TEST(an_owner_that_waits_for_a_cycle_is_stuck_but_not_refused)
 {
 	two_wait_for_each_other();
 	comes(2, 30);
@@ -104,9 +103,8 @@ START_TEST(an_owner_that_waits_for_a_cycle_is_stuck_but_not_refused)
 	ck_assert(!graph.owner[2].victim);
 	ck_assert(graph.owner[1].victim);
 }
-END_TEST
 
-START_TEST(a_request_for_any_name_goes_on_when_one_of_them_becomes_free)
+TEST(a_request_for_any_name_goes_on_when_one_of_them_becomes_free)
 {
 	begins();
 	comes(0, 10);
@@ -123,9 +121,8 @@ START_TEST(a_request_for_any_name_goes_on_when_one_of_them_becomes_free)
 	ck_assert(some_are_stuck());
 	ck_assert(graph.owner[2].victim);
 }
-END_TEST
 
-START_TEST(a_request_for_all_names_waits_for_each_of_them)
+TEST(a_request_for_all_names_waits_for_each_of_them)
 {
 	begins();
 	comes(0, 10);
@@ -138,9 +135,8 @@ START_TEST(a_request_for_all_names_waits_for_each_of_them)
 	ck_assert(some_are_stuck());
 	ck_assert_str_eq(told(1), "x@ha<-y@hb<-x@ha");
 }
-END_TEST
 
-START_TEST(an_owner_is_not_in_its_own_way)
+TEST(an_owner_is_not_in_its_own_way)
 {
 	begins();
 	comes(0, 10);
@@ -148,7 +144,6 @@ START_TEST(an_owner_is_not_in_its_own_way)
 	wants("x", 0, false);
 	ck_assert(!some_are_stuck());
 }
-END_TEST
 
 /* Owner 0 has x and wants a permit of three; 1 has one of them and 2 has two. */
 static void two_have_permits(unsigned need)
@@ -164,7 +159,7 @@ static void two_have_permits(unsigned need)
 	holds_permits("s", 2);
 }
 
-START_TEST(a_request_for_permits_goes_on_when_enough_of_them_become_free)
+TEST(a_request_for_permits_goes_on_when_enough_of_them_become_free)
 {
 	two_have_permits(2);
 	ck_assert(!some_are_stuck()); /* 2 waits for nobody */
@@ -174,9 +169,8 @@ START_TEST(a_request_for_permits_goes_on_when_enough_of_them_become_free)
 	ck_assert(graph.owner[0].victim);
 	ck_assert_str_eq(told(0), "s@hb<-x@ha<-s@hb");
 }
-END_TEST
 
-START_TEST(the_permits_of_an_owner_are_not_free_while_it_waits_for_more)
+TEST(the_permits_of_an_owner_are_not_free_while_it_waits_for_more)
 {
 	begins();
 	comes(0, 10);
@@ -189,9 +183,8 @@ START_TEST(the_permits_of_an_owner_are_not_free_while_it_waits_for_more)
 	ck_assert(some_are_stuck());
 	ck_assert(graph.owner[1].victim);
 }
-END_TEST
 
-START_TEST(an_owner_that_waits_for_itself_alone_is_in_no_cycle)
+TEST(an_owner_that_waits_for_itself_alone_is_in_no_cycle)
 {
 	begins();
 	comes(0, 10);
@@ -201,9 +194,8 @@ START_TEST(an_owner_that_waits_for_itself_alone_is_in_no_cycle)
 	ck_assert_str_eq(told(0), "");
 	ck_assert(!graph.owner[0].victim);
 }
-END_TEST
 
-START_TEST(a_lock_and_a_permit_of_one_name_are_not_in_the_way_of_each_other)
+TEST(a_lock_and_a_permit_of_one_name_are_not_in_the_way_of_each_other)
 {
 	begins();
 	comes(0, 10);
@@ -214,9 +206,8 @@ START_TEST(a_lock_and_a_permit_of_one_name_are_not_in_the_way_of_each_other)
 	wants("x", 0, false);
 	ck_assert(!some_are_stuck());
 }
-END_TEST
 
-START_TEST(a_long_cycle_is_told_with_dots)
+TEST(a_long_cycle_is_told_with_dots)
 {
 	static char text[40][300];
 	const struct graph_want *first;
@@ -238,7 +229,6 @@ START_TEST(a_long_cycle_is_told_with_dots)
 	ck_assert(n > 1000 && memmem(cycle, n, "@h<-...<-", 9) != NULL);
 	ck_assert_mem_eq(cycle + n - 292, cycle, 292);
 }
-END_TEST
 
 /* --- many owners ---------------------------------------------------------------------------------------------------- */
 
@@ -265,7 +255,7 @@ static double seconds_since(clock_t from)
 	return (double)(clock() - from) / CLOCKS_PER_SEC;
 }
 
-START_TEST(a_long_chain_is_reduced_at_once)
+TEST(a_long_chain_is_reduced_at_once)
 {
 	clock_t from;
 
@@ -274,9 +264,8 @@ START_TEST(a_long_chain_is_reduced_at_once)
 	ck_assert(!graph_reduce(&graph));
 	ck_assert_double_lt(seconds_since(from), 1);
 }
-END_TEST
 
-START_TEST(a_large_ring_has_one_victim_that_is_found_at_once)
+TEST(a_large_ring_has_one_victim_that_is_found_at_once)
 {
 	unsigned victims = 0;
 	clock_t from;
@@ -292,10 +281,9 @@ START_TEST(a_large_ring_has_one_victim_that_is_found_at_once)
 	ck_assert_ptr_nonnull(strstr(told(MANY - 1), "0<-1<-2<-"));
 	ck_assert_double_lt(seconds_since(from), 1);
 }
-END_TEST
 
 /* Half of them have x and want y, the others have y and want x. */
-START_TEST(many_owners_that_wait_for_many_are_judged_at_once)
+TEST(many_owners_that_wait_for_many_are_judged_at_once)
 {
 	unsigned victims = 0;
 	clock_t from;
@@ -314,27 +302,4 @@ START_TEST(many_owners_that_wait_for_many_are_judged_at_once)
 	ck_assert_uint_eq(victims, 1);
 	ck_assert_str_eq(told(MANY - 1), "y<-x<-y");
 	ck_assert_double_lt(seconds_since(from), 1);
-}
-END_TEST
-
-Suite *waitgraph_suite(void)
-{
-	Suite *s = suite_create("waitgraph");
-	TCase *t = tcase_create("waitgraph");
-
-	tcase_add_test(t, two_owners_that_wait_for_each_other_are_stuck_and_the_later_one_is_refused);
-	tcase_add_test(t, an_owner_that_waits_for_a_cycle_is_stuck_but_not_refused);
-	tcase_add_test(t, a_request_for_any_name_goes_on_when_one_of_them_becomes_free);
-	tcase_add_test(t, a_request_for_all_names_waits_for_each_of_them);
-	tcase_add_test(t, an_owner_is_not_in_its_own_way);
-	tcase_add_test(t, a_request_for_permits_goes_on_when_enough_of_them_become_free);
-	tcase_add_test(t, the_permits_of_an_owner_are_not_free_while_it_waits_for_more);
-	tcase_add_test(t, an_owner_that_waits_for_itself_alone_is_in_no_cycle);
-	tcase_add_test(t, a_lock_and_a_permit_of_one_name_are_not_in_the_way_of_each_other);
-	tcase_add_test(t, a_long_cycle_is_told_with_dots);
-	tcase_add_test(t, a_long_chain_is_reduced_at_once);
-	tcase_add_test(t, a_large_ring_has_one_victim_that_is_found_at_once);
-	tcase_add_test(t, many_owners_that_wait_for_many_are_judged_at_once);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -6,8 +6,10 @@
 
 #define FOUND_US (10 * SEC) /* a deadlock is found by then */
 
+FIXTURE(.teardown = cluster_close)
+
 /* Session 1 has a, and waits for b or c, which 2 and 3 have. Both of them wait for a, in this daemon. */
-START_TEST(a_LOCK_is_refused_at_once_that_would_block_the_last_name_of_a_LOCKANY)
+LOOP_TEST(a_LOCK_is_refused_at_once_that_would_block_the_last_name_of_a_LOCKANY, 2)
 {
 	cluster_open(1);
 	if (_i == 1) {
@@ -30,10 +32,9 @@ START_TEST(a_LOCK_is_refused_at_once_that_would_block_the_last_name_of_a_LOCKANY
 	gives_back(3, "c");
 	hears(1, "OK name=c *");
 }
-END_TEST
 
 /* Session 1 has a, and waits for b, which 2 has, by a LOCKALL. Another owner of that session waits for b as well, and holds nothing. */
-START_TEST(of_several_owners_of_a_session_the_one_that_holds_is_refused)
+TEST(of_several_owners_of_a_session_the_one_that_holds_is_refused)
 {
 	two_daemons(3);
 	takes(1, "a");
@@ -46,17 +47,4 @@ START_TEST(of_several_owners_of_a_session_the_one_that_holds_is_refused)
 	hears(1, "@y ERR DEADLOCK *");
 	hears_nothing(1);
 	hears_nothing(2);
-}
-END_TEST
-
-Suite *waitowners_suite(void)
-{
-	Suite *s = suite_create("waitowners");
-	TCase *t = tcase_create("waitowners");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_loop_test(t, a_LOCK_is_refused_at_once_that_would_block_the_last_name_of_a_LOCKANY, 0, 2);
-	tcase_add_test(t, of_several_owners_of_a_session_the_one_that_holds_is_refused);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -50,7 +50,7 @@ static void gets_by(int patient, const char *request)
 	}
 }
 
-START_TEST(a_LOCKALL_that_is_granted_closes_it)
+LOOP_TEST(a_LOCKALL_that_is_granted_closes_it, 2)
 {
 	gets_by(_i, "LOCKALL x w");
 	hears(1, "@2 \\* name=x *");
@@ -58,18 +58,16 @@ START_TEST(a_LOCKALL_that_is_granted_closes_it)
 	hears(1, "@2 OK n=2");
 	waits_for_x();
 }
-END_TEST
 
-START_TEST(a_LOCKANY_that_is_granted_closes_it)
+LOOP_TEST(a_LOCKANY_that_is_granted_closes_it, 2)
 {
 	gets_by(_i, "LOCKANY x z");
 	hears(1, "@2 OK name=x *");
 	waits_for_x();
 }
-END_TEST
 
 /* Loop: whether the job is in the queue at first. */
-START_TEST(a_TAKE_that_is_granted_its_lock_closes_it)
+LOOP_TEST(a_TAKE_that_is_granted_its_lock_closes_it, 2)
 {
 	waits_for_y(" owner=job:mail/a");
 	if (_i)
@@ -82,9 +80,8 @@ START_TEST(a_TAKE_that_is_granted_its_lock_closes_it)
 	hears(1, "@2 OK queue=mail job=a * name=x *");
 	waits_for_x();
 }
-END_TEST
 
-START_TEST(a_group_of_a_session_that_waits_for_nothing_costs_nothing)
+TEST(a_group_of_a_session_that_waits_for_nothing_costs_nothing)
 {
 	two_daemons(3);
 	session_opens(1, 0);
@@ -95,18 +92,4 @@ START_TEST(a_group_of_a_session_that_waits_for_nothing_costs_nothing)
 	passes(20 * SEC);
 	ck_assert_uint_eq(asked(CALL_TABLE), 0);
 	cluster_close();
-}
-END_TEST
-
-Suite *waittable_award_suite(void)
-{
-	Suite *s = suite_create("waittable_award");
-	TCase *t = tcase_create("waittable_award");
-
-	tcase_add_loop_test(t, a_LOCKALL_that_is_granted_closes_it, 0, 2);
-	tcase_add_loop_test(t, a_LOCKANY_that_is_granted_closes_it, 0, 2);
-	tcase_add_loop_test(t, a_TAKE_that_is_granted_its_lock_closes_it, 0, 2);
-	tcase_add_test(t, a_group_of_a_session_that_waits_for_nothing_costs_nothing);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -13,7 +13,7 @@ static void reads(unsigned k, const char *name)
 	hears(k, "OK name=*");
 }
 
-START_TEST(of_two_readers_of_two_hosts_that_wait_to_write_what_the_other_reads_one_is_refused)
+TEST(of_two_readers_of_two_hosts_that_wait_to_write_what_the_other_reads_one_is_refused)
 {
 	two_daemons(3);
 	session_opens(1, 0);
@@ -31,9 +31,8 @@ START_TEST(of_two_readers_of_two_hosts_that_wait_to_write_what_the_other_reads_o
 	hears(1, "OK name=b *");
 	cluster_close();
 }
-END_TEST
 
-START_TEST(readers_that_hold_a_lock_together_and_wait_for_others_are_in_no_deadlock)
+TEST(readers_that_hold_a_lock_together_and_wait_for_others_are_in_no_deadlock)
 {
 	two_daemons(3);
 	session_opens(1, 0);
@@ -48,16 +47,4 @@ START_TEST(readers_that_hold_a_lock_together_and_wait_for_others_are_in_no_deadl
 	hears_nothing(1);
 	hears_nothing(2);
 	cluster_close();
-}
-END_TEST
-
-Suite *waittable_shared_suite(void)
-{
-	Suite *s = suite_create("waittable_shared");
-	TCase *t = tcase_create("waittable_shared");
-
-	tcase_add_test(t, of_two_readers_of_two_hosts_that_wait_to_write_what_the_other_reads_one_is_refused);
-	tcase_add_test(t, readers_that_hold_a_lock_together_and_wait_for_others_are_in_no_deadlock);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -40,13 +40,12 @@ static void it_is_found(unsigned nodes)
 	cluster_close();
 }
 
-START_TEST(the_later_of_two_that_wait_for_each_other_is_refused_and_the_other_goes_on)
+TEST(the_later_of_two_that_wait_for_each_other_is_refused_and_the_other_goes_on)
 {
 	it_is_found(1);
 	it_is_found(3);
 	it_is_found(5);
 }
-END_TEST
 
 /* Session k asks the stores for something, which shows its daemon their clocks: 20 ms further ahead than before, which is too little for a jump. */
 static void clocks_creep(unsigned k)
@@ -59,7 +58,7 @@ static void clocks_creep(unsigned k)
 }
 
 /* Session 1 is looked at first, and again one second later; session 2 between. Each request waits for what the other session has. */
-START_TEST(two_that_ask_almost_at_once_lose_one_request_however_their_daemons_know_the_clocks)
+LOOP_TEST(two_that_ask_almost_at_once_lose_one_request_however_their_daemons_know_the_clocks, 3)
 {
 	static const char *const how[][2] = {{"LOCK", ""}, {"LOCKALL d", ""}, {"ACQUIRE", " limit=1"}};
 	const char *verb = how[_i][0], *limit = how[_i][1];
@@ -83,9 +82,8 @@ START_TEST(two_that_ask_almost_at_once_lose_one_request_however_their_daemons_kn
 	hears_nothing(1);
 	cluster_close();
 }
-END_TEST
 
-START_TEST(three_daemons_in_a_circle_lose_one_request)
+TEST(three_daemons_in_a_circle_lose_one_request)
 {
 	three_daemons(3);
 	takes(1, "a");
@@ -102,9 +100,8 @@ START_TEST(three_daemons_in_a_circle_lose_one_request)
 	hears_nothing(3);
 	cluster_close();
 }
-END_TEST
 
-START_TEST(nobody_pays_where_no_owner_waits_long_while_it_holds)
+TEST(nobody_pays_where_no_owner_waits_long_while_it_holds)
 {
 	two_daemons(3);
 	takes(1, "a");
@@ -124,9 +121,8 @@ START_TEST(nobody_pays_where_no_owner_waits_long_while_it_holds)
 	ck_assert_uint_eq(asked(CALL_TABLE), 0);
 	cluster_close();
 }
-END_TEST
 
-START_TEST(a_long_wait_while_holding_is_told_to_one_store_every_second_and_withdrawn_at_its_end)
+TEST(a_long_wait_while_holding_is_told_to_one_store_every_second_and_withdrawn_at_its_end)
 {
 	unsigned before;
 
@@ -146,10 +142,9 @@ START_TEST(a_long_wait_while_holding_is_told_to_one_store_every_second_and_withd
 	ck_assert_uint_eq(asked(CALL_TABLE), before);
 	cluster_close();
 }
-END_TEST
 
 /* Session 3 lets its daemon look each second. What daemon 1 said of session 2 stays at the store for up to three. */
-START_TEST(what_was_true_one_after_the_other_is_no_deadlock)
+TEST(what_was_true_one_after_the_other_is_no_deadlock)
 {
 	two_daemons(3);
 	session_opens(3, 0);
@@ -177,9 +172,8 @@ START_TEST(what_was_true_one_after_the_other_is_no_deadlock)
 	hears_nothing(3);
 	cluster_close();
 }
-END_TEST
 
-START_TEST(an_owner_that_releases_and_takes_again_is_another_one)
+TEST(an_owner_that_releases_and_takes_again_is_another_one)
 {
 	two_daemons(3);
 	takes(1, "a");
@@ -203,9 +197,8 @@ START_TEST(an_owner_that_releases_and_takes_again_is_another_one)
 	hears_nothing(1);
 	cluster_close();
 }
-END_TEST
 
-START_TEST(a_deadlock_is_found_although_others_come_to_wait)
+TEST(a_deadlock_is_found_although_others_come_to_wait)
 {
 	two_daemons(3);
 	takes(1, "a");
@@ -226,9 +219,8 @@ START_TEST(a_deadlock_is_found_although_others_come_to_wait)
 	hears_nothing(1);
 	cluster_close();
 }
-END_TEST
 
-START_TEST(after_RESUME_a_repeated_LOCK_is_in_the_same_deadlock)
+TEST(after_RESUME_a_repeated_LOCK_is_in_the_same_deadlock)
 {
 	struct secret s;
 
@@ -251,9 +243,8 @@ START_TEST(after_RESUME_a_repeated_LOCK_is_in_the_same_deadlock)
 	hears_nothing(2);
 	cluster_close();
 }
-END_TEST
 
-START_TEST(a_detached_session_waits_and_holds_as_any_other)
+TEST(a_detached_session_waits_and_holds_as_any_other)
 {
 	two_daemons(3);
 	says(1, "HELLO 1 grace=60s");
@@ -268,9 +259,8 @@ START_TEST(a_detached_session_waits_and_holds_as_any_other)
 	hears(2, "ERR DEADLOCK cycle=a@h0<-b@h1<-a@h0");
 	cluster_close();
 }
-END_TEST
 
-START_TEST(the_request_of_a_detached_session_is_withdrawn_unheard)
+TEST(the_request_of_a_detached_session_is_withdrawn_unheard)
 {
 	two_daemons(3);
 	says(1, "HELLO 1 grace=60s");
@@ -287,9 +277,8 @@ START_TEST(the_request_of_a_detached_session_is_withdrawn_unheard)
 	hears(2, "OK name=a *");
 	cluster_close();
 }
-END_TEST
 
-START_TEST(one_store_that_answers_is_enough)
+TEST(one_store_that_answers_is_enough)
 {
 	two_daemons(3);
 	wait_for_each_other();
@@ -300,9 +289,8 @@ START_TEST(one_store_that_answers_is_enough)
 	hears(2, "! *");
 	cluster_close();
 }
-END_TEST
 
-START_TEST(readers_of_two_hosts_that_both_wait_to_write_lose_one)
+TEST(readers_of_two_hosts_that_both_wait_to_write_lose_one)
 {
 	two_daemons(3);
 	session_opens(3, 0);
@@ -319,7 +307,6 @@ START_TEST(readers_of_two_hosts_that_both_wait_to_write_lose_one)
 	hears_nothing(1);
 	cluster_close();
 }
-END_TEST
 
 /* Session 1 at daemon 0 has a and asks for others together; session 2 at daemon 1 has b, session 3 there has c. */
 static void asks_for_several(const char *request)
@@ -333,7 +320,7 @@ static void asks_for_several(const char *request)
 	passes(SEC / 10);
 }
 
-START_TEST(a_LOCKALL_is_in_a_deadlock_by_each_of_its_names)
+TEST(a_LOCKALL_is_in_a_deadlock_by_each_of_its_names)
 {
 	asks_for_several("LOCKALL b c wait=100s");
 	says(2, "LOCK a wait=100s");
@@ -342,9 +329,8 @@ START_TEST(a_LOCKALL_is_in_a_deadlock_by_each_of_its_names)
 	hears_nothing(1);
 	cluster_close();
 }
-END_TEST
 
-START_TEST(a_LOCKALL_that_came_last_is_refused)
+TEST(a_LOCKALL_that_came_last_is_refused)
 {
 	two_daemons(3);
 	takes(1, "a");
@@ -360,9 +346,8 @@ START_TEST(a_LOCKALL_that_came_last_is_refused)
 	hears(2, "OK name=a *");
 	cluster_close();
 }
-END_TEST
 
-START_TEST(a_LOCKANY_is_in_a_deadlock_only_by_all_of_its_names)
+TEST(a_LOCKANY_is_in_a_deadlock_only_by_all_of_its_names)
 {
 	asks_for_several("LOCKANY b c wait=100s");
 	says(2, "LOCK a wait=100s");
@@ -375,9 +360,8 @@ START_TEST(a_LOCKANY_is_in_a_deadlock_only_by_all_of_its_names)
 	hears_nothing(1);
 	cluster_close();
 }
-END_TEST
 
-START_TEST(garbage_in_the_table_refuses_nobody)
+TEST(garbage_in_the_table_refuses_nobody)
 {
 	static const char *const lists[] = {"", "x", "3:ab", "-3:abc", "99999999999999999999:a", "3", ":abc"};
 	static const char *const members[] = {"", "d.h", "d.h 1", WHO, "d.h -1 00000000000000ab 3 ", "d.h 1 00000000000000ab 3", " 1 00000000000000ab 3 ",
@@ -403,31 +387,4 @@ START_TEST(garbage_in_the_table_refuses_nobody)
 	ck_assert_uint_eq(head.owner, 0xab);
 	ck_assert(span_equal(graph.owner[0].host, SPAN("h")));
 	graph_release(&graph);
-}
-END_TEST
-
-Suite *waittable_suite(void)
-{
-	Suite *s = suite_create("waittable");
-	TCase *t = tcase_create("waittable");
-
-	tcase_add_test(t, the_later_of_two_that_wait_for_each_other_is_refused_and_the_other_goes_on);
-	tcase_add_loop_test(t, two_that_ask_almost_at_once_lose_one_request_however_their_daemons_know_the_clocks, 0, 3);
-	tcase_add_test(t, three_daemons_in_a_circle_lose_one_request);
-	tcase_add_test(t, nobody_pays_where_no_owner_waits_long_while_it_holds);
-	tcase_add_test(t, a_long_wait_while_holding_is_told_to_one_store_every_second_and_withdrawn_at_its_end);
-	tcase_add_test(t, what_was_true_one_after_the_other_is_no_deadlock);
-	tcase_add_test(t, an_owner_that_releases_and_takes_again_is_another_one);
-	tcase_add_test(t, a_deadlock_is_found_although_others_come_to_wait);
-	tcase_add_test(t, after_RESUME_a_repeated_LOCK_is_in_the_same_deadlock);
-	tcase_add_test(t, a_detached_session_waits_and_holds_as_any_other);
-	tcase_add_test(t, the_request_of_a_detached_session_is_withdrawn_unheard);
-	tcase_add_test(t, one_store_that_answers_is_enough);
-	tcase_add_test(t, readers_of_two_hosts_that_both_wait_to_write_lose_one);
-	tcase_add_test(t, a_LOCKALL_is_in_a_deadlock_by_each_of_its_names);
-	tcase_add_test(t, a_LOCKALL_that_came_last_is_refused);
-	tcase_add_test(t, a_LOCKANY_is_in_a_deadlock_only_by_all_of_its_names);
-	tcase_add_test(t, garbage_in_the_table_refuses_nobody);
-	suite_add_tcase(s, t);
-	return s;
 }

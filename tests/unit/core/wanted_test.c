@@ -13,7 +13,9 @@ static void store_is_silent_and_full(void)
 	says(4, "@2 LOCK other-2");
 }
 
-START_TEST(the_renewal_for_a_conversion_waits_for_room)
+FIXTURE(.teardown = cluster_close)
+
+TEST(the_renewal_for_a_conversion_waits_for_room)
 {
 	begins_with_window(1, 1);
 	says(1, "LOCK a ttl=30s");
@@ -29,9 +31,8 @@ START_TEST(the_renewal_for_a_conversion_waits_for_room)
 	hears(1, "OK name=a *");
 	ignores(4);
 }
-END_TEST
 
-START_TEST(the_renewal_is_asked_for_again_when_a_quorum_is_back)
+TEST(the_renewal_is_asked_for_again_when_a_quorum_is_back)
 {
 	stores_have_room(3);
 	says(1, "LOCK a ttl=30s");
@@ -46,10 +47,9 @@ START_TEST(the_renewal_is_asked_for_again_when_a_quorum_is_back)
 	passes(12 * SEC);
 	hears(1, "OK name=a *");
 }
-END_TEST
 
 /* The store has just joined: its fence is ahead of its clock. */
-START_TEST(a_conversion_waits_until_stores_would_take_the_floor)
+TEST(a_conversion_waits_until_stores_would_take_the_floor)
 {
 	cluster_begin(1);
 	says(1, "LOCK a ttl=30s");
@@ -57,18 +57,4 @@ START_TEST(a_conversion_waits_until_stores_would_take_the_floor)
 	says(1, "LOCK a mode=shared wait=25s");
 	passes(20 * SEC);
 	hears(1, "OK *");
-}
-END_TEST
-
-Suite *wanted_suite(void)
-{
-	Suite *s = suite_create("wanted");
-	TCase *c = tcase_create("wanted");
-
-	tcase_add_checked_fixture(c, NULL, cluster_close);
-	tcase_add_test(c, the_renewal_for_a_conversion_waits_for_room);
-	tcase_add_test(c, the_renewal_is_asked_for_again_when_a_quorum_is_back);
-	tcase_add_test(c, a_conversion_waits_until_stores_would_take_the_floor);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -14,7 +14,9 @@ static void watched(const char *request)
 	hears(9, "OK prefixes=1");
 }
 
-START_TEST(a_watcher_is_told_of_grants_and_releases_of_its_prefix)
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_watcher_is_told_of_grants_and_releases_of_its_prefix)
 {
 	watched("WATCH orders/");
 	says(1, "LOCK orders/1 owner=o note=\"on hand\"");
@@ -33,9 +35,8 @@ START_TEST(a_watcher_is_told_of_grants_and_releases_of_its_prefix)
 	hears(1, "OK *");
 	hears_nothing(9);
 }
-END_TEST
 
-START_TEST(a_watcher_without_a_prefix_is_told_of_all_names_and_of_its_own_locks)
+TEST(a_watcher_without_a_prefix_is_told_of_all_names_and_of_its_own_locks)
 {
 	watched("WATCH");
 	says(9, "WATCH a");
@@ -47,9 +48,8 @@ START_TEST(a_watcher_without_a_prefix_is_told_of_all_names_and_of_its_own_locks)
 	hears(9, GRANTED("1", "a"));
 	hears_nothing(9);
 }
-END_TEST
 
-START_TEST(a_request_that_stays_in_the_queue_is_told_once)
+TEST(a_request_that_stays_in_the_queue_is_told_once)
 {
 	watched("WATCH");
 	says(1, "LOCK a");
@@ -68,9 +68,8 @@ START_TEST(a_request_that_stays_in_the_queue_is_told_once)
 	hears(9, "! EVENT kind=granted name=a session=3 *");
 	hears_nothing(9);
 }
-END_TEST
 
-START_TEST(a_request_that_waits_for_another_daemon_is_told_when_a_round_has_found_the_holder)
+TEST(a_request_that_waits_for_another_daemon_is_told_when_a_round_has_found_the_holder)
 {
 	two_daemons(3);
 	says(2, "LOCK a");
@@ -87,9 +86,8 @@ START_TEST(a_request_that_waits_for_another_daemon_is_told_when_a_round_has_foun
 	hears(3, GRANT);
 	hears(1, GRANTED("2", "a"));
 }
-END_TEST
 
-START_TEST(a_watcher_is_not_told_who_waited_before_it_watched)
+TEST(a_watcher_is_not_told_who_waited_before_it_watched)
 {
 	cluster_begin(3);
 	says(1, "LOCK a");
@@ -106,9 +104,8 @@ START_TEST(a_watcher_is_not_told_who_waited_before_it_watched)
 	hears_nothing(9);
 	ignores(2);
 }
-END_TEST
 
-START_TEST(a_loss_is_told_to_watchers)
+TEST(a_loss_is_told_to_watchers)
 {
 	watched("WATCH");
 	says(1, "LOCK a ttl=1s renew=no");
@@ -118,9 +115,8 @@ START_TEST(a_loss_is_told_to_watchers)
 	hears(1, "! LOST *");
 	hears(9, "! EVENT kind=lost name=a session=2 who=* fence=* held_ms=* reason=expired waiters=0");
 }
-END_TEST
 
-START_TEST(the_end_of_a_session_releases_what_it_held)
+LOOP_TEST(the_end_of_a_session_releases_what_it_held, 2)
 {
 	watched("WATCH");
 	says(1, "LOCK a");
@@ -134,10 +130,9 @@ START_TEST(the_end_of_a_session_releases_what_it_held)
 	hears(9, RELEASED("2", "a"));
 	hears(9, RELEASED("2", "b"));
 }
-END_TEST
 
 /* Two waiters of one session end with it; between them stands a reader, who is let in when the first is gone. Nobody watched when they began to wait. */
-START_TEST(a_request_that_ends_with_its_session_is_not_told_any_more)
+TEST(a_request_that_ends_with_its_session_is_not_told_any_more)
 {
 	cluster_begin(3);
 	says(1, "LOCK a mode=shared");
@@ -152,10 +147,9 @@ START_TEST(a_request_that_ends_with_its_session_is_not_told_any_more)
 	hears(9, "! EVENT kind=granted name=a session=3 *");
 	hears_nothing(9);
 }
-END_TEST
 
 /* Readers that are let in behind one another never waited in the line of a name that was held. */
-START_TEST(a_reader_that_is_let_in_at_once_is_not_told_as_a_waiter)
+TEST(a_reader_that_is_let_in_at_once_is_not_told_as_a_waiter)
 {
 	watched("WATCH");
 	all_feel(MOOD_SILENT);
@@ -168,10 +162,9 @@ START_TEST(a_reader_that_is_let_in_at_once_is_not_told_as_a_waiter)
 	hears(9, "! EVENT kind=granted name=a session=3 *");
 	hears_nothing(9);
 }
-END_TEST
 
 /* Who watches must not take a reader for a second holder of what somebody has alone. */
-START_TEST(a_watcher_is_told_of_modes_and_conversions)
+TEST(a_watcher_is_told_of_modes_and_conversions)
 {
 	int64_t fence;
 
@@ -199,9 +192,8 @@ START_TEST(a_watcher_is_told_of_modes_and_conversions)
 	hears(1, "OK *");
 	ck_assert_int_eq(number_in(hears(9, "! EVENT kind=released name=a session=2 who=* fence=* held_ms=* mode=shared waiters=0"), "fence"), fence);
 }
-END_TEST
 
-START_TEST(UNWATCH_ends_a_watch_and_refuses_a_prefix_that_is_not_watched)
+TEST(UNWATCH_ends_a_watch_and_refuses_a_prefix_that_is_not_watched)
 {
 	watched("WATCH a");
 	says(9, "UNWATCH b");
@@ -214,9 +206,8 @@ START_TEST(UNWATCH_ends_a_watch_and_refuses_a_prefix_that_is_not_watched)
 	hears(1, GRANT);
 	hears_nothing(9);
 }
-END_TEST
 
-START_TEST(a_session_may_watch_so_many_prefixes_and_no_more)
+TEST(a_session_may_watch_so_many_prefixes_and_no_more)
 {
 	watched("WATCH p0");
 	for (unsigned i = 1; i < 64; i++) {
@@ -228,9 +219,8 @@ START_TEST(a_session_may_watch_so_many_prefixes_and_no_more)
 	says(9, "WATCH %0513d", 0);
 	hears(9, "ERR LIMIT a prefix may have at most 512 bytes, as a name");
 }
-END_TEST
 
-START_TEST(a_watch_ends_with_its_connection)
+TEST(a_watch_ends_with_its_connection)
 {
 	watched("WATCH");
 	says(9, "HELLO 1 grace=10s");
@@ -240,28 +230,4 @@ START_TEST(a_watch_ends_with_its_connection)
 	hears(1, GRANT);
 	says(1, "UNLOCK a");
 	hears(1, "OK *");
-}
-END_TEST
-
-Suite *watch_suite(void)
-{
-	Suite *suite = suite_create("watch");
-	TCase *t = tcase_create("watch");
-
-	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, a_watcher_is_told_of_grants_and_releases_of_its_prefix);
-	tcase_add_test(t, a_watcher_without_a_prefix_is_told_of_all_names_and_of_its_own_locks);
-	tcase_add_test(t, a_request_that_stays_in_the_queue_is_told_once);
-	tcase_add_test(t, a_request_that_waits_for_another_daemon_is_told_when_a_round_has_found_the_holder);
-	tcase_add_test(t, a_watcher_is_not_told_who_waited_before_it_watched);
-	tcase_add_test(t, a_loss_is_told_to_watchers);
-	tcase_add_loop_test(t, the_end_of_a_session_releases_what_it_held, 0, 2);
-	tcase_add_test(t, a_request_that_ends_with_its_session_is_not_told_any_more);
-	tcase_add_test(t, a_reader_that_is_let_in_at_once_is_not_told_as_a_waiter);
-	tcase_add_test(t, a_watcher_is_told_of_modes_and_conversions);
-	tcase_add_test(t, UNWATCH_ends_a_watch_and_refuses_a_prefix_that_is_not_watched);
-	tcase_add_test(t, a_session_may_watch_so_many_prefixes_and_no_more);
-	tcase_add_test(t, a_watch_ends_with_its_connection);
-	suite_add_tcase(suite, t);
-	return suite;
 }

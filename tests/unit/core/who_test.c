@@ -13,7 +13,7 @@ static void is_told_as(const struct session *s, const char *expected)
 	ck_assert_msg(span_equal((struct span){who, n}, span_of(expected)), "%.*s instead of %s", (int)n, who, expected);
 }
 
-START_TEST(a_client_is_its_label_and_its_process_its_address_or_its_session)
+TEST(a_client_is_its_label_and_its_process_its_address_or_its_session)
 {
 	static char label[] = "worker 7", address[] = "10.0.0.5:51234";
 
@@ -25,9 +25,8 @@ START_TEST(a_client_is_its_label_and_its_process_its_address_or_its_session)
 	is_told_as(&(struct session){.serial = 3}, "session=3");
 	is_told_as(&(struct session){.label = label, .serial = 12}, "worker 7 session=12");
 }
-END_TEST
 
-START_TEST(the_longest_label_and_the_longest_numbers_are_told_whole)
+TEST(the_longest_label_and_the_longest_numbers_are_told_whole)
 {
 	char label[257], expected[WHO_MAX] = "";
 
@@ -36,9 +35,8 @@ START_TEST(the_longest_label_and_the_longest_numbers_are_told_whole)
 	strcat(strcat(expected, label), " pid=-9223372036854775808 uid=-9223372036854775808");
 	is_told_as(&(struct session){.is_unix = true, .label = label, .pid = INT64_MIN, .uid = INT64_MIN}, expected);
 }
-END_TEST
 
-START_TEST(the_subject_stands_behind_the_address)
+TEST(the_subject_stands_behind_the_address)
 {
 	static char both[] = "10.0.0.5:51234\0CN=db3";
 	struct session shown = {.address = both, .has_subject = true}, hidden = {.address = both};
@@ -47,17 +45,4 @@ START_TEST(the_subject_stands_behind_the_address)
 	ck_assert(span_equal(session_subject(&shown), SPAN("CN=db3")));
 	ck_assert_uint_eq(session_subject(&hidden).n, 0);
 	ck_assert_uint_eq(session_subject(&(struct session){.at_unix = true}).n, 0);
-}
-END_TEST
-
-Suite *who_suite(void)
-{
-	Suite *s = suite_create("who");
-	TCase *tc = tcase_create("who");
-
-	tcase_add_test(tc, a_client_is_its_label_and_its_process_its_address_or_its_session);
-	tcase_add_test(tc, the_longest_label_and_the_longest_numbers_are_told_whole);
-	tcase_add_test(tc, the_subject_stands_behind_the_address);
-	suite_add_tcase(s, tc);
-	return s;
 }

@@ -28,7 +28,9 @@ static void teardown(void)
 	backlog_release(&b);
 }
 
-START_TEST(calls_come_in_their_order_with_all_that_they_point_to)
+FIXTURE(.setup = setup, .teardown = teardown)
+
+TEST(calls_come_in_their_order_with_all_that_they_point_to)
 {
 	char text[7][16], is[7][16];
 	struct call call;
@@ -65,9 +67,8 @@ START_TEST(calls_come_in_their_order_with_all_that_they_point_to)
 	ck_assert(backlog_is_empty(&b));
 	ck_assert(!backlog_first(&b, &call));
 }
-END_TEST
 
-START_TEST(the_longest_of_all_fits_and_what_points_nowhere_stays_empty)
+TEST(the_longest_of_all_fits_and_what_points_nowhere_stays_empty)
 {
 	static char longest[512];
 	struct span name = {longest, 512}, value = {longest, VALUE_MAX}, marker = {longest, MARKER_MAX}, prior = {longest, 3 * VALUE_MAX - 1};
@@ -82,9 +83,8 @@ START_TEST(the_longest_of_all_fits_and_what_points_nowhere_stays_empty)
 	ck_assert(backlog_first(&b, &call));
 	ck_assert_uint_eq(call.name.n, 0);
 }
-END_TEST
 
-START_TEST(a_pass_carries_out_no_more_than_its_calls_in_whatever_order_they_come)
+TEST(a_pass_carries_out_no_more_than_its_calls_in_whatever_order_they_come)
 {
 	struct call call;
 
@@ -108,9 +108,8 @@ START_TEST(a_pass_carries_out_no_more_than_its_calls_in_whatever_order_they_come
 	backlog_drop_first(&b);
 	ck_assert(!backlog_first(&b, &call));
 }
-END_TEST
 
-START_TEST(a_text_of_any_length_is_kept)
+TEST(a_text_of_any_length_is_kept)
 {
 	static char text[100000];
 	struct call call;
@@ -124,9 +123,8 @@ START_TEST(a_text_of_any_length_is_kept)
 		backlog_drop_first(&b);
 	}
 }
-END_TEST
 
-START_TEST(a_call_is_found_by_its_node_and_name)
+TEST(a_call_is_found_by_its_node_and_name)
 {
 	backlog_add(&b, &(struct call){.node = 1, .name = SPAN("a")});
 	backlog_add(&b, &(struct call){.node = 2, .name = SPAN("")});
@@ -137,10 +135,9 @@ START_TEST(a_call_is_found_by_its_node_and_name)
 	backlog_drop_first(&b);
 	ck_assert(!backlog_has(&b, 1, SPAN("a")));
 }
-END_TEST
 
 /* What it has stands in the memory that was in use when it was added to. */
-START_TEST(all_of_it_stands_in_a_segment)
+TEST(all_of_it_stands_in_a_segment)
 {
 	struct segment *s = segment_new("backlog", 3), *before = mem_use(s);
 	struct backlog *in = mem_alloc(sizeof(*in));
@@ -155,21 +152,4 @@ START_TEST(all_of_it_stands_in_a_segment)
 	mem_free(in);
 	ck_assert_uint_eq(segment_live(s), 0);
 	segment_close(s);
-}
-END_TEST
-
-Suite *backlog_suite(void)
-{
-	Suite *suite = suite_create("backlog");
-	TCase *c = tcase_create("backlog");
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, calls_come_in_their_order_with_all_that_they_point_to);
-	tcase_add_test(c, the_longest_of_all_fits_and_what_points_nowhere_stays_empty);
-	tcase_add_test(c, a_pass_carries_out_no_more_than_its_calls_in_whatever_order_they_come);
-	tcase_add_test(c, a_text_of_any_length_is_kept);
-	tcase_add_test(c, a_call_is_found_by_its_node_and_name);
-	tcase_add_test(c, all_of_it_stands_in_a_segment);
-	suite_add_tcase(suite, c);
-	return suite;
 }

@@ -14,7 +14,7 @@ static void limit_set(rlim_t n)
 	ck_assert(!setrlimit(RLIMIT_NOFILE, &limit));
 }
 
-START_TEST(a_daemon_keeps_descriptors_for_itself)
+TEST(a_daemon_keeps_descriptors_for_itself)
 {
 	struct conf c = {.store = STORE_MEMORY};
 
@@ -22,9 +22,8 @@ START_TEST(a_daemon_keeps_descriptors_for_itself)
 	ck_assert_uint_eq(descriptors_for_clients(&c, 0), 100 - 32);
 	ck_assert_uint_eq(descriptors_for_clients(&c, 2), 100 - 32 - 2);
 }
-END_TEST
 
-START_TEST(each_connection_to_a_store_has_its_descriptor)
+TEST(each_connection_to_a_store_has_its_descriptor)
 {
 	struct conf c = {.store = STORE_REDIS, .redis = {.nodes = 3, .links = 2}};
 	struct conf_sentinel sentinel = {.count = 3};
@@ -37,9 +36,8 @@ START_TEST(each_connection_to_a_store_has_its_descriptor)
 	c.redis.node[2].sentinel = &sentinel;
 	ck_assert_uint_eq(descriptors_for_clients(&c, 0), 100 - 32 - 5 * (4 + 1) - 3);
 }
-END_TEST
 
-START_TEST(clients_get_no_descriptor_when_none_is_left)
+TEST(clients_get_no_descriptor_when_none_is_left)
 {
 	struct conf c = {.store = STORE_REDIS, .redis = {.nodes = 1, .links = 2}};
 
@@ -48,17 +46,4 @@ START_TEST(clients_get_no_descriptor_when_none_is_left)
 	ck_assert_uint_eq(descriptors_for_clients(&c, 1), 0);
 	limit_set(20);
 	ck_assert_uint_eq(descriptors_for_clients(&c, 0), 0);
-}
-END_TEST
-
-Suite *descriptors_suite(void)
-{
-	Suite *s = suite_create("descriptors");
-	TCase *t = tcase_create("descriptors");
-
-	tcase_add_test(t, a_daemon_keeps_descriptors_for_itself);
-	tcase_add_test(t, each_connection_to_a_store_has_its_descriptor);
-	tcase_add_test(t, clients_get_no_descriptor_when_none_is_left);
-	suite_add_tcase(s, t);
-	return s;
 }

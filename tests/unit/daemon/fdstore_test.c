@@ -60,7 +60,9 @@ static const char *heard(int *ret_fd)
 	return text;
 }
 
-START_TEST(the_manager_is_given_a_descriptor_by_name)
+FIXTURE(.setup = setup, .teardown = teardown)
+
+TEST(the_manager_is_given_a_descriptor_by_name)
 {
 	int pair[2], fd;
 	struct stat a, b;
@@ -73,7 +75,6 @@ START_TEST(the_manager_is_given_a_descriptor_by_name)
 	ck_assert_str_eq(heard(&fd), "FDSTOREREMOVE=1\nFDNAME=redlockd-x");
 	ck_assert_int_eq(fd, -1);
 }
-END_TEST
 
 static void *reads_barrier(void *nothing)
 {
@@ -85,7 +86,7 @@ static void *reads_barrier(void *nothing)
 	return NULL;
 }
 
-START_TEST(settle_ends_once_the_manager_has_read_the_barrier)
+TEST(settle_ends_once_the_manager_has_read_the_barrier)
 {
 	pthread_t thread;
 	int fd;
@@ -97,9 +98,8 @@ START_TEST(settle_ends_once_the_manager_has_read_the_barrier)
 	ck_assert_str_eq(heard(&fd), "BARRIER=1");
 	close(fd);
 }
-END_TEST
 
-START_TEST(a_manager_that_does_not_read_is_waited_for_a_second_at_most)
+TEST(a_manager_that_does_not_read_is_waited_for_a_second_at_most)
 {
 	int r = 0;
 
@@ -108,9 +108,8 @@ START_TEST(a_manager_that_does_not_read_is_waited_for_a_second_at_most)
 	ck_assert_int_eq(r, -EAGAIN);
 	ck_assert_int_eq(fdstore_put(&s, "redlockd-x", manager), -EAGAIN);
 }
-END_TEST
 
-START_TEST(whether_the_manager_keeps_descriptors_is_in_the_environment)
+TEST(whether_the_manager_keeps_descriptors_is_in_the_environment)
 {
 	static const struct {
 		const char *fdstore, *unit;
@@ -136,7 +135,6 @@ START_TEST(whether_the_manager_keeps_descriptors_is_in_the_environment)
 	ck_assert(!other.keeps);
 	systemd_release(&other);
 }
-END_TEST
 
 /* A child has no use for the descriptors that it was started with. Its exit code says which step failed. */
 static int child(void)
@@ -165,7 +163,7 @@ static int child(void)
 	return systemd_environment(&s) == -EBADF ? 0 : 6;
 }
 
-START_TEST(what_the_manager_kept_is_no_socket_to_listen_at)
+TEST(what_the_manager_kept_is_no_socket_to_listen_at)
 {
 	pid_t pid = fork();
 	int status;
@@ -176,9 +174,8 @@ START_TEST(what_the_manager_kept_is_no_socket_to_listen_at)
 	ck_assert(WIFEXITED(status));
 	ck_assert_int_eq(WEXITSTATUS(status), 0);
 }
-END_TEST
 
-START_TEST(the_environment_is_as_it_was_for_the_next_program)
+TEST(the_environment_is_as_it_was_for_the_next_program)
 {
 	struct systemd again;
 	char pid[16];
@@ -193,21 +190,4 @@ START_TEST(the_environment_is_as_it_was_for_the_next_program)
 	ck_assert_uint_eq(again.address_size, s.address_size);
 	ck_assert_mem_eq(again.address.sun_path, s.address.sun_path, s.address_size - offsetof(struct sockaddr_un, sun_path));
 	systemd_release(&again);
-}
-END_TEST
-
-Suite *fdstore_suite(void)
-{
-	Suite *suite = suite_create("fdstore");
-	TCase *t = tcase_create("fdstore");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, the_manager_is_given_a_descriptor_by_name);
-	tcase_add_test(t, settle_ends_once_the_manager_has_read_the_barrier);
-	tcase_add_test(t, a_manager_that_does_not_read_is_waited_for_a_second_at_most);
-	tcase_add_test(t, whether_the_manager_keeps_descriptors_is_in_the_environment);
-	tcase_add_test(t, what_the_manager_kept_is_no_socket_to_listen_at);
-	tcase_add_test(t, the_environment_is_as_it_was_for_the_next_program);
-	suite_add_tcase(suite, t);
-	return suite;
 }

@@ -18,7 +18,9 @@ static void goes_on(void)
 	ck_assert_int_eq(journal_unpack(&journal_run.j, journal_run.dir, JOURNAL_RUN_BOOT, &mark, fd), 0);
 }
 
-START_TEST(the_next_process_appends_to_the_file)
+FIXTURE(.setup = journal_runs_start, .teardown = journal_runs_stop)
+
+TEST(the_next_process_appends_to_the_file)
 {
 	journal_run_begin(JOURNAL_RUN_BOOT);
 	journal_run_write("one");
@@ -30,9 +32,8 @@ START_TEST(the_next_process_appends_to_the_file)
 	journal_close(&journal_run.j);
 	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "one|two|three|");
 }
-END_TEST
 
-START_TEST(a_journal_without_a_file_begins_one)
+TEST(a_journal_without_a_file_begins_one)
 {
 	journal_run_begin(JOURNAL_RUN_BOOT);
 	goes_on();
@@ -41,9 +42,8 @@ START_TEST(a_journal_without_a_file_begins_one)
 	journal_close(&journal_run.j);
 	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "one|");
 }
-END_TEST
 
-START_TEST(the_next_snapshot_is_due_when_it_was_due)
+TEST(the_next_snapshot_is_due_when_it_was_due)
 {
 	static char record[JOURNAL_SNAPSHOT / 4];
 
@@ -63,10 +63,9 @@ START_TEST(the_next_snapshot_is_due_when_it_was_due)
 	journal_close(&journal_run.j);
 	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "live|");
 }
-END_TEST
 
 /* A file that lacks a record may not stay: a snapshot takes its place before anything is appended. */
-START_TEST(a_file_that_got_lost_on_the_way_is_made_anew)
+TEST(a_file_that_got_lost_on_the_way_is_made_anew)
 {
 	struct journal_mark mark;
 	bool usable;
@@ -87,19 +86,4 @@ START_TEST(a_file_that_got_lost_on_the_way_is_made_anew)
 	ck_assert(usable);
 	journal_close(&journal_run.j);
 	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "one and two|");
-}
-END_TEST
-
-Suite *journal_carry_suite(void)
-{
-	Suite *suite = suite_create("journal_carry");
-	TCase *t = tcase_create("journal_carry");
-
-	tcase_add_checked_fixture(t, journal_runs_start, journal_runs_stop);
-	tcase_add_test(t, the_next_process_appends_to_the_file);
-	tcase_add_test(t, a_journal_without_a_file_begins_one);
-	tcase_add_test(t, the_next_snapshot_is_due_when_it_was_due);
-	tcase_add_test(t, a_file_that_got_lost_on_the_way_is_made_anew);
-	suite_add_tcase(suite, t);
-	return suite;
 }

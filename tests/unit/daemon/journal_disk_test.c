@@ -21,7 +21,9 @@ static void grow(size_t bytes)
 	}
 }
 
-START_TEST(a_file_that_has_grown_to_several_times_its_snapshot_is_replaced)
+FIXTURE(.setup = journal_runs_start, .teardown = journal_runs_stop, .seconds = 60)
+
+TEST(a_file_that_has_grown_to_several_times_its_snapshot_is_replaced)
 {
 	journal_run_begin(JOURNAL_RUN_BOOT);
 	grow(JOURNAL_SNAPSHOT / 2);
@@ -36,9 +38,8 @@ START_TEST(a_file_that_has_grown_to_several_times_its_snapshot_is_replaced)
 	journal_close(&journal_run.j);
 	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "all|more|");
 }
-END_TEST
 
-START_TEST(a_large_snapshot_is_not_taken_again_before_as_much_was_added_several_times)
+TEST(a_large_snapshot_is_not_taken_again_before_as_much_was_added_several_times)
 {
 	journal_run_begin(JOURNAL_RUN_BOOT);
 	journal_begin(&journal_run.j);
@@ -54,10 +55,9 @@ START_TEST(a_large_snapshot_is_not_taken_again_before_as_much_was_added_several_
 	ck_assert(journal_wants_snapshot(&journal_run.j, journal_run.now));
 	journal_close(&journal_run.j);
 }
-END_TEST
 
 /* A file that is larger than the next run reads is worth nothing. It is compacted in time, or given up. */
-START_TEST(a_file_never_grows_beyond_what_the_next_run_reads)
+TEST(a_file_never_grows_beyond_what_the_next_run_reads)
 {
 	size_t most = 4 * JOURNAL_SNAPSHOT;
 
@@ -76,7 +76,6 @@ START_TEST(a_file_never_grows_beyond_what_the_next_run_reads)
 	journal_close(&journal_run.j);
 	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "all|");
 }
-END_TEST
 
 /* A snapshot of so many bytes, for so many names. */
 static void snapshot_of(size_t bytes, size_t names)
@@ -88,7 +87,7 @@ static void snapshot_of(size_t bytes, size_t names)
 }
 
 /* Each snapshot stops the loop for as long as it takes to write it. */
-START_TEST(of_a_file_that_is_all_live_few_snapshots_are_taken)
+TEST(of_a_file_that_is_all_live_few_snapshots_are_taken)
 {
 	const size_t most = 16 * JOURNAL_SNAPSHOT, step = 65536;
 	size_t live = 0, written = 0;
@@ -109,7 +108,6 @@ START_TEST(of_a_file_that_is_all_live_few_snapshots_are_taken)
 	ck_assert_uint_lt(written, 2 * most);
 	journal_close(&journal_run.j);
 }
-END_TEST
 
 /* Runs until the file is full, with so many names. True: a snapshot was due before. */
 static bool due_before_it_is_full(size_t names)
@@ -123,7 +121,7 @@ static bool due_before_it_is_full(size_t names)
 	return false;
 }
 
-START_TEST(a_file_that_was_mostly_live_is_replaced_when_there_are_fewer_names)
+TEST(a_file_that_was_mostly_live_is_replaced_when_there_are_fewer_names)
 {
 	journal_run_begin(JOURNAL_RUN_BOOT);
 	journal_run.j.most = 4 * JOURNAL_SNAPSHOT;
@@ -133,7 +131,6 @@ START_TEST(a_file_that_was_mostly_live_is_replaced_when_there_are_fewer_names)
 	ck_assert(!due_before_it_is_full(1000));
 	journal_close(&journal_run.j);
 }
-END_TEST
 
 static bool wanted_after(int64_t us, size_t names)
 {
@@ -141,7 +138,7 @@ static bool wanted_after(int64_t us, size_t names)
 	return journal_wants_snapshot(&journal_run.j, instant_add(journal_run.now, us));
 }
 
-START_TEST(a_full_file_is_not_tried_again_while_its_records_cannot_fit)
+TEST(a_full_file_is_not_tried_again_while_its_records_cannot_fit)
 {
 	journal_run_begin(JOURNAL_RUN_BOOT);
 	journal_run.j.most = 4 * JOURNAL_SNAPSHOT;
@@ -161,9 +158,8 @@ START_TEST(a_full_file_is_not_tried_again_while_its_records_cannot_fit)
 	ck_assert(!journal_run.j.unusable);
 	journal_close(&journal_run.j);
 }
-END_TEST
 
-START_TEST(a_file_that_would_be_too_large_for_the_next_run_is_given_up)
+TEST(a_file_that_would_be_too_large_for_the_next_run_is_given_up)
 {
 	bool usable;
 
@@ -176,9 +172,8 @@ START_TEST(a_file_that_would_be_too_large_for_the_next_run_is_given_up)
 	ck_assert_int_eq(journal_run_size(), -1);
 	journal_close(&journal_run.j);
 }
-END_TEST
 
-START_TEST(a_snapshot_of_nothing_takes_the_file_away)
+TEST(a_snapshot_of_nothing_takes_the_file_away)
 {
 	journal_run_begin(JOURNAL_RUN_BOOT);
 	journal_run_write("one");
@@ -188,9 +183,8 @@ START_TEST(a_snapshot_of_nothing_takes_the_file_away)
 	journal_close(&journal_run.j);
 	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "two|");
 }
-END_TEST
 
-START_TEST(a_snapshot_that_cannot_be_written_leaves_the_file_as_good_as_it_was)
+TEST(a_snapshot_that_cannot_be_written_leaves_the_file_as_good_as_it_was)
 {
 	bool usable;
 
@@ -210,9 +204,8 @@ START_TEST(a_snapshot_that_cannot_be_written_leaves_the_file_as_good_as_it_was)
 	journal_close(&journal_run.j);
 	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "all|");
 }
-END_TEST
 
-START_TEST(after_a_snapshot_that_cannot_be_written_a_large_file_grows_by_half)
+TEST(after_a_snapshot_that_cannot_be_written_a_large_file_grows_by_half)
 {
 	journal_run_begin(JOURNAL_RUN_BOOT);
 	grow(6 * JOURNAL_SNAPSHOT);
@@ -225,7 +218,6 @@ START_TEST(after_a_snapshot_that_cannot_be_written_a_large_file_grows_by_half)
 	ck_assert_int_eq(rmdir(journal_run.temp), 0);
 	journal_close(&journal_run.j);
 }
-END_TEST
 
 /* --- devices that do not write ------------------------------------------------------------------------------------------ */
 
@@ -248,7 +240,7 @@ static void turned(bool to_usable)
 	ck_assert(!journal_has_turned(&journal_run.j, &usable));
 }
 
-START_TEST(a_device_that_ends_in_a_record_leaves_nothing_to_believe)
+TEST(a_device_that_ends_in_a_record_leaves_nothing_to_believe)
 {
 	for (rlim_t room = 0; room < JOURNAL_RUN_FRAME + 3; room++) {
 		journal_run_begin(JOURNAL_RUN_BOOT);
@@ -262,9 +254,8 @@ START_TEST(a_device_that_ends_in_a_record_leaves_nothing_to_believe)
 		ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "");
 	}
 }
-END_TEST
 
-START_TEST(a_device_that_is_full_from_the_start_leaves_no_file)
+TEST(a_device_that_is_full_from_the_start_leaves_no_file)
 {
 	for (rlim_t room = 0; room < JOURNAL_RUN_HEADER + JOURNAL_RUN_FRAME; room += 8) {
 		journal_run_begin(JOURNAL_RUN_BOOT);
@@ -276,9 +267,8 @@ START_TEST(a_device_that_is_full_from_the_start_leaves_no_file)
 		journal_close(&journal_run.j);
 	}
 }
-END_TEST
 
-START_TEST(an_unusable_journal_is_tried_again_with_growing_pauses_and_comes_back_with_a_snapshot)
+TEST(an_unusable_journal_is_tried_again_with_growing_pauses_and_comes_back_with_a_snapshot)
 {
 	int64_t pause = JOURNAL_PAUSE_US;
 
@@ -303,9 +293,8 @@ START_TEST(an_unusable_journal_is_tried_again_with_growing_pauses_and_comes_back
 	journal_close(&journal_run.j);
 	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "one|two|");
 }
-END_TEST
 
-START_TEST(a_journal_that_works_again_is_noticed_with_nothing_to_write_too)
+TEST(a_journal_that_works_again_is_noticed_with_nothing_to_write_too)
 {
 	bool usable;
 
@@ -321,9 +310,8 @@ START_TEST(a_journal_that_works_again_is_noticed_with_nothing_to_write_too)
 	ck_assert_int_eq(journal_run_size(), -1);
 	journal_close(&journal_run.j);
 }
-END_TEST
 
-START_TEST(in_a_folder_where_nothing_can_be_removed_the_file_is_emptied)
+TEST(in_a_folder_where_nothing_can_be_removed_the_file_is_emptied)
 {
 	becomes_nobody(journal_run.dir, journal_run.path);
 	journal_run_begin(JOURNAL_RUN_BOOT);
@@ -340,9 +328,8 @@ START_TEST(in_a_folder_where_nothing_can_be_removed_the_file_is_emptied)
 	ck_assert_int_eq(unlink(journal_run.bad), 0);
 	becomes_itself();
 }
-END_TEST
 
-START_TEST(in_a_folder_that_cannot_be_written_records_are_read_and_none_is_added)
+TEST(in_a_folder_that_cannot_be_written_records_are_read_and_none_is_added)
 {
 	journal_run_write_three();
 	becomes_nobody(journal_run.dir, journal_run.path);
@@ -355,32 +342,4 @@ START_TEST(in_a_folder_that_cannot_be_written_records_are_read_and_none_is_added
 	ck_assert_int_eq(chmod(journal_run.dir, 0700), 0);
 	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), ""); /* it was emptied, because later records could not have been written */
 	becomes_itself();
-}
-END_TEST
-
-Suite *journal_disk_suite(void)
-{
-	Suite *s = suite_create("journal_disk");
-	TCase *c = tcase_create("disk");
-
-	tcase_set_timeout(c, 60);
-	tcase_add_checked_fixture(c, journal_runs_start, journal_runs_stop);
-	tcase_add_test(c, a_file_that_has_grown_to_several_times_its_snapshot_is_replaced);
-	tcase_add_test(c, a_large_snapshot_is_not_taken_again_before_as_much_was_added_several_times);
-	tcase_add_test(c, a_file_never_grows_beyond_what_the_next_run_reads);
-	tcase_add_test(c, of_a_file_that_is_all_live_few_snapshots_are_taken);
-	tcase_add_test(c, a_file_that_was_mostly_live_is_replaced_when_there_are_fewer_names);
-	tcase_add_test(c, a_full_file_is_not_tried_again_while_its_records_cannot_fit);
-	tcase_add_test(c, a_file_that_would_be_too_large_for_the_next_run_is_given_up);
-	tcase_add_test(c, a_snapshot_of_nothing_takes_the_file_away);
-	tcase_add_test(c, a_snapshot_that_cannot_be_written_leaves_the_file_as_good_as_it_was);
-	tcase_add_test(c, after_a_snapshot_that_cannot_be_written_a_large_file_grows_by_half);
-	tcase_add_test(c, a_device_that_ends_in_a_record_leaves_nothing_to_believe);
-	tcase_add_test(c, a_device_that_is_full_from_the_start_leaves_no_file);
-	tcase_add_test(c, an_unusable_journal_is_tried_again_with_growing_pauses_and_comes_back_with_a_snapshot);
-	tcase_add_test(c, a_journal_that_works_again_is_noticed_with_nothing_to_write_too);
-	tcase_add_test(c, in_a_folder_where_nothing_can_be_removed_the_file_is_emptied);
-	tcase_add_test(c, in_a_folder_that_cannot_be_written_records_are_read_and_none_is_added);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -10,7 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-START_TEST(as_long_as_nothing_is_added_there_is_no_file)
+FIXTURE(.setup = journal_runs_start, .teardown = journal_runs_stop, .seconds = 60)
+
+TEST(as_long_as_nothing_is_added_there_is_no_file)
 {
 	journal_run_begin(JOURNAL_RUN_BOOT);
 	ck_assert_str_eq(journal_run_read(), "");
@@ -19,9 +21,8 @@ START_TEST(as_long_as_nothing_is_added_there_is_no_file)
 	ck_assert_int_eq(journal_run_size(), -1);
 	journal_close(&journal_run.j);
 }
-END_TEST
 
-START_TEST(written_records_are_read_back_in_order)
+TEST(written_records_are_read_back_in_order)
 {
 	struct stat st;
 
@@ -32,9 +33,8 @@ START_TEST(written_records_are_read_back_in_order)
 	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "one||three|");
 	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "one||three|");
 }
-END_TEST
 
-START_TEST(records_are_bytes_of_any_number)
+TEST(records_are_bytes_of_any_number)
 {
 	static char bytes[300000];
 	struct span record;
@@ -53,9 +53,8 @@ START_TEST(records_are_bytes_of_any_number)
 	ck_assert(!journal_next(&journal_run.j, &record));
 	journal_close(&journal_run.j);
 }
-END_TEST
 
-START_TEST(records_that_were_not_written_are_not_there)
+TEST(records_that_were_not_written_are_not_there)
 {
 	journal_run_begin(JOURNAL_RUN_BOOT);
 	journal_run_write("one");
@@ -63,9 +62,8 @@ START_TEST(records_that_were_not_written_are_not_there)
 	journal_close(&journal_run.j);
 	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "one|");
 }
-END_TEST
 
-START_TEST(a_file_torn_at_any_byte_ends_with_its_last_whole_record)
+TEST(a_file_torn_at_any_byte_ends_with_its_last_whole_record)
 {
 	static const struct {
 		off_t n;
@@ -90,9 +88,8 @@ START_TEST(a_file_torn_at_any_byte_ends_with_its_last_whole_record)
 		ck_assert_int_eq(unlink(journal_run.bad), 0); /* moved aside */
 	}
 }
-END_TEST
 
-START_TEST(after_a_torn_record_the_next_run_goes_on_with_a_file_of_its_own)
+TEST(after_a_torn_record_the_next_run_goes_on_with_a_file_of_its_own)
 {
 	journal_run_write_three();
 	ck_assert_int_eq(truncate(journal_run.path, journal_run_size() - 1), 0);
@@ -106,10 +103,9 @@ START_TEST(after_a_torn_record_the_next_run_goes_on_with_a_file_of_its_own)
 	journal_close(&journal_run.j);
 	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "one and restored|four|");
 }
-END_TEST
 
 /* An unreadable record may have released a lock. */
-START_TEST(nothing_is_believed_of_a_file_with_a_flipped_bit)
+TEST(nothing_is_believed_of_a_file_with_a_flipped_bit)
 {
 	off_t bit, end;
 
@@ -125,9 +121,8 @@ START_TEST(nothing_is_believed_of_a_file_with_a_flipped_bit)
 	}
 	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "one||three|");
 }
-END_TEST
 
-START_TEST(a_file_of_another_boot_goes)
+TEST(a_file_of_another_boot_goes)
 {
 	static const char *const other[] = {"bbbbbbbb-1111", "", "aaaaaaaa-00000"};
 
@@ -141,9 +136,8 @@ START_TEST(a_file_of_another_boot_goes)
 	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "");
 	ck_assert_int_eq(journal_run_size(), -1);
 }
-END_TEST
 
-START_TEST(a_file_that_is_no_journal_is_moved_aside)
+TEST(a_file_that_is_no_journal_is_moved_aside)
 {
 	journal_run_write_three();
 	file_flip(journal_run.path, 8 * 8);
@@ -164,32 +158,9 @@ START_TEST(a_file_that_is_no_journal_is_moved_aside)
 	journal_close(&journal_run.j);
 	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "a|");
 }
-END_TEST
 
-START_TEST(a_folder_that_is_not_there_is_an_error)
+TEST(a_folder_that_is_not_there_is_an_error)
 {
 	ck_assert_int_eq(journal_open(&journal_run.j, "/nonexistent", JOURNAL_RUN_BOOT, journal_run.now), -ENOENT);
 	journal_close(&journal_run.j);
-}
-END_TEST
-
-Suite *journal_file_suite(void)
-{
-	Suite *s = suite_create("journal_file");
-	TCase *c = tcase_create("read");
-
-	tcase_set_timeout(c, 60);
-	tcase_add_checked_fixture(c, journal_runs_start, journal_runs_stop);
-	tcase_add_test(c, as_long_as_nothing_is_added_there_is_no_file);
-	tcase_add_test(c, written_records_are_read_back_in_order);
-	tcase_add_test(c, records_are_bytes_of_any_number);
-	tcase_add_test(c, records_that_were_not_written_are_not_there);
-	tcase_add_test(c, a_file_torn_at_any_byte_ends_with_its_last_whole_record);
-	tcase_add_test(c, after_a_torn_record_the_next_run_goes_on_with_a_file_of_its_own);
-	tcase_add_test(c, nothing_is_believed_of_a_file_with_a_flipped_bit);
-	tcase_add_test(c, a_file_of_another_boot_goes);
-	tcase_add_test(c, a_file_that_is_no_journal_is_moved_aside);
-	tcase_add_test(c, a_folder_that_is_not_there_is_an_error);
-	suite_add_tcase(s, c);
-	return s;
 }

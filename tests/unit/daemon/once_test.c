@@ -26,42 +26,40 @@ static void teardown(void)
 	folder_remove(folder);
 }
 
-START_TEST(what_was_handed_over_is_taken_once)
+FIXTURE(.setup = setup, .teardown = teardown)
+
+TEST(what_was_handed_over_is_taken_once)
 {
 	ck_assert_int_eq(once_put(folder, mark), 0);
 	ck_assert(once_take(folder, mark, &why));
 	ck_assert_int_ne(access(path, F_OK), 0);
 	ck_assert(!once_take(folder, mark, &why));
 }
-END_TEST
 
-START_TEST(a_start_that_was_handed_nothing_spoils_it)
+TEST(a_start_that_was_handed_nothing_spoils_it)
 {
 	ck_assert_int_eq(once_put(folder, mark), 0);
 	ck_assert(!once_take(folder, NULL, &why));
 	ck_assert(!once_take(folder, mark, &why));
 }
-END_TEST
 
-START_TEST(what_is_left_of_an_earlier_restart_is_refused)
+TEST(what_is_left_of_an_earlier_restart_is_refused)
 {
 	ck_assert_int_eq(once_put(folder, other), 0);
 	ck_assert_int_eq(once_put(folder, mark), 0);
 	ck_assert(!once_take(folder, other, &why));
 	ck_assert(!once_take(folder, mark, &why));
 }
-END_TEST
 
-START_TEST(without_a_file_nothing_is_taken)
+TEST(without_a_file_nothing_is_taken)
 {
 	ck_assert(!once_take(folder, mark, &why));
 	ck_assert(!once_take("/nonexistent", mark, &why));
 	ck_assert_int_eq(once_put("/nonexistent", mark), -ENOENT);
 }
-END_TEST
 
 /* Else the next process would take it again. */
-START_TEST(a_file_that_cannot_be_removed_is_worth_nothing)
+TEST(a_file_that_cannot_be_removed_is_worth_nothing)
 {
 	ck_assert_int_eq(once_put(folder, mark), 0);
 	ck_assert_int_eq(chmod(folder, 0500), 0);
@@ -70,20 +68,4 @@ START_TEST(a_file_that_cannot_be_removed_is_worth_nothing)
 	ck_assert(!once_take(folder, mark, &why));
 	ck_assert_int_eq(chmod(folder, 0700), 0);
 	becomes_itself();
-}
-END_TEST
-
-Suite *once_suite(void)
-{
-	Suite *suite = suite_create("once");
-	TCase *t = tcase_create("once");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, what_was_handed_over_is_taken_once);
-	tcase_add_test(t, a_start_that_was_handed_nothing_spoils_it);
-	tcase_add_test(t, what_is_left_of_an_earlier_restart_is_refused);
-	tcase_add_test(t, without_a_file_nothing_is_taken);
-	tcase_add_test(t, a_file_that_cannot_be_removed_is_worth_nothing);
-	suite_add_tcase(suite, t);
-	return suite;
 }

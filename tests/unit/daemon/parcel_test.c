@@ -46,7 +46,9 @@ static bool same_file(int a, int b)
 
 static const size_t amount[] = {0, 1, 249, 250, 251, 500, 700};
 
-START_TEST(descriptors_come_out_in_their_order_with_their_mark)
+FIXTURE(.setup = setup, .teardown = teardown)
+
+LOOP_TEST(descriptors_come_out_in_their_order_with_their_mark, sizeof(amount) / sizeof(*amount))
 {
 	uint64_t seen[2] = {0, 0};
 	int parcel;
@@ -64,9 +66,8 @@ START_TEST(descriptors_come_out_in_their_order_with_their_mark)
 	}
 	ck_assert_int_eq(fcntl(parcel, F_GETFD), -1);
 }
-END_TEST
 
-START_TEST(what_was_taken_out_is_not_there_a_second_time)
+TEST(what_was_taken_out_is_not_there_a_second_time)
 {
 	uint64_t seen[2];
 	int parcel, copy;
@@ -78,9 +79,8 @@ START_TEST(what_was_taken_out_is_not_there_a_second_time)
 	ck_assert_int_eq(parcel_unpack(copy, &found, seen), -EBADMSG);
 	ck_assert_uint_eq(found.n, 2);
 }
-END_TEST
 
-START_TEST(a_connection_in_a_parcel_is_open_until_the_parcel_is_closed)
+TEST(a_connection_in_a_parcel_is_open_until_the_parcel_is_closed)
 {
 	int pair[2], parcel;
 	char byte;
@@ -97,19 +97,17 @@ START_TEST(a_connection_in_a_parcel_is_open_until_the_parcel_is_closed)
 	ck_assert_int_le(recv(pair[1], &byte, 1, 0), 0);
 	close(pair[1]);
 }
-END_TEST
 
-START_TEST(an_empty_place_is_refused)
+TEST(an_empty_place_is_refused)
 {
 	descriptors(2);
 	close(list.fd[1]);
 	list.fd[1] = -1;
 	ck_assert_int_eq(parcel_pack(&list, mark), -EBADF);
 }
-END_TEST
 
 /* Without the room for all of them none is taken: their peers see the end. */
-START_TEST(a_process_that_may_not_have_all_of_them_gets_none)
+TEST(a_process_that_may_not_have_all_of_them_gets_none)
 {
 	struct rlimit limit, before;
 	uint64_t seen[2];
@@ -126,9 +124,8 @@ START_TEST(a_process_that_may_not_have_all_of_them_gets_none)
 	setrlimit(RLIMIT_NOFILE, &before);
 	ck_assert_uint_eq(found.n, 0);
 }
-END_TEST
 
-START_TEST(what_is_no_parcel_is_refused)
+TEST(what_is_no_parcel_is_refused)
 {
 	uint64_t seen[2];
 	int pair[2];
@@ -138,21 +135,4 @@ START_TEST(what_is_no_parcel_is_refused)
 	ck_assert_int_eq(parcel_unpack(pair[1], &found, seen), -EBADMSG);
 	close(pair[0]);
 	ck_assert_uint_eq(found.n, 0);
-}
-END_TEST
-
-Suite *parcel_suite(void)
-{
-	Suite *suite = suite_create("parcel");
-	TCase *t = tcase_create("parcel");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_loop_test(t, descriptors_come_out_in_their_order_with_their_mark, 0, sizeof(amount) / sizeof(*amount));
-	tcase_add_test(t, what_was_taken_out_is_not_there_a_second_time);
-	tcase_add_test(t, a_connection_in_a_parcel_is_open_until_the_parcel_is_closed);
-	tcase_add_test(t, an_empty_place_is_refused);
-	tcase_add_test(t, a_process_that_may_not_have_all_of_them_gets_none);
-	tcase_add_test(t, what_is_no_parcel_is_refused);
-	suite_add_tcase(suite, t);
-	return suite;
 }

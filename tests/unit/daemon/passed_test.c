@@ -29,7 +29,7 @@ static unsigned kind_of(const char *name, const char *address)
 	return kind;
 }
 
-START_TEST(a_socket_has_its_kind_by_its_name_and_its_address)
+TEST(a_socket_has_its_kind_by_its_name_and_its_address)
 {
 	struct systemd none = {.sockets_n = 0};
 
@@ -39,9 +39,8 @@ START_TEST(a_socket_has_its_kind_by_its_name_and_its_address)
 	ck_assert_uint_eq(kind_of("tls", "127.0.0.1"), PASSED_TLS);
 	ck_assert_uint_eq(kind_of("tls", "0.0.0.0"), PASSED_TLS | PASSED_TLS_OPEN);
 }
-END_TEST
 
-START_TEST(what_other_hosts_reach_needs_protection)
+TEST(what_other_hosts_reach_needs_protection)
 {
 	struct conf c = {.tls = {.cert_file = some, .key_file = some}};
 
@@ -55,18 +54,16 @@ START_TEST(what_other_hosts_reach_needs_protection)
 	c.auth.users_file = some;
 	ck_assert(!passed_flaw(&c, ALL));
 }
-END_TEST
 
-START_TEST(certificates_of_clients_protect_tls_alone)
+TEST(certificates_of_clients_protect_tls_alone)
 {
 	struct conf c = {.tls = {.cert_file = some, .key_file = some, .client_ca_file = some}};
 
 	ck_assert(!passed_flaw(&c, PASSED_TLS | PASSED_TLS_OPEN));
 	ck_assert(passed_flaw(&c, PASSED_PLAIN));
 }
-END_TEST
 
-START_TEST(a_socket_for_tls_needs_a_certificate_and_its_key)
+TEST(a_socket_for_tls_needs_a_certificate_and_its_key)
 {
 	struct conf c = {.insecure = true, .tls.cert_file = some};
 
@@ -75,18 +72,4 @@ START_TEST(a_socket_for_tls_needs_a_certificate_and_its_key)
 	c.tls.cert_file = NULL;
 	c.tls.key_file = some;
 	ck_assert(passed_flaw(&c, PASSED_TLS));
-}
-END_TEST
-
-Suite *passed_suite(void)
-{
-	Suite *suite = suite_create("passed");
-	TCase *passed = tcase_create("passed");
-
-	tcase_add_test(passed, a_socket_has_its_kind_by_its_name_and_its_address);
-	tcase_add_test(passed, what_other_hosts_reach_needs_protection);
-	tcase_add_test(passed, certificates_of_clients_protect_tls_alone);
-	tcase_add_test(passed, a_socket_for_tls_needs_a_certificate_and_its_key);
-	suite_add_tcase(suite, passed);
-	return suite;
 }

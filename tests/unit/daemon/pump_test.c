@@ -57,15 +57,16 @@ static bool timer_rings(int within_ms)
 	return poll(&timer, 1, within_ms) == 1;
 }
 
-START_TEST(what_was_due_before_the_clock_began_rings_at_once)
+FIXTURE(.setup = setup, .teardown = teardown)
+
+TEST(what_was_due_before_the_clock_began_rings_at_once)
 {
 	a_store_is_up_at(-3600 * SEC);
 	pump_pass(&d);
 	ck_assert(timer_rings(AT_ONCE_MS));
 }
-END_TEST
 
-START_TEST(behind_what_was_long_overdue_the_next_deadline_is_armed)
+TEST(behind_what_was_long_overdue_the_next_deadline_is_armed)
 {
 	a_store_is_up_at(-3600 * SEC);
 	pump_pass(&d);
@@ -77,9 +78,8 @@ START_TEST(behind_what_was_long_overdue_the_next_deadline_is_armed)
 	ck_assert(instant_before(d.armed, INSTANT_NEVER));
 	ck_assert(!timer_rings(0));
 }
-END_TEST
 
-START_TEST(a_journal_that_waits_for_its_next_try_is_told_how_much_there_would_be_to_write)
+TEST(a_journal_that_waits_for_its_next_try_is_told_how_much_there_would_be_to_write)
 {
 	struct peer peer = {0};
 	struct event event = {.kind = EVENT_OPEN, .now = clock_boottime(), .session = {.id = 1, .peer = &peer}};
@@ -91,18 +91,4 @@ START_TEST(a_journal_that_waits_for_its_next_try_is_told_how_much_there_would_be
 	effects_reset(&d.effects);
 	pump_pass(&d);
 	ck_assert_uint_eq(d.journal.count, 1);
-}
-END_TEST
-
-Suite *pump_suite(void)
-{
-	Suite *suite = suite_create("pump");
-	TCase *t = tcase_create("pump");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, what_was_due_before_the_clock_began_rings_at_once);
-	tcase_add_test(t, behind_what_was_long_overdue_the_next_deadline_is_armed);
-	tcase_add_test(t, a_journal_that_waits_for_its_next_try_is_told_how_much_there_would_be_to_write);
-	suite_add_tcase(suite, t);
-	return suite;
 }

@@ -9,7 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-START_TEST(loopback_stays_within_the_host)
+TEST(loopback_stays_within_the_host)
 {
 	ck_assert(!reach_of_host(NULL));
 	ck_assert(!reach_of_host("127.0.0.1"));
@@ -22,7 +22,6 @@ START_TEST(loopback_stays_within_the_host)
 	ck_assert(reach_of_host("db1.example"));
 	ck_assert(reach_of_host("127.db1.example")); /* a name, whatever it resolves to */
 }
-END_TEST
 
 static bool reach_of_ipv4(const char *text)
 {
@@ -37,7 +36,7 @@ static bool reach_of_ipv4(const char *text)
 	return reach;
 }
 
-START_TEST(passed_sockets_are_judged_by_where_they_listen)
+TEST(passed_sockets_are_judged_by_where_they_listen)
 {
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -49,16 +48,4 @@ START_TEST(passed_sockets_are_judged_by_where_they_listen)
 	ck_assert(!reach_of_socket(fd));
 	close(fd);
 	ck_assert(reach_of_socket(-1)); /* in doubt */
-}
-END_TEST
-
-Suite *reach_suite(void)
-{
-	Suite *suite = suite_create("reach");
-	TCase *reach = tcase_create("reach");
-
-	tcase_add_test(reach, loopback_stays_within_the_host);
-	tcase_add_test(reach, passed_sockets_are_judged_by_where_they_listen);
-	suite_add_tcase(suite, reach);
-	return suite;
 }

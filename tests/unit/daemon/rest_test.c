@@ -30,15 +30,16 @@ static bool polls_after(int64_t us)
 	return rest_polls(&rest, now);
 }
 
-START_TEST(the_loop_sleeps_at_first)
+FIXTURE(.setup = begin)
+
+TEST(the_loop_sleeps_at_first)
 {
 	ck_assert(!polls_after(0));
 	passes(1, 0);
 	ck_assert(!polls_after(0));
 }
-END_TEST
 
-START_TEST(the_loop_polls_once_sixteen_passes_came_at_once)
+TEST(the_loop_polls_once_sixteen_passes_came_at_once)
 {
 	passes(1, 5000);
 	passes(15, 99);
@@ -47,9 +48,8 @@ START_TEST(the_loop_polls_once_sixteen_passes_came_at_once)
 	ck_assert(polls_after(0));
 	ck_assert(polls_after(49));
 }
-END_TEST
 
-START_TEST(an_event_that_comes_later_ends_the_habit)
+TEST(an_event_that_comes_later_ends_the_habit)
 {
 	passes(1, 5000);
 	passes(15, 99);
@@ -60,9 +60,8 @@ START_TEST(an_event_that_comes_later_ends_the_habit)
 	passes(1, 10);
 	ck_assert(polls_after(0));
 }
-END_TEST
 
-START_TEST(a_poll_without_an_event_ends_after_50_us_and_sixteen_passes_begin_the_next)
+TEST(a_poll_without_an_event_ends_after_50_us_and_sixteen_passes_begin_the_next)
 {
 	passes(17, 10);
 	ck_assert(polls_after(0));
@@ -72,9 +71,8 @@ START_TEST(a_poll_without_an_event_ends_after_50_us_and_sixteen_passes_begin_the
 	passes(1, 10);
 	ck_assert(polls_after(0));
 }
-END_TEST
 
-START_TEST(an_event_in_time_goes_on_polling)
+TEST(an_event_in_time_goes_on_polling)
 {
 	passes(17, 10);
 	for (unsigned i = 0; i < 100; i++) {
@@ -82,9 +80,8 @@ START_TEST(an_event_in_time_goes_on_polling)
 		passes(1, 8);
 	}
 }
-END_TEST
 
-START_TEST(who_computes_beside_the_loop_has_the_processor_for_a_second)
+TEST(who_computes_beside_the_loop_has_the_processor_for_a_second)
 {
 	struct instant yielded;
 
@@ -102,21 +99,4 @@ START_TEST(who_computes_beside_the_loop_has_the_processor_for_a_second)
 	ck_assert(!rest_may_yield(&rest, now));
 	now = instant_add(yielded, SEC);
 	ck_assert(rest_may_yield(&rest, now));
-}
-END_TEST
-
-Suite *rest_suite(void)
-{
-	Suite *s = suite_create("rest");
-	TCase *t = tcase_create("rest");
-
-	tcase_add_checked_fixture(t, begin, NULL);
-	tcase_add_test(t, the_loop_sleeps_at_first);
-	tcase_add_test(t, the_loop_polls_once_sixteen_passes_came_at_once);
-	tcase_add_test(t, an_event_that_comes_later_ends_the_habit);
-	tcase_add_test(t, a_poll_without_an_event_ends_after_50_us_and_sixteen_passes_begin_the_next);
-	tcase_add_test(t, an_event_in_time_goes_on_polling);
-	tcase_add_test(t, who_computes_beside_the_loop_has_the_processor_for_a_second);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -84,7 +84,9 @@ static int64_t clock_us(void)
 
 /* --- notify -------------------------------------------------------------------------------------------------------- */
 
-START_TEST(without_systemd_nothing_happens_and_all_succeeds)
+FIXTURE(.setup = setup, .teardown = teardown)
+
+TEST(without_systemd_nothing_happens_and_all_succeeds)
 {
 	ck_assert_int_eq(systemd_init(&s), 0);
 	ck_assert_int_eq(s.fd, -1);
@@ -96,9 +98,8 @@ START_TEST(without_systemd_nothing_happens_and_all_succeeds)
 	ck_assert_int_eq(systemd_watchdog(&s), 0);
 	ck_assert_int_eq(systemd_stopping(&s), 0);
 }
-END_TEST
 
-START_TEST(the_manager_hears_each_word_on_a_path_and_on_an_abstract_name)
+LOOP_TEST(the_manager_hears_each_word_on_a_path_and_on_an_abstract_name, 2)
 {
 	char name[96];
 	int64_t us;
@@ -125,9 +126,8 @@ START_TEST(the_manager_hears_each_word_on_a_path_and_on_an_abstract_name)
 	if (!_i)
 		unlink(name);
 }
-END_TEST
 
-START_TEST(a_status_that_is_too_long_is_cut)
+TEST(a_status_that_is_too_long_is_cut)
 {
 	char name[96], much[2000];
 	int fd;
@@ -141,9 +141,8 @@ START_TEST(a_status_that_is_too_long_is_cut)
 	ck_assert_uint_eq(strlen(heard(fd)), 511);
 	close(fd);
 }
-END_TEST
 
-START_TEST(a_manager_that_is_behind_holds_nothing_up)
+TEST(a_manager_that_is_behind_holds_nothing_up)
 {
 	char name[96];
 	int fd, r = 0, i;
@@ -169,9 +168,8 @@ START_TEST(a_manager_that_is_behind_holds_nothing_up)
 	close(fd);
 	ck_assert_int_eq(systemd_watchdog(&s), -ECONNREFUSED);
 }
-END_TEST
 
-START_TEST(a_notify_address_that_is_none_is_refused)
+TEST(a_notify_address_that_is_none_is_refused)
 {
 	char longer[120];
 
@@ -186,11 +184,10 @@ START_TEST(a_notify_address_that_is_none_is_refused)
 	ck_assert_int_eq(systemd_init(&s), -EINVAL);
 	ck_assert_int_eq(s.fd, -1);
 }
-END_TEST
 
 /* --- watchdog ------------------------------------------------------------------------------------------------------ */
 
-START_TEST(the_watchdog_of_another_process_is_not_ours)
+TEST(the_watchdog_of_another_process_is_not_ours)
 {
 	setenv("WATCHDOG_USEC", "2000000", 1);
 	set_pid("WATCHDOG_PID", getpid() + 1);
@@ -201,9 +198,8 @@ START_TEST(the_watchdog_of_another_process_is_not_ours)
 	ck_assert_int_eq(systemd_init(&s), 0);
 	ck_assert_int_eq(s.watchdog_us, 2000000);
 }
-END_TEST
 
-START_TEST(a_watchdog_without_sense_is_refused)
+TEST(a_watchdog_without_sense_is_refused)
 {
 	static const char *const wrong[] = {"", "0", "-1", "1s", " 1", "9223372036854775808", "99999999999999999999"};
 	size_t i;
@@ -217,11 +213,10 @@ START_TEST(a_watchdog_without_sense_is_refused)
 	setenv("WATCHDOG_PID", "me", 1);
 	ck_assert_int_eq(systemd_init(&s), -EINVAL);
 }
-END_TEST
 
 /* --- passed sockets ------------------------------------------------------------------------------------------------ */
 
-START_TEST(the_sockets_of_another_process_are_not_ours)
+TEST(the_sockets_of_another_process_are_not_ours)
 {
 	setenv("LISTEN_FDS", "1", 1);
 	ck_assert_int_eq(systemd_init(&s), 0);
@@ -231,9 +226,8 @@ START_TEST(the_sockets_of_another_process_are_not_ours)
 	ck_assert_int_eq(systemd_init(&s), 0);
 	ck_assert_uint_eq(s.sockets_n, 0);
 }
-END_TEST
 
-START_TEST(passed_sockets_without_sense_are_refused)
+TEST(passed_sockets_without_sense_are_refused)
 {
 	set_pid("LISTEN_PID", getpid());
 	setenv("LISTEN_FDS", "9", 1);
@@ -250,7 +244,6 @@ START_TEST(passed_sockets_without_sense_are_refused)
 	ck_assert_int_eq(systemd_init(&s), -EINVAL);
 	ck_assert_uint_eq(s.sockets_n, 0);
 }
-END_TEST
 
 /* Descriptors 3 and 4 may be in use here; a child has no use for them. Its exit code says which step failed. */
 static int child_takes(const char *count, const char *names)
@@ -331,7 +324,7 @@ static int child_turns_away(void)
 	return read(end[0], &byte, 1) || read(end[1], &byte, 1) || getenv("LISTEN_FDS") ? 3 : 0;
 }
 
-START_TEST(passed_sockets_are_taken_with_their_names)
+LOOP_TEST(passed_sockets_are_taken_with_their_names, 6)
 {
 	static int (*const child[])(void) = {child_two_names, child_no_names, child_empty_names, child_missing, child_long_name, child_turns_away};
 	pid_t pid = fork();
@@ -342,25 +335,4 @@ START_TEST(passed_sockets_are_taken_with_their_names)
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert(WIFEXITED(status));
 	ck_assert_int_eq(WEXITSTATUS(status), 0);
-}
-END_TEST
-
-Suite *systemd_suite(void)
-{
-	Suite *suite = suite_create("systemd");
-	TCase *t = tcase_create("systemd");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, without_systemd_nothing_happens_and_all_succeeds);
-	tcase_add_loop_test(t, the_manager_hears_each_word_on_a_path_and_on_an_abstract_name, 0, 2);
-	tcase_add_test(t, a_status_that_is_too_long_is_cut);
-	tcase_add_test(t, a_manager_that_is_behind_holds_nothing_up);
-	tcase_add_test(t, a_notify_address_that_is_none_is_refused);
-	tcase_add_test(t, the_watchdog_of_another_process_is_not_ours);
-	tcase_add_test(t, a_watchdog_without_sense_is_refused);
-	tcase_add_test(t, the_sockets_of_another_process_are_not_ours);
-	tcase_add_test(t, passed_sockets_without_sense_are_refused);
-	tcase_add_loop_test(t, passed_sockets_are_taken_with_their_names, 0, 6);
-	suite_add_tcase(suite, t);
-	return suite;
 }

@@ -70,20 +70,20 @@ static enum verdict verdict_of(const char *words)
 	return verdict_with(words, 0);
 }
 
-START_TEST(a_program_that_finds_nothing_wrong_passes)
+FIXTURE(.setup = setup, .teardown = teardown)
+
+TEST(a_program_that_finds_nothing_wrong_passes)
 {
 	ck_assert_int_eq(verdict_of("exit 0"), TRIAL_PASSED);
 }
-END_TEST
 
-START_TEST(the_check_comes_before_the_arguments_of_the_daemon)
+TEST(the_check_comes_before_the_arguments_of_the_daemon)
 {
 	ck_assert_int_eq(verdict_of("[ \"$*\" = '--check-config --quiet --trial --config x.yaml' ]"), TRIAL_PASSED);
 	ck_assert_int_eq(verdict_with("[ \"$*\" = '--check-config --quiet --trial --passed=6 --config x.yaml' ]", 6), TRIAL_PASSED);
 }
-END_TEST
 
-START_TEST(what_a_check_says_is_kept)
+TEST(what_a_check_says_is_kept)
 {
 	ck_assert_int_eq(verdict_of("echo out; echo mistake >&2; exit 78"), TRIAL_FAILED);
 	ck_assert_str_eq(said, "out\nmistake\n");
@@ -93,16 +93,14 @@ START_TEST(what_a_check_says_is_kept)
 	ck_assert_int_eq(verdict_of("kill -SEGV $$"), TRIAL_FAILED);
 	ck_assert_str_eq(why, "it was ended by a signal");
 }
-END_TEST
 
-START_TEST(a_check_that_says_too_much_is_cut)
+TEST(a_check_that_says_too_much_is_cut)
 {
 	ck_assert_int_eq(verdict_of("yes | head -c 100000; exit 78"), TRIAL_FAILED);
 	ck_assert_uint_eq(strlen(said), TRIAL_SAID_MAX - 1);
 }
-END_TEST
 
-START_TEST(a_program_that_is_none_cannot_be_tried)
+TEST(a_program_that_is_none_cannot_be_tried)
 {
 	snprintf(image.path, sizeof(image.path), "/nonexistent/redlockd");
 	image.argv = (char *const[]){file, NULL};
@@ -111,9 +109,8 @@ START_TEST(a_program_that_is_none_cannot_be_tried)
 	image.path[0] = '\0';
 	ck_assert_int_eq(trial_begin(&t, &image, 0, clock_boottime()), -ENOENT);
 }
-END_TEST
 
-START_TEST(a_check_that_takes_too_long_is_ended)
+TEST(a_check_that_takes_too_long_is_ended)
 {
 	struct instant now = clock_boottime();
 	pid_t pid;
@@ -126,9 +123,8 @@ START_TEST(a_check_that_takes_too_long_is_ended)
 	ck_assert_str_eq(why, "its check takes too long");
 	ck_assert_int_eq(kill(pid, 0), -1);
 }
-END_TEST
 
-START_TEST(a_trial_that_nobody_wants_any_more_is_ended)
+TEST(a_trial_that_nobody_wants_any_more_is_ended)
 {
 	pid_t pid;
 
@@ -139,10 +135,9 @@ START_TEST(a_trial_that_nobody_wants_any_more_is_ended)
 	ck_assert_int_eq(kill(pid, 0), -1);
 	trial_end(&t);
 }
-END_TEST
 
 /* The daemon blocks and ignores some; a child that does could not be ended by its user. */
-START_TEST(a_check_runs_with_all_signals)
+TEST(a_check_runs_with_all_signals)
 {
 	sigset_t all;
 
@@ -150,23 +145,4 @@ START_TEST(a_check_runs_with_all_signals)
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	signal(SIGUSR1, SIG_IGN);
 	ck_assert_int_eq(verdict_of("grep -q 'SigBlk:.*0000000$' /proc/self/status && grep -q 'SigIgn:.*0000000$' /proc/self/status"), TRIAL_PASSED);
-}
-END_TEST
-
-Suite *trial_suite(void)
-{
-	Suite *suite = suite_create("trial");
-	TCase *c = tcase_create("trial");
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, a_program_that_finds_nothing_wrong_passes);
-	tcase_add_test(c, the_check_comes_before_the_arguments_of_the_daemon);
-	tcase_add_test(c, what_a_check_says_is_kept);
-	tcase_add_test(c, a_check_that_says_too_much_is_cut);
-	tcase_add_test(c, a_program_that_is_none_cannot_be_tried);
-	tcase_add_test(c, a_check_that_takes_too_long_is_ended);
-	tcase_add_test(c, a_trial_that_nobody_wants_any_more_is_ended);
-	tcase_add_test(c, a_check_runs_with_all_signals);
-	suite_add_tcase(suite, c);
-	return suite;
 }

@@ -83,7 +83,9 @@ static const char *password_at(const char *name)
 	return checked((const char *const[]){set, NULL});
 }
 
-START_TEST(the_unit_and_its_drop_ins_tell_the_user_and_the_credentials)
+FIXTURE(.setup = setup, .teardown = teardown)
+
+TEST(the_unit_and_its_drop_ins_tell_the_user_and_the_credentials)
 {
 	unit_read(&unit, root);
 	ck_assert_str_eq(unit.user, "");
@@ -100,9 +102,8 @@ START_TEST(the_unit_and_its_drop_ins_tell_the_user_and_the_credentials)
 	unit_read(&unit, root);
 	ck_assert_str_eq(unit.user, "");
 }
-END_TEST
 
-START_TEST(a_file_that_the_service_cannot_read_is_told_with_the_user_and_the_remedy)
+LOOP_TEST(a_file_that_the_service_cannot_read_is_told_with_the_user_and_the_remedy, geteuid() == 0)
 {
 	char path[256], text[600];
 
@@ -121,9 +122,8 @@ START_TEST(a_file_that_the_service_cannot_read_is_told_with_the_user_and_the_rem
 	chmod(root, 0700); /* a folder above it */
 	ck_assert_ptr_nonnull(strstr(password_at(path), "Permission denied"));
 }
-END_TEST
 
-START_TEST(a_credential_is_read_for_the_service)
+LOOP_TEST(a_credential_is_read_for_the_service, geteuid() == 0)
 {
 	char text[256];
 
@@ -137,9 +137,8 @@ START_TEST(a_credential_is_read_for_the_service)
 	ck_assert_str_eq(password_at("redis-password"), "");
 	ck_assert_ptr_nonnull(strstr(password_at(path_of("/redis-password")), "Permission denied")); /* it is not looked up there */
 }
-END_TEST
 
-START_TEST(keys_of_tls_count_where_tls_is_on_and_the_configuration_always)
+LOOP_TEST(keys_of_tls_count_where_tls_is_on_and_the_configuration_always, geteuid() == 0)
 {
 	char key[256];
 
@@ -152,21 +151,4 @@ START_TEST(keys_of_tls_count_where_tls_is_on_and_the_configuration_always)
 	chmod(path_of("/redlockd.yaml"), 0644);
 	ck_assert_ptr_nonnull(strstr(checked((const char *const[]){"listen.tls=127.0.0.1:7422", NULL}), "/key: Permission denied"));
 	ck_assert_ptr_null(strstr(said, "redlockd.yaml"));
-}
-END_TEST
-
-Suite *unit_suite(void)
-{
-	Suite *suite = suite_create("unit");
-	TCase *t = tcase_create("unit");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, the_unit_and_its_drop_ins_tell_the_user_and_the_credentials);
-	if (geteuid() == 0) {
-		tcase_add_test(t, a_file_that_the_service_cannot_read_is_told_with_the_user_and_the_remedy);
-		tcase_add_test(t, a_credential_is_read_for_the_service);
-		tcase_add_test(t, keys_of_tls_count_where_tls_is_on_and_the_configuration_always);
-	}
-	suite_add_tcase(suite, t);
-	return suite;
 }

@@ -200,7 +200,9 @@ static void all_rows_met(void)
 			ck_assert_msg(seen[kind][(unsigned char)*c] > 0, "no call of kind %u was answered %c", kind, *c);
 }
 
-START_TEST(memory_and_model_answer_and_keep_what_the_scripts_on_a_real_redis_do)
+FIXTURE(.before_all = suite_start, .after_all = suite_stop, .seconds = 120)
+
+TEST(memory_and_model_answer_and_keep_what_the_scripts_on_a_real_redis_do)
 {
 	uint64_t seed = seed_pick("differential");
 	unsigned i, k, calls = 0;
@@ -221,17 +223,4 @@ START_TEST(memory_and_model_answer_and_keep_what_the_scripts_on_a_real_redis_do)
 	}
 	all_rows_met();
 	printf("differential: %u calls agree\n", calls);
-}
-END_TEST
-
-Suite *differential_suite(void)
-{
-	Suite *s = suite_create("differential");
-	TCase *c = tcase_create("memory, model and redis");
-
-	tcase_set_timeout(c, 120);
-	tcase_add_unchecked_fixture(c, suite_start, suite_stop);
-	tcase_add_test(c, memory_and_model_answer_and_keep_what_the_scripts_on_a_real_redis_do);
-	suite_add_tcase(s, c);
-	return s;
 }

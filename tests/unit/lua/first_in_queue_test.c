@@ -4,8 +4,10 @@
 
 #include <string.h>
 
+FIXTURE(.setup = setup, .teardown = teardown)
+
 /* Not from the first request that it is refused for: servers that have seen another number of those would keep and grant it in turn. */
-START_TEST(a_released_lock_is_kept_for_the_first_in_the_queue)
+TEST(a_released_lock_is_kept_for_the_first_in_the_queue)
 {
 	struct call older = acquiring(SPAN("a"), THEIRS), younger = acquiring(SPAN("a"), SPAN("d3:9:22dd"));
 
@@ -28,10 +30,9 @@ START_TEST(a_released_lock_is_kept_for_the_first_in_the_queue)
 	now_us += MSEC;
 	ck_assert_int_eq(call(younger), 'G');
 }
-END_TEST
 
 /* A ticket that becomes the first because another leaves the queue is announced then. */
-START_TEST(a_free_lock_is_kept_for_the_next_once_the_first_has_left_the_queue)
+TEST(a_free_lock_is_kept_for_the_next_once_the_first_has_left_the_queue)
 {
 	struct call first = acquiring(SPAN("a"), THEIRS), second = acquiring(SPAN("a"), SPAN("d3:9:22dd"));
 	struct call last = acquiring(SPAN("a"), SPAN("d4:3:33cc")), leaves = {.kind = CALL_WITHDRAW, .name = SPAN("a")};
@@ -53,10 +54,9 @@ START_TEST(a_free_lock_is_kept_for_the_next_once_the_first_has_left_the_queue)
 	now_us += 5 * MSEC;
 	ck_assert_int_eq(call(last), 'G');
 }
-END_TEST
 
 /* The host of the store set its clock back while the lock was free, and the first in the queue is dead. The lock is not kept until the clock has caught up. */
-START_TEST(a_note_from_before_the_clock_was_set_back_does_not_count)
+LOOP_TEST(a_note_from_before_the_clock_was_set_back_does_not_count, 2)
 {
 	static const int64_t back[] = {3600 * SEC, 30 * SEC};
 	struct call dead = acquiring(SPAN("a"), THEIRS), alive = acquiring(SPAN("a"), SPAN("d3:9:22dd"));
@@ -73,7 +73,6 @@ START_TEST(a_note_from_before_the_clock_was_set_back_does_not_count)
 	now_us += 20 * MSEC;
 	ck_assert_int_eq(call(alive), 'G');
 }
-END_TEST
 
 /* Whether the ticket, or the note of it, is in the queue of the name. */
 static bool is_queued(struct span ticket)
@@ -104,7 +103,7 @@ static int64_t anybody_is_told(void *context, struct span channel, struct span m
 /*
  * The host of the store set its clock ahead, so that the key that tells of waiters ended, and back. Nobody used this queue meanwhile, so it is still there.
  */
-START_TEST(a_ticket_leaves_the_queue_though_nothing_tells_any_more_that_somebody_waits)
+TEST(a_ticket_leaves_the_queue_though_nothing_tells_any_more_that_somebody_waits)
 {
 	struct call first = acquiring(SPAN("a"), THEIRS), second = acquiring(SPAN("a"), SPAN("d3:9:22dd"));
 	struct call leaves = {.kind = CALL_WITHDRAW, .name = SPAN("a")};
@@ -127,10 +126,9 @@ START_TEST(a_ticket_leaves_the_queue_though_nothing_tells_any_more_that_somebody
 	ck_assert(is_queued(second.ticket));
 	ck_assert_int_eq(told, 1);
 }
-END_TEST
 
 /* A key that was left behind ends sooner than the second was told, and only the first was told that. */
-START_TEST(when_the_first_leaves_the_queue_of_a_kept_lock_the_next_is_woken)
+LOOP_TEST(when_the_first_leaves_the_queue_of_a_kept_lock_the_next_is_woken, 2)
 {
 	struct call first = acquiring(SPAN("a"), THEIRS), second = acquiring(SPAN("a"), SPAN("d3:9:22dd"));
 	struct call leaves = {.kind = CALL_WITHDRAW, .name = SPAN("a")};
@@ -149,10 +147,9 @@ START_TEST(when_the_first_leaves_the_queue_of_a_kept_lock_the_next_is_woken)
 	ck_assert_int_eq(call(leaves), 'X');
 	ck_assert_int_eq(told, _i ? 0 : 1);
 }
-END_TEST
 
 /* The first was told that the key ends much later, so it does not ask in time by itself. Nobody else is woken, and nobody twice. */
-START_TEST(a_reserved_time_that_begins_with_a_refusal_wakes_the_first)
+TEST(a_reserved_time_that_begins_with_a_refusal_wakes_the_first)
 {
 	struct call first = acquiring(SPAN("a"), SPAN("d3:9:22dd")), next = acquiring(SPAN("a"), SPAN("d4:3:33cc")), last = acquiring(SPAN("a"), THEIRS);
 	struct call ends = {.kind = CALL_EXTEND, .name = SPAN("a"), .value = MINE, .new_value = MINE, .marker = MARKER, .px_ms = 23, .exact = true};
@@ -177,7 +174,6 @@ START_TEST(a_reserved_time_that_begins_with_a_refusal_wakes_the_first)
 	ck_assert_int_eq(call(first), 'G');
 	ck_assert_int_eq(all, 0);
 }
-END_TEST
 
 static void look_shows(char code, const char *found)
 {
@@ -187,7 +183,7 @@ static void look_shows(char code, const char *found)
 }
 
 /* The smallest ticket, not the one that was refreshed last; no note, and no ticket that is over. */
-START_TEST(a_look_shows_the_first_ticket_of_the_queue)
+TEST(a_look_shows_the_first_ticket_of_the_queue)
 {
 	struct call first = acquiring(SPAN("a"), THEIRS), second = acquiring(SPAN("a"), SPAN("d3:9:22dd"));
 
@@ -209,21 +205,4 @@ START_TEST(a_look_shows_the_first_ticket_of_the_queue)
 	look_shows('B', "d3:9 1700000000000001:d2:1");
 	now_us += 2000 * MSEC;
 	look_shows('M', "");
-}
-END_TEST
-
-Suite *first_in_queue_suite(void)
-{
-	Suite *s = suite_create("first_in_queue");
-	TCase *grace = cases("grace");
-
-	tcase_add_test(grace, a_released_lock_is_kept_for_the_first_in_the_queue);
-	tcase_add_test(grace, a_look_shows_the_first_ticket_of_the_queue);
-	tcase_add_test(grace, a_free_lock_is_kept_for_the_next_once_the_first_has_left_the_queue);
-	tcase_add_test(grace, a_ticket_leaves_the_queue_though_nothing_tells_any_more_that_somebody_waits);
-	tcase_add_loop_test(grace, when_the_first_leaves_the_queue_of_a_kept_lock_the_next_is_woken, 0, 2);
-	tcase_add_test(grace, a_reserved_time_that_begins_with_a_refusal_wakes_the_first);
-	tcase_add_loop_test(grace, a_note_from_before_the_clock_was_set_back_does_not_count, 0, 2);
-	suite_add_tcase(s, grace);
-	return s;
 }

@@ -340,7 +340,9 @@ static void all_rows_met(void)
 	ck_assert_uint_gt(kept, 0);
 }
 
-START_TEST(foreign_values_in_our_keys_break_no_promise)
+FIXTURE(.before_all = suite_start, .after_all = suite_stop, .seconds = 120)
+
+TEST(foreign_values_in_our_keys_break_no_promise)
 {
 	uint64_t seed = seed_pick("foreign_values");
 	struct buf before = {0}, after = {0};
@@ -358,10 +360,9 @@ START_TEST(foreign_values_in_our_keys_break_no_promise)
 	all_rows_met();
 	printf("foreign_values: %u errors before anything was written, %u reservations\n", errors, kept);
 }
-END_TEST
 
 /* A crowd of daemons has left a free lock unused. The daemon that takes it clears their notes. */
-START_TEST(a_queue_of_thousands_is_passed_over)
+TEST(a_queue_of_thousands_is_passed_over)
 {
 	char member[64], score[24];
 	struct call c = {
@@ -383,18 +384,4 @@ START_TEST(a_queue_of_thousands_is_passed_over)
 	call[0] = (struct call){.kind = CALL_RELEASE, .name = SPAN("a"), .value = span_of(values[0]), .marker = SPAN("j|one")};
 	ck_assert(batch_is_carried_out());
 	ck_assert_int_eq(told[0].code, 'R');
-}
-END_TEST
-
-Suite *foreign_values_suite(void)
-{
-	Suite *s = suite_create("foreign_values");
-	TCase *c = tcase_create("keys that others wrote");
-
-	tcase_set_timeout(c, 120);
-	tcase_add_unchecked_fixture(c, suite_start, suite_stop);
-	tcase_add_test(c, foreign_values_in_our_keys_break_no_promise);
-	tcase_add_test(c, a_queue_of_thousands_is_passed_over);
-	suite_add_tcase(s, c);
-	return s;
 }

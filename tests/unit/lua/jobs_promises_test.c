@@ -67,7 +67,9 @@ static void end(void)
 
 #define TAKE(value) "take " value " 1000 3 0 d1 0 0 0 - " KEEP_MS
 
-START_TEST(a_job_is_taken_when_it_is_due_and_in_that_order)
+FIXTURE(.before_all = alike_start, .after_all = alike_stop, .setup = begin, .teardown = end, .seconds = 60)
+
+TEST(a_job_is_taken_when_it_is_due_and_in_that_order)
 {
 	ck_assert_int_eq(say("defer late x - 100 10"), 'D');
 	ck_assert_str_eq(told(), "100");
@@ -83,9 +85,8 @@ START_TEST(a_job_is_taken_when_it_is_due_and_in_that_order)
 	ck_assert_int_eq(say(TAKE("v3")), 'J');
 	ck_assert_str_eq(told(), "late 1  x 1700000000100");
 }
-END_TEST
 
-START_TEST(the_same_id_is_the_same_job_while_it_is_due_or_leased)
+TEST(the_same_id_is_the_same_job_while_it_is_due_or_leased)
 {
 	say("defer a x - 0 10");
 	ck_assert_int_eq(say("defer a other - 70 10"), 'D');
@@ -99,9 +100,8 @@ START_TEST(the_same_id_is_the_same_job_while_it_is_due_or_leased)
 	ck_assert_int_eq(say(TAKE("v2")), 'J');
 	ck_assert_str_eq(told(), "a 1  other 1700000000000");
 }
-END_TEST
 
-START_TEST(a_lease_that_is_over_counts_as_a_failed_attempt_and_its_value_is_dead)
+TEST(a_lease_that_is_over_counts_as_a_failed_attempt_and_its_value_is_dead)
 {
 	say("defer a x - 0 10");
 	say(TAKE("v1"));
@@ -116,9 +116,8 @@ START_TEST(a_lease_that_is_over_counts_as_a_failed_attempt_and_its_value_is_dead
 	ck_assert_int_eq(say("back v1 0"), 'M');
 	ck_assert_int_eq(say("done v2"), 'R');
 }
-END_TEST
 
-START_TEST(a_lease_that_was_not_swept_up_yet_may_be_renewed_and_done)
+TEST(a_lease_that_was_not_swept_up_yet_may_be_renewed_and_done)
 {
 	say("defer a x - 0 10");
 	say(TAKE("v1"));
@@ -127,9 +126,8 @@ START_TEST(a_lease_that_was_not_swept_up_yet_may_be_renewed_and_done)
 	ck_assert_int_eq(say(TAKE("v2")), 'W');
 	ck_assert_int_eq(say("done v1"), 'R');
 }
-END_TEST
 
-START_TEST(a_job_that_fails_too_often_is_dead_until_somebody_revives_it)
+TEST(a_job_that_fails_too_often_is_dead_until_somebody_revives_it)
 {
 	say("defer a x - 0 10");
 	for (unsigned i = 0; i < 2; i++) {
@@ -148,9 +146,8 @@ START_TEST(a_job_that_fails_too_often_is_dead_until_somebody_revives_it)
 	ck_assert_int_eq(say(TAKE("v2")), 'J');
 	ck_assert_str_eq(told(), "a 1  x 1700000001010");
 }
-END_TEST
 
-START_TEST(a_job_that_is_given_back_has_its_place_and_its_attempts)
+TEST(a_job_that_is_given_back_has_its_place_and_its_attempts)
 {
 	say("defer a x lock 0 10");
 	say("defer b x - 1 10");
@@ -162,9 +159,8 @@ START_TEST(a_job_that_is_given_back_has_its_place_and_its_attempts)
 	ck_assert_int_eq(say(TAKE("v3")), 'J');
 	ck_assert_str_eq(told(), "a 1 lock x 1700000000000");
 }
-END_TEST
 
-START_TEST(only_so_many_jobs_are_kept_and_a_dead_one_counts)
+TEST(only_so_many_jobs_are_kept_and_a_dead_one_counts)
 {
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert_int_eq(say("defer id%u x - 0 3", i), 'D');
@@ -176,9 +172,8 @@ START_TEST(only_so_many_jobs_are_kept_and_a_dead_one_counts)
 	ck_assert_int_eq(say("defer id3 x - 0 3"), 'F');
 	ck_assert_int_eq(say("defer id0 y - 0 3"), 'D');
 }
-END_TEST
 
-START_TEST(a_take_looks_at_a_bounded_number_of_jobs_and_goes_on_behind_them)
+TEST(a_take_looks_at_a_bounded_number_of_jobs_and_goes_on_behind_them)
 {
 	for (unsigned i = 0; i < 200; i++)
 		say("defer id%03u x held 0 1000", i);
@@ -190,9 +185,8 @@ START_TEST(a_take_looks_at_a_bounded_number_of_jobs_and_goes_on_behind_them)
 	say("queues 0");
 	ck_assert_str_eq(told(), "-1 mail 200 1 0 1000");
 }
-END_TEST
 
-START_TEST(a_defer_that_was_carried_out_changes_nothing_any_more)
+TEST(a_defer_that_was_carried_out_changes_nothing_any_more)
 {
 	ck_assert_int_eq(say("defer a x - 100 10 nonce 1700000001000"), 'D');
 	alike_pass_ms(40);
@@ -216,10 +210,9 @@ START_TEST(a_defer_that_was_carried_out_changes_nothing_any_more)
 	ck_assert_int_eq(say("defer a x - 0 10 third 1700000002000"), 'D');
 	ck_assert_int_eq(say(TAKE("v3")), 'J');
 }
-END_TEST
 
 /* It was moved from a store whose clock is years ahead, and had been due for longer there than this clock has run. */
-START_TEST(a_job_whose_place_is_before_all_time_is_not_lost)
+TEST(a_job_whose_place_is_before_all_time_is_not_lost)
 {
 	ck_assert_int_eq(say("defer b x - 0 10 one 0 p 1000000000 0 " KEEP_MS " -2000 0"), 'D');
 	ck_assert_int_eq(say("defer a x - 0 10 other 0 p 1000000000 0 " KEEP_MS " -3 0"), 'D');
@@ -229,10 +222,9 @@ START_TEST(a_job_whose_place_is_before_all_time_is_not_lost)
 	ck_assert_int_eq(say(TAKE("v2")), 'J');
 	ck_assert_str_eq(told(), "a 1  x 0");
 }
-END_TEST
 
 /* Whatever the ids of the clients are. */
-START_TEST(jobs_that_are_due_in_the_same_moment_come_in_the_order_in_which_they_came)
+TEST(jobs_that_are_due_in_the_same_moment_come_in_the_order_in_which_they_came)
 {
 	static const char *const id[] = {"m", "z", "a", "0", "\xff"};
 
@@ -248,11 +240,10 @@ START_TEST(jobs_that_are_due_in_the_same_moment_come_in_the_order_in_which_they_
 	ck_assert_int_eq(say(TAKE("w1")), 'J');
 	ck_assert(span_starts(span_of(told()), SPAN("z ")));
 }
-END_TEST
 
 #define FOR(peer, all, of_peer) " one%u 0 " peer " " all " " of_peer " " KEEP_MS
 
-START_TEST(jobs_take_no_more_bytes_than_all_and_one_peer_may)
+TEST(jobs_take_no_more_bytes_than_all_and_one_peer_may)
 {
 	unsigned n = 0;
 
@@ -269,9 +260,8 @@ START_TEST(jobs_take_no_more_bytes_than_all_and_one_peer_may)
 	ck_assert_int_eq(say("done v"), 'R');
 	ck_assert_int_eq(say("defer y x - 0 1000" FOR("p", "10700", "0"), 1004), 'D');
 }
-END_TEST
 
-START_TEST(a_job_that_is_due_or_delayed_or_has_failed_for_good_may_be_dropped)
+TEST(a_job_that_is_due_or_delayed_or_has_failed_for_good_may_be_dropped)
 {
 	redisReply *keys;
 
@@ -297,9 +287,8 @@ START_TEST(a_job_that_is_due_or_delayed_or_has_failed_for_good_may_be_dropped)
 	ck_assert_uint_eq(keys->elements, 1); /* the name of the store */
 	freeReplyObject(keys);
 }
-END_TEST
 
-START_TEST(a_delayed_job_that_is_retried_is_due_at_once_and_keeps_its_attempts)
+TEST(a_delayed_job_that_is_retried_is_due_at_once_and_keeps_its_attempts)
 {
 	say("defer a x - 500 10");
 	ck_assert_int_eq(say(TAKE("v")), 'W');
@@ -314,9 +303,8 @@ START_TEST(a_delayed_job_that_is_retried_is_due_at_once_and_keeps_its_attempts)
 	ck_assert_int_eq(say(TAKE("v")), 'J');
 	ck_assert_str_eq(told(), "a 2  x 1700000000020");
 }
-END_TEST
 
-START_TEST(a_job_that_has_failed_for_good_is_kept_for_so_long_and_then_it_is_gone)
+TEST(a_job_that_has_failed_for_good_is_kept_for_so_long_and_then_it_is_gone)
 {
 	say("defer a x - 0 10");
 	say("defer b x - 0 10");
@@ -338,18 +326,16 @@ START_TEST(a_job_that_has_failed_for_good_is_kept_for_so_long_and_then_it_is_gon
 	say("list 0 1000");
 	ck_assert_str_eq(told(), "-1 c due 0 0  x");
 }
-END_TEST
 
-START_TEST(a_late_take_takes_nothing)
+TEST(a_late_take_takes_nothing)
 {
 	say("defer a x - 0 10");
 	alike_pass_ms(10);
 	ck_assert_int_eq(say("take v1 1000 3 1700000000009 d1 0 0 0 - " KEEP_MS), 'L');
 	ck_assert_int_eq(say("take v1 1000 3 1700000000010 d1 0 0 0 - " KEEP_MS), 'J');
 }
-END_TEST
 
-START_TEST(the_last_job_done_leaves_no_key_behind_but_what_ends_by_itself)
+TEST(the_last_job_done_leaves_no_key_behind_but_what_ends_by_itself)
 {
 	redisReply *keys;
 
@@ -360,34 +346,4 @@ START_TEST(the_last_job_done_leaves_no_key_behind_but_what_ends_by_itself)
 	keys = clocked_redis_tell(&alike.real, "KEYS redlockd:*");
 	ck_assert_uint_eq(keys->elements, 1); /* the name of the store */
 	freeReplyObject(keys);
-}
-END_TEST
-
-Suite *jobs_promises_suite(void)
-{
-	Suite *s = suite_create("jobs promises");
-	TCase *t = tcase_create("promises");
-
-	tcase_set_timeout(t, 60);
-	tcase_add_unchecked_fixture(t, alike_start, alike_stop);
-	tcase_add_checked_fixture(t, begin, end);
-	tcase_add_test(t, a_job_is_taken_when_it_is_due_and_in_that_order);
-	tcase_add_test(t, the_same_id_is_the_same_job_while_it_is_due_or_leased);
-	tcase_add_test(t, a_lease_that_is_over_counts_as_a_failed_attempt_and_its_value_is_dead);
-	tcase_add_test(t, a_lease_that_was_not_swept_up_yet_may_be_renewed_and_done);
-	tcase_add_test(t, a_job_that_fails_too_often_is_dead_until_somebody_revives_it);
-	tcase_add_test(t, a_job_that_is_given_back_has_its_place_and_its_attempts);
-	tcase_add_test(t, only_so_many_jobs_are_kept_and_a_dead_one_counts);
-	tcase_add_test(t, a_take_looks_at_a_bounded_number_of_jobs_and_goes_on_behind_them);
-	tcase_add_test(t, a_job_whose_place_is_before_all_time_is_not_lost);
-	tcase_add_test(t, a_late_take_takes_nothing);
-	tcase_add_test(t, jobs_that_are_due_in_the_same_moment_come_in_the_order_in_which_they_came);
-	tcase_add_test(t, jobs_take_no_more_bytes_than_all_and_one_peer_may);
-	tcase_add_test(t, a_job_that_is_due_or_delayed_or_has_failed_for_good_may_be_dropped);
-	tcase_add_test(t, a_delayed_job_that_is_retried_is_due_at_once_and_keeps_its_attempts);
-	tcase_add_test(t, a_job_that_has_failed_for_good_is_kept_for_so_long_and_then_it_is_gone);
-	tcase_add_test(t, a_defer_that_was_carried_out_changes_nothing_any_more);
-	tcase_add_test(t, the_last_job_done_leaves_no_key_behind_but_what_ends_by_itself);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -135,7 +135,9 @@ static void other_draw(struct buf *words)
 	}
 }
 
-START_TEST(memory_and_model_answer_what_the_script_on_a_real_redis_does)
+FIXTURE(.before_all = alike_start, .after_all = alike_stop, .seconds = 120)
+
+TEST(memory_and_model_answer_what_the_script_on_a_real_redis_does)
 {
 	uint64_t seed = seed_pick("jobs");
 
@@ -171,17 +173,4 @@ START_TEST(memory_and_model_answer_what_the_script_on_a_real_redis_does)
 	}
 	for (const char *c = "DFBJWLKPRMTH"; *c; c++)
 		ck_assert_msg(alike.seen[(unsigned char)*c] > 0, "no operation was answered %c", *c);
-}
-END_TEST
-
-Suite *jobs_suite(void)
-{
-	Suite *s = suite_create("jobs");
-	TCase *c = tcase_create("memory, model and redis");
-
-	tcase_set_timeout(c, 120);
-	tcase_add_unchecked_fixture(c, alike_start, alike_stop);
-	tcase_add_test(c, memory_and_model_answer_what_the_script_on_a_real_redis_does);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -134,7 +134,9 @@ static int64_t used(int64_t in_us)
 	return sum;
 }
 
-START_TEST(twenty_in_sixty_seconds_are_admitted_and_the_next_when_the_first_has_left_the_window)
+FIXTURE(.before_all = suite_start, .after_all = suite_stop, .seconds = 120)
+
+TEST(twenty_in_sixty_seconds_are_admitted_and_the_next_when_the_first_has_left_the_window)
 {
 	begins(1);
 	for (int i = 0; i < 20; i++) {
@@ -154,9 +156,8 @@ START_TEST(twenty_in_sixty_seconds_are_admitted_and_the_next_when_the_first_has_
 	ck_assert_int_eq(told_ms(), 1000);
 	random_end(&t);
 }
-END_TEST
 
-START_TEST(what_is_refused_consumes_nothing_and_a_cost_of_0_only_asks)
+TEST(what_is_refused_consumes_nothing_and_a_cost_of_0_only_asks)
 {
 	begins(2);
 	ck_assert_int_eq(rate(5, SEC, 0), 'Y');
@@ -173,9 +174,8 @@ START_TEST(what_is_refused_consumes_nothing_and_a_cost_of_0_only_asks)
 	ck_assert_int_eq(rate(5, SEC, 5), 'Y');
 	random_end(&t);
 }
-END_TEST
 
-START_TEST(a_clock_that_is_set_back_frees_nothing)
+TEST(a_clock_that_is_set_back_frees_nothing)
 {
 	begins(3);
 	for (int i = 0; i < 10; i++, passes(SEC))
@@ -188,9 +188,8 @@ START_TEST(a_clock_that_is_set_back_frees_nothing)
 	ck_assert_int_eq(rate(10, 60 * SEC, 10), 'Y');
 	random_end(&t);
 }
-END_TEST
 
-START_TEST(a_store_answers_no_daemon_that_calls_it_otherwise)
+TEST(a_store_answers_no_daemon_that_calls_it_otherwise)
 {
 	begins(4);
 	ck_assert_int_eq(ask("j|other", "one", "n", 1, SEC, 1), 'Q');
@@ -200,9 +199,8 @@ START_TEST(a_store_answers_no_daemon_that_calls_it_otherwise)
 	ck_assert_int_eq(ask("", "one", "m", 1, SEC, 1), 'Y');
 	random_end(&t);
 }
-END_TEST
 
-START_TEST(a_store_whose_name_is_empty_has_none)
+TEST(a_store_whose_name_is_empty_has_none)
 {
 	struct span none = SPAN("");
 	const char *key = "redlockd:lock:!home";
@@ -214,9 +212,8 @@ START_TEST(a_store_whose_name_is_empty_has_none)
 	ck_assert_str_eq(told_text, "one");
 	random_end(&t);
 }
-END_TEST
 
-START_TEST(a_name_with_windows_of_many_lengths_stays_small)
+TEST(a_name_with_windows_of_many_lengths_stays_small)
 {
 	redisReply *length;
 
@@ -232,7 +229,6 @@ START_TEST(a_name_with_windows_of_many_lengths_stays_small)
 	freeReplyObject(length);
 	random_end(&t);
 }
-END_TEST
 
 /* limit, window and cost of a trial */
 struct terms_of_trial {
@@ -257,7 +253,7 @@ static int64_t pause_draw(const struct terms_of_trial *x)
 	return (int64_t)rng_below(&t.rng, 2 * (uint64_t)x->per_us * (uint64_t)x->most / (uint64_t)x->limit + 1);
 }
 
-START_TEST(no_window_ever_has_more_than_the_limit_and_nobody_is_refused_without_need)
+TEST(no_window_ever_has_more_than_the_limit_and_nobody_is_refused_without_need)
 {
 	uint64_t seed = seed_pick("rate");
 	unsigned refused = 0, sum = 0;
@@ -298,9 +294,8 @@ START_TEST(no_window_ever_has_more_than_the_limit_and_nobody_is_refused_without_
 	ck_assert_uint_gt(refused, sum / 20);
 	printf("rate: %u of %u refused\n", refused, sum);
 }
-END_TEST
 
-START_TEST(requests_of_many_terms_for_one_name_are_judged_alike_everywhere)
+TEST(requests_of_many_terms_for_one_name_are_judged_alike_everywhere)
 {
 	uint64_t seed = seed_pick("rate terms");
 	unsigned code[128] = {0};
@@ -323,9 +318,8 @@ START_TEST(requests_of_many_terms_for_one_name_are_judged_alike_everywhere)
 	}
 	ck_assert(code['Y'] > 0 && code['T'] > 0);
 }
-END_TEST
 
-START_TEST(rate_limits_take_no_more_bytes_than_all_and_one_peer_may)
+TEST(rate_limits_take_no_more_bytes_than_all_and_one_peer_may)
 {
 	char name[16];
 	unsigned n;
@@ -357,25 +351,4 @@ START_TEST(rate_limits_take_no_more_bytes_than_all_and_one_peer_may)
 	ck_assert_int_eq(ask("", "one", "another", 5, 60 * SEC, 1), 'Y');
 	peer = "10.0.0.5", all_most = 1000000000, peer_most = 0;
 	random_end(&t);
-}
-END_TEST
-
-Suite *rate_suite(void)
-{
-	Suite *s = suite_create("rate");
-	TCase *c = tcase_create("memory, model and redis");
-
-	tcase_set_timeout(c, 120);
-	tcase_add_unchecked_fixture(c, suite_start, suite_stop);
-	tcase_add_test(c, twenty_in_sixty_seconds_are_admitted_and_the_next_when_the_first_has_left_the_window);
-	tcase_add_test(c, what_is_refused_consumes_nothing_and_a_cost_of_0_only_asks);
-	tcase_add_test(c, a_clock_that_is_set_back_frees_nothing);
-	tcase_add_test(c, a_store_answers_no_daemon_that_calls_it_otherwise);
-	tcase_add_test(c, a_store_whose_name_is_empty_has_none);
-	tcase_add_test(c, rate_limits_take_no_more_bytes_than_all_and_one_peer_may);
-	tcase_add_test(c, a_name_with_windows_of_many_lengths_stays_small);
-	tcase_add_test(c, no_window_ever_has_more_than_the_limit_and_nobody_is_refused_without_need);
-	tcase_add_test(c, requests_of_many_terms_for_one_name_are_judged_alike_everywhere);
-	suite_add_tcase(s, c);
-	return s;
 }

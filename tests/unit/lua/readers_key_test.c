@@ -79,7 +79,9 @@ static bool is_shown(const char *text)
 	return span_equal(answer.found, span_of(text));
 }
 
-START_TEST(shares_stand_together_in_one_key_and_a_writer_waits_for_the_last)
+FIXTURE(.setup = setup, .teardown = teardown)
+
+TEST(shares_stand_together_in_one_key_and_a_writer_waits_for_the_last)
 {
 	int64_t fence;
 
@@ -100,9 +102,8 @@ START_TEST(shares_stand_together_in_one_key_and_a_writer_waits_for_the_last)
 	ck_assert_int_gt(answer.fence, fence);
 	ck_assert_int_eq(shares(FIRST), 'B');
 }
-END_TEST
 
-START_TEST(each_share_ends_at_its_own_moment)
+TEST(each_share_ends_at_its_own_moment)
 {
 	ck_assert_int_eq(shares(FIRST), 'G');
 	now_us += 500 * MSEC;
@@ -114,10 +115,9 @@ START_TEST(each_share_ends_at_its_own_moment)
 	ck_assert_int_eq(frees(FIRST), 'R');
 	ck_assert_int_eq(acquire(A, WRITER), 'G');
 }
-END_TEST
 
 /* The key may have been deleted, and a writer may have taken it. */
-START_TEST(a_share_that_is_missing_is_put_back_beside_others_and_never_over_a_writer)
+TEST(a_share_that_is_missing_is_put_back_beside_others_and_never_over_a_writer)
 {
 	ck_assert_int_eq(shares(SECOND), 'G');
 	ck_assert_int_eq(renews(FIRST, FORM_SHARED, 0, SPAN("")), 'A');
@@ -127,9 +127,8 @@ START_TEST(a_share_that_is_missing_is_put_back_beside_others_and_never_over_a_wr
 	ck_assert_int_eq(renews(FIRST, FORM_SHARED, 0, SPAN("")), 'B');
 	ck_assert(stands("d3:9:22dd"));
 }
-END_TEST
 
-START_TEST(a_reader_does_not_pass_an_older_writer_however_long_that_waits)
+TEST(a_reader_does_not_pass_an_older_writer_however_long_that_waits)
 {
 	listens();
 	ck_assert_int_eq(shares(FIRST), 'G');
@@ -144,9 +143,8 @@ START_TEST(a_reader_does_not_pass_an_older_writer_however_long_that_waits)
 	ck_assert_int_eq(renews(FIRST, FORM_SHARED, 0, SPAN("")), 'E');
 	ck_assert(is_shown("1700000000000001"));
 }
-END_TEST
 
-START_TEST(a_writer_that_gives_up_behind_readers_lets_the_next_readers_know)
+TEST(a_writer_that_gives_up_behind_readers_lets_the_next_readers_know)
 {
 	ck_assert_int_eq(shares(FIRST), 'G');
 	ck_assert_int_eq(asks(WRITER, FORM_ALONE, SPAN("1700000000000001:d3:1")), 'S');
@@ -156,10 +154,9 @@ START_TEST(a_writer_that_gives_up_behind_readers_lets_the_next_readers_know)
 	ck_assert_int_eq(withdraws(SPAN("1700000000000001:d3:1")), 'X');
 	ck_assert_str_eq(told, "d2 w ");
 }
-END_TEST
 
 /* One of them was woken before, and stands before that writer. */
-START_TEST(a_writer_that_gives_up_behind_a_reader_that_waits_lets_the_next_readers_know)
+TEST(a_writer_that_gives_up_behind_a_reader_that_waits_lets_the_next_readers_know)
 {
 	ck_assert_int_eq(shares(FIRST), 'G');
 	ck_assert_int_eq(asks(WRITER, FORM_ALONE, SPAN("1700000000000001:d3:1")), 'S');
@@ -171,10 +168,9 @@ START_TEST(a_writer_that_gives_up_behind_a_reader_that_waits_lets_the_next_reade
 	ck_assert_int_eq(withdraws(SPAN("1700000000000003:d4:1")), 'X');
 	ck_assert(strstr(told, "d2 w ") && strstr(told, "d5 w "));
 }
-END_TEST
 
 /* The key may end sooner than the writer was told. Who moves up was not told that, either; a renewal is no news. */
-START_TEST(a_share_that_is_left_behind_wakes_the_writer_that_is_first)
+LOOP_TEST(a_share_that_is_left_behind_wakes_the_writer_that_is_first, 2)
 {
 	struct call leaves = {.kind = CALL_EXTEND, .name = A, .value = FIRST, .new_value = FIRST, .marker = MARKER, .px_ms = 100, .exact = true,
 	                      .form = FORM_SHARED};
@@ -197,10 +193,9 @@ START_TEST(a_share_that_is_left_behind_wakes_the_writer_that_is_first)
 	ck_assert_int_eq(withdraws(SPAN("1700000000000001:d3:1")), 'X');
 	ck_assert_str_eq(told, "d4 w ");
 }
-END_TEST
 
 /* It was told the end of the share that was released. */
-START_TEST(a_writer_is_woken_when_a_reader_is_refused_for_it_after_the_last_share_ended)
+TEST(a_writer_is_woken_when_a_reader_is_refused_for_it_after_the_last_share_ended)
 {
 	struct call leaves = {.kind = CALL_EXTEND, .name = A, .value = FIRST, .new_value = FIRST, .marker = MARKER, .px_ms = 50, .exact = true,
 	                      .form = FORM_SHARED};
@@ -218,9 +213,8 @@ START_TEST(a_writer_is_woken_when_a_reader_is_refused_for_it_after_the_last_shar
 	ck_assert_str_eq(told, "d3 w ");
 	ck_assert_int_eq(asks(WRITER, FORM_ALONE, SPAN("1700000000000001:d3:1")), 'G');
 }
-END_TEST
 
-START_TEST(a_release_wakes_all_readers_up_to_the_first_writer)
+TEST(a_release_wakes_all_readers_up_to_the_first_writer)
 {
 	ck_assert_int_eq(acquire(A, WRITER), 'G');
 	ck_assert_int_eq(asks(FIRST, FORM_SHARED, SPAN("1700000000000001:d1:1:s")), 'B');
@@ -231,9 +225,8 @@ START_TEST(a_release_wakes_all_readers_up_to_the_first_writer)
 	ck_assert_int_eq(call(releasing(A, WRITER)), 'R');
 	ck_assert(strstr(told, "d1 w ") && strstr(told, "d2 w ") && strstr(told, "d4 w ") && !strstr(told, "d5"));
 }
-END_TEST
 
-START_TEST(all_shares_are_broken_together)
+TEST(all_shares_are_broken_together)
 {
 	struct call c = {.kind = CALL_BREAK, .name = A, .marker = MARKER, .value = SPAN("")};
 
@@ -252,24 +245,4 @@ START_TEST(all_shares_are_broken_together)
 	ck_assert_int_eq(renews(SECOND, FORM_SHARED, 0, SPAN("")), 'X');
 	ck_assert_int_eq(frees(SECOND), 'R');
 	ck_assert_int_eq(acquire(A, WRITER), 'G');
-}
-END_TEST
-
-Suite *readers_key_suite(void)
-{
-	Suite *s = suite_create("readers_key");
-	TCase *c = cases("shares");
-
-	tcase_add_test(c, shares_stand_together_in_one_key_and_a_writer_waits_for_the_last);
-	tcase_add_test(c, each_share_ends_at_its_own_moment);
-	tcase_add_test(c, a_share_that_is_missing_is_put_back_beside_others_and_never_over_a_writer);
-	tcase_add_test(c, a_reader_does_not_pass_an_older_writer_however_long_that_waits);
-	tcase_add_test(c, a_writer_that_gives_up_behind_readers_lets_the_next_readers_know);
-	tcase_add_test(c, a_writer_that_gives_up_behind_a_reader_that_waits_lets_the_next_readers_know);
-	tcase_add_loop_test(c, a_share_that_is_left_behind_wakes_the_writer_that_is_first, 0, 2);
-	tcase_add_test(c, a_writer_is_woken_when_a_reader_is_refused_for_it_after_the_last_share_ended);
-	tcase_add_test(c, a_release_wakes_all_readers_up_to_the_first_writer);
-	tcase_add_test(c, all_shares_are_broken_together);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -66,8 +66,10 @@ static void teardown(void)
 	sim_node_free(node);
 }
 
+FIXTURE(.setup = setup, .teardown = teardown)
+
 /* Its daemon counts on what the renewal promised. */
-START_TEST(an_acquire_that_a_longer_renewal_has_overtaken_does_not_shorten_the_key)
+LOOP_TEST(an_acquire_that_a_longer_renewal_has_overtaken_does_not_shorten_the_key, STORES)
 {
 	ck_assert_int_eq(put_back(_i, MINE, 5000), 'A');
 	now_us += 10 * MSEC;
@@ -78,10 +80,9 @@ START_TEST(an_acquire_that_a_longer_renewal_has_overtaken_does_not_shorten_the_k
 	now_us += MSEC;
 	ck_assert_int_eq(acquire(_i, THEIRS, 1000), 'G');
 }
-END_TEST
 
 /* The acquire vouches for as long as it asks for. */
-START_TEST(an_acquire_that_a_shorter_renewal_has_overtaken_lengthens_the_key)
+LOOP_TEST(an_acquire_that_a_shorter_renewal_has_overtaken_lengthens_the_key, STORES)
 {
 	ck_assert_int_eq(put_back(_i, MINE, 1000), 'A');
 	now_us += 10 * MSEC;
@@ -90,7 +91,6 @@ START_TEST(an_acquire_that_a_shorter_renewal_has_overtaken_lengthens_the_key)
 	now_us += 5000 * MSEC;
 	ck_assert_int_eq(acquire(_i, THEIRS, 1000), 'B');
 }
-END_TEST
 
 static char leave_behind(int store, int64_t px_ms)
 {
@@ -98,7 +98,7 @@ static char leave_behind(int store, int64_t px_ms)
 }
 
 /* It was sent again over the new connection, because its answer was lost. The name is kept no longer for that. */
-START_TEST(a_key_that_is_kept_twice_is_kept_from_the_first_time_on)
+LOOP_TEST(a_key_that_is_kept_twice_is_kept_from_the_first_time_on, STORES)
 {
 	ck_assert_int_eq(acquire(_i, MINE, 1000), 'G');
 	ck_assert_int_eq(leave_behind(_i, 5000), 'E');
@@ -110,18 +110,4 @@ START_TEST(a_key_that_is_kept_twice_is_kept_from_the_first_time_on)
 	now_us += 1001 * MSEC;
 	ck_assert_int_eq(leave_behind(_i, 5000), 'M');
 	ck_assert_int_eq(acquire(_i, THEIRS, 1000), 'G');
-}
-END_TEST
-
-Suite *reordered_calls_suite(void)
-{
-	Suite *s = suite_create("reordered_calls");
-	TCase *c = tcase_create("memory and scripts");
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_loop_test(c, an_acquire_that_a_longer_renewal_has_overtaken_does_not_shorten_the_key, 0, STORES);
-	tcase_add_loop_test(c, an_acquire_that_a_shorter_renewal_has_overtaken_lengthens_the_key, 0, STORES);
-	tcase_add_loop_test(c, a_key_that_is_kept_twice_is_kept_from_the_first_time_on, 0, STORES);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -23,7 +23,10 @@ static void teardown(void)
 
 /* --- too many ------------------------------------------------------------------------------------------------------ */
 
-START_TEST(one_connection_too_many_gets_a_line_and_is_closed)
+/* 0: Unix, 1: TCP. */
+FIXTURE(.setup = setup, .teardown = teardown, .seconds = 60)
+
+LOOP_TEST(one_connection_too_many_gets_a_line_and_is_closed, 2)
 {
 	unsigned sessions[NET_TRANSPORTS];
 	struct net_counts counts;
@@ -55,9 +58,8 @@ START_TEST(one_connection_too_many_gets_a_line_and_is_closed)
 	close(a);
 	close(b);
 }
-END_TEST
 
-START_TEST(many_connections_too_many_hold_nothing)
+LOOP_TEST(many_connections_too_many_hold_nothing, 2)
 {
 	struct net_counts counts;
 	int fd[200], i;
@@ -84,9 +86,8 @@ START_TEST(many_connections_too_many_hold_nothing)
 	net_loop_settle(&w);
 	buf_clear(&w.told);
 }
-END_TEST
 
-START_TEST(the_last_sessions_are_kept_for_the_administrator)
+TEST(the_last_sessions_are_kept_for_the_administrator)
 {
 	int a, b, c, own;
 
@@ -107,11 +108,10 @@ START_TEST(the_last_sessions_are_kept_for_the_administrator)
 	net_loop_settle(&w);
 	buf_clear(&w.told);
 }
-END_TEST
 
 /* --- a share of the descriptors ------------------------------------------------------------------------------------ */
 
-START_TEST(sessions_get_no_more_than_the_descriptors_for_connections)
+TEST(sessions_get_no_more_than_the_descriptors_for_connections)
 {
 	int a, b, c;
 
@@ -130,9 +130,8 @@ START_TEST(sessions_get_no_more_than_the_descriptors_for_connections)
 	net_loop_settle(&w);
 	buf_clear(&w.told);
 }
-END_TEST
 
-START_TEST(a_closing_connection_gives_its_share_to_a_new_one)
+TEST(a_closing_connection_gives_its_share_to_a_new_one)
 {
 	int old, new;
 
@@ -151,7 +150,6 @@ START_TEST(a_closing_connection_gives_its_share_to_a_new_one)
 	close(old);
 	close(new);
 }
-END_TEST
 
 /* --- no descriptors ------------------------------------------------------------------------------------------------ */
 
@@ -173,7 +171,7 @@ static void descriptors_leave(int n)
 	ck_assert(!setrlimit(RLIMIT_NOFILE, &few));
 }
 
-START_TEST(without_descriptors_accepting_pauses_and_goes_on_when_there_are_some)
+TEST(without_descriptors_accepting_pauses_and_goes_on_when_there_are_some)
 {
 	int fd[6], i;
 
@@ -195,9 +193,8 @@ START_TEST(without_descriptors_accepting_pauses_and_goes_on_when_there_are_some)
 	net_loop_settle(&w);
 	buf_clear(&w.told);
 }
-END_TEST
 
-START_TEST(a_peer_that_waits_too_long_for_a_descriptor_is_refused)
+TEST(a_peer_that_waits_too_long_for_a_descriptor_is_refused)
 {
 	char expected[100];
 	struct rlimit few;
@@ -222,9 +219,8 @@ START_TEST(a_peer_that_waits_too_long_for_a_descriptor_is_refused)
 	net_loop_told(&w, "open 0.1\n");
 	close(fd);
 }
-END_TEST
 
-START_TEST(a_closing_connection_gives_its_descriptor_to_a_new_one)
+TEST(a_closing_connection_gives_its_descriptor_to_a_new_one)
 {
 	int old = net_loop_unix(&w), new;
 
@@ -240,25 +236,4 @@ START_TEST(a_closing_connection_gives_its_descriptor_to_a_new_one)
 	net_loop_eof(&w, old);
 	close(old);
 	close(new);
-}
-END_TEST
-
-Suite *acceptor_suite(void)
-{
-	Suite *s = suite_create("acceptor");
-	TCase *t = tcase_create("acceptor");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_set_timeout(t, 60);
-	/* 0: Unix, 1: TCP. */
-	tcase_add_loop_test(t, one_connection_too_many_gets_a_line_and_is_closed, 0, 2);
-	tcase_add_loop_test(t, many_connections_too_many_hold_nothing, 0, 2);
-	tcase_add_test(t, the_last_sessions_are_kept_for_the_administrator);
-	tcase_add_test(t, sessions_get_no_more_than_the_descriptors_for_connections);
-	tcase_add_test(t, a_closing_connection_gives_its_share_to_a_new_one);
-	tcase_add_test(t, without_descriptors_accepting_pauses_and_goes_on_when_there_are_some);
-	tcase_add_test(t, a_peer_that_waits_too_long_for_a_descriptor_is_refused);
-	tcase_add_test(t, a_closing_connection_gives_its_descriptor_to_a_new_one);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -62,7 +62,10 @@ static void asks(int fd)
 	w.quiet = false;
 }
 
-START_TEST(requests_wait_while_their_answers_are_unread_and_all_are_answered)
+/* 0: Unix, 1: TCP. */
+FIXTURE(.setup = setup, .teardown = teardown, .seconds = 60)
+
+LOOP_TEST(requests_wait_while_their_answers_are_unread_and_all_are_answered, 2)
 {
 	int fd = client(_i);
 	struct net_counts counts;
@@ -77,9 +80,8 @@ START_TEST(requests_wait_while_their_answers_are_unread_and_all_are_answered)
 	net_loop_at_rest(&w);
 	close(fd);
 }
-END_TEST
 
-START_TEST(pushes_still_go_out_and_they_alone_can_overflow)
+LOOP_TEST(pushes_still_go_out_and_they_alone_can_overflow, 2)
 {
 	struct net_counts counts;
 	int fd = client(_i);
@@ -95,7 +97,6 @@ START_TEST(pushes_still_go_out_and_they_alone_can_overflow)
 	net_loop_told(&w, "gone 0.1 overflow\n");
 	close(fd);
 }
-END_TEST
 
 static bool told(const char *text)
 {
@@ -117,7 +118,7 @@ static size_t falls_behind(uint64_t session, size_t least)
 	return unsent;
 }
 
-START_TEST(of_all_that_are_behind_those_go_that_are_so_most)
+TEST(of_all_that_are_behind_those_go_that_are_so_most)
 {
 	struct net_conf conf = NET_LOOP_CONF;
 	int fd[MANY], calm;
@@ -146,10 +147,9 @@ START_TEST(of_all_that_are_behind_those_go_that_are_so_most)
 	for (unsigned i = 0; i < MANY; i++)
 		close(fd[i]);
 }
-END_TEST
 
 /* The same of lines that do not end. */
-START_TEST(of_all_that_keep_lines_open_those_go_whose_are_longest)
+TEST(of_all_that_keep_lines_open_those_go_whose_are_longest)
 {
 	static char line[LEAST];
 	struct net_conf conf = NET_LOOP_CONF;
@@ -181,13 +181,12 @@ START_TEST(of_all_that_keep_lines_open_those_go_whose_are_longest)
 	for (unsigned i = 0; i < MANY; i++)
 		close(fd[i]);
 }
-END_TEST
 
 /*
  * A user of the Unix socket has many, and an address one that is larger than each of them. What the address has read
  * counts no more.
  */
-START_TEST(of_all_peers_the_one_that_has_most_loses_its_greatest)
+TEST(of_all_peers_the_one_that_has_most_loses_its_greatest)
 {
 	static char line[LEAST];
 	struct net_conf conf = NET_LOOP_CONF;
@@ -223,9 +222,8 @@ START_TEST(of_all_peers_the_one_that_has_most_loses_its_greatest)
 	for (unsigned i = 1; i < MANY; i++)
 		close(fd[i]);
 }
-END_TEST
 
-START_TEST(a_hang_up_is_noticed_while_requests_wait_for_their_reader)
+LOOP_TEST(a_hang_up_is_noticed_while_requests_wait_for_their_reader, 2)
 {
 	int fd = client(_i);
 
@@ -236,9 +234,8 @@ START_TEST(a_hang_up_is_noticed_while_requests_wait_for_their_reader)
 		close(fd);
 	net_loop_told(&w, _i ? "gone 0.1 reset\n" : "gone 0.1 hangup\n");
 }
-END_TEST
 
-START_TEST(a_half_close_is_told_while_requests_wait_for_their_reader_and_loses_none)
+LOOP_TEST(a_half_close_is_told_while_requests_wait_for_their_reader_and_loses_none, 2)
 {
 	int fd = client(_i);
 
@@ -253,7 +250,6 @@ START_TEST(a_half_close_is_told_while_requests_wait_for_their_reader_and_loses_n
 	buf_clear(&w.told);
 	close(fd);
 }
-END_TEST
 
 static void stops(struct net_loop *world, uint64_t session, const char *line)
 {
@@ -261,7 +257,7 @@ static void stops(struct net_loop *world, uint64_t session, const char *line)
 	net_read(world->net, session, false);
 }
 
-START_TEST(room_alone_does_not_switch_reading_on)
+LOOP_TEST(room_alone_does_not_switch_reading_on, 2)
 {
 	int fd = client(_i);
 	unsigned long lines;
@@ -279,9 +275,8 @@ START_TEST(room_alone_does_not_switch_reading_on)
 	net_loop_until(&w, net_sessions(w.net) == 0 || _i);
 	buf_clear(&w.told);
 }
-END_TEST
 
-START_TEST(a_bound_that_is_raised_lets_requests_go_on_when_there_is_room)
+LOOP_TEST(a_bound_that_is_raised_lets_requests_go_on_when_there_is_room, 2)
 {
 	int fd = client(_i);
 
@@ -292,11 +287,10 @@ START_TEST(a_bound_that_is_raised_lets_requests_go_on_when_there_is_room)
 	ck_assert_uint_eq(w.lines, ASKED);
 	close(fd);
 }
-END_TEST
 
 /* --- sent ---------------------------------------------------------------------------------------------------------- */
 
-START_TEST(a_session_with_nothing_unsent_is_told_as_sent_by_the_loop_and_once)
+LOOP_TEST(a_session_with_nothing_unsent_is_told_as_sent_by_the_loop_and_once, 2)
 {
 	int fd = client(_i);
 
@@ -310,9 +304,8 @@ START_TEST(a_session_with_nothing_unsent_is_told_as_sent_by_the_loop_and_once)
 	net_loop_told(&w, "sent 0.1\n");
 	close(fd);
 }
-END_TEST
 
-START_TEST(sent_waits_for_the_reader_and_comes_before_further_lines)
+LOOP_TEST(sent_waits_for_the_reader_and_comes_before_further_lines, 2)
 {
 	int fd = client(_i);
 	size_t had;
@@ -331,9 +324,8 @@ START_TEST(sent_waits_for_the_reader_and_comes_before_further_lines)
 	w.quiet = true;
 	close(fd);
 }
-END_TEST
 
-START_TEST(sent_is_told_when_input_has_ended_as_well)
+LOOP_TEST(sent_is_told_when_input_has_ended_as_well, 2)
 {
 	int fd = client(_i);
 
@@ -344,14 +336,13 @@ START_TEST(sent_is_told_when_input_has_ended_as_well)
 	net_loop_told(&w, "sent 0.1\n");
 	close(fd);
 }
-END_TEST
 
 static void hangs_up(struct net_loop *world, uint64_t session)
 {
 	net_hangup(world->net, session);
 }
 
-START_TEST(a_session_may_be_hung_up_when_it_is_told_as_sent)
+LOOP_TEST(a_session_may_be_hung_up_when_it_is_told_as_sent, 2)
 {
 	int fd = client(_i);
 
@@ -363,7 +354,6 @@ START_TEST(a_session_may_be_hung_up_when_it_is_told_as_sent)
 	ck_assert_uint_eq(net_sessions(w.net), 0);
 	close(fd);
 }
-END_TEST
 
 static void floods_and_hangs_up(struct net_loop *world, uint64_t session)
 {
@@ -372,7 +362,7 @@ static void floods_and_hangs_up(struct net_loop *world, uint64_t session)
 	net_hangup(world->net, session);
 }
 
-START_TEST(a_session_may_overflow_and_be_hung_up_when_it_is_told_as_sent)
+LOOP_TEST(a_session_may_overflow_and_be_hung_up_when_it_is_told_as_sent, 2)
 {
 	int fd = client(_i);
 
@@ -385,9 +375,8 @@ START_TEST(a_session_may_overflow_and_be_hung_up_when_it_is_told_as_sent)
 	buf_clear(&w.told);
 	close(fd);
 }
-END_TEST
 
-START_TEST(a_session_that_was_hung_up_is_not_told_as_sent)
+LOOP_TEST(a_session_that_was_hung_up_is_not_told_as_sent, 2)
 {
 	int fd = client(_i);
 
@@ -397,32 +386,4 @@ START_TEST(a_session_that_was_hung_up_is_not_told_as_sent)
 	net_await_sent(w.net, w.session);
 	net_loop_at_rest(&w);
 	close(fd);
-}
-END_TEST
-
-Suite *backpressure_suite(void)
-{
-	Suite *s = suite_create("backpressure");
-	TCase *t = tcase_create("full");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_set_timeout(t, 60);
-	/* 0: Unix, 1: TCP. */
-	tcase_add_loop_test(t, requests_wait_while_their_answers_are_unread_and_all_are_answered, 0, 2);
-	tcase_add_loop_test(t, pushes_still_go_out_and_they_alone_can_overflow, 0, 2);
-	tcase_add_test(t, of_all_that_are_behind_those_go_that_are_so_most);
-	tcase_add_test(t, of_all_that_keep_lines_open_those_go_whose_are_longest);
-	tcase_add_test(t, of_all_peers_the_one_that_has_most_loses_its_greatest);
-	tcase_add_loop_test(t, a_hang_up_is_noticed_while_requests_wait_for_their_reader, 0, 2);
-	tcase_add_loop_test(t, a_half_close_is_told_while_requests_wait_for_their_reader_and_loses_none, 0, 2);
-	tcase_add_loop_test(t, room_alone_does_not_switch_reading_on, 0, 2);
-	tcase_add_loop_test(t, a_bound_that_is_raised_lets_requests_go_on_when_there_is_room, 0, 2);
-	tcase_add_loop_test(t, a_session_with_nothing_unsent_is_told_as_sent_by_the_loop_and_once, 0, 2);
-	tcase_add_loop_test(t, sent_waits_for_the_reader_and_comes_before_further_lines, 0, 2);
-	tcase_add_loop_test(t, sent_is_told_when_input_has_ended_as_well, 0, 2);
-	tcase_add_loop_test(t, a_session_may_be_hung_up_when_it_is_told_as_sent, 0, 2);
-	tcase_add_loop_test(t, a_session_may_overflow_and_be_hung_up_when_it_is_told_as_sent, 0, 2);
-	tcase_add_loop_test(t, a_session_that_was_hung_up_is_not_told_as_sent, 0, 2);
-	suite_add_tcase(s, t);
-	return s;
 }

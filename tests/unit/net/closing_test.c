@@ -18,7 +18,10 @@ static void quit(struct net_loop *world, uint64_t session, const char *line)
 	}
 }
 
-START_TEST(a_hangup_inside_a_callback_ends_the_telling_of_lines)
+/* 0: Unix, 1: TCP. */
+FIXTURE(.setup = much_is_ready, .teardown = much_is_over, .seconds = 60)
+
+LOOP_TEST(a_hangup_inside_a_callback_ends_the_telling_of_lines, 2)
 {
 	int fd = net_loop_client(&w, _i);
 
@@ -33,9 +36,8 @@ START_TEST(a_hangup_inside_a_callback_ends_the_telling_of_lines)
 	net_loop_until(&w, net_closing(w.net) == 0);
 	net_loop_at_rest(&w);
 }
-END_TEST
 
-START_TEST(a_hangup_without_a_word_is_seen_at_once)
+LOOP_TEST(a_hangup_without_a_word_is_seen_at_once, 2)
 {
 	int fd = net_loop_client(&w, _i);
 
@@ -44,7 +46,6 @@ START_TEST(a_hangup_without_a_word_is_seen_at_once)
 	ck_assert_uint_eq(net_closing(w.net), 1);
 	close(fd);
 }
-END_TEST
 
 static void quit_and_flush(struct net_loop *world, uint64_t session, const char *line)
 {
@@ -54,7 +55,7 @@ static void quit_and_flush(struct net_loop *world, uint64_t session, const char 
 	net_flush(world->net);
 }
 
-START_TEST(a_flush_inside_a_callback_is_safe)
+LOOP_TEST(a_flush_inside_a_callback_is_safe, 2)
 {
 	int fd = net_loop_client(&w, _i);
 
@@ -65,7 +66,6 @@ START_TEST(a_flush_inside_a_callback_is_safe)
 	net_loop_until(&w, net_closing(w.net) == 0);
 	close(fd);
 }
-END_TEST
 
 static void hang_up(struct net_loop *world, uint64_t session)
 {
@@ -73,7 +73,7 @@ static void hang_up(struct net_loop *world, uint64_t session)
 	net_hangup(world->net, session);
 }
 
-START_TEST(a_hangup_inside_eof_or_too_long_is_safe)
+LOOP_TEST(a_hangup_inside_eof_or_too_long_is_safe, 2)
 {
 	int fd = net_loop_client(&w, _i), other;
 
@@ -91,7 +91,6 @@ START_TEST(a_hangup_inside_eof_or_too_long_is_safe)
 	close(fd);
 	close(other);
 }
-END_TEST
 
 static void stop(struct net_loop *world, uint64_t session, const char *line)
 {
@@ -99,7 +98,7 @@ static void stop(struct net_loop *world, uint64_t session, const char *line)
 	net_read(world->net, session, false);
 }
 
-START_TEST(a_hangup_drops_the_lines_that_wait)
+LOOP_TEST(a_hangup_drops_the_lines_that_wait, 2)
 {
 	int fd = net_loop_client(&w, _i);
 
@@ -113,9 +112,8 @@ START_TEST(a_hangup_drops_the_lines_that_wait)
 	net_loop_at_rest(&w);
 	close(fd);
 }
-END_TEST
 
-START_TEST(a_hangup_of_a_session_that_overflowed_drops_its_last_line)
+LOOP_TEST(a_hangup_of_a_session_that_overflowed_drops_its_last_line, 2)
 {
 	int fd = net_loop_client(&w, _i), i;
 
@@ -126,10 +124,9 @@ START_TEST(a_hangup_of_a_session_that_overflowed_drops_its_last_line)
 	ck_assert_uint_eq(net_sessions(w.net), 0);
 	close(fd);
 }
-END_TEST
 
 /* Without lingering the unread input would turn our close into a reset, and that would eat the last line. */
-START_TEST(the_last_line_arrives_though_input_was_left_unread)
+LOOP_TEST(the_last_line_arrives_though_input_was_left_unread, 2)
 {
 	int fd = net_loop_client(&w, _i);
 
@@ -147,10 +144,9 @@ START_TEST(the_last_line_arrives_though_input_was_left_unread)
 	close(fd);
 	net_loop_until(&w, net_closing(w.net) == 0);
 }
-END_TEST
 
 /* Both sides wait for each other to read, so neither would move. */
-START_TEST(input_is_dropped_while_output_goes_out)
+LOOP_TEST(input_is_dropped_while_output_goes_out, 2)
 {
 	int fd = net_loop_client(&w, _i);
 
@@ -165,9 +161,8 @@ START_TEST(input_is_dropped_while_output_goes_out)
 	ck_assert_uint_eq(net_closing(w.net), 1);
 	close(fd);
 }
-END_TEST
 
-START_TEST(all_that_was_sent_goes_out_before_the_hangup)
+LOOP_TEST(all_that_was_sent_goes_out_before_the_hangup, 2)
 {
 	int fd = net_loop_client(&w, _i);
 
@@ -183,9 +178,8 @@ START_TEST(all_that_was_sent_goes_out_before_the_hangup)
 	close(fd);
 	net_loop_until(&w, net_closing(w.net) == 0);
 }
-END_TEST
 
-START_TEST(a_peer_that_neither_reads_nor_closes_is_closed_after_a_second)
+LOOP_TEST(a_peer_that_neither_reads_nor_closes_is_closed_after_a_second, 2)
 {
 	int fd = net_loop_client(&w, _i), lazy = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
 	double start = net_loop_clock();
@@ -201,9 +195,8 @@ START_TEST(a_peer_that_neither_reads_nor_closes_is_closed_after_a_second)
 	close(fd);
 	close(lazy);
 }
-END_TEST
 
-START_TEST(a_unix_peer_that_dies_while_it_is_hung_up_is_closed_at_once)
+TEST(a_unix_peer_that_dies_while_it_is_hung_up_is_closed_at_once)
 {
 	int fd = net_loop_client(&w, 0);
 
@@ -217,9 +210,8 @@ START_TEST(a_unix_peer_that_dies_while_it_is_hung_up_is_closed_at_once)
 	net_loop_settle(&w);
 	ck_assert_uint_eq(net_closing(w.net), 0);
 }
-END_TEST
 
-START_TEST(only_so_many_closing_connections_wait)
+LOOP_TEST(only_so_many_closing_connections_wait, 2)
 {
 	static uint64_t session[6];
 	int fd[6], i;
@@ -242,9 +234,8 @@ START_TEST(only_so_many_closing_connections_wait)
 		close(fd[i]);
 	}
 }
-END_TEST
 
-START_TEST(a_peer_that_is_gone_before_its_last_line_does_no_harm)
+LOOP_TEST(a_peer_that_is_gone_before_its_last_line_does_no_harm, 2)
 {
 	int fd = net_loop_client(&w, _i);
 
@@ -255,9 +246,8 @@ START_TEST(a_peer_that_is_gone_before_its_last_line_does_no_harm)
 	net_loop_until(&w, net_closing(w.net) == 0);
 	net_loop_at_rest(&w);
 }
-END_TEST
 
-START_TEST(each_closing_connection_has_its_own_second)
+LOOP_TEST(each_closing_connection_has_its_own_second, 2)
 {
 	int first = net_loop_client(&w, _i), second = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
 	double start, between;
@@ -275,9 +265,8 @@ START_TEST(each_closing_connection_has_its_own_second)
 	close(first);
 	close(second);
 }
-END_TEST
 
-START_TEST(everything_may_be_freed_in_the_middle)
+LOOP_TEST(everything_may_be_freed_in_the_middle, 2)
 {
 	int fd[4], i;
 
@@ -296,32 +285,4 @@ START_TEST(everything_may_be_freed_in_the_middle)
 	for (i = 0; i < 4; i++)
 		close(fd[i]);
 	much_is_ready();
-}
-END_TEST
-
-Suite *closing_suite(void)
-{
-	Suite *s = suite_create("closing");
-	TCase *t = tcase_create("closing");
-
-	tcase_add_checked_fixture(t, much_is_ready, much_is_over);
-	tcase_set_timeout(t, 60);
-	/* 0: Unix, 1: TCP. */
-	tcase_add_loop_test(t, a_hangup_inside_a_callback_ends_the_telling_of_lines, 0, 2);
-	tcase_add_loop_test(t, a_hangup_without_a_word_is_seen_at_once, 0, 2);
-	tcase_add_loop_test(t, a_flush_inside_a_callback_is_safe, 0, 2);
-	tcase_add_loop_test(t, a_hangup_inside_eof_or_too_long_is_safe, 0, 2);
-	tcase_add_loop_test(t, a_hangup_drops_the_lines_that_wait, 0, 2);
-	tcase_add_loop_test(t, a_hangup_of_a_session_that_overflowed_drops_its_last_line, 0, 2);
-	tcase_add_loop_test(t, the_last_line_arrives_though_input_was_left_unread, 0, 2);
-	tcase_add_loop_test(t, input_is_dropped_while_output_goes_out, 0, 2);
-	tcase_add_loop_test(t, all_that_was_sent_goes_out_before_the_hangup, 0, 2);
-	tcase_add_loop_test(t, a_peer_that_neither_reads_nor_closes_is_closed_after_a_second, 0, 2);
-	tcase_add_test(t, a_unix_peer_that_dies_while_it_is_hung_up_is_closed_at_once);
-	tcase_add_loop_test(t, a_peer_that_is_gone_before_its_last_line_does_no_harm, 0, 2);
-	tcase_add_loop_test(t, each_closing_connection_has_its_own_second, 0, 2);
-	tcase_add_loop_test(t, only_so_many_closing_connections_wait, 0, 2);
-	tcase_add_loop_test(t, everything_may_be_freed_in_the_middle, 0, 2);
-	suite_add_tcase(s, t);
-	return s;
 }

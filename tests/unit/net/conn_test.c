@@ -32,7 +32,10 @@ static const char told[] = "line 0.1 PING\nline 0.1 HELLO 1\nline 0.1\nline 0.1\
 			   "line 0.1 123456789012345678901234567890123456789012345678901234567890123\n"
 			   "toolong 0.1\nline 0.1 LAST\n";
 
-START_TEST(lines_that_come_together_are_told_one_by_one)
+/* 0: Unix, 1: TCP. */
+FIXTURE(.setup = setup, .teardown = teardown, .seconds = 60)
+
+LOOP_TEST(lines_that_come_together_are_told_one_by_one, 2)
 {
 	int fd = net_loop_client(&w, _i);
 
@@ -40,9 +43,8 @@ START_TEST(lines_that_come_together_are_told_one_by_one)
 	net_loop_told(&w, told);
 	close(fd);
 }
-END_TEST
 
-START_TEST(a_line_may_be_split_at_every_offset)
+LOOP_TEST(a_line_may_be_split_at_every_offset, 2)
 {
 	int fd = net_loop_client(&w, _i);
 	size_t cut;
@@ -62,9 +64,8 @@ START_TEST(a_line_may_be_split_at_every_offset)
 	}
 	close(fd);
 }
-END_TEST
 
-START_TEST(a_line_may_come_byte_by_byte)
+LOOP_TEST(a_line_may_come_byte_by_byte, 2)
 {
 	int fd = net_loop_client(&w, _i);
 	size_t i;
@@ -78,9 +79,8 @@ START_TEST(a_line_may_come_byte_by_byte)
 	net_loop_told(&w, told);
 	close(fd);
 }
-END_TEST
 
-START_TEST(a_line_without_end_is_told_once_and_the_connection_survives)
+LOOP_TEST(a_line_without_end_is_told_once_and_the_connection_survives, 2)
 {
 	char much[4096];
 	int fd = net_loop_client(&w, _i), i;
@@ -97,11 +97,10 @@ START_TEST(a_line_without_end_is_told_once_and_the_connection_survives)
 	net_loop_told(&w, "line 0.1 PING\n");
 	close(fd);
 }
-END_TEST
 
 /* --- end of input -------------------------------------------------------------------------------------------------- */
 
-START_TEST(after_half_close_every_line_is_told_then_eof_and_replies_still_go_out)
+LOOP_TEST(after_half_close_every_line_is_told_then_eof_and_replies_still_go_out, 2)
 {
 	int fd = net_loop_client(&w, _i);
 
@@ -118,9 +117,8 @@ START_TEST(after_half_close_every_line_is_told_then_eof_and_replies_still_go_out
 	ck_assert_uint_eq(net_closing(w.net), 0); /* nothing to wait for */
 	close(fd);
 }
-END_TEST
 
-START_TEST(a_peer_that_closes_after_eof_is_gone)
+LOOP_TEST(a_peer_that_closes_after_eof_is_gone, 2)
 {
 	int fd = net_loop_client(&w, _i);
 
@@ -136,10 +134,9 @@ START_TEST(a_peer_that_closes_after_eof_is_gone)
 	net_loop_told(&w, _i ? "gone 0.1 reset\n" : "gone 0.1 hangup\n");
 	net_loop_at_rest(&w);
 }
-END_TEST
 
 /* More lines than one pass takes. All are delivered although nobody reads the answers. */
-START_TEST(a_unix_peer_that_closes_has_its_last_lines_told)
+LOOP_TEST(a_unix_peer_that_closes_has_its_last_lines_told, 2)
 {
 	char said[256] = "", expected[1024] = "half_closed 0.1\n";
 	int fd = net_loop_client(&w, 0), i;
@@ -157,9 +154,8 @@ START_TEST(a_unix_peer_that_closes_has_its_last_lines_told)
 	net_loop_at_rest(&w);
 	ck_assert_uint_eq(net_sessions(w.net), 0);
 }
-END_TEST
 
-START_TEST(a_unix_peer_that_closes_while_it_is_not_read_is_gone_at_once)
+TEST(a_unix_peer_that_closes_while_it_is_not_read_is_gone_at_once)
 {
 	int fd = net_loop_client(&w, 0);
 
@@ -168,9 +164,8 @@ START_TEST(a_unix_peer_that_closes_while_it_is_not_read_is_gone_at_once)
 	close(fd);
 	net_loop_told(&w, "gone 0.1 hangup\n");
 }
-END_TEST
 
-START_TEST(a_tcp_peer_that_closes_has_its_last_lines_told)
+TEST(a_tcp_peer_that_closes_has_its_last_lines_told)
 {
 	int fd = net_loop_client(&w, 1);
 
@@ -180,9 +175,8 @@ START_TEST(a_tcp_peer_that_closes_has_its_last_lines_told)
 	net_loop_at_rest(&w);
 	ck_assert_uint_eq(net_sessions(w.net), 1);
 }
-END_TEST
 
-START_TEST(a_unix_peer_that_left_our_answer_unread_is_a_hangup_no_reset)
+TEST(a_unix_peer_that_left_our_answer_unread_is_a_hangup_no_reset)
 {
 	int fd = net_loop_client(&w, 0);
 
@@ -191,9 +185,8 @@ START_TEST(a_unix_peer_that_left_our_answer_unread_is_a_hangup_no_reset)
 	close(fd);
 	net_loop_told(&w, "gone 0.1 hangup\n");
 }
-END_TEST
 
-START_TEST(a_unix_peer_found_gone_by_writing_is_a_hangup)
+TEST(a_unix_peer_found_gone_by_writing_is_a_hangup)
 {
 	int fd = net_loop_client(&w, 0);
 
@@ -203,16 +196,14 @@ START_TEST(a_unix_peer_found_gone_by_writing_is_a_hangup)
 	ck_assert_uint_eq(buf_length(&w.told), 0); /* not from inside net_flush */
 	net_loop_told(&w, "gone 0.1 hangup\n");
 }
-END_TEST
 
-START_TEST(a_reset_is_told_as_such)
+TEST(a_reset_is_told_as_such)
 {
 	int fd = net_loop_client(&w, 1);
 
 	net_loop_resets(fd);
 	net_loop_told(&w, "gone 0.1 reset\n");
 }
-END_TEST
 
 static pid_t child_with_connection(struct net_loop *world)
 {
@@ -234,7 +225,7 @@ static pid_t child_with_connection(struct net_loop *world)
 	return pid;
 }
 
-START_TEST(a_unix_peer_that_is_killed_is_gone_whether_reading_is_on_or_off)
+LOOP_TEST(a_unix_peer_that_is_killed_is_gone_whether_reading_is_on_or_off, 2)
 {
 	pid_t pid = child_with_connection(&w);
 
@@ -245,10 +236,9 @@ START_TEST(a_unix_peer_that_is_killed_is_gone_whether_reading_is_on_or_off)
 	net_loop_told(&w, "gone 0.1 hangup\n");
 	waitpid(pid, NULL, 0);
 }
-END_TEST
 
 /* The error of the kernel when the other end does not answer for longer than the keepalive time. Here its window is closed. */
-START_TEST(a_tcp_peer_that_is_silent_too_long_is_told_as_keepalive)
+TEST(a_tcp_peer_that_is_silent_too_long_is_told_as_keepalive)
 {
 	struct net_conf conf = NET_LOOP_CONF;
 	static char much[1024 * 1024];
@@ -263,31 +253,4 @@ START_TEST(a_tcp_peer_that_is_silent_too_long_is_told_as_keepalive)
 		net_send(w.net, w.session, much, sizeof(much));
 	net_loop_told(&w, "gone 0.1 keepalive\n");
 	close(fd);
-}
-END_TEST
-
-Suite *conn_suite(void)
-{
-	Suite *s = suite_create("conn");
-	TCase *t = tcase_create("conn");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_set_timeout(t, 60);
-	/* 0: Unix, 1: TCP. */
-	tcase_add_loop_test(t, lines_that_come_together_are_told_one_by_one, 0, 2);
-	tcase_add_loop_test(t, a_line_may_be_split_at_every_offset, 0, 2);
-	tcase_add_loop_test(t, a_line_may_come_byte_by_byte, 0, 2);
-	tcase_add_loop_test(t, a_line_without_end_is_told_once_and_the_connection_survives, 0, 2);
-	tcase_add_loop_test(t, after_half_close_every_line_is_told_then_eof_and_replies_still_go_out, 0, 2);
-	tcase_add_loop_test(t, a_peer_that_closes_after_eof_is_gone, 0, 2);
-	tcase_add_loop_test(t, a_unix_peer_that_closes_has_its_last_lines_told, 0, 2);
-	tcase_add_test(t, a_unix_peer_that_closes_while_it_is_not_read_is_gone_at_once);
-	tcase_add_test(t, a_tcp_peer_that_closes_has_its_last_lines_told);
-	tcase_add_test(t, a_unix_peer_that_left_our_answer_unread_is_a_hangup_no_reset);
-	tcase_add_test(t, a_unix_peer_found_gone_by_writing_is_a_hangup);
-	tcase_add_test(t, a_reset_is_told_as_such);
-	tcase_add_loop_test(t, a_unix_peer_that_is_killed_is_gone_whether_reading_is_on_or_off, 0, 2);
-	tcase_add_test(t, a_tcp_peer_that_is_silent_too_long_is_told_as_keepalive);
-	suite_add_tcase(s, t);
-	return s;
 }

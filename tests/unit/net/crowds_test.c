@@ -41,15 +41,16 @@ static bool are_one(const char *first, const char *second)
 	return !room;
 }
 
-START_TEST(an_ipv4_address_is_a_peer_whatever_its_port)
+FIXTURE(.setup = setup, .teardown = teardown)
+
+TEST(an_ipv4_address_is_a_peer_whatever_its_port)
 {
 	ck_assert(are_one("10.0.0.5:1", "10.0.0.5:65535"));
 	ck_assert(!are_one("10.0.0.5:1", "10.0.0.6:1"));
 	ck_assert(!are_one("10.0.0.5:1", "10.0.0.55:1"));
 }
-END_TEST
 
-START_TEST(all_addresses_of_a_64_are_one_peer)
+TEST(all_addresses_of_a_64_are_one_peer)
 {
 	ck_assert(are_one("[2001:db8:0:7::1]:1", "[2001:db8:0:7:ffff:ffff:ffff:ffff]:2"));
 	ck_assert(are_one("[2001:db8::1]:1", "[2001:db8:0:0:1::]:1"));
@@ -57,9 +58,8 @@ START_TEST(all_addresses_of_a_64_are_one_peer)
 	ck_assert(!are_one("[2001:db8:0:7::1]:1", "[2001:db8:1:7::1]:1"));
 	ck_assert(!are_one("[2001:db8::1]:1", "10.0.0.5:1"));
 }
-END_TEST
 
-START_TEST(root_the_daemon_and_loopback_have_no_bound)
+TEST(root_the_daemon_and_loopback_have_no_bound)
 {
 	struct peer root = {.is_unix = true, .is_local = true}, own = {.is_unix = true, .is_local = true, .uid = OWN};
 	struct peer here = at("127.0.0.1:1"), here6 = at("[::1]:1"),
@@ -73,18 +73,4 @@ START_TEST(root_the_daemon_and_loopback_have_no_bound)
 		ck_assert(crowds_has_room(&c, peer[i], 1) == (i < 4));
 		crowds_leave(&c, crowd);
 	}
-}
-END_TEST
-
-Suite *crowds_suite(void)
-{
-	Suite *suite = suite_create("crowds");
-	TCase *t = tcase_create("crowds");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, an_ipv4_address_is_a_peer_whatever_its_port);
-	tcase_add_test(t, all_addresses_of_a_64_are_one_peer);
-	tcase_add_test(t, root_the_daemon_and_loopback_have_no_bound);
-	suite_add_tcase(suite, t);
-	return suite;
 }

@@ -59,7 +59,9 @@ static void answers_at_length(struct net_loop *world, uint64_t session, const ch
 		net_send(world->net, session, much, sizeof(much));
 }
 
-START_TEST(a_short_request_waits_for_one_share_of_each_busy_session)
+FIXTURE(.setup = setup, .teardown = teardown)
+
+TEST(a_short_request_waits_for_one_share_of_each_busy_session)
 {
 	char *lines = many_lines();
 	int a = net_loop_unix(&w), b;
@@ -77,9 +79,8 @@ START_TEST(a_short_request_waits_for_one_share_of_each_busy_session)
 	close(a);
 	close(b);
 }
-END_TEST
 
-START_TEST(a_long_answer_ends_a_share)
+TEST(a_long_answer_ends_a_share)
 {
 	int a = net_loop_unix(&w), b;
 
@@ -96,9 +97,8 @@ START_TEST(a_long_answer_ends_a_share)
 	close(a);
 	close(b);
 }
-END_TEST
 
-START_TEST(lines_over_many_shares_are_told_in_order_and_their_end_comes_last)
+LOOP_TEST(lines_over_many_shares_are_told_in_order_and_their_end_comes_last, 2)
 {
 	char *lines = many_lines();
 	int a = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
@@ -121,9 +121,8 @@ START_TEST(lines_over_many_shares_are_told_in_order_and_their_end_comes_last)
 	free(lines);
 	close(a);
 }
-END_TEST
 
-START_TEST(lines_before_a_hang_up_share_with_others_and_the_end_comes_last)
+TEST(lines_before_a_hang_up_share_with_others_and_the_end_comes_last)
 {
 	char *lines = many_lines();
 	int a = net_loop_unix(&w), b;
@@ -143,9 +142,8 @@ START_TEST(lines_before_a_hang_up_share_with_others_and_the_end_comes_last)
 	free(lines);
 	close(b);
 }
-END_TEST
 
-START_TEST(sessions_are_read_between_new_connections)
+TEST(sessions_are_read_between_new_connections)
 {
 	int fd = net_loop_unix(&w), others[100];
 
@@ -159,20 +157,4 @@ START_TEST(sessions_are_read_between_new_connections)
 	for (unsigned i = 0; i < 100; i++)
 		close(others[i]);
 	close(fd);
-}
-END_TEST
-
-Suite *fair_shares_suite(void)
-{
-	Suite *suite = suite_create("fair_shares");
-	TCase *c = tcase_create("turns");
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, a_short_request_waits_for_one_share_of_each_busy_session);
-	tcase_add_test(c, a_long_answer_ends_a_share);
-	tcase_add_loop_test(c, lines_over_many_shares_are_told_in_order_and_their_end_comes_last, 0, 2);
-	tcase_add_test(c, lines_before_a_hang_up_share_with_others_and_the_end_comes_last);
-	tcase_add_test(c, sessions_are_read_between_new_connections);
-	suite_add_tcase(suite, c);
-	return suite;
 }

@@ -44,7 +44,7 @@ static const char text[] =
 	"PING\nab\r\n\n\r\n1234567\n12345678\n123456\r\n1234567\r\n#\n0123456789012345678901234567890\nlast\nrest";
 static const char expected[] = "[PING][ab][][][1234567]<123>[123456]<123>[#]<012>[last]";
 
-START_TEST(lines_are_cut_at_lf_and_crlf_and_bounded_with_their_end)
+TEST(lines_are_cut_at_lf_and_crlf_and_bounded_with_their_end)
 {
 	struct reader r;
 
@@ -52,9 +52,8 @@ START_TEST(lines_are_cut_at_lf_and_crlf_and_bounded_with_their_end)
 	reader_gets(&r, text, strlen(text));
 	ck_assert_str_eq(r.told, expected);
 }
-END_TEST
 
-START_TEST(where_the_bytes_are_split_makes_no_difference)
+TEST(where_the_bytes_are_split_makes_no_difference)
 {
 	size_t n = strlen(text), i, j;
 	struct reader r;
@@ -68,9 +67,8 @@ START_TEST(where_the_bytes_are_split_makes_no_difference)
 			ck_assert_msg(!strcmp(r.told, expected), "split at %zu and %zu: %s", i, j, r.told);
 		}
 }
-END_TEST
 
-START_TEST(bytes_may_come_one_by_one)
+TEST(bytes_may_come_one_by_one)
 {
 	struct reader r;
 	size_t i;
@@ -80,9 +78,8 @@ START_TEST(bytes_may_come_one_by_one)
 		reader_gets(&r, text + i, 1);
 	ck_assert_str_eq(r.told, expected);
 }
-END_TEST
 
-START_TEST(a_line_of_just_the_bound_is_whole_and_one_byte_more_is_too_long)
+TEST(a_line_of_just_the_bound_is_whole_and_one_byte_more_is_too_long)
 {
 	struct reader r;
 
@@ -92,9 +89,8 @@ START_TEST(a_line_of_just_the_bound_is_whole_and_one_byte_more_is_too_long)
 	reader_gets(&r, "12345678\n", MAX + 1);
 	ck_assert_str_eq(r.told, "[1234567]<123>");
 }
-END_TEST
 
-START_TEST(a_line_without_end_is_not_stored)
+TEST(a_line_without_end_is_not_stored)
 {
 	struct reader r;
 	int i;
@@ -106,9 +102,8 @@ START_TEST(a_line_without_end_is_not_stored)
 	reader_gets(&r, "\nPING\n", 6);
 	ck_assert_str_eq(r.told, "<xxx>[PING]");
 }
-END_TEST
 
-START_TEST(a_nul_byte_is_a_byte_and_a_cr_inside_a_line_too)
+TEST(a_nul_byte_is_a_byte_and_a_cr_inside_a_line_too)
 {
 	char bytes[] = "a\0b\nc\rd\n", *line;
 	struct lines l = {.at = bytes, .end = bytes + 8, .max = MAX};
@@ -122,10 +117,9 @@ START_TEST(a_nul_byte_is_a_byte_and_a_cr_inside_a_line_too)
 	ck_assert_mem_eq(line, "c\rd", 3);
 	ck_assert_int_eq(lines_next(&l, &line, &n), LINE_NONE);
 }
-END_TEST
 
 /* They are not waited for: the greeting of a binary protocol has no LF. Where the bytes are split decides how much of the line is reported. */
-START_TEST(a_line_that_begins_with_a_control_byte_is_reported_at_once_and_once)
+TEST(a_line_that_begins_with_a_control_byte_is_reported_at_once_and_once)
 {
 	struct reader r;
 
@@ -135,21 +129,4 @@ START_TEST(a_line_that_begins_with_a_control_byte_is_reported_at_once_and_once)
 	reader_gets(&r, "rest", 4);
 	reader_gets(&r, "\nPING\n\x01whole\n\tx", 15);
 	ck_assert_str_eq(r.told, "[PING][\x16\x03][PING][\x01whole]");
-}
-END_TEST
-
-Suite *lines_suite(void)
-{
-	Suite *s = suite_create("lines");
-	TCase *t = tcase_create("cutting");
-
-	tcase_add_test(t, lines_are_cut_at_lf_and_crlf_and_bounded_with_their_end);
-	tcase_add_test(t, where_the_bytes_are_split_makes_no_difference);
-	tcase_add_test(t, bytes_may_come_one_by_one);
-	tcase_add_test(t, a_line_of_just_the_bound_is_whole_and_one_byte_more_is_too_long);
-	tcase_add_test(t, a_line_without_end_is_not_stored);
-	tcase_add_test(t, a_nul_byte_is_a_byte_and_a_cr_inside_a_line_too);
-	tcase_add_test(t, a_line_that_begins_with_a_control_byte_is_reported_at_once_and_once);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -90,7 +90,9 @@ static void allows(mode_t mode, bool has_group, mode_t meanwhile)
 	ck_assert_uint_eq(st.st_gid, getegid());
 }
 
-START_TEST(a_socket_is_never_open_to_more_than_it_may_be)
+FIXTURE(.setup = setup, .teardown = teardown)
+
+TEST(a_socket_is_never_open_to_more_than_it_may_be)
 {
 	mode_t usual = umask(0);
 	struct listener l;
@@ -111,9 +113,8 @@ START_TEST(a_socket_is_never_open_to_more_than_it_may_be)
 	allows(0660, true, 0600);
 	listener_release(&l);
 }
-END_TEST
 
-START_TEST(anybody_may_connect_whatever_the_umask)
+TEST(anybody_may_connect_whatever_the_umask)
 {
 	mode_t usual = umask(0777);
 	struct listener l;
@@ -128,9 +129,8 @@ START_TEST(anybody_may_connect_whatever_the_umask)
 	listener_release(&l);
 	ck_assert_int_eq(access(path, F_OK), -1);
 }
-END_TEST
 
-START_TEST(a_socket_that_somebody_listens_on_is_left_alone)
+TEST(a_socket_that_somebody_listens_on_is_left_alone)
 {
 	struct listener l, other;
 
@@ -139,10 +139,9 @@ START_TEST(a_socket_that_somebody_listens_on_is_left_alone)
 	ck_assert_int_eq(unix_connect(), 0);
 	listener_release(&l);
 }
-END_TEST
 
 /* connect(2) to it fails with EAGAIN, not with ECONNREFUSED. */
-START_TEST(a_socket_whose_backlog_is_full_is_alive)
+TEST(a_socket_whose_backlog_is_full_is_alive)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0), waiting = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -156,9 +155,8 @@ START_TEST(a_socket_whose_backlog_is_full_is_alive)
 	close(fd);
 	unlink(path);
 }
-END_TEST
 
-START_TEST(a_datagram_socket_is_alive_too)
+TEST(a_datagram_socket_is_alive_too)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
@@ -170,9 +168,8 @@ START_TEST(a_datagram_socket_is_alive_too)
 	close(fd);
 	unlink(path);
 }
-END_TEST
 
-START_TEST(a_socket_that_nobody_listens_on_is_replaced)
+TEST(a_socket_that_nobody_listens_on_is_replaced)
 {
 	struct listener dead, l;
 
@@ -184,9 +181,8 @@ START_TEST(a_socket_that_nobody_listens_on_is_replaced)
 	listener_release(&l);
 	free(dead.path);
 }
-END_TEST
 
-START_TEST(a_file_that_is_no_socket_is_not_removed)
+TEST(a_file_that_is_no_socket_is_not_removed)
 {
 	int fd = open(path, O_CREAT | O_WRONLY, 0600);
 	struct listener l;
@@ -198,9 +194,8 @@ START_TEST(a_file_that_is_no_socket_is_not_removed)
 	ck_assert_int_eq(unlink(path), 0);
 	close(fd);
 }
-END_TEST
 
-START_TEST(the_socket_of_a_successor_is_not_removed)
+TEST(the_socket_of_a_successor_is_not_removed)
 {
 	struct listener old, new;
 
@@ -211,9 +206,8 @@ START_TEST(the_socket_of_a_successor_is_not_removed)
 	ck_assert_int_eq(unix_connect(), 0);
 	listener_release(&new);
 }
-END_TEST
 
-START_TEST(a_path_must_fit_and_be_there)
+TEST(a_path_must_fit_and_be_there)
 {
 	char longer[200];
 	struct listener l;
@@ -224,7 +218,6 @@ START_TEST(a_path_must_fit_and_be_there)
 	ck_assert_int_eq(listener_unix("", &open_to_all, &l), -EINVAL);
 	ck_assert_int_eq(listener_unix("/nowhere/at/all", &open_to_all, &l), -ENOENT);
 }
-END_TEST
 
 /* --- TCP ----------------------------------------------------------------------------------------------------------- */
 
@@ -252,7 +245,7 @@ static void release(struct listener *l, int n)
 		listener_release(&l[--n]);
 }
 
-START_TEST(a_port_that_is_in_use_is_told)
+TEST(a_port_that_is_in_use_is_told)
 {
 	struct listener l[LISTENER_ADDRESSES_MAX], other[LISTENER_ADDRESSES_MAX];
 
@@ -261,10 +254,9 @@ START_TEST(a_port_that_is_in_use_is_told)
 	ck_assert_int_eq(listener_tcp("127.0.0.1", port_of(l), KEEPALIVE, NULL, other), -EADDRINUSE);
 	release(l, 1);
 }
-END_TEST
 
 /* SO_REUSEADDR: connections of the previous listener may still be in TIME_WAIT. */
-START_TEST(a_port_can_be_taken_again_at_once)
+TEST(a_port_can_be_taken_again_at_once)
 {
 	struct listener l[LISTENER_ADDRESSES_MAX];
 	uint16_t port;
@@ -284,9 +276,8 @@ START_TEST(a_port_can_be_taken_again_at_once)
 	ck_assert_int_eq(n, 1);
 	release(l, n);
 }
-END_TEST
 
-START_TEST(a_name_stands_for_all_its_addresses_and_nothing_for_every_one)
+TEST(a_name_stands_for_all_its_addresses_and_nothing_for_every_one)
 {
 	const char *const host[] = {loopback_name(), NULL, "*", "0.0.0.0"};
 	struct listener l[LISTENER_ADDRESSES_MAX];
@@ -305,9 +296,8 @@ START_TEST(a_name_stands_for_all_its_addresses_and_nothing_for_every_one)
 		release(l, n);
 	}
 }
-END_TEST
 
-START_TEST(a_host_that_is_not_here_is_told)
+TEST(a_host_that_is_not_here_is_told)
 {
 	struct listener l[LISTENER_ADDRESSES_MAX];
 	char impossible[80]; /* a label has 63 bytes at most, so no resolver is asked */
@@ -317,11 +307,10 @@ START_TEST(a_host_that_is_not_here_is_told)
 	ck_assert_int_eq(listener_tcp(impossible, 0, KEEPALIVE, NULL, l), -EADDRNOTAVAIL);
 	ck_assert_int_eq(listener_tcp("192.0.2.1", 0, KEEPALIVE, NULL, l), -EADDRNOTAVAIL);
 }
-END_TEST
 
 /* --- passed -------------------------------------------------------------------------------------------------------- */
 
-START_TEST(a_passed_descriptor_must_be_a_listening_stream_socket)
+TEST(a_passed_descriptor_must_be_a_listening_stream_socket)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	int stream = socket(AF_INET, SOCK_STREAM, 0), datagram = socket(AF_INET, SOCK_DGRAM, 0),
@@ -343,9 +332,8 @@ START_TEST(a_passed_descriptor_must_be_a_listening_stream_socket)
 	close(datagram);
 	close(packets);
 }
-END_TEST
 
-START_TEST(the_path_of_a_passed_unix_socket_is_not_ours_to_unlink)
+TEST(the_path_of_a_passed_unix_socket_is_not_ours_to_unlink)
 {
 	struct listener made, passed;
 
@@ -355,7 +343,6 @@ START_TEST(the_path_of_a_passed_unix_socket_is_not_ours_to_unlink)
 	ck_assert_int_eq(unix_connect(), 0);
 	listener_release(&made);
 }
-END_TEST
 
 /* --- addresses ----------------------------------------------------------------------------------------------------- */
 
@@ -374,7 +361,7 @@ static struct peer peer_of(const char *address, uint16_t port)
 	return p;
 }
 
-START_TEST(addresses_are_shown_and_judged)
+TEST(addresses_are_shown_and_judged)
 {
 	static const struct {
 		const char *address, *text;
@@ -399,31 +386,4 @@ START_TEST(addresses_are_shown_and_judged)
 		ck_assert_msg(p.is_local == cases[i].is_local, "%s", cases[i].address);
 		ck_assert(!p.is_unix && p.pid == -1 && p.uid == -1);
 	}
-}
-END_TEST
-
-Suite *listener_suite(void)
-{
-	Suite *s = suite_create("listener");
-	TCase *t = tcase_create("listener");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, a_socket_is_never_open_to_more_than_it_may_be);
-	tcase_add_test(t, anybody_may_connect_whatever_the_umask);
-	tcase_add_test(t, a_socket_that_somebody_listens_on_is_left_alone);
-	tcase_add_test(t, a_socket_whose_backlog_is_full_is_alive);
-	tcase_add_test(t, a_datagram_socket_is_alive_too);
-	tcase_add_test(t, a_socket_that_nobody_listens_on_is_replaced);
-	tcase_add_test(t, a_file_that_is_no_socket_is_not_removed);
-	tcase_add_test(t, the_socket_of_a_successor_is_not_removed);
-	tcase_add_test(t, a_path_must_fit_and_be_there);
-	tcase_add_test(t, a_port_that_is_in_use_is_told);
-	tcase_add_test(t, a_port_can_be_taken_again_at_once);
-	tcase_add_test(t, a_name_stands_for_all_its_addresses_and_nothing_for_every_one);
-	tcase_add_test(t, a_host_that_is_not_here_is_told);
-	tcase_add_test(t, a_passed_descriptor_must_be_a_listening_stream_socket);
-	tcase_add_test(t, the_path_of_a_passed_unix_socket_is_not_ours_to_unlink);
-	tcase_add_test(t, addresses_are_shown_and_judged);
-	suite_add_tcase(s, t);
-	return s;
 }

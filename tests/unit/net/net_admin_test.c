@@ -28,15 +28,16 @@ static bool may(bool is_unix, int64_t uid, int64_t group)
 	return admin_is_peer(ends[0], &peer, group);
 }
 
-START_TEST(root_and_the_user_of_the_daemon_may)
+FIXTURE(.setup = ends_open, .teardown = ends_close)
+
+TEST(root_and_the_user_of_the_daemon_may)
 {
 	ck_assert(may(true, 0, -1));
 	ck_assert(may(true, geteuid(), -1));
 	ck_assert(!may(true, NOBODY_NUMBER, -1));
 }
-END_TEST
 
-START_TEST(a_member_of_the_group_may)
+TEST(a_member_of_the_group_may)
 {
 	gid_t groups[256];
 	int n = getgroups(256, groups);
@@ -46,25 +47,10 @@ START_TEST(a_member_of_the_group_may)
 		ck_assert(may(true, NOBODY_NUMBER, groups[i]));
 	ck_assert(!may(true, NOBODY_NUMBER, NOBODY_NUMBER));
 }
-END_TEST
 
-START_TEST(nobody_may_over_TCP)
+TEST(nobody_may_over_TCP)
 {
 	ck_assert(!may(false, 0, -1));
 	ck_assert(!may(false, -1, getgid()));
 	ck_assert(!may(true, -1, getgid()));
-}
-END_TEST
-
-Suite *net_admin_suite(void)
-{
-	Suite *suite = suite_create("net_admin");
-	TCase *t = tcase_create("peers");
-
-	tcase_add_checked_fixture(t, ends_open, ends_close);
-	tcase_add_test(t, root_and_the_user_of_the_daemon_may);
-	tcase_add_test(t, a_member_of_the_group_may);
-	tcase_add_test(t, nobody_may_over_TCP);
-	suite_add_tcase(suite, t);
-	return suite;
 }

@@ -15,7 +15,10 @@ static void ends(int fd, const char *told)
 	net_loop_told(&w, told);
 }
 
-START_TEST(no_number_is_given_twice)
+/* 0: Unix, 1: TCP. */
+FIXTURE(.setup = much_is_ready, .teardown = much_is_over, .seconds = 60)
+
+TEST(no_number_is_given_twice)
 {
 	int a = net_loop_client(&w, 0), b = net_loop_unix(&w), c;
 
@@ -43,9 +46,8 @@ START_TEST(no_number_is_given_twice)
 	close(b);
 	close(c);
 }
-END_TEST
 
-START_TEST(sessions_beyond_lower_bounds_stay)
+TEST(sessions_beyond_lower_bounds_stay)
 {
 	int fd[8], more;
 
@@ -71,9 +73,8 @@ START_TEST(sessions_beyond_lower_bounds_stay)
 		close(fd[i]);
 	close(more);
 }
-END_TEST
 
-START_TEST(an_unfinished_line_has_room_where_lines_may_be_shorter)
+LOOP_TEST(an_unfinished_line_has_room_where_lines_may_be_shorter, 2)
 {
 	static char line[300 * 1024];
 	int fd = net_loop_client(&w, _i);
@@ -93,7 +94,6 @@ START_TEST(an_unfinished_line_has_room_where_lines_may_be_shorter)
 	net_loop_told(&w, "toolong 0.1\nline 0.1 b\n");
 	close(fd);
 }
-END_TEST
 
 static int connects_as(uid_t uid)
 {
@@ -135,7 +135,7 @@ static void two_users_come(unsigned peer_max)
 	w.quiet = true;
 }
 
-START_TEST(users_have_the_sessions_that_they_would_have)
+LOOP_TEST(users_have_the_sessions_that_they_would_have, 2)
 {
 	int other;
 
@@ -152,9 +152,8 @@ START_TEST(users_have_the_sessions_that_they_would_have)
 	ck_assert_uint_eq(sessions_had(1000), _i ? 7 : USERS_SHARE);
 	close(other);
 }
-END_TEST
 
-START_TEST(a_user_whom_nobody_has_joined_has_all)
+TEST(a_user_whom_nobody_has_joined_has_all)
 {
 	int fd;
 
@@ -167,11 +166,10 @@ START_TEST(a_user_whom_nobody_has_joined_has_all)
 	ck_assert_uint_eq(sessions_had(1000), 61 - 1); /* of 62, one is kept */
 	close(fd);
 }
-END_TEST
 
 /* --- closing -------------------------------------------------------------------------------------------------------- */
 
-START_TEST(the_last_lines_of_a_connection_that_is_closing_arrive)
+LOOP_TEST(the_last_lines_of_a_connection_that_is_closing_arrive, 2)
 {
 	int fd = net_loop_client(&w, _i);
 
@@ -191,9 +189,8 @@ START_TEST(the_last_lines_of_a_connection_that_is_closing_arrive)
 	net_loop_until(&w, net_closing(w.net) == 0);
 	net_loop_at_rest(&w);
 }
-END_TEST
 
-START_TEST(a_connection_that_begins_to_close_is_shut)
+LOOP_TEST(a_connection_that_begins_to_close_is_shut, 2)
 {
 	int fd = net_loop_client(&w, _i);
 
@@ -203,9 +200,8 @@ START_TEST(a_connection_that_begins_to_close_is_shut)
 	ck_assert_uint_eq(net_closing(w.net), 1);
 	close(fd);
 }
-END_TEST
 
-START_TEST(a_connection_that_is_shut_waits_for_its_client)
+LOOP_TEST(a_connection_that_is_shut_waits_for_its_client, 2)
 {
 	int fd = net_loop_client(&w, _i);
 
@@ -227,10 +223,9 @@ START_TEST(a_connection_that_is_shut_waits_for_its_client)
 	if (!_i)
 		close(fd);
 }
-END_TEST
 
 /* closing.h: so many that were refused are closing at a time. One more gets its line, and is closed at once. */
-START_TEST(refused_connections_that_are_closing_are_counted_on)
+TEST(refused_connections_that_are_closing_are_counted_on)
 {
 	int fd[66], n = 0;
 
@@ -248,11 +243,10 @@ START_TEST(refused_connections_that_are_closing_are_counted_on)
 	while (n)
 		close(fd[--n]);
 }
-END_TEST
 
 /* --- the same net -------------------------------------------------------------------------------------------------- */
 
-START_TEST(a_net_takes_its_own_parcel_back)
+LOOP_TEST(a_net_takes_its_own_parcel_back, 2)
 {
 	int a = net_loop_client(&w, _i), b = net_loop_unix(&w);
 	struct fdlist fds = {0};
@@ -276,27 +270,4 @@ START_TEST(a_net_takes_its_own_parcel_back)
 	net_loop_told(&w, "open 1.2\n");
 	close(a);
 	close(b);
-}
-END_TEST
-
-Suite *net_carry_bounds_suite(void)
-{
-	Suite *s = suite_create("net_carry_bounds");
-	TCase *t = tcase_create("carry");
-
-	tcase_add_checked_fixture(t, much_is_ready, much_is_over);
-	tcase_set_timeout(t, 60);
-	/* 0: Unix, 1: TCP. */
-	tcase_add_test(t, no_number_is_given_twice);
-	tcase_add_test(t, sessions_beyond_lower_bounds_stay);
-	tcase_add_loop_test(t, an_unfinished_line_has_room_where_lines_may_be_shorter, 0, 2);
-	tcase_add_loop_test(t, users_have_the_sessions_that_they_would_have, 0, 2);
-	tcase_add_test(t, a_user_whom_nobody_has_joined_has_all);
-	tcase_add_loop_test(t, a_connection_that_begins_to_close_is_shut, 0, 2);
-	tcase_add_loop_test(t, the_last_lines_of_a_connection_that_is_closing_arrive, 0, 2);
-	tcase_add_loop_test(t, a_connection_that_is_shut_waits_for_its_client, 0, 2);
-	tcase_add_test(t, refused_connections_that_are_closing_are_counted_on);
-	tcase_add_loop_test(t, a_net_takes_its_own_parcel_back, 0, 2);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -59,7 +59,9 @@ static uint16_t port_free(void)
 	return ntohs(a.sin_port);
 }
 
-START_TEST(a_client_that_came_while_there_was_no_net_is_accepted)
+FIXTURE(.setup = setup, .teardown = teardown, .seconds = 60)
+
+LOOP_TEST(a_client_that_came_while_there_was_no_net_is_accepted, 2)
 {
 	int fd;
 
@@ -70,9 +72,8 @@ START_TEST(a_client_that_came_while_there_was_no_net_is_accepted)
 	net_loop_told(&w, "open 0.1\nline 0.1 a\n");
 	close(fd);
 }
-END_TEST
 
-START_TEST(the_file_of_a_unix_socket_stays_and_goes_at_the_end)
+TEST(the_file_of_a_unix_socket_stays_and_goes_at_the_end)
 {
 	const ino_t inode = inode_of(w.path);
 
@@ -83,10 +84,9 @@ START_TEST(the_file_of_a_unix_socket_stays_and_goes_at_the_end)
 	net_stop_listening(w.net);
 	ck_assert_uint_eq(inode_of(w.path), 0);
 }
-END_TEST
 
 /* As the next process may fail before it listens. */
-START_TEST(a_socket_that_nobody_asked_for_goes_with_its_net)
+TEST(a_socket_that_nobody_asked_for_goes_with_its_net)
 {
 	net_loop_packs(&w);
 	net_loop_unpacks_unheard(&w);
@@ -94,9 +94,8 @@ START_TEST(a_socket_that_nobody_asked_for_goes_with_its_net)
 	ck_assert_uint_eq(inode_of(w.path), 0);
 	ck_assert(is_refused(w.port));
 }
-END_TEST
 
-START_TEST(the_same_path_gets_the_same_socket)
+TEST(the_same_path_gets_the_same_socket)
 {
 	const ino_t inode = inode_of(w.path);
 	int early, fd;
@@ -115,9 +114,8 @@ START_TEST(the_same_path_gets_the_same_socket)
 	close(early);
 	close(fd);
 }
-END_TEST
 
-START_TEST(another_path_gets_another_socket_and_the_former_goes)
+TEST(another_path_gets_another_socket_and_the_former_goes)
 {
 	char path[sizeof(w.path)], former[sizeof(w.path)];
 	int fd;
@@ -133,9 +131,8 @@ START_TEST(another_path_gets_another_socket_and_the_former_goes)
 	net_loop_told(&w, "open 0.1\n");
 	close(fd);
 }
-END_TEST
 
-START_TEST(a_file_that_somebody_replaced_is_left_alone)
+TEST(a_file_that_somebody_replaced_is_left_alone)
 {
 	ino_t inode;
 	int fd;
@@ -151,9 +148,8 @@ START_TEST(a_file_that_somebody_replaced_is_left_alone)
 	unlink(w.path);
 	close(fd);
 }
-END_TEST
 
-START_TEST(the_same_address_gets_the_same_socket)
+LOOP_TEST(the_same_address_gets_the_same_socket, 2)
 {
 	int early, fd;
 
@@ -170,10 +166,9 @@ START_TEST(the_same_address_gets_the_same_socket)
 	close(early);
 	close(fd);
 }
-END_TEST
 
 /* Both sockets cannot be bound at the same time. 0: from one address to all, 1: the other way. */
-START_TEST(another_address_with_the_same_port_gets_another_socket)
+LOOP_TEST(another_address_with_the_same_port_gets_another_socket, 2)
 {
 	const char *former = _i ? "*" : "127.0.0.1", *next = _i ? "127.0.0.1" : "0.0.0.0";
 	uint16_t port;
@@ -190,9 +185,8 @@ START_TEST(another_address_with_the_same_port_gets_another_socket)
 	net_loop_told(&w, "open 0.1\n");
 	close(fd);
 }
-END_TEST
 
-START_TEST(all_addresses_get_the_same_sockets)
+TEST(all_addresses_get_the_same_sockets)
 {
 	int early;
 
@@ -207,10 +201,9 @@ START_TEST(all_addresses_get_the_same_sockets)
 	net_loop_told(&w, "open 0.1\n");
 	close(early);
 }
-END_TEST
 
 /* 0: the number is the same, as after exec(2). 1: another number of the same socket, as the service manager passes it again. */
-START_TEST(a_passed_socket_is_not_listened_at_twice)
+LOOP_TEST(a_passed_socket_is_not_listened_at_twice, 2)
 {
 	int fd, passed, again;
 
@@ -226,7 +219,6 @@ START_TEST(a_passed_socket_is_not_listened_at_twice)
 	ck_assert_int_eq(fcntl(again, F_GETFD), FD_CLOEXEC);
 	close(fd);
 }
-END_TEST
 
 static bool is_for_this_host(void *context, int fd, bool tls)
 {
@@ -238,7 +230,7 @@ static bool is_for_this_host(void *context, int fd, bool tls)
 	return !getsockname(fd, (struct sockaddr *)&at, &n) && at.ss_family == AF_UNIX;
 }
 
-START_TEST(a_former_socket_that_may_not_go_on_is_closed)
+TEST(a_former_socket_that_may_not_go_on_is_closed)
 {
 	int fd;
 
@@ -250,9 +242,8 @@ START_TEST(a_former_socket_that_may_not_go_on_is_closed)
 	net_loop_told(&w, "open 0.1\n");
 	close(fd);
 }
-END_TEST
 
-START_TEST(descriptors_are_closed_on_exec_again)
+TEST(descriptors_are_closed_on_exec_again)
 {
 	int fd = net_loop_client(&w, 0), carried[3]; /* the client, and two listening sockets */
 
@@ -265,28 +256,4 @@ START_TEST(descriptors_are_closed_on_exec_again)
 	for (size_t i = 0; i < 3; i++)
 		ck_assert_int_eq(fcntl(carried[i], F_GETFD), FD_CLOEXEC);
 	close(fd);
-}
-END_TEST
-
-Suite *net_carry_listen_suite(void)
-{
-	Suite *s = suite_create("net_carry_listen");
-	TCase *t = tcase_create("carry");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_set_timeout(t, 60);
-	tcase_add_loop_test(t, a_client_that_came_while_there_was_no_net_is_accepted, 0, 2);
-	tcase_add_test(t, the_file_of_a_unix_socket_stays_and_goes_at_the_end);
-	tcase_add_test(t, a_socket_that_nobody_asked_for_goes_with_its_net);
-	tcase_add_test(t, the_same_path_gets_the_same_socket);
-	tcase_add_test(t, another_path_gets_another_socket_and_the_former_goes);
-	tcase_add_test(t, a_file_that_somebody_replaced_is_left_alone);
-	tcase_add_loop_test(t, the_same_address_gets_the_same_socket, 0, 2);
-	tcase_add_loop_test(t, another_address_with_the_same_port_gets_another_socket, 0, 2);
-	tcase_add_test(t, all_addresses_get_the_same_sockets);
-	tcase_add_loop_test(t, a_passed_socket_is_not_listened_at_twice, 0, 2);
-	tcase_add_test(t, a_former_socket_that_may_not_go_on_is_closed);
-	tcase_add_test(t, descriptors_are_closed_on_exec_again);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -332,7 +332,9 @@ static const char *text_of(struct buf *b)
 	return buf_begin(b);
 }
 
-START_TEST(a_net_that_is_carried_tells_and_says_what_one_that_is_not_does)
+FIXTURE(.seconds = 120)
+
+LOOP_TEST(a_net_that_is_carried_tells_and_says_what_one_that_is_not_does, 8)
 {
 	const uint64_t seed = seed_pick("net_carry_random") + (uint64_t)_i;
 
@@ -356,16 +358,4 @@ START_TEST(a_net_that_is_carried_tells_and_says_what_one_that_is_not_does)
 	}
 	ck_assert_mem_eq(runs[0].counts.accepted, runs[1].counts.accepted, sizeof(runs[0].counts.accepted));
 	ck_assert_uint_eq(runs[0].counts.bytes_out, runs[1].counts.bytes_out);
-}
-END_TEST
-
-Suite *net_carry_random_suite(void)
-{
-	Suite *s = suite_create("net_carry_random");
-	TCase *t = tcase_create("carry");
-
-	tcase_set_timeout(t, 120);
-	tcase_add_loop_test(t, a_net_that_is_carried_tells_and_says_what_one_that_is_not_does, 0, 8);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -14,8 +14,11 @@ static void stop_at_b(struct net_loop *world, uint64_t session, const char *line
 		net_read(world->net, session, false);
 }
 
+/* 0: Unix, 1: TCP. */
+FIXTURE(.setup = much_is_ready, .teardown = much_is_over, .seconds = 60)
+
 /* At every place of two lines. */
-START_TEST(a_half_read_line_goes_on)
+LOOP_TEST(a_half_read_line_goes_on, 18)
 {
 	static const char text[] = "a\r\nhalf\n";
 	int fd = net_loop_client(&w, _i % 2);
@@ -30,9 +33,8 @@ START_TEST(a_half_read_line_goes_on)
 	net_loop_at_rest(&w);
 	close(fd);
 }
-END_TEST
 
-START_TEST(the_rest_of_a_line_that_is_too_long_is_dropped)
+LOOP_TEST(the_rest_of_a_line_that_is_too_long_is_dropped, 2)
 {
 	int fd = net_loop_client(&w, _i);
 	char line[101];
@@ -47,9 +49,8 @@ START_TEST(the_rest_of_a_line_that_is_too_long_is_dropped)
 	net_loop_told(&w, "line 0.1 b\n");
 	close(fd);
 }
-END_TEST
 
-START_TEST(lines_that_wait_while_reading_is_off_wait_on)
+LOOP_TEST(lines_that_wait_while_reading_is_off_wait_on, 2)
 {
 	int fd = net_loop_client(&w, _i);
 
@@ -68,9 +69,8 @@ START_TEST(lines_that_wait_while_reading_is_off_wait_on)
 	net_loop_told(&w, "line 0.1 d\nline 0.1 half\n");
 	close(fd);
 }
-END_TEST
 
-START_TEST(unsent_output_arrives_and_lines_behind_it_wait)
+LOOP_TEST(unsent_output_arrives_and_lines_behind_it_wait, 2)
 {
 	int fd = net_loop_client(&w, _i);
 
@@ -93,9 +93,8 @@ START_TEST(unsent_output_arrives_and_lines_behind_it_wait)
 	buf_clear(&w.told);
 	close(fd);
 }
-END_TEST
 
-START_TEST(output_that_was_not_flushed_arrives)
+LOOP_TEST(output_that_was_not_flushed_arrives, 2)
 {
 	int fd = net_loop_client(&w, _i);
 
@@ -104,9 +103,8 @@ START_TEST(output_that_was_not_flushed_arrives)
 	net_loop_hears(&w, fd, "OK\n");
 	close(fd);
 }
-END_TEST
 
-START_TEST(a_half_closed_session_still_gets_its_answer)
+LOOP_TEST(a_half_closed_session_still_gets_its_answer, 2)
 {
 	int fd = net_loop_client(&w, _i);
 
@@ -121,9 +119,8 @@ START_TEST(a_half_closed_session_still_gets_its_answer)
 	net_loop_eof(&w, fd);
 	close(fd);
 }
-END_TEST
 
-START_TEST(that_a_client_has_half_closed_is_told_once)
+LOOP_TEST(that_a_client_has_half_closed_is_told_once, 2)
 {
 	int fd = net_loop_client(&w, _i);
 
@@ -137,10 +134,9 @@ START_TEST(that_a_client_has_half_closed_is_told_once)
 	net_loop_told(&w, "line 0.1 c\neof 0.1\n");
 	close(fd);
 }
-END_TEST
 
 /* _i & 1: TCP; _i & 2: reading is off, so that only edges are watched. */
-START_TEST(what_came_while_there_was_no_net_is_noticed)
+LOOP_TEST(what_came_while_there_was_no_net_is_noticed, 4)
 {
 	int fd = net_loop_client(&w, _i & 1), other = net_loop_unix(&w);
 
@@ -161,9 +157,8 @@ START_TEST(what_came_while_there_was_no_net_is_noticed)
 	buf_clear(&w.told);
 	close(other);
 }
-END_TEST
 
-START_TEST(a_half_close_while_there_was_no_net_is_noticed)
+LOOP_TEST(a_half_close_while_there_was_no_net_is_noticed, 4)
 {
 	int fd = net_loop_client(&w, _i & 1);
 
@@ -176,10 +171,9 @@ START_TEST(a_half_close_while_there_was_no_net_is_noticed)
 	net_loop_told(&w, _i & 2 ? "half_closed 0.1\n" : "line 0.1 a\neof 0.1\n");
 	close(fd);
 }
-END_TEST
 
 /* It was full, and only edges of it were watched. */
-START_TEST(a_socket_that_was_emptied_while_there_was_no_net_is_written)
+LOOP_TEST(a_socket_that_was_emptied_while_there_was_no_net_is_written, 2)
 {
 	static char got[65536];
 	int fd = net_loop_client(&w, _i);
@@ -196,10 +190,9 @@ START_TEST(a_socket_that_was_emptied_while_there_was_no_net_is_written)
 	net_loop_at_rest(&w);
 	close(fd);
 }
-END_TEST
 
 /* The sink was about to be told. */
-START_TEST(an_end_that_was_not_told_is_told_in_the_next_net)
+LOOP_TEST(an_end_that_was_not_told_is_told_in_the_next_net, 2)
 {
 	int fd = net_loop_client(&w, _i);
 
@@ -214,9 +207,8 @@ START_TEST(an_end_that_was_not_told_is_told_in_the_next_net)
 	ck_assert_uint_eq(net_sessions(w.net), 0);
 	close(fd);
 }
-END_TEST
 
-START_TEST(a_session_whose_descriptor_is_lost_is_gone)
+LOOP_TEST(a_session_whose_descriptor_is_lost_is_gone, 2)
 {
 	int fd = net_loop_client(&w, _i), other = net_loop_unix(&w);
 
@@ -229,29 +221,4 @@ START_TEST(a_session_whose_descriptor_is_lost_is_gone)
 	net_loop_told(&w, "line 1.1 a\n");
 	close(fd);
 	close(other);
-}
-END_TEST
-
-Suite *net_carry_suite(void)
-{
-	Suite *s = suite_create("net_carry");
-	TCase *t = tcase_create("carry");
-
-	tcase_add_checked_fixture(t, much_is_ready, much_is_over);
-	tcase_set_timeout(t, 60);
-	/* 0: Unix, 1: TCP. */
-	tcase_add_loop_test(t, a_half_read_line_goes_on, 0, 18);
-	tcase_add_loop_test(t, the_rest_of_a_line_that_is_too_long_is_dropped, 0, 2);
-	tcase_add_loop_test(t, lines_that_wait_while_reading_is_off_wait_on, 0, 2);
-	tcase_add_loop_test(t, unsent_output_arrives_and_lines_behind_it_wait, 0, 2);
-	tcase_add_loop_test(t, output_that_was_not_flushed_arrives, 0, 2);
-	tcase_add_loop_test(t, a_half_closed_session_still_gets_its_answer, 0, 2);
-	tcase_add_loop_test(t, that_a_client_has_half_closed_is_told_once, 0, 2);
-	tcase_add_loop_test(t, what_came_while_there_was_no_net_is_noticed, 0, 4);
-	tcase_add_loop_test(t, a_half_close_while_there_was_no_net_is_noticed, 0, 4);
-	tcase_add_loop_test(t, a_socket_that_was_emptied_while_there_was_no_net_is_written, 0, 2);
-	tcase_add_loop_test(t, an_end_that_was_not_told_is_told_in_the_next_net, 0, 2);
-	tcase_add_loop_test(t, a_session_whose_descriptor_is_lost_is_gone, 0, 2);
-	suite_add_tcase(s, t);
-	return s;
 }

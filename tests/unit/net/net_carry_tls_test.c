@@ -26,7 +26,9 @@ static void ends_tls(struct net_loop *world, uint64_t session, const char *line)
 		net_end_tls(world->net, LAST);
 }
 
-START_TEST(a_session_inside_tls_gets_a_line_and_is_gone_even_in_a_pause)
+FIXTURE(.setup = setup, .teardown = teardown, .seconds = 60)
+
+LOOP_TEST(a_session_inside_tls_gets_a_line_and_is_gone_even_in_a_pause, 2)
 {
 	struct client c = client_opens(0);
 	int plain = net_loop_unix(&w);
@@ -47,9 +49,8 @@ START_TEST(a_session_inside_tls_gets_a_line_and_is_gone_even_in_a_pause)
 	net_loop_until(&w, net_closing(w.net) == 0);
 	close(plain);
 }
-END_TEST
 
-START_TEST(inside_a_callback_the_lines_behind_are_dropped)
+TEST(inside_a_callback_the_lines_behind_are_dropped)
 {
 	struct client c = client_opens(0);
 
@@ -59,7 +60,6 @@ START_TEST(inside_a_callback_the_lines_behind_are_dropped)
 	hears_the_last(c, LAST);
 	client_drops(c);
 }
-END_TEST
 
 #define MANY 16000u
 static char many[MANY + 1];
@@ -79,7 +79,7 @@ static void pauses_behind_tls(struct net_loop *world, uint64_t session, const ch
 }
 
 /* Of sessions whose lines wait, those that end come first: the others are told nothing in a pause. */
-START_TEST(waiting_lines_of_others_delay_no_end)
+TEST(waiting_lines_of_others_delay_no_end)
 {
 	struct client c = client_opens(0);
 	int plain[2] = {net_loop_unix(&w)};
@@ -104,9 +104,8 @@ START_TEST(waiting_lines_of_others_delay_no_end)
 	close(plain[0]);
 	close(plain[1]);
 }
-END_TEST
 
-START_TEST(a_session_that_cannot_take_the_line_is_gone_for_that)
+TEST(a_session_that_cannot_take_the_line_is_gone_for_that)
 {
 	struct client c = client_opens(0);
 
@@ -115,9 +114,8 @@ START_TEST(a_session_that_cannot_take_the_line_is_gone_for_that)
 	net_loop_told(&w, "gone 0.1 overflow\n");
 	client_drops(c);
 }
-END_TEST
 
-START_TEST(a_session_that_hangs_up_by_then_is_not_told_of)
+TEST(a_session_that_hangs_up_by_then_is_not_told_of)
 {
 	struct client c = client_opens(0);
 
@@ -127,7 +125,6 @@ START_TEST(a_session_that_hangs_up_by_then_is_not_told_of)
 	hears_the_last(c, LAST);
 	client_drops(c);
 }
-END_TEST
 
 static void allocates(struct net_loop *world)
 {
@@ -139,7 +136,7 @@ static void allocates(struct net_loop *world)
 }
 
 /* 0: nobody has ended it, 1: it was ended, and the loop had no time to tell, 2: it was told, and the connection is closing. */
-START_TEST(what_is_left_of_tls_ends_with_its_net)
+LOOP_TEST(what_is_left_of_tls_ends_with_its_net, 3)
 {
 	struct client c = client_opens(0);
 	int plain = net_loop_unix(&w);
@@ -165,9 +162,8 @@ START_TEST(what_is_left_of_tls_ends_with_its_net)
 	net_loop_told(&w, "line 1.1 a\n");
 	close(plain);
 }
-END_TEST
 
-START_TEST(one_that_is_not_read_is_closed_and_told)
+TEST(one_that_is_not_read_is_closed_and_told)
 {
 	static char bytes[2 * 1024 * 1024];
 	struct client c = client_opens(SMALL);
@@ -181,10 +177,9 @@ START_TEST(one_that_is_not_read_is_closed_and_told)
 	ck_assert_uint_eq(net_closing(w.net), 0);
 	client_drops(c);
 }
-END_TEST
 
 /* In a pause no session begins; what was said in the handshake is not lost if the pause is taken back. */
-START_TEST(a_handshake_waits_in_a_pause)
+TEST(a_handshake_waits_in_a_pause)
 {
 	struct client c = client_dials(0);
 
@@ -202,7 +197,6 @@ START_TEST(a_handshake_waits_in_a_pause)
 	net_loop_told(&w, "open 0.1\nline 0.1 a\n");
 	client_drops(c);
 }
-END_TEST
 
 /* The client may be done with the handshake before it reads that nobody is there. */
 static bool is_cut(struct client c)
@@ -215,7 +209,7 @@ static bool is_cut(struct client c)
 	return r <= 0 && SSL_get_error(c.tls, r) != SSL_ERROR_WANT_READ;
 }
 
-START_TEST(a_handshake_ends_with_its_net_and_its_listener_goes_on)
+LOOP_TEST(a_handshake_ends_with_its_net_and_its_listener_goes_on, 2)
 {
 	struct client c = client_dials(0);
 
@@ -234,25 +228,4 @@ START_TEST(a_handshake_ends_with_its_net_and_its_listener_goes_on)
 	client_says(c, "a\n");
 	net_loop_told(&w, "line 0.1 a\n");
 	client_drops(c);
-}
-END_TEST
-
-Suite *net_carry_tls_suite(void)
-{
-	Suite *s = suite_create("net_carry_tls");
-	TCase *t = tcase_create("carry");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_set_timeout(t, 60);
-	tcase_add_loop_test(t, a_session_inside_tls_gets_a_line_and_is_gone_even_in_a_pause, 0, 2);
-	tcase_add_test(t, inside_a_callback_the_lines_behind_are_dropped);
-	tcase_add_test(t, waiting_lines_of_others_delay_no_end);
-	tcase_add_test(t, a_session_that_cannot_take_the_line_is_gone_for_that);
-	tcase_add_test(t, a_session_that_hangs_up_by_then_is_not_told_of);
-	tcase_add_loop_test(t, what_is_left_of_tls_ends_with_its_net, 0, 3);
-	tcase_add_test(t, one_that_is_not_read_is_closed_and_told);
-	tcase_add_test(t, a_handshake_waits_in_a_pause);
-	tcase_add_loop_test(t, a_handshake_ends_with_its_net_and_its_listener_goes_on, 0, 2);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -8,7 +8,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-START_TEST(in_a_pause_no_line_is_told_and_afterwards_all_in_order)
+/* 0: Unix, 1: TCP. */
+FIXTURE(.setup = much_is_ready, .teardown = much_is_over, .seconds = 60)
+
+LOOP_TEST(in_a_pause_no_line_is_told_and_afterwards_all_in_order, 2)
 {
 	int fd = net_loop_client(&w, _i);
 
@@ -28,7 +31,6 @@ START_TEST(in_a_pause_no_line_is_told_and_afterwards_all_in_order)
 	net_loop_at_rest(&w);
 	close(fd);
 }
-END_TEST
 
 static void pauses_at_b(struct net_loop *world, uint64_t session, const char *line)
 {
@@ -37,7 +39,7 @@ static void pauses_at_b(struct net_loop *world, uint64_t session, const char *li
 		net_pause(world->net, true);
 }
 
-START_TEST(a_pause_inside_a_callback_holds_the_lines_behind_it_and_the_end)
+LOOP_TEST(a_pause_inside_a_callback_holds_the_lines_behind_it_and_the_end, 2)
 {
 	int fd = net_loop_client(&w, _i);
 
@@ -53,9 +55,8 @@ START_TEST(a_pause_inside_a_callback_holds_the_lines_behind_it_and_the_end)
 	net_loop_told(&w, "line 0.1 c\neof 0.1\n");
 	close(fd);
 }
-END_TEST
 
-START_TEST(in_a_pause_clients_wait_in_the_backlog)
+LOOP_TEST(in_a_pause_clients_wait_in_the_backlog, 2)
 {
 	int fd;
 
@@ -67,9 +68,8 @@ START_TEST(in_a_pause_clients_wait_in_the_backlog)
 	net_loop_told(&w, "open 0.1\nline 0.1 a\n");
 	close(fd);
 }
-END_TEST
 
-START_TEST(what_happens_in_a_pause_that_is_taken_back_is_told_afterwards)
+TEST(what_happens_in_a_pause_that_is_taken_back_is_told_afterwards)
 {
 	int closes = net_loop_client(&w, 0), halves = net_loop_unix(&w), off;
 
@@ -96,10 +96,9 @@ START_TEST(what_happens_in_a_pause_that_is_taken_back_is_told_afterwards)
 	buf_clear(&w.told);
 	close(halves);
 }
-END_TEST
 
 /* A write in the pause finds that the client is gone. Its lines were said before. */
-START_TEST(a_write_to_a_client_that_is_gone_loses_none_of_its_lines)
+LOOP_TEST(a_write_to_a_client_that_is_gone_loses_none_of_its_lines, 2)
 {
 	int fd = net_loop_client(&w, 0);
 
@@ -114,10 +113,9 @@ START_TEST(a_write_to_a_client_that_is_gone_loses_none_of_its_lines)
 		net_pause(w.net, false);
 	net_loop_told(&w, "half_closed 0.1\nline 0.1 a\nline 0.1 b\ngone 0.1 hangup\n");
 }
-END_TEST
 
-/* The lines behind it were read already, so the socket has nothing to report. */
-START_TEST(lines_that_were_read_before_a_pause_are_told_after_it)
+/* The lines behind it were read already, so the socket has nothing to report. 2, 3: carried, too. */
+LOOP_TEST(lines_that_were_read_before_a_pause_are_told_after_it, 4)
 {
 	int fd = net_loop_client(&w, _i & 1);
 
@@ -132,7 +130,6 @@ START_TEST(lines_that_were_read_before_a_pause_are_told_after_it)
 	net_loop_told(&w, "line 0.1 c\n");
 	close(fd);
 }
-END_TEST
 
 static void pauses_in_the_second_share(struct net_loop *world, uint64_t session, const char *line)
 {
@@ -141,8 +138,8 @@ static void pauses_in_the_second_share(struct net_loop *world, uint64_t session,
 		net_pause(world->net, true);
 }
 
-/* Its lines are more than a share, and the sink hears of another when the pause begins. */
-START_TEST(a_share_that_was_used_up_before_a_pause_goes_on_after_it)
+/* Its lines are more than a share, and the sink hears of another when the pause begins. 2, 3: carried, too. */
+LOOP_TEST(a_share_that_was_used_up_before_a_pause_goes_on_after_it, 4)
 {
 	static const char lines[] = "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n";
 	int fd = net_loop_client(&w, _i & 1), other = net_loop_unix(&w);
@@ -162,7 +159,6 @@ START_TEST(a_share_that_was_used_up_before_a_pause_goes_on_after_it)
 	close(fd);
 	close(other);
 }
-END_TEST
 
 static void off_and_on_then_pause(struct net_loop *world, uint64_t session, const char *line)
 {
@@ -175,7 +171,7 @@ static void off_and_on_then_pause(struct net_loop *world, uint64_t session, cons
 }
 
 /* All in one pass of the loop, where the socket is known to be readable. */
-START_TEST(an_end_behind_lines_that_a_pause_holds_waits_too)
+LOOP_TEST(an_end_behind_lines_that_a_pause_holds_waits_too, 2)
 {
 	int first = net_loop_client(&w, _i), second = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
 
@@ -192,9 +188,8 @@ START_TEST(an_end_behind_lines_that_a_pause_holds_waits_too)
 	close(first);
 	close(second);
 }
-END_TEST
 
-START_TEST(that_output_was_sent_is_told_after_the_pause)
+LOOP_TEST(that_output_was_sent_is_told_after_the_pause, 2)
 {
 	int fd = net_loop_client(&w, _i);
 
@@ -205,9 +200,8 @@ START_TEST(that_output_was_sent_is_told_after_the_pause)
 	net_loop_told(&w, "sent 0.1\n");
 	close(fd);
 }
-END_TEST
 
-START_TEST(who_listens_in_a_pause_accepts_after_it)
+TEST(who_listens_in_a_pause_accepts_after_it)
 {
 	char path[sizeof(w.path) + 8];
 	int fd;
@@ -222,10 +216,9 @@ START_TEST(who_listens_in_a_pause_accepts_after_it)
 	net_loop_told(&w, "open 0.1\n");
 	close(fd);
 }
-END_TEST
 
 /* acceptor.h: it tries again after 100 ms. */
-START_TEST(a_shortage_of_descriptors_that_ends_in_a_pause_ends_no_pause)
+TEST(a_shortage_of_descriptors_that_ends_in_a_pause_ends_no_pause)
 {
 	struct rlimit limit, few;
 	int fd = net_loop_unix(&w);
@@ -244,29 +237,4 @@ START_TEST(a_shortage_of_descriptors_that_ends_in_a_pause_ends_no_pause)
 	net_pause(w.net, false);
 	net_loop_told(&w, "open 0.1\n");
 	close(fd);
-}
-END_TEST
-
-Suite *net_pause_suite(void)
-{
-	Suite *s = suite_create("net_pause");
-	TCase *t = tcase_create("carry");
-
-	tcase_add_checked_fixture(t, much_is_ready, much_is_over);
-	tcase_set_timeout(t, 60);
-	/* 0: Unix, 1: TCP. */
-	tcase_add_loop_test(t, in_a_pause_no_line_is_told_and_afterwards_all_in_order, 0, 2);
-	tcase_add_loop_test(t, a_pause_inside_a_callback_holds_the_lines_behind_it_and_the_end, 0, 2);
-	tcase_add_loop_test(t, in_a_pause_clients_wait_in_the_backlog, 0, 2);
-	tcase_add_test(t, what_happens_in_a_pause_that_is_taken_back_is_told_afterwards);
-	tcase_add_loop_test(t, a_write_to_a_client_that_is_gone_loses_none_of_its_lines, 0, 2);
-	/* 2, 3: carried. */
-	tcase_add_loop_test(t, lines_that_were_read_before_a_pause_are_told_after_it, 0, 4);
-	tcase_add_loop_test(t, a_share_that_was_used_up_before_a_pause_goes_on_after_it, 0, 4);
-	tcase_add_loop_test(t, an_end_behind_lines_that_a_pause_holds_waits_too, 0, 2);
-	tcase_add_loop_test(t, that_output_was_sent_is_told_after_the_pause, 0, 2);
-	tcase_add_test(t, who_listens_in_a_pause_accepts_after_it);
-	tcase_add_test(t, a_shortage_of_descriptors_that_ends_in_a_pause_ends_no_pause);
-	suite_add_tcase(s, t);
-	return s;
 }

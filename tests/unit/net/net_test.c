@@ -30,7 +30,9 @@ static void teardown(void)
 
 /* --- numbers ------------------------------------------------------------------------------------------------------- */
 
-START_TEST(a_session_takes_the_lowest_free_slot_and_a_new_generation)
+FIXTURE(.setup = setup, .teardown = teardown, .seconds = 60)
+
+TEST(a_session_takes_the_lowest_free_slot_and_a_new_generation)
 {
 	int a = net_loop_unix(&w), b, c;
 
@@ -52,9 +54,8 @@ START_TEST(a_session_takes_the_lowest_free_slot_and_a_new_generation)
 	close(b);
 	close(c);
 }
-END_TEST
 
-START_TEST(a_number_that_is_spent_or_never_was_reaches_nobody)
+TEST(a_number_that_is_spent_or_never_was_reaches_nobody)
 {
 	static const uint64_t wrong[] = {0, 1, UINT64_C(2) << 32, UINT64_C(1) << 32 | 63, UINT64_C(1) << 32 | 64, UINT64_MAX};
 	int fd = net_loop_unix(&w);
@@ -72,9 +73,8 @@ START_TEST(a_number_that_is_spent_or_never_was_reaches_nobody)
 	net_loop_hears(&w, fd, "OK\n");
 	close(fd);
 }
-END_TEST
 
-START_TEST(slots_stay_dense_over_many_that_come_and_go)
+TEST(slots_stay_dense_over_many_that_come_and_go)
 {
 	static uint64_t number[1000];
 	struct slots s;
@@ -103,11 +103,10 @@ START_TEST(slots_stay_dense_over_many_that_come_and_go)
 	ck_assert_ptr_null(slots_any(&s));
 	slots_release(&s);
 }
-END_TEST
 
 /* --- who it is ----------------------------------------------------------------------------------------------------- */
 
-START_TEST(a_unix_peer_is_known_by_its_credentials)
+TEST(a_unix_peer_is_known_by_its_credentials)
 {
 	int fd = net_loop_unix(&w);
 
@@ -118,9 +117,8 @@ START_TEST(a_unix_peer_is_known_by_its_credentials)
 	ck_assert_str_eq(w.peer.address, "unix");
 	close(fd);
 }
-END_TEST
 
-START_TEST(a_tcp_peer_is_known_by_its_address)
+TEST(a_tcp_peer_is_known_by_its_address)
 {
 	struct sockaddr_in a;
 	socklen_t n = sizeof(a);
@@ -136,7 +134,6 @@ START_TEST(a_tcp_peer_is_known_by_its_address)
 	ck_assert_str_eq(w.peer.address, expected);
 	close(fd);
 }
-END_TEST
 
 static int option(int fd, int level, int name)
 {
@@ -161,7 +158,7 @@ static int accepted_end(int fd)
 	return -1;
 }
 
-START_TEST(a_tcp_connection_has_no_delay_and_keepalive)
+TEST(a_tcp_connection_has_no_delay_and_keepalive)
 {
 	int fd = net_loop_tcp(&w), end;
 
@@ -178,11 +175,10 @@ START_TEST(a_tcp_connection_has_no_delay_and_keepalive)
 	ck_assert_int_eq(fcntl(end, F_GETFL) & O_NONBLOCK, O_NONBLOCK);
 	close(fd);
 }
-END_TEST
 
 /* --- the rest ------------------------------------------------------------------------------------------------------ */
 
-START_TEST(after_stop_listening_nobody_comes_in_and_sessions_stay)
+TEST(after_stop_listening_nobody_comes_in_and_sessions_stay)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(w.port)};
 	int fd = net_loop_unix(&w), other = socket(AF_INET, SOCK_STREAM, 0);
@@ -197,9 +193,8 @@ START_TEST(after_stop_listening_nobody_comes_in_and_sessions_stay)
 	close(fd);
 	close(other);
 }
-END_TEST
 
-START_TEST(a_port_is_listened_on_by_number_or_name)
+LOOP_TEST(a_port_is_listened_on_by_number_or_name, 2)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t n = sizeof(a);
@@ -216,9 +211,8 @@ START_TEST(a_port_is_listened_on_by_number_or_name)
 	close(fd);
 	net_free(NULL);
 }
-END_TEST
 
-START_TEST(limits_that_change_hold_from_then_on)
+TEST(limits_that_change_hold_from_then_on)
 {
 	int a = net_loop_unix(&w), b, c;
 
@@ -237,9 +231,8 @@ START_TEST(limits_that_change_hold_from_then_on)
 	close(b);
 	close(c);
 }
-END_TEST
 
-START_TEST(bytes_are_counted)
+TEST(bytes_are_counted)
 {
 	int fd = net_loop_unix(&w);
 
@@ -252,7 +245,6 @@ START_TEST(bytes_are_counted)
 	ck_assert_uint_eq(net_loop_counts(&w).bytes_out, 3);
 	close(fd);
 }
-END_TEST
 
 static void echo(struct net_loop *world, uint64_t session, const char *line)
 {
@@ -260,7 +252,7 @@ static void echo(struct net_loop *world, uint64_t session, const char *line)
 }
 
 /* Each session has spoken and was answered, so its buffers were used once. */
-START_TEST(a_silent_session_costs_little)
+TEST(a_silent_session_costs_little)
 {
 	enum { N = 5000 };
 	static char much[3 << 20];
@@ -299,9 +291,8 @@ START_TEST(a_silent_session_costs_little)
 		close(fd[i]);
 	net_loop_until(&w, net_sessions(w.net) == 0);
 }
-END_TEST
 
-START_TEST(a_base_without_epoll_is_refused)
+TEST(a_base_without_epoll_is_refused)
 {
 	const struct net_conf conf = NET_LOOP_CONF;
 	const struct net_sink sink = {0};
@@ -314,28 +305,4 @@ START_TEST(a_base_without_epoll_is_refused)
 	ck_assert_int_eq(errno, ENOTSUP);
 	event_config_free(config);
 	event_base_free(base);
-}
-END_TEST
-
-Suite *net_suite(void)
-{
-	Suite *s = suite_create("net");
-	TCase *t = tcase_create("net");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_set_timeout(t, 60);
-	tcase_add_test(t, a_session_takes_the_lowest_free_slot_and_a_new_generation);
-	tcase_add_test(t, a_number_that_is_spent_or_never_was_reaches_nobody);
-	tcase_add_test(t, slots_stay_dense_over_many_that_come_and_go);
-	tcase_add_test(t, a_unix_peer_is_known_by_its_credentials);
-	tcase_add_test(t, a_tcp_peer_is_known_by_its_address);
-	tcase_add_test(t, a_tcp_connection_has_no_delay_and_keepalive);
-	tcase_add_test(t, after_stop_listening_nobody_comes_in_and_sessions_stay);
-	tcase_add_loop_test(t, a_port_is_listened_on_by_number_or_name, 0, 2);
-	tcase_add_test(t, limits_that_change_hold_from_then_on);
-	tcase_add_test(t, bytes_are_counted);
-	tcase_add_test(t, a_silent_session_costs_little);
-	tcase_add_test(t, a_base_without_epoll_is_refused);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -25,7 +25,10 @@ static void stop_at_b(struct net_loop *world, uint64_t session, const char *line
 		net_read(world->net, session, false);
 }
 
-START_TEST(lines_that_wait_are_delivered_when_reading_resumes)
+/* 0: Unix, 1: TCP. */
+FIXTURE(.setup = setup, .teardown = teardown, .seconds = 60)
+
+LOOP_TEST(lines_that_wait_are_delivered_when_reading_resumes, 2)
 {
 	int fd = net_loop_client(&w, _i);
 
@@ -41,7 +44,6 @@ START_TEST(lines_that_wait_are_delivered_when_reading_resumes)
 	net_loop_told(&w, "line 0.1 d\nline 0.1 half\n");
 	close(fd);
 }
-END_TEST
 
 static void flicker(struct net_loop *world, uint64_t session, const char *line)
 {
@@ -50,7 +52,7 @@ static void flicker(struct net_loop *world, uint64_t session, const char *line)
 	net_read(world->net, session, true);
 }
 
-START_TEST(reading_off_and_on_inside_a_callback_changes_nothing)
+LOOP_TEST(reading_off_and_on_inside_a_callback_changes_nothing, 2)
 {
 	int fd = net_loop_client(&w, _i);
 
@@ -59,7 +61,6 @@ START_TEST(reading_off_and_on_inside_a_callback_changes_nothing)
 	net_loop_told(&w, "line 0.1 a\nline 0.1 b\nline 0.1 c\n");
 	close(fd);
 }
-END_TEST
 
 static void on_switches_other_on(struct net_loop *world, uint64_t session, const char *line)
 {
@@ -69,7 +70,7 @@ static void on_switches_other_on(struct net_loop *world, uint64_t session, const
 }
 
 /* All in one pass of the loop: the line of another session switches reading on while the socket is known to be readable. */
-START_TEST(lines_that_wait_and_eof_in_one_pass_keep_their_order)
+LOOP_TEST(lines_that_wait_and_eof_in_one_pass_keep_their_order, 2)
 {
 	int first = net_loop_client(&w, _i), second = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
 
@@ -85,9 +86,8 @@ START_TEST(lines_that_wait_and_eof_in_one_pass_keep_their_order)
 	close(first);
 	close(second);
 }
-END_TEST
 
-START_TEST(many_lines_that_wait_and_as_many_more_in_one_pass_are_all_told)
+LOOP_TEST(many_lines_that_wait_and_as_many_more_in_one_pass_are_all_told, 2)
 {
 	static char much[65536];
 	int first = net_loop_client(&w, _i), second = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
@@ -110,9 +110,8 @@ START_TEST(many_lines_that_wait_and_as_many_more_in_one_pass_are_all_told)
 	close(first);
 	close(second);
 }
-END_TEST
 
-START_TEST(a_half_close_while_reading_is_off_is_told_and_loses_no_line)
+LOOP_TEST(a_half_close_while_reading_is_off_is_told_and_loses_no_line, 2)
 {
 	int fd = net_loop_client(&w, _i);
 
@@ -129,9 +128,8 @@ START_TEST(a_half_close_while_reading_is_off_is_told_and_loses_no_line)
 	net_loop_at_rest(&w);
 	close(fd);
 }
-END_TEST
 
-START_TEST(eof_waits_behind_lines_that_wait)
+LOOP_TEST(eof_waits_behind_lines_that_wait, 2)
 {
 	int fd = net_loop_client(&w, _i);
 
@@ -145,10 +143,9 @@ START_TEST(eof_waits_behind_lines_that_wait)
 	net_loop_told(&w, "line 0.1 d\neof 0.1\n");
 	close(fd);
 }
-END_TEST
 
 /* The line of the other session is delivered after the end, although both came in one pass: it may ask for a lock that the ended session has held. */
-START_TEST(a_hang_up_is_told_before_the_lines_that_were_said_after_it)
+TEST(a_hang_up_is_told_before_the_lines_that_were_said_after_it)
 {
 	int fd = net_loop_client(&w, 0), other = net_loop_unix(&w);
 
@@ -162,9 +159,8 @@ START_TEST(a_hang_up_is_told_before_the_lines_that_were_said_after_it)
 	net_loop_told(&w, "gone 0.1 hangup\nline 1.1 mine?\n");
 	close(other);
 }
-END_TEST
 
-START_TEST(a_peer_that_is_gone_is_noticed_while_reading_is_off)
+LOOP_TEST(a_peer_that_is_gone_is_noticed_while_reading_is_off, 2)
 {
 	int fd = net_loop_client(&w, _i);
 
@@ -181,7 +177,6 @@ START_TEST(a_peer_that_is_gone_is_noticed_while_reading_is_off)
 	net_read(w.net, w.session, true);
 	net_loop_at_rest(&w);
 }
-END_TEST
 
 /* Lines of 32 bytes. However much one send takes, the first line of the next send is short enough. */
 static unsigned long flood(int fd, char *much, size_t size)
@@ -200,7 +195,7 @@ static unsigned long flood(int fd, char *much, size_t size)
 	return lines;
 }
 
-START_TEST(a_flood_while_reading_is_off_keeps_nobody_busy)
+LOOP_TEST(a_flood_while_reading_is_off_keeps_nobody_busy, 2)
 {
 	static char much[65536];
 	int fd = net_loop_client(&w, _i);
@@ -215,9 +210,8 @@ START_TEST(a_flood_while_reading_is_off_keeps_nobody_busy)
 	net_loop_until(&w, w.lines == lines); /* nothing was lost */
 	close(fd);
 }
-END_TEST
 
-START_TEST(a_pipelining_client_does_not_starve_another)
+TEST(a_pipelining_client_does_not_starve_another)
 {
 	static char much[65536];
 	int busy = net_loop_client(&w, 0), other = net_loop_unix(&w), passes;
@@ -236,27 +230,4 @@ START_TEST(a_pipelining_client_does_not_starve_another)
 	ck_assert_int_eq(recv(other, much, 3, MSG_DONTWAIT), 3);
 	close(busy);
 	close(other);
-}
-END_TEST
-
-Suite *reading_off_suite(void)
-{
-	Suite *s = suite_create("reading_off");
-	TCase *t = tcase_create("stop");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_set_timeout(t, 60);
-	/* 0: Unix, 1: TCP. */
-	tcase_add_loop_test(t, lines_that_wait_are_delivered_when_reading_resumes, 0, 2);
-	tcase_add_loop_test(t, reading_off_and_on_inside_a_callback_changes_nothing, 0, 2);
-	tcase_add_loop_test(t, lines_that_wait_and_eof_in_one_pass_keep_their_order, 0, 2);
-	tcase_add_loop_test(t, many_lines_that_wait_and_as_many_more_in_one_pass_are_all_told, 0, 2);
-	tcase_add_loop_test(t, a_half_close_while_reading_is_off_is_told_and_loses_no_line, 0, 2);
-	tcase_add_loop_test(t, eof_waits_behind_lines_that_wait, 0, 2);
-	tcase_add_test(t, a_hang_up_is_told_before_the_lines_that_were_said_after_it);
-	tcase_add_loop_test(t, a_peer_that_is_gone_is_noticed_while_reading_is_off, 0, 2);
-	tcase_add_loop_test(t, a_flood_while_reading_is_off_keeps_nobody_busy, 0, 2);
-	tcase_add_test(t, a_pipelining_client_does_not_starve_another);
-	suite_add_tcase(s, t);
-	return s;
 }

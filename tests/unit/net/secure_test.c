@@ -17,7 +17,9 @@ static unsigned records(struct client c, size_t least)
 
 /* --- tests --------------------------------------------------------------------------------------------------------- */
 
-START_TEST(answers_of_one_pass_leave_in_one_record)
+FIXTURE(.setup = setup, .teardown = teardown)
+
+TEST(answers_of_one_pass_leave_in_one_record)
 {
 	struct client c = client_opens(0);
 
@@ -28,9 +30,8 @@ START_TEST(answers_of_one_pass_leave_in_one_record)
 	ck_assert_uint_eq(records(c, 5 * 3 + 22), 1);
 	client_drops(c);
 }
-END_TEST
 
-START_TEST(a_line_may_come_in_many_records)
+TEST(a_line_may_come_in_many_records)
 {
 	struct client c = client_opens(0);
 
@@ -39,9 +40,8 @@ START_TEST(a_line_may_come_in_many_records)
 	net_loop_told(&w, "line 0.1 PING 1\nline 0.1 PING 2\n");
 	client_drops(c);
 }
-END_TEST
 
-START_TEST(long_output_goes_out_as_the_peer_reads)
+TEST(long_output_goes_out_as_the_peer_reads)
 {
 	static char bytes[1024 * 1024];
 	struct client c = client_opens(SMALL);
@@ -55,9 +55,8 @@ START_TEST(long_output_goes_out_as_the_peer_reads)
 	ck_assert_mem_eq(tail, "end\n", 4);
 	client_drops(c);
 }
-END_TEST
 
-START_TEST(a_peer_that_does_not_read_is_disconnected)
+TEST(a_peer_that_does_not_read_is_disconnected)
 {
 	static char bytes[1024 * 1024];
 	struct client c = client_opens(SMALL);
@@ -69,9 +68,8 @@ START_TEST(a_peer_that_does_not_read_is_disconnected)
 	net_loop_told(&w, "gone 0.1 overflow\n");
 	client_drops(c);
 }
-END_TEST
 
-START_TEST(close_notify_is_the_end_and_its_lack_a_reset)
+LOOP_TEST(close_notify_is_the_end_and_its_lack_a_reset, 2)
 {
 	struct client c = client_opens(0);
 
@@ -81,9 +79,8 @@ START_TEST(close_notify_is_the_end_and_its_lack_a_reset)
 	client_drops(c);
 	net_loop_told(&w, _i ? "line 0.1 LAST\neof 0.1\n" : "line 0.1 LAST\ngone 0.1 reset\n");
 }
-END_TEST
 
-START_TEST(after_its_close_notify_a_peer_still_gets_answers)
+TEST(after_its_close_notify_a_peer_still_gets_answers)
 {
 	struct client c = client_opens(0);
 	char tail[3];
@@ -98,9 +95,8 @@ START_TEST(after_its_close_notify_a_peer_still_gets_answers)
 	net_loop_until(&w, SSL_shutdown(c.tls) == 1); /* the close_notify of the daemon */
 	client_drops(c);
 }
-END_TEST
 
-START_TEST(lines_wait_while_reading_is_off)
+TEST(lines_wait_while_reading_is_off)
 {
 	struct client c = client_opens(0);
 
@@ -113,10 +109,9 @@ START_TEST(lines_wait_while_reading_is_off)
 	net_loop_told(&w, "line 0.1 A\nline 0.1 B\n");
 	client_drops(c);
 }
-END_TEST
 
 /* The answer to a demand for new keys cannot go out while the peer reads nothing. */
-START_TEST(demands_for_new_keys_of_a_peer_that_reads_nothing_do_not_spin)
+TEST(demands_for_new_keys_of_a_peer_that_reads_nothing_do_not_spin)
 {
 	static char bytes[32 * 1024];
 	struct client c = client_opens(SMALL);
@@ -143,9 +138,8 @@ START_TEST(demands_for_new_keys_of_a_peer_that_reads_nothing_do_not_spin)
 	net_loop_until(&w, buf_length(&w.told) >= 14 && !memcmp(buf_begin(&w.told) + buf_length(&w.told) - 14, "line 0.1 LAST\n", 14));
 	client_drops(c);
 }
-END_TEST
 
-START_TEST(one_session_too_many_is_refused_inside_tls)
+TEST(one_session_too_many_is_refused_inside_tls)
 {
 	struct client one, two;
 	char line[16];
@@ -161,9 +155,8 @@ START_TEST(one_session_too_many_is_refused_inside_tls)
 	client_drops(one);
 	net_loop_told(&w, "gone 0.1 reset\n");
 }
-END_TEST
 
-START_TEST(handshakes_end_when_listening_does)
+TEST(handshakes_end_when_listening_does)
 {
 	struct client c = client_dials(0);
 	char byte;
@@ -174,25 +167,4 @@ START_TEST(handshakes_end_when_listening_does)
 	net_loop_until(&w, SSL_read(c.tls, &byte, 1) <= 0 && SSL_get_error(c.tls, 0) != SSL_ERROR_WANT_READ);
 	client_drops(c);
 	ck_assert_uint_eq(net_sessions(w.net), 0);
-}
-END_TEST
-
-Suite *secure_suite(void)
-{
-	Suite *s = suite_create("secure");
-	TCase *tc = tcase_create("secure");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, answers_of_one_pass_leave_in_one_record);
-	tcase_add_test(tc, a_line_may_come_in_many_records);
-	tcase_add_test(tc, long_output_goes_out_as_the_peer_reads);
-	tcase_add_test(tc, a_peer_that_does_not_read_is_disconnected);
-	tcase_add_loop_test(tc, close_notify_is_the_end_and_its_lack_a_reset, 0, 2);
-	tcase_add_test(tc, after_its_close_notify_a_peer_still_gets_answers);
-	tcase_add_test(tc, lines_wait_while_reading_is_off);
-	tcase_add_test(tc, demands_for_new_keys_of_a_peer_that_reads_nothing_do_not_spin);
-	tcase_add_test(tc, one_session_too_many_is_refused_inside_tls);
-	tcase_add_test(tc, handshakes_end_when_listening_does);
-	suite_add_tcase(s, tc);
-	return s;
 }

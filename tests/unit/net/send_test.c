@@ -7,7 +7,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-START_TEST(bytes_go_out_at_flush_and_in_order)
+/* 0: Unix, 1: TCP. */
+FIXTURE(.setup = much_is_ready, .teardown = much_is_over, .seconds = 60)
+
+LOOP_TEST(bytes_go_out_at_flush_and_in_order, 2)
 {
 	int fd = net_loop_client(&w, _i);
 	char c;
@@ -20,7 +23,6 @@ START_TEST(bytes_go_out_at_flush_and_in_order)
 	net_loop_hears(&w, fd, "OK 1\nOK 2\n");
 	close(fd);
 }
-END_TEST
 
 static int reader;
 static size_t arrived; /* how many bytes had left when the sink was last told of writing */
@@ -37,7 +39,7 @@ static void look_at_reader(struct net_loop *world)
 }
 
 /* Bytes leave at a flush, sooner when there are many, and when the other end has made room. */
-START_TEST(before_bytes_leave_it_is_told_whenever_they_do)
+LOOP_TEST(before_bytes_leave_it_is_told_whenever_they_do, 2)
 {
 	reader = net_loop_client(&w, _i);
 	arrived = writings = 0;
@@ -55,9 +57,8 @@ START_TEST(before_bytes_leave_it_is_told_whenever_they_do)
 		net_loop_until(&w, writings > 3);
 	close(reader);
 }
-END_TEST
 
-START_TEST(a_slow_reader_gets_all_of_it_and_keeps_nobody_busy_meanwhile)
+LOOP_TEST(a_slow_reader_gets_all_of_it_and_keeps_nobody_busy_meanwhile, 2)
 {
 	int fd = net_loop_client(&w, _i);
 
@@ -69,9 +70,8 @@ START_TEST(a_slow_reader_gets_all_of_it_and_keeps_nobody_busy_meanwhile)
 	net_loop_at_rest(&w);
 	close(fd);
 }
-END_TEST
 
-START_TEST(a_slow_reader_gets_all_of_it_also_after_it_half_closed)
+LOOP_TEST(a_slow_reader_gets_all_of_it_also_after_it_half_closed, 2)
 {
 	const char *late = "";
 	int fd = net_loop_client(&w, _i);
@@ -94,9 +94,8 @@ START_TEST(a_slow_reader_gets_all_of_it_also_after_it_half_closed)
 	net_loop_hears(&w, fd, "END\n");
 	close(fd);
 }
-END_TEST
 
-START_TEST(a_peer_that_does_not_read_overflows_and_is_told_gone_by_the_loop)
+LOOP_TEST(a_peer_that_does_not_read_overflows_and_is_told_gone_by_the_loop, 2)
 {
 	struct net_counts counts;
 	int fd = net_loop_client(&w, _i), i;
@@ -113,10 +112,9 @@ START_TEST(a_peer_that_does_not_read_overflows_and_is_told_gone_by_the_loop)
 	net_loop_at_rest(&w);
 	close(fd);
 }
-END_TEST
 
 /* One pass may produce more than fits, as long as the socket takes it. */
-START_TEST(a_burst_beyond_the_bound_to_a_socket_with_room_is_no_overflow)
+LOOP_TEST(a_burst_beyond_the_bound_to_a_socket_with_room_is_no_overflow, 2)
 {
 	struct net_conf conf = NET_LOOP_CONF;
 	int fd, i;
@@ -132,7 +130,6 @@ START_TEST(a_burst_beyond_the_bound_to_a_socket_with_room_is_no_overflow)
 	net_loop_drains(&w, fd, 80000);
 	close(fd);
 }
-END_TEST
 
 static void overflow(struct net_loop *world, uint64_t session, const char *line)
 {
@@ -143,7 +140,7 @@ static void overflow(struct net_loop *world, uint64_t session, const char *line)
 		net_send(world->net, session, much, MUCH);
 }
 
-START_TEST(an_overflow_inside_a_callback_ends_the_telling_of_lines)
+LOOP_TEST(an_overflow_inside_a_callback_ends_the_telling_of_lines, 2)
 {
 	int fd = net_loop_client(&w, _i);
 
@@ -152,9 +149,8 @@ START_TEST(an_overflow_inside_a_callback_ends_the_telling_of_lines)
 	net_loop_told(&w, "line 0.1 a\ngone 0.1 overflow\n");
 	close(fd);
 }
-END_TEST
 
-START_TEST(a_full_socket_is_no_error)
+LOOP_TEST(a_full_socket_is_no_error, 2)
 {
 	int fd = net_loop_client(&w, _i), i;
 
@@ -166,9 +162,8 @@ START_TEST(a_full_socket_is_no_error)
 	net_loop_drains(&w, fd, (size_t)200 * 4096);
 	close(fd);
 }
-END_TEST
 
-START_TEST(many_slow_readers_at_a_time_get_all_of_it)
+LOOP_TEST(many_slow_readers_at_a_time_get_all_of_it, 2)
 {
 	enum { N = 80 };
 	static uint64_t session[N];
@@ -188,26 +183,4 @@ START_TEST(many_slow_readers_at_a_time_get_all_of_it)
 		close(fd[i]);
 	}
 	buf_clear(&w.told);
-}
-END_TEST
-
-Suite *send_suite(void)
-{
-	Suite *s = suite_create("send");
-	TCase *t = tcase_create("send");
-
-	tcase_add_checked_fixture(t, much_is_ready, much_is_over);
-	tcase_set_timeout(t, 60);
-	/* 0: Unix, 1: TCP. */
-	tcase_add_loop_test(t, bytes_go_out_at_flush_and_in_order, 0, 2);
-	tcase_add_loop_test(t, before_bytes_leave_it_is_told_whenever_they_do, 0, 2);
-	tcase_add_loop_test(t, a_slow_reader_gets_all_of_it_and_keeps_nobody_busy_meanwhile, 0, 2);
-	tcase_add_loop_test(t, a_slow_reader_gets_all_of_it_also_after_it_half_closed, 0, 2);
-	tcase_add_loop_test(t, a_peer_that_does_not_read_overflows_and_is_told_gone_by_the_loop, 0, 2);
-	tcase_add_loop_test(t, a_burst_beyond_the_bound_to_a_socket_with_room_is_no_overflow, 0, 2);
-	tcase_add_loop_test(t, an_overflow_inside_a_callback_ends_the_telling_of_lines, 0, 2);
-	tcase_add_loop_test(t, a_full_socket_is_no_error, 0, 2);
-	tcase_add_loop_test(t, many_slow_readers_at_a_time_get_all_of_it, 0, 2);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -37,7 +37,10 @@ static unsigned takes_all(uid_t uid, unsigned most, enum share refused_as)
 	return n;
 }
 
-START_TEST(a_64th_of_the_sessions_is_kept_and_16_at_most)
+/* 0: Unix, 1: TCP. */
+FIXTURE(.setup = setup, .teardown = teardown)
+
+TEST(a_64th_of_the_sessions_is_kept_and_16_at_most)
 {
 	static const struct {
 		unsigned most, kept;
@@ -46,9 +49,8 @@ START_TEST(a_64th_of_the_sessions_is_kept_and_16_at_most)
 	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++)
 		ck_assert_uint_eq(shares_kept(row[i].most), row[i].kept);
 }
-END_TEST
 
-START_TEST(what_is_kept_is_for_root_and_the_user_of_the_daemon)
+TEST(what_is_kept_is_for_root_and_the_user_of_the_daemon)
 {
 	ck_assert_uint_eq(takes_all(ALICE, 100, SHARE_KEPT), 99);
 	ck_assert_int_eq(shares_ask(&s, BOB, live, 100), SHARE_KEPT);
@@ -57,26 +59,23 @@ START_TEST(what_is_kept_is_for_root_and_the_user_of_the_daemon)
 	ck_assert_uint_eq(takes_all(0, 100, SHARE_FULL), 1);
 	ck_assert_int_eq(shares_ask(&s, OWN, live, 100), SHARE_FULL);
 }
-END_TEST
 
-START_TEST(a_user_alone_may_have_all_others)
+LOOP_TEST(a_user_alone_may_have_all_others, 2)
 {
 	ck_assert_int_eq(shares_ask(&s, 0, live, 10000), SHARE_LEFT);
 	ck_assert_int_eq(shares_ask(&s, OWN, live, 10000), SHARE_LEFT);
 	ck_assert_uint_eq(takes_all(_i ? SHARES_TCP : ALICE, 10000, SHARE_KEPT), 9984);
 }
-END_TEST
 
-START_TEST(a_greedy_user_leaves_some_to_others)
+LOOP_TEST(a_greedy_user_leaves_some_to_others, 2)
 {
 	ck_assert_int_eq(shares_ask(&s, BOB, live, 10000), SHARE_LEFT);
 	ck_assert_uint_eq(takes_all(_i ? SHARES_TCP : ALICE, 10000, SHARE_USED_UP), 9361);
 	ck_assert_uint_eq(takes_all(BOB, 10000, SHARE_USED_UP), 585);
 	ck_assert_int_eq(shares_ask(&s, CAROL, live, 10000), SHARE_LEFT);
 }
-END_TEST
 
-START_TEST(a_user_who_is_refused_may_have_more_when_others_leave)
+TEST(a_user_who_is_refused_may_have_more_when_others_leave)
 {
 	ck_assert_int_eq(shares_ask(&s, BOB, live, 10000), SHARE_LEFT);
 	takes_all(ALICE, 10000, SHARE_USED_UP);
@@ -88,37 +87,16 @@ START_TEST(a_user_who_is_refused_may_have_more_when_others_leave)
 		shares_give(&s, BOB);
 	ck_assert_uint_eq(takes_all(ALICE, 10000, SHARE_USED_UP), 100);
 }
-END_TEST
 
-START_TEST(few_sessions_are_not_shared)
+TEST(few_sessions_are_not_shared)
 {
 	ck_assert_int_eq(shares_ask(&s, BOB, live, 16), SHARE_LEFT);
 	ck_assert_uint_eq(takes_all(ALICE, 16, SHARE_KEPT), 15);
 }
-END_TEST
 
-START_TEST(a_limit_that_was_lowered_refuses)
+TEST(a_limit_that_was_lowered_refuses)
 {
 	ck_assert_int_eq(shares_ask(&s, ALICE, 500, 100), SHARE_FULL);
 	ck_assert_int_eq(shares_ask(&s, 0, 500, 100), SHARE_FULL);
 	ck_assert_int_eq(shares_ask(&s, 0, 0, 0), SHARE_FULL);
-}
-END_TEST
-
-Suite *shares_suite(void)
-{
-	Suite *suite = suite_create("shares");
-	TCase *t = tcase_create("shares");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, a_64th_of_the_sessions_is_kept_and_16_at_most);
-	tcase_add_test(t, what_is_kept_is_for_root_and_the_user_of_the_daemon);
-	/* 0: Unix, 1: TCP. */
-	tcase_add_loop_test(t, a_user_alone_may_have_all_others, 0, 2);
-	tcase_add_loop_test(t, a_greedy_user_leaves_some_to_others, 0, 2);
-	tcase_add_test(t, a_user_who_is_refused_may_have_more_when_others_leave);
-	tcase_add_test(t, few_sessions_are_not_shared);
-	tcase_add_test(t, a_limit_that_was_lowered_refuses);
-	suite_add_tcase(suite, t);
-	return suite;
 }

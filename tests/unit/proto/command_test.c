@@ -6,7 +6,7 @@
 #include <ctype.h>
 #include <string.h>
 
-START_TEST(every_verb_is_found_in_any_case_and_nothing_else_is)
+TEST(every_verb_is_found_in_any_case_and_nothing_else_is)
 {
 	for (unsigned i = 0; i < VERB_N; i++) {
 		char word[32];
@@ -24,9 +24,8 @@ START_TEST(every_verb_is_found_in_any_case_and_nothing_else_is)
 	}
 	ck_assert_int_eq(command_find(SPAN("")), VERB_N);
 }
-END_TEST
 
-START_TEST(every_field_is_found_in_any_case_and_nothing_else_is)
+TEST(every_field_is_found_in_any_case_and_nothing_else_is)
 {
 	for (unsigned i = 0; i < FIELD_N; i++) {
 		char word[32];
@@ -44,9 +43,8 @@ START_TEST(every_field_is_found_in_any_case_and_nothing_else_is)
 		ck_assert_int_eq(field_find((struct span){word, n + 1}), FIELD_N);
 	}
 }
-END_TEST
 
-START_TEST(every_row_is_whole)
+TEST(every_row_is_whole)
 {
 	uint32_t used = 0;
 
@@ -70,9 +68,8 @@ START_TEST(every_row_is_whole)
 	for (unsigned i = 0; i < VALUE_N; i++)
 		ck_assert(value_form((enum value_type)i)[0] && value_meaning((enum value_type)i)[0]);
 }
-END_TEST
 
-START_TEST(usage_is_made_from_the_row)
+TEST(usage_is_made_from_the_row)
 {
 	char out[256];
 	size_t n = command_usage(VERB_UNLOCK, out, sizeof(out));
@@ -83,9 +80,8 @@ START_TEST(usage_is_made_from_the_row)
 	out[n] = '\0';
 	ck_assert_str_eq(out, "PING");
 }
-END_TEST
 
-START_TEST(usage_is_cut_at_the_room_it_has_and_always_fits_the_one_it_gets)
+TEST(usage_is_cut_at_the_room_it_has_and_always_fits_the_one_it_gets)
 {
 	char whole[256], out[256];
 
@@ -101,7 +97,6 @@ START_TEST(usage_is_cut_at_the_room_it_has_and_always_fits_the_one_it_gets)
 		}
 	}
 }
-END_TEST
 
 static void expect_near(const char *typed, const char *meant)
 {
@@ -110,7 +105,7 @@ static void expect_near(const char *typed, const char *meant)
 	ck_assert_msg(meant ? found && !strcmp(found, meant) : !found, "%s: %s", typed, found ? found : "none");
 }
 
-START_TEST(a_typing_mistake_finds_its_word)
+TEST(a_typing_mistake_finds_its_word)
 {
 	expect_near("LOKC", "LOCK");
 	expect_near("lokc", "LOCK");
@@ -124,9 +119,8 @@ START_TEST(a_typing_mistake_finds_its_word)
 	expect_near("PNIG", "PING");
 	expect_near("STAT", "STATS");
 }
-END_TEST
 
-START_TEST(a_word_far_from_all_others_finds_none)
+TEST(a_word_far_from_all_others_finds_none)
 {
 	expect_near("", NULL);
 	expect_near("X", NULL);
@@ -136,9 +130,8 @@ START_TEST(a_word_far_from_all_others_finds_none)
 	expect_near("LLOOCCKK", NULL);
 	expect_near("LOCKLOCKLOCKLOCKLOCKLOCKLOCKLOCKLOCK", NULL);
 }
-END_TEST
 
-START_TEST(the_nearest_of_several_is_told_and_the_first_of_equals)
+TEST(the_nearest_of_several_is_told_and_the_first_of_equals)
 {
 	static const char *const words[] = {"abcdefx", "abcdefg", "abcdefh"};
 
@@ -146,37 +139,15 @@ START_TEST(the_nearest_of_several_is_told_and_the_first_of_equals)
 	ck_assert_str_eq(nearest_word(SPAN("abcdefz"), words, 3), "abcdefx");
 	ck_assert_ptr_null(nearest_word(SPAN("abcdefz"), words, 0));
 }
-END_TEST
 
-START_TEST(two_edits_are_near_and_three_are_not)
+TEST(two_edits_are_near_and_three_are_not)
 {
 	ck_assert_str_eq(field_nearest(SPAN("hxxrtbeat"), command_table[VERB_HELLO].fields), "heartbeat");
 	ck_assert_ptr_null(field_nearest(SPAN("hxxxtbeat"), command_table[VERB_HELLO].fields));
 }
-END_TEST
 
-START_TEST(only_fields_of_the_request_are_offered)
+TEST(only_fields_of_the_request_are_offered)
 {
 	ck_assert_str_eq(field_nearest(SPAN("wiat"), command_table[VERB_LOCK].fields), "wait");
 	ck_assert_ptr_null(field_nearest(SPAN("wiat"), command_table[VERB_UNLOCK].fields));
-}
-END_TEST
-
-Suite *command_suite(void)
-{
-	Suite *s = suite_create("command");
-	TCase *t = tcase_create("command");
-
-	tcase_add_test(t, every_verb_is_found_in_any_case_and_nothing_else_is);
-	tcase_add_test(t, every_field_is_found_in_any_case_and_nothing_else_is);
-	tcase_add_test(t, every_row_is_whole);
-	tcase_add_test(t, usage_is_made_from_the_row);
-	tcase_add_test(t, usage_is_cut_at_the_room_it_has_and_always_fits_the_one_it_gets);
-	tcase_add_test(t, a_typing_mistake_finds_its_word);
-	tcase_add_test(t, a_word_far_from_all_others_finds_none);
-	tcase_add_test(t, the_nearest_of_several_is_told_and_the_first_of_equals);
-	tcase_add_test(t, two_edits_are_near_and_three_are_not);
-	tcase_add_test(t, only_fields_of_the_request_are_offered);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -5,7 +5,7 @@
 #include <check.h>
 #include <string.h>
 
-START_TEST(each_text_has_its_microseconds)
+TEST(each_text_has_its_microseconds)
 {
 	static const struct {
 		const char *text;
@@ -65,7 +65,6 @@ START_TEST(each_text_has_its_microseconds)
 		ck_assert_msg(duration_parse(text) == table[i].us, "'%s'", table[i].text);
 	}
 }
-END_TEST
 
 static void expect_format(int64_t us, const char *text)
 {
@@ -75,7 +74,7 @@ static void expect_format(int64_t us, const char *text)
 	ck_assert_msg(n == strlen(text) && memcmp(out, text, n) == 0, "%s: %.*s", text, (int)n, out);
 }
 
-START_TEST(the_largest_unit_that_is_exact_is_written)
+TEST(the_largest_unit_that_is_exact_is_written)
 {
 	expect_format(0, "0s");
 	expect_format(1, "1us");
@@ -88,9 +87,8 @@ START_TEST(the_largest_unit_that_is_exact_is_written)
 	expect_format(DURATION_MAX, "87600h");
 	expect_format(DURATION_MAX - 1, "315359999999999us");
 }
-END_TEST
 
-START_TEST(what_is_written_is_read_as_the_same)
+TEST(what_is_written_is_read_as_the_same)
 {
 	char out[32];
 
@@ -99,17 +97,4 @@ START_TEST(what_is_written_is_read_as_the_same)
 
 		ck_assert_int_eq(duration_parse(text), us);
 	}
-}
-END_TEST
-
-Suite *duration_suite(void)
-{
-	Suite *s = suite_create("duration");
-	TCase *t = tcase_create("duration");
-
-	tcase_add_test(t, each_text_has_its_microseconds);
-	tcase_add_test(t, the_largest_unit_that_is_exact_is_written);
-	tcase_add_test(t, what_is_written_is_read_as_the_same);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -49,7 +49,7 @@ static const struct {
 	{"LOCK a wait=5s", 0, FOREIGN_NONE},
 };
 
-START_TEST(each_greeting_is_known)
+LOOP_TEST(each_greeting_is_known, (int)(sizeof(greeting_table) / sizeof(greeting_table[0])))
 {
 	const char *line = greeting_table[_i].line;
 	size_t n = greeting_table[_i].n ? greeting_table[_i].n : strlen(line);
@@ -59,10 +59,9 @@ START_TEST(each_greeting_is_known)
 	if (foreign != FOREIGN_NONE)
 		ck_assert_ptr_nonnull(foreign_name(foreign));
 }
-END_TEST
 
 /* No verb is known as foreign by how it begins, alone or before the form of its words. */
-START_TEST(no_request_is_foreign)
+LOOP_TEST(no_request_is_foreign, VERB_N)
 {
 	char line[512];
 	int n = snprintf(line, sizeof(line), "%s %s", command_table[_i].word, command_table[_i].words ? command_table[_i].words : "");
@@ -70,16 +69,4 @@ START_TEST(no_request_is_foreign)
 	ck_assert_int_eq(foreign_of(line, (size_t)n), FOREIGN_NONE);
 	n = snprintf(line, sizeof(line), "%s", command_table[_i].word);
 	ck_assert_int_eq(foreign_of(line, (size_t)n), FOREIGN_NONE);
-}
-END_TEST
-
-Suite *foreign_suite(void)
-{
-	Suite *s = suite_create("foreign");
-	TCase *t = tcase_create("greetings");
-
-	tcase_add_loop_test(t, each_greeting_is_known, 0, (int)(sizeof(greeting_table) / sizeof(greeting_table[0])));
-	tcase_add_loop_test(t, no_request_is_foreign, 0, VERB_N);
-	suite_add_tcase(s, t);
-	return s;
 }

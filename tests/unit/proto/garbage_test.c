@@ -85,15 +85,14 @@ static void answer(const char *bytes, size_t n)
 	free(line);
 }
 
-START_TEST(every_prefix_of_a_line_is_answered)
+TEST(every_prefix_of_a_line_is_answered)
 {
 	for (size_t i = 0; i < WHOLE_LINES; i++)
 		for (size_t n = 0; n <= strlen(whole_lines[i]); n++)
 			answer(whole_lines[i], n);
 }
-END_TEST
 
-START_TEST(every_byte_of_a_line_may_be_any_other)
+TEST(every_byte_of_a_line_may_be_any_other)
 {
 	char line[256];
 
@@ -108,9 +107,8 @@ START_TEST(every_byte_of_a_line_may_be_any_other)
 			}
 	}
 }
-END_TEST
 
-START_TEST(garbage_is_answered)
+TEST(garbage_is_answered)
 {
 	static const char alphabet[] = "LOCK \"\"''\\\\xn=@#\t\x01\xff w";
 	uint64_t seed = 1;
@@ -126,7 +124,6 @@ START_TEST(garbage_is_answered)
 		answer(line, n);
 	}
 }
-END_TEST
 
 static void fill(char *line, const char *pattern)
 {
@@ -138,7 +135,7 @@ static void fill(char *line, const char *pattern)
 	answer(line, LINE_MAX_DEFAULT);
 }
 
-START_TEST(a_whole_line_of_one_thing_is_answered)
+TEST(a_whole_line_of_one_thing_is_answered)
 {
 	static const char *const patterns[] = {"x",  "x ", " ",    "a= ",  "=", "\"", "\" ",    "'",
 					       "' ", "\\", "\"\\", "\xff", "@", "#",  "wait=1 "};
@@ -146,18 +143,4 @@ START_TEST(a_whole_line_of_one_thing_is_answered)
 
 	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
 		fill(line, patterns[i]);
-}
-END_TEST
-
-Suite *garbage_suite(void)
-{
-	Suite *s = suite_create("garbage");
-	TCase *t = tcase_create("garbage");
-
-	tcase_add_test(t, every_prefix_of_a_line_is_answered);
-	tcase_add_test(t, every_byte_of_a_line_may_be_any_other);
-	tcase_add_test(t, garbage_is_answered);
-	tcase_add_test(t, a_whole_line_of_one_thing_is_answered);
-	suite_add_tcase(s, t);
-	return s;
 }

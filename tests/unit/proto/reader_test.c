@@ -37,7 +37,9 @@ static void expect_value(const char *field, const char *value)
 	ck_assert_msg(span_equal(reply_find(&line, field), span_of(value)), "%s=%s", field, value);
 }
 
-START_TEST(each_kind_of_line_is_known)
+FIXTURE(.teardown = teardown)
+
+TEST(each_kind_of_line_is_known)
 {
 	expect_kind("OK", LINE_OK, "", "");
 	expect_kind("OK name=x\r", LINE_OK, "", "");
@@ -50,9 +52,8 @@ START_TEST(each_kind_of_line_is_known)
 	expect_kind("@c ERR ARG wait='5x': \"no", LINE_ERR, "c", "ARG");
 	ck_assert(span_equal(line.text, SPAN("wait='5x': \"no")));
 }
-END_TEST
 
-START_TEST(a_line_outside_the_protocol_is_refused)
+TEST(a_line_outside_the_protocol_is_refused)
 {
 	static const char *const lines[] = {
 		"",
@@ -85,9 +86,8 @@ START_TEST(a_line_outside_the_protocol_is_refused)
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
 		ck_assert_msg(read_bytes(lines[i], strlen(lines[i])) == -1, "%s", lines[i]);
 }
-END_TEST
 
-START_TEST(fields_are_found_unquoted_and_the_first_of_a_name_counts)
+TEST(fields_are_found_unquoted_and_the_first_of_a_name_counts)
 {
 	expect_kind("BUSY name=orders/42 holder=\"worker-7 pid=4211\" later new=\"\\x00\\n\" held_ms=12400 ttl_ms=-1 name=y",
 		    LINE_BUSY, "", "");
@@ -99,9 +99,8 @@ START_TEST(fields_are_found_unquoted_and_the_first_of_a_name_counts)
 	ck_assert_int_eq(reply_number(&line, "held_ms", -7), 12400);
 	ck_assert_int_eq(reply_number(&line, "ttl_ms", -7), -1);
 }
-END_TEST
 
-START_TEST(a_malformed_number_gives_the_default)
+TEST(a_malformed_number_gives_the_default)
 {
 	expect_kind("OK a=9223372036854775807 b=9223372036854775808 c=1x d= e=- f=--1 g=-9223372036854775807 h=+1", LINE_OK, "",
 		    "");
@@ -115,9 +114,8 @@ START_TEST(a_malformed_number_gives_the_default)
 	ck_assert_int_eq(reply_number(&line, "h", -7), -7);
 	ck_assert_int_eq(reply_number(&line, "absent", -7), -7);
 }
-END_TEST
 
-START_TEST(more_fields_than_there_is_room_for_are_passed_over)
+TEST(more_fields_than_there_is_room_for_are_passed_over)
 {
 	char bytes[8 * (REPLY_FIELDS_MAX + 5)] = "OK";
 	size_t at = 2;
@@ -129,9 +127,8 @@ START_TEST(more_fields_than_there_is_room_for_are_passed_over)
 	memcpy(bytes + at - 1, "\"", 1);
 	ck_assert_int_eq(read_bytes(bytes, at), -1);
 }
-END_TEST
 
-START_TEST(every_prefix_of_a_line_is_read_or_refused)
+TEST(every_prefix_of_a_line_is_read_or_refused)
 {
 	static const char *const lines[] = {
 		"@a.1 BUSY name=orders/42 holder=\"worker-7 \\x00\" held_ms=12400",
@@ -146,21 +143,4 @@ START_TEST(every_prefix_of_a_line_is_read_or_refused)
 			for (unsigned f = 0; f < line.fields; f++)
 				ck_assert(line.field[f].value.p + line.field[f].value.n <= kept + n);
 		}
-}
-END_TEST
-
-Suite *reader_suite(void)
-{
-	Suite *s = suite_create("reader");
-	TCase *t = tcase_create("reader");
-
-	tcase_add_checked_fixture(t, NULL, teardown);
-	tcase_add_test(t, each_kind_of_line_is_known);
-	tcase_add_test(t, a_line_outside_the_protocol_is_refused);
-	tcase_add_test(t, fields_are_found_unquoted_and_the_first_of_a_name_counts);
-	tcase_add_test(t, a_malformed_number_gives_the_default);
-	tcase_add_test(t, more_fields_than_there_is_room_for_are_passed_over);
-	tcase_add_test(t, every_prefix_of_a_line_is_read_or_refused);
-	suite_add_tcase(s, t);
-	return s;
 }

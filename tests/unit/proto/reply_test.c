@@ -34,7 +34,7 @@ static void expect_line(const char *line)
 	out = NULL;
 }
 
-START_TEST(a_line_is_its_word_and_its_fields)
+TEST(a_line_is_its_word_and_its_fields)
 {
 	begin("", "OK");
 	expect_line("OK\n");
@@ -51,9 +51,8 @@ START_TEST(a_line_is_its_word_and_its_fields)
 	reply_text(&reply, "reason", SPAN("quorum"));
 	expect_line("! LOST reason=quorum\n");
 }
-END_TEST
 
-START_TEST(an_error_is_its_code_and_its_text_without_control_bytes)
+TEST(an_error_is_its_code_and_its_text_without_control_bytes)
 {
 	room();
 	reply_error(&reply, out, SPAN("t"), ERROR_NOTHELD, "'x' is not yours");
@@ -62,9 +61,8 @@ START_TEST(an_error_is_its_code_and_its_text_without_control_bytes)
 	reply_error(&reply, out, SPAN(""), ERROR_ARG, "a\nOK name=b\x1b\x7f\xc3\xbc");
 	expect_line("ERR ARG a?OK name=b??\xc3\xbc\n");
 }
-END_TEST
 
-START_TEST(numbers_are_written_whole)
+TEST(numbers_are_written_whole)
 {
 	begin("", "OK");
 	reply_int(&reply, "a", INT64_MAX);
@@ -76,7 +74,6 @@ START_TEST(numbers_are_written_whole)
 	reply_ms(&reply, "g", INT64_MAX);
 	expect_line("OK a=9223372036854775807 b=-9223372036854775808 c=-1 d=0 e=0 f=0 g=9223372036854775\n");
 }
-END_TEST
 
 static void expect_number(int64_t value)
 {
@@ -88,7 +85,7 @@ static void expect_number(int64_t value)
 	expect_line(line);
 }
 
-START_TEST(a_number_of_any_length_has_all_its_digits)
+TEST(a_number_of_any_length_has_all_its_digits)
 {
 	int64_t power = 1;
 
@@ -104,9 +101,8 @@ START_TEST(a_number_of_any_length_has_all_its_digits)
 	for (int64_t value = 0; value <= 20000; value++)
 		expect_number(value);
 }
-END_TEST
 
-START_TEST(a_payload_of_any_bytes_fits_into_a_line_that_is_widened_for_it)
+TEST(a_payload_of_any_bytes_fits_into_a_line_that_is_widened_for_it)
 {
 	static char value[PAYLOAD_MAX], wide[LINE_MAX_DEFAULT];
 	char name[NAME_MAX_BYTES];
@@ -125,9 +121,8 @@ START_TEST(a_payload_of_any_bytes_fits_into_a_line_that_is_widened_for_it)
 	ck_assert_int_eq(reply_parse(wide, n - 1, &line), 0);
 	ck_assert(span_equal(reply_find(&line, "payload"), (struct span){value, sizeof(value)}));
 }
-END_TEST
 
-START_TEST(a_number_is_written_whole_into_the_last_bytes_of_a_line_or_not_at_all)
+TEST(a_number_is_written_whole_into_the_last_bytes_of_a_line_or_not_at_all)
 {
 	static char value[REPLY_MAX];
 	const size_t least = sizeof("OK a= n=-9223372036854775808\n") - 1;
@@ -145,7 +140,6 @@ START_TEST(a_number_is_written_whole_into_the_last_bytes_of_a_line_or_not_at_all
 	free(out);
 	out = NULL;
 }
-END_TEST
 
 static void expect_quoted(const char *value, size_t n, const char *quoted)
 {
@@ -155,7 +149,7 @@ static void expect_quoted(const char *value, size_t n, const char *quoted)
 	ck_assert_msg(got == strlen(quoted) && memcmp(text, quoted, got) == 0, "%s: %.*s", quoted, (int)got, text);
 }
 
-START_TEST(a_value_is_quoted_when_it_must_be_and_only_then)
+TEST(a_value_is_quoted_when_it_must_be_and_only_then)
 {
 	expect_quoted("orders/42", 9, "orders/42");
 	expect_quoted("@a#*!", 5, "@a#*!");
@@ -170,9 +164,8 @@ START_TEST(a_value_is_quoted_when_it_must_be_and_only_then)
 	expect_quoted("a\nb\rc", 5, "\"a\\nb\\rc\"");
 	expect_quoted("\0\x01\x7f\xff", 4, "\"\\x00\\x01\\x7f\\xff\"");
 }
-END_TEST
 
-START_TEST(every_ascii_byte_but_these_stands_bare)
+TEST(every_ascii_byte_but_these_stands_bare)
 {
 	for (int byte = 0; byte < 128; byte++) {
 		char value[] = "xy?", text[16];
@@ -182,9 +175,8 @@ START_TEST(every_ascii_byte_but_these_stands_bare)
 		ck_assert_msg((quote((struct span){value, 3}, text, sizeof(text)) == 3) == bare, "byte %d", byte);
 	}
 }
-END_TEST
 
-START_TEST(what_nobody_sees_is_escaped)
+TEST(what_nobody_sees_is_escaped)
 {
 	expect_quoted("a\xe2\x80\xae" "b", 5, "\"a\\xe2\\x80\\xae" "b\""); /* U+202E turns what follows */
 	expect_quoted("\xe2\x80\x8b", 3, "\"\\xe2\\x80\\x8b\"");        /* U+200B: no width */
@@ -194,9 +186,8 @@ START_TEST(what_nobody_sees_is_escaped)
 	expect_quoted("\xe2\x80\x8a", 3, "\xe2\x80\x8a");               /* U+200A, a thin blank, and U+2010, a hyphen, beside them */
 	expect_quoted("\xe2\x80\x90", 3, "\xe2\x80\x90");
 }
-END_TEST
 
-START_TEST(json_has_a_character_as_one_number_or_two)
+TEST(json_has_a_character_as_one_number_or_two)
 {
 	static const struct {
 		const char *character, *escaped;
@@ -210,9 +201,8 @@ START_TEST(json_has_a_character_as_one_number_or_two)
 		ck_assert_mem_eq(escaped_as, row[i].escaped, n);
 	}
 }
-END_TEST
 
-START_TEST(well_formed_utf8_stands_as_it_is_and_nothing_else_does)
+TEST(well_formed_utf8_stands_as_it_is_and_nothing_else_does)
 {
 	expect_quoted("\xc3\xbc", 2, "\xc3\xbc");
 	expect_quoted("\xc3\xbc x", 4, "\"\xc3\xbc x\"");
@@ -236,9 +226,8 @@ START_TEST(well_formed_utf8_stands_as_it_is_and_nothing_else_does)
 	expect_quoted("\xf5\x80\x80\x80", 4, "\"\\xf5\\x80\\x80\\x80\"");
 	expect_quoted("\xe2\x28\xac", 3, "\"\\xe2(\\xac\"");
 }
-END_TEST
 
-START_TEST(text_that_does_not_fit_is_not_written)
+TEST(text_that_does_not_fit_is_not_written)
 {
 	static const char *const values[] = {"abc", "a b", "\xff\xff", "", "a\"", "\xe2\x82\xac \xe2\x82\xac"};
 	char text[64];
@@ -255,9 +244,8 @@ START_TEST(text_that_does_not_fit_is_not_written)
 		ck_assert_uint_eq(quote(span_of(values[i]), text, n), n);
 	}
 }
-END_TEST
 
-START_TEST(a_line_never_exceeds_its_bound_and_a_field_is_whole_or_absent)
+TEST(a_line_never_exceeds_its_bound_and_a_field_is_whole_or_absent)
 {
 	static char value[REPLY_MAX + 100];
 
@@ -283,7 +271,6 @@ START_TEST(a_line_never_exceeds_its_bound_and_a_field_is_whole_or_absent)
 	ck_assert_uint_eq(reply_end(&reply), REPLY_MAX);
 	free(out);
 }
-END_TEST
 
 static bool reads_as(struct span value)
 {
@@ -321,7 +308,7 @@ static void expect_round_trip(struct span value)
 		ck_abort_msg("not itself: '%.*s' of %zu bytes", (int)value.n, value.p, value.n);
 }
 
-START_TEST(a_quoted_value_can_be_sent_back_as_it_stands)
+TEST(a_quoted_value_can_be_sent_back_as_it_stands)
 {
 	char value[3] = "xyz";
 
@@ -337,9 +324,8 @@ START_TEST(a_quoted_value_can_be_sent_back_as_it_stands)
 		value[1] = 'y';
 	}
 }
-END_TEST
 
-START_TEST(random_bytes_come_back_as_they_were)
+TEST(random_bytes_come_back_as_they_were)
 {
 	static const char likely[] = "\"'\\=\t \n\xc3\xbc\xe2\x82\xac\xff x";
 	uint64_t seed = 1;
@@ -354,29 +340,4 @@ START_TEST(random_bytes_come_back_as_they_were)
 		}
 		expect_round_trip((struct span){value, n});
 	}
-}
-END_TEST
-
-Suite *reply_suite(void)
-{
-	Suite *s = suite_create("reply");
-	TCase *t = tcase_create("reply");
-
-	tcase_add_test(t, a_line_is_its_word_and_its_fields);
-	tcase_add_test(t, an_error_is_its_code_and_its_text_without_control_bytes);
-	tcase_add_test(t, numbers_are_written_whole);
-	tcase_add_test(t, a_number_of_any_length_has_all_its_digits);
-	tcase_add_test(t, a_payload_of_any_bytes_fits_into_a_line_that_is_widened_for_it);
-	tcase_add_test(t, a_number_is_written_whole_into_the_last_bytes_of_a_line_or_not_at_all);
-	tcase_add_test(t, a_value_is_quoted_when_it_must_be_and_only_then);
-	tcase_add_test(t, every_ascii_byte_but_these_stands_bare);
-	tcase_add_test(t, what_nobody_sees_is_escaped);
-	tcase_add_test(t, json_has_a_character_as_one_number_or_two);
-	tcase_add_test(t, well_formed_utf8_stands_as_it_is_and_nothing_else_does);
-	tcase_add_test(t, text_that_does_not_fit_is_not_written);
-	tcase_add_test(t, a_line_never_exceeds_its_bound_and_a_field_is_whole_or_absent);
-	tcase_add_test(t, a_quoted_value_can_be_sent_back_as_it_stands);
-	tcase_add_test(t, random_bytes_come_back_as_they_were);
-	suite_add_tcase(s, t);
-	return s;
 }

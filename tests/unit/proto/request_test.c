@@ -119,7 +119,7 @@ static const struct {
 	{"LOCKALL /x HTTP/1.1", PARSE_OK},
 };
 
-START_TEST(each_line_has_its_outcome)
+TEST(each_line_has_its_outcome)
 {
 	for (size_t i = 0; i < sizeof(outcome_table) / sizeof(outcome_table[0]); i++) {
 		enum parse_outcome outcome = parse(outcome_table[i].line);
@@ -129,7 +129,6 @@ START_TEST(each_line_has_its_outcome)
 	}
 	forget();
 }
-END_TEST
 
 static const struct {
 	const char *line;
@@ -202,15 +201,14 @@ static const struct {
 	{"CANCEL @a/b", ERROR_ARG, "'@a/b' is no tag"},
 };
 
-START_TEST(each_mistake_names_what_was_wrong_and_what_would_be_right)
+TEST(each_mistake_names_what_was_wrong_and_what_would_be_right)
 {
 	for (size_t i = 0; i < sizeof(mistake_table) / sizeof(mistake_table[0]); i++)
 		expect_mistake(mistake_table[i].line, mistake_table[i].code, mistake_table[i].text);
 	forget();
 }
-END_TEST
 
-START_TEST(a_full_request_is_understood)
+TEST(a_full_request_is_understood)
 {
 	expect_ok("@t.1 lock orders/42 WAIT=1.5s ttl=10s Mode=exclusive renew=no owner='t 1' note=\"a b\" delay=2m priority=9 count=2");
 	ck_assert_int_eq(request.verb, VERB_LOCK);
@@ -230,9 +228,8 @@ START_TEST(a_full_request_is_understood)
 		ck_assert_int_eq(request_has(&request, (enum field)i), (command_table[VERB_LOCK].fields >> i) & 1);
 	forget();
 }
-END_TEST
 
-START_TEST(values_mean_what_the_manual_says)
+TEST(values_mean_what_the_manual_says)
 {
 	expect_ok("LOCK x wait=forever renew=yes");
 	ck_assert(request.field[FIELD_WAIT].number == WAIT_FOREVER);
@@ -254,7 +251,6 @@ START_TEST(values_mean_what_the_manual_says)
 	ck_assert_int_eq(request.field[FIELD_LIMIT].number, 7);
 	forget();
 }
-END_TEST
 
 /* "verb <n times x>", or "… field=<n times x>" */
 static enum parse_outcome parse_long(const char *before, size_t n)
@@ -267,7 +263,7 @@ static enum parse_outcome parse_long(const char *before, size_t n)
 	return parse_bytes(line, at + n);
 }
 
-START_TEST(every_length_is_refused_one_beyond_its_bound)
+TEST(every_length_is_refused_one_beyond_its_bound)
 {
 	static const struct {
 		const char *before;
@@ -291,9 +287,8 @@ START_TEST(every_length_is_refused_one_beyond_its_bound)
 	ck_assert_str_eq(mistake.text, "owner may have at most 256 bytes; this one has 257");
 	forget();
 }
-END_TEST
 
-START_TEST(a_name_is_measured_after_unquoting)
+TEST(a_name_is_measured_after_unquoting)
 {
 	char line[8 + 4 * NAME_MAX_BYTES] = "LOCK \"";
 	size_t at = 6;
@@ -305,9 +300,8 @@ START_TEST(a_name_is_measured_after_unquoting)
 	ck_assert_uint_eq(request.word[0].n, NAME_MAX_BYTES);
 	forget();
 }
-END_TEST
 
-START_TEST(a_tag_is_told_with_a_mistake_and_a_bad_one_is_not)
+TEST(a_tag_is_told_with_a_mistake_and_a_bad_one_is_not)
 {
 	expect_mistake("@a1 LOKC x", ERROR_UNKNOWN, "LOCK");
 	expect_text(request.tag, "a1");
@@ -327,9 +321,8 @@ START_TEST(a_tag_is_told_with_a_mistake_and_a_bad_one_is_not)
 	ck_assert_uint_eq(request.tag.n, 0);
 	forget();
 }
-END_TEST
 
-START_TEST(text_of_a_peer_is_shown_escaped_and_cut)
+TEST(text_of_a_peer_is_shown_escaped_and_cut)
 {
 	char line[1024];
 
@@ -340,36 +333,4 @@ START_TEST(text_of_a_peer_is_shown_escaped_and_cut)
 	ck_assert_uint_lt(strlen(mistake.text), 128);
 	ck_assert_ptr_nonnull(strstr(mistake.text, "...'"));
 	forget();
-}
-END_TEST
-
-static TCase *meaning(void)
-{
-	TCase *t = tcase_create("meaning");
-
-	tcase_add_test(t, each_line_has_its_outcome);
-	tcase_add_test(t, each_mistake_names_what_was_wrong_and_what_would_be_right);
-	tcase_add_test(t, a_full_request_is_understood);
-	tcase_add_test(t, values_mean_what_the_manual_says);
-	tcase_add_test(t, a_tag_is_told_with_a_mistake_and_a_bad_one_is_not);
-	return t;
-}
-
-static TCase *bounds(void)
-{
-	TCase *t = tcase_create("bounds");
-
-	tcase_add_test(t, every_length_is_refused_one_beyond_its_bound);
-	tcase_add_test(t, a_name_is_measured_after_unquoting);
-	tcase_add_test(t, text_of_a_peer_is_shown_escaped_and_cut);
-	return t;
-}
-
-Suite *request_suite(void)
-{
-	Suite *s = suite_create("request");
-
-	suite_add_tcase(s, meaning());
-	suite_add_tcase(s, bounds());
-	return s;
 }

@@ -71,7 +71,7 @@ static void expect_fault(const char *bytes, enum split fault)
 	free(line.bytes);
 }
 
-START_TEST(blanks_part_tokens_and_a_return_ends_the_line)
+TEST(blanks_part_tokens_and_a_return_ends_the_line)
 {
 	static const char *const lines[] = {"a b=c d", "  a\tb=c \t d  ", "a b=c d\r", "a b=c d \r", "'a' b=\"c\" \"d\"\r"};
 
@@ -87,9 +87,8 @@ START_TEST(blanks_part_tokens_and_a_return_ends_the_line)
 		free(line.bytes);
 	}
 }
-END_TEST
 
-START_TEST(a_line_of_blanks_has_no_token)
+TEST(a_line_of_blanks_has_no_token)
 {
 	static const char *const lines[] = {"", " ", "\t \t", "\r", " \r"};
 
@@ -101,9 +100,8 @@ START_TEST(a_line_of_blanks_has_no_token)
 		free(line.bytes);
 	}
 }
-END_TEST
 
-START_TEST(every_escape_stands_for_its_byte)
+TEST(every_escape_stands_for_its_byte)
 {
 	expect_word("\"\\n\\r\\t\\b\\a\\\"\\\\\\x00\\xfF\\x41\"", "\n\r\t\b\a\"\\\0\xff\x41", 10);
 	for (int byte = 0; byte < 256; byte++) {
@@ -115,9 +113,8 @@ START_TEST(every_escape_stands_for_its_byte)
 		expect_word(bytes, meant, 3);
 	}
 }
-END_TEST
 
-START_TEST(any_other_letter_behind_a_backslash_is_no_escape)
+TEST(any_other_letter_behind_a_backslash_is_no_escape)
 {
 	for (int byte = 0; byte < 256; byte++) {
 		char bytes[] = "\"\\?41\"";
@@ -129,17 +126,15 @@ START_TEST(any_other_letter_behind_a_backslash_is_no_escape)
 		free(line.bytes);
 	}
 }
-END_TEST
 
-START_TEST(single_quotes_know_one_escape)
+TEST(single_quotes_know_one_escape)
 {
 	expect_word("'a b'", "a b", 3);
 	expect_word("'a\\'b\\n\\\\\"'", "a'b\\n\\\\\"", 8);
 	expect_word("''", "", 0);
 }
-END_TEST
 
-START_TEST(a_quoted_section_may_start_in_the_middle_of_a_token)
+TEST(a_quoted_section_may_start_in_the_middle_of_a_token)
 {
 	expect_word("ab\"c d\"", "abc d", 5);
 	expect_word("ab'c d'", "abc d", 5);
@@ -148,9 +143,8 @@ START_TEST(a_quoted_section_may_start_in_the_middle_of_a_token)
 	expect_field("note=\"a b\"", "note", "a b");
 	expect_field("note=x'y z'", "note", "xy z");
 }
-END_TEST
 
-START_TEST(a_token_whose_first_equals_sign_is_not_quoted_is_a_field)
+TEST(a_token_whose_first_equals_sign_is_not_quoted_is_a_field)
 {
 	expect_field("a=b", "a", "b");
 	expect_field("a=b=c", "a", "b=c");
@@ -163,9 +157,8 @@ START_TEST(a_token_whose_first_equals_sign_is_not_quoted_is_a_field)
 	expect_word("'a=b'", "a=b", 3);
 	expect_word("a\"=b\"", "a=b", 3);
 }
-END_TEST
 
-START_TEST(a_line_that_cannot_be_split_says_why)
+TEST(a_line_that_cannot_be_split_says_why)
 {
 	static const struct {
 		const char *bytes;
@@ -186,7 +179,6 @@ START_TEST(a_line_that_cannot_be_split_says_why)
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		expect_fault(table[i].bytes, table[i].fault);
 }
-END_TEST
 
 static enum split meant_by(int byte)
 {
@@ -195,7 +187,7 @@ static enum split meant_by(int byte)
 	return (byte < 0x20 && byte != '\t') || byte == 0x7f ? SPLIT_CONTROL : SPLIT_END;
 }
 
-START_TEST(every_raw_byte_is_a_blank_a_control_a_quote_or_itself)
+TEST(every_raw_byte_is_a_blank_a_control_a_quote_or_itself)
 {
 	for (int byte = 0; byte < 256; byte++) {
 		char bytes[] = "a?b";
@@ -211,9 +203,8 @@ START_TEST(every_raw_byte_is_a_blank_a_control_a_quote_or_itself)
 		free(line.bytes);
 	}
 }
-END_TEST
 
-START_TEST(every_raw_byte_means_the_same_in_a_value_but_an_equals_sign)
+TEST(every_raw_byte_means_the_same_in_a_value_but_an_equals_sign)
 {
 	for (int byte = 0; byte < 256; byte++) {
 		char bytes[] = "k=a?b";
@@ -231,9 +222,8 @@ START_TEST(every_raw_byte_means_the_same_in_a_value_but_an_equals_sign)
 		free(line.bytes);
 	}
 }
-END_TEST
 
-START_TEST(the_first_and_the_last_byte_of_a_line_are_read_as_any_other)
+TEST(the_first_and_the_last_byte_of_a_line_are_read_as_any_other)
 {
 	for (int byte = 0; byte < 256; byte++) {
 		char bytes[] = {(char)byte};
@@ -246,25 +236,4 @@ START_TEST(the_first_and_the_last_byte_of_a_line_are_read_as_any_other)
 			ck_assert_int_eq(line.token[0].is_field, byte == '=');
 		free(line.bytes);
 	}
-}
-END_TEST
-
-Suite *token_suite(void)
-{
-	Suite *s = suite_create("token");
-	TCase *t = tcase_create("token");
-
-	tcase_add_test(t, blanks_part_tokens_and_a_return_ends_the_line);
-	tcase_add_test(t, a_line_of_blanks_has_no_token);
-	tcase_add_test(t, every_escape_stands_for_its_byte);
-	tcase_add_test(t, any_other_letter_behind_a_backslash_is_no_escape);
-	tcase_add_test(t, single_quotes_know_one_escape);
-	tcase_add_test(t, a_quoted_section_may_start_in_the_middle_of_a_token);
-	tcase_add_test(t, a_token_whose_first_equals_sign_is_not_quoted_is_a_field);
-	tcase_add_test(t, a_line_that_cannot_be_split_says_why);
-	tcase_add_test(t, every_raw_byte_is_a_blank_a_control_a_quote_or_itself);
-	tcase_add_test(t, every_raw_byte_means_the_same_in_a_value_but_an_equals_sign);
-	tcase_add_test(t, the_first_and_the_last_byte_of_a_line_are_read_as_any_other);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -68,7 +68,9 @@ static void check_out(const char *sha, struct span text, struct span expected)
 #define AFTER "$13\r\n1761234567890\r\n"
 #define PRIOR "$18\r\nd3:9:00ff d4:1:0af\r\n"
 
-START_TEST(a_batch_of_each_kind_is_written_to_the_letter)
+FIXTURE(.setup = setup, .teardown = teardown)
+
+TEST(a_batch_of_each_kind_is_written_to_the_letter)
 {
 	struct call acquire = call_of(CALL_ACQUIRE, 1, (struct span){"a\0\r\n", 4}), extend = call_of(CALL_EXTEND, 2, SPAN("e")),
 		    release = call_of(CALL_RELEASE, 3, SPAN("r"));
@@ -82,7 +84,6 @@ START_TEST(a_batch_of_each_kind_is_written_to_the_letter)
 		       "$1\r\ne\r\n" VALUE "$9\r\nd2:8:00ff\r\n$4\r\n9000\r\n" FENCE "$1\r\n1\r\n" AFTER "$1\r\n1\r\n" PRIOR
 		       "$1\r\nR\r\n" VALUE PRIOR));
 }
-END_TEST
 
 /* An acquire of one token without a ticket, a renewal, a release: what they have in common stands in front of the first. */
 static struct call plain(enum call_kind kind, uint64_t id)
@@ -108,7 +109,7 @@ static void add_plain(enum call_kind kind, uint64_t id)
 #define KEY   "$6\r\nlock:n\r\n"
 #define TERMS "$1\r\nt\r\n$4\r\n9000\r\n" AFTER "$2\r\n20\r\n"
 
-START_TEST(the_key_of_a_slot_is_no_key_of_a_lock)
+TEST(the_key_of_a_slot_is_no_key_of_a_lock)
 {
 	static const char *const name[] = {SLOT_PREFIX "a#0", "\001\001s:a#0", "\001\001"};
 
@@ -122,9 +123,8 @@ START_TEST(the_key_of_a_slot_is_no_key_of_a_lock)
 		       "$19\r\nredlockd:lock:s:a#0\r\n$11\r\nlock:\001s:a#0\r\n$6\r\nlock:\001\r\n$3\r\nj|m\r\n" SKEW
 		       "$1\r\nl\r\n$1\r\nl\r\n$1\r\nl\r\n"));
 }
-END_TEST
 
-START_TEST(the_common_calls_say_once_what_they_share)
+TEST(the_common_calls_say_once_what_they_share)
 {
 	add_plain(CALL_RELEASE, 1);
 	add_plain(CALL_ACQUIRE, 2);
@@ -137,10 +137,9 @@ START_TEST(the_common_calls_say_once_what_they_share)
 		       "$1\r\nr\r\n" VALUE TERMS "$1\r\ng\r\n" VALUE FENCE "$1\r\ng\r\n" VALUE FENCE "$1\r\nK\r\n" VALUE FENCE
 		       "$1\r\nx\r\n$6\r\nticket\r\n$1\r\nl\r\n"));
 }
-END_TEST
 
 /* Does a call of this kind behind an acquire, which differs from it in one field, say its terms anew? */
-START_TEST(terms_are_said_anew_where_a_call_has_others_and_looks_at_them)
+TEST(terms_are_said_anew_where_a_call_has_others_and_looks_at_them)
 {
 	static const struct {
 		const char *what;
@@ -175,10 +174,9 @@ START_TEST(terms_are_said_anew_where_a_call_has_others_and_looks_at_them)
 		ck_assert_msg(batch.words == words + (row[i].again ? 4 : 0), "%s", row[i].what);
 	}
 }
-END_TEST
 
 /* What makes a call one of the uncommon kind: see lua/prelude.lua. */
-START_TEST(a_call_that_needs_more_says_more)
+TEST(a_call_that_needs_more_says_more)
 {
 	struct call acquire = plain(CALL_ACQUIRE, 1), extend = plain(CALL_EXTEND, 1), release = plain(CALL_RELEASE, 1), call[7];
 	const char op[] = "aaeeeeR";
@@ -199,9 +197,8 @@ START_TEST(a_call_that_needs_more_says_more)
 	}
 	ck_assert(!batch.termed);
 }
-END_TEST
 
-START_TEST(probe_and_join_are_written_to_the_letter)
+TEST(probe_and_join_are_written_to_the_letter)
 {
 	add(CALL_PROBE, 1);
 	check_out("SHA", SPAN(""), SPAN("*6\r\n$7\r\nEVALSHA\r\n$3\r\nSHA\r\n$1\r\n3\r\n" HEAD));
@@ -211,9 +208,8 @@ START_TEST(probe_and_join_are_written_to_the_letter)
 		  SPAN("*11\r\n$4\r\nEVAL\r\n$4\r\ntext\r\n$1\r\n3\r\n" HEAD "$3\r\nj|m\r\n$3\r\nj|n\r\n" SKEW "$16\r\n1761234567890123\r\n"
 		       "$13\r\n1761234567890\r\n"));
 }
-END_TEST
 
-START_TEST(numbers_are_written_whole_at_both_ends_of_their_range)
+TEST(numbers_are_written_whole_at_both_ends_of_their_range)
 {
 	struct call call = call_of(CALL_ACQUIRE, 1, SPAN(""));
 
@@ -226,9 +222,8 @@ START_TEST(numbers_are_written_whole_at_both_ends_of_their_range)
 		(struct span){buf_begin(&batch.args), buf_length(&batch.args)},
 		SPAN("$1\r\na\r\n" VALUE "$20\r\n-9223372036854775808\r\n$1\r\n0\r\n$19\r\n9223372036854775807\r\n$2\r\n-1\r\n" WAIT)));
 }
-END_TEST
 
-START_TEST(calls_under_one_marker_share_a_batch_and_others_do_not)
+TEST(calls_under_one_marker_share_a_batch_and_others_do_not)
 {
 	struct call same = call_of(CALL_EXTEND, 1, SPAN("x")), other = same, release = call_of(CALL_RELEASE, 2, SPAN("x")),
 		    probe = call_of(CALL_PROBE, 3, SPAN("")), join = call_of(CALL_MARK, 3, SPAN(""));
@@ -252,9 +247,8 @@ START_TEST(calls_under_one_marker_share_a_batch_and_others_do_not)
 	add(CALL_PROBE, 1);
 	ck_assert(!batch_accepts(&batch, &release));
 }
-END_TEST
 
-START_TEST(a_batch_holds_256_calls)
+TEST(a_batch_holds_256_calls)
 {
 	struct call call = call_of(CALL_RELEASE, 1, SPAN("x"));
 	unsigned i;
@@ -265,9 +259,8 @@ START_TEST(a_batch_holds_256_calls)
 	}
 	ck_assert(!batch_accepts(&batch, &call));
 }
-END_TEST
 
-START_TEST(an_entry_taken_from_another_batch_is_the_same)
+TEST(an_entry_taken_from_another_batch_is_the_same)
 {
 	struct batch whole = batch;
 	unsigned i;
@@ -292,10 +285,9 @@ START_TEST(an_entry_taken_from_another_batch_is_the_same)
 	ck_assert_uint_eq(batch.entry[2].hash, 3);
 	batch_release(&whole);
 }
-END_TEST
 
 /* The entries between them, which said the terms, are left behind. */
-START_TEST(an_entry_taken_from_another_batch_says_its_terms)
+TEST(an_entry_taken_from_another_batch_says_its_terms)
 {
 	struct call other = plain(CALL_ACQUIRE, 2);
 	struct batch whole;
@@ -319,26 +311,4 @@ START_TEST(an_entry_taken_from_another_batch_says_its_terms)
 	ck_assert_uint_eq(batch.words, 2 * (4 + 3));
 	buf_release(&expected);
 	batch_release(&whole);
-}
-END_TEST
-
-Suite *batch_suite(void)
-{
-	Suite *s = suite_create("batch");
-	TCase *t = tcase_create("batch");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, a_batch_of_each_kind_is_written_to_the_letter);
-	tcase_add_test(t, the_key_of_a_slot_is_no_key_of_a_lock);
-	tcase_add_test(t, the_common_calls_say_once_what_they_share);
-	tcase_add_test(t, terms_are_said_anew_where_a_call_has_others_and_looks_at_them);
-	tcase_add_test(t, a_call_that_needs_more_says_more);
-	tcase_add_test(t, probe_and_join_are_written_to_the_letter);
-	tcase_add_test(t, numbers_are_written_whole_at_both_ends_of_their_range);
-	tcase_add_test(t, calls_under_one_marker_share_a_batch_and_others_do_not);
-	tcase_add_test(t, a_batch_holds_256_calls);
-	tcase_add_test(t, an_entry_taken_from_another_batch_is_the_same);
-	tcase_add_test(t, an_entry_taken_from_another_batch_says_its_terms);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -99,7 +99,9 @@ static void another_address(void)
 static void (*const changes[])(void) = {no_change,   another_password, another_user, another_database, another_prefix, another_number_of_links,
 					fewer_links, another_daemon,   no_daemon,    another_address};
 
-START_TEST(connections_with_other_settings_begin_anew)
+FIXTURE(.setup = setup, .teardown = teardown, .seconds = 60)
+
+LOOP_TEST(connections_with_other_settings_begin_anew, sizeof(changes) / sizeof(*changes))
 {
 	if (changes[_i] == another_prefix)
 		real_upstream.conf.daemon_id = NULL; /* the channel of the daemon says the prefix as well */
@@ -118,10 +120,9 @@ START_TEST(connections_with_other_settings_begin_anew)
 	real_upstream_answered(50);
 	ck_assert_uint_eq(real_upstream.downs, 0);
 }
-END_TEST
 
 /* A node that goes away takes its descriptors with it: the fixture sees to that. */
-START_TEST(the_number_of_nodes_may_change)
+TEST(the_number_of_nodes_may_change)
 {
 	real_upstream.address[1] = real_upstream.address[0];
 	real_upstream.conf.nodes = 2;
@@ -135,9 +136,8 @@ START_TEST(the_number_of_nodes_may_change)
 	real_upstream_await(&real_upstream.ups, 3);
 	ck_assert_uint_eq(real_upstream.downs, 0);
 }
-END_TEST
 
-START_TEST(a_link_that_is_not_handed_over_takes_its_node_down)
+LOOP_TEST(a_link_that_is_not_handed_over_takes_its_node_down, 2)
 {
 	size_t place;
 
@@ -148,10 +148,9 @@ START_TEST(a_link_that_is_not_handed_over_takes_its_node_down)
 	carried_upstream_unpack();
 	begins_anew("the daemon was restarted, and its connections were not handed over");
 }
-END_TEST
 
 /* The next process restarts before it has told anything. */
-START_TEST(what_is_still_to_be_told_is_told_by_the_process_after)
+TEST(what_is_still_to_be_told_is_told_by_the_process_after)
 {
 	real_upstream_up();
 	carried_upstream_pack();
@@ -165,9 +164,8 @@ START_TEST(what_is_still_to_be_told_is_told_by_the_process_after)
 	ck_assert(!carried_upstream.parcel->node[0].up); /* nothing is to be told any more */
 	carried_upstream_unpack();
 }
-END_TEST
 
-START_TEST(a_password_does_not_stand_in_the_segment)
+TEST(a_password_does_not_stand_in_the_segment)
 {
 	struct stat st;
 	char *all;
@@ -181,9 +179,8 @@ START_TEST(a_password_does_not_stand_in_the_segment)
 	free(all);
 	carried_upstream_unpack();
 }
-END_TEST
 
-START_TEST(that_a_server_refused_the_subscription_is_remembered)
+LOOP_TEST(that_a_server_refused_the_subscription_is_remembered, 2)
 {
 	real_redis_tell_line(&real_upstream.server, "ACL SETUSER u resetchannels");
 	real_upstream_up();
@@ -196,7 +193,6 @@ START_TEST(that_a_server_refused_the_subscription_is_remembered)
 	real_upstream_await(&real_upstream.subscriptions, 1);
 	ck_assert_uint_eq(real_upstream.downs, _i);
 }
-END_TEST
 
 /* --- TLS ------------------------------------------------------------------------------------------------------------- */
 
@@ -243,7 +239,7 @@ static struct ssl_ctx_st *context_of(const char *cert)
 	return context;
 }
 
-START_TEST(plain_connections_do_not_go_on_where_tls_is_demanded)
+TEST(plain_connections_do_not_go_on_where_tls_is_demanded)
 {
 	char cert[64], key[64];
 
@@ -261,9 +257,8 @@ START_TEST(plain_connections_do_not_go_on_where_tls_is_demanded)
 	real_upstream_await(&real_upstream.downs, 2); /* the server speaks no TLS */
 	ck_assert_uint_eq(real_upstream.ups, 1);
 }
-END_TEST
 
-START_TEST(connections_inside_tls_begin_anew)
+TEST(connections_inside_tls_begin_anew)
 {
 	char cert[64], key[64], port[8];
 	const char *const option[] = {"--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert, "--tls-auth-clients",
@@ -286,24 +281,4 @@ START_TEST(connections_inside_tls_begin_anew)
 	real_upstream.conf.tls = context_of(cert);
 	carried_upstream_unpack();
 	begins_anew("the daemon was restarted, and TLS begins anew");
-}
-END_TEST
-
-Suite *carry_settings_suite(void)
-{
-	Suite *s = suite_create("carry_settings");
-	TCase *t = tcase_create("carry_settings");
-
-	tcase_set_timeout(t, 60);
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_loop_test(t, connections_with_other_settings_begin_anew, 0, sizeof(changes) / sizeof(*changes));
-	tcase_add_test(t, the_number_of_nodes_may_change);
-	tcase_add_loop_test(t, a_link_that_is_not_handed_over_takes_its_node_down, 0, 2);
-	tcase_add_test(t, what_is_still_to_be_told_is_told_by_the_process_after);
-	tcase_add_test(t, a_password_does_not_stand_in_the_segment);
-	tcase_add_loop_test(t, that_a_server_refused_the_subscription_is_remembered, 0, 2);
-	tcase_add_test(t, plain_connections_do_not_go_on_where_tls_is_demanded);
-	tcase_add_test(t, connections_inside_tls_begin_anew);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -48,7 +48,9 @@ static unsigned loads(void)
 	return real_upstream_server_count("commandstats", "cmdstat_script|load:calls=");
 }
 
-START_TEST(connections_go_on_without_a_handshake)
+FIXTURE(.setup = setup, .teardown = teardown, .seconds = 60)
+
+TEST(connections_go_on_without_a_handshake)
 {
 	unsigned before_loads;
 	char *before, *after;
@@ -73,9 +75,8 @@ START_TEST(connections_go_on_without_a_handshake)
 	free(before);
 	free(after);
 }
-END_TEST
 
-START_TEST(what_is_published_meanwhile_arrives)
+TEST(what_is_published_meanwhile_arrives)
 {
 	real_upstream_up();
 	carried_upstream_subscribes();
@@ -87,10 +88,9 @@ START_TEST(what_is_published_meanwhile_arrives)
 	ck_assert_uint_eq(real_upstream.message_n, 1);
 	ck_assert_int_eq(real_upstream.message[0], 'b');
 }
-END_TEST
 
 /* The daemon restarts after each piece that it has read. */
-START_TEST(a_message_that_is_read_in_part_goes_on)
+TEST(a_message_that_is_read_in_part_goes_on)
 {
 	char *payload = malloc(LARGE);
 	unsigned restarts = 0, parts = 0;
@@ -114,9 +114,8 @@ START_TEST(a_message_that_is_read_in_part_goes_on)
 	ck_assert_uint_eq(real_upstream.downs, 0);
 	free(payload);
 }
-END_TEST
 
-START_TEST(what_is_known_of_a_server_is_what_was_known)
+TEST(what_is_known_of_a_server_is_what_was_known)
 {
 	struct instant up_since;
 	char *ping;
@@ -144,9 +143,8 @@ START_TEST(what_is_known_of_a_server_is_what_was_known)
 	carried_upstream_unpack();
 	ck_assert_uint_eq(real_upstream.downs, 0);
 }
-END_TEST
 
-START_TEST(a_ping_may_be_unanswered)
+TEST(a_ping_may_be_unanswered)
 {
 	real_upstream.conf.ping_us = 50 * MSEC;
 	real_upstream_hold();
@@ -163,9 +161,8 @@ START_TEST(a_ping_may_be_unanswered)
 	real_upstream_run(200 * MSEC);
 	ck_assert_uint_eq(real_upstream.downs, 0);
 }
-END_TEST
 
-START_TEST(a_server_that_does_not_answer_is_noticed_as_always)
+TEST(a_server_that_does_not_answer_is_noticed_as_always)
 {
 	real_upstream.conf.ping_us = 50 * MSEC;
 	real_upstream.conf.stall_us = 300 * MSEC;
@@ -178,9 +175,8 @@ START_TEST(a_server_that_does_not_answer_is_noticed_as_always)
 	kill(real_upstream.server.pid, SIGCONT);
 	real_upstream_await(&real_upstream.ups, 2);
 }
-END_TEST
 
-START_TEST(a_connection_that_broke_meanwhile_is_noticed)
+TEST(a_connection_that_broke_meanwhile_is_noticed)
 {
 	real_upstream_hold();
 	carried_upstream_pack();
@@ -192,9 +188,8 @@ START_TEST(a_connection_that_broke_meanwhile_is_noticed)
 	real_upstream_await(&real_upstream.ups, 2);
 	real_upstream_expect(CALL_EXTEND, 10, "held", 'E');
 }
-END_TEST
 
-START_TEST(a_subscription_that_broke_meanwhile_is_made_anew)
+TEST(a_subscription_that_broke_meanwhile_is_made_anew)
 {
 	real_upstream_hold();
 	carried_upstream_subscribes();
@@ -206,9 +201,8 @@ START_TEST(a_subscription_that_broke_meanwhile_is_made_anew)
 	real_upstream_await(&real_upstream.messages, 1);
 	ck_assert_uint_eq(real_upstream.downs, 0);
 }
-END_TEST
 
-START_TEST(the_upstream_is_quiet_when_all_calls_are_answered)
+TEST(the_upstream_is_quiet_when_all_calls_are_answered)
 {
 	real_upstream_hold();
 	ck_assert(upstream_is_quiet(real_upstream.upstream));
@@ -226,9 +220,8 @@ START_TEST(the_upstream_is_quiet_when_all_calls_are_answered)
 	real_upstream_answered(11);
 	ck_assert(upstream_is_quiet(real_upstream.upstream));
 }
-END_TEST
 
-START_TEST(a_node_that_does_not_answer_in_time_is_given_up_and_no_other)
+TEST(a_node_that_does_not_answer_in_time_is_given_up_and_no_other)
 {
 	struct real_redis other;
 	struct call call = real_upstream_make(CALL_PROBE, 10, "");
@@ -257,9 +250,8 @@ START_TEST(a_node_that_does_not_answer_in_time_is_given_up_and_no_other)
 	ck_assert_uint_eq(real_upstream.downs, 1);
 	real_redis_remove(&other);
 }
-END_TEST
 
-START_TEST(calls_to_a_node_that_is_down_are_answered_when_it_is_given_up)
+TEST(calls_to_a_node_that_is_down_are_answered_when_it_is_given_up)
 {
 	real_upstream_up();
 	real_redis_kill(&real_upstream.server);
@@ -271,9 +263,8 @@ START_TEST(calls_to_a_node_that_is_down_are_answered_when_it_is_given_up)
 	ck_assert(upstream_is_quiet(real_upstream.upstream));
 	carried_upstream_restart();
 }
-END_TEST
 
-START_TEST(why_a_node_is_down_is_not_told_again)
+TEST(why_a_node_is_down_is_not_told_again)
 {
 	unsigned before;
 
@@ -291,9 +282,8 @@ START_TEST(why_a_node_is_down_is_not_told_again)
 	real_redis_start(&real_upstream.server, NULL);
 	real_upstream_await(&real_upstream.ups, 2);
 }
-END_TEST
 
-START_TEST(a_node_may_not_be_up_yet)
+TEST(a_node_may_not_be_up_yet)
 {
 	kill(real_upstream.server.pid, SIGSTOP);
 	real_upstream_dial();
@@ -305,10 +295,9 @@ START_TEST(a_node_may_not_be_up_yet)
 	real_upstream_await(&real_upstream.ups, 1);
 	ck_assert_uint_eq(real_upstream.downs, 0);
 }
-END_TEST
 
 /* The scripts of the next version are others. */
-START_TEST(other_scripts_are_loaded_over_the_connections_that_there_are)
+TEST(other_scripts_are_loaded_over_the_connections_that_there_are)
 {
 	unsigned before;
 
@@ -334,34 +323,8 @@ START_TEST(other_scripts_are_loaded_over_the_connections_that_there_are)
 	ck_assert_uint_eq(real_upstream.ups, 1);
 	ck_assert_uint_eq(real_upstream.downs, 0);
 }
-END_TEST
 
-Suite *carry_suite(void)
-{
-	Suite *s = suite_create("carry");
-	TCase *u = tcase_create("unix"), *t = tcase_create("tcp");
-
-	tcase_set_timeout(u, 60);
-	tcase_add_checked_fixture(u, setup, teardown);
-	tcase_add_test(u, connections_go_on_without_a_handshake);
-	tcase_add_test(u, what_is_published_meanwhile_arrives);
-	tcase_add_test(u, a_message_that_is_read_in_part_goes_on);
-	tcase_add_test(u, what_is_known_of_a_server_is_what_was_known);
-	tcase_add_test(u, a_ping_may_be_unanswered);
-	tcase_add_test(u, a_server_that_does_not_answer_is_noticed_as_always);
-	tcase_add_test(u, a_connection_that_broke_meanwhile_is_noticed);
-	tcase_add_test(u, a_subscription_that_broke_meanwhile_is_made_anew);
-	tcase_add_test(u, the_upstream_is_quiet_when_all_calls_are_answered);
-	tcase_add_test(u, a_node_that_does_not_answer_in_time_is_given_up_and_no_other);
-	tcase_add_test(u, calls_to_a_node_that_is_down_are_answered_when_it_is_given_up);
-	tcase_add_test(u, why_a_node_is_down_is_not_told_again);
-	tcase_add_test(u, a_node_may_not_be_up_yet);
-	tcase_add_test(u, other_scripts_are_loaded_over_the_connections_that_there_are);
-	suite_add_tcase(s, u);
-	tcase_set_timeout(t, 60);
-	tcase_add_checked_fixture(t, setup_tcp, teardown);
-	tcase_add_test(t, connections_go_on_without_a_handshake);
-	tcase_add_test(t, a_message_that_is_read_in_part_goes_on);
-	suite_add_tcase(s, t);
-	return s;
-}
+/* The same over TCP. */
+FIXTURE(.setup = setup_tcp, .teardown = teardown, .seconds = 60)
+TEST_AGAIN(connections_go_on_without_a_handshake, 1)
+TEST_AGAIN(a_message_that_is_read_in_part_goes_on, 1)

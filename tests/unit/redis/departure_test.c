@@ -38,25 +38,25 @@ static void pairs(unsigned n, int64_t us)
 	}
 }
 
-START_TEST(releases_wait_for_a_pass_once_eight_in_a_row_were_followed_at_once)
+FIXTURE(.setup = begin)
+
+TEST(releases_wait_for_a_pass_once_eight_in_a_row_were_followed_at_once)
 {
 	pairs(8, 99);
 	ck_assert(!release_leaves_after(5000));
 	ck_assert(acquire_leaves_after(50));
 	ck_assert(!release_leaves_after(5000));
 }
-END_TEST
 
-START_TEST(releases_followed_later_do_not_wait)
+TEST(releases_followed_later_do_not_wait)
 {
 	pairs(7, 99);
 	pairs(1, 100);
 	pairs(7, 99);
 	ck_assert(release_leaves_after(5000));
 }
-END_TEST
 
-START_TEST(a_release_that_nobody_follows_waits_one_pass_and_ends_the_habit)
+TEST(a_release_that_nobody_follows_waits_one_pass_and_ends_the_habit)
 {
 	pairs(8, 10);
 	ck_assert(!release_leaves_after(5000));
@@ -64,55 +64,33 @@ START_TEST(a_release_that_nobody_follows_waits_one_pass_and_ends_the_habit)
 	pairs(8, 10); /* a new habit takes eight again */
 	ck_assert(!release_leaves_after(5000));
 }
-END_TEST
 
-START_TEST(a_pass_that_took_long_ends_the_habit)
+TEST(a_pass_that_took_long_ends_the_habit)
 {
 	pairs(8, 10);
 	ck_assert(!release_leaves_after(5000));
 	ck_assert(acquire_leaves_after(100));
 	ck_assert(release_leaves_after(5000));
 }
-END_TEST
 
-START_TEST(a_second_release_does_not_prolong_the_wait)
+TEST(a_second_release_does_not_prolong_the_wait)
 {
 	pairs(8, 10);
 	ck_assert(!release_leaves_after(5000));
 	ck_assert(release_leaves_after(10));
 }
-END_TEST
 
-START_TEST(a_release_beside_another_call_leaves_with_it)
+TEST(a_release_beside_another_call_leaves_with_it)
 {
 	pairs(8, 10);
 	departure_collect(&departure, false);
 	ck_assert(release_leaves_after(5000));
 }
-END_TEST
 
-START_TEST(releases_that_follow_each_other_count_as_well)
+TEST(releases_that_follow_each_other_count_as_well)
 {
 	ck_assert(release_leaves_after(5000));
 	for (unsigned i = 0; i < 7; i++)
 		ck_assert(release_leaves_after(20));
 	ck_assert(!release_leaves_after(20));
-}
-END_TEST
-
-Suite *departure_suite(void)
-{
-	Suite *s = suite_create("departure");
-	TCase *t = tcase_create("departure");
-
-	tcase_add_checked_fixture(t, begin, NULL);
-	tcase_add_test(t, releases_wait_for_a_pass_once_eight_in_a_row_were_followed_at_once);
-	tcase_add_test(t, releases_followed_later_do_not_wait);
-	tcase_add_test(t, a_release_that_nobody_follows_waits_one_pass_and_ends_the_habit);
-	tcase_add_test(t, a_pass_that_took_long_ends_the_habit);
-	tcase_add_test(t, a_second_release_does_not_prolong_the_wait);
-	tcase_add_test(t, a_release_beside_another_call_leaves_with_it);
-	tcase_add_test(t, releases_that_follow_each_other_count_as_well);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -60,7 +60,7 @@ static const char *const unknowns[] = {
 	"PROXY the max number of clients",
 };
 
-START_TEST(an_error_has_a_defect_by_its_beginning)
+TEST(an_error_has_a_defect_by_its_beginning)
 {
 	static const struct {
 		const char *text;
@@ -92,21 +92,18 @@ START_TEST(an_error_has_a_defect_by_its_beginning)
 	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++)
 		ck_assert_msg(failure_defect(span_of(row[i].text)) == row[i].defect, "%s", row[i].text);
 }
-END_TEST
 
-START_TEST(a_listed_error_is_a_refusal_however_it_is_wrapped)
+LOOP_TEST(a_listed_error_is_a_refusal_however_it_is_wrapped, sizeof(refusals) / sizeof(*refusals))
 {
 	ck_assert_msg(failure_class(span_of(refusals[_i])) == ANSWER_REFUSED, "%s", refusals[_i]);
 }
-END_TEST
 
-START_TEST(any_other_error_is_unknown)
+LOOP_TEST(any_other_error_is_unknown, sizeof(unknowns) / sizeof(*unknowns))
 {
 	ck_assert_msg(failure_class(span_of(unknowns[_i])) == ANSWER_UNKNOWN, "%s", unknowns[_i]);
 }
-END_TEST
 
-START_TEST(a_text_that_repeats_the_password_is_withheld)
+TEST(a_text_that_repeats_the_password_is_withheld)
 {
 	char reason[256];
 
@@ -121,9 +118,8 @@ START_TEST(a_text_that_repeats_the_password_is_withheld)
 	handshake_reason(SPAN("WRONGPASS invalid username-password pair"), "hunter2", reason, sizeof(reason));
 	ck_assert_str_eq(reason, "WRONGPASS invalid username-password pair");
 }
-END_TEST
 
-START_TEST(a_reason_is_one_line_of_limited_length)
+TEST(a_reason_is_one_line_of_limited_length)
 {
 	char reason[16];
 
@@ -131,19 +127,4 @@ START_TEST(a_reason_is_one_line_of_limited_length)
 	ck_assert_str_eq(reason, "a??b??[31mccccc");
 	handshake_reason(SPAN(""), "x", reason, sizeof(reason));
 	ck_assert_str_eq(reason, "");
-}
-END_TEST
-
-Suite *failure_suite(void)
-{
-	Suite *s = suite_create("failure");
-	TCase *t = tcase_create("failure");
-
-	tcase_add_loop_test(t, a_listed_error_is_a_refusal_however_it_is_wrapped, 0, sizeof(refusals) / sizeof(*refusals));
-	tcase_add_loop_test(t, any_other_error_is_unknown, 0, sizeof(unknowns) / sizeof(*unknowns));
-	tcase_add_test(t, a_text_that_repeats_the_password_is_withheld);
-	tcase_add_test(t, a_reason_is_one_line_of_limited_length);
-	tcase_add_test(t, an_error_has_a_defect_by_its_beginning);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-START_TEST(a_call_without_an_answer_is_given_up_after_the_stall_time)
+FIXTURE(.setup = link_to_fake_setup, .teardown = link_to_fake_teardown, .seconds = 30)
+
+TEST(a_call_without_an_answer_is_given_up_after_the_stall_time)
 {
 	struct instant start;
 
@@ -22,7 +24,6 @@ START_TEST(a_call_without_an_answer_is_given_up_after_the_stall_time)
 	ck_assert_int_ge(instant_diff(clock_boottime(), start), 100 * MSEC);
 	answer_sink_check(&link_to_fake.answers, 1, ANSWER_UNKNOWN, 0);
 }
-END_TEST
 
 static void fake_redis_on_late(evutil_socket_t fd, short what, void *context)
 {
@@ -35,7 +36,7 @@ static void fake_redis_on_late(evutil_socket_t fd, short what, void *context)
 	}
 }
 
-START_TEST(a_slow_answer_is_an_answer)
+TEST(a_slow_answer_is_an_answer)
 {
 	struct timeval tv = {0, 150 * MSEC};
 
@@ -48,19 +49,17 @@ START_TEST(a_slow_answer_is_an_answer)
 	answer_sink_check(&link_to_fake.answers, 1, ANSWER_EXECUTED, 'G');
 	ck_assert_uint_eq(link_to_fake.breaks, 0);
 }
-END_TEST
 
-START_TEST(a_silent_link_is_pinged)
+TEST(a_silent_link_is_pinged)
 {
 	link_to_fake.conf.ping_us = 20 * MSEC;
 	link_to_fake_dial_ready();
 	AWAIT(link_to_fake.fake.pings, 3);
 	ck_assert_uint_eq(link_to_fake.breaks, 0);
 }
-END_TEST
 
 /* Silence counts from the last command, also when the timer ran out while an answer was outstanding. */
-START_TEST(a_link_that_falls_silent_after_a_slow_answer_is_pinged_in_time)
+TEST(a_link_that_falls_silent_after_a_slow_answer_is_pinged_in_time)
 {
 	struct timeval tv = {0, 150 * MSEC};
 	struct instant start;
@@ -76,9 +75,8 @@ START_TEST(a_link_that_falls_silent_after_a_slow_answer_is_pinged_in_time)
 	AWAIT(link_to_fake.fake.pings, 2);
 	ck_assert_int_lt(instant_diff(clock_boottime(), start), 3 * SEC);
 }
-END_TEST
 
-START_TEST(a_ping_without_an_answer_counts_as_a_stall)
+TEST(a_ping_without_an_answer_counts_as_a_stall)
 {
 	link_to_fake.conf.ping_us = 20 * MSEC;
 	link_to_fake.conf.stall_us = 100 * MSEC;
@@ -87,7 +85,6 @@ START_TEST(a_ping_without_an_answer_counts_as_a_stall)
 	AWAIT(link_to_fake.breaks, 1);
 	ck_assert_str_eq(link_to_fake.reason, "no answer for 100 ms");
 }
-END_TEST
 
 #define FLOOD 8192
 
@@ -131,14 +128,13 @@ static void flood_is_answered(unsigned each)
 	free(text);
 }
 
-START_TEST(bytes_that_the_kernel_does_not_take_at_once_are_sent_later)
+LOOP_TEST(bytes_that_the_kernel_does_not_take_at_once_are_sent_later, 2)
 {
 	flood_is_answered(_i == 0 ? 16 : 1024);
 }
-END_TEST
 
 /* The server has nothing to answer before it has all of the command. */
-START_TEST(a_command_that_the_kernel_takes_in_parts_is_sent_to_its_end)
+TEST(a_command_that_the_kernel_takes_in_parts_is_sent_to_its_end)
 {
 	static char name[8192];
 	struct call call = {.kind = CALL_ACQUIRE, .name = {name, sizeof(name)}, .value = SPAN("d:1:0"), .marker = SPAN("m"), .px_ms = 1000};
@@ -156,10 +152,9 @@ START_TEST(a_command_that_the_kernel_takes_in_parts_is_sent_to_its_end)
 	ck_assert_uint_eq(link_to_fake.fake.scripts, 1);
 	free(text);
 }
-END_TEST
 
 /* The kernel has room again before the event loop knows. A flush at that moment must queue behind the bytes that still wait. */
-START_TEST(a_flush_while_bytes_wait_queues_behind_them)
+TEST(a_flush_while_bytes_wait_queues_behind_them)
 {
 	struct fake_redis_peer *peer = &link_to_fake.fake.peer[0];
 	char *text = grants(1024), *taken = malloc(1 << 20);
@@ -183,10 +178,9 @@ START_TEST(a_flush_while_bytes_wait_queues_behind_them)
 	free(text);
 	free(taken);
 }
-END_TEST
 
 /* The server does not read, the link is closed, and then the server reads all that it can. No call that it gets may be among the refused ones. */
-START_TEST(no_byte_of_a_refused_call_was_handed_over)
+TEST(no_byte_of_a_refused_call_was_handed_over)
 {
 	unsigned unknown = 0, i;
 
@@ -209,31 +203,9 @@ START_TEST(no_byte_of_a_refused_call_was_handed_over)
 	ck_assert_uint_ge(link_to_fake.fake.scripts * 16 + 16, unknown);
 	ck_assert_uint_le(link_to_fake.fake.scripts * 16, unknown);
 }
-END_TEST
 
-Suite *link_stall_suite(void)
-{
-	Suite *s = suite_create("link_stall");
-	TCase *t = tcase_create("unix");
-
-	tcase_set_timeout(t, 30);
-	tcase_add_checked_fixture(t, link_to_fake_setup, link_to_fake_teardown);
-	tcase_add_test(t, a_call_without_an_answer_is_given_up_after_the_stall_time);
-	tcase_add_test(t, a_slow_answer_is_an_answer);
-	tcase_add_test(t, a_silent_link_is_pinged);
-	tcase_add_test(t, a_link_that_falls_silent_after_a_slow_answer_is_pinged_in_time);
-	tcase_add_test(t, a_ping_without_an_answer_counts_as_a_stall);
-	tcase_add_loop_test(t, bytes_that_the_kernel_does_not_take_at_once_are_sent_later, 0, 2);
-	tcase_add_test(t, a_command_that_the_kernel_takes_in_parts_is_sent_to_its_end);
-	tcase_add_test(t, a_flush_while_bytes_wait_queues_behind_them);
-	tcase_add_test(t, no_byte_of_a_refused_call_was_handed_over);
-	suite_add_tcase(s, t);
-	t = tcase_create("tcp");
-	tcase_set_timeout(t, 30);
-	tcase_add_checked_fixture(t, link_to_fake_setup_tcp, link_to_fake_teardown);
-	tcase_add_loop_test(t, bytes_that_the_kernel_does_not_take_at_once_are_sent_later, 0, 2);
-	tcase_add_test(t, a_command_that_the_kernel_takes_in_parts_is_sent_to_its_end);
-	tcase_add_test(t, a_flush_while_bytes_wait_queues_behind_them);
-	suite_add_tcase(s, t);
-	return s;
-}
+/* The same over TCP. */
+FIXTURE(.setup = link_to_fake_setup_tcp, .teardown = link_to_fake_teardown, .seconds = 30)
+TEST_AGAIN(bytes_that_the_kernel_does_not_take_at_once_are_sent_later, 2)
+TEST_AGAIN(a_command_that_the_kernel_takes_in_parts_is_sent_to_its_end, 1)
+TEST_AGAIN(a_flush_while_bytes_wait_queues_behind_them, 1)

@@ -12,7 +12,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-START_TEST(a_link_becomes_ready_and_answers)
+FIXTURE(.setup = link_to_fake_setup, .teardown = link_to_fake_teardown)
+
+TEST(a_link_becomes_ready_and_answers)
 {
 	link_to_fake_dial_ready();
 	ck_assert_uint_eq(link_to_fake.fake.loads, SCRIPT_N);
@@ -23,9 +25,10 @@ START_TEST(a_link_becomes_ready_and_answers)
 	AWAIT(link_to_fake.answers.count, 1);
 	answer_sink_check(&link_to_fake.answers, 1, ANSWER_EXECUTED, 'G');
 }
-END_TEST
 
-START_TEST(the_options_of_a_tcp_connection_are_set)
+FIXTURE(.setup = link_to_fake_setup_tcp, .teardown = link_to_fake_teardown)
+
+TEST(the_options_of_a_tcp_connection_are_set)
 {
 	struct sockaddr_in peer;
 	socklen_t n;
@@ -47,16 +50,16 @@ START_TEST(the_options_of_a_tcp_connection_are_set)
 	}
 	ck_assert_int_eq(found, 1);
 }
-END_TEST
 
-START_TEST(a_socket_that_is_not_there_is_told_at_once)
+FIXTURE(.setup = link_to_fake_setup, .teardown = link_to_fake_teardown)
+
+TEST(a_socket_that_is_not_there_is_told_at_once)
 {
 	struct sockaddr_un nowhere = {.sun_family = AF_UNIX, .sun_path = "/tmp/redlock.none/s"};
 
 	ck_assert_int_eq(link_dial(link_to_fake.link, (struct sockaddr *)&nowhere, sizeof(nowhere)), -ENOENT);
 	link_to_fake_dial_ready();
 }
-END_TEST
 
 /* A port that is bound and does not listen. */
 static int port_dead(struct sockaddr_in *address, int backlog)
@@ -72,7 +75,9 @@ static int port_dead(struct sockaddr_in *address, int backlog)
 	return fd;
 }
 
-START_TEST(a_refused_connection_is_told)
+FIXTURE(.setup = link_to_fake_setup_tcp, .teardown = link_to_fake_teardown)
+
+TEST(a_refused_connection_is_told)
 {
 	struct sockaddr_in nobody;
 	int fd = port_dead(&nobody, -1), rc = link_dial(link_to_fake.link, (struct sockaddr *)&nobody, sizeof(nobody));
@@ -85,9 +90,8 @@ START_TEST(a_refused_connection_is_told)
 	}
 	close(fd);
 }
-END_TEST
 
-START_TEST(a_connection_that_does_not_come_about_is_given_up)
+TEST(a_connection_that_does_not_come_about_is_given_up)
 {
 	struct sockaddr_in full;
 	int fd = port_dead(&full, 0), i, filler[4];
@@ -104,9 +108,10 @@ START_TEST(a_connection_that_does_not_come_about_is_given_up)
 		close(filler[i]);
 	close(fd);
 }
-END_TEST
 
-START_TEST(a_handshake_that_is_not_answered_is_given_up)
+FIXTURE(.setup = link_to_fake_setup, .teardown = link_to_fake_teardown)
+
+TEST(a_handshake_that_is_not_answered_is_given_up)
 {
 	link_to_fake.fake.hands = "";
 	link_to_fake.conf.connect_timeout_us = 50 * MSEC;
@@ -115,18 +120,16 @@ START_TEST(a_handshake_that_is_not_answered_is_given_up)
 	ck_assert_str_eq(link_to_fake.reason, "handshake timed out");
 	ck_assert_uint_eq(link_to_fake.readies, 0);
 }
-END_TEST
 
-START_TEST(a_server_that_hangs_up_with_a_word_is_quoted)
+TEST(a_server_that_hangs_up_with_a_word_is_quoted)
 {
 	link_to_fake.fake.greeting = "-ERR max number of clients reached\r\n";
 	link_to_fake_dial();
 	AWAIT(link_to_fake.breaks, 1);
 	ck_assert_str_eq(link_to_fake.reason, "ERR max number of clients reached");
 }
-END_TEST
 
-START_TEST(a_server_that_hangs_up_without_a_word_is_told)
+TEST(a_server_that_hangs_up_without_a_word_is_told)
 {
 	link_to_fake.fake.greeting = "";
 	link_to_fake_dial();
@@ -135,11 +138,10 @@ START_TEST(a_server_that_hangs_up_without_a_word_is_told)
 			      strstr(link_to_fake.reason, "Broken"),
 		      "%s", link_to_fake.reason);
 }
-END_TEST
 
 static const char *const babble[] = {"HTTP/1.1 400 Bad Request\r\n\r\n", "*0\r\n", "$3\r\nabc\r\n", "*2147483647\r\n", ":1\r\n"};
 
-START_TEST(garbage_breaks_the_link_and_leaves_its_calls_unknown)
+LOOP_TEST(garbage_breaks_the_link_and_leaves_its_calls_unknown, sizeof(babble) / sizeof(*babble))
 {
 	link_to_fake_dial_ready();
 	link_to_fake.fake.script = babble[_i];
@@ -151,9 +153,8 @@ START_TEST(garbage_breaks_the_link_and_leaves_its_calls_unknown)
 	answer_sink_check(&link_to_fake.answers, 2, ANSWER_UNKNOWN, 0);
 	ck_assert_uint_eq(link_to_fake.answers.count, 2);
 }
-END_TEST
 
-START_TEST(an_answer_may_come_byte_by_byte)
+TEST(an_answer_may_come_byte_by_byte)
 {
 	link_to_fake_dial_ready();
 	link_to_fake.fake.slowly = true;
@@ -162,9 +163,8 @@ START_TEST(an_answer_may_come_byte_by_byte)
 	answer_sink_check(&link_to_fake.answers, 1, ANSWER_EXECUTED, 'G');
 	ck_assert_uint_eq(link_to_fake.breaks, 0);
 }
-END_TEST
 
-START_TEST(a_connection_cut_behind_a_call_leaves_it_unknown)
+TEST(a_connection_cut_behind_a_call_leaves_it_unknown)
 {
 	link_to_fake_dial_ready();
 	link_to_fake.fake.cuts = true;
@@ -178,9 +178,8 @@ START_TEST(a_connection_cut_behind_a_call_leaves_it_unknown)
 	AWAIT(link_to_fake.answers.count, 2);
 	answer_sink_check(&link_to_fake.answers, 2, ANSWER_EXECUTED, 'G');
 }
-END_TEST
 
-START_TEST(a_call_that_was_only_collected_is_refused)
+TEST(a_call_that_was_only_collected_is_refused)
 {
 	link_to_fake_dial_ready();
 	link_to_fake_acquire(1);
@@ -189,9 +188,8 @@ START_TEST(a_call_that_was_only_collected_is_refused)
 	answer_sink_check(&link_to_fake.answers, 1, ANSWER_REFUSED, 0);
 	ck_assert_str_eq(link_to_fake.answers.item[0].text, link_to_fake.reason);
 }
-END_TEST
 
-START_TEST(a_link_can_be_freed_in_any_state)
+LOOP_TEST(a_link_can_be_freed_in_any_state, 6)
 {
 	if (_i > 0)
 		link_to_fake_dial();
@@ -204,46 +202,10 @@ START_TEST(a_link_can_be_freed_in_any_state)
 	if (_i > 4)
 		link_to_fake_acquire(2);
 }
-END_TEST
 
-static TCase *tcase_unix(void)
-{
-	TCase *t = tcase_create("unix");
-
-	tcase_add_checked_fixture(t, link_to_fake_setup, link_to_fake_teardown);
-	tcase_add_test(t, a_link_becomes_ready_and_answers);
-	tcase_add_test(t, a_socket_that_is_not_there_is_told_at_once);
-	tcase_add_test(t, a_handshake_that_is_not_answered_is_given_up);
-	tcase_add_test(t, a_server_that_hangs_up_with_a_word_is_quoted);
-	tcase_add_test(t, a_server_that_hangs_up_without_a_word_is_told);
-	tcase_add_loop_test(t, garbage_breaks_the_link_and_leaves_its_calls_unknown, 0, sizeof(babble) / sizeof(*babble));
-	tcase_add_test(t, an_answer_may_come_byte_by_byte);
-	tcase_add_test(t, a_connection_cut_behind_a_call_leaves_it_unknown);
-	tcase_add_test(t, a_call_that_was_only_collected_is_refused);
-	tcase_add_loop_test(t, a_link_can_be_freed_in_any_state, 0, 6);
-	return t;
-}
-
-static TCase *tcase_tcp(void)
-{
-	TCase *t = tcase_create("tcp");
-
-	tcase_add_checked_fixture(t, link_to_fake_setup_tcp, link_to_fake_teardown);
-	tcase_add_test(t, a_link_becomes_ready_and_answers);
-	tcase_add_test(t, the_options_of_a_tcp_connection_are_set);
-	tcase_add_test(t, a_refused_connection_is_told);
-	tcase_add_test(t, a_connection_that_does_not_come_about_is_given_up);
-	tcase_add_test(t, a_server_that_hangs_up_with_a_word_is_quoted);
-	tcase_add_test(t, a_server_that_hangs_up_without_a_word_is_told);
-	tcase_add_test(t, a_connection_cut_behind_a_call_leaves_it_unknown);
-	return t;
-}
-
-Suite *link_suite(void)
-{
-	Suite *s = suite_create("link");
-
-	suite_add_tcase(s, tcase_unix());
-	suite_add_tcase(s, tcase_tcp());
-	return s;
-}
+/* The same over TCP. */
+FIXTURE(.setup = link_to_fake_setup_tcp, .teardown = link_to_fake_teardown)
+TEST_AGAIN(a_link_becomes_ready_and_answers, 1)
+TEST_AGAIN(a_server_that_hangs_up_with_a_word_is_quoted, 1)
+TEST_AGAIN(a_server_that_hangs_up_without_a_word_is_told, 1)
+TEST_AGAIN(a_connection_cut_behind_a_call_leaves_it_unknown, 1)

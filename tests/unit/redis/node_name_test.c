@@ -70,7 +70,9 @@ static void node_dial_name(const char *host)
 	node = node_named(0, host);
 }
 
-START_TEST(every_address_of_a_name_is_tried_in_turn)
+FIXTURE(.setup = setup_node, .teardown = teardown_node, .seconds = 30)
+
+TEST(every_address_of_a_name_is_tried_in_turn)
 {
 	resolver_loop_host(0, "127.0.0.2");
 	resolver_loop_host(1, "127.0.0.3");
@@ -81,9 +83,8 @@ START_TEST(every_address_of_a_name_is_tried_in_turn)
 	ck_assert_uint_eq(resolver_loop.asked, 1);
 	ck_assert_uint_eq(fake.connections, 2);
 }
-END_TEST
 
-START_TEST(a_name_whose_addresses_all_fail_is_down_and_asked_again)
+TEST(a_name_whose_addresses_all_fail_is_down_and_asked_again)
 {
 	resolver_loop_host(0, "127.0.0.2");
 	resolver_loop_host(1, "127.0.0.3");
@@ -95,9 +96,8 @@ START_TEST(a_name_whose_addresses_all_fail_is_down_and_asked_again)
 	resolver_loop_host(0, "127.0.0.1");
 	resolver_loop_await(&ups, 1);
 }
-END_TEST
 
-START_TEST(a_name_that_is_not_known_is_told_once_and_asked_again)
+TEST(a_name_that_is_not_known_is_told_once_and_asked_again)
 {
 	resolver_loop_fail(EAI_NONAME);
 	node_dial_name("redis.example");
@@ -108,9 +108,8 @@ START_TEST(a_name_that_is_not_known_is_told_once_and_asked_again)
 	resolver_loop_fail(0);
 	resolver_loop_await(&ups, 1);
 }
-END_TEST
 
-START_TEST(the_last_good_answer_serves_while_the_resolver_fails)
+TEST(the_last_good_answer_serves_while_the_resolver_fails)
 {
 	node_dial_name("redis.example");
 	resolver_loop_await(&ups, 1);
@@ -120,9 +119,8 @@ START_TEST(the_last_good_answer_serves_while_the_resolver_fails)
 	resolver_loop_await(&ups, 2);
 	ck_assert_uint_ge(resolver_loop.asked, 2);
 }
-END_TEST
 
-START_TEST(the_last_good_answer_serves_while_the_resolver_hangs)
+TEST(the_last_good_answer_serves_while_the_resolver_hangs)
 {
 	node_dial_name("redis.example");
 	resolver_loop_await(&ups, 1);
@@ -132,9 +130,8 @@ START_TEST(the_last_good_answer_serves_while_the_resolver_hangs)
 	resolver_loop_await(&ups, 2);
 	resolver_loop_go_on(1);
 }
-END_TEST
 
-START_TEST(the_last_good_answer_serves_after_a_restart)
+TEST(the_last_good_answer_serves_after_a_restart)
 {
 	struct node_parcel parcel = {.up = false};
 	struct fdlist fds = {0};
@@ -152,7 +149,6 @@ START_TEST(the_last_good_answer_serves_after_a_restart)
 	resolver_loop_await(&downs, 1);
 	resolver_loop_await(&ups, 2);
 }
-END_TEST
 
 static void on_message(void *context, unsigned index, char what, struct span name)
 {
@@ -160,7 +156,7 @@ static void on_message(void *context, unsigned index, char what, struct span nam
 }
 
 /* The name means another server by the time the connections are ready. The listener still goes to the server that is asked. */
-START_TEST(a_server_is_listened_to_where_it_was_dialled)
+TEST(a_server_is_listened_to_where_it_was_dialled)
 {
 	sink.message = on_message;
 	node_conf.channel = "redlockd:lock:d:x";
@@ -177,9 +173,8 @@ START_TEST(a_server_is_listened_to_where_it_was_dialled)
 	resolver_loop_await(&ups, 2);
 	resolver_loop_await(&fake.connections, 6);
 }
-END_TEST
 
-START_TEST(a_name_that_hangs_is_told_and_asked_only_once)
+TEST(a_name_that_hangs_is_told_and_asked_only_once)
 {
 	resolver_loop_hang();
 	link_conf.connect_timeout_us = 20 * MSEC;
@@ -195,9 +190,8 @@ START_TEST(a_name_that_hangs_is_told_and_asked_only_once)
 	resolver_loop_run(50 * MSEC);
 	ck_assert_uint_le(__atomic_load_n(&resolver_loop.asked, __ATOMIC_SEQ_CST), 2);
 }
-END_TEST
 
-START_TEST(a_name_that_hangs_keeps_no_other_node_down)
+TEST(a_name_that_hangs_keeps_no_other_node_down)
 {
 	resolver_loop_hang_at("slow.example");
 	link_conf.connect_timeout_us = 100 * MSEC;
@@ -211,9 +205,8 @@ START_TEST(a_name_that_hangs_keeps_no_other_node_down)
 	resolver_loop_go_on(1);
 	resolver_loop_await(&ups, 2);
 }
-END_TEST
 
-START_TEST(a_node_asks_again_after_a_thread_could_not_be_started)
+TEST(a_node_asks_again_after_a_thread_could_not_be_started)
 {
 	resolver_loop_threads(false);
 	node_dial_name("redis.example");
@@ -222,17 +215,15 @@ START_TEST(a_node_asks_again_after_a_thread_could_not_be_started)
 	resolver_loop_threads(true);
 	resolver_loop_await(&ups, 1);
 }
-END_TEST
 
-START_TEST(a_number_is_never_asked_for)
+TEST(a_number_is_never_asked_for)
 {
 	node_dial_name("127.0.0.1");
 	resolver_loop_await(&ups, 1);
 	ck_assert_uint_eq(resolver_loop.asked, 0);
 }
-END_TEST
 
-START_TEST(a_node_can_be_freed_while_its_name_hangs)
+TEST(a_node_can_be_freed_while_its_name_hangs)
 {
 	resolver_loop_hang();
 	node_dial_name("redis.example");
@@ -240,28 +231,4 @@ START_TEST(a_node_can_be_freed_while_its_name_hangs)
 	node_free(node);
 	node = NULL;
 	resolver_loop_go_on(1);
-}
-END_TEST
-
-Suite *node_name_suite(void)
-{
-	Suite *s = suite_create("node_name");
-	TCase *n = tcase_create("node_name");
-
-	tcase_set_timeout(n, 30);
-	tcase_add_checked_fixture(n, setup_node, teardown_node);
-	tcase_add_test(n, every_address_of_a_name_is_tried_in_turn);
-	tcase_add_test(n, a_name_whose_addresses_all_fail_is_down_and_asked_again);
-	tcase_add_test(n, a_name_that_is_not_known_is_told_once_and_asked_again);
-	tcase_add_test(n, the_last_good_answer_serves_while_the_resolver_fails);
-	tcase_add_test(n, the_last_good_answer_serves_while_the_resolver_hangs);
-	tcase_add_test(n, the_last_good_answer_serves_after_a_restart);
-	tcase_add_test(n, a_server_is_listened_to_where_it_was_dialled);
-	tcase_add_test(n, a_name_that_hangs_is_told_and_asked_only_once);
-	tcase_add_test(n, a_name_that_hangs_keeps_no_other_node_down);
-	tcase_add_test(n, a_node_asks_again_after_a_thread_could_not_be_started);
-	tcase_add_test(n, a_number_is_never_asked_for);
-	tcase_add_test(n, a_node_can_be_freed_while_its_name_hangs);
-	suite_add_tcase(s, n);
-	return s;
 }

@@ -112,7 +112,9 @@ static void teardown(void)
 	resolver_loop_close();
 }
 
-START_TEST(a_node_goes_where_the_sentinel_says)
+FIXTURE(.setup = setup, .teardown = teardown, .seconds = 60)
+
+TEST(a_node_goes_where_the_sentinel_says)
 {
 	node_make();
 	resolver_loop_await(&ups, 1);
@@ -120,9 +122,8 @@ START_TEST(a_node_goes_where_the_sentinel_says)
 	ck_assert_uint_eq(server[0].connections, 2);
 	ck_assert_uint_eq(downs, 0);
 }
-END_TEST
 
-START_TEST(a_node_asks_again_when_a_link_breaks)
+TEST(a_node_asks_again_when_a_link_breaks)
 {
 	sentinel_conf.poll_us = 60 * SEC;
 	node_make();
@@ -136,9 +137,8 @@ START_TEST(a_node_asks_again_when_a_link_breaks)
 	resolver_loop_await(&ups, 3);
 	ck_assert_uint_eq(moves, 1);
 }
-END_TEST
 
-START_TEST(a_node_leaves_a_server_that_works_when_the_sentinel_names_another)
+TEST(a_node_leaves_a_server_that_works_when_the_sentinel_names_another)
 {
 	node_make();
 	resolver_loop_await(&ups, 1);
@@ -148,9 +148,8 @@ START_TEST(a_node_leaves_a_server_that_works_when_the_sentinel_names_another)
 	ck_assert_uint_ge(moves, 1);
 	ck_assert_ptr_nonnull(strstr(reason, "the sentinels name another master: 127.0.0.1:"));
 }
-END_TEST
 
-START_TEST(a_replica_is_never_up)
+TEST(a_replica_is_never_up)
 {
 	server[0].role = REPLICA;
 	node_make();
@@ -162,9 +161,8 @@ START_TEST(a_replica_is_never_up)
 	server[0].role = NULL;
 	resolver_loop_await(&ups, 1);
 }
-END_TEST
 
-START_TEST(a_refusal_of_writes_leads_to_the_sentinel)
+TEST(a_refusal_of_writes_leads_to_the_sentinel)
 {
 	struct call call = {.kind = CALL_ACQUIRE, .name = SPAN("a"), .value = SPAN("v"), .px_ms = 1000};
 
@@ -180,9 +178,8 @@ START_TEST(a_refusal_of_writes_leads_to_the_sentinel)
 	is_at(1);
 	ck_assert_uint_eq(moves, 1);
 }
-END_TEST
 
-START_TEST(a_name_that_the_sentinel_tells_is_resolved)
+TEST(a_name_that_the_sentinel_tells_is_resolved)
 {
 	char expected[64];
 
@@ -199,9 +196,8 @@ START_TEST(a_name_that_the_sentinel_tells_is_resolved)
 		resolver_loop_await(&downs, downs + 1);
 	ck_assert_uint_eq(server[0].connections, 0);
 }
-END_TEST
 
-START_TEST(without_a_word_of_a_sentinel_no_server_is_dialled)
+TEST(without_a_word_of_a_sentinel_no_server_is_dialled)
 {
 	node_make();
 	resolver_loop_await(&ups, 1);
@@ -215,7 +211,6 @@ START_TEST(without_a_word_of_a_sentinel_no_server_is_dialled)
 	master_is(0);
 	resolver_loop_await(&ups, 2);
 }
-END_TEST
 
 /* --- a restart of the daemon ----------------------------------------------------------------------------------------- */
 
@@ -232,7 +227,7 @@ static void restart(void)
 	fdlist_release(&fds);
 }
 
-START_TEST(a_restart_leaves_it_where_it_is_and_the_sentinel_is_asked_on)
+TEST(a_restart_leaves_it_where_it_is_and_the_sentinel_is_asked_on)
 {
 	unsigned questions;
 
@@ -250,10 +245,9 @@ START_TEST(a_restart_leaves_it_where_it_is_and_the_sentinel_is_asked_on)
 	ck_assert_ptr_nonnull(strstr(reason, "the sentinels name another master: 127.0.0.1:"));
 	ck_assert_uint_ge(moves, 1);
 }
-END_TEST
 
 /* What the sentinel says first is another server than that of the previous process, to which no link was. */
-START_TEST(a_master_that_changed_over_a_restart_is_told)
+TEST(a_master_that_changed_over_a_restart_is_told)
 {
 	node_make();
 	resolver_loop_await(&ups, 1);
@@ -266,9 +260,8 @@ START_TEST(a_master_that_changed_over_a_restart_is_told)
 	is_at(1);
 	ck_assert_uint_eq(moves, 1);
 }
-END_TEST
 
-START_TEST(a_replica_that_shows_just_before_a_restart_is_left)
+TEST(a_replica_that_shows_just_before_a_restart_is_left)
 {
 	struct call call = {.kind = CALL_ACQUIRE, .name = SPAN("a"), .value = SPAN("v"), .px_ms = 1000};
 
@@ -284,26 +277,4 @@ START_TEST(a_replica_that_shows_just_before_a_restart_is_left)
 	restart();
 	resolver_loop_await(&ups, 2);
 	is_at(1);
-}
-END_TEST
-
-Suite *node_sentinel_suite(void)
-{
-	Suite *s = suite_create("node_sentinel");
-	TCase *t = tcase_create("node_sentinel");
-
-	tcase_set_timeout(t, 60);
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, a_node_goes_where_the_sentinel_says);
-	tcase_add_test(t, a_node_asks_again_when_a_link_breaks);
-	tcase_add_test(t, a_node_leaves_a_server_that_works_when_the_sentinel_names_another);
-	tcase_add_test(t, a_replica_is_never_up);
-	tcase_add_test(t, a_refusal_of_writes_leads_to_the_sentinel);
-	tcase_add_test(t, a_name_that_the_sentinel_tells_is_resolved);
-	tcase_add_test(t, without_a_word_of_a_sentinel_no_server_is_dialled);
-	tcase_add_test(t, a_restart_leaves_it_where_it_is_and_the_sentinel_is_asked_on);
-	tcase_add_test(t, a_master_that_changed_over_a_restart_is_told);
-	tcase_add_test(t, a_replica_that_shows_just_before_a_restart_is_left);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -32,7 +32,9 @@ static struct lookup *ask(void)
 	return ask_for("redis.example");
 }
 
-START_TEST(a_name_is_resolved_in_another_thread_and_answered_on_the_loop)
+FIXTURE(.setup = resolver_loop_open, .teardown = resolver_loop_close, .seconds = 30)
+
+TEST(a_name_is_resolved_in_another_thread_and_answered_on_the_loop)
 {
 	const struct sockaddr_in *in = (const struct sockaddr_in *)&found.item[0].name;
 
@@ -48,9 +50,8 @@ START_TEST(a_name_is_resolved_in_another_thread_and_answered_on_the_loop)
 	ck_assert_uint_eq(ntohl(in->sin_addr.s_addr), INADDR_LOOPBACK);
 	ck_assert_int_eq(found.item[2].name.ss_family, AF_INET6);
 }
-END_TEST
 
-START_TEST(a_failure_is_told_with_the_name)
+TEST(a_failure_is_told_with_the_name)
 {
 	resolver_loop_fail(EAI_AGAIN);
 	ask();
@@ -59,9 +60,8 @@ START_TEST(a_failure_is_told_with_the_name)
 	ck_assert_ptr_eq(strstr(reason, "redis.example: "), reason);
 	ck_assert_ptr_nonnull(strstr(reason, gai_strerror(EAI_AGAIN)));
 }
-END_TEST
 
-START_TEST(the_loop_goes_on_while_a_name_hangs)
+TEST(the_loop_goes_on_while_a_name_hangs)
 {
 	resolver_loop_hang();
 	ask();
@@ -73,9 +73,8 @@ START_TEST(the_loop_goes_on_while_a_name_hangs)
 	resolver_loop_go_on(1);
 	resolver_loop_await(&answered, 2);
 }
-END_TEST
 
-START_TEST(a_name_that_hangs_delays_no_other)
+TEST(a_name_that_hangs_delays_no_other)
 {
 	unsigned i;
 
@@ -92,9 +91,8 @@ START_TEST(a_name_that_hangs_delays_no_other)
 	resolver_loop_await(&answered, 5);
 	ck_assert_ptr_eq(strstr(reason, "slow.example: "), reason);
 }
-END_TEST
 
-START_TEST(a_thread_that_cannot_start_fails_its_lookup_only)
+TEST(a_thread_that_cannot_start_fails_its_lookup_only)
 {
 	resolver_loop_threads(false);
 	ask();
@@ -109,9 +107,8 @@ START_TEST(a_thread_that_cannot_start_fails_its_lookup_only)
 	ck_assert_uint_eq(found.count, 1);
 	ck_assert_uint_eq(resolver_loop.asked, 1);
 }
-END_TEST
 
-START_TEST(a_forgotten_question_is_not_answered)
+TEST(a_forgotten_question_is_not_answered)
 {
 	resolver_loop_hang_at("slow.example");
 	resolver_forget(ask_for("slow.example"));
@@ -124,9 +121,8 @@ START_TEST(a_forgotten_question_is_not_answered)
 	ck_assert_uint_eq(answered, 1);
 	ck_assert_uint_eq(resolver_loop.asked, 2);
 }
-END_TEST
 
-START_TEST(a_resolver_can_be_freed_while_a_name_hangs)
+TEST(a_resolver_can_be_freed_while_a_name_hangs)
 {
 	resolver_loop_hang();
 	ask();
@@ -139,9 +135,8 @@ START_TEST(a_resolver_can_be_freed_while_a_name_hangs)
 	ck_assert_uint_eq(answered, 0);
 	resolver_loop_go_on(1); /* the third hangs until the program ends */
 }
-END_TEST
 
-START_TEST(numbers_need_no_thread)
+TEST(numbers_need_no_thread)
 {
 	struct addresses a;
 
@@ -151,24 +146,4 @@ START_TEST(numbers_need_no_thread)
 	ck_assert_int_eq(a.item[0].name.ss_family, AF_INET6);
 	ck_assert(!addresses_from_number("localhost", 6379, &a));
 	ck_assert(!addresses_from_number("", 6379, &a) || a.count > 0);
-}
-END_TEST
-
-Suite *resolver_suite(void)
-{
-	Suite *s = suite_create("resolver");
-	TCase *t = tcase_create("resolver");
-
-	tcase_set_timeout(t, 30);
-	tcase_add_checked_fixture(t, resolver_loop_open, resolver_loop_close);
-	tcase_add_test(t, a_name_is_resolved_in_another_thread_and_answered_on_the_loop);
-	tcase_add_test(t, a_failure_is_told_with_the_name);
-	tcase_add_test(t, the_loop_goes_on_while_a_name_hangs);
-	tcase_add_test(t, a_name_that_hangs_delays_no_other);
-	tcase_add_test(t, a_thread_that_cannot_start_fails_its_lookup_only);
-	tcase_add_test(t, a_forgotten_question_is_not_answered);
-	tcase_add_test(t, a_resolver_can_be_freed_while_a_name_hangs);
-	tcase_add_test(t, numbers_need_no_thread);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -48,13 +48,14 @@ static void check_everything(void)
 	ck_assert(v[7].type == RESP_ERROR && span_equal(resp_text(&resp, &v[7]), SPAN("ERR no")));
 }
 
-START_TEST(a_reply_is_one_flat_list)
+FIXTURE(.setup = setup, .teardown = teardown)
+
+TEST(a_reply_is_one_flat_list)
 {
 	ck_assert_int_eq(take(everything, sizeof(everything) - 1), 1);
 	check_everything();
 	ck_assert_int_eq(resp_next(&resp), 0);
 }
-END_TEST
 
 static void read_all(struct resp *r, const char *p, size_t n)
 {
@@ -64,7 +65,7 @@ static void read_all(struct resp *r, const char *p, size_t n)
 }
 
 /* With what the first one knows of a reply that is not whole yet. */
-START_TEST(another_reader_goes_on_at_every_offset)
+TEST(another_reader_goes_on_at_every_offset)
 {
 	static char twice[2 * sizeof(everything)];
 	const size_t whole = sizeof(everything) - 1;
@@ -84,10 +85,9 @@ START_TEST(another_reader_goes_on_at_every_offset)
 		check_everything();
 	}
 }
-END_TEST
 
 /* hiredis drops what it has parsed, if that is much. */
-START_TEST(another_reader_goes_on_in_a_large_reply)
+TEST(another_reader_goes_on_in_a_large_reply)
 {
 	static char large[64 * 1024];
 	size_t n = (size_t)snprintf(large, sizeof(large), "*2000\r\n");
@@ -109,9 +109,8 @@ START_TEST(another_reader_goes_on_in_a_large_reply)
 		ck_assert(span_equal(resp_text(&resp, &resp.value[1 + i]), span_of(expected)));
 	}
 }
-END_TEST
 
-START_TEST(a_reply_split_at_every_offset_reads_the_same)
+TEST(a_reply_split_at_every_offset_reads_the_same)
 {
 	size_t at, n = sizeof(everything) - 1;
 
@@ -121,9 +120,8 @@ START_TEST(a_reply_split_at_every_offset_reads_the_same)
 		check_everything();
 	}
 }
-END_TEST
 
-START_TEST(a_reply_that_comes_byte_by_byte_reads_the_same)
+TEST(a_reply_that_comes_byte_by_byte_reads_the_same)
 {
 	size_t at, n = sizeof(everything) - 1;
 
@@ -132,9 +130,8 @@ START_TEST(a_reply_that_comes_byte_by_byte_reads_the_same)
 	ck_assert_int_eq(take(everything + at, 1), 1);
 	check_everything();
 }
-END_TEST
 
-START_TEST(replies_that_come_together_are_read_one_after_the_other)
+TEST(replies_that_come_together_are_read_one_after_the_other)
 {
 	ck_assert_int_eq(take_text(":1\r\n+two\r\n:3\r\n:"), 1);
 	ck_assert_int_eq(resp.value[0].integer, 1);
@@ -146,7 +143,6 @@ START_TEST(replies_that_come_together_are_read_one_after_the_other)
 	ck_assert_int_eq(take_text("4\r\n"), 1);
 	ck_assert_int_eq(resp.value[0].integer, 4);
 }
-END_TEST
 
 static const char *const garbage[] = {
 	"HTTP/1.1 400 Bad Request\r\n",
@@ -166,16 +162,15 @@ static const char *const garbage[] = {
 	"_\r\n",
 };
 
-START_TEST(bytes_that_are_no_RESP2_are_garbage_and_stay_so)
+LOOP_TEST(bytes_that_are_no_RESP2_are_garbage_and_stay_so, sizeof(garbage) / sizeof(*garbage))
 {
 	ck_assert_int_eq(take_text(garbage[_i]), -EPROTO);
 	ck_assert_int_eq(take_text(":1\r\n"), -EPROTO);
 	resp_reset(&resp);
 	ck_assert_int_eq(take_text(":1\r\n"), 1);
 }
-END_TEST
 
-START_TEST(a_text_that_never_ends_is_garbage_before_it_is_large)
+TEST(a_text_that_never_ends_is_garbage_before_it_is_large)
 {
 	char chunk[4096];
 	size_t fed = 0;
@@ -190,9 +185,8 @@ START_TEST(a_text_that_never_ends_is_garbage_before_it_is_large)
 	ck_assert_int_eq(rc, -EPROTO);
 	ck_assert_uint_le(fed, RESP_BYTES_MAX + 2 * sizeof(chunk));
 }
-END_TEST
 
-START_TEST(many_small_texts_are_bounded_too)
+TEST(many_small_texts_are_bounded_too)
 {
 	char chunk[4200];
 	int rc = take_text("*2000\r\n"), i;
@@ -203,9 +197,8 @@ START_TEST(many_small_texts_are_bounded_too)
 	ck_assert_int_eq(rc, -EPROTO);
 	ck_assert_int_le(i, RESP_BYTES_MAX / 4096 + 1);
 }
-END_TEST
 
-START_TEST(nested_arrays_cannot_exceed_the_bound_together)
+TEST(nested_arrays_cannot_exceed_the_bound_together)
 {
 	int rc = take_text("*2000\r\n"), i;
 
@@ -218,25 +211,4 @@ START_TEST(nested_arrays_cannot_exceed_the_bound_together)
 	}
 	ck_assert_int_eq(rc, -EPROTO);
 	ck_assert_uint_le(resp.cap, 2 * RESP_VALUES_MAX);
-}
-END_TEST
-
-Suite *resp_suite(void)
-{
-	Suite *s = suite_create("resp");
-	TCase *t = tcase_create("resp");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, a_reply_is_one_flat_list);
-	tcase_add_test(t, another_reader_goes_on_at_every_offset);
-	tcase_add_test(t, another_reader_goes_on_in_a_large_reply);
-	tcase_add_test(t, a_reply_split_at_every_offset_reads_the_same);
-	tcase_add_test(t, a_reply_that_comes_byte_by_byte_reads_the_same);
-	tcase_add_test(t, replies_that_come_together_are_read_one_after_the_other);
-	tcase_add_loop_test(t, bytes_that_are_no_RESP2_are_garbage_and_stay_so, 0, sizeof(garbage) / sizeof(*garbage));
-	tcase_add_test(t, a_text_that_never_ends_is_garbage_before_it_is_large);
-	tcase_add_test(t, many_small_texts_are_bounded_too);
-	tcase_add_test(t, nested_arrays_cannot_exceed_the_bound_together);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -17,7 +17,9 @@
 #define PROBE_SAVES "$1\r\n1\r\n$2\r\n-1\r\n" PROBE_WELL
 #define PROBE_OWN   "$4\r\n0000\r\n$1\r\n0\r\n" PROBE_SAVES
 
-START_TEST(a_probe_tells_what_the_server_said)
+FIXTURE(.setup = script_reply_setup, .teardown = script_reply_teardown)
+
+TEST(a_probe_tells_what_the_server_said)
 {
 	add(CALL_PROBE, 9);
 	ck_assert_int_eq(answer_text(PROBE_HEAD "$4\r\n4711\r\n" PROBE_TAIL PROBE_OWN), 0);
@@ -35,9 +37,8 @@ START_TEST(a_probe_tells_what_the_server_said)
 	ck_assert_int_eq(told_probe.evicted, 7);
 	ck_assert(!told_probe.loading && !told_probe.defect && told_probe.own_data);
 }
-END_TEST
 
-START_TEST(a_probe_sees_whose_data_it_is)
+LOOP_TEST(a_probe_sees_whose_data_it_is, 5)
 {
 	static const struct {
 		const char *told;
@@ -53,9 +54,8 @@ START_TEST(a_probe_sees_whose_data_it_is)
 	ck_assert_int_eq(answer_text(text), 0);
 	ck_assert(told_probe.own_data == row[_i].own);
 }
-END_TEST
 
-START_TEST(a_probe_of_a_server_that_may_not_tell_is_a_probe)
+TEST(a_probe_of_a_server_that_may_not_tell_is_a_probe)
 {
 	add(CALL_PROBE, 9);
 	ck_assert_int_eq(
@@ -67,9 +67,8 @@ START_TEST(a_probe_of_a_server_that_may_not_tell_is_a_probe)
 	ck_assert_int_eq(told_probe.maxmemory, 0);
 	ck_assert(!told_probe.loading && !told_probe.defect && !told_probe.own_data);
 }
-END_TEST
 
-START_TEST(a_probe_tells_what_the_server_refuses)
+LOOP_TEST(a_probe_tells_what_the_server_refuses, 9)
 {
 	static const struct {
 		const char *refusal;
@@ -95,9 +94,8 @@ START_TEST(a_probe_tells_what_the_server_refuses)
 	ck_assert(told_probe.lesser == row[_i].lesser);
 	ck_assert(span_equal(told_probe.refusal, span_of(row[_i].refusal + row[_i].lesser)));
 }
-END_TEST
 
-START_TEST(a_probe_sees_that_nothing_was_saved)
+LOOP_TEST(a_probe_sees_that_nothing_was_saved, 4)
 {
 	static const struct {
 		const char *told;
@@ -113,18 +111,16 @@ START_TEST(a_probe_sees_that_nothing_was_saved)
 	ck_assert_int_eq(answer_text(text), 0);
 	ck_assert(told_probe.unsaved == row[_i].unsaved);
 }
-END_TEST
 
-START_TEST(a_fence_key_that_holds_no_number_is_no_garbage_but_no_answer_either)
+TEST(a_fence_key_that_holds_no_number_is_no_garbage_but_no_answer_either)
 {
 	add(CALL_PROBE, 9);
 	ck_assert_int_eq(answer_text(PROBE_HEAD "$3\r\n1e9\r\n" PROBE_TAIL PROBE_OWN), 0);
 	check_answer(0, 9, ANSWER_UNKNOWN, 0);
 	ck_assert_ptr_null(told[0].probe);
 }
-END_TEST
 
-START_TEST(a_probe_of_another_shape_is_garbage)
+TEST(a_probe_of_another_shape_is_garbage)
 {
 	add(CALL_PROBE, 9);
 	ck_assert_int_eq(answer_text("*2\r\n:1\r\n$3\r\nj|m\r\n"), -EPROTO);
@@ -136,22 +132,4 @@ START_TEST(a_probe_of_another_shape_is_garbage)
 			    "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"),
 		-EPROTO);
 	ck_assert_uint_eq(tolds, 0);
-}
-END_TEST
-
-Suite *script_probe_suite(void)
-{
-	Suite *s = suite_create("script_probe");
-	TCase *t = tcase_create("script_probe");
-
-	tcase_add_checked_fixture(t, script_reply_setup, script_reply_teardown);
-	tcase_add_test(t, a_probe_tells_what_the_server_said);
-	tcase_add_test(t, a_probe_of_a_server_that_may_not_tell_is_a_probe);
-	tcase_add_loop_test(t, a_probe_tells_what_the_server_refuses, 0, 9);
-	tcase_add_loop_test(t, a_probe_sees_whose_data_it_is, 0, 5);
-	tcase_add_loop_test(t, a_probe_sees_that_nothing_was_saved, 0, 4);
-	tcase_add_test(t, a_fence_key_that_holds_no_number_is_no_garbage_but_no_answer_either);
-	tcase_add_test(t, a_probe_of_another_shape_is_garbage);
-	suite_add_tcase(s, t);
-	return s;
 }

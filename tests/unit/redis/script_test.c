@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <stdio.h>
 
-START_TEST(every_row_answers_its_call)
+FIXTURE(.setup = script_reply_setup, .teardown = script_reply_teardown)
+
+TEST(every_row_answers_its_call)
 {
 	add(CALL_ACQUIRE, 11);
 	add(CALL_EXTEND, 12);
@@ -28,9 +30,8 @@ START_TEST(every_row_answers_its_call)
 	check_answer(3, 14, ANSWER_EXECUTED, 'Q');
 	ck_assert(span_equal(told[3].found, SPAN("j|x")));
 }
-END_TEST
 
-START_TEST(a_number_says_that_it_was_done_as_asked)
+LOOP_TEST(a_number_says_that_it_was_done_as_asked, 6)
 {
 	static const struct {
 		enum call_kind kind;
@@ -56,10 +57,9 @@ START_TEST(a_number_says_that_it_was_done_as_asked)
 	ck_assert_int_eq(told[0].pttl_ms, row[_i].pttl_ms);
 	ck_assert_uint_eq(told[0].found.n, 0);
 }
-END_TEST
 
 /* No script sets a key for no time. */
-START_TEST(a_number_is_no_answer_to_a_call_that_cannot_have_got_what_it_asked_for)
+LOOP_TEST(a_number_is_no_answer_to_a_call_that_cannot_have_got_what_it_asked_for, 2)
 {
 	struct call call = {.id = 1, .kind = _i ? CALL_EXTEND : CALL_ACQUIRE, .name = SPAN("n"), .marker = SPAN("m")};
 
@@ -67,10 +67,9 @@ START_TEST(a_number_is_no_answer_to_a_call_that_cannot_have_got_what_it_asked_fo
 	ck_assert_int_eq(answer_text("*2\r\n:1\r\n:42\r\n"), -EPROTO);
 	ck_assert_uint_eq(tolds, 0);
 }
-END_TEST
 
 /* SET foreign x EX 9999999999999: a waiter for such a key asks again after a second, not at once. */
-START_TEST(a_key_whose_time_is_too_long_to_compute_is_reported_as_very_long)
+TEST(a_key_whose_time_is_too_long_to_compute_is_reported_as_very_long)
 {
 	const int64_t age_ms = INT64_C(50000) * 365 * 24 * 3600 * 1000;
 
@@ -85,9 +84,8 @@ START_TEST(a_key_whose_time_is_too_long_to_compute_is_reported_as_very_long)
 	}
 	ck_assert_uint_eq(tolds, 2);
 }
-END_TEST
 
-START_TEST(a_row_may_be_refused_alone)
+TEST(a_row_may_be_refused_alone)
 {
 	add(CALL_RELEASE, 1);
 	add(CALL_RELEASE, 2);
@@ -100,9 +98,8 @@ START_TEST(a_row_may_be_refused_alone)
 	check_answer(1, 2, ANSWER_EXECUTED, 'R');
 	check_answer(2, 3, ANSWER_UNKNOWN, 0);
 }
-END_TEST
 
-START_TEST(an_error_answers_the_whole_batch)
+TEST(an_error_answers_the_whole_batch)
 {
 	add(CALL_ACQUIRE, 1);
 	add(CALL_RELEASE, 2);
@@ -115,7 +112,6 @@ START_TEST(an_error_answers_the_whole_batch)
 	check_answer(0, 1, ANSWER_UNKNOWN, 0);
 	check_answer(1, 2, ANSWER_UNKNOWN, 0);
 }
-END_TEST
 
 /* Against a batch of one ACQUIRE and one LOOK. */
 #define GRANT  "*4\r\n$1\r\nG\r\n:42\r\n:9000\r\n$0\r\n\r\n"
@@ -158,16 +154,15 @@ static const char *const bad_rows[] = {
 	"*3\r\n:1\r\n" GRANT "*4\r\n*1\r\n$1\r\nM\r\n:42\r\n:-2\r\n$0\r\n\r\n",
 };
 
-START_TEST(a_reply_of_another_shape_answers_nothing)
+LOOP_TEST(a_reply_of_another_shape_answers_nothing, sizeof(bad_rows) / sizeof(*bad_rows))
 {
 	add(CALL_ACQUIRE, 1);
 	add(CALL_LOOK, 2);
 	ck_assert_int_eq(answer_text(bad_rows[_i]), -EPROTO);
 	ck_assert_uint_eq(tolds, 0);
 }
-END_TEST
 
-START_TEST(a_release_and_a_withdrawal_are_answered_by_a_number)
+LOOP_TEST(a_release_and_a_withdrawal_are_answered_by_a_number, 8)
 {
 	static const char *const rows[] = {":2\r\n", ":-1\r\n", "*4\r\n$1\r\nR\r\n:42\r\n:-2\r\n$0\r\n\r\n",
 	                                   "*4\r\n$1\r\nX\r\n:42\r\n:-2\r\n$0\r\n\r\n"};
@@ -178,9 +173,8 @@ START_TEST(a_release_and_a_withdrawal_are_answered_by_a_number)
 	ck_assert_int_eq(answer_text(text), -EPROTO);
 	ck_assert_uint_eq(tolds, 0);
 }
-END_TEST
 
-START_TEST(a_holder_longer_than_any_value_is_garbage)
+TEST(a_holder_longer_than_any_value_is_garbage)
 {
 	char text[512];
 
@@ -192,9 +186,8 @@ START_TEST(a_holder_longer_than_any_value_is_garbage)
 	(void)snprintf(text, sizeof(text), "*2\r\n:1\r\n*4\r\n$1\r\nQ\r\n:1\r\n:-2\r\n$256\r\n%0256d\r\n", 1);
 	ck_assert_int_eq(answer_text(text), 0);
 }
-END_TEST
 
-START_TEST(a_join_is_done_or_late_or_finds_another_marker)
+TEST(a_join_is_done_or_late_or_finds_another_marker)
 {
 	add(CALL_MARK, 3);
 	ck_assert_int_eq(answer_text("*3\r\n:5\r\n$1\r\nJ\r\n$3\r\nj|n\r\n"), 0);
@@ -207,25 +200,4 @@ START_TEST(a_join_is_done_or_late_or_finds_another_marker)
 	ck_assert_int_eq(answer_text("*3\r\n:5\r\n$1\r\nG\r\n$3\r\nq|o\r\n"), -EPROTO);
 	ck_assert_int_eq(answer_text("*2\r\n:5\r\n$1\r\nJ\r\n"), -EPROTO);
 	ck_assert_int_eq(answer_text("*3\r\n:5\r\n*1\r\n:1\r\n$3\r\nq|o\r\n"), -EPROTO);
-}
-END_TEST
-
-Suite *script_suite(void)
-{
-	Suite *s = suite_create("script");
-	TCase *t = tcase_create("script");
-
-	tcase_add_checked_fixture(t, script_reply_setup, script_reply_teardown);
-	tcase_add_test(t, every_row_answers_its_call);
-	tcase_add_loop_test(t, a_number_says_that_it_was_done_as_asked, 0, 6);
-	tcase_add_loop_test(t, a_number_is_no_answer_to_a_call_that_cannot_have_got_what_it_asked_for, 0, 2);
-	tcase_add_loop_test(t, a_release_and_a_withdrawal_are_answered_by_a_number, 0, 8);
-	tcase_add_test(t, a_key_whose_time_is_too_long_to_compute_is_reported_as_very_long);
-	tcase_add_test(t, a_row_may_be_refused_alone);
-	tcase_add_test(t, an_error_answers_the_whole_batch);
-	tcase_add_loop_test(t, a_reply_of_another_shape_answers_nothing, 0, sizeof(bad_rows) / sizeof(*bad_rows));
-	tcase_add_test(t, a_holder_longer_than_any_value_is_garbage);
-	tcase_add_test(t, a_join_is_done_or_late_or_finds_another_marker);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -88,7 +88,9 @@ static void is_gone(unsigned i)
 	sentinel_make();
 }
 
-START_TEST(the_first_tells_and_the_connection_stays)
+FIXTURE(.setup = setup, .teardown = teardown, .seconds = 60)
+
+TEST(the_first_tells_and_the_connection_stays)
 {
 	char where[32];
 
@@ -102,9 +104,8 @@ START_TEST(the_first_tells_and_the_connection_stays)
 	ck_assert_uint_eq(fake[0].questions, 2);
 	ck_assert_uint_eq(fake[1].connections + fake[2].connections, 0);
 }
-END_TEST
 
-START_TEST(the_one_that_answered_goes_first_the_next_time)
+TEST(the_one_that_answered_goes_first_the_next_time)
 {
 	is_gone(0);
 	fake[1].where = UNKNOWN;
@@ -118,9 +119,8 @@ START_TEST(the_one_that_answered_goes_first_the_next_time)
 	ck_assert_uint_eq(fake[1].questions, 1);
 	ck_assert_uint_eq(fake[2].connections, 2);
 }
-END_TEST
 
-START_TEST(one_that_hangs_is_left_after_its_time)
+TEST(one_that_hangs_is_left_after_its_time)
 {
 	struct instant begin = clock_boottime();
 
@@ -132,9 +132,8 @@ START_TEST(one_that_hangs_is_left_after_its_time)
 	ck_assert_int_ge(instant_diff(clock_boottime(), begin), 2 * LATE_US - 20 * MSEC);
 	ck_assert_uint_eq(fake[2].questions, 1);
 }
-END_TEST
 
-START_TEST(a_name_is_resolved)
+TEST(a_name_is_resolved)
 {
 	at[0].host = "sentinel.example";
 	sentinel_make();
@@ -142,10 +141,9 @@ START_TEST(a_name_is_resolved)
 	ck_assert_uint_eq(port, 7000);
 	ck_assert_uint_eq(fake[0].questions, 1);
 }
-END_TEST
 
 /* A thread for each question would be one more with every question, for as long as the name is not resolved. */
-START_TEST(a_name_that_is_being_resolved_is_not_asked_for_again)
+TEST(a_name_that_is_being_resolved_is_not_asked_for_again)
 {
 	conf.timeout_us = LATE_US;
 	at[0].host = "sentinel.example";
@@ -163,10 +161,9 @@ START_TEST(a_name_that_is_being_resolved_is_not_asked_for_again)
 	ck_assert_uint_eq(port, 7000);
 	ck_assert_uint_eq(resolver_loop.asked, 1);
 }
-END_TEST
 
 /* That a name was resolved too late counts for no later question. */
-START_TEST(a_name_that_was_resolved_too_late_is_asked_for_again)
+TEST(a_name_that_was_resolved_too_late_is_asked_for_again)
 {
 	conf.timeout_us = LATE_US;
 	at[0].host = "sentinel.example";
@@ -181,9 +178,8 @@ START_TEST(a_name_that_was_resolved_too_late_is_asked_for_again)
 	ck_assert_uint_eq(port, 7000);
 	ck_assert_uint_eq(resolver_loop.asked, 2);
 }
-END_TEST
 
-START_TEST(a_master_that_none_knows)
+TEST(a_master_that_none_knows)
 {
 	for (unsigned i = 0; i < SENTINELS; i++)
 		fake[i].where = UNKNOWN;
@@ -191,9 +187,8 @@ START_TEST(a_master_that_none_knows)
 	ck_assert_str_eq(host, "");
 	ck_assert_str_eq(reason, "no sentinel knows a master named locks");
 }
-END_TEST
 
-START_TEST(each_tells_why_in_its_own_order)
+TEST(each_tells_why_in_its_own_order)
 {
 	char expected[512];
 
@@ -208,23 +203,21 @@ START_TEST(each_tells_why_in_its_own_order)
 		ck_assert_str_eq(reason, expected);
 	}
 }
-END_TEST
 
 static const char *const nonsense[] = {
 	"+OK\r\n", "*2\r\n$1\r\na\r\n$1\r\nb\r\n", "*2\r\n$1\r\na\r\n$1\r\n0\r\n", "*2\r\n$1\r\na\r\n$5\r\n65536\r\n", "*2\r\n$0\r\n\r\n$4\r\n7000\r\n",
 	"*2\r\n$3\r\na b\r\n$4\r\n7000\r\n", "*1\r\n$1\r\na\r\n", "*2\r\n:1\r\n:2\r\n", "?\r\n", "*2\r\n$1\r\na\r\n$12\r\n999999999999\r\n",
 };
 
-START_TEST(nonsense_is_no_address)
+LOOP_TEST(nonsense_is_no_address, (int)(sizeof(nonsense) / sizeof(nonsense[0])))
 {
 	fake[0].where = nonsense[_i];
 	ask();
 	ck_assert_uint_eq(port, 7000);
 	ck_assert_uint_eq(fake[1].questions, 1);
 }
-END_TEST
 
-START_TEST(a_password_is_shown_to_each_and_never_told)
+TEST(a_password_is_shown_to_each_and_never_told)
 {
 	conf.password = (char[]){"secret-4711"};
 	ask();
@@ -237,9 +230,8 @@ START_TEST(a_password_is_shown_to_each_and_never_told)
 	ask();
 	ck_assert_msg(strstr(reason, "refuses: WRONGPASS") && !strstr(reason, "secret"), "%s", reason);
 }
-END_TEST
 
-START_TEST(a_move_is_told_once_while_the_master_is_followed)
+TEST(a_move_is_told_once_while_the_master_is_followed)
 {
 	ask();
 	sentinel_follow(sentinel, true);
@@ -253,9 +245,8 @@ START_TEST(a_move_is_told_once_while_the_master_is_followed)
 	ask();
 	ck_assert_uint_eq(port, 7001);
 }
-END_TEST
 
-START_TEST(who_does_not_follow_asks_nothing)
+TEST(who_does_not_follow_asks_nothing)
 {
 	ask();
 	sentinel_follow(sentinel, true);
@@ -263,9 +254,8 @@ START_TEST(who_does_not_follow_asks_nothing)
 	resolver_loop_run(5 * POLL_US);
 	ck_assert_uint_eq(fake[0].questions, 1);
 }
-END_TEST
 
-START_TEST(sentinels_that_fall_silent_do_not_move_the_master)
+TEST(sentinels_that_fall_silent_do_not_move_the_master)
 {
 	ask();
 	sentinel_follow(sentinel, true);
@@ -278,9 +268,8 @@ START_TEST(sentinels_that_fall_silent_do_not_move_the_master)
 		fake[i].where = AT_7001;
 	resolver_loop_await(&moved, 1);
 }
-END_TEST
 
-START_TEST(a_question_during_a_round_of_its_own_is_answered)
+TEST(a_question_during_a_round_of_its_own_is_answered)
 {
 	ask();
 	sentinel_follow(sentinel, true);
@@ -290,30 +279,4 @@ START_TEST(a_question_during_a_round_of_its_own_is_answered)
 	ask();
 	ck_assert_uint_eq(port, 7000);
 	ck_assert_uint_eq(fake[1].questions, 1);
-}
-END_TEST
-
-Suite *sentinel_suite(void)
-{
-	Suite *s = suite_create("sentinel");
-	TCase *t = tcase_create("sentinel");
-
-	tcase_set_timeout(t, 60);
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, the_first_tells_and_the_connection_stays);
-	tcase_add_test(t, the_one_that_answered_goes_first_the_next_time);
-	tcase_add_test(t, one_that_hangs_is_left_after_its_time);
-	tcase_add_test(t, a_name_is_resolved);
-	tcase_add_test(t, a_name_that_is_being_resolved_is_not_asked_for_again);
-	tcase_add_test(t, a_name_that_was_resolved_too_late_is_asked_for_again);
-	tcase_add_test(t, a_master_that_none_knows);
-	tcase_add_test(t, each_tells_why_in_its_own_order);
-	tcase_add_loop_test(t, nonsense_is_no_address, 0, (int)(sizeof(nonsense) / sizeof(nonsense[0])));
-	tcase_add_test(t, a_password_is_shown_to_each_and_never_told);
-	tcase_add_test(t, a_move_is_told_once_while_the_master_is_followed);
-	tcase_add_test(t, who_does_not_follow_asks_nothing);
-	tcase_add_test(t, sentinels_that_fall_silent_do_not_move_the_master);
-	tcase_add_test(t, a_question_during_a_round_of_its_own_is_answered);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -4,7 +4,9 @@
 
 static char user[] = "redlock", password[] = "hunter2hunter2";
 
-START_TEST(the_handshake_is_one_piece)
+FIXTURE(.setup = conversation_setup, .teardown = conversation_teardown)
+
+TEST(the_handshake_is_one_piece)
 {
 	conf.user = user;
 	conf.password = password;
@@ -20,16 +22,14 @@ START_TEST(the_handshake_is_one_piece)
 	ck_assert_ptr_null(take(SHA_REPLY));
 	ck_assert(stream.ready);
 }
-END_TEST
 
-START_TEST(the_password_may_stand_alone)
+TEST(the_password_may_stand_alone)
 {
 	conf.password = password;
 	stream_open(&stream, now);
 	ck_assert_uint_eq(said("*2\r\n$4\r\nAUTH\r\n$14\r\nhunter2hunter2\r\n"), 1);
 	ck_assert_uint_eq(said("SELECT"), 0);
 }
-END_TEST
 
 static const struct {
 	const char *reply, *reason;
@@ -46,7 +46,7 @@ static const struct {
 	{"HTTP/1.0 400 Bad Request\r\n", FAILURE_GARBAGE},
 };
 
-START_TEST(a_handshake_that_is_refused_says_why)
+LOOP_TEST(a_handshake_that_is_refused_says_why, sizeof(refused_hands) / sizeof(*refused_hands))
 {
 	const char *wrong;
 
@@ -58,7 +58,6 @@ START_TEST(a_handshake_that_is_refused_says_why)
 	ck_assert_str_eq(wrong, refused_hands[_i].reason);
 	ck_assert(!stream.ready);
 }
-END_TEST
 
 static const struct {
 	const char *info, *reason;
@@ -71,7 +70,7 @@ static const struct {
 };
 
 /* A sentinel, a proxy, or a server whose command was renamed: INFO tells them apart. */
-START_TEST(what_lacks_a_command_is_asked_what_it_is)
+LOOP_TEST(what_lacks_a_command_is_asked_what_it_is, sizeof(without_a_command) / sizeof(*without_a_command))
 {
 	const char *wrong;
 
@@ -88,19 +87,4 @@ START_TEST(what_lacks_a_command_is_asked_what_it_is)
 	ck_assert_str_eq(wrong, without_a_command[_i].reason);
 	ck_assert_int_eq(stream.defect, without_a_command[_i].defect);
 	ck_assert_uint_eq(said("$6\r\nserver\r\n"), 1);
-}
-END_TEST
-
-Suite *stream_handshake_suite(void)
-{
-	Suite *s = suite_create("stream_handshake");
-	TCase *t = tcase_create("stream_handshake");
-
-	tcase_add_checked_fixture(t, conversation_setup, conversation_teardown);
-	tcase_add_test(t, the_handshake_is_one_piece);
-	tcase_add_test(t, the_password_may_stand_alone);
-	tcase_add_loop_test(t, what_lacks_a_command_is_asked_what_it_is, 0, sizeof(without_a_command) / sizeof(*without_a_command));
-	tcase_add_loop_test(t, a_handshake_that_is_refused_says_why, 0, sizeof(refused_hands) / sizeof(*refused_hands));
-	suite_add_tcase(s, t);
-	return s;
 }

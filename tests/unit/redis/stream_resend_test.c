@@ -4,7 +4,9 @@
 
 #define NOSCRIPT "-NOSCRIPT No matching script. Please use EVAL.\r\n"
 
-START_TEST(a_flushed_script_cache_is_not_noticed)
+FIXTURE(.setup = conversation_setup, .teardown = conversation_teardown)
+
+TEST(a_flushed_script_cache_is_not_noticed)
 {
 	shake_hands();
 	call(CALL_ACQUIRE, 1, "a");
@@ -18,9 +20,8 @@ START_TEST(a_flushed_script_cache_is_not_noticed)
 	ck_assert_ptr_null(take(SHA_REPLY GRANT));
 	answer_sink_check(&answers, 1, ANSWER_EXECUTED, 'G');
 }
-END_TEST
 
-START_TEST(calls_that_are_sent_again_come_before_new_ones)
+TEST(calls_that_are_sent_again_come_before_new_ones)
 {
 	shake_hands();
 	call(CALL_ACQUIRE, 1, "a");
@@ -36,10 +37,9 @@ START_TEST(calls_that_are_sent_again_come_before_new_ones)
 	answer_sink_check(&answers, 1, ANSWER_EXECUTED, 'G');
 	answer_sink_check(&answers, 2, ANSWER_EXECUTED, 'R');
 }
-END_TEST
 
 /* Its release may have been carried out already: another daemon loaded the script in between. */
-START_TEST(a_call_is_not_sent_again_behind_a_later_one_for_the_same_name)
+TEST(a_call_is_not_sent_again_behind_a_later_one_for_the_same_name)
 {
 	shake_hands();
 	call(CALL_ACQUIRE, 1, "a");
@@ -57,10 +57,9 @@ START_TEST(a_call_is_not_sent_again_behind_a_later_one_for_the_same_name)
 	answer_sink_check(&answers, 2, ANSWER_EXECUTED, 'G');
 	answer_sink_check(&answers, 3, ANSWER_EXECUTED, 'N');
 }
-END_TEST
 
 /* Other calls without a name are behind it. */
-START_TEST(a_probe_is_sent_again_in_any_case)
+TEST(a_probe_is_sent_again_in_any_case)
 {
 	shake_hands();
 	call(CALL_PROBE, 1, "");
@@ -71,9 +70,8 @@ START_TEST(a_probe_is_sent_again_in_any_case)
 	ck_assert_uint_eq(answers.count, 0);
 	ck_assert_uint_eq(said("$4\r\nEVAL\r\n"), 1);
 }
-END_TEST
 
-START_TEST(a_second_noscript_is_a_refusal)
+TEST(a_second_noscript_is_a_refusal)
 {
 	shake_hands();
 	call(CALL_ACQUIRE, 1, "a");
@@ -85,20 +83,4 @@ START_TEST(a_second_noscript_is_a_refusal)
 	answer_sink_check(&answers, 1, ANSWER_REFUSED, 0);
 	answer_sink_check(&answers, 2, ANSWER_REFUSED, 0);
 	ck_assert(stream_oldest(&stream).us == INSTANT_NEVER.us);
-}
-END_TEST
-
-Suite *stream_resend_suite(void)
-{
-	Suite *s = suite_create("stream_resend");
-	TCase *t = tcase_create("stream_resend");
-
-	tcase_add_checked_fixture(t, conversation_setup, conversation_teardown);
-	tcase_add_test(t, a_flushed_script_cache_is_not_noticed);
-	tcase_add_test(t, calls_that_are_sent_again_come_before_new_ones);
-	tcase_add_test(t, a_call_is_not_sent_again_behind_a_later_one_for_the_same_name);
-	tcase_add_test(t, a_probe_is_sent_again_in_any_case);
-	tcase_add_test(t, a_second_noscript_is_a_refusal);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -4,7 +4,9 @@
 
 #include <stdlib.h>
 
-START_TEST(calls_of_one_pass_are_one_command_in_their_order)
+FIXTURE(.setup = conversation_setup, .teardown = conversation_teardown)
+
+TEST(calls_of_one_pass_are_one_command_in_their_order)
 {
 	shake_hands();
 	call(CALL_ACQUIRE, 1, "a");
@@ -21,9 +23,8 @@ START_TEST(calls_of_one_pass_are_one_command_in_their_order)
 	ck_assert_uint_eq(answers.item[2].call, 3);
 	answer_sink_check(&answers, 3, ANSWER_EXECUTED, 'M');
 }
-END_TEST
 
-START_TEST(a_probe_between_calls_keeps_its_place)
+TEST(a_probe_between_calls_keeps_its_place)
 {
 	shake_hands();
 	call(CALL_ACQUIRE, 1, "a");
@@ -36,9 +37,8 @@ START_TEST(a_probe_between_calls_keeps_its_place)
 	answer_sink_check(&answers, 2, ANSWER_UNKNOWN, 0);
 	answer_sink_check(&answers, 3, ANSWER_EXECUTED, 'R');
 }
-END_TEST
 
-START_TEST(a_connection_that_lost_its_password_is_of_no_use)
+TEST(a_connection_that_lost_its_password_is_of_no_use)
 {
 	shake_hands();
 	call(CALL_ACQUIRE, 1, "a");
@@ -47,23 +47,20 @@ START_TEST(a_connection_that_lost_its_password_is_of_no_use)
 	answer_sink_check(&answers, 1, ANSWER_REFUSED, 0);
 	ck_assert(!answers.item[0].unsent); /* the server said so */
 }
-END_TEST
 
-START_TEST(a_reply_to_nothing_is_garbage)
+TEST(a_reply_to_nothing_is_garbage)
 {
 	shake_hands();
 	ck_assert_str_eq(take("+PONG\r\n"), FAILURE_GARBAGE);
 }
-END_TEST
 
-START_TEST(an_error_before_the_server_closes_is_told)
+TEST(an_error_before_the_server_closes_is_told)
 {
 	shake_hands();
 	ck_assert_str_eq(take("-ERR going away\r\n"), "ERR going away");
 }
-END_TEST
 
-START_TEST(a_reply_of_another_shape_leaves_its_calls_unknown)
+TEST(a_reply_of_another_shape_leaves_its_calls_unknown)
 {
 	shake_hands();
 	call(CALL_ACQUIRE, 1, "a");
@@ -80,9 +77,8 @@ START_TEST(a_reply_of_another_shape_leaves_its_calls_unknown)
 	answer_sink_check(&answers, 3, ANSWER_UNKNOWN, 0);
 	ck_assert_str_eq(answers.item[2].text, FAILURE_GARBAGE);
 }
-END_TEST
 
-START_TEST(a_call_of_which_no_byte_was_taken_is_refused_and_any_other_unknown)
+LOOP_TEST(a_call_of_which_no_byte_was_taken_is_refused_and_any_other_unknown, 2)
 {
 	uint64_t second;
 
@@ -101,9 +97,8 @@ START_TEST(a_call_of_which_no_byte_was_taken_is_refused_and_any_other_unknown)
 	ck_assert(!answers.item[0].unsent && answers.item[1].unsent == (_i == 0) && answers.item[2].unsent);
 	ck_assert_uint_eq(answers.count, 3);
 }
-END_TEST
 
-START_TEST(after_a_close_the_next_connection_begins_anew)
+TEST(after_a_close_the_next_connection_begins_anew)
 {
 	shake_hands();
 	call(CALL_ACQUIRE, 1, "a");
@@ -116,9 +111,8 @@ START_TEST(after_a_close_the_next_connection_begins_anew)
 	ck_assert_ptr_null(take(GRANT));
 	answer_sink_check(&answers, 2, ANSWER_EXECUTED, 'G');
 }
-END_TEST
 
-START_TEST(the_oldest_command_is_the_one_to_wait_for)
+TEST(the_oldest_command_is_the_one_to_wait_for)
 {
 	shake_hands();
 	ck_assert(stream_oldest(&stream).us == INSTANT_NEVER.us);
@@ -133,7 +127,6 @@ START_TEST(the_oldest_command_is_the_one_to_wait_for)
 	ck_assert_ptr_null(take("-BUSY Redis is busy\r\n"));
 	ck_assert(stream_oldest(&stream).us == INSTANT_NEVER.us);
 }
-END_TEST
 
 static void go_on(bool reload)
 {
@@ -148,7 +141,7 @@ static void go_on(bool reload)
 	free(parcel.unread.bytes);
 }
 
-START_TEST(a_conversation_goes_on_in_another_process)
+TEST(a_conversation_goes_on_in_another_process)
 {
 	shake_hands();
 	stream_ping(&stream, now);
@@ -168,9 +161,8 @@ START_TEST(a_conversation_goes_on_in_another_process)
 	stream_consume(&stream, buf_length(&stream.out));
 	ck_assert(stream_is_quiet(&stream));
 }
-END_TEST
 
-START_TEST(other_scripts_are_loaded_before_the_first_call)
+TEST(other_scripts_are_loaded_before_the_first_call)
 {
 	shake_hands();
 	go_on(true);
@@ -184,26 +176,4 @@ START_TEST(other_scripts_are_loaded_before_the_first_call)
 	ck_assert_uint_eq(said("EVALSHA\r\n$40\r\n76543210fedcba9876543210fedcba9876543210\r\n"), 1);
 	ck_assert_ptr_null(take(GRANT));
 	answer_sink_check(&answers, 1, ANSWER_EXECUTED, 'G');
-}
-END_TEST
-
-Suite *stream_suite(void)
-{
-	Suite *s = suite_create("stream");
-	TCase *t = tcase_create("stream");
-
-	tcase_add_checked_fixture(t, conversation_setup, conversation_teardown);
-	tcase_add_test(t, calls_of_one_pass_are_one_command_in_their_order);
-	tcase_add_test(t, a_probe_between_calls_keeps_its_place);
-	tcase_add_test(t, a_connection_that_lost_its_password_is_of_no_use);
-	tcase_add_test(t, a_reply_to_nothing_is_garbage);
-	tcase_add_test(t, an_error_before_the_server_closes_is_told);
-	tcase_add_test(t, a_reply_of_another_shape_leaves_its_calls_unknown);
-	tcase_add_loop_test(t, a_call_of_which_no_byte_was_taken_is_refused_and_any_other_unknown, 0, 2);
-	tcase_add_test(t, after_a_close_the_next_connection_begins_anew);
-	tcase_add_test(t, the_oldest_command_is_the_one_to_wait_for);
-	tcase_add_test(t, a_conversation_goes_on_in_another_process);
-	tcase_add_test(t, other_scripts_are_loaded_before_the_first_call);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -47,16 +47,17 @@ static void is_told(void)
 	is_told_that("wlock:a");
 }
 
-START_TEST(what_is_published_arrives)
+FIXTURE(.setup = setup, .teardown = teardown, .seconds = 60)
+
+TEST(what_is_published_arrives)
 {
 	become_user("&redlockd:*");
 	real_upstream_up();
 	is_told();
 	ck_assert_uint_eq(real_upstream.refusals + real_upstream.subscriptions, 0);
 }
-END_TEST
 
-START_TEST(the_name_of_a_message_is_that_of_calls_about_the_key)
+TEST(the_name_of_a_message_is_that_of_calls_about_the_key)
 {
 	static const char *const text[] = {"wlock:a", "wredlockd:lock:s:a#0", "wlock:\\1s:a#0", "tlock:\\1s:a#0"};
 	static const char *const name[] = {"a", SLOT_PREFIX "a#0", "\001\001s:a#0", "\001s:a#0"}; /* the last one is a queue */
@@ -68,11 +69,10 @@ START_TEST(the_name_of_a_message_is_that_of_calls_about_the_key)
 		ck_assert_msg(span_equal((struct span){real_upstream.message, real_upstream.message_n}, span_of(name[i])), "%s", text[i]);
 	}
 }
-END_TEST
 
 static const char *const refused[] = {"-subscribe &redlockd:*", "&other:*"};
 
-START_TEST(a_refusal_is_told_with_the_text_of_the_server_and_pauses_grow)
+LOOP_TEST(a_refusal_is_told_with_the_text_of_the_server_and_pauses_grow, sizeof(refused) / sizeof(*refused))
 {
 	struct instant begin;
 	int64_t least = 0;
@@ -91,9 +91,8 @@ START_TEST(a_refusal_is_told_with_the_text_of_the_server_and_pauses_grow)
 	ck_assert_int_le(least, instant_diff(clock_boottime(), begin));
 	ck_assert_uint_eq(real_upstream.downs + real_upstream.subscriptions, 0);
 }
-END_TEST
 
-START_TEST(a_server_that_permits_it_at_last_is_told_once)
+TEST(a_server_that_permits_it_at_last_is_told_once)
 {
 	become_user("&other:*");
 	real_upstream_up();
@@ -104,20 +103,4 @@ START_TEST(a_server_that_permits_it_at_last_is_told_once)
 	real_redis_tell_line(&real_upstream.server, "CLIENT KILL TYPE pubsub");
 	is_told();
 	ck_assert_uint_eq(real_upstream.subscriptions, 1);
-}
-END_TEST
-
-Suite *subscriber_suite(void)
-{
-	Suite *s = suite_create("subscriber");
-	TCase *t = tcase_create("subscriber");
-
-	tcase_set_timeout(t, 60);
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, what_is_published_arrives);
-	tcase_add_test(t, the_name_of_a_message_is_that_of_calls_about_the_key);
-	tcase_add_loop_test(t, a_refusal_is_told_with_the_text_of_the_server_and_pauses_grow, 0, sizeof(refused) / sizeof(*refused));
-	tcase_add_test(t, a_server_that_permits_it_at_last_is_told_once);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -5,7 +5,7 @@
 #include <check.h>
 #include <stdio.h>
 
-START_TEST(a_reason_is_new_once)
+TEST(a_reason_is_new_once)
 {
 	struct told told = {.count = 0};
 
@@ -15,9 +15,8 @@ START_TEST(a_reason_is_new_once)
 	told.count = 0;
 	ck_assert(told_is_new(&told, "a"));
 }
-END_TEST
 
-START_TEST(there_is_room_for_eight)
+TEST(there_is_room_for_eight)
 {
 	struct told told = {.count = 0};
 	char reason[2] = "a";
@@ -25,16 +24,4 @@ START_TEST(there_is_room_for_eight)
 	for (unsigned i = 0; i < TOLD_MAX; i++, reason[0]++)
 		ck_assert(told_is_new(&told, reason));
 	ck_assert(!told_is_new(&told, reason));
-}
-END_TEST
-
-Suite *told_suite(void)
-{
-	Suite *s = suite_create("told");
-	TCase *t = tcase_create("told");
-
-	tcase_add_test(t, a_reason_is_new_once);
-	tcase_add_test(t, there_is_room_for_eight);
-	suite_add_tcase(s, t);
-	return s;
 }

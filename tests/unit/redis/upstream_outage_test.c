@@ -21,7 +21,9 @@ static void teardown(void)
 
 /* --- servers that stop, die and come back ---------------------------------------------------------------------------- */
 
-START_TEST(a_stopped_server_answers_late_and_that_is_an_answer)
+FIXTURE(.setup = setup, .teardown = teardown, .seconds = 60)
+
+TEST(a_stopped_server_answers_late_and_that_is_an_answer)
 {
 	real_upstream_hold();
 	kill(real_upstream.server.pid, SIGSTOP);
@@ -35,9 +37,8 @@ START_TEST(a_stopped_server_answers_late_and_that_is_an_answer)
 	answer_sink_check(&real_upstream.answers, 10, ANSWER_EXECUTED, 'G');
 	ck_assert_uint_eq(real_upstream.downs, 0);
 }
-END_TEST
 
-START_TEST(a_server_stopped_for_too_long_is_down)
+TEST(a_server_stopped_for_too_long_is_down)
 {
 	real_upstream.conf.stall_us = 200 * MSEC;
 	real_upstream.conf.connect_timeout_us = 100 * MSEC;
@@ -53,9 +54,8 @@ START_TEST(a_server_stopped_for_too_long_is_down)
 	real_upstream_await(&real_upstream.ups, 2);
 	real_upstream_expect(CALL_EXTEND, 12, "held", 'E');
 }
-END_TEST
 
-START_TEST(when_a_server_dies_all_calls_are_answered_before_it_is_told)
+TEST(when_a_server_dies_all_calls_are_answered_before_it_is_told)
 {
 	unsigned i;
 	char name[16];
@@ -79,9 +79,8 @@ START_TEST(when_a_server_dies_all_calls_are_answered_before_it_is_told)
 		answer_sink_check(&real_upstream.answers, 200 + i, ANSWER_REFUSED, 0);
 	}
 }
-END_TEST
 
-START_TEST(a_server_that_is_back_is_used_again_within_two_seconds)
+TEST(a_server_that_is_back_is_used_again_within_two_seconds)
 {
 	struct instant back;
 
@@ -97,9 +96,8 @@ START_TEST(a_server_that_is_back_is_used_again_within_two_seconds)
 	ck_assert_int_lt(instant_diff(clock_boottime(), back), 2 * SEC);
 	real_upstream_expect(CALL_RELEASE, 9000, "n", 'N');
 }
-END_TEST
 
-START_TEST(one_broken_link_takes_the_node_down_once_and_it_comes_back)
+TEST(one_broken_link_takes_the_node_down_once_and_it_comes_back)
 {
 	const char *id;
 
@@ -114,9 +112,8 @@ START_TEST(one_broken_link_takes_the_node_down_once_and_it_comes_back)
 	ck_assert_uint_eq(real_upstream.downs, 1);
 	real_upstream_expect(CALL_EXTEND, 10, "held", 'E');
 }
-END_TEST
 
-START_TEST(calls_to_a_node_that_is_down_are_refused_in_the_next_pass)
+TEST(calls_to_a_node_that_is_down_are_refused_in_the_next_pass)
 {
 	real_upstream.address[0].path = "/tmp/none/at/all";
 	real_upstream_dial();
@@ -131,9 +128,8 @@ START_TEST(calls_to_a_node_that_is_down_are_refused_in_the_next_pass)
 	answer_sink_check(&real_upstream.answers, 2, ANSWER_REFUSED, 0);
 	ck_assert_str_eq(answer_sink_find(&real_upstream.answers, 2)->text, "No such file or directory");
 }
-END_TEST
 
-START_TEST(each_node_is_for_itself)
+TEST(each_node_is_for_itself)
 {
 	struct call call = real_upstream_make(CALL_RELEASE, 10, "n");
 
@@ -151,9 +147,8 @@ START_TEST(each_node_is_for_itself)
 	answer_sink_check(&real_upstream.answers, 12, ANSWER_EXECUTED, 'N');
 	ck_assert_uint_eq(answer_sink_find(&real_upstream.answers, 12)->node, 2);
 }
-END_TEST
 
-START_TEST(a_path_that_is_too_long_is_told)
+TEST(a_path_that_is_too_long_is_told)
 {
 	real_upstream.address[0].path =
 		"/tmp/0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789"
@@ -162,7 +157,6 @@ START_TEST(a_path_that_is_too_long_is_told)
 	real_upstream_await(&real_upstream.downs, 1);
 	ck_assert_str_eq(real_upstream.reason[0], "the path of the socket is too long");
 }
-END_TEST
 
 /* --- what is no Redis ------------------------------------------------------------------------------------------------ */
 
@@ -175,7 +169,7 @@ static void fake_redis_dial(void)
 	real_upstream_dial();
 }
 
-START_TEST(a_server_that_babbles_is_told_once)
+TEST(a_server_that_babbles_is_told_once)
 {
 	fake_redis_start(&fake, real_upstream.base, false);
 	fake.hands = "HTTP/1.1 400 Bad Request\r\n\r\n";
@@ -185,9 +179,8 @@ START_TEST(a_server_that_babbles_is_told_once)
 	ck_assert_str_eq(real_upstream.reason[0], FAILURE_GARBAGE);
 	fake_redis_stop(&fake);
 }
-END_TEST
 
-START_TEST(a_server_that_refuses_is_tried_every_second_and_not_more_seldom)
+TEST(a_server_that_refuses_is_tried_every_second_and_not_more_seldom)
 {
 	struct instant before;
 	unsigned i;
@@ -204,9 +197,8 @@ START_TEST(a_server_that_refuses_is_tried_every_second_and_not_more_seldom)
 	}
 	fake_redis_stop(&fake);
 }
-END_TEST
 
-START_TEST(ever_new_reasons_are_logged_eight_times_at_most)
+TEST(ever_new_reasons_are_logged_eight_times_at_most)
 {
 	char greeting[64];
 	unsigned i;
@@ -223,9 +215,8 @@ START_TEST(ever_new_reasons_are_logged_eight_times_at_most)
 	ck_assert_uint_ge(real_upstream.downs, 2);
 	fake_redis_stop(&fake);
 }
-END_TEST
 
-START_TEST(a_server_that_talks_nonsense_as_soon_as_it_is_up_is_not_dialled_in_a_circle)
+TEST(a_server_that_talks_nonsense_as_soon_as_it_is_up_is_not_dialled_in_a_circle)
 {
 	struct instant start = clock_boottime();
 
@@ -241,44 +232,4 @@ START_TEST(a_server_that_talks_nonsense_as_soon_as_it_is_up_is_not_dialled_in_a_
 	/* 25 + 50 + 100 + 200 ms at least */
 	ck_assert_int_ge(instant_diff(clock_boottime(), start), 375 * MSEC);
 	fake_redis_stop(&fake);
-}
-END_TEST
-
-static void add_deaths(Suite *s)
-{
-	TCase *t = tcase_create("deaths");
-
-	tcase_set_timeout(t, 60);
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, a_stopped_server_answers_late_and_that_is_an_answer);
-	tcase_add_test(t, a_server_stopped_for_too_long_is_down);
-	tcase_add_test(t, when_a_server_dies_all_calls_are_answered_before_it_is_told);
-	tcase_add_test(t, a_server_that_is_back_is_used_again_within_two_seconds);
-	tcase_add_test(t, one_broken_link_takes_the_node_down_once_and_it_comes_back);
-	tcase_add_test(t, calls_to_a_node_that_is_down_are_refused_in_the_next_pass);
-	tcase_add_test(t, each_node_is_for_itself);
-	suite_add_tcase(s, t);
-}
-
-static void add_strangers(Suite *s)
-{
-	TCase *t = tcase_create("strangers");
-
-	tcase_set_timeout(t, 60);
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, a_path_that_is_too_long_is_told);
-	tcase_add_test(t, a_server_that_babbles_is_told_once);
-	tcase_add_test(t, a_server_that_refuses_is_tried_every_second_and_not_more_seldom);
-	tcase_add_test(t, ever_new_reasons_are_logged_eight_times_at_most);
-	tcase_add_test(t, a_server_that_talks_nonsense_as_soon_as_it_is_up_is_not_dialled_in_a_circle);
-	suite_add_tcase(s, t);
-}
-
-Suite *upstream_outage_suite(void)
-{
-	Suite *s = suite_create("upstream_outage");
-
-	add_deaths(s);
-	add_strangers(s);
-	return s;
 }

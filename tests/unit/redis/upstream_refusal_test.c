@@ -47,7 +47,9 @@ static void check_writes_refused(const char *text)
 	ck_assert_uint_eq(real_upstream.downs, 0);
 }
 
-START_TEST(out_of_memory_refuses_what_needs_memory)
+FIXTURE(.setup = setup, .teardown = teardown, .seconds = 60)
+
+TEST(out_of_memory_refuses_what_needs_memory)
 {
 	real_upstream_hold();
 	real_redis_tell(&real_upstream.server, "CONFIG SET maxmemory 1");
@@ -63,9 +65,8 @@ START_TEST(out_of_memory_refuses_what_needs_memory)
 	answer_sink_check(&real_upstream.answers, 102, ANSWER_EXECUTED, 'N');
 	answer_sink_check(&real_upstream.answers, 103, ANSWER_EXECUTED, 'R');
 }
-END_TEST
 
-START_TEST(a_replica_refuses_writes)
+TEST(a_replica_refuses_writes)
 {
 	real_upstream_hold();
 	real_redis_tell(&real_upstream.server, "REPLICAOF 127.0.0.1 1");
@@ -73,17 +74,15 @@ START_TEST(a_replica_refuses_writes)
 	real_upstream_call(CALL_PROBE, 110, "");
 	ck_assert_str_eq(told_of(110)->role, "slave");
 }
-END_TEST
 
-START_TEST(a_master_without_its_replicas_refuses_writes)
+TEST(a_master_without_its_replicas_refuses_writes)
 {
 	real_upstream_hold();
 	real_redis_tell(&real_upstream.server, "CONFIG SET min-replicas-to-write 1");
 	check_writes_refused("NOREPLICAS");
 }
-END_TEST
 
-START_TEST(a_server_that_cannot_save_refuses_writes)
+TEST(a_server_that_cannot_save_refuses_writes)
 {
 	struct call call = real_upstream_make(CALL_MARK, 111, "");
 	char dump[128];
@@ -100,7 +99,6 @@ START_TEST(a_server_that_cannot_save_refuses_writes)
 	real_upstream_send(&call);
 	check_refused(111, "MISCONF");
 }
-END_TEST
 
 /* {what the user may do, how the refusals begin} */
 static const struct {
@@ -111,7 +109,7 @@ static const struct {
 	{"~redlockd:lock:!* +@all -evalsha -eval", "NOPERM"},
 };
 
-START_TEST(a_user_without_permission_is_refused)
+LOOP_TEST(a_user_without_permission_is_refused, sizeof(users) / sizeof(*users))
 {
 	char line[256];
 
@@ -124,9 +122,8 @@ START_TEST(a_user_without_permission_is_refused)
 	real_upstream_up();
 	check_writes_refused(users[_i].text);
 }
-END_TEST
 
-START_TEST(a_key_that_may_not_be_read_is_no_key_of_another)
+TEST(a_key_that_may_not_be_read_is_no_key_of_another)
 {
 	real_redis_tell(&real_upstream.server, "ACL SETUSER u on >pw resetchannels ~* +@all -pttl");
 	real_redis_tell(&real_upstream.server, "SET lock:n foreign");
@@ -137,10 +134,9 @@ START_TEST(a_key_that_may_not_be_read_is_no_key_of_another)
 	real_upstream_call(CALL_ACQUIRE, 2, "n");
 	check_refused(2, "ERR The user executing the script can't");
 }
-END_TEST
 
 /* A foreign script never ends. The error of the server when it is killed goes through our own table. */
-START_TEST(a_busy_server_refuses_and_then_goes_on)
+TEST(a_busy_server_refuses_and_then_goes_on)
 {
 	redisContext *other = real_redis_connect(&real_upstream.server);
 	redisReply *reply;
@@ -168,11 +164,10 @@ START_TEST(a_busy_server_refuses_and_then_goes_on)
 	real_upstream_expect(CALL_EXTEND, 9001, "held", 'E');
 	ck_assert_uint_eq(real_upstream.downs, 0);
 }
-END_TEST
 
 static const char *const fences[] = {"nonsense", "nan", "inf", "-5", "1e300", "12345678901234567"};
 
-START_TEST(a_fence_key_with_nonsense_refuses_all_until_a_join_mends_it)
+LOOP_TEST(a_fence_key_with_nonsense_refuses_all_until_a_join_mends_it, sizeof(fences) / sizeof(*fences))
 {
 	struct call call = real_upstream_make(CALL_MARK, 20, "");
 
@@ -189,9 +184,8 @@ START_TEST(a_fence_key_with_nonsense_refuses_all_until_a_join_mends_it)
 	real_upstream_expect(CALL_ACQUIRE, 21, "free", 'G');
 	ck_assert_int_gt(answer_sink_find(&real_upstream.answers, 21)->fence, answer_sink_find(&real_upstream.answers, 20)->server_us + 59 * SEC);
 }
-END_TEST
 
-START_TEST(a_key_of_ours_of_another_type_leaves_calls_unknown)
+LOOP_TEST(a_key_of_ours_of_another_type_leaves_calls_unknown, 2)
 {
 	const char *key = _i == 0 ? "redlockd:lock:!fence" : "redlockd:lock:!meta";
 
@@ -207,7 +201,6 @@ START_TEST(a_key_of_ours_of_another_type_leaves_calls_unknown)
 	ck_assert_ptr_nonnull(strstr(answer_sink_find(&real_upstream.answers, 11)->text, "WRONGTYPE"));
 	ck_assert_uint_eq(real_upstream.downs, 0);
 }
-END_TEST
 
 /* --- servers that will not have us ----------------------------------------------------------------------------------- */
 
@@ -225,7 +218,7 @@ static void check_told_once(unsigned before, const char *reason)
 	ck_assert_uint_eq(real_upstream.ups, 0);
 }
 
-START_TEST(a_wrong_password_is_told_once_and_a_right_one_heals_it)
+TEST(a_wrong_password_is_told_once_and_a_right_one_heals_it)
 {
 	real_redis_tell(&real_upstream.server, "ACL SETUSER u on >hunter2 ~* &* +@all");
 	real_upstream.conf.user = "u";
@@ -236,9 +229,8 @@ START_TEST(a_wrong_password_is_told_once_and_a_right_one_heals_it)
 	upstream_set_password(real_upstream.upstream, "u", "hunter2");
 	real_upstream_await(&real_upstream.ups, 1);
 }
-END_TEST
 
-START_TEST(a_missing_password_is_told)
+TEST(a_missing_password_is_told)
 {
 	static const char *const options[] = {"--requirepass", "s3cret", NULL};
 
@@ -247,9 +239,8 @@ START_TEST(a_missing_password_is_told)
 	real_upstream_dial();
 	check_told_once(real_upstream_server_count("stats", "total_connections_received:"), "NOAUTH");
 }
-END_TEST
 
-START_TEST(a_user_who_may_not_load_scripts_is_told)
+TEST(a_user_who_may_not_load_scripts_is_told)
 {
 	real_redis_tell(&real_upstream.server, "ACL SETUSER u on >pw ~* &* +@all -script|load");
 	real_upstream.conf.user = "u";
@@ -257,17 +248,15 @@ START_TEST(a_user_who_may_not_load_scripts_is_told)
 	real_upstream_dial();
 	check_told_once(real_upstream_server_count("stats", "total_connections_received:"), "NOPERM");
 }
-END_TEST
 
-START_TEST(a_database_that_does_not_exist_is_told)
+TEST(a_database_that_does_not_exist_is_told)
 {
 	real_upstream.conf.database = 4711;
 	real_upstream_dial();
 	check_told_once(real_upstream_server_count("stats", "total_connections_received:"), "ERR DB index is out of range");
 }
-END_TEST
 
-START_TEST(a_server_with_too_many_clients_is_told_and_used_when_it_has_room)
+TEST(a_server_with_too_many_clients_is_told_and_used_when_it_has_room)
 {
 	real_upstream.conf.links = 3;
 	real_redis_tell(&real_upstream.server, "CONFIG SET maxclients 3");
@@ -278,9 +267,8 @@ START_TEST(a_server_with_too_many_clients_is_told_and_used_when_it_has_room)
 	real_upstream_await(&real_upstream.ups, 1);
 	ck_assert_uint_eq(real_upstream.downs, 1);
 }
-END_TEST
 
-START_TEST(a_server_that_is_loading_is_told_and_used_afterwards)
+TEST(a_server_that_is_loading_is_told_and_used_afterwards)
 {
 	static const char *const slowly[] = {"--key-load-delay", "50", "--loading-process-events-interval-bytes", "1024", NULL};
 	unsigned i;
@@ -301,47 +289,4 @@ START_TEST(a_server_that_is_loading_is_told_and_used_afterwards)
 	ck_assert_msg(!strncmp(real_upstream.reason[0], "LOADING", 7), "%s", real_upstream.reason[0]);
 	real_upstream_await(&real_upstream.ups, 1);
 	ck_assert_uint_eq(real_upstream.downs, 1);
-}
-END_TEST
-
-static void add_errors(Suite *s)
-{
-	TCase *t = tcase_create("errors");
-
-	tcase_set_timeout(t, 60);
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, out_of_memory_refuses_what_needs_memory);
-	tcase_add_test(t, a_replica_refuses_writes);
-	tcase_add_test(t, a_master_without_its_replicas_refuses_writes);
-	tcase_add_test(t, a_server_that_cannot_save_refuses_writes);
-	tcase_add_loop_test(t, a_user_without_permission_is_refused, 0, sizeof(users) / sizeof(*users));
-	tcase_add_test(t, a_key_that_may_not_be_read_is_no_key_of_another);
-	tcase_add_test(t, a_busy_server_refuses_and_then_goes_on);
-	tcase_add_loop_test(t, a_fence_key_with_nonsense_refuses_all_until_a_join_mends_it, 0, sizeof(fences) / sizeof(*fences));
-	tcase_add_loop_test(t, a_key_of_ours_of_another_type_leaves_calls_unknown, 0, 2);
-	suite_add_tcase(s, t);
-}
-
-static void add_handshakes(Suite *s)
-{
-	TCase *t = tcase_create("handshakes");
-
-	tcase_set_timeout(t, 60);
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, a_wrong_password_is_told_once_and_a_right_one_heals_it);
-	tcase_add_test(t, a_missing_password_is_told);
-	tcase_add_test(t, a_user_who_may_not_load_scripts_is_told);
-	tcase_add_test(t, a_database_that_does_not_exist_is_told);
-	tcase_add_test(t, a_server_with_too_many_clients_is_told_and_used_when_it_has_room);
-	tcase_add_test(t, a_server_that_is_loading_is_told_and_used_afterwards);
-	suite_add_tcase(s, t);
-}
-
-Suite *upstream_refusal_suite(void)
-{
-	Suite *s = suite_create("upstream_refusal");
-
-	add_errors(s);
-	add_handshakes(s);
-	return s;
 }

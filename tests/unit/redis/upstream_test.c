@@ -19,7 +19,9 @@ static void teardown(void)
 	real_upstream_end();
 }
 
-START_TEST(each_call_is_answered_as_the_script_says)
+FIXTURE(.setup = setup, .teardown = teardown, .seconds = 60)
+
+TEST(each_call_is_answered_as_the_script_says)
 {
 	struct call call;
 
@@ -51,18 +53,16 @@ START_TEST(each_call_is_answered_as_the_script_says)
 	real_upstream_expect(CALL_EXTEND, 9, "n", 'M');
 	ck_assert_uint_eq(real_upstream.downs, 0);
 }
-END_TEST
 
-START_TEST(an_answer_is_never_given_from_inside_call_or_flush)
+TEST(an_answer_is_never_given_from_inside_call_or_flush)
 {
 	real_upstream_up();
 	real_upstream_call(CALL_RELEASE, 1, "n");
 	ck_assert_uint_eq(real_upstream.answers.count, 0);
 	real_upstream_answered(1);
 }
-END_TEST
 
-START_TEST(a_name_is_any_bytes)
+TEST(a_name_is_any_bytes)
 {
 	struct call call = real_upstream_make(CALL_ACQUIRE, 10, "");
 	char name[512];
@@ -79,9 +79,8 @@ START_TEST(a_name_is_any_bytes)
 	answer_sink_check(&real_upstream.answers, 10, ANSWER_EXECUTED, 'G');
 	ck_assert_str_eq(real_redis_tell(&real_upstream.server, "GET lock:%b", name, sizeof(name)), REAL_UPSTREAM_VALUE);
 }
-END_TEST
 
-START_TEST(a_foreign_key_is_told_and_left_alone)
+TEST(a_foreign_key_is_told_and_left_alone)
 {
 	char value[4096];
 
@@ -104,9 +103,8 @@ START_TEST(a_foreign_key_is_told_and_left_alone)
 	real_upstream_expect(CALL_EXTEND, 7, "a", 'B');
 	real_upstream_expect(CALL_RELEASE, 8, "a", 'N');
 }
-END_TEST
 
-START_TEST(a_marker_that_is_too_long_to_be_ours_can_be_replaced)
+TEST(a_marker_that_is_too_long_to_be_ours_can_be_replaced)
 {
 	char junk[5000];
 	struct call call = real_upstream_make(CALL_MARK, 3, "");
@@ -124,9 +122,8 @@ START_TEST(a_marker_that_is_too_long_to_be_ours_can_be_replaced)
 	answer_sink_check(&real_upstream.answers, 3, ANSWER_EXECUTED, 'J');
 	real_upstream_expect(CALL_ACQUIRE, 4, "n", 'G');
 }
-END_TEST
 
-START_TEST(calls_under_different_markers_are_judged_by_their_own)
+TEST(calls_under_different_markers_are_judged_by_their_own)
 {
 	struct call other = real_upstream_make(CALL_ACQUIRE, 3, "b");
 
@@ -141,10 +138,9 @@ START_TEST(calls_under_different_markers_are_judged_by_their_own)
 	answer_sink_check(&real_upstream.answers, 3, ANSWER_EXECUTED, 'Q');
 	answer_sink_check(&real_upstream.answers, 4, ANSWER_EXECUTED, 'G');
 }
-END_TEST
 
 /* Each lock is released before its acquire is answered, so the answer R proves the order. */
-START_TEST(a_release_never_overtakes_its_acquire)
+TEST(a_release_never_overtakes_its_acquire)
 {
 	uint64_t id;
 	char name[16];
@@ -168,9 +164,8 @@ START_TEST(a_release_never_overtakes_its_acquire)
 		answer_sink_check(&real_upstream.answers, id + 1001, ANSWER_EXECUTED, 'R');
 	}
 }
-END_TEST
 
-START_TEST(a_pass_with_many_calls_is_few_script_calls)
+TEST(a_pass_with_many_calls_is_few_script_calls)
 {
 	unsigned before, i;
 	char name[16];
@@ -187,9 +182,8 @@ START_TEST(a_pass_with_many_calls_is_few_script_calls)
 	real_upstream_await(&real_upstream.answers.count, 1001);
 	ck_assert_uint_eq(real_upstream_server_count("commandstats", "cmdstat_evalsha:calls=") - before, 4);
 }
-END_TEST
 
-START_TEST(several_links_are_several_connections_that_share_the_names)
+TEST(several_links_are_several_connections_that_share_the_names)
 {
 	const char *line;
 	unsigned i, busy = 0;
@@ -209,9 +203,8 @@ START_TEST(several_links_are_several_connections_that_share_the_names)
 	}
 	ck_assert_uint_eq(busy, 4);
 }
-END_TEST
 
-START_TEST(a_flushed_script_cache_is_never_noticed)
+TEST(a_flushed_script_cache_is_never_noticed)
 {
 	unsigned i;
 	char name[16];
@@ -237,10 +230,9 @@ START_TEST(a_flushed_script_cache_is_never_noticed)
 	real_upstream_join(5000);
 	answer_sink_check(&real_upstream.answers, 5000, ANSWER_EXECUTED, 'X');
 }
-END_TEST
 
 /* The same while calls are under way. A refused call was not carried out, and no lock survives its release. */
-START_TEST(a_cache_flushed_under_load_leaves_nothing_behind)
+TEST(a_cache_flushed_under_load_leaves_nothing_behind)
 {
 	redisContext *other;
 	unsigned i, refused = 0;
@@ -274,9 +266,8 @@ START_TEST(a_cache_flushed_under_load_leaves_nothing_behind)
 	}
 	redisFree(other);
 }
-END_TEST
 
-START_TEST(a_server_that_cuts_idle_connections_harms_nobody)
+TEST(a_server_that_cuts_idle_connections_harms_nobody)
 {
 	redisContext *idle;
 	struct event *cut;
@@ -295,9 +286,8 @@ START_TEST(a_server_that_cuts_idle_connections_harms_nobody)
 	real_upstream_answered(1);
 	answer_sink_check(&real_upstream.answers, 1, ANSWER_EXECUTED, 'N');
 }
-END_TEST
 
-START_TEST(name_and_password_and_database_are_used)
+LOOP_TEST(name_and_password_and_database_are_used, 2)
 {
 	static const char *const options[] = {"--requirepass", "s3cret", "--user", "u", "on", ">pw", "~*", "&*", "+@all", NULL};
 
@@ -313,9 +303,8 @@ START_TEST(name_and_password_and_database_are_used)
 	real_redis_tell(&real_upstream.server, "SELECT 7");
 	ck_assert_str_eq(real_redis_tell(&real_upstream.server, "GET lock:n"), REAL_UPSTREAM_VALUE);
 }
-END_TEST
 
-START_TEST(the_smallest_permissions_suffice)
+TEST(the_smallest_permissions_suffice)
 {
 	real_redis_tell(&real_upstream.server,
 		    "ACL SETUSER small on >pw resetkeys ~lock:* ~redlockd:lock:* resetchannels &redlockd:lock:* -@all +get +set +del +pttl +eval "
@@ -333,9 +322,8 @@ START_TEST(the_smallest_permissions_suffice)
 	real_upstream_expect(CALL_EXTEND, 4, "n", 'E');
 	real_upstream_expect(CALL_RELEASE, 5, "n", 'R');
 }
-END_TEST
 
-START_TEST(an_upstream_can_be_freed_with_calls_in_flight)
+TEST(an_upstream_can_be_freed_with_calls_in_flight)
 {
 	real_upstream_up();
 	kill(real_upstream.server.pid, SIGSTOP);
@@ -346,36 +334,9 @@ START_TEST(an_upstream_can_be_freed_with_calls_in_flight)
 	real_upstream.upstream = NULL;
 	ck_assert_uint_eq(real_upstream.answers.count, 0);
 }
-END_TEST
 
-Suite *upstream_suite(void)
-{
-	Suite *s = suite_create("upstream");
-	TCase *u = tcase_create("unix"), *t = tcase_create("tcp");
-
-	tcase_set_timeout(u, 60);
-	tcase_add_checked_fixture(u, setup, teardown);
-	tcase_add_test(u, each_call_is_answered_as_the_script_says);
-	tcase_add_test(u, an_answer_is_never_given_from_inside_call_or_flush);
-	tcase_add_test(u, a_name_is_any_bytes);
-	tcase_add_test(u, a_foreign_key_is_told_and_left_alone);
-	tcase_add_test(u, a_marker_that_is_too_long_to_be_ours_can_be_replaced);
-	tcase_add_test(u, calls_under_different_markers_are_judged_by_their_own);
-	tcase_add_test(u, a_release_never_overtakes_its_acquire);
-	tcase_add_test(u, a_pass_with_many_calls_is_few_script_calls);
-	tcase_add_test(u, several_links_are_several_connections_that_share_the_names);
-	tcase_add_test(u, a_flushed_script_cache_is_never_noticed);
-	tcase_add_test(u, a_cache_flushed_under_load_leaves_nothing_behind);
-	tcase_add_test(u, a_server_that_cuts_idle_connections_harms_nobody);
-	tcase_add_loop_test(u, name_and_password_and_database_are_used, 0, 2);
-	tcase_add_test(u, the_smallest_permissions_suffice);
-	tcase_add_test(u, an_upstream_can_be_freed_with_calls_in_flight);
-	suite_add_tcase(s, u);
-	tcase_set_timeout(t, 60);
-	tcase_add_checked_fixture(t, setup_tcp, teardown);
-	tcase_add_test(t, each_call_is_answered_as_the_script_says);
-	tcase_add_test(t, a_release_never_overtakes_its_acquire);
-	tcase_add_test(t, a_server_that_cuts_idle_connections_harms_nobody);
-	suite_add_tcase(s, t);
-	return s;
-}
+/* The same over TCP. */
+FIXTURE(.setup = setup_tcp, .teardown = teardown, .seconds = 60)
+TEST_AGAIN(each_call_is_answered_as_the_script_says, 1)
+TEST_AGAIN(a_release_never_overtakes_its_acquire, 1)
+TEST_AGAIN(a_server_that_cuts_idle_connections_harms_nobody, 1)

@@ -19,7 +19,7 @@ static void check_number(int64_t n)
 	ck_assert(out[0] == '?' && out[1] == '?' && out[2 + NUMBER_MOST] == '?' && out[2 + size] == '?');
 }
 
-START_TEST(a_number_has_its_digits_and_their_count)
+TEST(a_number_has_its_digits_and_their_count)
 {
 	int64_t power = 1;
 
@@ -38,9 +38,8 @@ START_TEST(a_number_has_its_digits_and_their_count)
 	check_number(INT64_MAX);
 	check_number(INT64_MIN);
 }
-END_TEST
 
-START_TEST(the_largest_number_of_all_has_twenty_digits)
+TEST(the_largest_number_of_all_has_twenty_digits)
 {
 	char out[32];
 
@@ -49,9 +48,8 @@ START_TEST(the_largest_number_of_all_has_twenty_digits)
 	ck_assert_ptr_eq(word_digits(out, UINT64_C(10000000000000000000)), out + 20);
 	ck_assert_int_eq(memcmp(out, "10000000000000000000", 20), 0);
 }
-END_TEST
 
-START_TEST(a_text_of_any_length_stands_behind_its_length)
+TEST(a_text_of_any_length_stands_behind_its_length)
 {
 	static const size_t length[] = {0, 1, 9, 10, 99, 100, 101, 999, 1000, 5000};
 	static char text[5000], out[5000 + WORD_MOST], expected[32];
@@ -69,17 +67,4 @@ START_TEST(a_text_of_any_length_stands_behind_its_length)
 	}
 	ck_assert_ptr_eq(word_text(out, (struct span){NULL, 0}), out + 6);
 	ck_assert_int_eq(memcmp(out, "$0\r\n\r\n", 6), 0);
-}
-END_TEST
-
-Suite *word_suite(void)
-{
-	Suite *s = suite_create("word");
-	TCase *t = tcase_create("word");
-
-	tcase_add_test(t, a_number_has_its_digits_and_their_count);
-	tcase_add_test(t, the_largest_number_of_all_has_twenty_digits);
-	tcase_add_test(t, a_text_of_any_length_stands_behind_its_length);
-	suite_add_tcase(s, t);
-	return s;
 }

@@ -146,7 +146,9 @@ static void found_now(char out[256])
 	strcpy(home_run.dir, here);
 }
 
-START_TEST(a_run_may_be_killed_anywhere)
+FIXTURE(.setup = start, .teardown = stop, .seconds = 60)
+
+LOOP_TEST(a_run_may_be_killed_anywhere, sizeof(stories) / sizeof(*stories))
 {
 	const struct story *s = &stories[_i];
 	bool changed = false;
@@ -174,17 +176,4 @@ START_TEST(a_run_may_be_killed_anywhere)
 	ck_assert_str_eq(found, s->is);
 	kill(child, SIGKILL);
 	waitpid(child, &status, 0);
-}
-END_TEST
-
-Suite *joblog_killed_suite(void)
-{
-	Suite *s = suite_create("joblog_killed");
-	TCase *c = tcase_create("killed");
-
-	tcase_add_checked_fixture(c, start, stop);
-	tcase_set_timeout(c, 60);
-	tcase_add_loop_test(c, a_run_may_be_killed_anywhere, 0, sizeof(stories) / sizeof(*stories));
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -95,16 +95,17 @@ static void next_runs_have(unsigned jobs, const char *what, size_t at)
 	home_run_kill();
 }
 
-START_TEST(a_log_that_is_cut_at_any_byte_has_what_stands_before)
+FIXTURE(.setup = start, .teardown = stop, .seconds = 60)
+
+TEST(a_log_that_is_cut_at_any_byte_has_what_stands_before)
 {
 	for (size_t n = HEADER; n <= end[JOBS]; n++) {
 		file_put(n);
 		next_runs_have(sound_before(n), "cut", n);
 	}
 }
-END_TEST
 
-START_TEST(a_log_that_is_torn_at_any_byte_has_what_stands_before)
+TEST(a_log_that_is_torn_at_any_byte_has_what_stands_before)
 {
 	struct buf whole = sound;
 
@@ -124,9 +125,8 @@ START_TEST(a_log_that_is_torn_at_any_byte_has_what_stands_before)
 		home_run_kill();
 	}
 }
-END_TEST
 
-START_TEST(a_log_without_its_header_is_set_aside)
+TEST(a_log_without_its_header_is_set_aside)
 {
 	for (size_t n = 0; n < HEADER; n++) {
 		file_put(n);
@@ -138,10 +138,9 @@ START_TEST(a_log_without_its_header_is_set_aside)
 		home_run_kill();
 	}
 }
-END_TEST
 
 /* The next start may find what this one lacks. */
-START_TEST(a_log_that_cannot_be_opened_for_now_stays)
+TEST(a_log_that_cannot_be_opened_for_now_stays)
 {
 	static const uint64_t seed[2];
 	int dir = open(home_run.dir, O_RDONLY | O_DIRECTORY);
@@ -164,10 +163,9 @@ START_TEST(a_log_that_cannot_be_opened_for_now_stays)
 	ck_assert_uint_eq(home_run.found.jobs.jobs, JOBS);
 	home_run_kill();
 }
-END_TEST
 
 /* A file of zeros may say that it has a GiB. */
-START_TEST(what_is_no_log_gets_no_space)
+TEST(what_is_no_log_gets_no_space)
 {
 	int fd = open(home_run_path("jobs"), O_RDWR | O_CREAT | O_TRUNC, 0600);
 	struct stat st;
@@ -180,10 +178,9 @@ START_TEST(what_is_no_log_gets_no_space)
 	close(fd);
 	home_run_kill();
 }
-END_TEST
 
 /* The last one is taken for one that was torn: nobody can tell. */
-START_TEST(a_flipped_bit_costs_one_record_and_is_told)
+TEST(a_flipped_bit_costs_one_record_and_is_told)
 {
 	for (size_t bit = 8 * HEADER; bit < 8 * end[JOBS]; bit += 7) {
 		size_t at = bit / 8;
@@ -198,10 +195,9 @@ START_TEST(a_flipped_bit_costs_one_record_and_is_told)
 		home_run_kill();
 	}
 }
-END_TEST
 
 /* A job whose lease is not known may be in somebody's hands. */
-START_TEST(of_a_damaged_log_no_job_is_handed_out_before_all_leases_are_over)
+TEST(of_a_damaged_log_no_job_is_handed_out_before_all_leases_are_over)
 {
 	file_put(buf_length(&sound));
 	file_flip(home_run_path("jobs"), (off_t)(8 * (end[1] + 20)));
@@ -218,10 +214,9 @@ START_TEST(of_a_damaged_log_no_job_is_handed_out_before_all_leases_are_over)
 	ck_assert_int_eq(take("q", "v", "1000"), 'J');
 	home_run_kill();
 }
-END_TEST
 
 /* A frame in a payload is none, wherever it stands. */
-START_TEST(what_a_client_says_is_never_taken_for_a_record)
+TEST(what_a_client_says_is_never_taken_for_a_record)
 {
 	struct joblog l;
 	struct joblog_found found;
@@ -249,10 +244,9 @@ START_TEST(what_a_client_says_is_never_taken_for_a_record)
 	joblog_close(&l);
 	close(dir);
 }
-END_TEST
 
 /* Each head of a record that is none costs the reader no more than the longest record would. */
-START_TEST(what_is_longer_than_any_record_is_none)
+TEST(what_is_longer_than_any_record_is_none)
 {
 	struct joblog *l = &home_run.files.jobs;
 	static const size_t longer[] = {0, 1, 100000};
@@ -277,10 +271,9 @@ START_TEST(what_is_longer_than_any_record_is_none)
 		home_run_kill();
 	}
 }
-END_TEST
 
 /* They become due in the order in which they were, whatever their ids, and there may be many of them. */
-START_TEST(of_a_damaged_log_jobs_keep_their_order)
+TEST(of_a_damaged_log_jobs_keep_their_order)
 {
 	enum { MANY = 100000 };
 	int64_t hold_ms;
@@ -309,26 +302,4 @@ START_TEST(of_a_damaged_log_jobs_keep_their_order)
 		ck_assert_msg(span_starts(home_run.answer.found, span_of(id)), "job %u: %.*s", i, 10, home_run.answer.found.p);
 	}
 	home_run_kill();
-}
-END_TEST
-
-Suite *joblog_suite(void)
-{
-	Suite *s = suite_create("joblog");
-	TCase *c = tcase_create("damage");
-
-	tcase_add_checked_fixture(c, start, stop);
-	tcase_set_timeout(c, 60);
-	tcase_add_test(c, a_log_that_is_cut_at_any_byte_has_what_stands_before);
-	tcase_add_test(c, a_log_that_is_torn_at_any_byte_has_what_stands_before);
-	tcase_add_test(c, a_log_without_its_header_is_set_aside);
-	tcase_add_test(c, a_log_that_cannot_be_opened_for_now_stays);
-	tcase_add_test(c, what_is_no_log_gets_no_space);
-	tcase_add_test(c, a_flipped_bit_costs_one_record_and_is_told);
-	tcase_add_test(c, of_a_damaged_log_no_job_is_handed_out_before_all_leases_are_over);
-	tcase_add_test(c, what_a_client_says_is_never_taken_for_a_record);
-	tcase_add_test(c, what_is_longer_than_any_record_is_none);
-	tcase_add_test(c, of_a_damaged_log_jobs_keep_their_order);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -38,7 +38,9 @@ static unsigned defer_until_refused(void)
 	return n - 1;
 }
 
-START_TEST(without_space_a_defer_is_refused_and_what_runs_may_end)
+FIXTURE(.setup = home_runs_start, .teardown = stop, .seconds = 60)
+
+TEST(without_space_a_defer_is_refused_and_what_runs_may_end)
 {
 	unsigned stored;
 
@@ -68,9 +70,8 @@ START_TEST(without_space_a_defer_is_refused_and_what_runs_may_end)
 	ck_assert_int_eq(home_run.files.jobs.error, 0);
 	ck_assert_int_eq(take("runs", "w", "3000"), 'J');
 }
-END_TEST
 
-START_TEST(without_space_for_a_log_nothing_is_stored)
+TEST(without_space_for_a_log_nothing_is_stored)
 {
 	files_may_have(1000);
 	ck_assert_int_eq(defer("q", "a", "x"), 0);
@@ -78,7 +79,6 @@ START_TEST(without_space_for_a_log_nothing_is_stored)
 	files_may_have(RLIM_INFINITY);
 	ck_assert_int_eq(defer("q", "a", "x"), 'D');
 }
-END_TEST
 
 static char renew(const char *value)
 {
@@ -95,7 +95,7 @@ static void no_second_file(bool there_is_none)
 }
 
 /* Removed, or cut: nothing is added to it, and another takes its place. */
-START_TEST(a_log_that_somebody_removes_or_cuts_is_written_anew)
+LOOP_TEST(a_log_that_somebody_removes_or_cuts_is_written_anew, 2)
 {
 	ck_assert_int_eq(defer("q", "a", "x"), 'D');
 	if (_i == 0)
@@ -110,10 +110,9 @@ START_TEST(a_log_that_somebody_removes_or_cuts_is_written_anew)
 	home_run_again();
 	ck_assert_str_eq(jobs_shown("q"), "a due 0 x b due 0 y ");
 }
-END_TEST
 
 /* Renewals must leave the room in which each lease can end. */
-START_TEST(what_runs_may_end_however_often_it_was_renewed)
+TEST(what_runs_may_end_however_often_it_was_renewed)
 {
 	enum { RUN = 3000 };
 	char id[16];
@@ -142,10 +141,9 @@ START_TEST(what_runs_may_end_however_often_it_was_renewed)
 	ck_assert_uint_eq(home_run.found.jobs.jobs, 2 * RUN / 3);
 	ck_assert_uint_eq(home_run.found.jobs.log.damaged + home_run.found.jobs.log.torn, 0);
 }
-END_TEST
 
 /* Leases that nobody ends do so by the clock, and that has its room, too. Nothing changes that is not written. */
-START_TEST(without_any_space_leases_end_and_nothing_else_changes)
+TEST(without_any_space_leases_end_and_nothing_else_changes)
 {
 	defer("q", "a", "x");
 	ck_assert_int_eq(take("q", "v", "100000"), 'J');
@@ -165,7 +163,6 @@ START_TEST(without_any_space_leases_end_and_nothing_else_changes)
 	ck_assert_str_eq(jobs_shown("q"), "a due 1 x ");
 	ck_assert_int_eq(take("q", "w", "1000"), 'J');
 }
-END_TEST
 
 static void take_and_give_back(unsigned times)
 {
@@ -176,7 +173,7 @@ static void take_and_give_back(unsigned times)
 	}
 }
 
-START_TEST(where_the_device_is_full_the_dead_make_room)
+TEST(where_the_device_is_full_the_dead_make_room)
 {
 	defer("q", "a", "x");
 	files_may_have((rlim_t)log_bytes());
@@ -186,10 +183,9 @@ START_TEST(where_the_device_is_full_the_dead_make_room)
 	take_and_give_back(5000);
 	ck_assert_str_eq(jobs_shown("q"), "a due 0 x b due 0 y ");
 }
-END_TEST
 
 /* Without jobs the old log may go first: then a new one has its space. */
-START_TEST(a_log_without_jobs_is_not_in_the_way_of_another)
+TEST(a_log_without_jobs_is_not_in_the_way_of_another)
 {
 	struct stat before, after;
 
@@ -211,7 +207,6 @@ START_TEST(a_log_without_jobs_is_not_in_the_way_of_another)
 	home_run_again();
 	ck_assert_str_eq(jobs_shown("q"), "b due 0 y ");
 }
-END_TEST
 
 static void next_run_by_a_clock_that_is_ahead(void)
 {
@@ -223,7 +218,7 @@ static void next_run_by_a_clock_that_is_ahead(void)
 }
 
 /* The run after the next one knows of the two clocks as well. */
-START_TEST(a_lease_that_ends_later_by_this_clock_is_in_the_log_or_it_is_told)
+TEST(a_lease_that_ends_later_by_this_clock_is_in_the_log_or_it_is_told)
 {
 	defer("q", "a", "x");
 	ck_assert_int_eq(take("q", "v", "100000"), 'J');
@@ -240,7 +235,6 @@ START_TEST(a_lease_that_ends_later_by_this_clock_is_in_the_log_or_it_is_told)
 	ck_assert_int_eq(home_run.found.jobs.error, -EFBIG);
 	ck_assert_int_eq(home_run.files.jobs.error, -EFBIG);
 }
-END_TEST
 
 /* --- the log is as long as it may be -------------------------------------------------------------------------------------- */
 
@@ -250,7 +244,7 @@ static void the_log_may_have(size_t bytes)
 	home_run.files.jobs.most = bytes;
 }
 
-START_TEST(a_log_that_is_full_of_jobs_is_emptied_again)
+TEST(a_log_that_is_full_of_jobs_is_emptied_again)
 {
 	unsigned stored;
 
@@ -267,10 +261,9 @@ START_TEST(a_log_that_is_full_of_jobs_is_emptied_again)
 	home_run_again();
 	ck_assert_uint_eq(home_run.found.jobs.jobs, 1);
 }
-END_TEST
 
 /* What ends leases has its room set apart: a snapshot must be worth it before all else of the log is used. */
-START_TEST(in_a_log_that_is_full_of_jobs_what_runs_goes_on)
+TEST(in_a_log_that_is_full_of_jobs_what_runs_goes_on)
 {
 	unsigned stored, taken = 0;
 	char value[64];
@@ -289,10 +282,9 @@ START_TEST(in_a_log_that_is_full_of_jobs_what_runs_goes_on)
 		ck_assert_int_eq(renew(value), 'K');
 	}
 }
-END_TEST
 
 /* Renewals alone would use up the last part, and a run may leave it so. */
-START_TEST(a_log_that_was_left_nearly_full_is_written_anew_at_once)
+TEST(a_log_that_was_left_nearly_full_is_written_anew_at_once)
 {
 	struct joblog *l = &home_run.files.jobs;
 
@@ -307,27 +299,4 @@ START_TEST(a_log_that_was_left_nearly_full_is_written_anew_at_once)
 	ck_assert_uint_lt(l->end, 1000);
 	home_run_again();
 	ck_assert_str_eq(jobs_shown("q"), "a leased 0 x ");
-}
-END_TEST
-
-Suite *jobs_full_suite(void)
-{
-	Suite *s = suite_create("jobs_full");
-	TCase *c = tcase_create("no space");
-
-	tcase_add_checked_fixture(c, home_runs_start, stop);
-	tcase_set_timeout(c, 60);
-	tcase_add_test(c, without_space_a_defer_is_refused_and_what_runs_may_end);
-	tcase_add_test(c, without_space_for_a_log_nothing_is_stored);
-	tcase_add_loop_test(c, a_log_that_somebody_removes_or_cuts_is_written_anew, 0, 2);
-	tcase_add_test(c, what_runs_may_end_however_often_it_was_renewed);
-	tcase_add_test(c, without_any_space_leases_end_and_nothing_else_changes);
-	tcase_add_test(c, where_the_device_is_full_the_dead_make_room);
-	tcase_add_test(c, a_log_without_jobs_is_not_in_the_way_of_another);
-	tcase_add_test(c, a_lease_that_ends_later_by_this_clock_is_in_the_log_or_it_is_told);
-	tcase_add_test(c, a_log_that_is_full_of_jobs_is_emptied_again);
-	tcase_add_test(c, in_a_log_that_is_full_of_jobs_what_runs_goes_on);
-	tcase_add_test(c, a_log_that_was_left_nearly_full_is_written_anew_at_once);
-	suite_add_tcase(s, c);
-	return s;
 }

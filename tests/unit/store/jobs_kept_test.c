@@ -20,7 +20,9 @@ static void passes(int64_t us)
 	home_run.now.us += us;
 }
 
-START_TEST(what_was_acknowledged_is_there_after_a_kill)
+FIXTURE(.setup = home_runs_start, .teardown = home_runs_stop, .seconds = 60)
+
+TEST(what_was_acknowledged_is_there_after_a_kill)
 {
 	ck_assert_int_eq(home_run_ask("q", "j", "defer", "a", "first", "lock", "0", "10", "n", "0", "peer", "1000000000", "0", KEEP_MS, NULL), 'D');
 	ck_assert_int_eq(defer("q", "b", "a payload"), 'D');
@@ -39,9 +41,8 @@ START_TEST(what_was_acknowledged_is_there_after_a_kill)
 	home_run_again();
 	ck_assert_str_eq(jobs_shown("q"), "c due 0 later a leased 0 first b leased 0 a payload ");
 }
-END_TEST
 
-START_TEST(a_leased_job_is_nobodys_until_its_lease_is_over_and_the_attempt_counts)
+TEST(a_leased_job_is_nobodys_until_its_lease_is_over_and_the_attempt_counts)
 {
 	defer("q", "a", "x");
 	ck_assert_int_eq(take("q", "v1", "3000"), 'J');
@@ -59,9 +60,8 @@ START_TEST(a_leased_job_is_nobodys_until_its_lease_is_over_and_the_attempt_count
 	home_run_again();
 	ck_assert_int_eq(done("q", "v2"), 'R');
 }
-END_TEST
 
-START_TEST(a_lease_is_adopted_by_its_value)
+TEST(a_lease_is_adopted_by_its_value)
 {
 	defer("q", "a", "x");
 	ck_assert_int_eq(take("q", "v1", "3000"), 'J');
@@ -71,9 +71,8 @@ START_TEST(a_lease_is_adopted_by_its_value)
 	ck_assert_int_eq(done("q", "v1"), 'M');
 	ck_assert_int_eq(done("q", "w1"), 'R');
 }
-END_TEST
 
-START_TEST(a_job_that_is_done_never_comes_back_and_an_empty_log_goes)
+TEST(a_job_that_is_done_never_comes_back_and_an_empty_log_goes)
 {
 	defer("q", "a", "x");
 	defer("q", "b", "y");
@@ -89,9 +88,8 @@ START_TEST(a_job_that_is_done_never_comes_back_and_an_empty_log_goes)
 	ck_assert_int_eq(home_run_ask("q", "j", "queues", "0", NULL), 'T');
 	ck_assert(span_equal(home_run.answer.found, SPAN("2:-1")));
 }
-END_TEST
 
-START_TEST(the_dead_are_kept_and_may_be_revived)
+TEST(the_dead_are_kept_and_may_be_revived)
 {
 	defer("q", "a", "x");
 	for (unsigned i = 0; i < 3; i++) {
@@ -112,10 +110,9 @@ START_TEST(the_dead_are_kept_and_may_be_revived)
 	home_run_again();
 	ck_assert_str_eq(jobs_shown("q"), "a due 0 x ");
 }
-END_TEST
 
 /* The clock of the store has jumped, as in another boot: what was left of the lease is left. */
-START_TEST(a_lease_ends_no_sooner_by_another_clock)
+TEST(a_lease_ends_no_sooner_by_another_clock)
 {
 	defer("q", "a", "x");
 	ck_assert_int_eq(take("q", "v1", "3000"), 'J');
@@ -131,7 +128,6 @@ START_TEST(a_lease_ends_no_sooner_by_another_clock)
 	passes(100 * MSEC);
 	ck_assert_int_eq(take("q", "v2", "3000"), 'J');
 }
-END_TEST
 
 /* --- random ----------------------------------------------------------------------------------------------------------- */
 
@@ -198,7 +194,7 @@ static void live_is_counted(void)
 	ck_assert_uint_eq(s->ending, ending);
 }
 
-START_TEST(the_next_run_has_what_this_one_had_whenever_it_is_killed)
+TEST(the_next_run_has_what_this_one_had_whenever_it_is_killed)
 {
 	uint64_t seed[2] = {seed_pick("jobs_kept"), 1};
 	struct rng rng;
@@ -221,11 +217,10 @@ START_TEST(the_next_run_has_what_this_one_had_whenever_it_is_killed)
 		}
 	}
 }
-END_TEST
 
 /* --- the length of the log ----------------------------------------------------------------------------------------------- */
 
-START_TEST(the_log_stays_a_few_times_as_long_as_what_is_live)
+TEST(the_log_stays_a_few_times_as_long_as_what_is_live)
 {
 	static char payload[1001];
 	char id[16];
@@ -248,10 +243,9 @@ START_TEST(the_log_stays_a_few_times_as_long_as_what_is_live)
 	home_run_again();
 	ck_assert_uint_eq(home_run.found.jobs.jobs, 100);
 }
-END_TEST
 
 /* Where all is live a snapshot would gain nothing, and stop the daemon. */
-START_TEST(a_log_that_only_grows_is_not_written_again)
+TEST(a_log_that_only_grows_is_not_written_again)
 {
 	static char payload[5001];
 	char id[16];
@@ -269,9 +263,8 @@ START_TEST(a_log_that_only_grows_is_not_written_again)
 	home_run_again();
 	ck_assert_uint_eq(home_run.found.jobs.jobs, 1001);
 }
-END_TEST
 
-START_TEST(a_snapshot_that_was_not_finished_counts_for_nothing)
+TEST(a_snapshot_that_was_not_finished_counts_for_nothing)
 {
 	FILE *f = fopen(home_run_path("jobs.new"), "w");
 
@@ -282,11 +275,10 @@ START_TEST(a_snapshot_that_was_not_finished_counts_for_nothing)
 	ck_assert_str_eq(jobs_shown("q"), "a due 0 x ");
 	ck_assert_int_eq(access(home_run_path("jobs.new"), F_OK), -1);
 }
-END_TEST
 
 /* --- another process goes on ------------------------------------------------------------------------------------------------- */
 
-START_TEST(the_log_goes_on_with_the_store)
+TEST(the_log_goes_on_with_the_store)
 {
 	const uint64_t seed[2] = {1, 1};
 	const struct memory_conf conf = {.home = &home_run.files};
@@ -302,27 +294,4 @@ START_TEST(the_log_goes_on_with_the_store)
 	ck_assert_int_eq(done("q", "v"), 'R');
 	home_run_again();
 	ck_assert_str_eq(jobs_shown("q"), "b due 0 y ");
-}
-END_TEST
-
-Suite *jobs_kept_suite(void)
-{
-	Suite *s = suite_create("jobs_kept");
-	TCase *c = tcase_create("runs");
-
-	tcase_add_checked_fixture(c, home_runs_start, home_runs_stop);
-	tcase_set_timeout(c, 60);
-	tcase_add_test(c, what_was_acknowledged_is_there_after_a_kill);
-	tcase_add_test(c, a_leased_job_is_nobodys_until_its_lease_is_over_and_the_attempt_counts);
-	tcase_add_test(c, a_lease_is_adopted_by_its_value);
-	tcase_add_test(c, a_job_that_is_done_never_comes_back_and_an_empty_log_goes);
-	tcase_add_test(c, the_dead_are_kept_and_may_be_revived);
-	tcase_add_test(c, a_lease_ends_no_sooner_by_another_clock);
-	tcase_add_test(c, the_next_run_has_what_this_one_had_whenever_it_is_killed);
-	tcase_add_test(c, the_log_stays_a_few_times_as_long_as_what_is_live);
-	tcase_add_test(c, a_log_that_only_grows_is_not_written_again);
-	tcase_add_test(c, a_snapshot_that_was_not_finished_counts_for_nothing);
-	tcase_add_test(c, the_log_goes_on_with_the_store);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -151,7 +151,9 @@ static void file_make(int dir)
 	_exit(0);
 }
 
-START_TEST(a_file_is_there_as_a_whole_or_not_at_all)
+FIXTURE(.setup = store_runs_start, .teardown = store_runs_stop, .seconds = 120)
+
+TEST(a_file_is_there_as_a_whole_or_not_at_all)
 {
 	int dir = open(here.dir, O_RDONLY), status = 0, r = -ENOENT, next;
 	pid_t child = fork();
@@ -177,10 +179,9 @@ START_TEST(a_file_is_there_as_a_whole_or_not_at_all)
 	keyfile_remove(dir, KEYFILE_RATES, 7);
 	close(dir);
 }
-END_TEST
 
 /* As a run leaves it that was killed while it made the file. */
-START_TEST(a_file_that_was_not_made_to_its_end_is_in_nobodys_way)
+TEST(a_file_that_was_not_made_to_its_end_is_in_nobodys_way)
 {
 	int dir = open(here.dir, O_RDONLY), fd = openat(dir, KEYFILE_RATES "new", O_CREAT | O_WRONLY, 0600);
 	struct keyfile *f;
@@ -200,9 +201,8 @@ START_TEST(a_file_that_was_not_made_to_its_end_is_in_nobodys_way)
 	keyfile_remove(dir, KEYFILE_RATES, 7);
 	close(dir);
 }
-END_TEST
 
-START_TEST(a_run_may_be_killed_at_each_instruction)
+TEST(a_run_may_be_killed_at_each_instruction)
 {
 	static const struct change change[] = {
 		{.what = "a grant", .after_n = 40, .after_us = 5 * SEC},
@@ -218,19 +218,4 @@ START_TEST(a_run_may_be_killed_at_each_instruction)
 
 	for (unsigned i = 0; i < sizeof(change) / sizeof(change[0]); i++)
 		change_is_stepped(&change[i]);
-}
-END_TEST
-
-Suite *keyfile_killed_suite(void)
-{
-	Suite *s = suite_create("keyfile_killed");
-	TCase *c = tcase_create("killed");
-
-	tcase_set_timeout(c, 120);
-	tcase_add_checked_fixture(c, store_runs_start, store_runs_stop);
-	tcase_add_test(c, a_run_may_be_killed_at_each_instruction);
-	tcase_add_test(c, a_file_is_there_as_a_whole_or_not_at_all);
-	tcase_add_test(c, a_file_that_was_not_made_to_its_end_is_in_nobodys_way);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -20,7 +20,9 @@ static void start(void)
 
 /* --- from run to run ----------------------------------------------------------------------------------------------------- */
 
-START_TEST(after_a_crash_only_names_that_somebody_may_believe_in_are_refused)
+FIXTURE(.setup = start, .teardown = store_runs_stop)
+
+TEST(after_a_crash_only_names_that_somebody_may_believe_in_are_refused)
 {
 	struct store_run a, b;
 	char value[32];
@@ -43,10 +45,9 @@ START_TEST(after_a_crash_only_names_that_somebody_may_believe_in_are_refused)
 	ck_assert_int_eq(store_run_acquire(&b, SPAN("held"), 10000), 'G');
 	store_run_crash(&b);
 }
-END_TEST
 
 /* Before and after it, keys go into slabs of both files. */
-START_TEST(a_keyfile_that_somebody_removes_is_made_again_with_all_keys)
+TEST(a_keyfile_that_somebody_removes_is_made_again_with_all_keys)
 {
 	struct store_run a, b;
 	char name[16], file[32];
@@ -73,9 +74,8 @@ START_TEST(a_keyfile_that_somebody_removes_is_made_again_with_all_keys)
 	}
 	store_run_crash(&b);
 }
-END_TEST
 
-START_TEST(a_keyfile_that_somebody_cuts_is_known_as_cut)
+TEST(a_keyfile_that_somebody_cuts_is_known_as_cut)
 {
 	struct store_run a;
 	char file[32];
@@ -90,9 +90,8 @@ START_TEST(a_keyfile_that_somebody_cuts_is_known_as_cut)
 	close(fd);
 	store_run_crash(&a);
 }
-END_TEST
 
-START_TEST(tokens_go_on_above_all_that_were_given)
+TEST(tokens_go_on_above_all_that_were_given)
 {
 	struct store_run a, b;
 	int64_t most = 0;
@@ -106,9 +105,8 @@ START_TEST(tokens_go_on_above_all_that_were_given)
 	ck_assert_int_gt(store_run_grant(&b), most);
 	store_run_crash(&b);
 }
-END_TEST
 
-START_TEST(a_run_that_is_killed_before_its_first_mark_changes_nothing)
+TEST(a_run_that_is_killed_before_its_first_mark_changes_nothing)
 {
 	struct store_run a, b;
 
@@ -124,9 +122,8 @@ START_TEST(a_run_that_is_killed_before_its_first_mark_changes_nothing)
 	ck_assert_int_eq(store_run_acquire(&b, SPAN("held"), 10000), 'B');
 	store_run_crash(&b);
 }
-END_TEST
 
-START_TEST(names_outlive_several_crashes_and_a_clean_end)
+TEST(names_outlive_several_crashes_and_a_clean_end)
 {
 	struct store_run l;
 	char value[32];
@@ -147,9 +144,8 @@ START_TEST(names_outlive_several_crashes_and_a_clean_end)
 	ck_assert_int_eq(store_run_adopt(&l, SPAN("held"), value, 5000), 'E');
 	store_run_end(&l);
 }
-END_TEST
 
-START_TEST(a_keyfile_of_another_boot_counts_for_nothing)
+TEST(a_keyfile_of_another_boot_counts_for_nothing)
 {
 	struct store_run a;
 
@@ -160,9 +156,8 @@ START_TEST(a_keyfile_of_another_boot_counts_for_nothing)
 	ck_assert_int_eq(next_run_finds(REBOOT), STATE_FIRST);
 	here.now.us = 2000 * SEC;
 }
-END_TEST
 
-START_TEST(many_names_of_all_lengths_are_kept)
+TEST(many_names_of_all_lengths_are_kept)
 {
 	struct store_run l;
 	char name[600];
@@ -184,7 +179,6 @@ START_TEST(many_names_of_all_lengths_are_kept)
 	}
 	store_run_crash(&l);
 }
-END_TEST
 
 /* --- what goes wrong ------------------------------------------------------------------------------------------------------- */
 
@@ -193,7 +187,7 @@ static void keyfile_path(const struct store_run *l, char *path)
 	sprintf(path, "%s/keys-%08x", here.dir, keyfile_id(l->state.keys));
 }
 
-START_TEST(a_damaged_keyfile_is_a_crash)
+TEST(a_damaged_keyfile_is_a_crash)
 {
 	static const struct {
 		off_t size, at;
@@ -220,10 +214,9 @@ START_TEST(a_damaged_keyfile_is_a_crash)
 		here.now.us += 20 * SEC;
 	}
 }
-END_TEST
 
 /* What is left looks like a file with fewer names, or with none. */
-START_TEST(a_keyfile_that_was_cut_or_punched_between_two_slabs_is_a_crash)
+TEST(a_keyfile_that_was_cut_or_punched_between_two_slabs_is_a_crash)
 {
 	for (unsigned slabs = 0; slabs < 3; slabs++) {
 		struct store_run l;
@@ -250,9 +243,8 @@ START_TEST(a_keyfile_that_was_cut_or_punched_between_two_slabs_is_a_crash)
 		here.now.us += 20 * SEC;
 	}
 }
-END_TEST
 
-START_TEST(a_key_that_finds_no_space_makes_the_next_crash_one_without_names)
+TEST(a_key_that_finds_no_space_makes_the_next_crash_one_without_names)
 {
 	struct rlimit limit = {64 * 1024, 64 * 1024}, before;
 	struct store_run l;
@@ -280,10 +272,9 @@ START_TEST(a_key_that_finds_no_space_makes_the_next_crash_one_without_names)
 	store_run_crash(&l);
 	ck_assert_int_eq(next_run_finds(BOOT), STATE_KEPT);
 }
-END_TEST
 
 /* The names of the first run are unknown until the quarantine is over. */
-START_TEST(a_run_that_is_killed_in_its_quarantine_vouches_for_nothing)
+TEST(a_run_that_is_killed_in_its_quarantine_vouches_for_nothing)
 {
 	struct store_run l;
 
@@ -304,9 +295,8 @@ START_TEST(a_run_that_is_killed_in_its_quarantine_vouches_for_nothing)
 	store_run_crash(&l);
 	ck_assert_int_eq(next_run_finds(BOOT), STATE_KEPT);
 }
-END_TEST
 
-START_TEST(without_a_keyfile_the_names_of_a_crash_are_unknown)
+TEST(without_a_keyfile_the_names_of_a_crash_are_unknown)
 {
 	struct store_run l;
 
@@ -317,28 +307,4 @@ START_TEST(without_a_keyfile_the_names_of_a_crash_are_unknown)
 	ck_assert_int_eq(l.state.found, STATE_KEPT);
 	store_run_crash(&l);
 	ck_assert_int_eq(next_run_finds(BOOT), STATE_CRASH);
-}
-END_TEST
-
-Suite *keyfile_suite(void)
-{
-	Suite *s = suite_create("keyfile");
-	TCase *c = tcase_create("runs");
-
-	tcase_add_checked_fixture(c, start, store_runs_stop);
-	tcase_add_test(c, after_a_crash_only_names_that_somebody_may_believe_in_are_refused);
-	tcase_add_test(c, a_keyfile_that_somebody_removes_is_made_again_with_all_keys);
-	tcase_add_test(c, a_keyfile_that_somebody_cuts_is_known_as_cut);
-	tcase_add_test(c, tokens_go_on_above_all_that_were_given);
-	tcase_add_test(c, a_run_that_is_killed_before_its_first_mark_changes_nothing);
-	tcase_add_test(c, names_outlive_several_crashes_and_a_clean_end);
-	tcase_add_test(c, a_keyfile_of_another_boot_counts_for_nothing);
-	tcase_add_test(c, many_names_of_all_lengths_are_kept);
-	tcase_add_test(c, a_damaged_keyfile_is_a_crash);
-	tcase_add_test(c, a_keyfile_that_was_cut_or_punched_between_two_slabs_is_a_crash);
-	tcase_add_test(c, a_key_that_finds_no_space_makes_the_next_crash_one_without_names);
-	tcase_add_test(c, a_run_that_is_killed_in_its_quarantine_vouches_for_nothing);
-	tcase_add_test(c, without_a_keyfile_the_names_of_a_crash_are_unknown);
-	suite_add_tcase(s, c);
-	return s;
 }

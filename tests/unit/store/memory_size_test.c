@@ -12,7 +12,9 @@ static struct span numbered(char *out, unsigned n)
 	return (struct span){out, (size_t)sprintf(out, "name/%u", n)};
 }
 
-START_TEST(keys_that_are_over_are_given_back_by_the_calls_of_others)
+FIXTURE(.setup = joined_start, .teardown = store_stop, .seconds = 30)
+
+TEST(keys_that_are_over_are_given_back_by_the_calls_of_others)
 {
 	unsigned i, most = 0;
 	char name[32];
@@ -29,9 +31,8 @@ START_TEST(keys_that_are_over_are_given_back_by_the_calls_of_others)
 		call((struct call){.kind = CALL_PROBE});
 	ck_assert_uint_eq(memory_count(memory), 0);
 }
-END_TEST
 
-START_TEST(of_many_keys_that_end_together_each_is_over_at_once)
+TEST(of_many_keys_that_end_together_each_is_over_at_once)
 {
 	unsigned i;
 	char name[32];
@@ -42,9 +43,8 @@ START_TEST(of_many_keys_that_end_together_each_is_over_at_once)
 	for (i = 1000; i-- > 0;)
 		ck_assert_int_eq(acquire(numbered(name, i), THEIRS, 10), 'G');
 }
-END_TEST
 
-START_TEST(a_hundred_thousand_names_are_found_again)
+TEST(a_hundred_thousand_names_are_found_again)
 {
 	unsigned i;
 	char name[32];
@@ -56,9 +56,8 @@ START_TEST(a_hundred_thousand_names_are_found_again)
 		ck_assert_int_eq(release(numbered(name, i), MINE), 'R');
 	ck_assert_uint_eq(memory_count(memory), 0);
 }
-END_TEST
 
-START_TEST(a_steady_load_allocates_nothing)
+TEST(a_steady_load_allocates_nothing)
 {
 	size_t before = 0;
 	unsigned i;
@@ -74,7 +73,6 @@ START_TEST(a_steady_load_allocates_nothing)
 	}
 	ck_assert_uint_eq(mallinfo2().uordblks, before);
 }
-END_TEST
 
 /* What the store says to one use of so many a minute, by a client of this peer. */
 static char use(struct rates *r, const char *name, const char *peer, int64_t limit, struct instant at)
@@ -100,7 +98,7 @@ static char use(struct rates *r, const char *name, const char *peer, int64_t lim
 }
 
 /* 1,000 uses of one name are told apart as long as there is room. Then they are told apart less well, so that it grows no more. No window has too many. */
-START_TEST(rate_limits_take_their_share_of_the_memory_and_no_more)
+TEST(rate_limits_take_their_share_of_the_memory_and_no_more)
 {
 	static const uint64_t seed[2] = {1, 2};
 	struct instant at = {2000 * MSEC};
@@ -139,21 +137,4 @@ START_TEST(rate_limits_take_their_share_of_the_memory_and_no_more)
 	ck_assert(!keyspace_over(&r.keys, (struct instant){0}));
 	rates_release(&r);
 	ledger_release(&ledger);
-}
-END_TEST
-
-Suite *memory_size_suite(void)
-{
-	Suite *suite = suite_create("memory_size");
-	TCase *cases = tcase_create("memory_size");
-
-	tcase_set_timeout(cases, 30);
-	tcase_add_checked_fixture(cases, joined_start, store_stop);
-	tcase_add_test(cases, keys_that_are_over_are_given_back_by_the_calls_of_others);
-	tcase_add_test(cases, of_many_keys_that_end_together_each_is_over_at_once);
-	tcase_add_test(cases, a_hundred_thousand_names_are_found_again);
-	tcase_add_test(cases, a_steady_load_allocates_nothing);
-	tcase_add_test(cases, rate_limits_take_their_share_of_the_memory_and_no_more);
-	suite_add_tcase(suite, cases);
-	return suite;
 }

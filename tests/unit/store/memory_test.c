@@ -4,7 +4,9 @@
 
 #include <malloc.h>
 
-START_TEST(a_join_lifts_the_fence_above_what_was_seen_elsewhere)
+FIXTURE(.setup = store_start, .teardown = store_stop)
+
+TEST(a_join_lifts_the_fence_above_what_was_seen_elsewhere)
 {
 	int64_t floor;
 
@@ -18,9 +20,8 @@ START_TEST(a_join_lifts_the_fence_above_what_was_seen_elsewhere)
 	ck_assert_int_eq(acquire(SPAN("a"), MINE, 1000), 'G');
 	ck_assert_int_gt(memory_fence(memory), floor);
 }
-END_TEST
 
-START_TEST(a_store_that_nobody_joined_grants_nothing)
+TEST(a_store_that_nobody_joined_grants_nothing)
 {
 	ck_assert_int_eq(acquire(SPAN("a"), MINE, 1000), 'Q');
 	ck_assert(span_equal(answer.found, SPAN("")));
@@ -31,9 +32,10 @@ START_TEST(a_store_that_nobody_joined_grants_nothing)
 	ck_assert_int_eq(memory_fence(memory), now.us + EPOCH + 60 * SEC);
 	ck_assert_int_eq(acquire(SPAN("a"), MINE, 1000), 'G');
 }
-END_TEST
 
-START_TEST(a_busy_name_says_who_holds_it_and_for_how_long)
+FIXTURE(.setup = joined_start, .teardown = store_stop, .seconds = 30)
+
+TEST(a_busy_name_says_who_holds_it_and_for_how_long)
 {
 	ck_assert_int_eq(acquire(SPAN("a"), MINE, 1000), 'G');
 	now.us += 400 * MSEC;
@@ -45,9 +47,8 @@ START_TEST(a_busy_name_says_who_holds_it_and_for_how_long)
 	ck_assert_int_eq(release(SPAN("a"), MINE), 'R');
 	ck_assert_int_eq(acquire(SPAN("a"), THEIRS, 1000), 'G');
 }
-END_TEST
 
-START_TEST(a_key_runs_through_the_millisecond_of_its_expiry)
+TEST(a_key_runs_through_the_millisecond_of_its_expiry)
 {
 	now.us = 5 * SEC + 700; /* the server counts from the whole millisecond before */
 	ck_assert_int_eq(acquire(SPAN("a"), MINE, 10), 'G');
@@ -57,9 +58,8 @@ START_TEST(a_key_runs_through_the_millisecond_of_its_expiry)
 	now.us++;
 	ck_assert_int_eq(acquire(SPAN("a"), THEIRS, 10), 'G');
 }
-END_TEST
 
-START_TEST(a_renewal_never_shortens_a_key_but_a_lock_delay_does)
+TEST(a_renewal_never_shortens_a_key_but_a_lock_delay_does)
 {
 	ck_assert_int_eq(acquire(SPAN("a"), MINE, 1000), 'G');
 	ck_assert_int_eq(acquire(SPAN("b"), MINE, 1000), 'G');
@@ -78,7 +78,6 @@ START_TEST(a_renewal_never_shortens_a_key_but_a_lock_delay_does)
 	ck_assert_uint_eq(memory_count(memory), 0);
 	ck_assert_int_eq(extend(SPAN("a"), MINE, MINE, 1000), 'M');
 }
-END_TEST
 
 static char put_back(int64_t not_after_ms, bool exact)
 {
@@ -86,7 +85,7 @@ static char put_back(int64_t not_after_ms, bool exact)
 				  .exact = exact, .not_after_ms = not_after_ms});
 }
 
-START_TEST(a_missing_key_is_put_back_in_time_or_not_at_all)
+TEST(a_missing_key_is_put_back_in_time_or_not_at_all)
 {
 	int64_t server_ms = (now.us + EPOCH) / MSEC;
 
@@ -95,9 +94,8 @@ START_TEST(a_missing_key_is_put_back_in_time_or_not_at_all)
 	ck_assert_int_eq(put_back(server_ms, false), 'A');
 	ck_assert_int_eq(put_back(server_ms - 1, false), 'E');
 }
-END_TEST
 
-START_TEST(a_value_may_grow_when_it_is_adopted)
+TEST(a_value_may_grow_when_it_is_adopted)
 {
 	char name[90], value[VALUE_MAX];
 
@@ -109,7 +107,6 @@ START_TEST(a_value_may_grow_when_it_is_adopted)
 	ck_assert_int_eq(release((struct span){name, sizeof(name)}, MINE), 'N');
 	ck_assert_int_eq(release((struct span){name, sizeof(name)}, (struct span){value, sizeof(value)}), 'R');
 }
-END_TEST
 
 static char extend_from(struct span value, struct span prior, struct span new_value)
 {
@@ -117,7 +114,7 @@ static char extend_from(struct span value, struct span prior, struct span new_va
 		(struct call){.kind = CALL_EXTEND, .name = SPAN("a"), .value = value, .prior = prior, .new_value = new_value, .marker = MARKER, .px_ms = 1000});
 }
 
-START_TEST(any_prior_value_may_stand_there_and_nothing_else)
+TEST(any_prior_value_may_stand_there_and_nothing_else)
 {
 	ck_assert_int_eq(acquire(SPAN("a"), SPAN("v1"), 1000), 'G');
 	ck_assert_int_eq(extend_from(SPAN("v3"), SPAN(""), SPAN("v4")), 'B');
@@ -129,9 +126,8 @@ START_TEST(any_prior_value_may_stand_there_and_nothing_else)
 	memory_put(memory, SPAN("a"), SPAN(""), (struct instant){now.us + SEC});
 	ck_assert_int_eq(extend_from(SPAN("v3"), SPAN("  "), SPAN("v5")), 'B');
 }
-END_TEST
 
-START_TEST(names_are_bytes_of_any_number)
+TEST(names_are_bytes_of_any_number)
 {
 	static char text[5000];
 	size_t n;
@@ -144,11 +140,10 @@ START_TEST(names_are_bytes_of_any_number)
 	}
 	ck_assert_uint_eq(memory_count(memory), 0);
 }
-END_TEST
 
 /* --- promises of an earlier run ----------------------------------------------------------------------------------------- */
 
-START_TEST(a_name_that_an_earlier_run_promised_has_no_holder)
+TEST(a_name_that_an_earlier_run_promised_has_no_holder)
 {
 	memory_put(memory, SPAN("a"), SPAN(""), (struct instant){now.us + SEC});
 	ck_assert_int_eq(acquire(SPAN("a"), SPAN(""), 1000), 'B');
@@ -161,7 +156,6 @@ START_TEST(a_name_that_an_earlier_run_promised_has_no_holder)
 	now.us += MSEC;
 	ck_assert_int_eq(acquire(SPAN("a"), MINE, 1000), 'G');
 }
-END_TEST
 
 struct visits {
 	unsigned count;
@@ -179,7 +173,7 @@ static void visit(void *context, struct span name, struct span value, struct ins
 	v->until[v->count++] = until;
 }
 
-START_TEST(live_keys_are_visited_in_name_order)
+TEST(live_keys_are_visited_in_name_order)
 {
 	struct visits v = {0};
 
@@ -198,9 +192,8 @@ START_TEST(live_keys_are_visited_in_name_order)
 	ck_assert_int_eq(v.until[1].us, 5 * SEC + 13 * MSEC); /* up to the next millisecond, never down */
 	ck_assert_int_eq(v.until[3].us, INSTANT_NEVER.us);
 }
-END_TEST
 
-START_TEST(a_deadline_survives_being_put_again_as_it_is)
+TEST(a_deadline_survives_being_put_again_as_it_is)
 {
 	struct span value;
 	struct instant until;
@@ -214,9 +207,8 @@ START_TEST(a_deadline_survives_being_put_again_as_it_is)
 	ck_assert_int_eq(until.us, now.us + 778 * MSEC);
 	ck_assert(!memory_get(memory, SPAN("a"), until, &value, &until));
 }
-END_TEST
 
-START_TEST(the_fence_is_never_lowered)
+TEST(the_fence_is_never_lowered)
 {
 	int64_t fence = memory_fence(memory);
 
@@ -225,9 +217,8 @@ START_TEST(the_fence_is_never_lowered)
 	memory_set_fence(memory, fence + 1);
 	ck_assert_int_eq(memory_fence(memory), fence + 1);
 }
-END_TEST
 
-START_TEST(a_key_of_another_type_is_told_as_such)
+TEST(a_key_of_another_type_is_told_as_such)
 {
 	memory_put_foreign(memory, SPAN("h"), INSTANT_NEVER);
 	ck_assert_int_eq(acquire(SPAN("h"), MINE, 1000), 'K');
@@ -239,9 +230,8 @@ START_TEST(a_key_of_another_type_is_told_as_such)
 	memory_remove(memory, SPAN("h"));
 	ck_assert_int_eq(acquire(SPAN("h"), MINE, 1000), 'G');
 }
-END_TEST
 
-START_TEST(a_probe_tells_a_healthy_master)
+TEST(a_probe_tells_a_healthy_master)
 {
 	ck_assert_int_eq(call((struct call){.kind = CALL_PROBE, .id = 9, .node = 2}), 'P');
 	ck_assert(answer.class == ANSWER_EXECUTED && answer.call == 9 && answer.node == 2);
@@ -250,33 +240,4 @@ START_TEST(a_probe_tells_a_healthy_master)
 	ck_assert(span_equal(answer.probe->replid, SPAN("run")) && span_equal(answer.probe->role, SPAN("master")));
 	ck_assert(span_equal(answer.probe->policy, SPAN("noeviction")) && answer.probe->version.n > 0);
 	ck_assert(!answer.probe->loading && !answer.probe->defect && !answer.probe->maxmemory);
-}
-END_TEST
-
-Suite *memory_suite(void)
-{
-	Suite *s = suite_create("memory");
-	TCase *fresh = tcase_create("not joined"), *c = tcase_create("joined");
-
-	tcase_add_checked_fixture(fresh, store_start, store_stop);
-	tcase_add_test(fresh, a_store_that_nobody_joined_grants_nothing);
-	tcase_add_test(fresh, a_join_lifts_the_fence_above_what_was_seen_elsewhere);
-	suite_add_tcase(s, fresh);
-	tcase_set_timeout(c, 30);
-	tcase_add_checked_fixture(c, joined_start, store_stop);
-	tcase_add_test(c, a_busy_name_says_who_holds_it_and_for_how_long);
-	tcase_add_test(c, a_key_runs_through_the_millisecond_of_its_expiry);
-	tcase_add_test(c, a_renewal_never_shortens_a_key_but_a_lock_delay_does);
-	tcase_add_test(c, a_missing_key_is_put_back_in_time_or_not_at_all);
-	tcase_add_test(c, a_value_may_grow_when_it_is_adopted);
-	tcase_add_test(c, any_prior_value_may_stand_there_and_nothing_else);
-	tcase_add_test(c, names_are_bytes_of_any_number);
-	tcase_add_test(c, a_name_that_an_earlier_run_promised_has_no_holder);
-	tcase_add_test(c, live_keys_are_visited_in_name_order);
-	tcase_add_test(c, a_deadline_survives_being_put_again_as_it_is);
-	tcase_add_test(c, the_fence_is_never_lowered);
-	tcase_add_test(c, a_key_of_another_type_is_told_as_such);
-	tcase_add_test(c, a_probe_tells_a_healthy_master);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -21,7 +21,9 @@ static char ten_a_minute(void)
 	return rate("r", "10", "60000000");
 }
 
-START_TEST(what_was_consumed_stays_consumed)
+FIXTURE(.setup = home_runs_start, .teardown = home_runs_stop)
+
+TEST(what_was_consumed_stays_consumed)
 {
 	for (unsigned i = 0; i < 10; i++) {
 		ck_assert_int_eq(ten_a_minute(), 'Y');
@@ -38,9 +40,8 @@ START_TEST(what_was_consumed_stays_consumed)
 	ck_assert_uint_eq(home_run.found.rates, 0);
 	ck_assert_int_eq(home_run.found.rates_error, 0);
 }
-END_TEST
 
-START_TEST(a_limit_with_many_pairs_is_kept)
+TEST(a_limit_with_many_pairs_is_kept)
 {
 	for (unsigned i = 0; i < 3000; i++) {
 		ck_assert_int_eq(rate("many", "3000", "60000000"), 'Y');
@@ -51,10 +52,9 @@ START_TEST(a_limit_with_many_pairs_is_kept)
 	home_run.now.us += 120 * SEC;
 	ck_assert_int_eq(rate("many", "3000", "60000000"), 'Y');
 }
-END_TEST
 
 /* The instants of another boot say nothing, the clock of the store does. */
-START_TEST(in_another_boot_windows_go_on_by_the_clock_of_the_store)
+TEST(in_another_boot_windows_go_on_by_the_clock_of_the_store)
 {
 	for (unsigned i = 0; i < 10; i++)
 		ck_assert_int_eq(ten_a_minute(), 'Y');
@@ -66,7 +66,6 @@ START_TEST(in_another_boot_windows_go_on_by_the_clock_of_the_store)
 	home_run.now.us += 60 * SEC;
 	ck_assert_int_eq(ten_a_minute(), 'Y');
 }
-END_TEST
 
 /* As if the run had been killed while it wrote the pairs; until_us above 0: and another bit had been flipped. */
 static void tear(int64_t until_us)
@@ -92,7 +91,7 @@ static void tear(int64_t until_us)
 	close(fd);
 }
 
-START_TEST(a_limit_that_is_torn_is_full_until_its_window_is_over)
+TEST(a_limit_that_is_torn_is_full_until_its_window_is_over)
 {
 	ck_assert_int_eq(ten_a_minute(), 'Y');
 	tear(0);
@@ -107,9 +106,8 @@ START_TEST(a_limit_that_is_torn_is_full_until_its_window_is_over)
 	home_run.now.us += SEC + 3 * MSEC;
 	ck_assert_int_eq(ten_a_minute(), 'Y');
 }
-END_TEST
 
-START_TEST(a_limit_whose_end_is_damaged_is_full_for_the_longest_window_at_most)
+TEST(a_limit_whose_end_is_damaged_is_full_for_the_longest_window_at_most)
 {
 	static const int64_t until_us[] = {INT64_MAX, INT64_MAX - 1, INT64_MAX / 2};
 
@@ -123,10 +121,9 @@ START_TEST(a_limit_whose_end_is_damaged_is_full_for_the_longest_window_at_most)
 		home_run.now.us += RATE_WINDOW_MAX;
 	}
 }
-END_TEST
 
 /* A window that no client can have asked for would be as good as for ever. */
-START_TEST(a_limit_of_a_window_that_cannot_be_is_not_taken)
+TEST(a_limit_of_a_window_that_cannot_be_is_not_taken)
 {
 	int64_t now_us = home_run.epoch_us + home_run.now.us;
 	int64_t pair[5] = {RATE_WINDOW_MAX + 1, 0, now_us, INT64_C(999999999999999), 0}; /* behind them the length of the peer, 0 */
@@ -141,9 +138,8 @@ START_TEST(a_limit_of_a_window_that_cannot_be_is_not_taken)
 	home_run.now.us += RATE_WINDOW_MAX;
 	ck_assert_int_eq(rate("s", "10", "60000000"), 'Y');
 }
-END_TEST
 
-START_TEST(a_torn_limit_of_an_unknown_clock_begins_anew)
+TEST(a_torn_limit_of_an_unknown_clock_begins_anew)
 {
 	ck_assert_int_eq(ten_a_minute(), 'Y');
 	tear(0);
@@ -152,9 +148,8 @@ START_TEST(a_torn_limit_of_an_unknown_clock_begins_anew)
 	ck_assert_uint_eq(home_run.found.rates, 0);
 	ck_assert_int_eq(ten_a_minute(), 'Y');
 }
-END_TEST
 
-START_TEST(a_damaged_file_is_told_and_limits_begin_anew)
+TEST(a_damaged_file_is_told_and_limits_begin_anew)
 {
 	char name[32];
 	int fd;
@@ -171,9 +166,8 @@ START_TEST(a_damaged_file_is_told_and_limits_begin_anew)
 	home_run_again();
 	ck_assert_int_eq(home_run.found.rates_error, 0);
 }
-END_TEST
 
-START_TEST(limits_go_on_with_the_store)
+TEST(limits_go_on_with_the_store)
 {
 	const uint64_t seed[2] = {1, 1};
 	const struct memory_conf conf = {.home = &home_run.files};
@@ -188,24 +182,4 @@ START_TEST(limits_go_on_with_the_store)
 	ck_assert_int_eq(ten_a_minute(), 'Y');
 	home_run_again();
 	ck_assert_int_eq(ten_a_minute(), 'T');
-}
-END_TEST
-
-Suite *rates_kept_suite(void)
-{
-	Suite *s = suite_create("rates_kept");
-	TCase *c = tcase_create("runs");
-
-	tcase_add_checked_fixture(c, home_runs_start, home_runs_stop);
-	tcase_add_test(c, what_was_consumed_stays_consumed);
-	tcase_add_test(c, a_limit_with_many_pairs_is_kept);
-	tcase_add_test(c, in_another_boot_windows_go_on_by_the_clock_of_the_store);
-	tcase_add_test(c, a_limit_that_is_torn_is_full_until_its_window_is_over);
-	tcase_add_test(c, a_limit_whose_end_is_damaged_is_full_for_the_longest_window_at_most);
-	tcase_add_test(c, a_limit_of_a_window_that_cannot_be_is_not_taken);
-	tcase_add_test(c, a_torn_limit_of_an_unknown_clock_begins_anew);
-	tcase_add_test(c, a_damaged_file_is_told_and_limits_begin_anew);
-	tcase_add_test(c, limits_go_on_with_the_store);
-	suite_add_tcase(s, c);
-	return s;
 }

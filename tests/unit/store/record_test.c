@@ -39,7 +39,7 @@ static int bytes_read(const char *p, size_t n, struct record *ret_record)
 	return r;
 }
 
-START_TEST(a_written_record_is_read_back)
+TEST(a_written_record_is_read_back)
 {
 	struct record_name n;
 	struct record r;
@@ -56,9 +56,8 @@ START_TEST(a_written_record_is_read_back)
 	ck_assert(!record_next(&r.names, &n));
 	buf_release(&b);
 }
-END_TEST
 
-START_TEST(a_mark_is_a_record_without_names)
+TEST(a_mark_is_a_record_without_names)
 {
 	struct record mark = {.boot_id = ""}, r;
 	struct buf b = {0};
@@ -69,9 +68,8 @@ START_TEST(a_mark_is_a_record_without_names)
 	ck_assert(!r.clean && !r.remote && r.count == 0 && r.names.n == 0);
 	buf_release(&b);
 }
-END_TEST
 
-START_TEST(no_flipped_bit_is_believed)
+TEST(no_flipped_bit_is_believed)
 {
 	struct record r;
 	struct buf b;
@@ -88,9 +86,8 @@ START_TEST(no_flipped_bit_is_believed)
 	ck_assert_int_eq(bytes_read(p, buf_length(&b), &r), 0);
 	buf_release(&b);
 }
-END_TEST
 
-START_TEST(no_part_of_a_record_and_nothing_longer_is_believed)
+TEST(no_part_of_a_record_and_nothing_longer_is_believed)
 {
 	struct record r;
 	struct buf b;
@@ -104,7 +101,6 @@ START_TEST(no_part_of_a_record_and_nothing_longer_is_believed)
 		ck_assert_msg(bytes_read(buf_begin(&b), i, &r) == (i == n ? 0 : -EBADMSG), "%zu bytes of %zu", i, n);
 	buf_release(&b);
 }
-END_TEST
 
 /* The checksum fits, but the numbers inside must agree with each other as well. */
 static int forged_read(size_t at, char byte)
@@ -122,7 +118,7 @@ static int forged_read(size_t at, char byte)
 	return result;
 }
 
-START_TEST(numbers_that_contradict_each_other_are_not_believed)
+TEST(numbers_that_contradict_each_other_are_not_believed)
 {
 	ck_assert_int_eq(forged_read(12, 'C'), 0);
 	ck_assert_int_eq(forged_read(8, 2), -EBADMSG);     /* another version */
@@ -135,19 +131,4 @@ START_TEST(numbers_that_contradict_each_other_are_not_believed)
 	ck_assert_int_eq(forged_read(151, -1), -EBADMSG);  /* one that runs over the end */
 	ck_assert_int_eq(forged_read(167, 3), -EBADMSG);   /* the last name, that leaves bytes over */
 	ck_assert_int_eq(forged_read(135, 'x'), -EBADMSG); /* a boot id without end */
-}
-END_TEST
-
-Suite *record_suite(void)
-{
-	Suite *s = suite_create("record");
-	TCase *c = tcase_create("bytes");
-
-	tcase_add_test(c, a_written_record_is_read_back);
-	tcase_add_test(c, a_mark_is_a_record_without_names);
-	tcase_add_test(c, no_flipped_bit_is_believed);
-	tcase_add_test(c, no_part_of_a_record_and_nothing_longer_is_believed);
-	tcase_add_test(c, numbers_that_contradict_each_other_are_not_believed);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -11,7 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-START_TEST(a_damaged_file_is_a_crash)
+FIXTURE(.setup = store_runs_start, .teardown = store_runs_stop, .seconds = 60)
+
+TEST(a_damaged_file_is_a_crash)
 {
 	struct store_run l;
 
@@ -29,9 +31,8 @@ START_TEST(a_damaged_file_is_a_crash)
 	ck_assert_int_eq(truncate(here.path, 150), 0);
 	ck_assert_int_eq(next_run_finds(BOOT), STATE_CRASH);
 }
-END_TEST
 
-START_TEST(a_file_that_is_no_state_file_is_a_crash_and_says_why)
+TEST(a_file_that_is_no_state_file_is_a_crash_and_says_why)
 {
 	struct store_run l;
 
@@ -55,11 +56,10 @@ START_TEST(a_file_that_is_no_state_file_is_a_crash_and_says_why)
 	ck_assert_str_eq(l.why, "");
 	store_run_crash(&l);
 }
-END_TEST
 
 /* --- when writing fails ---------------------------------------------------------------------------------------------------- */
 
-START_TEST(the_old_file_is_marked_in_place_where_nothing_can_be_created)
+TEST(the_old_file_is_marked_in_place_where_nothing_can_be_created)
 {
 	struct store_run l;
 
@@ -78,9 +78,8 @@ START_TEST(the_old_file_is_marked_in_place_where_nothing_can_be_created)
 	store_run_crash(&l);
 	becomes_itself();
 }
-END_TEST
 
-START_TEST(a_folder_that_cannot_be_written_is_told_and_tried_again)
+TEST(a_folder_that_cannot_be_written_is_told_and_tried_again)
 {
 	struct store_run l;
 
@@ -99,9 +98,8 @@ START_TEST(a_folder_that_cannot_be_written_is_told_and_tried_again)
 	ck_assert_int_eq(next_run_finds(BOOT), STATE_CRASH);
 	becomes_itself();
 }
-END_TEST
 
-START_TEST(a_disk_that_ends_in_the_middle_leaves_nothing_to_trust)
+TEST(a_disk_that_ends_in_the_middle_leaves_nothing_to_trust)
 {
 	struct rlimit limit;
 	struct store_run l;
@@ -120,9 +118,8 @@ START_TEST(a_disk_that_ends_in_the_middle_leaves_nothing_to_trust)
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_FSIZE, &limit);
 }
-END_TEST
 
-START_TEST(a_folder_that_is_not_there_is_an_error)
+TEST(a_folder_that_is_not_there_is_an_error)
 {
 	const struct state_conf conf = {.dir = "/nonexistent", .boot_id = BOOT, .now = here.now, .wall_us = WALL};
 	enum state_found found;
@@ -131,22 +128,4 @@ START_TEST(a_folder_that_is_not_there_is_an_error)
 
 	ck_assert_int_eq(state_open(&s, &conf, &found, &why), -ENOENT);
 	state_close(&s);
-}
-END_TEST
-
-Suite *state_damage_suite(void)
-{
-	Suite *s = suite_create("state_damage");
-	TCase *c = tcase_create("damage");
-
-	tcase_set_timeout(c, 60);
-	tcase_add_checked_fixture(c, store_runs_start, store_runs_stop);
-	tcase_add_test(c, a_damaged_file_is_a_crash);
-	tcase_add_test(c, a_file_that_is_no_state_file_is_a_crash_and_says_why);
-	tcase_add_test(c, the_old_file_is_marked_in_place_where_nothing_can_be_created);
-	tcase_add_test(c, a_folder_that_cannot_be_written_is_told_and_tried_again);
-	tcase_add_test(c, a_disk_that_ends_in_the_middle_leaves_nothing_to_trust);
-	tcase_add_test(c, a_folder_that_is_not_there_is_an_error);
-	suite_add_tcase(s, c);
-	return s;
 }

@@ -5,7 +5,9 @@
 #include <check.h>
 #include <unistd.h>
 
-START_TEST(a_reboot_ends_promises_to_local_clients)
+FIXTURE(.setup = store_runs_start, .teardown = store_runs_stop)
+
+TEST(a_reboot_ends_promises_to_local_clients)
 {
 	struct store_run l;
 
@@ -19,9 +21,8 @@ START_TEST(a_reboot_ends_promises_to_local_clients)
 	store_run_crash(&l);
 	ck_assert_int_eq(next_run_finds(BOOT), STATE_FIRST);
 }
-END_TEST
 
-START_TEST(a_reboot_ends_no_promise_to_another_host)
+TEST(a_reboot_ends_no_promise_to_another_host)
 {
 	struct store_run l;
 
@@ -44,10 +45,9 @@ START_TEST(a_reboot_ends_no_promise_to_another_host)
 	store_run_crash(&l);
 	ck_assert_int_eq(next_run_finds(BOOT), STATE_CRASH);
 }
-END_TEST
 
 /* Jobs have the ends of their leases by the clock of the store. */
-START_TEST(what_is_left_of_a_lease_is_left_by_the_clock_of_the_next_run)
+TEST(what_is_left_of_a_lease_is_left_by_the_clock_of_the_next_run)
 {
 	struct store_run l;
 	int64_t clock;
@@ -76,9 +76,8 @@ START_TEST(what_is_left_of_a_lease_is_left_by_the_clock_of_the_next_run)
 	ck_assert_int_eq(state_later_us(&l.state), 0);
 	store_run_end(&l);
 }
-END_TEST
 
-START_TEST(a_reboot_that_took_the_file_with_it_ends_no_promise_to_another_host)
+TEST(a_reboot_that_took_the_file_with_it_ends_no_promise_to_another_host)
 {
 	here.guard_us = 30603 * MSEC;
 	here.now.us = 5 * SEC;
@@ -91,10 +90,9 @@ START_TEST(a_reboot_that_took_the_file_with_it_ends_no_promise_to_another_host)
 	here.now.us = here.guard_us;
 	ck_assert_int_eq(next_run_finds(BOOT), STATE_FIRST);
 }
-END_TEST
 
 /* The folder may have gone with the previous run, but the clients on other hosts did not. */
-START_TEST(a_missing_file_in_a_container_that_has_just_begun_is_a_crash)
+TEST(a_missing_file_in_a_container_that_has_just_begun_is_a_crash)
 {
 	struct store_run l;
 
@@ -110,9 +108,8 @@ START_TEST(a_missing_file_in_a_container_that_has_just_begun_is_a_crash)
 	here.began.us--;
 	ck_assert_int_eq(next_run_finds(BOOT), STATE_FIRST);
 }
-END_TEST
 
-START_TEST(unknown_promises_of_another_boot_were_made_before_this_one)
+TEST(unknown_promises_of_another_boot_were_made_before_this_one)
 {
 	struct store_run l;
 
@@ -140,9 +137,8 @@ START_TEST(unknown_promises_of_another_boot_were_made_before_this_one)
 	ck_assert(!l.state.rebooted);
 	store_run_crash(&l);
 }
-END_TEST
 
-START_TEST(promises_of_the_run_before_the_last_to_other_hosts_count)
+TEST(promises_of_the_run_before_the_last_to_other_hosts_count)
 {
 	struct store_run l;
 
@@ -161,22 +157,4 @@ START_TEST(promises_of_the_run_before_the_last_to_other_hosts_count)
 	here.now.us += 61 * SEC;
 	store_run_end(&l);
 	ck_assert_int_eq(next_run_finds(BOOT), STATE_FIRST);
-}
-END_TEST
-
-Suite *state_reboot_suite(void)
-{
-	Suite *suite = suite_create("state_reboot");
-	TCase *reboot = tcase_create("reboot");
-
-	tcase_add_checked_fixture(reboot, store_runs_start, store_runs_stop);
-	tcase_add_test(reboot, a_reboot_ends_promises_to_local_clients);
-	tcase_add_test(reboot, a_reboot_ends_no_promise_to_another_host);
-	tcase_add_test(reboot, what_is_left_of_a_lease_is_left_by_the_clock_of_the_next_run);
-	tcase_add_test(reboot, a_reboot_that_took_the_file_with_it_ends_no_promise_to_another_host);
-	tcase_add_test(reboot, a_missing_file_in_a_container_that_has_just_begun_is_a_crash);
-	tcase_add_test(reboot, unknown_promises_of_another_boot_were_made_before_this_one);
-	tcase_add_test(reboot, promises_of_the_run_before_the_last_to_other_hosts_count);
-	suite_add_tcase(suite, reboot);
-	return suite;
 }

@@ -7,7 +7,9 @@
 
 /* --- what the next run finds -------------------------------------------------------------------------------------------- */
 
-START_TEST(no_file_is_a_first_start)
+FIXTURE(.setup = store_runs_start, .teardown = store_runs_stop, .seconds = 60)
+
+TEST(no_file_is_a_first_start)
 {
 	struct store_run l;
 
@@ -17,9 +19,8 @@ START_TEST(no_file_is_a_first_start)
 	ck_assert_int_eq(memory_clock(l.memory, here.now), here.now.us + here.wall_us);
 	store_run_crash(&l);
 }
-END_TEST
 
-START_TEST(a_wall_clock_before_the_boot_gives_no_negative_clock)
+TEST(a_wall_clock_before_the_boot_gives_no_negative_clock)
 {
 	struct store_run l;
 
@@ -28,9 +29,8 @@ START_TEST(a_wall_clock_before_the_boot_gives_no_negative_clock)
 	ck_assert_int_eq(memory_clock(l.memory, here.now), here.now.us);
 	store_run_crash(&l);
 }
-END_TEST
 
-START_TEST(a_first_run_may_end_before_it_joined)
+TEST(a_first_run_may_end_before_it_joined)
 {
 	struct store_run l;
 
@@ -39,9 +39,8 @@ START_TEST(a_first_run_may_end_before_it_joined)
 	store_run_end(&l);
 	ck_assert_int_eq(next_run_finds(BOOT), STATE_CLEAN);
 }
-END_TEST
 
-START_TEST(after_a_clean_end_names_are_refused_until_their_deadlines_and_all_others_granted)
+TEST(after_a_clean_end_names_are_refused_until_their_deadlines_and_all_others_granted)
 {
 	struct store_run l;
 
@@ -62,9 +61,8 @@ START_TEST(after_a_clean_end_names_are_refused_until_their_deadlines_and_all_oth
 	ck_assert_int_eq(store_run_acquire(&l, SPAN("nul\0 \n"), 10000), 'G');
 	store_run_end(&l);
 }
-END_TEST
 
-START_TEST(a_promise_outlives_two_clean_ends)
+TEST(a_promise_outlives_two_clean_ends)
 {
 	struct store_run l;
 
@@ -77,9 +75,8 @@ START_TEST(a_promise_outlives_two_clean_ends)
 	ck_assert_int_eq(store_run_acquire(&l, SPAN("a"), 10000), 'B');
 	store_run_end(&l);
 }
-END_TEST
 
-START_TEST(a_kept_name_is_adopted_by_its_value_and_only_once)
+TEST(a_kept_name_is_adopted_by_its_value_and_only_once)
 {
 	struct store_run first, second, third;
 	char value[sizeof(first.value)];
@@ -99,9 +96,8 @@ START_TEST(a_kept_name_is_adopted_by_its_value_and_only_once)
 	ck_assert_int_eq(store_run_adopt(&third, SPAN("b"), first.value, 10000), 'E'); /* over two ends */
 	store_run_end(&third);
 }
-END_TEST
 
-START_TEST(after_a_crash_there_is_nothing_to_adopt)
+TEST(after_a_crash_there_is_nothing_to_adopt)
 {
 	struct store_run first, second;
 
@@ -112,9 +108,8 @@ START_TEST(after_a_crash_there_is_nothing_to_adopt)
 	ck_assert_int_eq(store_run_adopt(&second, SPAN("a"), first.value, 10000), 'M'); /* were it joined */
 	store_run_crash(&second);
 }
-END_TEST
 
-START_TEST(many_names_come_back)
+TEST(many_names_come_back)
 {
 	struct store_run l;
 	char name[32];
@@ -130,9 +125,8 @@ START_TEST(many_names_come_back)
 		ck_assert_int_eq(store_run_acquire(&l, (struct span){name, (size_t)sprintf(name, "name/%d", i)}, 30000), 'B');
 	store_run_end(&l);
 }
-END_TEST
 
-START_TEST(a_run_that_did_not_end_is_a_crash)
+TEST(a_run_that_did_not_end_is_a_crash)
 {
 	struct store_run l;
 
@@ -142,9 +136,8 @@ START_TEST(a_run_that_did_not_end_is_a_crash)
 	store_run_crash(&l);
 	ck_assert_int_eq(next_run_finds(BOOT), STATE_CRASH);
 }
-END_TEST
 
-START_TEST(a_run_that_ends_in_its_quarantine_leaves_the_crash_to_the_next)
+TEST(a_run_that_ends_in_its_quarantine_leaves_the_crash_to_the_next)
 {
 	struct store_run l;
 
@@ -160,9 +153,8 @@ START_TEST(a_run_that_ends_in_its_quarantine_leaves_the_crash_to_the_next)
 	store_run_end(&l);
 	ck_assert_int_eq(next_run_finds(BOOT), STATE_CLEAN);
 }
-END_TEST
 
-START_TEST(a_crash_remembers_the_longest_lease_of_all_runs_whose_promises_may_stand)
+TEST(a_crash_remembers_the_longest_lease_of_all_runs_whose_promises_may_stand)
 {
 	struct store_run l;
 
@@ -182,9 +174,8 @@ START_TEST(a_crash_remembers_the_longest_lease_of_all_runs_whose_promises_may_st
 	ck_assert_int_eq(l.state.past.lease_us, SEC);
 	store_run_crash(&l);
 }
-END_TEST
 
-START_TEST(without_a_boot_id_or_with_a_clock_before_the_file_nothing_is_over)
+TEST(without_a_boot_id_or_with_a_clock_before_the_file_nothing_is_over)
 {
 	struct store_run l;
 
@@ -205,11 +196,10 @@ START_TEST(without_a_boot_id_or_with_a_clock_before_the_file_nothing_is_over)
 	store_run_crash(&l);
 	ck_assert_int_eq(next_run_finds(REBOOT), STATE_CRASH);
 }
-END_TEST
 
 /* --- clock and fence ------------------------------------------------------------------------------------------------------ */
 
-START_TEST(the_clock_and_the_tokens_never_fall_back)
+TEST(the_clock_and_the_tokens_never_fall_back)
 {
 	static const struct {
 		const char *boot;
@@ -236,9 +226,8 @@ START_TEST(the_clock_and_the_tokens_never_fall_back)
 		here.now.us = 10 * SEC + (strcmp(step[i].boot, step[(i + 1) % 7].boot) ? 0 : here.now.us);
 	}
 }
-END_TEST
 
-START_TEST(a_crash_in_the_same_boot_costs_the_clock_nothing)
+TEST(a_crash_in_the_same_boot_costs_the_clock_nothing)
 {
 	struct store_run l;
 	int i;
@@ -250,7 +239,6 @@ START_TEST(a_crash_in_the_same_boot_costs_the_clock_nothing)
 		here.now.us += SEC;
 	}
 }
-END_TEST
 
 /* The shares of a name end by the clock of the store: it must not run ahead with the wall clock while they are kept. */
 static void readers_outlast(bool crashes, const char *boot)
@@ -276,7 +264,7 @@ static void readers_outlast(bool crashes, const char *boot)
 	here.now.us += 2 * SEC;
 }
 
-START_TEST(readers_of_before_keep_their_shares_though_the_wall_clock_was_set_forward)
+TEST(readers_of_before_keep_their_shares_though_the_wall_clock_was_set_forward)
 {
 	here.remote = true;
 	here.keyfiles = true;
@@ -284,9 +272,8 @@ START_TEST(readers_of_before_keep_their_shares_though_the_wall_clock_was_set_for
 	readers_outlast(false, BOOT);
 	readers_outlast(false, REBOOT);
 }
-END_TEST
 
-START_TEST(the_mark_is_renewed_long_before_the_clock_passes_it)
+TEST(the_mark_is_renewed_long_before_the_clock_passes_it)
 {
 	struct store_run l;
 	int64_t clock;
@@ -304,32 +291,4 @@ START_TEST(the_mark_is_renewed_long_before_the_clock_passes_it)
 	store_run_open(&l, REBOOT);
 	ck_assert_int_eq(memory_clock(l.memory, here.now), clock + STATE_RESERVE_US);
 	store_run_crash(&l);
-}
-END_TEST
-
-Suite *state_suite(void)
-{
-	Suite *s = suite_create("state");
-	TCase *c = tcase_create("state");
-
-	tcase_set_timeout(c, 60);
-	tcase_add_checked_fixture(c, store_runs_start, store_runs_stop);
-	tcase_add_test(c, no_file_is_a_first_start);
-	tcase_add_test(c, a_wall_clock_before_the_boot_gives_no_negative_clock);
-	tcase_add_test(c, a_first_run_may_end_before_it_joined);
-	tcase_add_test(c, after_a_clean_end_names_are_refused_until_their_deadlines_and_all_others_granted);
-	tcase_add_test(c, a_promise_outlives_two_clean_ends);
-	tcase_add_test(c, a_kept_name_is_adopted_by_its_value_and_only_once);
-	tcase_add_test(c, after_a_crash_there_is_nothing_to_adopt);
-	tcase_add_test(c, many_names_come_back);
-	tcase_add_test(c, a_run_that_did_not_end_is_a_crash);
-	tcase_add_test(c, a_run_that_ends_in_its_quarantine_leaves_the_crash_to_the_next);
-	tcase_add_test(c, a_crash_remembers_the_longest_lease_of_all_runs_whose_promises_may_stand);
-	tcase_add_test(c, without_a_boot_id_or_with_a_clock_before_the_file_nothing_is_over);
-	tcase_add_test(c, the_clock_and_the_tokens_never_fall_back);
-	tcase_add_test(c, a_crash_in_the_same_boot_costs_the_clock_nothing);
-	tcase_add_test(c, readers_of_before_keep_their_shares_though_the_wall_clock_was_set_forward);
-	tcase_add_test(c, the_mark_is_renewed_long_before_the_clock_passes_it);
-	suite_add_tcase(s, c);
-	return s;
 }
