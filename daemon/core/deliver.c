@@ -233,7 +233,7 @@ static void reply_pending_ok(struct commander *x, const struct pending *p)
 	reply_begin(&r, session_line(x->sessions), span_of(p->tag), "OK");
 	if (p->verb == VERB_EXTEND) {
 		reply_grant(x, &r, p->claim);
-		reply_mode(&r, p->claim);
+		reply_mode_sure(&r, p->claim);
 	} else {
 		reply_text(&r, "name", lock_name(p->lock));
 		reply_int(&r, "count", 0);

@@ -105,6 +105,8 @@ static unsigned slots_untried(const struct permit *p)
 	return n;
 }
 
+#define STALLED_MOST 64 /* they are looked at whenever one that tries gives up */
+
 /* Whether another permit that tries may give back slots. */
 static bool others_try(const struct permit *p)
 {
@@ -161,7 +163,7 @@ static void go_on_trying(struct commander *x, struct permit *p)
 		permit_fails(x, p, p->mark.why);
 	} else if (permit_trouble(p) != NOT_REFUSED) {
 		permit_fails(x, p, permit_trouble(p));
-	} else if (had + slots_untried(p) < p->weight && !p->patient && !again && others_try(p)) {
+	} else if (had + slots_untried(p) < p->weight && !p->patient && !again && p->semaphore->stalled < STALLED_MOST && others_try(p)) {
 		permit_stall(p, true);
 	} else if (had + slots_untried(p) < p->weight || instant_diff(x->core->now, p->asked_at) >= WAITERS_HURRY_US) {
 		permit_fails(x, p, REFUSED_BUSY);

@@ -229,6 +229,6 @@ void lock_check(struct commander *x, struct session *s)
 	reply_begin(&r, line, x->request.tag, "OK");
 	reply_grant(x, &r, c);
 	reply_int(&r, "count", c->count);
-	reply_mode(&r, c);
+	reply_mode_sure(&r, c);
 	session_send(x->sessions, s, line, reply_end(&r));
 }

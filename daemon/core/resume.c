@@ -43,7 +43,7 @@ static void row_resumed(struct commander *x, struct session *s, struct claim *c)
 	reply_begin(&r, session_line(x->sessions), span_of(s->lasting->resume_tag), "*");
 	reply_grant(x, &r, c);
 	reply_int(&r, "count", c->count);
-	reply_mode(&r, c);
+	reply_mode_sure(&r, c);
 	if (c->owner_n > 0)
 		reply_text(&r, "owner", claim_owner(c));
 	session_send(x->sessions, s, r.start, reply_end(&r));

@@ -29,4 +29,11 @@ static inline void reply_mode(struct reply *r, const struct claim *c)
 		reply_text(r, "mode", SPAN("shared"));
 }
 
+/* Of what the client may rely on: while its owner asks to share a hold, the journal says that it is shared already. */
+static inline void reply_mode_sure(struct reply *r, const struct claim *c)
+{
+	if (c->shared || c->lock->contender->converts)
+		reply_text(r, "mode", SPAN("shared"));
+}
+
 #endif

@@ -22,6 +22,29 @@ static void resumed_while_adopting(const char *mode)
 
 FIXTURE(.teardown = cluster_close)
 
+/* What CHECK says may be relied on, and the next run knows it from the journal. */
+TEST(a_conversion_that_failed_leaves_a_hold_that_is_exclusive_for_the_next_run_as_well)
+{
+	held_with_grace(3, "grace=1m", "ttl=9s", &s1);
+	all_feel(MOOD_SILENT);
+	says(1, "@d LOCK a mode=shared wait=100ms");
+	says(1, "CHECK a");
+	hears(1, "OK name=a * count=1 mode=shared");
+	passes(200 * MSEC);
+	hears(1, "! RISK *");
+	hears(1, "@d TIMEOUT *");
+	all_feel(MOOD_WELL);
+	passes(SEC);
+	hears(1, "! SAFE *");
+	says(1, "CHECK a");
+	hears(1, "OK name=a * count=1");
+	daemon_returns(0);
+	session_opens(2, 0);
+	says(2, "LOCK a mode=shared wait=3s");
+	passes(3 * SEC);
+	hears(2, "TIMEOUT *");
+}
+
 /* The previous run has told the client that it reads. */
 LOOP_TEST(a_reader_that_asks_for_the_name_alone_during_the_adoption_is_refused, 2)
 {

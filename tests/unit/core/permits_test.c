@@ -4,6 +4,7 @@
 
 #include <check.h>
 #include <stdio.h>
+#include <string.h>
 
 FIXTURE(.teardown = cluster_close)
 
@@ -330,6 +331,26 @@ TEST(what_makes_no_sense_is_refused)
 	hears(1, "ERR ARG *");
 	says(1, "ACQUIRE a limit=20 weight=0");
 	hears(1, "ERR ARG *");
+}
+
+/* Two try the slots. Of those that do not wait so many are kept until it is known whether a slot is left. */
+TEST(so_many_stall_while_others_try_all_slots_and_the_next_is_told_at_once)
+{
+	unsigned granted = 0, busy = 0;
+
+	cluster_begin(1);
+	says(1, "ACQUIRE a limit=2"), says(1, "RELEASE a"), ignores(1);
+	all_feel(MOOD_SILENT);
+	for (unsigned i = 0; i < 66; i++)
+		says(2, "@%u ACQUIRE a limit=2", i);
+	hears_nothing(2);
+	says(2, "@x ACQUIRE a limit=2");
+	hears(2, "@x BUSY *");
+	all_feel(MOOD_WELL);
+	for (const char *line = next_line(2); line; line = next_line(2))
+		*(strstr(line, " OK ") ? &granted : &busy) += 1;
+	ck_assert_uint_eq(granted, 2);
+	ck_assert_uint_eq(busy, 64);
 }
 
 TEST(a_wait_without_a_quorum_keeps_its_place)
