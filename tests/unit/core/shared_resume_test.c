@@ -182,7 +182,7 @@ TEST(a_conversion_waits_for_its_client)
 	all_feel(MOOD_WELL);
 	passes(5 * SEC);
 	resumes(3, &s1);
-	ck_assert_int_eq(number_in(hears(3, "\\* name=a fence=* valid_ms=* count=1"), "fence"), fence1);
+	ck_assert_int_eq(number_in(hears(3, "\\* name=a fence=* valid_ms=* count=1 mode=shared"), "fence"), fence1);
 	hears(3, "OK session=* n=1");
 	says(3, "LOCK a mode=shared wait=1m");
 	passes(5 * SEC);
