@@ -20,7 +20,7 @@ struct order {
 	LIST_ENTRY(order) in_all;
 	struct span queue, id;      /* owned */
 	struct span words;          /* owned: the arguments behind the id, as they are sent */
-	struct origin *origin;      /* for which they count; NULL: it is not known */
+	struct origin *origin;      /* for which they count; NULL: for none */
 	struct pending *pending;
 	struct home_question *question;
 	struct timer timer;
@@ -80,7 +80,7 @@ void order_new(struct commander *x, struct session *s, struct span queue, struct
 	o->until = order_until(x);
 	o->pending = pending_of_request(x, s, NULL);
 	o->pending->bytes = o->words.n;
-	o->origin = s->origin;
+	o->origin = o->words.n > 0 ? s->origin : NULL; /* only what counts for an origin keeps it */
 	origin_order(o->origin, o->words.n);
 	LIST_INSERT_HEAD(&x->all_orders, o, in_all);
 	rehome_note(x);

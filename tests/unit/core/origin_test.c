@@ -103,6 +103,20 @@ TEST(jobs_of_a_peer_on_their_way_to_a_store_leave_room_for_those_of_others)
 	hears(1, "OK *");
 }
 
+/* A DROP takes no bytes. Its answer is still on the way when the last session of its peer is gone. */
+TEST(a_DROP_that_is_on_its_way_to_a_store_outlives_its_peer)
+{
+	begins(0);
+	cluster.node[0].mood = MOOD_SILENT;
+	says(OTHER, "DROP q a");
+	passes(MSEC);
+	goes(OTHER, GONE_HANGUP);
+	cluster.node[0].mood = MOOD_WELL;
+	passes(10 * SEC);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+}
+
 /* A mark and a slot are names as well. */
 TEST(names_of_permits_count_again_after_a_crash)
 {
