@@ -294,10 +294,6 @@ static int names_fit(const struct invocation *in)
 		complain("--keep is for exclusive locks, and not for --shared");
 		return usage_exit(in);
 	}
-	if (in->weight > (in->slots ? in->slots : 0)) {
-		complain(in->slots ? "--weight is more than --slots" : "--weight needs --slots");
-		return usage_exit(in);
-	}
 	if (in->defer_to && in->names_n > 1) {
 		complain("--or-defer is for one name; the usage is: redlock %s %s", in->command->word, in->command->operands);
 		return usage_exit(in);

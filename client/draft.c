@@ -110,8 +110,6 @@ void draft_options(struct draft *d, const struct redlock_options *o, size_t *ret
 		draft_ms(d, "ttl", o->ttl_ms);
 	if (o->slots > 0)
 		draft_number(d, "limit", o->slots);
-	if (o->slots > 0 && o->weight > 0)
-		draft_number(d, "weight", o->weight);
 	if (o->shared)
 		draft_text(d, " mode=shared");
 	if (o->no_renew)

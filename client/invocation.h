@@ -51,7 +51,7 @@ struct invocation {
 	int64_t limit, per_ms, cost; /* of rate */
 	int64_t in_ms; /* of drain, if it is bounded */
 	int busy_exit, priority;
-	int slots, weight; /* of a semaphore; slots 0: it is a lock */
+	int slots; /* of a semaphore; 0: it is a lock */
 	pid_t pid;         /* of hold: that of the script; 0: not given */
 	bool bounded, stay; /* of drain: --in was given; --wait */
 	bool wait_given, delay_given; /* --wait, --delay, whatever it says */

@@ -161,26 +161,16 @@ static const char *per_set(struct invocation *in, const char *value)
 	return duration_set(value, &in->per_ms);
 }
 
-static const char *slots_at_most_set(int *out, const char *value, int most)
+static const char *slots_set(struct invocation *in, const char *value)
 {
 	int n = 0;
 
-	for (; *value >= '0' && *value <= '9' && n <= most; value++)
+	for (; *value >= '0' && *value <= '9' && n <= 1024; value++)
 		n = 10 * n + *value - '0';
-	if (*value || n < 1 || n > most)
-		return most > 8 ? "is no number of slots: 1 to 1024" : "is no weight: 1 to 8";
-	*out = n;
+	if (*value || n < 1 || n > 1024)
+		return "is no number of slots: 1 to 1024";
+	in->slots = n;
 	return NULL;
-}
-
-static const char *slots_set(struct invocation *in, const char *value)
-{
-	return slots_at_most_set(&in->slots, value, 1024);
-}
-
-static const char *weight_set(struct invocation *in, const char *value)
-{
-	return slots_at_most_set(&in->weight, value, 8);
 }
 
 static const char *pid_set(struct invocation *in, const char *value)

@@ -61,10 +61,10 @@ struct redlock_options {
 	int priority;     /* 0 to 9: a higher one stands before lower ones in the queue */
 	bool shared;      /* held together with other readers; what the session holds alone it shares then: the count stays */
 	/*
-	 * More than 0: the name is a semaphore of so many slots, the same number for all, and redlock_lock takes a permit of it: `weight` slots, 1 to 8, or
-	 * 1 if that is 0. One permit of a name at a time; check, extend and unlock are about it. Not with no_renew, shared or delay_ms.
+	 * More than 0: the name is a semaphore of so many slots, the same number for all, and redlock_lock takes a permit of it, which is one slot. One permit
+	 * of a name at a time; check, extend and unlock are about it. Not with no_renew, shared or delay_ms.
 	 */
-	int slots, weight;
+	int slots;
 	int64_t delay_ms; /* after an abnormal end of the hold nobody gets the lock for that much longer */
 	bool cancellable; /* redlock_cancel can withdraw it while it waits: for redlock_lock_send and redlock_lock_many_send */
 };

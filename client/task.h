@@ -38,7 +38,7 @@ struct keeper_task {
 	unsigned names_n;
 	struct redlock_grant *grants; /* of each, as the last CHECK told it */
 	struct redlock_grant grant; /* the one of these that ends first */
-	char permit[48];            /* --slots: which slots are held, as in 3,7; at most 8 of 1024. Else "" */
+	char permit[8];             /* --slots: which slot is held. Else "" */
 	struct family_start start;
 	struct redlock_job *job; /* work: what is held, in the place of names; NULL: names are */
 	int front; /* the keeper's end of the socket pair */

@@ -183,15 +183,25 @@ static void value_refuse(struct parser *p, const struct field_row *row, struct s
 	}
 }
 
-/* Refuses a field that the request does not take: a misspelt field, or a word with '=' that must be quoted. */
-static void field_refuse(struct parser *p, struct span name)
+/* What to do without a field that the request took once. NULL: it never did. */
+static const char *field_former(enum verb verb, struct span name)
+{
+	if (verb == VERB_ACQUIRE && span_equal(name, SPAN("weight")))
+		return "a permit is one slot: ACQUIRE once for each, and hold a LOCK meanwhile, so that no two clients wait for each other";
+	return NULL;
+}
+
+/* Refuses a field that the request does not take: a former one, a misspelt one, or a word with '=' that must be quoted. */
+static void __attribute__((noinline)) field_refuse(struct parser *p, struct span name)
 {
 	const struct command *command = &command_table[p->request->verb];
-	const char *near = field_nearest(name, command->fields);
+	const char *former = field_former(p->request->verb, name), *near = field_nearest(name, command->fields);
 	char shown[SHOWN_MAX], form[USAGE_MAX];
 
 	text_shown(name, shown);
-	if (near)
+	if (former)
+		parser_refuse(p, ERROR_ARG, "%s has no field %s; %s", command->word, shown, former);
+	else if (near)
 		parser_refuse(p, ERROR_ARG, "%s has no field %s (did you mean %s?)", command->word, shown, near);
 	else if (p->request->words < command->most)
 		parser_refuse(p, ERROR_ARG, "%s has no field %s; a word that holds '=' must be quoted: %s", command->word, shown,

@@ -6,13 +6,12 @@
 #include "daemon/core/rows.h"
 #include "daemon/core/slow.h"
 #include "daemon/core/tell.h"
+#include "proto/decimal.h"
 
 void reply_permit(struct reply *r, const struct permit *p)
 {
-	char text[SLOTS_TEXT];
-
 	reply_text(r, "name", semaphore_name(p->semaphore));
-	reply_text(r, "permit", permit_text(p, text));
+	reply_int(r, "permit", p->slot.slot);
 	reply_int(r, "fence", p->fence);
 }
 
@@ -78,12 +77,12 @@ static void permit_attend(struct commander *x, const struct permit *p, enum watc
 
 static void permit_audit(struct commander *x, const struct permit *p, const char *event, enum watch_kind kind)
 {
-	char text[SLOTS_TEXT];
+	char digits[DECIMAL_MAX], *end = digits + sizeof(digits), *slot = decimal_write(end, p->slot.slot);
 	const struct audit a = {
 		.event = event,
 		.session = p->session,
 		.name = semaphore_name(p->semaphore),
-		.permit = permit_text(p, text),
+		.permit = {slot, (size_t)(end - slot)},
 		.fence = p->fence,
 		.held_us = kind == WATCH_GRANTED ? -1 : instant_diff(x->core->now, p->granted_at),
 		.reason = kind == WATCH_LOST ? loss_word(p->loss) : NULL,
@@ -96,7 +95,7 @@ void permit_watch_tell(struct commander *x, const struct permit *p, enum watch_k
 {
 	static const char *const word[] = {
 		[WATCH_GRANTED] = "granted", [WATCH_RELEASED] = "released", [WATCH_LOST] = "lost", [WATCH_WAITING] = "waiting"};
-	char who[WHO_MAX], text[SLOTS_TEXT];
+	char who[WHO_MAX];
 	struct reply r;
 
 	if (x->attends)
@@ -113,7 +112,7 @@ void permit_watch_tell(struct commander *x, const struct permit *p, enum watch_k
 	if (kind == WATCH_WAITING) {
 		reply_ms(&r, "waited_ms", instant_diff(x->core->now, p->asked_at));
 	} else {
-		reply_text(&r, "permit", permit_text(p, text));
+		reply_int(&r, "permit", p->slot.slot);
 		reply_int(&r, "fence", p->fence);
 	}
 	if (kind == WATCH_RELEASED || kind == WATCH_LOST)
@@ -121,7 +120,6 @@ void permit_watch_tell(struct commander *x, const struct permit *p, enum watch_k
 	if (kind == WATCH_LOST)
 		reply_text(&r, "reason", span_of(loss_word(p->loss)));
 	reply_int(&r, "limit", p->semaphore->limit);
-	reply_int(&r, "weight", p->weight);
 	reply_int(&r, "waiters", p->semaphore->waiters);
 	if (p->owner_n > 0)
 		reply_text(&r, "owner", permit_owner(p));
@@ -134,7 +132,6 @@ void permit_watch_tell(struct commander *x, const struct permit *p, enum watch_k
 
 static void row_permit(struct commander *x, struct session *s, const struct permit *p, unsigned pos)
 {
-	char text[SLOTS_TEXT];
 	struct reply r;
 
 	row_begin(x, x->request.tag, &r);
@@ -142,7 +139,7 @@ static void row_permit(struct commander *x, struct session *s, const struct perm
 	reply_int(&r, "pos", pos);
 	reply_session(x, &r, p->session);
 	if (pos == 0) {
-		reply_text(&r, "permit", permit_text(p, text));
+		reply_int(&r, "permit", p->slot.slot);
 		reply_int(&r, "fence", p->fence);
 		reply_ms(&r, "held_ms", instant_diff(x->core->now, p->granted_at));
 		reply_ms(&r, "valid_ms", permit_valid_us(x, p));
@@ -150,7 +147,6 @@ static void row_permit(struct commander *x, struct session *s, const struct perm
 		reply_ms(&r, "waited_ms", instant_diff(x->core->now, p->asked_at));
 	}
 	reply_int(&r, "limit", p->semaphore->limit);
-	reply_int(&r, "weight", p->weight);
 	reply_alarm(x, &r, p, pos == 0 ? ALARM_HELD : ALARM_WAITED);
 	if (pos > 0 && p->priority > 0)
 		reply_int(&r, "priority", p->priority);

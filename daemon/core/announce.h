@@ -12,7 +12,7 @@ void reply_permit(struct reply *r, const struct permit *p);
 void permit_tell_extended(struct commander *x, const struct pending *p);
 /* "! LOST …" and the like; without a field if `field` is NULL. */
 void permit_tell(struct commander *x, const struct permit *p, const char *word, const char *field);
-/* How many permits of weight 1 could be had, as far as this daemon knows. */
+/* How many permits could be had, as far as this daemon knows. */
 unsigned semaphore_free_slots(const struct semaphore *m);
 /* OK of an ACQUIRE, also one that is repeated. */
 void permit_tell_granted(struct commander *x, struct permit *p, struct span tag);

@@ -280,8 +280,8 @@ static bool __attribute__((cold)) command_loses_over(struct commander *x, struct
 	for (unsigned i = 0; i < x->request.words; i++)
 		lose_if_over(x, lock_find(&x->engine->table, x->request.word[i]));
 	TAILQ_FOREACH(p, &s->permits, in_session)
-		for (unsigned i = 0; i < p->seats && p->state == PERMIT_HELD; i++)
-			lose_if_over(x, p->seat[i].claim->lock);
+		if (p->state == PERMIT_HELD)
+			lose_if_over(x, p->slot.claim->lock);
 	deliver_notices(x);
 	return !s->over;
 }

@@ -12,15 +12,10 @@ static bool lock_is_wanted(const struct commander *x, const struct lock *l)
 	return l->contender->want_since.us && instant_diff(x->core->now, l->contender->wanted_at) < TICKET_US;
 }
 
-/* The first of the line of another daemon stands in the queues of all slots, so in those of this permit: it counts as one. */
+/* The first of the line of another daemon stands in the queues of all slots, so in that of this permit: it counts as one. */
 static unsigned permit_waiters(const struct commander *x, const struct permit *p)
 {
-	unsigned n = p->semaphore->waiters;
-	bool wanted = false;
-
-	for (unsigned i = 0; i < p->seats; i++)
-		wanted |= p->seat[i].claim && lock_is_wanted(x, p->seat[i].claim->lock);
-	return n + wanted;
+	return p->semaphore->waiters + (p->slot.claim && lock_is_wanted(x, p->slot.claim->lock));
 }
 
 /* One whose session is about to be told of it, or has lost its connection, is told nothing. */

@@ -55,18 +55,15 @@ static bool search_lock(struct wait_owners *o, struct span name, unsigned most)
 	return more;
 }
 
-/* Those that have permits of it, and the first of the line, that may have some slots. */
+/* Those that have permits of it. */
 static bool search_semaphore(struct wait_owners *o, struct span name, unsigned most)
 {
 	struct semaphore *m = semaphore_find(o->x, name);
-	struct permit *p = m ? TAILQ_FIRST(&m->line) : NULL;
-	unsigned had = p ? waitowner_permits(o, p) : 0;
-	bool more = had == 0 || search_reach(o, p->session, permit_owner(p), name, had);
+	bool more = true;
 
-	for (p = m ? TAILQ_FIRST(&m->others) : NULL; p && more; p = TAILQ_NEXT(p, in_line)) {
-		had = p->state == PERMIT_HELD ? waitowner_permits(o, p) : 0;
+	for (struct permit *p = m ? TAILQ_FIRST(&m->others) : NULL; p && more; p = TAILQ_NEXT(p, in_line)) {
 		o->looks++;
-		more = (had == 0 || search_reach(o, p->session, permit_owner(p), name, had)) && o->looks <= most;
+		more = (!waitowner_has_permit(p) || search_reach(o, p->session, permit_owner(p), name, 1)) && o->looks <= most;
 	}
 	return more;
 }

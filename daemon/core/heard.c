@@ -20,15 +20,6 @@ void permits_take_over(struct session *to, struct session *from)
 	}
 }
 
-static bool permit_has_slot_of(const struct permit *p, const struct permit *other)
-{
-	for (unsigned i = 0; i < p->weight; i++)
-		for (unsigned j = 0; j < other->weight; j++)
-			if (p->slot[i] == other->slot[j])
-				return true;
-	return false;
-}
-
 void permit_forget_losses(struct commander *x, struct permit *p)
 {
 	struct permit *loss, *next;
@@ -36,7 +27,7 @@ void permit_forget_losses(struct commander *x, struct permit *p)
 	for (loss = TAILQ_FIRST(&p->session->permits); loss && loss->state == PERMIT_LOST; loss = next) {
 		next = TAILQ_NEXT(loss, in_session);
 		if (!loss->not_notified && loss->semaphore == p->semaphore &&
-		    span_equal(permit_owner(loss), permit_owner(p)) && permit_has_slot_of(p, loss)) {
+		    span_equal(permit_owner(loss), permit_owner(p)) && loss->slot.slot == p->slot.slot) {
 			permit_abandon(x, loss, INSTANT_NEVER); /* its client has not read so far */
 			permit_end(x, loss);
 		}
@@ -73,7 +64,6 @@ unsigned permits_tell_resumed(struct commander *x, struct session *s, size_t beg
 		reply_ms(&r, "valid_ms", permit_valid_us(x, p));
 		reply_int(&r, "count", 1);
 		reply_int(&r, "limit", p->semaphore->limit);
-		reply_int(&r, "weight", p->weight);
 		if (p->owner_n > 0)
 			reply_text(&r, "owner", permit_owner(p));
 		session_send(x->sessions, s, r.start, reply_end(&r));

@@ -5,7 +5,7 @@
 
 #include "daemon/core/permits.h"
 
-/* Its client hears of it: what the same owner lost before, with a slot that this one has, need not be remembered. */
+/* Its client hears of it: what the same owner lost before, with the slot that this one has, need not be remembered. */
 void permit_forget_losses(struct commander *x, struct permit *p);
 /* From now on its client believes in it. Its turn came while the client was away, and would be over if it was not asked for again. */
 void permit_hear(struct commander *x, struct permit *p);

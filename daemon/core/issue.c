@@ -9,8 +9,6 @@
 #include "daemon/core/tell.h"
 #include "daemon/core/waittable.h"
 
-#include <stdlib.h>
-
 /* The ACQUIRE is answered, or has no client left that could be. */
 static void permit_answered(struct commander *x, struct session *s, bool tagged)
 {
@@ -22,40 +20,16 @@ static bool permit_is_tagged(const struct permit *p)
 	return p->not_notified || p->tag[0] != '\0';
 }
 
-static int by_number(const void *a, const void *b)
-{
-	return (int)*(const uint16_t *)a - (int)*(const uint16_t *)b;
-}
-
-/*
- * The token of a permit is larger than those of all permits before that had one of its slots. A permit of several slots has the largest of their tokens, so
- * none of its slots may be handed on with the next token of its own range, which may be smaller: the next holder asks the stores.
- */
-void permit_set_fence(struct permit *p)
-{
-	p->fence = 0;
-	for (unsigned i = 0; i < p->seats; i++) {
-		struct claim *c = p->seat[i].claim;
-
-		p->fence = c->token > p->fence ? c->token : p->fence;
-		p->slot[i] = p->seat[i].slot;
-		if (p->weight > 1)
-			c->lock->lease.token_end = c->lock->lease.token;
-	}
-	qsort(p->slot, p->weight, sizeof(p->slot[0]), by_number);
-}
-
 void permit_win(struct commander *x, struct permit *p)
 {
 	struct session *s = p->session;
 	bool tagged = permit_is_tagged(p);
 
-	permit_drop_slots(x, p, p->weight);
-	seat_drop(x, &p->gate);
+	permit_keep_slot(x, p);
 	heap_cancel(&x->core->timers, &p->timer);
 	permit_enter(x, p, PERMIT_HELD);
 	p->granted_at = x->core->now;
-	permit_set_fence(p);
+	p->fence = p->slot.claim->token;
 	remember_permit(x, p);
 	noted_add(x, s, semaphore_name(p->semaphore));
 	if (!p->not_notified) {
@@ -100,14 +74,13 @@ static void tell_full(struct commander *x, const struct permit *p, const char *w
 	struct semaphore *m = p->semaphore;
 	const struct permit *holder = permit_in_the_way(m);
 	struct reply r;
-	unsigned left = semaphore_free_slots(m);
 
 	reply_begin(&r, session_line(x->sessions), span_of(p->tag), word);
 	reply_text(&r, "name", semaphore_name(m));
 	if (word[0] == 'T')
 		reply_ms(&r, "waited_ms", instant_diff(x->core->now, p->asked_at));
 	reply_int(&r, "limit", m->limit);
-	reply_int(&r, "free", left < p->weight ? left : p->weight - 1); /* other daemons may have what seems to be free here */
+	reply_int(&r, "free", 0); /* other daemons have what seems to be free here */
 	reply_int(&r, "waiters", m->waiters); /* it has left the line */
 	if (holder)
 		reply_permit_holder(x, &r, holder);

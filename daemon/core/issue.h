@@ -5,10 +5,8 @@
 
 #include "daemon/core/heard.h"
 
-/* It has the mark and enough slots. */
+/* It has the mark and a slot. */
 void permit_win(struct commander *x, struct permit *p);
-/* What its claims say of its slots and its token. */
-void permit_set_fence(struct permit *p);
 void permit_refuse(struct commander *x, struct permit *p, enum refusal why);
 
 #endif

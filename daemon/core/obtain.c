@@ -27,14 +27,13 @@ static void drop_lost(struct commander *x, struct seat *seat)
 static void permit_drop_lost(struct commander *x, struct permit *p)
 {
 	drop_lost(x, &p->mark);
-	drop_lost(x, &p->gate);
-	for (unsigned i = 0; i < p->seats; i++)
-		drop_lost(x, &p->seat[i]);
+	for (unsigned i = 0; i < p->asked_n; i++)
+		drop_lost(x, &p->asked[i]);
 }
 
 static bool permit_is_complete(const struct commander *x, const struct permit *p)
 {
-	return seat_is_had(x, &p->mark) && permit_slots_had(x, p) >= p->weight;
+	return seat_is_had(x, &p->mark) && permit_has_slot(x, p);
 }
 
 static void permit_stall(struct permit *p, bool stalled)
@@ -48,7 +47,7 @@ static void permit_stall(struct permit *p, bool stalled)
 static bool permit_closes(struct commander *x, struct permit *p)
 {
 	const struct semaphore *m = p->semaphore;
-	const struct graph_want want = {.name = semaphore_name(m), .need = p->weight, .limit = m->limit};
+	const struct graph_want want = {.name = semaphore_name(m), .limit = m->limit};
 	char room[CYCLE_MAX];
 	struct span cycle;
 
@@ -71,7 +70,7 @@ static struct instant permit_wait_until(const struct permit *p)
 	return p->not_notified && !s->detached && !s->resuming ? instant_min(p->wait_until, s->lasting->repeat_until) : p->wait_until;
 }
 
-/* It cannot have its slots now. It keeps nothing, and stands in line, or is refused. */
+/* It cannot have a slot now. It keeps nothing, and stands in line, or is refused. */
 static void permit_fails(struct commander *x, struct permit *p, enum refusal why)
 {
 	bool may_wait = p->patient && !p->leaving && !x->engine->draining && instant_before(x->core->now, p->wait_until);
@@ -94,15 +93,10 @@ static void permit_fails(struct commander *x, struct permit *p, enum refusal why
 
 /* --- trying --- */
 
-/* How many slots no permit of this daemon has or asks for, and this one has not tried. */
-static unsigned slots_untried(const struct permit *p)
+/* Whether there are slots that no permit of this daemon has or asks for, and this one has not tried. */
+static bool slots_are_untried(const struct permit *p)
 {
-	const struct semaphore *m = p->semaphore;
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < m->limit; i++)
-		n += m->used[i] == 0;
-	return n;
+	return memchr(p->semaphore->used, 0, p->semaphore->limit);
 }
 
 #define STALLED_MOST 64 /* they are looked at whenever one that tries gives up */
@@ -122,7 +116,7 @@ static bool others_try(const struct permit *p)
 static void try_slots(struct commander *x, struct permit *p)
 {
 	struct semaphore *m = p->semaphore;
-	unsigned from = m->next, n = p->step ? p->step : p->weight;
+	unsigned from = m->next, n = p->step ? p->step : 1;
 
 	p->step = 2 * n;
 	for (unsigned i = 0; i < m->limit && n > 0; i++) {
@@ -137,9 +131,9 @@ static void try_slots(struct commander *x, struct permit *p)
 
 static enum refusal permit_trouble(const struct permit *p)
 {
-	for (unsigned i = 0; i < p->seats; i++)
-		if (!p->seat[i].claim && p->seat[i].why != NOT_REFUSED && p->seat[i].why != REFUSED_BUSY && p->seat[i].why != REFUSED_KIND)
-			return p->seat[i].why;
+	for (unsigned i = 0; i < p->asked_n; i++)
+		if (!p->asked[i].claim && p->asked[i].why != NOT_REFUSED && p->asked[i].why != REFUSED_BUSY && p->asked[i].why != REFUSED_KIND)
+			return p->asked[i].why;
 	return NOT_REFUSED;
 }
 
@@ -151,31 +145,30 @@ static bool mark_is_refused(const struct permit *p)
 
 static void go_on_trying(struct commander *x, struct permit *p)
 {
-	unsigned had = permit_slots_had(x, p);
-	bool again = p->stalled;
+	bool had = permit_has_slot(x, p), again = p->stalled, may_try = had || slots_are_untried(p);
 
 	permit_stall(p, false);
 	if (permit_is_complete(x, p)) {
 		permit_win(x, p);
-	} else if (permit_slots_asked(p) > 0 || seat_is_asked(&p->mark)) {
+	} else if (permit_asks_slots(p) || seat_is_asked(&p->mark)) {
 		return;
 	} else if (mark_is_refused(p)) {
 		permit_fails(x, p, p->mark.why);
 	} else if (permit_trouble(p) != NOT_REFUSED) {
 		permit_fails(x, p, permit_trouble(p));
-	} else if (had + slots_untried(p) < p->weight && !p->patient && !again && p->semaphore->stalled < STALLED_MOST && others_try(p)) {
+	} else if (!may_try && !p->patient && !again && p->semaphore->stalled < STALLED_MOST && others_try(p)) {
 		permit_stall(p, true);
-	} else if (had + slots_untried(p) < p->weight || instant_diff(x->core->now, p->asked_at) >= WAITERS_HURRY_US) {
+	} else if (!may_try || instant_diff(x->core->now, p->asked_at) >= WAITERS_HURRY_US) {
 		permit_fails(x, p, REFUSED_BUSY);
 	} else {
 		if (!p->mark.claim)
 			permit_ask_mark(x, p, false);
-		if (had < p->weight)
+		if (!had)
 			try_slots(x, p);
 	}
 }
 
-/* Those that wait in line are served first, unless this one stands before them. */
+/* Those that wait in line are served first, unless this one stands before them: they stand in the queues of all slots, so it need not look at each. */
 static void begin(struct commander *x, struct permit *p)
 {
 	const struct permit *first = TAILQ_FIRST(&p->semaphore->line);
@@ -190,20 +183,13 @@ static void begin(struct commander *x, struct permit *p)
 
 static void ask_all_slots(struct commander *x, struct permit *p)
 {
-	bool in_order = true; /* so far each seat is that of the slot of its number */
-
-	for (unsigned slot = 0; slot < p->semaphore->limit; slot++) {
-		const struct seat *seat = slot < p->seats && p->seat[slot].slot == slot ? &p->seat[slot] : NULL;
-
-		in_order &= seat || slot >= p->seats;
-		if (in_order && slot == p->seats)
-			permit_ask_new_slot(x, p, slot);
-		else if (!seat || (!seat->claim && seat->why == NOT_REFUSED))
+	for (unsigned slot = 0; slot < p->semaphore->limit; slot++)
+		if (slot == p->asked_n)
 			permit_ask_slot(x, p, slot, true);
-	}
+		else if (!p->asked[slot].claim && p->asked[slot].why == NOT_REFUSED)
+			permit_ask_again(x, p, &p->asked[slot], true);
 }
 
-/* A wide permit keeps the slots that it gets until they are enough. No two of them do so at once, or each could wait for the other: they enter by a gate. */
 static void go_on_as_first(struct commander *x, struct permit *p)
 {
 	if (permit_is_complete(x, p)) {
@@ -212,18 +198,10 @@ static void go_on_as_first(struct commander *x, struct permit *p)
 		permit_refuse(x, p, p->mark.why);
 	} else if (permit_trouble(p) != NOT_REFUSED) {
 		permit_refuse(x, p, permit_trouble(p));
-	} else if (!p->gate.claim && p->gate.why != NOT_REFUSED) {
-		permit_refuse(x, p, p->gate.why);
-	} else if (p->weight > 1 && !seat_is_had(x, &p->gate)) {
-		permit_drop_slots(x, p, 0);
-		if (!p->gate.claim)
-			permit_ask_gate(x, p);
 	} else {
 		if (!p->mark.claim)
 			permit_ask_mark(x, p, true);
 		ask_all_slots(x, p);
-		if (p->weight > 1)
-			waittable_note(x, p->session); /* what it keeps is in the way of others */
 	}
 }
 

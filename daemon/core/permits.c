@@ -27,11 +27,7 @@ void semaphore_stir(struct commander *x, struct semaphore *m)
 
 static bool leases_are_at_risk(const struct permit *p)
 {
-	bool at_risk = p->mark.claim && p->mark.claim->lock->lease.at_risk;
-
-	for (unsigned i = 0; i < p->seats; i++)
-		at_risk |= p->seat[i].claim && p->seat[i].claim->lock->lease.at_risk;
-	return at_risk;
+	return (p->mark.claim && p->mark.claim->lock->lease.at_risk) || (p->slot.claim && p->slot.claim->lock->lease.at_risk);
 }
 
 void permit_note_risk(struct commander *x, struct permit *p)
@@ -44,7 +40,7 @@ void permit_note_risk(struct commander *x, struct permit *p)
 	permit_tell(x, p, at_risk ? "! RISK" : "! SAFE", at_risk ? "left_ms" : "valid_ms");
 }
 
-/* All of its claims have been extended, or cannot be. */
+/* Both of its claims have been extended, or cannot be. */
 static void permit_extended(struct commander *x, struct permit *p, enum refusal why)
 {
 	struct pending *client = p->extend;
@@ -90,7 +86,7 @@ unsigned permits_open(const struct session *s)
 	return n;
 }
 
-/* A claim of it is held again. RESUME waits until all are; if it did not, the client is told now. */
+/* A claim of it is held again. RESUME waits until both are; if it did not, the client is told now. */
 static void permit_adopted(struct commander *x, struct permit *p)
 {
 	permit_make_due(x, p); /* see permit_look() */
@@ -270,11 +266,7 @@ void permits_end(struct commander *x, struct session *s, bool waiting, bool sure
 /* Until when the client may believe: as long as each of its leases lasts. */
 static struct instant permit_belief(const struct commander *x, const struct permit *p)
 {
-	struct instant until = belief_of_lease(x->engine, p->mark.claim->lock);
-
-	for (unsigned i = 0; i < p->seats; i++)
-		until = instant_max(until, belief_of_lease(x->engine, p->seat[i].claim->lock));
-	return until;
+	return instant_max(belief_of_lease(x->engine, p->mark.claim->lock), belief_of_lease(x->engine, p->slot.claim->lock));
 }
 
 void permits_detach(struct commander *x, struct session *s)

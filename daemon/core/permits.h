@@ -8,7 +8,7 @@
 
 /* Notes what a notice says of a claim of a permit, or of its EXTEND. */
 void permits_note(struct commander *x, const struct notice *n);
-/* One of its claims is lost, and with it the permit: the client is told. Nobody gets its slots before the client ceases to believe. */
+/* One of its claims is lost, and with it the permit: the client is told. Nobody gets its slot before the client ceases to believe. */
 void permit_lose(struct commander *x, struct permit *p, enum loss why);
 void permits_lose(struct commander *x, struct session *s, enum loss why); /* all that the session has */
 

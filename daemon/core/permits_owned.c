@@ -14,18 +14,16 @@
 
 static bool permit_is_of_request(const struct permit *p, const struct request *q)
 {
-	char text[SLOTS_TEXT];
-
 	if (permit_is_asking(p) || !span_equal(semaphore_name(p->semaphore), q->word[0]))
 		return false;
 	if (request_has(q, FIELD_OWNER) && !span_equal(permit_owner(p), request_owner(q)))
 		return false;
 	if (request_has(q, FIELD_FENCE) && q->field[FIELD_FENCE].number != p->fence)
 		return false; /* RELEASE, UNLOCK */
-	return request_has(q, FIELD_PERMIT) ? span_equal(permit_text(p, text), q->field[FIELD_PERMIT].text) : span_equal(permit_owner(p), request_owner(q));
+	return request_has(q, FIELD_PERMIT) ? q->field[FIELD_PERMIT].number == p->slot.slot : span_equal(permit_owner(p), request_owner(q));
 }
 
-/* The one with these slots that it has, or has lost; without `permit` the one that the owner was granted last. NULL: it has none. */
+/* The one with this slot that it has, or has lost; without `permit` the one that the owner was granted last. NULL: it has none. */
 static struct permit *permit_of_request(struct commander *x, struct session *s)
 {
 	struct permit *p, *found = NULL;
@@ -145,7 +143,7 @@ static void permit_give_back(struct commander *x, struct session *s, struct perm
 		return;
 	}
 	permit_watch(x, p, WATCH_RELEASED);
-	reply_given_back(x, s, semaphore_free_slots(p->semaphore) + p->weight, 0);
+	reply_given_back(x, s, semaphore_free_slots(p->semaphore) + 1, 0);
 	permit_end(x, p);
 }
 
@@ -192,9 +190,8 @@ static void permits_give_back_to(struct commander *x, struct session *s, struct 
 	} else if (count > has) {
 		tell_mistake(x, s, ERROR_ARG, "count=%u, but this owner has %u permits: RELEASE lowers the count", count, has);
 	} else {
-		for (; has > count; has--) {
+		for (; has > count; has--, free++) {
 			p = permit_of_request(x, s);
-			free += p->weight;
 			permit_watch(x, p, WATCH_RELEASED);
 			permit_end(x, p);
 		}
@@ -278,7 +275,7 @@ static void extend_claim(struct commander *x, struct permit *p, struct claim *c)
 	engine_extend(x->engine, c, part);
 }
 
-/* Each of its claims is extended by itself; the request is answered when all are. */
+/* Each of its claims is extended by itself; the request is answered when both are. */
 static void permit_extend(struct commander *x, struct session *s)
 {
 	struct permit *p;
@@ -298,8 +295,7 @@ static void permit_extend(struct commander *x, struct session *s)
 	p->extend = pending_of_request(x, s, p->mark.claim->lock);
 	p->extend->permit = p;
 	extend_claim(x, p, p->mark.claim);
-	for (unsigned i = 0; i < p->seats; i++)
-		extend_claim(x, p, p->seat[i].claim);
+	extend_claim(x, p, p->slot.claim);
 }
 
 void serve_EXTEND(struct commander *x, struct session *s)

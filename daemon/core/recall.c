@@ -12,9 +12,8 @@
 
 /* What the owner of a record tells. */
 struct seat_record {
-	unsigned order, limit, weight;
+	unsigned order, limit, slots, slot;
 	struct span owner, semaphore;
-	unsigned slot;
 	bool is_mark;
 };
 
@@ -32,32 +31,6 @@ static bool take_number(struct span *rest, unsigned *ret)
 	return true;
 }
 
-/* "3,7", and a blank behind them. */
-static bool take_slots(struct span *rest, unsigned weight, uint16_t slot[WEIGHT_MOST])
-{
-	unsigned n = 0, i = 0;
-
-	for (size_t at = 0; at < rest->n; at++) {
-		char c = rest->p[at];
-
-		if (c >= '0' && c <= '9') {
-			n = 10 * n + (unsigned)(c - '0');
-			if (n >= LIMIT_MOST)
-				return false;
-			continue;
-		}
-		slot[i++] = (uint16_t)n;
-		n = 0;
-		if (c == ' ' && i == weight) {
-			*rest = (struct span){rest->p + at + 1, rest->n - at - 1};
-			return true;
-		}
-		if (c != ',' || i == weight)
-			return false;
-	}
-	return false;
-}
-
 bool recall_is_loss(const struct journal_record *r)
 {
 	return span_starts(r->owner, SPAN(JOURNAL_LOSS_OWNER));
@@ -66,11 +39,11 @@ bool recall_is_loss(const struct journal_record *r)
 /* Bounds of both kinds of records. */
 static bool numbers_read(struct span *rest, struct seat_record *ret)
 {
-	return take_number(rest, &ret->order) && take_number(rest, &ret->limit) && take_number(rest, &ret->weight) && ret->limit >= 1 &&
-	       ret->limit <= LIMIT_MOST && ret->weight >= 1 && ret->weight <= WEIGHT_MOST;
+	return take_number(rest, &ret->order) && take_number(rest, &ret->limit) && take_number(rest, &ret->slots) && ret->limit >= 1 &&
+	       ret->limit <= LIMIT_MOST;
 }
 
-static bool loss_read(const struct journal_record *r, struct seat_record *ret, uint16_t slot[WEIGHT_MOST])
+static bool loss_read(const struct journal_record *r, struct seat_record *ret)
 {
 	size_t head = sizeof(JOURNAL_LOSS_OWNER) - 1;
 	struct span rest;
@@ -79,7 +52,9 @@ static bool loss_read(const struct journal_record *r, struct seat_record *ret, u
 		return false;
 	rest = (struct span){r->owner.p + head, r->owner.n - head};
 	ret->semaphore = r->name;
-	if (!numbers_read(&rest, ret) || !take_slots(&rest, ret->weight, slot))
+	if (!numbers_read(&rest, ret))
+		return false;
+	if (ret->slots == 1 && (!take_number(&rest, &ret->slot) || ret->slot >= LIMIT_MOST))
 		return false;
 	ret->owner = rest;
 	return true;
@@ -109,7 +84,7 @@ static bool seat_read(const struct journal_record *r, struct seat_record *ret)
 	if (!span_starts(rest, SPAN(SEAT_OWNER)))
 		return false;
 	rest = (struct span){rest.p + head, rest.n - head};
-	if (!numbers_read(&rest, ret) || ret->weight > ret->limit)
+	if (!numbers_read(&rest, ret))
 		return false;
 	ret->owner = rest;
 	ret->is_mark = !span_starts(name, SPAN(SLOT_PREFIX));
@@ -129,7 +104,7 @@ static struct permit *permit_recorded(const struct session *s, const struct seat
 
 static struct seat *seat_recorded(struct permit *p, const struct seat_record *r)
 {
-	return r->is_mark ? &p->mark : permit_seat_of(p, r->slot);
+	return r->is_mark ? &p->mark : &p->slot;
 }
 
 void recall_drop(struct commander *x, struct claim *c)
@@ -172,8 +147,7 @@ static struct permit *loss_recorded(const struct session *s, const struct seat_r
 static bool recall_loss_freed(struct commander *x, const struct session *s, const struct journal_record *r)
 {
 	struct seat_record record;
-	uint16_t slot[WEIGHT_MOST] = {0};
-	struct permit *p = loss_read(r, &record, slot) ? loss_recorded(s, &record) : NULL;
+	struct permit *p = loss_read(r, &record) ? loss_recorded(s, &record) : NULL;
 
 	if (p)
 		permit_drop(x, p);
@@ -182,7 +156,7 @@ static bool recall_loss_freed(struct commander *x, const struct session *s, cons
 
 static struct permit *permit_recall(struct commander *x, struct session *s, const struct seat_record *r, const struct journal_record *record)
 {
-	struct permit *p = permit_add(x, s, semaphore_find_or_add(x, r->semaphore, r->limit), r->weight);
+	struct permit *p = permit_add(x, s, semaphore_find_or_add(x, r->semaphore, r->limit));
 
 	p->order = r->order;
 	if (x->engine->asked < r->order)
@@ -205,6 +179,8 @@ int recall_seat(struct commander *x, struct session *s, const struct journal_rec
 
 	if (!seat_read(r, &record))
 		return -EBADMSG;
+	if (record.slots != 1)
+		return 0;
 	m = semaphore_find(x, record.semaphore);
 	if (m && m->limit != record.limit && !semaphore_is_vacant(m))
 		return -EBADMSG; /* its permits were freed before another limit was granted */
@@ -214,6 +190,8 @@ int recall_seat(struct commander *x, struct session *s, const struct journal_rec
 	seat = seat_recorded(p, &record);
 	if (seat->claim)
 		recall_drop(x, seat->claim);
+	if (!record.is_mark)
+		seat->slot = (uint16_t)record.slot;
 	c = seat->claim = claim_new(&x->engine->table);
 	c->session = &p->agent;
 	claim_set_texts(c, record.owner, r->note);
@@ -235,12 +213,13 @@ int recall_seat(struct commander *x, struct session *s, const struct journal_rec
 int recall_loss(struct commander *x, struct session *s, const struct journal_record *r, enum loss why)
 {
 	struct seat_record record;
-	uint16_t slot[WEIGHT_MOST] = {0};
 	struct semaphore *m;
 	struct permit *p;
 
-	if (!loss_read(r, &record, slot))
+	if (!loss_read(r, &record))
 		return -EBADMSG;
+	if (record.slots != 1)
+		return 0;
 	p = loss_recorded(s, &record);
 	if (p)
 		permit_drop(x, p);
@@ -248,7 +227,7 @@ int recall_loss(struct commander *x, struct session *s, const struct journal_rec
 	if (m)
 		record.limit = m->limit;
 	p = permit_recall(x, s, &record, r);
-	memcpy(p->slot, slot, sizeof(p->slot));
+	p->slot.slot = (uint16_t)record.slot;
 	p->fence = r->fence;
 	p->loss = why;
 	p->not_notified = true; /* whether it was told is not known: it is told again */
@@ -273,11 +252,7 @@ bool recall_freed(struct commander *x, struct session *s, const struct journal_r
 
 static bool permit_is_whole(const struct permit *p)
 {
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < p->seats; i++)
-		n += p->seat[i].claim != NULL;
-	return p->mark.claim && n == p->weight && p->seats == p->weight;
+	return p->mark.claim && p->slot.claim;
 }
 
 void recall_end(struct commander *x, struct session *s)
@@ -293,10 +268,9 @@ void recall_end(struct commander *x, struct session *s)
 			continue;
 		}
 		permit_enter(x, p, PERMIT_HELD);
-		permit_set_fence(p);
+		p->fence = p->slot.claim->token;
 		alarms_set(x->core, ALARM_OF_PERMIT, p, ALARM_HELD, p->granted_at);
 		adopt_start(x->engine, &p->mark.claim->lock->lease);
-		for (unsigned i = 0; i < p->seats; i++)
-			adopt_start(x->engine, &p->seat[i].claim->lock->lease);
+		adopt_start(x->engine, &p->slot.claim->lock->lease);
 	}
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Permits of the previous run. Each claim of a permit has a record of its own, with JOURNAL_PERMIT, under the name of the mark or of a slot. Its owner is
- * SEAT_OWNER, a number of the permit, the limit and the weight, each with a blank behind it, and then the owner as the client gave it. A permit of which not
- * all records are there was not told to its client.
+ * Permits of the previous run. Each claim of a permit has a record of its own, with JOURNAL_PERMIT, under the name of the mark or of the slot. Its owner is
+ * SEAT_OWNER, a number of the permit, the limit and how many slots the permit has, each with a blank behind it, and then the owner as the client gave it. A
+ * permit of which a record is missing was not told to its client.
  *
- * The loss of a permit is one record LOST under the name of the semaphore, as its client gave it. Its owner is JOURNAL_LOSS_OWNER, the number, the limit, the
- * weight and the slots, each with a blank behind it, and then the owner. It supersedes the records of the claims.
+ * The loss of a permit is one record LOST under the name of the semaphore, as its client gave it. Its owner is JOURNAL_LOSS_OWNER, the number, the limit, how
+ * many slots it had and the slot, each with a blank behind it, and then the owner. It supersedes the records of the claims.
+ *
+ * A permit has one slot. Records of permits of several, which earlier builds wrote, are skipped: RESUME has no row of them, and their keys end at the stores.
  */
 #ifndef CORE_RECALL_H
 #define CORE_RECALL_H

@@ -97,7 +97,7 @@ static void remember_free(struct commander *x, const struct session *s, const st
 static struct span seat_owner(struct commander *x, const struct permit *p)
 {
 	char *room = arena_reserve(&x->core->out->arena, OWNER_ROOM);
-	int n = snprintf(room, OWNER_ROOM, SEAT_OWNER "%u %u %u ", p->order, p->semaphore->limit, p->weight);
+	int n = snprintf(room, OWNER_ROOM, SEAT_OWNER "%u %u 1 ", p->order, p->semaphore->limit);
 
 	if (p->owner_n > 0)
 		memcpy(room + n, p->owner, p->owner_n);
@@ -120,8 +120,7 @@ static void remember_seats(struct commander *x, const struct permit *p, bool hel
 	if (!is_remembered(x, p->session) || p->state != PERMIT_HELD)
 		return;
 	remember_seat(x, p, p->mark.claim, held);
-	for (unsigned i = 0; i < p->seats; i++)
-		remember_seat(x, p, p->seat[i].claim, held);
+	remember_seat(x, p, p->slot.claim, held);
 }
 
 void remember_permit(struct commander *x, const struct permit *p)
@@ -132,9 +131,8 @@ void remember_permit(struct commander *x, const struct permit *p)
 /* See recall.h. */
 static struct span loss_owner(struct commander *x, const struct permit *p)
 {
-	char *room = arena_reserve(&x->core->out->arena, OWNER_ROOM), text[SLOTS_TEXT];
-	struct span slots = permit_text(p, text);
-	int n = snprintf(room, OWNER_ROOM, JOURNAL_LOSS_OWNER "%u %u %u %.*s ", p->order, p->semaphore->limit, p->weight, (int)slots.n, slots.p);
+	char *room = arena_reserve(&x->core->out->arena, OWNER_ROOM);
+	int n = snprintf(room, OWNER_ROOM, JOURNAL_LOSS_OWNER "%u %u 1 %u ", p->order, p->semaphore->limit, p->slot.slot);
 
 	if (p->owner_n > 0)
 		memcpy(room + n, p->owner, p->owner_n);

@@ -11,10 +11,10 @@
 #include "proto/decimal.h"
 
 
-static struct span part_name(struct permit *p, char out[SLOT_NAME_MAX], const char *what, size_t n)
+static struct span slot_name(struct permit *p, char out[SLOT_NAME_MAX], unsigned slot)
 {
 	struct span name = semaphore_name(p->semaphore);
-	char *at = out + sizeof(SLOT_PREFIX) - 1;
+	char digits[DECIMAL_MAX], *end = digits + sizeof(digits), *number = decimal_write(end, slot), *at = out + sizeof(SLOT_PREFIX) - 1;
 
 	_Static_assert(SLOT_NAME_MAX >= sizeof(SLOT_PREFIX) - 1 + NAME_MAX_BYTES + 1 + 4, "there is room for the longest name");
 
@@ -22,8 +22,8 @@ static struct span part_name(struct permit *p, char out[SLOT_NAME_MAX], const ch
 	memcpy(at, name.p, name.n);
 	at += name.n;
 	*at++ = '#';
-	memcpy(at, what, n);
-	return (struct span){out, (size_t)(at - out) + n};
+	memcpy(at, number, (size_t)(end - number));
+	return (struct span){out, (size_t)(at - out) + (size_t)(end - number)};
 }
 
 static void seat_ask(struct commander *x, struct permit *p, struct seat *seat, struct span name, unsigned limit, bool patient)
@@ -48,55 +48,22 @@ void permit_ask_mark(struct commander *x, struct permit *p, bool patient)
 	seat_ask(x, p, &p->mark, semaphore_name(p->semaphore), p->semaphore->limit, patient);
 }
 
-void permit_ask_gate(struct commander *x, struct permit *p)
+void permit_ask_again(struct commander *x, struct permit *p, struct seat *seat, bool patient)
 {
 	char out[SLOT_NAME_MAX];
 
-	seat_ask(x, p, &p->gate, part_name(p, out, "gate", 4), SLOT_OF_SEMAPHORE, true);
-}
-
-static struct seat *seat_add(struct permit *p, unsigned slot)
-{
-	if (p->seats == p->cap) {
-		p->cap = p->cap ? 2 * p->cap : 4;
-		p->seat = mem_grow(p->seat, p->cap, sizeof(*p->seat));
-	}
-	p->seat[p->seats] = (struct seat){.slot = (uint16_t)slot};
-	p->semaphore->used[slot] = (uint8_t)(p->semaphore->used[slot] + permit_uses(p->state));
-	return &p->seat[p->seats++];
-}
-
-struct seat *permit_seat_of(struct permit *p, unsigned slot)
-{
-	for (unsigned i = 0; i < p->seats; i++)
-		if (p->seat[i].slot == slot)
-			return &p->seat[i];
-	return seat_add(p, slot);
-}
-
-static void ask_slot(struct commander *x, struct permit *p, unsigned slot, struct seat *seat, bool patient)
-{
-	char out[SLOT_NAME_MAX], digits[DECIMAL_MAX], *at = decimal_write(digits + sizeof(digits), slot);
-
-	seat_ask(x, p, seat, part_name(p, out, at, (size_t)(digits + sizeof(digits) - at)), SLOT_OF_SEMAPHORE, patient);
+	seat_ask(x, p, seat, slot_name(p, out, seat->slot), SLOT_OF_SEMAPHORE, patient);
 }
 
 void permit_ask_slot(struct commander *x, struct permit *p, unsigned slot, bool patient)
 {
-	ask_slot(x, p, slot, permit_seat_of(p, slot), patient);
-}
-
-void permit_ask_new_slot(struct commander *x, struct permit *p, unsigned slot)
-{
-	ask_slot(x, p, slot, seat_add(p, slot), true);
-}
-
-bool permit_has_slot(const struct permit *p, unsigned slot)
-{
-	for (unsigned i = 0; i < p->seats; i++)
-		if (p->seat[i].slot == slot)
-			return true;
-	return false;
+	if (p->asked_n == p->cap) {
+		p->cap = p->cap ? 2 * p->cap : 4;
+		p->asked = mem_grow(p->asked, p->cap, sizeof(*p->asked));
+	}
+	p->asked[p->asked_n] = (struct seat){.slot = (uint16_t)slot};
+	p->semaphore->used[slot] = (uint8_t)(p->semaphore->used[slot] + (p->state == PERMIT_TRYING));
+	permit_ask_again(x, p, &p->asked[p->asked_n++], patient);
 }
 
 bool seat_is_asked(const struct seat *seat)
@@ -129,42 +96,53 @@ static void seat_drop_asked(struct commander *x, struct seat *seat)
 
 static void slots_drop_asked(struct commander *x, struct permit *p)
 {
-	for (unsigned i = 0; i < p->seats; i++)
-		seat_drop_asked(x, &p->seat[i]);
+	for (unsigned i = 0; i < p->asked_n; i++)
+		seat_drop_asked(x, &p->asked[i]);
 }
 
 void permit_drop_asked(struct commander *x, struct permit *p)
 {
 	slots_drop_asked(x, p);
-	seat_drop_asked(x, &p->gate);
 	seat_drop_asked(x, &p->mark);
 }
 
-void permit_drop_slots(struct commander *x, struct permit *p, unsigned keep)
+/* Its own slot, or one that it got while it asked. */
+static void slot_drop(struct commander *x, struct permit *p, struct seat *seat)
 {
-	unsigned n = 0;
+	if (seat->claim)
+		p->semaphore->next = seat->slot;
+	seat_drop(x, seat);
+}
 
+/* First those that wait: what is given back must not be granted to a permit that is about to leave. */
+static void slots_drop(struct commander *x, struct permit *p)
+{
 	slots_drop_asked(x, p);
-	for (unsigned i = 0; i < p->seats; i++) {
-		struct seat seat = p->seat[i];
-
-		if (n < keep && seat_is_had(x, &seat)) {
-			p->seat[n++] = seat;
-			continue;
-		}
-		if (permit_uses(p->state))
-			p->semaphore->used[seat.slot]--;
-		if (seat.claim)
-			p->semaphore->next = seat.slot;
-		seat_drop(x, &seat);
+	for (unsigned i = 0; i < p->asked_n; i++) {
+		if (p->state == PERMIT_TRYING)
+			p->semaphore->used[p->asked[i].slot]--;
+		slot_drop(x, p, &p->asked[i]);
 	}
-	p->seats = n;
+	mem_free(p->asked);
+	p->asked = NULL;
+	p->asked_n = p->cap = 0;
+}
+
+void permit_keep_slot(struct commander *x, struct permit *p)
+{
+	unsigned i = 0;
+
+	while (!seat_is_had(x, &p->asked[i]))
+		i++;
+	p->slot = p->asked[i];
+	p->asked[i].claim = NULL;
+	slots_drop(x, p);
 }
 
 void permit_drop_all(struct commander *x, struct permit *p)
 {
-	permit_drop_slots(x, p, 0);
-	seat_drop(x, &p->gate);
+	slots_drop(x, p);
+	slot_drop(x, p, &p->slot);
 	seat_drop(x, &p->mark); /* last: it stands while a slot does */
 }
 
@@ -181,44 +159,32 @@ static void seat_abandon(struct commander *x, struct permit *p, struct seat *sea
 
 void permit_abandon(struct commander *x, struct permit *p, struct instant until)
 {
-	for (unsigned i = 0; i < p->seats; i++) {
-		struct seat *seat = &p->seat[i];
-
-		seat_abandon(x, p, seat, until);
-		if (permit_uses(p->state))
-			p->semaphore->used[seat->slot]--;
-	}
-	p->seats = 0;
-	seat_drop(x, &p->gate);
+	seat_abandon(x, p, &p->slot, until);
 	seat_abandon(x, p, &p->mark, until);
 }
 
 void permit_lose_seats(struct commander *x, struct permit *p, enum loss why)
 {
-	for (unsigned i = 0; i < p->seats; i++)
-		if (p->seat[i].claim && p->seat[i].claim->state == CLAIM_HELD)
-			hold_lose_one(x->engine, p->seat[i].claim, why);
-	seat_drop(x, &p->gate);
+	if (p->slot.claim && p->slot.claim->state == CLAIM_HELD)
+		hold_lose_one(x->engine, p->slot.claim, why);
 	if (p->mark.claim && p->mark.claim->state == CLAIM_HELD)
 		seat_abandon(x, p, &p->mark, INSTANT_NEVER);
 }
 
-unsigned permit_slots_had(const struct commander *x, const struct permit *p)
+bool permit_has_slot(const struct commander *x, const struct permit *p)
 {
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < p->seats; i++)
-		n += seat_is_had(x, &p->seat[i]);
-	return n;
+	for (unsigned i = 0; i < p->asked_n; i++)
+		if (seat_is_had(x, &p->asked[i]))
+			return true;
+	return false;
 }
 
-unsigned permit_slots_asked(const struct permit *p)
+bool permit_asks_slots(const struct permit *p)
 {
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < p->seats; i++)
-		n += seat_is_asked(&p->seat[i]);
-	return n;
+	for (unsigned i = 0; i < p->asked_n; i++)
+		if (seat_is_asked(&p->asked[i]))
+			return true;
+	return false;
 }
 
 static bool seat_is_lost(const struct seat *seat)
@@ -228,27 +194,22 @@ static bool seat_is_lost(const struct seat *seat)
 
 const struct seat *permit_lost_seat(const struct permit *p)
 {
-	if (seat_is_lost(&p->mark))
-		return &p->mark;
-	for (unsigned i = 0; i < p->seats; i++)
-		if (seat_is_lost(&p->seat[i]))
-			return &p->seat[i];
-	return NULL;
+	return seat_is_lost(&p->mark) ? &p->mark : seat_is_lost(&p->slot) ? &p->slot : NULL;
 }
 
 struct seat *permit_seat(struct permit *p, const struct claim *c)
 {
 	if (p->mark.claim == c)
 		return &p->mark;
-	if (p->gate.claim == c)
-		return &p->gate;
+	if (p->slot.claim == c)
+		return &p->slot;
 	/* Most often it is the one behind the last. */
-	for (unsigned i = 0; i < p->seats; i++) {
-		struct seat *seat = &p->seat[(p->looked_at + 1 + i) % p->seats];
+	for (unsigned i = 0; i < p->asked_n; i++) {
+		struct seat *seat = &p->asked[(p->looked_at + 1 + i) % p->asked_n];
 
 		if (seat->claim != c)
 			continue;
-		p->looked_at = (unsigned)(seat - p->seat);
+		p->looked_at = (unsigned)(seat - p->asked);
 		return seat;
 	}
 	return NULL;
@@ -274,7 +235,7 @@ void permit_free(struct commander *x, struct permit *p)
 
 /* --- permits --- */
 
-struct permit *permit_add(struct commander *x, struct session *s, struct semaphore *m, unsigned weight)
+struct permit *permit_add(struct commander *x, struct session *s, struct semaphore *m)
 {
 	struct permit *p = mem_alloc(sizeof(*p));
 
@@ -283,7 +244,6 @@ struct permit *permit_add(struct commander *x, struct session *s, struct semapho
 	agent_init(&p->agent, s);
 	p->agent.of_permit = true;
 	p->timer.kind = TIMER_PERMIT;
-	p->weight = weight;
 	p->asked_at = x->core->now;
 	p->state = PERMIT_TRYING;
 	TAILQ_INSERT_TAIL(&m->others, p, in_line);
@@ -304,11 +264,11 @@ void permit_set_terms(struct commander *x, struct permit *p)
 	agent_set_terms(&p->agent, true, p->ttl_us, 0, request_note(q));
 }
 
-struct permit *permit_new(struct commander *x, struct session *s, struct semaphore *m, unsigned weight)
+struct permit *permit_new(struct commander *x, struct session *s, struct semaphore *m)
 {
 	const struct request *q = &x->request;
 	int64_t wait = request_has(q, FIELD_WAIT) ? q->field[FIELD_WAIT].number : 0;
-	struct permit *p = permit_add(x, s, m, weight);
+	struct permit *p = permit_add(x, s, m);
 
 	p->origin = s->origin;
 	origin_crowd(p->origin, 1);

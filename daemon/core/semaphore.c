@@ -3,7 +3,6 @@
 #include "daemon/core/semaphore.h"
 
 #include "daemon/base/mem.h"
-#include "proto/decimal.h"
 
 
 /* --- semaphores --- */
@@ -80,7 +79,7 @@ void semaphore_drop_if_unused(struct commander *x, struct semaphore *m)
 void permit_release(struct permit *p)
 {
 	origin_thin(p->origin, 1);
-	mem_free(p->seat);
+	mem_free(p->asked);
 	mem_free(p->owner);
 	mem_free(p->note);
 	mem_free(p);
@@ -154,12 +153,6 @@ static bool permit_stands_in_line(enum permit_state state)
 	return state == PERMIT_WAITING || state == PERMIT_FIRST;
 }
 
-/* Whether the slots of its seats are its own, as far as other permits of this daemon are concerned. */
-bool permit_uses(enum permit_state state)
-{
-	return state == PERMIT_TRYING || state == PERMIT_HELD;
-}
-
 static void permit_line_up(struct permit *p)
 {
 	struct permit *before = TAILQ_LAST(&p->semaphore->line, permits);
@@ -176,6 +169,7 @@ void permit_enter(struct commander *x, struct permit *p, enum permit_state state
 {
 	struct semaphore *m = p->semaphore;
 	bool was = permit_stands_in_line(p->state), is = permit_stands_in_line(state);
+	int has = (state == PERMIT_HELD) - (p->state == PERMIT_HELD);
 
 	if (was != is) {
 		TAILQ_REMOVE(was ? &m->line : &m->others, p, in_line);
@@ -185,11 +179,11 @@ void permit_enter(struct commander *x, struct permit *p, enum permit_state state
 			TAILQ_INSERT_TAIL(&m->others, p, in_line);
 		m->waiters += (unsigned)is - was;
 	}
-	for (unsigned i = 0; i < p->seats && permit_uses(p->state) != permit_uses(state); i++)
-		m->used[p->seat[i].slot] = (uint8_t)(m->used[p->seat[i].slot] + (permit_uses(state) ? 1 : -1));
-	m->held += (state == PERMIT_HELD) * p->weight;
-	m->held -= (p->state == PERMIT_HELD) * p->weight;
-	metric_add(&x->core->metrics, METRIC_PERMITS_HELD, ((state == PERMIT_HELD) - (p->state == PERMIT_HELD)) * (int64_t)p->weight);
+	for (unsigned i = 0; i < p->asked_n && p->state == PERMIT_TRYING; i++)
+		m->used[p->asked[i].slot]--;
+	m->used[p->slot.slot] = (uint8_t)(m->used[p->slot.slot] + has);
+	m->held += (unsigned)has;
+	metric_add(&x->core->metrics, METRIC_PERMITS_HELD, has);
 	metric_add(&x->core->metrics, METRIC_PERMITS_WAITING, is - was);
 	if (permit_is_asking(p) && state >= PERMIT_HELD) {
 		p->session->waiting--;
@@ -208,26 +202,9 @@ void permit_enter(struct commander *x, struct permit *p, enum permit_state state
 		m->first = NULL;
 }
 
-struct span permit_text(const struct permit *p, char out[SLOTS_TEXT])
-{
-	char *end = out + SLOTS_TEXT, *at = end;
-
-	for (unsigned i = p->weight; i-- > 0;) {
-		at = decimal_write(at, p->slot[i]);
-		if (i > 0)
-			*--at = ',';
-	}
-	return (struct span){at, (size_t)(end - at)};
-}
-
 int64_t permit_valid_us(const struct commander *x, const struct permit *p)
 {
-	int64_t least = lock_valid_us(&x->engine->table, p->mark.claim->lock);
+	int64_t mark = lock_valid_us(&x->engine->table, p->mark.claim->lock), slot = lock_valid_us(&x->engine->table, p->slot.claim->lock);
 
-	for (unsigned i = 0; i < p->seats; i++) {
-		int64_t valid = lock_valid_us(&x->engine->table, p->seat[i].claim->lock);
-
-		least = valid < least ? valid : least;
-	}
-	return least;
+	return mark < slot ? mark : slot;
 }

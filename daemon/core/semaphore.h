@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A semaphore of limit L is L slots, each a name of its own with an ordinary lease, and a mark: the name itself, which all daemons with permits hold together
- * as readers do, and whose values tell the limit. A permit is the mark and one slot for each unit of its weight. Its claims belong to no client: their session
- * is the agent of the permit, from the ACQUIRE to the RELEASE. See ALGORITHMS.md, Semaphores.
+ * as readers do, and whose values tell the limit. A permit is the mark and one slot. Its claims belong to no client: their session is the agent of the permit,
+ * from the ACQUIRE to the RELEASE. See ALGORITHMS.md, Semaphores.
  */
 #ifndef CORE_SEMAPHORE_H
 #define CORE_SEMAPHORE_H
 
 #include "daemon/core/commander.h"
 
-#define WEIGHT_MOST 8
-#define SLOTS_TEXT  64 /* bytes of "3,7": WEIGHT_MOST numbers of at most 4 digits */
-
 enum permit_state {
 	PERMIT_TRYING,    /* it asks for free slots, some at a time, and waits for nobody */
 	PERMIT_WAITING,   /* it stands in the line of its semaphore, and has nothing */
-	PERMIT_FIRST,     /* the first of the line: it stands in the queues of all slots. One of weight 2 or more enters by the gate first */
+	PERMIT_FIRST,     /* the first of the line: it stands in the queues of all slots */
 	PERMIT_CANCELLED, /* it is about to be answered */
 	PERMIT_HELD,
 	PERMIT_LOST,      /* its client was told, and has not released it yet */
@@ -40,13 +37,13 @@ struct permit {
 	struct semaphore *semaphore;
 	struct timer timer;    /* WAITING, FIRST: the end of the wait. Not notified: end of the time to repeat the ACQUIRE, if sooner. LOST: see acknowledged */
 	enum permit_state state;
-	unsigned weight, priority, order;
+	unsigned priority, order;
 	bool counted;          /* its ACQUIRE has count=: the same request takes its place */
 	bool acknowledged;     /* LOST: a RELEASE count= was told so, and may be repeated until the timer fires */
-	struct seat mark, gate;
-	struct seat *seat;     /* of slots. HELD: one for each unit of its weight */
-	unsigned seats, cap, looked_at;
-	uint16_t slot[WEIGHT_MOST]; /* HELD, LOST: which slots it has or had, in order */
+	struct seat mark;
+	struct seat slot;      /* HELD, LOST: the one that it has or had */
+	struct seat *asked;    /* TRYING, FIRST: the slots that it asks for, and those that it was refused. FIRST: in their order */
+	unsigned asked_n, cap, looked_at;
 	unsigned step;         /* TRYING: how many slots are asked for at a time */
 	char *owner, *note;
 	size_t owner_n, note_n;
@@ -75,14 +72,14 @@ struct semaphore {
 	char *name;
 	size_t n;
 	unsigned limit;
-	unsigned held;         /* sum of the weights of those in PERMIT_HELD */
+	unsigned held;         /* how many are in PERMIT_HELD */
 	unsigned stalled;      /* how many in PERMIT_TRYING ask for nothing, as others try all slots that may be free */
 	unsigned next;         /* the slot that was given back last, or any: the first to be tried */
 	unsigned waiters;      /* how many stand in the line */
 	struct permit *first;  /* the last one that entered PERMIT_FIRST, as long as it is in that state */
 	struct permits line;   /* in the order in which they are served */
 	struct permits others;
-	uint8_t used[LIMIT_MOST]; /* how many permits of this daemon have or ask for each slot, those in PERMIT_FIRST aside */
+	uint8_t used[LIMIT_MOST]; /* how many permits of this daemon have each slot, or ask for it in PERMIT_TRYING */
 };
 
 static inline struct span semaphore_name(const struct semaphore *m)
@@ -120,13 +117,9 @@ bool semaphore_owns(const struct lock *l, struct span *ret_name);
 void permit_release(struct permit *p); /* its memory alone */
 void permit_make_due(struct commander *x, struct permit *p);
 void permit_enter(struct commander *x, struct permit *p, enum permit_state state); /* into the state, and the list that belongs to it */
-/* Whether in that state the slots of its seats are its own, as far as other permits of this daemon are concerned. */
-bool permit_uses(enum permit_state state);
 /* Whether p stands before q in the line. */
 bool permit_stands_before(const struct permit *p, const struct permit *q);
 
-/* "3,7" */
-struct span permit_text(const struct permit *p, char out[SLOTS_TEXT]);
 int64_t permit_valid_us(const struct commander *x, const struct permit *p);
 
 #endif

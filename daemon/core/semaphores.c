@@ -11,35 +11,14 @@
 
 #include <inttypes.h>
 
-static unsigned request_weight(const struct request *q)
+static bool limit_is_allowed(struct commander *x, struct session *s)
 {
-	return request_has(q, FIELD_WEIGHT) ? (unsigned)q->field[FIELD_WEIGHT].number : 1;
-}
+	int64_t limit = x->request.field[FIELD_LIMIT].number;
 
-static bool weight_is_allowed(struct commander *x, struct session *s)
-{
-	const struct request *q = &x->request;
-	int64_t limit = q->field[FIELD_LIMIT].number, weight = request_has(q, FIELD_WEIGHT) ? q->field[FIELD_WEIGHT].number : 1;
-
-	if (limit < 1 || limit > LIMIT_MOST) {
-		tell_mistake(x, s, limit < 1 ? ERROR_ARG : ERROR_LIMIT, "limit must be from 1 to %d", LIMIT_MOST);
-		return false;
-	}
-	if (weight >= 1 && weight <= WEIGHT_MOST && weight <= limit)
+	if (limit >= 1 && limit <= LIMIT_MOST)
 		return true;
-	tell_mistake(x, s, ERROR_ARG, "weight must be from 1 to %d, and no more than limit", WEIGHT_MOST);
+	tell_mistake(x, s, limit < 1 ? ERROR_ARG : ERROR_LIMIT, "limit must be from 1 to %d", LIMIT_MOST);
 	return false;
-}
-
-/* What its permits weigh beyond 1 each. All of it ends with the session, in one step. */
-static uint64_t permits_further(const struct session *s)
-{
-	const struct permit *p;
-	uint64_t n = 0;
-
-	TAILQ_FOREACH(p, &s->permits, in_session)
-		n += p->weight - 1;
-	return n;
 }
 
 static bool permit_is_within_limits(struct commander *x, struct session *s, bool patient)
@@ -53,8 +32,8 @@ static bool permit_is_within_limits(struct commander *x, struct session *s, bool
 	}
 	if (!crowd_has_room(x, s))
 		return false;
-	if (s->held + s->waiting + permits_further(s) + request_weight(&x->request) <= conf->limits.locks)
-		return names_have_room(x, s, (1 + request_weight(&x->request)) * (x->request.word[0].n + NAME_BYTES), true);
+	if (s->held + s->waiting < conf->limits.locks)
+		return names_have_room(x, s, 2 * (x->request.word[0].n + NAME_BYTES), true);
 	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " locks and permits (limits.locks)", conf->limits.locks);
 	return false;
 }
@@ -77,7 +56,7 @@ static bool permit_is_counted(const struct permit *p, const struct request *q)
 /* After RESUME the same request; with count= on both of them also before. */
 static bool permit_is_repeated_by(const struct permit *p, const struct request *q)
 {
-	return (p->not_notified || permit_is_counted(p, q)) && p->weight == request_weight(q) && p->semaphore->limit == q->field[FIELD_LIMIT].number &&
+	return (p->not_notified || permit_is_counted(p, q)) && p->semaphore->limit == q->field[FIELD_LIMIT].number &&
 	       span_equal(semaphore_name(p->semaphore), q->word[0]) && span_equal(permit_owner(p), request_owner(q));
 }
 
@@ -194,7 +173,7 @@ void serve_ACQUIRE(struct commander *x, struct session *s)
 	const struct request *q = &x->request;
 	struct semaphore *m;
 
-	if (!name_is_allowed(x, s) || !ttl_is_allowed(x, s) || !weight_is_allowed(x, s))
+	if (!name_is_allowed(x, s) || !ttl_is_allowed(x, s) || !limit_is_allowed(x, s))
 		return;
 	m = semaphore_find(x, q->word[0]);
 	if (!limit_suits(x, s, m) || (request_has(q, FIELD_COUNT) && permit_count_answers(x, s)))
@@ -207,6 +186,6 @@ void serve_ACQUIRE(struct commander *x, struct session *s)
 	    !permit_is_within_limits(x, s, request_has(q, FIELD_WAIT) && q->field[FIELD_WAIT].number > 0))
 		return;
 	m = semaphore_find_or_add(x, q->word[0], (unsigned)q->field[FIELD_LIMIT].number);
-	permit_make_due(x, permit_new(x, s, m, request_weight(q)));
+	permit_make_due(x, permit_new(x, s, m));
 	s->busy |= q->tag.n == 0;
 }

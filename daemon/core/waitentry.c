@@ -34,7 +34,7 @@ static bool rows_put(struct buf *rows, const struct waitgraph *g, unsigned owner
 	for (unsigned i = o->want; i != NOBODY && room; i = g->want[i].next) {
 		const struct graph_want *w = &g->want[i];
 
-		room = row_put(rows, &(struct row){w->need > 0 ? 'p' : w->any ? 'a' : 'n', w->request, w->need, w->limit, w->name});
+		room = row_put(rows, &(struct row){w->limit > 0 ? 'p' : w->any ? 'a' : 'n', w->request, w->limit > 0, w->limit, w->name});
 	}
 	if (!room)
 		return false;
@@ -146,7 +146,9 @@ static int row_read(struct span *rows, struct row *ret_row)
 	*rows = (struct span){rows->p + 1, rows->n - 1};
 	if (r.kind == '\0' || !strchr("nahps", r.kind) || !take_count(rows, UINT32_MAX, &r.request))
 		return -1;
-	if (!take_count(rows, LIMIT_MOST, &r.count) || !take_count(rows, LIMIT_MOST, &r.limit) || (r.count > 0) != (r.kind == 'p' || r.kind == 's'))
+	if (!take_count(rows, LIMIT_MOST, &r.count) || !take_count(rows, LIMIT_MOST, &r.limit))
+		return -1;
+	if ((r.count > 0) != (r.kind == 'p' || r.kind == 's') || (r.limit > 0) != (r.kind == 'p'))
 		return -1;
 	if (!take_number(rows, ':', &n) || n > NAME_MAX_BYTES || !take_bytes(rows, n, &r.name))
 		return -1;
@@ -187,7 +189,7 @@ unsigned entry_to_graph(struct waitgraph *g, struct span member, bool own, struc
 			graph_add_hold(g, owner, r.name, r.count);
 		else
 			graph_add_want(g, owner,
-			               &(struct graph_want){.name = r.name, .request = r.request, .any = r.kind == 'a', .need = r.count, .limit = r.limit});
+			               &(struct graph_want){.name = r.name, .request = r.request, .any = r.kind == 'a', .limit = r.limit});
 	}
 	return owner;
 }

@@ -8,7 +8,7 @@
  *   row     <kind><request>,<count>,<limit>,<length>:<name>
  *   kind    n  a request that needs the name, and all others of its number     h  a name that the owner holds
  *           a  a request that any of the names of its number is enough for     s  so many permits that it has
- *           p  a request for so many permits of a semaphore of that limit
+ *           p  a request for a permit, of a semaphore of that limit
  *
  * A daemon that does not know a kind of row takes the member to be unsound, and its owner to go on.
  */

@@ -83,7 +83,7 @@ void graph_add_want(struct waitgraph *g, unsigned owner, const struct graph_want
 	g->want[g->wants] = *w;
 	g->want[g->wants].owner = owner;
 	g->want[g->wants].next = NOBODY;
-	g->want[g->wants].of = graph_name(g, w->name, w->need > 0);
+	g->want[g->wants].of = graph_name(g, w->name, w->limit > 0);
 	*(o->want == NOBODY ? &o->want : &g->want[o->last_want].next) = g->wants;
 	o->last_want = g->wants++;
 }
@@ -119,8 +119,8 @@ static uint64_t want_room(const struct waitgraph *g, const struct graph_want *w)
 {
 	const struct graph_name *n = &g->name[w->of];
 
-	if (w->need > 0)
-		return w->limit > w->need ? w->limit - w->need : 0;
+	if (w->limit > 0)
+		return w->limit - 1;
 	return n->own_of == w->owner ? n->own : 0;
 }
 

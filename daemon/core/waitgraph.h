@@ -26,12 +26,12 @@
 #define GRAPH_OWNERS_MOST 512
 #define GRAPH_EDGES_MOST  4096 /* wants and holds */
 
-/* One name that an owner waits for: a lock, or some permits of a semaphore. */
+/* One name that an owner waits for: a lock, or a permit of a semaphore. */
 struct graph_want {
 	struct span name;
 	unsigned request; /* the names of one request are added one after the other, and have the same number */
 	bool any;         /* one of the names of the request is enough; false: it needs all of them */
-	unsigned need, limit; /* so many permits of a semaphore with so many; need 0: it is a lock */
+	unsigned limit;       /* of the semaphore; 0: it is a lock */
 	unsigned owner;       /* whose it is */
 	unsigned next;        /* the next one of this owner */
 	unsigned of;          /* the name, of the graph */

@@ -101,7 +101,7 @@ static bool permit_has_no_quorum(const struct permit *p)
 	return first && seat_is_asked(&first->mark) && first->mark.claim->lock->contender->state == CONTENDER_NO_QUORUM;
 }
 
-static bool permit_holds(const struct permit *p)
+bool waitowner_has_permit(const struct permit *p)
 {
 	return p->state == PERMIT_HELD && !p->mark.claim->ending;
 }
@@ -179,19 +179,16 @@ static void group_add(struct wait_owners *o, struct session *s, struct group *g)
 			graph_add_want(&o->graph, i, &(struct graph_want){.name = part_name(&g->part[k]), .request = o->requests, .any = g->any});
 }
 
-/* Of a permit of several slots those that it has are not what it waits for. */
 static void acquire_add(struct wait_owners *o, struct session *s, struct permit *p)
 {
-	unsigned had, i;
+	unsigned i;
 
 	if (!permit_waits(p) || permit_has_no_quorum(p) || !counts_since(o, p->asked_at))
 		return;
-	had = waitowner_permits(o, p);
-	i = had < p->weight ? request_begins(o, s, permit_owner(p), place_us(o, &p->place_us, p->asked_at, p->priority), 1) : NOBODY;
+	i = request_begins(o, s, permit_owner(p), place_us(o, &p->place_us, p->asked_at, p->priority), 1);
 	if (i != NOBODY)
-		graph_add_want(&o->graph, i,
-		               &(struct graph_want){
-				       .name = semaphore_name(p->semaphore), .request = o->requests, .need = p->weight - had, .limit = p->semaphore->limit});
+		graph_add_want(&o->graph, i, &(struct graph_want){
+						     .name = semaphore_name(p->semaphore), .request = o->requests, .limit = p->semaphore->limit});
 }
 
 void waitowners_add_session(struct wait_owners *o, struct session *s)
@@ -213,14 +210,6 @@ void waitowners_add_session(struct wait_owners *o, struct session *s)
 }
 
 /* --- what they hold --------------------------------------------------------------------------------------------------- */
-
-unsigned waitowner_permits(struct wait_owners *o, const struct permit *p)
-{
-	if (permit_holds(p))
-		return p->weight;
-	o->looks += p->seats;
-	return permit_waits(p) ? permit_slots_had(o->x, p) : 0;
-}
 
 static void hold_add(struct wait_owners *o, struct session *s, struct span owner, struct instant since, struct span name, unsigned count)
 {
@@ -245,29 +234,15 @@ static void holds_add(struct wait_owners *o, struct session *s, bool wanted)
 	}
 }
 
-/* Since when it has all these permits. */
-static struct instant permit_since(const struct wait_owners *o, const struct permit *p)
-{
-	struct instant since = p->granted_at;
-
-	for (unsigned i = 0; i < p->seats && !permit_holds(p); i++)
-		if (seat_is_had(o->x, &p->seat[i]) && instant_before(since, p->seat[i].claim->granted_at))
-			since = p->seat[i].claim->granted_at;
-	return since;
-}
-
 void waitowners_add_holds(struct wait_owners *o, struct session *s)
 {
 	const struct permit *p;
 
 	holds_add(o, s, false);
 	holds_add(o, s, true);
-	TAILQ_FOREACH(p, &s->permits, in_session) {
-		unsigned had = waitowner_permits(o, p);
-
-		if (had > 0)
-			hold_add(o, s, permit_owner(p), permit_since(o, p), semaphore_name(p->semaphore), had);
-	}
+	TAILQ_FOREACH(p, &s->permits, in_session)
+		if (waitowner_has_permit(p))
+			hold_add(o, s, permit_owner(p), p->granted_at, semaphore_name(p->semaphore), 1);
 }
 
 bool waitowner_holds(struct wait_owners *o, const struct session *s, struct span owner)
@@ -281,7 +256,7 @@ bool waitowner_holds(struct wait_owners *o, const struct session *s, struct span
 			return true;
 	}
 	TAILQ_FOREACH(p, &s->permits, in_session)
-		if (waitowner_permits(o, p) > 0 && span_equal(permit_owner(p), owner))
+		if (waitowner_has_permit(p) && span_equal(permit_owner(p), owner))
 			return true;
 	return false;
 }

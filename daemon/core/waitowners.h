@@ -46,8 +46,8 @@ void waitowners_add_session(struct wait_owners *o, struct session *s);
 /* Adds what those of its owners that are there hold, those names last that others are known to wait for: these come first, in case that not all has room. */
 void waitowners_add_holds(struct wait_owners *o, struct session *s);
 
-/* How many permits this one has, of those that others wait for: also slots that it keeps until they are enough. */
-unsigned waitowner_permits(struct wait_owners *o, const struct permit *p);
+/* It is in the way of others. */
+bool waitowner_has_permit(const struct permit *p);
 /* It holds a lock or a permit. */
 bool waitowner_holds(struct wait_owners *o, const struct session *s, struct span owner);
 /* Whether the session may look at the name: of a cycle it is shown no others, but those that it asks for. */

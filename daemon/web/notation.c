@@ -8,7 +8,7 @@
 static bool is_number(struct span field)
 {
 	static const char *const words[] = {"fence", "session", "count",  "waiters", "holders", "pos",  "limit",    "held",   "due", "leased",
-	                                    "pid",   "uid",     "weight", "permits", "value",   "free", "priority", "rtt_us", "dead"};
+	                                    "pid",   "uid",     "permits", "value",  "free", "priority", "rtt_us",  "dead"};
 
 	if (field.n > 3 && memcmp(field.p + field.n - 3, "_ms", 3) == 0)
 		return true;

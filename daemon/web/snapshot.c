@@ -169,7 +169,7 @@ static void row_add(struct snapshot *s, const struct reply_line *line)
 static void person_write(struct buf *out, const struct reply_line *line)
 {
 	static const char *const same[] = {"peer",  "pid",    "uid",         "held_ms",  "waited_ms", "valid_ms", "ttl_ms", "seen_ms", "count",
-	                                   "fence", "permit", "detached_ms", "priority", "mode",      "weight",   "owner",  "reason"};
+	                                   "fence", "permit", "detached_ms", "priority", "mode",      "owner",     "reason"};
 	struct span name = reply_find(line, "name"), holder = reply_find(line, "holder"), note = reply_find(line, "note");
 
 	notation_raw(out, "{");

@@ -24,12 +24,12 @@ class Occupancy:
         with open(self.path, "wb") as out:
             out.write(self.ROW.pack(0, 0))
 
-    def add(self, weight):
+    def add(self, permits):
         with open(self.path, "r+b", buffering=0) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             now, most = self.ROW.unpack(file.read(self.ROW.size))
             file.seek(0)
-            file.write(self.ROW.pack(now + weight, max(most, now + weight)))
+            file.write(self.ROW.pack(now + permits, max(most, now + permits)))
 
     def most(self):
         with open(self.path, "rb") as file:
@@ -47,15 +47,13 @@ class Crowd:
             end, fences = time.monotonic() + self.SECONDS, {}
             with Client(addresses[number % len(addresses)]) as client:
                 while time.monotonic() < end:
-                    weight = 1 + (number == 0)
-                    got = client.ok("ACQUIRE %s limit=%d weight=%d wait=20s" % (name, self.LIMIT, weight), 30)
-                    occupancy.add(weight)
-                    for slot in got["permit"].split(","):
-                        if got.num("fence") <= fences.get(slot, 0):
-                            raise AssertionError("fences of a slot do not grow")
-                        fences[slot] = got.num("fence")
+                    got = client.ok("ACQUIRE %s limit=%d wait=20s" % (name, self.LIMIT), 30)
+                    occupancy.add(1)
+                    if got.num("fence") <= fences.get(got["permit"], 0):
+                        raise AssertionError("fences of a slot do not grow")
+                    fences[got["permit"]] = got.num("fence")
                     client.listen(0.002)
-                    occupancy.add(-weight)
+                    occupancy.add(-1)
                     client.ok("RELEASE %s permit=%s" % (name, got["permit"]))
                 if client.barrier():
                     raise AssertionError("pushed: %r" % client.inbox)
@@ -93,15 +91,15 @@ class Semaphores(Crowd):
             return tuple(int(stats[field]) for field in fields)
         clients[0].ok("LOCK %s-lock" % name)
         self.assertEqual(figures(), (1, 0, 0, 0))
-        clients[0].ok("ACQUIRE %s limit=3" % name)
-        clients[1].ok("ACQUIRE %s limit=3 weight=2" % name)
-        self.assertEqual(figures(), (1, 3, 0, 0))
-        clients[2].begin("ACQUIRE %s limit=3 weight=2 wait=60s" % name)
-        clients[3].begin("ACQUIRE %s limit=3 wait=60s" % name)
-        until(lambda: figures() == (1, 3, 0, 2), "two ACQUIREs wait, and no LOCK")
+        clients[0].ok("ACQUIRE %s limit=2" % name)
+        clients[1].ok("ACQUIRE %s limit=2" % name)
+        self.assertEqual(figures(), (1, 2, 0, 0))
+        for client in clients[2:]:
+            client.begin("ACQUIRE %s limit=2 wait=60s" % name)
+        until(lambda: figures() == (1, 2, 0, 2), "two ACQUIREs wait, and no LOCK")
         clients[1].ok("RELEASE " + name)
-        until(lambda: figures() == (1, 3, 0, 1), "the first of them is granted")
-        clients[2].begin("RELEASE " + name)
+        until(lambda: figures() == (1, 2, 0, 1), "the first of them is granted")
+        clients[0].ok("RELEASE " + name)
         until(lambda: figures() == (1, 2, 0, 0), "so is the other one")
         for client in clients:
             client.close()
@@ -118,24 +116,6 @@ class Semaphores(Crowd):
         b.ok("RELEASE " + name)
         b.ok("LOCK " + name)
         a.err("ACQUIRE %s limit=3 wait=1s" % name, "KIND")
-
-    def test_a_wide_request_waits_until_it_has_all_and_is_not_passed(self):
-        name, holders = self.name(), [self.connect() for _ in range(3)]
-        for c in holders:
-            c.ok("ACQUIRE %s limit=3" % name)
-        wide, narrow = self.connect(), self.connect()
-        self.assertEqual(wide.begin("ACQUIRE %s limit=3 weight=2 wait=30s" % name), [])
-        until(lambda: len(holders[0].roles(name)) == 4, "it waits")
-        self.assertEqual(narrow.begin("ACQUIRE %s limit=3 wait=30s" % name), [])
-        until(lambda: len(holders[0].roles(name)) == 5, "it waits")
-        holders[1].ok("RELEASE " + name)
-        narrow.listen(0.1)
-        self.assertEqual(wide.inbox + narrow.inbox, [])
-        holders[2].ok("RELEASE " + name)
-        self.assertEqual(len(wide.reply()["permit"].split(",")), 2)
-        self.assertEqual(narrow.inbox, [])
-        holders[0].ok("RELEASE " + name)
-        self.assertEqual(narrow.reply().kind, "OK")
 
     def test_a_LOCK_and_an_ACQUIRE_that_wait_for_each_other(self):
         name, (a, b, c) = self.name(), [self.connect() for _ in range(3)]
@@ -157,13 +137,13 @@ class Semaphores(Crowd):
     def test_a_crowd(self):
         self.crowd([self.d.addr])
 
-    def test_run_tells_its_command_which_slots_it_has(self):
+    def test_run_tells_its_command_which_slot_it_has(self):
         name, tell = self.name(), ("sh", "-c", "echo $REDLOCK_PERMIT")
         a = self.connect()
-        first = a.ok("ACQUIRE %s limit=3" % name)["permit"]
-        status, out, _ = self.call_redlock(self.d, "run", "--slots", "3", "--weight", "2", name, "--", *tell)
-        self.assertEqual((status, out.strip().split(",")), (0, sorted({"0", "1", "2"} - {first})))
-        status, out, _ = self.call_redlock(self.d, "run", "--slots", "3", name, "--", REDLOCK, "--addr", self.d.addr, "run", name + "x", "--", *tell)
+        first = a.ok("ACQUIRE %s limit=2" % name)["permit"]
+        status, out, _ = self.call_redlock(self.d, "run", "--slots", "2", name, "--", *tell)
+        self.assertEqual((status, out), (0, "%d\n" % (1 - int(first))))
+        status, out, _ = self.call_redlock(self.d, "run", "--slots", "2", name, "--", REDLOCK, "--addr", self.d.addr, "run", name + "x", "--", *tell)
         self.assertEqual((status, out), (0, "\n"))
 
     def test_run_lets_so_many_commands_run_at_once(self):
@@ -176,7 +156,18 @@ class Semaphores(Crowd):
         for run in runs:
             run.stdin.close()
         self.assertEqual([run.wait(20) for run in runs], [0] * 5)
-        self.assertEqual(self.call_redlock(self.d, "try", "--slots", "2", "--weight", "2", name, "--", "true")[0], 0)
+        self.assertEqual(self.call_redlock(self.d, "try", "--slots", "2", name, "--", "true")[0], 0)
+
+    def test_a_command_that_needs_several_slots_runs_within_so_many_runs(self):
+        name = self.name()
+        within = [REDLOCK, "--addr", self.d.addr, "run", "--slots", "2", name, "--"]
+        both = [*within, *within, "true"]
+        one = self.connect()
+        one.ok("ACQUIRE %s limit=2" % name)
+        runs = [self.start_redlock(self.d, "run", name + "/several", "--", *both) for _ in range(3)]
+        until(lambda: one.roles(name).count("waiter") == 1, "the first of them has the other slot, and waits for this one")
+        one.ok("RELEASE " + name)
+        self.assertEqual([run.wait(20) for run in runs], [0] * 3)
 
 
 class SemaphoresOfThree(Crowd, QuorumTest):
@@ -186,8 +177,8 @@ class SemaphoresOfThree(Crowd, QuorumTest):
     def test_owners_at_two_daemons_that_wait_for_each_other(self):
         name, (a, b) = self.name(), self.clients(2)
         a.ok("LOCK x")
-        b.ok("ACQUIRE %s limit=3 weight=2" % name)
-        self.assertEqual(a.begin("ACQUIRE %s limit=3 weight=2 wait=30s" % name), [])
+        b.ok("ACQUIRE %s limit=1" % name)
+        self.assertEqual(a.begin("ACQUIRE %s limit=1 wait=30s" % name), [])
         until(lambda: any(row.num("waited_ms") > 100 for row in self.client(self.a).ok("SHOW " + name).rows if row["role"] == "waiter"), "it is the older one")
         self.assertEqual(b.begin("LOCK x wait=30s"), [])
         self.assertEqual(b.reply(timeout=15).code, "DEADLOCK")
@@ -216,25 +207,25 @@ class SemaphoresOfThree(Crowd, QuorumTest):
 
     def test_a_daemon_that_is_killed_leaks_no_permit(self):
         name = self.name()
-        self.client(self.a).ok("ACQUIRE %s limit=2 weight=2" % name)
+        self.client(self.a).ok("ACQUIRE %s limit=1" % name)
         waiter = self.client(self.b)
-        self.assertEqual(waiter.begin("ACQUIRE %s limit=2 weight=2 wait=30s" % name), [])
+        self.assertEqual(waiter.begin("ACQUIRE %s limit=1 wait=30s" % name), [])
         self.a.kill()
         self.assertEqual(waiter.reply(timeout=20).kind, "OK")
 
     def test_a_permit_outlives_its_daemon_with_its_session(self):
         name, client, other = self.name(), self.client(self.a), self.client(self.b)
         ticket = with_grace(client)
-        permit = client.ok("ACQUIRE %s limit=3 weight=2" % name)
+        permit = client.ok("ACQUIRE %s limit=2" % name)
         self.a.restart()
         back = self.client(self.a)
         row = resume(back, ticket)[name]
         with safety():
             self.assertEqual((row["permit"], row["fence"]), (permit["permit"], permit["fence"]))
-        other.busy("ACQUIRE %s limit=3 weight=2" % name)
-        other.ok("ACQUIRE %s limit=3" % name)
+        other.ok("ACQUIRE %s limit=2" % name)
+        other.busy("ACQUIRE %s limit=2" % name)
         back.ok("RELEASE %s permit=%s" % (name, permit["permit"]))
-        other.ok("ACQUIRE %s limit=3 weight=2 wait=20s" % name, 30)
+        other.ok("ACQUIRE %s limit=2 wait=20s" % name, 30)
 
     def test_a_crowd(self):
         self.crowd([daemon.addr for daemon in self.daemons])
@@ -326,8 +317,8 @@ class Wide(FuncTest):
     COST = 3
 
     def seconds_in_line(self, daemon, client, limit, times):
-        for i in range(limit // 8):
-            client.ok("ACQUIRE s%d limit=%d weight=8 owner=%d" % (limit, limit, i))
+        for _ in range(limit):
+            client.ok("ACQUIRE s%d limit=%d owner=o" % (limit, limit))
         before = cpu_seconds(daemon.pid)
         for _ in range(times):
             client.expect("ACQUIRE s%d limit=%d wait=1ms" % (limit, limit), "TIMEOUT")

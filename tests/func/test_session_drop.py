@@ -165,11 +165,6 @@ class Dropped:
             other.close()
             self.assertEqual(late.reply().kind, "OK", way)
 
-    def test_the_slots_of_a_wide_permit_are_free_together(self):
-        for way, name, drop in self.each_way("ACQUIRE %s limit=3 weight=3"):
-            wide, narrow = self.waits("ACQUIRE %s limit=3 weight=2 wait=30s" % name), self.waits("ACQUIRE %s limit=3 wait=30s" % name)
-            self.drops(way, drop, wide, narrow)
-
     def test_the_next_is_the_one_with_the_highest_priority(self):
         for way, name, drop in self.each_way("LOCK %s priority=2"):
             low, high, middle = [self.waits("LOCK %s wait=30s priority=%d" % (name, priority)) for priority in (0, 9, 4)]

@@ -233,7 +233,7 @@ struct checker {
 	struct requests syncs;                                    /* UNLOCKs with sync=yes that began in this step and may not be carried out yet */
 	struct token_set tokens;
 	struct read_tokens read_tokens;
-	int64_t slot_fence[SEMAPHORES][SLOTS_WATCHED]; /* the largest token of a grant of the slot */
+	int64_t slot_fence[SEMAPHORES][SLOTS_MOST]; /* the largest token of a grant of the slot */
 	int64_t nests_at; /* true time of the next look */
 	unsigned home[RATE_NAMES]; /* 1 + the server that counts the uses of that name; 0: none has yet */
 	int64_t admitted[DAEMONS_MAX][RATE_NAMES]; /* what stores admitted for a daemon, less the OKs that it told */

@@ -31,17 +31,10 @@ static bool nest_is_sure(const struct conn *c)
 	       c->run == c->daemon->run;
 }
 
-/*
- * How many permits of the semaphore this connection may have, which its client does not give back. A request for several keeps the slots that it has got until
- * they are enough.
- */
-static int64_t nest_taken(const struct conn *c, int64_t name)
+/* This connection may have a permit of the semaphore, which its client does not give back. */
+static bool nest_may_have(const struct conn *c, int64_t name)
 {
-	if (!nest_may_be(c) || !c->client->nest.stuck)
-		return 0;
-	if (c->nest.holds[name] || c->nest.gives[name])
-		return nest_weight(c->client, name);
-	return c->nest.waits - 1 == name && nest_limit(c->world, name) > 0 ? nest_weight(c->client, name) - 1 : 0;
+	return nest_may_be(c) && c->client->nest.stuck && (c->nest.holds[name] || c->nest.gives[name]);
 }
 
 /* Is this connection in the way of what the other one waits for, if its client goes on only with that? */
@@ -59,16 +52,16 @@ static bool nest_blocks(const struct conn *waiter, const struct conn *holder)
 /* Does this session wait for what is not given to it, as far as the stuck clients are concerned? */
 static bool nest_wait_is_blocked(const struct conn *c)
 {
-	int64_t limit = nest_limit(c->world, c->nest.waits - 1), taken = nest_weight(c->client, c->nest.waits - 1);
+	int64_t limit = nest_limit(c->world, c->nest.waits - 1), taken = 0;
 	const struct conn *other;
 
 	TAILQ_FOREACH(other, &c->world->conns, in_world)
 	{
 		if (nest_blocks(c, other))
 			return true;
-		taken += other != c ? nest_taken(other, c->nest.waits - 1) : 0;
+		taken += other != c && nest_may_have(other, c->nest.waits - 1);
 	}
-	return limit > 0 && taken > limit;
+	return limit > 0 && taken >= limit;
 }
 
 /* The client may have resumed a session that still waits. */
@@ -199,8 +192,8 @@ static bool nest_is_stuck(const struct conn *c)
 	const struct conn *other;
 
 	TAILQ_FOREACH(other, &c->world->conns, in_world)
-		taken += nest_waits_for(c, other) ? nest_weight(other->client, name) : 0;
-	return limit > 0 ? taken + nest_weight(c->client, name) > limit : taken > 0;
+		taken += nest_waits_for(c, other);
+	return limit > 0 ? taken >= limit : taken > 0;
 }
 
 /* Marks the connections that certainly wait for each other. */

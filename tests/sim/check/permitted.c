@@ -4,18 +4,18 @@
 
 static void check_pair(const struct sim_client *c, const struct seating *s, const struct sim_client *d, const struct seating *other)
 {
-	if (s->limit == other->limit && !(s->slots & other->slots))
+	if (s->limit == other->limit && s->slot != other->slot)
 		return;
 	checker_fail(c->world, INVARIANT_S5, -1,
-		     "p%lld: client %u believes in permit %s of limit %lld until %lld us, client %u in %s of limit %lld until %lld us",
-		     (long long)s->name, c->index, s->permit, (long long)s->limit, (long long)s->until, d->index, other->permit, (long long)other->limit,
-		     (long long)other->until);
+		     "p%lld: client %u believes in permit %lld of limit %lld until %lld us, client %u in %lld of limit %lld until %lld us",
+		     (long long)s->name, c->index, (long long)s->slot, (long long)s->limit, (long long)s->until, d->index, (long long)other->slot,
+		     (long long)other->limit, (long long)other->until);
 }
 
 void check_permit(const struct sim_client *c, const struct seating *s)
 {
 	struct world *w = c->world;
-	int64_t weights = 0;
+	int64_t permits = 0;
 
 	if (s->until <= w->now)
 		return; /* the reply was read late */
@@ -25,13 +25,13 @@ void check_permit(const struct sim_client *c, const struct seating *s)
 
 			if (!other->live || other->name != s->name || other->until <= w->now)
 				continue;
-			weights += other->weight;
+			permits++;
 			if (other != s)
 				check_pair(c, s, &w->client[i], other);
 		}
-	if (weights > s->limit)
-		checker_fail(w, INVARIANT_S5, -1, "p%lld: clients believe in permits of weight %lld, and the limit is %lld", (long long)s->name,
-			     (long long)weights, (long long)s->limit);
+	if (permits > s->limit)
+		checker_fail(w, INVARIANT_S5, -1, "p%lld: clients believe in %lld permits, and the limit is %lld", (long long)s->name, (long long)permits,
+			     (long long)s->limit);
 }
 
 /* One that may repeat a request from before a RESUME stands where that stood. */
@@ -61,7 +61,7 @@ static void check_permit_order(const struct request_sim *q)
 }
 
 /* A permit that was lost, or that its client was told to be at risk, is nobody else's before the end of what was promised. */
-static void check_promised(struct request_sim *q, int64_t fence, uint64_t slots)
+static void check_promised(struct request_sim *q, int64_t fence, int64_t slot)
 {
 	struct world *w = q->conn->world;
 
@@ -69,14 +69,14 @@ static void check_promised(struct request_sim *q, int64_t fence, uint64_t slots)
 		for (unsigned k = 0; k < SEATINGS; k++) {
 			const struct seating *s = &w->client[i].permits.has[k];
 
-			if (s->promised <= w->now || s->name != q->name || (s->fence == fence && s->slots == slots))
+			if (s->promised <= w->now || s->name != q->name || (s->fence == fence && s->slot == slot))
 				continue;
-			if (s->limit == q->list_limit && !(s->slots & slots))
+			if (s->limit == q->list_limit && s->slot != slot)
 				continue;
 			checker_fail(w, INVARIANT_S13, -1,
-				     "p%lld: a permit of fence %lld and limit %lld is granted, but permit %s of fence %lld and limit %lld was promised to "
-				     "client %u until %lld us", (long long)q->name, (long long)fence, (long long)q->list_limit, s->permit, (long long)s->fence,
-				     (long long)s->limit, i, (long long)s->promised);
+				     "p%lld: a permit of fence %lld and limit %lld is granted, but permit %lld of fence %lld and limit %lld was promised to "
+				     "client %u until %lld us", (long long)q->name, (long long)fence, (long long)q->list_limit, (long long)s->slot,
+				     (long long)s->fence, (long long)s->limit, i, (long long)s->promised);
 		}
 }
 
@@ -85,8 +85,8 @@ void check_permit_owner(const struct sim_client *c, const struct seating *s, str
 {
 	if (line_owner(line) != s->owner)
 		checker_fail(c->world, INVARIANT_S5, -1,
-		             "p%lld: permit %s of fence %lld is one of owner %lld of client %u, and is told to be one of owner %lld",
-			     (long long)s->name, s->permit, (long long)s->fence, (long long)s->owner, c->index, (long long)line_owner(line));
+		             "p%lld: permit %lld of fence %lld is one of owner %lld of client %u, and is told to be one of owner %lld",
+			     (long long)s->name, (long long)s->slot, (long long)s->fence, (long long)s->owner, c->index, (long long)line_owner(line));
 }
 
 /* RELEASE says no fence in its answer, but was asked for this one. */
@@ -100,8 +100,7 @@ static void check_misowned(const struct request_sim *q, struct span line)
 void permitted_said(struct request_sim *q, struct span line)
 {
 	struct world *w = q->conn->world;
-	int64_t fence = line_int(line, "fence");
-	uint64_t slots = permit_slots(line_field(line, "permit"));
+	int64_t fence = line_int(line, "fence"), slot = line_int(line, "permit"), *last;
 
 	if (q->ask == ASK_PERMIT && q->misowned)
 		check_misowned(q, line);
@@ -110,15 +109,10 @@ void permitted_said(struct request_sim *q, struct span line)
 	w->tally.permits++;
 	if (!resumed_is_behind(q)) /* else it may be a turn that came while its session had no connection */
 		check_permit_order(q);
-	check_promised(q, fence, slots);
-	for (unsigned i = 0; i < SLOTS_WATCHED; i++) {
-		int64_t *last = &w->checker.slot_fence[q->name][i];
-
-		if (!(slots >> i & 1))
-			continue;
-		if (fence <= *last && w->tokens_are_safe && w->class == CLASS_T)
-			checker_fail(w, INVARIANT_S5, -1, "p%lld: fence %lld of slot %u comes after %lld", (long long)q->name, (long long)fence, i,
-				     (long long)*last);
-		*last = later(*last, fence);
-	}
+	check_promised(q, fence, slot);
+	last = &w->checker.slot_fence[q->name][slot];
+	if (fence <= *last && w->tokens_are_safe && w->class == CLASS_T)
+		checker_fail(w, INVARIANT_S5, -1, "p%lld: fence %lld of slot %lld comes after %lld", (long long)q->name, (long long)fence, (long long)slot,
+			     (long long)*last);
+	*last = later(*last, fence);
 }

@@ -169,7 +169,7 @@ void check_repeat_permit(const struct sim_client *c, const struct repeat_permit 
 		for (unsigned k = 0; k < REPEAT_OWNERS * REPEAT_MOST; k++) {
 			const struct repeat_permit *other = &w->client[i].repeats.permit[k / REPEAT_MOST][k % REPEAT_MOST];
 
-			if (other != p && p->until > w->now && other->until > w->now && (p->slots & other->slots))
+			if (other != p && p->until > w->now && other->until > w->now && p->slot == other->slot)
 				checker_fail(w, INVARIANT_S5, -1, "y0: client %u believes in fence %lld until %lld us, client %u in fence %lld of it to %lld",
 					     c->index, (long long)p->fence, (long long)p->until, i, (long long)other->fence, (long long)other->until);
 		}

@@ -220,7 +220,6 @@ void reader_disclaim_all(struct sim_client *c);
 void nester_begin(struct sim_client *c);
 void nester_fired(struct sim_client *c);
 int64_t nest_limit(const struct world *w, int64_t name); /* how many permits the semaphore has; 0: the name is one of a lock */
-int64_t nest_weight(const struct sim_client *c, int64_t name); /* of the permit that this client asks for */
 int64_t nest_name(struct span line); /* the number of its name=; -1: no such name */
 void nester_heard(struct sim_client *c, const struct request_sim *q, bool ok);
 unsigned reader_asks(const struct sim_client *c, int64_t name, enum reader_ask what); /* how many such requests are not answered */

@@ -24,11 +24,6 @@ int64_t nest_limit(const struct world *w, int64_t name)
 	return w->plan->nests == 2 && name < 2 ? 2 + name : 0;
 }
 
-int64_t nest_weight(const struct sim_client *c, int64_t name)
-{
-	return name == 1 ? 1 + c->index % 2 : 1;
-}
-
 static void nester_wakes(struct sim_client *c, int64_t most_us)
 {
 	world_at(c->world, &c->nest.timer, AT_NESTER, c->world->now + stream_skewed(&c->nest.stream, MSEC, most_us));
@@ -60,8 +55,8 @@ static void say_lock(struct sim_client *c, int64_t name)
 	if (wait_ms > 0)
 		snprintf(wait, sizeof(wait), "%lldms", (long long)wait_ms);
 	if (nest_limit(c->world, name) > 0)
-		q = client_ask(c, ASK_NEST, NULL, "ACQUIRE n%lld limit=%lld weight=%lld owner=nest wait=%s", (long long)name,
-			       (long long)nest_limit(c->world, name), (long long)nest_weight(c, name), wait);
+		q = client_ask(c, ASK_NEST, NULL, "ACQUIRE n%lld limit=%lld owner=nest wait=%s", (long long)name,
+			       (long long)nest_limit(c->world, name), wait);
 	else
 		q = client_ask(c, ASK_NEST, NULL, "%s n%lld owner=nest wait=%s", lock_word(c), (long long)name, wait);
 	if (!q)

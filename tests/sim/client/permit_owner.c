@@ -19,7 +19,7 @@ const char *permit_owner_field(int64_t owner)
 	return field[owner];
 }
 
-/* By the fence as well, where that may be said: the other owner may be granted these slots before this is read. */
+/* By the fence as well, where that may be said: the other owner may be granted this slot before this is read. */
 static void say_as_another(struct sim_client *c, const struct seating *s)
 {
 	static const char *const verb[] = {"CHECK", "EXTEND", "RELEASE"};
@@ -29,7 +29,8 @@ static void say_as_another(struct sim_client *c, const struct seating *s)
 
 	if (what == 2)
 		snprintf(fence, sizeof(fence), " fence=%lld", (long long)s->fence);
-	q = client_ask(c, ASK_PERMIT, NULL, "%s p%lld permit=%s%s%s", verb[what], (long long)s->name, s->permit, permit_owner_field(another), fence);
+	q = client_ask(c, ASK_PERMIT, NULL, "%s p%lld permit=%lld%s%s", verb[what], (long long)s->name, (long long)s->slot, permit_owner_field(another),
+	               fence);
 	if (!q)
 		return;
 	q->name = s->name;

@@ -15,21 +15,12 @@ int64_t permit_name(struct span line)
 	return name.n == 2 && name.p[0] == 'p' && name.p[1] >= '0' && name.p[1] < '0' + SEMAPHORES ? name.p[1] - '0' : -1;
 }
 
-uint64_t permit_slots(struct span text)
-{
-	uint64_t slots = 0;
-
-	for (size_t i = 0; i < text.n; i += 2)
-		slots |= UINT64_C(1) << (text.p[i] - '0'); /* each has one digit */
-	return slots;
-}
-
 static const struct host *permit_host(const struct sim_client *c)
 {
 	return c->remote ? &c->own : &c->daemon->host;
 }
 
-/* What was promised stays: until then nobody else may be granted a slot of it. */
+/* What was promised stays: until then nobody else may be granted its slot. */
 static void disclaim(struct seating *s)
 {
 	s->live = false;
@@ -56,8 +47,7 @@ static struct seating *seating_of(struct sim_client *c, struct span line)
 	for (unsigned i = 0; i < SEATINGS; i++) {
 		struct seating *s = &c->permits.has[i];
 
-		if (s->live && s->name == permit_name(line) && s->fence == line_int(line, "fence") &&
-		    span_equal(line_field(line, "permit"), span_of(s->permit)))
+		if (s->live && s->name == permit_name(line) && s->fence == line_int(line, "fence") && s->slot == line_int(line, "permit"))
 			return s;
 	}
 	return NULL;
@@ -70,22 +60,20 @@ static void believe(struct sim_client *c, struct seating *s, const struct reques
 	s->deadline = instant_add(q->anchor, line_int(line, "valid_ms") * MSEC);
 	s->until = host_true(permit_host(c), s->deadline);
 	s->promised = s->until;
-	world_note(c->world, 26, (uint64_t)s->until, "c%u believes in p%lld %s fence %lld until %lld", c->index, (long long)s->name, s->permit,
+	world_note(c->world, 26, (uint64_t)s->until, "c%u believes in p%lld %lld fence %lld until %lld", c->index, (long long)s->name, (long long)s->slot,
 		   (long long)s->fence, (long long)s->until);
 	check_permit(c, s);
 }
 
-/* By slots and fence: it may lose the permit, and be granted the same slots, before this is read. */
+/* By slot and fence: it may lose the permit, and be granted the same slot, before this is read. */
 static void give_back(struct sim_client *c, int64_t name, struct span line)
 {
-	struct span permit = line_field(line, "permit");
-
-	client_ask(c, ASK_PERMIT, NULL, "RELEASE p%lld permit=%.*s fence=%lld", (long long)name, (int)permit.n, permit.p, (long long)line_int(line, "fence"));
+	client_ask(c, ASK_PERMIT, NULL, "RELEASE p%lld permit=%lld fence=%lld", (long long)name, (long long)line_int(line, "permit"),
+		   (long long)line_int(line, "fence"));
 }
 
 static void permit_granted(struct sim_client *c, const struct request_sim *q, struct span line)
 {
-	struct span permit = line_field(line, "permit");
 	struct seating *s = NULL;
 
 	for (unsigned i = 0; i < SEATINGS && !s; i++)
@@ -94,9 +82,8 @@ static void permit_granted(struct sim_client *c, const struct request_sim *q, st
 		give_back(c, q->name, line);
 		return;
 	}
-	*s = (struct seating){.live = true, .name = q->name, .limit = q->list_limit, .weight = q->keep_ms, .fence = line_int(line, "fence"), .owner = q->owner,
-	                      .slots = permit_slots(permit)};
-	snprintf(s->permit, sizeof(s->permit), "%.*s", (int)permit.n, permit.p);
+	*s = (struct seating){.live = true, .name = q->name, .limit = q->list_limit, .fence = line_int(line, "fence"), .owner = q->owner,
+	                      .slot = line_int(line, "permit")};
 	believe(c, s, q, line);
 }
 
@@ -163,19 +150,18 @@ static void say_acquire(struct sim_client *c)
 	static const int64_t waits[] = {0, 0, 20, 300, 3000, 10000}, limits[SEMAPHORES] = {1, 3, 5};
 	struct stream *t = &c->permits.stream;
 	int64_t wait_ms = waits[stream_range(t, 0, 5)], name = stream_range(t, 0, SEMAPHORES - 1);
-	int64_t limit = limits[name] + (stream_chance(t, 7) ? 1 : 0), weight = stream_chance(t, 60) ? 1 : stream_range(t, 1, limit);
+	int64_t limit = limits[name] + (stream_chance(t, 7) ? 1 : 0);
 	int64_t ttl_ms = c->world->plan->lease_us / MSEC / (stream_chance(t, 20) ? 2 : 1);
 	int64_t priority = stream_chance(t, 10), owner = permit_owner_draw(c);
 	struct request_sim *q;
 
-	q = client_ask(c, ASK_PERMIT, NULL, "ACQUIRE p%lld limit=%lld weight=%lld ttl=%lldms wait=%lldms%s%s", (long long)name, (long long)limit,
-		       (long long)weight, (long long)ttl_ms, (long long)wait_ms, priority ? " priority=1" : "", permit_owner_field(owner));
+	q = client_ask(c, ASK_PERMIT, NULL, "ACQUIRE p%lld limit=%lld ttl=%lldms wait=%lldms%s%s", (long long)name, (long long)limit,
+		       (long long)ttl_ms, (long long)wait_ms, priority ? " priority=1" : "", permit_owner_field(owner));
 	if (!q)
 		return;
 	q->owner = owner;
 	q->name = name;
 	q->list_limit = limit;
-	q->keep_ms = weight;
 	q->wait_ms = wait_ms;
 	q->priority = priority;
 	q->locks = true;
@@ -184,14 +170,14 @@ static void say_acquire(struct sim_client *c)
 
 static void say_about(struct sim_client *c, const char *verb, const struct seating *s, const char *fields)
 {
-	struct request_sim *q = client_ask(c, ASK_PERMIT, NULL, "%s p%lld permit=%s%s%s", verb, (long long)s->name, s->permit,
+	struct request_sim *q = client_ask(c, ASK_PERMIT, NULL, "%s p%lld permit=%lld%s%s", verb, (long long)s->name, (long long)s->slot,
 	                                   permit_owner_field(s->owner), fields);
 
 	if (q)
 		q->name = s->name;
 }
 
-/* While it asks for a permit it names the fence as well: it may have lost this one, and be granted the same slots before this is read. */
+/* While it asks for a permit it names the fence as well: it may have lost this one, and be granted the same slot before this is read. */
 static void say_release(struct sim_client *c, struct seating *s)
 {
 	char fence[32];
@@ -228,7 +214,7 @@ static void say_lock(struct sim_client *c)
 	q->group = 1;
 }
 
-/* One that it believes in. Of an earlier permit it says nothing more: a later one may have the same slots. */
+/* One that it believes in. Of an earlier permit it says nothing more: a later one may have the same slot. */
 static struct seating *draw_seating(struct sim_client *c)
 {
 	int64_t from = stream_range(&c->permits.stream, 0, SEATINGS - 1);

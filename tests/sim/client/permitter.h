@@ -17,16 +17,15 @@ struct sim_client;
 struct seating {
 	bool live;
 	bool asked;              /* its release was asked for: nothing revives the belief */
-	int64_t name, limit, weight, fence, owner; /* owner: 0: none is named */
-	uint64_t slots;          /* bits */
+	int64_t name, limit, fence, owner; /* owner: 0: none is named */
+	int64_t slot;
 	struct instant deadline; /* by the client's clock */
 	int64_t until;           /* in true time */
-	int64_t promised;        /* true time until which nobody else may be granted one of its slots (S13), whether it is live or not */
-	char permit[32];
+	int64_t promised;        /* true time until which nobody else may be granted its slot (S13), whether it is live or not */
 };
 #define SEMAPHORES   3
 #define SEATINGS     6
-#define SLOTS_WATCHED 8
+#define SLOTS_MOST   6 /* of a semaphore, with a limit that is not its own */
 
 struct permitting {
 	struct timer timer;
@@ -40,7 +39,6 @@ struct permitting {
 void permitter_begin(struct sim_client *c);
 void permitter_fired(struct sim_client *c);
 int64_t permit_name(struct span line); /* the number of its name=; -1: no such name */
-uint64_t permit_slots(struct span text); /* "0,2": 5 */
 void permitter_heard(struct sim_client *c, const struct request_sim *q, struct span line, bool ok);
 void permitter_row(struct sim_client *c, const struct request_sim *q, struct span line); /* of RESUME */
 void permitter_pushed(struct sim_client *c, struct span line);

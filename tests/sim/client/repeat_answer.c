@@ -230,15 +230,14 @@ static void acquired(struct sim_client *c, const struct request_sim *q, struct s
 	struct repeating *r = &c->repeats;
 	unsigned owner = r->ask.owner;
 	struct repeat_permit *p = &r->permit[owner][r->ask.count - 1];
-	int64_t fence = line_int(line, "fence");
-	uint64_t slots = permit_slots(line_field(line, "permit"));
+	int64_t fence = line_int(line, "fence"), slot = line_int(line, "permit");
 
-	if (r->ask.count == r->permits[owner] && (p->fence != fence || p->slots != slots)) {
+	if (r->ask.count == r->permits[owner] && (p->fence != fence || p->slot != slot)) {
 		all_vague(r); /* the one that it knew was lost */
 		return;
 	}
 	r->permits[owner] = r->ask.count;
-	*p = (struct repeat_permit){.fence = fence, .slots = slots, .deadline = instant_add(q->anchor, line_int(line, "valid_ms") * MSEC)};
+	*p = (struct repeat_permit){.fence = fence, .slot = slot, .deadline = instant_add(q->anchor, line_int(line, "valid_ms") * MSEC)};
 	p->until = q->conn->left ? 0 : host_true(repeat_host(c), p->deadline);
 	check_repeat_permit(c, p);
 }

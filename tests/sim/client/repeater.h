@@ -42,8 +42,7 @@ struct repeat_hold {
 };
 
 struct repeat_permit {
-	int64_t fence, until;
-	uint64_t slots;
+	int64_t fence, slot, until;
 	struct instant deadline;
 };
 

@@ -88,19 +88,19 @@ TEST(a_new_request_is_refused)
 	hears(1, "OK *");
 }
 
-/* A permit of weight 2 stands in the line of its semaphore, and asks the stores for nothing there. */
+/* @q stands in the line of its semaphore, and asks the stores for nothing there. */
 TEST(a_request_that_waits_is_refused)
 {
 	begins(3);
 	says(1, "LOCK a");
 	hears(1, GRANT);
-	says(1, "ACQUIRE s limit=2");
+	says(1, "ACQUIRE s limit=1");
 	hears(1, "OK *");
 	says(2, "@l LOCK a wait=1m");
 	says(2, "@m LOCKALL a b wait=1m");
 	says(2, "@n LOCKANY a wait=1m");
-	says(2, "@p ACQUIRE s limit=2 weight=2 wait=1m");
-	says(2, "@q ACQUIRE s limit=2 weight=2 wait=1m");
+	says(2, "@p ACQUIRE s limit=1 wait=1m");
+	says(2, "@q ACQUIRE s limit=1 wait=1m");
 	says(2, "@t TAKE q wait=1m");
 	hears_nothing(2);
 	drains("DRAIN", "OK *");

@@ -20,10 +20,12 @@ FIXTURE(.teardown = cluster_close)
 TEST(the_other_slots_are_granted_at_once)
 {
 	only_permit_is_left();
-	says(3, "ACQUIRE a limit=3 weight=3");
+	for (unsigned i = 0; i < 2; i++) {
+		says(3, "ACQUIRE a limit=3");
+		hears(3, "OK name=a permit=? *");
+	}
+	says(3, "ACQUIRE a limit=3");
 	hears(3, "BUSY *");
-	says(3, "ACQUIRE a limit=3 weight=2");
-	hears(3, "OK name=a permit=?,? *");
 	says(2, "ACQUIRE a limit=3");
 	hears(2, "BUSY *");
 	passes(11 * SEC);
@@ -66,8 +68,8 @@ TEST(a_RELEASE_of_another_permit_does_not_end_the_time_in_which_a_client_that_is
 	passes(100 * MSEC);
 	says(2, "LOCK a");
 	hears(2, "ERR KIND *");
-	says(3, "ACQUIRE a limit=3 weight=2");
-	hears(3, "OK name=a permit=?,? *");
+	says(3, "ACQUIRE a limit=3");
+	hears(3, "OK name=a permit=? *");
 	says(3, "RELEASE a");
 	hears(3, "OK *");
 	passes(9500 * MSEC);
@@ -89,6 +91,8 @@ TEST(the_loss_of_a_slot_keeps_nobody_from_the_others)
 		key_is_overwritten(i, slot, "someone", 1000 * SEC);
 	passes(4 * SEC);
 	hears(1, "! LOST name=a permit=? fence=* reason=evicted");
-	says(2, "ACQUIRE a limit=3 weight=2");
-	hears(2, "OK name=a permit=?,? *");
+	for (unsigned i = 0; i < 2; i++) {
+		says(2, "ACQUIRE a limit=3");
+		hears(2, "OK name=a permit=? *");
+	}
 }

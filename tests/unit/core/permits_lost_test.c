@@ -88,16 +88,16 @@ TEST(a_slot_that_is_lost_while_the_mark_is_being_adopted_is_the_loss_of_the_perm
 	hears_nothing(4);
 }
 
-/* Store 2 is down. Of one slot both others have another value, of the other slot only one of them: that may yet be adopted. */
-LOOP_TEST(a_slot_that_is_lost_while_another_one_is_being_adopted_is_the_loss_of_the_permit, 2)
+/* Store 2 is down. Of the slot or the mark both others have another value, of the other name only one of them: that may yet be adopted. */
+LOOP_TEST(what_is_lost_while_the_rest_is_being_adopted_is_the_loss_of_the_permit, 2)
 {
-	static const char *const name[] = {SLOT_0, SLOT_PREFIX "a#1"};
+	static const char *const name[] = {SLOT_0, "a"};
 	struct secret s;
 
 	cluster_begin(3);
 	s = says_hello(1, "grace=30s");
-	says(1, "ACQUIRE a limit=2 weight=2 ttl=30s");
-	hears(1, "OK name=a permit=0,1 *");
+	says(1, "ACQUIRE a limit=1 ttl=30s");
+	hears(1, "OK name=a permit=0 *");
 	falls(2);
 	key_is_overwritten(0, name[_i], "someone", 1000 * SEC);
 	key_is_overwritten(1, name[_i], "someone", 1000 * SEC);
@@ -105,7 +105,7 @@ LOOP_TEST(a_slot_that_is_lost_while_another_one_is_being_adopted_is_the_loss_of_
 	daemon_returns(0);
 	passes(100 * MSEC);
 	is_resumed_with_nothing(2, &s);
-	hears(2, "! LOST name=a permit=0,1 fence=* reason=*");
+	hears(2, "! LOST name=a permit=0 fence=* reason=*");
 	comes(2);
 	passes(5 * SEC);
 	hears_nothing(2);
@@ -118,10 +118,10 @@ TEST(a_permit_that_is_lost_keeps_no_other_limit_out)
 {
 	cluster_begin(3);
 	session_opens_as_admin(9, 0);
-	says(1, "ACQUIRE a limit=2 weight=2");
+	says(1, "ACQUIRE a limit=2");
 	hears(1, "OK *");
 	says(9, "BREAK a");
-	hears(1, "! LOST name=a permit=0,1 *");
+	hears(1, "! LOST name=a permit=? *");
 	says(2, "ACQUIRE a limit=1");
 	hears(2, "ERR LIMIT limit=2 *");
 	passes(11 * SEC);
@@ -223,40 +223,23 @@ TEST(a_client_that_loses_permit_after_permit_may_always_ask_for_one_more)
 	}
 }
 
-TEST(a_permit_counts_by_its_weight)
-{
-	cluster_open(3);
-	cluster.conf.limits.locks = 4;
-	daemon_starts(0);
-	passes(2 * SEC);
-	says(1, "ACQUIRE a limit=9 weight=3 owner=o");
-	hears(1, "OK *");
-	says(1, "ACQUIRE a limit=9 weight=2 owner=p");
-	hears(1, "ERR LIMIT a session may have at most 4 locks and permits (limits.locks)");
-	says(1, "ACQUIRE a limit=9 owner=p");
-	hears(1, "OK *");
-	says(1, "RELEASE a owner=o");
-	hears(1, "OK *");
-	says(1, "ACQUIRE a limit=9 weight=3 owner=q");
-	hears(1, "OK *");
-}
-
-/* The permits of weight 2 have slots in common with the others. */
-TEST(a_loss_is_over_when_its_client_hears_that_it_has_a_slot_of_it_again)
+TEST(a_loss_is_over_when_its_client_hears_that_it_has_the_slot_again)
 {
 	cluster_begin(3);
 	session_opens_as_admin(9, 0);
-	says(1, "ACQUIRE a limit=2 weight=2 ttl=1s");
-	hears(1, "OK name=a permit=0,1 *");
+	says(1, "ACQUIRE a limit=1 ttl=1s");
+	hears(1, "OK name=a permit=0 *");
 	says(9, "BREAK a");
-	hears(1, "! LOST name=a permit=0,1 *");
+	hears(1, "! LOST name=a permit=0 *");
 	passes(2 * SEC);
-	says(1, "ACQUIRE a limit=2 owner=o");
-	hears(1, "OK name=a permit=? *");
+	says(1, "ACQUIRE a limit=1 owner=o");
+	hears(1, "OK name=a permit=0 *");
 	says(1, "CHECK a");
 	hears(1, "ERR LOST *"); /* another owner has it */
-	says(1, "ACQUIRE a limit=2");
-	hears(1, "OK name=a permit=? *");
+	says(1, "RELEASE a owner=o");
+	hears(1, "OK *");
+	says(1, "ACQUIRE a limit=1");
+	hears(1, "OK name=a permit=0 *");
 	says(1, "RELEASE a");
 	hears(1, "OK *");
 	says(1, "RELEASE a");

@@ -81,6 +81,6 @@ TEST(a_semaphore_may_have_the_longest_name)
 	daemon_returns(0);
 	says(2, "%s", resume);
 	passes(100 * MSEC);
-	hears(2, "\\* name=* permit=* limit=1024 weight=1");
+	hears(2, "\\* name=* permit=* limit=1024");
 	hears(2, "OK session=* n=1");
 }

@@ -42,23 +42,6 @@ TEST(a_permit_takes_one_round_of_its_slot_and_the_first_one_that_of_the_mark_bes
 		ck_assert(!key_is_there(i, "a"));
 }
 
-TEST(a_weight_is_granted_as_a_whole_or_not_at_all)
-{
-	int64_t fence;
-
-	cluster_begin(3);
-	says(1, "ACQUIRE a limit=4 weight=3");
-	fence = number_in(hears(1, "OK name=a permit=?,?,? fence=* valid_ms=* ttl_ms=10000 count=1 free=1"), "fence");
-	says(2, "ACQUIRE a limit=4 weight=2");
-	hears(2, "BUSY name=a limit=4 free=1 waiters=0 holder=* held_ms=*");
-	says(2, "ACQUIRE a limit=4");
-	hears(2, "OK name=a permit=? * free=0");
-	says(1, "RELEASE a");
-	hears(1, "OK name=a free=3");
-	says(3, "ACQUIRE a limit=4 weight=3");
-	ck_assert_int_gt(number_in(hears(3, "OK name=a permit=?,?,? * free=0"), "fence"), fence);
-}
-
 TEST(permits_are_granted_in_the_order_of_the_line)
 {
 	cluster_begin(3);
@@ -74,24 +57,6 @@ TEST(permits_are_granted_in_the_order_of_the_line)
 	hears_nothing(3);
 	says(2, "RELEASE a");
 	hears(3, "OK *");
-}
-
-TEST(a_wide_request_is_not_passed_by_narrow_ones)
-{
-	cluster_begin(3);
-	says(1, "ACQUIRE a limit=3");
-	says(2, "ACQUIRE a limit=3");
-	says(3, "ACQUIRE a limit=3 weight=2 wait=1m");
-	says(4, "ACQUIRE a limit=3 wait=1m");
-	says(5, "ACQUIRE a limit=3");
-	hears(5, "BUSY name=a limit=3 free=0 waiters=2 holder=* held_ms=*");
-	hears_nothing(3);
-	hears_nothing(4);
-	says(1, "RELEASE a");
-	hears(3, "OK name=a permit=?,? * free=0");
-	hears_nothing(4);
-	says(2, "RELEASE a");
-	hears(4, "OK name=a permit=? * free=0");
 }
 
 TEST(a_higher_priority_stands_before_lower_ones)
@@ -132,17 +97,17 @@ TEST(another_limit_or_a_lock_of_that_name_is_refused_as_long_as_somebody_has_a_p
 TEST(a_wait_that_is_over_is_told_and_leaves_nothing)
 {
 	cluster_begin(3);
-	says(1, "ACQUIRE a limit=2 weight=2");
+	says(1, "ACQUIRE a limit=1");
 	hears(1, "OK *");
-	says(2, "ACQUIRE a limit=2 weight=2 wait=3s");
-	says(3, "@c ACQUIRE a limit=2 wait=1m");
+	says(2, "ACQUIRE a limit=1 wait=3s");
+	says(3, "@c ACQUIRE a limit=1 wait=1m");
 	passes(3 * SEC);
-	hears(2, "TIMEOUT name=a waited_ms=3000 limit=2 free=0 waiters=1 holder=* held_ms=*");
+	hears(2, "TIMEOUT name=a waited_ms=3000 limit=1 free=0 waiters=1 holder=* held_ms=*");
 	says(3, "CANCEL @c");
 	hears(3, "OK");
 	hears(3, "@c ERR CANCELLED *");
 	says(1, "RELEASE a");
-	hears(1, "OK name=a free=2");
+	hears(1, "OK name=a free=1");
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert(!key_is_there(i, "a") && !key_is_there(i, SLOT_PREFIX "a#0"));
 }
@@ -152,12 +117,16 @@ TEST(what_a_session_has_is_free_when_it_ends_and_the_next_is_served)
 	cluster_begin(3);
 	says(1, "ACQUIRE a limit=2");
 	says(1, "ACQUIRE a limit=2");
-	says(2, "ACQUIRE a limit=2 weight=2 wait=1m");
+	says(2, "@1 ACQUIRE a limit=2 wait=1m");
+	says(2, "@2 ACQUIRE a limit=2 wait=1m");
 	goes(1, GONE_HANGUP);
-	hears(2, "OK name=a permit=0,1 *");
+	hears(2, "@1 OK name=a permit=? *");
+	hears(2, "@2 OK name=a permit=? *");
 	session_opens_from_afar(3, 0);
-	says(2, "RELEASE a");
-	says(3, "ACQUIRE a limit=2 weight=2");
+	says(2, "RELEASE a count=0");
+	says(3, "ACQUIRE a limit=2");
+	hears(3, "OK *");
+	says(3, "ACQUIRE a limit=2");
 	hears(3, "OK *");
 	goes(3, GONE_RESET);
 	says(4, "ACQUIRE a limit=2 wait=1m");
@@ -171,20 +140,20 @@ TEST(release_extend_and_check_name_a_permit_or_mean_the_one_granted_last)
 {
 	cluster_begin(3);
 	says(1, "ACQUIRE a limit=3 owner=t");
-	says(1, "ACQUIRE a limit=3 weight=2");
+	says(1, "ACQUIRE a limit=3");
 	ignores(1);
 	says(1, "CHECK a");
-	hears(1, "OK name=a permit=?,? fence=* valid_ms=9897 count=1");
+	hears(1, "OK name=a permit=? fence=* valid_ms=9897 count=1");
 	says(1, "CHECK a owner=t");
 	hears(1, "OK name=a permit=? fence=* valid_ms=9897 count=1");
 	says(1, "EXTEND a ttl=20s");
-	hears(1, "OK name=a permit=?,? fence=* valid_ms=19797");
+	hears(1, "OK name=a permit=? fence=* valid_ms=19797");
 	says(1, "RELEASE a permit=7");
 	hears(1, "ERR NOTHELD *");
 	says(2, "RELEASE a");
 	hears(2, "ERR NOTHELD *");
 	says(1, "RELEASE a owner=t");
-	hears(1, "OK name=a free=1");
+	hears(1, "OK name=a free=2");
 	says(1, "RELEASE a");
 	hears(1, "OK name=a free=3");
 	says(1, "RELEASE a");
@@ -217,42 +186,42 @@ TEST(a_session_with_grace_keeps_its_permit_and_its_place)
 	secret = hears(1, "OK proto=1 *");
 	id = number_in(secret, "session");
 	snprintf(line, sizeof(line), "RESUME %lld %.32s", (long long)id, strstr(secret, "secret=") + 7);
-	says(1, "ACQUIRE a limit=2");
+	says(1, "ACQUIRE a limit=1");
 	hears(1, "OK *");
-	says(1, "@w ACQUIRE a limit=2 weight=2 wait=1m owner=o");
+	says(1, "@w ACQUIRE a limit=1 wait=1m owner=o");
 	goes(1, GONE_HANGUP);
 	passes(12 * SEC);
-	says(3, "ACQUIRE a limit=2");
+	says(3, "ACQUIRE a limit=1");
 	hears(3, "BUSY *");
 	says(2, "%s", line);
-	hears(2, "\\* name=a permit=? fence=* valid_ms=* count=1 limit=2 weight=1");
+	hears(2, "\\* name=a permit=0 fence=* valid_ms=* count=1 limit=1");
 	hears(2, "OK session=* n=1");
-	says(2, "@r ACQUIRE a limit=2 weight=2 wait=1m owner=o");
+	says(2, "@r ACQUIRE a limit=1 wait=1m owner=o");
 	says(2, "RELEASE a");
-	hears(2, "OK name=a free=2");
-	hears(2, "@r OK name=a permit=0,1 *");
+	hears(2, "OK name=a free=1");
+	hears(2, "@r OK name=a permit=0 *");
 }
 
-TEST(a_slot_that_is_lost_is_the_loss_of_the_permit_and_its_other_slots_stay_until_nobody_believes)
+TEST(a_slot_that_is_lost_is_the_loss_of_the_permit_and_its_mark_stays_until_nobody_believes)
 {
 	cluster_begin(3);
-	says(1, "ACQUIRE a limit=2 weight=2");
+	says(1, "ACQUIRE a limit=1");
 	hears(1, "OK *");
 	for (unsigned i = 0; i < 3; i++)
-		key_is_overwritten(i, SLOT_PREFIX "a#1", "someone", 1000 * SEC);
+		key_is_overwritten(i, SLOT_PREFIX "a#0", "someone", 1000 * SEC);
 	passes(4 * SEC);
-	hears(1, "! LOST name=a permit=0,1 fence=* reason=evicted");
-	says(2, "ACQUIRE a limit=2");
-	hears(2, "BUSY *");
+	hears(1, "! LOST name=a permit=0 fence=* reason=evicted");
+	says(2, "LOCK a");
+	hears(2, "ERR KIND *");
 	says(1, "CHECK a");
 	hears(1, "ERR LOST *");
-	says(1, "RELEASE a permit=0,1");
+	says(1, "RELEASE a permit=0");
 	hears(1, "ERR LOST *");
 	says(1, "RELEASE a");
 	hears(1, "ERR NOTHELD *");
 	passes(10 * SEC);
-	says(2, "ACQUIRE a limit=2");
-	hears(2, "OK name=a permit=0 *");
+	says(2, "LOCK a");
+	hears(2, "OK name=a *");
 }
 
 TEST(watchers_hear_of_permits_under_the_name_of_the_semaphore)
@@ -261,9 +230,9 @@ TEST(watchers_hear_of_permits_under_the_name_of_the_semaphore)
 	says(9, "WATCH a");
 	hears(9, "OK prefixes=1");
 	says(1, "ACQUIRE a limit=1 note=hi");
-	hears(9, "! EVENT kind=granted name=a session=* permit=0 fence=* limit=1 weight=1 waiters=0 note=hi");
+	hears(9, "! EVENT kind=granted name=a session=* permit=0 fence=* limit=1 waiters=0 note=hi");
 	says(2, "ACQUIRE a limit=1 wait=1m");
-	hears(9, "! EVENT kind=waiting name=a * waited_ms=0 limit=1 weight=1 waiters=1");
+	hears(9, "! EVENT kind=waiting name=a * waited_ms=0 limit=1 waiters=1");
 	says(1, "RELEASE a");
 	hears(9, "! EVENT kind=released name=a * permit=0 fence=* held_ms=0 *");
 	hears(9, "! EVENT kind=granted name=a * permit=0 *");
@@ -292,15 +261,15 @@ TEST(break_takes_all_permits_and_keeps_the_slots_until_nobody_believes)
 TEST(show_and_list_tell_of_the_semaphore_and_not_of_its_slots)
 {
 	cluster_begin(3);
-	says(1, "ACQUIRE a limit=3 weight=2 note=n");
-	says(2, "ACQUIRE a limit=3 weight=2 wait=1m owner=o");
+	says(1, "ACQUIRE a limit=1 note=n");
+	says(2, "ACQUIRE a limit=1 wait=1m owner=o");
 	ignores(1);
 	says(3, "SHOW a");
-	hears(3, "\\* role=holder pos=0 session=* permit=?,? fence=* held_ms=0 valid_ms=* limit=3 weight=2 note=n");
-	hears(3, "\\* role=waiter pos=1 session=* waited_ms=0 limit=3 weight=2 owner=o");
+	hears(3, "\\* role=holder pos=0 session=* permit=0 fence=* held_ms=0 valid_ms=* limit=1 note=n");
+	hears(3, "\\* role=waiter pos=1 session=* waited_ms=0 limit=1 owner=o");
 	hears(3, "OK n=2");
 	says(3, "LIST");
-	hears(3, "\\* name=a kind=semaphore limit=3 held=2 waiters=1");
+	hears(3, "\\* name=a kind=semaphore limit=1 held=1 waiters=1");
 	hears(3, "OK n=1 more=0");
 }
 
@@ -325,12 +294,10 @@ TEST(what_makes_no_sense_is_refused)
 	hears(1, "ERR ARG *");
 	says(1, "ACQUIRE a limit=1025");
 	hears(1, "ERR LIMIT *1024*");
-	says(1, "ACQUIRE a limit=2 weight=3");
-	hears(1, "ERR ARG *");
-	says(1, "ACQUIRE a limit=20 weight=9");
-	hears(1, "ERR ARG *");
-	says(1, "ACQUIRE a limit=20 weight=0");
-	hears(1, "ERR ARG *");
+	says(1, "ACQUIRE a limit=2 weight=2");
+	hears(1, "ERR ARG ACQUIRE has no field 'weight'; a permit is one slot: ACQUIRE once for each, *");
+	says(1, "RELEASE a permit=0,1");
+	hears(1, "ERR ARG permit=*");
 }
 
 /* Two try the slots. Of those that do not wait so many are kept until it is known whether a slot is left. */
@@ -361,10 +328,10 @@ TEST(a_wait_without_a_quorum_keeps_its_place)
 	passes(SEC);
 	says(1, "ACQUIRE a limit=2");
 	hears(1, "ERR QUORUM *");
-	says(1, "@w ACQUIRE a limit=2 weight=2 wait=1m");
+	says(1, "@w ACQUIRE a limit=2 wait=1m");
 	passes(SEC);
 	hears_nothing(1);
 	comes(0);
 	passes(40 * SEC);
-	hears(1, "@w OK name=a permit=0,1 *");
+	hears(1, "@w OK name=a permit=? *");
 }

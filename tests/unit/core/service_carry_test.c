@@ -94,7 +94,7 @@ static void line_draw(struct rng *rng, unsigned number, char line[256])
 	} form[] = {
 		{"LOCK n", " wait=5s"}, {"LOCK n", ""}, {"LOCK n", " mode=shared wait=3s"}, {"UNLOCK n", ""}, {"EXTEND n", " ttl=20s"}, {"CHECK n", ""},
 		{"LOCKALL a", " b c wait=4s"}, {"LOCKANY a", " b wait=2s"}, {"UNLOCK b n", ""}, {"ACQUIRE s", " limit=3 wait=4s"},
-		{"ACQUIRE s", " limit=3 weight=2"}, {"RELEASE s", ""}, {"RATE r", " limit=2 window=5s wait=9s"}, {"DEFER q", " work"}, {"TAKE q", " wait=5s"},
+		{"ACQUIRE s", " limit=3"}, {"RELEASE s", ""}, {"RATE r", " limit=2 window=5s wait=9s"}, {"DEFER q", " work"}, {"TAKE q", " wait=5s"},
 		{"SHOW n", " former=yes"}, {"LIST locks prefix=n", ""}, {"WATCH n", ""}, {"UNWATCH n", ""}, {"COMPLETE n", ""}, {"RECENT prefix=n", ""},
 		{"HELLO 1 grace=9s note=", ""}, {"STATS ", ""}, {"CANCEL ", ""}, {"LIST queues prefix=q", ""}, {"nonsense ", ""},
 	};

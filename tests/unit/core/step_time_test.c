@@ -261,26 +261,6 @@ TEST(a_session_with_many_permits_ends)
 	measure(permits_end_at_once);
 }
 
-/* As many slots as the session may have. */
-static void wide_permits_end(void)
-{
-	char line[100];
-
-	sessions_open(1, 1);
-	for (unsigned i = 0; i < 1024; i++) {
-		snprintf(line, sizeof(line), "ACQUIRE s%u limit=8 weight=8", i);
-		says(1, line);
-	}
-	w.longest_ns = 0;
-	lone_service_gone(&w, 1, GONE_HANGUP);
-	lone_service_pass(&w, SEC);
-}
-
-TEST(a_session_with_wide_permits_ends)
-{
-	measure(wide_permits_end);
-}
-
 static void permits_of_one_end(void)
 {
 	sessions_open(1, 2);

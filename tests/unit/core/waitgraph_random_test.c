@@ -24,7 +24,7 @@ static const char *const name[NAMES] = {"v", "w", "x", "y", "z"};
 struct story {
 	unsigned owners;
 	struct told_want {
-		unsigned name, request, need;
+		unsigned name, request;
 		bool any;
 	} want[OWNERS][WANTS];
 	unsigned wants[OWNERS];
@@ -50,7 +50,6 @@ static void story_wants(struct rng *rng, unsigned i, unsigned request, bool any)
 	struct told_want *w = &story.want[i][story.wants[i]++];
 
 	*w = (struct told_want){.name = rng_below(rng, NAMES), .request = request, .any = any};
-	w->need = limit_of(w->name) > 0 ? 1 + rng_below(rng, limit_of(w->name)) : 0;
 }
 
 static void story_begins(struct rng *rng)
@@ -85,7 +84,7 @@ static void story_is_told(void)
 			const struct told_want *w = &story.want[i][k];
 
 			graph_add_want(&graph, i, &(struct graph_want){
-						       .name = span_of(name[w->name]), .request = w->request, .any = w->any, .need = w->need,
+						       .name = span_of(name[w->name]), .request = w->request, .any = w->any,
 						       .limit = limit_of(w->name)});
 		}
 	}
@@ -100,7 +99,7 @@ static bool is_blocked(unsigned i, const struct told_want *w, unsigned set)
 		permits += set >> j & 1 ? story.holds[j][w->name] : 0;
 		others |= i != j && set >> j & 1 && story.holds[j][w->name];
 	}
-	return w->need > 0 ? permits + w->need > limit_of(w->name) : others;
+	return limit_of(w->name) > 0 ? permits >= limit_of(w->name) : others;
 }
 
 /* Is j in the way of this want of i, if these are stuck? */

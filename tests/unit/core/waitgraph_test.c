@@ -38,9 +38,9 @@ static void holds(const char *what)
 }
 
 /* Of a semaphore of that limit. */
-static void wants_permits(const char *what, unsigned need, unsigned limit)
+static void wants_permit(const char *what, unsigned limit)
 {
-	graph_add_want(&graph, graph.owners - 1, &(struct graph_want){.name = span_of(what), .need = need, .limit = limit});
+	graph_add_want(&graph, graph.owners - 1, &(struct graph_want){.name = span_of(what), .limit = limit});
 }
 
 static void holds_permits(const char *what, unsigned count)
@@ -145,18 +145,19 @@ TEST(an_owner_is_not_in_its_own_way)
 	ck_assert(!some_are_stuck());
 }
 
-/* Owner 0 has x and wants a permit of three; 1 has one of them and 2 has two. */
-static void two_have_permits(unsigned need)
+/* Owner 0 has x and wants a permit of three; 1 has so many of them and 2 has the others. */
+static void two_have_permits(unsigned n)
 {
 	begins();
 	comes(0, 30);
 	holds("x");
-	wants_permits("s", need, 3);
+	wants_permit("s", 3);
 	comes(1, 10);
-	holds_permits("s", 1);
+	holds_permits("s", n);
 	wants("x", 0, false);
 	comes(2, 20);
-	holds_permits("s", 2);
+	if (n < 3)
+		holds_permits("s", 3 - n);
 }
 
 TEST(a_request_for_permits_goes_on_when_enough_of_them_become_free)
@@ -175,11 +176,11 @@ TEST(the_permits_of_an_owner_are_not_free_while_it_waits_for_more)
 	begins();
 	comes(0, 10);
 	holds_permits("s", 1);
-	wants_permits("s", 1, 2);
+	wants_permit("s", 2);
 	comes(1, 20);
 	holds_permits("s", 1);
 	ck_assert(!some_are_stuck());
-	wants_permits("s", 1, 2);
+	wants_permit("s", 2);
 	ck_assert(some_are_stuck());
 	ck_assert(graph.owner[1].victim);
 }
@@ -189,7 +190,7 @@ TEST(an_owner_that_waits_for_itself_alone_is_in_no_cycle)
 	begins();
 	comes(0, 10);
 	holds_permits("s", 2);
-	wants_permits("s", 1, 2);
+	wants_permit("s", 2);
 	ck_assert(some_are_stuck());
 	ck_assert_str_eq(told(0), "");
 	ck_assert(!graph.owner[0].victim);
@@ -200,7 +201,7 @@ TEST(a_lock_and_a_permit_of_one_name_are_not_in_the_way_of_each_other)
 	begins();
 	comes(0, 10);
 	holds("x");
-	wants_permits("y", 1, 1);
+	wants_permit("y", 1);
 	comes(1, 20);
 	holds("y");
 	wants("x", 0, false);
