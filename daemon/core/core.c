@@ -41,6 +41,7 @@ void core_conf_take_live(struct core_conf *to, const struct core_conf *from)
 	to->jobs_keep_us = from->jobs_keep_us;
 	to->listed = from->listed;
 	to->work = from->work;
+	to->serves_all = from->serves_all;
 	to->tell_moves = from->tell_moves;
 	to->alarm_held_us = from->alarm_held_us;
 	to->alarm_waited_us = from->alarm_waited_us;

@@ -48,7 +48,7 @@ bool settle_session(struct commander *x, struct session *session)
 	if (session->resuming && resume_goes_on(x, session))
 		settle_notices(x); /* losses are told before the next line is served: it may end their claims */
 	while (session->ahead.count > 0 && !session->over && !session->busy && !session_must_await(x->sessions, session)) {
-		if (x->served >= SERVED_A_STEP && !x->engine->stopping) { /* the last step keeps nobody waiting */
+		if (x->served >= SERVED_A_STEP && !x->core->conf.serves_all && !x->engine->stopping) { /* the last step keeps nobody waiting */
 			session_goes_on(x->sessions, session);
 			commander_again(x);
 			return false;

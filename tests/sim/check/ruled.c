@@ -80,20 +80,12 @@ static bool waits_denied(const struct request_sim *q)
 	return !running_awaits(q) && (is_grant(span_of(q->asked)) || is_take_of_new(q)) && some_is_denied(q) && !may_be_refused(q);
 }
 
-/* Lines that were read ahead may be left for the next step, which follows at once. */
-static bool some_are_left(const struct sim_daemon *d)
-{
-	struct instant when;
-
-	return service_deadline(d->service, &when) && !instant_before(daemon_boot(d), when);
-}
-
 /* The daemon has new rules: whoever may not have what it waits for, is told so in that step. One that waits for its RESUME, or its client, is not read yet. */
 void ruled_anew(const struct sim_daemon *d)
 {
 	const struct request_sim *q;
 	const struct conn *c;
-	bool resumes, left = some_are_left(d);
+	bool resumes;
 
 	TAILQ_FOREACH(c, &d->world->conns, in_world)
 	{
@@ -103,7 +95,7 @@ void ruled_anew(const struct sim_daemon *d)
 		TAILQ_FOREACH(q, &c->running, at_daemon)
 			resumes |= q->ask == ASK_RESUME;
 		TAILQ_FOREACH(q, &c->running, at_daemon)
-			if (!resumes && !(left && !q->tagged) && waits_denied(q))
+			if (!resumes && waits_denied(q))
 				fail(q, "which the rules deny now, and waits on", SPAN(""));
 	}
 }

@@ -123,6 +123,7 @@ void daemon_configure(struct sim_daemon *d, bool strange)
 		.tell_moves = d->world->trace != NULL,
 		.listed = listed_at_once(p),
 		.work = (unsigned)p->slices,
+		.serves_all = true,
 		.jobs_keep_us = INT64_C(315360000) * SEC,
 		.limits = {.locks = 1024, .waiting = 256, .jobs = 1000, .stored = 1 << 30, .renewals = 1000000,
 			   .attempts = 3, .name = 512, .mistakes = 100, .line = 8192},
