@@ -90,7 +90,7 @@ static struct claim *claim_of_fence(struct commander *x, struct session *s)
 /* If a turn stands beside the loss, the next run takes the first FREED for the end of the turn. So the turn is recorded anew behind both. */
 static void remember_acknowledged(struct commander *x, const struct claim *loss)
 {
-	const struct claim *latest = lock_claim_of(loss->lock, loss->session, claim_owner(loss));
+	struct claim *latest = lock_claim_of(loss->lock, loss->session, claim_owner(loss));
 
 	if (latest != loss)
 		remember_freed(x, latest);

@@ -54,12 +54,13 @@ void remember_over(struct commander *x, const struct session *s)
 }
 
 /* The owner as the record is to have it; flags: further bits of JOURNAL_PARTS, RENEW. */
-static void remember_hold(struct commander *x, const struct session *s, const struct claim *c, struct span owner, int64_t flags, bool told)
+static void remember_hold(struct commander *x, const struct session *s, struct claim *c, struct span owner, int64_t flags, bool told)
 {
 	struct lock *l = c->lock;
 	struct prior_lease left;
 
 	l->lease.recorded = true;
+	c->recorded_shared = c->shared || convert_is_asked(l);
 	left = adoption_record(x->core, &l->lease);
 	/* An adoption puts another value in the place of the one of which the journal knows. */
 	remember_in_time(x, &(struct journal_record){.kind = left.prior.n > 0 ? JOURNAL_ADOPTING : JOURNAL_HELD,
@@ -74,13 +75,13 @@ static void remember_hold(struct commander *x, const struct session *s, const st
 	                                     .fence = c->token,
 	                                     .ttl_us = left.ttl_us,
 	                                     .delay_us = c->delay_us,
-	                                     .renew = (c->renew ? JOURNAL_RENEWED : 0) | (c->shared || convert_is_asked(c->lock) ? JOURNAL_SHARED : 0) | flags,
+	                                     .renew = (c->renew ? JOURNAL_RENEWED : 0) | (c->recorded_shared ? JOURNAL_SHARED : 0) | flags,
 	                                     .told = told,
 	                                     .granted_at_us = c->granted_at.us,
 	                                     .deadline_us = left.deadline.us}, left.prior.n > 0);
 }
 
-void remember_held(struct commander *x, const struct claim *c)
+void remember_held(struct commander *x, struct claim *c)
 {
 	if (is_remembered(x, c->session))
 		remember_hold(x, c->session, c, claim_owner(c), x->more ? JOURNAL_MORE : 0, !c->not_notified);
@@ -105,7 +106,7 @@ static struct span seat_owner(struct commander *x, const struct permit *p)
 	return (struct span){room, (size_t)n + p->owner_n};
 }
 
-static void remember_seat(struct commander *x, const struct permit *p, const struct claim *c, bool held)
+static void remember_seat(struct commander *x, const struct permit *p, struct claim *c, bool held)
 {
 	if (!c || (held && c->state != CLAIM_HELD))
 		return;
@@ -226,7 +227,7 @@ void remember_job_over(struct commander *x, const struct job *job)
 void remember_all_of(struct commander *x, const struct session *s)
 {
 	const struct permit *p;
-	const struct claim *c;
+	struct claim *c;
 	const struct job *job;
 
 	remember_session(x, s);

@@ -29,10 +29,10 @@ static inline void reply_mode(struct reply *r, const struct claim *c)
 		reply_text(r, "mode", SPAN("shared"));
 }
 
-/* Of what the client may rely on: while its owner asks to share a hold, the journal says that it is shared already. */
+/* Of what the client may rely on: a crash leaves no more than the journal says. */
 static inline void reply_mode_sure(struct reply *r, const struct claim *c)
 {
-	if (c->shared || c->lock->contender->converts)
+	if (c->shared || c->recorded_shared)
 		reply_text(r, "mode", SPAN("shared"));
 }
 

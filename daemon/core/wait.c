@@ -46,23 +46,12 @@ void wait_set_end(struct engine *e, struct claim *c, struct instant until)
 	heap_set(&e->core->timers, &c->timer, until);
 }
 
-/* The journal was told that the hold is shared, see convert.c: unless another request asks the same, it is to hear that it is exclusive. */
-static void wait_converts_no_more(struct engine *e, struct lock *l)
-{
-	if (!l->contender->converts && l->holder && !l->holder->shared && l->lease.recorded)
-		notices_add(&e->notices, NOTICE_ADOPTING, l->holder, NULL, NOT_REFUSED);
-}
-
 /* Takes the claim out, with an answer. A claim that waited is told TIMEOUT where others are told BUSY. */
 static void wait_answer(struct engine *e, struct claim *c, enum refusal why)
 {
-	bool converts = contender_of_claim(c)->converts == c;
-
 	if (c->patient && why == REFUSED_BUSY)
 		why = c->leaving ? REFUSED_CANCELLED : REFUSED_TIMEOUT;
 	wait_leave(e, c);
-	if (converts)
-		wait_converts_no_more(e, c->lock);
 	notices_add(&e->notices, NOTICE_REFUSED, c, NULL, why);
 }
 

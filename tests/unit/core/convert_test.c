@@ -253,7 +253,7 @@ TEST(a_store_with_a_renewal_under_way_on_a_broken_connection_gives_no_token)
 	passes(300 * MSEC);
 	ignores(1);
 	says(1, "CHECK a");
-	hears(1, "OK name=a fence=* valid_ms=* count=1 mode=shared");
+	hears(1, "OK name=a fence=* valid_ms=* count=1");
 	passes(9 * SEC);
 	ignores(1);
 	says(1, "CHECK a");
