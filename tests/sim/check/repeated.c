@@ -89,7 +89,7 @@ void check_repeat_job_row(const struct sim_client *c, unsigned jobs)
 void check_repeat_taken(const struct sim_client *c, struct span line, bool ok)
 {
 	const struct repeat_job *j = &c->repeats.job;
-	char text[64];
+	char text[96];
 
 	if (!j->unheard[0] || !instant_before(client_boot(c), j->unheard_until) || span_equal(line_word(line, 1), SPAN("ERR")) ||
 	    (ok && span_equal(line_field(line, "job"), span_of(j->unheard))))
