@@ -40,7 +40,7 @@ struct core_conf {
 	uint64_t seed[2];
 	unsigned listed;              /* a LIST of more entries is answered in slices, see listing.h; 0: the default */
 	unsigned work;                /* of timers in a step, see fire.c; 0: the default */
-	bool serves_all;              /* lines read ahead, in one step: the simulator takes one as served when the one before it is answered */
+	bool serves_all;              /* a step serves all lines that were read ahead: the simulator takes a line as served once the one before is answered */
 	bool names;                   /* note which names are locked, and by whom: see noted.h */
 	bool inquires;                /* asks other daemons who holds a name there, and answers them: see inquire.h */
 	bool trust_first_start;       /* see member.h */

@@ -166,7 +166,7 @@ static void member_keep_marker(struct member *m, struct span marker)
 	m->marker = text;
 }
 
-/* Somebody flushes it, or restarts it: to wait for the end of the quarantine is in vain while that goes on. */
+/* A store that is flushed or restarted again and again never gets out of its quarantine, so that is the reason that is shown. */
 static void member_note_loss(struct members *ms, struct member *m, const char *why)
 {
 	struct instant now = ms->core->now;

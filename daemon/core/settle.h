@@ -22,7 +22,7 @@ static inline void settle_notices(struct commander *x)
 
 /* Serves one line. False: the session is no more. */
 bool settle_line(struct commander *x, struct session *session, struct input line);
-/* Serves the lines of this session that were read ahead, until it has to wait. Its pointer may be dead then. */
+/* Serves the lines of this session that were read ahead, until it has to wait; its pointer may be dead then. False: the step has no time for more lines. */
 bool settle_session(struct commander *x, struct session *session);
 /* Votes fell: a job that this has ended is lost before another line is served. */
 void settle_fallen(struct commander *x);

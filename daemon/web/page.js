@@ -144,7 +144,7 @@ function showAlarms(s) {
 		if (lock.alarm)
 			alarms.push(plain(lock.name) + ": " + plain(lock.alarm) + " for too long.");
 	if (missed)
-		alarms.push(missed + " events were left out, because this page read too slowly.");
+		alarms.push(missed + " events were left out: they came too fast.");
 	$("alarms").replaceChildren(...alarms.map(text => make("li", "! " + text, "bad")));
 	if (!alarms.length)
 		$("alarms").replaceChildren(make("li", "none", "good"));
