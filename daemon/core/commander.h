@@ -40,6 +40,8 @@ struct commander {
 	TAILQ_HEAD(, group) groups_due; /* those to be looked at before the step ends: see gather.c */
 	struct map semaphores;   /* those of which somebody here has or wants a permit: see semaphore.h */
 	TAILQ_HEAD(, permit) permits_due; /* those to be looked at before the step ends: see obtain.c */
+	TAILQ_HEAD(, permit) permits_later; /* first in line: they ask for more slots in the next step */
+	unsigned slots_asked;    /* in this step, by those that are first in line */
 	bool gathered;           /* groups or permits have asked for names or given them back since the engine has settled */
 	struct watchings watchings; /* sessions that watch */
 	unsigned prefixes;          /* how many they watch */

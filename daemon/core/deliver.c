@@ -120,6 +120,10 @@ void deliver_refusal(struct commander *x, struct session *s, struct span tag, en
 	case REFUSED_CROWD:
 		tell_crowded(x, s, tag);
 		break;
+	case REFUSED_SLOTS:
+		tell_error(x, s, tag, ERROR_LIMIT, "a session may be the first in line for at most %d slots of semaphores: wait for some in another session",
+		           SLOTS_OF_SESSION);
+		break;
 	case REFUSED_COUNT:
 		tell_error(x, s, tag, ERROR_LIMIT, "an owner holds a lock at most %u times at once", HOLDS_MOST);
 		break;

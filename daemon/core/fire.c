@@ -44,6 +44,7 @@ static void job_timer_fired(struct commander *x, struct timer *t)
 static void again(struct commander *x)
 {
 	news_again(x);
+	permits_again(x);
 	if (x->drain.more)
 		drain_again(x);
 }
@@ -86,12 +87,16 @@ static void timer_fired(struct commander *x, struct timer *t)
 
 #define WORK_A_STEP 2048
 #define WORK_A_WAIT 8 /* of a request that ends */
+#define SLOTS_A_WORK 8 /* that the first in line leaves */
+
+static unsigned session_work(const struct session *s)
+{
+	return WORK_A_WAIT * (1 + s->held + s->waiting) + s->slots / SLOTS_A_WORK;
+}
 
 /* About how much the timer is to do, where a lease to renew is 2. */
 static unsigned timer_work(struct timer *t)
 {
-	const struct session *s;
-
 	switch ((enum timer_kind)t->kind) {
 	case TIMER_LEASE: /* all readers lose it together */
 		return 1 + lock_holders(lock_of_lease(container_of(t, struct lease, timer)));
@@ -100,11 +105,11 @@ static unsigned timer_work(struct timer *t)
 	case TIMER_AGAIN:
 		return WORK_A_STEP;
 	case TIMER_SESSION:
-		s = container_of(t, struct session, timer);
-		return WORK_A_WAIT * (1 + s->held + s->waiting);
+		return session_work(container_of(t, struct session, timer));
 	case TIMER_GRACE:
-		s = container_of(t, struct lasting, grace)->session;
-		return WORK_A_WAIT * (1 + s->held + s->waiting);
+		return session_work(container_of(t, struct lasting, grace)->session);
+	case TIMER_PERMIT:
+		return WORK_A_WAIT + container_of(t, struct permit, timer)->asked_n / SLOTS_A_WORK;
 	default:
 		return WORK_A_WAIT;
 	}

@@ -10,6 +10,8 @@ void permits_take_over(struct session *to, struct session *from)
 {
 	struct permit *p;
 
+	to->slots += from->slots;
+	from->slots = 0;
 	while ((p = TAILQ_FIRST(&from->permits))) {
 		TAILQ_REMOVE(&from->permits, p, in_session);
 		TAILQ_INSERT_TAIL(&to->permits, p, in_session);

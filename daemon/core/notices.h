@@ -42,6 +42,7 @@ enum refusal {
 	REFUSED_DRAINING,
 	REFUSED_DENIED, /* the rules were read again, and do not allow it any more */
 	REFUSED_CROWD, /* LOCK: too many wait, or hold something with others */
+	REFUSED_SLOTS, /* ACQUIRE: its session is the first in line for as many slots as one may be */
 	REFUSED_COUNT, /* LOCK: this owner holds it as often as one may */
 	REFUSED_SHARED, /* LOCK: its owner holds the name shared, and asks for it alone */
 	REFUSED_LOST, /* EXTEND, UNLOCK sync=yes: the stores say that it was not ours any more */

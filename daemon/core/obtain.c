@@ -181,13 +181,33 @@ static void begin(struct commander *x, struct permit *p)
 
 /* --- first in line --- */
 
+#define SLOTS_A_STEP 512
+
+static bool step_has_time(const struct commander *x)
+{
+	return x->slots_asked < (x->core->conf.work ? x->core->conf.work : SLOTS_A_STEP);
+}
+
+static void ask_slot_as_first(struct commander *x, struct permit *p, unsigned slot)
+{
+	x->slots_asked++;
+	if (slot == p->asked_n)
+		permit_ask_slot(x, p, slot, true);
+	else
+		permit_ask_again(x, p, &p->asked[slot], true);
+}
+
 static void ask_all_slots(struct commander *x, struct permit *p)
 {
-	for (unsigned slot = 0; slot < p->semaphore->limit; slot++)
-		if (slot == p->asked_n)
-			permit_ask_slot(x, p, slot, true);
-		else if (!p->asked[slot].claim && p->asked[slot].why == NOT_REFUSED)
-			permit_ask_again(x, p, &p->asked[slot], true);
+	for (unsigned slot = 0; slot < p->semaphore->limit; slot++) {
+		if (slot < p->asked_n && (p->asked[slot].claim || p->asked[slot].why != NOT_REFUSED))
+			continue;
+		if (!step_has_time(x)) {
+			permit_leave_for_later(x, p);
+			break;
+		}
+		ask_slot_as_first(x, p, slot);
+	}
 }
 
 static void go_on_as_first(struct commander *x, struct permit *p)
@@ -199,17 +219,25 @@ static void go_on_as_first(struct commander *x, struct permit *p)
 	} else if (permit_trouble(p) != NOT_REFUSED) {
 		permit_refuse(x, p, permit_trouble(p));
 	} else {
-		if (!p->mark.claim)
+		if (!p->mark.claim && step_has_time(x))
 			permit_ask_mark(x, p, true);
 		ask_all_slots(x, p);
 	}
+}
+
+/* It would stand in more queues than a step can leave when its session ends. */
+static bool session_stands_enough(const struct permit *p)
+{
+	return p->state != PERMIT_FIRST && p->session->slots + p->semaphore->limit > SLOTS_OF_SESSION;
 }
 
 static void go_on_in_line(struct commander *x, struct permit *p)
 {
 	bool first = TAILQ_FIRST(&p->semaphore->line) == p;
 
-	if (first) {
+	if (first && session_stands_enough(p)) {
+		permit_refuse(x, p, REFUSED_SLOTS);
+	} else if (first) {
 		permit_enter(x, p, PERMIT_FIRST);
 		go_on_as_first(x, p);
 	} else if (p->state == PERMIT_FIRST) {
@@ -235,9 +263,7 @@ void obtain_next(struct commander *x)
 {
 	struct permit *p = TAILQ_FIRST(&x->permits_due);
 
-	TAILQ_REMOVE(&x->permits_due, p, in_due);
-	p->due = false;
-	x->due--;
+	permit_is_due_no_more(x, p);
 	x->gathered = true;
 	if (permit_is_asking(p))
 		permit_drop_lost(x, p);

@@ -221,10 +221,7 @@ void permit_free(struct commander *x, struct permit *p)
 
 	permit_drop_all(x, p);
 	heap_cancel(&x->core->timers, &p->timer);
-	if (p->due) {
-		TAILQ_REMOVE(&x->permits_due, p, in_due);
-		x->due--;
-	}
+	permit_is_due_no_more(x, p);
 	permit_enter(x, p, PERMIT_LOST);
 	p->session->held--;
 	TAILQ_REMOVE(&m->others, p, in_line);

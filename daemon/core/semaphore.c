@@ -18,6 +18,7 @@ void semaphores_init(struct commander *x)
 {
 	map_init(&x->semaphores, x->engine->table.map.key);
 	TAILQ_INIT(&x->permits_due);
+	TAILQ_INIT(&x->permits_later);
 }
 
 struct semaphore *semaphore_find(struct commander *x, struct span name)
@@ -129,13 +130,48 @@ bool semaphore_owns(const struct lock *l, struct span *ret_name)
 
 /* --- permits --- */
 
+static void permit_is_late_no_more(struct commander *x, struct permit *p)
+{
+	if (p->later)
+		TAILQ_REMOVE(&x->permits_later, p, in_due);
+	p->later = false;
+}
+
 void permit_make_due(struct commander *x, struct permit *p)
 {
 	if (p->due)
 		return;
+	permit_is_late_no_more(x, p);
 	p->due = true;
 	x->due++;
 	TAILQ_INSERT_TAIL(&x->permits_due, p, in_due);
+}
+
+void permit_leave_for_later(struct commander *x, struct permit *p)
+{
+	if (p->due || p->later)
+		return;
+	p->later = true;
+	TAILQ_INSERT_TAIL(&x->permits_later, p, in_due);
+	commander_again(x);
+}
+
+void permits_again(struct commander *x)
+{
+	struct permit *p;
+
+	while ((p = TAILQ_FIRST(&x->permits_later)))
+		permit_make_due(x, p);
+}
+
+void permit_is_due_no_more(struct commander *x, struct permit *p)
+{
+	permit_is_late_no_more(x, p);
+	if (p->due) {
+		TAILQ_REMOVE(&x->permits_due, p, in_due);
+		x->due--;
+	}
+	p->due = false;
 }
 
 static struct instant permit_place(const struct permit *p)
@@ -179,6 +215,8 @@ void permit_enter(struct commander *x, struct permit *p, enum permit_state state
 			TAILQ_INSERT_TAIL(&m->others, p, in_line);
 		m->waiters += (unsigned)is - was;
 	}
+	p->session->slots += (state == PERMIT_FIRST) * m->limit;
+	p->session->slots -= (p->state == PERMIT_FIRST) * m->limit;
 	for (unsigned i = 0; i < p->asked_n && p->state == PERMIT_TRYING; i++)
 		m->used[p->asked[i].slot]--;
 	m->used[p->slot.slot] = (uint8_t)(m->used[p->slot.slot] + has);

@@ -18,6 +18,8 @@ enum permit_state {
 	PERMIT_LOST,      /* its client was told, and has not released it yet */
 };
 
+#define SLOTS_OF_SESSION 16384 /* for which one session is the first in line */
+
 /* How the owner of a record of a permit begins: see recall.h. */
 #define SEAT_OWNER "\001permit "
 
@@ -57,6 +59,7 @@ struct permit {
 	enum refusal extended; /* what these were answered so far */
 	unsigned other;        /* the limit with which the name is in use instead; 0: as a lock */
 	bool patient, due;
+	bool later;            /* FIRST, in commander.permits_later */
 	bool not_notified;     /* its connection was lost: the client does not know of it, or a repeated ACQUIRE takes its place */
 	bool told;             /* CANCELLED: its client was told why */
 	bool denied;           /* CANCELLED: by new rules */
@@ -116,6 +119,9 @@ bool semaphore_owns(const struct lock *l, struct span *ret_name);
 
 void permit_release(struct permit *p); /* its memory alone */
 void permit_make_due(struct commander *x, struct permit *p);
+void permit_is_due_no_more(struct commander *x, struct permit *p);
+void permit_leave_for_later(struct commander *x, struct permit *p); /* it is due in the next step */
+void permits_again(struct commander *x);                            /* those that were left */
 void permit_enter(struct commander *x, struct permit *p, enum permit_state state); /* into the state, and the list that belongs to it */
 /* Whether p stands before q in the line. */
 bool permit_stands_before(const struct permit *p, const struct permit *q);

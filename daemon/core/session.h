@@ -75,6 +75,7 @@ struct session {
 	int64_t pid, uid;        /* of the peer, if is_unix */
 	size_t unsent;           /* bytes sent since the last EVENT_SENT */
 	unsigned held, waiting;  /* number of claims held or lost; number of LOCKs not answered yet; a LOCKALL or LOCKANY counts as one for each name */
+	unsigned slots;          /* of the semaphores in whose lines it is the first */
 	unsigned waits_not_notified;        /* waiting claims whose requests went with the connection: a repeated LOCK takes one over */
 	uint64_t searched;       /* number of the last search for a deadlock that came here, see deadlock.c */
 	TAILQ_ENTRY(session) in_nested;

@@ -62,6 +62,7 @@ ELSEWHERE = {
     ("renewals a second", "peer"): unit("core/renewals", "the_sessions_of_a_peer_share_half_and_another_peer_is_still_served"),
     ("renewals a second", "all"): unit("core/renewals", "all_sessions_have_the_whole_and_no_more"),
     ("LOCKs of an owner", "each"): unit("core/restore", "an_owner_holds_a_lock_so_often_and_no_more"),
+    ("slots waited for as the first", "each"): unit("core/step_time", "a_session_is_the_first_in_line_for_so_many_slots_and_no_more"),
     ("readers of a lock, at a daemon", "all"): unit("core/reader_crowd", "one_more_reader_is_told_BUSY_or_waits"),
     ("bytes of jobs, queues, rate limits", "peer"): unit("core/jobs_limits", "the_clients_of_a_user_fill_half_and_those_of_another_are_still_served"),
     ("bytes of names in use", "peer"): unit("core/origin", "names_of_a_peer_take_a_quarter_and_those_of_all_the_whole"),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* No step of the service is long, whatever crowds wait, watch, or wait for each other. */
+#include "daemon/core/semaphore.h"
 #include "tests/fixture/timed_story.h"
 
 /* --- crowds that wait for one name ------------------------------------------------------------------------------------ */
@@ -324,6 +325,96 @@ static void permits_leave_a_long_line(void)
 TEST(a_session_leaves_a_long_line_for_permits)
 {
 	measure(permits_leave_a_long_line);
+}
+
+/* Session 9 has all permits of so many semaphores. Of each, sessions 1 and 5 wait for one, in this order; of further 16 sessions 2 and 6 … */
+static void lines_of_full_semaphores(unsigned semaphores, unsigned limit)
+{
+	char line[100];
+
+	w.conf.limits.locks = 40000;
+	service_reload(w.service, &w.conf);
+	sessions_open(1, 9);
+	for (unsigned m = 0; m < semaphores; m++)
+		for (unsigned i = 0; i < limit; i++) {
+			snprintf(line, sizeof(line), "ACQUIRE s%u limit=%u", m, limit);
+			says(9, line);
+		}
+	for (uint64_t k = 1; k <= 5; k += 4)
+		for (unsigned m = 0; m < semaphores; m++) {
+			snprintf(line, sizeof(line), "@%u ACQUIRE s%u limit=%u wait=10s", m, m, limit);
+			says(k + m * limit / SLOTS_OF_SESSION, line);
+		}
+	w.longest_ns = 0;
+}
+
+static void first_of_many_lines(unsigned semaphores, unsigned limit)
+{
+	lines_of_full_semaphores(semaphores, limit);
+	lone_service_gone(&w, 1, GONE_HANGUP);
+	lone_service_pass(&w, SEC);
+	lone_service_pass(&w, 10 * SEC);
+}
+
+static void first_of_long_lines(void)
+{
+	first_of_many_lines(16, 1024);
+}
+
+static void first_of_short_lines(void)
+{
+	first_of_many_lines(1024, 1);
+}
+
+static void waits_of_first_end_at_once(void)
+{
+	lines_of_full_semaphores(30, 1024);
+	lone_service_pass(&w, 11 * SEC);
+}
+
+static void first_are_drained(void)
+{
+	lines_of_full_semaphores(30, 1024);
+	says(1, "DRAIN");
+	lone_service_pass(&w, SEC);
+}
+
+LOOP_TEST(some_are_the_first_of_many_lines, 4)
+{
+	static void (*const story[])(void) = {first_of_long_lines, first_of_short_lines, waits_of_first_end_at_once, first_are_drained};
+
+	measure(story[_i]);
+}
+
+static void keeps_last_of_first(void *context, uint64_t session, struct span bytes)
+{
+	(void)context;
+	if (session == 1)
+		snprintf(heard, sizeof(heard), "%.*s", (int)bytes.n, bytes.p);
+}
+
+static void stands_in_one_line_more(void)
+{
+	lines_of_full_semaphores(SLOTS_OF_SESSION / LIMIT_MOST, LIMIT_MOST);
+	w.sent = keeps_last_of_first;
+	for (unsigned i = 0; i < LIMIT_MOST; i++)
+		says(9, "ACQUIRE t limit=1024");
+	heard[0] = '\0';
+	says(1, "@other ACQUIRE t limit=1024 wait=1h");
+	ck_assert_ptr_nonnull(strstr(heard, "@other ERR LIMIT a session may be the first in line for at most 16384 slots of semaphores"));
+	heard[0] = '\0';
+	says(5, "@other ACQUIRE t limit=1024 wait=1h"); /* it stands behind session 1 in all other lines, and has nothing there */
+	says(1, "@second ACQUIRE t limit=1024 wait=1h");
+	ck_assert_str_eq(heard, "");
+	says(1, "CANCEL @0");
+	says(5, "CANCEL @other");
+	says(9, "RELEASE t");
+	ck_assert_ptr_nonnull(strstr(heard, "@second OK "));
+}
+
+TEST(a_session_is_the_first_in_line_for_so_many_slots_and_no_more)
+{
+	measure(stands_in_one_line_more);
 }
 
 /* --- owners that wait for each other ---------------------------------------------------------------------------------- */
