@@ -102,15 +102,7 @@ static void session_void_grace(struct commander *x, struct session *s)
 /* Its client is told each loss, and then hung up on: hangup_settle() does that, behind the notices. */
 static void kill_connected(struct commander *x, struct session *s)
 {
-	struct claim *c, *next;
-
-	for (c = TAILQ_FIRST(&s->claims); c; c = next) {
-		next = TAILQ_NEXT(c, in_session);
-		if (c->state == CLAIM_HELD)
-			hold_lose_one(x->engine, c, LOSS_BROKEN);
-	}
-	permits_lose(x, s, LOSS_BROKEN);
-	jobs_lose(x, s, LOSS_BROKEN);
+	session_loses_all(x, s, LOSS_BROKEN);
 	s->killed = true;
 	s->ahead.count = 0; /* what it has sent is not served */
 	session_answered(x->sessions, s, false);

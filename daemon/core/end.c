@@ -6,6 +6,7 @@
 #include "daemon/core/groups.h"
 #include "daemon/core/belief.h"
 #include "daemon/core/hold.h"
+#include "daemon/core/job.h"
 #include "daemon/core/list.h"
 #include "daemon/core/news.h"
 #include "daemon/core/permits.h"
@@ -15,6 +16,7 @@
 #include "daemon/core/survey.h"
 #include "daemon/core/rate_turns.h"
 #include "daemon/core/take.h"
+#include "daemon/core/wait.h"
 #include "daemon/core/watch.h"
 
 void end_all(struct commander *x)
@@ -87,6 +89,25 @@ static void session_drop_claims(struct commander *x, struct session *s, bool wai
 		else
 			hold_abandon(x->engine, c, session_believes_until(s, c, how));
 	}
+}
+
+void session_loses_all(struct commander *x, struct session *s, enum loss why)
+{
+	struct claim *c, *next;
+
+	for (c = TAILQ_FIRST(&s->claims); c; c = next) {
+		next = TAILQ_NEXT(c, in_session);
+		if (c->state == CLAIM_HELD)
+			hold_lose_one(x->engine, c, why);
+	}
+	/* What waits to hold a lock once more, by count=, is not to get it anew as something else. */
+	for (c = TAILQ_FIRST(&s->claims); c; c = next) {
+		next = TAILQ_NEXT(c, in_session);
+		if (c->state == CLAIM_WAITING && c->asking->count > 1 && lock_loss_of(c->lock, s, claim_owner(c)))
+			wait_withdraw(x->engine, c, REFUSED_LOST);
+	}
+	permits_lose(x, s, why);
+	jobs_lose(x, s, why);
 }
 
 void end_session(struct commander *x, struct session *s, enum ending how)

@@ -19,6 +19,8 @@ enum ending {
 /* The daemon ends: frees what sessions have outside the tables. Tells nobody. */
 void end_all(struct commander *x);
 /* Withdraws, frees, forgets all claims of the session and closes it. */
+/* It loses all that it holds. What it waits for it still waits for. */
+void session_loses_all(struct commander *x, struct session *s, enum loss why);
 void end_session(struct commander *x, struct session *s, enum ending how);
 /* Its connection is no more: with grace the session is detached, else it ends. The session's pointer is dead afterwards. */
 void end_connection(struct commander *x, struct session *s, enum ending how);

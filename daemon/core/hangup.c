@@ -7,8 +7,6 @@
 #include "daemon/core/end.h"
 #include "daemon/core/gather.h"
 #include "daemon/core/groups.h"
-#include "daemon/core/hold.h"
-#include "daemon/core/job.h"
 #include "daemon/core/permits.h"
 #include "daemon/core/rate_turns.h"
 #include "daemon/core/take.h"
@@ -140,22 +138,14 @@ static void cut_off(struct commander *x, struct session *s, const char *reason)
 static void session_fell_silent(struct commander *x, struct session *s)
 {
 	int64_t late_us = instant_diff(x->core->now, s->heard_at) - s->heartbeat_us;
-	struct claim *c, *next;
 
 	/* The daemon was not reading, or was stopped: what the session sent meanwhile lies unread. */
 	if (!s->reading || late_us > PAUSE_US) {
 		session_heard(x->sessions, s);
 		return;
 	}
-	for (c = TAILQ_FIRST(&s->claims); c && !s->known; c = next) {
-		next = TAILQ_NEXT(c, in_session);
-		if (c->state == CLAIM_HELD)
-			hold_lose_one(x->engine, c, LOSS_IDLE);
-	}
-	if (!s->known) {
-		permits_lose(x, s, LOSS_IDLE);
-		jobs_lose(x, s, LOSS_IDLE);
-	}
+	if (!s->known)
+		session_loses_all(x, s, LOSS_IDLE);
 	deliver_notices(x);
 	cut_off(x, s, "heartbeat");
 }

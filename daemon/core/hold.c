@@ -236,7 +236,7 @@ void hold_abandon(struct engine *e, struct claim *c, struct instant until)
 	lock_drop_if_unused(&e->table, l);
 }
 
-/* What waits to hold the lock once more, by count=, is not to get it anew as something else. One walk is for all who lose it together. */
+/* As session_loses_all() has it. One walk is for all who lose it together. */
 static void lock_lose_counted(struct engine *e, const struct lock *l)
 {
 	struct claim *c, *next;
@@ -328,7 +328,6 @@ void hold_lose_one(struct engine *e, struct claim *c, enum loss why)
 		return;
 	}
 	claim_lose(e, c, why);
-	lock_lose_counted(e, c->lock);
 	convert_look(e, c->lock);
 	lease_refuse_extends_of(e, &c->lock->lease, c, REFUSED_LOST);
 }

@@ -127,6 +127,44 @@ TEST(heartbeats_of_many_sessions_stop)
 	measure(heartbeats_end);
 }
 
+/* Sessions 3 to 102 wait for what session 2 reads. */
+static void reader_falls_silent(bool killed)
+{
+	char line[100];
+
+	sessions_open(1, 102);
+	heard[0] = '\0';
+	says(2, "HELLO 1 heartbeat=2s");
+	snprintf(line, sizeof(line), "KILL %.20s", strstr(heard, "session=") ? strstr(heard, "session=") : "");
+	line[strcspn(line + 5, " ") + 5] = '\0';
+	says(1, "LOCK x mode=shared");
+	for (unsigned i = 0; i < 1024; i++)
+		says_number(2, "LOCK x mode=shared owner=o", i, "");
+	crowd_waits(3, 102, 250, "wait=1h");
+	w.longest_ns = 0;
+	if (killed)
+		says(1, line);
+	w.now = instant_add(w.now, 2 * SEC);
+	lone_service_pass(&w, 5 * SEC);
+}
+
+static void silent_reader_is_waited_for(void)
+{
+	reader_falls_silent(false);
+}
+
+static void killed_reader_is_waited_for(void)
+{
+	reader_falls_silent(true);
+}
+
+LOOP_TEST(a_session_loses_many_shared_holds_for_which_a_crowd_waits, 2)
+{
+	static void (*const story[])(void) = {silent_reader_is_waited_for, killed_reader_is_waited_for};
+
+	measure(story[_i]);
+}
+
 static void graces_end(void)
 {
 	sessions_open(1, 100);
