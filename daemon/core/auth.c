@@ -120,7 +120,7 @@ static void auth_free(struct commander *x, struct auth *auth)
 {
 	heap_cancel(&x->core->timers, &auth->timer);
 	asker_leave(x->auths, auth->origin);
-	auth->suspect->refs--;
+	suspect_leave(&x->auths->suspects, auth->suspect);
 	pool_put(&x->engine->table.pendings, auth->pending);
 	explicit_bzero(auth->text, auth->user_n + auth->secret_n);
 	mem_free(auth);
@@ -181,7 +181,7 @@ static struct instant auth_due(const struct commander *x, const struct auth *aut
 {
 	const struct session *s = auth->pending->session;
 	unsigned own = s && s->identity ? s->identity->failed : 0;
-	unsigned before = suspect_is_forgiven(auth->suspect, x->core->now) ? 0 : auth->suspect->failed;
+	unsigned before = suspect_failures(&x->auths->suspects, auth->suspect, x->core->now);
 
 	return instant_add(auth->asked_at, delay_of(own > before ? own : before));
 }

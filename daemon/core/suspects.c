@@ -5,6 +5,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/base/peer.h"
 
+#include <limits.h>
 #include <string.h>
 
 void suspects_init(struct suspects *a, const uint64_t key[2])
@@ -55,21 +56,31 @@ static bool suspect_is_of(const struct suspect *s, struct span origin)
 	return s->n > origin.n && s->name[origin.n] == '\0' && memcmp(s->name, origin.p, origin.n) == 0;
 }
 
-/* Before this origin gets one more: if it has its share, its first one that may be forgotten goes. */
-static void suspects_trim_of(struct suspects *a, struct span origin)
+/* How many users have failed at the origin of this one. ret_first: the one that is forgotten next; NULL: none may be. */
+static unsigned suspects_beside(const struct suspects *a, const struct suspect *of, struct instant now, struct suspect **ret_first)
 {
-	struct suspect *s, *first = NULL;
+	struct span origin = span_of(of->name);
+	struct suspect *s;
 	unsigned n = 0;
 
+	*ret_first = NULL;
 	TAILQ_FOREACH(s, &a->all, in_all) {
-		if (!suspect_is_of(s, origin))
+		if (suspect_is_forgiven(s, now) || !suspect_is_of(s, origin))
 			continue;
 		n++;
-		if (!first && s->refs == 0)
-			first = s;
+		if (!*ret_first && s->refs == 0)
+			*ret_first = s;
 	}
-	if (n >= SUSPECTS_OF_ONE && first)
-		suspect_forget(a, first);
+	return n;
+}
+
+unsigned suspect_failures(const struct suspects *a, const struct suspect *s, struct instant now)
+{
+	struct suspect *first;
+
+	if (suspects_beside(a, s, now, &first) >= SUSPECTS_OF_ONE)
+		return UINT_MAX;
+	return suspect_is_forgiven(s, now) ? 0 : s->failed;
 }
 
 struct suspect *suspects_find_or_add(struct suspects *a, struct span origin, struct span user, struct instant now)
@@ -88,7 +99,6 @@ struct suspect *suspects_find_or_add(struct suspects *a, struct span origin, str
 	node = map_find(&a->by_name, hash, name, n, suspect_matches);
 	if (node)
 		return container_of(node, struct suspect, by_name);
-	suspects_trim_of(a, origin);
 	s = mem_alloc(sizeof(*s) + n);
 	s->n = n;
 	memcpy(s->name, name, n);
@@ -99,8 +109,18 @@ struct suspect *suspects_find_or_add(struct suspects *a, struct span origin, str
 
 void suspect_failed(struct suspects *a, struct suspect *s, struct instant now)
 {
+	struct suspect *first;
+
 	s->failed = suspect_is_forgiven(s, now) ? 1 : s->failed + 1;
 	s->failed_at = now;
 	TAILQ_REMOVE(&a->all, s, in_all);
 	TAILQ_INSERT_TAIL(&a->all, s, in_all);
+	if (suspects_beside(a, s, now, &first) > SUSPECTS_OF_ONE && first)
+		suspect_forget(a, first);
+}
+
+void suspect_leave(struct suspects *a, struct suspect *s)
+{
+	if (--s->refs == 0 && s->failed == 0)
+		suspect_forget(a, s);
 }

@@ -2,7 +2,8 @@
 /*
  * Who has shown wrong secrets: an origin (peer.h) together with the user that it has named, so that nobody is delayed by what others on his address fail
  * with. A suspect is forgiven when it has not failed for SUSPECT_FORGIVEN. SUSPECTS_MOST are remembered, those that failed last; of one origin SUSPECTS_OF_ONE,
- * so that it does not make the daemon forget those of all others.
+ * so that it does not make the daemon forget those of all others. An origin with so many counts as one whose every user has failed often: else it would
+ * escape the delay by naming more users than are remembered.
  */
 #ifndef CORE_SUSPECTS_H
 #define CORE_SUSPECTS_H
@@ -37,6 +38,9 @@ void suspects_init(struct suspects *a, const uint64_t key[2]);
 void suspects_release(struct suspects *a);
 struct suspect *suspects_find_or_add(struct suspects *a, struct span origin, struct span user, struct instant now);
 void suspect_failed(struct suspects *a, struct suspect *s, struct instant now);
+void suspect_leave(struct suspects *a, struct suspect *s); /* one of its AUTHs is over */
+/* How often it counts as having failed. */
+unsigned suspect_failures(const struct suspects *a, const struct suspect *s, struct instant now);
 
 static inline bool suspect_is_forgiven(const struct suspect *s, struct instant now)
 {
