@@ -41,7 +41,6 @@ struct commander {
 	struct map semaphores;   /* those of which somebody here has or wants a permit: see semaphore.h */
 	TAILQ_HEAD(, permit) permits_due; /* those to be looked at before the step ends: see obtain.c */
 	TAILQ_HEAD(, permit) permits_later; /* first in line: they ask for more slots in the next step */
-	unsigned slots_asked;    /* in this step, by those that are first in line */
 	bool gathered;           /* groups or permits have asked for names or given them back since the engine has settled */
 	struct watchings watchings; /* sessions that watch */
 	unsigned prefixes;          /* how many they watch */
@@ -67,6 +66,7 @@ struct commander {
 		bool more;          /* a crowd still waits, which is refused slice by slice */
 	} drain;                 /* engine.draining: see drain.h */
 	unsigned served;         /* lines read ahead, in this step */
+	unsigned slots_asked;    /* in this step, by those that are first in line */
 	struct timer again;      /* set: the step had no time for all that is to be done, and the next one follows at once */
 	bool attends;            /* alarms or the slow log want to be told of grants and waits: see alarm.h. engine.watched counts that as a session */
 	struct {

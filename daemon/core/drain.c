@@ -13,7 +13,7 @@
 /* So many requests are refused in a step, and beyond one session so many claims looked at for each. Nobody is granted anything meanwhile. */
 #define REFUSED_A_STEP  1024
 #define LOOKS_A_REFUSAL 8
-#define SLOTS_A_REFUSAL 16 /* that the first in line leaves */
+#define SLOTS_A_REFUSAL 8 /* that the first in line leaves */
 
 /* What an owner that holds the name has asked for stays. */
 static bool refuse_claims(struct commander *x, struct session *s, int64_t *left, int64_t *looks)

@@ -87,7 +87,7 @@ static void timer_fired(struct commander *x, struct timer *t)
 
 #define WORK_A_STEP 2048
 #define WORK_A_WAIT 8 /* of a request that ends */
-#define SLOTS_A_WORK 8 /* that the first in line leaves */
+#define SLOTS_A_WORK 4 /* that the first in line leaves */
 
 static unsigned session_work(const struct session *s)
 {

@@ -18,7 +18,7 @@ enum permit_state {
 	PERMIT_LOST,      /* its client was told, and has not released it yet */
 };
 
-#define SLOTS_OF_SESSION 16384 /* for which one session is the first in line */
+#define SLOTS_OF_SESSION 8192 /* for which one session is the first in line */
 
 /* How the owner of a record of a permit begins: see recall.h. */
 #define SEAT_OWNER "\001permit "

@@ -327,7 +327,7 @@ TEST(a_session_leaves_a_long_line_for_permits)
 	measure(permits_leave_a_long_line);
 }
 
-/* Session 9 has all permits of so many semaphores. Of each, sessions 1 and 5 wait for one, in this order; of further 16 sessions 2 and 6 … */
+/* Session 9 has all permits of so many semaphores. Of each, sessions 1 and 5 wait for one, in this order; of eight more sessions 2 and 6 … */
 static void lines_of_full_semaphores(unsigned semaphores, unsigned limit)
 {
 	char line[100];
@@ -358,7 +358,7 @@ static void first_of_many_lines(unsigned semaphores, unsigned limit)
 
 static void first_of_long_lines(void)
 {
-	first_of_many_lines(16, 1024);
+	first_of_many_lines(8, 1024);
 }
 
 static void first_of_short_lines(void)
@@ -401,7 +401,7 @@ static void stands_in_one_line_more(void)
 		says(9, "ACQUIRE t limit=1024");
 	heard[0] = '\0';
 	says(1, "@other ACQUIRE t limit=1024 wait=1h");
-	ck_assert_ptr_nonnull(strstr(heard, "@other ERR LIMIT a session may be the first in line for at most 16384 slots of semaphores"));
+	ck_assert_ptr_nonnull(strstr(heard, "@other ERR LIMIT a session may be the first in line for at most 8192 slots of semaphores"));
 	heard[0] = '\0';
 	says(5, "@other ACQUIRE t limit=1024 wait=1h"); /* it stands behind session 1 in all other lines, and has nothing there */
 	says(1, "@second ACQUIRE t limit=1024 wait=1h");
