@@ -38,14 +38,16 @@ static void joined_tell(struct ward *w, const struct redlock_line *row, const ch
 {
 	char reason[TEXT_BYTES], cause[TEXT_BYTES], rtt[TEXT_BYTES] = "";
 	int64_t rtt_us = redlock_line_number(row, "rtt_us", 0);
+	const struct defect_row *row_of;
 
 	w->joined++;
 	field_show(row, "reason", reason);
 	field_show(row, "cause", cause);
 	if (rtt_us)
 		snprintf(rtt, sizeof(rtt), "%" PRId64 ".%02d ms", rtt_us / 1000, (int)(rtt_us % 1000 / 10));
+	row_of = &defect_table[defect_of_word(cause)];
 	if (cause[0])
-		finding_tell(w->findings, defect_table[defect_of_word(cause)].check, FINDING_FAIL, defect_table[defect_of_word(cause)].advice,
+		finding_tell(w->findings, row_of->check, row_of->grade == DEFECT_WARN ? FINDING_WARN : FINDING_FAIL, row_of->advice,
 		             "store %s votes, but not all goes well there: %s", node, reason);
 	else if (!w->memory)
 		finding_tell(w->findings, "store", FINDING_OK, "", "store %s votes%s%s", node, rtt[0] ? ", round trip " : "", rtt);

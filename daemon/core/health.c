@@ -8,6 +8,10 @@
 #define LATE_IS_SLOW 3    /* answers in a row that came after the timeout: fewer may be a pause of this process, or of the store */
 #define PROBE_APART_US (SEC / 4)
 #define DENIAL_SHOWN_US (60 * SEC)
+#define LATE_PART_US  (30 * SEC)
+#define LATE_SHOWN_US (60 * SEC)
+#define LATE_LEAST    4   /* fewer may be pauses of this process; LATE_IS_SLOW in a row make it slow */
+#define LATE_MOST     100 /* of so many round trips one may be late */
 #define BREAKS_US (60 * SEC) /* BREAKS_MOST breaks within that time are too many, and are shown for as long */
 
 /* --- what is told of it --- */
@@ -40,6 +44,11 @@ static bool member_breaks(const struct members *ms, const struct member *m)
 	return first.us && instant_diff(last, first) < BREAKS_US && instant_diff(ms->core->now, last) < BREAKS_US;
 }
 
+static bool member_is_late(const struct members *ms, const struct member *m)
+{
+	return m->late_text[0] && instant_diff(ms->core->now, m->late_at) < LATE_SHOWN_US;
+}
+
 struct trouble member_trouble(const struct members *ms, const struct member *m)
 {
 	if (member_is_slow(ms, m))
@@ -50,6 +59,8 @@ struct trouble member_trouble(const struct members *ms, const struct member *m)
 		return (struct trouble){m->reason, m->defect};
 	if (m->state != MEMBER_DOWN && member_breaks(ms, m))
 		return (struct trouble){m->breaks.text, DEFECT_BREAKS};
+	if (m->state == MEMBER_JOINED && member_is_late(ms, m))
+		return (struct trouble){m->late_text, DEFECT_LATE};
 	if (m->state == MEMBER_JOINED && m->misnamed.defect)
 		return (struct trouble){m->misnamed.text, m->misnamed.defect};
 	if (m->state == MEMBER_JOINED && m->unwatched[0])
@@ -272,10 +283,51 @@ void health_note_trip(struct members *ms, struct member *m, int64_t us)
 		m->rtt_us = late ? timeout : us;
 	else if (!late)
 		m->rtt_us = (m->rtt_us + us) / 2; /* after it was far */
-	if (member_is_far(ms, m))
+	if (member_is_far(ms, m)) {
+		m->lates[0].n = m->lates[1].n = 0;
+		m->late_text[0] = '\0';
 		snprintf(m->far, sizeof(m->far), "slower than redis.timeout (%" PRId64 " ms): its round trip is %" PRId64 ".%" PRId64 " ms", timeout / MSEC,
 		         m->rtt_us / MSEC, m->rtt_us % MSEC / (MSEC / 10));
+	}
 	health_tell_far(ms, m, was == member_is_far(ms, m));
+}
+
+static uint64_t member_trips(const struct member *m)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i <= HISTOGRAM_BOUNDS; i++)
+		n += m->trips.count[i];
+	return n;
+}
+
+void health_note_late(struct members *ms, struct member *m, struct instant sent)
+{
+	struct instant now = ms->core->now;
+	uint64_t n, trips, timed = member_trips(m);
+	bool was = member_is_late(ms, m);
+
+	if (instant_before(sent, m->late_at) || member_is_far(ms, m))
+		return; /* the same pause held it up; or all are late */
+	if (!m->lates[0].n || instant_diff(now, m->lates[0].since) >= LATE_PART_US) {
+		m->lates[1] = m->lates[0];
+		m->lates[0].since = now;
+		m->lates[0].trips = timed;
+		m->lates[0].n = 0;
+	}
+	if (m->lates[1].n && instant_diff(now, m->lates[1].since) >= 2 * LATE_PART_US)
+		m->lates[1].n = 0;
+	m->lates[0].n++;
+	m->late_at = now;
+	n = m->lates[0].n + m->lates[1].n;
+	trips = timed + 1 - m->lates[m->lates[1].n > 0].trips;
+	trips = trips > n ? trips : n;
+	m->late_text[0] = '\0';
+	if (n >= LATE_LEAST && n * LATE_MOST >= trips)
+		snprintf(m->late_text, sizeof(m->late_text), "%u %% of the round trips of the last minute were slower than redis.timeout (%" PRId64 " ms)",
+		         (unsigned)(n * 100 / trips), ms->core->conf.timeout_us / MSEC);
+	if (m->late_text[0] && !was && member_may_tell(ms, m, false))
+		core_log(ms->core, LOG_WARN, "node-slow", "node=%s reason=%s", ms->core->conf.label[m->index], core_quoted(ms->core, span_of(m->late_text)));
 }
 
 void health_note_stall(struct members *ms, struct member *m)

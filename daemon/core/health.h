@@ -46,6 +46,8 @@ struct trouble health_note_break(struct members *ms, struct member *m, struct tr
 void health_note_wrong_type(struct members *ms, unsigned node, struct span name);
 /* A call was answered after that time, and the store is slow, or was, or this answer is late. */
 void health_note_trip(struct members *ms, struct member *m, int64_t us);
+/* A call that was sent then was answered after the timeout. */
+void health_note_late(struct members *ms, struct member *m, struct instant sent);
 /* A call is unanswered for longer than the timeout. */
 void health_note_stall(struct members *ms, struct member *m);
 

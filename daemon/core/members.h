@@ -108,6 +108,14 @@ struct member {
 	char far[96];  /* why its answers come too late, in words */
 	bool far_told; /* the log */
 	unsigned late; /* how many answers in a row took longer than the timeout */
+	/* Round trips longer than the timeout, though most are not: those of a half minute, and of the one before it. */
+	struct {
+		struct instant since; /* the first of them */
+		uint64_t trips;       /* how many had been timed then */
+		unsigned n;
+	} lates[2];
+	struct instant late_at; /* the last one */
+	char late_text[96];     /* how many they are, in words */
 	bool unsaved;   /* its last probe: see struct probe */
 	bool blank;     /* its last probe found no marker while trust was open, and nothing else wrong */
 	struct {

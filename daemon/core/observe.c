@@ -118,8 +118,13 @@ static void member_time_trip(struct members *ms, struct member *m, struct instan
 	int64_t us = instant_diff(ms->core->now, sent), doubled = 2 * m->rtt_us + RTT_GRAIN_US;
 	bool late = us > ms->core->conf.timeout_us;
 
-	if (m->rtt_us && (late ? instant_before(sent, m->timed_at) : !instant_before(m->timed_at, sent)))
+	if (late) {
+		health_note_late(ms, m, sent);
+		if (m->rtt_us && instant_before(sent, m->timed_at))
+			return;
+	} else if (m->rtt_us && !instant_before(m->timed_at, sent)) {
 		return;
+	}
 	if (late || m->late > 0 || m->far_told || member_is_far(ms, m))
 		health_note_trip(ms, m, us);
 	else

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What looks healthy and is not: servers that answer, and refuse what locks need. And doctor names the true cause of each refusal."""
+import itertools
 import json
 import os
 import socket
@@ -564,6 +565,39 @@ class FarAway(HealthTest):
         for i in range(3):
             self.becomes(daemon, "joined", None, i)
         client.ok("LOCK a wait=5s")
+
+
+class Jittery(Relay):
+    """A real Redis with a short round trip, most of the time."""
+    ways = itertools.cycle([0, 0, 0, 0.06])
+
+    def took(self, sock, data):
+        time.sleep(next(self.ways))
+        super().took(sock, data)
+
+
+class NowAndThen(HealthTest):
+    COST = 3
+
+    def test_some_round_trips_above_the_timeout(self):
+        store = self.redis()
+        relay = Jittery(os.path.join(self.folder(), "sock"), store.path).start()
+        self.addCleanup(relay.stop)
+        daemon = self.daemon(on_redis(["unix:" + relay.path], LEASE_1S, {"redis": {"timeout": "20ms"}, "guard": "trust-first-start"}))
+        client = self.client(daemon)
+
+        def shown():
+            client.ask("LOCK a wait=1s")
+            client.ask("UNLOCK a")
+            return self.row(daemon).get("cause") == "late"
+        self.waits(shown, "LIST nodes says that answers are late", [])
+        relay.ways = itertools.repeat(0)
+        self.becomes(daemon, "joined", "late")
+        self.advises(daemon, "slow", "were slower than redis.timeout (20 ms)", "set a longer redis.timeout")
+        self.assertRegex(self.row(daemon)["reason"], r"^[1-9]\d? % of the round trips of the last minute were slower than redis\.timeout \(20 ms\)$")
+        found = self.doctor(daemon)
+        self.assertEqual([row["status"] for row in found if row["check"] == "slow"], ["warn"], found)
+        self.assertIn("late", self.call_redlock(daemon, "ping")[1])
 
 
 class AgainAndAgain(HealthTest):
