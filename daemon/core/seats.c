@@ -224,7 +224,7 @@ void permit_free(struct commander *x, struct permit *p)
 	permit_is_due_no_more(x, p);
 	permit_enter(x, p, PERMIT_LOST);
 	p->session->held--;
-	TAILQ_REMOVE(&m->others, p, in_line);
+	TAILQ_REMOVE(&m->lost, p, in_line);
 	TAILQ_REMOVE(&p->session->permits, p, in_session);
 	alarms_forget(x->core, p);
 	permit_release(p);

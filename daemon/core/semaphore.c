@@ -33,11 +33,7 @@ struct semaphore *semaphore_find(struct commander *x, struct span name)
 
 bool semaphore_is_vacant(const struct semaphore *m)
 {
-	const struct permit *p = TAILQ_FIRST(&m->others);
-
-	while (p && p->state == PERMIT_LOST)
-		p = TAILQ_NEXT(p, in_line);
-	return !p && TAILQ_EMPTY(&m->line);
+	return TAILQ_EMPTY(&m->line) && TAILQ_EMPTY(&m->others);
 }
 
 struct semaphore *semaphore_find_or_add(struct commander *x, struct span name, unsigned limit)
@@ -60,6 +56,7 @@ struct semaphore *semaphore_find_or_add(struct commander *x, struct span name, u
 	m->next = (unsigned)(siphash(x->semaphores.key, x->core->daemon_id, strlen(x->core->daemon_id)) ^ hash) % limit;
 	TAILQ_INIT(&m->line);
 	TAILQ_INIT(&m->others);
+	TAILQ_INIT(&m->lost);
 	map_insert(&x->semaphores, &m->node, hash);
 	return m;
 }
@@ -73,7 +70,7 @@ static void semaphore_free(struct commander *x, struct semaphore *m)
 
 void semaphore_drop_if_unused(struct commander *x, struct semaphore *m)
 {
-	if (TAILQ_EMPTY(&m->line) && TAILQ_EMPTY(&m->others))
+	if (semaphore_is_vacant(m) && TAILQ_EMPTY(&m->lost))
 		semaphore_free(x, m);
 }
 
@@ -107,6 +104,7 @@ void semaphores_free_all(struct commander *x)
 
 		permits_release(x, &m->line);
 		permits_release(x, &m->others);
+		permits_release(x, &m->lost);
 		semaphore_free(x, m);
 	}
 	map_release(&x->semaphores);
@@ -201,20 +199,28 @@ static void permit_line_up(struct permit *p)
 		TAILQ_INSERT_HEAD(&p->semaphore->line, p, in_line);
 }
 
+static struct permits *permit_list(struct semaphore *m, enum permit_state state)
+{
+	if (state == PERMIT_LOST)
+		return &m->lost;
+	return permit_stands_in_line(state) ? &m->line : &m->others;
+}
+
 void permit_enter(struct commander *x, struct permit *p, enum permit_state state)
 {
 	struct semaphore *m = p->semaphore;
+	struct permits *from = permit_list(m, p->state), *to = permit_list(m, state);
 	bool was = permit_stands_in_line(p->state), is = permit_stands_in_line(state);
 	int has = (state == PERMIT_HELD) - (p->state == PERMIT_HELD);
 
-	if (was != is) {
-		TAILQ_REMOVE(was ? &m->line : &m->others, p, in_line);
+	if (from != to) {
+		TAILQ_REMOVE(from, p, in_line);
 		if (is)
 			permit_line_up(p);
 		else
-			TAILQ_INSERT_TAIL(&m->others, p, in_line);
-		m->waiters += (unsigned)is - was;
+			TAILQ_INSERT_TAIL(to, p, in_line);
 	}
+	m->waiters += (unsigned)is - was;
 	p->session->slots += (state == PERMIT_FIRST) * m->limit;
 	p->session->slots -= (p->state == PERMIT_FIRST) * m->limit;
 	for (unsigned i = 0; i < p->asked_n && p->state == PERMIT_TRYING; i++)

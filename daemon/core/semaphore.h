@@ -32,7 +32,7 @@ struct seat {
 
 struct permit {
 	TAILQ_ENTRY(permit) in_session, in_due;
-	TAILQ_ENTRY(permit) in_line; /* WAITING, FIRST: semaphore.line; else semaphore.others */
+	TAILQ_ENTRY(permit) in_line; /* WAITING, FIRST: semaphore.line; LOST: semaphore.lost; else semaphore.others */
 	struct session *session;
 	struct origin *origin; /* in whose crowd it counts, until it is granted; NULL: nobody's */
 	struct session agent;  /* of the claims; in no table */
@@ -82,6 +82,7 @@ struct semaphore {
 	struct permit *first;  /* the last one that entered PERMIT_FIRST, as long as it is in that state */
 	struct permits line;   /* in the order in which they are served */
 	struct permits others;
+	struct permits lost;   /* in PERMIT_LOST: clients may leave thousands unreleased, which nobody else is to walk */
 	uint8_t used[LIMIT_MOST]; /* how many permits of this daemon have each slot, or ask for it in PERMIT_TRYING */
 };
 

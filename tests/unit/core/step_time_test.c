@@ -417,6 +417,36 @@ TEST(a_session_is_the_first_in_line_for_so_many_slots_and_no_more)
 	measure(stands_in_one_line_more);
 }
 
+/* The clients release none of them. */
+static void lose_permits(unsigned times)
+{
+	sessions_open(1, 4 + times);
+	for (unsigned t = 0; t < times; t++) {
+		for (unsigned i = 0; i < 160; i++)
+			says_number(4 + t, "ACQUIRE s limit=160 ttl=1s owner=o", i, "");
+		says(1, "BREAK s");
+		lone_service_pass(&w, 2 * SEC);
+	}
+	for (unsigned i = 0; i < 160; i++)
+		says_number(2, "ACQUIRE s limit=160 owner=o", i, "");
+}
+
+static void waits_end_beside_lost_permits(void)
+{
+	lose_permits(60);
+	for (unsigned i = 0; i < 1000; i++)
+		says_number(3, "@", i, " ACQUIRE s limit=160 wait=2s");
+	w.longest_ns = 0;
+	w.now = instant_add(w.now, 3 * SEC);
+	lone_service_pass(&w, SEC);
+	says(3, "ACQUIRE s limit=160");
+}
+
+TEST(waits_for_a_permit_end_beside_many_lost_ones)
+{
+	measure(waits_end_beside_lost_permits);
+}
+
 /* --- owners that wait for each other ---------------------------------------------------------------------------------- */
 
 static void owners_wait(void)
