@@ -49,6 +49,7 @@ struct contender {
 	unsigned announced;        /* patient ones of which watchers were told */
 	struct claims waiters;     /* claims in CLAIM_WAITING, in the order of claim_stands_before() */
 	struct claims losses;      /* claims in CLAIM_LOST: they stand here, since few names that are held have any */
+	struct readers *lost;      /* those of all names */
 	unsigned closing;          /* how often the lease was left alone since there are losses */
 	unsigned unacknowledged;   /* losses of the present closing that keep the lease closed; 0: it stays closed to its end */
 	struct timer timer;        /* when it is asked for again, or looked after */

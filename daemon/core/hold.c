@@ -221,7 +221,7 @@ void hold_abandon(struct engine *e, struct claim *c, struct instant until)
 		convert_look(e, l);
 		break;
 	case CLAIM_LOST:
-		TAILQ_REMOVE(&l->contender->losses, c, in_lock);
+		lock_remove_loss(c);
 		break;
 	default:
 		break;
@@ -259,9 +259,8 @@ static void claim_lose(struct engine *e, struct claim *c, enum loss why)
 		notices_add(&e->notices, NOTICE_FORGOTTEN, c, NULL, NOT_REFUSED);
 		return;
 	}
-	c->state = CLAIM_LOST;
 	c->loss = why;
-	TAILQ_INSERT_TAIL(&lock_contend(&e->table, c->lock)->losses, c, in_lock);
+	lock_add_loss(&e->table, c);
 	notices_add(&e->notices, NOTICE_LOST, c, NULL, NOT_REFUSED);
 }
 
@@ -358,9 +357,8 @@ void hold_lapse(struct engine *e, struct claim *c)
 void hold_recall_loss(struct engine *e, struct claim *c, struct span name, enum loss why)
 {
 	c->lock = lock_find_or_add_text(&e->table, name);
-	c->state = CLAIM_LOST;
 	c->loss = why;
-	TAILQ_INSERT_TAIL(&lock_contend(&e->table, c->lock)->losses, c, in_lock);
+	lock_add_loss(&e->table, c);
 }
 
 /*
@@ -396,7 +394,7 @@ void hold_acknowledge_until(struct engine *e, struct claim *c, struct instant un
 
 void hold_forget_late(struct engine *e, struct claim *c)
 {
-	TAILQ_REMOVE(&c->lock->contender->losses, c, in_lock);
+	lock_remove_loss(c);
 	notices_add(&e->notices, NOTICE_FORGOTTEN, c, NULL, NOT_REFUSED);
 }
 
@@ -412,7 +410,7 @@ void hold_forget(struct engine *e, struct claim *c)
 {
 	struct lock *l = c->lock;
 
-	TAILQ_REMOVE(&l->contender->losses, c, in_lock);
+	lock_remove_loss(c);
 	claim_free(&e->table, c);
 	lock_drop_if_unused(&e->table, l);
 }

@@ -29,7 +29,7 @@ static inline void holders_begin(struct engine *e, struct claim *c)
 	int64_t waited = instant_diff(e->core->now, c->asking->asked_at);
 
 	if (old) {
-		TAILQ_REMOVE(&l->contender->losses, old, in_lock); /* its client hears that it took the name anew: the loss need not be remembered */
+		lock_remove_loss(old); /* its client hears that it took the name anew: the loss need not be remembered */
 		notices_add(&e->notices, NOTICE_FORGOTTEN, old, NULL, NOT_REFUSED);
 	}
 	wait_leave(e, c);

@@ -36,6 +36,7 @@ void lock_table_init(struct lock_table *t, struct core *core)
 	t->core = core;
 	map_init(&t->map, key);
 	readers_init(&t->readers, key);
+	readers_init(&t->losses, key);
 	for (unsigned i = 0; i < LOCK_SIZES; i++) {
 		pool_init(&t->locks[i], lock_head(t) + name_least[i]);
 		t->name_most[i] = t->locks[i].size - lock_head(t);
@@ -58,6 +59,7 @@ void lock_make_contender(struct lock_table *t, struct lock *l)
 	k->entry.owner = OWNER_CONTENDER;
 	TAILQ_INIT(&k->waiters);
 	TAILQ_INIT(&k->losses);
+	k->lost = &t->losses;
 	l->contender = k;
 }
 
@@ -145,7 +147,7 @@ void lock_table_release(struct lock_table *t)
 			claim_free(t, c);
 		}
 		while ((c = TAILQ_FIRST(&l->contender->losses))) {
-			TAILQ_REMOVE(&l->contender->losses, c, in_lock);
+			lock_remove_loss(c);
 			claim_free(t, c);
 		}
 		while ((p = TAILQ_FIRST(&l->lease.renewal->extends))) {
@@ -155,6 +157,7 @@ void lock_table_release(struct lock_table *t)
 		lock_free(t, l);
 	}
 	readers_release(&t->readers);
+	readers_release(&t->losses);
 	map_release(&t->map);
 	for (unsigned i = 0; i < LOCK_SIZES; i++)
 		pool_release(&t->locks[i]);
@@ -309,9 +312,17 @@ void claim_free(struct lock_table *t, struct claim *c)
 	pool_put(&t->claims, c);
 }
 
+/* Where it is found by its session; NULL: nowhere. */
+static struct readers *claim_readers(const struct claim *c)
+{
+	if (c->state == CLAIM_LOST)
+		return c->lock->contender->lost;
+	return c->state == CLAIM_HELD && c->lock->share ? c->lock->share->readers : NULL;
+}
+
 void lock_pass_claim(struct claim *c, struct session *to)
 {
-	struct readers *r = c->state == CLAIM_HELD && c->lock->share ? c->lock->share->readers : NULL;
+	struct readers *r = claim_readers(c);
 
 	if (r)
 		readers_remove(r, c);
@@ -367,15 +378,28 @@ struct claim *lock_find_reader(const struct lock *l, const struct session *sessi
 	return readers_find(l->share->readers, l, session, owner);
 }
 
+void lock_add_loss(struct lock_table *t, struct claim *c)
+{
+	struct contender *k = lock_contend(t, c->lock);
+
+	c->state = CLAIM_LOST;
+	TAILQ_INSERT_TAIL(&k->losses, c, in_lock);
+	readers_add(k->lost, c);
+}
+
+void lock_remove_loss(struct claim *c)
+{
+	struct contender *k = c->lock->contender;
+
+	TAILQ_REMOVE(&k->losses, c, in_lock);
+	readers_remove(k->lost, c);
+}
+
 struct claim *lock_loss_of(const struct lock *l, const struct session *session, struct span owner)
 {
-	struct claim *c;
+	const struct contender *k = l->contender;
 
-	TAILQ_FOREACH(c, &l->contender->losses, in_lock) {
-		if (claim_is_of(c, session, owner))
-			return c;
-	}
-	return NULL;
+	return TAILQ_EMPTY(&k->losses) ? NULL : readers_find(k->lost, l, session, owner);
 }
 
 struct claim *lock_claim_of(const struct lock *l, const struct session *session, struct span owner)

@@ -151,6 +151,7 @@ struct lock_table {
 	struct renewal no_renewal;     /* likewise */
 	uint64_t values; /* how many were made */
 	struct readers readers;
+	struct readers losses;      /* … and those that have lost one */
 };
 
 void lock_table_init(struct lock_table *t, struct core *core);
@@ -315,6 +316,8 @@ static inline bool lock_is_haunted(const struct lock *l, struct instant now)
 
 /* The claim of (session, owner) that holds or has lost; NULL: none. */
 struct claim *lock_claim_of(const struct lock *l, const struct session *session, struct span owner);
+void lock_add_loss(struct lock_table *t, struct claim *c); /* into the losses of its lock, as CLAIM_LOST */
+void lock_remove_loss(struct claim *c);
 /* The loss of (session, owner), also one beside a later grant that its client was not told of; NULL: none. */
 struct claim *lock_loss_of(const struct lock *l, const struct session *session, struct span owner);
 

@@ -46,6 +46,12 @@ static bool is_wanted(const struct map_node *node, const void *wanted, size_t n)
 	return c->lock == w->lock && claim_is_of(c, w->session, w->owner);
 }
 
+static bool is_claim(const struct map_node *node, const void *claim, size_t n)
+{
+	(void)n;
+	return container_of(node, struct reader, node)->claim == claim;
+}
+
 static struct reader *reader_find(const struct readers *r, const struct wanted *w)
 {
 	struct map_node *node = map_find(&r->map, wanted_hash(r, w), w, sizeof(*w), is_wanted);
@@ -65,7 +71,7 @@ void readers_add(struct readers *r, struct claim *c)
 void readers_remove(struct readers *r, const struct claim *c)
 {
 	const struct wanted w = wanted_of(c);
-	struct reader *reader = reader_find(r, &w);
+	struct reader *reader = container_of(map_find(&r->map, wanted_hash(r, &w), c, sizeof(*c), is_claim), struct reader, node);
 
 	map_remove(&r->map, &reader->node);
 	pool_put(&r->pool, reader);

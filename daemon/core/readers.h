@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The claims that hold a lock together with others, by lock, session and owner: one of thousands is found at once. Data alone. */
+/* The claims that hold a lock together with others, or those that have lost one, by lock, session and owner: one of thousands is found at once. Data alone. */
 #ifndef CORE_READERS_H
 #define CORE_READERS_H
 

@@ -311,7 +311,8 @@ TEST(an_owner_is_a_session_and_a_text)
 	ck_assert(!claim_same_owner(x, other));
 	l->lease.state = LEASE_HELD;
 	l->holder = x;
-	TAILQ_INSERT_TAIL(&lock_contend(&table, l)->losses, other, in_lock);
+	other->lock = l;
+	lock_add_loss(&table, other);
 	ck_assert_ptr_eq(lock_claim_of(l, &one, SPAN("x")), x);
 	ck_assert_ptr_eq(lock_claim_of(l, &two, SPAN("x")), other);
 	ck_assert_ptr_null(lock_claim_of(l, &one, SPAN("")));

@@ -446,6 +446,41 @@ TEST(all_readers_of_a_name_are_told_that_it_is_lost)
 	measure(readers_lose);
 }
 
+/* Many times: the clients acknowledge none of these losses. */
+static void lose_as_readers(void)
+{
+	for (uint64_t from = 1000; from < 1010; from++) {
+		sessions_open(from * 10, from * 10 + 3);
+		for (uint64_t k = from * 10; k < from * 10 + 4; k++)
+			for (unsigned i = 0; i < 1000; i++)
+				says_number(k, "LOCK x mode=shared ttl=1s owner=o", i, "");
+		says(1, "BREAK x");
+		lone_service_pass(&w, 2 * SEC);
+	}
+}
+
+static void readers_come_in_after_losses(void)
+{
+	char line[100];
+
+	sessions_open(1, 18);
+	lose_as_readers();
+	says(18, "LOCK x");
+	for (uint64_t k = 2; k <= 9; k++)
+		for (unsigned i = 0; i < 500; i++) {
+			snprintf(line, sizeof(line), "@%u LOCK x mode=shared owner=o%u wait=1h", i, i);
+			says(k, line);
+		}
+	w.longest_ns = 0;
+	says(18, "UNLOCK x");
+	lone_service_pass(&w, SEC);
+}
+
+TEST(readers_come_in_beside_many_losses_of_the_name)
+{
+	measure(readers_come_in_after_losses);
+}
+
 static void renews_at_once(void)
 {
 	sessions_open(1, 20);
