@@ -70,7 +70,8 @@ struct commander {
 	struct timer again;      /* set: the step had no time for all that is to be done, and the next one follows at once */
 	bool attends;            /* alarms or the slow log want to be told of grants and waits: see alarm.h. engine.watched counts that as a session */
 	struct {
-		LIST_HEAD(, session) sessions; /* those that have asked for short leases */
+		LIST_HEAD(, session) sessions; /* those with short leases, as they were counted last */
+		unsigned recounts;     /* how often all of them were counted */
 #define RENEWALS_SUMS 64
 		struct renewals_sum {
 			uint64_t origin;       /* origin_id() of the peer; 0: of all */

@@ -8,7 +8,8 @@
 
 #include <inttypes.h>
 
-#define AGAIN_US (100 * MSEC)
+#define AGAIN_US     (100 * MSEC)
+#define COUNTED_MOST 4096 /* leases that are counted anew at each sum */
 
 /* A loss of which only the journal tells has no ttl. */
 static int64_t milli_of(int64_t ttl_us)
@@ -59,6 +60,35 @@ static int64_t leases_asked_for(const struct request *q)
 	}
 }
 
+static void session_set_renewals(struct commander *x, struct session *s, int64_t milli)
+{
+	s->renewals = milli;
+	if (milli > 0 && !s->in_short.le_prev) {
+		LIST_INSERT_HEAD(&x->renewals.sessions, s, in_short);
+	} else if (milli == 0 && s->in_short.le_prev) {
+		LIST_REMOVE(s, in_short);
+		s->in_short.le_prev = NULL;
+	}
+}
+
+/* Some of them in each sum, so that each has its turn: they may have lost or released what was counted last. */
+static void count_anew(struct commander *x)
+{
+	struct session *s, *next;
+	uint64_t counted = 0;
+
+	for (s = LIST_FIRST(&x->renewals.sessions); s && counted < COUNTED_MOST; s = next) {
+		next = LIST_NEXT(s, in_short);
+		if (s->recounted == x->renewals.recounts)
+			continue;
+		s->recounted = x->renewals.recounts;
+		counted += 1 + s->held + s->waiting + s->slots;
+		session_set_renewals(x, s, session_milli(s));
+	}
+	if (!s)
+		x->renewals.recounts++;
+}
+
 static struct renewals_sum *sum_of(struct commander *x, uint64_t origin)
 {
 	struct renewals_sum *sum = &x->renewals.sum[origin % RENEWALS_SUMS];
@@ -66,18 +96,12 @@ static struct renewals_sum *sum_of(struct commander *x, uint64_t origin)
 
 	if (sum->origin == origin && instant_before(x->core->now, sum->until))
 		return sum;
+	count_anew(x);
 	*sum = (struct renewals_sum){.origin = origin, .until = instant_add(x->core->now, AGAIN_US)};
 	LIST_FOREACH(s, &x->renewals.sessions, in_short)
 		if (origin == 0 || origin_id(s->origin) == origin)
 			sum->milli += s->renewals;
 	return sum;
-}
-
-static void session_set_renewals(struct commander *x, struct session *s, int64_t milli)
-{
-	if (!s->in_short.le_prev && milli > 0)
-		LIST_INSERT_HEAD(&x->renewals.sessions, s, in_short);
-	s->renewals = milli;
 }
 
 static bool refuse(struct commander *x, struct session *s, int64_t ttl_us, int64_t leases, const char *whose, int64_t most, int64_t used)
@@ -94,18 +118,19 @@ static bool refuse(struct commander *x, struct session *s, int64_t ttl_us, int64
 
 bool renewals_allow(struct commander *x, struct session *s, int64_t ttl_us)
 {
-	int64_t all = (int64_t)x->core->conf.limits.renewals, leases = leases_asked_for(&x->request), before = s->renewals, own, more;
+	int64_t all = (int64_t)x->core->conf.limits.renewals, leases = leases_asked_for(&x->request), before, own, more;
 	struct renewals_sum *of_all, *of_peer;
 
 	if (all == 0 || ttl_us >= RENEWALS_LONG_US)
 		return true;
 	more = leases * milli_of(ttl_us);
 	own = session_milli(s);
+	of_all = sum_of(x, 0);
+	of_peer = sum_of(x, origin_id(s->origin));
+	before = s->renewals;
 	session_set_renewals(x, s, own);
 	if (own + more > all / 20 * 1000)
 		return refuse(x, s, ttl_us, leases, "one session", all / 20, own);
-	of_all = sum_of(x, 0);
-	of_peer = sum_of(x, origin_id(s->origin));
 	if (!session_is_owner(x->core, s) && of_peer->milli + more > all / 2 * 1000)
 		return refuse(x, s, ttl_us, leases, "the sessions of one peer", all / 2, of_peer->milli);
 	if (of_all->milli + more > all * 1000)

@@ -4,7 +4,7 @@
  * one peer (half), and for one session (a twentieth). Longer leases are bounded by limits.locks.
  *
  * A session's figure is counted anew at each of its requests for such a lease. That of its peer, and of all, is summed up every 100 ms, and grows by each
- * request in between.
+ * request in between. With each sum the figures of other sessions are counted anew as well: of all of them, unless they have thousands of leases.
  */
 #ifndef CORE_RENEWALS_H
 #define CORE_RENEWALS_H

@@ -67,7 +67,8 @@ struct session {
 	struct identity *identity; /* NULL: nothing but the fields below */
 	struct user *user;       /* user.h; NULL: nothing was granted to it yet */
 	struct watching *watching; /* watch.c: what it watches; NULL: nothing was asked for */
-	LIST_ENTRY(session) in_short; /* of commander.renewals; le_prev NULL: it never asked for a short lease */
+	LIST_ENTRY(session) in_short; /* of commander.renewals; le_prev NULL: it has none */
+	unsigned recounted;      /* when that was counted last: see renewals.c */
 	int64_t renewals;        /* a second, of its short leases, in thousandths: see renewals.h */
 	struct origin *origin;   /* whose client it is; NULL: of the previous run */
 	struct ahead ahead;      /* lines read ahead */

@@ -4,7 +4,8 @@
 
 #include <check.h>
 
-#define OTHER 5 /* the session of another user than the rest */
+#define OTHER 5  /* the session of another user than the rest */
+#define ROOT  50 /* may BREAK */
 
 static void begins(void)
 {
@@ -94,4 +95,29 @@ TEST(all_sessions_have_the_whole_and_no_more)
 	hears(OTHER, "ERR LIMIT * of all sessions may have at most 2000 renewals a second (limits.renewals): *");
 	says(OTHER, "LOCK x ttl=10s");
 	hears(OTHER, "OK *");
+}
+
+TEST(leases_that_have_ended_count_no_more_though_their_sessions_ask_for_nothing)
+{
+	unsigned n[40], first = 0, again = 0;
+
+	begins();
+	session_opens_as_admin(ROOT, 0);
+	for (unsigned k = 6; k < 40; k++) {
+		const struct peer peer = {.is_unix = true, .is_local = true, .uid = 1000 + k, .pid = 7, .address = "unix"};
+
+		session_opens_from(k, 0, &peer);
+		first += n[k] = locks_until_refused(k);
+	}
+	for (unsigned k = 6; k < 40; k++)
+		for (unsigned i = 0; i < n[k]; i++) {
+			says(k % 2 ? k : ROOT, k % 2 ? "UNLOCK s%u-%u" : "BREAK s%u-%u", k, i);
+			hears(k % 2 ? k : ROOT, "OK *");
+			if (k % 2 == 0)
+				hears(k, "! LOST *");
+		}
+	passes(200 * MSEC);
+	for (unsigned k = 6; k < 40; k++)
+		again += locks_until_refused(k);
+	ck_assert_uint_eq(again, first);
 }

@@ -481,6 +481,28 @@ TEST(readers_come_in_beside_many_losses_of_the_name)
 	measure(readers_come_in_after_losses);
 }
 
+/* Each has 2,000 leases and a short one. */
+static void short_leases_are_counted(void)
+{
+	w.conf.limits.renewals = 20000;
+	service_reload(w.service, &w.conf);
+	sessions_open(1, 65);
+	for (uint64_t k = 2; k <= 65; k++) {
+		holds_locks(k, 2000);
+		says_number(k, "LOCK r", (unsigned)k, " ttl=5s");
+	}
+	w.longest_ns = 0;
+	for (unsigned i = 0; i < 10; i++) {
+		lone_service_pass(&w, SEC / 5);
+		says_number(1, "LOCK t", i, " ttl=5s");
+	}
+}
+
+TEST(short_leases_of_sessions_with_many_are_counted)
+{
+	measure(short_leases_are_counted);
+}
+
 static void renews_at_once(void)
 {
 	sessions_open(1, 20);
