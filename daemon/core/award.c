@@ -124,9 +124,10 @@ static struct claim *part_claim(const struct commander *x, const struct group *g
 	return p->claim ? p->claim : group_own(x, g, p);
 }
 
-static void group_fold(struct commander *x, struct claim *c)
+/* What its owner has asked for besides is granted with a hold that is new. With one that it had before, it was granted then. */
+static void group_fold(struct commander *x, struct claim *c, bool given)
 {
-	if (!TAILQ_EMPTY(&c->lock->contender->waiters))
+	if (given && !TAILQ_EMPTY(&c->lock->contender->waiters))
 		holders_fold(x->engine, c);
 }
 
@@ -194,7 +195,7 @@ static void group_win_take(struct commander *x, struct group *g)
 	take_won(x, take, c);
 	if (given)
 		watch(x, c, WATCH_GRANTED);
-	group_fold(x, c);
+	group_fold(x, c, given);
 	watch_who_waits(x, c);
 	session_has_won(x, s);
 }
@@ -213,7 +214,7 @@ void group_win_all(struct commander *x, struct group *g)
 
 		if (!g->not_notified)
 			group_tell(x, g, c, "*", c->count);
-		group_fold(x, c);
+		group_fold(x, c, g->part[i].claim != NULL);
 	}
 	if (!g->not_notified) {
 		core_answers(x->core, group_verb(g));
@@ -242,7 +243,7 @@ void group_win_one(struct commander *x, struct group *g, struct part *p)
 	if (!g->not_notified)
 		group_tell(x, g, c, "OK", c->count);
 	part_watch(x, p);
-	group_fold(x, c);
+	group_fold(x, c, !own);
 	watch_who_waits(x, c);
 	if (x->attends)
 		slow_wait_of_group(x, g->session, lock_name(c->lock), g->parts, g->asked_at);

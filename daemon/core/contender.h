@@ -75,6 +75,7 @@ struct contender {
 	struct claim *converts;    /* waits to share what its owner holds alone, the first of all such requests; NULL: none */
 	struct elsewhere elsewhere;
 	uint8_t ticket_priority;   /* of the waiter whose ticket it is */
+	bool crowd;                /* more were to be refused than one step answers */
 	bool taught;               /* a round was not won, or found somebody else: what it taught is kept as long as the name is known here */
 };
 TAILQ_HEAD(contenders, contender);

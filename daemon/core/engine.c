@@ -12,6 +12,7 @@
 #include "daemon/core/convert.h"
 #include "daemon/core/home.h"
 #include "daemon/core/hold.h"
+#include "daemon/core/holders.h"
 #include "daemon/core/lessee.h"
 #include "daemon/core/lower.h"
 #include "daemon/core/member.h"
@@ -36,13 +37,25 @@ void engine_extend(struct engine *e, struct claim *c, struct pending *p)
 		renew_due(e, &l->lease);
 }
 
+/* More are to be let in, or to be refused, than one step answers. Who asks to share what its owner holds alone is not refused: it waits for a token. */
+static void contender_answer_crowd(struct engine *e, struct contender *k, struct lock *l)
+{
+	convert_look(e, l);
+	if (contender_hurried(k) == 0 || (l->lease.state != LEASE_HELD && l->lease.state != LEASE_CLOSING))
+		return;
+	if (convert_is_asked(l))
+		heap_set(&e->core->timers, &k->timer, instant_add(e->core->now, MSEC));
+	else
+		holders_answer(e, l);
+}
+
 /* It is time to ask again. Before that, overdue claims are refused. */
 static void contender_fired(struct engine *e, struct contender *k)
 {
 	if (contender_is_between_rounds(k) && wait_continue(e, k, waiters_overdue_why(k), WAITERS_OVERDUE))
 		acquire_begin(e, k, CAUSE_TIMER);
 	else if (k->state == CONTENDER_IDLE)
-		convert_look(e, lock_of_contender(k)); /* more readers are to be let in */
+		contender_answer_crowd(e, k, lock_of_contender(k));
 }
 
 static void lease_held_fired(struct engine *e, struct lease *x)

@@ -46,7 +46,6 @@ static void grant_won_beside(struct engine *e, struct lock *l, const struct roun
 		return;
 	if (r->writer_us)
 		grant_barred(e, l, r->writer_us);
-	holders_let_in(e, l);
 }
 
 void grant_won(struct engine *e, struct round *r, int64_t fence)
@@ -72,9 +71,7 @@ void grant_won(struct engine *e, struct round *r, int64_t fence)
 	l->lease.renew_at = c->renew ? instant_add(r->calls.begun, l->lease.ttl_us / 3) : INSTANT_NEVER;
 	if (c->shared || c->crowds)
 		grant_won_beside(e, l, r);
-	wait_refuse_part(e, l->contender, REFUSED_BUSY, WAITERS_IMPATIENT);
-	if (l->share)
-		holders_let_in(e, l); /* those behind a writer that does not wait */
+	holders_answer(e, l);
 	lease_schedule(e, &l->lease);
 	if (l->lease.shared)
 		together_line_up(e, l);
@@ -110,9 +107,8 @@ void grant_adopted(struct engine *e, struct lock *l, const struct round *r)
 		notices_add(&e->notices, NOTICE_ADOPTED, c, NULL, NOT_REFUSED);
 		holders_fold(e, c);
 	}
-	holders_let_in(e, l);
 	if (l->share) /* else its owner asks to share it, and has to wait for nobody */
-		wait_refuse_part(e, l->contender, REFUSED_BUSY, WAITERS_IMPATIENT);
+		holders_answer(e, l);
 	lease_schedule(e, &l->lease);
 }
 

@@ -113,7 +113,7 @@ static void lock_stay_closed(struct engine *e, struct lock *l, struct instant un
 		return;
 	}
 	heap_set(&e->core->timers, &l->lease.timer, until);
-	wait_refuse_part(e, l->contender, REFUSED_BUSY, WAITERS_IMPATIENT);
+	holders_answer(e, l);
 }
 
 static void lock_close(struct engine *e, struct lock *l, struct instant until, enum cause why)

@@ -198,18 +198,28 @@ static unsigned holders_join(struct engine *e, struct lock *l, struct claim *c)
 	return n;
 }
 
-/* A crowd is let in by and by, so that nothing else waits for it: the contender, which is at rest, has a timer for the rest. */
-void holders_let_in(struct engine *e, struct lock *l)
+bool holders_let_in(struct engine *e, struct lock *l)
 {
 	struct claim *c;
 
 	for (unsigned n = 0; (c = TAILQ_FIRST(&l->contender->waiters)) && c->shared && !c->ending && holders_may_join(e, l, joiner_of(c));) {
 		if (n >= LET_IN_AT_ONCE && l->contender->state == CONTENDER_IDLE) {
-			heap_set(&e->core->timers, &l->contender->timer, instant_add(e->core->now, 1));
-			return;
+			wait_look_soon(e, l->contender);
+			return false;
 		}
 		n += holders_join(e, l, c);
 	}
+	return true;
+}
+
+void holders_answer(struct engine *e, struct lock *l)
+{
+	if (l->share && !holders_let_in(e, l))
+		return;
+	if (!wait_refuse_part(e, l->contender, REFUSED_BUSY, WAITERS_IMPATIENT))
+		wait_look_soon(e, l->contender);
+	else if (l->share)
+		holders_let_in(e, l); /* those behind a writer that does not wait */
 }
 
 bool holders_are_open(const struct engine *e, const struct lock *l, unsigned priority)

@@ -10,8 +10,13 @@
 unsigned holders_add(struct engine *e, struct claim *c);
 /* The other waiting LOCKs of this holder's owner, in its mode, are granted as reentrant. */
 void holders_fold(struct engine *e, struct claim *holder);
-/* Readers hold the lock: those at the head of the line hold it with them, as long as that is allowed. */
-void holders_let_in(struct engine *e, struct lock *l);
+/*
+ * Readers hold the lock: those at the head of the line hold it with them, as long as that is allowed. A crowd is let in by and by, so that nothing else waits
+ * for it. False: the rest is let in by the next step.
+ */
+bool holders_let_in(struct engine *e, struct lock *l);
+/* The same, and then those who do not wait are refused, by and by as well: somebody has the name. */
+void holders_answer(struct engine *e, struct lock *l);
 /* A reader that asks now with this priority may join those that hold the lock: nobody who waits stands before it. */
 bool holders_are_open(const struct engine *e, const struct lock *l, unsigned priority);
 /* It joins them at once. False: not now. */

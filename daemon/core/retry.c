@@ -101,6 +101,13 @@ static void retry_no_answer(struct engine *e, struct contender *k)
 	retry_pause(e, k, RETRY_US);
 }
 
+/* None of those who wait can have the name. What is left of a crowd hears so from the next round. */
+static void retry_for_nobody(struct engine *e, struct contender *k, enum refusal why)
+{
+	if (wait_continue(e, k, why, WAITERS_ALL))
+		acquire_begin(e, k, CAUSE_WRONG_TYPE);
+}
+
 void retry_after(struct engine *e, struct round *r, enum round_outcome why)
 {
 	struct contender *k = contender_of_name(r->calls.name);
@@ -124,21 +131,20 @@ void retry_after(struct engine *e, struct round *r, enum round_outcome why)
 		retry_split(e, k, r, why == ROUND_LEADER_TAKEN);
 		break;
 	case ROUND_WRONG_TYPE:
-		wait_refuse_part(e, k, REFUSED_KIND, WAITERS_ALL);
-		wait_over(e, k, CAUSE_WRONG_TYPE);
+		retry_for_nobody(e, k, REFUSED_KIND);
 		break;
 	case ROUND_HELD_ELSEWHERE:
-		if (retry_is_in_use(e, k, r)) {
-			wait_refuse_part(e, k, REFUSED_IN_USE, WAITERS_ALL);
-			wait_over(e, k, CAUSE_WRONG_TYPE);
-		} else {
+		if (retry_is_in_use(e, k, r))
+			retry_for_nobody(e, k, REFUSED_IN_USE);
+		else
 			retry_held_elsewhere(e, k, r);
-		}
 		break;
 	default:
 		retry_no_answer(e, k);
 		break;
 	}
+	if (k->crowd && contender_is_between_rounds(k))
+		wait_look_soon(e, k);
 }
 
 void retry_woken(struct engine *e, struct span name, unsigned node)

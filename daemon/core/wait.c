@@ -9,6 +9,7 @@
 #include <limits.h>
 
 #define HURRY_APART_US (5 * MSEC) /* claims that are due within that time are answered in one pass over the waiters */
+#define ANSWERED_AT_ONCE 1024    /* claims of one name in a step, so that nothing else waits for a crowd */
 
 void wait_leave(struct engine *e, struct claim *c)
 {
@@ -73,17 +74,33 @@ void wait_look_at(struct engine *e, struct contender *k, struct instant at)
 		heap_set(&e->core->timers, &k->timer, at);
 }
 
-void wait_refuse_part(struct engine *e, struct contender *k, enum refusal why, enum waiters_part part)
+static unsigned answered_at_once(const struct engine *e)
 {
-	unsigned left = part == WAITERS_ALL ? UINT_MAX : contender_hurried(k);
+	if (e->stopping)
+		return UINT_MAX; /* the last step keeps nobody waiting */
+	return e->core->conf.work ? e->core->conf.work : ANSWERED_AT_ONCE;
+}
+
+bool wait_refuse_part(struct engine *e, struct contender *k, enum refusal why, enum waiters_part part)
+{
+	unsigned left = part == WAITERS_ALL ? UINT_MAX : contender_hurried(k), most = answered_at_once(e);
 	struct claim *c, *next;
 
 	for (c = TAILQ_FIRST(&k->waiters); c && left > 0; c = next) {
 		next = TAILQ_NEXT(c, in_lock);
 		left -= !c->patient || c->overdue;
-		if (waiters_include(c, part, e->core->now))
-			wait_answer(e, c, why);
+		if (!waiters_include(c, part, e->core->now))
+			continue;
+		if (most-- == 0)
+			return false;
+		wait_answer(e, c, why);
 	}
+	return true;
+}
+
+void wait_look_soon(struct engine *e, struct contender *k)
+{
+	heap_set(&e->core->timers, &k->timer, instant_add(e->core->now, 1));
 }
 
 void wait_announce_all(struct engine *e, struct contender *k)
@@ -105,7 +122,7 @@ void wait_announce_all(struct engine *e, struct contender *k)
 
 bool wait_continue(struct engine *e, struct contender *k, enum refusal why, enum waiters_part part)
 {
-	wait_refuse_part(e, k, why, part);
+	k->crowd = !wait_refuse_part(e, k, why, part);
 	wait_end_place(e, k);
 	wait_announce(e, k);
 	if (!TAILQ_EMPTY(&k->waiters))
@@ -151,5 +168,7 @@ void wait_for_quorum(struct engine *e, struct contender *k)
 	contender_move(e, k, CONTENDER_NO_QUORUM, CAUSE_TOO_FEW);
 	if (promised)
 		wait_look_at(e, k, instant_add(e->core->now, core_soon_us(e->core)));
+	if (k->crowd)
+		wait_look_soon(e, k);
 	ticket_withdraw(e, k); /* without a quorum the ticket would only keep others out */
 }

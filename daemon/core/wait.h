@@ -6,9 +6,11 @@
 #include "daemon/core/parts.h"
 #include "daemon/core/waiters.h"
 
-/* Answers this part of the waiters, and takes them out. The name stays in its state. */
-void wait_refuse_part(struct engine *e, struct contender *k, enum refusal why, enum waiters_part part);
-/* The same, before the name goes on waiting. False: nobody is left, and the wait is over. */
+/* Refuses this part of the waiters, and takes them out. The name stays in its state. False: a crowd, of which some are left for the next step. */
+bool wait_refuse_part(struct engine *e, struct contender *k, enum refusal why, enum waiters_part part);
+/* The name is looked after again in the next step. */
+void wait_look_soon(struct engine *e, struct contender *k);
+/* Likewise, before the name goes on waiting; sets k->crowd if some are left. False: nobody waits any more, and the wait is over. */
 bool wait_continue(struct engine *e, struct contender *k, enum refusal why, enum waiters_part part);
 /* Nobody here waits any more: the ticket is withdrawn, and the name asks for nothing. */
 void wait_over(struct engine *e, struct contender *k, enum cause why);

@@ -65,3 +65,33 @@ TEST(a_writer_before_them_goes_first)
 	ck_assert(was_told("@r OK name=x "));
 	ends_well();
 }
+
+static unsigned granted;
+
+static void counts_grants(void *context, uint64_t session, struct span bytes)
+{
+	(void)context;
+	(void)session;
+	granted += memmem(bytes.p, bytes.n, " OK name=x ", 11) != NULL;
+}
+
+/* They are let in by and by, and nobody else has the name. */
+TEST(readers_that_come_during_a_round_and_do_not_wait_come_in)
+{
+	const unsigned readers = 500;
+
+	lone_service_init(&w);
+	w.hung_up = ends;
+	lone_service_settle(&w);
+	sessions_open(1, readers);
+	w.sent = counts_grants;
+	lone_service_slow(&w, true);
+	for (unsigned i = 1; i <= readers; i++)
+		says(i, "@r LOCK x mode=shared");
+	while (!TAILQ_EMPTY(&w.held))
+		lone_service_answer(&w);
+	lone_service_slow(&w, false);
+	lone_service_pass(&w, SEC / 10);
+	ck_assert_uint_eq(granted, readers);
+	ends_well();
+}

@@ -415,6 +415,50 @@ static void stands_in_one_line_more(void)
 TEST(a_session_is_the_first_in_line_for_so_many_slots_and_no_more)
 {
 	measure(stands_in_one_line_more);
+
+/* --- a crowd that comes while the stores are asked --------------------------------------------------------------------- */
+
+struct crowd {
+	const char *asks;
+	unsigned each; /* of 30 sessions */
+};
+
+static const struct crowd crowds[] = {
+	{"LOCK x", 1000},
+	{"LOCK x mode=shared", 1000},
+	{"LOCK x wait=10ms", 1000},
+	{"LOCK x wait=10ms mode=shared", 1000},
+	{"LOCKALL x y", 500},
+	{"LOCKANY x y", 700},
+	{"ACQUIRE s limit=2", 1000},
+	{"TAKE q", 270},
+};
+static const struct crowd *crowd;
+
+/* A store that takes a moment: all these requests wait for one answer. */
+static void crowd_comes_during_a_round(void)
+{
+	char request[80];
+
+	snprintf(request, sizeof(request), " %s", crowd->asks);
+	sessions_open(1, 30);
+	w.longest_ns = 0;
+	lone_service_slow(&w, true);
+	for (uint64_t k = 1; k <= 30; k++)
+		for (unsigned i = 0; i < crowd->each; i++)
+			says_number(k, "@", i, request);
+	lone_service_pass(&w, 20 * MSEC);
+	while (!TAILQ_EMPTY(&w.held))
+		lone_service_answer(&w);
+	lone_service_slow(&w, false);
+	lone_service_pass(&w, 2 * SEC);
+	ck_assert_str_ne(heard, "");
+}
+
+LOOP_TEST(a_crowd_asks_during_one_round, sizeof(crowds) / sizeof(crowds[0]))
+{
+	crowd = &crowds[_i];
+	measure(crowd_comes_during_a_round);
 }
 
 /* The clients release none of them. */
