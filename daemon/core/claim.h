@@ -86,7 +86,7 @@ struct claim {
 	unsigned priority : 4;   /* 0 to 9 */
 	bool renew : 1;
 	bool shared : 1;         /* it holds, or asks to hold, together with other readers */
-	bool recorded_shared : 1; /* held: the journal says that it is shared, or is about to be: no more may be relied on */
+	bool asked_to_share : 1;  /* held: its owner has asked to share it. The journal says that it is shared, and no more may be relied on */
 	bool crowds : 1;         /* it counts in the crowd of its origin */
 	bool patient;            /* wait > 0: goes on waiting while somebody holds */
 	bool overdue;            /* its wait is over; the round under way decides */

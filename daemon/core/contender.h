@@ -130,9 +130,10 @@ static inline void contender_enqueue(struct contender *k, struct claim *c)
 	k->impatient += !c->patient;
 }
 
-/* Its owner holds the name alone, and asks to share it. The first such request stands for all. */
-static inline void contender_convert(struct contender *k, struct claim *c)
+/* The owner of this hold has the name alone, and asks to share it. The first such request stands for all. */
+static inline void contender_convert(struct contender *k, struct claim *holder, struct claim *c)
 {
+	holder->asked_to_share = true;
 	if (!k->converts)
 		k->converts = c;
 }

@@ -23,6 +23,7 @@ static void convert_done(struct engine *e, struct lock *l, struct claim *c)
 	wait_leave(e, c);
 	lock_remove_holder(l, holder);
 	holder->shared = true;
+	holder->asked_to_share = false;
 	holder->token = ++l->lease.token;
 	lock_add_holder(&e->table, l, holder);
 	notices_add(&e->notices, NOTICE_CONVERTED, c, NULL, NOT_REFUSED);
@@ -81,7 +82,7 @@ void convert_ask(struct engine *e, struct claim *c, struct instant until)
 	struct contender *k = lock_contend(&e->table, l);
 
 	contender_enqueue(k, c);
-	contender_convert(k, c);
+	contender_convert(k, l->holder, c);
 	metric_add(&e->core->metrics, METRIC_WAITERS, claim_queues(c));
 	heap_set(&e->core->timers, &c->timer, until);
 	convert_look(e, l);

@@ -149,22 +149,13 @@ enum result refusal_result(enum refusal why)
 	return why == REFUSED_BUSY ? RESULT_BUSY : why == REFUSED_TIMEOUT ? RESULT_TIMEOUT : RESULT_ERROR;
 }
 
-/* It asked to share the hold of its owner, which the journal says is shared since: unless another request asks the same, it is exclusive again. */
-static void remember_not_converted(struct commander *x, const struct claim *c)
-{
-	struct claim *holder = c->lock->holder;
-
-	if (holder && holder->recorded_shared && !holder->shared && !c->lock->contender->converts)
-		remember_held(x, holder);
-}
-
 static void deliver_refused(struct commander *x, struct claim *c, enum refusal why)
 {
 	struct session *s = c->session;
 	bool told = true;
 
 	if (c->shared)
-		remember_not_converted(x, c);
+		remember_not_converted(x, c->lock);
 	if (!s->over && !c->not_notified && why != REFUSED_AND_TOLD) {
 		core_answers(x->core, VERB_LOCK);
 		if (why == REFUSED_BUSY)

@@ -126,12 +126,22 @@ static bool sessions_are_answered(const struct session_table *t)
 	return true;
 }
 
+static bool jobs_are_over(const struct commander *x)
+{
+	const struct job *job;
+
+	LIST_FOREACH(job, &x->jobs, in_all)
+		if (job->state != JOB_LOST)
+			return false;
+	return true;
+}
+
 bool drain_is_over(const struct commander *x)
 {
 	const struct engine *e = x->engine;
 
 	if (!e->draining || e->stopping)
 		return false;
-	return x->drain.over || (e->held == 0 && TAILQ_EMPTY(&e->adopting) && LIST_EMPTY(&x->jobs) &&
+	return x->drain.over || (e->held == 0 && TAILQ_EMPTY(&e->adopting) && jobs_are_over(x) &&
 	                         sessions_are_answered(x->sessions));
 }

@@ -67,7 +67,7 @@ static bool enter_crowd(struct engine *e, struct lock *l, struct claim *c)
 }
 
 /* The claim waits, and the stores are asked if its coming makes that worth while. holder: what the same owner has; NULL: nothing. */
-static void enter_queue(struct engine *e, struct lock *l, struct claim *c, const struct claim *holder)
+static void enter_queue(struct engine *e, struct lock *l, struct claim *c, struct claim *holder)
 {
 	struct contender *k = lock_contend(&e->table, l);
 
@@ -77,7 +77,7 @@ static void enter_queue(struct engine *e, struct lock *l, struct claim *c, const
 		tokens_expect(&e->tokens, e->core, &l->name);
 	contender_enqueue(k, c);
 	if (holder && !holder->shared && c->shared)
-		contender_convert(k, c);
+		contender_convert(k, holder, c);
 	metric_add(&e->core->metrics, METRIC_WAITERS, claim_queues(c));
 	if (c->patient)
 		heap_set(&e->core->timers, &c->timer, c->asking->wait_until);

@@ -71,7 +71,8 @@ void grant_won(struct engine *e, struct round *r, int64_t fence)
 	l->lease.renew_at = c->renew ? instant_add(r->calls.begun, l->lease.ttl_us / 3) : INSTANT_NEVER;
 	if (c->shared || c->crowds)
 		grant_won_beside(e, l, r);
-	holders_answer(e, l);
+	if (!TAILQ_EMPTY(&l->contender->waiters))
+		holders_answer(e, l);
 	lease_schedule(e, &l->lease);
 	if (l->lease.shared)
 		together_line_up(e, l);

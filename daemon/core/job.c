@@ -90,6 +90,7 @@ static void job_free_lock(struct commander *x, struct session *s, struct claim *
 		former(x, c, "released");
 		watch(x, c, WATCH_RELEASED);
 		hold_unlock(x->engine, c, 0, NULL);
+		commander_let_go(x, s);
 	} else {
 		hold_acknowledge(x->engine, c);
 	}

@@ -177,7 +177,7 @@ static bool lock_count_answers(struct commander *x, struct session *s, int64_t w
 	bool held = c && c->state == CLAIM_HELD, converts = held && c->shared != request_is_shared(q);
 	int64_t count = q->field[FIELD_COUNT].number, has = held ? c->count : 0;
 
-	if (converts && c->shared)
+	if ((converts && c->shared) || (held && !converts && c->asked_to_share))
 		return false; /* it is refused */
 	if (count > 1 && c && c->state == CLAIM_LOST)
 		tell_lost_below(x, s, c);
@@ -206,7 +206,7 @@ static bool waits_in_other_mode(struct commander *x, struct session *s, struct s
 
 	if (group_in_other_mode(s, name, owner, shared))
 		return true;
-	if (!l || lock_holder_of(l, s, owner))
+	if (!l || s->waiting == 0)
 		return false;
 	TAILQ_FOREACH(c, &s->claims, in_session) {
 		if (c->state == CLAIM_WAITING && c->lock == l && c->shared != shared && span_equal(claim_owner(c), owner))

@@ -60,7 +60,6 @@ static void remember_hold(struct commander *x, const struct session *s, struct c
 	struct prior_lease left;
 
 	l->lease.recorded = true;
-	c->recorded_shared = c->shared || convert_is_asked(l);
 	left = adoption_record(x->core, &l->lease);
 	/* An adoption puts another value in the place of the one of which the journal knows. */
 	remember_in_time(x, &(struct journal_record){.kind = left.prior.n > 0 ? JOURNAL_ADOPTING : JOURNAL_HELD,
@@ -75,7 +74,7 @@ static void remember_hold(struct commander *x, const struct session *s, struct c
 	                                     .fence = c->token,
 	                                     .ttl_us = left.ttl_us,
 	                                     .delay_us = c->delay_us,
-	                                     .renew = (c->renew ? JOURNAL_RENEWED : 0) | (c->recorded_shared ? JOURNAL_SHARED : 0) | flags,
+	                                     .renew = (c->renew ? JOURNAL_RENEWED : 0) | (c->shared || c->asked_to_share ? JOURNAL_SHARED : 0) | flags,
 	                                     .told = told,
 	                                     .granted_at_us = c->granted_at.us,
 	                                     .deadline_us = left.deadline.us}, left.prior.n > 0);
@@ -85,6 +84,16 @@ void remember_held(struct commander *x, struct claim *c)
 {
 	if (is_remembered(x, c->session))
 		remember_hold(x, c->session, c, claim_owner(c), x->more ? JOURNAL_MORE : 0, !c->not_notified);
+}
+
+void remember_not_converted(struct commander *x, struct lock *l)
+{
+	struct claim *holder = l->holder;
+
+	if (!holder || !holder->asked_to_share || convert_is_asked(l))
+		return;
+	holder->asked_to_share = false;
+	remember_held(x, holder);
 }
 
 static void remember_free(struct commander *x, const struct session *s, const struct claim *c, struct span owner)

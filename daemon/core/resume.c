@@ -250,11 +250,13 @@ static struct claim *wait_in_other_mode(struct commander *x, const struct sessio
 static void wait_drop_not_notified(struct commander *x, struct claim *c)
 {
 	struct session *s = c->session;
+	struct lock *l = c->lock;
 
 	TAILQ_REMOVE(&s->claims, c, in_session);
 	s->waiting--;
 	s->waits_not_notified--;
 	hold_abandon(x->engine, c, INSTANT_PAST);
+	remember_not_converted(x, l);
 }
 
 void resume_end_groups(struct commander *x, struct session *s)

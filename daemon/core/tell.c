@@ -140,7 +140,7 @@ void tell_granted(struct commander *x, struct claim *holder, struct span tag, un
 	reply_grant(x, &r, holder);
 	reply_ms(&r, "ttl_ms", holder->lock->lease.ttl_us);
 	reply_int(&r, "count", count);
-	reply_mode(&r, holder);
+	reply_mode_sure(&r, holder);
 	tell_line(x, holder->session, &r);
 }
 

@@ -45,6 +45,69 @@ TEST(a_conversion_that_failed_leaves_a_hold_that_is_exclusive_for_the_next_run_a
 	hears(2, "TIMEOUT *");
 }
 
+#define NOT_NOW "ERR ARG this owner waits for the lock in the other mode: *"
+
+static const char *const asks[][2] = {
+	{"CHECK a", "OK name=a *mode=shared"},
+	{"EXTEND a", "OK name=a *mode=shared"},
+	{"LOCK a", NOT_NOW},
+	{"LOCK a count=1", NOT_NOW},
+	{"LOCK a count=2 wait=1s", NOT_NOW},
+	{"LOCKALL a", NOT_NOW},
+	{"LOCKALL b a count=1", NOT_NOW},
+	{"LOCKANY a", NOT_NOW},
+};
+
+/* Readers may come in at any moment, and the next run lets them in. */
+LOOP_TEST(while_a_conversion_waits_no_answer_shows_an_exclusive_hold, 2 * sizeof(asks) / sizeof(asks[0]))
+{
+	const char *const *ask = asks[_i / 2], *line;
+
+	held_with_grace(3, _i % 2 ? "grace=1m" : "", "ttl=9s", &s1);
+	all_feel(MOOD_SILENT);
+	says(1, "@d LOCK a mode=shared wait=1m");
+	says(1, "@d2 LOCK a mode=shared wait=10ms");
+	passes(20 * MSEC);
+	hears(1, "@d2 TIMEOUT *");
+	says(1, "%s", ask[0]);
+	if (!strncmp(ask[0], "EXTEND", 6)) {
+		all_feel(MOOD_WELL);
+		passes(SEC);
+		if (strncmp(line = next_line(1), "@d OK ", 6) != 0)
+			ck_assert_ptr_nonnull(strstr(line, " mode=shared"));
+		return;
+	}
+	hears(1, ask[1]);
+}
+
+/* Its client has repeated what it wants: the hold, and not the conversion. */
+LOOP_TEST(after_a_cut_the_request_to_hold_it_once_withdraws_the_conversion, 2)
+{
+	held_with_grace(3, "grace=1m", "ttl=9s", &s1);
+	all_feel(MOOD_SILENT);
+	says(1, "@d LOCK a mode=shared wait=1m");
+	goes(1, GONE_RESET);
+	resumes(3, &s1);
+	hears(3, "\\* name=a *mode=shared");
+	hears(3, "OK session=* n=1");
+	says(3, "LOCK a count=1");
+	hears(3, "OK name=a fence=* valid_ms=* ttl_ms=9000 count=1");
+	if (_i) {
+		all_feel(MOOD_WELL);
+		passes(20 * SEC);
+		session_opens(2, 0);
+		says(2, "LOCK a mode=shared");
+		hears(2, "BUSY *");
+		return;
+	}
+	daemon_returns(0);
+	all_feel(MOOD_WELL);
+	session_opens(2, 0);
+	says(2, "LOCK a mode=shared wait=3s");
+	passes(3 * SEC);
+	hears(2, "TIMEOUT *");
+}
+
 /* The previous run has told the client that it reads. */
 LOOP_TEST(a_reader_that_asks_for_the_name_alone_during_the_adoption_is_refused, 2)
 {

@@ -243,6 +243,8 @@ TEST(a_store_that_puts_the_key_back_gives_no_token_with_that_answer)
 /* The renewal whose connection broke may be carried out late, and set the key behind another value. */
 TEST(a_store_with_a_renewal_under_way_on_a_broken_connection_gives_no_token)
 {
+	const char *line;
+
 	one_holds(3, "exclusive");
 	feels(0, MOOD_SILENT);
 	feels(1, MOOD_SILENT);
@@ -251,9 +253,8 @@ TEST(a_store_with_a_renewal_under_way_on_a_broken_connection_gives_no_token)
 	feels(1, MOOD_WELL);
 	says(1, "@c LOCK a mode=shared wait=1m");
 	passes(300 * MSEC);
-	ignores(1);
-	says(1, "CHECK a");
-	hears(1, "OK name=a fence=* valid_ms=* count=1");
+	while ((line = next_line(1)))
+		ck_assert(strncmp(line, "@c ", 3) != 0);
 	passes(9 * SEC);
 	ignores(1);
 	says(1, "CHECK a");

@@ -385,3 +385,44 @@ TEST(a_daemon_that_stops_refuses_takes_and_leaves_jobs_to_their_leases)
 	passes(2 * SEC);
 	hears(3, "OK queue=mail job=a attempt=2 *");
 }
+
+/* What its owner asks for during the adoption waits for that. Where the home of the queue answers and the other stores do not, the job is done before. */
+LOOP_TEST(a_job_that_is_done_in_a_drain_leaves_nobody_waiting, 3)
+{
+	const char *line, *told = NULL;
+
+	has_a_job(" lock=l", " ttl=1s");
+	session_opens_as_admin(9, 0);
+	all_feel(MOOD_SILENT);
+	daemon_returns(0);
+	feels((unsigned)_i, MOOD_WELL);
+	passes(SEC);
+	resumes(3, &s1);
+	session_opens_as_admin(9, 0);
+	says(3, "@w LOCK l owner=job:mail/a wait=1h");
+	says(9, "DRAIN");
+	says(3, "@d DONE a");
+	passes(SEC);
+	all_feel(MOOD_WELL);
+	passes(20 * SEC);
+	while ((line = next_line(3)))
+		if (!strncmp(line, "@w ", 3))
+			told = strstr(line, "ERR DRAINING");
+	ck_assert_ptr_nonnull(told);
+	ck_assert(service_is_drained(cluster.daemon[0].service));
+}
+
+TEST(a_job_that_is_lost_keeps_no_drain)
+{
+	has_a_job("", " ttl=1s");
+	all_feel(MOOD_SILENT);
+	passes(2 * SEC);
+	hears(1, "! RISK *");
+	hears(1, "! LOST *");
+	all_feel(MOOD_WELL);
+	passes(2 * SEC);
+	session_opens_as_admin(9, 0);
+	says(9, "DRAIN");
+	passes(SEC);
+	ck_assert(service_is_drained(cluster.daemon[0].service));
+}
