@@ -415,6 +415,7 @@ static void stands_in_one_line_more(void)
 TEST(a_session_is_the_first_in_line_for_so_many_slots_and_no_more)
 {
 	measure(stands_in_one_line_more);
+}
 
 /* --- a crowd that comes while the stores are asked --------------------------------------------------------------------- */
 
