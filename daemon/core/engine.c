@@ -37,15 +37,11 @@ void engine_extend(struct engine *e, struct claim *c, struct pending *p)
 		renew_due(e, &l->lease);
 }
 
-/* More are to be let in, or to be refused, than one step answers. Who asks to share what its owner holds alone is not refused: it waits for a token. */
+/* More are to be let in, or to be refused, than one step answers. */
 static void contender_answer_crowd(struct engine *e, struct contender *k, struct lock *l)
 {
 	convert_look(e, l);
-	if (contender_hurried(k) == 0 || (l->lease.state != LEASE_HELD && l->lease.state != LEASE_CLOSING))
-		return;
-	if (convert_is_asked(l))
-		heap_set(&e->core->timers, &k->timer, instant_add(e->core->now, MSEC));
-	else
+	if (contender_hurried(k) > 0 && (l->lease.state == LEASE_HELD || l->lease.state == LEASE_CLOSING))
 		holders_answer(e, l);
 }
 

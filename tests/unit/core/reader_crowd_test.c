@@ -66,13 +66,14 @@ TEST(a_writer_before_them_goes_first)
 	ends_well();
 }
 
-static unsigned granted;
+static unsigned granted, busy;
 
-static void counts_grants(void *context, uint64_t session, struct span bytes)
+static void counts_answers(void *context, uint64_t session, struct span bytes)
 {
 	(void)context;
 	(void)session;
 	granted += memmem(bytes.p, bytes.n, " OK name=x ", 11) != NULL;
+	busy += memmem(bytes.p, bytes.n, " BUSY name=x ", 13) != NULL;
 }
 
 /* They are let in by and by, and nobody else has the name. */
@@ -84,7 +85,7 @@ TEST(readers_that_come_during_a_round_and_do_not_wait_come_in)
 	w.hung_up = ends;
 	lone_service_settle(&w);
 	sessions_open(1, readers);
-	w.sent = counts_grants;
+	w.sent = counts_answers;
 	lone_service_slow(&w, true);
 	for (unsigned i = 1; i <= readers; i++)
 		says(i, "@r LOCK x mode=shared");
@@ -93,5 +94,30 @@ TEST(readers_that_come_during_a_round_and_do_not_wait_come_in)
 	lone_service_slow(&w, false);
 	lone_service_pass(&w, SEC / 10);
 	ck_assert_uint_eq(granted, readers);
+	ends_well();
+}
+
+/* A crowd is refused by and by. That its holder asks to share the name meanwhile, and has to wait for a token, keeps nobody waiting. */
+TEST(a_crowd_is_refused_while_the_hold_is_converted)
+{
+	const unsigned crowd = 4000;
+
+	lone_service_init(&w);
+	w.hung_up = ends;
+	lone_service_settle(&w);
+	sessions_open(1, 5);
+	w.sent = counts_answers;
+	lone_service_slow(&w, true);
+	says(1, "@a LOCK x");
+	for (unsigned i = 0; i < crowd; i++)
+		says_number(2 + i % 4, "@", i, " LOCK x");
+	lone_service_answer(&w);
+	says(1, "@c LOCK x mode=shared wait=1h");
+	lone_service_pass(&w, SEC / 10);
+	ck_assert_uint_eq(granted, 1);
+	ck_assert_uint_eq(busy, crowd);
+	lone_service_slow(&w, false);
+	lone_service_pass(&w, 5 * SEC);
+	ck_assert_uint_eq(granted, 2);
 	ends_well();
 }
