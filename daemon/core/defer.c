@@ -9,6 +9,7 @@
 #include "daemon/core/pass.h"
 #include "daemon/core/pending.h"
 #include "daemon/core/places.h"
+#include "daemon/core/renewals.h"
 #include "daemon/core/stored.h"
 #include "daemon/core/take.h"
 #include "daemon/core/take_again.h"

@@ -23,7 +23,7 @@ static void group_set_lease(struct commander *x, struct group *g)
 {
 	const struct request *q = &x->request;
 
-	g->renew = !request_has(q, FIELD_RENEW) || q->field[FIELD_RENEW].number;
+	g->renew = request_is_renewed(q);
 	g->ttl_us = request_has(q, FIELD_TTL) ? q->field[FIELD_TTL].number : x->core->conf.lease_us;
 	g->delay_us = request_has(q, FIELD_DELAY) ? q->field[FIELD_DELAY].number : 0;
 	g->count = request_count(q);

@@ -4,6 +4,7 @@
 
 #include "daemon/core/deadlock.h"
 #include "daemon/core/locks.h"
+#include "daemon/core/renewals.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/stored.h"
 #include "daemon/core/tell.h"

@@ -9,6 +9,7 @@
 #include "daemon/core/hold.h"
 #include "daemon/core/holders.h"
 #include "daemon/core/permits.h"
+#include "daemon/core/renewals.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/stored.h"
 #include "daemon/core/tell.h"
@@ -28,7 +29,7 @@ static inline void claim_set_terms(struct commander *x, struct claim *c)
 {
 	const struct request *q = &x->request;
 
-	c->renew = !request_has(q, FIELD_RENEW) || q->field[FIELD_RENEW].number;
+	c->renew = request_is_renewed(q);
 	c->ttl_us = request_has(q, FIELD_TTL) ? q->field[FIELD_TTL].number : x->core->conf.lease_us;
 	c->delay_us = request_has(q, FIELD_DELAY) ? q->field[FIELD_DELAY].number : 0;
 	c->shared = request_is_shared(q);

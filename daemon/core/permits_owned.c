@@ -6,6 +6,7 @@
 #include "daemon/core/owned.h"
 #include "daemon/core/pending.h"
 #include "daemon/core/remember.h"
+#include "daemon/core/renewals.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/terms.h"

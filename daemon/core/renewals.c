@@ -2,62 +2,81 @@
 /* See renewals.h. Figures are thousandths of a renewal a second. */
 #include "daemon/core/renewals.h"
 
+#include "daemon/core/group.h"
 #include "daemon/core/jobs.h"
 #include "daemon/core/semaphore.h"
 #include "daemon/core/tell.h"
+#include "daemon/core/terms.h"
 
 #include <inttypes.h>
 
+#define LONG_US      (10 * SEC)
 #define AGAIN_US     (100 * MSEC)
 #define COUNTED_MOST 4096 /* leases that are counted anew at each sum */
+
+#define LEASES_OF_PERMIT 2 /* the mark and one slot, whatever lines it stands in */
+#define LEASES_OF_TAKE   2 /* the job and its lock */
 
 /* A loss of which only the journal tells has no ttl. */
 static int64_t milli_of(int64_t ttl_us)
 {
-	return ttl_us > 0 && ttl_us < RENEWALS_LONG_US ? 3 * 1000 * SEC / ttl_us : 0;
+	return ttl_us > 0 && ttl_us < LONG_US ? 3 * 1000 * SEC / ttl_us : 0;
 }
 
-static int64_t claims_milli(const struct claims *claims)
+/*
+ * What the session has and what it may come to hold, by whatever it asks and waits for. unheard: only that of which its client was not told, as the connection
+ * was lost: it may repeat these requests.
+ */
+static int64_t session_milli(const struct session *s, bool unheard)
 {
-	const struct claim *c;
 	int64_t sum = 0;
-
-	TAILQ_FOREACH(c, claims, in_session)
-		sum += c->renew && c->state != CLAIM_LOST ? milli_of(c->ttl_us) : 0;
-	return sum;
-}
-
-static int64_t session_milli(const struct session *s)
-{
-	int64_t sum = claims_milli(&s->claims);
+	const struct claim *c;
 	const struct permit *p;
+	const struct group *g;
 	const struct take *take;
 	const struct job *job;
 
+	TAILQ_FOREACH(c, &s->claims, in_session)
+		if (c->not_notified >= unheard && c->renew && c->state != CLAIM_LOST)
+			sum += milli_of(c->ttl_us);
 	TAILQ_FOREACH(p, &s->permits, in_session)
-		sum += claims_milli(&p->agent.claims);
+		if (p->not_notified >= unheard && p->state != PERMIT_LOST)
+			sum += LEASES_OF_PERMIT * milli_of(p->ttl_us);
+	LIST_FOREACH(g, &s->groups, in_session)
+		if (g->not_notified >= unheard && g->renew && !g->take)
+			sum += (g->any ? 1 : g->parts) * milli_of(g->ttl_us);
 	LIST_FOREACH(job, &s->jobs, in_session)
-		sum += job->state != JOB_LOST ? milli_of(job->ttl_us) : 0;
+		if (!unheard && job->state != JOB_LOST)
+			sum += milli_of(job->ttl_us);
 	LIST_FOREACH(take, &s->takes, in_session)
-		sum += milli_of(take->ttl_us);
+		if (!unheard)
+			sum += LEASES_OF_TAKE * milli_of(take->ttl_us);
 	return sum;
 }
 
-/* One lock each; of an ACQUIRE its mark and slots, of a TAKE the job and its lock. */
+/* Likewise. */
 static int64_t leases_asked_for(const struct request *q)
 {
 	switch (q->verb) {
 	case VERB_LOCKALL:
-	case VERB_LOCKANY:
 		return q->words;
 	case VERB_ACQUIRE:
+		return LEASES_OF_PERMIT;
 	case VERB_TAKE:
-		return 2;
+		return LEASES_OF_TAKE;
 	case VERB_EXTEND:
 		return 0; /* it has that lease already, and it counts from the next request on */
 	default:
 		return 1;
 	}
+}
+
+/* A client that was resumed may say again what it had said: that much is no more than it has. */
+static int64_t milli_asked_for(const struct session *s, int64_t leases, int64_t ttl_us)
+{
+	int64_t more = leases * milli_of(ttl_us), again = s->resumed ? session_milli(s, true) : 0;
+
+	return more > again ? more - again : 0;
 }
 
 static void session_set_renewals(struct commander *x, struct session *s, int64_t milli)
@@ -82,8 +101,8 @@ static void count_anew(struct commander *x)
 		if (s->recounted == x->renewals.recounts)
 			continue;
 		s->recounted = x->renewals.recounts;
-		counted += 1 + s->held + s->waiting + s->slots;
-		session_set_renewals(x, s, session_milli(s));
+		counted += 1 + s->held + s->waiting;
+		session_set_renewals(x, s, session_milli(s, false));
 	}
 	if (!s)
 		x->renewals.recounts++;
@@ -106,25 +125,25 @@ static struct renewals_sum *sum_of(struct commander *x, uint64_t origin)
 
 static bool refuse(struct commander *x, struct session *s, int64_t ttl_us, int64_t leases, const char *whose, int64_t most, int64_t used)
 {
-	int64_t left = most * 1000 - used, right_us = left > 0 ? 3 * 1000 * SEC * leases / left + MSEC : RENEWALS_LONG_US;
+	int64_t left = most * 1000 - used, right_us = left > 0 ? 3 * 1000 * SEC * leases / left + MSEC : LONG_US;
 
 	tell_error(x, s, x->request.tag, ERROR_LIMIT,
 	           "a lease of %" PRId64 "ms is renewed every %" PRId64 "ms, and the leases below %dms of %s may have at most %" PRId64
 	           " renewals a second (limits.renewals): a ttl of %" PRId64 "ms or more is right now",
-	           ttl_us / MSEC, ttl_us / 3 / MSEC, (int)(RENEWALS_LONG_US / MSEC), whose, most,
-	           (right_us < RENEWALS_LONG_US ? right_us : RENEWALS_LONG_US) / MSEC);
+	           ttl_us / MSEC, ttl_us / 3 / MSEC, (int)(LONG_US / MSEC), whose, most,
+	           (right_us < LONG_US ? right_us : LONG_US) / MSEC);
 	return false;
 }
 
-bool renewals_allow(struct commander *x, struct session *s, int64_t ttl_us)
+static bool renewals_allow(struct commander *x, struct session *s, int64_t ttl_us)
 {
 	int64_t all = (int64_t)x->core->conf.limits.renewals, leases = leases_asked_for(&x->request), before, own, more;
 	struct renewals_sum *of_all, *of_peer;
 
-	if (all == 0 || ttl_us >= RENEWALS_LONG_US)
+	if (all == 0 || !request_is_renewed(&x->request))
 		return true;
-	more = leases * milli_of(ttl_us);
-	own = session_milli(s);
+	more = milli_asked_for(s, leases, ttl_us);
+	own = session_milli(s, false);
 	of_all = sum_of(x, 0);
 	of_peer = sum_of(x, origin_id(s->origin));
 	before = s->renewals;
@@ -139,4 +158,16 @@ bool renewals_allow(struct commander *x, struct session *s, int64_t ttl_us)
 	of_all->milli += own + more - before;
 	of_peer->milli += own + more - before;
 	return true;
+}
+
+bool ttl_is_allowed(struct commander *x, struct session *s)
+{
+	const struct core_conf *conf = &x->core->conf;
+	int64_t ttl = request_has(&x->request, FIELD_TTL) ? x->request.field[FIELD_TTL].number : conf->lease_us;
+
+	if (!request_has(&x->request, FIELD_TTL) || (ttl >= conf->min_lease_us && ttl <= conf->max_lease_us))
+		return ttl >= LONG_US || renewals_allow(x, s, ttl);
+	tell_mistake(x, s, ERROR_LIMIT, "ttl must be from %" PRId64 "ms (min_lease) to %" PRId64 "ms (max_lease)",
+	             conf->min_lease_us / MSEC, conf->max_lease_us / MSEC);
+	return false;
 }

@@ -5,6 +5,7 @@
 #include "daemon/core/locks.h"
 #include "daemon/core/permits_owned.h"
 #include "daemon/core/remember.h"
+#include "daemon/core/renewals.h"
 #include "daemon/core/stored.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/terms.h"

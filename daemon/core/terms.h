@@ -25,6 +25,11 @@ static inline bool request_is_shared(const struct request *q)
 	return request_has(q, FIELD_MODE) && q->field[FIELD_MODE].number == MODE_SHARED;
 }
 
+static inline bool request_is_renewed(const struct request *q)
+{
+	return !request_has(q, FIELD_RENEW) || q->field[FIELD_RENEW].number;
+}
+
 /* count=; 0: it has none, or that. */
 static inline unsigned request_count(const struct request *q)
 {
@@ -41,7 +46,6 @@ static inline void request_keep_tag(const struct request *q, char *out)
 bool refuse_name(struct commander *x, struct session *s);
 bool refuse_shared_terms(struct commander *x, struct session *s);
 bool refuse_bound(struct commander *x, struct session *s, enum field field, int64_t most, const char *what);
-bool ttl_is_allowed(struct commander *x, struct session *s);
 
 static inline bool name_is_allowed(struct commander *x, struct session *s)
 {

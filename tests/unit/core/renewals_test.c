@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/renewals.c: how many renewals a second short leases may need. */
 #include "tests/fixture/cluster.h"
+#include "tests/fixture/resumable.h"
 
 #include <check.h>
 
@@ -120,4 +121,113 @@ TEST(leases_that_have_ended_count_no_more_though_their_sessions_ask_for_nothing)
 	for (unsigned k = 6; k < 40; k++)
 		again += locks_until_refused(k);
 	ck_assert_uint_eq(again, first);
+}
+
+/* Session 2 has all permits of s. */
+static void fills(unsigned limit)
+{
+	for (unsigned i = 0; i < limit; i++) {
+		says(2, "ACQUIRE s limit=%u", limit);
+		hears(2, "OK *");
+	}
+}
+
+TEST(a_permit_that_is_waited_for_is_two_leases_whatever_lines_it_stands_in)
+{
+	begins();
+	fills(100);
+	says(1, "@w ACQUIRE s limit=100 ttl=100ms wait=forever");
+	passes(200 * MSEC);
+	says(OTHER, "LOCK x ttl=5s");
+	hears(OTHER, "OK *");
+	ck_assert_uint_eq(locks_until_refused(1), 1);
+	says(2, "RELEASE s");
+	hears(2, "OK *");
+	hears(1, "@w OK *");
+	passes(200 * MSEC);
+	says(1, "LOCK y ttl=100ms");
+	hears(1, "ERR LIMIT *");
+	says(1, "RELEASE s");
+	hears(1, "OK *");
+	says(1, "LOCK y ttl=100ms");
+	hears(1, "OK *");
+	says(1, "LOCK z ttl=100ms");
+	hears(1, "OK *");
+}
+
+TEST(permits_that_are_waited_for_behind_another_count)
+{
+	begins();
+	fills(3);
+	says(3, "@f ACQUIRE s limit=3 wait=forever");
+	says(1, "@1 ACQUIRE s limit=3 ttl=100ms wait=forever");
+	says(1, "@2 ACQUIRE s limit=3 ttl=100ms wait=forever");
+	hears(1, "@2 ERR LIMIT *limits.renewals*");
+	ck_assert_uint_eq(locks_until_refused(1), 1);
+	says(1, "CANCEL @1");
+	hears(1, "OK");
+	hears(1, "@1 ERR CANCELLED *");
+	says(1, "@2 ACQUIRE s limit=3 ttl=100ms wait=forever");
+	hears_nothing(1);
+}
+
+TEST(the_names_of_a_group_that_waits_count)
+{
+	begins();
+	says(2, "LOCK b");
+	hears(2, "OK *");
+	says(1, "@1 LOCKALL b c d ttl=100ms wait=forever");
+	says(1, "@2 LOCKALL b e ttl=100ms wait=forever");
+	hears(1, "@2 ERR LIMIT *limits.renewals*");
+	says(1, "LOCK x ttl=100ms");
+	hears(1, "ERR LIMIT *limits.renewals*");
+	says(2, "UNLOCK b");
+	hears(2, "OK *");
+	for (unsigned i = 0; i < 3; i++)
+		hears(1, "@1 \\* *");
+	hears(1, "@1 OK *");
+	says(1, "LOCK x ttl=100ms");
+	hears(1, "ERR LIMIT *limits.renewals*");
+}
+
+TEST(of_names_of_which_one_is_wanted_one_counts)
+{
+	begins();
+	says(2, "LOCK b");
+	hears(2, "OK *");
+	says(2, "LOCK c");
+	hears(2, "OK *");
+	says(1, "@1 LOCKANY b c ttl=100ms wait=forever");
+	says(1, "LOCKANY d e f g ttl=100ms");
+	hears(1, "OK *");
+	ck_assert_uint_eq(locks_until_refused(1), 1);
+}
+
+TEST(leases_that_nobody_renews_count_for_nothing)
+{
+	begins();
+	ck_assert_uint_eq(locks_until_refused(1), 3);
+	says(1, "LOCK x ttl=100ms renew=no");
+	hears(1, "OK *");
+	says(1, "LOCKALL y z ttl=100ms renew=no");
+	for (unsigned i = 0; i < 2; i++)
+		hears(1, "\\* *");
+	hears(1, "OK *");
+}
+
+TEST(what_is_repeated_after_a_resumption_counts_once)
+{
+	struct secret secret;
+
+	begins();
+	secret = says_hello(1, "grace=1m");
+	says(2, "LOCK b");
+	hears(2, "OK *");
+	says(1, "@1 LOCKALL b c d ttl=100ms wait=forever");
+	goes(1, GONE_HANGUP);
+	is_resumed_with_nothing(4, &secret);
+	says(4, "@1 LOCKALL b c d ttl=100ms wait=forever");
+	hears_nothing(4);
+	says(4, "@2 LOCK e ttl=100ms");
+	hears(4, "@2 ERR LIMIT *limits.renewals*");
 }
