@@ -11,23 +11,25 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+TAILQ_HEAD(auth_list, auth);
+
 /* Where AUTHs come from. It lives as long as it has AUTHs. */
 struct asker {
 	struct map_node by_name;
 	TAILQ_ENTRY(asker) in_turns; /* while some of its AUTHs wait to be verified */
-	TAILQ_HEAD(, auth) waiting, suspected; /* the latter, whose suspects have failed, come last */
+	struct auth_list waiting, suspected; /* the latter, whose suspects have failed, come last */
 	unsigned refs; /* its AUTHs */
 	size_t n;
 	char name[PEER_ORIGIN_MAX];
 };
 
-/* One AUTH. Its session may go meanwhile: then nobody is answered. */
+/* One AUTH. It ends with its session, unless it is verified just then. */
 struct auth {
-	TAILQ_ENTRY(auth) next; /* in a list of its origin; in auths.decided once it is decided */
+	TAILQ_ENTRY(auth) next;
+	struct auth_list *in; /* a list of its origin, or auths.decided; NULL: it is verified */
 	struct timer timer;
 	struct pending *pending;
 	struct asker *origin;
-	struct suspect *suspect;
 	struct instant asked_at;
 	bool ok;
 	size_t user_n, secret_n;
@@ -38,7 +40,7 @@ struct auths {
 	struct map origins; /* by name */
 	struct suspects suspects;
 	TAILQ_HEAD(, asker) turns;
-	TAILQ_HEAD(, auth) decided; /* those that are answered later */
+	struct auth_list decided; /* those that are answered later */
 	struct auth *verified; /* the one that the outer layer verifies; NULL: none */
 	uint64_t number;
 };
@@ -98,6 +100,11 @@ static void asker_leave(struct auths *a, struct asker *o)
 	mem_free(o);
 }
 
+static struct span asker_span(const struct asker *o)
+{
+	return (struct span){o->name, o->n};
+}
+
 static struct auth *asker_first(const struct asker *o)
 {
 	struct auth *auth = TAILQ_FIRST(&o->waiting);
@@ -116,11 +123,27 @@ static int64_t delay_of(unsigned failed)
 
 /* --- one AUTH --- */
 
+static struct span auth_user(const struct auth *auth)
+{
+	return (struct span){auth->text, auth->user_n};
+}
+
+static void auth_enter(struct auth_list *list, struct auth *auth)
+{
+	auth->in = list;
+	TAILQ_INSERT_TAIL(list, auth, next);
+}
+
+static void auth_leave(struct auth *auth)
+{
+	TAILQ_REMOVE(auth->in, auth, next);
+	auth->in = NULL;
+}
+
 static void auth_free(struct commander *x, struct auth *auth)
 {
 	heap_cancel(&x->core->timers, &auth->timer);
 	asker_leave(x->auths, auth->origin);
-	suspect_leave(&x->auths->suspects, auth->suspect);
 	pool_put(&x->engine->table.pendings, auth->pending);
 	explicit_bzero(auth->text, auth->user_n + auth->secret_n);
 	mem_free(auth);
@@ -161,29 +184,34 @@ static void auth_fails(struct commander *x, struct session *s, const struct auth
 	s->over = true;
 }
 
-/* Takes it off auths.decided. */
 static void auth_answer(struct commander *x, struct auth *auth)
 {
 	struct session *s = auth->pending->session;
 	bool tagged = auth->pending->tag[0] != '\0';
 
-	TAILQ_REMOVE(&x->auths->decided, auth, next);
-	if (s) {
-		TAILQ_REMOVE(&s->pendings, auth->pending, in_session);
-		if (!s->over)
-			(auth->ok ? auth_succeeds : auth_fails)(x, s, auth);
-		session_answered(x->sessions, s, tagged && !s->over);
-	}
+	TAILQ_REMOVE(&s->pendings, auth->pending, in_session);
+	if (!s->over)
+		(auth->ok ? auth_succeeds : auth_fails)(x, s, auth);
+	session_answered(x->sessions, s, tagged && !s->over);
 	auth_free(x, auth);
 }
 
-static struct instant auth_due(const struct commander *x, const struct auth *auth)
+static struct instant auth_due(struct commander *x, const struct auth *auth)
 {
 	const struct session *s = auth->pending->session;
-	unsigned own = s && s->identity ? s->identity->failed : 0;
-	unsigned before = suspect_failures(&x->auths->suspects, auth->suspect, x->core->now);
+	unsigned own = s->identity ? s->identity->failed : 0, before;
 
+	if (suspects_are_many(&x->auths->suspects, asker_span(auth->origin), x->core->now))
+		return instant_add(auth->asked_at, AUTH_DELAY_MOST);
+	before = suspect_failures(&x->auths->suspects, asker_span(auth->origin), auth_user(auth), x->core->now);
 	return instant_add(auth->asked_at, delay_of(own > before ? own : before));
+}
+
+static void auth_count(struct commander *x, const struct auth *auth, bool ok)
+{
+	metric_add(&x->core->metrics, METRIC_AUTH_FAILED, !ok);
+	if (!ok)
+		suspect_failed(&x->auths->suspects, asker_span(auth->origin), auth_user(auth), x->core->now);
 }
 
 static void auth_decided(struct commander *x, struct auth *auth, bool ok)
@@ -191,19 +219,21 @@ static void auth_decided(struct commander *x, struct auth *auth, bool ok)
 	struct instant due = auth_due(x, auth);
 
 	auth->ok = ok;
-	metric_add(&x->core->metrics, METRIC_AUTH_FAILED, !ok);
-	if (!ok)
-		suspect_failed(&x->auths->suspects, auth->suspect, x->core->now);
-	TAILQ_INSERT_TAIL(&x->auths->decided, auth, next);
-	if (instant_before(x->core->now, due))
+	auth_count(x, auth, ok);
+	if (instant_before(x->core->now, due)) {
+		auth_enter(&x->auths->decided, auth);
 		heap_set(&x->core->timers, &auth->timer, due);
-	else
+	} else {
 		auth_answer(x, auth);
+	}
 }
 
 void auth_fired(struct commander *x, struct timer *t)
 {
-	auth_answer(x, container_of(t, struct auth, timer));
+	struct auth *auth = container_of(t, struct auth, timer);
+
+	auth_leave(auth);
+	auth_answer(x, auth);
 }
 
 /* --- verification --- */
@@ -221,27 +251,27 @@ static void auth_verify(struct commander *x, struct auth *auth)
 	explicit_bzero(auth->text + auth->user_n, auth->secret_n);
 }
 
-/* Those whose session has gone are not verified: they fail, so that hanging up does not spare an origin its delay. */
+/* Takes it off the lists of its origin. */
+static void auth_wait_over(struct auths *a, struct auth *auth)
+{
+	auth_leave(auth);
+	if (!asker_first(auth->origin))
+		TAILQ_REMOVE(&a->turns, auth->origin, in_turns);
+}
+
 static void auths_next(struct commander *x)
 {
 	struct auths *a = x->auths;
-	struct asker *o;
+	struct asker *o = TAILQ_FIRST(&a->turns);
+	struct auth *auth;
 
-	while (!a->verified && (o = TAILQ_FIRST(&a->turns))) {
-		struct auth *auth = asker_first(o);
-
-		TAILQ_REMOVE(&a->turns, o, in_turns);
-		if (auth == TAILQ_FIRST(&o->waiting))
-			TAILQ_REMOVE(&o->waiting, auth, next);
-		else
-			TAILQ_REMOVE(&o->suspected, auth, next);
-		if (asker_first(o))
-			TAILQ_INSERT_TAIL(&a->turns, o, in_turns);
-		if (auth->pending->session)
-			auth_verify(x, auth);
-		else
-			auth_decided(x, auth, false);
-	}
+	if (a->verified || !o)
+		return;
+	TAILQ_REMOVE(&a->turns, o, in_turns);
+	TAILQ_INSERT_TAIL(&a->turns, o, in_turns);
+	auth = asker_first(o);
+	auth_wait_over(a, auth);
+	auth_verify(x, auth);
 }
 
 void auth_verified(struct commander *x, uint64_t number, bool ok)
@@ -252,8 +282,27 @@ void auth_verified(struct commander *x, uint64_t number, bool ok)
 	if (!auth || number != a->number)
 		return;
 	a->verified = NULL;
-	auth_decided(x, auth, ok);
+	if (auth->pending->session) {
+		auth_decided(x, auth, ok);
+	} else {
+		auth_count(x, auth, ok);
+		auth_free(x, auth);
+	}
 	auths_next(x);
+}
+
+/* One that waits is not verified: it fails, so that hanging up does not spare an origin its delay. */
+void auth_drop(struct commander *x, struct auth *auth)
+{
+	if (!auth->in)
+		return;
+	if (auth->in == &x->auths->decided) {
+		auth_leave(auth);
+	} else {
+		auth_wait_over(x->auths, auth);
+		auth_count(x, auth, false);
+	}
+	auth_free(x, auth);
 }
 
 /* --- the request --- */
@@ -279,9 +328,8 @@ static struct auth *auth_new(struct commander *x, struct session *s)
 	memcpy(auth->text + user.n, secret.p, secret.n);
 	auth->origin = asker_find_or_add(auths_of(x), name, n);
 	auth->origin->refs++;
-	auth->suspect = suspects_find_or_add(&x->auths->suspects, (struct span){name, n}, user, x->core->now);
-	auth->suspect->refs++;
 	auth->pending = pending_of_request(x, s, NULL);
+	auth->pending->auth = auth;
 	return auth;
 }
 
@@ -314,35 +362,16 @@ void serve_AUTH(struct commander *x, struct session *s)
 	}
 	if (!asker_first(auth->origin))
 		TAILQ_INSERT_TAIL(&x->auths->turns, auth->origin, in_turns);
-	if (suspect_is_forgiven(auth->suspect, x->core->now))
-		TAILQ_INSERT_TAIL(&auth->origin->waiting, auth, next);
+	if (suspect_failures(&x->auths->suspects, asker_span(auth->origin), auth_user(auth), x->core->now) == 0)
+		auth_enter(&auth->origin->waiting, auth);
 	else
-		TAILQ_INSERT_TAIL(&auth->origin->suspected, auth, next);
+		auth_enter(&auth->origin->suspected, auth);
 	auths_next(x);
 }
 
 /* --- the end --- */
 
-static void auth_drop(struct commander *x, struct auth *auth)
-{
-	auth->pending->session = NULL;
-	auth_free(x, auth);
-}
-
 /* The last of its AUTHs takes the origin with it. */
-static void asker_drop(struct commander *x, struct asker *o)
-{
-	o->refs++;
-	TAILQ_CONCAT(&o->waiting, &o->suspected, next);
-	while (!TAILQ_EMPTY(&o->waiting)) {
-		struct auth *auth = TAILQ_FIRST(&o->waiting);
-
-		TAILQ_REMOVE(&o->waiting, auth, next);
-		auth_drop(x, auth);
-	}
-	asker_leave(x->auths, o);
-}
-
 void auths_free(struct commander *x)
 {
 	struct auths *a = x->auths;
@@ -352,14 +381,15 @@ void auths_free(struct commander *x)
 	if (!a)
 		return;
 	if (a->verified)
-		auth_drop(x, a->verified);
+		auth_free(x, a->verified);
 	while ((auth = TAILQ_FIRST(&a->decided))) {
-		TAILQ_REMOVE(&a->decided, auth, next);
-		auth_drop(x, auth);
+		auth_leave(auth);
+		auth_free(x, auth);
 	}
 	while ((o = TAILQ_FIRST(&a->turns))) {
-		TAILQ_REMOVE(&a->turns, o, in_turns);
-		asker_drop(x, o);
+		auth = asker_first(o);
+		auth_wait_over(a, auth);
+		auth_free(x, auth);
 	}
 	suspects_release(&a->suspects);
 	map_release(&a->origins);

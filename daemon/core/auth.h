@@ -22,6 +22,8 @@ void serve_AUTH(struct commander *x, struct session *s);
 /* The answer to the EFFECT_VERIFY of that number. */
 void auth_verified(struct commander *x, uint64_t number, bool ok);
 void auth_fired(struct commander *x, struct timer *t);
+/* Its session has gone, or is answered otherwise: pending.session is NULL. */
+void auth_drop(struct commander *x, struct auth *auth);
 void auths_free(struct commander *x);
 
 #endif

@@ -2,6 +2,7 @@
 /* See end.h. */
 #include "daemon/core/end.h"
 
+#include "daemon/core/auth.h"
 #include "daemon/core/former.h"
 #include "daemon/core/groups.h"
 #include "daemon/core/belief.h"
@@ -47,6 +48,8 @@ static void drop_pendings(struct commander *x, struct session *s)
 		p->session = NULL;
 		if (p->turn)
 			rate_turn_drop(x, p->turn);
+		else if (p->auth)
+			auth_drop(x, p->auth);
 	}
 }
 

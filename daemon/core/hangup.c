@@ -2,6 +2,7 @@
 /* See hangup.h. */
 #include "daemon/core/hangup.h"
 
+#include "daemon/core/auth.h"
 #include "daemon/core/convert.h"
 #include "daemon/core/deliver.h"
 #include "daemon/core/end.h"
@@ -120,6 +121,8 @@ bool hangup_refuse(struct commander *x, struct session *s)
 		TAILQ_REMOVE(&s->pendings, p, in_session);
 		p->session = NULL;
 		refuse_stopping(x, s, p->verb, p->tag);
+		if (p->auth)
+			auth_drop(x, p->auth);
 	}
 	return some;
 }

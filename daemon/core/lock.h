@@ -42,6 +42,7 @@ struct pending {
 	struct permit *permit;      /* EXTEND of a permit: see permits.h; NULL: of a lock */
 	size_t bytes;               /* DEFER: of what it keeps */
 	struct rate_turn *turn;     /* RATE that waits: see rate_turns.h; NULL: it does not */
+	struct auth *auth;          /* AUTH; NULL: another request */
 	bool formers;               /* SHOW: also who held it before */
 	bool free;                  /* SHOW: a quorum has nothing of that name */
 	bool broken;                /* BREAK: sessions of this daemon have lost it */

@@ -19,32 +19,17 @@
 #define SUSPECT_FORGIVEN  (10 * 60 * SEC)
 #define SUSPECT_USER_MOST 128 /* bytes of a user's name by which suspects are told apart */
 
-struct suspect {
-	struct map_node by_name;
-	TAILQ_ENTRY(suspect) in_all;
-	unsigned refs;   /* its AUTHs: it is not forgotten meanwhile */
-	unsigned failed; /* in a row */
-	struct instant failed_at;
-	size_t n;
-	char name[]; /* the origin, NUL, the user */
-};
-
 struct suspects {
-	struct map by_name;
+	struct map by_name, origins;
 	TAILQ_HEAD(, suspect) all; /* the one whose last failure is the oldest, first */
 };
 
 void suspects_init(struct suspects *a, const uint64_t key[2]);
 void suspects_release(struct suspects *a);
-struct suspect *suspects_find_or_add(struct suspects *a, struct span origin, struct span user, struct instant now);
-void suspect_failed(struct suspects *a, struct suspect *s, struct instant now);
-void suspect_leave(struct suspects *a, struct suspect *s); /* one of its AUTHs is over */
-/* How often it counts as having failed. */
-unsigned suspect_failures(const struct suspects *a, const struct suspect *s, struct instant now);
-
-static inline bool suspect_is_forgiven(const struct suspect *s, struct instant now)
-{
-	return s->failed == 0 || instant_diff(now, s->failed_at) >= SUSPECT_FORGIVEN;
-}
+void suspect_failed(struct suspects *a, struct span origin, struct span user, struct instant now);
+/* How often it has failed in a row; 0: it has not, or is forgiven. */
+unsigned suspect_failures(struct suspects *a, struct span origin, struct span user, struct instant now);
+/* Whether that origin has SUSPECTS_OF_ONE. */
+bool suspects_are_many(struct suspects *a, struct span origin, struct instant now);
 
 #endif

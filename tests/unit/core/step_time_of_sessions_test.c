@@ -578,6 +578,31 @@ TEST(a_journal_of_many_sessions_is_restored)
 	measure(restores);
 }
 
+/* --- AUTH ------------------------------------------------------------------------------------------------------------------ */
+
+#define ASKERS 9000
+
+static void askers_hang_up(void)
+{
+	struct event verified = {.kind = EVENT_VERIFIED, .verified.number = 1};
+
+	w.conf.users = true;
+	service_reload(w.service, &w.conf);
+	sessions_open(1, ASKERS);
+	for (unsigned k = 1; k <= ASKERS; k++)
+		says_number(k, "AUTH user", k, " wrong");
+	w.longest_ns = 0;
+	for (uint64_t k = 1; k <= ASKERS; k++)
+		lone_service_gone(&w, k, GONE_HANGUP);
+	ck_assert_int_eq(lone_service_step(&w, &verified), 0);
+	lone_service_pass(&w, 6 * SEC);
+}
+
+TEST(sessions_hang_up_whose_auths_wait_to_be_verified)
+{
+	measure(askers_hang_up);
+}
+
 /* --- stores ---------------------------------------------------------------------------------------------------------------- */
 
 /* 10,000 leases of as many sessions as that takes. */
