@@ -14,6 +14,7 @@
  *            stores are asked, so that the next run knows all values even if this run ends within that round trip
  *   FREED    (session, owner) no longer holds the name, and no loss of it is remembered
  *   LOST     (session, owner) has lost the name: the loss is remembered, the value can no longer be adopted
+ *   STAYS, KEPT  written by earlier versions alone, behind HELD or ADOPTING of a reader: an end or a lock-delay of its own. They are passed over
  *   JOB      the session has the job, by a lease of this value, or of the one before it. It supersedes every earlier record of this job and session
  *   JOB_LOST it has lost it: the loss is remembered, and keeps the lock. It supersedes as JOB does
  *   JOB_OVER it no longer has it, and no loss of it is remembered
@@ -41,7 +42,7 @@
 #define JOURNAL_PERMIT     8    /* of a permit: see recall.h */
 
 enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FREED, JOURNAL_LOST, JOURNAL_ADOPTING, JOURNAL_JOB, JOURNAL_JOB_OVER,
-	JOURNAL_JOB_LOST = 11, JOURNAL_JOB_KNOWN };
+	JOURNAL_STAYS, JOURNAL_KEPT, JOURNAL_JOB_LOST, JOURNAL_JOB_KNOWN };
 #define JOURNAL_KIND_LAST JOURNAL_JOB_KNOWN
 
 /* How the owner of LOST begins, and of the FREED behind it, if they are about a permit: see recall.h. */

@@ -112,10 +112,10 @@ static int restore_session(struct commander *x, struct session *s, const struct 
 	return 0;
 }
 
-/* A reader is renewed, and has no lock-delay. */
-static bool terms_are_sound(const struct journal_record *r)
+/* Earlier versions let a reader have an end or a lock-delay of its own. Such a hold is not adopted: it ends with what is left of its lease. */
+static bool is_reader_with_terms(const struct journal_record *r)
 {
-	return !(r->renew & JOURNAL_SHARED) || ((r->renew & JOURNAL_RENEWED) && r->delay_us == 0);
+	return (r->renew & JOURNAL_SHARED) && (!(r->renew & JOURNAL_RENEWED) || r->delay_us > 0);
 }
 
 /* Whether these are at least `least` and at most `most` values, none of them too long. */
@@ -136,9 +136,11 @@ static int restore_held(struct commander *x, struct session *s, const struct jou
 	                           .ttl_us = r->ttl_us, .deadline = {r->deadline_us}};
 	struct claim *c;
 
-	if (!terms_are_sound(r) || !values_are_sound(r->value, 1, 1) || !values_are_sound(r->prior, r->kind == JOURNAL_ADOPTING, JOURNAL_PRIORS))
+	if (!values_are_sound(r->value, 1, 1) || !values_are_sound(r->prior, r->kind == JOURNAL_ADOPTING, JOURNAL_PRIORS))
 		return -EBADMSG;
 	restore_clear(x, s, r);
+	if (is_reader_with_terms(r))
+		return 0;
 	if (r->renew & JOURNAL_PERMIT)
 		return recall_seat(x, s, r, &from);
 	c = restore_claim(x, s, r);
@@ -167,8 +169,10 @@ static int restore_lost(struct commander *x, struct session *s, const struct jou
 /* Notes whether the LOCKALL whose records are being read has more of them. */
 static void restore_note_torn(struct commander *x, struct session *s, const struct journal_record *r)
 {
-	bool more = (r->kind == JOURNAL_HELD || r->kind == JOURNAL_ADOPTING) && (r->renew & JOURNAL_MORE);
+	bool more = (r->kind == JOURNAL_HELD || r->kind == JOURNAL_ADOPTING) && (r->renew & JOURNAL_MORE) && !is_reader_with_terms(r);
 
+	if (r->kind == JOURNAL_STAYS || r->kind == JOURNAL_KEPT)
+		return;
 	x->torn_count = !more ? 0 : s == x->torn ? x->torn_count + 1 : 1;
 	x->torn = more ? s : NULL;
 }
@@ -210,6 +214,9 @@ static int restore_one(struct commander *x, const struct journal_record *r)
 	case JOURNAL_JOB_KNOWN:
 		if (s)
 			job_restore_known(s, r);
+		return 0;
+	case JOURNAL_STAYS:
+	case JOURNAL_KEPT:
 		return 0;
 	case JOURNAL_LOST:
 		return s ? restore_lost(x, s, r) : -EBADMSG;

@@ -43,6 +43,34 @@ TEST(a_lockall_whose_records_are_torn_was_told_to_nobody)
 	}
 }
 
+static void lacks_the_watchdog(struct journal_record *r)
+{
+	r->renew &= ~JOURNAL_RENEWED;
+}
+
+/* Earlier versions granted readers terms of their own, and wrote more about them behind a record. The journal ends behind the first record of the LOCKALL. */
+LOOP_TEST(a_torn_lockall_of_readers_takes_nothing_else_away, 2)
+{
+	struct journal_record kept = {.kind = JOURNAL_KEPT, .name = SPAN("a"), .deadline_us = 1};
+
+	cluster_begin(3);
+	s2 = says_hello(2, "grace=20s");
+	takes(2, "d");
+	says(2, "LOCKALL a b mode=shared");
+	ignores(2);
+	journal_loses_tail(0, 1);
+	kept.session = s2.serial;
+	if (_i == 0)
+		journal_changes(0, 2, lacks_the_watchdog);
+	else
+		journal_ends_by(0, &kept);
+	daemon_returns(0);
+	passes(SEC);
+	resumes(4, &s2);
+	hears(4, "\\* name=d *");
+	hears(4, "OK session=* n=1");
+}
+
 TEST(what_a_group_has_while_it_waits_is_not_in_the_journal)
 {
 	cluster_begin(3);

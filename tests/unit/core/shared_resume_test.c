@@ -239,6 +239,86 @@ TEST(a_reader_behind_a_downgrade_that_a_restart_cut_off_has_a_larger_fence)
 	ck_assert_int_gt(number_in(hears(5, READER), "fence"), fence1);
 }
 
+static void lacks_the_watchdog(struct journal_record *r)
+{
+	r->renew &= ~JOURNAL_RENEWED;
+}
+
+static void has_a_lock_delay(struct journal_record *r)
+{
+	r->delay_us = SEC;
+}
+
+static void (*const terms[])(struct journal_record *) = {lacks_the_watchdog, has_a_lock_delay};
+
+/* What earlier versions wrote behind the record of a reader with such terms. */
+static void terms_follow(const struct secret *s)
+{
+	struct journal_record r = {.kind = JOURNAL_STAYS, .session = s->serial, .name = SPAN("a"), .ttl_us = SEC, .deadline_us = cluster.now.us + SEC};
+
+	journal_ends_by(0, &r);
+	r.kind = JOURNAL_KEPT;
+	journal_ends_by(0, &r);
+}
+
+/* Earlier versions granted these. */
+LOOP_TEST(a_reader_on_terms_of_its_own_keeps_its_lease_to_its_end, 2)
+{
+	cluster_begin(3);
+	passes(2 * SEC);
+	s1 = says_hello(1, "grace=60s");
+	says(1, "LOCK b");
+	hears(1, "OK *");
+	says(1, "LOCK a mode=shared");
+	hears(1, READER);
+	journal_changes(0, 2, terms[_i]);
+	terms_follow(&s1);
+	daemon_returns(0);
+	passes(100 * MSEC);
+	resumes(3, &s1);
+	hears(3, "\\* name=b *");
+	hears(3, "OK session=* n=1");
+	says(4, "LOCK a wait=1m");
+	passes(9500 * MSEC);
+	hears_nothing(4);
+	passes(SEC);
+	hears(4, GRANT);
+}
+
+/* It may believe, as a reader without a record may. Either record comes first. */
+LOOP_TEST(a_reader_on_terms_of_its_own_keeps_writers_out_when_the_others_have_gone, 4)
+{
+	two_read();
+	journal_changes(0, 2 + (unsigned)_i / 2, terms[_i % 2]);
+	daemon_returns(0);
+	passes(2 * SEC);
+	is_resumed_with_nothing(3, _i < 2 ? &s1 : &s2);
+	reader_is_back(4, _i < 2 ? &s2 : &s1, _i < 2 ? fence2 : fence1);
+	says(4, "UNLOCK a");
+	hears(4, "OK *");
+	says(5, "LOCK a wait=1m");
+	passes(7 * SEC);
+	hears_nothing(5);
+	passes(4 * SEC);
+	hears(5, GRANT);
+}
+
+static void is_shared(struct journal_record *r)
+{
+	r->renew |= JOURNAL_SHARED;
+}
+
+TEST(a_hold_that_became_shared_on_terms_of_its_own_is_not_adopted_as_it_was_before)
+{
+	(void)held_with_grace(3, "grace=60s", "renew=no", &s1);
+	says(1, "EXTEND a");
+	hears(1, "OK *");
+	journal_changes(0, journal_length(0) - 1, is_shared);
+	daemon_returns(0);
+	passes(SEC);
+	is_resumed_with_nothing(3, &s1);
+}
+
 TEST(a_lease_that_cannot_be_adopted_is_lost_for_all_readers)
 {
 	two_read();
