@@ -162,6 +162,7 @@ static void job_reap(void)
 		;
 	if (i == JOBS)
 		return;
+	jobs[i].pid = 0; /* a later suite may have the same */
 	rewind(jobs[i].said);
 	while ((c = getc(jobs[i].said)) != EOF)
 		putchar(c);
