@@ -70,15 +70,11 @@ static void adopt_expect_more(struct engine *e, struct lock *l, struct claim *c,
 	struct lease *x = &l->lease;
 	struct adoption *was = x->renewal->adoption;
 	int64_t token = x->token;
-	bool renewed = x->auto_renew;
 
 	adopt_expect_lease(e, x, c, from, told_until(e, c, from));
 	x->renewal->adoption->until = instant_max(x->renewal->adoption->until, was->until);
 	x->renewal->adoption->hopeless = instant_max(x->renewal->adoption->hopeless, was->hopeless);
-	x->renewal->adoption->deadline = instant_max(x->renewal->adoption->deadline, was->deadline);
-	x->auto_renew |= renewed;
 	x->token = x->token_end = token > c->token ? token : c->token;
-	x->delay_us = c->delay_us > x->delay_us ? c->delay_us : x->delay_us;
 	mem_free(was);
 	if (c->ttl_us > x->ttl_us)
 		x->ttl_us = x->renew_ttl_us = c->ttl_us;

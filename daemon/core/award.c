@@ -106,7 +106,7 @@ static void part_give(struct commander *x, struct group *g, struct part *p)
 		claim_bound(x, c, s->lasting->repeat_until);
 	remember_held(x, c);
 	noted_add(x, s, lock_name(c->lock));
-	if (c->lock->lease.at_risk && c->renew)
+	if (c->lock->lease.at_risk)
 		notices_add(&x->engine->notices, NOTICE_RISK, c, NULL, NOT_REFUSED); /* nobody was told when the renewal was missed */
 }
 

@@ -18,11 +18,6 @@ struct instant belief_of(const struct engine *e, const struct claim *c)
 	return c->lock->lease.state == LEASE_ADOPTING ? c->believed : belief_of_lease(e, c->lock);
 }
 
-struct instant belief_of_gone(const struct lock *l)
-{
-	return l->share ? l->share->ghost_until : INSTANT_PAST;
-}
-
 /* Its values can be replaced at the stores: not those of an adoption that was given up, see adoption_leave(). */
 static bool belief_may_be_left(const struct lease *x)
 {

@@ -9,8 +9,6 @@
 struct instant belief_of_lease(const struct engine *e, const struct lock *l);
 /* The same for one of its holders, also of a lease that may yet be adopted. */
 struct instant belief_of(const struct engine *e, const struct claim *c);
-/* Until when readers that have gone may believe; PAST: none does. */
-struct instant belief_of_gone(const struct lock *l);
 /*
  * For how long the key is to stay at the stores although the hold ends now and clients believe in it until `believed`: for the lock-delay, if nobody believes
  * any more. The mark of a semaphore stays as long as they believe: it keeps no permit of its limit out. 0: it is enough to leave the name alone as long as

@@ -128,7 +128,7 @@ static void lock_close(struct engine *e, struct lock *l, struct instant until, e
 static bool unlock_shared(struct engine *e, struct claim *c, struct pending *p)
 {
 	struct lock *l = c->lock;
-	struct instant until = belief_of_gone(l);
+	struct instant until = lock_haunted_until(l);
 
 	if (hold_leave_others(e, c, INSTANT_PAST) || (!p && grant_hand_on(e, l))) {
 		claim_free(&e->table, c);
@@ -153,7 +153,7 @@ void hold_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pend
 	if (!TAILQ_EMPTY(&l->contender->waiters))
 		convert_withdraw(e, l);
 	if (l->share) {
-		keep_us = belief_leave_us(e, l, belief_of_gone(l));
+		keep_us = belief_leave_us(e, l, lock_haunted_until(l));
 		if (unlock_shared(e, c, p))
 			return;
 	}
@@ -182,7 +182,7 @@ static void claim_abandon_held(struct engine *e, struct claim *c, struct instant
 		return;
 	if (l->lease.state == LEASE_ADOPTING && instant_before(INSTANT_PAST, until))
 		adoption_leave(&l->lease);
-	believed = instant_max(believed, belief_of_gone(l));
+	believed = instant_max(believed, lock_haunted_until(l));
 	at_once &= !instant_before(e->core->now, believed);
 	leave_us = belief_leave_us(e, l, believed);
 	lock_vacate(e, l);
@@ -267,7 +267,7 @@ static void claim_lose(struct engine *e, struct claim *c, enum loss why)
 /* Until when the holders may believe that all lose it now. */
 static struct instant lock_losers_believe(const struct engine *e, const struct lock *l, bool gone)
 {
-	struct instant until = belief_of_gone(l);
+	struct instant until = lock_haunted_until(l);
 
 	for (const struct claim *c = l->holder; c; c = lock_next_holder(l, c))
 		until = instant_max(until, gone ? belief_of_lease(e, l) : belief_of(e, c));
@@ -334,23 +334,20 @@ void hold_lose_one(struct engine *e, struct claim *c, enum loss why)
 void hold_lapse(struct engine *e, struct claim *c)
 {
 	struct lock *l = c->lock;
-	struct instant until;
-	int64_t leave_us;
+	struct instant until = lock_haunted_until(l);
 
 	metric_add(&e->core->metrics, METRIC_RELEASES_EXPIRED, 1);
 	notices_add(&e->notices, NOTICE_FORGOTTEN, c, NULL, NOT_REFUSED);
 	convert_forfeit(l);
 	if (hold_leave_others(e, c, INSTANT_PAST) || grant_hand_on(e, l))
 		return;
-	until = belief_of_gone(l);
-	leave_us = l->share ? belief_leave_us(e, l, until) : 0; /* its client never heard of it: it has no lock-delay */
 	lock_vacate(e, l);
 	lease_refuse_extends(e, &l->lease, REFUSED_CANCELLED);
-	if (leave_us == 0 && instant_before(e->core->now, until)) {
+	if (instant_before(e->core->now, until)) {
 		lock_close(e, l, until, CAUSE_LAPSED);
 		return;
 	}
-	hold_release(e, l, leave_us, NULL);
+	hold_release(e, l, 0, NULL); /* its client never heard of it: it has no lock-delay */
 	hold_give_back(e, l, CAUSE_LAPSED);
 }
 

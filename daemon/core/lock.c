@@ -336,7 +336,6 @@ void lock_add_reader(struct lock_table *t, struct lock *l, struct claim *c)
 	if (!l->share) {
 		l->share = pool_get(&t->shares);
 		TAILQ_INIT(&l->share->holders);
-		l->share->lock = l;
 		l->share->readers = &t->readers;
 		l->share->ghost_until = INSTANT_PAST;
 		l->share->want_at = t->core->now;

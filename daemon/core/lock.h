@@ -55,7 +55,6 @@ struct pending {
 
 /* What a lock has while readers hold it, be it only one, or its lease is being adopted for readers. */
 struct share {
-	struct lock *lock;
 	struct readers *readers;    /* of all locks */
 	struct claims holders;      /* claims in CLAIM_HELD, in the order of their grants */
 	unsigned count;             /* how many there are */
@@ -252,7 +251,7 @@ void claim_end_asking(struct lock_table *t, struct claim *c);   /* it is answere
 void claim_free(struct lock_table *t, struct claim *c); /* in no list of a lock */
 void lock_add_reader(struct lock_table *t, struct lock *l, struct claim *c);
 void lock_remove_reader(struct lock *l, struct claim *c);
-void lock_end_share(struct lock_table *t, struct lock *l); /* it has no holder, and nobody is about to join */
+void lock_end_share(struct lock_table *t, struct lock *l); /* it has no holder */
 
 /* Into and out of the holders. A shared claim is alone with other shared ones. Inline, since each LOCK does both. */
 static inline void lock_add_holder(struct lock_table *t, struct lock *l, struct claim *c)

@@ -299,8 +299,6 @@ static void renew_came_late(struct engine *e, struct round *r)
 {
 	struct lease *x = r->lease;
 
-	if (!x->auto_renew)
-		return;
 	x->ttl_us = renew_worth_us(x, r);
 	if (TAILQ_EMPTY(&x->renewal->extends) && !x->renewal->wants_token) {
 		admission_leave(&e->admission, &x->renewal->entry);

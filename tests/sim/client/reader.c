@@ -79,10 +79,7 @@ static void reader_cap_all(struct sim_client *c, int64_t name, const struct requ
 			reader_cap(c, &c->reading[name], q);
 }
 
-/*
- * What a hold was asked for that begins, or goes on. The replies of requests that are under way may come in another order, and a conversion begins anew with
- * the lease that it is answered: then its end is not known.
- */
+/* What a hold was asked for that begins, or goes on. The replies of requests that are under way may come in another order: then its end is not known. */
 static void reader_note_terms(struct sim_client *c, const struct request_sim *q, int64_t name, struct span line)
 {
 	struct reading *r = &c->reading[name];
