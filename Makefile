@@ -203,7 +203,6 @@ CORE := \
 	daemon/core/members.c \
 	daemon/core/metric.c \
 	daemon/core/move.c \
-	daemon/core/names.c \
 	daemon/core/news.c \
 	daemon/core/noted.c \
 	daemon/core/notices.c \
@@ -293,7 +292,6 @@ STORE := \
 	daemon/store/ledger.c \
 	daemon/store/memory.c \
 	daemon/store/memory_whole.c \
-	daemon/store/names.c \
 	daemon/store/rate.c \
 	daemon/store/record.c \
 	daemon/store/share_list.c \

@@ -128,11 +128,3 @@ int redlock_recent(struct redlock *c, const char *prefix, int64_t limit, void (*
 		draft_quoted(d, " prefix=", prefix);
 	return names_ask(c, limit, &(struct await_rows){row, arg});
 }
-
-int redlock_forget(struct redlock *c, const char *name)
-{
-	struct draft *d = &c->draft;
-
-	draft_begin(d, "FORGET", name);
-	return await_draft(c, PENDING_ONCE, ONCE_MS, NULL);
-}

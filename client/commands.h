@@ -27,7 +27,6 @@ int top_main(const struct invocation *in);
 int ping_main(const struct invocation *in);
 int complete_main(const struct invocation *in);
 int recent_main(const struct invocation *in);
-int forget_main(const struct invocation *in);
 int watch_main(const struct invocation *in);
 int break_main(const struct invocation *in);
 int kill_main(const struct invocation *in);

@@ -19,9 +19,8 @@
 /* What the user of the daemon must be allowed at a Redis server; redlockd(8) has the same. */
 static const char redis_access[] = "~lock:* ~redlockd:* &redlockd:* -@all "
 				   "+ping +select +eval +evalsha +script|load +time +get +set +del +pttl +info "
-				   "+exists +zadd +zrem +zcard +zcount +zrange +zrangebylex +zrangebyscore +zrank "
-				   "+zrevrange +zscore +zremrangebyscore +pexpire +publish +subscribe +hget +hset "
-				   "+hdel +hgetall +hlen";
+				   "+exists +zadd +zrem +zcard +zcount +zrange +zrangebyscore +zrank +zscore "
+				   "+zremrangebyscore +pexpire +publish +subscribe +hget +hset +hdel +hgetall +hlen";
 
 /* Whatever the daemon answers, it is there; but without these answers nothing more can be found. */
 static void refused_tell(struct findings *f, const struct redlock *c, int outcome)

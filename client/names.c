@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* complete, recent and forget: names, one a line. A name with blanks or control characters is quoted as the protocol does, so that it can be used again. */
+/* complete and recent: names, one a line. A name with blanks or control characters is quoted as the protocol does, so that it can be used again. */
 #include "client/commands.h"
 #include "client/complaint.h"
 #include "client/dial.h"
@@ -39,8 +39,6 @@ static int names_ask(const struct invocation *in, const char *begin, const char 
 	if (!c)
 		return EX_UNAVAILABLE;
 	r = exit_of(c, redlock_request(c, line, 0, name_row, &json));
-	if (!r && redlock_line_find(redlock_answer(c), "partial").p)
-		complain("no store has answered: these are the names that this daemon knows");
 	redlock_close(c);
 	return r;
 }
@@ -53,9 +51,4 @@ int complete_main(const struct invocation *in)
 int recent_main(const struct invocation *in)
 {
 	return names_ask(in, "RECENT prefix=", in->operand ? in->operand : "", "");
-}
-
-int forget_main(const struct invocation *in)
-{
-	return names_ask(in, "FORGET ", in->operand, "");
 }

@@ -290,11 +290,12 @@ int redlock_stats(struct redlock *c, void (*row)(void *arg, const struct redlock
 /* Whether the daemon answers. */
 int redlock_ping(struct redlock *c) REDLOCK_MUST;
 
-/* Names that were locked lately, with "name" in each row: in their order, or the last ones of this user. prefix: NULL is all; limit: 0 is 10, or 100. */
+/*
+ * Names that were locked through this daemon, with "name" in each row: in their order, or the last ones of this user. prefix: NULL is all; limit: 0 is 10, or
+ * 100.
+ */
 int redlock_complete(struct redlock *c, const char *prefix, int64_t limit, void (*row)(void *arg, const struct redlock_line *line), void *arg) REDLOCK_MUST;
 int redlock_recent(struct redlock *c, const char *prefix, int64_t limit, void (*row)(void *arg, const struct redlock_line *line), void *arg) REDLOCK_MUST;
-/* Leaves a name out of the latter. REDLOCK_REFUSED with "NOTFOUND": it is not there. -ECONNABORTED: call it again. */
-int redlock_forget(struct redlock *c, const char *name) REDLOCK_MUST;
 
 /* --- what happens, told by pushes (below) --- */
 

@@ -44,7 +44,6 @@ static bool may_be_kept(const struct call *call)
 	case CALL_PROBE:
 	case CALL_MARK:
 	case CALL_TABLE:
-	case CALL_NAMES:
 		return true;
 	default:
 		return false;

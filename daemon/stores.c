@@ -260,7 +260,6 @@ int stores_configure(struct daemon *d)
 {
 	core_conf_fill(&d->core_conf, d->conf);
 	d->core_conf.host = d->host;
-	d->core_conf.names = true;
 	d->core_conf.inquires = d->conf->store == STORE_REDIS;
 	rng_seed_from_system(d->core_conf.seed);
 	return d->conf->store == STORE_REDIS ? configure_redis(d) : configure_memory(d);

@@ -43,7 +43,6 @@ SIM := \
 	tests/sim/redis/model.c \
 	tests/sim/redis/model_hash.c \
 	tests/sim/redis/model_key.c \
-	tests/sim/redis/model_lex.c \
 	tests/sim/redis/model_server.c \
 	tests/sim/redis/model_string.c \
 	tests/sim/redis/model_zset.c \

@@ -10,15 +10,6 @@ void roll_init(struct roll *r, const uint64_t key[2], size_t most)
 {
 	*r = (struct roll){.key = {key[0], key[1]}, .most = most};
 	TAILQ_INIT(&r->by_age);
-	TAILQ_INIT(&r->due);
-}
-
-void roll_release(struct roll *r)
-{
-	struct roll_item *item;
-
-	while ((item = TAILQ_FIRST(&r->by_age)))
-		roll_remove(r, item);
 }
 
 static int name_compare(const struct roll_item *item, const char *name, size_t n)
@@ -52,24 +43,6 @@ struct roll_item *roll_from(const struct roll *r, const char *name, size_t n)
 	return links[0];
 }
 
-struct roll_item *roll_find(const struct roll *r, const char *name, size_t n)
-{
-	struct roll_item *item = roll_from(r, name, n);
-
-	return item && name_compare(item, name, n) == 0 ? item : NULL;
-}
-
-void roll_set_due(struct roll *r, struct roll_item *item, bool due)
-{
-	if (item->due == due)
-		return;
-	item->due = due;
-	if (due)
-		TAILQ_INSERT_TAIL(&r->due, item, in_due);
-	else
-		TAILQ_REMOVE(&r->due, item, in_due);
-}
-
 /* Takes it out of all lists. It is free then. */
 static void roll_unlink(struct roll *r, struct roll_item *item)
 {
@@ -78,15 +51,18 @@ static void roll_unlink(struct roll *r, struct roll_item *item)
 	roll_seek(r, item->text, item->n, link);
 	for (unsigned h = 0; h < item->height; h++)
 		*link[h] = item->next[h];
-	roll_set_due(r, item, false);
 	TAILQ_REMOVE(&r->by_age, item, by_age);
 	r->count--;
 }
 
-void roll_remove(struct roll *r, struct roll_item *item)
+void roll_release(struct roll *r)
 {
-	roll_unlink(r, item);
-	mem_free(item);
+	struct roll_item *item;
+
+	while ((item = TAILQ_FIRST(&r->by_age))) {
+		TAILQ_REMOVE(&r->by_age, item, by_age);
+		mem_free(item);
+	}
 }
 
 /* One in four items stands on the next height, too. */
@@ -114,8 +90,6 @@ static struct roll_item *item_new(struct roll_item *old, uint8_t height, const c
 		item->text = (char *)item + sizeof(*item) + links;
 	}
 	item->n = (uint16_t)n;
-	item->stamp = 0;
-	item->due = false;
 	if (n > 0)
 		memcpy(item->text, name, n);
 	return item;
@@ -137,16 +111,13 @@ static struct roll_item *roll_add(struct roll *r, const char *name, size_t n)
 	return item;
 }
 
-struct roll_item *roll_note(struct roll *r, const char *name, size_t n, bool *ret_new)
+void roll_note(struct roll *r, const char *name, size_t n)
 {
-	struct roll_item *item = roll_find(r, name, n);
+	struct roll_item *item = roll_from(r, name, n);
 
-	if (ret_new)
-		*ret_new = !item;
-	if (item)
+	if (item && name_compare(item, name, n) == 0)
 		TAILQ_REMOVE(&r->by_age, item, by_age);
 	else
 		item = roll_add(r, name, n);
 	TAILQ_INSERT_TAIL(&r->by_age, item, by_age);
-	return item;
 }

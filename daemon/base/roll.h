@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A roll of names, at most so many: in the order of their bytes, and by when each was noted last. One more makes room for itself: the oldest goes.
- * Noting, finding and removing take the logarithm of their number (a skip list; how high an item stands is drawn from a hash of its name).
+ * Noting and finding take the logarithm of their number (a skip list; how high an item stands is drawn from a hash of its name).
  */
 #ifndef BASE_ROLL_H
 #define BASE_ROLL_H
@@ -14,9 +14,7 @@
 #define ROLL_HEIGHT 9
 
 struct roll_item {
-	TAILQ_ENTRY(roll_item) by_age, in_due;
-	int64_t stamp; /* the owner's */
-	bool due;      /* in roll.due */
+	TAILQ_ENTRY(roll_item) by_age;
 	uint8_t height;
 	uint16_t n, cap;
 	char *text;                /* behind the links */
@@ -27,7 +25,6 @@ TAILQ_HEAD(roll_items, roll_item);
 struct roll {
 	uint64_t key[2];
 	struct roll_items by_age; /* the oldest comes first */
-	struct roll_items due;    /* a list of the owner's */
 	struct roll_item *first[ROLL_HEIGHT];
 	size_t count, most;
 };
@@ -35,11 +32,8 @@ struct roll {
 void roll_init(struct roll *r, const uint64_t key[2], size_t most);
 void roll_release(struct roll *r);
 
-struct roll_item *roll_find(const struct roll *r, const char *name, size_t n); /* NULL: it is not there */
-/* Makes it the newest. *ret_new, unless NULL: it was not there before; then its stamp is 0. A name has at most 65504 bytes. */
-struct roll_item *roll_note(struct roll *r, const char *name, size_t n, bool *ret_new);
-void roll_remove(struct roll *r, struct roll_item *item);
-void roll_set_due(struct roll *r, struct roll_item *item, bool due);
+/* Makes it the newest. A name has at most 65504 bytes. */
+void roll_note(struct roll *r, const char *name, size_t n);
 
 /* The first name that is not before this one; NULL: none. The next one is roll_next(). */
 struct roll_item *roll_from(const struct roll *r, const char *name, size_t n);

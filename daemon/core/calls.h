@@ -15,8 +15,6 @@ enum calls_owner {
 	CALLS_OF_RELEASE, /* struct release */
 	CALLS_OF_TABLE,   /* struct waittable */
 	CALLS_OF_HOME,    /* struct home_question */
-	CALLS_OF_NOTES,   /* struct noted */
-	CALLS_OF_INQUIRY, /* struct inquiry, names.c */
 	CALLS_OF_WORD,    /* struct word, inquire.c */
 };
 

@@ -19,8 +19,8 @@ static char *identity_of(const struct core_conf *c)
 	struct buf b = {0};
 	char *text;
 
-	buf_printf(&b, "%s %s %" PRIu64 " %d %d %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %u", c->store, c->set ? c->set : "", c->generation,
-	           c->shared, c->names, c->max_lease_us, c->max_delay_us, c->skew_us, c->clock_tol_us, c->window);
+	buf_printf(&b, "%s %s %" PRIu64 " %d %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %u", c->store, c->set ? c->set : "", c->generation,
+	           c->shared, c->max_lease_us, c->max_delay_us, c->skew_us, c->clock_tol_us, c->window);
 	for (unsigned i = 0; i < c->nodes; i++)
 		buf_printf(&b, " %s=%s", c->label[i], c->home[i] ? c->home[i] : "");
 	text = mem_copy(buf_begin(&b), buf_length(&b));

@@ -15,7 +15,7 @@
 #include "daemon/core/listing.h"
 #include "daemon/core/lockall.h"
 #include "daemon/core/locks.h"
-#include "daemon/core/names.h"
+#include "daemon/core/noted.h"
 #include "daemon/core/permits_owned.h"
 #include "daemon/core/query.h"
 #include "daemon/core/rate_turns.h"

@@ -33,9 +33,6 @@ struct commander {
 	struct formers *formers;     /* NULL: no long hold has ended yet, see former.h */
 	struct auths *auths;         /* NULL: nobody has sent AUTH yet, see auth.c */
 	struct strangers *strangers; /* NULL: nobody was told of a holder elsewhere yet, see strangers.h */
-	unsigned asked_names;        /* calls to stores about names, or with messages, that are not answered */
-	TAILQ_HEAD(inquiries, inquiry) inquiries; /* what the stores are asked for COMPLETE, RECENT and FORGET */
-	struct nodeset inquired;     /* stores that have not answered one of these */
 	unsigned due;            /* how many groups and permits are */
 	TAILQ_HEAD(, group) groups_due; /* those to be looked at before the step ends: see gather.c */
 	struct map semaphores;   /* those of which somebody here has or wants a permit: see semaphore.h */

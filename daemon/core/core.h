@@ -41,7 +41,6 @@ struct core_conf {
 	unsigned listed;              /* a LIST of more entries is answered in slices, see listing.h; 0: the default */
 	unsigned work;                /* of timers in a step, see fire.c; 0: the default */
 	bool serves_all;              /* a step serves all lines that were read ahead: the simulator takes a line as served once the one before is answered */
-	bool names;                   /* note which names are locked, and by whom: see noted.h */
 	bool inquires;                /* asks other daemons who holds a name there, and answers them: see inquire.h */
 	bool trust_first_start;       /* see member.h */
 	bool tell_moves;              /* log each change of state of a name, at level debug */
@@ -94,7 +93,6 @@ enum timer_kind {
 	TIMER_LAPSE,
 	TIMER_NOTES,
 	TIMER_AGAIN,
-	TIMER_INQUIRY,
 	TIMER_STRANGERS,
 	TIMER_AUTH,
 	TIMER_PERMIT,

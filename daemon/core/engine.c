@@ -211,7 +211,6 @@ void engine_fired(struct engine *e, struct timer *t)
 	case TIMER_LAPSE:
 	case TIMER_NOTES:
 	case TIMER_AGAIN:
-	case TIMER_INQUIRY:
 	case TIMER_STRANGERS:
 	case TIMER_AUTH:
 	case TIMER_PERMIT:

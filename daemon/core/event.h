@@ -53,7 +53,6 @@ enum call_kind {
 	CALL_BREAK,    /* take the key from its holder by force: see lua/break.lua */
 	CALL_TABLE,    /* leave members in the wait table, and read those of other daemons: see lua/table.lua. It has no name */
 	CALL_HOME,     /* a question to the home of a rate limit or of a queue: see home.h and lua/home.lua. Its name is that of the limit or queue */
-	CALL_NAMES,    /* tell which names were locked, and by whom, or ask for such names: see lua/names.lua. It has no name */
 	CALL_TELL,     /* publish a message for another daemon: see lua/tell.lua. It has no name */
 };
 
@@ -70,8 +69,7 @@ struct call {
 	struct span name;       /* lock name, without the key prefix */
 	/*
 	 * The value that the key must have; ACQUIRE: the value to set; BREAK: what to break, "" asks what there is; TABLE: the members, see lua/table.lua;
-	 * HOME: the operation and its arguments, see netstring.h; NAMES: what is asked, see lua/names.lua;
-	 * TELL: the message
+	 * HOME: the operation and its arguments, see netstring.h; TELL: the message
 	 */
 	struct span value;
 	struct span new_value;  /* EXTEND: the value afterwards; equal to value unless adopting */
@@ -80,7 +78,7 @@ struct call {
 	struct span new_marker; /* MARK */
 	int64_t px_ms;          /* ACQUIRE, EXTEND: TTL of the key */
 	int64_t fence;          /* ACQUIRE: proposal; EXTEND, MARK: floor, 0 = none */
-	int64_t range;          /* ACQUIRE: number of tokens reserved beyond the first; NAMES: how many names a store keeps */
+	int64_t range;          /* ACQUIRE: number of tokens reserved beyond the first */
 	int64_t not_after_ms;   /* ACQUIRE, MARK, and EXTEND of a missing key: server time after which the call does nothing; 0 = none */
 	bool beyond;            /* EXTEND: the floor may exceed the limit, see quorum.h */
 	bool create;            /* EXTEND: the key may be missing (re-assert) */
@@ -92,7 +90,7 @@ struct call {
 	 * daemon; HOME: what this daemon calls the store; TELL: the id of the daemon that is told.
 	 */
 	struct span ticket;
-	int64_t ticket_ms;      /* ACQUIRE, EXTEND: how long the ticket stays queued unless refreshed; TABLE: the same for a member; NAMES: for a name */
+	int64_t ticket_ms;      /* ACQUIRE, EXTEND: how long the ticket stays queued unless refreshed; TABLE: the same for a member */
 	int64_t reserve_ms;     /* ACQUIRE: how long a free key is reserved for an older ticket */
 };
 
@@ -113,7 +111,6 @@ enum answer_class { ANSWER_EXECUTED, ANSWER_REFUSED, ANSWER_UNKNOWN };
  *   BREAK    X broken (pttl)  R deleted, as no redlockd wrote it  M missing  B something else (found, pttl)  K other type (pttl)  Q marker differs
  *   TABLE    T done (found = number of the exchange, blank, members of the others)  Q marker differs
  *   HOME     Q marker differs  N the store goes by another name (found)  H it has the name of the call, or none  else as the operation says (found)
- *   NAMES    T done (found = names, each with its length and ':' in front; or how many were forgotten)  Q marker differs
  *   TELL     T done (found = how many have got it, "0": none)  Q marker differs
  *   PROBE    P           (probe)
  *   MARK     J done      X marker differs (found = the marker)  L too late (found = the marker)

@@ -11,7 +11,6 @@
 #include "daemon/core/hangup.h"
 #include "daemon/core/job.h"
 #include "daemon/core/list.h"
-#include "daemon/core/names.h"
 #include "daemon/core/news.h"
 #include "daemon/core/noted.h"
 #include "daemon/core/obtain.h"
@@ -63,8 +62,6 @@ static void timer_fired(struct commander *x, struct timer *t)
 		again(x);
 	else if (t->kind == TIMER_STRANGERS)
 		busy_fired(x);
-	else if (t->kind == TIMER_INQUIRY)
-		names_fired(x, t);
 	else if (t->kind == TIMER_DRAIN)
 		drain_fired(x);
 	else if (t->kind == TIMER_ALARM)

@@ -2,7 +2,7 @@
 /*
  * Whether a store serves: beside its membership, what it was refused of that which locks need, and whether its answers come in time. A store that does not
  * serve is asked all the same about what is held, and does as much as it can: one without memory still renews and releases. It is asked for nothing new, and
- * counts for no quorum. One that refuses only what limits, jobs, names or messages need serves, and says so.
+ * counts for no quorum. One that refuses only what limits, jobs or messages need serves, and says so.
  */
 #ifndef CORE_HEALTH_H
 #define CORE_HEALTH_H

@@ -60,7 +60,6 @@ static struct word *word_new(struct commander *x, struct span about)
 		memcpy(w->about, about.p, about.n);
 	TAILQ_INSERT_TAIL(&t->words, w, next);
 	t->words_n++;
-	x->asked_names++;
 	calls_open(&x->engine->calls, &w->calls, CALLS_OF_WORD, &w->name);
 	return w;
 }
@@ -88,7 +87,6 @@ static void word_end(struct commander *x, struct word *w)
 	calls_close(&x->engine->calls, &w->calls);
 	TAILQ_REMOVE(&t->words, w, next);
 	t->words_n--;
-	x->asked_names--;
 	mem_free(w);
 }
 

@@ -24,7 +24,6 @@
 #include "daemon/core/home.h"
 #include "daemon/core/inquire.h"
 #include "daemon/core/list.h"
-#include "daemon/core/names.h"
 #include "daemon/core/news.h"
 #include "daemon/core/noted.h"
 #include "daemon/core/remember.h"
@@ -58,7 +57,6 @@ struct service *service_new(const struct core_conf *conf)
 	news_init(&s->commander);
 	s->commander.again.kind = TIMER_AGAIN;
 	TAILQ_INIT(&s->commander.groups_due);
-	TAILQ_INIT(&s->commander.inquiries);
 	semaphores_init(&s->commander);
 	rate_lines_init(&s->commander);
 	alarm_configure(&s->commander);
@@ -72,7 +70,6 @@ void service_free(struct service *s)
 	if (!s)
 		return;
 	waittable_free(&s->commander);
-	names_free(&s->commander);
 	inquire_free(&s->commander);
 	auths_free(&s->commander);
 	orders_free_all(&s->commander);
@@ -220,10 +217,8 @@ static int on_answer(struct service *s, const struct answer *a)
 		settle_fallen(&s->commander);
 	if (s->commander.waittable)
 		waittable_answered(&s->commander, a);
-	if (s->commander.asked_names > 0) {
-		names_answered(&s->commander, a);
+	if (s->commander.strangers)
 		busy_answered(&s->commander, a);
-	}
 	return 0;
 }
 

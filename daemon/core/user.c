@@ -10,23 +10,10 @@ void users_init(struct users *t, const uint64_t key[2])
 {
 	map_init(&t->by_name, key);
 	TAILQ_INIT(&t->all);
-	TAILQ_INIT(&t->due);
-}
-
-void user_set_due(struct users *t, struct user *u, bool due)
-{
-	if (u->due == due)
-		return;
-	u->due = due;
-	if (due)
-		TAILQ_INSERT_TAIL(&t->due, u, in_due);
-	else
-		TAILQ_REMOVE(&t->due, u, in_due);
 }
 
 static void user_forget(struct users *t, struct user *u)
 {
-	user_set_due(t, u, false);
 	TAILQ_REMOVE(&t->all, u, in_users);
 	map_remove(&t->by_name, &u->by_name);
 	roll_release(&u->recent);

@@ -14,18 +14,16 @@
 struct user {
 	struct map_node by_name;
 	TAILQ_ENTRY(user) in_users; /* the one that came first, first */
-	TAILQ_ENTRY(user) in_due;
 	unsigned refs;  /* sessions */
 	unsigned notes; /* of this second: see noted.h */
-	bool due;       /* names in recent.due are to go to the stores */
 	struct roll recent;
 	size_t n;
-	char name[];    /* "UID@HOST", or an address without its port */
+	char name[];    /* see noted.c */
 };
 
 struct users {
 	struct map by_name;
-	TAILQ_HEAD(, user) all, due;
+	TAILQ_HEAD(, user) all;
 };
 
 void users_init(struct users *t, const uint64_t key[2]);
@@ -33,8 +31,6 @@ void users_release(struct users *t);
 struct user *users_find_or_add(struct users *t, struct span name);
 /* Forgets those that are too many and have no session. Nothing else refers to any. */
 void users_trim(struct users *t);
-/* The stores are to be told, or were told, of names in recent.due. */
-void user_set_due(struct users *t, struct user *u, bool due);
 
 static inline void user_leave(struct user *u)
 {

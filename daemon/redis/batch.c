@@ -169,7 +169,7 @@ static unsigned entry_words(const struct entry *e)
 	case 'l':
 		return 1;
 	default:
-		return e->kind == CALL_MARK ? 5 : e->kind == CALL_TABLE || e->kind == CALL_NAMES ? 4 : e->kind == CALL_TELL ? 3 : e->words;
+		return e->kind == CALL_MARK ? 5 : e->kind == CALL_TABLE ? 4 : e->kind == CALL_TELL ? 3 : e->words;
 	}
 }
 
@@ -270,14 +270,6 @@ static char *home_fill(char *at, const struct call *call, uint8_t *ret_words)
 	return at;
 }
 
-static char *names_fill(char *at, const struct call *call)
-{
-	at = word_text(at, call->marker);
-	at = word_number(at, call->range);
-	at = word_number(at, call->ticket_ms);
-	return word_text(at, call->value);
-}
-
 static char *tell_fill(char *at, const struct call *call)
 {
 	at = word_text(at, call->marker);
@@ -316,8 +308,6 @@ static enum script_kind call_script(const struct call *call)
 		return SCRIPT_MARK;
 	case CALL_TABLE:
 		return SCRIPT_TABLE;
-	case CALL_NAMES:
-		return SCRIPT_NAMES;
 	case CALL_TELL:
 		return SCRIPT_TELL;
 	case CALL_HOME:
@@ -349,8 +339,6 @@ void batch_add(struct batch *b, const struct script_keys *k, const struct call *
 		at = table_fill(at, call);
 	} else if (call->kind == CALL_HOME) {
 		at = home_fill(at, call, &entry.words);
-	} else if (call->kind == CALL_NAMES) {
-		at = names_fill(at, call);
 	} else if (call->kind == CALL_TELL) {
 		at = tell_fill(at, call);
 	}

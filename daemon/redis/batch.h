@@ -12,7 +12,7 @@
 
 #define BATCH_MAX 256
 
-enum script_kind { SCRIPT_BATCH, SCRIPT_MARK, SCRIPT_PROBE, SCRIPT_TABLE, SCRIPT_HOME, SCRIPT_JOBS, SCRIPT_NAMES, SCRIPT_TELL, SCRIPT_N };
+enum script_kind { SCRIPT_BATCH, SCRIPT_MARK, SCRIPT_PROBE, SCRIPT_TABLE, SCRIPT_HOME, SCRIPT_JOBS, SCRIPT_TELL, SCRIPT_N };
 
 /* Arguments that all script calls of an upstream share. */
 struct script_keys {

@@ -315,7 +315,6 @@ int script_answer(const struct batch *b, const struct resp *r, unsigned node, co
 	case SCRIPT_MARK:
 		return text_answer(b, r, node, "JXL", MARKER_MAX, sink); /* the marker */
 	case SCRIPT_TABLE:
-	case SCRIPT_NAMES:
 	case SCRIPT_TELL:
 		return text_answer(b, r, node, "TQ", RESP_BYTES_MAX, sink);
 	case SCRIPT_HOME:

@@ -275,9 +275,6 @@ void memory_call(struct memory *m, const struct call *c, struct instant now, str
 	case CALL_HOME:
 		home_call(m->home, memory_marker(m), m->epoch_us, c, now, &a);
 		break;
-	case CALL_NAMES:
-		names_call(&m->names, memory_marker(m), c, &a);
-		break;
 	case CALL_TELL: /* nobody listens */
 		answer_code(&a, span_equal(memory_marker(m), c->marker) ? 'T' : 'Q', -1, -2);
 		a.found = a.code == 'T' ? SPAN("0") : memory_marker(m);

@@ -7,7 +7,6 @@
 #include "daemon/store/home.h"
 #include "daemon/store/keyspace.h"
 #include "daemon/store/memory.h"
-#include "daemon/store/names.h"
 #include "daemon/store/share_list.h"
 #include "daemon/store/shown.h"
 #include "daemon/store/table.h"
@@ -27,7 +26,6 @@ struct memory {
 	struct buf text;       /* of those that it leaves */
 	struct table table;
 	struct home *home;
-	struct names names;
 	struct segment *segment; /* NULL: ordinary memory */
 };
 

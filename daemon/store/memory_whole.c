@@ -68,7 +68,6 @@ void memory_free(struct memory *m)
 	buf_release(&m->marker);
 	table_release(&m->table);
 	home_free(m->home);
-	names_release(&m->names);
 	buf_release(&m->text);
 	mem_free(m->run_id);
 	mem_free(m);

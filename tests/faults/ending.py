@@ -87,11 +87,11 @@ class Ending:
             return 15000
         if kind.startswith(("!", "j:", "jd:", "jl:", "jx:")):
             return None
-        return 30 * 24 * 3600 * 1000 if kind.startswith("u:") else 3 * 3000
+        return 3 * 3000
 
     def check_times(self):
-        """S16: every key of a daemon but marker, fence and jobs expires: a lock within the longest lease, a queue within three times the time of a ticket,
-        the names that a user locked last within 30 days."""
+        """S16: every key of a daemon but marker, fence and jobs expires: a lock within the longest lease, a queue within three times the time of a
+        ticket."""
         for node in self.nodes:
             for key in node.lock_keys("lock:") + node.lock_keys("redlockd:lock:") if node.serves() else ():
                 ttl, most = node.cli.pttl(key), self.longest_ms(key)

@@ -239,11 +239,6 @@ static int call_recent(void)
 	return redlock_recent(session, text(1), number(2, 0), row_told, NULL);
 }
 
-static int call_forget(void)
-{
-	return redlock_forget(session, word[1]);
-}
-
 static int call_watch(void)
 {
 	return redlock_watch(session, text(1));
@@ -337,7 +332,7 @@ static const struct call {
 	{"open", call_open}, {"timeout", call_timeout}, {"hello", call_hello}, {"lock", call_lock}, {"all", call_all}, {"any", call_any},
 	{"queue", call_queue}, {"cancel", call_cancel}, {"finish", call_finish}, {"permit", call_permit}, {"check", call_check}, {"unlock", call_unlock},
 	{"show", call_show}, {"list", call_list}, {"stats", call_stats}, {"ping", call_ping}, {"complete", call_complete}, {"recent", call_recent},
-	{"forget", call_forget}, {"watch", call_watch}, {"unwatch", call_unwatch}, {"subscribe", call_subscribe}, {"unsubscribe", call_unsubscribe},
+	{"watch", call_watch}, {"unwatch", call_unwatch}, {"subscribe", call_subscribe}, {"unsubscribe", call_unsubscribe},
 	{"push", call_push}, {"break", call_break}, {"kill", call_kill}, {"drain", call_drain}, {"close", call_close}, {"lead", call_lead},
 	{"follow", call_follow}, {"first", call_first}, {"take", call_take}, {"done", call_done},
 };

@@ -42,14 +42,12 @@ try('ZRANGE', none, '0', '0')
 try('HSET', none, '', '', '')
 try('HDEL', none, '')
 try('HGETALL', none)
--- Rate limits, jobs, names; and the messages, without which those who wait ask again by timer.
+-- Rate limits, jobs; and the messages, without which those who wait ask again by timer.
 local locks = refusal
 try('ZCARD', none)
 try('ZCOUNT', none, '0', '0')
-try('ZRANGEBYLEX', none, '-', '+')
 try('ZRANGEBYSCORE', none, '0', '0')
 try('ZRANK', none, '')
-try('ZREVRANGE', none, '0', '0')
 try('ZSCORE', none, '')
 try('HGET', none, '')
 try('HLEN', none)

@@ -31,8 +31,7 @@ void named_granted(const struct request_sim *q, struct span line)
 		return;
 	n->granted |= 1U << q->name;
 	n->last[user] = q->name;
-	if (!n->forgetting[user][q->name])
-		n->recent[user] |= 1U << q->name;
+	n->recent[user] |= 1U << q->name;
 }
 
 void named_begin(struct request_sim *q)
@@ -40,14 +39,9 @@ void named_begin(struct request_sim *q)
 	struct named *n = named_of(q);
 	unsigned user = user_of(q);
 
-	if (q->ask == ASK_FORGET) {
-		n->forgetting[user][q->name]++;
-		n->recent[user] &= ~(1U << q->name);
-		n->last[user] = n->last[user] == q->name ? -1 : n->last[user];
-	}
 	q->told = 0;
 	q->granted = q->ask == ASK_COMPLETE ? n->granted : n->recent[user];
-	q->last = n->last[user] >= 0 && !n->forgetting[user][n->last[user]] ? n->last[user] : -1;
+	q->last = n->last[user];
 	q->at_name[0] = '\0';
 }
 
@@ -79,8 +73,6 @@ void named_row(struct request_sim *q, struct span line)
 
 void named_said(struct request_sim *q, struct span line, bool ok)
 {
-	if (q->ask == ASK_FORGET)
-		named_of(q)->forgetting[user_of(q)][q->name]--;
 	if (!ok || (q->ask != ASK_COMPLETE && q->ask != ASK_RECENT))
 		return;
 	if (line_int(line, "n") > q->list_limit)

@@ -38,7 +38,6 @@ enum ask {
 	ASK_WATCH, /* and what undoes it */
 	ASK_COMPLETE,
 	ASK_RECENT,
-	ASK_FORGET,
 };
 
 /* ASK_READ: a request about one of the names r0 … */
@@ -267,7 +266,7 @@ void list_heard(struct request_sim *q, struct span line, bool row); /* any LIST,
 void breaker_begin(struct sim_client *c);
 void breaker_fired(struct sim_client *c);
 
-/* namer.c: COMPLETE, RECENT and FORGET, in some worlds. */
+/* namer.c: COMPLETE and RECENT, in some worlds. */
 void namer_begin(struct sim_client *c);
 void namer_fired(struct sim_client *c);
 

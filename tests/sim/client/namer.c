@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* COMPLETE, RECENT and FORGET, beside the jobs of the clients. */
+/* COMPLETE and RECENT, beside the jobs of the clients. */
 #include "tests/sim/world/world.h"
 
 #define NAMERS     4
@@ -31,22 +31,13 @@ static void say_recent(struct sim_client *c)
 	q->full = full;
 }
 
-static void say_forget(struct sim_client *c)
-{
-	int64_t name = stream_range(&c->side, 0, c->world->plan->names - 1);
-	struct request_sim *q = client_ask(c, ASK_FORGET, NULL, "FORGET k%lld", (long long)name);
-
-	if (q)
-		q->name = name;
-}
-
 /* What is refused, and what no invariant follows. */
 static void say_other(struct sim_client *c)
 {
-	static const char *const other[] = {"RECENT", "RECENT limit=101", "COMPLETE limit=1001", "COMPLETE \"\\xff\"", "FORGET nothing", "FORGET"};
-	int64_t what = stream_range(&c->side, 0, 6);
+	static const char *const other[] = {"RECENT", "RECENT limit=101", "COMPLETE limit=1001", "COMPLETE \"\\xff\""};
+	int64_t what = stream_range(&c->side, 0, 4);
 
-	if (what == 6)
+	if (what == 4)
 		client_ask(c, ASK_OTHER, NULL, "COMPLETE %0*d", 600, 0);
 	else
 		client_ask(c, ASK_OTHER, NULL, "%s", other[what]);
@@ -60,10 +51,8 @@ void namer_fired(struct sim_client *c)
 		say_complete(c);
 	else if (stream_chance(&c->side, 70))
 		say_recent(c);
-	else if (stream_chance(&c->side, 30))
-		say_other(c);
 	else
-		say_forget(c);
+		say_other(c);
 	world_at(c->world, &c->side_timer, AT_SIDE, c->world->now + stream_skewed(&c->side, MSEC, PAUSE_US));
 }
 

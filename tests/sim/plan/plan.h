@@ -104,7 +104,7 @@ struct job {
 		row(rates) /* clients use rate limits: enum rates */ \
 		row(permits) /* clients ask for permits of semaphores */                                                            \
 		row(chores) /* clients defer work, and take it; 2: the set of servers changes meanwhile, and there are more queues */ \
-		row(notes) /* daemons note which names are locked, and clients ask for them */                                      \
+		row(notes) /* clients ask which names were locked */                                                                \
 		row(inquires) /* daemons ask each other who holds a name: 2: all but the first */                                  \
 		row(readers) /* clients lock some names in both modes */                                                           \
 		row(memory)  /* the only daemon is its own store, and the only node */                                             \

@@ -25,7 +25,7 @@
  *   owners     sessions ask for permits in the names of several owners, in half of the worlds with permits
  *   meets      the locks of jobs are names that readers and writers, groups, and clients that break locks have as well
  *   slices     a step has time for one timer that is due, so requests are served while others are left
- *   notes      daemons note which names are locked; clients COMPLETE, ask for RECENT and FORGET
+ *   notes      clients COMPLETE and ask for RECENT
  */
 #include "tests/sim/plan/plan.h"
 

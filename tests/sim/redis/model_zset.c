@@ -302,14 +302,6 @@ void model_run_zrange(struct model *m, const struct span *word, size_t n, struct
 		range_write(m, word[1], &r, out);
 }
 
-void model_run_zrevrange(struct model *m, const struct span *word, size_t n, struct buf *out)
-{
-	struct range r = {.reverse = true};
-
-	if (range_parse(word, n, false, out, &r))
-		range_write(m, word[1], &r, out);
-}
-
 void model_run_zrangebyscore(struct model *m, const struct span *word, size_t n, struct buf *out)
 {
 	struct range r = {.by_score = true};

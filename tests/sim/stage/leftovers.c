@@ -87,9 +87,6 @@ static void check_key(void *context, struct span key, struct span value, int64_t
 	     span_starts(key, SPAN("redlockd:lock:r:"))) &&
 	    expires_ms > 0)
 		return;
-	if (w->plan->notes && expires_ms > 0 &&
-	    (span_equal(key, SPAN("redlockd:lock:!names")) || span_equal(key, SPAN("redlockd:lock:!seen")) || span_starts(key, SPAN("redlockd:lock:u:"))))
-		return;
 	if (span_equal(key, SPAN("redlockd:lock:!stored")) || span_equal(key, SPAN("redlockd:lock:!rates")))
 		return; /* the next request takes out what is over */
 	if ((w->plan->chores || w->plan->cuts) && (span_starts(key, SPAN("redlockd:lock:j")) || span_equal(key, SPAN("redlockd:lock:!queues")) ||
@@ -102,10 +99,10 @@ static void check_key(void *context, struct span key, struct span value, int64_t
 			     value.p, (long long)expires_ms);
 }
 
-/* What was granted in the last second is not told to the stores yet. */
+/* What was granted in the last second is not noted yet. */
 static bool notes_are_due(const struct sim_daemon *d)
 {
-	return d->world->plan->notes && service_metrics(d->service)->value[METRIC_TIMERS] > d->conf.nodes && d->granted_at > d->world->now - 5 * SEC;
+	return service_metrics(d->service)->value[METRIC_TIMERS] > d->conf.nodes && d->granted_at > d->world->now - 5 * SEC;
 }
 
 /* A session that waited while it held something is looked at 4 s later, though it has left. */

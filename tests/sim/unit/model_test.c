@@ -84,7 +84,6 @@ static const char *const commands[] = {
 	"ZRANGE $k $b $b BYSCORE [WITHSCORES] [REV]",
 	"ZRANGE $k $b $b BYSCORE LIMIT $i $i [WITHSCORES] [REV]",
 	"ZRANGE $k $i $i [LIMIT] [$i] [$i] [nosuch]",
-	"ZREVRANGE $k $i $i [WITHSCORES] [REV]",
 	"ZRANGEBYSCORE $k $b $b [WITHSCORES]",
 	"ZRANGEBYSCORE $k $b $b [WITHSCORES] LIMIT $i $i [BYSCORE]",
 	"ZREVRANGEBYSCORE $k $b $b [WITHSCORES] [LIMIT] [$i] [$i]",

@@ -37,8 +37,7 @@ TAILQ_HEAD(arrivals, arrival);
 /* Of the names k0 …, bits: see check/named.c. By user: 1 is the one of the Unix socket. */
 struct named {
 	unsigned granted, recent[2];
-	unsigned forgetting[2][NAMES_MAX]; /* FORGETs that are not answered */
-	int64_t last[2];                   /* granted last; -1: it is not known */
+	int64_t last[2]; /* granted last; -1: it is not known */
 };
 
 struct sim_store;

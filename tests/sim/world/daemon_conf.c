@@ -107,7 +107,6 @@ void daemon_configure(struct sim_daemon *d, bool strange)
 		.set = "simulated",
 		.generation = 1,
 		.host = host_name[d->index],
-		.names = p->notes != 0,
 		.inquires = p->inquires == 1 || (p->inquires == 2 && d->index > 0),
 		.timeout_us = p->timeout_us,
 		.window = (unsigned)p->window,

@@ -161,8 +161,8 @@ TEST(a_new_configuration_is_about_what_is_held_already)
 	says(1, "LOCK a");
 	hears(1, GRANT);
 	says(2, "LOCK a wait=5m");
-	timers = figure(0, METRIC_TIMERS);
 	passes(8 * SEC);
+	timers = figure(0, METRIC_TIMERS);
 	alarms_are(10 * SEC, 9 * SEC, 0);
 	passes(1 * SEC);
 	ck_assert(was_logged("alarm kind=waited *"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/names.c, user.c and noted.c: RECENT and FORGET. */
+/* daemon/core/noted.c and user.c: RECENT. */
 #include "tests/fixture/noted_names.h"
 
 TEST(the_name_that_was_locked_last_comes_first)
@@ -49,49 +49,6 @@ TEST(each_user_has_names_of_its_own)
 	answers(3, "RECENT", "b");
 	session_opens(4, 0); /* another session of the same user */
 	answers(4, "RECENT", "a");
-	says(4, "FORGET b");
-	hears(4, "ERR NOTFOUND *");
-	answers(3, "RECENT", "b");
-	cluster_close();
-}
-
-TEST(what_is_forgotten_comes_back_when_it_is_locked_again)
-{
-	together(3);
-	takes(1, "a");
-	takes(1, "b");
-	passes(2 * SEC);
-	says(1, "FORGET a");
-	hears(1, "OK name=a");
-	answers(1, "RECENT", "b");
-	says(1, "FORGET a");
-	hears(1, "ERR NOTFOUND *");
-	passes(2 * SEC);
-	answers(1, "RECENT", "b");
-	answers(1, "COMPLETE a", "a"); /* it is still a name */
-	takes(1, "a");
-	answers(1, "RECENT", "a b");
-	cluster_close();
-}
-
-TEST(a_daemon_that_was_started_again_knows_them_from_the_stores)
-{
-	together(3);
-	takes(1, "a");
-	takes(1, "b");
-	takes(1, "a");
-	passes(2 * SEC);
-	daemon_ends(0);
-	daemon_starts(0);
-	passes(2 * SEC);
-	session_opens(3, 0);
-	answers(3, "RECENT", "a b");
-	takes(3, "c");
-	answers(3, "RECENT", "c a b");
-	says(3, "FORGET b");
-	hears(3, "OK name=b");
-	answers(3, "RECENT", "c a");
-	answers(3, "COMPLETE", "a b c");
 	cluster_close();
 }
 

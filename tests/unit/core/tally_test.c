@@ -221,7 +221,6 @@ TEST(answers_are_counted_by_command_and_result)
 	                {"ping", "ok", 0},    {"ping", "error", 1},   {"other", "error", 1},     {"recent", "ok", 1},     {"stats", "ok", 0}};
 
 	cluster_open(1);
-	cluster.conf.names = true;
 	daemon_starts(0);
 	passes(60 * SEC);
 	session_opens(1, 0);
