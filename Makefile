@@ -270,11 +270,7 @@ CORE := \
 	daemon/core/view.c \
 	daemon/core/wait.c \
 	daemon/core/waiters.c \
-	daemon/core/waitcycle.c \
-	daemon/core/waitentry.c \
 	daemon/core/waitgraph.c \
-	daemon/core/waitowners.c \
-	daemon/core/waittable.c \
 	daemon/core/watch.c \
 	daemon/core/who.c
 

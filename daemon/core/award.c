@@ -14,7 +14,7 @@
 #include "daemon/core/pass.h"
 #include "daemon/core/take.h"
 #include "daemon/core/tell.h"
-#include "daemon/core/waittable.h"
+#include "daemon/core/deadlock.h"
 #include "daemon/core/watch.h"
 
 static bool group_is_told(const struct group *g)
@@ -163,7 +163,7 @@ static void group_give(struct commander *x, struct group *g)
 /* What the session has got may close a deadlock, if it waits for something else. */
 static void session_has_won(struct commander *x, struct session *s)
 {
-	waittable_note(x, s);
+	deadlock_note(x, s);
 }
 
 static void group_won(struct commander *x, struct group *g)

@@ -13,7 +13,7 @@
 enum calls_owner {
 	CALLS_OF_ROUND,   /* struct round */
 	CALLS_OF_RELEASE, /* struct release */
-	CALLS_OF_TABLE,   /* struct waittable */
+	CALLS_OF_TABLE,   /* struct deadlocks */
 	CALLS_OF_HOME,    /* struct home_question */
 	CALLS_OF_WORD,    /* struct word, inquire.c */
 };

@@ -55,7 +55,6 @@ struct claim;
 /* What a claim has until its LOCK is answered. */
 struct asking {
 	struct instant asked_at;
-	int64_t place_us;          /* among the waiting owners of all daemons, from when others are told of it; 0: they were not yet. See waitowners.c */
 	struct instant wait_until; /* patient: end of the wait, as requested */
 	struct claim *twin_before, *twin_next; /* other requests of its owner that wait for the name in the same mode, as they were made; NULL: none */
 	uint32_t order;            /* among those that were asked at the same moment */

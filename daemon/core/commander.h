@@ -23,12 +23,7 @@ struct commander {
 		struct timer timer;
 		struct instant next_at; /* the next slice of a LIST comes no sooner */
 	} lists;
-	struct waittable *waittable; /* NULL: nobody waits while it holds something, see waittable.h */
-	uint64_t searches;           /* number of the search for a deadlock under way, see deadlock.c */
-	struct {
-		struct instant at;
-		unsigned spent;          /* by these searches, and not earned again until then */
-	} looked;
+	struct deadlocks *deadlocks; /* NULL: nobody waits while it holds something, see deadlock.h */
 	struct noted *noted;         /* NULL: nothing was granted yet, see noted.h */
 	struct formers *formers;     /* NULL: no long hold has ended yet, see former.h */
 	struct auths *auths;         /* NULL: nobody has sent AUTH yet, see auth.c */

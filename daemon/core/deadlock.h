@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Deadlocks among the sessions of this daemon. The unit is (session, owner). A waiting request waits for those that hold what it needs. If none of them can
- * go on before the asking owner does, that owner is refused at once. Whatever is held at another daemon counts as free: see waittable.h for the rest.
+ * Deadlocks, within this daemon and over several: once an owner has waited for WAITED_US while it holds something, its daemon tells all others of it, by a table
+ * at one store, and looks for circles in what they tell. The owner of a circle that came last is refused, by its own daemon. Where no owner waits for so long,
+ * there is no call.
  *
- * A search looks at so much at most, and all searches together at so much in a second. Beyond that nobody is refused at once.
+ * Only requests and holds that are WAITED_US old are told, and a store forgets them after ROWS_LIFE_US: so all that is read together was true together when
+ * the oldest of it was written. A circle that has opened since costs a request what a TIMEOUT costs.
  * See ALGORITHMS.md, Deadlocks.
  */
 #ifndef CORE_DEADLOCK_H
 #define CORE_DEADLOCK_H
 
 #include "daemon/core/commander.h"
-#include "daemon/core/waitgraph.h"
 
-#define CYCLE_MAX 2000 /* quoted at its worst it still fits into a reply */
+#define WAITED_US     (5 * SEC)
+#define ROWS_EVERY_US (1 * SEC)
+#define ROWS_LIFE_US  (3 * SEC / 2) /* a little more than the time until they are told again */
 
-/*
- * Would (session, owner) close a cycle if it waited for these names, which are those of one request? Then the names along the cycle are in room, CYCLE_MAX
- * bytes: "a<-b<-a".
- */
-bool deadlock_closes(struct commander *x, struct session *s, struct span owner, const struct graph_want *want, unsigned wants, char *room,
-                     struct span *ret_cycle);
+/* A request of this session waits, or it was granted something: from now on it is looked at, as long as it waits while it holds something. */
+void deadlock_note(struct commander *x, struct session *s);
+void deadlock_fired(struct commander *x);
+/* Looks whether this is the answer of the table. The engine has tracked it already. */
+void deadlock_answered(struct commander *x, const struct answer *a);
+void deadlock_free(struct commander *x);
 
 #endif

@@ -18,7 +18,7 @@
 #include "daemon/core/slow.h"
 #include "daemon/core/take.h"
 #include "daemon/core/tell.h"
-#include "daemon/core/waittable.h"
+#include "daemon/core/deadlock.h"
 #include "daemon/core/watch.h"
 
 #include <inttypes.h>
@@ -64,7 +64,7 @@ static void deliver_granted(struct commander *x, struct claim *c, unsigned count
 	claim_end_asking(&x->engine->table, c);
 	if (!LIST_EMPTY(&s->groups))
 		groups_make_due(x, s); /* one of them may ask for this name, too */
-	waittable_note(x, s);
+	deadlock_note(x, s);
 	watch_granted(x, c);
 }
 

@@ -51,7 +51,7 @@ enum call_kind {
 	CALL_WITHDRAW, /* remove the ticket from the queue of the name */
 	CALL_LOOK,     /* read the key; changes nothing */
 	CALL_BREAK,    /* take the key from its holder by force: see lua/break.lua */
-	CALL_TABLE,    /* leave members in the wait table, and read those of other daemons: see lua/table.lua. It has no name */
+	CALL_TABLE,    /* leave rows in the wait table, and read those of all daemons: see lua/table.lua. It has no name */
 	CALL_HOME,     /* a question to the home of a rate limit or of a queue: see home.h and lua/home.lua. Its name is that of the limit or queue */
 	CALL_TELL,     /* publish a message for another daemon: see lua/tell.lua. It has no name */
 };
@@ -68,7 +68,7 @@ struct call {
 	enum call_kind kind;
 	struct span name;       /* lock name, without the key prefix */
 	/*
-	 * The value that the key must have; ACQUIRE: the value to set; BREAK: what to break, "" asks what there is; TABLE: the members, see lua/table.lua;
+	 * The value that the key must have; ACQUIRE: the value to set; BREAK: what to break, "" asks what there is; TABLE: the rows, see lua/table.lua;
 	 * HOME: the operation and its arguments, see netstring.h; TELL: the message
 	 */
 	struct span value;

@@ -21,7 +21,7 @@
 #include "daemon/core/resume.h"
 #include "daemon/core/settle.h"
 #include "daemon/core/take.h"
-#include "daemon/core/waittable.h"
+#include "daemon/core/deadlock.h"
 
 static void job_timer_fired(struct commander *x, struct timer *t)
 {
@@ -55,7 +55,7 @@ static void timer_fired(struct commander *x, struct timer *t)
 	else if (t->kind == TIMER_GRACE)
 		resume_grace_over(x, container_of(t, struct lasting, grace)->session);
 	else if (t->kind == TIMER_WAITS)
-		waittable_fired(x);
+		deadlock_fired(x);
 	else if (t->kind == TIMER_NOTES)
 		noted_fired(x);
 	else if (t->kind == TIMER_AGAIN)

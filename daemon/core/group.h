@@ -43,7 +43,6 @@ struct group {
 	size_t owner_n, note_n;
 	int64_t ttl_us, delay_us;
 	struct instant asked_at, wait_until;
-	int64_t place_us;         /* as struct asking has it */
 	struct instant insist_at; /* LOCKALL: it does not insist before */
 	int64_t insist_us;        /* and then for so long */
 	struct instant waits_since; /* LOCKALL, WAITING: for the name that it waits for */

@@ -7,7 +7,7 @@
 #include "daemon/core/remember.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/tell.h"
-#include "daemon/core/waittable.h"
+#include "daemon/core/deadlock.h"
 
 /* The ACQUIRE is answered, or has no client left that could be. */
 static void permit_answered(struct commander *x, struct session *s, bool tagged)
@@ -44,7 +44,7 @@ void permit_win(struct commander *x, struct permit *p)
 	contended_permit(x, p, CONTENDED_FIRST);
 	permit_note_risk(x, p);
 	permit_answered(x, s, tagged);
-	waittable_note(x, s);
+	deadlock_note(x, s);
 	semaphore_stir(x, p->semaphore);
 }
 

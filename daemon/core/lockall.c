@@ -9,7 +9,6 @@
 #include "daemon/core/stored.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/terms.h"
-#include "daemon/core/waittable.h"
 
 #include <inttypes.h>
 
@@ -177,30 +176,6 @@ static bool group_is_within_limits(struct commander *x, struct session *s, bool 
 	return false;
 }
 
-/* A LOCKALL waits for the holder of each name that its owner has not; a LOCKANY for any of them. */
-static bool group_may_wait(struct commander *x, struct session *s)
-{
-	const struct request *q = &x->request;
-	struct graph_want want[WORDS_MAX];
-	unsigned wants = 0;
-	bool own = false, any = q->verb == VERB_LOCKANY;
-	char room[CYCLE_MAX];
-	struct span cycle;
-
-	for (unsigned i = 0; i < q->words; i++) {
-		const struct lock *l = lock_find(&x->engine->table, q->word[i]);
-
-		if (l && lock_holder_of(l, s, request_owner(q)))
-			own = true;
-		else
-			want[wants++] = (struct graph_want){.name = q->word[i], .any = any};
-	}
-	if ((own && any) || !deadlock_closes(x, s, request_owner(q), want, wants, room, &cycle))
-		return true;
-	tell_cycle(x, s, q->tag, cycle);
-	return false;
-}
-
 static bool words_name(const struct request *q, struct span name)
 {
 	for (unsigned i = 0; i < q->words; i++)
@@ -278,12 +253,12 @@ static void serve_group(struct commander *x, struct session *s)
 	}
 	if (!counts_suit(x, s) || group_is_repeated(x, s, patient) || !names_are_of_locks(x, s) || !own_holds_suit(x, s))
 		return;
-	if (!group_is_within_limits(x, s, patient) || (patient && !group_may_wait(x, s)))
+	if (!group_is_within_limits(x, s, patient))
 		return;
 	group_new(x, s);
 	s->busy |= x->request.tag.n == 0;
 	if (patient)
-		waittable_note(x, s);
+		deadlock_note(x, s);
 }
 
 void serve_LOCKALL(struct commander *x, struct session *s)

@@ -15,7 +15,6 @@
 #include "daemon/core/tell.h"
 #include "daemon/core/terms.h"
 #include "daemon/core/wait.h"
-#include "daemon/core/waittable.h"
 #include "daemon/core/watch.h"
 
 #include <inttypes.h>
@@ -237,23 +236,6 @@ static bool lock_may_be_shared(struct commander *x, struct session *s)
 	return false;
 }
 
-/* Only a request that waits can close a cycle, and only behind a lock that this daemon knows. */
-static bool lock_may_wait(struct commander *x, struct session *s)
-{
-	struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
-	struct span owner = request_owner(&x->request), cycle;
-	const struct claim *holder = l ? lock_holder_of(l, s, owner) : NULL;
-	bool shared = request_is_shared(&x->request);
-	char room[CYCLE_MAX];
-
-	if (!l || l->lease.limit > 0 || holder || (shared && holders_are_open(x->engine, l, request_priority(&x->request))))
-		return true;
-	if (!deadlock_closes(x, s, owner, &(struct graph_want){.name = x->request.word[0]}, 1, room, &cycle))
-		return true;
-	tell_cycle(x, s, x->request.tag, cycle);
-	return false;
-}
-
 static struct claim *claim_of_lock_request(struct commander *x, struct session *s)
 {
 	const struct request *q = &x->request;
@@ -327,8 +309,7 @@ void serve_LOCK(struct commander *x, struct session *s)
 		return;
 	if (lock_is_repeated(x, s, wait))
 		return;
-	if (!lock_within_limits(x, s, wait > 0) || !mode_is_allowed(x, s, q->word[0]) || !lock_may_be_shared(x, s) ||
-	    (wait > 0 && !lock_may_wait(x, s))) {
+	if (!lock_within_limits(x, s, wait > 0) || !mode_is_allowed(x, s, q->word[0]) || !lock_may_be_shared(x, s)) {
 		lock_refused(x, s);
 		return;
 	}
@@ -338,5 +319,5 @@ void serve_LOCK(struct commander *x, struct session *s)
 	s->busy |= q->tag.n == 0;
 	enter_ask(x->engine, c, q->word[0], lock_wait_until(x, wait));
 	if (wait > 0)
-		waittable_note(x, s);
+		deadlock_note(x, s);
 }

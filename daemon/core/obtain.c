@@ -8,7 +8,6 @@
 #include "daemon/core/resume.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/waiters.h"
-#include "daemon/core/waittable.h"
 
 static bool is_trouble(enum refusal why)
 {
@@ -43,25 +42,6 @@ static void permit_stall(struct permit *p, bool stalled)
 	p->stalled = stalled;
 }
 
-/* Its wait would close a circle: it is refused. */
-static bool permit_closes(struct commander *x, struct permit *p)
-{
-	const struct semaphore *m = p->semaphore;
-	const struct graph_want want = {.name = semaphore_name(m), .limit = m->limit};
-	char room[CYCLE_MAX];
-	struct span cycle;
-
-	if (!deadlock_closes(x, p->session, permit_owner(p), &want, 1, room, &cycle))
-		return false;
-	if (!p->not_notified) {
-		core_answers(x->core, VERB_ACQUIRE);
-		tell_cycle(x, p->session, span_of(p->tag), cycle);
-	}
-	p->told = true;
-	permit_refuse(x, p, REFUSED_BUSY);
-	return true;
-}
-
 /* The end of its wait; or of the time to repeat the ACQUIRE, if its session was resumed while it tried. */
 static struct instant permit_wait_until(const struct permit *p)
 {
@@ -81,10 +61,8 @@ static void permit_fails(struct commander *x, struct permit *p, enum refusal why
 	}
 	permit_drop_all(x, p);
 	p->mark.why = NOT_REFUSED;
-	if (why == REFUSED_BUSY && permit_closes(x, p))
-		return;
 	permit_enter(x, p, PERMIT_WAITING);
-	waittable_note(x, p->session);
+	deadlock_note(x, p->session);
 	heap_set(&x->core->timers, &p->timer, permit_wait_until(p));
 	permit_watch(x, p, WATCH_WAITING);
 	contended_semaphore(x, p->semaphore);

@@ -51,7 +51,6 @@ struct permit {
 	size_t owner_n, note_n;
 	int64_t ttl_us, fence;
 	struct instant asked_at, wait_until, granted_at;
-	int64_t place_us;      /* as struct asking has it */
 	struct instant believed; /* of a session without a connection: the belief of its client ends by then */
 	enum loss loss;        /* LOST: why */
 	struct pending *extend; /* an EXTEND of its client; NULL: none */

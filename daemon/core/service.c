@@ -33,7 +33,7 @@
 #include "daemon/core/semaphore.h"
 #include "daemon/core/settle.h"
 #include "daemon/core/take.h"
-#include "daemon/core/waittable.h"
+#include "daemon/core/deadlock.h"
 #include "daemon/core/watch.h"
 #include "daemon/core/who.h"
 #include "daemon/core/whole.h"
@@ -69,7 +69,7 @@ void service_free(struct service *s)
 {
 	if (!s)
 		return;
-	waittable_free(&s->commander);
+	deadlock_free(&s->commander);
 	inquire_free(&s->commander);
 	auths_free(&s->commander);
 	orders_free_all(&s->commander);
@@ -215,8 +215,8 @@ static int on_answer(struct service *s, const struct answer *a)
 		return -EINVAL;
 	if (s->engine.fell)
 		settle_fallen(&s->commander);
-	if (s->commander.waittable)
-		waittable_answered(&s->commander, a);
+	if (s->commander.deadlocks)
+		deadlock_answered(&s->commander, a);
 	if (s->commander.strangers)
 		busy_answered(&s->commander, a);
 	return 0;

@@ -78,7 +78,6 @@ struct session {
 	unsigned held, waiting;  /* number of claims held or lost; number of LOCKs not answered yet; a LOCKALL or LOCKANY counts as one for each name */
 	unsigned slots;          /* of the semaphores in whose lines it is the first */
 	unsigned waits_not_notified;        /* waiting claims whose requests went with the connection: a repeated LOCK takes one over */
-	uint64_t searched;       /* number of the last search for a deadlock that came here, see deadlock.c */
 	TAILQ_ENTRY(session) in_nested;
 	bool nested;             /* in session_table.nested */
 	unsigned open;           /* resuming: adoptions undecided at the last count, less those decided since */
@@ -115,7 +114,7 @@ struct session_table {
 	size_t ahead; /* bytes that sessions have read ahead */
 	struct sessions ready, detached;
 	struct vacants vacant; /* of the detached ones those without a claim, in the order in which they lost their connections or their last claims */
-	struct sessions nested; /* those that may wait while they hold something: see waittable.h */
+	struct sessions nested; /* those that may wait while they hold something: see deadlock.h */
 	unsigned nested_count;
 	struct map known;
 	uint64_t serial;

@@ -1,248 +1,447 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See waitgraph.h. */
+/* See waitgraph.h. The time grows with the number of rows alone. */
 #include "daemon/core/waitgraph.h"
 
 #include "daemon/base/map.h"
 #include "daemon/base/mem.h"
+#include "daemon/base/netstring.h"
+#include "daemon/core/claim.h"
+#include "proto/proto.h"
 
-#include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
-void graph_init(struct waitgraph *g, const uint64_t key[2])
+#define EDGES_MOST 2048
+
+/* An owner wants a name, or has it. */
+struct graph_edge {
+	LIST_ENTRY(graph_edge) of_owner, of_name;
+	struct graph_owner *owner;
+	struct graph_name *name;
+	struct graph_request *request; /* a want */
+	int64_t count;                 /* a hold */
+};
+LIST_HEAD(graph_edges, graph_edge);
+
+struct graph_request {
+	struct graph_owner *owner;
+	bool granted;
+};
+
+struct owner_id {
+	int64_t daemon, session, owner;
+};
+
+struct graph_owner {
+	struct map_node node;
+	struct owner_id id;
+	struct span daemon;
+	int64_t place;
+	struct graph_edges wants, holds;
+	unsigned lacks;           /* how many of its requests cannot be granted; 0: it goes on */
+	struct graph_owner *then; /* goes on: the next one that does, and whose holds are not free yet */
+	struct graph_owner *next; /* else the one that it waits for … */
+	struct graph_edge *by;    /* … by this want */
+	unsigned seen;
+};
+
+/* A lock is a semaphore with one permit. */
+struct graph_name {
+	struct map_node node;
+	struct span name;
+	bool permits;
+	bool open;                       /* all that want it get it */
+	int64_t limit, taken;            /* taken: by those that do not go on */
+	struct graph_edges wants, holds; /* holds: likewise */
+};
+
+struct waitgraph {
+	struct map by_id, by_name;
+	struct graph_owner owner[EDGES_MOST], *going;
+	struct graph_request request[EDGES_MOST];
+	struct graph_edge edge[EDGES_MOST + WORDS_MAX];
+	struct graph_name name[EDGES_MOST + WORDS_MAX];
+	unsigned owners, requests, edges, names;
+};
+
+/* --- rows --------------------------------------------------------------------------------------------------------- */
+
+void row_put(struct buf *rows, const struct wait_row *r)
 {
-	*g = (struct waitgraph){.key = {key[0], key[1]}};
+	struct buf words = {0};
+
+	netstring_put(&words, (struct span){&r->kind, 1});
+	netstring_put_int(&words, r->session);
+	netstring_put_int(&words, r->owner);
+	netstring_put_int(&words, r->place);
+	netstring_put_int(&words, r->count);
+	buf_append(&words, r->names.p, r->names.n);
+	netstring_put(rows, (struct span){buf_begin(&words), buf_length(&words)});
+	buf_release(&words);
 }
 
-void graph_release(struct waitgraph *g)
+static bool row_waits(const struct wait_row *r)
 {
-	mem_free(g->owner);
-	mem_free(g->want);
-	mem_free(g->hold);
-	mem_free(g->name);
-	mem_free(g->turn);
-	mem_free(g->stuck);
-	mem_free(g->bucket);
-	graph_init(g, g->key);
+	return r->kind == 'w' || r->kind == 'p';
 }
 
-static void *graph_room(void *items, unsigned count, unsigned *cap, size_t size)
+static bool row_permits(const struct wait_row *r)
 {
-	if (count < *cap)
-		return items;
-	while (*cap <= count)
-		*cap = *cap ? 2 * *cap : 32;
-	return mem_grow(items, *cap, size);
+	return r->kind == 'p' || r->kind == 's';
 }
 
-unsigned graph_add_owner(struct waitgraph *g, const struct graph_owner *o)
+static bool row_is_sound(const struct wait_row *r)
 {
-	g->owner = graph_room(g->owner, g->owners, &g->owner_cap, sizeof(*g->owner));
-	g->owner[g->owners] = *o;
-	g->owner[g->owners].want = g->owner[g->owners].last_want = g->owner[g->owners].hold = NOBODY;
-	return g->owners++;
+	struct span names = r->names, name;
+	unsigned n = 0;
+
+	while (netstring_next(&names, &name) && name.n <= NAME_MAX_BYTES)
+		n++;
+	return names.n == 0 && n > 0 && n <= (r->kind == 'w' ? WORDS_MAX : 1) && r->count > 0 && r->count <= (row_permits(r) ? LIMIT_MOST : 1);
 }
 
-static unsigned *graph_bucket(const struct waitgraph *g, struct span name, bool permits)
+static bool row_read(struct span row, struct wait_row *ret_row)
 {
-	return &g->bucket[(siphash(g->key, name.p, name.n) + permits) % g->buckets];
+	struct span kind;
+
+	if (!netstring_next(&row, &kind) || kind.n != 1 || !memchr("whps", *kind.p, 4))
+		return false;
+	ret_row->kind = *kind.p;
+	if (!netstring_next_int(&row, &ret_row->session) || !netstring_next_int(&row, &ret_row->owner) || !netstring_next_int(&row, &ret_row->place) ||
+	    !netstring_next_int(&row, &ret_row->count))
+		return false;
+	ret_row->names = row;
+	return row_is_sound(ret_row);
 }
 
-static void names_rehash(struct waitgraph *g)
+bool row_next(struct span *rows, struct wait_row *ret_row)
 {
-	g->buckets = g->buckets ? 4 * g->buckets : 64;
-	g->bucket = mem_grow(g->bucket, g->buckets, sizeof(*g->bucket));
-	memset(g->bucket, 0xff, g->buckets * sizeof(*g->bucket)); /* NOBODY */
-	for (unsigned i = 0; i < g->names; i++) {
-		unsigned *first = graph_bucket(g, g->name[i].name, g->name[i].permits);
+	struct span row;
 
-		g->name[i].next = *first;
-		*first = i;
+	while (netstring_next(rows, &row))
+		if (row_read(row, ret_row))
+			return true;
+	return false;
+}
+
+/* --- owners and names --------------------------------------------------------------------------------------------- */
+
+static bool owner_is(const struct map_node *node, const void *id, size_t n)
+{
+	return memcmp(&container_of(node, struct graph_owner, node)->id, id, n) == 0;
+}
+
+static struct graph_owner *graph_owner(struct waitgraph *g, struct span daemon, const struct owner_id *id)
+{
+	uint64_t hash = map_hash(&g->by_id, id, sizeof(*id));
+	struct map_node *node = map_find(&g->by_id, hash, id, sizeof(*id), owner_is);
+	struct graph_owner *o;
+
+	if (node)
+		return container_of(node, struct graph_owner, node);
+	o = &g->owner[g->owners++];
+	o->id = *id;
+	o->daemon = daemon;
+	map_insert(&g->by_id, &o->node, hash);
+	return o;
+}
+
+static bool name_is(const struct map_node *node, const void *name, size_t n)
+{
+	return span_equal(container_of(node, struct graph_name, node)->name, (struct span){name, n});
+}
+
+/* A lock and a semaphore may have the same name. */
+static struct graph_name *graph_name(struct waitgraph *g, struct span name, bool permits)
+{
+	uint64_t hash = map_hash(&g->by_name, name.p, name.n) ^ permits;
+	struct map_node *node = map_find(&g->by_name, hash, name.p, name.n, name_is);
+	struct graph_name *n;
+
+	if (node)
+		return container_of(node, struct graph_name, node);
+	n = &g->name[g->names++];
+	n->name = name;
+	n->permits = permits;
+	map_insert(&g->by_name, &n->node, hash);
+	return n;
+}
+
+static struct graph_edge *edge_add(struct waitgraph *g, struct graph_owner *o, struct graph_name *n)
+{
+	struct graph_edge *e = &g->edge[g->edges++];
+
+	e->owner = o;
+	e->name = n;
+	return e;
+}
+
+static void graph_add_hold(struct waitgraph *g, struct graph_owner *o, struct graph_name *n, int64_t count)
+{
+	struct graph_edge *e = edge_add(g, o, n);
+
+	e->count = count;
+	n->taken += count;
+	LIST_INSERT_HEAD(&o->holds, e, of_owner);
+	LIST_INSERT_HEAD(&n->holds, e, of_name);
+}
+
+static void graph_add_want(struct waitgraph *g, struct graph_owner *o, struct graph_name *n, struct graph_request *q)
+{
+	struct graph_edge *e = edge_add(g, o, n);
+
+	e->request = q;
+	LIST_INSERT_HEAD(&o->wants, e, of_owner);
+	LIST_INSERT_HEAD(&n->wants, e, of_name);
+}
+
+static struct graph_request *graph_add_request(struct waitgraph *g, struct graph_owner *o, int64_t place)
+{
+	struct graph_request *q = &g->request[g->requests++];
+
+	q->owner = o;
+	o->place = o->lacks == 0 || place > o->place ? place : o->place;
+	o->lacks++;
+	return q;
+}
+
+static void graph_add(struct waitgraph *g, struct graph_owner *o, const struct wait_row *r)
+{
+	struct graph_request *q = row_waits(r) ? graph_add_request(g, o, r->place) : NULL;
+	struct span names = r->names, name;
+
+	while (netstring_next(&names, &name)) {
+		struct graph_name *n = graph_name(g, name, row_permits(r));
+
+		if (q && r->count > n->limit)
+			n->limit = r->count;
+		if (q)
+			graph_add_want(g, o, n, q);
+		else
+			graph_add_hold(g, o, n, r->count);
 	}
 }
 
-static unsigned graph_name(struct waitgraph *g, struct span name, bool permits)
+/* So many edges there may be at most. */
+static void graph_read(struct waitgraph *g, int64_t number, struct span daemon, struct span rows, unsigned most)
 {
-	unsigned *first;
+	struct wait_row r;
 
-	if (g->names >= g->buckets)
-		names_rehash(g);
-	first = graph_bucket(g, name, permits);
-	for (unsigned i = *first; i != NOBODY; i = g->name[i].next)
-		if (g->name[i].permits == permits && span_equal(g->name[i].name, name))
-			return i;
-	g->name = graph_room(g->name, g->names, &g->name_cap, sizeof(*g->name));
-	g->name[g->names] = (struct graph_name){.name = name, .permits = permits, .next = *first, .hold = NOBODY, .own_of = NOBODY};
-	return *first = g->names++;
+	while (g->edges < most && row_next(&rows, &r))
+		graph_add(g, graph_owner(g, daemon, &(struct owner_id){number, r.session, r.owner}), &r);
 }
 
-void graph_add_want(struct waitgraph *g, unsigned owner, const struct graph_want *w)
+/* Each daemon has its share of the edges, and what those before it have left. */
+struct waitgraph *waitgraph_new(struct span text, const uint64_t key[2], unsigned *ret_daemons)
 {
-	struct graph_owner *o = &g->owner[owner];
+	struct waitgraph *g = mem_alloc(sizeof(*g));
+	struct span rest, daemon, rows;
+	unsigned daemons = 0, number = 0;
 
-	g->want = graph_room(g->want, g->wants, &g->want_cap, sizeof(*g->want));
-	g->want[g->wants] = *w;
-	g->want[g->wants].owner = owner;
-	g->want[g->wants].next = NOBODY;
-	g->want[g->wants].of = graph_name(g, w->name, w->limit > 0);
-	*(o->want == NOBODY ? &o->want : &g->want[o->last_want].next) = g->wants;
-	o->last_want = g->wants++;
+	map_init(&g->by_id, key);
+	map_init(&g->by_name, key);
+	for (rest = text; netstring_next(&rest, &daemon) && netstring_next(&rest, &rows);)
+		daemons++;
+	for (rest = text; number < daemons && netstring_next(&rest, &daemon) && netstring_next(&rest, &rows); number++)
+		graph_read(g, number, daemon, rows, (unsigned)(EDGES_MOST * (uint64_t)(number + 1) / daemons));
+	*ret_daemons = daemons > 0 ? daemons : 1;
+	return g;
 }
 
-void graph_add_hold(struct waitgraph *g, unsigned owner, struct span name, unsigned count)
+void waitgraph_free(struct waitgraph *g)
 {
-	unsigned of = graph_name(g, name, count > 0);
-
-	g->hold = graph_room(g->hold, g->holds, &g->hold_cap, sizeof(*g->hold));
-	g->hold[g->holds] = (struct graph_hold){.owner = owner, .count = count, .of = of, .next = g->owner[owner].hold, .next_of = g->name[of].hold};
-	g->owner[owner].hold = g->name[of].hold = g->holds++;
+	map_release(&g->by_id);
+	map_release(&g->by_name);
+	mem_free(g);
 }
 
-static int span_order(struct span a, struct span b)
-{
-	int order = memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
+/* --- who goes on -------------------------------------------------------------------------------------------------- */
 
-	return order ? order : (a.n > b.n) - (a.n < b.n);
+static void owner_goes_on(struct waitgraph *g, struct graph_owner *o)
+{
+	o->then = g->going;
+	g->going = o;
 }
 
-bool graph_came_later(const struct graph_owner *a, const struct graph_owner *b)
+static void request_granted(struct waitgraph *g, struct graph_request *q)
 {
-	return a->place != b->place ? a->place > b->place : span_order(a->who, b->who) > 0;
-}
-
-/* --- turns ------------------------------------------------------------------------------------------------------------ */
-
-/*
- * An owner is not in its own way at a lock. The modes do not count: a reader waits for readers only while a writer stands before it, and that one waits for
- * them. At a semaphore its own permits are not free either, as long as it waits.
- */
-static uint64_t want_room(const struct waitgraph *g, const struct graph_want *w)
-{
-	const struct graph_name *n = &g->name[w->of];
-
-	if (w->limit > 0)
-		return w->limit - 1;
-	return n->own_of == w->owner ? n->own : 0;
-}
-
-static int turn_order(const void *a, const void *b)
-{
-	const struct graph_turn *ta = a, *tb = b;
-
-	if (ta->of != tb->of)
-		return ta->of > tb->of ? 1 : -1;
-	return (ta->room < tb->room) - (ta->room > tb->room);
-}
-
-static void owner_find_turns(struct waitgraph *g, unsigned owner)
-{
-	for (unsigned i = g->owner[owner].hold; i != NOBODY; i = g->hold[i].next) {
-		struct graph_name *n = &g->name[g->hold[i].of];
-
-		n->taken += g->hold[i].count ? g->hold[i].count : 1;
-		n->own = n->own_of == owner ? n->own + 1 : 1;
-		n->own_of = owner;
-	}
-	for (unsigned i = g->owner[owner].want; i != NOBODY; i = g->want[i].next)
-		g->turn[g->turns++] = (struct graph_turn){.of = g->want[i].of, .want = i, .room = want_room(g, &g->want[i])};
-}
-
-static void graph_find_turns(struct waitgraph *g)
-{
-	g->turns = 0;
-	g->turn = graph_room(g->turn, g->wants, &g->turn_cap, sizeof(*g->turn));
-	for (unsigned i = 0; i < g->names; i++)
-		g->name[i].taken = g->name[i].turns = 0, g->name[i].own_of = NOBODY;
-	for (unsigned i = 0; i < g->owners; i++)
-		owner_find_turns(g, i);
-	if (g->turns > 0)
-		qsort(g->turn, g->turns, sizeof(*g->turn), turn_order);
-	for (unsigned i = g->turns; i-- > 0;) {
-		g->name[g->turn[i].of].turn = i;
-		g->name[g->turn[i].of].turns++;
-	}
-}
-
-/* --- the reduction ---------------------------------------------------------------------------------------------------- */
-
-/* Until something is found to be free, each owner waits for all that it wants. */
-static void graph_block(struct waitgraph *g)
-{
-	struct graph_want *first = NULL;
-
-	for (unsigned i = 0; i < g->owners; i++)
-		g->owner[i].lacks = 0;
-	for (unsigned i = 0; i < g->wants; i++) {
-		struct graph_want *w = &g->want[i];
-
-		w->blocked = true;
-		w->left = 0;
-		if (!first || first->owner != w->owner || first->request != w->request) {
-			first = w;
-			g->owner[w->owner].lacks++;
-		}
-		w->first = (unsigned)(first - g->want);
-		first->left = first->any ? 1 : first->left + 1;
-	}
-}
-
-/* What the owners in this list have becomes free next. */
-static void graph_free_next(struct waitgraph *g, unsigned owner)
-{
-	g->owner[owner].stuck = false;
-	g->stuck[g->stucks++] = owner;
-}
-
-static void want_granted(struct waitgraph *g, struct graph_want *w)
-{
-	struct graph_want *first = &g->want[w->first];
-
-	w->blocked = false;
-	if (first->left == 0 || --first->left > 0)
+	if (q->granted)
 		return;
-	if (--g->owner[w->owner].lacks == 0)
-		graph_free_next(g, w->owner);
+	q->granted = true;
+	if (--q->owner->lacks == 0)
+		owner_goes_on(g, q->owner);
 }
 
-static void name_frees(struct waitgraph *g, struct graph_name *n)
+/* The one owner that has it, of those that do not go on; NULL: there are more. */
+static struct graph_owner *name_only_holder(const struct graph_name *n)
 {
-	for (; n->turns > 0 && g->turn[n->turn].room >= n->taken; n->turn++, n->turns--)
-		want_granted(g, &g->want[g->turn[n->turn].want]);
+	const struct graph_edge *first = LIST_FIRST(&n->holds), *e = first;
+
+	while (e && e->owner == first->owner)
+		e = LIST_NEXT(e, of_name);
+	return first && !e ? first->owner : NULL;
 }
 
-static void owner_frees(struct waitgraph *g, const struct graph_owner *o)
+/* Nobody waits for itself alone. The modes do not count: a reader waits for readers only while a writer stands before it, which waits for them. */
+static void name_look(struct waitgraph *g, struct graph_name *n)
 {
-	for (unsigned i = o->hold; i != NOBODY; i = g->hold[i].next) {
-		struct graph_name *n = &g->name[g->hold[i].of];
+	bool open = n->taken < n->limit;
+	const struct graph_owner *only = open ? NULL : name_only_holder(n);
+	struct graph_edge *e;
 
-		n->taken -= g->hold[i].count ? g->hold[i].count : 1;
-		name_frees(g, n);
+	if (n->open || (!open && !only))
+		return;
+	n->open = open;
+	LIST_FOREACH(e, &n->wants, of_name)
+		if (open || e->owner == only)
+			request_granted(g, e->request);
+}
+
+static void owner_frees(struct waitgraph *g, struct graph_owner *o)
+{
+	struct graph_edge *e;
+
+	LIST_FOREACH(e, &o->holds, of_owner) {
+		e->name->taken -= e->count;
+		LIST_REMOVE(e, of_name);
+		name_look(g, e->name);
 	}
 }
 
-/* The list begins with those who go on whatever the others do. */
-static void graph_free_first(struct waitgraph *g)
+static void graph_reduce(struct waitgraph *g)
 {
-	g->stucks = 0;
-	g->stuck = graph_room(g->stuck, g->owners, &g->stuck_cap, sizeof(*g->stuck));
-	for (unsigned i = 0; i < g->owners; i++) {
-		g->owner[i].stuck = true;
-		if (g->owner[i].lacks == 0)
-			graph_free_next(g, i);
-	}
-	for (unsigned i = 0; i < g->names; i++)
-		name_frees(g, &g->name[i]);
-}
+	struct graph_owner *o;
 
-bool graph_reduce(struct waitgraph *g)
-{
-	graph_find_turns(g);
-	graph_block(g);
-	graph_free_first(g);
-	for (unsigned i = 0; i < g->stucks; i++)
-		owner_frees(g, &g->owner[g->stuck[i]]);
-	g->stucks = 0;
 	for (unsigned i = 0; i < g->owners; i++)
-		if (g->owner[i].stuck)
-			g->stuck[g->stucks++] = i;
-	return g->stucks > 0;
+		if (g->owner[i].lacks == 0)
+			owner_goes_on(g, &g->owner[i]);
+	for (unsigned i = 0; i < g->names; i++)
+		name_look(g, &g->name[i]);
+	while ((o = g->going)) {
+		g->going = o->then;
+		owner_frees(g, o);
+	}
+}
+
+/* --- circles ------------------------------------------------------------------------------------------------------ */
+
+/* Of those that do not go on, each waits for another one. */
+static struct graph_owner *owner_follow(struct graph_owner *o)
+{
+	struct graph_edge *want, *hold;
+
+	LIST_FOREACH(want, &o->wants, of_owner) {
+		if (want->request->granted)
+			continue;
+		LIST_FOREACH(hold, &want->name->holds, of_name) {
+			if (hold->owner == o)
+				continue;
+			o->by = want;
+			return o->next = hold->owner;
+		}
+	}
+	return NULL;
+}
+
+static bool owner_came_later(const struct graph_owner *a, const struct graph_owner *b)
+{
+	return a->place != b->place ? a->place > b->place : memcmp(&a->id, &b->id, sizeof(a->id)) > 0;
+}
+
+static const struct graph_owner *circle_last(const struct graph_owner *first)
+{
+	const struct graph_owner *last = first;
+
+	for (const struct graph_owner *o = first->next; o != first; o = o->next)
+		if (owner_came_later(o, last))
+			last = o;
+	return last;
+}
+
+/* Each walk ends in a circle, or where an earlier one has been. */
+unsigned waitgraph_find(struct waitgraph *g, struct span daemon, struct victim ret_victims[VICTIMS_MOST])
+{
+	unsigned victims = 0;
+
+	graph_reduce(g);
+	for (unsigned i = 0; i < g->owners && victims < VICTIMS_MOST; i++) {
+		struct graph_owner *at = &g->owner[i];
+		const struct graph_owner *last;
+
+		while (at && at->lacks > 0 && at->seen == 0) {
+			at->seen = i + 1;
+			at = owner_follow(at);
+		}
+		if (!at || at->seen != i + 1)
+			continue;
+		last = circle_last(at);
+		if (span_equal(last->daemon, daemon))
+			ret_victims[victims++] =
+				(struct victim){last->id.session, last->id.owner, last->by->name->name, last->by->name->permits, last};
+	}
+	return victims;
+}
+
+/* --- its text ----------------------------------------------------------------------------------------------------- */
+
+struct text {
+	const struct victim *victim;
+	circle_shows *shows;
+	const void *about;
+	char *out;
+	size_t used;
+};
+
+static void text_put(struct text *t, struct span s)
+{
+	memcpy(t->out + t->used, s.p, s.n);
+	t->used += s.n;
+}
+
+/* The host in the id of a daemon. */
+static struct span owner_host(const struct graph_owner *o)
+{
+	const char *dot = memchr(o->daemon.p, '.', o->daemon.n);
+	struct span host = dot ? (struct span){dot + 1, o->daemon.n - (size_t)(dot + 1 - o->daemon.p)} : o->daemon;
+
+	return host.n < 64 ? host : (struct span){host.p, 63};
+}
+
+static struct span step_name(const struct text *t, const struct graph_owner *o)
+{
+	struct span name = o->by->name->name;
+
+	return o == t->victim->of || t->shows(t->about, name) ? name : SPAN("...");
+}
+
+static size_t step_length(const struct text *t, const struct graph_owner *o)
+{
+	return step_name(t, o).n + 1 + owner_host(o->next).n;
+}
+
+static void step_put(struct text *t, const struct graph_owner *o)
+{
+	text_put(t, step_name(t, o));
+	text_put(t, SPAN("@"));
+	text_put(t, owner_host(o->next));
+}
+
+/* Once the rest might not fit, dots take the place of all but the last step. */
+size_t waitgraph_tell(const struct victim *v, circle_shows *shows, const void *about, char *out, size_t size)
+{
+	struct text t = {.victim = v, .shows = shows, .about = about, .out = out};
+	size_t last = sizeof("<-...<-") + step_length(&t, v->of);
+
+	step_put(&t, v->of);
+	for (const struct graph_owner *o = v->of->next; o != v->of; o = o->next) {
+		text_put(&t, SPAN("<-"));
+		if (t.used + step_length(&t, o) + last > size) {
+			text_put(&t, SPAN("..."));
+			break;
+		}
+		step_put(&t, o);
+	}
+	text_put(&t, SPAN("<-"));
+	step_put(&t, v->of);
+	return t.used;
 }

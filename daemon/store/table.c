@@ -3,13 +3,14 @@
 #include "daemon/store/table.h"
 
 #include "daemon/base/mem.h"
+#include "daemon/base/netstring.h"
 
 #include <string.h>
 
-#define TABLE_MAX 65536 /* bytes of all members */
+#define ROWS_MAX 65536 /* bytes of all rows */
 
 struct table_entry {
-	char *daemon, *members;
+	char *daemon, *rows;
 	size_t daemon_n, n;
 	int64_t till_us;
 };
@@ -29,7 +30,7 @@ static int span_order(struct span a, struct span b)
 static void table_remove(struct table *t, size_t i)
 {
 	mem_free(t->item[i].daemon);
-	mem_free(t->item[i].members);
+	mem_free(t->item[i].rows);
 	memmove(&t->item[i], &t->item[i + 1], (t->count - i - 1) * sizeof(*t->item));
 	t->count--;
 }
@@ -44,7 +45,7 @@ void table_release(struct table *t)
 }
 
 /* In the order of their daemons. */
-static void table_add(struct table *t, struct span daemon, struct span members, int64_t till_us)
+static void table_add(struct table *t, struct span daemon, struct span rows, int64_t till_us)
 {
 	size_t at = 0;
 
@@ -56,30 +57,35 @@ static void table_add(struct table *t, struct span daemon, struct span members, 
 		at++;
 	memmove(&t->item[at + 1], &t->item[at], (t->count - at) * sizeof(*t->item));
 	t->count++;
-	t->item[at] = (struct table_entry){mem_copy(daemon.p, daemon.n), mem_copy(members.p, members.n), daemon.n, members.n, till_us};
+	t->item[at] = (struct table_entry){mem_copy(daemon.p, daemon.n), mem_copy(rows.p, rows.n), daemon.n, rows.n, till_us};
 }
 
+/* Its own earlier rows are over, too, and those that a clock which was set back would keep for longer. */
+static void table_drop_over(struct table *t, struct span daemon, int64_t now_us, int64_t life_us)
+{
+	for (size_t i = t->count; i-- > 0;) {
+		const struct table_entry *e = &t->item[i];
+
+		if (e->till_us <= now_us || e->till_us > now_us + life_us || span_equal(entry_daemon(e), daemon))
+			table_remove(t, i);
+	}
+}
+
+/* No daemon takes the room of others. */
 static struct span table_exchange(struct table *t, const struct call *c, int64_t now_us)
 {
 	int64_t life_us = c->ticket_ms * MSEC;
-	size_t size = 0;
 
+	table_drop_over(t, c->ticket, now_us, life_us);
+	if (c->value.n > 0)
+		table_add(t, c->ticket, c->value, now_us + life_us);
 	buf_clear(&t->shown);
-	for (size_t i = 0; i < t->count;) {
+	for (size_t i = 0; i < t->count; i++) {
 		const struct table_entry *e = &t->item[i];
 
-		if (e->till_us <= now_us || e->till_us > now_us + life_us || span_equal(entry_daemon(e), c->ticket)) {
-			table_remove(t, i);
-			continue;
-		}
-		if (size + e->n <= TABLE_MAX) {
-			size += e->n;
-			buf_append(&t->shown, e->members, e->n);
-		}
-		i++;
+		netstring_put(&t->shown, entry_daemon(e));
+		netstring_put(&t->shown, (struct span){e->rows, e->n < ROWS_MAX / t->count ? e->n : ROWS_MAX / t->count});
 	}
-	if (c->value.n > 0 && size + c->value.n <= TABLE_MAX)
-		table_add(t, c->ticket, c->value, now_us + life_us);
 	return (struct span){buf_begin(&t->shown), buf_length(&t->shown)};
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The wait table of the memory store: daemon/redis/lua/table.lua in C. A daemon alone needs none; daemons in tests share such stores. */
+/* Who waits for whom: daemon/redis/lua/table.lua in C. */
 #ifndef STORE_TABLE_H
 #define STORE_TABLE_H
 
@@ -15,7 +15,7 @@ struct table {
 };
 
 void table_release(struct table *t);
-/* An exchange with a store of this marker. The answer, which has the time of the store already, is valid until the next one. */
+/* A call to a store of this marker. The answer, which has the time of the store already, is valid until the next one. */
 void table_call(struct table *t, struct span marker, const struct call *c, struct answer *a);
 
 #endif

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Owners that wait for each other at several daemons, over one server and over three: one of them is refused, and the others go on."""
+"""Owners that wait for each other at one daemon or several, over one server and over three: one of them is refused, and the others go on."""
 import select
 import time
 
@@ -7,7 +7,7 @@ from process import LATE, until
 from quorum import QuorumTest
 
 FOUND = 10.0 + LATE  # seconds within which a deadlock is found
-TABLE = "redlockd:lock:!deadlocks"
+TABLE = "redlockd:lock:!circles"
 
 
 def first_answered(test, clients):

@@ -155,7 +155,6 @@ class Order(StoreTest):
     def test_a_hang_up_is_noticed_behind_a_full_pipeline(self):
         holder, c, name, other = self.full_pipeline(tcp=False)
         c.close()
-        # The daemon sees the hang-up first, so that this is no deadlock.
         holder.ok("LOCK %s wait=5s" % other)
         self.assertEqual(holder.roles(name), ["holder"])
 

@@ -53,7 +53,6 @@ struct lease {
 	bool adopted;                              /* from a previous run: its range is not known, it is not handed over */
 	int64_t least_us, most_us;                 /* the shortest and the longest lease that was asked for, or renewed for, so far */
 	bool renews, risked;                       /* its holder wants renewals; RISK was pushed */
-	uint64_t held_step;                        /* the step in which its holder got it */
 	int64_t asked_us, asked_fence;             /* the lease that the holder of that token asked for last; 0: not known */
 	uint64_t asked_step;
 	int64_t low_since;                  /* true time since when so little is left that a renewal must have been missed; 0: enough is left */

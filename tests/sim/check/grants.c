@@ -228,7 +228,7 @@ void check_grant(struct world *w, struct sim_daemon *d, struct request_sim *q, i
 	if (l->serial < w->checker.serials[d->index].cap && w->checker.serials[d->index].released[l->serial])
 		checker_fail(w, INVARIANT_S11, q->name, "%s: daemon %u granted with a value that it had released", name_of(q->name),
 			     d->index);
-	notice_granted(d, q, l, fence);
+	notice_granted(q, l, fence);
 	l->held = true;
 	l->conn = q->conn;
 	l->owner = q->owner;
@@ -260,8 +260,7 @@ void check_resumed(struct conn *c, int64_t name, int64_t owner, int64_t fence)
 		checker_fail(c->world, INVARIANT_S1, name, "%s: client %u resumes what client %u holds", name_of(name), c->client->index,
 			     l->conn->client->index);
 	delay_granted(c->world, name, fence, l->delay_us);
-	if (!granted_before)
-		notice_resumed(c->daemon, l);
+	l->risked |= !granted_before; /* the notices that the previous connection got are not repeated */
 	l->held = true;
 	l->conn = c;
 	l->owner = owner;

@@ -276,8 +276,7 @@ void broken_ran(struct server *s, const struct flight *f, unsigned i);
 void notice_awake(struct sim_daemon *d);        /* the daemon starts, or goes on after a stop */
 bool conn_quit_is_queued(const struct conn *c); /* its QUIT is read and waits behind other requests */
 void notice_step(struct sim_daemon *d);
-void notice_granted(struct sim_daemon *d, const struct request_sim *q, struct lease *l, int64_t fence);
-void notice_resumed(struct sim_daemon *d, struct lease *l);
+void notice_granted(const struct request_sim *q, struct lease *l, int64_t fence);
 void notice_pushed(struct conn *c, int64_t name, struct span line);
 
 /* lineage.c: values that one run of a daemon adopts from another. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Deadlocks among the names n0 …: DEADLOCK is answered only if there was one (S29), and in a healed world none lasts (L16). Each owner waits for one name at
+ * Deadlocks among the names n0 …: DEADLOCK is answered only if there was one (S29), and in a healed world none lasts (L15). Each owner waits for one name at
  * a time, so an owner is stuck if some holder of that name is, or somebody before it in the queue. Of a semaphore so many of those that have permits must be
  * stuck that the others cannot free enough.
  *
@@ -9,8 +9,9 @@
  */
 #include "tests/sim/world/world.h"
 
-#define FOUND_US (10 * SEC)
-#define LOOK_US  (50 * MSEC)
+#define FOUND_US  (10 * SEC)
+#define OPENED_US (2 * SEC) /* since then others may have opened the circle of one that is refused */
+#define LOOK_US   (50 * MSEC)
 
 /* How long a session may go on without its connection. */
 static int64_t lingers_us(const struct world *w)
@@ -75,7 +76,7 @@ static bool nest_is_blocked(const struct sim_client *client)
 	return false;
 }
 
-/* A wait or a grant may have closed a circle: marks the clients that can never go on. */
+/* Before and after a change: marks the clients that can never go on. */
 static void nests_note(struct world *w)
 {
 	bool more = true;
@@ -92,7 +93,8 @@ static void nests_note(struct world *w)
 		}
 	}
 	for (unsigned i = 0; i < w->plan->clients; i++)
-		w->client[i].nest.was_stuck |= w->client[i].nest.stuck;
+		if (w->client[i].nest.stuck)
+			w->client[i].nest.stuck_at = w->now;
 }
 
 void nests_begun(struct request_sim *q)
@@ -101,6 +103,7 @@ void nests_begun(struct request_sim *q)
 
 	if (q->ask != ASK_NEST)
 		return;
+	nests_note(c->world);
 	if (q->beside) {
 		c->nest.gives[q->name] = true; /* it may have it before it says so */
 		nests_note(c->world);
@@ -114,7 +117,6 @@ void nests_begun(struct request_sim *q)
 	c->nest.waits = q->name + 1;
 	c->nest.begun = c->world->checker.step;
 	c->nest.since = c->world->now;
-	c->client->nest.was_stuck = false;
 	nests_note(c->world);
 }
 
@@ -135,6 +137,7 @@ void nests_said(struct request_sim *q, struct span line)
 
 	if (q->ask != ASK_NEST)
 		return;
+	nests_note(c->world);
 	if (q->beside) {
 		c->nest.gives[q->name] = false;
 		nest_has(c, q->name, ok);
@@ -145,9 +148,9 @@ void nests_said(struct request_sim *q, struct span line)
 		c->nest.holds[q->name] = ok && line_int(line, "count") > 0;
 		return;
 	}
-	if (span_equal(line_word(line, at + 1), SPAN("DEADLOCK")) && !c->client->nest.was_stuck)
-		checker_fail(c->world, INVARIANT_S29, -1, "client %u waits for n%lld since %lld us and is told DEADLOCK, but it was never in one",
-			     c->client->index, (long long)q->name, (long long)q->begun_at);
+	if (span_equal(line_word(line, at + 1), SPAN("DEADLOCK")) && c->world->now - c->client->nest.stuck_at > OPENED_US)
+		checker_fail(c->world, INVARIANT_S29, -1, "client %u waits for n%lld since %lld us and is told DEADLOCK, but was in none since %lld us",
+			     c->client->index, (long long)q->name, (long long)q->begun_at, (long long)c->client->nest.stuck_at);
 	c->nest.waits = 0;
 	nest_has(c, q->name, ok);
 }
@@ -156,8 +159,10 @@ void nests_pushed(struct conn *c, struct span line)
 {
 	int64_t name = nest_name(line);
 
-	if (name >= 0 && span_equal(line_word(line, 1), SPAN("LOST")))
-		c->nest.holds[name] = false;
+	if (name < 0 || !span_equal(line_word(line, 1), SPAN("LOST")))
+		return;
+	nests_note(c->world);
+	c->nest.holds[name] = false;
 }
 
 /* What the session has may live on, and its wait may become a hold that nobody hears of. */
@@ -165,6 +170,7 @@ void nests_conn_over(struct conn *c)
 {
 	if (!c->world->plan->nests)
 		return;
+	nests_note(c->world);
 	c->nest.over_at = c->world->now;
 	if (c->nest.waits > 0)
 		c->nest.gives[c->nest.waits - 1] = true;
@@ -248,16 +254,19 @@ void nests_step(struct world *w)
 {
 	struct conn *c;
 
-	if (!w->plan->nests || w->now < w->checker.nests_at || w->stage >= STAGE_FINALE || w->strange)
+	if (!w->plan->nests || w->now <= w->checker.nests_at)
 		return;
 	w->checker.nests_at = w->now + LOOK_US;
+	nests_note(w);
+	if (w->stage >= STAGE_FINALE || w->strange)
+		return;
 	nests_mark(w);
 	TAILQ_FOREACH(c, &w->conns, in_world)
 	{
 		int64_t since = c->nest.stuck ? circle_since(c) : w->now;
 
 		if (w->now - later(since, calm_since(w)) > FOUND_US)
-			checker_fail(w, INVARIANT_L16, -1, "client %u waits for owners that wait for each other since %lld us, and none is told DEADLOCK",
+			checker_fail(w, INVARIANT_L15, -1, "client %u waits for owners that wait for each other since %lld us, and none is told DEADLOCK",
 				     c->client->index, (long long)since);
 	}
 }

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Notices that sessions must get in time: RISK when a renewal was missed (L14), DEADLOCK for a request that closes a cycle of waiters (L15). And a session that
- * falls silent is cut off (L13).
- */
+/* RISK is told in time when a renewal was missed (L14), and a session that falls silent is cut off (L13). */
 #include "tests/sim/world/world.h"
 
 #define CHECK_EVERY_US (20 * MSEC)
@@ -57,40 +54,6 @@ static void risk_check(struct sim_daemon *d, int64_t name, struct lease *l)
 			     name_of(name), (long long)left, l->conn->client->index, (long long)l->low_since, d->index);
 }
 
-/* --- cycles ---------------------------------------------------------------------------------------------------------- */
-
-static bool holds_before(const struct sim_daemon *d, int64_t name, const struct request_sim *who, uint64_t before)
-{
-	const struct lease *l = &d->world->checker.lease[d->index][name];
-
-	return l->held && l->conn == who->conn && l->owner == who->owner && l->held_step < before;
-}
-
-/* Did the later request close a cycle? It asked for what the owner of the first one held, and its own owner held what the first one waited for. */
-static void cycle_check(struct sim_daemon *d, const struct request_sim *first, const struct request_sim *last)
-{
-	if (first->begun_step < last->begun_step && !first->conn->going && !last->conn->going && !resumed_is_behind(last) && !running_awaits(last) &&
-	    holds_before(d, first->name, last, last->begun_step) && holds_before(d, last->name, first, last->begun_step))
-		checker_fail(d->world, INVARIANT_L15, last->name,
-			     "%s: client %u waits for client %u since %lld us, and the other way round: daemon %u has not answered DEADLOCK",
-			     name_of(last->name), last->conn->client->index, first->conn->client->index, (long long)last->begun_at, d->index);
-}
-
-static void cycles_check(struct sim_daemon *d, int64_t a, int64_t b)
-{
-	const struct requests *waiters = d->world->checker.waiters[d->index];
-	const struct request_sim *p, *q;
-
-	TAILQ_FOREACH(p, &waiters[a], in_waiters)
-	TAILQ_FOREACH(q, &waiters[b], in_waiters)
-	{
-		if (p->wait_ms != 0 && q->wait_ms != 0) {
-			cycle_check(d, p, q);
-			cycle_check(d, q, p);
-		}
-	}
-}
-
 /* --- when they are checked -------------------------------------------------------------------------------------------- */
 
 void notice_step(struct sim_daemon *d)
@@ -104,30 +67,18 @@ void notice_step(struct sim_daemon *d)
 	for (unsigned i = 0; w->plan->heartbeat_ms > 0 && i < d->slots; i++)
 		if (d->slot[i])
 			silence_check(d, d->slot[i]);
-	for (int64_t name = 0; name < w->plan->names; name++) {
+	for (int64_t name = 0; name < w->plan->names; name++)
 		risk_check(d, name, &w->checker.lease[d->index][name]);
-		for (int64_t other = 0; other < name; other++)
-			if (w->checker.lease[d->index][name].held && w->checker.lease[d->index][other].held)
-				cycles_check(d, name, other);
-	}
 }
 
-void notice_granted(struct sim_daemon *d, const struct request_sim *q, struct lease *l, int64_t fence)
+void notice_granted(const struct request_sim *q, struct lease *l, int64_t fence)
 {
 	l->renews = q->renews && !resumed_is_behind(q); /* the grant may belong to an earlier request with other terms */
 	l->risked = false;
 	l->low_since = 0;
-	l->held_step = d->world->checker.step;
 	l->asked_us = q->conn->resumed || l->unseen ? 0 : q->ttl_ms * MSEC;
 	l->asked_fence = fence;
 	l->asked_step = q->begun_step;
-}
-
-/* The notices that the previous connection got are not repeated. */
-void notice_resumed(struct sim_daemon *d, struct lease *l)
-{
-	l->risked = true;
-	l->held_step = d->world->checker.step;
 }
 
 void notice_pushed(struct conn *c, int64_t name, struct span line)

@@ -144,7 +144,8 @@ struct nest {
 	int64_t beside;     /* one more than the number of a name that it also has, and that is none of these; 0: none */
 	bool asks_beside;   /* its request for that is not answered */
 	/* check/nests.c */
-	bool stuck, was_stuck; /* in the last look; since its last wait began */
+	bool stuck;         /* in the last look … */
+	int64_t stuck_at;   /* … and true time of the last one in which it was */
 };
 
 /* What a client believes of one of the names r0 … */

@@ -80,10 +80,10 @@ static void check_key(void *context, struct span key, struct span value, int64_t
 
 	/*
 	 * A queue whose last withdrawal was lost expires by itself, after three times the time of a ticket, and so does what tells that somebody may wait. The
-	 * wait table of a store that was not usable when the last owner had gone expires after the time of a member. What was used of a rate
+	 * wait table of a store that was not usable when the last owner had gone expires after the time of its rows. What was used of a rate
 	 * limit expires with the longest window. The name of the store stays.
 	 */
-	if ((span_starts(key, SPAN("redlockd:lock:q:")) || span_equal(key, SPAN("redlockd:lock:!waits")) || span_equal(key, SPAN("redlockd:lock:!deadlocks")) ||
+	if ((span_starts(key, SPAN("redlockd:lock:q:")) || span_equal(key, SPAN("redlockd:lock:!waits")) || span_equal(key, SPAN("redlockd:lock:!circles")) ||
 	     span_starts(key, SPAN("redlockd:lock:r:"))) &&
 	    expires_ms > 0)
 		return;
@@ -105,10 +105,10 @@ static bool notes_are_due(const struct sim_daemon *d)
 	return service_metrics(d->service)->value[METRIC_TIMERS] > d->conf.nodes && d->granted_at > d->world->now - 5 * SEC;
 }
 
-/* A session that waited while it held something is looked at 4 s later, though it has left. */
+/* A session that waited while it held something is looked at 5 s later, though it has left. */
 static bool look_is_due(const struct sim_daemon *d)
 {
-	return service_metrics(d->service)->value[METRIC_TIMERS] > d->conf.nodes + notes_are_due(d) && d->granted_at > d->world->now - 5 * SEC;
+	return service_metrics(d->service)->value[METRIC_TIMERS] > d->conf.nodes + notes_are_due(d) && d->granted_at > d->world->now - 6 * SEC;
 }
 
 /* What comes due at a store that is not its home is moved then. */

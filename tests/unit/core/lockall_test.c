@@ -274,7 +274,9 @@ TEST(lockall_whose_names_wait_for_its_owner_is_a_deadlock)
 	takes(1, "a");
 	takes(2, "b");
 	says(2, "@w LOCK a wait=1m");
+	passes(SEC / 10);
 	says(1, "LOCKALL c b wait=1m");
+	passes(10 * SEC);
 	hears(1, "ERR DEADLOCK cycle=*");
 	says(1, "LOCKALL c b");
 	hears(1, "BUSY name=b *");

@@ -70,6 +70,7 @@ TEST(a_reader_whose_priority_lets_it_join_at_once_is_in_no_deadlock)
 	says(1, "LOCK b wait=1m");
 	says(3, "LOCK a wait=1m");
 	says(2, "LOCK a mode=shared wait=1m");
+	passes(FOUND_US);
 	hears(2, "ERR DEADLOCK *");
 	says(2, "LOCK a mode=shared wait=1m priority=1");
 	hears(2, READER);

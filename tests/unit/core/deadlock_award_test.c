@@ -4,8 +4,6 @@
 
 #include <check.h>
 
-#define FOUND_US (10 * SEC) /* a deadlock is found by then */
-
 /* Session 2 at daemon 1 holds y. Session 1 at daemon 0, which holds nothing, waits for y, as this owner. */
 static void waits_for_y(const char *owner)
 {
