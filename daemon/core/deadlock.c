@@ -437,6 +437,7 @@ static void victim_refuse(struct deadlocks *d, struct session *s, const struct v
 		group_refuse_told(d->x, d->found.group, circle);
 	else if (d->found.permit)
 		permit_refuse_told(d->x, d->found.permit, circle);
+	d->victim = NULL;
 }
 
 static void victims_refuse(struct deadlocks *d, const struct victim *victim, unsigned victims)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Deadlocks, within this daemon and over several: once an owner has waited for WAITED_US while it holds something, its daemon tells all others of it, by a table
- * at one store, and looks for circles in what they tell. The owner of a circle that came last is refused, by its own daemon. Where no owner waits for so long,
- * there is no call.
+ * Deadlocks, within this daemon and over several: once an owner has waited for WAITED_US while it holds something, its daemon tells all others of it, by a
+ * table at one store, and looks for circles in what they tell. The owner of a circle that came last is refused, by its own daemon. Where no owner waits for so
+ * long, there is no call.
  *
  * Only requests and holds that are WAITED_US old are told, and a store forgets them after ROWS_LIFE_US: so all that is read together was true together when
  * the oldest of it was written. A circle that has opened since costs a request what a TIMEOUT costs.
