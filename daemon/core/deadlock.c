@@ -29,9 +29,9 @@ struct stake {
 	struct span owner, name;
 	unsigned count, priority;
 	struct instant since;
-	struct claim *claim;
-	struct group *group; /* instead: it waits for several names */
-	struct permit *permit; /* instead */
+	struct claim *claim; /* one of the three */
+	struct group *group; /* it has several names */
+	struct permit *permit;
 };
 
 struct deadlocks {
@@ -53,7 +53,7 @@ struct deadlocks {
 	bool nests;                     /* one of them does */
 	bool wanted;                    /* hold_put: the names that others are known to wait for come first */
 	size_t most;                    /* bytes of rows by its end */
-	struct buf names;               /* of the next row */
+	struct buf names;               /* of the next row; or a circle */
 	const struct victim *victim;    /* it is to be refused … */
 	struct stake found;             /* … and this is what it waits for */
 };
@@ -381,38 +381,6 @@ static void wait_find(struct deadlocks *d, const struct stake *k)
 		d->found = *k;
 }
 
-static void tell_refusal(struct commander *x, struct session *s, enum verb verb, const char *tag, struct span circle)
-{
-	core_answers(x->core, verb);
-	tell_cycle(x, s, span_of(tag), circle);
-}
-
-static void claim_refuse(struct commander *x, struct claim *c, struct span circle)
-{
-	struct lock *l = c->lock;
-
-	if (!c->not_notified)
-		tell_refusal(x, c->session, VERB_LOCK, c->asking->tag, circle);
-	wait_withdraw(x->engine, c, REFUSED_AND_TOLD);
-	convert_look(x->engine, l);
-}
-
-static void group_refuse_told(struct commander *x, struct group *g, struct span circle)
-{
-	if (!g->not_notified)
-		tell_refusal(x, g->session, group_verb(g), g->tag, circle);
-	g->told = true;
-	group_cancel(x, g);
-}
-
-static void permit_refuse_told(struct commander *x, struct permit *p, struct span circle)
-{
-	if (!p->not_notified)
-		tell_refusal(x, p->session, VERB_ACQUIRE, p->tag, circle);
-	p->told = true;
-	permit_cancel(x, p);
-}
-
 static bool victim_knows(const void *deadlocks, struct span name)
 {
 	const struct deadlocks *d = deadlocks;
@@ -420,23 +388,49 @@ static bool victim_knows(const void *deadlocks, struct span name)
 	return session_knows(d->x->core, d->session, name);
 }
 
+static void found_tell(struct deadlocks *d)
+{
+	const struct stake *k = &d->found;
+	bool unheard = k->claim ? k->claim->not_notified : k->group ? k->group->not_notified : k->permit->not_notified;
+	const char *tag = k->claim ? k->claim->asking->tag : k->group ? k->group->tag : k->permit->tag;
+
+	if (unheard)
+		return;
+	waitgraph_tell(d->victim, victim_knows, d, &d->names, CIRCLE_MAX);
+	core_answers(d->x->core, k->claim ? VERB_LOCK : k->group ? group_verb(k->group) : VERB_ACQUIRE);
+	tell_cycle(d->x, d->session, span_of(tag), (struct span){buf_begin(&d->names), buf_length(&d->names)});
+	buf_clear(&d->names);
+}
+
+/* Its client was told. */
+static void found_withdraw(struct deadlocks *d)
+{
+	const struct stake *k = &d->found;
+	struct lock *l = k->claim ? k->claim->lock : NULL;
+
+	if (l) {
+		wait_withdraw(d->x->engine, k->claim, REFUSED_AND_TOLD);
+		convert_look(d->x->engine, l);
+	} else if (k->group) {
+		k->group->told = true;
+		group_cancel(d->x, k->group);
+	} else {
+		k->permit->told = true;
+		permit_cancel(d->x, k->permit);
+	}
+}
+
 static void victim_refuse(struct deadlocks *d, struct session *s, const struct victim *v)
 {
-	char room[CIRCLE_MAX];
-	struct span circle = {room, 0};
-
 	d->session = s;
 	d->since = instant_add(d->x->core->now, -WAITED_US);
 	d->victim = v;
 	d->found = (struct stake){0};
 	waits_see(d, wait_find);
-	circle.n = waitgraph_tell(v, victim_knows, d, room, sizeof(room));
-	if (d->found.claim)
-		claim_refuse(d->x, d->found.claim, circle);
-	else if (d->found.group)
-		group_refuse_told(d->x, d->found.group, circle);
-	else if (d->found.permit)
-		permit_refuse_told(d->x, d->found.permit, circle);
+	if (d->found.kind) {
+		found_tell(d);
+		found_withdraw(d);
+	}
 	d->victim = NULL;
 }
 

@@ -18,8 +18,8 @@ struct graph_edge {
 	LIST_ENTRY(graph_edge) of_owner, of_name;
 	struct graph_owner *owner;
 	struct graph_name *name;
-	struct graph_request *request; /* a want */
-	int64_t count;                 /* a hold */
+	struct graph_request *request; /* of a want; NULL: it is a hold … */
+	int64_t count;                 /* … of so many permits */
 };
 LIST_HEAD(graph_edges, graph_edge);
 
@@ -78,11 +78,6 @@ void row_put(struct buf *rows, const struct wait_row *r)
 	buf_append(&words, r->names.p, r->names.n);
 	netstring_put(rows, (struct span){buf_begin(&words), buf_length(&words)});
 	buf_release(&words);
-}
-
-static bool row_waits(const struct wait_row *r)
-{
-	return r->kind == 'w' || r->kind == 'p';
 }
 
 static bool row_permits(const struct wait_row *r)
@@ -167,32 +162,17 @@ static struct graph_name *graph_name(struct waitgraph *g, struct span name, bool
 	return n;
 }
 
-static struct graph_edge *edge_add(struct waitgraph *g, struct graph_owner *o, struct graph_name *n)
+static void graph_add_edge(struct waitgraph *g, struct graph_owner *o, struct graph_name *n, struct graph_request *q, int64_t count)
 {
 	struct graph_edge *e = &g->edge[g->edges++];
 
-	e->owner = o;
-	e->name = n;
-	return e;
-}
-
-static void graph_add_hold(struct waitgraph *g, struct graph_owner *o, struct graph_name *n, int64_t count)
-{
-	struct graph_edge *e = edge_add(g, o, n);
-
-	e->count = count;
-	n->taken += count;
-	LIST_INSERT_HEAD(&o->holds, e, of_owner);
-	LIST_INSERT_HEAD(&n->holds, e, of_name);
-}
-
-static void graph_add_want(struct waitgraph *g, struct graph_owner *o, struct graph_name *n, struct graph_request *q)
-{
-	struct graph_edge *e = edge_add(g, o, n);
-
-	e->request = q;
-	LIST_INSERT_HEAD(&o->wants, e, of_owner);
-	LIST_INSERT_HEAD(&n->wants, e, of_name);
+	*e = (struct graph_edge){.owner = o, .name = n, .request = q, .count = count};
+	LIST_INSERT_HEAD(q ? &o->wants : &o->holds, e, of_owner);
+	LIST_INSERT_HEAD(q ? &n->wants : &n->holds, e, of_name);
+	if (!q)
+		n->taken += count;
+	else if (count > n->limit)
+		n->limit = count;
 }
 
 static struct graph_request *graph_add_request(struct waitgraph *g, struct graph_owner *o, int64_t place)
@@ -207,19 +187,12 @@ static struct graph_request *graph_add_request(struct waitgraph *g, struct graph
 
 static void graph_add(struct waitgraph *g, struct graph_owner *o, const struct wait_row *r)
 {
-	struct graph_request *q = row_waits(r) ? graph_add_request(g, o, r->place) : NULL;
+	bool waits = r->kind == 'w' || r->kind == 'p';
+	struct graph_request *q = waits ? graph_add_request(g, o, r->place) : NULL;
 	struct span names = r->names, name;
 
-	while (netstring_next(&names, &name)) {
-		struct graph_name *n = graph_name(g, name, row_permits(r));
-
-		if (q && r->count > n->limit)
-			n->limit = r->count;
-		if (q)
-			graph_add_want(g, o, n, q);
-		else
-			graph_add_hold(g, o, n, r->count);
-	}
+	while (netstring_next(&names, &name))
+		graph_add_edge(g, o, graph_name(g, name, row_permits(r)), q, r->count);
 }
 
 /* So many edges there may be at most. */
@@ -388,15 +361,8 @@ struct text {
 	const struct victim *victim;
 	circle_shows *shows;
 	const void *about;
-	char *out;
-	size_t used;
+	struct buf *out;
 };
-
-static void text_put(struct text *t, struct span s)
-{
-	memcpy(t->out + t->used, s.p, s.n);
-	t->used += s.n;
-}
 
 /* The host in the id of a daemon. */
 static struct span owner_host(const struct graph_owner *o)
@@ -407,41 +373,35 @@ static struct span owner_host(const struct graph_owner *o)
 	return host.n < 64 ? host : (struct span){host.p, 63};
 }
 
-static struct span step_name(const struct text *t, const struct graph_owner *o)
+/* "name@host" and what comes behind it. Returns how many bytes that are. */
+static size_t step_put(const struct text *t, const struct graph_owner *o, const char *behind)
 {
-	struct span name = o->by->name->name;
+	struct span name = o->by->name->name, host = owner_host(o->next);
+	size_t before = buf_length(t->out);
 
-	return o == t->victim->of || t->shows(t->about, name) ? name : SPAN("...");
+	if (o != t->victim->of && !t->shows(t->about, name))
+		name = SPAN("...");
+	buf_append(t->out, name.p, name.n);
+	buf_append(t->out, "@", 1);
+	buf_append(t->out, host.p, host.n);
+	buf_append(t->out, behind, strlen(behind));
+	return buf_length(t->out) - before;
 }
 
-static size_t step_length(const struct text *t, const struct graph_owner *o)
+/* Once the rest does not fit, dots take the place of all but the last step. */
+void waitgraph_tell(const struct victim *v, circle_shows *shows, const void *about, struct buf *out, size_t most)
 {
-	return step_name(t, o).n + 1 + owner_host(o->next).n;
-}
+	const struct text t = {v, shows, about, out};
+	size_t last = step_put(&t, v->of, "<-") + sizeof("...");
 
-static void step_put(struct text *t, const struct graph_owner *o)
-{
-	text_put(t, step_name(t, o));
-	text_put(t, SPAN("@"));
-	text_put(t, owner_host(o->next));
-}
-
-/* Once the rest might not fit, dots take the place of all but the last step. */
-size_t waitgraph_tell(const struct victim *v, circle_shows *shows, const void *about, char *out, size_t size)
-{
-	struct text t = {.victim = v, .shows = shows, .about = about, .out = out};
-	size_t last = sizeof("<-...<-") + step_length(&t, v->of);
-
-	step_put(&t, v->of);
 	for (const struct graph_owner *o = v->of->next; o != v->of; o = o->next) {
-		text_put(&t, SPAN("<-"));
-		if (t.used + step_length(&t, o) + last > size) {
-			text_put(&t, SPAN("..."));
-			break;
-		}
-		step_put(&t, o);
+		size_t n = step_put(&t, o, "<-");
+
+		if (buf_length(out) + last <= most)
+			continue;
+		out->end -= n;
+		buf_append(out, "...<-", 5);
+		break;
 	}
-	text_put(&t, SPAN("<-"));
-	step_put(&t, v->of);
-	return t.used;
+	step_put(&t, v->of, "");
 }

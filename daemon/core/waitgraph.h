@@ -55,9 +55,9 @@ unsigned waitgraph_find(struct waitgraph *g, struct span daemon, struct victim r
 /* Whether a name may be shown: else dots stand in its place. */
 typedef bool circle_shows(const void *about, struct span name);
 /*
- * The circle: "a@h1<-b@h2<-a@h1". The first name is what the victim waits for, which is always shown, with the host of the owner that is in the way; that one
- * waits for the next name, and so on. Returns the bytes written, at most size, which is at least 2000.
+ * Appends the circle: "a@h1<-b@h2<-a@h1". The first name is what the victim waits for, which is always shown, with the host of the owner that is in the way;
+ * that one waits for the next name, and so on. It has so many bytes at most: 1200 at least, for two of the longest names.
  */
-size_t waitgraph_tell(const struct victim *v, circle_shows *shows, const void *about, char *out, size_t size);
+void waitgraph_tell(const struct victim *v, circle_shows *shows, const void *about, struct buf *out, size_t most);
 
 #endif

@@ -32,28 +32,6 @@ TEST(two_sessions_that_wait_for_each_other_are_a_deadlock)
 	hears(1, "OK name=b *");
 }
 
-TEST(three_sessions_in_a_ring_are_a_deadlock_and_are_named_along_the_ring)
-{
-	each_holds_its_own(3);
-	says(1, "LOCK b wait=1m");
-	says(2, "LOCK c wait=1m");
-	says(3, "LOCK a wait=1m");
-	passes(FOUND_US);
-	ck_assert_str_eq(hears(3, "ERR DEADLOCK *"), "ERR DEADLOCK cycle=a@h0<-b@h0<-c@h0<-a@h0");
-	hears_nothing(1);
-	hears_nothing(2);
-}
-
-TEST(a_lock_without_wait_is_never_in_a_deadlock)
-{
-	each_holds_its_own(2);
-	says(1, "LOCK b wait=1m");
-	passes(FOUND_US);
-	says(2, "LOCK a");
-	hears(2, "BUSY *");
-	hears_nothing(1);
-}
-
 TEST(owners_of_one_session_are_parties_of_their_own)
 {
 	cluster_begin(1);
@@ -181,24 +159,6 @@ TEST(a_cycle_that_was_broken_by_a_cancel_is_none)
 	passes(FOUND_US);
 	hears_nothing(2);
 	ignores(1);
-}
-
-TEST(a_long_cycle_of_long_names_is_told_as_far_as_it_fits)
-{
-	char name[201];
-
-	cluster_begin(1);
-	memset(name, 'n', 200);
-	name[200] = '\0';
-	for (unsigned k = 1; k <= 40; k++) {
-		says(k, "LOCK %s-%u", name, k);
-		hears(k, "OK *");
-	}
-	for (unsigned k = 1; k < 40; k++)
-		says(k, "LOCK %s-%u wait=1m", name, k + 1);
-	says(40, "LOCK %s-1 wait=1m", name);
-	passes(FOUND_US);
-	hears(40, "ERR DEADLOCK cycle=nnn*-1@h0<-nnn*<-...<-nnn*-1@h0");
 }
 
 /* The cycle as it was told, read as a client reads it. */

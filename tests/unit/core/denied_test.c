@@ -199,23 +199,6 @@ TEST(a_cycle_shows_the_names_that_a_peer_has_or_asks_for)
 	hears(WORKER, "ERR DEADLOCK cycle=jobs/2@h0<-jobs/1@h0<-jobs/2@h0");
 }
 
-TEST(a_cycle_over_several_daemons_shows_no_name_that_one_may_not_look_at)
-{
-	two_daemons(3);
-	peers_open(usual, USUAL_RULES);
-	session_opens(20, 1);
-	holds(WEB, "web/1");
-	holds(2, "web/2");
-	holds(20, "secret/1");
-	says(2, "LOCK secret/1 wait=100s");
-	passes(SEC / 10);
-	says(20, "LOCK web/1 wait=100s");
-	passes(SEC / 10);
-	says(WEB, "LOCK web/2 wait=100s");
-	passes(FOUND_US);
-	ck_assert_str_eq(hears(WEB, "ERR DEADLOCK *"), "ERR DEADLOCK cycle=web/2@h1<-...@h1<-web/1@h0<-web/2@h1");
-}
-
 /* --- sessions --- */
 
 TEST(a_session_is_listed_with_its_user)

@@ -268,21 +268,6 @@ TEST(a_session_that_has_all_locks_that_it_may_takes_them_once_more)
 	hears(1, "ERR LIMIT *limits.locks*");
 }
 
-TEST(lockall_whose_names_wait_for_its_owner_is_a_deadlock)
-{
-	cluster_begin(1);
-	takes(1, "a");
-	takes(2, "b");
-	says(2, "@w LOCK a wait=1m");
-	passes(SEC / 10);
-	says(1, "LOCKALL c b wait=1m");
-	passes(10 * SEC);
-	hears(1, "ERR DEADLOCK cycle=*");
-	says(1, "LOCKALL c b");
-	hears(1, "BUSY name=b *");
-	ignores(2);
-}
-
 TEST(the_terms_of_a_lockall_keep_the_bounds_of_those_of_a_lock)
 {
 	begins_with_delay(1, 5 * SEC);

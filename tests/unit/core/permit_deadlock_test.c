@@ -154,22 +154,6 @@ LOOP_TEST(a_circle_that_a_grant_closes_is_found_soon, 2)
 	hears_nothing(2);
 }
 
-TEST(a_circle_of_permits_over_two_daemons_is_found)
-{
-	two_daemons(3);
-	takes(1, "a");
-	acquires(2, "s limit=1");
-	waits(1, "ACQUIRE s limit=1");
-	says(2, "LOCK a wait=100s");
-	passes(FOUND_US);
-	ck_assert_str_eq(hears(2, "ERR DEADLOCK *"), "ERR DEADLOCK cycle=a@h0<-s@h1<-a@h0");
-	hears_nothing(1);
-	says(2, "RELEASE s");
-	hears(2, "OK *");
-	passes(2 * SEC);
-	hears(1, "OK name=s *");
-}
-
 /* 1 at the first daemon has a and wants one of three; one of those that have some waits for nobody, at whatever daemon. */
 TEST(a_holder_of_permits_at_another_daemon_that_waits_for_nobody_is_in_no_circle)
 {

@@ -15,8 +15,7 @@
 #define NAMES  5
 #define WANTS  6
 
-static struct buf text;
-static char cycle[2000];
+static struct buf text, told;
 
 static const char *const daemon_id[OWNERS] = {"a.ha", "b.hb", "c.hc", "d.hd", "e.he", "f.hf"}; /* each has one owner */
 static const char *const name[NAMES] = {"v", "w", "x", "y", "z"};
@@ -182,10 +181,13 @@ static bool shows_all(const void *about, struct span word)
 /* Each step of the cycle is an edge, it comes back to the victim, and nobody on it came later. */
 static void cycle_is_right(const struct victim *v, unsigned victim, unsigned stuck)
 {
-	size_t n = waitgraph_tell(v, shows_all, NULL, cycle, sizeof(cycle) - 1);
 	unsigned at = victim, from = 0;
+	const char *cycle;
 
-	cycle[n] = '\0';
+	buf_clear(&told);
+	waitgraph_tell(v, shows_all, NULL, &told, 2000);
+	buf_append(&told, "", 1);
+	cycle = buf_begin(&told);
 	ck_assert(v->name.n == 1 && *v->name.p == cycle[0]);
 	for (;;) {
 		char what = cycle[from], there = cycle[from + 3];
@@ -233,7 +235,7 @@ TEST(random_graphs_are_judged_as_a_second_opinion_says)
 	struct rng rng;
 
 	rng_init(&rng, seed);
-	for (unsigned i = 0; i < 10000; i++) {
+	for (unsigned i = 0; i < 3000; i++) {
 		unsigned stuck, refused;
 
 		story_begins(&rng);
@@ -244,7 +246,8 @@ TEST(random_graphs_are_judged_as_a_second_opinion_says)
 		stories += stuck != 0;
 		several += refused > 1;
 	}
-	ck_assert_uint_gt(stories, 400);
+	ck_assert_uint_gt(stories, 120);
 	ck_assert_uint_gt(several, 0);
 	buf_release(&text);
+	buf_release(&told);
 }
