@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-#define LOOKS_A_PASS   4096 /* how many claims are looked at before others have their turn … */
+#define LOOKS_A_PASS   4096 /* how many claims and permits are looked at before others have their turn … */
 #define LOOKS_SESSION  64   /* … what a session costs at least … */
 #define LOOKS_ROW      8    /* … and a row */
 #define PASSES_APART   MSEC
@@ -152,9 +152,11 @@ static void holds_see(struct deadlocks *d, stake_see *see)
 		if (c->state == CLAIM_HELD && !c->ending && is_old(d, c->granted_at))
 			see(d, &(struct stake){'h', claim_owner(c), lock_name(c->lock), 1, .claim = c});
 	}
-	TAILQ_FOREACH(p, &d->session->permits, in_session)
+	TAILQ_FOREACH(p, &d->session->permits, in_session) {
+		d->looks++;
 		if (p->state == PERMIT_HELD && !p->mark.claim->ending && is_old(d, p->granted_at))
 			see(d, &(struct stake){'s', permit_owner(p), semaphore_name(p->semaphore), 1, .permit = p});
+	}
 }
 
 /* --- which of them wait while they hold something --------------------------------------------------------------------- */
