@@ -270,6 +270,7 @@ CORE := \
 	daemon/core/view.c \
 	daemon/core/wait.c \
 	daemon/core/waiters.c \
+	daemon/core/circle.c \
 	daemon/core/waitgraph.c \
 	daemon/core/watch.c \
 	daemon/core/who.c

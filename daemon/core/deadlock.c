@@ -5,6 +5,7 @@
 #include "daemon/base/map.h"
 #include "daemon/base/mem.h"
 #include "daemon/base/netstring.h"
+#include "daemon/core/circle.h"
 #include "daemon/core/convert.h"
 #include "daemon/core/group.h"
 #include "daemon/core/permits.h"
@@ -21,7 +22,6 @@
 #define PASSES_APART   MSEC
 #define ROWS_SESSION   8192 /* bytes: a session tells no more */
 #define OWNERS_SESSION 1024 /* a power of two. A session with far more owners tells not of all */
-#define CIRCLE_MAX     2000 /* quoted at its worst it still fits into a reply */
 
 /* What an owner waits for, or holds. */
 struct stake {

@@ -2,6 +2,7 @@
 /* See lockall.h. */
 #include "daemon/core/lockall.h"
 
+#include "daemon/core/circle.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/renewals.h"
@@ -253,7 +254,8 @@ static void serve_group(struct commander *x, struct session *s)
 	}
 	if (!counts_suit(x, s) || group_is_repeated(x, s, patient) || !names_are_of_locks(x, s) || !own_holds_suit(x, s))
 		return;
-	if (!group_is_within_limits(x, s, patient))
+	if (!group_is_within_limits(x, s, patient) ||
+	    (patient && x->request.verb == VERB_LOCKALL && circle_is_refused(x, s, x->request.word, x->request.words)))
 		return;
 	group_new(x, s);
 	s->busy |= x->request.tag.n == 0;

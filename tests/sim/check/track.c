@@ -310,8 +310,6 @@ void track_line(struct conn *c, struct span line)
 		return;
 	while (line.n > 0 && (line.p[line.n - 1] == '\n' || line.p[line.n - 1] == '\r'))
 		line.n--;
-	if (line_int(line, "fence") >= 0)
-		c->daemon->granted_at = world_of(c)->now;
 	if (span_starts(line, SPAN("! EVENT")))
 		watched_event(c, line);
 	else if (span_starts(line, SPAN("! ")))

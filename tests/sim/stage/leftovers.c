@@ -99,23 +99,10 @@ static void check_key(void *context, struct span key, struct span value, int64_t
 			     value.p, (long long)expires_ms);
 }
 
-/* What was granted in the last second is not noted yet. */
-static bool notes_are_due(const struct sim_daemon *d)
-{
-	return service_metrics(d->service)->value[METRIC_TIMERS] > d->conf.nodes && d->granted_at > d->world->now - 5 * SEC;
-}
-
-/* A session that waited while it held something is looked at 5 s later, though it has left. */
-static bool look_is_due(const struct sim_daemon *d)
-{
-	return service_metrics(d->service)->value[METRIC_TIMERS] > d->conf.nodes + notes_are_due(d) && d->granted_at > d->world->now - 6 * SEC;
-}
-
 /* What comes due at a store that is not its home is moved then. */
 static bool rehome_is_due(const struct sim_daemon *d)
 {
-	return plan_moves_chores(d->world->plan) && d->strange &&
-	       service_metrics(d->service)->value[METRIC_TIMERS] > d->conf.nodes + notes_are_due(d) + look_is_due(d);
+	return plan_moves_chores(d->world->plan) && d->strange && service_metrics(d->service)->value[METRIC_TIMERS] > d->conf.nodes;
 }
 
 /* They are left to the next steps. */
@@ -139,8 +126,7 @@ void check_leftovers(struct world *w)
 		check_gauge(w, i, METRIC_NAMES, 0);
 		/* One for the health of each node. */
 		if (!timers_are_due(&w->daemon[i]))
-			check_gauge(w, i, METRIC_TIMERS,
-				    w->daemon[i].conf.nodes + notes_are_due(&w->daemon[i]) + look_is_due(&w->daemon[i]) + rehome_is_due(&w->daemon[i]));
+			check_gauge(w, i, METRIC_TIMERS, w->daemon[i].conf.nodes + rehome_is_due(&w->daemon[i]));
 	}
 	check_chores_left(w);
 	check_chores_astray(w);

@@ -47,8 +47,11 @@ void stage_leave(struct world *w)
 {
 	const struct plan *p = w->plan;
 
-	/* A client's end takes effect after a command's timeout, and the release of what it held after another one. */
-	stage_enter(w, STAGE_LEAVING, settle_us(p) + p->max_lease_us + stepped_us(w) + 2 * p->timeout_us);
+	/*
+	 * A client's end takes effect after a command's timeout, and the release of what it held after another one. A session that waited while it held
+	 * something is looked at 5 s later, though it has left.
+	 */
+	stage_enter(w, STAGE_LEAVING, settle_us(p) + p->max_lease_us + stepped_us(w) + 2 * p->timeout_us + 6 * SEC);
 	for (unsigned i = 0; i < p->clients; i++)
 		client_retire(&w->client[i], stream_chance(&w->finale, 50));
 }

@@ -69,7 +69,6 @@ struct sim_daemon {
 	unsigned server_of[NODES_MAX], node_of[NODES_MAX]; /* which server each of its nodes is, and the other way round */
 	int64_t deaf_until;               /* true time until which no published message arrives */
 	struct named named;
-	int64_t granted_at;               /* true time of the last grant that it told */
 	int64_t looked_at;                /* true time when it last answered LIST queues with all stores */
 	bool carries;                     /* stopped: it goes on in another process */
 	bool strange;                     /* it has another configuration than the others */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/deadlock.c: cycles that lead through groups. */
+/* daemon/core/deadlock.c: cycles that lead through a LOCKALL. */
 #include "tests/fixture/groups.h"
 
 #include <check.h>
@@ -14,8 +14,7 @@ TEST(a_lock_that_a_waiting_lockall_waits_for_is_a_deadlock)
 	takes(3, "b");
 	says(1, "@w LOCKALL a b wait=1m"); /* it stands in the queue of a alone */
 	says(3, "LOCK x wait=1m");
-	passes(FOUND_US);
-	hears(3, "ERR DEADLOCK cycle=x@h0<-b@h0<-x@h0");
+	hears(3, "ERR DEADLOCK cycle=x<-b<-x");
 	gives_back(3, "b");
 	gives_back(2, "a");
 	passes(10 * MSEC);
@@ -30,8 +29,7 @@ TEST(a_lockall_that_another_lockall_waits_for_is_a_deadlock)
 	takes(3, "b");
 	says(1, "@w LOCKALL a b wait=1m");
 	says(3, "LOCKALL c x wait=1m");
-	passes(FOUND_US);
-	hears(3, "ERR DEADLOCK cycle=x@h0<-b@h0<-x@h0");
+	hears(3, "ERR DEADLOCK cycle=x<-b<-x");
 	ignores(1);
 }
 
@@ -45,8 +43,7 @@ TEST(a_cycle_through_two_lockalls_is_told_in_full)
 	says(1, "@w LOCKALL h y wait=1m");
 	says(2, "@w LOCKALL h z wait=1m");
 	says(3, "LOCK x wait=1m");
-	passes(FOUND_US);
-	hears(3, "ERR DEADLOCK cycle=x@h0<-y@h0<-z@h0<-x@h0");
+	hears(3, "ERR DEADLOCK cycle=x<-y<-z<-x");
 	ignores(1);
 	ignores(2);
 }
@@ -81,12 +78,11 @@ TEST(a_lock_behind_a_lockall_is_in_a_deadlock_as_soon_as_that_has_its_names)
 	says(3, "@y LOCK y wait=1m");
 	passes(SEC / 10);
 	says(2, "LOCK h wait=1m");
-	passes(FOUND_US);
 	hears_nothing(2);
 	gives_back(1, "h");
 	passes(10 * MSEC);
 	hears_all(3, "@w ", "hb");
-	passes(FOUND_US);
+	passes(10 * SEC);
 	hears(2, "ERR DEADLOCK cycle=h@h0<-y@h0<-h@h0");
 	hears_nothing(3);
 }
@@ -99,7 +95,6 @@ TEST(a_lockany_that_waits_is_in_nobodys_way)
 	takes(3, "b");
 	says(1, "@w LOCKANY a b wait=1m");
 	says(3, "@x LOCK x wait=1m");
-	passes(FOUND_US);
 	gives_back(2, "a");
 	hears(1, "@w OK name=a *");
 	gives_back(1, "x");
@@ -127,46 +122,4 @@ TEST(a_lockany_is_a_deadlock_if_it_is_with_each_of_its_names)
 	hears(1, "@3 OK name=c *");
 	ignores(2);
 	ignores(3);
-}
-
-/* Session 1 has a, and waits for b or c, which 2 and 3 have. Both of them wait for a, in this daemon. */
-LOOP_TEST(a_LOCK_is_refused_that_blocks_the_last_name_of_a_LOCKANY, 2)
-{
-	cluster_open(1);
-	if (_i == 1) {
-		cluster.conf.store = "memory";
-		cluster.conf.shared = false;
-	}
-	daemon_starts(0);
-	passes(SEC);
-	takes(1, "a");
-	takes(2, "b");
-	takes(3, "c");
-	says(1, "LOCKANY b c wait=100s");
-	passes(SEC / 10);
-	says(2, "LOCK a wait=100s");
-	passes(SEC / 10);
-	says(3, "LOCK a wait=100s");
-	passes(FOUND_US);
-	hears(3, "ERR DEADLOCK cycle=a@h0<-c@h0<-a@h0");
-	hears_nothing(1);
-	hears_nothing(2);
-	gives_back(3, "c");
-	hears(1, "OK name=c *");
-}
-
-/* Session 1 has a, and waits for b, which 2 has, by a LOCKALL. Another owner of that session waits for b as well, and holds nothing. */
-TEST(of_several_owners_of_a_session_the_one_that_holds_is_refused)
-{
-	two_daemons(3);
-	takes(1, "a");
-	takes(2, "b");
-	says(2, "LOCK a wait=100s");
-	passes(SEC / 10);
-	says(1, "@y LOCKALL c b wait=100s");
-	says(1, "@x LOCKALL d b owner=x wait=100s");
-	passes(FOUND_US);
-	hears(1, "@y ERR DEADLOCK *");
-	hears_nothing(1);
-	hears_nothing(2);
 }

@@ -117,8 +117,7 @@ TEST(a_reader_behind_a_writer_that_waits_for_it_is_in_a_deadlock)
 	says(1, "LOCK b wait=1m");
 	says(3, "LOCK a wait=1m");
 	says(2, "LOCK a mode=shared wait=1m");
-	passes(FOUND_US);
-	hears(2, "ERR DEADLOCK cycle=a@h0<-b@h0<-a@h0");
+	hears(2, "ERR DEADLOCK cycle=a<-b<-a");
 }
 
 TEST(any_of_several_readers_may_close_a_cycle)
@@ -128,8 +127,7 @@ TEST(any_of_several_readers_may_close_a_cycle)
 	hears(4, "OK *");
 	says(2, "LOCK b wait=1m");
 	says(4, "LOCK a wait=1m");
-	passes(FOUND_US);
-	hears(4, "ERR DEADLOCK cycle=a@h0<-b@h0<-a@h0");
+	hears(4, "ERR DEADLOCK cycle=a<-b<-a");
 }
 
 TEST(an_owner_does_not_wait_in_both_modes)
