@@ -227,7 +227,6 @@ CORE := \
 	daemon/core/readers.c \
 	daemon/core/rebase.c \
 	daemon/core/recall.c \
-	daemon/core/rehome.c \
 	daemon/core/release.c \
 	daemon/core/releases.c \
 	daemon/core/remember.c \
@@ -463,6 +462,7 @@ CLI := \
 	client/linger.c \
 	client/loss.c \
 	client/main.c \
+	client/move.c \
 	client/names.c \
 	client/nested.c \
 	client/options.c \

@@ -66,7 +66,7 @@ int cli_main(int argc, char **argv)
 		usage_print(in.command);
 		return output_end(EXIT_SUCCESS);
 	}
-	if (is_secure(in.addr) && redlock_use_tls(&in.tls, why, sizeof(why))) {
+	if ((is_secure(in.addr) || (in.from && is_secure(in.from))) && redlock_use_tls(&in.tls, why, sizeof(why))) {
 		complain("%s", why);
 		return in.command->wraps ? EXIT_FAILED : EX_USAGE;
 	}

@@ -16,6 +16,7 @@ int retry_main(const struct invocation *in);
 int drop_main(const struct invocation *in);
 int queues_main(const struct invocation *in);
 int jobs_main(const struct invocation *in);
+int move_main(const struct invocation *in);
 int passwd_main(const struct invocation *in);
 int ls_main(const struct invocation *in);
 int show_main(const struct invocation *in);

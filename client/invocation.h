@@ -45,6 +45,7 @@ struct invocation {
 	unsigned names_n;
 	char **argv;         /* CMD..., NULL-terminated */
 	const char *addr, *note;
+	const char *from;    /* of move */
 	struct redlock_tls tls;
 	const char *defer_to, *lock, *id;
 	int64_t wait_ms, ttl_ms, keep_ms, delay_ms;

@@ -105,6 +105,12 @@ static const char *defer_to_set(struct invocation *in, const char *value)
 	return *value ? NULL : "is empty";
 }
 
+static const char *from_set(struct invocation *in, const char *value)
+{
+	in->from = value;
+	return *value ? NULL : "is empty";
+}
+
 static const char *lock_set(struct invocation *in, const char *value)
 {
 	in->lock = value;
@@ -270,7 +276,7 @@ const struct cli_command cli_commands[CLI_COMMANDS] = {
 #define ON(id)  (UINT64_C(1) << CLI_##id)
 #define ANY     ANY_COMMAND
 #define WAITS   (ON(RUN) | ON(TRY) | ON(HOLD) | ON(LEAD) | ON(WORK))
-#define QUERIES (ANY & ~WAITS & ~ON(TOP))
+#define QUERIES (ANY & ~WAITS & ~ON(TOP) & ~ON(MOVE))
 
 const struct option_row option_rows[OPTIONS] = {
 #define CLI_OPTION(id, ...) [OPTION_##id] = {__VA_ARGS__},

@@ -11,6 +11,7 @@
 #include "proto/proto.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,11 +142,20 @@ static void none_say(const char *what, const struct invocation *in)
 		complain("there are no %s%s%s", what, in->operand ? " of " : "", shown);
 }
 
+static void astray_say(int64_t n)
+{
+	bool one = n == 1;
+
+	complain("%" PRId64 " %s jobs at a store that is not %s home, and nobody takes them: see CHANGING THE SERVERS in redlockd(8)", n,
+	         one ? "queue has" : "queues have", one ? "its" : "their");
+}
+
 /* brief: rows have the fields of order only. */
 static int pages_of(const struct invocation *in, const char *what, const char *key, const char *order, bool brief)
 {
 	char prefix[4 * NAME_MAX_BYTES + 3] = "";
 	struct listing l;
+	int64_t astray;
 	int r;
 
 	if (in->operand && redlock_quote((struct redlock_bytes){in->operand, strlen(in->operand)}, prefix, sizeof(prefix))) {
@@ -161,9 +171,12 @@ static int pages_of(const struct invocation *in, const char *what, const char *k
 	do
 		r = page_ask(&l, what, in->operand ? prefix : NULL);
 	while (!r && page_more(&l));
+	astray = r ? 0 : redlock_line_number(redlock_answer(l.c), "astray", 0);
 	r = listing_end(&l, r);
 	if (!r && !l.all)
 		none_say(what, in);
+	if (!r && astray > 0)
+		astray_say(astray);
 	return r;
 }
 

@@ -76,7 +76,6 @@ WORLD := \
 	tests/sim/check/lineage.c \
 	tests/sim/check/metered.c \
 	tests/sim/check/chores.c \
-	tests/sim/check/chores_moved.c \
 	tests/sim/check/named.c \
 	tests/sim/check/nests.c \
 	tests/sim/check/notices.c \

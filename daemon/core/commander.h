@@ -49,7 +49,6 @@ struct commander {
 	LIST_HEAD(, order) all_orders; /* DEFERs that are not answered yet */
 	LIST_HEAD(, survey) surveys; /* likewise LIST jobs and LIST queues */
 	struct map rate_lines;   /* by name, those in which a RATE waits: see rate_turns.h */
-	struct rehome *rehome;   /* NULL: no queue was used yet, or there is one store alone; see rehome.h */
 	uint64_t places;         /* that TAKEs have got */
 	bool queue_due;          /* something may be due in one of them: they are looked at before the step ends */
 	struct {

@@ -11,7 +11,6 @@
 #include "daemon/core/list.h"
 #include "daemon/core/news.h"
 #include "daemon/core/permits.h"
-#include "daemon/core/rehome.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/runner.h"
 #include "daemon/core/survey.h"
@@ -34,7 +33,6 @@ void end_all(struct commander *x)
 	rate_lines_free_all(x);
 	jobs_free_all(x);
 	surveys_free_all(x);
-	rehome_free(x);
 	groups_free_all(x);
 	semaphores_free_all(x);
 }

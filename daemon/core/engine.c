@@ -220,7 +220,6 @@ void engine_fired(struct engine *e, struct timer *t)
 	case TIMER_ORDER:
 	case TIMER_RATE_LINE:
 	case TIMER_RATE_TURN:
-	case TIMER_REHOME:
 	case TIMER_DRAIN:
 	case TIMER_ALARM:
 	case TIMER_FAILURES:

@@ -17,7 +17,6 @@
 #include "daemon/core/order.h"
 #include "daemon/core/pass.h"
 #include "daemon/core/rate_turns.h"
-#include "daemon/core/rehome.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/settle.h"
 #include "daemon/core/take.h"
@@ -31,8 +30,6 @@ static void job_timer_fired(struct commander *x, struct timer *t)
 		queue_look(x, container_of(t, struct job_queue, timer));
 	else if (t->kind == TIMER_TAKE)
 		take_fired(x, container_of(t, struct take, timer));
-	else if (t->kind == TIMER_REHOME)
-		rehome_fired(x);
 	else if (t->kind == TIMER_RATE_LINE || t->kind == TIMER_RATE_TURN)
 		rate_timer_fired(x, t);
 	else

@@ -216,10 +216,8 @@ static void member_has_moved(struct members *ms, const struct member *m)
 
 static void member_join(struct members *ms, struct member *m, struct span marker)
 {
-	if (m->state != MEMBER_JOINED) {
-		ms->joins++;
+	if (m->state != MEMBER_JOINED)
 		member_has_moved(ms, m);
-	}
 	if (m->quarantine.marker[0] == 'q')
 		core_keep(m->replaced.q, sizeof(m->replaced.q), span_of(m->quarantine.marker));
 	core_keep(m->quarantine.marker, sizeof(m->quarantine.marker), marker);

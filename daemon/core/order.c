@@ -6,7 +6,6 @@
 #include "daemon/base/netstring.h"
 #include "daemon/core/job.h"
 #include "daemon/core/pending.h"
-#include "daemon/core/rehome.h"
 #include "daemon/core/stored.h"
 #include "daemon/core/tell.h"
 
@@ -26,8 +25,6 @@ struct order {
 	struct timer timer;
 	struct instant until;
 	bool unsure;                /* it may have been carried out */
-	unsigned place;             /* of a RETRY: which store is asked, the home first: see rehome.h */
-	bool missing;               /* … and some other could not be asked */
 };
 
 static void order_ask(struct commander *x, struct order *o)
@@ -37,7 +34,7 @@ static void order_ask(struct commander *x, struct order *o)
 
 	netstring_put(&q->words, o->id);
 	buf_append(&q->words, o->words.p, o->words.n);
-	home_ask(x->engine, q, o->place);
+	home_ask(x->engine, q, 0);
 }
 
 static void order_free(struct commander *x, struct order *o)
@@ -83,7 +80,6 @@ void order_new(struct commander *x, struct session *s, struct span queue, struct
 	o->origin = o->words.n > 0 ? s->origin : NULL; /* only what counts for an origin keeps it */
 	origin_order(o->origin, o->words.n);
 	LIST_INSERT_HEAD(&x->all_orders, o, in_all);
-	rehome_note(x);
 	order_ask(x, o);
 }
 
@@ -123,8 +119,6 @@ static void order_answer(struct commander *x, const struct order *o, const struc
 	if (order_may_be_done(o, q)) {
 		tell_error(x, s, tag, ERROR_UNAVAILABLE, "the home of the queue did not answer a try of this request: the job may be %s, LIST jobs shows it",
 		           o->pending->verb == VERB_DROP ? "gone" : "due again");
-	} else if (o->missing && (q->outcome != HOME_ANSWERED || q->code == 'M')) {
-		tell_error(x, s, tag, ERROR_UNAVAILABLE, "the home of the queue has no such job, and not all other stores could be asked");
 	} else if ((late || q->outcome != HOME_ANSWERED) && o->unsure) {
 		tell_error(x, s, tag, ERROR_UNAVAILABLE, "id=%.*s may be stored: repeat the request with this id. The home of the queue %s: %.*s",
 		           (int)o->id.n, o->id.p, q->said ? "refuses" : "did not answer", (int)text.n, text.p);
@@ -161,27 +155,9 @@ static void order_conclude(struct commander *x, struct order *o, const struct ho
 		session_answered(x->sessions, s, p->tag[0] != '\0');
 	}
 	pool_put(&x->engine->table.pendings, p);
-	if (done) {
+	if (done)
 		job_queue_note(x, o->queue);
-		if (o->place > 0)
-			rehome_look(x);
-	}
 	order_free(x, o);
-}
-
-/* No such job has failed for good at this store: it may be at another, if the set of stores has changed. True: that is asked. */
-static bool order_goes_on(struct commander *x, struct order *o, const struct home_question *q)
-{
-	bool away = q->outcome != HOME_ANSWERED && o->place > 0, none = q->outcome == HOME_ANSWERED && q->code == 'M';
-
-	if (o->pending->verb == VERB_DEFER || !o->pending->session || o->unsure || !(away || none))
-		return false;
-	o->missing |= away;
-	if (o->place + 1 >= x->core->conf.nodes)
-		return false;
-	o->place++;
-	order_ask(x, o);
-	return true;
 }
 
 void order_told(struct commander *x, struct home_question *q)
@@ -190,8 +166,6 @@ void order_told(struct commander *x, struct home_question *q)
 
 	o->question = NULL;
 	o->unsure |= q->outcome == HOME_UNKNOWN;
-	if (order_goes_on(x, o, q))
-		return;
 	if (q->outcome == HOME_ANSWERED || q->said || !o->unsure || !o->pending->session || !instant_before(x->core->now, o->until))
 		order_conclude(x, o, q);
 	else

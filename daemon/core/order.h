@@ -2,7 +2,7 @@
 /*
  * DEFER, and RETRY of a job that has failed too often: orders to the home of a queue. An order is acknowledged only once the home has said that it was carried
  * out. If an answer stays out it is given again. A DEFER has a nonce, the same in all its tries, so the home carries it out once. It carries out no try after
- * the client was told that the outcome is not known. A RETRY goes to the other stores as well, if the home has no such job: see rehome.h.
+ * the client was told that the outcome is not known.
  */
 #ifndef CORE_ORDER_H
 #define CORE_ORDER_H

@@ -5,7 +5,6 @@
 #include "daemon/base/netstring.h"
 #include "daemon/core/group.h"
 #include "daemon/core/job.h"
-#include "daemon/core/rehome.h"
 #include "daemon/core/take.h"
 #include "daemon/core/tell.h"
 
@@ -66,7 +65,6 @@ static void queue_ask(struct commander *x, struct job_queue *queue, const struct
 	unsigned patient = takes_patient(queue);
 	struct home_question *q = queue->question = job_question(x, queue->name, "take", queue);
 
-	rehome_note(x);
 	lock_value_make(&x->engine->table, members_one_clock_us(&x->engine->members, x->core->now), &queue->value);
 	queue->ttl_us = first->ttl_us;
 	queue->stays = patient > (first->patient ? 1 : 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See queuerows.h. On a page a row is the name, and behind it its figures, 8 bytes each, next_ms + 1, so that rows of one name stand together. */
+/* See queuerows.h. On a page a row is the name, and behind it its figures, 8 bytes each, next_ms + 1. */
 #include "daemon/core/queuerows.h"
 
 #include "daemon/base/netstring.h"
@@ -44,34 +44,12 @@ void queue_rows_add(struct page *p, const struct queue_row *row)
 	(void)page_add(p, (struct span){key, (size_t)(at - key)});
 }
 
-struct span queue_rows_name(const struct page *p, size_t i)
+struct queue_row queue_rows_get(const struct page *p, size_t i)
 {
 	struct span key = page_name(p, i);
-
-	return (struct span){key.p, key.n - QUEUE_FIGURES * 8};
-}
-
-static void queue_figures(const struct page *p, size_t i, int64_t figure[QUEUE_FIGURES])
-{
-	const char *at = queue_rows_name(p, i).p + queue_rows_name(p, i).n;
+	struct queue_row row = {.name = {key.p, key.n - QUEUE_FIGURES * 8}};
 
 	for (unsigned k = 0; k < QUEUE_FIGURES; k++)
-		figure[k] = figure_get(at + 8 * k) - (k == QUEUE_FIGURES - 1);
-}
-
-size_t queue_rows_sum(const struct page *p, size_t i, int64_t figure[QUEUE_FIGURES])
-{
-	size_t n = 1;
-
-	queue_figures(p, i, figure);
-	for (; i + n < p->n && span_equal(queue_rows_name(p, i + n), queue_rows_name(p, i)); n++) {
-		int64_t more[QUEUE_FIGURES], *next = &figure[QUEUE_FIGURES - 1];
-
-		queue_figures(p, i + n, more);
-		for (unsigned k = 0; k < QUEUE_FIGURES - 1; k++)
-			figure[k] += more[k];
-		if (more[QUEUE_FIGURES - 1] >= 0 && (*next < 0 || more[QUEUE_FIGURES - 1] < *next))
-			*next = more[QUEUE_FIGURES - 1];
-	}
-	return n;
+		row.figure[k] = figure_get(row.name.p + row.name.n + 8 * k) - (k == QUEUE_FIGURES - 1);
+	return row;
 }

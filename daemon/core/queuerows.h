@@ -17,8 +17,7 @@ struct queue_row {
 bool queue_row_read(struct span *text, struct queue_row *ret_row);
 
 void queue_rows_add(struct page *p, const struct queue_row *row);
-struct span queue_rows_name(const struct page *p, size_t i);
-/* What several stores have of one queue is one row. The page is sorted. Returns how many rows from the i-th on that were. */
-size_t queue_rows_sum(const struct page *p, size_t i, int64_t figure[QUEUE_FIGURES]);
+/* Its name is a part of the page. */
+struct queue_row queue_rows_get(const struct page *p, size_t i);
 
 #endif

@@ -12,7 +12,6 @@
 #include "daemon/core/obtain.h"
 #include "daemon/core/pass.h"
 #include "daemon/core/rate_turns.h"
-#include "daemon/core/rehome.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/survey.h"
 #include "daemon/core/take_again.h"
@@ -80,9 +79,6 @@ static void settle_job(struct commander *x, struct home_question *q)
 		break;
 	case ASKER_SURVEY:
 		survey_told(x, q);
-		break;
-	case ASKER_REHOME:
-		rehome_told(x, q);
 		break;
 	case ASKER_GONE:
 		break;

@@ -12,9 +12,9 @@ void stored_put_terms(const struct commander *x, const struct session *s, struct
 	int64_t all = (int64_t)x->core->conf.limits.stored;
 	char peer[PEER_MAX];
 
-	netstring_put(words, (struct span){peer, s ? session_origin(x->core, s, peer) : 0});
+	netstring_put(words, (struct span){peer, session_origin(x->core, s, peer)});
 	netstring_put_int(words, all);
-	netstring_put_int(words, s && !session_is_owner(x->core, s) ? all / 2 : 0);
+	netstring_put_int(words, session_is_owner(x->core, s) ? 0 : all / 2);
 }
 
 void tell_stored_full(struct commander *x, struct session *s, struct span tag, struct span word)

@@ -11,7 +11,7 @@
 
 #define NAMES_SHARE 4 /* one peer has this part of what names may take */
 
-/* The words that end each question that may store something: the peer of the session, and how many bytes all, and this peer, may have. NULL: no peer. */
+/* The words that end each question that may store something: the peer of the session, and how many bytes all, and this peer, may have. */
 void stored_put_terms(const struct commander *x, const struct session *s, struct buf *words);
 /* ERR LIMIT: the store has said by this word which of the two is too small. */
 void tell_stored_full(struct commander *x, struct session *s, struct span tag, struct span word);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See survey.h. The jobs of a queue are told as they come, in the order of its home: due, leased, dead; and then those at other stores, where there are some if
- * the set of stores has changed. Queues have homes of their own: each store is asked for those that it keeps, and what all have said is sorted.
+ * See survey.h. The jobs of a queue are told as they come, in the order of its home: due, leased, dead. Queues have homes of their own: each store is asked
+ * for those that it keeps, and what all have said is sorted. A queue at another store than its home was left there when the set of stores changed.
  */
 #include "daemon/core/survey.h"
 
@@ -9,7 +9,6 @@
 #include "daemon/base/netstring.h"
 #include "daemon/core/job.h"
 #include "daemon/core/queuerows.h"
-#include "daemon/core/rehome.h"
 #include "daemon/core/rows.h"
 #include "daemon/core/rules.h"
 #include "daemon/core/tell.h"
@@ -17,7 +16,6 @@
 #include <inttypes.h>
 
 #define NONSENSE SPAN("its answer makes no sense")
-#define PLACE   INT64_C(10000000) /* after= of LIST jobs: so much for each store that was told, and the number of a job at the next; limits.jobs is smaller */
 
 struct survey {
 	enum job_asker asker;
@@ -29,8 +27,9 @@ struct survey {
 	struct span after;          /* owned; of queues: behind which name */
 	struct span last;           /* owned; of queues: the last name that the store has told */
 	int64_t from;               /* where the next piece begins */
-	unsigned place;             /* which store is asked */
-	unsigned missing;           /* how many stores could not be asked, of jobs besides the home */
+	unsigned place;             /* of queues: which store is asked */
+	unsigned missing;           /* … how many could not be asked */
+	unsigned astray;            /* … and how many queues are at a store that is not their home */
 	size_t most, told, bytes;
 	struct page page;           /* of queues: a name, and behind it its figures, 8 bytes each, next_ms + 1 */
 };
@@ -60,7 +59,6 @@ static struct survey *survey_new(struct commander *x, struct session *s, size_t 
 	v->most = v->page.most = most;
 	v->name = job_text_keep(request_has(q, FIELD_PREFIX) ? q->field[FIELD_PREFIX].text : SPAN(""));
 	LIST_INSERT_HEAD(&x->surveys, v, in_all);
-	rehome_note(x);
 	return v;
 }
 
@@ -123,13 +121,11 @@ void survey_jobs(struct commander *x, struct session *s, size_t most)
 
 	if (!request_has(q, FIELD_PREFIX) || q->field[FIELD_PREFIX].text.n == 0) {
 		tell_mistake(x, s, ERROR_ARG, "LIST jobs needs prefix=, the name of the queue");
-	} else if (request_has(q, FIELD_AFTER) &&
-	           (!decimal_read(q->field[FIELD_AFTER].text, &from) || from / PLACE >= x->core->conf.nodes)) {
+	} else if (request_has(q, FIELD_AFTER) && !decimal_read(q->field[FIELD_AFTER].text, &from)) {
 		tell_mistake(x, s, ERROR_ARG, "after= of LIST jobs is a number, as the page before has told it");
 	} else {
 		v = survey_new(x, s, most);
-		v->place = (unsigned)(from / PLACE);
-		v->from = from % PLACE;
+		v->from = from;
 		survey_ask(x, v);
 	}
 }
@@ -139,7 +135,6 @@ void survey_queues(struct commander *x, struct session *s, size_t most)
 	struct survey *v = survey_new(x, s, most);
 
 	v->of_queues = true;
-	v->page.most = most * x->core->conf.nodes; /* each store may have a row of one queue */
 	if (request_has(&x->request, FIELD_AFTER))
 		v->after = job_text_keep(x->request.field[FIELD_AFTER].text);
 	survey_ask(x, v);
@@ -165,8 +160,8 @@ static bool tell_job(struct commander *x, struct survey *v, struct span *text)
 	reply_text(&r, "state", state);
 	reply_int(&r, span_equal(state, SPAN("due")) ? "due_ms" : span_equal(state, SPAN("dead")) ? "dead_ms" : "lease_ms", ms);
 	reply_int(&r, "failed", failed);
-	if (lock.n > 0 && session_may_look(x->core, s, lock))
-		reply_text(&r, "name", lock);
+	if (lock.n > 0)
+		reply_text(&r, "name", session_may_look(x->core, s, lock) ? lock : SPAN(""));
 	reply_text(&r, "payload", payload);
 	row_end(x, s, &r);
 	v->told++;
@@ -183,26 +178,9 @@ static void jobs_done(struct commander *x, struct survey *v, int64_t after)
 	reply_begin(&r, session_line(x->sessions), span_of(v->pending->tag), "OK");
 	reply_int(&r, "n", (int64_t)v->told);
 	if (after >= 0)
-		reply_int(&r, "after", v->place * PLACE + after);
-	if (v->missing > 0)
-		reply_int(&r, "missing", v->missing);
+		reply_int(&r, "after", after);
 	tell_line(x, v->pending->session, &r);
 	survey_over(x, v);
-}
-
-/* What this store has is told. */
-static void jobs_next_store(struct commander *x, struct survey *v)
-{
-	if (v->place + 1 >= x->core->conf.nodes) {
-		jobs_done(x, v, -1);
-		return;
-	}
-	v->place++;
-	v->from = 0;
-	if (v->told < v->most)
-		survey_ask(x, v);
-	else
-		jobs_done(x, v, 0);
 }
 
 static bool jobs_have_room(const struct commander *x, const struct survey *v)
@@ -227,22 +205,14 @@ static void jobs_go_on(struct commander *x, struct survey *v, bool more, int64_t
 {
 	if (more)
 		jobs_done(x, v, v->from);
-	else if (next < 0)
-		jobs_next_store(x, v);
-	else if (v->told < v->most)
+	else if (next >= 0 && v->told < v->most)
 		survey_ask(x, v);
 	else
 		jobs_done(x, v, next);
 }
 
-/* The home must tell what it has, and others may. */
 static void jobs_missed(struct commander *x, struct survey *v, struct span why)
 {
-	if (v->place > 0) {
-		v->missing++;
-		jobs_next_store(x, v);
-		return;
-	}
 	core_answers(x->core, VERB_LIST);
 	tell_error(x, v->pending->session, span_of(v->pending->tag), ERROR_UNAVAILABLE, "the home of the queue cannot be used: %.*s", (int)why.n,
 	           why.p ? why.p : "");
@@ -265,7 +235,7 @@ static void jobs_told(struct commander *x, struct survey *v, const struct home_q
 /* --- queues --- */
 
 /* A list is sorted. If a queue begins between two pieces, the row behind them has moved, and is told again. */
-static bool queue_add(const struct commander *x, struct survey *v, struct span *text)
+static bool queue_add(const struct commander *x, struct survey *v, unsigned node, struct span *text)
 {
 	struct queue_row row;
 
@@ -274,52 +244,51 @@ static bool queue_add(const struct commander *x, struct survey *v, struct span *
 	if (v->last.n > 0 && span_compare(row.name, v->last) <= 0)
 		return true;
 	job_text_set(&v->last, row.name);
-	if (!session_may_look(x->core, v->pending->session, row.name) || !span_starts(row.name, v->name) ||
-	    (v->after.n > 0 && span_compare(row.name, v->after) <= 0))
+	if (!session_may_look(x->core, v->pending->session, row.name) || !span_starts(row.name, v->name))
 		return true;
-	queue_rows_add(&v->page, &row);
+	if (rendezvous_node(x->core, HOME_OF_QUEUE, row.name, 0) != node)
+		v->astray++;
+	else if (v->after.n == 0 || span_compare(row.name, v->after) > 0)
+		queue_rows_add(&v->page, &row);
 	return true;
 }
 
-/* Returns how many rows of the page that were. */
-static size_t tell_queue(struct commander *x, struct survey *v, size_t i)
+static void tell_queue(struct commander *x, struct survey *v, const struct queue_row *row)
 {
 	static const char *const field[QUEUE_FIGURES] = {"due", "leased", "dead", "next_ms"};
 	struct session *s = v->pending->session;
-	size_t unsent = s->unsent, rows;
-	int64_t figure[QUEUE_FIGURES];
+	size_t unsent = s->unsent;
 	struct reply r;
 
-	rows = queue_rows_sum(&v->page, i, figure);
 	row_begin(x, span_of(v->pending->tag), &r);
-	reply_text(&r, "queue", queue_rows_name(&v->page, i));
+	reply_text(&r, "queue", row->name);
 	for (unsigned k = 0; k < QUEUE_FIGURES; k++)
-		if (figure[k] >= 0)
-			reply_int(&r, field[k], figure[k]);
+		if (row->figure[k] >= 0)
+			reply_int(&r, field[k], row->figure[k]);
 	row_end(x, s, &r);
 	v->told++;
 	v->bytes += s->unsent - unsent;
-	return rows;
 }
 
 static void queues_done(struct commander *x, struct survey *v)
 {
-	size_t i = 0, more = v->page.more;
-	int64_t figure[QUEUE_FIGURES];
 	struct reply r;
 
 	while (page_sort(&v->page) > 0)
 		;
-	while (i < v->page.n && v->told < v->most && !rows_are_long(x, v->bytes))
-		i += tell_queue(x, v, i);
-	for (; i < v->page.n; more++)
-		i += queue_rows_sum(&v->page, i, figure);
+	while (v->told < v->page.n && !rows_are_long(x, v->bytes)) {
+		struct queue_row row = queue_rows_get(&v->page, v->told);
+
+		tell_queue(x, v, &row);
+	}
 	core_answers(x->core, VERB_LIST);
 	reply_begin(&r, session_line(x->sessions), span_of(v->pending->tag), "OK");
 	reply_int(&r, "n", (int64_t)v->told);
-	reply_int(&r, "more", (int64_t)more);
+	reply_int(&r, "more", (int64_t)(v->page.more + v->page.n - v->told));
 	if (v->missing > 0)
 		reply_int(&r, "missing", v->missing);
+	if (v->astray > 0)
+		reply_int(&r, "astray", v->astray);
 	tell_line(x, v->pending->session, &r);
 	survey_over(x, v);
 }
@@ -332,7 +301,7 @@ static bool queues_read(const struct commander *x, struct survey *v, const struc
 	*ret_next = -1;
 	if (q->code != 'T' || !netstring_next_int(&text, ret_next))
 		return false;
-	while (queue_add(x, v, &text))
+	while (queue_add(x, v, q->node, &text))
 		;
 	return text.n == 0 && (*ret_next < 0 || *ret_next > v->from);
 }

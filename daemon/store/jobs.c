@@ -99,12 +99,12 @@ static void defer_note(struct job_op *o, struct span nonce, int64_t not_after_ms
 /* The arguments of a DEFER. */
 struct defer {
 	struct span id, payload, lock, nonce, peer;
-	int64_t delay_ms, most, not_after_ms, all_most, peer_most, keep_ms, due_ms, failed;
+	int64_t delay_ms, most, not_after_ms, all_most, peer_most, keep_ms;
 };
 
 static struct defer defer_read(struct job_op *o)
 {
-	struct defer d = {.id = next_word(o), .due_ms = INT64_MAX};
+	struct defer d = {.id = next_word(o)};
 
 	d.payload = next_word(o);
 	d.lock = next_word(o);
@@ -116,9 +116,6 @@ static struct defer defer_read(struct job_op *o)
 	d.all_most = next_number(o);
 	d.peer_most = next_number(o);
 	d.keep_ms = next_number(o);
-	if (o->rest.n > 0)
-		d.due_ms = next_number(o);
-	d.failed = next_number(o);
 	return d;
 }
 
@@ -132,8 +129,6 @@ static char defer_is_too_much(struct job_op *o, const struct defer *d)
 /* j: one of this id that has failed for good; NULL: there is none. */
 static void defer_store(struct job_op *o, const struct defer *d, struct job_row *j)
 {
-	int64_t due_ms = o->now_ms + d->delay_ms;
-
 	if (!o->queue)
 		o->queue = job_rows_add(o->store, o->name, d->peer);
 	if (j) {
@@ -147,12 +142,11 @@ static void defer_store(struct job_op *o, const struct defer *d, struct job_row 
 	job_row_text_replace(&j->lock, d->lock);
 	job_row_text_replace(&j->peer, d->peer);
 	job_row_charge(o->store, j, 1);
-	j->failed = d->failed;
-	j->due_ms = d->due_ms < due_ms ? d->due_ms : due_ms;
-	j->due_ms = j->due_ms > 0 ? j->due_ms : 0;
+	j->failed = 0;
+	j->due_ms = o->now_ms + d->delay_ms;
 	job_row_enter(o->queue, j, DUE, j->due_ms);
 	job_keep(o->store, o->queue, j, true);
-	tell_number(o, j->due_ms > o->now_ms ? j->due_ms - o->now_ms : 0);
+	tell_number(o, d->delay_ms);
 }
 
 static char op_defer(struct job_op *o)

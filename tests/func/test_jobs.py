@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Deferred work: DEFER, TAKE, DONE, RETRY, LIST queues and LIST jobs."""
-import re
 import time
 
-from daemon import on_redis
-from harness import LEASE_1S, FuncTest, on_each_store, safety
+from harness import on_each_store, safety
 from quorum import POLL_MOST, QuorumTest
 from process import until
 
@@ -157,32 +155,3 @@ class JobsAcrossDaemons(QuorumTest):
         home.thaw()
         self.assertEqual(two.ok("TAKE away wait=20s", timeout=25).num("attempt"), 2)
         one.err("DONE a", "LOST")
-
-
-class AnotherSet(FuncTest):
-    """One Redis; then two more beside it, under a higher generation."""
-    COST = 10
-
-    def test_jobs_follow_their_queues(self):
-        servers = [self.redis() for _ in range(3)]
-        first = self.daemon(on_redis(servers[:1], LEASE_1S)).joined()
-        client = self.client(first)
-        ids = {"q%d" % i: ["a", "b"] for i in range(8)}
-        for queue, jobs in ids.items():
-            for job in jobs:
-                client.ok("DEFER %s of-%s id=%s lock=%s-l" % (queue, queue, job, queue))
-        first.finish()
-        daemon = self.daemon(on_redis(servers, LEASE_1S, {"redis": {"generation": 2}}))
-        client = self.client(daemon)
-        client.ok("LOCK x wait=20s", 25)
-        until(lambda: client.ok("LIST nodes").rows and all(row["state"] == "joined" for row in client.ok("LIST nodes").rows), "all have joined")
-        client.busy("TAKE none")
-        daemon.logged(r"queue-moved queue=q\d from=\S+ to=\S+ jobs=2")
-        for queue, jobs in ids.items():
-            for job in jobs:
-                taken = client.ok("TAKE %s wait=10s" % queue)
-                self.assertEqual((taken["job"], taken["payload"], taken["name"]), (job, "of-" + queue, queue + "-l"))
-                client.ok("DONE %s queue=%s" % (job, queue))
-        self.assertEqual(client.ok("LIST queues").rows, [])
-        self.assertGreater(len(re.findall("queue-moved", daemon.log())), 0)
-        self.assertEqual([server.cli.keys("*j:*") for server in servers], [[]] * 3)

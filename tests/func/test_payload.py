@@ -151,28 +151,23 @@ class PayloadAcrossDaemons(QuorumTest):
 
 
 class PayloadMoves(FuncTest):
-    """One Redis; then two more beside it, under a higher generation."""
-    COST = 10
+    """Two daemons, each with a Redis of its own."""
+    COST = 5
 
-    def test_it_follows_its_queue(self):
-        servers = [self.redis() for _ in range(3)]
-        first = self.daemon(on_redis(servers[:1], LEASE_1S)).joined()
-        client = self.client(first)
-        queues = ["q%d" % i for i in range(6)]
-        for queue in queues:
-            for kind, payload in TEXTS.items():
-                client.ok("DEFER %s %s id=%s" % (queue, quoted(payload), kind))
-        first.finish()
-        daemon = self.daemon(on_redis(servers, LEASE_1S, {"redis": {"generation": 2}}))
-        client = self.client(daemon)
-        client.ok("LOCK x wait=20s", 25)
-        until(lambda: client.ok("LIST nodes").rows and all(row["state"] == "joined" for row in client.ok("LIST nodes").rows), "all have joined")
-        client.busy("TAKE none")
-        daemon.logged(r"queue-moved queue=q\d from=\S+ to=\S+ jobs=4")
-        for queue in queues:
-            for kind, payload in TEXTS.items():
-                self.assertTrue(carried(client.ok("TAKE %s wait=10s" % queue), payload))
-                client.ok("DONE %s queue=%s" % (kind, queue))
+    def test_it_is_moved_to_another_daemon(self):
+        old, new = (self.daemon(on_redis([self.redis()], {"redis": {"timeout": "2s"}})).joined() for _ in range(2))
+        source, target = self.client(old), self.client(new)
+        for kind, payload in TEXTS.items():
+            source.ok("DEFER now %s id=%s" % (quoted(payload), kind))
+            source.ok("DEFER later %s id=%s delay=1h" % (quoted(payload), kind))
+        self.assertEqual(self.call_redlock(new, "move", "--from", old.addr), (0, "8 jobs are moved\n", ""))
+        for kind in TEXTS:
+            target.ok("RETRY %s queue=later" % kind)
+        for queue in ("now", "later"):
+            for _ in TEXTS:
+                taken = target.ok("TAKE " + queue)
+                self.assertTrue(carried(taken, TEXTS[taken["job"]]), taken["job"])
+                target.ok("DONE %s queue=%s" % (taken["job"], queue))
 
 
 class PayloadsUnderWay(FuncTest):

@@ -8,10 +8,9 @@
 --   jw:<queue> hash: daemon that waits for a job -> "since, until when unless refreshed" (ms)     !queues names of queues that have jobs
 --   !deferred  nonces of the DEFERs that were carried out, by the moment from which on no try of them may be (ms)
 -- ARGV: 4 j, 5 operation, then its arguments; the text of a reply is a list of words, each with its length and ':' in front
---   defer id payload lock delay_ms most nonce not_after_ms peer all_most peer_most keep_ms [due_ms failed]
+--   defer id payload lock delay_ms most nonce not_after_ms peer all_most peer_most keep_ms
 --         D left_ms (due so soon)   F count (there are `most` already)   B '*' or 'p' (so many bytes are too many: see home.lua)   L (late)
 --         an id that is due or leased stays as it is, and a nonce that was answered D changes nothing; not_after_ms 0: not known
---         due_ms: its place among those that are due, of one that is due already (by the clock), before 0 is 0; failed: so many attempts have failed elsewhere
 --   take value ttl_ms attempts not_after_ms daemon life_ms more after_ms after_id keep_ms lock…
 --         J id attempt lock payload due_ms (of the clock)   W next_ms (nothing is due; in so long something may be, -1 = not known)
 --         C after_ms after_id (call again)   L (late)     behind J, W and C: the ids of jobs that have failed for good with this call
@@ -173,7 +172,7 @@ local function job_charge(id, job, payload, all_most, peer_most)
   charge(job.peer, new + job_bytes(id, job, payload))
 end
 
-function operation.defer(id, payload, lock, delay_ms, most, nonce, not_after_ms, peer, all_most, peer_most, keep_ms, due_ms, failed)
+function operation.defer(id, payload, lock, delay_ms, most, nonce, not_after_ms, peer, all_most, peer_most, keep_ms)
   if not_after_ms > 0 and now_ms > not_after_ms then return reply('L') end
   keys_are_ours()
   sweep_dead(keep_ms)
@@ -186,7 +185,7 @@ function operation.defer(id, payload, lock, delay_ms, most, nonce, not_after_ms,
     return reply('D', is_due and math.max(former.due - now_ms, 0) or 0)
   end
   if n_due + n_leased + n_dead - (former and 1 or 0) >= most then return reply('F', n_due + n_leased + n_dead) end
-  local job = {due = math.max(0, math.min(due_ms or now_ms + delay_ms, now_ms + delay_ms)), failed = failed or 0, value = '-', lock = lock, peer = peer}
+  local job = {due = now_ms + delay_ms, failed = 0, value = '-', lock = lock, peer = peer}
   local much = job_charge(id, job, payload, all_most, peer_most)
   if much then return reply('B', much) end
   if former then
@@ -199,7 +198,7 @@ function operation.defer(id, payload, lock, delay_ms, most, nonce, not_after_ms,
   call('HSET', jobs, 'n', job.number)
   job_write(id, job)
   if job_make_due(id, job) then wake() end
-  return reply('D', math.max(job.due - now_ms, 0))
+  return reply('D', delay_ms)
 end
 
 local function wait(daemon, life_ms, again)
@@ -397,7 +396,7 @@ end
 
 -- Which arguments are numbers.
 local NUMBERS = {
-  defer = {4, 5, 7, 9, 10, 11, 12, 13}, take = {2, 3, 4, 6, 7, 8, 10}, renew = {3}, payload = {}, done = {}, retry = {2, 3}, back = {}, revive = {2}, drop = {},
+  defer = {4, 5, 7, 9, 10, 11}, take = {2, 3, 4, 6, 7, 8, 10}, renew = {3}, payload = {}, done = {}, retry = {2, 3}, back = {}, revive = {2}, drop = {},
   leave = {}, list = {1, 2}, queues = {1}
 }
 local argument = {unpack(ARGV, 6)}

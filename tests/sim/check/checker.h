@@ -194,28 +194,21 @@ struct delays {
 	size_t cap, count;
 };
 
-/* A job of the queues w0 …, see chores.c. It is at one server, unless it is moved to another, or stored there by another DEFER of its id. */
+/* A job of the queues w0 …, see chores.c. */
 struct chore {
-	uint16_t at, ever;    /* bits: the servers that have it, as far as calls and answers tell; that ever had it */
+	bool at, ever;        /* its home has it, as far as calls and answers tell; ever had it */
 	bool stored;          /* its home has stored it */
 	bool acknowledged;    /* its DEFER was answered OK */
 	bool asked_done;      /* some client asked for its DONE */
-	bool finished;        /* no server has it any more */
+	bool finished;        /* its home has it no more … */
 	bool told_done;       /* … and each DONE that was carried out was answered OK */
 	unsigned ends, oks;   /* DONEs that were carried out; and that were answered OK */
 	uint64_t nonce;       /* hash of that of the last DEFER that was carried out */
-	bool missing;         /* a server lost its memory while it had it */
+	bool missing;         /* its home lost its memory while it had it */
 	bool again;           /* … after it had it: it may come back */
-	bool twin;            /* another DEFER of its id has stored it beside it, at another server */
 	int64_t attempt;      /* the last one that a client was told; 0: none since it was due as if it had never failed */
-	int64_t changed_at;   /* true time when a server last got it, or had it no more */
-	int64_t revived_at;   /* … when it last was made due again, having failed for good */
-	struct chore_move {
-		uint64_t value;   /* hash of that with which a daemon has leased it to move it; 0: none ever did … */
-		unsigned from;    /* … from this server */
-		int64_t due_at;   /* true time when it was due there */
-		int64_t stored_at; /* true time when its home stored it under that value; 0: it did not */
-	} move;
+	int64_t changed_at;   /* true time when its home last got it, or had it no more, … */
+	int64_t revived_at;   /* … or last stored it or made it due again, as if it had never failed */
 };
 
 struct checker {
@@ -236,6 +229,7 @@ struct checker {
 	int64_t nests_at; /* true time of the next look */
 	unsigned home[RATE_NAMES]; /* 1 + the server that counts the uses of that name; 0: none has yet */
 	int64_t admitted[DAEMONS_MAX][RATE_NAMES]; /* what stores admitted for a daemon, less the OKs that it told */
+	unsigned queue_home[CHORE_QUEUES]; /* 1 + the server that has stored chores of that queue; 0: none has yet */
 	struct chore chore[CHORES_MAX];
 	int64_t torn;          /* one more than the number of the chore whose last change may not have been made; 0: there is none */
 	struct chore torn_was; /* before that */

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Deferred work: what a line says about a chore is true of its home (S32), and no two clients ever believe in one (S33). A home that lost its memory, or
- * returned to an earlier state, excuses what it forgot. chores_moved.c has what concerns several homes.
+ * returned to an earlier state, excuses what it forgot.
  */
 #include "daemon/base/netstring.h"
 #include "tests/sim/world/world.h"
 
 #include <stdio.h>
 
+#define PIECE 60 /* chores that a server tells in one piece, or a few more */
+
 static struct chore *chore_of(struct world *w, int64_t number)
 {
 	return number >= 0 ? &w->checker.chore[number] : NULL;
 }
 
-uint64_t chore_hash(struct span text)
+static uint64_t chore_hash(struct span text)
 {
 	static const uint64_t fixed[2] = {0, 0};
 
@@ -22,88 +24,79 @@ uint64_t chore_hash(struct span text)
 
 /* --- at the home ----------------------------------------------------------------------------------------------------- */
 
-bool chore_is_there(const struct server *s, int64_t number)
+/* What the server keeps of it; "": of a memory store. False: nothing. */
+static bool chore_row(const struct server *s, int64_t number, struct span *ret_row)
 {
 	char key[64], field[32];
 
-	snprintf(key, sizeof(key), "j:w%lld", (long long)chore_queue(s->world->plan, number));
+	snprintf(key, sizeof(key), "j:w%lld", (long long)chore_queue(number));
 	snprintf(field, sizeof(field), "hc%lld", (long long)number);
-	return sim_node_has_field(s->node, span_of(key), span_of(field));
+	return sim_node_field(s->node, span_of(key), span_of(field), ret_row);
 }
 
-static bool chore_has_place(const struct chore *h, const struct server *s)
+static bool chore_is_there(const struct server *s, int64_t number)
 {
-	return h->at >> s->index & 1;
+	struct span row;
+
+	return chore_row(s, number, &row);
 }
 
-/* Only a daemon that moves it names a place in the order. */
-struct deferral {
-	uint64_t nonce;
-	bool moves;
-	int64_t due_ms;
-};
+static bool chore_is_dead(const struct server *s, int64_t number)
+{
+	long long due, failed, most = (long long)s->world->daemon[0].conf.limits.attempts;
+	char value[8], text[64];
+	struct span row;
 
-static struct deferral deferral_of(struct span rest)
+	if (!chore_row(s, number, &row))
+		return false;
+	snprintf(text, sizeof(text), "%.*s", (int)row.n, row.p);
+	return sscanf(text, "%lld %lld %2s", &due, &failed, value) == 3 && strcmp(value, "-") == 0 && failed >= most;
+}
+
+/* NULL: no server has stored any chore of its queue. */
+static struct server *chore_home(struct world *w, int64_t number)
+{
+	unsigned home = w->checker.queue_home[chore_queue(number)];
+
+	return home ? &w->server[home - 1] : NULL;
+}
+
+static uint64_t nonce_of(struct span rest)
 {
 	struct span word = SPAN("");
-	struct deferral d = {0};
-	int64_t not_after_ms;
 
 	for (unsigned i = 0; i < 5; i++)
 		(void)netstring_next(&rest, &word); /* payload lock delay_ms most, then the nonce */
-	d.nonce = chore_hash(word);
-	(void)netstring_next_int(&rest, &not_after_ms);
-	for (unsigned i = 0; i < 4; i++)
-		(void)netstring_next(&rest, &word); /* peer all_most peer_most keep_ms */
-	d.moves = rest.n > 0;
-	if (d.moves && !netstring_next_int(&rest, &d.due_ms))
-		d.due_ms = INT64_MAX / SEC; /* no moment at all */
-	return d;
-}
-
-/* The server has it, and had it not before. */
-static void chore_comes(struct server *s, struct chore *h, const struct deferral *d)
-{
-	if (!d->moves) {
-		h->twin |= h->at != 0;
-		h->attempt = 0;
-	}
-	h->at |= (uint16_t)(1u << s->index);
-	h->ever |= h->at;
-	h->changed_at = s->world->now;
-	h->finished = h->told_done = false;
+	return chore_hash(word);
 }
 
 /* Another DEFER after the chore was done brings it back; another try of the same one does not. */
-static void chore_stored(struct server *s, const struct flight *f, struct span rest)
+static void chore_stored(struct server *s, struct span rest)
 {
+	struct world *w = s->world;
 	struct span id;
 	struct chore *h;
-	struct deferral d;
 	int64_t number;
 
-	if (!netstring_next(&rest, &id) || !(h = chore_of(s->world, number = chore_number(id))))
+	if (!netstring_next(&rest, &id) || !(h = chore_of(w, number = chore_number(id))))
 		return;
-	d = deferral_of(rest);
 	h->again |= s->ahead_us > 0;
 	if (!chore_is_there(s, number))
 		return;
-	if (s->index != chore_home(s->world, number, f->strange))
-		checker_fail(s->world, INVARIANT_S32, -1, "daemon %u stores c%lld at node %u, which is not its home", f->daemon->index, (long long)number,
-		             s->index);
-	if (h->finished && h->nonce == d.nonce && !h->again)
-		checker_fail(s->world, INVARIANT_S32, -1, "node %u stores c%lld again, which was done, for a DEFER that it has carried out", s->index,
+	if (!chore_home(w, number))
+		w->checker.queue_home[chore_queue(number)] = 1 + s->index;
+	if (chore_home(w, number) != s)
+		checker_fail(w, INVARIANT_S32, -1, "node %u stores c%lld, and node %u its queue", s->index, (long long)number, chore_home(w, number)->index);
+	if (h->finished && h->nonce == nonce_of(rest) && !h->again)
+		checker_fail(w, INVARIANT_S32, -1, "node %u stores c%lld again, which was done, for a DEFER that it has carried out", s->index,
 			     (long long)number);
-	if (!chore_has_place(h, s))
-		chore_comes(s, h, &d);
-	else if (!d.moves)
-		h->attempt = 0; /* it may have failed for good before */
-	if (d.moves)
-		chore_move_stored(s, number, d.nonce, d.due_ms);
-	else
-		h->revived_at = s->world->now;
-	h->stored = true;
-	h->nonce = d.nonce;
+	if (!h->at)
+		h->changed_at = w->now;
+	h->at = h->ever = h->stored = true;
+	h->finished = h->told_done = false;
+	h->attempt = 0; /* it may have failed for good before */
+	h->revived_at = w->now;
+	h->nonce = nonce_of(rest);
 }
 
 /* It is handed out to a client. */
@@ -111,7 +104,7 @@ static void chore_given(const struct server *s, struct chore *h, int64_t number,
 {
 	if (h->told_done && !h->again)
 		checker_fail(s->world, INVARIANT_S32, -1, "node %u hands out c%lld again, which was told to be done", s->index, (long long)number);
-	if (attempt < h->attempt && !h->again && !h->missing && !h->twin)
+	if (attempt < h->attempt && !h->again && !h->missing)
 		checker_fail(s->world, INVARIANT_S32, -1, "node %u hands out c%lld with attempt %lld, after attempt %lld", s->index, (long long)number,
 		             (long long)attempt, (long long)h->attempt);
 	if (attempt > (int64_t)s->world->daemon[0].conf.limits.attempts)
@@ -119,10 +112,10 @@ static void chore_given(const struct server *s, struct chore *h, int64_t number,
 	h->attempt = attempt;
 }
 
-static void chore_taken(struct server *s, const struct flight *f, struct span value, const struct answer *a)
+static void chore_taken(struct server *s, const struct answer *a)
 {
-	struct span rest = a->found, id, word;
-	int64_t attempt = 0, due_ms = 0;
+	struct span rest = a->found, id;
+	int64_t attempt = 0;
 	struct chore *h;
 
 	if (!span_starts(sim_node_marker(s->node), SPAN("j")))
@@ -130,36 +123,28 @@ static void chore_taken(struct server *s, const struct flight *f, struct span va
 	if (!netstring_next(&rest, &id) || !(h = chore_of(s->world, chore_number(id))))
 		return;
 	(void)netstring_next_int(&rest, &attempt);
-	(void)netstring_next(&rest, &word);
-	(void)netstring_next(&rest, &word);
-	(void)netstring_next_int(&rest, &due_ms);
-	if (s->index == chore_home(s->world, chore_number(id), f->strange))
-		chore_given(s, h, chore_number(id), attempt);
-	else
-		chore_move_begun(s, chore_number(id), value, due_ms);
+	chore_given(s, h, chore_number(id), attempt);
 }
 
-static void chore_ended(const struct server *s, struct chore *h, int64_t number, struct span value)
+static void chore_ended(const struct server *s, struct chore *h, int64_t number)
 {
-	h->at &= (uint16_t)~(1u << s->index);
+	h->at = false;
+	h->finished = true;
 	h->changed_at = s->world->now;
-	h->finished = h->at == 0;
-	if (!chore_move_ended(s, number, value)) {
-		h->ends++;
-		if (!h->asked_done)
-			checker_fail(s->world, INVARIANT_S32, -1, "node %u has c%lld no more, and nobody asked for its DONE", s->index, (long long)number);
-	}
-	h->told_done = h->finished && h->oks > 0 && h->oks == h->ends;
+	h->ends++;
+	if (!h->asked_done)
+		checker_fail(s->world, INVARIANT_S32, -1, "node %u has c%lld no more, and nobody asked for its DONE", s->index, (long long)number);
+	h->told_done = h->oks > 0 && h->oks == h->ends;
 }
 
 /* Which chore was done is seen by what is no longer there. */
-static void chores_finished(struct server *s, struct span value)
+static void chores_finished(struct server *s)
 {
 	struct world *w = s->world;
 
 	for (int64_t i = 0; i < w->checker.chores; i++)
-		if (chore_has_place(&w->checker.chore[i], s) && !chore_is_there(s, i))
-			chore_ended(s, &w->checker.chore[i], i, value);
+		if (w->checker.chore[i].at && chore_home(w, i) == s && !chore_is_there(s, i))
+			chore_ended(s, &w->checker.chore[i], i);
 }
 
 static void chore_revived(struct server *s, struct span id)
@@ -172,20 +157,18 @@ static void chore_revived(struct server *s, struct span id)
 	h->revived_at = s->world->now;
 }
 
-static void chores_answered(struct server *s, const struct flight *f, struct span op, struct span rest, const struct answer *a)
+static void chores_answered(struct server *s, struct span op, struct span rest, const struct answer *a)
 {
 	struct span word;
 
 	if (span_equal(op, SPAN("defer")) && a->code == 'D')
-		chore_stored(s, f, rest);
+		chore_stored(s, rest);
 	else if (!netstring_next(&rest, &word))
 		return;
 	else if (span_equal(op, SPAN("take")) && a->code == 'J')
-		chore_taken(s, f, word, a);
+		chore_taken(s, a);
 	else if (span_equal(op, SPAN("done")) && a->code == 'R')
-		chores_finished(s, word);
-	else if (span_equal(op, SPAN("back")) && a->code == 'R')
-		chore_given_back(s, word);
+		chores_finished(s);
 	else if (span_equal(op, SPAN("revive")) && a->code == 'R')
 		chore_revived(s, word);
 }
@@ -199,7 +182,7 @@ void chores_ran(struct server *s, const struct flight *f)
 			continue;
 		(void)netstring_next(&rest, &op);
 		if (netstring_next(&rest, &op))
-			chores_answered(s, f, op, rest, &f->answer[i]);
+			chores_answered(s, op, rest, &f->answer[i]);
 	}
 }
 
@@ -232,19 +215,68 @@ void chores_settle(struct server *s)
 void chores_lost(struct server *s)
 {
 	struct world *w = s->world;
-	uint16_t bit = (uint16_t)(1u << s->index);
 
 	for (int64_t i = 0; i < w->checker.chores; i++) {
 		struct chore *h = &w->checker.chore[i];
 
-		h->missing |= h->at & bit;
-		h->again |= (h->ever & bit) != 0;
-		if (h->ever & bit)
-			h->at = chore_is_there(s, i) ? h->at | bit : h->at & (uint16_t)~bit;
+		if (!h->ever || chore_home(w, i) != s)
+			continue;
+		h->missing |= h->at;
+		h->again = true;
+		h->at = chore_is_there(s, i);
 	}
 }
 
 /* --- at the clients -------------------------------------------------------------------------------------------------- */
+
+void chores_begun(struct request_sim *q)
+{
+	struct world *w = q->conn->world;
+	const struct server *home;
+
+	if (q->ask != ASK_CHORE)
+		return;
+	home = chore_home(w, q->name);
+	if (q->chore == CHORE_DONE)
+		w->checker.chore[q->name].asked_done = true;
+	if (q->chore == CHORE_REVIVE)
+		q->was_dead = home && chore_is_dead(home, q->name);
+}
+
+void chores_row(struct request_sim *q, struct span line)
+{
+	int64_t chore = chore_number(line_field(line, "job"));
+
+	if (q->ask == ASK_CHORE && q->chore == CHORE_JOBS && chore >= 0)
+		q->chores[chore / 8] |= (unsigned char)(1u << chore % 8);
+}
+
+/* What was at the home all the time. */
+static void chores_listed(const struct request_sim *q, struct span line)
+{
+	struct world *w = q->conn->world;
+
+	if (line_int(line, "after") >= 0 || line_int(line, "n") > PIECE)
+		return;
+	for (int64_t i = 0; i < w->checker.chores; i++) {
+		const struct chore *h = &w->checker.chore[i];
+
+		if (chore_queue(i) != chore_queue(q->name) || !h->at || h->changed_at >= q->begun_at || h->missing || h->again)
+			continue;
+		if (!(q->chores[i / 8] >> i % 8 & 1))
+			checker_fail(w, INVARIANT_S32, -1, "LIST jobs of daemon %u, begun at %lld us, leaves out c%lld", q->conn->daemon->index,
+			             (long long)q->begun_at, (long long)i);
+	}
+}
+
+static void chore_not_found(const struct request_sim *q)
+{
+	struct world *w = q->conn->world;
+	const struct chore *h = &w->checker.chore[q->name];
+
+	if (q->was_dead && h->revived_at < q->begun_at && h->changed_at < q->begun_at && !h->again && chore_is_dead(chore_home(w, q->name), q->name))
+		checker_fail(w, INVARIANT_S32, -1, "c%lld: RETRY is told NOTFOUND, and it has failed for good", (long long)q->name);
+}
 
 static void done_said(struct world *w, const struct request_sim *q)
 {
@@ -273,20 +305,17 @@ void chores_said(struct request_sim *q, struct span line, struct span word)
 		done_said(w, q);
 	} else if (q->chore == CHORE_JOBS && ok) {
 		chores_listed(q, line);
-	} else if (q->chore == CHORE_LIST && ok && line_int(line, "missing") <= 0) {
-		q->conn->daemon->looked_at = w->now;
 	} else if (q->chore == CHORE_REVIVE && span_equal(word, SPAN("ERR")) && span_equal(line_word(line, 2), SPAN("NOTFOUND"))) {
 		chore_not_found(q);
 	}
 }
 
 /* Leases end early where the clock was set forward: see redlock-protocol(7). */
-static bool chore_is_excused(const struct world *w, const struct chore *h)
+static bool chore_is_excused(struct world *w, int64_t chore)
 {
-	for (unsigned i = 0; i < w->plan->nodes; i++)
-		if (h->ever >> i & 1 && w->server[i].ahead_us > 0)
-			return true;
-	return h->twin;
+	const struct server *home = chore_home(w, chore);
+
+	return home && home->ahead_us > 0;
 }
 
 /* A client begins to believe in its chore, or believes for longer. */
@@ -294,7 +323,7 @@ void check_chore(const struct sim_client *c)
 {
 	struct world *w = c->world;
 
-	if (chore_is_excused(w, &w->checker.chore[c->work.chore]))
+	if (chore_is_excused(w, c->work.chore))
 		return;
 	for (unsigned i = 0; i < w->plan->clients; i++) {
 		const struct work *other = &w->client[i].work;
@@ -311,8 +340,8 @@ void check_chores_left(struct world *w)
 	for (int64_t i = 0; i < w->checker.chores; i++) {
 		const struct chore *h = &w->checker.chore[i];
 
-		for (unsigned k = 0; k < w->plan->nodes; k++)
-			if (h->at >> k & 1 && h->acknowledged && !h->missing && !chore_is_there(&w->server[k], i))
-				checker_fail(w, INVARIANT_S32, -1, "c%lld was acknowledged and not done, and node %u has lost it", (long long)i, k);
+		if (h->at && h->acknowledged && !h->missing && !chore_is_there(chore_home(w, i), i))
+			checker_fail(w, INVARIANT_S32, -1, "c%lld was acknowledged and not done, and node %u has lost it", (long long)i,
+			             chore_home(w, i)->index);
 	}
 }

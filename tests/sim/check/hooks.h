@@ -105,21 +105,8 @@ void chores_settle(struct server *s);                       /* … and its home 
 void chores_said(struct request_sim *q, struct span line, struct span word);
 void check_chore(const struct sim_client *c);
 void check_chores_left(struct world *w);
-bool chore_is_there(const struct server *s, int64_t number);
-uint64_t chore_hash(struct span text); /* of the nonce of a DEFER, or the value of a move */
-
-/* chores_moved.c: … where the set of servers changes. */
-unsigned chore_home(const struct world *w, int64_t chore, bool strange); /* the server that daemons of that configuration have to ask */
-bool chore_is_dead(const struct server *s, int64_t number);              /* it has failed for good there */
-void chore_move_begun(struct server *s, int64_t number, struct span value, int64_t due_ms);
-void chore_move_stored(const struct server *s, int64_t number, uint64_t value, int64_t due_ms);
-bool chore_move_ended(const struct server *s, int64_t number, struct span value); /* it is done there: because it was moved? */
-void chore_given_back(const struct server *s, struct span value);
 void chores_begun(struct request_sim *q);
 void chores_row(struct request_sim *q, struct span line);
-void chores_listed(const struct request_sim *q, struct span line);
-void chore_not_found(const struct request_sim *q);
-void check_chores_astray(struct world *w);
 
 /* named.c: COMPLETE and RECENT. */
 void named_run_begins(struct sim_daemon *d);

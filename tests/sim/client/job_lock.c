@@ -125,7 +125,7 @@ static struct request_sim *lock_say(struct sim_client *c, const char *verb)
 {
 	int64_t chore = c->work.lock.chore;
 	struct request_sim *q = client_ask(c, ASK_CHORE, NULL, "%s r%lld owner=job:w%lld/c%lld", verb, (long long)c->work.lock.name,
-	                                   (long long)chore_queue(c->world->plan, chore), (long long)chore);
+	                                   (long long)chore_queue(chore), (long long)chore);
 
 	if (!q)
 		return NULL;

@@ -194,7 +194,7 @@ static void repeater_asks(struct sim_client *c)
 
 	if (asks_what_is_vague(c))
 		;
-	else if (what < 20 && !c->world->plan->stranger) /* where the set of servers changes a queue may have two homes for a while */
+	else if (what < 20 && !c->world->plan->stranger) /* where the set of servers changes a queue may have another home */
 		repeat_ask_job(c);
 	else if (what < 35)
 		ask_of_permits(c, owner);

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Clients that put chores, c0 …, into the queues w0 …, and take, do and give back those of others, beside the jobs of the plan. What they believe is as for
- * locks. What becomes of each chore is checked in check/chores.c. Where the set of servers changes they also list queues and chores, and make due again what
- * has failed for good.
+ * locks. What becomes of each chore is checked in check/chores.c. In some worlds they also list queues and chores, and make due again what has failed for good.
  */
 #include "tests/sim/world/world.h"
 
 #define WORKERS   6
 #define PAUSE_US  (400 * MSEC)
-#define LOOK_US   (400 * MSEC)
-#define LOOKS     6
 #define AGAIN_PERCENT 60 /* a DEFER of which nobody knows whether it was carried out is repeated */
 
 int64_t chore_number(struct span id)
@@ -26,14 +23,9 @@ int64_t chore_number(struct span id)
 	return n < CHORES_MAX ? n : -1;
 }
 
-static int64_t queues(const struct plan *p)
+int64_t chore_queue(int64_t chore)
 {
-	return plan_moves_chores(p) ? CHORE_QUEUES_MOVED : CHORE_QUEUES;
-}
-
-int64_t chore_queue(const struct plan *p, int64_t chore)
-{
-	return chore % queues(p) + (plan_moves_chores(p) ? p->seed % 97 * CHORE_QUEUES_MOVED : 0);
+	return chore % CHORE_QUEUES;
 }
 
 static const struct host *worker_host(const struct sim_client *c)
@@ -122,7 +114,6 @@ static void say_defer(struct sim_client *c)
 	struct work *k = &c->work;
 	struct world *w = c->world;
 	int64_t chore = k->again >= 0 ? k->again : w->checker.chores;
-	int64_t healed = w->plan->length_us + settle_us(w->plan);
 	char delay[32] = "", lock[32] = "";
 	struct request_sim *q;
 
@@ -130,14 +121,12 @@ static void say_defer(struct sim_client *c)
 		return;
 	if (stream_chance(&k->stream, 40))
 		snprintf(delay, sizeof(delay), " delay=%lldms", (long long)stream_skewed(&k->stream, 1, 3000));
-	if (plan_moves_chores(w->plan) && stream_chance(&k->stream, 25)) /* it is due once all have joined */
-		snprintf(delay, sizeof(delay), " delay=%lldms", (long long)stream_range(&k->stream, 1, (healed - w->now) / MSEC));
 	if (chore % 3 == 0)
 		snprintf(lock, sizeof(lock), " lock=x%lld", (long long)(chore / 3 % CHORE_LOCKS));
 	if (chore_lock(w->plan, chore) >= 0)
 		snprintf(lock, sizeof(lock), " lock=r%lld", (long long)chore_lock(w->plan, chore));
-	q = client_ask(c, ASK_CHORE, NULL, "DEFER w%lld work id=c%lld%s%s", (long long)chore_queue(w->plan, chore),
-		       (long long)chore, delay, lock);
+	q = client_ask(c, ASK_CHORE, NULL, "DEFER w%lld work id=c%lld%s%s", (long long)chore_queue(chore), (long long)chore, delay,
+		       lock);
 	if (!q)
 		return;
 	q->name = chore;
@@ -150,7 +139,7 @@ static void say_defer(struct sim_client *c)
 static void say_take(struct sim_client *c)
 {
 	struct work *k = &c->work;
-	int64_t queue = chore_queue(c->world->plan, stream_range(&k->stream, 0, queues(c->world->plan) - 1));
+	int64_t queue = chore_queue(stream_range(&k->stream, 0, CHORE_QUEUES - 1));
 	int64_t wait_ms = stream_chance(&k->stream, 40) ? 0 : stream_range(&k->stream, 100, 3000);
 	struct request_sim *q = client_ask(c, ASK_CHORE, NULL, "TAKE w%lld wait=%lldms%s", (long long)queue, (long long)wait_ms, job_locker_ttl(c));
 
@@ -164,7 +153,7 @@ static void say_take(struct sim_client *c)
 static void say_of_chore(struct sim_client *c, enum chore_ask what)
 {
 	static const char *const verb[] = {[CHORE_DONE] = "DONE", [CHORE_RETRY] = "RETRY"};
-	int64_t chore = c->work.chore, queue = chore_queue(c->world->plan, chore);
+	int64_t chore = c->work.chore, queue = chore_queue(chore);
 	struct request_sim *q;
 
 	if (what == CHORE_CHECK)
@@ -179,12 +168,10 @@ static void say_of_chore(struct sim_client *c, enum chore_ask what)
 		worker_disclaim(c);
 }
 
-/* Where the set of servers changes. */
 static void say_beside(struct sim_client *c)
 {
 	struct work *k = &c->work;
-	const struct plan *p = c->world->plan;
-	int64_t chore = k->dead >= 0 && !k->asks ? k->dead : stream_range(&k->stream, 0, queues(p) - 1), queue = chore_queue(p, chore);
+	int64_t chore = k->dead >= 0 && !k->asks ? k->dead : stream_range(&k->stream, 0, CHORE_QUEUES - 1), queue = chore_queue(chore);
 	enum chore_ask what = k->dead >= 0 && !k->asks ? CHORE_REVIVE : stream_chance(&k->stream, 70) ? CHORE_JOBS : CHORE_LIST;
 	struct request_sim *q;
 
@@ -202,34 +189,18 @@ static void say_beside(struct sim_client *c)
 		k->dead = -1;
 }
 
-/* Once the stores have joined again, each daemon is asked about queues: it then moves what is due elsewhere. Some of what has failed for good is due again. */
-static void worker_looks(struct sim_client *c)
-{
-	struct request_sim *q = client_ask(c, ASK_CHORE, NULL, "LIST queues");
-
-	if (q)
-		q->chore = CHORE_LIST;
-	say_beside(c);
-	world_at(c->world, &c->work.timer, AT_WORKER, c->world->now + LOOK_US);
-}
-
 /* Some never succeed. */
 static bool chore_succeeds(const struct plan *p, struct work *k)
 {
-	return stream_chance(&k->stream, plan_moves_chores(p) && k->chore % 5 == 4 ? 0 : 70);
+	return stream_chance(&k->stream, plan_lists_chores(p) && k->chore % 5 == 4 ? 0 : 70);
 }
 
 void worker_fired(struct sim_client *c)
 {
 	struct world *w = c->world;
 	struct work *k = &c->work;
-	int64_t healed = w->plan->length_us + settle_us(w->plan);
 
-	if (w->now > healed && w->now < healed + LOOKS * LOOK_US)
-		worker_looks(c);
-	else if (w->now > healed - SEC && w->now <= healed && plan_moves_chores(w->plan))
-		world_at(w, &k->timer, AT_WORKER, healed + LOOK_US);
-	if (w->now > healed - SEC)
+	if (w->now > w->plan->length_us + settle_us(w->plan) - SEC)
 		return;
 	if (c->conn && c->state == CLIENT_RUNNING && !c->conn->left) {
 		if (k->conn != c->conn)
@@ -241,7 +212,7 @@ void worker_fired(struct sim_client *c)
 			say_of_chore(c, CHORE_CHECK);
 		else if (k->chore >= 0)
 			say_of_chore(c, stream_chance(&k->stream, 40) ? CHORE_CHECK : chore_succeeds(w->plan, k) ? CHORE_DONE : CHORE_RETRY);
-		else if (plan_moves_chores(w->plan) && stream_chance(&k->stream, k->dead >= 0 ? 50 : 12))
+		else if (plan_lists_chores(w->plan) && stream_chance(&k->stream, k->dead >= 0 ? 50 : 12))
 			say_beside(c);
 		else if (!k->asks && stream_chance(&k->stream, 55))
 			say_take(c);

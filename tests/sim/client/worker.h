@@ -16,7 +16,6 @@ struct sim_client;
 /* ASK_CHORE: a request about the queues w0 … */
 enum chore_ask { CHORE_DEFER, CHORE_TAKE, CHORE_CHECK, CHORE_DONE, CHORE_RETRY, CHORE_REVIVE, CHORE_JOBS, CHORE_LIST, CHORE_LOCK };
 #define CHORE_QUEUES 2
-#define CHORE_QUEUES_MOVED 4 /* … whose homes are others in each world */
 #define CHORES_MAX   600
 #define CHORE_LOCKS  3
 
@@ -44,7 +43,7 @@ struct work {
 
 /* worker.c: deferred work, in some worlds. */
 int64_t chore_number(struct span id); /* -1: it is none */
-int64_t chore_queue(const struct plan *p, int64_t chore); /* the number of its queue */
+int64_t chore_queue(int64_t chore); /* the number of its queue */
 void worker_row(struct sim_client *c, const struct request_sim *q, struct span line);
 void worker_begin(struct sim_client *c);
 void worker_fired(struct sim_client *c);

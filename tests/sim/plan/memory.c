@@ -82,7 +82,8 @@ void memory_draw(struct plan *p, uint64_t seed)
 	p->finale = p->foreign = p->inquires = p->window = p->echo_percent = 0;
 	p->heard_percent = 100;
 	/* What this store keeps beside locks is found in more of these worlds than in others. */
-	p->chores |= stream_chance(&s, 40);
+	if (stream_chance(&s, 40) && !p->chores)
+		p->chores = 1;
 	if (!p->rates && stream_chance(&s, 40))
 		p->rates = stream_range(&s, RATES_CLOSED, RATES_NEXT);
 	faults_sift(p, reboots);

@@ -103,7 +103,7 @@ struct job {
 		row(gathers) /* clients ask for several of these names at once, and lock them in both modes */ \
 		row(rates) /* clients use rate limits: enum rates */ \
 		row(permits) /* clients ask for permits of semaphores */                                                            \
-		row(chores) /* clients defer work, and take it; 2: the set of servers changes meanwhile, and there are more queues */ \
+		row(chores) /* clients defer work, and take it; 2: they list it, too, and make due again what has failed for good */ \
 		row(notes) /* clients ask which names were locked */                                                                \
 		row(inquires) /* daemons ask each other who holds a name: 2: all but the first */                                  \
 		row(readers) /* clients lock some names in both modes */                                                           \
@@ -161,8 +161,8 @@ static inline bool server_is_of_both(const struct plan *p, int64_t server)
 {
 	return plan_changes_servers(p) && server < p->nodes - (p->stranger == STRANGER_REPLACED ? 2 : plan_changed(p));
 }
-/* Whether chores may have another home once the set has changed. */
-static inline bool plan_moves_chores(const struct plan *p)
+/* Whether clients also list chores. */
+static inline bool plan_lists_chores(const struct plan *p)
 {
 	return p->chores == 2;
 }

@@ -16,7 +16,7 @@
  *              some of the names are semaphores
  *   rates      clients use rate limits
  *   permits    clients ask for permits of semaphores
- *   chores     clients defer work, and take it; also in some worlds in which the set of servers changes
+ *   chores     clients defer work, and take it; in some of these worlds they list it, too
  *   gathers    clients LOCKALL and LOCKANY some names, beside what readers do with them
  *   inquires   daemons ask each other who holds a name; in some of these worlds the first daemon neither asks nor answers
  *   memory     the daemon is its own store, and dies with it
@@ -260,16 +260,11 @@ static void draw_rates(struct plan *p)
 static void draw_chores(struct plan *p)
 {
 	struct stream s;
-	bool wanted = seed_is_spread((uint64_t)p->seed, SPREAD_CHORES);
 
-	if (plan_changes_servers(p)) {
-		stream_init(&s, (uint64_t)p->seed, DRAW_MOVED_CHORES, 0);
-		if ((wanted || stream_chance(&s, 60)) && !p->service_us && !p->storm && rare_of((uint64_t)p->seed) == RARE_NONE)
-			p->chores = 2;
+	if (!seed_is_spread((uint64_t)p->seed, SPREAD_CHORES) || p->stranger || p->service_us || p->storm || rare_of((uint64_t)p->seed) != RARE_NONE)
 		return;
-	}
-	if (wanted && !p->stranger && !p->service_us && !p->storm && rare_of((uint64_t)p->seed) == RARE_NONE)
-		p->chores = 1;
+	stream_init(&s, (uint64_t)p->seed, DRAW_CHORE_LISTS, 0);
+	p->chores = stream_chance(&s, 40) ? 2 : 1;
 }
 
 static void draw_notes(struct plan *p)
@@ -306,8 +301,7 @@ static void draw_meets(struct plan *p)
 {
 	struct stream s;
 
-	if (!spread_begin((uint64_t)p->seed, SPREAD_MEETS, &s) || p->service_us || p->storm || rare_of((uint64_t)p->seed) != RARE_NONE ||
-	    (p->stranger && !p->chores))
+	if (!spread_begin((uint64_t)p->seed, SPREAD_MEETS, &s) || p->service_us || p->storm || rare_of((uint64_t)p->seed) != RARE_NONE || p->stranger)
 		return;
 	p->meets = 1;
 	if (!p->chores)

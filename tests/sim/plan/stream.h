@@ -66,7 +66,7 @@ enum purpose {
 	DRAW_STORE, /* the seeds of each run of a memory store */
 	DRAW_TEAR,  /* which of its last stores a process has made that is killed */
 	DRAW_MEMORY, /* worlds of a daemon that is its own store */
-	DRAW_MOVED_CHORES, /* whether clients defer and take where the set of servers changes */
+	DRAW_CHORE_LISTS, /* whether clients that defer and take also list */
 	DRAW_REPEATS, /* requests whose answers are lost */
 	DRAW_JOB_LOCKS, /* how jobs are taken whose locks are names of readers and writers, and what becomes of those */
 	DRAW_PERMIT_OWNERS, /* the owners of permits */

@@ -331,13 +331,6 @@ bool sim_node_field(struct sim_node *n, struct span key, struct span field, stru
 	return true;
 }
 
-bool sim_node_has_field(struct sim_node *n, struct span key, struct span field)
-{
-	struct span value;
-
-	return sim_node_field(n, key, field, &value);
-}
-
 static int64_t expiry_of(const struct datum *datum)
 {
 	return datum->expires_ms == DATUM_FOREVER ? 0 : datum->expires_ms;

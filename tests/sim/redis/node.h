@@ -73,8 +73,7 @@ bool sim_node_has_own_data(const struct sim_node *n);
 bool sim_node_is_named(const struct sim_node *n, struct span marker);
 /* Is the ticket in the queue of the name, and until when? */
 bool sim_node_place(struct sim_node *n, struct span name, struct span ticket, int64_t wall_us, int64_t *ret_expires_ms);
-/* Has the hash "redlockd:<prefix>" + key that field? sim_node_field: and its value; of a memory store: "". */
-bool sim_node_has_field(struct sim_node *n, struct span key, struct span field);
+/* Has the hash "redlockd:<prefix>" + key that field? And its value; of a memory store: "". */
 bool sim_node_field(struct sim_node *n, struct span key, struct span field, struct span *ret_value);
 /* Visits every live key, marker and fence included, sorted by key (with its prefix). */
 void sim_node_each(struct sim_node *n, int64_t wall_us,

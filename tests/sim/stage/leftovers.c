@@ -99,12 +99,6 @@ static void check_key(void *context, struct span key, struct span value, int64_t
 			     value.p, (long long)expires_ms);
 }
 
-/* What comes due at a store that is not its home is moved then. */
-static bool rehome_is_due(const struct sim_daemon *d)
-{
-	return plan_moves_chores(d->world->plan) && d->strange && service_metrics(d->service)->value[METRIC_TIMERS] > d->conf.nodes;
-}
-
 /* They are left to the next steps. */
 static bool timers_are_due(const struct sim_daemon *d)
 {
@@ -126,10 +120,9 @@ void check_leftovers(struct world *w)
 		check_gauge(w, i, METRIC_NAMES, 0);
 		/* One for the health of each node. */
 		if (!timers_are_due(&w->daemon[i]))
-			check_gauge(w, i, METRIC_TIMERS, w->daemon[i].conf.nodes + rehome_is_due(&w->daemon[i]));
+			check_gauge(w, i, METRIC_TIMERS, w->daemon[i].conf.nodes);
 	}
 	check_chores_left(w);
-	check_chores_astray(w);
 	for (unsigned i = 0; i < w->plan->nodes; i++)
 		sim_node_each(w->server[i].node, server_wall(&w->server[i]), check_key, w);
 	check_joined(w);

@@ -131,7 +131,6 @@ static void tally_add(struct tally *to, const struct tally *t)
 	to->adopted += t->adopted;
 	to->together += t->together;
 	to->permits += t->permits;
-	to->moved += t->moved;
 	to->handed_on += t->handed_on;
 	to->partial += t->partial;
 	for (int i = 0; i < FAULT_N; i++)
@@ -271,10 +270,9 @@ void sweep_print(const struct sweep_result *r)
 	printf("daemons asked each other who has a name, or told it, %lld times; %lld refusals tell it\n", (long long)r->tally.words,
 	       (long long)r->tally.told);
 	printf("commands of which a store refused some calls: %lld\n", (long long)r->tally.partial);
-	printf("journal: %lld records, %lld restored; %lld sessions resumed, %lld leases adopted; %lld readers joined those of other daemons; %lld permits; "
-	       "%lld jobs moved\n",
+	printf("journal: %lld records, %lld restored; %lld sessions resumed, %lld leases adopted; %lld readers joined those of other daemons; %lld permits\n",
 	       (long long)r->tally.records, (long long)r->tally.restored, (long long)r->tally.resumed, (long long)r->tally.adopted,
-	       (long long)r->tally.together, (long long)r->tally.permits, (long long)r->tally.moved);
+	       (long long)r->tally.together, (long long)r->tally.permits);
 	printf("longest wait for a free name in a healed world: %lld ms; after an UNLOCK, where all wake-ups arrive: %lld ms; "
 	       "while a minority of the nodes flaps: %lld ms\n",
 	       (long long)r->longest_free / 1000, (long long)r->longest_woken / 1000, (long long)r->longest_flapping / 1000);

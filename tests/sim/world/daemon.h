@@ -69,7 +69,6 @@ struct sim_daemon {
 	unsigned server_of[NODES_MAX], node_of[NODES_MAX]; /* which server each of its nodes is, and the other way round */
 	int64_t deaf_until;               /* true time until which no published message arrives */
 	struct named named;
-	int64_t looked_at;                /* true time when it last answered LIST queues with all stores */
 	bool carries;                     /* stopped: it goes on in another process */
 	bool strange;                     /* it has another configuration than the others */
 	bool halted;                      /* its host stands still */
@@ -131,8 +130,6 @@ bool daemon_is_killed(const struct sim_daemon *d); /* its process has ended in t
 struct instant daemon_boot(const struct sim_daemon *d);
 /* Did this run of the daemon live until `depart`, and so send what it wanted to send then? */
 bool daemon_sent(const struct sim_daemon *d, uint64_t run, int64_t depart);
-/* Bits: the servers of the common configuration, or of the strange one. */
-uint16_t servers_of(const struct plan *p, bool strange);
 static inline bool daemon_has_server(const struct sim_daemon *d, unsigned server)
 {
 	return d->servers >> server & 1;

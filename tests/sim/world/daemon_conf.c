@@ -6,7 +6,8 @@
 static const char *const host_name[DAEMONS_MAX] = {"h0", "h1", "h2", "h3", "h4"};
 static const char *const node_name[NODES_MAX] = {"n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8"};
 
-uint16_t servers_of(const struct plan *p, bool strange)
+/* Bits: the servers of the common configuration, or of the strange one. */
+static uint16_t servers_of(const struct plan *p, bool strange)
 {
 	uint16_t all = (uint16_t)((1u << p->nodes) - 1), last = (uint16_t)(1u << (p->nodes - 1));
 	uint16_t both = (uint16_t)((1u << plan_nodes_least(p)) - 1);

@@ -65,7 +65,7 @@ struct tally {
 	int64_t takeovers, rejoins; /* trials of the finale that took place */
 	int64_t most_names; /* the most names that a daemon knew at a time */
 	int64_t most_waited, admission_waits; /* the most requests that waited at a time; rounds that waited for busy stores */
-	int64_t published, heard, words, told, handed_on, heads, records, restored, resumed, adopted, together, permits, moved;
+	int64_t published, heard, words, told, handed_on, heads, records, restored, resumed, adopted, together, permits;
 	int64_t partial; /* commands of which a store refused some calls and carried out others */
 };
 

@@ -150,6 +150,21 @@ TEST(each_name_of_a_request_needs_the_right)
 	hears(WEB, "OK n=2");
 }
 
+TEST(a_job_shows_that_it_has_a_lock_and_its_name_to_those_who_may_look)
+{
+	static const struct rule two[] = {{7, 33, -1, NULL, NULL, "web/*", RIGHT_LOOK}, {8, 0, -1, NULL, NULL, NULL, RIGHT_LOOK | RIGHT_LOCK}};
+
+	begins_with(two, 2);
+	says(ROOT, "DEFER web/q x id=a lock=web/1");
+	hears(ROOT, "OK *");
+	says(ROOT, "DEFER web/q x id=b lock=jobs/1");
+	hears(ROOT, "OK *");
+	says(WEB, "LIST jobs prefix=web/q");
+	hears(WEB, "\\* queue=web/q job=a state=due * name=web/1 payload=x");
+	hears(WEB, "\\* queue=web/q job=b state=due * name=\"\" payload=x");
+	hears(WEB, "OK n=2");
+}
+
 TEST(what_is_there_is_denied_like_what_is_not)
 {
 	const char *there, *not_there;

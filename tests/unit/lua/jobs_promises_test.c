@@ -211,18 +211,6 @@ TEST(a_defer_that_was_carried_out_changes_nothing_any_more)
 	ck_assert_int_eq(say(TAKE("v3")), 'J');
 }
 
-/* It was moved from a store whose clock is years ahead, and had been due for longer there than this clock has run. */
-TEST(a_job_whose_place_is_before_all_time_is_not_lost)
-{
-	ck_assert_int_eq(say("defer b x - 0 10 one 0 p 1000000000 0 " KEEP_MS " -2000 0"), 'D');
-	ck_assert_int_eq(say("defer a x - 0 10 other 0 p 1000000000 0 " KEEP_MS " -3 0"), 'D');
-	ck_assert_int_eq(say(TAKE("v1")), 'J');
-	ck_assert_str_eq(told(), "b 1  x 0");
-	ck_assert_int_eq(say("done v1"), 'R');
-	ck_assert_int_eq(say(TAKE("v2")), 'J');
-	ck_assert_str_eq(told(), "a 1  x 0");
-}
-
 /* Whatever the ids of the clients are. */
 TEST(jobs_that_are_due_in_the_same_moment_come_in_the_order_in_which_they_came)
 {

@@ -42,10 +42,6 @@ static void defer_draw(struct buf *words)
 	netstring_put_int(words, random_chance(&alike.calls, 90) ? 1000000 : 20000);
 	netstring_put_int(words, random_chance(&alike.calls, 80) ? 0 : 6000);
 	netstring_put_int(words, KEEP_MS);
-	if (random_chance(&alike.calls, 30)) { /* it is moved here */
-		netstring_put_int(words, random_clock(&alike.calls) / 1000 + 200 - (int64_t)rng_below(&alike.calls.rng, 3000));
-		put_number(words, 3);
-	}
 }
 
 static void take_draw(struct buf *words)
