@@ -201,8 +201,6 @@ static struct instant auth_due(struct commander *x, const struct auth *auth)
 	const struct session *s = auth->pending->session;
 	unsigned own = s->identity ? s->identity->failed : 0, before;
 
-	if (suspects_are_many(&x->auths->suspects, asker_span(auth->origin), x->core->now))
-		return instant_add(auth->asked_at, AUTH_DELAY_MOST);
 	before = suspect_failures(&x->auths->suspects, asker_span(auth->origin), auth_user(auth), x->core->now);
 	return instant_add(auth->asked_at, delay_of(own > before ? own : before));
 }

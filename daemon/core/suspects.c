@@ -170,12 +170,3 @@ unsigned suspect_failures(struct suspects *a, struct span origin, struct span us
 	s = suspect_find(a, name, suspect_name(origin, user, name));
 	return s ? s->failed : 0;
 }
-
-bool suspects_are_many(struct suspects *a, struct span origin, struct instant now)
-{
-	const struct suspects_of_one *o;
-
-	suspects_forgive(a, now);
-	o = origin_find(a, origin);
-	return o && o->count >= SUSPECTS_OF_ONE;
-}

@@ -2,8 +2,8 @@
 /*
  * Who has shown wrong secrets: an origin (peer.h) together with the user that it has named, so that nobody is delayed by what others on his address fail
  * with. A suspect is forgiven when it has not failed for SUSPECT_FORGIVEN. SUSPECTS_MOST are remembered, those that failed last; of one origin SUSPECTS_OF_ONE,
- * so that it does not make the daemon forget those of all others. An origin with so many counts as one whose every user has failed often: else it would
- * escape the delay by naming more users than are remembered.
+ * so that it does not make the daemon forget those of all others. An origin that names more users escapes the delay, and not its turn: see auth.c. To delay
+ * all of its users would let anybody on an address (of a NAT, of this host) keep all others there out.
  */
 #ifndef CORE_SUSPECTS_H
 #define CORE_SUSPECTS_H
@@ -29,7 +29,5 @@ void suspects_release(struct suspects *a);
 void suspect_failed(struct suspects *a, struct span origin, struct span user, struct instant now);
 /* How often it has failed in a row; 0: it has not, or is forgiven. */
 unsigned suspect_failures(struct suspects *a, struct span origin, struct span user, struct instant now);
-/* Whether that origin has SUSPECTS_OF_ONE. */
-bool suspects_are_many(struct suspects *a, struct span origin, struct instant now);
 
 #endif
