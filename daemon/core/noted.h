@@ -9,7 +9,7 @@
 #include "daemon/core/commander.h"
 
 #define NOTES_EVERY_US SEC
-#define NOTES_OF_USER  256    /* grants of one user that are noted in that time */
+#define NOTES_OF_USER  512    /* grants of one user that are noted in that time */
 #define NOTES_MOST     1024   /* the same, of all users */
 #define NAMES_KNOWN    100000 /* names that are remembered */
 #define COMPLETE_LOOKS 2048   /* names that one COMPLETE goes through, to find some that its session may look at */

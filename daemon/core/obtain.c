@@ -199,6 +199,8 @@ static void go_on_as_first(struct commander *x, struct permit *p)
 	} else {
 		if (!p->mark.claim && step_has_time(x))
 			permit_ask_mark(x, p, true);
+		else if (!p->mark.claim)
+			permit_leave_for_later(x, p);
 		ask_all_slots(x, p);
 	}
 }

@@ -4,6 +4,7 @@
 
 #include "daemon/base/mem.h"
 
+#define PERMITS_A_STEP 512
 
 /* --- semaphores --- */
 
@@ -154,12 +155,15 @@ void permit_leave_for_later(struct commander *x, struct permit *p)
 	commander_again(x);
 }
 
+/* Each asks for a slot at least: more than a step has room for are not looked at. */
 void permits_again(struct commander *x)
 {
 	struct permit *p;
 
-	while ((p = TAILQ_FIRST(&x->permits_later)))
+	for (unsigned n = 0; n < PERMITS_A_STEP && (p = TAILQ_FIRST(&x->permits_later)); n++)
 		permit_make_due(x, p);
+	if (!TAILQ_EMPTY(&x->permits_later))
+		commander_again(x);
 }
 
 void permit_is_due_no_more(struct commander *x, struct permit *p)

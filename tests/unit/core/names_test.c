@@ -73,11 +73,11 @@ TEST(a_user_has_so_many_grants_noted_in_a_second_and_no_more)
 	takes_numbers(NOTES_OF_USER + 10, 1);
 	session_opens_from_afar(3, 0);
 	takes(3, "other");
-	answers(1, "COMPLETE 255", "255");
-	answers(1, "COMPLETE 256", "");
+	answers(1, "COMPLETE 511", "511");
+	answers(1, "COMPLETE 512", "");
 	answers(1, "COMPLETE o", "other");
-	takes(1, "256"); /* they were looked at: there is room again */
-	answers(1, "COMPLETE 256", "256");
+	takes(1, "512"); /* they were looked at: there is room again */
+	answers(1, "COMPLETE 512", "512");
 	cluster_close();
 }
 
@@ -90,7 +90,7 @@ TEST(a_second_later_more_are_noted_and_no_timer_is_left)
 	takes_numbers(NOTES_OF_USER + 10, 1);
 	passes(NOTES_EVERY_US);
 	ck_assert_int_eq(figure(0, METRIC_TIMERS), timers);
-	takes(1, "256");
-	answers(1, "COMPLETE 256", "256");
+	takes(1, "512");
+	answers(1, "COMPLETE 512", "512");
 	cluster_close();
 }
