@@ -75,7 +75,6 @@ struct ticket {
 	char text[96];
 	size_t n;
 	uint64_t step;               /* the step in which it was first shown */
-	uint64_t withdrawn_in;       /* the step in which it was last withdrawn */
 	bool spent;                  /* a node granted a request that showed it */
 	uint16_t nodes;              /* bits: nodes where it was shown and may be queued */
 	int64_t shown_at[NODES_MAX]; /* true time when it was last shown there */

@@ -164,17 +164,13 @@ static bool priorities_count(struct sim_daemon *d, const struct ticket *t, int64
 	       ticket_us((struct span){t->text, t->n}) < latest_wall(d) - waited - waited / 50 - later(0, LEVEL_US - waited) / 2;
 }
 
-/*
- * A daemon with waiters shows its ticket in every request, and the same one as long as they wait. Alone at its own store it needs none. In the step in which it
- * is withdrawn the last who waited is answered, after the calls.
- */
+/* A daemon with waiters shows its ticket in every request, and the same one as long as they wait. Alone at its own store it needs none. */
 void tickets_call(struct sim_daemon *d, const struct call *call, int64_t name)
 {
 	struct ticket *t = ticket_of(d, name);
 
 	if (call->ticket.n == 0) {
-		if (!d->store && t->withdrawn_in != d->world->checker.step &&
-		    (all_wait(d, name) || one_waits_since(d, name, d->world->checker.step)))
+		if (!d->store && (all_wait(d, name) || one_waits_since(d, name, d->world->checker.step)))
 			checker_fail(d->world, INVARIANT_S20, name, "%s: daemon %u shows no ticket, though it has waiters",
 				     name_of(name), d->index);
 		return;
@@ -216,7 +212,6 @@ void tickets_won(struct sim_daemon *d, int64_t name)
 void tickets_withdrawn(struct sim_daemon *d, const struct call *call, int64_t name)
 {
 	ticket_of(d, name)->nodes &= (uint16_t)~(1u << call->node);
-	ticket_of(d, name)->withdrawn_in = d->world->checker.step;
 }
 
 /* The daemon lost its connection to the node and does not withdraw later: the place expires. */
