@@ -45,10 +45,13 @@ static void contender_answer_crowd(struct engine *e, struct contender *k, struct
 		holders_answer(e, l);
 }
 
-/* It is time to ask again. Before that, overdue claims are refused. */
+/* It is time to ask again. Before that, overdue claims are refused, but for what is left of a crowd: the next round says why. */
 static void contender_fired(struct engine *e, struct contender *k)
 {
-	if (contender_is_between_rounds(k) && wait_continue(e, k, waiters_overdue_why(k), WAITERS_OVERDUE))
+	bool crowd = k->crowd;
+
+	k->crowd = false;
+	if (contender_is_between_rounds(k) && (crowd || wait_continue(e, k, waiters_overdue_why(k), WAITERS_OVERDUE)))
 		acquire_begin(e, k, CAUSE_TIMER);
 	else if (k->state == CONTENDER_IDLE)
 		contender_answer_crowd(e, k, lock_of_contender(k));

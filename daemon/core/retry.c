@@ -101,11 +101,11 @@ static void retry_no_answer(struct engine *e, struct contender *k)
 	retry_pause(e, k, RETRY_US);
 }
 
-/* None of those who wait can have the name. What is left of a crowd hears so from the next round. */
+/* None of those who wait can have the name. What is left of a crowd hears so from the next round, which begins in the next step. */
 static void retry_for_nobody(struct engine *e, struct contender *k, enum refusal why)
 {
 	if (wait_continue(e, k, why, WAITERS_ALL))
-		acquire_begin(e, k, CAUSE_WRONG_TYPE);
+		contender_move(e, k, CONTENDER_BACKING_OFF, CAUSE_WRONG_TYPE);
 }
 
 void retry_after(struct engine *e, struct round *r, enum round_outcome why)
