@@ -251,12 +251,14 @@ static void wait_drop_not_notified(struct commander *x, struct claim *c)
 {
 	struct session *s = c->session;
 	struct lock *l = c->lock;
+	bool converts = l->holder && l->holder->asked_to_share; /* so the lock stays */
 
 	TAILQ_REMOVE(&s->claims, c, in_session);
 	s->waiting--;
 	s->waits_not_notified--;
 	hold_abandon(x->engine, c, INSTANT_PAST);
-	remember_not_converted(x, l);
+	if (converts)
+		remember_not_converted(x, l);
 }
 
 void resume_end_groups(struct commander *x, struct session *s)

@@ -86,6 +86,7 @@ TEST(readers_that_come_during_a_round_and_do_not_wait_come_in)
 	lone_service_settle(&w);
 	sessions_open(1, readers);
 	w.sent = counts_answers;
+	granted = busy = 0;
 	lone_service_slow(&w, true);
 	for (unsigned i = 1; i <= readers; i++)
 		says(i, "@r LOCK x mode=shared");
@@ -107,6 +108,7 @@ TEST(a_crowd_is_refused_while_the_hold_is_converted)
 	lone_service_settle(&w);
 	sessions_open(1, 5);
 	w.sent = counts_answers;
+	granted = busy = 0;
 	lone_service_slow(&w, true);
 	says(1, "@a LOCK x");
 	for (unsigned i = 0; i < crowd; i++)
