@@ -3,6 +3,7 @@
 #include "daemon/core/award.h"
 
 #include "daemon/core/busy.h"
+#include "daemon/core/deadlock.h"
 #include "daemon/core/deliver.h"
 #include "daemon/core/groups.h"
 #include "daemon/core/holders.h"
@@ -14,7 +15,6 @@
 #include "daemon/core/pass.h"
 #include "daemon/core/take.h"
 #include "daemon/core/tell.h"
-#include "daemon/core/deadlock.h"
 #include "daemon/core/watch.h"
 
 static bool group_is_told(const struct group *g)

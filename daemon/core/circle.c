@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See circle.h. A walk goes into the depth, and looks at so many claims at most. */
+/* See circle.h. A walk goes into the depth, and looks at so many claims, requests and names at most. */
 #include "daemon/core/circle.h"
 
 #include "daemon/core/group.h"
@@ -31,6 +31,14 @@ static bool group_waits_for_all(const struct group *g, struct span owner)
 	return !g->any && g->patient && !g->leaving && g->state != GROUP_CANCELLED && span_equal(group_owner(g), owner);
 }
 
+static bool walk_group(struct walk *w, struct group *g)
+{
+	for (unsigned i = 0; i < g->parts && walk_may_look(w); i++)
+		if (!group_own(w->x, g, &g->part[i]) && walk_name(w, part_name(&g->part[i])))
+			return true;
+	return false;
+}
+
 /* What this owner waits for leads back to the one that asks. Who asks to share what it holds waits for nobody. */
 static bool walk_owner(struct walk *w, struct session *s, struct span owner)
 {
@@ -49,9 +57,8 @@ static bool walk_owner(struct walk *w, struct session *s, struct span owner)
 	LIST_FOREACH(g, &s->groups, in_session) {
 		if (!walk_may_look(w))
 			return false;
-		for (unsigned i = 0; group_waits_for_all(g, owner) && i < g->parts; i++)
-			if (!group_own(w->x, g, &g->part[i]) && walk_name(w, part_name(&g->part[i])))
-				return true;
+		if (group_waits_for_all(g, owner) && walk_group(w, g))
+			return true;
 	}
 	return false;
 }
@@ -88,7 +95,7 @@ static void circle_put(const struct walk *w, unsigned step, struct buf *out)
 }
 
 /* Once the rest does not fit, dots take the place of all but the last name. */
-static void circle_tell(const struct walk *w, struct buf *out)
+static void circle_write(const struct walk *w, struct buf *out)
 {
 	circle_put(w, 0, out);
 	for (unsigned i = 1; i < w->steps; i++) {
@@ -116,7 +123,7 @@ bool circle_is_refused(struct commander *x, struct session *s, const struct span
 	}
 	if (!closes)
 		return false;
-	circle_tell(&w, &text);
+	circle_write(&w, &text);
 	tell_cycle(x, s, x->request.tag, (struct span){buf_begin(&text), buf_length(&text)});
 	buf_release(&text);
 	return true;

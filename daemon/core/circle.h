@@ -12,8 +12,8 @@
 #define CIRCLE_MAX 2000 /* bytes of its text: quoted at its worst it still fits into a reply */
 
 /*
- * The owner of the present request is about to wait for these names. True: it would wait for itself, and was told ERR DEADLOCK with the names along the circle:
- * "a<-b<-a". It waits for the first one, whose holder waits for the next one, and so on; names that its user may not know are dots.
+ * The owner of the present request is about to wait for these names. True: it would wait for itself, and ERR DEADLOCK was sent, with the names along the
+ * circle: "a<-b<-a". It waits for the first one, whose holder waits for the next one, and so on; names that its user may not know are dots.
  */
 bool circle_is_refused(struct commander *x, struct session *s, const struct span *names, unsigned n);
 

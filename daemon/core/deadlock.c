@@ -20,8 +20,8 @@
 #define LOOKS_SESSION  64   /* … what a session costs at least … */
 #define LOOKS_ROW      8    /* … and a row */
 #define PASSES_APART   MSEC
-#define ROWS_SESSION   8192 /* bytes: a session tells no more */
-#define OWNERS_SESSION 1024 /* a power of two. A session with far more owners tells not of all */
+#define ROWS_SESSION   8192 /* bytes of rows: a session writes no more */
+#define OWNERS_SESSION 1024 /* a power of two. A session with far more owners writes rows of some */
 
 /* What an owner waits for, or holds. */
 struct stake {
@@ -49,7 +49,7 @@ struct deadlocks {
 	/* The session that is looked at: */
 	struct session *session;
 	struct instant since;           /* what is younger does not count */
-	uint64_t owner[OWNERS_SESSION]; /* 0: there is room; else the hash of one that waits, the lowest bit tells whether it holds something */
+	uint64_t owner[OWNERS_SESSION]; /* 0: there is room; else the hash of one that waits, the lowest bit says whether it holds something */
 	bool nests;                     /* one of them does */
 	bool wanted;                    /* hold_put: the names that others are known to wait for come first */
 	size_t most;                    /* bytes of rows by its end */
@@ -325,7 +325,7 @@ static bool store_find(const struct commander *x, unsigned *ret_node)
 	return found < NODES_MAX && !nodeset_has(x->deadlocks->calls.open, found);
 }
 
-/* When there is nothing more to tell, the rows are withdrawn. Where that fails they are over soon. */
+/* When there are no more rows, the old ones are withdrawn. Where that fails they are over soon. */
 static void exchange(struct commander *x)
 {
 	struct deadlocks *d = x->deadlocks;
@@ -390,21 +390,21 @@ static bool victim_knows(const void *deadlocks, struct span name)
 	return session_knows(d->x->core, d->session, name);
 }
 
-static void found_tell(struct deadlocks *d)
+static void found_report(struct deadlocks *d)
 {
 	const struct stake *k = &d->found;
-	bool unheard = k->claim ? k->claim->not_notified : k->group ? k->group->not_notified : k->permit->not_notified;
+	bool not_notified = k->claim ? k->claim->not_notified : k->group ? k->group->not_notified : k->permit->not_notified;
 	const char *tag = k->claim ? k->claim->asking->tag : k->group ? k->group->tag : k->permit->tag;
 
-	if (unheard)
+	if (not_notified)
 		return;
-	waitgraph_tell(d->victim, victim_knows, d, &d->names, CIRCLE_MAX);
+	waitgraph_write(d->victim, victim_knows, d, &d->names, CIRCLE_MAX);
 	core_answers(d->x->core, k->claim ? VERB_LOCK : k->group ? group_verb(k->group) : VERB_ACQUIRE);
 	tell_cycle(d->x, d->session, span_of(tag), (struct span){buf_begin(&d->names), buf_length(&d->names)});
 	buf_clear(&d->names);
 }
 
-/* Its client was told. */
+/* Its client has the answer. */
 static void found_withdraw(struct deadlocks *d)
 {
 	const struct stake *k = &d->found;
@@ -430,7 +430,7 @@ static void victim_refuse(struct deadlocks *d, struct session *s, const struct v
 	d->found = (struct stake){0};
 	waits_see(d, wait_find);
 	if (d->found.kind) {
-		found_tell(d);
+		found_report(d);
 		found_withdraw(d);
 	}
 	d->victim = NULL;

@@ -5,6 +5,7 @@
 #include "daemon/core/alarm.h"
 #include "daemon/core/auth.h"
 #include "daemon/core/busy.h"
+#include "daemon/core/deadlock.h"
 #include "daemon/core/drain.h"
 #include "daemon/core/engine.h"
 #include "daemon/core/gather.h"
@@ -20,7 +21,6 @@
 #include "daemon/core/resume.h"
 #include "daemon/core/settle.h"
 #include "daemon/core/take.h"
-#include "daemon/core/deadlock.h"
 
 static void job_timer_fired(struct commander *x, struct timer *t)
 {

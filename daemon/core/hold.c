@@ -236,7 +236,7 @@ void hold_abandon(struct engine *e, struct claim *c, struct instant until)
 	lock_drop_if_unused(&e->table, l);
 }
 
-/* As session_loses_all() has it. One walk is for all who lose it together. */
+/* What waits to hold the lock once more, by count=, is not to get it anew as something else. One walk is for all who lose it together. */
 static void lock_lose_counted(struct engine *e, const struct lock *l)
 {
 	struct claim *c, *next;

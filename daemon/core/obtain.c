@@ -159,8 +159,6 @@ static void begin(struct commander *x, struct permit *p)
 
 /* --- first in line --- */
 
-#define SLOTS_A_STEP 512
-
 static bool step_has_time(const struct commander *x)
 {
 	return x->slots_asked < (x->core->conf.work ? x->core->conf.work : SLOTS_A_STEP);

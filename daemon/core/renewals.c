@@ -24,10 +24,10 @@ static int64_t milli_of(int64_t ttl_us)
 }
 
 /*
- * What the session has and what it may come to hold, by whatever it asks and waits for. unheard: only that of which its client was not told, as the connection
- * was lost: it may repeat these requests.
+ * What the session has and what it may come to hold, by whatever it asks and waits for. repeatable: only the requests that its client may repeat, as their
+ * answers were lost with the connection.
  */
-static int64_t session_milli(const struct session *s, bool unheard)
+static int64_t session_milli(const struct session *s, bool repeatable)
 {
 	int64_t sum = 0;
 	const struct claim *c;
@@ -37,19 +37,19 @@ static int64_t session_milli(const struct session *s, bool unheard)
 	const struct job *job;
 
 	TAILQ_FOREACH(c, &s->claims, in_session)
-		if (c->not_notified >= unheard && c->renew && c->state != CLAIM_LOST)
+		if ((c->not_notified || !repeatable) && c->renew && c->state != CLAIM_LOST)
 			sum += milli_of(c->ttl_us);
 	TAILQ_FOREACH(p, &s->permits, in_session)
-		if (p->not_notified >= unheard && p->state != PERMIT_LOST)
+		if ((p->not_notified || !repeatable) && p->state != PERMIT_LOST)
 			sum += LEASES_OF_PERMIT * milli_of(p->ttl_us);
 	LIST_FOREACH(g, &s->groups, in_session)
-		if (g->not_notified >= unheard && g->renew && !g->take)
+		if ((g->not_notified || !repeatable) && g->renew && !g->take)
 			sum += (g->any ? 1 : g->parts) * milli_of(g->ttl_us);
 	LIST_FOREACH(job, &s->jobs, in_session)
-		if (!unheard && job->state != JOB_LOST)
+		if (!repeatable && job->state != JOB_LOST)
 			sum += milli_of(job->ttl_us);
 	LIST_FOREACH(take, &s->takes, in_session)
-		if (!unheard)
+		if (!repeatable)
 			sum += LEASES_OF_TAKE * milli_of(take->ttl_us);
 	return sum;
 }

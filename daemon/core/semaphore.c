@@ -4,8 +4,6 @@
 
 #include "daemon/base/mem.h"
 
-#define PERMITS_A_STEP 512
-
 /* --- semaphores --- */
 
 static bool semaphore_matches(const struct map_node *node, const void *key, size_t n)
@@ -160,7 +158,7 @@ void permits_again(struct commander *x)
 {
 	struct permit *p;
 
-	for (unsigned n = 0; n < PERMITS_A_STEP && (p = TAILQ_FIRST(&x->permits_later)); n++)
+	for (unsigned n = 0; n < SLOTS_A_STEP && (p = TAILQ_FIRST(&x->permits_later)); n++)
 		permit_make_due(x, p);
 	if (!TAILQ_EMPTY(&x->permits_later))
 		commander_again(x);

@@ -373,8 +373,8 @@ static struct span owner_host(const struct graph_owner *o)
 	return host.n < 64 ? host : (struct span){host.p, 63};
 }
 
-/* "name@host" and what comes behind it. Returns how many bytes that are. */
-static size_t step_put(const struct text *t, const struct graph_owner *o, const char *behind)
+/* "name@host" and what comes after it. Returns how many bytes that are. */
+static size_t step_put(const struct text *t, const struct graph_owner *o, const char *after)
 {
 	struct span name = o->by->name->name, host = owner_host(o->next);
 	size_t before = buf_length(t->out);
@@ -384,12 +384,12 @@ static size_t step_put(const struct text *t, const struct graph_owner *o, const 
 	buf_append(t->out, name.p, name.n);
 	buf_append(t->out, "@", 1);
 	buf_append(t->out, host.p, host.n);
-	buf_append(t->out, behind, strlen(behind));
+	buf_append(t->out, after, strlen(after));
 	return buf_length(t->out) - before;
 }
 
 /* Once the rest does not fit, dots take the place of all but the last step. */
-void waitgraph_tell(const struct victim *v, circle_shows *shows, const void *about, struct buf *out, size_t most)
+void waitgraph_write(const struct victim *v, circle_shows *shows, const void *about, struct buf *out, size_t most)
 {
 	const struct text t = {v, shows, about, out};
 	size_t last = step_put(&t, v->of, "<-") + sizeof("...");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who waits for whom: the rows by which daemons tell each other, and the circles in them. A value machine: it knows no session, no store and no clock. What it
+ * Who waits for whom: the rows that daemons exchange, and the circles in them. A value machine: it knows no session, no store and no clock. What it
  * reads may be anything, since others can write to a store.
  *
  *   text   <id of a daemon> <its rows> …                    in the order of the ids; each of these is a netstring, and each word of a row is one
@@ -58,6 +58,6 @@ typedef bool circle_shows(const void *about, struct span name);
  * Appends the circle: "a@h1<-b@h2<-a@h1". The first name is what the victim waits for, which is always shown, with the host of the owner that is in the way;
  * that one waits for the next name, and so on. It has so many bytes at most: 1200 at least, for two of the longest names.
  */
-void waitgraph_tell(const struct victim *v, circle_shows *shows, const void *about, struct buf *out, size_t most);
+void waitgraph_write(const struct victim *v, circle_shows *shows, const void *about, struct buf *out, size_t most);
 
 #endif

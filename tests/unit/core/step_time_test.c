@@ -518,3 +518,30 @@ TEST(many_owners_wait_for_each_other)
 {
 	measure(owners_wait);
 }
+
+/* Each of 20 sessions has a name, and ten LOCKALLs that wait for that of the next one, besides 63 others: there are 10^20 ways to the last. */
+static void lockalls_wait_in_a_row(void)
+{
+	char line[600];
+
+	sessions_open(1, 22);
+	for (unsigned k = 1; k <= 21; k++)
+		says_number(k, "LOCK h", k, "");
+	for (unsigned k = 1; k <= 20; k++)
+		for (unsigned i = 0; i < 10; i++) {
+			size_t n = (size_t)snprintf(line, sizeof(line), "@%u LOCKALL", i);
+
+			for (unsigned j = 0; j < 63; j++)
+				n += (size_t)snprintf(line + n, sizeof(line) - n, " f%u", j);
+			snprintf(line + n, sizeof(line) - n, " h%u wait=1h", k + 1);
+			says(k, line);
+		}
+	says(22, "LOCK z");
+	w.longest_ns = 0;
+	says(22, "LOCK h1 wait=1h");
+}
+
+TEST(an_owner_asks_for_the_first_of_a_row)
+{
+	measure(lockalls_wait_in_a_row);
+}

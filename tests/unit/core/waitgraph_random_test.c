@@ -185,7 +185,7 @@ static void cycle_is_right(const struct victim *v, unsigned victim, unsigned stu
 	const char *cycle;
 
 	buf_clear(&told);
-	waitgraph_tell(v, shows_all, NULL, &told, 2000);
+	waitgraph_write(v, shows_all, NULL, &told, 2000);
 	buf_append(&told, "", 1);
 	cycle = buf_begin(&told);
 	ck_assert(v->name.n == 1 && *v->name.p == cycle[0]);

@@ -94,7 +94,7 @@ static const char *refused(const char *id)
 	ck_assert_uint_le(n, 1);
 	buf_clear(&circle);
 	if (n > 0)
-		waitgraph_tell(&victim[0], shows_all, NULL, &circle, 2000);
+		waitgraph_write(&victim[0], shows_all, NULL, &circle, 2000);
 	buf_append(&circle, "", 1);
 	return buf_begin(&circle);
 }
