@@ -63,14 +63,18 @@ class Stores(RestartTest):
 
     def test_renewals_that_wait_for_the_next_process_are_sent(self):
         """One server stands still for longer than the others are asked to renew, so that renewals are kept."""
-        daemon = self.begin({"lease": "1s", "max_lease": "2s"})
+        daemon = self.begin({"lease": "4s", "max_lease": "6s"})
         c = self.client(daemon)
         for i in range(300):
             c.ok("LOCK n%d" % i)
+        before = c.stats()["renewals_total"]
         self.servers[1].freeze()
         c.ok("LOCK b")
-        for _ in range(3):
+
+        def is_renewed():
             self.restart(daemon, quietly=False)
+            return c.stats()["renewals_total"] >= before + 300
+        until(is_renewed, "each is renewed by one of several processes", 30)
         self.servers[1].thaw()
         until(lambda: c.joined() == 3, "the server counts again", 30)
         until(lambda: c.ask("LOCK fresh").kind == "OK" and c.ok("UNLOCK fresh sync=yes"), "all servers are asked again", 20)
