@@ -199,10 +199,10 @@ struct chore {
 	bool at, ever;        /* its home has it, as far as calls and answers tell; ever had it */
 	bool stored;          /* its home has stored it */
 	bool acknowledged;    /* its DEFER was answered OK */
-	bool asked_done;      /* some client asked for its DONE */
+	bool asked_done;      /* some client asked for its DONE or DROP */
 	bool finished;        /* its home has it no more … */
-	bool told_done;       /* … and each DONE that was carried out was answered OK */
-	unsigned ends, oks;   /* DONEs that were carried out; and that were answered OK */
+	bool told_done;       /* … and each DONE and DROP that was carried out was answered OK */
+	unsigned ends, oks;   /* DONEs and DROPs that were carried out; and that were answered OK */
 	uint64_t nonce;       /* hash of that of the last DEFER that was carried out */
 	bool missing;         /* its home lost its memory while it had it */
 	bool again;           /* … after it had it: it may come back */

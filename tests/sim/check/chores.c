@@ -133,18 +133,33 @@ static void chore_ended(const struct server *s, struct chore *h, int64_t number)
 	h->changed_at = s->world->now;
 	h->ends++;
 	if (!h->asked_done)
-		checker_fail(s->world, INVARIANT_S32, -1, "node %u has c%lld no more, and nobody asked for its DONE", s->index, (long long)number);
+		checker_fail(s->world, INVARIANT_S32, -1, "node %u has c%lld no more, and nobody asked for its DONE or DROP", s->index, (long long)number);
 	h->told_done = h->oks > 0 && h->oks == h->ends;
 }
 
-/* Which chore was done is seen by what is no longer there. */
-static void chores_finished(struct server *s)
+/* A client that may rely on a chore keeps it, whoever asks to remove it. */
+static void chore_dropped(const struct server *s, int64_t number)
 {
 	struct world *w = s->world;
 
-	for (int64_t i = 0; i < w->checker.chores; i++)
-		if (w->checker.chore[i].at && chore_home(w, i) == s && !chore_is_there(s, i))
-			chore_ended(s, &w->checker.chore[i], i);
+	for (unsigned i = 0; i < w->plan->clients; i++)
+		if (w->client[i].work.chore == number && w->client[i].work.until > w->now && s->ahead_us <= 0)
+			checker_fail(w, INVARIANT_S33, -1, "node %u removes c%lld, in which client %u believes until %lld us", s->index, (long long)number, i,
+				     (long long)w->client[i].work.until);
+}
+
+/* Which chore was done or removed is seen by what is no longer there. */
+static void chores_finished(struct server *s, bool dropped)
+{
+	struct world *w = s->world;
+
+	for (int64_t i = 0; i < w->checker.chores; i++) {
+		if (!w->checker.chore[i].at || chore_home(w, i) != s || chore_is_there(s, i))
+			continue;
+		if (dropped)
+			chore_dropped(s, i);
+		chore_ended(s, &w->checker.chore[i], i);
+	}
 }
 
 static void chore_revived(struct server *s, struct span id)
@@ -167,8 +182,8 @@ static void chores_answered(struct server *s, struct span op, struct span rest, 
 		return;
 	else if (span_equal(op, SPAN("take")) && a->code == 'J')
 		chore_taken(s, a);
-	else if (span_equal(op, SPAN("done")) && a->code == 'R')
-		chores_finished(s);
+	else if ((span_equal(op, SPAN("done")) || span_equal(op, SPAN("drop"))) && a->code == 'R')
+		chores_finished(s, span_equal(op, SPAN("drop")));
 	else if (span_equal(op, SPAN("revive")) && a->code == 'R')
 		chore_revived(s, word);
 }
@@ -237,7 +252,7 @@ void chores_begun(struct request_sim *q)
 	if (q->ask != ASK_CHORE)
 		return;
 	home = chore_home(w, q->name);
-	if (q->chore == CHORE_DONE)
+	if (q->chore == CHORE_DONE || q->chore == CHORE_DROP)
 		w->checker.chore[q->name].asked_done = true;
 	if (q->chore == CHORE_REVIVE)
 		q->was_dead = home && chore_is_dead(home, q->name);
@@ -284,7 +299,7 @@ static void done_said(struct world *w, const struct request_sim *q)
 
 	h->oks++;
 	if (h->oks > h->ends && !h->missing && !h->again)
-		checker_fail(w, INVARIANT_S32, -1, "c%lld: DONE is told OK, and no node has carried it out", (long long)q->name);
+		checker_fail(w, INVARIANT_S32, -1, "c%lld: DONE or DROP is told OK, and no node has carried it out", (long long)q->name);
 	h->told_done = h->finished && h->oks == h->ends;
 }
 
@@ -301,7 +316,7 @@ void chores_said(struct request_sim *q, struct span line, struct span word)
 		h->acknowledged = true;
 		if (!h->stored && !h->missing)
 			checker_fail(w, INVARIANT_S32, -1, "c%lld: DEFER is told OK, and no node has stored it", (long long)q->name);
-	} else if (q->chore == CHORE_DONE && ok) {
+	} else if ((q->chore == CHORE_DONE || q->chore == CHORE_DROP) && ok) {
 		done_said(w, q);
 	} else if (q->chore == CHORE_JOBS && ok) {
 		chores_listed(q, line);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Clients that put chores, c0 …, into the queues w0 …, and take, do and give back those of others, beside the jobs of the plan. What they believe is as for
- * locks. What becomes of each chore is checked in check/chores.c. In some worlds they also list queues and chores, and make due again what has failed for good.
+ * locks. What becomes of each chore is checked in check/chores.c. In some worlds they also list queues and chores, remove some, and make due again what has failed for good.
  */
 #include "tests/sim/world/world.h"
 
 #define WORKERS   6
 #define PAUSE_US  (400 * MSEC)
+#define DROP_PERCENT  20
 #define AGAIN_PERCENT 60 /* a DEFER of which nobody knows whether it was carried out is repeated */
 
 int64_t chore_number(struct span id)
@@ -171,12 +172,16 @@ static void say_of_chore(struct sim_client *c, enum chore_ask what)
 static void say_beside(struct sim_client *c)
 {
 	struct work *k = &c->work;
-	int64_t chore = k->dead >= 0 && !k->asks ? k->dead : stream_range(&k->stream, 0, CHORE_QUEUES - 1), queue = chore_queue(chore);
-	enum chore_ask what = k->dead >= 0 && !k->asks ? CHORE_REVIVE : stream_chance(&k->stream, 70) ? CHORE_JOBS : CHORE_LIST;
+	bool dead = k->dead >= 0 && !k->asks, drops = c->world->checker.chores > 0 && stream_chance(&k->stream, DROP_PERCENT);
+	int64_t chore = dead ? k->dead : drops ? stream_range(&k->stream, 0, c->world->checker.chores - 1) : stream_range(&k->stream, 0, CHORE_QUEUES - 1);
+	int64_t queue = chore_queue(chore);
+	enum chore_ask what = drops ? CHORE_DROP : dead ? CHORE_REVIVE : stream_chance(&k->stream, 70) ? CHORE_JOBS : CHORE_LIST;
 	struct request_sim *q;
 
 	if (what == CHORE_REVIVE)
 		q = client_ask(c, ASK_CHORE, NULL, "RETRY c%lld queue=w%lld", (long long)chore, (long long)queue);
+	else if (what == CHORE_DROP)
+		q = client_ask(c, ASK_CHORE, NULL, "DROP w%lld c%lld", (long long)queue, (long long)chore);
 	else if (what == CHORE_JOBS)
 		q = client_ask(c, ASK_CHORE, NULL, "LIST jobs prefix=w%lld", (long long)queue);
 	else
@@ -185,7 +190,7 @@ static void say_beside(struct sim_client *c)
 		return;
 	q->name = chore;
 	q->chore = what;
-	if (what == CHORE_REVIVE)
+	if (dead)
 		k->dead = -1;
 }
 

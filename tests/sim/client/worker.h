@@ -14,7 +14,7 @@ struct request_sim;
 struct sim_client;
 
 /* ASK_CHORE: a request about the queues w0 … */
-enum chore_ask { CHORE_DEFER, CHORE_TAKE, CHORE_CHECK, CHORE_DONE, CHORE_RETRY, CHORE_REVIVE, CHORE_JOBS, CHORE_LIST, CHORE_LOCK };
+enum chore_ask { CHORE_DEFER, CHORE_TAKE, CHORE_CHECK, CHORE_DONE, CHORE_RETRY, CHORE_REVIVE, CHORE_DROP, CHORE_JOBS, CHORE_LIST, CHORE_LOCK };
 #define CHORE_QUEUES 2
 #define CHORES_MAX   600
 #define CHORE_LOCKS  3
