@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# docs.sh folder page ... : the manual pages are clean, they mention everything that the tables and programs know, and the README names only make goals and
-# files that exist. Some checks must also refuse a planted mistake.
+# docs.sh folder page ... : the manual pages are clean, they mention everything that the tables and programs know, and the README and the pages beside it name only
+# make goals and files that exist. Some checks must also refuse a planted mistake.
 # shellcheck disable=SC2013 # the loops are over words: goals and paths have no blanks
 set -u
 
@@ -149,15 +149,18 @@ sed 's/^\.It Fl a , /.It Fl X , /; /^\.It Fl o ,/d; s/^\(\.It Fl h .*\)/\1\n\1/'
 [ "$(entries "$scratch/planted.1" | grep -oE '(< \.It Fl a|> \.It Fl X|< \.It Fl o|> \.It Fl h)' | wc -l)" -eq 4 ]
 verdict $? "a wrong letter, a missing entry and a second one are not found: $(entries "$scratch/planted.1")"
 
-# The make goals and the paths of the README exist.
+# The make goals and the paths that these pages name exist.
+pages='README.md CONTRIBUTING.md tests/RESULTS.md tests/bench/RESULTS.md'
 ${MAKE:-make} help | awk '{ print $1 }' >"$scratch/goals"
-for goal in $(grep -oE '(^ *|`)make( [a-z][a-z-]*)+' README.md | sed 's/.*make//'); do
-	grep -qx "$goal" "$scratch/goals"
-	verdict $? "README.md: there is no make $goal"
-done
-for path in $(grep -oE '\b(proto|conf|daemon|client|tests|\.ci)/[A-Za-z0-9_./-]*' README.md | sed 's/[.]$//' | sort -u); do
-	[ -e "$path" ]
-	verdict $? "README.md: there is no $path"
+for page in $pages; do
+	for goal in $(grep -oE '(^ *|`)make( [a-z][a-z-]*)+' "$page" | sed 's/.*make//' | sort -u); do
+		grep -qx "$goal" "$scratch/goals"
+		verdict $? "$page: there is no make $goal"
+	done
+	for path in $(grep -oE '\b(proto|conf|daemon|client|tests|\.ci)/[A-Za-z0-9_./-]*' "$page" | sed 's/[.]$//' | sort -u); do
+		[ -e "$path" ]
+		verdict $? "$page: there is no $path"
+	done
 done
 
 verdict_sum

@@ -277,6 +277,10 @@ MARKET_SECONDS ?= 5
 market: all $(O)/market ## a market on a real Redis, without a lock, with redlockd's and with SET NX PX: bought, retries, waits; MARKET_SECONDS= (5) for each cell
 	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/bench/market.py --seconds $(MARKET_SECONDS) $(MARKET_ARGS)
 
+OF ?=
+results: ## run the goal OF="goal NAME=value …", and keep what it printed last in tests/RESULTS.md, or in tests/bench/RESULTS.md
+	+@$(PYTHON) -B tests/results.py $(if $(filter bench% market%,$(OF)),tests/bench,tests)/RESULTS.md "$(OF)"
+
 bench-contend: $(O)/contend ## K daemons ask N stores for one name at once: time and commands until the first grant
 	@$(O)/contend
 
@@ -380,4 +384,4 @@ $(O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/inner.a
 	$(call say,LD)
 	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT)
 
-.PHONY: check servers first-minutes fuzz-minimise sim sim-sanitized sim-coverage sim-coverage-floors bench bench-full bench-contend market mutants sweep vary fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) $(SUITES_BESIDE) same asan ubsan sanitize build-sanitized build-fuzzers build-objects
+.PHONY: check servers first-minutes fuzz-minimise sim sim-sanitized sim-coverage sim-coverage-floors bench bench-full bench-contend market results mutants sweep vary fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) $(SUITES_BESIDE) same asan ubsan sanitize build-sanitized build-fuzzers build-objects
