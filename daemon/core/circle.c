@@ -3,6 +3,7 @@
 #include "daemon/core/circle.h"
 
 #include "daemon/core/group.h"
+#include "daemon/core/holders.h"
 #include "daemon/core/rules.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/terms.h"
@@ -31,11 +32,22 @@ static bool group_waits_for_all(const struct group *g, struct span owner)
 	return !g->any && g->patient && !g->leaving && g->state != GROUP_CANCELLED && span_equal(group_owner(g), owner);
 }
 
+/* A reader need not wait for the readers that hold the name. */
+static bool name_is_open(const struct walk *w, struct span name, bool shared, unsigned priority)
+{
+	const struct lock *l = shared ? lock_find(&w->x->engine->table, name) : NULL;
+
+	return l && holders_are_open(w->x->engine, l, priority);
+}
+
 static bool walk_group(struct walk *w, struct group *g)
 {
-	for (unsigned i = 0; i < g->parts && walk_may_look(w); i++)
-		if (!group_own(w->x, g, &g->part[i]) && walk_name(w, part_name(&g->part[i])))
+	for (unsigned i = 0; i < g->parts && walk_may_look(w); i++) {
+		const struct part *p = &g->part[i];
+
+		if (!part_is_had(w->x, g, p) && !name_is_open(w, part_name(p), g->shared, g->priority) && walk_name(w, part_name(p)))
 			return true;
+	}
 	return false;
 }
 
@@ -63,14 +75,16 @@ static bool walk_owner(struct walk *w, struct session *s, struct span owner)
 	return false;
 }
 
-/* What a group keeps for a while is in nobody's way: its claims are of a session of its own. */
+/* What a LOCKALL of the owner has got is not in the way of what the owner asks for besides. */
 static bool walk_holder(struct walk *w, const struct claim *c)
 {
-	if (c->session->principal || c->ending)
+	struct session *s = c->session->principal ? c->session->principal : c->session;
+
+	if (c->ending)
 		return false;
-	if (c->session == w->s && span_equal(claim_owner(c), w->owner))
-		return true;
-	return walk_owner(w, c->session, claim_owner(c));
+	if (s == w->s && span_equal(claim_owner(c), w->owner))
+		return s == c->session || w->steps > 1;
+	return walk_owner(w, s, claim_owner(c));
 }
 
 static bool walk_name(struct walk *w, struct span name)
@@ -112,19 +126,21 @@ static void circle_write(const struct walk *w, struct buf *out)
 
 bool circle_is_refused(struct commander *x, struct session *s, const struct span *names, unsigned n)
 {
-	struct walk w = {.x = x, .s = s, .owner = request_owner(&x->request)};
+	const struct request *q = &x->request;
+	struct walk w = {.x = x, .s = s, .owner = request_owner(q)};
 	bool closes = false;
 	struct buf text = {0};
 
-	for (unsigned i = 0; i < n && s->held > 0 && !closes; i++) {
+	for (unsigned i = 0; i < n && (s->held > 0 || !LIST_EMPTY(&s->groups)) && !closes; i++) {
 		const struct lock *l = lock_find(&x->engine->table, names[i]);
 
-		closes = l && !lock_holder_of(l, s, w.owner) && walk_name(&w, names[i]);
+		closes = l && !lock_holder_of(l, s, w.owner) && !name_is_open(&w, names[i], request_is_shared(q), request_priority(q)) &&
+		         walk_name(&w, names[i]);
 	}
 	if (!closes)
 		return false;
 	circle_write(&w, &text);
-	tell_cycle(x, s, x->request.tag, (struct span){buf_begin(&text), buf_length(&text)});
+	tell_cycle(x, s, q->tag, (struct span){buf_begin(&text), buf_length(&text)});
 	buf_release(&text);
 	return true;
 }

@@ -88,7 +88,7 @@ static struct deadlocks *deadlocks_new(struct commander *x)
 
 static bool session_nests(const struct session *s)
 {
-	return s->waiting > 0 && !s->over && (s->held > 0 || !TAILQ_EMPTY(&s->permits));
+	return s->waiting > 0 && !s->over && (s->held > 0 || !TAILQ_EMPTY(&s->permits) || !LIST_EMPTY(&s->groups));
 }
 
 void deadlock_note(struct commander *x, struct session *s)
@@ -141,17 +141,26 @@ static void waits_see(struct deadlocks *d, stake_see *see)
 		permit_waits(d, p, see);
 }
 
-/* What a group keeps for a while is in nobody's way: its claims are of a session of its own. */
-static void holds_see(struct deadlocks *d, stake_see *see)
+static void claims_see(struct deadlocks *d, struct session *s, stake_see *see)
 {
 	struct claim *c;
-	struct permit *p;
 
-	TAILQ_FOREACH(c, &d->session->claims, in_session) {
+	TAILQ_FOREACH(c, &s->claims, in_session) {
 		d->looks++;
 		if (c->state == CLAIM_HELD && !c->ending && is_old(d, c->granted_at))
 			see(d, &(struct stake){'h', claim_owner(c), lock_name(c->lock), 1, .claim = c});
 	}
+}
+
+/* What a LOCKALL has got while it waits is its owner's. */
+static void holds_see(struct deadlocks *d, stake_see *see)
+{
+	struct group *g;
+	struct permit *p;
+
+	claims_see(d, d->session, see);
+	LIST_FOREACH(g, &d->session->groups, in_session)
+		claims_see(d, &g->agent, see);
 	TAILQ_FOREACH(p, &d->session->permits, in_session) {
 		d->looks++;
 		if (p->state == PERMIT_HELD && !p->mark.claim->ending && is_old(d, p->granted_at))
@@ -219,17 +228,13 @@ static void stake_put(struct deadlocks *d, const struct stake *k, int64_t place)
 	buf_clear(&d->names);
 }
 
-/* A LOCKALL needs each of its names, so each is a row; a LOCKANY any of them. What the owner has of them it does not ask for. */
+/* A LOCKALL waits for one name at a time; a LOCKANY for any of them. */
 static void group_put(struct deadlocks *d, const struct stake *k, int64_t place)
 {
-	for (unsigned i = 0; i < k->group->parts; i++) {
-		if (group_own(d->x, k->group, &k->group->part[i]))
-			continue;
-		netstring_put(&d->names, part_name(&k->group->part[i]));
-		if (!k->group->any)
-			stake_put(d, k, place);
-	}
-	if (k->group->any)
+	for (unsigned i = 0; i < k->group->parts; i++)
+		if (k->group->part[i].claim && k->group->part[i].claim->state == CLAIM_WAITING)
+			netstring_put(&d->names, part_name(&k->group->part[i]));
+	if (buf_length(&d->names) > 0)
 		stake_put(d, k, place);
 }
 

@@ -210,7 +210,6 @@ void engine_fired(struct engine *e, struct timer *t)
 	case TIMER_GRACE:
 	case TIMER_LISTS:
 	case TIMER_WAITS:
-	case TIMER_INSISTING:
 	case TIMER_LAPSE:
 	case TIMER_NOTES:
 	case TIMER_AGAIN:

@@ -69,7 +69,7 @@ static void timer_fired(struct commander *x, struct timer *t)
 		auth_fired(x, t);
 	else if (t->kind == TIMER_LISTS)
 		lists_go_on(x);
-	else if (t->kind == TIMER_INSISTING || t->kind == TIMER_LAPSE)
+	else if (t->kind == TIMER_LAPSE)
 		gather_fired(x, t);
 	else if (t->kind == TIMER_PERMIT)
 		obtain_fired(x, container_of(t, struct permit, timer));

@@ -3,27 +3,17 @@
 #include "daemon/core/gather.h"
 
 #include "daemon/core/award.h"
+#include "daemon/core/deadlock.h"
 #include "daemon/core/deliver.h"
 #include "daemon/core/holders.h"
-#include "daemon/core/together.h"
+#include "daemon/core/wait.h"
 #include "daemon/core/waiters.h"
 
-#define INSIST_MOST_US (64 * SEC)
-#define INSIST_PART    4 /* between two times of insisting it is polite for so many times as long */
+#include <string.h>
 
 static struct lock *part_lock(const struct commander *x, const struct part *p)
 {
 	return lock_find(&x->engine->table, part_name(p));
-}
-
-/* The client or the group holds the name, and will for a while. */
-static bool part_is_had(struct commander *x, struct group *g, const struct part *p)
-{
-	struct claim *c = group_own(x, g, p);
-
-	if (!c || c->shared != g->shared)
-		c = p->claim && p->claim->state == CLAIM_HELD ? p->claim : NULL;
-	return c && c->lock->lease.state == LEASE_HELD && !lock_is_over(&x->engine->table, c->lock);
 }
 
 static bool part_is_asked(const struct part *p)
@@ -50,20 +40,6 @@ static void part_see(struct commander *x, struct part *p, enum refusal why)
 	p->why = why;
 }
 
-/* The first name in the order of the request that somebody has; NULL: as far as this daemon knows, all are free. */
-static struct part *group_taken(struct commander *x, struct group *g)
-{
-	for (unsigned i = 0; i < g->parts; i++) {
-		if (!part_is_taken(x, g, &g->part[i]))
-			continue;
-		part_see(x, &g->part[i], REFUSED_BUSY);
-		if (g->shared)
-			together_refused(x->engine, g->part[i].seen);
-		return &g->part[i];
-	}
-	return NULL;
-}
-
 /* Of the names that were refused: the first that somebody has; else the first. */
 static struct part *group_refused(struct commander *x, struct group *g)
 {
@@ -82,26 +58,12 @@ static struct part *group_refused(struct commander *x, struct group *g)
 	return first;
 }
 
-/* Asks for all names that it has not. */
-static void group_ask(struct commander *x, struct group *g, bool patient)
+static bool group_asks(const struct group *g)
 {
 	for (unsigned i = 0; i < g->parts; i++)
-		if (!g->part[i].claim && !part_is_had(x, g, &g->part[i]))
-			part_ask(x, g, &g->part[i], patient);
-}
-
-static unsigned group_count(struct commander *x, struct group *g, bool asked)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < g->parts; i++)
-		n += asked ? part_is_asked(&g->part[i]) : part_is_had(x, g, &g->part[i]);
-	return n;
-}
-
-static bool group_is_complete(struct commander *x, struct group *g)
-{
-	return group_count(x, g, false) == g->parts;
+		if (part_is_asked(&g->part[i]))
+			return true;
+	return false;
 }
 
 /* A hold that was lost before the client was told of it interests nobody. */
@@ -117,153 +79,70 @@ static void group_drop_lost(struct commander *x, struct group *g)
 	}
 }
 
-/* --- LOCKALL --- */
-
 static bool is_trouble(enum refusal why)
 {
 	return why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED;
 }
 
-/* It cannot have this name now. It has given back all that it had, and waits for the name, or is refused. */
-static void all_is_refused(struct commander *x, struct group *g, struct part *p)
+static bool group_may_wait(const struct commander *x, const struct group *g)
 {
-	bool may_wait = g->patient && !g->leaving && !x->engine->draining && instant_before(x->core->now, g->wait_until);
-
-	if (x->engine->draining) {
-		group_refuse(x, g, p, REFUSED_DRAINING);
-	} else if (may_wait && (p->why == REFUSED_BUSY || is_trouble(p->why))) {
-		g->state = GROUP_WAITING;
-		g->next = (unsigned)(p - g->part);
-		g->waits_since = x->core->now;
-		part_ask(x, g, p, true);
-	} else {
-		group_refuse(x, g, p, p->why);
-	}
+	return g->patient && !g->leaving && !x->engine->draining && instant_before(x->core->now, g->wait_until);
 }
 
-/* Asks for all names that it has not, unless somebody is known to have one of them. */
-static void all_try(struct commander *x, struct group *g)
-{
-	struct part *taken = group_taken(x, g);
+/* --- LOCKALL --- */
 
-	if (taken) {
-		group_drop_parts(x, g, NULL);
-		all_is_refused(x, g, taken);
-		return;
-	}
-	g->state = GROUP_TRYING;
-	group_ask(x, g, false);
+/* All requests have the same order of names, so no two of them wait for each other. */
+static bool part_comes_before(const struct part *p, const struct part *q)
+{
+	int order = memcmp(p->name, q->name, p->n < q->n ? p->n : q->n);
+
+	return order < 0 || (order == 0 && p->n < q->n);
 }
 
-static void all_insist(struct commander *x, struct group *g)
+/* The first name that it has not; NULL: it has all. */
+static struct part *all_next(struct commander *x, struct group *g)
 {
-	g->state = GROUP_INSISTING;
-	g->offers = 0;
-	heap_set(&x->core->timers, &g->insisting, instant_add(x->core->now, g->insist_us));
-	group_ask(x, g, true);
-}
+	struct part *next = NULL;
 
-static void all_tried(struct commander *x, struct group *g)
-{
-	struct part *p;
+	for (unsigned i = 0; i < g->parts; i++) {
+		struct part *p = &g->part[i];
 
-	if (group_count(x, g, true) > 0)
-		return;
-	p = group_refused(x, g);
-	if (!p) {
-		group_ask(x, g, false); /* the client has given back what it held */
-		return;
-	}
-	group_drop_parts(x, g, NULL);
-	all_is_refused(x, g, p);
-}
-
-/*
- * Its turn came as soon as the stores could answer, for as many names in a row as it asks for. Nobody has to leave for it: it may join others at the stores,
- * and takes each of its names for one that it must wait for.
- */
-static bool all_is_offered(const struct commander *x, struct group *g)
-{
-	bool quick = instant_diff(x->core->now, g->waits_since) <= x->core->conf.timeout_us;
-
-	g->offers = quick ? g->offers + 1 : 0;
-	return g->offers >= g->parts;
-}
-
-static void all_waited(struct commander *x, struct group *g)
-{
-	struct part *p = &g->part[g->next];
-	bool had = part_is_had(x, g, p);
-
-	if (had && all_is_offered(x, g))
-		g->insist_at = x->core->now;
-	if (!had) {
-		if (!p->claim)
-			all_is_refused(x, g, p); /* also if it was granted and lost at once */
-	} else if (instant_before(x->core->now, g->insist_at)) {
-		if (part_is_asked(p))
+		if (!part_is_had(x, g, p))
+			next = next && part_comes_before(next, p) ? next : p;
+		else if (part_is_asked(p))
 			part_drop(x, p); /* the client itself has got it */
-		all_try(x, g);
-	} else {
-		all_insist(x, g);
 	}
+	return next;
 }
 
-static void all_insisted(struct commander *x, struct group *g)
+/* While it waits for a name it has none that comes after it. */
+static void all_give_back_behind(struct commander *x, struct group *g, const struct part *next)
 {
-	struct part *p = group_refused(x, g);
-
-	if (p && p->why != REFUSED_BUSY) {
-		group_drop_parts(x, g, NULL);
-		group_refuse(x, g, p, p->why);
-		return;
-	}
-	group_ask(x, g, true); /* what was lost meanwhile */
+	for (unsigned i = 0; i < g->parts; i++)
+		if (part_comes_before(next, &g->part[i]))
+			part_drop(x, &g->part[i]);
 }
 
 static void all_go_on(struct commander *x, struct group *g)
 {
-	if (group_is_complete(x, g)) {
+	struct part *p = all_next(x, g);
+
+	if (!p) {
 		group_win_all(x, g);
 		return;
 	}
-	switch (g->state) {
-	case GROUP_NEW:
-		all_try(x, g);
-		break;
-	case GROUP_TRYING:
-		all_tried(x, g);
-		break;
-	case GROUP_WAITING:
-		all_waited(x, g);
-		break;
-	case GROUP_INSISTING:
-		all_insisted(x, g);
-		break;
-	case GROUP_CANCELLED:
-		break;
+	all_give_back_behind(x, g, p);
+	if (p->claim)
+		return;
+	if (p->why != NOT_REFUSED && (p->why != REFUSED_BUSY || !group_may_wait(x, g))) {
+		group_drop_parts(x, g, NULL);
+		group_refuse(x, g, p, x->engine->draining ? REFUSED_DRAINING : p->why);
+		return;
 	}
-}
-
-static void all_relent(struct commander *x, struct group *g)
-{
-	struct part *p = NULL;
-
-	for (unsigned i = 0; i < g->parts && !p; i++)
-		if (part_is_asked(&g->part[i]))
-			p = &g->part[i];
-	g->insist_at = instant_add(x->core->now, INSIST_PART * g->insist_us);
-	g->waits_since = x->core->now;
-	if (g->insist_us < INSIST_MOST_US)
-		g->insist_us *= 2;
-	group_drop_parts(x, g, p); /* there it keeps its place */
-	if (p) {
-		g->state = GROUP_WAITING;
-		g->next = (unsigned)(p - g->part);
-	} else {
-		g->state = GROUP_NEW;
-	}
-	group_make_due(x, g);
+	g->state = g->patient && !g->leaving ? GROUP_WAITING : GROUP_TRYING;
+	g->next = (unsigned)(p - g->part);
+	part_ask(x, g, p, g->state == GROUP_WAITING);
+	deadlock_note(x, g->session);
 }
 
 /* --- LOCKANY --- */
@@ -299,7 +178,7 @@ static bool any_may_wait_for(const struct part *p)
 /* No name can be had at once: it waits for all of them, if it may. */
 static void any_wait(struct commander *x, struct group *g)
 {
-	bool may_wait = g->patient && !g->leaving && !x->engine->draining && instant_before(x->core->now, g->wait_until), waits = false;
+	bool may_wait = group_may_wait(x, g), waits = false;
 
 	for (unsigned i = 0; i < g->parts && may_wait; i++) {
 		if (!any_may_wait_for(&g->part[i]))
@@ -333,7 +212,7 @@ static void any_go_on(struct commander *x, struct group *g)
 	for (unsigned i = 0; i < g->parts && g->state == GROUP_WAITING; i++)
 		if (!g->part[i].claim && g->part[i].why == REFUSED_BUSY)
 			part_ask(x, g, &g->part[i], true); /* it was granted, and lost at once */
-	if (group_count(x, g, true) > 0)
+	if (group_asks(g))
 		return;
 	if (g->state == GROUP_WAITING) {
 		group_refuse(x, g, group_refused(x, g), group_refused(x, g)->why);
@@ -365,10 +244,7 @@ void gather_next(struct commander *x)
 
 void gather_fired(struct commander *x, struct timer *t)
 {
-	if (t->kind == TIMER_INSISTING)
-		all_relent(x, container_of(t, struct group, insisting));
-	else
-		group_answered(x, container_of(t, struct group, lapse));
+	group_answered(x, container_of(t, struct group, lapse));
 	x->gathered = true;
 }
 
@@ -377,8 +253,10 @@ void gather_finish_up(struct commander *x, struct session *s)
 	struct group *g;
 
 	LIST_FOREACH(g, &s->groups, in_session) {
-		g->leaving = true;
-		if (g->state == GROUP_WAITING || g->state == GROUP_INSISTING)
+		if (g->state == GROUP_WAITING && g->any)
 			group_cancel(x, g);
+		else if (g->state == GROUP_WAITING && !g->leaving && part_is_asked(&g->part[g->next]))
+			wait_finish_up(x->engine, g->part[g->next].claim);
+		g->leaving = true;
 	}
 }

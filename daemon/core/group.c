@@ -9,10 +9,6 @@
 #include "daemon/core/terms.h"
 #include "daemon/core/wait.h"
 
-
-#define INSIST_FIRST_US (250 * MSEC)
-#define INSIST_PART     4 /* between two times of insisting it is polite for so many times as long */
-
 static char *text_copy(struct span text)
 {
 	return text.n > 0 ? mem_copy(text.p, text.n) : NULL;
@@ -41,8 +37,6 @@ static void group_set_terms(struct commander *x, struct group *g)
 	g->patient = wait > 0;
 	g->asked_at = x->core->now;
 	g->wait_until = wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(x->core->now, wait);
-	g->insist_us = INSIST_FIRST_US;
-	g->insist_at = instant_add(x->core->now, INSIST_PART * g->insist_us);
 }
 
 /* Without terms, and not due. */
@@ -52,7 +46,6 @@ static struct group *group_begin(struct session *s, const struct span *name, uns
 
 	g->session = s;
 	agent_init(&g->agent, s);
-	g->insisting.kind = TIMER_INSISTING;
 	g->lapse.kind = TIMER_LAPSE;
 	g->owner = text_copy(owner);
 	g->owner_n = owner.n;
@@ -105,48 +98,7 @@ void group_make_due(struct commander *x, struct group *g)
 
 void group_cancel(struct commander *x, struct group *g)
 {
-	heap_cancel(&x->core->timers, &g->insisting);
 	g->state = GROUP_CANCELLED;
-	group_make_due(x, g);
-}
-
-/* The rows come in the order of the present request. */
-static void group_reorder(struct group *g, const struct request *q)
-{
-	for (unsigned i = 0; i < g->parts; i++) {
-		unsigned k = i;
-		struct part p;
-
-		while (!span_equal(part_name(&g->part[k]), q->word[i]))
-			k++;
-		p = g->part[k];
-		g->part[k] = g->part[i];
-		g->part[i] = p;
-	}
-	for (unsigned i = 0; i < g->parts && g->state == GROUP_WAITING; i++)
-		if (g->part[i].claim)
-			g->next = i;
-}
-
-void group_repeat(struct commander *x, struct group *g)
-{
-	const struct request *q = &x->request;
-	int64_t wait = q->field[FIELD_WAIT].number;
-
-	g->not_notified = false;
-	heap_cancel(&x->core->timers, &g->lapse);
-	if (!g->any)
-		group_reorder(g, q);
-	request_keep_tag(q, g->tag);
-	group_set_lease(x, g);
-	mem_free(g->note);
-	g->note = text_copy(request_note(q));
-	g->note_n = request_note(q).n;
-	agent_set_terms(&g->agent, g->renew, g->ttl_us, g->delay_us, request_note(q));
-	g->wait_until = wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(x->core->now, wait);
-	for (unsigned i = 0; i < g->parts; i++)
-		if (g->part[i].claim && g->part[i].claim->state == CLAIM_WAITING && g->part[i].claim->patient)
-			wait_set_end(x->engine, g->part[i].claim, g->wait_until);
 	group_make_due(x, g);
 }
 
@@ -157,6 +109,15 @@ struct claim *group_own(const struct commander *x, const struct group *g, const 
 	struct lock *l = lock_find(&x->engine->table, part_name(p));
 
 	return l ? lock_holder_of(l, g->session, group_owner(g)) : NULL;
+}
+
+bool part_is_had(const struct commander *x, const struct group *g, const struct part *p)
+{
+	struct claim *c = group_own(x, g, p);
+
+	if (!c || c->shared != g->shared)
+		c = p->claim && p->claim->state == CLAIM_HELD ? p->claim : NULL;
+	return c && c->lock->lease.state == LEASE_HELD && !lock_is_over(&x->engine->table, c->lock);
 }
 
 static void part_forget_refusal(struct commander *x, struct part *p)
@@ -255,11 +216,54 @@ bool group_note(struct commander *x, const struct notice *n)
 	return true;
 }
 
+/* --- the request repeated --- */
+
+/* The rows come in the order of the present request. */
+static void group_reorder(struct group *g, const struct request *q)
+{
+	for (unsigned i = 0; i < g->parts; i++) {
+		unsigned k = i;
+		struct part p;
+
+		while (!span_equal(part_name(&g->part[k]), q->word[i]))
+			k++;
+		p = g->part[k];
+		g->part[k] = g->part[i];
+		g->part[i] = p;
+	}
+	for (unsigned i = 0; i < g->parts && g->state == GROUP_WAITING; i++)
+		if (g->part[i].claim)
+			g->next = i;
+}
+
+void group_repeat(struct commander *x, struct group *g)
+{
+	const struct request *q = &x->request;
+	int64_t wait = q->field[FIELD_WAIT].number, ttl_us = g->ttl_us, delay_us = g->delay_us;
+
+	g->not_notified = false;
+	heap_cancel(&x->core->timers, &g->lapse);
+	if (!g->any)
+		group_reorder(g, q);
+	request_keep_tag(q, g->tag);
+	group_set_lease(x, g);
+	mem_free(g->note);
+	g->note = text_copy(request_note(q));
+	g->note_n = request_note(q).n;
+	if (g->ttl_us != ttl_us || g->delay_us != delay_us)
+		group_drop_part_of(x, g, false, NULL); /* it asks for these anew */
+	agent_set_terms(&g->agent, g->renew, g->ttl_us, g->delay_us, request_note(q));
+	g->wait_until = wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(x->core->now, wait);
+	for (unsigned i = 0; i < g->parts; i++)
+		if (g->part[i].claim && g->part[i].claim->state == CLAIM_WAITING && g->part[i].claim->patient)
+			wait_set_end(x->engine, g->part[i].claim, g->wait_until);
+	group_make_due(x, g);
+}
+
 /* --- the end --- */
 
 void group_release(struct commander *x, struct group *g)
 {
-	heap_cancel(&x->core->timers, &g->insisting);
 	heap_cancel(&x->core->timers, &g->lapse);
 	origin_thin(g->origin, g->parts);
 	alarms_forget(x->core, &g->agent);

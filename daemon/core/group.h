@@ -13,10 +13,9 @@ struct take;
 
 enum group_state {
 	GROUP_NEW,       /* it has asked for nothing */
-	GROUP_TRYING,    /* it asks for each name that it has not, and waits for no holder. LOCKANY: for one name after the other */
-	GROUP_WAITING,   /* LOCKALL: it has nothing, and waits in the queue of one name. LOCKANY: in the queues of all */
+	GROUP_TRYING,    /* it asks for one name after the other, and waits for no holder */
+	GROUP_WAITING,   /* LOCKALL: it waits in the queue of one name, and has those before that. LOCKANY: in the queues of all */
 	GROUP_CANCELLED, /* it is about to give back what it has, and to be answered */
-	GROUP_INSISTING, /* LOCKALL: it keeps what it has for a while, and waits in the queues of all other names */
 };
 
 struct part {
@@ -33,20 +32,15 @@ struct group {
 	struct session *session;
 	struct origin *origin; /* in whose crowd its parts count */
 	struct session agent; /* of the parts' claims; in no table */
-	struct timer insisting; /* INSISTING: it keeps what it has until then */
 	struct timer lapse;   /* its session was resumed, and the client has not repeated the request: how long it may yet do so */
 	enum group_state state;
 	unsigned parts;
-	unsigned next;        /* LOCKANY, TRYING: the name that is asked for. LOCKALL, WAITING: the name that it waits for */
+	unsigned next;        /* the name that is asked for; LOCKANY: while TRYING */
 	struct part *part;
 	char *owner, *note;
 	size_t owner_n, note_n;
 	int64_t ttl_us, delay_us;
 	struct instant asked_at, wait_until;
-	struct instant insist_at; /* LOCKALL: it does not insist before */
-	int64_t insist_us;        /* and then for so long */
-	struct instant waits_since; /* LOCKALL, WAITING: for the name that it waits for */
-	unsigned offers;          /* LOCKALL: how many names in a row it got without waiting for anybody, and gave back */
 	unsigned priority;
 	unsigned count;           /* count= of the request; 0: it has none */
 	bool any;                 /* LOCKANY */
@@ -90,6 +84,8 @@ void group_make_due(struct commander *x, struct group *g);
 
 /* The client's own hold of that name; NULL: it has none. */
 struct claim *group_own(const struct commander *x, const struct group *g, const struct part *p);
+/* The client or the group holds the name, and will for a while. */
+bool part_is_had(const struct commander *x, const struct group *g, const struct part *p);
 /* Asks for that name. patient: until the wait of the group is over. */
 void part_ask(struct commander *x, struct group *g, struct part *p, bool patient);
 /* Gives back what it has of the name, or leaves the queue. */

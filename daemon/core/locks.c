@@ -237,17 +237,6 @@ static bool lock_may_be_shared(struct commander *x, struct session *s)
 	return false;
 }
 
-/* It would wait for itself. */
-static bool lock_closes_circle(struct commander *x, struct session *s)
-{
-	const struct request *q = &x->request;
-	const struct lock *l = lock_find(&x->engine->table, q->word[0]);
-
-	if (!l || (request_is_shared(q) && holders_are_open(x->engine, l, request_priority(q))))
-		return false;
-	return circle_is_refused(x, s, q->word, 1);
-}
-
 static struct claim *claim_of_lock_request(struct commander *x, struct session *s)
 {
 	const struct request *q = &x->request;
@@ -322,7 +311,7 @@ void serve_LOCK(struct commander *x, struct session *s)
 	if (lock_is_repeated(x, s, wait))
 		return;
 	if (!lock_within_limits(x, s, wait > 0) || !mode_is_allowed(x, s, q->word[0]) || !lock_may_be_shared(x, s) ||
-	    (wait > 0 && lock_closes_circle(x, s))) {
+	    (wait > 0 && circle_is_refused(x, s, q->word, 1))) {
 		lock_refused(x, s);
 		return;
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Clients that put chores, c0 …, into the queues w0 …, and take, do and give back those of others, beside the jobs of the plan. What they believe is as for
- * locks. What becomes of each chore is checked in check/chores.c. In some worlds they also list queues and chores, remove some, and make due again what has failed for good.
+ * locks. What becomes of each chore is checked in check/chores.c. In some worlds they also list queues and chores, remove some, and make due again what has
+ * failed for good.
  */
 #include "tests/sim/world/world.h"
 

@@ -12,7 +12,7 @@ TEST(a_lock_that_a_waiting_lockall_waits_for_is_a_deadlock)
 	takes(1, "x");
 	takes(2, "a");
 	takes(3, "b");
-	says(1, "@w LOCKALL a b wait=1m"); /* it stands in the queue of a alone */
+	says(1, "@w LOCKALL a b wait=1m"); /* it stands in the queue of a */
 	says(3, "LOCK x wait=1m");
 	hears(3, "ERR DEADLOCK cycle=x<-b<-x");
 	gives_back(3, "b");
@@ -48,24 +48,36 @@ TEST(a_cycle_through_two_lockalls_is_told_in_full)
 	ignores(2);
 }
 
-TEST(what_a_lockall_keeps_for_a_while_closes_no_cycle)
+TEST(what_a_lockall_has_closes_a_cycle)
 {
 	cluster_begin(1);
-	takes(1, "a");
 	takes(2, "b");
 	says(3, "@w LOCKALL a b wait=1m");
-	passes(2 * SEC);
-	gives_back(1, "a");
 	passes(MSEC);
-	ck_assert(key_is_there(0, "a")); /* it insists */
 	says(2, "@a LOCK a wait=1m");
-	hears_nothing(2);
-	passes(SEC);
-	hears(2, "@a OK name=a *");
-	gives_back(2, "a");
+	hears(2, "@a ERR DEADLOCK cycle=a<-b<-a");
+	says(3, "@own LOCK a wait=1m"); /* its own LOCKALL is not in its way */
+	hears_nothing(3);
 	gives_back(2, "b");
 	passes(10 * MSEC);
 	hears_all(3, "@w ", "ab");
+	hears(3, "@own OK name=a *");
+}
+
+TEST(what_a_lockall_has_closes_a_cycle_over_daemons)
+{
+	two_daemons(3);
+	session_opens(3, 1);
+	takes(3, "b");
+	says(1, "@w LOCKALL a b wait=1h");
+	passes(10 * MSEC);
+	says(3, "@a LOCK a wait=1h");
+	passes(FOUND_US);
+	hears(3, "@a ERR DEADLOCK *");
+	hears_nothing(1);
+	gives_back(3, "b");
+	passes(SEC);
+	hears_all(1, "@w ", "ab");
 }
 
 /* 2 waits for h behind the LOCKALL of 3, which waits for y of 2. */
@@ -85,6 +97,36 @@ TEST(a_lock_behind_a_lockall_is_in_a_deadlock_as_soon_as_that_has_its_names)
 	passes(10 * SEC);
 	hears(2, "ERR DEADLOCK cycle=h@h0<-y@h0<-h@h0");
 	hears_nothing(3);
+}
+
+TEST(a_reader_does_not_wait_for_the_readers_that_have_the_name)
+{
+	cluster_begin(1);
+	takes(1, "y");
+	says(2, "LOCK x mode=shared");
+	hears(2, "OK *");
+	says(2, "@y LOCK y wait=1m");
+	says(1, "LOCKALL x mode=shared wait=5s");
+	hears_all(1, "", "x");
+	gives_back(1, "y");
+	hears(2, "@y OK *");
+}
+
+TEST(a_lockall_of_readers_is_in_nobodys_way_where_readers_have_its_next_name)
+{
+	cluster_begin(1);
+	says(1, "LOCK y mode=shared");
+	hears(1, "OK *");
+	takes(2, "x");
+	takes(3, "q");
+	says(2, "@w LOCKALL q y mode=shared wait=20s");
+	says(1, "@x LOCK x wait=20s");
+	hears_nothing(1);
+	gives_back(3, "q");
+	passes(10 * MSEC);
+	hears_all(2, "@w ", "qy");
+	gives_back(2, "x");
+	hears(1, "@x OK *");
 }
 
 TEST(a_lockany_that_waits_is_in_nobodys_way)

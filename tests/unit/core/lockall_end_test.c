@@ -134,11 +134,13 @@ TEST(nothing_is_granted_to_one_group_by_another_while_their_session_ends)
 	ck_assert(!key_is_there(0, "a") && !key_is_there(0, "b") && !key_is_there(0, "c"));
 }
 
-TEST(a_daemon_that_is_killed_leaves_nothing_of_a_lockall_that_waits)
+TEST(what_a_lockall_had_is_free_when_its_daemon_was_killed_and_its_lease_is_over)
 {
 	cluster_begin(1);
 	takes(1, "b");
 	says(2, "LOCKALL a b wait=1m");
 	daemon_ends(0);
+	ck_assert(key_is_there(0, "a"));
+	passes(cluster.conf.lease_us + SEC);
 	ck_assert(!key_is_there(0, "a"));
 }

@@ -32,7 +32,7 @@ TEST(lockall_that_is_refused_names_the_first_that_is_held_and_leaves_nothing)
 	takes(1, "c");
 	passes(2 * SEC);
 	says(2, "LOCKALL a c b d");
-	hears(2, "BUSY name=c holder=* held_ms=2000 waiters=0 retry_ms=*");
+	hears(2, "BUSY name=b holder=* held_ms=2000 waiters=0 retry_ms=*");
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert(!key_is_there(i, "a") && !key_is_there(i, "d"));
 	takes(3, "a");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/gather.c: LOCKALL waits without keeping names from others, insists from time to time, and is served. */
+/* daemon/core/gather.c: LOCKALL takes its names in one order, keeps what it has while it waits, and is served. */
 #include "tests/fixture/groups.h"
 
 #include <check.h>
@@ -51,8 +51,8 @@ TEST(lockall_is_served_although_its_names_are_never_free)
 	struct turn turns[] = {{"a", 1, 800 * MSEC, 0}, {"a", 2, 800 * MSEC, 0}, {"b", 3, SEC, 0}, {"b", 4, SEC, 0}};
 
 	cluster_begin(1);
-	/* Behind each holder another one waits, so it waits for up to two seconds for one name while it keeps the other. */
-	ck_assert_int_le(served_after(turns, 4), 20 * 2 * SEC);
+	/* Behind each holder another one waits, so it waits for up to two seconds for each name. */
+	ck_assert_int_le(served_after(turns, 4), 4 * SEC);
 }
 
 TEST(lockall_is_served_soon_where_names_are_held_briefly)
@@ -61,31 +61,6 @@ TEST(lockall_is_served_soon_where_names_are_held_briefly)
 
 	cluster_begin(1);
 	ck_assert_int_le(served_after(turns, 4), 3 * SEC);
-}
-
-TEST(lockall_that_insists_keeps_a_free_name_for_a_while_and_gives_it_back)
-{
-	int64_t kept_us = 0, begun_us;
-
-	cluster_begin(1);
-	takes(1, "a");
-	takes(2, "b");
-	says(3, "@w LOCKALL a b wait=1h");
-	passes(2 * SEC);
-	gives_back(1, "a");
-	begun_us = cluster.now.us;
-	says(4, "@a LOCK a wait=1m");
-	while (!next_line(4)) {
-		passes(10 * MSEC);
-		kept_us = cluster.now.us - begun_us;
-		ck_assert_int_lt(kept_us, SEC);
-	}
-	ck_assert_int_ge(kept_us, 200 * MSEC);
-	ck_assert_int_le(kept_us, 300 * MSEC);
-	gives_back(4, "a");
-	gives_back(2, "b");
-	passes(10 * MSEC);
-	hears_all(3, "@w ", "ab");
 }
 
 static void cross_groups(unsigned first, unsigned second)
@@ -127,36 +102,54 @@ TEST(lockalls_of_two_daemons_in_opposite_orders_do_not_block_each_other)
 	cross_groups(1, 2);
 }
 
-TEST(lockall_waits_until_all_names_are_free_at_once)
+TEST(lockall_takes_its_names_in_their_order_and_keeps_what_it_has)
 {
 	cluster_begin(1);
 	takes(1, "a");
-	takes(2, "b");
-	says(3, "@w LOCKALL a b c wait=1m");
+	takes(2, "c");
+	says(3, "@w LOCKALL d c b a wait=1m");
 	passes(10 * MSEC);
-	ck_assert(!key_is_there(0, "c"));
+	ck_assert(!key_is_there(0, "b") && !key_is_there(0, "d"));
 	gives_back(1, "a");
 	passes(10 * MSEC);
-	ck_assert(!key_is_there(0, "a"));
+	ck_assert(key_is_there(0, "a") && key_is_there(0, "b") && !key_is_there(0, "d"));
+	says(1, "LOCK a");
+	hears(1, "BUSY name=a *");
+	passes(30 * SEC);
 	hears_nothing(3);
-	gives_back(2, "b");
+	gives_back(2, "c");
+	passes(10 * MSEC);
+	hears_all(3, "@w ", "dcba");
+}
+
+TEST(a_name_that_is_lost_meanwhile_comes_before_those_behind_it)
+{
+	cluster_begin(1);
+	session_opens_as_admin(9, 0);
+	takes(2, "c");
+	says(3, "@w LOCKALL a b c wait=1m");
+	passes(10 * MSEC);
+	ck_assert(key_is_there(0, "a") && key_is_there(0, "b"));
+	says(4, "LOCK a wait=1m");
+	says(9, "BREAK a");
+	hears(9, "OK name=a *");
+	passes(15 * SEC);
+	hears(4, "OK name=a *");
+	ck_assert(!key_is_there(0, "b"));
+	gives_back(2, "c");
+	gives_back(4, "a");
 	passes(10 * MSEC);
 	hears_all(3, "@w ", "abc");
 }
 
-TEST(lockall_that_waits_keeps_no_free_name_from_others)
+TEST(a_lockall_that_is_refused_gives_back_what_it_had)
 {
 	cluster_begin(1);
-	takes(1, "a");
-	says(3, "@w LOCKALL a b wait=1m");
-	for (unsigned i = 0; i < 20; i++) {
-		takes(2, "b");
-		gives_back(2, "b");
-		passes(SEC);
-	}
-	gives_back(1, "a");
+	takes(1, "c");
+	says(3, "LOCKALL a b c");
 	passes(10 * MSEC);
-	hears_all(3, "@w ", "ab");
+	hears(3, "BUSY name=c *");
+	ck_assert(!key_is_there(0, "a") && !key_is_there(0, "b"));
 }
 
 TEST(lockall_that_waits_in_vain_is_told_timeout)
@@ -178,7 +171,6 @@ TEST(a_name_that_is_broken_before_the_lockall_is_answered_is_asked_for_again)
 	takes(1, "b");
 	takes(2, "a");
 	says(3, "@w LOCKALL a b wait=1m");
-	passes(2 * SEC);
 	gives_back(2, "a");
 	passes(10 * MSEC);
 	ck_assert(key_is_there(0, "a"));

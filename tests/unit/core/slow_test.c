@@ -65,7 +65,7 @@ TEST(a_group_that_was_granted_late_is_logged_once)
 	hears(2, "\\* name=b *");
 	hears(2, "\\* name=c *");
 	hears(2, "OK n=3");
-	ck_assert(was_logged("slow kind=wait name=b peer=* session=* waited_ms=2000 names=3 outcome=granted"));
+	ck_assert(was_logged("slow kind=wait name=c peer=* session=* waited_ms=2000 names=3 outcome=granted"));
 	ck_assert(!was_logged("slow *"));
 	says(3, "LOCKANY a b wait=10s");
 	passes(3 * SEC);
