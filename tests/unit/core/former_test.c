@@ -110,7 +110,8 @@ TEST(a_part_of_a_group_is_told_once_it_is_a_hold)
 	says(1, "LOCKALL a b wait=3s");
 	passes(2 * SEC);
 	says(3, "SHOW a former=yes");
-	hears(3, "OK n=0 free=yes");
+	hears(3, "\\* role=holder pos=0 *");
+	hears(3, "OK n=1");
 	says(2, "UNLOCK b");
 	hears(2, "OK *");
 	hears(1, "\\* name=a *");
