@@ -81,8 +81,9 @@ static void chore_stored(struct server *s, struct span rest)
 	if (!netstring_next(&rest, &id) || !(h = chore_of(w, number = chore_number(id))))
 		return;
 	h->again |= s->ahead_us > 0;
+	h->stored = true;
 	if (!chore_is_there(s, number))
-		return;
+		return; /* the same batch has removed it */
 	if (!chore_home(w, number))
 		w->checker.queue_home[chore_queue(number)] = 1 + s->index;
 	if (chore_home(w, number) != s)
@@ -92,7 +93,7 @@ static void chore_stored(struct server *s, struct span rest)
 			     (long long)number);
 	if (!h->at)
 		h->changed_at = w->now;
-	h->at = h->ever = h->stored = true;
+	h->at = h->ever = true;
 	h->finished = h->told_done = false;
 	h->attempt = 0; /* it may have failed for good before */
 	h->revived_at = w->now;
@@ -137,29 +138,30 @@ static void chore_ended(const struct server *s, struct chore *h, int64_t number)
 	h->told_done = h->oks > 0 && h->oks == h->ends;
 }
 
-/* A client that may rely on a chore keeps it, whoever asks to remove it. */
-static void chore_dropped(const struct server *s, int64_t number)
+/* Which chore was done is seen by what is no longer there. */
+static void chores_finished(struct server *s)
 {
 	struct world *w = s->world;
 
+	for (int64_t i = 0; i < w->checker.chores; i++)
+		if (w->checker.chore[i].at && chore_home(w, i) == s && !chore_is_there(s, i))
+			chore_ended(s, &w->checker.chore[i], i);
+}
+
+/* A client that may rely on a chore keeps it, whoever asks to remove it. */
+static void chore_dropped(const struct server *s, struct span id)
+{
+	struct world *w = s->world;
+	int64_t number = chore_number(id);
+	struct chore *h = chore_of(w, number);
+
+	if (!h)
+		return;
 	for (unsigned i = 0; i < w->plan->clients; i++)
 		if (w->client[i].work.chore == number && w->client[i].work.until > w->now && s->ahead_us <= 0)
 			checker_fail(w, INVARIANT_S33, -1, "node %u removes c%lld, in which client %u believes until %lld us", s->index, (long long)number, i,
 				     (long long)w->client[i].work.until);
-}
-
-/* Which chore was done or removed is seen by what is no longer there. */
-static void chores_finished(struct server *s, bool dropped)
-{
-	struct world *w = s->world;
-
-	for (int64_t i = 0; i < w->checker.chores; i++) {
-		if (!w->checker.chore[i].at || chore_home(w, i) != s || chore_is_there(s, i))
-			continue;
-		if (dropped)
-			chore_dropped(s, i);
-		chore_ended(s, &w->checker.chore[i], i);
-	}
+	chore_ended(s, h, number);
 }
 
 static void chore_revived(struct server *s, struct span id)
@@ -182,8 +184,10 @@ static void chores_answered(struct server *s, struct span op, struct span rest, 
 		return;
 	else if (span_equal(op, SPAN("take")) && a->code == 'J')
 		chore_taken(s, a);
-	else if ((span_equal(op, SPAN("done")) || span_equal(op, SPAN("drop"))) && a->code == 'R')
-		chores_finished(s, span_equal(op, SPAN("drop")));
+	else if (span_equal(op, SPAN("done")) && a->code == 'R')
+		chores_finished(s);
+	else if (span_equal(op, SPAN("drop")) && a->code == 'R')
+		chore_dropped(s, word);
 	else if (span_equal(op, SPAN("revive")) && a->code == 'R')
 		chore_revived(s, word);
 }
