@@ -196,11 +196,10 @@ static struct nodeset adopt_whom_to_ask(const struct engine *e, const struct lea
 
 static void adopt_begin(struct engine *e, struct lease *x)
 {
-	struct round *r;
+	struct round *r = round_new(&e->rounds, QUESTION_ADOPT, x->name, x);
 
-	together_begin(e, x);
-	r = round_new(&e->rounds, QUESTION_ADOPT, x->name, x);
 	x->renewal->round = r;
+	together_begin(r);
 	if (!x->renewal->adoption->asked) {
 		x->renewal->adoption->asked = true;
 		lessee_notify(e, x, NOTICE_ADOPTING);

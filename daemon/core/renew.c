@@ -212,15 +212,13 @@ static void renew_missed_at_once(struct engine *e, struct round *r)
 
 void renew_begin(struct engine *e, struct lease *x)
 {
-	struct span value, ticket;
+	struct round *r = round_new(&e->rounds, QUESTION_RENEW, x->name, x);
+	struct span value = value_in_text(e->core, &x->value), ticket;
 	struct pending *p;
-	struct round *r;
 
 	admission_leave(&e->admission, &lease_renewal(&e->table, x)->entry);
-	together_begin(e, x);
-	value = value_in_text(e->core, &x->value);
-	r = round_new(&e->rounds, QUESTION_RENEW, x->name, x);
 	x->renewal->round = r;
+	together_begin(r);
 	rebase_begin(e, r);
 	ticket = together_ticket(e, r);
 	r->ttl_us = x->renew_ttl_us;

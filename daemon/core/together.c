@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/core/together.h"
 
-#include "daemon/core/adoption.h"
 #include "daemon/core/move.h"
 #include "daemon/core/ticket.h"
 
@@ -17,17 +16,14 @@ void together_ask_again(struct engine *e, struct lease *x, struct instant at)
 	lease_schedule(e, x);
 }
 
-void together_begin(struct engine *e, struct lease *x)
+void together_begin(struct round *r)
 {
-	const struct lock *l = lock_of_lease(x);
+	struct lease *x = r->lease;
 
-	if (!l->share || x->shared)
+	if (!lock_of_lease(x)->share)
 		return;
 	x->shared = true;
-	if (x->state != LEASE_HELD || !x->token_is_old || !x->recorded)
-		return;
-	adoption_rotate(&e->table, x, members_one_clock_us(&e->members, l->holder->granted_at));
-	notices_add(&e->notices, NOTICE_ADOPTING, l->holder, NULL, NOT_REFUSED);
+	r->form = FORM_SHARED;
 }
 
 void together_open(struct engine *e, struct lock *l)

@@ -8,11 +8,8 @@
 
 #include "daemon/core/parts.h"
 
-/*
- * A renewal or an adoption is about to begin. Where readers hold a lease that stands alone, it is shared from now on: the stores are asked to share its value.
- * If the journal has ever told that this value is held alone, it gets a new one: a run that works on such a record cannot adopt it.
- */
-void together_begin(struct engine *e, struct lease *x);
+/* A renewal or an adoption begins. Where readers hold a lease that stands alone, it is shared from now on. */
+void together_begin(struct round *r);
 /* The next renewal is due at this moment, if it was due later. */
 void together_ask_again(struct engine *e, struct lease *x, struct instant at);
 /* Readers hold the lock here, and somebody elsewhere waits: it may be a reader. The lease is shared by the next renewal, which is due now. */
