@@ -80,26 +80,6 @@ struct prior_lease adoption_record(struct core *core, const struct lease *x)
 	return left;
 }
 
-void adoption_rotate(struct lock_table *t, struct lease *x, int64_t since_us)
-{
-	struct prior_lease from = adoption_record(t->core, x);
-	struct nodeset sure = x->placed.sure;
-	struct adoption *was = x->renewal->adoption;
-	struct instant until = x->placed.until;
-	unsigned limit = x->value.limit;
-
-	x->renewal->adoption = adoption_new(&from, t->core->now);
-	x->renewal->adoption->asked = true;
-	x->renewal->adoption->stands = nodeset_all(t->core->conf.nodes);
-	x->renewal->adoption->until = was ? instant_max(until, was->until) : until;
-	x->renewal->adoption->hopeless = x->renewal->adoption->deadline = INSTANT_NEVER;
-	mem_free(was);
-	lock_value_make(t, since_us, &x->value);
-	x->value.limit = limit;
-	x->placed = placed_nowhere(t->core->now);
-	x->placed.sure = sure;
-}
-
 bool adoption_is_left(const struct lease *x, unsigned node, struct span *ret_values)
 {
 	const struct adoption *h = x->renewal->adoption;

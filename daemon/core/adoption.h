@@ -45,9 +45,6 @@ void adoption_leave(struct lease *x);
 /* What the next run needs to adopt a lease. The texts are borrowed. */
 struct prior_lease adoption_record(struct core *core, const struct lease *x);
 
-/* LEASE_HELD: the lease gets a new value, in the place of the present one. So a run that knows only records from before cannot adopt it. */
-void adoption_rotate(struct lock_table *t, struct lease *x, int64_t since_us);
-
 /* What the stores say. A lease without prior values is left alone. */
 void adoption_note(struct lease *x, unsigned node); /* no prior value stands there */
 /* None stood there when the store was asked, but a late command of the previous run may still put one there. */

@@ -70,7 +70,7 @@ static void group_tell(struct commander *x, const struct group *g, struct claim 
 	reply_grant(x, &r, c);
 	reply_ms(&r, "ttl_ms", c->lock->lease.ttl_us);
 	reply_int(&r, "count", count);
-	reply_mode_sure(&r, c);
+	reply_mode(&r, c);
 	tell_line(x, g->session, &r);
 }
 

@@ -51,7 +51,7 @@ static bool walk_group(struct walk *w, struct group *g)
 	return false;
 }
 
-/* What this owner waits for leads back to the one that asks. Who asks to share what it holds waits for nobody. */
+/* What this owner waits for leads back to the one that asks. */
 static bool walk_owner(struct walk *w, struct session *s, struct span owner)
 {
 	struct claim *c;

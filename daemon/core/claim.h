@@ -84,8 +84,7 @@ struct claim {
 	enum loss loss : 4;      /* CLAIM_LOST: why */
 	unsigned priority : 4;   /* 0 to 9 */
 	bool renew : 1;
-	bool shared : 1;         /* it holds, or asks to hold, together with other readers */
-	bool asked_to_share : 1;  /* held: its owner has asked to share it. The journal says that it is shared, and no more may be relied on */
+	bool shared : 1;         /* it holds, or asks to hold, together with other readers: its client relies on no more */
 	bool crowds : 1;         /* it counts in the crowd of its origin */
 	bool patient;            /* wait > 0: goes on waiting while somebody holds */
 	bool overdue;            /* its wait is over; the round under way decides */

@@ -72,7 +72,6 @@ struct contender {
 	struct instant wanted_at;  /* when another daemon last said so */
 	struct instant contended_at; /* when the holder was last told CONTENDED; 0: never */
 	unsigned handoffs;         /* of the lease that is held here */
-	struct claim *converts;    /* waits to share what its owner holds alone, the first of all such requests; NULL: none */
 	struct elsewhere elsewhere;
 	uint8_t ticket_priority;   /* of the waiter whose ticket it is */
 	bool crowd;                /* more were to be refused than one step answers */
@@ -130,14 +129,6 @@ static inline void contender_enqueue(struct contender *k, struct claim *c)
 	k->impatient += !c->patient;
 }
 
-/* The owner of this hold has the name alone, and asks to share it. The first such request stands for all. */
-static inline void contender_convert(struct contender *k, struct claim *holder, struct claim *c)
-{
-	holder->asked_to_share = true;
-	if (!k->converts)
-		k->converts = c;
-}
-
 static inline void contender_set_overdue(struct contender *k, struct claim *c, bool overdue)
 {
 	k->overdue += (unsigned)(overdue & c->patient) - (unsigned)(c->overdue & c->patient);
@@ -148,8 +139,6 @@ static inline void contender_dequeue(struct contender *k, struct claim *c)
 {
 	c->state = CLAIM_NEW;
 	TAILQ_REMOVE(&k->waiters, c, in_lock);
-	if (__builtin_expect(k->converts == c, false))
-		k->converts = c->asking->twin_next;
 	claim_leave_twins(c);
 	k->patient -= c->patient;
 	k->writers -= c->patient > c->shared;

@@ -2,91 +2,47 @@
 /* See convert.h. */
 #include "daemon/core/convert.h"
 
-#include "daemon/core/adoption.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/holders.h"
-#include "daemon/core/move.h"
 #include "daemon/core/rebase.h"
 #include "daemon/core/together.h"
-#include "daemon/core/wait.h"
 
-bool convert_is_asked(const struct lock *l)
-{
-	return l->contender->converts != NULL;
-}
-
-/* Its owner has the hold in common with others from now on, under a new token. Its count and its terms stay. */
-static void convert_done(struct engine *e, struct lock *l, struct claim *c)
-{
-	struct claim *holder = l->holder;
-
-	wait_leave(e, c);
-	lock_remove_holder(l, holder);
-	holder->shared = true;
-	holder->asked_to_share = false;
-	holder->token = ++l->lease.token;
-	lock_add_holder(&e->table, l, holder);
-	notices_add(&e->notices, NOTICE_CONVERTED, c, NULL, NOT_REFUSED);
-	holders_fold(e, holder);
-}
-
-/* The request that may convert the hold of its owner now; NULL: none. One whose client is away waits until it is repeated. */
-static struct claim *convert_ready(const struct lock *l)
-{
-	struct claim *c = l->contender->converts;
-
-	return c && !c->ending && !c->not_notified && l->lease.state == LEASE_HELD ? c : NULL;
-}
-
-/*
- * The next renewal asks for a token, and is due now. A hold that is to be shared is recorded so before the stores are asked, under a new value: a run that
- * works on an earlier record, in which it is exclusive, cannot adopt it.
- */
-static void convert_want_token(struct engine *e, struct lock *l)
-{
-	struct lease *x = &l->lease;
-	struct renewal *b = lease_renewal(&e->table, x);
-
-	if (b->wants_token || b->round)
-		return; /* a round that is under way is followed by another look */
-	if (!rebase_is_possible(e, x))
-		return;
-	if (!l->share && x->recorded) {
-		adoption_rotate(&e->table, x, members_one_clock_us(&e->members, l->holder->granted_at));
-		notices_add(&e->notices, NOTICE_ADOPTING, l->holder, NULL, NOT_REFUSED);
-	}
-	b->wants_token = true;
-	x->renew_at = e->core->now;
-	lease_schedule(e, x);
-}
-
-/* Readers hold an adopted lease. One that would join needs a token that no exclusive hold had. */
+/* The token of the lease may be that of an exclusive hold. A reader that would join needs one that no such hold had. */
 static bool lock_lacks_token(const struct lock *l)
 {
 	return l->share && l->lease.token_is_old;
+}
+
+/* The next renewal asks for a token, and is due now. */
+static void convert_want_token(struct engine *e, struct lease *x)
+{
+	struct renewal *b = lease_renewal(&e->table, x);
+
+	if (b->wants_token || b->round || !rebase_is_possible(e, x))
+		return; /* each round that ends is followed by another look */
+	b->wants_token = true;
+	together_ask_again(e, x, e->core->now);
 }
 
 void convert_look(struct engine *e, struct lock *l)
 {
 	if (l->lease.shared)
 		together_line_up(e, l);
-	if (convert_ready(l) || (l->lease.state == LEASE_HELD && lock_lacks_token(l)))
-		convert_want_token(e, l);
+	if (l->lease.state == LEASE_HELD && lock_lacks_token(l))
+		convert_want_token(e, &l->lease);
 	else if (l->share)
 		holders_let_in(e, l);
 }
 
-void convert_ask(struct engine *e, struct claim *c, struct instant until)
+void convert_to_shared(struct engine *e, struct claim *holder)
 {
-	struct lock *l = c->lock;
-	struct contender *k = lock_contend(&e->table, l);
+	struct lock *l = holder->lock;
 
-	contender_enqueue(k, c);
-	contender_convert(k, l->holder, c);
-	metric_add(&e->core->metrics, METRIC_WAITERS, claim_queues(c));
-	heap_set(&e->core->timers, &c->timer, until);
+	lock_remove_holder(l, holder);
+	holder->shared = true;
+	lock_add_holder(&e->table, l, holder);
+	l->lease.token_is_old = true;
 	convert_look(e, l);
-	wait_announce(e, k);
 }
 
 /* A renewal tells whether a writer elsewhere waits. If no store of a quorum knows of one, whoever waited has given up. */
@@ -118,22 +74,8 @@ void convert_renewed(struct engine *e, struct round *r)
 		x->token = r->token - 1;
 		x->token_end = r->token + r->range;
 		x->token_is_old = false;
-		if (convert_ready(l))
-			convert_done(e, l, l->contender->converts);
 	}
 	if (l->share && !x->shared)
 		together_open(e, l);
 	convert_look(e, l);
-}
-
-void convert_withdraw(struct engine *e, struct lock *l)
-{
-	while (l->contender->converts)
-		wait_withdraw(e, l->contender->converts, REFUSED_CANCELLED);
-}
-
-void convert_forfeit(struct lock *l)
-{
-	if (convert_is_asked(l))
-		l->contender->converts = NULL;
 }

@@ -154,8 +154,6 @@ static void deliver_refused(struct commander *x, struct claim *c, enum refusal w
 	struct session *s = c->session;
 	bool told = true;
 
-	if (c->shared)
-		remember_not_converted(x, c->lock);
 	if (!s->over && !c->not_notified && why != REFUSED_AND_TOLD) {
 		core_answers(x->core, VERB_LOCK);
 		if (why == REFUSED_BUSY)
@@ -174,8 +172,7 @@ static void deliver_refused(struct commander *x, struct claim *c, enum refusal w
 		session_answered(x->sessions, s, c->not_notified || c->asking->tag[0] != '\0');
 }
 
-/* converts: the holder was exclusive before. */
-static void deliver_reentered(struct commander *x, struct claim *c, unsigned count, bool converts)
+static void deliver_reentered(struct commander *x, struct claim *c, unsigned count)
 {
 	struct claim *holder = lock_holder_of(c->lock, c->session, claim_owner(c));
 	bool hears = !c->not_notified && holder->not_notified;
@@ -189,13 +186,11 @@ static void deliver_reentered(struct commander *x, struct claim *c, unsigned cou
 		tell_granted(x, holder, span_of(c->asking->tag), count);
 	}
 	metric_add(&x->core->metrics, METRIC_REENTRIES, 1);
-	if (x->attends) /* it waited to share the name, or beside another request of its owner */
+	if (x->attends) /* it waited beside another request of its owner */
 		slow_wait(x, c->session, lock_name(c->lock), c->asking->asked_at, "granted");
 	TAILQ_REMOVE(&c->session->claims, c, in_session);
 	claim_answered(x, c);
-	if (converts)
-		watch_granted(x, holder);
-	else if (hears)
+	if (hears)
 		watch_who_waits(x, holder);
 }
 
@@ -239,7 +234,7 @@ static void reply_pending_ok(struct commander *x, const struct pending *p)
 	reply_begin(&r, session_line(x->sessions), span_of(p->tag), "OK");
 	if (p->verb == VERB_EXTEND) {
 		reply_grant(x, &r, p->claim);
-		reply_mode_sure(&r, p->claim);
+		reply_mode(&r, p->claim);
 	} else {
 		reply_text(&r, "name", lock_name(p->lock));
 		reply_int(&r, "count", 0);
@@ -289,10 +284,7 @@ static void deliver_one(struct commander *x, const struct notice *n)
 		deliver_granted(x, n->claim, n->count);
 		break;
 	case NOTICE_REENTERED:
-		deliver_reentered(x, n->claim, n->count, false);
-		break;
-	case NOTICE_CONVERTED:
-		deliver_reentered(x, n->claim, n->count, true);
+		deliver_reentered(x, n->claim, n->count);
 		break;
 	case NOTICE_REFUSED:
 		deliver_refused(x, n->claim, n->refusal);

@@ -85,7 +85,7 @@ static void lease_fired(struct engine *e, struct lease *x)
 	}
 }
 
-/* The claim waits for a name that this daemon has, or may have from the previous run. An impatient claim is here for the adoption, or for a token. */
+/* The claim waits for a name that this daemon has, or may have from the previous run. An impatient claim is here for the adoption. */
 static void claim_waited_for_own(struct engine *e, struct claim *c, const struct lease *x)
 {
 	if (c->patient)

@@ -2,7 +2,6 @@
 #include "daemon/core/enter.h"
 
 #include "daemon/core/acquire.h"
-#include "daemon/core/convert.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/holders.h"
 #include "daemon/core/split.h"
@@ -36,10 +35,8 @@ static bool enter_held(struct engine *e, struct lock *l, struct claim *c, struct
 		notices_add(&e->notices, NOTICE_REFUSED, c, NULL, REFUSED_SHARED);
 	else if (l->lease.state != LEASE_HELD)
 		return false;
-	else if (holder->shared == c->shared)
-		enter_again(e, holder, c);
 	else
-		convert_ask(e, c, c->patient ? c->asking->wait_until : instant_add(e->core->now, adoption_us(e)));
+		enter_again(e, holder, c);
 	return true;
 }
 
@@ -49,7 +46,7 @@ static bool enter_adds(const struct lock *l, const struct claim *c)
 	const struct claim *own = lock_claim_of(l, c->session, claim_owner(c));
 
 	if (own)
-		return c->patient && !(own->state == CLAIM_HELD && l->lease.state == LEASE_HELD && own->shared == c->shared);
+		return c->patient && !(own->state == CLAIM_HELD && l->lease.state == LEASE_HELD);
 	return c->patient || c->shared || !lock_is_taken(l);
 }
 
@@ -66,8 +63,8 @@ static bool enter_crowd(struct engine *e, struct lock *l, struct claim *c)
 	return false;
 }
 
-/* The claim waits, and the stores are asked if its coming makes that worth while. holder: what the same owner has; NULL: nothing. */
-static void enter_queue(struct engine *e, struct lock *l, struct claim *c, struct claim *holder)
+/* The claim waits, and the stores are asked if its coming makes that worth while. */
+static void enter_queue(struct engine *e, struct lock *l, struct claim *c)
 {
 	struct contender *k = lock_contend(&e->table, l);
 
@@ -76,8 +73,6 @@ static void enter_queue(struct engine *e, struct lock *l, struct claim *c, struc
 	if (c->patient && l->lease.state == LEASE_HELD)
 		tokens_expect(&e->tokens, e->core, &l->name);
 	contender_enqueue(k, c);
-	if (holder && !holder->shared && c->shared)
-		contender_convert(k, holder, c);
 	metric_add(&e->core->metrics, METRIC_WAITERS, claim_queues(c));
 	if (c->patient)
 		heap_set(&e->core->timers, &c->timer, c->asking->wait_until);
@@ -128,5 +123,5 @@ void enter_ask(struct engine *e, struct claim *c, struct span name, struct insta
 			together_refused(e, l);
 		return;
 	}
-	enter_queue(e, l, c, holder);
+	enter_queue(e, l, c);
 }

@@ -108,7 +108,7 @@ void grant_adopted(struct engine *e, struct lock *l, const struct round *r)
 		notices_add(&e->notices, NOTICE_ADOPTED, c, NULL, NOT_REFUSED);
 		holders_fold(e, c);
 	}
-	if (l->share) /* else its owner asks to share it, and has to wait for nobody */
+	if (l->share)
 		holders_answer(e, l);
 	lease_schedule(e, &l->lease);
 }

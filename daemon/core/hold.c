@@ -150,8 +150,6 @@ void hold_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pend
 	struct lock *l = c->lock;
 
 	metric_add(&e->core->metrics, METRIC_RELEASES_CLIENT, 1);
-	if (!TAILQ_EMPTY(&l->contender->waiters))
-		convert_withdraw(e, l);
 	if (l->share) {
 		keep_us = belief_leave_us(e, l, lock_haunted_until(l));
 		if (unlock_shared(e, c, p))
@@ -304,7 +302,6 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 	if (adopting && !gone)
 		adoption_leave(&l->lease);
 	lock_contend(&e->table, l);
-	convert_forfeit(l);
 	lock_begin_closing(l);
 	while (lock_holders(l) > 1) {
 		c = l->holder;
@@ -338,7 +335,6 @@ void hold_lapse(struct engine *e, struct claim *c)
 
 	metric_add(&e->core->metrics, METRIC_RELEASES_EXPIRED, 1);
 	notices_add(&e->notices, NOTICE_FORGOTTEN, c, NULL, NOT_REFUSED);
-	convert_forfeit(l);
 	if (hold_leave_others(e, c, INSTANT_PAST) || grant_hand_on(e, l))
 		return;
 	lock_vacate(e, l);

@@ -91,7 +91,7 @@ struct lease {
 	bool auto_renew;           /* the watchdog renews it; else it ends as it was granted */
 	bool at_risk;              /* RISK was told: it is in engine.risks */
 	bool broken : 1;           /* a store said that somebody has broken it */
-	bool token_is_old : 1;     /* it was adopted with its token, which may be that of an exclusive hold: no reader to come shares it */
+	bool token_is_old : 1;     /* its token is, or may be, that of an exclusive hold: no reader joins before the stores have given another */
 	bool recorded : 1;         /* this value was ever in the journal */
 	bool shared : 1;           /* at the stores it has a share of the key, beside those of other daemons; else it stands there alone: see together.h */
 	struct timer timer;        /* LEASE_HELD: to be renewed, or told lost; LEASE_ADOPTING: next try; LEASE_CLOSING: nobody believes in it any longer */

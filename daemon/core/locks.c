@@ -10,6 +10,7 @@
 #include "daemon/core/hold.h"
 #include "daemon/core/holders.h"
 #include "daemon/core/permits.h"
+#include "daemon/core/remember.h"
 #include "daemon/core/renewals.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/stored.h"
@@ -178,7 +179,7 @@ static bool lock_count_answers(struct commander *x, struct session *s, int64_t w
 	bool held = c && c->state == CLAIM_HELD, converts = held && c->shared != request_is_shared(q);
 	int64_t count = q->field[FIELD_COUNT].number, has = held ? c->count : 0;
 
-	if ((converts && c->shared) || (held && !converts && c->asked_to_share))
+	if (converts && c->shared)
 		return false; /* it is refused */
 	if (count > 1 && c && c->state == CLAIM_LOST)
 		tell_lost_below(x, s, c);
@@ -224,17 +225,40 @@ bool mode_is_free(struct commander *x, struct session *s, struct span name)
 	return false;
 }
 
-/* A shared lock is renewed, and has no lock-delay: so it cannot follow an exclusive hold that is not, or has one. */
-static bool lock_may_be_shared(struct commander *x, struct session *s)
+/* The hold is shared as soon as its owner asks for that: it asks for less than it has. Its count, its fence and its terms stay. */
+static void lock_downgrade(struct commander *x, struct claim *holder)
+{
+	convert_to_shared(x->engine, holder);
+	if (holder->not_notified)
+		claim_hear(x, holder);
+	else
+		remember_held(x, holder);
+	metric_add(&x->core->metrics, METRIC_REENTRIES, 1);
+	tell_granted(x, holder, x->request.tag, holder->count);
+	watch_granted(x, holder);
+}
+
+/*
+ * The owner holds it alone, and asks to share it. A shared lock is renewed, and has no lock-delay: so it cannot follow a hold that is not, or has one. What is
+ * being adopted may be lost already. False: it does not hold it so.
+ */
+static bool lock_is_downgraded(struct commander *x, struct session *s)
 {
 	const struct lock *l = request_is_shared(&x->request) ? lock_find(&x->engine->table, x->request.word[0]) : NULL;
-	const struct claim *holder = l ? lock_holder_of(l, s, request_owner(&x->request)) : NULL;
+	struct claim *holder = l ? lock_holder_of(l, s, request_owner(&x->request)) : NULL;
 
-	if (!holder || holder->shared || (holder->renew && holder->delay_us == 0))
+	if (!holder || holder->shared)
+		return false;
+	if (!mode_is_allowed(x, s, x->request.word[0]))
 		return true;
-	tell_mistake(x, s, ERROR_ARG, "this owner holds it with %s, which a shared lock cannot have: UNLOCK it, then LOCK it with mode=shared",
-	             holder->renew ? "delay=" : "renew=no");
-	return false;
+	if (!holder->renew || holder->delay_us > 0)
+		tell_mistake(x, s, ERROR_ARG, "this owner holds it with %s, which a shared lock cannot have: UNLOCK it, then LOCK it with mode=shared",
+		             holder->renew ? "delay=" : "renew=no");
+	else if (l->lease.state != LEASE_HELD)
+		tell_adopting(x, s);
+	else
+		lock_downgrade(x, holder);
+	return true;
 }
 
 static struct claim *claim_of_lock_request(struct commander *x, struct session *s)
@@ -310,8 +334,9 @@ void serve_LOCK(struct commander *x, struct session *s)
 		return;
 	if (lock_is_repeated(x, s, wait))
 		return;
-	if (!lock_within_limits(x, s, wait > 0) || !mode_is_allowed(x, s, q->word[0]) || !lock_may_be_shared(x, s) ||
-	    (wait > 0 && circle_is_refused(x, s, q->word, 1))) {
+	if (lock_is_downgraded(x, s))
+		return;
+	if (!lock_within_limits(x, s, wait > 0) || !mode_is_allowed(x, s, q->word[0]) || (wait > 0 && circle_is_refused(x, s, q->word, 1))) {
 		lock_refused(x, s);
 		return;
 	}

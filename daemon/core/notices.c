@@ -19,7 +19,7 @@ static unsigned notices_count(enum notice_kind kind, const struct claim *c)
 {
 	const struct claim *holder = c->lock->holder;
 
-	if (kind != NOTICE_REENTERED && kind != NOTICE_CONVERTED)
+	if (kind != NOTICE_REENTERED)
 		return c->count;
 	if (c->lock->share)
 		holder = lock_find_reader(c->lock, c->session, claim_owner(c));
@@ -44,7 +44,6 @@ void notices_delivered(struct notices *n, const struct notice *told)
 	l->name.refs--;
 	switch (told->kind) {
 	case NOTICE_REENTERED:
-	case NOTICE_CONVERTED:
 	case NOTICE_REFUSED:
 	case NOTICE_FORGOTTEN:
 		claim_free(n->table, told->claim);

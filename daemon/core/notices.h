@@ -11,7 +11,6 @@
 enum notice_kind {
 	NOTICE_GRANTED,   /* claim: the LOCK that asked, now the lock's holder */
 	NOTICE_REENTERED, /* claim was folded into the lock's holder; freed on delivery */
-	NOTICE_CONVERTED, /* claim was folded into the holder, which shares the lock from now on, with a new token; freed on delivery */
 	NOTICE_REFUSED,   /* claim is out of the lock; freed on delivery */
 	NOTICE_FORGOTTEN, /* claim was a loss whose name is taken anew, or a hold that is over and that nobody was told of; freed on delivery */
 	NOTICE_LOST,      /* claim is among the losses */

@@ -188,9 +188,7 @@ static struct claim *claim_held(struct commander *x, struct session *s)
 		return NULL;
 	}
 	if (c && c->lock->lease.state == LEASE_ADOPTING) {
-		tell_error(x, s, x->request.tag, ERROR_QUORUM,
-		           "the daemon was restarted, and fewer than %u of %u stores have confirmed the lock since: ask again in a moment",
-		           quorum_of(x->core->conf.nodes), x->core->conf.nodes);
+		tell_adopting(x, s);
 		return NULL;
 	}
 	if (c)
@@ -229,6 +227,6 @@ void lock_check(struct commander *x, struct session *s)
 	reply_begin(&r, line, x->request.tag, "OK");
 	reply_grant(x, &r, c);
 	reply_int(&r, "count", c->count);
-	reply_mode_sure(&r, c);
+	reply_mode(&r, c);
 	session_send(x->sessions, s, line, reply_end(&r));
 }

@@ -46,8 +46,8 @@ void rebase_begin(struct engine *e, struct round *r)
 	if (!x->renewal->wants_token)
 		return;
 	x->renewal->wants_token = false;
-	if (!rebase_is_possible(e, x))
-		return; /* the clocks were set back meanwhile; the end of this round is followed by another look */
+	if (r->form == FORM_ALONE || !rebase_is_possible(e, x))
+		return; /* it went to a writer meanwhile; or the clocks were set back, and the end of this round is followed by another look */
 	r->token = rebase_token(e, x);
 	r->range = TOKENS_AHEAD;
 	r->sure = x->placed.sure;

@@ -3,7 +3,6 @@
 #include "daemon/core/remember.h"
 
 #include "daemon/core/adoption.h"
-#include "daemon/core/convert.h"
 #include "daemon/core/jobs.h"
 #include "daemon/core/journal.h"
 
@@ -74,7 +73,7 @@ static void remember_hold(struct commander *x, const struct session *s, struct c
 	                                     .fence = c->token,
 	                                     .ttl_us = left.ttl_us,
 	                                     .delay_us = c->delay_us,
-	                                     .renew = (c->renew ? JOURNAL_RENEWED : 0) | (c->shared || c->asked_to_share ? JOURNAL_SHARED : 0) | flags,
+	                                     .renew = (c->renew ? JOURNAL_RENEWED : 0) | (c->shared ? JOURNAL_SHARED : 0) | flags,
 	                                     .told = told,
 	                                     .granted_at_us = c->granted_at.us,
 	                                     .deadline_us = left.deadline.us}, left.prior.n > 0);
@@ -84,16 +83,6 @@ void remember_held(struct commander *x, struct claim *c)
 {
 	if (is_remembered(x, c->session))
 		remember_hold(x, c->session, c, claim_owner(c), x->more ? JOURNAL_MORE : 0, !c->not_notified);
-}
-
-void remember_not_converted(struct commander *x, struct lock *l)
-{
-	struct claim *holder = l->holder;
-
-	if (!holder || !holder->asked_to_share || convert_is_asked(l))
-		return;
-	holder->asked_to_share = false;
-	remember_held(x, holder);
 }
 
 static void remember_free(struct commander *x, const struct session *s, const struct claim *c, struct span owner)

@@ -10,7 +10,6 @@ void remember_session(struct commander *x, const struct session *s);
 void remember_all_of(struct commander *x, const struct session *s); /* and of what it holds and has lost */
 void remember_over(struct commander *x, const struct session *s);
 void remember_held(struct commander *x, struct claim *c); /* it holds its lock, on the terms of this moment */
-void remember_not_converted(struct commander *x, struct lock *l); /* a request to share it has ended: if it was the last, its holder has it alone as before */
 void remember_freed(struct commander *x, const struct claim *c);
 void remember_permit(struct commander *x, const struct permit *p); /* if it is held: all of its claims */
 void remember_permit_lost(struct commander *x, const struct permit *p);  /* HELD or LOST: of all of its claims nothing is left but the loss */

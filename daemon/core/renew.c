@@ -206,7 +206,6 @@ static void renew_missed_at_once(struct engine *e, struct round *r)
 
 	x->renewal->paused_until = instant_add(e->core->now, pause_us < PAUSE_MOST_US ? pause_us : PAUSE_MOST_US);
 	renew_missed(e, r);
-	lessee_renewed(e, r);
 	retire_round(e, r);
 }
 

@@ -43,7 +43,7 @@ static void row_resumed(struct commander *x, struct session *s, struct claim *c)
 	reply_begin(&r, session_line(x->sessions), span_of(s->lasting->resume_tag), "*");
 	reply_grant(x, &r, c);
 	reply_int(&r, "count", c->count);
-	reply_mode_sure(&r, c);
+	reply_mode(&r, c);
 	if (c->owner_n > 0)
 		reply_text(&r, "owner", claim_owner(c));
 	session_send(x->sessions, s, r.start, reply_end(&r));
@@ -250,15 +250,11 @@ static struct claim *wait_in_other_mode(struct commander *x, const struct sessio
 static void wait_drop_not_notified(struct commander *x, struct claim *c)
 {
 	struct session *s = c->session;
-	struct lock *l = c->lock;
-	bool converts = l->holder && l->holder->asked_to_share; /* so the lock stays */
 
 	TAILQ_REMOVE(&s->claims, c, in_session);
 	s->waiting--;
 	s->waits_not_notified--;
 	hold_abandon(x->engine, c, INSTANT_PAST);
-	if (converts)
-		remember_not_converted(x, l);
 }
 
 void resume_end_groups(struct commander *x, struct session *s)
@@ -330,7 +326,7 @@ enum place resume_old_place(struct commander *x, struct session *s, struct span 
 	*ret_claim = c;
 	if (c && c->state == CLAIM_HELD && c->not_notified && l->lease.state == LEASE_HELD) {
 		if (c->shared != shared)
-			return PLACE_NONE; /* it is converted, and told by the answer; if that is refused, it lapses */
+			return PLACE_NONE; /* it is shared, and told by the answer; if that is refused, it lapses */
 		claim_hear(x, c);
 		return PLACE_TURN;
 	}

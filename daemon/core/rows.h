@@ -29,11 +29,4 @@ static inline void reply_mode(struct reply *r, const struct claim *c)
 		reply_text(r, "mode", SPAN("shared"));
 }
 
-/* Of what the client may rely on. One that has asked to share its hold may be joined at any moment, and a crash leaves no more than the journal says. */
-static inline void reply_mode_sure(struct reply *r, const struct claim *c)
-{
-	if (c->shared || c->asked_to_share)
-		reply_text(r, "mode", SPAN("shared"));
-}
-
 #endif

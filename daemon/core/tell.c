@@ -62,6 +62,13 @@ void tell_crowded(struct commander *x, struct session *s, struct span tag)
 	           all ? "all sessions together" : "the sessions of one peer", times * x->core->conf.limits.waiting, times);
 }
 
+void tell_adopting(struct commander *x, struct session *s)
+{
+	tell_error(x, s, x->request.tag, ERROR_QUORUM,
+	           "the daemon was restarted, and fewer than %u of %u stores have confirmed the lock since: ask again in a moment",
+	           quorum_of(x->core->conf.nodes), x->core->conf.nodes);
+}
+
 void tell_revoked(struct commander *x, struct session *s, struct span tag)
 {
 	metric_add(&x->core->metrics, METRIC_DENIED, 1);
@@ -140,7 +147,7 @@ void tell_granted(struct commander *x, struct claim *holder, struct span tag, un
 	reply_grant(x, &r, holder);
 	reply_ms(&r, "ttl_ms", holder->lock->lease.ttl_us);
 	reply_int(&r, "count", count);
-	reply_mode_sure(&r, holder);
+	reply_mode(&r, holder);
 	tell_line(x, holder->session, &r);
 }
 

@@ -17,6 +17,8 @@ void tell_replaced(struct commander *x, struct session *s, struct span tag);
 void tell_draining(struct commander *x, struct session *s, struct span tag);
 /* ERR LIMIT: no room in the crowd of the peer, or of all. */
 void tell_crowded(struct commander *x, struct session *s, struct span tag);
+/* ERR QUORUM, to the request that is being served: its lock is being adopted. */
+void tell_adopting(struct commander *x, struct session *s);
 void tell_revoked(struct commander *x, struct session *s, struct span tag); /* new rules do not allow what it waits for */
 /* in_ms, how long the daemon still waits for holders; -1: as long as there are any. */
 void reply_drain_end(const struct commander *x, struct reply *r);

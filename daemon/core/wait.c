@@ -81,14 +81,6 @@ static unsigned answered_at_once(const struct engine *e)
 	return e->core->conf.work ? e->core->conf.work : ANSWERED_AT_ONCE;
 }
 
-/* Who asks to share what its owner holds alone waits for no holder. */
-static bool wait_is_conversion(struct contender *k, const struct claim *c)
-{
-	const struct claim *holder = k->converts && c->shared ? lock_of_contender(k)->holder : NULL;
-
-	return holder && !holder->shared && claim_same_owner(c, holder);
-}
-
 bool wait_refuse_part(struct engine *e, struct contender *k, enum refusal why, enum waiters_part part)
 {
 	unsigned left = part == WAITERS_ALL ? UINT_MAX : contender_hurried(k), most = answered_at_once(e);
@@ -97,7 +89,7 @@ bool wait_refuse_part(struct engine *e, struct contender *k, enum refusal why, e
 	for (c = TAILQ_FIRST(&k->waiters); c && left > 0; c = next) {
 		next = TAILQ_NEXT(c, in_lock);
 		left -= !c->patient || c->overdue;
-		if (!waiters_include(c, part, e->core->now) || wait_is_conversion(k, c))
+		if (!waiters_include(c, part, e->core->now))
 			continue;
 		if (most-- == 0)
 			return false;

@@ -132,7 +132,7 @@ class Worker:
         held = self.take(name, wait=100)
         for name in held:
             if self.session.lock(name, shared=self.session.shared(name)) and self.session.ask("UNLOCK", name).fields.get("count", "0") == "0":
-                self.session.held.pop(name, None)  # what it asked for has converted the hold, and not counted
+                self.session.held.pop(name, None)  # what it asked for has downgraded the hold, and not counted
         self.act(held)
         self.free([name for name in held if self.session.fence(name)])
 

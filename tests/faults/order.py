@@ -19,7 +19,7 @@ class Request:
 
 def requests_of(reader):
     """Of a client that was not away: a place survives the connection of its session."""
-    grants = {(grant.name, grant.fence): grant for grant in reader.grants if not grant.converted and not grant.again}
+    grants = {(grant.name, grant.fence): grant for grant in reader.grants if not grant.again}
     for call, row, _ in reader.answered if not reader.resumes else ():
         grant = grants.get((call.get("name"), row.get("fence")))
         if call["q"] == "LOCK" and row["kind"] == "OK" and grant and grant.asked == call["t"] and grant.fence:
@@ -50,7 +50,7 @@ def check_name(requests, still, stops):
     requests.sort(key=lambda request: request.grant.fence)
     for i, request in enumerate(requests):
         for later in requests[i + 1:i + 40]:
-            if later.grant.shared and request.grant.shared or later.grant.fence == request.grant.fence:
+            if later.grant.modes[0][1] and request.grant.modes[0][1] or later.grant.fence == request.grant.fence:
                 continue
             if later.place + QUEUED >= request.place or later.asked + QUEUED >= request.after:
                 continue

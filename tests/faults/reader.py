@@ -21,7 +21,7 @@ def is_shared(row):
 
 
 class Grant:
-    """One grant to one client, and what the client was told about it. anchors: (asked, told, valid) of each answer, in ns. A conversion is a new grant."""
+    """One grant to one client, and what the client was told about it. anchors: (asked, told, valid) of each answer, in ns."""
 
     def __init__(self, client, name, fence, call, told, daemon=None, shared=False):
         self.client, self.name, self.fence, self.renew, self.daemon = client, name, fence, call.get("renew", True), daemon
@@ -31,7 +31,7 @@ class Grant:
         self.count, self.stretched, self.ttl = 1, False, (call.get("ttl") or 0) * MS
         self.ended = self.lost = None  # when the client gave the lock up, and read of the loss
         self.freed = None  # its last UNLOCK is OK: (the daemon that says so, asked, told). After RESUME that may be another daemon than that of the grant
-        self.shared, self.converted = shared, False  # as the last answer told; whether it was a hold of the other mode before
+        self.shared, self.downgraded = shared, None  # as the last answer told; when it was asked to share what it held alone, and told so
         self.modes = [(0, shared)]  # (from when, whether the client trusts in no more than a shared hold)
 
     def end(self, at):
@@ -209,9 +209,8 @@ class Reader:
         held, shared, count = self.held.get(name), is_shared(row), row.get("count") or 1
         if shared != is_shared(call):
             self.violate("S6", "c%d %s: a LOCK mode=%s was answered with mode=%s", self.client, name, call.get("mode"), row.get("mode"))
-        if held and shared != held.shared:
-            self.convert(held, call, row, count)
-            held = self.held[name]
+        if held and shared and not held.shared:
+            self.downgrade(held, call, row, count)
         elif held and (count > 1 or not row.get("count")):
             held.count = held.count + 1 if held.count else row.get("count")
             if row["fence"] != held.fence or (row.get("count") and row["count"] != held.count):
@@ -228,15 +227,12 @@ class Reader:
             self.was_lost.pop(name, None)
         held.anchors.append((call["t"], row["t"], row["valid"] * MS))
 
-    def convert(self, held, call, row, count):
-        """The hold has the other mode from now on, and a new, larger fence; its count stays."""
-        held.end(row["t"])
-        if held.count and count != held.count:
-            self.violate("S15", "%s: converted, answered count=%d, not %d", held, count, held.count)
-        new = Grant(self.client, held.name, row["fence"], call, row["t"], self.daemon, is_shared(row))
-        new.count, new.converted, new.renew, new.ttl = held.count, True, held.renew, held.ttl
-        self.grants.append(new)
-        self.held[held.name] = new
+    def downgrade(self, held, call, row, count):
+        """The hold is shared from now on. Its fence and its count stay."""
+        if row["fence"] != held.fence or (held.count and count != held.count):
+            self.violate("S15", "%s: shared, answered fence=%d count=%d, not count=%d", held, row["fence"], count, held.count)
+        held.shared, held.downgraded = True, (call["t"], row["t"])
+        held.trust(row["t"], True)
 
     def anchor(self, name, call, row):
         held = self.held.get(name)

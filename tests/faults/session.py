@@ -179,7 +179,7 @@ class Session:
     # --- locks -------------------------------------------------------------------------------------------------------
 
     def lock(self, name, wait=0, **fields):
-        """Locks a name, or converts what it holds. From the moment when it asks to share a hold it trusts in no more."""
+        """Locks a name, or shares what it holds alone. From the moment when it asks to share a hold it trusts in no more."""
         words, about = terms(wait, **fields)
         if self.held.get(name, NOTHING).fence and fields.get("shared"):
             self.held[name] = self.held[name]._replace(shared=True)

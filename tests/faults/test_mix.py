@@ -56,10 +56,10 @@ class Mix(unittest.TestCase):
         writer = story().lock(0, 10, 5).unlock(20, 21)
         self.shows(["S3"], writer.read(30, 40, 9).unlock(50, 51).read(60, 70, 3).unlock(80, 81), kind="X")
 
-    # --- conversions -------------------------------------------------------------------------------------------------
+    # --- downgrades --------------------------------------------------------------------------------------------------
 
     def test_a_downgraded_hold_is_shared_from_the_moment_of_its_request(self):
-        writer = story().lock(0, 10, 1).read(300, 500, 2)
+        writer = story().lock(0, 10, 1).read(300, 500, 1)
         self.shows([], writer, story().read(400, 450, 3))
         self.shows(["S6", "S13"], writer, story().read(200, 290, 3))
 
@@ -70,16 +70,11 @@ class Mix(unittest.TestCase):
         self.shows([], writer, story().read(400, 450, 2, valid=100))
         self.shows(["S6", "S13"], writer, story().read(600, 650, 3))
 
-    def test_an_upgraded_hold_is_exclusive_from_its_answer_on(self):
-        reader = story().read(0, 10, 1).lock(300, 500, 3)
-        self.shows([], reader, story().read(400, 450, 2).unlock(490, 495))
-        self.shows(["S6", "S13"], reader, story().read(400, 450, 2))
-
-    def test_a_conversion_has_a_new_fence_and_keeps_the_count(self):
-        self.shows([], story().lock(0, 10, 1).read(20, 30, 2).check(40, 50, 2, mode="shared").lock(60, 70, 3).unlock(80, 90))
-        self.shows(["S2", "S3"], story().lock(0, 10, 1).read(20, 30, 1))
-        self.shows(["S15"], story().lock(0, 10, 1).lock(11, 12, 1, count=2).read(20, 30, 2))
-        self.shows(["S14"], story().lock(0, 10, 1).read(20, 30, 2).check(40, 50, 1, mode="shared"))
+    def test_a_downgrade_keeps_the_fence_and_the_count(self):
+        self.shows([], story().lock(0, 10, 1).read(20, 30, 1).check(40, 50, 1, mode="shared").unlock(80, 90))
+        self.shows(["S15"], story().lock(0, 10, 1).read(20, 30, 2).unlock(80, 90))
+        self.shows(["S15"], story().lock(0, 10, 1).lock(11, 12, 1, count=2).read(20, 30, 1))
+        self.shows(["S6"], story().lock(0, 10, 1).read(20, 30, 1).check(40, 50, 1))
 
     def test_a_resumed_hold_has_the_mode_that_its_row_tells(self):
         def resumed(mode, fence, first):
@@ -267,12 +262,12 @@ class Mix(unittest.TestCase):
         self.shows(["S28"], *two(MixedStory.read, Story.lock, *early(True, False)))
         self.shows([], *two(MixedStory.read, MixedStory.read, *early(True, True)))
 
-    def test_a_watcher_is_told_the_mode_and_conversions(self):
-        client = story().lock(100, 110, 1).read(120, 130, 2).unlock(200, 210)
-        granted, converted, released = (110, "granted", 0, 1), (130, "granted", 0, 2, True), (205, "released", 0, 2, True)
-        self.shows([], client, self.watched(granted, converted, released))
+    def test_a_watcher_is_told_the_mode_and_downgrades(self):
+        client = story().lock(100, 110, 1).read(120, 130, 1).unlock(200, 210)
+        granted, shared, released = (110, "granted", 0, 1), (130, "granted", 0, 1, True), (205, "released", 0, 1, True)
+        self.shows([], client, self.watched(granted, shared, released))
         self.shows(["S28"], client, self.watched(granted, released))
-        self.shows(["S28"], client, self.watched(granted, (130, "granted", 0, 2), released))
+        self.shows(["S28"], client, self.watched(granted, (130, "granted", 0, 1), released))
 
     def test_a_watcher_is_told_fences_in_order(self):
         client = story().lock(100, 110, 5).unlock(150, 151).lock(160, 170, 4).unlock(200, 210)

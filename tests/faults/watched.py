@@ -85,12 +85,12 @@ def check_truth(watch, known):
         of_fence = known.grants.get((event["name"], event["fence"]), [])
         if of_fence and event.get("label") and not any("c%02d" % grant.client == event["label"] for grant in of_fence):
             yield Violation("S28", "daemon %s tells of a grant to %s, and it was to %s" % (watch.daemon, event["label"], of_fence[0]))
-        if of_fence and not any(grant.modes[0][1] == event["shared"] or not grant.asked for grant in of_fence):  # RESUME tells the mode of later
+        if of_fence and not any((0, event["shared"]) in grant.modes or (grant.downgraded and event["shared"]) or not grant.asked for grant in of_fence):
             yield Violation("S28", "daemon %s tells of another mode than that of %s: %s" % (watch.daemon, of_fence[0], event))
 
 
 def check_line(watch, kind):
-    """Nobody is granted what the watcher was not told to be free, unless by readers together; and fences grow. A conversion is a grant to the same session."""
+    """Nobody is granted what the watcher was not told to be free, unless by readers together; and fences grow. A downgrade is told as a grant to the same session."""
     holders, last = collections.defaultdict(dict), {}
     for event in watch.events:
         name, session = event["name"], event["session"]
@@ -114,6 +114,7 @@ def check_all_told(watch, readers, far):
     told = collections.defaultdict(set)
     for event in watch.events:
         told[event["kind"]].add((event["name"], event.get("fence")))
+        told["shared"].add(event.get("shared") and event["kind"] == "granted" and (event["name"], event["fence"]))
         told["label"].add((event["kind"], event["name"], event.get("label")))
     for reader in readers:
         for grant in reader.grants:
@@ -121,6 +122,8 @@ def check_all_told(watch, readers, far):
             if grant.daemon == watch.daemon and grant.asked and not grant.again and watch.covers(grant.name, grant.asked, grant.told):
                 if lock not in told["granted"]:
                     yield Violation("S28", "daemon %s did not tell of %s" % (watch.daemon, grant))
+            if grant.downgraded and grant.daemon == watch.daemon and watch.covers(grant.name, *grant.downgraded) and lock not in told["shared"]:
+                yield Violation("S28", "daemon %s did not tell that it is shared: %s" % (watch.daemon, grant))
             daemon, *span = grant.freed or (None, 0, 0)
             if daemon == watch.daemon and watch.covers(grant.name, *span) and lock not in told["released"]:
                 yield Violation("S28", "daemon %s did not tell of the end of %s" % (watch.daemon, grant))

@@ -20,7 +20,7 @@ static void told_of_another(const struct conn *c, struct span line)
 		     c->client->index, (int)line.n, line.p);
 }
 
-/* A hold that is converted is granted again, with a new token. Whoever holds the name alone does so beside no other session. */
+/* A hold that is downgraded is told again, as shared. Whoever holds the name alone does so beside no other session. */
 static void read_granted(struct conn *c, struct watched_reads *r, struct span line)
 {
 	struct watched_read now = {.session = line_int(line, "session"), .fence = line_int(line, "fence"),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Readers and writers of a few names, r0 …, beside the jobs: clients lock them in either mode, convert what they hold, check, extend and release it. What
+ * Readers and writers of a few names, r0 …, beside the jobs: clients lock them in either mode, share what they hold alone, check, extend and release it. What
  * they believe is as for other locks; a client that asks for the shared mode counts as a reader from then on, whatever the answer.
  */
 #include "tests/sim/world/world.h"

@@ -11,7 +11,7 @@
  *   priorities LOCK priority=, of half of the jobs
  *   rolls      LIST sessions while sessions come and go: in half of the worlds with storms and of crowds, in few others
  *   breaks     clients BREAK locks and KILL sessions, and watch
- *   readers    clients lock some names in both modes, with priorities where jobs have some, and convert what they hold
+ *   readers    clients lock some names in both modes, with priorities where jobs have some, and share what they hold alone
  *   circles    clients hold some names and wait for more, in random order, over several daemons; in half of these worlds nothing else is wrong, and in half
  *              some of the names are semaphores
  *   rates      clients use rate limits

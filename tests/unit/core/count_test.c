@@ -3,7 +3,7 @@
  * count= of LOCK, LOCKALL, LOCKANY and UNLOCK (daemon/core/locks.c, lockall.c, owned.c): what is repeated changes nothing, and what waits is replaced by the
  * same request.
  */
-#include "tests/fixture/resumable.h"
+#include "tests/fixture/adopting.h"
 
 #include <check.h>
 
@@ -376,15 +376,15 @@ TEST(a_loss_that_was_acknowledged_is_forgotten_after_resume_too)
 
 TEST(a_lock_that_is_nested_while_its_hold_is_lost_is_told_so)
 {
-	begins();
-	says(1, "LOCK a count=1");
-	hears(1, "OK *");
-	says(1, "LOCK a count=2");
-	hears(1, "OK name=a * count=2");
-	all_feel(MOOD_SILENT);
-	says(1, "@x LOCK a mode=shared wait=1m count=2");
-	passes(11 * SEC);
-	hears(1, "! RISK name=a *");
+	adoption_is_under_way(&s1);
+	resumes(1, &s1);
+	passes(2 * SEC);
+	hears(1, "OK session=* n=0 open=1");
+	says(1, "@x LOCK a wait=1m count=2");
+	for (unsigned i = 0; i < 3; i++)
+		memory_remove(cluster.node[i].memory, SPAN("a"));
+	all_come();
+	passes(5 * SEC);
 	hears(1, "! LOST name=a *");
 	hears(1, "@x ERR LOST *");
 }
@@ -397,7 +397,6 @@ TEST(a_change_of_the_mode_keeps_the_count)
 	says(1, "LOCK a mode=shared count=2");
 	hears(1, "ERR ARG *");
 	says(1, "LOCK a mode=shared count=1");
-	passes(MSEC);
 	hears(1, "OK name=a * count=1 mode=shared");
 	says(1, "LOCK a mode=shared count=1");
 	hears(1, "OK name=a * count=1 mode=shared");

@@ -173,18 +173,16 @@ TEST(who_has_many_names_does_not_keep_others_from_being_refused)
 	for (unsigned i = 0; i < 20; i++)
 		says(1, "LOCK r%u mode=shared", i), says(3, "LOCK r%u mode=shared", i);
 	hears(3, "OK *");
-	says(1, "LOCK w");
 	says(2, "LOCK r1 wait=1h");
 	says(3, "@g LOCKALL r1 r2 wait=1h");
 	all_feel(MOOD_SILENT);
-	says(1, "@c LOCK w mode=shared wait=1h");
 	cluster.conf.work = 1;
 	service_reload(cluster.daemon[0].service, &cluster.conf);
 	goes(1, GONE_RESET);
 	goes(2, GONE_RESET);
 	drains("DRAIN", "OK *");
 	passes(SEC);
-	ck_assert_int_eq(figure(0, METRIC_WAITERS), 1);
+	ck_assert_int_eq(figure(0, METRIC_WAITERS), 0);
 	ignores(3);
 	ck_assert_uint_eq(unanswered(3), 0);
 }
@@ -219,38 +217,38 @@ TEST(an_UNLOCK_that_waits_for_the_stores_is_waited_for)
 	ck_assert(is_drained());
 }
 
-TEST(a_conversion_that_waits_for_the_stores_goes_on)
+TEST(a_holder_may_share_its_lock_and_nobody_joins)
 {
 	begins(3);
 	passes(SEC);
 	says(1, "LOCK a");
 	hears(1, "OK *");
-	all_feel(MOOD_SILENT);
-	says(1, "@c LOCK a mode=shared wait=1m");
 	drains("DRAIN", "OK *");
-	hears_nothing(1);
-	all_feel(MOOD_WELL);
-	passes(5 * SEC);
-	hears(1, "@c OK name=a * mode=shared");
+	says(1, "LOCK a mode=shared");
+	hears(1, "OK name=a * mode=shared");
+	passes(SEC);
+	says(2, "LOCK a mode=shared wait=1m");
+	hears(2, "ERR DRAINING *");
 	ck_assert(!is_drained());
 }
 
-TEST(a_conversion_whose_hold_is_lost_is_new_and_refused)
+TEST(a_request_that_waits_for_the_adoption_of_its_hold_goes_on)
 {
-	begins(3);
-	passes(SEC);
-	says(1, "LOCK a");
-	hears(1, "OK *");
-	all_feel(MOOD_SILENT);
-	says(1, "@c LOCK a mode=shared wait=1m");
+	struct secret s;
+
+	adoption_is_under_way(&s);
+	resumes(1, &s);
+	passes(2 * SEC);
+	hears(1, "OK session=* n=0 open=1");
+	says(1, "@c LOCK a wait=1m");
+	session_opens_as_admin(ADMIN, 0);
 	drains("DRAIN", "OK *");
-	passes(11 * SEC);
-	hears(1, "! RISK *");
-	hears(1, "! LOST *");
-	hears(1, "@c ERR DRAINING *");
-	all_feel(MOOD_WELL);
-	passes(10 * SEC);
 	hears_nothing(1);
+	all_come();
+	passes(5 * SEC);
+	hears(1, "! SAFE *");
+	hears(1, "@c OK name=a * count=2");
+	ck_assert(!is_drained());
 }
 
 TEST(a_job_is_waited_for_until_its_home_knows_the_end)

@@ -97,29 +97,3 @@ TEST(readers_that_come_during_a_round_and_do_not_wait_come_in)
 	ck_assert_uint_eq(granted, readers);
 	ends_well();
 }
-
-/* A crowd is refused by and by. That its holder asks to share the name meanwhile, and has to wait for a token, keeps nobody waiting. */
-TEST(a_crowd_is_refused_while_the_hold_is_converted)
-{
-	const unsigned crowd = 4000;
-
-	lone_service_init(&w);
-	w.hung_up = ends;
-	lone_service_settle(&w);
-	sessions_open(1, 5);
-	w.sent = counts_answers;
-	granted = busy = 0;
-	lone_service_slow(&w, true);
-	says(1, "@a LOCK x");
-	for (unsigned i = 0; i < crowd; i++)
-		says_number(2 + i % 4, "@", i, " LOCK x");
-	lone_service_answer(&w);
-	says(1, "@c LOCK x mode=shared wait=1h");
-	lone_service_pass(&w, SEC / 10);
-	ck_assert_uint_eq(granted, 1);
-	ck_assert_uint_eq(busy, crowd);
-	lone_service_slow(&w, false);
-	lone_service_pass(&w, 5 * SEC);
-	ck_assert_uint_eq(granted, 2);
-	ends_well();
-}

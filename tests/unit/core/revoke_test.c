@@ -118,24 +118,6 @@ TEST(a_waiter_that_may_still_have_the_name_goes_on_waiting)
 	hears(WEB, "@f OK name=web/free *");
 }
 
-TEST(a_conversion_is_denied_and_its_hold_stays)
-{
-	begins(3);
-	passes(SEC);
-	holds(WEB, "LOCK web/secret");
-	all_feel(MOOD_SILENT);
-	says(WEB, "@c LOCK web/secret mode=shared wait=1m");
-	rules_are_read_again();
-	hears(WEB, "@c " WITHDRAWN);
-	all_feel(MOOD_WELL);
-	passes(SEC);
-	ignores(WEB);
-	passes(60 * SEC);
-	hears_nothing(WEB);
-	holds(WEB, "UNLOCK web/secret");
-	holds(OPERATOR, "LOCK web/secret");
-}
-
 TEST(what_is_held_stays_and_can_be_given_back)
 {
 	begins(3);

@@ -84,25 +84,6 @@ TEST(a_group_that_was_granted_at_once_is_not_logged)
 	ck_assert(!was_logged("slow *"));
 }
 
-TEST(a_conversion_that_was_granted_late_is_logged)
-{
-	cluster_begin(3);
-	passes(SEC);
-	slow_is(SEC, 0, 0);
-	says(1, "LOCK a");
-	hears(1, "OK *");
-	all_feel(MOOD_SILENT);
-	says(1, "LOCK a mode=shared wait=10s");
-	passes(2 * SEC);
-	all_feel(MOOD_WELL);
-	passes(1100 * MSEC);
-	hears(1, "! RISK *");
-	hears(1, "! SAFE *");
-	hears(1, "OK name=a *");
-	ck_assert(was_logged("slow kind=wait name=a peer=* session=* waited_ms=2* outcome=granted"));
-	ck_assert(!was_logged("slow *"));
-}
-
 /* The time in which nothing was due does not count. */
 TEST(a_take_is_logged_if_its_job_was_due_for_long)
 {

@@ -84,8 +84,8 @@ TEST(a_writer_that_becomes_a_reader_lets_readers_of_other_daemons_in)
 	passes(SEC);
 	hears_nothing(2);
 	says(1, "LOCK a mode=shared");
-	passes(MSEC);
 	hears(1, READER);
+	hears_nothing(2);
 	passes(2 * SEC);
 	hears(2, READER);
 }
