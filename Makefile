@@ -329,7 +329,6 @@ NET := \
 	daemon/net/carry.c \
 	daemon/net/closing.c \
 	daemon/net/conn.c \
-	daemon/net/crowds.c \
 	daemon/net/ending.c \
 	daemon/net/halfopen.c \
 	daemon/net/held.c \
