@@ -139,6 +139,7 @@ CORE := \
 	daemon/core/alarms.c \
 	daemon/core/announce.c \
 	daemon/core/ask.c \
+	daemon/core/ask_daemon.c \
 	daemon/core/audit.c \
 	daemon/core/auth.c \
 	daemon/core/suspects.c \
@@ -182,7 +183,6 @@ CORE := \
 	daemon/core/job.c \
 	daemon/core/jobs.c \
 	daemon/core/lessee.c \
-	daemon/core/inquire.c \
 	daemon/core/issue.c \
 	daemon/core/journal.c \
 	daemon/core/kept_names.c \
@@ -231,6 +231,7 @@ CORE := \
 	daemon/core/releases.c \
 	daemon/core/remember.c \
 	daemon/core/rendezvous.c \
+	daemon/core/remote_holders.c \
 	daemon/core/renew.c \
 	daemon/core/restore.c \
 	daemon/core/renewals.c \
@@ -253,7 +254,6 @@ CORE := \
 	daemon/core/show.c \
 	daemon/core/split.c \
 	daemon/core/state.c \
-	daemon/core/strangers.c \
 	daemon/core/stored.c \
 	daemon/core/survey.c \
 	daemon/core/take.c \
@@ -329,7 +329,6 @@ NET := \
 	daemon/net/carry.c \
 	daemon/net/closing.c \
 	daemon/net/conn.c \
-	daemon/net/crowds.c \
 	daemon/net/ending.c \
 	daemon/net/halfopen.c \
 	daemon/net/held.c \

@@ -176,13 +176,22 @@ static int answer_await(struct waiting *w, struct status *status)
 	}
 }
 
-/* Says who holds the lock. TIMEOUT names no holder, so SHOW is asked. */
+/* BUSY has who holds the lock here; of a holder on another host the host alone. */
+static bool holder_is_told(const struct waiting *w)
+{
+	struct redlock_bytes holder = redlock_line_find(redlock_answer(w->c), "holder");
+
+	return holder.n == 0 || holder.p[0] != '@';
+}
+
+/* Says who holds the lock. SHOW is asked for what the answer does not tell. */
 static void holder_complain(const struct waiting *w, int outcome)
 {
 	struct place place = {.session = redlock_session_id(w->c)};
 	char name[LABEL_BYTES], age[AGE_BYTES], more[AGE_BYTES];
 
-	if (outcome == REDLOCK_BUSY || w->in->names_n > 1 || place_ask(w->c, w->in->operand, &place) || (!place.holder[0] && place.kept_ms < 0)) {
+	if ((outcome == REDLOCK_BUSY && holder_is_told(w)) || w->in->names_n > 1 || place_ask(w->c, w->in->operand, &place) ||
+	    (!place.holder[0] && place.kept_ms < 0)) {
 		complain("%s", redlock_errmsg(w->c));
 		return;
 	}

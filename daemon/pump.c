@@ -263,10 +263,10 @@ static void on_message(void *context, unsigned node, char what, struct span name
 		event.kind = EVENT_DUE;
 		break;
 	case 'i':
-		event.kind = EVENT_ASKED;
+		event.kind = EVENT_QUESTION;
 		break;
 	case 'I':
-		event.kind = EVENT_TOLD;
+		event.kind = EVENT_CARD;
 		break;
 	default:
 		return; /* a message of a later version */

@@ -260,7 +260,7 @@ int stores_configure(struct daemon *d)
 {
 	core_conf_fill(&d->core_conf, d->conf);
 	d->core_conf.host = d->host;
-	d->core_conf.inquires = d->conf->store == STORE_REDIS;
+	d->core_conf.asks_daemons = d->conf->store == STORE_REDIS;
 	rng_seed_from_system(d->core_conf.seed);
 	return d->conf->store == STORE_REDIS ? configure_redis(d) : configure_memory(d);
 }

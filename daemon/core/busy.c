@@ -2,9 +2,8 @@
 /* See busy.h. */
 #include "daemon/core/busy.h"
 
-#include "daemon/core/inquire.h"
+#include "daemon/core/remote_holders.h"
 #include "daemon/core/rows.h"
-#include "daemon/core/show.h"
 #include "daemon/core/slow.h"
 #include "daemon/core/tell.h"
 
@@ -32,11 +31,11 @@ static void reply_holder_here(struct commander *x, struct reply *r, const struct
 static void reply_holder_there(struct commander *x, struct reply *r, struct span name, const struct elsewhere *elsewhere)
 {
 	int64_t held_us = -1;
-	const struct card *c = stranger_card(x, name, elsewhere, &held_us);
+	const struct card *c = remote_holder_card(x, name, elsewhere, &held_us);
 
 	reply_elsewhere(r, elsewhere);
 	if (c) {
-		reply_stranger_who(r, c);
+		reply_remote_who(r, c);
 		reply_ms(r, "held_ms", held_us);
 		if (c->note.n > 0)
 			reply_text(r, "note", c->note);
@@ -86,18 +85,10 @@ static void reply_holder(struct commander *x, struct reply *r, const struct lock
 		reply_elsewhere_holder(x, r, lock_name(l), &l->contender->elsewhere);
 }
 
-/* Before the line is begun: a question takes memory of the effects, too. */
-static void ask_who(struct commander *x, const struct lock *l)
-{
-	if (!l->holder && l->contender->elsewhere.known)
-		inquire(x, lock_name(l), &l->contender->elsewhere);
-}
-
 void busy_tell(struct commander *x, struct session *s, struct span tag, const struct lock *l, struct span owner)
 {
 	struct reply r;
 
-	ask_who(x, l);
 	busy_begin(x, &r, tag, lock_name(l));
 	reply_holder(x, &r, l, s, owner);
 	busy_end(x, s, &r, l->contender->patient, lock_retry_us(&x->engine->table, l));
@@ -107,7 +98,6 @@ void busy_tell_timeout(struct commander *x, struct session *s, struct span tag, 
 {
 	struct reply r;
 
-	ask_who(x, l);
 	metric_add(&x->core->metrics, METRIC_TIMEOUTS, 1);
 	slow_wait(x, s, lock_name(l), asked_at, "timeout");
 	reply_begin(&r, session_line(x->sessions), tag, "TIMEOUT");
@@ -115,76 +105,4 @@ void busy_tell_timeout(struct commander *x, struct session *s, struct span tag, 
 	reply_ms(&r, "waited_ms", instant_diff(x->core->now, asked_at));
 	reply_holder(x, &r, l, s, owner);
 	busy_end(x, s, &r, l->contender->patient, -1);
-}
-
-/* --- held back ------------------------------------------------------------------------------------------------------- */
-
-static bool busy_holds_back(struct commander *x, const struct claim *c)
-{
-	const struct elsewhere *elsewhere = &c->lock->contender->elsewhere;
-	struct pending p = {.session = c->session, .lock = c->lock, .verb = VERB_LOCK, .asked_at = c->asking->asked_at};
-
-	if (!elsewhere->known || elsewhere->number == 0 || x->engine->stopping || holder_in_the_way(c->lock, c->session, claim_owner(c)))
-		return false;
-	p.elsewhere = *elsewhere;
-	p.waiters = c->lock->contender->patient;
-	p.retry_us = lock_retry_us(&x->engine->table, c->lock);
-	memcpy(p.tag, c->asking->tag, sizeof(p.tag));
-	return inquire_holds_back(x, &p, true);
-}
-
-bool busy_refuse(struct commander *x, const struct claim *c)
-{
-	if (busy_holds_back(x, c))
-		return false;
-	busy_tell(x, c->session, span_of(c->asking->tag), c->lock, claim_owner(c));
-	return true;
-}
-
-static void tell_refusal(struct commander *x, struct session *s, const struct pending *p)
-{
-	struct reply r;
-
-	busy_begin(x, &r, span_of(p->tag), lock_name(p->lock));
-	reply_elsewhere_holder(x, &r, lock_name(p->lock), &p->elsewhere);
-	busy_end(x, s, &r, p->waiters, p->retry_us);
-	metric_waited(&x->core->metrics, RESULT_BUSY, instant_diff(x->core->now, p->asked_at));
-}
-
-static void tell_due(struct commander *x)
-{
-	struct pending *p;
-
-	while ((p = inquire_next_due(x))) {
-		struct session *s = p->session;
-
-		if (s)
-			TAILQ_REMOVE(&s->pendings, p, in_session);
-		core_answers(x->core, p->verb);
-		if (s && !s->over && p->verb == VERB_SHOW)
-			show_tell(x, s, p);
-		else if (s && !s->over)
-			tell_refusal(x, s, p);
-		if (s)
-			session_answered(x->sessions, s, p->tag[0] != '\0');
-		inquire_free_pending(x, p);
-	}
-}
-
-void busy_told(struct commander *x, struct span message)
-{
-	inquire_told(x, message);
-	tell_due(x);
-}
-
-void busy_answered(struct commander *x, const struct answer *a)
-{
-	inquire_answered(x, a);
-	tell_due(x);
-}
-
-void busy_fired(struct commander *x)
-{
-	inquire_fired(x);
-	tell_due(x);
 }

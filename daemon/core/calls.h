@@ -15,7 +15,7 @@ enum calls_owner {
 	CALLS_OF_RELEASE, /* struct release */
 	CALLS_OF_TABLE,   /* struct deadlocks */
 	CALLS_OF_HOME,    /* struct home_question */
-	CALLS_OF_WORD,    /* struct word, inquire.c */
+	CALLS_OF_MESSAGE,    /* struct message, ask_daemon.c */
 };
 
 struct calls {

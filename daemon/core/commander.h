@@ -27,7 +27,7 @@ struct commander {
 	struct noted *noted;         /* NULL: nothing was granted yet, see noted.h */
 	struct formers *formers;     /* NULL: no long hold has ended yet, see former.h */
 	struct auths *auths;         /* NULL: nobody has sent AUTH yet, see auth.c */
-	struct strangers *strangers; /* NULL: nobody was told of a holder elsewhere yet, see strangers.h */
+	struct remote_holders *remote_holders; /* NULL: nobody was shown a holder elsewhere yet, see remote_holders.h */
 	unsigned due;            /* how many groups and permits are */
 	TAILQ_HEAD(, group) groups_due; /* those to be looked at before the step ends: see gather.c */
 	struct map semaphores;   /* those of which somebody here has or wants a permit: see semaphore.h */

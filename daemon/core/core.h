@@ -41,7 +41,7 @@ struct core_conf {
 	unsigned listed;              /* a LIST of more entries is answered in slices, see listing.h; 0: the default */
 	unsigned work;                /* of timers in a step, see fire.c; 0: the default */
 	bool serves_all;              /* a step serves all lines that were read ahead: the simulator takes a line as served once the one before is answered */
-	bool inquires;                /* asks other daemons who holds a name there, and answers them: see inquire.h */
+	bool asks_daemons;            /* asks other daemons who holds a name there, and answers them: see ask_daemon.h */
 	bool trust_first_start;       /* see member.h */
 	bool tell_moves;              /* log each change of state of a name, at level debug */
 	int64_t timeout_us;           /* of one command on one node */
@@ -92,7 +92,7 @@ enum timer_kind {
 	TIMER_LAPSE,
 	TIMER_NOTES,
 	TIMER_AGAIN,
-	TIMER_STRANGERS,
+	TIMER_ASK_DAEMON,
 	TIMER_AUTH,
 	TIMER_PERMIT,
 	TIMER_JOB,

@@ -8,7 +8,6 @@
 #include "daemon/core/busy.h"
 #include "daemon/core/former.h"
 #include "daemon/core/groups.h"
-#include "daemon/core/inquire.h"
 #include "daemon/core/noted.h"
 #include "daemon/core/permits.h"
 #include "daemon/core/remember.h"
@@ -152,24 +151,21 @@ enum result refusal_result(enum refusal why)
 static void deliver_refused(struct commander *x, struct claim *c, enum refusal why)
 {
 	struct session *s = c->session;
-	bool told = true;
 
 	if (!s->over && !c->not_notified && why != REFUSED_AND_TOLD) {
 		core_answers(x->core, VERB_LOCK);
 		if (why == REFUSED_BUSY)
-			told = busy_refuse(x, c);
+			busy_tell(x, s, span_of(c->asking->tag), c->lock, claim_owner(c));
 		else if (why == REFUSED_TIMEOUT)
 			busy_tell_timeout(x, s, span_of(c->asking->tag), c->lock, claim_owner(c), c->asking->asked_at);
 		else
 			deliver_refusal(x, s, span_of(c->asking->tag), why);
 		metric_add(&x->core->metrics, METRIC_FAILURES, why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED);
-		if (told)
-			metric_waited(&x->core->metrics, refusal_result(why), instant_diff(x->core->now, c->asking->asked_at));
+		metric_waited(&x->core->metrics, refusal_result(why), instant_diff(x->core->now, c->asking->asked_at));
 	}
 	TAILQ_REMOVE(&s->claims, c, in_session);
 	claim_is_over(c);
-	if (told)
-		session_answered(x->sessions, s, c->not_notified || c->asking->tag[0] != '\0');
+	session_answered(x->sessions, s, c->not_notified || c->asking->tag[0] != '\0');
 }
 
 static void deliver_reentered(struct commander *x, struct claim *c, unsigned count)
@@ -317,8 +313,6 @@ static void deliver_one(struct commander *x, const struct notice *n)
 			watch(x, n->claim, WATCH_WAITING);
 		watch_tell_contended(x, n->claim->lock);
 		break;
-	case NOTICE_BEHIND: /* see deliver_notices() */
-		break;
 	case NOTICE_WANTED:
 		watch_tell_contended(x, n->claim->lock);
 		break;
@@ -358,9 +352,7 @@ void deliver_notices(struct commander *x)
 	for (size_t i = 0; i < x->engine->notices.count; i++) {
 		const struct notice n = x->engine->notices.item[i];
 
-		if (n.kind == NOTICE_BEHIND)
-			inquire(x, lock_name(n.claim->lock), &n.claim->lock->contender->elsewhere);
-		else if (!deliver_within(x, &n))
+		if (!deliver_within(x, &n))
 			deliver_one(x, &n);
 		notices_delivered(&x->engine->notices, &n);
 	}

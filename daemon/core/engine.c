@@ -213,7 +213,7 @@ void engine_fired(struct engine *e, struct timer *t)
 	case TIMER_LAPSE:
 	case TIMER_NOTES:
 	case TIMER_AGAIN:
-	case TIMER_STRANGERS:
+	case TIMER_ASK_DAEMON:
 	case TIMER_AUTH:
 	case TIMER_PERMIT:
 	case TIMER_JOB:

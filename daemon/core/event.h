@@ -175,8 +175,8 @@ enum event_kind {
 	EVENT_WANTED,    /* a store published: another daemon waits for a lock of ours */
 	EVENT_BROKEN,    /* a store published: another daemon has broken a lock of ours, or one that was ours */
 	EVENT_DUE,       /* a store published: a job of the queue of that name is due */
-	EVENT_ASKED,     /* a store published: another daemon asks who holds a lock of ours. The name of the message is its text, see card.h */
-	EVENT_TOLD,      /* a store published: another daemon answers who holds a lock of its. Likewise */
+	EVENT_QUESTION,  /* a store published: another daemon asks who holds a lock of ours. The name of the message is its text, see card.h */
+	EVENT_CARD,      /* a store published: another daemon answers who holds a lock of its. Likewise */
 	EVENT_RULES,     /* service_reload() has brought rules that were read again */
 	EVENT_STOP,      /* shut down: waiters are refused, sessions hung up, and nothing is deleted in the stores */
 	EVENT_RESTORE,   /* one journal record of the previous run, in order, before any other event; only in the same boot, so that times compare */

@@ -4,7 +4,6 @@
 
 #include "daemon/core/alarm.h"
 #include "daemon/core/auth.h"
-#include "daemon/core/busy.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/drain.h"
 #include "daemon/core/engine.h"
@@ -20,6 +19,7 @@
 #include "daemon/core/rate_turns.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/settle.h"
+#include "daemon/core/show.h"
 #include "daemon/core/take.h"
 
 static void job_timer_fired(struct commander *x, struct timer *t)
@@ -57,8 +57,8 @@ static void timer_fired(struct commander *x, struct timer *t)
 		noted_fired(x);
 	else if (t->kind == TIMER_AGAIN)
 		again(x);
-	else if (t->kind == TIMER_STRANGERS)
-		busy_fired(x);
+	else if (t->kind == TIMER_ASK_DAEMON)
+		show_fired(x);
 	else if (t->kind == TIMER_DRAIN)
 		drain_fired(x);
 	else if (t->kind == TIMER_ALARM)

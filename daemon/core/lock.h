@@ -29,16 +29,16 @@ struct session;
 struct permit;
 struct lock;
 
-/* A request in flight that is not a waiting LOCK: EXTEND, UNLOCK sync=yes, SHOW, and a LOCK that was refused and is not told yet, see inquire.h. */
+/* A request in flight that is not a waiting LOCK: EXTEND, UNLOCK sync=yes, SHOW. */
 struct pending {
 	TAILQ_ENTRY(pending) in_session;
-	TAILQ_ENTRY(pending) in_lease; /* EXTEND; held back: in a list of inquire.c */
+	TAILQ_ENTRY(pending) in_lease; /* EXTEND; SHOW that is held back: in a list of ask_daemon.c */
 	struct session *session;      /* NULL: it has gone; the answer interests nobody */
 	struct lock *lock;
 	struct claim *claim;        /* EXTEND: the hold */
 	enum verb verb;
 	char tag[TAG_MAX + 1];
-	struct instant asked_at;    /* EXTEND, LOCK */
+	struct instant asked_at;    /* EXTEND */
 	struct permit *permit;      /* EXTEND of a permit: see permits.h; NULL: of a lock */
 	size_t bytes;               /* DEFER: of what it keeps */
 	struct rate_turn *turn;     /* RATE that waits: see rate_turns.h; NULL: it does not */
@@ -46,11 +46,9 @@ struct pending {
 	bool formers;               /* SHOW: also who held it before */
 	bool free;                  /* SHOW: a quorum has nothing of that name */
 	bool broken;                /* BREAK: sessions of this daemon have lost it */
-	struct elsewhere elsewhere; /* SHOW: or, if known, a quorum has this; neither: it is not known. LOCK: who has it */
+	struct elsewhere elsewhere; /* SHOW: or, if known, a quorum has this; neither: it is not known */
 	struct ticket_seen next;    /* SHOW: the first ticket that any store has */
-	struct instant held_until;  /* held back: until then at most */
-	unsigned waiters;           /* LOCK: how many waited as it was refused … */
-	int64_t retry_us;           /* … and what retry_ms was then */
+	struct instant held_until;  /* SHOW that is held back: until then at most */
 };
 
 /* What a lock has while readers hold it, be it only one, or its lease is being adopted for readers. */

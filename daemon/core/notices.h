@@ -18,7 +18,6 @@ enum notice_kind {
 	NOTICE_ADOPTED,   /* claim: it holds what it held in the previous run */
 	NOTICE_LENGTHENS, /* claim: the stores are asked for a longer lease than was promised to it so far */
 	NOTICE_WAITING,   /* claim did not get the name at once, and stays in the queue */
-	NOTICE_BEHIND,    /* claim: it waits behind another daemon, as the stores have just shown */
 	NOTICE_WANTED,    /* claim: another daemon waits for what it holds */
 	NOTICE_RISK,
 	NOTICE_SAFE,

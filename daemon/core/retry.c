@@ -44,8 +44,6 @@ static void retry_held_elsewhere(struct engine *e, struct contender *k, const st
 	k->lost_rounds++;
 	if (!wait_continue(e, k, REFUSED_BUSY, WAITERS_IMPATIENT))
 		return;
-	if (k->elsewhere.number > 0 && e->core->conf.inquires)
-		notices_add(&e->notices, NOTICE_BEHIND, TAILQ_FIRST(&k->waiters), NULL, NOT_REFUSED);
 	contender_move(e, k, CONTENDER_HELD_ELSEWHERE, CAUSE_HELD_BY_OTHER);
 	if (ticket_is_unseen(e, k)) {
 		acquire_begin(e, k, CAUSE_UNSEEN); /* the first waiter came during that round, which showed no ticket */

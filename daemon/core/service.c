@@ -6,9 +6,9 @@
 #include "daemon/base/mem.h"
 #include "daemon/core/alarm.h"
 #include "daemon/core/alarms.h"
+#include "daemon/core/ask_daemon.h"
 #include "daemon/core/auth.h"
 #include "daemon/core/break.h"
-#include "daemon/core/busy.h"
 #include "daemon/core/drain.h"
 #include "daemon/core/rate_turns.h"
 #include "daemon/core/release.h"
@@ -22,7 +22,6 @@
 #include "daemon/core/hangup.h"
 #include "daemon/core/health.h"
 #include "daemon/core/home.h"
-#include "daemon/core/inquire.h"
 #include "daemon/core/list.h"
 #include "daemon/core/news.h"
 #include "daemon/core/noted.h"
@@ -32,6 +31,7 @@
 #include "daemon/core/pass.h"
 #include "daemon/core/semaphore.h"
 #include "daemon/core/settle.h"
+#include "daemon/core/show.h"
 #include "daemon/core/take.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/watch.h"
@@ -70,7 +70,7 @@ void service_free(struct service *s)
 	if (!s)
 		return;
 	deadlock_free(&s->commander);
-	inquire_free(&s->commander);
+	ask_daemon_free(&s->commander);
 	auths_free(&s->commander);
 	orders_free_all(&s->commander);
 	end_all(&s->commander);
@@ -217,8 +217,8 @@ static int on_answer(struct service *s, const struct answer *a)
 		settle_fallen(&s->commander);
 	if (s->commander.deadlocks)
 		deadlock_answered(&s->commander, a);
-	if (s->commander.strangers)
-		busy_answered(&s->commander, a);
+	if (s->commander.remote_holders)
+		show_answered(&s->commander, a);
 	return 0;
 }
 
@@ -263,11 +263,11 @@ static int service_handle(struct service *s, const struct event *event)
 	case EVENT_DUE:
 		takes_wake(&s->commander, event->message.name);
 		return 0;
-	case EVENT_ASKED:
-		inquire_asked(&s->commander, event->message.node, event->message.name);
+	case EVENT_QUESTION:
+		ask_daemon_question(&s->commander, event->message.node, event->message.name);
 		return 0;
-	case EVENT_TOLD:
-		busy_told(&s->commander, event->message.name);
+	case EVENT_CARD:
+		show_card(&s->commander, event->message.name);
 		return 0;
 	case EVENT_VERIFIED:
 		auth_verified(&s->commander, event->verified.number, event->verified.ok);

@@ -3,8 +3,8 @@
 #include "daemon/core/show.h"
 
 #include "daemon/core/announce.h"
+#include "daemon/core/ask_daemon.h"
 #include "daemon/core/former.h"
-#include "daemon/core/inquire.h"
 #include "daemon/core/look.h"
 #include "daemon/core/pending.h"
 #include "daemon/core/rows.h"
@@ -74,7 +74,7 @@ static int64_t elsewhere_seen_ms(const struct commander *x, const struct lock *l
 static void row_elsewhere(struct commander *x, struct session *s, struct span tag, const struct lock *l, const struct elsewhere *elsewhere)
 {
 	int64_t seen_ms = elsewhere_seen_ms(x, l, elsewhere), held_us = -1;
-	const struct card *c = stranger_card(x, lock_name(l), elsewhere, &held_us);
+	const struct card *c = remote_holder_card(x, lock_name(l), elsewhere, &held_us);
 	struct reply r;
 
 	row_begin(x, tag, &r);
@@ -82,7 +82,7 @@ static void row_elsewhere(struct commander *x, struct session *s, struct span ta
 	reply_int(&r, "pos", 0);
 	reply_elsewhere(&r, elsewhere);
 	if (c) {
-		reply_stranger(&r, c);
+		reply_remote_client(&r, c);
 		reply_ms(&r, "held_ms", held_us);
 	} else {
 		reply_elsewhere_held(x, &r, elsewhere);
@@ -95,7 +95,7 @@ static void row_elsewhere(struct commander *x, struct session *s, struct span ta
 	else if (elsewhere->shared)
 		reply_text(&r, "mode", SPAN("shared"));
 	if (c)
-		reply_stranger_texts(&r, c);
+		reply_remote_texts(&r, c);
 	row_end(x, s, &r);
 }
 
@@ -228,7 +228,7 @@ static bool is_watched(const struct lock *l)
 	return contender_is_between_rounds(l->contender) && l->contender->elsewhere.known && !l->contender->elsewhere.outdated;
 }
 
-void show_tell(struct commander *x, struct session *s, const struct pending *p)
+static void show_tell(struct commander *x, struct session *s, const struct pending *p)
 {
 	const struct lock *l = p->lock;
 	/* A round of ours has begun since, or is being undone: its value at the stores does not tell who has the name. */
@@ -249,7 +249,7 @@ static bool show_holds_back(struct commander *x, const struct pending *p)
 		return false;
 	if (is_watched(p->lock))
 		of_holder.elsewhere = p->lock->contender->elsewhere;
-	return of_holder.elsewhere.known && inquire_holds_back(x, &of_holder, false);
+	return of_holder.elsewhere.known && ask_daemon(x, &of_holder);
 }
 
 bool show_answer(struct commander *x, struct session *s, const struct pending *p)
@@ -296,4 +296,42 @@ void serve_SHOW(struct commander *x, struct session *s)
 		p->formers = wants(x, FIELD_FORMER);
 		look_begin(x->engine, p);
 	}
+}
+
+/* --- held back no longer --------------------------------------------------------------------------------------------- */
+
+static void show_due(struct commander *x)
+{
+	struct pending *p;
+
+	while ((p = ask_daemon_next_due(x))) {
+		struct session *s = p->session;
+
+		core_answers(x->core, VERB_SHOW);
+		if (s) {
+			TAILQ_REMOVE(&s->pendings, p, in_session);
+			if (!s->over)
+				show_tell(x, s, p);
+			session_answered(x->sessions, s, p->tag[0] != '\0');
+		}
+		ask_daemon_free_pending(x, p);
+	}
+}
+
+void show_card(struct commander *x, struct span message)
+{
+	ask_daemon_card(x, message);
+	show_due(x);
+}
+
+void show_answered(struct commander *x, const struct answer *a)
+{
+	ask_daemon_answered(x, a);
+	show_due(x);
+}
+
+void show_fired(struct commander *x)
+{
+	ask_daemon_fired(x);
+	show_due(x);
 }

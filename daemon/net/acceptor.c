@@ -48,35 +48,28 @@ static unsigned sessions_most(const struct hub *h)
 	return h->conf.sessions_max < h->conf.connections_max ? h->conf.sessions_max : h->conf.connections_max;
 }
 
-static const char *refusal_text(const struct hub *h, enum share why, uid_t uid, char *room, size_t size)
+static size_t refusal_line(const struct hub *h, enum share_left why, const struct peer *peer, char *room, size_t size)
 {
-	if (why == SHARE_KEPT)
-		snprintf(room, size, "too many connections; kept for root and the user of the daemon: %u", shares_kept(sessions_most(h)));
-	else if (why == SHARE_USED_UP && uid == SHARES_TCP)
-		snprintf(room, size, "too many connections over TCP; the rest is kept for other users");
-	else if (why == SHARE_USED_UP)
-		snprintf(room, size, "too many connections of uid %u; the rest is kept for other users", uid);
+	unsigned most = sessions_most(h);
+	int n;
+
+	if (why == SHARE_USED_UP)
+		n = snprintf(room, size,
+			     "ERR LIMIT peer=%u this peer has as many connections as it may have (limits.peer, and 15 sixteenths of limits.clients)\n",
+			     shares_most(&h->shares, peer, most, h->conf.peer_max));
+	else if (why == SHARE_KEPT)
+		n = snprintf(room, size, "ERR LIMIT clients=%u too many connections; kept for root and the user of the daemon: %u\n", most, shares_kept(most));
 	else
-		snprintf(room, size, "too many connections");
-	return room;
+		n = snprintf(room, size, "ERR LIMIT clients=%u too many connections\n", most);
+	return (size_t)n;
 }
 
-static void refuse_session(struct hub *h, int fd, struct ssl_st *tls, enum share why, uid_t uid)
+static void refuse_session(struct hub *h, int fd, struct ssl_st *tls, enum share_left why, const struct peer *peer)
 {
-	char line[160], text[120];
-	int n = snprintf(line, sizeof(line), "ERR LIMIT clients=%u %s\n", sessions_most(h), refusal_text(h, why, uid, text, sizeof(text)));
+	char line[160];
 
 	h->counts.refused++;
-	closing_refuse(h, fd, tls, line, (size_t)n);
-}
-
-static void refuse_peer(struct hub *h, int fd, struct ssl_st *tls)
-{
-	char line[100];
-	int n = snprintf(line, sizeof(line), "ERR LIMIT peer=%u this peer has as many connections as it may have (limits.peer)\n", h->conf.peer_max);
-
-	h->counts.refused++;
-	closing_refuse(h, fd, tls, line, (size_t)n);
+	closing_refuse(h, fd, tls, line, refusal_line(h, why, peer, line, sizeof(line)));
 }
 
 /* Accepts one waiting connection with the reserved descriptor, and refuses it. The descriptor is reserved again afterwards. */
@@ -163,16 +156,12 @@ void acceptor_pause(struct acceptor *a, bool on)
 
 void acceptor_take(struct hub *h, int fd, const struct peer *peer, struct ssl_st *tls)
 {
-	enum share share = shares_ask(&h->shares, (uid_t)peer->uid, h->slots.live, sessions_most(h));
+	enum share_left left = shares_ask(&h->shares, peer, h->slots.live, sessions_most(h), h->conf.peer_max);
 	struct peer known = *peer;
 	uint32_t *groups = NULL;
 
-	if (share != SHARE_LEFT) {
-		refuse_session(h, fd, tls, share, (uid_t)peer->uid);
-		return;
-	}
-	if (!crowds_has_room(&h->crowds, peer, h->conf.peer_max)) {
-		refuse_peer(h, fd, tls);
+	if (left != SHARE_LEFT) {
+		refuse_session(h, fd, tls, left, peer);
 		return;
 	}
 	if (h->conf.groups)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Accepts connections from the listening sockets of a hub, a bounded number of them per socket and loop pass. Above sessions_max or connections_max
- * a connection gets one line and is closed, and so does one whose user has had his share of the sessions (shares.h). Where connections_max is reached
+ * a connection gets one line and is closed, and so does one whose peer has had its share of the sessions (shares.h). Where connections_max is reached
  * a closing connection makes room for a new one. When the kernel has no descriptor or no memory for another connection, the acceptor pauses for 100 ms,
  * then twice as long each time, 1 s at most; connections wait in the backlog meanwhile. When a pause has reached 1 s, each try refuses one connection
  * with an error line, by means of a descriptor kept for that.

@@ -28,9 +28,8 @@ void carried_pack(struct carried *to, struct conn *c, struct fdlist *fds)
 {
 	to->session = c->session;
 	to->place = CARRIED_NO_FD;
-	to->crowd_n = c->crowd ? c->crowd->n : 0;
-	to->crowd = c->crowd ? mem_copy(c->crowd->name, c->crowd->n) : NULL;
-	to->uid = c->uid;
+	to->share_n = c->share ? c->share->n : 0;
+	to->share = c->share ? mem_copy(c->share->name, c->share->n) : NULL;
 	to->state = c->state;
 	to->fate = c->fate;
 	if (c->state != CONN_FAILED) {
@@ -56,7 +55,6 @@ static void session_unpack(const struct carried *from, struct conn *c)
 
 	c->session = from->session;
 	slots_put(&h->slots, c->session, c);
-	shares_take(&h->shares, c->uid);
 	if (c->fd < 0) {
 		conn_set_state(c, CONN_FAILED, "carried");
 		c->fate = from->state == CONN_FAILED ? from->fate : GONE_RESTART;
@@ -84,10 +82,9 @@ void carried_unpack(struct carried *from, struct hub *h, struct fdlist *fds)
 	scratch_fit(h, from->rest_n);
 	c->rest = buf_unpack(h, from->rest, from->rest_n);
 	c->out = buf_unpack(h, from->out, from->out_n);
-	c->crowd = from->crowd ? crowds_join(&h->crowds, from->crowd, from->crowd_n) : NULL;
+	c->share = from->share ? shares_join(&h->shares, from->share, from->share_n) : NULL;
 	conn_count_held(c, from->rest_n + from->out_n, true);
 	c->blocked = c->out != NULL; /* so what waits for the output is told when the loop has found room at the socket */
-	c->uid = from->uid;
 	c->is_unix = from->is_unix;
 	c->reading = from->reading;
 	c->skipping = from->skipping;
@@ -102,5 +99,5 @@ void carried_unpack(struct carried *from, struct hub *h, struct fdlist *fds)
 		conn_free(c);
 	else
 		closing_resume(c, (enum conn_state)from->state);
-	mem_free(from->crowd);
+	mem_free(from->share);
 }

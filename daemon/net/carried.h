@@ -11,9 +11,8 @@
 struct carried {
 	uint64_t session; /* 0: it is closing */
 	size_t place;     /* of the descriptor; CARRIED_NO_FD: it is closed, and only the sink is to be told so */
-	char *rest, *out, *crowd; /* as in struct conn; NULL: none */
-	size_t rest_n, out_n, crowd_n;
-	uid_t uid;
+	char *rest, *out, *share; /* as in struct conn; NULL: none */
+	size_t rest_n, out_n, share_n;
 	unsigned char state, fate;
 	bool is_unix, reading, skipping, ended, half_closed, mute, awaits, is_refused;
 };

@@ -26,8 +26,6 @@ struct net_parcel {
 	uint32_t *generation; /* slots_pack */
 	size_t slots;
 	uint32_t first_slot;
-	uid_t first_user; /* shares.h */
-	bool asked, several;
 	struct carried *conn; /* closing ones last, oldest first */
 	size_t conns;
 	struct carried_listener *listener;
@@ -76,7 +74,6 @@ static void session_end(struct carried *to, struct conn *c)
 {
 	to->session = c->session;
 	to->place = CARRIED_NO_FD;
-	to->uid = c->uid;
 	to->state = CONN_FAILED;
 	to->fate = GONE_RESTART;
 	closing_begin(c);
@@ -147,9 +144,6 @@ struct net_parcel *net_pack(struct net *n, struct fdlist *fds)
 	listeners_pack(&n->acceptor, p, fds);
 	p->generation = slots_pack(&h->slots, &p->slots);
 	p->first_slot = h->slots.first;
-	p->first_user = h->shares.first;
-	p->asked = h->shares.asked;
-	p->several = h->shares.several;
 	p->counts = h->counts;
 	return p;
 }
@@ -178,9 +172,6 @@ void net_unpack(struct net *n, struct net_parcel *p, struct fdlist *fds)
 	struct hub *h = &n->hub;
 
 	slots_unpack(&h->slots, p->first_slot, p->generation, p->slots);
-	h->shares.first = p->first_user;
-	h->shares.asked = p->asked;
-	h->shares.several = p->several;
 	h->counts = p->counts;
 	for (size_t i = 0; i < p->conns; i++) {
 		h->counts.handed_over += p->conn[i].state < CONN_DISMISSED;

@@ -286,8 +286,7 @@ void conn_resume(struct conn *c)
 void conn_end_session(struct conn *c)
 {
 	slots_give(&c->hub->slots, c->session);
-	shares_give(&c->hub->shares, c->uid);
-	conn_leave_crowd(c);
+	conn_leave_share(c);
 	c->session = 0;
 }
 
@@ -319,10 +318,8 @@ void conn_open(struct hub *h, int fd, const struct peer *peer, struct ssl_st *tl
 
 	c->is_unix = peer->is_unix;
 	c->reading = true;
-	c->uid = (uid_t)peer->uid;
 	c->session = slots_take(&h->slots, c);
-	shares_take(&h->shares, c->uid);
-	c->crowd = crowds_enter(&h->crowds, peer);
+	c->share = shares_enter(&h->shares, peer);
 	h->counts.accepted[conn_transport(c)]++;
 	conn_arm(c);
 	h->sink.open(h->sink.context, c->session, peer);

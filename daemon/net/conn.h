@@ -35,9 +35,8 @@ struct conn {
 	struct instant deadline; /* CONN_CLOSING, CONN_LINGERING: when the connection is closed at the latest */
 	TAILQ_ENTRY(conn) dirty;
 	TAILQ_ENTRY(conn) link; /* in hub.ready or hub.closing */
-	struct crowd *crowd; /* crowds.h; NULL: no session, or no longer one */
+	struct share *share; /* of its peer; NULL: no session, or no longer one */
 	int fd;
-	uid_t uid; /* of the peer, see shares.h */
 	unsigned char state, fate; /* enum conn_state; CONN_FAILED: enum gone */
 	bool is_unix, reading, skipping /* a line that is too long */;
 	bool ended;   /* the peer has half-closed its side */
@@ -82,7 +81,7 @@ void conn_drop_output(struct conn *c);
 void conn_add_input(struct conn *c, const void *bytes, size_t n); /* may fail c */
 void conn_drop_input(struct conn *c);
 void conn_count_held(struct conn *c, size_t n, bool more); /* so many bytes came to its buffers, or left them */
-void conn_leave_crowd(struct conn *c);
+void conn_leave_share(struct conn *c);
 int conn_write(struct conn *c);          /* one send(2). 0: all is written; 1: the socket is full; -errno */
 bool conn_is_full(const struct conn *c); /* too much output is unsent: the next request must wait */
 void conn_want_telling(struct conn *c); /* puts c on hub.ready */

@@ -20,16 +20,16 @@ static size_t conn_held(const struct conn *c)
 void conn_count_held(struct conn *c, size_t n, bool more)
 {
 	c->hub->held += more ? n : -n;
-	if (c->crowd)
-		c->crowd->held += more ? n : -n;
+	if (c->share)
+		c->share->held += more ? n : -n;
 }
 
-void conn_leave_crowd(struct conn *c)
+void conn_leave_share(struct conn *c)
 {
-	if (c->crowd)
-		c->crowd->held -= conn_held(c);
-	crowds_leave(&c->hub->crowds, c->crowd);
-	c->crowd = NULL;
+	if (c->share)
+		c->share->held -= conn_held(c);
+	shares_leave(&c->hub->shares, c->share);
+	c->share = NULL;
 }
 
 /* Ends the greatest session of the peer that has most. False: none has anything. */
@@ -39,7 +39,7 @@ static bool hub_fail_greatest(const struct hub *h)
 	struct conn *c;
 
 	for (size_t at = 0; (c = slots_next(&h->slots, &at));)
-		greatest_see(&most, c, conn_held(c), c->crowd ? c->crowd->held : 0);
+		greatest_see(&most, c, conn_held(c), c->share ? c->share->held : 0);
 	if (most.one)
 		conn_fail(most.one, GONE_OVERFLOW);
 	return most.one;

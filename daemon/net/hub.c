@@ -96,7 +96,6 @@ int hub_init(struct hub *h, struct event_base *base, const struct net_conf *conf
 	}
 	slots_init(&h->slots, conf->first_slot);
 	shares_init(&h->shares, geteuid());
-	crowds_init(&h->crowds, geteuid());
 	pool_init(&h->conns, sizeof(struct conn));
 	pool_init(&h->secure_conns, sizeof(struct secure_conn));
 	TAILQ_INIT(&h->dirty);
@@ -120,7 +119,6 @@ void hub_release(struct hub *h)
 	event_free(h->deadline);
 	slots_release(&h->slots);
 	shares_release(&h->shares);
-	crowds_release(&h->crowds);
 	pool_release(&h->conns);
 	pool_release(&h->secure_conns);
 	while (h->spares) {

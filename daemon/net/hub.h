@@ -9,7 +9,6 @@
 #include "daemon/base/buf.h"
 #include "daemon/base/instant.h"
 #include "daemon/base/pool.h"
-#include "daemon/net/crowds.h"
 #include "daemon/net/net.h"
 #include "daemon/net/shares.h"
 #include "daemon/net/slots.h"
@@ -42,8 +41,7 @@ struct hub {
 	struct net_sink sink;
 	struct net_counts counts;
 	struct slots slots;
-	struct shares shares; /* of the sessions */
-	struct crowds crowds; /* likewise */
+	struct shares shares; /* of the sessions, by peer */
 	struct pool conns, secure_conns; /* secure.h */
 	/* The read buffer, conf.line_max + HUB_READ bytes: kept input of a connection, then the bytes of one recv(2). */
 	char *scratch;

@@ -41,7 +41,7 @@ struct net_conf {
 	size_t output_max;   /* unsent bytes of a connection; more end it with gone(GONE_OVERFLOW) */
 	unsigned sessions_max; /* further connections get one line "ERR LIMIT clients=<max> …" and are closed; see shares.h */
 	unsigned connections_max; /* descriptors for connections, closing ones included; bounds the sessions as well */
-	unsigned peer_max;     /* sessions of one peer, 0: no bound; see crowds.h */
+	unsigned peer_max;     /* sessions of one peer, 0: no bound; see shares.h */
 	bool groups;           /* tell the groups of Unix peers */
 	int64_t admin_group;   /* number of the group whose members may send admin requests; -1: none */
 	unsigned first_slot;   /* sessions have slots from this one on */

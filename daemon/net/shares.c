@@ -2,15 +2,13 @@
 /* See shares.h. */
 #include "daemon/net/shares.h"
 
+#include "daemon/base/mem.h"
 #include "daemon/base/rng.h"
 
-#define KEPT_MOST 16u
+#include <string.h>
 
-struct user {
-	struct map_node node;
-	uid_t uid;
-	unsigned sessions;
-};
+#define KEPT_MOST 16u
+#define OTHERS    16 /* one of so many sessions is left to other peers */
 
 void shares_init(struct shares *s, uid_t own)
 {
@@ -18,37 +16,19 @@ void shares_init(struct shares *s, uid_t own)
 
 	rng_seed_from_system(key);
 	*s = (struct shares){.own = own};
-	map_init(&s->users, key);
-	pool_init(&s->pool, sizeof(struct user));
+	map_init(&s->by_peer, key);
 }
 
 void shares_release(struct shares *s)
 {
-	struct map_node *node;
-
-	while ((node = map_next(&s->users, NULL))) {
-		map_remove(&s->users, node);
-		pool_put(&s->pool, container_of(node, struct user, node));
-	}
-	map_release(&s->users);
-	pool_release(&s->pool);
+	map_release(&s->by_peer);
 }
 
-static bool is_administrator(const struct shares *s, uid_t uid)
-{
-	return uid == 0 || uid == s->own;
-}
+/* --- who may have one more ------------------------------------------------------------------------------------------- */
 
-static bool user_matches(const struct map_node *node, const void *key, size_t n)
+static bool is_administrator(const struct shares *s, const struct peer *peer)
 {
-	return memcmp(&container_of(node, struct user, node)->uid, key, n) == 0;
-}
-
-static struct user *user_find(const struct shares *s, uid_t uid)
-{
-	struct map_node *node = map_find(&s->users, map_hash(&s->users, &uid, sizeof(uid)), &uid, sizeof(uid), user_matches);
-
-	return node ? container_of(node, struct user, node) : NULL;
+	return peer->is_unix && (peer->uid == 0 || (uid_t)peer->uid == s->own);
 }
 
 unsigned shares_kept(unsigned most)
@@ -60,48 +40,77 @@ unsigned shares_kept(unsigned most)
 	return most / 64 < KEPT_MOST ? most / 64 : KEPT_MOST;
 }
 
-enum share shares_ask(struct shares *s, uid_t uid, unsigned live, unsigned most)
+unsigned shares_most(const struct shares *s, const struct peer *peer, unsigned most, unsigned peer_max)
 {
-	unsigned others = most - shares_kept(most);
-	const struct user *u;
+	bool is_loopback = peer->is_local && !peer->is_unix;
+
+	if (is_administrator(s, peer))
+		return most;
+	most -= most / OTHERS;
+	return peer_max > 0 && peer_max < most && !is_loopback ? peer_max : most;
+}
+
+static size_t peer_name(const struct peer *peer, char out[PEER_ORIGIN_MAX])
+{
+	return peer_origin(peer->is_unix, peer->uid, peer->address, strlen(peer->address), out);
+}
+
+static bool share_matches(const struct map_node *node, const void *name, size_t n)
+{
+	const struct share *share = container_of(node, struct share, by_peer);
+
+	return share->n == n && memcmp(share->name, name, n) == 0;
+}
+
+static struct share *share_find(const struct shares *s, const char *name, size_t n)
+{
+	struct map_node *node = map_find(&s->by_peer, map_hash(&s->by_peer, name, n), name, n, share_matches);
+
+	return node ? container_of(node, struct share, by_peer) : NULL;
+}
+
+enum share_left shares_ask(const struct shares *s, const struct peer *peer, unsigned live, unsigned most, unsigned peer_max)
+{
+	const struct share *share;
+	char name[PEER_ORIGIN_MAX];
 
 	if (live >= most)
 		return SHARE_FULL;
-	if (is_administrator(s, uid))
+	if (is_administrator(s, peer))
 		return SHARE_LEFT;
-	if (!s->asked)
-		s->first = uid;
-	s->asked = true;
-	s->several |= uid != s->first;
-	if (live >= others)
+	if (live >= most - shares_kept(most))
 		return SHARE_KEPT;
-	u = user_find(s, uid);
-	return s->several && u && u->sessions > SHARES_RATIO * (others - live) ? SHARE_USED_UP : SHARE_LEFT;
+	share = share_find(s, name, peer_name(peer, name));
+	return share && share->sessions >= shares_most(s, peer, most, peer_max) ? SHARE_USED_UP : SHARE_LEFT;
 }
 
-void shares_take(struct shares *s, uid_t uid)
-{
-	struct user *u = user_find(s, uid);
+/* --- what peers have ------------------------------------------------------------------------------------------------- */
 
-	if (is_administrator(s, uid))
-		return;
-	if (!u) {
-		u = pool_get(&s->pool);
-		u->uid = uid;
-		map_insert(&s->users, &u->node, map_hash(&s->users, &uid, sizeof(uid)));
+struct share *shares_enter(struct shares *s, const struct peer *peer)
+{
+	char name[PEER_ORIGIN_MAX];
+
+	return shares_join(s, name, peer_name(peer, name));
+}
+
+struct share *shares_join(struct shares *s, const char *name, size_t n)
+{
+	struct share *share = share_find(s, name, n);
+
+	if (!share) {
+		share = mem_alloc(sizeof(*share));
+		share->n = n;
+		memcpy(share->name, name, n);
+		map_insert(&s->by_peer, &share->by_peer, map_hash(&s->by_peer, name, n));
 	}
-	u->sessions++;
+	share->sessions++;
+	return share;
 }
 
-void shares_give(struct shares *s, uid_t uid)
+void shares_leave(struct shares *s, struct share *share)
 {
-	struct user *u;
-
-	if (is_administrator(s, uid))
+	if (!share || --share->sessions > 0)
 		return;
-	u = user_find(s, uid);
-	if (--u->sessions > 0)
-		return;
-	map_remove(&s->users, &u->node);
-	pool_put(&s->pool, u);
+	map_remove(&s->by_peer, &share->by_peer);
+	mem_free(share);
 }

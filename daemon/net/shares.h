@@ -1,45 +1,52 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who may have one more session. The administrator, who is root or the user of the daemon, may have all of them, and the last few are kept for the
- * administrator. The other sessions are shared among users, of whom all TCP peers count as one, by dynamic thresholds (Choudhury, Hahne 1998): a user is
- * refused who has more than SHARES_RATIO times as many sessions as are left. So one user alone leaves a sixteenth of them to others, two leave a 31st. As
- * long as no second user has asked, the first may have them all.
+ * Who may have one more session. A peer, which is a uid of this host, an IPv4 address, or the /64 of an IPv6 address, has one share: limits.peer, and never the
+ * last sixteenth of all. Root and the user of the daemon on the Unix socket may have any number, and the last few are kept for them. limits.peer does not bind
+ * loopback: behind that may be anybody of this host. A share counts what its sessions have in their buffers as well: see held.c.
  */
 #ifndef NET_SHARES_H
 #define NET_SHARES_H
 
 #include "daemon/base/map.h"
-#include "daemon/base/pool.h"
+#include "daemon/base/peer.h"
 
 #include <sys/types.h>
 
-#define SHARES_RATIO 15u
-#define SHARES_TCP   ((uid_t)-1) /* the user of all peers whose user is not known */
-
-enum share {
-	SHARE_LEFT,
-	SHARE_FULL,    /* nobody may have one more */
-	SHARE_KEPT,    /* the rest is kept for the administrator */
-	SHARE_USED_UP, /* the rest is for users who have fewer */
+/* What a peer has. */
+struct share {
+	struct map_node by_peer;
+	unsigned sessions;
+	size_t held; /* bytes in the buffers of its sessions */
+	size_t n;
+	char name[PEER_ORIGIN_MAX];
 };
 
 struct shares {
-	struct map users; /* those who have sessions, without the administrator */
-	struct pool pool;
-	uid_t own;        /* of the daemon */
-	uid_t first;      /* the first user who asked */
-	bool asked;
-	bool several;     /* a second one has asked */
+	struct map by_peer;
+	uid_t own; /* of the daemon */
+};
+
+enum share_left {
+	SHARE_LEFT,
+	SHARE_FULL,    /* nobody may have one more */
+	SHARE_KEPT,    /* the rest is kept for root and the user of the daemon */
+	SHARE_USED_UP, /* this peer may not */
 };
 
 void shares_init(struct shares *s, uid_t own);
-void shares_release(struct shares *s); /* forgets who has sessions */
+void shares_release(struct shares *s); /* all sessions have left */
 
-/* How many of `most` sessions are kept for the administrator. */
+/* How many of `most` sessions are kept for root and the user of the daemon. */
 unsigned shares_kept(unsigned most);
-/* live: how many sessions there are. */
-enum share shares_ask(struct shares *s, uid_t uid, unsigned live, unsigned most);
-void shares_take(struct shares *s, uid_t uid);
-void shares_give(struct shares *s, uid_t uid);
+/* How many of them this peer may have. peer_max: limits.peer; 0: no bound. */
+unsigned shares_most(const struct shares *s, const struct peer *peer, unsigned most, unsigned peer_max);
+/* Whether the peer may have one more. live: how many sessions there are. */
+enum share_left shares_ask(const struct shares *s, const struct peer *peer, unsigned live, unsigned most, unsigned peer_max);
+
+/* One session more. */
+struct share *shares_enter(struct shares *s, const struct peer *peer);
+/* Likewise, by the name of the share, in the next process. */
+struct share *shares_join(struct shares *s, const char *name, size_t n);
+void shares_leave(struct shares *s, struct share *share); /* NULL is allowed */
 
 #endif

@@ -119,6 +119,7 @@ void named_said(struct request_sim *q, struct span line, bool ok);
 void told_granted(const struct request_sim *q);
 void told_freed(const struct conn *c, int64_t name);
 void told_said(struct request_sim *q, struct span line); /* any reply */
+void told_row(struct request_sim *q, struct span line);  /* any row */
 
 /* gathered.c: LOCKALL and LOCKANY. */
 void gathered_row(struct request_sim *q, struct span line);

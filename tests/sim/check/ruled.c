@@ -67,17 +67,9 @@ void ruled_said(struct request_sim *q, struct span line, struct span word)
 		fail(q, "which it holds, and may not give it back", line);
 }
 
-/* A refusal whose answer tells of a holder is held back until that is known. */
-static bool may_be_refused(const struct request_sim *q)
-{
-	const struct world *w = q->conn->world;
-
-	return w->plan->inquires && q->wait_ms >= 0 && w->now >= q->begun_at + q->wait_ms * MSEC * 97 / 100;
-}
-
 static bool waits_denied(const struct request_sim *q)
 {
-	return !running_awaits(q) && (is_grant(span_of(q->asked)) || is_take_of_new(q)) && some_is_denied(q) && !may_be_refused(q);
+	return !running_awaits(q) && (is_grant(span_of(q->asked)) || is_take_of_new(q)) && some_is_denied(q);
 }
 
 /* The daemon has new rules: whoever may not have what it waits for, is told so in that step. One that waits for its RESUME, or its client, is not read yet. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What BUSY and TIMEOUT tell of a holder at another daemon (S36). Only of the names k0 …, and where no session outlives its connection: then each hold begins
- * with an OK, and its end is seen.
+ * What SHOW, BUSY and TIMEOUT tell of a holder at another daemon (S36). Only of the names k0 …, and where no session outlives its connection: then each hold
+ * begins with an OK, and its end is seen.
  */
 #include "tests/sim/world/world.h"
 
@@ -31,18 +31,42 @@ static int64_t client_in(struct span who)
 	return pid - FIRST_PID;
 }
 
-void told_said(struct request_sim *q, struct span line)
+/* The line tells of the client with that pid that it has the name. */
+static void check_told(const struct request_sim *q, int64_t name, int64_t client, struct span line)
 {
 	struct world *w = q->conn->world;
-	struct span who = line_field(line, "who");
-	int64_t client;
 
-	if (q->ask != ASK_LOCK || q->name < 0 || !who.p || w->plan->grace_ms)
-		return;
 	w->tally.told++;
-	client = client_in((struct span){who.p, (size_t)(line.p + line.n - who.p)});
 	if (client < 0)
 		return; /* it is behind TCP */
-	if (client >= w->plan->clients || w->checker.had_at[client][q->name] == 0 || w->checker.had_at[client][q->name] < w->now - TOLD_OLD_US)
-		checker_fail(w, INVARIANT_S36, q->name, "client %u: of a client that has not had it: %.*s", q->conn->client->index, (int)line.n, line.p);
+	if (client >= w->plan->clients || w->checker.had_at[client][name] == 0 || w->checker.had_at[client][name] < w->now - TOLD_OLD_US)
+		checker_fail(w, INVARIANT_S36, name, "client %u: of a client that has not had it: %.*s", q->conn->client->index, (int)line.n, line.p);
+}
+
+void told_said(struct request_sim *q, struct span line)
+{
+	struct span who = line_field(line, "who");
+
+	if (q->ask == ASK_LOCK && q->name >= 0 && who.p && !q->conn->world->plan->grace_ms)
+		check_told(q, q->name, client_in((struct span){who.p, (size_t)(line.p + line.n - who.p)}), line);
+}
+
+/* The k of "SHOW k<name> …"; -1: the request is another one. */
+static int64_t name_shown(const struct request_sim *q)
+{
+	struct span asked = span_of(q->asked), name = line_word(asked, 1);
+
+	if (!span_equal(line_word(asked, 0), SPAN("SHOW")) || name.n != 2 || name.p[0] != 'k')
+		return -1;
+	return name.p[1] - '0' < q->conn->world->plan->names ? name.p[1] - '0' : -1;
+}
+
+void told_row(struct request_sim *q, struct span line)
+{
+	int64_t name = name_shown(q);
+
+	if (name < 0 || q->conn->world->plan->grace_ms || !span_starts(line_field(line, "holder"), SPAN("@")))
+		return;
+	if (line_field(line, "peer").p || line_field(line, "name").p)
+		check_told(q, name, line_field(line, "pid").p ? line_int(line, "pid") - FIRST_PID : -1, line);
 }

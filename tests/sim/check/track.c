@@ -211,6 +211,7 @@ static void on_reply(struct conn *c, struct span line)
 		list_heard(q, line, true);
 		named_row(q, line);
 		chores_row(q, line);
+		told_row(q, line);
 		return;
 	}
 	if (q->refused && span_equal(word, SPAN("OK")))

@@ -6,6 +6,7 @@
 #include "tests/sim/world/world.h"
 
 #define TOO_LONG  9000
+#define SHOWS     60  /* per cent of the fixed ones, where daemons ask each other who has a name */
 #define RELOADS   3   /* per cent of all that this file does */
 #define RELOADS_MANY 40 /* where they change leases */
 #define NAMES_SEEN 60  /* the names x0 … */
@@ -25,6 +26,8 @@ static void say_fixed(struct sim_client *c)
 	const char *text = fixed[stream_range(&c->side, 0, (int64_t)(sizeof(fixed) / sizeof(fixed[0])) - 1)];
 	bool all = seed_is_spread((uint64_t)c->world->plan->seed, SPREAD_PRIORITIES);
 
+	if (c->world->plan->inquires && stream_chance(&c->side, SHOWS))
+		text = stream_chance(&c->side, 50) ? "SHOW k0" : "SHOW k1";
 	client_ask(c, ASK_OTHER, NULL, "%s%s", text, strncmp(text, "SHOW k", 6) != 0 ? "" : all ? " all=yes" : " all=no");
 }
 

@@ -267,7 +267,7 @@ void sweep_print(const struct sweep_result *r)
 	       "at most %lld requests waited and %lld names were known at a time; rounds that waited for busy stores %lld\n",
 	       (long long)r->tally.published, (long long)r->tally.heard, (long long)r->tally.handed_on, (long long)r->tally.most_waited,
 	       (long long)r->tally.most_names, (long long)r->tally.admission_waits);
-	printf("daemons asked each other who has a name, or told it, %lld times; %lld refusals tell it\n", (long long)r->tally.words,
+	printf("daemons asked each other who has a name, or told it, %lld times; %lld lines tell it\n", (long long)r->tally.words,
 	       (long long)r->tally.told);
 	printf("commands of which a store refused some calls: %lld\n", (long long)r->tally.partial);
 	printf("journal: %lld records, %lld restored; %lld sessions resumed, %lld leases adopted; %lld readers joined those of other daemons; %lld permits\n",

@@ -108,7 +108,7 @@ void daemon_configure(struct sim_daemon *d, bool strange)
 		.set = "simulated",
 		.generation = 1,
 		.host = host_name[d->index],
-		.inquires = p->inquires == 1 || (p->inquires == 2 && d->index > 0),
+		.asks_daemons = p->inquires == 1 || (p->inquires == 2 && d->index > 0),
 		.timeout_us = p->timeout_us,
 		.window = (unsigned)p->window,
 		.lease_us = p->lease_us,

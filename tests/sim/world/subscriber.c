@@ -103,7 +103,7 @@ static struct span slot_name(struct span key, size_t cut, char out[SLOT_NAME_MAX
 static void word_heard(struct message *m)
 {
 	struct sim_daemon *d = m->subscriber->daemon;
-	struct event event = {.kind = m->text[0] == 'i' ? EVENT_ASKED : EVENT_TOLD, .message = {.node = d->node_of[m->subscriber->node]}};
+	struct event event = {.kind = m->text[0] == 'i' ? EVENT_QUESTION : EVENT_CARD, .message = {.node = d->node_of[m->subscriber->node]}};
 
 	event.message.name = (struct span){m->text + 1, m->n - 1};
 	d->world->tally.words++;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See inquire.h. */
-#include "daemon/core/inquire.h"
+/* See ask_daemon.h. */
+#include "daemon/core/ask_daemon.h"
 
 #include "daemon/base/mem.h"
 #include "daemon/core/jobs.h"
@@ -8,8 +8,8 @@
 _Static_assert(JOB_OWNER_MAX <= CARD_OWNER_MAX, "a card has room for the owner of the lock of a job");
 
 /* A message that a store was asked to publish. */
-struct word {
-	TAILQ_ENTRY(word) next;
+struct message {
+	TAILQ_ENTRY(message) next;
 	struct name name; /* of the calls: they are about no lock */
 	char nothing[1];  /* the text of that name */
 	struct calls calls;
@@ -19,7 +19,7 @@ struct word {
 
 static void wake_at(struct commander *x, struct instant at)
 {
-	struct timer *timer = &x->strangers->timer;
+	struct timer *timer = &x->remote_holders->timer;
 
 	if (!timer_is_set(timer) || instant_before(at, timer->at))
 		heap_set(&x->core->timers, timer, at);
@@ -28,66 +28,66 @@ static void wake_at(struct commander *x, struct instant at)
 /* Nothing is under way: no timer is left. */
 static void calm_down(struct commander *x)
 {
-	if (x->strangers->words_n == 0 && x->strangers->held_n == 0)
-		heap_cancel(&x->core->timers, &x->strangers->timer);
+	if (x->remote_holders->messages_n == 0 && x->remote_holders->held_n == 0)
+		heap_cancel(&x->core->timers, &x->remote_holders->timer);
 }
 
 /* --- messages -------------------------------------------------------------------------------------------------------- */
 
 /* One more of this kind in the present second. */
-static bool may_say(struct commander *x, unsigned *count, unsigned most)
+static bool may_send(struct commander *x, unsigned *count, unsigned most)
 {
-	struct strangers *t = x->strangers;
+	struct remote_holders *t = x->remote_holders;
 
 	if (!instant_before(x->core->now, t->second)) {
 		t->second = instant_add(x->core->now, SEC);
 		t->questions = t->answers = 0;
 	}
-	if (*count >= most || t->words_n >= WORDS_MOST)
+	if (*count >= most || t->messages_n >= MESSAGES_MOST)
 		return false;
 	++*count;
 	return true;
 }
 
-static struct word *word_new(struct commander *x, struct span about)
+static struct message *message_new(struct commander *x, struct span about)
 {
-	struct strangers *t = x->strangers;
-	struct word *w = mem_alloc(sizeof(*w) + about.n);
+	struct remote_holders *t = x->remote_holders;
+	struct message *m = mem_alloc(sizeof(*m) + about.n);
 
-	w->name.text = w->nothing;
-	w->about_n = about.n;
+	m->name.text = m->nothing;
+	m->about_n = about.n;
 	if (about.n > 0)
-		memcpy(w->about, about.p, about.n);
-	TAILQ_INSERT_TAIL(&t->words, w, next);
-	t->words_n++;
-	calls_open(&x->engine->calls, &w->calls, CALLS_OF_WORD, &w->name);
-	return w;
+		memcpy(m->about, about.p, about.n);
+	TAILQ_INSERT_TAIL(&t->messages, m, next);
+	t->messages_n++;
+	calls_open(&x->engine->calls, &m->calls, CALLS_OF_MESSAGE, &m->name);
+	return m;
 }
 
 /* letter: 'i', a question; 'I', a card. */
-static void word_send(struct commander *x, unsigned node, struct span to, char letter, const struct card *c)
+static void message_send(struct commander *x, unsigned node, struct span to, char letter, const struct card *c)
 {
-	struct word *w = word_new(x, letter == 'i' ? c->name : SPAN(""));
+	struct message *m = message_new(x, letter == 'i' ? c->name : SPAN(""));
 	struct buf text = {0};
 	struct call *call;
 
 	buf_printf(&text, "%c", letter);
 	(letter == 'i' ? card_put_question : card_put)(&text, c);
-	call = calls_send(&x->engine->calls, &w->calls, node, CALL_TELL);
+	call = calls_send(&x->engine->calls, &m->calls, node, CALL_TELL);
 	call->ticket = (struct span){arena_copy(&x->core->out->arena, to.p, to.n), to.n};
 	call->value = (struct span){arena_copy(&x->core->out->arena, buf_begin(&text), buf_length(&text)), buf_length(&text)};
 	buf_release(&text);
 	wake_at(x, instant_add(x->core->now, x->core->conf.timeout_us));
 }
 
-static void word_end(struct commander *x, struct word *w)
+static void message_end(struct commander *x, struct message *m)
 {
-	struct strangers *t = x->strangers;
+	struct remote_holders *t = x->remote_holders;
 
-	calls_close(&x->engine->calls, &w->calls);
-	TAILQ_REMOVE(&t->words, w, next);
-	t->words_n--;
-	mem_free(w);
+	calls_close(&x->engine->calls, &m->calls);
+	TAILQ_REMOVE(&t->messages, m, next);
+	t->messages_n--;
+	mem_free(m);
 }
 
 /* The next store that can be used, from this one on, in a circle; -1: there is none. */
@@ -102,62 +102,47 @@ static int usable_from(const struct commander *x, unsigned node)
 }
 
 /* By another store than last time: it may be one over which nothing gets through. False: by none. */
-static bool question_send(struct commander *x, struct stranger *g)
+static bool question_send(struct commander *x, struct remote_holder *h)
 {
-	struct card question = {.daemon = span_of(x->core->daemon_id), .name = {g->name, g->name_n}, .number = g->number};
-	int node = g->turn < x->core->conf.nodes ? usable_from(x, g->node + 1) : -1;
+	struct card question = {.daemon = span_of(x->core->daemon_id), .name = {h->name, h->name_n}, .number = h->number};
+	int node = h->stores_asked < x->core->conf.nodes ? usable_from(x, h->node + 1) : -1;
 
-	if (node < 0 || (g->turn > 0 && g->node == (unsigned)node) || !may_say(x, &x->strangers->questions, QUESTIONS_MOST))
+	if (node < 0 || (h->stores_asked > 0 && h->node == (unsigned)node) || !may_send(x, &x->remote_holders->questions, QUESTIONS_MOST))
 		return false;
-	g->turn++;
-	g->node = (unsigned)node;
-	g->asked_at = x->core->now;
-	word_send(x, g->node, span_of(g->daemon), 'i', &question);
+	h->stores_asked++;
+	h->node = (unsigned)node;
+	h->asked_at = x->core->now;
+	message_send(x, h->node, span_of(h->daemon), 'i', &question);
 	return true;
 }
 
 /* --- who asks -------------------------------------------------------------------------------------------------------- */
 
-static bool may_inquire(const struct commander *x, struct span name, const struct elsewhere *elsewhere)
+static bool may_ask(const struct commander *x, struct span name, const struct elsewhere *elsewhere)
 {
-	return x->core->conf.inquires && elsewhere->number > 0 && !elsewhere->reserved && !span_starts(name, SPAN(SLOT_PREFIX));
+	return x->core->conf.asks_daemons && elsewhere->number > 0 && !elsewhere->reserved && !span_starts(name, SPAN(SLOT_PREFIX));
 }
 
 /* True: an answer may come. */
-static bool inquire_about(struct commander *x, struct stranger *g, const struct elsewhere *elsewhere)
+static bool ask_about(struct commander *x, struct remote_holder *h, const struct elsewhere *elsewhere)
 {
-	bool same = stranger_is(g, elsewhere);
-	int64_t since = instant_diff(x->core->now, g->asked_at);
+	int64_t since = instant_diff(x->core->now, h->asked_at);
 
-	if (g->open && same && since <= x->core->conf.timeout_us)
+	if (!remote_holder_is(h, elsewhere))
+		remote_holder_become(h, elsewhere);
+	else if (h->open && since <= x->core->conf.timeout_us)
 		return true;
-	if (since < (same ? INQUIRE_AGAIN_US : INQUIRE_OTHER_US))
+	else if (since < ASK_AGAIN_US)
 		return false;
-	if (same)
-		g->silent |= g->open;
-	else
-		stranger_become(g, elsewhere);
-	g->turn = 0;
-	g->open = question_send(x, g);
-	return g->open;
+	h->stores_asked = 0;
+	h->open = question_send(x, h);
+	return h->open;
 }
 
-void inquire(struct commander *x, struct span name, const struct elsewhere *elsewhere)
+static void hold_back(struct commander *x, const struct pending *like)
 {
-	if (may_inquire(x, name, elsewhere))
-		(void)inquire_about(x, stranger_use(strangers_here(x), name), elsewhere);
-}
-
-static int64_t held_back_us(const struct commander *x, bool refusal)
-{
-	int64_t us = refusal ? HELD_BACK_US + 4 * members_rtt_us(&x->engine->members) : SHOW_MOST_US;
-
-	return us < x->core->conf.timeout_us ? us : x->core->conf.timeout_us;
-}
-
-static void hold_back(struct commander *x, const struct pending *like, int64_t us)
-{
-	struct strangers *t = x->strangers;
+	int64_t us = HELD_BACK_US < x->core->conf.timeout_us ? HELD_BACK_US : x->core->conf.timeout_us;
+	struct remote_holders *t = x->remote_holders;
 	struct pending *p = pool_get(&x->engine->table.pendings);
 
 	*p = *like;
@@ -169,25 +154,20 @@ static void hold_back(struct commander *x, const struct pending *like, int64_t u
 	wake_at(x, p->held_until);
 }
 
-bool inquire_holds_back(struct commander *x, const struct pending *p, bool refusal)
+bool ask_daemon(struct commander *x, const struct pending *p)
 {
 	struct span name = lock_name(p->lock);
-	struct stranger *g;
-	int64_t held_us;
 
-	if (!may_inquire(x, name, &p->elsewhere))
+	if (!may_ask(x, name, &p->elsewhere) || !ask_about(x, remote_holder_use(remote_holders_here(x), name), &p->elsewhere) ||
+	    x->remote_holders->held_n >= HELD_BACK_MOST)
 		return false;
-	g = stranger_use(strangers_here(x), name);
-	if (!inquire_about(x, g, &p->elsewhere) || (refusal && g->silent) || x->strangers->held_n >= HELD_BACK_MOST ||
-	    (refusal && stranger_card(x, name, &p->elsewhere, &held_us)))
-		return false;
-	hold_back(x, p, held_back_us(x, refusal));
+	hold_back(x, p);
 	return true;
 }
 
 /* --- held back no longer --------------------------------------------------------------------------------------------- */
 
-static void pending_is_due(struct strangers *t, struct pending *p)
+static void pending_is_due(struct remote_holders *t, struct pending *p)
 {
 	TAILQ_REMOVE(&t->held, p, in_lease);
 	t->held_n--;
@@ -195,7 +175,7 @@ static void pending_is_due(struct strangers *t, struct pending *p)
 }
 
 /* Those that wait for a card of the holder of this name. */
-static void let_go(struct strangers *t, struct span name)
+static void let_go(struct remote_holders *t, struct span name)
 {
 	struct pending *p, *next;
 
@@ -206,16 +186,16 @@ static void let_go(struct strangers *t, struct span name)
 	}
 }
 
-struct pending *inquire_next_due(struct commander *x)
+struct pending *ask_daemon_next_due(struct commander *x)
 {
-	struct pending *p = x->strangers ? TAILQ_FIRST(&x->strangers->due) : NULL;
+	struct pending *p = x->remote_holders ? TAILQ_FIRST(&x->remote_holders->due) : NULL;
 
 	if (p)
-		TAILQ_REMOVE(&x->strangers->due, p, in_lease);
+		TAILQ_REMOVE(&x->remote_holders->due, p, in_lease);
 	return p;
 }
 
-void inquire_free_pending(struct commander *x, struct pending *p)
+void ask_daemon_free_pending(struct commander *x, struct pending *p)
 {
 	struct lock *l = p->lock;
 
@@ -236,17 +216,17 @@ static const struct claim *holder_of_value(struct commander *x, const struct car
 	return l->holder;
 }
 
-void inquire_asked(struct commander *x, unsigned node, struct span message)
+void ask_daemon_question(struct commander *x, unsigned node, struct span message)
 {
 	const struct claim *c;
 	const struct session *s;
 	struct card q, answer;
 	int by = node < x->core->conf.nodes ? usable_from(x, node) : -1;
 
-	if (by < 0 || !x->core->conf.inquires || !card_read_question(message, &q) || span_equal(q.daemon, span_of(x->core->daemon_id)))
+	if (by < 0 || !x->core->conf.asks_daemons || !card_read_question(message, &q) || span_equal(q.daemon, span_of(x->core->daemon_id)))
 		return;
 	c = holder_of_value(x, &q);
-	if (!c || !may_say(x, &strangers_here(x)->answers, ANSWERS_MOST))
+	if (!c || !may_send(x, &remote_holders_here(x)->answers, ANSWERS_MOST))
 		return;
 	s = c->session->principal ? c->session->principal : c->session;
 	answer = (struct card){
@@ -261,16 +241,16 @@ void inquire_asked(struct commander *x, unsigned node, struct span message)
 		.owner = claim_owner(c),
 		.note = claim_note(c),
 	};
-	word_send(x, (unsigned)by, q.daemon, 'I', &answer);
+	message_send(x, (unsigned)by, q.daemon, 'I', &answer);
 }
 
-void inquire_told(struct commander *x, struct span message)
+void ask_daemon_card(struct commander *x, struct span message)
 {
-	struct stranger *g;
+	struct remote_holder *h;
 
-	if (!x->strangers || !stranger_keep(x->strangers, message, x->core->now, &g))
+	if (!x->remote_holders || !remote_holder_keep_card(x->remote_holders, message, x->core->now, &h))
 		return;
-	let_go(x->strangers, (struct span){g->name, g->name_n});
+	let_go(x->remote_holders, (struct span){h->name, h->name_n});
 	calm_down(x);
 }
 
@@ -281,35 +261,35 @@ static bool nobody_heard(const struct answer *a)
 }
 
 /* The store was asked to publish a question about this one. The next store is asked if this one has told nobody. */
-static void question_is_out(struct commander *x, struct stranger *g, const struct answer *a)
+static void question_is_out(struct commander *x, struct remote_holder *h, const struct answer *a)
 {
-	if (!g->open || g->node != a->node || !nobody_heard(a) || question_send(x, g))
+	if (!h->open || h->node != a->node || !nobody_heard(a) || question_send(x, h))
 		return;
-	g->open = false;
-	let_go(x->strangers, (struct span){g->name, g->name_n});
+	h->open = false;
+	let_go(x->remote_holders, (struct span){h->name, h->name_n});
 }
 
-void inquire_answered(struct commander *x, const struct answer *a)
+void ask_daemon_answered(struct commander *x, const struct answer *a)
 {
 	struct calls *c = a->call < x->engine->calls.slots ? x->engine->calls.slot[a->call] : NULL;
-	struct stranger *g;
-	struct word *w;
+	struct remote_holder *h;
+	struct message *m;
 
-	if (!c || c->owner != CALLS_OF_WORD)
+	if (!c || c->owner != CALLS_OF_MESSAGE)
 		return;
-	w = container_of(c, struct word, calls);
-	g = w->about_n > 0 ? stranger_find(x->strangers, (struct span){w->about, w->about_n}) : NULL;
-	word_end(x, w);
-	if (g)
-		question_is_out(x, g, a);
+	m = container_of(c, struct message, calls);
+	h = m->about_n > 0 ? remote_holder_find(x->remote_holders, (struct span){m->about, m->about_n}) : NULL;
+	message_end(x, m);
+	if (h)
+		question_is_out(x, h, a);
 	calm_down(x);
 }
 
-void inquire_fired(struct commander *x)
+void ask_daemon_fired(struct commander *x)
 {
-	struct strangers *t = x->strangers;
+	struct remote_holders *t = x->remote_holders;
 	struct pending *p, *next;
-	struct word *w;
+	struct message *m;
 
 	for (p = TAILQ_FIRST(&t->held); p; p = next) {
 		next = TAILQ_NEXT(p, in_lease);
@@ -318,19 +298,19 @@ void inquire_fired(struct commander *x)
 		else
 			pending_is_due(t, p);
 	}
-	TAILQ_FOREACH(w, &t->words, next) {
-		struct instant slow_at = calls_slow_at(&x->engine->calls, &w->calls);
+	TAILQ_FOREACH(m, &t->messages, next) {
+		struct instant slow_at = calls_slow_at(&x->engine->calls, &m->calls);
 
 		if (instant_before(x->core->now, slow_at))
 			wake_at(x, slow_at);
 		else
-			calls_stall(&x->engine->calls, &w->calls);
+			calls_stall(&x->engine->calls, &m->calls);
 	}
 }
 
-void inquire_free(struct commander *x)
+void ask_daemon_free(struct commander *x)
 {
-	struct strangers *t = x->strangers;
+	struct remote_holders *t = x->remote_holders;
 	struct pending *p;
 
 	if (!t)
@@ -338,15 +318,14 @@ void inquire_free(struct commander *x)
 	heap_cancel(&x->core->timers, &t->timer);
 	while ((p = TAILQ_FIRST(&t->held)))
 		pending_is_due(t, p);
-	while ((p = inquire_next_due(x))) {
+	while ((p = ask_daemon_next_due(x))) {
 		if (p->session)
 			TAILQ_REMOVE(&p->session->pendings, p, in_session);
-		inquire_free_pending(x, p);
+		ask_daemon_free_pending(x, p);
 	}
-	while (!TAILQ_EMPTY(&t->words))
-		word_end(x, TAILQ_FIRST(&t->words));
-	strangers_clear(t);
+	while (!TAILQ_EMPTY(&t->messages))
+		message_end(x, TAILQ_FIRST(&t->messages));
+	remote_holders_clear(t);
 	mem_free(t);
-	x->strangers = NULL;
+	x->remote_holders = NULL;
 }
-
