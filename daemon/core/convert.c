@@ -2,7 +2,6 @@
 /* See convert.h. */
 #include "daemon/core/convert.h"
 
-#include "daemon/core/adoption.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/holders.h"
 #include "daemon/core/move.h"
@@ -39,8 +38,8 @@ static struct claim *convert_ready(const struct lock *l)
 }
 
 /*
- * The next renewal asks for a token, and is due now. A hold that is to be shared is recorded so before the stores are asked, under a new value: a run that
- * works on an earlier record, in which it is exclusive, cannot adopt it.
+ * The next renewal asks for a token, and is due now. A hold that is to be shared is recorded so before the stores are asked: where they share it already, the
+ * next run would find no key that is held alone.
  */
 static void convert_want_token(struct engine *e, struct lock *l)
 {
@@ -51,10 +50,8 @@ static void convert_want_token(struct engine *e, struct lock *l)
 		return; /* a round that is under way is followed by another look */
 	if (!rebase_is_possible(e, x))
 		return;
-	if (!l->share && x->recorded) {
-		adoption_rotate(&e->table, x, members_one_clock_us(&e->members, l->holder->granted_at));
-		notices_add(&e->notices, NOTICE_ADOPTING, l->holder, NULL, NOT_REFUSED);
-	}
+	if (!l->share && x->recorded)
+		notices_add(&e->notices, NOTICE_TO_BE_SHARED, l->holder, NULL, NOT_REFUSED);
 	b->wants_token = true;
 	x->renew_at = e->core->now;
 	lease_schedule(e, x);

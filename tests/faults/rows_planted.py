@@ -21,7 +21,6 @@ PLANTED = {
     "QUARANTINE_TENTH_SHORT": ("20b", ("S10",)),
     "VOTE_FROM_RECEIVE": ("13a", ("S1", "S13")),
     "HANDOFF_UNRECORDED": ("40b", ("S1", "S2", "S13"), 35),
-    "ADOPT_UNROTATED": ("40b", ("S1", "S13"), 35),
     "CONVERTED_WITHOUT_TOKEN": ("41", ("S2", "S3")),
     "CONVERSION_UNTOLD": ("41", ("S28",)),
     "GHOST_FORGOTTEN": ("41", ("S6", "S13")),
