@@ -3,12 +3,11 @@
 #include "daemon/backlog.h"
 
 #include "daemon/base/mem.h"
-#include "daemon/core/journal.h"
 
 #include <string.h>
 
 #define NAME_MOST 512
-#define TEXT_MOST (NAME_MOST + (3 + JOURNAL_PRIORS) * VALUE_MAX + 2 * MARKER_MAX) /* bytes: name, value, new value, ticket, priors and markers of a lock */
+#define TEXT_MOST (NAME_MOST + 3 * VALUE_MAX + 2 * MARKER_MAX) /* bytes: name, value, new value, ticket and markers of a lock */
 
 struct backlog_item {
 	STAILQ_ENTRY(backlog_item) link;
@@ -47,7 +46,7 @@ static char *keep(char *at, struct span *s)
 void backlog_add(struct backlog *b, const struct call *call)
 {
 	struct backlog_item *item = pool_get(&b->pool);
-	struct span *const spans[] = {&item->call.name,   &item->call.value,      &item->call.new_value, &item->call.prior,
+	struct span *const spans[] = {&item->call.name,   &item->call.value,      &item->call.new_value,
 				      &item->call.marker, &item->call.new_marker, &item->call.ticket};
 	size_t n = 0;
 	char *at;

@@ -73,7 +73,7 @@ WORLD := \
 	tests/sim/check/job_locks.c \
 	tests/sim/check/keys.c \
 	tests/sim/check/known_node.c \
-	tests/sim/check/lineage.c \
+	tests/sim/check/extended.c \
 	tests/sim/check/metered.c \
 	tests/sim/check/chores.c \
 	tests/sim/check/named.c \
@@ -164,7 +164,6 @@ WORLD := \
 	tests/sim/world/daemon_conf.c \
 	tests/sim/world/daemon_drain.c \
 	tests/sim/world/daemon_metrics.c \
-	tests/sim/world/daemon_replace.c \
 	tests/sim/world/daemon_rules.c \
 	tests/sim/world/daemon_step.c \
 	tests/sim/world/files.c \

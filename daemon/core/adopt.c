@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Adoption: after a restart, the daemon takes over a lock that a session of the previous run held, under a new value. It asks every store to put the new value
- * in the place of the old one. If a quorum does, the lock was held without a gap, and the old value is dead, whoever else knows it. If so many stores deny it
- * that no quorum is left, the lock is lost. If too few answer in time, it is lost as well, and what stands ends by itself. It is not known how much of the
- * lease's range of tokens was used, so the lease is not handed on. Renewals and releases reckon with the old value at a store until the store has said that it
- * is not there, and nothing that the previous run sent can put it there any more. See ALGORITHMS.md, Adoption.
+ * Adoption: after a restart, the daemon takes over a lock that a session of the previous run held, by a renewal of its value at every store. If a quorum has
+ * it, the lock was held without a gap. If so many stores deny it that no quorum is left, or if too few answer in time, the lock is lost. It is not known how
+ * much of the lease's range of tokens was used, so the lease is not handed on. See ALGORITHMS.md, Adoption.
  */
 #include "daemon/core/adopt.h"
 
@@ -37,10 +35,11 @@ static void adopt_expect_lease(struct engine *e, struct lease *x, const struct c
 	int64_t told_us = from->ttl_us, px_us = told_us + c->delay_us;
 	int64_t longest_us = (told_us > e->core->conf.max_lease_us ? told_us : e->core->conf.max_lease_us) + c->delay_us;
 
-	x->renewal->adoption = adoption_new(from, e->core->now);
-	x->renewal->adoption->stands = nodeset_all(e->core->conf.nodes);
-	x->renewal->adoption->until =
-		instant_add(instant_max(instant_add(e->core->now, longest_us), instant_add(told, c->delay_us)), longest_us + longest_us / 25 + SEC);
+	x->renewal->adoption = adoption_new(from->value, e->core->conf.nodes);
+	/* What the previous run sent may still arrive, and set or renew the key, as if this run had sent it before it was connected to any store. */
+	x->placed.nodes = nodeset_all(e->core->conf.nodes);
+	x->placed.until = instant_max(x->placed.until, instant_add(instant_max(instant_add(e->core->now, longest_us), instant_add(told, c->delay_us)),
+	                                                           longest_us + longest_us / 25 + SEC));
 	x->renewal->adoption->hopeless = instant_add(e->core->now, px_us + px_us / 50 + SEC);
 	x->renewal->adoption->deadline = c->renew ? INSTANT_NEVER : from->deadline;
 	x->auto_renew = c->renew;
@@ -52,19 +51,7 @@ static void adopt_expect_lease(struct engine *e, struct lease *x, const struct c
 	tokens_saw(&e->tokens, c->token);
 }
 
-/* Makes the value that is to replace those of the previous run. It is held since then. */
-static void adopt_expect_value(struct engine *e, struct lock *l, struct instant since)
-{
-	struct placed nowhere = placed_nowhere(e->core->now);
-	struct lease_value value;
-
-	lock_value_make(&e->table, members_one_clock_us(&e->members, since), &value);
-	value.limit = lock_mark(l);
-	lock_begin_lease(l, &value, &nowhere);
-	votes_clear(l->lease.votes, e->core->conf.nodes);
-}
-
-/* One more reader of a lease that is to be adopted: its record tells the values as they were last, and each bound is that of the reader who was told most. */
+/* One more reader of a lease that is to be adopted: each bound is that of the reader who was told most. */
 static void adopt_expect_more(struct engine *e, struct lock *l, struct claim *c, const struct prior_lease *from)
 {
 	struct lease *x = &l->lease;
@@ -72,7 +59,6 @@ static void adopt_expect_more(struct engine *e, struct lock *l, struct claim *c,
 	int64_t token = x->token;
 
 	adopt_expect_lease(e, x, c, from, told_until(e, c, from));
-	x->renewal->adoption->until = instant_max(x->renewal->adoption->until, was->until);
 	x->renewal->adoption->hopeless = instant_max(x->renewal->adoption->hopeless, was->hopeless);
 	x->token = x->token_end = token > c->token ? token : c->token;
 	mem_free(was);
@@ -82,11 +68,14 @@ static void adopt_expect_more(struct engine *e, struct lock *l, struct claim *c,
 
 static void adopt_expect_first(struct engine *e, struct lock *l, struct claim *c, const struct prior_lease *from)
 {
+	struct placed nowhere = placed_nowhere(e->core->now);
+
 	(void)lease_renewal(&e->table, &l->lease);
 	l->lease.renew_ttl_us = c->ttl_us;
 	l->lease.ttl_us = c->renew ? c->ttl_us : from->ttl_us; /* a lease that nobody renews ends as it was told */
 	l->lease.delay_us = c->delay_us;
-	adopt_expect_value(e, l, c->granted_at);
+	lock_begin_lease(l, &(struct lease_value){0}, &nowhere);
+	votes_clear(l->lease.votes, e->core->conf.nodes);
 	adopt_expect_lease(e, &l->lease, c, from, told_until(e, c, from));
 	lease_move(e, &l->lease, LEASE_ADOPTING, CAUSE_RESTORED);
 }
@@ -112,6 +101,10 @@ void adopt_expect(struct engine *e, struct claim *c, const struct prior_lease *f
 
 void adopt_start(struct engine *e, struct lease *x)
 {
+	struct adoption *h = x->renewal->adoption;
+
+	if (!value_read(e->core, (struct span){h->value, h->n}, &x->value))
+		h->hopeless = e->core->now;
 	heap_set(&e->core->timers, &x->timer, e->core->now);
 }
 
@@ -171,14 +164,10 @@ static void adopt_pause(struct engine *e, struct lease *x)
 static void adopt_ask(struct engine *e, struct round *r, unsigned node, struct span value)
 {
 	struct lease *x = r->lease;
-	struct span from;
 
 	/* For a lease that nobody renews each round asks for less time. That counts as soon as the store may have set it. */
 	x->votes[node] = instant_min(x->votes[node], vote_until(e->core->now, r->ttl_us));
-	if (adoption_is_left(x, node, &from))
-		(void)ask_adopt(&e->calls, r, node, value, x->token_end, from);
-	else
-		(void)ask_extend(&e->calls, r, node, value, x->token_end, INSTANT_PAST);
+	(void)ask_extend(&e->calls, r, node, value, x->token_end, INSTANT_PAST);
 	nodeset_add(&x->placed.unanswered, node);
 	nodeset_add(&x->placed.renewal_sent, node);
 }
@@ -190,7 +179,7 @@ static struct nodeset adopt_whom_to_ask(const struct engine *e, const struct lea
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
 		if (member_usable(&e->members.node[i]) && !flow_is_overdrawn(&e->members.node[i].flow))
 			nodeset_add(&nodes, i);
-	nodes = nodeset_without(nodeset_and(nodes, adoption_possible(x)), x->placed.unanswered);
+	nodes = nodeset_without(nodeset_and(nodes, x->renewal->adoption->left), x->placed.unanswered);
 	return x->renewal->round ? nodeset_without(nodes, x->renewal->round->calls.asked) : nodes;
 }
 
@@ -200,10 +189,6 @@ static void adopt_begin(struct engine *e, struct lease *x)
 
 	x->renewal->round = r;
 	together_begin(r);
-	if (!x->renewal->adoption->asked) {
-		x->renewal->adoption->asked = true;
-		lessee_notify(e, x, NOTICE_ADOPTING);
-	}
 	if (!x->auto_renew)
 		r->ttl_us = adoption_rest_us(x, e->core->now);
 	heap_set(&e->core->timers, &r->timer, instant_add(e->core->now, e->core->conf.timeout_us));
@@ -250,7 +235,7 @@ enum adopt_outcome adopt_decide(struct engine *e, struct round *r)
 	/* With less time left, the lease would be lost at once. */
 	if (left > loss_lead_us(x->ttl_us))
 		return adopt_win(e, x);
-	if (nodeset_count(adoption_possible(x)) < engine_quorum(e))
+	if (nodeset_count(x->renewal->adoption->left) < engine_quorum(e))
 		return adopt_fail(e, x, ADOPT_DENIED);
 	if (x->renewal->round == r && !nodeset_any(r->calls.open))
 		adopt_pause(e, x);

@@ -9,7 +9,8 @@
 /* A claim that the previous run granted, of (c->session, owner, ttl, delay, renew, fence), holds the lock until its adoption is decided:
  * NOTICE_ADOPTED or NOTICE_LOST. The name has no holder. */
 void adopt_expect(struct engine *e, struct claim *c, const struct prior_lease *from);
-void adopt_start(struct engine *e, struct lease *x); /* as soon as there is a quorum */
+/* All records are read, and the id of the daemon is known: asks as soon as there is a quorum. A value of another daemon is not asked for: it is lost. */
+void adopt_start(struct engine *e, struct lease *x);
 /* Forgets what was expected, or the loss, of this claim. Sends nothing; frees the claim. */
 void adopt_drop(struct engine *e, struct claim *c);
 /* What the adoption's timer, or an answer that is counted already, comes to. The caller acts on a decision. */

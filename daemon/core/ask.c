@@ -92,19 +92,6 @@ void ask_raise(struct call_table *t, struct round *r, unsigned node, struct span
 	call->beyond = beyond;
 }
 
-struct call *ask_adopt(struct call_table *t, struct round *r, unsigned node, struct span value, int64_t floor, struct span from)
-{
-	struct call *call = ask_to_place(t, r, node, value, CALL_EXTEND);
-	char *text = arena_alloc(&t->core->out->arena, from.n);
-
-	call->fence = floor;
-	call->beyond = members_were_set_back(t->members, floor);
-	memcpy(text, from.p, from.n);
-	call->prior = (struct span){text, from.n};
-	(void)span_word(&call->prior, &call->value);
-	return call;
-}
-
 void ask_break(struct call_table *t, struct round *r, unsigned node, struct span what)
 {
 	calls_send(t, &r->calls, node, CALL_BREAK)->value = what;

@@ -6,8 +6,6 @@
 #include "daemon/core/round.h"
 
 void ask_acquire(struct call_table *t, struct round *r, unsigned node, struct span value, int64_t proposal, struct span ticket, int64_t reserve_us);
-/* Asks the store to replace any of the values in `from`, which are separated by blanks, by the round's. */
-struct call *ask_adopt(struct call_table *t, struct round *r, unsigned node, struct span value, int64_t floor, struct span from);
 /* A missing key is put back if the call runs before put_back; PAST: never. */
 struct call *ask_extend(struct call_table *t, struct round *r, unsigned node, struct span value, int64_t floor, struct instant put_back);
 /* The second round of an acquire. beyond: the fence is lifted even beyond the limit. */

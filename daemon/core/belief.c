@@ -18,17 +18,11 @@ struct instant belief_of(const struct engine *e, const struct claim *c)
 	return c->lock->lease.state == LEASE_ADOPTING ? c->believed : belief_of_lease(e, c->lock);
 }
 
-/* Its values can be replaced at the stores: not those of an adoption that was given up, see adoption_leave(). */
-static bool belief_may_be_left(const struct lease *x)
-{
-	return x->state == LEASE_HELD || (x->state == LEASE_ADOPTING && x->renewal->adoption);
-}
-
 int64_t belief_leave_us(const struct engine *e, const struct lock *l, struct instant believed)
 {
 	int64_t believed_us = instant_diff(believed, e->core->now);
 
 	if (believed_us <= 0)
 		return l->lease.delay_us;
-	return lock_mark(l) > 0 && belief_may_be_left(&l->lease) ? believed_us + drift_us(believed_us) + MSEC : 0;
+	return lock_mark(l) > 0 && (l->lease.state == LEASE_HELD || l->lease.state == LEASE_ADOPTING) ? believed_us + drift_us(believed_us) + MSEC : 0;
 }

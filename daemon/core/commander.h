@@ -70,7 +70,8 @@ struct commander {
 			int64_t milli;
 		} sum[RENEWALS_SUMS];
 	} renewals;              /* see renewals.h */
-	uint64_t orders;         /* how many nonces of DEFERs were made */
+	uint64_t orders;         /* the number of the last nonce of a DEFER */
+	bool named;              /* the journal has the id of the daemon */
 	bool snapshot;           /* the journal is being told everything */
 	bool more;               /* the records that are being written are of one LOCKALL, and it has more of them */
 	struct session *torn;    /* restoring: the last records are of a LOCKALL of that session, and it should have more; NULL: they are not */

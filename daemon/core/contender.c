@@ -50,6 +50,7 @@ static void daemon_note(struct span holder, struct elsewhere *elsewhere)
 void elsewhere_note(const struct core *core, struct elsewhere *elsewhere, const struct answer *a)
 {
 	struct span holder = answer_holder(a);
+	bool own = span_starts(holder, span_of(core->daemon_id)); /* left behind, or of a run that has ended */
 
 	elsewhere->foreign = holder.n == 0 && core->conf.shared;
 	elsewhere->shared = a->code == 'S';
@@ -59,10 +60,10 @@ void elsewhere_note(const struct core *core, struct elsewhere *elsewhere, const 
 	elsewhere->number = 0;
 	if (span_starts(holder, SPAN("!")))
 		return; /* broken: nobody holds it, and nobody gets it yet */
-	if (!core->conf.shared || span_starts(holder, span_of(core->daemon_id)))
-		return; /* at the memory store it is a run that has ended */
+	if (!core->conf.shared || (own && elsewhere->kept))
+		return;
 	host_note(holder, elsewhere->host);
-	if (!elsewhere->foreign && !elsewhere->kept)
+	if (!elsewhere->foreign && !elsewhere->kept && !own)
 		daemon_note(holder, elsewhere);
 }
 

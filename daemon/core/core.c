@@ -13,6 +13,20 @@
 #define LOG_MAX 1024
 #define BURST_MAX 20
 
+static void core_note_head(struct core *c, size_t n)
+{
+	c->daemon_id[n] = '\0';
+	c->value_head_n = (uint8_t)(n + 1);
+	memcpy(c->value_head + sizeof(c->value_head) - (n + 1), c->daemon_id, n);
+	c->value_head[sizeof(c->value_head) - 1] = ':';
+}
+
+void core_go_on_as(struct core *c, struct span daemon_id)
+{
+	memcpy(c->daemon_id, daemon_id.p, daemon_id.n);
+	core_note_head(c, daemon_id.n);
+}
+
 /* The host's name goes into values, which are split at ':'. */
 static void core_name(struct core *c, const char *host)
 {
@@ -23,10 +37,7 @@ static void core_name(struct core *c, const char *host)
 	for (; *host && n < 17 + HOST_SHOWN; host++)
 		if (isalnum((unsigned char)*host) || *host == '-' || *host == '.' || *host == '_')
 			c->daemon_id[n++] = *host;
-	c->daemon_id[n] = '\0';
-	c->value_head_n = (uint8_t)(n + 1);
-	memcpy(c->value_head + sizeof(c->value_head) - (n + 1), c->daemon_id, n);
-	c->value_head[sizeof(c->value_head) - 1] = ':';
+	core_note_head(c, n);
 }
 
 void core_conf_take_live(struct core_conf *to, const struct core_conf *from)

@@ -128,7 +128,8 @@ struct core {
 		struct instant until; /* end of the present second */
 		unsigned said, left_out;
 	} burst[BURST_N];
-	char daemon_id[DAEMON_ID_MAX]; /* "<16 hex>.<host>": random at each start, holds no ':' */
+	char daemon_id[DAEMON_ID_MAX]; /* "<16 hex>.<host>": random at the first start, and then what the journal says; holds no ':' */
+	uint64_t run;        /* how many runs with this id were before: the next run is told by the journal */
 	/* The same and ':', at the end of these bytes: what values begin with, see value.h. */
 	char value_head[DAEMON_ID_MAX];
 	uint8_t value_head_n;
@@ -146,6 +147,8 @@ static inline const char *core_calls(const struct core *c, unsigned node)
 }
 
 void core_init(struct core *c, const struct core_conf *conf);
+/* Takes the id of the previous run, of 1 to DAEMON_ID_MAX - 1 bytes. No value of ours was made yet. */
+void core_go_on_as(struct core *c, struct span daemon_id);
 void core_release(struct core *c);
 /* Effect: one log line. Values with blanks must go through core_quoted. */
 void core_log(struct core *c, enum log_level level, const char *event, const char *format, ...)

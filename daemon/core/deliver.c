@@ -213,7 +213,7 @@ static void deliver_validity(struct commander *x, const struct claim *c, const c
 		tell_validity(x, c, word, field);
 }
 
-/* The record of NOTICE_ADOPTING still holds. A grant that the client was not told of may be asked for from now on, for a time. */
+/* A grant that the client was not told of may be asked for from now on, for a time. */
 static void deliver_adopted(struct commander *x, struct claim *c)
 {
 	deliver_validity(x, c, "! SAFE", "valid_ms");
@@ -297,7 +297,6 @@ static void deliver_one(struct commander *x, const struct notice *n)
 		commander_let_go(x, n->claim->session);
 		session_wake(x->sessions, n->claim->session);
 		break;
-	case NOTICE_ADOPTING:
 	case NOTICE_LENGTHENS:
 		remember_held(x, n->claim);
 		break;

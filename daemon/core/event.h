@@ -73,7 +73,6 @@ struct call {
 	 */
 	struct span value;
 	struct span new_value;  /* EXTEND: the value afterwards; equal to value unless adopting */
-	struct span prior;      /* EXTEND, RELEASE: prior values that the key may have instead, separated by blanks; "" = none */
 	struct span marker;     /* what the marker must be; MARK: before the call ("" = absent) */
 	struct span new_marker; /* MARK */
 	int64_t px_ms;          /* ACQUIRE, EXTEND: TTL of the key */

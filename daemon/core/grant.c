@@ -5,6 +5,7 @@
 #include "daemon/core/grant.h"
 
 #include "daemon/core/acquire.h"
+#include "daemon/core/adoption.h"
 #include "daemon/core/holders.h"
 #include "daemon/core/release.h"
 #include "daemon/core/move.h"
@@ -86,7 +87,7 @@ static struct instant adopted_renew_at(const struct engine *e, const struct leas
 	return instant_min(instant_add(r->calls.begun, x->ttl_us / 3), half);
 }
 
-/* A previous run, and until now another run on a copy of the journal, may have promised the client more than this run asks for. */
+/* The previous run may have promised the client more than this run asks for. */
 static void adopted_believe(const struct engine *e, struct lock *l, struct claim *c)
 {
 	struct instant until = instant_add(e->core->now, l->lease.promised.ttl_us + drift_us(l->lease.promised.ttl_us));
@@ -101,6 +102,7 @@ void grant_adopted(struct engine *e, struct lock *l, const struct round *r)
 	struct claim *c;
 
 	lease_move(e, &l->lease, LEASE_HELD, CAUSE_CONFIRMED);
+	adoption_over(&l->lease);
 	l->lease.believed_until = INSTANT_PAST;
 	l->lease.renew_at = l->lease.auto_renew ? adopted_renew_at(e, &l->lease, r) : INSTANT_NEVER;
 	for (c = l->holder; c; c = lock_next_holder(l, c)) {

@@ -178,8 +178,6 @@ static void claim_abandon_held(struct engine *e, struct claim *c, struct instant
 		return;
 	if (at_once && l->lease.delay_us == 0 && grant_hand_on(e, l))
 		return;
-	if (l->lease.state == LEASE_ADOPTING && instant_before(INSTANT_PAST, until))
-		adoption_leave(&l->lease);
 	believed = instant_max(believed, lock_haunted_until(l));
 	at_once &= !instant_before(e->core->now, believed);
 	leave_us = belief_leave_us(e, l, believed);
@@ -290,8 +288,7 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 	bool adopting = l->lease.state == LEASE_ADOPTING, haunted = lock_is_haunted(l, e->core->now);
 	/*
 	 * So many stores have no such key that the others are no quorum: nobody has the lock, and to keep it closed here would keep nobody out. (A key that was
-	 * broken stands as long as it would have.) An adoption that fails otherwise has no votes that tell how long the client may believe. Values in its way
-	 * may be of the same lease: forgotten, or put there by a run on a copy of the journal.
+	 * broken stands as long as it would have.) An adoption that fails otherwise has no votes that tell how long the client may believe.
 	 */
 	bool gone = why == LOSS_EVICTED && (adopting ? adoption_is_denied : lease_is_gone)(&l->lease, e->core->conf.nodes);
 	struct instant until;
@@ -299,8 +296,6 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 	if (gone)
 		l->lease.renewal->stood.us = 0;
 	until = lock_losers_believe(e, l, gone);
-	if (adopting && !gone)
-		adoption_leave(&l->lease);
 	lock_contend(&e->table, l);
 	lock_begin_closing(l);
 	while (lock_holders(l) > 1) {
@@ -406,19 +401,6 @@ void hold_forget(struct engine *e, struct claim *c)
 	lock_remove_loss(c);
 	claim_free(&e->table, c);
 	lock_drop_if_unused(&e->table, l);
-}
-
-/*
- * The other value may be of a run on a copy of the journal, which holds the lock for the same session. A connected client hears LOST. A client without a
- * connection may still believe in the lock, and only the keys at the other stores keep others out.
- */
-void hold_contested(struct engine *e, struct lock *l)
-{
-	const struct claim *c;
-
-	for (c = l->holder; c && l->lease.state == LEASE_HELD; c = lock_next_holder(l, c))
-		if (!c->here)
-			l->lease.believed_until = belief_of_lease(e, l);
 }
 
 /* The key stands there for as long as it would have without that, so the others wait until the holder, who has heard nothing yet, ceases to believe. */

@@ -166,15 +166,11 @@ static void job_vote(struct job *job, struct instant sent)
 static void job_renew(struct commander *x, struct job *job)
 {
 	struct span value = value_in_text(x->core, &job->value);
-	bool adopts = job->state == JOB_ADOPTING;
 	struct home_question *q = job->question = job_question(x, job->queue, "renew", job);
 
 	q->urgent = true;
-	netstring_put(&q->words, adopts ? job->prior[0] : value);
 	netstring_put(&q->words, value);
 	netstring_put_int(&q->words, whole_ms(job->ttl_us));
-	if (adopts && job->prior[1].n > 0)
-		netstring_put(&q->words, job->prior[1]);
 	home_ask(x->engine, q, 0);
 }
 
@@ -185,8 +181,7 @@ static void job_renewed(struct commander *x, struct job *job, struct instant sen
 	if (adopted) {
 		job->state = JOB_HELD;
 		job->until = INSTANT_PAST;
-		job_text_free(&job->prior[0]);
-		job_text_free(&job->prior[1]);
+		job_text_free(&job->former);
 	}
 	job_vote(job, sent);
 	if (adopted)

@@ -51,8 +51,7 @@ void job_free(struct commander *x, struct job *job)
 	job_text_free(&job->queue);
 	job_text_free(&job->id);
 	job_text_free(&job->lock);
-	job_text_free(&job->prior[0]);
-	job_text_free(&job->prior[1]);
+	job_text_free(&job->former);
 	mem_free(job);
 }
 

@@ -17,7 +17,7 @@ enum job_asker { ASKER_GONE, ASKER_JOB, ASKER_QUEUE, ASKER_ORDER, ASKER_SURVEY }
 
 enum job_state {
 	JOB_HELD,     /* the session has it, and the watchdog renews its lease */
-	JOB_ADOPTING, /* the session of a previous run had it: the home is asked to put a new value in the place of the old */
+	JOB_ADOPTING, /* the session of a previous run had it: the home is asked whether that still stands */
 	JOB_LOST,     /* the session had it, and has not heard, or not said, that it knows of the loss */
 	JOB_ENDING,   /* done, failed, or given back: the home is to be told */
 };
@@ -37,7 +37,7 @@ struct job {
 	struct session *session;     /* NULL: JOB_ENDING, and nobody is to be answered */
 	struct span queue, id, lock; /* owned; lock "": none. id "": of a TAKE whose answer is not known */
 	struct lease_value value;
-	struct span prior[2];        /* owned; ADOPTING: the values that may stand there instead; "": none */
+	struct span former;          /* owned; ADOPTING: the value as the journal has it */
 	unsigned attempt;
 	int64_t ttl_us;
 	struct instant until;        /* D: the vote of the home */

@@ -10,15 +10,15 @@
  *            other shared hold of the same lease. A longer lease is recorded
  *            before the stores are asked for it, because they may grant it although EXTEND was answered ERR. The records of one LOCKALL follow each
  *            other, all but the last with JOURNAL_MORE: if the file ends between them, all of them are void
- *   ADOPTING as HELD, while the stores are asked to replace prior values, any of which may still be there, by this value. It is written before the
- *            stores are asked, so that the next run knows all values even if this run ends within that round trip
+ *   ADOPTING as HELD, written by earlier versions alone: they gave each lease a new value when they adopted it, and named the values that it replaced
  *   FREED    (session, owner) no longer holds the name, and no loss of it is remembered
  *   LOST     (session, owner) has lost the name: the loss is remembered, the value can no longer be adopted
  *   STAYS, KEPT  written by earlier versions alone, behind HELD or ADOPTING of a reader: an end or a lock-delay of its own. They are passed over
- *   JOB      the session has the job, by a lease of this value, or of the one before it. It supersedes every earlier record of this job and session
+ *   JOB      the session has the job, by a lease of this value. It supersedes every earlier record of this job and session
  *   JOB_LOST it has lost it: the loss is remembered, and keeps the lock. It supersedes as JOB does
  *   JOB_OVER it no longer has it, and no loss of it is remembered
  *   JOB_KNOWN behind JOB: its client has said something about the job, so it has read the answer to its TAKE
+ *   DAEMON   the id of the daemon, which its values begin with, and how many runs with it were before this one. The next run goes on with that id
  *
  * A record is: version (1 byte), kind (1 byte), then the parts of that kind in the order of JOURNAL_PARTS. A number is 8 bytes, a text 2 bytes of length
  * and its bytes, all little-endian. The reader is strict: it refuses a record with a part beyond its bounds, a missing byte or a surplus byte.
@@ -34,7 +34,8 @@
 #define JOURNAL_RECORD_MAX 2048 /* most bytes of one record */
 
 #define JOURNAL_NAME_MAX   528  /* that of a slot is longer than any that a client names */
-#define JOURNAL_PRIORS     3    /* most prior values of one record: runs that ended one after the other may leave several */
+
+#define JOURNAL_RUN_MOST   (1 << 23)
 
 #define JOURNAL_RENEWED    1    /* kept by the watchdog */
 #define JOURNAL_SHARED     2    /* held by a reader, be it with others */
@@ -42,8 +43,8 @@
 #define JOURNAL_PERMIT     8    /* of a permit: see recall.h */
 
 enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FREED, JOURNAL_LOST, JOURNAL_ADOPTING, JOURNAL_JOB, JOURNAL_JOB_OVER,
-	JOURNAL_STAYS, JOURNAL_KEPT, JOURNAL_JOB_LOST, JOURNAL_JOB_KNOWN };
-#define JOURNAL_KIND_LAST JOURNAL_JOB_KNOWN
+	JOURNAL_STAYS, JOURNAL_KEPT, JOURNAL_JOB_LOST, JOURNAL_JOB_KNOWN, JOURNAL_DAEMON };
+#define JOURNAL_KIND_LAST JOURNAL_DAEMON
 
 /* How the owner of LOST begins, and of the FREED behind it, if they are about a permit: see recall.h. */
 #define JOURNAL_LOSS_OWNER "\001lost "
@@ -62,8 +63,8 @@ enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FRE
 	TEXT(OWNER, owner, 0, 640, "of the session; of the lock of a job: the job; of a permit: what recall.h says") \
 	TEXT(NOTE, note, 0, 256, "") \
 	TEXT(VALUE, value, 1, 127, "what stands at the stores") \
-	TEXT(PRIOR, prior, 1, JOURNAL_PRIORS * 128 - 1, "what stood there before and may still, newest first, separated by blanks") \
-	NUMBER(PRIOR_UNTIL, prior_until_us, INT64_MIN, INT64_MAX, "when it stands nowhere any more") \
+	TEXT(PRIOR, prior, 1, 383, "of ADOPTING: passed over") \
+	NUMBER(PRIOR_UNTIL, prior_until_us, INT64_MIN, INT64_MAX, "likewise") \
 	NUMBER(COUNT, count, 1, UINT32_MAX, "how often it is held") \
 	NUMBER(FENCE, fence, 1, COUNT_MAX, "") \
 	NUMBER(TTL, ttl_us, 1, DURATION_MAX, "the longest lease that may have been told") \
@@ -76,8 +77,10 @@ enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FRE
 	TEXT(QUEUE, queue, 1, NAME_MAX_BYTES, "of the job") \
 	TEXT(JOB, job, 1, 64, "its id") \
 	TEXT(LOCK, lock, 0, NAME_MAX_BYTES, "its lock; empty: none") \
-	TEXT(BEFORE, before, 0, 127, "a value that may stand at the home instead; empty: none") \
-	NUMBER(ATTEMPT, attempt, 1, UINT32_MAX, "which attempt it is")
+	TEXT(BEFORE, before, 0, 127, "earlier versions wrote a value that stood at the home before: passed over") \
+	NUMBER(ATTEMPT, attempt, 1, UINT32_MAX, "which attempt it is") \
+	TEXT(DAEMON, daemon, 1, 63, "its id") \
+	NUMBER(RUN, run, 0, JOURNAL_RUN_MOST, "how many runs with this id were before")
 
 struct journal_record {
 	enum journal_kind kind;

@@ -66,7 +66,7 @@ struct renewal {
 	struct round *round;       /* the undecided round that renews or adopts it */
 	struct pendings extends;   /* EXTENDs that the round under way, or the next, will answer */
 	struct admission_entry entry; /* LEASE_HELD: of a renewal; LEASE_ADOPTING: of an adoption */
-	struct adoption *adoption; /* after a restart: prior values, while one may still stand at a store; else NULL */
+	struct adoption *adoption; /* LEASE_ADOPTING; else NULL */
 	struct nodeset denied;     /* stores that deny the vote that they had given: the key was gone; until all votes have been confirmed since */
 	struct nodeset confirmed;  /* stores that have confirmed their vote, asked since denied_at */
 	struct instant denied_at;
@@ -97,8 +97,7 @@ struct lease {
 	struct timer timer;        /* LEASE_HELD: to be renewed, or told lost; LEASE_ADOPTING: next try; LEASE_CLOSING: nobody believes in it any longer */
 	struct renewal *renewal;   /* that of no lease: nothing of what one has */
 	/*
-	 * LEASE_HELD: the holder may believe until this moment, even after D: a clock jumped, or another run, an earlier one or one on a copy of the journal,
-	 * promised more. INSTANT_PAST: until D.
+	 * LEASE_HELD: the holder may believe until this moment, even after D: a clock jumped, or an earlier run promised more. INSTANT_PAST: until D.
 	 */
 	struct instant believed_until;
 	struct lease_value value;

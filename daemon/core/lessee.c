@@ -27,8 +27,6 @@ void lessee_denied(struct engine *e, struct lease *x, char code)
 	case LEASE_OF_LOCK:
 		if (code == 'X')
 			hold_broken(e, lock_of_lease(x));
-		else if (code == 'B')
-			hold_contested(e, lock_of_lease(x));
 		break;
 	}
 }

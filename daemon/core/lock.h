@@ -147,7 +147,7 @@ struct lock_table {
 	struct pool contenders, renewals, claims, askings, pendings, shares;
 	struct contender no_contender; /* see contender_is_none(): never written to */
 	struct renewal no_renewal;     /* likewise */
-	uint64_t values; /* how many were made */
+	uint64_t values; /* the number of the last that was made */
 	struct readers readers;
 	struct readers losses;      /* … and those that have lost one */
 };

@@ -14,7 +14,6 @@ enum notice_kind {
 	NOTICE_REFUSED,   /* claim is out of the lock; freed on delivery */
 	NOTICE_FORGOTTEN, /* claim was a loss whose name is taken anew, or a hold that is over and that nobody was told of; freed on delivery */
 	NOTICE_LOST,      /* claim is among the losses */
-	NOTICE_ADOPTING,  /* claim: the stores are asked for the first time to put its new value in the place of the old */
 	NOTICE_ADOPTED,   /* claim: it holds what it held in the previous run */
 	NOTICE_LENGTHENS, /* claim: the stores are asked for a longer lease than was promised to it so far */
 	NOTICE_WAITING,   /* claim did not get the name at once, and stays in the queue */

@@ -124,7 +124,6 @@ void permits_note(struct commander *x, const struct notice *n)
 	case NOTICE_LOST: /* the claim says so itself */
 		session_wake(x->sessions, p->session);
 		break;
-	case NOTICE_ADOPTING:
 	case NOTICE_LENGTHENS:
 		remember_permit(x, p);
 		return;

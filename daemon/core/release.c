@@ -116,11 +116,10 @@ void release_begin(struct engine *e, struct lease *x, enum release_kind kind, in
 {
 	struct instant until = release_until(&x->placed);
 	struct nodeset nodes = x->placed.nodes;
-	struct span prior = adoption_left(&e->calls, x, &nodes, &until);
 	struct release *r;
 
 	if (nodeset_any(nodes)) {
-		r = release_of_value(&e->releases, kind, x->name, &x->value, prior);
+		r = release_of_value(&e->releases, kind, x->name, &x->value);
 		r->value_since = x->placed.since;
 		r->delay_us = x->delay_us;
 		r->px_us = px_us;
@@ -128,9 +127,9 @@ void release_begin(struct engine *e, struct lease *x, enum release_kind kind, in
 		r->shared = x->shared;
 		/* The key that is left behind has a fresh value, which no EXTEND under way names. */
 		if (kind == RELEASE_LEAVE) {
-			lock_value_make(&e->table, members_one_clock_us(&e->members, e->core->now), &r->value);
-			value_mark_kept(&r->value);
-			r->value.limit = x->value.limit; /* what is left of the mark of a semaphore keeps out what the mark does */
+			lock_value_make(&e->table, members_one_clock_us(&e->members, e->core->now), &r->left);
+			value_mark_kept(&r->left);
+			r->left.limit = x->value.limit; /* what is left of the mark of a semaphore keeps out what the mark does */
 		}
 		release_start(e, r, nodes, until);
 	} else if (p) {
@@ -147,7 +146,7 @@ void release_round(struct engine *e, struct round *round)
 
 	if (!nodeset_any(p->nodes))
 		return;
-	r = release_of_value(&e->releases, RELEASE_DELETE, round->calls.name, &round->value, SPAN(""));
+	r = release_of_value(&e->releases, RELEASE_DELETE, round->calls.name, &round->value);
 	r->value_since = p->since;
 	r->shared = round->form == FORM_SHARED;
 	release_start(e, r, p->nodes, release_until(p));

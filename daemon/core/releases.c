@@ -16,7 +16,6 @@ void releases_init(struct releases *rs, struct call_table *calls)
 static void release_put(struct releases *rs, struct release *r)
 {
 	calls_close(rs->calls, &r->calls);
-	mem_free(r->others);
 	pool_put(&rs->pool, r);
 }
 
@@ -56,29 +55,11 @@ struct span release_text(const struct releases *rs, const struct release *r)
 	return r->kind == RELEASE_TICKET ? stamp_in_text(rs->calls->core, &r->ticket) : value_in_text(rs->calls->core, &r->value);
 }
 
-/* The values that the release frees beside its own: the prior ones, and for a key that is left behind the value that it has now. */
-static void release_take_others(const struct releases *rs, struct release *r, struct span prior)
-{
-	struct span value = r->kind == RELEASE_LEAVE ? release_text(rs, r) : SPAN("");
-	char *at;
-
-	if (value.n + prior.n == 0)
-		return;
-	at = r->others = mem_alloc(value.n + 1 + prior.n + 1);
-	memcpy(at, value.p, value.n);
-	at += value.n;
-	if (value.n > 0 && prior.n > 0)
-		*at++ = ' ';
-	memcpy(at, prior.p, prior.n);
-	at[prior.n] = '\0';
-}
-
-struct release *release_of_value(struct releases *rs, enum release_kind kind, struct name *name, const struct lease_value *value, struct span prior)
+struct release *release_of_value(struct releases *rs, enum release_kind kind, struct name *name, const struct lease_value *value)
 {
 	struct release *r = release_new(rs, kind, name);
 
 	r->value = *value;
-	release_take_others(rs, r, prior);
 	return r;
 }
 
@@ -144,16 +125,13 @@ void release_note(const struct releases *rs, struct release *r, const struct ans
 		nodeset_add(&r->done, a->node); /* the key is free: DELETE asks for no more */
 }
 
-/* The key gets the value of the release in place of whichever of the others stands there. */
-static void release_say_leave(const struct release *r, struct call *call, struct span value)
+static void release_say_leave(const struct releases *rs, const struct release *r, struct call *call)
 {
 	call->px_ms = whole_ms(r->px_us);
 	call->exact = true;
 	/* A lock-delay counts from the end of the hold: it does not begin anew at a store that hears of it late. */
 	call->at_most = r->px_us <= r->delay_us;
-	call->new_value = value;
-	call->prior = span_of(r->others);
-	(void)span_word(&call->prior, &call->value);
+	call->new_value = value_in_text(rs->calls->core, &r->left);
 }
 
 void release_send_to(struct releases *rs, struct release *r, unsigned node, struct span text)
@@ -162,14 +140,13 @@ void release_send_to(struct releases *rs, struct release *r, unsigned node, stru
 	struct call *call = calls_send(rs->calls, &r->calls, node, kind[r->kind]);
 
 	call->form = r->shared ? FORM_SHARED : FORM_ALONE;
-
 	switch (r->kind) {
 	case RELEASE_DELETE:
 		call->value = text;
-		call->prior = r->others ? span_of(r->others) : SPAN("");
 		break;
 	case RELEASE_LEAVE:
-		release_say_leave(r, call, text);
+		call->value = text;
+		release_say_leave(rs, r, call);
 		break;
 	case RELEASE_TICKET:
 		call->ticket = text;

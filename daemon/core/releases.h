@@ -26,7 +26,7 @@ struct release {
 	struct admission_entry entry;
 	struct timer timer;           /* next try */
 	enum release_kind kind;
-	bool shared;                  /* DELETE: its values may be among shares; LEAVE: it is left as a share */
+	bool shared;                  /* DELETE: its value may be among shares; LEAVE: it is left as a share */
 	bool outstanding;             /* DELETE, LEAVE: some store has not confirmed yet */
 	struct pending *pending;      /* UNLOCK sync=yes … */
 	struct instant answer_by;     /* … which is answered by then; 0: it waits for admission */
@@ -37,14 +37,14 @@ struct release {
 	struct nodeset done;          /* freed, or left behind as asked */
 	struct nodeset absent;        /* our value is certainly not there: no key, or another's */
 	struct instant until;         /* all of its keys have expired by then */
-	struct instant value_since;   /* no store was asked for its values before this moment */
+	struct instant value_since;   /* no store was asked for its value before this moment */
 	int64_t px_us;                /* LEAVE: how long the key stays */
 	int64_t delay_us;             /* LEAVE: the lock-delay of the lease */
 	union {
-		struct lease_value value; /* DELETE: the dead value; LEAVE: what the key is left with */
+		struct lease_value value; /* DELETE, LEAVE: the dead value */
 		struct stamp ticket;      /* TICKET */
 	};
-	char *others;                 /* further values that may stand there, separated by blanks; heap, NULL: none */
+	struct lease_value left;      /* LEAVE: what the key is left with */
 };
 TAILQ_HEAD(release_list, release);
 
@@ -59,9 +59,9 @@ void releases_release(struct releases *rs, struct pool *pendings); /* frees all 
 
 struct release *release_new(struct releases *rs, enum release_kind kind, struct name *name);
 void release_free(struct releases *rs, struct release *r); /* no call is open */
-/* DELETE, LEAVE: a release of a value and of prior ones, which are separated by blanks. From here on all of them are dead. */
-struct release *release_of_value(struct releases *rs, enum release_kind kind, struct name *name, const struct lease_value *value, struct span prior);
-/* The release becomes outstanding: one of its values may stand at each of these stores, until `until` at most. */
+/* DELETE, LEAVE: a release of a value, which is dead from here on. */
+struct release *release_of_value(struct releases *rs, enum release_kind kind, struct name *name, const struct lease_value *value);
+/* The release becomes outstanding: its value may stand at each of these stores, until `until` at most. */
 void release_enlist(struct releases *rs, struct release *r, struct nodeset nodes, struct instant until);
 void release_delist(struct releases *rs, struct release *r);
 

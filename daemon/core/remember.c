@@ -35,15 +35,25 @@ static bool is_remembered(const struct commander *x, const struct session *s)
 	return s->known && (!x->core->journal_off || x->snapshot);
 }
 
+void remember_daemon(struct commander *x)
+{
+	if (x->named)
+		return;
+	x->named = true;
+	remember(x, &(struct journal_record){.kind = JOURNAL_DAEMON, .daemon = span_of(x->core->daemon_id), .run = (int64_t)x->core->run});
+}
+
 void remember_session(struct commander *x, const struct session *s)
 {
-	if (is_remembered(x, s))
-		remember(x, &(struct journal_record){.kind = JOURNAL_SESSION,
-		                                     .session = (int64_t)s->serial,
-		                                     .secret = span_of(s->lasting->secret),
-		                                     .label = span_of(s->label ? s->label : ""),
-		                                     .grace_us = s->grace_us,
-		                                     .heartbeat_us = s->heartbeat_us});
+	if (!is_remembered(x, s))
+		return;
+	remember_daemon(x);
+	remember(x, &(struct journal_record){.kind = JOURNAL_SESSION,
+	                                     .session = (int64_t)s->serial,
+	                                     .secret = span_of(s->lasting->secret),
+	                                     .label = span_of(s->label ? s->label : ""),
+	                                     .grace_us = s->grace_us,
+	                                     .heartbeat_us = s->heartbeat_us});
 }
 
 void remember_over(struct commander *x, const struct session *s)
@@ -60,15 +70,13 @@ static void remember_hold(struct commander *x, const struct session *s, struct c
 
 	l->lease.recorded = true;
 	left = adoption_record(x->core, &l->lease);
-	/* An adoption puts another value in the place of the one of which the journal knows. */
-	remember_in_time(x, &(struct journal_record){.kind = left.prior.n > 0 ? JOURNAL_ADOPTING : JOURNAL_HELD,
+	/* Of a downgrade before the stores are asked to share it: where they do already, the next run would find no key that is held alone. */
+	remember_in_time(x, &(struct journal_record){.kind = JOURNAL_HELD,
 	                                     .session = (int64_t)s->serial,
 	                                     .name = left.name,
 	                                     .owner = owner,
 	                                     .note = claim_note(c),
 	                                     .value = left.value,
-	                                     .prior = left.prior,
-	                                     .prior_until_us = left.prior_until.us,
 	                                     .count = c->count,
 	                                     .fence = c->token,
 	                                     .ttl_us = left.ttl_us,
@@ -76,7 +84,7 @@ static void remember_hold(struct commander *x, const struct session *s, struct c
 	                                     .renew = (c->renew ? JOURNAL_RENEWED : 0) | (c->shared ? JOURNAL_SHARED : 0) | flags,
 	                                     .told = told,
 	                                     .granted_at_us = c->granted_at.us,
-	                                     .deadline_us = left.deadline.us}, left.prior.n > 0);
+	                                     .deadline_us = left.deadline.us}, c->shared && !l->lease.shared);
 }
 
 void remember_held(struct commander *x, struct claim *c)
@@ -188,18 +196,17 @@ void remember_job_known(struct commander *x, const struct job *job)
 
 void remember_job(struct commander *x, const struct job *job)
 {
-	struct span value = value_in_text(x->core, &job->value);
+	struct span value = job->state == JOB_ADOPTING ? job->former : value_in_text(x->core, &job->value);
 
 	if (is_remembered(x, job->session))
-		remember_in_time(x, &(struct journal_record){.kind = JOURNAL_JOB,
+		remember(x, &(struct journal_record){.kind = JOURNAL_JOB,
 		                                     .session = (int64_t)job->session->serial,
 		                                     .queue = job->queue,
 		                                     .job = job->id,
 		                                     .lock = job->lock,
 		                                     .value = value,
-		                                     .before = job->prior[0],
 		                                     .attempt = job->attempt,
-		                                     .ttl_us = job->ttl_us}, job->prior[0].n > 0);
+		                                     .ttl_us = job->ttl_us});
 	if (job->known)
 		remember_job_known(x, job);
 }
@@ -250,6 +257,7 @@ void remember_all(struct commander *x)
 	struct map_node *at = NULL;
 
 	x->snapshot = true;
+	x->named = false;
 	while ((at = map_next(&x->sessions->known, at)))
 		remember_all_of(x, container_of(at, struct lasting, by_serial)->session);
 	x->snapshot = false;

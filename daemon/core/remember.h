@@ -6,6 +6,7 @@
 #include "daemon/core/semaphore.h"
 
 /* Records, as effects. They are written before the lines of the same step are sent. */
+void remember_daemon(struct commander *x); /* in front of all other records: it has written the values that they name */
 void remember_session(struct commander *x, const struct session *s);
 void remember_all_of(struct commander *x, const struct session *s); /* and of what it holds and has lost */
 void remember_over(struct commander *x, const struct session *s);

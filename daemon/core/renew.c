@@ -27,17 +27,13 @@ static void renew_ask(struct engine *e, struct round *r, unsigned node, struct s
 	struct instant vote = vote_until(e->core->now, r->ttl_us);
 	bool alive = instant_before(e->core->now, x->votes[node]);
 	struct instant put_back = lease_others_until(x, e->core->conf.nodes, node);
-	struct span from;
 	struct call *call;
 
 	if (!alive && !instant_before(e->core->now, put_back))
 		return;
 	/* A store never shortens the key. But a renewal for a shorter lease lowers the vote as soon as it is sent. */
 	x->votes[node] = instant_min(x->votes[node], vote);
-	if (adoption_is_left(x, node, &from))
-		call = ask_adopt(&e->calls, r, node, value, round_floor(r), from);
-	else
-		call = ask_extend(&e->calls, r, node, value, round_floor(r), put_back);
+	call = ask_extend(&e->calls, r, node, value, round_floor(r), put_back);
 	if (ticket.n > 0)
 		together_show(e, x, call, ticket);
 	nodeset_add(&x->placed.unanswered, node);
@@ -249,13 +245,10 @@ static void renew_note_end(const struct engine *e, struct lease *x, const struct
 	x->placed.until = instant_max(x->placed.until, instant_add(e->core->now, left + left / 50));
 }
 
-/*
- * The key was not there when the renewal ran, perhaps as soon as it was sent; but a command that was sent over an earlier connection may set it later. An
- * adoption sets no key where there is none.
- */
+/* The key was not there when the renewal ran, perhaps as soon as it was sent; but a command that was sent over an earlier connection may set it later. */
 static bool renew_may_yet_be_placed(const struct engine *e, const struct lease *x, unsigned node, struct instant sent)
 {
-	return x->state != LEASE_ADOPTING && instant_before(sent, calls_overtaken_until(&e->calls, node, x->placed.since, sent));
+	return instant_before(sent, calls_overtaken_until(&e->calls, node, x->placed.since, sent));
 }
 
 /* What an executed renewal says of the key: its vote, or that the key is not ours. */
@@ -267,12 +260,10 @@ static void renew_note_vote(struct engine *e, struct lease *x, struct round *r, 
 	case 'E':
 		denial_confirm(e, x, r, a->node);
 		renew_note_end(e, x, a);
-		adoption_note(x, a->node);
 		x->votes[a->node] = nodeset_has(r->granted, a->node) ? renew_vote(x, r, a->node) : INSTANT_PAST;
 		break;
 	case 'A':
 		denial_note(e, x, a);
-		adoption_note(x, a->node);
 		x->votes[a->node] = nodeset_has(r->granted, a->node) ? renew_vote(x, r, a->node) : INSTANT_PAST;
 		break;
 	case 'X':
@@ -281,11 +272,10 @@ static void renew_note_vote(struct engine *e, struct lease *x, struct round *r, 
 	case 'M':
 		lessee_denied(e, x, a->code);
 		denial_note(e, x, a);
-		adoption_note_none(&e->calls, x, a->node, r->calls.sent[a->node]);
-		if (a->code == 'B' || a->code == 'K')
-			adoption_note_other(x, a->node);
+		if (x->state == LEASE_ADOPTING)
+			adoption_denied(x, a->node, a->code == 'B' || a->code == 'K');
 		x->votes[a->node] = INSTANT_PAST;
-		if ((a->code != 'X' || x->state == LEASE_ADOPTING) && !renew_may_yet_be_placed(e, x, a->node, r->calls.sent[a->node]))
+		if (a->code != 'X' && !renew_may_yet_be_placed(e, x, a->node, r->calls.sent[a->node]))
 			nodeset_remove(&x->placed.nodes, a->node);
 		break;
 	default: /* Q, F: nothing was changed */

@@ -7,6 +7,7 @@
 #include "daemon/core/hold.h"
 #include "daemon/core/journal.h"
 #include "daemon/core/recall.h"
+#include "daemon/core/remember.h"
 #include "daemon/core/runner.h"
 
 #include <errno.h>
@@ -36,7 +37,7 @@ static void restore_end_session(struct commander *x, struct session *s)
 /* Whether the record is of one more reader of the lease that earlier records named. */
 static bool restore_continues(const struct lock *l, const struct journal_record *r)
 {
-	return (r->renew & JOURNAL_SHARED) && l->share && adoption_is_of(&l->lease, r->value, r->prior);
+	return (r->renew & JOURNAL_SHARED) && l->share && adoption_is_of(&l->lease, r->value);
 }
 
 /*
@@ -118,26 +119,21 @@ static bool is_reader_with_terms(const struct journal_record *r)
 	return (r->renew & JOURNAL_SHARED) && (!(r->renew & JOURNAL_RENEWED) || r->delay_us > 0);
 }
 
-/* Whether these are at least `least` and at most `most` values, none of them too long. */
-static bool values_are_sound(struct span values, unsigned least, unsigned most)
+/* A journal of an earlier version names no daemon: the one that has written the last value goes on. */
+static void restore_note_daemon(struct commander *x, struct span value)
 {
-	struct span value;
-	unsigned n = 0;
+	const char *colon = memchr(value.p, ':', value.n);
 
-	while (span_word(&values, &value))
-		if (value.n >= VALUE_MAX || ++n > most)
-			return false;
-	return n >= least;
+	if (x->core->run == 0 && colon && colon > value.p && colon - value.p < DAEMON_ID_MAX)
+		core_go_on_as(x->core, (struct span){value.p, (size_t)(colon - value.p)});
 }
 
 static int restore_held(struct commander *x, struct session *s, const struct journal_record *r)
 {
-	struct prior_lease from = {.name = r->name, .value = r->value, .prior = r->prior, .prior_until = {r->prior_until_us},
-	                           .ttl_us = r->ttl_us, .deadline = {r->deadline_us}};
+	struct prior_lease from = {.name = r->name, .value = r->value, .ttl_us = r->ttl_us, .deadline = {r->deadline_us}};
 	struct claim *c;
 
-	if (!values_are_sound(r->value, 1, 1) || !values_are_sound(r->prior, r->kind == JOURNAL_ADOPTING, JOURNAL_PRIORS))
-		return -EBADMSG;
+	restore_note_daemon(x, r->value);
 	restore_clear(x, s, r);
 	if (is_reader_with_terms(r))
 		return 0;
@@ -147,6 +143,15 @@ static int restore_held(struct commander *x, struct session *s, const struct jou
 	c->not_notified = !r->told;
 	lock_find_or_add_text(&x->engine->table, r->name)->lease.limit = 0;
 	adopt_expect(x->engine, c, &from);
+	return 0;
+}
+
+static int restore_daemon(struct commander *x, const struct journal_record *r)
+{
+	if (r->daemon.n >= DAEMON_ID_MAX || memchr(r->daemon.p, ':', r->daemon.n))
+		return -EBADMSG;
+	core_go_on_as(x->core, r->daemon);
+	x->core->run = (uint64_t)r->run + (r->run < JOURNAL_RUN_MOST);
 	return 0;
 }
 
@@ -203,7 +208,10 @@ static int restore_one(struct commander *x, const struct journal_record *r)
 	case JOURNAL_HELD:
 	case JOURNAL_ADOPTING:
 		return s ? restore_held(x, s, r) : -EBADMSG;
+	case JOURNAL_DAEMON:
+		return restore_daemon(x, r);
 	case JOURNAL_JOB:
+		restore_note_daemon(x, r->value);
 		return s && job_restore(x, s, r) ? 0 : -EBADMSG;
 	case JOURNAL_JOB_LOST:
 		return s && job_restore_lost(x, s, r) ? 0 : -EBADMSG;
@@ -240,6 +248,16 @@ int restore_record(struct commander *x, struct span record)
 	return -EBADMSG;
 }
 
+/* A run makes fewer numbers of values and of orders, so none is used again with the same id. */
+static void restore_number(struct commander *x)
+{
+	if (x->core->run == 0)
+		x->core->run = 1;
+	x->orders = x->engine->table.values = x->core->run << 40;
+	if (!TAILQ_EMPTY(&x->sessions->detached))
+		remember_daemon(x);
+}
+
 void restore_end(struct commander *x)
 {
 	int64_t least = x->core->conf.lease_us;
@@ -247,6 +265,7 @@ void restore_end(struct commander *x)
 	struct claim *c;
 
 	restore_drop_torn(x);
+	restore_number(x);
 	TAILQ_FOREACH(s, &x->sessions->detached, lasting->in_detached) {
 		heap_set(&x->core->timers, &s->lasting->grace, instant_add(x->core->now, s->grace_us > least ? s->grace_us : least));
 		TAILQ_FOREACH(c, &s->claims, in_session) {

@@ -122,18 +122,16 @@ void job_restore_known(const struct session *s, const struct journal_record *r)
 		job->known = true;
 }
 
-/* The value of the record may stand at the home, or the one before it. */
 bool job_restore(struct commander *x, struct session *s, const struct journal_record *r)
 {
 	struct job *job;
 
-	if (r->value.n >= VALUE_MAX || r->before.n >= VALUE_MAX)
+	if (r->value.n >= VALUE_MAX)
 		return false;
 	job_restore_over(x, s, r);
 	job = job_new(x, r->queue, r->job, r->lock);
 	job->state = JOB_ADOPTING;
-	job->prior[0] = job_text_keep(r->value);
-	job->prior[1] = job_text_keep(r->before);
+	job->former = job_text_keep(r->value);
 	job->attempt = (unsigned)r->attempt;
 	job->ttl_us = r->ttl_us < x->core->conf.max_lease_us ? r->ttl_us : x->core->conf.max_lease_us;
 	job_set_session(job, s);
@@ -157,7 +155,7 @@ bool job_restore_lost(struct commander *x, struct session *s, const struct journ
 	return true;
 }
 
-/* The home is asked when the step is over: no store is connected yet. The new value is in the journal before. */
+/* The home is asked when the step is over: no store is connected yet. The home knows no job by the value of another daemon that is read here: it is lost. */
 void jobs_adopt(struct commander *x, struct session *s)
 {
 	struct job *job;
@@ -165,10 +163,9 @@ void jobs_adopt(struct commander *x, struct session *s)
 	LIST_FOREACH(job, &s->jobs, in_session) {
 		if (job->state != JOB_ADOPTING)
 			continue;
-		lock_value_make(&x->engine->table, members_one_clock_us(&x->engine->members, x->core->now), &job->value);
+		(void)value_read(x->core, job->former, &job->value);
 		job->until = instant_add(x->core->now, job->ttl_us);
 		job->renew_at = x->core->now;
-		remember_job(x, job);
 		job_schedule(x, job);
 	}
 }

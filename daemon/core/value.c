@@ -92,6 +92,49 @@ struct span value_in_text(struct core *core, const struct lease_value *v)
 	return (struct span){at, (size_t)(end - at)};
 }
 
+/* Half of a secret, as hex_write() writes it. */
+static bool take_hex(struct span *rest, uint64_t *ret)
+{
+	*ret = 0;
+	if (rest->n < SECRET_N / 2)
+		return false;
+	for (unsigned i = SECRET_N / 2; i-- > 0;) {
+		if (digit_of(rest->p[i]) < 0)
+			return false;
+		*ret = *ret << 4 | (uint64_t)digit_of(rest->p[i]);
+	}
+	*rest = (struct span){rest->p + SECRET_N / 2, rest->n - SECRET_N / 2};
+	return true;
+}
+
+static uint64_t take_decimal(struct span *rest)
+{
+	uint64_t n = 0;
+
+	for (; rest->n > 0 && *rest->p >= '0' && *rest->p <= '9'; rest->p++, rest->n--)
+		n = n * 10 + (uint64_t)(*rest->p - '0');
+	return n;
+}
+
+bool value_read(const struct core *core, struct span text, struct lease_value *ret_value)
+{
+	struct span rest = text, head = {core->value_head + sizeof(core->value_head) - core->value_head_n, core->value_head_n};
+
+	*ret_value = (struct lease_value){0};
+	if (!span_starts(text, head))
+		return false;
+	rest = (struct span){text.p + head.n, text.n - head.n};
+	ret_value->number = take_decimal(&rest);
+	if (span_starts(rest, SPAN("~"))) {
+		rest = (struct span){rest.p + 1, rest.n - 1};
+		ret_value->limit = (unsigned)take_decimal(&rest);
+	}
+	if (!span_starts(rest, SPAN(":")))
+		return false;
+	rest = (struct span){rest.p + 1, rest.n - 1};
+	return take_hex(&rest, &ret_value->secret[0]) && take_hex(&rest, &ret_value->secret[1]) && rest.n == 0;
+}
+
 unsigned value_limit(struct span holder)
 {
 	const char *colon = memchr(holder.p, ':', holder.n), *mark = colon ? memchr(colon, '~', (size_t)(holder.p + holder.n - colon)) : NULL;

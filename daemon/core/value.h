@@ -23,6 +23,8 @@ struct lease_value {
 void value_make(struct core *core, uint64_t number, int64_t since_us, struct lease_value *ret_value);
 void value_mark_kept(struct lease_value *v); /* it is left behind */
 struct span value_in_text(struct core *core, const struct lease_value *v);
+/* The value of such a text. False: it is none of this daemon. */
+bool value_read(const struct core *core, struct span text, struct lease_value *ret_value);
 /*
  * For how long a value is held, whose public part this is, when the stores' clock shows now_us; -1: it does not tell. What an earlier version wrote is random,
  * and passes for a moment of the last year once in 9,000 times.

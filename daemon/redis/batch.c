@@ -127,11 +127,11 @@ static char call_op(const struct call *call)
 	case CALL_EXTEND:
 		if (call->form == FORM_SHARED)
 			return 'n';
-		if (call->exact || call->beyond || call->prior.n > 0 || !span_equal(call->value, call->new_value))
+		if (call->exact || call->beyond)
 			return 'e';
 		return call->create ? 'K' : 'k';
 	case CALL_RELEASE:
-		return call->prior.n > 0 || call->form != FORM_ALONE ? 'R' : 'r';
+		return call->form != FORM_ALONE ? 'R' : 'r';
 	case CALL_WITHDRAW:
 		return 'x';
 	case CALL_LOOK:
@@ -144,7 +144,7 @@ static char call_op(const struct call *call)
 }
 
 #define TERMS_WORDS 4
-#define ARGS_MOST   11 /* arguments of an operation, its letter included */
+#define ARGS_MOST   10 /* arguments of an operation, its letter included */
 #define HOME_WORDS_MAX 64 /* arguments of a HOME */
 
 /* The number of arguments of an entry: its operation is counted, its key and terms are not. */
@@ -152,16 +152,17 @@ static unsigned entry_words(const struct entry *e)
 {
 	switch (e->op) {
 	case 'n':
-		return 11;
+		return 10;
 	case 'a':
 	case 's':
-	case 'e':
 		return 9;
+	case 'e':
+		return 8;
 	case 'g':
 	case 'k':
 	case 'K':
-	case 'R':
 		return 3;
+	case 'R':
 	case 'r':
 	case 'x':
 	case 'b':
@@ -219,8 +220,7 @@ static char *extend_put(char *at, const struct call *call)
 	at = word_number(at, call->fence);
 	at = word_number(at, call->beyond);
 	at = word_number(at, call->not_after_ms);
-	at = word_number(at, call->exact ? (call->at_most ? 3 : 2) : call->create);
-	return word_text(at, call->prior);
+	return word_number(at, call->exact ? (call->at_most ? 3 : 2) : call->create);
 }
 
 static char *op_fill(char *at, const struct call *call, char op)
@@ -236,7 +236,7 @@ static char *op_fill(char *at, const struct call *call, char op)
 		return extend_put(at, call);
 	if (op == 'n')
 		return word_number(word_text(extend_put(at, call), call->ticket), call->ticket_ms);
-	return op == 'R' ? word_text(at, call->prior) : at;
+	return at;
 }
 
 static char *mark_fill(char *at, const struct script_keys *k, const struct call *call)
@@ -282,7 +282,7 @@ static size_t args_most(const struct call *call)
 {
 	size_t more = call->kind == CALL_HOME ? HOME_WORDS_MAX * NUMBER_MOST + call->name.n : 0;
 
-	return (TERMS_WORDS + ARGS_MOST) * NUMBER_MOST + call->value.n + call->new_value.n + call->prior.n + call->ticket.n + call->marker.n +
+	return (TERMS_WORDS + ARGS_MOST) * NUMBER_MOST + call->value.n + call->new_value.n + call->ticket.n + call->marker.n +
 	       call->new_marker.n + more;
 }
 

@@ -283,19 +283,14 @@ static char op_take(struct job_op *o)
 
 static char op_renew(struct job_op *o)
 {
-	struct span value = next_word(o), new_value = next_word(o);
+	struct span value = next_word(o);
 	int64_t until = o->now_ms + next_number(o);
 	struct job_row *j = job_row_of(o->queue, value);
 
 	if (!j)
-		j = job_row_of(o->queue, new_value);
-	if (!j && netstring_next(&o->rest, &value))
-		j = job_row_of(o->queue, value);
-	if (!j)
 		return 'M';
-	if (!may_keep(o, j->id.n + new_value.n, JOB_RENEW))
+	if (!may_keep(o, j->id.n + value.n, JOB_RENEW))
 		return 0;
-	job_row_text_replace(&j->value, new_value);
 	if (j->ms < until)
 		job_row_move(o->queue, j, LEASED, until);
 	job_keep(o->store, o->queue, j, false);

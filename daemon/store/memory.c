@@ -34,16 +34,6 @@ void standing_read(struct memory *m, struct standing *s, int64_t now_ms)
 		*s = (struct standing){.key = s->key};
 }
 
-bool call_names_prior(const struct call *c, struct span value)
-{
-	struct span prior = c->prior, one;
-
-	while (span_word(&prior, &one))
-		if (span_equal(value, one))
-			return true;
-	return false;
-}
-
 /* A key that was kept from an earlier run without its value matches no value. */
 static bool stands_as(const struct standing *s, struct span value)
 {
@@ -174,7 +164,7 @@ static void call_release(struct memory *m, const struct call *c, struct instant 
 {
 	struct standing s = memory_standing(m, c, now, a);
 
-	if (s.shared && (c->form != FORM_ALONE || c->prior.n > 0)) /* else the script looks for none */
+	if (s.shared && c->form != FORM_ALONE) /* else the script looks for none */
 		return share_release(m, c, &s, a);
 	if (!s.there || !s.key->value_n || s.shared || !call_names(c, s.bare))
 		return answer_code(a, 'N', -1, -2);

@@ -80,12 +80,10 @@ static inline bool call_is_late(const struct call *c, const struct answer *a)
 	return c->not_after_ms > 0 && a->server_us / 1000 > c->not_after_ms;
 }
 
-bool call_names_prior(const struct call *c, struct span value);
-
 /* Whether it is one of the values of the call. */
 static inline bool call_names(const struct call *c, struct span value)
 {
-	return span_equal(value, c->value) || (c->kind == CALL_EXTEND && span_equal(value, c->new_value)) || (c->prior.n > 0 && call_names_prior(c, value));
+	return span_equal(value, c->value) || (c->kind == CALL_EXTEND && span_equal(value, c->new_value));
 }
 
 /* breaking.c */

@@ -91,16 +91,6 @@ bool share_list_suits(const struct share_list *s, struct span value)
 	return s->count == 0 || span_equal(limit_of(s->share[0].value), limit_of(value));
 }
 
-static bool is_among(struct span values, struct span value)
-{
-	struct span one;
-
-	while (span_word(&values, &one))
-		if (span_equal(one, value))
-			return true;
-	return false;
-}
-
 int64_t share_list_take(struct share_list *s, const struct call *c, bool *ret_again)
 {
 	int64_t ends = -1;
@@ -111,7 +101,7 @@ int64_t share_list_take(struct share_list *s, const struct call *c, bool *ret_ag
 		struct share_end share = s->share[i];
 		bool again = c->kind == CALL_EXTEND && span_equal(share.value, c->new_value);
 
-		if (!again && !span_equal(share.value, c->value) && !is_among(c->prior, share.value)) {
+		if (!again && !span_equal(share.value, c->value)) {
 			s->share[kept++] = share;
 			continue;
 		}

@@ -21,7 +21,6 @@ PLANTED = {
     "QUARANTINE_TENTH_SHORT": ("20b", ("S10",)),
     "VOTE_FROM_RECEIVE": ("13a", ("S1", "S13")),
     "HANDOFF_UNRECORDED": ("40b", ("S1", "S2", "S13"), 35),
-    "ADOPT_UNROTATED": ("40b", ("S1", "S13"), 35),
     "DOWNGRADE_UNTOLD": ("41", ("S28",)),
     "GHOST_FORGOTTEN": ("41", ("S6", "S13")),
     "PRIORITY_BY_ARRIVAL": ("4a", ("S19",), 20),

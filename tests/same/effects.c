@@ -39,7 +39,6 @@ static void put_call(const struct call *c)
 	put(c->name);
 	put(c->value);
 	put(c->new_value);
-	put(c->prior);
 	put(c->marker);
 	put(c->new_marker);
 	put(c->ticket);

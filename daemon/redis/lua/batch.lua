@@ -11,10 +11,10 @@ while ARGV[a] do
     row = acquire(key, queue, value, tonumber(ARGV[a + 4]), tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3]), is_late(ARGV[a + 5]), ARGV[a + 6],
       ARGV[a + 7], ARGV[a + 8], op == 's')
   elseif op == 'k' or op == 'K' then
-    row = extend(key, queue, value, value, tonumber(px), tonumber(ARGV[a + 2]), '0', late, op == 'K' and '1' or '0', '', 'x', '')
+    row = extend(key, queue, value, value, tonumber(px), tonumber(ARGV[a + 2]), '0', late, op == 'K' and '1' or '0', 'x', '')
   elseif op == 'e' or op == 'n' then
     row = extend(key, queue, value, ARGV[a + 2], tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4]), ARGV[a + 5], is_late(ARGV[a + 6]), ARGV[a + 7],
-      ARGV[a + 8], op == 'e' and 'x' or op, op == 'e' and '' or ARGV[a + 9], ARGV[a + 10])
+      op == 'e' and 'x' or op, op == 'e' and '' or ARGV[a + 8], ARGV[a + 9])
   elseif op == 'x' then
     row = withdraw(key, queue, value)
   elseif op == 'l' then
@@ -22,7 +22,7 @@ while ARGV[a] do
   elseif op == 'b' then
     row = take(key, queue, value)
   else
-    row = release(key, queue, value, op == 'R' and ARGV[a + 2])
+    row = release(key, queue, value, op == 'R')
   end
   if row then
     rows[k - 2] = row

@@ -22,8 +22,8 @@ while ARGV[a] do
           rows[row] = base
         end
         if what ~= 't' then row = row + 1 end
-        i = i + ((what == 'r' or what == 'x' or what == 'b') and 2 or (what == 'a' or what == 'e' or what == 's') and 9 or what == 't' and 4
-          or what == 'l' and 1 or what == 'n' and 11 or 3)
+        i = i + ((what == 'r' or what == 'R' or what == 'x' or what == 'b') and 2 or (what == 'a' or what == 's') and 9 or what == 'e' and 8
+          or what == 't' and 4 or what == 'l' and 1 or what == 'n' and 10 or 3)
       end
       if call('SET', KEYS[2], string.format('%.0f', top)).err then break end
       written = top
@@ -42,7 +42,7 @@ while ARGV[a] do
     else
       rows[k - 2] = 0
     end
-    k, a = k + 1, a + (op == 'r' and 2 or 3)
+    k, a = k + 1, a + 2
   elseif op == 'k' or op == 'K' then
     -- GT: the TTL never shrinks. A server before Redis 7.0 refuses that, and takes the long way.
     if not joined or tonumber(ARGV[a + 2]) > fence or call('GET', key) ~= value or call('PEXPIRE', key, px, 'GT') ~= 1 then break end

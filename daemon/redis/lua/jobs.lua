@@ -15,7 +15,7 @@
 --         J id attempt lock payload due_ms (of the clock)   W next_ms (nothing is due; in so long something may be, -1 = not known)
 --         C after_ms after_id (call again)   L (late)     behind J, W and C: the ids of jobs that have failed for good with this call
 --         daemon waits for life_ms, 0 = it does not; more: it goes on waiting after a J, for others. Only jobs behind `after`, and of no such lock
---   renew value new_value ttl_ms [before]       K   M (no job has any of these values)
+--   renew value ttl_ms                          K   M (no job has this value)
 --   payload value                               P payload   M
 --   done value                                  R   M
 --   retry value delay_ms attempts               R [id]   M    the attempt has failed; id: and the job for good
@@ -272,17 +272,9 @@ function operation.take(value, ttl_ms, attempts, not_after_ms, daemon, life_ms, 
   return reply('W', next_ms(due, leased), unpack(ended))
 end
 
-function operation.renew(value, new_value, ttl_ms, before)
+function operation.renew(value, ttl_ms)
   local id, job = job_of(value)
-  if not id then id, job = job_of(new_value) end
-  if not id and before then id, job = job_of(before) end
   if not id then return reply('M') end
-  if job.value ~= new_value then
-    call('HDEL', jobs, 'v' .. job.value)
-    job.value = new_value
-    job_write(id, job)
-    call('HSET', jobs, 'v' .. new_value, id)
-  end
   local member = entry(id, job)
   if tonumber(call('ZSCORE', leased, member) or '0') < now_ms + ttl_ms then call('ZADD', leased, digits(now_ms + ttl_ms), member) end
   return reply('K')
@@ -396,7 +388,7 @@ end
 
 -- Which arguments are numbers.
 local NUMBERS = {
-  defer = {4, 5, 7, 9, 10, 11}, take = {2, 3, 4, 6, 7, 8, 10}, renew = {3}, payload = {}, done = {}, retry = {2, 3}, back = {}, revive = {2}, drop = {},
+  defer = {4, 5, 7, 9, 10, 11}, take = {2, 3, 4, 6, 7, 8, 10}, renew = {2}, payload = {}, done = {}, retry = {2, 3}, back = {}, revive = {2}, drop = {},
   leave = {}, list = {1, 2}, queues = {1}
 }
 local argument = {unpack(ARGV, 6)}

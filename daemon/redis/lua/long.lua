@@ -1,5 +1,5 @@
 -- The long way, for the entries that are left. A function is created only if one of them needs it, because creating it costs as much as a command.
-local WIDTH = {g = 3, a = 9, s = 9, k = 3, K = 3, e = 9, n = 11, r = 2, R = 3, x = 2, l = 1, b = 2, t = 4}
+local WIDTH = {g = 3, a = 9, s = 9, k = 3, K = 3, e = 8, n = 10, r = 2, R = 2, x = 2, l = 1, b = 2, t = 4}
 local asked, i = {}, a
 while ARGV[i] do
   asked[ARGV[i]] = true

@@ -6,11 +6,11 @@
 --       s the same                    an acquire of a share
 --       k value, floor                a renewal
 --       K value, floor                the same, and a missing key is set again
---       e value, new value, px_ms, floor, beyond, not_after_ms, how, prior values                              any renewal, see extend.lua
+--       e value, new value, px_ms, floor, beyond, not_after_ms, how                                            any renewal, see extend.lua
 --       n the same, ticket, ticket_ms                                                                          a renewal as a share, see sharing.lua
 --       u the same, ticket, ticket_ms                                                                          a share is to be held alone
 --       r value                       a release
---       R value, prior values         the same, also of a share, see release.lua
+--       R value                       the same, also of a share, see release.lua
 --       x ticket                      a ticket leaves the queue
 --       l                             a look
 --       b what                        a lock is broken, see break.lua

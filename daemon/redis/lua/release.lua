@@ -1,10 +1,10 @@
 -- Deletes the key if the value matches, and wakes the first ticket of the queue. Ignores the marker.
--- prior: prior values, separated by blanks; the key may have any of them instead of value. false: it never had a share, either.
+-- shared: it may be a share.
 -- row: 1 (released) | 0 (no key of that value) | ! message
-local release = releases and function(key, queue, value, prior)
+local release = releases and function(key, queue, value, shared)
   local current, list, broken, bare = standing(key)
-  if list and prior then return share_release(key, queue, list, broken, value, prior) end
-  if bare ~= value and not (prior and stands_in(prior, bare)) then
+  if list and shared then return share_release(key, queue, list, broken, value) end
+  if bare ~= value then
     local err = unreadable(current)
     if err then return {'!', err} end
     return 0

@@ -13,15 +13,6 @@ local shares_text = (asked.s or asked.n or asked.R) and function(list)
   return table.concat(text, ' '), last - now_ms
 end
 
--- Whether the current value is one of the prior values, which are separated by blanks.
-local stands_in = (renews or asked.R) and function(prior, current)
-  if prior == '' or type(current) ~= 'string' then return false end
-  for value in string.gmatch(prior, '[^ ]+') do
-    if value == current then return true end
-  end
-  return false
-end
-
 local share_of = asked.s and function(list, value)
   for _, share in ipairs(list) do
     if share.value == value then return share end
@@ -51,10 +42,10 @@ local tell_readers = queued and function(list, what, key)
 end
 
 -- Takes our values out of the list. Returns the other shares; when the last of ours ends, nil: there was none; and whether the new value was among them.
-local share_split = (asked.n or asked.R) and function(list, value, new_value, prior)
+local share_split = (asked.n or asked.R) and function(list, value, new_value)
   local others, ends, again = {}, nil, false
   for _, share in ipairs(list) do
-    if share.value == value or share.value == new_value or stands_in(prior, share.value) then
+    if share.value == value or share.value == new_value then
       ends, again = math.max(ends or 0, share.ends), again or share.value == new_value
     else
       others[#others + 1] = share
@@ -77,11 +68,11 @@ end
 
 -- A renewal as a share: our value is or becomes a share; one that stands alone is shared from now on. A missing share is put back like a missing key.
 -- Row E fence px since: as with a grant.
--- how, beyond, prior: see extend.lua.
-local share_extend = asked.n and function(key, queue, current, list, broken, bare, value, new_value, px, floor, beyond, late, how, prior, ticket, ticket_ms)
+-- how, beyond: see extend.lua.
+local share_extend = asked.n and function(key, queue, current, list, broken, bare, value, new_value, px, floor, beyond, late, how, ticket, ticket_ms)
   local leaves, alone, code = how == '2' or how == '3', current and not list, 'E'
-  local others, ends, again = share_split(list or {}, value, new_value, prior)
-  if alone and (bare == value or bare == new_value or stands_in(prior, bare)) then
+  local others, ends, again = share_split(list or {}, value, new_value)
+  if alone and (bare == value or bare == new_value) then
     local pttl = call('PTTL', key)
     local err = refused(pttl)
     if err then return {'!', err} end
@@ -116,8 +107,8 @@ local share_extend = asked.n and function(key, queue, current, list, broken, bar
 end
 
 -- The shares of these values are over. Other readers may go on; when the last one has gone, the key is deleted.
-local share_release = asked.R and function(key, queue, list, broken, value, prior)
-  local others, ends = share_split(list, value, value, prior)
+local share_release = asked.R and function(key, queue, list, broken, value)
+  local others, ends = share_split(list, value, value)
   if not ends then return 0 end
   local err
   if #others > 0 then

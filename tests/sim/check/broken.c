@@ -40,10 +40,7 @@ void broken_torn(const struct sim_daemon *d, int64_t since)
 	}
 }
 
-/*
- * Its record may be lost with the end of a journal, so only the run that has killed it is held to this. A daemon on a copy of the journal has a session of its
- * own.
- */
+/* Its record may be lost with the end of a journal, so only the run that has killed it is held to this. */
 void broken_resumed(const struct request_sim *q)
 {
 	const struct conn *c;

@@ -105,7 +105,6 @@ void checker_release(struct world *w)
 	free(w->checker.tokens.slot);
 	free(w->checker.read_tokens.item);
 	free(w->checker.delays.row);
-	free(w->checker.adoptions.item);
 }
 
 /*

@@ -134,24 +134,8 @@ struct released_values {
 struct serial_flags {
 	uint8_t *released; /* by serial of the value: a release was sent */
 	size_t cap;
-};
-
-/* The values of one lease, newest first: each run of its daemon replaces the value of the run before by a value of its own. */
-#define LINEAGE_MAX (JOURNAL_PRIORS + 2)
-struct lineage {
-	uint64_t value[LINEAGE_MAX]; /* as hashes */
-	unsigned count;              /* more than LINEAGE_MAX: the oldest is forgotten, as the daemon's journal does */
-};
-
-/* All adoptions of the world. */
-struct adoptions {
-	struct adoption {
-		uint64_t from, to; /* values, as hashes */
-		unsigned daemon;   /* the daemon that adopted it */
-		uint16_t nodes;    /* bits: nodes where `to` replaced `from` */
-		bool done;         /* a quorum of nodes did */
-	} *item;
-	size_t count, cap;
+	uint64_t run;      /* the high bits of the serials of this run … */
+	bool known;        /* … once it has made one */
 };
 
 /* The floors of the last leases of a name, by value: a lease that a later run adopts has the floor of its value. */
@@ -235,8 +219,6 @@ struct checker {
 	struct chore torn_was; /* before that */
 	int64_t chores; /* how many clients have thought of */
 	struct delays delays;
-	struct adoptions adoptions;
-	struct lineage lineage[DAEMONS_MAX][NAMES_MAX];
 	struct floors floors[NAMES_MAX];
 	int64_t had_at[CLIENTS_MAX][NAMES_MAX]; /* told.c: true time when it last held the name; INT64_MAX: it does; 0: it never did */
 	int64_t returned[NAMES_MAX];   /* the largest token that was returned to a client */

@@ -71,23 +71,19 @@ void delays_call(struct sim_daemon *d, const struct call *call)
 {
 	struct world *w = d->world;
 	struct delays *all = &w->checker.delays;
-	struct span rest = call->prior, value = call->value;
 	int64_t delay_us;
 
 	if (!plan_mixes_delays(w->plan) || (call->kind != CALL_ACQUIRE && call->kind != CALL_EXTEND))
 		return;
 	if (call->kind == CALL_ACQUIRE) {
-		delay_put(all, value_key(value), plan_delay_us(w->plan, call->px_ms % DELAY_STEP_MS));
+		delay_put(all, value_key(call->value), plan_delay_us(w->plan, call->px_ms % DELAY_STEP_MS));
 		return;
 	}
-	do {
-		if (!delay_get(all, value_key(value), &delay_us))
-			continue;
-		if (delay_us > d->conf.max_delay_us)
-			delay_us = d->conf.max_delay_us; /* of the next generation: it is adopted on its terms */
-		delay_put(all, value_key(call->new_value), delay_us);
+	if (!delay_get(all, value_key(call->value), &delay_us))
 		return;
-	} while (span_word(&rest, &value));
+	if (delay_us > d->conf.max_delay_us)
+		delay_us = d->conf.max_delay_us; /* of the next generation: it is adopted on its terms */
+	delay_put(all, value_key(call->new_value), delay_us);
 }
 
 int64_t delay_of_call(const struct world *w, const struct call *call)

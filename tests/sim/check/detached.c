@@ -34,7 +34,7 @@ static void detached_wait_on(struct conn *to, const struct conn *from)
 			detached_wait(to, name);
 }
 
-/* The connection that has the session, until another one resumes it. A daemon on a copy of the journal has a session of its own. */
+/* The connection that has the session, until another one resumes it. */
 static bool has_session(const struct conn *c)
 {
 	const struct conn *other;
@@ -60,7 +60,7 @@ static uint64_t detached_count(const struct conn *of, bool all)
 	{
 		int64_t since = c->daemon == d && c->run == d->run ? c->detached_run_us : d->started_run_us;
 
-		if (c->detached_at > 0 && (all || c->peer.is_unix == of->peer.is_unix) && (c->daemon == d || d->journal.torn[c->daemon->index] >= c->run) &&
+		if (c->detached_at > 0 && (all || c->peer.is_unix == of->peer.is_unix) && c->daemon == d &&
 		    host_run_us(&d->host, w->now) - since < longest && has_session(c))
 			n++;
 	}

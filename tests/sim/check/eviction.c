@@ -6,7 +6,7 @@
 static bool votes_are_known(const struct plan *p)
 {
 	for (unsigned i = 0; i < p->faults; i++)
-		if (p->fault[i].kind == FAULT_NODE_CLOCK || p->fault[i].kind == FAULT_DAEMON_HALT || p->fault[i].kind == FAULT_DAEMON_REPLACE)
+		if (p->fault[i].kind == FAULT_NODE_CLOCK || p->fault[i].kind == FAULT_DAEMON_HALT)
 			return false;
 	return true;
 }

@@ -21,19 +21,10 @@ void floor_keep(struct world *w, int64_t name, uint64_t value, int64_t floor)
 	k->count++;
 }
 
-/*
- * An adoption continues a lease. A daemon that stood still while another was started on a copy of its directory may have handed the lease over before the other
- * adopts it, or before it was itself ended and started on the copy: the adopted token is smaller than one that was returned since.
- */
+/* An adoption continues a lease. */
 int64_t floor_of_lease(const struct world *w, const struct call *call, int64_t name)
 {
-	struct span rest = call->prior, value = call->value;
-	const int64_t *floor = NULL;
+	const int64_t *floor = call->kind == CALL_EXTEND ? floor_of(&w->checker.floors[name], call->value) : NULL;
 
-	if (call->kind != CALL_EXTEND || span_equal(call->value, call->new_value))
-		return w->checker.returned[name];
-	do
-		floor = floor_of(&w->checker.floors[name], value);
-	while (!floor && span_word(&rest, &value));
 	return floor ? *floor : w->checker.returned[name];
 }

@@ -225,7 +225,7 @@ void check_grant(struct world *w, struct sim_daemon *d, struct request_sim *q, i
 	if (l->held && !l->conn->going)
 		checker_fail(w, INVARIANT_S1, q->name, "%s: daemon %u granted what its client %u holds", name_of(q->name), d->index,
 			     l->conn->client->index);
-	if (l->serial < w->checker.serials[d->index].cap && w->checker.serials[d->index].released[l->serial])
+	if (recount_is_released(d, l->serial))
 		checker_fail(w, INVARIANT_S11, q->name, "%s: daemon %u granted with a value that it had released", name_of(q->name),
 			     d->index);
 	notice_granted(q, l, fence);

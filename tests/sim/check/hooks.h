@@ -195,9 +195,10 @@ void recount_call(struct sim_daemon *d, const struct call *call);
 void recount_answer(struct sim_daemon *d, const struct call *call, const struct answer *a, struct instant emitted);
 void recount_step(struct sim_daemon *d);
 struct instant recount_vote(const struct world *w, const struct call *call, struct instant sent);
-bool recount_is_released(const struct sim_daemon *d, struct span value); /* a value of this run of the daemon, which has released it */
+bool recount_is_released(const struct sim_daemon *d, uint64_t serial); /* of a value that this run of the daemon has made and released */
 struct instant recount_deadline(const struct sim_daemon *d, const struct lease *l);
 void recount_run_begins(struct sim_daemon *d);
+void recount_run_is_named(struct sim_daemon *d); /* it has read its journal */
 /* Checks that a quorum of votes stands and covers valid_ms. */
 void recount_check(struct sim_daemon *d, int64_t name, int64_t valid_ms, enum invariant what);
 /* The same of a RISK, which a timer may tell before the answer is read that comes in its step. */
@@ -267,12 +268,8 @@ void notice_step(struct sim_daemon *d);
 void notice_granted(const struct request_sim *q, struct lease *l, int64_t fence);
 void notice_pushed(struct conn *c, int64_t name, struct span line);
 
-/* lineage.c: values that one run of a daemon adopts from another. */
-void lineage_call(struct sim_daemon *d, const struct call *call, int64_t name);
-bool lineage_has(const struct lineage *k, struct span value);
-void lineage_ran(struct server *s, const struct flight *f, unsigned i);
-/* The host of the server was set back to a snapshot: it has the old values again until a daemon notices. */
-void lineage_set_back(struct server *s);
+/* extended.c: what an EXTEND did to its key. */
+void extended_ran(struct server *s, const struct flight *f, unsigned i);
 
 /* tickets.c: the tickets that daemons show. */
 int64_t ticket_us(struct span ticket);

@@ -25,16 +25,32 @@ static uint64_t serial_of(struct span value)
 	return serial;
 }
 
+#define RUN_SHIFT 40 /* a run of a daemon begins with the numbers behind those of the run before: see daemon/core/restore.c */
+
+/* Was it made by this run of the daemon? */
+static bool is_of_run(const struct sim_daemon *d, uint64_t serial)
+{
+	const struct serial_flags *b = &d->world->checker.serials[d->index];
+
+	return b->known && serial >> RUN_SHIFT == b->run;
+}
+
+static bool is_of_daemon(const struct sim_daemon *d, struct span value)
+{
+	return span_starts(value, span_of(service_daemon_id(d->service)));
+}
+
 /* Does the value belong to this run of the daemon? */
 static bool is_own(const struct sim_daemon *d, struct span value)
 {
-	return span_starts(value, span_of(service_daemon_id(d->service)));
+	return is_of_daemon(d, value) && is_of_run(d, serial_of(value));
 }
 
 static uint8_t *serial_flag(struct serial_flags *b, uint64_t serial)
 {
 	size_t old = b->cap;
 
+	serial &= (UINT64_C(1) << RUN_SHIFT) - 1;
 	if (serial >= b->cap) {
 		b->cap = 2 * serial + 64;
 		b->released = realloc(b->released, b->cap);
@@ -45,12 +61,9 @@ static uint8_t *serial_flag(struct serial_flags *b, uint64_t serial)
 	return &b->released[serial];
 }
 
-bool recount_is_released(const struct sim_daemon *d, struct span value)
+bool recount_is_released(const struct sim_daemon *d, uint64_t serial)
 {
-	const struct serial_flags *b = &d->world->checker.serials[d->index];
-	uint64_t serial = serial_of(value);
-
-	return is_own(d, value) && serial < b->cap && b->released[serial];
+	return is_of_run(d, serial) && *serial_flag(&d->world->checker.serials[d->index], serial);
 }
 
 /* A run of the daemon begins: its service has no values and no leases. */
@@ -58,8 +71,7 @@ void recount_run_begins(struct sim_daemon *d)
 {
 	struct checker *k = &d->world->checker;
 
-	memcpy(d->id, service_daemon_id(d->service), 16);
-	d->id[16] = '\0';
+	k->serials[d->index].known = false;
 	if (k->serials[d->index].cap)
 		memset(k->serials[d->index].released, 0, k->serials[d->index].cap);
 	memset(k->lease[d->index], 0, sizeof(k->lease[d->index]));
@@ -68,6 +80,12 @@ void recount_run_begins(struct sim_daemon *d)
 	notice_awake(d);
 	tickets_run_begins(d);
 	named_run_begins(d);
+}
+
+void recount_run_is_named(struct sim_daemon *d)
+{
+	memcpy(d->id, service_daemon_id(d->service), 16);
+	d->id[16] = '\0';
 }
 
 /* --- votes ----------------------------------------------------------------------------------------------------------- */
@@ -163,26 +181,22 @@ static void lease_begin(struct world *w, struct sim_daemon *d, const struct call
 		l->until[i] = INSTANT_PAST;
 }
 
-/* S15: keep= leaves the key behind, whichever value it has: also a value of a previous run that no store was asked to replace yet. */
+/* S15: keep= leaves the key behind. */
 static void kept_check(struct sim_daemon *d, const struct call *call, int64_t name)
 {
 	const struct lease *l = &d->world->checker.lease[d->index][name];
 	uint64_t serial = serial_of(call->value);
 
-	if (l->kept && (serial == l->serial || (serial > l->serial && call->prior.n > 0)))
+	if (l->kept && serial == l->serial)
 		checker_fail(d->world, INVARIANT_S15, name, "%s: daemon %u deletes a key that UNLOCK keep= left", name_of(name), d->index);
 }
 
-/* S8: a daemon uses only its own values and those in its journal. */
+/* S8: a daemon uses only its own values. */
 static void values_check(struct sim_daemon *d, const struct call *call, int64_t name)
 {
-	struct span rest = call->prior, value = call->value;
-
-	do {
-		if (!is_own(d, value) && !journal_may_adopt(&d->journal, name, value))
-			checker_fail(d->world, INVARIANT_S8, name, "%s: daemon %u uses the value %.*s of another daemon", name_of(name), d->index,
-				     (int)value.n, value.p);
-	} while (span_word(&rest, &value));
+	if (!is_of_daemon(d, call->value))
+		checker_fail(d->world, INVARIANT_S8, name, "%s: daemon %u uses the value %.*s of another daemon", name_of(name), d->index,
+			     (int)call->value.n, call->value.p);
 }
 
 static void value_is_released(struct sim_daemon *d, const struct call *call, int64_t name, uint64_t serial)
@@ -190,7 +204,8 @@ static void value_is_released(struct sim_daemon *d, const struct call *call, int
 	struct checker *k = &d->world->checker;
 	struct lease *l = &k->lease[d->index][name];
 
-	*serial_flag(&k->serials[d->index], serial) = 1;
+	if (is_own(d, call->value))
+		*serial_flag(&k->serials[d->index], serial) = 1;
 	released_note(d, call->value);
 	if (l->serial == serial)
 		l->released |= (uint16_t)(1u << call->node);
@@ -205,7 +220,8 @@ static void value_is_left_behind(struct sim_daemon *d, const struct call *call, 
 	struct lease *l = &k->lease[d->index][name];
 	uint64_t serial = serial_of(call->value);
 
-	*serial_flag(&k->serials[d->index], serial) = 1;
+	if (is_own(d, call->value))
+		*serial_flag(&k->serials[d->index], serial) = 1;
 	if (l->serial == serial)
 		l->released |= (uint16_t)(1u << call->node);
 }
@@ -229,20 +245,21 @@ static void value_used(struct sim_daemon *d, const struct call *call, int64_t na
 	struct world *w = d->world;
 	struct lease *l = &w->checker.lease[d->index][name];
 	uint64_t serial = serial_of(call->kind == CALL_EXTEND ? call->new_value : call->value);
-	bool own = is_own(d, call->value);
+	bool adopts = call->kind == CALL_EXTEND && !call->exact && !is_own(d, call->value);
 
-	if (*serial_flag(&w->checker.serials[d->index], serial))
+	if (recount_is_released(d, serial))
 		checker_fail(w, INVARIANT_S11, name, "%s: daemon %u uses the value with serial %llu, which it had released", name_of(name), d->index,
 			     (unsigned long long)serial);
 	if (call->kind == CALL_ACQUIRE)
 		tickets_call(d, call, name);
-	if ((call->kind == CALL_ACQUIRE || !own) && l->serial != serial)
+	if ((call->kind == CALL_ACQUIRE || adopts) && l->serial != serial) {
 		lease_begin(w, d, call, name);
+		w->tally.adopted += adopts;
+	}
 	if (call->kind == CALL_ACQUIRE)
 		failed_round_check(w, d, name, l, call->node);
-	l->adopted |= !own;
-	lineage_call(d, call, name);
-	if (!own)
+	l->adopted |= adopts;
+	if (adopts)
 		released_adopted(d, call, name);
 	if (l->serial != serial)
 		return;
@@ -265,6 +282,10 @@ void recount_call(struct sim_daemon *d, const struct call *call)
 {
 	int64_t name = name_number(call->name);
 
+	if (call->kind == CALL_ACQUIRE) {
+		d->world->checker.serials[d->index].run = serial_of(call->value) >> RUN_SHIFT;
+		d->world->checker.serials[d->index].known = true;
+	}
 	readers_call(d, call);
 	if (call->kind == CALL_PROBE)
 		known_node_probe(d, call->node);
@@ -276,18 +297,14 @@ void recount_call(struct sim_daemon *d, const struct call *call)
 	}
 	values_check(d, call, name);
 	delays_call(d, call);
-	if (call->kind == CALL_EXTEND && span_equal(call->value, call->new_value) && !is_own(d, call->value))
-		checker_fail(d->world, INVARIANT_S12, name, "%s: daemon %u renews a value of a previous run instead of adopting it", name_of(name),
-			     d->index);
 	if (call->kind == CALL_RELEASE) {
 		kept_check(d, call, name);
-		if (is_own(d, call->value))
-			value_is_released(d, call, name, serial_of(call->value));
+		value_is_released(d, call, name, serial_of(call->value));
 		return;
 	}
 	if (call->kind == CALL_EXTEND && !call->exact)
 		check_unrenewed(d, name);
-	if (call->kind == CALL_EXTEND && call->exact && is_own(d, call->value))
+	if (call->kind == CALL_EXTEND && call->exact)
 		value_is_left_behind(d, call, name);
 	value_used(d, call, name);
 }

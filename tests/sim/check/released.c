@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Values that a daemon gave up: they do not stay at a node that it can reach (L8), whatever became of the command that set them or of the first release; nor do
- * the values that they were to replace. No later run of the daemon adopts them (S11).
+ * Values that a daemon gave up: they do not stay at a node that it can reach (L8), whatever became of the command that set them or of the first release.
+ * Neither this run of the daemon nor a later one adopts them (S11).
  */
 #include "tests/sim/world/world.h"
 
@@ -34,48 +34,9 @@ void released_adopted(struct sim_daemon *d, const struct call *call, int64_t nam
 	uint64_t value = hash_bytes(call->value.p, call->value.n);
 
 	for (unsigned i = 0; i < all->count && i < RELEASED_MAX; i++)
-		if (all->value[i] == value && all->run[i] < d->run && all->run[i] > d->journal.torn[d->index])
+		if (all->value[i] == value && all->run[i] > d->journal.torn)
 			checker_fail(d->world, INVARIANT_S11, name,
-				     "%s: daemon %u adopts a value that a previous run of it had released", name_of(name), d->index);
-}
-
-/* The value belongs to another daemon that is up: one runs on a copy of the other's directory. */
-static bool is_of_another(const struct sim_daemon *d, struct span value)
-{
-	for (unsigned i = 0; i < d->world->plan->daemons; i++) {
-		const struct sim_daemon *other = &d->world->daemon[i];
-
-		if (other != d && daemon_is_up(other) && daemon_wrote(other, value))
-			return true;
-	}
-	return false;
-}
-
-/* A value of this run was to replace that value, and was released. */
-static bool was_replaced(const struct sim_daemon *d, int64_t name, struct span value)
-{
-	const struct lineage *k = &d->world->checker.lineage[d->index][name];
-
-	return k->count > 1 && k->count <= LINEAGE_MAX && lineage_has(k, value) && was_released(d, k->value[0]);
-}
-
-/* A released value of this run, or a value that it was to replace. */
-static bool is_given_up(const struct sim_daemon *d, int64_t name, struct span value)
-{
-	if (recount_is_released(d, value) && was_released(d, hash_bytes(value.p, value.n)))
-		return true;
-	return was_replaced(d, name, value) && !is_of_another(d, value);
-}
-
-/* The daemon put back a value of its own that another daemon, on a copy of its directory, gave up: the other one did all it could. */
-static bool is_put_back(const struct flight *f, unsigned i, int64_t name)
-{
-	const struct world *w = f->daemon->world;
-
-	for (unsigned d = 0; d < w->plan->daemons; d++)
-		if (&w->daemon[d] != f->daemon && was_replaced(&w->daemon[d], name, f->call[i].value))
-			return true;
-	return false;
+				     "%s: daemon %u adopts a value that was released", name_of(name), d->index);
 }
 
 /* A command of a previous run came late, perhaps after the last release: that run may have known the node's clock badly. */
@@ -88,26 +49,17 @@ void released_ran(struct server *s, const struct flight *f, unsigned i)
 {
 	int64_t name = name_number(f->call[i].name);
 
-	if (name >= 0 && (f->answer[i].code == 'G' || f->answer[i].code == 'A' || f->answer[i].code == 'E')) {
-		s->stray[name] = is_stray(f) || is_put_back(f, i, name);
-		s->setter[name].daemon = f->daemon;
-		s->setter[name].at = s->world->now;
-	}
+	if (name >= 0 && (f->answer[i].code == 'G' || f->answer[i].code == 'A' || f->answer[i].code == 'E'))
+		s->stray[name] = is_stray(f);
 }
 
-/* Another daemon, on a copy of the directory, set the value while this one had it as well: the key is not this one's to release. */
-static bool is_of_a_copy(const struct sim_daemon *d, const struct server *s, int64_t name)
-{
-	return s->setter[name].daemon && s->setter[name].daemon != d && s->setter[name].at > d->started_at;
-}
-
-/* The value at the node, as a hash, if this run of the daemon has given it up; 0: none such. */
+/* The value at the node, as a hash, if this run of the daemon has released it; 0: none such. */
 static uint64_t leftover_value(const struct sim_daemon *d, const struct server *s, int64_t name)
 {
 	struct span value;
 	int64_t expires;
-	bool left = !s->stray[name] && !is_of_a_copy(d, s, name) && sim_node_get(s->node, name_span(name), server_wall(s), &value, &expires) &&
-		    is_given_up(d, name, value);
+	bool left = !s->stray[name] && sim_node_get(s->node, name_span(name), server_wall(s), &value, &expires) &&
+		    was_released(d, hash_bytes(value.p, value.n));
 
 	return left ? hash_bytes(value.p, value.n) : 0;
 }

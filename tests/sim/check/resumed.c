@@ -34,10 +34,10 @@ static struct request_sim *resume_running(struct conn *c)
 	return NULL;
 }
 
-/* Lines may have said more than a torn journal kept, or than an older copy ever had, however many runs ago. The runs of each daemon count on their own. */
+/* Lines may have said more than a torn journal kept, however many runs ago. */
 static bool is_torn(const struct conn *from, const struct conn *c)
 {
-	return from->run <= c->daemon->journal.torn[from->daemon->index];
+	return from->run <= c->daemon->journal.torn;
 }
 
 struct account *resumed_account(struct conn *c, int64_t owner, int64_t name)
@@ -74,10 +74,6 @@ void resumed_hello(struct request_sim *q, struct span line)
 	conn_is_told(q->conn, line);
 }
 
-/*
- * A daemon may have run on beside that of the client. A run on a copy of its directory may find what it held, and even put back at the stores: a grant from
- * before the client was granted the name again elsewhere.
- */
 static void row_look(struct request_sim *q, int64_t name, int64_t fence, int64_t count, const struct conn *from, const struct account *old)
 {
 	struct world *w = q->conn->world;
@@ -89,7 +85,7 @@ static void row_look(struct request_sim *q, int64_t name, int64_t fence, int64_t
 	else if (old->fence == fence && old->count != count && !torn)
 		checker_fail(w, INVARIANT_S15, name, "%s: client %u resumes count=%lld, but it was %lld", name_of(name),
 			     q->conn->client->index, (long long)count, (long long)old->count);
-	else if (fence < old->fence && w->tokens_are_safe && !(torn && q->conn->daemon->journal.copied))
+	else if (fence < old->fence && w->tokens_are_safe)
 		checker_fail(w, INVARIANT_S15, name, "%s: client %u resumes fence %lld, but it already had %lld", name_of(name),
 			     q->conn->client->index, (long long)fence, (long long)old->fence);
 }

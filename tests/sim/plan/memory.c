@@ -15,7 +15,6 @@
 bool fault_spares_memory(const struct fault *f)
 {
 	switch (f->kind) {
-	case FAULT_DAEMON_REPLACE:
 	case FAULT_PUBLISH_LOST:
 	case FAULT_DAEMON_HALT:
 		return true;

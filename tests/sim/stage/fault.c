@@ -18,8 +18,7 @@ static bool daemon_holds(const struct sim_daemon *d, bool graced)
 static struct sim_daemon *daemon_of(struct world *w, const struct fault *f)
 {
 	int64_t daemons = w->plan->daemons;
-	bool ends = f->kind == FAULT_DAEMON_CRASH || f->kind == FAULT_DAEMON_STOP || f->kind == FAULT_DAEMON_REPLACE ||
-		    f->kind == FAULT_DAEMON_DRAIN;
+	bool ends = f->kind == FAULT_DAEMON_CRASH || f->kind == FAULT_DAEMON_STOP || f->kind == FAULT_DAEMON_DRAIN;
 	bool aimed = f->at_us % 2 && (ends || f->kind <= FAULT_LINK_SLOW);
 
 	for (int64_t i = 0; aimed && i < daemons; i++)
@@ -138,7 +137,6 @@ static void daemon_fault_of_store_ends(struct world *w, struct active_fault *act
 static bool daemon_fault(struct world *w, struct active_fault *active, const struct fault *f)
 {
 	struct sim_daemon *d = active->daemon;
-	unsigned successor;
 
 	if (f->kind == FAULT_DAEMON_TORN || f->kind == FAULT_DAEMON_REBOOT)
 		return daemon_fault_of_store(w, d, f);
@@ -161,11 +159,6 @@ static bool daemon_fault(struct world *w, struct active_fault *active, const str
 	case FAULT_DAEMON_STOP:
 		daemon_shut(d);
 		return true;
-	case FAULT_DAEMON_REPLACE:
-		if (d->store)
-			return false;
-		successor = (unsigned)(f->b % w->plan->daemons);
-		return daemon_replace(d, &w->daemon[successor == d->index ? (successor + 1) % (unsigned)w->plan->daemons : successor], f->for_us);
 	case FAULT_DAEMON_DRAIN:
 		return daemon_drain(d, f->x);
 	case FAULT_DAEMON_WALL:

@@ -142,6 +142,7 @@ void daemon_start(struct sim_daemon *d)
 	storm_run_begins(d);
 	world_note(w, 5, d->run, "d%u starts", d->index);
 	journal_restore(d);
+	recount_run_is_named(d);
 	if (d->store)
 		store_up(d->store);
 	for (unsigned i = 0; i < d->conf.nodes && !d->store; i++)

@@ -104,8 +104,6 @@ void daemon_stop(struct sim_daemon *d, int64_t for_us, bool sending);
 void daemon_lend_memory(struct sim_daemon *d);
 void daemon_take_memory(struct sim_daemon *d);
 void daemon_carry(struct sim_daemon *d);
-/* daemon_replace.c: d stops, successor is started on a copy of its directory, and d goes on. False: impossible now. */
-bool daemon_replace(struct sim_daemon *d, struct sim_daemon *successor, int64_t for_us);
 void daemon_thaw(struct sim_daemon *d);
 /*
  * daemon_drain.c: DRAIN in=, or for as long as somebody holds if in_us is negative. False: impossible now. It ends by itself, at the latest when the fault

@@ -138,7 +138,6 @@ void link_call(struct sim_link *l, const struct call *call, int64_t depart)
 	span_keep(&l->batch->arena, &mine->marker);
 	span_keep(&l->batch->arena, &mine->new_marker);
 	span_keep(&l->batch->arena, &mine->ticket);
-	span_keep(&l->batch->arena, &mine->prior);
 	if (l->daemon->store)
 		store_take(l->daemon->store);
 }

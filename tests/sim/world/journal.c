@@ -140,7 +140,7 @@ static void journal_tear(struct sim_daemon *d)
 	while (at < end && stream_chance(&d->stream, 50))
 		at += FRAME + record_at(&j->bytes, at).n;
 	if (at < end) {
-		j->torn[d->index] = d->run;
+		j->torn = d->run;
 		broken_torn(d, j->passed_at);
 	}
 	buf_init(&kept);
@@ -158,16 +158,6 @@ void journal_died(struct sim_daemon *d)
 		journal_tear(d);
 }
 
-static void priors_note(struct sim_journal *j, struct span bytes)
-{
-	struct journal_record r;
-	int64_t name;
-
-	if (journal_decode(bytes, &r) || (r.kind != JOURNAL_HELD && r.kind != JOURNAL_ADOPTING) || (name = name_number(r.name)) < 0)
-		return;
-	snprintf(j->priors[name], sizeof(j->priors[name]), "%.*s %.*s", (int)r.value.n, r.value.p, (int)r.prior.n, r.prior.p ? r.prior.p : "");
-}
-
 void journal_restore(struct sim_daemon *d)
 {
 	struct sim_journal *j = &d->journal;
@@ -177,14 +167,12 @@ void journal_restore(struct sim_daemon *d)
 
 	j->mended = false;
 	if (!j->there)
-		j->torn[d->index] = d->run - 1;
-	memset(j->priors, 0, sizeof(j->priors));
+		j->torn = d->run - 1;
 	buf_init(&j->bytes);
 	j->there = false;
 	for (size_t at = 0; at < buf_length(&previous); at += FRAME + event.journal.record.n) {
 		event.kind = EVENT_RESTORE;
 		event.journal.record = record_at(&previous, at);
-		priors_note(j, event.journal.record);
 		d->world->tally.restored++;
 		daemon_step(d, &event);
 	}
@@ -196,14 +184,4 @@ void journal_restore(struct sim_daemon *d)
 		journal_report(d, false);
 	else
 		journal_rewrite(d);
-}
-
-bool journal_may_adopt(const struct sim_journal *j, int64_t name, struct span value)
-{
-	struct span rest = span_of(j->priors[name]), one;
-
-	while (span_word(&rest, &one))
-		if (span_equal(value, one))
-			return true;
-	return false;
 }

@@ -20,10 +20,8 @@ struct sim_journal {
 	int64_t depart;                                           /* true time when the replies of that pass leave */
 	bool there;                                               /* the next run can read it */
 	bool failing, failed;                                     /* it cannot be written; the service does not know yet */
-	bool copied;                                              /* from another daemon, which ran on */
 	bool mended;                                              /* it can be written again, but the daemon stands still and does not know yet */
-	uint64_t torn[DAEMONS_MAX];                               /* by daemon: its last run that may have said what is not read here; 0: none */
-	char priors[NAMES_MAX][(JOURNAL_PRIORS + 1) * VALUE_MAX]; /* by name: the values in the last record that this run read, with blanks; "": none */
+	uint64_t torn;                                            /* the last run that may have said what is not read here; 0: none */
 };
 
 void journal_init(struct sim_journal *j);
@@ -36,7 +34,5 @@ void journal_died(struct sim_daemon *d);    /* with its daemon */
 void journal_restore(struct sim_daemon *d); /* the next run reads it */
 void journal_lose(struct sim_journal *j);   /* the file is lost */
 void journal_fail(struct sim_daemon *d, bool on);
-/* May this run adopt the value? Only if the previous run last knew it as its own. */
-bool journal_may_adopt(const struct sim_journal *j, int64_t name, struct span value);
 
 #endif

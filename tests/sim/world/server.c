@@ -243,7 +243,6 @@ bool server_roll_back(struct server *s, bool breaks)
 		return false;
 	s->tainted = true;
 	server_lost_memory(s);
-	lineage_set_back(s);
 	for (unsigned i = 0; breaks && i < s->world->plan->daemons; i++)
 		link_break(&s->world->daemon[i].link[s->index]);
 	return true;

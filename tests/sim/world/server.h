@@ -65,10 +65,6 @@ struct server {
 	int64_t ends_ms[NAMES_MAX];                            /* and when was the key to end, by the node's clock? */
 	bool was_broken[NAMES_MAX];                            /* and was its value broken? */
 	bool taken[NAMES_MAX];                                 /* the command set a key where there was none */
-	struct {
-		const struct sim_daemon *daemon;
-		int64_t at;
-	} setter[NAMES_MAX];                                   /* who set or renewed the key last, and when */
 	bool stray[NAMES_MAX]; /* the key is not checked: it was set late by a previous run, or perhaps before the memory was lost */
 	uint64_t left_behind[NAMES_MAX];                       /* the value, as a hash, of the last key that UNLOCK keep= or a lock-delay left here */
 	int64_t free_from_ms[NAMES_MAX], unused_ms[NAMES_MAX]; /* by its clock: since when the key is free; how long it was free before it was taken */

@@ -239,13 +239,13 @@ LOOP_TEST(what_is_being_adopted_can_be_broken, 3)
 	says(8, _i == 2 ? "KILL session=2" : "BREAK a");
 	hears(8, _i == 2 ? "OK session=2 n=1" : "OK name=a free_in_ms=*");
 	all_feel(MOOD_WELL);
-	says(5, "RESUME 2 %s", secret);
-	hears(5, _i == 2 ? "ERR NOTFOUND *" : "OK session=2 n=0");
+	says(1, "RESUME 2 %s", secret);
+	hears(1, _i == 2 ? "ERR NOTFOUND *" : "OK session=2 n=0");
 	for (int i = 0; i <= _i && _i < 2; i++)
-		hears(5, "! LOST name=a fence=* reason=broken*");
+		hears(1, "! LOST name=a fence=* reason=broken*");
 	hears_nothing(5);
 	if (!_i)
-		says(5, "UNLOCK a"), hears(5, "ERR LOST *");
+		says(1, "UNLOCK a"), hears(1, "ERR LOST *");
 	else
 		passes((valid_ms - 200) * MSEC), hears_nothing(4);
 	passes(11 * SEC);

@@ -202,7 +202,7 @@ TEST(a_release_says_what_a_store_did_had_not_or_may_have_done)
 	};
 
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		struct release *r = release_of_value(&releases, RELEASE_DELETE, &lock->name, &lock->lease.value, SPAN(""));
+		struct release *r = release_of_value(&releases, RELEASE_DELETE, &lock->name, &lock->lease.value);
 		struct answer a = {.call = r->calls.slot, .node = 2, .class = row[i].class, .code = row[i].code};
 
 		release_enlist(&releases, r, nodeset_of(2), core.now);
@@ -221,7 +221,7 @@ TEST(a_release_says_what_a_store_did_had_not_or_may_have_done)
 
 TEST(a_release_keeps_the_value_it_was_made_for)
 {
-	struct release *r = release_of_value(&releases, RELEASE_DELETE, &lock->name, &lock->lease.value, SPAN(""));
+	struct release *r = release_of_value(&releases, RELEASE_DELETE, &lock->name, &lock->lease.value);
 	struct lease_value old = lock->lease.value;
 
 	lease_anew();
@@ -232,13 +232,14 @@ TEST(a_release_keeps_the_value_it_was_made_for)
 
 TEST(a_kept_key_is_not_put_back_and_a_renewed_one_is)
 {
-	struct release *leave = release_of_value(&releases, RELEASE_LEAVE, &lock->name, &lock->lease.value, SPAN("d:1:0b"));
+	struct release *leave = release_of_value(&releases, RELEASE_LEAVE, &lock->name, &lock->lease.value);
 	struct round *renew = round_begin(QUESTION_RENEW);
 
 	leave->px_us = 1500;
+	lock_value_make(&locks, 0, &leave->left);
 	release_send_to(&releases, leave, 0, release_text(&releases, leave));
 	ck_assert(span_equal(effects.item[0].call.value, value_in_text(&core, &lock->lease.value)));
-	ck_assert(span_equal(effects.item[0].call.prior, SPAN(" d:1:0b")));
+	ck_assert(span_equal(effects.item[0].call.new_value, value_in_text(&core, &leave->left)));
 	ck_assert_uint_eq(lock->lease.placed.nodes.bits, 0);
 	ck_assert_int_eq(effects.item[0].call.px_ms, 2);
 	ck_assert(!effects.item[0].call.create);

@@ -158,7 +158,6 @@ static struct call ghost_of(unsigned node)
 	ghost.name.p = name;
 	ghost.value.p = ghost.new_value.p = value;
 	ghost.marker.p = marker;
-	ghost.prior = SPAN("");
 	return ghost;
 }
 

@@ -176,20 +176,6 @@ TEST(a_job_that_the_next_run_cannot_adopt_is_lost)
 	hears(3, "! LOST queue=mail job=a reason=quorum");
 }
 
-TEST(of_two_runs_on_copies_of_a_journal_one_has_the_job)
-{
-	has_a_job("", "");
-	journal_is_compacted(0);
-	runs_share_values();
-	ck_assert_uint_eq(daemon_inherits(1, 0), 0);
-	passes(4 * SEC);
-	hears(1, "! LOST queue=mail job=a reason=evicted");
-	session_opens(3, 1);
-	resumes(3, &s1);
-	hears(3, ROW);
-	hears(3, "OK session=* n=1");
-}
-
 /* _i & 1: the client was there, and may not have read LOST; & 2: the record is one of a snapshot. */
 LOOP_TEST(a_loss_is_told_by_the_next_run_until_it_is_said, 4)
 {

@@ -44,6 +44,7 @@ static const struct journal_record sample[] = {
 	{.kind = JOURNAL_FREED, .session = 7, .name = SPAN("a"), .owner = SPAN("o")},
 	{.kind = JOURNAL_JOB_LOST, .session = 7, .queue = SPAN("q"), .job = SPAN("j"), .lock = SPAN("l"), .reason = SPAN("quorum")},
 	{.kind = JOURNAL_JOB_KNOWN, .session = 7, .queue = SPAN("q"), .job = SPAN("j")},
+	{.kind = JOURNAL_DAEMON, .daemon = SPAN("0123456789abcdef.host"), .run = 3},
 	{.kind = JOURNAL_LOST, .session = 7, .name = SPAN("a"), .fence = 9, .reason = SPAN("quorum")},
 };
 #define SAMPLES ((int)(sizeof(sample) / sizeof(sample[0])))
@@ -81,7 +82,7 @@ TEST(the_longest_record_fits)
 	r.owner = r.note = (struct span){text, 256};
 	r.value = (struct span){text, 127};
 	r.kind = JOURNAL_ADOPTING;
-	r.prior = (struct span){text, JOURNAL_PRIORS * 128 - 1};
+	r.prior = (struct span){text, 383};
 	ck_assert_uint_le(journal_encode(&r, out), JOURNAL_RECORD_MAX);
 	ck_assert_int_eq(journal_decode((struct span){out, journal_encode(&r, out)}, &r), 0);
 }

@@ -61,7 +61,7 @@ LOOP_TEST(a_torn_lockall_of_readers_takes_nothing_else_away, 2)
 	journal_loses_tail(0, 1);
 	kept.session = s2.serial;
 	if (_i == 0)
-		journal_changes(0, 2, lacks_the_watchdog);
+		journal_changes(0, 3, lacks_the_watchdog);
 	else
 		journal_ends_by(0, &kept);
 	daemon_returns(0);

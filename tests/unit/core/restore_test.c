@@ -283,7 +283,7 @@ TEST(an_owner_holds_a_lock_so_often_and_no_more)
 
 	held_by_1();
 	ck_assert(memory_get(cluster.node[0].memory, SPAN("a"), cluster.now, &value, &until));
-	journal_says(0, 1, 1 + 1 + 8 + 2 + 1 + 2 + 2 + 2 + (unsigned)value.n + 3, 0x40); /* version, kind, session, name, no owner, no note, value */
+	journal_says(0, 2, 1 + 1 + 8 + 2 + 1 + 2 + 2 + 2 + (unsigned)value.n + 3, 0x40); /* version, kind, session, name, no owner, no note, value */
 	daemon_returns(0);
 	resumes(2, &s1);
 	hears(2, "\\* name=a fence=* valid_ms=* count=1073741825");

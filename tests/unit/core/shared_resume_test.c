@@ -177,40 +177,6 @@ TEST(a_waiting_reader_that_repeats_its_lock_in_the_other_mode_stands_at_the_end)
 	hears(4, GRANT);
 }
 
-/* A run on a copy of the journal as it is now: it stands still before any store has answered. */
-static void run_on_a_copy_begins(void)
-{
-	all_feel(MOOD_SILENT);
-	journal_is_compacted(0);
-	runs_share_values();
-	ck_assert_uint_eq(daemon_inherits(1, 0), 0);
-	journal_is_compacted(0);
-	cluster.daemon[1].stopped = true;
-	all_feel(MOOD_WELL);
-}
-
-/* Its record from before says that it is exclusive. The run on the copy has heard of no store when the downgrade goes through. */
-TEST(a_run_on_a_journal_from_before_a_downgrade_does_not_adopt_the_hold)
-{
-	fence1 = held_with_grace(3, "grace=60s", "", &s1);
-	run_on_a_copy_begins();
-	says(1, "LOCK a mode=shared");
-	hears(1, READER);
-	passes(SEC);
-	says(2, "LOCK a mode=shared");
-	hears(2, READER);
-	cluster.daemon[1].stopped = false;
-	wakes(1);
-	passes(2 * SEC);
-	session_opens(5, 1);
-	resumes(5, &s1);
-	passes(3 * SEC);
-	hears(5, "OK session=* n=0");
-	hears(5, "! LOST name=a *");
-	says(2, "CHECK a");
-	hears(2, "OK name=a *mode=shared");
-}
-
 /* The record says that the hold is shared, with the fence that it had. */
 TEST(a_reader_behind_a_downgrade_that_a_restart_cut_off_has_a_larger_fence)
 {
@@ -260,7 +226,7 @@ LOOP_TEST(a_reader_on_terms_of_its_own_keeps_its_lease_to_its_end, 2)
 	hears(1, "OK *");
 	says(1, "LOCK a mode=shared");
 	hears(1, READER);
-	journal_changes(0, 2, terms[_i]);
+	journal_changes(0, 3, terms[_i]);
 	terms_follow(&s1);
 	daemon_returns(0);
 	passes(100 * MSEC);
@@ -278,7 +244,7 @@ LOOP_TEST(a_reader_on_terms_of_its_own_keeps_its_lease_to_its_end, 2)
 LOOP_TEST(a_reader_on_terms_of_its_own_keeps_writers_out_when_the_others_have_gone, 4)
 {
 	two_read();
-	journal_changes(0, 2 + (unsigned)_i / 2, terms[_i % 2]);
+	journal_changes(0, 3 + (unsigned)_i / 2, terms[_i % 2]);
 	daemon_returns(0);
 	passes(2 * SEC);
 	is_resumed_with_nothing(3, _i < 2 ? &s1 : &s2);

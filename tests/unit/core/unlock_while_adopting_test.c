@@ -149,7 +149,6 @@ TEST(a_late_call_does_not_change_a_kept_key)
 	late.call.name = SPAN("a");
 	late.call.value = late.call.new_value = span_of(late.value);
 	late.call.marker = span_of(marker_of(0));
-	late.call.prior = SPAN("");
 	loses(0, 1);
 	says(1, "UNLOCK a keep=5s");
 	ignores(1);

@@ -32,11 +32,11 @@ FIXTURE(.setup = setup, .teardown = teardown)
 
 TEST(calls_come_in_their_order_with_all_that_they_point_to)
 {
-	char text[7][16], is[7][16];
+	char text[6][16], is[6][16];
 	struct call call;
 
 	for (unsigned i = 0; i < 200; i++) {
-		for (unsigned k = 0; k < 7; k++)
+		for (unsigned k = 0; k < 6; k++)
 			snprintf(text[k], sizeof(text[k]), "%u/%u", i, k);
 		backlog_add(&b, &(struct call){.id = i,
 					       .kind = CALL_EXTEND,
@@ -46,12 +46,11 @@ TEST(calls_come_in_their_order_with_all_that_they_point_to)
 					       .new_value = span_of(text[2]),
 					       .marker = span_of(text[3]),
 					       .new_marker = span_of(text[4]),
-					       .ticket = span_of(text[5]),
-					       .prior = span_of(text[6])});
+					       .ticket = span_of(text[5])});
 		memset(text, '?', sizeof(text));
 	}
 	for (unsigned i = 0; i < 200; i++) {
-		for (unsigned k = 0; k < 7; k++)
+		for (unsigned k = 0; k < 6; k++)
 			snprintf(is[k], sizeof(is[k]), "%u/%u", i, k);
 		ck_assert(!backlog_is_empty(&b));
 		ck_assert(backlog_first(&b, &call));
@@ -61,7 +60,6 @@ TEST(calls_come_in_their_order_with_all_that_they_point_to)
 		ck_assert(span_equal(call.name, span_of(is[0])) && span_equal(call.value, span_of(is[1])));
 		ck_assert(span_equal(call.new_value, span_of(is[2])) && span_equal(call.marker, span_of(is[3])));
 		ck_assert(span_equal(call.new_marker, span_of(is[4])) && span_equal(call.ticket, span_of(is[5])));
-		ck_assert(span_equal(call.prior, span_of(is[6])));
 		backlog_drop_first(&b);
 	}
 	ck_assert(backlog_is_empty(&b));
@@ -71,11 +69,11 @@ TEST(calls_come_in_their_order_with_all_that_they_point_to)
 TEST(the_longest_of_all_fits_and_what_points_nowhere_stays_empty)
 {
 	static char longest[512];
-	struct span name = {longest, 512}, value = {longest, VALUE_MAX}, marker = {longest, MARKER_MAX}, prior = {longest, 3 * VALUE_MAX - 1};
+	struct span name = {longest, 512}, value = {longest, VALUE_MAX}, marker = {longest, MARKER_MAX};
 	struct call call;
 
 	backlog_add(&b,
-		    &(struct call){.name = name, .value = value, .new_value = value, .marker = marker, .new_marker = marker, .ticket = value, .prior = prior});
+		    &(struct call){.name = name, .value = value, .new_value = value, .marker = marker, .new_marker = marker, .ticket = value});
 	backlog_add(&b, &(struct call){.kind = CALL_PROBE});
 	ck_assert(backlog_first(&b, &call));
 	ck_assert_uint_eq(call.name.n, 512);

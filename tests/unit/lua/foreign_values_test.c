@@ -176,9 +176,7 @@ static struct call call_draw(void)
 		c.value = span_of(PICK(what));
 	c.form = chance(50) ? FORM_ALONE : FORM_SHARED;
 	c.beyond = c.range != 0;
-	c.new_value = chance(80) ? c.value : span_of(PICK(values));
-	if ((c.kind == CALL_EXTEND || c.kind == CALL_RELEASE) && chance(20))
-		c.prior = SPAN("d1.h:1:0af d2.h:1:abcdef");
+	c.new_value = !c.exact || chance(20) ? c.value : span_of(PICK(values));
 	return c;
 }
 

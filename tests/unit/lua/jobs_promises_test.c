@@ -106,11 +106,11 @@ TEST(a_lease_that_is_over_counts_as_a_failed_attempt_and_its_value_is_dead)
 	say("defer a x - 0 10");
 	say(TAKE("v1"));
 	alike_pass_ms(999);
-	ck_assert_int_eq(say("renew v1 v1 1000"), 'K');
+	ck_assert_int_eq(say("renew v1 1000"), 'K');
 	alike_pass_ms(1000);
 	ck_assert_int_eq(say(TAKE("v2")), 'J');
 	ck_assert_str_eq(told(), "a 2  x 1700000001999");
-	ck_assert_int_eq(say("renew v1 v1 1000"), 'M');
+	ck_assert_int_eq(say("renew v1 1000"), 'M');
 	ck_assert_int_eq(say("done v1"), 'M');
 	ck_assert_int_eq(say("retry v1 0 3"), 'M');
 	ck_assert_int_eq(say("back v1 0"), 'M');
@@ -122,7 +122,7 @@ TEST(a_lease_that_was_not_swept_up_yet_may_be_renewed_and_done)
 	say("defer a x - 0 10");
 	say(TAKE("v1"));
 	alike_pass_ms(5000);
-	ck_assert_int_eq(say("renew v1 v1 1000"), 'K');
+	ck_assert_int_eq(say("renew v1 1000"), 'K');
 	ck_assert_int_eq(say(TAKE("v2")), 'W');
 	ck_assert_int_eq(say("done v1"), 'R');
 }

@@ -76,10 +76,7 @@ static void lease_draw(struct buf *words, const char *value)
 	case 0:
 		netstring_put(words, SPAN("renew"));
 		value_put(words, value);
-		netstring_put(words, span_of(value)); /* no two jobs ever have the same */
 		put_number(words, 4000);
-		if (random_chance(&alike.calls, 30))
-			value_put(words, value);
 		break;
 	case 1:
 		netstring_put(words, SPAN("done"));

@@ -38,7 +38,6 @@ static struct call call_of(enum call_kind kind, uint64_t id, struct span name)
 		.beyond = true,
 		.not_after_ms = 1761234567890,
 		.create = true,
-		.prior = SPAN("d3:9:00ff d4:1:0af"),
 		.ticket = SPAN("ticket"),
 		.ticket_ms = 3000,
 		.reserve_ms = 20,
@@ -66,7 +65,6 @@ static void check_out(const char *sha, struct span text, struct span expected)
 #define VALUE "$9\r\nd1:7:00ff\r\n"
 #define FENCE "$16\r\n1761234567890123\r\n"
 #define AFTER "$13\r\n1761234567890\r\n"
-#define PRIOR "$18\r\nd3:9:00ff d4:1:0af\r\n"
 
 FIXTURE(.setup = setup, .teardown = teardown)
 
@@ -79,10 +77,10 @@ TEST(a_batch_of_each_kind_is_written_to_the_letter)
 	batch_add(&batch, &keys, &extend, 2);
 	batch_add(&batch, &keys, &release, 3);
 	check_out("SHA", SPAN("text"),
-		  SPAN("*32\r\n$7\r\nEVALSHA\r\n$3\r\nSHA\r\n$1\r\n6\r\n" HEAD "$9\r\nlock:a\0\r\n\r\n$6\r\nlock:e\r\n$6\r\nlock:r\r\n"
+		  SPAN("*30\r\n$7\r\nEVALSHA\r\n$3\r\nSHA\r\n$1\r\n6\r\n" HEAD "$9\r\nlock:a\0\r\n\r\n$6\r\nlock:e\r\n$6\r\nlock:r\r\n"
 		       "$3\r\nj|m\r\n" SKEW "$1\r\na\r\n" VALUE FENCE "$1\r\n3\r\n$4\r\n9000\r\n" AFTER WAIT
-		       "$1\r\ne\r\n" VALUE "$9\r\nd2:8:00ff\r\n$4\r\n9000\r\n" FENCE "$1\r\n1\r\n" AFTER "$1\r\n1\r\n" PRIOR
-		       "$1\r\nR\r\n" VALUE PRIOR));
+		       "$1\r\ne\r\n" VALUE "$9\r\nd2:8:00ff\r\n$4\r\n9000\r\n" FENCE "$1\r\n1\r\n" AFTER "$1\r\n1\r\n"
+		       "$1\r\nr\r\n" VALUE));
 }
 
 /* An acquire of one token without a ticket, a renewal, a release: what they have in common stands in front of the first. */
@@ -93,7 +91,6 @@ static struct call plain(enum call_kind kind, uint64_t id)
 	call.range = 0;
 	call.beyond = false;
 	call.new_value = call.value;
-	call.prior = SPAN("");
 	if (kind == CALL_ACQUIRE)
 		call.ticket = SPAN("");
 	return call;
@@ -178,20 +175,18 @@ TEST(terms_are_said_anew_where_a_call_has_others_and_looks_at_them)
 /* What makes a call one of the uncommon kind: see lua/prelude.lua. */
 TEST(a_call_that_needs_more_says_more)
 {
-	struct call acquire = plain(CALL_ACQUIRE, 1), extend = plain(CALL_EXTEND, 1), release = plain(CALL_RELEASE, 1), call[7];
-	const char op[] = "aaeeeeR";
+	struct call acquire = plain(CALL_ACQUIRE, 1), extend = plain(CALL_EXTEND, 1), release = plain(CALL_RELEASE, 1), call[5];
+	const char op[] = "aaeeR";
 
 	call[0] = call[1] = acquire;
-	call[2] = call[3] = call[4] = call[5] = extend;
-	call[6] = release;
+	call[2] = call[3] = extend;
+	call[4] = release;
 	call[0].range = 1;
 	call[1].ticket = SPAN("ticket");
-	call[2].new_value = SPAN("d2:8:00ff");
-	call[3].prior = SPAN("d3:9:00ff");
-	call[4].beyond = true;
-	call[5].exact = true;
-	call[6].prior = SPAN("d3:9:00ff");
-	for (unsigned i = 0; i < 7; i++) {
+	call[2].beyond = true;
+	call[3].exact = true;
+	call[4].form = FORM_SHARED;
+	for (unsigned i = 0; i < 5; i++) {
 		batch_add(&batch, &keys, &call[i], 1);
 		ck_assert_int_eq(batch.entry[i].op, op[i]);
 	}

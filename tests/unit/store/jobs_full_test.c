@@ -58,7 +58,7 @@ TEST(without_space_a_defer_is_refused_and_what_runs_may_end)
 	ck_assert_int_eq(home_run.answer.class, ANSWER_REFUSED);
 	ck_assert_int_eq(take("runs", "w", "3000"), 0);
 	ck_assert_int_eq(defer("q", "id0", "the same"), 'D'); /* that is stored already */
-	ck_assert_int_eq(home_run_ask("runs", "j", "renew", "v", "v", "5000", NULL), 'K');
+	ck_assert_int_eq(home_run_ask("runs", "j", "renew", "v", "5000", NULL), 'K');
 	ck_assert_int_eq(done("runs", "v"), 'R');
 	ck_assert_int_eq(home_run.files.jobs.error, -EFBIG); /* that a job has ended is no sign of space */
 	home_run_again();
@@ -82,7 +82,7 @@ TEST(without_space_for_a_log_nothing_is_stored)
 
 static char renew(const char *value)
 {
-	return home_run_ask("q", "j", "renew", value, value, "100000", NULL);
+	return home_run_ask("q", "j", "renew", value, "100000", NULL);
 }
 
 /* As if the device had no space for a second file, beside the log. */

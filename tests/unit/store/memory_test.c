@@ -108,25 +108,6 @@ TEST(a_value_may_grow_when_it_is_adopted)
 	ck_assert_int_eq(release((struct span){name, sizeof(name)}, (struct span){value, sizeof(value)}), 'R');
 }
 
-static char extend_from(struct span value, struct span prior, struct span new_value)
-{
-	return call(
-		(struct call){.kind = CALL_EXTEND, .name = SPAN("a"), .value = value, .prior = prior, .new_value = new_value, .marker = MARKER, .px_ms = 1000});
-}
-
-TEST(any_prior_value_may_stand_there_and_nothing_else)
-{
-	ck_assert_int_eq(acquire(SPAN("a"), SPAN("v1"), 1000), 'G');
-	ck_assert_int_eq(extend_from(SPAN("v3"), SPAN(""), SPAN("v4")), 'B');
-	ck_assert_int_eq(extend_from(SPAN("v3"), SPAN("v2 v11 v v1v2"), SPAN("v4")), 'B');
-	ck_assert_int_eq(extend_from(SPAN("v3"), SPAN("v2 v1"), SPAN("v4")), 'E');
-	ck_assert_int_eq(extend_from(SPAN("v3"), SPAN("v2 v1"), SPAN("v5")), 'B');
-	ck_assert_int_eq(extend_from(SPAN("v3"), SPAN(" v4  v1 "), SPAN("v5")), 'E');
-	ck_assert_int_eq(release(SPAN("a"), SPAN("v5")), 'R');
-	memory_put(memory, SPAN("a"), SPAN(""), (struct instant){now.us + SEC});
-	ck_assert_int_eq(extend_from(SPAN("v3"), SPAN("  "), SPAN("v5")), 'B');
-}
-
 TEST(names_are_bytes_of_any_number)
 {
 	static char text[5000];
