@@ -227,6 +227,7 @@ CORE := \
 	daemon/core/readers.c \
 	daemon/core/rebase.c \
 	daemon/core/recall.c \
+	daemon/core/refusal.c \
 	daemon/core/release.c \
 	daemon/core/releases.c \
 	daemon/core/remember.c \

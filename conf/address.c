@@ -5,7 +5,6 @@
 #include "conf/address.h"
 
 #include "conf/number.h"
-#include "conf/sentinel.h"
 #include "conf/source.h"
 #include "conf/words.h"
 
@@ -169,6 +168,16 @@ int address_parse(const char *text, struct conf_address *ret_address, char why[W
 	return 0;
 }
 
+void sentinel_release(struct conf_sentinel *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->count; i++)
+		address_release(&s->address[i]);
+	free(s->master);
+	free(s);
+}
+
 void address_release(struct conf_address *a)
 {
 	free(a->name);
@@ -184,6 +193,16 @@ bool address_has_port(const char *text)
 	const char *end = strchr(text, ']');
 
 	return strchr(end ? end : text, ':') != NULL;
+}
+
+bool sentinel_equal(const struct conf_sentinel *a, const struct conf_sentinel *b)
+{
+	if (!a || !b || a->count != b->count || strcmp(a->master, b->master) != 0)
+		return a == b;
+	for (size_t i = 0; i < a->count; i++)
+		if (!address_equal(&a->address[i], &b->address[i]))
+			return false;
+	return true;
 }
 
 bool address_equal(const struct conf_address *a, const struct conf_address *b)

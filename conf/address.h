@@ -31,6 +31,8 @@ static inline const char *address_name(const struct conf_address *a)
 }
 bool host_is_name(const char *host);
 bool address_equal(const struct conf_address *a, const struct conf_address *b);
+void sentinel_release(struct conf_sentinel *s); /* NULL is allowed */
+bool sentinel_equal(const struct conf_sentinel *a, const struct conf_sentinel *b);
 
 /* host:port or [v6]:port, port 0 allowed; usual is the default, for the hints. The caller frees *ret_host. */
 int listener_parse(const char *text, const char *usual, char **ret_host, uint16_t *ret_port, char why[WHY_MAX]);

@@ -8,6 +8,7 @@
  */
 #include "conf/schema.h"
 #include "conf/value.h"
+#include "conf/words.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,14 +11,6 @@
 
 #define complain(y, place, ...) report_error((y)->report, (y)->source, (place), __VA_ARGS__)
 
-void list_complain(struct yaml *y, int outcome, const char *why)
-{
-	if (outcome == VALUE_SECRET)
-		report_secret(y->report, y->source, yaml_place(y), "%s", why);
-	else
-		complain(y, yaml_place(y), "%s", why);
-}
-
 static void item_add(struct yaml *y, struct list *list, struct conf_address *a, struct source_place place)
 {
 	for (size_t i = 0; i < list->count; i++) {

@@ -18,7 +18,5 @@ struct list {
 void list_items(struct yaml *y, struct list *list);
 /* Joins the words of a list that has begun, a blank between two. NULL: complained. path, example: of the setting. The caller frees it. */
 char *list_words(struct yaml *y, const char *path, const char *example);
-/* Reports what is wrong with the present scalar; outcome: VALUE_BAD or VALUE_SECRET. */
-void list_complain(struct yaml *y, int outcome, const char *why);
 
 #endif

@@ -7,7 +7,6 @@
 
 #include "conf/number.h"
 #include "conf/source.h"
-#include "conf/value.h"
 #include "conf/words.h"
 
 #include <grp.h>

@@ -2,9 +2,7 @@
 /* After a mistake reading goes on, so one run reports all mistakes. */
 #include "conf/sentinel.h"
 
-#include "conf/list.h"
 #include "conf/source.h"
-#include "conf/value.h"
 #include "conf/words.h"
 
 #include <stdlib.h>
@@ -25,26 +23,6 @@ struct entry {
 		report_error((e)->yaml->report, (e)->yaml->source, (place), __VA_ARGS__);         \
 		(e)->bad = true;                                                                  \
 	} while (0)
-
-void sentinel_release(struct conf_sentinel *s)
-{
-	if (!s)
-		return;
-	for (size_t i = 0; i < s->count; i++)
-		address_release(&s->address[i]);
-	free(s->master);
-	free(s);
-}
-
-bool sentinel_equal(const struct conf_sentinel *a, const struct conf_sentinel *b)
-{
-	if (!a || !b || a->count != b->count || strcmp(a->master, b->master) != 0)
-		return a == b;
-	for (size_t i = 0; i < a->count; i++)
-		if (!address_equal(&a->address[i], &b->address[i]))
-			return false;
-	return true;
-}
 
 void sentinel_print(const struct conf_address *node, FILE *out)
 {

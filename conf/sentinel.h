@@ -12,8 +12,6 @@
  * The present event begins a mapping: reads it to its end. 0, and *ret_node owns its strings; or VALUE_BAD, reported.
  */
 int sentinel_read(struct yaml *y, struct conf_address *ret_node);
-void sentinel_release(struct conf_sentinel *s); /* NULL is allowed */
-bool sentinel_equal(const struct conf_sentinel *a, const struct conf_sentinel *b);
 void sentinel_print(const struct conf_address *node, FILE *out);
 
 #endif

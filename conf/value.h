@@ -28,7 +28,5 @@ bool value_equal(const struct conf *a, const struct conf *b, const struct settin
 bool value_is_live(const struct conf *now, const struct conf *fresh, const struct setting *s);
 /* Prints the value as a file would have it; without a value: what happens then, in parentheses. */
 void value_print(const struct conf *c, const struct setting *s, FILE *out);
-/* Prints a text as YAML, unquoted if that is safe. */
-void value_print_text(const char *text, FILE *out);
 
 #endif

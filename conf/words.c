@@ -194,3 +194,30 @@ const char *text_show(const char *text, char out[SHOW_MAX])
 	out[at] = '\0';
 	return out;
 }
+
+/* Whether every YAML reader takes the unquoted text for a string. */
+static bool text_is_plain(const char *text)
+{
+	static const char first[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._";
+	static const char later[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._:@+-";
+	size_t n = strlen(text);
+
+	if (!n || !strchr(first, *text) || text[strspn(text, later)] || text[n - 1] == ':')
+		return false;
+	return alternative_find("no|yes|false|true|off|on|null|y|n", text) < 0;
+}
+
+void value_print_text(const char *text, FILE *out)
+{
+	if (text_is_plain(text)) {
+		fputs(text, out);
+		return;
+	}
+	fputc('"', out);
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			fputc('\\', out);
+		fputc(*text, out);
+	}
+	fputc('"', out);
+}

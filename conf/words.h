@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Words and characters: spelling distance, alternatives "a|b|c", UTF-8. Pure; internal to conf.
+ * Words and characters: spelling distance, alternatives "a|b|c", UTF-8, texts as YAML has them. No state; internal to conf.
  */
 #ifndef CONF_WORDS_H
 #define CONF_WORDS_H
@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /*
  * Damerau-Levenshtein distance (optimal string alignment), ignoring ASCII case. A result above 2 only means: more than 2. A word longer
@@ -43,5 +44,7 @@ size_t lookalike_find(const char *text, size_t n, bool anywhere, uint32_t *ret_r
 const char *text_show(const char *text, char out[SHOW_MAX]);
 /* Whether the text is valid UTF-8, and all of it is printable. */
 bool text_printable(const char *text, size_t n);
+/* Prints a text as YAML, unquoted if that is safe. */
+void value_print_text(const char *text, FILE *out);
 
 #endif

@@ -3,6 +3,8 @@
  * Filters the events of libyaml. libyaml's marks count characters from zero; ours count from one. Nothing here knows a key.
  */
 #include "conf/yaml.h"
+
+#include "conf/address.h"
 #include "conf/words.h"
 
 #include <stdio.h>
@@ -195,4 +197,12 @@ void yaml_skip(struct yaml *y)
 			y->over = true;
 		}
 	}
+}
+
+void list_complain(struct yaml *y, int outcome, const char *why)
+{
+	if (outcome == VALUE_SECRET)
+		report_secret(y->report, y->source, yaml_place(y), "%s", why);
+	else
+		report_error(y->report, y->source, yaml_place(y), "%s", why);
 }

@@ -38,5 +38,7 @@ bool yaml_is_continued(const struct yaml *y);
 const char *yaml_kind(const struct yaml *y);
 /* The present event begins a node: moves to the last event of that node. */
 void yaml_skip(struct yaml *y);
+/* Reports what is wrong with the present scalar; outcome: VALUE_BAD or VALUE_SECRET (address.h). */
+void list_complain(struct yaml *y, int outcome, const char *why);
 
 #endif

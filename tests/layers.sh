@@ -132,11 +132,11 @@ for folder in $(printf '%s\n' "$calls" | awk 'NF { print $1 }'); do
 	expect clean "calls of $folder" "$(called "$objects" "$folder")"
 done
 
-for folder in daemon/core client; do
+for folder in conf daemon/core client; do
 	expect clean "order of the files of $folder" "$(arrows "$objects" "$folder" "$folder"/*.c | misplaced "$folder")"
 done
 
-for folder in daemon/core client; do
+for folder in conf daemon/core client; do
 	expect clean "order of the headers of $folder" "$(headers "$folder" | misplaced "$folder")"
 	[ "$(headers "$folder")" ] || verdict 1 "$folder has no headers"
 done

@@ -4,8 +4,9 @@
 # shellcheck shell=sh
 
 standing='
+conf         number words source schema address report yaml file secret users modes protect rules check sentinel list value reader load live conf show print docgen
 daemon/core  event metric sample state core origin alarms journal kept_names value card admission flow quorum members health fences bounds judge meet likeness jump probe observe trust member claim readers contender lease lock notices calls round ask tokens releases parts admit move adoption release ticket waiters wait split rebase together acquire retry holders grant convert belief hold lessee denial renew adopt look break rendezvous home conclude lower enter engine
-daemon/core  user ahead session who rules audit jobs page queuerows rows remote_holders ask_daemon semaphore listing remember waitgraph tell slow former news watch terms pending stored rate rate_turns agent group renewals groups job places take pass runner seats announce contended permits heard circle deadlock survey list suspects auth end resume owned locks lockall permits_owned semaphores order take_again defer tally query noted show busy alarm drain revoke access admin deliver award gather issue obtain hangup recall restore command settle fire service view carry
+daemon/core  user ahead session who rules audit jobs page queuerows rows remote_holders ask_daemon semaphore listing remember waitgraph tell slow former news watch terms refusal pending stored rate rate_turns agent group renewals groups job places take pass runner seats announce contended permits heard circle deadlock survey list suspects auth end resume owned locks lockall permits_owned semaphores order take_again defer tally query noted show busy alarm drain revoke access admin deliver award gather issue obtain hangup recall restore command settle fire service view carry
 client       moment person address room line secure channel pushes pauses outcome draft greeting taken holds pending tracking bundle counted watches
 client       conn recovery exchange await farewell lock secret public many deferred rate ask following admin use_tls
 client       complaint descriptors loss options arguments dial json rows place process letting nested shortage status deferring waiting family belief working several wakeups holding linger keeper signals keeping hold finding ward doctor board screen top ping query names watch force drain limit passwd run lead work move completion init cli main
@@ -23,11 +24,12 @@ arrows() {
 		END { for (pair in wants) { split(pair, of, " "); if (of[2] in owner && owner[of[2]] != of[1]) print of[1], owner[of[2]] } }' | sort -u
 }
 
-# headers folder : "file header" for each header that a file of the folder includes from another file of it. Headers without a source file do not count.
+# headers folder : "file header" for each header that a file of the folder includes from another file of it. Headers without a source file do not count, nor
+# does conf.h, by which the others know the configuration.
 headers() {
 	grep -H "^#include \"$1/[a-z_]*\.h\"" "$1"/*.[ch] | sed -E "s|^$1/([a-z_]*)\.[ch]:#include \"$1/([a-z_]*)\.h\".*|\1 \2|" |
 		while read -r file header; do
-			[ "$file" = "$header" ] || [ ! -e "$1/$file.c" ] || [ ! -e "$1/$header.c" ] || printf '%s %s\n' "$file" "$header"
+			[ "$file" = "$header" ] || [ "$1/$header" = conf/conf ] || [ ! -e "$1/$file.c" ] || [ ! -e "$1/$header.c" ] || printf '%s %s\n' "$file" "$header"
 		done | sort -u
 }
 

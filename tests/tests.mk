@@ -238,7 +238,7 @@ endif
 
 # Of the planted mistakes one of so many is compiled; `make mutants` compiles each.
 MISTAKES_SHARE ?= 20
-layers: $(call obj,$(PROTO) $(CORE) $(STORE) $(CLIENT) $(CLI)) ## which files include and call which others, compared with the tables
+layers: $(call obj,$(PROTO) $(CONF) conf/docgen.c $(CORE) $(STORE) $(CLIENT) $(CLIENT_TLS) $(CLI) client/completion.c) ## which files include and call which others, compared with the tables
 	@CC="$(CC)" LUA="$(FLAGS_LUA) $(LINK_LUA)" MISTAKES_SHARE=$(MISTAKES_SHARE) sh tests/layers.sh $(O) $(CC) $(filter-out -I. -MMD -MP -W%,$(BASEFLAGS))
 
 CPPCHECK ?= warning,performance,portability

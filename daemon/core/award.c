@@ -4,12 +4,11 @@
 
 #include "daemon/core/busy.h"
 #include "daemon/core/deadlock.h"
-#include "daemon/core/deliver.h"
 #include "daemon/core/groups.h"
 #include "daemon/core/holders.h"
 #include "daemon/core/noted.h"
+#include "daemon/core/refusal.h"
 #include "daemon/core/remember.h"
-#include "daemon/core/resume.h"
 #include "daemon/core/rows.h"
 #include "daemon/core/slow.h"
 #include "daemon/core/pass.h"

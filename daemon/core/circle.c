@@ -6,7 +6,6 @@
 #include "daemon/core/holders.h"
 #include "daemon/core/rules.h"
 #include "daemon/core/tell.h"
-#include "daemon/core/terms.h"
 
 #define LOOKS_MOST 1024
 #define STEPS_MOST 64

@@ -8,7 +8,7 @@
 #include "daemon/core/circle.h"
 #include "daemon/core/convert.h"
 #include "daemon/core/group.h"
-#include "daemon/core/permits.h"
+#include "daemon/core/semaphore.h"
 #include "daemon/core/rules.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/wait.h"

@@ -2,7 +2,6 @@
 /* See deliver.h. */
 #include "daemon/core/deliver.h"
 
-#include "daemon/core/health.h"
 #include "daemon/core/admin.h"
 #include "daemon/core/alarms.h"
 #include "daemon/core/busy.h"
@@ -10,8 +9,8 @@
 #include "daemon/core/groups.h"
 #include "daemon/core/noted.h"
 #include "daemon/core/permits.h"
+#include "daemon/core/refusal.h"
 #include "daemon/core/remember.h"
-#include "daemon/core/resume.h"
 #include "daemon/core/rows.h"
 #include "daemon/core/show.h"
 #include "daemon/core/slow.h"
@@ -65,87 +64,6 @@ static void deliver_granted(struct commander *x, struct claim *c, unsigned count
 		groups_make_due(x, s); /* one of them may ask for this name, too */
 	deadlock_note(x, s);
 	watch_granted(x, c);
-}
-
-/* Too few stores can be used; or those that can be used were busy, or did not comply. How many have answered is not known here. */
-static void deliver_no_quorum(struct commander *x, struct session *s, struct span tag, enum refusal why)
-{
-	unsigned nodes = x->core->conf.nodes, quorum = quorum_of(nodes), usable = members_serving(&x->engine->members);
-	int64_t pending = members_pending_us(&x->engine->members);
-	char retry[96] = "", missing[400];
-
-	health_tell_missing(&x->engine->members, missing, sizeof(missing));
-	if (pending >= 0)
-		snprintf(retry, sizeof(retry), "; enough are back in %" PRId64 " ms retry_ms=%" PRId64, pending / MSEC + 1, pending / MSEC + 1);
-	if (usable < quorum)
-		tell_error(x, s, tag, ERROR_QUORUM, "%u of %u stores can be used, %u are needed: %s%s", usable, nodes, quorum, missing, retry);
-	else if (why == REFUSED_NOT_ADMITTED)
-		tell_error(x, s, tag, ERROR_QUORUM,
-		           "%u of %u stores can be used, but are too busy: the request was not sent to them in time; wait longer, or send fewer at a time",
-		           usable, nodes);
-	else if (why == REFUSED_NOT_EXTENDED)
-		tell_error(x, s, tag, ERROR_QUORUM,
-			   "%u of %u stores can be used, but are too busy: the lock is still held, but was not extended in time; "
-			   "ask again, or send fewer at a time", usable, nodes);
-	else
-		tell_error(x, s, tag, ERROR_QUORUM, "%u of %u stores can be used, but fewer than %u complied in time; LIST nodes shows them", usable, nodes,
-			   quorum);
-}
-
-void deliver_refusal(struct commander *x, struct session *s, struct span tag, enum refusal why)
-{
-	switch (why) {
-	case REFUSED_QUORUM:
-	case REFUSED_NOT_ADMITTED:
-	case REFUSED_NOT_EXTENDED:
-		deliver_no_quorum(x, s, tag, why);
-		break;
-	case REFUSED_KIND:
-		tell_error(x, s, tag, ERROR_KIND,
-			   "the stores have a key of another type under this name; redlockd leaves it alone: take another name, or remove that key");
-		break;
-	case REFUSED_IN_USE:
-		tell_error(x, s, tag, ERROR_KIND, "the name is in use by a semaphore: take another name, or ask when nobody has a permit of it");
-		break;
-	case REFUSED_CANCELLED:
-		tell_error(x, s, tag, ERROR_CANCELLED, "the waiting request was withdrawn");
-		break;
-	case REFUSED_DRAINING:
-		tell_draining(x, s, tag);
-		break;
-	case REFUSED_DENIED:
-		tell_revoked(x, s, tag);
-		break;
-	case REFUSED_CROWD:
-		tell_crowded(x, s, tag);
-		break;
-	case REFUSED_SLOTS:
-		tell_error(x, s, tag, ERROR_LIMIT, "a session may be the first in line for at most %d slots of semaphores: wait for some in another session",
-		           SLOTS_OF_SESSION);
-		break;
-	case REFUSED_COUNT:
-		tell_error(x, s, tag, ERROR_LIMIT, "an owner holds a lock at most %u times at once", HOLDS_MOST);
-		break;
-	case REFUSED_SHARED:
-		tell_error(x, s, tag, ERROR_ARG, "this owner holds it shared: UNLOCK it, then LOCK it exclusively");
-		break;
-	case REFUSED_LOST:
-		tell_error(x, s, tag, ERROR_LOST, "the stores say that this session did not hold the lock any more");
-		break;
-	default:
-		tell_error(x, s, tag, ERROR_INTERNAL, "refusal %d", (int)why);
-		break;
-	}
-}
-
-enum refusal withdrawn_why(const struct commander *x, bool denied)
-{
-	return denied ? REFUSED_DENIED : x->engine->draining ? REFUSED_DRAINING : REFUSED_CANCELLED;
-}
-
-enum result refusal_result(enum refusal why)
-{
-	return why == REFUSED_BUSY ? RESULT_BUSY : why == REFUSED_TIMEOUT ? RESULT_TIMEOUT : RESULT_ERROR;
 }
 
 static void deliver_refused(struct commander *x, struct claim *c, enum refusal why)

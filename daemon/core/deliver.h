@@ -8,10 +8,4 @@
 /* Tells all notices, in order, to the sessions that they concern. Delivering makes no notices. */
 void deliver_notices(struct commander *x);
 
-/* What a request is told that was refused, but by BUSY or TIMEOUT: see busy.h. */
-void deliver_refusal(struct commander *x, struct session *s, struct span tag, enum refusal why);
-enum result refusal_result(enum refusal why); /* for the figures */
-/* Why a LOCKALL, LOCKANY or ACQUIRE was withdrawn. denied: by new rules. */
-enum refusal withdrawn_why(const struct commander *x, bool denied);
-
 #endif

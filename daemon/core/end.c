@@ -8,7 +8,7 @@
 #include "daemon/core/belief.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/job.h"
-#include "daemon/core/list.h"
+#include "daemon/core/listing.h"
 #include "daemon/core/news.h"
 #include "daemon/core/permits.h"
 #include "daemon/core/remember.h"

@@ -4,8 +4,8 @@
 
 #include "daemon/core/award.h"
 #include "daemon/core/deadlock.h"
-#include "daemon/core/deliver.h"
 #include "daemon/core/holders.h"
+#include "daemon/core/refusal.h"
 #include "daemon/core/wait.h"
 #include "daemon/core/waiters.h"
 

@@ -6,7 +6,6 @@
 #include "daemon/core/agent.h"
 #include "daemon/core/alarms.h"
 #include "daemon/core/enter.h"
-#include "daemon/core/terms.h"
 #include "daemon/core/wait.h"
 
 static char *text_copy(struct span text)

@@ -2,10 +2,9 @@
 /* See issue.h. */
 #include "daemon/core/issue.h"
 
-#include "daemon/core/deliver.h"
 #include "daemon/core/noted.h"
+#include "daemon/core/refusal.h"
 #include "daemon/core/remember.h"
-#include "daemon/core/resume.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/deadlock.h"
 

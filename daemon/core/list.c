@@ -34,23 +34,6 @@ static void lists_wake(struct commander *x)
 		heap_set(&x->core->timers, &x->lists.timer, at);
 }
 
-/* Takes a LIST out of its session. The session's next one goes behind those of the others. */
-static void listing_leave(struct commander *x, struct listing *l)
-{
-	struct session *s = l->session;
-	struct listing *next;
-
-	if (l == TAILQ_FIRST(&s->listings)) {
-		TAILQ_REMOVE(&x->lists.turns, l, in_turn);
-		next = TAILQ_NEXT(l, in_session);
-		if (next)
-			TAILQ_INSERT_TAIL(&x->lists.turns, next, in_turn);
-	}
-	TAILQ_REMOVE(&s->listings, l, in_session);
-	if (TAILQ_EMPTY(&x->lists.turns))
-		heap_cancel(&x->core->timers, &x->lists.timer);
-}
-
 static void listing_over(struct commander *x, struct listing *l)
 {
 	listing_leave(x, l);
@@ -87,16 +70,6 @@ void lists_go_on(struct commander *x)
 		if (!listing_goes_on(x, l, &budget))
 			listing_over(x, l);
 	lists_wake(x);
-}
-
-void lists_drop(struct commander *x, struct session *s)
-{
-	struct listing *l;
-
-	while ((l = TAILQ_LAST(&s->listings, listings))) {
-		listing_leave(x, l);
-		listing_free(l);
-	}
 }
 
 bool lists_stop(struct commander *x)

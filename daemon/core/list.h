@@ -10,8 +10,6 @@ void serve_LIST(struct commander *x, struct session *s);
 void lists_init(struct commander *x);
 /* TIMER_LISTS: the next slice. */
 void lists_go_on(struct commander *x);
-/* The session leaves its connection: its LISTs are dropped without a word. */
-void lists_drop(struct commander *x, struct session *s);
 /* The daemon stops: refuses all LISTs under way. True: there were some. */
 bool lists_stop(struct commander *x);
 

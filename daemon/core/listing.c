@@ -328,3 +328,29 @@ bool listing_goes_on(struct commander *x, struct listing *l, int64_t *budget)
 	}
 	return more;
 }
+
+void listing_leave(struct commander *x, struct listing *l)
+{
+	struct session *s = l->session;
+	struct listing *next;
+
+	if (l == TAILQ_FIRST(&s->listings)) {
+		TAILQ_REMOVE(&x->lists.turns, l, in_turn);
+		next = TAILQ_NEXT(l, in_session);
+		if (next)
+			TAILQ_INSERT_TAIL(&x->lists.turns, next, in_turn);
+	}
+	TAILQ_REMOVE(&s->listings, l, in_session);
+	if (TAILQ_EMPTY(&x->lists.turns))
+		heap_cancel(&x->core->timers, &x->lists.timer);
+}
+
+void lists_drop(struct commander *x, struct session *s)
+{
+	struct listing *l;
+
+	while ((l = TAILQ_LAST(&s->listings, listings))) {
+		listing_leave(x, l);
+		listing_free(l);
+	}
+}

@@ -39,5 +39,9 @@ struct listing *listing_new(struct commander *x, struct session *s, bool of_sess
 void listing_free(struct listing *l);
 /* Goes on until the budget is used up; less than 0: there is no bound. One unit is some 50 ns. False: the LIST is answered. */
 bool listing_goes_on(struct commander *x, struct listing *l, int64_t *budget);
+/* Takes a LIST out of its session. The session's next one goes behind those of the others. */
+void listing_leave(struct commander *x, struct listing *l);
+/* The session leaves its connection: its LISTs are dropped without a word. */
+void lists_drop(struct commander *x, struct session *s);
 
 #endif

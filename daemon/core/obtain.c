@@ -3,9 +3,8 @@
 #include "daemon/core/obtain.h"
 
 #include "daemon/core/deadlock.h"
-#include "daemon/core/deliver.h"
 #include "daemon/core/issue.h"
-#include "daemon/core/resume.h"
+#include "daemon/core/refusal.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/waiters.h"
 

@@ -9,7 +9,6 @@
 #include "daemon/core/pending.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/renewals.h"
-#include "daemon/core/resume.h"
 #include "daemon/core/rows.h"
 #include "daemon/core/stored.h"
 #include "daemon/core/tell.h"

@@ -3,7 +3,6 @@
 #include "daemon/core/pending.h"
 
 #include "daemon/core/tell.h"
-#include "daemon/core/terms.h"
 
 #include <inttypes.h>
 

@@ -209,12 +209,6 @@ void permit_end(struct commander *x, struct permit *p)
 	semaphore_drop_if_unused(x, m);
 }
 
-void permit_cancel(struct commander *x, struct permit *p)
-{
-	permit_enter(x, p, PERMIT_CANCELLED);
-	permit_make_due(x, p);
-}
-
 void permits_give_up(struct commander *x, struct session *s, struct span name, struct span owner)
 {
 	struct permit *p;

@@ -18,8 +18,6 @@ void permit_note_risk(struct commander *x, struct permit *p);
 void semaphore_stir(struct commander *x, struct semaphore *m);
 /* The permit is no more, and its client needs no answer. */
 void permit_end(struct commander *x, struct permit *p);
-/* It is about to be answered CANCELLED: not now, since notices may speak of its claims. */
-void permit_cancel(struct commander *x, struct permit *p);
 /* Requests of that owner from before a cut, which were not repeated. */
 void permits_give_up(struct commander *x, struct session *s, struct span name, struct span owner);
 

@@ -9,7 +9,6 @@
 #include "daemon/core/renewals.h"
 #include "daemon/core/resume.h"
 #include "daemon/core/tell.h"
-#include "daemon/core/terms.h"
 
 #include <inttypes.h>
 

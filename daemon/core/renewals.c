@@ -6,7 +6,6 @@
 #include "daemon/core/jobs.h"
 #include "daemon/core/semaphore.h"
 #include "daemon/core/tell.h"
-#include "daemon/core/terms.h"
 
 #include <inttypes.h>
 

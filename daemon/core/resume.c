@@ -12,7 +12,6 @@
 #include "daemon/core/rows.h"
 #include "daemon/core/runner.h"
 #include "daemon/core/tell.h"
-#include "daemon/core/terms.h"
 #include "daemon/core/watch.h"
 
 #include <inttypes.h>
@@ -47,19 +46,6 @@ static void row_resumed(struct commander *x, struct session *s, struct claim *c)
 	if (c->owner_n > 0)
 		reply_text(&r, "owner", claim_owner(c));
 	session_send(x->sessions, s, r.start, reply_end(&r));
-}
-
-struct instant resume_repeat_until(const struct commander *x, const struct session *s)
-{
-	int64_t lease = x->core->conf.lease_us;
-
-	return instant_add(x->core->now, s->grace_us > lease ? s->grace_us : lease);
-}
-
-void claim_bound(struct commander *x, struct claim *c, struct instant until)
-{
-	if (!timer_is_set(&c->timer) || instant_before(until, c->timer.at))
-		heap_set(&x->core->timers, &c->timer, until);
 }
 
 static void resume_tell_rest(struct commander *x, struct session *s)

@@ -11,10 +11,6 @@ void serve_RESUME(struct commander *x, struct session *s);
 bool resume_goes_on(struct commander *x, struct session *s);
 /* TIMER_GRACE: nobody has resumed the session; or RESUME waits no longer. */
 void resume_grace_over(struct commander *x, struct session *s);
-/* A session that is back has not asked for this claim again: its place or grant is kept until `until` at most. */
-void claim_bound(struct commander *x, struct claim *c, struct instant until);
-/* Until when a session that is back may repeat a LOCK: for its grace from now on, or the default lease if that is longer. */
-struct instant resume_repeat_until(const struct commander *x, const struct session *s);
 
 /* Where groups are ending: requests that were not repeated end, without an answer. Another one of their client takes their place. */
 void resume_end_groups(struct commander *x, struct session *s);

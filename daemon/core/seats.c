@@ -7,7 +7,6 @@
 #include "daemon/core/alarms.h"
 #include "daemon/core/enter.h"
 #include "daemon/core/hold.h"
-#include "daemon/core/terms.h"
 #include "proto/decimal.h"
 
 

@@ -248,6 +248,12 @@ void permit_enter(struct commander *x, struct permit *p, enum permit_state state
 		m->first = NULL;
 }
 
+void permit_cancel(struct commander *x, struct permit *p)
+{
+	permit_enter(x, p, PERMIT_CANCELLED);
+	permit_make_due(x, p);
+}
+
 int64_t permit_valid_us(const struct commander *x, const struct permit *p)
 {
 	int64_t mark = lock_valid_us(&x->engine->table, p->mark.claim->lock), slot = lock_valid_us(&x->engine->table, p->slot.claim->lock);

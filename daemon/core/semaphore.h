@@ -124,6 +124,8 @@ void permit_is_due_no_more(struct commander *x, struct permit *p);
 void permit_leave_for_later(struct commander *x, struct permit *p); /* it is due in the next step */
 void permits_again(struct commander *x);                            /* those that were left */
 void permit_enter(struct commander *x, struct permit *p, enum permit_state state); /* into the state, and the list that belongs to it */
+/* It is about to be answered CANCELLED: not now, since notices may speak of its claims. */
+void permit_cancel(struct commander *x, struct permit *p);
 /* Whether p stands before q in the line. */
 bool permit_stands_before(const struct permit *p, const struct permit *q);
 

@@ -9,7 +9,6 @@
 #include "daemon/core/pending.h"
 #include "daemon/core/rows.h"
 #include "daemon/core/split.h"
-#include "daemon/core/terms.h"
 #include "daemon/core/ticket.h"
 
 static void reply_texts(struct reply *r, const struct claim *c)

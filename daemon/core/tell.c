@@ -205,6 +205,19 @@ void claim_hear(struct commander *x, struct claim *c)
 	claim_hear_row(x, c);
 }
 
+struct instant resume_repeat_until(const struct commander *x, const struct session *s)
+{
+	int64_t lease = x->core->conf.lease_us;
+
+	return instant_add(x->core->now, s->grace_us > lease ? s->grace_us : lease);
+}
+
+void claim_bound(struct commander *x, struct claim *c, struct instant until)
+{
+	if (!timer_is_set(&c->timer) || instant_before(until, c->timer.at))
+		heap_set(&x->core->timers, &c->timer, until);
+}
+
 void tell_validity(struct commander *x, const struct claim *c, const char *word, const char *field)
 {
 	struct reply r;

@@ -41,6 +41,10 @@ void claim_hear(struct commander *x, struct claim *c);
 void claim_hear_row(struct commander *x, struct claim *c);
 /* The client has heard of this hold. Tells an earlier loss that was not told yet, and forgets it. In the journal the record of the hold ends the loss. */
 void claim_forget_loss(struct commander *x, const struct claim *c);
+/* A session that is back has not asked for this claim again: its place or grant is kept until `until` at most. */
+void claim_bound(struct commander *x, struct claim *c, struct instant until);
+/* Until when a session that is back may repeat a LOCK: for its grace from now on, or the default lease if that is longer. */
+struct instant resume_repeat_until(const struct commander *x, const struct session *s);
 /* LOST. The claim counts as told. */
 void tell_lost(struct commander *x, struct claim *c);
 /* RISK or SAFE, with how long the lease is still valid in that field. */
