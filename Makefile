@@ -67,6 +67,7 @@ PROTO := \
 	proto/duration.c \
 	proto/foreign.c \
 	proto/help.c \
+	proto/json.c \
 	proto/nearest.c \
 	proto/quote.c \
 	proto/reader.c \

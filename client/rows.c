@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -152,7 +153,7 @@ void rows_add(struct rows *rows, const struct redlock_line *line)
 	char **cells;
 
 	if (rows->json) {
-		json_line(stdout, line, false);
+		json_print_line(line, false);
 		rows->count++;
 		return;
 	}
