@@ -120,6 +120,7 @@ DAEMON_BASE := \
 	daemon/base/map.c \
 	daemon/base/mem.c \
 	daemon/base/netstring.c \
+	daemon/base/offload.c \
 	daemon/base/pack.c \
 	daemon/base/peer.c \
 	daemon/base/pool.c \
